@@ -1,0 +1,265 @@
+/* ops.h -- the ops, one typed call for each; a chapter of quern.h, which includes it.
+ *
+ * Every call: (ctx, [attributes], inputs in the order of their roles, outputs). Attributes may be NULL for the
+ * defaults; an optional tensor may be NULL. Outputs' dims must be given and right; the sentence of a refusal
+ * says what they should be. All work is enqueued on ctx's stream; the call returns before it is done.
+ *
+ * Arithmetic: f16 and bf16 are computed and summed in f32, f32 in f32, f64 in f64, i8 and u8 products in i32 exactly, and
+ * rounded once, to nearest even, to the output. Integer arithmetic wraps. A zero dim makes an op a no-op.
+ *
+ * Each prototype is compiled against the schema (core/ops.def): where they differ the build fails. */
+#ifndef QUERN_OPS_H
+#define QUERN_OPS_H
+#include <math.h>
+#include <quern/quern.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- contractions ------------------------------------------------------------------------- */
+
+/* y = alpha a b + beta c + bias
+ *
+ * a [..., M, K]   b [..., K, N]   c [..., M, N]   bias [N]   y [..., M, N]
+ * The leading dims of a and b are equal or 1 (broadcast); a transpose is a view (qn_transposed) and costs nothing.
+ * alpha, beta: scalars, absent: alpha 1, beta 1 if c is given. beta wants c. c may be y's own memory.
+ * dtypes: a and b alike, f64 f32 f16 bf16; y and c the same, or f32 where a is f16 or bf16.
+ *         e4m3 and e5m2 in any mixture, y and c f32, f16 or bf16. i8 and u8 in any mixture: y, c and bias i32, no alpha or beta.
+ *         bias: y's dtype or f32.
+ * Traps: alpha 0 never reads a or b, beta 0 never reads c, K 0 writes beta c + bias. */
+qn_status qn_matmul(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *c,
+                    const qn_tensor *bias, const qn_tensor *alpha, const qn_tensor *beta, const qn_tensor *y);
+
+/* Geometry of a convolution; entries beyond the tensor's spatial dims (1 to 3) are ignored. */
+typedef struct qn_conv {
+  uint64_t struct_size;
+  int64_t  stride[3];                 /* >= 1 */
+  int64_t  dilation[3];               /* >= 1; 1: taps side by side */
+  int64_t  pad_before[3], pad_after[3];   /* >= 0, zeros around x */
+  int64_t  groups;                    /* divides C and K; groups = C is depthwise */
+} qn_conv;
+#define QN_CONV_INIT { sizeof(qn_conv), {1,1,1}, {1,1,1}, {0,0,0}, {0,0,0}, 1 }
+
+/* Cross-correlation (the filter is not flipped), 1 to 3 spatial dims:
+ *   y[n,k,p] = sum_{c,r} w[k,c,r] x[n, g(k) C/groups + c, p stride + r dilation - pad_before] + bias[k]
+ *
+ * x [N, C, spatial]   w [K, C/groups, taps]   bias [K]   y [N, K, P]
+ * P = (X + pad_before + pad_after - dilation (R-1) - 1) / stride + 1, at least 0
+ * dtypes: as matmul's, x and w in the place of a and b. */
+qn_status qn_conv_forward(qn_context *ctx, const qn_conv *conv, const qn_tensor *x, const qn_tensor *w,
+                          const qn_tensor *bias, const qn_tensor *y);
+/* dx = the gradient of sum(dy conv_forward(x, w)) by x.   dy [N, K, P]   w [K, C/groups, taps]   dx [N, C, spatial]
+ * dx's dims choose among those that give dy's P (what others call output padding). */
+qn_status qn_conv_backward_data(qn_context *ctx, const qn_conv *conv, const qn_tensor *dy, const qn_tensor *w,
+                                const qn_tensor *dx);
+/* dw = the gradient of sum(dy conv_forward(x, w)) by w.   x [N, C, spatial]   dy [N, K, P]   dw [K, C/groups, taps]
+ * The gradient by bias is qn_reduce_sum of dy over all dims but 1. */
+qn_status qn_conv_backward_filter(qn_context *ctx, const qn_conv *conv, const qn_tensor *x, const qn_tensor *dy,
+                                  const qn_tensor *dw);
+
+/* ---- softmax ------------------------------------------------------------------------------ */
+
+typedef struct qn_axis {
+  uint64_t struct_size;
+  int64_t  axis;                      /* -1: the last */
+} qn_axis;
+#define QN_AXIS_INIT { sizeof(qn_axis), -1 }
+
+/* Along `axis`, any rank >= 1, all tensors of one shape; dtypes f64 f32 f16 bf16, mixed as pointwise's.
+ *   softmax:      y = exp(x - m) / s        m = max x,  s = sum exp(x - m)
+ *   log_softmax:  y = x - m - ln s
+ * A row with NaN or +Inf, and one all -Inf, is NaN throughout. Backward takes the forward's y. */
+qn_status qn_softmax(qn_context *ctx, const qn_axis *axis, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_softmax_backward(qn_context *ctx, const qn_axis *axis, const qn_tensor *y, const qn_tensor *dy,
+                              const qn_tensor *dx);
+qn_status qn_log_softmax(qn_context *ctx, const qn_axis *axis, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_log_softmax_backward(qn_context *ctx, const qn_axis *axis, const qn_tensor *y, const qn_tensor *dy,
+                                  const qn_tensor *dx);
+
+/* ---- pooling ------------------------------------------------------------------------------ */
+
+typedef struct qn_pool {
+  uint64_t struct_size;
+  int64_t  window[3];                 /* >= 1; 0: the whole extent (global pooling) */
+  int64_t  stride[3];                 /* >= 1; 0: the window's */
+  int64_t  dilation[3];               /* >= 1 */
+  int64_t  pad_before[3], pad_after[3];   /* >= 0 */
+  int64_t  ceil_mode;                 /* 1: P rounds up; a window never starts beyond the input plus left padding */
+  int64_t  include_pad;               /* average: 1 counts the declared padding in the divisor, never the overhang */
+} qn_pool;
+#define QN_POOL_INIT { sizeof(qn_pool), {0,0,0}, {0,0,0}, {1,1,1}, {0,0,0}, {0,0,0}, 0, 1 }
+
+/* x [N, C, spatial]   y, indices [N, C, P], 1 to 3 spatial dims, f64 f32 f16 bf16, y of x's dtype.
+ * pool_max: NaN wins; ties go to the first in row-major order; a window wholly in padding gives -Inf.
+ *   indices: u8 counts taps in the window, i32 and i64 places in x's spatial plane, both row-major; 255 and -1 where
+ *   the window lies wholly in padding. u8 wants at most 255 taps.
+ * pool_average: a window wholly in padding gives 0.
+ * pool_max_backward wants indices, or x to find them again; an index out of range adds nowhere. */
+qn_status qn_pool_max(qn_context *ctx, const qn_pool *pool, const qn_tensor *x, const qn_tensor *y,
+                      const qn_tensor *indices);
+qn_status qn_pool_max_backward(qn_context *ctx, const qn_pool *pool, const qn_tensor *dy, const qn_tensor *indices,
+                               const qn_tensor *x, const qn_tensor *dx);
+qn_status qn_pool_average(qn_context *ctx, const qn_pool *pool, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_pool_average_backward(qn_context *ctx, const qn_pool *pool, const qn_tensor *dy, const qn_tensor *dx);
+
+/* ---- transforms: the same values elsewhere, any dtype, bits kept -------------------------- */
+
+typedef struct qn_permutation {
+  uint64_t struct_size;
+  int64_t  axis[QN_MAX_RANK];         /* y's dim i is x's dim axis[i]; entries beyond the rank are ignored */
+} qn_permutation;
+#define QN_PERMUTATION_INIT { sizeof(qn_permutation), {0,1,2,3,4,5,6,7} }
+typedef struct qn_slicing {
+  uint64_t struct_size;
+  int64_t  start[QN_MAX_RANK];        /* >= 0 */
+  int64_t  length[QN_MAX_RANK];       /* 0: to the end */
+  int64_t  step[QN_MAX_RANK];         /* >= 1 */
+} qn_slicing;
+#define QN_SLICING_INIT { sizeof(qn_slicing), {0,0,0,0,0,0,0,0}, {0,0,0,0,0,0,0,0}, {1,1,1,1,1,1,1,1} }
+typedef struct qn_padding {
+  uint64_t struct_size;
+  int64_t  pad_before[QN_MAX_RANK], pad_after[QN_MAX_RANK];   /* >= 0 */
+  double   value;                     /* converted to the dtype as cast does */
+} qn_padding;
+#define QN_PADDING_INIT { sizeof(qn_padding), {0,0,0,0,0,0,0,0}, {0,0,0,0,0,0,0,0}, 0.0 }
+
+qn_status qn_copy(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);         /* same dims and dtype */
+/* y.dim[i] = x.dim[axis[i]] */
+qn_status qn_permute(qn_context *ctx, const qn_permutation *permutation, const qn_tensor *x, const qn_tensor *y);
+/* y[i] = x[start + i step] in each dim */
+qn_status qn_slice(qn_context *ctx, const qn_slicing *slicing, const qn_tensor *x, const qn_tensor *y);
+/* y.dim[i] = pad_before[i] + x.dim[i] + pad_after[i] */
+qn_status qn_pad(qn_context *ctx, const qn_padding *padding, const qn_tensor *x, const qn_tensor *y);
+/* n_x tensors, alike but for their dim along the axis (-1: the last), end to end in y. n_x >= 1. */
+qn_status qn_concat(qn_context *ctx, const qn_axis *axis, const qn_tensor *x, int64_t n_x, const qn_tensor *y);
+
+/* ---- reductions --------------------------------------------------------------------------- */
+
+typedef struct qn_axes {
+  uint64_t struct_size;
+  uint64_t mask;                      /* bit i: dim i is reduced; 0: all dims */
+} qn_axes;
+#define QN_AXES_INIT { sizeof(qn_axes), 0 }
+
+/* x [dims]   y [dims, those reduced being 1]. Floats f64 f32 f16 bf16; sum, prod, max, min, argmax, argmin also
+ * i8 u8 i32 i64 (sum and prod wrap in y's dtype, which is i32, i64 or x's own). y: x's dtype, or any float for a float x.
+ * Over nothing: sum 0, prod 1, max -Inf, min +Inf (integers: their least and largest), mean NaN, norms and amax 0,
+ * argmax and argmin -1. max, min, amax: NaN wins; argmax, argmin (i32 or i64): the first NaN, else the first extreme.
+ * The gradients are pointwise: of sum and mean a broadcast, of norm2 x dy / y, and so on. */
+qn_status qn_reduce_sum(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_reduce_mean(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_reduce_prod(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_reduce_max(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_reduce_min(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_reduce_norm1(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);  /* sum |x| */
+qn_status qn_reduce_norm2(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);  /* sqrt(sum x^2) */
+qn_status qn_reduce_amax(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);   /* max |x| */
+qn_status qn_argmax(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_argmin(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
+
+/* ---- pointwise ---------------------------------------------------------------------------- */
+
+/* All operands have y's rank, each dim y's or 1 (broadcast); or rank 0, a scalar, which is converted to the type of the
+ * computation. f16, bf16 and f32 mix freely and compute in f32; f64 tensors stand only with f64. Integers (i8 u8 i32 i64) and
+ * bool stand only with their like, add, sub, mul, neg, abs wrap. Comparisons give bool (0 or 1). NaN goes through,
+ * min, max, relu and clip included; comparisons with NaN are false but ne. An input of y's dtype and strides may be y's memory. */
+qn_status qn_add(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a + b */
+qn_status qn_sub(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a - b */
+qn_status qn_mul(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a b */
+qn_status qn_div(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a / b */
+/* y = the smaller; NaN if either is */
+qn_status qn_min(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
+/* y = the larger; NaN if either is */
+qn_status qn_max(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
+qn_status qn_pow(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a^b as C's pow */
+
+qn_status qn_eq(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a == b */
+qn_status qn_ne(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a != b */
+qn_status qn_lt(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a < b */
+qn_status qn_le(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a <= b */
+qn_status qn_gt(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a > b */
+qn_status qn_ge(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a >= b */
+qn_status qn_logical_and(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a and b */
+qn_status qn_logical_or(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a or b */
+qn_status qn_logical_not(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = not x */
+
+/* y = a where c, else b */
+qn_status qn_select(qn_context *ctx, const qn_tensor *c, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
+qn_status qn_cast(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = x in y's dtype */
+
+qn_status qn_neg(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = -x */
+qn_status qn_abs(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = |x| */
+qn_status qn_sign(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = -1, 0 or 1; NaN stays */
+qn_status qn_exp(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = e^x */
+qn_status qn_log(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = ln x */
+qn_status qn_sqrt(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the root of x */
+qn_status qn_rsqrt(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = 1 / sqrt(x) */
+qn_status qn_reciprocal(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = 1 / x */
+qn_status qn_erf(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = 2/sqrt(pi) integral_0^x exp(-t^2) dt */
+qn_status qn_sin(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = sin x */
+qn_status qn_cos(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = cos x */
+qn_status qn_floor(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the largest integer <= x */
+qn_status qn_ceil(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the smallest integer >= x */
+qn_status qn_round(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the nearest integer, ties to even */
+
+/* Activations. Their parameters, by the function: leaky_relu alpha = slope; elu alpha; silu, softplus beta;
+ * clip alpha = min, beta = max. Each function has an INIT with its defaults. */
+typedef struct qn_pointwise {
+  uint64_t struct_size;
+  double   alpha, beta;
+} qn_pointwise;
+#define QN_LEAKY_RELU_INIT { sizeof(qn_pointwise), 0.01, 0.0 }
+#define QN_ELU_INIT        { sizeof(qn_pointwise), 1.0, 0.0 }
+#define QN_SILU_INIT       { sizeof(qn_pointwise), 0.0, 1.0 }
+#define QN_SOFTPLUS_INIT   { sizeof(qn_pointwise), 0.0, 1.0 }
+#define QN_CLIP_INIT       { sizeof(qn_pointwise), -INFINITY, INFINITY }
+
+qn_status qn_relu(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = max(x, 0); NaN stays */
+/* y = x > 0 ? x : slope x */
+qn_status qn_leaky_relu(qn_context *ctx, const qn_pointwise *attr, const qn_tensor *x, const qn_tensor *y);
+/* y = x > 0 ? x : alpha (e^x - 1) */
+qn_status qn_elu(qn_context *ctx, const qn_pointwise *attr, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_gelu(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = x (1 + erf(x / sqrt 2)) / 2 */
+/* y = x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2 */
+qn_status qn_gelu_tanh(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);
+/* y = x / (1 + e^(-beta x)); also called swish */
+qn_status qn_silu(qn_context *ctx, const qn_pointwise *attr, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_sigmoid(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = 1 / (1 + e^-x) */
+qn_status qn_tanh(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = tanh x */
+/* y = ln(1 + e^(beta x)) / beta */
+qn_status qn_softplus(qn_context *ctx, const qn_pointwise *attr, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_hardswish(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = x min(max(x + 3, 0), 6) / 6 */
+qn_status qn_mish(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = x tanh(ln(1 + e^x)) */
+/* y = min(max(x, min), max); NaN stays */
+qn_status qn_clip(qn_context *ctx, const qn_pointwise *attr, const qn_tensor *x, const qn_tensor *y);
+
+/* Their gradients: dx = dy f'(x). At a kink relu, leaky_relu, elu and clip take the side of the smaller x: relu'(0) = 0. */
+/* dx = x > 0 ? dy : 0 */
+qn_status qn_relu_backward(qn_context *ctx, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *dx);
+/* dx = x > 0 ? dy : slope dy */
+qn_status qn_leaky_relu_backward(qn_context *ctx, const qn_pointwise *attr, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *dx);
+/* dx = x > 0 ? dy : alpha e^x dy */
+qn_status qn_elu_backward(qn_context *ctx, const qn_pointwise *attr, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *dx);
+/* dx = dy ((1 + erf(x/sqrt 2))/2 + x e^(-x^2/2)/sqrt(2 pi)) */
+qn_status qn_gelu_backward(qn_context *ctx, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *dx);
+/* dx = dy times the derivative of gelu_tanh at x */
+qn_status qn_gelu_tanh_backward(qn_context *ctx, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *dx);
+/* dx = dy s (1 + beta x (1 - s)), s = sigmoid(beta x) */
+qn_status qn_silu_backward(qn_context *ctx, const qn_pointwise *attr, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *dx);
+/* dx = dy s (1 - s), s = sigmoid(x) */
+qn_status qn_sigmoid_backward(qn_context *ctx, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *dx);
+/* dx = dy (1 - tanh(x)^2) */
+qn_status qn_tanh_backward(qn_context *ctx, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *dx);
+/* dx = dy sigmoid(beta x) */
+qn_status qn_softplus_backward(qn_context *ctx, const qn_pointwise *attr, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *dx);
+/* dx = dy (x <= -3 ? 0 : x >= 3 ? 1 : (2x + 3)/6) */
+qn_status qn_hardswish_backward(qn_context *ctx, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *dx);
+/* dx = dy (t + x s (1 - t^2)), t = tanh(softplus(x)), s = sigmoid(x) */
+qn_status qn_mish_backward(qn_context *ctx, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *dx);
+/* dx = min < x < max ? dy : 0 */
+qn_status qn_clip_backward(qn_context *ctx, const qn_pointwise *attr, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *dx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

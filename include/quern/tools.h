@@ -1,0 +1,120 @@
+/* tools.h -- for those who write tools: the schema, problem lines as data, what is loaded and why, timing.
+ * quern-conform, quern-bench and quern-info use nothing else. */
+#ifndef QUERN_TOOLS_H
+#define QUERN_TOOLS_H
+#include <quern/backend.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- the op schema, as core/ops.def declares it ------------------------------------------- */
+
+enum { QN_ROLE_OPTIONAL = 1u, QN_ROLE_LIST = 2u, QN_ROLE_OUTPUT = 4u };
+typedef struct qn_role_info {
+  const char *name;                       /* "x" */
+  char        class_;                     /* f n m a b i t s, see ops.def */
+  uint32_t    flags;                      /* QN_ROLE_... */
+  int32_t     paired;                     /* the output role that may take this input's memory; -1 */
+} qn_role_info;
+
+enum { QN_ATTR_INT, QN_ATTR_REAL, QN_ATTR_SPATIAL, QN_ATTR_SPADS, QN_ATTR_RANK, QN_ATTR_RPADS, QN_ATTR_AXES };
+typedef struct qn_attr_info {
+  const char *name;                       /* "pad" */
+  uint32_t    type, offset, offset2;      /* in the attribute struct; offset2: pads' "after" */
+  double      def;                        /* default of each entry */
+  int32_t     identity;                   /* 1: the default of entry i is i */
+} qn_attr_info;
+
+typedef struct qn_op_info {
+  const char *name;                       /* "conv_forward" */
+  uint32_t    kind, family;               /* QN_OP_..., QN_FAMILY_... */
+  uint32_t    forward;                    /* the op that it differentiates; 0: none */
+  uint32_t    n_roles, n_inputs;
+  const qn_role_info *role;
+  uint32_t    n_attrs, attr_bytes;
+  const qn_attr_info *attr;
+  const void *attr_default;               /* attr_bytes; NULL without attributes */
+  const char *text;                       /* "y = max(x, 0)" */
+} qn_op_info;
+const qn_op_info *qn_op_at(int i);                    /* i from 0; NULL past the end */
+const qn_op_info *qn_op_find(uint32_t kind);          /* NULL: no such op */
+const qn_op_info *qn_op_named(const char *name);      /* NULL: no such op */
+const char       *qn_family_name(uint32_t family);    /* "?" if none */
+
+/* ---- graphs as data ----------------------------------------------------------------------- */
+
+/* A graph, spread out. Values are numbered by first appearance; pointer[] lists the values that execute takes
+ * pointers for (ins, then outs). A host scalar is a value with QN_VALUE_HOST and its number in literal[]. */
+typedef struct qn_graph_view {
+  uint64_t        struct_size;
+  uint32_t        n_ops, n_values, n_pointers, n_ins;
+  const qn_node  *op;
+  const qn_value *value;
+  const char *const *name;                /* of each value; "" where the text gave none */
+  const double   *literal;
+  const int32_t  *pointer;
+} qn_graph_view;
+const qn_graph_view *qn_graph_inspect(const qn_graph *graph);     /* lives as long as the graph */
+/* The other way: a graph from data, checked as a parsed one. producer, last_user and ESCAPE are found anew. */
+qn_status qn_graph_make(const qn_graph_view *view, qn_graph **graph_p);
+
+/* Reads problems one after the other, from a .q file ("-": standard input) or from text. */
+typedef struct qn_reader qn_reader;
+qn_status qn_reader_open(const char *path, qn_reader **reader_p);
+qn_status qn_reader_text(const char *text, qn_reader **reader_p);
+/* graph NULL at the end. settings: what follows ";" ("seed=7 fill=int3"); line: where the problem began. settings
+ * live until the next call. A line that is no problem is an error once; the next call goes on after it. */
+qn_status qn_reader_next(qn_reader *reader, qn_graph **graph_p, const char **settings_p, int *line_p);
+void      qn_reader_close(qn_reader *reader);
+
+/* ---- plans, seen from outside ------------------------------------------------------------- */
+
+int                qn_plan_parts(const qn_plan *plan);
+const qn_prepared *qn_plan_part(const qn_plan *plan, int i, const char **backend_p);   /* backend_p may be NULL */
+size_t             qn_part_line(const qn_plan *plan, int i, char *text, size_t bytes); /* its problem, as qn_graph_print */
+
+/* Every engine's verdict on the graph's parts. options as for qn_context_create; model NULL: the live device. */
+typedef struct qn_verdict {
+  const char *backend, *engine;
+  int         part;                       /* of the graph as it would be split; a new part's rows follow one another */
+  int         chosen;
+  qn_status   status;                     /* QN_OK: it would take answer->n_ops of the part's ops */
+  const qn_prepared *answer;              /* with its refusal, or its workspace, numerics, estimate */
+  const char *problem;                    /* the part's lines */
+} qn_verdict;
+qn_status qn_explain(const char *const options[], const char *model, const qn_graph *graph,
+                     void (*row)(void *user, const qn_verdict *), void *user);
+
+/* ---- what is here ------------------------------------------------------------------------- */
+
+typedef struct qn_backend_info {
+  const char *name, *version, *device_kind, *path;      /* path "(built in)"; name "" of what could not be loaded */
+  qn_status   status;                                   /* QN_OK: usable */
+  const char *why;                                      /* not usable: the sentence */
+  const qn_backend *table;                              /* NULL unless loaded */
+} qn_backend_info;
+qn_status qn_each_backend(void (*row)(void *user, const qn_backend_info *), void *user);
+qn_status qn_each_device(void (*row)(void *user, const qn_backend_info *, const qn_device *), void *user);
+/* The i-th engine of a loaded backend in table order, read at that backend's stride; NULL past the end. */
+const qn_engine *qn_backend_engine(const qn_backend *table, int i);
+
+typedef struct qn_setting_info {
+  const char *key, *variable;             /* "backend", "QUERN_BACKEND" */
+  const char *value, *origin;             /* "default", "environment", "context" */
+  const char *text;                       /* what it means and which values are known */
+} qn_setting_info;
+qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *user, const qn_setting_info *), void *user);  /* ctx may be NULL */
+
+/* ---- timing on the context's stream ------------------------------------------------------- */
+
+typedef struct qn_timer qn_timer;
+qn_status qn_timer_create(qn_context *ctx, qn_timer **timer_p);
+qn_status qn_timer_start(qn_timer *timer);
+qn_status qn_timer_stop(qn_timer *timer, double *ns);     /* waits */
+void      qn_timer_destroy(qn_timer *timer);
+const qn_device *qn_context_describe(const qn_context *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
