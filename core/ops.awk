@@ -1,0 +1,238 @@
+# ops.awk -- turns the op schema (ops.def) into C. Any POSIX awk.
+#
+#   awk -v emit=opnum -f ops.awk ops.def    quern/opnum.h: the numbers of ops, families and roles
+#   awk -v emit=table -f ops.awk ops.def    schema_table.c: qn__ops[], the schema as data
+#   awk -v emit=calls -f ops.awk ops.def    calls.c: the typed calls; each is compiled against its prototype in ops.h
+#
+# A mistake in ops.def is one sentence with its line on stderr, and exit status 1.
+
+function die(sentence)
+{
+  printf "ops.def:%d: %s\n", NR, sentence > "/dev/stderr"
+  failed = 1
+  exit 1
+}
+
+function c_number(word)
+{
+  if (word == "inf") return "INFINITY"
+  if (word == "-inf") return "-INFINITY"
+  if (word == "-") return "0"
+  return word
+}
+
+# One role, "c?:m/y", into the tables of the op numbered o. Pairings are resolved when all roles are known.
+function add_role(o, word, output,    r, mark, name)
+{
+  r = n_roles[o]++
+  mark = index(word, ":")
+  if (!mark) die("role " word " has no class")
+  name = substr(word, 1, mark - 1)
+  word = substr(word, mark + 1)
+  role_flags[o, r] = output ? "QN_ROLE_OUTPUT" : "0"
+  if (name ~ /\?$/) { role_flags[o, r] = role_flags[o, r] " | QN_ROLE_OPTIONAL"; sub(/\?$/, "", name) }
+  if (name ~ /\[\]$/) { role_flags[o, r] = role_flags[o, r] " | QN_ROLE_LIST"; sub(/\[\]$/, "", name) }
+  sub(/^0 \| /, "", role_flags[o, r])
+  role_name[o, r] = name
+  role_class[o, r] = substr(word, 1, 1)
+  role_pair[o, r] = substr(word, 2, 1) == "/" ? substr(word, 3) : ""
+  if (index("fnmabits", role_class[o, r]) == 0 || (length(word) > 1 && role_pair[o, r] == ""))
+    die("role " name ": bad class " word)
+  if (!output) n_inputs[o]++
+}
+
+/^[ \t]*#/ || NF == 0 { next }
+
+$1 == "family" {
+  if (NF < 3) die("family NUMBER NAME text")
+  family[n_families++] = $3
+  family_number[$3] = $2
+  next
+}
+
+$1 == "attrs" {
+  if (NF != 3) die("attrs GROUP STRUCT")
+  group = $2
+  if (group in group_struct) die("attribute group " group " stands twice")
+  groups[n_groups++] = group
+  group_struct[group] = $3
+  n_attrs[group] = 0
+  next
+}
+
+$1 == "op" {
+  group = ""
+  if (NF < 9) die("op NUMBER NAME FAMILY GROUP FORWARD ROLES -> ROLES : text")
+  if ($2 + 0 <= last_number + 0) die("op numbers must ascend")
+  if ($3 in op_of) die("op " $3 " stands twice")
+  if (!($4 in family_number)) die("no family " $4)
+  if (!($5 in group_struct)) die("no attribute group " $5)
+  if ($6 != "-" && !($6 in op_of)) die("forward op " $6 " must stand before " $3)
+  last_number = $2
+  o = n_ops++
+  op_of[$3] = o
+  number[o] = $2; name[o] = $3; op_family[o] = $4; op_group[o] = $5; forward[o] = $6
+  n_roles[o] = n_inputs[o] = 0
+  output = 0
+  for (i = 7; i <= NF && $i != ":"; i++)
+    if ($i == "->") output = 1
+    else add_role(o, $i, output)
+  if (n_roles[o] == n_inputs[o]) die("op " $3 " has no output")
+  if (n_roles[o] > 12) die("op " $3 " has more than QN_MAX_ROLES roles")
+  text[o] = substr($0, index($0, " : ") + 3)
+  gsub(/\\/, "\\\\", text[o]); gsub(/"/, "\\\"", text[o])
+  # a pointwise op's first output may take any input's memory
+  for (r = 0; r < n_roles[o]; r++) {
+    pair[o, r] = -1
+    if (op_family[o] == "pointwise" && r < n_inputs[o]) pair[o, r] = n_inputs[o]
+    if (role_pair[o, r] == "") continue
+    for (i = n_inputs[o]; i < n_roles[o]; i++) if (role_name[o, i] == role_pair[o, r]) pair[o, r] = i
+    if (pair[o, r] < 0) die("role " role_name[o, r] " is paired with " role_pair[o, r] ", which is no output")
+  }
+  next
+}
+
+group != "" && NF == 4 && $1 ~ /^(int|real|spatial|spads|rank|rpads|axes)$/ {
+  a = n_attrs[group]++
+  attr_type[group, a] = $1; attr_name[group, a] = $2; attr_default[group, a] = $3; attr_field[group, a] = $4
+  next
+}
+
+{ die("neither family, attrs, op nor an attribute: " $1) }
+
+function header(what)
+{
+  print "/* " what " Made by core/ops.awk from core/ops.def: do not edit. */"
+}
+
+function emit_opnum(    o, r)
+{
+  header("opnum.h -- the immutable numbers of ops, families and roles.")
+  print "#ifndef QUERN_OPNUM_H\n#define QUERN_OPNUM_H\n\nenum {"
+  for (o = 0; o < n_ops; o++)
+    printf "  QN_OP_%s = %d%s\n", toupper(name[o]), number[o], o + 1 < n_ops ? "," : ""
+  print "};\n\nenum {"
+  for (o = 0; o < n_families; o++)
+    printf "  QN_FAMILY_%s = %d%s\n", toupper(family[o]), family_number[family[o]], o + 1 < n_families ? "," : ""
+  print "};\n\nenum {"
+  for (o = 0; o < n_ops; o++)
+    for (r = 0; r < n_roles[o]; r++)
+      printf "  QN_ROLE_%s_%s = %d%s\n", toupper(name[o]), toupper(role_name[o, r]), r,
+             o + 1 < n_ops || r + 1 < n_roles[o] ? "," : ""
+  print "};\n\n#endif"
+}
+
+# The C type, number of entries and fields of an attribute.
+function c_type(type) { return type == "real" ? "double" : type == "axes" ? "uint64_t" : "int64_t" }
+function entries(type) { return type ~ /^s/ ? 3 : type ~ /^r(ank|pads)/ ? 8 : 1 }
+function is_pads(type) { return type ~ /pads$/ }
+
+function emit_field_check(group, a, field,    s, n)
+{
+  s = group_struct[group]
+  n = entries(attr_type[group, a])
+  printf "_Static_assert(sizeof((%s *)0)->%s == %d * sizeof(%s), \"%s.%s\");\n", s, field, n,
+         c_type(attr_type[group, a]), s, field
+  printf "_Static_assert(_Generic(((%s *)0)->%s%s, %s: 1, default: 0), \"%s.%s\");\n", s, field, (n > 1 ? "[0]" : ""),
+         c_type(attr_type[group, a]), s, field
+}
+
+function emit_group(group,    a, s, n, i, type, field, value, list)
+{
+  s = group_struct[group]
+  if (n_attrs[group] == 0) return
+  printf "\n_Static_assert(offsetof(%s, struct_size) == 0, \"%s\");\n", s, s
+  for (a = 0; a < n_attrs[group]; a++) {
+    field = attr_field[group, a]
+    if (is_pads(attr_type[group, a])) {
+      emit_field_check(group, a, field "_before")
+      emit_field_check(group, a, field "_after")
+    } else
+      emit_field_check(group, a, field)
+  }
+  printf "static const qn_attr_info attrs_%s[] = {\n", group
+  for (a = 0; a < n_attrs[group]; a++) {
+    type = attr_type[group, a]
+    field = attr_field[group, a]
+    printf "  { \"%s\", QN_ATTR_%s, offsetof(%s, %s), %s, %s, %d },\n", attr_name[group, a], toupper(type), s,
+           is_pads(type) ? field "_before" : field, is_pads(type) ? "offsetof(" s ", " field "_after)" : "0",
+           c_number(attr_default[group, a]), attr_default[group, a] == "-"
+  }
+  printf "};\nstatic const %s default_%s = {\n  .struct_size = sizeof(%s),\n", s, group, s
+  for (a = 0; a < n_attrs[group]; a++) {
+    type = attr_type[group, a]
+    field = attr_field[group, a]
+    value = c_number(attr_default[group, a])
+    n = entries(type)
+    list = attr_default[group, a] == "-" ? "0" : value
+    for (i = 1; i < n; i++) list = list ", " (attr_default[group, a] == "-" ? i : value)
+    if (n > 1) list = "{ " list " }"
+    if (is_pads(type)) printf "  .%s_before = %s,\n  .%s_after = %s,\n", field, list, field, list
+    else printf "  .%s = %s,\n", field, list
+  }
+  print "};"
+}
+
+function emit_table(    i, o, r, g)
+{
+  header("schema_table.c -- the op schema as data.")
+  print "#include <math.h>\n#include <stddef.h>\n#include \"core/core.h\""
+  for (i = 0; i < n_groups; i++) emit_group(groups[i])
+  print ""
+  for (o = 0; o < n_ops; o++) {
+    printf "static const qn_role_info roles_%s[] = {", name[o]
+    for (r = 0; r < n_roles[o]; r++)
+      printf "%s\n  { \"%s\", '%s', %s, %d }", r ? "," : "", role_name[o, r], role_class[o, r], role_flags[o, r], pair[o, r]
+    print "\n};"
+  }
+  print "\nconst qn_op_info qn__ops[] = {"
+  for (o = 0; o < n_ops; o++) {
+    g = op_group[o]
+    printf "  { \"%s\", QN_OP_%s, QN_FAMILY_%s, %s,\n", name[o], toupper(name[o]), toupper(op_family[o]),
+           forward[o] == "-" ? "0" : "QN_OP_" toupper(forward[o])
+    printf "    %d, %d, roles_%s, ", n_roles[o], n_inputs[o], name[o]
+    if (n_attrs[g]) printf "%d, sizeof(%s), attrs_%s, &default_%s,\n", n_attrs[g], group_struct[g], g, g
+    else print "0, 0, NULL, NULL,"
+    printf "    \"%s\" },\n", text[o]
+  }
+  print "};\nconst int qn__n_ops = sizeof qn__ops / sizeof qn__ops[0];"
+  print "\nconst char *qn_family_name(uint32_t family)\n{\n  switch (family) {"
+  for (i = 0; i < n_families; i++) printf "  case QN_FAMILY_%s: return \"%s\";\n", toupper(family[i]), family[i]
+  print "  default: return \"?\";\n  }\n}"
+}
+
+function emit_call(o,    r, g, attr)
+{
+  g = op_group[o]
+  attr = n_attrs[g] > 0
+  printf "\nqn_status qn_%s(qn_context *ctx", name[o]
+  if (attr) printf ", const %s *attr", group_struct[g]
+  for (r = 0; r < n_roles[o]; r++) {
+    printf ", const qn_tensor *%s", role_name[o, r]
+    if (role_flags[o, r] ~ /LIST/) printf ", int64_t n_%s", role_name[o, r]
+  }
+  printf ")\n{\n  const qn_arg arg[] = {"
+  for (r = 0; r < n_roles[o]; r++)
+    if (role_flags[o, r] ~ /LIST/) printf "%s { %s, n_%s }", r ? "," : "", role_name[o, r], role_name[o, r]
+    else printf "%s { %s, %s != NULL }", r ? "," : "", role_name[o, r], role_name[o, r]
+  printf " };\n  const qn_op op = { QN_OP_%s, %d, %s, arg };\n", toupper(name[o]), n_roles[o], attr ? "attr" : "NULL"
+  print "  return qn_run(ctx, &op);\n}"
+}
+
+function emit_calls(    o)
+{
+  header("calls.c -- the typed calls of ops.h.")
+  print "#include <quern/quern.h>"
+  for (o = 0; o < n_ops; o++) emit_call(o)
+}
+
+END {
+  if (failed) exit 1
+  if (emit == "opnum") emit_opnum()
+  else if (emit == "table") emit_table()
+  else if (emit == "calls") emit_calls()
+  else {
+    print "ops.awk: set -v emit=opnum, table or calls" > "/dev/stderr"
+    exit 1
+  }
+}
