@@ -110,15 +110,15 @@ function emit_opnum(    o, r)
   header("opnum.h -- the immutable numbers of ops, families and roles.")
   print "#ifndef QUERN_OPNUM_H\n#define QUERN_OPNUM_H\n\nenum {"
   for (o = 0; o < n_ops; o++)
-    printf "  QN_OP_%s = %d%s\n", toupper(name[o]), number[o], o + 1 < n_ops ? "," : ""
+    printf "  QN_OP_%s = %d%s\n", toupper(name[o]), number[o], (o + 1 < n_ops ? "," : "")
   print "};\n\nenum {"
   for (o = 0; o < n_families; o++)
-    printf "  QN_FAMILY_%s = %d%s\n", toupper(family[o]), family_number[family[o]], o + 1 < n_families ? "," : ""
+    printf "  QN_FAMILY_%s = %d%s\n", toupper(family[o]), family_number[family[o]], (o + 1 < n_families ? "," : "")
   print "};\n\nenum {"
   for (o = 0; o < n_ops; o++)
     for (r = 0; r < n_roles[o]; r++)
       printf "  QN_ROLE_%s_%s = %d%s\n", toupper(name[o]), toupper(role_name[o, r]), r,
-             o + 1 < n_ops || r + 1 < n_roles[o] ? "," : ""
+             (o + 1 < n_ops || r + 1 < n_roles[o] ? "," : "")
   print "};\n\n#endif"
 }
 
@@ -156,7 +156,7 @@ function emit_group(group,    a, s, n, i, type, field, value, list)
     field = attr_field[group, a]
     printf "  { \"%s\", QN_ATTR_%s, offsetof(%s, %s), %s, %s, %d },\n", attr_name[group, a], toupper(type), s,
            is_pads(type) ? field "_before" : field, is_pads(type) ? "offsetof(" s ", " field "_after)" : "0",
-           c_number(attr_default[group, a]), attr_default[group, a] == "-"
+           c_number(attr_default[group, a]), (attr_default[group, a] == "-")
   }
   printf "};\nstatic const %s default_%s = {\n  .struct_size = sizeof(%s),\n", s, group, s
   for (a = 0; a < n_attrs[group]; a++) {
@@ -182,14 +182,14 @@ function emit_table(    i, o, r, g)
   for (o = 0; o < n_ops; o++) {
     printf "static const qn_role_info roles_%s[] = {", name[o]
     for (r = 0; r < n_roles[o]; r++)
-      printf "%s\n  { \"%s\", '%s', %s, %d }", r ? "," : "", role_name[o, r], role_class[o, r], role_flags[o, r], pair[o, r]
+      printf "%s\n  { \"%s\", '%s', %s, %d }", (r ? "," : ""), role_name[o, r], role_class[o, r], role_flags[o, r], pair[o, r]
     print "\n};"
   }
   print "\nconst qn_op_info qn__ops[] = {"
   for (o = 0; o < n_ops; o++) {
     g = op_group[o]
     printf "  { \"%s\", QN_OP_%s, QN_FAMILY_%s, %s,\n", name[o], toupper(name[o]), toupper(op_family[o]),
-           forward[o] == "-" ? "0" : "QN_OP_" toupper(forward[o])
+           (forward[o] == "-" ? "0" : "QN_OP_" toupper(forward[o]))
     printf "    %d, %d, roles_%s, ", n_roles[o], n_inputs[o], name[o]
     if (n_attrs[g]) printf "%d, sizeof(%s), attrs_%s, &default_%s,\n", n_attrs[g], group_struct[g], g, g
     else print "0, 0, NULL, NULL,"
@@ -213,9 +213,9 @@ function emit_call(o,    r, g, attr)
   }
   printf ")\n{\n  const qn_arg arg[] = {"
   for (r = 0; r < n_roles[o]; r++)
-    if (role_flags[o, r] ~ /LIST/) printf "%s { %s, n_%s }", r ? "," : "", role_name[o, r], role_name[o, r]
-    else printf "%s { %s, %s != NULL }", r ? "," : "", role_name[o, r], role_name[o, r]
-  printf " };\n  const qn_op op = { QN_OP_%s, %d, %s, arg };\n", toupper(name[o]), n_roles[o], attr ? "attr" : "NULL"
+    if (role_flags[o, r] ~ /LIST/) printf "%s { %s, n_%s }", (r ? "," : ""), role_name[o, r], role_name[o, r]
+    else printf "%s { %s, %s != NULL }", (r ? "," : ""), role_name[o, r], role_name[o, r]
+  printf " };\n  const qn_op op = { QN_OP_%s, %d, %s, arg };\n", toupper(name[o]), n_roles[o], (attr ? "attr" : "NULL")
   print "  return qn_run(ctx, &op);\n}"
 }
 
