@@ -176,7 +176,7 @@ function emit_group(group,    a, s, n, i, type, field, value, list)
 function emit_table(    i, o, r, g)
 {
   header("schema_table.c -- the op schema as data.")
-  print "#include <math.h>\n#include <stddef.h>\n#include \"core/core.h\""
+  print "#include <math.h>\n#include <stddef.h>\n#include \"core.h\""
   for (i = 0; i < n_groups; i++) emit_group(groups[i])
   print ""
   for (o = 0; o < n_ops; o++) {

@@ -1,0 +1,173 @@
+/* status.c -- what every file of core leans on: sentences of failure, the log, memory that can be made to fail,
+ * and strings that grow. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "core.h"
+
+const char *qn_version(void)
+{
+  return QN_VERSION;
+}
+
+/* ---- errors ------------------------------------------------------------------------------- */
+
+/* Long enough for the list of every engine's reasons; longer ones end in "...". */
+enum { SENTENCE_BYTES = 4096 };
+static _Thread_local char sentence[SENTENCE_BYTES];
+
+const char *qn_status_text(qn_status status)
+{
+  switch (status) {
+  case QN_OK: return "no error";
+#define STATUS_TEXT(name, value, text) case QN_##name: return text;
+  QN_STATUS_MAP(STATUS_TEXT)
+#undef STATUS_TEXT
+  default: return "a number that is no status";
+  }
+}
+
+const char *qn_last_error(void)
+{
+  return sentence;
+}
+
+static void mark_truncated(char *s, size_t bytes, int length)
+{
+  if (length >= (int)bytes) memcpy(s + bytes - 4, "...", 4);
+}
+
+qn_status qn__fail(qn_status status, const char *format, ...)
+{
+  char fresh[SENTENCE_BYTES];           /* the arguments may well quote the sentence that is there */
+  va_list args;
+  va_start(args, format);
+  int length = vsnprintf(fresh, sizeof fresh, format, args);
+  va_end(args);
+  mark_truncated(fresh, sizeof fresh, length);
+  memcpy(sentence, fresh, strlen(fresh) + 1);
+  return status;
+}
+
+/* ---- log ---------------------------------------------------------------------------------- */
+
+atomic_int qn__log_level = QN_LOG_WARN;
+
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static void (*log_fn)(void *user, int level, const char *message);
+static void *log_user;
+
+void qn_set_log(void (*fn)(void *user, int level, const char *message), void *user)
+{
+  pthread_mutex_lock(&log_lock);
+  log_fn = fn;
+  log_user = user;
+  pthread_mutex_unlock(&log_lock);
+}
+
+void qn__log(int level, const char *format, ...)
+{
+  static const char *const name[] = { "error", "warning", "info", "debug" };
+  if (level < QN_LOG_ERROR || level > atomic_load_explicit(&qn__log_level, memory_order_relaxed)) return;
+  char message[2048];
+  va_list args;
+  va_start(args, format);
+  int length = vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  mark_truncated(message, sizeof message, length);
+
+  pthread_mutex_lock(&log_lock);
+  void (*fn)(void *, int, const char *) = log_fn;
+  void *user = log_user;
+  pthread_mutex_unlock(&log_lock);      /* not held in the call: what it calls may log */
+  if (fn) fn(user, level, message);
+  else fprintf(stderr, "quern: %s: %s\n", name[level > QN_LOG_DEBUG ? QN_LOG_DEBUG : level], message);
+}
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+atomic_long qn__alloc_count, qn__fail_alloc_at;
+
+/* Counts one allocation; true when a test wants this one to fail. */
+static bool count_allocation(void)
+{
+  atomic_fetch_add_explicit(&qn__alloc_count, 1, memory_order_relaxed);
+  return atomic_load_explicit(&qn__fail_alloc_at, memory_order_relaxed) > 0
+      && atomic_fetch_sub_explicit(&qn__fail_alloc_at, 1, memory_order_relaxed) == 1;
+}
+
+void *qn__alloc(size_t bytes)
+{
+  return count_allocation() ? NULL : calloc(1, bytes ? bytes : 1);
+}
+
+void *qn__realloc(void *p, size_t old_bytes, size_t bytes)
+{
+  if (count_allocation()) return NULL;
+  char *grown = realloc(p, bytes ? bytes : 1);
+  if (grown && bytes > old_bytes) memset(grown + old_bytes, 0, bytes - old_bytes);
+  return grown;
+}
+
+char *qn__strdup(const char *s)
+{
+  size_t bytes = strlen(s) + 1;
+  char *copy = qn__alloc(bytes);
+  return copy ? memcpy(copy, s, bytes) : NULL;
+}
+
+void qn__free(void *p)
+{
+  free(p);
+}
+
+/* ---- text --------------------------------------------------------------------------------- */
+
+static bool text_reserve(qn_text *t, size_t more)
+{
+  if (t->failed) return false;
+  if (t->len + more <= t->cap) return true;
+  size_t cap = t->cap ? 2 * t->cap : 256;
+  while (cap < t->len + more) cap *= 2;
+  char *s = qn__realloc(t->s, t->cap, cap);
+  if (!s) {
+    t->failed = true;
+    return false;
+  }
+  t->s = s;
+  t->cap = cap;
+  return true;
+}
+
+void qn__text_add(qn_text *t, const char *format, ...)
+{
+  if (!text_reserve(t, 1)) return;
+  va_list args;
+  va_start(args, format);
+  int length = vsnprintf(t->s + t->len, t->cap - t->len, format, args);
+  va_end(args);
+  if (length < 0) return;
+  if (t->len + (size_t)length >= t->cap) {
+    t->s[t->len] = '\0';
+    if (!text_reserve(t, (size_t)length + 1)) return;
+    va_start(args, format);
+    vsnprintf(t->s + t->len, t->cap - t->len, format, args);
+    va_end(args);
+  }
+  t->len += (size_t)length;
+}
+
+/* A text that could not be grown comes out empty: half a problem line would be another problem. */
+size_t qn__text_out(qn_text *t, char *buffer, size_t bytes)
+{
+  size_t length = t->failed ? 0 : t->len;
+  if (buffer && bytes) {
+    size_t n = length < bytes ? length : bytes - 1;
+    if (n) memcpy(buffer, t->s, n);
+    buffer[n] = '\0';
+  }
+  qn__free(t->s);
+  *t = (qn_text){ 0 };
+  return length;
+}
