@@ -1,0 +1,1 @@
+# quern-bench and its workloads.

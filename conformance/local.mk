@@ -1,0 +1,1 @@
+# quern-conform, its cases, and the backend of seeded bugs.

@@ -1,0 +1,44 @@
+# libquern: the core, and the backends that are built in.
+
+pkginclude_HEADERS += include/quern/quern.h include/quern/ops.h include/quern/backend.h include/quern/tools.h
+nodist_pkginclude_HEADERS = include/quern/opnum.h
+
+# From the op schema: numbers, tables, typed calls.
+BUILT_SOURCES += include/quern/opnum.h
+CLEANFILES += include/quern/opnum.h core/schema_table.c core/calls.c
+EXTRA_DIST += core/ops.def core/ops.awk core/quern.map
+
+AM_V_OPS   = $(am__v_OPS_@AM_V@)
+am__v_OPS_ = $(am__v_OPS_@AM_DEFAULT_V@)
+am__v_OPS_0 = @echo "  OPS     " $@;
+am__v_OPS_1 =
+OPS_SCHEMA = $(top_srcdir)/core/ops.awk $(top_srcdir)/core/ops.def
+OPS_AWK = $(AM_V_OPS)$(MKDIR_P) $(@D) && $(AWK) -f $(top_srcdir)/core/ops.awk
+include/quern/opnum.h: $(OPS_SCHEMA)
+	$(OPS_AWK) -v emit=opnum $(top_srcdir)/core/ops.def >$@-new && mv -f $@-new $@
+core/schema_table.c: $(OPS_SCHEMA)
+	$(OPS_AWK) -v emit=table $(top_srcdir)/core/ops.def >$@-new && mv -f $@-new $@
+core/calls.c: $(OPS_SCHEMA)
+	$(OPS_AWK) -v emit=calls $(top_srcdir)/core/ops.def >$@-new && mv -f $@-new $@
+
+# The core alone, for tests that reach inside.
+noinst_LTLIBRARIES += core/libcore.la
+core_libcore_la_SOURCES = \
+  core/core.h \
+  core/status.c \
+  core/schema.c \
+  core/tensor.c
+nodist_core_libcore_la_SOURCES = core/schema_table.c core/calls.c
+core_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core -DQN_PLUGIN_DIR='"$(plugindir)"'
+core_libcore_la_CFLAGS = $(AM_CFLAGS) $(CORE_CFLAGS)
+
+lib_LTLIBRARIES += libquern.la
+libquern_la_SOURCES =
+libquern_la_LIBADD = core/libcore.la $(QUERN_BUILTIN) $(LIBM)
+libquern_la_LDFLAGS = $(AM_LDFLAGS) -no-undefined -version-info $(QUERN_LTVERSION) $(QUERN_BUILTIN_LDFLAGS)
+libquern_la_DEPENDENCIES = core/libcore.la $(QUERN_BUILTIN) $(top_srcdir)/core/quern.map
+QUERN_BUILTIN =
+QUERN_BUILTIN_LDFLAGS =
+if HAVE_VERSION_SCRIPT
+libquern_la_LDFLAGS += -Wl,--version-script=$(top_srcdir)/core/quern.map
+endif

@@ -1,0 +1,3 @@
+# libFuzzer targets, built by ./configure CC=clang --enable-fuzzing.
+if FUZZING
+endif

@@ -1,0 +1,103 @@
+# quern.m4 -- the checks that configure.ac makes more than once, or that are long.
+
+# QN_CC_FLAG(FLAGS, VARIABLE): appends FLAGS to VARIABLE if the C compiler takes them, and substitutes it.
+AC_DEFUN([QN_CC_FLAG], [
+  AC_MSG_CHECKING([whether $CC takes $1])
+  qn_saved_CFLAGS=$CFLAGS
+  CFLAGS="$CFLAGS -Werror $1"
+  AC_COMPILE_IFELSE([AC_LANG_PROGRAM()], [AC_MSG_RESULT([yes]); $2="${$2:+$$2 }$1"], [AC_MSG_RESULT([no])])
+  CFLAGS=$qn_saved_CFLAGS
+  AC_SUBST([$2])])
+
+# QN_LD_FLAG(FLAGS, VARIABLE): the same for the linker, on a shared object.
+AC_DEFUN([QN_LD_FLAG], [
+  AC_MSG_CHECKING([whether the linker takes $1])
+  qn_saved_LDFLAGS=$LDFLAGS
+  LDFLAGS="$LDFLAGS -shared -fPIC $1"
+  AC_LINK_IFELSE([AC_LANG_SOURCE([int qn_conftest(void) { return 0; }])],
+    [AC_MSG_RESULT([yes]); $2="${$2:+$$2 }$1"], [AC_MSG_RESULT([no])])
+  LDFLAGS=$qn_saved_LDFLAGS
+  AC_SUBST([$2])])
+
+# QN_LINK_FLAG(FLAGS, VARIABLE): for what concerns the compiler and the linker both.
+AC_DEFUN([QN_LINK_FLAG], [
+  AC_MSG_CHECKING([whether $CC compiles and links with $1])
+  qn_saved_CFLAGS=$CFLAGS
+  CFLAGS="$CFLAGS $1"
+  AC_LINK_IFELSE([AC_LANG_PROGRAM()], [AC_MSG_RESULT([yes]); $2="${$2:+$$2 }$1"], [AC_MSG_RESULT([no])])
+  CFLAGS=$qn_saved_CFLAGS
+  AC_SUBST([$2])])
+
+# QN_OPENBLAS: sets OPENBLAS_CFLAGS, OPENBLAS_LIBS, QN_HAVE_OPENBLAS and $openblas_said. The OpenMP build of OpenBLAS
+# is wanted: it shares our threads and knows when it is called from inside one of them.
+AC_DEFUN([QN_OPENBLAS], [
+  OPENBLAS_CFLAGS= OPENBLAS_LIBS= openblas_said="no: matrix products by our own blocked loop"
+  AS_IF([test "x$with_openblas" != xno], [
+    AC_MSG_CHECKING([for OpenBLAS])
+    AS_IF([test -n "$PKG_CONFIG" && $PKG_CONFIG --exists openblas],
+      [OPENBLAS_CFLAGS=`$PKG_CONFIG --cflags openblas` OPENBLAS_LIBS=`$PKG_CONFIG --libs openblas`],
+      [OPENBLAS_LIBS=-lopenblas])
+    qn_saved_LIBS=$LIBS qn_saved_CPPFLAGS=$CPPFLAGS
+    LIBS="$OPENBLAS_LIBS $LIBS" CPPFLAGS="$CPPFLAGS $OPENBLAS_CFLAGS"
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <cblas.h>]],
+        [[openblas_set_num_threads(1);
+          cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 1);]])],
+      [AC_MSG_RESULT([yes])
+       openblas_said="yes"
+       AC_RUN_IFELSE([AC_LANG_PROGRAM([[#include <cblas.h>]], [[return openblas_get_parallel() != 2;]])],
+         [openblas_said="yes, its OpenMP build"],
+         [openblas_said="yes, but not its OpenMP build (Debian: libopenblas-openmp-dev), which shares our threads"],
+         [:])
+       AC_DEFINE([QN_HAVE_OPENBLAS], [1], [OpenBLAS is linked, and <cblas.h> is there])],
+      [AC_MSG_RESULT([no])
+       OPENBLAS_CFLAGS= OPENBLAS_LIBS=
+       AS_IF([test "x$with_openblas" = xyes], [AC_MSG_ERROR([--with-openblas: no usable OpenBLAS (Debian: libopenblas-openmp-dev)])])])
+    LIBS=$qn_saved_LIBS CPPFLAGS=$qn_saved_CPPFLAGS])
+  AM_CONDITIONAL([HAVE_OPENBLAS], [test -n "$OPENBLAS_LIBS"])
+  AC_SUBST([OPENBLAS_CFLAGS])
+  AC_SUBST([OPENBLAS_LIBS])])
+
+# QN_CUDA: sets NVCC, NVCC_GENCODE, CUDA_CPPFLAGS, CUDA_LIBS, the condition HAVE_CUDA and $cuda_said. cudart is linked
+# statically and opens the driver at run time, so what is built here also loads where there is no driver.
+AC_DEFUN([QN_CUDA], [
+  AC_ARG_VAR([NVCC], [CUDA compiler])
+  AC_ARG_VAR([NVCCFLAGS], [its flags (-O3)])
+  AC_ARG_VAR([NVCC_GENCODE], [architectures that CUDA code is compiled for])
+  have_cuda=no cuda_said="no: not asked for" cuda_root=
+  AS_CASE([$with_cuda], [auto|yes|no], [], [cuda_root=$with_cuda])
+  AS_IF([test "x$with_cuda" != xno && test "x$enable_shared" != xyes],
+    [cuda_said="no: it is a plugin, and --disable-shared builds none"
+     AS_IF([test "x$with_cuda" != xauto], [AC_MSG_ERROR([--with-cuda: $cuda_said])])],
+   [test "x$with_cuda" != xno],
+    [AS_IF([test -z "$NVCC" && test -n "$cuda_root"], [NVCC=$cuda_root/bin/nvcc])
+     AC_PATH_PROG([NVCC], [nvcc], [], [${CUDA_HOME:-/usr/local/cuda}/bin$PATH_SEPARATOR$PATH$PATH_SEPARATOR/usr/local/cuda/bin])
+     cuda_said="no: nvcc was not found"
+     AS_IF([test -n "$NVCC" && test -x "$NVCC"], [
+       : ${NVCCFLAGS=-O3}
+       : ${NVCC_GENCODE="-gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_80,code=[[sm_80,compute_80]]"}
+       AS_IF([test -z "$cuda_root"], [cuda_root=`echo "$NVCC" | sed 's,/bin/nvcc$,,'`])
+       qn_libdir=
+       for qn_dir in "$cuda_root/lib64" "$cuda_root/targets/$host_cpu-linux/lib" "$cuda_root/lib" \
+                     "/usr/lib/$host_cpu-linux-gnu"; do
+         AS_IF([test -z "$qn_libdir" && test -f "$qn_dir/libcudart_static.a"], [qn_libdir=$qn_dir])
+       done
+       CUDA_CPPFLAGS="-I$cuda_root/include"
+       CUDA_LIBS="-L$qn_libdir -lcudart_static -lpthread -lrt -ldl -lstdc++"
+       AC_MSG_CHECKING([whether $NVCC works])
+       AS_ECHO(['__global__ void k(int *p) { *p = 1; }
+extern "C" int qn_conftest(void) { int n; k<<<1,1>>>((int *)0); return (int)cudaGetDeviceCount(&n); }']) > conftest.cu
+       AS_IF([test -n "$qn_libdir" &&
+              AC_TRY_COMMAND([$NVCC $NVCC_GENCODE -Xcompiler -fPIC -c -o conftest-cu.$OBJEXT conftest.cu >&AS_MESSAGE_LOG_FD 2>&AS_MESSAGE_LOG_FD])],
+         [qn_saved_LIBS=$LIBS
+          LIBS="conftest-cu.$OBJEXT $CUDA_LIBS $LIBS"
+          AC_LINK_IFELSE([AC_LANG_PROGRAM([[int qn_conftest(void);]], [[return qn_conftest();]])], [have_cuda=yes])
+          LIBS=$qn_saved_LIBS])
+       rm -f conftest.cu conftest-cu.$OBJEXT
+       AC_MSG_RESULT([$have_cuda])
+       AS_IF([test $have_cuda = yes],
+         [cuda_said="yes: `$NVCC --version | sed -n 's/.*\(release [[0-9.]]*\).*/\1/p'`, $NVCC"],
+         [cuda_said="no: $NVCC is there but does not build a program (see config.log)"])])
+     AS_IF([test $have_cuda = no && test "x$with_cuda" != xauto], [AC_MSG_ERROR([--with-cuda=$with_cuda: $cuda_said])])])
+  AM_CONDITIONAL([HAVE_CUDA], [test $have_cuda = yes])
+  AC_SUBST([CUDA_CPPFLAGS])
+  AC_SUBST([CUDA_LIBS])])

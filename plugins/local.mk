@@ -1,0 +1,1 @@
+# Engines from elsewhere, each a backend of its own.
