@@ -29,7 +29,7 @@ core_libcore_la_SOURCES = \
   core/schema.c \
   core/tensor.c
 nodist_core_libcore_la_SOURCES = core/schema_table.c core/calls.c
-core_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core -DQN_PLUGIN_DIR='"$(plugindir)"'
+core_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core -DQN_PLUGINDIR='"$(plugindir)"'
 core_libcore_la_CFLAGS = $(AM_CFLAGS) $(CORE_CFLAGS)
 
 lib_LTLIBRARIES += libquern.la
