@@ -11,13 +11,26 @@ endif
 
 # The backend's table and device, and what engines share.
 noinst_LTLIBRARIES += backends/cpu_ref/libbase.la
-backends_cpu_ref_libbase_la_SOURCES =
+backends_cpu_ref_libbase_la_SOURCES = \
+  backends/cpu_ref/cpu_ref.h \
+  backends/cpu_ref/backend.c \
+  backends/cpu_ref/device.c \
+  backends/cpu_ref/engines.c
 backends_cpu_ref_libbase_la_CPPFLAGS = $(cpu_ref_cppflags) -DQN_ISA=baseline
 backends_cpu_ref_libbase_la_CFLAGS = $(cpu_ref_cflags) $(cpu_ref_fast)
 
 # The oracle, *_direct.c: the formula as written.
 noinst_LTLIBRARIES += backends/cpu_ref/libdirect.la
-backends_cpu_ref_libdirect_la_SOURCES =
+backends_cpu_ref_libdirect_la_SOURCES = \
+  backends/cpu_ref/direct.h \
+  backends/cpu_ref/direct.c \
+  backends/cpu_ref/matmul_direct.c \
+  backends/cpu_ref/conv_direct.c \
+  backends/cpu_ref/softmax_direct.c \
+  backends/cpu_ref/pool_direct.c \
+  backends/cpu_ref/reduce_direct.c \
+  backends/cpu_ref/transform_direct.c \
+  backends/cpu_ref/pointwise_direct.c
 backends_cpu_ref_libdirect_la_CPPFLAGS = $(cpu_ref_cppflags)
 backends_cpu_ref_libdirect_la_CFLAGS = $(cpu_ref_cflags) -ffp-contract=off
 

@@ -1,0 +1,255 @@
+/* device.c -- the device kind "cpu": the machine's one CPU, its memory, its clock. It has no streams: every call blocks
+ * until it is done, so ordering costs nothing and recordings are core's lists. */
+#include "cpu_ref.h"
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
+
+/* ---- what this CPU is ---------------------------------------------------------------------- */
+
+typedef struct identity {
+  uint64_t features;
+  char     name[49];                      /* what the CPU calls itself */
+  int      family, model;                 /* as its maker numbers them; 0: not told */
+} identity;
+
+#if defined(__x86_64__) || defined(__i386__)
+static identity identify(void)
+{
+  identity id = { 0, "x86 CPU", 0, 0 };
+  unsigned a, b, c, d, brand[12];
+  if (__get_cpuid(0x80000002, &brand[0], &brand[1], &brand[2], &brand[3])
+      && __get_cpuid(0x80000003, &brand[4], &brand[5], &brand[6], &brand[7])
+      && __get_cpuid(0x80000004, &brand[8], &brand[9], &brand[10], &brand[11])) {
+    char text[49];
+    memcpy(text, brand, 48);
+    text[48] = '\0';
+    const char *start = text + strspn(text, " ");
+    size_t length = strlen(start);
+    while (length > 0 && start[length - 1] == ' ') length--;
+    if (length > 0) snprintf(id.name, sizeof id.name, "%.*s", (int)length, start);
+  }
+  if (!__get_cpuid(1, &a, &b, &c, &d)) return id;
+  const unsigned base_family = a >> 8 & 15, base_model = a >> 4 & 15;
+  id.family = (int)(base_family + (base_family == 15 ? a >> 20 & 255 : 0));
+  id.model = (int)(base_model + (base_family == 15 || base_family == 6 ? (a >> 16 & 15) << 4 : 0));
+
+  const unsigned needed = bit_OSXSAVE | bit_AVX | bit_FMA | bit_F16C;
+  if ((c & needed) != needed) return id;
+  unsigned enabled, upper;                /* register states that the OS keeps: XCR0 */
+  __asm__ volatile ("xgetbv" : "=a"(enabled), "=d"(upper) : "c"(0));
+  if ((enabled & 0x06) != 0x06 || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return id;
+  if (b & bit_AVX2) id.features |= QN_CPU_AVX2;
+  const unsigned avx512 = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
+  if (id.features && (b & avx512) == avx512 && (enabled & 0xe6) == 0xe6) id.features |= QN_CPU_AVX512;
+  return id;
+}
+#else
+static identity identify(void)
+{
+  const identity id = { 0, "CPU", 0, 0 };
+  return id;
+}
+#endif
+
+static const struct level { const char *name; uint64_t features; } levels[] = {
+  { "avx512", QN_CPU_AVX2 | QN_CPU_AVX512 },
+  { "avx2", QN_CPU_AVX2 },
+  { "generic", 0 },
+};
+enum { N_LEVELS = sizeof levels / sizeof *levels };
+static const char *const models[] = { "generic", "avx2", "avx512", NULL };
+
+static const struct level *level_of(uint64_t features)
+{
+  int i = 0;
+  while ((levels[i].features & features) != levels[i].features) i++;      /* "generic" asks for nothing */
+  return &levels[i];
+}
+
+static int cores(void)
+{
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  const long n = sysconf(_SC_NPROCESSORS_ONLN);
+  return n > 0 ? (int)n : 1;
+}
+
+static uint64_t last_level_cache(void)
+{
+  long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  if (bytes <= 0) bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+static qn_status count(int32_t *n)
+{
+  *n = 1;
+  return QN_OK;
+}
+
+static qn_status describe(int32_t ordinal, qn_device *out)
+{
+  const identity id = identify();
+  const char *level = level_of(id.features)->name;
+  if (ordinal != 0) return cpu_host->error(QN_BAD_ARGUMENT, "device: a machine has one cpu, number 0");
+  snprintf(out->kind, sizeof out->kind, "cpu");
+  snprintf(out->name, sizeof out->name, "%s", id.name);
+  /* what was tuned on one kind of CPU is not remembered for another */
+  snprintf(out->model, sizeof out->model, "%s-%02x_%02x", level, (unsigned)id.family, (unsigned)id.model);
+  out->ordinal = 0;
+  out->units = cores();
+#ifdef _OPENMP
+  out->threads = omp_get_max_threads();
+#else
+  out->threads = 1;
+#endif
+  out->features = id.features;
+  out->memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+  out->cache = last_level_cache();
+  return QN_OK;
+}
+
+/* A live description keeps what it is and loses features; an empty one becomes a plain machine of eight cores. */
+static qn_status describe_model(const char *model, qn_device *out)
+{
+  int i = 0;
+  while (i < N_LEVELS && strcmp(levels[i].name, model)) i++;
+  if (i == N_LEVELS)
+    return cpu_host->error(QN_BAD_ARGUMENT, "device model: not one of the cpu's, which are generic, avx2 and avx512");
+  if (out->kind[0]) {
+    if (levels[i].features & ~out->features)
+      return cpu_host->error(QN_BAD_ARGUMENT, "device model: this cpu lacks instructions of that model");
+  } else {
+    snprintf(out->kind, sizeof out->kind, "cpu");
+    snprintf(out->name, sizeof out->name, "a cpu with %s instructions", i == N_LEVELS - 1 ? "baseline" : levels[i].name);
+    out->ordinal = -1;
+    out->units = out->threads = 8;
+    out->memory = (uint64_t)16 << 30;
+    out->cache = (uint64_t)32 << 20;
+  }
+  snprintf(out->model, sizeof out->model, "%s", levels[i].name);
+  out->features = levels[i].features;
+  return QN_OK;
+}
+
+/* ---- memory, in the order of the caller's own loads and stores -------------------------------- */
+
+static qn_status device_alloc(const qn_device *device, size_t bytes, void **p)
+{
+  (void)device;
+  if (posix_memalign(p, 256, bytes) == 0) return QN_OK;
+  *p = NULL;
+  return cpu_host->error(QN_NO_MEMORY, "the host's memory ran out");
+}
+
+static void device_free(const qn_device *device, void *p)
+{
+  (void)device;
+  free(p);
+}
+
+static qn_status copy(const qn_device *device, void *dst, const void *src, size_t bytes, int kind, void *stream)
+{
+  (void)device, (void)kind, (void)stream;
+  if (bytes) memmove(dst, src, bytes);
+  return QN_OK;
+}
+
+static qn_status fill(const qn_device *device, void *dst, int byte, size_t bytes, void *stream)
+{
+  (void)device, (void)stream;
+  if (bytes) memset(dst, byte, bytes);
+  return QN_OK;
+}
+
+/* ---- streams, which are none ------------------------------------------------------------------ */
+
+static qn_status stream_create(const qn_device *device, void **stream)
+{
+  (void)device;
+  *stream = NULL;
+  return QN_OK;
+}
+
+static void stream_destroy(const qn_device *device, void *stream)
+{
+  (void)device, (void)stream;
+}
+
+static qn_status stream_synchronize(const qn_device *device, void *stream)
+{
+  (void)device, (void)stream;
+  return QN_OK;
+}
+
+static qn_status stream_wait(const qn_device *device, void *stream, void *other)
+{
+  (void)device, (void)stream, (void)other;
+  return QN_OK;
+}
+
+static qn_status host_call(const qn_device *device, void *stream, void (*fn)(void *), void *arg)
+{
+  (void)device, (void)stream;
+  fn(arg);
+  return QN_OK;
+}
+
+/* ---- events: readings of the monotonic clock --------------------------------------------------- */
+
+static qn_status event_create(const qn_device *device, void **event)
+{
+  (void)device;
+  *event = cpu_host->alloc(sizeof(struct timespec));
+  return *event ? QN_OK : cpu_host->error(QN_NO_MEMORY, "the host's memory ran out");
+}
+
+static void event_destroy(const qn_device *device, void *event)
+{
+  (void)device;
+  cpu_host->free(event);
+}
+
+static qn_status event_record(const qn_device *device, void *event, void *stream)
+{
+  (void)device, (void)stream;
+  clock_gettime(CLOCK_MONOTONIC, event);
+  return QN_OK;
+}
+
+static qn_status event_elapsed(const qn_device *device, void *start, void *stop, double *ns)
+{
+  const struct timespec *from = start, *to = stop;
+  (void)device;
+  *ns = (double)(to->tv_sec - from->tv_sec) * 1e9 + (double)(to->tv_nsec - from->tv_nsec);
+  return QN_OK;
+}
+
+const qn_device_ops cpu_device = {
+  .struct_size        = sizeof(qn_device_ops),
+  .count              = count,
+  .describe           = describe,
+  .models             = models,
+  .describe_model     = describe_model,
+  .stream_create      = stream_create,
+  .stream_destroy     = stream_destroy,
+  .stream_synchronize = stream_synchronize,
+  .stream_wait        = stream_wait,
+  .alloc              = device_alloc,
+  .free               = device_free,
+  .copy               = copy,
+  .fill               = fill,
+  .event_create       = event_create,
+  .event_destroy      = event_destroy,
+  .event_record       = event_record,
+  .event_elapsed      = event_elapsed,
+  .host_call          = host_call,
+};

@@ -1,0 +1,187 @@
+/* direct.h -- what the direct engines share, and nobody else: the oracle's index arithmetic and sums are its own.
+ *
+ * A direct engine takes one op, whatever its strides, alignment, dtypes and sizes, without workspace. Each output element
+ * is computed by one thread in the order of the formula, so threads change nothing. Sums are compensated, other
+ * functions computed in long double, and the result is rounded once to the output. */
+#ifndef CPU_DIRECT_H
+#define CPU_DIRECT_H
+#include "cpu_ref.h"
+
+/* ---- an op, kept from prepare to run ---------------------------------------------------------- */
+
+typedef struct cpu_kept {
+  uint32_t    op;
+  int32_t     n_roles;
+  int32_t     first[QN_MAX_ROLES + 1];
+  const void *attr;
+  const int32_t  *number;                 /* of each argument's value in the request */
+  const qn_value *value;                  /* of each argument */
+} cpu_kept;
+
+qn_status cpu_direct_prepare(const qn_request *request, qn_prepared *p);
+void      cpu_direct_release(qn_prepared *p);
+
+#define CPU_DIRECT_ROW(anchor, function)                                                        \
+  { .name = "direct", .op = anchor, .class_ = QN_CLASS_GENERIC,                                 \
+    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,            \
+    .prepare = cpu_direct_prepare, .run = function, .release = cpu_direct_release }
+
+/* ---- tensors ---------------------------------------------------------------------------------- */
+
+typedef struct cpu_tensor {
+  unsigned char *p;                       /* NULL: an absent optional one */
+  uint32_t dtype;
+  int32_t  rank;
+  int64_t  bytes;                         /* of one element */
+  int64_t  elements;
+  const int64_t *dim, *stride;
+} cpu_tensor;
+
+static inline int32_t cpu_count(const qn_prepared *p, uint32_t role)
+{
+  const cpu_kept *kept = p->state;
+  return kept->first[role + 1] - kept->first[role];
+}
+
+/* The i-th tensor of a role. */
+static inline cpu_tensor cpu_tensor_of(const qn_prepared *p, const qn_launch *launch, uint32_t role, int32_t i)
+{
+  const cpu_kept *kept = p->state;
+  cpu_tensor t = { 0 };
+  if (i >= cpu_count(p, role)) return t;
+  const int32_t at = kept->first[role] + i;
+  const qn_value *v = &kept->value[at];
+  t.p = launch->ptr[kept->number[at]];
+  t.dtype = v->dtype;
+  t.rank = v->rank;
+  t.bytes = qn_kit_bytes(v->dtype);
+  t.dim = v->dim;
+  t.stride = v->stride;
+  t.elements = 1;
+  for (int32_t d = 0; d < v->rank; d++) t.elements *= v->dim[d];
+  return t;
+}
+
+static inline unsigned char *cpu_at(const cpu_tensor *t, int64_t offset) { return t->p + offset * t->bytes; }
+static inline double cpu_get(const cpu_tensor *t, int64_t offset) { return qn_load_f64(cpu_at(t, offset), t->dtype); }
+static inline void cpu_put(const cpu_tensor *t, int64_t offset, double x) { qn_store_f64(cpu_at(t, offset), t->dtype, x); }
+
+/* The indices of the i-th place in row-major order, and the offset of a place. */
+static inline void cpu_place(int64_t i, int32_t rank, const int64_t *dim, int64_t *index)
+{
+  for (int32_t d = rank - 1; d >= 0; d--) {
+    index[d] = i % dim[d];
+    i /= dim[d];
+  }
+}
+static inline int64_t cpu_offset(int32_t rank, const int64_t *index, const int64_t *stride)
+{
+  int64_t offset = 0;
+  for (int32_t d = 0; d < rank; d++) offset += index[d] * stride[d];
+  return offset;
+}
+
+/* N, C and three spatial dims: with fewer, those missing come first and have one place. Filters likewise. */
+typedef struct cpu_grid {
+  cpu_tensor t;
+  int64_t dim[5], stride[5];
+} cpu_grid;
+
+static inline cpu_grid cpu_grid_of(cpu_tensor t)
+{
+  cpu_grid g = { t, { 1, 1, 1, 1, 1 }, { 0, 0, 0, 0, 0 } };
+  for (int32_t d = 0; d < t.rank; d++) {
+    const int32_t to = d < 2 ? d : d + 5 - t.rank;
+    g.dim[to] = t.dim[d];
+    g.stride[to] = t.stride[d];
+  }
+  return g;
+}
+
+static inline int64_t cpu_grid_offset(const cpu_grid *g, int64_t n, int64_t c, const int64_t spatial[3])
+{
+  return n * g->stride[0] + c * g->stride[1]
+       + spatial[0] * g->stride[2] + spatial[1] * g->stride[3] + spatial[2] * g->stride[4];
+}
+
+/* Windows over three spatial dims; the entries of an attribute struct moved as cpu_grid moves dims. */
+typedef struct cpu_windows {
+  int64_t size[3], step[3], dilation[3], before[3];
+  int64_t inputs[3], outputs[3];          /* extents of x and of y */
+} cpu_windows;
+
+/* Where tap r of window p lies in x; 0: outside. */
+static inline int cpu_tap(const cpu_windows *w, const int64_t p[3], const int64_t r[3], int64_t x[3])
+{
+  int inside = 1;
+  for (int d = 0; d < 3; d++) {
+    x[d] = p[d] * w->step[d] + r[d] * w->dilation[d] - w->before[d];
+    inside &= x[d] >= 0 && x[d] < w->inputs[d];
+  }
+  return inside;
+}
+
+/* Which window's tap r lies at x; 0: none's. */
+static inline int cpu_window(const cpu_windows *w, const int64_t x[3], const int64_t r[3], int64_t p[3])
+{
+  for (int d = 0; d < 3; d++) {
+    const int64_t start = x[d] + w->before[d] - r[d] * w->dilation[d];
+    if (start < 0 || start % w->step[d] || start / w->step[d] >= w->outputs[d]) return 0;
+    p[d] = start / w->step[d];
+  }
+  return 1;
+}
+
+/* ---- sums ------------------------------------------------------------------------------------- */
+
+/* A sum of numbers: high + low carries twice a double's digits (Ogita, Rump, Oishi: Accurate sum and dot product). A sum of
+ * integers is exact, and wraps where it is stored. */
+typedef struct cpu_sum {
+  double   high, low;
+  uint64_t integer;
+} cpu_sum;
+
+static inline void cpu_sum_add(cpu_sum *s, double x)
+{
+  const double sum = s->high + x, part = sum - s->high;
+  s->low += (s->high - (sum - part)) + (x - part);
+  s->high = sum;
+}
+
+static inline void cpu_sum_add_product(cpu_sum *s, double a, double b)
+{
+  const double product = a * b;
+  cpu_sum_add(s, product);
+  s->low += fma(a, b, -product);
+}
+
+/* Once high is Inf or NaN the compensation is NaN, and means nothing. */
+static inline double cpu_sum_low(const cpu_sum *s) { return isfinite(s->high) ? s->low : 0; }
+static inline double cpu_sum_value(const cpu_sum *s) { return s->high + cpu_sum_low(s); }
+
+/* s += a[i] b[j], as the dtypes want it. */
+static inline void cpu_sum_elements(cpu_sum *s, const cpu_tensor *a, int64_t i, const cpu_tensor *b, int64_t j)
+{
+  if (qn_is_integer(a->dtype)) {
+    s->integer += (uint64_t)(qn_load_i64(cpu_at(a, i), a->dtype) * qn_load_i64(cpu_at(b, j), b->dtype));
+  } else {
+    cpu_sum_add_product(s, cpu_get(a, i), cpu_get(b, j));
+  }
+}
+
+static inline void cpu_sum_store(const cpu_sum *s, const cpu_tensor *y, int64_t offset)
+{
+  if (qn_is_integer(y->dtype)) qn_store_i64(cpu_at(y, offset), y->dtype, qn_wrap(y->dtype, (int64_t)s->integer));
+  else cpu_put(y, offset, cpu_sum_value(s));
+}
+
+/* ---- threads ---------------------------------------------------------------------------------- */
+
+/* How many for this many outputs of about so many steps each: waking a team costs some microseconds. */
+static inline int cpu_team(const qn_launch *launch, int64_t outputs, int64_t steps)
+{
+  const int64_t useful = (outputs < INT64_MAX / (steps + 1) ? outputs * (steps + 1) : INT64_MAX) / 4096;
+  return (int)qn_max_i64(1, qn_min_i64(launch->threads, useful));
+}
+
+#endif

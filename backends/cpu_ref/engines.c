@@ -1,0 +1,17 @@
+/* engines.c -- the engine files, each one line; within an op core asks them in this order. */
+#include "cpu_ref.h"
+
+#define ENGINE_FILES(X)                                                                   \
+  X(matmul_direct)                                                                        \
+  X(conv_direct)                                                                          \
+  X(softmax_direct)                                                                       \
+  X(pool_direct)                                                                          \
+  X(reduce_direct)                                                                        \
+  X(transform_direct)                                                                     \
+  X(pointwise_direct)
+
+#define DECLARE(file) extern const qn_engine_list cpu_##file;
+ENGINE_FILES(DECLARE)
+
+#define ADDRESS(file) &cpu_##file,
+const qn_engine_list *const cpu_engines[] = { ENGINE_FILES(ADDRESS) NULL };
