@@ -52,4 +52,194 @@ bool      qn__overlaps_itself(const qn_value *v);   /* two indices, one address 
 qn_status qn__graph_finish(qn_graph *g);            /* producers, users, escapes; runs infer on each op in order */
 qn_status qn__graph_of_op(const qn_op *op, qn_graph **graph_p);   /* one op, checked: the first call of its kind */
 
+/* ---- settings.c: the environment and the options of a context ------------------------------ */
+
+enum { QN_SET_BACKEND, QN_SET_DEVICE, QN_SET_PLUGIN_PATH, QN_SET_ENGINE, QN_SET_TUNE, QN_SET_TUNE_CACHE, QN_SET_DETERMINISTIC,
+       QN_SET_MATH, QN_SET_THREADS, QN_SET_WORKSPACE_LIMIT, QN_SET_FALLBACK, QN_SET_LOG, QN_SET_TRACE, QN_SET_COUNT };
+enum { QN_TUNE_OFF, QN_TUNE_CACHED, QN_TUNE_MEASURE };
+
+/* "matmul=cuda/wgmma:128x256_c2": an op or family, and the engine it is to have. */
+typedef struct qn__pin { uint32_t op; char *backend, *engine, *variant; } qn__pin;   /* op as an engine's anchor */
+
+typedef struct qn__settings {
+  char    *text[QN_SET_COUNT];                      /* as given; NULL: unset */
+  uint8_t  origin[QN_SET_COUNT];                    /* 0 default, 1 environment, 2 context */
+  uint32_t determinism, math, tune;
+  bool     fallback, any_engine;                    /* any_engine: the pins end in "any" */
+  int32_t  device, threads;                         /* device -1, threads 0: unset */
+  uint64_t workspace_limit;
+  qn__pin *pin;
+  int      n_pins;
+} qn__settings;
+qn_status qn__settings_init(qn__settings *s);       /* from the environment, which is read once */
+qn_status qn__settings_set(qn__settings *s, const char *key, const char *value, int origin);
+void      qn__settings_free(qn__settings *s);
+const char *qn__setting_key(int i);
+int       qn__setting_index(const char *key);       /* -1: no such key; the sentence lists the known */
+const char *qn__environment(int setting);           /* the value that was read; NULL: unset */
+
+/* ---- registry.c: backends, found and loaded ------------------------------------------------- */
+
+typedef struct qn__backend {
+  const qn_backend *table;                          /* NULL: could not be loaded */
+  char     *name, *path, *why;
+  qn_status status;
+  qn_engine *engine;                                /* rows copied to today's size */
+  int       n_engines;
+  int32_t  *by_op, *first;                          /* the op vtable: rows of qn__ops[i] are by_op[first[i]] .. first[i+1]-1 */
+  struct qn__backend *next;
+} qn__backend;
+/* name: of a backend, or an absolute path. An error that says why it cannot be had. */
+qn_status qn__backend_get(const char *name, qn__backend **out);
+void      qn__backends_also(const char *path);      /* looks into a context's own plugin_path */
+qn__backend *qn__backends(void);                    /* every one found, loaded now if not yet; first the built-in ones */
+bool      qn__anchors(const qn_engine *row, const qn_op_info *op);
+
+/* ---- device.c: devices, shared by contexts -------------------------------------------------- */
+
+/* The demands of a context together with its backends and pins, as one object with one number, so that a problem
+ * planned under them is found by comparing numbers. Interned by the device; never freed. */
+typedef struct qn__terms {
+  uint64_t      id;
+  char         *key;                                /* canonical text */
+  qn_demands    demands;
+  qn__backend **backend;                            /* enabled, in the order asked for */
+  int           n_backends;
+  qn__settings  settings;                           /* pins, tune, fallback */
+  struct qn__terms *next;
+} qn__terms;
+
+typedef struct qn__device {
+  const qn_device_ops *ops;
+  qn__backend    *provider;
+  qn_device       desc;
+  pthread_mutex_t lock;                             /* guards terms */
+  qn__terms      *terms;
+  struct qn__cache *cache;
+  struct qn__device *next;
+} qn__device;
+qn_status qn__device_get(qn__backend *provider, int ordinal, qn__device **out);
+/* Which backends s asks for (in order), and their device kind's provider. list is to be freed. */
+qn_status qn__device_choose(const qn__settings *s, qn__backend ***list, int *n, qn__backend **provider, int *ordinal);
+qn_status qn__terms_intern(qn__device *dev, const qn__settings *s, qn__backend *const *list, int n, const qn__terms **out);
+/* Terms for a description that no device stands behind; freed with qn__terms_free. */
+qn_status qn__terms_make(const qn_device *desc, const qn__settings *s, qn__backend *const *list, int n, qn__terms **out);
+void      qn__terms_free(qn__terms *t);
+
+/* ---- planner.c: graph -> parts --------------------------------------------------------------- */
+
+/* Who asks: a context, or nobody (a model; then nothing is built). */
+typedef struct qn__asker {
+  const qn_device *device;
+  const qn__terms *terms;
+  struct qn_context *ctx;                           /* NULL: a model */
+  void (*verdict)(void *user, const qn_verdict *);  /* NULL, or hears every engine's answer */
+  void *user;
+  int   depth;                                      /* of delegation */
+} qn__asker;
+
+/* An engine bound to some ops of a graph: the request it said yes to, and its answer. */
+struct qn_part {
+  qn_prepared    prepared;
+  qn_engine      engine;
+  qn__backend   *backend;
+  const qn__asker *asker;                           /* while planning; NULL after */
+  const qn__terms *terms;
+  int            instance;                          /* the backend's place among terms->backend; -1: it has no open() */
+  bool           built;
+  qn_request     request;                           /* arrays in memory[] */
+  int32_t       *op_of, *value_of;                  /* numbers in the graph of the request's ops and values */
+  void          *memory[5];
+};
+void      qn__part_free(qn_part *p);
+qn_status qn__part_build(qn_part *p, struct qn_context *ctx);
+/* The best engine that the asker's terms allow for a request whose arrays the call copies. only: "backend/engine" or NULL. */
+qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const char *only, int part_no, qn_part **out);
+/* All parts of a graph, in an order in which they can run. */
+qn_status qn__partition(const qn__asker *who, const qn_graph *g, qn_part ***parts, int *n_parts);
+
+/* ---- plan.c ---------------------------------------------------------------------------------- */
+
+/* Where a value of a part is at run time. */
+typedef struct qn__place { int32_t kind; int32_t index; uint64_t offset; } qn__place;
+enum { QN_PLACE_NONE, QN_PLACE_POINTER, QN_PLACE_WORKSPACE, QN_PLACE_LITERAL };
+
+typedef struct qn__step {
+  qn_part   *part;
+  qn__place *place;                                 /* one for each value of the part's request */
+  uint64_t   workspace;                             /* where the engine's scratch begins */
+  bool       direct;                                /* the pointers of execute are the values, in order */
+  qn_status (*run)(const struct qn__step *, const qn_launch *);   /* NULL: the engine's; trace puts its own */
+} qn__step;
+
+/* What execute checks of each pointer. */
+typedef struct qn__bounds { int64_t lo, hi; uint32_t align; int32_t over; } qn__bounds;   /* bytes from the pointer */
+
+struct qn_plan {
+  atomic_int   refs;
+  qn_status    status;                              /* a remembered refusal keeps its sentence */
+  char        *why;
+  qn__device  *dev;
+  const qn__terms *terms;
+  uint32_t     n_pointers, n_ins, n_steps;
+  uint64_t     workspace, counters;
+  uint64_t     instances;                           /* bit i: terms->backend[i] must be open */
+  qn__step    *step;
+  qn__bounds  *bounds;
+  double      *literal;                             /* host scalars that the graph fixed */
+  qn_graph    *graph;
+  uint64_t     hash, *key;                          /* of the cache; NULL for plans of the caller */
+  uint32_t     n_words;
+  uint64_t     used;                                /* the cache's clock */
+  struct qn_plan *chain;
+};
+qn_status qn__plan_make(struct qn_context *ctx, const qn_graph *g, qn_plan **out);   /* plans, builds; refs 1 */
+void      qn__plan_release(qn_plan *p);
+qn_status qn__plan_run(struct qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters);
+
+/* ---- cache.c: plans by problem, one for each device ------------------------------------------- */
+
+struct qn__cache *qn__cache_new(void);
+/* The plan of a key, made by make() if there is none, once, however many ask at the same time. A reference is the caller's. */
+qn_status qn__cache_get(struct qn__cache *c, const uint64_t *key, uint32_t n_words, uint64_t hash,
+                        qn_status (*make)(void *arg, qn_plan **out), void *arg, qn_plan **out);
+
+/* ---- context.c, run.c, record.c, trace.c ------------------------------------------------------ */
+
+#define QN_LATELY 512                               /* sets of two in a context's table of plans used lately */
+
+struct qn_context {
+  qn__device  *dev;
+  const qn__terms *terms;
+  qn__settings settings;
+  qn__backend **backend; int n_backends;            /* as chosen when it was made */
+  void       **instance;                            /* one for each of terms->backend; NULL: not opened */
+  uint64_t     opened;
+  void        *stream, *own_stream;
+  qn_allocator allocator;
+  void        *workspace; uint64_t workspace_bytes;
+  void        *counters;  uint64_t counters_bytes;
+  void       **outgrown;  uint64_t *outgrown_bytes; int n_outgrown;   /* recordings may use them: freed at the end */
+  qn_plan     *lately[QN_LATELY][2];
+  struct qn_recording *recording;                   /* being made; NULL */
+  int          generation;                          /* of the process when it was made: fork makes another */
+};
+extern atomic_int qn__generation;
+qn_status qn__context_ready(struct qn_context *ctx, const qn_plan *p);    /* grows arena, opens instances: never under capture */
+qn_status qn__context_instance(struct qn_context *ctx, int i);
+bool      qn__context_capturing(struct qn_context *ctx);
+void      qn__context_forget(struct qn_context *ctx);                     /* its table of plans */
+qn_status qn__enter(struct qn_context *ctx, uint64_t *saved);
+void      qn__leave(struct qn_context *ctx, uint64_t saved);
+/* A CPU recording: takes down an execution instead of doing it. */
+qn_status qn__record_add(struct qn_context *ctx, const qn_plan *p, void *const *ptr);
+/* With QUERN_TRACE: writes the plan's lines as it is first run. */
+void      qn__trace_plan(const qn_plan *p);
+bool      qn__tracing(void);
+
+/* ---- tune.c: remembered and fresh measurements ------------------------------------------------- */
+
+/* Reorders the n willing candidates by what was measured, best first; leaves them alone without a measurement. */
+void qn__tune_order(const qn__asker *who, qn_part **candidate, int n);
+
 #endif

@@ -1,0 +1,417 @@
+/* context.c -- a context: a device, a stream, demands, an arena for workspace, and instances of its backends. */
+#include "config.h"
+#include "core.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- fork: a child's contexts are its parent's and fail with a sentence ------------------------------ */
+
+atomic_int qn__generation = 1;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static void in_child(void) { atomic_fetch_add(&qn__generation, 1); }
+static void watch_fork(void) { pthread_atfork(NULL, NULL, in_child); }
+
+static qn_status alive(const qn_context *ctx)
+{
+  if (!ctx) return qn__fail(QN_BAD_ARGUMENT, "ctx: is NULL");
+  if (ctx->generation != atomic_load_explicit(&qn__generation, memory_order_relaxed))
+    return qn__fail(QN_DEVICE, "ctx: was made before fork; make a context in the child");
+  return QN_OK;
+}
+
+/* ---- the current device, borrowed and given back ------------------------------------------------------ */
+
+qn_status qn__enter(qn_context *ctx, uint64_t *saved)
+{
+  *saved = 0;
+  return ctx->dev->ops->enter ? ctx->dev->ops->enter(&ctx->dev->desc, saved) : QN_OK;
+}
+
+void qn__leave(qn_context *ctx, uint64_t saved)
+{
+  if (ctx->dev->ops->enter) ctx->dev->ops->leave(&ctx->dev->desc, saved);
+}
+
+/* ---- create, destroy ------------------------------------------------------------------------------------ */
+
+static qn_status read_options(const char *const options[], qn__settings *s)
+{
+  qn_status status = qn__settings_init(s);
+  for (int i = 0; !status && options && options[i]; i++) {
+    const char *eq = strchr(options[i], '=');
+    char key[32];
+    if (!eq || (size_t)(eq - options[i]) >= sizeof key)
+      status = qn__fail(QN_BAD_ARGUMENT, "options[%d]: \"%s\" is not of the form key=value", i, options[i]);
+    else {
+      memcpy(key, options[i], (size_t)(eq - options[i]));
+      key[eq - options[i]] = 0;
+      status = qn__settings_set(s, key, eq + 1, 2);
+    }
+    if (status) qn__settings_free(s);
+  }
+  if (!status && s->origin[QN_SET_PLUGIN_PATH] == 2) qn__backends_also(s->text[QN_SET_PLUGIN_PATH]);
+  return status;
+}
+
+qn_status qn_context_create(const char *const options[], qn_context **ctx_p)
+{
+  qn__backend *provider;
+  qn_context *ctx = NULL;
+  uint64_t saved;
+  int ordinal;
+  qn_status status;
+  if (!ctx_p) return qn__fail(QN_BAD_ARGUMENT, "ctx_p: is NULL");
+  pthread_once(&fork_once, watch_fork);
+  if (!(ctx = qn__alloc(sizeof *ctx))) return qn__fail(QN_NO_MEMORY, "no memory for a context");
+  ctx->generation = atomic_load(&qn__generation);
+  if ((status = read_options(options, &ctx->settings))) goto fail_settings;
+  if ((status = qn__device_choose(&ctx->settings, &ctx->backend, &ctx->n_backends, &provider, &ordinal))) goto fail_backends;
+  if ((status = qn__device_get(provider, ordinal, &ctx->dev))) goto fail_device;
+  if ((status = qn__terms_intern(ctx->dev, &ctx->settings, ctx->backend, ctx->n_backends, &ctx->terms))) goto fail_device;
+  if (!(ctx->instance = qn__alloc((size_t)ctx->n_backends * sizeof *ctx->instance))) {
+    status = qn__fail(QN_NO_MEMORY, "no memory for a context");
+    goto fail_device;
+  }
+  if ((status = qn__enter(ctx, &saved))) goto fail_instance;
+  status = ctx->dev->ops->stream_create ? ctx->dev->ops->stream_create(&ctx->dev->desc, &ctx->own_stream) : QN_OK;
+  qn__leave(ctx, saved);
+  if (status) goto fail_instance;
+  ctx->stream = ctx->own_stream;
+  *ctx_p = ctx;
+  return QN_OK;
+fail_instance:
+  qn__free(ctx->instance);
+fail_device:
+  qn__free(ctx->backend);
+fail_backends:
+  qn__settings_free(&ctx->settings);
+fail_settings:
+  qn__free(ctx);
+  return status;
+}
+
+static void give_back(qn_context *ctx, void *p, uint64_t bytes)
+{
+  if (!p) return;
+  if (ctx->allocator.free) ctx->allocator.free(ctx->allocator.user, p, bytes);
+  else ctx->dev->ops->free(&ctx->dev->desc, p);
+}
+
+void qn__context_forget(qn_context *ctx)
+{
+  for (int i = 0; i < QN_LATELY; i++)
+    for (int k = 0; k < 2; k++) {
+      qn__plan_release(ctx->lately[i][k]);
+      ctx->lately[i][k] = NULL;
+    }
+}
+
+static void free_arena(qn_context *ctx)
+{
+  for (int i = 0; i < ctx->n_outgrown; i++) give_back(ctx, ctx->outgrown[i], ctx->outgrown_bytes[i]);
+  give_back(ctx, ctx->workspace, ctx->workspace_bytes);
+  give_back(ctx, ctx->counters, ctx->counters_bytes);
+  qn__free(ctx->outgrown);
+  qn__free(ctx->outgrown_bytes);
+  ctx->workspace = ctx->counters = ctx->outgrown = NULL;
+  ctx->outgrown_bytes = NULL;
+  ctx->workspace_bytes = ctx->counters_bytes = 0;
+  ctx->n_outgrown = 0;
+}
+
+void qn_context_destroy(qn_context *ctx)
+{
+  uint64_t saved;
+  if (!ctx) return;
+  if (!alive(ctx)) {                                            /* after fork the device is the parent's: let it be */
+    qn_context_synchronize(ctx);
+    if (ctx->recording) {
+      qn_recording *r = NULL;
+      if (!qn_record_end(ctx, &r)) qn_recording_destroy(r);
+    }
+    qn__context_forget(ctx);
+    if (!qn__enter(ctx, &saved)) {
+      for (int i = 0; i < ctx->n_backends; i++)
+        if (ctx->instance[i] && ctx->terms->backend[i]->table->close) ctx->terms->backend[i]->table->close(ctx->instance[i]);
+      free_arena(ctx);
+      if (ctx->own_stream && ctx->dev->ops->stream_destroy) ctx->dev->ops->stream_destroy(&ctx->dev->desc, ctx->own_stream);
+      qn__leave(ctx, saved);
+    }
+  }
+  qn__settings_free(&ctx->settings);
+  qn__free(ctx->instance);
+  qn__free(ctx->backend);
+  qn__free(ctx);
+}
+
+/* ---- options ----------------------------------------------------------------------------------------------- */
+
+qn_status qn_context_set(qn_context *ctx, const char *key, const char *value)
+{
+  qn__settings s;
+  const qn__terms *terms;
+  qn_status status = alive(ctx);
+  if (status) return status;
+  if (!key || !value) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", key ? "value" : "key");
+  int i = qn__setting_index(key);
+  if (i < 0) return QN_BAD_ARGUMENT;
+  if (i == QN_SET_BACKEND || i == QN_SET_DEVICE || i == QN_SET_PLUGIN_PATH)
+    return qn__fail(QN_BAD_ARGUMENT, "%s: is settled when a context is made; make another", key);
+  if ((status = qn__settings_init(&s))) return status;
+  for (int k = 0; k < QN_SET_COUNT && !status; k++)
+    if (ctx->settings.origin[k] == 2 && k != i) status = qn__settings_set(&s, qn__setting_key(k), ctx->settings.text[k], 2);
+  if (!status) status = qn__settings_set(&s, key, value, 2);
+  if (!status) status = qn__terms_intern(ctx->dev, &s, ctx->backend, ctx->n_backends, &terms);
+  if (status) {
+    qn__settings_free(&s);
+    return status;
+  }
+  qn__settings_free(&ctx->settings);
+  ctx->settings = s;
+  if (terms != ctx->terms) qn__context_forget(ctx);
+  ctx->terms = terms;
+  return QN_OK;
+}
+
+const char *qn_context_get(const qn_context *ctx, const char *key)
+{
+  int i = ctx && key ? qn__setting_index(key) : -1;
+  return i < 0 ? NULL : ctx->settings.text[i] ? ctx->settings.text[i] : "";
+}
+
+const char *qn_context_device(const qn_context *ctx)
+{
+  static _Thread_local char text[128];
+  if (!ctx) return "?";
+  const qn_device *d = &ctx->dev->desc;
+  if (!strcmp(d->kind, "cpu")) return "cpu";
+  snprintf(text, sizeof text, "%s:%d (%s)", d->kind, (int)d->ordinal, d->name);
+  return text;
+}
+
+const qn_device *qn_context_describe(const qn_context *ctx) { return ctx ? &ctx->dev->desc : NULL; }
+
+/* ---- stream ------------------------------------------------------------------------------------------------- */
+
+void *qn_context_stream(const qn_context *ctx) { return ctx ? ctx->stream : NULL; }
+
+qn_status qn_context_set_stream(qn_context *ctx, void *native_stream)
+{
+  uint64_t saved;
+  qn_status status = alive(ctx);
+  if (status) return status;
+  void *next = native_stream ? native_stream : ctx->own_stream;
+  if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording; end the recording before its stream is changed");
+  if (next == ctx->stream) return QN_OK;
+  if (!ctx->dev->ops->stream_wait) return qn__fail(QN_BAD_ARGUMENT, "native_stream: the device \"%s\" has no streams", ctx->dev->desc.kind);
+  if ((status = qn__enter(ctx, &saved))) return status;
+  status = ctx->dev->ops->stream_wait(&ctx->dev->desc, next, ctx->stream);
+  qn__leave(ctx, saved);
+  if (!status) ctx->stream = next;
+  return status;
+}
+
+qn_status qn_context_synchronize(qn_context *ctx)
+{
+  uint64_t saved;
+  qn_status status = alive(ctx);
+  if (status || !ctx->dev->ops->stream_synchronize || (status = qn__enter(ctx, &saved))) return status;
+  status = ctx->dev->ops->stream_synchronize(&ctx->dev->desc, ctx->stream);
+  qn__leave(ctx, saved);
+  return status;
+}
+
+bool qn__context_capturing(qn_context *ctx)
+{
+  int yes = ctx->recording != NULL;
+  if (!yes && ctx->dev->ops->capturing && ctx->dev->ops->capturing(&ctx->dev->desc, ctx->stream, &yes)) yes = 1;
+  return yes != 0;
+}
+
+/* ---- arena and instances ---------------------------------------------------------------------------------------- */
+
+qn_status qn_context_set_allocator(qn_context *ctx, const qn_allocator *allocator)
+{
+  qn_status status = alive(ctx);
+  uint64_t saved;
+  if (status) return status;
+  if (allocator && (allocator->struct_size < sizeof *allocator || !allocator->alloc || !allocator->free))
+    return qn__fail(QN_BAD_ARGUMENT, "allocator: struct_size must be sizeof(qn_allocator), and alloc and free be given");
+  if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording; end the recording before its allocator is changed");
+  if ((status = qn_context_synchronize(ctx)) || (status = qn__enter(ctx, &saved))) return status;
+  free_arena(ctx);
+  qn__leave(ctx, saved);
+  ctx->allocator = allocator ? *allocator : (qn_allocator){0};
+  qn__context_forget(ctx);                                      /* found again, their plans grow the new arena */
+  return QN_OK;
+}
+
+/* The block that is outgrown stays, for work in flight and recordings use it. */
+static qn_status grow(qn_context *ctx, void **block, uint64_t *have, uint64_t need)
+{
+  void *p = NULL;
+  qn_status status = QN_OK;
+  if (*block) {
+    size_t n = (size_t)ctx->n_outgrown;
+    void **blocks = qn__realloc(ctx->outgrown, n * sizeof *blocks, (n + 1) * sizeof *blocks);
+    if (blocks) ctx->outgrown = blocks;
+    uint64_t *bytes = qn__realloc(ctx->outgrown_bytes, n * sizeof *bytes, (n + 1) * sizeof *bytes);
+    if (bytes) ctx->outgrown_bytes = bytes;
+    if (!blocks || !bytes) return qn__fail(QN_NO_MEMORY, "no memory to grow the workspace");
+  }
+  if (ctx->allocator.alloc) {
+    if (!(p = ctx->allocator.alloc(ctx->allocator.user, need)))
+      return qn__fail(QN_NO_MEMORY, "the caller's allocator gave no workspace of %llu bytes", (unsigned long long)need);
+  } else if ((status = ctx->dev->ops->alloc(&ctx->dev->desc, need, &p))) return status;
+  if (*block) {
+    ctx->outgrown[ctx->n_outgrown] = *block;
+    ctx->outgrown_bytes[ctx->n_outgrown++] = *have;
+  }
+  *block = p;
+  *have = need;
+  return QN_OK;
+}
+
+qn_status qn__context_instance(qn_context *ctx, int i)
+{
+  const qn__backend *b = ctx->terms->backend[i];
+  if (ctx->instance[i] || !b->table->open) return QN_OK;
+  return b->table->open(&qn__host, &ctx->dev->desc, ctx->stream, &ctx->instance[i]);
+}
+
+qn_status qn__context_ready(qn_context *ctx, const qn_plan *p)
+{
+  uint64_t saved, missing = p->instances & ~ctx->opened;
+  bool grows = p->workspace > ctx->workspace_bytes || p->counters > ctx->counters_bytes;
+  qn_status status;
+  if (!missing && !grows) return QN_OK;
+  if (qn__context_capturing(ctx))
+    return qn__fail(QN_NOT_READY, "the workspace would have to grow to %llu bytes while a recording captures; run the step once first",
+                    (unsigned long long)p->workspace);
+  if ((status = qn__enter(ctx, &saved))) return status;
+  for (int i = 0; i < ctx->n_backends && !status; i++)
+    if (missing >> i & 1 && !(status = qn__context_instance(ctx, i))) ctx->opened |= UINT64_C(1) << i;
+  if (!status && p->workspace > ctx->workspace_bytes) status = grow(ctx, &ctx->workspace, &ctx->workspace_bytes, p->workspace);
+  if (!status && p->counters > ctx->counters_bytes) {
+    status = grow(ctx, &ctx->counters, &ctx->counters_bytes, p->counters);
+    if (!status) status = ctx->dev->ops->fill(&ctx->dev->desc, ctx->counters, 0, p->counters, ctx->stream);
+  }
+  qn__leave(ctx, saved);
+  return status;
+}
+
+qn_status qn_context_reserve(qn_context *ctx, const qn_plan *plan)
+{
+  qn_status status = alive(ctx);
+  if (status) return status;
+  if (!plan) return qn__fail(QN_BAD_ARGUMENT, "plan: is NULL");
+  if (plan->dev != ctx->dev) return qn__fail(QN_BAD_ARGUMENT, "plan: was made for another device than ctx's, %s", qn_context_device(ctx));
+  return qn__context_ready(ctx, plan);
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------------------- */
+
+qn_status qn_alloc(qn_context *ctx, size_t bytes, void **p)
+{
+  uint64_t saved;
+  qn_status status = alive(ctx);
+  if (status) return status;
+  if (!p) return qn__fail(QN_BAD_ARGUMENT, "p: is NULL");
+  *p = NULL;
+  if (!bytes || (status = qn__enter(ctx, &saved))) return status;
+  status = ctx->dev->ops->alloc(&ctx->dev->desc, bytes, p);
+  qn__leave(ctx, saved);
+  return status;
+}
+
+void qn_free(qn_context *ctx, void *p)
+{
+  uint64_t saved;
+  if (!p || alive(ctx) || qn__enter(ctx, &saved)) return;
+  ctx->dev->ops->free(&ctx->dev->desc, p);
+  qn__leave(ctx, saved);
+}
+
+static qn_status copy(qn_context *ctx, void *to, const void *from, size_t bytes, int kind)
+{
+  uint64_t saved;
+  qn_status status = alive(ctx);
+  if (status) return status;
+  if (bytes && (!to || !from)) return qn__fail(QN_BAD_ARGUMENT, "a pointer to copy %s is NULL", to ? "from" : "to");
+  if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording; host copies cannot be part of a recording");
+  if (!bytes || (status = qn__enter(ctx, &saved))) return status;
+  status = ctx->dev->ops->copy(&ctx->dev->desc, to, from, bytes, kind, ctx->stream);
+  if (!status && ctx->dev->ops->stream_synchronize) status = ctx->dev->ops->stream_synchronize(&ctx->dev->desc, ctx->stream);
+  qn__leave(ctx, saved);
+  return status;
+}
+
+qn_status qn_copy_to_device(qn_context *ctx, void *device, const void *host, size_t bytes)
+{
+  return copy(ctx, device, host, bytes, QN_COPY_TO_DEVICE);
+}
+
+qn_status qn_copy_to_host(qn_context *ctx, void *host, const void *device, size_t bytes)
+{
+  return copy(ctx, host, device, bytes, QN_COPY_TO_HOST);
+}
+
+/* ---- timing ----------------------------------------------------------------------------------------------------------- */
+
+struct qn_timer { qn_context *ctx; void *start, *stop; };
+
+qn_status qn_timer_create(qn_context *ctx, qn_timer **timer_p)
+{
+  uint64_t saved;
+  qn_status status = alive(ctx);
+  if (status) return status;
+  qn_timer *t = qn__alloc(sizeof *t);
+  if (!t) return qn__fail(QN_NO_MEMORY, "no memory for a timer");
+  t->ctx = ctx;
+  if ((status = qn__enter(ctx, &saved))) goto fail;
+  if (!(status = ctx->dev->ops->event_create(&ctx->dev->desc, &t->start)))
+    status = ctx->dev->ops->event_create(&ctx->dev->desc, &t->stop);
+  if (status && t->start) ctx->dev->ops->event_destroy(&ctx->dev->desc, t->start);
+  qn__leave(ctx, saved);
+  if (status) goto fail;
+  *timer_p = t;
+  return QN_OK;
+fail:
+  qn__free(t);
+  return status;
+}
+
+static qn_status record(qn_timer *t, void *event)
+{
+  uint64_t saved;
+  qn_status status = qn__enter(t->ctx, &saved);
+  if (status) return status;
+  status = t->ctx->dev->ops->event_record(&t->ctx->dev->desc, event, t->ctx->stream);
+  qn__leave(t->ctx, saved);
+  return status;
+}
+
+qn_status qn_timer_start(qn_timer *timer) { return record(timer, timer->start); }
+
+qn_status qn_timer_stop(qn_timer *timer, double *ns)
+{
+  uint64_t saved;
+  qn_status status = record(timer, timer->stop);
+  if (status || (status = qn__enter(timer->ctx, &saved))) return status;
+  status = timer->ctx->dev->ops->event_elapsed(&timer->ctx->dev->desc, timer->start, timer->stop, ns);
+  qn__leave(timer->ctx, saved);
+  return status;
+}
+
+void qn_timer_destroy(qn_timer *timer)
+{
+  uint64_t saved;
+  if (!timer) return;
+  if (!qn__enter(timer->ctx, &saved)) {
+    timer->ctx->dev->ops->event_destroy(&timer->ctx->dev->desc, timer->start);
+    timer->ctx->dev->ops->event_destroy(&timer->ctx->dev->desc, timer->stop);
+    qn__leave(timer->ctx, saved);
+  }
+  qn__free(timer);
+}

@@ -1,0 +1,255 @@
+/* device.c -- devices, which contexts share: description, terms (a context's demands, backends and pins under one
+ * number) and the cache of plans. A device lives as long as the process. */
+#include "config.h"
+#include "core.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- which backends, which device ---------------------------------------------------------------- */
+
+static bool serves(const qn__backend *b, const char *kind) { return b->table && !strcmp(b->table->device_kind, kind); }
+
+static bool has_device(const qn__backend *b)
+{
+  int32_t n = 0;
+  return b->table && !b->status && b->table->device && !b->table->device->count(&n) && n > 0;
+}
+
+static bool shadowed(const qn__backend *all, const qn__backend *b)
+{
+  for (; all != b; all = all->next)
+    if (all->table && b->table && !strcmp(all->name, b->name)) return true;
+  return false;
+}
+
+static qn_status append(qn__backend ***list, int *n, qn__backend *b)
+{
+  for (int i = 0; i < *n; i++)
+    if ((*list)[i] == b) return QN_OK;
+  qn__backend **grown = qn__realloc(*list, (size_t)*n * sizeof *grown, (size_t)(*n + 1) * sizeof *grown);
+  if (!grown) return qn__fail(QN_NO_MEMORY, "no memory for the list of backends");
+  *list = grown;
+  grown[(*n)++] = b;
+  return QN_OK;
+}
+
+static qn_status provider_of(const char *kind, qn__backend **out)
+{
+  qn__backend *all = qn__backends();
+  for (qn__backend *b = all; b; b = b->next)
+    if (serves(b, kind) && !b->status && b->table->device && !shadowed(all, b)) {
+      *out = b;
+      return QN_OK;
+    }
+  return qn__fail(QN_NO_BACKEND, "no backend here provides the device \"%s\"", kind);
+}
+
+/* Unset: the first provider with a device, a GPU before the CPU; it and all others of its kind. */
+static qn_status choose_all(qn__backend ***list, int *n, qn__backend **provider)
+{
+  qn__backend *all = qn__backends(), *found = NULL;
+  for (int cpu = 0; cpu < 2 && !found; cpu++)
+    for (qn__backend *b = all; b && !found; b = b->next)
+      if (b->table && serves(b, "cpu") == (bool)cpu && !shadowed(all, b) && has_device(b)) found = b;
+  if (!found) return qn__fail(QN_NO_BACKEND, "no backend here has a device; `quern-info` says what was skipped and why");
+  *provider = found;
+  qn_status status = append(list, n, found);
+  for (qn__backend *b = all; b && !status; b = b->next)
+    if (serves(b, found->table->device_kind) && !b->status && !shadowed(all, b)) status = append(list, n, b);
+  return status;
+}
+
+static qn_status choose_named(const char *names, qn__backend ***list, int *n, qn__backend **provider)
+{
+  char *copy = qn__strdup(names), *rest = copy, *name;
+  qn_status status = copy ? QN_OK : qn__fail(QN_NO_MEMORY, "no memory for the list of backends");
+  while (!status && (name = strsep(&rest, ","))) {
+    qn__backend *b;
+    if ((status = qn__backend_get(name, &b))) break;
+    if (*n && !serves(b, (*list)[0]->table->device_kind))
+      status = qn__fail(QN_NO_BACKEND, "backend: %s works on the device \"%s\", but %s, named before it, on \"%s\"; name one kind",
+                        name, b->table->device_kind, (*list)[0]->name, (*list)[0]->table->device_kind);
+    else {
+      status = append(list, n, b);
+      if (!status && !*provider && b->table->device) *provider = b;
+    }
+  }
+  qn__free(copy);
+  if (!status && !*provider) status = provider_of((*list)[0]->table->device_kind, provider);
+  return status;
+}
+
+qn_status qn__device_choose(const qn__settings *s, qn__backend ***list, int *n, qn__backend **provider, int *ordinal)
+{
+  *list = NULL;
+  *n = 0;
+  *provider = NULL;
+  *ordinal = s->device < 0 ? 0 : s->device;
+  qn_status status = s->text[QN_SET_BACKEND] ? choose_named(s->text[QN_SET_BACKEND], list, n, provider)
+                                             : choose_all(list, n, provider);
+  if (status) {
+    qn__free(*list);
+    *list = NULL;
+  }
+  return status;
+}
+
+/* ---- devices ------------------------------------------------------------------------------------------ */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static qn__device *devices;
+
+static qn_status make(qn__backend *provider, int ordinal, qn__device **out)
+{
+  const qn_device_ops *ops = provider->table->device;
+  qn__device *d = qn__alloc(sizeof *d);
+  qn_status status = QN_OK;
+  if (!d) return qn__fail(QN_NO_MEMORY, "no memory for a device");
+  d->ops = ops;
+  d->provider = provider;
+  d->desc.struct_size = sizeof d->desc;
+  if ((status = ops->describe(ordinal, &d->desc)) || (ops->open && (status = ops->open(&d->desc)))) goto fail;
+  if (!(d->cache = qn__cache_new())) {
+    status = qn__fail(QN_NO_MEMORY, "no memory for a cache of plans");
+    goto fail;
+  }
+  pthread_mutex_init(&d->lock, NULL);
+  d->next = devices;
+  *out = devices = d;
+  return QN_OK;
+fail:
+  qn__free(d);
+  return status;
+}
+
+qn_status qn__device_get(qn__backend *provider, int ordinal, qn__device **out)
+{
+  int32_t n = 0;
+  qn_status status = provider->table->device->count(&n);
+  if (status) return status;
+  if (ordinal >= n)
+    return qn__fail(QN_NO_BACKEND, n ? "device: %d is not here; %s has %d, numbered from 0" : "device: %d is not here; %s has none",
+                    ordinal, provider->name, (int)n);
+  pthread_mutex_lock(&lock);
+  qn__device *d = devices;
+  while (d && (d->provider != provider || d->desc.ordinal != ordinal)) d = d->next;
+  if (d) *out = d;
+  else status = make(provider, ordinal, out);
+  pthread_mutex_unlock(&lock);
+  return status;
+}
+
+qn_status qn_each_device(void (*row)(void *, const qn_backend_info *, const qn_device *), void *user)
+{
+  for (qn__backend *b = qn__backends(); b; b = b->next) {
+    int32_t n = 0;
+    if (!b->table || !b->table->device || b->table->device->count(&n)) continue;
+    for (int i = 0; i < n; i++) {
+      qn_device desc = { .struct_size = sizeof desc };
+      qn_backend_info info = { b->name, b->table->version, b->table->device_kind, b->path, QN_OK, "", b->table };
+      if (!b->table->device->describe(i, &desc)) row(user, &info, &desc);
+    }
+  }
+  return QN_OK;
+}
+
+/* ---- terms ---------------------------------------------------------------------------------------------- */
+
+static int default_threads(const qn_device *desc) { return desc->threads > 0 ? desc->threads : 1; }
+
+static qn_status check_pins(const qn__terms *t)
+{
+  for (int i = 0; i < t->settings.n_pins; i++) {
+    const qn__pin *pin = &t->settings.pin[i];
+    qn__text known = {0};
+    bool found = false;
+    for (int k = 0; k < t->n_backends; k++) {
+      const qn__backend *b = t->backend[k];
+      for (int e = 0; e < b->n_engines; e++) {
+        const qn_engine *row = &b->engine[e];
+        const qn_op_info *op = pin->op & QN_ANCHOR_FAMILY ? NULL : qn_op_find(pin->op);
+        if (op ? !qn__anchors(row, op) : row->op != pin->op) continue;
+        qn__text_add(&known, "%s%s/%s", known.len ? ", " : "", b->name, row->name);
+        if (strcmp(row->name, pin->engine) || (pin->backend && strcmp(pin->backend, b->name))) continue;
+        for (int v = 0; pin->variant && !found && row->variants && row->variants[v]; v++) found = !strcmp(row->variants[v], pin->variant);
+        found = found || !pin->variant;
+      }
+    }
+    const char *op = pin->op & QN_ANCHOR_FAMILY ? qn_family_name(pin->op & ~QN_ANCHOR_FAMILY) : qn_op_find(pin->op)->name;
+    qn_status status = found ? QN_OK : qn__fail(QN_BAD_ARGUMENT, "engine: %s has no engine \"%s%s%s%s%s\" here; known are %s", op,
+      pin->backend ? pin->backend : "", pin->backend ? "/" : "", pin->engine, pin->variant ? ":" : "",
+      pin->variant ? pin->variant : "", known.s ? known.s : "none");
+    qn__free(known.s);
+    if (status) return status;
+  }
+  return QN_OK;
+}
+
+void qn__terms_free(qn__terms *t)
+{
+  if (!t) return;
+  qn__settings_free(&t->settings);
+  qn__free(t->backend);
+  qn__free(t->key);
+  qn__free(t);
+}
+
+static qn_status copy_settings(qn__settings *to, const qn__settings *from)
+{
+  qn_status status = QN_OK;
+  memset(to, 0, sizeof *to);
+  to->device = -1;
+  to->math = QN_MATH_F32;
+  to->tune = QN_TUNE_CACHED;
+  to->workspace_limit = UINT64_MAX;
+  for (int i = 0; i < QN_SET_COUNT && !status; i++)
+    if (from->text[i] && i != QN_SET_LOG) status = qn__settings_set(to, qn__setting_key(i), from->text[i], from->origin[i]);
+  return status;
+}
+
+qn_status qn__terms_make(const qn_device *desc, const qn__settings *s, qn__backend *const *list, int n, qn__terms **out)
+{
+  qn__terms *t = qn__alloc(sizeof *t);
+  qn__text key = {0};
+  qn_status status = QN_OK;
+  if (!t || !(t->backend = qn__alloc((size_t)n * sizeof *t->backend)) || (status = copy_settings(&t->settings, s))) goto fail;
+  memcpy(t->backend, list, (size_t)n * sizeof *list);
+  t->n_backends = n;
+  t->demands = (qn_demands){ .struct_size = sizeof t->demands, .determinism = s->determinism, .math = s->math,
+                             .workspace_limit = s->workspace_limit, .threads = s->threads ? s->threads : default_threads(desc) };
+  for (int i = 0; i < n; i++) qn__text_add(&key, "%s%s", i ? "," : "", list[i]->path);
+  qn__text_add(&key, " d%u m%u w%llu t%d u%u f%d e%s c%s", s->determinism, s->math, (unsigned long long)s->workspace_limit,
+               t->demands.threads, s->tune, s->fallback, s->text[QN_SET_ENGINE] ? s->text[QN_SET_ENGINE] : "",
+               s->text[QN_SET_TUNE_CACHE] ? s->text[QN_SET_TUNE_CACHE] : "");
+  t->key = key.s;
+  if (key.failed) goto fail;
+  for (int i = 0; i < n; i++)                                   /* two built-ins have one path */
+    if (!strcmp(list[i]->path, "(built in)")) qn__text_add(&key, " %s", list[i]->name);
+  t->key = key.s;
+  if (key.failed) goto fail;
+  if ((status = check_pins(t))) goto fail;
+  *out = t;
+  return QN_OK;
+fail:
+  qn__terms_free(t);
+  return status ? status : qn__fail(QN_NO_MEMORY, "no memory for a context's demands");
+}
+
+qn_status qn__terms_intern(qn__device *dev, const qn__settings *s, qn__backend *const *list, int n, const qn__terms **out)
+{
+  static atomic_ullong ids;
+  qn__terms *t, *known;
+  qn_status status = qn__terms_make(&dev->desc, s, list, n, &t);
+  if (status) return status;
+  pthread_mutex_lock(&dev->lock);
+  for (known = dev->terms; known && strcmp(known->key, t->key); known = known->next) {}
+  if (!known) {
+    t->id = atomic_fetch_add(&ids, 1) + 1;
+    t->next = dev->terms;
+    dev->terms = t;
+  }
+  pthread_mutex_unlock(&dev->lock);
+  if (known) qn__terms_free(t);
+  *out = known ? known : t;
+  return QN_OK;
+}

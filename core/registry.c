@@ -1,0 +1,335 @@
+/* registry.c -- finds and loads backends: the built-in ones, then quern_*.so of QUERN_PLUGIN_PATH and of libdir/quern/1.
+ *
+ * Code is loaded by absolute path, from files and folders that only their owner (root or this user) can write, and is
+ * never unloaded: threads, exit handlers and OpenMP's workers may still be in it. The registry's lock is not held
+ * while a plugin's code runs. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "config.h"
+#include "core.h"
+#include <dirent.h>
+#include <dlfcn.h>
+#include <link.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef QN_BUILTIN_LIST
+#define QN_BUILTIN_LIST(X)
+#endif
+#define DECLARE(name) extern qn_entry_fn qn__builtin_##name;
+QN_BUILTIN_LIST(DECLARE)
+#define ROW(name) { #name, qn__builtin_##name },
+static const struct { const char *name; qn_entry_fn *entry; } builtin[] = { QN_BUILTIN_LIST(ROW) { NULL, NULL } };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;      /* guards the list, not the loading */
+static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;   /* one load at a time */
+static qn__backend *first;
+static bool searched;
+
+/* ---- one table, checked and indexed -------------------------------------------------------------- */
+
+bool qn__anchors(const qn_engine *row, const qn_op_info *op)
+{
+  return row->op == op->kind || row->op == (op->family | QN_ANCHOR_FAMILY);
+}
+
+const qn_engine *qn_backend_engine(const qn_backend *table, int i)
+{
+  if (!table || i < 0) return NULL;
+  for (const qn_engine_list *const *l = table->engines; *l; l++) {
+    if ((uint32_t)i < (*l)->n) return (const qn_engine *)((const char *)(*l)->row + (size_t)i * table->engine_size);
+    i -= (int)(*l)->n;
+  }
+  return NULL;
+}
+
+static qn_status index_engines(qn__backend *b)
+{
+  const qn_backend *t = b->table;
+  size_t size = t->engine_size < sizeof(qn_engine) ? t->engine_size : sizeof(qn_engine);
+  int n = 0, pairs = 0;
+  while (qn_backend_engine(t, n)) n++;
+  b->engine = qn__alloc((size_t)(n + 1) * sizeof *b->engine);
+  b->first = qn__alloc((size_t)(qn__n_ops + 1) * sizeof *b->first);
+  if (!b->engine || !b->first) return qn__fail(QN_NO_MEMORY, "backend %s: no memory for its table", b->name);
+  for (int i = 0; i < n; i++) {
+    qn_engine *row = &b->engine[b->n_engines];
+    memcpy(row, qn_backend_engine(t, i), size);
+    if (!row->name || !row->prepare || !row->run)
+      return qn__fail(QN_NO_BACKEND, "backend %s: row %d of its engines lacks a name, prepare or run", b->name, i);
+    b->n_engines++;
+  }
+  for (int pass = 0; pass < 2; pass++) {
+    pairs = 0;
+    for (int op = 0; op < qn__n_ops; op++) {
+      b->first[op] = pairs;
+      for (int i = 0; i < b->n_engines; i++)
+        if (qn__anchors(&b->engine[i], &qn__ops[op])) {
+          if (pass) b->by_op[pairs] = i;
+          pairs++;
+        }
+    }
+    b->first[qn__n_ops] = pairs;
+    if (!pass && !(b->by_op = qn__alloc((size_t)(pairs + 1) * sizeof *b->by_op)))
+      return qn__fail(QN_NO_MEMORY, "backend %s: no memory for its table", b->name);
+  }
+  return QN_OK;
+}
+
+/* The oldest layouts that this ABI major has had: what a table must cover at least. */
+#define BACKEND_LEAST (offsetof(qn_backend, engines) + sizeof(void *))
+#define ENGINE_LEAST  (offsetof(qn_engine, run) + sizeof(void (*)(void)))
+#define DEVICE_LEAST  (offsetof(qn_device_ops, copy) + sizeof(void (*)(void)))
+
+static qn_status check_table(const char *path, const qn_backend *t)
+{
+  if (!t) return qn__fail(QN_NO_BACKEND, "%s: its entry gave no table", path);
+  if (t->struct_size < BACKEND_LEAST || t->struct_size > 65536)
+    return qn__fail(QN_NO_BACKEND, "%s: its table has %u bytes, at least %zu are needed", path, t->struct_size, BACKEND_LEAST);
+  if (t->engine_size < ENGINE_LEAST || t->engine_size > 65536)
+    return qn__fail(QN_NO_BACKEND, "%s: its rows have %u bytes, at least %zu are needed", path, t->engine_size, ENGINE_LEAST);
+  if (!t->name || !*t->name || strpbrk(t->name, "/,: ") || strlen(t->name) > 63)
+    return qn__fail(QN_NO_BACKEND, "%s: its name is missing, too long, or has one of \"/,: \" in it", path);
+  if (!t->version || !t->device_kind || !*t->device_kind || strlen(t->device_kind) > 15 || !t->engines)
+    return qn__fail(QN_NO_BACKEND, "%s: its table lacks a version, a device kind or a list of engines", path);
+  if (t->device && t->device->struct_size < DEVICE_LEAST)
+    return qn__fail(QN_NO_BACKEND, "%s: its device table has %llu bytes, at least %zu are needed", path,
+                    (unsigned long long)t->device->struct_size, DEVICE_LEAST);
+  if (t->device && (!t->device->count || !t->device->describe || !t->device->alloc || !t->device->free || !t->device->copy))
+    return qn__fail(QN_NO_BACKEND, "%s: its device table lacks count, describe, alloc, free or copy", path);
+  return QN_OK;
+}
+
+static qn_status adopt(qn__backend *b, qn_entry_fn *entry)
+{
+  const qn_backend *t = NULL;
+  qn__fail(QN_OK, "%s", "");
+  qn_status status = entry(&qn__host, &t);
+  if (status) {
+    const char *said = qn_last_error();
+    return qn__fail(QN_NO_BACKEND, "%s: its entry failed: %s", b->path, *said ? said : qn_status_text(status));
+  }
+  if ((status = check_table(b->path, t))) return status;
+  char *name = qn__strdup(t->name);
+  if (!name) return qn__fail(QN_NO_MEMORY, "%s: no memory for its name", b->path);
+  qn__free(b->name);
+  b->name = name;
+  b->table = t;
+  if ((status = index_engines(b))) b->table = NULL;
+  return status;
+}
+
+/* ---- files ---------------------------------------------------------------------------------------- */
+
+/* A file or folder that others could have written is not run. */
+static qn_status trusted(const char *path, bool folder)
+{
+  struct stat st;
+  if (stat(path, &st)) return qn__fail(QN_NO_BACKEND, "%s: %s", path, strerror(errno));
+  if (folder ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode))
+    return qn__fail(QN_NO_BACKEND, "%s: is not a %s", path, folder ? "folder" : "file");
+  if (st.st_mode & S_IWOTH) return qn__fail(QN_NO_BACKEND, "%s: is refused, since everyone may write it; chmod o-w", path);
+  if (st.st_uid != 0 && st.st_uid != geteuid())
+    return qn__fail(QN_NO_BACKEND, "%s: is refused, since its owner (uid %u) is neither root nor this user", path, (unsigned)st.st_uid);
+  return QN_OK;
+}
+
+static qn_status load(qn__backend *b)
+{
+  char folder[4096];
+  const char *slash = strrchr(b->path, '/');
+  qn_status status;
+  if (b->path[0] != '/') return qn__fail(QN_NO_BACKEND, "%s: a path to a backend must be absolute", b->path);
+  if ((size_t)(slash - b->path) >= sizeof folder) return qn__fail(QN_NO_BACKEND, "%s: the path is too long", b->path);
+  memcpy(folder, b->path, (size_t)(slash - b->path));
+  folder[slash - b->path] = 0;
+  if ((status = trusted(*folder ? folder : "/", true)) || (status = trusted(b->path, false))) return status;
+
+  void *so = dlopen(b->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!so) {
+    const char *said = dlerror();
+    return qn__fail(QN_NO_BACKEND, "%s: cannot be loaded: %s", b->path, said ? said : "no reason given");
+  }
+  void *symbol = dlsym(so, "quern_plugin_entry_v1");
+  /* dlsym looks through what the file depends on too; the entry must be the file's own. */
+  struct link_map *map = NULL;
+  Dl_info where;
+  if (symbol && !dlinfo(so, RTLD_DI_LINKMAP, &map) && dladdr(symbol, &where) && map &&
+      (uintptr_t)where.dli_fbase != (uintptr_t)map->l_addr)
+    symbol = NULL;
+  if (!symbol)
+    return qn__fail(QN_NO_BACKEND, "%s: exports no quern_plugin_entry_v%d; it is no Quern backend, or one of another ABI major",
+                    b->path, QN_ABI_MAJOR);
+  qn_entry_fn *entry;
+  memcpy(&entry, &symbol, sizeof entry);                      /* ISO C has no cast from void * to a function */
+  return adopt(b, entry);
+}
+
+/* ---- the list --------------------------------------------------------------------------------------- */
+
+static qn__backend *add(const char *name, const char *path)
+{
+  qn__backend *b = qn__alloc(sizeof *b), **end = &first;
+  if (!b) return NULL;
+  b->name = qn__strdup(name);
+  b->path = qn__strdup(path);
+  if (!b->name || !b->path) {
+    qn__free(b->name);
+    qn__free(b->path);
+    qn__free(b);
+    return NULL;
+  }
+  pthread_mutex_lock(&lock);
+  while (*end) end = &(*end)->next;
+  *end = b;
+  pthread_mutex_unlock(&lock);
+  return b;
+}
+
+static void settle(qn__backend *b, qn_status status)
+{
+  b->status = status;
+  if (status) {
+    b->why = qn__strdup(qn_last_error());
+    qn__log(QN_LOG_DEBUG, "backend skipped: %s", b->why ? b->why : "");
+  } else qn__log(QN_LOG_DEBUG, "backend %s %s from %s, %d engines", b->name, b->table->version, b->path, b->n_engines);
+}
+
+static qn__backend *by_path(const char *path)
+{
+  for (qn__backend *b = first; b; b = b->next)
+    if (!strcmp(b->path, path)) return b;
+  return NULL;
+}
+
+static qn__backend *by_name(const char *name)
+{
+  for (qn__backend *b = first; b; b = b->next)
+    if (b->table && !strcmp(b->name, name)) return b;
+  return NULL;
+}
+
+static qn__backend *load_path(const char *path)
+{
+  const char *base = strrchr(path, '/');
+  qn__backend *b = by_path(path);
+  if (!b && (b = add(base ? base + 1 : path, path))) settle(b, load(b));
+  return b;
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static void load_folder(const char *folder)
+{
+  char **file = NULL;
+  int n = 0;
+  struct dirent *e;
+  if (folder[0] != '/') {
+    qn__log(QN_LOG_WARN, "QUERN_PLUGIN_PATH: \"%s\" is skipped, since it is not absolute", folder);
+    return;
+  }
+  DIR *dir = opendir(folder);
+  if (!dir) {
+    qn__log(QN_LOG_DEBUG, "no plugins in %s: %s", folder, strerror(errno));
+    return;
+  }
+  while ((e = readdir(dir))) {
+    size_t len = strlen(e->d_name);
+    if (strncmp(e->d_name, "quern_", 6) || len < 10 || strcmp(e->d_name + len - 3, ".so")) continue;
+    qn__text path = {0};
+    char **grown = qn__realloc(file, (size_t)n * sizeof *file, (size_t)(n + 1) * sizeof *file);
+    qn__text_add(&path, "%s/%s", folder, e->d_name);
+    if (!grown || path.failed) {
+      qn__free(path.s);
+      if (grown) file = grown;
+      break;
+    }
+    file = grown;
+    file[n++] = path.s;
+  }
+  closedir(dir);
+  if (n) qsort(file, (size_t)n, sizeof *file, by_text);         /* readdir's order is nobody's */
+  for (int i = 0; i < n; i++) {
+    load_path(file[i]);
+    qn__free(file[i]);
+  }
+  qn__free(file);
+}
+
+static void load_folders(const char *path)
+{
+  char *copy = path ? qn__strdup(path) : NULL, *rest = copy, *folder;
+  while (rest && (folder = strsep(&rest, ":")))
+    if (*folder) load_folder(folder);
+  qn__free(copy);
+}
+
+static void search(void)
+{
+  if (searched) return;
+  searched = true;
+  for (int i = 0; builtin[i].name; i++) {
+    qn__backend *b = add(builtin[i].name, "(built in)");
+    if (b) settle(b, adopt(b, builtin[i].entry));
+  }
+  load_folders(qn__environment(QN_SET_PLUGIN_PATH));
+#ifdef QN_PLUGINDIR
+  load_folder(QN_PLUGINDIR);
+#endif
+}
+
+qn__backend *qn__backends(void)
+{
+  pthread_mutex_lock(&loading);
+  search();
+  pthread_mutex_unlock(&loading);
+  return first;
+}
+
+void qn__backends_also(const char *path)
+{
+  pthread_mutex_lock(&loading);
+  search();
+  load_folders(path);
+  pthread_mutex_unlock(&loading);
+}
+
+qn_status qn__backend_get(const char *name, qn__backend **out)
+{
+  pthread_mutex_lock(&loading);
+  search();
+  qn__backend *b = strchr(name, '/') ? load_path(name) : by_name(name);
+  pthread_mutex_unlock(&loading);
+  if (b && !b->status) {
+    *out = b;
+    return QN_OK;
+  }
+  if (b) return qn__fail(b->status, "%s", b->why ? b->why : "no memory");
+  qn__text known = {0};
+  for (qn__backend *k = first; k; k = k->next) {
+    if (k->table) qn__text_add(&known, "%s%s", known.len ? ", " : "", k->name);
+    size_t len = strlen(name);
+    if (!k->table && !strncmp(k->name, "quern_", 6) && !strncmp(k->name + 6, name, len) && !strcmp(k->name + 6 + len, ".so")) {
+      qn__free(known.s);
+      return qn__fail(QN_NO_BACKEND, "backend %s cannot be had: %s", name, k->why ? k->why : "no memory");
+    }
+  }
+  qn_status status = qn__fail(QN_NO_BACKEND, "backend \"%s\" is not here; known are %s (QUERN_PLUGIN_PATH names more folders)",
+                              name, known.s ? known.s : "none");
+  qn__free(known.s);
+  return status;
+}
+
+qn_status qn_each_backend(void (*row)(void *, const qn_backend_info *), void *user)
+{
+  for (qn__backend *b = qn__backends(); b; b = b->next) {
+    qn_backend_info info = { b->table ? b->name : "", b->table ? b->table->version : "", b->table ? b->table->device_kind : "",
+                             b->path, b->status, b->why ? b->why : "", b->table };
+    row(user, &info);
+  }
+  return QN_OK;
+}

@@ -1,0 +1,325 @@
+/* settings.c -- the settings of section "environment" of the manual: one table, read from the environment once,
+ * and overridden by a context's options. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "config.h"
+#include "core.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern char **environ;
+
+/* ---- parsing one value ---------------------------------------------------------------------- */
+
+typedef qn_status parse_fn(qn__settings *s, const char *key, const char *text);
+
+static qn_status one_of(const char *key, const char *text, const char *const *word, int n, uint32_t *out)
+{
+  qn__text known = {0};
+  for (int i = 0; i < n; i++)
+    if (!strcmp(text, word[i])) {
+      *out = (uint32_t)i;
+      return QN_OK;
+    }
+  for (int i = 0; i < n; i++) qn__text_add(&known, "%s%s", i ? ", " : "", word[i]);
+  qn_status status = qn__fail(QN_BAD_ARGUMENT, "%s: \"%s\" is not known; known are %s", key, text, known.s ? known.s : "");
+  qn__free(known.s);
+  return status;
+}
+
+static qn_status whole(const char *key, const char *text, int64_t least, int64_t most, int64_t *out)
+{
+  char *end;
+  errno = 0;
+  long long v = strtoll(text, &end, 10);
+  if (errno || end == text || *end || v < least || v > most)
+    return qn__fail(QN_BAD_ARGUMENT, "%s: \"%s\" is not a whole number from %lld to %lld", key, text,
+                    (long long)least, (long long)most);
+  *out = v;
+  return QN_OK;
+}
+
+static qn_status parse_text(qn__settings *s, const char *key, const char *text)
+{
+  (void)s;
+  if (!*text) return qn__fail(QN_BAD_ARGUMENT, "%s: is empty; unset it instead", key);
+  return QN_OK;
+}
+
+static qn_status parse_device(qn__settings *s, const char *key, const char *text)
+{
+  int64_t v;
+  qn_status status = whole(key, text, 0, 1023, &v);
+  if (!status) s->device = (int32_t)v;
+  return status;
+}
+
+static qn_status parse_threads(qn__settings *s, const char *key, const char *text)
+{
+  int64_t v;
+  qn_status status = whole(key, text, 1, 4096, &v);
+  if (!status) s->threads = (int32_t)v;
+  return status;
+}
+
+static qn_status parse_tune(qn__settings *s, const char *key, const char *text)
+{
+  static const char *const word[] = { "off", "cached", "measure" };
+  return one_of(key, text, word, 3, &s->tune);
+}
+
+static qn_status parse_deterministic(qn__settings *s, const char *key, const char *text)
+{
+  static const char *const word[] = { "0", "1", "batch", "portable" };
+  return one_of(key, text, word, 4, &s->determinism);
+}
+
+static qn_status parse_math(qn__settings *s, const char *key, const char *text)
+{
+  static const char *const word[] = { "strict", "f32", "tf32", "fast" };
+  return one_of(key, text, word, 4, &s->math);
+}
+
+static qn_status parse_fallback(qn__settings *s, const char *key, const char *text)
+{
+  static const char *const word[] = { "none", "host" };
+  uint32_t v = 0;
+  qn_status status = one_of(key, text, word, 2, &v);
+  if (!status) s->fallback = v == 1;
+  return status;
+}
+
+static qn_status parse_log(qn__settings *s, const char *key, const char *text)
+{
+  static const char *const word[] = { "error", "warn", "info", "debug" };
+  uint32_t v = 0;
+  (void)s;
+  qn_status status = one_of(key, text, word, 4, &v);
+  if (!status) atomic_store(&qn__log_level, (int)v);
+  return status;
+}
+
+static qn_status parse_bytes(qn__settings *s, const char *key, const char *text)
+{
+  char *end;
+  errno = 0;
+  unsigned long long v = strtoull(text, &end, 10);
+  int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+  if (shift) end++;
+  if (errno || *text < '0' || *text > '9' || *end || (shift && v > UINT64_MAX >> shift))
+    return qn__fail(QN_BAD_ARGUMENT, "%s: \"%s\" is not a number of bytes, such as 1048576, 64M or 2G", key, text);
+  s->workspace_limit = (uint64_t)v << shift;
+  return QN_OK;
+}
+
+static uint32_t anchor_named(const char *name, size_t len)
+{
+  char word[64];
+  if (len >= sizeof word) return 0;
+  memcpy(word, name, len);
+  word[len] = 0;
+  const qn_op_info *op = qn_op_named(word);
+  if (op) return op->kind;
+  for (uint32_t f = 1; strcmp(qn_family_name(f), "?"); f++)
+    if (!strcmp(word, qn_family_name(f))) return f | QN_ANCHOR_FAMILY;
+  return 0;
+}
+
+static char *cut(const char *from, size_t len)
+{
+  char *s = qn__alloc(len + 1);
+  if (s) memcpy(s, from, len);
+  return s;
+}
+
+static void free_pins(qn__settings *s)
+{
+  for (int i = 0; i < s->n_pins; i++) {
+    qn__free(s->pin[i].backend);
+    qn__free(s->pin[i].engine);
+    qn__free(s->pin[i].variant);
+  }
+  qn__free(s->pin);
+  s->pin = NULL;
+  s->n_pins = 0;
+  s->any_engine = false;
+}
+
+/* op=[backend/]engine[:variant],...[,any] */
+static qn_status parse_engine(qn__settings *s, const char *key, const char *text)
+{
+  free_pins(s);
+  for (const char *p = text; *p;) {
+    size_t len = strcspn(p, ",");
+    const char *eq = memchr(p, '=', len), *next = p[len] ? p + len + 1 : p + len;
+    if (len == 3 && !strncmp(p, "any", 3) && !*next) {
+      s->any_engine = true;
+      break;
+    }
+    uint32_t op = eq ? anchor_named(p, (size_t)(eq - p)) : 0;
+    if (!op)
+      return qn__fail(QN_BAD_ARGUMENT, "%s: \"%.*s\" does not begin with an op and \"=\"; wanted: OP=[BACKEND/]ENGINE[:VARIANT], "
+                      "joined by commas, such as conv_forward=direct", key, (int)len, p);
+    const char *engine = eq + 1, *end = p + len;
+    const char *slash = memchr(engine, '/', (size_t)(end - engine));
+    const char *name = slash ? slash + 1 : engine, *colon = memchr(name, ':', (size_t)(end - name));
+    if (name == (colon ? colon : end))
+      return qn__fail(QN_BAD_ARGUMENT, "%s: \"%.*s\" names no engine; wanted: OP=[BACKEND/]ENGINE[:VARIANT]", key, (int)len, p);
+    qn__pin *grown = qn__realloc(s->pin, (size_t)s->n_pins * sizeof *grown, (size_t)(s->n_pins + 1) * sizeof *grown);
+    if (!grown) return qn__fail(QN_NO_MEMORY, "%s: no memory for its list", key);
+    s->pin = grown;
+    qn__pin *pin = &s->pin[s->n_pins++];
+    pin->op = op;
+    pin->backend = slash ? cut(engine, (size_t)(slash - engine)) : NULL;
+    pin->engine = cut(name, (size_t)((colon ? colon : end) - name));
+    pin->variant = colon ? cut(colon + 1, (size_t)(end - colon - 1)) : NULL;
+    if (!pin->engine || (slash && !pin->backend) || (colon && !pin->variant))
+      return qn__fail(QN_NO_MEMORY, "%s: no memory for its list", key);
+    p = next;
+  }
+  return QN_OK;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static const struct setting {
+  const char *key, *variable, *def;
+  parse_fn   *parse;
+  const char *text;
+} table[QN_SET_COUNT] = {
+  [QN_SET_BACKEND] = { "backend", "QUERN_BACKEND", "", parse_text,
+    "which backends, in order: names or absolute paths joined by commas; unset: every backend found, a usable GPU first, else the CPU" },
+  [QN_SET_DEVICE] = { "device", "QUERN_DEVICE", "0", parse_device, "device ordinal" },
+  [QN_SET_PLUGIN_PATH] = { "plugin_path", "QUERN_PLUGIN_PATH", "", parse_text,
+    "absolute folders joined by colons, searched before the installed one" },
+  [QN_SET_ENGINE] = { "engine", "QUERN_ENGINE", "", parse_engine,
+    "pinned engines: OP=[BACKEND/]ENGINE[:VARIANT],...; a refusal is then an error, unless the list ends in `any`" },
+  [QN_SET_TUNE] = { "tune", "QUERN_TUNE", "cached", parse_tune, "off (estimates), cached (what was measured), measure" },
+  [QN_SET_TUNE_CACHE] = { "tune_cache", "QUERN_TUNE_CACHE", "", parse_text,
+    "file of measurements; unset: quern/tune under $XDG_CACHE_HOME or ~/.cache" },
+  [QN_SET_DETERMINISTIC] = { "deterministic", "QUERN_DETERMINISTIC", "0", parse_deterministic,
+    "0; 1: only engines that give the same bits every run; batch: also whatever else is in the batch; portable: also on any device" },
+  [QN_SET_MATH] = { "math", "QUERN_MATH", "f32", parse_math,
+    "strict (the bound of a plain sum), f32 (adds Winograd, FFT, 3xTF32), tf32, fast (adds reduced accumulation, finite data only)" },
+  [QN_SET_THREADS] = { "threads", "QUERN_THREADS", "", parse_threads,
+    "threads of a CPU context; unset: what OpenMP would use, 1 inside a parallel region" },
+  [QN_SET_WORKSPACE_LIMIT] = { "workspace_limit", "QUERN_WORKSPACE_LIMIT", "", parse_bytes, "bytes, with K, M or G" },
+  [QN_SET_FALLBACK] = { "fallback", "QUERN_FALLBACK", "none", parse_fallback,
+    "none; host: an op that no engine of the device has runs on the CPU, with copies, and is logged" },
+  [QN_SET_LOG] = { "log", "QUERN_LOG", "warn", parse_log, "error, warn, info, debug; to stderr" },
+  [QN_SET_TRACE] = { "trace", "QUERN_TRACE", "", parse_text, "file that records every problem executed, for quern-bench to replay" },
+};
+
+const char *qn__setting_key(int i) { return table[i].key; }
+
+int qn__setting_index(const char *key)
+{
+  qn__text known = {0};
+  for (int i = 0; i < QN_SET_COUNT; i++)
+    if (!strcmp(key, table[i].key)) return i;
+  for (int i = 0; i < QN_SET_COUNT; i++) qn__text_add(&known, "%s%s", i ? ", " : "", table[i].key);
+  qn__fail(QN_BAD_ARGUMENT, "\"%s\" is not an option; known are %s", key, known.s ? known.s : "");
+  qn__free(known.s);
+  return -1;
+}
+
+qn_status qn__settings_set(qn__settings *s, const char *key, const char *value, int origin)
+{
+  int i = qn__setting_index(key);
+  if (i < 0) return QN_BAD_ARGUMENT;
+  qn_status status = table[i].parse(s, origin == 1 ? table[i].variable : table[i].key, value);
+  if (status) return status;
+  char *copy = qn__strdup(value);
+  if (!copy) return qn__fail(QN_NO_MEMORY, "no memory for option %s", key);
+  qn__free(s->text[i]);
+  s->text[i] = copy;
+  s->origin[i] = (uint8_t)origin;
+  return QN_OK;
+}
+
+void qn__settings_free(qn__settings *s)
+{
+  free_pins(s);
+  for (int i = 0; i < QN_SET_COUNT; i++) qn__free(s->text[i]);
+  memset(s, 0, sizeof *s);
+}
+
+/* ---- the environment, read once ---------------------------------------------------------------- */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char *read_value[QN_SET_COUNT];
+
+static const char *screened(const char *name)
+{
+#ifdef HAVE_SECURE_GETENV
+  return secure_getenv(name);
+#else
+  return getenv(name);
+#endif
+}
+
+static void warn_of_unknown(void)
+{
+  for (char **e = environ; e && *e; e++) {
+    if (strncmp(*e, "QUERN_", 6)) continue;
+    size_t len = strcspn(*e, "=");
+    bool known = false;
+    for (int i = 0; i < QN_SET_COUNT; i++)
+      known = known || (strlen(table[i].variable) == len && !strncmp(*e, table[i].variable, len));
+    if (!known) qn__log(QN_LOG_WARN, "%.*s is not a variable that Quern reads; `quern-info config` lists them", (int)len, *e);
+  }
+}
+
+static void read_environment(void)
+{
+  for (int i = 0; i < QN_SET_COUNT; i++) {
+    const char *v = screened(table[i].variable);
+    if (v) read_value[i] = strdup(v);               /* for the life of the process: not core's counted memory */
+    else if (getenv(table[i].variable)) qn__log(QN_LOG_WARN, "%s is ignored in a program with raised rights", table[i].variable);
+  }
+  warn_of_unknown();
+}
+
+const char *qn__environment(int setting)
+{
+  pthread_once(&once, read_environment);
+  return read_value[setting];
+}
+
+qn_status qn__settings_init(qn__settings *s)
+{
+  memset(s, 0, sizeof *s);
+  s->device = -1;
+  s->math = QN_MATH_F32;
+  s->tune = QN_TUNE_CACHED;
+  s->workspace_limit = UINT64_MAX;
+  for (int i = 0; i < QN_SET_COUNT; i++) {
+    const char *v = qn__environment(i);
+    qn_status status = v ? qn__settings_set(s, table[i].key, v, 1) : QN_OK;
+    if (status) {
+      qn__settings_free(s);
+      return status;
+    }
+  }
+  return QN_OK;
+}
+
+qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *, const qn_setting_info *), void *user)
+{
+  static const char *const origin[] = { "default", "environment", "context" };
+  qn__settings own;
+  const qn__settings *s = ctx ? &ctx->settings : &own;
+  if (!ctx) {
+    qn_status status = qn__settings_init(&own);
+    if (status) return status;
+  }
+  for (int i = 0; i < QN_SET_COUNT; i++) {
+    qn_setting_info info = { table[i].key, table[i].variable, s->text[i] ? s->text[i] : table[i].def,
+                             origin[s->origin[i]], table[i].text };
+    row(user, &info);
+  }
+  if (!ctx) qn__settings_free(&own);
+  return QN_OK;
+}
