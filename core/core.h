@@ -126,7 +126,7 @@ qn_status qn__terms_intern(qn__device *dev, const qn__settings *s, qn__backend *
 qn_status qn__terms_make(const qn_device *desc, const qn__settings *s, qn__backend *const *list, int n, qn__terms **out);
 void      qn__terms_free(qn__terms *t);
 
-/* ---- planner.c: graph -> parts --------------------------------------------------------------- */
+/* ---- choose.c: request -> part; planner.c: graph -> parts ------------------------------------- */
 
 /* Who asks: a context, or nobody (a model; then nothing is built). */
 typedef struct qn__asker {
@@ -136,27 +136,27 @@ typedef struct qn__asker {
   void (*verdict)(void *user, const qn_verdict *);  /* NULL, or hears every engine's answer */
   void *user;
   int   depth;                                      /* of delegation */
+  uint64_t *uses;                                   /* gathers the backends that parts need an instance of; or NULL */
 } qn__asker;
 
-/* An engine bound to some ops of a graph: the request it said yes to, and its answer. */
+/* An engine bound to some ops of a graph: the request that it said yes to, and its answer. */
 struct qn_part {
   qn_prepared    prepared;
-  qn_engine      engine;
+  qn_engine     *engine;                            /* the registry's row */
   qn__backend   *backend;
-  const qn__asker *asker;                           /* while planning; NULL after */
-  const qn__terms *terms;
-  int            instance;                          /* the backend's place among terms->backend; -1: it has no open() */
-  bool           built;
-  qn_request     request;                           /* arrays in memory[] */
-  int32_t       *op_of, *value_of;                  /* numbers in the graph of the request's ops and values */
-  void          *memory[5];
+  int            instance;                          /* the backend's place among the terms'; -1: not among them */
+  qn_request     request;                           /* arrays in `memory`; core is valid while planning only */
+  int32_t       *op_of, *value_of;                  /* numbers in the graph of the ops and values; NULL in a delegated part */
+  void          *memory;
 };
-void      qn__part_free(qn_part *p);
-qn_status qn__part_build(qn_part *p, struct qn_context *ctx);
-/* The best engine that the asker's terms allow for a request whose arrays the call copies. only: "backend/engine" or NULL. */
+void      qn__part_free(qn_part *p);                /* NULL is a no-op */
+/* The best engine that the asker's terms allow, built unless for a model or in delegation (part_build does it then).
+ * The request is copied. only: "backend/engine", "engine" or NULL. */
 qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const char *only, int part_no, qn_part **out);
-/* All parts of a graph, in an order in which they can run. */
+/* Binds every op of a graph (but those with nothing to write), in an order in which the parts can run. */
 qn_status qn__partition(const qn__asker *who, const qn_graph *g, qn_part ***parts, int *n_parts);
+/* An op's problem line for a request's op, as an error quotes it. */
+void      qn__request_print(qn__text *t, const qn_request *r);
 
 /* ---- plan.c ---------------------------------------------------------------------------------- */
 
@@ -236,10 +236,5 @@ qn_status qn__record_add(struct qn_context *ctx, const qn_plan *p, void *const *
 /* With QUERN_TRACE: writes the plan's lines as it is first run. */
 void      qn__trace_plan(const qn_plan *p);
 bool      qn__tracing(void);
-
-/* ---- tune.c: remembered and fresh measurements ------------------------------------------------- */
-
-/* Reorders the n willing candidates by what was measured, best first; leaves them alone without a measurement. */
-void qn__tune_order(const qn__asker *who, qn_part **candidate, int n);
 
 #endif

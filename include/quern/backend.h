@@ -38,7 +38,8 @@ typedef struct qn_value {
   uint32_t align;                         /* bytes, a power of two up to 16, that divides the address */
   uint32_t flags;                         /* QN_VALUE_... */
   int32_t  producer;                      /* the op of this region that makes it; -1: it comes from outside */
-  int32_t  last_user;                     /* the last op of this region that reads it; -1: none */
+  int32_t  last_user;                     /* the last op of this region that reads it; -1: none. An engine that takes n ops
+                                             writes what they make if it escapes or last_user >= n */
   int32_t  over;                          /* an output that takes the memory of this input value; -1: its own */
   uint32_t scalar;                        /* QN_SCALAR_...: what is known of a host scalar */
 } qn_value;
@@ -165,6 +166,7 @@ struct qn_launch {
   const qn_device *device;
   int32_t      threads;                   /* for a CPU engine, >= 1 */
   int32_t      reserved;
+  void        *core;                      /* core's own, for delegation */
 };
 
 /* ---- the tables --------------------------------------------------------------------------- */

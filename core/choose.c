@@ -1,0 +1,357 @@
+/* choose.c -- asks the engines for a request, and binds the best that says yes.
+ *
+ * Order of choice: a pinned engine; else tuned before generic, the longest answer, the backends in the order asked for,
+ * the smallest estimate, table order. What breaks a demand is no candidate. When nobody takes it, everyone's reason
+ * is in the sentence. */
+#include "config.h"
+#include "core.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct candidate {
+  qn__backend *backend;
+  qn_engine   *row;
+  int          rank, instance;                      /* rank: place in the order of asking */
+  qn_status    status;
+  qn_prepared  answer;
+} candidate;
+
+typedef struct list { candidate *c; int n, cap; } list;
+
+/* ---- what demands forbid ------------------------------------------------------------------------------- */
+
+static qn_status forbid(qn_refusal *r, const char *rule, const char *seen, const char *needed)
+{
+  memset(r, 0, sizeof *r);
+  snprintf(r->rule, sizeof r->rule, "%s", rule);
+  snprintf(r->seen, sizeof r->seen, "%s", seen);
+  snprintf(r->needed, sizeof r->needed, "%s", needed);
+  return QN_UNSUPPORTED;
+}
+
+static qn_status demanded(const qn_demands *d, qn_prepared *a)
+{
+  static const char *const math[] = { "math strict", "math f32", "math tf32", "math fast" };
+  static const uint64_t rung[] = { 0, QN_TRAIT_DETERMINISTIC, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT,
+                                   QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE };
+  static const char *const name[] = { "", "deterministic 1", "deterministic batch", "deterministic portable" };
+  char seen[64], needed[64];
+  uint32_t least = a->traits & (QN_TRAIT_REDUCED | QN_TRAIT_FINITE_ONLY) ? QN_MATH_FAST : a->math;
+  if (least > QN_MATH_FAST) least = QN_MATH_FAST;
+  if (least > d->math) return forbid(&a->refusal, "the math in force does not allow it", math[d->math], math[least]);
+  if (rung[d->determinism] & ~a->traits)
+    return forbid(&a->refusal, "it does not promise the determinism in force", "", name[d->determinism]);
+  if (a->workspace > d->workspace_limit) {
+    snprintf(seen, sizeof seen, "a limit of %llu bytes", (unsigned long long)d->workspace_limit);
+    snprintf(needed, sizeof needed, "%llu bytes", (unsigned long long)a->workspace);
+    return forbid(&a->refusal, "its workspace is over the limit", seen, needed);
+  }
+  return QN_OK;
+}
+
+/* ---- asking -------------------------------------------------------------------------------------------------- */
+
+static qn_status ask(const qn__asker *who, const qn_request *request, const char *variant, candidate *c)
+{
+  qn_request r = *request;
+  qn_prepared *a = &c->answer;
+  c->status = QN_OK;
+  if (who->ctx && c->instance >= 0) {
+    c->status = qn__context_instance(who->ctx, c->instance);
+    if (c->status) return forbid(&a->refusal, "its backend could not be opened", qn_last_error(), "");
+    r.instance = who->ctx->instance[c->instance];
+  }
+  r.variant = variant;
+  a->struct_size = sizeof *a;
+  a->engine = c->row;
+  a->class_ = c->row->class_;
+  a->traits = c->row->traits;
+  c->status = c->row->prepare(&r, a);
+  if (!c->status) {
+    if (!a->n_ops) a->n_ops = 1;
+    if (a->n_ops > request->n_ops) {
+      char seen[64];
+      snprintf(seen, sizeof seen, "%u of %u ops taken", a->n_ops, request->n_ops);
+      forbid(&a->refusal, "a defect of the engine: it took more than it was offered", seen, "");
+      c->status = QN_INTERNAL;
+    } else c->status = demanded(&who->terms->demands, a);
+    if (c->status && c->row->release) c->row->release(a);
+  } else if (!*a->refusal.rule) {
+    const char *said = c->status == QN_UNSUPPORTED ? "it gave no reason" : qn_last_error();
+    forbid(&a->refusal, *said ? said : qn_status_text(c->status), "", "");
+  }
+  return c->status;
+}
+
+static candidate *add(list *l)
+{
+  if (l->n == l->cap) {
+    int cap = l->cap ? 2 * l->cap : 8;
+    candidate *grown = qn__realloc(l->c, (size_t)l->n * sizeof *grown, (size_t)cap * sizeof *grown);
+    if (!grown) return NULL;
+    l->c = grown;
+    l->cap = cap;
+  }
+  memset(&l->c[l->n], 0, sizeof l->c[l->n]);
+  return &l->c[l->n++];
+}
+
+/* Which engines a pass may ask: those that `only` names, those that are pinned, or all. */
+typedef struct filter { const char *backend, *engine; size_t backend_len; uint32_t pin_op; bool generic_only; } filter;
+
+static const qn__pin *pin_for(const qn__terms *t, const filter *f, const qn__backend *b, const qn_engine *row)
+{
+  for (int i = 0; i < t->settings.n_pins; i++) {
+    const qn__pin *p = &t->settings.pin[i];
+    if (p->op == f->pin_op && !strcmp(p->engine, row->name) && (!p->backend || !strcmp(p->backend, b->name))) return p;
+  }
+  return NULL;
+}
+
+static qn_status ask_backend(const qn__asker *who, const qn_request *request, const filter *f, qn__backend *b, int instance, list *l)
+{
+  const qn_op_info *op = qn_op_find(request->op[0].op);
+  int at = (int)(op - qn__ops);
+  if (f->backend && (strlen(b->name) != f->backend_len || strncmp(b->name, f->backend, f->backend_len))) return QN_OK;
+  for (int i = b->first[at]; i < b->first[at + 1]; i++) {
+    qn_engine *row = &b->engine[b->by_op[i]];
+    const qn__pin *pin = NULL;
+    if (f->engine && strcmp(f->engine, row->name)) continue;
+    if (f->pin_op && !(pin = pin_for(who->terms, f, b, row))) continue;
+    candidate *c = add(l);
+    if (!c) return qn__fail(QN_NO_MEMORY, "no memory to ask the engines");
+    c->backend = b;
+    c->row = row;
+    c->rank = l->n - 1;
+    c->instance = instance;
+    if (f->generic_only && row->class_ != QN_CLASS_GENERIC)
+      c->status = forbid(&c->answer.refusal, "sums over nothing go to the generic engine", "a zero dim", "");
+    else ask(who, request, pin ? pin->variant : NULL, c);
+  }
+  return QN_OK;
+}
+
+static qn_status ask_all(const qn__asker *who, const qn_request *request, const filter *f, list *l)
+{
+  qn_status status = QN_OK;
+  bool found = false;
+  for (int i = 0; i < who->terms->n_backends && !status; i++) {
+    qn__backend *b = who->terms->backend[i];
+    found = found || (f->backend && strlen(b->name) == f->backend_len && !strncmp(b->name, f->backend, f->backend_len));
+    status = ask_backend(who, request, f, b, i, l);
+  }
+  if (!status && f->backend && !found) {                        /* a delegation may name a backend that is not enabled */
+    char name[64];
+    qn__backend *b;
+    snprintf(name, sizeof name, "%.*s", (int)f->backend_len, f->backend);
+    status = qn__backend_get(name, &b);
+    if (!status && (b->table->open || strcmp(b->table->device_kind, who->device->kind)))
+      status = qn__fail(QN_UNSUPPORTED, "backend %s cannot be delegated to: it %s", name,
+                        b->table->open ? "needs an instance, so it must be enabled" : "works on another device");
+    if (!status) status = ask_backend(who, request, f, b, -1, l);
+  }
+  return status;
+}
+
+/* ---- the choice ------------------------------------------------------------------------------------------------ */
+
+static int better(const void *pa, const void *pb)
+{
+  const candidate *a = *(candidate *const *)pa, *b = *(candidate *const *)pb;
+  double ea = a->answer.estimate > 0 ? a->answer.estimate : 1e300, eb = b->answer.estimate > 0 ? b->answer.estimate : 1e300;
+  if (a->answer.class_ != b->answer.class_) return a->answer.class_ < b->answer.class_ ? -1 : 1;
+  if (a->answer.n_ops != b->answer.n_ops) return a->answer.n_ops > b->answer.n_ops ? -1 : 1;
+  if (a->backend != b->backend) return a->rank < b->rank ? -1 : 1;
+  if (ea != eb) return ea < eb ? -1 : 1;
+  return a->rank < b->rank ? -1 : 1;
+}
+
+/* One block for the copy of a request: nodes, values, roles and attributes. */
+static qn_status copy_request(qn_part *p, const qn_request *r)
+{
+  size_t bytes = r->n_ops * sizeof(qn_node) + r->n_values * sizeof(qn_value);
+  for (uint32_t i = 0; i < r->n_ops; i++) {
+    const qn_op_info *op = qn_op_find(r->op[i].op);
+    bytes += (size_t)op->attr_bytes + 8;
+    bytes += sizeof(int32_t) * ((size_t)r->op[i].n_roles + 1 + (size_t)r->op[i].first[r->op[i].n_roles]);
+  }
+  char *at = p->memory = qn__alloc(bytes + 8 * r->n_ops + 16);
+  if (!at) return qn__fail(QN_NO_MEMORY, "no memory for a part of the plan");
+  qn_node *node = (qn_node *)at;
+  at += r->n_ops * sizeof *node;
+  memcpy(node, r->op, r->n_ops * sizeof *node);
+  p->request = *r;
+  p->request.op = node;
+  p->request.value = memcpy(at, r->value, r->n_values * sizeof(qn_value));
+  at += r->n_values * sizeof(qn_value);
+  for (uint32_t i = 0; i < r->n_ops; i++) {
+    size_t attr = qn_op_find(node[i].op)->attr_bytes;
+    if (attr) node[i].attr = memcpy(at, node[i].attr, attr);
+    at += (attr + 7) / 8 * 8;
+  }
+  for (uint32_t i = 0; i < r->n_ops; i++) {
+    size_t n = node[i].n_roles + 1, args = (size_t)node[i].first[node[i].n_roles];
+    node[i].first = memcpy(at, node[i].first, n * sizeof(int32_t));
+    at += n * sizeof(int32_t);
+    node[i].arg = memcpy(at, node[i].arg, args * sizeof(int32_t));
+    at += args * sizeof(int32_t);
+  }
+  return QN_OK;
+}
+
+void qn__part_free(qn_part *p)
+{
+  if (!p) return;
+  if (p->prepared.engine && p->engine->release) p->engine->release(&p->prepared);
+  qn__free(p->op_of);
+  qn__free(p->value_of);
+  qn__free(p->memory);
+  qn__free(p);
+}
+
+static qn_status bind(const qn__asker *who, const qn_request *request, candidate *c, qn_part **out)
+{
+  qn_part *p = qn__alloc(sizeof *p);
+  qn_status status = p ? copy_request(p, request) : qn__fail(QN_NO_MEMORY, "no memory for a part of the plan");
+  if (status) {
+    qn__free(p);
+    return status;
+  }
+  p->prepared = c->answer;
+  p->engine = c->row;
+  p->backend = c->backend;
+  p->instance = c->backend->table->open ? c->instance : -1;
+  p->request.instance = who->ctx && c->instance >= 0 ? who->ctx->instance[c->instance] : NULL;
+  c->answer.engine = NULL;                                      /* its state is the part's now */
+  if (who->ctx && !who->depth && p->engine->build) status = p->engine->build(&p->request, &p->prepared);
+  if (who->uses && p->instance >= 0) *who->uses |= UINT64_C(1) << p->instance;
+  if (status) {
+    qn__part_free(p);
+    return status;
+  }
+  *out = p;
+  return QN_OK;
+}
+
+void qn__request_print(qn__text *t, const qn_request *r)
+{
+  for (uint32_t i = 0; i < r->n_ops; i++) {
+    const qn_op_info *op = qn_op_find(r->op[i].op);
+    qn__text_add(t, "%s%s", i ? " | " : "", op->name);
+    for (uint32_t k = 0; k < op->n_roles; k++)
+      for (int32_t a = r->op[i].first[k]; a < r->op[i].first[k + 1]; a++) {
+        const qn_value *v = &r->value[r->op[i].arg[a]];
+        qn__text_add(t, " %s=%s", op->role[k].name, qn_dtype_name(v->dtype));
+        for (int d = 0; d < v->rank; d++) qn__text_add(t, "%c%lld", d ? 'x' : '/', (long long)v->dim[d]);
+      }
+  }
+}
+
+static void print_refusal(qn__text *t, const candidate *c)
+{
+  const qn_refusal *r = &c->answer.refusal;
+  qn__text_add(t, "%s/%s: %s%s%s", c->backend->name, c->row->name, r->tensor, *r->tensor ? ": " : "", r->rule);
+  if (*r->seen) qn__text_add(t, "; it is %s", r->seen);
+  if (*r->needed) qn__text_add(t, ", needs %s", r->needed);
+  if (*r->nearest) qn__text_add(t, "; %s would do", r->nearest);
+}
+
+static qn_status refused(const qn_request *request, const list *l, const char *only)
+{
+  qn__text t = {0}, problem = {0};
+  qn__request_print(&problem, request);
+  for (int i = 0; i < l->n; i++) {
+    qn__text_add(&t, i ? "; " : "");
+    print_refusal(&t, &l->c[i]);
+  }
+  qn_status status = l->n ? qn__fail(QN_UNSUPPORTED, "no engine takes %s: %s", problem.s ? problem.s : "this", t.s ? t.s : "")
+                   : qn__fail(QN_UNSUPPORTED, "no engine%s%s of the enabled backends is for %s", only ? " " : "", only ? only : "",
+                              problem.s ? problem.s : "this");
+  qn__free(t.s);
+  qn__free(problem.s);
+  return status;
+}
+
+static void tell(const qn__asker *who, const qn_request *request, const list *l, int part_no, const candidate *chosen)
+{
+  qn__text problem = {0};
+  qn__request_print(&problem, request);
+  for (int i = 0; i < l->n && who->verdict; i++) {
+    const candidate *c = &l->c[i];
+    qn_verdict v = { c->backend->name, c->row->name, part_no, c == chosen, c->status, &c->answer, problem.s ? problem.s : "" };
+    who->verdict(who->user, &v);
+  }
+  qn__free(problem.s);
+}
+
+static bool over_nothing(const qn_request *r)
+{
+  for (int32_t a = 0; a < r->op[0].first[r->op[0].n_inputs]; a++) {
+    const qn_value *v = &r->value[r->op[0].arg[a]];
+    for (int d = 0; d < v->rank; d++)
+      if (!v->dim[d]) return true;
+  }
+  return false;
+}
+
+static uint32_t pinned_op(const qn__terms *t, const qn_node *anchor)
+{
+  uint32_t family = anchor->family | QN_ANCHOR_FAMILY, found = 0;
+  for (int i = 0; i < t->settings.n_pins; i++) {
+    if (t->settings.pin[i].op == anchor->op) return anchor->op;
+    if (t->settings.pin[i].op == family) found = family;
+  }
+  return found;
+}
+
+qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const char *only, int part_no, qn_part **out)
+{
+  list l = {0};
+  candidate **order = NULL;
+  const candidate *chosen = NULL;
+  const char *slash = only ? strchr(only, '/') : NULL;
+  filter f = { slash ? only : NULL, slash ? slash + 1 : only, slash ? (size_t)(slash - only) : 0,
+               only ? 0 : pinned_op(who->terms, &request->op[0]), over_nothing(request) };
+  bool pinned = f.pin_op != 0;
+  int willing = 0;
+  qn_status status = ask_all(who, request, &f, &l);
+  for (int i = 0; i < l.n; i++) willing += !l.c[i].status;
+  if (!status && pinned && !willing && who->terms->settings.any_engine) {
+    f.pin_op = 0;
+    status = ask_all(who, request, &f, &l);
+    willing = 0;
+    for (int i = 0; i < l.n; i++) willing += !l.c[i].status;
+  }
+  if (status) goto done;
+  if (!willing) {
+    tell(who, request, &l, part_no, NULL);
+    status = refused(request, &l, only);
+    goto done;
+  }
+  if (!(order = qn__alloc((size_t)willing * sizeof *order))) {
+    status = qn__fail(QN_NO_MEMORY, "no memory to rank the engines");
+    goto done;
+  }
+  willing = 0;
+  for (int i = 0; i < l.n; i++)
+    if (!l.c[i].status) order[willing++] = &l.c[i];
+  qsort(order, (size_t)willing, sizeof *order, better);
+  for (int i = 0; i < willing && !chosen; i++) {
+    qn_prepared answer = order[i]->answer;
+    status = bind(who, request, order[i], out);
+    if (!status) {
+      chosen = order[i];
+      order[i]->answer = answer;                                /* for tell; the state stays the part's */
+    } else if (i + 1 < willing)
+      qn__log(QN_LOG_WARN, "%s/%s said yes and could not be built (%s); the next is asked", order[i]->backend->name,
+              order[i]->row->name, qn_last_error());
+  }
+  tell(who, request, &l, part_no, chosen);
+done:
+  for (int i = 0; i < l.n; i++)
+    if (!l.c[i].status && &l.c[i] != chosen && l.c[i].answer.engine && l.c[i].row->release) l.c[i].row->release(&l.c[i].answer);
+  qn__free(order);
+  qn__free(l.c);
+  return status;
+}

@@ -1,0 +1,72 @@
+/* host.c -- what backends may call back: the log, errors, memory, options, and delegation of a part of the work. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "config.h"
+#include "core.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void host_log(int level, const char *message) { qn__log(level, "%s", message ? message : ""); }
+
+static qn_status host_error(qn_status status, const char *sentence) { return qn__fail(status, "%s", sentence ? sentence : ""); }
+
+/* QUERN_KEY of the environment, for a backend's own switches. */
+static const char *host_option(const char *key)
+{
+  char name[64] = "QUERN_";
+  size_t n = 6;
+  for (; *key && n + 1 < sizeof name; key++) name[n++] = (char)toupper((unsigned char)*key);
+  if (*key) return NULL;
+#ifdef HAVE_SECURE_GETENV
+  return secure_getenv(name);
+#else
+  return getenv(name);
+#endif
+}
+
+static qn_status host_part_prepare(const qn_request *parent, const qn_request *part, const char *engine, qn_part **out)
+{
+  const qn__asker *who = parent->core;
+  if (who->depth >= 8) return qn__fail(QN_INTERNAL, "engines delegate to each other without end");
+  qn__asker inner = *who;
+  inner.depth++;
+  inner.verdict = NULL;
+  qn_request r = *part;
+  r.struct_size = sizeof r;
+  r.host = &qn__host;
+  r.device = who->device;
+  r.demands = &who->terms->demands;
+  r.core = &inner;
+  qn_status status = qn__part_choose(&inner, &r, engine, 0, out);
+  if (!status) (*out)->request.core = NULL;
+  return status;
+}
+
+static const qn_prepared *host_part_answer(const qn_part *part) { return &part->prepared; }
+
+static qn_status host_part_build(qn_part *part)
+{
+  return part->engine->build ? part->engine->build(&part->request, &part->prepared) : QN_OK;
+}
+
+static qn_status host_part_run(const qn_part *part, const qn_launch *launch, void *const *ptr, void *workspace, void *counters)
+{
+  qn_launch inner = *launch;
+  inner.struct_size = sizeof inner;
+  const struct qn_context *ctx = launch->core;
+  inner.instance = part->instance >= 0 && ctx ? ctx->instance[part->instance] : NULL;
+  inner.ptr = ptr;
+  inner.workspace = workspace;
+  inner.counters = counters;
+  return part->engine->run(&part->prepared, &inner);
+}
+
+const qn_host qn__host = {
+  .struct_size = sizeof(qn_host), .abi_major = QN_ABI_MAJOR, .abi_minor = QN_ABI_MINOR,
+  .log = host_log, .error = host_error, .option = host_option, .alloc = qn__alloc, .free = qn__free,
+  .part_prepare = host_part_prepare, .part_answer = host_part_answer, .part_build = host_part_build,
+  .part_run = host_part_run, .part_release = qn__part_free,
+};

@@ -1,0 +1,411 @@
+/* planner.c -- splits a graph into parts that engines take.
+ *
+ * Around each anchor it forms the largest region: the anchor, the pointwise ops that follow it (with the pointwise
+ * side producers they need), one closing reduction, then the anchor's own pointwise producers; never one that a path
+ * leaves and re-enters. The chosen engine takes a prefix of that list; the rest is planned in its turn. Anchors that
+ * are not pointwise go first, so that pointwise ops join them rather than each other.
+ *
+ * A tensor that takes another's memory (`out p2 over p`) adds an edge from every reader of p to the maker of p2: what
+ * is overwritten has been read. */
+#include "config.h"
+#include "core.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNPLANNED = -1, NOTHING_TO_DO = -2 };
+
+typedef struct planner {
+  const qn__asker *who;
+  const qn_graph_view *g;
+  int32_t n_ops;
+  int32_t *pred, *pred_first;             /* of each op: what must come before it */
+  int32_t *group;                         /* of each op: its part, UNPLANNED or NOTHING_TO_DO */
+  uint8_t *in, *seen;                     /* of each op: in the region; visited */
+  int32_t *stack;
+  int32_t *list, n;                       /* the region, in the order in which engines see it */
+  int32_t *local;                         /* of each value: its number in the request, or -1 */
+  const uint32_t *also[16]; int n_also;   /* kinds that willing rows add for this anchor */
+  qn_part **part; int n_parts;
+  void *memory;
+} planner;
+
+static int32_t inputs_of(const qn_node *op) { return op->first[op->n_inputs]; }
+static int32_t args_of(const qn_node *op) { return op->first[op->n_roles]; }
+
+static bool reads(const qn_node *op, int32_t value)
+{
+  for (int32_t a = 0; a < inputs_of(op); a++)
+    if (op->arg[a] == value) return true;
+  return false;
+}
+
+static bool is_out(const planner *p, int32_t value)
+{
+  for (uint32_t i = p->g->n_ins; i < p->g->n_pointers; i++)
+    if (p->g->pointer[i] == value) return true;
+  return false;
+}
+
+/* ---- edges --------------------------------------------------------------------------------------------- */
+
+/* Lists what must come before each op; with pred NULL only counts. */
+static int32_t list_edges(planner *p, bool fill)
+{
+  int32_t n = 0;
+  for (int32_t i = 0; i < p->n_ops; i++) {
+    const qn_node *op = &p->g->op[i];
+    p->pred_first[i] = n;
+    for (int32_t a = 0; a < args_of(op); a++) {
+      const qn_value *v = &p->g->value[op->arg[a]];
+      if (a < inputs_of(op)) {
+        if (v->producer >= 0) {
+          if (fill) p->pred[n] = v->producer;
+          n++;
+        }
+      } else if (v->over >= 0)
+        for (int32_t r = 0; r < p->n_ops; r++)
+          if (r != i && reads(&p->g->op[r], v->over)) {
+            if (fill) p->pred[n] = r;
+            n++;
+          }
+    }
+  }
+  p->pred_first[p->n_ops] = n;
+  return n;
+}
+
+/* Whether op i, outside the region, comes after any op in it; parts count as one op. */
+static bool depends(planner *p, int32_t i)
+{
+  int32_t depth = 0;
+  memset(p->seen, 0, (size_t)p->n_ops);
+  p->stack[depth++] = i;
+  p->seen[i] = 1;
+  while (depth) {
+    int32_t u = p->stack[--depth];
+    for (int32_t m = 0; m < p->n_ops; m++) {
+      if (m != u && (p->group[u] < 0 || p->group[m] != p->group[u])) continue;
+      for (int32_t e = p->pred_first[m]; e < p->pred_first[m + 1]; e++) {
+        int32_t q = p->pred[e];
+        if (p->in[q]) return true;
+        if (p->seen[q]) continue;
+        p->seen[q] = 1;
+        p->stack[depth++] = q;
+      }
+    }
+  }
+  return false;
+}
+
+/* ---- the region ------------------------------------------------------------------------------------------ */
+
+static bool pointwise(const planner *p, int32_t i) { return p->g->op[i].family == QN_FAMILY_POINTWISE; }
+
+static bool joins(const planner *p, int32_t i)
+{
+  if (p->group[i] != UNPLANNED || p->in[i]) return false;
+  if (pointwise(p, i)) return true;
+  for (int k = 0; k < p->n_also; k++)
+    for (const uint32_t *kind = p->also[k]; *kind; kind++)
+      if (*kind == p->g->op[i].op) return true;
+  return false;
+}
+
+static void take(planner *p, int32_t i)
+{
+  p->in[i] = 1;
+  p->list[p->n++] = i;
+}
+
+/* Whether everything that reads what op e makes is in the region or is op `user`. */
+static bool only_used_here(const planner *p, int32_t e, int32_t user)
+{
+  const qn_node *op = &p->g->op[e];
+  for (int32_t i = 0; i < p->n_ops; i++)
+    for (int32_t a = inputs_of(op); a < args_of(op); a++)
+      if (!p->in[i] && i != user && reads(&p->g->op[i], op->arg[a])) return false;
+  return true;
+}
+
+/* A pointwise op that the region may compute for itself: nothing that is still to be anchored stands behind it. */
+static bool pullable(planner *p, int32_t e, int32_t user)
+{
+  if (p->in[e] || p->group[e] != UNPLANNED || !pointwise(p, e) || !only_used_here(p, e, user) || depends(p, e)) return false;
+  for (int32_t k = p->pred_first[e]; k < p->pred_first[e + 1]; k++)
+    if (p->group[p->pred[k]] == UNPLANNED && !pointwise(p, p->pred[k])) return false;
+  return true;
+}
+
+/* Side producers come before their user; the anchor's own producers after it, nearest first, so that every prefix of
+ * the list is a region too. */
+static void pull(planner *p, int32_t user, bool before)
+{
+  for (int32_t k = p->pred_first[user]; k < p->pred_first[user + 1]; k++) {
+    int32_t e = p->pred[k];
+    if (!pullable(p, e, user)) continue;
+    if (before) {
+      pull(p, e, true);
+      take(p, e);
+    } else {
+      take(p, e);
+      pull(p, e, false);
+    }
+  }
+}
+
+static bool follows(planner *p, int32_t i)
+{
+  bool reads_region = false;
+  for (int32_t k = p->pred_first[i]; k < p->pred_first[i + 1]; k++) {
+    if (p->in[p->pred[k]]) reads_region = true;
+    else if (depends(p, p->pred[k])) return false;
+  }
+  return reads_region;
+}
+
+/* In program order, but nothing before what it needs. */
+static void sort_region(planner *p)
+{
+  int32_t placed = 0;
+  while (placed < p->n) {
+    int32_t best = -1;
+    for (int32_t k = placed; k < p->n; k++) {
+      bool ready = true;
+      for (int32_t e = p->pred_first[p->list[k]]; e < p->pred_first[p->list[k] + 1] && ready; e++)
+        for (int32_t j = placed; j < p->n && ready; j++) ready = p->list[j] != p->pred[e] || j == k;
+      if (ready && (best < 0 || p->list[k] < p->list[best])) best = k;
+    }
+    if (best < 0) break;                                        /* a cycle: the order of parts will refuse it */
+    int32_t op = p->list[best];
+    memmove(&p->list[placed + 1], &p->list[placed], (size_t)(best - placed) * sizeof *p->list);
+    p->list[placed++] = op;
+  }
+}
+
+/* Whether op i reads `value` element by element, so that an op fused with it may write over it. */
+static bool elementwise(const planner *p, int32_t i, int32_t value, const qn_value *out)
+{
+  const qn_node *op = &p->g->op[i];
+  const qn_value *v = &p->g->value[value];
+  const qn_op_info *info = qn_op_find(op->op);
+  if (op->family == QN_FAMILY_POINTWISE) return v->rank == out->rank && !memcmp(v->dim, out->dim, sizeof v->dim);
+  for (uint32_t r = 0; r < op->n_inputs; r++)
+    for (int32_t a = op->first[r]; a < op->first[r + 1]; a++)
+      if (op->arg[a] == value && info->role[r].paired < 0) return false;
+  return true;
+}
+
+/* Cuts the list where an op in it would write over what another in it still reads. */
+static void cut_hazards(planner *p)
+{
+  for (int32_t w = 0; w < p->n; w++) {
+    const qn_node *op = &p->g->op[p->list[w]];
+    for (int32_t a = inputs_of(op); a < args_of(op); a++) {
+      const qn_value *out = &p->g->value[op->arg[a]];
+      for (int32_t r = 0; out->over >= 0 && r < p->n; r++)
+        if (r != w && reads(&p->g->op[p->list[r]], out->over) && (r > w || !elementwise(p, p->list[r], out->over, out)))
+          p->n = r > w ? r : w;
+    }
+  }
+}
+
+static void gather_also(planner *p, int32_t anchor)
+{
+  const qn_op_info *info = qn_op_find(p->g->op[anchor].op);
+  p->n_also = 0;
+  for (int b = 0; b < p->who->terms->n_backends; b++) {
+    const qn__backend *backend = p->who->terms->backend[b];
+    for (int i = 0; i < backend->n_engines && p->n_also < 16; i++)
+      if (backend->engine[i].also && qn__anchors(&backend->engine[i], info)) p->also[p->n_also++] = backend->engine[i].also;
+  }
+}
+
+static void form_region(planner *p, int32_t anchor)
+{
+  memset(p->in, 0, (size_t)p->n_ops);
+  p->n = 0;
+  gather_also(p, anchor);
+  take(p, anchor);
+  for (int32_t i = 0; i < p->n_ops; i++)
+    if (joins(p, i) && follows(p, i)) {
+      pull(p, i, true);
+      take(p, i);
+    }
+  if (pointwise(p, anchor)) sort_region(p);
+  int32_t before_producers = p->n;
+  for (int32_t i = 0; i < p->n_ops && p->n == before_producers; i++)
+    if (p->g->op[i].family == QN_FAMILY_REDUCTION && i != anchor && p->group[i] == UNPLANNED && follows(p, i)) take(p, i);
+  if (!pointwise(p, anchor)) pull(p, anchor, false);
+  cut_hazards(p);
+}
+
+/* ---- the request --------------------------------------------------------------------------------------------- */
+
+static qn_status number_values(planner *p, int32_t *value_of, int32_t *n_values, int32_t *n_args)
+{
+  memset(p->local, 0xff, p->g->n_values * sizeof *p->local);
+  *n_values = *n_args = 0;
+  for (int32_t i = 0; i < p->n; i++) {
+    const qn_node *op = &p->g->op[p->list[i]];
+    *n_args += args_of(op);
+    for (int32_t a = 0; a < args_of(op); a++)
+      if (p->local[op->arg[a]] < 0) {
+        value_of[*n_values] = op->arg[a];
+        p->local[op->arg[a]] = (*n_values)++;
+      }
+  }
+  return QN_OK;
+}
+
+static void fill_value(const planner *p, int32_t value, qn_value *v)
+{
+  *v = p->g->value[value];
+  v->flags &= ~(uint32_t)QN_VALUE_ESCAPE;
+  v->over = v->over >= 0 ? p->local[v->over] : -1;
+  int32_t producer = v->producer;
+  v->producer = v->last_user = -1;
+  bool escapes = is_out(p, value);
+  for (int32_t i = 0; i < p->n; i++) {
+    if (p->list[i] == producer) v->producer = i;
+    if (reads(&p->g->op[p->list[i]], value)) v->last_user = i;
+  }
+  for (int32_t i = 0; i < p->n_ops; i++)
+    if (!p->in[i] && reads(&p->g->op[i], value)) escapes = true;
+  if (v->producer >= 0 && escapes) v->flags |= QN_VALUE_ESCAPE;
+}
+
+static qn_status plan_region(planner *p)
+{
+  int32_t n_values, n_args;
+  int32_t *value_of = qn__alloc(p->g->n_values * sizeof *value_of), *op_of = qn__alloc((size_t)p->n * sizeof *op_of);
+  qn_status status = QN_OK;
+  char *block = NULL;
+  qn_part *part = NULL;
+  if (!value_of || !op_of) goto no_memory;
+  memset(p->in, 0, (size_t)p->n_ops);                           /* hazards may have cut the list */
+  for (int32_t i = 0; i < p->n; i++) p->in[p->list[i]] = 1;
+  number_values(p, value_of, &n_values, &n_args);
+  if (!(block = qn__alloc((size_t)p->n * sizeof(qn_node) + (size_t)n_values * sizeof(qn_value) + (size_t)n_args * sizeof(int32_t))))
+    goto no_memory;
+  qn_node *node = (qn_node *)block;
+  qn_value *value = (qn_value *)(node + p->n);
+  int32_t *arg = (int32_t *)(value + n_values);
+  for (int32_t i = 0; i < p->n; i++) {
+    node[i] = p->g->op[p->list[i]];
+    for (int32_t a = 0; a < args_of(&node[i]); a++) arg[a] = p->local[node[i].arg[a]];
+    node[i].arg = arg;
+    arg += args_of(&node[i]);
+  }
+  for (int32_t v = 0; v < n_values; v++) fill_value(p, value_of[v], &value[v]);
+  qn_request request = { .struct_size = sizeof request, .host = &qn__host, .device = p->who->device,
+    .demands = &p->who->terms->demands, .op = node, .n_ops = (uint32_t)p->n, .n_values = (uint32_t)n_values, .value = value,
+    .core = (void *)p->who };
+  if ((status = qn__part_choose(p->who, &request, NULL, p->n_parts, &part))) goto done;
+  memcpy(op_of, p->list, (size_t)p->n * sizeof *op_of);
+  for (uint32_t i = 0; i < part->prepared.n_ops; i++) p->group[p->list[i]] = p->n_parts;
+  part->op_of = op_of;
+  part->value_of = value_of;
+  p->part[p->n_parts++] = part;
+  op_of = value_of = NULL;
+  goto done;
+no_memory:
+  status = qn__fail(QN_NO_MEMORY, "no memory to plan");
+done:
+  qn__free(block);
+  qn__free(op_of);
+  qn__free(value_of);
+  return status;
+}
+
+/* ---- the order of parts ------------------------------------------------------------------------------------------ */
+
+static bool part_ready(const planner *p, int part, const uint8_t *done)
+{
+  for (int32_t i = 0; i < p->n_ops; i++)
+    if (p->group[i] == part)
+      for (int32_t e = p->pred_first[i]; e < p->pred_first[i + 1]; e++) {
+        int32_t g = p->group[p->pred[e]];
+        if (g >= 0 && g != part && !done[g]) return false;
+      }
+  return true;
+}
+
+static qn_status order_parts(planner *p)
+{
+  qn_part **sorted = qn__alloc((size_t)(p->n_parts + 1) * sizeof *sorted);
+  uint8_t *done = qn__alloc((size_t)p->n_parts + 1);
+  qn_status status = sorted && done ? QN_OK : qn__fail(QN_NO_MEMORY, "no memory to plan");
+  for (int n = 0; n < p->n_parts && !status; n++) {
+    int best = -1;
+    for (int i = 0; i < p->n_parts; i++)
+      if (!done[i] && (best < 0 || p->part[i]->op_of[0] < p->part[best]->op_of[0]) && part_ready(p, i, done)) best = i;
+    if (best < 0)
+      status = qn__fail(QN_BAD_ARGUMENT, "the graph writes over a tensor (`over`) that an op depending on the result still reads");
+    else {
+      done[best] = 1;
+      sorted[n] = p->part[best];
+    }
+  }
+  if (!status) memcpy(p->part, sorted, (size_t)p->n_parts * sizeof *sorted);
+  qn__free(sorted);
+  qn__free(done);
+  return status;
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+static bool nothing_to_write(const planner *p, int32_t i)
+{
+  const qn_node *op = &p->g->op[i];
+  for (int32_t a = inputs_of(op); a < args_of(op); a++) {
+    const qn_value *v = &p->g->value[op->arg[a]];
+    bool empty = false;
+    for (int d = 0; d < v->rank; d++) empty = empty || !v->dim[d];
+    if (!empty) return false;
+  }
+  return true;
+}
+
+static qn_status set_up(planner *p)
+{
+  size_t n = (size_t)p->n_ops;
+  p->pred_first = qn__alloc((n + 1) * sizeof(int32_t));
+  if (!p->pred_first) return qn__fail(QN_NO_MEMORY, "no memory to plan");
+  size_t edges = (size_t)list_edges(p, false);
+  int32_t *at = p->memory = qn__alloc((edges + 3 * n + p->g->n_values) * sizeof *at + 2 * n);
+  p->part = qn__alloc((n + 1) * sizeof *p->part);
+  if (!at || !p->part) return qn__fail(QN_NO_MEMORY, "no memory to plan");
+  p->pred = at;
+  p->group = p->pred + edges;
+  p->stack = p->group + n;
+  p->list = p->stack + n;
+  p->local = p->list + n;
+  p->in = (uint8_t *)(p->local + p->g->n_values);
+  p->seen = p->in + n;
+  list_edges(p, true);
+  for (int32_t i = 0; i < p->n_ops; i++) p->group[i] = nothing_to_write(p, i) ? NOTHING_TO_DO : UNPLANNED;
+  return QN_OK;
+}
+
+qn_status qn__partition(const qn__asker *who, const qn_graph *g, qn_part ***parts, int *n_parts)
+{
+  planner p = { .who = who, .g = &g->view, .n_ops = (int32_t)g->view.n_ops };
+  qn_status status = set_up(&p);
+  for (int pass = 0; pass < 2 && !status; pass++)
+    for (int32_t i = 0; i < p.n_ops && !status; i++)
+      while (!status && p.group[i] == UNPLANNED && (pass || !pointwise(&p, i))) {
+        form_region(&p, i);
+        status = plan_region(&p);
+      }
+  if (!status) status = order_parts(&p);
+  if (status) {
+    for (int i = 0; i < p.n_parts; i++) qn__part_free(p.part[i]);
+    qn__free(p.part);
+  } else {
+    *parts = p.part;
+    *n_parts = p.n_parts;
+  }
+  qn__free(p.pred_first);
+  qn__free(p.memory);
+  return status;
+}
