@@ -165,11 +165,13 @@ typedef struct qn__place { int32_t kind; int32_t index; uint64_t offset; } qn__p
 enum { QN_PLACE_NONE, QN_PLACE_POINTER, QN_PLACE_WORKSPACE, QN_PLACE_LITERAL };
 
 typedef struct qn__step {
+  qn_status (*run)(const qn_prepared *, const qn_launch *);   /* the engine's, or trace's around it */
+  const qn_prepared *prepared;
   qn_part   *part;
   qn__place *place;                                 /* one for each value of the part's request */
   uint64_t   workspace;                             /* where the engine's scratch begins */
+  int32_t    instance;                              /* the part's */
   bool       direct;                                /* the pointers of execute are the values, in order */
-  qn_status (*run)(const struct qn__step *, const qn_launch *);   /* NULL: the engine's; trace puts its own */
 } qn__step;
 
 /* What execute checks of each pointer. */
@@ -193,8 +195,9 @@ struct qn_plan {
   uint64_t     used;                                /* the cache's clock */
   struct qn_plan *chain;
 };
-qn_status qn__plan_make(struct qn_context *ctx, const qn_graph *g, qn_plan **out);   /* plans, builds; refs 1 */
-void      qn__plan_release(qn_plan *p);
+qn_status qn__plan_make(struct qn_context *ctx, qn_graph *g, qn_plan **out);   /* plans, builds, takes g in any case; refs 1 */
+qn_status qn__plan_failed(qn_status status, qn_plan **out);   /* remembers a refusal and its sentence */
+void      qn__plan_release(qn_plan *p);             /* NULL is a no-op */
 qn_status qn__plan_run(struct qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters);
 
 /* ---- cache.c: plans by problem, one for each device ------------------------------------------- */
@@ -233,8 +236,8 @@ qn_status qn__enter(struct qn_context *ctx, uint64_t *saved);
 void      qn__leave(struct qn_context *ctx, uint64_t saved);
 /* A CPU recording: takes down an execution instead of doing it. */
 qn_status qn__record_add(struct qn_context *ctx, const qn_plan *p, void *const *ptr);
-/* With QUERN_TRACE: writes the plan's lines as it is first run. */
-void      qn__trace_plan(const qn_plan *p);
-bool      qn__tracing(void);
+/* With QUERN_TRACE: puts a step around the plan's first that writes its lines when it first runs. */
+void      qn__trace_wrap(struct qn_context *ctx, qn_plan *p);
+void      qn__trace_free(qn_plan *p);
 
 #endif

@@ -1,0 +1,112 @@
+/* cache.c -- plans by problem: one table for each device, shared by its contexts, bounded, counting references.
+ *
+ * A problem that two threads miss at once is planned once: the first leaves a mark, the others wait for it. Refusals
+ * are remembered too. In front of it each context keeps plans used lately, so a hit there takes no lock. */
+#include "config.h"
+#include "core.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUCKETS = 8192, MOST = 4096 };
+
+typedef struct pending { const uint64_t *key; uint32_t n_words; uint64_t hash; struct pending *next; } pending;
+
+struct qn__cache {
+  pthread_mutex_t lock;
+  pthread_cond_t  done;
+  qn_plan        *bucket[BUCKETS];
+  pending        *making;
+  uint64_t        clock;
+  int             n;
+};
+
+struct qn__cache *qn__cache_new(void)
+{
+  struct qn__cache *c = qn__alloc(sizeof *c);
+  if (!c) return NULL;
+  pthread_mutex_init(&c->lock, NULL);
+  pthread_cond_init(&c->done, NULL);
+  return c;
+}
+
+static bool same(const uint64_t *a, uint32_t n, uint64_t hash_a, const uint64_t *b, uint32_t m, uint64_t hash_b)
+{
+  return hash_a == hash_b && n == m && !memcmp(a, b, n * sizeof *a);
+}
+
+static qn_plan *find(struct qn__cache *c, const uint64_t *key, uint32_t n, uint64_t hash)
+{
+  qn_plan *p = c->bucket[hash % BUCKETS];
+  while (p && !same(p->key, p->n_words, p->hash, key, n, hash)) p = p->chain;
+  if (p) p->used = ++c->clock;
+  return p;
+}
+
+static bool is_made(const struct qn__cache *c, const uint64_t *key, uint32_t n, uint64_t hash)
+{
+  for (const pending *m = c->making; m; m = m->next)
+    if (same(m->key, m->n_words, m->hash, key, n, hash)) return true;
+  return false;
+}
+
+/* Over the bound the least lately used of a stretch of buckets goes; contexts that still use it keep it alive. */
+static void evict(struct qn__cache *c, uint64_t hash)
+{
+  qn_plan **oldest = NULL;
+  for (int i = 1; i < BUCKETS && (i < 64 || !oldest); i++)
+    for (qn_plan **p = &c->bucket[(hash + (uint64_t)i) % BUCKETS]; *p; p = &(*p)->chain)
+      if (!oldest || (*p)->used < (*oldest)->used) oldest = p;
+  if (!oldest) return;
+  qn_plan *gone = *oldest;
+  *oldest = gone->chain;
+  gone->chain = NULL;
+  c->n--;
+  qn__plan_release(gone);
+}
+
+static void forget_mark(struct qn__cache *c, pending *mark)
+{
+  for (pending **m = &c->making; *m; m = &(*m)->next)
+    if (*m == mark) {
+      *m = mark->next;
+      break;
+    }
+  pthread_cond_broadcast(&c->done);
+}
+
+qn_status qn__cache_get(struct qn__cache *c, const uint64_t *key, uint32_t n_words, uint64_t hash,
+                        qn_status (*make)(void *arg, qn_plan **out), void *arg, qn_plan **out)
+{
+  pending mark = { key, n_words, hash, NULL };
+  qn_plan *p;
+  pthread_mutex_lock(&c->lock);
+  while (!(p = find(c, key, n_words, hash)) && is_made(c, key, n_words, hash)) pthread_cond_wait(&c->done, &c->lock);
+  if (p) atomic_fetch_add(&p->refs, 1);
+  else {
+    mark.next = c->making;
+    c->making = &mark;
+  }
+  pthread_mutex_unlock(&c->lock);
+  if (p) {
+    *out = p;
+    return QN_OK;
+  }
+
+  qn_status status = make(arg, &p);
+  uint64_t *copy = status ? NULL : qn__alloc(n_words * sizeof *copy);
+  pthread_mutex_lock(&c->lock);
+  forget_mark(c, &mark);
+  if (copy) {                                                   /* without memory for the key the plan is just not kept */
+    p->key = memcpy(copy, key, n_words * sizeof *copy);
+    p->n_words = n_words;
+    p->hash = hash;
+    p->used = ++c->clock;
+    p->chain = c->bucket[hash % BUCKETS];
+    c->bucket[hash % BUCKETS] = p;
+    atomic_fetch_add(&p->refs, 1);
+    if (++c->n > MOST) evict(c, hash);
+  }
+  pthread_mutex_unlock(&c->lock);
+  if (!status) *out = p;
+  return status;
+}

@@ -1,0 +1,77 @@
+/* explain.c -- what every engine says of a problem, on the live device or on a model of one that is not here. */
+#include "config.h"
+#include "core.h"
+#include <string.h>
+
+static qn_status describe(const qn__backend *provider, const char *model, qn_device *desc)
+{
+  const qn_device_ops *ops = provider->table->device;
+  desc->struct_size = sizeof *desc;
+  desc->ordinal = -1;
+  if (!ops->describe_model) return qn__fail(QN_BAD_ARGUMENT, "model: backend %s knows no models", provider->name);
+  qn_status status = ops->describe_model(model, desc);
+  if (!status) return QN_OK;
+  qn__text known = {0};
+  for (const char *const *m = ops->models; m && *m; m++) qn__text_add(&known, "%s%s", m == ops->models ? "" : ", ", *m);
+  status = qn__fail(QN_BAD_ARGUMENT, "model: \"%s\" is not known to backend %s; known are %s", model, provider->name,
+                    known.s ? known.s : "none");
+  qn__free(known.s);
+  return status;
+}
+
+static qn_status ask_everyone(const qn__asker *who, const qn_graph *graph)
+{
+  qn_part **part = NULL;
+  int n = 0;
+  qn_status status = qn__partition(who, graph, &part, &n);
+  for (int i = 0; i < n && !status; i++) qn__part_free(part[i]);
+  if (!status) qn__free(part);
+  return status;
+}
+
+static qn_status explain_model(const char *const options[], const char *model, const qn_graph *graph,
+                               void (*row)(void *, const qn_verdict *), void *user)
+{
+  qn__settings s;
+  qn__backend **list = NULL, *provider;
+  qn__terms *terms = NULL;
+  qn_device desc = {0};
+  int n, ordinal;
+  qn_status status = qn__settings_init(&s);
+  if (status) return status;
+  for (int i = 0; options && options[i] && !status; i++) {
+    const char *eq = strchr(options[i], '=');
+    char key[32] = "";
+    if (eq && (size_t)(eq - options[i]) < sizeof key) memcpy(key, options[i], (size_t)(eq - options[i]));
+    status = qn__settings_set(&s, key, eq ? eq + 1 : "", 2);
+  }
+  if (!status) status = qn__device_choose(&s, &list, &n, &provider, &ordinal);
+  if (!status) status = describe(provider, model, &desc);
+  if (!status) status = qn__terms_make(&desc, &s, list, n, &terms);
+  if (!status) {
+    qn__asker who = { .device = &desc, .terms = terms, .verdict = row, .user = user };
+    status = ask_everyone(&who, graph);
+  }
+  qn__terms_free(terms);
+  qn__free(list);
+  qn__settings_free(&s);
+  return status;
+}
+
+qn_status qn_explain(const char *const options[], const char *model, const qn_graph *graph,
+                     void (*row)(void *user, const qn_verdict *), void *user)
+{
+  qn_context *ctx;
+  uint64_t saved;
+  if (!graph || !row) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", graph ? "row" : "graph");
+  if (model) return explain_model(options, model, graph, row, user);
+  qn_status status = qn_context_create(options, &ctx);
+  if (status) return status;
+  qn__asker who = { .device = &ctx->dev->desc, .terms = ctx->terms, .ctx = ctx, .verdict = row, .user = user };
+  if (!(status = qn__enter(ctx, &saved))) {
+    status = ask_everyone(&who, graph);
+    qn__leave(ctx, saved);
+  }
+  qn_context_destroy(ctx);
+  return status;
+}

@@ -1,0 +1,364 @@
+/* plan.c -- a graph bound to engines: places of its tensors, workspace with overlapped lifetimes, execution. */
+#include "config.h"
+#include "core.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_VALUES = 8192 };              /* of a part: their pointers stand on the stack while it runs */
+
+static uint64_t round_up(uint64_t n) { return (n + 255) & ~UINT64_C(255); }
+
+/* ---- extents ---------------------------------------------------------------------------------------------- */
+
+static void extent(const qn_value *v, int64_t *lo, int64_t *hi)
+{
+  int64_t bytes = (int64_t)qn_dtype_bytes(v->dtype);
+  *lo = *hi = 0;
+  for (int d = 0; d < v->rank; d++) {
+    if (!v->dim[d]) {
+      *lo = *hi = 0;
+      return;
+    }
+    int64_t span = (v->dim[d] - 1) * v->stride[d] * bytes;
+    if (span < 0) *lo += span;
+    else *hi += span;
+  }
+  *hi += bytes;
+}
+
+static uint64_t bytes_of(const qn_value *v)
+{
+  int64_t lo, hi;
+  extent(v, &lo, &hi);
+  return (uint64_t)(hi - lo);
+}
+
+/* ---- workspace: each block lives for some steps; blocks that live together do not overlap ------------------- */
+
+typedef struct block { uint64_t bytes, offset; int first, last; } block;
+
+static int larger(const void *a, const void *b)
+{
+  const block *x = *(block *const *)a, *y = *(block *const *)b;
+  return x->bytes != y->bytes ? (x->bytes < y->bytes ? 1 : -1) : (x < y ? -1 : x > y);
+}
+
+/* Largest first, each at the lowest offset free of those already placed. */
+static uint64_t place_blocks(block **by_size, int n)
+{
+  uint64_t total = 0;
+  qsort(by_size, (size_t)n, sizeof *by_size, larger);
+  for (int i = 0; i < n; i++) {
+    block *b = by_size[i];
+    b->offset = 0;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (int k = 0; k < i; k++) {
+        const block *o = by_size[k];
+        if (o->first > b->last || b->first > o->last || o->offset >= b->offset + b->bytes || b->offset >= o->offset + o->bytes) continue;
+        b->offset = o->offset + o->bytes;
+        moved = true;
+      }
+    }
+    if (b->offset + b->bytes > total) total = b->offset + b->bytes;
+  }
+  return total;
+}
+
+static bool materialised(const qn_part *part, int32_t v)
+{
+  const qn_value *value = &part->request.value[v];
+  int32_t taken = (int32_t)part->prepared.n_ops;
+  if (value->producer < 0 || value->producer >= taken) return true;
+  return value->flags & QN_VALUE_ESCAPE || value->last_user >= taken;
+}
+
+static bool used_by_part(const qn_part *part, int32_t v)
+{
+  for (uint32_t i = 0; i < part->prepared.n_ops; i++) {
+    const qn_node *op = &part->request.op[i];
+    for (int32_t a = 0; a < op->first[op->n_roles]; a++)
+      if (op->arg[a] == v) return true;
+  }
+  return false;
+}
+
+/* Places everything that is neither the caller's nor a literal: intermediates by their graph number (at[]), and the
+ * scratch of each step. */
+static qn_status lay_out(qn_plan *p, const int32_t *pointer_of, uint64_t *at)
+{
+  uint32_t n_values = p->graph->view.n_values, n = n_values + p->n_steps;
+  block *b = qn__alloc((n + 1) * sizeof *b), **order = qn__alloc((n + 1) * sizeof *order);
+  int used = 0;
+  if (!b || !order) {
+    qn__free(b);
+    qn__free(order);
+    return qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  }
+  for (uint32_t i = 0; i < n; i++) b[i].first = -1;
+  for (uint32_t s = 0; s < p->n_steps; s++) {
+    const qn_part *part = p->step[s].part;
+    for (uint32_t v = 0; v < part->request.n_values; v++) {
+      int32_t g = part->value_of[v];
+      if (pointer_of[g] >= 0 || p->graph->view.value[g].flags & QN_VALUE_HOST) continue;
+      if (!used_by_part(part, (int32_t)v) || !materialised(part, (int32_t)v)) continue;
+      if (b[g].first < 0) b[g].first = (int)s;
+      b[g].last = (int)s;
+      b[g].bytes = round_up(bytes_of(&p->graph->view.value[g]));
+    }
+    b[n_values + s] = (block){ round_up(part->prepared.workspace), 0, (int)s, (int)s };
+    if (part->prepared.counters > p->counters) p->counters = part->prepared.counters;
+  }
+  for (uint32_t i = 0; i < n; i++)
+    if (b[i].first >= 0 && b[i].bytes) order[used++] = &b[i];
+  p->workspace = place_blocks(order, used);
+  for (uint32_t i = 0; i < n_values; i++) at[i] = b[i].offset;
+  for (uint32_t s = 0; s < p->n_steps; s++) p->step[s].workspace = b[n_values + s].offset;
+  qn__free(b);
+  qn__free(order);
+  return QN_OK;
+}
+
+/* ---- making ---------------------------------------------------------------------------------------------------- */
+
+static qn_status place_values(qn_plan *p, qn__step *step, const int32_t *pointer_of, const uint64_t *at)
+{
+  const qn_part *part = step->part;
+  if (part->request.n_values > MOST_VALUES)
+    return qn__fail(QN_UNSUPPORTED, "a part of the graph has %u tensors, at most %d are taken", part->request.n_values, MOST_VALUES);
+  step->place = qn__alloc((part->request.n_values + 1) * sizeof *step->place);
+  if (!step->place) return qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  step->direct = part->request.n_values == p->n_pointers;
+  for (uint32_t v = 0; v < part->request.n_values; v++) {
+    int32_t g = part->value_of[v];
+    qn__place *place = &step->place[v];
+    if (pointer_of[g] >= 0) *place = (qn__place){ QN_PLACE_POINTER, pointer_of[g], 0 };
+    else if (p->graph->view.value[g].flags & QN_VALUE_HOST) *place = (qn__place){ QN_PLACE_LITERAL, g, 0 };
+    else if (used_by_part(part, (int32_t)v) && materialised(part, (int32_t)v)) *place = (qn__place){ QN_PLACE_WORKSPACE, 0, at[g] };
+    step->direct = step->direct && place->kind == QN_PLACE_POINTER && place->index == (int32_t)v;
+  }
+  return QN_OK;
+}
+
+/* A literal is kept in the dtype that its value has. */
+static void set_literal(void *at, uint32_t dtype, double x)
+{
+  float f = (float)x;
+  if (dtype == QN_F32) memcpy(at, &f, sizeof f);
+  else memcpy(at, &x, sizeof x);
+}
+
+static qn_status fill_plan(qn_plan *p)
+{
+  const qn_graph_view *g = &p->graph->view;
+  int32_t *pointer_of = qn__alloc((g->n_values + 1) * sizeof *pointer_of);
+  uint64_t *at = qn__alloc((g->n_values + 1) * sizeof *at);
+  p->bounds = qn__alloc((g->n_pointers + 1) * sizeof *p->bounds);
+  p->literal = qn__alloc((g->n_values + 1) * sizeof *p->literal);
+  qn_status status = pointer_of && at && p->bounds && p->literal ? QN_OK : qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  if (status) goto done;
+  memset(pointer_of, 0xff, g->n_values * sizeof *pointer_of);
+  p->n_pointers = g->n_pointers;
+  p->n_ins = g->n_ins;
+  for (uint32_t i = 0; i < g->n_pointers; i++) pointer_of[g->pointer[i]] = (int32_t)i;
+  for (uint32_t i = 0; i < g->n_pointers; i++) {
+    const qn_value *v = &g->value[g->pointer[i]];
+    qn__bounds *b = &p->bounds[i];
+    b->align = v->align ? v->align : 1;
+    b->over = v->over >= 0 ? pointer_of[v->over] : -1;
+    if (!(v->flags & QN_VALUE_HOST)) extent(v, &b->lo, &b->hi);
+  }
+  for (uint32_t i = 0; i < g->n_values; i++)
+    if (g->value[i].flags & QN_VALUE_HOST) set_literal(&p->literal[i], g->value[i].dtype, g->literal[i]);
+  status = lay_out(p, pointer_of, at);
+  for (uint32_t s = 0; s < p->n_steps && !status; s++) status = place_values(p, &p->step[s], pointer_of, at);
+done:
+  qn__free(pointer_of);
+  qn__free(at);
+  return status;
+}
+
+void qn__plan_release(qn_plan *p)
+{
+  if (!p || atomic_fetch_sub(&p->refs, 1) != 1) return;
+  qn__trace_free(p);
+  for (uint32_t s = 0; s < p->n_steps; s++) {
+    qn__part_free(p->step[s].part);
+    qn__free(p->step[s].place);
+  }
+  qn_graph_destroy(p->graph);
+  qn__free(p->step);
+  qn__free(p->bounds);
+  qn__free(p->literal);
+  qn__free(p->why);
+  qn__free(p->key);
+  qn__free(p);
+}
+
+qn_status qn__plan_failed(qn_status status, qn_plan **out)
+{
+  qn_plan *p = qn__alloc(sizeof *p);
+  if (!p) return qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  atomic_init(&p->refs, 1);
+  p->status = status;
+  if (!(p->why = qn__strdup(qn_last_error()))) {
+    qn__free(p);
+    return qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  }
+  *out = p;
+  return QN_OK;
+}
+
+qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
+{
+  qn_plan *p = qn__alloc(sizeof *p);
+  qn_part **part = NULL;
+  uint64_t saved, uses = 0;
+  int n = 0;
+  qn_status status;
+  if (!p) {
+    qn_graph_destroy(g);
+    return qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  }
+  atomic_init(&p->refs, 1);
+  p->dev = ctx->dev;
+  p->terms = ctx->terms;
+  p->graph = g;
+  qn__asker who = { .device = &ctx->dev->desc, .terms = ctx->terms, .ctx = ctx, .uses = &uses };
+  if (qn__context_capturing(ctx)) {
+    status = qn__fail(QN_NOT_READY, "a new problem cannot be planned while a recording captures; run the step once first");
+    goto fail;
+  }
+  if ((status = qn__enter(ctx, &saved))) goto fail;
+  status = qn__partition(&who, g, &part, &n);
+  qn__leave(ctx, saved);
+  if (status) goto fail;
+  if (!(p->step = qn__alloc((size_t)(n + 1) * sizeof *p->step))) {
+    for (int i = 0; i < n; i++) qn__part_free(part[i]);
+    status = qn__fail(QN_NO_MEMORY, "no memory for a plan");
+    goto fail;
+  }
+  p->n_steps = (uint32_t)n;
+  p->instances = uses;
+  for (int i = 0; i < n; i++)
+    p->step[i] = (qn__step){ .run = part[i]->engine->run, .prepared = &part[i]->prepared, .part = part[i], .instance = part[i]->instance };
+  if ((status = fill_plan(p))) goto fail;
+  if (p->workspace > ctx->terms->demands.workspace_limit) {
+    status = qn__fail(QN_UNSUPPORTED, "the graph needs %llu bytes of workspace for its intermediates, over the limit of %llu",
+                      (unsigned long long)p->workspace, (unsigned long long)ctx->terms->demands.workspace_limit);
+    goto fail;
+  }
+  qn__trace_wrap(ctx, p);
+  qn__free(part);
+  *out = p;
+  return QN_OK;
+fail:
+  qn__free(part);
+  qn__plan_release(p);
+  return status;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------------- */
+
+static void *place_pointer(const qn_plan *p, const qn__place *place, void *const *ptr, char *workspace)
+{
+  switch (place->kind) {
+  case QN_PLACE_POINTER: return ptr[place->index];
+  case QN_PLACE_WORKSPACE: return workspace + place->offset;
+  case QN_PLACE_LITERAL: return (void *)&p->literal[place->index];
+  default: return NULL;
+  }
+}
+
+static qn_status run_step(const qn_plan *p, const qn__step *step, qn_launch *launch, void *const *ptr, char *workspace)
+{
+  uint32_t n = step->part->request.n_values;
+  void *all[n + 1];                                             /* at most MOST_VALUES: planning refuses more */
+  for (uint32_t v = 0; v < n; v++) all[v] = place_pointer(p, &step->place[v], ptr, workspace);
+  launch->ptr = all;
+  return step->run(step->prepared, launch);
+}
+
+qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters)
+{
+  qn_launch launch;
+  uint64_t saved = 0;
+  qn_status status = QN_OK;
+  launch.struct_size = sizeof launch;
+  launch.stream = ctx->stream;
+  launch.counters = counters;
+  launch.device = &ctx->dev->desc;
+  launch.threads = p->terms->demands.threads;
+  launch.reserved = 0;
+  launch.core = ctx;
+  if (ctx->dev->ops->enter && (status = ctx->dev->ops->enter(&ctx->dev->desc, &saved))) return status;
+  for (uint32_t s = 0; s < p->n_steps; s++) {
+    const qn__step *step = &p->step[s];
+    launch.instance = step->instance >= 0 ? ctx->instance[step->instance] : NULL;
+    launch.workspace = (char *)workspace + step->workspace;
+    if (step->direct) {
+      launch.ptr = ptr;
+      status = step->run(step->prepared, &launch);
+    } else status = run_step(p, step, &launch, ptr, workspace);
+    if (status) break;
+  }
+  if (ctx->dev->ops->enter) ctx->dev->ops->leave(&ctx->dev->desc, saved);
+  return status;
+}
+
+/* ---- what others see -------------------------------------------------------------------------------------------------- */
+
+void qn_plan_destroy(qn_plan *plan) { qn__plan_release(plan); }
+size_t qn_plan_workspace(const qn_plan *plan) { return plan ? plan->workspace : 0; }
+size_t qn_plan_counters(const qn_plan *plan) { return plan ? plan->counters : 0; }
+int qn_plan_parts(const qn_plan *plan) { return plan ? (int)plan->n_steps : 0; }
+
+const qn_prepared *qn_plan_part(const qn_plan *plan, int i, const char **backend_p)
+{
+  if (!plan || i < 0 || i >= (int)plan->n_steps) return NULL;
+  if (backend_p) *backend_p = plan->step[i].part->backend->name;
+  return &plan->step[i].part->prepared;
+}
+
+static void print_part(const qn_part *part, qn__text *t)
+{
+  qn_request r = part->request;
+  r.n_ops = part->prepared.n_ops;
+  qn__request_print(t, &r);
+}
+
+size_t qn_part_line(const qn_plan *plan, int i, char *text, size_t bytes)
+{
+  qn__text t = {0};
+  if (plan && i >= 0 && i < (int)plan->n_steps) print_part(plan->step[i].part, &t);
+  return qn__text_out(&t, text, bytes);
+}
+
+static const char *const class_name[] = { "tuned", "generic", "host" };
+static const char *const accumulator_name[] = { "native", "f32_tc", "tf32", "f16", "f8_fast", "3xtf32", "bf16x3", "double" };
+static const char *const trait_name[] = { "deterministic", "batch_invariant", "portable", "tensor_cores", "reduced", "finite_only" };
+
+size_t qn_plan_print(const qn_plan *plan, char *text, size_t bytes)
+{
+  qn__text t = {0};
+  for (uint32_t s = 0; plan && s < plan->n_steps; s++) {
+    const qn_part *part = plan->step[s].part;
+    const qn_prepared *a = &part->prepared;
+    const char *sep = "";
+    qn__text_add(&t, "%s/%s%s%s %s", part->backend->name, part->engine->name, a->variant ? ":" : "", a->variant ? a->variant : "",
+                 class_name[a->class_ < 3 ? a->class_ : 0]);
+    qn__text_add(&t, " accumulator=%s", accumulator_name[a->numerics.accumulator < 8 ? a->numerics.accumulator : 0]);
+    if (a->numerics.method == QN_METHOD_WINOGRAD) qn__text_add(&t, " winograd=%d,%d", a->numerics.tile, a->numerics.filter);
+    if (a->numerics.method == QN_METHOD_FFT) qn__text_add(&t, " fft");
+    qn__text_add(&t, " traits=");
+    for (int i = 0; i < 6; i++)
+      if (a->traits >> i & 1) {
+        qn__text_add(&t, "%s%s", sep, trait_name[i]);
+        sep = ",";
+      }
+    qn__text_add(&t, " workspace=%llu : ", (unsigned long long)a->workspace);
+    print_part(part, &t);
+    qn__text_add(&t, "\n");
+  }
+  return qn__text_out(&t, text, bytes);
+}

@@ -1,0 +1,134 @@
+/* record.c -- recordings: on a device that captures, its own graph; else a list of executions. Plans in a recording
+ * are kept alive by it, and so is the workspace, which a context never frees before its end. */
+#include "config.h"
+#include "core.h"
+#include <string.h>
+
+typedef struct entry { qn_plan *plan; void **ptr; void *scalars; } entry;
+
+struct qn_recording {
+  qn_context *ctx;
+  void       *native;                     /* the device's; NULL: the list */
+  entry      *list;
+  int         n, cap;
+  void       *workspace, *counters;
+};
+
+qn_status qn_record_begin(qn_context *ctx)
+{
+  uint64_t saved;
+  qn_status status;
+  if (!ctx) return qn__fail(QN_BAD_ARGUMENT, "ctx: is NULL");
+  if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording already");
+  qn_recording *r = qn__alloc(sizeof *r);
+  if (!r) return qn__fail(QN_NO_MEMORY, "no memory for a recording");
+  r->ctx = ctx;
+  if (ctx->dev->ops->capture_begin) {
+    if (!(status = qn__enter(ctx, &saved))) {
+      status = ctx->dev->ops->capture_begin(&ctx->dev->desc, ctx->stream);
+      qn__leave(ctx, saved);
+    }
+    if (status) {
+      qn__free(r);
+      return status;
+    }
+  }
+  ctx->recording = r;
+  return QN_OK;
+}
+
+/* Host scalars keep the value that they have now: they move into the entry. */
+static qn_status keep_scalars(entry *e)
+{
+  const qn_graph_view *g = &e->plan->graph->view;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < g->n_pointers; i++) n += (g->value[g->pointer[i]].flags & QN_VALUE_HOST) != 0;
+  if (!n) return QN_OK;
+  char *at = e->scalars = qn__alloc(n * 8);
+  if (!at) return qn__fail(QN_NO_MEMORY, "no memory for a recording");
+  for (uint32_t i = 0; i < g->n_pointers; i++) {
+    const qn_value *v = &g->value[g->pointer[i]];
+    if (!(v->flags & QN_VALUE_HOST)) continue;
+    e->ptr[i] = memcpy(at, e->ptr[i], qn_dtype_bytes(v->dtype));
+    at += 8;
+  }
+  return QN_OK;
+}
+
+qn_status qn__record_add(qn_context *ctx, const qn_plan *p, void *const *ptr)
+{
+  qn_recording *r = ctx->recording;
+  if (r->n == r->cap) {
+    int cap = r->cap ? 2 * r->cap : 16;
+    entry *grown = qn__realloc(r->list, (size_t)r->n * sizeof *grown, (size_t)cap * sizeof *grown);
+    if (!grown) return qn__fail(QN_NO_MEMORY, "no memory for a recording");
+    r->list = grown;
+    r->cap = cap;
+  }
+  entry e = { (qn_plan *)p, qn__alloc((p->n_pointers + 1) * sizeof *e.ptr), NULL };
+  if (!e.ptr) return qn__fail(QN_NO_MEMORY, "no memory for a recording");
+  memcpy(e.ptr, ptr, p->n_pointers * sizeof *e.ptr);
+  qn_status status = keep_scalars(&e);
+  if (status) {
+    qn__free(e.ptr);
+    return status;
+  }
+  atomic_fetch_add(&e.plan->refs, 1);
+  r->list[r->n++] = e;
+  return QN_OK;
+}
+
+qn_status qn_record_end(qn_context *ctx, qn_recording **recording_p)
+{
+  uint64_t saved;
+  qn_status status = QN_OK;
+  if (!ctx || !recording_p) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", ctx ? "recording_p" : "ctx");
+  qn_recording *r = ctx->recording;
+  if (!r) return qn__fail(QN_NOT_READY, "ctx: is not recording");
+  ctx->recording = NULL;
+  r->workspace = ctx->workspace;
+  r->counters = ctx->counters;
+  if (ctx->dev->ops->capture_begin && !(status = qn__enter(ctx, &saved))) {
+    status = ctx->dev->ops->capture_end(&ctx->dev->desc, ctx->stream, &r->native);
+    qn__leave(ctx, saved);
+  }
+  if (status) qn_recording_destroy(r);
+  else *recording_p = r;
+  return status;
+}
+
+qn_status qn_recording_replay(qn_context *ctx, qn_recording *recording)
+{
+  uint64_t saved;
+  qn_status status = QN_OK;
+  if (!ctx || !recording) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", ctx ? "recording" : "ctx");
+  if (ctx->generation != atomic_load(&qn__generation)) return qn__fail(QN_DEVICE, "ctx: was made before fork; make a context in the child");
+  if (recording->ctx != ctx) return qn__fail(QN_BAD_ARGUMENT, "recording: was made by another context, whose workspace it uses");
+  if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording; a recording cannot be part of another");
+  if (recording->native) {
+    if ((status = qn__enter(ctx, &saved))) return status;
+    status = ctx->dev->ops->recording_launch(&ctx->dev->desc, recording->native, ctx->stream);
+    qn__leave(ctx, saved);
+    return status;
+  }
+  for (int i = 0; i < recording->n && !status; i++)
+    status = qn__plan_run(ctx, recording->list[i].plan, recording->list[i].ptr, recording->workspace, recording->counters);
+  return status;
+}
+
+void qn_recording_destroy(qn_recording *recording)
+{
+  uint64_t saved;
+  if (!recording) return;
+  if (recording->native && !qn__enter(recording->ctx, &saved)) {
+    recording->ctx->dev->ops->recording_destroy(&recording->ctx->dev->desc, recording->native);
+    qn__leave(recording->ctx, saved);
+  }
+  for (int i = 0; i < recording->n; i++) {
+    qn__free(recording->list[i].ptr);
+    qn__free(recording->list[i].scalars);
+    qn__plan_release(recording->list[i].plan);
+  }
+  qn__free(recording->list);
+  qn__free(recording);
+}

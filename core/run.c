@@ -1,0 +1,343 @@
+/* run.c -- the calls: qn_run, which every typed call of ops.h ends in, and the execution of plans.
+ *
+ * The usual case reads the problem off its arguments into words, finds the plan in the context's own table, checks the
+ * pointers and runs: no allocation, lock, environment or clock. */
+#include "config.h"
+#include "core.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* ---- pointers ----------------------------------------------------------------------------------------------- */
+
+/* Views of one buffer may interleave (columns of a matrix): with a common largest stride they are apart if their rows
+ * are, counted from the same multiple of that stride. */
+static bool interleaved(const qn_value *a, const char *pa, const qn_value *b, const char *pb)
+{
+  int64_t step = 0, width[2] = { 0, 0 };
+  const qn_value *v[2] = { a, b };
+  for (int k = 0; k < 2; k++)
+    for (int d = 0; d < v[k]->rank; d++)
+      if (v[k]->dim[d] > 1 && v[k]->stride[d] * (int64_t)qn_dtype_bytes(v[k]->dtype) > step)
+        step = v[k]->stride[d] * (int64_t)qn_dtype_bytes(v[k]->dtype);
+  if (!step) return false;
+  for (int k = 0; k < 2; k++) {
+    int64_t bytes = (int64_t)qn_dtype_bytes(v[k]->dtype);
+    width[k] = bytes;
+    for (int d = 0; d < v[k]->rank; d++) {
+      int64_t s = v[k]->stride[d] * bytes;
+      if (v[k]->dim[d] < 2) continue;
+      if (s < 0) return false;
+      if (s % step) width[k] += (v[k]->dim[d] - 1) * s;
+    }
+    if (width[k] > step) return false;
+  }
+  int64_t apart = (int64_t)((pb - pa) % step);
+  if (apart < 0) apart += step;
+  return apart >= width[0] && apart + width[1] <= step;
+}
+
+static qn_status bad_pointer(const qn_plan *p, void *const *ptr, uint32_t i)
+{
+  const qn_graph_view *g = &p->graph->view;
+  const char *name = g->name && g->name[g->pointer[i]] && *g->name[g->pointer[i]] ? g->name[g->pointer[i]] : "?";
+  if (!ptr[i]) return qn__fail(QN_BAD_ARGUMENT, "%s (pointer %u): is NULL", name, i);
+  return qn__fail(QN_BAD_ARGUMENT, "%s (pointer %u): its address is not a multiple of %u, which the plan was promised", name, i,
+                  p->bounds[i].align);
+}
+
+static qn_status check_overlap(const qn_plan *p, void *const *ptr, uint32_t out, uint32_t other)
+{
+  const qn_graph_view *g = &p->graph->view;
+  const qn__bounds *b = p->bounds;
+  if (b[out].over == (int32_t)other && ptr[out] == ptr[other]) return QN_OK;
+  if (b[out].lo == b[out].hi || b[other].lo == b[other].hi) return QN_OK;
+  if (interleaved(&g->value[g->pointer[out]], ptr[out], &g->value[g->pointer[other]], ptr[other])) return QN_OK;
+  const char *a = g->name ? g->name[g->pointer[out]] : "", *c = g->name ? g->name[g->pointer[other]] : "";
+  return qn__fail(QN_BAD_ARGUMENT, "%s (pointer %u): its memory overlaps that of %s (pointer %u); only a paired or elementwise input "
+                  "of the same dtype and strides may share an output's memory, whole", a && *a ? a : "?", out, c && *c ? c : "?", other);
+}
+
+static inline qn_status check_pointers(const qn_plan *p, void *const *ptr)
+{
+  const qn__bounds *b = p->bounds;
+  for (uint32_t i = 0; i < p->n_pointers; i++)
+    if (UNLIKELY(((uintptr_t)ptr[i] & (b[i].align - 1)) | (!ptr[i] & (b[i].hi > b[i].lo)))) return bad_pointer(p, ptr, i);
+  for (uint32_t o = p->n_ins; o < p->n_pointers; o++) {
+    uintptr_t lo = (uintptr_t)ptr[o] + (uintptr_t)b[o].lo, hi = (uintptr_t)ptr[o] + (uintptr_t)b[o].hi;
+    for (uint32_t i = 0; i < o; i++) {
+      if (LIKELY((uintptr_t)ptr[i] + (uintptr_t)b[i].hi <= lo || (uintptr_t)ptr[i] + (uintptr_t)b[i].lo >= hi)) continue;
+      qn_status status = check_overlap(p, ptr, o, i);
+      if (status) return status;
+    }
+  }
+  return QN_OK;
+}
+
+/* ---- execution ------------------------------------------------------------------------------------------------- */
+
+static qn_status not_alive(void)
+{
+  return qn__fail(QN_DEVICE, "ctx: was made before fork; make a context in the child");
+}
+
+static inline qn_status execute(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters)
+{
+  if (UNLIKELY(ctx->generation != atomic_load_explicit(&qn__generation, memory_order_relaxed))) return not_alive();
+  qn_status status = check_pointers(p, ptr);
+  if (UNLIKELY(status)) return status;
+  if (UNLIKELY(ctx->recording != NULL) && !ctx->dev->ops->capture_begin) return qn__record_add(ctx, p, ptr);
+  return qn__plan_run(ctx, p, ptr, workspace, counters);
+}
+
+static inline bool is_ready(const qn_context *ctx, const qn_plan *p)
+{
+  return !(p->instances & ~ctx->opened) && p->workspace <= ctx->workspace_bytes && p->counters <= ctx->counters_bytes;
+}
+
+static qn_status check_call(const qn_context *ctx, const qn_plan *plan, void *const pointers[])
+{
+  if (!ctx || !plan || (!pointers && plan->n_pointers))
+    return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", !ctx ? "ctx" : !plan ? "plan" : "pointers");
+  if (plan->dev != ctx->dev) return qn__fail(QN_BAD_ARGUMENT, "plan: was made for another device than ctx's, %s", qn_context_device(ctx));
+  return QN_OK;
+}
+
+qn_status qn_plan_execute(qn_context *ctx, const qn_plan *plan, void *const pointers[])
+{
+  if (UNLIKELY(!ctx || !plan || !pointers || plan->dev != ctx->dev)) {
+    qn_status status = check_call(ctx, plan, pointers);
+    if (status) return status;
+  }
+  if (UNLIKELY(!is_ready(ctx, plan)))
+    return qn__fail(QN_NOT_READY, "plan: was made by another context; call qn_context_reserve(ctx, plan) once first");
+  return execute(ctx, plan, pointers, ctx->workspace, ctx->counters);
+}
+
+qn_status qn_plan_execute_with(qn_context *ctx, const qn_plan *plan, void *const pointers[], void *workspace, void *counters)
+{
+  qn_status status = check_call(ctx, plan, pointers);
+  if (status) return status;
+  if ((!workspace && plan->workspace) || (uintptr_t)workspace & 255)
+    return qn__fail(QN_BAD_ARGUMENT, "workspace: %llu bytes, 256-byte aligned, are needed", (unsigned long long)plan->workspace);
+  if ((!counters && plan->counters) || (uintptr_t)counters & 15)
+    return qn__fail(QN_BAD_ARGUMENT, "counters: %llu bytes, 16-byte aligned and zero, are needed", (unsigned long long)plan->counters);
+  if (plan->instances & ~ctx->opened)
+    return qn__fail(QN_NOT_READY, "plan: was made by another context; call qn_context_reserve(ctx, plan) once first");
+  if (ctx->recording && !ctx->dev->ops->capture_begin)
+    return qn__fail(QN_UNSUPPORTED, "a recording of a CPU context cannot take a workspace of its own; its replays use the context's");
+  return execute(ctx, plan, pointers, workspace, counters);
+}
+
+qn_status qn_plan_create(qn_context *ctx, const qn_graph *graph, qn_plan **plan_p)
+{
+  qn_graph *copy;
+  qn_plan *p;
+  if (!ctx || !graph || !plan_p) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", !ctx ? "ctx" : !graph ? "graph" : "plan_p");
+  if (ctx->generation != atomic_load(&qn__generation)) return not_alive();
+  qn_status status = qn_graph_make(&graph->view, &copy);
+  if (status) return status;
+  copy->single = graph->single;
+  if ((status = qn__plan_make(ctx, copy, &p))) return status;
+  if ((status = qn__context_ready(ctx, p))) {
+    qn__plan_release(p);
+    return status;
+  }
+  *plan_p = p;
+  return QN_OK;
+}
+
+/* ---- the problem, read off a call's arguments -------------------------------------------------------------------- */
+
+enum { WORDS_ON_STACK = 512, POINTERS_ON_STACK = 64 };
+
+typedef struct words { uint64_t *w; uint32_t n, most; void **ptr; uint32_t n_ptr, most_ptr; } words;
+
+static uint32_t alignment(const void *p)
+{
+  uintptr_t low = (uintptr_t)p & 15;
+  return low ? (uint32_t)(low & -low) : 16;
+}
+
+static uint32_t scalar_class(const qn_tensor *t)
+{
+  double x = 0;
+  float f;
+  if (!t->data) return QN_SCALAR_OTHER;
+  if (t->dtype == QN_F32) {
+    memcpy(&f, t->data, sizeof f);
+    x = f;
+  } else if (t->dtype == QN_F64) memcpy(&x, t->data, sizeof x);
+  else return QN_SCALAR_OTHER;
+  return x == 0 ? QN_SCALAR_ZERO : x == 1 ? QN_SCALAR_ONE : QN_SCALAR_OTHER;
+}
+
+/* False: more than the words hold, or a rank that is none. */
+static inline bool add_tensor(words *k, const qn_tensor *t)
+{
+  uint32_t rank = (uint32_t)t->rank;
+  if (UNLIKELY(rank > QN_MAX_RANK || k->n + 1 + 2 * rank > k->most || k->n_ptr == k->most_ptr)) return false;
+  uint64_t *w = k->w + k->n;
+  uint32_t what = t->flags & QN_HOST ? 32 + scalar_class(t) : alignment(t->data);
+  w[0] = t->dtype | (uint64_t)rank << 8 | (uint64_t)what << 16 | (uint64_t)t->flags << 32 |
+         (uint64_t)((t->reserved[0] | t->reserved[1] | t->reserved[2]) != 0) << 24;
+  for (uint32_t d = 0; d < rank; d++) {
+    w[1 + 2 * d] = (uint64_t)t->dim[d];
+    w[2 + 2 * d] = (uint64_t)t->stride[d];
+  }
+  k->n += 1 + 2 * rank;
+  k->ptr[k->n_ptr++] = t->data;
+  return true;
+}
+
+static inline bool add_attributes(words *k, const qn_op_info *info, const void *attr)
+{
+  uint32_t n = info->attr_bytes / 8;
+  const uint64_t *w = attr ? attr : info->attr_default;
+  if (UNLIKELY(k->n + n > k->most || w[0] != info->attr_bytes)) return false;   /* another struct_size: the slow path */
+  for (uint32_t i = 1; i < n; i++) k->w[k->n++] = w[i];
+  return true;
+}
+
+/* Which outputs are which inputs' memory. */
+static inline bool add_aliases(words *k, uint32_t n_in)
+{
+  uint64_t pairs = 0;
+  for (uint32_t o = n_in; o < k->n_ptr; o++)
+    for (uint32_t i = 0; i < n_in; i++)
+      if (UNLIKELY(k->ptr[o] == k->ptr[i] && k->ptr[o])) pairs = pairs * 8191 + o * 127 + i + 1;
+  if (k->n == k->most) return false;
+  k->w[k->n++] = pairs;
+  return true;
+}
+
+static inline bool read_problem(words *k, const qn_op_info *info, const qn_op *op, uint64_t terms)
+{
+  uint32_t n_in = 0;
+  k->w[0] = op->kind | terms << 32;
+  k->n = 1;
+  if (info->attr_bytes && !add_attributes(k, info, op->attr)) return false;
+  for (uint32_t r = 0; r < info->n_roles; r++) {
+    const qn_arg *a = &op->arg[r];
+    if (UNLIKELY(k->n == k->most || a->n < 0 || (a->n && !a->t))) return false;
+    k->w[k->n++] = (uint64_t)a->n;
+    for (int64_t i = 0; i < a->n; i++)
+      if (!add_tensor(k, &a->t[i])) return false;
+    if (r + 1 == info->n_inputs) n_in = k->n_ptr;
+  }
+  return add_aliases(k, n_in);
+}
+
+static inline uint64_t fold(uint64_t a, uint64_t b)
+{
+  __uint128_t m = (__uint128_t)a * b;
+  return (uint64_t)m ^ (uint64_t)(m >> 64);
+}
+
+static inline uint64_t hash_words(const uint64_t *w, uint32_t n)
+{
+  uint64_t a = 0x9e3779b97f4a7c15u ^ n, b = 0xd1b54a32d192ed03u;
+  uint32_t i = 0;
+  for (; i + 4 <= n; i += 4) {                                  /* two chains, so that multiplications overlap */
+    a = fold(a ^ w[i], w[i + 1] ^ 0x8bb84b93962eacc9u);
+    b = fold(b ^ w[i + 2], w[i + 3] ^ 0x2d358dccaa6c78a5u);
+  }
+  for (; i < n; i++) a = fold(a ^ w[i], 0x4b33a62ed433d4a3u);
+  return fold(a ^ 0xff51afd7ed558ccdu, b ^ 0xc4ceb9fe1a85ec53u);
+}
+
+/* ---- the call -------------------------------------------------------------------------------------------------------- */
+
+typedef struct making { qn_context *ctx; const qn_op *op; } making;
+
+/* Only what rests on the problem alone is remembered: a bad pointer or a lack of memory is not the problem's. */
+static qn_status make_plan(void *arg, qn_plan **out)
+{
+  making *m = arg;
+  qn_graph *g;
+  qn_status status = qn__graph_of_op(m->op, &g);
+  if (status) return status;
+  status = qn__plan_make(m->ctx, g, out);
+  return status == QN_UNSUPPORTED ? qn__plan_failed(status, out) : status;
+}
+
+/* Finds or makes the plan; on success it stands in the context's table, which holds the reference. */
+static qn_status find_plan(qn_context *ctx, const qn_op *op, const words *k, uint64_t hash, qn_plan **out)
+{
+  making m = { ctx, op };
+  qn_plan *p;
+  qn_status status = qn__cache_get(ctx->dev->cache, k->w, k->n, hash, make_plan, &m, &p);
+  if (status) return status;
+  if (p->status) status = qn__fail(p->status, "%s", p->why);
+  else status = qn__context_ready(ctx, p);
+  if (status || !p->key) {                                      /* no key: it could not be kept */
+    if (!status) status = execute(ctx, p, k->ptr, ctx->workspace, ctx->counters);
+    qn__plan_release(p);
+    *out = NULL;
+    return status;
+  }
+  qn_plan **set = ctx->lately[hash % QN_LATELY];
+  qn__plan_release(set[1]);
+  set[1] = set[0];
+  set[0] = p;
+  *out = p;
+  return QN_OK;
+}
+
+static inline bool is_plan_of(const qn_plan *p, const words *k, uint64_t hash)
+{
+  return p && p->hash == hash && p->n_words == k->n && !memcmp(p->key, k->w, k->n * sizeof *k->w);
+}
+
+/* Calls whose words do not fit the stack, or whose attributes are of another version: planned each time, never cached. */
+static qn_status run_slowly(qn_context *ctx, const qn_op_info *info, const qn_op *op)
+{
+  qn_graph *g;
+  qn_plan *p;
+  uint32_t n = 0;
+  qn_status status = qn__graph_of_op(op, &g);
+  if (status || (status = qn__plan_make(ctx, g, &p))) return status;
+  void **ptr = qn__alloc((p->n_pointers + 1) * sizeof *ptr);
+  status = ptr ? qn__context_ready(ctx, p) : qn__fail(QN_NO_MEMORY, "no memory for %u pointers", p->n_pointers);
+  for (uint32_t r = 0; r < info->n_roles && !status; r++)
+    for (int64_t i = 0; i < op->arg[r].n && n < p->n_pointers; i++) ptr[n++] = op->arg[r].t[i].data;
+  if (!status) status = execute(ctx, p, ptr, ctx->workspace, ctx->counters);
+  if (!status) status = qn_context_synchronize(ctx);            /* the plan's state goes now */
+  qn__free(ptr);
+  qn__plan_release(p);
+  return status;
+}
+
+static qn_status bad_call(const qn_context *ctx, const qn_op *op, const qn_op_info *info)
+{
+  if (!ctx || !op) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", ctx ? "op" : "ctx");
+  if (ctx->generation != atomic_load(&qn__generation)) return not_alive();
+  if (!info) return qn__fail(QN_BAD_ARGUMENT, "op.kind: %u is no op", op->kind);
+  if (op->n_args != info->n_roles || !op->arg)
+    return qn__fail(QN_BAD_ARGUMENT, "op.n_args: is %u; %s has %u roles, each of which needs its entry", op->n_args, info->name, info->n_roles);
+  return QN_OK;
+}
+
+qn_status qn_run(qn_context *ctx, const qn_op *op)
+{
+  uint64_t w[WORDS_ON_STACK];
+  void *ptr[POINTERS_ON_STACK];
+  words k = { w, 0, WORDS_ON_STACK, ptr, 0, POINTERS_ON_STACK };
+  qn_plan *p;
+  const qn_op_info *info = LIKELY(ctx && op) ? qn_op_find(op->kind) : NULL;
+  if (UNLIKELY(!info || op->n_args != info->n_roles || !op->arg ||
+               ctx->generation != atomic_load_explicit(&qn__generation, memory_order_relaxed)))
+    return bad_call(ctx, op, info);
+  if (UNLIKELY(!read_problem(&k, info, op, ctx->terms->id))) return run_slowly(ctx, info, op);
+  uint64_t hash = hash_words(w, k.n);
+  qn_plan **set = ctx->lately[hash % QN_LATELY];
+  if (LIKELY(is_plan_of(set[0], &k, hash))) p = set[0];
+  else if (is_plan_of(set[1], &k, hash)) p = set[1];
+  else {
+    qn_status status = find_plan(ctx, op, &k, hash, &p);
+    if (status || !p) return status;
+  }
+  return execute(ctx, p, ptr, ctx->workspace, ctx->counters);
+}

@@ -1,0 +1,65 @@
+/* trace.c -- QUERN_TRACE: a step around a plan's first, put there as the plan is made, writes the plan's lines to the
+ * file when it first runs, whole problems separated by blank lines, for quern-bench to replay. Unasked it costs nothing.
+ * A captured execution is traced as it is captured. */
+#include "config.h"
+#include "core.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct trace {
+  qn_prepared outer;                      /* what the step passes us; the engine's own stands in the part */
+  const qn_plan *plan;
+  char       *path;
+  atomic_bool written;
+} trace;
+
+static void write_plan(const trace *t)
+{
+  char name[1];
+  size_t length = qn_graph_print(t->plan->graph, name, 0);
+  char *text = qn__alloc(length + 4);
+  int file = open(t->path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file < 0 || !text) qn__log(QN_LOG_WARN, "trace: %s: %s", t->path, file < 0 ? strerror(errno) : "no memory");
+  else {
+    qn_graph_print(t->plan->graph, text, length + 1);
+    strcpy(text + length, length && text[length - 1] == '\n' ? "\n" : "\n\n");
+    if (write(file, text, strlen(text)) < 0) qn__log(QN_LOG_WARN, "trace: %s: %s", t->path, strerror(errno));
+  }
+  if (file >= 0) close(file);
+  qn__free(text);
+}
+
+static qn_status run(const qn_prepared *outer, const qn_launch *launch)
+{
+  trace *t = outer->state;
+  const qn_part *part = t->plan->step[0].part;
+  if (!atomic_exchange(&t->written, true)) write_plan(t);
+  return part->engine->run(&part->prepared, launch);
+}
+
+void qn__trace_wrap(qn_context *ctx, qn_plan *p)
+{
+  const char *path = ctx->settings.text[QN_SET_TRACE];
+  if (!path || !p->n_steps) return;
+  trace *t = qn__alloc(sizeof *t);
+  if (t) t->path = qn__strdup(path);
+  if (!t || !t->path) {
+    qn__log(QN_LOG_WARN, "trace: no memory; a plan goes untraced");
+    qn__free(t);
+    return;
+  }
+  t->plan = p;
+  t->outer.state = t;
+  p->step[0].prepared = &t->outer;
+  p->step[0].run = run;
+}
+
+void qn__trace_free(qn_plan *p)
+{
+  if (!p->n_steps || p->step[0].run != run) return;
+  trace *t = p->step[0].prepared->state;
+  qn__free(t->path);
+  qn__free(t);
+}
