@@ -234,7 +234,7 @@ static qn_status bind(const qn__asker *who, const qn_request *request, candidate
   return QN_OK;
 }
 
-void qn__request_print(qn__text *t, const qn_request *r)
+void qn__request_print(qn_text *t, const qn_request *r)
 {
   for (uint32_t i = 0; i < r->n_ops; i++) {
     const qn_op_info *op = qn_op_find(r->op[i].op);
@@ -248,7 +248,7 @@ void qn__request_print(qn__text *t, const qn_request *r)
   }
 }
 
-static void print_refusal(qn__text *t, const candidate *c)
+static void print_refusal(qn_text *t, const candidate *c)
 {
   const qn_refusal *r = &c->answer.refusal;
   qn__text_add(t, "%s/%s: %s%s%s", c->backend->name, c->row->name, r->tensor, *r->tensor ? ": " : "", r->rule);
@@ -259,7 +259,7 @@ static void print_refusal(qn__text *t, const candidate *c)
 
 static qn_status refused(const qn_request *request, const list *l, const char *only)
 {
-  qn__text t = {0}, problem = {0};
+  qn_text t = {0}, problem = {0};
   qn__request_print(&problem, request);
   for (int i = 0; i < l->n; i++) {
     qn__text_add(&t, i ? "; " : "");
@@ -275,7 +275,7 @@ static qn_status refused(const qn_request *request, const list *l, const char *o
 
 static void tell(const qn__asker *who, const qn_request *request, const list *l, int part_no, const candidate *chosen)
 {
-  qn__text problem = {0};
+  qn_text problem = {0};
   qn__request_print(&problem, request);
   for (int i = 0; i < l->n && who->verdict; i++) {
     const candidate *c = &l->c[i];

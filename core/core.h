@@ -156,7 +156,7 @@ qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const
 /* Binds every op of a graph (but those with nothing to write), in an order in which the parts can run. */
 qn_status qn__partition(const qn__asker *who, const qn_graph *g, qn_part ***parts, int *n_parts);
 /* An op's problem line for a request's op, as an error quotes it. */
-void      qn__request_print(qn__text *t, const qn_request *r);
+void      qn__request_print(qn_text *t, const qn_request *r);
 
 /* ---- plan.c ---------------------------------------------------------------------------------- */
 

@@ -161,7 +161,7 @@ static qn_status check_pins(const qn__terms *t)
 {
   for (int i = 0; i < t->settings.n_pins; i++) {
     const qn__pin *pin = &t->settings.pin[i];
-    qn__text known = {0};
+    qn_text known = {0};
     bool found = false;
     for (int k = 0; k < t->n_backends; k++) {
       const qn__backend *b = t->backend[k];
@@ -210,7 +210,7 @@ static qn_status copy_settings(qn__settings *to, const qn__settings *from)
 qn_status qn__terms_make(const qn_device *desc, const qn__settings *s, qn__backend *const *list, int n, qn__terms **out)
 {
   qn__terms *t = qn__alloc(sizeof *t);
-  qn__text key = {0};
+  qn_text key = {0};
   qn_status status = QN_OK;
   if (!t || !(t->backend = qn__alloc((size_t)n * sizeof *t->backend)) || (status = copy_settings(&t->settings, s))) goto fail;
   memcpy(t->backend, list, (size_t)n * sizeof *list);

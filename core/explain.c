@@ -11,7 +11,7 @@ static qn_status describe(const qn__backend *provider, const char *model, qn_dev
   if (!ops->describe_model) return qn__fail(QN_BAD_ARGUMENT, "model: backend %s knows no models", provider->name);
   qn_status status = ops->describe_model(model, desc);
   if (!status) return QN_OK;
-  qn__text known = {0};
+  qn_text known = {0};
   for (const char *const *m = ops->models; m && *m; m++) qn__text_add(&known, "%s%s", m == ops->models ? "" : ", ", *m);
   status = qn__fail(QN_BAD_ARGUMENT, "model: \"%s\" is not known to backend %s; known are %s", model, provider->name,
                     known.s ? known.s : "none");

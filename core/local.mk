@@ -28,7 +28,20 @@ core_libcore_la_SOURCES = \
   core/core.h \
   core/status.c \
   core/schema.c \
-  core/tensor.c
+  core/tensor.c \
+  core/settings.c \
+  core/registry.c \
+  core/host.c \
+  core/device.c \
+  core/context.c \
+  core/choose.c \
+  core/planner.c \
+  core/plan.c \
+  core/cache.c \
+  core/run.c \
+  core/record.c \
+  core/trace.c \
+  core/explain.c
 nodist_core_libcore_la_SOURCES = core/schema_table.c core/calls.c
 core_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core -DQN_PLUGINDIR='"$(plugindir)"'
 core_libcore_la_CFLAGS = $(AM_CFLAGS) $(CORE_CFLAGS)

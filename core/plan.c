@@ -320,7 +320,7 @@ const qn_prepared *qn_plan_part(const qn_plan *plan, int i, const char **backend
   return &plan->step[i].part->prepared;
 }
 
-static void print_part(const qn_part *part, qn__text *t)
+static void print_part(const qn_part *part, qn_text *t)
 {
   qn_request r = part->request;
   r.n_ops = part->prepared.n_ops;
@@ -329,7 +329,7 @@ static void print_part(const qn_part *part, qn__text *t)
 
 size_t qn_part_line(const qn_plan *plan, int i, char *text, size_t bytes)
 {
-  qn__text t = {0};
+  qn_text t = {0};
   if (plan && i >= 0 && i < (int)plan->n_steps) print_part(plan->step[i].part, &t);
   return qn__text_out(&t, text, bytes);
 }
@@ -340,7 +340,7 @@ static const char *const trait_name[] = { "deterministic", "batch_invariant", "p
 
 size_t qn_plan_print(const qn_plan *plan, char *text, size_t bytes)
 {
-  qn__text t = {0};
+  qn_text t = {0};
   for (uint32_t s = 0; plan && s < plan->n_steps; s++) {
     const qn_part *part = plan->step[s].part;
     const qn_prepared *a = &part->prepared;

@@ -240,7 +240,7 @@ static void load_folder(const char *folder)
   while ((e = readdir(dir))) {
     size_t len = strlen(e->d_name);
     if (strncmp(e->d_name, "quern_", 6) || len < 10 || strcmp(e->d_name + len - 3, ".so")) continue;
-    qn__text path = {0};
+    qn_text path = {0};
     char **grown = qn__realloc(file, (size_t)n * sizeof *file, (size_t)(n + 1) * sizeof *file);
     qn__text_add(&path, "%s/%s", folder, e->d_name);
     if (!grown || path.failed) {
@@ -309,7 +309,7 @@ qn_status qn__backend_get(const char *name, qn__backend **out)
     return QN_OK;
   }
   if (b) return qn__fail(b->status, "%s", b->why ? b->why : "no memory");
-  qn__text known = {0};
+  qn_text known = {0};
   for (qn__backend *k = first; k; k = k->next) {
     if (k->table) qn__text_add(&known, "%s%s", known.len ? ", " : "", k->name);
     size_t len = strlen(name);

@@ -17,7 +17,7 @@ typedef qn_status parse_fn(qn__settings *s, const char *key, const char *text);
 
 static qn_status one_of(const char *key, const char *text, const char *const *word, int n, uint32_t *out)
 {
-  qn__text known = {0};
+  qn_text known = {0};
   for (int i = 0; i < n; i++)
     if (!strcmp(text, word[i])) {
       *out = (uint32_t)i;
@@ -216,7 +216,7 @@ const char *qn__setting_key(int i) { return table[i].key; }
 
 int qn__setting_index(const char *key)
 {
-  qn__text known = {0};
+  qn_text known = {0};
   for (int i = 0; i < QN_SET_COUNT; i++)
     if (!strcmp(key, table[i].key)) return i;
   for (int i = 0; i < QN_SET_COUNT; i++) qn__text_add(&known, "%s%s", i ? ", " : "", table[i].key);
