@@ -2,6 +2,8 @@
 #include "cpu_ref.h"
 
 #define ENGINE_FILES(X)                                                                   \
+  X(matmul_gemm)                                                                          \
+  X(matmul_blocked)                                                                       \
   X(matmul_direct)                                                                        \
   X(conv_direct)                                                                          \
   X(softmax_direct)                                                                       \

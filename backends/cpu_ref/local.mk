@@ -15,7 +15,15 @@ backends_cpu_ref_libbase_la_SOURCES = \
   backends/cpu_ref/cpu_ref.h \
   backends/cpu_ref/backend.c \
   backends/cpu_ref/device.c \
-  backends/cpu_ref/engines.c
+  backends/cpu_ref/engines.c \
+  backends/cpu_ref/gemm_core.h \
+  backends/cpu_ref/gemm_core.c \
+  backends/cpu_ref/gemm_epilogue.h \
+  backends/cpu_ref/gemm_epilogue.c \
+  backends/cpu_ref/gemm_tile.h \
+  backends/cpu_ref/gemm_kernel.c \
+  backends/cpu_ref/matmul_gemm.c \
+  backends/cpu_ref/matmul_blocked.c
 backends_cpu_ref_libbase_la_CPPFLAGS = $(cpu_ref_cppflags) -DQN_ISA=baseline
 backends_cpu_ref_libbase_la_CFLAGS = $(cpu_ref_cflags) $(cpu_ref_fast)
 
@@ -38,7 +46,7 @@ cpu_ref_libs = backends/cpu_ref/libbase.la backends/cpu_ref/libdirect.la
 
 if HAVE_AVX2
 noinst_LTLIBRARIES += backends/cpu_ref/libavx2.la
-backends_cpu_ref_libavx2_la_SOURCES =
+backends_cpu_ref_libavx2_la_SOURCES = backends/cpu_ref/gemm_kernel.c
 backends_cpu_ref_libavx2_la_CPPFLAGS = $(cpu_ref_cppflags) -DQN_ISA=avx2
 backends_cpu_ref_libavx2_la_CFLAGS = $(cpu_ref_cflags) $(cpu_ref_fast) $(AVX2_CFLAGS)
 cpu_ref_libs += backends/cpu_ref/libavx2.la
@@ -46,7 +54,7 @@ endif
 
 if HAVE_AVX512
 noinst_LTLIBRARIES += backends/cpu_ref/libavx512.la
-backends_cpu_ref_libavx512_la_SOURCES =
+backends_cpu_ref_libavx512_la_SOURCES = backends/cpu_ref/gemm_kernel.c
 backends_cpu_ref_libavx512_la_CPPFLAGS = $(cpu_ref_cppflags) -DQN_ISA=avx512
 backends_cpu_ref_libavx512_la_CFLAGS = $(cpu_ref_cflags) $(cpu_ref_fast) $(AVX512_CFLAGS)
 cpu_ref_libs += backends/cpu_ref/libavx512.la

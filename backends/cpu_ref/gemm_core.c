@@ -1,0 +1,242 @@
+/* gemm_core.c -- the blocked product of gemm_core.h: tiles over threads, runs of k within a tile. */
+#include <config.h>
+#include <quern/kit.h>
+#include "gemm_core.h"
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+/* ---- blocking ------------------------------------------------------------------------------ */
+
+#define LINE 64
+#define KC_F32 320                        /* nr columns of a run fill 20 of the 32 KB of a first-level cache */
+#define TILE_ROWS 258                     /* a run of a tile of A and the tile stay in a second-level cache; */
+#define TILE_COLUMNS 272                  /*   B streams through */
+#define TILES 16                          /* enough for threads to share, where the work bears it */
+#define TILE_WORK (1 << 20)               /* products worth a tile of their own */
+
+size_t cpu_gemm_row_bytes(uint32_t type)
+{
+  return type == CPU_GEMM_F64 ? 8 : type == CPU_GEMM_F32 ? 4 : 2;
+}
+
+static size_t sum_bytes(uint32_t type)
+{
+  return type == CPU_GEMM_F64 ? 8 : 4;
+}
+
+uint32_t cpu_gemm_type(uint32_t dtype)
+{
+  switch (dtype) {
+  case QN_F64: return CPU_GEMM_F64;
+  case QN_I8: case QN_U8: return CPU_GEMM_I16;
+  default: return CPU_GEMM_F32;
+  }
+}
+
+/* An odd number of lines: rows that lie so visit every set of a cache in turn. */
+int64_t cpu_gemm_ld(int64_t n, size_t element)
+{
+  const int64_t lines = qn_ceil_div(n * (int64_t)element, LINE) | 1;
+  return lines * LINE / (int64_t)element;
+}
+
+/* n in equal parts of at most `most`, a multiple of `step`. */
+static int64_t even_part(int64_t n, int64_t most, int64_t step)
+{
+  const int64_t parts = qn_ceil_div(n, qn_max_i64(most / step, 1) * step);
+  return qn_round_up(qn_ceil_div(n, parts), step);
+}
+
+static int64_t n_tiles(const cpu_gemm *g)
+{
+  return g->batch * qn_ceil_div(g->m, g->mc) * qn_ceil_div(g->n, g->nc);
+}
+
+/* Per thread: a block of A, a block of B (i16: once more, before pairing), the sums. */
+typedef struct area {
+  size_t a, b, pairs, sums, total;
+} area;
+
+static area area_of(const cpu_gemm *g)
+{
+  const size_t element = cpu_gemm_row_bytes(g->type);
+  const int64_t mc = qn_round_up(g->mc, g->isa->type[g->type].mr);
+  area at;
+  at.a = 0;
+  at.b = at.a + (size_t)qn_round_up(mc * cpu_gemm_ld(g->kc, element) * (int64_t)element, LINE);
+  at.pairs = at.b + (g->b_ready ? 0 : (size_t)qn_round_up(g->kc * cpu_gemm_ld(g->nc, element) * (int64_t)element, LINE));
+  at.sums = at.pairs + (g->type == CPU_GEMM_I16 ? (size_t)(g->kc / 2 * cpu_gemm_ld(g->nc, 4) * 4) : 0);
+  at.total = at.sums + (size_t)qn_round_up(mc * cpu_gemm_ld(g->nc, sum_bytes(g->type)) * (int64_t)sum_bytes(g->type), LINE);
+  return at;
+}
+
+static size_t partial_bytes(const cpu_gemm *g)
+{
+  return (size_t)(g->mc * cpu_gemm_ld(g->nc, sum_bytes(g->type))) * sum_bytes(g->type);
+}
+
+uint64_t cpu_gemm_plan(cpu_gemm *g, int threads)
+{
+  const int mr = g->isa->type[g->type].mr, nr = g->isa->type[g->type].nr;
+  const double work = (double)g->batch * (double)g->m * (double)g->n * (double)g->k;
+  const int64_t wanted = work / TILE_WORK < 1 ? 1 : work / TILE_WORK < TILES ? (int64_t)(work / TILE_WORK) : TILES;
+  int64_t columns = g->type == CPU_GEMM_F64 ? TILE_COLUMNS / 2 : TILE_COLUMNS, rows = TILE_ROWS;
+  g->kc = g->k ? even_part(g->k, g->type == CPU_GEMM_I16 ? 2 * KC_F32 : KC_F32, 2) : 2;
+  g->mc = even_part(g->m, rows, mr);
+  g->nc = even_part(g->n, columns, nr);
+  while (n_tiles(g) < wanted && (g->mc > 4 * mr || g->nc > 2 * nr)) {       /* halve the longer side */
+    if (g->mc > 4 * mr && (g->mc >= g->nc || g->nc <= 2 * nr)) g->mc = even_part(g->m, rows = g->mc / 2, mr);
+    else g->nc = even_part(g->n, columns = g->nc / 2, nr);
+  }
+  g->split = qn_max_i64(1, qn_min_i64(wanted / n_tiles(g), g->k / (4 * g->kc)));
+  g->threads = (int)qn_min_i64(threads, n_tiles(g) * g->split);
+  return (uint64_t)g->threads * area_of(g).total + (g->split > 1 ? (uint64_t)(n_tiles(g) * g->split) * partial_bytes(g) : 0);
+}
+
+/* ---- a tile -------------------------------------------------------------------------------- */
+
+typedef struct tile {
+  int64_t batch, i0, mc, j0, nc;
+} tile;
+
+static tile tile_at(const cpu_gemm *g, int64_t index)
+{
+  const int64_t down = qn_ceil_div(g->m, g->mc), across = qn_ceil_div(g->n, g->nc);
+  tile t;
+  t.i0 = index % down * g->mc;
+  t.j0 = index / down % across * g->nc;
+  t.batch = index / down / across;
+  t.mc = qn_min_i64(g->mc, g->m - t.i0);
+  t.nc = qn_min_i64(g->nc, g->n - t.j0);
+  return t;
+}
+
+/* Rows 2k and 2k+1 as pairs, side by side in an i32; past an odd end a row of zeros. */
+static const void *pair_rows(const int16_t *b, int64_t step, int64_t kc, int64_t nc, int32_t *pairs, int64_t ld)
+{
+  for (int64_t k = 0; k < kc; k += 2) {
+    const int16_t *even = b + k * step, *odd = even + step;
+    int16_t *to = (int16_t *)(pairs + k / 2 * ld);
+    if (k + 1 < kc) for (int64_t j = 0; j < nc; j++) { to[2 * j] = even[j]; to[2 * j + 1] = odd[j]; }
+    else            for (int64_t j = 0; j < nc; j++) { to[2 * j] = even[j]; to[2 * j + 1] = 0; }
+  }
+  return pairs;
+}
+
+/* acc = the sum over k in [k0, k1) */
+static void sum_tile(const cpu_gemm *g, const tile *t, int64_t k0, int64_t k1, char *area_bytes, const area *at,
+                     char *acc, int64_t ld)
+{
+  const int mr = g->isa->type[g->type].mr, nr = g->isa->type[g->type].nr;
+  cpu_gemm_micro *const micro = g->isa->type[g->type].micro;
+  const size_t element = sum_bytes(g->type);               /* of an i16 row this is a pair */
+  const void *row[CPU_GEMM_MC_MAX];
+  if (k0 >= k1) memset(acc, 0, (size_t)(t->mc * ld) * element);
+  for (int64_t k = k0; k < k1; k += g->kc) {
+    int64_t kc = qn_min_i64(g->kc, k1 - k), a_step, b_step;
+    const char *b = g->b(g, t->batch, k, kc, t->j0, t->nc, area_bytes + at->b, &b_step);
+    g->a(g, t->batch, t->i0, t->mc, k, kc, area_bytes + at->a, row, &a_step);
+    if (g->type == CPU_GEMM_I16) {
+      const int64_t pair_ld = cpu_gemm_ld(g->nc, 4);
+      b = pair_rows((const int16_t *)b, b_step, kc, qn_round_up(t->nc, nr), (int32_t *)(area_bytes + at->pairs), pair_ld);
+      b_step = pair_ld;
+      kc = (kc + 1) / 2;
+    }
+    for (int64_t j = 0; j < t->nc; j += nr)
+      for (int64_t i = 0; i < t->mc; i += mr)
+        micro((int)qn_min_i64(mr, t->mc - i), kc, row + i, a_step, b + (size_t)j * element, b_step,
+              acc + (size_t)(i * ld + j) * element, ld, k > k0);
+  }
+}
+
+/* acc += part */
+static void add_part(uint32_t type, char *acc, const char *part, int64_t n)
+{
+  if (type == CPU_GEMM_F32) for (int64_t i = 0; i < n; i++) ((float *)acc)[i] += ((const float *)part)[i];
+  else if (type == CPU_GEMM_F64) for (int64_t i = 0; i < n; i++) ((double *)acc)[i] += ((const double *)part)[i];
+  else for (int64_t i = 0; i < n; i++) ((uint32_t *)acc)[i] += ((const uint32_t *)part)[i];
+}
+
+/* ---- run ----------------------------------------------------------------------------------- */
+
+void cpu_gemm_run(const cpu_gemm *g, int threads, void *workspace)
+{
+  const area at = area_of(g);
+  const int64_t tiles = n_tiles(g), ld = cpu_gemm_ld(g->nc, sum_bytes(g->type));
+  const size_t part_bytes = partial_bytes(g);
+  char *const areas = workspace, *const parts = areas + (size_t)g->threads * at.total;
+  /* where k is split, each part is whole runs of kc */
+  const int64_t part_k = qn_round_up(qn_ceil_div(qn_max_i64(g->k, 1), g->split), g->kc);
+#pragma omp parallel num_threads(threads < g->threads ? threads : g->threads)
+  {
+#ifdef _OPENMP
+    char *const mine = areas + (size_t)omp_get_thread_num() * at.total;
+#else
+    char *const mine = areas;
+#endif
+#pragma omp for schedule(dynamic)
+    for (int64_t item = 0; item < tiles * g->split; item++) {
+      const tile t = tile_at(g, item / g->split);
+      const int64_t k0 = item % g->split * part_k;
+      char *const acc = g->split > 1 ? parts + (size_t)item * part_bytes : mine + at.sums;
+      sum_tile(g, &t, k0, qn_min_i64(k0 + part_k, g->k), mine, &at, acc, ld);
+      if (g->split == 1) g->finish(g, t.batch, t.i0, t.mc, t.j0, t.nc, acc, ld);
+    }
+    if (g->split > 1) {
+#pragma omp for schedule(dynamic)
+      for (int64_t index = 0; index < tiles; index++) {
+        const tile t = tile_at(g, index);
+        char *const acc = parts + (size_t)(index * g->split) * part_bytes;
+        for (int64_t s = 1; s < g->split; s++) add_part(g->type, acc, acc + (size_t)s * part_bytes, t.mc * ld);
+        g->finish(g, t.batch, t.i0, t.mc, t.j0, t.nc, acc, ld);
+      }
+    }
+  }
+}
+
+/* ---- laying out ------------------------------------------------------------------------------ */
+
+const cpu_gemm_isa *cpu_gemm_isa_of(const qn_device *device)
+{
+#ifdef QN_AVX512
+  if (device->features & QN_CPU_AVX512) return &cpu_gemm_avx512;
+#endif
+#ifdef QN_AVX2
+  if (device->features & QN_CPU_AVX2) return &cpu_gemm_avx2;
+#endif
+  (void)device;
+  return &cpu_gemm_baseline;
+}
+
+#define BLOCK 32
+
+/* A block's columns are widened into a square, whose rows then become columns of dst. */
+static void lay_block(const cpu_gemm_isa *isa, uint32_t dtype, const char *src, int64_t stride, int64_t rows, int64_t n,
+                      char *dst, int64_t ld)
+{
+  const size_t element = cpu_gemm_row_bytes(cpu_gemm_type(dtype));
+  union { float f32[BLOCK][BLOCK]; double f64[BLOCK][BLOCK]; int16_t i16[BLOCK][BLOCK]; } column;
+  for (int64_t i = 0; i < n; i++)
+    isa->widen[dtype](src + i * stride * qn_kit_bytes(dtype), 1, rows, (char *)&column + (size_t)(i * BLOCK) * element);
+  for (int64_t r = 0; r < rows; r++) {
+    if (element == 4) for (int64_t i = 0; i < n; i++) ((float *)dst)[r * ld + i] = column.f32[i][r];
+    else if (element == 8) for (int64_t i = 0; i < n; i++) ((double *)dst)[r * ld + i] = column.f64[i][r];
+    else for (int64_t i = 0; i < n; i++) ((int16_t *)dst)[r * ld + i] = column.i16[i][r];
+  }
+}
+
+void cpu_gemm_lay(const cpu_gemm_isa *isa, uint32_t dtype, const void *src, int64_t row_stride, int64_t stride,
+                  int64_t rows, int64_t n, void *dst, int64_t ld)
+{
+  const int64_t from = qn_kit_bytes(dtype), to = (int64_t)cpu_gemm_row_bytes(cpu_gemm_type(dtype));
+  if (row_stride != 1 || stride == 1) {
+    for (int64_t r = 0; r < rows; r++)
+      isa->widen[dtype]((const char *)src + r * row_stride * from, stride, n, (char *)dst + r * ld * to);
+    return;
+  }
+  for (int64_t r = 0; r < rows; r += BLOCK)
+    for (int64_t i = 0; i < n; i += BLOCK)
+      lay_block(isa, dtype, (const char *)src + (r + i * stride) * from, stride, qn_min_i64(BLOCK, rows - r),
+                qn_min_i64(BLOCK, n - i), (char *)dst + (r * ld + i) * to, ld);
+}
