@@ -10,8 +10,9 @@
 #include "core.h"
 #include <dirent.h>
 #include <dlfcn.h>
-#include <link.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -60,7 +61,7 @@ static qn_status index_engines(qn__backend *b)
     qn_engine *row = &b->engine[b->n_engines];
     memcpy(row, qn_backend_engine(t, i), size);
     if (!row->name || !row->prepare || !row->run)
-      return qn__fail(QN_NO_BACKEND, "backend %s: row %d of its engines lacks a name, prepare or run", b->name, i);
+      return qn__fail(QN_NO_BACKEND, "%s: row %d of its engines lacks a name, prepare or run", b->path, i);
     b->n_engines++;
   }
   for (int pass = 0; pass < 2; pass++) {
@@ -90,8 +91,9 @@ static qn_status check_table(const char *path, const qn_backend *t)
   if (!t) return qn__fail(QN_NO_BACKEND, "%s: its entry gave no table", path);
   if (t->struct_size < BACKEND_LEAST || t->struct_size > 65536)
     return qn__fail(QN_NO_BACKEND, "%s: its table has %u bytes, at least %zu are needed", path, t->struct_size, BACKEND_LEAST);
-  if (t->engine_size < ENGINE_LEAST || t->engine_size > 65536)
-    return qn__fail(QN_NO_BACKEND, "%s: its rows have %u bytes, at least %zu are needed", path, t->engine_size, ENGINE_LEAST);
+  if (t->engine_size < ENGINE_LEAST || t->engine_size > 65536 || t->engine_size % _Alignof(qn_engine))
+    return qn__fail(QN_NO_BACKEND, "%s: its rows have %u bytes, at least %zu and a multiple of %zu are needed", path,
+                    t->engine_size, ENGINE_LEAST, _Alignof(qn_engine));
   if (!t->name || !*t->name || strpbrk(t->name, "/,: ") || strlen(t->name) > 63)
     return qn__fail(QN_NO_BACKEND, "%s: its name is missing, too long, or has one of \"/,: \" in it", path);
   if (!t->version || !t->device_kind || !*t->device_kind || strlen(t->device_kind) > 15 || !t->engines)
@@ -138,6 +140,30 @@ static qn_status trusted(const char *path, bool folder)
   return QN_OK;
 }
 
+/* dlopen maps what the headers promise; of a file that was cut short it then reads pages that are not there, and the
+ * process dies. So: is all of it there? What is no shared object at all is left to dlopen's own words. */
+static qn_status whole(const char *path)
+{
+  ElfW(Ehdr) h;
+  ElfW(Phdr) part;
+  struct stat st;
+  uint64_t end = 0;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return qn__fail(QN_NO_BACKEND, "%s: %s", path, strerror(errno));
+  bool read = !fstat(fd, &st) && pread(fd, &h, sizeof h, 0) == sizeof h && !memcmp(h.e_ident, ELFMAG, SELFMAG) &&
+              h.e_phentsize == sizeof part;
+  if (read && h.e_shoff) end = h.e_shoff + (uint64_t)h.e_shnum * h.e_shentsize;
+  for (int i = 0; read && i < h.e_phnum; i++) {
+    uint64_t at = h.e_phoff + (uint64_t)i * sizeof part;
+    if (pread(fd, &part, sizeof part, (off_t)at) != sizeof part) end = UINT64_MAX;
+    else if (part.p_offset + part.p_filesz > end) end = part.p_offset + part.p_filesz;
+  }
+  close(fd);
+  if (read && end > (uint64_t)st.st_size)
+    return qn__fail(QN_NO_BACKEND, "%s: is cut short: its headers speak of more than its %lld bytes", path, (long long)st.st_size);
+  return QN_OK;
+}
+
 static qn_status load(qn__backend *b)
 {
   char folder[4096];
@@ -147,7 +173,8 @@ static qn_status load(qn__backend *b)
   if ((size_t)(slash - b->path) >= sizeof folder) return qn__fail(QN_NO_BACKEND, "%s: the path is too long", b->path);
   memcpy(folder, b->path, (size_t)(slash - b->path));
   folder[slash - b->path] = 0;
-  if ((status = trusted(*folder ? folder : "/", true)) || (status = trusted(b->path, false))) return status;
+  if ((status = trusted(*folder ? folder : "/", true)) || (status = trusted(b->path, false)) ||
+      (status = whole(b->path))) return status;
 
   void *so = dlopen(b->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!so) {
