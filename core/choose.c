@@ -1,8 +1,8 @@
 /* choose.c -- asks the engines for a request, and binds the best that says yes.
  *
- * Order of choice: a pinned engine; else tuned before generic, the longest answer, the backends in the order asked for,
- * the smallest estimate, table order. What breaks a demand is no candidate. When nobody takes it, everyone's reason
- * is in the sentence. */
+ * Order of choice: a pinned engine; what the tune cache names; what is measured now, if that is on; else tuned before
+ * generic, the longest answer, the backends in the order asked for, the smallest estimate, table order. What breaks a
+ * demand is no candidate. When nobody takes it, everyone's reason is in the sentence. */
 #include "config.h"
 #include "core.h"
 #include <stdio.h>
@@ -234,18 +234,69 @@ static qn_status bind(const qn__asker *who, const qn_request *request, candidate
   return QN_OK;
 }
 
+/* The first n_ops of a request as a graph of its own, its values numbered anew. A host scalar that is neither 0 nor 1
+ * stands as 2. */
+static qn_status graph_of(const qn_request *r, qn_graph **out)
+{
+  int32_t args = 0, n = 0, taken = (int32_t)r->n_ops;
+  for (uint32_t i = 0; i < r->n_ops; i++) args += r->op[i].first[r->op[i].n_roles];
+  size_t bytes = r->n_values * (sizeof(qn_value) + sizeof(double)) + r->n_ops * sizeof(qn_node) +
+                 (2 * r->n_values + (size_t)args) * sizeof(int32_t);
+  char *block = qn__alloc(bytes);
+  if (!block) return qn__fail(QN_NO_MEMORY, "no memory to print a problem");
+  qn_value *value = (qn_value *)block;
+  double *literal = (double *)(value + r->n_values);
+  qn_node *node = (qn_node *)(literal + r->n_values);
+  int32_t *pointer = (int32_t *)(node + r->n_ops), *number = pointer + r->n_values, *arg = number + r->n_values;
+  qn_graph_view view = { .struct_size = sizeof view, .n_ops = r->n_ops, .op = node, .value = value, .literal = literal,
+                         .pointer = pointer };
+  memset(number, 0xff, r->n_values * sizeof *number);
+  for (uint32_t i = 0; i < r->n_ops; i++) {
+    node[i] = r->op[i];
+    node[i].arg = arg;
+    for (int32_t a = 0; a < r->op[i].first[r->op[i].n_roles]; a++) {
+      int32_t v = r->op[i].arg[a];
+      if (number[v] < 0) {
+        value[n] = r->value[v];
+        number[v] = n++;
+      }
+      *arg++ = number[v];
+    }
+  }
+  view.n_values = (uint32_t)n;
+  for (int32_t v = 0; v < n; v++) {
+    value[v].over = value[v].over >= 0 ? number[value[v].over] : -1;
+    if (value[v].flags & QN_VALUE_HOST) {
+      literal[v] = value[v].scalar == QN_SCALAR_ZERO ? 0 : value[v].scalar == QN_SCALAR_ONE ? 1 : 2;
+      value[v].dtype = QN_F64;
+      value[v].align = 8;
+    } else if (value[v].producer < 0 || value[v].producer >= taken) pointer[view.n_ins++] = v;
+  }
+  view.n_pointers = view.n_ins;
+  for (int32_t v = 0; v < n; v++)
+    if (value[v].producer >= 0 && value[v].producer < taken &&
+        (value[v].flags & QN_VALUE_ESCAPE || value[v].last_user < 0 || value[v].last_user >= taken))
+      pointer[view.n_pointers++] = v;
+  qn_status status = qn_graph_make(&view, out);
+  qn__free(block);
+  return status;
+}
+
 void qn__request_print(qn_text *t, const qn_request *r)
 {
-  for (uint32_t i = 0; i < r->n_ops; i++) {
-    const qn_op_info *op = qn_op_find(r->op[i].op);
-    qn__text_add(t, "%s%s", i ? " | " : "", op->name);
-    for (uint32_t k = 0; k < op->n_roles; k++)
-      for (int32_t a = r->op[i].first[k]; a < r->op[i].first[k + 1]; a++) {
-        const qn_value *v = &r->value[r->op[i].arg[a]];
-        qn__text_add(t, " %s=%s", op->role[k].name, qn_dtype_name(v->dtype));
-        for (int d = 0; d < v->rank; d++) qn__text_add(t, "%c%lld", d ? 'x' : '/', (long long)v->dim[d]);
-      }
+  qn_graph *g;
+  if (graph_of(r, &g)) {
+    qn__text_add(t, "%s and what follows", qn_op_find(r->op[0].op)->name);
+    return;
   }
+  size_t length = qn_graph_print(g, NULL, 0);
+  char *text = qn__alloc(length + 1);
+  if (text) qn_graph_print(g, text, length + 1);
+  else t->failed = true;
+  for (char *line = text, *rest = text; text && (line = strsep(&rest, "\n"));)
+    if (*line) qn__text_add(t, "%s%s", line == text ? "" : " | ", line);
+  qn__free(text);
+  qn_graph_destroy(g);
 }
 
 static void print_refusal(qn_text *t, const candidate *c)
@@ -305,6 +356,84 @@ static uint32_t pinned_op(const qn__terms *t, const qn_node *anchor)
   return found;
 }
 
+/* ---- what was measured ------------------------------------------------------------------------------------------ */
+
+static const char *variant_of(const candidate *c, const char *name)
+{
+  for (int v = 0; c->row->variants && c->row->variants[v]; v++)
+    if (!strcmp(c->row->variants[v], name)) return c->row->variants[v];
+  return NULL;
+}
+
+static void withdraw(candidate *c)
+{
+  if (!c->status && c->answer.engine && c->row->release) c->row->release(&c->answer);
+  memset(&c->answer, 0, sizeof c->answer);
+  c->status = QN_UNSUPPORTED;
+}
+
+/* Puts the remembered engine first. A name that is no longer here, or of another version, is ignored. */
+static bool remembered(const qn__asker *who, const qn_request *request, candidate **order, int n)
+{
+  qn__choice choice;
+  if (!qn__tune_lookup(who, request, &choice)) return false;
+  char *slash = strchr(choice.name, '/'), *colon = slash ? strchr(slash, ':') : NULL;
+  if (!slash) return false;
+  *slash = 0;
+  if (colon) *colon = 0;
+  for (int i = 0; i < n; i++) {
+    candidate *c = order[i];
+    if (strcmp(c->backend->name, choice.name) || strcmp(c->row->name, slash + 1) || strcmp(c->backend->table->version, choice.version)) continue;
+    const char *variant = colon ? variant_of(c, colon + 1) : NULL;
+    if (colon && !variant) return false;
+    if (variant) {
+      candidate other = { c->backend, c->row, c->rank, c->instance, QN_OK, {0} };
+      if (ask(who, request, variant, &other)) return false;
+      withdraw(c);
+      *c = other;
+    }
+    memmove(&order[1], &order[0], (size_t)i * sizeof *order);
+    order[0] = c;
+    return true;
+  }
+  return false;
+}
+
+static bool can_measure(const qn__asker *who)
+{
+  return who->ctx && !who->depth && !who->verdict && who->ctx->dev->ops->event_elapsed && !qn__context_capturing(who->ctx);
+}
+
+/* Builds every candidate that takes as many ops as the first, with each of its variants, and keeps the fastest. */
+static qn_status measured(const qn__asker *who, const qn_request *request, candidate **order, int n, qn_part **out)
+{
+  int most = 0, n_parts = 0, best = -1;
+  for (int i = 0; i < n; i++) {
+    const char *const *v = order[i]->row->variants;
+    for (most++; v && *v; v++) most++;
+  }
+  qn_part **part = qn__alloc((size_t)most * sizeof *part);
+  if (!part) return qn__fail(QN_NO_MEMORY, "no memory to measure");
+  uint32_t taken = order[0]->answer.n_ops;
+  for (int i = 0; i < n; i++) {
+    const char *const *v = order[i]->row->variants;
+    if (order[i]->answer.n_ops != taken) continue;
+    for (int k = 0; v ? v[k] != NULL : k < 1; k++) {
+      candidate c = { order[i]->backend, order[i]->row, order[i]->rank, order[i]->instance, QN_OK, {0} };
+      if (ask(who, request, v ? v[k] : NULL, &c)) continue;
+      if (c.answer.n_ops != taken) withdraw(&c);
+      else if (!bind(who, request, &c, &part[n_parts])) n_parts++;
+    }
+  }
+  qn_status status = n_parts > 1 ? qn__tune_measure(who, part, n_parts, &best) : n_parts ? QN_OK : QN_UNSUPPORTED;
+  if (n_parts == 1) best = 0;
+  for (int i = 0; i < n_parts; i++)
+    if (i == best) *out = part[i];
+    else qn__part_free(part[i]);
+  qn__free(part);
+  return status;
+}
+
 qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const char *only, int part_no, qn_part **out)
 {
   list l = {0};
@@ -337,6 +466,9 @@ qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const
   for (int i = 0; i < l.n; i++)
     if (!l.c[i].status) order[willing++] = &l.c[i];
   qsort(order, (size_t)willing, sizeof *order, better);
+  if (!pinned && !only && who->terms->settings.tune != QN_TUNE_OFF && !remembered(who, request, order, willing) &&
+      who->terms->settings.tune == QN_TUNE_MEASURE && can_measure(who) && !measured(who, request, order, willing, out))
+    goto done;
   for (int i = 0; i < willing && !chosen; i++) {
     qn_prepared answer = order[i]->answer;
     status = bind(who, request, order[i], out);

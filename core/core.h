@@ -240,4 +240,12 @@ qn_status qn__record_add(struct qn_context *ctx, const qn_plan *p, void *const *
 void      qn__trace_wrap(struct qn_context *ctx, qn_plan *p);
 void      qn__trace_free(qn_plan *p);
 
+/* ---- tune.c: remembered and fresh measurements -------------------------------------------------- */
+
+typedef struct qn__choice { char name[192], version[64]; } qn__choice;      /* "backend/engine[:variant]", the backend's */
+/* What the tune cache says of a request; false: nothing. */
+bool qn__tune_lookup(const qn__asker *who, const qn_request *request, qn__choice *out);
+/* Runs n built parts of one request in turn, on private buffers, and remembers the best. */
+qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *best);
+
 #endif

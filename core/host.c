@@ -1,7 +1,4 @@
 /* host.c -- what backends may call back: the log, errors, memory, options, and delegation of a part of the work. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "config.h"
 #include "core.h"
 #include <ctype.h>

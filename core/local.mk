@@ -41,7 +41,8 @@ core_libcore_la_SOURCES = \
   core/run.c \
   core/record.c \
   core/trace.c \
-  core/explain.c
+  core/explain.c \
+  core/tune.c
 nodist_core_libcore_la_SOURCES = core/schema_table.c core/calls.c
 core_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core -DQN_PLUGINDIR='"$(plugindir)"'
 core_libcore_la_CFLAGS = $(AM_CFLAGS) $(CORE_CFLAGS)

@@ -3,9 +3,6 @@
  * Code is loaded by absolute path, from files and folders that only their owner (root or this user) can write, and is
  * never unloaded: threads, exit handlers and OpenMP's workers may still be in it. The registry's lock is not held
  * while a plugin's code runs. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "config.h"
 #include "core.h"
 #include <dirent.h>

@@ -1,8 +1,5 @@
 /* settings.c -- the settings of section "environment" of the manual: one table, read from the environment once,
  * and overridden by a context's options. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "config.h"
 #include "core.h"
 #include <errno.h>

@@ -1,0 +1,384 @@
+/* tune.c -- what measurements said: the tune cache file, and measuring afresh.
+ *
+ * The file has a header line, then one line an entry, its fields separated by tabs:
+ *   device model, demands, problem, backend/engine[:variant], the backend's version, nanoseconds
+ * Names, never ordinals. Writers take a lock beside the file, merge with what is there, write a temporary file and
+ * rename it, so that concurrent processes lose nothing; lines that do not parse are passed over, and a file with
+ * another header is left alone. */
+#include "config.h"
+#include "core.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <quern/kit.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HEADER "quern-tune 1\n"
+
+typedef struct entry { char *key, *choice, *version; double ns; struct entry *next; } entry;
+
+typedef struct table { char *path; entry *list; struct table *next; } table;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;        /* guards tables and entries; none is ever freed */
+static table *tables;
+
+/* ---- the file ---------------------------------------------------------------------------------------------- */
+
+static entry *find(const table *t, const char *key)
+{
+  entry *e = t->list;
+  while (e && strcmp(e->key, key)) e = e->next;
+  return e;
+}
+
+static void put(table *t, const char *key, const char *choice, const char *version, double ns)
+{
+  entry *e = find(t, key);
+  char *c = qn__strdup(choice), *v = qn__strdup(version);
+  if (!e && (e = qn__alloc(sizeof *e))) {
+    if ((e->key = qn__strdup(key))) {
+      e->next = t->list;
+      t->list = e;
+    } else {
+      qn__free(e);
+      e = NULL;
+    }
+  }
+  if (!e || !c || !v) {                                         /* a measurement that is not remembered is made again */
+    qn__free(c);
+    qn__free(v);
+    return;
+  }
+  qn__free(e->choice);
+  qn__free(e->version);
+  e->choice = c;
+  e->version = v;
+  e->ns = ns;
+}
+
+/* model \t demands \t problem make the key; false: not such a line. */
+static bool parse_line(table *t, char *line)
+{
+  char *field[6], *rest = line, *end;
+  for (int i = 0; i < 6; i++)
+    if (!(field[i] = strsep(&rest, "\t")) || !*field[i]) return false;
+  if (rest) return false;
+  double ns = strtod(field[5], &end);
+  if (*end || !(ns > 0) || !strchr(field[3], '/')) return false;
+  field[1][-1] = field[2][-1] = '\t';                           /* the key's fields, one string again */
+  if (!find(t, field[0])) put(t, field[0], field[3], field[4], ns);   /* what this process measured is fresher */
+  return true;
+}
+
+/* False: there is a file, and it is not a tune cache. */
+static bool read_file(table *t)
+{
+  char *line = NULL;
+  size_t room = 0;
+  ssize_t n;
+  bool ours = true;
+  int skipped = 0;
+  FILE *f = fopen(t->path, "re");
+  if (!f) return errno == ENOENT;
+  if ((n = getline(&line, &room, f)) > 0 && strcmp(line, HEADER)) ours = false;
+  while (ours && (n = getline(&line, &room, f)) > 0) {
+    if (line[n - 1] == '\n') line[n - 1] = 0;
+    if ((size_t)n != strlen(line) + 1 || !parse_line(t, line)) skipped++;
+  }
+  free(line);
+  fclose(f);
+  if (!ours) qn__log(QN_LOG_WARN, "tune cache %s: is not one, or of another version; it is left alone", t->path);
+  if (skipped) qn__log(QN_LOG_WARN, "tune cache %s: %d lines were passed over", t->path, skipped);
+  return ours;
+}
+
+static void make_folders(const char *path)
+{
+  char *copy = qn__strdup(path);
+  for (char *p = copy ? strchr(copy + 1, '/') : NULL; p; p = strchr(p + 1, '/')) {
+    *p = 0;
+    mkdir(copy, 0777);
+    *p = '/';
+  }
+  qn__free(copy);
+}
+
+static bool write_entries(const table *t, FILE *f)
+{
+  bool ok = fputs(HEADER, f) >= 0;
+  for (const entry *e = t->list; e && ok; e = e->next) ok = fprintf(f, "%s\t%s\t%s\t%.0f\n", e->key, e->choice, e->version, e->ns) > 0;
+  return fflush(f) == 0 && ok && fsync(fileno(f)) == 0;
+}
+
+static void write_file(table *t)
+{
+  qn_text beside = {0}, temporary = {0};
+  FILE *f = NULL;
+  int guard = -1, file = -1;
+  make_folders(t->path);
+  qn__text_add(&beside, "%s.lock", t->path);
+  qn__text_add(&temporary, "%s.XXXXXX", t->path);
+  if (beside.failed || temporary.failed) goto done;
+  guard = open(beside.s, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (guard < 0 || flock(guard, LOCK_EX)) goto fail;
+  if (!read_file(t)) goto done;
+  if ((file = mkstemp(temporary.s)) < 0) goto fail;
+  if (!(f = fdopen(file, "w")) || !write_entries(t, f) || rename(temporary.s, t->path)) {
+    int saved = errno;
+    unlink(temporary.s);
+    errno = saved;
+    goto fail;
+  }
+  goto done;
+fail:
+  qn__log(QN_LOG_WARN, "tune cache %s: is not written: %s", t->path, strerror(errno));
+done:
+  if (f) fclose(f);
+  else if (file >= 0) close(file);
+  if (guard >= 0) close(guard);
+  qn__free(beside.s);
+  qn__free(temporary.s);
+}
+
+static void default_path(qn_text *t)
+{
+  const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+  if (cache && *cache == '/') qn__text_add(t, "%s/quern/tune", cache);
+  else if (home && *home == '/') qn__text_add(t, "%s/.cache/quern/tune", home);
+}
+
+/* The table of a context's file, read when first asked for; NULL: no such place, or no memory. Under the lock. */
+static table *table_of(const qn__terms *terms)
+{
+  qn_text path = {0};
+  const char *given = terms->settings.text[QN_SET_TUNE_CACHE];
+  table *t;
+  if (given) qn__text_add(&path, "%s", given);
+  else default_path(&path);
+  for (t = tables; t && path.s && strcmp(t->path, path.s); t = t->next) {}
+  if (!t && path.s && !path.failed && (t = qn__alloc(sizeof *t))) {
+    t->path = path.s;
+    path.s = NULL;
+    t->next = tables;
+    tables = t;
+    read_file(t);
+  }
+  qn__free(path.s);
+  return t;
+}
+
+/* ---- look-up and remembering ---------------------------------------------------------------------------------- */
+
+static char *key_of(const qn__asker *who, const qn_request *request)
+{
+  const qn_demands *d = &who->terms->demands;
+  qn_text t = {0};
+  qn__text_add(&t, "%s\td%u,m%u,w%llu,t%d", who->device->model, d->determinism, d->math, (unsigned long long)d->workspace_limit, d->threads);
+  for (int i = 0; i < who->terms->n_backends; i++) qn__text_add(&t, ",%s", who->terms->backend[i]->name);
+  qn__text_add(&t, "\t");
+  qn__request_print(&t, request);
+  if (!t.failed) return t.s;
+  qn__free(t.s);
+  return NULL;
+}
+
+bool qn__tune_lookup(const qn__asker *who, const qn_request *request, qn__choice *out)
+{
+  bool found = false;
+  pthread_mutex_lock(&lock);
+  const table *t = table_of(who->terms);
+  char *key = t && t->list ? key_of(who, request) : NULL;       /* an empty cache costs no printing */
+  const entry *e = key ? find(t, key) : NULL;
+  if (e) found = (size_t)snprintf(out->name, sizeof out->name, "%s", e->choice) < sizeof out->name &&
+                 (size_t)snprintf(out->version, sizeof out->version, "%s", e->version) < sizeof out->version;
+  pthread_mutex_unlock(&lock);
+  qn__free(key);
+  return found;
+}
+
+static void remember(const qn__asker *who, const qn_part *part, double ns)
+{
+  qn_text choice = {0};
+  char *key = key_of(who, &part->request);
+  qn__text_add(&choice, "%s/%s%s%s", part->backend->name, part->engine->name, part->prepared.variant ? ":" : "",
+               part->prepared.variant ? part->prepared.variant : "");
+  pthread_mutex_lock(&lock);
+  table *t = table_of(who->terms);
+  if (t && key && !choice.failed && !strchr(key, '\n')) {
+    put(t, key, choice.s, part->backend->table->version, ns);
+    write_file(t);
+  }
+  pthread_mutex_unlock(&lock);
+  qn__free(key);
+  qn__free(choice.s);
+}
+
+/* ---- measuring --------------------------------------------------------------------------------------------------- */
+
+enum { ROUNDS = 9, TILE = 65536 };
+#define NEAR_TIE 1.03                     /* within 3% of the best the first by name wins, so that cold processes agree */
+#define TOO_SLOW 4.0                      /* after one round such engines are out of the race */
+
+typedef struct trial { qn_part *part; double ns[ROUNDS]; int n; bool out; } trial;
+
+typedef struct bench {
+  const qn__asker *who;
+  const qn_device_ops *ops;
+  const qn_device *dev;
+  void **ptr; uint32_t n_values;          /* private buffers, one for each value that some candidate touches */
+  void  *workspace, *counters;
+  double host[8];                         /* room for host scalars */
+  void  *start, *stop;
+} bench;
+
+static uint64_t bytes_of(const qn_value *v)
+{
+  uint64_t n = 1;
+  for (int d = 0; d < v->rank; d++) {
+    if (!v->dim[d]) return 0;
+    n += (uint64_t)((v->dim[d] - 1) * (v->stride[d] < 0 ? -v->stride[d] : v->stride[d]));
+  }
+  return n * qn_dtype_bytes(v->dtype);
+}
+
+/* Numbers of ordinary size: timings on zeros, NaN or subnormals are of another machine. */
+static qn_status fill(const bench *b, void *p, uint32_t dtype, uint64_t bytes)
+{
+  size_t each = qn_dtype_bytes(dtype), n = TILE / each;
+  char *tile = qn__alloc(TILE);
+  uint64_t seed = 88172645463325252u;
+  qn_status status = tile ? QN_OK : qn__fail(QN_NO_MEMORY, "no memory to measure");
+  for (size_t i = 0; i < n && tile; i++) {
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    double x = (double)(seed >> 11) * 0x1p-53;
+    qn_store_f64(tile + i * each, dtype, dtype <= QN_E5M2 ? 2 * x - 1 : x > 0.5);
+  }
+  for (uint64_t at = 0; at < bytes && !status; at += TILE)
+    status = b->ops->copy(b->dev, (char *)p + at, tile, bytes - at < TILE ? bytes - at : TILE, QN_COPY_TO_DEVICE, b->who->ctx->stream);
+  if (!status && b->ops->stream_synchronize) status = b->ops->stream_synchronize(b->dev, b->who->ctx->stream);
+  qn__free(tile);
+  return status;
+}
+
+static qn_status allocate(bench *b, const qn_request *r, uint64_t workspace, uint64_t counters)
+{
+  qn_status status = QN_OK;
+  for (uint32_t i = 0; i < r->n_values && !status; i++) {
+    uint64_t bytes = bytes_of(&r->value[i]);
+    if (r->value[i].flags & QN_VALUE_HOST) {
+      qn_store_f64(b->host, r->value[i].dtype, r->value[i].scalar == QN_SCALAR_ZERO ? 0 : 1);
+      b->ptr[i] = b->host;
+    } else if (r->value[i].over >= 0) continue;
+    else if (!(status = b->ops->alloc(b->dev, bytes ? bytes : 1, &b->ptr[i]))) status = fill(b, b->ptr[i], r->value[i].dtype, bytes);
+  }
+  for (uint32_t i = 0; i < r->n_values; i++)
+    if (r->value[i].over >= 0) b->ptr[i] = b->ptr[r->value[i].over];
+  if (!status && workspace) status = b->ops->alloc(b->dev, workspace, &b->workspace);
+  if (!status && counters && !(status = b->ops->alloc(b->dev, counters, &b->counters)))
+    status = b->ops->fill(b->dev, b->counters, 0, counters, b->who->ctx->stream);
+  if (!status) status = b->ops->event_create(b->dev, &b->start);
+  if (!status) status = b->ops->event_create(b->dev, &b->stop);
+  return status;
+}
+
+static void release(bench *b, const qn_request *r)
+{
+  for (uint32_t i = 0; b->ptr && i < r->n_values; i++)
+    if (b->ptr[i] && b->ptr[i] != b->host && r->value[i].over < 0) b->ops->free(b->dev, b->ptr[i]);
+  if (b->workspace) b->ops->free(b->dev, b->workspace);
+  if (b->counters) b->ops->free(b->dev, b->counters);
+  if (b->start) b->ops->event_destroy(b->dev, b->start);
+  if (b->stop) b->ops->event_destroy(b->dev, b->stop);
+  qn__free(b->ptr);
+}
+
+static qn_status time_once(bench *b, trial *t, double *ns)
+{
+  const qn_context *ctx = b->who->ctx;
+  qn_launch launch = { .struct_size = sizeof launch, .stream = ctx->stream, .ptr = b->ptr, .workspace = b->workspace,
+    .counters = b->counters, .device = b->dev, .threads = b->who->terms->demands.threads, .core = b->who->ctx,
+    .instance = t->part->instance >= 0 ? ctx->instance[t->part->instance] : NULL };
+  qn_status status = b->ops->event_record(b->dev, b->start, ctx->stream);
+  if (!status) status = t->part->engine->run(&t->part->prepared, &launch);
+  if (!status) status = b->ops->event_record(b->dev, b->stop, ctx->stream);
+  return status ? status : b->ops->event_elapsed(b->dev, b->start, b->stop, ns);
+}
+
+static int by_time(const void *a, const void *b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+static double median(const trial *t)
+{
+  double sorted[ROUNDS];
+  memcpy(sorted, t->ns, sizeof sorted);
+  qsort(sorted, (size_t)t->n, sizeof *sorted, by_time);
+  return sorted[t->n / 2];
+}
+
+/* Round by round, everyone in turn; the first round only warms up, and shows who is far too slow. */
+static void race(bench *b, trial *t, int n)
+{
+  double least = 1e300, ns;
+  for (int i = 0; i < n; i++)
+    if (time_once(b, &t[i], &ns)) t[i].out = true;
+  for (int round = 0; round < ROUNDS; round++) {
+    for (int i = 0; i < n; i++) {
+      if (t[i].out) continue;
+      if (time_once(b, &t[i], &ns)) t[i].out = true;
+      else {
+        t[i].ns[t[i].n++] = ns;
+        if (ns < least) least = ns;
+      }
+    }
+    for (int i = 0; i < n; i++)
+      if (!t[i].out && t[i].ns[round] > TOO_SLOW * least) t[i].out = true;
+  }
+}
+
+static int by_name(const qn_part *a, const qn_part *b)
+{
+  int c = strcmp(a->backend->name, b->backend->name);
+  if (!c) c = strcmp(a->engine->name, b->engine->name);
+  if (!c) c = strcmp(a->prepared.variant ? a->prepared.variant : "", b->prepared.variant ? b->prepared.variant : "");
+  return c;
+}
+
+qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *best)
+{
+  const qn_request *r = &part[0]->request;
+  bench b = { .who = who, .ops = who->ctx->dev->ops, .dev = &who->ctx->dev->desc };
+  uint64_t workspace = 0, counters = 0;
+  trial *t = qn__alloc((size_t)n * sizeof *t);
+  qn_status status = QN_OK;
+  b.ptr = qn__alloc(r->n_values * sizeof *b.ptr);
+  if (!t || !b.ptr) status = qn__fail(QN_NO_MEMORY, "no memory to measure");
+  for (int i = 0; i < n && !status; i++) {
+    t[i].part = part[i];
+    if (part[i]->prepared.workspace > workspace) workspace = part[i]->prepared.workspace;
+    if (part[i]->prepared.counters > counters) counters = part[i]->prepared.counters;
+  }
+  if (!status) status = allocate(&b, r, workspace, counters);
+  if (!status) {
+    double least = 1e300;
+    race(&b, t, n);
+    *best = -1;
+    for (int i = 0; i < n; i++)
+      if (!t[i].out && median(&t[i]) < least) least = median(&t[i]);
+    for (int i = 0; i < n; i++)
+      if (!t[i].out && median(&t[i]) <= NEAR_TIE * least && (*best < 0 || by_name(part[i], part[*best]) < 0)) *best = i;
+    if (*best < 0) status = qn__fail(QN_INTERNAL, "every engine failed as it was measured: %s", qn_last_error());
+    else remember(who, part[*best], median(&t[*best]));
+  }
+  release(&b, r);
+  qn__free(t);
+  return status;
+}
