@@ -49,11 +49,14 @@ core_libcore_la_CFLAGS = $(AM_CFLAGS) $(CORE_CFLAGS)
 
 lib_LTLIBRARIES += libquern.la
 libquern_la_SOURCES =
-libquern_la_LIBADD = core/libcore.la $(QUERN_BUILTIN) $(LIBM)
+libquern_la_LIBADD = $(QUERN_INSIDE)
 libquern_la_LDFLAGS = $(AM_LDFLAGS) -no-undefined -version-info $(QUERN_LTVERSION) $(QUERN_BUILTIN_LDFLAGS)
 libquern_la_DEPENDENCIES = core/libcore.la $(QUERN_BUILTIN) $(top_srcdir)/core/quern.map
 QUERN_BUILTIN =
+QUERN_BUILTIN_DEPS =
 QUERN_BUILTIN_LDFLAGS =
+# All of libquern, for a test that reaches inside.
+QUERN_INSIDE = core/libcore.la $(QUERN_BUILTIN) $(QUERN_BUILTIN_DEPS) $(LIBM)
 if HAVE_VERSION_SCRIPT
 libquern_la_LDFLAGS += -Wl,--version-script=$(top_srcdir)/core/quern.map
 endif

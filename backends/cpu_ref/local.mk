@@ -64,7 +64,7 @@ cpu_ref_deps = $(OPENBLAS_LIBS) $(LIBM)
 
 if BUILTIN_CPU_REF
 QUERN_BUILTIN += $(cpu_ref_libs)
-libquern_la_LIBADD += $(cpu_ref_deps)
+QUERN_BUILTIN_DEPS += $(cpu_ref_deps)
 QUERN_BUILTIN_LDFLAGS += $(OPENMP_CFLAGS)
 AM_LDFLAGS += $(OPENMP_CFLAGS)
 else
