@@ -455,7 +455,8 @@ qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const
   if (status) goto done;
   if (!willing) {
     tell(who, request, &l, part_no, NULL);
-    status = refused(request, &l, only);
+    status = who->terms->settings.fallback && who->ctx && !who->depth && !who->verdict && strcmp(who->device->kind, "cpu")
+           ? qn__fallback_part(who, request, out) : refused(request, &l, only);
     goto done;
   }
   if (!(order = qn__alloc((size_t)willing * sizeof *order))) {

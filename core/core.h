@@ -158,6 +158,10 @@ qn_status qn__partition(const qn__asker *who, const qn_graph *g, qn_part ***part
 /* An op's problem line for a request's op, as an error quotes it. */
 void      qn__request_print(qn_text *t, const qn_request *r);
 
+/* fallback.c: the request's first op on the CPU, with copies. */
+qn_status qn__fallback_part(const qn__asker *who, const qn_request *request, qn_part **out);
+uint64_t  qn__fallback_staging(const qn_part *part);            /* host memory that such a part wants of the context; else 0 */
+
 /* ---- plan.c ---------------------------------------------------------------------------------- */
 
 /* Where a value of a part is at run time. */
@@ -184,7 +188,7 @@ struct qn_plan {
   qn__device  *dev;
   const qn__terms *terms;
   uint32_t     n_pointers, n_ins, n_steps;
-  uint64_t     workspace, counters;
+  uint64_t     workspace, counters, staging;
   uint64_t     instances;                           /* bit i: terms->backend[i] must be open */
   qn__step    *step;
   qn__bounds  *bounds;
@@ -222,6 +226,7 @@ struct qn_context {
   qn_allocator allocator;
   void        *workspace; uint64_t workspace_bytes;
   void        *counters;  uint64_t counters_bytes;
+  void        *staging;   uint64_t staging_bytes;   /* host memory, for the fallback */
   void       **outgrown;  uint64_t *outgrown_bytes; int n_outgrown;   /* recordings may use them: freed at the end */
   qn_plan     *lately[QN_LATELY][2];
   struct qn_recording *recording;                   /* being made; NULL */

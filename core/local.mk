@@ -35,6 +35,7 @@ core_libcore_la_SOURCES = \
   core/device.c \
   core/context.c \
   core/choose.c \
+  core/fallback.c \
   core/planner.c \
   core/plan.c \
   core/cache.c \

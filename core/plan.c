@@ -108,6 +108,7 @@ static qn_status lay_out(qn_plan *p, const int32_t *pointer_of, uint64_t *at)
     }
     b[n_values + s] = (block){ round_up(part->prepared.workspace), 0, (int)s, (int)s };
     if (part->prepared.counters > p->counters) p->counters = part->prepared.counters;
+    if (qn__fallback_staging(part) > p->staging) p->staging = qn__fallback_staging(part);
   }
   for (uint32_t i = 0; i < n; i++)
     if (b[i].first >= 0 && b[i].bytes) order[used++] = &b[i];

@@ -94,7 +94,8 @@ static inline qn_status execute(qn_context *ctx, const qn_plan *p, void *const *
 
 static inline bool is_ready(const qn_context *ctx, const qn_plan *p)
 {
-  return !(p->instances & ~ctx->opened) && p->workspace <= ctx->workspace_bytes && p->counters <= ctx->counters_bytes;
+  return !(p->instances & ~ctx->opened) && p->workspace <= ctx->workspace_bytes && p->counters <= ctx->counters_bytes &&
+         p->staging <= ctx->staging_bytes;
 }
 
 static qn_status check_call(const qn_context *ctx, const qn_plan *plan, void *const pointers[])
