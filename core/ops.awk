@@ -196,6 +196,9 @@ function emit_table(    i, o, r, g)
     printf "    \"%s\" },\n", text[o]
   }
   print "};\nconst int qn__n_ops = sizeof qn__ops / sizeof qn__ops[0];"
+  print "\nconst uint8_t qn__op_place[QN__KINDS] = {                /* of each number: 1 + its place in qn__ops; 0: a hole */"
+  for (o = 0; o < n_ops; o++) printf "  [QN_OP_%s] = %d,\n", toupper(name[o]), o + 1
+  print "};"
   print "\nconst char *qn_family_name(uint32_t family)\n{\n  switch (family) {"
   for (i = 0; i < n_families; i++) printf "  case QN_FAMILY_%s: return \"%s\";\n", toupper(family[i]), family[i]
   print "  default: return \"?\";\n  }\n}"

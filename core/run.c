@@ -237,16 +237,18 @@ static inline uint64_t fold(uint64_t a, uint64_t b)
   return (uint64_t)m ^ (uint64_t)(m >> 64);
 }
 
+/* A sum of independent products, so that they overlap; a collision costs a comparison and no more. */
 static inline uint64_t hash_words(const uint64_t *w, uint32_t n)
 {
-  uint64_t a = 0x9e3779b97f4a7c15u ^ n, b = 0xd1b54a32d192ed03u;
+  uint64_t sum = n, a = 0x9e3779b97f4a7c15u, b = 0xd1b54a32d192ed03u;
   uint32_t i = 0;
-  for (; i + 4 <= n; i += 4) {                                  /* two chains, so that multiplications overlap */
-    a = fold(a ^ w[i], w[i + 1] ^ 0x8bb84b93962eacc9u);
-    b = fold(b ^ w[i + 2], w[i + 3] ^ 0x2d358dccaa6c78a5u);
+  for (; i + 2 <= n; i += 2) {
+    sum += fold(w[i] ^ a, w[i + 1] ^ b);
+    a += 0x8bb84b93962eacc9u;
+    b += 0x2d358dccaa6c78a5u;
   }
-  for (; i < n; i++) a = fold(a ^ w[i], 0x4b33a62ed433d4a3u);
-  return fold(a ^ 0xff51afd7ed558ccdu, b ^ 0xc4ceb9fe1a85ec53u);
+  if (i < n) sum += fold(w[i] ^ a, b);
+  return fold(sum ^ 0xff51afd7ed558ccdu, 0xc4ceb9fe1a85ec53u);
 }
 
 /* ---- the call -------------------------------------------------------------------------------------------------------- */
@@ -327,7 +329,7 @@ qn_status qn_run(qn_context *ctx, const qn_op *op)
   void *ptr[POINTERS_ON_STACK];
   words k = { w, 0, WORDS_ON_STACK, ptr, 0, POINTERS_ON_STACK };
   qn_plan *p;
-  const qn_op_info *info = LIKELY(ctx && op) ? qn_op_find(op->kind) : NULL;
+  const qn_op_info *info = LIKELY(ctx && op) ? qn__op(op->kind) : NULL;
   if (UNLIKELY(!info || op->n_args != info->n_roles || !op->arg ||
                ctx->generation != atomic_load_explicit(&qn__generation, memory_order_relaxed)))
     return bad_call(ctx, op, info);

@@ -9,13 +9,7 @@ const qn_op_info *qn_op_at(int i)
 
 const qn_op_info *qn_op_find(uint32_t kind)
 {
-  int low = 0, high = qn__n_ops;        /* numbers ascend */
-  while (low < high) {
-    int middle = (low + high) / 2;
-    if (qn__ops[middle].kind < kind) low = middle + 1;
-    else high = middle;
-  }
-  return low < qn__n_ops && qn__ops[low].kind == kind ? &qn__ops[low] : NULL;
+  return qn__op(kind);
 }
 
 const qn_op_info *qn_op_named(const char *name)
