@@ -26,9 +26,21 @@ core/calls.c: $(OPS_SCHEMA)
 noinst_LTLIBRARIES += core/libcore.la
 core_libcore_la_SOURCES = \
   core/core.h \
+  core/problem.h \
+  core/notation.h \
   core/status.c \
   core/schema.c \
   core/tensor.c \
+  core/infer.c \
+  core/infer_contraction.c \
+  core/infer_elementwise.c \
+  core/infer_pool.c \
+  core/infer_transform.c \
+  core/graph.c \
+  core/notation.c \
+  core/notation_words.c \
+  core/notation_print.c \
+  core/reader.c \
   core/settings.c \
   core/registry.c \
   core/host.c \

@@ -1,7 +1,7 @@
 /* tensor.c -- dtypes' names and sizes, and makers of tensor views. A maker checks nothing: the call that a tensor is
  * given to does, and has a sentence for it. */
 #include <string.h>
-#include "core.h"
+#include "problem.h"
 
 size_t qn_dtype_bytes(uint32_t dtype)
 {
@@ -30,14 +30,13 @@ static int64_t times(int64_t a, int64_t b)
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
-/* Strides such that the dims listed in order, slowest first, lie packed. */
-static void pack(qn_tensor *t, const int *order)
+void qn__pack(int rank, const int64_t *dim, int64_t *stride, const int *order)
 {
-  int64_t stride = 1;
-  for (int i = t->rank - 1; i >= 0; i--) {
+  int64_t step = 1;
+  for (int i = rank - 1; i >= 0; i--) {
     int d = order ? order[i] : i;
-    t->stride[d] = stride;
-    stride = times(stride, t->dim[d] > 1 ? t->dim[d] : 1);
+    stride[d] = step;
+    step = times(step, dim[d] > 1 ? dim[d] : 1);
   }
 }
 
@@ -46,7 +45,7 @@ qn_tensor qn_tensor_make(void *data, uint32_t dtype, int rank, const int64_t *di
   qn_tensor t = { .data = data, .dtype = dtype, .rank = rank };
   if (rank < 0 || rank > QN_MAX_RANK) return t;
   if (rank) memcpy(t.dim, dim, (size_t)rank * sizeof *dim);
-  pack(&t, NULL);
+  qn__pack(rank, t.dim, t.stride, NULL);
   return t;
 }
 
@@ -68,7 +67,7 @@ qn_tensor qn_tensor_nchw(void *data, uint32_t dtype, int64_t n, int64_t c, int64
 qn_tensor qn_tensor_nhwc(void *data, uint32_t dtype, int64_t n, int64_t c, int64_t h, int64_t w)
 {
   qn_tensor t = qn_tensor_nchw(data, dtype, n, c, h, w);
-  pack(&t, (const int[]){ 0, 2, 3, 1 });
+  qn__pack(4, t.dim, t.stride, (const int[]){ 0, 2, 3, 1 });
   return t;
 }
 

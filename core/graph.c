@@ -1,0 +1,474 @@
+/* graph.c -- graphs from data and from a call's arguments: laid out in one allocation, then checked as a whole. */
+#include <string.h>
+#include <quern/kit.h>
+#include "problem.h"
+
+/* ---- one block ---------------------------------------------------------------------------- */
+
+static size_t aligned(size_t bytes)
+{
+  return (bytes + 15) & ~(size_t)15;
+}
+
+/* Carves `bytes` off the block; a NULL base only measures. */
+static void *carve(char *base, size_t *used, size_t bytes)
+{
+  void *p = base ? base + *used : NULL;
+  *used += aligned(bytes);
+  return p;
+}
+
+typedef struct arrays { int32_t *ints; char *attr, *names; } arrays;
+
+static size_t lay_out(char *base, const qn__graph_sizes *n, arrays *a)
+{
+  size_t used = 0;
+  qn_graph *g = carve(base, &used, sizeof(qn_graph));
+  void *op = carve(base, &used, n->ops * sizeof(qn_node));
+  void *value = carve(base, &used, n->values * sizeof(qn_value));
+  void *name = carve(base, &used, n->values * sizeof(char *));
+  void *literal = carve(base, &used, n->values * sizeof(double));
+  void *pointer = carve(base, &used, n->pointers * sizeof(int32_t));
+  *a = (arrays){ 0 };
+  a->ints = carve(base, &used, n->ints * sizeof(int32_t));
+  a->attr = carve(base, &used, n->attr_bytes);
+  a->names = carve(base, &used, n->name_bytes);
+  if (g)
+    g->view = (qn_graph_view){ .struct_size = sizeof(qn_graph_view), .n_ops = (uint32_t)n->ops,
+      .n_values = (uint32_t)n->values, .n_pointers = (uint32_t)n->pointers, .op = op, .value = value, .name = name,
+      .literal = literal, .pointer = pointer };
+  return used;
+}
+
+static qn_graph *new_graph(const qn__graph_sizes *sizes, arrays *a)
+{
+  char *block = qn__alloc(lay_out(NULL, sizes, a));
+  if (!block) {
+    qn__fail(QN_NO_MEMORY, "no memory for a graph of %zu ops", sizes->ops);
+    return NULL;
+  }
+  lay_out(block, sizes, a);
+  qn_graph *g = (qn_graph *)block;
+  for (size_t i = 0; i < sizes->values; i++) ((const char **)g->view.name)[i] = "";
+  return g;
+}
+
+void qn_graph_destroy(qn_graph *g)
+{
+  if (!g) return;
+  for (size_t i = 0; i < sizeof g->memory / sizeof g->memory[0]; i++) qn__free(g->memory[i]);
+  qn__free(g);
+}
+
+const qn_graph_view *qn_graph_inspect(const qn_graph *g)
+{
+  return &g->view;
+}
+
+int qn_graph_pointers(const qn_graph *g)
+{
+  return (int)g->view.n_pointers;
+}
+
+/* In a graph of one op that has no names its roles serve. */
+int qn_graph_index(const qn_graph *g, const char *name)
+{
+  const qn_graph_view *v = &g->view;
+  int32_t value = -1;
+  for (uint32_t i = 0; i < v->n_values && value < 0 && name[0]; i++)
+    if (!strcmp(v->name[i], name)) value = (int32_t)i;
+  if (g->single) {
+    const qn_op_info *op = qn_op_find(v->op[0].op);
+    for (uint32_t r = 0; r < op->n_roles && value < 0; r++)
+      if (!strcmp(op->role[r].name, name) && v->op[0].first[r] < v->op[0].first[r + 1])
+        value = v->op[0].arg[v->op[0].first[r]];
+  }
+  for (uint32_t i = 0; i < v->n_pointers && value >= 0; i++)
+    if (v->pointer[i] == value) return (int)i;
+  return -1;
+}
+
+/* ---- checking a whole graph --------------------------------------------------------------- */
+
+enum { UNMADE = -2 };                   /* as a producer, while a graph is checked */
+
+static const char *value_name(const qn_graph_view *v, int32_t i, char buffer[32])
+{
+  if (v->name[i][0]) return v->name[i];
+  snprintf(buffer, 32, "value %d", (int)i);
+  return buffer;
+}
+
+static qn_status check_alignment(const qn_graph_view *v, int32_t i, qn_value *value)
+{
+  char buffer[32];
+  uint32_t bytes = (uint32_t)qn_dtype_bytes(value->dtype);
+  if (value->align == 0) value->align = 16;
+  if (value->align > 16 || (value->align & (value->align - 1)))
+    return qn__fail(QN_BAD_ARGUMENT, "%s: alignment is %u; must be 1, 2, 4, 8 or 16", value_name(v, i, buffer), value->align);
+  if (value->align < bytes)
+    return qn__fail(QN_BAD_ARGUMENT, "%s: alignment is %u; %s needs %u", value_name(v, i, buffer), value->align,
+                    qn_dtype_name(value->dtype), bytes);
+  return QN_OK;
+}
+
+static void begin_value(qn_value *value, double literal)
+{
+  value->flags &= QN_VALUE_HOST;
+  value->producer = value->flags & QN_VALUE_HOST ? -1 : UNMADE;
+  value->last_user = -1;
+  value->scalar = !(value->flags & QN_VALUE_HOST) ? QN_SCALAR_OTHER
+                : literal == 0 ? QN_SCALAR_ZERO : literal == 1 ? QN_SCALAR_ONE : QN_SCALAR_OTHER;
+  if (value->rank < 0 || value->rank > QN_MAX_RANK) return;       /* wanted, or refused by its op */
+  for (int i = value->rank; i < QN_MAX_RANK; i++) {
+    value->dim[i] = 1;
+    value->stride[i] = 0;
+  }
+  for (int i = 0; i < value->rank; i++)         /* of an empty tensor they say nothing, and could overflow */
+    if (value->dim[i] == 0) qn__default_strides(value, NULL);
+}
+
+static qn_status settle_op(qn_graph_view *v, int32_t o)
+{
+  qn_node *node = (qn_node *)&v->op[o];
+  qn_value *value = (qn_value *)v->value;
+  const qn_op_info *op = qn_op_find(node->op);
+  int32_t inputs = node->first[op->n_inputs], all = node->first[op->n_roles];
+  char buffer[32];
+  uint32_t wanted = 0;                  /* bit: output argument; an op has one for each output role */
+  for (int32_t k = 0; k < inputs; k++)
+    if (value[node->arg[k]].producer == UNMADE)
+      return qn__fail(QN_BAD_ARGUMENT, "%s: reads %s, which is no input and made by no op before it", op->name,
+                      value_name(v, node->arg[k], buffer));
+  for (int32_t k = inputs; k < all; k++) {
+    qn_value *out = &value[node->arg[k]];
+    if (out->producer != UNMADE)
+      return qn__fail(QN_BAD_ARGUMENT, "%s: writes %s, which %s", op->name, value_name(v, node->arg[k], buffer),
+                      out->producer < 0 ? "is an input" : "an op before it has made");
+    out->producer = o;
+    if (!out->dtype) wanted |= 1u << (k - inputs);
+  }
+  qn_status status = qn__infer(op, (void *)node->attr, node, value);
+  if (status) return status;
+  for (int32_t k = 0; k < all; k++) {
+    qn_value *arg = &value[node->arg[k]];
+    if (k < inputs) arg->last_user = o;
+    else if (wanted >> (k - inputs) & 1) qn__default_strides(arg, qn__layout_model(op, node, value, arg));
+    if ((status = check_alignment(v, node->arg[k], arg))) return status;
+  }
+  return QN_OK;
+}
+
+/* An output that takes an input's memory: alike, read by nobody afterwards, and by its own op in a role that lends. */
+static qn_status check_over(const qn_graph_view *v, int32_t i)
+{
+  qn_value *out = (qn_value *)&v->value[i];
+  int32_t from = out->over;
+  const qn_value *in = &v->value[from];
+  char a[32], b[32];
+  const char *name = value_name(v, i, a), *in_name = value_name(v, from, b);
+  bool is_in = false;
+  for (uint32_t k = 0; k < v->n_ins; k++) is_in = is_in || v->pointer[k] == from;
+  if (!is_in || in->flags & QN_VALUE_HOST)
+    return qn__fail(QN_BAD_ARGUMENT, "%s: is to take the memory of %s, which is no input tensor", name, in_name);
+  for (uint32_t k = v->n_ins; k < v->n_pointers; k++)
+    if (v->pointer[k] != i && v->value[v->pointer[k]].over == from)
+      return qn__fail(QN_BAD_ARGUMENT, "%s: is to take the memory of %s, and so is another output", name, in_name);
+  if (!qn__same_place(out, in))
+    return qn__fail(QN_BAD_ARGUMENT, "%s: is to take the memory of %s, but differs from it in dtype, dims or strides", name, in_name);
+  if (in->last_user > out->producer)
+    return qn__fail(QN_BAD_ARGUMENT, "%s: is to take the memory of %s, which a later op reads", name, in_name);
+  out->align = in->align;
+  memcpy(out->stride, in->stride, sizeof out->stride);
+  const qn_node *node = &v->op[out->producer];
+  const qn_op_info *op = qn_op_find(node->op);
+  for (uint32_t r = 0; r < op->n_inputs; r++)
+    for (int32_t k = node->first[r]; k < node->first[r + 1]; k++)
+      for (uint32_t w = op->n_inputs; w < op->n_roles && node->arg[k] == from; w++)
+        if (node->first[w] < node->first[w + 1] && node->arg[node->first[w]] == i && !qn__may_lend(op, r, w))
+          return qn__fail(QN_BAD_ARGUMENT, "%s: %s: may not take the memory of %s", op->name, op->role[w].name, op->role[r].name);
+  return QN_OK;
+}
+
+qn_status qn__graph_finish(qn_graph *g)
+{
+  qn_graph_view *v = &g->view;
+  qn_value *value = (qn_value *)v->value;
+  char buffer[32];
+  qn_status status;
+  for (uint32_t i = 0; i < v->n_values; i++) begin_value(&value[i], v->literal[i]);
+  for (uint32_t i = 0; i < v->n_ins; i++) {
+    qn_value *in = &value[v->pointer[i]];
+    if (in->producer != UNMADE && !(in->flags & QN_VALUE_HOST))
+      return qn__fail(QN_BAD_ARGUMENT, "%s: stands twice among the inputs", value_name(v, v->pointer[i], buffer));
+    in->producer = -1;
+    if ((status = check_alignment(v, v->pointer[i], in))) return status;
+  }
+  for (uint32_t o = 0; o < v->n_ops; o++)
+    if ((status = settle_op(v, (int32_t)o))) return status;
+  for (uint32_t i = v->n_ins; i < v->n_pointers; i++) {
+    qn_value *out = &value[v->pointer[i]];
+    if (out->producer < 0)
+      return qn__fail(QN_BAD_ARGUMENT, "%s: is an output, but no op makes it", value_name(v, v->pointer[i], buffer));
+    if (out->flags & QN_VALUE_ESCAPE)
+      return qn__fail(QN_BAD_ARGUMENT, "%s: stands twice among the outputs", value_name(v, v->pointer[i], buffer));
+    out->flags |= QN_VALUE_ESCAPE;
+  }
+  for (uint32_t i = 0; i < v->n_values; i++) {
+    if (value[i].producer == UNMADE)
+      return qn__fail(QN_BAD_ARGUMENT, "%s: is no input and made by no op", value_name(v, (int32_t)i, buffer));
+    if (value[i].producer == -1 && value[i].last_user == -1)
+      return qn__fail(QN_BAD_ARGUMENT, "%s: is an input, but no op reads it", value_name(v, (int32_t)i, buffer));
+    if (value[i].over < 0) continue;
+    if (!(value[i].flags & QN_VALUE_ESCAPE))
+      return qn__fail(QN_BAD_ARGUMENT, "%s: takes another's memory, which only an output may", value_name(v, (int32_t)i, buffer));
+    if ((status = check_over(v, (int32_t)i))) return status;
+  }
+  return QN_OK;
+}
+
+/* ---- from data ---------------------------------------------------------------------------- */
+
+static bool is_keyword(const char *s, size_t n)
+{
+  static const char *const words[] = { "in", "out", "over", "inf", "nan" };
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    if (strlen(words[i]) == n && !memcmp(words[i], s, n)) return true;
+  for (uint32_t d = 1; d < QN_DTYPE_COUNT; d++)
+    if (strlen(qn_dtype_name(d)) == n && !memcmp(qn_dtype_name(d), s, n)) return true;
+  return false;
+}
+
+bool qn__is_name(const char *s, size_t n)
+{
+  for (size_t i = 0; i < n; i++) {
+    bool letter = (s[i] >= 'a' && s[i] <= 'z') || (s[i] >= 'A' && s[i] <= 'Z') || s[i] == '_';
+    if (!letter && !(i > 0 && s[i] >= '0' && s[i] <= '9')) return false;
+  }
+  return n > 0 && !is_keyword(s, n);
+}
+
+/* Shape of the data: enough to copy it safely; what it means is qn__graph_finish's. */
+static qn_status measure(const qn_graph_view *v, qn__graph_sizes *n)
+{
+  const uint32_t most = 1u << 28;
+  if (v->struct_size < sizeof *v)
+    return qn__fail(QN_BAD_ARGUMENT, "graph: struct_size is %llu; must be %zu", (unsigned long long)v->struct_size, sizeof *v);
+  if (v->n_ops < 1 || v->n_ops > most || v->n_values > most || v->n_pointers > most || v->n_ins > v->n_pointers)
+    return qn__fail(QN_BAD_ARGUMENT, "graph: %u ops, %u values, %u pointers of which %u are inputs; must be at least one op, "
+                    "and no more inputs than pointers", v->n_ops, v->n_values, v->n_pointers, v->n_ins);
+  if (!v->op || (v->n_values && !v->value) || (v->n_pointers && !v->pointer))
+    return qn__fail(QN_BAD_ARGUMENT, "graph: an array is NULL");
+  *n = (qn__graph_sizes){ .ops = v->n_ops, .values = v->n_values, .pointers = v->n_pointers };
+  for (uint32_t o = 0; o < v->n_ops; o++) {
+    const qn_node *node = &v->op[o];
+    const qn_op_info *op = qn_op_find(node->op);
+    if (!op) return qn__fail(QN_BAD_ARGUMENT, "graph: op %u is of kind %u, which is no op", o, node->op);
+    if (node->n_roles != op->n_roles || !node->first)
+      return qn__fail(QN_BAD_ARGUMENT, "%s: %u roles are given; it has %u", op->name, node->first ? node->n_roles : 0, op->n_roles);
+    if (node->first[0] < 0) return qn__fail(QN_BAD_ARGUMENT, "%s: first[0] is below 0", op->name);
+    for (uint32_t r = 0; r < op->n_roles; r++) {
+      if (node->first[r + 1] < node->first[r])
+        return qn__fail(QN_BAD_ARGUMENT, "%s: %s: ends before it begins", op->name, op->role[r].name);
+      for (int32_t k = node->first[r]; k < node->first[r + 1]; k++)
+        if (!node->arg || node->arg[k] < 0 || (uint32_t)node->arg[k] >= v->n_values)
+          return qn__fail(QN_BAD_ARGUMENT, "%s: %s: is a value out of range", op->name, op->role[r].name);
+      if (r >= op->n_inputs && node->first[r + 1] - node->first[r] > 1)
+        return qn__fail(QN_BAD_ARGUMENT, "%s: %s: takes one tensor", op->name, op->role[r].name);
+    }
+    n->ints += op->n_roles + 1 + (size_t)(node->first[op->n_roles] - node->first[0]);
+    n->attr_bytes += aligned(op->attr_bytes);
+  }
+  for (uint32_t i = 0; i < v->n_pointers; i++) {
+    if (v->pointer[i] < 0 || (uint32_t)v->pointer[i] >= v->n_values)
+      return qn__fail(QN_BAD_ARGUMENT, "graph: pointer %u is value %d; there are %u", i, (int)v->pointer[i], v->n_values);
+    if (v->value[v->pointer[i]].flags & QN_VALUE_HOST)
+      return qn__fail(QN_BAD_ARGUMENT, "graph: pointer %u is a host scalar; a graph's are constants, in literal[]", i);
+  }
+  for (uint32_t i = 0; i < v->n_values; i++) {
+    const qn_value *value = &v->value[i];
+    if (value->over < -1 || value->over >= (int32_t)v->n_values)
+      return qn__fail(QN_BAD_ARGUMENT, "graph: value %u is over value %d; there are %u", i, (int)value->over, v->n_values);
+    if (value->flags & QN_VALUE_HOST && (!v->literal || value->dtype != QN_F64 || value->rank))
+      return qn__fail(QN_BAD_ARGUMENT, "graph: value %u is a host scalar; it must be f64 of rank 0, and its number in literal[]", i);
+    const char *name = v->name ? v->name[i] : NULL;
+    if (!name || !name[0]) continue;
+    if (!qn__is_name(name, strlen(name)))
+      return qn__fail(QN_BAD_ARGUMENT, "graph: value %u is called \"%.40s\"; a name is a letter or _, then letters, digits and _, "
+                      "and no keyword or dtype", i, name);
+    for (uint32_t k = 0; k < i; k++)
+      if (v->name[k] && !strcmp(v->name[k], name)) return qn__fail(QN_BAD_ARGUMENT, "graph: two values are called %s", name);
+    n->name_bytes += strlen(name) + 1;
+  }
+  return QN_OK;
+}
+
+/* One op, its values in the order of its roles and without names, each but the numbers a pointer: prints as a line. */
+static bool is_single(const qn_graph_view *v)
+{
+  if (v->n_ops != 1) return false;
+  const qn_node *node = &v->op[0];
+  uint32_t n = (uint32_t)node->first[node->n_roles], p = 0;
+  if (n != v->n_values) return false;
+  for (uint32_t k = 0; k < n; k++) {
+    if (node->arg[k] != (int32_t)k || v->name[k][0]) return false;
+    if ((int32_t)k == node->first[node->n_inputs] && p != v->n_ins) return false;
+    if (v->value[k].flags & QN_VALUE_HOST && (p >= v->n_pointers || v->pointer[p] != (int32_t)k)) continue;
+    if (p >= v->n_pointers || v->pointer[p++] != (int32_t)k) return false;
+  }
+  return p == v->n_pointers;
+}
+
+qn_status qn_graph_make(const qn_graph_view *from, qn_graph **graph_p)
+{
+  *graph_p = NULL;
+  qn__graph_sizes sizes;
+  qn_status status = measure(from, &sizes);
+  if (status) return status;
+  arrays a;
+  qn_graph *g = new_graph(&sizes, &a);
+  if (!g) return QN_NO_MEMORY;
+  qn_graph_view *v = &g->view;
+  v->n_ins = from->n_ins;
+  if (v->n_values) memcpy((void *)v->value, from->value, v->n_values * sizeof *v->value);
+  if (v->n_values && from->literal) memcpy((void *)v->literal, from->literal, v->n_values * sizeof *v->literal);
+  if (v->n_pointers) memcpy((void *)v->pointer, from->pointer, v->n_pointers * sizeof *v->pointer);
+  for (uint32_t i = 0; i < v->n_values && from->name; i++) {
+    if (!from->name[i] || !from->name[i][0]) continue;
+    size_t bytes = strlen(from->name[i]) + 1;
+    ((const char **)v->name)[i] = memcpy(a.names, from->name[i], bytes);
+    a.names += bytes;
+  }
+  for (uint32_t o = 0; o < v->n_ops && !status; o++) {
+    const qn_node *old = &from->op[o];
+    const qn_op_info *op = qn_op_find(old->op);
+    int32_t n = old->first[op->n_roles] - old->first[0];
+    qn_node *node = (qn_node *)&v->op[o];
+    *node = (qn_node){ .op = op->kind, .family = op->family, .attr = op->attr_bytes ? a.attr : NULL,
+                       .n_roles = op->n_roles, .n_inputs = op->n_inputs, .first = a.ints, .arg = a.ints + op->n_roles + 1 };
+    for (uint32_t r = 0; r <= op->n_roles; r++) a.ints[r] = old->first[r] - old->first[0];
+    if (n) memcpy(a.ints + op->n_roles + 1, old->arg + old->first[0], (size_t)n * sizeof *old->arg);
+    a.ints += op->n_roles + 1 + (size_t)n;
+    status = qn__attr_copy(op, old->attr, a.attr);
+    a.attr += aligned(op->attr_bytes);
+  }
+  if (!status) status = qn__graph_finish(g);
+  if (status) {
+    qn_graph_destroy(g);
+    return status;
+  }
+  g->single = is_single(v);
+  *graph_p = g;
+  return QN_OK;
+}
+
+/* ---- from a call -------------------------------------------------------------------------- */
+
+/* The largest power of two, at most 16, that divides the address. */
+static uint32_t alignment_of(const void *p)
+{
+  uintptr_t bits = (uintptr_t)p | 16;
+  return (uint32_t)(bits & (~bits + 1));
+}
+
+static qn_status argument(const qn_op_info *op, const char *name, const qn_tensor *t, qn_value *v, double *literal)
+{
+  if (t->reserved[0] || t->reserved[1] || t->reserved[2])
+    return qn__fail(QN_BAD_ARGUMENT, "%s: %s: its reserved words are not 0; begin with qn_tensor_make or with zeros", op->name, name);
+  if (t->flags & ~QN_HOST)
+    return qn__fail(QN_BAD_ARGUMENT, "%s: %s: flags are %#x; accepted: QN_HOST or 0", op->name, name, t->flags);
+  if (t->rank < 0 || t->rank > QN_MAX_RANK)
+    return qn__fail(QN_BAD_ARGUMENT, "%s: %s: rank is %d; must be 0 to %d", op->name, name, (int)t->rank, QN_MAX_RANK);
+  if (!qn_dtype_bytes(t->dtype))
+    return qn__fail(QN_BAD_ARGUMENT, "%s: %s: dtype is %u, which is no dtype", op->name, name, (unsigned)t->dtype);
+  *v = (qn_value){ .dtype = t->dtype, .rank = t->rank, .over = -1, .flags = t->flags & QN_HOST ? QN_VALUE_HOST : 0 };
+  bool empty = false;
+  for (int i = 0; i < t->rank; i++) {
+    v->dim[i] = t->dim[i];
+    v->stride[i] = t->stride[i];
+    empty = empty || t->dim[i] == 0;
+  }
+  if (!t->data && !empty) return qn__fail(QN_BAD_ARGUMENT, "%s: %s: data is NULL", op->name, name);
+  v->align = empty ? 16 : alignment_of(t->data);
+  if (v->align < qn_dtype_bytes(t->dtype))
+    return qn__fail(QN_BAD_ARGUMENT, "%s: %s: its address is a multiple of %u only; %s needs %zu", op->name, name, v->align,
+                    qn_dtype_name(t->dtype), qn_dtype_bytes(t->dtype));
+  if (t->flags & QN_HOST && t->rank == 0) *literal = qn_load_f64(t->data, t->dtype);
+  return QN_OK;
+}
+
+/* Tensors that share memory: an output that stands exactly where an input that lends does is over it. */
+static qn_status find_sharing(const qn_op_info *op, const qn_op *call, qn_graph_view *v)
+{
+  const qn_node *node = &v->op[0];
+  qn_value *value = (qn_value *)v->value;
+  for (uint32_t w = op->n_inputs; w < op->n_roles; w++) {
+    if (!call->arg[w].n) continue;
+    qn_value *out = &value[node->first[w]];
+    uintptr_t out_at = (uintptr_t)call->arg[w].t->data;
+    for (uint32_t r = 0; r < w; r++)
+      for (int32_t k = node->first[r]; k < node->first[r + 1]; k++) {
+        const qn_tensor *t = &call->arg[r].t[k - node->first[r]];
+        if (!qn__views_meet(out, out_at, &value[k], (uintptr_t)t->data)) continue;
+        const char *name = op->role[w].name, *other = op->role[r].name;
+        if (r >= op->n_inputs)
+          return qn__fail(QN_BAD_ARGUMENT, "%s: %s: shares memory with %s; outputs must lie apart", op->name, name, other);
+        if (!qn__may_lend(op, r, w))
+          return qn__fail(QN_BAD_ARGUMENT, "%s: %s: shares memory with %s; it must lie apart", op->name, name, other);
+        if (t->data != call->arg[w].t->data || !qn__same_place(out, &value[k]) || value[k].flags & QN_VALUE_HOST)
+          return qn__fail(QN_BAD_ARGUMENT, "%s: %s: shares memory with %s but does not stand where it does; they must be alike "
+                          "in address, dtype, dims and strides, or lie apart", op->name, name, other);
+        if (out->over >= 0) continue;
+        out->over = k;
+        memcpy(out->stride, value[k].stride, sizeof out->stride);
+      }
+  }
+  return QN_OK;
+}
+
+qn_status qn__graph_of_op(const qn_op *call, qn_graph **graph_p)
+{
+  *graph_p = NULL;
+  const qn_op_info *op = qn_op_find(call->kind);
+  if (!op) return qn__fail(QN_BAD_ARGUMENT, "op: kind is %u, which is no op", call->kind);
+  if (call->n_args != op->n_roles || !call->arg)
+    return qn__fail(QN_BAD_ARGUMENT, "%s: %u arguments are given; it has %u", op->name, call->arg ? call->n_args : 0, op->n_roles);
+  size_t n = 0;
+  for (uint32_t r = 0; r < op->n_roles; r++) {
+    const qn_arg *arg = &call->arg[r];
+    int64_t most = op->role[r].flags & QN_ROLE_LIST ? 1 << 20 : 1;
+    if (arg->n < 0 || arg->n > most)
+      return qn__fail(QN_BAD_ARGUMENT, "%s: %s: %lld tensors are given; it takes %s%lld", op->name, op->role[r].name,
+                      (long long)arg->n, most > 1 ? "up to " : "", (long long)most);
+    if (arg->n && !arg->t) return qn__fail(QN_BAD_ARGUMENT, "%s: %s: is NULL", op->name, op->role[r].name);
+    n += (size_t)arg->n;
+  }
+  arrays a;
+  qn_graph *g = new_graph(&(qn__graph_sizes){ .ops = 1, .values = n, .pointers = n, .ints = op->n_roles + 1 + n,
+                                              .attr_bytes = op->attr_bytes }, &a);
+  if (!g) return QN_NO_MEMORY;
+  qn_graph_view *v = &g->view;
+  *(qn_node *)v->op = (qn_node){ .op = op->kind, .family = op->family, .attr = op->attr_bytes ? a.attr : NULL,
+    .n_roles = op->n_roles, .n_inputs = op->n_inputs, .first = a.ints, .arg = a.ints + op->n_roles + 1 };
+  qn_status status = qn__attr_copy(op, call->attr, a.attr);
+  int32_t at = 0;
+  for (uint32_t r = 0; r < op->n_roles && !status; r++) {
+    a.ints[r] = at;
+    if (r == op->n_inputs) v->n_ins = (uint32_t)at;
+    for (int64_t k = 0; k < call->arg[r].n && !status; k++, at++) {
+      a.ints[op->n_roles + 1 + (size_t)at] = at;
+      ((int32_t *)v->pointer)[at] = at;
+      status = argument(op, op->role[r].name, &call->arg[r].t[k], (qn_value *)&v->value[at], (double *)&v->literal[at]);
+    }
+  }
+  a.ints[op->n_roles] = at;
+  g->single = true;
+  if (!status) status = qn__graph_finish(g);
+  if (!status) status = find_sharing(op, call, v);
+  if (status) {
+    qn_graph_destroy(g);
+    return status;
+  }
+  *graph_p = g;
+  return QN_OK;
+}

@@ -1,0 +1,44 @@
+/* notation.h -- shared by the readers of problem lines: notation.c, notation_words.c, reader.c. */
+#ifndef QUERN_NOTATION_H
+#define QUERN_NOTATION_H
+#include <string.h>
+#include "problem.h"
+
+typedef struct qn__span { const char *s; size_t n; } qn__span;          /* a piece of the text */
+typedef struct qn__vec { char *p; size_t n, cap; } qn__vec;             /* bytes; items are pushed whole */
+
+/* A problem half read. */
+typedef struct qn__parser {
+  const char *p, *end;                  /* what is left of it */
+  const char *line_start;
+  int         line;
+  bool        graph;                    /* not a single op line */
+  qn__vec     value, name, literal, ints, attr, op, in, out;   /* of qn_value, qn__span, double, int32_t, bytes, ops, values */
+} qn__parser;
+
+/* notation.c: reads from p to end; the parser's memory is its own. settings (or NULL) gets what follows ";". */
+qn_status qn__read_problem(qn__parser *s, qn_text *settings, qn_graph **graph_p);
+
+/* ---- notation_words.c --------------------------------------------------------------------- */
+
+/* SYNTAX and "line 1, column 2: ...". */
+qn_status qn__syntax(const qn__parser *s, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* A span as a sentence shows it: cut short, and bytes that do not print as '?'. */
+typedef struct qn__shown { char s[48]; } qn__shown;
+qn__shown qn__show(qn__span t);
+
+bool qn__is_space(char c);                          /* not the end of a line */
+bool qn__is_digit(char c);
+bool qn__is_word(char c);                           /* a letter, digit or _ */
+bool qn__at_stop(const qn__parser *s);              /* at the end of a statement */
+void qn__skip_space(qn__parser *s);
+qn__span qn__read_word(qn__parser *s);
+bool qn__same(qn__span t, const char *word);
+
+bool qn__read_size(const char **p, const char *end, int64_t *out);      /* digits, no sign */
+bool qn__read_integer(const char **p, const char *end, int64_t *out);
+bool qn__read_number(qn__span t, double *out);                          /* the whole of it: 1, -0.5, 1e-3, inf, nan */
+qn__span qn__tensor_dtype(qn__span t);              /* the dtype that a tensor begins with; n 0: it is none */
+qn_status qn__read_tensor(const qn__parser *s, qn__span t, qn_value *v);
+
+#endif
