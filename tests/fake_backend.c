@@ -1,0 +1,241 @@
+/* fake_backend.c -- a device that is host memory, and engines that compute nothing, for t_core: what the planner
+ * offers, what demands forbid, what is measured and remembered can be seen without any arithmetic. */
+#include <quern/kit.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const qn_host *host;
+
+/* ---- engines ------------------------------------------------------------------------------------------- */
+
+static qn_status takes_one(const qn_request *r, qn_prepared *p)
+{
+  (void)r;
+  p->n_ops = 1;
+  return QN_OK;
+}
+
+static qn_status takes_all(const qn_request *r, qn_prepared *p)
+{
+  p->n_ops = r->n_ops;
+  return QN_OK;
+}
+
+/* matmul with at most two followers, and scratch. */
+static qn_status takes_three(const qn_request *r, qn_prepared *p)
+{
+  p->n_ops = r->n_ops < 3 ? r->n_ops : 3;
+  p->workspace = 1000;
+  p->counters = 64;
+  return QN_OK;
+}
+
+static qn_status runs_nothing(const qn_prepared *p, const qn_launch *l)
+{
+  (void)p;
+  (void)l;
+  return QN_OK;
+}
+
+/* Leaves its mark: the instance and the counters that it was given. */
+static qn_status runs_marking(const qn_prepared *p, const qn_launch *l)
+{
+  (void)p;
+  if (!l->instance) return host->error(QN_INTERNAL, "no instance was given");
+  if (*(const uint64_t *)l->counters) return host->error(QN_INTERNAL, "the counters are not zero");
+  ++*(int *)l->instance;
+  return QN_OK;
+}
+
+static qn_status refuses(const qn_request *r, qn_prepared *p)
+{
+  (void)r;
+  return qn_refuse(p, "rows must come in pairs", "x", "an even number", "%d", 3);
+}
+
+static void wait_us(long us)
+{
+  struct timespec a, b;
+  clock_gettime(CLOCK_MONOTONIC, &a);
+  do clock_gettime(CLOCK_MONOTONIC, &b);
+  while ((b.tv_sec - a.tv_sec) * 1000000000L + b.tv_nsec - a.tv_nsec < us * 1000);
+}
+
+static const char *const speeds[] = { "slow", "fast", NULL };
+
+static qn_status takes_variant(const qn_request *r, qn_prepared *p)
+{
+  p->n_ops = 1;
+  p->variant = r->variant ? r->variant : speeds[0];
+  p->word[0] = strcmp(p->variant, "fast") ? 200 : 20;
+  return QN_OK;
+}
+
+static qn_status takes_time(const qn_prepared *p, const qn_launch *l)
+{
+  (void)l;
+  wait_us((long)p->word[0]);
+  return QN_OK;
+}
+
+static qn_status takes_unbuildable(const qn_request *r, qn_prepared *p) { return takes_one(r, p); }
+static qn_status cannot_build(const qn_request *r, qn_prepared *p)
+{
+  (void)r;
+  (void)p;
+  return host->error(QN_DEVICE, "it cannot be built");
+}
+
+/* Delegates the whole of its work to another engine, and adds its scratch to its own. */
+static qn_status delegates(const qn_request *r, qn_prepared *p)
+{
+  qn_part *part;
+  qn_status status = host->part_prepare(r, r, "fake/part", &part);
+  if (status) return status;
+  p->state = part;
+  p->n_ops = 1;
+  p->workspace = host->part_answer(part)->workspace;
+  return QN_OK;
+}
+static qn_status builds_part(const qn_request *r, qn_prepared *p)
+{
+  (void)r;
+  return host->part_build(p->state);
+}
+static qn_status runs_part(const qn_prepared *p, const qn_launch *l)
+{
+  return host->part_run(p->state, l, l->ptr, l->workspace, l->counters);
+}
+static void releases_part(qn_prepared *p) { host->part_release(p->state); }
+
+#define D QN_TRAIT_DETERMINISTIC
+static const qn_engine row[] = {
+  { .name = "three", .op = QN_OP_MATMUL, .traits = D, .prepare = takes_three, .run = runs_marking },
+  { .name = "one", .op = QN_OP_MATMUL, .class_ = QN_CLASS_GENERIC, .traits = D, .prepare = takes_one, .run = runs_nothing },
+  { .name = "all", .op = QN_FAMILY_POINTWISE | QN_ANCHOR_FAMILY, .prepare = takes_all, .run = runs_nothing },
+  { .name = "single", .op = QN_FAMILY_POINTWISE | QN_ANCHOR_FAMILY, .class_ = QN_CLASS_GENERIC, .traits = D, .prepare = takes_one, .run = runs_nothing },
+  { .name = "odd", .op = QN_OP_SOFTMAX, .prepare = refuses, .run = runs_nothing },
+  { .name = "unbuildable", .op = QN_OP_REDUCE_SUM, .prepare = takes_unbuildable, .build = cannot_build, .run = runs_nothing },
+  { .name = "plain", .op = QN_OP_REDUCE_SUM, .class_ = QN_CLASS_GENERIC, .traits = D, .prepare = takes_one, .run = runs_nothing },
+  { .name = "timed", .op = QN_OP_COPY, .variants = speeds, .prepare = takes_variant, .run = takes_time },
+  { .name = "outer", .op = QN_OP_SLICE, .prepare = delegates, .build = builds_part, .run = runs_part, .release = releases_part },
+  { .name = "part", .op = QN_OP_SLICE, .class_ = QN_CLASS_GENERIC, .prepare = takes_three, .run = runs_nothing },
+};
+static const qn_engine_list list = { row, sizeof row / sizeof row[0] };
+static const qn_engine_list *const lists[] = { &list, NULL };
+
+/* ---- the device: host memory, streams that are in order ---------------------------------------------------- */
+
+static qn_status count(int32_t *n)
+{
+  *n = 1;
+  return QN_OK;
+}
+
+static qn_status describe(int32_t ordinal, qn_device *d)
+{
+  d->ordinal = ordinal;
+  strcpy(d->kind, "fake");
+  strcpy(d->name, "a device for tests");
+  strcpy(d->model, "fake");
+  d->threads = 1;
+  return QN_OK;
+}
+
+static const char *const models[] = { "fake", "other", NULL };
+static qn_status describe_model(const char *model, qn_device *d)
+{
+  if (strcmp(model, "fake") && strcmp(model, "other")) return QN_BAD_ARGUMENT;
+  describe(-1, d);
+  strcpy(d->model, model);
+  return QN_OK;
+}
+
+static qn_status alloc(const qn_device *d, size_t bytes, void **p)
+{
+  (void)d;
+  *p = aligned_alloc(256, (bytes + 255) / 256 * 256);
+  return *p ? QN_OK : host->error(QN_NO_MEMORY, "no memory");
+}
+static void release(const qn_device *d, void *p)
+{
+  (void)d;
+  free(p);
+}
+static qn_status copy(const qn_device *d, void *to, const void *from, size_t bytes, int kind, void *stream)
+{
+  (void)d;
+  (void)kind;
+  (void)stream;
+  memcpy(to, from, bytes);
+  return QN_OK;
+}
+static qn_status fill(const qn_device *d, void *p, int byte, size_t bytes, void *stream)
+{
+  (void)d;
+  (void)stream;
+  memset(p, byte, bytes);
+  return QN_OK;
+}
+static qn_status event_create(const qn_device *d, void **event)
+{
+  (void)d;
+  *event = malloc(sizeof(struct timespec));
+  return *event ? QN_OK : QN_NO_MEMORY;
+}
+static void event_destroy(const qn_device *d, void *event)
+{
+  (void)d;
+  free(event);
+}
+static qn_status event_record(const qn_device *d, void *event, void *stream)
+{
+  (void)d;
+  (void)stream;
+  clock_gettime(CLOCK_MONOTONIC, event);
+  return QN_OK;
+}
+static qn_status event_elapsed(const qn_device *d, void *start, void *stop, double *ns)
+{
+  const struct timespec *a = start, *b = stop;
+  (void)d;
+  *ns = (double)(b->tv_sec - a->tv_sec) * 1e9 + (double)(b->tv_nsec - a->tv_nsec);
+  return QN_OK;
+}
+static qn_status host_call(const qn_device *d, void *stream, void (*fn)(void *), void *arg)
+{
+  (void)d;
+  (void)stream;
+  fn(arg);
+  return QN_OK;
+}
+
+static const qn_device_ops device = {
+  .struct_size = sizeof device, .count = count, .describe = describe, .models = models, .describe_model = describe_model,
+  .alloc = alloc, .free = release, .copy = copy, .fill = fill, .event_create = event_create, .event_destroy = event_destroy,
+  .event_record = event_record, .event_elapsed = event_elapsed, .host_call = host_call,
+};
+
+/* ---- the table ---------------------------------------------------------------------------------------------- */
+
+static qn_status open_instance(const qn_host *h, const qn_device *d, void *stream, void **instance)
+{
+  (void)d;
+  (void)stream;
+  *instance = h->alloc(sizeof(int));
+  return *instance ? QN_OK : h->error(QN_NO_MEMORY, "no memory for an instance");
+}
+static void close_instance(void *instance) { host->free(instance); }
+
+static const qn_backend backend = {
+  .struct_size = sizeof backend, .abi_minor = QN_ABI_MINOR, .engine_size = sizeof(qn_engine), .name = "fake", .version = "1",
+  .device_kind = "fake", .device = &device, .engines = lists, .open = open_instance, .close = close_instance,
+};
+
+QN_EXPORT qn_status QN_BACKEND_ENTRY(fake)(const qn_host *h, const qn_backend **out)
+{
+  host = h;
+  *out = &backend;
+  return QN_OK;
+}

@@ -1,0 +1,272 @@
+/* t_core.c -- the dispatcher: what the planner offers to engines, what demands forbid, what is remembered, measured,
+ * recorded, delegated; on the backend of fake_backend.c, whose engines compute nothing, and on cpu_ref. */
+#include <quern/tools.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "tap.h"
+
+static char plugin[4096], last_plan[8192];
+
+static qn_context *context(const char *a, const char *b)
+{
+  qn_context *ctx = NULL;
+  char backend[4200];
+  snprintf(backend, sizeof backend, "backend=%s", plugin);
+  const char *const options[] = { backend, a, b, NULL };
+  if (qn_context_create(options, &ctx)) tap_note("%s", qn_last_error());
+  return ctx;
+}
+
+/* The engines of a graph's plan and how many parts; "" if it cannot be planned. */
+static const char *plan(qn_context *ctx, const char *lines, int *parts, size_t *workspace)
+{
+  qn_graph *g;
+  qn_plan *p;
+  last_plan[0] = 0;
+  *parts = 0;
+  if (qn_graph_parse(lines, &g)) {
+    tap_note("%s", qn_last_error());
+    return last_plan;
+  }
+  if (!qn_plan_create(ctx, g, &p)) {
+    qn_plan_print(p, last_plan, sizeof last_plan);
+    *parts = qn_plan_parts(p);
+    if (workspace) *workspace = qn_plan_workspace(p);
+    qn_plan_destroy(p);
+  }
+  qn_graph_destroy(g);
+  return last_plan;
+}
+
+static int line_has(const char *text, int line, const char *word)
+{
+  for (; line > 0 && text; line--) text = strchr(text, '\n') ? strchr(text, '\n') + 1 : NULL;
+  const char *end = text ? strchr(text, '\n') : NULL, *at = text ? strstr(text, word) : NULL;
+  return at && end && at < end;
+}
+
+/* ---- partition ------------------------------------------------------------------------------------------------ */
+
+static void partition(void)
+{
+  qn_context *ctx = context("tune=off", NULL);
+  int n;
+  size_t bytes = 0;
+  plan(ctx, "in a f32/8x8\nin b f32/8x8\nin r f32/8x8\ny = matmul a=a b=b\nz = add a=y b=r\nout o = relu x=z\n", &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/three"), "matmul, add and relu are one part");
+  plan(ctx, "in a f32/8x8\nin b f32/8x8\ny = matmul a=a b=b\nz = relu x=y\nw = tanh x=z\nout o = exp x=w\n", &n, &bytes);
+  tap_ok(n == 2 && line_has(last_plan, 1, "fake/all"), "what the engine does not take whole is split: three ops, then one");
+  tap_ok(bytes == 1024 + 256, "between the parts one tensor and the engine's scratch: %zu bytes", bytes);
+  plan(ctx, "in m f32/64\nin g f32/64\nin p f32/64\nin lr f32\nam = mul a=m b=0.9\nag = mul a=g b=0.1\nout m2 over m = add a=am b=ag\n"
+            "s = mul a=m2 b=lr\nout p2 over p = sub a=p b=s\n", &n, &bytes);
+  tap_ok(n == 1 && bytes == 0, "a pointwise DAG with side producers and state in place is one part without workspace");
+  plan(ctx, "in x f32/4x4\nin a f32/4x4\nt = relu x=x\ny = matmul a=t b=a\nout z = add a=y b=t\n", &n, NULL);
+  tap_ok(n == 2 && line_has(last_plan, 0, "relu") && line_has(last_plan, 1, "matmul"),
+         "an op whose result the anchor and its follower both read comes first");
+  plan(ctx, "in a f32/4x4\ny = matmul a=a b=a\nt = relu x=y\nz = matmul a=t b=a\nout o = add a=z b=y\n", &n, NULL);
+  tap_ok(n == 2, "a path that leaves a region does not re-enter it: %d parts", n);
+  plan(ctx, "in x f32/4x4\ny = relu x=x\nout s = reduce_sum x=y axis=1\n", &n, NULL);
+  tap_ok(n == 1, "a closing reduction joins the pointwise ops before it");
+  plan(ctx, "in x f32/0x4\nin z f32/4\ny = relu x=x\nout o = exp x=y\nout q = relu x=z\n", &n, NULL);
+  tap_ok(n == 1, "ops with nothing to write have no part");
+  qn_context_destroy(ctx);
+}
+
+/* ---- demands ------------------------------------------------------------------------------------------------------ */
+
+static void demands(void)
+{
+  int n;
+  qn_context *ctx = context("deterministic=1", "tune=off");
+  plan(ctx, "relu x=f32/8", &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/single"), "determinism leaves the engine that promises it");
+  qn_context_destroy(ctx);
+  ctx = context("workspace_limit=999", "tune=off");
+  plan(ctx, "matmul a=f32/4x4 b=f32/4x4", &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/one"), "the workspace limit passes over an engine that needs more");
+  qn_context_destroy(ctx);
+  ctx = context("engine=matmul=three", "workspace_limit=999");
+  plan(ctx, "matmul a=f32/4x4 b=f32/4x4", &n, NULL);
+  tap_ok(n == 0 && strstr(qn_last_error(), "over the limit"), "a pinned engine that breaks a demand is an error: %s", qn_last_error());
+  qn_context_destroy(ctx);
+  ctx = context("engine=matmul=three,any", "workspace_limit=999");
+  plan(ctx, "matmul a=f32/4x4 b=f32/4x4", &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/one"), "unless the pins end in any");
+  qn_context_destroy(ctx);
+  ctx = context(NULL, NULL);
+  plan(ctx, "softmax x=f32/3x4", &n, NULL);
+  tap_ok(n == 0 && strstr(qn_last_error(), "x: rows must come in pairs; it is 3, needs an even number"), "a refusal says why: %s", qn_last_error());
+  plan(ctx, "reduce_sum x=f32/3x4", &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/plain"), "an engine that cannot be built gives way to the next");
+  plan(ctx, "slice x=f32/9 length=3", &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/outer") && line_has(last_plan, 0, "workspace=1000"), "delegation: the part's scratch is the plan's");
+  qn_context *bad = NULL;
+  const char *const nonesuch[] = { "backend=nonesuch", NULL }, *const pin[] = { "engine=matmul=nonesuch", NULL };
+  const char *const unknown[] = { "colour=blue", NULL };
+  tap_ok(qn_context_create(nonesuch, &bad) == QN_NO_BACKEND && strstr(qn_last_error(), "known are"), "%s", qn_last_error());
+  tap_ok(qn_context_create(pin, &bad) == QN_BAD_ARGUMENT && strstr(qn_last_error(), "known are"), "%s", qn_last_error());
+  tap_ok(qn_context_create(unknown, &bad) == QN_BAD_ARGUMENT && strstr(qn_last_error(), "known are"), "%s", qn_last_error());
+  tap_ok(qn_context_set(ctx, "math", "exact") == QN_BAD_ARGUMENT && !strcmp(qn_context_get(ctx, "math"), ""), "%s", qn_last_error());
+  qn_context_destroy(ctx);
+}
+
+/* ---- measuring ------------------------------------------------------------------------------------------------------ */
+
+static void tuning(void)
+{
+  char file[] = "/tmp/quern-t-core-XXXXXX", option[64], text[512] = "";
+  int n, fd = mkstemp(file);
+  if (fd >= 0) close(fd);
+  unlink(file);
+  snprintf(option, sizeof option, "tune_cache=%s", file);
+  qn_context *ctx = context("tune=measure", option);
+  plan(ctx, "copy x=f32/64", &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/timed:fast"), "measuring finds the faster variant");
+  qn_context_destroy(ctx);
+  FILE *f = fopen(file, "r");
+  size_t got = f ? fread(text, 1, sizeof text - 1, f) : 0;
+  if (f) fclose(f);
+  tap_ok(got && strstr(text, "\tfake/timed:fast\t1\t") && strstr(text, "copy x=f32/64"), "and remembers it by name");
+  ctx = context("tune=cached", option);
+  plan(ctx, "copy x=f32/64", &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/timed:fast"), "what is remembered is taken without measuring");
+  plan(ctx, "copy x=f32/65", &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/timed:slow"), "and only for its problem");
+  qn_context_destroy(ctx);
+  if ((f = fopen(file, "w"))) {
+    fputs("something else\n", f);
+    fclose(f);
+  }
+  snprintf(option, sizeof option, "tune_cache=/tmp/../%s", file);       /* another name: the table above is in memory */
+  qn_set_log(NULL, NULL);
+  ctx = context("tune=measure", option);
+  plan(ctx, "copy x=f32/66", &n, NULL);
+  qn_context_destroy(ctx);
+  memset(text, 0, sizeof text);
+  if ((f = fopen(file, "r"))) {
+    got = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+  }
+  tap_ok(!strcmp(text, "something else\n"), "a file that is no tune cache is left alone");
+  unlink(file);
+  snprintf(option, sizeof option, "%s.lock", file);
+  unlink(option);
+}
+
+/* ---- contexts, recordings --------------------------------------------------------------------------------------------- */
+
+static int allocations;
+static void *counted(void *user, size_t bytes)
+{
+  (void)user;
+  allocations++;
+  return aligned_alloc(256, (bytes + 255) / 256 * 256);
+}
+static void returned(void *user, void *p, size_t bytes)
+{
+  (void)user;
+  (void)bytes;
+  allocations--;
+  free(p);
+}
+
+static void arena(void)
+{
+  qn_context *ctx = context("tune=off", NULL), *other = context("tune=off", NULL);
+  qn_allocator mine = { sizeof mine, counted, returned, NULL };
+  qn_graph *g;
+  qn_plan *p;
+  float *buffer = aligned_alloc(64, 4096);
+  void *ptr[] = { buffer, buffer + 64, buffer + 128 }, *same[] = { buffer, buffer + 64, buffer + 64 };
+  void *odd[] = { buffer, buffer + 65, buffer + 128 };
+  qn_graph_parse("matmul a=f32/4x4 b=f32/4x4", &g);
+  qn_context_set_allocator(ctx, &mine);
+  tap_ok(!qn_plan_create(ctx, g, &p) && allocations == 2, "workspace and counters come from the caller's allocator");
+  tap_ok(!qn_plan_execute(ctx, p, ptr), "a plan runs: %s", qn_last_error());
+  tap_ok(qn_plan_execute(other, p, ptr) == QN_NOT_READY, "another context must reserve first: %s", qn_last_error());
+  tap_ok(!qn_context_reserve(other, p) && !qn_plan_execute(other, p, ptr), "and then runs it");
+  tap_ok(qn_plan_execute(ctx, p, same) == QN_BAD_ARGUMENT, "an output over an input: %s", qn_last_error());
+  tap_ok(qn_plan_execute(ctx, p, odd) == QN_BAD_ARGUMENT, "an address that breaks the promise: %s", qn_last_error());
+  ptr[1] = NULL;
+  tap_ok(qn_plan_execute(ctx, p, ptr) == QN_BAD_ARGUMENT, "a NULL: %s", qn_last_error());
+  qn_plan_destroy(p);
+  qn_graph_destroy(g);
+  qn_context_destroy(ctx);
+  qn_context_destroy(other);
+  tap_ok(allocations == 0, "all of it is given back");
+  free(buffer);
+}
+
+static void recording(void)
+{
+  qn_context *ctx;
+  const char *const cpu[] = { "backend=cpu_ref", NULL };
+  float x[4] = { -1, 2, -3, 4 }, y[4], half = 0.5f;
+  qn_tensor tx = qn_tensor_1d(x, QN_F32, 4), ty = qn_tensor_1d(y, QN_F32, 4), s = qn_scalar(&half, QN_F32);
+  qn_recording *r = NULL;
+  if (qn_context_create(cpu, &ctx)) return tap_skip(qn_last_error(), "recordings on cpu_ref");
+  tap_ok(!qn_record_begin(ctx) && qn_relu(ctx, &tx, &ty) == QN_NOT_READY, "a new problem under capture: %s", qn_last_error());
+  qn_record_end(ctx, &r);
+  qn_recording_destroy(r);
+  qn_mul(ctx, &tx, &s, &ty);
+  qn_record_begin(ctx);
+  y[0] = 7;
+  tap_ok(!qn_mul(ctx, &tx, &s, &ty) && y[0] == 7, "under capture nothing runs");
+  tap_ok(!qn_record_end(ctx, &r), "the recording ends");
+  half = 100;
+  x[0] = 10;
+  tap_ok(!qn_recording_replay(ctx, r) && y[0] == 5 && y[3] == 2, "a replay reads tensors anew and keeps the host scalar's value");
+  tap_ok(!qn_mul(ctx, &tx, &s, &ty) && y[0] == 1000, "a call does not");
+  qn_recording_destroy(r);
+  qn_context_destroy(ctx);
+}
+
+static void fallback(void)
+{
+  float x[8], y[8];
+  qn_tensor tx = qn_tensor_2d(x, QN_F32, 2, 4), ty = qn_tensor_2d(y, QN_F32, 2, 4);
+  qn_context *ctx = context("fallback=host", "log=error");
+  qn_axis axis = QN_AXIS_INIT;
+  for (int i = 0; i < 8; i++) x[i] = 0;
+  qn_status status = qn_softmax(ctx, &axis, &tx, &ty);
+  tap_ok(!status && y[0] == 0.25f && y[7] == 0.25f, "an op that the device lacks runs on the CPU: %s", status ? qn_last_error() : "");
+  qn_context_set(ctx, "fallback", "none");
+  tap_ok(qn_softmax(ctx, &axis, &tx, &ty) == QN_UNSUPPORTED, "and is refused without the fallback");
+  qn_context_set(ctx, "log", "warn");
+  qn_context_destroy(ctx);
+}
+
+/* Every shape once, far more than the cache holds, then the first again. */
+static void many_plans(void)
+{
+  static float x[6000], y[6000];
+  qn_context *ctx = context("tune=off", NULL);
+  int bad = 0;
+  for (int64_t n = 1; n <= 6000; n++) {
+    qn_tensor tx = qn_tensor_1d(x, QN_F32, n), ty = qn_tensor_1d(y, QN_F32, n);
+    bad += qn_relu(ctx, &tx, &ty) != QN_OK;
+  }
+  for (int64_t n = 1; n <= 100; n++) {
+    qn_tensor tx = qn_tensor_1d(x, QN_F32, n), ty = qn_tensor_1d(y, QN_F32, n);
+    bad += qn_relu(ctx, &tx, &ty) != QN_OK;
+  }
+  tap_ok(!bad, "more shapes than the cache of plans holds");
+  qn_context_destroy(ctx);
+}
+
+int main(void)
+{
+  const char *path = getenv("QUERN_TEST_FAKE");
+  if (!path) return puts("Bail out! QUERN_TEST_FAKE must name quern_fake.so"), 2;
+  snprintf(plugin, sizeof plugin, "%s", path);
+  unsetenv("QUERN_TEST_FAKE");
+  partition();
+  demands();
+  tuning();
+  arena();
+  recording();
+  fallback();
+  many_plans();
+  return tap_done();
+}
