@@ -2,8 +2,8 @@
  *
  * Around each anchor it forms the largest region: the anchor, the pointwise ops that follow it (with the pointwise
  * side producers they need), one closing reduction, then the anchor's own pointwise producers; never one that a path
- * leaves and re-enters. The chosen engine takes a prefix of that list; the rest is planned in its turn. Anchors that
- * are not pointwise go first, so that pointwise ops join them rather than each other.
+ * leaves and re-enters. The chosen engine takes a prefix of that list; the rest is planned in its turn. Pointwise ops
+ * become anchors when nothing else can take them along, reductions last of all.
  *
  * A tensor that takes another's memory (`out p2 over p`) adds an edge from every reader of p to the maker of p2: what
  * is overwritten has been read. */
@@ -136,7 +136,14 @@ static bool pullable(planner *p, int32_t e, int32_t user)
   return true;
 }
 
-/* Side producers come before their user; the anchor's own producers after it, nearest first, so that every prefix of
+static bool feeds(const planner *p, int32_t e, int32_t user)
+{
+  for (int32_t k = p->pred_first[user]; k < p->pred_first[user + 1]; k++)
+    if (p->pred[k] == e) return true;
+  return false;
+}
+
+/* Side producers, which the anchor itself must not need, come before their user; the anchor's own producers after it, nearest first, so that every prefix of
  * the list is a region too. */
 static void pull(planner *p, int32_t user, bool before)
 {
@@ -144,6 +151,7 @@ static void pull(planner *p, int32_t user, bool before)
     int32_t e = p->pred[k];
     if (!pullable(p, e, user)) continue;
     if (before) {
+      if (feeds(p, e, p->list[0])) continue;
       pull(p, e, true);
       take(p, e);
     } else {
@@ -387,13 +395,19 @@ static qn_status set_up(planner *p)
   return QN_OK;
 }
 
+/* Reductions last, so that each may close a region of those before it. */
+static int turn_of(const planner *p, int32_t i)
+{
+  return pointwise(p, i) ? 1 : p->g->op[i].family == QN_FAMILY_REDUCTION ? 2 : 0;
+}
+
 qn_status qn__partition(const qn__asker *who, const qn_graph *g, qn_part ***parts, int *n_parts)
 {
   planner p = { .who = who, .g = &g->view, .n_ops = (int32_t)g->view.n_ops };
   qn_status status = set_up(&p);
-  for (int pass = 0; pass < 2 && !status; pass++)
+  for (int turn = 0; turn < 3 && !status; turn++)
     for (int32_t i = 0; i < p.n_ops && !status; i++)
-      while (!status && p.group[i] == UNPLANNED && (pass || !pointwise(&p, i))) {
+      while (!status && p.group[i] == UNPLANNED && turn_of(&p, i) == turn) {
         form_region(&p, i);
         status = plan_region(&p);
       }

@@ -273,8 +273,8 @@ static void read_environment(void)
 {
   for (int i = 0; i < QN_SET_COUNT; i++) {
     const char *v = screened(table[i].variable);
-    if (v) read_value[i] = strdup(v);               /* for the life of the process: not core's counted memory */
-    else if (getenv(table[i].variable)) qn__log(QN_LOG_WARN, "%s is ignored in a program with raised rights", table[i].variable);
+    if (v && *v) read_value[i] = strdup(v);         /* empty is unset; for the life of the process: not core's counted memory */
+    else if (!v && getenv(table[i].variable)) qn__log(QN_LOG_WARN, "%s is ignored in a program with raised rights", table[i].variable);
   }
   warn_of_unknown();
 }

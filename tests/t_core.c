@@ -257,10 +257,7 @@ static void many_plans(void)
 
 int main(void)
 {
-  const char *path = getenv("QUERN_TEST_FAKE");
-  if (!path) return puts("Bail out! QUERN_TEST_FAKE must name quern_fake.so"), 2;
-  snprintf(plugin, sizeof plugin, "%s", path);
-  unsetenv("QUERN_TEST_FAKE");
+  snprintf(plugin, sizeof plugin, "%s", QN_FAKE_PLUGIN);
   partition();
   demands();
   tuning();
