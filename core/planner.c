@@ -22,7 +22,7 @@ typedef struct planner {
   int32_t *group;                         /* of each op: its part, UNPLANNED or NOTHING_TO_DO */
   uint8_t *in, *seen;                     /* of each op: in the region; visited */
   int32_t *stack;
-  int32_t *list, n;                       /* the region, in the order in which engines see it */
+  int32_t *list, n, n_follow;             /* the region, in the order in which engines see it; anchor and followers */
   int32_t *local;                         /* of each value: its number in the request, or -1 */
   const uint32_t *also[16]; int n_also;   /* kinds that willing rows add for this anchor */
   qn_part **part; int n_parts;
@@ -143,8 +143,15 @@ static bool feeds(const planner *p, int32_t e, int32_t user)
   return false;
 }
 
-/* Side producers, which the anchor itself must not need, come before their user; the anchor's own producers after it, nearest first, so that every prefix of
- * the list is a region too. */
+static bool feeds_follower(const planner *p, int32_t e)
+{
+  for (int32_t i = 1; i < p->n_follow; i++)
+    if (feeds(p, e, p->list[i])) return true;
+  return false;
+}
+
+/* Side producers, which the anchor itself must not need, come before their user; the anchor's own producers, which no
+ * follower needs, after all of them, nearest first: so every prefix of the list is a region too. */
 static void pull(planner *p, int32_t user, bool before)
 {
   for (int32_t k = p->pred_first[user]; k < p->pred_first[user + 1]; k++) {
@@ -154,7 +161,7 @@ static void pull(planner *p, int32_t user, bool before)
       if (feeds(p, e, p->list[0])) continue;
       pull(p, e, true);
       take(p, e);
-    } else {
+    } else if (!feeds_follower(p, e)) {
       take(p, e);
       pull(p, e, false);
     }
@@ -243,6 +250,7 @@ static void form_region(planner *p, int32_t anchor)
   int32_t before_producers = p->n;
   for (int32_t i = 0; i < p->n_ops && p->n == before_producers; i++)
     if (p->g->op[i].family == QN_FAMILY_REDUCTION && i != anchor && p->group[i] == UNPLANNED && follows(p, i)) take(p, i);
+  p->n_follow = p->n;
   if (!pointwise(p, anchor)) pull(p, anchor, false);
   cut_hazards(p);
 }
