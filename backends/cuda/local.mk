@@ -1,14 +1,34 @@
-# The CUDA backend: always a plugin. Add files to _SOURCES; .cu files are compiled by nvcc, see the top Makefile.am.
-# Once there is a first file:
-#
-#   if HAVE_CUDA
-#   plugin_LTLIBRARIES += backends/cuda/quern_cuda.la
-#   QUERN_TEST_PLUGINS += $(abs_top_builddir)/backends/cuda/.libs
-#   endif
-#   backends_cuda_quern_cuda_la_SOURCES = \
-#     backends/cuda/backend.c \
-#     backends/cuda/device.c
-#   backends_cuda_quern_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
-#   backends_cuda_quern_cuda_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)
-#   backends_cuda_quern_cuda_la_LDFLAGS = $(PLUGIN_LDFLAGS)
-#   backends_cuda_quern_cuda_la_LIBADD = $(CUDA_LIBS)
+# The CUDA backend: always a plugin. Portable .cu files are compiled for NVCC_GENCODE, those for Hopper's asynchronous
+# machinery for it alone.
+if HAVE_CUDA
+plugin_LTLIBRARIES += backends/cuda/quern_cuda.la
+QUERN_TEST_PLUGINS += $(abs_top_builddir)/backends/cuda/.libs
+endif
+backends_cuda_quern_cuda_la_SOURCES = \
+  backends/cuda/backend.c \
+  backends/cuda/chain.c \
+  backends/cuda/chain.h \
+  backends/cuda/cuda_backend.h \
+  backends/cuda/device.c \
+  backends/cuda/element.cuh \
+  backends/cuda/engines.c \
+  backends/cuda/engines.h \
+  backends/cuda/functions.cuh \
+  backends/cuda/matmul_wgmma.c \
+  backends/cuda/matmul_wgmma.cuh \
+  backends/cuda/matmul_wgmma.h \
+  backends/cuda/matmul_wgmma_bf16.cu \
+  backends/cuda/matmul_wgmma_f16.cu \
+  backends/cuda/sm90.cuh \
+  backends/cuda/steps.cuh \
+  backends/cuda/steps.h \
+  backends/cuda/wgmma.cuh
+backends_cuda_quern_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+backends_cuda_quern_cuda_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)
+backends_cuda_quern_cuda_la_LDFLAGS = $(PLUGIN_LDFLAGS)
+backends_cuda_quern_cuda_la_LIBADD = $(CUDA_LIBS)
+
+CUDA_HOPPER_OBJECTS = \
+  backends/cuda/matmul_wgmma_bf16.lo \
+  backends/cuda/matmul_wgmma_f16.lo
+$(CUDA_HOPPER_OBJECTS): NVCC_GENCODE = -gencode=arch=compute_90a,code=sm_90a

@@ -1,0 +1,24 @@
+/* backend.c -- the CUDA backend's entry: one table, for the device and its engines. */
+#include "cuda_backend.h"
+#include "engines.h"
+
+const qn_host *cuda_host;
+
+static const qn_backend cuda_backend = {
+  .struct_size = sizeof(qn_backend),
+  .abi_minor = QN_ABI_MINOR,
+  .engine_size = sizeof(qn_engine),
+  .name = "cuda",
+  .version = QN_VERSION,
+  .device_kind = "cuda",
+  .device = &cuda_device_ops,
+  .engines = cuda_engines,
+};
+
+QN_EXPORT qn_status QN_BACKEND_ENTRY(cuda)(const qn_host *host, const qn_backend **out)
+{
+  if (host->struct_size < sizeof(qn_host) || host->abi_major != QN_ABI_MAJOR) return QN_NO_BACKEND;
+  cuda_host = host;
+  *out = &cuda_backend;
+  return QN_OK;
+}

@@ -1,0 +1,33 @@
+/* chain.h -- reads the chain of pointwise ops behind a contraction off a request (chain.c), for steps.h. */
+#ifndef QN_CUDA_CHAIN_H
+#define QN_CUDA_CHAIN_H
+#include "cuda_backend.h"
+#include "steps.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cuda_chain {
+  cuda_steps steps;                       /* operands' p and host scalars are filled in at launch, by chain_bind */
+  int32_t    value[CUDA_MAX_OPERANDS];    /* each operand's value of the request */
+  uint32_t   dtype[CUDA_MAX_OPERANDS];    /* of the host scalars */
+  uint8_t    host[CUDA_MAX_OPERANDS];
+  int32_t    out;                         /* the value that the chain ends in */
+  uint32_t   n_ops;                       /* taken, the anchor included */
+} cuda_chain;
+
+/* Dims of the output as the kernel sees it: dim_of[i] is the dim of y that stride[i] of an operand steps along, -1: none.
+ * (A merged dim is named by its innermost.) */
+typedef struct cuda_out_dims { int32_t dim_of[4]; } cuda_out_dims;
+
+void cuda_chain_begin(cuda_chain *c, int32_t out);
+/* Its place among the operands; -1: no room, or a dtype that steps do not read. */
+int  cuda_chain_operand(cuda_chain *c, const qn_request *r, int32_t value, const cuda_out_dims *dims);
+bool cuda_chain_step(cuda_chain *c, uint32_t op, int operand, bool reversed, float alpha, float beta);     /* false: no room */
+/* Takes as many of r->op[1...] as go on from c->out one after the other. */
+void cuda_chain_follow(cuda_chain *c, const qn_request *r, const cuda_out_dims *dims);
+void cuda_chain_bind(cuda_steps *steps, const cuda_chain *c, void *const *ptr);
+#ifdef __cplusplus
+}
+#endif
+#endif

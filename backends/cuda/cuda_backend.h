@@ -1,0 +1,43 @@
+/* cuda_backend.h -- what the host files of the CUDA backend share. */
+#ifndef QN_CUDA_BACKEND_H
+#define QN_CUDA_BACKEND_H
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <string.h>
+#include <quern/kit.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern const qn_host *cuda_host;                    /* backend.c */
+extern const qn_device_ops cuda_device_ops;         /* device.c */
+
+/* ---- errors (device.c) ---- */
+/* QN_OK, or QN_DEVICE (QN_NO_MEMORY) with a sentence that names the call. */
+qn_status cuda_check(cudaError_t error, const char *call);
+
+/* ---- the driver, reached through the runtime: no libcuda is linked (device.c) ---- */
+typedef struct cuda_driver {
+  CUresult (*tensor_map_tiled)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *, const cuuint64_t *,
+                               const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
+                               CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+  CUresult (*tensor_map_im2col)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *, const cuuint64_t *,
+                                const int *, const int *, cuuint32_t, cuuint32_t, const cuuint32_t *, CUtensorMapInterleave,
+                                CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);
+  CUresult (*tensor_map_address)(CUtensorMap *, void *);
+} cuda_driver;
+qn_status cuda_driver_get(const cuda_driver **driver);      /* fails where the driver is too old for tensor maps */
+
+/* ---- requests ---- */
+/* The value of a role of one tensor; NULL: an absent optional one. */
+static inline const qn_value *cuda_value(const qn_request *r, uint32_t role)
+{
+  int32_t i = qn_role(&r->op[0], role);
+  return i < 0 ? NULL : &r->value[i];
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

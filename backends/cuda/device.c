@@ -1,0 +1,292 @@
+/* device.c -- the device provider: CUDA devices, streams, memory, events, recordings (CUDA graphs), and named models.
+ *
+ * The runtime is linked statically and opens the driver when it is first used, so this loads, and counts no devices,
+ * where there is no GPU. Core has made the device current (enter) around all calls but count and describe. */
+#include "cuda_backend.h"
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+qn_status cuda_check(cudaError_t error, const char *call)
+{
+  char sentence[256];
+  if (error == cudaSuccess) return QN_OK;
+  (void)cudaGetLastError();                                 /* not sticky for the caller's next call */
+  snprintf(sentence, sizeof sentence, "cuda: %s: %s (%s)", call, cudaGetErrorString(error), cudaGetErrorName(error));
+  return cuda_host->error(error == cudaErrorMemoryAllocation ? QN_NO_MEMORY : QN_DEVICE, sentence);
+}
+
+qn_status cuda_driver_get(const cuda_driver **driver)
+{
+  static cuda_driver table;                                 /* written alike by whoever comes first */
+  static const struct { const char *name; void **slot; } entry[] = {
+    {"cuTensorMapEncodeTiled", (void **)&table.tensor_map_tiled},
+    {"cuTensorMapEncodeIm2col", (void **)&table.tensor_map_im2col},
+    {"cuTensorMapReplaceAddress", (void **)&table.tensor_map_address},
+  };
+  for (size_t i = 0; i < sizeof entry / sizeof *entry; i++) {
+    enum cudaDriverEntryPointQueryResult found;
+    void *function = NULL;
+    qn_status s = cuda_check(cudaGetDriverEntryPointByVersion(entry[i].name, &function, 12000, cudaEnableDefault, &found), entry[i].name);
+    if (s) return s;
+    if (found != cudaDriverEntryPointSuccess) return cuda_host->error(QN_DEVICE, "cuda: the driver has no tensor maps; 525 or later has");
+    *entry[i].slot = function;
+  }
+  *driver = &table;
+  return QN_OK;
+}
+
+/* ---- what devices there are -------------------------------------------------------------------- */
+
+static qn_status device_count(int32_t *n)
+{
+  int count = 0;
+  cudaError_t e = cudaGetDeviceCount(&count);
+  *n = e == cudaSuccess ? count : 0;
+  if (e == cudaSuccess || e == cudaErrorNoDevice || e == cudaErrorInsufficientDriver) {
+    (void)cudaGetLastError();
+    return QN_OK;
+  }
+  return cuda_check(e, "cudaGetDeviceCount");
+}
+
+/* Devices whose tuning tables are known by name. Figures are what prepare may rest on, read off such devices. */
+static const qn_device models[] = {
+  { .kind = "cuda", .name = "NVIDIA H200 (model)", .model = "h200", .ordinal = -1, .units = 132, .arch_major = 9, .arch_minor = 0,
+    .memory = 150754820096, .cache = 62914560, .shared_per_block = 232448, .shared_per_unit = 233472 },
+  { .kind = "cuda", .name = "NVIDIA A100 (model)", .model = "a100", .ordinal = -1, .units = 108, .arch_major = 8, .arch_minor = 0,
+    .memory = 85899345920, .cache = 41943040, .shared_per_block = 166912, .shared_per_unit = 167936 },
+  { .kind = "cuda", .name = "NVIDIA T4 (model)", .model = "t4", .ordinal = -1, .units = 40, .arch_major = 7, .arch_minor = 5,
+    .memory = 16106127360, .cache = 4194304, .shared_per_block = 65536, .shared_per_unit = 65536 },
+  { .kind = "cuda", .name = "any CUDA device (model)", .model = "generic", .ordinal = -1, .units = 16, .arch_major = 7, .arch_minor = 5,
+    .memory = 4294967296, .cache = 2097152, .shared_per_block = 49152, .shared_per_unit = 65536 },
+};
+static const char *const model_names[] = { "h200", "a100", "t4", "generic", NULL };
+
+/* A live device (one with a handle or an ordinal) keeps its identity and memory, and has at most what the model has. */
+static qn_status describe_model(const char *model, qn_device *out)
+{
+  for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+    const qn_device *m = &models[i];
+    if (strcmp(m->model, model)) continue;
+    qn_device live = *out;
+    *out = *m;
+    out->struct_size = sizeof *out;
+    if (!live.struct_size || live.ordinal < 0 || !live.units) return QN_OK;
+    memcpy(out->name, live.name, sizeof out->name);
+    out->ordinal = live.ordinal;
+    out->handle = live.handle;
+    out->memory = live.memory;
+    if (live.units < out->units) out->units = live.units;
+    if (live.shared_per_block < out->shared_per_block) out->shared_per_block = live.shared_per_block;
+    if (live.shared_per_unit < out->shared_per_unit) out->shared_per_unit = live.shared_per_unit;
+    if (live.arch_major < out->arch_major || (live.arch_major == out->arch_major && live.arch_minor < out->arch_minor))
+      out->arch_major = live.arch_major, out->arch_minor = live.arch_minor;
+    return QN_OK;
+  }
+  return cuda_host->error(QN_BAD_ARGUMENT, "cuda: unknown device model; known: h200, a100, t4, generic");
+}
+
+static qn_status device_describe(int32_t ordinal, qn_device *out)
+{
+  struct cudaDeviceProp prop;
+  qn_status s = cuda_check(cudaGetDeviceProperties(&prop, ordinal), "cudaGetDeviceProperties");
+  if (s) return s;
+  memset(out, 0, sizeof *out);
+  out->struct_size = sizeof *out;
+  snprintf(out->kind, sizeof out->kind, "cuda");
+  snprintf(out->name, sizeof out->name, "%.63s", prop.name);
+  const char *model = strstr(prop.name, "H200") ? "h200" : strstr(prop.name, "A100") ? "a100" : strstr(prop.name, "T4") ? "t4" : "generic";
+  snprintf(out->model, sizeof out->model, "%s", model);
+  out->ordinal = ordinal;
+  out->units = prop.multiProcessorCount;
+  out->arch_major = prop.major;
+  out->arch_minor = prop.minor;
+  out->memory = prop.totalGlobalMem;
+  out->cache = (uint64_t)prop.l2CacheSize;
+  out->shared_per_block = prop.sharedMemPerBlockOptin;
+  out->shared_per_unit = prop.sharedMemPerMultiprocessor;
+  return QN_OK;
+}
+
+/* The caller's current device is his own: what is made current here is put back by leave. */
+static qn_status device_enter(const qn_device *device, uint64_t *saved)
+{
+  int current = 0;
+  qn_status s = cuda_check(cudaGetDevice(&current), "cudaGetDevice");
+  if (s) return s;
+  *saved = (uint64_t)current;
+  return current == device->ordinal ? QN_OK : cuda_check(cudaSetDevice(device->ordinal), "cudaSetDevice");
+}
+
+static void device_leave(const qn_device *device, uint64_t saved)
+{
+  if ((int)saved != device->ordinal) (void)cudaSetDevice((int)saved);
+}
+
+/* ---- streams ------------------------------------------------------------------------------------- */
+
+static qn_status stream_create(const qn_device *device, void **stream)
+{
+  (void)device;
+  return cuda_check(cudaStreamCreateWithFlags((cudaStream_t *)stream, cudaStreamNonBlocking), "cudaStreamCreate");
+}
+
+static void stream_destroy(const qn_device *device, void *stream)
+{
+  (void)device;
+  (void)cudaStreamDestroy(stream);
+}
+
+static qn_status stream_synchronize(const qn_device *device, void *stream)
+{
+  (void)device;
+  return cuda_check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+}
+
+static qn_status stream_wait(const qn_device *device, void *stream, void *other)
+{
+  cudaEvent_t event;
+  (void)device;
+  qn_status s = cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
+  if (s) return s;
+  s = cuda_check(cudaEventRecord(event, other), "cudaEventRecord");
+  if (!s) s = cuda_check(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent");
+  (void)cudaEventDestroy(event);                            /* released once it has happened */
+  return s;
+}
+
+/* ---- memory -------------------------------------------------------------------------------------- */
+
+static qn_status device_alloc(const qn_device *device, size_t bytes, void **p)
+{
+  char sentence[160];
+  (void)device;
+  *p = NULL;
+  cudaError_t e = cudaMalloc(p, bytes);                     /* 256-byte aligned, as the contract has it */
+  if (e != cudaErrorMemoryAllocation) return cuda_check(e, "cudaMalloc");
+  (void)cudaGetLastError();
+  snprintf(sentence, sizeof sentence, "cuda: %zu bytes of device memory were asked for and are not to be had", bytes);
+  return cuda_host->error(QN_NO_MEMORY, sentence);
+}
+
+static void device_free(const qn_device *device, void *p)
+{
+  (void)device;
+  (void)cudaFree(p);
+}
+
+static qn_status device_copy(const qn_device *device, void *dst, const void *src, size_t bytes, int kind, void *stream)
+{
+  static const enum cudaMemcpyKind kinds[] = { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
+  (void)device;
+  return cuda_check(cudaMemcpyAsync(dst, src, bytes, kinds[kind], stream), "cudaMemcpyAsync");
+}
+
+static qn_status device_fill(const qn_device *device, void *dst, int byte, size_t bytes, void *stream)
+{
+  (void)device;
+  return cuda_check(cudaMemsetAsync(dst, byte, bytes, stream), "cudaMemsetAsync");
+}
+
+/* ---- events -------------------------------------------------------------------------------------- */
+
+static qn_status event_create(const qn_device *device, void **event)
+{
+  (void)device;
+  return cuda_check(cudaEventCreate((cudaEvent_t *)event), "cudaEventCreate");
+}
+
+static void event_destroy(const qn_device *device, void *event)
+{
+  (void)device;
+  (void)cudaEventDestroy(event);
+}
+
+static qn_status event_record(const qn_device *device, void *event, void *stream)
+{
+  (void)device;
+  return cuda_check(cudaEventRecord(event, stream), "cudaEventRecord");
+}
+
+static qn_status event_elapsed(const qn_device *device, void *start, void *stop, double *ns)
+{
+  float ms = 0;
+  (void)device;
+  qn_status s = cuda_check(cudaEventSynchronize(stop), "cudaEventSynchronize");
+  if (!s) s = cuda_check(cudaEventElapsedTime(&ms, start, stop), "cudaEventElapsedTime");
+  *ns = (double)ms * 1e6;
+  return s;
+}
+
+/* ---- recordings ---------------------------------------------------------------------------------- */
+
+static qn_status capture_begin(const qn_device *device, void *stream)
+{
+  (void)device;
+  return cuda_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+}
+
+static qn_status capture_end(const qn_device *device, void *stream, void **recording)
+{
+  cudaGraph_t graph = NULL;
+  (void)device;
+  qn_status s = cuda_check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  if (!s) s = cuda_check(cudaGraphInstantiate((cudaGraphExec_t *)recording, graph, 0), "cudaGraphInstantiate");
+  if (graph) (void)cudaGraphDestroy(graph);
+  return s;
+}
+
+static qn_status recording_launch(const qn_device *device, void *recording, void *stream)
+{
+  (void)device;
+  return cuda_check(cudaGraphLaunch(recording, stream), "cudaGraphLaunch");
+}
+
+static void recording_destroy(const qn_device *device, void *recording)
+{
+  (void)device;
+  (void)cudaGraphExecDestroy(recording);
+}
+
+static qn_status capturing(const qn_device *device, void *stream, int *yes)
+{
+  enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  (void)device;
+  qn_status s = cuda_check(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
+  *yes = status != cudaStreamCaptureStatusNone;
+  return s;
+}
+
+static qn_status host_call(const qn_device *device, void *stream, void (*fn)(void *), void *arg)
+{
+  (void)device;
+  return cuda_check(cudaLaunchHostFunc(stream, fn, arg), "cudaLaunchHostFunc");
+}
+
+const qn_device_ops cuda_device_ops = {
+  .struct_size = sizeof(qn_device_ops),
+  .count = device_count,
+  .describe = device_describe,
+  .models = model_names,
+  .describe_model = describe_model,
+  .enter = device_enter,
+  .leave = device_leave,
+  .stream_create = stream_create,
+  .stream_destroy = stream_destroy,
+  .stream_synchronize = stream_synchronize,
+  .stream_wait = stream_wait,
+  .alloc = device_alloc,
+  .free = device_free,
+  .copy = device_copy,
+  .fill = device_fill,
+  .event_create = event_create,
+  .event_destroy = event_destroy,
+  .event_record = event_record,
+  .event_elapsed = event_elapsed,
+  .capture_begin = capture_begin,
+  .capture_end = capture_end,
+  .recording_launch = recording_launch,
+  .recording_destroy = recording_destroy,
+  .capturing = capturing,
+  .host_call = host_call,
+};

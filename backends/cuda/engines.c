@@ -1,0 +1,10 @@
+/* engines.c -- every engine file of the CUDA backend, best first within an op. */
+#include <stddef.h>
+#include "engines.h"
+
+const qn_engine_list *const cuda_engines[] = {
+#define X(file) &cuda_##file##_list,
+  CUDA_ENGINE_FILES(X)
+#undef X
+  NULL
+};

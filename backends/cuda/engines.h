@@ -1,0 +1,19 @@
+/* engines.h -- the engines of the CUDA backend, one list for each file. */
+#ifndef QN_CUDA_ENGINES_H
+#define QN_CUDA_ENGINES_H
+#include <quern/backend.h>
+
+#define CUDA_ENGINE_FILES(X) \
+  X(matmul_wgmma)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#define X(file) extern const qn_engine_list cuda_##file##_list;
+CUDA_ENGINE_FILES(X)
+#undef X
+extern const qn_engine_list *const cuda_engines[];
+#ifdef __cplusplus
+}
+#endif
+#endif

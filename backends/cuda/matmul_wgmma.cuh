@@ -1,0 +1,304 @@
+/* matmul_wgmma.cuh -- the Hopper matrix product: y = steps(a b), a [M, K], b [K, N], batched.
+ *
+ * One CTA stays on each multiprocessor and walks over units of work: a tile of y, or one of `splits` shares of its sum. A
+ * producer warp has the copy engine fill a ring of stages (64 or fewer k, 128 bytes) of both operands; BM/64 consumer
+ * warpgroups, each of 64 rows, feed the Tensor Cores from it with one k step in flight, so that a stage is given back while
+ * the next is being multiplied. The ring runs on through a unit's epilogue. Operands of 16 bits may be stored with
+ * either dim contiguous: the descriptors, not copies, do the transposing.
+ *
+ * Epilogues: (1) the plain one goes through shared memory in slices of 128 bytes, stored by the copy engine, which also
+ * clips at the edges; (2) with steps, odd strides or alignments the slice is staged in f32, eight elements a thread are
+ * taken through the chain and stored where they belong.
+ *
+ * A split sum is shared by the CTAs of a cluster, each with its part of k. When all are done each finishes its part of
+ * the columns: the others' sums of them come straight into its shared memory, and are added in the order of k. */
+#pragma once
+#include "matmul_wgmma.h"
+#include "steps.cuh"
+#include "wgmma.cuh"
+
+template <int kind, int BM, int BN, int ta, int tb, int splits> struct gemm_shape {
+  static constexpr int esize = mma_operand<kind>::bytes;
+  static constexpr int bk = 128 / esize, mma_steps = 4;
+  static constexpr int groups = BM / 64, threads = 128 * (groups + 1);
+  static constexpr int a_bytes = BM * 128, b_bytes = BN * 128, stage_bytes = a_bytes + b_bytes;
+  static constexpr int b_span = tb && BN * esize < 128 ? BN * esize : 128;
+  static constexpr int slice_bytes = 8192;                  /* 64 rows of 128 bytes */
+  static constexpr int staging = groups * 2 * slice_bytes;
+  static constexpr int room = 232448 - 1024 - 512 - staging;
+  static constexpr int stages = room / stage_bytes > 12 ? 12 : room / stage_bytes;
+  static constexpr int shared = stages * stage_bytes + staging + 1024 + 512;
+  static constexpr bool spare_registers = BM * BN >= 128 * 256;
+};
+
+struct gemm_unit { int m0, n0, b0, b1; };
+
+__device__ __forceinline__ gemm_unit gemm_unit_at(const cuda_gemm &g, int tile, int bm, int bn)
+{
+  gemm_unit u;
+  int tiles = g.tiles_m * g.tiles_n, batch = tile / tiles, t = tile - batch * tiles, row = g.group * g.tiles_n, band = t / row;
+  t -= band * row;
+  int height = min(g.group, g.tiles_m - band * g.group);
+  u.m0 = (band * g.group + t % height) * bm;
+  u.n0 = t / height * bn;
+  u.b1 = batch / g.batch0;
+  u.b0 = batch - u.b1 * g.batch0;
+  return u;
+}
+
+/* N columns of this warpgroup's sums in slices of 128 bytes through the copy engine; half: which half of staging is next. */
+template <int N> __device__ __forceinline__ void gemm_store_map(const cuda_gemm &g, float (&d)[N / 2], const gemm_unit &u, int row0,
+                                                                uint32_t staging, int id, int &half)
+{
+  int t = threadIdx.x % 128, warp = t / 32, lane = t % 32;
+  constexpr int slices16 = N / 64, slices32 = N / 32;
+  if (g.out_dtype != QN_F32) {
+#pragma unroll
+    for (int s = 0; s < slices16; s++) {
+      if (u.n0 + s * 64 >= g.n) break;
+      uint32_t to = staging + half * 8192;
+      half ^= 1;
+      if (t == 0) tma_store_wait_read<1>();                 /* the slice before last has left this half */
+      group_sync(id, 128);
+      uint32_t at = to + (warp * 16 + lane % 16) * 128, chunk = lane / 16, turn = lane & 7;
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        const float *p = d + s * 32 + j * 8;
+        uint32_t r0, r1, r2, r3;
+        if (g.out_dtype == QN_BF16) {
+          r0 = pack_bf16(p[0], p[1]), r1 = pack_bf16(p[2], p[3]), r2 = pack_bf16(p[4], p[5]), r3 = pack_bf16(p[6], p[7]);
+        } else {
+          r0 = pack_f16(p[0], p[1]), r1 = pack_f16(p[2], p[3]), r2 = pack_f16(p[4], p[5]), r3 = pack_f16(p[6], p[7]);
+        }
+        store_matrix(at + (((j * 2 + chunk) ^ turn) << 4), r0, r1, r2, r3);
+      }
+      proxy_fence();
+      group_sync(id, 128);
+      if (t == 0) {
+        tma_store(&g.y, to, u.n0 + s * 64, row0, u.b0, u.b1);
+        tma_store_commit();
+      }
+    }
+  } else {
+#pragma unroll
+    for (int s = 0; s < slices32; s++) {
+      if (u.n0 + s * 32 >= g.n) break;
+      uint32_t to = staging + half * 8192;
+      half ^= 1;
+      if (t == 0) tma_store_wait_read<1>();
+      group_sync(id, 128);
+      int row = warp * 16 + lane / 4, chunk = lane % 4 / 2, word = lane % 2 * 8;
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        const float *p = d + s * 16 + j * 4;
+        uint32_t at = to + row * 128 + (((j * 2 + chunk) ^ (row & 7)) << 4) + word;
+        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" :: "r"(at), "f"(p[0]), "f"(p[1]) : "memory");
+        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" :: "r"(at + 1024), "f"(p[2]), "f"(p[3]) : "memory");
+      }
+      proxy_fence();
+      group_sync(id, 128);
+      if (t == 0) {
+        tma_store(&g.y, to, u.n0 + s * 32, row0, u.b0, u.b1);
+        tma_store_commit();
+      }
+    }
+  }
+}
+
+/* Slices of 32 columns (or as many as there are), in f32, each thread eight elements at a time through the steps. */
+template <int N> __device__ __forceinline__ void gemm_store_steps(const cuda_gemm &g, float (&d)[N / 2], const gemm_unit &u, int row0,
+                                                                  float *staging, int id)
+{
+  constexpr int width = N < 32 ? N : 32, pitch = 40, slices = N / width;
+  int t = threadIdx.x % 128, warp = t / 32, lane = t % 32;
+#pragma unroll 1
+  for (int s = 0; s < slices; s++) {
+    if (u.n0 + s * width >= g.n) break;
+    if (s == 0 && t == 0) tma_store_wait_read<0>();         /* the other epilogue's last use */
+    group_sync(id, 128);
+    float *to = staging + (warp * 16 + lane / 4) * pitch + lane % 4 * 2;
+#pragma unroll
+    for (int k = 0; k < slices; k++)                        /* k == s, with constant indices */
+      if (k == s) {
+#pragma unroll
+        for (int j = 0; j < width / 8; j++) {
+          const float *p = d + (k * width / 8 + j) * 4;
+          *(float2 *)(to + j * 8) = make_float2(p[0], p[1]);
+          *(float2 *)(to + j * 8 + 8 * pitch) = make_float2(p[2], p[3]);
+        }
+      }
+    group_sync(id, 128);
+#pragma unroll 1
+    for (int i = t; i < 64 * width / 8; i += 128) {
+      float v[8];
+      int r, c, n;
+      if (g.along == 0) {
+        r = i / (width / 8), c = i % (width / 8) * 8;
+#pragma unroll
+        for (int e = 0; e < 8; e++) v[e] = staging[r * pitch + c + e];
+        n = g.n - (u.n0 + s * width + c);
+        if (row0 + r >= g.m) n = 0;
+      } else {
+        r = i % 8 * 8, c = i / 8;
+#pragma unroll
+        for (int e = 0; e < 8; e++) v[e] = staging[(r + e) * pitch + c];
+        n = g.m - (row0 + r);
+        if (u.n0 + s * width + c >= g.n) n = 0;
+      }
+      if (n <= 0) continue;
+      n = min(n, 8);
+      int row = row0 + r, col = u.n0 + s * width + c;
+      steps_apply(g.steps, v, row, col, u.b0, u.b1, g.along, n);
+      store8(v, g.out, g.out_dtype, row * g.out_stride[0] + col * g.out_stride[1] + u.b0 * g.out_stride[2] + u.b1 * g.out_stride[3],
+             g.out_stride[g.along ? 0 : 1], n);
+    }
+  }
+  group_sync(id, 128);                                      /* staging is free again */
+}
+
+/* Joins the shares of a split sum: into e come this CTA's columns, the rank-th part of the tile's. All of the cluster's
+ * stages are free by now (first barrier), and take what the others send. */
+template <int BN, int splits, int members> __device__ __forceinline__ void gemm_join(float (&d)[BN / 2], float (&e)[BN / 2 / splits], uint32_t ring)
+{
+  constexpr int part = BN / 2 / splits, quads = part / 4;
+  uint32_t rank = cluster_rank(), at = ring + (threadIdx.x - 128) * 16;
+  cluster_sync();
+#pragma unroll
+  for (int to = 0; to < splits; to++) {
+    if (to == rank) {
+#pragma unroll
+      for (int i = 0; i < part; i++) e[i] = d[to * part + i];
+    } else {
+      uint32_t there = cluster_address(at + rank * quads * members * 16, to);
+#pragma unroll
+      for (int q = 0; q < quads; q++) {
+        const float *p = d + to * part + 4 * q;
+        cluster_store(there + q * members * 16, p[0], p[1], p[2], p[3]);
+      }
+    }
+  }
+  cluster_sync();
+#pragma unroll
+  for (int q = 0; q < quads; q++) {
+    float sum[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int from = 0; from < splits; from++) {
+      float v[4];
+      if (from == rank) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) v[i] = e[4 * q + i];
+      } else {
+        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
+                     : "r"(at + (from * quads + q) * members * 16) : "memory");
+      }
+#pragma unroll
+      for (int i = 0; i < 4; i++) sum[i] += v[i];
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++) e[4 * q + i] = sum[i];
+  }
+}
+
+template <int kind, int BM, int BN, int ta, int tb, int splits>
+__global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __grid_constant__ cuda_gemm g)
+{
+  typedef gemm_shape<kind, BM, BN, ta, tb, splits> shape;
+  extern __shared__ unsigned char shared_raw[];
+  unsigned char *shared = (unsigned char *)(((uintptr_t)shared_raw + 1023) & ~(uintptr_t)1023);
+  uint32_t ring = shared_address(shared), staging = ring + shape::stages * shape::stage_bytes;
+  uint64_t *bars = (uint64_t *)(shared + shape::stages * shape::stage_bytes + shape::staging);
+  uint32_t full = shared_address(bars), empty = full + 8 * shape::stages;
+
+  if (threadIdx.x == 0) {
+    tma_prefetch_map(&g.a);
+    tma_prefetch_map(&g.b);
+    for (int i = 0; i < shape::stages; i++) {
+      barrier_init(full + 8 * i, 1);
+      barrier_init(empty + 8 * i, 4 * shape::groups);
+    }
+    barrier_init_fence();
+  }
+  __syncthreads();
+  grid_dependents_launch();
+  grid_dependency_wait();                                   /* what came before in the stream may still write a and b */
+
+  int tiles = g.tiles_m * g.tiles_n * g.batch0 * g.batch1, stride = gridDim.x / splits, first = 0, last = g.k_steps;
+  if (splits > 1) {
+    first = cluster_rank() * g.split_steps;
+    last = min(g.k_steps, first + g.split_steps);
+  }
+  int warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0), stage = 0, phase = 0;
+
+  if (warpgroup == 0) {
+    if (shape::spare_registers) registers_lower<40>();
+    if (threadIdx.x == 0) {
+      for (int tile = blockIdx.x / splits; tile < tiles; tile += stride) {
+        gemm_unit u = gemm_unit_at(g, tile, BM, BN);
+        for (int step = first; step < last; step++) {
+          uint32_t bar = full + 8 * stage, a = ring + stage * shape::stage_bytes, b = a + shape::a_bytes;
+          int k = step * shape::bk;
+          barrier_wait(empty + 8 * stage, phase ^ 1);
+          barrier_expect(bar, shape::stage_bytes);
+          if (ta) {
+#pragma unroll
+            for (int c = 0; c < BM / 64; c++)
+              tma_load(a + c * 8192, &g.a, u.m0 + c * 64, k, u.b0, u.b1, bar);
+          } else {
+            tma_load(a, &g.a, k, u.m0, u.b0, u.b1, bar);
+          }
+          if (tb) {
+            constexpr int chunk = shape::b_span / shape::esize;
+#pragma unroll
+            for (int c = 0; c < BN / chunk; c++)
+              tma_load(b + c * shape::b_span * shape::bk, &g.b, u.n0 + c * chunk, k, u.b0, u.b1, bar);
+          } else {
+            tma_load(b, &g.b, k, u.n0, u.b0, u.b1, bar);
+          }
+          if (++stage == shape::stages) stage = 0, phase ^= 1;
+        }
+      }
+    }
+  } else {
+    if (shape::spare_registers) registers_raise<232>();
+    int group = warpgroup - 1, lane = threadIdx.x % 32, half = 0;
+    uint64_t desc_a = mma_descriptor(ring + group * 8192, 16, 1024, 128);
+    uint64_t desc_b = mma_descriptor(ring + shape::a_bytes, tb ? shape::b_span * shape::bk : 16, 8 * shape::b_span, shape::b_span);
+    constexpr int step_a = (ta ? 16 * 128 : 32) >> 4, step_b = (tb ? 16 * shape::b_span : 32) >> 4;
+    for (int tile = blockIdx.x / splits; tile < tiles; tile += stride) {
+      gemm_unit u = gemm_unit_at(g, tile, BM, BN);
+      int count = last - first, previous = 0, i = 0;
+      float d[BN / 2];
+      do {                                /* do: a path around the loop would make ptxas serialise the products */
+        barrier_wait(full + 8 * stage, phase);
+        uint64_t a = desc_a + stage * (shape::stage_bytes >> 4), b = desc_b + stage * (shape::stage_bytes >> 4);
+        wgmma_fence();
+#pragma unroll
+        for (int k = 0; k < shape::mma_steps; k++)
+          wgmma<kind, ta, tb>(d, a + k * step_a, b + k * step_b, i > 0 || k > 0);
+        wgmma_commit();
+        wgmma_wait<1>();
+        if (i > 0 && lane == 0) barrier_arrive(empty + 8 * previous);
+        previous = stage;
+        if (++stage == shape::stages) stage = 0, phase ^= 1;
+      } while (++i < count);
+      wgmma_wait<0>();
+      if (lane == 0) barrier_arrive(empty + 8 * previous);
+
+      int row0 = u.m0 + group * 64;
+      uint32_t slices = staging + group * 2 * shape::slice_bytes;
+      float *slices_f32 = (float *)(shared + (slices - ring));
+      if constexpr (splits == 1) {
+        if (BN >= 64 && g.store_map) gemm_store_map<BN>(g, d, u, row0, slices, 1 + group, half);
+        else gemm_store_steps<BN>(g, d, u, row0, slices_f32, 1 + group);
+      } else {                                              /* the host gives each cluster one tile */
+        constexpr int part = BN / splits;
+        float e[part / 2];
+        gemm_join<BN, splits, shape::groups * 128>(d, e, ring);
+        u.n0 += cluster_rank() * part;
+        if (part >= 64 && g.store_map) gemm_store_map<part>(g, e, u, row0, slices, 1 + group, half);
+        else gemm_store_steps<part>(g, e, u, row0, slices_f32, 1 + group);
+      }
+    }
+    if (threadIdx.x % 128 == 0) tma_store_wait_read<0>();   /* shared memory is read until then */
+  }
+}

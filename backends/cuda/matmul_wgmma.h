@@ -1,0 +1,39 @@
+/* matmul_wgmma.h -- what the host and the kernel of matmul_wgmma share. */
+#ifndef QN_CUDA_MATMUL_WGMMA_H
+#define QN_CUDA_MATMUL_WGMMA_H
+#include <cuda.h>
+#include "steps.h"
+
+typedef struct cuda_gemm {                /* the kernel's parameter */
+  CUtensorMap a, b, y;                    /* y: only with store_map, which wants no steps */
+  void    *out;
+  int64_t  out_stride[4];                 /* row, col, b0, b1 */
+  uint32_t out_dtype;
+  int32_t  store_map;                     /* y through the copy engine */
+  int32_t  along;                         /* else: dim of the tile along which y is contiguous: 0 columns, 1 rows */
+  int32_t  m, n, k_steps;
+  int32_t  tiles_m, tiles_n, batch0, batch1;
+  int32_t  group;                         /* tiles of M that are walked before N advances */
+  int32_t  split_steps;                   /* of the k_steps, for each CTA of a cluster */
+  cuda_steps steps;
+} cuda_gemm;
+
+/* Tiles and into how many shares their sums are split, that are compiled for 16-bit operands. */
+#define CUDA_GEMM_TILES_16(X) \
+  X(128, 256, 1) X(128, 128, 1) X(128, 128, 2) X(128, 128, 4) X(128, 64, 1) X(128, 64, 2) X(128, 64, 4) X(64, 128, 1) X(64, 128, 2) \
+  X(64, 64, 1) X(64, 64, 2) X(128, 32, 1) X(128, 32, 2) X(128, 16, 1) X(128, 16, 2) X(64, 32, 1) X(64, 16, 1)
+
+typedef struct cuda_gemm_kernel {
+  int32_t bm, bn, splits;                 /* the CTAs of a cluster share k; then a cluster has one tile */
+  int32_t threads, shared;
+  const void *function[2][2];             /* [a has m contiguous][b has n contiguous] */
+} cuda_gemm_kernel;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern const cuda_gemm_kernel cuda_gemm_bf16[], cuda_gemm_f16[];      /* closed by bm 0 */
+#ifdef __cplusplus
+}
+#endif
+#endif

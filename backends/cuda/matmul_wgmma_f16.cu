@@ -1,0 +1,15 @@
+/* matmul_wgmma_f16.cu -- the kernels of matmul_wgmma.cuh on f16. */
+#include "matmul_wgmma.cuh"
+
+#define TILE(bm, bn, splits)                                                                             \
+  { bm, bn, splits, gemm_shape<MMA_F16, bm, bn, 0, 0, splits>::threads,                                 \
+    gemm_shape<MMA_F16, bm, bn, 0, 0, splits>::shared,                                                  \
+    { { (const void *)matmul_wgmma<MMA_F16, bm, bn, 0, 0, splits>,                                      \
+        (const void *)matmul_wgmma<MMA_F16, bm, bn, 0, 1, splits> },                                    \
+      { (const void *)matmul_wgmma<MMA_F16, bm, bn, 1, 0, splits>,                                      \
+        (const void *)matmul_wgmma<MMA_F16, bm, bn, 1, 1, splits> } } },
+
+const cuda_gemm_kernel cuda_gemm_f16[] = {
+  CUDA_GEMM_TILES_16(TILE)
+  {}
+};

@@ -1,0 +1,101 @@
+/* sm90.cuh -- Hopper's asynchronous machinery in thin wrappers: shared-memory barriers and the bulk tensor copy engine.
+ *
+ * A barrier (mbarrier) completes a phase when its arrivals and its announced bytes have come. Waiters name the parity of
+ * the phase that they wait for; a fresh barrier counts as having completed parity 1. */
+#pragma once
+#include <cstdint>
+#include <cuda.h>
+
+__device__ __forceinline__ uint32_t shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
+
+__device__ __forceinline__ void barrier_init(uint32_t bar, uint32_t arrivals)
+{
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(bar), "r"(arrivals) : "memory");
+}
+__device__ __forceinline__ void barrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+__device__ __forceinline__ void barrier_expect(uint32_t bar, uint32_t bytes)     /* arrives once, too */
+{
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(bar), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ void barrier_arrive(uint32_t bar)
+{
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(bar) : "memory");
+}
+__device__ __forceinline__ void barrier_wait(uint32_t bar, uint32_t parity)
+{
+  uint32_t done;
+  do
+    asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+                 : "=r"(done) : "r"(bar), "r"(parity) : "memory");
+  while (!done);
+}
+__device__ __forceinline__ void group_sync(int id, int threads)      /* a named barrier; 0 is __syncthreads' */
+{
+  asm volatile("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory");
+}
+__device__ __forceinline__ uint32_t cluster_rank()
+{
+  uint32_t r;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+  return r;
+}
+__device__ __forceinline__ void cluster_sync()
+{
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+/* Shared memory of CTA `rank` of the cluster. */
+__device__ __forceinline__ uint32_t cluster_address(uint32_t address, uint32_t rank)
+{
+  uint32_t there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+  return there;
+}
+__device__ __forceinline__ void cluster_store(uint32_t there, float a, float b, float c, float d)
+{
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" :: "r"(there), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
+}
+
+/* A kernel launched with programmatic serialisation starts while its predecessor ends: it must wait before it touches
+ * global memory, and says early that its own successor may do the same. Both do nothing in an ordinary launch. */
+__device__ __forceinline__ void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+__device__ __forceinline__ void grid_dependents_launch() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
+/* Ordinary stores to shared memory become visible to the copy engine and the Tensor Cores. */
+__device__ __forceinline__ void proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+/* Boxes of a tensor map; coordinates innermost first, elements outside the tensor read as 0 and are not written. */
+__device__ __forceinline__ void tma_prefetch_map(const CUtensorMap *map)
+{
+  asm volatile("prefetch.tensormap [%0];" :: "l"(map) : "memory");
+}
+__device__ __forceinline__ void tma_load(uint32_t to, const CUtensorMap *map, int c0, int c1, int c2, int c3, uint32_t bar)
+{
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2,%3,%4,%5}], [%6];"
+               :: "r"(to), "l"(map), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(bar) : "memory");
+}
+__device__ __forceinline__ void tma_store(const CUtensorMap *map, uint32_t from, int c0, int c1, int c2, int c3)
+{
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2,%3,%4,%5}], [%1];"
+               :: "l"(map), "r"(from), "r"(c0), "r"(c1), "r"(c2), "r"(c3) : "memory");
+}
+__device__ __forceinline__ void tma_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+template <int pending> __device__ __forceinline__ void tma_store_wait_read()     /* the sources may be overwritten */
+{
+  asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(pending) : "memory");
+}
+template <int pending> __device__ __forceinline__ void tma_store_wait()
+{
+  asm volatile("cp.async.bulk.wait_group %0;" :: "n"(pending) : "memory");
+}
+
+/* Four 8x8 blocks of 16-bit elements from a warp's fragments; lane l gives the address of row l%8 of block l/8. */
+__device__ __forceinline__ void store_matrix(uint32_t address, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3)
+{
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};"
+               :: "r"(address), "r"(r0), "r"(r1), "r"(r2), "r"(r3) : "memory");
+}
+
+template <int n> __device__ __forceinline__ void registers_raise() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(n)); }
+template <int n> __device__ __forceinline__ void registers_lower() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(n)); }
