@@ -5,6 +5,7 @@
   X(matmul_gemm)                                                                          \
   X(matmul_blocked)                                                                       \
   X(matmul_direct)                                                                        \
+  X(conv_gemm)                                                                            \
   X(conv_direct)                                                                          \
   X(softmax_direct)                                                                       \
   X(pool_direct)                                                                          \

@@ -10,8 +10,11 @@
 
 #define LINE 64
 #define KC_F32 320                        /* nr columns of a run fill 20 of the 32 KB of a first-level cache */
-#define TILE_ROWS 258                     /* a run of a tile of A and the tile stay in a second-level cache; */
-#define TILE_COLUMNS 272                  /*   B streams through */
+#define TILE_ROWS 258                     /* a run of a tile's A, of its B and its sums share a second-level cache, */
+#define TILE_COLUMNS 272                  /*   where the block that the inner loop returns to should stay */
+#define TILE_LONG 516                     /* a side whose other block is dear to lay out, and the side across it */
+#define TILE_SHORT 112
+#define SMALL_SUMS 16384                  /* of a tile whose k is a single run: they are read again at once */
 #define TILES 16                          /* enough for threads to share, where the work bears it */
 #define TILE_WORK (1 << 20)               /* products worth a tile of their own */
 
@@ -81,12 +84,20 @@ uint64_t cpu_gemm_plan(cpu_gemm *g, int threads)
   const int mr = g->isa->type[g->type].mr, nr = g->isa->type[g->type].nr;
   const double work = (double)g->batch * (double)g->m * (double)g->n * (double)g->k;
   const int64_t wanted = work / TILE_WORK < 1 ? 1 : work / TILE_WORK < TILES ? (int64_t)(work / TILE_WORK) : TILES;
-  int64_t columns = g->type == CPU_GEMM_F64 ? TILE_COLUMNS / 2 : TILE_COLUMNS, rows = TILE_ROWS;
-  g->kc = g->k ? even_part(g->k, g->type == CPU_GEMM_I16 ? 2 * KC_F32 : KC_F32, 2) : 2;
-  g->mc = even_part(g->m, rows, mr);
+  const int64_t room = g->type == CPU_GEMM_F64 ? 2 : 1;
+  int64_t rows = (g->keep_rows ? TILE_LONG : g->keep_columns ? TILE_SHORT : TILE_ROWS) / room;
+  int64_t columns = (g->keep_columns ? TILE_LONG : g->keep_rows ? TILE_SHORT : TILE_COLUMNS) / room;
+  g->kc = g->k ? even_part(g->k, g->type == CPU_GEMM_I16 ? 2 * KC_F32 : KC_F32 / room, 2) : 2;
   g->nc = even_part(g->n, columns, nr);
-  while (n_tiles(g) < wanted && (g->mc > 4 * mr || g->nc > 2 * nr)) {       /* halve the longer side */
-    if (g->mc > 4 * mr && (g->mc >= g->nc || g->nc <= 2 * nr)) g->mc = even_part(g->m, rows = g->mc / 2, mr);
+  if (g->b_ready && g->k <= g->kc) rows = qn_max_i64(4 * mr, qn_min_i64(rows, SMALL_SUMS / g->nc));
+  g->mc = even_part(g->m, rows, mr);
+  if (g->keep_rows && g->k <= g->kc) columns = qn_max_i64(2 * nr, qn_min_i64(columns, SMALL_SUMS / g->mc));
+  g->nc = even_part(g->n, columns, nr);
+  for (;;) {                              /* cut in halves: the longer side, or the one that may be cut */
+    const bool rows_can = g->mc > 4 * mr, columns_can = g->nc > 2 * nr;
+    if (n_tiles(g) >= wanted || (!rows_can && !columns_can)) break;
+    const bool prefer_rows = g->keep_columns || (!g->keep_rows && g->mc >= g->nc);
+    if (rows_can && (prefer_rows || !columns_can)) g->mc = even_part(g->m, rows = g->mc / 2, mr);
     else g->nc = even_part(g->n, columns = g->nc / 2, nr);
   }
   g->split = qn_max_i64(1, qn_min_i64(wanted / n_tiles(g), g->k / (4 * g->kc)));
@@ -143,10 +154,16 @@ static void sum_tile(const cpu_gemm *g, const tile *t, int64_t k0, int64_t k1, c
       b_step = pair_ld;
       kc = (kc + 1) / 2;
     }
-    for (int64_t j = 0; j < t->nc; j += nr)
-      for (int64_t i = 0; i < t->mc; i += mr)
+    /* the inner loop runs over the smaller block, which stays in the second-level cache */
+    const bool columns_inside = t->nc < t->mc;
+    const int64_t outer = columns_inside ? t->mc : t->nc, inner = columns_inside ? t->nc : t->mc;
+    const int64_t outer_step = columns_inside ? mr : nr, inner_step = columns_inside ? nr : mr;
+    for (int64_t o = 0; o < outer; o += outer_step)
+      for (int64_t in = 0; in < inner; in += inner_step) {
+        const int64_t i = columns_inside ? o : in, j = columns_inside ? in : o;
         micro((int)qn_min_i64(mr, t->mc - i), kc, row + i, a_step, b + (size_t)j * element, b_step,
               acc + (size_t)(i * ld + j) * element, ld, k > k0);
+      }
   }
 }
 
@@ -211,19 +228,23 @@ const cpu_gemm_isa *cpu_gemm_isa_of(const qn_device *device)
 
 #define BLOCK 32
 
-/* A block's columns are widened into a square, whose rows then become columns of dst. */
+/* Columns of src become rows of dst: by way of a square of widened columns, but for f32. */
 static void lay_block(const cpu_gemm_isa *isa, uint32_t dtype, const char *src, int64_t stride, int64_t rows, int64_t n,
                       char *dst, int64_t ld)
 {
   const size_t element = cpu_gemm_row_bytes(cpu_gemm_type(dtype));
   union { float f32[BLOCK][BLOCK]; double f64[BLOCK][BLOCK]; int16_t i16[BLOCK][BLOCK]; } column;
+  if (dtype == QN_F32) {
+    isa->turn((const float *)src, stride, n, rows, (float *)dst, ld);
+    return;
+  }
   for (int64_t i = 0; i < n; i++)
     isa->widen[dtype](src + i * stride * qn_kit_bytes(dtype), 1, rows, (char *)&column + (size_t)(i * BLOCK) * element);
-  for (int64_t r = 0; r < rows; r++) {
-    if (element == 4) for (int64_t i = 0; i < n; i++) ((float *)dst)[r * ld + i] = column.f32[i][r];
-    else if (element == 8) for (int64_t i = 0; i < n; i++) ((double *)dst)[r * ld + i] = column.f64[i][r];
-    else for (int64_t i = 0; i < n; i++) ((int16_t *)dst)[r * ld + i] = column.i16[i][r];
-  }
+  if (element == 4) isa->turn(column.f32[0], BLOCK, n, rows, (float *)dst, ld);
+  else if (element == 8)
+    for (int64_t r = 0; r < rows; r++) for (int64_t i = 0; i < n; i++) ((double *)dst)[r * ld + i] = column.f64[i][r];
+  else
+    for (int64_t r = 0; r < rows; r++) for (int64_t i = 0; i < n; i++) ((int16_t *)dst)[r * ld + i] = column.i16[i][r];
 }
 
 void cpu_gemm_lay(const cpu_gemm_isa *isa, uint32_t dtype, const void *src, int64_t row_stride, int64_t stride,

@@ -33,13 +33,16 @@ typedef struct cpu_gemm_isa {
   struct { int mr, nr; cpu_gemm_micro *micro; } type[CPU_GEMM_TYPES];
   cpu_widen  *widen[QN_DTYPE_COUNT];
   cpu_narrow *narrow[QN_DTYPE_COUNT];                               /* from f32 (to f64: from f64; to i32: from i32) */
+  /* dst[c dst_ld + r] = src[r src_ld + c] */
+  void (*turn)(const float *src, int64_t src_ld, int64_t rows, int64_t columns, float *dst, int64_t dst_ld);
 } cpu_gemm_isa;
 extern const cpu_gemm_isa cpu_gemm_baseline, cpu_gemm_avx2, cpu_gemm_avx512;
 const cpu_gemm_isa *cpu_gemm_isa_of(const qn_device *device);
 
 /* ---- the product: gemm_core.c ------------------------------------------------------------- */
 
-#define CPU_GEMM_MC_MAX 512
+#define CPU_GEMM_MC_MAX 528               /* bounds of a tile's rows and of a run of f32 */
+#define CPU_GEMM_KC_MAX 336
 
 typedef struct cpu_gemm cpu_gemm;
 struct cpu_gemm {
@@ -50,6 +53,7 @@ struct cpu_gemm {
   int64_t  split;
   int      threads;                       /* that the workspace is cut for */
   bool     b_ready;                       /* B comes laid out: no buffer is set aside for it */
+  bool     keep_rows, keep_columns;       /* a tile's rows, or columns, are cut last: laying out the other block is dear */
 
   /* Rows i0 to i0+mc-1 of A, k0 to k0+kc-1: row[i] and their step along k. `buffer` has room for them at a distance of
    * cpu_gemm_ld(kc) elements. Rows of i16 have step 1 and, where kc is odd, a zero after them. */

@@ -208,6 +208,55 @@ static void narrow_bf16(const void *src, int64_t n, void *dst, int64_t stride)
   else for (int64_t i = 0; i < n; i++) to[i * stride] = qn_bf16_from_f32(from[i]);
 }
 
+/* ---- rows into columns ---------------------------------------------------------------------- */
+
+enum { SQUARE = VECTOR_BYTES < 32 ? 4 : 8 };
+
+#if defined(__AVX2__)
+INLINE void turn_square(const float *src, int64_t src_ld, float *dst, int64_t dst_ld)
+{
+  __m256 r[8], pair[8];
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; i++) r[i] = _mm256_loadu_ps(src + i * src_ld);
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) {
+    pair[2 * i] = _mm256_unpacklo_ps(r[2 * i], r[2 * i + 1]);
+    pair[2 * i + 1] = _mm256_unpackhi_ps(r[2 * i], r[2 * i + 1]);
+  }
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; i++) {
+    r[4 * i] = _mm256_shuffle_ps(pair[4 * i], pair[4 * i + 2], 0x44);
+    r[4 * i + 1] = _mm256_shuffle_ps(pair[4 * i], pair[4 * i + 2], 0xee);
+    r[4 * i + 2] = _mm256_shuffle_ps(pair[4 * i + 1], pair[4 * i + 3], 0x44);
+    r[4 * i + 3] = _mm256_shuffle_ps(pair[4 * i + 1], pair[4 * i + 3], 0xee);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) {
+    _mm256_storeu_ps(dst + i * dst_ld, _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
+    _mm256_storeu_ps(dst + (i + 4) * dst_ld, _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
+  }
+}
+#else
+INLINE void turn_square(const float *src, int64_t src_ld, float *dst, int64_t dst_ld)
+{
+  for (int c = 0; c < SQUARE; c++)
+    for (int r = 0; r < SQUARE; r++) dst[c * dst_ld + r] = src[r * src_ld + c];
+}
+#endif
+
+static void turn(const float *src, int64_t src_ld, int64_t rows, int64_t columns, float *dst, int64_t dst_ld)
+{
+  int64_t r = 0;
+  for (; r + SQUARE <= rows; r += SQUARE) {
+    int64_t c = 0;
+    for (; c + SQUARE <= columns; c += SQUARE) turn_square(src + r * src_ld + c, src_ld, dst + c * dst_ld + r, dst_ld);
+    for (; c < columns; c++)
+      for (int i = 0; i < SQUARE; i++) dst[c * dst_ld + r + i] = src[(r + i) * src_ld + c];
+  }
+  for (; r < rows; r++)
+    for (int64_t c = 0; c < columns; c++) dst[c * dst_ld + r] = src[r * src_ld + c];
+}
+
 /* ---- the table ------------------------------------------------------------------------------ */
 
 const cpu_gemm_isa PASTE(cpu_gemm_, QN_ISA) = {
@@ -224,4 +273,5 @@ const cpu_gemm_isa PASTE(cpu_gemm_, QN_ISA) = {
   .narrow = {
     [QN_F64] = narrow_f64, [QN_F32] = narrow_f32, [QN_F16] = narrow_f16, [QN_BF16] = narrow_bf16, [QN_I32] = narrow_i32,
   },
+  .turn = turn,
 };

@@ -1,0 +1,404 @@
+/* conv_gemm.c -- conv_forward and conv_backward_data as products over the places of a window, im2col a block at a time.
+ *
+ *   sum[pixel, out] = sum over places (in, tap) of source[what the pixel's window sees there] filter[out, in, tap]
+ *
+ * Forward the source is x and `out` counts K; the gradient by the data has dy for a source and `out` counts C, and is cut
+ * into the phases that the stride makes of dx: each is such a sum over the taps that meet it. Blocks of the source are
+ * laid out as the product asks for them, never the whole of im2col. The product's columns are what y runs along: pixels
+ * (NCHW) or channels (NHWC). The filter is laid out once a run, or read in place where its rows are as the product wants.
+ * Wins wherever a group has more than a few channels; conv_depthwise.c takes those of one. */
+#include "cpu_ref.h"
+#include "conv_window.h"
+#include "gemm_epilogue.h"
+#include "conv_gemm.h"
+
+/* ---- the filter ------------------------------------------------------------------------------ */
+
+/* Row `out` of a group: its places in order. */
+static void lay_row(const cpu_conv *c, int64_t group, int64_t out, char *dst)
+{
+  const cpu_window *w = &c->window;
+  const int64_t from = qn_kit_bytes(c->filter_dtype), to = (int64_t)cpu_gemm_row_bytes(c->gemm.type);
+  const char *const src = c->filter + (c->filter_first + group * c->filter_group + out * c->filter_out) * from;
+  const int64_t run = w->axis[2].taps;
+  for (int64_t line = 0; line < w->axis[0].taps * w->axis[1].taps; line++) {
+    const char *const taps = src + (line / w->axis[1].taps * c->filter_tap[0] + line % w->axis[1].taps * c->filter_tap[1]) * from;
+    if (c->taps_fastest)
+      for (int64_t in = 0; in < w->channels; in++)
+        c->gemm.isa->widen[c->filter_dtype](taps + in * c->filter_in * from, c->filter_tap[2], run,
+                                            dst + (in * w->taps + line * run) * to);
+    else
+      for (int64_t tap = 0; tap < run; tap++)
+        c->gemm.isa->widen[c->filter_dtype](taps + tap * c->filter_tap[2] * from, c->filter_in, w->channels,
+                                            dst + (line * run + tap) * w->channels * to);
+  }
+}
+
+/* The places of one tap, each a row along `out`. */
+static void lay_tap(const cpu_conv *c, int64_t group, int64_t tap, char *dst)
+{
+  const cpu_window *w = &c->window;
+  int64_t at[3];
+  cpu_window_tap(w, tap, at);
+  const int64_t offset = c->filter_first + group * c->filter_group + at[0] * c->filter_tap[0] + at[1] * c->filter_tap[1]
+                         + at[2] * c->filter_tap[2];
+  cpu_gemm_lay(c->gemm.isa, c->filter_dtype, c->filter + offset * qn_kit_bytes(c->filter_dtype), c->filter_in, c->filter_out,
+               w->channels, c->gemm.n, dst, c->laid_ld);
+}
+
+static void lay_filter(const cpu_conv *c, int threads)
+{
+  const int64_t to = (int64_t)cpu_gemm_row_bytes(c->gemm.type), groups = c->gemm.batch;
+  if (c->pixels_in_columns) {
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t row = 0; row < groups * c->gemm.m; row++) {
+      char *const dst = c->laid + row * c->laid_ld * to;
+      lay_row(c, row / c->gemm.m, row % c->gemm.m, dst);
+      if (c->gemm.k % 2) memset(dst + c->gemm.k * to, 0, (size_t)to);       /* the i16 kernel takes pairs */
+    }
+  } else {
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < groups * c->window.taps; i++)
+      lay_tap(c, i / c->window.taps, i % c->window.taps, c->laid + i * c->window.channels * c->laid_ld * to);
+  }
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------- */
+
+static const char *group_source(const cpu_conv *c, int64_t group)
+{
+  return c->source + group * c->window.channels * c->window.stride[1] * qn_kit_bytes(c->window.dtype);
+}
+
+/* pixels in columns: rows of the filter */
+static void filter_rows(const cpu_gemm *g, int64_t group, int64_t i0, int64_t mc, int64_t k0, int64_t kc,
+                        void *buffer, const void **row, int64_t *step)
+{
+  const cpu_conv *c = g->user;
+  const int64_t element = (int64_t)cpu_gemm_row_bytes(g->type);
+  const char *first = c->laid + ((group * g->m + i0) * c->laid_ld + k0) * element;
+  int64_t distance = c->laid_ld * element;
+  (void)kc;
+  (void)buffer;
+  if (c->filter_in_place) {
+    first = c->filter + (c->filter_first + group * c->filter_group + i0 * c->filter_out + k0) * element;
+    distance = c->filter_out * element;
+  }
+  for (int64_t i = 0; i < mc; i++) row[i] = first + i * distance;
+  *step = 1;
+}
+
+/* pixels in columns and channels side by side: the pixels' windows, turned */
+#define WINDOWS 32
+
+static const void *turned_columns(const cpu_gemm *g, int64_t group, int64_t k0, int64_t kc, int64_t j0, int64_t nc,
+                                  void *buffer, int64_t *step)
+{
+  const cpu_conv *c = g->user;
+  const int64_t ld = cpu_gemm_ld(g->nc, sizeof(float));
+  float windows[WINDOWS][CPU_GEMM_KC_MAX];
+  for (int64_t j = 0; j < nc; j += WINDOWS) {
+    const int64_t n = qn_min_i64(WINDOWS, nc - j);
+    for (int64_t i = 0; i < n; i++)
+      cpu_window_places(g->isa, &c->window, group_source(c, group), j0 + j + i, k0, kc, (char *)windows[i]);
+    g->isa->turn(windows[0], CPU_GEMM_KC_MAX, n, kc, (float *)buffer + j, ld);
+  }
+  *step = ld;
+  return buffer;
+}
+
+/* pixels in columns: a row for each place */
+static const void *source_columns(const cpu_gemm *g, int64_t group, int64_t k0, int64_t kc, int64_t j0, int64_t nc,
+                                  void *buffer, int64_t *step)
+{
+  const cpu_conv *c = g->user;
+  const cpu_window *w = &c->window;
+  const int64_t element = (int64_t)cpu_gemm_row_bytes(g->type), ld = cpu_gemm_ld(g->nc, (size_t)element);
+  for (int64_t k = 0; k < kc; k++) {
+    const int64_t in = c->taps_fastest ? (k0 + k) / w->taps : (k0 + k) % w->channels;
+    const int64_t tap = c->taps_fastest ? (k0 + k) % w->taps : (k0 + k) / w->channels;
+    cpu_window_pixels(g->isa, w, group_source(c, group) + in * w->stride[1] * qn_kit_bytes(w->dtype), tap, j0, nc,
+                      (char *)buffer + k * ld * element);
+  }
+  *step = ld;
+  return buffer;
+}
+
+/* pixels in rows */
+static void source_rows(const cpu_gemm *g, int64_t group, int64_t i0, int64_t mc, int64_t k0, int64_t kc,
+                        void *buffer, const void **row, int64_t *step)
+{
+  const cpu_conv *c = g->user;
+  const cpu_window *w = &c->window;
+  const int64_t element = (int64_t)cpu_gemm_row_bytes(g->type), ld = cpu_gemm_ld(g->kc, (size_t)element);
+  *step = 1;
+  for (int64_t i = 0; i < mc; i++) {
+    if (c->source_in_place) {
+      int64_t at[4], offset = k0;
+      cpu_window_pixel(w, i0 + i, at);
+      offset += at[0] * w->stride[0];
+      for (int d = 0; d < 3; d++) offset += (at[1 + d] * w->axis[d].step + w->axis[d].start) * w->stride[2 + d];
+      row[i] = group_source(c, group) + offset * element;
+    } else {
+      char *const to = (char *)buffer + i * ld * element;
+      cpu_window_places(g->isa, w, group_source(c, group), i0 + i, k0, kc, to);
+      if (g->type == CPU_GEMM_I16 && kc % 2) memset(to + kc * element, 0, (size_t)element);
+      row[i] = to;
+    }
+  }
+}
+
+/* pixels in rows: the filter's places */
+static const void *filter_columns(const cpu_gemm *g, int64_t group, int64_t k0, int64_t kc, int64_t j0, int64_t nc,
+                                  void *buffer, int64_t *step)
+{
+  const cpu_conv *c = g->user;
+  (void)kc;
+  (void)nc;
+  (void)buffer;
+  *step = c->laid_ld;
+  return c->laid + ((group * g->k + k0) * c->laid_ld + j0) * (int64_t)cpu_gemm_row_bytes(g->type);
+}
+
+/* ---- tiles of y ----------------------------------------------------------------------------------- */
+
+/* The index in y's dims of a pixel, and how many pixels from there on run along its last dim. */
+static int64_t pixel_index(const cpu_conv *c, int64_t pixel, int64_t *index)
+{
+  const cpu_window *w = &c->window;
+  const int32_t rank = c->epilogue.rank;
+  int64_t at[4];
+  if (c->flat) {
+    index[0] = pixel / w->pixels;
+    index[rank - 1] = pixel % w->pixels;
+    return w->pixels - index[rank - 1];
+  }
+  cpu_window_pixel(w, pixel, at);
+  index[0] = at[0];
+  for (int32_t d = 2; d < rank; d++) index[d] = at[4 - rank + d];
+  return w->axis[2].n - at[3];
+}
+
+static void finish(const cpu_gemm *g, int64_t group, int64_t i0, int64_t mc, int64_t j0, int64_t nc, void *acc, int64_t ld)
+{
+  const cpu_conv *c = g->user;
+  const int64_t element = g->type == CPU_GEMM_F64 ? 8 : 4;
+  int64_t index[QN_MAX_RANK] = {0};
+  if (c->pixels_in_columns)
+    for (int64_t j = 0, run; j < nc; j += run) {
+      run = qn_min_i64(pixel_index(c, j0 + j, index), nc - j);
+      for (int64_t i = 0; i < mc; i++) {
+        index[1] = group * g->m + i0 + i;
+        cpu_epilogue_row(&c->epilogue, index, c->epilogue.rank - 1, run, (char *)acc + (i * ld + j) * element);
+      }
+    }
+  else
+    for (int64_t i = 0; i < mc; i++) {
+      pixel_index(c, i0 + i, index);
+      index[1] = group * g->n + j0;
+      cpu_epilogue_row(&c->epilogue, index, 1, nc, (char *)acc + i * ld * element);
+    }
+}
+
+/* ---- what is asked ---------------------------------------------------------------------------------- */
+
+/* Do rows of the filter lie as places in this order? */
+static bool lies_in_order(const cpu_conv *c, bool taps_fastest)
+{
+  const cpu_window *w = &c->window;
+  const int64_t n[4] = {w->axis[2].taps, w->axis[1].taps, w->axis[0].taps, w->channels};
+  const int64_t stride[4] = {c->filter_tap[2], c->filter_tap[1], c->filter_tap[0], c->filter_in};
+  int64_t expected = 1;
+  for (int i = 0; i < 4; i++) {
+    const int at = taps_fastest ? i : (i + 3) % 4;
+    if (n[at] != 1 && stride[at] != expected) return false;
+    expected *= n[at];
+  }
+  return true;
+}
+
+/* Sees each pixel its one tap inside the source? */
+static bool reads_in_place(const cpu_window *w)
+{
+  for (int d = 0; d < 3; d++) {
+    const cpu_window_axis *x = &w->axis[d];
+    if (x->start < 0 || (x->n - 1) * x->step + x->start >= x->extent) return false;
+  }
+  return w->taps == 1 && (w->stride[1] == 1 || w->channels == 1) && (w->dtype == QN_F32 || w->dtype == QN_F64);
+}
+
+/* Chooses the form of the product, from window and filter strides. */
+static uint64_t choose(cpu_conv *c, const qn_value *y, int64_t groups, int64_t images, int threads)
+{
+  cpu_gemm *g = &c->gemm;
+  const cpu_window *w = &c->window;
+  const int64_t outs = y->dim[1] / groups, pixels = images * w->pixels;
+  const bool whole = c->filter_dtype == QN_F32 || c->filter_dtype == QN_F64;
+  const bool in_rows = whole && (lies_in_order(c, true) || lies_in_order(c, false));
+  /* y runs along channels: they are the columns, but where pixels are so few that the filter is dearer to lay out */
+  c->pixels_in_columns = (y->stride[1] != 1 && y->dim[1] > 1) || (in_rows && pixels < outs);
+  c->taps_fastest = c->pixels_in_columns && (!in_rows || lies_in_order(c, true));
+  c->filter_in_place = c->pixels_in_columns && in_rows;
+  c->source_in_place = !c->pixels_in_columns && reads_in_place(w);
+
+  g->type = cpu_gemm_type(w->dtype);
+  g->batch = groups;
+  g->m = c->pixels_in_columns ? outs : pixels;
+  g->n = c->pixels_in_columns ? pixels : outs;
+  g->k = w->taps * w->channels;
+  g->a = c->pixels_in_columns ? filter_rows : source_rows;
+  g->b = !c->pixels_in_columns ? filter_columns
+       : w->stride[1] == 1 && !c->taps_fastest && g->type == CPU_GEMM_F32 ? turned_columns : source_columns;
+  g->keep_rows = c->pixels_in_columns;
+  g->keep_columns = !c->pixels_in_columns && !c->source_in_place;
+  g->b_ready = !c->pixels_in_columns;
+  g->finish = finish;
+  const uint64_t bytes = cpu_gemm_plan(g, threads);
+  c->laid_ld = cpu_gemm_ld(c->pixels_in_columns ? g->k + 1 : qn_round_up(g->n, g->isa->type[g->type].nr),
+                           cpu_gemm_row_bytes(g->type));
+  c->laid_bytes = c->filter_in_place ? 0 : (uint64_t)(groups * (c->pixels_in_columns ? g->m : g->k) * c->laid_ld)
+                                           * cpu_gemm_row_bytes(g->type);
+  return c->laid_bytes + bytes;
+}
+
+static void set_filter(cpu_conv *c, const int64_t first[3], const int64_t every[3])
+{
+  const qn_value *f = &c->filter_is;
+  const int64_t out_group = f->dim[0] / c->attr.groups;
+  c->filter_dtype = f->dtype;
+  c->filter_group = out_group * f->stride[0];
+  c->filter_out = f->stride[c->backward ? 1 : 0];
+  c->filter_in = f->stride[c->backward ? 0 : 1];
+  c->filter_first = 0;
+  for (int d = 0; d < 3; d++) {
+    const int32_t i = d - (5 - f->rank) + 2;
+    c->filter_tap[d] = i < 2 ? 0 : every[d] * f->stride[i];
+    c->filter_first += i < 2 ? 0 : first[d] * f->stride[i];
+  }
+}
+
+/* Whether y, and what else is spread over it, runs through the spatial dims in equal steps. */
+bool cpu_conv_flat(const cpu_operand *o, const qn_value *y)
+{
+  for (int32_t d = 2; d + 1 < y->rank; d++)
+    if (o->value >= 0 && o->stride[d] != y->dim[d + 1] * o->stride[d + 1]) return false;
+  return true;
+}
+
+/* The problem of one phase (forward: the only one, 0); returns its workspace. */
+static uint64_t set_phase(cpu_conv *c, int64_t phase, int threads)
+{
+  static const int64_t none[3] = {0}, each[3] = {1, 1, 1};
+  const int32_t rank = c->y_is.rank;
+  if (!c->backward) {
+    cpu_window_forward(&c->window, &c->source_is, &c->y_is, &c->filter_is, &c->attr, c->flat);
+    set_filter(c, none, each);
+  } else {
+    int64_t at[3] = {0}, first[3], every[3];
+    c->y_offset = 0;
+    c->flat = c->flat && c->phases == 1;
+    for (int32_t d = rank - 1; d >= 2; d--) {              /* pixels of a phase are `stride` apart in dx */
+      at[d + 3 - rank] = phase % c->attr.stride[d - 2];
+      phase /= c->attr.stride[d - 2];
+      c->y_offset += at[d + 3 - rank] * c->y_is.stride[d];
+      c->epilogue.y.stride[d] = c->y_is.dim[d] == 1 ? 0 : c->y_is.stride[d] * c->attr.stride[d - 2];
+    }
+    cpu_window_phase(&c->window, &c->y_is, &c->source_is, &c->filter_is, &c->attr, c->flat, at, first, every);
+    set_filter(c, first, every);
+  }
+  return c->window.pixels ? choose(c, &c->y_is, c->attr.groups, c->y_is.dim[0], threads) : 0;
+}
+
+uint64_t cpu_conv_set(cpu_conv *c, const qn_request *request)
+{
+  const qn_node *node = &request->op[0];
+  const bool backward = node->op == QN_OP_CONV_BACKWARD_DATA;
+  const int32_t y = qn_role(node, backward ? QN_ROLE_CONV_BACKWARD_DATA_DX : QN_ROLE_CONV_FORWARD_Y);
+  uint64_t most = 0;
+  c->backward = backward;
+  c->attr = *(const qn_conv *)node->attr;
+  c->source_value = qn_role(node, backward ? QN_ROLE_CONV_BACKWARD_DATA_DY : QN_ROLE_CONV_FORWARD_X);
+  c->filter_value = qn_role(node, backward ? QN_ROLE_CONV_BACKWARD_DATA_W : QN_ROLE_CONV_FORWARD_W);
+  c->source_is = request->value[c->source_value];
+  c->filter_is = request->value[c->filter_value];
+  c->y_is = request->value[y];
+  c->threads = request->demands->threads;
+  c->phases = 1;
+  for (int32_t d = 2; backward && d < c->y_is.rank; d++) c->phases *= c->attr.stride[d - 2];
+
+  cpu_epilogue *e = &c->epilogue;
+  e->rank = c->y_is.rank;
+  e->alpha_at.value = e->beta_at.value = e->c.value = -1;
+  e->bias = cpu_operand_of(request, backward ? -1 : qn_role(node, QN_ROLE_CONV_FORWARD_BIAS), e->rank);
+  if (e->bias.value >= 0) {                                /* along dim 1, not the last */
+    e->bias.stride[1] = e->bias.stride[e->rank - 1];
+    e->bias.stride[e->rank - 1] = 0;
+  }
+  e->y = cpu_operand_of(request, y, e->rank);
+  c->flat = cpu_conv_flat(&e->y, &c->y_is);
+  c->gemm.isa = e->isa = cpu_gemm_isa_of(request->device);
+  e->type = cpu_gemm_type(c->source_is.dtype);
+  for (int64_t phase = 0; phase < c->phases; phase++) {
+    const uint64_t bytes = set_phase(c, phase, request->demands->threads);
+    if (bytes > most) most = bytes;
+  }
+  return most;
+}
+
+/* ---- run ------------------------------------------------------------------------------------------------ */
+
+void cpu_conv_run(cpu_conv *c, const qn_launch *launch)
+{
+  c->source = launch->ptr[c->source_value];
+  c->filter = launch->ptr[c->filter_value];
+  c->laid = launch->workspace;
+  c->gemm.user = c;
+  for (int64_t phase = 0; phase < c->phases; phase++) {
+    if (c->backward) set_phase(c, phase, launch->threads < c->threads ? launch->threads : c->threads);
+    if (c->window.pixels == 0) continue;
+    cpu_epilogue_bind(&c->epilogue, launch->ptr);
+    if (c->backward) c->epilogue.y.base += c->y_offset * qn_kit_bytes(c->y_is.dtype);
+    if (!c->filter_in_place) lay_filter(c, launch->threads);
+    cpu_gemm_run(&c->gemm, launch->threads, c->laid + c->laid_bytes);
+  }
+}
+
+static qn_status run(const qn_prepared *p, const qn_launch *launch)
+{
+  cpu_conv c = *(const cpu_conv *)p->state;
+  cpu_conv_run(&c, launch);
+  return QN_OK;
+}
+
+/* ---- prepare: takes every problem but strides that make dx all phases ------------------------------------- */
+
+#define PHASES_MAX 64
+
+static qn_status prepare(const qn_request *request, qn_prepared *p)
+{
+  cpu_conv *c = cpu_host->alloc(sizeof *c);
+  if (!c) return cpu_host->error(QN_NO_MEMORY, "convolution: no memory for a plan's state");
+  p->workspace = cpu_conv_set(c, request);
+  p->numerics.accumulator = QN_ACC_NATIVE;
+  if (c->phases > PHASES_MAX) {
+    const long long phases = (long long)c->phases;
+    cpu_host->free(c);
+    return qn_refuse(p, "each combination of stride's remainders is a pass of its own", "dx", "at most 64 of them",
+                     "%lld", phases);
+  }
+  p->state = c;
+  return QN_OK;
+}
+
+static void release(qn_prepared *p)
+{
+  cpu_host->free(p->state);
+}
+
+static const qn_engine rows[] = {
+  {.name = "gemm", .op = QN_OP_CONV_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
+   .prepare = prepare, .run = run, .release = release},
+  {.name = "gemm", .op = QN_OP_CONV_BACKWARD_DATA, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
+   .prepare = prepare, .run = run, .release = release},
+};
+const qn_engine_list cpu_conv_gemm = {rows, 2};
