@@ -23,3 +23,22 @@ TESTS += tests/t_core
 tests_t_core_SOURCES = tests/t_core.c tests/tap.h
 tests_t_core_CPPFLAGS = $(AM_CPPFLAGS) -DQN_FAKE_PLUGIN='"$(abs_top_builddir)/tests/.libs/quern_fake.so"'
 endif
+
+# What the ops mean where libraries disagree: tables by hand.
+check_PROGRAMS += tests/t_semantics
+TESTS += tests/t_semantics
+tests_t_semantics_SOURCES = tests/t_semantics.c tests/tap.h
+tests_t_semantics_LDADD = $(LDADD) $(LIBM)
+
+# The oracle against a second implementation.
+check_PROGRAMS += tests/t_oracle_second
+TESTS += tests/t_oracle_second
+tests_t_oracle_second_SOURCES = tests/t_oracle_second.c tests/tap.h
+tests_t_oracle_second_LDADD = $(LDADD) $(LIBM)
+
+# The CPU backend in someone else's process.
+check_PROGRAMS += tests/t_cpu_ref
+TESTS += tests/t_cpu_ref
+tests_t_cpu_ref_SOURCES = tests/t_cpu_ref.c tests/tap.h
+tests_t_cpu_ref_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+tests_t_cpu_ref_LDADD = $(LDADD) $(LIBM)

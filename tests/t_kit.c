@@ -30,19 +30,21 @@ static double defined_value(const format *f, uint32_t magnitude)
   return ldexp(1.0 + ldexp(fraction, -f->fraction), exponent - f->bias);
 }
 
+typedef union element { uint8_t b; uint16_t h; double d; } element;
+
 static uint32_t stored(const format *f, double x)
 {
-  uint16_t h = 0;
-  uint8_t b = 0;
-  qn_store_f64(f->bits == 16 ? (void *)&h : (void *)&b, f->dtype, x);
-  return f->bits == 16 ? h : b;
+  element e = { 0 };
+  qn_store_f64(&e, f->dtype, x);
+  return f->bits == 16 ? e.h : e.b;
 }
 
 static double loaded(const format *f, uint32_t bits)
 {
-  const uint16_t h = (uint16_t)bits;
-  const uint8_t b = (uint8_t)bits;
-  return qn_load_f64(f->bits == 16 ? (const void *)&h : (const void *)&b, f->dtype);
+  element e = { 0 };
+  if (f->bits == 16) e.h = (uint16_t)bits;
+  else e.b = (uint8_t)bits;
+  return qn_load_f64(&e, f->dtype);
 }
 
 /* The magnitude bits nearest to x > 0, ties to even, by bisection among the format's values. x is a long double, so that
@@ -129,10 +131,9 @@ static void test_random(const format *f)
     if (f->dtype == QN_E5M2) h = qn_e5m2_from_f32(single);
     bad += h != (isinf(single) ? stored(f, INFINITY) : nearest(f, single));
     const int64_t whole = (int64_t)(random_bits() >> 1 >> random_bits() % 63);
-    h = 0;
-    uint8_t b = 0;
-    qn_store_i64(f->bits == 16 ? (void *)&h : (void *)&b, f->dtype, whole);
-    bad_i64 += (f->bits == 16 ? h : b) != nearest(f, whole);
+    element e = { 0 };
+    qn_store_i64(&e, f->dtype, whole);
+    bad_i64 += (f->bits == 16 ? e.h : e.b) != nearest(f, whole);
   }
   tap_ok(!bad, "%s: 300,000 numbers round as by search", f->name);
   tap_ok(!bad_i64, "%s: 300,000 integers round as by search", f->name);

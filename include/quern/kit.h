@@ -126,6 +126,16 @@ static inline int64_t qn_kit_bytes(uint32_t dtype)
   default: return 0;
   }
 }
+/* As qn_dtype_name. */
+static inline const char *qn_kit_name(uint32_t dtype)
+{
+  switch (dtype) {
+#define QN_KIT_NAME(name, value, text, bytes) case QN_##name: return text;
+  QN_DTYPE_MAP(QN_KIT_NAME)
+#undef QN_KIT_NAME
+  default: return "?";
+  }
+}
 static inline int qn_is_float(uint32_t dtype) { return dtype >= QN_F64 && dtype <= QN_E5M2; }
 static inline int qn_is_integer(uint32_t dtype) { return dtype >= QN_I8 && dtype <= QN_I64; }   /* bool is neither */
 

@@ -1,0 +1,373 @@
+/* t_semantics -- what the ops mean where libraries disagree, as tables worked out by hand. Each row runs twice: on the engine
+ * that the planner prefers, and on the oracle. Equal means equal: every expected number is exact in its dtype. */
+#include <quern/kit.h>
+#include <quern/tools.h>
+#include <stdlib.h>
+#include "tap.h"
+
+/* in and out: the numbers of each tensor in the order of roles, row-major, tensors divided by "|". */
+typedef struct golden { const char *rule, *line, *in, *out; } golden;
+
+static const golden casts[] = {
+  { "f32 to f16 rounds to nearest even and overflows to Inf", "cast x=f32/11 y=f16/11",
+    "65519 65520 -65520 2049 2051 0x1p-24 0x1p-25 0x1.8p-25 nan inf -inf",
+    "65504 inf -inf 2048 2052 0x1p-24 0 0x1p-24 nan inf -inf" },
+  { "f64 to f16 rounds once, not by way of f32", "cast x=f64/2 y=f16/2", "0x1.0020000001p0 0x1.001ffffffp0", "0x1.004p0 1" },
+  { "f64 to bf16 rounds once, not by way of f32", "cast x=f64/2 y=bf16/2", "0x1.0100000001p0 0x1.00fffffffp0", "0x1.02p0 1" },
+  { "f64 to f32", "cast x=f64/4 y=f32/4", "0x1.000001p0 0x1.000003p0 1e39 0x1p-149", "1 0x1.000004p0 inf 0x1p-149" },
+  { "f32 to bf16", "cast x=f32/4 y=bf16/4", "257 259 3.4e38 0x1p-133", "256 260 inf 0x1p-133" },
+  { "f32 to e4m3 saturates", "cast x=f32/9 y=e4m3/9", "448 449 1e9 -1e9 inf nan 17 19 0x1p-9", "448 448 448 -448 448 nan 16 20 0x1p-9" },
+  { "f32 to e5m2 saturates", "cast x=f32/7 y=e5m2/7", "57344 1e9 -1e9 inf nan 9 11", "57344 57344 -57344 57344 nan 8 12" },
+  { "f32 to i8 rounds to nearest even and saturates, NaN is 0", "cast x=f32/10 y=i8/10",
+    "0.5 1.5 2.5 -0.5 -1.5 127.5 1000 -1000 nan inf", "0 2 2 0 -2 127 127 -128 0 127" },
+  { "f32 to u8", "cast x=f32/6 y=u8/6", "-1 0.4 255 255.5 -inf nan", "0 0 255 255 0 0" },
+  { "f64 to i64 saturates", "cast x=f64/3 y=i64/3", "1e30 -1e30 0x1p62", "9223372036854775807 -9223372036854775808 4611686018427387904" },
+  { "integers to narrower integers saturate", "cast x=i32/4 y=i8/4", "127 128 -129 5", "127 127 -128 5" },
+  { "i64 to i64 keeps every bit", "cast x=i64/2 y=i64/2", "9007199254740993 -9223372036854775807", "9007199254740993 -9223372036854775807" },
+  { "i64 to bf16 rounds once, not by way of f64", "cast x=i64/1 y=bf16/1", "72339069014638593", "0x1.02p56" },
+  { "to bool: whatever is not 0", "cast x=f32/5 y=bool/5", "0 -0 0.1 nan -3", "0 0 1 1 1" },
+  { "bool to numbers", "cast x=bool/2 y=f32/2", "0 1", "0 1" },
+};
+
+static const golden matmuls[] = {
+  { "rows times columns", "matmul a=f32/2x3 b=f32/3x2", "1 2 3 4 5 6 | 1 0 0 1 1 1", "4 5 10 11" },
+  { "a transpose is a view", "matmul a=f32/2x2/t b=f32/2x2", "1 2 3 4 | 1 0 0 1", "1 2 3 4" },
+  { "y = alpha a b + beta c + bias", "matmul a=f32/1x2 b=f32/2x2 c=f32/1x2 bias=f32/2 alpha=2 beta=0.5",
+    "1 1 | 1 2 3 4 | 10 20 | 100 200", "113 222" },
+  { "beta is 1 if there is a c", "matmul a=f32/1x1 b=f32/1x1 c=f32/1x1", "3 | 5 | 7", "22" },
+  { "alpha 0 never reads a or b", "matmul a=f32/1x2 b=f32/2x2 c=f32/1x2 alpha=0 beta=2", "nan nan | inf nan 3 4 | 10 20", "20 40" },
+  { "beta 0 never reads c", "matmul a=f32/1x2 b=f32/2x2 c=f32/1x2 beta=0", "1 1 | 1 2 3 4 | nan inf", "4 6" },
+  { "K 0 writes beta c + bias", "matmul a=f32/2x0 b=f32/0x2 c=f32/2x2 bias=f32/2 beta=2", "| | 1 2 3 4 | 10 20", "12 24 16 28" },
+  { "K 0 alone writes zeros", "matmul a=f32/2x0 b=f32/0x2", "|", "0 0 0 0" },
+  { "leading dims broadcast", "matmul a=f32/2x1x1x2 b=f32/1x2x2x1", "1 2 3 4 | 1 1 0 1", "3 2 7 4" },
+  { "NaN and Inf go through", "matmul a=f32/2x2 b=f32/2x1", "nan 1 inf 1 | 1 -1", "nan inf" },
+  { "0 times Inf is NaN", "matmul a=f32/1x2 b=f32/2x1", "0 1 | inf 1", "nan" },
+  { "f16 is summed in f32", "matmul a=f16/1x4 b=f16/4x1", "2048 1 1 1 | 1 1 1 -1", "2049", },
+  { "f16 with f32 output", "matmul a=f16/1x2 b=f16/2x1 y=f32/1x1", "60000 60000 | 1 1", "120000" },
+  { "f16 overflows to Inf", "matmul a=f16/1x2 b=f16/2x1", "60000 60000 | 1 1", "inf" },
+  { "bf16 rounds once, after bias and c", "matmul a=bf16/1x1 b=bf16/1x1 c=bf16/1x1 bias=bf16/1", "256 | 1 | 1 | 1", "258" },
+  { "i8 times u8 in i32, exactly", "matmul a=i8/1x2 b=u8/2x1", "-128 -128 | 255 255", "-65280" },
+  { "i8 with c and bias", "matmul a=i8/1x1 b=i8/1x1 c=i32/1x1 bias=i32/1", "3 | 5 | 2147483647 | 1", "-2147483633" },
+  { "e4m3 times e5m2", "matmul a=e4m3/1x2 b=e5m2/2x1 y=f32/1x1", "448 0.5 | 2 4", "898" },
+  { "a scalar becomes f32 in an f32 matmul", "matmul a=f32/1x1 b=f32/1x1 c=f32/1x1 alpha=1.00000000023283064",
+    "1 | 1 | -1", "0" },
+};
+
+static const golden convolutions[] = {
+  { "cross-correlation: the filter is not flipped", "conv_forward x=f32/1x1x3 w=f32/1x1x2", "1 2 3 | 10 1", "12 23" },
+  { "padding before and after", "conv_forward x=f32/1x1x2 w=f32/1x1x2 pad=2:1", "1 2 | 10 1", "0 1 12 20" },
+  { "stride and dilation", "conv_forward x=f32/1x1x7 w=f32/1x1x2 stride=2 dilation=3", "1 2 3 4 5 6 7 | 10 1", "14 36" },
+  { "groups", "conv_forward x=f32/1x4x1 w=f32/2x2x1 groups=2", "1 2 3 4 | 1 10 100 1000", "21 4300" },
+  { "depthwise, two filters for each channel", "conv_forward x=f32/1x2x1 w=f32/4x1x1 groups=2", "3 5 | 1 2 3 4", "3 6 15 20" },
+  { "channels, then bias", "conv_forward x=f32/1x2x1x1 w=f32/2x2x1x1 bias=f32/2", "1 2 | 1 1 1 -1 | 10 20", "13 19" },
+  { "two spatial dims", "conv_forward x=f32/1x1x2x3 w=f32/1x1x2x2", "1 2 3 4 5 6 | 1 10 100 1000", "5421 6532" },
+  { "two spatial dims, unlike in pad and stride", "conv_forward x=f32/1x1x2x3 w=f32/1x1x2x2 pad=0:1,1:0 stride=1,2",
+    "1 2 3 4 5 6 | 1 10 100 1000", "4010 6532 40 65" },
+  { "three spatial dims", "conv_forward x=f32/1x1x2x1x2 w=f32/1x1x2x1x1", "1 2 3 4 | 1 10", "31 42" },
+  { "i8", "conv_forward x=u8/1x1x2 w=i8/1x1x2", "255 255 | -128 -128", "-65280" },
+  { "gradient by x", "conv_backward_data dy=f32/1x1x2 w=f32/1x1x2 dx=f32/1x1x3", "1 2 | 10 1", "10 21 2" },
+  { "gradient by x, with padding", "conv_backward_data dy=f32/1x1x3 w=f32/1x1x2 dx=f32/1x1x2 pad=1", "1 2 3 | 10 1", "21 32" },
+  { "gradient by x, stride 2: dx's dims choose", "conv_backward_data dy=f32/1x1x2 w=f32/1x1x2 dx=f32/1x1x5 stride=2", "1 2 | 10 1", "10 1 20 2 0" },
+  { "gradient by x, groups", "conv_backward_data dy=f32/1x2x1 w=f32/2x2x1 dx=f32/1x4x1 groups=2", "3 5 | 1 10 100 1000", "3 30 500 5000" },
+  { "gradient by w", "conv_backward_filter x=f32/1x1x3 dy=f32/1x1x2 dw=f32/1x1x2", "1 2 3 | 10 1", "12 23" },
+  { "gradient by w, with padding", "conv_backward_filter x=f32/1x1x2 dy=f32/1x1x3 dw=f32/1x1x2 pad=1", "1 2 | 100 10 1", "12 120" },
+  { "gradient by w, over the batch", "conv_backward_filter x=f32/2x1x1 dy=f32/2x1x1 dw=f32/1x1x1", "1 2 | 10 100", "210" },
+  { "gradient by w, groups", "conv_backward_filter x=f32/1x4x1 dy=f32/1x2x1 dw=f32/2x2x1 groups=2", "1 2 3 4 | 10 100", "10 20 300 400" },
+};
+
+static const golden softmaxes[] = {
+  { "softmax of equals", "softmax x=f32/2x2", "0 0 1000 1000", "0.5 0.5 0.5 0.5" },
+  { "softmax does not overflow", "softmax x=f32/1x2", "-1e30 1e30", "0 1" },
+  { "softmax of -Inf is 0", "softmax x=f32/1x3", "-inf 5 -inf", "0 1 0" },
+  { "a row with NaN, +Inf, or all -Inf is NaN throughout", "softmax x=f32/4x2", "nan 0 inf 0 -inf -inf 7 7", "nan nan nan nan nan nan 0.5 0.5" },
+  { "softmax along another axis", "softmax x=f32/2x2 axis=0", "1 -inf 1 3", "0.5 0 0.5 1" },
+  { "log_softmax of one is 0", "log_softmax x=f32/2x1", "5 -3", "0 0" },
+  { "log_softmax of -Inf is -Inf", "log_softmax x=f32/1x2", "3 -inf", "0 -inf" },
+  { "log_softmax rows of NaN", "log_softmax x=f32/3x2", "nan 0 inf 0 -inf -inf", "nan nan nan nan nan nan" },
+  { "softmax gradient", "softmax_backward y=f32/1x2 dy=f32/1x2", "0.5 0.5 | 1 0", "0.25 -0.25" },
+  { "log_softmax gradient", "log_softmax_backward y=f32/1x2 dy=f32/1x2", "0 -inf | 1 2", "-2 2" },
+};
+
+static const golden pools[] = {
+  { "the largest, and where in the plane", "pool_max x=f32/1x1x2x3 window=2 stride=1 indices=i32/1x1x1x2", "1 2 3 4 6 5", "6 6 | 4 4" },
+  { "ties go to the first in row-major order", "pool_max x=f32/1x1x2x2 window=2 indices=i64/1x1x1x1", "1 7 7 7", "7 | 1" },
+  { "u8 indices count taps in the window", "pool_max x=f32/1x1x4 window=2 stride=2 indices=u8/1x1x2", "1 2 9 3", "2 9 | 1 0" },
+  { "u8 indices count padded taps too", "pool_max x=f32/1x1x2 window=3 stride=1 pad=1 indices=u8/1x1x2", "5 4", "5 5 | 1 0" },
+  { "NaN wins, the first NaN", "pool_max x=f32/1x1x4 window=4 indices=i32/1x1x1", "9 nan inf nan", "nan | 1" },
+  { "all -Inf: the first tap inside", "pool_max x=f32/1x1x2 window=2 indices=i32/1x1x1", "-inf -inf", "-inf | 0" },
+  { "a window wholly in padding: -Inf and -1", "pool_max x=f32/1x1x1 window=2 stride=1 pad=2 indices=i32/1x1x4", "5", "-inf 5 5 -inf | -1 0 0 -1" },
+  { "a window wholly in padding: 255 in u8", "pool_max x=f32/1x1x1 window=2 stride=1 pad=2 indices=u8/1x1x4", "5", "-inf 5 5 -inf | 255 1 0 255" },
+  { "negative maxima beside padding", "pool_max x=f32/1x1x2 window=2 stride=1 pad=1", "-5 -4", "-5 -4 -4" },
+  { "global pooling", "pool_max x=f32/1x2x2x2", "1 2 3 4 -1 -2 -3 -4", "4 -1" },
+  { "dilation", "pool_max x=f32/1x1x5 window=2 stride=1 dilation=3", "1 9 2 3 4", "3 9" },
+  { "ceil_mode off", "pool_max x=f32/1x1x5 window=2", "1 2 3 4 5", "2 4" },
+  { "ceil_mode on", "pool_max x=f32/1x1x5 window=2 ceil_mode=1", "1 2 3 4 5", "2 4 5" },
+  { "ceil_mode never starts a window beyond the input", "pool_max x=f32/1x1x3 window=2 stride=3 ceil_mode=1", "1 2 3", "2" },
+  { "ceil_mode counts left padding as input", "pool_max x=f32/1x1x2 window=1 stride=2 pad=1 ceil_mode=1", "1 2", "-inf 2" },
+  { "average, padding counted", "pool_average x=f32/1x1x2 window=2 stride=1 pad=1", "4 8", "2 6 4" },
+  { "average, padding not counted", "pool_average x=f32/1x1x2 window=2 stride=1 pad=1 include_pad=0", "4 8", "4 6 8" },
+  { "the overhang is never counted", "pool_average x=f32/1x1x5 window=2 ceil_mode=1", "2 4 6 8 5", "3 7 5" },
+  { "the declared padding is, beside the overhang", "pool_average x=f32/1x1x4 window=4 stride=3 pad=1 ceil_mode=1", "1 2 3 6", "1.5 3" },
+  { "a window wholly in padding averages to 0", "pool_average x=f32/1x1x1 window=2 stride=1 pad=2", "5", "0 2.5 2.5 0" },
+  { "the same, padding not counted", "pool_average x=f32/1x1x1 window=2 stride=1 pad=2 include_pad=0", "5", "0 5 5 0" },
+  { "average of NaN", "pool_average x=f32/1x1x4 window=2", "nan 1 inf 1", "nan inf" },
+  { "gradient of the maximum by indices", "pool_max_backward dy=f32/1x1x2 indices=i32/1x1x2 dx=f32/1x1x3 window=2 stride=1", "1 10 | 1 1", "0 11 0" },
+  { "gradient of the maximum by u8 indices", "pool_max_backward dy=f32/1x1x2 indices=u8/1x1x2 dx=f32/1x1x3 window=2 stride=1", "1 10 | 1 0", "0 11 0" },
+  { "gradient of the maximum by x", "pool_max_backward dy=f32/1x1x2 x=f32/1x1x3 window=2 stride=1", "1 10 | 5 5 4", "1 10 0" },
+  { "an index out of range adds nowhere", "pool_max_backward dy=f32/1x1x2 indices=i32/1x1x2 dx=f32/1x1x4 window=2", "1 10 | -1 99", "0 0 0 0" },
+  { "u8 255 adds nowhere", "pool_max_backward dy=f32/1x1x2 indices=u8/1x1x2 dx=f32/1x1x4 window=2", "1 10 | 255 1", "0 0 0 10" },
+  { "gradient of the average", "pool_average_backward dy=f32/1x1x3 dx=f32/1x1x2 window=2 stride=1 pad=1", "2 4 8", "3 6" },
+  { "gradient of the average, padding not counted", "pool_average_backward dy=f32/1x1x3 dx=f32/1x1x2 window=2 stride=1 pad=1 include_pad=0", "2 4 8", "4 10" },
+};
+
+static const golden reductions[] = {
+  { "sum over nothing is 0", "reduce_sum x=f32/2x0 axis=1", "", "0 0" },
+  { "mean over nothing is NaN", "reduce_mean x=f32/1x0 axis=1", "", "nan" },
+  { "product over nothing is 1", "reduce_prod x=f32/1x0 axis=1", "", "1" },
+  { "max over nothing is -Inf", "reduce_max x=f32/1x0 axis=1", "", "-inf" },
+  { "min over nothing is Inf", "reduce_min x=f32/1x0 axis=1", "", "inf" },
+  { "max over no i8 is the least", "reduce_max x=i8/1x0 axis=1", "", "-128" },
+  { "min over no u8 is the largest", "reduce_min x=u8/1x0 axis=1", "", "255" },
+  { "norms over nothing are 0", "reduce_norm1 x=f32/1x0 axis=1", "", "0" },
+  { "norms over nothing are 0", "reduce_norm2 x=f32/1x0 axis=1", "", "0" },
+  { "largest magnitude of nothing is 0", "reduce_amax x=f32/1x0 axis=1", "", "0" },
+  { "argmax over nothing is -1", "argmax x=f32/1x0 axis=1 y=i32/1x1", "", "-1" },
+  { "argmin over nothing is -1", "argmin x=f32/1x0 axis=1 y=i64/1x1", "", "-1" },
+  { "no axis named: all dims", "reduce_sum x=f32/2x3", "1 2 3 4 5 6", "21" },
+  { "some dims", "reduce_sum x=f32/2x2x2 axis=0,2", "1 2 3 4 5 6 7 8", "14 22" },
+  { "mean", "reduce_mean x=f32/2x2 axis=1", "1 2 3 5", "1.5 4" },
+  { "product", "reduce_prod x=f32/1x3 axis=1", "2 -3 4", "-24" },
+  { "norm1", "reduce_norm1 x=f32/1x3 axis=1", "2 -3 4", "9" },
+  { "norm2", "reduce_norm2 x=f32/1x2 axis=1", "3 -4", "5" },
+  { "amax", "reduce_amax x=f32/1x3 axis=1", "2 -3 1", "3" },
+  { "NaN wins in max, min and amax", "reduce_max x=f32/1x3 axis=1", "inf nan 1", "nan" },
+  { "NaN wins in max, min and amax", "reduce_min x=f32/1x3 axis=1", "-inf nan 1", "nan" },
+  { "NaN wins in max, min and amax", "reduce_amax x=f32/1x3 axis=1", "inf nan 1", "nan" },
+  { "argmax: the first of equals, row-major", "argmax x=f32/2x2 y=i32/1x1", "1 7 7 2", "1" },
+  { "argmin: the first of equals", "argmin x=f32/1x4 axis=1 y=i64/1x1", "5 2 2 2", "1" },
+  { "argmax: the first NaN before any number", "argmax x=f32/1x4 axis=1 y=i32/1x1", "5 nan inf nan", "1" },
+  { "argmin: the first NaN before any number", "argmin x=f32/1x4 axis=1 y=i32/1x1", "5 -inf nan nan", "2" },
+  { "argmax of all -Inf is 0", "argmax x=f32/1x2 axis=1 y=i32/1x1", "-inf -inf", "0" },
+  { "i8 sums wrap in i8", "reduce_sum x=i8/1x2 axis=1 y=i8/1x1", "100 100", "-56" },
+  { "i8 sums in i32", "reduce_sum x=i8/1x2 axis=1 y=i32/1x1", "100 100", "200" },
+  { "i8 products wrap", "reduce_prod x=i8/1x2 axis=1 y=i8/1x1", "16 16", "0" },
+  { "i64 extremes keep every bit", "reduce_max x=i64/1x2 axis=1", "9007199254740993 9007199254740992", "9007199254740993" },
+  { "f16 is summed in f32", "reduce_sum x=f16/1x4 axis=1", "2048 1 1 2", "2052" },
+  { "f16 into f32", "reduce_sum x=f16/1x2 axis=1 y=f32/1x1", "60000 60000", "120000" },
+  { "f16 squares do not overflow", "reduce_norm2 x=f16/1x2 axis=1", "3000 4000", "5000" },
+};
+
+static const golden transforms[] = {
+  { "copy", "copy x=f32/2x2/t y=f32/2x2/2:1", "1 2 3 4", "1 2 3 4" },
+  { "permute: y's dim i is x's dim perm[i]", "permute x=f32/1x2x3 perm=2,0,1", "1 2 3 4 5 6", "1 4 2 5 3 6" },
+  { "slice", "slice x=f32/6 start=1 length=2 step=3", "0 1 2 3 4 5", "1 4" },
+  { "slice, length 0: to the end", "slice x=f32/6 start=1 step=2", "0 1 2 3 4 5", "1 3 5" },
+  { "pad", "pad x=f32/2 pad=1:2 value=9", "1 2", "9 1 2 9 9" },
+  { "the padding converts as cast does", "pad x=i8/1 pad=1 value=2.5", "1", "2 1 2" },
+  { "the padding saturates as cast does", "pad x=u8/1 pad=1:0 value=300", "1", "255 1" },
+  { "concat", "concat x=[f32/2x1,f32/2x2] axis=1", "1 2 | 3 4 5 6", "1 3 4 2 5 6" },
+  { "concat along the last by default", "concat x=[i8/1,i8/2]", "1 | 2 3", "1 2 3" },
+};
+
+static const golden pointwise[] = {
+  { "broadcast", "add a=f32/2x1 b=f32/1x2 y=f32/2x2", "1 2 | 10 20", "11 21 12 22" },
+  { "a scalar", "mul a=f32/3 b=2", "1 2 3", "2 4 6" },
+  { "a scalar becomes the computation's type first", "eq a=f32/2 b=0.1", "0.1 0.2", "1 0" },
+  { "an f64 computation keeps its f64 scalar", "sub a=f64/1 b=1.00000000023283064365386962890625", "1", "-0x1p-32" },
+  { "f16 and f32 mix", "add a=f16/1 b=f32/1 y=f32/1", "1 | 0x1p-20", "0x1.00001p0" },
+  { "integers wrap: add", "add a=i8/2 b=i8/2", "127 -128 | 1 -1", "-128 127" },
+  { "integers wrap: sub", "sub a=u8/2 b=u8/2", "0 5 | 1 3", "255 2" },
+  { "integers wrap: mul", "mul a=i32/1 b=i32/1", "65536 | 65536", "0" },
+  { "integers wrap: neg", "neg x=i8/2", "-128 5", "-128 -5" },
+  { "integers wrap: abs", "abs x=i8/2", "-128 -5", "-128 5" },
+  { "i64 keeps every bit", "add a=i64/1 b=i64/1", "9007199254740993 | 2", "9007199254740995" },
+  { "an integer scalar", "mul a=i32/2 b=3", "5 -7", "15 -21" },
+  { "min: NaN if either is", "min a=f32/4 b=f32/4", "1 nan 1 nan | 2 1 nan nan", "1 nan nan nan" },
+  { "max: NaN if either is", "max a=f32/4 b=f32/4", "1 nan 1 nan | 2 1 nan nan", "2 nan nan nan" },
+  { "relu: NaN stays", "relu x=f32/5", "-1 0 2 nan -inf", "0 0 2 nan 0" },
+  { "clip: NaN stays", "clip x=f32/5 min=-1 max=1", "-5 0.5 5 nan inf", "-1 0.5 1 nan 1" },
+  { "clip: max holds where min is above it", "clip x=f32/1 min=3 max=1", "2", "1" },
+  { "comparisons with NaN are false", "lt a=f32/3 b=f32/3", "1 nan 1 | 2 1 nan", "1 0 0" },
+  { "comparisons with NaN are false", "ge a=f32/3 b=f32/3", "1 nan nan | 1 1 nan", "1 0 0" },
+  { "comparisons with NaN are false", "eq a=f32/3 b=f32/3", "1 nan nan | 1 1 nan", "1 0 0" },
+  { "but ne", "ne a=f32/3 b=f32/3", "1 nan nan | 1 1 nan", "0 1 1" },
+  { "logic", "logical_and a=bool/4 b=bool/4", "0 0 1 1 | 0 1 0 1", "0 0 0 1" },
+  { "logic", "logical_or a=bool/4 b=bool/4", "0 0 1 1 | 0 1 0 1", "0 1 1 1" },
+  { "logic", "logical_not x=bool/2", "0 1", "1 0" },
+  { "select does not look at the other", "select c=bool/2 a=f32/2 b=f32/2", "1 0 | 5 nan | nan 7", "5 7" },
+  { "sign of 0 is 0, of NaN NaN", "sign x=f32/5", "-3 0 4 nan -inf", "-1 0 1 nan -1" },
+  { "sign of integers", "sign x=i32/3", "-3 0 4", "-1 0 1" },
+  { "round: ties to even", "round x=f32/6", "0.5 1.5 2.5 -0.5 -1.5 2.4", "0 2 2 0 -2 2" },
+  { "floor and ceil", "floor x=f32/3", "1.5 -1.5 inf", "1 -2 inf" },
+  { "floor and ceil", "ceil x=f32/3", "1.5 -1.5 -inf", "2 -1 -inf" },
+  { "pow as C's pow", "pow a=f32/5 b=f32/5", "nan 1 -8 0 2 | 0 nan 2 -1 -1", "1 1 64 inf 0.5" },
+  { "roots and reciprocals", "sqrt x=f32/3", "4 0 -1", "2 0 nan" },
+  { "roots and reciprocals", "reciprocal x=f32/3", "4 0 -inf", "0.25 inf 0" },
+  { "exp and log at the edges", "exp x=f32/4", "-inf 0 inf nan", "0 1 inf nan" },
+  { "exp and log at the edges", "log x=f32/5", "0 1 inf -1 nan", "-inf 0 inf nan nan" },
+  { "leaky_relu", "leaky_relu x=f32/3 slope=0.25", "-4 4 nan", "-1 4 nan" },
+  { "elu", "elu x=f32/3 alpha=2", "-inf 0 3", "-2 0 3" },
+  { "sigmoid and tanh at the edges", "sigmoid x=f32/4", "-inf 0 inf nan", "0 0.5 1 nan" },
+  { "sigmoid and tanh at the edges", "tanh x=f32/4", "-inf 0 inf nan", "-1 0 1 nan" },
+  { "softplus neither overflows nor vanishes", "softplus x=f32/4", "1e30 -1e30 inf nan", "1e30 0 inf nan" },
+  { "softplus with beta", "softplus x=f32/2 beta=2", "1000 -1000", "1000 0" },
+  { "silu with beta", "silu x=f32/3 beta=3", "0 1000 -1000", "0 1000 0" },
+  { "gelu far out", "gelu x=f32/4", "0 100 -100 nan", "0 100 0 nan" },
+  { "gelu_tanh far out", "gelu_tanh x=f32/4", "0 100 -100 nan", "0 100 0 nan" },
+  { "mish far out", "mish x=f32/4", "0 100 -1000 nan", "0 100 0 nan" },
+  { "hardswish", "hardswish x=f32/6", "-4 -3 0 3 4 1.5", "0 0 0 3 4 1.125" },
+  { "relu'(0) = 0", "relu_backward dy=f32/3 x=f32/3", "5 6 7 | -1 0 1", "0 0 7" },
+  { "leaky_relu'(0) is the slope", "leaky_relu_backward dy=f32/3 x=f32/3 slope=0.5", "4 4 4 | -1 0 1", "2 2 4" },
+  { "elu'(0) = alpha", "elu_backward dy=f32/2 x=f32/2 alpha=2", "3 3 | 0 1", "6 3" },
+  { "clip' is 0 at its ends", "clip_backward dy=f32/5 x=f32/5 min=0 max=1", "1 2 3 4 5 | -1 0 0.5 1 2", "0 0 3 0 0" },
+  { "hardswish' at its kinks", "hardswish_backward dy=f32/4 x=f32/4", "2 2 2 2 | -3 3 0 1.5", "0 2 1 2" },
+  { "sigmoid'(0)", "sigmoid_backward dy=f32/1 x=f32/1", "8 | 0", "2" },
+  { "tanh'(0)", "tanh_backward dy=f32/2 x=f32/2", "8 8 | 0 inf", "8 0" },
+  { "silu'(0)", "silu_backward dy=f32/1 x=f32/1", "8 | 0", "4" },
+  { "softplus'", "softplus_backward dy=f32/3 x=f32/3", "8 8 8 | 0 inf -inf", "4 8 0" },
+  { "gelu'(0)", "gelu_backward dy=f32/1 x=f32/1", "8 | 0", "4" },
+  { "gelu_tanh'(0)", "gelu_tanh_backward dy=f32/1 x=f32/1", "8 | 0", "4" },
+  { "in place", "add a=f32/3 b=1 y=a", "1 2 3", "2 3 4" },
+};
+
+/* ---- running a row ---------------------------------------------------------------------------- */
+
+enum { MAX_TENSORS = 8, MAX_BYTES = 4096 };
+
+static unsigned char memory[MAX_TENSORS][MAX_BYTES] __attribute__((aligned(64)));
+
+/* Where the i-th element of v, row-major, lies. */
+static unsigned char *element(unsigned char *base, const qn_value *v, int64_t i)
+{
+  int64_t offset = 0;
+  for (int32_t d = v->rank - 1; d >= 0; d--) {
+    offset += i % v->dim[d] * v->stride[d];
+    i /= v->dim[d];
+  }
+  return base + offset * qn_kit_bytes(v->dtype);
+}
+
+/* One number of the text into `to`; NULL: there is none before the next "|". */
+static const char *scan(const char *text, uint32_t dtype, void *to)
+{
+  char *end;
+  if (qn_is_integer(dtype)) qn_store_i64(to, dtype, strtoll(text, &end, 10));
+  else qn_store_f64(to, dtype, strtod(text, &end));
+  return end == text ? NULL : end;
+}
+
+static const char *next_tensor(const char *text)
+{
+  const char *bar = strchr(text, '|');
+  return bar ? bar + 1 : "";
+}
+
+static int same(const void *got, const void *expected, uint32_t dtype)
+{
+  if (!qn_is_float(dtype)) return qn_load_i64(got, dtype) == qn_load_i64(expected, dtype);
+  const double a = qn_load_f64(got, dtype), b = qn_load_f64(expected, dtype);
+  return a == b || (isnan(a) && isnan(b));
+}
+
+/* Checks the outputs, or says in `why` what differs. */
+static int check_outputs(const qn_graph_view *view, const char *out, char *why, size_t bytes)
+{
+  for (uint32_t k = view->n_ins; k < view->n_pointers; k++, out = next_tensor(out)) {
+    const qn_value *v = &view->value[view->pointer[k]];
+    const char *text = out;
+    for (int64_t i = 0; i < qn_elements(v); i++) {
+      unsigned char expected[8];
+      text = scan(text, v->dtype, expected);
+      if (!text) { snprintf(why, bytes, "the table has too few numbers for output %u", k - view->n_ins); return 0; }
+      const unsigned char *got = element(memory[k], v, i);
+      if (same(got, expected, v->dtype)) continue;
+      snprintf(why, bytes, "output %u element %lld is %.17g, expected %.17g", k - view->n_ins, (long long)i,
+               qn_load_f64(got, v->dtype), qn_load_f64(expected, v->dtype));
+      return 0;
+    }
+    if (strspn(text, " ") != strcspn(text, "|")) { snprintf(why, bytes, "the table has too many numbers"); return 0; }
+  }
+  return 1;
+}
+
+/* Runs the row under these options; 0 and a sentence if it fails. */
+static int run_row(const golden *row, const char *const options[], char *why, size_t bytes)
+{
+  qn_context *ctx = NULL;
+  qn_graph *graph = NULL;
+  qn_plan *plan = NULL;
+  int good = 0;
+  snprintf(why, bytes, "%s", "");
+  if (qn_context_create(options, &ctx) || qn_graph_parse(row->line, &graph) || qn_plan_create(ctx, graph, &plan)) {
+    snprintf(why, bytes, "%s", qn_last_error());
+    goto done;
+  }
+  const qn_graph_view *view = qn_graph_inspect(graph);
+  void *pointers[MAX_TENSORS];
+  const char *in = row->in;
+  memset(memory, 0xa5, sizeof memory);                    /* what is not written shows */
+  for (uint32_t k = 0; k < view->n_pointers; k++) {
+    const qn_value *v = &view->value[view->pointer[k]];
+    pointers[k] = memory[k];
+    if (k >= view->n_ins) {
+      for (uint32_t j = 0; j < view->n_ins; j++)          /* in place: the input's memory */
+        if (v->over == view->pointer[j]) pointers[k] = memory[j];
+      continue;
+    }
+    for (int64_t i = 0; i < qn_elements(v); i++) {
+      in = scan(in, v->dtype, element(memory[k], v, i));
+      if (!in) { snprintf(why, bytes, "the table has too few numbers for input %u", k); goto done; }
+    }
+    in = next_tensor(in);
+  }
+  if (qn_plan_execute(ctx, plan, pointers) || qn_context_synchronize(ctx)) {
+    snprintf(why, bytes, "%s", qn_last_error());
+    goto done;
+  }
+  for (uint32_t k = view->n_ins; k < view->n_pointers; k++)
+    if (pointers[k] != memory[k]) memcpy(memory[k], pointers[k], MAX_BYTES);
+  good = check_outputs(view, row->out, why, bytes);
+done:
+  qn_plan_destroy(plan);
+  qn_graph_destroy(graph);
+  qn_context_destroy(ctx);
+  return good;
+}
+
+static void run_table(const char *name, const golden *row, size_t n)
+{
+  for (size_t i = 0; i < n; i++) {
+    char pin[128], why[512];
+    const char *const preferred[] = { "backend=cpu_ref", NULL }, *const oracle[] = { "backend=cpu_ref", pin, NULL };
+    snprintf(pin, sizeof pin, "engine=%.*s=direct", (int)strcspn(row[i].line, " "), row[i].line);
+    if (!tap_ok(run_row(&row[i], preferred, why, sizeof why), "%s: %s", name, row[i].rule)) tap_note("%s: %s", row[i].line, why);
+    if (!tap_ok(run_row(&row[i], oracle, why, sizeof why), "%s: %s (oracle)", name, row[i].rule)) tap_note("%s: %s", row[i].line, why);
+  }
+}
+#define RUN(table) run_table(#table, table, sizeof table / sizeof *table)
+
+/* Transforms keep bits: NaNs with their payloads and signs, and -0. */
+static void test_bits_kept(void)
+{
+  static const uint32_t x[] = { 0x7f800001, 0xffc12345, 0x80000000, 0x00000001 };
+  uint32_t y[4] = { 0 };
+  qn_context *ctx = NULL;
+  const qn_tensor tx = qn_tensor_1d((void *)x, QN_F32, 4), ty = qn_tensor_1d(y, QN_F32, 4);
+  const int ran = !qn_context_create(NULL, &ctx) && !qn_copy(ctx, &tx, &ty) && !qn_context_synchronize(ctx);
+  tap_ok(ran && !memcmp(x, y, sizeof x), "transforms: bits are kept");
+  qn_context_destroy(ctx);
+}
+
+int main(void)
+{
+  RUN(casts);
+  RUN(matmuls);
+  RUN(convolutions);
+  RUN(softmaxes);
+  RUN(pools);
+  RUN(reductions);
+  RUN(transforms);
+  RUN(pointwise);
+  test_bits_kept();
+  return tap_done();
+}
