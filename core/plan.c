@@ -165,9 +165,10 @@ static qn_status fill_plan(qn_plan *p)
   for (uint32_t i = 0; i < g->n_pointers; i++) {
     const qn_value *v = &g->value[g->pointer[i]];
     qn__bounds *b = &p->bounds[i];
-    b->align = v->align ? v->align : 1;
+    b->mask = v->align ? v->align - 1 : 0;
     b->over = v->over >= 0 ? pointer_of[v->over] : -1;
     if (!(v->flags & QN_VALUE_HOST)) extent(v, &b->lo, &b->hi);
+    b->null = b->hi > b->lo ? UINT64_C(1) << 63 : 0;
   }
   for (uint32_t i = 0; i < g->n_values; i++)
     if (g->value[i].flags & QN_VALUE_HOST) set_literal(&p->literal[i], g->value[i].dtype, g->literal[i]);
@@ -250,6 +251,7 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
     goto fail;
   }
   qn__trace_wrap(ctx, p);
+  p->simple = n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter;
   qn__free(part);
   *out = p;
   return QN_OK;
@@ -282,16 +284,11 @@ static qn_status run_step(const qn_plan *p, const qn__step *step, qn_launch *lau
 
 qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters)
 {
-  qn_launch launch;
+  qn_launch launch = { .struct_size = sizeof launch, .stream = ctx->stream, .ptr = ptr, .workspace = workspace,
+    .counters = counters, .device = &ctx->dev->desc, .threads = p->terms->demands.threads, .core = ctx };
   uint64_t saved = 0;
   qn_status status = QN_OK;
-  launch.struct_size = sizeof launch;
-  launch.stream = ctx->stream;
-  launch.counters = counters;
-  launch.device = &ctx->dev->desc;
-  launch.threads = p->terms->demands.threads;
-  launch.reserved = 0;
-  launch.core = ctx;
+  if (p->simple) return p->step[0].run(p->step[0].prepared, &launch);     /* its scratch begins at 0 */
   if (ctx->dev->ops->enter && (status = ctx->dev->ops->enter(&ctx->dev->desc, &saved))) return status;
   for (uint32_t s = 0; s < p->n_steps; s++) {
     const qn__step *step = &p->step[s];
