@@ -185,8 +185,8 @@ typedef struct qn__step {
 } qn__step;
 
 /* What execute checks of each pointer: the bits of `mask` must be 0 in it, those of `null` in its predecessor (user
- * addresses have no top bit, NULL's predecessor has); lo and hi bound its bytes, counted from it. */
-typedef struct qn__bounds { uint64_t mask, null; int64_t lo, hi; int64_t over; } qn__bounds;
+ * addresses have no top bit, NULL's predecessor has); then its reach in bytes, and the input whose memory it takes or -1. */
+typedef struct qn__bounds { uint64_t mask, null, bytes; int64_t over; } qn__bounds;
 
 struct qn_plan {
   bool         simple;                              /* one step, on the pointers as they come, needing nothing but the call */

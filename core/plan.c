@@ -1,37 +1,13 @@
 /* plan.c -- a graph bound to engines: places of its tensors, workspace with overlapped lifetimes, execution. */
 #include "config.h"
 #include "core.h"
+#include <quern/kit.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_VALUES = 8192 };              /* of a part: their pointers stand on the stack while it runs */
 
 static uint64_t round_up(uint64_t n) { return (n + 255) & ~UINT64_C(255); }
-
-/* ---- extents ---------------------------------------------------------------------------------------------- */
-
-static void extent(const qn_value *v, int64_t *lo, int64_t *hi)
-{
-  int64_t bytes = (int64_t)qn_dtype_bytes(v->dtype);
-  *lo = *hi = 0;
-  for (int d = 0; d < v->rank; d++) {
-    if (!v->dim[d]) {
-      *lo = *hi = 0;
-      return;
-    }
-    int64_t span = (v->dim[d] - 1) * v->stride[d] * bytes;
-    if (span < 0) *lo += span;
-    else *hi += span;
-  }
-  *hi += bytes;
-}
-
-static uint64_t bytes_of(const qn_value *v)
-{
-  int64_t lo, hi;
-  extent(v, &lo, &hi);
-  return (uint64_t)(hi - lo);
-}
 
 /* ---- workspace: each block lives for some steps; blocks that live together do not overlap ------------------- */
 
@@ -104,7 +80,7 @@ static qn_status lay_out(qn_plan *p, const int32_t *pointer_of, uint64_t *at)
       if (!used_by_part(part, (int32_t)v) || !materialised(part, (int32_t)v)) continue;
       if (b[g].first < 0) b[g].first = (int)s;
       b[g].last = (int)s;
-      b[g].bytes = round_up(bytes_of(&p->graph->view.value[g]));
+      b[g].bytes = round_up((uint64_t)qn_extent_bytes(&p->graph->view.value[g]));
     }
     b[n_values + s] = (block){ round_up(part->prepared.workspace), 0, (int)s, (int)s };
     if (part->prepared.counters > p->counters) p->counters = part->prepared.counters;
@@ -167,8 +143,8 @@ static qn_status fill_plan(qn_plan *p)
     qn__bounds *b = &p->bounds[i];
     b->mask = v->align ? v->align - 1 : 0;
     b->over = v->over >= 0 ? pointer_of[v->over] : -1;
-    if (!(v->flags & QN_VALUE_HOST)) extent(v, &b->lo, &b->hi);
-    b->null = b->hi > b->lo ? UINT64_C(1) << 63 : 0;
+    if (!(v->flags & QN_VALUE_HOST)) b->bytes = (uint64_t)qn_extent_bytes(v);
+    b->null = b->bytes ? UINT64_C(1) << 63 : 0;
   }
   for (uint32_t i = 0; i < g->n_values; i++)
     if (g->value[i].flags & QN_VALUE_HOST) set_literal(&p->literal[i], g->value[i].dtype, g->literal[i]);

@@ -3,7 +3,7 @@
  * The usual case reads the problem off its arguments into words, finds the plan in the context's own table, checks the
  * pointers and runs: no allocation, lock, environment or clock. */
 #include "config.h"
-#include "core.h"
+#include "problem.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,33 +11,6 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 /* ---- pointers ----------------------------------------------------------------------------------------------- */
-
-/* Views of one buffer may interleave (columns of a matrix): with a common largest stride they are apart if their rows
- * are, counted from the same multiple of that stride. */
-static bool interleaved(const qn_value *a, const char *pa, const qn_value *b, const char *pb)
-{
-  int64_t step = 0, width[2] = { 0, 0 };
-  const qn_value *v[2] = { a, b };
-  for (int k = 0; k < 2; k++)
-    for (int d = 0; d < v[k]->rank; d++)
-      if (v[k]->dim[d] > 1 && v[k]->stride[d] * (int64_t)qn_dtype_bytes(v[k]->dtype) > step)
-        step = v[k]->stride[d] * (int64_t)qn_dtype_bytes(v[k]->dtype);
-  if (!step) return false;
-  for (int k = 0; k < 2; k++) {
-    int64_t bytes = (int64_t)qn_dtype_bytes(v[k]->dtype);
-    width[k] = bytes;
-    for (int d = 0; d < v[k]->rank; d++) {
-      int64_t s = v[k]->stride[d] * bytes;
-      if (v[k]->dim[d] < 2) continue;
-      if (s < 0) return false;
-      if (s % step) width[k] += (v[k]->dim[d] - 1) * s;
-    }
-    if (width[k] > step) return false;
-  }
-  int64_t apart = (int64_t)((pb - pa) % step);
-  if (apart < 0) apart += step;
-  return apart >= width[0] && apart + width[1] <= step;
-}
 
 static qn_status bad_pointer(const qn_plan *p, void *const *ptr, uint32_t i)
 {
@@ -53,8 +26,7 @@ static qn_status check_overlap(const qn_plan *p, void *const *ptr, uint32_t out,
   const qn_graph_view *g = &p->graph->view;
   const qn__bounds *b = p->bounds;
   if (b[out].over == (int64_t)other && ptr[out] == ptr[other]) return QN_OK;
-  if (b[out].lo == b[out].hi || b[other].lo == b[other].hi) return QN_OK;
-  if (interleaved(&g->value[g->pointer[out]], ptr[out], &g->value[g->pointer[other]], ptr[other])) return QN_OK;
+  if (!qn__views_meet(&g->value[g->pointer[out]], (uintptr_t)ptr[out], &g->value[g->pointer[other]], (uintptr_t)ptr[other])) return QN_OK;
   const char *a = g->name ? g->name[g->pointer[out]] : "", *c = g->name ? g->name[g->pointer[other]] : "";
   return qn__fail(QN_BAD_ARGUMENT, "%s (pointer %u): its memory overlaps that of %s (pointer %u); only a paired or elementwise input "
                   "of the same dtype and strides may share an output's memory, whole", a && *a ? a : "?", out, c && *c ? c : "?", other);
@@ -74,9 +46,9 @@ static inline qn_status check_pointers(const qn_plan *p, void *const *ptr)
   for (uint32_t i = 0; i < p->n_pointers; i++) bad |= ((uintptr_t)ptr[i] & b[i].mask) | (((uint64_t)(uintptr_t)ptr[i] - 1) & b[i].null);
   if (UNLIKELY(bad)) return find_bad_pointer(p, ptr);
   for (uint32_t o = p->n_ins; o < p->n_pointers; o++) {
-    uintptr_t lo = (uintptr_t)ptr[o] + (uintptr_t)b[o].lo, hi = (uintptr_t)ptr[o] + (uintptr_t)b[o].hi;
+    uintptr_t begin = (uintptr_t)ptr[o], end = begin + b[o].bytes;
     for (uint32_t i = 0; i < o; i++) {
-      if (LIKELY((uintptr_t)ptr[i] + (uintptr_t)b[i].hi <= lo || (uintptr_t)ptr[i] + (uintptr_t)b[i].lo >= hi)) continue;
+      if (LIKELY((uintptr_t)ptr[i] + b[i].bytes <= begin || (uintptr_t)ptr[i] >= end)) continue;
       qn_status status = check_overlap(p, ptr, o, i);
       if (status) return status;
     }
