@@ -6,6 +6,7 @@
   X(matmul_blocked)                                                                       \
   X(matmul_direct)                                                                        \
   X(conv_gemm)                                                                            \
+  X(conv_gemm_filter)                                                                     \
   X(conv_direct)                                                                          \
   X(softmax_direct)                                                                       \
   X(pool_direct)                                                                          \

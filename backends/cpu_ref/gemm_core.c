@@ -15,6 +15,7 @@
 #define TILE_LONG 516                     /* a side whose other block is dear to lay out, and the side across it */
 #define TILE_SHORT 112
 #define SMALL_SUMS 16384                  /* of a tile whose k is a single run: they are read again at once */
+#define TILE_LEAST 96                     /* shorter, a tile is laid out for longer than it is computed */
 #define TILES 16                          /* enough for threads to share, where the work bears it */
 #define TILE_WORK (1 << 20)               /* products worth a tile of their own */
 
@@ -94,7 +95,8 @@ uint64_t cpu_gemm_plan(cpu_gemm *g, int threads)
   if (g->keep_rows && g->k <= g->kc) columns = qn_max_i64(2 * nr, qn_min_i64(columns, SMALL_SUMS / g->mc));
   g->nc = even_part(g->n, columns, nr);
   for (;;) {                              /* cut in halves: the longer side, or the one that may be cut */
-    const bool rows_can = g->mc > 4 * mr, columns_can = g->nc > 2 * nr;
+    const bool rows_can = g->mc > (g->keep_columns ? 4 * mr : TILE_LEAST);
+    const bool columns_can = g->nc > (g->keep_rows ? 2 * nr : TILE_LEAST);
     if (n_tiles(g) >= wanted || (!rows_can && !columns_can)) break;
     const bool prefer_rows = g->keep_columns || (!g->keep_rows && g->mc >= g->nc);
     if (rows_can && (prefer_rows || !columns_can)) g->mc = even_part(g->m, rows = g->mc / 2, mr);

@@ -27,7 +27,8 @@ backends_cpu_ref_libbase_la_SOURCES = \
   backends/cpu_ref/conv_window.h \
   backends/cpu_ref/conv_window.c \
   backends/cpu_ref/conv_gemm.h \
-  backends/cpu_ref/conv_gemm.c
+  backends/cpu_ref/conv_gemm.c \
+  backends/cpu_ref/conv_gemm_filter.c
 backends_cpu_ref_libbase_la_CPPFLAGS = $(cpu_ref_cppflags) -DQN_ISA=baseline
 backends_cpu_ref_libbase_la_CFLAGS = $(cpu_ref_cflags) $(cpu_ref_fast)
 

@@ -1,0 +1,208 @@
+/* conv_gemm_filter.c -- conv_backward_filter as a product whose sum runs over pixels.
+ *
+ *   dw[out, in, tap] = sum over pixels of dy[pixel, out] x[what the pixel's window sees at (in, tap)]
+ *
+ * Where x runs along channels (NHWC), windows are rows along places and dw comes out as [out, place]; where it runs along
+ * pixels (NCHW), places are rows along pixels and it comes out as [place, out]. Either way x is laid out by copies alone,
+ * a block at a time, and dy is turned if it has to be. Pixels are many and dw is small, so the sum is often cut into parts
+ * for threads: into as many as the problem, not the machine, suggests. */
+#include "cpu_ref.h"
+#include "conv_window.h"
+
+typedef struct gradient {
+  cpu_gemm    gemm;                       /* batch: groups */
+  cpu_window  x, dy;                      /* dy's windows are its pixels */
+  bool        places_in_columns;          /* places are (tap, in); else places are rows and (in, tap) */
+  int32_t     x_value, dy_value, dw_value;
+  uint32_t    dw_dtype;
+  int64_t     dw_stride[QN_MAX_RANK];
+  int32_t     rank;
+  const char *x_data, *dy_data;           /* of the launch */
+  char       *dw_data;
+} gradient;
+
+/* ---- blocks --------------------------------------------------------------------------------- */
+
+#define STRIP 32                          /* rows that are turned at a time */
+
+static const char *of_group(const cpu_window *w, const char *data, int64_t group)
+{
+  return data + group * w->channels * w->stride[1] * qn_kit_bytes(w->dtype);
+}
+
+static const char *of_channel(const cpu_window *w, const char *group, int64_t channel)
+{
+  return group + channel * w->stride[1] * qn_kit_bytes(w->dtype);
+}
+
+/* dst[c][pixel] = dy there */
+static void dy_by_channel(const gradient *p, int64_t group, int64_t c0, int64_t channels, int64_t first, int64_t pixels,
+                          char *dst, int64_t ld)
+{
+  const cpu_window *w = &p->dy;
+  const char *const data = of_group(w, p->dy_data, group);
+  const int64_t element = (int64_t)cpu_gemm_row_bytes(p->gemm.type);
+  if (w->stride[1] == 1 && p->gemm.type == CPU_GEMM_F32) {
+    float strip[STRIP][CPU_GEMM_MC_MAX];
+    for (int64_t i = 0; i < pixels; i += STRIP) {
+      const int64_t n = qn_min_i64(STRIP, pixels - i);
+      for (int64_t s = 0; s < n; s++) cpu_window_places(p->gemm.isa, w, data, first + i + s, c0, channels, (char *)strip[s]);
+      p->gemm.isa->turn(strip[0], CPU_GEMM_MC_MAX, n, channels, (float *)dst + i, ld);
+    }
+  } else {
+    for (int64_t c = 0; c < channels; c++)
+      cpu_window_pixels(p->gemm.isa, w, of_channel(w, data, c0 + c), 0, first, pixels, dst + c * ld * element);
+  }
+}
+
+/* dst[pixel][c] = dy there */
+static void dy_by_pixel(const gradient *p, int64_t group, int64_t c0, int64_t channels, int64_t first, int64_t pixels,
+                        char *dst, int64_t ld)
+{
+  const cpu_window *w = &p->dy;
+  const char *const data = of_group(w, p->dy_data, group);
+  const int64_t element = (int64_t)cpu_gemm_row_bytes(p->gemm.type);
+  if (w->stride[1] != 1 && p->gemm.type == CPU_GEMM_F32) {
+    float strip[STRIP][CPU_GEMM_KC_MAX];
+    for (int64_t i = 0; i < channels; i += STRIP) {
+      const int64_t n = qn_min_i64(STRIP, channels - i);
+      for (int64_t s = 0; s < n; s++)
+        cpu_window_pixels(p->gemm.isa, w, of_channel(w, data, c0 + i + s), 0, first, pixels, (char *)strip[s]);
+      p->gemm.isa->turn(strip[0], CPU_GEMM_KC_MAX, n, pixels, (float *)dst + i, ld);
+    }
+  } else {
+    for (int64_t i = 0; i < pixels; i++) cpu_window_places(p->gemm.isa, w, data, first + i, c0, channels, dst + i * ld * element);
+  }
+}
+
+static void left_block(const cpu_gemm *g, int64_t group, int64_t i0, int64_t mc, int64_t k0, int64_t kc,
+                       void *buffer, const void **row, int64_t *step)
+{
+  const gradient *p = g->user;
+  const int64_t element = (int64_t)cpu_gemm_row_bytes(g->type), ld = cpu_gemm_ld(g->kc, (size_t)element);
+  if (p->places_in_columns) dy_by_channel(p, group, i0, mc, k0, kc, buffer, ld);
+  for (int64_t i = 0; i < mc; i++) {
+    char *const to = (char *)buffer + i * ld * element;
+    if (!p->places_in_columns)
+      cpu_window_pixels(g->isa, &p->x, of_channel(&p->x, of_group(&p->x, p->x_data, group), (i0 + i) / p->x.taps),
+                        (i0 + i) % p->x.taps, k0, kc, to);
+    if (g->type == CPU_GEMM_I16 && kc % 2) memset(to + kc * element, 0, (size_t)element);
+    row[i] = to;
+  }
+  *step = 1;
+}
+
+static const void *right_block(const cpu_gemm *g, int64_t group, int64_t k0, int64_t kc, int64_t j0, int64_t nc,
+                               void *buffer, int64_t *step)
+{
+  const gradient *p = g->user;
+  const int64_t element = (int64_t)cpu_gemm_row_bytes(g->type), ld = cpu_gemm_ld(g->nc, (size_t)element);
+  *step = ld;
+  if (!p->places_in_columns) dy_by_pixel(p, group, j0, nc, k0, kc, buffer, ld);
+  else
+    for (int64_t i = 0; i < kc; i++)
+      cpu_window_places(g->isa, &p->x, of_group(&p->x, p->x_data, group), k0 + i, j0, nc, (char *)buffer + i * ld * element);
+  return buffer;
+}
+
+/* ---- tiles of dw -------------------------------------------------------------------------------- */
+
+static char *dw_at(const gradient *p, int64_t out, int64_t in, int64_t tap)
+{
+  int64_t at[3], offset = out * p->dw_stride[0] + in * p->dw_stride[1];
+  cpu_window_tap(&p->x, tap, at);
+  for (int32_t d = 2; d < p->rank; d++) offset += at[d + 3 - p->rank] * p->dw_stride[d];
+  return p->dw_data + offset * qn_kit_bytes(p->dw_dtype);
+}
+
+static void finish(const cpu_gemm *g, int64_t group, int64_t i0, int64_t mc, int64_t j0, int64_t nc, void *acc, int64_t ld)
+{
+  const gradient *p = g->user;
+  const int64_t element = g->type == CPU_GEMM_F64 ? 8 : 4, outs = p->dy.channels, ins = p->x.channels;
+  cpu_narrow *const narrow = g->isa->narrow[p->dw_dtype];
+  for (int64_t i = 0; i < mc; i++) {
+    const char *const sums = (char *)acc + i * ld * element;
+    if (!p->places_in_columns) {
+      narrow(sums, nc, dw_at(p, group * outs + j0, (i0 + i) / p->x.taps, (i0 + i) % p->x.taps), p->dw_stride[0]);
+      continue;
+    }
+    for (int64_t j = 0, run; j < nc; j += run) {
+      const int64_t tap = (j0 + j) / ins, in = (j0 + j) % ins;
+      run = qn_min_i64(ins - in, nc - j);
+      narrow(sums + j * element, run, dw_at(p, group * outs + i0 + i, in, tap), p->dw_stride[1]);
+    }
+  }
+}
+
+/* ---- prepare: takes every problem ---------------------------------------------------------------- */
+
+/* The pixels of a tensor as windows of one tap, over the same grid as w's. */
+static void identity(cpu_window *own, const cpu_window *w, const qn_value *v, int64_t groups)
+{
+  *own = *w;
+  for (int d = 0; d < 3; d++) own->axis[d] = (cpu_window_axis){w->axis[d].n, 1, 1, 1, 0, w->axis[d].n};
+  own->taps = 1;
+  own->channels = v->dim[1] / groups;
+  own->dtype = v->dtype;
+  own->stride[0] = v->stride[0];
+  own->stride[1] = v->stride[1];
+  for (int d = 0; d < 3; d++) own->stride[2 + d] = d < 5 - v->rank ? 0 : v->stride[d + v->rank - 3];
+}
+
+static qn_status prepare(const qn_request *request, qn_prepared *out)
+{
+  const qn_node *node = &request->op[0];
+  const qn_conv *conv = node->attr;
+  gradient *p = cpu_host->alloc(sizeof *p);
+  if (!p) return cpu_host->error(QN_NO_MEMORY, "convolution: no memory for a plan's state");
+  p->x_value = qn_role(node, QN_ROLE_CONV_BACKWARD_FILTER_X);
+  p->dy_value = qn_role(node, QN_ROLE_CONV_BACKWARD_FILTER_DY);
+  p->dw_value = qn_role(node, QN_ROLE_CONV_BACKWARD_FILTER_DW);
+  const qn_value *x = &request->value[p->x_value], *dy = &request->value[p->dy_value], *dw = &request->value[p->dw_value];
+  p->rank = dw->rank;
+  p->dw_dtype = dw->dtype;
+  memcpy(p->dw_stride, dw->stride, sizeof p->dw_stride);
+  cpu_window_forward(&p->x, x, dy, dw, conv, false);
+  identity(&p->dy, &p->x, dy, conv->groups);
+  p->places_in_columns = x->stride[1] == 1 || x->dim[1] == 1;
+
+  cpu_gemm *g = &p->gemm;
+  const int64_t places = p->x.taps * p->x.channels;
+  g->isa = cpu_gemm_isa_of(request->device);
+  g->type = cpu_gemm_type(x->dtype);
+  g->batch = conv->groups;
+  g->m = p->places_in_columns ? p->dy.channels : places;
+  g->n = p->places_in_columns ? places : p->dy.channels;
+  g->k = x->dim[0] * p->x.pixels;
+  g->a = left_block;
+  g->b = right_block;
+  g->finish = finish;
+  out->state = p;
+  out->workspace = cpu_gemm_plan(g, request->demands->threads);
+  out->numerics.accumulator = QN_ACC_NATIVE;
+  return QN_OK;
+}
+
+/* ---- run ------------------------------------------------------------------------------------------- */
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  gradient p = *(const gradient *)prepared->state;
+  p.x_data = launch->ptr[p.x_value];
+  p.dy_data = launch->ptr[p.dy_value];
+  p.dw_data = launch->ptr[p.dw_value];
+  p.gemm.user = &p;
+  cpu_gemm_run(&p.gemm, launch->threads, launch->workspace);
+  return QN_OK;
+}
+
+static void release(qn_prepared *p)
+{
+  cpu_host->free(p->state);
+}
+
+static const qn_engine rows[] = {
+  {.name = "gemm", .op = QN_OP_CONV_BACKWARD_FILTER, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
+   .prepare = prepare, .run = run, .release = release},
+};
+const qn_engine_list cpu_conv_gemm_filter = {rows, 1};
