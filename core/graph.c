@@ -92,16 +92,28 @@ int qn_graph_index(const qn_graph *g, const char *name)
 
 enum { UNMADE = -2 };                   /* as a producer, while a graph is checked */
 
-static const char *value_name(const qn_graph_view *v, int32_t i, char buffer[32])
+typedef char value_text[64];
+
+/* Its name, or the role in which an op first has it. */
+static const char *value_name(const qn_graph_view *v, int32_t i, value_text buffer)
 {
   if (v->name[i][0]) return v->name[i];
-  snprintf(buffer, 32, "value %d", (int)i);
+  snprintf(buffer, sizeof(value_text), "value %d", (int)i);
+  for (uint32_t o = 0; o < v->n_ops; o++) {
+    const qn_op_info *op = qn_op_find(v->op[o].op);
+    for (uint32_t r = 0; r < op->n_roles; r++)
+      for (int32_t k = v->op[o].first[r]; k < v->op[o].first[r + 1]; k++) {
+        if (v->op[o].arg[k] != i) continue;
+        snprintf(buffer, sizeof(value_text), "%s: %s", op->name, op->role[r].name);
+        return buffer;
+      }
+  }
   return buffer;
 }
 
 static qn_status check_alignment(const qn_graph_view *v, int32_t i, qn_value *value)
 {
-  char buffer[32];
+  value_text buffer;
   uint32_t bytes = (uint32_t)qn_dtype_bytes(value->dtype);
   if (value->align == 0) value->align = 16;
   if (value->align > 16 || (value->align & (value->align - 1)))
@@ -134,7 +146,7 @@ static qn_status settle_op(qn_graph_view *v, int32_t o)
   qn_value *value = (qn_value *)v->value;
   const qn_op_info *op = qn_op_find(node->op);
   int32_t inputs = node->first[op->n_inputs], all = node->first[op->n_roles];
-  char buffer[32];
+  value_text buffer;
   uint32_t wanted = 0;                  /* bit: output argument; an op has one for each output role */
   for (int32_t k = 0; k < inputs; k++)
     if (value[node->arg[k]].producer == UNMADE)
@@ -165,7 +177,7 @@ static qn_status check_over(const qn_graph_view *v, int32_t i)
   qn_value *out = (qn_value *)&v->value[i];
   int32_t from = out->over;
   const qn_value *in = &v->value[from];
-  char a[32], b[32];
+  value_text a, b;
   const char *name = value_name(v, i, a), *in_name = value_name(v, from, b);
   bool is_in = false;
   for (uint32_t k = 0; k < v->n_ins; k++) is_in = is_in || v->pointer[k] == from;
@@ -194,7 +206,7 @@ qn_status qn__graph_finish(qn_graph *g)
 {
   qn_graph_view *v = &g->view;
   qn_value *value = (qn_value *)v->value;
-  char buffer[32];
+  value_text buffer;
   qn_status status;
   for (uint32_t i = 0; i < v->n_values; i++) begin_value(&value[i], v->literal[i]);
   for (uint32_t i = 0; i < v->n_ins; i++) {
@@ -334,7 +346,7 @@ qn_status qn_graph_make(const qn_graph_view *from, qn_graph **graph_p)
   if (v->n_values && from->literal) memcpy((void *)v->literal, from->literal, v->n_values * sizeof *v->literal);
   if (v->n_pointers) memcpy((void *)v->pointer, from->pointer, v->n_pointers * sizeof *v->pointer);
   for (uint32_t i = 0; i < v->n_values && from->name; i++) {
-    if (!from->name[i] || !from->name[i][0]) continue;
+    if (!from->name[i] || !from->name[i][0] || v->value[i].flags & QN_VALUE_HOST) continue;     /* numbers have none */
     size_t bytes = strlen(from->name[i]) + 1;
     ((const char **)v->name)[i] = memcpy(a.names, from->name[i], bytes);
     a.names += bytes;

@@ -228,7 +228,7 @@ void qn__default_strides(qn_value *v, const qn_value *like)
 {
   int order[QN_MAX_RANK];
   bool follow = like && like->rank == v->rank;
-  for (int i = 0; follow && i < like->rank; i++) follow = like->dim[i] <= 1 || like->stride[i] > 0;
+  for (int i = 0; follow && i < like->rank; i++) follow = v->dim[i] && (like->dim[i] <= 1 || like->stride[i] > 0);
   if (follow) default_order(like, order);
   memset(v->stride, 0, sizeof v->stride);
   qn__pack(v->rank, v->dim, v->stride, follow ? order : NULL);

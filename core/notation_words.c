@@ -116,13 +116,13 @@ bool qn__layout_strides(const char *name, int rank, const int64_t *dim, int64_t 
 {
   int order[QN_MAX_RANK] = { 0 };
   for (int i = 0; i < rank; i++) order[i] = i;
-  if (!strcmp(name, "nhwc") && rank >= 3) {
+  if (!strcmp(name, "nhwc") && rank >= 2) {
     for (int i = 1; i < rank - 1; i++) order[i] = i + 1;
     order[rank - 1] = 1;
   } else if (!strcmp(name, "t") && rank >= 2) {
     order[rank - 2] = rank - 1;
     order[rank - 1] = rank - 2;
-  } else if (strcmp(name, "nchw") || rank < 3)
+  } else if (strcmp(name, "nchw"))
     return false;
   qn__pack(rank, dim, stride, order);
   return true;
@@ -157,7 +157,7 @@ static qn_status read_layout(const qn__parser *s, const char **p, const char *en
   char name[8] = "";
   if (word.n < sizeof name) memcpy(name, word.s, word.n);
   if (!qn__layout_strides(name, v->rank, v->dim, v->stride))
-    return qn__syntax(s, word.s, "\"%s\" is no layout for %d dims; accepted: nchw, nhwc (3 dims or more), t (2 or more), or strides "
+    return qn__syntax(s, word.s, "\"%s\" is no layout for %d dims; accepted: nchw, nhwc and t (2 dims or more), or strides "
                 "joined by \":\"", qn__show(word).s, (int)v->rank);
   return QN_OK;
 }

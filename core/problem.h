@@ -76,7 +76,7 @@ bool qn__is_name(const char *s, size_t length);       /* a letter or _, then let
 
 /* ---- notation.c, notation_print.c ---------------------------------------------------------- */
 
-/* The strides that a layout's name stands for: "nchw" and "nhwc" of any rank from 3, "t"; false: not for this rank. */
+/* The strides that a layout's name stands for: "nchw", and from rank 2 "nhwc" and "t"; false: it is none. */
 bool qn__layout_strides(const char *name, int rank, const int64_t *dim, int64_t *stride);
 /* The decimal point of the locale in force in this thread. */
 char qn__decimal_point(void);

@@ -1,0 +1,342 @@
+/* problems.h -- random valid problems of every op in the schema, for tests of the notation. */
+#ifndef QUERN_TESTS_PROBLEMS_H
+#define QUERN_TESTS_PROBLEMS_H
+#include <string.h>
+#include <quern/tools.h>
+
+typedef struct rng { uint64_t state; } rng;
+static inline uint64_t rng_next(rng *r)         /* splitmix64 */
+{
+  uint64_t z = (r->state += 0x9e3779b97f4a7c15u);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+static inline int rng_below(rng *r, int n) { return (int)(rng_next(r) % (uint64_t)n); }
+static inline int rng_in(rng *r, int least, int most) { return least + rng_below(r, most - least + 1); }
+
+enum { PROBLEM_VALUES = 16 };
+/* One op under construction, and the view that holds it. */
+typedef struct problem {
+  const qn_op_info *op;
+  qn_node       node;
+  qn_graph_view view;
+  qn_value      value[PROBLEM_VALUES];
+  double        literal[PROBLEM_VALUES];
+  int32_t       first[QN_MAX_ROLES + 1], arg[PROBLEM_VALUES], pointer[PROBLEM_VALUES];
+  union { uint64_t words[64]; char bytes[512]; } attr;
+  int           n;
+} problem;
+
+static const uint32_t problem_floats[] = { QN_F64, QN_F32, QN_F16, QN_BF16 };
+
+static inline void *problem_attr(problem *p, const char *name)
+{
+  for (uint32_t k = 0; k < p->op->n_attrs; k++)
+    if (!strcmp(p->op->attr[k].name, name)) return p->attr.bytes + p->op->attr[k].offset;
+  return NULL;
+}
+
+/* Strides that are packed, channels last, transposed, spaced out, or (for inputs) broadcast. */
+static inline void problem_strides(rng *r, qn_value *v, int input)
+{
+  int order[QN_MAX_RANK], style = rng_below(r, input ? 6 : 5);
+  for (int i = 0; i < v->rank; i++) order[i] = i;
+  if (style == 1 && v->rank >= 3) {
+    for (int i = 1; i < v->rank - 1; i++) order[i] = i + 1;
+    order[v->rank - 1] = 1;
+  } else if (style == 2 && v->rank >= 2) {
+    order[v->rank - 2] = v->rank - 1;
+    order[v->rank - 1] = v->rank - 2;
+  } else if (style == 3)
+    for (int i = v->rank - 1; i > 0; i--) {
+      int k = rng_below(r, i + 1), t = order[i];
+      order[i] = order[k];
+      order[k] = t;
+    }
+  int64_t stride = 1;
+  for (int i = v->rank - 1; i >= 0; i--) {
+    v->stride[order[i]] = stride;
+    stride *= v->dim[order[i]] > 1 ? v->dim[order[i]] : 1;
+    if (style == 4) stride += rng_below(r, 3);
+  }
+  if (style == 5 && v->rank) v->stride[rng_below(r, v->rank)] = 0;
+}
+
+static inline qn_value *problem_add(problem *p, uint32_t dtype, int rank, const int64_t *dim)
+{
+  qn_value *v = &p->value[p->n];
+  p->arg[p->n] = p->n;
+  p->n++;
+  *v = (qn_value){ .dtype = dtype, .rank = rank, .over = -1 };
+  for (int i = 0; i < rank; i++) v->dim[i] = dim[i];
+  return v;
+}
+static inline qn_value *problem_input(rng *r, problem *p, uint32_t dtype, int rank, const int64_t *dim)
+{
+  qn_value *v = problem_add(p, dtype, rank, dim);
+  problem_strides(r, v, 1);
+  for (v->align = 16; rng_below(r, 6) == 0 && v->align > 8; ) v->align /= 2;
+  return v;
+}
+static inline void problem_number(rng *r, problem *p)
+{
+  static const double numbers[] = { 0, 1, -1, 0.5, 1e-3, 0.1, 1e300, -2.5e-7, 3 };
+  int scalar = rng_below(r, 4);
+  qn_value *v = problem_add(p, scalar ? QN_F64 : problem_floats[rng_below(r, 4)], 0, NULL);
+  if (!scalar) return;                  /* a scalar on the device */
+  v->flags = QN_VALUE_HOST;
+  p->literal[p->n - 1] = numbers[rng_below(r, 9)];
+}
+/* An output: wanted, or given with strides of its own. */
+static inline void problem_wanted(problem *p)
+{
+  qn_value *v = problem_add(p, 0, 0, NULL);
+  v->rank = -1;
+}
+
+static inline void problem_dims(rng *r, int rank, int64_t *dim)
+{
+  for (int i = 0; i < rank; i++) dim[i] = rng_below(r, 12) ? rng_in(r, 1, 6) : 0;
+}
+
+static inline void problem_windowed(rng *r, problem *p, int spatial, int64_t *extent, int64_t *taps)
+{
+  int64_t *stride = problem_attr(p, "stride"), *dilation = problem_attr(p, "dilation"), *before = problem_attr(p, "pad");
+  int64_t *after = before + 3;          /* qn_conv and qn_pool alike */
+  for (int i = 0; i < spatial; i++) {
+    taps[i] = rng_in(r, 1, 3);
+    stride[i] = rng_in(r, 1, 3);
+    dilation[i] = rng_in(r, 1, 2);
+    before[i] = rng_below(r, 3);
+    after[i] = rng_below(r, 2) ? before[i] : rng_below(r, 3);
+    extent[i] = rng_in(r, 5, 9);
+  }
+}
+
+static inline int64_t problem_places(const problem *p, int i, int64_t extent, int64_t taps)
+{
+  const qn_conv *g = (const qn_conv *)p->attr.bytes;
+  int64_t room = extent + g->pad_before[i] + g->pad_after[i] - g->dilation[i] * (taps - 1) - 1;
+  return room < 0 ? 0 : room / g->stride[i] + 1;
+}
+
+static inline void problem_contraction(rng *r, problem *p)
+{
+  static const uint32_t f8[] = { QN_E4M3, QN_E5M2 }, i8[] = { QN_I8, QN_U8 };
+  int kind = rng_below(r, 6);
+  uint32_t left = problem_floats[rng_below(r, 4)], right = left, sum = left;
+  if (kind == 0) left = f8[rng_below(r, 2)], right = f8[rng_below(r, 2)], sum = QN_F32;
+  if (kind == 1) left = i8[rng_below(r, 2)], right = i8[rng_below(r, 2)], sum = QN_I32;
+  if (p->op->kind == QN_OP_MATMUL) {
+    int rank = rng_in(r, 2, 4);
+    int64_t a[4], b[4], y[4], m = rng_in(r, 1, 5), n = rng_in(r, 1, 5), k = rng_below(r, 5);
+    for (int i = 0; i < rank - 2; i++) {
+      y[i] = rng_in(r, 1, 3);
+      a[i] = rng_below(r, 3) ? y[i] : 1;
+      b[i] = a[i] == y[i] && rng_below(r, 2) ? 1 : y[i];
+    }
+    a[rank - 2] = y[rank - 2] = m;
+    a[rank - 1] = b[rank - 2] = k;
+    b[rank - 1] = y[rank - 1] = n;
+    problem_input(r, p, left, rank, a);
+    p->first[1] = p->n;
+    problem_input(r, p, right, rank, b);
+    p->first[2] = p->n;
+    int c = rng_below(r, 2);
+    if (c) problem_input(r, p, sum, rank, y);
+    p->first[3] = p->n;
+    if (rng_below(r, 2)) problem_input(r, p, sum == QN_I32 || rng_below(r, 2) ? sum : QN_F32, 1, &n);
+    p->first[4] = p->n;
+    if (sum != QN_I32 && rng_below(r, 2)) problem_number(r, p);
+    p->first[5] = p->n;
+    if (sum != QN_I32 && c && rng_below(r, 2)) problem_number(r, p);
+    p->first[6] = p->n;
+    return;
+  }
+  int spatial = rng_in(r, 1, 3), rank = spatial + 2;
+  int64_t x[5], w[5], y[5], groups = rng_in(r, 1, 3);
+  x[0] = y[0] = rng_in(r, 0, 3);
+  w[1] = rng_in(r, 1, 3);
+  x[1] = w[1] * groups;
+  w[0] = y[1] = groups * rng_in(r, 1, 3);
+  problem_windowed(r, p, spatial, x + 2, w + 2);
+  ((qn_conv *)p->attr.bytes)->groups = groups;
+  for (int i = 0; i < spatial; i++) y[i + 2] = problem_places(p, i, x[i + 2], w[i + 2]);
+  uint32_t other = p->op->kind == QN_OP_CONV_FORWARD ? sum : left;
+  if (p->op->kind == QN_OP_CONV_BACKWARD_DATA) problem_input(r, p, left, rank, y);
+  else problem_input(r, p, left, rank, x);
+  p->first[1] = p->n;
+  if (p->op->kind == QN_OP_CONV_BACKWARD_FILTER) problem_input(r, p, right, rank, y);
+  else problem_input(r, p, right, rank, w);
+  p->first[2] = p->n;
+  if (p->op->kind == QN_OP_CONV_FORWARD) {
+    if (rng_below(r, 2)) problem_input(r, p, other, 1, &w[0]);
+    p->first[3] = p->n;
+    return;
+  }
+  if (rng_below(r, 2) || !y[2] || (spatial > 1 && !y[3]) || (spatial > 2 && !y[4])) {    /* given, for it cannot be found again */
+    const int64_t *dim = p->op->kind == QN_OP_CONV_BACKWARD_DATA ? x : w;
+    problem_strides(r, problem_add(p, sum, rank, dim), 0);
+    p->first[3] = p->n;
+  }
+}
+
+static inline void problem_pooling(rng *r, problem *p)
+{
+  int spatial = rng_in(r, 1, 3), rank = spatial + 2;
+  int64_t x[5] = { rng_in(r, 0, 3), rng_in(r, 1, 3) }, window[3], y[5];
+  uint32_t dtype = problem_floats[rng_below(r, 4)];
+  problem_windowed(r, p, spatial, x + 2, window);
+  qn_pool *g = (qn_pool *)p->attr.bytes;
+  memcpy(g->window, window, sizeof window);
+  g->ceil_mode = rng_below(r, 2);
+  g->include_pad = rng_below(r, 2);
+  if (rng_below(r, 4) == 0) memset(g->window, 0, sizeof g->window);
+  if (rng_below(r, 4) == 0) memset(g->stride, 0, sizeof g->stride);
+  if (!p->op->forward) {
+    problem_input(r, p, dtype, rank, x);
+    p->first[1] = p->n;
+    return;
+  }
+  /* dy's dims are those that the forward op finds */
+  problem forward = { .op = qn_op_find(p->op->forward), .attr = p->attr };
+  forward.first[1] = 1;
+  problem_add(&forward, dtype, rank, x);
+  for (int i = rank - 1, s = 1; i >= 0; i--) forward.value[0].stride[i] = s, s *= (int)(x[i] ? x[i] : 1);
+  problem_wanted(&forward);
+  for (uint32_t i = 2; i <= forward.op->n_roles; i++) forward.first[i] = 2;
+  forward.pointer[1] = 1;
+  forward.node = (qn_node){ .op = forward.op->kind, .n_roles = forward.op->n_roles, .attr = forward.attr.bytes,
+                            .first = forward.first, .arg = forward.arg };
+  forward.view = (qn_graph_view){ .struct_size = sizeof forward.view, .n_ops = 1, .n_values = 2, .n_pointers = 2, .n_ins = 1,
+                                  .op = &forward.node, .value = forward.value, .pointer = forward.pointer };
+  qn_graph *graph;
+  if (qn_graph_make(&forward.view, &graph)) return;
+  memcpy(y, qn_graph_inspect(graph)->value[1].dim, sizeof y);
+  qn_graph_destroy(graph);
+  problem_input(r, p, dtype, rank, y);
+  p->first[1] = p->n;
+  if (p->op->kind == QN_OP_POOL_MAX_BACKWARD) {
+    int which = rng_in(r, 1, 3);
+    if (which & 1) problem_input(r, p, rng_below(r, 2) ? QN_I32 : QN_I64, rank, y);
+    p->first[2] = p->n;
+    if (which & 2) problem_input(r, p, dtype, rank, x);
+    p->first[3] = p->n;
+  }
+  problem_strides(r, problem_add(p, dtype, rank, x), 0);
+  p->first[p->op->n_roles] = p->n;
+}
+
+static inline void problem_pointwise(rng *r, problem *p)
+{
+  static const uint32_t integers[] = { QN_I8, QN_U8, QN_I32, QN_I64 }, any[] = { QN_F32, QN_E4M3, QN_I8, QN_BOOL, QN_BF16 };
+  int rank = rng_in(r, 0, 5), family = rng_below(r, 3);
+  int64_t dim[QN_MAX_RANK];
+  problem_dims(r, rank, dim);
+  uint32_t integer = integers[rng_below(r, 4)], first = 0;
+  for (uint32_t i = 0; i < p->op->n_inputs; i++) {
+    char class_ = p->op->role[i].class_;
+    uint32_t dtype = class_ == 'b' ? QN_BOOL : class_ == 'a' ? any[rng_below(r, 5)]
+                   : class_ == 'n' && family == 0 ? integer : family == 1 ? QN_F64 : problem_floats[rng_in(r, 1, 3)];
+    if (i > 0 && class_ != 'b' && first && rng_below(r, 4) == 0) problem_number(r, p);
+    else {
+      int64_t own[QN_MAX_RANK];
+      for (int k = 0; k < rank; k++) own[k] = i == 0 || rng_below(r, 3) ? dim[k] : 1;
+      problem_input(r, p, dtype, rank, own);
+      if (class_ != 'b') first = dtype;
+    }
+    p->first[i + 1] = p->n;
+  }
+  if (p->op->kind != QN_OP_CAST) return;
+  problem_strides(r, problem_add(p, any[rng_below(r, 5)], rank, dim), 0);
+  p->first[2] = p->n;
+}
+
+static inline void problem_transform(rng *r, problem *p)
+{
+  int rank = rng_in(r, p->op->kind == QN_OP_CONCAT, 5);
+  int64_t dim[QN_MAX_RANK];
+  problem_dims(r, rank, dim);
+  uint32_t dtype = (uint32_t)rng_in(r, 1, QN_DTYPE_COUNT - 1);
+  int n = p->op->kind == QN_OP_CONCAT ? rng_in(r, 1, 4) : 1, axis = rng_below(r, rank + 1) - 1;
+  for (int i = 0; i < n; i++) {
+    if (n > 1) dim[axis < 0 ? rank - 1 : axis] = rng_below(r, 5);
+    problem_input(r, p, dtype, rank, dim);
+  }
+  p->first[1] = p->n;
+  if (p->op->kind == QN_OP_CONCAT) *(int64_t *)problem_attr(p, "axis") = axis;
+  for (int i = 0; i < rank; i++) {
+    if (p->op->kind == QN_OP_PERMUTE) {
+      int64_t *perm = problem_attr(p, "perm"), k = rng_below(r, i + 1), t = perm[i];
+      perm[i] = perm[k];
+      perm[k] = t;
+    } else if (p->op->kind == QN_OP_SLICE && dim[i]) {
+      ((int64_t *)problem_attr(p, "start"))[i] = rng_below(r, (int)dim[i]);
+      ((int64_t *)problem_attr(p, "step"))[i] = rng_in(r, 1, 3);
+      ((int64_t *)problem_attr(p, "length"))[i] = rng_below(r, 2);
+    } else if (p->op->kind == QN_OP_PAD) {
+      ((int64_t *)problem_attr(p, "pad"))[i] = rng_below(r, 3);
+      ((int64_t *)problem_attr(p, "pad"))[i + QN_MAX_RANK] = rng_below(r, 3);
+    }
+  }
+  if (p->op->kind == QN_OP_PAD && rng_below(r, 2)) *(double *)problem_attr(p, "value") = -1.5;
+}
+
+static inline void problem_rows(rng *r, problem *p)           /* softmax and reductions */
+{
+  int softmax = p->op->family == QN_FAMILY_SOFTMAX, rank = rng_in(r, softmax, 5);
+  int64_t dim[QN_MAX_RANK];
+  problem_dims(r, rank, dim);
+  static const uint32_t integers[] = { QN_I8, QN_U8, QN_I32, QN_I64 };
+  uint32_t dtype = p->op->role[0].class_ == 'n' && rng_below(r, 3) == 0 ? integers[rng_below(r, 4)] : problem_floats[rng_below(r, 4)];
+  for (uint32_t i = 0; i < p->op->n_inputs; i++) {
+    problem_input(r, p, i && dtype != QN_F64 ? problem_floats[rng_in(r, 1, 3)] : dtype, rank, dim);
+    p->first[i + 1] = p->n;
+  }
+  if (softmax) *(int64_t *)problem_attr(p, "axis") = rng_below(r, rank + 1) - 1;
+  else *(uint64_t *)problem_attr(p, "axis") = rng_next(r) & ((1u << rank) - 1);
+}
+
+/* Fills p with a random valid problem; its view is ready for qn_graph_make. */
+static inline void problem_random(rng *r, const qn_op_info *op, problem *p)
+{
+  memset(p, 0, sizeof *p);
+  p->op = op;
+  if (op->attr_bytes) memcpy(p->attr.bytes, op->attr_default, op->attr_bytes);
+  switch (op->family) {
+  case QN_FAMILY_CONTRACTION: problem_contraction(r, p); break;
+  case QN_FAMILY_POOLING: problem_pooling(r, p); break;
+  case QN_FAMILY_POINTWISE: problem_pointwise(r, p); break;
+  case QN_FAMILY_TRANSFORM: problem_transform(r, p); break;
+  default: problem_rows(r, p); break;
+  }
+  static const char *const real[] = { "slope", "alpha", "beta", "min", "max" };
+  for (int i = 0; i < 5; i++)
+    if (problem_attr(p, real[i]) && rng_below(r, 2)) *(double *)problem_attr(p, real[i]) = rng_below(r, 5) / 7.0;
+  for (uint32_t i = op->n_inputs; i < op->n_roles; i++) {
+    if (!p->first[i + 1] && (i == op->n_inputs || rng_below(r, 2))) problem_wanted(p);
+    p->first[i + 1] = p->n;
+  }
+  int n = 0;
+  for (int k = 0; k < p->n; k++)
+    if (!(p->value[k].flags & QN_VALUE_HOST)) p->pointer[n++] = k;
+  int ins = 0;
+  while (ins < n && p->pointer[ins] < p->first[op->n_inputs]) ins++;
+  p->node = (qn_node){ .op = op->kind, .n_roles = op->n_roles, .attr = op->attr_bytes ? p->attr.bytes : NULL,
+                       .first = p->first, .arg = p->arg };
+  p->view = (qn_graph_view){ .struct_size = sizeof p->view, .n_ops = 1, .n_values = (uint32_t)p->n, .n_pointers = (uint32_t)n,
+                             .n_ins = (uint32_t)ins, .op = &p->node, .value = p->value, .literal = p->literal,
+                             .pointer = p->pointer };
+  /* in place, where a role lends */
+  if (op->family == QN_FAMILY_POINTWISE && rng_below(r, 4) == 0) {
+    qn_value *x = &p->value[0], *y = &p->value[p->first[op->n_inputs]];
+    int zero = 0;
+    for (int i = 0; i < x->rank; i++) zero |= x->stride[i] == 0;
+    if (!zero && op->role[op->n_inputs].class_ != 'b' && op->role[0].class_ != 'b' && op->kind != QN_OP_CAST) {
+      *y = *x;
+      y->over = 0;
+    }
+  }
+}
+#endif
