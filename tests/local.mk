@@ -42,3 +42,11 @@ TESTS += tests/t_cpu_ref
 tests_t_cpu_ref_SOURCES = tests/t_cpu_ref.c tests/tap.h
 tests_t_cpu_ref_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 tests_t_cpu_ref_LDADD = $(LDADD) $(LIBM)
+
+# The schema's rules and the problem line.
+check_PROGRAMS += tests/t_notation
+TESTS += tests/t_notation
+tests_t_notation_SOURCES = tests/t_notation.c tests/problems.h tests/tap.h
+tests_t_notation_LDADD = $(QUERN_INSIDE)
+tests_t_notation_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
+EXTRA_DIST += docs/problem-lines.md

@@ -79,10 +79,10 @@ static inline qn_value *problem_input(rng *r, problem *p, uint32_t dtype, int ra
   for (v->align = 16; rng_below(r, 6) == 0 && v->align > 8; ) v->align /= 2;
   return v;
 }
-static inline void problem_number(rng *r, problem *p)
+static inline void problem_number(rng *r, problem *p, int host)
 {
   static const double numbers[] = { 0, 1, -1, 0.5, 1e-3, 0.1, 1e300, -2.5e-7, 3 };
-  int scalar = rng_below(r, 4);
+  int scalar = host || rng_below(r, 4);
   qn_value *v = problem_add(p, scalar ? QN_F64 : problem_floats[rng_below(r, 4)], 0, NULL);
   if (!scalar) return;                  /* a scalar on the device */
   v->flags = QN_VALUE_HOST;
@@ -148,9 +148,9 @@ static inline void problem_contraction(rng *r, problem *p)
     p->first[3] = p->n;
     if (rng_below(r, 2)) problem_input(r, p, sum == QN_I32 || rng_below(r, 2) ? sum : QN_F32, 1, &n);
     p->first[4] = p->n;
-    if (sum != QN_I32 && rng_below(r, 2)) problem_number(r, p);
+    if (sum != QN_I32 && rng_below(r, 2)) problem_number(r, p, 0);
     p->first[5] = p->n;
-    if (sum != QN_I32 && c && rng_below(r, 2)) problem_number(r, p);
+    if (sum != QN_I32 && c && rng_below(r, 2)) problem_number(r, p, 0);
     p->first[6] = p->n;
     return;
   }
@@ -239,7 +239,7 @@ static inline void problem_pointwise(rng *r, problem *p)
     char class_ = p->op->role[i].class_;
     uint32_t dtype = class_ == 'b' ? QN_BOOL : class_ == 'a' ? any[rng_below(r, 5)]
                    : class_ == 'n' && family == 0 ? integer : family == 1 ? QN_F64 : problem_floats[rng_in(r, 1, 3)];
-    if (i > 0 && class_ != 'b' && first && rng_below(r, 4) == 0) problem_number(r, p);
+    if (i > 0 && class_ != 'b' && first && rng_below(r, 4) == 0) problem_number(r, p, rank == 0);
     else {
       int64_t own[QN_MAX_RANK];
       for (int k = 0; k < rank; k++) own[k] = i == 0 || rng_below(r, 3) ? dim[k] : 1;
