@@ -1,1 +1,48 @@
 # quern-conform, its cases, and the backend of seeded bugs.
+
+conformdir = $(pkgdatadir)/conformance
+dist_conform_DATA = \
+  conformance/cases/cast.q \
+  conformance/cases/conv.q \
+  conformance/cases/conv_backward_data.q \
+  conformance/cases/conv_backward_filter.q \
+  conformance/cases/graph.q \
+  conformance/cases/matmul.q \
+  conformance/cases/pointwise.q \
+  conformance/cases/pool.q \
+  conformance/cases/pool_backward.q \
+  conformance/cases/reduce.q \
+  conformance/cases/refused.txt \
+  conformance/cases/softmax.q \
+  conformance/cases/transform.q
+
+bin_PROGRAMS += conformance/quern-conform
+conformance_quern_conform_SOURCES = \
+  conformance/conform.h \
+  conformance/main.c \
+  conformance/worker.c \
+  conformance/tap.c \
+  conformance/cases.c \
+  conformance/random.c \
+  conformance/number.c \
+  conformance/fill.c \
+  conformance/problem.c \
+  conformance/oracle.c \
+  conformance/bound.c \
+  conformance/bound_contraction.c \
+  conformance/bound_winograd.c \
+  conformance/bound_pointwise.c \
+  conformance/bound_reduction.c \
+  conformance/bound_softmax.c \
+  conformance/buffer.c \
+  conformance/execute.c \
+  conformance/compare.c \
+  conformance/run.c \
+  conformance/check_batch.c \
+  conformance/check_other.c \
+  conformance/grad.c
+conformance_quern_conform_CPPFLAGS = $(AM_CPPFLAGS) -DQC_CASES_DIR='"$(conformdir)"'
+conformance_quern_conform_LDADD = $(LDADD) $(LIBM)
+
+TESTS += conformance/cpu_ref.tap
+EXTRA_DIST += conformance/cpu_ref.tap

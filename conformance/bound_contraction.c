@@ -1,0 +1,123 @@
+/* bound_contraction.c -- matmul and the convolutions: y = alpha sum a b + beta c + bias.
+ *
+ *   S = the same on absolute values,  n = terms in a sum
+ *   e = c(n) S + 4 u S where alpha, beta or bias take part (their own roundings), + what inexact inputs do
+ * Exact where every term is a multiple of one power of two and S fits the accumulator's bits. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "conform.h"
+
+/* Terms summed for one output element, padding included. */
+static double terms(const struct qc_node *n)
+{
+  const qn_value *in0 = &n->in[0]->q, *in1 = &n->in[1]->q;
+  double taps = 1, positions = (double)in0->dim[0];
+  switch (n->op->kind) {
+  case QN_OP_MATMUL:
+    return (double)in0->dim[in0->rank - 1];
+  case QN_OP_CONV_FORWARD:              /* w: K, C/groups, taps */
+    for (int k = 1; k < in1->rank; k++)
+      taps *= (double)in1->dim[k];
+    return taps;
+  case QN_OP_CONV_BACKWARD_DATA:        /* dx by dy, w: K/groups and taps */
+    for (int k = 2; k < in1->rank; k++)
+      taps *= (double)in1->dim[k];
+    return taps * (double)in1->dim[0] / (double)qc_attr_int(n->op, n->attr, "groups", 0, 0, 1);
+  case QN_OP_CONV_BACKWARD_FILTER:      /* dw by x, dy: N and positions */
+    for (int k = 2; k < in1->rank; k++)
+      positions *= (double)in1->dim[k];
+    return positions;
+  }
+  return INFINITY;
+}
+
+/* Bits that the accumulator keeps of the largest sum. */
+static int accumulator_bits(const struct qc_numerics *k, uint32_t compute)
+{
+  int bits = compute == QN_F64 ? 53 : 24;
+  for (int i = 0; i < k->n; i++) {
+    const qn_numerics *d = &k->part[i];
+    if (d->accumulator == QN_ACC_F16)
+      bits = bits < 11 ? bits : 11;
+    if (d->accumulator == QN_ACC_F8_FAST)
+      bits = bits < 13 ? bits : 13;
+    if (d->store && qc_is_float(d->store)) {
+      int kept = (int)-log2(qc_unit(d->store));
+      bits = bits < kept ? bits : kept;
+    }
+    if (d->method != QN_METHOD_DIRECT)
+      bits = d->method == QN_METHOD_WINOGRAD && d->tile == 2 ? bits - 8 : 0;    /* F(2,3): dyadic constants, growth < 2^8 */
+  }
+  return bits;
+}
+
+static int fraction_bits(const struct qc_node *n, const char *role)
+{
+  const struct qc_value *v = qc_role(n, role);
+  return v && v->y ? qc_fraction_bits(v->y, v->n) : 0;
+}
+
+static bool fits_exactly(const struct qc_node *n, const struct qc_numerics *k)
+{
+  if (!qc_inputs_exact(n))
+    return false;
+  int product = qc_fraction_bits(n->in[0]->y, n->in[0]->n) + qc_fraction_bits(n->in[1]->y, n->in[1]->n);
+  product += fraction_bits(n, "alpha");
+  int prior = fraction_bits(n, "c") + fraction_bits(n, "beta"), bias = fraction_bits(n, "bias");
+  int most = product > prior ? product : prior;
+  most = most > bias ? most : bias;
+  double limit = ldexp(1, accumulator_bits(k, n->compute) - most);
+  for (int64_t i = 0; i < n->out[0]->n; i++)
+    if (!(n->s[i] <= limit))
+      return false;
+  return true;
+}
+
+/* FFT is bounded norm by norm: u (21 log2 N + 24) sum_c ||x_c|| ||w_c|| <= that factor times sqrt(sum x^2 sum w^2). */
+static void add_fft(struct qc_node *n)
+{
+  double norm[2] = {0, 0}, size = 1;
+  for (int i = 0; i < 2; i++)
+    for (int64_t k = 0; k < n->in[i]->n; k++)
+      norm[i] += n->in[i]->y[k] * n->in[i]->y[k];
+  for (int k = 2; k < n->in[0]->q.rank; k++)
+    size *= 2 * (double)(n->in[0]->q.dim[k] + n->in[1]->q.dim[k]);
+  for (int64_t i = 0; i < n->out[0]->n; i++)
+    n->out[0]->e[i] += 0x1p-24 * (21 * log2(size) + 24) * sqrt(norm[0] * norm[1]);
+}
+
+static void add_winograd(struct qc_node *n, const qn_numerics *d, double c)
+{
+  double *s = qc_winograd_sum(n, d->tile, d->filter);
+  for (int64_t i = 0; i < n->out[0]->n; i++)
+    n->out[0]->e[i] += (c + 2.0 * 3 * (d->tile + d->filter) * 0x1p-24) * s[i];
+  free(s);
+}
+
+void qc_bound_contraction(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
+{
+  (void)p;
+  double *e = n->out[0]->e;
+  if (!n->s) {
+    n->s = qc_abs_run(n, false);
+    for (int64_t i = 0; i < n->out[0]->n; i++)
+      n->s[i] = fabs(n->s[i]);
+    n->n_terms = terms(n);
+  }
+  if (fits_exactly(n, k))
+    return;
+  double c = qc_sum_error(k, n->compute, n->n_terms);
+  bool epilogue = n->n_in > 2;
+  if (epilogue)
+    c += 4 * qc_unit(n->compute);
+  for (int64_t i = 0; i < n->out[0]->n; i++)
+    e[i] = c * n->s[i] + n->n_terms * qc_half_ulp(n->compute, 0);
+  for (int i = 0; i < k->n; i++) {
+    if (k->part[i].method == QN_METHOD_WINOGRAD && n->op->kind != QN_OP_MATMUL)
+      add_winograd(n, &k->part[i], c);
+    if (k->part[i].method == QN_METHOD_FFT && n->op->kind != QN_OP_MATMUL)
+      add_fft(n);
+  }
+  qc_propagate_abs(n);
+}

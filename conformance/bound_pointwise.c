@@ -1,0 +1,229 @@
+/* bound_pointwise.c -- elementwise functions: e = k half-ulps of S in the type of the computation.
+ *
+ * k counts units u of that type (2 u are one ulp); the last rounding of the computation is one of them. S is |y| where the
+ * function can be had to a relative error, and the sum of the magnitudes of its terms where terms cancel. k = 0: exact, so
+ * the result is y rounded once, bit for bit. What inexact inputs do (in graphs) is found by moving them by their e. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "conform.h"
+
+/* Condition sums, of the operands in order and the reference y; a0, a1: the op's attributes. */
+typedef double condition_fn(const double *in, double y, double a0, double a1);
+
+static double phi(double x) { return exp(-x * x / 2) / 2.5066282746310002; }
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+static double s_result(const double *in, double y, double a0, double a1)
+{
+  (void)in, (void)a0, (void)a1;
+  return fabs(y);
+}
+
+/* relative to the result, and the rounding of beta x in the exponent */
+static double s_scaled(const double *in, double y, double beta, double a1)
+{
+  (void)a1;
+  return fabs(y) * (beta == 1 ? 1 : 1 + fabs(beta * in[0]) / 8);
+}
+
+static double s_softplus_backward(const double *in, double y, double beta, double a1)
+{
+  (void)a1;
+  return fabs(y) * (beta == 1 ? 1 : 1 + fabs(beta * in[1]) / 8);
+}
+
+static double s_half_x(const double *in, double y, double a0, double a1)        /* gelu: x (1 + |erf|) / 2 */
+{
+  (void)y, (void)a0, (void)a1;
+  return fabs(in[0]);
+}
+
+static double s_gelu_backward(const double *in, double y, double a0, double a1)
+{
+  double x = fabs(in[1]);
+  (void)y, (void)a0, (void)a1;
+  return fabs(in[0]) * (1 + x * phi(x) * (1 + x * x / 8));
+}
+
+static double s_gelu_tanh_backward(const double *in, double y, double a0, double a1)
+{
+  double x = in[1], t = tanh(0.7978845608028654 * (x + 0.044715 * x * x * x));
+  (void)y, (void)a0, (void)a1;
+  return fabs(in[0]) * (1 + fabs(x) * (1 + t * t) / 2 * 0.7978845608028654 * (1 + 0.134145 * x * x));
+}
+
+static double s_silu_backward(const double *in, double y, double beta, double a1)
+{
+  double x = beta * in[1], s = sigmoid(x);
+  (void)y, (void)a1;
+  return fabs(in[0]) * s * (1 + fabs(x) * (1 + s)) * (beta == 1 ? 1 : 1 + fabs(x) / 8);
+}
+
+static double s_sigmoid_backward(const double *in, double y, double a0, double a1)
+{
+  double s = sigmoid(in[1]);
+  (void)y, (void)a0, (void)a1;
+  return fabs(in[0]) * s * (1 + s);
+}
+
+static double s_tanh_backward(const double *in, double y, double a0, double a1)
+{
+  double t = tanh(in[1]);
+  (void)y, (void)a0, (void)a1;
+  return fabs(in[0]) * (1 + t * t);
+}
+
+static double s_hardswish(const double *in, double y, double a0, double a1)
+{
+  (void)a0, (void)a1;
+  return fabs(y) + 0 * in[0];
+}
+
+static double s_hardswish_backward(const double *in, double y, double a0, double a1)
+{
+  double x = in[1];
+  (void)a0, (void)a1;
+  return fabs(x) >= 3 ? fabs(y) : fabs(in[0]) * (2 * fabs(x) + 3) / 6;
+}
+
+static double s_mish_backward(const double *in, double y, double a0, double a1)
+{
+  double x = in[1], t = tanh(log1p(exp(x)));
+  (void)y, (void)a0, (void)a1;
+  return fabs(in[0]) * (fabs(t) + fabs(x) * sigmoid(x) * (1 + t * t));
+}
+
+static const struct budget { uint32_t op; double k; condition_fn *s; } budgets[] = {
+  {QN_OP_ADD, 1, s_result}, {QN_OP_SUB, 1, s_result}, {QN_OP_MUL, 1, s_result}, {QN_OP_DIV, 1, s_result},
+  {QN_OP_SQRT, 1, s_result}, {QN_OP_RSQRT, 4, s_result}, {QN_OP_RECIPROCAL, 1, s_result}, {QN_OP_POW, 32, s_result},
+  {QN_OP_EXP, 6, s_result}, {QN_OP_LOG, 6, s_result}, {QN_OP_ERF, 8, s_result}, {QN_OP_SIN, 8, s_result},
+  {QN_OP_COS, 8, s_result},
+  {QN_OP_LEAKY_RELU, 2, s_result}, {QN_OP_ELU, 10, s_result}, {QN_OP_GELU, 12, s_half_x}, {QN_OP_GELU_TANH, 16, s_half_x},
+  {QN_OP_SILU, 10, s_scaled}, {QN_OP_SIGMOID, 8, s_result}, {QN_OP_TANH, 10, s_result}, {QN_OP_SOFTPLUS, 10, s_scaled},
+  {QN_OP_HARDSWISH, 4, s_hardswish}, {QN_OP_MISH, 16, s_result}, {QN_OP_CLIP, 1, s_result},
+  {QN_OP_LEAKY_RELU_BACKWARD, 2, s_result}, {QN_OP_ELU_BACKWARD, 10, s_result}, {QN_OP_GELU_BACKWARD, 16, s_gelu_backward},
+  {QN_OP_GELU_TANH_BACKWARD, 16, s_gelu_tanh_backward}, {QN_OP_SILU_BACKWARD, 16, s_silu_backward},
+  {QN_OP_SIGMOID_BACKWARD, 16, s_sigmoid_backward}, {QN_OP_TANH_BACKWARD, 20, s_tanh_backward},
+  {QN_OP_SOFTPLUS_BACKWARD, 10, s_softplus_backward}, {QN_OP_HARDSWISH_BACKWARD, 4, s_hardswish_backward},
+  {QN_OP_MISH_BACKWARD, 24, s_mish_backward},
+};
+
+/* Ops that a correctly rounded result is asked of: their one rounding in f32 is exact in f64, and rounding that again to 16
+ * bits gives what one rounding gives (24 >= 2*11 + 2). Only where input and computation are alike in width. */
+static bool correctly_rounded(uint32_t op)
+{
+  return op == QN_OP_ADD || op == QN_OP_SUB || op == QN_OP_MUL || op == QN_OP_DIV || op == QN_OP_SQRT;
+}
+
+/* Element i of an operand that broadcasts against y. */
+static int64_t operand_index(const qn_value *operand, const qn_value *y, int64_t i)
+{
+  int64_t at = 0, step = 1;
+  for (int k = y->rank - 1; k >= 0 && operand->rank; k--) {
+    int64_t index = i % y->dim[k];
+    i /= y->dim[k];
+    at += operand->dim[k] == 1 ? 0 : index * step;
+    step *= operand->dim[k];
+  }
+  return at;
+}
+
+/* The twin with one or more inputs moved by `step` times their e; the largest change is added to, or raised in, change. */
+static void moved(struct qc_node *n, unsigned which, const double *step, double *change, double *scratch)
+{
+  double *in[64] = {0};
+  for (int i = 0; i < n->n_in; i++) {
+    struct qc_value *v = n->in[i];
+    if (!v->y || !(which >> i & 1))
+      continue;
+    in[i] = qc_alloc((size_t)v->n * sizeof **in + 8);
+    for (int64_t k = 0; k < v->n; k++)
+      in[i][k] = v->y[k] + step[i] * v->e[k];
+  }
+  void *out[QN_MAX_ROLES] = {scratch};
+  qc_twin_run(n->twin, (const void *const *)in, out);
+  for (int64_t k = 0; k < n->out[0]->n; k++) {
+    double difference = fabs(scratch[k] - n->out[0]->y[k]);
+    if (difference > change[k])
+      change[k] = difference;
+  }
+  for (int i = 0; i < n->n_in; i++)
+    free(in[i]);
+}
+
+/* Each inexact operand moved alone, summed; raised to the worst corner of them all. Sound where the function is monotone
+ * between the sampled points, as these are over intervals so short; at a jump both sides are sampled. */
+static void add_inexact_inputs(struct qc_node *n)
+{
+  static const double steps[] = {-1, -0.5, 0.5, 1};
+  int64_t size = n->out[0]->n;
+  double *sum = qc_alloc((size_t)size * sizeof *sum + 8), *one = qc_alloc((size_t)size * sizeof *one + 8);
+  double *scratch = qc_alloc((size_t)size * sizeof *scratch + 8), step[64];
+  unsigned inexact = 0;
+  for (int i = 0; i < n->n_in; i++) {
+    if (n->in[i]->exact || !n->in[i]->y)
+      continue;
+    inexact |= 1u << i;
+    memset(one, 0, (size_t)size * sizeof *one);
+    for (int k = 0; k < 4; k++) {
+      step[i] = steps[k];
+      moved(n, 1u << i, step, one, scratch);
+    }
+    for (int64_t k = 0; k < size; k++)
+      sum[k] += one[k];
+  }
+  if (inexact & (inexact - 1)) {
+    for (unsigned corner = 0; corner < 1u << n->n_in; corner++) {
+      if (corner & ~inexact)
+        continue;
+      for (int i = 0; i < n->n_in; i++)
+        step[i] = corner >> i & 1 ? 1 : -1;
+      moved(n, inexact, step, sum, scratch);
+    }
+  }
+  for (int64_t k = 0; k < size; k++)
+    n->out[0]->e[k] += sum[k];
+  free(sum);
+  free(one);
+  free(scratch);
+}
+
+void qc_bound_pointwise(struct qc_problem *p, struct qc_node *n)
+{
+  (void)p;
+  struct qc_value *y = n->out[0];
+  const struct budget *b = NULL;
+  for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++)
+    if (budgets[i].op == n->op->kind)
+      b = &budgets[i];
+  if (n->op->kind == QN_OP_CLIP) {      /* inexact only where a limit is no number of the computation's type */
+    const qn_pointwise *a = n->attr;
+    if (n->compute == QN_F64 || ((float)a->alpha == a->alpha && (float)a->beta == a->beta))
+      b = NULL;
+  }
+  bool rounded_once = correctly_rounded(n->op->kind) && n->compute != QN_F64;
+  for (int i = 0; i < n->n_in; i++) {
+    const struct qc_value *v = n->in[i];
+    bool narrow = v->q.rank == 0 && (y->q.dtype == n->compute || qc_round(y->q.dtype, v->y[0]) == v->y[0]);
+    rounded_once &= narrow || v->q.dtype == y->q.dtype;
+  }
+  double u = qc_unit(n->compute), a0 = 0, a1 = 0;
+  if (n->op->attr_bytes) {
+    a0 = *(const double *)(const void *)((const char *)n->attr + n->op->attr[0].offset);
+    a1 = n->op->n_attrs > 1 ? *(const double *)(const void *)((const char *)n->attr + n->op->attr[1].offset) : 0;
+  }
+  bool exact = !b || (rounded_once && qc_inputs_exact(n));
+  for (int64_t i = 0; !exact && i < y->n; i++) {
+    double in[4] = {0};
+    for (int k = 0; k < n->n_in && k < 4; k++)
+      if (n->in[k]->y)
+        in[k] = n->in[k]->y[operand_index(&n->in[k]->q, &y->q, i)];
+    double s = b->s(in, y->y[i], a0, a1);
+    y->e[i] = b->k * fmax(u * s, qc_half_ulp(n->compute, 0));
+    if (isnan(y->e[i]))
+      y->e[i] = b->k * qc_half_ulp(n->compute, y->y[i]);
+  }
+  if (!qc_inputs_exact(n))
+    add_inexact_inputs(n);
+}

@@ -1,0 +1,151 @@
+/* bound_reduction.c -- reductions and pooling: one element from many.
+ *
+ *   sum, mean, norm1, average   e = (c(n) + 2u) S, S = the op on absolute values (mean, average: already divided)
+ *   prod                        e = (n + 2) u |y|          norm2   e = (c(n)/2 + 2u) |y|
+ *   max, min, amax, indices     exact
+ * Sums of integer fills are exact while S fits the accumulator, and a mean of them where the divisor is a power of two. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "conform.h"
+
+static double terms(const struct qc_node *n)
+{
+  double in = (double)n->in[0]->n, out = (double)n->out[0]->n;
+  return out > 0 ? in / out : 0;
+}
+
+/* S <= 2^bits in units of the inputs' last bit. */
+static bool fits_exactly(const struct qc_node *n, const double *s, double divisor)
+{
+  if (!qc_inputs_exact(n) || frexp(divisor, &(int){0}) != 0.5)
+    return false;
+  double limit = ldexp(1, (n->compute == QN_F64 ? 53 : 24) - qc_fraction_bits(n->in[0]->y, n->in[0]->n)) / divisor;
+  for (int64_t i = 0; i < n->out[0]->n; i++)
+    if (!(s[i] <= limit))
+      return false;
+  return true;
+}
+
+/* A 16-bit store of partial sums and the like narrow what is exact; so does any accumulator but the native one and double. */
+static bool plain(const struct qc_numerics *k)
+{
+  for (int i = 0; i < k->n; i++)
+    if (k->part[i].store || (k->part[i].accumulator != QN_ACC_NATIVE && k->part[i].accumulator != QN_ACC_DOUBLE))
+      return false;
+  return true;
+}
+
+static void add_sum_error(struct qc_node *n, const struct qc_numerics *k, double terms_summed, double divisor, bool exact_able)
+{
+  struct qc_value *y = n->out[0];
+  if (!n->s)
+    n->s = qc_abs_run(n, false);
+  if (exact_able && plain(k) && fits_exactly(n, n->s, divisor))
+    return;
+  double c = qc_sum_error(k, n->compute, terms_summed) + 2 * qc_unit(n->compute);
+  for (int64_t i = 0; i < y->n; i++)
+    y->e[i] = c * fabs(n->s[i]) + terms_summed * qc_half_ulp(n->compute, 0);
+  qc_propagate_abs(n);
+}
+
+/* The largest e among the inputs of each output: the op max on e. Only for ops that pick one of their inputs. */
+static void add_picked_error(struct qc_node *n)
+{
+  if (qc_inputs_exact(n))
+    return;
+  double worst = 0;
+  for (int64_t i = 0; i < n->in[0]->n; i++)
+    worst = fmax(worst, n->in[0]->e[i]);
+  for (int64_t i = 0; i < n->out[0]->n; i++)
+    n->out[0]->e[i] += worst;
+}
+
+void qc_bound_reduction(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
+{
+  (void)p;
+  struct qc_value *y = n->out[0];
+  double count = terms(n), u = qc_unit(n->compute);
+  switch (n->op->kind) {
+  case QN_OP_REDUCE_SUM: case QN_OP_REDUCE_NORM1:
+    add_sum_error(n, k, count, 1, true);
+    break;
+  case QN_OP_REDUCE_MEAN:
+    add_sum_error(n, k, count, count > 0 ? count : 1, true);
+    break;
+  case QN_OP_REDUCE_PROD:
+    for (int64_t i = 0; i < y->n; i++)
+      y->e[i] = (count + 2) * fmax(u * fabs(y->y[i]), qc_half_ulp(n->compute, 0));
+    break;
+  case QN_OP_REDUCE_NORM2:
+    for (int64_t i = 0; i < y->n; i++)
+      y->e[i] = (qc_sum_error(k, n->compute, count) / 2 + 2 * u) * fabs(y->y[i]) + qc_half_ulp(n->compute, 0);
+    add_picked_error(n);
+    break;
+  default:
+    add_picked_error(n);
+  }
+}
+
+/* ---- pooling ------------------------------------------------------------------------------ */
+
+static double window_taps(const struct qc_node *n, const qn_value *plane, bool *padded)
+{
+  double taps = 1;
+  *padded = qc_attr_int(n->op, n->attr, "ceil_mode", 0, 0, 0) != 0;
+  for (int d = 0; d < plane->rank - 2; d++) {
+    int64_t window = qc_attr_int(n->op, n->attr, "window", d, 0, 0);
+    taps *= (double)(window ? window : plane->dim[2 + d]);
+    *padded |= qc_attr_int(n->op, n->attr, "pad", d, 0, 0) || qc_attr_int(n->op, n->attr, "pad", d, 1, 0);
+  }
+  return taps;
+}
+
+/* The most windows that hold one place. */
+static double overlap(const struct qc_node *n, const qn_value *plane)
+{
+  double most = 1;
+  for (int d = 0; d < plane->rank - 2; d++) {
+    int64_t window = qc_attr_int(n->op, n->attr, "window", d, 0, 0), stride = qc_attr_int(n->op, n->attr, "stride", d, 0, 0);
+    window = window ? window : plane->dim[2 + d];
+    stride = stride ? stride : window;
+    most *= (double)((qc_attr_int(n->op, n->attr, "dilation", d, 0, 1) * (window - 1)) / stride + 1);
+  }
+  return most;
+}
+
+void qc_bound_pooling(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
+{
+  (void)p;
+  bool padded, back = n->op->kind == QN_OP_POOL_AVERAGE_BACKWARD || n->op->kind == QN_OP_POOL_MAX_BACKWARD;
+  const qn_value *plane = back ? &n->out[0]->q : &n->in[0]->q;
+  double taps = window_taps(n, plane, &padded);
+  switch (n->op->kind) {
+  case QN_OP_POOL_AVERAGE:
+    add_sum_error(n, k, taps, taps, !padded);
+    break;
+  case QN_OP_POOL_AVERAGE_BACKWARD:
+    add_sum_error(n, k, overlap(n, plane), taps, !padded);
+    break;
+  case QN_OP_POOL_MAX_BACKWARD: {
+    /* |dy| scattered by the same choice: the twin's own dy on absolute values, x and indices as they are */
+    double *dy = qc_alloc((size_t)n->in[0]->n * sizeof *dy + 8);
+    for (int64_t i = 0; i < n->in[0]->n; i++)
+      dy[i] = fabs(n->in[0]->y[i]);
+    free(n->s);
+    n->s = qc_alloc((size_t)n->out[0]->n * sizeof *n->s + 8);
+    const void *in[64] = {dy};
+    void *out[1] = {n->s};
+    qc_twin_run(n->twin, in, out);
+    free(dy);
+    if (plain(k) && fits_exactly(n, n->s, 1))
+      break;
+    double c = qc_sum_error(k, n->compute, overlap(n, plane) - 1);
+    for (int64_t i = 0; i < n->out[0]->n; i++)
+      n->out[0]->e[i] = c * n->s[i];
+    break;
+  }
+  default:
+    add_picked_error(n);
+  }
+}

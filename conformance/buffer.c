@@ -1,0 +1,197 @@
+/* buffer.c -- memory for one execution, watched on all sides.
+ *
+ * A buffer is an image: guard, the tensor's span with its gaps, guard; all of it random bytes until elements are written, and
+ * compared byte for byte afterwards, except an output's elements. On a CPU one side lies against a page that cannot be
+ * touched: the end (reads and writes beyond it die at once) or the start. Addresses are divisible by the alignment
+ * that the problem promises and by no larger power of two. A span of more than SPARSE bytes is reserved, not filled: its
+ * elements alone are written and checked. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "conform.h"
+
+enum { GUARD = 4096 };
+#define SPARSE ((size_t)64 << 20)
+
+struct qc_buffer {
+  qn_context *ctx;
+  qn_value    q;                        /* rank 1 of bytes for workspace */
+  size_t      bytes, before, total;     /* the span; what lies ahead of it; the image */
+  char       *image;                    /* as it was handed over; NULL when sparse */
+  char       *base;                     /* the watched memory: host pages, or the device's */
+  char       *map;                      /* CPU: the mapping, with its closed pages */
+  size_t      mapped;
+  void       *owned;                    /* device: from qn_alloc */
+};
+
+static void poison(char *p, size_t bytes, uint64_t seed)
+{
+  uint64_t i = 0;
+  for (; (i + 1) * 8 <= bytes; i++) {
+    uint64_t h = qc_hash(seed, 1234567, i);
+    memcpy(p + i * 8, &h, 8);
+  }
+  uint64_t h = qc_hash(seed, 1234567, i);
+  memcpy(p + i * 8, &h, bytes - i * 8);
+}
+
+/* Host pages with `total` usable bytes, closed pages around them, lying against the chosen side. */
+static bool map_pages(struct qc_buffer *b, int place, size_t alignment)
+{
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), slack = 2 * alignment;
+  size_t body = (b->bytes + GUARD + slack + page - 1) / page * page;
+  b->mapped = body + 2 * page;
+  b->map = mmap(NULL, b->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (b->map == MAP_FAILED) {
+    b->map = NULL;
+    return false;
+  }
+  mprotect(b->map, page, PROT_NONE);
+  mprotect(b->map + page + body, page, PROT_NONE);
+  b->base = b->map + page;
+  b->total = body;
+  uintptr_t start = (uintptr_t)b->base, at;
+  if (place == QC_AT_START) {
+    at = start + (alignment < 256 ? alignment : 0);
+  } else {
+    at = (start + body - b->bytes) / slack * slack + (alignment < 256 ? alignment : 0);
+    while (at + b->bytes > start + body)
+      at -= slack;
+  }
+  b->before = at - start;
+  return true;
+}
+
+static bool map_device(struct qc_buffer *b, size_t alignment)
+{
+  b->total = b->bytes + 2 * GUARD + 2 * alignment;
+  if (qn_alloc(b->ctx, b->total, &b->owned))
+    return false;
+  b->base = b->owned;
+  b->before = GUARD + (alignment < 256 ? alignment : 0);        /* qn_alloc aligns to 256 */
+  return true;
+}
+
+static struct qc_buffer *make(qn_context *ctx, const qn_value *q, size_t bytes, size_t alignment, int place, uint64_t seed)
+{
+  struct qc_buffer *b = qc_alloc(sizeof *b);
+  b->ctx = ctx;
+  b->q = *q;
+  b->bytes = bytes;
+  if (!(qc_w.cpu ? map_pages(b, place, alignment) : map_device(b, alignment)))
+    qc_tap_bail(qc_format("no memory for a buffer of %zu bytes", bytes));
+  if (b->total <= SPARSE) {
+    b->image = qc_alloc(b->total);
+    poison(b->image, b->total, seed);
+    if (qc_w.cpu)
+      memcpy(b->base, b->image, b->total);
+    else
+      qn_copy_to_device(ctx, b->base, b->image, b->total);
+  }
+  return b;
+}
+
+struct qc_buffer *qc_buffer_make(qn_context *ctx, const qn_value *q, int place, uint64_t seed)
+{
+  size_t span = 0;
+  for (int k = 0; k < q->rank; k++)
+    span += (size_t)((q->dim[k] - 1) * q->stride[k]);
+  span = qc_elements(q) ? (span + 1) * qn_dtype_bytes(q->dtype) : 0;
+  return make(ctx, q, span, q->align ? q->align : qn_dtype_bytes(q->dtype), place, seed);
+}
+
+struct qc_buffer *qc_buffer_bytes(qn_context *ctx, size_t bytes, int place, uint64_t seed)
+{
+  qn_value q = {.dtype = QN_U8, .rank = 1, .dim = {(int64_t)bytes}, .stride = {1}};
+  return make(ctx, &q, bytes, 256, place, seed);
+}
+
+void qc_buffer_free(struct qc_buffer *b)
+{
+  if (!b)
+    return;
+  if (b->map)
+    munmap(b->map, b->mapped);
+  qn_free(b->ctx, b->owned);
+  free(b->image);
+  free(b);
+}
+
+void *qc_buffer_pointer(struct qc_buffer *b)
+{
+  return b->base + b->before;
+}
+
+void qc_buffer_write(struct qc_buffer *b, const void *raw)
+{
+  size_t size = qn_dtype_bytes(b->q.dtype);
+  int64_t n = qc_elements(&b->q);
+  char *at = b->image ? b->image + b->before : b->base + b->before;
+  if (raw)
+    for (int64_t i = 0; i < n; i++) {
+      char *to = at + qc_offset(&b->q, i) * (int64_t)size;
+      if (b->image || qc_w.cpu)
+        memcpy(to, (const char *)raw + (size_t)i * size, size);
+      else
+        qn_copy_to_device(b->ctx, to, (const char *)raw + (size_t)i * size, size);
+    }
+  if (b->image && qc_w.cpu)
+    memcpy(b->base, b->image, b->total);
+  else if (b->image)
+    qn_copy_to_device(b->ctx, b->base, b->image, b->total);
+}
+
+void qc_buffer_zero(struct qc_buffer *b)
+{
+  memset(b->image + b->before, 0, b->bytes);
+  qc_buffer_write(b, NULL);
+}
+
+static bool differs(const struct qc_buffer *b, const char *now, char *why, size_t bytes)
+{
+  size_t i = 0;
+  while (i < b->total && now[i] == b->image[i])
+    i++;
+  if (i == b->total)
+    return false;
+  long long at = (long long)i - (long long)b->before;
+  if (at < 0)
+    snprintf(why, bytes, "byte %lld before its start was written", -at);
+  else if (at >= (long long)b->bytes)
+    snprintf(why, bytes, "byte %lld past its end was written", at - (long long)b->bytes);
+  else
+    snprintf(why, bytes, "byte %lld of it was written, which is no element of an output", at);
+  return true;
+}
+
+bool qc_buffer_check(struct qc_buffer *b, void *raw, bool writable, char *why, size_t bytes)
+{
+  size_t size = qn_dtype_bytes(b->q.dtype);
+  int64_t n = qc_elements(&b->q);
+  char *now = b->base;
+  if (!qc_w.cpu && b->image) {
+    now = qc_alloc(b->total);
+    qn_copy_to_host(b->ctx, now, b->base, b->total);
+  }
+  for (int64_t i = 0; i < n && raw; i++) {
+    size_t at = b->before + (size_t)(qc_offset(&b->q, i) * (int64_t)size);
+    if (b->image || qc_w.cpu)
+      memcpy((char *)raw + (size_t)i * size, now + at, size);
+    else
+      qn_copy_to_host(b->ctx, (char *)raw + (size_t)i * size, b->base + at, size);
+  }
+  bool ok = true;
+  if (b->image) {
+    if (writable && n) {                /* what an output's elements may hold is no change: put back, then compare */
+      for (int64_t i = 0; i < n; i++) {
+        size_t at = b->before + (size_t)(qc_offset(&b->q, i) * (int64_t)size);
+        memcpy(now + at, b->image + at, size);
+      }
+    }
+    ok = !memcmp(now, b->image, b->total) || !differs(b, now, why, bytes);
+  }
+  if (now != b->base)
+    free(now);
+  return ok;
+}

@@ -1,0 +1,487 @@
+/* cases.c -- the list of items: every problem of cases/NAME.q, and what is derived from it by rule.
+ *
+ * Settings, after ';' on a problem's last line:
+ *   fill=a,b        one run for each (fill.c); default: by family       ROLE.fill=a   for one input
+ *   ROLE.is=1,2,3   the values themselves, of an input, or of an output: then a golden case
+ *   seed=N          default --seed                                      labels=LO..HI range of index inputs
+ *   ROLE.offset=N   so many elements beyond an aligned address          plain=1       derive nothing
+ *   as=f16,bf16     also with these dtypes in place of f32              tier=full     not in shorter runs
+ *
+ * Derived from each single op, one after the other in turn (all of them in the full tier): misaligned, pitched, another
+ * dim order, gapped; and for pointwise ops in place. Each is a whole problem line of its own, so its repro needs no rule. */
+#include <dirent.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include "conform.h"
+
+static const char *const known_settings[] = {"fill", "is", "seed", "labels", "offset", "plain", "as", "tier"};
+
+bool qc_setting(const char *settings, const char *key, char *value, size_t bytes)
+{
+  size_t n = strlen(key);
+  for (const char *s = settings ? settings : ""; *s; s += strcspn(s, " \t")) {
+    s += strspn(s, " \t");
+    if (strncmp(s, key, n) || s[n] != '=')
+      continue;
+    s += n + 1;
+    size_t len = strcspn(s, " \t");
+    snprintf(value, bytes, "%.*s", (int)len, s);
+    return true;
+  }
+  return false;
+}
+
+bool qc_settings_check(const char *settings, char *why, size_t bytes)
+{
+  for (const char *s = settings ? settings : ""; *s;) {
+    s += strspn(s, " \t");
+    size_t len = strcspn(s, " \t"), key = strcspn(s, "= \t");
+    if (!len)
+      break;
+    const char *name = s;
+    for (const char *dot = s; dot < s + key; dot++)
+      if (*dot == '.')
+        name = dot + 1;
+    bool found = false;
+    for (size_t k = 0; k < sizeof known_settings / sizeof *known_settings; k++)
+      found |= strlen(known_settings[k]) == (size_t)(s + key - name) &&
+               !strncmp(known_settings[k], name, (size_t)(s + key - name));
+    if (!found || key == len) {
+      snprintf(why, bytes, "setting '%.*s' is not known: fill, is, seed, labels, offset, plain, as, tier are", (int)len, s);
+      return false;
+    }
+    s += len;
+  }
+  return true;
+}
+
+char *qc_one_line(const char *lines)
+{
+  size_t n = strlen(lines);
+  char *out = qc_alloc(3 * n + 1), *o = out;
+  while (n && lines[n - 1] == '\n')
+    n--;
+  for (size_t i = 0; i < n; i++) {
+    if (lines[i] == '\n')
+      o += sprintf(o, " | ");
+    else
+      *o++ = lines[i];
+  }
+  return out;
+}
+
+char *qc_print(const qn_graph *graph)
+{
+  size_t n = qn_graph_print(graph, NULL, 0);
+  char *text = qc_alloc(n + 1);
+  qn_graph_print(graph, text, n + 1);
+  return text;
+}
+
+int64_t qc_attr_int(const qn_op_info *op, const void *attr, const char *name, int i, int after, int64_t absent)
+{
+  for (uint32_t k = 0; k < op->n_attrs; k++) {
+    const qn_attr_info *a = &op->attr[k];
+    if (strcmp(a->name, name))
+      continue;
+    const char *at = (const char *)attr + (after ? a->offset2 : a->offset);
+    return ((const int64_t *)(const void *)at)[i];
+  }
+  return absent;
+}
+
+static int bad_cases;                   /* problems of the files that are none */
+
+/* ---- drafts ------------------------------------------------------------------------------- */
+
+struct qc_draft *qc_draft_of(const qn_graph *graph)
+{
+  struct qc_draft *d = qc_alloc(sizeof *d);
+  d->view = *qn_graph_inspect(graph);
+  d->value = qc_alloc(d->view.n_values * sizeof *d->value);
+  memcpy(d->value, d->view.value, d->view.n_values * sizeof *d->value);
+  d->view.value = d->value;
+  return d;
+}
+
+void qc_draft_free(struct qc_draft *d)
+{
+  free(d->value);
+  free(d);
+}
+
+static char *draft_text(const struct qc_draft *d)
+{
+  qn_graph *graph;
+  if (qn_graph_make(&d->view, &graph))
+    return NULL;
+  char *text = qc_print(graph);
+  qn_graph_destroy(graph);
+  return text;
+}
+
+/* ---- the list ----------------------------------------------------------------------------- */
+
+void qc_list_add(struct qc_list *list, int kind, const char *line, const char *settings, const char *file)
+{
+  char *one = qc_one_line(line);
+  char *title = *settings ? qc_format("%s ; %s", one, settings) : qc_format("%s", one);
+  free(one);
+  if (qc_opt.filter) {
+    char *text = qc_format("%s %s", file, title);
+    bool glob = strpbrk(qc_opt.filter, "*?[");
+    bool match = glob ? !fnmatch(qc_opt.filter, text, 0) || !fnmatch(qc_opt.filter, title, 0)
+                      : strstr(text, qc_opt.filter) != NULL;
+    free(text);
+    if (!match) {
+      free(title);
+      return;
+    }
+  }
+  if (list->n == list->cap) {
+    int cap = list->cap ? 2 * list->cap : 256;
+    struct qc_item *grown = qc_alloc((size_t)cap * sizeof *grown);
+    if (list->n)
+      memcpy(grown, list->item, (size_t)list->n * sizeof *grown);
+    free(list->item);
+    list->item = grown;
+    list->cap = cap;
+  }
+  list->item[list->n++] = (struct qc_item){kind, strdup(line), strdup(settings), strdup(file), title};
+}
+
+/* settings without the given keys */
+static char *without(const char *settings, const char *const *keys)
+{
+  char *out = qc_alloc(strlen(settings) + 1), *o = out;
+  for (const char *s = settings; *s;) {
+    s += strspn(s, " \t");
+    size_t len = strcspn(s, " \t"), key = strcspn(s, "= \t");
+    bool drop = len == 0;
+    for (const char *const *k = keys; *k; k++)
+      drop |= strlen(*k) == key && !strncmp(*k, s, key);
+    if (!drop)
+      o += sprintf(o, "%s%.*s", o == out ? "" : " ", (int)len, s);
+    s += len;
+  }
+  return out;
+}
+
+/* Strides that keep the dims: outer to inner by `order`, the innermost `inner` apart, rows `pitch` longer. */
+static void restride(qn_value *v, const int *order, int64_t inner, int64_t pitch)
+{
+  int64_t s = inner;
+  for (int k = v->rank - 1; k >= 0; k--) {
+    v->stride[order[k]] = s;
+    s *= v->dim[order[k]] > 0 ? v->dim[order[k]] : 1;
+    if (k == v->rank - 1)
+      s += pitch;
+  }
+}
+
+enum { MISALIGNED, PITCHED, REORDERED, GAPPED, N_LAYOUTS, IN_PLACE = N_LAYOUTS };
+
+static bool vary(struct qc_draft *d, int how, int turn)
+{
+  int touched = 0;
+  for (uint32_t i = 0; i < d->view.n_values; i++) {
+    qn_value *v = &d->value[i];
+    if (v->rank == 0 || v->flags & QN_VALUE_HOST || v->over >= 0)
+      continue;
+    bool broadcast = false;
+    for (int k = 0; k < v->rank; k++)
+      broadcast |= v->stride[k] == 0 && v->dim[k] > 1;
+    if (broadcast)
+      continue;
+    int order[QN_MAX_RANK];
+    for (int k = 0; k < v->rank; k++)
+      order[k] = k;
+    switch (how) {
+    case MISALIGNED:
+      v->align = (uint32_t)qn_dtype_bytes(v->dtype);
+      break;
+    case PITCHED:
+      restride(v, order, v->rank == 1 ? 2 : 1, v->rank == 1 ? 0 : 3);
+      break;
+    case REORDERED:                       /* dim 1 innermost, as nhwc; all tensors or every other */
+      if (v->rank < 2 || (turn & 1 && touched++ & 1))
+        continue;
+      if (v->rank == 2) {
+        order[0] = 1, order[1] = 0;
+      } else {
+        for (int k = 1; k < v->rank - 1; k++)
+          order[k] = k + 1;
+        order[v->rank - 1] = 1;
+      }
+      restride(v, order, 1, 0);
+      break;
+    case GAPPED:
+      restride(v, order, 3, 1);
+      break;
+    }
+    touched++;
+  }
+  return touched > 0;
+}
+
+/* The output takes the memory of the first input that may lend it. */
+static bool in_place(struct qc_draft *d, int turn)
+{
+  const qn_node *n = &d->view.op[0];
+  qn_value *y = &d->value[n->arg[n->first[n->n_inputs]]];
+  if (y->over >= 0)
+    return false;
+  for (uint32_t i = 0; i < n->n_inputs; i++) {
+    uint32_t r = (i + (uint32_t)turn) % n->n_inputs;
+    if (n->first[r + 1] != n->first[r] + 1)
+      continue;
+    qn_value *x = &d->value[n->arg[n->first[r]]];
+    if (x->dtype != y->dtype || x->rank != y->rank || x->rank == 0 || memcmp(x->dim, y->dim, sizeof x->dim))
+      continue;
+    bool packed = true;
+    for (int k = 0; k < x->rank; k++)
+      packed &= x->stride[k] != 0 || x->dim[k] == 1;
+    if (!packed)
+      continue;
+    memcpy(y->stride, x->stride, sizeof y->stride);
+    y->align = x->align;
+    y->over = n->arg[n->first[r]];
+    return true;
+  }
+  return false;
+}
+
+static const char *first_fill(uint32_t family)
+{
+  return family == QN_FAMILY_POINTWISE || family == QN_FAMILY_SOFTMAX ? "signed:4" : "int";
+}
+
+static void derive(struct qc_list *list, const qn_graph *graph, const char *settings, const char *file, int turn)
+{
+  const qn_graph_view *view = qn_graph_inspect(graph);
+  char unused[8];
+  if (view->n_ops != 1 || qc_opt.tier == QC_QUICK || qc_setting(settings, "plain", unused, sizeof unused))
+    return;
+  const char *const keys[] = {"fill", NULL};
+  char *rest = without(settings, keys);
+  char *own = qc_format("%s%sfill=%s", rest, *rest ? " " : "", first_fill(view->op[0].family));
+  for (int how = 0; how < N_LAYOUTS; how++) {
+    if (qc_opt.tier == QC_DEFAULT && how != turn % N_LAYOUTS)
+      continue;
+    struct qc_draft *d = qc_draft_of(graph);
+    char *text = vary(d, how, turn / N_LAYOUTS) ? draft_text(d) : NULL;
+    if (text)
+      qc_list_add(list, QC_CASE, text, own, file);
+    free(text);
+    qc_draft_free(d);
+  }
+  if (view->op[0].family == QN_FAMILY_POINTWISE && (turn % 2 == 0 || qc_opt.tier == QC_FULL)) {
+    struct qc_draft *d = qc_draft_of(graph);
+    char *text = in_place(d, turn / 2) ? draft_text(d) : NULL;
+    if (text)
+      qc_list_add(list, QC_CASE, text, own, file);
+    free(text);
+    qc_draft_free(d);
+  }
+  free(own);
+  free(rest);
+}
+
+/* The graph with another dtype where it has f32; the caller destroys it. NULL: the op has no such form. */
+static qn_graph *with_dtype(const qn_graph *graph, uint32_t dtype)
+{
+  struct qc_draft *d = qc_draft_of(graph);
+  for (uint32_t i = 0; i < d->view.n_values; i++) {
+    if (d->value[i].dtype == QN_F32 && !(d->value[i].flags & QN_VALUE_HOST)) {
+      d->value[i].dtype = dtype;
+      if (d->value[i].align < 16 && d->value[i].align < qn_dtype_bytes(dtype))
+        d->value[i].align = (uint32_t)qn_dtype_bytes(dtype);
+    }
+  }
+  qn_graph *made = NULL;
+  if (qn_graph_make(&d->view, &made))
+    made = NULL;
+  qc_draft_free(d);
+  return made;
+}
+
+static uint32_t dtype_named(const char *name, size_t len)
+{
+  for (uint32_t t = 1; t < QN_DTYPE_COUNT; t++)
+    if (strlen(qn_dtype_name(t)) == len && !strncmp(qn_dtype_name(t), name, len))
+      return t;
+  return 0;
+}
+
+/* The oracle's own checks on a problem's geometry. */
+static void add_oracle_check(struct qc_list *list, const qn_graph *graph, const char *file)
+{
+  const qn_graph_view *view = qn_graph_inspect(graph);
+  const qn_op_info *op = qn_op_find(view->op[0].op);
+  if (view->n_ops != 1 || strcmp(qc_opt.backend, "cpu_ref") || qc_opt.engine)
+    return;
+  int kind = op->forward ? QC_GRAD : QC_CASE;
+  if (op->kind == QN_OP_CONV_FORWARD || op->kind == QN_OP_POOL_MAX || op->kind == QN_OP_POOL_AVERAGE)
+    kind = QC_ADJOINT;
+  if (op->kind == QN_OP_MATMUL && view->value[0].dtype == QN_F32) {
+    bool broadcast = view->value[0].rank != view->value[1].rank;
+    for (int k = 0; k + 2 < view->value[0].rank; k++)
+      broadcast |= view->value[0].dim[k] != view->value[1].dim[k];
+    kind = broadcast ? QC_CASE : QC_ADJOINT;
+  }
+  for (uint32_t i = 0; i < view->n_values; i++)
+    if (qn_dtype_bytes(view->value[i].dtype) == 1 && view->value[i].dtype != QN_U8)
+      return;                           /* integers and 8-bit floats have their own rules */
+  for (uint32_t i = 0; i < view->n_values; i++)
+    if (qc_elements(&view->value[i]) > 2500)
+      return;                           /* smaller ones have the same geometry */
+  if (kind == QC_CASE)
+    return;
+  char *text = qc_print(graph), *label = qc_format("%s %s", kind == QC_GRAD ? "gradient" : "adjoint", file);
+  qc_list_add(list, kind, text, "", label);
+  free(text);
+  free(label);
+}
+
+/* A problem of a file: itself, then its dtypes, each with what is derived from it. */
+static void expand(struct qc_list *list, const qn_graph *graph, const char *settings, const char *file, int *turn)
+{
+  static const char *const own_keys[] = {"as", "tier", NULL};
+  char as[128] = "", *base = without(settings, own_keys), *text = qc_print(graph);
+  qc_list_add(list, QC_CASE, text, base, file);
+  derive(list, graph, base, file, (*turn)++);
+  free(text);
+  add_oracle_check(list, graph, file);
+  qc_setting(settings, "as", as, sizeof as);
+  for (char *s = as; *s && qc_opt.tier != QC_QUICK;) {
+    size_t len = strcspn(s, ",");
+    qn_graph *other = with_dtype(graph, dtype_named(s, len));
+    if (!other) {
+      fprintf(stderr, "%s: as=%.*s: %s\n", file, (int)len, s, qn_last_error());
+      bad_cases++;
+      break;
+    }
+    text = qc_print(other);
+    qc_list_add(list, QC_CASE, text, base, file);
+    derive(list, other, base, file, (*turn)++);
+    free(text);
+    qn_graph_destroy(other);
+    s += len + (s[len] == ',');
+  }
+  free(base);
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+  return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_case_file(const struct dirent *e)
+{
+  size_t n = strlen(e->d_name);
+  return n > 2 && !strcmp(e->d_name + n - 2, ".q");
+}
+
+/* cases/refused: one line each, all of them errors. */
+static void load_refused(struct qc_list *list, const char *path)
+{
+  FILE *f = fopen(path, "r");
+  char *line = NULL;
+  size_t cap = 0;
+  for (int number = 1; f && getline(&line, &cap, f) > 0; number++) {
+    line[strcspn(line, "\n")] = 0;
+    if (*line && *line != '#') {
+      char file[64];
+      snprintf(file, sizeof file, "refused.txt:%d", number);
+      qc_list_add(list, QC_REFUSED, line, "", file);
+    }
+  }
+  free(line);
+  if (f)
+    fclose(f);
+}
+
+static void load_file(struct qc_list *list, const char *path, const char *name, int *turn)
+{
+  qn_reader *reader;
+  if (qn_reader_open(path, &reader)) {
+    qc_tap_bail(qc_format("%s: %s", path, qn_last_error()));
+    exit(2);
+  }
+  for (int index = 0;; index++) {
+    qn_graph *graph;
+    const char *settings;
+    int line;
+    char why[256], tier[16] = "", file[96];
+    qn_status status = qn_reader_next(reader, &graph, &settings, &line);
+    if (!status && !graph)
+      break;
+    if (status || !qc_settings_check(settings, why, sizeof why)) {
+      fprintf(stderr, "%s:%d: %s\n", path, line, status ? qn_last_error() : why);
+      bad_cases++;
+      if (!status)
+        qn_graph_destroy(graph);
+      continue;
+    }
+    snprintf(file, sizeof file, "%s:%d", name, line);
+    qc_setting(settings, "tier", tier, sizeof tier);
+    bool full = !strcmp(tier, "full"), quick = !strcmp(tier, "quick");
+    if ((!full || qc_opt.tier == QC_FULL) && (qc_opt.tier != QC_QUICK || quick || index % 3 == 0))
+      expand(list, graph, settings ? settings : "", file, turn);
+    qn_graph_destroy(graph);
+  }
+  qn_reader_close(reader);
+}
+
+static void load_line(struct qc_list *list, const char *text)
+{
+  qn_reader *reader;
+  qn_graph *graph;
+  const char *settings;
+  int line;
+  char why[256];
+  if (qn_reader_text(text, &reader) || qn_reader_next(reader, &graph, &settings, &line)) {
+    fprintf(stderr, "quern-conform: --case: %s\n", qn_last_error());
+    exit(2);
+  }
+  if (!graph || !qc_settings_check(settings, why, sizeof why)) {
+    fprintf(stderr, "quern-conform: --case: %s\n", graph ? why : "no problem in it");
+    exit(2);
+  }
+  char *lines = qc_print(graph);
+  qc_list_add(list, QC_CASE, lines, settings ? settings : "", "case");
+  free(lines);
+  qn_graph_destroy(graph);
+  qn_reader_close(reader);
+}
+
+void qc_cases_load(struct qc_list *list)
+{
+  if (qc_opt.line) {
+    load_line(list, qc_opt.line);
+    return;
+  }
+  struct dirent **entry;
+  int n = scandir(qc_opt.cases, &entry, is_case_file, by_name), turn = 0;
+  if (n < 0) {
+    fprintf(stderr, "quern-conform: no cases in '%s': give their folder by --cases\n", qc_opt.cases);
+    exit(2);
+  }
+  for (int i = 0; i < n; i++) {
+    char *path = qc_format("%s/%s", qc_opt.cases, entry[i]->d_name);
+    load_file(list, path, entry[i]->d_name, &turn);
+    free(path);
+    free(entry[i]);
+  }
+  free(entry);
+  if (bad_cases)
+    qc_tap_bail(qc_format("%d cases are no problems", bad_cases));
+  char *path = qc_format("%s/refused.txt", qc_opt.cases);
+  load_refused(list, path);
+  free(path);
+  qc_list_add(list, QC_POINTER, "misaligned pointers are refused", "", "check");
+  qc_list_add(list, QC_PROBE, "accumulators are what engines declare", "", "check");
+  if (qc_opt.random)
+    qc_random_cases(list, qc_opt.random, qc_opt.seed);
+}

@@ -1,0 +1,73 @@
+# conv_forward.
+
+# geometry: dims, kernels, strides, dilation, asymmetric padding, groups, depthwise
+conv_forward x=f32/2x3x7x9 w=f32/4x3x3x3 ; as=f16,bf16,f64
+conv_forward x=f32/1x3x8x8 w=f32/5x3x3x3 pad=1,1 bias=f32/5 ; as=bf16
+conv_forward x=f32/2x8x13x11 w=f32/16x8x3x3 pad=1,1 ; as=f16
+conv_forward x=f32/2x5x10x9 w=f32/7x5x3x3 pad=1,1 stride=2,2 ; as=f64
+conv_forward x=f32/1x16x9x9 w=f32/8x16x1x1
+conv_forward x=f32/2x7x12x10 w=f32/9x7x1x1 stride=2,2 bias=f32/9 ; as=f16,bf16,f64
+conv_forward x=f32/1x3x11x12 w=f32/4x3x5x5 pad=2,2 ; as=bf16
+conv_forward x=f32/1x2x15x14 w=f32/3x2x7x7 pad=3,3 stride=2,2 ; as=f16
+conv_forward x=f32/2x4x9x8 w=f32/6x2x3x2 pad=1:0,2:1 stride=2,1 dilation=1,2 groups=2 ; as=f64
+conv_forward x=f32/1x6x8x7 w=f32/6x1x3x3 pad=0:1,1:0 groups=6 bias=f32/6
+conv_forward x=f32/2x8x9x9 w=f32/8x1x3x3 pad=1,1 stride=2,2 groups=8 ; as=f16,bf16,f64
+conv_forward x=f32/1x4x7x7 w=f32/12x1x3x3 pad=1,1 groups=4 ; as=bf16
+conv_forward x=f32/1x9x6x7 w=f32/6x3x2x3 groups=3 ; as=f16
+conv_forward x=f32/1x3x16x15 w=f32/4x3x3x3 pad=2,2 dilation=2,2 bias=f32/4 ; as=f64
+conv_forward x=f32/1x3x20x13 w=f32/4x3x3x2 pad=3,0:7 stride=3,2 dilation=3,7
+conv_forward x=f32/1x2x4x4 w=f32/2x2x3x3 pad=4,5:3 ; as=f16,bf16,f64
+conv_forward x=f32/3x1x5x5 w=f32/1x1x2x2 stride=3,3 ; as=bf16
+conv_forward x=f32/1x1x6x6 w=f32/33x1x3x3 bias=f32/33 ; as=f16
+conv_forward x=f32/1x33x6x6 w=f32/1x33x3x3 ; as=f64
+conv_forward x=f32/1x17x5x5 w=f32/31x17x3x3 pad=1,1
+conv_forward x=f32/1x32x8x8 w=f32/32x32x3x3 pad=1,1 ; as=f16,bf16,f64
+conv_forward x=f32/1x64x6x6 w=f32/64x64x3x3 pad=1,1 bias=f32/64 ; as=bf16
+conv_forward x=f32/2x3x17 w=f32/4x3x3 pad=1 ; as=f16
+conv_forward x=f32/1x5x33 w=f32/6x5x5 pad=4:0 stride=2 dilation=2 ; as=f64
+conv_forward x=f32/1x8x31 w=f32/8x1x4 pad=2:1 groups=8
+conv_forward x=f32/1x2x5x6x4 w=f32/3x2x3x3x3 pad=1,1,1 bias=f32/3 ; as=f16,bf16,f64
+conv_forward x=f32/2x4x6x5x7 w=f32/4x2x2x3x1 pad=1:0,0:1,0 stride=2,1,2 dilation=1,2,1 groups=2 ; as=bf16
+conv_forward x=f32/1x3x4x4x4 w=f32/3x1x2x2x2 groups=3 ; as=f16
+conv_forward x=f32/1x1x1x1 w=f32/1x1x1x1 ; as=f64
+conv_forward x=f32/1x2x3x70 w=f32/2x2x3x3 pad=1,1 bias=f32/2
+conv_forward x=f32/1x2x70x3 w=f32/2x2x3x3 pad=1,1 ; as=f16,bf16,f64
+conv_forward x=f32/1x16x14x14 w=f32/16x4x3x3 pad=1,1 stride=2,2 groups=4 ; as=bf16
+
+# layouts: all of them, and mixed
+conv_forward x=f32/2x8x7x9/nhwc w=f32/16x8x3x3/nhwc pad=1 ; as=f16,bf16,f64
+conv_forward x=f32/2x8x7x9/nhwc w=f32/16x8x3x3 pad=1
+conv_forward x=f32/2x8x7x9 w=f32/16x8x3x3/nhwc pad=1 y=f32/2x16x7x9/nhwc ; as=bf16
+conv_forward x=f32/1x35x6x6/nhwc w=f32/17x35x3x3/nhwc pad=1 bias=f32/17 ; as=f16,bf16
+conv_forward x=f32/1x3x9x9/nhwc w=f32/5x3x3x3/nhwc stride=2 pad=0:1,1:0
+conv_forward x=f32/2x6x8x8/nhwc w=f32/6x1x3x3/nhwc groups=6 pad=1 ; as=bf16
+conv_forward x=f32/2x4x6x6/288:72:12:2 w=f32/4x4x3x3
+conv_forward x=f32/2x4x6x6 w=f32/4x4x3x3 y=f32/2x4x4x4/200:50:12:3
+conv_forward x=f32/2x4x6x6@4 w=f32/4x4x3x3@4 y=f32/2x4x4x4@4
+conv_forward x=f32/1x4x6x6/0:36:6:1 w=f32/4x4x3x3
+conv_forward x=f32/2x4x6x6/36:0:6:1 w=f32/4x4x3x3
+
+# long sums, many images, many positions
+conv_forward x=f32/1x512x3x3 w=f32/2x512x3x3 ; as=f16,bf16
+conv_forward x=f32/1x64x9x9 w=f32/8x64x3x3 pad=1 ; fill=ipos,pos as=f16,bf16
+conv_forward x=f32/70000x1x1x1 w=f32/2x1x1x1 ; plain=1 fill=int
+conv_forward x=f32/1x1x1x70001 w=f32/1x1x1x3 ; plain=1 fill=int
+
+# zero sizes: no images, no channels in, no channels out, a kernel larger than what it slides over
+conv_forward x=f32/0x3x5x5 w=f32/4x3x3x3 ; plain=1
+conv_forward x=f32/2x0x5x5 w=f32/4x0x3x3 bias=f32/4 ; plain=1
+conv_forward x=f32/2x3x5x5 w=f32/0x3x3x3 ; plain=1
+conv_forward x=f32/2x3x2x2 w=f32/4x3x3x3 ; plain=1
+
+# NaN and Inf reach only the windows that hold them
+conv_forward x=f32/2x3x7x9 w=f32/4x3x3x3 pad=1 ; fill=int x.fill=special as=f16,bf16,f64
+conv_forward x=f32/1x4x6x6 w=f32/4x1x3x3 groups=4 pad=1 ; fill=signed x.fill=special
+conv_forward x=f32/1x3x5x5 w=f32/4x3x3x3 pad=2 ; fill=int w.fill=special
+
+# 8-bit types, and f32 results of 16-bit inputs
+conv_forward x=i8/2x5x7x7 w=i8/6x5x3x3 pad=1
+conv_forward x=u8/1x4x6x6 w=i8/4x1x3x3 groups=4
+conv_forward x=e4m3/1x8x6x6 w=e4m3/8x8x3x3 y=f32/1x8x4x4
+conv_forward x=e5m2/1x8x6x6/nhwc w=e4m3/8x8x3x3/nhwc y=bf16/1x8x4x4/nhwc
+conv_forward x=bf16/1x8x6x6 w=bf16/8x8x3x3 y=f32/1x8x4x4
+conv_forward x=f16/1x8x6x6 w=f16/8x8x3x3 bias=f32/8 y=f32/1x8x4x4

@@ -1,0 +1,47 @@
+# conv_backward_data: the geometries of conv.q, and output padding.
+
+conv_backward_data dy=f32/2x4x5x7 w=f32/4x3x3x3 dx=f32/2x3x7x9 ; as=f16,bf16,f64
+conv_backward_data dy=f32/1x5x8x8 w=f32/5x3x3x3 dx=f32/1x3x8x8 pad=1,1 ; as=bf16
+conv_backward_data dy=f32/2x16x13x11 w=f32/16x8x3x3 dx=f32/2x8x13x11 pad=1,1 ; as=f16
+conv_backward_data dy=f32/2x7x5x5 w=f32/7x5x3x3 dx=f32/2x5x10x9 pad=1,1 stride=2,2 ; as=f64
+conv_backward_data dy=f32/1x8x9x9 w=f32/8x16x1x1 dx=f32/1x16x9x9
+conv_backward_data dy=f32/2x9x6x5 w=f32/9x7x1x1 dx=f32/2x7x12x10 stride=2,2 ; as=f16,bf16,f64
+conv_backward_data dy=f32/1x4x11x12 w=f32/4x3x5x5 dx=f32/1x3x11x12 pad=2,2 ; as=bf16
+conv_backward_data dy=f32/1x3x8x7 w=f32/3x2x7x7 dx=f32/1x2x15x14 pad=3,3 stride=2,2 ; as=f16
+conv_backward_data dy=f32/2x6x4x9 w=f32/6x2x3x2 dx=f32/2x4x9x8 pad=1:0,2:1 stride=2,1 dilation=1,2 groups=2 ; as=f64
+conv_backward_data dy=f32/1x6x7x6 w=f32/6x1x3x3 dx=f32/1x6x8x7 pad=0:1,1:0 groups=6
+conv_backward_data dy=f32/2x8x5x5 w=f32/8x1x3x3 dx=f32/2x8x9x9 pad=1,1 stride=2,2 groups=8 ; as=f16,bf16,f64
+conv_backward_data dy=f32/1x12x7x7 w=f32/12x1x3x3 dx=f32/1x4x7x7 pad=1,1 groups=4 ; as=bf16
+conv_backward_data dy=f32/1x6x5x5 w=f32/6x3x2x3 dx=f32/1x9x6x7 groups=3 ; as=f16
+conv_backward_data dy=f32/1x4x16x15 w=f32/4x3x3x3 dx=f32/1x3x16x15 pad=2,2 dilation=2,2 ; as=f64
+conv_backward_data dy=f32/1x4x7x7 w=f32/4x3x3x2 dx=f32/1x3x20x13 pad=3,0:7 stride=3,2 dilation=3,7
+conv_backward_data dy=f32/1x2x10x10 w=f32/2x2x3x3 dx=f32/1x2x4x4 pad=4,5:3 ; as=f16,bf16,f64
+conv_backward_data dy=f32/3x1x2x2 w=f32/1x1x2x2 dx=f32/3x1x5x5 stride=3,3 ; as=bf16
+conv_backward_data dy=f32/1x33x4x4 w=f32/33x1x3x3 dx=f32/1x1x6x6 ; as=f16
+conv_backward_data dy=f32/1x1x4x4 w=f32/1x33x3x3 dx=f32/1x33x6x6 ; as=f64
+conv_backward_data dy=f32/1x31x5x5 w=f32/31x17x3x3 dx=f32/1x17x5x5 pad=1,1
+conv_backward_data dy=f32/1x32x8x8 w=f32/32x32x3x3 dx=f32/1x32x8x8 pad=1,1 ; as=f16,bf16,f64
+conv_backward_data dy=f32/1x64x6x6 w=f32/64x64x3x3 dx=f32/1x64x6x6 pad=1,1 ; as=bf16
+conv_backward_data dy=f32/2x4x17 w=f32/4x3x3 dx=f32/2x3x17 pad=1 ; as=f16
+conv_backward_data dy=f32/1x6x15 w=f32/6x5x5 dx=f32/1x5x33 pad=4:0 stride=2 dilation=2 ; as=f64
+conv_backward_data dy=f32/1x8x31 w=f32/8x1x4 dx=f32/1x8x31 pad=2:1 groups=8
+conv_backward_data dy=f32/1x3x5x6x4 w=f32/3x2x3x3x3 dx=f32/1x2x5x6x4 pad=1,1,1 ; as=f16,bf16,f64
+conv_backward_data dy=f32/2x4x3x2x4 w=f32/4x2x2x3x1 dx=f32/2x4x6x5x7 pad=1:0,0:1,0 stride=2,1,2 dilation=1,2,1 groups=2 ; as=bf16
+conv_backward_data dy=f32/1x3x3x3x3 w=f32/3x1x2x2x2 dx=f32/1x3x4x4x4 groups=3 ; as=f16
+conv_backward_data dy=f32/1x1x1x1 w=f32/1x1x1x1 dx=f32/1x1x1x1 ; as=f64
+conv_backward_data dy=f32/1x2x3x70 w=f32/2x2x3x3 dx=f32/1x2x3x70 pad=1,1
+conv_backward_data dy=f32/1x2x70x3 w=f32/2x2x3x3 dx=f32/1x2x70x3 pad=1,1 ; as=f16,bf16,f64
+conv_backward_data dy=f32/1x16x7x7 w=f32/16x4x3x3 dx=f32/1x16x14x14 pad=1,1 stride=2,2 groups=4 ; as=bf16
+
+# layouts and output padding: dx chooses among the dims that give dy's
+conv_backward_data dy=f32/2x16x7x9/nhwc w=f32/16x8x3x3/nhwc dx=f32/2x8x7x9/nhwc pad=1 ; as=f16,bf16,f64
+conv_backward_data dy=f32/1x4x4x4 w=f32/4x3x3x3 dx=f32/1x3x9x9 stride=2
+conv_backward_data dy=f32/1x4x4x4 w=f32/4x3x3x3 dx=f32/1x3x10x10 stride=2 ; as=bf16
+conv_backward_data dy=f32/1x4x4x4 w=f32/4x3x2x2 dx=f32/1x3x11x12 stride=3 ; as=f64
+conv_backward_data dy=f32/1x6x6x6 w=f32/6x1x3x3 dx=f32/1x6x8x8/nhwc groups=6
+
+# positions that no window reads get 0; long sums; nothing; NaN and Inf
+conv_backward_data dy=f32/2x3x3x3 w=f32/3x2x1x1 dx=f32/2x2x7x7 stride=3 ; as=f16,bf16
+conv_backward_data dy=f32/1x128x5x5 w=f32/128x4x3x3 dx=f32/1x4x5x5 pad=1 ; as=f16,bf16
+conv_backward_data dy=f32/2x4x0x5 w=f32/4x3x3x3 dx=f32/2x3x2x7 ; plain=1
+conv_backward_data dy=f32/2x4x5x5 w=f32/4x3x3x3 dx=f32/2x3x7x7 ; fill=int dy.fill=special as=bf16

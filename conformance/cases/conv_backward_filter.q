@@ -1,0 +1,45 @@
+# conv_backward_filter: the geometries of conv.q, and long sums.
+
+conv_backward_filter x=f32/2x3x7x9 dy=f32/2x4x5x7 dw=f32/4x3x3x3 ; as=f16,bf16,f64
+conv_backward_filter x=f32/1x3x8x8 dy=f32/1x5x8x8 dw=f32/5x3x3x3 pad=1,1 ; as=bf16
+conv_backward_filter x=f32/2x8x13x11 dy=f32/2x16x13x11 dw=f32/16x8x3x3 pad=1,1 ; as=f16
+conv_backward_filter x=f32/2x5x10x9 dy=f32/2x7x5x5 dw=f32/7x5x3x3 pad=1,1 stride=2,2 ; as=f64
+conv_backward_filter x=f32/1x16x9x9 dy=f32/1x8x9x9 dw=f32/8x16x1x1
+conv_backward_filter x=f32/2x7x12x10 dy=f32/2x9x6x5 dw=f32/9x7x1x1 stride=2,2 ; as=f16,bf16,f64
+conv_backward_filter x=f32/1x3x11x12 dy=f32/1x4x11x12 dw=f32/4x3x5x5 pad=2,2 ; as=bf16
+conv_backward_filter x=f32/1x2x15x14 dy=f32/1x3x8x7 dw=f32/3x2x7x7 pad=3,3 stride=2,2 ; as=f16
+conv_backward_filter x=f32/2x4x9x8 dy=f32/2x6x4x9 dw=f32/6x2x3x2 pad=1:0,2:1 stride=2,1 dilation=1,2 groups=2 ; as=f64
+conv_backward_filter x=f32/1x6x8x7 dy=f32/1x6x7x6 dw=f32/6x1x3x3 pad=0:1,1:0 groups=6
+conv_backward_filter x=f32/2x8x9x9 dy=f32/2x8x5x5 dw=f32/8x1x3x3 pad=1,1 stride=2,2 groups=8 ; as=f16,bf16,f64
+conv_backward_filter x=f32/1x4x7x7 dy=f32/1x12x7x7 dw=f32/12x1x3x3 pad=1,1 groups=4 ; as=bf16
+conv_backward_filter x=f32/1x9x6x7 dy=f32/1x6x5x5 dw=f32/6x3x2x3 groups=3 ; as=f16
+conv_backward_filter x=f32/1x3x16x15 dy=f32/1x4x16x15 dw=f32/4x3x3x3 pad=2,2 dilation=2,2 ; as=f64
+conv_backward_filter x=f32/1x3x20x13 dy=f32/1x4x7x7 dw=f32/4x3x3x2 pad=3,0:7 stride=3,2 dilation=3,7
+conv_backward_filter x=f32/1x2x4x4 dy=f32/1x2x10x10 dw=f32/2x2x3x3 pad=4,5:3 ; as=f16,bf16,f64
+conv_backward_filter x=f32/3x1x5x5 dy=f32/3x1x2x2 dw=f32/1x1x2x2 stride=3,3 ; as=bf16
+conv_backward_filter x=f32/1x1x6x6 dy=f32/1x33x4x4 dw=f32/33x1x3x3 ; as=f16
+conv_backward_filter x=f32/1x33x6x6 dy=f32/1x1x4x4 dw=f32/1x33x3x3 ; as=f64
+conv_backward_filter x=f32/1x17x5x5 dy=f32/1x31x5x5 dw=f32/31x17x3x3 pad=1,1
+conv_backward_filter x=f32/1x32x8x8 dy=f32/1x32x8x8 dw=f32/32x32x3x3 pad=1,1 ; as=f16,bf16,f64
+conv_backward_filter x=f32/1x64x6x6 dy=f32/1x64x6x6 dw=f32/64x64x3x3 pad=1,1 ; as=bf16
+conv_backward_filter x=f32/2x3x17 dy=f32/2x4x17 dw=f32/4x3x3 pad=1 ; as=f16
+conv_backward_filter x=f32/1x5x33 dy=f32/1x6x15 dw=f32/6x5x5 pad=4:0 stride=2 dilation=2 ; as=f64
+conv_backward_filter x=f32/1x8x31 dy=f32/1x8x31 dw=f32/8x1x4 pad=2:1 groups=8
+conv_backward_filter x=f32/1x2x5x6x4 dy=f32/1x3x5x6x4 dw=f32/3x2x3x3x3 pad=1,1,1 ; as=f16,bf16,f64
+conv_backward_filter x=f32/2x4x6x5x7 dy=f32/2x4x3x2x4 dw=f32/4x2x2x3x1 pad=1:0,0:1,0 stride=2,1,2 dilation=1,2,1 groups=2 ; as=bf16
+conv_backward_filter x=f32/1x3x4x4x4 dy=f32/1x3x3x3x3 dw=f32/3x1x2x2x2 groups=3 ; as=f16
+conv_backward_filter x=f32/1x1x1x1 dy=f32/1x1x1x1 dw=f32/1x1x1x1 ; as=f64
+conv_backward_filter x=f32/1x2x3x70 dy=f32/1x2x3x70 dw=f32/2x2x3x3 pad=1,1
+conv_backward_filter x=f32/1x2x70x3 dy=f32/1x2x70x3 dw=f32/2x2x3x3 pad=1,1 ; as=f16,bf16,f64
+conv_backward_filter x=f32/1x16x14x14 dy=f32/1x16x7x7 dw=f32/16x4x3x3 pad=1,1 stride=2,2 groups=4 ; as=bf16
+
+# layouts
+conv_backward_filter x=f32/2x8x7x9/nhwc dy=f32/2x16x7x9/nhwc dw=f32/16x8x3x3/nhwc pad=1 ; as=f16,bf16,f64
+conv_backward_filter x=f32/2x8x7x9 dy=f32/2x16x7x9/nhwc dw=f32/16x8x3x3 pad=1
+
+# long sums: images times positions; nothing; NaN and Inf
+conv_backward_filter x=f32/4x2x40x40 dy=f32/4x2x40x40 dw=f32/2x2x3x3 pad=1 ; as=f16,bf16
+conv_backward_filter x=f32/3000x1x2x2 dy=f32/3000x1x2x2 dw=f32/1x1x1x1 ; plain=1
+conv_backward_filter x=f32/2x4x20x20 dy=f32/2x4x18x18 dw=f32/4x4x3x3 ; fill=ipos,pos as=f16,bf16
+conv_backward_filter x=f32/0x3x5x5 dy=f32/0x4x3x3 dw=f32/4x3x3x3 ; plain=1
+conv_backward_filter x=f32/2x3x5x5 dy=f32/2x4x3x3 dw=f32/4x3x3x3 ; fill=int x.fill=special as=f64

@@ -1,0 +1,120 @@
+# Graphs: what a planner fuses, judged as if each intermediate were rounded to its dtype.
+
+in x f32/2x5x7x7
+in w f32/6x5x3x3
+in b f32/1x6x1x1
+y0 = conv_forward x=x w=w pad=1
+y1 = add a=y0 b=b
+out y = relu x=y1 ; as=bf16,f16
+
+in x f32/2x8x7x7/nhwc
+in w f32/16x8x3x3/nhwc
+in r f32/2x16x7x7/nhwc
+y0 = conv_forward x=x w=w pad=1
+y1 = add a=y0 b=r
+out y = relu x=y1 ; as=bf16
+
+in x f32/1x6x9x9
+in w f32/6x1x3x3
+y0 = conv_forward x=x w=w groups=6 pad=1
+out y = clip x=y0 min=0 max=6 ; as=f16
+
+in a f32/33x47
+in b f32/47x29
+in bias f32/1x29
+y0 = matmul a=a b=b
+y1 = add a=y0 b=bias
+out y = gelu x=y1 ; as=bf16,f16
+
+in a f32/17x19
+in b f32/19x23
+in c f32/23
+y0 = matmul a=a b=b bias=c
+out y = silu x=y0
+
+in a f32/17x64
+in b f32/64x32
+in r f32/17x32
+y0 = matmul a=a b=b
+y1 = mul a=y0 b=0.125
+out z = add a=y1 b=r
+out y = tanh x=z ; as=bf16
+
+in x f32/5x1000
+y0 = mul a=x b=2
+y1 = add a=y0 b=1
+y2 = relu x=y1
+out y = mul a=y2 b=x ; as=bf16,f16,f64
+
+in g f32/3001
+in p f32/3001
+in m f32/3001
+in v f32/3001
+in rate f32
+m0 = mul a=m b=0.9
+m1 = mul a=g b=0.1
+out m2 over m = add a=m0 b=m1
+v0 = mul a=v b=0.999
+g2 = mul a=g b=g
+v1 = mul a=g2 b=0.001
+out v2 over v = add a=v0 b=v1
+d0 = abs x=v2
+d1 = sqrt x=d0
+d2 = add a=d1 b=1e-8
+s0 = div a=m2 b=d2
+s1 = mul a=s0 b=rate
+out p2 over p = sub a=p b=s1
+
+in x f32/9x33
+y0 = exp x=x
+out y = reduce_sum x=y0 axis=1 ; as=bf16
+
+in x f32/9x33
+in y f32/9x33
+d = sub a=x b=y
+q = mul a=d b=d
+out l = reduce_mean x=q ; as=f16
+
+in x f32/2x3x8x8
+in w f32/4x3x3x3
+y0 = conv_forward x=x w=w pad=1
+y1 = relu x=y0
+out y = pool_max x=y1 window=2,2 ; as=bf16
+
+in x f32/4x12
+in w f32/12x8
+in v f32/8x5
+h0 = matmul a=x b=w
+h1 = relu x=h0
+z = matmul a=h1 b=v
+out y = log_softmax x=z ; as=bf16
+
+in x f32/6x10
+m = reduce_max x=x axis=1
+d = sub a=x b=m
+e = exp x=d
+s = reduce_sum x=e axis=1
+out y = div a=e b=s
+
+in x f32/5x9
+in c bool/5x9
+y0 = neg x=x
+y1 = select c=c a=x b=y0
+out y = cast x=y1 y=bf16/5x9
+
+in x f32/5x9
+out a = relu x=x
+out b = neg x=a
+out c = add a=a b=b
+
+in x f32/3x4
+in y f32/3x5
+z = concat x=[x,y] axis=1
+p = permute x=z perm=1,0
+out w = mul a=p b=p
+
+in x bf16/4x33
+in w bf16/33x17
+y0 = matmul a=x b=w y=f32/4x17
+y1 = gelu_tanh x=y0
+out y = cast x=y1 y=bf16/4x17

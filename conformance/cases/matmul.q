@@ -1,0 +1,138 @@
+# matmul: tails, transposes, batches, scalars, bias, memory shared with c, zero sizes, 8-bit types.
+
+# sizes around 1..33: every remainder of a tile, in each dim
+matmul a=f32/1x12 b=f32/12x8 ; as=bf16 plain=1
+matmul a=f32/2x23 b=f32/23x15 ; as=f16,bf16
+matmul a=f32/3x1 b=f32/1x22 ; as=f64 plain=1
+matmul a=f32/4x12 b=f32/12x29 ; as=bf16
+matmul a=f32/5x23 b=f32/23x3 ; as=f16,bf16 plain=1
+matmul a=f32/6x1 b=f32/1x10 ; as=f64
+matmul a=f32/7x12 b=f32/12x17 ; as=bf16 plain=1
+matmul a=f32/8x23 b=f32/23x24 ; as=f16,bf16
+matmul a=f32/9x1 b=f32/1x31 ; as=f64 plain=1
+matmul a=f32/10x12 b=f32/12x5 ; as=bf16
+matmul a=f32/11x23 b=f32/23x12 ; as=f16,bf16 plain=1
+matmul a=f32/12x1 b=f32/1x19 ; as=f64
+matmul a=f32/13x12 b=f32/12x26 ; as=bf16 plain=1
+matmul a=f32/14x23 b=f32/23x33 ; as=f16,bf16
+matmul a=f32/15x1 b=f32/1x7 ; as=f64 plain=1
+matmul a=f32/16x12 b=f32/12x14 ; as=bf16
+matmul a=f32/17x23 b=f32/23x21 ; as=f16,bf16 plain=1
+matmul a=f32/18x1 b=f32/1x28 ; as=f64
+matmul a=f32/19x12 b=f32/12x2 ; as=bf16 plain=1
+matmul a=f32/20x23 b=f32/23x9 ; as=f16,bf16
+matmul a=f32/21x1 b=f32/1x16 ; as=f64 plain=1
+matmul a=f32/22x12 b=f32/12x23 ; as=bf16
+matmul a=f32/23x23 b=f32/23x30 ; as=f16,bf16 plain=1
+matmul a=f32/24x1 b=f32/1x4 ; as=f64
+matmul a=f32/25x12 b=f32/12x11 ; as=bf16 plain=1
+matmul a=f32/26x23 b=f32/23x18 ; as=f16,bf16
+matmul a=f32/27x1 b=f32/1x25 ; as=f64 plain=1
+matmul a=f32/28x12 b=f32/12x32 ; as=bf16
+matmul a=f32/29x23 b=f32/23x6 ; as=f16,bf16 plain=1
+matmul a=f32/30x1 b=f32/1x13 ; as=f64
+matmul a=f32/31x12 b=f32/12x20 ; as=bf16 plain=1
+matmul a=f32/32x23 b=f32/23x27 ; as=f16,bf16
+matmul a=f32/33x1 b=f32/1x1 ; as=f64 plain=1
+
+# powers of two and their neighbours
+matmul a=f32/63x63 b=f32/63x64 ; as=f16,bf16,f64
+matmul a=f32/64x64 b=f32/64x65 ; as=f16,bf16,f64
+matmul a=f32/65x65 b=f32/65x66 ; as=f16,bf16,f64
+matmul a=f32/127x127 b=f32/127x128 ; as=f16,bf16,f64
+matmul a=f32/128x128 b=f32/128x129 ; as=f16,bf16,f64
+matmul a=f32/129x129 b=f32/129x130 ; as=f16,bf16,f64
+matmul a=f32/5x255 b=f32/255x257
+matmul a=f32/257x3 b=f32/3x255
+matmul a=f32/1x1024 b=f32/1024x1 ; as=f16,bf16,f64
+matmul a=f32/1024x1 b=f32/1x33
+matmul a=f32/1x33 b=f32/33x1000 ; as=f16
+matmul a=f32/300x64 b=f32/64x1
+
+# long sums: only exact fills see one missing term
+matmul a=f32/3x5000 b=f32/5000x5 ; as=f16,bf16,f64
+matmul a=f32/2x65537 b=f32/65537x2 ; as=bf16
+matmul a=f32/8x2048 b=f32/2048x8 ; fill=ipos,pos as=f16,bf16
+matmul a=f16/4x4096 b=f16/4096x4 y=f32/4x4 ; fill=ipos,pos,signed
+
+# transposes and other strides
+matmul a=f32/31x33 b=f32/33x17/t ; as=f16,bf16,f64
+matmul a=f32/64x64 b=f32/64x64/t ; as=bf16
+matmul a=f32/31x33/t b=f32/33x17 ; as=f16,bf16,f64
+matmul a=f32/64x64/t b=f32/64x64 ; as=bf16
+matmul a=f32/31x33/t b=f32/33x17/t ; as=f16,bf16,f64
+matmul a=f32/64x64/t b=f32/64x64/t ; as=bf16
+matmul a=f32/5x7 b=f32/7x9 y=f32/5x9/t
+matmul a=f32/5x7/1:5 b=f32/7x9/20:2 y=f32/5x9/30:3
+matmul a=f32/5x7/0:1 b=f32/7x9/9:0
+matmul a=f32/16x16@4 b=f32/16x16@8 y=f32/16x16@4
+matmul a=f32/9x9 b=f32/9x9 ; a.offset=1 b.offset=3
+
+# batches, broadcast batches
+matmul a=f32/3x5x7 b=f32/3x7x9 ; as=f16,bf16,f64
+matmul a=f32/3x5x7 b=f32/1x7x9 ; as=bf16
+matmul a=f32/1x5x7 b=f32/3x7x9
+matmul a=f32/2x3x4x5 b=f32/2x3x5x6
+matmul a=f32/2x1x4x5 b=f32/1x3x5x6 ; as=f64
+matmul a=f32/1x2x1x2x3x4 b=f32/2x1x2x1x4x3
+matmul a=f32/65537x1x2 b=f32/65537x2x1 ; plain=1 fill=int
+matmul a=f32/4x17x19/323:1:17 b=f32/4x19x16
+
+# alpha, beta, c, bias: in the line (host) and as tensors (device)
+matmul a=f32/17x19 b=f32/19x23 alpha=2 ; as=f16,bf16,f64
+matmul a=f32/17x19 b=f32/19x23 c=f32/17x23 ; as=f16,bf16,f64
+matmul a=f32/17x19 b=f32/19x23 c=f32/17x23 beta=-2 ; as=bf16
+matmul a=f32/17x19 b=f32/19x23 c=f32/17x23 alpha=-0.5 beta=3 ; as=f16,f64
+matmul a=f32/17x19 b=f32/19x23 c=f32/17x23 alpha=f32 beta=f32 ; as=bf16
+matmul a=f32/17x19 b=f32/19x23 alpha=f64
+matmul a=f32/17x19 b=f32/19x23 bias=f32/23 ; as=f16,bf16,f64
+matmul a=f32/33x65 b=f32/65x31 c=f32/33x31 bias=f32/31 alpha=2 beta=0.5 ; as=f16,bf16
+matmul a=f32/17x19 b=f32/19x23 bias=f32/23 alpha=-3
+matmul a=bf16/17x19 b=bf16/19x23 bias=f32/23
+matmul a=f16/8x16 b=f16/16x8 c=f32/8x8 y=f32/8x8 beta=2
+matmul a=f32/2x7x5 b=f32/2x5x9 c=f32/2x7x9 bias=f32/9 beta=2 ; as=f64
+matmul a=f32/17x19 b=f32/19x23 alpha=0.1 ; as=f64
+
+# alpha 0 never reads a and b, beta 0 never reads c
+matmul a=f32/9x17 b=f32/17x10 c=f32/9x10 alpha=0 beta=2 ; a.fill=nan b.fill=inf fill=int as=bf16,f64
+matmul a=f32/9x17 b=f32/17x10 c=f32/9x10 beta=0 ; c.fill=nan fill=int,signed as=f16,bf16,f64
+matmul a=f32/33x17 b=f32/17x40 c=f32/33x40 beta=0 ; c.fill=nan fill=int
+matmul a=f32/65x30 b=f32/30x129 c=f32/65x129 alpha=2 beta=0 ; c.fill=nan fill=int,signed
+matmul a=f32/9x17 b=f32/17x10 alpha=f32 c=f32/9x10 beta=f32 ; alpha.is=0 beta.is=2 a.fill=nan b.fill=nan fill=int
+matmul a=f32/9x17 b=f32/17x10 alpha=f32 c=f32/9x10 beta=f32 ; alpha.is=3 beta.is=0 c.fill=nan fill=int,signed
+matmul a=f32/9x17 b=f32/17x10 alpha=0 ; a.fill=nan fill=int
+
+# c in y's memory
+matmul a=f32/17x19 b=f32/19x23 c=f32/17x23 beta=2 y=c ; as=f16,bf16,f64
+matmul a=f32/17x19 b=f32/19x23 c=f32/17x23 y=c ; as=bf16
+matmul a=f32/64x70 b=f32/70x64 c=f32/64x64 beta=-1 alpha=2 y=c
+
+# zero sizes; K = 0 writes beta c + bias
+matmul a=f32/0x5 b=f32/5x3 ; plain=1
+matmul a=f32/4x5 b=f32/5x0 ; plain=1
+matmul a=f32/4x0 b=f32/0x3 ; plain=1 as=f16,bf16,f64
+matmul a=f32/4x0 b=f32/0x3 c=f32/4x3 beta=2 bias=f32/3 ; plain=1 as=bf16
+matmul a=f32/0x4x5 b=f32/0x5x3 ; plain=1
+
+# NaN and Inf go where they must and nowhere else
+matmul a=f32/7x9 b=f32/9x11 ; fill=special as=f16,bf16,f64
+matmul a=f32/33x3 b=f32/3x65 ; fill=special as=bf16
+matmul a=f32/17x19 b=f32/19x23 bias=f32/23 ; fill=int bias.fill=special
+matmul a=f32/5x6 b=f32/6x7 ; fill=tiny,wide as=f64
+
+# 8-bit floats and integers
+matmul a=e4m3/17x32 b=e4m3/32x24 y=f32/17x24
+matmul a=e4m3/16x64 b=e4m3/64x16 y=bf16/16x16
+matmul a=e5m2/17x32 b=e4m3/32x24 y=f32/17x24
+matmul a=e5m2/16x64 b=e5m2/64x16 y=f16/16x16
+matmul a=e4m3/16x300 b=e4m3/300x16 y=f16/16x16
+matmul a=i8/17x33 b=i8/33x19
+matmul a=u8/17x33 b=i8/33x19
+matmul a=u8/64x64 b=u8/64x64
+matmul a=i8/5x1000 b=u8/1000x7
+matmul a=i8/17x33 b=i8/33x19 c=i32/17x19
+matmul a=i8/7x9 b=i8/9x11 bias=i32/11
+
+# few elements, a span of more than 2^31 elements
+matmul a=f32/2x3/2200000000:1 b=f32/3x2 ; plain=1 fill=int
+matmul a=f32/2x3 b=f32/3x2 y=f32/2x2/2200000000:1 ; plain=1 fill=int

@@ -1,0 +1,305 @@
+# Pointwise functions: every one, its gradient, and what operands may look like.
+
+# every function of one operand: a tail past each vector length, every 16-bit pattern, a spread of f32
+neg x=f32/37 ; as=f16,bf16,f64
+neg x=bf16/65536 ; fill=all plain=1
+neg x=f16/65536 ; fill=all plain=1 tier=full
+neg x=f32/3001 ; fill=signed:100,wide,finite plain=1
+abs x=f32/38 ; as=f16,bf16,f64
+abs x=f16/65536 ; fill=all plain=1
+abs x=bf16/65536 ; fill=all plain=1 tier=full
+abs x=f32/3001 ; fill=signed:100,wide,finite plain=1
+sign x=f32/39 ; as=f16,bf16,f64
+sign x=bf16/65536 ; fill=all plain=1
+sign x=f16/65536 ; fill=all plain=1 tier=full
+sign x=f32/3001 ; fill=signed:100,wide,finite plain=1
+exp x=f32/40 ; as=f16,bf16,f64
+exp x=f16/65536 ; fill=all plain=1
+exp x=bf16/65536 ; fill=all plain=1 tier=full
+exp x=f32/3001 ; fill=signed:100,wide,finite plain=1
+log x=f32/41 ; as=f16,bf16,f64
+log x=bf16/65536 ; fill=all plain=1
+log x=f16/65536 ; fill=all plain=1 tier=full
+log x=f32/3001 ; fill=signed:100,wide,finite plain=1
+sqrt x=f32/42 ; as=f16,bf16,f64
+sqrt x=f16/65536 ; fill=all plain=1
+sqrt x=bf16/65536 ; fill=all plain=1 tier=full
+sqrt x=f32/3001 ; fill=signed:100,wide,finite plain=1
+rsqrt x=f32/43 ; as=f16,bf16,f64
+rsqrt x=bf16/65536 ; fill=all plain=1
+rsqrt x=f16/65536 ; fill=all plain=1 tier=full
+rsqrt x=f32/3001 ; fill=signed:100,wide,finite plain=1
+reciprocal x=f32/44 ; as=f16,bf16,f64
+reciprocal x=f16/65536 ; fill=all plain=1
+reciprocal x=bf16/65536 ; fill=all plain=1 tier=full
+reciprocal x=f32/3001 ; fill=signed:100,wide,finite plain=1
+erf x=f32/45 ; as=f16,bf16,f64
+erf x=bf16/65536 ; fill=all plain=1
+erf x=f16/65536 ; fill=all plain=1 tier=full
+erf x=f32/3001 ; fill=signed:100,wide,finite plain=1
+sin x=f32/46 ; as=f16,bf16,f64
+sin x=f16/65536 ; fill=all plain=1
+sin x=bf16/65536 ; fill=all plain=1 tier=full
+sin x=f32/3001 ; fill=signed:100,wide,finite plain=1
+cos x=f32/47 ; as=f16,bf16,f64
+cos x=bf16/65536 ; fill=all plain=1
+cos x=f16/65536 ; fill=all plain=1 tier=full
+cos x=f32/3001 ; fill=signed:100,wide,finite plain=1
+floor x=f32/48 ; as=f16,bf16,f64
+floor x=f16/65536 ; fill=all plain=1
+floor x=bf16/65536 ; fill=all plain=1 tier=full
+floor x=f32/3001 ; fill=signed:100,wide,finite plain=1
+ceil x=f32/49 ; as=f16,bf16,f64
+ceil x=bf16/65536 ; fill=all plain=1
+ceil x=f16/65536 ; fill=all plain=1 tier=full
+ceil x=f32/3001 ; fill=signed:100,wide,finite plain=1
+round x=f32/50 ; as=f16,bf16,f64
+round x=f16/65536 ; fill=all plain=1
+round x=bf16/65536 ; fill=all plain=1 tier=full
+round x=f32/3001 ; fill=signed:100,wide,finite plain=1
+relu x=f32/51 ; as=f16,bf16,f64
+relu x=bf16/65536 ; fill=all plain=1
+relu x=f16/65536 ; fill=all plain=1 tier=full
+relu x=f32/3001 ; fill=signed:100,wide,finite plain=1
+leaky_relu x=f32/52 ; as=f16,bf16,f64
+leaky_relu x=f16/65536 ; fill=all plain=1
+leaky_relu x=bf16/65536 ; fill=all plain=1 tier=full
+leaky_relu x=f32/3001 ; fill=signed:100,wide,finite plain=1
+leaky_relu x=f32/5x33 slope=0.2 ; as=bf16,f64
+elu x=f32/53 ; as=f16,bf16,f64
+elu x=bf16/65536 ; fill=all plain=1
+elu x=f16/65536 ; fill=all plain=1 tier=full
+elu x=f32/3001 ; fill=signed:100,wide,finite plain=1
+elu x=f32/5x33 alpha=1.5 ; as=bf16,f64
+gelu x=f32/54 ; as=f16,bf16,f64
+gelu x=f16/65536 ; fill=all plain=1
+gelu x=bf16/65536 ; fill=all plain=1 tier=full
+gelu x=f32/3001 ; fill=signed:100,wide,finite plain=1
+gelu_tanh x=f32/55 ; as=f16,bf16,f64
+gelu_tanh x=bf16/65536 ; fill=all plain=1
+gelu_tanh x=f16/65536 ; fill=all plain=1 tier=full
+gelu_tanh x=f32/3001 ; fill=signed:100,wide,finite plain=1
+silu x=f32/56 ; as=f16,bf16,f64
+silu x=f16/65536 ; fill=all plain=1
+silu x=bf16/65536 ; fill=all plain=1 tier=full
+silu x=f32/3001 ; fill=signed:100,wide,finite plain=1
+silu x=f32/5x33 beta=1.702 ; as=bf16,f64
+sigmoid x=f32/57 ; as=f16,bf16,f64
+sigmoid x=bf16/65536 ; fill=all plain=1
+sigmoid x=f16/65536 ; fill=all plain=1 tier=full
+sigmoid x=f32/3001 ; fill=signed:100,wide,finite plain=1
+tanh x=f32/58 ; as=f16,bf16,f64
+tanh x=f16/65536 ; fill=all plain=1
+tanh x=bf16/65536 ; fill=all plain=1 tier=full
+tanh x=f32/3001 ; fill=signed:100,wide,finite plain=1
+softplus x=f32/59 ; as=f16,bf16,f64
+softplus x=bf16/65536 ; fill=all plain=1
+softplus x=f16/65536 ; fill=all plain=1 tier=full
+softplus x=f32/3001 ; fill=signed:100,wide,finite plain=1
+softplus x=f32/5x33 beta=2 ; as=bf16,f64
+hardswish x=f32/60 ; as=f16,bf16,f64
+hardswish x=f16/65536 ; fill=all plain=1
+hardswish x=bf16/65536 ; fill=all plain=1 tier=full
+hardswish x=f32/3001 ; fill=signed:100,wide,finite plain=1
+mish x=f32/61 ; as=f16,bf16,f64
+mish x=bf16/65536 ; fill=all plain=1
+mish x=f16/65536 ; fill=all plain=1 tier=full
+mish x=f32/3001 ; fill=signed:100,wide,finite plain=1
+clip x=f32/62 ; as=f16,bf16,f64
+clip x=f16/65536 ; fill=all plain=1
+clip x=bf16/65536 ; fill=all plain=1 tier=full
+clip x=f32/3001 ; fill=signed:100,wide,finite plain=1
+clip x=f32/5x33 min=-1 max=0.5 ; as=bf16,f64
+
+# their gradients
+relu_backward dy=f32/3x11 x=f32/3x11 ; as=f16,bf16,f64
+relu_backward dy=f32/2053 x=f32/2053 ; fill=signed:20,finite plain=1
+relu_backward dy=bf16/65536 x=bf16/65536 ; fill=all dy.fill=ipos plain=1
+leaky_relu_backward dy=f32/3x12 x=f32/3x12 ; as=f16,bf16,f64
+leaky_relu_backward dy=f32/2053 x=f32/2053 ; fill=signed:20,finite plain=1
+leaky_relu_backward dy=f16/65536 x=f16/65536 ; fill=all dy.fill=ipos plain=1
+leaky_relu_backward dy=f32/7x9 x=f32/7x9 slope=0.2 ; as=bf16
+elu_backward dy=f32/3x13 x=f32/3x13 ; as=f16,bf16,f64
+elu_backward dy=f32/2053 x=f32/2053 ; fill=signed:20,finite plain=1
+elu_backward dy=bf16/65536 x=bf16/65536 ; fill=all dy.fill=ipos plain=1
+elu_backward dy=f32/7x9 x=f32/7x9 alpha=1.5 ; as=bf16
+gelu_backward dy=f32/3x14 x=f32/3x14 ; as=f16,bf16,f64
+gelu_backward dy=f32/2053 x=f32/2053 ; fill=signed:20,finite plain=1
+gelu_backward dy=f16/65536 x=f16/65536 ; fill=all dy.fill=ipos plain=1
+gelu_tanh_backward dy=f32/3x15 x=f32/3x15 ; as=f16,bf16,f64
+gelu_tanh_backward dy=f32/2053 x=f32/2053 ; fill=signed:20,finite plain=1
+gelu_tanh_backward dy=bf16/65536 x=bf16/65536 ; fill=all dy.fill=ipos plain=1
+silu_backward dy=f32/3x16 x=f32/3x16 ; as=f16,bf16,f64
+silu_backward dy=f32/2053 x=f32/2053 ; fill=signed:20,finite plain=1
+silu_backward dy=f16/65536 x=f16/65536 ; fill=all dy.fill=ipos plain=1
+silu_backward dy=f32/7x9 x=f32/7x9 beta=1.702 ; as=bf16
+sigmoid_backward dy=f32/3x17 x=f32/3x17 ; as=f16,bf16,f64
+sigmoid_backward dy=f32/2053 x=f32/2053 ; fill=signed:20,finite plain=1
+sigmoid_backward dy=bf16/65536 x=bf16/65536 ; fill=all dy.fill=ipos plain=1
+tanh_backward dy=f32/3x18 x=f32/3x18 ; as=f16,bf16,f64
+tanh_backward dy=f32/2053 x=f32/2053 ; fill=signed:20,finite plain=1
+tanh_backward dy=f16/65536 x=f16/65536 ; fill=all dy.fill=ipos plain=1
+softplus_backward dy=f32/3x19 x=f32/3x19 ; as=f16,bf16,f64
+softplus_backward dy=f32/2053 x=f32/2053 ; fill=signed:20,finite plain=1
+softplus_backward dy=bf16/65536 x=bf16/65536 ; fill=all dy.fill=ipos plain=1
+softplus_backward dy=f32/7x9 x=f32/7x9 beta=2 ; as=bf16
+hardswish_backward dy=f32/3x20 x=f32/3x20 ; as=f16,bf16,f64
+hardswish_backward dy=f32/2053 x=f32/2053 ; fill=signed:20,finite plain=1
+hardswish_backward dy=f16/65536 x=f16/65536 ; fill=all dy.fill=ipos plain=1
+mish_backward dy=f32/3x21 x=f32/3x21 ; as=f16,bf16,f64
+mish_backward dy=f32/2053 x=f32/2053 ; fill=signed:20,finite plain=1
+mish_backward dy=bf16/65536 x=bf16/65536 ; fill=all dy.fill=ipos plain=1
+clip_backward dy=f32/3x22 x=f32/3x22 ; as=f16,bf16,f64
+clip_backward dy=f32/2053 x=f32/2053 ; fill=signed:20,finite plain=1
+clip_backward dy=f16/65536 x=f16/65536 ; fill=all dy.fill=ipos plain=1
+clip_backward dy=f32/7x9 x=f32/7x9 min=-1 max=0.5 ; as=bf16
+
+# two operands: shapes, broadcast in each dim, scalars of the line and of the device
+add a=f32/63 b=f32/63 ; as=f16,bf16,f64
+add a=f32/4x5x7 b=f32/1x5x1 ; as=f16
+add a=f32/1x33 b=f32/6x1 ; as=bf16
+add a=f32/35 b=1.5 ; as=f16,bf16
+add a=f32/3x17 b=f32 ; as=f64
+add a=2 b=f32/19
+add a=i32/77 b=i32/77
+add a=i8/5x9 b=i8/1x9
+add a=u8/130 b=u8/130
+add a=i64/33 b=i64/33
+sub a=f32/64 b=f32/64 ; as=f16,bf16,f64
+sub a=f32/4x5x7 b=f32/1x5x1 ; as=bf16
+sub a=f32/1x33 b=f32/6x1 ; as=f64
+sub a=f32/35 b=1.5 ; as=f16,bf16
+sub a=f32/3x17 b=f32 ; as=f64
+sub a=2 b=f32/19
+sub a=i32/77 b=i32/77
+sub a=i8/5x9 b=i8/1x9
+sub a=u8/130 b=u8/130
+sub a=i64/33 b=i64/33
+mul a=f32/65 b=f32/65 ; as=f16,bf16,f64
+mul a=f32/4x5x7 b=f32/1x5x1 ; as=f64
+mul a=f32/1x33 b=f32/6x1 ; as=f16
+mul a=f32/35 b=1.5 ; as=f16,bf16
+mul a=f32/3x17 b=f32 ; as=f64
+mul a=2 b=f32/19
+mul a=i32/77 b=i32/77
+mul a=i8/5x9 b=i8/1x9
+mul a=u8/130 b=u8/130
+mul a=i64/33 b=i64/33
+div a=f32/66 b=f32/66 ; as=f16,bf16,f64
+div a=f32/4x5x7 b=f32/1x5x1 ; as=f16
+div a=f32/1x33 b=f32/6x1 ; as=bf16
+div a=f32/35 b=1.5 ; as=f16,bf16
+div a=f32/3x17 b=f32 ; as=f64
+div a=2 b=f32/19
+min a=f32/67 b=f32/67 ; as=f16,bf16,f64
+min a=f32/4x5x7 b=f32/1x5x1 ; as=bf16
+min a=f32/1x33 b=f32/6x1 ; as=f64
+min a=f32/35 b=1.5 ; as=f16,bf16
+min a=f32/3x17 b=f32 ; as=f64
+min a=2 b=f32/19
+min a=i32/77 b=i32/77
+min a=i8/5x9 b=i8/1x9
+min a=u8/130 b=u8/130
+min a=i64/33 b=i64/33
+max a=f32/68 b=f32/68 ; as=f16,bf16,f64
+max a=f32/4x5x7 b=f32/1x5x1 ; as=f64
+max a=f32/1x33 b=f32/6x1 ; as=f16
+max a=f32/35 b=1.5 ; as=f16,bf16
+max a=f32/3x17 b=f32 ; as=f64
+max a=2 b=f32/19
+max a=i32/77 b=i32/77
+max a=i8/5x9 b=i8/1x9
+max a=u8/130 b=u8/130
+max a=i64/33 b=i64/33
+pow a=f32/69 b=f32/69 ; as=f16,bf16,f64
+pow a=f32/4x5x7 b=f32/1x5x1 ; as=f16
+pow a=f32/1x33 b=f32/6x1 ; as=bf16
+pow a=f32/35 b=1.5 ; as=f16,bf16
+pow a=f32/3x17 b=f32 ; as=f64
+pow a=2 b=f32/19
+eq a=f32/5x13 b=f32/5x13 ; fill=int,special as=f16,bf16,f64
+eq a=f32/5x13 b=f32/1x13 ; fill=int,special
+eq a=i32/99 b=i32/99
+eq a=f32/41 b=0 ; fill=int,special
+eq a=i8/64 b=i8/64 ; fill=int
+ne a=f32/5x13 b=f32/5x13 ; fill=int,special as=f16,bf16,f64
+ne a=f32/5x13 b=f32/1x13 ; fill=int,special
+ne a=i32/99 b=i32/99
+ne a=f32/41 b=0 ; fill=int,special
+ne a=i8/64 b=i8/64 ; fill=int
+lt a=f32/5x13 b=f32/5x13 ; fill=int,special as=f16,bf16,f64
+lt a=f32/5x13 b=f32/1x13 ; fill=int,special
+lt a=i32/99 b=i32/99
+lt a=f32/41 b=0 ; fill=int,special
+lt a=i8/64 b=i8/64 ; fill=int
+le a=f32/5x13 b=f32/5x13 ; fill=int,special as=f16,bf16,f64
+le a=f32/5x13 b=f32/1x13 ; fill=int,special
+le a=i32/99 b=i32/99
+le a=f32/41 b=0 ; fill=int,special
+le a=i8/64 b=i8/64 ; fill=int
+gt a=f32/5x13 b=f32/5x13 ; fill=int,special as=f16,bf16,f64
+gt a=f32/5x13 b=f32/1x13 ; fill=int,special
+gt a=i32/99 b=i32/99
+gt a=f32/41 b=0 ; fill=int,special
+gt a=i8/64 b=i8/64 ; fill=int
+ge a=f32/5x13 b=f32/5x13 ; fill=int,special as=f16,bf16,f64
+ge a=f32/5x13 b=f32/1x13 ; fill=int,special
+ge a=i32/99 b=i32/99
+ge a=f32/41 b=0 ; fill=int,special
+ge a=i8/64 b=i8/64 ; fill=int
+logical_and a=bool/77 b=bool/77
+logical_or a=bool/3x33 b=bool/1x33
+logical_not x=bool/65
+select c=bool/67 a=f32/67 b=f32/67 ; as=f16,bf16,f64
+select c=bool/4x1x9 a=f32/4x5x9 b=f32/1x5x1 ; as=bf16
+select c=bool/31 a=i32/31 b=i32/31
+select c=bool/33 a=f32/33 b=0.5
+
+# mixed dtypes compute in f32
+add a=f16/33 b=bf16/33 y=f32/33
+mul a=bf16/5x7 b=f32/5x7 y=bf16/5x7
+add a=f32/65 b=f32/65 y=f16/65
+sub a=f16/65 b=f32/65 y=f16/65
+exp x=bf16/77 y=f32/77
+gelu x=f32/77 y=bf16/77
+
+# ranks 1 to 8, strides, broadcast by stride 0, an operand twice
+add a=f32/1 b=f32/1
+relu x=f32
+add a=f32/2x2x2x2x2x2x2x2 b=f32/2x1x2x1x2x1x2x1
+mul a=f32/3x1x4x1x5 b=f32/1x2x1x6x5
+add a=f32/4x6/0:1 b=f32/4x6/1:4
+add a=f32/2x5x4x6/nhwc b=f32/1x5x1x1 y=f32/2x5x4x6/nhwc ; as=bf16
+mul a=f32/2x5x4x6/nhwc b=f32/2x5x4x6
+exp x=f32/5x7/1:5 y=f32/5x7/21:3
+add a=f32/70001x2 b=f32/1x2 ; plain=1
+add a=f32/3x70001 b=f32/3x1 ; plain=1
+relu x=f32/9 ; x.offset=1 y.offset=3
+add a=f32/33@4 b=f32/33@8 y=f32/33@4 ; as=f64
+
+# in place
+relu x=f32/5x13 y=x ; as=bf16
+add a=f32/7x9 b=f32/7x9 y=a
+sub a=f32/7x9 b=f32/7x9 y=b ; as=f16
+gelu_backward dy=f32/44 x=f32/44 dx=dy
+
+# nothing
+add a=f32/0x5 b=f32/0x5 ; plain=1
+exp x=f32/4x0 ; plain=1
+add a=f32/1x5 b=f32/0x5 ; plain=1
+
+# few elements, a span of more than 2^31 elements
+relu x=f32/3x2/1100000000:1 ; plain=1 fill=int
+
+# golden: what rounds to even, what the sign of zero is, what NaN does
+round x=f32/6 ; fill=zero x.is=0.5,1.5,2.5,-0.5,-1.5,-2.5 y.is=0,2,2,-0,-2,-2 plain=1
+sign x=f32/5 ; fill=zero x.is=-3,0,7,nan,-inf y.is=-1,0,1,nan,-1 plain=1
+relu x=f32/4 ; fill=zero x.is=nan,-1,0,2 y.is=nan,0,0,2 plain=1
+clip x=f32/4 min=-1 max=1 ; fill=zero x.is=nan,-2,0.5,3 y.is=nan,-1,0.5,1 plain=1
+max a=f32/4 b=f32/4 ; fill=zero a.is=nan,1,-inf,2 b.is=0,nan,-5,inf y.is=nan,nan,-5,inf plain=1
+min a=f32/4 b=f32/4 ; fill=zero a.is=nan,1,-inf,2 b.is=0,nan,-5,inf y.is=nan,nan,-inf,2 plain=1
+relu_backward dy=f32/3 x=f32/3 ; fill=zero dy.is=3,4,5 x.is=-1,0,1 dx.is=0,0,5 plain=1
+hardswish_backward dy=f32/5 x=f32/5 ; fill=zero dy.is=6 x.is=-4,-3,0,3,4 dx.is=0,0,3,6,6 plain=1
+abs x=i8/3 ; fill=zero x.is=-128,-5,5 y.is=-128,5,5 plain=1
+add a=i8/2 b=i8/2 ; fill=zero a.is=127,-128 b.is=1,-1 y.is=-128,127 plain=1
+mul a=u8/2 b=u8/2 ; fill=zero a.is=16,255 b.is=17,255 y.is=16,1 plain=1

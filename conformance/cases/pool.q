@@ -1,0 +1,77 @@
+# pool_max and pool_average.
+
+# windows, strides, padding, ceil mode; max with its indices
+pool_max x=f32/2x3x8x9 window=2,2 indices=i32/2x3x4x4 ; as=f16,bf16,f64
+pool_max x=f32/2x3x9x8 window=3,3 stride=2,2 pad=1,1 ; as=bf16
+pool_max x=f32/1x5x7x7 window=3,3 stride=1,1 pad=1,1 indices=i64/1x5x7x7 ; as=f16
+pool_max x=f32/1x17x6x5 window=2,3 stride=1,2 ; as=f64
+pool_max x=f32/2x4x11x10 window=3,2 stride=2,3 pad=1:0,0:1 indices=u8/2x4x5x4
+pool_max x=f32/1x3x10x10 window=3,3 stride=2,2 ceil_mode=1 ; as=f16,bf16,f64
+pool_max x=f32/1x3x10x11 window=3,3 stride=2,2 pad=1,1 ceil_mode=1 indices=i32/1x3x6x6 ; as=bf16
+pool_max x=f32/1x2x5x5 window=2,2 stride=3,3 pad=1,1 ceil_mode=1 ; as=f16
+pool_max x=f32/1x2x12x12 window=3,3 stride=2,2 dilation=2,2 indices=i64/1x2x4x4 ; as=f64
+pool_max x=f32/1x2x9x13 window=2,3 stride=1,2 pad=1,2 dilation=3,2
+pool_max x=f32/2x33x4x4 indices=u8/2x33x1x1 ; as=f16,bf16,f64
+pool_max x=f32/2x4x7x5 window=0,2 ; as=bf16
+pool_max x=f32/1x4x33 window=3 stride=2 pad=1 indices=i32/1x4x17 ; as=f16
+pool_max x=f32/2x3x64 window=64 ; as=f64
+pool_max x=f32/1x3x6x5x7 window=2,2,2 indices=i64/1x3x3x2x3
+pool_max x=f32/1x3x6x5x7 window=3,2,3 stride=2,1,2 pad=1,0,1 ceil_mode=1 ; as=f16,bf16,f64
+pool_max x=f32/1x8x7x7/nhwc window=3,3 stride=2,2 pad=1,1 indices=u8/1x8x4x4/nhwc ; as=bf16
+pool_max x=f32/1x35x5x5/nhwc window=2,2 stride=1,1 ; as=f16
+pool_max x=f32/1x1x130x3 window=2,2 stride=2,1 indices=i32/1x1x65x2 ; as=f64
+pool_max x=f32/1x64x3x3 window=2,2 stride=1,1
+pool_max x=f32/1x1x1x1 window=1,1 indices=i64/1x1x1x1 ; as=f16,bf16,f64
+pool_max x=f32/3x2x6x6 window=1,1 stride=2,2 ; as=bf16
+pool_max x=f32/1x2x4x4 window=2,2 stride=2,2 pad=2,2 indices=u8/1x2x4x4 ; as=f16
+pool_max x=f32/1x1x1x66000 window=1,3 ; plain=1 fill=int
+pool_max x=f32/66000x1x2x2 window=2,2 indices=i32/66000x1x1x1 ; plain=1 fill=int
+
+# average: divisors with and without the padding
+pool_average x=f32/2x3x8x9 window=2,2 ; as=f16
+pool_average x=f32/2x3x9x8 window=3,3 stride=2,2 pad=1,1 include_pad=0 ; as=f64
+pool_average x=f32/1x5x7x7 window=3,3 stride=1,1 pad=1,1
+pool_average x=f32/1x17x6x5 window=2,3 stride=1,2 include_pad=0 ; as=f16,bf16,f64
+pool_average x=f32/2x4x11x10 window=3,2 stride=2,3 pad=1:0,0:1 ; as=bf16
+pool_average x=f32/1x3x10x10 window=3,3 stride=2,2 ceil_mode=1 include_pad=0 ; as=f16
+pool_average x=f32/1x3x10x11 window=3,3 stride=2,2 pad=1,1 ceil_mode=1 ; as=f64
+pool_average x=f32/1x2x5x5 window=2,2 stride=3,3 pad=1,1 ceil_mode=1 include_pad=0
+pool_average x=f32/1x2x12x12 window=3,3 stride=2,2 dilation=2,2 ; as=f16,bf16,f64
+pool_average x=f32/1x2x9x13 window=2,3 stride=1,2 pad=1,2 dilation=3,2 include_pad=0 ; as=bf16
+pool_average x=f32/2x33x4x4 ; as=f16
+pool_average x=f32/2x4x7x5 window=0,2 include_pad=0 ; as=f64
+pool_average x=f32/1x4x33 window=3 stride=2 pad=1
+pool_average x=f32/2x3x64 window=64 include_pad=0 ; as=f16,bf16,f64
+pool_average x=f32/1x3x6x5x7 window=2,2,2 ; as=bf16
+pool_average x=f32/1x3x6x5x7 window=3,2,3 stride=2,1,2 pad=1,0,1 ceil_mode=1 include_pad=0 ; as=f16
+pool_average x=f32/1x8x7x7/nhwc window=3,3 stride=2,2 pad=1,1 ; as=f64
+pool_average x=f32/1x35x5x5/nhwc window=2,2 stride=1,1 include_pad=0
+pool_average x=f32/1x1x130x3 window=2,2 stride=2,1 ; as=f16,bf16,f64
+pool_average x=f32/1x64x3x3 window=2,2 stride=1,1 include_pad=0 ; as=bf16
+pool_average x=f32/1x1x1x1 window=1,1 ; as=f16
+pool_average x=f32/3x2x6x6 window=1,1 stride=2,2 include_pad=0 ; as=f64
+pool_average x=f32/1x2x4x4 window=2,2 stride=2,2 pad=2,2
+pool_average x=f32/1x1x1x66000 window=1,3 include_pad=0 ; plain=1 fill=int
+pool_average x=f32/66000x1x2x2 window=2,2 ; plain=1 fill=int
+
+# the indices' dtypes
+pool_max x=f32/2x3x7x8 window=3,3 stride=2,2 pad=1,1 indices=u8/2x3x4x4 ; as=bf16
+pool_max x=f32/2x3x7x8 window=3,3 stride=2,2 pad=1,1 indices=i32/2x3x4x4 ; as=f16,f64
+pool_max x=f32/2x3x7x8/nhwc window=3,3 stride=2,2 pad=1,1 indices=i32/2x3x4x4/nhwc
+
+# NaN wins at every place of a window, body and tail; nothing
+pool_max x=f32/4x7x9x9 window=3,3 stride=1,1 indices=i32/4x7x7x7 ; fill=special as=f16,bf16,f64
+pool_max x=f32/2x3x9x9 window=2,2 ; fill=nan,inf
+pool_average x=f32/2x3x9x9 window=2,2 stride=1,1 ; fill=special as=bf16
+pool_max x=f32/0x3x4x4 window=2,2 ; plain=1
+pool_average x=f32/2x0x4x4 window=2,2 ; plain=1
+
+# golden, worked by hand: ties, NaN, ceil mode, windows wholly in padding
+pool_max x=f32/1x1x1x6 window=1,2 indices=i32/1x1x1x3 ; fill=zero x.is=4,4,1,2,7,7 y.is=4,2,7 indices.is=0,3,4 plain=1
+pool_max x=f32/1x1x1x5 window=1,3 stride=1,1 indices=i32/1x1x1x3 ; fill=zero x.is=nan,1,2,3,nan y.is=nan,3,nan indices.is=0,3,4 plain=1
+pool_max x=f32/1x1x1x5 window=1,2 ceil_mode=1 ; fill=zero x.is=1,2,3,4,5 y.is=2,4,5 plain=1
+pool_max x=f32/1x1x1x2 window=1,2 stride=1,2 pad=0,2 indices=u8/1x1x1x3 ; fill=zero x.is=-5,-6 y.is=-inf,-5,-inf indices.is=255,0,255 plain=1
+pool_average x=f32/1x1x1x5 window=1,2 ceil_mode=1 ; fill=zero x.is=1,2,3,4,5 y.is=1.5,3.5,5 plain=1
+pool_average x=f32/1x1x1x4 window=1,3 stride=1,2 pad=0,1 ; fill=zero x.is=3,6,9,12 y.is=3,9 plain=1
+pool_average x=f32/1x1x1x4 window=1,3 stride=1,2 pad=0,1 include_pad=0 ; fill=zero x.is=3,6,9,12 y.is=4.5,9 plain=1
+pool_average x=f32/1x1x1x2 window=1,2 stride=1,2 pad=0,2 include_pad=0 ; fill=zero x.is=-5,-6 y.is=0,-5.5,0 plain=1

@@ -1,0 +1,57 @@
+# pool_max_backward and pool_average_backward.
+
+# max: by indices, or by x once more
+pool_max_backward dy=f32/2x3x4x4 indices=i32/2x3x4x4 dx=f32/2x3x8x9 window=2,2 ; as=f16,bf16,f64
+pool_max_backward dy=f32/2x3x5x4 x=f32/2x3x9x8 window=3,3 stride=2,2 pad=1,1 ; as=bf16
+pool_max_backward dy=f32/1x5x7x7 indices=i64/1x5x7x7 dx=f32/1x5x7x7 window=3,3 stride=1,1 pad=1,1 ; as=f16
+pool_max_backward dy=f32/1x17x5x2 x=f32/1x17x6x5 window=2,3 stride=1,2 ; as=f64
+pool_max_backward dy=f32/2x4x5x4 indices=u8/2x4x5x4 dx=f32/2x4x11x10 window=3,2 stride=2,3 pad=1:0,0:1
+pool_max_backward dy=f32/1x3x5x5 x=f32/1x3x10x10 window=3,3 stride=2,2 ceil_mode=1 ; as=f16,bf16,f64
+pool_max_backward dy=f32/1x3x6x6 indices=i32/1x3x6x6 dx=f32/1x3x10x11 window=3,3 stride=2,2 pad=1,1 ceil_mode=1 ; as=bf16
+pool_max_backward dy=f32/1x2x2x2 x=f32/1x2x5x5 window=2,2 stride=3,3 pad=1,1 ceil_mode=1 ; as=f16
+pool_max_backward dy=f32/1x2x4x4 indices=i64/1x2x4x4 dx=f32/1x2x12x12 window=3,3 stride=2,2 dilation=2,2 ; as=f64
+pool_max_backward dy=f32/1x2x8x7 x=f32/1x2x9x13 window=2,3 stride=1,2 pad=1,2 dilation=3,2
+pool_max_backward dy=f32/2x33x1x1 indices=u8/2x33x1x1 dx=f32/2x33x4x4 ; as=f16,bf16,f64
+pool_max_backward dy=f32/2x4x1x2 x=f32/2x4x7x5 window=0,2 ; as=bf16
+pool_max_backward dy=f32/1x4x17 indices=i32/1x4x17 dx=f32/1x4x33 window=3 stride=2 pad=1 ; as=f16
+pool_max_backward dy=f32/2x3x1 x=f32/2x3x64 window=64 ; as=f64
+pool_max_backward dy=f32/1x3x3x2x3 indices=i64/1x3x3x2x3 dx=f32/1x3x6x5x7 window=2,2,2
+pool_max_backward dy=f32/1x3x4x4x4 x=f32/1x3x6x5x7 window=3,2,3 stride=2,1,2 pad=1,0,1 ceil_mode=1 ; as=f16,bf16,f64
+pool_max_backward dy=f32/1x8x4x4/nhwc indices=u8/1x8x4x4/nhwc dx=f32/1x8x7x7/nhwc window=3,3 stride=2,2 pad=1,1 ; as=bf16
+pool_max_backward dy=f32/1x35x4x4/nhwc x=f32/1x35x5x5/nhwc window=2,2 stride=1,1 ; as=f16
+pool_max_backward dy=f32/1x1x65x2 indices=i32/1x1x65x2 dx=f32/1x1x130x3 window=2,2 stride=2,1 ; as=f64
+pool_max_backward dy=f32/1x64x2x2 x=f32/1x64x3x3 window=2,2 stride=1,1
+pool_max_backward dy=f32/1x1x1x1 indices=i64/1x1x1x1 dx=f32/1x1x1x1 window=1,1 ; as=f16,bf16,f64
+pool_max_backward dy=f32/3x2x3x3 x=f32/3x2x6x6 window=1,1 stride=2,2 ; as=bf16
+pool_max_backward dy=f32/1x2x4x4 indices=u8/1x2x4x4 dx=f32/1x2x4x4 window=2,2 stride=2,2 pad=2,2 ; as=f16
+
+# average
+pool_average_backward dy=f32/2x3x4x4 dx=f32/2x3x8x9 window=2,2 ; as=f64
+pool_average_backward dy=f32/2x3x5x4 dx=f32/2x3x9x8 window=3,3 stride=2,2 pad=1,1 include_pad=0
+pool_average_backward dy=f32/1x5x7x7 dx=f32/1x5x7x7 window=3,3 stride=1,1 pad=1,1 ; as=f16,bf16,f64
+pool_average_backward dy=f32/1x17x5x2 dx=f32/1x17x6x5 window=2,3 stride=1,2 include_pad=0 ; as=bf16
+pool_average_backward dy=f32/2x4x5x4 dx=f32/2x4x11x10 window=3,2 stride=2,3 pad=1:0,0:1 ; as=f16
+pool_average_backward dy=f32/1x3x5x5 dx=f32/1x3x10x10 window=3,3 stride=2,2 ceil_mode=1 include_pad=0 ; as=f64
+pool_average_backward dy=f32/1x3x6x6 dx=f32/1x3x10x11 window=3,3 stride=2,2 pad=1,1 ceil_mode=1
+pool_average_backward dy=f32/1x2x2x2 dx=f32/1x2x5x5 window=2,2 stride=3,3 pad=1,1 ceil_mode=1 include_pad=0 ; as=f16,bf16,f64
+pool_average_backward dy=f32/1x2x4x4 dx=f32/1x2x12x12 window=3,3 stride=2,2 dilation=2,2 ; as=bf16
+pool_average_backward dy=f32/1x2x8x7 dx=f32/1x2x9x13 window=2,3 stride=1,2 pad=1,2 dilation=3,2 include_pad=0 ; as=f16
+pool_average_backward dy=f32/2x33x1x1 dx=f32/2x33x4x4 ; as=f64
+pool_average_backward dy=f32/2x4x1x2 dx=f32/2x4x7x5 window=0,2 include_pad=0
+pool_average_backward dy=f32/1x4x17 dx=f32/1x4x33 window=3 stride=2 pad=1 ; as=f16,bf16,f64
+pool_average_backward dy=f32/2x3x1 dx=f32/2x3x64 window=64 include_pad=0 ; as=bf16
+pool_average_backward dy=f32/1x3x3x2x3 dx=f32/1x3x6x5x7 window=2,2,2 ; as=f16
+pool_average_backward dy=f32/1x3x4x4x4 dx=f32/1x3x6x5x7 window=3,2,3 stride=2,1,2 pad=1,0,1 ceil_mode=1 include_pad=0 ; as=f64
+pool_average_backward dy=f32/1x8x4x4/nhwc dx=f32/1x8x7x7/nhwc window=3,3 stride=2,2 pad=1,1
+pool_average_backward dy=f32/1x35x4x4/nhwc dx=f32/1x35x5x5/nhwc window=2,2 stride=1,1 include_pad=0 ; as=f16,bf16,f64
+pool_average_backward dy=f32/1x1x65x2 dx=f32/1x1x130x3 window=2,2 stride=2,1 ; as=bf16
+pool_average_backward dy=f32/1x64x2x2 dx=f32/1x64x3x3 window=2,2 stride=1,1 include_pad=0 ; as=f16
+pool_average_backward dy=f32/1x1x1x1 dx=f32/1x1x1x1 window=1,1 ; as=f64
+pool_average_backward dy=f32/3x2x3x3 dx=f32/3x2x6x6 window=1,1 stride=2,2 include_pad=0
+pool_average_backward dy=f32/1x2x4x4 dx=f32/1x2x4x4 window=2,2 stride=2,2 pad=2,2 ; as=f16,bf16,f64
+
+# golden: a tie gives all to the first; an index out of range adds nowhere; divisors
+pool_max_backward dy=f32/1x1x1x2 x=f32/1x1x1x4 window=1,2 ; fill=zero x.is=3,3,1,2 dy.is=5,7 dx.is=5,0,0,7 plain=1
+pool_max_backward dy=f32/1x1x1x3 indices=i32/1x1x1x3 dx=f32/1x1x1x4 window=1,2 stride=1,1 ; fill=zero dy.is=5,7,9 indices.is=1,1,-1 dx.is=0,12,0,0 plain=1
+pool_max_backward dy=f32/1x1x1x2 indices=u8/1x1x1x2 dx=f32/1x1x1x4 window=1,2 ; fill=zero dy.is=5,7 indices.is=1,255 dx.is=0,5,0,0 plain=1
+pool_average_backward dy=f32/1x1x1x2 dx=f32/1x1x1x4 window=1,3 stride=1,2 pad=0,1 include_pad=0 ; fill=zero dy.is=2,6 dx.is=1,3,2,2 plain=1

@@ -1,0 +1,184 @@
+# Reductions.
+
+# every reduction: all dims, the last, the first, the middle, several; widths around vector lengths
+reduce_sum x=f32/37 ; as=f16,bf16,f64
+reduce_sum x=f32/5x33 axis=1 ; as=bf16
+reduce_sum x=f32/33x6 axis=0 ; as=f16
+reduce_sum x=f32/4x17x9 axis=1 ; as=f64
+reduce_sum x=f32/3x4x5x6 axis=0,2
+reduce_sum x=f32/2x3x4x5 axis=1,2,3 ; as=f16,bf16,f64
+reduce_sum x=f32/7x1 axis=1 ; as=bf16
+reduce_sum x=f32/1x65 axis=0 ; as=f16
+reduce_sum x=f32/2x9x8x7/nhwc axis=2,3 ; as=f64
+reduce_sum x=f32/64x64 axis=1
+reduce_sum x=f32/129x31 axis=0 ; as=f16,bf16,f64
+reduce_mean x=f32/37 ; as=bf16
+reduce_mean x=f32/5x33 axis=1 ; as=f16
+reduce_mean x=f32/33x6 axis=0 ; as=f64
+reduce_mean x=f32/4x17x9 axis=1
+reduce_mean x=f32/3x4x5x6 axis=0,2 ; as=f16,bf16,f64
+reduce_mean x=f32/2x3x4x5 axis=1,2,3 ; as=bf16
+reduce_mean x=f32/7x1 axis=1 ; as=f16
+reduce_mean x=f32/1x65 axis=0 ; as=f64
+reduce_mean x=f32/2x9x8x7/nhwc axis=2,3
+reduce_mean x=f32/64x64 axis=1 ; as=f16,bf16,f64
+reduce_mean x=f32/129x31 axis=0 ; as=bf16
+reduce_prod x=f32/37 ; as=f16
+reduce_prod x=f32/5x33 axis=1 ; as=f64
+reduce_prod x=f32/33x6 axis=0
+reduce_prod x=f32/4x17x9 axis=1 ; as=f16,bf16,f64
+reduce_prod x=f32/3x4x5x6 axis=0,2 ; as=bf16
+reduce_prod x=f32/2x3x4x5 axis=1,2,3 ; as=f16
+reduce_prod x=f32/7x1 axis=1 ; as=f64
+reduce_prod x=f32/1x65 axis=0
+reduce_prod x=f32/2x9x8x7/nhwc axis=2,3 ; as=f16,bf16,f64
+reduce_prod x=f32/64x64 axis=1 ; as=bf16
+reduce_prod x=f32/129x31 axis=0 ; as=f16
+reduce_max x=f32/37 ; as=f64
+reduce_max x=f32/5x33 axis=1
+reduce_max x=f32/33x6 axis=0 ; as=f16,bf16,f64
+reduce_max x=f32/4x17x9 axis=1 ; as=bf16
+reduce_max x=f32/3x4x5x6 axis=0,2 ; as=f16
+reduce_max x=f32/2x3x4x5 axis=1,2,3 ; as=f64
+reduce_max x=f32/7x1 axis=1
+reduce_max x=f32/1x65 axis=0 ; as=f16,bf16,f64
+reduce_max x=f32/2x9x8x7/nhwc axis=2,3 ; as=bf16
+reduce_max x=f32/64x64 axis=1 ; as=f16
+reduce_max x=f32/129x31 axis=0 ; as=f64
+reduce_min x=f32/37
+reduce_min x=f32/5x33 axis=1 ; as=f16,bf16,f64
+reduce_min x=f32/33x6 axis=0 ; as=bf16
+reduce_min x=f32/4x17x9 axis=1 ; as=f16
+reduce_min x=f32/3x4x5x6 axis=0,2 ; as=f64
+reduce_min x=f32/2x3x4x5 axis=1,2,3
+reduce_min x=f32/7x1 axis=1 ; as=f16,bf16,f64
+reduce_min x=f32/1x65 axis=0 ; as=bf16
+reduce_min x=f32/2x9x8x7/nhwc axis=2,3 ; as=f16
+reduce_min x=f32/64x64 axis=1 ; as=f64
+reduce_min x=f32/129x31 axis=0
+reduce_norm1 x=f32/37 ; as=f16,bf16,f64
+reduce_norm1 x=f32/5x33 axis=1 ; as=bf16
+reduce_norm1 x=f32/33x6 axis=0 ; as=f16
+reduce_norm1 x=f32/4x17x9 axis=1 ; as=f64
+reduce_norm1 x=f32/3x4x5x6 axis=0,2
+reduce_norm1 x=f32/2x3x4x5 axis=1,2,3 ; as=f16,bf16,f64
+reduce_norm1 x=f32/7x1 axis=1 ; as=bf16
+reduce_norm1 x=f32/1x65 axis=0 ; as=f16
+reduce_norm1 x=f32/2x9x8x7/nhwc axis=2,3 ; as=f64
+reduce_norm1 x=f32/64x64 axis=1
+reduce_norm1 x=f32/129x31 axis=0 ; as=f16,bf16,f64
+reduce_norm2 x=f32/37 ; as=bf16
+reduce_norm2 x=f32/5x33 axis=1 ; as=f16
+reduce_norm2 x=f32/33x6 axis=0 ; as=f64
+reduce_norm2 x=f32/4x17x9 axis=1
+reduce_norm2 x=f32/3x4x5x6 axis=0,2 ; as=f16,bf16,f64
+reduce_norm2 x=f32/2x3x4x5 axis=1,2,3 ; as=bf16
+reduce_norm2 x=f32/7x1 axis=1 ; as=f16
+reduce_norm2 x=f32/1x65 axis=0 ; as=f64
+reduce_norm2 x=f32/2x9x8x7/nhwc axis=2,3
+reduce_norm2 x=f32/64x64 axis=1 ; as=f16,bf16,f64
+reduce_norm2 x=f32/129x31 axis=0 ; as=bf16
+reduce_amax x=f32/37 ; as=f16
+reduce_amax x=f32/5x33 axis=1 ; as=f64
+reduce_amax x=f32/33x6 axis=0
+reduce_amax x=f32/4x17x9 axis=1 ; as=f16,bf16,f64
+reduce_amax x=f32/3x4x5x6 axis=0,2 ; as=bf16
+reduce_amax x=f32/2x3x4x5 axis=1,2,3 ; as=f16
+reduce_amax x=f32/7x1 axis=1 ; as=f64
+reduce_amax x=f32/1x65 axis=0
+reduce_amax x=f32/2x9x8x7/nhwc axis=2,3 ; as=f16,bf16,f64
+reduce_amax x=f32/64x64 axis=1 ; as=bf16
+reduce_amax x=f32/129x31 axis=0 ; as=f16
+argmax x=f32/37 y=i64/1 ; as=f16,bf16,f64
+argmax x=f32/5x33 y=i32/5x1 axis=1 ; as=bf16
+argmax x=f32/33x6 y=i64/1x6 axis=0 ; as=f16
+argmax x=f32/4x17x9 y=i32/4x1x9 axis=1 ; as=f64
+argmax x=f32/3x4x5x6 y=i64/1x4x1x6 axis=0,2
+argmax x=f32/2x3x4x5 y=i32/2x1x1x1 axis=1,2,3 ; as=f16,bf16,f64
+argmax x=f32/7x1 y=i64/7x1 axis=1 ; as=bf16
+argmax x=f32/1x65 y=i32/1x65 axis=0 ; as=f16
+argmax x=f32/64x64 y=i32/64x1 axis=1
+argmax x=f32/129x31 y=i64/1x31 axis=0 ; as=f16,bf16,f64
+argmin x=f32/37 y=i32/1 ; as=bf16
+argmin x=f32/5x33 y=i64/5x1 axis=1 ; as=f16
+argmin x=f32/33x6 y=i32/1x6 axis=0 ; as=f64
+argmin x=f32/4x17x9 y=i64/4x1x9 axis=1
+argmin x=f32/3x4x5x6 y=i32/1x4x1x6 axis=0,2 ; as=f16,bf16,f64
+argmin x=f32/2x3x4x5 y=i64/2x1x1x1 axis=1,2,3 ; as=bf16
+argmin x=f32/7x1 y=i32/7x1 axis=1 ; as=f16
+argmin x=f32/1x65 y=i64/1x65 axis=0 ; as=f64
+argmin x=f32/64x64 y=i64/64x1 axis=1 ; as=f16,bf16,f64
+argmin x=f32/129x31 y=i32/1x31 axis=0 ; as=bf16
+
+# long rows, and rows around powers of two
+reduce_sum x=f32/100003 ; as=f16,bf16,f64
+reduce_sum x=f32/3x65537 axis=1 ; as=bf16
+reduce_mean x=f32/65537x3 axis=0 ; as=f16
+reduce_norm2 x=f32/2x40000 axis=1
+reduce_max x=f32/70001x3 axis=1 ; plain=1
+reduce_sum x=f32/70001x2 axis=1 ; plain=1
+reduce_max x=f32/4x127 axis=1 ; as=bf16
+reduce_max x=f32/4x128 axis=1
+reduce_min x=f32/4x255 axis=1
+argmax x=f32/4x1025 y=i32/4x1 axis=1
+reduce_sum x=f32/16x256 axis=1 ; fill=ipos,pos as=f16,bf16
+reduce_sum x=f32/33x33x33 axis=0,1,2 ; as=bf16
+reduce_sum x=f32/2x3x2x3x2x3x2x3 axis=1,3,5,7
+
+# another dtype for the result
+reduce_sum x=bf16/9x100 y=f32/9x1 axis=1
+reduce_mean x=f16/9x100 y=f32/9x1 axis=1
+reduce_sum x=f32/9x100 y=bf16/9x1 axis=1
+reduce_norm2 x=bf16/5x77 y=f32/5x1 axis=1
+reduce_amax x=f32/9x100 y=f16/9x1 axis=1
+
+# f16 whose squares overflow f16
+reduce_norm2 x=f16/4x64 y=f32/4x1 axis=1 ; fill=signed:60000
+reduce_sum x=f16/4x64 y=f32/4x1 axis=1 ; fill=signed:60000
+
+# integers
+reduce_sum x=i8/9x50 y=i32/9x1 axis=1
+reduce_sum x=u8/4x1000 y=i64/4x1 axis=1
+reduce_sum x=i32/77
+reduce_sum x=i64/5x7 axis=0
+reduce_prod x=i32/4x9 axis=1 ; fill=ipos,bits
+reduce_max x=i8/5x40 axis=1
+reduce_min x=u8/5x40 axis=0
+reduce_max x=i64/33
+argmax x=i32/5x40 y=i64/5x1 axis=1
+argmin x=u8/5x40 y=i32/5x1 axis=1
+
+# strides, misalignment, broadcast
+reduce_sum x=f32/5x33/1:5 axis=1
+reduce_max x=f32/5x33/70:2 axis=1
+reduce_mean x=f32/5x33/0:1 axis=0
+reduce_sum x=f32/5x33@4 axis=1 ; as=f64
+argmax x=f32/6x7/1:6 y=i32/6x1 axis=1 ; fill=int,special
+
+# NaN, Inf
+reduce_max x=f32/40x9 axis=1 ; fill=special,nan,inf as=f16,bf16,f64
+reduce_min x=f32/9x40 axis=0 ; fill=special,nan,inf as=bf16
+reduce_amax x=f32/40x9 axis=1 ; fill=special,nan,inf
+argmax x=f32/40x9 y=i64/40x1 axis=1 ; fill=special,nan,zero as=bf16
+argmin x=f32/40x33 y=i32/40x1 axis=1 ; fill=special,nan,zero
+reduce_sum x=f32/40x9 axis=1 ; fill=special as=f16,bf16,f64
+reduce_norm2 x=f32/40x9 axis=1 ; fill=special
+
+# over nothing, and nothing at all
+reduce_sum x=f32/3x0 axis=1 ; fill=zero y.is=0 plain=1 as=bf16,f64
+reduce_prod x=f32/3x0 axis=1 ; fill=zero y.is=1 plain=1
+reduce_mean x=f32/3x0 axis=1 ; fill=zero y.is=nan plain=1
+reduce_max x=f32/3x0 axis=1 ; fill=zero y.is=-inf plain=1
+reduce_min x=f32/3x0 axis=1 ; fill=zero y.is=inf plain=1
+reduce_norm1 x=f32/3x0 axis=1 ; fill=zero y.is=0 plain=1
+reduce_norm2 x=f32/3x0 axis=1 ; fill=zero y.is=0 plain=1
+reduce_amax x=f32/3x0 axis=1 ; fill=zero y.is=0 plain=1
+reduce_max x=i32/3x0 axis=1 ; fill=zero y.is=-2147483648 plain=1
+argmax x=f32/3x0 y=i32/3x1 axis=1 ; fill=zero y.is=-1 plain=1
+reduce_sum x=f32/0x3 axis=1 ; plain=1
+
+# golden: ties go to the first, the first NaN wins
+argmax x=f32/6 y=i32/1 ; fill=zero x.is=1,7,3,7,7,0 y.is=1 plain=1
+argmin x=f32/6 y=i64/1 ; fill=zero x.is=1,0,3,0,7,0 y.is=1 plain=1
+argmax x=f32/6 y=i32/1 ; fill=zero x.is=1,7,nan,9,nan,0 y.is=2 plain=1
+argmax x=f32/2x3 y=i32/1x1 ; fill=zero x.is=1,5,2,5,3,4 y.is=1 plain=1

@@ -1,0 +1,94 @@
+# softmax, log_softmax and their gradients.
+
+# widths around vector lengths, along the last dim
+softmax x=f32/3x1 ; as=f16,bf16,f64
+log_softmax x=f32/3x1 ; as=f16,bf16,f64
+softmax x=f32/3x2 ; as=bf16
+softmax x=f32/3x3 ; as=f16
+log_softmax x=f32/3x3 ; as=f16
+log_softmax x=f32/3x5 ; as=f64
+softmax x=f32/3x7
+log_softmax x=f32/3x7
+softmax x=f32/3x8 ; as=f16,bf16,f64
+softmax x=f32/3x9 ; as=bf16
+log_softmax x=f32/3x9 ; as=bf16
+log_softmax x=f32/3x15 ; as=f16
+softmax x=f32/3x16 ; as=f64
+log_softmax x=f32/3x16 ; as=f64
+softmax x=f32/3x17
+softmax x=f32/3x31 ; as=f16,bf16,f64
+log_softmax x=f32/3x31 ; as=f16,bf16,f64
+log_softmax x=f32/3x32 ; as=bf16
+softmax x=f32/3x33 ; as=f16
+log_softmax x=f32/3x33 ; as=f16
+softmax x=f32/3x63 ; as=f64
+softmax x=f32/3x64
+log_softmax x=f32/3x64
+log_softmax x=f32/3x65 ; as=f16,bf16,f64
+softmax x=f32/3x100 ; as=bf16
+log_softmax x=f32/3x100 ; as=bf16
+softmax x=f32/3x127 ; as=f16
+softmax x=f32/3x128 ; as=f64
+log_softmax x=f32/3x128 ; as=f64
+log_softmax x=f32/3x129
+softmax x=f32/3x255 ; as=f16,bf16,f64
+log_softmax x=f32/3x255 ; as=f16,bf16,f64
+softmax x=f32/3x257 ; as=bf16
+softmax x=f32/2x1000 ; as=f16
+log_softmax x=f32/2x1000 ; as=f16
+log_softmax x=f32/2x1023 ; as=f64
+softmax x=f32/2x1025
+log_softmax x=f32/2x1025
+softmax x=f32/2x4100 ; as=f16,bf16,f64
+
+# their gradients
+softmax_backward y=f32/3x1 dy=f32/3x1 ; fill=signed:1 as=f16,bf16,f64
+log_softmax_backward y=f32/3x1 dy=f32/3x1 ; fill=signed:1 as=f16,bf16,f64
+softmax_backward y=f32/3x2 dy=f32/3x2 ; fill=signed:1 as=bf16
+log_softmax_backward y=f32/3x2 dy=f32/3x2 ; fill=signed:1 as=bf16
+softmax_backward y=f32/3x7 dy=f32/3x7 ; fill=signed:1 as=f16
+log_softmax_backward y=f32/3x7 dy=f32/3x7 ; fill=signed:1 as=f16
+softmax_backward y=f32/3x16 dy=f32/3x16 ; fill=signed:1 as=f64
+log_softmax_backward y=f32/3x16 dy=f32/3x16 ; fill=signed:1 as=f64
+softmax_backward y=f32/3x33 dy=f32/3x33 ; fill=signed:1
+log_softmax_backward y=f32/3x33 dy=f32/3x33 ; fill=signed:1
+softmax_backward y=f32/3x65 dy=f32/3x65 ; fill=signed:1 as=f16,bf16,f64
+log_softmax_backward y=f32/3x65 dy=f32/3x65 ; fill=signed:1 as=f16,bf16,f64
+softmax_backward y=f32/3x129 dy=f32/3x129 ; fill=signed:1 as=bf16
+log_softmax_backward y=f32/3x129 dy=f32/3x129 ; fill=signed:1 as=bf16
+softmax_backward y=f32/3x1000 dy=f32/3x1000 ; fill=signed:1 as=f16
+log_softmax_backward y=f32/3x1000 dy=f32/3x1000 ; fill=signed:1 as=f16
+
+# other axes, layouts, ranks
+softmax x=f32/5x9 axis=0 ; as=f16,bf16,f64
+softmax x=f32/3x10x7 axis=1 ; as=bf16
+log_softmax x=f32/2x10x4x5/nhwc axis=1 ; as=bf16
+log_softmax x=f32/33x6 axis=0 ; as=f64
+softmax x=f32/2x3x4x5x6 axis=3
+softmax x=f32/9x17/1:9
+softmax x=f32/9x17/40:2 y=f32/9x17/17:1
+softmax x=f32/9x17@4 y=f32/9x17@4
+softmax x=f32/33
+softmax_backward y=f32/5x9 dy=f32/5x9 axis=0 ; as=bf16
+log_softmax_backward y=f32/3x10x7 dy=f32/3x10x7 axis=1 ; as=f16
+softmax_backward y=f32/9x17/1:9 dy=f32/9x17
+softmax x=f32/70001x3 ; plain=1
+log_softmax x=f32/3x70001 axis=0 ; plain=1
+softmax x=bf16/5x33 y=f32/5x33
+log_softmax x=f16/5x33 y=f32/5x33
+
+# what the shift by the maximum is for; one Inf, one NaN; rows of -Inf
+softmax x=f32/7x65 ; fill=signed:88,signed:10000,far:1000 as=f16,bf16
+log_softmax x=f32/7x65 ; fill=signed:88,signed:10000,far:1000 as=bf16,f64
+softmax x=f32/60x9 ; fill=special as=f16,bf16,f64
+log_softmax x=f32/60x9 ; fill=special as=bf16
+softmax x=f32/60x35 ; fill=special
+softmax x=f32/2x9 ; fill=const:-inf,const:0,const:5 as=bf16
+log_softmax x=f32/2x9 ; fill=const:-inf,const:0
+softmax x=f32/0x9 ; plain=1
+softmax x=f32/9x0 ; plain=1
+
+# golden
+softmax x=f32/1x4 ; fill=zero x.is=-inf,0,-inf,0 y.is=0,0.5,0,0.5 plain=1
+softmax x=f32/1x2 ; fill=zero x.is=-inf,-inf y.is=nan plain=1
+log_softmax x=f32/1x2 ; fill=zero x.is=-inf,3 y.is=-inf,0 plain=1

@@ -1,0 +1,62 @@
+# Transforms: bits, moved.
+
+# any dtype, NaN payloads and all
+copy x=f32/5x13 ; as=f16,bf16,f64
+copy x=e4m3/33
+copy x=i8/7x9
+copy x=i64/5x5
+copy x=bool/65 ; fill=int
+copy x=i32/3x4x5 y=i32/3x4x5/1:3:12
+copy x=f32/6x7/1:6 y=f32/6x7
+copy x=f32/2x5x3x4/nhwc y=f32/2x5x3x4 ; as=bf16
+copy x=f32/2x5x3x4 y=f32/2x5x3x4/nhwc ; as=f16
+copy x=u8/37x41/t y=u8/37x41
+copy x=f32/4x6/0:1 y=f32/4x6
+copy x=f32/3x2/1100000000:1 y=f32/3x2 ; plain=1
+copy x=f32/65/2 y=f32/65
+copy x=f32/2x2x2x2x2x2x2x2 y=f32/2x2x2x2x2x2x2x2/1:2:4:8:16:32:64:128
+copy x=f32/70001x3 ; plain=1
+copy x=f32/0x3 ; plain=1
+copy x=f32
+
+permute x=f32/5x7 perm=1,0 ; as=f16,bf16,f64
+permute x=f32/3x5x7 perm=2,0,1 ; as=bf16
+permute x=f32/3x5x7 perm=0,2,1
+permute x=f32/2x3x4x5 perm=0,2,3,1 ; as=f16
+permute x=f32/2x3x4x5 perm=3,2,1,0
+permute x=f32/33x65 perm=1,0
+permute x=u8/64x64 perm=1,0
+permute x=f64/17x31 perm=1,0
+permute x=f32/2x2x2x2x2x2x2x2 perm=7,6,5,4,3,2,1,0
+permute x=f32/1x5x1x3 perm=3,0,1,2
+permute x=f32/5x7/10:1 perm=1,0
+permute x=f32/7 perm=0
+
+slice x=f32/9x11 start=2,3 length=4,5 ; as=f16,bf16,f64
+slice x=f32/9x11 step=2,3
+slice x=f32/9x11 start=1,0 step=3,1 length=2,11 ; as=bf16
+slice x=f32/3x5x7x9/nhwc start=0,1,2,3 length=3,2,3,4
+slice x=i32/100 start=99
+slice x=f32/40 start=1 length=38
+slice x=u8/5x67 start=0,1
+slice x=f32/2x3x2x3x2x3x2x3 start=1,0,1,0,1,0,1,0
+
+pad x=f32/5x7 pad=1,2 ; as=f16,bf16,f64
+pad x=f32/5x7 pad=0:3,2:0 value=-1.5 ; as=bf16
+pad x=f32/2x3x4x5 pad=0,0,1:2,3:1
+pad x=f32/2x3x4x5/nhwc pad=0,1,1,1 value=7
+pad x=i32/9 pad=4 value=-3
+pad x=u8/5x5 pad=1 value=300
+pad x=f32/33 pad=0:1 value=inf
+pad x=f32/3x0 pad=0:0,2:1 value=4 ; plain=1
+pad x=f32/65537 pad=1 ; plain=1
+
+concat x=[f32/3x5,f32/4x5] axis=0 ; as=f16,bf16,f64
+concat x=[f32/3x5,f32/3x1,f32/3x9] axis=1 ; as=bf16
+concat x=[f32/3x5]
+concat x=[f32/2x3x4x5/nhwc,f32/2x2x4x5/nhwc] axis=1
+concat x=[f32/2x3x4x5,f32/2x2x4x5/nhwc] axis=1
+concat x=[u8/7,u8/9,u8/1,u8/33]
+concat x=[f32/3x0,f32/3x2] axis=1 ; plain=1
+concat x=[i64/2x2,i64/2x3] axis=-1
+concat x=[f32/17x3/1:17,f32/17x5] axis=1

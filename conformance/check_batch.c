@@ -1,0 +1,109 @@
+/* check_batch.c -- the trait `batch_invariant`: the last row of a batch, computed alone, has the bits that it has among the
+ * others. A row is an image, a matmul's row of a and y, a pointwise slice: whatever the op treats as independent. */
+#include <stdlib.h>
+#include <string.h>
+#include "conform.h"
+
+/* The dim of this value that counts independent rows; -1: all of it belongs to each row. -2: the op has no rows. */
+static int batch_dim(const struct qc_node *n, const struct qc_value *v, const char *role)
+{
+  const qn_value *y = &n->out[0]->q;
+  if (v->q.rank == 0)
+    return -1;
+  switch (n->op->family) {
+  case QN_FAMILY_CONTRACTION:
+    if (n->op->kind == QN_OP_CONV_BACKWARD_FILTER)
+      return -2;
+    if (n->op->kind != QN_OP_MATMUL)
+      return !strcmp(role, "w") || !strcmp(role, "bias") ? -1 : 0;
+    if (y->rank > 2 && y->dim[0] > 1)
+      return v->q.rank == y->rank && v->q.dim[0] == y->dim[0] ? 0 : -1;
+    return !strcmp(role, "b") || !strcmp(role, "bias") || v->q.dim[v->q.rank - 2] == 1 ? -1 : v->q.rank - 2;
+  case QN_FAMILY_SOFTMAX: {
+    int64_t axis = ((const qn_axis *)n->attr)->axis;
+    return axis == 0 || y->rank < 2 || axis == -y->rank ? -2 : 0;
+  }
+  case QN_FAMILY_REDUCTION: {
+    uint64_t mask = ((const qn_axes *)n->attr)->mask;
+    return mask == 0 || mask & 1 ? -2 : 0;
+  }
+  case QN_FAMILY_POOLING:
+    return 0;
+  case QN_FAMILY_POINTWISE:
+    return v->q.dim[0] == y->dim[0] ? 0 : -1;
+  }
+  return -2;
+}
+
+/* The last index along `dim` of packed elements, packed. */
+static void last_slice(const qn_value *q, int dim, const char *from, char *to)
+{
+  size_t size = qn_dtype_bytes(q->dtype), inner = size;
+  int64_t outer = 1;
+  for (int k = 0; k < q->rank; k++) {
+    if (k < dim)
+      outer *= q->dim[k];
+    if (k > dim)
+      inner *= (size_t)q->dim[k];
+  }
+  for (int64_t o = 0; o < outer; o++)
+    memcpy(to + (size_t)o * inner, from + ((size_t)(o + 1) * (size_t)q->dim[dim] - 1) * inner, inner);
+}
+
+bool qc_check_batch(const struct qc_engine *e, const char *math, const struct qc_problem *p, const void *raw, char *why,
+                    size_t bytes)
+{
+  const struct qc_node *n = &p->node[0];
+  int dim[64 + QN_MAX_ROLES];
+  struct qc_draft *d = qc_draft_of(p->graph);
+  bool rows = false, ok = true;
+  for (int i = 0; i < n->n_in + n->n_out && ok; i++) {
+    const struct qc_value *v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
+    int role = i < n->n_in ? n->in_role[i] : n->out_role[i - n->n_in];
+    dim[i] = batch_dim(n, v, n->op->role[role].name);
+    ok = dim[i] != -2;
+    if (dim[i] >= 0) {
+      rows |= d->value[v - p->value].dim[dim[i]] > 1;
+      d->value[v - p->value].dim[dim[i]] = 1;
+    }
+  }
+  qn_graph *graph = NULL;
+  qn_plan *plan;
+  qn_status status;
+  if (!ok || !rows || qn_graph_make(&d->view, &graph)) {
+    qc_draft_free(d);
+    return true;                        /* nothing to compare */
+  }
+  char *lines = qc_print(graph);
+  struct qc_problem *one = qc_problem_make(lines, why, bytes);
+  ok = one != NULL;
+  if (ok && qc_plan_pinned(e, math, one->graph, &plan, &status)) {
+    void *results[QC_MAX_POINTERS];
+    qc_results_make(one, results);
+    for (int i = 0; i < n->n_in; i++) {
+      struct qc_value *to = one->node[0].in[i];
+      if (dim[i] >= 0)
+        last_slice(&n->in[i]->q, dim[i], n->in[i]->raw, to->raw);
+      else
+        memcpy(to->raw, n->in[i]->raw, (size_t)to->n * qn_dtype_bytes(to->q.dtype));
+    }
+    const char *verdict = qc_execute(plan, one, QC_AT_END, 5, results, why, bytes);
+    ok = !verdict;
+    if (ok && dim[n->n_in] >= 0) {
+      const struct qc_value *y = one->node[0].out[0];
+      size_t all = (size_t)y->n * qn_dtype_bytes(y->q.dtype);
+      char *want = qc_alloc(all);
+      last_slice(&n->out[0]->q, dim[n->n_in], raw, want);
+      ok = !memcmp(want, results[one->view->n_ins], all);
+      snprintf(why, bytes, "its last row alone has other bits than among the others");
+      free(want);
+    }
+    qc_results_free(results);
+    qn_plan_destroy(plan);
+  }
+  qc_problem_free(one);
+  free(lines);
+  qn_graph_destroy(graph);
+  qc_draft_free(d);
+  return ok;
+}

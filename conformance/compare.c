@@ -1,0 +1,80 @@
+/* compare.c -- the verdict on one output: got against the reference y and its bound e.
+ *
+ * A float passes if it is y rounded once, bit for bit, or lies within e. NaN must stand where NaN stands, Inf where Inf of that
+ * sign stands; where y is within e of overflow, Inf or the largest number are both right. */
+#include <math.h>
+#include <string.h>
+#include "conform.h"
+
+bool qc_element_ok(uint32_t dtype, double got, double want, double e, bool once, bool strict_zero, double *ratio)
+{
+  *ratio = INFINITY;
+  if (isnan(want))
+    return isnan(got);
+  if (isnan(got))
+    return false;
+  double rounded = qc_round(dtype, want);
+  if (got == rounded && (!strict_zero || got != 0 || signbit(got) == signbit(rounded))) {
+    *ratio = 0;
+    return true;
+  }
+  if (once || isinf(want) || (strict_zero && got == 0 && rounded == 0))
+    return false;
+  if (isinf(got))
+    return signbit(got) == signbit(want) && fabs(want) + e >= qc_overflow(dtype);
+  *ratio = e > 0 ? fabs(got - want) / e : INFINITY;
+  return *ratio <= 1;
+}
+
+static bool same_bits(const struct qc_value *v, const char *want, const char *raw, struct qc_verdict *out)
+{
+  size_t bytes = qn_dtype_bytes(v->q.dtype);
+  for (int64_t i = 0; i < v->n; i++) {
+    if (!memcmp(want + (size_t)i * bytes, raw + (size_t)i * bytes, bytes))
+      continue;
+    if (!out->failed++) {
+      out->first = out->worst = i;
+      out->got = qc_decode(v->q.dtype, raw + (size_t)i * bytes);
+      out->want = qc_decode(v->q.dtype, want + (size_t)i * bytes);
+      out->ratio = INFINITY;
+    }
+  }
+  return !out->failed;
+}
+
+void qc_compare(const struct qc_value *v, const void *raw, bool strict_zero, struct qc_verdict *out)
+{
+  memset(out, 0, sizeof *out);
+  out->total = v->n;
+  out->first = out->worst = -1;
+  if (v->bitwise || !v->y) {
+    same_bits(v, v->bitwise ? v->raw : v->twin, raw, out);
+    return;
+  }
+  size_t bytes = qn_dtype_bytes(v->q.dtype);
+  int64_t blind = 0, finite = 0;
+  double largest = 0;
+  for (int64_t i = 0; i < v->n; i++)
+    if (isfinite(v->y[i]))
+      largest = fmax(largest, fabs(v->y[i]));
+  for (int64_t i = 0; i < v->n; i++) {
+    double got = qc_decode(v->q.dtype, (const char *)raw + (size_t)i * bytes), ratio;
+    bool ok = qc_element_ok(v->q.dtype, got, v->y[i], v->e[i], v->once, strict_zero, &ratio);
+    if (isfinite(v->y[i])) {
+      finite++;
+      blind += v->e[i] >= largest && !v->once;
+    }
+    if (ok && isinf(ratio))
+      ratio = 0;
+    if (!ok && !out->failed++)
+      out->first = i;
+    if (out->worst < 0 || ratio > out->ratio || (!ok && out->failed == 1)) {
+      out->worst = i;
+      out->ratio = ratio;
+      out->got = got;
+      out->want = v->y[i];
+      out->bound = v->once ? 0 : v->e[i];
+    }
+  }
+  out->vacuous = largest > 0 && finite && blind * 2 > finite;
+}

@@ -1,0 +1,262 @@
+/* conform.h -- what the files of quern-conform share. Read top to bottom it is the way of a case:
+ *
+ *   cases.c, random.c  problem lines and settings  ->  qc_item
+ *   number.c, fill.c   its inputs, element by element from (seed, tensor, index)
+ *   oracle.c           each op's f64 twin, run by cpu_ref/direct
+ *   bound*.c           how far from it a result may lie, from the twin on absolute values and declared numerics
+ *   buffer.c           guarded memory for one execution;  run.c  every engine that takes the case
+ *   compare.c          the verdict;  worker.c, tap.c  how it travels to standard output
+ *
+ * Tier X: integer fills whose sums are exact in the accumulator: the result must be the exact value rounded once, bit for
+ * bit. Tier B: random fills, judged by the bound. A case without a `fill` gets both.
+ *
+ * Only the public headers are used: nothing here knows how libquern or a backend is made. */
+#ifndef QUERN_CONFORM_H
+#define QUERN_CONFORM_H
+#include <stdbool.h>
+#include <stdio.h>
+#include <quern/tools.h>
+
+/* ---- main.c: options ---------------------------------------------------------------------- */
+
+enum qc_tier { QC_QUICK, QC_DEFAULT, QC_FULL };
+
+struct qc_options {
+  const char *backend;                  /* one name, in a worker */
+  const char *engine;                   /* NULL, or "[op/]name[:variant]": the only one to run */
+  const char *filter;                   /* NULL, or a substring or glob of "file op line" */
+  const char *line;                     /* --case: this alone */
+  const char *cases;                    /* folder of .q files */
+  uint64_t    seed;
+  int         tier, random, kills;      /* kills: an engine is retired after failing so many cases; 0: never */
+  double      time_limit;               /* seconds for one case */
+  bool        list, verbose;
+};
+extern struct qc_options qc_opt;
+
+void *qc_alloc(size_t bytes);           /* zeroed; a suite without memory bails out */
+char *qc_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- number.c: dtypes as numbers ---------------------------------------------------------- */
+
+bool   qc_is_float(uint32_t dtype);
+double qc_decode(uint32_t dtype, const void *p);          /* one element; exact but for i64 beyond 2^53 */
+void   qc_encode(uint32_t dtype, double v, void *p);      /* to nearest even; overflow as the spec says */
+double qc_round(uint32_t dtype, double v);                /* encode, then decode */
+double qc_unit(uint32_t dtype);                           /* u = 2^-p; 0 for integers */
+double qc_half_ulp(uint32_t dtype, double v);             /* u |v|, at least half the least subnormal; 0 for integers */
+double qc_overflow(uint32_t dtype);                       /* magnitudes from here on round to Inf */
+
+/* ---- tensors in the suite: packed, last dim fastest ---------------------------------------- */
+
+struct qc_value {
+  qn_value q;                           /* as the graph has it */
+  char     name[32];
+  int64_t  n;                           /* elements */
+  void    *raw;                         /* what engines get (inputs), in q.dtype */
+  double  *y;                           /* floats: the reference value */
+  double  *e;                           /* floats: how far a stored y may lie from it; all 0 for inputs */
+  void    *twin;                        /* integers: the reference; else y */
+  double   literal;                     /* of a host scalar */
+  bool     exact;                       /* e is 0 throughout: what others compute from it starts from y */
+  bool     once;                        /* as an output it must be y rounded once, bit for bit */
+  bool     bitwise;                     /* an output whose expected bits are in raw */
+  bool     is_input, is_output, given;  /* given: `name.is` states the values */
+};
+
+int64_t qc_elements(const qn_value *q);         /* its elements */
+/* Offset in elements of packed index i under q's strides. */
+int64_t qc_offset(const qn_value *q, int64_t i);
+
+/* ---- cases.c ------------------------------------------------------------------------------ */
+
+enum qc_kind { QC_CASE, QC_GRAD, QC_ADJOINT, QC_REFUSED, QC_PROBE, QC_POINTER };
+
+struct qc_item {
+  int   kind;
+  char *line;                           /* canonical problem text, one op a line */
+  char *settings;                       /* "seed=7 fill=int" */
+  char *file;                           /* "conv.q:12" */
+  char *title;                          /* one line: what --case takes */
+};
+struct qc_list { struct qc_item *item; int n, cap; };
+
+void  qc_cases_load(struct qc_list *list);
+void  qc_list_add(struct qc_list *list, int kind, const char *line, const char *settings, const char *file);
+/* The value of `key` among settings, copied into `value`; false if it is absent. */
+bool  qc_setting(const char *settings, const char *key, char *value, size_t bytes);
+bool  qc_settings_check(const char *settings, char *why, size_t bytes);
+char *qc_one_line(const char *lines);   /* ops joined by " | " */
+char *qc_print(const qn_graph *graph);
+void  qc_random_cases(struct qc_list *list, int n, uint64_t seed);   /* random.c */
+/* A graph's dims and attributes by name, for generators and checks. */
+int64_t qc_attr_int(const qn_op_info *op, const void *attr, const char *name, int i, int after, int64_t absent);
+
+/* A graph view that may be changed and made a graph again. */
+struct qc_draft {
+  qn_graph_view view;
+  qn_value *value;
+};
+struct qc_draft *qc_draft_of(const qn_graph *graph);
+void             qc_draft_free(struct qc_draft *d);
+
+/* ---- fill.c ------------------------------------------------------------------------------- */
+
+uint64_t qc_hash(uint64_t seed, uint64_t tensor, uint64_t i);
+/* Fills v->raw; `how` as docs/conformance.md lists. range: the largest magnitude of integer fills. False: unknown. */
+bool qc_fill(struct qc_value *v, const char *how, uint64_t seed, int tensor, int range);
+bool qc_fill_is_random(const char *how);        /* independent elements: the square-root law holds */
+bool qc_fill_is_special(const char *how);       /* may hold NaN or Inf */
+/* Indices for pool_max_backward: a random tap of each window, now and then none. */
+void qc_fill_taps(struct qc_value *indices, const qn_op_info *op, const void *attr, const qn_value *dx, uint64_t seed);
+
+/* ---- oracle.c: one op's f64 twin ----------------------------------------------------------- */
+
+struct qc_node;
+struct qc_twin;
+struct qc_twin *qc_twin_make(const struct qc_node *n);
+struct qc_twin *qc_twin_absolute(const struct qc_node *n);      /* with numbers of the line without their signs */
+void            qc_twin_free(struct qc_twin *t);
+/* in, out: one for each of the op's inputs and outputs, in order; NULL: the value's own twin. */
+void            qc_twin_run(struct qc_twin *t, const void *const *in, void *const *out);
+/* A transform moves bits: its expected bits go to its output's raw, found by moving element numbers instead. */
+void            qc_transform_bits(struct qc_node *n);
+
+/* ---- the reference of a case --------------------------------------------------------------- */
+
+struct qc_node {
+  const qn_op_info *op;
+  const void *attr;
+  qn_node   node;
+  uint32_t  compute;                    /* QN_F64, QN_F32 or an integer dtype */
+  int       n_in, n_out;
+  struct qc_value *in[64], *out[QN_MAX_ROLES];
+  int       in_role[64], out_role[QN_MAX_ROLES];
+  struct qc_twin *twin, *absolute;
+  double   *s;                          /* the op on absolute values; NULL until wanted */
+  double    n_terms;                    /* of each sum */
+};
+
+struct qc_problem {
+  qn_graph *graph;
+  const qn_graph_view *view;
+  struct qc_value *value;
+  struct qc_node  *node;
+  bool      random, special, integers;  /* of the fill in force */
+};
+
+struct qc_problem *qc_problem_make(const char *lines, char *why, size_t bytes);
+void               qc_problem_free(struct qc_problem *p);
+struct qc_value   *qc_role(const struct qc_node *node, const char *role);      /* NULL: absent */
+/* Fills inputs and computes every y. */
+bool               qc_problem_fill(struct qc_problem *p, const char *settings, const char *how, uint64_t seed,
+                                   char *why, size_t bytes);
+
+/* ---- bound*.c ------------------------------------------------------------------------------ */
+
+/* Sets e and exact of every computed value, for a plan whose parts declare these numerics. */
+void   qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts);
+struct qc_numerics { const qn_numerics *part; int n; bool random; };
+/* The coefficient of S for a sum of n terms. */
+double qc_sum_error(const struct qc_numerics *k, uint32_t compute, double n);
+void   qc_bound_contraction(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
+void   qc_bound_pointwise(struct qc_problem *p, struct qc_node *n);
+void   qc_bound_reduction(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
+void   qc_bound_softmax(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
+void   qc_bound_pooling(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
+void   qc_bound_transform(struct qc_problem *p, struct qc_node *n);
+/* e = the twin on |inputs| + e, less the twin on |inputs|: what inexact inputs do to a multilinear op. Adds to out->e. */
+void   qc_propagate_abs(struct qc_node *n);
+double *qc_abs_run(struct qc_node *n, bool with_e);             /* the twin on |inputs| (+ e); the caller frees */
+bool   qc_inputs_exact(const struct qc_node *n);
+int    qc_fraction_bits(const double *v, int64_t n);            /* bits after the point that all elements need; 99: many */
+/* Winograd's condition sum, which has its own shape (bound_winograd.c). */
+double *qc_winograd_sum(struct qc_node *n, int tile, int filter);
+
+/* ---- compare.c ----------------------------------------------------------------------------- */
+
+struct qc_verdict {
+  int64_t failed, total, first, worst;  /* element indices */
+  double  ratio, got, want, bound;      /* of the worst */
+  bool    vacuous;                      /* the bound excludes nothing worth the name */
+};
+/* raw: packed results in v's dtype. strict_zero: the sign of zero counts. */
+void qc_compare(const struct qc_value *v, const void *raw, bool strict_zero, struct qc_verdict *out);
+bool qc_element_ok(uint32_t dtype, double got, double want, double e, bool once, bool strict_zero, double *ratio);
+
+/* ---- buffer.c ------------------------------------------------------------------------------ */
+
+struct qc_buffer;
+enum { QC_AT_END = 0, QC_AT_START = 1 };        /* which side of a CPU buffer lies against an unreadable page */
+struct qc_buffer *qc_buffer_make(qn_context *ctx, const qn_value *q, int place, uint64_t seed);
+struct qc_buffer *qc_buffer_bytes(qn_context *ctx, size_t bytes, int place, uint64_t seed);    /* 256-byte aligned */
+void   qc_buffer_free(struct qc_buffer *b);
+void  *qc_buffer_pointer(struct qc_buffer *b);
+void   qc_buffer_write(struct qc_buffer *b, const void *raw);   /* packed elements to their places; NULL: poison stays */
+void   qc_buffer_zero(struct qc_buffer *b);
+/* Reads packed elements back. False: something else changed; why says what. writable: elements may differ. */
+bool   qc_buffer_check(struct qc_buffer *b, void *raw, bool writable, char *why, size_t bytes);
+
+/* ---- execute.c ----------------------------------------------------------------------------- */
+
+enum { QC_MAX_POINTERS = 128 };
+/* Packed results, one for each output pointer of the problem; NULL for inputs. */
+void        qc_results_make(const struct qc_problem *p, void **raw);
+void        qc_results_free(void **raw);
+/* Runs the plan and reads results. NULL, or the verdict, with a sentence in why. */
+const char *qc_execute(const qn_plan *plan, const struct qc_problem *p, int place, uint64_t seed, void **raw, char *why,
+                       size_t bytes);
+
+/* ---- run.c, check_*.c, grad.c: items in a worker -------------------------------------------- */
+
+struct qc_engine {                      /* a row, or one variant of it, of the backend under test */
+  const qn_engine *row;
+  const char *variant;
+  char name[96];                        /* "conv_forward/direct", "pointwise/loops", "matmul/wgmma:128x256" */
+  int  reached, kills;
+};
+struct qc_worker {
+  qn_context *ctx;                      /* the backend under test */
+  const char *backend;
+  const qn_backend *table;
+  bool        cpu;
+  struct qc_engine *engine;
+  int         n_engines;
+  int         skip_engines;             /* after a crash: those of the item that have run */
+};
+extern struct qc_worker qc_w;
+qn_context *qc_reference_context(void);
+
+enum qc_status { QC_OK, QC_FAIL, QC_SKIP };
+int  qc_run_case(const struct qc_item *item);
+int  qc_check_refused(const struct qc_item *item);
+int  qc_check_pointer(const struct qc_item *item);
+int  qc_check_probe(const struct qc_item *item);
+int  qc_check_gradient(const struct qc_item *item);
+int  qc_check_adjoint(const struct qc_item *item);
+bool qc_engine_fits(const struct qc_engine *e, uint32_t op);    /* its row anchors at this op */
+/* A plan with e pinned for the ops that it fits (NULL: the planner's choice); the caller destroys it. False: refused. */
+bool qc_plan_pinned(const struct qc_engine *e, const char *math, const qn_graph *graph, qn_plan **plan, qn_status *status);
+/* check_batch.c: the last row of the batch alone gives the bits that it has among the others. raw: the first output. */
+bool qc_check_batch(const struct qc_engine *e, const char *math, const struct qc_problem *p, const void *raw, char *why,
+                    size_t bytes);
+
+/* ---- worker.c: the pipe between a worker and its parent ------------------------------------- */
+
+void qc_say_engine(int step, int index);                        /* about to run it */
+void qc_say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));       /* joins the point's name */
+void qc_say_fail(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));  /* one YAML line */
+int  qc_worker_main(int first, int skip_engines);
+int  qc_parent_main(char **backends, int n, char **argv);
+
+/* ---- tap.c ---------------------------------------------------------------------------------- */
+
+void qc_tap_plan(int n);
+void qc_tap_point(bool ok, const char *name, const char *directive);
+void qc_tap_yaml(const char *text);     /* lines "key: value" */
+void qc_tap_comment(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void qc_tap_bail(const char *why);
+int  qc_tap_failed(void);
+void qc_tap_progress(const char *text); /* on a terminal */
+
+#endif

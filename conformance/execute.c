@@ -1,0 +1,98 @@
+/* execute.c -- one execution of a plan in guarded memory: inputs at their places, poison everywhere else, a workspace of
+ * exactly the size that the plan states, full of rubbish, and counters that must be zero again. */
+#include <stdlib.h>
+#include <string.h>
+#include "conform.h"
+
+void qc_results_make(const struct qc_problem *p, void **raw)
+{
+  memset(raw, 0, QC_MAX_POINTERS * sizeof *raw);
+  for (uint32_t i = p->view->n_ins; i < p->view->n_pointers; i++) {
+    const struct qc_value *v = &p->value[p->view->pointer[i]];
+    raw[i] = qc_alloc((size_t)v->n * qn_dtype_bytes(v->q.dtype) + 8);
+  }
+}
+
+void qc_results_free(void **raw)
+{
+  for (int i = 0; i < QC_MAX_POINTERS; i++)
+    free(raw[i]);
+}
+
+struct memory {
+  struct qc_buffer *buffer[QC_MAX_POINTERS], *workspace, *counters;
+  void *pointer[QC_MAX_POINTERS];
+  bool  shared[QC_MAX_POINTERS];        /* an input that lends its memory, or the output that takes it */
+};
+
+static void make_memory(struct memory *m, const qn_plan *plan, const struct qc_problem *p, int place, uint64_t seed)
+{
+  const qn_graph_view *view = p->view;
+  memset(m, 0, sizeof *m);
+  for (uint32_t i = 0; i < view->n_pointers; i++) {
+    struct qc_value *v = &p->value[view->pointer[i]];
+    for (uint32_t j = 0; j < i && v->is_output && v->q.over >= 0; j++)
+      if (view->pointer[j] == v->q.over)
+        m->buffer[i] = m->buffer[j], m->shared[i] = m->shared[j] = true;
+    if (!m->buffer[i]) {
+      m->buffer[i] = qc_buffer_make(qc_w.ctx, &v->q, place, seed + i);
+      qc_buffer_write(m->buffer[i], v->is_input ? v->raw : NULL);
+    }
+    m->pointer[i] = qc_buffer_pointer(m->buffer[i]);
+  }
+  m->workspace = qc_buffer_bytes(qc_w.ctx, qn_plan_workspace(plan), place, seed + 1000);
+  m->counters = qc_buffer_bytes(qc_w.ctx, qn_plan_counters(plan), place, seed + 1001);
+  qc_buffer_zero(m->counters);
+}
+
+static void free_memory(struct memory *m, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++) {
+    bool first = true;
+    for (uint32_t j = 0; j < i; j++)
+      first &= m->buffer[j] != m->buffer[i];
+    if (first)
+      qc_buffer_free(m->buffer[i]);
+  }
+  qc_buffer_free(m->workspace);
+  qc_buffer_free(m->counters);
+}
+
+static const char *check_memory(struct memory *m, const struct qc_problem *p, void **raw, char *why, size_t bytes)
+{
+  char text[256];
+  for (uint32_t i = 0; i < p->view->n_pointers; i++) {
+    const struct qc_value *v = &p->value[p->view->pointer[i]];
+    if (v->is_input && m->shared[i])
+      continue;                         /* its output checks the memory */
+    if (!qc_buffer_check(m->buffer[i], raw[i], v->is_output, text, sizeof text)) {
+      snprintf(why, bytes, "%s: %s", v->name, text);
+      return v->is_input ? "input or guard changed" : "guard changed";
+    }
+  }
+  if (!qc_buffer_check(m->workspace, NULL, true, why, bytes))
+    return "workspace overrun";
+  if (!qc_buffer_check(m->counters, NULL, false, why, bytes))
+    return "counters not left zero";
+  return NULL;
+}
+
+const char *qc_execute(const qn_plan *plan, const struct qc_problem *p, int place, uint64_t seed, void **raw, char *why,
+                       size_t bytes)
+{
+  struct memory m;
+  const char *verdict = NULL;
+  make_memory(&m, plan, p, place, seed);
+  qn_status status = qn_plan_execute_with(qc_w.ctx, plan, m.pointer, qc_buffer_pointer(m.workspace),
+                                          qc_buffer_pointer(m.counters));
+  if (!status)
+    status = qn_context_synchronize(qc_w.ctx);
+  if (status) {
+    verdict = "accepted, then failed";
+    snprintf(why, bytes, "%s", qn_last_error());
+  } else {
+    verdict = check_memory(&m, p, raw, why, bytes);
+  }
+  free_memory(&m, p->view->n_pointers);
+  return verdict;
+}

@@ -1,0 +1,302 @@
+/* grad.c -- the oracle against its formulas, in f64, with no backend under test.
+ *
+ * Gradients: every op with a `forward` in the schema is the gradient of sum(dy forward(...)) by the input that its output is
+ * named after. Central differences, h = cbrt(eps): along each element in turn up to 64, else along 12 random directions.
+ * Adjoints: for linear ops <A x, dy> = <x, A* dy>; on integers both sides are exact, so they must be equal. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "conform.h"
+
+/* An op put together by hand: one value for each role. */
+struct built {
+  struct qc_node node;
+  int32_t first[QN_MAX_ROLES + 1], arg[QN_MAX_ROLES];
+  struct qc_value *value[QN_MAX_ROLES];
+};
+
+static void build(struct built *b, const qn_op_info *op, const void *attr, struct qc_value *const by_role[])
+{
+  memset(b, 0, sizeof *b);
+  struct qc_node *n = &b->node;
+  n->op = op;
+  n->attr = attr;
+  n->compute = QN_F64;
+  n->node = (qn_node){op->kind, op->family, attr, op->n_roles, op->n_inputs, b->first, b->arg};
+  int count = 0;
+  for (uint32_t r = 0; r < op->n_roles; r++) {
+    b->first[r] = count;
+    if (!by_role[r])
+      continue;
+    b->arg[count] = count;
+    count++;
+    if (r < op->n_inputs) {
+      n->in_role[n->n_in] = (int)r;
+      n->in[n->n_in++] = by_role[r];
+    } else {
+      n->out_role[n->n_out] = (int)r;
+      n->out[n->n_out++] = by_role[r];
+    }
+  }
+  b->first[op->n_roles] = count;
+  n->twin = qc_twin_make(n);
+}
+
+static struct qc_value *new_value(const qn_value *like)
+{
+  struct qc_value *v = qc_alloc(sizeof *v);
+  v->q = *like;
+  v->q.flags = 0;
+  v->n = qc_elements(like);
+  if (qc_is_float(like->dtype)) {
+    v->q.dtype = QN_F64;
+    v->twin = v->y = qc_alloc((size_t)v->n * 8 + 8);
+  } else {
+    v->twin = qc_alloc((size_t)v->n * 8 + 8);
+  }
+  return v;
+}
+
+static void free_value(struct qc_value *v)
+{
+  if (v)
+    free(v->twin);
+  free(v);
+}
+
+static double dot(const double *a, const double *b, int64_t n, double *magnitude)
+{
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) {
+    if (isinf(a[i]) || isinf(b[i]))     /* a window wholly in padding has no gradient */
+      continue;
+    sum += a[i] * b[i];
+    if (magnitude)
+      *magnitude += fabs(a[i] * b[i]);
+  }
+  return sum;
+}
+
+static void fill(struct qc_value *v, int tensor, bool integer, uint64_t seed)
+{
+  for (int64_t i = 0; v->y && i < v->n; i++) {
+    uint64_t h = qc_hash(seed, (uint64_t)tensor, (uint64_t)i);
+    v->y[i] = integer ? (double)(h % 7) - 3 : ((double)(h >> 11) * 0x1p-53 - 0.5) * 8;
+    if (!integer && fabs(v->y[i] * 2 - nearbyint(v->y[i] * 2)) < 1e-3)
+      v->y[i] += 1e-2;                  /* away from kinks, which lie at multiples of 1/2 */
+  }
+}
+
+/* ---- finite differences ------------------------------------------------------------------- */
+
+static int role_index(const qn_op_info *op, const char *name)
+{
+  for (uint32_t r = 0; r < op->n_roles; r++)
+    if (!strcmp(op->role[r].name, name))
+      return (int)r;
+  return -1;
+}
+
+/* One direction: true if the difference quotient agrees with the gradient. */
+static bool agrees(struct built *f, struct qc_value *wrt, struct qc_value *y, const double *dy, const double *grad,
+                   const double *direction, double *numeric, double *analytic)
+{
+  const double h = 6.0554544523933429e-6;       /* cbrt(2^-52) */
+  double *kept = qc_alloc((size_t)wrt->n * 8 + 8), magnitude = 0, scale = 0, side[2];
+  memcpy(kept, wrt->y, (size_t)wrt->n * 8);
+  for (int s = 0; s < 2; s++) {
+    for (int64_t i = 0; i < wrt->n; i++)
+      wrt->y[i] = kept[i] + (s ? -h : h) * direction[i];
+    qc_twin_run(f->node.twin, NULL, NULL);
+    side[s] = dot(dy, y->y, y->n, &scale);
+  }
+  memcpy(wrt->y, kept, (size_t)wrt->n * 8);
+  free(kept);
+  *numeric = (side[0] - side[1]) / (2 * h);
+  *analytic = dot(grad, direction, wrt->n, &magnitude);
+  return fabs(*numeric - *analytic) <= 1e-6 * (magnitude + scale) + 1e-9;
+}
+
+static bool compare_directions(struct built *f, struct qc_value *wrt, struct qc_value *y, const double *dy, const double *grad)
+{
+  double *direction = qc_alloc((size_t)wrt->n * 8 + 8);
+  bool ok = true;
+  int64_t n = wrt->n <= 64 ? wrt->n : 12;
+  for (int64_t d = 0; d < n && ok; d++) {
+    for (int64_t i = 0; i < wrt->n; i++)
+      direction[i] = wrt->n <= 64 ? i == d : (qc_hash(3, (uint64_t)d, (uint64_t)i) & 1 ? 1 : -1);
+    double numeric, analytic;
+    ok = agrees(f, wrt, y, dy, grad, direction, &numeric, &analytic);
+    if (!ok)
+      qc_say_fail("verdict", "direction %lld: finite difference %.9g, gradient %.9g", (long long)d, numeric, analytic);
+  }
+  free(direction);
+  return ok;
+}
+
+int qc_check_gradient(const struct qc_item *item)
+{
+  char why[512];
+  struct qc_problem *p = qc_problem_make(item->line, why, sizeof why);
+  if (!p) {
+    qc_say_fail("why", "\"%s\"", why);
+    return QC_FAIL;
+  }
+  struct qc_node *back = &p->node[0];
+  const qn_op_info *forward = qn_op_find(back->op->forward);
+  const char *output = back->op->role[back->out_role[0]].name;        /* "dx": by x */
+  struct qc_value *by_role[QN_MAX_ROLES] = {0}, *back_role[QN_MAX_ROLES] = {0}, *dy = new_value(&qc_role(back, "dy")->q);
+  struct qc_value *grad = new_value(&back->out[0]->q);
+  for (uint32_t r = 0; r < forward->n_roles; r++) {
+    const char *name = forward->role[r].name;
+    const struct qc_value *same = qc_role(back, name);
+    if (!strcmp(name, output + 1))
+      same = grad;
+    if (r == forward->n_inputs)         /* the first output has dy's dims */
+      same = dy;
+    if (same)
+      by_role[r] = new_value(&same->q);
+    if (by_role[r])
+      fill(by_role[r], (int)r, false, qc_opt.seed);
+  }
+  fill(dy, 50, false, qc_opt.seed);
+  for (uint32_t r = 0; r < back->op->n_roles; r++) {
+    const char *name = back->op->role[r].name;
+    int from = role_index(forward, name);
+    if (qc_role(back, name))
+      back_role[r] = !strcmp(name, "dy") ? dy : !strcmp(name, output) ? grad : from >= 0 ? by_role[from] : NULL;
+  }
+  struct built f, b;
+  build(&f, forward, back->attr, by_role);
+  build(&b, back->op, back->attr, back_role);
+  qc_twin_run(f.node.twin, NULL, NULL);         /* y, indices */
+  struct qc_value *y = by_role[forward->n_inputs], *wrt = by_role[role_index(forward, output + 1)];
+  for (int64_t i = 0; i < dy->n; i++)
+    if (isinf(y->y[i]))
+      dy->y[i] = 0;
+  qc_twin_run(b.node.twin, NULL, NULL);
+  bool ok = compare_directions(&f, wrt, y, dy->y, grad->y);
+  qc_twin_free(f.node.twin);
+  qc_twin_free(b.node.twin);
+  for (uint32_t r = 0; r < forward->n_roles; r++)
+    free_value(by_role[r]);
+  free_value(dy);
+  free_value(grad);
+  qc_problem_free(p);
+  return ok ? QC_OK : QC_FAIL;
+}
+
+/* ---- adjoints ----------------------------------------------------------------------------- */
+
+static bool equal(const char *what, double a, double b, bool exact)
+{
+  if (a == b || (!exact && fabs(a - b) <= 1e-12 * (fabs(a) + fabs(b) + 1)))
+    return true;
+  qc_say_fail("verdict", "%s: %.17g and %.17g", what, a, b);
+  return false;
+}
+
+/* kind(inputs...) into a fresh value shaped like `like`, and its dot with other. */
+static double dot_with(uint32_t kind, const void *attr, const char *const names[], struct qc_value *const values[],
+                       const qn_value *like, const double *other)
+{
+  const qn_op_info *op = qn_op_find(kind);
+  struct qc_value *by_role[QN_MAX_ROLES] = {0}, *out = new_value(like);
+  for (int i = 0; names[i]; i++)
+    by_role[role_index(op, names[i])] = values[i];
+  by_role[op->n_inputs] = out;
+  struct built b;
+  build(&b, op, attr, by_role);
+  qc_twin_run(b.node.twin, NULL, NULL);
+  double sum = dot(out->y, other, out->n, NULL);
+  qc_twin_free(b.node.twin);
+  free_value(out);
+  return sum;
+}
+
+/* <conv(x, w), dy> = <x, backward_data(dy, w)> = <w, backward_filter(x, dy)> */
+static bool conv_adjoint(struct qc_node *n, struct qc_value *x, struct qc_value *w, struct qc_value *dy)
+{
+  static const char *const forward[] = {"x", "w", NULL}, *const data[] = {"dy", "w", NULL}, *const filter[] = {"x", "dy", NULL};
+  double a = dot_with(QN_OP_CONV_FORWARD, n->attr, forward, (struct qc_value *[]){x, w}, &dy->q, dy->y);
+  double b = dot_with(QN_OP_CONV_BACKWARD_DATA, n->attr, data, (struct qc_value *[]){dy, w}, &x->q, x->y);
+  double c = dot_with(QN_OP_CONV_BACKWARD_FILTER, n->attr, filter, (struct qc_value *[]){x, dy}, &w->q, w->y);
+  return equal("<conv(x,w),dy> and <x,backward_data(dy,w)>", a, b, true) &&
+         equal("<conv(x,w),dy> and <w,backward_filter(x,dy)>", a, c, true);
+}
+
+static struct qc_value *transposed(const struct qc_value *v)
+{
+  struct qc_value *t = new_value(&v->q);
+  int r = v->q.rank;
+  int64_t rows = v->q.dim[r - 2], cols = v->q.dim[r - 1], plane = rows * cols;
+  t->q.dim[r - 2] = cols;
+  t->q.dim[r - 1] = rows;
+  for (int64_t i = 0; i < v->n; i++)
+    t->y[i / plane * plane + i % cols * rows + i % plane / cols] = v->y[i];
+  return t;
+}
+
+/* <a b, dy> = <a, dy b'> = <b, a' dy>, batch dims alike */
+static bool matmul_adjoint(struct qc_value *a, struct qc_value *b, struct qc_value *dy)
+{
+  static const char *const names[] = {"a", "b", NULL};
+  struct qc_value *at = transposed(a), *bt = transposed(b);
+  double forward = dot_with(QN_OP_MATMUL, NULL, names, (struct qc_value *[]){a, b}, &dy->q, dy->y);
+  double by_a = dot_with(QN_OP_MATMUL, NULL, names, (struct qc_value *[]){dy, bt}, &a->q, a->y);
+  double by_b = dot_with(QN_OP_MATMUL, NULL, names, (struct qc_value *[]){at, dy}, &b->q, b->y);
+  free_value(at);
+  free_value(bt);
+  return equal("<ab,dy> and <a,dy b'>", forward, by_a, true) && equal("<ab,dy> and <b,a'dy>", forward, by_b, true);
+}
+
+/* <pool(x), dy> = <x, backward(dy)>; for max, where y is some x, with the indices that it gave */
+static bool pool_adjoint(struct qc_node *n, struct qc_value *x, struct qc_value *dy)
+{
+  static const char *const forward[] = {"x", NULL}, *const max[] = {"dy", "indices", NULL}, *const average[] = {"dy", NULL};
+  if (n->op->kind == QN_OP_POOL_AVERAGE) {
+    double a = dot_with(QN_OP_POOL_AVERAGE, n->attr, forward, (struct qc_value *[]){x}, &dy->q, dy->y);
+    double b = dot_with(QN_OP_POOL_AVERAGE_BACKWARD, n->attr, average, (struct qc_value *[]){dy}, &x->q, x->y);
+    return equal("<average(x),dy> and <x,backward(dy)>", a, b, false);
+  }
+  qn_value place = dy->q;
+  place.dtype = QN_I64;
+  struct qc_value *indices = new_value(&place), *y = new_value(&dy->q), *by_role[QN_MAX_ROLES] = {x, y, indices};
+  struct built b;
+  build(&b, n->op, n->attr, by_role);
+  qc_twin_run(b.node.twin, NULL, NULL);
+  qc_twin_free(b.node.twin);
+  double a = dot(y->y, dy->y, y->n, NULL);
+  double c = dot_with(QN_OP_POOL_MAX_BACKWARD, n->attr, max, (struct qc_value *[]){dy, indices}, &x->q, x->y);
+  free_value(indices);
+  free_value(y);
+  return equal("<max(x),dy> and <x,backward(dy,indices)>", a, c, true);
+}
+
+int qc_check_adjoint(const struct qc_item *item)
+{
+  char why[512];
+  struct qc_problem *p = qc_problem_make(item->line, why, sizeof why);
+  if (!p) {
+    qc_say_fail("why", "\"%s\"", why);
+    return QC_FAIL;
+  }
+  struct qc_node *n = &p->node[0];
+  struct qc_value *x = new_value(&n->in[0]->q), *w = n->n_in > 1 ? new_value(&n->in[1]->q) : NULL;
+  struct qc_value *dy = new_value(&n->out[0]->q);
+  bool ok = true;
+  fill(x, 1, true, qc_opt.seed);
+  fill(dy, 2, true, qc_opt.seed);
+  if (w)
+    fill(w, 3, true, qc_opt.seed);
+  switch (n->op->kind) {
+  case QN_OP_CONV_FORWARD: ok = conv_adjoint(n, x, w, dy); break;
+  case QN_OP_MATMUL:       ok = matmul_adjoint(x, w, dy); break;
+  default:                 ok = pool_adjoint(n, x, dy);
+  }
+  free_value(x);
+  free_value(w);
+  free_value(dy);
+  qc_problem_free(p);
+  return ok ? QC_OK : QC_FAIL;
+}

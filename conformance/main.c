@@ -1,0 +1,115 @@
+/* main.c -- quern-conform: options. The work is in worker.c and below. */
+#include <argp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include "conform.h"
+
+struct qc_options qc_opt = {.cases = QC_CASES_DIR, .seed = 1, .tier = QC_DEFAULT, .time_limit = 60};
+
+static const char *worker;
+
+void *qc_alloc(size_t bytes)
+{
+  void *p = calloc(1, bytes ? bytes : 1);
+  if (!p)
+    qc_tap_bail("the suite ran out of memory");
+  return p;
+}
+
+char *qc_format(const char *format, ...)
+{
+  char *text = NULL;
+  va_list args;
+  va_start(args, format);
+  if (vasprintf(&text, format, args) < 0)
+    qc_tap_bail("the suite ran out of memory");
+  va_end(args);
+  return text;
+}
+
+enum { KEY_CASE = 1000, KEY_SEED, KEY_TIER, KEY_LIST, KEY_RANDOM, KEY_TIME, KEY_CASES, KEY_KILLS, KEY_WORKER };
+
+static const struct argp_option options[] = {
+  {"backend", 'b', "NAME,...", 0, "backends to judge, each in a process of its own (default: QUERN_BACKEND, else all usable)", 0},
+  {"engine", 'e', "ENGINE", 0, "only this one: [OP/]NAME[:VARIANT]", 0},
+  {"filter", 'f', "TEXT", 0, "only items whose \"file:line problem\" holds TEXT, or matches it as a glob", 0},
+  {"case", KEY_CASE, "LINE", 0, "only this problem, with its settings after ';'", 0},
+  {"cases", KEY_CASES, "DIR", 0, "the folder of .q files", 0},
+  {"seed", KEY_SEED, "N", 0, "of fills and random cases (default 1)", 0},
+  {"tier", KEY_TIER, "quick|default|full", 0, "how much; quick is no conformance run", 0},
+  {"random", KEY_RANDOM, "N", 0, "N random problems besides", 0},
+  {"time-limit", KEY_TIME, "S", 0, "seconds that a step may take (default 60)", 0},
+  {"kills", KEY_KILLS, "N", 0, "retire an engine after it failed N points", 0},
+  {"list", KEY_LIST, 0, 0, "print the items and run none", 0},
+  {"verbose", 'v', 0, 0, "the worst ratio of each run", 0},
+  {"worker", KEY_WORKER, "FIRST:SKIP", OPTION_HIDDEN, 0, 0},
+  {0, 0, 0, 0, 0, 0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+  char *end = NULL;
+  switch (key) {
+  case 'b': qc_opt.backend = arg; break;
+  case 'e': qc_opt.engine = arg; break;
+  case 'f': qc_opt.filter = arg; break;
+  case 'v': qc_opt.verbose = true; break;
+  case KEY_CASE: qc_opt.line = arg; break;
+  case KEY_CASES: qc_opt.cases = arg; break;
+  case KEY_LIST: qc_opt.list = true; break;
+  case KEY_WORKER: worker = arg; break;
+  case KEY_SEED: qc_opt.seed = strtoull(arg, &end, 0); break;
+  case KEY_RANDOM: qc_opt.random = (int)strtol(arg, &end, 10); break;
+  case KEY_KILLS: qc_opt.kills = (int)strtol(arg, &end, 10); break;
+  case KEY_TIME: qc_opt.time_limit = strtod(arg, &end); break;
+  case KEY_TIER:
+    qc_opt.tier = !strcmp(arg, "quick") ? QC_QUICK : !strcmp(arg, "default") ? QC_DEFAULT : QC_FULL;
+    if (qc_opt.tier == QC_FULL && strcmp(arg, "full"))
+      argp_error(state, "--tier: '%s': quick, default and full are known", arg);
+    break;
+  case ARGP_KEY_ARG: argp_error(state, "'%s': no arguments are taken beside options", arg); break;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+  if (end && (end == arg || *end))
+    argp_error(state, "'%s' is no number", arg);
+  return 0;
+}
+
+/* Usable backends, in the registry's order. */
+static void collect(void *user, const qn_backend_info *info)
+{
+  char **names = user;
+  if (info->status || !info->table)
+    return;
+  char *longer = *names ? qc_format("%s,%s", *names, info->name) : strdup(info->name);
+  free(*names);
+  *names = longer;
+}
+
+int main(int argc, char **argv)
+{
+  static const struct argp argp = {options, parse, NULL,
+    "Judges the engines of a backend against the oracle, and the oracle against its formulas; writes TAP."
+    "\vExit status: 0 all passed, 1 something failed, 2 it could not run.", NULL, NULL, NULL};
+  argp_program_version = "quern-conform " QN_VERSION;
+  argp_err_exit_status = 2;
+  argp_parse(&argp, argc, argv, 0, NULL, NULL);
+  if (worker) {
+    int first = 0, skip = 0;
+    sscanf(worker, "%d:%d", &first, &skip);
+    return qc_worker_main(first, skip);
+  }
+  char *names = qc_opt.backend ? strdup(qc_opt.backend) : getenv("QUERN_BACKEND") ? strdup(getenv("QUERN_BACKEND")) : NULL;
+  if (!names)
+    qn_each_backend(collect, &names);
+  if (!names || !*names) {
+    fprintf(stderr, "quern-conform: no backend is usable; `quern-info doctor` says why\n");
+    return 2;
+  }
+  char *backend[32];
+  int n = 0;
+  for (char *s = strtok(names, ","); s && n < 32; s = strtok(NULL, ","))
+    backend[n++] = s;
+  return qc_parent_main(backend, n, argv);
+}

@@ -1,0 +1,323 @@
+/* problem.c -- a problem in the suite's hands: its values as packed arrays, its inputs filled, its reference computed op by
+ * op on the f64 twin. Strides, alignment and memory shared in place matter only to buffer.c; here all is packed. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "conform.h"
+
+int64_t qc_elements(const qn_value *q)
+{
+  int64_t n = 1;
+  for (int k = 0; k < q->rank; k++)
+    n *= q->dim[k];
+  return n;
+}
+
+int64_t qc_offset(const qn_value *q, int64_t i)
+{
+  int64_t at = 0;
+  for (int k = q->rank - 1; k >= 0; k--) {
+    at += i % q->dim[k] * q->stride[k];
+    i /= q->dim[k];
+  }
+  return at;
+}
+
+static void name_values(struct qc_problem *p)
+{
+  for (uint32_t i = 0; i < p->view->n_values; i++) {
+    const char *name = p->view->name ? p->view->name[i] : NULL;
+    snprintf(p->value[i].name, sizeof p->value[i].name, "%s", name ? name : "");
+  }
+  for (uint32_t k = 0; k < p->view->n_ops; k++) {
+    const qn_node *n = &p->view->op[k];
+    const qn_op_info *op = qn_op_find(n->op);
+    for (uint32_t r = 0; r < n->n_roles; r++) {
+      for (int a = n->first[r]; a < n->first[r + 1]; a++) {
+        struct qc_value *v = &p->value[n->arg[a]];
+        if (*v->name)
+          continue;
+        if (op->role[r].flags & QN_ROLE_LIST)
+          snprintf(v->name, sizeof v->name, "%s%d", op->role[r].name, a - n->first[r]);
+        else
+          snprintf(v->name, sizeof v->name, "%s", op->role[r].name);
+      }
+    }
+  }
+}
+
+static uint32_t compute_dtype(const struct qc_node *n)
+{
+  uint32_t dtype = 0;
+  for (int i = 0; i < n->n_in; i++) {
+    const qn_value *q = &n->in[i]->q;
+    bool scalar = q->rank == 0 && i > 0;
+    if (qc_is_float(q->dtype) && !scalar && !(q->flags & QN_VALUE_HOST))
+      dtype = q->dtype == QN_F64 || dtype == QN_F64 ? QN_F64 : QN_F32;
+  }
+  if (!dtype)
+    dtype = qc_is_float(n->out[0]->q.dtype) ? (n->out[0]->q.dtype == QN_F64 ? QN_F64 : QN_F32) : n->out[0]->q.dtype;
+  return dtype;
+}
+
+struct qc_value *qc_role(const struct qc_node *n, const char *role)
+{
+  for (int i = 0; i < n->n_in; i++)
+    if (!strcmp(n->op->role[n->in_role[i]].name, role))
+      return n->in[i];
+  for (int i = 0; i < n->n_out; i++)
+    if (!strcmp(n->op->role[n->out_role[i]].name, role))
+      return n->out[i];
+  return NULL;
+}
+
+static bool make_node(struct qc_problem *p, struct qc_node *n, const qn_node *from)
+{
+  n->op = qn_op_find(from->op);
+  n->attr = from->attr;
+  n->node = *from;
+  for (uint32_t r = 0; r < from->n_roles; r++) {
+    for (int a = from->first[r]; a < from->first[r + 1]; a++) {
+      struct qc_value *v = &p->value[from->arg[a]];
+      if (r < from->n_inputs) {
+        if (n->n_in == 64)
+          return false;
+        n->in_role[n->n_in] = (int)r;
+        n->in[n->n_in++] = v;
+      } else {
+        n->out_role[n->n_out] = (int)r;
+        n->out[n->n_out++] = v;
+      }
+    }
+  }
+  n->compute = compute_dtype(n);
+  return true;
+}
+
+struct qc_problem *qc_problem_make(const char *lines, char *why, size_t bytes)
+{
+  qn_graph *graph;
+  if (qn_graph_parse(lines, &graph)) {
+    snprintf(why, bytes, "%s", qn_last_error());
+    return NULL;
+  }
+  struct qc_problem *p = qc_alloc(sizeof *p);
+  p->graph = graph;
+  p->view = qn_graph_inspect(graph);
+  p->value = qc_alloc(p->view->n_values * sizeof *p->value);
+  p->node = qc_alloc(p->view->n_ops * sizeof *p->node);
+  for (uint32_t i = 0; i < p->view->n_values; i++) {
+    struct qc_value *v = &p->value[i];
+    v->q = p->view->value[i];
+    v->n = qc_elements(&v->q);
+    v->literal = p->view->literal ? p->view->literal[i] : 0;
+    v->raw = qc_alloc((size_t)v->n * qn_dtype_bytes(v->q.dtype) + 8);
+    if (qc_is_float(v->q.dtype)) {
+      v->y = qc_alloc((size_t)v->n * sizeof *v->y + 8);
+      v->e = qc_alloc((size_t)v->n * sizeof *v->e + 8);
+      v->twin = v->y;
+    } else {
+      v->twin = qc_alloc((size_t)v->n * qn_dtype_bytes(v->q.dtype) + 8);
+    }
+  }
+  for (uint32_t i = 0; i < p->view->n_pointers; i++) {
+    struct qc_value *v = &p->value[p->view->pointer[i]];
+    v->is_input = i < p->view->n_ins;
+    v->is_output = i >= p->view->n_ins;
+  }
+  name_values(p);
+  for (uint32_t k = 0; k < p->view->n_ops; k++) {
+    if (!make_node(p, &p->node[k], &p->view->op[k])) {
+      snprintf(why, bytes, "more inputs than the suite has room for");
+      qc_problem_free(p);
+      return NULL;
+    }
+  }
+  return p;
+}
+
+void qc_problem_free(struct qc_problem *p)
+{
+  if (!p)
+    return;
+  for (uint32_t k = 0; k < p->view->n_ops; k++) {
+    qc_twin_free(p->node[k].twin);
+    qc_twin_free(p->node[k].absolute);
+    free(p->node[k].s);
+  }
+  for (uint32_t i = 0; i < p->view->n_values; i++) {
+    if (p->value[i].twin != p->value[i].y)
+      free(p->value[i].twin);
+    free(p->value[i].raw);
+    free(p->value[i].y);
+    free(p->value[i].e);
+  }
+  free(p->node);
+  free(p->value);
+  qn_graph_destroy(p->graph);
+  free(p);
+}
+
+/* ---- filling ------------------------------------------------------------------------------ */
+
+/* Elements that share an address share a value: the one with the smallest index. */
+static void settle_broadcast(struct qc_value *v)
+{
+  bool shared = false;
+  for (int k = 0; k < v->q.rank; k++)
+    shared |= v->q.stride[k] == 0 && v->q.dim[k] > 1;
+  if (!shared)
+    return;
+  size_t bytes = qn_dtype_bytes(v->q.dtype);
+  for (int64_t i = 0; i < v->n; i++) {
+    int64_t rest = i, from = 0, step = 1;
+    for (int k = v->q.rank - 1; k >= 0; k--) {
+      from += (v->q.stride[k] ? rest % v->q.dim[k] : 0) * step;
+      rest /= v->q.dim[k];
+      step *= v->q.dim[k];
+    }
+    memmove((char *)v->raw + (size_t)i * bytes, (char *)v->raw + (size_t)from * bytes, bytes);
+  }
+}
+
+/* "1,2,nan" into packed elements; repeats its list when it is shorter. */
+static bool stated_values(const char *text, uint32_t dtype, int64_t n, void *raw)
+{
+  size_t bytes = qn_dtype_bytes(dtype);
+  const char *s = text;
+  for (int64_t i = 0; i < n; i++) {
+    char *end;
+    double x = strtod(s, &end);
+    if (end == s)
+      return false;
+    if (dtype == QN_I64) {
+      int64_t whole = strtoll(s, &end, 10);
+      memcpy((char *)raw + (size_t)i * bytes, &whole, bytes);
+    } else {
+      qc_encode(dtype, x, (char *)raw + (size_t)i * bytes);
+    }
+    s = *end == ',' ? end + 1 : text;
+    if (*end && *end != ',')
+      return false;
+  }
+  return true;
+}
+
+/* Numbers that a rank-0 operand takes: exact in every dtype, none of them neutral. */
+static const double scalar_values[] = {2, -3, 0.5, -0.25, 4, 1.5};
+
+static bool fill_input(struct qc_problem *p, struct qc_value *v, int index, const char *settings, const char *how,
+                       uint64_t seed, char *why, size_t bytes)
+{
+  char key[64], text[8192];
+  snprintf(key, sizeof key, "%s.is", v->name);
+  if (qc_setting(settings, key, text, sizeof text)) {
+    if (!stated_values(text, v->q.dtype, v->n, v->raw)) {
+      snprintf(why, bytes, "%s=%s: not a list of numbers", key, text);
+      return false;
+    }
+    settle_broadcast(v);
+    return true;
+  }
+  snprintf(key, sizeof key, "%s.fill", v->name);
+  bool own = qc_setting(settings, key, text, sizeof text);
+  if (!own && v->q.rank == 0) {
+    size_t pick = (size_t)(qc_hash(seed, 99, (uint64_t)index) % (sizeof scalar_values / sizeof *scalar_values));
+    qc_encode(v->q.dtype, scalar_values[pick], v->raw);
+    return true;
+  }
+  if (!own && !strcmp(v->name, "indices") && p->view->n_ops == 1) {
+    const struct qc_node *n = &p->node[0];
+    qc_fill_taps(v, n->op, n->attr, &n->out[0]->q, seed);
+    settle_broadcast(v);
+    return true;
+  }
+  if (!own && (v->q.dtype == QN_I32 || v->q.dtype == QN_I64) && qc_setting(settings, "labels", key, sizeof key)) {
+    snprintf(text, sizeof text, "range:%s", key);
+    own = true;
+  }
+  how = own ? text : how;
+  if (!qc_fill(v, how, seed, index, 3)) {
+    snprintf(why, bytes, "fill '%s' is not known; conformance/fill.c lists them", how);
+    return false;
+  }
+  p->special |= qc_fill_is_special(how);
+  p->random &= qc_fill_is_random(how);
+  settle_broadcast(v);
+  return true;
+}
+
+/* A golden case: the oracle itself must give what the case states. */
+static bool check_stated(const struct qc_problem *p, const char *settings, char *why, size_t bytes)
+{
+  for (uint32_t i = 0; i < p->view->n_values; i++) {
+    struct qc_value *v = &p->value[i];
+    char key[64], text[8192];
+    snprintf(key, sizeof key, "%s.is", v->name);
+    if (!v->is_output || !qc_setting(settings, key, text, sizeof text))
+      continue;
+    uint32_t dtype = v->y ? QN_F64 : v->q.dtype;
+    size_t size = qn_dtype_bytes(dtype);
+    char *stated = qc_alloc((size_t)v->n * size + 8);
+    bool ok = stated_values(text, dtype, v->n, stated);
+    snprintf(why, bytes, "%s=%s: not a list of numbers", key, text);
+    for (int64_t k = 0; ok && k < v->n; k++) {
+      double want = qc_decode(dtype, stated + (size_t)k * size);
+      double got = qc_decode(dtype, (char *)v->twin + (size_t)k * size);
+      if (v->y)
+        got = qc_round(v->q.dtype, got);
+      ok = want == got || (isnan(want) && isnan(got)) || fabs(want - got) <= 1e-7 * fabs(want);
+      snprintf(why, bytes, "the oracle gives %s[%lld] = %.9g, the case states %.9g", v->name, (long long)k, got, want);
+    }
+    free(stated);
+    if (!ok)
+      return false;
+  }
+  return true;
+}
+
+bool qc_problem_fill(struct qc_problem *p, const char *settings, const char *how, uint64_t seed, char *why, size_t bytes)
+{
+  p->random = true;
+  p->special = false;
+  for (uint32_t k = 0; k < p->view->n_ops; k++) {
+    free(p->node[k].s);
+    p->node[k].s = NULL;
+  }
+  for (uint32_t i = 0; i < p->view->n_values; i++) {
+    struct qc_value *v = &p->value[i];
+    v->exact = v->is_input || v->q.flags & QN_VALUE_HOST;
+    if (v->e)
+      memset(v->e, 0, (size_t)v->n * sizeof *v->e);
+    if (v->q.flags & QN_VALUE_HOST) {
+      qc_encode(v->q.dtype, v->literal, v->raw);
+      if (v->y)
+        v->y[0] = v->literal;
+    } else if (v->is_input) {
+      if (!fill_input(p, v, (int)i, settings, how, seed, why, bytes))
+        return false;
+      size_t size = qn_dtype_bytes(v->q.dtype);
+      if (v->y) {
+        for (int64_t k = 0; k < v->n; k++)
+          v->y[k] = qc_decode(v->q.dtype, (char *)v->raw + (size_t)k * size);
+      } else {
+        memcpy(v->twin, v->raw, (size_t)v->n * size);
+      }
+    }
+  }
+  for (uint32_t k = 0; k < p->view->n_ops; k++) {
+    struct qc_node *n = &p->node[k];
+    bool moves = n->op->family == QN_FAMILY_TRANSFORM;
+    for (int i = 0; i < n->n_in; i++)
+      moves &= n->in[i]->is_input;
+    n->out[0]->bitwise = moves;
+    if (moves) {
+      qc_transform_bits(n);
+      continue;
+    }
+    if (!n->twin)
+      n->twin = qc_twin_make(n);
+    qc_twin_run(n->twin, NULL, NULL);
+  }
+  return check_stated(p, settings, why, bytes);
+}

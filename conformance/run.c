@@ -1,0 +1,412 @@
+/* run.c -- a case on every engine that takes it.
+ *
+ * For each fill the reference is computed once. Each engine (and each of its variants) is pinned in turn under each level of
+ * `math` at which its answer differs, and executed twice: between other guards, over other poison, with other rubbish in its
+ * workspace. Both results are judged; an engine that calls itself deterministic must give the same bits, also with one thread. */
+#include <stdlib.h>
+#include <string.h>
+#include "conform.h"
+
+struct qc_worker qc_w;
+
+enum { MAX_PARTS = 32 };
+static const char *const levels[] = {"strict", "f32", "tf32", "fast"};
+
+/* What is run: one engine's plan for one fill of one case. */
+struct trial {
+  const struct qc_item *item;
+  struct qc_problem *p;
+  struct qc_engine *e;                  /* NULL: the planner's own choice */
+  const char *fill, *math;
+  uint64_t seed;
+  qn_plan *plan;
+  qn_numerics numerics[MAX_PARTS];
+  int n_parts;
+  uint64_t traits;                      /* that all parts have */
+  bool failed, vacuous;
+};
+
+/* ---- failures ----------------------------------------------------------------------------- */
+
+static char *repro_settings(const struct trial *t)
+{
+  char *out = qc_format("fill=%s seed=%llu", t->fill, (unsigned long long)t->seed), *next;
+  for (const char *s = t->item->settings; *s; s += strcspn(s, " \t")) {
+    s += strspn(s, " \t");
+    if (!strncmp(s, "fill=", 5) || !strncmp(s, "seed=", 5))
+      continue;
+    next = qc_format("%s %.*s", out, (int)strcspn(s, " \t"), s);
+    free(out);
+    out = next;
+  }
+  return out;
+}
+
+/* Opens the YAML entry of a failure; the caller adds to it. */
+static void fail(struct trial *t, const char *verdict, const char *text)
+{
+  t->failed = true;
+  char *settings = repro_settings(t), *line = qc_one_line(t->item->line);
+  qc_say_fail("- engine", "%s/%s", qc_w.backend, t->e ? t->e->name : "(planner's choice)");
+  qc_say_fail("  verdict", "%s", verdict);
+  if (*text)
+    qc_say_fail("  why", "\"%s\"", text);
+  qc_say_fail("  math", "%s", t->math);
+  qc_say_fail("  repro", "quern-conform --backend %s%s%s --case '%s ; %s'", qc_w.backend, t->e ? " --engine " : "",
+              t->e ? t->e->name : "", line, settings);
+  free(settings);
+  free(line);
+}
+
+static void fail_values(struct trial *t, const struct qc_value *v, const struct qc_verdict *d, const char *which)
+{
+  fail(t, v->once ? "exact" : "bound", "");
+  char index[128] = "", *at = index;
+  int64_t i = d->worst, place[QN_MAX_RANK];
+  for (int k = v->q.rank - 1; k >= 0; k--) {
+    place[k] = i % v->q.dim[k];
+    i /= v->q.dim[k];
+  }
+  for (int k = 0; k < v->q.rank; k++)
+    at += snprintf(at, sizeof index - (size_t)(at - index), "%s%lld", k ? "," : "", (long long)place[k]);
+  qc_say_fail("  output", "%s", v->name);
+  qc_say_fail("  failed", "%lld of %lld%s", (long long)d->failed, (long long)d->total, which);
+  qc_say_fail("  first", "%lld", (long long)d->first);
+  qc_say_fail("  worst", "[%s]", index);
+  qc_say_fail("  got", "%.9g", d->got);
+  qc_say_fail("  want", "%.9g", d->want);
+  qc_say_fail("  bound", "%.3g", d->bound);
+  qc_say_fail("  ratio", "%.4g", d->ratio);
+}
+
+/* ---- pinning ------------------------------------------------------------------------------ */
+
+bool qc_engine_fits(const struct qc_engine *e, uint32_t op)
+{
+  const qn_op_info *info = qn_op_find(op);
+  return e->row->op == op || (info && e->row->op == (info->family | QN_ANCHOR_FAMILY));
+}
+
+static void add_pin(char *pins, size_t bytes, const struct qc_engine *e, uint32_t op)
+{
+  size_t n = strlen(pins);
+  snprintf(pins + n, bytes - n, "%s%s=%s/%s%s%s", n ? "," : "", qn_op_find(op)->name, qc_w.backend, e->row->name,
+           e->variant ? ":" : "", e->variant ? e->variant : "");
+}
+
+bool qc_plan_pinned(const struct qc_engine *e, const char *math, const qn_graph *graph, qn_plan **plan, qn_status *status)
+{
+  const qn_graph_view *view = qn_graph_inspect(graph);
+  char pins[2048] = "";
+  uint32_t seen[64], n_seen = 0;
+  for (uint32_t k = 0; e && k < view->n_ops; k++) {
+    bool known = !qc_engine_fits(e, view->op[k].op);
+    for (uint32_t s = 0; s < n_seen; s++)
+      known |= seen[s] == view->op[k].op;
+    if (known || n_seen == 64)
+      continue;
+    seen[n_seen++] = view->op[k].op;
+    add_pin(pins, sizeof pins, e, view->op[k].op);
+  }
+  if (e && view->n_ops > 1)
+    strcat(pins, ",any");
+  *status = qn_context_set(qc_w.ctx, "math", math);
+  if (!*status)
+    *status = qn_context_set(qc_w.ctx, "engine", pins);
+  if (!*status)
+    *status = qn_plan_create(qc_w.ctx, graph, plan);
+  if (*status)
+    return false;
+  if (view->n_ops == 1 || !e)
+    return true;
+  for (int i = 0; i < qn_plan_parts(*plan); i++) {
+    const char *backend;
+    const qn_prepared *part = qn_plan_part(*plan, i, &backend);
+    if (!strcmp(part->engine->name, e->row->name) && part->engine->op == e->row->op && !strcmp(backend, qc_w.backend))
+      return true;
+  }
+  qn_plan_destroy(*plan);
+  *status = QN_UNSUPPORTED;
+  return false;
+}
+
+/* What distinguishes one answer from another. */
+static void answer_key(const qn_plan *plan, char *key, size_t bytes)
+{
+  size_t n = 0;
+  for (int i = 0; i < qn_plan_parts(plan) && n < bytes; i++) {
+    const qn_prepared *a = qn_plan_part(plan, i, NULL);
+    const qn_numerics *d = &a->numerics;
+    n += (size_t)snprintf(key + n, bytes - n, "%s:%s/%u %llu %u %u %d %d %d %u %llx;", a->engine->name,
+                          a->variant ? a->variant : "", a->n_ops, (unsigned long long)a->workspace, d->accumulator, d->method,
+                          d->tile, d->filter, d->promote, d->store, (unsigned long long)a->traits);
+  }
+}
+
+/* A declaration must fit the level of math that the engine asks for. */
+static void check_declarations(struct trial *t)
+{
+  t->traits = ~0ull;
+  t->n_parts = qn_plan_parts(t->plan);
+  for (int i = 0; i < t->n_parts && i < MAX_PARTS; i++) {
+    const qn_prepared *a = qn_plan_part(t->plan, i, NULL);
+    const qn_numerics *d = &a->numerics;
+    uint32_t least = QN_MATH_STRICT;
+    if (d->method != QN_METHOD_DIRECT || d->accumulator == QN_ACC_3XTF32 || d->accumulator == QN_ACC_BF16X3)
+      least = QN_MATH_F32;
+    if (d->accumulator == QN_ACC_TF32)
+      least = QN_MATH_TF32;
+    if (d->accumulator == QN_ACC_F16 || d->accumulator == QN_ACC_F8_FAST || a->traits & QN_TRAIT_FINITE_ONLY)
+      least = QN_MATH_FAST;
+    if (a->math < least)
+      fail(t, "declaration", "its numerics are not within the level of math that it asks for");
+    if ((d->accumulator == QN_ACC_F16 || d->accumulator == QN_ACC_F8_FAST) && !(a->traits & QN_TRAIT_REDUCED))
+      fail(t, "declaration", "it sums in less than f32 without the trait that says so");
+    t->numerics[i] = *d;
+    t->traits &= a->traits;
+  }
+}
+
+/* ---- execution ---------------------------------------------------------------------------- */
+
+static bool execute(struct trial *t, int place, uint64_t seed, void **raw)
+{
+  char why[512];
+  const char *verdict = qc_execute(t->plan, t->p, place, seed, raw, why, sizeof why);
+  if (verdict)
+    fail(t, verdict, why);
+  return !verdict;
+}
+
+static bool zero_has_sign(const struct qc_problem *p, const struct qc_value *v)
+{
+  static const uint32_t ops[] = {QN_OP_NEG, QN_OP_ABS, QN_OP_SELECT, QN_OP_CAST};
+  for (uint32_t k = 0; k < p->view->n_ops; k++)
+    for (int o = 0; o < p->node[k].n_out; o++)
+      if (p->node[k].out[o] == v)
+        for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+          if (p->node[k].op->kind == ops[i])
+            return true;
+  return false;
+}
+
+static void judge(struct trial *t, void *const *raw, const char *which)
+{
+  const qn_graph_view *view = t->p->view;
+  for (uint32_t i = view->n_ins; i < view->n_pointers && !t->failed; i++) {
+    const struct qc_value *v = &t->p->value[view->pointer[i]];
+    struct qc_verdict d;
+    qc_compare(v, raw[i], zero_has_sign(t->p, v), &d);
+    t->vacuous |= d.vacuous;
+    if (d.failed)
+      fail_values(t, v, &d, which);
+    else if (qc_opt.verbose && v->y)
+      qc_say_note("%s %s %s %s ratio %.3g", t->e ? t->e->name : "planner", t->fill, v->name, v->once ? "exact" : "bound",
+                  d.ratio);
+  }
+}
+
+static void compare_bits(struct trial *t, void *const *a, void *const *b, const char *verdict)
+{
+  const qn_graph_view *view = t->p->view;
+  for (uint32_t i = view->n_ins; i < view->n_pointers && !t->failed; i++) {
+    const struct qc_value *v = &t->p->value[view->pointer[i]];
+    size_t size = qn_dtype_bytes(v->q.dtype);
+    for (int64_t k = 0; k < v->n; k++) {
+      const char *x = (const char *)a[i] + (size_t)k * size, *y = (const char *)b[i] + (size_t)k * size;
+      if (!memcmp(x, y, size))
+        continue;
+      char *text = qc_format("%s element %lld: %.9g and then %.9g", v->name, (long long)k, qc_decode(v->q.dtype, x),
+                             qc_decode(v->q.dtype, y));
+      fail(t, verdict, text);
+      free(text);
+      break;
+    }
+  }
+}
+
+/* The same bits with one thread, from a plan made for one. */
+static void check_threads(struct trial *t, void *const *first)
+{
+  const char *was = qn_context_get(qc_w.ctx, "threads");
+  char threads[32];
+  snprintf(threads, sizeof threads, "%s", was ? was : "1");
+  if (!strcmp(threads, "1") || qn_context_set(qc_w.ctx, "threads", "1"))
+    return;
+  qn_plan *kept = t->plan;
+  qn_status status;
+  void *raw[QC_MAX_POINTERS];
+  qc_results_make(t->p, raw);
+  if (!qc_plan_pinned(t->e, t->math, t->p->graph, &t->plan, &status)) {
+    fail(t, "threads", "it refuses one thread where it took more");
+  } else {
+    if (execute(t, QC_AT_END, t->seed + 31, raw))
+      compare_bits(t, first, raw, "one thread gives other bits");
+    qn_plan_destroy(t->plan);
+  }
+  t->plan = kept;
+  qc_results_free(raw);
+  qn_context_set(qc_w.ctx, "threads", threads);
+}
+
+static void run_plan(struct trial *t, bool first_fill)
+{
+  void *one[QC_MAX_POINTERS], *two[QC_MAX_POINTERS];
+  check_declarations(t);
+  if (t->failed || (t->p->special && t->traits & QN_TRAIT_FINITE_ONLY))
+    return;
+  qc_bound(t->p, t->numerics, t->n_parts);
+  qc_results_make(t->p, one);
+  qc_results_make(t->p, two);
+  if (execute(t, QC_AT_END, t->seed + 11, one))
+    judge(t, one, "");
+  if (!t->failed && execute(t, QC_AT_START, t->seed + 23, two)) {
+    if (t->traits & QN_TRAIT_DETERMINISTIC)
+      compare_bits(t, one, two, "not deterministic, or not all of its output written");
+    else
+      judge(t, two, ", in the second run");
+  }
+  if (!t->failed && first_fill && qc_w.cpu && t->traits & QN_TRAIT_DETERMINISTIC)
+    check_threads(t, one);
+  if (!t->failed && t->traits & QN_TRAIT_BATCH_INVARIANT && !t->p->special && t->p->view->n_ops == 1) {
+    char why[256];
+    if (!qc_check_batch(t->e, t->math, t->p, one[t->p->view->n_ins], why, sizeof why))
+      fail(t, "not batch invariant", why);
+  }
+  qc_results_free(one);
+  qc_results_free(two);
+}
+
+/* ---- a case ------------------------------------------------------------------------------- */
+
+static const char *default_fills(const struct qc_problem *p)
+{
+  const struct qc_node *n = &p->node[0];
+  bool quick = qc_opt.tier == QC_QUICK, floats = false;
+  for (int i = 0; i < n->n_in; i++)
+    floats |= qc_is_float(n->in[i]->q.dtype);
+  if (p->view->n_ops > 1)
+    return quick ? "int,signed" : "int,signed,pos";
+  if (n->op->family == QN_FAMILY_TRANSFORM)
+    return "bits";
+  if (!floats)
+    return "int,bits";
+  switch (n->op->kind) {
+  case QN_OP_LOG: case QN_OP_SQRT: case QN_OP_RSQRT: case QN_OP_RECIPROCAL: case QN_OP_POW:
+    return quick ? "pos" : "pos,special";
+  case QN_OP_REDUCE_PROD:
+    return "near";
+  case QN_OP_REDUCE_MAX: case QN_OP_REDUCE_MIN: case QN_OP_REDUCE_AMAX: case QN_OP_ARGMAX: case QN_OP_ARGMIN:
+    return "int,special";
+  }
+  switch (n->op->family) {
+  case QN_FAMILY_CONTRACTION: return quick ? "int,signed" : "int,pos,signed";
+  case QN_FAMILY_REDUCTION:   return quick ? "int,pos" : "int,pos,signed,special";
+  case QN_FAMILY_POOLING:     return quick ? "int,special" : "int,signed,special";
+  }
+  return quick ? "signed:4" : "signed:4,special";
+}
+
+/* One engine on one fill. Gives whether it took the case. */
+static bool run_engine(struct trial *t, bool first_fill)
+{
+  char keys[4][1024];
+  bool took = false;
+  for (int level = 0; level < 4 && !t->failed; level++) {
+    qn_status status;
+    bool fresh = true;
+    t->math = levels[level];
+    *keys[level] = 0;
+    if (!qc_plan_pinned(t->e, t->math, t->p->graph, &t->plan, &status)) {
+      if (status != QN_UNSUPPORTED)
+        fail(t, "planning failed", qn_last_error());
+      else if (t->e && t->e->row->class_ == QN_CLASS_GENERIC && t->p->view->n_ops == 1)
+        fail(t, "a generic engine may not refuse", qn_last_error());
+      continue;
+    }
+    took = true;
+    if (t->e)
+      t->e->reached = 1;
+    answer_key(t->plan, keys[level], sizeof keys[level]);
+    for (int k = 0; k < level; k++)
+      fresh &= strcmp(keys[k], keys[level]) != 0;
+    if (fresh)
+      run_plan(t, first_fill);
+    qn_plan_destroy(t->plan);
+  }
+  return took;
+}
+
+static bool fits_some_op(const struct qc_engine *e, const struct qc_problem *p)
+{
+  for (uint32_t k = 0; k < p->view->n_ops; k++)
+    if (qc_engine_fits(e, p->view->op[k].op))
+      return true;
+  return false;
+}
+
+/* All of an output empty: no engine is asked, so any answer from the planner will do. */
+static bool settled_by_core(const struct qc_problem *p)
+{
+  for (uint32_t i = p->view->n_ins; i < p->view->n_pointers; i++)
+    if (p->value[p->view->pointer[i]].n)
+      return false;
+  return true;
+}
+
+int qc_run_case(const struct qc_item *item)
+{
+  char why[512], fills[256], text[32];
+  struct qc_problem *p = qc_problem_make(item->line, why, sizeof why);
+  if (!p) {
+    qc_say_fail("why", "\"%s\"", why);
+    return QC_FAIL;
+  }
+  if (!qc_setting(item->settings, "fill", fills, sizeof fills))
+    snprintf(fills, sizeof fills, "%s", default_fills(p));
+  uint64_t seed = qc_setting(item->settings, "seed", text, sizeof text) ? strtoull(text, NULL, 10) : qc_opt.seed;
+  int step = 0, trusted = 0, runs = 0;
+  bool took = false, failed = false;
+  for (char *fill = fills, *next; fill && *fill; fill = next) {
+    next = strchr(fill, ',');
+    if (next)
+      *next++ = 0;
+    if (!qc_problem_fill(p, item->settings, fill, seed, why, sizeof why)) {
+      qc_say_fail("why", "\"%s\"", why);
+      failed = true;
+      break;
+    }
+    for (int i = 0; i <= qc_w.n_engines; i++) {
+      struct qc_engine *e = i < qc_w.n_engines ? &qc_w.engine[i] : NULL;
+      bool planner_too = (p->view->n_ops > 1 || settled_by_core(p)) && !qc_opt.engine;
+      if (e ? !fits_some_op(e, p) || (qc_opt.kills && e->kills >= qc_opt.kills) : !planner_too)
+        continue;
+      if (step++ < qc_w.skip_engines)
+        continue;
+      struct trial t = {.item = item, .p = p, .e = e, .fill = fill, .seed = seed};
+      qc_say_engine(step, i);
+      if (!run_engine(&t, fill == fills))
+        continue;
+      took = true;
+      runs++;
+      trusted += !t.vacuous;
+      failed |= t.failed;
+      if (t.failed && e)
+        e->kills++;
+    }
+  }
+  qc_problem_free(p);
+  if (!failed && runs && !trusted) {
+    qc_say_fail("verdict", "mistrusted: no fill has a bound that excludes anything");
+    failed = true;
+  }
+  if (!failed && !took && qc_w.skip_engines == 0) {
+    if (qc_opt.engine || qc_opt.kills || !qc_w.table->device) {
+      qc_say_note("no engine of the backend takes it");
+      return QC_SKIP;
+    }
+    qc_say_fail("verdict", "no engine takes a valid problem");
+    failed = true;
+  }
+  return failed ? QC_FAIL : QC_OK;
+}
