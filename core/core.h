@@ -184,10 +184,12 @@ typedef struct qn__step {
   bool       direct;                                /* the pointers of execute are the values, in order */
 } qn__step;
 
-/* What execute checks of each pointer. */
-typedef struct qn__bounds { int64_t lo, hi; uint32_t align; int32_t over; } qn__bounds;   /* bytes from the pointer */
+/* What execute checks of each pointer: the bits of `mask` must be 0 in it, those of `null` in its predecessor (user
+ * addresses have no top bit, NULL's predecessor has); then its reach in bytes, and the input whose memory it takes or -1. */
+typedef struct qn__bounds { uint64_t mask, null, bytes; int64_t over; } qn__bounds;
 
 struct qn_plan {
+  bool         simple;                              /* one step, on the pointers as they come, needing nothing but the call */
   atomic_int   refs;
   qn_status    status;                              /* a remembered refusal keeps its sentence */
   char        *why;

@@ -4,6 +4,7 @@
  * copies the outputs back, all in stream order. The op is logged, and its plan says class host. */
 #include "config.h"
 #include "core.h"
+#include <quern/kit.h>
 #include <string.h>
 
 typedef struct fallback {
@@ -15,18 +16,6 @@ typedef struct fallback {
 } fallback;
 
 static uint64_t round_up(uint64_t n) { return (n + 255) & ~UINT64_C(255); }
-
-static uint64_t bytes_of(const qn_value *v, int64_t *lo)
-{
-  int64_t each = (int64_t)qn_dtype_bytes(v->dtype), hi = 0;
-  *lo = 0;
-  for (int d = 0; d < v->rank; d++) {
-    if (!v->dim[d]) return 0;
-    int64_t span = (v->dim[d] - 1) * v->stride[d] * each;
-    *(span < 0 ? lo : &hi) += span;
-  }
-  return (uint64_t)(hi - *lo + each);
-}
 
 /* ---- run: what lies in the context's staging memory --------------------------------------------------- */
 
@@ -48,7 +37,6 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   char *at = (char *)(((uintptr_t)ctx->staging + 255) & ~(uintptr_t)255);
   call *c = (call *)at;
   void **ptr = (void **)(c + 1);
-  int64_t lo;
   qn_status status = QN_OK;
   at += round_up(sizeof *c + r->n_values * sizeof *ptr);
   *c = (call){ f, { .struct_size = sizeof c->launch, .ptr = ptr, .device = f->cpu, .threads = f->threads } };
@@ -56,17 +44,17 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   at += round_up(f->inner->prepared.workspace);
   /* Outputs are fetched too: what lies in the gaps of their strides must come back as it was. */
   for (uint32_t v = 0; v < r->n_values && !status; v++) {
-    uint64_t bytes = bytes_of(&r->value[v], &lo);
-    ptr[v] = at - lo;
-    if (r->value[v].flags & QN_VALUE_HOST) ptr[v] = memcpy(at, launch->ptr[v], bytes);
-    else status = f->ops->copy(launch->device, at, (char *)launch->ptr[v] + lo, bytes, QN_COPY_TO_HOST, launch->stream);
+    uint64_t bytes = (uint64_t)qn_extent_bytes(&r->value[v]);
+    ptr[v] = at;
+    if (r->value[v].flags & QN_VALUE_HOST) memcpy(at, launch->ptr[v], bytes);
+    else status = f->ops->copy(launch->device, at, launch->ptr[v], bytes, QN_COPY_TO_HOST, launch->stream);
     at += round_up(bytes);
   }
   if (!status) status = f->ops->host_call(launch->device, launch->stream, compute, c);
   for (uint32_t v = 0; v < r->n_values && !status; v++)
     if (r->value[v].producer >= 0) {
-      uint64_t bytes = bytes_of(&r->value[v], &lo);
-      status = f->ops->copy(launch->device, (char *)launch->ptr[v] + lo, (char *)ptr[v] + lo, bytes, QN_COPY_TO_DEVICE, launch->stream);
+      uint64_t bytes = (uint64_t)qn_extent_bytes(&r->value[v]);
+      status = f->ops->copy(launch->device, launch->ptr[v], ptr[v], bytes, QN_COPY_TO_DEVICE, launch->stream);
     }
   return status;
 }
@@ -118,7 +106,6 @@ qn_status qn__fallback_part(const qn__asker *who, const qn_request *request, qn_
   qn__device *cpu;
   const qn__terms *terms;
   qn_request one = *request;
-  int64_t lo;
   if (!ops->host_call) return qn__fail(QN_UNSUPPORTED, "fallback: the device \"%s\" cannot call the host", who->device->kind);
   qn_status status = cpu_terms(who->terms, &cpu, &terms);
   if (status) return status;
@@ -143,7 +130,7 @@ qn_status qn__fallback_part(const qn__asker *who, const qn_request *request, qn_
   f->ops = ops;
   f->threads = terms->demands.threads;
   f->staging = 256 + round_up(sizeof(call) + one.n_values * sizeof(void *)) + round_up(f->inner->prepared.workspace);
-  for (uint32_t v = 0; v < one.n_values; v++) f->staging += round_up(bytes_of(&one.value[v], &lo));
+  for (uint32_t v = 0; v < one.n_values; v++) f->staging += round_up((uint64_t)qn_extent_bytes(&one.value[v]));
   p->prepared = f->inner->prepared;
   p->prepared.engine = p->engine = &row;
   p->prepared.class_ = QN_CLASS_HOST;

@@ -1,37 +1,13 @@
 /* plan.c -- a graph bound to engines: places of its tensors, workspace with overlapped lifetimes, execution. */
 #include "config.h"
 #include "core.h"
+#include <quern/kit.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_VALUES = 8192 };              /* of a part: their pointers stand on the stack while it runs */
 
 static uint64_t round_up(uint64_t n) { return (n + 255) & ~UINT64_C(255); }
-
-/* ---- extents ---------------------------------------------------------------------------------------------- */
-
-static void extent(const qn_value *v, int64_t *lo, int64_t *hi)
-{
-  int64_t bytes = (int64_t)qn_dtype_bytes(v->dtype);
-  *lo = *hi = 0;
-  for (int d = 0; d < v->rank; d++) {
-    if (!v->dim[d]) {
-      *lo = *hi = 0;
-      return;
-    }
-    int64_t span = (v->dim[d] - 1) * v->stride[d] * bytes;
-    if (span < 0) *lo += span;
-    else *hi += span;
-  }
-  *hi += bytes;
-}
-
-static uint64_t bytes_of(const qn_value *v)
-{
-  int64_t lo, hi;
-  extent(v, &lo, &hi);
-  return (uint64_t)(hi - lo);
-}
 
 /* ---- workspace: each block lives for some steps; blocks that live together do not overlap ------------------- */
 
@@ -104,7 +80,7 @@ static qn_status lay_out(qn_plan *p, const int32_t *pointer_of, uint64_t *at)
       if (!used_by_part(part, (int32_t)v) || !materialised(part, (int32_t)v)) continue;
       if (b[g].first < 0) b[g].first = (int)s;
       b[g].last = (int)s;
-      b[g].bytes = round_up(bytes_of(&p->graph->view.value[g]));
+      b[g].bytes = round_up((uint64_t)qn_extent_bytes(&p->graph->view.value[g]));
     }
     b[n_values + s] = (block){ round_up(part->prepared.workspace), 0, (int)s, (int)s };
     if (part->prepared.counters > p->counters) p->counters = part->prepared.counters;
@@ -165,9 +141,10 @@ static qn_status fill_plan(qn_plan *p)
   for (uint32_t i = 0; i < g->n_pointers; i++) {
     const qn_value *v = &g->value[g->pointer[i]];
     qn__bounds *b = &p->bounds[i];
-    b->align = v->align ? v->align : 1;
+    b->mask = v->align ? v->align - 1 : 0;
     b->over = v->over >= 0 ? pointer_of[v->over] : -1;
-    if (!(v->flags & QN_VALUE_HOST)) extent(v, &b->lo, &b->hi);
+    if (!(v->flags & QN_VALUE_HOST)) b->bytes = (uint64_t)qn_extent_bytes(v);
+    b->null = b->bytes ? UINT64_C(1) << 63 : 0;
   }
   for (uint32_t i = 0; i < g->n_values; i++)
     if (g->value[i].flags & QN_VALUE_HOST) set_literal(&p->literal[i], g->value[i].dtype, g->literal[i]);
@@ -250,6 +227,7 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
     goto fail;
   }
   qn__trace_wrap(ctx, p);
+  p->simple = n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter;
   qn__free(part);
   *out = p;
   return QN_OK;
@@ -282,16 +260,11 @@ static qn_status run_step(const qn_plan *p, const qn__step *step, qn_launch *lau
 
 qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters)
 {
-  qn_launch launch;
+  qn_launch launch = { .struct_size = sizeof launch, .stream = ctx->stream, .ptr = ptr, .workspace = workspace,
+    .counters = counters, .device = &ctx->dev->desc, .threads = p->terms->demands.threads, .core = ctx };
   uint64_t saved = 0;
   qn_status status = QN_OK;
-  launch.struct_size = sizeof launch;
-  launch.stream = ctx->stream;
-  launch.counters = counters;
-  launch.device = &ctx->dev->desc;
-  launch.threads = p->terms->demands.threads;
-  launch.reserved = 0;
-  launch.core = ctx;
+  if (p->simple) return p->step[0].run(p->step[0].prepared, &launch);     /* its scratch begins at 0 */
   if (ctx->dev->ops->enter && (status = ctx->dev->ops->enter(&ctx->dev->desc, &saved))) return status;
   for (uint32_t s = 0; s < p->n_steps; s++) {
     const qn__step *step = &p->step[s];

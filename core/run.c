@@ -3,7 +3,7 @@
  * The usual case reads the problem off its arguments into words, finds the plan in the context's own table, checks the
  * pointers and runs: no allocation, lock, environment or clock. */
 #include "config.h"
-#include "core.h"
+#include "problem.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,63 +12,43 @@
 
 /* ---- pointers ----------------------------------------------------------------------------------------------- */
 
-/* Views of one buffer may interleave (columns of a matrix): with a common largest stride they are apart if their rows
- * are, counted from the same multiple of that stride. */
-static bool interleaved(const qn_value *a, const char *pa, const qn_value *b, const char *pb)
-{
-  int64_t step = 0, width[2] = { 0, 0 };
-  const qn_value *v[2] = { a, b };
-  for (int k = 0; k < 2; k++)
-    for (int d = 0; d < v[k]->rank; d++)
-      if (v[k]->dim[d] > 1 && v[k]->stride[d] * (int64_t)qn_dtype_bytes(v[k]->dtype) > step)
-        step = v[k]->stride[d] * (int64_t)qn_dtype_bytes(v[k]->dtype);
-  if (!step) return false;
-  for (int k = 0; k < 2; k++) {
-    int64_t bytes = (int64_t)qn_dtype_bytes(v[k]->dtype);
-    width[k] = bytes;
-    for (int d = 0; d < v[k]->rank; d++) {
-      int64_t s = v[k]->stride[d] * bytes;
-      if (v[k]->dim[d] < 2) continue;
-      if (s < 0) return false;
-      if (s % step) width[k] += (v[k]->dim[d] - 1) * s;
-    }
-    if (width[k] > step) return false;
-  }
-  int64_t apart = (int64_t)((pb - pa) % step);
-  if (apart < 0) apart += step;
-  return apart >= width[0] && apart + width[1] <= step;
-}
-
 static qn_status bad_pointer(const qn_plan *p, void *const *ptr, uint32_t i)
 {
   const qn_graph_view *g = &p->graph->view;
   const char *name = g->name && g->name[g->pointer[i]] && *g->name[g->pointer[i]] ? g->name[g->pointer[i]] : "?";
   if (!ptr[i]) return qn__fail(QN_BAD_ARGUMENT, "%s (pointer %u): is NULL", name, i);
   return qn__fail(QN_BAD_ARGUMENT, "%s (pointer %u): its address is not a multiple of %u, which the plan was promised", name, i,
-                  p->bounds[i].align);
+                  (unsigned)p->bounds[i].mask + 1);
 }
 
 static qn_status check_overlap(const qn_plan *p, void *const *ptr, uint32_t out, uint32_t other)
 {
   const qn_graph_view *g = &p->graph->view;
   const qn__bounds *b = p->bounds;
-  if (b[out].over == (int32_t)other && ptr[out] == ptr[other]) return QN_OK;
-  if (b[out].lo == b[out].hi || b[other].lo == b[other].hi) return QN_OK;
-  if (interleaved(&g->value[g->pointer[out]], ptr[out], &g->value[g->pointer[other]], ptr[other])) return QN_OK;
+  if (b[out].over == (int64_t)other && ptr[out] == ptr[other]) return QN_OK;
+  if (!qn__views_meet(&g->value[g->pointer[out]], (uintptr_t)ptr[out], &g->value[g->pointer[other]], (uintptr_t)ptr[other])) return QN_OK;
   const char *a = g->name ? g->name[g->pointer[out]] : "", *c = g->name ? g->name[g->pointer[other]] : "";
   return qn__fail(QN_BAD_ARGUMENT, "%s (pointer %u): its memory overlaps that of %s (pointer %u); only a paired or elementwise input "
                   "of the same dtype and strides may share an output's memory, whole", a && *a ? a : "?", out, c && *c ? c : "?", other);
 }
 
+static qn_status find_bad_pointer(const qn_plan *p, void *const *ptr)
+{
+  uint32_t i = 0;
+  while (!((uintptr_t)ptr[i] & p->bounds[i].mask) && (ptr[i] || !p->bounds[i].null)) i++;
+  return bad_pointer(p, ptr, i);
+}
+
 static inline qn_status check_pointers(const qn_plan *p, void *const *ptr)
 {
   const qn__bounds *b = p->bounds;
-  for (uint32_t i = 0; i < p->n_pointers; i++)
-    if (UNLIKELY(((uintptr_t)ptr[i] & (b[i].align - 1)) | (!ptr[i] & (b[i].hi > b[i].lo)))) return bad_pointer(p, ptr, i);
+  uint64_t bad = 0;
+  for (uint32_t i = 0; i < p->n_pointers; i++) bad |= ((uintptr_t)ptr[i] & b[i].mask) | (((uint64_t)(uintptr_t)ptr[i] - 1) & b[i].null);
+  if (UNLIKELY(bad)) return find_bad_pointer(p, ptr);
   for (uint32_t o = p->n_ins; o < p->n_pointers; o++) {
-    uintptr_t lo = (uintptr_t)ptr[o] + (uintptr_t)b[o].lo, hi = (uintptr_t)ptr[o] + (uintptr_t)b[o].hi;
+    uintptr_t begin = (uintptr_t)ptr[o], end = begin + b[o].bytes;
     for (uint32_t i = 0; i < o; i++) {
-      if (LIKELY((uintptr_t)ptr[i] + (uintptr_t)b[i].hi <= lo || (uintptr_t)ptr[i] + (uintptr_t)b[i].lo >= hi)) continue;
+      if (LIKELY((uintptr_t)ptr[i] + b[i].bytes <= begin || (uintptr_t)ptr[i] >= end)) continue;
       qn_status status = check_overlap(p, ptr, o, i);
       if (status) return status;
     }
@@ -179,14 +159,14 @@ static uint32_t scalar_class(const qn_tensor *t)
 static inline bool add_tensor(words *k, const qn_tensor *t)
 {
   uint32_t rank = (uint32_t)t->rank;
-  if (UNLIKELY(rank > QN_MAX_RANK || k->n + 1 + 2 * rank > k->most || k->n_ptr == k->most_ptr)) return false;
+  if (UNLIKELY(rank > QN_MAX_RANK || k->n + 1 + 2 * QN_MAX_RANK > k->most || k->n_ptr == k->most_ptr)) return false;
   uint64_t *w = k->w + k->n;
-  uint32_t what = t->flags & QN_HOST ? 32 + scalar_class(t) : alignment(t->data);
-  w[0] = t->dtype | (uint64_t)rank << 8 | (uint64_t)what << 16 | (uint64_t)t->flags << 32 |
-         (uint64_t)((t->reserved[0] | t->reserved[1] | t->reserved[2]) != 0) << 24;
+  uint64_t what = UNLIKELY(t->flags & QN_HOST) ? 32 + scalar_class(t) : alignment(t->data);
+  uint64_t reserved = (t->reserved[0] | t->reserved[1] | t->reserved[2]) != 0;
+  *w++ = t->dtype | (uint64_t)rank << 8 | what << 16 | reserved << 24 | (uint64_t)t->flags << 32;
   for (uint32_t d = 0; d < rank; d++) {
-    w[1 + 2 * d] = (uint64_t)t->dim[d];
-    w[2 + 2 * d] = (uint64_t)t->stride[d];
+    w[d] = (uint64_t)t->dim[d];
+    w[rank + d] = (uint64_t)t->stride[d];
   }
   k->n += 1 + 2 * rank;
   k->ptr[k->n_ptr++] = t->data;
@@ -198,7 +178,8 @@ static inline bool add_attributes(words *k, const qn_op_info *info, const void *
   uint32_t n = info->attr_bytes / 8;
   const uint64_t *w = attr ? attr : info->attr_default;
   if (UNLIKELY(k->n + n > k->most || w[0] != info->attr_bytes)) return false;   /* another struct_size: the slow path */
-  for (uint32_t i = 1; i < n; i++) k->w[k->n++] = w[i];
+  memcpy(k->w + k->n, w + 1, (n - 1) * sizeof *w);
+  k->n += n - 1;
   return true;
 }
 
@@ -231,24 +212,20 @@ static inline bool read_problem(words *k, const qn_op_info *info, const qn_op *o
   return add_aliases(k, n_in);
 }
 
-static inline uint64_t fold(uint64_t a, uint64_t b)
-{
-  __uint128_t m = (__uint128_t)a * b;
-  return (uint64_t)m ^ (uint64_t)(m >> 64);
-}
-
-/* A sum of independent products, so that they overlap; a collision costs a comparison and no more. */
+/* Sums of products with odd numbers, so that the multiplications overlap, folded once at the end. A collision costs a
+ * comparison and no more. */
 static inline uint64_t hash_words(const uint64_t *w, uint32_t n)
 {
-  uint64_t sum = n, a = 0x9e3779b97f4a7c15u, b = 0xd1b54a32d192ed03u;
+  uint64_t h = n;
   uint32_t i = 0;
-  for (; i + 2 <= n; i += 2) {
-    sum += fold(w[i] ^ a, w[i + 1] ^ b);
-    a += 0x8bb84b93962eacc9u;
-    b += 0x2d358dccaa6c78a5u;
+  for (; i + 8 <= n; i += 8) {
+    h = h << 23 | h >> 41;
+    h += w[i] * 0x4b33a62d + w[i + 1] * 0x2d358dcd + w[i + 2] * 0x62ed4351 + w[i + 3] * 0x1b8b84bf +
+         w[i + 4] * 0x5396a4d3 + w[i + 5] * 0x7c15f39d + w[i + 6] * 0x3f84d5b5 + w[i + 7] * 0x6a09e667;
   }
-  if (i < n) sum += fold(w[i] ^ a, b);
-  return fold(sum ^ 0xff51afd7ed558ccdu, 0xc4ceb9fe1a85ec53u);
+  for (; i < n; i++) h = (h << 7 | h >> 57) + w[i] * 0x51ed558d;
+  __uint128_t f = (__uint128_t)(h ^ 0xff51afd7ed558ccdu) * 0xd1b54a32d192ed03u;
+  return (uint64_t)f ^ (uint64_t)(f >> 64);
 }
 
 /* ---- the call -------------------------------------------------------------------------------------------------------- */

@@ -235,16 +235,6 @@ typedef struct bench {
   void  *start, *stop;
 } bench;
 
-static uint64_t bytes_of(const qn_value *v)
-{
-  uint64_t n = 1;
-  for (int d = 0; d < v->rank; d++) {
-    if (!v->dim[d]) return 0;
-    n += (uint64_t)((v->dim[d] - 1) * (v->stride[d] < 0 ? -v->stride[d] : v->stride[d]));
-  }
-  return n * qn_dtype_bytes(v->dtype);
-}
-
 /* Numbers of ordinary size: timings on zeros, NaN or subnormals are of another machine. */
 static qn_status fill(const bench *b, void *p, uint32_t dtype, uint64_t bytes)
 {
@@ -270,7 +260,7 @@ static qn_status allocate(bench *b, const qn_request *r, uint64_t workspace, uin
 {
   qn_status status = QN_OK;
   for (uint32_t i = 0; i < r->n_values && !status; i++) {
-    uint64_t bytes = bytes_of(&r->value[i]);
+    uint64_t bytes = (uint64_t)qn_extent_bytes(&r->value[i]);
     if (r->value[i].flags & QN_VALUE_HOST) {
       qn_store_f64(b->host, r->value[i].dtype, r->value[i].scalar == QN_SCALAR_ZERO ? 0 : 1);
       b->ptr[i] = b->host;
