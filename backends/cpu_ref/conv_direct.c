@@ -52,8 +52,8 @@ static qn_status forward(const qn_prepared *p, const qn_launch *launch)
     for (int64_t tap = 0; tap < taps; tap++) {
       cpu_place(tap, 3, v.size, r);
       if (!cpu_tap(&v, at + 2, r, from)) continue;
-      for (int64_t c = 0; c < channels; c++)
-        cpu_sum_elements(&sum, &w.t, cpu_grid_offset(&w, k, c, r), &x.t, cpu_grid_offset(&x, n, first + c, from));
+      cpu_sum_products(&sum, channels, &w.t, cpu_grid_offset(&w, k, 0, r), w.stride[1],
+                       &x.t, cpu_grid_offset(&x, n, first, from), x.stride[1]);
     }
     if (bias.p) {
       const unsigned char *b = cpu_at(&bias, k * bias.stride[0]);
@@ -81,8 +81,8 @@ static qn_status backward_data(const qn_prepared *p, const qn_launch *launch)
     for (int64_t tap = 0; tap < taps; tap++) {
       cpu_place(tap, 3, v.size, r);
       if (!cpu_window(&v, at + 2, r, window)) continue;
-      for (int64_t k = group * filters; k < (group + 1) * filters; k++)
-        cpu_sum_elements(&sum, &w.t, cpu_grid_offset(&w, k, c, r), &dy.t, cpu_grid_offset(&dy, n, k, window));
+      cpu_sum_products(&sum, filters, &w.t, cpu_grid_offset(&w, group * filters, c, r), w.stride[0],
+                       &dy.t, cpu_grid_offset(&dy, n, group * filters, window), dy.stride[1]);
     }
     cpu_sum_store(&sum, &dx.t, cpu_offset(5, at, dx.stride));
   }
@@ -105,8 +105,8 @@ static qn_status backward_filter(const qn_prepared *p, const qn_launch *launch)
     for (int64_t place = 0; place < places; place++) {
       cpu_place(place, 3, v.outputs, window);
       if (!cpu_tap(&v, window, at + 2, from)) continue;
-      for (int64_t n = 0; n < dy.dim[0]; n++)
-        cpu_sum_elements(&sum, &dy.t, cpu_grid_offset(&dy, n, k, window), &x.t, cpu_grid_offset(&x, n, c, from));
+      cpu_sum_products(&sum, dy.dim[0], &dy.t, cpu_grid_offset(&dy, 0, k, window), dy.stride[0],
+                       &x.t, cpu_grid_offset(&x, 0, c, from), x.stride[0]);
     }
     cpu_sum_store(&sum, &dw.t, cpu_offset(5, at, dw.stride));
   }

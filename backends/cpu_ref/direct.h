@@ -152,20 +152,25 @@ static inline void cpu_sum_add_product(cpu_sum *s, double a, double b)
 {
   const double product = a * b;
   cpu_sum_add(s, product);
-  s->low += fma(a, b, -product);
+  /* of two factors with 26 digits each (all but f64's) the product is exact */
+  if ((qn_bits_of_f64(a) | qn_bits_of_f64(b)) & 0x7ffffff) s->low += fma(a, b, -product);
 }
 
 /* Once high is Inf or NaN the compensation is NaN, and means nothing. */
 static inline double cpu_sum_low(const cpu_sum *s) { return isfinite(s->high) ? s->low : 0; }
 static inline double cpu_sum_value(const cpu_sum *s) { return s->high + cpu_sum_low(s); }
 
-/* s += a[i] b[j], as the dtypes want it. */
-static inline void cpu_sum_elements(cpu_sum *s, const cpu_tensor *a, int64_t i, const cpu_tensor *b, int64_t j)
+/* s += the n products of a's and b's elements from these offsets on in these steps, as the dtypes want it. */
+static inline void cpu_sum_products(cpu_sum *s, int64_t n, const cpu_tensor *a, int64_t a_at, int64_t a_step,
+                                    const cpu_tensor *b, int64_t b_at, int64_t b_step)
 {
   if (qn_is_integer(a->dtype)) {
-    s->integer += (uint64_t)(qn_load_i64(cpu_at(a, i), a->dtype) * qn_load_i64(cpu_at(b, j), b->dtype));
+    for (int64_t i = 0; i < n; i++)
+      s->integer += (uint64_t)(qn_load_i64(cpu_at(a, a_at + i * a_step), a->dtype)
+                               * qn_load_i64(cpu_at(b, b_at + i * b_step), b->dtype));
   } else {
-    cpu_sum_add_product(s, cpu_get(a, i), cpu_get(b, j));
+    for (int64_t i = 0; i < n; i++)
+      cpu_sum_add_product(s, cpu_get(a, a_at + i * a_step), cpu_get(b, b_at + i * b_step));
   }
 }
 

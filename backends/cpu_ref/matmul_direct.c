@@ -40,8 +40,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     const int64_t column = broadcast_offset(&b, index, y.rank, 2) + n * b.stride[b.rank - 1];
 
     cpu_sum ab = { 0 };
-    for (int64_t k = 0; k < depth; k++)
-      cpu_sum_elements(&ab, &a, row + k * a.stride[a.rank - 1], &b, column + k * b.stride[b.rank - 2]);
+    cpu_sum_products(&ab, depth, &a, row, a.stride[a.rank - 1], &b, column, b.stride[b.rank - 2]);
 
     cpu_sum sum = { 0 };
     sum.integer = ab.integer;
