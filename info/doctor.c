@@ -1,0 +1,197 @@
+/* doctor.c -- settings and where they came from; what commonly goes wrong on a machine. */
+#include <dlfcn.h>
+#include <dirent.h>
+#include <errno.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "info.h"
+
+/* ---- config ------------------------------------------------------------------------------------- */
+
+static void print_setting(void *user, const qn_setting_info *s)
+{
+  (void)user;
+  printf("%-16s %-24s %-12s %-24s %s\n", s->key, s->value && *s->value ? s->value : "-", s->origin, s->variable, s->text);
+}
+
+int info_config(const char *const options[])
+{
+  qn_context *ctx;
+  qn_status status = qn_context_create(options, &ctx);
+  if (status)
+    return info_fail(status);
+  printf("%-16s %-24s %-12s %-24s %s\n", "setting", "value", "origin", "variable", "meaning");
+  status = qn_each_setting(ctx, print_setting, NULL);
+  qn_context_destroy(ctx);
+  return status ? info_fail(status) : 0;
+}
+
+/* ---- doctor: folders and plugins ------------------------------------------------------------------ */
+
+static bool said(bool good, const char *what, const char *detail)
+{
+  printf("%-6s %s%s%s\n", good ? "ok" : "FAULT", what, *detail ? ": " : "", detail);
+  return good;
+}
+
+/* The loader refuses what others could have written: a folder or file that belongs to a stranger or is world-writable. */
+static bool check_permissions(const char *path)
+{
+  struct stat st;
+  if (stat(path, &st))
+    return said(false, path, strerror(errno));
+  if (st.st_uid && st.st_uid != geteuid())
+    return said(false, path, "belongs to another user than you or root, so nothing is loaded from it");
+  if (st.st_mode & S_IWOTH)
+    return said(false, path, "can be written by everyone, so nothing is loaded from it (chmod o-w)");
+  return true;
+}
+
+static bool check_folder(const char *path)
+{
+  bool good = true;
+  int plugins = 0;
+  char text[64];
+  if (access(path, F_OK)) {
+    printf("note   %s: no such folder\n", path);
+    return true;
+  }
+  if (!check_permissions(path))
+    return false;
+  DIR *dir = opendir(path);
+  if (!dir)
+    return said(false, path, strerror(errno));
+  for (struct dirent *entry; (entry = readdir(dir));) {
+    size_t n = strlen(entry->d_name);
+    if (n < 9 || strncmp(entry->d_name, "quern_", 6) || strcmp(entry->d_name + n - 3, ".so"))
+      continue;
+    char file[4096];
+    snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
+    good &= check_permissions(file);
+    plugins++;
+  }
+  closedir(dir);
+  snprintf(text, sizeof text, "%d plugin%s", plugins, plugins == 1 ? "" : "s");
+  return good ? said(true, path, text) : false;
+}
+
+static bool check_folders(void)
+{
+  bool good = true;
+  const char *path = secure_getenv("QUERN_PLUGIN_PATH");
+  char *copy = path ? strdup(path) : NULL, *save = NULL;
+  for (char *dir = copy ? strtok_r(copy, ":", &save) : NULL; dir; dir = strtok_r(NULL, ":", &save))
+    good &= check_folder(dir);
+  free(copy);
+  return check_folder(QN_PLUGINDIR) && good;
+}
+
+static void check_backend(void *user, const qn_backend_info *b)
+{
+  bool *good = user;
+  char text[1024];
+  if (b->status) {
+    snprintf(text, sizeof text, "%s (%s)", b->why, b->path);
+    *good = said(false, *b->name ? b->name : "a plugin", text);
+  } else {
+    snprintf(text, sizeof text, "version %s, %s", b->version, b->path);
+    said(true, b->name, text);
+  }
+}
+
+/* ---- doctor: libraries in this process ------------------------------------------------------------- */
+
+/* Looks up a function of a library that is loaded, under whatever scope. */
+static void *loaded_symbol(const char *path, const char *name)
+{
+  void *library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+  void *symbol = library ? dlsym(library, name) : NULL;
+  if (library)
+    dlclose(library);
+  return symbol;
+}
+
+typedef struct runtimes { int openmp, openblas; } runtimes;
+
+static int look_at_library(struct dl_phdr_info *info, size_t bytes, void *user)
+{
+  runtimes *found = user;
+  const char *path = info->dlpi_name, *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  (void)bytes;
+  if (!strncmp(name, "libgomp", 7) || !strncmp(name, "libomp", 6) || !strncmp(name, "libiomp", 7)) {
+    int (*threads)(void) = (int (*)(void))loaded_symbol(path, "omp_get_max_threads");
+    printf("ok     OpenMP: %s, %d threads\n", path, threads ? threads() : 0);
+    found->openmp++;
+  }
+  if (strstr(name, "openblas") || !strncmp(name, "libblas", 7)) {
+    char *(*config)(void) = (char *(*)(void))loaded_symbol(path, "openblas_get_config");
+    int (*parallel)(void) = (int (*)(void))loaded_symbol(path, "openblas_get_parallel");
+    if (config) {
+      printf("%s OpenBLAS: %s, %s\n", parallel && parallel() == 2 ? "ok    " : "note  ", path, config());
+      if (parallel && parallel() != 2)
+        printf("       this is not its OpenMP build (Debian: libopenblas0-openmp), so its threads come on top of ours\n");
+      found->openblas++;
+    }
+  }
+  return 0;
+}
+
+static void check_libraries(void)
+{
+  runtimes found = { 0, 0 };
+  dl_iterate_phdr(look_at_library, &found);
+  if (!found.openmp)
+    printf("note   OpenMP: none is loaded, CPU engines use one thread\n");
+  if (found.openmp > 1)
+    printf("note   OpenMP: %d run-time libraries in one process, whose threads compete\n", found.openmp);
+  if (!found.openblas)
+    printf("note   OpenBLAS: none is loaded, CPU matrix products use our own loop\n");
+}
+
+/* The driver as any CUDA program would find it; whether Quern has a backend for it is another line. */
+static void check_cuda_driver(void)
+{
+  void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (!driver) {
+    printf("note   CUDA driver: none (libcuda.so.1 cannot be opened)\n");
+    return;
+  }
+  int (*version)(int *) = (int (*)(int *))dlsym(driver, "cuDriverGetVersion");
+  int v = 0;
+  if (version && !version(&v))
+    printf("ok     CUDA driver: supports CUDA %d.%d\n", v / 1000, v % 1000 / 10);
+  else
+    printf("FAULT  CUDA driver: libcuda.so.1 is there and does not answer\n");
+}
+
+static void count_device(void *user, const qn_backend_info *b, const qn_device *d)
+{
+  int *n = user;
+  ++*n;
+  printf("ok     device %s:%d: %s, by %s\n", d->kind, d->ordinal, d->name, b->name);
+}
+
+int info_doctor(const char *const options[])
+{
+  bool good = true;
+  int devices = 0;
+  qn_context *ctx;
+  printf("ok     libquern %s\n", qn_version());
+  good &= check_folders();
+  qn_each_backend(check_backend, &good);
+  qn_each_device(count_device, &devices);
+  if (!devices)
+    good = said(false, "devices", "no backend found a usable one");
+  check_libraries();
+  check_cuda_driver();
+  if (qn_context_create(options, &ctx)) {
+    good = said(false, "a context with the settings in force", qn_last_error());
+  } else {
+    said(true, "a context with the settings in force", qn_context_device(ctx));
+    qn_context_destroy(ctx);
+  }
+  return good ? 0 : 1;
+}

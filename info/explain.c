@@ -1,0 +1,173 @@
+/* explain.c -- every engine's verdict on a problem, as a table: who takes it, who is chosen, and who refuses by which rule. */
+#include <stdlib.h>
+#include <string.h>
+#include "info.h"
+
+enum { COLUMNS = 7 };
+
+/* Verdicts live only during the callback, so their words are copied. */
+typedef struct entry {
+  int   part, chosen;
+  char *problem;
+  char *cell[COLUMNS];
+} entry;
+
+typedef struct table {
+  entry *at;
+  int    n, cap;
+  bool   failed;
+} table;
+
+static const char *const heading[COLUMNS] = { "engine", "verdict", "rule", "tensor", "seen", "needed", "nearest" };
+static const char *const math_name[] = { "strict", "f32", "tf32", "fast" };
+static const char *const class_name[] = { "tuned", "generic", "host" };
+
+static char *amount(char *text, size_t bytes, double n)
+{
+  static const char unit[] = "BKMGT";
+  int u = 0;
+  while (n >= 1024 && u < 4)
+    n /= 1024, u++;
+  snprintf(text, bytes, "%.3g%c", n, unit[u]);
+  return text;
+}
+
+static char *engine_name(const qn_verdict *v)
+{
+  char text[256];
+  const char *variant = v->status ? NULL : v->answer->variant;
+  snprintf(text, sizeof text, "%s/%s%s%s", v->backend, v->engine, variant ? ":" : "", variant ? variant : "");
+  return strdup(text);
+}
+
+static char *what_it_takes(const qn_verdict *v)
+{
+  char text[256], size[32];
+  const qn_prepared *a = v->answer;
+  uint32_t ops = a->n_ops ? a->n_ops : 1;
+  int n = snprintf(text, sizeof text, "takes %u op%s, %s, math %s", ops, ops == 1 ? "" : "s",
+                   a->class_ <= QN_CLASS_HOST ? class_name[a->class_] : "?", a->math <= QN_MATH_FAST ? math_name[a->math] : "?");
+  if (a->workspace)
+    n += snprintf(text + n, sizeof text - (size_t)n, ", workspace %s", amount(size, sizeof size, (double)a->workspace));
+  if (a->estimate > 0)
+    snprintf(text + n, sizeof text - (size_t)n, ", about %.3g us", a->estimate / 1e3);
+  return strdup(text);
+}
+
+static void add(void *user, const qn_verdict *v)
+{
+  table *t = user;
+  if (t->n == t->cap) {
+    int cap = t->cap ? 2 * t->cap : 32;
+    entry *at = realloc(t->at, (size_t)cap * sizeof *at);
+    if (!at) {
+      t->failed = true;
+      return;
+    }
+    t->at = at;
+    t->cap = cap;
+  }
+  const qn_refusal none = { .rule = "" }, *why = v->status && v->answer ? &v->answer->refusal : &none;
+  entry e = { v->part, v->chosen, strdup(v->problem), { 0 } };
+  e.cell[0] = engine_name(v);
+  e.cell[1] = v->status == QN_OK ? what_it_takes(v) : strdup("refuses");
+  e.cell[2] = strdup(v->status && !why->rule[0] ? qn_status_text(v->status) : why->rule);
+  e.cell[3] = strdup(why->tensor);
+  e.cell[4] = strdup(why->seen);
+  e.cell[5] = strdup(why->needed);
+  e.cell[6] = strdup(why->nearest);
+  for (int c = 0; c < COLUMNS; c++)
+    t->failed |= !e.cell[c];
+  t->failed |= !e.problem;
+  t->at[t->n++] = e;
+}
+
+static void print_cells(const char *mark, char *const cell[], const int width[], int last)
+{
+  printf("%s ", mark);
+  for (int c = 0; c <= last; c++)
+    printf("%-*s%s", c == last ? 0 : width[c], cell[c], c == last ? "\n" : "  ");
+}
+
+/* One part's rows; true if an engine was chosen. */
+static bool print_part(const table *t, int first, int end)
+{
+  int width[COLUMNS], last = 1;
+  bool chosen = false;
+  for (int c = 0; c < COLUMNS; c++) {
+    width[c] = (int)strlen(heading[c]);
+    for (int i = first; i < end; i++) {
+      int n = (int)strlen(t->at[i].cell[c]);
+      width[c] = n > width[c] ? n : width[c];
+      last = n && c > last ? c : last;
+    }
+  }
+  printf("part %d: ", t->at[first].part);
+  for (const char *p = t->at[first].problem; *p; p++)
+    fputs(*p == '\n' ? (p[1] ? "\n        " : "") : (char[]){ *p, 0 }, stdout);
+  putchar('\n');
+  print_cells(" ", (char *const *)heading, width, last);
+  for (int i = first; i < end; i++) {
+    print_cells(t->at[i].chosen ? "*" : " ", t->at[i].cell, width, last);
+    chosen |= t->at[i].chosen != 0;
+  }
+  if (!chosen)
+    printf("nobody takes it\n");
+  return chosen;
+}
+
+static void table_free(table *t)
+{
+  for (int i = 0; i < t->n; i++) {
+    free(t->at[i].problem);
+    for (int c = 0; c < COLUMNS; c++)
+      free(t->at[i].cell[c]);
+  }
+  free(t->at);
+}
+
+/* The one problem of the argument; "-" reads it from standard input. */
+static qn_status read_problem(const char *line, qn_graph **graph)
+{
+  qn_reader *reader;
+  const char *settings;
+  int number;
+  if (strcmp(line, "-"))
+    return qn_graph_parse(line, graph);
+  qn_status status = qn_reader_open("-", &reader);
+  if (status)
+    return status;
+  status = qn_reader_next(reader, graph, &settings, &number);
+  qn_reader_close(reader);
+  return status;
+}
+
+int info_explain(const char *const options[], const char *model, const char *line)
+{
+  table t = { 0 };
+  qn_graph *graph;
+  bool all = true;
+  qn_status status = read_problem(line, &graph);
+  if (status)
+    return info_fail(status);
+  if (!graph) {
+    fprintf(stderr, "quern-info: standard input holds no problem\n");
+    return 2;
+  }
+  status = qn_explain(options, model, graph, add, &t);
+  qn_graph_destroy(graph);
+  if (t.failed) {
+    fprintf(stderr, "quern-info: no memory\n");
+    table_free(&t);
+    return 1;
+  }
+  for (int i = 0, end; i < t.n; i = end) {
+    for (end = i; end < t.n && t.at[end].part == t.at[i].part; end++)
+      ;
+    all &= print_part(&t, i, end);
+  }
+  table_free(&t);
+  if (status && !(status == QN_UNSUPPORTED && !all))
+    return info_fail(status);
+  return all ? 0 : 1;
+}
