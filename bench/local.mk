@@ -1,1 +1,53 @@
-# quern-bench and its workloads.
+# quern-bench, its modules and its workloads.
+
+bin_PROGRAMS += bench/quern-bench
+bench_quern_bench_SOURCES = \
+  bench/bench.h \
+  bench/quern-bench.c \
+  bench/side.c \
+  bench/cases.c \
+  bench/flops.c \
+  bench/measure.c \
+  bench/ceiling.c \
+  bench/report.c \
+  bench/plot.c \
+  bench/overhead.c
+bench_quern_bench_CPPFLAGS = $(AM_CPPFLAGS) -DBENCH_MODULES='"$(benchmoduledir)"'
+bench_quern_bench_LDADD = $(QUERN_LIBS) $(LIBM)
+
+# Backends that are of use only here: an engine that does nothing, and OpenBLAS called directly. They stand apart from
+# the plugins, so that nobody gets them who does not ask.
+benchmoduledir = $(libdir)/quern/bench
+benchmodule_LTLIBRARIES =
+if BUILD_PLUGINS
+benchmodule_LTLIBRARIES += bench/quern_null.la
+bench_quern_null_la_SOURCES = bench/null_backend.c
+bench_quern_null_la_LDFLAGS = $(PLUGIN_LDFLAGS)
+if HAVE_OPENBLAS
+benchmodule_LTLIBRARIES += bench/quern_openblas.la
+bench_quern_openblas_la_SOURCES = bench/openblas_backend.c
+bench_quern_openblas_la_CPPFLAGS = $(AM_CPPFLAGS) $(OPENBLAS_CFLAGS)
+bench_quern_openblas_la_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+bench_quern_openblas_la_LDFLAGS = $(PLUGIN_LDFLAGS) $(OPENMP_CFLAGS)
+bench_quern_openblas_la_LIBADD = $(OPENBLAS_LIBS)
+endif
+endif
+
+# The workloads are data that a user points quern-bench at.
+workloaddir = $(pkgdatadir)/workloads
+dist_workload_DATA = \
+  bench/workloads/alexnet.q \
+  bench/workloads/alexnet_backward.q \
+  bench/workloads/anchors.q \
+  bench/workloads/gemm.q \
+  bench/workloads/mobilenet.q \
+  bench/workloads/mobilenet_backward.q \
+  bench/workloads/pointwise.q \
+  bench/workloads/pooling.q \
+  bench/workloads/reduce.q \
+  bench/workloads/resnet50.q \
+  bench/workloads/resnet50_backward.q \
+  bench/workloads/softmax.q \
+  bench/workloads/transform.q \
+  bench/workloads/vgg.q \
+  bench/workloads/vgg_backward.q

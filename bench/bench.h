@@ -1,0 +1,115 @@
+/* bench.h -- what the files of quern-bench share. Read top to bottom it is the program:
+ *   sides (what is compared) -> cases (what on) -> counts -> measurement -> ceilings -> report */
+#ifndef QUERN_BENCH_H
+#define QUERN_BENCH_H
+#include <stdbool.h>
+#include <stdio.h>
+#include <quern/tools.h>
+
+/* ---- side.c: a backend or an engine to measure --------------------------------------------- */
+
+/* Written "backend[/engine[:variant]] [option=value]...", for instance "cuda/wgmma:128x256_c2 math=tf32". */
+typedef struct side {
+  const char *spec;                     /* as the user wrote it */
+  char       *words;                    /* the same, cut up; what the pointers below point into */
+  const char *backend;                  /* the context's option; NULL: its default */
+  const char *engine;                   /* pinned for the ops of each case that have it; NULL: free */
+  const char *engine_backend;           /* the backend that the pinned engine is of */
+  const char *pins;                     /* the user's own engine=...; NULL */
+  qn_context *ctx;
+} side;
+
+/* 0, or the program's exit status after a sentence on stderr. extra: more options, closed by NULL. */
+int  side_open(side *s, const char *spec, const char *const extra[]);
+void side_close(side *s);
+/* Pins the side's engine for the case; QN_UNSUPPORTED (with qn_last_error's like in why) if it has none for it. */
+qn_status side_pin(side *s, const qn_graph_view *g, char *why, size_t bytes);
+/* The path of one of the bench's own modules ("null", "openblas"); false: none of that name can be found. */
+bool own_module(const char *name, char *path, size_t bytes);
+
+/* ---- cases.c: the problems to measure -------------------------------------------------------- */
+
+typedef struct bench_case {
+  qn_graph   *graph;
+  char       *text;                     /* canonical lines, joined by " | " */
+  char       *name;                     /* of the setting name=, else the text */
+  const char *file;
+  int         line;
+  long        count;                    /* how many times the trace holds it; 1 in a workload */
+} bench_case;
+typedef struct case_list { bench_case *at; int n, cap; } case_list;
+
+/* Append; 0, or the exit status after a sentence. merge: equal problems become one, counted. */
+int  cases_from_file(case_list *list, const char *path, bool merge);
+int  cases_from_text(case_list *list, const char *text);
+void cases_free(case_list *list);
+
+/* ---- flops.c: what a problem costs, from its shapes ------------------------------------------ */
+
+typedef struct problem_cost {
+  double   flops;                       /* a multiply-add counts two */
+  double   bytes;                       /* each input read once, each output written once */
+  uint32_t matrix_dtype;                /* of the contraction's operands; 0: no contraction */
+} problem_cost;
+problem_cost cost_of(const qn_graph_view *g);
+
+/* ---- measure.c ------------------------------------------------------------------------------- */
+
+typedef struct measure_options {
+  double seconds;                       /* for one case, both sides together */
+  bool   launches;                      /* plan_execute one by one, not a recording's replay */
+} measure_options;
+
+/* What came of one side of one case. */
+typedef struct result {
+  qn_status status;
+  char      why[512];                   /* of a failure */
+  char      engine[160];                /* "cpu_ref/im2col_gemm + cpu_ref/tiled" */
+  uint32_t  class_;                     /* the worst of the parts' QN_CLASS_... */
+  int       samples;
+  double    ns, ns_q1, ns_q3;           /* of one execution: median and quartiles */
+  double    first_ms;                   /* plan and first execution, cold */
+} result;
+
+/* Measures n sides (1 or 2) in turn, on the same data. *ratio: the median of time 1 / time 0, pair by pair; 0 if
+ * either has no time. *sets: how many sets of buffers were rotated. */
+void measure(side *const s[], int n, const bench_case *c, const measure_options *o, result r[], double *ratio, int *sets);
+double median(double *v, int n);        /* sorts v */
+double quantile(const double *sorted, int n, double q);
+
+/* ---- ceiling.c: what the device can do at best ------------------------------------------------ */
+
+typedef struct ceiling {
+  char   kind[16];
+  double bandwidth;                     /* bytes a ns, read and written, of a large copy */
+  double matrix[QN_DTYPE_COUNT];        /* flops a ns of a large matmul, by dtype; 0: not measured */
+} ceiling;
+/* Fills in what the case needs and is not measured yet, by every backend of the side's device kind. */
+void   ceiling_for(ceiling *c, const side *s, const problem_cost *cost, const char *const extra[]);
+/* The least time in ns that the ceiling allows, and which limit binds ("copy", "matrix"). 0: unknown. */
+double ceiling_ns(const ceiling *c, const problem_cost *cost, const char **binds);
+
+/* ---- report.c, plot.c ------------------------------------------------------------------------- */
+
+typedef struct row {
+  const bench_case *c;
+  const char  *op, *family;             /* of the anchor: the first contraction, else the first op that is not pointwise */
+  problem_cost cost;
+  double       floor_ns;
+  const char  *binds;
+  int          sets, n;
+  result       r[2];
+  double       ratio;
+} row;
+void report_head(const side *const s[], int n);
+void report_row(const row *r);
+void report_groups(const row *rows, int n_rows, const side *const s[], int n);
+bool report_csv(const char *path, const row *rows, int n_rows, const side *const s[], int n);
+bool plot(const char *path, const row *rows, int n_rows, const side *const s[], int n);
+
+/* ---- overhead.c -------------------------------------------------------------------------------- */
+
+int overhead(const char *backend);      /* exit status */
+int first_result(const char *backend);  /* what overhead runs in a process of its own */
+
+#endif

@@ -1,0 +1,135 @@
+/* flops.c -- FLOPs and bytes of a problem, computed from its shapes and nothing else.
+ *
+ * FLOPs follow the field's habit: a multiply-add is two; a pointwise function, a comparison or a window's tap is one;
+ * what an engine really executes (Winograd, padding, recomputation) does not count. Bytes are those that must move: each input
+ * once, each output once, broadcast elements once, of a sliced input only what is read. */
+#include <string.h>
+#include <quern/kit.h>
+#include "bench.h"
+
+static const qn_value *role(const qn_graph_view *g, const qn_node *op, const char *name)
+{
+  const qn_op_info *info = qn_op_find(op->op);
+  for (uint32_t r = 0; r < info->n_roles; r++)
+    if (!strcmp(info->role[r].name, name))
+      return op->first[r] < op->first[r + 1] ? &g->value[op->arg[op->first[r]]] : NULL;
+  return NULL;
+}
+
+static double elements(const qn_value *v)
+{
+  return (double)qn_elements(v);
+}
+
+static const qn_value *first_output(const qn_graph_view *g, const qn_node *op)
+{
+  return &g->value[op->arg[op->first[op->n_inputs]]];
+}
+
+/* ---- FLOPs by op -------------------------------------------------------------------------- */
+
+static double matmul_flops(const qn_graph_view *g, const qn_node *op)
+{
+  const qn_value *a = role(g, op, "a");
+  return 2 * elements(role(g, op, "y")) * (double)a->dim[a->rank - 1];
+}
+
+/* All three directions do the same multiplications: one for each output element of the forward, channel and tap. */
+static double conv_flops(const qn_graph_view *g, const qn_node *op)
+{
+  const qn_value *y = role(g, op, op->op == QN_OP_CONV_FORWARD ? "y" : "dy");
+  const qn_value *w = role(g, op, op->op == QN_OP_CONV_BACKWARD_FILTER ? "dw" : "w");
+  return 2 * elements(y) * elements(w) / (double)(w->dim[0] ? w->dim[0] : 1);
+}
+
+/* A maximum, a subtraction, an exponential, a sum and a division for each element. */
+static double softmax_flops(const qn_graph_view *g, const qn_node *op)
+{
+  return 5 * elements(first_output(g, op));
+}
+
+static double pool_flops(const qn_graph_view *g, const qn_node *op)
+{
+  const qn_pool *pool = op->attr;
+  bool backward = op->op == QN_OP_POOL_MAX_BACKWARD || op->op == QN_OP_POOL_AVERAGE_BACKWARD;
+  const qn_value *x = backward ? first_output(g, op) : role(g, op, "x");
+  double n = elements(backward ? role(g, op, "dy") : role(g, op, "y"));
+  if (op->op == QN_OP_POOL_MAX_BACKWARD)
+    return n;
+  for (int i = 0; i < x->rank - 2; i++)
+    n *= (double)(pool->window[i] ? pool->window[i] : x->dim[2 + i]);
+  return n;
+}
+
+static double reduction_flops(const qn_graph_view *g, const qn_node *op)
+{
+  return elements(role(g, op, "x"));
+}
+
+static double pointwise_flops(const qn_graph_view *g, const qn_node *op)
+{
+  return elements(first_output(g, op));
+}
+
+static double transform_flops(const qn_graph_view *g, const qn_node *op)
+{
+  (void)g, (void)op;
+  return 0;
+}
+
+static const struct {
+  uint32_t op, family;                  /* an op, or 0 and all the rest of a family */
+  double (*flops)(const qn_graph_view *, const qn_node *);
+} table[] = {
+  { QN_OP_MATMUL, 0, matmul_flops },
+  { 0, QN_FAMILY_CONTRACTION, conv_flops },
+  { 0, QN_FAMILY_SOFTMAX,     softmax_flops },
+  { 0, QN_FAMILY_POOLING,     pool_flops },
+  { 0, QN_FAMILY_REDUCTION,   reduction_flops },
+  { 0, QN_FAMILY_POINTWISE,   pointwise_flops },
+  { 0, QN_FAMILY_TRANSFORM,   transform_flops },
+};
+
+/* ---- bytes -------------------------------------------------------------------------------- */
+
+static double stored_bytes(const qn_value *v)
+{
+  double n = (double)qn_dtype_bytes(v->dtype);
+  for (int i = 0; i < v->rank; i++)
+    n *= v->stride[i] ? (double)v->dim[i] : 1;
+  return n;
+}
+
+/* What is read of an input: all of it, unless only slices of it are taken. */
+static double read_bytes(const qn_graph_view *g, int32_t input)
+{
+  double sliced = 0, whole = stored_bytes(&g->value[input]);
+  for (uint32_t i = 0; i < g->n_ops; i++) {
+    const qn_node *op = &g->op[i];
+    for (int32_t a = 0; a < op->first[op->n_inputs]; a++)
+      if (op->arg[a] == input) {
+        if (op->op != QN_OP_SLICE)
+          return whole;
+        sliced += stored_bytes(first_output(g, op));
+      }
+  }
+  return sliced < whole ? sliced : whole;
+}
+
+problem_cost cost_of(const qn_graph_view *g)
+{
+  problem_cost c = { 0, 0, 0 };
+  for (uint32_t i = 0; i < g->n_ops; i++) {
+    const qn_node *op = &g->op[i];
+    for (size_t t = 0; t < sizeof table / sizeof table[0]; t++)
+      if (table[t].op ? table[t].op == op->op : table[t].family == op->family) {
+        c.flops += table[t].flops(g, op);
+        break;
+      }
+    if (op->family == QN_FAMILY_CONTRACTION && !c.matrix_dtype)
+      c.matrix_dtype = g->value[op->arg[0]].dtype;
+  }
+  for (uint32_t i = 0; i < g->n_pointers; i++)
+    c.bytes += i < g->n_ins ? read_bytes(g, g->pointer[i]) : stored_bytes(&g->value[g->pointer[i]]);
+  return c;
+}

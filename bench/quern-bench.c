@@ -1,0 +1,197 @@
+/* quern-bench.c -- how fast: one backend or engine, or two in turn, on problem lines. The options, and the loop over cases. */
+#include <argp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "bench.h"
+
+static const char doc[] =
+  "Measure a backend or an engine, or two of them in turn, on problem lines.\v"
+  "SIDE is backend[/engine[:variant]] [option=value]..., for instance \"cpu_ref\", \"cuda/wgmma:128x256_c2\" or "
+  "\"cuda engine=matmul=wgmma,any math=tf32\"; the backends null and openblas are the bench's own. Each execution finds its "
+  "inputs in memory, not in the last-level cache. A row gives the median time, the share of what the device can do at "
+  "best (a large copy or a large matmul, measured first, whichever binds), and the speed of the first side over the second.\n\n"
+  "Exit status: 0 all was measured (what --vs refuses is no failure); 1 something failed; 2 the options or a file are wrong.";
+
+enum { KEY_VS = 1000, KEY_CASE, KEY_CSV, KEY_PLOT, KEY_OVERHEAD, KEY_THREADS, KEY_TIME, KEY_MATH, KEY_REPLAY, KEY_LAUNCHES,
+       KEY_FIRST, KEY_FILTER };
+
+static const struct argp_option option_table[] = {
+  { "backend",      'b',          "SIDE", 0, "what to measure (default: what QUERN_BACKEND says)", 0 },
+  { "vs",           KEY_VS,       "SIDE", 0, "what to compare it with", 0 },
+  { "workload",     'w',          "FILE", 0, "problem lines; may be repeated; - is standard input", 0 },
+  { "case",         KEY_CASE,     "LINE", 0, "one problem line; may be repeated", 0 },
+  { "replay",       KEY_REPLAY,   "FILE", 0, "a trace (QUERN_TRACE): equal problems are measured once and weighed by their number", 0 },
+  { "filter",       KEY_FILTER,   "TEXT", 0, "only problems whose name or line contains TEXT", 0 },
+  { "csv",          KEY_CSV,      "FILE", 0, "write a row for each problem", 0 },
+  { "plot",         KEY_PLOT,     "FILE", 0, "draw the speeds (with --vs) or shares as .svg or .png, by gnuplot", 0 },
+  { "threads",      KEY_THREADS,  "N",    0, "threads of both sides' contexts, on a CPU", 0 },
+  { "math",         KEY_MATH,     "MATH", 0, "strict, f32, tf32 or fast, of both sides", 0 },
+  { "time",         KEY_TIME,     "S",    0, "seconds for one problem, both sides together (default 0.5)", 0 },
+  { "launches",     KEY_LAUNCHES, NULL,   0, "execute one by one, launch cost included, not as a recording", 0 },
+  { "overhead",     KEY_OVERHEAD, NULL,   0, "measure the cost of dispatch, with an engine that does nothing", 0 },
+  { "first-result", KEY_FIRST,    "B",    OPTION_HIDDEN, "compute one small convolution and exit", 0 },
+  { 0 }
+};
+
+typedef struct settings {
+  const char *side[2];
+  case_list   cases;
+  const char *csv, *plot, *filter, *first;
+  char        threads[32], math[32];
+  measure_options measure;
+  bool        overhead;
+  int         bad;                      /* exit status of a wrong file or line; 0 */
+} settings;
+
+static void worse(settings *s, int status)
+{
+  if (status > s->bad)
+    s->bad = status;
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+  settings *s = state->input;
+  char *end;
+  switch (key) {
+  case 'b':          s->side[0] = text; break;
+  case KEY_VS:       s->side[1] = text; break;
+  case 'w':          worse(s, cases_from_file(&s->cases, text, false)); break;
+  case KEY_CASE:     worse(s, cases_from_text(&s->cases, text)); break;
+  case KEY_REPLAY:   worse(s, cases_from_file(&s->cases, text, true)); break;
+  case KEY_FILTER:   s->filter = text; break;
+  case KEY_CSV:      s->csv = text; break;
+  case KEY_PLOT:     s->plot = text; break;
+  case KEY_THREADS:  snprintf(s->threads, sizeof s->threads, "threads=%s", text); break;
+  case KEY_MATH:     snprintf(s->math, sizeof s->math, "math=%s", text); break;
+  case KEY_LAUNCHES: s->measure.launches = true; break;
+  case KEY_OVERHEAD: s->overhead = true; break;
+  case KEY_FIRST:    s->first = text; break;
+  case KEY_TIME:
+    s->measure.seconds = strtod(text, &end);
+    if (*end || !(s->measure.seconds > 0))
+      argp_error(state, "--time wants a number of seconds above 0, not %s", text);
+    break;
+  case ARGP_KEY_ARG:
+    argp_error(state, "%s: problems come by --case LINE or --workload FILE", text);
+    break;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+  return 0;
+}
+
+static void print_version(FILE *f, struct argp_state *state)
+{
+  (void)state;
+  fprintf(f, "quern-bench (Quern) %s\n", qn_version());
+}
+
+/* The op that a row is counted under: the first contraction, else the first that is not pointwise, else the last. */
+static const qn_node *anchor(const qn_graph_view *g)
+{
+  const qn_node *best = &g->op[g->n_ops - 1];
+  for (uint32_t i = g->n_ops; i-- > 0;)
+    if (g->op[i].family != QN_FAMILY_POINTWISE && best->family != QN_FAMILY_CONTRACTION)
+      best = &g->op[i];
+  for (uint32_t i = g->n_ops; i-- > 0;)
+    if (g->op[i].family == QN_FAMILY_CONTRACTION)
+      best = &g->op[i];
+  return best;
+}
+
+static void progress(const settings *s, int i, const bench_case *c)
+{
+  if (!isatty(2) || isatty(1))          /* rows that appear on the terminal are progress enough */
+    return;
+  if (c)
+    fprintf(stderr, "\r\033[K[%d/%d] %.60s", i + 1, s->cases.n, c->name);
+  else
+    fprintf(stderr, "\r\033[K");
+}
+
+static bool selected(const settings *s, const bench_case *c)
+{
+  return !s->filter || strstr(c->name, s->filter) || strstr(c->text, s->filter);
+}
+
+static int run_cases(settings *s, side *const sides[], int n, const char *const extra[])
+{
+  row *rows = calloc((size_t)s->cases.n, sizeof *rows);
+  ceiling limits = { 0 };
+  int n_rows = 0, rc = 0;
+  if (!rows) {
+    fprintf(stderr, "quern-bench: no memory\n");
+    return 1;
+  }
+  printf("device: %s\n", qn_context_device(sides[0]->ctx));
+  for (int i = 0; i < s->cases.n; i++) {
+    if (!selected(s, &s->cases.at[i]))
+      continue;
+    problem_cost cost = cost_of(qn_graph_inspect(s->cases.at[i].graph));
+    ceiling_for(&limits, sides[0], &cost, extra);
+  }
+  report_head((const side *const *)sides, n);
+  for (int i = 0; i < s->cases.n; i++) {
+    const bench_case *c = &s->cases.at[i];
+    if (!selected(s, c))
+      continue;
+    const qn_graph_view *g = qn_graph_inspect(c->graph);
+    const qn_node *op = anchor(g);
+    row *r = &rows[n_rows++];
+    progress(s, i, c);
+    *r = (row){ .c = c, .op = qn_op_find(op->op)->name, .family = qn_family_name(op->family), .cost = cost_of(g), .n = n };
+    r->floor_ns = ceiling_ns(&limits, &r->cost, &r->binds);
+    measure(sides, n, c, &s->measure, r->r, &r->ratio, &r->sets);
+    progress(s, i, NULL);
+    report_row(r);
+    if (r->r[0].status || (n == 2 && r->r[1].status && r->r[1].status != QN_UNSUPPORTED))
+      rc = 1;
+  }
+  report_groups(rows, n_rows, (const side *const *)sides, n);
+  if (s->csv && !report_csv(s->csv, rows, n_rows, (const side *const *)sides, n))
+    rc = 1;
+  if (s->plot && n_rows && !plot(s->plot, rows, n_rows, (const side *const *)sides, n))
+    rc = 1;
+  free(rows);
+  return rc;
+}
+
+int main(int argc, char **argv)
+{
+  settings s = { .measure = { 0.5, false } };
+  const char *extra[3] = { NULL };
+  side opened[2], *sides[2] = { &opened[0], &opened[1] };
+  int n = 0, n_extra = 0;
+
+  argp_program_version_hook = print_version;
+  argp_err_exit_status = 2;
+  argp_parse(&(struct argp){ option_table, parse_option, NULL, doc, NULL, NULL, NULL }, argc, argv, 0, NULL, &s);
+  if (s.first)
+    return first_result(*s.first ? s.first : NULL);
+  if (s.overhead)
+    return overhead(s.side[0]);
+  if (!s.bad && !s.cases.n) {
+    fprintf(stderr, "quern-bench: nothing to measure: give --workload FILE or --case LINE (or --overhead)\n");
+    s.bad = 2;
+  }
+  if (s.bad) {
+    cases_free(&s.cases);
+    return s.bad;
+  }
+  if (s.threads[0])
+    extra[n_extra++] = s.threads;
+  if (s.math[0])
+    extra[n_extra++] = s.math;
+
+  int rc = side_open(&opened[n++], s.side[0] ? s.side[0] : "", extra);
+  if (!rc && s.side[1])
+    rc = side_open(&opened[n++], s.side[1], extra);
+  if (!rc)
+    rc = run_cases(&s, sides, n, extra);
+  while (n-- > 0)
+    side_close(&opened[n]);
+  cases_free(&s.cases);
+  return rc;
+}
