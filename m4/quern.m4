@@ -57,6 +57,27 @@ AC_DEFUN([QN_OPENBLAS], [
   AC_SUBST([OPENBLAS_CFLAGS])
   AC_SUBST([OPENBLAS_LIBS])])
 
+# QN_ONEDNN: sets ONEDNN_LIBS, the condition HAVE_ONEDNN and $onednn_said.
+AC_DEFUN([QN_ONEDNN], [
+  ONEDNN_LIBS= onednn_said="no: not asked for"
+  AS_IF([test "x$with_onednn" != xno], [
+    AC_MSG_CHECKING([for oneDNN 2])
+    qn_saved_LIBS=$LIBS
+    LIBS="-ldnnl $LIBS"
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <dnnl.h>
+#if DNNL_VERSION_MAJOR != 2
+#error
+#endif]], [[return dnnl_version()->major;]])],
+      [AC_MSG_RESULT([yes])
+       ONEDNN_LIBS=-ldnnl onednn_said="yes: the plugin onednn"],
+      [AC_MSG_RESULT([no])
+       onednn_said="no: its headers of version 2 were not found (Debian: libdnnl-dev)"
+       AS_IF([test "x$with_onednn" = xyes], [AC_MSG_ERROR([--with-onednn: $onednn_said])])])
+    LIBS=$qn_saved_LIBS])
+  AS_IF([test -n "$ONEDNN_LIBS" && test -z "$OPENMP_CFLAGS"], [ONEDNN_LIBS= onednn_said="no: its threads are OpenMP's"])
+  AM_CONDITIONAL([HAVE_ONEDNN], [test -n "$ONEDNN_LIBS"])
+  AC_SUBST([ONEDNN_LIBS])])
+
 # QN_CUDA: sets NVCC, NVCC_GENCODE, CUDA_CPPFLAGS, CUDA_LIBS, the condition HAVE_CUDA and $cuda_said. cudart is linked
 # statically and opens the driver at run time, so what is built here also loads where there is no driver.
 AC_DEFUN([QN_CUDA], [

@@ -12,3 +12,5 @@ TESTS += tests/t_example
 tests_t_example_SOURCES = tests/t_example.c tests/tap.h
 tests_t_example_LDADD = $(LDADD) $(LIBM)
 endif
+
+include plugins/onednn/local.mk

@@ -1,0 +1,255 @@
+/* onednn.c -- oneDNN (libdnnl 2) behind Quern's table: an incumbent to measure CPU engines with, and to use.
+ *
+ * Only f32, by direct algorithms. Where an op lets oneDNN choose layouts, inputs are reordered into scratch before and
+ * outputs after, inside the measured time, as a framework that keeps plain tensors must do too. oneDNN promises no bits
+ * that do not depend on the number of threads, so no engine here claims to be deterministic. */
+#include <omp.h>
+#include <pthread.h>
+#include "onednn.h"
+
+static const qn_host *host;
+static dnnl_engine_t engine;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_engine(void)
+{
+  if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success)
+    engine = NULL;
+}
+
+/* ---- prepare --------------------------------------------------------------------------------- */
+
+onednn_state *onednn_begin(const qn_request *request, qn_prepared *p)
+{
+  (void)request;
+  pthread_once(&once, make_engine);
+  p->state = engine ? host->alloc(sizeof(onednn_state)) : NULL;
+  return p->state;
+}
+
+bool onednn_add(onednn_state *s, const qn_request *request, qn_prepared *p, int role, int32_t value)
+{
+  static const char *const name[] = { "the first", "the second", "the third", "the fourth" };
+  const qn_value *v = &request->value[value];
+  onednn_tensor *t = &s->tensor[s->n];
+  dnnl_dims_t dim, stride;
+  if (v->dtype != QN_F32) {
+    qn_refuse(p, "f32 alone is asked of oneDNN", name[s->n], "f32", "dtype %u", v->dtype);
+    return false;
+  }
+  for (int32_t i = 0; i < v->rank; i++) {
+    dim[i] = v->dim[i];
+    stride[i] = v->stride[i];
+  }
+  t->role = role;
+  t->value = value;
+  if (dnnl_memory_desc_init_by_strides(&t->given, v->rank, dim, dnnl_f32, stride) != dnnl_success) {
+    qn_refuse(p, "oneDNN knows no such strides", name[s->n], "strides without broadcast", "%s", "");
+    return false;
+  }
+  s->n++;
+  return true;
+}
+
+dnnl_memory_desc_t onednn_any(const dnnl_memory_desc_t *given)
+{
+  dnnl_memory_desc_t any = *given;
+  any.format_kind = dnnl_format_kind_any;
+  return any;
+}
+
+/* Decides the wanted layouts and the plan of the workspace: copies first, then the primitive's own scratch. */
+static void lay_out(onednn_state *s, qn_prepared *p)
+{
+  size_t used = 0;
+  for (int i = 0; i < s->n; i++) {
+    onednn_tensor *t = &s->tensor[i];
+    t->wanted = *dnnl_primitive_desc_query_md(s->desc, dnnl_query_exec_arg_md, t->role);
+    if (dnnl_memory_desc_equal(&t->given, &t->wanted))
+      continue;
+    t->offset = used;
+    used += (size_t)qn_round_up((int64_t)dnnl_memory_desc_get_size(&t->wanted), 256);
+  }
+  s->scratch = used;
+  p->workspace = used + dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(s->desc, dnnl_query_scratchpad_md, 0));
+}
+
+qn_status onednn_finish(onednn_state *s, const qn_request *request, qn_prepared *p, const_dnnl_op_desc_t op)
+{
+  dnnl_primitive_attr_t attr;
+  int threads = omp_get_max_threads();
+  if (dnnl_primitive_attr_create(&attr) != dnnl_success)
+    return onednn_refused(p, QN_NO_MEMORY);
+  dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
+  omp_set_num_threads(request->demands->threads);       /* oneDNN divides work and sizes scratch when a primitive is described */
+  dnnl_status_t status = dnnl_primitive_desc_create(&s->desc, op, attr, engine, NULL);
+  omp_set_num_threads(threads);
+  dnnl_primitive_attr_destroy(attr);
+  if (status != dnnl_success)
+    return onednn_refused(p, qn_refuse(p, "oneDNN has no implementation for this", "", "", "its status %d", (int)status));
+  lay_out(s, p);
+  return QN_OK;
+}
+
+qn_status onednn_refused(qn_prepared *p, qn_status status)
+{
+  onednn_release(p);
+  if (status == QN_UNSUPPORTED && !p->refusal.rule[0])
+    qn_refuse(p, "oneDNN made no CPU engine", "", "", "%s", "");
+  return status;
+}
+
+/* ---- build, run, release --------------------------------------------------------------------- */
+
+static qn_status failed(const char *sentence)
+{
+  return host->error(QN_INTERNAL, sentence);
+}
+
+/* Outputs are those roles that oneDNN calls destinations. */
+static bool is_destination(int role)
+{
+  return role == DNNL_ARG_DST || role == DNNL_ARG_DIFF_SRC || role == DNNL_ARG_DIFF_WEIGHTS;
+}
+
+static bool make_reorder(onednn_tensor *t)
+{
+  bool output = is_destination(t->role);
+  dnnl_primitive_desc_t desc;
+  const dnnl_memory_desc_t *from = output ? &t->wanted : &t->given, *to = output ? &t->given : &t->wanted;
+  if (dnnl_reorder_primitive_desc_create(&desc, from, engine, to, engine, NULL) != dnnl_success)
+    return false;
+  bool made = dnnl_primitive_create(&t->reorder, desc) == dnnl_success;
+  dnnl_primitive_desc_destroy(desc);
+  return made;
+}
+
+qn_status onednn_build(const qn_request *request, qn_prepared *p)
+{
+  onednn_state *s = p->state;
+  int threads = omp_get_max_threads();
+  omp_set_num_threads(request->demands->threads);
+  bool made = dnnl_primitive_create(&s->primitive, s->desc) == dnnl_success;
+  for (int i = 0; i < s->n && made; i++)
+    if (!dnnl_memory_desc_equal(&s->tensor[i].given, &s->tensor[i].wanted))
+      made = make_reorder(&s->tensor[i]);
+  omp_set_num_threads(threads);
+  return made ? QN_OK : failed("oneDNN could not create a primitive that it had described");
+}
+
+/* The memory objects of one execution: for each tensor the caller's and, if it is reordered, the copy; then scratch. */
+typedef struct memories { dnnl_memory_t given[ONEDNN_TENSORS], wanted[ONEDNN_TENSORS], scratch; } memories;
+
+static bool make_memories(const onednn_state *s, const qn_launch *launch, memories *m)
+{
+  char *workspace = launch->workspace;
+  const dnnl_memory_desc_t *scratch = dnnl_primitive_desc_query_md(s->desc, dnnl_query_scratchpad_md, 0);
+  memset(m, 0, sizeof *m);
+  bool made = dnnl_memory_create(&m->scratch, scratch, engine, workspace + s->scratch) == dnnl_success;
+  for (int i = 0; i < s->n && made; i++) {
+    const onednn_tensor *t = &s->tensor[i];
+    made = dnnl_memory_create(&m->given[i], &t->given, engine, launch->ptr[t->value]) == dnnl_success;
+    if (made && t->reorder)
+      made = dnnl_memory_create(&m->wanted[i], &t->wanted, engine, workspace + t->offset) == dnnl_success;
+  }
+  return made;
+}
+
+static void free_memories(const onednn_state *s, memories *m)
+{
+  for (int i = 0; i < s->n; i++) {
+    dnnl_memory_destroy(m->given[i]);
+    dnnl_memory_destroy(m->wanted[i]);
+  }
+  dnnl_memory_destroy(m->scratch);
+}
+
+static bool reorder(const onednn_tensor *t, dnnl_memory_t from, dnnl_memory_t to, dnnl_stream_t stream)
+{
+  dnnl_exec_arg_t arg[] = { { DNNL_ARG_FROM, from }, { DNNL_ARG_TO, to } };
+  return dnnl_primitive_execute(t->reorder, stream, 2, arg) == dnnl_success;
+}
+
+static bool execute(const onednn_state *s, memories *m, dnnl_stream_t stream)
+{
+  dnnl_exec_arg_t arg[ONEDNN_TENSORS + 1];
+  bool good = true;
+  for (int i = 0; i < s->n; i++) {
+    const onednn_tensor *t = &s->tensor[i];
+    if (t->reorder && !is_destination(t->role))
+      good = good && reorder(t, m->given[i], m->wanted[i], stream);
+    arg[i] = (dnnl_exec_arg_t){ t->role, t->reorder ? m->wanted[i] : m->given[i] };
+  }
+  arg[s->n] = (dnnl_exec_arg_t){ DNNL_ARG_SCRATCHPAD, m->scratch };
+  good = good && dnnl_primitive_execute(s->primitive, stream, s->n + 1, arg) == dnnl_success;
+  for (int i = 0; i < s->n; i++)
+    if (s->tensor[i].reorder && is_destination(s->tensor[i].role))
+      good = good && reorder(&s->tensor[i], m->wanted[i], m->given[i], stream);
+  return good && dnnl_stream_wait(stream) == dnnl_success;
+}
+
+qn_status onednn_run(const qn_prepared *p, const qn_launch *launch)
+{
+  const onednn_state *s = p->state;
+  memories m;
+  int threads = omp_get_max_threads();
+  omp_set_num_threads(launch->threads);           /* this thread's own setting */
+  bool good = make_memories(s, launch, &m) && execute(s, &m, launch->instance);
+  free_memories(s, &m);
+  omp_set_num_threads(threads);
+  return good ? QN_OK : failed("oneDNN failed to execute a primitive");
+}
+
+void onednn_release(qn_prepared *p)
+{
+  onednn_state *s = p->state;
+  if (!s)
+    return;
+  for (int i = 0; i < s->n; i++)
+    dnnl_primitive_destroy(s->tensor[i].reorder);
+  dnnl_primitive_destroy(s->primitive);
+  dnnl_primitive_desc_destroy(s->desc);
+  host->free(s);
+  p->state = NULL;
+}
+
+/* ---- the backend: each context has a stream ---------------------------------------------------- */
+
+static qn_status open_stream(const qn_host *h, const qn_device *device, void *stream, void **instance)
+{
+  (void)h, (void)device, (void)stream;
+  dnnl_stream_t own = NULL;
+  pthread_once(&once, make_engine);
+  if (!engine || dnnl_stream_create(&own, engine, dnnl_stream_default_flags) != dnnl_success)
+    return host->error(QN_DEVICE, "oneDNN made no CPU engine");
+  *instance = own;
+  return QN_OK;
+}
+
+static void close_stream(void *instance)
+{
+  dnnl_stream_destroy(instance);
+}
+
+static const qn_engine_list *const lists[] = { &onednn_conv, &onednn_matmul, &onednn_softmax, &onednn_pool, NULL };
+
+static qn_backend backend = {
+  .struct_size = sizeof backend, .abi_minor = QN_ABI_MINOR, .engine_size = sizeof(qn_engine),
+  .name = "onednn", .device_kind = "cpu", .engines = lists, .open = open_stream, .close = close_stream,
+};
+
+QN_EXPORT qn_status QN_BACKEND_ENTRY(onednn)(const qn_host *h, const qn_backend **out);
+QN_EXPORT qn_status QN_BACKEND_ENTRY(onednn)(const qn_host *h, const qn_backend **out)
+{
+  static char version[32];
+  const dnnl_version_t *v = dnnl_version();
+  if (h->abi_major != QN_ABI_MAJOR)
+    return QN_NO_BACKEND;
+  host = h;
+  if (v->major != DNNL_VERSION_MAJOR)
+    return h->error(QN_NO_BACKEND, "oneDNN's library is of another major version than the headers this was built with");
+  snprintf(version, sizeof version, "%d.%d.%d", v->major, v->minor, v->patch);
+  backend.version = version;
+  *out = &backend;
+  return QN_OK;
+}

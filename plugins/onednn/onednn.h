@@ -1,0 +1,44 @@
+/* onednn.h -- what the engines of this plugin share. An engine's prepare describes its op to oneDNN and lists the tensors;
+ * the rest (layouts, scratch, building, running) is the same for all of them and lies in onednn.c. */
+#ifndef QUERN_ONEDNN_H
+#define QUERN_ONEDNN_H
+#include <stdbool.h>
+#include <dnnl.h>
+#include <quern/backend.h>
+#include <quern/kit.h>
+
+/* One tensor of the op, in the problem's layout and in the one that the primitive wants. */
+typedef struct onednn_tensor {
+  int                role;              /* DNNL_ARG_... */
+  int32_t            value;             /* of the request */
+  dnnl_memory_desc_t given, wanted;
+  dnnl_primitive_t   reorder;           /* where the two differ; made by build */
+  size_t             offset;            /* of the reordered copy in the workspace */
+} onednn_tensor;
+
+enum { ONEDNN_TENSORS = 4 };
+typedef struct onednn_state {
+  dnnl_primitive_desc_t desc;
+  dnnl_primitive_t      primitive;
+  int                   n;
+  onednn_tensor         tensor[ONEDNN_TENSORS];
+  size_t                scratch;        /* offset of the primitive's own */
+} onednn_state;
+
+/* NULL, or the state, which also stands in p->state; after NULL return onednn_refuse_none(p). */
+onednn_state *onednn_begin(const qn_request *request, qn_prepared *p);
+/* Lists a value; `given` becomes its layout. It must be f32: false after a refusal. */
+bool onednn_add(onednn_state *s, const qn_request *request, qn_prepared *p, int role, int32_t value);
+/* The layout left to oneDNN: what a primitive is described with for tensors that may be reordered. */
+dnnl_memory_desc_t onednn_any(const dnnl_memory_desc_t *given);
+/* The last step of a prepare: op describes the operation. Under request->demands->threads. */
+qn_status onednn_finish(onednn_state *s, const qn_request *request, qn_prepared *p, const_dnnl_op_desc_t op);
+/* Ends a prepare that refuses: frees the state. */
+qn_status onednn_refused(qn_prepared *p, qn_status status);
+
+qn_status onednn_build(const qn_request *request, qn_prepared *p);
+qn_status onednn_run(const qn_prepared *p, const qn_launch *launch);
+void      onednn_release(qn_prepared *p);
+
+extern const qn_engine_list onednn_conv, onednn_matmul, onednn_softmax, onednn_pool;
+#endif

@@ -1,0 +1,66 @@
+/* pool.c -- pooling by oneDNN's: maximum forward without indices, average in both directions.
+ *
+ * Its maximum loses NaN, so that one vouches for finite data only: math=fast. */
+#include "onednn.h"
+
+typedef struct geometry { dnnl_dims_t window, stride, dilation, before, after; bool overhang; } geometry;
+
+/* x and y: the spatial dims, larger and smaller. Where ceil_mode lets a window hang over the end, oneDNN wants that as
+ * padding. */
+static geometry geometry_of(const qn_pool *pool, const int64_t *x, const int64_t *y, int spatial)
+{
+  geometry g;
+  g.overhang = false;
+  for (int i = 0; i < spatial; i++) {
+    g.window[i] = pool->window[i] ? pool->window[i] : x[i];
+    g.stride[i] = pool->stride[i] ? pool->stride[i] : g.window[i];
+    g.dilation[i] = pool->dilation[i] - 1;
+    g.before[i] = pool->pad_before[i];
+    int64_t reach = (y[i] - 1) * g.stride[i] + (g.window[i] - 1) * pool->dilation[i] + 1;
+    int64_t needed = reach - x[i] - g.before[i];
+    g.after[i] = qn_max_i64(needed, pool->pad_after[i]);
+    g.overhang |= needed > pool->pad_after[i];
+  }
+  return g;
+}
+
+static qn_status prepare(const qn_request *request, qn_prepared *p)
+{
+  const qn_node *op = &request->op[0];
+  const qn_pool *pool = op->attr;
+  bool backward = op->op == QN_OP_POOL_AVERAGE_BACKWARD;
+  const qn_value *in = &request->value[op->arg[0]], *out = &request->value[op->arg[1]];
+  geometry g = backward ? geometry_of(pool, out->dim + 2, in->dim + 2, in->rank - 2)
+                        : geometry_of(pool, in->dim + 2, out->dim + 2, in->rank - 2);
+  dnnl_alg_kind_t how = op->op == QN_OP_POOL_MAX ? dnnl_pooling_max
+                        : pool->include_pad ? dnnl_pooling_avg_include_padding : dnnl_pooling_avg_exclude_padding;
+  dnnl_pooling_v2_desc_t d;
+  dnnl_status_t status;
+  onednn_state *s = onednn_begin(request, p);
+  if (!s)
+    return onednn_refused(p, QN_UNSUPPORTED);
+  if (op->op == QN_OP_POOL_MAX && qn_role(op, QN_ROLE_POOL_MAX_INDICES) >= 0)
+    return onednn_refused(p, qn_refuse(p, "oneDNN's indices are its own", "indices", "none", "%s", "indices wanted"));
+  if (how == dnnl_pooling_avg_include_padding && g.overhang)
+    return onednn_refused(p, qn_refuse(p, "oneDNN counts the overhang in the divisor", "", "include_pad=0", "%s", "ceil_mode=1"));
+  if (!onednn_add(s, request, p, backward ? DNNL_ARG_DIFF_DST : DNNL_ARG_SRC, op->arg[0]) ||
+      !onednn_add(s, request, p, backward ? DNNL_ARG_DIFF_SRC : DNNL_ARG_DST, op->arg[1]))
+    return onednn_refused(p, QN_UNSUPPORTED);
+  if (backward)
+    status = dnnl_pooling_v2_backward_desc_init(&d, how, &s->tensor[1].given, &s->tensor[0].given, g.stride, g.window, g.dilation,
+                                                g.before, g.after);
+  else
+    status = dnnl_pooling_v2_forward_desc_init(&d, dnnl_forward_inference, how, &s->tensor[0].given, &s->tensor[1].given, g.stride,
+                                               g.window, g.dilation, g.before, g.after);
+  if (status != dnnl_success)
+    return onednn_refused(p, qn_refuse(p, "oneDNN knows no such pooling", "", "", "its status %d", (int)status));
+  return onednn_finish(s, request, p, &d);
+}
+
+#define SHARED .class_ = QN_CLASS_TUNED, .prepare = prepare, .build = onednn_build, .run = onednn_run, .release = onednn_release
+static const qn_engine rows[] = {
+  { .name = "pooling", .op = QN_OP_POOL_MAX, .traits = QN_TRAIT_FINITE_ONLY, SHARED },
+  { .name = "pooling", .op = QN_OP_POOL_AVERAGE,                             SHARED },
+  { .name = "pooling", .op = QN_OP_POOL_AVERAGE_BACKWARD,                    SHARED },
+};
+const qn_engine_list onednn_pool = { rows, sizeof rows / sizeof rows[0] };
