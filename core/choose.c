@@ -311,13 +311,15 @@ static void print_refusal(qn_text *t, const candidate *c)
 static qn_status refused(const qn_request *request, const list *l, const char *only)
 {
   qn_text t = {0}, problem = {0};
+  qn_status status = QN_UNSUPPORTED;
   qn__request_print(&problem, request);
   for (int i = 0; i < l->n; i++) {
     qn__text_add(&t, i ? "; " : "");
     print_refusal(&t, &l->c[i]);
+    if (l->c[i].status == QN_NO_MEMORY) status = QN_NO_MEMORY;  /* it might have said yes */
   }
-  qn_status status = l->n ? qn__fail(QN_UNSUPPORTED, "no engine takes %s: %s", problem.s ? problem.s : "this", t.s ? t.s : "")
-                   : qn__fail(QN_UNSUPPORTED, "no engine%s%s of the enabled backends is for %s", only ? " " : "", only ? only : "",
+  status = l->n ? qn__fail(status, "no engine takes %s: %s", problem.s ? problem.s : "this", t.s ? t.s : "")
+         : qn__fail(status, "no engine%s%s of the enabled backends is for %s", only ? " " : "", only ? only : "",
                               problem.s ? problem.s : "this");
   qn__free(t.s);
   qn__free(problem.s);
