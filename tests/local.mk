@@ -50,3 +50,38 @@ tests_t_notation_SOURCES = tests/t_notation.c tests/problems.h tests/tap.h
 tests_t_notation_LDADD = $(QUERN_INSIDE)
 tests_t_notation_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 EXTRA_DIST += docs/problem-lines.md
+# What `make install` gives, used by a foreign program.
+TESTS += tests/install.sh
+EXTRA_DIST += tests/install.sh tests/foreign.c
+
+# Plugins that are not what they should be. -rpath makes libtool build a shared object of what is never installed.
+if BUILD_PLUGINS
+check_PROGRAMS += tests/t_loader
+TESTS += tests/loader.sh
+check_LTLIBRARIES += tests/plugin.la tests/plugin_v2.la tests/plugin_none.la
+endif
+test_plugin_ldflags = -module -avoid-version -shared -rpath $(abs_builddir)
+tests_plugin_la_SOURCES = tests/plugin.c
+tests_plugin_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)
+tests_plugin_la_LDFLAGS = $(test_plugin_ldflags)
+tests_plugin_v2_la_SOURCES = tests/plugin.c
+tests_plugin_v2_la_CPPFLAGS = $(AM_CPPFLAGS) -DENTRY=quern_plugin_entry_v2
+tests_plugin_v2_la_CFLAGS = $(tests_plugin_la_CFLAGS)
+tests_plugin_v2_la_LDFLAGS = $(test_plugin_ldflags)
+tests_plugin_none_la_SOURCES = tests/plugin.c
+tests_plugin_none_la_CPPFLAGS = $(AM_CPPFLAGS) -DENTRY=quern_plugin
+tests_plugin_none_la_CFLAGS = $(tests_plugin_la_CFLAGS)
+tests_plugin_none_la_LDFLAGS = $(test_plugin_ldflags)
+tests_t_loader_SOURCES = tests/t_loader.c tests/tap.h
+EXTRA_DIST += tests/loader.sh
+
+# Processes and threads around the library.
+check_PROGRAMS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc
+TESTS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc
+tests_t_threads_SOURCES = tests/t_threads.c tests/tap.h
+tests_t_openmp_SOURCES = tests/t_openmp.c tests/tap.h
+tests_t_openmp_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+tests_t_fork_SOURCES = tests/t_fork.c tests/tap.h
+tests_t_alloc_SOURCES = tests/t_alloc.c tests/tap.h
+tests_t_alloc_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
+tests_t_alloc_LDADD = $(QUERN_INSIDE)

@@ -1,0 +1,143 @@
+#!/bin/sh
+# install.sh -- what `make install` gives, used by a program that knows nothing of this tree: as C99 and as C++17,
+# against the shared library and against a static one. TAP; run by `make check`.
+# shellcheck disable=SC2086,SC2046  # flags are words
+
+set -u
+tmp=$(pwd)/tests/install.tmp
+srcdir=$(cd "${top_srcdir-.}" && pwd)
+builddir=$(cd "${top_builddir-.}" && pwd)
+: "${CC=gcc}" "${CXX=g++}" "${MAKE=make}" "${PKG_CONFIG:=pkg-config}" "${SANITIZER_CFLAGS=}"
+strict="-pedantic -Wall -Wextra -Werror -O1 $SANITIZER_CFLAGS"
+unset MAKEFLAGS MFLAGS DESTDIR
+rm -rf "$tmp"
+mkdir -p "$tmp"
+
+n=0 failed=0
+# ok WORDS COMMAND...: a test; the command's output is shown where it fails.
+ok()
+{
+  words=$1
+  shift
+  n=$((n + 1))
+  if "$@" >"$tmp/said" 2>&1; then echo "ok $n - $words"
+  else
+    echo "not ok $n - $words"
+    echo "# $*"
+    tail -n 40 "$tmp/said" | sed 's/^/# /'
+    failed=$((failed + 1))
+    return 1
+  fi
+}
+skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
+give_up() { echo "1..$n"; exit 1; }
+
+pc()            # pc PREFIX ARG...: pkg-config on the copy of Quern installed below PREFIX
+{
+  root=$1
+  shift
+  file=$(find "$root" -name quern.pc)
+  libdir=$(dirname "$(dirname "$file")")
+  includedir=$(dirname "$(dirname "$(find "$root" -name quern.h)")")
+  PKG_CONFIG_PATH=$libdir/pkgconfig "$PKG_CONFIG" \
+    --define-variable=libdir="$libdir" --define-variable=includedir="$includedir" "$@" quern
+}
+
+have_cxx() { echo 'int main() {}' >"$tmp/x.cc" && $CXX -o "$tmp/x" "$tmp/x.cc" >/dev/null 2>&1; }
+
+# use KIND PREFIX LIBS...: builds and runs foreign.c, by both languages.
+use()
+{
+  kind=$1 root=$2
+  shift 2
+  flags=$(pc "$root" --cflags)
+  ok "$kind: compiles and links as C99" $CC -std=c99 $strict $flags -o "$tmp/c99" "$srcdir/tests/foreign.c" "$@" &&
+    ok "$kind: as C99 it computes what it should" "$tmp/c99"
+  if have_cxx; then
+    ok "$kind: compiles and links as C++17" $CXX -std=c++17 $strict $flags -o "$tmp/cxx17" -x c++ "$srcdir/tests/foreign.c" -x none "$@" &&
+      ok "$kind: as C++17 it computes what it should" "$tmp/cxx17"
+  else
+    skip "$kind: as C++17" "$CXX does not work here"
+  fi
+}
+
+if ! command -v "$PKG_CONFIG" >/dev/null; then
+  echo "1..0 # SKIP pkg-config is not here"
+  exit 0
+fi
+
+# ---- this build, installed ------------------------------------------------------------------------
+
+ok "make install" $MAKE -C "$builddir" install DESTDIR="$tmp/this" || give_up
+headers=$(find "$tmp/this" -name '*.h' | sort)
+flags=$(pc "$tmp/this" --cflags)
+for header in $headers; do
+  name=quern/$(basename "$header")
+  printf '#include <%s>\n#include <%s>\nint quern_header(void) { return 0; }\n' "$name" "$name" >"$tmp/header.c"
+  ok "<$name> stands alone as C99" $CC -std=c99 $strict $flags -c -o "$tmp/header.o" "$tmp/header.c"
+  if have_cxx; then
+    ok "<$name> stands alone as C++17" $CXX -std=c++17 $strict $flags -x c++ -c -o "$tmp/header.o" "$tmp/header.c"
+  else
+    skip "<$name> stands alone as C++17" "$CXX does not work here"
+  fi
+done
+
+libdir=$(dirname "$(dirname "$(find "$tmp/this" -name quern.pc)")")
+QUERN_PLUGIN_PATH=$libdir/quern/1
+export QUERN_PLUGIN_PATH
+
+if [ -e "$libdir/libquern.so" ]; then
+  exports() { nm -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }'; }
+  only_qn() { ! exports "$libdir/libquern.so" | grep -v '^qn_[^_]'; }
+  versioned() { nm -D --defined-only "$libdir/libquern.so" | grep -q ' qn_version@@QUERN_1$'; }
+  ok "libquern.so exports qn_ names only" only_qn
+  ok "its symbols are versioned" versioned
+  for plugin in "$libdir"/quern/*/quern_*.so; do
+    [ -e "$plugin" ] || continue
+    entry_only() { [ "$(exports "$plugin")" = quern_plugin_entry_v1 ]; }
+    links_not() { ! readelf -d "$plugin" | grep -q libquern; }
+    ok "$(basename "$plugin") exports its entry only" entry_only
+    ok "$(basename "$plugin") does not link libquern" links_not
+  done
+  unversioned() { ! find "$libdir/quern" -name '*.la' | grep .; }
+  ok "no .la files beside plugins" unversioned
+  LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  export LD_LIBRARY_PATH
+  use shared "$tmp/this" $(pc "$tmp/this" --libs)
+fi
+for program in quern-info quern-conform quern-bench; do
+  grep -q "/$program\$(EXEEXT)" "$builddir/Makefile" || continue
+  installed=$(find "$tmp/this" -name $program -type f)
+  ok "$program --version" "${installed:-$program}" --version
+  ok "$program --help" "${installed:-$program}" --help
+done
+
+if [ -e "$libdir/libquern.so" ]; then
+  awk '/^```/ { inside = $0 == "```c"; next } inside' "$srcdir/README.md" >"$tmp/readme.c"
+  ok "the README's program compiles" $CC -std=c99 $strict $flags -o "$tmp/readme" "$tmp/readme.c" $(pc "$tmp/this" --libs) &&
+    right() { [ "$("$tmp/readme")" = "$(printf '4 5\n10 11')" ]; } && ok "and prints what it should" right
+fi
+
+# ---- one archive: no plugin, no dlopen ------------------------------------------------------------
+
+unset QUERN_PLUGIN_PATH
+if [ -e "$libdir/libquern.so" ]; then
+  static=$tmp/static
+  configure() { mkdir "$tmp/static-build" && cd "$tmp/static-build" &&
+    "$srcdir/configure" --quiet --prefix="$static" --disable-shared --enable-static ${QUERN_TEST_STATIC_FLAGS-} \
+      CC="$CC" CXX="$CXX" CFLAGS="-O1 $SANITIZER_CFLAGS"; }
+  ok "configure --disable-shared --enable-static" configure || give_up
+  ok "make install of the library alone" $MAKE -C "$tmp/static-build" -j2 include/quern/opnum.h install-libLTLIBRARIES \
+    install-pkgincludeHEADERS install-nodist_pkgincludeHEADERS install-pkgconfigDATA || give_up
+else
+  static=$tmp/this
+fi
+one_archive() { [ "$(cd "$(dirname "$(find "$static" -name libquern.a)")" && ls -d lib*)" = "$(printf 'libquern.a\nlibquern.la')" ]; }
+foreign_names() { ! nm -g --defined-only "$(find "$static" -name libquern.a)" | awk 'NF == 3 && $3 !~ /^(qn_|cpu_)/ { print $3 }' | grep .; }
+ok "one libquern.a, and no other library" one_archive
+ok "libquern.a defines qn_, qn__ and cpu_ names only" foreign_names
+use static "$static" -DNO_DLOPEN $(pc "$static" --static --libs)
+
+rm -rf "$tmp"
+echo "1..$n"
+[ $failed = 0 ]

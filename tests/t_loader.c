@@ -1,0 +1,183 @@
+/* t_loader.c -- a plugin that is not what it should be is refused with a sentence; one of a later minor is taken.
+ *
+ * Plugins are copies of tests/plugin.c under names that say how each misbehaves, and files broken here, in a folder of
+ * our own that QUERN_PLUGIN_PATH names too. Arguments: the folders where the three test plugins were built. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <quern/tools.h>
+#include "tap.h"
+
+static char folder[] = "/tmp/quern-loader-XXXXXX";
+static char *image;                               /* of the plugin that is right */
+static size_t image_bytes;
+
+static void must(int ok, const char *what)
+{
+  if (ok) return;
+  printf("Bail out! %s: %s\n", what, strerror(errno));
+  exit(1);
+}
+
+static void *read_file(const char *path, size_t *bytes)
+{
+  struct stat st;
+  int fd = open(path, O_RDONLY);
+  must(fd >= 0 && !fstat(fd, &st), path);
+  char *p = malloc((size_t)st.st_size + 1);
+  must(p && read(fd, p, (size_t)st.st_size) == st.st_size, path);
+  close(fd);
+  *bytes = (size_t)st.st_size;
+  return p;
+}
+
+/* A plugin quern_NAME.so of these bytes; gives its path, which lives until the next call. */
+static const char *make(const char *name, const void *bytes, size_t n, mode_t mode)
+{
+  static char path[256];
+  snprintf(path, sizeof path, "%s/quern_%s.so", folder, name);
+  unlink(path);                                   /* the old one may be mapped */
+  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0700);
+  must(fd >= 0 && write(fd, bytes, n) == (ssize_t)n && !fchmod(fd, mode), path);
+  close(fd);
+  return path;
+}
+
+static qn_status try(const char *backend)
+{
+  char option[300];
+  const char *const options[] = { option, NULL };
+  qn_context *ctx = NULL;
+  snprintf(option, sizeof option, "backend=%s", backend);
+  qn_status status = qn_context_create(options, &ctx);
+  qn_context_destroy(ctx);
+  return status;
+}
+
+/* Asked for by path, it is refused, and the sentence says where and has the word in it. */
+static void refused(const char *path, const char *about, const char *word)
+{
+  qn_status status = try(path);
+  const char *said = qn_last_error();
+  if (!tap_ok(status == QN_NO_BACKEND && strstr(said, *path == '/' ? folder : path) && strstr(said, word), "refused: %s", about))
+    tap_note("%s: status %d, \"%s\"; wanted status %d and \"%s\"", path, status, said, QN_NO_BACKEND, word);
+}
+
+static void misbehaves(const char *name, const char *about, const char *word)
+{
+  refused(make(name, image, image_bytes, 0700), about, word);
+}
+
+static void truncated(size_t bytes)
+{
+  char name[64], about[64];
+  snprintf(name, sizeof name, "truncated_%zu", bytes);
+  snprintf(about, sizeof about, "truncated to %zu of %zu bytes", bytes, image_bytes);
+  refused(make(name, image, bytes, 0700), about, "");
+}
+
+struct seen { int good, later, bad, bad_without_why; };
+static void see(void *user, const qn_backend_info *info)
+{
+  struct seen *seen = user;
+  if (strncmp(info->path, folder, strlen(folder))) return;
+  if (!info->status && !strcmp(info->name, "test")) seen->good++;
+  if (!info->status && !strcmp(info->name, "later")) seen->later++;
+  if (info->status && info->path[0]) seen->bad++;
+  if (info->status && !info->why[0]) seen->bad_without_why++;
+}
+
+int main(int argc, char **argv)
+{
+  size_t v2_bytes, none_bytes;
+  must(argc == 4, "arguments: three plugins");
+  must(mkdtemp(folder) != NULL, folder);
+  image = read_file(argv[1], &image_bytes);
+  char *v2 = read_file(argv[2], &v2_bytes), *none = read_file(argv[3], &none_bytes);
+  setenv("QUERN_PLUGIN_PATH", folder, 1);
+
+  tap_ok(!try(make("good", image, image_bytes, 0700)), "a plugin that is right is taken") ||
+    (tap_note("%s", qn_last_error()), 0);
+  tap_ok(!try(make("later", image, image_bytes, 0700)), "one of a later minor, with longer structs, is taken") ||
+    (tap_note("%s", qn_last_error()), 0);
+
+  refused(make("v2", v2, v2_bytes, 0700), "of another ABI major", "ABI major");
+  refused(make("none", none, none_bytes, 0700), "without an entry", "quern_plugin_entry_v1");
+  misbehaves("fails", "its entry fails, and says why", "the moon is in the wrong house");
+  misbehaves("fails_silently", "its entry fails, and does not say why", "");
+  misbehaves("odd_status", "its entry returns no status", "");
+  misbehaves("no_table", "no table", "table");
+  misbehaves("short_table", "a table of 8 bytes", "8 bytes");
+  misbehaves("huge_table", "a table of 4 GB", "bytes");
+  misbehaves("short_rows", "rows of 3 bytes", "3 bytes");
+  misbehaves("odd_rows", "rows of a size that no struct has", "rows");
+  misbehaves("no_name", "no name", "name");
+  misbehaves("bad_name", "a name with a slash", "name");
+  misbehaves("long_name", "a name too long to print", "name");
+  misbehaves("no_version", "no version", "version");
+  misbehaves("no_kind", "no device kind", "device kind");
+  misbehaves("no_engines", "no engines", "engines");
+  misbehaves("row_without_run", "an engine without run", "run");
+  misbehaves("row_without_name", "an engine without a name", "name");
+  misbehaves("empty_device", "a device table with nothing in it", "device");
+
+  /* Of a truncated file the loader maps more than there is: reading that would be the end of the process. */
+  static const size_t few[] = { 0, 1, 4, 63, 64, 200, 1000, 4096 };
+  for (size_t i = 0; i < sizeof few / sizeof *few; i++) truncated(few[i]);
+  for (int i = 1; i < 8; i++) truncated(image_bytes * (size_t)i / 8);
+  refused(make("text", "this is no shared object\n", 25, 0700), "a text file", "");
+
+  refused(make("writable", image, image_bytes, 0777), "a file that everyone may write", "writ");
+  {
+    char path[300];
+    snprintf(path, sizeof path, "%s/open", folder);
+    must(!mkdir(path, 0700) && !chmod(path, 0777), path);
+    strcat(path, "/quern_good.so");
+    must(!link(make("good", image, image_bytes, 0700), path), path);
+    refused(path, "a file in a folder that everyone may write", "writ");
+  }
+  if (geteuid() == 0) {
+    const char *path = make("foreign", image, image_bytes, 0755);
+    must(!chown(path, 12345, 12345), path);
+    refused(path, "a file that belongs to someone else", "owner");
+  } else tap_skip("needs root", "refused: a file that belongs to someone else");
+  {
+    char path[300];
+    snprintf(path, sizeof path, "%s/quern_missing.so", folder);
+    refused(path, "a file that is not there", "");
+    must(!chdir(folder), folder);
+    refused("./quern_good.so", "a relative path", "absolute");
+    refused("open/quern_good.so", "a relative path that begins with a name", "absolute");
+    tap_ok(try("quern_good.so") == QN_NO_BACKEND, "refused: a file's name where a backend's belongs");
+    tap_ok(try("nonesuch") == QN_NO_BACKEND && strstr(qn_last_error(), "nonesuch"), "refused: a name that nobody bears");
+    snprintf(path, sizeof path, "%s/quern_folder.so", folder);
+    must(!mkdir(path, 0700), path);
+    refused(path, "a folder", "folder");
+  }
+  qn_status status = try("test");
+  tap_ok(!status, "the good one is also found by its name, in QUERN_PLUGIN_PATH") || (tap_note("%s", qn_last_error()), 0);
+  status = try(make("unknown_kind", image, image_bytes, 0700));
+  tap_ok(status == QN_NO_BACKEND && strstr(qn_last_error(), "abacus"), "refused: a device kind that nobody provides") ||
+    (tap_note("status %d, \"%s\"", status, qn_last_error()), 0);
+
+  struct seen seen = { 0, 0, 0, 0 };
+  status = qn_each_backend(see, &seen);
+  tap_ok(!status && seen.good >= 1 && seen.later == 1, "qn_each_backend shows the good ones");
+  tap_ok(seen.bad >= 30 && !seen.bad_without_why, "and the bad ones, each with its sentence") ||
+    (tap_note("%d bad, %d without a sentence", seen.bad, seen.bad_without_why), 0);
+  qn_context *ctx = NULL;
+  tap_ok(!qn_context_create(NULL, &ctx), "bad plugins beside it do not disturb who asks for none of them") ||
+    (tap_note("%s", qn_last_error()), 0);
+  qn_context_destroy(ctx);
+
+  char command[64];
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  if (system(command)) tap_note("%s is still there", folder);
+  free(image);
+  free(v2);
+  free(none);
+  return tap_done();
+}
