@@ -370,7 +370,8 @@ static void open_session(struct session *s, char **argv)
   }
   int status = reap(&c);
   if (status) {
-    fprintf(stderr, "quern-conform: the worker for %s could not list its cases (%s %d)\n", s->backend,
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 2)   /* 2: it has said why */
+      fprintf(stderr, "quern-conform: the worker for %s could not list its cases (%s %d)\n", s->backend,
             WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     exit(2);
   }
