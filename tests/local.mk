@@ -50,9 +50,14 @@ tests_t_notation_SOURCES = tests/t_notation.c tests/problems.h tests/tap.h
 tests_t_notation_LDADD = $(QUERN_INSIDE)
 tests_t_notation_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 EXTRA_DIST += docs/problem-lines.md
+
 # What `make install` gives, used by a foreign program.
 TESTS += tests/install.sh
 EXTRA_DIST += tests/install.sh tests/foreign.c
+
+# The programs on bad input.
+TESTS += tests/cli.sh
+EXTRA_DIST += tests/cli.sh
 
 # Plugins that are not what they should be. -rpath makes libtool build a shared object of what is never installed.
 if BUILD_PLUGINS

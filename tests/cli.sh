@@ -1,0 +1,91 @@
+#!/bin/sh
+# cli.sh -- the programs on bad input: one clear sentence on standard error, exit status 2, nothing else. TAP.
+
+set -u
+programs=${top_builddir-.}
+line='relu x=f32/4'
+out=$(mktemp) err=$(mktemp)
+trap 'rm -f "$out" "$err"' EXIT
+n=0 failed=0
+
+# verdict WORDS STATUS WANTED-STATUS LINES WORD: of the program that has just left $out and $err.
+verdict()
+{
+  n=$((n + 1))
+  lines=$(grep -c . "$err")
+  if [ "$2" = "$3" ] && { [ "$4" = any ] || [ "$lines" = "$4" ]; } && grep -qF -e "$5" "$err" "$out"; then echo "ok $n - $1"
+  else
+    echo "not ok $n - $1"
+    echo "# status $2, wanted $3; $lines lines on standard error, wanted $4; wanted the word \"$5\""
+    sed 's/^/# /' "$err"
+    failed=$((failed + 1))
+  fi
+}
+
+# bad WORDS WORD COMMAND...
+bad()
+{
+  words=$1 word=$2
+  shift 2
+  timeout 60 "$@" >"$out" 2>"$err" </dev/null
+  verdict "$words" $? 2 1 "$word"
+}
+
+good()
+{
+  words=$1 word=$2
+  shift 2
+  timeout 60 "$@" >"$out" 2>"$err" </dev/null
+  verdict "$words" $? 0 any "$word"
+}
+
+each()          # each NAME COMMAND... : a program that takes a problem line as its last argument
+{
+  name=$1
+  shift
+  bad "$name: QUERN_BACKEND=nonesuch" nonesuch env QUERN_BACKEND=nonesuch "$@" "$line"
+  bad "$name: a backend's path that is relative" absolute env QUERN_BACKEND=./quern_x.so "$@" "$line"
+  bad "$name: QUERN_ENGINE of an engine that is not here" nonesuch env QUERN_ENGINE=relu=nonesuch "$@" "$line"
+  bad "$name: QUERN_ENGINE that is no list" QUERN_ENGINE env QUERN_ENGINE=fast "$@" "$line"
+  bad "$name: QUERN_MATH that is none" QUERN_MATH env QUERN_MATH=sloppy "$@" "$line"
+  bad "$name: QUERN_DETERMINISTIC that is none" QUERN_DETERMINISTIC env QUERN_DETERMINISTIC=maybe "$@" "$line"
+  bad "$name: QUERN_TUNE that is none" QUERN_TUNE env QUERN_TUNE=always "$@" "$line"
+  bad "$name: QUERN_THREADS that is no number" QUERN_THREADS env QUERN_THREADS=many "$@" "$line"
+  bad "$name: QUERN_WORKSPACE_LIMIT that is no size" QUERN_WORKSPACE_LIMIT env QUERN_WORKSPACE_LIMIT=-3 "$@" "$line"
+  bad "$name: QUERN_FALLBACK that is none" QUERN_FALLBACK env QUERN_FALLBACK=cloud "$@" "$line"
+  bad "$name: a line of an unknown op" frobnicate "$@" 'frobnicate x=f32/4'
+  bad "$name: a line with an unknown dtype" f33 "$@" 'relu x=f33/4'
+  bad "$name: a line that stops short" '' "$@" 'relu x='
+  bad "$name: a line with an unknown attribute" colour "$@" 'relu x=f32/4 colour=red'
+  bad "$name: a line whose shapes do not fit" '' "$@" 'matmul a=f32/4x5 b=f32/6x7'
+  bad "$name: no line" '' "$@" ''
+}
+
+program()       # program NAME PATH: what all of them do
+{
+  good "$1 --help" "$1" "$2" --help
+  good "$1 --version" "$1" "$2" --version
+  timeout 60 "$2" --nonesuch >"$out" 2>"$err" </dev/null
+  verdict "$1: an unknown option" $? 2 any nonesuch
+}
+
+info=$programs/info/quern-info bench=$programs/bench/quern-bench conform=$programs/conformance/quern-conform
+program quern-info "$info"
+program quern-bench "$bench"
+program quern-conform "$conform"
+each "quern-info --explain" "$info" --explain
+each "quern-bench --case" "$bench" --time 0.01 --case
+each "quern-conform --case" "$conform" --case
+
+good "quern-info" cpu_ref "$info"
+good "quern-info --explain names the engine" direct "$info" --explain "$line"
+good "quern-info config" QUERN_BACKEND "$info" config
+
+# A problem that nobody takes: every engine with its reason.
+QUERN_WORKSPACE_LIMIT=0 QUERN_ENGINE=conv_forward=gemm timeout 60 "$info" --explain \
+  'conv_forward x=f32/2x8x32x32 w=f32/16x8x3x3' >"$out" 2>"$err"
+verdict "a problem that nobody takes is explained" $? 1 any "cpu_ref/gemm"
+verdict "with the reason" 0 0 any "limit of 0 bytes"
+
+echo "1..$n"
+[ $failed = 0 ]
