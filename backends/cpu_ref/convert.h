@@ -1,0 +1,127 @@
+/* convert.h -- rows of narrow elements to and from the types that engines compute in, in vector code; static, in a copy for
+ * each instruction set. Contiguous rows only: strided ones go through gather_row and scatter_row.
+ *
+ *   f16    by the CPU's instruction where there is one, else by integer arithmetic: exact, or rounded to nearest even
+ *   bf16   the upper half of an f32
+ *   f8     element by element, by the kit */
+#ifndef CPU_CONVERT_H
+#define CPU_CONVERT_H
+#include "simd.h"
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
+/* ---- one element, without a branch ------------------------------------------------------------ */
+
+CPU_INLINE float f16_widen(uint16_t h)
+{
+  const float scaled = qn_f32_of_bits((uint32_t)(h & 0x7fff) << 13) * 0x1p112f;            /* subnormals included */
+  const uint32_t special = (h & 0x7c00) == 0x7c00 ? 0x7f800000u : 0;
+  return qn_f32_of_bits(qn_bits_of_f32(scaled) | special | (uint32_t)(h & 0x8000) << 16);
+}
+
+CPU_INLINE uint16_t f16_narrow(float x)
+{
+  const uint32_t bits = qn_bits_of_f32(x), a = bits & 0x7fffffff;
+  const uint32_t normal = (a - 0x38000000u + 0xfff + (a >> 13 & 1)) >> 13;
+  const uint32_t subnormal = qn_bits_of_f32(qn_f32_of_bits(a) + 0.5f) - 0x3f000000u;       /* the sum rounds to 2^-24 */
+  uint32_t h = a < 0x38800000u ? subnormal : normal;
+  h = a >= 0x477ff000u ? 0x7c00u : h;
+  h = a > 0x7f800000u ? 0x7e00u : h;
+  return (uint16_t)(h | (bits >> 16 & 0x8000));
+}
+
+CPU_INLINE uint16_t bf16_narrow(float x)
+{
+  const uint32_t bits = qn_bits_of_f32(x), rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  return (uint16_t)((bits & 0x7fffffff) > 0x7f800000u ? 0x7fc0u : rounded);
+}
+
+/* ---- rows of floats ----------------------------------------------------------------------------- */
+
+static inline void f16_row_widen(float *restrict y, const uint16_t *restrict x, int64_t n)
+{
+  int64_t i = 0;
+#ifdef __F16C__
+  for (; i + 8 <= n; i += 8)
+    _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(x + i))));
+#else
+#pragma omp simd
+#endif
+  for (int64_t k = i; k < n; k++) y[k] = f16_widen(x[k]);
+}
+
+static inline void f16_row_narrow(uint16_t *restrict y, const float *restrict x, int64_t n)
+{
+  int64_t i = 0;
+#ifdef __F16C__
+  for (; i + 8 <= n; i += 8)
+    _mm_storeu_si128((__m128i *)(void *)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+#else
+#pragma omp simd
+#endif
+  for (int64_t k = i; k < n; k++) y[k] = f16_narrow(x[k]);
+}
+
+static inline void bf16_row_widen(float *restrict y, const uint16_t *restrict x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = qn_f32_of_bits((uint32_t)x[i] << 16);
+}
+
+static inline void bf16_row_narrow(uint16_t *restrict y, const float *restrict x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = bf16_narrow(x[i]);
+}
+
+/* n elements of a float dtype (not f64) as f32. */
+static inline void row_to_f32(float *restrict y, const void *restrict x, uint32_t dtype, int64_t n)
+{
+  const uint8_t *b = x;
+  switch (dtype) {
+  case QN_F32:  memcpy(y, x, (size_t)n * 4); break;
+  case QN_F16:  f16_row_widen(y, x, n); break;
+  case QN_BF16: bf16_row_widen(y, x, n); break;
+  case QN_E4M3: for (int64_t i = 0; i < n; i++) y[i] = qn_e4m3_to_f32(b[i]); break;
+  default:      for (int64_t i = 0; i < n; i++) y[i] = qn_e5m2_to_f32(b[i]); break;
+  }
+}
+
+static inline void row_from_f32(void *restrict y, const float *restrict x, uint32_t dtype, int64_t n)
+{
+  uint8_t *b = y;
+  switch (dtype) {
+  case QN_F32:  memcpy(y, x, (size_t)n * 4); break;
+  case QN_F16:  f16_row_narrow(y, x, n); break;
+  case QN_BF16: bf16_row_narrow(y, x, n); break;
+  case QN_E4M3: for (int64_t i = 0; i < n; i++) b[i] = qn_e4m3_from_f32(x[i]); break;
+  default:      for (int64_t i = 0; i < n; i++) b[i] = qn_e5m2_from_f32(x[i]); break;
+  }
+}
+
+/* ---- strided rows ------------------------------------------------------------------------------- */
+
+/* n elements of `bytes` bytes, `stride` elements apart, to packed ones and back. */
+static inline void gather_row(void *restrict y, const void *restrict x, int64_t bytes, int64_t stride, int64_t n)
+{
+  const char *from = x;
+  switch (bytes) {
+  case 1: for (int64_t i = 0; i < n; i++) ((uint8_t *)y)[i] = (uint8_t)from[i * stride]; break;
+  case 2: for (int64_t i = 0; i < n; i++) memcpy((char *)y + 2 * i, from + 2 * i * stride, 2); break;
+  case 4: for (int64_t i = 0; i < n; i++) memcpy((char *)y + 4 * i, from + 4 * i * stride, 4); break;
+  default: for (int64_t i = 0; i < n; i++) memcpy((char *)y + 8 * i, from + 8 * i * stride, 8); break;
+  }
+}
+
+static inline void scatter_row(void *restrict y, const void *restrict x, int64_t bytes, int64_t stride, int64_t n)
+{
+  char *to = y;
+  switch (bytes) {
+  case 1: for (int64_t i = 0; i < n; i++) to[i * stride] = ((const char *)x)[i]; break;
+  case 2: for (int64_t i = 0; i < n; i++) memcpy(to + 2 * i * stride, (const char *)x + 2 * i, 2); break;
+  case 4: for (int64_t i = 0; i < n; i++) memcpy(to + 4 * i * stride, (const char *)x + 4 * i, 4); break;
+  default: for (int64_t i = 0; i < n; i++) memcpy(to + 8 * i * stride, (const char *)x + 8 * i, 8); break;
+  }
+}
+#endif

@@ -1,0 +1,73 @@
+/* simd.h -- what the files that are compiled once for each instruction set share: the names of this copy.
+ *
+ * The build defines QN_ISA (baseline, avx2 or avx512) beside that set's flags. In the AVX2 copy CPU_NAME(cpu_pool_window) is
+ * cpu_pool_window_avx2 and CPU_ENGINE("window") is "window_avx2"; the baseline's names are bare. All else in such a file is
+ * static: an inline function with linkage could hand its wide instructions to code that every machine runs. */
+#ifndef CPU_SIMD_H
+#define CPU_SIMD_H
+#include <stdbool.h>
+#include <quern/kit.h>
+
+#define CPU_ISA_baseline 1
+#define CPU_ISA_avx2     2
+#define CPU_ISA_avx512   3
+#define CPU_ISA_(isa)    CPU_ISA_##isa
+#define CPU_ISA_OF(isa)  CPU_ISA_(isa)
+#ifndef QN_ISA
+#define QN_ISA baseline
+#endif
+
+#if CPU_ISA_OF(QN_ISA) == CPU_ISA_avx512
+#define CPU_NAME(name)   name##_avx512
+#define CPU_ENGINE(name) name "_avx512"
+#define CPU_FEATURE      QN_CPU_AVX512
+#define CPU_FEATURE_NAME "AVX-512"
+#define CPU_VECTOR_BYTES 64
+#elif CPU_ISA_OF(QN_ISA) == CPU_ISA_avx2
+#define CPU_NAME(name)   name##_avx2
+#define CPU_ENGINE(name) name "_avx2"
+#define CPU_FEATURE      QN_CPU_AVX2
+#define CPU_FEATURE_NAME "AVX2"
+#define CPU_VECTOR_BYTES 32
+#else
+#define CPU_NAME(name)   name
+#define CPU_ENGINE(name) name
+#define CPU_FEATURE      0u
+#define CPU_FEATURE_NAME "nothing"
+#define CPU_VECTOR_BYTES 16
+#endif
+
+/* Inlined wherever called, so that a constant function pointer handed to one becomes straight code in its loop. */
+#define CPU_INLINE static inline __attribute__((always_inline))
+
+/* ---- vectors, for what a plain loop does not turn into: reductions with NaN, several accumulators ------------ */
+
+typedef float   v_f32 __attribute__((vector_size(CPU_VECTOR_BYTES)));
+typedef int32_t v_i32 __attribute__((vector_size(CPU_VECTOR_BYTES)));
+typedef double  v_f64 __attribute__((vector_size(CPU_VECTOR_BYTES)));
+enum { CPU_LANES = CPU_VECTOR_BYTES / 4, CPU_LANES_F64 = CPU_VECTOR_BYTES / 8 };
+
+CPU_INLINE v_f32 v_load(const void *p)          { v_f32 v; memcpy(&v, p, sizeof v); return v; }
+CPU_INLINE v_f32 v_all(float x)                 { return x - (v_f32){ 0 }; }
+CPU_INLINE v_f32 v_select(v_i32 mask, v_f32 a, v_f32 b) { return (v_f32)((mask & (v_i32)a) | (~mask & (v_i32)b)); }
+/* x where it is larger than m or NaN: once m is NaN it stays */
+CPU_INLINE v_f32 v_larger(v_f32 m, v_f32 x)     { return v_select((x > m) | (x != x), x, m); }
+CPU_INLINE float f_larger(float m, float x)     { return x > m || x != x ? x : m; }
+
+/* ---- what every prepare and run here begins with ---------------------------------------------------------------- */
+
+static inline qn_status cpu_isa_check(const qn_request *request, qn_prepared *prepared)
+{
+  if ((request->device->features & CPU_FEATURE) == CPU_FEATURE) return QN_OK;
+  return qn_refuse(prepared, "this copy is compiled for a wider instruction set", "", CPU_FEATURE_NAME, "features 0x%llx",
+                   (unsigned long long)request->device->features);
+}
+
+/* How many threads are worth waking for `work` elements of light work. */
+#define CPU_GRAIN 32768
+static inline int cpu_threads(const qn_launch *launch, int64_t work)
+{
+  const int64_t useful = work / CPU_GRAIN + 1;
+  return useful < launch->threads ? (int)useful : launch->threads;
+}
+#endif
