@@ -1,0 +1,198 @@
+/* reduce_cols.c -- reductions that keep the fastest dim: each row of neighbouring elements is added to a row of results.
+ *
+ * A band of BAND columns has its accumulators in L1 while the dims that go are walked, in the order of memory. Sums stay in f32
+ * for BURST rows, then join their totals in double. */
+#include "reduce_plan.h"
+
+enum { BAND = 256, BURST = 64 };
+
+/* The accumulators of a band. */
+typedef struct band {
+  float   sum[BAND];                      /* of a burst; extremes: the largest key */
+  double  total[BAND];
+  int32_t where[BAND];
+} band;
+
+/* ---- a row of a band --------------------------------------------------------------------------------------- */
+
+CPU_INLINE float f_key(float x, key k)
+{
+  return qn_f32_of_bits((qn_bits_of_f32(x) & (uint32_t)k.and) ^ (uint32_t)k.xor);
+}
+
+static void row_add(float *sum, const float *x, int64_t n, key k)
+{
+#pragma omp simd
+  for (int64_t j = 0; j < n; j++) sum[j] += f_key(x[j], k);
+}
+
+static void row_add_squares(double *total, const float *x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t j = 0; j < n; j++) total[j] += (double)x[j] * (double)x[j];
+}
+
+static void row_multiply(double *total, const float *x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t j = 0; j < n; j++) total[j] *= (double)x[j];
+}
+
+static void row_largest(float *best, const float *x, int64_t n, key k)
+{
+#pragma omp simd
+  for (int64_t j = 0; j < n; j++) {
+    const float v = f_key(x[j], k);
+    best[j] = (v > best[j]) | (v != v) ? v : best[j];
+  }
+}
+
+static void row_where(float *best, int32_t *where, const float *x, int64_t n, int32_t at, key k)
+{
+#pragma omp simd
+  for (int64_t j = 0; j < n; j++) {
+    const float v = f_key(x[j], k);
+    const bool better = (v > best[j]) | ((v != v) & (best[j] == best[j])) | (where[j] < 0);
+    best[j] = better ? v : best[j];
+    where[j] = better ? at : where[j];
+  }
+}
+
+static void flush(band *b, int64_t n)
+{
+#pragma omp simd
+  for (int64_t j = 0; j < n; j++) {
+    b->total[j] += (double)b->sum[j];
+    b->sum[j] = 0;
+  }
+}
+
+/* ---- a part of a band: rows first to end - 1 of the dims that go ------------------------------------------------ */
+
+static void one_part(const reduction *r, const char *x, int64_t part, int64_t n, band *b)
+{
+  const int64_t first = part * r->part, end = qn_min_i64(first + r->part, r->count);
+  const bool extreme = is_extreme(r->op);
+  float buffer[BAND];
+  for (int64_t j = 0; j < n; j++) {
+    b->sum[j] = extreme ? -INFINITY : 0;
+    b->total[j] = r->op == QN_OP_REDUCE_PROD;
+    b->where[j] = is_arg(r->op) ? -1 : 0;
+  }
+  qn_walk walk;
+  qn_walk_begin(&walk, &r->gone, r->gone.rank, first);
+  for (int64_t i = first; i < end; i++, qn_walk_next(&walk)) {
+    const char *at = x + walk.offset[0] * r->x_bytes;
+    const float *row = (const float *)(const void *)at;
+    if (r->x_dtype != QN_F32) {
+      row_to_f32(buffer, at, r->x_dtype, n);
+      row = buffer;
+    }
+    switch (r->op) {
+    case QN_OP_REDUCE_PROD:  row_multiply(b->total, row, n); break;
+    case QN_OP_REDUCE_NORM2: row_add_squares(b->total, row, n); break;
+    case QN_OP_ARGMAX: case QN_OP_ARGMIN: row_where(b->sum, b->where, row, n, (int32_t)i, r->key); break;
+    case QN_OP_REDUCE_MAX: case QN_OP_REDUCE_MIN: case QN_OP_REDUCE_AMAX: row_largest(b->sum, row, n, r->key); break;
+    default:
+      row_add(b->sum, row, n, r->key);
+      if ((i + 1 - first) % BURST == 0) flush(b, n);
+      break;
+    }
+  }
+  if (!extreme) flush(b, n);
+}
+
+static partial partial_of(const reduction *r, const band *b, int64_t j)
+{
+  return (partial){ .total = b->total[j], .best = is_extreme(r->op) ? b->sum[j] : 0, .where = b->where[j] };
+}
+
+/* ---- prepare: refuses where the fastest dim goes (reduce_rows) --------------------------------------------------- */
+
+static int64_t columns(const reduction *r) { return r->kept.dim[r->kept.rank - 1]; }
+
+static qn_status prepare(const qn_request *request, qn_prepared *prepared)
+{
+  reduction r = { 0 };
+  qn_status status = cpu_isa_check(request, prepared);
+  if (!status) status = reduction_of(request, prepared, &r);
+  if (status) return status;
+  const int32_t last = r.kept.rank - 1;
+  if (last < 0 || r.kept.stride[0][last] != 1)
+    return qn_refuse(prepared, "keeps the fastest dim", "x", "its fastest dim not among the axes", "%s", "");
+  if (is_arg(r.op) && r.count > INT32_MAX)
+    return qn_refuse(prepared, "counts places in 32 bits", "x", "at most 2^31 - 1 along the axes", "%lld", (long long)r.count);
+  const int64_t wide = qn_min_i64(columns(&r), BAND);
+  r.part = qn_round_up(qn_max_i64(1, PART / wide), BURST);
+  r.parts = qn_ceil_div(r.count, r.part);
+  return reduction_keep(request, prepared, &r, r.outputs / columns(&r) * qn_ceil_div(columns(&r), BAND), r.outputs);
+}
+
+/* ---- run ------------------------------------------------------------------------------------------------------------ */
+
+/* A band of columns somewhere in the kept dims. */
+typedef struct place { const char *x; char *y; int64_t n, first, y_step; } place;
+
+static place place_of(const reduction *r, const qn_launch *launch, int64_t i)
+{
+  const int32_t last = r->kept.rank - 1;
+  const int64_t bands = qn_ceil_div(columns(r), BAND), from = i % bands * BAND;
+  qn_walk walk;
+  qn_walk_begin(&walk, &r->kept, last, i / bands);
+  place p = { .n = qn_min_i64(BAND, columns(r) - from), .first = i / bands * columns(r) + from };
+  p.y_step = r->kept.stride[1][last];
+  p.x = (const char *)launch->ptr[r->x] + (walk.offset[0] + from) * r->x_bytes;
+  p.y = (char *)launch->ptr[r->y] + (walk.offset[1] + from * p.y_step) * r->y_bytes;
+  return p;
+}
+
+static void run_band(const reduction *r, const place *at)
+{
+  band b;
+  partial total[BAND];
+  for (int64_t k = 0; k < r->parts; k++) {
+    one_part(r, at->x, k, at->n, &b);
+    for (int64_t j = 0; j < at->n; j++) {
+      const partial p = partial_of(r, &b, j);
+      if (k == 0) total[j] = p; else partial_fold(r, &total[j], &p);
+    }
+  }
+  for (int64_t j = 0; j < at->n; j++) partial_store(r, &total[j], at->y + j * at->y_step * r->y_bytes);
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const reduction *r = prepared->state;
+  const int64_t bands = r->outputs / columns(r) * qn_ceil_div(columns(r), BAND);
+  const int threads = cpu_threads(launch, r->outputs * r->count);
+  partial *kept = launch->workspace;      /* of output i, part k: kept[k * outputs + i] */
+  if (!r->shared || threads == 1) {
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int64_t i = 0; i < bands; i++) {
+      const place at = place_of(r, launch, i);
+      run_band(r, &at);
+    }
+    return QN_OK;
+  }
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t i = 0; i < bands * r->parts; i++) {
+    const int64_t part = i / bands;
+    const place at = place_of(r, launch, i % bands);
+    band b;
+    one_part(r, at.x, part, at.n, &b);
+    for (int64_t j = 0; j < at.n; j++) kept[part * r->outputs + at.first + j] = partial_of(r, &b, j);
+  }
+  for (int64_t i = 0; i < bands; i++) {
+    const place at = place_of(r, launch, i);
+    for (int64_t j = 0; j < at.n; j++) {
+      partial total = kept[at.first + j];
+      for (int64_t k = 1; k < r->parts; k++) partial_fold(r, &total, &kept[k * r->outputs + at.first + j]);
+      partial_store(r, &total, at.y + j * at.y_step * r->y_bytes);
+    }
+  }
+  return QN_OK;
+}
+
+static const qn_engine row[] = { REDUCTION_ROWS("cols") };
+extern const qn_engine_list CPU_NAME(cpu_reduce_cols);
+const qn_engine_list CPU_NAME(cpu_reduce_cols) = { row, sizeof row / sizeof *row };

@@ -1,0 +1,137 @@
+/* reduce_plan.h -- what the two reducing engines share: which dims stay and which go, how the work is cut, partial results.
+ *
+ * Each output is folded from parts of PART elements or so, in order, and each part the same way whoever computes it; where
+ * there are few outputs the parts of one are shared among threads and wait in workspace. So threads change nothing.
+ *
+ *   sum, mean, norm1     lanes of f32 over a stretch, the stretches in double        norm2   likewise, of squares
+ *   prod                 in double                                                    the others   compare keys, below */
+#ifndef CPU_REDUCE_PLAN_H
+#define CPU_REDUCE_PLAN_H
+#include "convert.h"
+#include "cpu_ref.h"
+
+enum { PART = 65536 };
+
+/* max, min and amax are the largest key, arg... its first place: x itself, x with its sign turned, x without its sign. */
+typedef struct key { int32_t and, xor; } key;
+
+typedef struct reduction {
+  uint32_t op, x_dtype, y_dtype;
+  int32_t  x, y;                          /* values of the request */
+  int64_t  x_bytes, y_bytes;
+  key      key;
+  qn_nest  kept, gone;                    /* dims that stay: tensors y, x; dims that go: x, in the order of the index */
+  int64_t  outputs, count;                /* count: elements that make one output */
+  int64_t  part, parts;                   /* rows of `gone` in a part, and how many parts there are */
+  bool     shared;                        /* parts of one output go to several threads */
+} reduction;
+
+/* A partial result: of sums and products `total`; of the others `best`, the largest key, and where it is. */
+typedef struct partial { double total; float best; int64_t where; } partial;
+
+static inline bool is_arg(uint32_t op) { return op == QN_OP_ARGMAX || op == QN_OP_ARGMIN; }
+static inline bool is_extreme(uint32_t op)
+{
+  return is_arg(op) || op == QN_OP_REDUCE_MAX || op == QN_OP_REDUCE_MIN || op == QN_OP_REDUCE_AMAX;
+}
+
+static inline partial partial_begin(const reduction *r)
+{
+  return (partial){ .total = r->op == QN_OP_REDUCE_PROD, .best = -INFINITY, .where = -1 };
+}
+
+static inline void partial_fold(const reduction *r, partial *into, const partial *p)
+{
+  if (r->op == QN_OP_REDUCE_PROD) into->total *= p->total;
+  else into->total += p->total;
+  if (p->where >= 0 && (into->where < 0 || p->best > into->best || (p->best != p->best && into->best == into->best))) {
+    into->best = p->best;
+    into->where = p->where;
+  }
+}
+
+static inline void partial_store(const reduction *r, const partial *p, char *y)
+{
+  double value = p->total;
+  if (is_arg(r->op)) {
+    qn_store_i64(y, r->y_dtype, p->where);
+    return;
+  }
+  if (is_extreme(r->op)) value = qn_f32_of_bits(qn_bits_of_f32(p->best) ^ (uint32_t)r->key.xor);
+  else if (r->op == QN_OP_REDUCE_MEAN) value /= (double)r->count;
+  else if (r->op == QN_OP_REDUCE_NORM2) value = sqrt(value);
+  qn_store_f64(y, r->y_dtype, value);
+}
+
+/* Whether the dims that go lie in memory in the order in which they are counted, which `where` needs. */
+static inline bool falls(const qn_value *x, uint64_t mask)
+{
+  int64_t last = INT64_MAX;
+  for (int32_t d = 0; d < x->rank; d++) {
+    if (!(mask >> d & 1) || x->dim[d] == 1) continue;
+    if (x->stride[d] > last) return false;
+    last = x->stride[d];
+  }
+  return true;
+}
+
+/* Splits x's dims. Refuses what neither engine takes: f64 and integers, which direct's sums serve as well. */
+static inline qn_status reduction_of(const qn_request *request, qn_prepared *prepared, reduction *r)
+{
+  const qn_node *node = &request->op[0];
+  const uint64_t named = ((const qn_axes *)node->attr)->mask, mask = named ? named : UINT64_MAX;
+  const qn_value *x = &request->value[node->arg[0]], *y = &request->value[node->arg[1]];
+  if (!qn_is_float(x->dtype) || x->dtype == QN_F64)
+    return qn_refuse(prepared, "sums and compares f32", "x", "f32, f16, bf16", "dtype %u", x->dtype);
+  if (is_arg(node->op) && !falls(x, mask))
+    return qn_refuse(prepared, "counts the reduced dims in the order of memory", "x", "falling strides", "%s", "");
+
+  *r = (reduction){ .op = node->op, .x = node->arg[0], .y = node->arg[1], .x_dtype = x->dtype, .y_dtype = y->dtype,
+                    .x_bytes = qn_kit_bytes(x->dtype), .y_bytes = qn_kit_bytes(y->dtype), .key = { -1, 0 } };
+  if (r->op == QN_OP_REDUCE_AMAX || r->op == QN_OP_REDUCE_NORM1) r->key.and = INT32_MAX;
+  if (r->op == QN_OP_REDUCE_MIN || r->op == QN_OP_ARGMIN) r->key.xor = INT32_MIN;
+  qn_value gone = *x, kept = *x, to = *y;
+  for (int32_t d = 0; d < x->rank; d++) {
+    if (mask >> d & 1) kept.dim[d] = to.dim[d] = 1;
+    else gone.dim[d] = 1;
+  }
+  qn_nest_begin(&r->kept, &kept);         /* by x's strides: what is read decides the order */
+  qn_nest_add(&r->kept, &to);
+  qn_nest_begin(&r->gone, &gone);
+  qn_nest_simplify(&r->kept);
+  qn_nest_simplify(&r->gone);
+  r->outputs = qn_elements(&kept);
+  r->count = qn_elements(&gone);
+  return QN_OK;
+}
+
+/* Keeps r; asks for room for parts if outputs alone (`tasks`) would leave threads idle. */
+static inline qn_status reduction_keep(const qn_request *request, qn_prepared *prepared, reduction *r, int64_t tasks,
+                                       int64_t partials)
+{
+  const uint64_t room = (uint64_t)(partials * r->parts) * sizeof(partial);
+  r->shared = r->parts > 1 && tasks < 32 && room <= request->demands->workspace_limit;
+  reduction *kept = request->host->alloc(sizeof *kept);
+  if (!kept) return request->host->error(QN_NO_MEMORY, "no memory for a reduction");
+  *kept = *r;
+  prepared->class_ = QN_CLASS_TUNED;
+  prepared->workspace = r->shared ? room : 0;
+  prepared->state = kept;
+  return QN_OK;
+}
+
+static void reduction_release(qn_prepared *prepared)
+{
+  cpu_host->free(prepared->state);
+}
+
+#define REDUCTION_ROW(engine, anchor)                                                                            \
+  { .name = CPU_ENGINE(engine), .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,         \
+    .prepare = prepare, .run = run, .release = reduction_release }
+#define REDUCTION_ROWS(engine)                                                                                   \
+  REDUCTION_ROW(engine, QN_OP_REDUCE_SUM), REDUCTION_ROW(engine, QN_OP_REDUCE_MEAN),                              \
+  REDUCTION_ROW(engine, QN_OP_REDUCE_PROD), REDUCTION_ROW(engine, QN_OP_REDUCE_MAX),                              \
+  REDUCTION_ROW(engine, QN_OP_REDUCE_MIN), REDUCTION_ROW(engine, QN_OP_REDUCE_NORM1),                             \
+  REDUCTION_ROW(engine, QN_OP_REDUCE_NORM2), REDUCTION_ROW(engine, QN_OP_REDUCE_AMAX),                            \
+  REDUCTION_ROW(engine, QN_OP_ARGMAX), REDUCTION_ROW(engine, QN_OP_ARGMIN)
+#endif

@@ -1,0 +1,233 @@
+/* reduce_rows.c -- reductions over the fastest dim, and any others: each output folds rows of neighbouring elements.
+ *
+ * A row is taken in stretches of at most SPAN elements, with four vectors of accumulators to cover the latency of an
+ * addition. An arg... finds a stretch's extreme first, and looks for its place only if it beats the best so far. */
+#include "reduce_plan.h"
+
+enum { SPAN = 4096 };
+
+/* ---- a stretch of f32 ------------------------------------------------------------------------------------ */
+
+CPU_INLINE v_f32 v_key(v_f32 x, key k) { return (v_f32)(((v_i32)x & k.and) ^ k.xor); }
+CPU_INLINE float f_key(float x, key k)
+{
+  return qn_f32_of_bits((qn_bits_of_f32(x) & (uint32_t)k.and) ^ (uint32_t)k.xor);
+}
+
+static double stretch_sum(const float *x, int64_t n, key k)
+{
+  v_f32 a = { 0 }, b = a, c = a, d = a;
+  int64_t i = 0;
+  for (; i + 4 * CPU_LANES <= n; i += 4 * CPU_LANES) {
+    a += v_key(v_load(x + i), k);
+    b += v_key(v_load(x + i + CPU_LANES), k);
+    c += v_key(v_load(x + i + 2 * CPU_LANES), k);
+    d += v_key(v_load(x + i + 3 * CPU_LANES), k);
+  }
+  for (; i + CPU_LANES <= n; i += CPU_LANES) a += v_key(v_load(x + i), k);
+  a = (a + b) + (c + d);
+  double s = 0;
+  for (int j = 0; j < CPU_LANES; j++) s += (double)a[j];
+  for (; i < n; i++) s += (double)f_key(x[i], k);
+  return s;
+}
+
+/* In f32 unless that comes near its limits: then squares may have been lost, and double has them all. */
+static double stretch_squares(const float *x, int64_t n)
+{
+  v_f32 a = { 0 }, b = a, c = a, d = a;
+  int64_t i = 0;
+  for (; i + 4 * CPU_LANES <= n; i += 4 * CPU_LANES) {
+    const v_f32 p = v_load(x + i), q = v_load(x + i + CPU_LANES);
+    const v_f32 r = v_load(x + i + 2 * CPU_LANES), s = v_load(x + i + 3 * CPU_LANES);
+    a += p * p;
+    b += q * q;
+    c += r * r;
+    d += s * s;
+  }
+  a = (a + b) + (c + d);
+  double sum = 0;
+  for (int j = 0; j < CPU_LANES; j++) sum += (double)a[j];
+  for (; i < n; i++) sum += (double)x[i] * (double)x[i];
+  if (sum > 0x1p-90 && sum < 0x1p126) return sum;
+  sum = 0;
+  for (i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
+  return sum;
+}
+
+static double stretch_product(const float *x, int64_t n)
+{
+  enum { CHAINS = 16 };                   /* doubles: two to four vectors, enough to hide a multiplication */
+  double p[CHAINS];
+  for (int j = 0; j < CHAINS; j++) p[j] = 1;
+  int64_t i = 0;
+  for (; i + CHAINS <= n; i += CHAINS)
+#pragma omp simd
+    for (int j = 0; j < CHAINS; j++) p[j] *= (double)x[i + j];
+  for (int j = 1; j < CHAINS; j++) p[0] *= p[j];
+  for (; i < n; i++) p[0] *= (double)x[i];
+  return p[0];
+}
+
+static float stretch_largest(const float *x, int64_t n, key k)
+{
+  v_f32 a = v_all(-INFINITY), b = a, c = a, d = a;
+  int64_t i = 0;
+  for (; i + 4 * CPU_LANES <= n; i += 4 * CPU_LANES) {
+    a = v_larger(a, v_key(v_load(x + i), k));
+    b = v_larger(b, v_key(v_load(x + i + CPU_LANES), k));
+    c = v_larger(c, v_key(v_load(x + i + 2 * CPU_LANES), k));
+    d = v_larger(d, v_key(v_load(x + i + 3 * CPU_LANES), k));
+  }
+  a = v_larger(v_larger(a, b), v_larger(c, d));
+  float m = -INFINITY;
+  for (int j = 0; j < CPU_LANES; j++) m = f_larger(m, a[j]);
+  for (; i < n; i++) m = f_larger(m, f_key(x[i], k));
+  return m;
+}
+
+static void stretch_where(const float *x, int64_t n, key k, int64_t base, partial *p)
+{
+  const float m = stretch_largest(x, n, k);
+  const bool nan = m != m;
+  if (p->where >= 0 && !(m > p->best || (nan && p->best == p->best))) return;
+  for (int64_t i = 0; i < n; i++) {
+    const float v = f_key(x[i], k);
+    if (nan ? v == v : v != m) continue;
+    p->best = m;
+    p->where = base + i;
+    return;
+  }
+}
+
+static void stretch(const reduction *r, const float *x, int64_t n, int64_t base, partial *p)
+{
+  switch (r->op) {
+  case QN_OP_REDUCE_PROD:  p->total *= stretch_product(x, n); break;
+  case QN_OP_REDUCE_NORM2: p->total += stretch_squares(x, n); break;
+  case QN_OP_REDUCE_SUM: case QN_OP_REDUCE_MEAN: case QN_OP_REDUCE_NORM1:
+    p->total += stretch_sum(x, n, r->key);
+    break;
+  case QN_OP_ARGMAX: case QN_OP_ARGMIN: stretch_where(x, n, r->key, base, p); break;
+  default:
+    p->best = f_larger(p->best, stretch_largest(x, n, r->key));
+    p->where = 0;
+    break;
+  }
+}
+
+/* ---- a part of one output: some rows, or some stretches of its one row ------------------------------------- */
+
+static int64_t row_length(const reduction *r) { return r->gone.rank ? r->gone.dim[r->gone.rank - 1] : 1; }
+
+static void row_piece(const reduction *r, const char *x, int64_t from, int64_t n, int64_t base, partial *p)
+{
+  const int64_t stride = r->gone.rank ? r->gone.stride[0][r->gone.rank - 1] : 1;
+  float buffer[SPAN];
+  char packed[SPAN * 4];
+  for (int64_t i = from; i < from + n; i += SPAN) {
+    const int64_t m = qn_min_i64(SPAN, from + n - i);
+    const char *at = x + i * stride * r->x_bytes;
+    if (stride != 1) {
+      gather_row(packed, at, r->x_bytes, stride, m);
+      at = packed;
+    }
+    if (r->x_dtype != QN_F32) {
+      row_to_f32(buffer, at, r->x_dtype, m);
+      at = (const char *)buffer;
+    }
+    stretch(r, (const float *)(const void *)at, m, base + i, p);
+  }
+}
+
+static partial one_part(const reduction *r, const char *x, int64_t part)
+{
+  partial p = partial_begin(r);
+  const int64_t length = row_length(r), rows = r->count / length;
+  if (rows == 1) {
+    const int64_t from = part * PART;
+    row_piece(r, x, from, qn_min_i64(PART, length - from), 0, &p);
+    return p;
+  }
+  qn_walk walk;
+  const int64_t first = part * r->part, end = qn_min_i64(first + r->part, rows);
+  qn_walk_begin(&walk, &r->gone, r->gone.rank - 1, first);
+  for (int64_t i = first; i < end; i++, qn_walk_next(&walk))
+    row_piece(r, x + walk.offset[0] * r->x_bytes, 0, length, i * length, &p);
+  return p;
+}
+
+/* ---- prepare: refuses where the fastest dim stays (reduce_cols) ---------------------------------------------- */
+
+static qn_status prepare(const qn_request *request, qn_prepared *prepared)
+{
+  reduction r = { 0 };
+  qn_status status = cpu_isa_check(request, prepared);
+  if (!status) status = reduction_of(request, prepared, &r);
+  if (status) return status;
+  const int32_t last = r.kept.rank - 1;
+  if (last >= 0 && r.kept.stride[0][last] == 1 && r.kept.dim[last] >= 4 && r.count > 1)
+    return qn_refuse(prepared, "reduces along the fastest dim", "x", "its fastest dim among the axes", "%s", "");
+  const int64_t length = row_length(&r), rows = r.count / length;
+  r.part = rows == 1 ? 1 : qn_max_i64(1, PART / length);
+  r.parts = rows == 1 ? qn_ceil_div(length, PART) : qn_ceil_div(rows, r.part);
+  return reduction_keep(request, prepared, &r, r.outputs, r.outputs);
+}
+
+/* ---- run -------------------------------------------------------------------------------------------------------- */
+
+static void store(const reduction *r, const qn_launch *launch, const qn_walk *walk, const partial *p)
+{
+  partial_store(r, p, (char *)launch->ptr[r->y] + walk->offset[1] * r->y_bytes);
+}
+
+static void run_outputs(const reduction *r, const qn_launch *launch, int64_t first, int64_t end)
+{
+  qn_walk walk;
+  qn_walk_begin(&walk, &r->kept, r->kept.rank, first);
+  for (int64_t i = first; i < end; i++, qn_walk_next(&walk)) {
+    const char *x = (const char *)launch->ptr[r->x] + walk.offset[0] * r->x_bytes;
+    partial total = one_part(r, x, 0);
+    for (int64_t k = 1; k < r->parts; k++) {
+      const partial p = one_part(r, x, k);
+      partial_fold(r, &total, &p);
+    }
+    store(r, launch, &walk, &total);
+  }
+}
+
+static void run_shared(const reduction *r, const qn_launch *launch, int threads)
+{
+  partial *p = launch->workspace;
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t i = 0; i < r->outputs * r->parts; i++) {
+    qn_walk walk;
+    qn_walk_begin(&walk, &r->kept, r->kept.rank, i / r->parts);
+    p[i] = one_part(r, (const char *)launch->ptr[r->x] + walk.offset[0] * r->x_bytes, i % r->parts);
+  }
+  for (int64_t i = 0; i < r->outputs; i++) {
+    qn_walk walk;
+    qn_walk_begin(&walk, &r->kept, r->kept.rank, i);
+    for (int64_t k = 1; k < r->parts; k++) partial_fold(r, &p[i * r->parts], &p[i * r->parts + k]);
+    store(r, launch, &walk, &p[i * r->parts]);
+  }
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const reduction *r = prepared->state;
+  const int threads = cpu_threads(launch, r->outputs * r->count);
+  if (r->shared && threads > 1) {
+    run_shared(r, launch, threads);
+    return QN_OK;
+  }
+  const int64_t share = qn_ceil_div(r->outputs, threads);
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+  for (int64_t first = 0; first < r->outputs; first += share)
+    run_outputs(r, launch, first, qn_min_i64(first + share, r->outputs));
+  return QN_OK;
+}
+
+static const qn_engine row[] = { REDUCTION_ROWS("rows") };
+extern const qn_engine_list CPU_NAME(cpu_reduce_rows);
+const qn_engine_list CPU_NAME(cpu_reduce_rows) = { row, sizeof row / sizeof *row };
