@@ -1,0 +1,213 @@
+/* pool_channels.c -- pooling where the channels are the fastest dim (NHWC): vectors run along them, a tap at a time.
+ *
+ * Backward gathers: a place of dx takes from each window that covers it, so no two threads meet and no plane is kept. A maximum's
+ * gradient goes where its index says; without indices they are found first, into workspace. */
+#include "pool_window.h"
+
+enum { BAND = 256 };                      /* channels at a time */
+
+/* ---- a tap -------------------------------------------------------------------------------------------------- */
+
+static void tap_sum(float *y, const float *x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] += x[i];
+}
+
+static void tap_max(float *y, const float *x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = (x[i] > y[i]) | (x[i] != x[i]) ? x[i] : y[i];
+}
+
+static void tap_argmax(float *y, int32_t *number, const float *x, int32_t here, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    const bool better = (x[i] > y[i]) | ((x[i] != x[i]) & (y[i] == y[i])) | (number[i] < 0);
+    y[i] = better ? x[i] : y[i];
+    number[i] = better ? here : number[i];
+  }
+}
+
+static void add_where(float *dx, const float *dy, const int32_t *number, int32_t here, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) dx[i] += number[i] == here ? dy[i] : 0.0f;
+}
+
+static void add_divided(float *dx, const float *dy, float by, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) dx[i] += dy[i] / by;
+}
+
+static const float *wide(const pool_tensor *t, const char *at, int64_t n, float *buffer)
+{
+  if (t->dtype == QN_F32) return (const float *)(const void *)at;
+  row_to_f32(buffer, at, t->dtype, n);
+  return buffer;
+}
+
+/* ---- forward: one window, a band of channels ------------------------------------------------------------------ */
+
+/* Into y, and of maxima into number where that is wanted. */
+static void pool(const pooling *v, const pool_tensor *x, const qn_launch *launch, const int64_t at[AXES], int64_t c, int64_t n,
+                 uint32_t numbers, float *y, int32_t *number)
+{
+  float buffer[BAND];
+  for (int64_t i = 0; i < n; i++) y[i] = v->maximum ? -INFINITY : 0;
+  for (int64_t i = 0; number && i < n; i++) number[i] = -1;
+  for (int64_t rd = 0; rd < v->size[0]; rd++) {
+    const int64_t d = position(v, 0, at[SD], rd);
+    for (int64_t rh = 0; rh < v->size[1] && inside(v, 0, d); rh++) {
+      const int64_t h = position(v, 1, at[SH], rh);
+      const int64_t base = number_base(v, numbers, rd, rh, d, h);
+      for (int64_t rw = 0; rw < v->size[2] && inside(v, 1, h); rw++) {
+        const int64_t w = position(v, 2, at[SW], rw);
+        if (!inside(v, 2, w)) continue;
+        const float *from = wide(x, tensor_at(x, launch, at[SN], c, d, h, w), n, buffer);
+        if (!v->maximum) tap_sum(y, from, n);
+        else if (number) tap_argmax(y, number, from, (int32_t)(base + (numbers == QN_U8 ? rw : w)), n);
+        else tap_max(y, from, n);
+      }
+    }
+  }
+}
+
+static float divisor(const pooling *v, int64_t pd, int64_t ph, int64_t pw)
+{
+  const float by = (float)(taps_counted(v, 0, pd) * taps_counted(v, 1, ph) * taps_counted(v, 2, pw));
+  return by > 0 ? by : 1;
+}
+
+static void forward(const pooling *v, const qn_launch *launch, const int64_t at[AXES])
+{
+  const bool numbered = v->indices.value >= 0;
+  float y[BAND];
+  int32_t number[BAND];
+  for (int64_t c = 0; c < v->c; c += BAND) {
+    const int64_t n = qn_min_i64(BAND, v->c - c);
+    pool(v, &v->x, launch, at, c, n, v->indices.dtype, y, numbered ? number : NULL);
+    if (!v->maximum) {
+      const float by = divisor(v, at[SD], at[SH], at[SW]);
+#pragma omp simd
+      for (int64_t i = 0; i < n; i++) y[i] = y[i] / by;
+    }
+    row_from_f32(tensor_at(&v->y, launch, at[SN], c, at[SD], at[SH], at[SW]), y, v->y.dtype, n);
+    if (numbered) put_indices(tensor_at(&v->indices, launch, at[SN], c, at[SD], at[SH], at[SW]), v->indices.dtype, number, n);
+  }
+}
+
+/* ---- backward: one place of dx ------------------------------------------------------------------------------------ */
+
+/* Indices found again, one after the other, channels fastest. */
+static int32_t *found_at(const pooling *v, const qn_launch *launch, int64_t n, int64_t d, int64_t h, int64_t w)
+{
+  return (int32_t *)launch->workspace + (((n * v->out[0] + d) * v->out[1] + h) * v->out[2] + w) * v->c;
+}
+
+static void find(const pooling *v, const qn_launch *launch, const int64_t at[AXES])
+{
+  float y[BAND];
+  for (int64_t c = 0; c < v->c; c += BAND)
+    pool(v, &v->seen, launch, at, c, qn_min_i64(BAND, v->c - c), QN_I32, y, found_at(v, launch, at[SN], at[SD], at[SH], at[SW]) + c);
+}
+
+/* A window's numbers for a band of channels, as int32. */
+static const int32_t *numbers_at(const pooling *v, const qn_launch *launch, const int64_t at[AXES], int64_t c, int64_t n,
+                                 int32_t *buffer)
+{
+  if (v->indices.value < 0) return found_at(v, launch, at[SN], at[SD], at[SH], at[SW]) + c;
+  const char *from = tensor_at(&v->indices, launch, at[SN], c, at[SD], at[SH], at[SW]);
+  if (v->indices.dtype == QN_I32) return (const int32_t *)(const void *)from;
+  if (v->indices.dtype == QN_U8)
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) buffer[i] = ((const uint8_t *)from)[i];
+  else
+    for (int64_t i = 0; i < n; i++) {     /* out of range is no place: -1 */
+      const int64_t number = ((const int64_t *)(const void *)from)[i];
+      buffer[i] = number >= 0 && number <= INT32_MAX ? (int32_t)number : -1;
+    }
+  return buffer;
+}
+
+/* The place along axis d of the window whose tap r lies at x; -1: none's. */
+static int64_t window_at(const pooling *v, int d, int64_t x, int64_t r)
+{
+  const int64_t start = x + v->before[d] - r * v->dilation[d];
+  return start >= 0 && start % v->step[d] == 0 && start / v->step[d] < v->out[d] ? start / v->step[d] : -1;
+}
+
+static void take(const pooling *v, const qn_launch *launch, const int64_t window[AXES], int64_t c, int64_t n, int32_t here,
+                 float *dx)
+{
+  float buffer[BAND];
+  int32_t numbers[BAND];
+  const char *at = tensor_at(&v->y, launch, window[SN], c, window[SD], window[SH], window[SW]);
+  const float *dy = wide(&v->y, at, n, buffer);
+  if (v->maximum) add_where(dx, dy, numbers_at(v, launch, window, c, n, numbers), here, n);
+  else add_divided(dx, dy, divisor(v, window[SD], window[SH], window[SW]), n);
+}
+
+static void backward(const pooling *v, const qn_launch *launch, const int64_t at[AXES])
+{
+  const uint32_t numbers = v->indices.value < 0 ? QN_I32 : v->indices.dtype;
+  float dx[BAND];
+  for (int64_t c = 0; c < v->c; c += BAND) {
+    const int64_t n = qn_min_i64(BAND, v->c - c);
+    memset(dx, 0, sizeof dx);
+    for (int64_t rd = v->size[0] - 1; rd >= 0; rd--) {     /* the last tap belongs to the first window */
+      const int64_t pd = window_at(v, 0, at[SD], rd);
+      for (int64_t rh = v->size[1] - 1; rh >= 0 && pd >= 0; rh--) {
+        const int64_t ph = window_at(v, 1, at[SH], rh);
+        for (int64_t rw = v->size[2] - 1; rw >= 0 && ph >= 0; rw--) {
+          const int64_t pw = window_at(v, 2, at[SW], rw), window[AXES] = { at[SN], 0, pd, ph, pw };
+          const int64_t here = number_base(v, numbers, rd, rh, at[SD], at[SH]) + (numbers == QN_U8 ? rw : at[SW]);
+          if (pw >= 0) take(v, launch, window, c, n, (int32_t)here, dx);
+        }
+      }
+    }
+    row_from_f32(tensor_at(&v->x, launch, at[SN], c, at[SD], at[SH], at[SW]), dx, v->x.dtype, n);
+  }
+}
+
+/* ---- prepare: refuses where the channels are not the fastest dim (pool_planes) ---------------------------------------- */
+
+static qn_status prepare(const qn_request *request, qn_prepared *prepared)
+{
+  pooling v;
+  qn_status status = cpu_isa_check(request, prepared);
+  if (!status) status = pooling_of(request, prepared, SC, &v);
+  if (status) return status;
+  const int64_t found = v.seen.value < 0 ? 0 : v.n * v.c * v.out[0] * v.out[1] * v.out[2] * 4;
+  return pooling_keep(request, prepared, &v, found);
+}
+
+/* ---- run ------------------------------------------------------------------------------------------------------------------- */
+
+typedef void place_fn(const pooling *, const qn_launch *, const int64_t at[AXES]);
+
+static void for_each_place(const pooling *v, const qn_launch *launch, const int64_t dim[3], place_fn *f)
+{
+  const int64_t rows = v->n * dim[0] * dim[1];
+  const int threads = pool_threads(v, launch, rows);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+  for (int64_t i = 0; i < rows; i++) {
+    int64_t at[AXES] = { i / dim[1] / dim[0], 0, i / dim[1] % dim[0], i % dim[1], 0 };
+    for (; at[SW] < dim[2]; at[SW]++) f(v, launch, at);
+  }
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const pooling *v = prepared->state;
+  if (v->seen.value >= 0) for_each_place(v, launch, v->out, find);
+  if (v->backward) for_each_place(v, launch, v->in, backward);
+  else for_each_place(v, launch, v->out, forward);
+  return QN_OK;
+}
+
+static const qn_engine row[] = { POOL_ROWS("channels") };
+extern const qn_engine_list CPU_NAME(cpu_pool_channels);
+const qn_engine_list CPU_NAME(cpu_pool_channels) = { row, sizeof row / sizeof *row };

@@ -1,0 +1,346 @@
+/* pool_planes.c -- pooling where the last spatial dim is the fastest (NCHW): a plane, rows as vectors, by one thread.
+ *
+ * Forward, a window is taken in two steps: along W, a row of x becomes a row of partial results; then those rows are combined
+ * down H and D. Partial rows that the next windows want again are kept. As columns come first within a row, the first of
+ * equal maxima stays the first in row-major order. Backward, the gradient of a window is added to the rows it covers, or to
+ * the place of its maximum, in an f32 plane: dx itself where it is f32. */
+#include "pool_window.h"
+
+/* One thread's scratch, carved from the workspace. */
+typedef struct scratch {
+  float   *wide;                          /* W or P: a row of x or dy, widened */
+  float   *partial;                       /* rows * P: what the columns gave, and of maxima the numbers */
+  int32_t *partial_number;
+  int64_t *tag;                           /* rows: which row of x it is */
+  float   *best;                          /* P */
+  int32_t *number;                        /* P */
+  float   *count;                         /* P: taps counted along W */
+  float   *plane;                         /* backward, D * H * W */
+  int64_t  rows;
+} scratch;
+
+static int64_t kept_rows(const pooling *v) { return v->size[0] * qn_min_i64((v->size[1] - 1) * v->dilation[1] + 1, v->in[1]); }
+
+/* Sums are made in dx itself if it is f32; for maxima, whose places are numbers, it must also be without gaps. */
+static bool needs_plane(const pooling *v)
+{
+  const bool dense = (v->in[1] == 1 || v->x.stride[SH] == v->in[2]) &&
+                     (v->in[0] == 1 || v->x.stride[SD] == v->in[1] * v->in[2]);
+  return v->backward && (v->x.dtype != QN_F32 || (v->maximum && !dense));
+}
+
+static int64_t carve(const pooling *v, char *base, scratch *s)
+{
+  const int64_t row = qn_round_up(v->in[2] * 4, 64), out = qn_round_up(v->out[2] * 4, 64), rows = kept_rows(v);
+  int64_t at = 0;
+  s->rows = rows;
+  s->wide = (float *)(void *)(base + at), at += qn_max_i64(out, row);
+  s->best = (float *)(void *)(base + at), at += qn_max_i64(out, row);
+  s->number = (int32_t *)(void *)(base + at), at += out;
+  s->count = (float *)(void *)(base + at), at += out;
+  s->partial = (float *)(void *)(base + at), at += rows * out;
+  s->partial_number = (int32_t *)(void *)(base + at), at += rows * out;
+  s->tag = (int64_t *)(void *)(base + at), at += qn_round_up(rows * 8, 64);
+  s->plane = (float *)(void *)(base + at);
+  if (needs_plane(v)) at += qn_round_up(v->in[0] * v->in[1] * v->in[2] * 4, 64);
+  return qn_round_up(at, 256);
+}
+
+/* ---- along W --------------------------------------------------------------------------------------------- */
+
+/* Strides of 1 and 2 are written out, for vectors to be loaded. */
+static void columns_sum(float *y, const float *x, int64_t step, int64_t n)
+{
+  if (step == 1)
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] += x[i];
+  else if (step == 2)
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] += x[2 * i];
+  else
+    for (int64_t i = 0; i < n; i++) y[i] += x[step * i];
+}
+
+CPU_INLINE float larger(float best, float x) { return (x > best) | (x != x) ? x : best; }
+
+static void columns_max(float *y, const float *x, int64_t step, int64_t n)
+{
+  if (step == 1)
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] = larger(y[i], x[i]);
+  else if (step == 2)
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] = larger(y[i], x[2 * i]);
+  else
+    for (int64_t i = 0; i < n; i++) y[i] = larger(y[i], x[step * i]);
+}
+
+CPU_INLINE bool beats(float x, float best, int32_t number)
+{
+  return (x > best) | ((x != x) & (best == best)) | (number < 0);
+}
+
+static void columns_argmax(float *y, int32_t *number, const float *x, int64_t step, int32_t first, int32_t each, int64_t n)
+{
+  if (step == 2)
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+      const bool better = beats(x[2 * i], y[i], number[i]);
+      y[i] = better ? x[2 * i] : y[i];
+      number[i] = better ? first + (int32_t)i * each : number[i];
+    }
+  else
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+      const bool better = beats(x[step * i], y[i], number[i]);
+      y[i] = better ? x[step * i] : y[i];
+      number[i] = better ? first + (int32_t)i * each : number[i];
+    }
+}
+
+/* A window of few places along W: each of them by itself. */
+static void window_sum(const pooling *v, float *y, const float *x)
+{
+  for (int64_t p = 0; p < v->out[2]; p++) {
+    float s = 0;
+#pragma omp simd reduction(+: s)
+    for (int64_t r = 0; r < v->size[2]; r++) s += x[p * v->step[2] + r];
+    y[p] = s;
+  }
+}
+
+/* x, a row, to a row of partial results. numbers: u8 counts taps, others places in the row. */
+static void pool_row(const pooling *v, float *y, int32_t *number, uint32_t numbers, const float *x)
+{
+  const bool unpadded = v->before[2] == 0 && (v->out[2] - 1) * v->step[2] + v->size[2] <= v->in[2] && v->dilation[2] == 1;
+  if (!v->maximum && unpadded && v->size[2] > 4 * v->out[2]) {
+    window_sum(v, y, x);
+    return;
+  }
+  for (int64_t p = 0; p < v->out[2]; p++) y[p] = v->maximum ? -INFINITY : 0;
+  for (int64_t p = 0; number && p < v->out[2]; p++) number[p] = -1;
+  for (int64_t r = 0; r < v->size[2]; r++) {
+    int64_t p, end;
+    places_of_tap(v, 2, r, &p, &end);
+    if (p >= end) continue;
+    const float *from = x + position(v, 2, p, r);
+    if (!v->maximum) columns_sum(y + p, from, v->step[2], end - p);
+    else if (!number) columns_max(y + p, from, v->step[2], end - p);
+    else if (numbers == QN_U8) columns_argmax(y + p, number + p, from, v->step[2], (int32_t)r, 0, end - p);
+    else columns_argmax(y + p, number + p, from, v->step[2], (int32_t)position(v, 2, p, r), (int32_t)v->step[2], end - p);
+  }
+}
+
+/* ---- down H and D ------------------------------------------------------------------------------------------ */
+
+static void combine_max(float *best, const float *row, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) best[i] = larger(best[i], row[i]);
+}
+
+static void combine_argmax(float *best, int32_t *number, const float *row, const int32_t *row_number, int32_t base, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    const bool better = (row_number[i] >= 0) & beats(row[i], best[i], number[i]);
+    best[i] = better ? row[i] : best[i];
+    number[i] = better ? base + row_number[i] : number[i];
+  }
+}
+
+static const float *wide_row(const pooling *v, const pool_tensor *t, const char *row, int64_t n, float *buffer)
+{
+  (void)v;
+  if (t->dtype == QN_F32) return (const float *)(const void *)row;
+  row_to_f32(buffer, row, t->dtype, n);
+  return buffer;
+}
+
+/* Row (pd, ph) of windows over plane x into s->best, and of maxima into s->number. */
+static void pool_rows(const pooling *v, const pool_tensor *x, const char *plane, int64_t pd, int64_t ph, bool numbered,
+                      uint32_t numbers, scratch *s)
+{
+  const int64_t n = v->out[2], pitch = qn_round_up(n * 4, 64) / 4, per_depth = s->rows / v->size[0];
+  for (int64_t i = 0; i < n; i++) s->best[i] = v->maximum ? -INFINITY : 0;
+  for (int64_t i = 0; numbered && i < n; i++) s->number[i] = -1;
+  for (int64_t rd = 0; rd < v->size[0]; rd++) {
+    const int64_t d = position(v, 0, pd, rd);
+    if (!inside(v, 0, d)) continue;
+    for (int64_t rh = 0; rh < v->size[1]; rh++) {
+      const int64_t h = position(v, 1, ph, rh);
+      if (!inside(v, 1, h)) continue;
+      const int64_t slot = rd * per_depth + h % per_depth, tag = d * v->in[1] + h;
+      float *row = s->partial + slot * pitch;
+      int32_t *row_number = numbered ? s->partial_number + slot * pitch : NULL;
+      if (s->tag[slot] != tag) {
+        const char *from = plane + (d * x->stride[SD] + h * x->stride[SH]) * x->bytes;
+        pool_row(v, row, row_number, numbers, wide_row(v, x, from, v->in[2], s->wide));
+        s->tag[slot] = tag;
+      }
+      if (!v->maximum) columns_sum(s->best, row, 1, n);
+      else if (!numbered) combine_max(s->best, row, n);
+      else combine_argmax(s->best, s->number, row, row_number, (int32_t)number_base(v, numbers, rd, rh, d, h), n);
+    }
+  }
+}
+
+static void forget(scratch *s)
+{
+  for (int64_t i = 0; i < s->rows; i++) s->tag[i] = -1;
+}
+
+/* The divisors of a row of windows: what is counted down, times what is counted along W. */
+static void divide(const pooling *v, float *y, int64_t pd, int64_t ph, const float *count)
+{
+  const float down = (float)(taps_counted(v, 0, pd) * taps_counted(v, 1, ph));
+#pragma omp simd
+  for (int64_t i = 0; i < v->out[2]; i++) {
+    const float by = down * count[i];
+    y[i] = y[i] / (by > 0.0f ? by : 1.0f);
+  }
+}
+
+static void count_along_w(const pooling *v, scratch *s)
+{
+  for (int64_t p = 0; p < v->out[2]; p++) s->count[p] = (float)taps_counted(v, 2, p);
+}
+
+static void forward(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, scratch *s)
+{
+  const bool numbered = v->indices.value >= 0;
+  const char *plane = tensor_at(&v->x, launch, n, c, 0, 0, 0);
+  forget(s);
+  for (int64_t pd = 0; pd < v->out[0]; pd++)
+    for (int64_t ph = 0; ph < v->out[1]; ph++) {
+      pool_rows(v, &v->x, plane, pd, ph, numbered, v->indices.dtype, s);
+      if (!v->maximum) divide(v, s->best, pd, ph, s->count);
+      row_from_f32(tensor_at(&v->y, launch, n, c, pd, ph, 0), s->best, v->y.dtype, v->out[2]);
+      if (numbered) put_indices(tensor_at(&v->indices, launch, n, c, pd, ph, 0), v->indices.dtype, s->number, v->out[2]);
+    }
+}
+
+/* ---- backward ------------------------------------------------------------------------------------------------- */
+
+/* A row of the f32 plane of gradients. */
+typedef struct plane { float *p; int64_t stride_d, stride_h; } plane;
+static float *plane_row(const plane *g, int64_t d, int64_t h) { return g->p + d * g->stride_d + h * g->stride_h; }
+
+static bool covers(const pooling *v, int d, int64_t p, int64_t at)
+{
+  const int64_t offset = at - position(v, d, p, 0);
+  return offset >= 0 && offset <= (v->size[d] - 1) * v->dilation[d] && (v->dilation[d] == 1 || offset % v->dilation[d] == 0);
+}
+
+/* The place in x's plane that a window's index names; -1: none, or one outside the window. */
+static int64_t place_named(const pooling *v, uint32_t dtype, int64_t index, int64_t pd, int64_t ph, int64_t pw)
+{
+  if (dtype != QN_U8) {
+    if (index < 0 || index >= v->in[0] * v->in[1] * v->in[2]) return -1;
+    const uint32_t row = (uint32_t)index / (uint32_t)v->in[2], w = (uint32_t)index - row * (uint32_t)v->in[2];
+    const uint32_t d = v->in[0] == 1 ? 0 : row / (uint32_t)v->in[1], h = row - d * (uint32_t)v->in[1];
+    return covers(v, 0, pd, d) && covers(v, 1, ph, h) && covers(v, 2, pw, w) ? index : -1;
+  }
+  const int64_t rw = index % v->size[2], rh = index / v->size[2] % v->size[1], rd = index / (v->size[2] * v->size[1]);
+  const int64_t d = position(v, 0, pd, rd), h = position(v, 1, ph, rh), w = position(v, 2, pw, rw);
+  return rd < v->size[0] && inside(v, 0, d) && inside(v, 1, h) && inside(v, 2, w) ? (d * v->in[1] + h) * v->in[2] + w : -1;
+}
+
+static void add_to_maxima(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, int64_t pd, int64_t ph,
+                          const float *dy, const plane *g, scratch *s)
+{
+  const uint32_t dtype = v->indices.dtype;
+  const char *index = v->indices.value < 0 ? NULL : tensor_at(&v->indices, launch, n, c, pd, ph, 0);
+  if (!index) pool_rows(v, &v->seen, tensor_at(&v->seen, launch, n, c, 0, 0, 0), pd, ph, true, QN_I32, s);
+  for (int64_t p = 0; p < v->out[2]; p++) {
+    int64_t to;
+    if (!index) to = s->number[p];
+    else if (dtype == QN_I64) to = place_named(v, dtype, ((const int64_t *)(const void *)index)[p], pd, ph, p);
+    else if (dtype == QN_I32) to = place_named(v, dtype, ((const int32_t *)(const void *)index)[p], pd, ph, p);
+    else to = place_named(v, dtype, (uint8_t)index[p], pd, ph, p);
+    if (to >= 0) g->p[to] += dy[p];
+  }
+}
+
+/* dy / divisor, summed over the windows that cover each column, then added to each row that the windows cover. */
+static void add_to_windows(const pooling *v, int64_t pd, int64_t ph, const float *dy, const plane *g, scratch *s)
+{
+  float *spread = s->best, *each = s->partial;
+  memcpy(each, dy, (size_t)v->out[2] * sizeof *each);
+  divide(v, each, pd, ph, s->count);
+  for (int64_t w = 0; w < v->in[2]; w++) spread[w] = 0;
+  for (int64_t r = 0; r < v->size[2]; r++) {
+    int64_t p, end;
+    places_of_tap(v, 2, r, &p, &end);
+    float *to = spread + position(v, 2, p, r);
+    for (int64_t i = 0; i < end - p; i++) to[i * v->step[2]] += each[p + i];
+  }
+  for (int64_t rd = 0; rd < v->size[0]; rd++) {
+    const int64_t d = position(v, 0, pd, rd);
+    for (int64_t rh = 0; rh < v->size[1] && inside(v, 0, d); rh++) {
+      const int64_t h = position(v, 1, ph, rh);
+      if (inside(v, 1, h)) columns_sum(plane_row(g, d, h), spread, 1, v->in[2]);
+    }
+  }
+}
+
+static void backward(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, scratch *s)
+{
+  const bool direct = !needs_plane(v);
+  plane g = { s->plane, v->in[1] * v->in[2], v->in[2] };
+  if (direct) g = (plane){ (float *)(void *)tensor_at(&v->x, launch, n, c, 0, 0, 0), v->x.stride[SD], v->x.stride[SH] };
+  for (int64_t d = 0; d < v->in[0]; d++)
+    for (int64_t h = 0; h < v->in[1]; h++) memset(plane_row(&g, d, h), 0, (size_t)v->in[2] * 4);
+  forget(s);
+  for (int64_t pd = 0; pd < v->out[0]; pd++)
+    for (int64_t ph = 0; ph < v->out[1]; ph++) {
+      const float *dy = wide_row(v, &v->y, tensor_at(&v->y, launch, n, c, pd, ph, 0), v->out[2], s->wide);
+      if (v->maximum && v->indices.value < 0 && dy == s->wide) {     /* finding the maxima wants that row */
+        memcpy(s->count, dy, (size_t)v->out[2] * 4);
+        dy = s->count;
+      }
+      if (v->maximum) add_to_maxima(v, launch, n, c, pd, ph, dy, &g, s);
+      else add_to_windows(v, pd, ph, dy, &g, s);
+    }
+  for (int64_t d = 0; !direct && d < v->in[0]; d++)
+    for (int64_t h = 0; h < v->in[1]; h++)
+      row_from_f32(tensor_at(&v->x, launch, n, c, d, h, 0), plane_row(&g, d, h), v->x.dtype, v->in[2]);
+}
+
+/* ---- prepare: refuses where W is not the fastest dim (pool_channels) ---------------------------------------------- */
+
+static qn_status prepare(const qn_request *request, qn_prepared *prepared)
+{
+  pooling v;
+  scratch s;
+  qn_status status = cpu_isa_check(request, prepared);
+  if (!status) status = pooling_of(request, prepared, SW, &v);
+  if (status) return status;
+  v.scratch = carve(&v, NULL, &s);
+  return pooling_keep(request, prepared, &v, 0);
+}
+
+/* ---- run ------------------------------------------------------------------------------------------------------------- */
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const pooling *v = prepared->state;
+  const int64_t planes = v->n * v->c;
+  const int threads = pool_threads(v, launch, planes);
+  const int64_t share = qn_ceil_div(planes, threads);
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+  for (int64_t first = 0; first < planes; first += share) {
+    scratch s;
+    carve(v, (char *)launch->workspace + first / share * v->scratch, &s);
+    count_along_w(v, &s);
+    for (int64_t i = first; i < qn_min_i64(first + share, planes); i++) {
+      if (v->backward) backward(v, launch, i / v->c, i % v->c, &s);
+      else forward(v, launch, i / v->c, i % v->c, &s);
+    }
+  }
+  return QN_OK;
+}
+
+static const qn_engine row[] = { POOL_ROWS("planes") };
+extern const qn_engine_list CPU_NAME(cpu_pool_planes);
+const qn_engine_list CPU_NAME(cpu_pool_planes) = { row, sizeof row / sizeof *row };
