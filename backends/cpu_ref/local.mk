@@ -4,10 +4,27 @@
 
 cpu_ref_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/backends/cpu_ref $(OPENBLAS_CFLAGS)
 cpu_ref_cflags = $(AM_CFLAGS) $(HIDDEN_CFLAGS) $(OPENMP_CFLAGS)
-cpu_ref_fast = -fno-math-errno -fno-trapping-math -ftree-vectorize
+cpu_ref_fast = -fno-math-errno -fno-trapping-math -ftree-vectorize -fvect-cost-model=dynamic -ffp-contract=fast
 if BUILTIN_CPU_REF
 cpu_ref_cppflags += -DQN_BUILTIN
 endif
+
+# Engines of memory-bound ops: each file a copy for every instruction set (simd.h).
+cpu_ref_copies = \
+  backends/cpu_ref/simd.h \
+  backends/cpu_ref/convert.h \
+  backends/cpu_ref/pointwise_math.h \
+  backends/cpu_ref/pointwise_tile.h \
+  backends/cpu_ref/pointwise_tile.c \
+  backends/cpu_ref/pointwise_f32.c \
+  backends/cpu_ref/pointwise_whole.c \
+  backends/cpu_ref/softmax_rows.c \
+  backends/cpu_ref/pool_window.h \
+  backends/cpu_ref/pool_planes.c \
+  backends/cpu_ref/pool_channels.c \
+  backends/cpu_ref/reduce_plan.h \
+  backends/cpu_ref/reduce_rows.c \
+  backends/cpu_ref/reduce_cols.c
 
 # The backend's table and device, and what engines share.
 noinst_LTLIBRARIES += backends/cpu_ref/libbase.la
@@ -28,7 +45,9 @@ backends_cpu_ref_libbase_la_SOURCES = \
   backends/cpu_ref/conv_window.c \
   backends/cpu_ref/conv_gemm.h \
   backends/cpu_ref/conv_gemm.c \
-  backends/cpu_ref/conv_gemm_filter.c
+  backends/cpu_ref/conv_gemm_filter.c \
+  backends/cpu_ref/pointwise_program.c \
+  $(cpu_ref_copies)
 backends_cpu_ref_libbase_la_CPPFLAGS = $(cpu_ref_cppflags) -DQN_ISA=baseline
 backends_cpu_ref_libbase_la_CFLAGS = $(cpu_ref_cflags) $(cpu_ref_fast)
 
@@ -51,7 +70,7 @@ cpu_ref_libs = backends/cpu_ref/libbase.la backends/cpu_ref/libdirect.la
 
 if HAVE_AVX2
 noinst_LTLIBRARIES += backends/cpu_ref/libavx2.la
-backends_cpu_ref_libavx2_la_SOURCES = backends/cpu_ref/gemm_kernel.c
+backends_cpu_ref_libavx2_la_SOURCES = backends/cpu_ref/gemm_kernel.c $(cpu_ref_copies)
 backends_cpu_ref_libavx2_la_CPPFLAGS = $(cpu_ref_cppflags) -DQN_ISA=avx2
 backends_cpu_ref_libavx2_la_CFLAGS = $(cpu_ref_cflags) $(cpu_ref_fast) $(AVX2_CFLAGS)
 cpu_ref_libs += backends/cpu_ref/libavx2.la
@@ -59,7 +78,7 @@ endif
 
 if HAVE_AVX512
 noinst_LTLIBRARIES += backends/cpu_ref/libavx512.la
-backends_cpu_ref_libavx512_la_SOURCES = backends/cpu_ref/gemm_kernel.c
+backends_cpu_ref_libavx512_la_SOURCES = backends/cpu_ref/gemm_kernel.c $(cpu_ref_copies)
 backends_cpu_ref_libavx512_la_CPPFLAGS = $(cpu_ref_cppflags) -DQN_ISA=avx512
 backends_cpu_ref_libavx512_la_CFLAGS = $(cpu_ref_cflags) $(cpu_ref_fast) $(AVX512_CFLAGS)
 cpu_ref_libs += backends/cpu_ref/libavx512.la
