@@ -4,7 +4,14 @@
 #include <quern/backend.h>
 
 #define CUDA_ENGINE_FILES(X) \
-  X(matmul_wgmma)
+  X(matmul_wgmma)     \
+  X(matmul_direct)    \
+  X(conv_direct)      \
+  X(pointwise_direct) \
+  X(softmax_direct)   \
+  X(pool_direct)      \
+  X(reduce_direct)    \
+  X(transform_direct)
 
 #ifdef __cplusplus
 extern "C" {

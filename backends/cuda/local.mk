@@ -9,19 +9,29 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/chain.c \
   backends/cuda/chain.h \
   backends/cuda/cuda_backend.h \
+  backends/cuda/conv_direct.cu \
   backends/cuda/device.c \
+  backends/cuda/direct.cu \
+  backends/cuda/direct.cuh \
   backends/cuda/element.cuh \
   backends/cuda/engines.c \
   backends/cuda/engines.h \
   backends/cuda/functions.cuh \
+  backends/cuda/matmul_direct.cu \
   backends/cuda/matmul_wgmma.c \
   backends/cuda/matmul_wgmma.cuh \
   backends/cuda/matmul_wgmma.h \
   backends/cuda/matmul_wgmma_bf16.cu \
   backends/cuda/matmul_wgmma_f16.cu \
+  backends/cuda/pointwise_direct.cu \
+  backends/cuda/pool_direct.cu \
+  backends/cuda/reduce_direct.cu \
   backends/cuda/sm90.cuh \
+  backends/cuda/softmax_direct.cu \
   backends/cuda/steps.cuh \
   backends/cuda/steps.h \
+  backends/cuda/tile.cuh \
+  backends/cuda/transform_direct.cu \
   backends/cuda/wgmma.cuh
 backends_cuda_quern_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 backends_cuda_quern_cuda_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)

@@ -5,6 +5,7 @@
  * Wins wherever a row of each operand can be fetched in 16-byte units. Small outputs are summed in shares by several
  * multiprocessors (_k2, _k4); a skinny one has its operands exchanged (_t): a tile has at least 64 rows but as few as 16 columns. */
 #include "chain.h"
+#include "engines.h"
 #include "matmul_wgmma.h"
 
 /* ---- variants --------------------------------------------------------------------------------- */
@@ -227,6 +228,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   g->store_map = chain.steps.n == 0 && wide && to->align >= 16 && st->kernel->bn / splits >= (to->dtype == QN_F32 ? 32 : 64);
   for (int i = 0; i < 4; i++)
     if (i != 1 && g->out_stride[i] * out_bytes % 16) g->store_map = 0;
+  if (g->n * out_bytes % 16) g->store_map = 0;               /* the copy engine clips in units of 16 bytes */
   int64_t tiles = (int64_t)g->tiles_m * g->tiles_n * g->batch0 * g->batch1, most = r->device->units / splits;
   st->grid = (int32_t)(tiles < most ? tiles : most) * splits;
 

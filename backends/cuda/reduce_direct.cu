@@ -1,0 +1,148 @@
+/* reduce_direct.cu -- y = one number from all of x along some dims: an element by one block, in a fixed order.
+ *
+ *   sum, mean, prod, max, min   norm1 = sum |x|   norm2 = sqrt(sum x^2)   amax = max |x|   argmax, argmin = where, row-major
+ *
+ * Floats in double, integers modulo 2^64. Over nothing: 0, NaN, 1, -Inf, +Inf (integers: least, largest), 0, 0, 0, -1.
+ * NaN wins in max, min, amax, and the first NaN in argmax and argmin; else the first of equals. */
+#include "direct.cuh"
+#include "engines.h"
+
+enum { THREADS = 128 };
+
+struct reduction {
+  uint32_t op;
+  int32_t  rank;                          /* of the reduced dims */
+  tensor   x, y;
+  int64_t  count, elements, dim[QN_MAX_RANK], stride[QN_MAX_RANK];
+};
+
+__device__ static int64_t inner_place(const reduction &r, int64_t j)
+{
+  int64_t offset = 0;
+  for (int d = r.rank - 1; d >= 0; d--) {
+    int64_t q = j / r.dim[d];
+    offset += (j - q * r.dim[d]) * r.stride[d];
+    j = q;
+  }
+  return offset;
+}
+
+/* What a thread has found, and how two findings join. T: double or int64_t. */
+template <class T> struct found { T value; int64_t where; };
+
+template <class T> __device__ static found<T> join(uint32_t op, found<T> a, found<T> b)
+{
+  switch (op) {
+  case QN_OP_REDUCE_PROD: return { (T)(a.value * b.value), 0 };
+  case QN_OP_REDUCE_MAX: case QN_OP_REDUCE_MIN: case QN_OP_REDUCE_AMAX: case QN_OP_ARGMAX: case QN_OP_ARGMIN: {
+    if (a.where < 0) return b;
+    if (b.where < 0) return a;
+    bool least = op == QN_OP_REDUCE_MIN || op == QN_OP_ARGMIN, a_nan = a.value != a.value, b_nan = b.value != b.value;
+    if (a_nan || b_nan) return a_nan && (!b_nan || a.where < b.where) ? a : b;
+    if (a.value == b.value) return a.where < b.where ? a : b;
+    return (least ? a.value < b.value : a.value > b.value) ? a : b;
+  }
+  default: return { (T)(a.value + b.value), 0 };
+  }
+}
+
+__device__ static void extreme(double *v, uint32_t, bool largest) { *v = largest ? INFINITY : -INFINITY; }
+__device__ static void extreme(int64_t *v, uint32_t dtype, bool largest) { *v = integer_clamp(largest ? INT64_MAX : INT64_MIN, dtype); }
+
+template <class T> __device__ static found<T> nothing(uint32_t op, uint32_t dtype)
+{
+  found<T> f = { 0, 0 };
+  switch (op) {
+  case QN_OP_REDUCE_PROD: f.value = 1; break;
+  case QN_OP_REDUCE_MAX: case QN_OP_ARGMAX: extreme(&f.value, dtype, false), f.where = -1; break;
+  case QN_OP_REDUCE_MIN: case QN_OP_ARGMIN: extreme(&f.value, dtype, true), f.where = -1; break;
+  case QN_OP_REDUCE_AMAX: f.where = -1; break;
+  default: break;
+  }
+  return f;
+}
+
+template <class T> __device__ static found<T> seen(uint32_t op, T v, int64_t j)
+{
+  switch (op) {
+  case QN_OP_REDUCE_NORM1: case QN_OP_REDUCE_AMAX: return { v < T(0) ? T(-v) : v, j };
+  case QN_OP_REDUCE_NORM2: return { (T)(v * v), j };
+  default: return { v, j };
+  }
+}
+
+__device__ static void finish(const reduction &r, int64_t to, found<double> f)
+{
+  switch (r.op) {
+  case QN_OP_REDUCE_MEAN: f.value /= (double)r.count; break;
+  case QN_OP_REDUCE_NORM2: f.value = sqrt(f.value); break;
+  case QN_OP_ARGMAX: case QN_OP_ARGMIN: r.y.store(to, f.where); return;
+  default: break;
+  }
+  r.y.store(to, f.value);
+}
+
+__device__ static void finish(const reduction &r, int64_t to, found<int64_t> f)
+{
+  element_store_wrapped(r.y.p, to, r.y.dtype, r.op == QN_OP_ARGMAX || r.op == QN_OP_ARGMIN ? f.where : f.value);
+}
+
+template <class T> __global__ static void __launch_bounds__(THREADS) reduce_direct(const __grid_constant__ reduction r)
+{
+  __shared__ T value[THREADS];
+  __shared__ int64_t where[THREADS];
+  for (int64_t i = blockIdx.x; i < r.elements; i += gridDim.x) {
+    int64_t from = place(r.x, r.y, i);    /* 0 in each reduced dim, for y has 1 there */
+    found<T> f = nothing<T>(r.op, r.x.dtype);
+    for (int64_t j = threadIdx.x; j < r.count; j += THREADS)
+      f = join(r.op, f, seen(r.op, r.x.load<T>(from + inner_place(r, j)), j));
+    value[threadIdx.x] = f.value;
+    where[threadIdx.x] = f.where;
+    for (int half = THREADS / 2; half; half >>= 1) {
+      __syncthreads();
+      if (threadIdx.x < half) {
+        f = join(r.op, f, { value[threadIdx.x + half], where[threadIdx.x + half] });
+        value[threadIdx.x] = f.value;
+        where[threadIdx.x] = f.where;
+      }
+    }
+    if (threadIdx.x == 0) finish(r, place(r.y, r.y, i), f);
+    __syncthreads();
+  }
+}
+
+static qn_status run(const qn_prepared *p, const qn_launch *launch)
+{
+  const kept *k = (const kept *)p->state;
+  uint64_t mask = ((const qn_axes *)k->attr)->mask;
+  reduction r = {};
+  r.op = k->op;
+  r.x = direct_tensor(k, launch, 0, 0);
+  r.y = direct_tensor(k, launch, 1, 0);
+  r.count = 1;
+  r.elements = direct_elements(r.y);
+  for (int d = 0; d < r.x.rank; d++) {
+    if (mask != 0 && !(mask >> d & 1)) continue;
+    r.dim[r.rank] = r.x.dim[d];
+    r.stride[r.rank++] = r.x.stride[d];
+    r.count *= r.x.dim[d];
+  }
+  unsigned blocks = direct_blocks(r.elements, 1);
+  if (qn_is_float(r.x.dtype)) reduce_direct<double><<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(r);
+  else reduce_direct<int64_t><<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(r);
+  return direct_launched("reduce_direct");
+}
+
+static const qn_engine row[] = {
+  DIRECT_ROW(QN_OP_REDUCE_SUM, run),
+  DIRECT_ROW(QN_OP_REDUCE_MEAN, run),
+  DIRECT_ROW(QN_OP_REDUCE_PROD, run),
+  DIRECT_ROW(QN_OP_REDUCE_MAX, run),
+  DIRECT_ROW(QN_OP_REDUCE_MIN, run),
+  DIRECT_ROW(QN_OP_REDUCE_NORM1, run),
+  DIRECT_ROW(QN_OP_REDUCE_NORM2, run),
+  DIRECT_ROW(QN_OP_REDUCE_AMAX, run),
+  DIRECT_ROW(QN_OP_ARGMAX, run),
+  DIRECT_ROW(QN_OP_ARGMIN, run),
+};
+const qn_engine_list cuda_reduce_direct_list = { row, sizeof row / sizeof *row };
