@@ -51,3 +51,5 @@ dist_workload_DATA = \
   bench/workloads/transform.q \
   bench/workloads/vgg.q \
   bench/workloads/vgg_backward.q
+
+EXTRA_DIST += bench/torch_peer.py

@@ -372,7 +372,7 @@ static void open_session(struct session *s, char **argv)
   if (status) {
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 2)   /* 2: it has said why */
       fprintf(stderr, "quern-conform: the worker for %s could not list its cases (%s %d)\n", s->backend,
-            WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+              WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     exit(2);
   }
   s->open = false;
