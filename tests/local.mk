@@ -44,11 +44,14 @@ tests_t_cpu_ref_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 tests_t_cpu_ref_LDADD = $(LDADD) $(LIBM)
 
 # The schema's rules and the problem line.
-check_PROGRAMS += tests/t_notation
-TESTS += tests/t_notation
+check_PROGRAMS += tests/t_notation tests/t_infer
+TESTS += tests/t_notation tests/t_infer
 tests_t_notation_SOURCES = tests/t_notation.c tests/problems.h tests/tap.h
 tests_t_notation_LDADD = $(QUERN_INSIDE)
 tests_t_notation_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
+tests_t_infer_SOURCES = tests/t_infer.c tests/tap.h
+tests_t_infer_LDADD = $(QUERN_INSIDE)
+tests_t_infer_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 EXTRA_DIST += docs/problem-lines.md
 
 # What `make install` gives, used by a foreign program.

@@ -1,0 +1,499 @@
+/* t_infer.c -- each op's rules: the outputs that it finds, the problems that it refuses and the sentence it gives; and
+ * what a call's own arguments may be. */
+#include <string.h>
+#include "problem.h"
+#include "tap.h"
+
+static char text[4096];
+
+/* ---- what comes out ----------------------------------------------------------------------- */
+
+static const struct { const char *line, *out; } found[] = {
+  /* matmul */
+  { "matmul a=f32/3x4 b=f32/4x5", "y=f32/3x5" },
+  { "matmul a=f32/3x4/t b=f32/4x5/t", "y=f32/3x5" },
+  { "matmul a=f64/2x1x3x0 b=f64/1x7x0x5", "y=f64/2x7x3x5" },
+  { "matmul a=e4m3/3x4 b=e5m2/4x5", "y=f32/3x5" },
+  { "matmul a=e4m3/3x4 b=e5m2/4x5 y=bf16/3x5 bias=bf16/5", "y=bf16/3x5" },
+  { "matmul a=i8/3x4 b=u8/4x5 bias=i32/5 c=i32/3x5", "y=i32/3x5" },
+  { "matmul a=bf16/3x4 b=bf16/4x5 bias=f32/5", "y=bf16/3x5" },
+  { "matmul a=bf16/3x4 b=bf16/4x5 c=f32/3x5 beta=0.5", "y=f32/3x5" },
+  /* convolution */
+  { "conv_forward x=f32/2x3x8x9 w=f32/5x3x3x2 pad=1:0,0:2 stride=2,1 dilation=2,3", "y=f32/2x5x3x8" },
+  { "conv_forward x=f16/2x4x8/nhwc w=f16/6x2x3 groups=2", "y=f16/2x6x6/nhwc" },
+  { "conv_forward x=f32/1x2x3x4x5 w=f32/1x2x3x3x3 pad=1", "y=f32/1x1x3x4x5" },
+  { "conv_forward x=f32/1x1x2x2 w=f32/1x1x3x3", "y=f32/1x1x0x0" },
+  { "conv_forward x=f32/1x1x2x2 w=f32/1x1x3x3 dilation=1000000000000", "y=f32/1x1x0x0" },
+  { "conv_forward x=i8/1x1x4x4 w=i8/1x1x3x3", "y=i32/1x1x2x2" },
+  { "conv_forward x=f32/0x3x8x8 w=f32/4x3x3x3 bias=f32/4", "y=f32/0x4x6x6" },
+  { "conv_forward x=f32/2x0x8x8 w=f32/4x0x3x3", "y=f32/2x4x6x6" },
+  { "conv_backward_data dy=f32/2x5x3x8 w=f32/5x3x3x2 stride=2,1", "dx=f32/2x3x7x9" },
+  { "conv_backward_data dy=f32/2x5x3x8 w=f32/5x3x3x2 stride=2,1 dx=f32/2x3x8x9", "dx=f32/2x3x8x9" },
+  { "conv_backward_data dy=bf16/1x4x5/nhwc w=bf16/4x3x3 groups=2 dx=f32/1x6x7", "dx=f32/1x6x7" },
+  { "conv_backward_filter x=f32/2x3x8x9 dy=f32/2x5x6x7", "dw=f32/5x3x3x3" },
+  { "conv_backward_filter x=f32/2x3x224x224/nhwc dy=f32/2x64x112x112 stride=2 pad=3", "dw=f32/64x3x7x7/nhwc" },
+  { "conv_backward_filter x=f32/2x3x224x224 dy=f32/2x64x112x112 stride=2 pad=3 dw=f32/64x3x8x8", "dw=f32/64x3x8x8" },
+  /* softmax */
+  { "softmax x=f32/2x3/t", "y=f32/2x3/t" },
+  { "softmax x=f16/2x3 y=f32/2x3 axis=0", "y=f32/2x3" },
+  { "softmax_backward y=f32/5 dy=bf16/5", "dx=f32/5" },
+  { "log_softmax x=f64/0x4", "y=f64/0x4" },
+  { "log_softmax_backward y=f64/5 dy=f64/5", "dx=f64/5" },
+  /* pooling */
+  { "pool_max x=f32/2x3x7x8 window=3,2 stride=2", "y=f32/2x3x3x4" },
+  { "pool_max x=f32/2x3x7x8 window=3,2 stride=2 ceil_mode=1 indices=?", "y=f32/2x3x3x4 indices=i32/2x3x3x4" },
+  { "pool_max x=f32/2x3x8 window=3 stride=2 ceil_mode=1", "y=f32/2x3x4" },
+  { "pool_max x=f32/2x3x4 window=1 stride=3 pad=1 ceil_mode=1", "y=f32/2x3x2" },   /* the third would start beyond */
+  { "pool_max x=f32/2x3x8/nhwc indices=u8/2x3x1", "y=f32/2x3x1/nhwc indices=u8/2x3x1" },
+  { "pool_average x=bf16/1x1x5x5 window=2", "y=bf16/1x1x2x2" },
+  { "pool_average x=bf16/1x1x5x5", "y=bf16/1x1x1x1" },
+  { "pool_average x=bf16/1x1x2 window=3", "y=bf16/1x1x0" },
+  { "pool_max_backward dy=f32/1x1x2x2 indices=u8/1x1x2x2 window=2", "dx=f32/1x1x4x4" },
+  { "pool_max_backward dy=f32/1x1x2x2 x=f32/1x1x5x5 window=2", "dx=f32/1x1x5x5" },
+  { "pool_average_backward dy=f32/1x1x2 window=3 stride=2", "dx=f32/1x1x5" },
+  { "pool_average_backward dy=f32/1x1x1 dx=f32/1x1x9", "dx=f32/1x1x9" },
+  /* transforms */
+  { "copy x=bool/3x4/t", "y=bool/3x4/t" },
+  { "permute x=e4m3/2x3x4 perm=2,0,1", "y=e4m3/4x2x3" },
+  { "slice x=i64/9x9 start=1,2 length=0,2 step=3,2", "y=i64/3x2" },
+  { "slice x=i64/9 start=9", "y=i64/0" },
+  { "pad x=f16/3x4 pad=1:2,0:3", "y=f16/6x7" },
+  { "pad x=f16", "y=f16" },
+  { "concat x=[u8/2x3,u8/2x0,u8/2x5]", "y=u8/2x8" },
+  { "concat x=[u8/2x3,u8/4x3] axis=0", "y=u8/6x3" },
+  /* reductions */
+  { "reduce_sum x=f32/2x3x4 axis=0,2", "y=f32/1x3x1" },
+  { "reduce_sum x=i8/2x3 y=i64/1x1", "y=i64/1x1" },
+  { "reduce_sum x=f32/0x3 axis=0", "y=f32/1x3" },
+  { "reduce_mean x=bf16/2x3 y=f64/1x1", "y=f64/1x1" },
+  { "reduce_prod x=u8/7", "y=u8/1" }, { "reduce_max x=i32/7", "y=i32/1" }, { "reduce_min x=i64/7", "y=i64/1" },
+  { "reduce_norm1 x=f32", "y=f32" }, { "reduce_norm2 x=f32/4x4 axis=1", "y=f32/4x1" }, { "reduce_amax x=f64/3", "y=f64/1" },
+  { "argmax x=f32/4x9 axis=1", "y=i32/4x1" }, { "argmin x=u8/4x9 y=i64/1x1", "y=i64/1x1" },
+  { "argmax x=f32/65536x65536/0:1", "y=i64/1x1" },
+  /* pointwise: broadcasting, scalars, kinds of numbers */
+  { "add a=f32/3x1 b=f32/1x4", "y=f32/3x4" },
+  { "add a=f32/1x4 b=f32/3x4/t", "y=f32/3x4/t" },
+  { "add a=bf16/4 b=f32/4", "y=bf16/4" },
+  { "add a=0.5 b=f16/4", "y=f16/4" },
+  { "add a=f32/1 b=f32/1 y=f32/7", "y=f32/7" },
+  { "add a=f32/1x0 b=f32/3x1", "y=f32/3x0" },
+  { "add a=f32 b=f32", "y=f32" },
+  { "add a=1 b=2 y=f32/4", "y=f32/4" },
+  { "sub a=i8/4 b=0.5", "y=i8/4" }, { "mul a=i64/4 b=i64/4", "y=i64/4" }, { "div a=f32/4 b=f64", "y=f32/4" },
+  { "min a=u8/4 b=u8/4", "y=u8/4" }, { "max a=f64/4 b=f64/4", "y=f64/4" }, { "pow a=f32/4 b=2", "y=f32/4" },
+  { "eq a=i32/4 b=i32/4", "y=bool/4" }, { "ne a=f32/4 b=f16/4", "y=bool/4" }, { "lt a=f32/4 b=0", "y=bool/4" },
+  { "le a=f32/4 b=0", "y=bool/4" }, { "gt a=f32/4 b=0", "y=bool/4" }, { "ge a=f32 b=0", "y=bool" },
+  { "logical_and a=bool/4 b=bool/4", "y=bool/4" }, { "logical_or a=bool/1 b=bool/4", "y=bool/4" }, { "logical_not x=bool/4", "y=bool/4" },
+  { "select c=bool/4x1 a=f16/1x3 b=0", "y=f16/4x3" }, { "cast x=f32/4 y=e4m3/4", "y=e4m3/4" }, { "cast x=bool/1 y=f32/4", "y=f32/4" },
+  { "neg x=i8/4", "y=i8/4" }, { "abs x=i32/4", "y=i32/4" }, { "sign x=f32/4", "y=f32/4" }, { "exp x=f32/4 y=bf16/4", "y=bf16/4" },
+  { "log x=f32/4", "y=f32/4" }, { "sqrt x=f32/4", "y=f32/4" }, { "rsqrt x=f32/4", "y=f32/4" }, { "reciprocal x=f32/4", "y=f32/4" },
+  { "erf x=f32/4", "y=f32/4" }, { "sin x=f32/4", "y=f32/4" }, { "cos x=f32/4", "y=f32/4" }, { "floor x=f32/4", "y=f32/4" },
+  { "ceil x=f32/4", "y=f32/4" }, { "round x=f32/4", "y=f32/4" },
+  { "relu x=f32/4 y=x", "y=f32/4" }, { "leaky_relu x=f32/4 slope=0.2", "y=f32/4" }, { "elu x=f32/4", "y=f32/4" },
+  { "gelu x=f32/4", "y=f32/4" }, { "gelu_tanh x=f32/4", "y=f32/4" }, { "silu x=f32/4", "y=f32/4" }, { "sigmoid x=f32/4", "y=f32/4" },
+  { "tanh x=f32/4", "y=f32/4" }, { "softplus x=f32/4", "y=f32/4" }, { "hardswish x=f32/4", "y=f32/4" }, { "mish x=f32/4", "y=f32/4" },
+  { "clip x=f32/4 min=0", "y=f32/4" },
+  { "relu_backward dy=f32/4 x=f16/4", "dx=f32/4" }, { "leaky_relu_backward dy=f16/4 x=f32/4", "dx=f16/4" },
+  { "elu_backward dy=f32/4 x=f32/4", "dx=f32/4" }, { "gelu_backward dy=f32/4 x=f32/4", "dx=f32/4" },
+  { "gelu_tanh_backward dy=f32/4 x=f32/4", "dx=f32/4" }, { "silu_backward dy=f32/4 x=f32/4", "dx=f32/4" },
+  { "sigmoid_backward dy=f32/4 x=f32/4", "dx=f32/4" }, { "tanh_backward dy=f32/4 x=f32/4", "dx=f32/4" },
+  { "softplus_backward dy=f32/4 x=f32/4", "dx=f32/4" }, { "hardswish_backward dy=f32/4 x=f32/4", "dx=f32/4" },
+  { "mish_backward dy=f32/4 x=f32/4", "dx=f32/4" }, { "clip_backward dy=f32/4 x=f32/4", "dx=f32/4" },
+};
+
+/* The outputs of a graph of one op as a line would give them: by giving them to the op `copy`, whose line quotes them. */
+static void print_outputs(const qn_graph *g)
+{
+  const qn_graph_view *v = qn_graph_inspect(g);
+  const qn_op_info *op = qn_op_find(v->op[0].op);
+  size_t n = 0;
+  text[0] = 0;
+  for (uint32_t r = op->n_inputs; r < op->n_roles; r++) {
+    if (v->op[0].first[r] == v->op[0].first[r + 1]) continue;
+    qn_value value[2] = { v->value[v->op[0].arg[v->op[0].first[r]]], { .rank = -1, .over = -1 } };
+    value[0].over = -1;
+    qn_node copy = { .op = QN_OP_COPY, .n_roles = 2, .first = (int32_t[]){ 0, 1, 2 }, .arg = (int32_t[]){ 0, 1 } };
+    qn_graph_view view = { .struct_size = sizeof view, .n_ops = 1, .n_values = 2, .n_pointers = 2, .n_ins = 1, .op = &copy,
+                           .value = value, .pointer = (int32_t[]){ 0, 1 } };
+    qn_graph *line;
+    char copied[512];
+    if (qn_graph_make(&view, &line)) return;
+    qn_graph_print(line, copied, sizeof copied);
+    qn_graph_destroy(line);
+    n += (size_t)snprintf(text + n, sizeof text - n, "%s%s=%s", n ? " " : "", op->role[r].name, copied + strlen("copy x="));
+  }
+}
+
+static void test_found(void)
+{
+  bool seen[256] = { false };
+  for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
+    qn_graph *g;
+    qn_status status = qn_graph_parse(found[i].line, &g);
+    if (!status) {
+      print_outputs(g);
+      seen[qn_graph_inspect(g)->op[0].op] = true;
+    }
+    if (!tap_ok(!status && !strcmp(text, found[i].out), "%s: %s", found[i].line, found[i].out)) tap_note("%s", status ? qn_last_error() : text);
+    qn_graph_destroy(g);
+  }
+  for (int i = 0; qn_op_at(i); i++)
+    if (!seen[qn_op_at(i)->kind]) tap_ok(0, "%s has a case", qn_op_at(i)->name);
+}
+
+/* ---- what is refused ---------------------------------------------------------------------- */
+
+static const struct { const char *line, *has; } refused[] = {
+  { "matmul a=f32/3x4 b=f32/5x6", "b: dims are 5x6, so K is 5; must be 4, as in a's 3x4" },
+  { "matmul a=f32/4 b=f32/4x5", "a: rank is 1; must be at least 2" },
+  { "matmul a=f32/2x3x4 b=f32/4x5", "b: rank is 2; must be a's, 3" },
+  { "matmul a=f32/2x3x4 b=f32/3x4x5", "b: dim 0 is 3; must be a's, 2, or 1" },
+  { "matmul a=f32/3x4 b=f16/4x5", "b: dtype is f16 beside a's f32" },
+  { "matmul a=i32/3x4 b=i32/4x5", "b: dtype is i32 beside a's i32" },
+  { "matmul a=bool/3x4 b=bool/4x5", "a: dtype is bool; accepted: f64 f32 f16 bf16 e4m3 e5m2 i8 u8 i32 i64" },
+  { "matmul a=f32/3x4 b=f32/4x5 y=f64/3x5", "y: dtype is f64; accepted here: f32" },
+  { "matmul a=bf16/3x4 b=bf16/4x5 y=f16/3x5", "y: dtype is f16; accepted here: f32 bf16" },
+  { "matmul a=bf16/3x4 b=bf16/4x5 y=f32/3x5 c=bf16/3x5", "c: dtype is bf16; must be y's, f32" },
+  { "matmul a=f32/3x4 b=f32/4x5 y=f32/5x3", "y: dims are 5x3; must be 3x5" },
+  { "matmul a=f32/3x4 b=f32/4x5 c=f32/1x5", "c: dims are 1x5; must be y's, 3x5" },
+  { "matmul a=f32/3x4 b=f32/4x5 bias=f32/3", "bias: dims are 3; must be 5" },
+  { "matmul a=f32/3x4 b=f32/4x5 bias=f16/5", "bias: dtype is f16" },
+  { "matmul a=f32/3x4 b=f32/4x5 beta=1", "beta: is given without c" },
+  { "matmul a=i8/3x4 b=i8/4x5 alpha=1", "alpha: is given; integer products are not scaled" },
+  { "matmul a=f32/3x4 b=f32/4x5 alpha=f32/1", "alpha: rank is 1; a scalar has rank 0" },
+  { "matmul a=f32/3x4 b=f32/4x5 alpha=i32", "alpha: dtype is i32" },
+  { "matmul a=f32/3x4 b=3", "b: is a host value" },
+  { "matmul a=f32/1000000000x1 b=f32/1x1000000000", "y: 1000000000x1000000000 is more than memory can hold" },
+  { "conv_forward x=f32/3x3 w=f32/3x3", "x: rank is 2; must be 3 to 5" },
+  { "conv_forward x=f32/1x3x8x8 w=f32/4x3x3", "w: rank is 3; must be x's, 4" },
+  { "conv_forward x=f32/1x3x8x8 w=f32/4x2x3x3", "w: dim 1 is 2; times 1 groups it must be x's dim 1, 3" },
+  { "conv_forward x=f32/1x4x8x8 w=f32/5x2x3x3 groups=2", "groups: is 2; must divide w's dim 0, 5" },
+  { "conv_forward x=f32/1x3x8x8 w=f32/4x3x0x3", "w: dim 2 is 0; a filter has taps" },
+  { "conv_forward x=f32/1x3x8x8 w=f32/4x3x3x3 stride=0", "stride: entry 0 is 0; must be at least 1" },
+  { "conv_forward x=f32/1x3x8x8 w=f32/4x3x3x3 pad=0:-1", "pad: entry 0 is -1; must be at least 0" },
+  { "conv_forward x=f32/1x3x8x8 w=f32/4x3x3x3 groups=0", "groups: entry 0 is 0; must be at least 1" },
+  { "conv_forward x=f32/1x3x8x8 w=f32/4x3x3x3 pad=9223372036854775807", "more than any tensor holds" },
+  { "conv_forward x=f32/1x3x8x8 w=f32/4x3x3x3 y=f32/1x4x8x8", "y: dims are 1x4x8x8; must be 1x4x6x6" },
+  { "conv_forward x=f32/1x3x8x8 w=f32/4x3x3x3 bias=f32/3", "bias: dims are 3; must be 4" },
+  { "conv_backward_data dy=f32/1x4x6x6 w=f32/4x3x3x3 dx=f32/1x3x9x8", "dx: dim 2 is 9, which gives 7 places; dy has 6" },
+  { "conv_backward_data dy=f32/1x5x6x6 w=f32/4x3x3x3", "dy: dim 1 is 5; must be w's dim 0, 4" },
+  { "conv_backward_data dy=f32/1x4x6x6 w=f32/4x3x3x3 dx=f32/1x2x8x8", "dx: dims are 1x2x8x8; must be 1x3x8x8" },
+  { "conv_backward_filter x=f32/1x3x8x8 dy=f32/2x4x6x6", "dy: dim 0 is 2; must be x's, 1" },
+  { "conv_backward_filter x=f32/1x3x8x8 dy=f32/1x4x6x6 dw=f32/4x3x4x3", "dw: dim 2 is 4, which gives 5 places; dy has 6" },
+  { "conv_backward_filter x=f32/1x3x8x8 dy=f32/1x4x9x6", "dy: dim 2 is 9, which no dw gives" },
+  { "conv_backward_filter x=f32/1x3x8x8 dy=f32/1x4x6x6 groups=2", "groups: is 2; must divide the channels, 3 of x and 4 of dy" },
+  { "softmax x=f32", "x: rank is 0; must be at least 1" },
+  { "softmax x=i32/4", "x: dtype is i32; accepted: f64 f32 f16 bf16" },
+  { "softmax x=f32/4 y=f64/4", "y: dtype is f64; accepted here: f32 f16 bf16" },
+  { "softmax x=f32/4 axis=-2", "axis: is -2; must be -1 (the last) or 0 to 0" },
+  { "softmax_backward y=f32/4 dy=f32/5", "dy: dims are 5; must be y's, 4" },
+  { "log_softmax x=f32/4 y=f32/5", "y: dims are 5; must be 4" },
+  { "log_softmax_backward y=f32/4 dy=f64/4", "dy: dtype is f64" },
+  { "pool_max x=f32/4x4 window=2", "x: rank is 2; must be 3 to 5" },
+  { "pool_max x=f32/1x1x8x8 window=-2", "window: entry 0 is -2; must be at least 0" },
+  { "pool_max x=f32/1x1x8x8 window=2 ceil_mode=2", "ceil_mode: is 2; must be 0 or 1" },
+  { "pool_max x=f32/1x1x40x40 indices=u8/1x1x1x1", "counts 255 taps; the window has 1600" },
+  { "pool_max x=f32/1x1x8x8 window=2 y=f16/1x1x4x4", "y: dtype is f16; accepted here: f32" },
+  { "pool_max x=f32/1x1x8x8 window=2 indices=i32/1x1x4x5", "indices: dims are 1x1x4x5; must be 1x1x4x4" },
+  { "pool_max x=f32/1x1x8x8 window=2 indices=i8/1x1x4x4", "indices: dtype is i8; accepted: u8 i32 i64" },
+  { "pool_max_backward dy=f32/1x1x4x4 window=2", "indices: is missing, and so is x" },
+  { "pool_max_backward dy=f32/1x1x4x4 indices=i32/1x1x4x4", "dx: must be given, because the window is its whole extent" },
+  { "pool_max_backward dy=f32/1x1x4x4 indices=i32/1x1x4x3 window=2", "indices: dims are 1x1x4x3; must be dy's" },
+  { "pool_max_backward dy=f32/1x1x4x4 x=f32/1x1x9x12 window=2", "dy: dim 3 is 4; an extent of 12 has 6 windows" },
+  { "pool_max_backward dy=f32/1x1x4x4 x=f16/1x1x8x8 window=2", "x: dtype is f16" },
+  { "pool_average x=f32/1x1x8 include_pad=7", "include_pad: is 7; must be 0 or 1" },
+  { "pool_average_backward dy=f32/1x2x4 dx=f32/1x1x8 window=2", "batch and channels" },
+  { "copy x=f32/4 y=f32/5", "y: dims are 5; must be 4" },
+  { "copy x=f32/4 y=f16/4", "y: dtype is f16; accepted here: f32" },
+  { "copy x=3", "x: is a host value" },
+  { "permute x=f32/2x3 perm=0,2", "perm: entry 1 is 2; must be 0 to 1" },
+  { "permute x=f32/2x3 perm=0,0", "perm: names dim 0 twice" },
+  { "slice x=f32/4 start=5", "start: entry 0 is 5; x's dim is 4" },
+  { "slice x=f32/9 start=1 length=5 step=2", "length: entry 0 is 5; from 1 in steps of 2 x's dim of 9 has 4" },
+  { "slice x=f32/9 step=0", "step: entry 0 is 0; must be at least 1" },
+  { "pad x=f32/4 pad=-1", "pad: entry 0 is -1; must be at least 0" },
+  { "pad x=f32/4 pad=1 y=f32/5", "y: dims are 5; must be 6" },
+  { "concat x=[f32/2x3,f32/3x3]", "dims of [1] are 3x3; must be as [0]'s, 2x3, but for dim 1" },
+  { "concat x=[f32/2x3,f16/2x3]", "dtype of [1] is f16; must be [0]'s, f32" },
+  { "concat x=[f32]", "rank is 0; must be at least 1" },
+  { "concat x=[f32/2] axis=1", "axis: is 1" },
+  { "reduce_sum x=f32/4 y=i32/1", "y: dtype is i32; accepted here: f64 f32 f16 bf16" },
+  { "reduce_sum x=i8/4 y=f32/1", "y: dtype is f32; accepted here: i8 i32 i64" },
+  { "reduce_sum x=f32/4x4 y=f32/4", "y: dims are 4; must be 1x1" },
+  { "reduce_mean x=i32/4", "x: dtype is i32" }, { "reduce_prod x=bool/4", "x: dtype is bool" },
+  { "reduce_max x=i8/4 y=i32/1", "y: dtype is i32; accepted here: i8" }, { "reduce_min x=e4m3/4", "x: dtype is e4m3" },
+  { "reduce_norm1 x=i8/4", "x: dtype" }, { "reduce_norm2 x=i8/4", "x: dtype" }, { "reduce_amax x=i8/4", "x: dtype" },
+  { "argmax x=f32/4 y=f32/1", "y: dtype is f32; accepted: i32 i64" }, { "argmin x=f32/4 y=i8/1", "y: dtype is i8" },
+  { "argmax x=f32/65536x65536/0:1 y=i32/1x1", "4294967296 elements are counted: use i64" },
+  { "add a=f32/4 b=f32/5", "b: dims are 5; each must be 1 or that of the others, here dim 0 is 4" },
+  { "add a=f32/4x4 b=f32/4", "b: rank is 1; must be a's, 2, or 0" },
+  { "add a=f32/4 b=f64/4", "b: dtype is f64, which does not stand with a's f32; cast one of them" },
+  { "add a=f32/4 b=i32", "b: is a scalar of dtype i32" },
+  { "add a=f32/4 b=f32/4 y=f64/4", "y: dtype is f64, which does not stand with a's f32" },
+  { "add a=f32/4 b=f32/4 y=f32/1", "y: dims are 1; must be 4" },
+  { "add a=bool/4 b=bool/4", "a: dtype is bool; accepted" },
+  { "sub a=i8/4 b=u8/4", "b: dtype is u8, which does not stand" }, { "mul a=i8/4 b=f32/4", "b: dtype is f32, which does not stand" },
+  { "div a=i32/4 b=i32/4", "a: dtype is i32" }, { "min a=f32/4 b=f64/4", "b: dtype" }, { "max a=e5m2/4 b=0", "a: dtype is e5m2" },
+  { "pow a=i32/4 b=2", "a: dtype is i32" },
+  { "eq a=1 b=2", "a: is a scalar, as all inputs are" }, { "ne a=f32/4 b=i32/4", "b: dtype" }, { "lt a=f32/4 b=0 y=f32/4", "y: dtype is f32; accepted: bool" },
+  { "le a=bool/4 b=0", "a: dtype" }, { "gt a=f32/4 b=f64/4", "b: dtype" }, { "ge a=f64/4 b=f32/4", "b: dtype" },
+  { "logical_and a=bool/4 b=i8/4", "b: dtype is i8; accepted: bool" }, { "logical_or a=f32/4 b=bool/4", "a: dtype" },
+  { "logical_not x=u8/4", "x: dtype" }, { "select c=u8/4 a=f32/4 b=0", "c: dtype is u8; accepted: bool" },
+  { "select c=bool/4 a=f32/4 b=i32/4", "b: dtype is i32, which does not stand with a's f32" },
+  { "cast x=f32/4", "y: must be given: its dtype is what cast is for" }, { "cast x=f32/4 y=i8/5", "y: dims are 5; must be 4" },
+  { "neg x=bool/4", "x: dtype" }, { "abs x=bool/4", "x: dtype" }, { "sign x=bool/4", "x: dtype" },
+  { "relu x=f32/4 y=f32/4/0", "y: stride 0 is 0; only inputs may be broadcast" },
+  { "relu x=f32/4x4 y=f32/4x4/2:1", "y: two of its elements have one address" },
+  { "relu x=f32/9223372036854775807", "x: 9223372036854775807 at these strides is more than memory can hold" },
+  { "relu x=f32/2x2/9223372036854775807:1", "more than memory can hold" },
+};
+
+static void test_refused(void)
+{
+  bool seen[256] = { false };
+  for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+    qn_graph *g;
+    qn_status status = qn_graph_parse(refused[i].line, &g);
+    char name[32] = "";
+    sscanf(refused[i].line, "%31s", name);
+    if (qn_op_named(name)) seen[qn_op_named(name)->kind] = true;
+    bool right = status == QN_BAD_ARGUMENT && strstr(qn_last_error(), refused[i].has);
+    if (!tap_ok(right, "%s: %s", refused[i].line, status ? qn_last_error() : "taken")) tap_note("wanted: %s", refused[i].has);
+    qn_graph_destroy(g);
+  }
+  /* the one-input functions share one rule: integers and f8 are no floats, y has x's dims */
+  for (int i = 0; qn_op_at(i); i++) {
+    const qn_op_info *op = qn_op_at(i);
+    if (seen[op->kind]) continue;
+    char line[256];
+    const char *dy = op->n_inputs == 2 ? " dy=f32/4" : "";
+    snprintf(line, sizeof line, "%s x=i32/4%s", op->name, dy);
+    qn_graph *g;
+    tap_ok(op->family == QN_FAMILY_POINTWISE && qn_graph_parse(line, &g) == QN_BAD_ARGUMENT, "%s: %s", line, qn_last_error());
+    snprintf(line, sizeof line, "%s x=f32/4%s %s=f32/5", op->name, dy, op->role[op->n_inputs].name);
+    tap_ok(qn_graph_parse(line, &g) == QN_BAD_ARGUMENT, "%s: %s", line, qn_last_error());
+  }
+}
+
+/* ---- attributes --------------------------------------------------------------------------- */
+
+static void test_attributes(void)
+{
+  static const struct { const char *line, *attr; int64_t want[3]; } whole[] = {
+    { "pool_max x=f32/1x1x8x6", "window", { 8, 6, 1 } }, { "pool_max x=f32/1x1x8x6", "stride", { 8, 6, 1 } },
+    { "pool_max x=f32/1x1x8x6 window=2", "stride", { 2, 2, 1 } }, { "conv_forward x=f32/1x1x8 w=f32/1x1x3 stride=2 pad=3", "stride", { 2, 1, 1 } },
+    { "conv_forward x=f32/1x1x8 w=f32/1x1x3 stride=2 pad=3", "pad", { 3, 0, 0 } }, { "slice x=f32/9x8 start=2,0 step=3,1", "length", { 3, 8, 1 } },
+    { "permute x=f32/2x3 perm=1,0", "perm", { 1, 0, 2 } },
+  };
+  for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++) {
+    qn_graph *g;
+    if (!tap_ok(!qn_graph_parse(whole[i].line, &g), "%s parses", whole[i].line)) continue;
+    const qn_node *node = &qn_graph_inspect(g)->op[0];
+    const qn_op_info *op = qn_op_find(node->op);
+    for (uint32_t k = 0; k < op->n_attrs; k++)
+      if (!strcmp(op->attr[k].name, whole[i].attr))
+        tap_ok(!memcmp((const char *)node->attr + op->attr[k].offset, whole[i].want, sizeof whole[i].want), "its %s is completed", whole[i].attr);
+    qn_graph_destroy(g);
+  }
+  qn_graph *g;
+  tap_ok(!qn_graph_parse("softmax x=f32/2x3x4", &g) && ((const qn_axis *)qn_graph_inspect(g)->op[0].attr)->axis == 2, "the last axis has its number");
+  qn_graph_destroy(g);
+  tap_ok(!qn_graph_parse("reduce_sum x=f32/2x3x4", &g) && ((const qn_axes *)qn_graph_inspect(g)->op[0].attr)->mask == 7, "all dims have their mask");
+  qn_graph_destroy(g);
+}
+
+/* ---- a call's arguments ------------------------------------------------------------------- */
+
+static float memory[4096] __attribute__((aligned(64)));
+
+typedef struct call { qn_tensor t[QN_MAX_ROLES]; qn_arg arg[QN_MAX_ROLES]; qn_op op; } call;
+
+static call *make_call(call *c, uint32_t kind, const void *attr, int n, const qn_tensor *t)
+{
+  memset(c, 0, sizeof *c);
+  const qn_op_info *op = qn_op_find(kind);
+  for (int i = 0; i < n; i++) {
+    c->t[i] = t[i];
+    c->arg[i] = (qn_arg){ &c->t[i], t[i].dtype != 0 };          /* dtype 0: absent */
+  }
+  c->op = (qn_op){ kind, op->n_roles, attr, c->arg };
+  return c;
+}
+
+static void accepted(const char *what, const call *c, uint32_t out, int over)
+{
+  qn_graph *g;
+  qn_status status = qn__graph_of_op(&c->op, &g);
+  const qn_graph_view *v = g ? qn_graph_inspect(g) : NULL;
+  if (!tap_ok(!status && v->value[out].over == over, "taken: %s", what)) tap_note("%s", status ? qn_last_error() : "wrong output in place");
+  qn_graph_destroy(g);
+}
+
+static void call_refused(const char *has, const call *c)
+{
+  qn_graph *g;
+  qn_status status = qn__graph_of_op(&c->op, &g);
+  if (!tap_ok(status == QN_BAD_ARGUMENT && !g && strstr(qn_last_error(), has), "refused: %s", status ? qn_last_error() : "taken"))
+    tap_note("wanted: %s", has);
+  qn_graph_destroy(g);
+}
+
+static qn_tensor at(float *p, int64_t rows, int64_t columns, int64_t pitch)
+{
+  qn_tensor t = qn_tensor_2d(p, QN_F32, rows, columns);
+  t.stride[0] = pitch;
+  return t;
+}
+
+static void test_calls(void)
+{
+  call c;
+  qn_tensor x = at(memory, 8, 8, 8), y = at(memory + 64, 8, 8, 8), t;
+  accepted("two tensors apart", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ x, y }), 1, -1);
+  accepted("in place", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ x, x }), 1, 0);
+  accepted("both inputs in place", make_call(&c, QN_OP_ADD, NULL, 3, (qn_tensor[]){ x, x, x }), 2, 0);
+  accepted("the second in place", make_call(&c, QN_OP_ADD, NULL, 3, (qn_tensor[]){ y, x, x }), 2, 1);
+  call_refused("relu: y: shares memory with x but does not stand where it does",
+               make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ x, at(memory + 4, 8, 8, 8) }));
+  call_refused("shares memory with x but does not", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ x, qn_transposed(&x) }));
+  call_refused("softmax: y: shares memory with x; it must lie apart", make_call(&c, QN_OP_SOFTMAX, NULL, 2, (qn_tensor[]){ x, x }));
+  accepted("columns of one matrix", make_call(&c, QN_OP_SOFTMAX, NULL, 2,
+           (qn_tensor[]){ at(memory, 8, 4, 8), at(memory + 4, 8, 4, 8) }), 1, -1);
+  call_refused("shares memory", make_call(&c, QN_OP_SOFTMAX, NULL, 2, (qn_tensor[]){ at(memory, 8, 4, 8), at(memory + 3, 8, 4, 8) }));
+  accepted("rows that interleave", make_call(&c, QN_OP_SOFTMAX, NULL, 2,
+           (qn_tensor[]){ at(memory, 4, 8, 16), at(memory + 8, 4, 8, 16) }), 1, -1);
+  qn_tensor none = { 0 };
+  accepted("c in place", make_call(&c, QN_OP_MATMUL, NULL, 7, (qn_tensor[]){ x, at(memory + 128, 8, 8, 8), y, none, none, none, y }), 3, 2);
+  call_refused("matmul: y: shares memory with a", make_call(&c, QN_OP_MATMUL, NULL, 7, (qn_tensor[]){ x, y, none, none, none, none, x }));
+  qn_tensor image = qn_tensor_nchw(memory, QN_F32, 1, 1, 8, 8), pooled = qn_tensor_nchw(memory + 64, QN_F32, 1, 1, 1, 1),
+            indices = qn_tensor_nchw(memory + 64, QN_I32, 1, 1, 1, 1);
+  call_refused("pool_max: indices: shares memory with y; outputs must lie apart",
+               make_call(&c, QN_OP_POOL_MAX, NULL, 3, (qn_tensor[]){ image, pooled, indices }));
+
+  t = x, t.data = NULL;
+  call_refused("relu: x: data is NULL", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ t, y }));
+  t.dim[0] = 0;
+  accepted("NULL where there is nothing", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ t, t }), 1, -1);
+  t = x, t.reserved[1] = 1;
+  call_refused("reserved words are not 0", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ t, y }));
+  t = x, t.flags = 4;
+  call_refused("flags are 0x4; accepted: QN_HOST or 0", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ t, y }));
+  t = x, t.flags = QN_HOST;
+  call_refused("a host value has rank 0", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ t, y }));
+  t = x, t.rank = 9;
+  call_refused("rank is 9; must be 0 to 8", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ t, y }));
+  t = x, t.dtype = 77;
+  call_refused("dtype is 77, which is no dtype", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ t, y }));
+  t = x, t.dim[1] = -8;
+  call_refused("dim 1 is -8; must be at least 0", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ t, y }));
+  t = x, t.stride[1] = -1;
+  call_refused("stride 1 is -1; must be at least 0", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ t, y }));
+  t = x, t.data = (char *)memory + 2;
+  call_refused("its address is a multiple of 2 only; f32 needs 4", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ t, y }));
+  t = y, t.stride[0] = 0;
+  call_refused("y: stride 0 is 0; only inputs may be broadcast", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ x, t }));
+  make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ x, y })->arg[0].n = 2;
+  call_refused("2 tensors are given; it takes 1", &c);
+  make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ x, y })->arg[0].n = -1;
+  call_refused("-1 tensors are given", &c);
+  make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ x, y })->arg[0].t = NULL;
+  call_refused("x: is NULL", &c);
+  make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ x, y })->op.n_args = 3;
+  call_refused("3 arguments are given; it has 2", &c);
+  make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ x, y })->op.kind = 9999;
+  call_refused("kind is 9999, which is no op", &c);
+  call_refused("x: is missing", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ none, y }));
+  call_refused("y: is missing", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ x, none }));
+
+  /* alignment and host scalars are read off */
+  qn_graph *g;
+  float half = 0.5f, one = 1, zero = -0.0f;
+  uint16_t bf16_one = 0x3f80;
+  qn_tensor scalars[] = { qn_scalar(&half, QN_F32), qn_scalar(&one, QN_F32), qn_scalar(&zero, QN_F32), qn_scalar(&bf16_one, QN_BF16) };
+  static const uint32_t classes[] = { QN_SCALAR_OTHER, QN_SCALAR_ONE, QN_SCALAR_ZERO, QN_SCALAR_ONE };
+  for (int i = 0; i < 4; i++) {
+    make_call(&c, QN_OP_MATMUL, NULL, 7, (qn_tensor[]){ at(memory + 2, 4, 4, 4), at(memory + 101, 4, 4, 4), none, none, scalars[i], none, y });
+    c.t[6].dim[0] = c.t[6].dim[1] = 4;
+    qn_status status = qn__graph_of_op(&c.op, &g);
+    const qn_graph_view *v = g ? qn_graph_inspect(g) : NULL;
+    tap_ok(!status && v->value[2].scalar == classes[i] && v->value[2].flags & QN_VALUE_HOST && v->value[0].align == 8 && v->value[1].align == 4
+           && v->value[3].align == 16 && v->n_pointers == 4 && v->n_ins == 3 && v->pointer[2] == 2, "scalar %d and alignments are read off", i);
+    qn_graph_destroy(g);
+  }
+
+  /* attribute structs of other sizes */
+  struct { qn_axis now; int64_t later; } axis = { QN_AXIS_INIT, 0 };
+  axis.now.struct_size = sizeof axis;
+  accepted("a larger attribute struct with zeros", make_call(&c, QN_OP_SOFTMAX, &axis, 2, (qn_tensor[]){ x, y }), 1, -1);
+  axis.later = 1;
+  call_refused("attributes: byte 16 is set", make_call(&c, QN_OP_SOFTMAX, &axis, 2, (qn_tensor[]){ x, y }));
+  axis.now.struct_size = 8;
+  axis.now.axis = 77;
+  accepted("a smaller one has defaults beyond", make_call(&c, QN_OP_SOFTMAX, &axis, 2, (qn_tensor[]){ x, y }), 1, -1);
+  axis.now.struct_size = 0;
+  call_refused("struct_size is 0; begin with the op's INIT", make_call(&c, QN_OP_SOFTMAX, &axis, 2, (qn_tensor[]){ x, y }));
+  call_refused("relu: attributes are given, but it has none", make_call(&c, QN_OP_RELU, &axis, 2, (qn_tensor[]){ x, y }));
+}
+
+/* ---- views of memory ---------------------------------------------------------------------- */
+
+static qn_value view(int rank, const int64_t *dim, const int64_t *stride)
+{
+  qn_value v = { .dtype = QN_F32, .rank = rank };
+  for (int i = 0; i < QN_MAX_RANK; i++) v.dim[i] = i < rank ? dim[i] : 1;
+  for (int i = 0; i < rank; i++) v.stride[i] = stride[i];
+  return v;
+}
+
+/* Against counting every element, on small views. */
+static void test_views(void)
+{
+  uint64_t seed = 5;
+  int wrong = 0, overlapping = 0, meeting = 0, n = 20000;
+  for (int k = 0; k < n; k++) {
+    qn_value v[2];
+    unsigned char hit[2][256];
+    memset(hit, 0, sizeof hit);
+    bool self[2] = { false, false };
+    int offset[2];
+    for (int s = 0; s < 2; s++) {
+      int64_t dim[3], stride[3];
+      int rank = 1 + k % 3;
+      for (int i = 0; i < 3; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        dim[i] = 1 + (int64_t)(seed >> 33) % 4;
+        stride[i] = (int64_t)(seed >> 40) % 14;
+      }
+      offset[s] = (int)((seed >> 50) % 24);
+      v[s] = view(rank, dim, stride);
+      for (int64_t a = 0; a < v[s].dim[0]; a++)
+        for (int64_t b = 0; b < v[s].dim[1]; b++)
+          for (int64_t c = 0; c < v[s].dim[2]; c++) {
+            int64_t i = offset[s] + a * v[s].stride[0] + (rank > 1 ? b * v[s].stride[1] : 0) + (rank > 2 ? c * v[s].stride[2] : 0);
+            self[s] = self[s] || hit[s][i];
+            hit[s][i] = 1;
+          }
+    }
+    bool meet = false;
+    for (int i = 0; i < 256; i++) meet = meet || (hit[0][i] && hit[1][i]);
+    overlapping += self[0];
+    meeting += meet;
+    wrong += qn__overlaps_itself(&v[0]) != self[0];
+    wrong += qn__views_meet(&v[0], 4096 + 4 * (uintptr_t)offset[0], &v[1], 4096 + 4 * (uintptr_t)offset[1]) != meet;
+  }
+  tap_ok(!wrong && overlapping > 1000 && meeting > 1000, "%d small views: overlap told right (%d with themselves, %d with each other)", n, overlapping, meeting);
+  qn_value big = view(3, (int64_t[]){ 1 << 20, 1 << 20, 1 << 10 }, (int64_t[]){ 1 << 30, 1 << 10, 1 });
+  tap_ok(!qn__overlaps_itself(&big), "a packed tensor of 2^50 elements is quickly told");
+  big.stride[0]--;
+  tap_ok(qn__overlaps_itself(&big), "and one that overlaps");
+}
+
+int main(void)
+{
+  test_found();
+  test_refused();
+  test_attributes();
+  test_calls();
+  test_views();
+  return tap_done();
+}
