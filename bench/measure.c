@@ -11,7 +11,7 @@
 #include "bench.h"
 
 enum { MAX_SETS = 24, MIN_ROUNDS = 5, MAX_ROUNDS = 301 };
-static const double cache_multiple = 6, most_rotated = 400e6, sample_ns = 2e6;
+static const double cache_multiple = 6, most_rotated = 400e6, sample_ns = 2e6, overtime = 10;
 
 static double now_ns(void)
 {
@@ -205,6 +205,7 @@ typedef struct trial {
   qn_plan      *plan;
   qn_recording *recording;
   qn_timer     *timer;
+  int           n_sets;                 /* of the buffers', visited in a replay */
   int           reps;                   /* replays in a sample */
   double        sample[MAX_ROUNDS];
 } trial;
@@ -231,8 +232,9 @@ static void name_engines(const qn_plan *plan, result *r)
   }
 }
 
-/* Plans and executes once, cold, then once on each set. */
-static qn_status start(trial *t, const bench_case *c, result *r)
+/* Plans and executes once, cold; then on each set, but an execution so slow that a replay over all sets would take more
+ * than its part of the time needs fewer: it leaves nothing in the cache anyway. */
+static qn_status start(trial *t, const bench_case *c, const measure_options *o, result *r)
 {
   double begin = now_ns();
   qn_status status = qn_plan_create(t->s->ctx, c->graph, &t->plan);
@@ -244,10 +246,15 @@ static qn_status start(trial *t, const bench_case *c, result *r)
     return fail(r, status);
   r->first_ms = (now_ns() - begin) / 1e6;
   name_engines(t->plan, r);
-  for (int i = 1; i < t->b->n_sets && !status; i++)
-    status = qn_plan_execute(t->s->ctx, t->plan, t->b->pointer[i]);
-  if (!status)
-    status = qn_context_synchronize(t->s->ctx);
+  begin = now_ns();
+  for (t->n_sets = 1; t->n_sets < t->b->n_sets && !status; t->n_sets++) {
+    double so_far = now_ns() - begin;
+    if (t->n_sets > 2 && so_far / (t->n_sets - 1) * (t->n_sets + 1) > 1e9 * o->seconds / (2 * MIN_ROUNDS))
+      break;
+    status = qn_plan_execute(t->s->ctx, t->plan, t->b->pointer[t->n_sets]);
+    if (!status)
+      status = qn_context_synchronize(t->s->ctx);
+  }
   return status ? fail(r, status) : QN_OK;
 }
 
@@ -256,7 +263,7 @@ static qn_status record(trial *t, result *r)
   qn_status status = qn_record_begin(t->s->ctx);
   if (status)
     return fail(r, status);
-  for (int i = 0; i < t->b->n_sets && !status; i++)
+  for (int i = 0; i < t->n_sets && !status; i++)
     status = qn_plan_execute(t->s->ctx, t->plan, t->b->pointer[i]);
   if (status)
     fail(r, status);
@@ -270,17 +277,17 @@ static qn_status sample(trial *t, int reps, double *ns)
   for (int i = 0; i < reps && !status; i++) {
     if (t->recording)
       status = qn_recording_replay(t->s->ctx, t->recording);
-    for (int set = 0; !t->recording && set < t->b->n_sets && !status; set++)
+    for (int set = 0; !t->recording && set < t->n_sets && !status; set++)
       status = qn_plan_execute(t->s->ctx, t->plan, t->b->pointer[set]);
   }
   qn_status stop = qn_timer_stop(t->timer, ns);
-  *ns /= (double)reps * t->b->n_sets;
+  *ns /= (double)reps * t->n_sets;
   return status ? status : stop;
 }
 
 static qn_status ready(trial *t, const bench_case *c, const measure_options *o, result *r)
 {
-  qn_status status = start(t, c, r);
+  qn_status status = start(t, c, o, r);
   if (!status && !o->launches)
     status = record(t, r);
   if (!status && (status = qn_timer_create(t->s->ctx, &t->timer)))
@@ -288,7 +295,7 @@ static qn_status ready(trial *t, const bench_case *c, const measure_options *o, 
   double once = 0;
   if (!status && ((status = sample(t, 1, &once)) || (status = sample(t, 1, &once))))
     fail(r, status);
-  double replay = once * t->b->n_sets;
+  double replay = once * t->n_sets;
   t->reps = replay > 0 && replay < sample_ns ? (int)(sample_ns / replay) + 1 : 1;
   return status;
 }
@@ -342,12 +349,14 @@ void measure(side *const s[], int n, const bench_case *c, const measure_options 
         continue;
       }
     }
-    *sets = t[i].b->n_sets;
     if (!ready(&t[i], c, o, &r[i]))
       live++;
+    if (t[i].n_sets > *sets)
+      *sets = t[i].n_sets;
   }
   double end = now_ns() + 1e9 * o->seconds;
-  while (live && rounds < MAX_ROUNDS && (rounds < MIN_ROUNDS || now_ns() < end)) {
+  while (live && rounds < MAX_ROUNDS && (rounds < MIN_ROUNDS || now_ns() < end) &&
+         (rounds < 2 || now_ns() < end + 1e9 * overtime)) {
     for (int k = 0; k < n; k++) {
       int i = rounds & 1 ? n - 1 - k : k;
       if (!r[i].status && (r[i].status = sample(&t[i], t[i].reps, &t[i].sample[rounds]))) {

@@ -450,14 +450,17 @@ static double train(network *net, const digits *d)
 
 /* ---- what ran --------------------------------------------------------------------------------------------- */
 
+/* A plan prints a line for each of its parts: engine, what it promises, and after " : " the problem. */
 static void print_plan(const char *name, const qn_plan *p)
 {
   size_t n = qn_plan_print(p, NULL, 0);
   char *text = checked(malloc(n + 1));
   qn_plan_print(p, text, n + 1);
-  printf("%s\n", name);
-  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-    printf("  %s\n", line);
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    const char *problem = strstr(line, " : ");
+    printf("  %-9s %-28.*s%s\n", name, (int)strcspn(line, " "), line, problem ? problem + 3 : "");
+    name = "";
+  }
   free(text);
 }
 
