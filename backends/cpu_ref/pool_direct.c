@@ -21,9 +21,9 @@ static pooling pooling_of(const qn_prepared *p, const cpu_grid *x, const cpu_gri
   const int missing = 5 - x->t.rank;
   pooling v = { .taps = 1, .include_pad = pool->include_pad != 0 };
   for (int d = 0; d < 3; d++) {
-    const int from = d - missing;                         /* windows and strides of 0: the whole, and the window's */
-    v.w.size[d] = d < missing ? 1 : pool->window[from] ? pool->window[from] : x->dim[2 + d];
-    v.w.step[d] = d < missing ? 1 : pool->stride[from] ? pool->stride[from] : v.w.size[d];
+    const int from = d - missing;                         /* core has put numbers for windows and strides of 0 */
+    v.w.size[d] = d < missing ? 1 : pool->window[from];
+    v.w.step[d] = d < missing ? 1 : pool->stride[from];
     v.w.dilation[d] = d < missing ? 1 : pool->dilation[from];
     v.w.before[d] = d < missing ? 0 : pool->pad_before[from];
     v.after[d] = d < missing ? 0 : pool->pad_after[from];

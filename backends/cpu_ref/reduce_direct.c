@@ -114,11 +114,11 @@ static void reduce_one(const reduction *r, int64_t base, const cpu_tensor *y, in
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const cpu_kept *kept = p->state;
-  const uint64_t mask = ((const qn_axes *)kept->attr)->mask;
+  const uint64_t mask = ((const qn_axes *)kept->attr)->mask;     /* core has put all dims for 0 */
   const cpu_tensor x = cpu_tensor_of(p, launch, 0, 0), y = cpu_tensor_of(p, launch, 1, 0);
   reduction r = { .op = kept->op, .x = x, .count = 1 };
   for (int32_t d = 0; d < x.rank; d++) {
-    if (mask != 0 && !(mask >> d & 1)) continue;
+    if (!(mask >> d & 1)) continue;
     r.dim[r.rank] = x.dim[d];
     r.stride[r.rank++] = x.stride[d];
     r.count *= x.dim[d];
