@@ -101,9 +101,9 @@ struct qc_buffer *qc_buffer_make(qn_context *ctx, const qn_value *q, int place, 
   return make(ctx, q, span, q->align ? q->align : qn_dtype_bytes(q->dtype), place, seed);
 }
 
-struct qc_buffer *qc_buffer_bytes(qn_context *ctx, size_t bytes, int place, uint64_t seed)
+struct qc_buffer *qc_buffer_bytes(qn_context *ctx, size_t bytes, size_t used, int place, uint64_t seed)
 {
-  qn_value q = {.dtype = QN_U8, .rank = 1, .dim = {(int64_t)bytes}, .stride = {1}};
+  qn_value q = {.dtype = QN_U8, .rank = 1, .dim = {(int64_t)used}, .stride = {1}};
   return make(ctx, &q, bytes, 256, place, seed);
 }
 

@@ -189,7 +189,8 @@ bool qc_element_ok(uint32_t dtype, double got, double want, double e, bool once,
 struct qc_buffer;
 enum { QC_AT_END = 0, QC_AT_START = 1 };        /* which side of a CPU buffer lies against an unreadable page */
 struct qc_buffer *qc_buffer_make(qn_context *ctx, const qn_value *q, int place, uint64_t seed);
-struct qc_buffer *qc_buffer_bytes(qn_context *ctx, size_t bytes, int place, uint64_t seed);    /* 256-byte aligned */
+/* 256-byte aligned; only the first `used` bytes may be written. */
+struct qc_buffer *qc_buffer_bytes(qn_context *ctx, size_t bytes, size_t used, int place, uint64_t seed);
 void   qc_buffer_free(struct qc_buffer *b);
 void  *qc_buffer_pointer(struct qc_buffer *b);
 void   qc_buffer_write(struct qc_buffer *b, const void *raw);   /* packed elements to their places; NULL: poison stays */
@@ -213,7 +214,8 @@ struct qc_engine {                      /* a row, or one variant of it, of the b
   const qn_engine *row;
   const char *variant;
   char name[96];                        /* "conv_forward/direct", "pointwise/loops", "matmul/wgmma:128x256" */
-  int  reached, kills;
+  int  reached, kills;                  /* kills: cases that it failed */
+  const struct qc_item *failed_in;
 };
 struct qc_worker {
   qn_context *ctx;                      /* the backend under test */

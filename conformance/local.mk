@@ -45,4 +45,21 @@ conformance_quern_conform_CPPFLAGS = $(AM_CPPFLAGS) -DQC_CASES_DIR='"$(conformdi
 conformance_quern_conform_LDADD = $(LDADD) $(LIBM)
 
 TESTS += conformance/cpu_ref.tap
-EXTRA_DIST += conformance/cpu_ref.tap
+EXTRA_DIST += conformance/cpu_ref.tap conformance/t_mutants.tap
+
+# The backend of seeded bugs: built and used by make check, not installed.
+if BUILD_PLUGINS
+check_LTLIBRARIES += conformance/mutant/quern_mutant.la
+conformance_mutant_quern_mutant_la_SOURCES = \
+  conformance/mutant/mutant.h \
+  conformance/mutant/mutants.h \
+  conformance/mutant/mutant.c \
+  conformance/mutant/mutants_matmul.c \
+  conformance/mutant/mutants_conv.c \
+  conformance/mutant/mutants_reduce.c \
+  conformance/mutant/mutants_pointwise.c
+conformance_mutant_quern_mutant_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)
+conformance_mutant_quern_mutant_la_LDFLAGS = $(PLUGIN_LDFLAGS) -rpath $(plugindir)
+conformance_mutant_quern_mutant_la_LIBADD = $(LIBM)
+TESTS += conformance/t_mutants.tap
+endif

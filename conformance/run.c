@@ -378,7 +378,7 @@ int qc_run_case(const struct qc_item *item)
     }
     for (int i = 0; i <= qc_w.n_engines; i++) {
       struct qc_engine *e = i < qc_w.n_engines ? &qc_w.engine[i] : NULL;
-      bool planner_too = (p->view->n_ops > 1 || settled_by_core(p)) && !qc_opt.engine;
+      bool planner_too = (p->view->n_ops > 1 || settled_by_core(p)) && !qc_opt.engine && qc_w.table->device;
       if (e ? !fits_some_op(e, p) || (qc_opt.kills && e->kills >= qc_opt.kills) : !planner_too)
         continue;
       if (step++ < qc_w.skip_engines)
@@ -391,8 +391,10 @@ int qc_run_case(const struct qc_item *item)
       runs++;
       trusted += !t.vacuous;
       failed |= t.failed;
-      if (t.failed && e)
+      if (t.failed && e && e->failed_in != item) {
+        e->failed_in = item;
         e->kills++;
+      }
     }
   }
   qc_problem_free(p);

@@ -138,22 +138,47 @@ static bool reached_on_a_model(const struct qc_engine *e, const struct qc_list *
   return w.yes;
 }
 
+static void find_provider(void *user, const qn_backend_info *info)
+{
+  const char **name = user;
+  if (info->table && info->table->device && !strcmp(info->device_kind, qc_w.table->device_kind))
+    *name = info->name;
+}
+
+/* The context under test. A backend without a device may delegate to its kind's provider, so that one is enabled too. */
+static bool open_backend(void)
+{
+  char *backend = qc_format("backend=%s", qc_opt.backend);
+  const char *options[] = {backend, "tune=off", NULL}, *provider = NULL;
+  if (qn_context_create(options, &qc_w.ctx)) {
+    printf("B %s\n", qn_last_error());
+    return false;
+  }
+  qn_each_backend(find_backend, (void *)(uintptr_t)qc_opt.backend);
+  if (!qc_w.table) {
+    printf("B %s: loaded, and then not to be found\n", qc_opt.backend);
+    return false;
+  }
+  if (!qc_w.table->device) {
+    qn_each_backend(find_provider, &provider);
+    qn_context_destroy(qc_w.ctx);
+    free(backend);
+    backend = qc_format("backend=%s,%s", qc_opt.backend, provider ? provider : "");
+    options[0] = backend;
+    if (!provider || qn_context_create(options, &qc_w.ctx)) {
+      printf("B %s\n", provider ? qn_last_error() : "no provider of its device kind is loaded");
+      return false;
+    }
+  }
+  free(backend);
+  return true;
+}
+
 int qc_worker_main(int first, int skip_engines)
 {
   struct qc_list list = {0};
-  char *backend = qc_format("backend=%s", qc_opt.backend);
-  const char *const options[] = {backend, "tune=off", NULL};
-  if (qn_context_create(options, &qc_w.ctx)) {
-    printf("B %s\n", qn_last_error());
+  if (!open_backend())
     return 0;
-  }
-  char *asked = strdup(qc_opt.backend);
-  asked[strcspn(asked, ",")] = 0;
-  qn_each_backend(find_backend, asked);
-  if (!qc_w.table) {
-    printf("B %s: loaded, and then not to be found\n", asked);
-    return 0;
-  }
   qc_w.cpu = !strcmp(qc_w.table->device_kind, "cpu");
   list_engines();
   if (qc_opt.engine && !qc_w.n_engines) {

@@ -277,6 +277,14 @@ add a=f32/3x70001 b=f32/3x1 ; plain=1
 relu x=f32/9 ; x.offset=1 y.offset=3
 add a=f32/33@4 b=f32/33@8 y=f32/33@4 ; as=f64
 
+# NaN in every lane, of the vector body and of the tail
+max a=f32/15 b=f32/15 ; fill=special as=f16,bf16,f64
+min a=f32/15 b=f32/15 ; fill=special as=f16,bf16,f64
+max a=f32/7 b=f32/7 ; a.fill=nan fill=signed as=bf16
+min a=f32/31 b=f32/31 ; b.fill=nan fill=signed as=bf16
+relu x=f32/31 ; fill=special,nan as=f16,bf16,f64
+clip x=f32/31 min=-1 max=1 ; fill=special,nan as=bf16
+
 # in place
 relu x=f32/5x13 y=x ; as=bf16
 add a=f32/7x9 b=f32/7x9 y=a

@@ -161,6 +161,8 @@ reduce_min x=f32/9x40 axis=0 ; fill=special,nan,inf as=bf16
 reduce_amax x=f32/40x9 axis=1 ; fill=special,nan,inf
 argmax x=f32/40x9 y=i64/40x1 axis=1 ; fill=special,nan,zero as=bf16
 argmin x=f32/40x33 y=i32/40x1 axis=1 ; fill=special,nan,zero
+reduce_max x=f32/9x20 axis=1 ; fill=const:-inf as=f16,bf16
+reduce_min x=f32/20x9 axis=0 ; fill=const:inf as=f16,bf16
 reduce_sum x=f32/40x9 axis=1 ; fill=special as=f16,bf16,f64
 reduce_norm2 x=f32/40x9 axis=1 ; fill=special
 

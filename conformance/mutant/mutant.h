@@ -1,0 +1,125 @@
+/* mutant.h -- a backend of seeded bugs: each engine is cpu_ref's `direct` engine, misused or its result spoilt in one way that
+ * a real library got wrong once. The conformance suite must catch every one of them (t_mutants.tap).
+ *
+ * A bug is up to three hooks around the delegation, in the file of its family, and one line in mutants.h:
+ *   alter    at prepare: changes the problem that `direct` is given (attributes, dims, strides)
+ *   before   at run: changes what `direct` reads, in copies
+ *   after    at run: changes what it wrote */
+#ifndef QUERN_MUTANT_H
+#define QUERN_MUTANT_H
+#include <stdbool.h>
+#include <stdlib.h>
+#include <quern/kit.h>
+
+enum { MUT_VALUES = 16, MUT_SCRATCH = 8 };
+
+/* What an engine keeps from prepare to run. */
+struct mut_kept {
+  const struct mut_bug *bug;
+  qn_part *part;                          /* of direct, on the altered problem */
+  qn_value value[MUT_VALUES];             /* the problem as asked */
+  qn_value altered[MUT_VALUES];
+  int32_t  first[QN_MAX_ROLES + 1], arg[MUT_VALUES];
+  qn_node  node;
+  uint64_t attr[64];                      /* a copy that alter may change */
+  uint64_t original[64];                  /* as it was */
+};
+
+/* One execution. */
+struct mut_call {
+  const struct mut_kept *k;
+  const qn_launch *launch;
+  void *ptr[MUT_VALUES];                  /* what direct gets */
+  void *scratch[MUT_SCRATCH];
+  int   n_scratch;
+};
+
+struct mut_bug {
+  const char *name;
+  uint32_t    op;
+  bool (*alter)(struct mut_kept *);       /* false: the bug cannot show here, so the engine refuses */
+  void (*before)(struct mut_call *);
+  void (*after)(struct mut_call *);
+  uint64_t    workspace;                  /* bytes asked for besides direct's */
+};
+
+/* mutant.c: what hooks use. Roles are QN_ROLE_...; a role that is absent gives NULL. */
+const qn_value *mut_value(const struct mut_kept *k, uint32_t role);
+qn_value       *mut_altered(struct mut_kept *k, uint32_t role);
+void           *mut_pointer(const struct mut_call *c, uint32_t role);            /* as the caller gave it */
+void           *mut_copy(struct mut_call *c, uint32_t role);    /* an input's memory, copied; direct gets the copy */
+void           *mut_keep(struct mut_call *c, uint32_t role);    /* a copy of what an output held before */
+int64_t         mut_offset(const qn_value *v, int64_t i, int64_t *at);           /* of packed index i; at: its place */
+double          mut_get(const qn_value *v, const void *p, int64_t i);
+void            mut_put(const qn_value *v, void *p, int64_t i, double x);
+
+/* The hooks that mutants.h names. */
+bool mm_drop_k_tail(struct mut_kept *);
+bool mm_needs_bias(struct mut_kept *);
+bool mm_beta_ignored(struct mut_kept *);
+bool mm_alpha_on_c(struct mut_kept *);
+bool mm_needs_beta(struct mut_kept *);
+bool mm_plain(struct mut_kept *);
+bool mm_narrow(struct mut_kept *);
+bool mm_batch_of_b_stuck(struct mut_kept *);
+bool mm_square_b_transposed(struct mut_kept *);
+bool cv_wrong_pad_side(struct mut_kept *);
+bool cv_pads_swapped(struct mut_kept *);
+bool cv_dilation_ignored(struct mut_kept *);
+bool cv_layout_ignored(struct mut_kept *);
+bool cv_stride_ignored(struct mut_kept *);
+bool cv_last_image_dropped(struct mut_kept *);
+bool sm_last_axis_always(struct mut_kept *);
+bool pl_padding_miscounted(struct mut_kept *);
+bool pl_stride_is_window(struct mut_kept *);
+bool pw_tanh_form(struct mut_kept *);
+bool pw_beta_ignored(struct mut_kept *);
+bool tr_step_ignored(struct mut_kept *);
+bool tr_value_ignored(struct mut_kept *);
+void mm_drop_first_term(struct mut_call *);
+void mm_drop_middle_term(struct mut_call *);
+void mm_keep(struct mut_call *);
+void mm_last_row_unwritten(struct mut_call *);
+void mm_bias_twice(struct mut_call *);
+void mm_bias_missing_on_tail(struct mut_call *);
+void mm_beta_one(struct mut_call *);
+void mm_alpha_into_c(struct mut_call *);
+void mm_beta_zero_reads_c(struct mut_call *);
+void mm_f16_accumulator(struct mut_call *);
+void mm_bf16_partial_sums(struct mut_call *);
+void mm_store_truncates(struct mut_call *);
+void cv_drop_last_tap(struct mut_call *);
+void cv_group_shifted(struct mut_call *);
+void cv_kernel_flipped(struct mut_call *);
+void cv_keep_dx(struct mut_call *);
+void cv_uncovered_unwritten(struct mut_call *);
+void cv_keep_dw(struct mut_call *);
+void cv_adds_to_output(struct mut_call *);
+void sm_no_shift(struct mut_call *);
+void sm_tail_left_out(struct mut_call *);
+void sm_base_2(struct mut_call *);
+void rd_tail_dropped(struct mut_call *);
+void rd_divides_by_n_less_1(struct mut_call *);
+void rd_starts_at_lowest(struct mut_call *);
+void rd_nan_dropped(struct mut_call *);
+void rd_squares_in_f16(struct mut_call *);
+void rd_last_tie(struct mut_call *);
+void pl_starts_at_zero(struct mut_call *);
+void pl_nan_dropped(struct mut_call *);
+void pw_nan_to_zero(struct mut_call *);
+void pw_subnormals_flushed(struct mut_call *);
+void pw_tail_drops_nan(struct mut_call *);
+void pw_writes_past_end(struct mut_call *);
+void pw_reads_past_end(struct mut_call *);
+void pw_by_reciprocal(struct mut_call *);
+void pw_not_deterministic(struct mut_call *);
+void pw_input_overwritten(struct mut_call *);
+void pw_workspace_overrun(struct mut_call *);
+void pw_trusts_workspace(struct mut_call *);
+void pw_kink_on_wrong_side(struct mut_call *);
+void pw_cast_truncates(struct mut_call *);
+void tr_nan_quieted(struct mut_call *);
+void tr_seam(struct mut_call *);
+void tr_gap_written(struct mut_call *);
+
+#endif

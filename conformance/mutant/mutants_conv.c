@@ -1,0 +1,134 @@
+/* mutants_conv.c -- convolution's bugs: taps, padding, dilation, stride, groups, layouts, outputs added to or left out. */
+#include "mutant.h"
+
+#define W QN_ROLE_CONV_FORWARD_W
+#define X QN_ROLE_CONV_FORWARD_X
+
+static qn_conv *conv_of(struct mut_kept *k) { return (qn_conv *)(void *)k->attr; }
+
+static int64_t taps_of(const qn_value *w)
+{
+  int64_t taps = 1;
+  for (int d = 2; d < w->rank; d++)
+    taps *= w->dim[d];
+  return taps;
+}
+
+void cv_drop_last_tap(struct mut_call *c)
+{
+  const qn_value *w = mut_value(c->k, W);
+  void *p = mut_copy(c, W);
+  int64_t taps = taps_of(w);
+  for (int64_t i = taps - 1; i < qn_elements(w); i += taps)
+    mut_put(w, p, i, 0);
+}
+
+void cv_kernel_flipped(struct mut_call *c)
+{
+  const qn_value *w = mut_value(c->k, W);
+  void *p = mut_copy(c, W);
+  int64_t taps = taps_of(w);
+  for (int64_t i = 0; i < qn_elements(w); i++)
+    mut_put(w, p, i, mut_get(w, mut_pointer(c, W), i / taps * taps + taps - 1 - i % taps));
+}
+
+bool cv_wrong_pad_side(struct mut_kept *k)
+{
+  qn_conv *v = conv_of(k);
+  bool shows = false;
+  for (int d = 0; d < mut_value(k, X)->rank - 2; d++) {
+    int64_t before = v->pad_before[d];
+    shows |= before != v->pad_after[d];
+    v->pad_before[d] = v->pad_after[d];
+    v->pad_after[d] = before;
+  }
+  return shows;
+}
+
+bool cv_pads_swapped(struct mut_kept *k)
+{
+  qn_conv *v = conv_of(k);
+  int64_t before = v->pad_before[0];
+  v->pad_before[0] = v->pad_before[1];
+  v->pad_before[1] = before;
+  return mut_value(k, X)->rank == 4 && v->pad_before[0] != v->pad_before[1];
+}
+
+bool cv_dilation_ignored(struct mut_kept *k)
+{
+  int last = mut_value(k, X)->rank - 3;
+  bool shows = conv_of(k)->dilation[last] != 1;
+  conv_of(k)->dilation[last] = 1;
+  return shows;
+}
+
+/* Each group reads the next one's channels. */
+void cv_group_shifted(struct mut_call *c)
+{
+  const qn_value *x = mut_value(c->k, X), *w = mut_value(c->k, W);
+  void *p = mut_copy(c, X);
+  int64_t at[QN_MAX_RANK], plane = 1, channels = x->dim[1];
+  for (int d = 2; d < x->rank; d++)
+    plane *= x->dim[d];
+  for (int64_t i = 0; i < qn_elements(x); i++) {
+    mut_offset(x, i, at);
+    int64_t from = (at[1] + w->dim[1]) % channels;
+    mut_put(x, p, i, mut_get(x, mut_pointer(c, X), i + (from - at[1]) * plane));
+  }
+}
+
+/* nhwc memory is read as if it were nchw. */
+bool cv_layout_ignored(struct mut_kept *k)
+{
+  qn_value *x = mut_altered(k, X);
+  bool shows = x->rank == 4 && x->stride[1] == 1 && x->dim[1] > 1 && qn_elements(x) == qn_extent(x);
+  int64_t s = 1;
+  for (int d = x->rank - 1; d >= 0; d--) {
+    x->stride[d] = s;
+    s *= x->dim[d];
+  }
+  return shows;
+}
+
+bool cv_stride_ignored(struct mut_kept *k)
+{
+  qn_conv *v = conv_of(k);
+  bool shows = false;
+  for (int d = 0; d < mut_value(k, QN_ROLE_CONV_BACKWARD_DATA_DX)->rank - 2; d++) {
+    shows |= v->stride[d] != 1;
+    v->stride[d] = 1;
+  }
+  return shows;
+}
+
+void cv_keep_dx(struct mut_call *c) { mut_keep(c, QN_ROLE_CONV_BACKWARD_DATA_DX); }
+
+/* A scatter that forgets to clear: where no window reaches, the output keeps what it held. */
+void cv_uncovered_unwritten(struct mut_call *c)
+{
+  const qn_value *dx = mut_value(c->k, QN_ROLE_CONV_BACKWARD_DATA_DX);
+  char *p = mut_pointer(c, QN_ROLE_CONV_BACKWARD_DATA_DX);
+  int64_t bytes = qn_kit_bytes(dx->dtype);
+  for (int64_t i = 0; i < qn_elements(dx); i++) {
+    int64_t at = mut_offset(dx, i, NULL) * bytes;
+    if (mut_get(dx, p, i) == 0)
+      memcpy(p + at, (char *)c->scratch[0] + at, (size_t)bytes);
+  }
+}
+
+bool cv_last_image_dropped(struct mut_kept *k)
+{
+  mut_altered(k, QN_ROLE_CONV_BACKWARD_FILTER_X)->dim[0]--;
+  mut_altered(k, QN_ROLE_CONV_BACKWARD_FILTER_DY)->dim[0]--;
+  return mut_value(k, QN_ROLE_CONV_BACKWARD_FILTER_X)->dim[0] > 1;
+}
+
+void cv_keep_dw(struct mut_call *c) { mut_keep(c, QN_ROLE_CONV_BACKWARD_FILTER_DW); }
+
+void cv_adds_to_output(struct mut_call *c)
+{
+  const qn_value *dw = mut_value(c->k, QN_ROLE_CONV_BACKWARD_FILTER_DW);
+  void *p = mut_pointer(c, QN_ROLE_CONV_BACKWARD_FILTER_DW);
+  for (int64_t i = 0; i < qn_elements(dw); i++)
+    mut_put(dw, p, i, mut_get(dw, p, i) + mut_get(dw, c->scratch[0], i));
+}

@@ -1,0 +1,201 @@
+/* mutants_reduce.c -- bugs of softmax, reductions and pooling: shifts, tails, divisors, starts, NaN, ties, axes. */
+#include "mutant.h"
+
+#define X QN_ROLE_SOFTMAX_X
+#define Y QN_ROLE_SOFTMAX_Y
+
+/* ---- softmax ------------------------------------------------------------------------------ */
+
+struct rows { int64_t outer, len, inner; };
+
+static struct rows rows_of(const struct mut_call *c)
+{
+  const qn_value *x = mut_value(c->k, X);
+  int64_t axis = ((const qn_axis *)(const void *)c->k->original)->axis;
+  struct rows r = {1, 1, 1};
+  axis = axis < 0 ? axis + x->rank : axis;
+  for (int d = 0; d < x->rank; d++)
+    *(d < axis ? &r.outer : d == axis ? &r.len : &r.inner) *= x->dim[d];
+  return r;
+}
+
+/* y = e^x / sum e^x, the sum over the first `upto` of each row, in f32, which overflows beyond 88 */
+static void softmax_by(struct mut_call *c, int64_t upto, bool shift)
+{
+  const qn_value *x = mut_value(c->k, X), *y = mut_value(c->k, Y);
+  struct rows r = rows_of(c);
+  for (int64_t row = 0; row < r.outer * r.inner; row++) {
+    int64_t base = row / r.inner * r.len * r.inner + row % r.inner;
+    double sum = 0, m = shift ? -INFINITY : 0;
+    for (int64_t i = 0; i < r.len && shift; i++)
+      m = fmax(m, mut_get(x, mut_pointer(c, X), base + i * r.inner));
+    for (int64_t i = 0; i < upto; i++)
+      sum += (float)exp(mut_get(x, mut_pointer(c, X), base + i * r.inner) - m);
+    for (int64_t i = 0; i < r.len; i++) {
+      float e = (float)exp(mut_get(x, mut_pointer(c, X), base + i * r.inner) - m);
+      mut_put(y, mut_pointer(c, Y), base + i * r.inner, (float)(e / sum));
+    }
+  }
+}
+
+void sm_no_shift(struct mut_call *c)
+{
+  if (mut_value(c->k, X)->dtype != QN_F64)
+    softmax_by(c, rows_of(c).len, false);
+}
+
+/* Vectors of 8, and the rest of the row left out of the sum. */
+void sm_tail_left_out(struct mut_call *c)
+{
+  int64_t whole = rows_of(c).len / 8 * 8;
+  if (whole)
+    softmax_by(c, whole, true);
+}
+
+bool sm_last_axis_always(struct mut_kept *k)
+{
+  qn_axis *a = (qn_axis *)(void *)k->attr;
+  bool shows = a->axis >= 0 && a->axis != mut_value(k, X)->rank - 1;
+  a->axis = mut_value(k, X)->rank - 1;
+  return shows;
+}
+
+void sm_base_2(struct mut_call *c)
+{
+  const qn_value *y = mut_value(c->k, Y);
+  for (int64_t i = 0; i < qn_elements(y); i++)
+    mut_put(y, mut_pointer(c, Y), i, mut_get(y, mut_pointer(c, Y), i) / 0.6931471805599453);
+}
+
+/* ---- reductions: x and y are roles 0 and 1 of all of them ---------------------------------- */
+
+/* The output element that x's element i goes to, and its place among those that go there. */
+static int64_t target(const struct mut_call *c, int64_t i, int64_t *place)
+{
+  const qn_value *x = mut_value(c->k, 0), *y = mut_value(c->k, 1);
+  int64_t at[QN_MAX_RANK], to = 0, order = 0;
+  mut_offset(x, i, at);
+  for (int d = 0; d < x->rank; d++) {
+    bool reduced = y->dim[d] == 1 && x->dim[d] != 1;
+    to = to * y->dim[d] + (reduced ? 0 : at[d]);
+    order = reduced ? order * x->dim[d] + at[d] : order;
+  }
+  *place = order;
+  return to;
+}
+
+static int64_t terms(const struct mut_call *c)
+{
+  int64_t n = qn_elements(mut_value(c->k, 1));
+  return n ? qn_elements(mut_value(c->k, 0)) / n : 0;
+}
+
+/* Vectors of 16, and the rest of the sum left out. */
+void rd_tail_dropped(struct mut_call *c)
+{
+  const qn_value *x = mut_value(c->k, 0);
+  int64_t whole = terms(c) / 16 * 16, place;
+  if (!whole)
+    return;
+  void *p = mut_copy(c, 0);
+  for (int64_t i = 0; i < qn_elements(x); i++) {
+    target(c, i, &place);
+    if (place >= whole)
+      mut_put(x, p, i, 0);
+  }
+}
+
+void rd_divides_by_n_less_1(struct mut_call *c)
+{
+  const qn_value *y = mut_value(c->k, 1);
+  double n = (double)terms(c);
+  for (int64_t i = 0; i < qn_elements(y) && n > 1; i++)
+    mut_put(y, mut_pointer(c, 1), i, mut_get(y, mut_pointer(c, 1), i) * n / (n - 1));
+}
+
+/* The accumulator starts at the lowest finite number in place of -Inf. */
+void rd_starts_at_lowest(struct mut_call *c)
+{
+  const qn_value *y = mut_value(c->k, 1);
+  for (int64_t i = 0; i < qn_elements(y); i++)
+    if (mut_get(y, mut_pointer(c, 1), i) == -INFINITY)
+      mut_put(y, mut_pointer(c, 1), i, y->dtype == QN_F16 ? -65504 : -3.3895313892515355e38);
+}
+
+static void nan_to_lowest(struct mut_call *c)
+{
+  const qn_value *x = mut_value(c->k, 0);
+  void *p = mut_copy(c, 0);
+  for (int64_t i = 0; i < qn_elements(x) && qn_is_float(x->dtype); i++)
+    if (isnan(mut_get(x, p, i)))
+      mut_put(x, p, i, -INFINITY);
+}
+
+void rd_nan_dropped(struct mut_call *c) { nan_to_lowest(c); }
+
+void rd_squares_in_f16(struct mut_call *c)
+{
+  const qn_value *x = mut_value(c->k, 0), *y = mut_value(c->k, 1);
+  int64_t n = qn_elements(y), place;
+  double *sum = calloc((size_t)n + 1, sizeof *sum);
+  for (int64_t i = 0; sum && i < qn_elements(x); i++) {
+    double v = mut_get(x, mut_pointer(c, 0), i);
+    sum[target(c, i, &place)] += qn_f16_to_f64(qn_f16_from_f64(v * v));
+  }
+  for (int64_t i = 0; sum && i < n; i++)
+    mut_put(y, mut_pointer(c, 1), i, sqrt(sum[i]));
+  free(sum);
+}
+
+/* >= where > was meant */
+void rd_last_tie(struct mut_call *c)
+{
+  const qn_value *x = mut_value(c->k, 0), *y = mut_value(c->k, 1);
+  int64_t n = qn_elements(y), place;
+  double *best = malloc(((size_t)n + 1) * sizeof *best);
+  for (int64_t i = 0; best && i < n; i++)
+    best[i] = -INFINITY;
+  for (int64_t i = 0; best && i < qn_elements(x); i++) {
+    int64_t to = target(c, i, &place);
+    double v = mut_get(x, mut_pointer(c, 0), i);
+    if (v >= best[to]) {
+      best[to] = v;
+      qn_store_i64((char *)mut_pointer(c, 1) + mut_offset(y, to, NULL) * qn_kit_bytes(y->dtype), y->dtype, place);
+    }
+  }
+  free(best);
+}
+
+/* ---- pooling ------------------------------------------------------------------------------ */
+
+void pl_starts_at_zero(struct mut_call *c)
+{
+  const qn_value *y = mut_value(c->k, QN_ROLE_POOL_MAX_Y);
+  void *p = mut_pointer(c, QN_ROLE_POOL_MAX_Y);
+  for (int64_t i = 0; i < qn_elements(y); i++)
+    if (mut_get(y, p, i) < 0)
+      mut_put(y, p, i, 0);
+}
+
+void pl_nan_dropped(struct mut_call *c) { nan_to_lowest(c); }
+
+bool pl_padding_miscounted(struct mut_kept *k)
+{
+  qn_pool *pool = (qn_pool *)(void *)k->attr;
+  bool shows = false;
+  for (int d = 0; d < 3; d++)
+    shows |= pool->pad_before[d] || pool->pad_after[d];
+  pool->include_pad = !pool->include_pad;
+  return shows;
+}
+
+bool pl_stride_is_window(struct mut_kept *k)
+{
+  qn_pool *pool = (qn_pool *)(void *)k->attr;
+  bool shows = false;
+  for (int d = 0; d < mut_value(k, 0)->rank - 2; d++) {
+    shows |= pool->stride[d] && pool->stride[d] != pool->window[d];
+    pool->stride[d] = pool->window[d];
+  }
+  return shows;
+}
