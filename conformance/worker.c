@@ -5,7 +5,8 @@
  *   N 812            points to come             S 17 conv.q:3 conv_forward ...   point 17 begins
  *   L 3 matmul/gemm  engine 3's name            E 4 3   the point's fourth step runs engine 3
  *   T note           for the point's name       Y key: value   what went wrong        R 3   engine 3 was reached
- *   D 17 ok          point 17 is done */
+ *   D 17 ok          point 17 is done           C 3   engine 3, which nothing reached, is tried on device models
+ *   M 3              one of them would take it  X     all is done */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -209,9 +210,14 @@ int qc_worker_main(int first, int skip_engines)
     printf("D %d %s\n", i, words[status]);
     fflush(stdout);
   }
-  for (int k = 0; k < qc_w.n_engines && !qc_opt.line; k++)
-    if (!qc_w.engine[k].reached && reached_on_a_model(&qc_w.engine[k], &list))
+  for (int k = first == list.n ? skip_engines : 0; k < qc_w.n_engines && !qc_opt.line; k++) {
+    if (qc_w.engine[k].reached)
+      continue;
+    printf("C %d\n", k);
+    fflush(stdout);
+    if (reached_on_a_model(&qc_w.engine[k], &list))
       printf("M %d\n", k);
+  }
   printf("X\n");
   fflush(stdout);
   qn_context_destroy(qc_w.ctx);
@@ -293,8 +299,9 @@ struct session {
   const char *backend;
   int points, n_engines;
   char **engine;
-  int *reached;                         /* 1: by a case; 2: on a device model */
+  int *reached;                         /* 1: by a case; 2: on a device model; -1: it died there */
   int at, step, running;                /* the point, its steps so far, the engine now running */
+  int closing;                          /* the engine being tried on device models; -1: not yet */
   char title[8192], note[4096], *yaml;
   bool open, failed, done;
 };
@@ -348,9 +355,10 @@ static void take_line(struct session *s, char *line)
   case 'Y': add_yaml(s, line + 2); break;
   case 'R': case 'M':
     n = atoi(line + 2);
-    if (n >= 0 && n < s->n_engines && s->reached[n] != 1)
+    if (n >= 0 && n < s->n_engines && s->reached[n] <= 0)
       s->reached[n] = *line == 'R' ? 1 : 2;
     break;
+  case 'C': s->closing = atoi(line + 2); break;
   case 'D': finish_point(s, strrchr(line, ' ') + 1); break;
   case 'X': s->done = true; break;
   case 'B': if (!strncmp(line, "Bail out! ", 10)) qc_tap_bail(line + 10); break;
@@ -401,6 +409,7 @@ static void open_session(struct session *s, char **argv)
     exit(2);
   }
   s->open = false;
+  s->closing = -1;
   s->reached = qc_alloc((size_t)s->n_engines * sizeof *s->reached + 1);
 }
 
@@ -425,8 +434,15 @@ static void run_session(struct session *s, char **argv)
       snprintf(how, sizeof how, "died by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
       snprintf(how, sizeof how, "exited with status %d", WEXITSTATUS(status));
-    if (!s->open)
+    if (!s->open && s->closing < 0)
       qc_tap_bail(how);
+    if (!s->open) {
+      if (s->reached[s->closing] == 0)
+        s->reached[s->closing] = -1;
+      first = s->points;
+      skip = s->closing + 1;
+      continue;
+    }
     mourn(s, how);
     if (s->running >= 0) {              /* the point goes on behind that engine */
       first = s->at;
@@ -443,7 +459,9 @@ static void report_engines(struct session *s)
 {
   for (int i = 0; i < s->n_engines; i++) {
     char *name = qc_format("%s/%s is reached by a case", s->backend, s->engine[i]);
-    qc_tap_point(s->reached[i] != 0, name, s->reached[i] == 2 ? "SKIP only on other devices of its kind" : NULL);
+    qc_tap_point(s->reached[i] > 0, name, s->reached[i] == 2 ? "SKIP only on other devices of its kind" : NULL);
+    if (s->reached[i] < 0)
+      qc_tap_yaml("verdict: the process died when it was asked about another device model");
     free(name);
   }
 }
