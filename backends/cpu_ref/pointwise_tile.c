@@ -201,6 +201,7 @@ void CPU_NAME(cpu_tile_run)(const cpu_program *p, void *const *ptr, const void *
 
 /* ---- prepare: refuses what the compiler does not take ------------------------------------------------------ */
 
+#ifdef CPU_BASELINE
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
   const qn_status status = cpu_isa_check(request, prepared);
@@ -218,9 +219,16 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   return QN_OK;
 }
 
+static void release(qn_prepared *prepared)
+{
+  cpu_host->free(prepared->state);
+}
+#endif
+
 /* ---- run ---------------------------------------------------------------------------------------------------- */
 
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+CPU_RUNS(cpu_pointwise_tile_run);
+qn_status CPU_NAME(cpu_pointwise_tile_run)(const qn_prepared *prepared, const qn_launch *launch)
 {
   const cpu_program *program = prepared->state;
   const int64_t places = program->places;
@@ -236,14 +244,10 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return QN_OK;
 }
 
-static void release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
-}
-
-static const qn_engine row[] = {
-  { .name = CPU_ENGINE("tile"), .op = QN_FAMILY_POINTWISE | QN_ANCHOR_FAMILY, .class_ = QN_CLASS_TUNED,
-    .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare, .run = run, .release = release },
-};
-extern const qn_engine_list CPU_NAME(cpu_pointwise_tile);
-const qn_engine_list CPU_NAME(cpu_pointwise_tile) = { row, 1 };
+#ifdef CPU_BASELINE
+#define ROW(name_, run_)                                                                                         \
+  { .name = name_, .op = QN_FAMILY_POINTWISE | QN_ANCHOR_FAMILY, .class_ = QN_CLASS_TUNED,                        \
+    .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare, .run = run_, .release = release },
+static const qn_engine row[] = { CPU_COPIES(ROW, "tile", cpu_pointwise_tile_run) };
+const qn_engine_list cpu_pointwise_tile = { row, sizeof row / sizeof *row };
+#endif

@@ -174,6 +174,7 @@ static void backward(const pooling *v, const qn_launch *launch, const int64_t at
 
 /* ---- prepare: refuses where the channels are not the fastest dim (pool_planes) ---------------------------------------- */
 
+#ifdef CPU_BASELINE
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
   pooling v;
@@ -183,6 +184,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   const int64_t found = v.seen.value < 0 ? 0 : v.n * v.c * v.out[0] * v.out[1] * v.out[2] * 4;
   return pooling_keep(request, prepared, &v, found);
 }
+#endif
 
 /* ---- run ------------------------------------------------------------------------------------------------------------------- */
 
@@ -199,7 +201,8 @@ static void for_each_place(const pooling *v, const qn_launch *launch, const int6
   }
 }
 
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+CPU_RUNS(cpu_pool_channels_run);
+qn_status CPU_NAME(cpu_pool_channels_run)(const qn_prepared *prepared, const qn_launch *launch)
 {
   const pooling *v = prepared->state;
   if (v->seen.value >= 0) for_each_place(v, launch, v->out, find);
@@ -208,6 +211,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return QN_OK;
 }
 
-static const qn_engine row[] = { POOL_ROWS("channels") };
-extern const qn_engine_list CPU_NAME(cpu_pool_channels);
-const qn_engine_list CPU_NAME(cpu_pool_channels) = { row, sizeof row / sizeof *row };
+#ifdef CPU_BASELINE
+static const qn_engine row[] = { CPU_COPIES(POOL_ROWS, "channels", cpu_pool_channels_run) };
+const qn_engine_list cpu_pool_channels = { row, sizeof row / sizeof *row };
+#endif

@@ -309,6 +309,7 @@ static void backward(const pooling *v, const qn_launch *launch, int64_t n, int64
 
 /* ---- prepare: refuses where W is not the fastest dim (pool_channels) ---------------------------------------------- */
 
+#ifdef CPU_BASELINE
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
   pooling v;
@@ -319,10 +320,12 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   v.scratch = carve(&v, NULL, &s);
   return pooling_keep(request, prepared, &v, 0);
 }
+#endif
 
 /* ---- run ------------------------------------------------------------------------------------------------------------- */
 
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+CPU_RUNS(cpu_pool_planes_run);
+qn_status CPU_NAME(cpu_pool_planes_run)(const qn_prepared *prepared, const qn_launch *launch)
 {
   const pooling *v = prepared->state;
   const int64_t planes = v->n * v->c;
@@ -341,6 +344,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return QN_OK;
 }
 
-static const qn_engine row[] = { POOL_ROWS("planes") };
-extern const qn_engine_list CPU_NAME(cpu_pool_planes);
-const qn_engine_list CPU_NAME(cpu_pool_planes) = { row, sizeof row / sizeof *row };
+#ifdef CPU_BASELINE
+static const qn_engine row[] = { CPU_COPIES(POOL_ROWS, "planes", cpu_pool_planes_run) };
+const qn_engine_list cpu_pool_planes = { row, sizeof row / sizeof *row };
+#endif

@@ -135,7 +135,7 @@ static inline qn_status pooling_keep(const qn_request *request, qn_prepared *pre
   return QN_OK;
 }
 
-static void pooling_release(qn_prepared *prepared)
+static inline void pooling_release(qn_prepared *prepared)
 {
   cpu_host->free(prepared->state);
 }
@@ -168,10 +168,10 @@ static inline void put_indices(void *to, uint32_t dtype, const int32_t *number, 
   }
 }
 
-#define POOL_ROW(engine, anchor)                                                                                 \
-  { .name = CPU_ENGINE(engine), .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,         \
-    .prepare = prepare, .run = run, .release = pooling_release }
-#define POOL_ROWS(engine)                                                                                        \
-  POOL_ROW(engine, QN_OP_POOL_MAX), POOL_ROW(engine, QN_OP_POOL_MAX_BACKWARD),                                    \
-  POOL_ROW(engine, QN_OP_POOL_AVERAGE), POOL_ROW(engine, QN_OP_POOL_AVERAGE_BACKWARD)
+#define POOL_ROW(name_, run_, anchor)                                                                            \
+  { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,                      \
+    .prepare = prepare, .run = run_, .release = pooling_release }
+#define POOL_ROWS(name, run)                                                                                     \
+  POOL_ROW(name, run, QN_OP_POOL_MAX), POOL_ROW(name, run, QN_OP_POOL_MAX_BACKWARD),                              \
+  POOL_ROW(name, run, QN_OP_POOL_AVERAGE), POOL_ROW(name, run, QN_OP_POOL_AVERAGE_BACKWARD),
 #endif

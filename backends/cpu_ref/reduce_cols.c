@@ -67,6 +67,8 @@ static void flush(band *b, int64_t n)
   }
 }
 
+static int64_t columns(const reduction *r) { return r->kept.dim[r->kept.rank - 1]; }
+
 /* ---- a part of a band: rows first to end - 1 of the dims that go ------------------------------------------------ */
 
 static void one_part(const reduction *r, const char *x, int64_t part, int64_t n, band *b)
@@ -109,8 +111,7 @@ static partial partial_of(const reduction *r, const band *b, int64_t j)
 
 /* ---- prepare: refuses where the fastest dim goes (reduce_rows) --------------------------------------------------- */
 
-static int64_t columns(const reduction *r) { return r->kept.dim[r->kept.rank - 1]; }
-
+#ifdef CPU_BASELINE
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
   reduction r = { 0 };
@@ -127,6 +128,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   r.parts = qn_ceil_div(r.count, r.part);
   return reduction_keep(request, prepared, &r, r.outputs / columns(&r) * qn_ceil_div(columns(&r), BAND), r.outputs);
 }
+#endif
 
 /* ---- run ------------------------------------------------------------------------------------------------------------ */
 
@@ -160,7 +162,8 @@ static void run_band(const reduction *r, const place *at)
   for (int64_t j = 0; j < at->n; j++) partial_store(r, &total[j], at->y + j * at->y_step * r->y_bytes);
 }
 
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+CPU_RUNS(cpu_reduce_cols_run);
+qn_status CPU_NAME(cpu_reduce_cols_run)(const qn_prepared *prepared, const qn_launch *launch)
 {
   const reduction *r = prepared->state;
   const int64_t bands = r->outputs / columns(r) * qn_ceil_div(columns(r), BAND);
@@ -193,6 +196,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return QN_OK;
 }
 
-static const qn_engine row[] = { REDUCTION_ROWS("cols") };
-extern const qn_engine_list CPU_NAME(cpu_reduce_cols);
-const qn_engine_list CPU_NAME(cpu_reduce_cols) = { row, sizeof row / sizeof *row };
+#ifdef CPU_BASELINE
+static const qn_engine row[] = { CPU_COPIES(REDUCTION_ROWS, "cols", cpu_reduce_cols_run) };
+const qn_engine_list cpu_reduce_cols = { row, sizeof row / sizeof *row };
+#endif

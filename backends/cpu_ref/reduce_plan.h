@@ -120,18 +120,18 @@ static inline qn_status reduction_keep(const qn_request *request, qn_prepared *p
   return QN_OK;
 }
 
-static void reduction_release(qn_prepared *prepared)
+static inline void reduction_release(qn_prepared *prepared)
 {
   cpu_host->free(prepared->state);
 }
 
-#define REDUCTION_ROW(engine, anchor)                                                                            \
-  { .name = CPU_ENGINE(engine), .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,         \
-    .prepare = prepare, .run = run, .release = reduction_release }
-#define REDUCTION_ROWS(engine)                                                                                   \
-  REDUCTION_ROW(engine, QN_OP_REDUCE_SUM), REDUCTION_ROW(engine, QN_OP_REDUCE_MEAN),                              \
-  REDUCTION_ROW(engine, QN_OP_REDUCE_PROD), REDUCTION_ROW(engine, QN_OP_REDUCE_MAX),                              \
-  REDUCTION_ROW(engine, QN_OP_REDUCE_MIN), REDUCTION_ROW(engine, QN_OP_REDUCE_NORM1),                             \
-  REDUCTION_ROW(engine, QN_OP_REDUCE_NORM2), REDUCTION_ROW(engine, QN_OP_REDUCE_AMAX),                            \
-  REDUCTION_ROW(engine, QN_OP_ARGMAX), REDUCTION_ROW(engine, QN_OP_ARGMIN)
+#define REDUCTION_ROW(name_, run_, anchor)                                                                       \
+  { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,                      \
+    .prepare = prepare, .run = run_, .release = reduction_release }
+#define REDUCTION_ROWS(name, run)                                                                                \
+  REDUCTION_ROW(name, run, QN_OP_REDUCE_SUM), REDUCTION_ROW(name, run, QN_OP_REDUCE_MEAN),                        \
+  REDUCTION_ROW(name, run, QN_OP_REDUCE_PROD), REDUCTION_ROW(name, run, QN_OP_REDUCE_MAX),                        \
+  REDUCTION_ROW(name, run, QN_OP_REDUCE_MIN), REDUCTION_ROW(name, run, QN_OP_REDUCE_NORM1),                       \
+  REDUCTION_ROW(name, run, QN_OP_REDUCE_NORM2), REDUCTION_ROW(name, run, QN_OP_REDUCE_AMAX),                      \
+  REDUCTION_ROW(name, run, QN_OP_ARGMAX), REDUCTION_ROW(name, run, QN_OP_ARGMIN),
 #endif

@@ -159,6 +159,7 @@ static partial one_part(const reduction *r, const char *x, int64_t part)
 
 /* ---- prepare: refuses where the fastest dim stays (reduce_cols) ---------------------------------------------- */
 
+#ifdef CPU_BASELINE
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
   reduction r = { 0 };
@@ -173,6 +174,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   r.parts = rows == 1 ? qn_ceil_div(length, PART) : qn_ceil_div(rows, r.part);
   return reduction_keep(request, prepared, &r, r.outputs, r.outputs);
 }
+#endif
 
 /* ---- run -------------------------------------------------------------------------------------------------------- */
 
@@ -213,7 +215,8 @@ static void run_shared(const reduction *r, const qn_launch *launch, int threads)
   }
 }
 
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+CPU_RUNS(cpu_reduce_rows_run);
+qn_status CPU_NAME(cpu_reduce_rows_run)(const qn_prepared *prepared, const qn_launch *launch)
 {
   const reduction *r = prepared->state;
   const int threads = cpu_threads(launch, r->outputs * r->count);
@@ -228,6 +231,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return QN_OK;
 }
 
-static const qn_engine row[] = { REDUCTION_ROWS("rows") };
-extern const qn_engine_list CPU_NAME(cpu_reduce_rows);
-const qn_engine_list CPU_NAME(cpu_reduce_rows) = { row, sizeof row / sizeof *row };
+#ifdef CPU_BASELINE
+static const qn_engine row[] = { CPU_COPIES(REDUCTION_ROWS, "rows", cpu_reduce_rows_run) };
+const qn_engine_list cpu_reduce_rows = { row, sizeof row / sizeof *row };
+#endif

@@ -1,10 +1,12 @@
-/* simd.h -- what the files that are compiled once for each instruction set share: the names of this copy.
+/* simd.h -- what the files that are compiled once for each instruction set share.
  *
- * The build defines QN_ISA (baseline, avx2 or avx512) beside that set's flags. In the AVX2 copy CPU_NAME(cpu_pool_window) is
- * cpu_pool_window_avx2 and CPU_ENGINE("window") is "window_avx2"; the baseline's names are bare. All else in such a file is
- * static: an inline function with linkage could hand its wide instructions to code that every machine runs. */
+ * The build defines QN_ISA (baseline, avx2 or avx512) beside that set's flags. A copy gives its run under its own name,
+ * CPU_NAME(cpu_pool_planes), with the set's as a suffix; all else in it is static, for an inline function with linkage could
+ * hand its wide instructions to code that every machine runs. Prepare and the tables of all copies stand in the baseline's,
+ * under CPU_BASELINE: prepare also answers for device models that this machine is not. */
 #ifndef CPU_SIMD_H
 #define CPU_SIMD_H
+#include <config.h>
 #include <stdbool.h>
 #include <quern/kit.h>
 
@@ -19,23 +21,32 @@
 
 #if CPU_ISA_OF(QN_ISA) == CPU_ISA_avx512
 #define CPU_NAME(name)   name##_avx512
-#define CPU_ENGINE(name) name "_avx512"
-#define CPU_FEATURE      QN_CPU_AVX512
-#define CPU_FEATURE_NAME "AVX-512"
 #define CPU_VECTOR_BYTES 64
 #elif CPU_ISA_OF(QN_ISA) == CPU_ISA_avx2
 #define CPU_NAME(name)   name##_avx2
-#define CPU_ENGINE(name) name "_avx2"
-#define CPU_FEATURE      QN_CPU_AVX2
-#define CPU_FEATURE_NAME "AVX2"
 #define CPU_VECTOR_BYTES 32
 #else
+#define CPU_BASELINE
 #define CPU_NAME(name)   name
-#define CPU_ENGINE(name) name
-#define CPU_FEATURE      0u
-#define CPU_FEATURE_NAME "nothing"
 #define CPU_VECTOR_BYTES 16
 #endif
+
+/* Declares the run of each copy. */
+typedef qn_status cpu_run_fn(const qn_prepared *prepared, const qn_launch *launch);
+#define CPU_RUNS(run) extern cpu_run_fn run, run##_avx2, run##_avx512
+
+/* X(engine, run) for each copy, the widest first: a row or more, with a comma behind. */
+#ifdef QN_AVX512
+#define CPU_AVX512_COPY(X, engine, run) X(engine "_avx512", run##_avx512)
+#else
+#define CPU_AVX512_COPY(X, engine, run)
+#endif
+#ifdef QN_AVX2
+#define CPU_AVX2_COPY(X, engine, run) X(engine "_avx2", run##_avx2)
+#else
+#define CPU_AVX2_COPY(X, engine, run)
+#endif
+#define CPU_COPIES(X, engine, run) CPU_AVX512_COPY(X, engine, run) CPU_AVX2_COPY(X, engine, run) X(engine, run)
 
 /* Inlined wherever called, so that a constant function pointer handed to one becomes straight code in its loop. */
 #define CPU_INLINE static inline __attribute__((always_inline))
@@ -54,13 +65,17 @@ CPU_INLINE v_f32 v_select(v_i32 mask, v_f32 a, v_f32 b) { return (v_f32)((mask &
 CPU_INLINE v_f32 v_larger(v_f32 m, v_f32 x)     { return v_select((x > m) | (x != x), x, m); }
 CPU_INLINE float f_larger(float m, float x)     { return x > m || x != x ? x : m; }
 
-/* ---- what every prepare and run here begins with ---------------------------------------------------------------- */
+/* ---- what every prepare and run here begins with ------------------------------------------------------------ */
 
+
+/* The first question of every prepare here: has the device what the row's name says? */
 static inline qn_status cpu_isa_check(const qn_request *request, qn_prepared *prepared)
 {
-  if ((request->device->features & CPU_FEATURE) == CPU_FEATURE) return QN_OK;
-  return qn_refuse(prepared, "this copy is compiled for a wider instruction set", "", CPU_FEATURE_NAME, "features 0x%llx",
-                   (unsigned long long)request->device->features);
+  const bool avx512 = strstr(prepared->engine->name, "_avx512"), avx2 = strstr(prepared->engine->name, "_avx2");
+  const uint64_t wanted = avx512 ? QN_CPU_AVX512 : avx2 ? QN_CPU_AVX2 : 0;
+  if ((request->device->features & wanted) == wanted) return QN_OK;
+  return qn_refuse(prepared, "this copy is compiled for a wider instruction set", "", avx512 ? "AVX-512" : "AVX2", "%s",
+                   request->device->name);
 }
 
 /* How many threads are worth waking for `work` elements of light work. */

@@ -300,6 +300,7 @@ static void backward_band(const problem *p, char *const at[TENSORS], int64_t row
 
 /* ---- prepare: refuses f64, whose exponentials are libm's here too -------------------------------------------------- */
 
+#ifdef CPU_BASELINE
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
   const qn_status status = cpu_isa_check(request, prepared);
@@ -341,6 +342,12 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   return QN_OK;
 }
 
+static void release(qn_prepared *prepared)
+{
+  cpu_host->free(prepared->state);
+}
+#endif
+
 /* ---- run ---------------------------------------------------------------------------------------------------------- */
 
 /* The tensors at a place of the nest, some rows on. */
@@ -375,7 +382,8 @@ static void run_bands(const problem *p, const qn_launch *launch, int64_t first, 
   }
 }
 
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+CPU_RUNS(cpu_softmax_rows_run);
+qn_status CPU_NAME(cpu_softmax_rows_run)(const qn_prepared *prepared, const qn_launch *launch)
 {
   const problem *p = prepared->state;
   int64_t rows = 1;
@@ -395,14 +403,13 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return QN_OK;
 }
 
-static void release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
-}
-
-#define ROW(anchor) { .name = CPU_ENGINE("rows"), .op = anchor, .class_ = QN_CLASS_TUNED,                        \
-                      .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare, .run = run, .release = release }
-static const qn_engine row[] = { ROW(QN_OP_SOFTMAX), ROW(QN_OP_SOFTMAX_BACKWARD), ROW(QN_OP_LOG_SOFTMAX),
-                                 ROW(QN_OP_LOG_SOFTMAX_BACKWARD) };
-extern const qn_engine_list CPU_NAME(cpu_softmax_rows);
-const qn_engine_list CPU_NAME(cpu_softmax_rows) = { row, sizeof row / sizeof *row };
+#ifdef CPU_BASELINE
+#define ROW(name_, run_, anchor)                                                                                 \
+  { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare,  \
+    .run = run_, .release = release }
+#define ROWS(name, run)                                                                                          \
+  ROW(name, run, QN_OP_SOFTMAX), ROW(name, run, QN_OP_SOFTMAX_BACKWARD), ROW(name, run, QN_OP_LOG_SOFTMAX),       \
+  ROW(name, run, QN_OP_LOG_SOFTMAX_BACKWARD),
+static const qn_engine row[] = { CPU_COPIES(ROWS, "rows", cpu_softmax_rows_run) };
+const qn_engine_list cpu_softmax_rows = { row, sizeof row / sizeof *row };
+#endif
