@@ -18,7 +18,7 @@ static const char *terminal_for(const char *path)
 static void field(FILE *f, const char *text)
 {
   fputc('"', f);
-  for (int n = 0; *text && n < 60; text++, n++)
+  for (int n = 0; *text && n < 42; text++, n++)
     fputc(*text == '"' || *text == '\\' ? ' ' : *text, f);
   fputc('"', f);
 }
@@ -39,7 +39,7 @@ static void script(FILE *f, const char *path, const char *terminal, const row *r
   for (const char *c = path; *c; c++)
     fputs(*c == '\'' ? "''" : (char[]){ *c, 0 }, f);
   fprintf(f, "'\nset termoption noenhanced\nunset key\nset grid x\nset style fill solid 0.8\n");
-  fprintf(f, "set yrange [-0.8:%d.2] reverse\nset xrange [0:*]\nset lmargin 46\n", n_rows);
+  fprintf(f, "set yrange [%g:-0.8]\nset xrange [0:*]\nset lmargin 46\n", n_rows - 0.2);
   if (n == 2)
     fprintf(f, "set title \"speed of %s over %s\"\nset arrow from 1, graph 0 to 1, graph 1 nohead dt 2 front\n", s[0]->spec,
             s[1]->spec);

@@ -41,6 +41,10 @@ bool onednn_add(onednn_state *s, const qn_request *request, qn_prepared *p, int 
     dim[i] = v->dim[i];
     stride[i] = v->stride[i];
   }
+  if (role == DNNL_ARG_BIAS && v->dim[0] > 1 && v->stride[0] != 1) {
+    qn_refuse(p, "oneDNN reads a bias as if it had no gaps", "bias", "a stride of 1", "%lld", (long long)v->stride[0]);
+    return false;
+  }
   t->role = role;
   t->value = value;
   if (dnnl_memory_desc_init_by_strides(&t->given, v->rank, dim, dnnl_f32, stride) != dnnl_success) {
@@ -88,6 +92,8 @@ qn_status onednn_finish(onednn_state *s, const qn_request *request, qn_prepared 
   if (status != dnnl_success)
     return onednn_refused(p, qn_refuse(p, "oneDNN has no implementation for this", "", "", "its status %d", (int)status));
   lay_out(s, p);
+  if (p->traits & QN_TRAIT_FINITE_ONLY)
+    p->math = QN_MATH_FAST;
   return QN_OK;
 }
 
