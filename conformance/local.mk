@@ -16,10 +16,8 @@ dist_conform_DATA = \
   conformance/cases/softmax.q \
   conformance/cases/transform.q
 
-bin_PROGRAMS += conformance/quern-conform
-conformance_quern_conform_SOURCES = \
+conform_sources = \
   conformance/conform.h \
-  conformance/main.c \
   conformance/worker.c \
   conformance/tap.c \
   conformance/cases.c \
@@ -41,8 +39,17 @@ conformance_quern_conform_SOURCES = \
   conformance/check_batch.c \
   conformance/check_other.c \
   conformance/grad.c
+
+bin_PROGRAMS += conformance/quern-conform
+conformance_quern_conform_SOURCES = $(conform_sources) conformance/main.c
 conformance_quern_conform_CPPFLAGS = $(AM_CPPFLAGS) -DQC_CASES_DIR='"$(conformdir)"'
 conformance_quern_conform_LDADD = $(LDADD) $(LIBM)
+
+# The judge's own pieces.
+check_PROGRAMS += conformance/t_judge
+TESTS += conformance/t_judge
+conformance_t_judge_SOURCES = $(conform_sources) conformance/t_judge.c
+conformance_t_judge_LDADD = $(LDADD) $(LIBM)
 
 TESTS += conformance/cpu_ref.tap
 EXTRA_DIST += conformance/cpu_ref.tap conformance/t_mutants.tap
