@@ -4,6 +4,7 @@
  * pointers and runs: no allocation, lock, environment or clock. */
 #include "config.h"
 #include "problem.h"
+#include <quern/kit.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,11 +22,24 @@ static qn_status bad_pointer(const qn_plan *p, void *const *ptr, uint32_t i)
                   (unsigned)p->bounds[i].mask + 1);
 }
 
+/* Of a single op more than one input may stand where the output does: mul a=x b=x y=x. */
+static bool lends_too(const qn_graph_view *g, int32_t out, int32_t in)
+{
+  const qn_node *node = &g->op[0];
+  uint32_t r = 0, w = node->n_inputs;
+  if (g->n_ops != 1 || !qn__same_place(&g->value[in], &g->value[out]) || g->value[in].flags & QN_VALUE_HOST) return false;
+  while (r < node->n_inputs && !(node->first[r] < node->first[r + 1] && node->arg[node->first[r]] == in)) r++;
+  while (w < node->n_roles && !(node->first[w] < node->first[w + 1] && node->arg[node->first[w]] == out)) w++;
+  return r < node->n_inputs && w < node->n_roles && qn__may_lend(qn__op(node->op), r, w);
+}
+
 static qn_status check_overlap(const qn_plan *p, void *const *ptr, uint32_t out, uint32_t other)
 {
   const qn_graph_view *g = &p->graph->view;
   const qn__bounds *b = p->bounds;
   if (b[out].over == (int64_t)other && ptr[out] == ptr[other]) return QN_OK;
+  if (b[out].over >= 0 && ptr[out] == ptr[other] && ptr[out] == ptr[b[out].over] && lends_too(g, g->pointer[out], g->pointer[other]))
+    return QN_OK;
   if (!qn__views_meet(&g->value[g->pointer[out]], (uintptr_t)ptr[out], &g->value[g->pointer[other]], (uintptr_t)ptr[other])) return QN_OK;
   const char *a = g->name ? g->name[g->pointer[out]] : "", *c = g->name ? g->name[g->pointer[other]] : "";
   return qn__fail(QN_BAD_ARGUMENT, "%s (pointer %u): its memory overlaps that of %s (pointer %u); only a paired or elementwise input "
@@ -144,14 +158,8 @@ static uint32_t alignment(const void *p)
 
 static uint32_t scalar_class(const qn_tensor *t)
 {
-  double x = 0;
-  float f;
-  if (!t->data) return QN_SCALAR_OTHER;
-  if (t->dtype == QN_F32) {
-    memcpy(&f, t->data, sizeof f);
-    x = f;
-  } else if (t->dtype == QN_F64) memcpy(&x, t->data, sizeof x);
-  else return QN_SCALAR_OTHER;
+  if (!t->data || !qn_dtype_bytes(t->dtype)) return QN_SCALAR_OTHER;
+  double x = qn_load_f64(t->data, t->dtype);
   return x == 0 ? QN_SCALAR_ZERO : x == 1 ? QN_SCALAR_ONE : QN_SCALAR_OTHER;
 }
 
