@@ -54,6 +54,12 @@ tests_t_infer_LDADD = $(QUERN_INSIDE)
 tests_t_infer_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 EXTRA_DIST += docs/problem-lines.md
 
+# Calls of one shape that differ in what they share.
+check_PROGRAMS += tests/t_calls
+TESTS += tests/t_calls
+tests_t_calls_SOURCES = tests/t_calls.c tests/tap.h
+tests_t_calls_LDADD = $(LDADD) $(LIBM)
+
 # What `make install` gives, used by a foreign program.
 TESTS += tests/install.sh
 EXTRA_DIST += tests/install.sh tests/foreign.c

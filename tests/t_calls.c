@@ -1,0 +1,110 @@
+/* t_calls.c -- calls of one shape that differ in what they share and in their scalars: whichever came first, each is
+ * computed, or refused, as if it were alone. A plan that is found must be the plan of the call. */
+#include <string.h>
+#include <quern/kit.h>
+#include "tap.h"
+
+enum { N = 16 };
+static _Alignas(64) float a[N], b[N], y[N];
+
+static void fill(void)
+{
+  for (int i = 0; i < N; i++) {
+    a[i] = (float)(i + 1);
+    b[i] = (float)(2 * i - 5);
+    y[i] = -99;
+  }
+}
+
+static qn_tensor square(float *p) { return qn_tensor_2d(p, QN_F32, 4, 4); }
+
+/* Sums of two tensors, in and out of place, in an order that a seed chooses. */
+static void test_sharing(qn_context *ctx)
+{
+  static const struct { const char *what; int x, y, out, refused; } ways[] = {
+    { "apart", 0, 1, 2, 0 }, { "over the first", 0, 1, 0, 0 }, { "over the second", 0, 1, 1, 0 },
+    { "over both", 0, 0, 0, 0 }, { "the same twice", 0, 0, 2, 0 }, { "a row further on", 0, 1, 3, 1 },
+  };
+  float *at[] = { a, b, y, a + 4 };     /* 16 bytes on: the alignment does not tell it apart */
+  uint64_t seed = 3;
+  int wrong[6] = { 0 }, calls[6] = { 0 };
+  for (int n = 0; n < 200; n++) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    int w = (int)((seed >> 40) % 6);
+    fill();
+    float want[N];
+    for (int i = 0; i < N; i++) want[i] = at[ways[w].x][i] + at[ways[w].y][i];
+    qn_tensor x = square(at[ways[w].x]), z = square(at[ways[w].y]), out = square(at[ways[w].out]);
+    qn_status status = qn_add(ctx, &x, &z, &out);
+    if (!status) status = qn_context_synchronize(ctx);
+    calls[w]++;
+    if (ways[w].refused) wrong[w] += status != QN_BAD_ARGUMENT || !strstr(qn_last_error(), "memory");
+    else wrong[w] += status || memcmp(at[ways[w].out], want, sizeof want);
+  }
+  for (int w = 0; w < 6; w++)
+    tap_ok(calls[w] && !wrong[w], "a sum %s, %d times among the others%s", ways[w].what, calls[w], ways[w].refused ? ": refused" : "");
+}
+
+/* alpha by value: 0, 1 and others of every float dtype. */
+static void test_scalars(qn_context *ctx)
+{
+  static const uint32_t dtypes[] = { QN_F64, QN_F32, QN_F16, QN_BF16 };
+  static const double values[] = { 0, 1, 2, 0.5, -1 };
+  uint64_t seed = 8;
+  int wrong = 0;
+  for (int n = 0; n < 400; n++) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    uint32_t dtype = dtypes[(seed >> 40) % 4];
+    double alpha = values[(seed >> 50) % 5];
+    uint64_t word = 0;
+    qn_store_f64(&word, dtype, alpha);
+    fill();
+    if (alpha == 0) a[3] = NAN;         /* alpha 0 reads neither factor */
+    qn_tensor ta = square(a), tb = square(b), ty = square(y), s = qn_scalar(&word, dtype);
+    qn_status status = qn_matmul(ctx, &ta, &tb, NULL, NULL, &s, NULL, &ty);
+    if (!status) status = qn_context_synchronize(ctx);
+    for (int i = 0; i < N; i++) {
+      float sum = 0;
+      for (int k = 0; k < 4; k++) sum += alpha == 0 ? 0 : a[i / 4 * 4 + k] * b[k * 4 + i % 4];
+      wrong += status || y[i] != (float)alpha * sum;
+    }
+  }
+  tap_ok(!wrong, "400 products under alphas of four dtypes");
+}
+
+/* An attribute struct of another size than today's, between calls with today's. */
+static void test_attributes(qn_context *ctx)
+{
+  struct { qn_axis now; int64_t later; } axis = { QN_AXIS_INIT, 0 };
+  int wrong = 0;
+  for (int n = 0; n < 12; n++) {
+    qn_axis today = QN_AXIS_INIT;
+    today.axis = n % 2;
+    axis.now.struct_size = n % 3 ? sizeof axis : 8;
+    axis.now.axis = n % 2;              /* of 8 bytes it is not part: the default, the last */
+    int last = n % 4 < 2 ? n % 2 : n % 3 == 0 || n % 2;
+    fill();
+    qn_tensor x = square(a), out = square(y);
+    x.stride[0] = out.stride[0] = 4;
+    qn_status status = qn_softmax(ctx, n % 4 < 2 ? &today : &axis.now, &x, &out);
+    if (!status) status = qn_context_synchronize(ctx);
+    double line = 0;
+    for (int i = 0; i < 4; i++) line += (double)y[last ? i : 4 * i];
+    wrong += status || !(line > 0.9999 && line < 1.0001);
+  }
+  tap_ok(!wrong, "attributes of three sizes");
+}
+
+int main(void)
+{
+  qn_context *ctx;
+  if (!tap_ok(!qn_context_create((const char *const[]){ "backend=cpu_ref", NULL }, &ctx), "a context")) {
+    tap_note("%s", qn_last_error());
+    return tap_done();
+  }
+  test_sharing(ctx);
+  test_scalars(ctx);
+  test_attributes(ctx);
+  qn_context_destroy(ctx);
+  return tap_done();
+}
