@@ -205,6 +205,7 @@ void qn__part_free(qn_part *p)
   if (!p) return;
   if (p->prepared.engine && p->engine->release) p->engine->release(&p->prepared);
   qn__free(p->op_of);
+  qn__free(p->literal);
   qn__free(p->value_of);
   qn__free(p->memory);
   qn__free(p);
@@ -234,9 +235,9 @@ static qn_status bind(const qn__asker *who, const qn_request *request, candidate
   return QN_OK;
 }
 
-/* The first n_ops of a request as a graph of its own, its values numbered anew. A host scalar that is neither 0 nor 1
- * stands as 2. */
-static qn_status graph_of(const qn_request *r, qn_graph **out)
+/* The first n_ops of a request as a graph of its own, its values numbered anew. A host scalar of which only is known that
+ * it is neither 0 nor 1 stands as 2. */
+static qn_status graph_of(const qn_request *r, const double *known, qn_graph **out)
 {
   int32_t args = 0, n = 0, taken = (int32_t)r->n_ops;
   for (uint32_t i = 0; i < r->n_ops; i++) args += r->op[i].first[r->op[i].n_roles];
@@ -257,6 +258,7 @@ static qn_status graph_of(const qn_request *r, qn_graph **out)
     for (int32_t a = 0; a < r->op[i].first[r->op[i].n_roles]; a++) {
       int32_t v = r->op[i].arg[a];
       if (number[v] < 0) {
+        literal[n] = known ? known[v] : r->value[v].scalar == QN_SCALAR_ZERO ? 0 : r->value[v].scalar == QN_SCALAR_ONE ? 1 : 2;
         value[n] = r->value[v];
         number[v] = n++;
       }
@@ -267,7 +269,6 @@ static qn_status graph_of(const qn_request *r, qn_graph **out)
   for (int32_t v = 0; v < n; v++) {
     value[v].over = value[v].over >= 0 ? number[value[v].over] : -1;
     if (value[v].flags & QN_VALUE_HOST) {
-      literal[v] = value[v].scalar == QN_SCALAR_ZERO ? 0 : value[v].scalar == QN_SCALAR_ONE ? 1 : 2;
       value[v].dtype = QN_F64;
       value[v].align = 8;
     } else if (value[v].producer < 0 || value[v].producer >= taken) pointer[view.n_ins++] = v;
@@ -282,10 +283,10 @@ static qn_status graph_of(const qn_request *r, qn_graph **out)
   return status;
 }
 
-void qn__request_print(qn_text *t, const qn_request *r)
+void qn__request_print(qn_text *t, const qn_request *r, const double *literal)
 {
   qn_graph *g;
-  if (graph_of(r, &g)) {
+  if (graph_of(r, literal, &g)) {
     qn__text_add(t, "%s and what follows", qn_op_find(r->op[0].op)->name);
     return;
   }
@@ -308,11 +309,11 @@ static void print_refusal(qn_text *t, const candidate *c)
   if (*r->nearest) qn__text_add(t, "; %s would do", r->nearest);
 }
 
-static qn_status refused(const qn_request *request, const list *l, const char *only)
+static qn_status refused(const qn__asker *who, const qn_request *request, const list *l, const char *only)
 {
   qn_text t = {0}, problem = {0};
   qn_status status = QN_UNSUPPORTED;
-  qn__request_print(&problem, request);
+  qn__request_print(&problem, request, who->literal);
   for (int i = 0; i < l->n; i++) {
     qn__text_add(&t, i ? "; " : "");
     print_refusal(&t, &l->c[i]);
@@ -329,7 +330,7 @@ static qn_status refused(const qn_request *request, const list *l, const char *o
 static void tell(const qn__asker *who, const qn_request *request, const list *l, int part_no, const candidate *chosen)
 {
   qn_text problem = {0};
-  qn__request_print(&problem, request);
+  qn__request_print(&problem, request, who->literal);
   for (int i = 0; i < l->n && who->verdict; i++) {
     const candidate *c = &l->c[i];
     qn_verdict v = { c->backend->name, c->row->name, part_no, c == chosen, c->status, &c->answer, problem.s ? problem.s : "" };
@@ -458,7 +459,7 @@ qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const
   if (!willing) {
     tell(who, request, &l, part_no, NULL);
     status = who->terms->settings.fallback && who->ctx && !who->depth && !who->verdict && strcmp(who->device->kind, "cpu")
-           ? qn__fallback_part(who, request, out) : refused(request, &l, only);
+           ? qn__fallback_part(who, request, out) : refused(who, request, &l, only);
     goto done;
   }
   if (!(order = qn__alloc((size_t)willing * sizeof *order))) {

@@ -142,6 +142,7 @@ typedef struct qn__asker {
   void (*verdict)(void *user, const qn_verdict *);  /* NULL, or hears every engine's answer */
   void *user;
   int   depth;                                      /* of delegation */
+  const double *literal;                            /* of the request's values, for printing; NULL: not known */
   uint64_t *uses;                                   /* gathers the backends that parts need an instance of; or NULL */
 } qn__asker;
 
@@ -153,6 +154,7 @@ struct qn_part {
   int            instance;                          /* the backend's place among the terms'; -1: not among them */
   qn_request     request;                           /* arrays in `memory`; core is valid while planning only */
   int32_t       *op_of, *value_of;                  /* numbers in the graph of the ops and values; NULL in a delegated part */
+  double        *literal;                           /* of each value that is a number of the graph; NULL in a delegated part */
   void          *memory;
 };
 void      qn__part_free(qn_part *p);                /* NULL is a no-op */
@@ -161,8 +163,8 @@ void      qn__part_free(qn_part *p);                /* NULL is a no-op */
 qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const char *only, int part_no, qn_part **out);
 /* Binds every op of a graph (but those with nothing to write), in an order in which the parts can run. */
 qn_status qn__partition(const qn__asker *who, const qn_graph *g, qn_part ***parts, int *n_parts);
-/* An op's problem line for a request's op, as an error quotes it. */
-void      qn__request_print(qn_text *t, const qn_request *r);
+/* The request as problem lines, joined by " | ". literal: of its values; NULL prints a host scalar by what is known of it. */
+void      qn__request_print(qn_text *t, const qn_request *r, const double *literal);
 
 /* fallback.c: the request's first op on the CPU, with copies. */
 qn_status qn__fallback_part(const qn__asker *who, const qn_request *request, qn_part **out);

@@ -111,7 +111,7 @@ qn_status qn__fallback_part(const qn__asker *who, const qn_request *request, qn_
   if (status) return status;
   qn_part *p = qn__alloc(sizeof *p);
   fallback *f = qn__alloc(sizeof *f);
-  qn__asker inner = { .device = &cpu->desc, .terms = terms, .depth = who->depth + 1 };
+  qn__asker inner = { .device = &cpu->desc, .terms = terms, .depth = who->depth + 1, .literal = who->literal };
   if (!p || !f) status = qn__fail(QN_NO_MEMORY, "no memory for a part of the plan");
   one.n_ops = 1;
   one.device = &cpu->desc;
@@ -141,7 +141,7 @@ qn_status qn__fallback_part(const qn__asker *who, const qn_request *request, qn_
   p->instance = -1;
   p->request = f->inner->request;         /* shares its arrays; memory stays the inner part's */
   qn_text problem = {0};
-  qn__request_print(&problem, &one);
+  qn__request_print(&problem, &one, who->literal);
   qn__log(QN_LOG_WARN, "fallback: no engine of %s takes %s; it runs on the CPU, with copies", who->device->kind, problem.s ? problem.s : "an op");
   qn__free(problem.s);
   *out = p;

@@ -31,6 +31,7 @@ static qn_status host_part_prepare(const qn_request *parent, const qn_request *p
   qn__asker inner = *who;
   inner.depth++;
   inner.verdict = NULL;
+  inner.literal = NULL;                   /* the part's values are its own */
   qn_request r = *part;
   r.struct_size = sizeof r;
   r.host = &qn__host;

@@ -298,7 +298,7 @@ static void print_part(const qn_part *part, qn_text *t)
 {
   qn_request r = part->request;
   r.n_ops = part->prepared.n_ops;
-  qn__request_print(t, &r);
+  qn__request_print(t, &r, part->literal);
 }
 
 size_t qn_part_line(const qn_plan *plan, int i, char *text, size_t bytes)

@@ -294,10 +294,12 @@ static qn_status plan_region(planner *p)
 {
   int32_t n_values, n_args;
   int32_t *value_of = qn__alloc(p->g->n_values * sizeof *value_of), *op_of = qn__alloc((size_t)p->n * sizeof *op_of);
+  double *literal = qn__alloc(p->g->n_values * sizeof *literal);
+  qn__asker who = *p->who;
   qn_status status = QN_OK;
   char *block = NULL;
   qn_part *part = NULL;
-  if (!value_of || !op_of) goto no_memory;
+  if (!value_of || !op_of || !literal) goto no_memory;
   memset(p->in, 0, (size_t)p->n_ops);                           /* hazards may have cut the list */
   for (int32_t i = 0; i < p->n; i++) p->in[p->list[i]] = 1;
   number_values(p, value_of, &n_values, &n_args);
@@ -312,17 +314,24 @@ static qn_status plan_region(planner *p)
     node[i].arg = arg;
     arg += args_of(&node[i]);
   }
-  for (int32_t v = 0; v < n_values; v++) fill_value(p, value_of[v], &value[v]);
+  for (int32_t v = 0; v < n_values; v++) {
+    fill_value(p, value_of[v], &value[v]);
+    literal[v] = p->g->literal[value_of[v]];
+  }
+  who.literal = literal;
   qn_request request = { .struct_size = sizeof request, .host = &qn__host, .device = p->who->device,
     .demands = &p->who->terms->demands, .op = node, .n_ops = (uint32_t)p->n, .n_values = (uint32_t)n_values, .value = value,
-    .core = (void *)p->who };
-  if ((status = qn__part_choose(p->who, &request, NULL, p->n_parts, &part))) goto done;
+    .core = &who };
+  if ((status = qn__part_choose(&who, &request, NULL, p->n_parts, &part))) goto done;
+  part->request.core = NULL;
   memcpy(op_of, p->list, (size_t)p->n * sizeof *op_of);
   for (uint32_t i = 0; i < part->prepared.n_ops; i++) p->group[p->list[i]] = p->n_parts;
   part->op_of = op_of;
   part->value_of = value_of;
+  part->literal = literal;
   p->part[p->n_parts++] = part;
   op_of = value_of = NULL;
+  literal = NULL;
   goto done;
 no_memory:
   status = qn__fail(QN_NO_MEMORY, "no memory to plan");
@@ -330,6 +339,7 @@ done:
   qn__free(block);
   qn__free(op_of);
   qn__free(value_of);
+  qn__free(literal);
   return status;
 }
 

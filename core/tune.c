@@ -180,7 +180,7 @@ static char *key_of(const qn__asker *who, const qn_request *request)
   qn__text_add(&t, "%s\td%u,m%u,w%llu,t%d", who->device->model, d->determinism, d->math, (unsigned long long)d->workspace_limit, d->threads);
   for (int i = 0; i < who->terms->n_backends; i++) qn__text_add(&t, ",%s", who->terms->backend[i]->name);
   qn__text_add(&t, "\t");
-  qn__request_print(&t, request);
+  qn__request_print(&t, request, NULL);
   if (!t.failed) return t.s;
   qn__free(t.s);
   return NULL;
