@@ -170,8 +170,8 @@ static int64_t pixel_index(const cpu_conv *c, int64_t pixel, int64_t *index)
   int64_t at[4];
   if (c->flat) {
     index[0] = pixel / w->pixels;
-    index[rank - 1] = pixel % w->pixels;
-    return w->pixels - index[rank - 1];
+    index[c->axis] = pixel % w->pixels;
+    return w->pixels - index[c->axis];
   }
   cpu_window_pixel(w, pixel, at);
   index[0] = at[0];
@@ -189,7 +189,7 @@ static void finish(const cpu_gemm *g, int64_t group, int64_t i0, int64_t mc, int
       run = qn_min_i64(pixel_index(c, j0 + j, index), nc - j);
       for (int64_t i = 0; i < mc; i++) {
         index[1] = group * g->m + i0 + i;
-        cpu_epilogue_row(&c->epilogue, index, c->epilogue.rank - 1, run, (char *)acc + (i * ld + j) * element);
+        cpu_epilogue_row(&c->epilogue, index, c->axis, run, (char *)acc + (i * ld + j) * element);
       }
     }
   else
@@ -228,15 +228,17 @@ static bool reads_in_place(const cpu_window *w)
 }
 
 /* Chooses the form of the product, from window and filter strides. */
-static uint64_t choose(cpu_conv *c, const qn_value *y, int64_t groups, int64_t images, int threads)
+static uint64_t choose(cpu_conv *c, int threads)
 {
+  const qn_value *y = &c->y_is;
+  const int64_t groups = c->attr.groups, images = y->dim[0];
   cpu_gemm *g = &c->gemm;
   const cpu_window *w = &c->window;
   const int64_t outs = y->dim[1] / groups, pixels = images * w->pixels;
   const bool whole = c->filter_dtype == QN_F32 || c->filter_dtype == QN_F64;
   const bool in_rows = whole && (lies_in_order(c, true) || lies_in_order(c, false));
   /* y runs along channels: they are the columns, but where pixels are so few that the filter is dearer to lay out */
-  c->pixels_in_columns = (y->stride[1] != 1 && y->dim[1] > 1) || (in_rows && pixels < outs);
+  c->pixels_in_columns = y->stride[1] != 1 || y->dim[1] == 1 || (in_rows && pixels < outs && !c->must_follow_y);
   c->taps_fastest = c->pixels_in_columns && (!in_rows || lies_in_order(c, true));
   c->filter_in_place = c->pixels_in_columns && in_rows;
   c->source_in_place = !c->pixels_in_columns && reads_in_place(w);
@@ -277,44 +279,61 @@ static void set_filter(cpu_conv *c, const int64_t first[3], const int64_t every[
   }
 }
 
-/* Whether y, and what else is spread over it, runs through the spatial dims in equal steps. */
-bool cpu_conv_flat(const cpu_operand *o, const qn_value *y)
+/* Whether y runs through the spatial dims in equal steps. */
+static bool is_flat(const qn_value *y)
 {
-  for (int32_t d = 2; d + 1 < y->rank; d++)
-    if (o->value >= 0 && o->stride[d] != y->dim[d + 1] * o->stride[d + 1]) return false;
+  int32_t inner = -1;
+  for (int32_t d = y->rank - 1; d >= 2; d--) {
+    if (y->dim[d] == 1) continue;
+    if (inner >= 0 && y->stride[d] != y->dim[inner] * y->stride[inner]) return false;
+    inner = d;
+  }
   return true;
 }
 
-/* The problem of one phase (forward: the only one, 0); returns its workspace. */
-static uint64_t set_phase(cpu_conv *c, int64_t phase, int threads)
+/* The dim in which it takes those steps. */
+static int32_t innermost(const qn_value *y)
+{
+  for (int32_t d = y->rank - 1; d > 2; d--)
+    if (y->dim[d] > 1) return d;
+  return y->rank > 2 ? 2 : 1;
+}
+
+void cpu_conv_phase(cpu_conv *c, int64_t phase)
 {
   static const int64_t none[3] = {0}, each[3] = {1, 1, 1};
   const int32_t rank = c->y_is.rank;
   if (!c->backward) {
     cpu_window_forward(&c->window, &c->source_is, &c->y_is, &c->filter_is, &c->attr, c->flat);
     set_filter(c, none, each);
-  } else {
-    int64_t at[3] = {0}, first[3], every[3];
-    c->y_offset = 0;
-    c->flat = c->flat && c->phases == 1;
-    for (int32_t d = rank - 1; d >= 2; d--) {              /* pixels of a phase are `stride` apart in dx */
-      at[d + 3 - rank] = phase % c->attr.stride[d - 2];
-      phase /= c->attr.stride[d - 2];
-      c->y_offset += at[d + 3 - rank] * c->y_is.stride[d];
-      c->epilogue.y.stride[d] = c->y_is.dim[d] == 1 ? 0 : c->y_is.stride[d] * c->attr.stride[d - 2];
-    }
-    cpu_window_phase(&c->window, &c->y_is, &c->source_is, &c->filter_is, &c->attr, c->flat, at, first, every);
-    set_filter(c, first, every);
+    return;
   }
-  return c->window.pixels ? choose(c, &c->y_is, c->attr.groups, c->y_is.dim[0], threads) : 0;
+  int64_t at[3] = {0}, first[3], every[3];
+  c->y_offset = 0;
+  for (int32_t d = rank - 1; d >= 2; d--) {                /* pixels of a phase are `stride` apart in dx */
+    const int64_t stride = c->attr.stride[d - 2], from = phase % stride;
+    phase /= stride;
+    at[d + 3 - rank] = from;
+    c->y_offset += from * c->y_is.stride[d];
+    c->epilogue.y.stride[d] = c->y_is.dim[d] == 1 ? 0 : c->y_is.stride[d] * stride;
+  }
+  cpu_window_phase(&c->window, &c->y_is, &c->source_is, &c->filter_is, &c->attr, c->flat, at, first, every);
+  set_filter(c, first, every);
 }
 
-uint64_t cpu_conv_set(cpu_conv *c, const qn_request *request)
+void cpu_conv_bind(cpu_conv *c, void *const *ptr)
+{
+  c->source = ptr[c->source_value];
+  c->filter = ptr[c->filter_value];
+  cpu_epilogue_bind(&c->epilogue, ptr);
+  if (c->y_offset) c->epilogue.y.base += c->y_offset * qn_kit_bytes(c->y_is.dtype);
+}
+
+void cpu_conv_ask(cpu_conv *c, const qn_request *request)
 {
   const qn_node *node = &request->op[0];
   const bool backward = node->op == QN_OP_CONV_BACKWARD_DATA;
   const int32_t y = qn_role(node, backward ? QN_ROLE_CONV_BACKWARD_DATA_DX : QN_ROLE_CONV_FORWARD_Y);
-  uint64_t most = 0;
   c->backward = backward;
   c->attr = *(const qn_conv *)node->attr;
   c->source_value = qn_role(node, backward ? QN_ROLE_CONV_BACKWARD_DATA_DY : QN_ROLE_CONV_FORWARD_X);
@@ -335,11 +354,19 @@ uint64_t cpu_conv_set(cpu_conv *c, const qn_request *request)
     e->bias.stride[e->rank - 1] = 0;
   }
   e->y = cpu_operand_of(request, y, e->rank);
-  c->flat = cpu_conv_flat(&e->y, &c->y_is);
+  c->flat = c->phases == 1 && is_flat(&c->y_is);
+  c->axis = c->flat ? innermost(&c->y_is) : e->rank - 1;
   c->gemm.isa = e->isa = cpu_gemm_isa_of(request->device);
   e->type = cpu_gemm_type(c->source_is.dtype);
-  for (int64_t phase = 0; phase < c->phases; phase++) {
-    const uint64_t bytes = set_phase(c, phase, request->demands->threads);
+}
+
+uint64_t cpu_conv_set(cpu_conv *c, const qn_request *request)
+{
+  uint64_t most = 0;
+  cpu_conv_ask(c, request);
+  for (int64_t phase = 0; phase < c->phases && c->phases <= CPU_CONV_PHASES; phase++) {
+    cpu_conv_phase(c, phase);
+    const uint64_t bytes = c->window.pixels ? choose(c, c->threads) : 0;
     if (bytes > most) most = bytes;
   }
   return most;
@@ -349,15 +376,15 @@ uint64_t cpu_conv_set(cpu_conv *c, const qn_request *request)
 
 void cpu_conv_run(cpu_conv *c, const qn_launch *launch)
 {
-  c->source = launch->ptr[c->source_value];
-  c->filter = launch->ptr[c->filter_value];
   c->laid = launch->workspace;
   c->gemm.user = c;
   for (int64_t phase = 0; phase < c->phases; phase++) {
-    if (c->backward) set_phase(c, phase, launch->threads < c->threads ? launch->threads : c->threads);
-    if (c->window.pixels == 0) continue;
-    cpu_epilogue_bind(&c->epilogue, launch->ptr);
-    if (c->backward) c->epilogue.y.base += c->y_offset * qn_kit_bytes(c->y_is.dtype);
+    if (c->phases > 1) {
+      cpu_conv_phase(c, phase);
+      if (c->window.pixels == 0) continue;
+      choose(c, c->threads);
+    }
+    cpu_conv_bind(c, launch->ptr);
     if (!c->filter_in_place) lay_filter(c, launch->threads);
     cpu_gemm_run(&c->gemm, launch->threads, c->laid + c->laid_bytes);
   }
@@ -372,15 +399,13 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 
 /* ---- prepare: takes every problem but strides that make dx all phases ------------------------------------- */
 
-#define PHASES_MAX 64
-
 static qn_status prepare(const qn_request *request, qn_prepared *p)
 {
   cpu_conv *c = cpu_host->alloc(sizeof *c);
   if (!c) return cpu_host->error(QN_NO_MEMORY, "convolution: no memory for a plan's state");
   p->workspace = cpu_conv_set(c, request);
   p->numerics.accumulator = QN_ACC_NATIVE;
-  if (c->phases > PHASES_MAX) {
+  if (c->phases > CPU_CONV_PHASES) {
     const long long phases = (long long)c->phases;
     cpu_host->free(c);
     return qn_refuse(p, "each combination of stride's remainders is a pass of its own", "dx", "at most 64 of them",

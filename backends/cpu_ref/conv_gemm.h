@@ -4,6 +4,8 @@
 #include "conv_window.h"
 #include "gemm_epilogue.h"
 
+#define CPU_CONV_PHASES 64                /* most that are run, each a pass of its own */
+
 typedef struct cpu_conv {
   /* asked */
   bool         backward;                  /* the gradient by the data: y is dx, the source dy */
@@ -11,7 +13,9 @@ typedef struct cpu_conv {
   qn_value     source_is, filter_is, y_is;
   int32_t      source_value, filter_value;
   cpu_epilogue epilogue;
-  bool         flat;                      /* y, and all that is spread over it, runs through space in equal steps */
+  bool         must_follow_y;             /* rows of sums run along y's fastest dim, even where that is slower */
+  bool         flat;                      /* y runs through the spatial dims in equal steps */
+  int32_t      axis;                      /* the spatial dim along which rows of pixels run */
   int64_t      phases;
   int          threads;                   /* that the workspace is cut for */
   /* of the phase at hand */
@@ -30,10 +34,14 @@ typedef struct cpu_conv {
   char        *laid;
 } cpu_conv;
 
-/* Fills in what is asked by request->op[0], conv_forward or conv_backward_data, and gives the workspace's bytes. */
+/* What is asked, and the geometry of one phase (forward: the only one, 0), for an engine with loops of its own. */
+void cpu_conv_ask(cpu_conv *c, const qn_request *request);
+void cpu_conv_phase(cpu_conv *c, int64_t phase);
+void cpu_conv_bind(cpu_conv *c, void *const *ptr);             /* source, filter and the epilogue's tensors */
+
+/* Fills in what is asked by request->op[0], conv_forward or conv_backward_data, and gives the workspace's bytes. With more
+ * phases than are run it is no use to anyone. */
 uint64_t cpu_conv_set(cpu_conv *c, const qn_request *request);
-/* Does a tensor spread over y run through the spatial dims in equal steps? */
-bool cpu_conv_flat(const cpu_operand *o, const qn_value *y);
 void cpu_conv_run(cpu_conv *c, const qn_launch *launch);       /* writes in *c: a copy of what was set */
 
 #endif

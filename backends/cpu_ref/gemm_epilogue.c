@@ -13,11 +13,16 @@ cpu_operand cpu_operand_of(const qn_request *request, int32_t value, int32_t ran
   return o;
 }
 
-char *cpu_operand_at(const cpu_operand *o, int32_t rank, const int64_t *index)
+static int64_t element_at(const cpu_operand *o, int32_t rank, const int64_t *index)
 {
   int64_t offset = 0;
   for (int32_t i = 0; i < rank; i++) offset += index[i] * o->stride[i];
-  return o->base + offset * qn_kit_bytes(o->dtype);
+  return offset;
+}
+
+char *cpu_operand_at(const cpu_operand *o, int32_t rank, const int64_t *index)
+{
+  return o->base + element_at(o, rank, index) * qn_kit_bytes(o->dtype);
 }
 
 static void bind(cpu_operand *o, void *const *ptr)
@@ -81,10 +86,6 @@ static void row(const cpu_epilogue *e, const int64_t *index, int32_t axis, int64
     if (e->alpha != 1) for (int64_t i = 0; i < n; i++) s[i] *= (float)e->alpha;
     if (adds_c) f32_add(e, &e->c, (float)e->beta, index, axis, n, s);
     if (e->bias.base) f32_add(e, &e->bias, 1, index, axis, n, s);
-    if (e->follow) {
-      e->follow(e, index, axis, n, s);
-      return;
-    }
     break;
   }
   case CPU_GEMM_F64: {
@@ -99,7 +100,8 @@ static void row(const cpu_epilogue *e, const int64_t *index, int32_t axis, int64
     if (e->bias.base) i32_add(e, &e->bias, index, axis, n, sum);
     break;
   }
-  e->isa->narrow[e->y.dtype](sum, n, cpu_operand_at(&e->y, e->rank, index), e->y.stride[axis]);
+  if (e->follow) e->follow(e, element_at(&e->y, e->rank, index), n, sum);
+  else e->isa->narrow[e->y.dtype](sum, n, cpu_operand_at(&e->y, e->rank, index), e->y.stride[axis]);
 }
 
 void cpu_epilogue_row(const cpu_epilogue *e, const int64_t *index, int32_t axis, int64_t n, void *sum)

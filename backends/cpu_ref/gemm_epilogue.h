@@ -22,8 +22,9 @@ struct cpu_epilogue {
   cpu_operand alpha_at, beta_at;
   double      alpha, beta;                /* set by cpu_epilogue_bind */
   cpu_operand c, bias, y;
-  /* (optional) what follows, on f32 sums with bias and all: stores the region's outputs itself. */
-  void (*follow)(const cpu_epilogue *e, const int64_t *index, int32_t axis, int64_t n, float *sum);
+  /* (optional) what follows, on sums with bias and all, instead of rounding and storing them: n of them from y's element
+   * `place` on, counted by y's strides. */
+  void (*follow)(const cpu_epilogue *e, int64_t place, int64_t n, const void *sum);
   const void *user;
 };
 

@@ -9,7 +9,7 @@ if BUILTIN_CPU_REF
 cpu_ref_cppflags += -DQN_BUILTIN
 endif
 
-# Engines of memory-bound ops: each file a copy for every instruction set (simd.h).
+# Engines with inner loops of their own: each file a copy for every instruction set (simd.h).
 cpu_ref_copies = \
   backends/cpu_ref/simd.h \
   backends/cpu_ref/convert.h \
@@ -24,7 +24,10 @@ cpu_ref_copies = \
   backends/cpu_ref/pool_channels.c \
   backends/cpu_ref/reduce_plan.h \
   backends/cpu_ref/reduce_rows.c \
-  backends/cpu_ref/reduce_cols.c
+  backends/cpu_ref/reduce_cols.c \
+  backends/cpu_ref/gemm_tile.h \
+  backends/cpu_ref/gemm_kernel.c \
+  backends/cpu_ref/conv_depthwise.c
 
 # The backend's table and device, and what engines share.
 noinst_LTLIBRARIES += backends/cpu_ref/libbase.la
@@ -37,15 +40,15 @@ backends_cpu_ref_libbase_la_SOURCES = \
   backends/cpu_ref/gemm_core.c \
   backends/cpu_ref/gemm_epilogue.h \
   backends/cpu_ref/gemm_epilogue.c \
-  backends/cpu_ref/gemm_tile.h \
-  backends/cpu_ref/gemm_kernel.c \
   backends/cpu_ref/matmul_gemm.c \
+  backends/cpu_ref/matmul_blocked.h \
   backends/cpu_ref/matmul_blocked.c \
   backends/cpu_ref/conv_window.h \
   backends/cpu_ref/conv_window.c \
   backends/cpu_ref/conv_gemm.h \
   backends/cpu_ref/conv_gemm.c \
   backends/cpu_ref/conv_gemm_filter.c \
+  backends/cpu_ref/gemm_fused.c \
   backends/cpu_ref/pointwise_program.c \
   $(cpu_ref_copies)
 backends_cpu_ref_libbase_la_CPPFLAGS = $(cpu_ref_cppflags) -DQN_ISA=baseline
@@ -70,7 +73,7 @@ cpu_ref_libs = backends/cpu_ref/libbase.la backends/cpu_ref/libdirect.la
 
 if HAVE_AVX2
 noinst_LTLIBRARIES += backends/cpu_ref/libavx2.la
-backends_cpu_ref_libavx2_la_SOURCES = backends/cpu_ref/gemm_kernel.c $(cpu_ref_copies)
+backends_cpu_ref_libavx2_la_SOURCES = $(cpu_ref_copies)
 backends_cpu_ref_libavx2_la_CPPFLAGS = $(cpu_ref_cppflags) -DQN_ISA=avx2
 backends_cpu_ref_libavx2_la_CFLAGS = $(cpu_ref_cflags) $(cpu_ref_fast) $(AVX2_CFLAGS)
 cpu_ref_libs += backends/cpu_ref/libavx2.la
@@ -78,7 +81,7 @@ endif
 
 if HAVE_AVX512
 noinst_LTLIBRARIES += backends/cpu_ref/libavx512.la
-backends_cpu_ref_libavx512_la_SOURCES = backends/cpu_ref/gemm_kernel.c $(cpu_ref_copies)
+backends_cpu_ref_libavx512_la_SOURCES = $(cpu_ref_copies)
 backends_cpu_ref_libavx512_la_CPPFLAGS = $(cpu_ref_cppflags) -DQN_ISA=avx512
 backends_cpu_ref_libavx512_la_CFLAGS = $(cpu_ref_cflags) $(cpu_ref_fast) $(AVX512_CFLAGS)
 cpu_ref_libs += backends/cpu_ref/libavx512.la

@@ -6,31 +6,14 @@
  * is rounded once when its sum is whole. It is what runs for 16-bit, 8-bit and integer operands, for strides that BLAS
  * cannot express, and where there is no BLAS. Where y runs along M, its transpose b' a' is computed instead. */
 #include "cpu_ref.h"
-#include "gemm_epilogue.h"
+#include "matmul_blocked.h"
 
 /* ---- operands ------------------------------------------------------------------------------- */
-
-/* One matrix of the product: rows along m or n, columns along k. */
-typedef struct matrix {
-  const char *base;                       /* set by run */
-  int32_t  value;                         /* its number in the request */
-  uint32_t dtype;
-  int64_t  row, k;                        /* strides, in elements */
-  int64_t  batch[QN_MAX_RANK];
-} matrix;
-
-typedef struct product {
-  cpu_gemm gemm;
-  cpu_epilogue epilogue;
-  matrix  left, right;                    /* of the product as computed */
-  int32_t row_dim, column_dim;            /* of y: where the product's rows and columns lie */
-  int64_t batch_dim[QN_MAX_RANK];
-} product;
 
 /* Below so many rows of the other operand a block is read where it lies. */
 #define WORTH_LAYING_OUT 48
 
-static void batch_index(const product *p, int64_t batch, int64_t *index)
+static void batch_index(const cpu_matmul *p, int64_t batch, int64_t *index)
 {
   for (int32_t i = p->epilogue.rank - 3; i >= 0; i--) {
     index[i] = batch % p->batch_dim[i];
@@ -38,7 +21,7 @@ static void batch_index(const product *p, int64_t batch, int64_t *index)
   }
 }
 
-static const char *at(const product *p, const matrix *x, int64_t batch, int64_t row, int64_t k)
+static const char *at(const cpu_matmul *p, const cpu_matrix *x, int64_t batch, int64_t row, int64_t k)
 {
   int64_t index[QN_MAX_RANK], offset = row * x->row + k * x->k;
   batch_index(p, batch, index);
@@ -46,7 +29,7 @@ static const char *at(const product *p, const matrix *x, int64_t batch, int64_t 
   return x->base + offset * qn_kit_bytes(x->dtype);
 }
 
-static bool lies_in_rows(const matrix *x)
+static bool lies_in_rows(const cpu_matrix *x)
 {
   return x->dtype == QN_F32 || x->dtype == QN_F64;
 }
@@ -54,8 +37,8 @@ static bool lies_in_rows(const matrix *x)
 static void left_block(const cpu_gemm *g, int64_t batch, int64_t i0, int64_t mc, int64_t k0, int64_t kc,
                        void *buffer, const void **row, int64_t *step)
 {
-  const product *p = g->user;
-  const matrix *x = &p->left;
+  const cpu_matmul *p = g->user;
+  const cpu_matrix *x = &p->left;
   const char *from = at(p, x, batch, i0, k0);
   int64_t distance = x->row * qn_kit_bytes(x->dtype);
   if (lies_in_rows(x) && g->n < WORTH_LAYING_OUT) {
@@ -74,8 +57,8 @@ static void left_block(const cpu_gemm *g, int64_t batch, int64_t i0, int64_t mc,
 static const void *right_block(const cpu_gemm *g, int64_t batch, int64_t k0, int64_t kc, int64_t j0, int64_t nc,
                                void *buffer, int64_t *step)
 {
-  const product *p = g->user;
-  const matrix *x = &p->right;
+  const cpu_matmul *p = g->user;
+  const cpu_matrix *x = &p->right;
   const char *from = at(p, x, batch, j0, k0);
   if (lies_in_rows(x) && x->row == 1 && g->m < WORTH_LAYING_OUT && nc % g->isa->type[g->type].nr == 0) {
     *step = x->k;
@@ -88,7 +71,7 @@ static const void *right_block(const cpu_gemm *g, int64_t batch, int64_t k0, int
 
 static void finish(const cpu_gemm *g, int64_t batch, int64_t i0, int64_t mc, int64_t j0, int64_t nc, void *acc, int64_t ld)
 {
-  const product *p = g->user;
+  const cpu_matmul *p = g->user;
   const size_t element = g->type == CPU_GEMM_F64 ? 8 : 4;
   int64_t index[QN_MAX_RANK] = {0};
   batch_index(p, batch, index);
@@ -101,23 +84,21 @@ static void finish(const cpu_gemm *g, int64_t batch, int64_t i0, int64_t mc, int
 
 /* ---- prepare: takes every problem ------------------------------------------------------------- */
 
-static matrix matrix_of(const qn_request *request, int32_t value, int32_t row_dim, int32_t k_dim)
+static cpu_matrix matrix_of(const qn_request *request, int32_t value, int32_t row_dim, int32_t k_dim)
 {
   const qn_value *v = &request->value[value];
-  matrix x = {.value = value, .dtype = v->dtype, .row = v->stride[row_dim], .k = v->stride[k_dim]};
+  cpu_matrix x = {.value = value, .dtype = v->dtype, .row = v->stride[row_dim], .k = v->stride[k_dim]};
   for (int32_t i = 0; i < v->rank - 2; i++) x.batch[i] = v->dim[i] == 1 ? 0 : v->stride[i];
   return x;
 }
 
-static qn_status prepare(const qn_request *request, qn_prepared *p)
+uint64_t cpu_matmul_set(cpu_matmul *own, const qn_request *request)
 {
   const qn_node *node = &request->op[0];
   const int32_t a = qn_role(node, QN_ROLE_MATMUL_A), b = qn_role(node, QN_ROLE_MATMUL_B);
   const qn_value *y = &request->value[qn_role(node, QN_ROLE_MATMUL_Y)];
   const int32_t i = y->rank - 2, j = y->rank - 1;
   const bool turned = y->stride[j] != 1 && y->stride[i] == 1;
-  product *own = cpu_host->alloc(sizeof *own);
-  if (!own) return cpu_host->error(QN_NO_MEMORY, "matmul: no memory for a plan's state");
 
   own->left = turned ? matrix_of(request, b, j, i) : matrix_of(request, a, i, j);
   own->right = turned ? matrix_of(request, a, i, j) : matrix_of(request, b, j, i);
@@ -144,23 +125,34 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   g->a = left_block;
   g->b = right_block;
   g->finish = finish;
-  p->state = own;
-  p->workspace = cpu_gemm_plan(g, request->demands->threads);
+  return cpu_gemm_plan(g, request->demands->threads);
+}
+
+static qn_status prepare(const qn_request *request, qn_prepared *p)
+{
+  p->state = cpu_host->alloc(sizeof(cpu_matmul));
+  if (!p->state) return cpu_host->error(QN_NO_MEMORY, "matmul: no memory for a plan's state");
+  p->workspace = cpu_matmul_set(p->state, request);
   p->numerics.accumulator = QN_ACC_NATIVE;
   return QN_OK;
 }
 
 /* ---- run ----------------------------------------------------------------------------------------- */
 
+void cpu_matmul_run(cpu_matmul *own, const qn_launch *launch)
+{
+  cpu_epilogue_bind(&own->epilogue, launch->ptr);
+  own->left.base = launch->ptr[own->left.value];
+  own->right.base = launch->ptr[own->right.value];
+  own->gemm.user = own;
+  if (own->epilogue.alpha == 0) own->gemm.k = 0;           /* never reads a or b */
+  cpu_gemm_run(&own->gemm, launch->threads, launch->workspace);
+}
+
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
-  product own = *(const product *)p->state;
-  cpu_epilogue_bind(&own.epilogue, launch->ptr);
-  own.left.base = launch->ptr[own.left.value];
-  own.right.base = launch->ptr[own.right.value];
-  own.gemm.user = &own;
-  if (own.epilogue.alpha == 0) own.gemm.k = 0;             /* never reads a or b */
-  cpu_gemm_run(&own.gemm, launch->threads, launch->workspace);
+  cpu_matmul own = *(const cpu_matmul *)p->state;
+  cpu_matmul_run(&own, launch);
   return QN_OK;
 }
 

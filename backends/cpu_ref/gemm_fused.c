@@ -1,0 +1,127 @@
+/* gemm_fused.c -- a matmul or convolution with its bias and the pointwise ops that follow, in one pass over y.
+ *
+ *   y0 = matmul a b bias;  y1 = add y0 residual;  y = relu y1
+ *
+ * A tile of sums is handed, row by row and still in cache, to the program that the pointwise ops are compiled to
+ * (pointwise_tile.h), which reads what else they need, broadcast or whole, and writes what must be written. y0 and y1 are
+ * never in memory unless someone outside wants them, and are not rounded on the way. */
+#include "cpu_ref.h"
+#include "conv_gemm.h"
+#include "matmul_blocked.h"
+#include "pointwise_tile.h"
+
+typedef struct fused {
+  union {
+    cpu_matmul matmul;
+    cpu_conv   conv;
+  } anchor;
+  uint32_t    op;                         /* the anchor's */
+  cpu_program program;
+  cpu_tile_fn *runner;
+  void *const *ptr;                       /* of the launch */
+} fused;
+
+/* ---- a row ------------------------------------------------------------------------------------- */
+
+static void follow(const cpu_epilogue *e, int64_t place, int64_t n, const void *sum)
+{
+  const fused *f = e->user;
+  f->runner(&f->program, f->ptr, sum, place, n);
+}
+
+/* ---- prepare ------------------------------------------------------------------------------------ */
+
+/* The places of v in the order of its falling strides, as strides of a packed tensor: how a program counts them. */
+static void count_places(qn_value *v)
+{
+  int64_t stride[QN_MAX_RANK] = {0}, places = 1;
+  bool done[QN_MAX_RANK] = {false};
+  for (;;) {
+    int32_t next = -1;                    /* the fastest dim left; of equals the last */
+    for (int32_t d = v->rank - 1; d >= 0; d--)
+      if (!done[d] && v->dim[d] > 1 && (next < 0 || v->stride[d] < v->stride[next])) next = d;
+    if (next < 0) break;
+    done[next] = true;
+    stride[next] = places;
+    places *= v->dim[next];
+  }
+  memcpy(v->stride, stride, sizeof stride);
+}
+
+/* Whether rows of sums run along consecutive places. */
+static bool rows_are_places(const fused *f)
+{
+  if (f->op == QN_OP_MATMUL) {
+    const cpu_matmul *m = &f->anchor.matmul;
+    return m->epilogue.y.stride[m->column_dim] == 1 || m->gemm.n == 1;
+  }
+  const cpu_conv *c = &f->anchor.conv;
+  const int32_t axis = c->pixels_in_columns ? c->axis : 1;
+  return c->phases == 1 && (c->epilogue.y.stride[axis] == 1 || c->y_is.dim[axis] == 1);
+}
+
+static qn_status prepare(const qn_request *request, qn_prepared *p)
+{
+  const qn_node *node = &request->op[0];
+  const int32_t y = node->arg[node->first[node->n_inputs]];
+  if (request->n_ops < 2) return qn_refuse(p, "takes an anchor and what follows it", "", "a pointwise op on its output", "one op");
+  fused *f = cpu_host->alloc(sizeof *f);
+  qn_value *value = cpu_host->alloc(request->n_values * sizeof *value);
+  if (!f || !value) {
+    cpu_host->free(f);
+    cpu_host->free(value);
+    return cpu_host->error(QN_NO_MEMORY, "fused product: no memory for a plan's state");
+  }
+  f->op = node->op;
+  const int taken = cpu_program_make(request, 1, request->n_ops - 1, y, &f->program, p);
+  if (taken > 0) {
+    qn_request counted = *request;        /* y is not in memory: its strides are those of its places */
+    memcpy(value, request->value, request->n_values * sizeof *value);
+    count_places(&value[y]);
+    counted.value = value;
+    if (f->op != QN_OP_MATMUL) f->anchor.conv.must_follow_y = true;
+    p->workspace = f->op == QN_OP_MATMUL ? cpu_matmul_set(&f->anchor.matmul, &counted) : cpu_conv_set(&f->anchor.conv, &counted);
+  }
+  const bool in_rows = taken > 0 && rows_are_places(f);
+  cpu_host->free(value);
+  if (!in_rows) {
+    cpu_host->free(f);
+    if (taken == 0) return QN_UNSUPPORTED;                 /* and the program has said why */
+    return qn_refuse(p, "rows of sums must run along the output's fastest dim", "y", "rows, columns, pixels or channels", "%s",
+                     "another dim");
+  }
+  f->runner = cpu_tile_runner(request->device);
+  p->state = f;
+  p->n_ops = 1 + (uint32_t)taken;
+  p->numerics.accumulator = QN_ACC_NATIVE;
+  return QN_OK;
+}
+
+/* ---- run ------------------------------------------------------------------------------------------ */
+
+static qn_status run(const qn_prepared *p, const qn_launch *launch)
+{
+  fused f = *(const fused *)p->state;
+  cpu_epilogue *e = f.op == QN_OP_MATMUL ? &f.anchor.matmul.epilogue : &f.anchor.conv.epilogue;
+  f.ptr = launch->ptr;
+  e->follow = follow;
+  e->user = &f;
+  if (f.op == QN_OP_MATMUL) cpu_matmul_run(&f.anchor.matmul, launch);
+  else cpu_conv_run(&f.anchor.conv, launch);
+  return QN_OK;
+}
+
+static void release(qn_prepared *p)
+{
+  cpu_host->free(p->state);
+}
+
+static const qn_engine rows[] = {
+  {.name = "gemm_fused", .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
+   .prepare = prepare, .run = run, .release = release},
+  {.name = "gemm_fused", .op = QN_OP_CONV_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
+   .prepare = prepare, .run = run, .release = release},
+  {.name = "gemm_fused", .op = QN_OP_CONV_BACKWARD_DATA, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
+   .prepare = prepare, .run = run, .release = release},
+};
+const qn_engine_list cpu_gemm_fused = {rows, 3};
