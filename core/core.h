@@ -191,7 +191,10 @@ typedef struct qn__step {
 typedef struct qn__bounds { uint64_t mask, null, bytes; int64_t over; } qn__bounds;
 
 struct qn_plan {
-  bool         simple;                              /* one step, on the pointers as they come, needing nothing but the call */
+  /* Not NULL for one step on the pointers as they come, needing nothing but the call: the usual case, kept close. */
+  qn_status  (*run)(const qn_prepared *, const qn_launch *);
+  const qn_prepared *prepared;
+  int32_t      threads;
   atomic_int   refs;
   qn_status    status;                              /* a remembered refusal keeps its sentence */
   char        *why;

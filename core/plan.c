@@ -227,7 +227,11 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
     goto fail;
   }
   qn__trace_wrap(ctx, p);
-  p->simple = n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter;
+  p->threads = ctx->terms->demands.threads;
+  if (n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter) {
+    p->run = p->step[0].run;                                    /* its scratch begins at 0 */
+    p->prepared = p->step[0].prepared;
+  }
   qn__free(part);
   *out = p;
   return QN_OK;
@@ -261,10 +265,9 @@ static qn_status run_step(const qn_plan *p, const qn__step *step, qn_launch *lau
 qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters)
 {
   qn_launch launch = { .struct_size = sizeof launch, .stream = ctx->stream, .ptr = ptr, .workspace = workspace,
-    .counters = counters, .device = &ctx->dev->desc, .threads = p->terms->demands.threads, .core = ctx };
+    .counters = counters, .device = &ctx->dev->desc, .threads = p->threads, .core = ctx };
   uint64_t saved = 0;
   qn_status status = QN_OK;
-  if (p->simple) return p->step[0].run(p->step[0].prepared, &launch);     /* its scratch begins at 0 */
   if (ctx->dev->ops->enter && (status = ctx->dev->ops->enter(&ctx->dev->desc, &saved))) return status;
   for (uint32_t s = 0; s < p->n_steps; s++) {
     const qn__step *step = &p->step[s];

@@ -83,7 +83,19 @@ static inline qn_status execute(qn_context *ctx, const qn_plan *p, void *const *
   qn_status status = check_pointers(p, ptr);
   if (UNLIKELY(status)) return status;
   if (UNLIKELY(ctx->recording != NULL) && !ctx->dev->ops->capture_begin) return qn__record_add(ctx, p, ptr);
-  return qn__plan_run(ctx, p, ptr, workspace, counters);
+  if (!p->run) return qn__plan_run(ctx, p, ptr, workspace, counters);
+  qn_launch launch;
+  launch.struct_size = sizeof launch;
+  launch.stream = ctx->stream;
+  launch.instance = NULL;
+  launch.ptr = ptr;
+  launch.workspace = workspace;
+  launch.counters = counters;
+  launch.device = &ctx->dev->desc;
+  launch.threads = p->threads;
+  launch.reserved = 0;
+  launch.core = ctx;
+  return p->run(p->prepared, &launch);
 }
 
 static inline bool is_ready(const qn_context *ctx, const qn_plan *p)
