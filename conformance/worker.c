@@ -105,6 +105,29 @@ static int run_item(const struct qc_item *item)
   return qc_run_case(item);
 }
 
+/* Cases that none of the engines in question could take by their kind are left out: of a backend that has no engine for them
+ * and no duty to, or of --engine's choice. */
+static void prune(struct qc_list *list)
+{
+  int kept = 0;
+  if (!qc_opt.engine && qc_w.table->device)
+    return;
+  for (int i = 0; i < list->n; i++) {
+    qn_graph *graph = NULL;
+    bool wanted = list->item[i].kind != QC_CASE && !qc_opt.engine;
+    if (list->item[i].kind == QC_CASE && !qn_graph_parse(list->item[i].line, &graph)) {
+      const qn_graph_view *view = qn_graph_inspect(graph);
+      for (uint32_t k = 0; k < view->n_ops; k++)
+        for (int e = 0; e < qc_w.n_engines; e++)
+          wanted |= qc_engine_fits(&qc_w.engine[e], view->op[k].op);
+    }
+    qn_graph_destroy(graph);
+    if (wanted)
+      list->item[kept++] = list->item[i];
+  }
+  list->n = kept;
+}
+
 /* An engine that no case reached, on a device that lacks something, is tried on the device models that its provider knows:
  * one that would take a case there exists. */
 struct elsewhere { const char *engine, *backend; bool yes; };
@@ -187,6 +210,7 @@ int qc_worker_main(int first, int skip_engines)
     return 0;
   }
   qc_cases_load(&list);
+  prune(&list);
   if (first < 0) {
     printf("N %d\n", list.n);
     for (int i = 0; i < qc_w.n_engines; i++)
