@@ -306,6 +306,32 @@ static qn_graph *with_dtype(const qn_graph *graph, uint32_t dtype)
   return made;
 }
 
+/* ROLE.offset=N: the address is promised no more than so many elements allow. The graph, or a new one in its place. */
+static qn_graph *with_offsets(qn_graph *graph, const char *settings)
+{
+  if (!settings || !strstr(settings, ".offset="))
+    return graph;
+  char *lines = qc_print(graph), why[256], key[64], text[32];
+  struct qc_problem *p = qc_problem_make(lines, why, sizeof why);       /* which names the values */
+  struct qc_draft *d = qc_draft_of(graph);
+  for (uint32_t i = 0; p && i < d->view.n_values; i++) {
+    snprintf(key, sizeof key, "%s.offset", p->value[i].name);
+    if (!qc_setting(settings, key, text, sizeof text))
+      continue;
+    uint64_t bytes = strtoull(text, NULL, 10) * qn_dtype_bytes(d->value[i].dtype) | 16;
+    d->value[i].align = (uint32_t)(bytes & -bytes);
+  }
+  qn_graph *made;
+  if (p && !qn_graph_make(&d->view, &made)) {
+    qn_graph_destroy(graph);
+    graph = made;
+  }
+  qc_draft_free(d);
+  qc_problem_free(p);
+  free(lines);
+  return graph;
+}
+
 static uint32_t dtype_named(const char *name, size_t len)
 {
   for (uint32_t t = 1; t < QN_DTYPE_COUNT; t++)
@@ -424,6 +450,7 @@ static void load_file(struct qc_list *list, const char *path, const char *name, 
         qn_graph_destroy(graph);
       continue;
     }
+    graph = with_offsets(graph, settings);
     snprintf(file, sizeof file, "%s:%d", name, line);
     qc_setting(settings, "tier", tier, sizeof tier);
     bool full = !strcmp(tier, "full"), quick = !strcmp(tier, "quick");
@@ -449,6 +476,7 @@ static void load_line(struct qc_list *list, const char *text)
     fprintf(stderr, "quern-conform: --case: %s\n", graph ? why : "no problem in it");
     exit(2);
   }
+  graph = with_offsets(graph, settings);
   char *lines = qc_print(graph);
   qc_list_add(list, QC_CASE, lines, settings ? settings : "", "case");
   free(lines);

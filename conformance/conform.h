@@ -103,7 +103,7 @@ void             qc_draft_free(struct qc_draft *d);
 /* ---- fill.c ------------------------------------------------------------------------------- */
 
 uint64_t qc_hash(uint64_t seed, uint64_t tensor, uint64_t i);
-/* Fills v->raw; `how` as docs/conformance.md lists. range: the largest magnitude of integer fills. False: unknown. */
+/* Fills v->raw; `how` as fill.c lists. range: the largest magnitude of integer fills. False: unknown. */
 bool qc_fill(struct qc_value *v, const char *how, uint64_t seed, int tensor, int range);
 bool qc_fill_is_random(const char *how);        /* independent elements: the square-root law holds */
 bool qc_fill_is_special(const char *how);       /* may hold NaN or Inf */
