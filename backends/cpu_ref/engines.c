@@ -18,6 +18,7 @@
   X(reduce_rows)                                                                          \
   X(reduce_cols)                                                                          \
   X(reduce_direct)                                                                        \
+  X(transform_strided)                                                                    \
   X(transform_direct)                                                                     \
   X(pointwise_tile)                                                                       \
   X(pointwise_direct)

@@ -50,6 +50,7 @@ backends_cpu_ref_libbase_la_SOURCES = \
   backends/cpu_ref/conv_gemm_filter.c \
   backends/cpu_ref/gemm_fused.c \
   backends/cpu_ref/pointwise_program.c \
+  backends/cpu_ref/transform_strided.c \
   $(cpu_ref_copies)
 backends_cpu_ref_libbase_la_CPPFLAGS = $(cpu_ref_cppflags) -DQN_ISA=baseline
 backends_cpu_ref_libbase_la_CFLAGS = $(cpu_ref_cflags) $(cpu_ref_fast)

@@ -1,0 +1,314 @@
+/* transform_strided.c -- copy, permute, slice, concat and pad as strided copies of bytes.
+ *
+ * A copy's dims are sorted by y's strides and merged where both tensors run on. Then, by what is fastest:
+ *
+ *   the same dim in x and y      rows, by memcpy
+ *   another dim in x             the plane of both, in square blocks whose rows stay in L1 (a transpose)
+ *   nothing packed               element by element
+ *
+ * slice and concat are copies from or to a part of a tensor; pad is one with rows of `value` around it. */
+#include <stdbool.h>
+#include "cpu_ref.h"
+
+enum { BLOCK = 32,                        /* elements on a side of a transposed block */
+       STRIP = 256,                       /* rows of a plane that one task transposes */
+       GRAIN = 1 << 17 };                 /* bytes that are worth a thread */
+
+typedef struct copy {
+  int32_t x, y;                           /* values of the request */
+  int64_t x_first, y_first;               /* offsets, in elements */
+  int64_t bytes;                          /* of an element */
+  int32_t across;                         /* the dim that is fastest in x, where it is not the last; -1 */
+  qn_nest nest;                           /* y, x */
+} copy;
+
+typedef struct padding {                  /* dims by falling strides of y; the last is walked as rows */
+  int32_t x, y, rank;
+  int64_t bytes, x_dim[QN_MAX_RANK], y_dim[QN_MAX_RANK], x_stride[QN_MAX_RANK], y_stride[QN_MAX_RANK];
+  int64_t before[QN_MAX_RANK];
+  unsigned char value[8];
+} padding;
+
+typedef struct transform {
+  bool    pads;
+  int64_t n;                              /* copies */
+  padding pad;
+  copy    copy[];
+} transform;
+
+/* ---- rows of elements ----------------------------------------------------------------------------------- */
+
+static void copy_row(char *restrict y, const char *restrict x, int64_t bytes, int64_t y_stride, int64_t x_stride, int64_t n)
+{
+  if (n > 0 && y_stride == 1 && x_stride == 1) {
+    memcpy(y, x, (size_t)(n * bytes));
+    return;
+  }
+  switch (bytes) {
+  case 1: for (int64_t i = 0; i < n; i++) y[i * y_stride] = x[i * x_stride]; break;
+  case 2: for (int64_t i = 0; i < n; i++) memcpy(y + 2 * i * y_stride, x + 2 * i * x_stride, 2); break;
+  case 4: for (int64_t i = 0; i < n; i++) memcpy(y + 4 * i * y_stride, x + 4 * i * x_stride, 4); break;
+  default: for (int64_t i = 0; i < n; i++) memcpy(y + 8 * i * y_stride, x + 8 * i * x_stride, 8); break;
+  }
+}
+
+static void fill_row(char *y, const unsigned char *value, int64_t bytes, int64_t stride, int64_t n)
+{
+  for (int64_t i = 0; i < n; i++) memcpy(y + i * stride * bytes, value, (size_t)bytes);
+}
+
+/* y[j][i] = x[i][j] for i < rows, j < columns; pitches in elements. Inlined for constant bytes. */
+static inline __attribute__((always_inline)) void transpose_as(char *restrict y, int64_t y_pitch, const char *restrict x,
+                                                               int64_t x_pitch, int64_t rows, int64_t columns, size_t bytes)
+{
+  char block[BLOCK * BLOCK * 8];          /* x's columns as rows */
+  const int64_t size = (int64_t)bytes;
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t j = 0; j < columns; j++) memcpy(block + (j * BLOCK + i) * size, x + (i * x_pitch + j) * size, bytes);
+  for (int64_t j = 0; j < columns; j++) memcpy(y + j * y_pitch * size, block + j * BLOCK * size, (size_t)rows * bytes);
+}
+
+static void transpose(char *y, int64_t y_pitch, const char *x, int64_t x_pitch, int64_t rows, int64_t columns, int64_t bytes)
+{
+  switch (bytes) {
+  case 1: transpose_as(y, y_pitch, x, x_pitch, rows, columns, 1); break;
+  case 2: transpose_as(y, y_pitch, x, x_pitch, rows, columns, 2); break;
+  case 4: transpose_as(y, y_pitch, x, x_pitch, rows, columns, 4); break;
+  default: transpose_as(y, y_pitch, x, x_pitch, rows, columns, 8); break;
+  }
+}
+
+/* ---- a copy ------------------------------------------------------------------------------------------------ */
+
+/* Which dim x runs along, when y runs along the last. */
+static int32_t dim_across(const qn_nest *nest)
+{
+  const int32_t last = nest->rank - 1;
+  if (last < 1 || nest->stride[0][last] != 1 || nest->stride[1][last] == 1) return -1;
+  for (int32_t d = last - 1; d >= 0; d--)
+    if (nest->stride[1][d] == 1 && nest->dim[d] >= 4 && nest->dim[last] >= 4) return d;
+  return -1;
+}
+
+static int threads_for(const qn_launch *launch, int64_t bytes)
+{
+  return (int)qn_min_i64(launch->threads, 1 + bytes / GRAIN);
+}
+
+static int64_t places(const qn_nest *nest, int32_t rank)
+{
+  int64_t n = 1;
+  for (int32_t d = 0; d < rank; d++) n *= nest->dim[d];
+  return n;
+}
+
+static void run_rows(const copy *c, char *y, const char *x, int threads)
+{
+  const qn_nest *nest = &c->nest;
+  const int32_t last = nest->rank - 1;
+  const int64_t length = last < 0 ? 1 : nest->dim[last], rows = places(nest, last < 0 ? 0 : last);
+  const int64_t y_stride = last < 0 ? 1 : nest->stride[0][last], x_stride = last < 0 ? 1 : nest->stride[1][last];
+  if (rows == 1) {                        /* one long row: its pieces are shared */
+    const int64_t piece = qn_ceil_div(length, threads);
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+    for (int64_t i = 0; i < length; i += piece)
+      copy_row(y + i * y_stride * c->bytes, x + i * x_stride * c->bytes, c->bytes, y_stride, x_stride,
+               qn_min_i64(piece, length - i));
+    return;
+  }
+  const int64_t share = qn_ceil_div(rows, threads);
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+  for (int64_t first = 0; first < rows; first += share) {
+    qn_walk walk;
+    qn_walk_begin(&walk, nest, last, first);
+    for (int64_t i = first; i < qn_min_i64(first + share, rows); i++, qn_walk_next(&walk))
+      copy_row(y + walk.offset[0] * c->bytes, x + walk.offset[1] * c->bytes, c->bytes, y_stride, x_stride, length);
+  }
+}
+
+static void run_planes(const copy *c, char *y, const char *x, int threads)
+{
+  const int32_t last = c->nest.rank - 1, across = c->across;
+  const int64_t rows = c->nest.dim[last], columns = c->nest.dim[across];        /* x[rows][columns] to y[columns][rows] */
+  const int64_t y_pitch = c->nest.stride[0][across], x_pitch = c->nest.stride[1][last];
+  qn_nest outer = c->nest;                /* without the plane's dims */
+  outer.dim[across] = outer.dim[last] = 1;
+  const int64_t strips = qn_ceil_div(rows, STRIP), tasks = places(&outer, outer.rank) * strips;
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+  for (int64_t task = 0; task < tasks; task++) {
+    qn_walk walk;
+    qn_walk_begin(&walk, &outer, outer.rank, task / strips);
+    const int64_t first = task % strips * STRIP, end = qn_min_i64(first + STRIP, rows);
+    for (int64_t j = 0; j < columns; j += BLOCK)
+      for (int64_t i = first; i < end; i += BLOCK)
+        transpose(y + (walk.offset[0] + j * y_pitch + i) * c->bytes, y_pitch,
+                  x + (walk.offset[1] + i * x_pitch + j) * c->bytes, x_pitch,
+                  qn_min_i64(BLOCK, end - i), qn_min_i64(BLOCK, columns - j), c->bytes);
+  }
+}
+
+static void run_copy(const copy *c, const qn_launch *launch)
+{
+  char *y = (char *)launch->ptr[c->y] + c->y_first * c->bytes;
+  const char *x = (const char *)launch->ptr[c->x] + c->x_first * c->bytes;
+  const int threads = threads_for(launch, places(&c->nest, c->nest.rank) * c->bytes);
+  if (c->across >= 0) run_planes(c, y, x, threads);
+  else run_rows(c, y, x, threads);
+}
+
+/* ---- a padding ----------------------------------------------------------------------------------------------- */
+
+static void pad_row(const padding *p, char *y, const char *x, int64_t row)
+{
+  const int32_t last = p->rank - 1;
+  bool inside = true;
+  for (int32_t d = last - 1; d >= 0; d--) {
+    const int64_t at = row % p->y_dim[d], from = at - p->before[d];
+    row /= p->y_dim[d];
+    y += at * p->y_stride[d] * p->bytes;
+    inside &= from >= 0 && from < p->x_dim[d];
+    if (inside) x += from * p->x_stride[d] * p->bytes;
+  }
+  const int64_t stride = p->y_stride[last], before = inside ? p->before[last] : p->y_dim[last], step = stride * p->bytes;
+  fill_row(y, p->value, p->bytes, stride, before);
+  if (!inside) return;
+  copy_row(y + before * step, x, p->bytes, stride, p->x_stride[last], p->x_dim[last]);
+  const int64_t done = before + p->x_dim[last];
+  fill_row(y + done * step, p->value, p->bytes, stride, p->y_dim[last] - done);
+}
+
+static void run_padding(const padding *p, const qn_launch *launch)
+{
+  int64_t rows = 1;
+  for (int32_t d = 0; d < p->rank - 1; d++) rows *= p->y_dim[d];
+  const int threads = threads_for(launch, rows * p->y_dim[p->rank - 1] * p->bytes);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+  for (int64_t row = 0; row < rows; row++) pad_row(p, launch->ptr[p->y], launch->ptr[p->x], row);
+}
+
+/* Sorts dims by falling strides of y, drops those of 1, and joins a dim without padding to the one before it. */
+static void padding_of(const qn_request *request, padding *p)
+{
+  const qn_node *node = &request->op[0];
+  const qn_padding *attr = node->attr;
+  const qn_value *x = &request->value[node->arg[0]], *y = &request->value[node->arg[1]];
+  *p = (padding){ .x = node->arg[0], .y = node->arg[1], .bytes = qn_kit_bytes(y->dtype) };
+  qn_store_f64(p->value, y->dtype, attr->value);
+  for (int32_t d = 0; d < y->rank; d++) {
+    if (y->dim[d] == 1 && x->dim[d] == 1) continue;
+    int32_t at = p->rank++;
+    for (; at > 0 && p->y_stride[at - 1] < y->stride[d]; at--) {
+      p->x_dim[at] = p->x_dim[at - 1];
+      p->y_dim[at] = p->y_dim[at - 1];
+      p->x_stride[at] = p->x_stride[at - 1];
+      p->y_stride[at] = p->y_stride[at - 1];
+      p->before[at] = p->before[at - 1];
+    }
+    p->x_dim[at] = x->dim[d];
+    p->y_dim[at] = y->dim[d];
+    p->x_stride[at] = x->stride[d];
+    p->y_stride[at] = y->stride[d];
+    p->before[at] = attr->pad_before[d];
+  }
+  if (p->rank == 0) p->x_dim[p->rank] = p->y_dim[p->rank] = p->x_stride[p->rank] = p->y_stride[p->rank] = 1, p->rank++;
+  for (int32_t d = p->rank - 1; d > 0; d--) {
+    const int64_t n = p->x_dim[d];
+    if (d != p->rank - 1 || n != p->y_dim[d] || p->x_stride[d - 1] != n * p->x_stride[d] ||
+        p->y_stride[d - 1] != n * p->y_stride[d]) break;
+    p->x_dim[d - 1] *= n;
+    p->y_dim[d - 1] *= n;
+    p->before[d - 1] *= n;
+    p->x_stride[d - 1] = p->x_stride[d];
+    p->y_stride[d - 1] = p->y_stride[d];
+    p->rank--;
+  }
+}
+
+/* ---- prepare: takes all that the ops are defined for ------------------------------------------------------------- */
+
+/* y[first_y + i stride_y] = x[first_x + i stride_x] over dims of rank y.rank. */
+static copy copy_of(const qn_node *node, int32_t x_arg, const qn_value *x, const qn_value *y, int64_t x_first, int64_t y_first)
+{
+  copy c = { .x = node->arg[x_arg], .y = node->arg[node->first[node->n_inputs]], .x_first = x_first, .y_first = y_first,
+             .bytes = qn_kit_bytes(y->dtype) };
+  qn_nest_begin(&c.nest, y);
+  qn_nest_add(&c.nest, x);
+  qn_nest_simplify(&c.nest);
+  c.across = dim_across(&c.nest);
+  return c;
+}
+
+static void concat_of(const qn_request *request, transform *t)
+{
+  const qn_node *node = &request->op[0];
+  const qn_value *y = &request->value[node->arg[node->first[1]]];
+  const int64_t named = ((const qn_axis *)node->attr)->axis, axis = named < 0 ? named + y->rank : named;
+  int64_t start = 0;
+  for (int32_t i = 0; i < node->first[1]; i++) {
+    const qn_value *x = &request->value[node->arg[i]];
+    qn_value part = *y;
+    part.dim[axis] = x->dim[axis];
+    if (x->dim[axis] > 0) t->copy[t->n++] = copy_of(node, i, x, &part, 0, start * y->stride[axis]);
+    start += x->dim[axis];
+  }
+}
+
+static qn_status prepare(const qn_request *request, qn_prepared *prepared)
+{
+  const qn_node *node = &request->op[0];
+  const int64_t n = node->op == QN_OP_CONCAT ? node->first[1] : 1;
+  transform *t = request->host->alloc(sizeof *t + (size_t)n * sizeof *t->copy);
+  if (!t) return request->host->error(QN_NO_MEMORY, "no memory for a transform");
+  const qn_value *y = &request->value[node->arg[node->first[node->n_inputs]]];
+  qn_value x = request->value[node->arg[0]];
+  int64_t first = 0;
+  switch (node->op) {
+  case QN_OP_PAD:
+    t->pads = true;
+    padding_of(request, &t->pad);
+    break;
+  case QN_OP_CONCAT: concat_of(request, t); break;
+  case QN_OP_PERMUTE:
+    for (int32_t d = 0; d < y->rank; d++) {
+      const int64_t from = ((const qn_permutation *)node->attr)->axis[d];
+      x.dim[d] = y->dim[d];
+      x.stride[d] = request->value[node->arg[0]].stride[from];
+    }
+    t->copy[t->n++] = copy_of(node, 0, &x, y, 0, 0);
+    break;
+  case QN_OP_SLICE:
+    for (int32_t d = 0; d < y->rank; d++) {
+      first += ((const qn_slicing *)node->attr)->start[d] * x.stride[d];
+      x.stride[d] *= ((const qn_slicing *)node->attr)->step[d];
+      x.dim[d] = y->dim[d];
+    }
+    t->copy[t->n++] = copy_of(node, 0, &x, y, first, 0);
+    break;
+  default: t->copy[t->n++] = copy_of(node, 0, &x, y, 0, 0); break;
+  }
+  prepared->class_ = QN_CLASS_TUNED;
+  prepared->state = t;
+  return QN_OK;
+}
+
+static void release(qn_prepared *prepared)
+{
+  cpu_host->free(prepared->state);
+}
+
+/* ---- run ------------------------------------------------------------------------------------------------------------- */
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const transform *t = prepared->state;
+  if (t->pads) run_padding(&t->pad, launch);
+  for (int64_t i = 0; i < t->n; i++) run_copy(&t->copy[i], launch);
+  return QN_OK;
+}
+
+#define ROW(anchor)                                                                                              \
+  { .name = "strided", .op = anchor, .class_ = QN_CLASS_TUNED,                                                    \
+    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .prepare = prepare, .run = run, \
+    .release = release }
+static const qn_engine row[] = { ROW(QN_OP_COPY), ROW(QN_OP_PERMUTE), ROW(QN_OP_SLICE), ROW(QN_OP_PAD), ROW(QN_OP_CONCAT) };
+const qn_engine_list cpu_transform_strided = { row, sizeof row / sizeof *row };
