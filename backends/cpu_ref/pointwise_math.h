@@ -50,7 +50,7 @@ CPU_INLINE float m_times_exp(float f, float x)
   x = x > 89.0f ? 89.0f : x;
   x = x < -200.0f ? -200.0f : x;
   const float y = m_expm1_reduced(m_reduce(x, &k)) + 1.0f;
-  const int32_t third = (k * 11) >> 5;    /* k is -288 to 128, or NaN's, and then nothing matters */
+  const int32_t third = (int32_t)((uint32_t)k * 11u) >> 5;    /* k is -288 to 128, or NaN's, and then nothing matters */
   return y * m_exp2i(third) * f * m_exp2i(third) * (m_exp2i(k - 2 * third) * zero);      /* f y could overflow */
 }
 
