@@ -1,10 +1,15 @@
 /* openblas_backend.c -- OpenBLAS called directly: y = a b by one cblas_sgemm or cblas_dgemm for each matrix of a batch.
  * What quern-bench compares matrix products with; it takes only what BLAS takes as it lies. */
 #include <cblas.h>
-#include <omp.h>
 #include <string.h>
 #include <quern/backend.h>
 #include <quern/kit.h>
+#ifdef _OPENMP
+#include <omp.h>
+#else                                   /* then OpenBLAS's own settings hold */
+static int omp_get_max_threads(void) { return 1; }
+static void omp_set_num_threads(int n) { (void)n; }
+#endif
 
 /* A matrix as BLAS sees it: row-major, perhaps transposed. */
 typedef struct matrix { CBLAS_TRANSPOSE transpose; blasint step; } matrix;
