@@ -205,6 +205,7 @@ struct qn_plan {
   uint64_t     instances;                           /* bit i: terms->backend[i] must be open */
   qn__step    *step;
   qn__bounds  *bounds;
+  uint64_t     mask;                                /* every pointer's, joined: a quick look */
   double      *literal;                             /* host scalars that the graph fixed */
   qn_graph    *graph;
   uint64_t     hash, *key;                          /* of the cache; NULL for plans of the caller */

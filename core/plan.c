@@ -144,6 +144,7 @@ static qn_status fill_plan(qn_plan *p)
     b->mask = v->align ? v->align - 1 : 0;
     b->over = v->over >= 0 ? pointer_of[v->over] : -1;
     if (!(v->flags & QN_VALUE_HOST)) b->bytes = (uint64_t)qn_extent_bytes(v);
+    p->mask |= b->mask;
     b->null = b->bytes ? UINT64_C(1) << 63 : 0;
   }
   for (uint32_t i = 0; i < g->n_values; i++)

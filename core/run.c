@@ -46,28 +46,37 @@ static qn_status check_overlap(const qn_plan *p, void *const *ptr, uint32_t out,
                   "of the same dtype and strides may share an output's memory, whole", a && *a ? a : "?", out, c && *c ? c : "?", other);
 }
 
-static qn_status find_bad_pointer(const qn_plan *p, void *const *ptr)
-{
-  uint32_t i = 0;
-  while (!((uintptr_t)ptr[i] & p->bounds[i].mask) && (ptr[i] || !p->bounds[i].null)) i++;
-  return bad_pointer(p, ptr, i);
-}
-
-static inline qn_status check_pointers(const qn_plan *p, void *const *ptr)
+/* The close look, where something seems off: the sentence, or that all is well (an output over its input). */
+static qn_status look_closely(const qn_plan *p, void *const *ptr)
 {
   const qn__bounds *b = p->bounds;
-  uint64_t bad = 0;
-  for (uint32_t i = 0; i < p->n_pointers; i++) bad |= ((uintptr_t)ptr[i] & b[i].mask) | (((uint64_t)(uintptr_t)ptr[i] - 1) & b[i].null);
-  if (UNLIKELY(bad)) return find_bad_pointer(p, ptr);
+  for (uint32_t i = 0; i < p->n_pointers; i++)
+    if (((uintptr_t)ptr[i] & b[i].mask) || (!ptr[i] && b[i].null)) return bad_pointer(p, ptr, i);
   for (uint32_t o = p->n_ins; o < p->n_pointers; o++) {
     uintptr_t begin = (uintptr_t)ptr[o], end = begin + b[o].bytes;
     for (uint32_t i = 0; i < o; i++) {
-      if (LIKELY((uintptr_t)ptr[i] + b[i].bytes <= begin || (uintptr_t)ptr[i] >= end)) continue;
+      if ((uintptr_t)ptr[i] + b[i].bytes <= begin || (uintptr_t)ptr[i] >= end) continue;
       qn_status status = check_overlap(p, ptr, o, i);
       if (status) return status;
     }
   }
   return QN_OK;
+}
+
+/* Whether anything seems off, gathered without a branch or a call, so that the usual case is short. */
+static inline uint64_t seems_off(const qn_plan *p, void *const *ptr)
+{
+  const qn__bounds *b = p->bounds;
+  const uint32_t n = p->n_pointers;
+  uint64_t all = 0, less_one = 0, off = 0;                      /* the top bit of less_one: a NULL is among them */
+  for (uint32_t o = 0; o < n; o++) {
+    uintptr_t begin = (uintptr_t)ptr[o], end = begin + b[o].bytes;
+    all |= begin;
+    less_one |= begin - 1;
+    if (o < p->n_ins) continue;
+    for (uint32_t i = 0; i < o; i++) off |= ((uintptr_t)ptr[i] + b[i].bytes > begin) & ((uintptr_t)ptr[i] < end);
+  }
+  return off | (all & p->mask) | less_one >> 63;
 }
 
 /* ---- execution ------------------------------------------------------------------------------------------------- */
@@ -77,12 +86,21 @@ static qn_status not_alive(void)
   return qn__fail(QN_DEVICE, "ctx: was made before fork; make a context in the child");
 }
 
+static __attribute__((noinline)) qn_status execute_closely(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace,
+                                                           void *counters)
+{
+  if (ctx->generation != atomic_load_explicit(&qn__generation, memory_order_relaxed)) return not_alive();
+  qn_status status = look_closely(p, ptr);
+  if (status) return status;
+  if (ctx->recording && !ctx->dev->ops->capture_begin) return qn__record_add(ctx, p, ptr);
+  return qn__plan_run(ctx, p, ptr, workspace, counters);
+}
+
 static inline qn_status execute(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters)
 {
-  if (UNLIKELY(ctx->generation != atomic_load_explicit(&qn__generation, memory_order_relaxed))) return not_alive();
-  qn_status status = check_pointers(p, ptr);
-  if (UNLIKELY(status)) return status;
-  if (UNLIKELY(ctx->recording != NULL) && !ctx->dev->ops->capture_begin) return qn__record_add(ctx, p, ptr);
+  bool alive = ctx->generation == atomic_load_explicit(&qn__generation, memory_order_relaxed);
+  if (UNLIKELY(!alive | (ctx->recording != NULL) | (seems_off(p, ptr) != 0)))
+    return execute_closely(ctx, p, ptr, workspace, counters);
   if (!p->run) return qn__plan_run(ctx, p, ptr, workspace, counters);
   qn_launch launch;
   launch.struct_size = sizeof launch;
