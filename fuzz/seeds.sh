@@ -1,0 +1,22 @@
+#!/bin/sh
+# seeds.sh TARGET FOLDER -- fills FOLDER with what a fuzzing target starts from, one problem or setting a file, taken from
+# the cases, workloads and pages of this tree. Run from the top of the tree.
+set -eu
+target=$1 folder=$2
+mkdir -p "$folder"
+case $target in
+  fuzz_line)
+    # a blank line ends a graph; a line of its own is a problem
+    cat conformance/cases/*.q bench/workloads/*.q docs/problem-lines.md |
+      awk -v folder="$folder" '
+        function flush() { if (text != "") { n++; printf "%s", text > (folder "/seed-" n); close(folder "/seed-" n) } text = "" }
+        /^[ \t]*(#.*)?$/ || /^```/ { flush(); next }
+        { if (!/^(in|out) / && !/^[A-Za-z_0-9]+ *=/ && text !~ /^in /) flush(); text = text $0 "\n" }
+        END { flush() }' ;;
+  fuzz_settings)
+    printf 'backend=cpu_ref\nthreads=4\ntune=off\n' >"$folder/seed-1"
+    printf 'engine=conv_forward=winograd_4x4,matmul=cuda/wgmma:128x256_c2,pointwise=direct,any\n' >"$folder/seed-2"
+    printf 'workspace_limit=64M\nmath=tf32\ndeterministic=batch\nfallback=host\nlog=warn\ndevice=0\n' >"$folder/seed-3"
+    printf 'plugin_path=/a:/b\ntune_cache=/tmp/t\ntrace=/tmp/q\nworkspace_limit=18446744073709551615\nnone=1\n' >"$folder/seed-4" ;;
+  *) echo "seeds.sh: no target $target" >&2; exit 2 ;;
+esac
