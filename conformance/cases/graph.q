@@ -19,6 +19,32 @@ in w f32/6x1x3x3
 y0 = conv_forward x=x w=w groups=6 pad=1
 out y = clip x=y0 min=0 max=6 ; as=f16
 
+in dy f32/2x6x5x5
+in w f32/6x4x3x3
+in x f32/2x4x7x7
+dx = conv_backward_data dy=dy w=w dx=f32/2x4x7x7
+out g = relu_backward dy=dx x=x ; as=bf16,f16
+
+in dy f32/2x6x7x7/nhwc
+in w f32/6x8x3x3/nhwc
+in r f32/2x8x7x7/nhwc
+dx = conv_backward_data dy=dy w=w dx=f32/2x8x7x7/nhwc pad=1
+out g = add a=dx b=r
+
+in x f32/1x8x9x9/nhwc
+in w f32/8x1x3x3/nhwc
+in b f32/1x8x1x1
+y0 = conv_forward x=x w=w groups=8 pad=1
+y1 = add a=y0 b=b
+out y = silu x=y1 ; as=bf16
+
+in a f32/3x17x19
+in b f32/3x19x23
+in r f32/3x17x23
+y0 = matmul a=a b=b alpha=0.5
+y1 = add a=y0 b=r
+out y = relu x=y1
+
 in a f32/33x47
 in b f32/47x29
 in bias f32/1x29
