@@ -323,8 +323,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
 
   depthwise *d = cpu_host->alloc(sizeof *d);
   if (!d) return cpu_host->error(QN_NO_MEMORY, "convolution: no memory for a plan's state");
-  cpu_conv_ask(&d->conv, request);
-  d->conv.gemm.isa = d->conv.epilogue.isa;
+  cpu_conv_ask(&d->conv, request, cpu_gemm_isa_of(request->device));
   if (d->conv.phases > CPU_CONV_PHASES) {
     const long long phases = d->conv.phases;
     cpu_host->free(d);

@@ -329,7 +329,7 @@ void cpu_conv_bind(cpu_conv *c, void *const *ptr)
   if (c->y_offset) c->epilogue.y.base += c->y_offset * qn_kit_bytes(c->y_is.dtype);
 }
 
-void cpu_conv_ask(cpu_conv *c, const qn_request *request)
+void cpu_conv_ask(cpu_conv *c, const qn_request *request, const cpu_gemm_isa *isa)
 {
   const qn_node *node = &request->op[0];
   const bool backward = node->op == QN_OP_CONV_BACKWARD_DATA;
@@ -356,14 +356,14 @@ void cpu_conv_ask(cpu_conv *c, const qn_request *request)
   e->y = cpu_operand_of(request, y, e->rank);
   c->flat = c->phases == 1 && is_flat(&c->y_is);
   c->axis = c->flat ? innermost(&c->y_is) : e->rank - 1;
-  c->gemm.isa = e->isa = cpu_gemm_isa_of(request->device);
+  c->gemm.isa = e->isa = isa;
   e->type = cpu_gemm_type(c->source_is.dtype);
 }
 
-uint64_t cpu_conv_set(cpu_conv *c, const qn_request *request)
+uint64_t cpu_conv_set(cpu_conv *c, const qn_request *request, const cpu_gemm_isa *isa)
 {
   uint64_t most = 0;
-  cpu_conv_ask(c, request);
+  cpu_conv_ask(c, request, isa);
   for (int64_t phase = 0; phase < c->phases && c->phases <= CPU_CONV_PHASES; phase++) {
     cpu_conv_phase(c, phase);
     const uint64_t bytes = c->window.pixels ? choose(c, c->threads) : 0;
@@ -401,9 +401,12 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 
 static qn_status prepare(const qn_request *request, qn_prepared *p)
 {
+  const cpu_gemm_isa *isa;
+  const qn_status status = cpu_gemm_choose(request, p, &isa);
+  if (status) return status;
   cpu_conv *c = cpu_host->alloc(sizeof *c);
   if (!c) return cpu_host->error(QN_NO_MEMORY, "convolution: no memory for a plan's state");
-  p->workspace = cpu_conv_set(c, request);
+  p->workspace = cpu_conv_set(c, request, isa);
   p->numerics.accumulator = QN_ACC_NATIVE;
   if (c->phases > CPU_CONV_PHASES) {
     const long long phases = (long long)c->phases;
@@ -422,8 +425,8 @@ static void release(qn_prepared *p)
 
 static const qn_engine rows[] = {
   {.name = "gemm", .op = QN_OP_CONV_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .prepare = prepare, .run = run, .release = release},
+   .variants = cpu_gemm_variants, .prepare = prepare, .run = run, .release = release},
   {.name = "gemm", .op = QN_OP_CONV_BACKWARD_DATA, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .prepare = prepare, .run = run, .release = release},
+   .variants = cpu_gemm_variants, .prepare = prepare, .run = run, .release = release},
 };
 const qn_engine_list cpu_conv_gemm = {rows, 2};

@@ -35,13 +35,13 @@ typedef struct cpu_conv {
 } cpu_conv;
 
 /* What is asked, and the geometry of one phase (forward: the only one, 0), for an engine with loops of its own. */
-void cpu_conv_ask(cpu_conv *c, const qn_request *request);
+void cpu_conv_ask(cpu_conv *c, const qn_request *request, const cpu_gemm_isa *isa);
 void cpu_conv_phase(cpu_conv *c, int64_t phase);
 void cpu_conv_bind(cpu_conv *c, void *const *ptr);             /* source, filter and the epilogue's tensors */
 
 /* Fills in what is asked by request->op[0], conv_forward or conv_backward_data, and gives the workspace's bytes. With more
  * phases than are run it is no use to anyone. */
-uint64_t cpu_conv_set(cpu_conv *c, const qn_request *request);
+uint64_t cpu_conv_set(cpu_conv *c, const qn_request *request, const cpu_gemm_isa *isa);
 void cpu_conv_run(cpu_conv *c, const qn_launch *launch);       /* writes in *c: a copy of what was set */
 
 #endif

@@ -153,6 +153,9 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
 {
   const qn_node *node = &request->op[0];
   const qn_conv *conv = node->attr;
+  const cpu_gemm_isa *isa;
+  const qn_status status = cpu_gemm_choose(request, out, &isa);
+  if (status) return status;
   gradient *p = cpu_host->alloc(sizeof *p);
   if (!p) return cpu_host->error(QN_NO_MEMORY, "convolution: no memory for a plan's state");
   p->x_value = qn_role(node, QN_ROLE_CONV_BACKWARD_FILTER_X);
@@ -168,7 +171,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
 
   cpu_gemm *g = &p->gemm;
   const int64_t places = p->x.taps * p->x.channels;
-  g->isa = cpu_gemm_isa_of(request->device);
+  g->isa = isa;
   g->type = cpu_gemm_type(x->dtype);
   g->batch = conv->groups;
   g->m = p->places_in_columns ? p->dy.channels : places;
@@ -203,6 +206,6 @@ static void release(qn_prepared *p)
 
 static const qn_engine rows[] = {
   {.name = "gemm", .op = QN_OP_CONV_BACKWARD_FILTER, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .prepare = prepare, .run = run, .release = release},
+   .variants = cpu_gemm_variants, .prepare = prepare, .run = run, .release = release},
 };
 const qn_engine_list cpu_conv_gemm_filter = {rows, 1};

@@ -214,19 +214,52 @@ void cpu_gemm_run(const cpu_gemm *g, int threads, void *workspace)
   }
 }
 
-/* ---- laying out ------------------------------------------------------------------------------ */
+/* ---- which copy ------------------------------------------------------------------------------- */
+
+static const struct copy {
+  const cpu_gemm_isa *isa;
+  uint64_t feature;
+} copies[] = {                            /* the widest first */
+#ifdef QN_AVX512
+  {&cpu_gemm_avx512, QN_CPU_AVX512},
+#endif
+#ifdef QN_AVX2
+  {&cpu_gemm_avx2, QN_CPU_AVX2},
+#endif
+  {&cpu_gemm_baseline, 0},
+};
+
+const char *const cpu_gemm_variants[] = {
+#ifdef QN_AVX512
+  "avx512",
+#endif
+#ifdef QN_AVX2
+  "avx2",
+#endif
+  "baseline", NULL
+};
 
 const cpu_gemm_isa *cpu_gemm_isa_of(const qn_device *device)
 {
-#ifdef QN_AVX512
-  if (device->features & QN_CPU_AVX512) return &cpu_gemm_avx512;
-#endif
-#ifdef QN_AVX2
-  if (device->features & QN_CPU_AVX2) return &cpu_gemm_avx2;
-#endif
-  (void)device;
-  return &cpu_gemm_baseline;
+  const struct copy *copy = copies;
+  while ((device->features & copy->feature) != copy->feature) copy++;
+  return copy->isa;
 }
+
+qn_status cpu_gemm_choose(const qn_request *request, qn_prepared *p, const cpu_gemm_isa **isa)
+{
+  for (int i = 0; cpu_gemm_variants[i]; i++) {
+    const bool runs = (request->device->features & copies[i].feature) == copies[i].feature;
+    if (request->variant ? strcmp(request->variant, cpu_gemm_variants[i]) != 0 : !runs) continue;
+    if (!runs) break;
+    *isa = copies[i].isa;
+    p->variant = cpu_gemm_variants[i];
+    return QN_OK;
+  }
+  return qn_refuse(p, "the device lacks this variant's instruction set", "", request->variant, "%s", request->device->name);
+}
+
+/* ---- laying out ------------------------------------------------------------------------------ */
 
 #define BLOCK 32
 

@@ -37,7 +37,10 @@ typedef struct cpu_gemm_isa {
   void (*turn)(const float *src, int64_t src_ld, int64_t rows, int64_t columns, float *dst, int64_t dst_ld);
 } cpu_gemm_isa;
 extern const cpu_gemm_isa cpu_gemm_baseline, cpu_gemm_avx2, cpu_gemm_avx512;
-const cpu_gemm_isa *cpu_gemm_isa_of(const qn_device *device);
+const cpu_gemm_isa *cpu_gemm_isa_of(const qn_device *device);       /* the widest that it runs */
+/* The copies as variants of an engine, and the one that is asked for, or the widest; it refuses what the device lacks. */
+extern const char *const cpu_gemm_variants[];
+qn_status cpu_gemm_choose(const qn_request *request, qn_prepared *p, const cpu_gemm_isa **isa);
 
 /* ---- the product: gemm_core.c ------------------------------------------------------------- */
 

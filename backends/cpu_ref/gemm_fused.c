@@ -65,6 +65,9 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   const qn_node *node = &request->op[0];
   const int32_t y = node->arg[node->first[node->n_inputs]];
   if (request->n_ops < 2) return qn_refuse(p, "takes an anchor and what follows it", "", "a pointwise op on its output", "one op");
+  const cpu_gemm_isa *isa;
+  const qn_status status = cpu_gemm_choose(request, p, &isa);
+  if (status) return status;
   fused *f = cpu_host->alloc(sizeof *f);
   qn_value *value = cpu_host->alloc(request->n_values * sizeof *value);
   if (!f || !value) {
@@ -80,7 +83,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
     count_places(&value[y]);
     counted.value = value;
     if (f->op != QN_OP_MATMUL) f->anchor.conv.must_follow_y = true;
-    p->workspace = f->op == QN_OP_MATMUL ? cpu_matmul_set(&f->anchor.matmul, &counted) : cpu_conv_set(&f->anchor.conv, &counted);
+    p->workspace = f->op == QN_OP_MATMUL ? cpu_matmul_set(&f->anchor.matmul, &counted, isa)
+                                            : cpu_conv_set(&f->anchor.conv, &counted, isa);
   }
   const bool in_rows = taken > 0 && rows_are_places(f);
   cpu_host->free(value);
@@ -118,10 +122,10 @@ static void release(qn_prepared *p)
 
 static const qn_engine rows[] = {
   {.name = "gemm_fused", .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .prepare = prepare, .run = run, .release = release},
+   .variants = cpu_gemm_variants, .prepare = prepare, .run = run, .release = release},
   {.name = "gemm_fused", .op = QN_OP_CONV_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .prepare = prepare, .run = run, .release = release},
+   .variants = cpu_gemm_variants, .prepare = prepare, .run = run, .release = release},
   {.name = "gemm_fused", .op = QN_OP_CONV_BACKWARD_DATA, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .prepare = prepare, .run = run, .release = release},
+   .variants = cpu_gemm_variants, .prepare = prepare, .run = run, .release = release},
 };
 const qn_engine_list cpu_gemm_fused = {rows, 3};

@@ -92,7 +92,7 @@ static cpu_matrix matrix_of(const qn_request *request, int32_t value, int32_t ro
   return x;
 }
 
-uint64_t cpu_matmul_set(cpu_matmul *own, const qn_request *request)
+uint64_t cpu_matmul_set(cpu_matmul *own, const qn_request *request, const cpu_gemm_isa *isa)
 {
   const qn_node *node = &request->op[0];
   const int32_t a = qn_role(node, QN_ROLE_MATMUL_A), b = qn_role(node, QN_ROLE_MATMUL_B);
@@ -115,7 +115,7 @@ uint64_t cpu_matmul_set(cpu_matmul *own, const qn_request *request)
   e->y = cpu_operand_of(request, qn_role(node, QN_ROLE_MATMUL_Y), y->rank);
 
   cpu_gemm *g = &own->gemm;
-  g->isa = e->isa = cpu_gemm_isa_of(request->device);
+  g->isa = e->isa = isa;
   g->type = e->type = cpu_gemm_type(request->value[a].dtype);
   g->batch = 1;
   for (int32_t d = 0; d < i; d++) g->batch *= y->dim[d];
@@ -130,9 +130,12 @@ uint64_t cpu_matmul_set(cpu_matmul *own, const qn_request *request)
 
 static qn_status prepare(const qn_request *request, qn_prepared *p)
 {
+  const cpu_gemm_isa *isa;
+  const qn_status status = cpu_gemm_choose(request, p, &isa);
+  if (status) return status;
   p->state = cpu_host->alloc(sizeof(cpu_matmul));
   if (!p->state) return cpu_host->error(QN_NO_MEMORY, "matmul: no memory for a plan's state");
-  p->workspace = cpu_matmul_set(p->state, request);
+  p->workspace = cpu_matmul_set(p->state, request, isa);
   p->numerics.accumulator = QN_ACC_NATIVE;
   return QN_OK;
 }
@@ -163,6 +166,6 @@ static void release(qn_prepared *p)
 
 static const qn_engine rows[] = {
   {.name = "blocked", .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .prepare = prepare, .run = run, .release = release},
+   .variants = cpu_gemm_variants, .prepare = prepare, .run = run, .release = release},
 };
 const qn_engine_list cpu_matmul_blocked = {rows, 1};

@@ -21,7 +21,7 @@ typedef struct cpu_matmul {
 } cpu_matmul;
 
 /* Fills in what is asked by request->op[0], a matmul, and gives the workspace's bytes. */
-uint64_t cpu_matmul_set(cpu_matmul *m, const qn_request *request);
+uint64_t cpu_matmul_set(cpu_matmul *m, const qn_request *request, const cpu_gemm_isa *isa);
 void cpu_matmul_run(cpu_matmul *m, const qn_launch *launch);   /* writes in *m: a copy of what was set */
 
 #endif
