@@ -7,10 +7,15 @@
   X(matmul_wgmma)     \
   X(matmul_direct)    \
   X(conv_direct)      \
+  X(pointwise_program) \
   X(pointwise_direct) \
+  X(softmax_rows)     \
   X(softmax_direct)   \
+  X(pool_vector)      \
   X(pool_direct)      \
+  X(reduce_lines)     \
   X(reduce_direct)    \
+  X(transform_tiled)  \
   X(transform_direct)
 
 #ifdef __cplusplus

@@ -3,7 +3,21 @@
 #include <cmath>
 #include <quern/quern.h>
 
-template <class T> __device__ __forceinline__ T fn_sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
+/* a e^x, rounded once where e^x alone would be subnormal. */
+template <class T> __device__ __forceinline__ T fn_times_exp(T a, T x)
+{
+  T h = exp(T(0.5) * x);
+  return a * h * h;
+}
+/* a sigmoid(x): 1 / (1 + e^-x), or e^x / (1 + e^x) where e^-x would overflow. */
+__device__ __forceinline__ float fn_ratio(float a, float b) { return __fdividef(a, b); }    /* b from 1 to 2 */
+__device__ __forceinline__ double fn_ratio(double a, double b) { return a / b; }
+template <class T> __device__ __forceinline__ T fn_times_sigmoid(T a, T x)
+{
+  T e = exp(-fabs(x));
+  return x < T(-30) ? fn_times_exp(a, x) : a * fn_ratio(x < T(0) ? e : T(1), T(1) + e);
+}
+template <class T> __device__ __forceinline__ T fn_sigmoid(T x) { return fn_times_sigmoid(T(1), x); }
 template <class T> __device__ __forceinline__ T fn_softplus(T x)           /* ln(1 + e^x) without overflow */
 {
   return x != x ? x : (x > T(0) ? x : T(0)) + log1p(exp(-fabs(x)));
@@ -12,7 +26,8 @@ template <class T> __device__ __forceinline__ T fn_min(T a, T b) { return a != a
 template <class T> __device__ __forceinline__ T fn_max(T a, T b) { return a != a || a >= b ? a : b; }
 
 /* gelu(x) = x Phi(x), Phi by the complementary error function: it keeps its digits where Phi is small. */
-template <class T> __device__ __forceinline__ T fn_phi(T x) { return T(0.5) * erfc(x * T(-0.70710678118654752440)); }
+__device__ __forceinline__ double fn_phi(double x) { return 0.5 * erfc(x * -0.70710678118654752440); }
+__device__ __forceinline__ float fn_phi(float x) { return 0.5f * erfcf(x * -0.70710678f); }
 /* gelu_tanh(x) = x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3) */
 template <class T> __device__ __forceinline__ T fn_twice_u(T x)
 {
@@ -24,17 +39,27 @@ template <class T> __device__ __forceinline__ T fn_gelu_derivative(T x)
 }
 template <class T> __device__ __forceinline__ T fn_gelu_tanh_derivative(T x)
 {
-  T t = fn_twice_u(x), s = fn_sigmoid(t);
-  return s + x * T(1.59576912160573071176) * (T(1) + T(0.134145) * x * x) * s * fn_sigmoid(-t);
+  T t = fn_twice_u(x);
+  if (fabs(t) > (sizeof(T) == 8 ? T(760) : T(110))) return (x > T(0) ? T(1) : T(0)) + (x - x);    /* NaN at infinity: inf times 0 */
+  return fn_sigmoid(t) + x * T(1.59576912160573071176) * (T(1) + T(0.134145) * x * x) * fn_sigmoid(t) * fn_sigmoid(-t);
 }
-template <class T> __device__ __forceinline__ T fn_silu_derivative(T x, T beta)
+/* x, but no finite one so far below 0 that a product with it overflows before e^x makes it 0. */
+template <class T> __device__ __forceinline__ T fn_bounded(T x) { return x < T(-1000) && x - x == T(0) ? T(-1000) : x; }
+/* dy s (1 + z (1 - s)), z = beta x, s = sigmoid(z) */
+template <class T> __device__ __forceinline__ T fn_silu_backward(T dy, T z)
 {
-  return fn_sigmoid(beta * x) * (T(1) + beta * x * fn_sigmoid(-beta * x));
+  return fn_times_sigmoid(dy * (T(1) + fn_bounded(z) * fn_sigmoid(-z)), z);
 }
-template <class T> __device__ __forceinline__ T fn_mish_derivative(T x)
+/* x tanh(softplus(x)): with e = e^x, tanh is (e^2 + 2e) / (e^2 + 2e + 2). */
+template <class T> __device__ __forceinline__ T fn_mish(T x)
 {
+  return x < T(-30) ? fn_times_exp(x, x) : x * tanh(fn_softplus(x));
+}
+template <class T> __device__ __forceinline__ T fn_mish_backward(T dy, T x)
+{
+  if (x < T(-30)) return fn_times_exp(dy * (T(1) + fn_bounded(x)), x);
   T t = tanh(fn_softplus(x));
-  return t + x * fn_sigmoid(x) * (T(1) - t) * (T(1) + t);
+  return dy * (t + x * fn_sigmoid(x) * (T(1) - t) * (T(1) + t));
 }
 template <class T> __device__ __forceinline__ T fn_tanh_derivative(T x)    /* 1 - tanh^2, without cancellation */
 {
@@ -64,13 +89,13 @@ template <class T> __device__ __forceinline__ T fn_unary(uint32_t op, T x, T alp
   case QN_OP_LEAKY_RELU: return x > T(0) ? x : alpha * x;
   case QN_OP_ELU:        return x > T(0) ? x : alpha * expm1(x);
   case QN_OP_GELU:       return x * fn_phi(x);
-  case QN_OP_GELU_TANH:  return x * fn_sigmoid(fn_twice_u(x));
-  case QN_OP_SILU:       return x * fn_sigmoid(beta * x);
+  case QN_OP_GELU_TANH:  return fn_times_sigmoid(x, fn_twice_u(x));
+  case QN_OP_SILU:       return fn_times_sigmoid(x, beta * x);
   case QN_OP_SIGMOID:    return fn_sigmoid(x);
   case QN_OP_TANH:       return tanh(x);
   case QN_OP_SOFTPLUS:   return fn_softplus(beta * x) / beta;
   case QN_OP_HARDSWISH:  return x * fn_min(fn_max(x + T(3), T(0)), T(6)) / T(6);
-  case QN_OP_MISH:       return x * tanh(fn_softplus(x));
+  case QN_OP_MISH:       return fn_mish(x);
   case QN_OP_CLIP:       return fn_min(fn_max(x, alpha), beta);
   default:               return x;                         /* cast */
   }
@@ -89,15 +114,15 @@ template <class T> __device__ __forceinline__ T fn_binary(uint32_t op, T a, T b,
   case QN_OP_POW: return pow(a, b);
   case QN_OP_RELU_BACKWARD:       return b > T(0) ? a : T(0);
   case QN_OP_LEAKY_RELU_BACKWARD: return b > T(0) ? a : alpha * a;
-  case QN_OP_ELU_BACKWARD:        return b > T(0) ? a : alpha * exp(b) * a;
+  case QN_OP_ELU_BACKWARD:        return b > T(0) ? a : fn_times_exp(alpha * a, b);
   case QN_OP_GELU_BACKWARD:       return a * fn_gelu_derivative(b);
   case QN_OP_GELU_TANH_BACKWARD:  return a * fn_gelu_tanh_derivative(b);
-  case QN_OP_SILU_BACKWARD:       return a * fn_silu_derivative(b, beta);
-  case QN_OP_SIGMOID_BACKWARD:    return a * fn_sigmoid(b) * fn_sigmoid(-b);
+  case QN_OP_SILU_BACKWARD:       return fn_silu_backward(a, beta * b);
+  case QN_OP_SIGMOID_BACKWARD:    return fn_times_sigmoid(a * fn_sigmoid(fabs(b)), -fabs(b));
   case QN_OP_TANH_BACKWARD:       return a * fn_tanh_derivative(b);
-  case QN_OP_SOFTPLUS_BACKWARD:   return a * fn_sigmoid(beta * b);
+  case QN_OP_SOFTPLUS_BACKWARD:   return fn_times_sigmoid(a, beta * b);
   case QN_OP_HARDSWISH_BACKWARD:  return a * (b <= T(-3) ? T(0) : b >= T(3) ? T(1) : (T(2) * b + T(3)) / T(6));
-  case QN_OP_MISH_BACKWARD:       return a * fn_mish_derivative(b);
+  case QN_OP_MISH_BACKWARD:       return fn_mish_backward(a, b);
   case QN_OP_CLIP_BACKWARD:       return b > alpha && b < beta ? a : T(0);
   default: return a;
   }

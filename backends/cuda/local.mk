@@ -24,14 +24,20 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/matmul_wgmma_bf16.cu \
   backends/cuda/matmul_wgmma_f16.cu \
   backends/cuda/pointwise_direct.cu \
+  backends/cuda/pointwise_program.cu \
   backends/cuda/pool_direct.cu \
+  backends/cuda/pool_vector.cu \
   backends/cuda/reduce_direct.cu \
+  backends/cuda/reduce_lines.cu \
   backends/cuda/sm90.cuh \
   backends/cuda/softmax_direct.cu \
+  backends/cuda/softmax_rows.cu \
   backends/cuda/steps.cuh \
   backends/cuda/steps.h \
   backends/cuda/tile.cuh \
   backends/cuda/transform_direct.cu \
+  backends/cuda/transform_tiled.cu \
+  backends/cuda/vector.cuh \
   backends/cuda/wgmma.cuh
 backends_cuda_quern_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 backends_cuda_quern_cuda_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)

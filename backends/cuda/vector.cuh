@@ -1,0 +1,132 @@
+/* vector.cuh -- V neighbouring elements of a tensor to and from float registers: 16 bytes at once where they lie so. */
+#pragma once
+#include "element.cuh"
+
+__device__ __forceinline__ bool vector_aligned(const void *p, int bytes) { return !((uintptr_t)p & (bytes - 1)); }
+
+template <int V> __device__ __forceinline__ void vector_load_f32(float (&w)[V], const float *p, int64_t stride, int n)
+{
+  if (V % 4 == 0 && stride == 1 && n == V && vector_aligned(p, 16)) {
+#pragma unroll
+    for (int i = 0; i < V; i += 4) {
+      float4 q = *(const float4 *)(p + i);
+      w[i] = q.x, w[i + 1] = q.y, w[i + 2] = q.z, w[i + 3] = q.w;
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < V; i++) w[i] = i < n ? p[i * stride] : 0;
+  }
+}
+
+template <int V> __device__ __forceinline__ void vector_load_16(uint32_t (&h)[V], const uint16_t *p, int64_t stride, int n)
+{
+  if (V == 8 && stride == 1 && n == V && vector_aligned(p, 16)) {
+    uint4 q = *(const uint4 *)p;
+    uint32_t word[4] = {q.x, q.y, q.z, q.w};
+#pragma unroll
+    for (int i = 0; i < V; i++) h[i] = i & 1 ? word[i / 2 & 3] >> 16 : word[i / 2 & 3] & 0xffff;
+  } else if (V == 4 && stride == 1 && n == V && vector_aligned(p, 8)) {
+    uint2 q = *(const uint2 *)p;
+    uint32_t word[2] = {q.x, q.y};
+#pragma unroll
+    for (int i = 0; i < V; i++) h[i] = i & 1 ? word[i / 2 & 1] >> 16 : word[i / 2 & 1] & 0xffff;
+  } else {
+#pragma unroll
+    for (int i = 0; i < V; i++) h[i] = i < n ? p[i * stride] : 0;
+  }
+}
+
+/* Elements at base[at], base[at + stride], ..., of which the first n exist; the others are 0. One if stride is 0. */
+template <int V> __device__ __forceinline__ void vector_load(float (&w)[V], const void *base, uint32_t dtype, int64_t at, int64_t stride, int n)
+{
+  if (dtype == QN_F32) {
+    vector_load_f32(w, (const float *)base + at, stride, n);
+  } else if (dtype == QN_BF16 || dtype == QN_F16) {
+    uint32_t h[V];
+    vector_load_16(h, (const uint16_t *)base + at, stride, n);
+    if (dtype == QN_BF16) {
+#pragma unroll
+      for (int i = 0; i < V; i++) w[i] = __uint_as_float(h[i] << 16);
+    } else {
+#pragma unroll
+      for (int i = 0; i < V; i++) w[i] = f16_to_float((uint16_t)h[i]);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < V; i++) w[i] = i < n ? element_load<float>(base, at + i * stride, dtype) : 0;
+  }
+}
+
+template <int V> __device__ __forceinline__ void vector_store(const float (&v)[V], void *base, uint32_t dtype, int64_t at, int64_t stride, int n)
+{
+  if (dtype == QN_F32) {
+    float *p = (float *)base + at;
+    if (V % 4 == 0 && stride == 1 && n == V && vector_aligned(p, 16)) {
+#pragma unroll
+      for (int i = 0; i < V; i += 4) *(float4 *)(p + i) = make_float4(v[i], v[i + 1], v[i + 2], v[i + 3]);
+    } else {
+#pragma unroll
+      for (int i = 0; i < V; i++) if (i < n) p[i * stride] = v[i];
+    }
+  } else if (dtype == QN_BF16 || dtype == QN_F16) {
+    uint16_t *p = (uint16_t *)base + at;
+    constexpr int words = (V + 1) / 2;
+    uint32_t word[words];
+#pragma unroll
+    for (int i = 0; i < words; i++) {
+      float lo = v[2 * i], hi = v[2 * i + 1 < V ? 2 * i + 1 : 2 * i];
+      word[i] = dtype == QN_BF16 ? pack_bf16(lo, hi) : pack_f16(lo, hi);
+    }
+    if (V == 8 && stride == 1 && n == V && vector_aligned(p, 16)) {
+      *(uint4 *)p = make_uint4(word[0], word[1 % words], word[2 % words], word[3 % words]);
+    } else if (V == 4 && stride == 1 && n == V && vector_aligned(p, 8)) {
+      *(uint2 *)p = make_uint2(word[0], word[1 % words]);
+    } else {
+#pragma unroll
+      for (int i = 0; i < V; i++) if (i < n) p[i * stride] = (uint16_t)(word[i / 2] >> (i & 1 ? 16 : 0));
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < V; i++) if (i < n) element_store(base, at + i * stride, dtype, v[i]);
+  }
+}
+
+/* The same where the dtype is known and all V exist, side by side and aligned to 16 bytes: nothing to ask, so that the
+ * loads of several vectors can be in flight at once. */
+template <int dtype, int V> __device__ __forceinline__ void vector_load_whole(float (&v)[V], const void *base, int64_t at)
+{
+#pragma unroll
+  for (int k = 0; k < V; k += dtype == QN_F32 ? 4 : 8) {
+    if (dtype == QN_F32) {
+      float4 q = *(const float4 *)((const float *)base + at + k);
+      v[k] = q.x, v[(k + 1) % V] = q.y, v[(k + 2) % V] = q.z, v[(k + 3) % V] = q.w;
+    } else {
+      uint4 q = *(const uint4 *)((const uint16_t *)base + at + k);
+      uint32_t word[4] = {q.x, q.y, q.z, q.w};
+#pragma unroll
+      for (int i = 0; i < 8; i++) {
+        uint32_t h = word[i / 2];
+        if (dtype == QN_BF16) v[(k + i) % V] = __uint_as_float(i & 1 ? h & 0xffff0000u : h << 16);
+        else v[(k + i) % V] = f16_to_float((uint16_t)(i & 1 ? h >> 16 : h));
+      }
+    }
+  }
+}
+
+template <int dtype, int V> __device__ __forceinline__ void vector_store_whole(const float (&v)[V], void *base, int64_t at)
+{
+#pragma unroll
+  for (int k = 0; k < V; k += dtype == QN_F32 ? 4 : 8) {
+    if (dtype == QN_F32) {
+      *(float4 *)((float *)base + at + k) = make_float4(v[k], v[(k + 1) % V], v[(k + 2) % V], v[(k + 3) % V]);
+    } else {
+      uint32_t word[4];
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        float lo = v[(k + 2 * i) % V], hi = v[(k + 2 * i + 1) % V];
+        word[i] = dtype == QN_BF16 ? pack_bf16(lo, hi) : pack_f16(lo, hi);
+      }
+      *(uint4 *)((uint16_t *)base + at + k) = make_uint4(word[0], word[1], word[2], word[3]);
+    }
+  }
+}
