@@ -15,5 +15,7 @@ plugins_onednn_quern_onednn_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS) $(OPENMP_C
 plugins_onednn_quern_onednn_la_LDFLAGS = $(PLUGIN_LDFLAGS) $(OPENMP_CFLAGS)
 plugins_onednn_quern_onednn_la_LIBADD = $(ONEDNN_LIBS)
 QUERN_TEST_PLUGINS += $(abs_top_builddir)/plugins/onednn/.libs
+TESTS += plugins/onednn/onednn.tap
 endif
 endif
+EXTRA_DIST += plugins/onednn/onednn.tap
