@@ -24,15 +24,15 @@
 
 static const char forward_text[] =
   "in image  f32/$Nx1x8x8\n"
-  "in up     f32/1x1x32x8\n"            /* bilinear resampling is a matrix on either side */
-  "in up_t   f32/1x1x8x32/t\n"          /* the same memory, transposed */
+  "in down   f32/1x1x32x8\n"            /* bilinear resampling is a matrix on either side, */
+  "in across f32/1x1x8x32/t\n"          /* the right one transposed: a matter of strides */
   "in colour f32/1x3x1x1\n"
   "in w1     f32/$C1x3x3x3/$L\n"
   "in b1     f32/$C1\n"
   "in w2     f32/$C2x$C1x3x3/$L\n"
   "in b2     f32/$C2\n"
-  "tall   = matmul a=up b=image\n"
-  "grey   = matmul a=tall b=up_t\n"
+  "tall   = matmul a=down b=image\n"
+  "grey   = matmul a=tall b=across\n"
   "out x  = mul a=grey b=colour y=f32/$Nx3x32x32/$L\n"
   "z1     = conv_forward x=x w=w1 bias=b1 pad=1\n"
   "out a1 = relu x=z1\n"
@@ -200,7 +200,7 @@ static void read_digits(digits *d, const char *path)
 /* ---- 2. a context and its memory -------------------------------------------------------------------- */
 
 /* What a step reads of the host, in one block, so that it goes to the device in one copy. */
-typedef struct batch_layout { size_t image, target, rate, floats; } batch_layout;
+typedef struct batch_layout { size_t image, down, across, target, rate, floats; } batch_layout;
 
 /* Six tensors of parameters lie one after the other, each at a multiple of 16 bytes, so that Adam sees one vector; the
  * gradients and Adam's two moments lie likewise. */
@@ -214,7 +214,7 @@ typedef struct network {
   batch_layout   in;
   float         *host;                  /* the batch */
   float         *batch, *p, *g, *m, *v; /* on the device, from here on */
-  float         *up, *colour, *x, *a1, *p1, *a2, *p2, *dp2, *total;
+  float         *colour, *x, *a1, *p1, *a2, *p2, *dp2, *total;
   int32_t       *guess;
   qn_plan       *forward, *classify, *loss, *backward, *adam;
   qn_recording  *step;
@@ -243,7 +243,9 @@ static void lay_out(network *net)
   net->n_floats = (int)used;
   net->features = (int)c2 * 64;
   net->in.image = 0;
-  net->in.target = n * PIXELS;
+  net->in.down = n * PIXELS;
+  net->in.across = net->in.down + 32 * 8;
+  net->in.target = net->in.across + 32 * 8;
   net->in.rate = (net->in.target + n * CLASSES + 3) / 4 * 4;
   net->in.floats = net->in.rate + 1;
   net->host = checked(calloc(net->in.floats, sizeof(float)));
@@ -252,7 +254,6 @@ static void lay_out(network *net)
   net->g = on_device(net, used);
   net->m = on_device(net, used);
   net->v = on_device(net, used);
-  net->up = on_device(net, 32 * 8);
   net->colour = on_device(net, 3);
   net->x = on_device(net, n * 3 * 32 * 32);
   net->a1 = on_device(net, n * c1 * 32 * 32);
@@ -268,7 +269,7 @@ static void lay_out(network *net)
 static void start_values(network *net)
 {
   size_t bytes = (size_t)net->n_floats * sizeof(float);
-  float *p = checked(calloc(1, bytes)), up[32][8] = { { 0 } }, colour[3] = { 1, 1, 1 };
+  float *p = checked(calloc(1, bytes)), colour[3] = { 1, 1, 1 };
   int fan_in[N_PARAMETERS] = { 27, 0, net->o->c1 * 9, 0, net->features, 0 };
   to_device(net, net->g, p, (size_t)net->n_floats);     /* the gaps between tensors stay 0 */
   to_device(net, net->m, p, (size_t)net->n_floats);
@@ -277,13 +278,6 @@ static void start_values(network *net)
     for (size_t k = net->at[i]; k < net->at[i + 1]; k++)
       p[k] = (float)(sqrt(6.0 / fan_in[i]) * random_uniform());
   to_device(net, net->p, p, (size_t)net->n_floats);
-  for (int i = 0; i < 32; i++) {        /* pixel centres: place i of 32 is (i + 1/2) / 4 - 1/2 of 8 */
-    float place = fminf(fmaxf(((float)i + 0.5f) / 4 - 0.5f, 0), 7);
-    int below = place < 6 ? (int)place : 6;
-    up[i][below] = 1 - (place - (float)below);
-    up[i][below + 1] = place - (float)below;
-  }
-  to_device(net, net->up, up, 32 * 8);
   to_device(net, net->colour, colour, 3);
   free(p);
 }
@@ -349,8 +343,8 @@ static void run_forward(network *net)
 {
   float *p = net->p;
   execute(net, net->forward,
-          (void *[]){ net->batch + net->in.image, net->up, net->up, net->colour, p + net->at[W1], p + net->at[B1],
-                      p + net->at[W2], p + net->at[B2], net->x, net->a1, net->p1, net->a2, net->p2 }, "forward");
+          (void *[]){ net->batch + net->in.image, net->batch + net->in.down, net->batch + net->in.across, net->colour,
+                      p + net->at[W1], p + net->at[B1], p + net->at[W2], p + net->at[B2], net->x, net->a1, net->p1, net->a2, net->p2 }, "forward");
 }
 
 static void run_step(network *net)
@@ -366,10 +360,26 @@ static void run_step(network *net)
   execute(net, net->adam, (void *[]){ p, g, net->m, net->v, rate, net->m, net->v, p }, "adam");
 }
 
-static void load_batch(network *net, const digits *d, const int *order, int n)
+/* The matrix that resamples 8 pixels to 32, moved by `shift` of the 8: pixel centres, so place i of 32 is
+ * (i + 1/2) / 4 - 1/2 of 8. */
+static void resampling(float matrix[32][8], double shift)
+{
+  memset(matrix, 0, 32 * 8 * sizeof(float));
+  for (int i = 0; i < 32; i++) {
+    double place = fmin(fmax((i + 0.5) / 4 - 0.5 + shift, 0), 7);
+    int below = place < 6 ? (int)place : 6;
+    matrix[i][below] = (float)(1 - (place - below));
+    matrix[i][below + 1] = (float)(place - below);
+  }
+}
+
+/* moved: by how many of the 8 pixels at most, at random, so that the network learns not to mind. */
+static void load_batch(network *net, const digits *d, const int *order, int n, double moved)
 {
   float *image = net->host + net->in.image, *target = net->host + net->in.target;
   memset(net->host, 0, net->in.floats * sizeof(float));
+  resampling((float (*)[8])(net->host + net->in.down), moved * random_uniform());
+  resampling((float (*)[8])(net->host + net->in.across), moved * random_uniform());
   for (int i = 0; i < n; i++) {
     memcpy(image + i * PIXELS, d->image[order[i]], sizeof d->image[0]);
     target[i * CLASSES + d->label[order[i]]] = 1;
@@ -380,7 +390,7 @@ static void load_batch(network *net, const digits *d, const int *order, int n)
 static void train_batch(network *net, const digits *d, const int *order, int step, int n_steps)
 {
   double t = step + 1, decay = 0.5 * (1 + cos(M_PI * step / n_steps));
-  load_batch(net, d, order, net->o->batch);
+  load_batch(net, d, order, net->o->batch, 0.75);
   net->host[net->in.rate] = (float)(net->o->rate * decay * sqrt(1 - pow(0.999, t)) / (1 - pow(0.9, t)));
   to_device(net, net->batch, net->host, net->in.floats);
   if (step == 0) {
@@ -401,7 +411,7 @@ static double held_out_accuracy(network *net, const digits *d)
   int32_t *guess = checked(malloc((size_t)batch * sizeof *guess));
   for (int i = d->n_train; i < d->n; i += batch) {
     int n = d->n - i < batch ? d->n - i : batch;
-    load_batch(net, d, d->order + i, n);
+    load_batch(net, d, d->order + i, n, 0);
     to_device(net, net->batch, net->host, net->in.floats);
     run_forward(net);
     execute(net, net->classify, (void *[]){ net->p2, net->p + net->at[W3], net->p + net->at[B3], net->guess }, "classify");
@@ -476,7 +486,7 @@ static void print_engines(const network *net)
 
 static void clean_up(network *net)
 {
-  void *const memory[] = { net->batch, net->p, net->g, net->m, net->v, net->up, net->colour, net->x, net->a1, net->p1,
+  void *const memory[] = { net->batch, net->p, net->g, net->m, net->v, net->colour, net->x, net->a1, net->p1,
                            net->a2, net->p2, net->dp2, net->total, net->guess };
   qn_recording_destroy(net->step);
   qn_plan_destroy(net->forward);
