@@ -138,11 +138,16 @@ CPU_INLINE float m_sigmoid(float x)
   return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
 
-/* f sigmoid(x), likewise */
+/* f sigmoid(x), likewise: f / (1 + e), and where x < 0 that times e, with e = e^-|x| once whole and once in factors */
 CPU_INLINE float m_times_sigmoid(float f, float x)
 {
-  const float e = m_exp(-m_abs(x)), t = 1.0f / (1.0f + e), left = m_times_exp(f * t, x < 0.0f ? x : 0.0f);
-  return x < 0.0f ? left : f * t;
+  int32_t k;
+  const float z = -m_abs(x), zero = z < -1e4f ? 0.0f : 1.0f;
+  const float y = m_expm1_reduced(m_reduce(z < -200.0f ? -200.0f : z, &k)) + 1.0f;
+  const int32_t third = (k * 11) >> 5;
+  const float scale = m_exp2i(third), last = m_exp2i(k - 2 * third);
+  const float t = f / (1.0f + y * scale * scale * last), left = y * scale * t * scale * (last * zero);
+  return x < 0.0f ? left : t;
 }
 
 /* x in quarter turns, in double: x = k pi/2 + r. pi/2's first part has 33 bits, so k times it is exact for |x| < 2^20.
