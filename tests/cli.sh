@@ -82,7 +82,7 @@ good "quern-info --explain names the engine" direct "$info" --explain "$line"
 good "quern-info config" QUERN_BACKEND "$info" config
 
 # A problem that nobody takes: every engine with its reason.
-QUERN_WORKSPACE_LIMIT=0 QUERN_ENGINE=conv_forward=gemm timeout 60 "$info" --explain \
+QUERN_BACKEND=cpu_ref QUERN_WORKSPACE_LIMIT=0 QUERN_ENGINE=conv_forward=gemm timeout 60 "$info" --explain \
   'conv_forward x=f32/2x8x32x32 w=f32/16x8x3x3' >"$out" 2>"$err"
 verdict "a problem that nobody takes is explained" $? 1 any "cpu_ref/gemm"
 verdict "with the reason" 0 0 any "limit of 0 bytes"
