@@ -77,6 +77,9 @@ static void fail_values(struct trial *t, const struct qc_value *v, const struct 
   qc_say_fail("  want", "%.9g", d->want);
   qc_say_fail("  bound", "%.3g", d->bound);
   qc_say_fail("  ratio", "%.4g", d->ratio);
+  const struct qc_node *n = &t->p->node[0];
+  if (t->p->view->n_ops == 1 && n->s && n->n_terms > 0 && !v->once && n->s[d->worst] > 0)   /* below 1 a lost term shows */
+    qc_say_fail("  resolution", "%.3g of one of %g terms", n->n_terms * d->bound / n->s[d->worst], n->n_terms);
 }
 
 /* ---- pinning ------------------------------------------------------------------------------ */
