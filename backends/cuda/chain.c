@@ -18,7 +18,12 @@ int cuda_chain_operand(cuda_chain *c, const qn_request *r, int32_t value, const 
   if (!host && v->dtype != QN_F32 && v->dtype != QN_F16 && v->dtype != QN_BF16) return -1;
   cuda_operand *o = &c->steps.operand[k];
   *o = (cuda_operand){ .dtype = v->dtype };
-  for (int i = 0; i < 4 && v->rank > 0; i++) {
+  if (dims->channels_last && v->rank > 0) {                /* operand_fits has seen to it that there are no others */
+    bool one_row = qn_elements(v) == v->dim[1];
+    o->stride[0] = one_row ? 0 : v->dim[1];
+    o->stride[1] = one_row ? v->stride[1] : 1;
+  }
+  for (int i = 0; i < 4 && v->rank > 0 && !dims->channels_last; i++) {
     int d = dims->dim_of[i];
     if (d >= 0 && v->dim[d] > 1) o->stride[i] = v->stride[d];
   }
@@ -52,6 +57,7 @@ static bool known(uint32_t op, bool binary)
 static bool operand_fits(const qn_value *v, const qn_value *y, const cuda_out_dims *dims)
 {
   if (v->rank == 0) return true;
+  if (dims->channels_last) return v->dim[1] == y->dim[1] && (qn_elements(v) == v->dim[1] || (qn_same_dims(v, y) && qn_is_channels_last(v)));
   int named = 0;
   for (int d = 0; d < y->rank; d++) {
     bool is_named = false;

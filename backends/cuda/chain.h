@@ -17,8 +17,9 @@ typedef struct cuda_chain {
 } cuda_chain;
 
 /* Dims of the output as the kernel sees it: dim_of[i] is the dim of y that stride[i] of an operand steps along, -1: none.
- * (A merged dim is named by its innermost.) */
-typedef struct cuda_out_dims { int32_t dim_of[4]; } cuda_out_dims;
+ * (A merged dim is named by its innermost.) channels_last: of a convolution's packed output rows are pixels, columns
+ * channels; an operand lies alike or is one row. */
+typedef struct cuda_out_dims { int32_t dim_of[4]; bool channels_last; } cuda_out_dims;
 
 void cuda_chain_begin(cuda_chain *c, int32_t out);
 /* Its place among the operands; -1: no room, or a dtype that steps do not read. */

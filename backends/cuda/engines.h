@@ -6,6 +6,7 @@
 #define CUDA_ENGINE_FILES(X) \
   X(matmul_wgmma)     \
   X(matmul_direct)    \
+  X(conv_wgmma)       \
   X(conv_direct)      \
   X(pointwise_program) \
   X(pointwise_direct) \

@@ -10,6 +10,9 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/chain.h \
   backends/cuda/cuda_backend.h \
   backends/cuda/conv_direct.cu \
+  backends/cuda/conv_wgmma.c \
+  backends/cuda/conv_wgmma_bf16.cu \
+  backends/cuda/conv_wgmma_f16.cu \
   backends/cuda/device.c \
   backends/cuda/direct.cu \
   backends/cuda/direct.cuh \
@@ -45,6 +48,11 @@ backends_cuda_quern_cuda_la_LDFLAGS = $(PLUGIN_LDFLAGS)
 backends_cuda_quern_cuda_la_LIBADD = $(CUDA_LIBS)
 
 CUDA_HOPPER_OBJECTS = \
+  backends/cuda/conv_wgmma_bf16.lo \
+  backends/cuda/conv_wgmma_f16.lo \
   backends/cuda/matmul_wgmma_bf16.lo \
   backends/cuda/matmul_wgmma_f16.lo
 $(CUDA_HOPPER_OBJECTS): NVCC_GENCODE = -gencode=arch=compute_90a,code=sm_90a
+
+# Half of the size is templates that differ little.
+backends/cuda/%.lo: NVCCFLAGS += --compress-mode=size

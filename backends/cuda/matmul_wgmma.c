@@ -139,7 +139,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.b = (side){ .value = qn_role(op, QN_ROLE_MATMUL_B), .rows = p.n, .row_stride = b->stride[rank - 1], .k_stride = b->stride[rank - 2] };
   const qn_value *const together[] = { a, b, y, c >= 0 ? &r->value[c] : y };
   int64_t stride[4][2];
-  cuda_out_dims dims = { { rank - 2, rank - 1, -1, -1 } };
+  cuda_out_dims dims = { { rank - 2, rank - 1, -1, -1 }, false };
   if (!merge_batch(y, together, 4, p.batch, dims.dim_of + 2, stride))
     return qn_refuse(out, "leading dims must merge into two", "y", "at most two runs of strides", "more");
   memcpy(p.a.batch_stride, stride[0], sizeof stride[0]);
@@ -292,6 +292,19 @@ static qn_status build(const qn_request *r, qn_prepared *out)
 
 /* ---- run ---------------------------------------------------------------------------------------------- */
 
+qn_status cuda_gemm_launch(const cuda_gemm *g, const cuda_gemm_kernel *kernel, const void *function, int grid, void *stream, const char *name)
+{
+  cudaLaunchAttribute attributes[] = {
+    { .id = cudaLaunchAttributeProgrammaticStreamSerialization, .val = { .programmaticStreamSerializationAllowed = 1 } },
+    { .id = cudaLaunchAttributeClusterDimension, .val = { .clusterDim = { (unsigned)kernel->splits, 1, 1 } } },
+  };
+  cudaLaunchConfig_t config = { .gridDim = { (unsigned)grid, 1, 1 }, .blockDim = { (unsigned)kernel->threads, 1, 1 },
+                                .dynamicSmemBytes = (size_t)kernel->shared, .stream = stream,
+                                .attrs = attributes, .numAttrs = kernel->splits > 1 ? 2 : 1 };
+  void *args[] = { (void *)g };
+  return cuda_check(cudaLaunchKernelExC(&config, function, args), name);
+}
+
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const state *st = p->state;
@@ -302,15 +315,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   if (g.store_map) st->driver->tensor_map_address(&g.y, y);
   g.out = y;
   cuda_chain_bind(&g.steps, &st->chain, launch->ptr);
-  cudaLaunchAttribute attributes[] = {
-    { .id = cudaLaunchAttributeProgrammaticStreamSerialization, .val = { .programmaticStreamSerializationAllowed = 1 } },
-    { .id = cudaLaunchAttributeClusterDimension, .val = { .clusterDim = { (unsigned)st->kernel->splits, 1, 1 } } },
-  };
-  cudaLaunchConfig_t config = { .gridDim = { (unsigned)st->grid, 1, 1 }, .blockDim = { (unsigned)st->kernel->threads, 1, 1 },
-                                .dynamicSmemBytes = (size_t)st->kernel->shared, .stream = launch->stream,
-                                .attrs = attributes, .numAttrs = st->kernel->splits > 1 ? 2 : 1 };
-  void *args[] = { &g };
-  return cuda_check(cudaLaunchKernelExC(&config, st->function, args), "matmul_wgmma");
+  return cuda_gemm_launch(&g, st->kernel, st->function, st->grid, launch->stream, "matmul_wgmma");
 }
 
 static void release(qn_prepared *p)

@@ -199,7 +199,59 @@ template <int BN, int splits, int members> __device__ __forceinline__ void gemm_
   }
 }
 
-template <int kind, int BM, int BN, int ta, int tb, int splits>
+/* One stage of both operands, for k step `step` of unit u. */
+template <class shape, int BM, int BN, int ta, int tb> __device__ __forceinline__ void gemm_load(const cuda_gemm &g, const gemm_unit &u, int step,
+                                                                                                 uint32_t a, uint32_t b, uint32_t bar)
+{
+  int k = step * shape::bk;
+  if (ta) {
+#pragma unroll
+    for (int c = 0; c < BM / 64; c++)
+      tma_load(a + c * 8192, &g.a, u.m0 + c * 64, k, u.b0, u.b1, bar);
+  } else {
+    tma_load(a, &g.a, k, u.m0, u.b0, u.b1, bar);
+  }
+  if (tb) {
+    constexpr int chunk = shape::b_span / shape::esize;
+#pragma unroll
+    for (int c = 0; c < BN / chunk; c++)
+      tma_load(b + c * shape::b_span * shape::bk, &g.b, u.n0 + c * chunk, k, u.b0, u.b1, bar);
+  } else {
+    tma_load(b, &g.b, k, u.n0, u.b0, u.b1, bar);
+  }
+}
+
+/* The same for a convolution, channels last: one operand is gathered from windows, a tap for each step or (filters) unit.
+ *   forward        a: BM pixels of x at a tap      b: BN filters at the tap               k: channels
+ *   backward data  a: BM pixels of dy at a tap     b: BN channels of filters at the tap   k: filters, taps from the last on
+ *   backward filter  a: BM filters of dy           b: BN channels of x at tap b0          k: pixels */
+template <class shape, int mode, int BM, int BN> __device__ __forceinline__ void gemm_load_conv(const cuda_gemm &g, const gemm_unit &u, int step,
+                                                                                               uint32_t a, uint32_t b, uint32_t bar)
+{
+  const cuda_gemm_conv &v = g.conv;
+  bool filter = mode == CUDA_GEMM_BACKWARD_FILTER;
+  int pixel = filter ? step * 64 : u.m0, n = pixel / v.out_hw, rest = pixel - n * v.out_hw, h = rest / v.out_w, w = rest - h * v.out_w;
+  int tap = filter ? u.b0 : step / v.chunks, k = filter ? step * 64 : (step - tap * v.chunks) * 64, r = tap / v.taps_w, s = tap - r * v.taps_w;
+  w = w * v.stride_w + v.start_w;
+  h = h * v.stride_h + v.start_h;
+  if (filter) {
+#pragma unroll
+    for (int c = 0; c < BM / 64; c++) tma_load(a + c * 8192, &g.a, u.m0 + c * 64, k, 0, 0, bar);
+#pragma unroll
+    for (int c = 0; c < BN / 64; c++)
+      tma_load_im2col(b + c * 8192, &g.b, u.n0 + c * 64, w, h, n, s * v.dilation_w, r * v.dilation_h, bar);
+  } else {
+    tma_load_im2col(a, &g.a, k, w, h, n, s * v.dilation_w, r * v.dilation_h, bar);
+    if (mode == CUDA_GEMM_FORWARD) {
+      tma_load(b, &g.b, k, tap, u.n0, 0, bar);
+    } else {
+#pragma unroll
+      for (int c = 0; c < BN / 64; c++) tma_load(b + c * 8192, &g.b, u.n0 + c * 64, v.taps - 1 - tap, k, 0, bar);
+    }
+  }
+}
+
+template <int kind, int BM, int BN, int ta, int tb, int splits, int mode = CUDA_GEMM_PLAIN>
 __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __grid_constant__ cuda_gemm g)
 {
   typedef gemm_shape<kind, BM, BN, ta, tb, splits> shape;
@@ -236,24 +288,10 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
         gemm_unit u = gemm_unit_at(g, tile, BM, BN);
         for (int step = first; step < last; step++) {
           uint32_t bar = full + 8 * stage, a = ring + stage * shape::stage_bytes, b = a + shape::a_bytes;
-          int k = step * shape::bk;
           barrier_wait(empty + 8 * stage, phase ^ 1);
           barrier_expect(bar, shape::stage_bytes);
-          if (ta) {
-#pragma unroll
-            for (int c = 0; c < BM / 64; c++)
-              tma_load(a + c * 8192, &g.a, u.m0 + c * 64, k, u.b0, u.b1, bar);
-          } else {
-            tma_load(a, &g.a, k, u.m0, u.b0, u.b1, bar);
-          }
-          if (tb) {
-            constexpr int chunk = shape::b_span / shape::esize;
-#pragma unroll
-            for (int c = 0; c < BN / chunk; c++)
-              tma_load(b + c * shape::b_span * shape::bk, &g.b, u.n0 + c * chunk, k, u.b0, u.b1, bar);
-          } else {
-            tma_load(b, &g.b, k, u.n0, u.b0, u.b1, bar);
-          }
+          if constexpr (mode == CUDA_GEMM_PLAIN) gemm_load<shape, BM, BN, ta, tb>(g, u, step, a, b, bar);
+          else gemm_load_conv<shape, mode, BM, BN>(g, u, step, a, b, bar);
           if (++stage == shape::stages) stage = 0, phase ^= 1;
         }
       }
