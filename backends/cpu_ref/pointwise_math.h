@@ -144,7 +144,7 @@ CPU_INLINE float m_times_sigmoid(float f, float x)
   int32_t k;
   const float z = -m_abs(x), zero = z < -1e4f ? 0.0f : 1.0f;
   const float y = m_expm1_reduced(m_reduce(z < -200.0f ? -200.0f : z, &k)) + 1.0f;
-  const int32_t third = m_third(k);
+  const int32_t third = (int32_t)((uint32_t)k * 11u) >> 5;
   const float scale = m_exp2i(third), last = m_exp2i(k - 2 * third);
   const float t = f / (1.0f + y * scale * scale * last), left = y * scale * t * scale * (last * zero);
   return x < 0.0f ? left : t;
