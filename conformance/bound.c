@@ -107,6 +107,8 @@ static void round_output(struct qc_value *v, uint32_t counted)
     if (v->once && qc_round(v->q.dtype, v->y[i]) == v->y[i])
       continue;
     v->exact = false;
+    if (v->e[i] == QC_ANY)
+      continue;
     if (v->once || u > qc_unit(counted))
       v->e[i] = qc_half_ulp(v->q.dtype, v->y[i]) + (1 + u) * v->e[i];
   }

@@ -189,9 +189,34 @@ static void add_inexact_inputs(struct qc_node *n)
   free(scratch);
 }
 
+/* A gradient dy f'(x) with dy infinite is Inf or NaN by whether f'(x) is 0, which the computation's own error decides where
+ * f'(x) is within it: such an element has no one right value. f' is had from the twin with dy = 1. */
+static void free_undecided(struct qc_node *n, const struct budget *b, double a0, double a1)
+{
+  struct qc_value *y = n->out[0], *dy = n->in[0];
+  bool any = false;
+  for (int64_t i = 0; i < dy->n; i++)
+    any |= isinf(dy->y[i]) != 0;
+  if (!any)
+    return;
+  double *ones = qc_alloc((size_t)dy->n * sizeof *ones + 8), *slope = qc_alloc((size_t)y->n * sizeof *slope + 8);
+  for (int64_t i = 0; i < dy->n; i++)
+    ones[i] = 1;
+  const void *in[64] = {ones};
+  void *out[1] = {slope};
+  qc_twin_run(n->twin, in, out);
+  for (int64_t i = 0; i < y->n; i++) {
+    double operand[2] = {1, n->in[1]->y[operand_index(&n->in[1]->q, &y->q, i)]};
+    double e = b->k * fmax(qc_unit(n->compute) * b->s(operand, slope[i], a0, a1), qc_half_ulp(n->compute, 0));
+    if (isinf(dy->y[operand_index(&dy->q, &y->q, i)]) && fabs(slope[i]) <= e)
+      y->e[i] = QC_ANY;
+  }
+  free(ones);
+  free(slope);
+}
+
 void qc_bound_pointwise(struct qc_problem *p, struct qc_node *n)
 {
-  (void)p;
   struct qc_value *y = n->out[0];
   const struct budget *b = NULL;
   for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++)
@@ -226,4 +251,6 @@ void qc_bound_pointwise(struct qc_problem *p, struct qc_node *n)
   }
   if (!qc_inputs_exact(n))
     add_inexact_inputs(n);
+  else if (b && p->special && n->op->forward && n->in[0]->y && n->n_in == 2)
+    free_undecided(n, b, a0, a1);
 }

@@ -55,7 +55,7 @@ struct qc_value {
   int64_t  n;                           /* elements */
   void    *raw;                         /* what engines get (inputs), in q.dtype */
   double  *y;                           /* floats: the reference value */
-  double  *e;                           /* floats: how far a stored y may lie from it; all 0 for inputs */
+  double  *e;                           /* floats: how far a stored y may lie from it (QC_ANY: anywhere); 0 for inputs */
   void    *twin;                        /* integers: the reference; else y */
   double   literal;                     /* of a host scalar */
   bool     exact;                       /* e is 0 throughout: what others compute from it starts from y */
@@ -63,6 +63,8 @@ struct qc_value {
   bool     bitwise;                     /* an output whose expected bits are in raw */
   bool     is_input, is_output, given;  /* given: `name.is` states the values */
 };
+
+#define QC_ANY (-1.0)
 
 int64_t qc_elements(const qn_value *q);         /* its elements */
 /* Offset in elements of packed index i under q's strides. */
