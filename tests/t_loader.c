@@ -97,7 +97,10 @@ int main(int argc, char **argv)
   must(mkdtemp(folder) != NULL, folder);
   image = read_file(argv[1], &image_bytes);
   char *v2 = read_file(argv[2], &v2_bytes), *none = read_file(argv[3], &none_bytes);
-  setenv("QUERN_PLUGIN_PATH", folder, 1);
+  const char *others = getenv("QUERN_PLUGIN_PATH");               /* where cpu_ref may be, which brings the device */
+  char path_list[4096];
+  snprintf(path_list, sizeof path_list, "%s%s%s", folder, others ? ":" : "", others ? others : "");
+  setenv("QUERN_PLUGIN_PATH", path_list, 1);
 
   tap_ok(!try(make("good", image, image_bytes, 0700)), "a plugin that is right is taken") ||
     (tap_note("%s", qn_last_error()), 0);
