@@ -10,6 +10,8 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/chain.h \
   backends/cuda/cuda_backend.h \
   backends/cuda/conv_direct.cu \
+  backends/cuda/conv_layout.cu \
+  backends/cuda/conv_layout.h \
   backends/cuda/conv_wgmma.c \
   backends/cuda/conv_wgmma_bf16.cu \
   backends/cuda/conv_wgmma_f16.cu \

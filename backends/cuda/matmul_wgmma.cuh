@@ -224,12 +224,13 @@ template <class shape, int BM, int BN, int ta, int tb> __device__ __forceinline_
 /* The same for a convolution, channels last: one operand is gathered from windows, a tap for each step or (filters) unit.
  *   forward        a: BM pixels of x at a tap      b: BN filters at the tap               k: channels
  *   backward data  a: BM pixels of dy at a tap     b: BN channels of filters at the tap   k: filters, taps from the last on
- *   backward filter  a: BM filters of dy           b: BN channels of x at tap b0          k: pixels */
+ *   backward filter  a: BM filters of dy           b: BN channels of x at tap b0          k: pixels, from part b1 on */
 template <class shape, int mode, int BM, int BN> __device__ __forceinline__ void gemm_load_conv(const cuda_gemm &g, const gemm_unit &u, int step,
                                                                                                uint32_t a, uint32_t b, uint32_t bar)
 {
   const cuda_gemm_conv &v = g.conv;
   bool filter = mode == CUDA_GEMM_BACKWARD_FILTER;
+  if (filter) step += u.b1 * g.k_steps;                     /* past the last pixel both operands read as 0 */
   int pixel = filter ? step * 64 : u.m0, n = pixel / v.out_hw, rest = pixel - n * v.out_hw, h = rest / v.out_w, w = rest - h * v.out_w;
   int tap = filter ? u.b0 : step / v.chunks, k = filter ? step * 64 : (step - tap * v.chunks) * 64, r = tap / v.taps_w, s = tap - r * v.taps_w;
   w = w * v.stride_w + v.start_w;

@@ -42,7 +42,7 @@ typedef struct cuda_gemm_kernel {
 
 /* Likewise for convolutions: forward and backward data, and backward filter. */
 #define CUDA_CONV_TILES(X) X(128, 256, 1) X(128, 128, 1) X(128, 128, 2) X(128, 64, 1) X(128, 64, 2)
-#define CUDA_CONV_FILTER_TILES(X) X(128, 128, 1) X(128, 128, 4) X(128, 64, 1) X(128, 64, 4) X(64, 64, 4)
+#define CUDA_CONV_FILTER_TILES(X) X(128, 256, 1) X(128, 128, 1) X(128, 64, 1) X(64, 64, 1)
 
 #ifdef __cplusplus
 extern "C" {
