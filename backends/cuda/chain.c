@@ -112,3 +112,17 @@ void cuda_chain_bind(cuda_steps *steps, const cuda_chain *c, void *const *ptr)
     else steps->operand[i].p = p;
   }
 }
+
+bool cuda_chain_column_relu(const cuda_steps *s, int32_t *column, int32_t *relu)
+{
+  int k = 0;
+  *column = -1;
+  *relu = 0;
+  if (k < s->n && s->step[k].op == QN_OP_ADD) {
+    const cuda_operand *o = &s->operand[s->step[k].operand];
+    if (o->stride[0] || o->stride[1] != 1 || o->stride[2] || o->stride[3]) return false;
+    *column = s->step[k++].operand;
+  }
+  if (k < s->n && s->step[k].op == QN_OP_RELU) *relu = 1, k++;
+  return k == s->n;
+}

@@ -27,6 +27,8 @@ int  cuda_chain_operand(cuda_chain *c, const qn_request *r, int32_t value, const
 bool cuda_chain_step(cuda_chain *c, uint32_t op, int operand, bool reversed, float alpha, float beta);     /* false: no room */
 /* Takes as many of r->op[1...] as go on from c->out one after the other. */
 void cuda_chain_follow(cuda_chain *c, const qn_request *r, const cuda_out_dims *dims);
+/* No more than a bias for each column and relu? Then the plain epilogue takes them. Before binding. */
+bool cuda_chain_column_relu(const cuda_steps *steps, int32_t *column, int32_t *relu);
 void cuda_chain_bind(cuda_steps *steps, const cuda_chain *c, void *const *ptr);
 #ifdef __cplusplus
 }

@@ -222,7 +222,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   g->out_stride[1] = 1;
   g->out_stride[2] = mode == CUDA_GEMM_BACKWARD_FILTER ? channels : 0;
   g->steps = chain.steps;
-  g->store_map = chain.steps.n == 0 && to->align >= 16 && n * out_bytes % 16 == 0 && st->kernel->bn / splits >= (out_bytes == 4 ? 32 : 64);
+  g->store_map = cuda_chain_column_relu(&chain.steps, &g->column, &g->relu) && to->align >= 16 && n * out_bytes % 16 == 0 && st->kernel->bn / splits >= (out_bytes == 4 ? 32 : 64);
   int64_t tiles = (int64_t)g->tiles_m * g->tiles_n * batch * parts, most = r->device->units / splits;
   st->grid = (int32_t)(tiles < most ? tiles : most) * splits;
 

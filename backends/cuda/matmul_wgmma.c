@@ -225,7 +225,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   g->steps = chain.steps;
   bool wide = g->out_stride[1] == 1 || g->n == 1;
   g->along = wide || g->out_stride[0] != 1 ? 0 : 1;
-  g->store_map = chain.steps.n == 0 && wide && to->align >= 16 && st->kernel->bn / splits >= (to->dtype == QN_F32 ? 32 : 64);
+  g->store_map = cuda_chain_column_relu(&chain.steps, &g->column, &g->relu) && wide && to->align >= 16 && st->kernel->bn / splits >= (to->dtype == QN_F32 ? 32 : 64);
   for (int i = 0; i < 4; i++)
     if (i != 1 && g->out_stride[i] * out_bytes % 16) g->store_map = 0;
   if (g->n * out_bytes % 16) g->store_map = 0;               /* the copy engine clips in units of 16 bytes */

@@ -46,12 +46,39 @@ __device__ __forceinline__ gemm_unit gemm_unit_at(const cuda_gemm &g, int tile, 
   return u;
 }
 
+/* What the plain epilogue takes along: a bias for each column, and relu. */
+template <int N> __device__ __forceinline__ void gemm_column_relu(const cuda_gemm &g, float (&d)[N / 2], int n0)
+{
+  if (g.column >= 0) {
+    const cuda_operand &o = g.steps.operand[g.column];
+#pragma unroll
+    for (int j = 0; j < N / 8; j++) {
+      int col = n0 + j * 8 + threadIdx.x % 4 * 2;
+      if (col >= g.n) break;                                /* n is a multiple of 8 here */
+      float a, b;
+      if (o.dtype == QN_F32) {
+        a = ((const float *)o.p)[col], b = ((const float *)o.p)[col + 1];
+      } else {
+        uint16_t lo = ((const uint16_t *)o.p)[col], hi = ((const uint16_t *)o.p)[col + 1];
+        a = o.dtype == QN_BF16 ? bf16_to_float(lo) : f16_to_float(lo);
+        b = o.dtype == QN_BF16 ? bf16_to_float(hi) : f16_to_float(hi);
+      }
+      d[4 * j] += a, d[4 * j + 1] += b, d[4 * j + 2] += a, d[4 * j + 3] += b;
+    }
+  }
+  if (g.relu) {
+#pragma unroll
+    for (int i = 0; i < N / 2; i++) d[i] = d[i] < 0 ? 0 : d[i];
+  }
+}
+
 /* N columns of this warpgroup's sums in slices of 128 bytes through the copy engine; half: which half of staging is next. */
 template <int N> __device__ __forceinline__ void gemm_store_map(const cuda_gemm &g, float (&d)[N / 2], const gemm_unit &u, int row0,
                                                                 uint32_t staging, int id, int &half)
 {
   int t = threadIdx.x % 128, warp = t / 32, lane = t % 32;
   constexpr int slices16 = N / 64, slices32 = N / 32;
+  gemm_column_relu<N>(g, d, u.n0);
   if (g.out_dtype != QN_F32) {
 #pragma unroll
     for (int s = 0; s < slices16; s++) {

@@ -15,11 +15,12 @@ typedef struct cuda_gemm_conv {
 } cuda_gemm_conv;
 
 typedef struct cuda_gemm {                /* the kernel's parameter */
-  CUtensorMap a, b, y;                    /* y: only with store_map, which wants no steps */
+  CUtensorMap a, b, y;                    /* y: only with store_map */
   void    *out;
   int64_t  out_stride[4];                 /* row, col, b0, b1 */
   uint32_t out_dtype;
-  int32_t  store_map;                     /* y through the copy engine */
+  int32_t  store_map;                     /* y through the copy engine; of steps then only the next two are taken */
+  int32_t  column, relu;                  /* operand that is added to each column (-1: none), then max(v, 0) */
   int32_t  along;                         /* else: dim of the tile along which y is contiguous: 0 columns, 1 rows */
   int32_t  m, n, k_steps;
   int32_t  tiles_m, tiles_n, batch0, batch1;
