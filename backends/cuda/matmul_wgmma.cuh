@@ -46,15 +46,14 @@ __device__ __forceinline__ gemm_unit gemm_unit_at(const cuda_gemm &g, int tile, 
   return u;
 }
 
-/* What the plain epilogue takes along: a bias for each column, and relu. */
-template <int N> __device__ __forceinline__ void gemm_column_relu(const cuda_gemm &g, float (&d)[N / 2], int n0)
+/* What the plain epilogue takes along, for the 8 count columns from n0 on: a bias for each column, and relu. */
+template <int count> __device__ __forceinline__ void gemm_column_relu(const cuda_gemm &g, float *d, int n0)
 {
   if (g.column >= 0) {
     const cuda_operand &o = g.steps.operand[g.column];
 #pragma unroll
-    for (int j = 0; j < N / 8; j++) {
-      int col = n0 + j * 8 + threadIdx.x % 4 * 2;
-      if (col >= g.n) break;                                /* n is a multiple of 8 here */
+    for (int j = 0; j < count; j++) {
+      int col = min(n0 + j * 8, g.n - 8) + threadIdx.x % 4 * 2;        /* n is a multiple of 8 here; columns beyond are not stored */
       float a, b;
       if (o.dtype == QN_F32) {
         a = ((const float *)o.p)[col], b = ((const float *)o.p)[col + 1];
@@ -68,7 +67,7 @@ template <int N> __device__ __forceinline__ void gemm_column_relu(const cuda_gem
   }
   if (g.relu) {
 #pragma unroll
-    for (int i = 0; i < N / 2; i++) d[i] = d[i] < 0 ? 0 : d[i];
+    for (int i = 0; i < 4 * count; i++) d[i] = d[i] < 0 ? 0 : d[i];
   }
 }
 
@@ -78,11 +77,11 @@ template <int N> __device__ __forceinline__ void gemm_store_map(const cuda_gemm 
 {
   int t = threadIdx.x % 128, warp = t / 32, lane = t % 32;
   constexpr int slices16 = N / 64, slices32 = N / 32;
-  gemm_column_relu<N>(g, d, u.n0);
   if (g.out_dtype != QN_F32) {
 #pragma unroll
     for (int s = 0; s < slices16; s++) {
       if (u.n0 + s * 64 >= g.n) break;
+      gemm_column_relu<8>(g, d + s * 32, u.n0 + s * 64);
       uint32_t to = staging + half * 8192;
       half ^= 1;
       if (t == 0) tma_store_wait_read<1>();                 /* the slice before last has left this half */
@@ -110,6 +109,7 @@ template <int N> __device__ __forceinline__ void gemm_store_map(const cuda_gemm 
 #pragma unroll
     for (int s = 0; s < slices32; s++) {
       if (u.n0 + s * 32 >= g.n) break;
+      gemm_column_relu<4>(g, d + s * 16, u.n0 + s * 32);
       uint32_t to = staging + half * 8192;
       half ^= 1;
       if (t == 0) tma_store_wait_read<1>();

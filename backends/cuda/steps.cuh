@@ -67,7 +67,7 @@ __device__ __forceinline__ void store8(const float (&v)[8], void *base, uint32_t
   }
 }
 
-/* The functions that a chain may hold; the host's list is steps.c. */
+/* The functions that a chain may hold; the host's list is in chain.c. */
 #define CUDA_STEP_UNARY(X) X(NEG) X(ABS) X(RELU) X(LEAKY_RELU) X(ELU) X(GELU) X(GELU_TANH) X(SILU) X(SIGMOID) X(TANH) \
   X(SOFTPLUS) X(HARDSWISH) X(MISH) X(CLIP)
 #define CUDA_STEP_BINARY(X) X(ADD) X(SUB) X(MUL) X(DIV) X(MIN) X(MAX) X(RELU_BACKWARD) X(LEAKY_RELU_BACKWARD) \

@@ -30,14 +30,6 @@ template <int pending> __device__ __forceinline__ void wgmma_wait()
 {
   asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(pending) : "memory");
 }
-/* Keeps the compiler from moving accesses to d across. */
-template <class T, int n> __device__ __forceinline__ void mma_pin(T (&d)[n])
-{
-#pragma unroll
-  for (int i = 0; i < n; i++)
-    if constexpr (sizeof(T) == 4 && T(0.5f) != T(0)) asm volatile("" : "+f"(d[i]) :: "memory");
-    else asm volatile("" : "+r"(d[i]) :: "memory");
-}
 
 /* One instruction: shape and types, registers of d, then the operand numbers of a, b, accumulate (and ta, tb). */
 #define MMA_16(types, list, a_, b_, p_, ta_, tb_, regs)                                                                     \
