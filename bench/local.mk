@@ -52,7 +52,6 @@ dist_workload_DATA = \
   bench/workloads/vgg.q \
   bench/workloads/vgg_backward.q
 
-EXTRA_DIST += bench/torch_peer.py
+EXTRA_DIST += bench/report bench/torch_peer.py
 
 # PyTorch beside us, for those who have it.
-EXTRA_DIST += bench/torch_peer.py
