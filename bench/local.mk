@@ -52,6 +52,5 @@ dist_workload_DATA = \
   bench/workloads/vgg.q \
   bench/workloads/vgg_backward.q
 
+# A report of one backend on one machine; PyTorch beside us, for those who have it.
 EXTRA_DIST += bench/report bench/torch_peer.py
-
-# PyTorch beside us, for those who have it.
