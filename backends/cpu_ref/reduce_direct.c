@@ -95,8 +95,8 @@ static int64_t integer_extreme(const reduction *r, int64_t base, int64_t *value)
 static void reduce_one(const reduction *r, int64_t base, const cpu_tensor *y, int64_t to)
 {
   const int whole = qn_is_integer(r->x.dtype);
-  double extreme;
-  int64_t integer_extreme_value, where;
+  double extreme = 0;
+  int64_t integer_extreme_value = 0, where;
   switch (r->op) {
   case QN_OP_REDUCE_MAX: case QN_OP_REDUCE_MIN: case QN_OP_REDUCE_AMAX: case QN_OP_ARGMAX: case QN_OP_ARGMIN:
     where = whole ? integer_extreme(r, base, &integer_extreme_value) : floating_extreme(r, base, &extreme);
