@@ -122,8 +122,14 @@ static void prune(struct qc_list *list)
           wanted |= qc_engine_fits(&qc_w.engine[e], view->op[k].op);
     }
     qn_graph_destroy(graph);
-    if (wanted)
+    if (wanted) {
       list->item[kept++] = list->item[i];
+      continue;
+    }
+    free(list->item[i].line);
+    free(list->item[i].settings);
+    free(list->item[i].file);
+    free(list->item[i].title);
   }
   list->n = kept;
 }
@@ -170,32 +176,35 @@ static void find_provider(void *user, const qn_backend_info *info)
 }
 
 /* The context under test. A backend without a device may delegate to its kind's provider, so that one is enabled too. */
+/* A context on a backend or a list of them; otherwise says why there is none. */
+static bool open_context(const char *first, const char *second)
+{
+  char *backend = second ? qc_format("backend=%s,%s", first, second) : qc_format("backend=%s", first);
+  const char *const options[] = {backend, "tune=off", NULL};
+  qn_status status = qn_context_create(options, &qc_w.ctx);
+  if (status)
+    printf("B %s\n", qn_last_error());
+  free(backend);
+  return !status;
+}
+
 static bool open_backend(void)
 {
-  char *backend = qc_format("backend=%s", qc_opt.backend);
-  const char *options[] = {backend, "tune=off", NULL}, *provider = NULL;
-  if (qn_context_create(options, &qc_w.ctx)) {
-    printf("B %s\n", qn_last_error());
+  const char *provider = NULL;
+  if (!open_context(qc_opt.backend, NULL))
     return false;
-  }
   qn_each_backend(find_backend, (void *)(uintptr_t)qc_opt.backend);
   if (!qc_w.table) {
     printf("B %s: loaded, and then not to be found\n", qc_opt.backend);
     return false;
   }
-  if (!qc_w.table->device) {
-    qn_each_backend(find_provider, &provider);
-    qn_context_destroy(qc_w.ctx);
-    free(backend);
-    backend = qc_format("backend=%s,%s", qc_opt.backend, provider ? provider : "");
-    options[0] = backend;
-    if (!provider || qn_context_create(options, &qc_w.ctx)) {
-      printf("B %s\n", provider ? qn_last_error() : "no provider of its device kind is loaded");
-      return false;
-    }
-  }
-  free(backend);
-  return true;
+  if (qc_w.table->device)
+    return true;
+  qn_each_backend(find_provider, &provider);
+  qn_context_destroy(qc_w.ctx);
+  if (!provider)
+    printf("B no provider of its device kind is loaded\n");
+  return provider && open_context(qc_opt.backend, provider);
 }
 
 int qc_worker_main(int first, int skip_engines)
