@@ -257,7 +257,7 @@ static void form_region(planner *p, int32_t anchor)
 
 /* ---- the request --------------------------------------------------------------------------------------------- */
 
-static qn_status number_values(planner *p, int32_t *value_of, int32_t *n_values, int32_t *n_args)
+static void number_values(planner *p, int32_t *value_of, int32_t *n_values, int32_t *n_args)
 {
   memset(p->local, 0xff, p->g->n_values * sizeof *p->local);
   *n_values = *n_args = 0;
@@ -270,7 +270,6 @@ static qn_status number_values(planner *p, int32_t *value_of, int32_t *n_values,
         p->local[op->arg[a]] = (*n_values)++;
       }
   }
-  return QN_OK;
 }
 
 static void fill_value(const planner *p, int32_t value, qn_value *v)
