@@ -14,7 +14,7 @@ static const char doc[] =
   "Exit status: 0 all was measured (what --vs refuses is no failure); 1 something failed; 2 the options or a file are wrong.";
 
 enum { KEY_VS = 1000, KEY_CASE, KEY_CSV, KEY_PLOT, KEY_OVERHEAD, KEY_THREADS, KEY_TIME, KEY_MATH, KEY_REPLAY, KEY_LAUNCHES,
-       KEY_FIRST, KEY_FILTER };
+       KEY_FIRST, KEY_FILTER, KEY_TUNE };
 
 static const struct argp_option option_table[] = {
   { "backend",      'b',          "SIDE", 0, "what to measure (default: what QUERN_BACKEND says)", 0 },
@@ -28,6 +28,7 @@ static const struct argp_option option_table[] = {
   { "threads",      KEY_THREADS,  "N",    0, "threads of both sides' contexts, on a CPU", 0 },
   { "math",         KEY_MATH,     "MATH", 0, "strict, f32, tf32 or fast, of both sides", 0 },
   { "time",         KEY_TIME,     "S",    0, "seconds for one problem, both sides together (default 0.5)", 0 },
+  { "tune",         KEY_TUNE,     "FILE", 0, "first measure every willing engine and variant of --backend, and remember the fastest in FILE", 0 },
   { "launches",     KEY_LAUNCHES, NULL,   0, "execute one by one, launch cost included, not as a recording", 0 },
   { "overhead",     KEY_OVERHEAD, NULL,   0, "measure the cost of dispatch, with an engine that does nothing", 0 },
   { "first-result", KEY_FIRST,    "B",    OPTION_HIDDEN, "compute one small convolution and exit", 0 },
@@ -37,7 +38,7 @@ static const struct argp_option option_table[] = {
 typedef struct settings {
   const char *side[2];
   case_list   cases;
-  const char *csv, *plot, *filter, *first;
+  const char *csv, *plot, *filter, *first, *tune;
   char        threads[32], math[32];
   measure_options measure;
   bool        overhead;
@@ -65,6 +66,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
   case KEY_PLOT:     s->plot = text; break;
   case KEY_THREADS:  snprintf(s->threads, sizeof s->threads, "threads=%s", text); break;
   case KEY_MATH:     snprintf(s->math, sizeof s->math, "math=%s", text); break;
+  case KEY_TUNE:     s->tune = text; break;
   case KEY_LAUNCHES: s->measure.launches = true; break;
   case KEY_OVERHEAD: s->overhead = true; break;
   case KEY_FIRST:    s->first = text; break;
@@ -186,6 +188,10 @@ int main(int argc, char **argv)
     extra[n_extra++] = s.math;
 
   int rc = side_open(&opened[n++], s.side[0] ? s.side[0] : "", extra);
+  if (!rc && s.tune && (qn_context_set(opened[0].ctx, "tune", "measure") || qn_context_set(opened[0].ctx, "tune_cache", s.tune))) {
+    fprintf(stderr, "quern-bench: --tune: %s\n", qn_last_error());
+    rc = 2;
+  }
   if (!rc && s.side[1])
     rc = side_open(&opened[n++], s.side[1], extra);
   if (!rc)

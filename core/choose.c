@@ -1,8 +1,8 @@
 /* choose.c -- asks the engines for a request, and binds the best that says yes.
  *
- * Order of choice: a pinned engine; what the tune cache names; what is measured now, if that is on; else tuned before
- * generic, the longest answer, the backends in the order asked for, the smallest estimate, table order. What breaks a
- * demand is no candidate. When nobody takes it, everyone's reason is in the sentence. */
+ * Candidates are the pinned engines, if there are any. Order of choice: what the tune cache names; what is measured now, if
+ * that is on; else tuned before generic, the longest answer, the backends in the order asked for, the smallest estimate, table
+ * order. What breaks a demand is no candidate. When nobody takes it, everyone's reason is in the sentence. */
 #include "config.h"
 #include "core.h"
 #include <stdio.h>
@@ -13,6 +13,7 @@ typedef struct candidate {
   qn__backend *backend;
   qn_engine   *row;
   int          rank, instance;                      /* rank: place in the order of asking */
+  const char  *variant;                             /* pinned; NULL: any */
   qn_status    status;
   qn_prepared  answer;
 } candidate;
@@ -125,9 +126,10 @@ static qn_status ask_backend(const qn__asker *who, const qn_request *request, co
     c->row = row;
     c->rank = l->n - 1;
     c->instance = instance;
+    c->variant = pin ? pin->variant : NULL;
     if (f->generic_only && row->class_ != QN_CLASS_GENERIC)
       c->status = forbid(&c->answer.refusal, "sums over nothing go to the generic engine", "a zero dim", "");
-    else ask(who, request, pin ? pin->variant : NULL, c);
+    else ask(who, request, c->variant, c);
   }
   return QN_OK;
 }
@@ -376,10 +378,10 @@ static void withdraw(candidate *c)
 }
 
 /* Puts the remembered engine first. A name that is no longer here, or of another version, is ignored. */
-static bool remembered(const qn__asker *who, const qn_request *request, candidate **order, int n)
+static bool remembered(const qn__asker *who, const qn_request *request, bool pinned, candidate **order, int n)
 {
   qn__choice choice;
-  if (!qn__tune_lookup(who, request, &choice)) return false;
+  if (!qn__tune_lookup(who, request, pinned, &choice)) return false;
   char *slash = strchr(choice.name, '/'), *colon = slash ? strchr(slash, ':') : NULL;
   if (!slash) return false;
   *slash = 0;
@@ -390,7 +392,7 @@ static bool remembered(const qn__asker *who, const qn_request *request, candidat
     const char *variant = colon ? variant_of(c, colon + 1) : NULL;
     if (colon && !variant) return false;
     if (variant) {
-      candidate other = { c->backend, c->row, c->rank, c->instance, QN_OK, {0} };
+      candidate other = { c->backend, c->row, c->rank, c->instance, c->variant, QN_OK, {0} };
       if (ask(who, request, variant, &other)) return false;
       withdraw(c);
       *c = other;
@@ -408,7 +410,7 @@ static bool can_measure(const qn__asker *who)
 }
 
 /* Builds every candidate that takes as many ops as the first, with each of its variants, and keeps the fastest. */
-static qn_status measured(const qn__asker *who, const qn_request *request, candidate **order, int n, qn_part **out)
+static qn_status measured(const qn__asker *who, const qn_request *request, bool pinned, candidate **order, int n, qn_part **out)
 {
   int most = 0, n_parts = 0, best = -1;
   for (int i = 0; i < n; i++) {
@@ -419,16 +421,16 @@ static qn_status measured(const qn__asker *who, const qn_request *request, candi
   if (!part) return qn__fail(QN_NO_MEMORY, "no memory to measure");
   uint32_t taken = order[0]->answer.n_ops;
   for (int i = 0; i < n; i++) {
-    const char *const *v = order[i]->row->variants;
+    const char *const pin[] = { order[i]->variant, NULL }, *const *v = *pin ? pin : order[i]->row->variants;
     if (order[i]->answer.n_ops != taken) continue;
     for (int k = 0; v ? v[k] != NULL : k < 1; k++) {
-      candidate c = { order[i]->backend, order[i]->row, order[i]->rank, order[i]->instance, QN_OK, {0} };
+      candidate c = { order[i]->backend, order[i]->row, order[i]->rank, order[i]->instance, *pin, QN_OK, {0} };
       if (ask(who, request, v ? v[k] : NULL, &c)) continue;
       if (c.answer.n_ops != taken) withdraw(&c);
       else if (!bind(who, request, &c, &part[n_parts])) n_parts++;
     }
   }
-  qn_status status = n_parts > 1 ? qn__tune_measure(who, part, n_parts, &best) : n_parts ? QN_OK : QN_UNSUPPORTED;
+  qn_status status = n_parts > 1 ? qn__tune_measure(who, part, n_parts, pinned, &best) : n_parts ? QN_OK : QN_UNSUPPORTED;
   if (n_parts == 1) best = 0;
   for (int i = 0; i < n_parts; i++)
     if (i == best) *out = part[i];
@@ -451,6 +453,7 @@ qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const
   for (int i = 0; i < l.n; i++) willing += !l.c[i].status;
   if (!status && pinned && !willing && who->terms->settings.any_engine) {
     f.pin_op = 0;
+    pinned = false;
     status = ask_all(who, request, &f, &l);
     willing = 0;
     for (int i = 0; i < l.n; i++) willing += !l.c[i].status;
@@ -470,8 +473,8 @@ qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const
   for (int i = 0; i < l.n; i++)
     if (!l.c[i].status) order[willing++] = &l.c[i];
   qsort(order, (size_t)willing, sizeof *order, better);
-  if (!pinned && !only && who->terms->settings.tune != QN_TUNE_OFF && !remembered(who, request, order, willing) &&
-      who->terms->settings.tune == QN_TUNE_MEASURE && can_measure(who) && !measured(who, request, order, willing, out))
+  if (!only && who->terms->settings.tune != QN_TUNE_OFF && !remembered(who, request, pinned, order, willing) &&
+      who->terms->settings.tune == QN_TUNE_MEASURE && can_measure(who) && !measured(who, request, pinned, order, willing, out))
     goto done;
   for (int i = 0; i < willing && !chosen; i++) {
     qn_prepared answer = order[i]->answer;

@@ -263,8 +263,8 @@ void      qn__trace_free(qn_plan *p);
 
 typedef struct qn__choice { char name[192], version[64]; } qn__choice;      /* "backend/engine[:variant]", the backend's */
 /* What the tune cache says of a request; false: nothing. */
-bool qn__tune_lookup(const qn__asker *who, const qn_request *request, qn__choice *out);
+bool qn__tune_lookup(const qn__asker *who, const qn_request *request, bool pinned, qn__choice *out);
 /* Runs n built parts of one request in turn, on private buffers, and remembers the best. */
-qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *best);
+qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, bool pinned, int *best);
 
 #endif

@@ -21,16 +21,24 @@
 
 typedef struct entry { char *key, *choice, *version; double ns; struct entry *next; } entry;
 
-typedef struct table { char *path; entry *list; struct table *next; } table;
+enum { BUCKETS = 512 };
+typedef struct table { char *path; int n; entry *bucket[BUCKETS]; struct table *next; } table;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;        /* guards tables and entries; none is ever freed */
 static table *tables;
 
 /* ---- the file ---------------------------------------------------------------------------------------------- */
 
+static unsigned bucket_of(const char *key)
+{
+  uint32_t hash = 2166136261u;          /* FNV-1a */
+  for (; *key; key++) hash = (hash ^ (unsigned char)*key) * 16777619u;
+  return (hash ^ hash >> 16) % BUCKETS;
+}
+
 static entry *find(const table *t, const char *key)
 {
-  entry *e = t->list;
+  entry *e = t->bucket[bucket_of(key)];
   while (e && strcmp(e->key, key)) e = e->next;
   return e;
 }
@@ -41,8 +49,10 @@ static void put(table *t, const char *key, const char *choice, const char *versi
   char *c = qn__strdup(choice), *v = qn__strdup(version);
   if (!e && (e = qn__alloc(sizeof *e))) {
     if ((e->key = qn__strdup(key))) {
-      e->next = t->list;
-      t->list = e;
+      entry **head = &t->bucket[bucket_of(key)];
+      e->next = *head;
+      *head = e;
+      t->n++;
     } else {
       qn__free(e);
       e = NULL;
@@ -110,7 +120,9 @@ static void make_folders(const char *path)
 static bool write_entries(const table *t, FILE *f)
 {
   bool ok = fputs(HEADER, f) >= 0;
-  for (const entry *e = t->list; e && ok; e = e->next) ok = fprintf(f, "%s\t%s\t%s\t%.0f\n", e->key, e->choice, e->version, e->ns) > 0;
+  for (int i = 0; i < BUCKETS; i++)
+    for (const entry *e = t->bucket[i]; e && ok; e = e->next)
+      ok = fprintf(f, "%s\t%s\t%s\t%.0f\n", e->key, e->choice, e->version, e->ns) > 0;
   return fflush(f) == 0 && ok && fsync(fileno(f)) == 0;
 }
 
@@ -173,12 +185,14 @@ static table *table_of(const qn__terms *terms)
 
 /* ---- look-up and remembering ---------------------------------------------------------------------------------- */
 
-static char *key_of(const qn__asker *who, const qn_request *request)
+/* pinned: the choice was among the pinned engines, which says nothing of the others. */
+static char *key_of(const qn__asker *who, const qn_request *request, bool pinned)
 {
   const qn_demands *d = &who->terms->demands;
   qn_text t = {0};
   qn__text_add(&t, "%s\td%u,m%u,w%llu,t%d", who->device->model, d->determinism, d->math, (unsigned long long)d->workspace_limit, d->threads);
   for (int i = 0; i < who->terms->n_backends; i++) qn__text_add(&t, ",%s", who->terms->backend[i]->name);
+  if (pinned) qn__text_add(&t, ",engine=%s", who->terms->settings.text[QN_SET_ENGINE]);
   qn__text_add(&t, "\t");
   qn__request_print(&t, request, NULL);
   if (!t.failed) return t.s;
@@ -186,12 +200,12 @@ static char *key_of(const qn__asker *who, const qn_request *request)
   return NULL;
 }
 
-bool qn__tune_lookup(const qn__asker *who, const qn_request *request, qn__choice *out)
+bool qn__tune_lookup(const qn__asker *who, const qn_request *request, bool pinned, qn__choice *out)
 {
   bool found = false;
   pthread_mutex_lock(&lock);
   const table *t = table_of(who->terms);
-  char *key = t && t->list ? key_of(who, request) : NULL;       /* an empty cache costs no printing */
+  char *key = t && t->n ? key_of(who, request, pinned) : NULL;       /* an empty cache costs no printing */
   const entry *e = key ? find(t, key) : NULL;
   if (e) found = (size_t)snprintf(out->name, sizeof out->name, "%s", e->choice) < sizeof out->name &&
                  (size_t)snprintf(out->version, sizeof out->version, "%s", e->version) < sizeof out->version;
@@ -200,10 +214,10 @@ bool qn__tune_lookup(const qn__asker *who, const qn_request *request, qn__choice
   return found;
 }
 
-static void remember(const qn__asker *who, const qn_part *part, double ns)
+static void remember(const qn__asker *who, const qn_part *part, bool pinned, double ns)
 {
   qn_text choice = {0};
-  char *key = key_of(who, &part->request);
+  char *key = key_of(who, &part->request, pinned);
   qn__text_add(&choice, "%s/%s%s%s", part->backend->name, part->engine->name, part->prepared.variant ? ":" : "",
                part->prepared.variant ? part->prepared.variant : "");
   pthread_mutex_lock(&lock);
@@ -222,6 +236,8 @@ static void remember(const qn__asker *who, const qn_part *part, double ns)
 enum { ROUNDS = 9, TILE = 65536 };
 #define NEAR_TIE 1.03                     /* within 3% of the best the first by name wins, so that cold processes agree */
 #define TOO_SLOW 4.0                      /* after one round such engines are out of the race */
+#define HOPELESS 20.0                     /* so are these after the first execution, if it took more than */
+#define LOADING 2e7                       /* ... the ns that code may take to be loaded */
 
 typedef struct trial { qn_part *part; double ns[ROUNDS]; int n; bool out; } trial;
 
@@ -231,6 +247,7 @@ typedef struct bench {
   const qn_device *dev;
   void **ptr; uint32_t n_values;          /* private buffers, one for each value that some candidate touches */
   void  *workspace, *counters;
+  void  *flush; size_t flush_bytes;       /* written before each execution, so that it finds its inputs in memory */
   double host[8];                         /* room for host scalars */
   void  *start, *stop;
 } bench;
@@ -272,6 +289,10 @@ static qn_status allocate(bench *b, const qn_request *r, uint64_t workspace, uin
   if (!status && workspace) status = b->ops->alloc(b->dev, workspace, &b->workspace);
   if (!status && counters && !(status = b->ops->alloc(b->dev, counters, &b->counters)))
     status = b->ops->fill(b->dev, b->counters, 0, counters, b->who->ctx->stream);
+  if (!status && b->ops->stream_create) {
+    b->flush_bytes = 2 * (size_t)b->dev->cache;
+    status = b->ops->alloc(b->dev, b->flush_bytes, &b->flush);
+  }
   if (!status) status = b->ops->event_create(b->dev, &b->start);
   if (!status) status = b->ops->event_create(b->dev, &b->stop);
   return status;
@@ -283,18 +304,22 @@ static void release(bench *b, const qn_request *r)
     if (b->ptr[i] && b->ptr[i] != b->host && r->value[i].over < 0) b->ops->free(b->dev, b->ptr[i]);
   if (b->workspace) b->ops->free(b->dev, b->workspace);
   if (b->counters) b->ops->free(b->dev, b->counters);
+  if (b->flush) b->ops->free(b->dev, b->flush);
   if (b->start) b->ops->event_destroy(b->dev, b->start);
   if (b->stop) b->ops->event_destroy(b->dev, b->stop);
   qn__free(b->ptr);
 }
 
+/* On a device with streams the cache is written over first; while that runs, the launches that follow are enqueued, so
+ * their cost on the host is not in the figure, as it is not in a recording's. */
 static qn_status time_once(bench *b, trial *t, double *ns)
 {
   const qn_context *ctx = b->who->ctx;
   qn_launch launch = { .struct_size = sizeof launch, .stream = ctx->stream, .ptr = b->ptr, .workspace = b->workspace,
     .counters = b->counters, .device = b->dev, .threads = b->who->terms->demands.threads, .core = b->who->ctx,
     .instance = t->part->instance >= 0 ? ctx->instance[t->part->instance] : NULL };
-  qn_status status = b->ops->event_record(b->dev, b->start, ctx->stream);
+  qn_status status = b->flush ? b->ops->fill(b->dev, b->flush, 0, b->flush_bytes, ctx->stream) : QN_OK;
+  if (!status) status = b->ops->event_record(b->dev, b->start, ctx->stream);
   if (!status) status = t->part->engine->run(&t->part->prepared, &launch);
   if (!status) status = b->ops->event_record(b->dev, b->stop, ctx->stream);
   return status ? status : b->ops->event_elapsed(b->dev, b->start, b->stop, ns);
@@ -314,12 +339,13 @@ static double median(const trial *t)
   return sorted[t->n / 2];
 }
 
-/* Round by round, everyone in turn; the first round only warms up, and shows who is far too slow. */
+/* Round by round, everyone in turn, after one execution to warm up. */
 static void race(bench *b, trial *t, int n)
 {
   double least = 1e300, ns;
   for (int i = 0; i < n; i++)
-    if (time_once(b, &t[i], &ns)) t[i].out = true;
+    if (time_once(b, &t[i], &ns) || (ns > HOPELESS * least && ns > LOADING)) t[i].out = true;
+    else if (ns < least) least = ns;
   for (int round = 0; round < ROUNDS; round++) {
     for (int i = 0; i < n; i++) {
       if (t[i].out) continue;
@@ -342,7 +368,7 @@ static int by_name(const qn_part *a, const qn_part *b)
   return c;
 }
 
-qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *best)
+qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, bool pinned, int *best)
 {
   const qn_request *r = &part[0]->request;
   bench b = { .who = who, .ops = who->ctx->dev->ops, .dev = &who->ctx->dev->desc };
@@ -366,7 +392,7 @@ qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *bes
     for (int i = 0; i < n; i++)
       if (!t[i].out && median(&t[i]) <= NEAR_TIE * least && (*best < 0 || by_name(part[i], part[*best]) < 0)) *best = i;
     if (*best < 0) status = qn__fail(QN_INTERNAL, "every engine failed as it was measured: %s", qn_last_error());
-    else remember(who, part[*best], median(&t[*best]));
+    else remember(who, part[*best], pinned, median(&t[*best]));
   }
   release(&b, r);
   qn__free(t);

@@ -81,6 +81,16 @@ good "quern-info" cpu_ref "$info"
 good "quern-info --explain names the engine" direct "$info" --explain "$line"
 good "quern-info config" QUERN_BACKEND "$info" config
 
+# Tuning ahead of time: a line in the file for each problem, once.
+tuned=$(mktemp -d)
+for _ in 1 2; do
+  timeout 60 "$bench" --backend cpu_ref --tune "$tuned/file" --time 0.01 --case 'matmul a=f32/32x32 b=f32/32x32' >"$out" 2>"$err"
+done
+verdict "quern-bench --tune" $? 0 any "cpu_ref/"
+[ "$(grep -c 'matmul a=f32/32x32' "$tuned/file")" = 1 ] && [ ! -e "$tuned/file.XXXXXX" ]
+verdict "remembers a problem once" $? 0 any .
+rm -rf "$tuned"
+
 # A problem that nobody takes: every engine with its reason.
 QUERN_BACKEND=cpu_ref QUERN_WORKSPACE_LIMIT=0 QUERN_ENGINE=conv_forward=gemm timeout 60 "$info" --explain \
   'conv_forward x=f32/2x8x32x32 w=f32/16x8x3x3' >"$out" 2>"$err"

@@ -134,6 +134,14 @@ static void tuning(void)
   plan(ctx, "copy x=f32/65", &n, NULL);
   tap_ok(n == 1 && line_has(last_plan, 0, "fake/timed:slow"), "and only for its problem");
   qn_context_destroy(ctx);
+  ctx = context("tune=measure", option);
+  tap_ok(!qn_context_set(ctx, "engine", "copy=timed"), "measuring among pinned engines");
+  plan(ctx, "copy x=f32/67", &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/timed:fast"), "finds the fastest of their variants");
+  tap_ok(!qn_context_set(ctx, "engine", "copy=timed:slow"), "a pinned variant");
+  plan(ctx, "copy x=f32/67", &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/timed:slow"), "stays, whatever is remembered");
+  qn_context_destroy(ctx);
   if ((f = fopen(file, "w"))) {
     fputs("something else\n", f);
     fclose(f);
