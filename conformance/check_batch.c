@@ -87,7 +87,7 @@ bool qc_check_batch(const struct qc_engine *e, const char *math, const struct qc
       else
         memcpy(to->raw, n->in[i]->raw, (size_t)to->n * qn_dtype_bytes(to->q.dtype));
     }
-    const char *verdict = qc_execute(plan, one, QC_AT_END, 5, results, why, bytes);
+    const char *verdict = qc_execute(plan, one, QC_AT_END, false, 5, results, why, bytes);
     ok = !verdict;
     if (ok && dim[n->n_in] >= 0) {
       const struct qc_value *y = one->node[0].out[0];

@@ -85,7 +85,7 @@ static int observed_width(const struct qc_problem *p, const qn_plan *plan, char 
     qc_encode(b->q.dtype, v, (char *)b->raw + (size_t)i * size);
   }
   qc_results_make(p, raw);
-  const char *verdict = qc_execute(plan, p, QC_AT_END, 3, raw, why, bytes);
+  const char *verdict = qc_execute(plan, p, QC_AT_END, false, 3, raw, why, bytes);
   int width = 0;
   const struct qc_value *y = p->node[0].out[0];
   while (!verdict && width < columns) {

@@ -206,9 +206,9 @@ enum { QC_MAX_POINTERS = 128 };
 /* Packed results, one for each output pointer of the problem; NULL for inputs. */
 void        qc_results_make(const struct qc_problem *p, void **raw);
 void        qc_results_free(void **raw);
-/* Runs the plan and reads results. NULL, or the verdict, with a sentence in why. */
-const char *qc_execute(const qn_plan *plan, const struct qc_problem *p, int place, uint64_t seed, void **raw, char *why,
-                       size_t bytes);
+/* Runs the plan, or records it and replays the recording, and reads results. NULL, or the verdict, with a sentence in why. */
+const char *qc_execute(const qn_plan *plan, const struct qc_problem *p, int place, bool recorded, uint64_t seed, void **raw,
+                       char *why, size_t bytes);
 
 /* ---- run.c, check_*.c, grad.c: items in a worker -------------------------------------------- */
 

@@ -1,5 +1,6 @@
 /* execute.c -- one execution of a plan in guarded memory: inputs at their places, poison everywhere else, a workspace of
- * exactly the size that the plan states, full of rubbish, and counters that must be zero again. */
+ * exactly the size that the plan states, full of rubbish, and counters that must be zero again. Or the same recorded, while
+ * the inputs hold rubbish too, and replayed once they are there: what looks at data as it enqueues is found out. */
 #include <stdlib.h>
 #include <string.h>
 #include "conform.h"
@@ -34,10 +35,8 @@ static void make_memory(struct memory *m, const qn_plan *plan, const struct qc_p
     for (uint32_t j = 0; j < i && v->is_output && v->q.over >= 0; j++)
       if (view->pointer[j] == v->q.over)
         m->buffer[i] = m->buffer[j], m->shared[i] = m->shared[j] = true;
-    if (!m->buffer[i]) {
+    if (!m->buffer[i])
       m->buffer[i] = qc_buffer_make(qc_w.ctx, &v->q, place, seed + i);
-      qc_buffer_write(m->buffer[i], v->is_input ? v->raw : NULL);
-    }
     m->pointer[i] = qc_buffer_pointer(m->buffer[i]);
   }
   size_t bytes = qn_plan_workspace(plan), used = bytes, counters = qn_plan_counters(plan);
@@ -46,6 +45,15 @@ static void make_memory(struct memory *m, const qn_plan *plan, const struct qc_p
   m->workspace = qc_buffer_bytes(qc_w.ctx, bytes, used, place, seed + 1000);
   m->counters = qc_buffer_bytes(qc_w.ctx, counters, counters, place, seed + 1001);
   qc_buffer_zero(m->counters);
+}
+
+static void write_inputs(struct memory *m, const struct qc_problem *p)
+{
+  for (uint32_t i = 0; i < p->view->n_pointers; i++) {
+    const struct qc_value *v = &p->value[p->view->pointer[i]];
+    if (v->is_input)
+      qc_buffer_write(m->buffer[i], v->raw);
+  }
 }
 
 static void free_memory(struct memory *m, uint32_t n)
@@ -80,18 +88,44 @@ static const char *check_memory(struct memory *m, const struct qc_problem *p, vo
   return NULL;
 }
 
-const char *qc_execute(const qn_plan *plan, const struct qc_problem *p, int place, uint64_t seed, void **raw, char *why,
-                       size_t bytes)
+static qn_status enqueue(const qn_plan *plan, struct memory *m)
+{
+  return qn_plan_execute_with(qc_w.ctx, plan, m->pointer, qc_buffer_pointer(m->workspace), qc_buffer_pointer(m->counters));
+}
+
+static qn_status run(const qn_plan *plan, const struct qc_problem *p, struct memory *m)
+{
+  write_inputs(m, p);
+  qn_status status = enqueue(plan, m);
+  return status ? status : qn_context_synchronize(qc_w.ctx);
+}
+
+static qn_status replay(const qn_plan *plan, const struct qc_problem *p, struct memory *m)
+{
+  qn_recording *recording = NULL;
+  qn_status status = qn_record_begin(qc_w.ctx), ended;
+  if (status)
+    return status;
+  status = enqueue(plan, m);
+  ended = qn_record_end(qc_w.ctx, &recording);
+  if (!status && !(status = ended)) {
+    write_inputs(m, p);
+    status = qn_recording_replay(qc_w.ctx, recording);
+    if (!status)
+      status = qn_context_synchronize(qc_w.ctx);
+  }
+  qn_recording_destroy(recording);
+  return status;
+}
+
+const char *qc_execute(const qn_plan *plan, const struct qc_problem *p, int place, bool recorded, uint64_t seed, void **raw,
+                       char *why, size_t bytes)
 {
   struct memory m;
   const char *verdict = NULL;
   make_memory(&m, plan, p, place, seed);
-  qn_status status = qn_plan_execute_with(qc_w.ctx, plan, m.pointer, qc_buffer_pointer(m.workspace),
-                                          qc_buffer_pointer(m.counters));
-  if (!status)
-    status = qn_context_synchronize(qc_w.ctx);
-  if (status) {
-    verdict = "accepted, then failed";
+  if (recorded ? replay(plan, p, &m) : run(plan, p, &m)) {
+    verdict = recorded ? "accepted, then not recorded and replayed" : "accepted, then failed";
     snprintf(why, bytes, "%s", qn_last_error());
   } else {
     verdict = check_memory(&m, p, raw, why, bytes);

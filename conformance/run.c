@@ -2,7 +2,8 @@
  *
  * For each fill the reference is computed once. Each engine (and each of its variants) is pinned in turn under each level of
  * `math` at which its answer differs, and executed twice: between other guards, over other poison, with other rubbish in its
- * workspace. Both results are judged; an engine that calls itself deterministic must give the same bits, also with one thread. */
+ * workspace; where the device captures, on the first fill, the second time recorded and replayed. Both results are judged; an
+ * engine that calls itself deterministic must give the same bits, also with one thread. */
 #include <stdlib.h>
 #include <string.h>
 #include "conform.h"
@@ -172,10 +173,10 @@ static void check_declarations(struct trial *t)
 
 /* ---- execution ---------------------------------------------------------------------------- */
 
-static bool execute(struct trial *t, int place, uint64_t seed, void **raw)
+static bool execute(struct trial *t, int place, bool recorded, uint64_t seed, void **raw)
 {
   char why[512];
-  const char *verdict = qc_execute(t->plan, t->p, place, seed, raw, why, sizeof why);
+  const char *verdict = qc_execute(t->plan, t->p, place, recorded, seed, raw, why, sizeof why);
   if (verdict)
     fail(t, verdict, why);
   return !verdict;
@@ -243,7 +244,7 @@ static void check_threads(struct trial *t, void *const *first)
   if (!qc_plan_pinned(t->e, t->math, t->p->graph, &t->plan, &status)) {
     fail(t, "threads", "it refuses one thread where it took more");
   } else {
-    if (execute(t, QC_AT_END, t->seed + 31, raw))
+    if (execute(t, QC_AT_END, false, t->seed + 31, raw))
       compare_bits(t, first, raw, "one thread gives other bits");
     qn_plan_destroy(t->plan);
   }
@@ -261,13 +262,14 @@ static void run_plan(struct trial *t, bool first_fill)
   qc_bound(t->p, t->numerics, t->n_parts);
   qc_results_make(t->p, one);
   qc_results_make(t->p, two);
-  if (execute(t, QC_AT_END, t->seed + 11, one))
+  if (execute(t, QC_AT_END, false, t->seed + 11, one))
     judge(t, one, "");
-  if (!t->failed && execute(t, QC_AT_START, t->seed + 23, two)) {
+  bool recorded = first_fill && !qc_w.cpu;
+  if (!t->failed && execute(t, QC_AT_START, recorded, t->seed + 23, two)) {
     if (t->traits & QN_TRAIT_DETERMINISTIC)
-      compare_bits(t, one, two, "not deterministic, or not all of its output written");
+      compare_bits(t, one, two, recorded ? "its replay gives other bits, or not all of its output is written" : "not deterministic, or not all of its output written");
     else
-      judge(t, two, ", in the second run");
+      judge(t, two, recorded ? ", in the replay" : ", in the second run");
   }
   if (!t->failed && first_fill && qc_w.cpu && t->traits & QN_TRAIT_DETERMINISTIC)
     check_threads(t, one);
