@@ -90,12 +90,14 @@ tests_t_loader_SOURCES = tests/t_loader.c tests/tap.h
 EXTRA_DIST += tests/loader.sh
 
 # Processes and threads around the library.
-check_PROGRAMS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc
-TESTS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc
+check_PROGRAMS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc tests/t_devices
+TESTS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc tests/t_devices
 tests_t_threads_SOURCES = tests/t_threads.c tests/tap.h
 tests_t_openmp_SOURCES = tests/t_openmp.c tests/tap.h
 tests_t_openmp_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 tests_t_fork_SOURCES = tests/t_fork.c tests/tap.h
+tests_t_devices_SOURCES = tests/t_devices.c tests/tap.h
+tests_t_devices_LDADD = $(LDADD) -ldl -lpthread
 tests_t_alloc_SOURCES = tests/t_alloc.c tests/tap.h
 tests_t_alloc_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 tests_t_alloc_LDADD = $(QUERN_INSIDE)
