@@ -5,6 +5,7 @@
  * while a plugin's code runs. */
 #include "config.h"
 #include "core.h"
+#include <quern/library.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -127,14 +128,8 @@ static qn_status adopt(qn__backend *b, qn_entry_fn *entry)
 /* A file or folder that others could have written is not run. */
 static qn_status trusted(const char *path, bool folder)
 {
-  struct stat st;
-  if (stat(path, &st)) return qn__fail(QN_NO_BACKEND, "%s: %s", path, strerror(errno));
-  if (folder ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode))
-    return qn__fail(QN_NO_BACKEND, "%s: is not a %s", path, folder ? "folder" : "file");
-  if (st.st_mode & S_IWOTH) return qn__fail(QN_NO_BACKEND, "%s: is refused, since everyone may write it; chmod o-w", path);
-  if (st.st_uid != 0 && st.st_uid != geteuid())
-    return qn__fail(QN_NO_BACKEND, "%s: is refused, since its owner (uid %u) is neither root nor this user", path, (unsigned)st.st_uid);
-  return QN_OK;
+  char why[1024];
+  return qn_library_trusted(path, folder, why, sizeof why) ? QN_OK : qn__fail(QN_NO_BACKEND, "%s", why);
 }
 
 /* dlopen maps what the headers promise; of a file that was cut short it then reads pages that are not there, and the

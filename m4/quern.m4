@@ -119,6 +119,12 @@ extern "C" int qn_conftest(void) { int n; k<<<1,1>>>((int *)0); return (int)cuda
          [cuda_said="yes: `$NVCC --version | sed -n 's/.*\(release [[0-9.]]*\).*/\1/p'`, $NVCC"],
          [cuda_said="no: $NVCC is there but does not build a program (see config.log)"])])
      AS_IF([test $have_cuda = no && test "x$with_cuda" != xauto], [AC_MSG_ERROR([--with-cuda=$with_cuda: $cuda_said])])])
+  AS_IF([test $have_cuda = yes && test -f "$cuda_root/include/cublasLt.h"],
+    [have_cublaslt=yes cuda_said="$cuda_said; cuBLASLt is opened at run time"
+     CUBLASLT_CPPFLAGS="-DHAVE_CUBLASLT -DCUDA_LIBDIR='\"$qn_libdir\"'"],
+    [have_cublaslt=no CUBLASLT_CPPFLAGS=])
+  AM_CONDITIONAL([HAVE_CUBLASLT], [test $have_cublaslt = yes])
   AM_CONDITIONAL([HAVE_CUDA], [test $have_cuda = yes])
   AC_SUBST([CUDA_CPPFLAGS])
+  AC_SUBST([CUBLASLT_CPPFLAGS])
   AC_SUBST([CUDA_LIBS])])

@@ -3,8 +3,15 @@
 #define QN_CUDA_ENGINES_H
 #include <quern/backend.h>
 
+#ifdef HAVE_CUBLASLT
+#define CUDA_CUBLASLT(X) X(matmul_cublaslt)
+#else
+#define CUDA_CUBLASLT(X)
+#endif
+
 #define CUDA_ENGINE_FILES(X) \
   X(matmul_wgmma)     \
+  CUDA_CUBLASLT(X)    \
   X(matmul_direct)    \
   X(conv_wgmma)       \
   X(conv_direct)      \

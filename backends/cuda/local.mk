@@ -44,7 +44,10 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/transform_tiled.cu \
   backends/cuda/vector.cuh \
   backends/cuda/wgmma.cuh
-backends_cuda_quern_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+if HAVE_CUBLASLT
+backends_cuda_quern_cuda_la_SOURCES += backends/cuda/matmul_cublaslt.c
+endif
+backends_cuda_quern_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) $(CUBLASLT_CPPFLAGS)
 backends_cuda_quern_cuda_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)
 backends_cuda_quern_cuda_la_LDFLAGS = $(PLUGIN_LDFLAGS)
 backends_cuda_quern_cuda_la_LIBADD = $(CUDA_LIBS)

@@ -179,7 +179,7 @@ struct qn_engine {                        /* a row; what it does not name is 0 *
   const char *const *variants;            /* NULL, or names closed by NULL */
   const uint32_t *also;                   /* NULL, or op kinds closed by 0 that may join the region beside pointwise ones */
   qn_status (*prepare)(const qn_request *, qn_prepared *);  /* QN_OK, or QN_UNSUPPORTED with a refusal; host code only */
-  qn_status (*build)(const qn_request *, qn_prepared *);    /* (optional) on the live device; may be slow and may fail */
+  qn_status (*build)(const qn_request *, qn_prepared *);    /* (optional) on the live device; may be slow, fail, lower workspace */
   qn_status (*run)(const qn_prepared *, const qn_launch *); /* enqueues, and nothing else; changes only outputs and scratch */
   void      (*release)(qn_prepared *);                      /* (optional) frees state */
 };
