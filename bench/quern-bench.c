@@ -14,7 +14,7 @@ static const char doc[] =
   "Exit status: 0 all was measured (what --vs refuses is no failure); 1 something failed; 2 the options or a file are wrong.";
 
 enum { KEY_VS = 1000, KEY_CASE, KEY_CSV, KEY_PLOT, KEY_OVERHEAD, KEY_THREADS, KEY_TIME, KEY_MATH, KEY_REPLAY, KEY_LAUNCHES,
-       KEY_FIRST, KEY_FILTER, KEY_TUNE };
+       KEY_FIRST, KEY_FILTER, KEY_MODEL, KEY_TUNE };
 
 static const struct argp_option option_table[] = {
   { "backend",      'b',          "SIDE", 0, "what to measure (default: what QUERN_BACKEND says)", 0 },
@@ -27,6 +27,7 @@ static const struct argp_option option_table[] = {
   { "plot",         KEY_PLOT,     "FILE", 0, "draw the speeds (with --vs) or shares as .svg or .png, by gnuplot", 0 },
   { "threads",      KEY_THREADS,  "N",    0, "threads of both sides' contexts, on a CPU", 0 },
   { "math",         KEY_MATH,     "MATH", 0, "strict, f32, tf32 or fast, of both sides", 0 },
+  { "device-model", KEY_MODEL,    "M",    0, "both sides on the device narrowed to that model, such as a100", 0 },
   { "time",         KEY_TIME,     "S",    0, "seconds for one problem, both sides together (default 0.5)", 0 },
   { "tune",         KEY_TUNE,     "FILE", 0, "first measure every willing engine and variant of --backend, and remember the fastest in FILE", 0 },
   { "launches",     KEY_LAUNCHES, NULL,   0, "execute one by one, launch cost included, not as a recording", 0 },
@@ -39,7 +40,7 @@ typedef struct settings {
   const char *side[2];
   case_list   cases;
   const char *csv, *plot, *filter, *first, *tune;
-  char        threads[32], math[32];
+  char        threads[32], math[32], model[48];
   measure_options measure;
   bool        overhead;
   int         bad;                      /* exit status of a wrong file or line; 0 */
@@ -67,6 +68,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
   case KEY_THREADS:  snprintf(s->threads, sizeof s->threads, "threads=%s", text); break;
   case KEY_MATH:     snprintf(s->math, sizeof s->math, "math=%s", text); break;
   case KEY_TUNE:     s->tune = text; break;
+  case KEY_MODEL:    snprintf(s->model, sizeof s->model, "device_model=%s", text); break;
   case KEY_LAUNCHES: s->measure.launches = true; break;
   case KEY_OVERHEAD: s->overhead = true; break;
   case KEY_FIRST:    s->first = text; break;
@@ -163,7 +165,7 @@ static int run_cases(settings *s, side *const sides[], int n, const char *const 
 int main(int argc, char **argv)
 {
   settings s = { .measure = { 0.5, false } };
-  const char *extra[3] = { NULL };
+  const char *extra[4] = { NULL };
   side opened[2], *sides[2] = { &opened[0], &opened[1] };
   int n = 0, n_extra = 0;
 
@@ -186,6 +188,8 @@ int main(int argc, char **argv)
     extra[n_extra++] = s.threads;
   if (s.math[0])
     extra[n_extra++] = s.math;
+  if (s.model[0])
+    extra[n_extra++] = s.model;
 
   int rc = side_open(&opened[n++], s.side[0] ? s.side[0] : "", extra);
   if (!rc && s.tune && (qn_context_set(opened[0].ctx, "tune", "measure") || qn_context_set(opened[0].ctx, "tune_cache", s.tune))) {

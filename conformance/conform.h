@@ -26,6 +26,7 @@ struct qc_options {
   const char *engine;                   /* NULL, or "[op/]name[:variant]": the only one to run */
   const char *filter;                   /* NULL, or a substring or glob of "file op line" */
   const char *line;                     /* --case: this alone */
+  const char *model;                    /* NULL, or the device model that the backend is narrowed to */
   const char *cases;                    /* folder of .q files */
   uint64_t    seed;
   int         tier, random, kills;      /* kills: an engine is retired after failing so many cases; 0: never */
@@ -221,6 +222,7 @@ struct qc_engine {                      /* a row, or one variant of it, of the b
 };
 struct qc_worker {
   qn_context *ctx;                      /* the backend under test */
+  qn_context *narrowed;                 /* and on its device as if of another model; NULL: none */
   const char *backend;
   const qn_backend *table;
   bool        cpu;

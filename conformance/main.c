@@ -28,13 +28,14 @@ char *qc_format(const char *format, ...)
   return text;
 }
 
-enum { KEY_CASE = 1000, KEY_SEED, KEY_TIER, KEY_LIST, KEY_RANDOM, KEY_TIME, KEY_CASES, KEY_KILLS, KEY_WORKER };
+enum { KEY_CASE = 1000, KEY_SEED, KEY_TIER, KEY_LIST, KEY_RANDOM, KEY_TIME, KEY_CASES, KEY_MODEL, KEY_KILLS, KEY_WORKER };
 
 static const struct argp_option options[] = {
   {"backend", 'b', "NAME,...", 0, "backends to judge, each in a process of its own (default: QUERN_BACKEND, else all usable)", 0},
   {"engine", 'e', "ENGINE", 0, "only this one: [OP/]NAME[:VARIANT]", 0},
   {"filter", 'f', "TEXT", 0, "only items whose \"file:line problem\" holds TEXT, or matches it as a glob", 0},
   {"case", KEY_CASE, "LINE", 0, "only this problem, with its settings after ';'", 0},
+  {"device-model", KEY_MODEL, "M", 0, "the live device narrowed to that model, such as a100 (default: QUERN_DEVICE_MODEL)", 0},
   {"cases", KEY_CASES, "DIR", 0, "the folder of .q files", 0},
   {"seed", KEY_SEED, "N", 0, "of fills and random cases (default 1)", 0},
   {"tier", KEY_TIER, "quick|default|full", 0, "how much; quick is no conformance run", 0},
@@ -57,6 +58,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
   case 'v': qc_opt.verbose = true; break;
   case KEY_CASE: qc_opt.line = arg; break;
   case KEY_CASES: qc_opt.cases = arg; break;
+  case KEY_MODEL: qc_opt.model = arg; break;
   case KEY_LIST: qc_opt.list = true; break;
   case KEY_WORKER: worker = arg; break;
   case KEY_SEED: qc_opt.seed = strtoull(arg, &end, 0); break;

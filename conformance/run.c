@@ -253,6 +253,27 @@ static void check_threads(struct trial *t, void *const *first)
   qn_context_set(qc_w.ctx, "threads", threads);
 }
 
+/* The same bits on the device as if it were of another model, where the engine takes the problem there too. */
+static void check_narrowed(struct trial *t, void *const *first)
+{
+  qn_context *kept_ctx = qc_w.ctx;
+  qn_plan *kept = t->plan;
+  qn_status status;
+  void *raw[QC_MAX_POINTERS];
+  qc_w.ctx = qc_w.narrowed;
+  qc_results_make(t->p, raw);
+  if (qc_plan_pinned(t->e, t->math, t->p->graph, &t->plan, &status)) {
+    if (execute(t, QC_AT_END, false, t->seed + 41, raw))
+      compare_bits(t, first, raw, "not portable: on another model of device it gives other bits");
+    qn_plan_destroy(t->plan);
+  } else if (status != QN_UNSUPPORTED) {
+    fail(t, "planning for another model of device failed", qn_last_error());
+  }
+  t->plan = kept;
+  qc_results_free(raw);
+  qc_w.ctx = kept_ctx;
+}
+
 static void run_plan(struct trial *t, bool first_fill)
 {
   void *one[QC_MAX_POINTERS], *two[QC_MAX_POINTERS];
@@ -273,6 +294,8 @@ static void run_plan(struct trial *t, bool first_fill)
   }
   if (!t->failed && first_fill && qc_w.cpu && t->traits & QN_TRAIT_DETERMINISTIC)
     check_threads(t, one);
+  if (!t->failed && first_fill && qc_w.narrowed && t->e && t->traits & QN_TRAIT_PORTABLE)
+    check_narrowed(t, one);
   if (!t->failed && t->traits & QN_TRAIT_BATCH_INVARIANT && !t->p->special && t->p->view->n_ops == 1) {
     char why[256];
     if (!qc_check_batch(t->e, t->math, t->p, one[t->p->view->n_ins], why, sizeof why))

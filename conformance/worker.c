@@ -180,12 +180,28 @@ static void find_provider(void *user, const qn_backend_info *info)
 static bool open_context(const char *first, const char *second)
 {
   char *backend = second ? qc_format("backend=%s,%s", first, second) : qc_format("backend=%s", first);
-  const char *const options[] = {backend, "tune=off", NULL};
+  char *model = qc_opt.model ? qc_format("device_model=%s", qc_opt.model) : NULL;
+  const char *const options[] = {backend, "tune=off", model, NULL};
   qn_status status = qn_context_create(options, &qc_w.ctx);
   if (status)
     printf("B %s\n", qn_last_error());
   free(backend);
+  free(model);
   return !status;
+}
+
+/* For what claims to be portable: the first model of the provider's that is not the device's own. */
+static void open_narrowed(void)
+{
+  const char *live = qn_context_describe(qc_w.ctx)->model;
+  for (const char *const *model = qc_w.table->device->models; model && *model && !qc_w.narrowed && !qc_opt.model; model++) {
+    char *backend = qc_format("backend=%s", qc_opt.backend), *option = qc_format("device_model=%s", *model);
+    const char *const options[] = {backend, "tune=off", option, NULL};
+    if (strncmp(*model, live, strlen(*model)) && qn_context_create(options, &qc_w.narrowed))
+      qc_w.narrowed = NULL;
+    free(backend);
+    free(option);
+  }
 }
 
 static bool open_backend(void)
@@ -198,8 +214,10 @@ static bool open_backend(void)
     printf("B %s: loaded, and then not to be found\n", qc_opt.backend);
     return false;
   }
-  if (qc_w.table->device)
+  if (qc_w.table->device) {
+    open_narrowed();
     return true;
+  }
   qn_each_backend(find_provider, &provider);
   qn_context_destroy(qc_w.ctx);
   if (!provider)
@@ -253,6 +271,7 @@ int qc_worker_main(int first, int skip_engines)
   }
   printf("X\n");
   fflush(stdout);
+  qn_context_destroy(qc_w.narrowed);
   qn_context_destroy(qc_w.ctx);
   return 0;
 }

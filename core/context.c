@@ -67,7 +67,7 @@ qn_status qn_context_create(const char *const options[], qn_context **ctx_p)
   ctx->generation = atomic_load(&qn__generation);
   if ((status = read_options(options, &ctx->settings))) goto fail_settings;
   if ((status = qn__device_choose(&ctx->settings, &ctx->backend, &ctx->n_backends, &provider, &ordinal))) goto fail_backends;
-  if ((status = qn__device_get(provider, ordinal, &ctx->dev))) goto fail_device;
+  if ((status = qn__device_get(provider, ordinal, ctx->settings.text[QN_SET_DEVICE_MODEL], &ctx->dev))) goto fail_device;
   if ((status = qn__terms_intern(ctx->dev, &ctx->settings, ctx->backend, ctx->n_backends, &ctx->terms))) goto fail_device;
   if (!(ctx->instance = qn__alloc((size_t)ctx->n_backends * sizeof *ctx->instance))) {
     status = qn__fail(QN_NO_MEMORY, "no memory for a context");
@@ -157,7 +157,7 @@ qn_status qn_context_set(qn_context *ctx, const char *key, const char *value)
   if (!key || !value) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", key ? "value" : "key");
   int i = qn__setting_index(key);
   if (i < 0) return QN_BAD_ARGUMENT;
-  if (i == QN_SET_BACKEND || i == QN_SET_DEVICE || i == QN_SET_PLUGIN_PATH)
+  if (i == QN_SET_BACKEND || i == QN_SET_DEVICE || i == QN_SET_DEVICE_MODEL || i == QN_SET_PLUGIN_PATH)
     return qn__fail(QN_BAD_ARGUMENT, "%s: is settled when a context is made; make another", key);
   if ((status = qn__settings_init(&s))) return status;
   for (int k = 0; k < QN_SET_COUNT && !status; k++)

@@ -60,7 +60,7 @@ qn_status qn__graph_of_op(const qn_op *op, qn_graph **graph_p);   /* one op, che
 
 /* ---- settings.c: the environment and the options of a context ------------------------------ */
 
-enum { QN_SET_BACKEND, QN_SET_DEVICE, QN_SET_PLUGIN_PATH, QN_SET_ENGINE, QN_SET_TUNE, QN_SET_TUNE_CACHE, QN_SET_DETERMINISTIC,
+enum { QN_SET_BACKEND, QN_SET_DEVICE, QN_SET_DEVICE_MODEL, QN_SET_PLUGIN_PATH, QN_SET_ENGINE, QN_SET_TUNE, QN_SET_TUNE_CACHE, QN_SET_DETERMINISTIC,
        QN_SET_MATH, QN_SET_THREADS, QN_SET_WORKSPACE_LIMIT, QN_SET_FALLBACK, QN_SET_LOG, QN_SET_TRACE, QN_SET_COUNT };
 enum { QN_TUNE_OFF, QN_TUNE_CACHED, QN_TUNE_MEASURE };
 
@@ -119,12 +119,15 @@ typedef struct qn__device {
   const qn_device_ops *ops;
   qn__backend    *provider;
   qn_device       desc;
+  char            narrowed[16];                     /* the model that it was narrowed to; "": none */
   pthread_mutex_t lock;                             /* guards terms */
   qn__terms      *terms;
   struct qn__cache *cache;
   struct qn__device *next;
 } qn__device;
-qn_status qn__device_get(qn__backend *provider, int ordinal, qn__device **out);
+qn_status qn__device_get(qn__backend *provider, int ordinal, const char *model, qn__device **out);   /* model NULL: as it is */
+/* desc as that model: of a device that is not here (ordinal -1), or the live one narrowed to it. */
+qn_status qn__device_model(const qn__backend *provider, const char *model, qn_device *desc);
 /* Which backends s asks for (in order), and their device kind's provider. list is to be freed. */
 qn_status qn__device_choose(const qn__settings *s, qn__backend ***list, int *n, qn__backend **provider, int *ordinal);
 qn_status qn__terms_intern(qn__device *dev, const qn__settings *s, qn__backend *const *list, int n, const qn__terms **out);

@@ -2,6 +2,7 @@
  * number) and the cache of plans. A device lives as long as the process. */
 #include "config.h"
 #include "core.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,7 +100,32 @@ qn_status qn__device_choose(const qn__settings *s, qn__backend ***list, int *n, 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static qn__device *devices;
 
-static qn_status make(qn__backend *provider, int ordinal, qn__device **out)
+qn_status qn__device_model(const qn__backend *provider, const char *model, qn_device *desc)
+{
+  const qn_device_ops *ops = provider->table->device;
+  if (!ops->describe_model) return qn__fail(QN_BAD_ARGUMENT, "model: backend %s knows no models", provider->name);
+  qn_status status = ops->describe_model(model, desc);
+  if (!status) return QN_OK;
+  qn_text known = {0};
+  for (const char *const *m = ops->models; m && *m; m++) qn__text_add(&known, "%s%s", m == ops->models ? "" : ", ", *m);
+  status = qn__fail(QN_BAD_ARGUMENT, "model: \"%s\" is not known to backend %s; known are %s", model, provider->name,
+                    known.s ? known.s : "none");
+  qn__free(known.s);
+  return status;
+}
+
+/* The live device as if it were of another model. What is measured on it is neither's, so it gets a model name of its own. */
+static qn_status narrow(qn__device *d, const char *model)
+{
+  char live[sizeof d->desc.model];
+  memcpy(live, d->desc.model, sizeof live);
+  qn_status status = qn__device_model(d->provider, model, &d->desc);
+  snprintf(d->narrowed, sizeof d->narrowed, "%s", model);
+  snprintf(d->desc.model, sizeof d->desc.model, "%.15s@%.15s", model, live);
+  return status;
+}
+
+static qn_status make(qn__backend *provider, int ordinal, const char *model, qn__device **out)
 {
   const qn_device_ops *ops = provider->table->device;
   qn__device *d = qn__alloc(sizeof *d);
@@ -108,7 +134,8 @@ static qn_status make(qn__backend *provider, int ordinal, qn__device **out)
   d->ops = ops;
   d->provider = provider;
   d->desc.struct_size = sizeof d->desc;
-  if ((status = ops->describe(ordinal, &d->desc)) || (ops->open && (status = ops->open(&d->desc)))) goto fail;
+  if ((status = ops->describe(ordinal, &d->desc)) || (model && (status = narrow(d, model)))) goto fail;
+  if (ops->open && (status = ops->open(&d->desc))) goto fail;
   if (!(d->cache = qn__cache_new())) {
     status = qn__fail(QN_NO_MEMORY, "no memory for a cache of plans");
     goto fail;
@@ -122,7 +149,7 @@ fail:
   return status;
 }
 
-qn_status qn__device_get(qn__backend *provider, int ordinal, qn__device **out)
+qn_status qn__device_get(qn__backend *provider, int ordinal, const char *model, qn__device **out)
 {
   int32_t n = 0;
   qn_status status = provider->table->device->count(&n);
@@ -132,9 +159,9 @@ qn_status qn__device_get(qn__backend *provider, int ordinal, qn__device **out)
                     ordinal, provider->name, (int)n);
   pthread_mutex_lock(&lock);
   qn__device *d = devices;
-  while (d && (d->provider != provider || d->desc.ordinal != ordinal)) d = d->next;
+  while (d && (d->provider != provider || d->desc.ordinal != ordinal || strcmp(d->narrowed, model ? model : ""))) d = d->next;
   if (d) *out = d;
-  else status = make(provider, ordinal, out);
+  else status = make(provider, ordinal, model, out);
   pthread_mutex_unlock(&lock);
   return status;
 }

@@ -3,22 +3,6 @@
 #include "core.h"
 #include <string.h>
 
-static qn_status describe(const qn__backend *provider, const char *model, qn_device *desc)
-{
-  const qn_device_ops *ops = provider->table->device;
-  desc->struct_size = sizeof *desc;
-  desc->ordinal = -1;
-  if (!ops->describe_model) return qn__fail(QN_BAD_ARGUMENT, "model: backend %s knows no models", provider->name);
-  qn_status status = ops->describe_model(model, desc);
-  if (!status) return QN_OK;
-  qn_text known = {0};
-  for (const char *const *m = ops->models; m && *m; m++) qn__text_add(&known, "%s%s", m == ops->models ? "" : ", ", *m);
-  status = qn__fail(QN_BAD_ARGUMENT, "model: \"%s\" is not known to backend %s; known are %s", model, provider->name,
-                    known.s ? known.s : "none");
-  qn__free(known.s);
-  return status;
-}
-
 static qn_status ask_everyone(const qn__asker *who, const qn_graph *graph)
 {
   qn_part **part = NULL;
@@ -35,7 +19,7 @@ static qn_status explain_model(const char *const options[], const char *model, c
   qn__settings s;
   qn__backend **list = NULL, *provider;
   qn__terms *terms = NULL;
-  qn_device desc = {0};
+  qn_device desc = { .struct_size = sizeof desc, .ordinal = -1 };
   int n, ordinal;
   qn_status status = qn__settings_init(&s);
   if (status) return status;
@@ -46,7 +30,7 @@ static qn_status explain_model(const char *const options[], const char *model, c
     status = qn__settings_set(&s, key, eq ? eq + 1 : "", 2);
   }
   if (!status) status = qn__device_choose(&s, &list, &n, &provider, &ordinal);
-  if (!status) status = describe(provider, model, &desc);
+  if (!status) status = qn__device_model(provider, model, &desc);
   if (!status) status = qn__terms_make(&desc, &s, list, n, &terms);
   if (!status) {
     qn__asker who = { .device = &desc, .terms = terms, .verdict = row, .user = user };

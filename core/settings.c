@@ -189,6 +189,8 @@ static const struct setting {
   [QN_SET_BACKEND] = { "backend", "QUERN_BACKEND", "", parse_text,
     "which backends, in order: names or absolute paths joined by commas; unset: every backend found, a usable GPU first, else the CPU" },
   [QN_SET_DEVICE] = { "device", "QUERN_DEVICE", "0", parse_device, "device ordinal" },
+  [QN_SET_DEVICE_MODEL] = { "device_model", "QUERN_DEVICE_MODEL", "", parse_text,
+    "run as on that model of device, with at most what both have: engines, their choice, the number of multiprocessors" },
   [QN_SET_PLUGIN_PATH] = { "plugin_path", "QUERN_PLUGIN_PATH", "", parse_text,
     "absolute folders joined by colons, searched before the installed one" },
   [QN_SET_ENGINE] = { "engine", "QUERN_ENGINE", "", parse_engine,

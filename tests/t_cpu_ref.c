@@ -121,6 +121,24 @@ static void test_models(void)
   qn_graph_destroy(graph);
 }
 
+static void test_narrowed(void)
+{
+  static const char *const narrow[] = { "backend=cpu_ref", "device_model=generic", NULL }, *const unknown[] = { "backend=cpu_ref", "device_model=z80", NULL };
+  qn_context *ctx = NULL, *none = NULL;
+  qn_graph *graph = NULL;
+  qn_plan *plan = NULL;
+  char text[512] = "";
+  tap_ok(!qn_context_create(narrow, &ctx) && qn_context_describe(ctx)->features == 0 && !strncmp(qn_context_describe(ctx)->model, "generic@", 8),
+         "a live cpu narrowed to the model generic has no more than that, and a name of its own");
+  if (!qn_graph_parse("matmul a=f32/64x64 b=f32/64x64", &graph) && !qn_plan_create(ctx, graph, &plan)) qn_plan_print(plan, text, sizeof text);
+  tap_ok(*text && !strstr(text, "avx"), "its plans are of engines for that: %s", text);
+  tap_ok(qn_context_set(ctx, "device_model", "avx2") < 0, "a context keeps its model");
+  tap_ok(qn_context_create(unknown, &none) < 0 && strstr(qn_last_error(), "generic"), "an unknown model is refused with those that are known: %s", qn_last_error());
+  qn_plan_destroy(plan);
+  qn_graph_destroy(graph);
+  qn_context_destroy(ctx);
+}
+
 int main(void)
 {
   test_threads("preferred engines", NULL);
@@ -128,5 +146,6 @@ int main(void)
   test_inside_parallel();
   test_memory();
   test_models();
+  test_narrowed();
   return tap_done();
 }
