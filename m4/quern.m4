@@ -95,7 +95,7 @@ AC_DEFUN([QN_CUDA], [
      cuda_said="no: nvcc was not found"
      AS_IF([test -n "$NVCC" && test -x "$NVCC"], [
        : ${NVCCFLAGS=-O3}
-       : ${NVCC_GENCODE="-gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_80,code=[[sm_80,compute_80]]"}
+       : ${NVCC_GENCODE="-gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_80,code=[[sm_80,compute_80]] -gencode=arch=compute_75,code=compute_75"}
        AS_IF([test -z "$cuda_root"], [cuda_root=`echo "$NVCC" | sed 's,/bin/nvcc$,,'`])
        qn_libdir=
        for qn_dir in "$cuda_root/lib64" "$cuda_root/targets/$host_cpu-linux/lib" "$cuda_root/lib" \
