@@ -14,6 +14,7 @@
   CUDA_CUBLASLT(X)    \
   X(matmul_direct)    \
   X(conv_wgmma)       \
+  X(conv_tf32)        \
   X(conv_direct)      \
   X(pointwise_program) \
   X(pointwise_direct) \

@@ -12,6 +12,10 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_direct.cu \
   backends/cuda/conv_layout.cu \
   backends/cuda/conv_layout.h \
+  backends/cuda/conv_tf32.c \
+  backends/cuda/conv_tf32.cu \
+  backends/cuda/conv_tf32.h \
+  backends/cuda/conv_tf32_layout.cu \
   backends/cuda/conv_wgmma.c \
   backends/cuda/conv_wgmma_bf16.cu \
   backends/cuda/conv_wgmma_f16.cu \
@@ -43,7 +47,8 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/transform_direct.cu \
   backends/cuda/transform_tiled.cu \
   backends/cuda/vector.cuh \
-  backends/cuda/wgmma.cuh
+  backends/cuda/wgmma.cuh \
+  backends/cuda/wgmma_tf32.cuh
 if HAVE_CUBLASLT
 backends_cuda_quern_cuda_la_SOURCES += backends/cuda/matmul_cublaslt.c
 endif
@@ -53,6 +58,7 @@ backends_cuda_quern_cuda_la_LDFLAGS = $(PLUGIN_LDFLAGS)
 backends_cuda_quern_cuda_la_LIBADD = $(CUDA_LIBS)
 
 CUDA_HOPPER_OBJECTS = \
+  backends/cuda/conv_tf32.lo \
   backends/cuda/conv_wgmma_bf16.lo \
   backends/cuda/conv_wgmma_f16.lo \
   backends/cuda/matmul_wgmma_bf16.lo \

@@ -59,6 +59,12 @@ conv_forward x=f32/2x0x5x5 w=f32/4x0x3x3 bias=f32/4 ; plain=1
 conv_forward x=f32/2x3x5x5 w=f32/0x3x3x3 ; plain=1
 conv_forward x=f32/2x3x2x2 w=f32/4x3x3x3 ; plain=1
 
+# more than a tile of pixels and of filters, and their tails; images that end within eight rows; many taps of few channels
+conv_forward x=f32/3x9x13x11 w=f32/130x9x3x3 pad=1 bias=f32/130
+conv_forward x=f32/2x36x15x9/nhwc w=f32/70x36x3x2/nhwc pad=1 stride=2
+conv_forward x=f32/1x8x30x20 w=f32/12x8x5x3 pad=2:1,0
+conv_forward x=f32/140x12x1x1 w=f32/9x12x1x1
+
 # NaN and Inf reach only the windows that hold them
 conv_forward x=f32/2x3x7x9 w=f32/4x3x3x3 pad=1 ; fill=int x.fill=special as=f16,bf16,f64
 conv_forward x=f32/1x4x6x6 w=f32/4x1x3x3 groups=4 pad=1 ; fill=signed x.fill=special

@@ -40,6 +40,10 @@ conv_backward_data dy=f32/1x4x4x4 w=f32/4x3x3x3 dx=f32/1x3x10x10 stride=2 ; as=b
 conv_backward_data dy=f32/1x4x4x4 w=f32/4x3x2x2 dx=f32/1x3x11x12 stride=3 ; as=f64
 conv_backward_data dy=f32/1x6x6x6 w=f32/6x1x3x3 dx=f32/1x6x8x8/nhwc groups=6
 
+# more than a tile of pixels and of channels, and their tails
+conv_backward_data dy=f32/2x70x7x6 w=f32/70x40x3x3 dx=f32/2x40x14x12 stride=2 pad=1
+conv_backward_data dy=f32/2x40x9x9/nhwc w=f32/40x66x3x3/nhwc dx=f32/2x66x9x9/nhwc pad=1
+
 # positions that no window reads get 0; long sums; nothing; NaN and Inf
 conv_backward_data dy=f32/2x3x3x3 w=f32/3x2x1x1 dx=f32/2x2x7x7 stride=3 ; as=f16,bf16
 conv_backward_data dy=f32/1x128x5x5 w=f32/128x4x3x3 dx=f32/1x4x5x5 pad=1 ; as=f16,bf16

@@ -37,6 +37,10 @@ conv_backward_filter x=f32/1x16x14x14 dy=f32/1x16x7x7 dw=f32/16x4x3x3 pad=1,1 st
 conv_backward_filter x=f32/2x8x7x9/nhwc dy=f32/2x16x7x9/nhwc dw=f32/16x8x3x3/nhwc pad=1 ; as=f16,bf16,f64
 conv_backward_filter x=f32/2x8x7x9 dy=f32/2x16x7x9/nhwc dw=f32/16x8x3x3 pad=1
 
+# more than a tile of taps and channels, of filters, and of pixels, and their tails
+conv_backward_filter x=f32/2x66x7x9 dy=f32/2x70x7x9 dw=f32/70x66x3x3 pad=1
+conv_backward_filter x=f32/3x36x15x9/nhwc dy=f32/3x20x8x5/nhwc dw=f32/20x36x3x3/nhwc pad=1 stride=2
+
 # long sums: images times positions; nothing; NaN and Inf
 conv_backward_filter x=f32/4x2x40x40 dy=f32/4x2x40x40 dw=f32/2x2x3x3 pad=1 ; as=f16,bf16
 conv_backward_filter x=f32/3000x1x2x2 dy=f32/3000x1x2x2 dw=f32/1x1x1x1 ; plain=1

@@ -1,0 +1,62 @@
+/* conv_tf32.h -- what the host and the kernels of conv_tf32 share. */
+#ifndef QN_CUDA_CONV_TF32_H
+#define QN_CUDA_CONV_TF32_H
+#include <cuda.h>
+#include <quern/backend.h>
+#include "steps.h"
+
+enum { CUDA_TF32_ROWS = 128, CUDA_TF32_DEPTH = 32 };        /* of a tile; of a k step */
+
+typedef struct cuda_conv_tf32 {           /* the product's parameter */
+  CUtensorMap a;                          /* the gathered tensor, channels last */
+  const float *b;                         /* packed: [k steps][tiles of columns][high, low][columns][32], swizzled */
+  void    *out;
+  int64_t  out_stride[3], part_stride;    /* row of an image, column, image */
+  uint32_t out_dtype;
+  int32_t  along;                         /* out is contiguous along columns (0) or rows (1), if at all */
+  int32_t  m, n, image_rows;              /* rows of an image: the others lie out_stride[2] on */
+  int32_t  tiles_m, tiles_n, parts, k_steps, share;         /* share: k steps of a part */
+  int32_t  taps_w, chunks;                /* taps of a row; chunks of a tap: of 32 channels, or (filters) of 64 */
+  int32_t  blocks;                        /* filters: taps times chunks, each 64 rows */
+  int32_t  image_w, image_hw;             /* pixels of a row and of an image on the gathered side */
+  int32_t  stride_w, stride_h, start_w, start_h, dilation_w, dilation_h;
+  cuda_steps steps;
+} cuda_conv_tf32;
+
+typedef struct cuda_conv_tf32_kernel { int32_t bn, shared; const void *function[2]; } cuda_conv_tf32_kernel;    /* [filter] */
+
+/* Where pixels lie: of x or dy, strides in elements. */
+typedef struct cuda_conv_pixels {
+  int64_t n_stride, c_stride, h_stride, w_stride;
+  int32_t n, c, h, w;
+} cuda_conv_pixels;
+
+/* Windows beside one another: [pixels][taps][channels]. */
+typedef struct cuda_conv_unfold { int32_t out_h, out_w, taps_h, taps_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w; } cuda_conv_unfold;
+
+/* Filters as the product's second operand. */
+typedef struct cuda_conv_filters {
+  int64_t row_stride, col_stride, r_stride, s_stride;
+  int32_t rows, cols, taps, taps_w;
+  int32_t unfolded, reversed;             /* a column is a (tap, channel); taps from the last on */
+} cuda_conv_filters;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern const cuda_conv_tf32_kernel cuda_conv_tf32_one[], cuda_conv_tf32_three[];      /* products; closed by bn 0 */
+qn_status cuda_conv_tf32_launch(const cuda_conv_tf32 *g, const cuda_conv_tf32_kernel *kernel, bool filter, int grid, void *stream);
+
+/* conv_tf32_layout.cu. to: [n][(h-1) step_h + 1][(w-1) step_w + 1][c rounded up to 4] = from, with zeros between. */
+qn_status cuda_conv_pack_pixels(float *to, const float *from, const cuda_conv_pixels *at, int step_h, int step_w, void *stream);
+/* to: [n][out_h][out_w][taps c rounded up to 4] */
+qn_status cuda_conv_pack_windows(float *to, const float *from, const cuda_conv_pixels *at, const cuda_conv_unfold *u, void *stream);
+/* The product's second operand from filters, or from dy: a k step is then 32 pixels. bn: of a tile; split: high and low parts. */
+qn_status cuda_conv_pack_filters(float *to, const float *from, const cuda_conv_filters *f, int bn, bool split, void *stream);
+qn_status cuda_conv_pack_gradient(float *to, const float *from, const cuda_conv_pixels *at, int bn, bool split, void *stream);
+/* dw = the sum of parts [filters][rows: tap, channels]. */
+qn_status cuda_conv_join_filters(float *to, const float *parts, const cuda_conv_filters *f, int n_parts, int64_t rows, int64_t rows_of_tap, void *stream);
+#ifdef __cplusplus
+}
+#endif
+#endif
