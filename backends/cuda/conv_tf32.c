@@ -63,12 +63,12 @@ static qn_status check(const qn_conv *c, const qn_value *x, const qn_value *w, c
   return QN_OK;
 }
 
-/* Nanoseconds of the product: multiplying, or bytes into shared memory, whichever is longer, in rounds. Rates of an H200. */
+/* Nanoseconds of the product, by the clocks that a k step and a tile's end took on an H200. */
 static double cost(const cuda_conv_tf32_kernel *k, mode mode, bool split, int64_t units, int64_t share, int multiprocessors)
 {
-  double multiply = 4.0 * k->bn * (split ? 3 : 1), fill = 128 * 128 / 26.0 + k->bn * 128 * (split ? 2 : 1) / (mode == FILTER ? 34.0 : 77.0);
-  double step = multiply > fill ? multiply : fill, rounds = (double)qn_ceil_div(units, multiprocessors);
-  return (3000 + rounds * ((double)share * (step + 60) + 1000 + k->bn * 16)) / 1.7 + 1000;
+  static const double step[2][2][2] = { { { 1000, 1075 }, { 1620, 2020 } }, { { 1250, 1490 }, { 1750, 2540 } } };     /* [filter][split][128 columns] */
+  double rounds = (double)qn_ceil_div(units, multiprocessors);
+  return (3000 + rounds * ((double)share * step[mode == FILTER][split][k->bn == 128] + 1000 + 62.0 * k->bn)) / 1.75 + 1000;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)

@@ -77,10 +77,9 @@ template <bool filter> __device__ __forceinline__ void conv_fragments(float (&a)
     }
 }
 
-/* Rows row, row + 1, ... (along 1) or columns (along 0), count of them, through the steps and out. */
-__device__ __forceinline__ void conv_emit(const cuda_conv_tf32 &g, float (&v)[8], int row, int col, int part, int count)
+/* Row at of an image and those after it (along 1) or columns from col on (along 0), count of them, through the steps and out. */
+__device__ __forceinline__ void conv_emit(const cuda_conv_tf32 &g, float (&v)[8], int image, int at, int col, int part, int count)
 {
-  int image = row / g.image_rows, at = row - image * g.image_rows;
   while (true) {
     int n = g.along ? min(count, g.image_rows - at) : count;
     float w[8];
@@ -98,16 +97,25 @@ __device__ __forceinline__ void conv_emit(const cuda_conv_tf32 &g, float (&v)[8]
   }
 }
 
-/* Slices of 32 columns by way of shared memory, laid as out is contiguous. */
+/* Slices of 32 columns by way of shared memory, laid as out is contiguous; a thread takes eight elements along it, twice. */
 template <int BN> __device__ __forceinline__ void conv_store(const cuda_conv_tf32 &g, float (&d)[BN / 2], int row0, int col0, int part, float *staging, int id)
 {
   int t = threadIdx.x % 128, warp = t / 32, lane = t % 32;
   int row_pitch = g.along ? 1 : 36, col_pitch = g.along ? 68 : 1;
+  int row[2], col[2], image[2], at[2];
+#pragma unroll
+  for (int i = 0; i < 2; i++) {
+    row[i] = g.along ? t % 8 * 8 : t / 4 + 32 * i;
+    col[i] = g.along ? t / 8 + 16 * i : t % 4 * 8;
+    image[i] = (row0 + row[i]) / g.image_rows;
+    at[i] = row0 + row[i] - image[i] * g.image_rows;
+  }
+  float *to = staging + (warp * 16 + lane / 4) * row_pitch + lane % 4 * 2 * col_pitch;
 #pragma unroll 1
   for (int s = 0; s < BN / 32; s++) {
-    if (col0 + s * 32 >= g.n) break;
+    int col_s = col0 + s * 32;
+    if (col_s >= g.n) break;
     group_sync(id, 128);
-    float *to = staging + (warp * 16 + lane / 4) * row_pitch + lane % 4 * 2 * col_pitch;
 #pragma unroll
     for (int k = 0; k < BN / 32; k++)                       /* k == s, with constant indices */
       if (k == s) {
@@ -121,15 +129,17 @@ template <int BN> __device__ __forceinline__ void conv_store(const cuda_conv_tf3
         }
       }
     group_sync(id, 128);
-#pragma unroll 1
-    for (int i = t; i < 64 * 32 / 8; i += 128) {
-      int r = g.along ? i % 8 * 8 : i / 4, c = g.along ? i / 8 : i % 4 * 8, row = row0 + r, col = col0 + s * 32 + c;
-      int count = row < g.m && col < g.n ? min(8, g.along ? g.m - row : g.n - col) : 0;
-      if (count == 0) continue;
-      const float4 *from = (const float4 *)(staging + r * row_pitch + c * col_pitch);
+    float v[2][8];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const float4 *from = (const float4 *)(staging + row[i] * row_pitch + col[i] * col_pitch);
       float4 lo = from[0], hi = from[1];
-      float v[8] = {lo.x, lo.y, lo.z, lo.w, hi.x, hi.y, hi.z, hi.w};
-      conv_emit(g, v, row, col, part, count);
+      v[i][0] = lo.x, v[i][1] = lo.y, v[i][2] = lo.z, v[i][3] = lo.w, v[i][4] = hi.x, v[i][5] = hi.y, v[i][6] = hi.z, v[i][7] = hi.w;
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      int r = row0 + row[i], c = col_s + col[i];
+      if (r < g.m && c < g.n) conv_emit(g, v[i], image[i], at[i], c, part, min(8, g.along ? g.m - r : g.n - c));
     }
   }
 }

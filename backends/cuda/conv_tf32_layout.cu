@@ -145,24 +145,34 @@ qn_status cuda_conv_pack_filters(float *to, const float *from, const cuda_conv_f
   return cuda_check(cudaGetLastError(), "conv_pack_filters");
 }
 
+enum gradient_order { BY_FILTER, BY_PIXEL, BY_EIGHT };      /* what is contiguous: filters; pixels; pixels, in whole aligned eights */
+
 /* Eight pixels of a filter's gradient: even ones first, then odd ones, the order in which the other operand is read. */
-template <bool by_filter> __global__ void __launch_bounds__(256) conv_pack_gradient(float *to, const float *from, const __grid_constant__ packed s,
-                                                                                    const __grid_constant__ cuda_conv_pixels at)
+template <int order> __global__ void __launch_bounds__(256) conv_pack_gradient(float *to, const float *from, const __grid_constant__ packed s,
+                                                                               const __grid_constant__ cuda_conv_pixels at)
 {
   int64_t unit = blockIdx.x * (int64_t)256 + threadIdx.x;
   if (unit >= s.units) return;
-  int rows = s.tiles * s.bn, row = (int)(by_filter ? unit % rows : unit / 4 % rows), eight = (int)(by_filter ? unit / rows % 4 : unit % 4);
+  int rows = s.tiles * s.bn, row = (int)(order == BY_FILTER ? unit % rows : unit / 4 % rows), eight = (int)(order == BY_FILTER ? unit / rows % 4 : unit % 4);
   int64_t step = unit / 4 / rows;
   int pixel = (int)(step * 32 + eight * 8), hw = at.h * at.w, n = pixel / hw, h = (pixel - n * hw) / at.w, w = pixel - n * hw - h * at.w;
-  float even[4], odd[4];
+  float even[4] = {0, 0, 0, 0}, odd[4] = {0, 0, 0, 0};
+  if (order == BY_EIGHT) {
+    if (row < s.rows && n < at.n) {
+      const float4 *p = (const float4 *)(from + n * at.n_stride + row * at.c_stride + (pixel - n * hw));
+      float4 lo = p[0], hi = p[1];
+      even[0] = lo.x, odd[0] = lo.y, even[1] = lo.z, odd[1] = lo.w, even[2] = hi.x, odd[2] = hi.y, even[3] = hi.z, odd[3] = hi.w;
+    }
+  } else {
 #pragma unroll
-  for (int i = 0; i < 8; i++) {
-    float v = row < s.rows && n < at.n ? from[n * at.n_stride + row * at.c_stride + h * at.h_stride + w * at.w_stride] : 0;
-    if (i % 2) odd[i / 2] = v;
-    else even[i / 2] = v;
-    if (++w == at.w) {
-      w = 0;
-      if (++h == at.h) h = 0, n++;
+    for (int i = 0; i < 8; i++) {
+      float v = row < s.rows && n < at.n ? from[n * at.n_stride + row * at.c_stride + h * at.h_stride + w * at.w_stride] : 0;
+      if (i % 2) odd[i / 2] = v;
+      else even[i / 2] = v;
+      if (++w == at.w) {
+        w = 0;
+        if (++h == at.h) h = 0, n++;
+      }
     }
   }
   store_split(to, s, step, row, eight * 2, even);
@@ -172,8 +182,11 @@ template <bool by_filter> __global__ void __launch_bounds__(256) conv_pack_gradi
 qn_status cuda_conv_pack_gradient(float *to, const float *from, const cuda_conv_pixels *at, int bn, bool split, void *stream)
 {
   packed s = packed_for(at->c, qn_ceil_div((int64_t)at->n * at->h * at->w, 32), bn, split, 4);
-  if (at->c_stride == 1) conv_pack_gradient<true><<<blocks(s.units, 256), 256, 0, (cudaStream_t)stream>>>(to, from, s, *at);
-  else conv_pack_gradient<false><<<blocks(s.units, 256), 256, 0, (cudaStream_t)stream>>>(to, from, s, *at);
+  bool planes = (at->w_stride == 1 || at->w == 1) && (at->h_stride == at->w || at->h == 1) && at->h * at->w % 8 == 0;
+  bool eights = planes && (uintptr_t)from % 16 == 0 && at->n_stride % 4 == 0 && at->c_stride % 4 == 0;
+  void (*kernel)(float *, const float *, packed, cuda_conv_pixels) =
+    eights ? conv_pack_gradient<BY_EIGHT> : at->c_stride == 1 ? conv_pack_gradient<BY_FILTER> : conv_pack_gradient<BY_PIXEL>;
+  kernel<<<blocks(s.units, 256), 256, 0, (cudaStream_t)stream>>>(to, from, s, *at);
   return cuda_check(cudaGetLastError(), "conv_pack_gradient");
 }
 
@@ -192,7 +205,7 @@ __global__ void __launch_bounds__(256) conv_join_filters(float *to, const float 
   else tap = (int)(i % f.taps), c = (int)(i / f.taps % f.cols), rest = i / f.taps / f.cols;
   const float *at = from + rest * s.rows + (f.unfolded ? tap * f.cols : tap * s.rows_of_tap) + c;
   float sum = 0;
-#pragma unroll 4
+#pragma unroll 16
   for (int p = 0; p < s.parts; p++) sum += at[p * s.rows * f.rows];
   int r = tap / f.taps_w;
   to[rest * f.row_stride + c * f.col_stride + r * f.r_stride + (tap - r * f.taps_w) * f.s_stride] = sum;
