@@ -39,6 +39,7 @@ dist_workload_DATA = \
   bench/workloads/alexnet.q \
   bench/workloads/alexnet_backward.q \
   bench/workloads/anchors.q \
+  bench/workloads/anchors_f32.q \
   bench/workloads/gemm.q \
   bench/workloads/mobilenet.q \
   bench/workloads/mobilenet_backward.q \
@@ -53,4 +54,4 @@ dist_workload_DATA = \
   bench/workloads/vgg_backward.q
 
 # A report of one backend on one machine; PyTorch beside us, for those who have it.
-EXTRA_DIST += bench/report bench/torch_peer.py
+EXTRA_DIST += bench/report bench/torch_peer.py bench/torch_digits.py

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""torch_digits.py -- the training step of examples/cnn_digits beside PyTorch's, on a GPU, in turn in one run.
+
+  torch_digits.py [--digits ./cnn_digits] [--width 64,128] [--batch 64] [--math f32|tf32] [--rounds 3]
+
+PyTorch trains the same network with the same Adam in three ways: eager (with Adam's for-each and with its fused kernels; the faster
+counts), and the whole step captured in a CUDA graph and replayed. cnn_digits prints what a replay of its recorded step takes. Each
+way is warm before it is timed; medians over the rounds, and the ratios to Quern (above 1: Quern is faster)."""
+import argparse, os, re, statistics, subprocess, sys, time
+import torch
+import torch.nn.functional as F
+
+
+class Step:
+    """The network of cnn_digits.c, the batch lying on the device; one call is one training step."""
+
+    def __init__(self, c1, c2, n, **adam):
+        dev = dict(device="cuda")
+        self.image, self.down, self.across = torch.randn(n, 1, 8, 8, **dev), torch.rand(1, 1, 32, 8, **dev), torch.rand(1, 1, 8, 32, **dev)
+        self.colour, self.target = torch.rand(1, 3, 1, 1, **dev), F.one_hot(torch.arange(n, **dev) % 10, 10).float()
+        shapes = [(c1, 3, 3, 3), (c1,), (c2, c1, 3, 3), (c2,), (c2 * 64, 10), (10,)]
+        self.p = [(0.05 * torch.randn(*s, **dev)).requires_grad_() for s in shapes]
+        self.total = torch.zeros(1, 1, **dev)
+        self.adam = torch.optim.Adam(self.p, lr=1e-3, **adam)
+
+    def __call__(self):
+        w1, b1, w2, b2, w3, b3 = self.p
+        x = (self.down @ self.image @ self.across) * self.colour
+        h = F.max_pool2d(F.relu(F.conv2d(x, w1, b1, padding=1)), 2)
+        h = F.max_pool2d(F.relu(F.conv2d(h, w2, b2, padding=1)), 2)
+        logp = F.log_softmax(torch.addmm(b3, h.flatten(1), w3), 1)
+        loss = (logp * self.target).sum() * (-1 / len(self.target))
+        self.adam.zero_grad(set_to_none=True)
+        loss.backward()
+        self.adam.step()
+        self.total += loss.detach()
+
+
+def warm(step):
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(20):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    return step
+
+
+def captured(step):
+    graph = torch.cuda.CUDAGraph()
+    warm(step)
+    with torch.cuda.graph(graph):
+        step()
+    return lambda keep=step: graph.replay()                     # the graph reads the step's tensors: they must live on
+
+
+def seconds_of(step, least=0.2):
+    n = 10
+    while True:
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(n):
+            step()
+        torch.cuda.synchronize()
+        taken = time.perf_counter() - start
+        if taken > least:
+            return taken / n
+        n *= 2
+
+
+def digits(o, c1, c2):
+    environment = dict(os.environ, QUERN_MATH=o.math)
+    environment.setdefault("QUERN_BACKEND", "cuda")
+    command = [o.digits, "--quiet", "--epochs=2", f"--width={c1},{c2}", f"--batch={o.batch}"] + (["--data=" + o.data] if o.data else [])
+    text = subprocess.run(command, env=environment, capture_output=True, text=True)
+    found = re.search(r"replayed +([0-9.]+) ms", text.stdout)
+    if not found:
+        sys.exit(f"{' '.join(command)}: {text.stdout}{text.stderr}")
+    return float(found.group(1)) * 1e-3
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--digits", default=os.path.join(here, "../build/examples/cnn_digits"))
+    parser.add_argument("--data", help="digits.csv, where cnn_digits does not find it")
+    parser.add_argument("--width", default="64,128")
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--math", default="f32", choices=["f32", "tf32"])
+    parser.add_argument("--rounds", type=int, default=3)
+    o = parser.parse_args()
+    c1, c2 = map(int, o.width.split(","))
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = o.math == "tf32"
+    ways = {"eager, Adam for each": warm(Step(c1, c2, o.batch, foreach=True)), "eager, Adam fused": warm(Step(c1, c2, o.batch, fused=True)),
+            "CUDA graph, Adam for each": captured(Step(c1, c2, o.batch, foreach=True, capturable=True)),
+            "CUDA graph, Adam fused": captured(Step(c1, c2, o.batch, fused=True, capturable=True))}
+    taken = {name: [] for name in ways}
+    ours = []
+    for _ in range(o.rounds):
+        ours.append(digits(o, c1, c2))
+        for name, step in ways.items():
+            taken[name].append(seconds_of(step))
+    quern = statistics.median(ours)
+    print(f"batch {o.batch}, {c1} and {c2} channels, math {o.math}; PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, {torch.cuda.get_device_name()}")
+    print(f"{'Quern, recorded and replayed':30} {quern * 1e6:9.1f} us a step")
+    for name, samples in taken.items():
+        median = statistics.median(samples)
+        print(f"{'PyTorch, ' + name:35} {median * 1e6:9.1f} us a step   {median / quern:6.2f}x")
+
+
+if __name__ == "__main__":
+    main()
