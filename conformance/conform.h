@@ -224,7 +224,7 @@ struct qc_worker {
   qn_context *ctx;                      /* the backend under test */
   qn_context *narrowed;                 /* and on its device as if of another model; NULL: none */
   const char *backend;
-  const qn_backend *table;
+  const qn_backend *table, *provider;   /* its own, and its device's */
   bool        cpu;
   struct qc_engine *engine;
   int         n_engines;

@@ -116,7 +116,8 @@ bool qc_fill_is_random(const char *how)
 
 bool qc_fill_is_special(const char *how)
 {
-  return !strcmp(how, "special") || !strcmp(how, "all") || !strcmp(how, "bits") || !strcmp(how, "nan") || !strcmp(how, "inf");
+  return !strcmp(how, "special") || !strcmp(how, "all") || !strcmp(how, "bits") || !strcmp(how, "nan") || !strcmp(how, "inf") ||
+         (!strncmp(how, "const:", 6) && !isfinite(strtod(how + 6, NULL)));
 }
 
 void qc_fill_taps(struct qc_value *indices, const qn_op_info *op, const void *attr, const qn_value *dx, uint64_t seed)

@@ -5,7 +5,7 @@
  *   N 812            points to come             S 17 conv.q:3 conv_forward ...   point 17 begins
  *   L 3 matmul/gemm  engine 3's name            E 4 3   the point's fourth step runs engine 3
  *   T note           for the point's name       Y key: value   what went wrong        R 3   engine 3 was reached
- *   D 17 ok          point 17 is done           C 3   engine 3, which nothing reached, is tried on device models
+ *   D 17 ok          point 17 is done           C 3   engine 3, which nothing reached, is tried elsewhere
  *   M 3              one of them would take it  X     all is done */
 #include <errno.h>
 #include <poll.h>
@@ -134,45 +134,59 @@ static void prune(struct qc_list *list)
   list->n = kept;
 }
 
-/* An engine that no case reached, on a device that lacks something, is tried on the device models that its provider knows:
- * one that would take a case there exists. */
-struct elsewhere { const char *engine, *backend; bool yes; };
+/* An engine that no case reached is tried on the device models that its provider knows: one that would take a case there
+ * exists. So does one that would take a case here, were what it rests on here (a library, a live device that is no model); of
+ * its variants it may then be that no device has them all. */
+struct elsewhere { const char *engine, *model; bool variant, yes; };
 static void would_take(void *user, const qn_verdict *v)
 {
   struct elsewhere *w = user;
-  w->yes |= v->status == QN_OK && !strcmp(v->backend, w->backend) && !strcmp(v->engine, w->engine);
+  bool lacking = v->status == QN_NO_BACKEND;
+  if (!strcmp(v->backend, qc_w.backend) && !strcmp(v->engine, w->engine))
+    w->yes |= w->model ? v->status == QN_OK || (lacking && w->variant) : lacking;
 }
 
-static bool reached_on_a_model(const struct qc_engine *e, const struct qc_list *list)
+static void try_elsewhere(struct elsewhere *w, const struct qc_engine *e, const struct qc_list *list)
 {
-  const char *const *model = qc_w.table->device ? qc_w.table->device->models : NULL;
   char *backend = qc_format("backend=%s", qc_w.backend);
-  const char *const options[] = {backend, "math=fast", NULL};
-  struct elsewhere w = {e->row->name, qc_w.backend, false};
-  for (; model && *model && !w.yes; model++) {
-    for (int i = 0; i < list->n && !w.yes; i++) {
-      qn_graph *graph;
-      if (list->item[i].kind != QC_CASE || qn_graph_parse(list->item[i].line, &graph))
-        continue;
-      const qn_graph_view *view = qn_graph_inspect(graph);
-      for (uint32_t k = 0; k < view->n_ops; k++) {
-        if (qc_engine_fits(e, view->op[k].op)) {
-          qn_explain(options, *model, graph, would_take, &w);
-          break;
-        }
+  char *narrowed = qc_opt.model && !w->model ? qc_format("device_model=%s", qc_opt.model) : NULL;
+  const char *const options[] = {backend, "math=fast", narrowed, NULL};
+  for (int i = 0; i < list->n && !w->yes; i++) {
+    qn_graph *graph;
+    if (list->item[i].kind != QC_CASE || qn_graph_parse(list->item[i].line, &graph))
+      continue;
+    const qn_graph_view *view = qn_graph_inspect(graph);
+    for (uint32_t k = 0; k < view->n_ops; k++) {
+      if (qc_engine_fits(e, view->op[k].op)) {
+        qn_explain(options, w->model, graph, would_take, w);
+        break;
       }
-      qn_graph_destroy(graph);
     }
+    qn_graph_destroy(graph);
   }
   free(backend);
+  free(narrowed);
+}
+
+static bool reached_elsewhere(const struct qc_engine *e, const struct qc_list *list)
+{
+  struct elsewhere w = {e->row->name, NULL, e->variant, false};
+  const char *const *model = qc_w.provider->device->models;
+  for (; model && *model && !w.yes; model++) {
+    w.model = *model;
+    try_elsewhere(&w, e, list);
+  }
+  w.model = NULL;
+  if (!w.yes)
+    try_elsewhere(&w, e, list);
   return w.yes;
 }
 
 static void find_provider(void *user, const qn_backend_info *info)
 {
-  const char **name = user;
+  (void)user;
   if (info->table && info->table->device && !strcmp(info->device_kind, qc_w.table->device_kind))
-    *name = info->name;
+    qc_w.provider = info->table;
 }
 
 /* The context under test. A backend without a device may delegate to its kind's provider, so that one is enabled too. */
@@ -206,7 +220,6 @@ static void open_narrowed(void)
 
 static bool open_backend(void)
 {
-  const char *provider = NULL;
   if (!open_context(qc_opt.backend, NULL))
     return false;
   qn_each_backend(find_backend, (void *)(uintptr_t)qc_opt.backend);
@@ -214,15 +227,15 @@ static bool open_backend(void)
     printf("B %s: loaded, and then not to be found\n", qc_opt.backend);
     return false;
   }
-  if (qc_w.table->device) {
-    open_narrowed();
-    return true;
-  }
-  qn_each_backend(find_provider, &provider);
-  qn_context_destroy(qc_w.ctx);
-  if (!provider)
+  qn_each_backend(find_provider, NULL);
+  if (!qc_w.provider)
     printf("B no provider of its device kind is loaded\n");
-  return provider && open_context(qc_opt.backend, provider);
+  if (qc_w.table->device)
+    open_narrowed();
+  if (!qc_w.provider || qc_w.table->device)
+    return qc_w.provider;
+  qn_context_destroy(qc_w.ctx);
+  return open_context(qc_opt.backend, qc_w.provider->name);
 }
 
 int qc_worker_main(int first, int skip_engines)
@@ -266,7 +279,7 @@ int qc_worker_main(int first, int skip_engines)
       continue;
     printf("C %d\n", k);
     fflush(stdout);
-    if (reached_on_a_model(&qc_w.engine[k], &list))
+    if (reached_elsewhere(&qc_w.engine[k], &list))
       printf("M %d\n", k);
   }
   printf("X\n");

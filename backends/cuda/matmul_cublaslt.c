@@ -34,17 +34,26 @@ static cublaslt lt;
 static bool opened;
 static cublasLtHandle_t handles[MAX_DEVICES];               /* of each device; may be used by many threads */
 
-static bool open_library(void)
+/* Where it lies, looked for once; false: library.why. Under lock. */
+static bool find_library(void)
 {
   static const char *const folders[] = { CUDA_LIBDIR, "/usr/local/cuda/lib64", "/usr/local/cuda/lib", "/usr/lib/x86_64-linux-gnu",
                                          "/usr/lib/aarch64-linux-gnu", "/usr/lib64", NULL };
+  static bool searched;
+  if (!searched) (void)qn_library_find(&library, cuda_host, "CUBLASLT", "libcublasLt.so." TEXT(CUBLAS_VER_MAJOR), folders);
+  searched = true;
+  return library.path[0];
+}
+
+static bool open_library(void)
+{
   static const struct { const char *name; void *slot; } call[] = {
 #define X(name) { #name, &lt.name },
     CUBLASLT_CALLS(X)
 #undef X
   };
   if (opened) return true;
-  if (!library.handle && !qn_library_open(&library, cuda_host, "CUBLASLT", "libcublasLt.so." TEXT(CUBLAS_VER_MAJOR), folders)) return false;
+  if (!find_library() || !qn_library_load(&library)) return false;
   for (size_t i = 0; i < sizeof call / sizeof *call; i++) {
     void *p = qn_library_symbol(&library, call[i].name);
     if (!p) return false;
@@ -64,7 +73,7 @@ static qn_status handle_of(int ordinal, cublasLtHandle_t *handle)
 {
   qn_status s = QN_OK;
   pthread_mutex_lock(&lock);
-  if (!open_library()) s = cuda_host->error(QN_UNSUPPORTED, library.why);
+  if (!open_library()) s = cuda_host->error(QN_NO_BACKEND, library.why);
   else if (!handles[ordinal]) {
     cublasStatus_t e = lt.cublasLtCreate(&handles[ordinal]);
     if (e) s = failed("cublasLtCreate", e);
@@ -248,9 +257,19 @@ static qn_status describe(state *st, const qn_request *r, qn_prepared *out)
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   state local = { 0 };
-  if (!is_live(r->device)) return qn_refuse(out, "cuBLASLt's heuristic asks a live device", "", "a device, as it is", "%s", r->device->model);
   qn_status s = describe(&local, r, out);
   if (s) return s;
+  if (!is_live(r->device)) {
+    qn_refuse(out, "cuBLASLt's heuristic asks a live device", "", "a device, as it is", "%s", r->device->model);
+    return QN_NO_BACKEND;
+  }
+  pthread_mutex_lock(&lock);
+  bool found = find_library();
+  pthread_mutex_unlock(&lock);
+  if (!found) {
+    qn_refuse(out, library.why, "", "", "%s", "");
+    return QN_NO_BACKEND;
+  }
   state *st = out->state = r->host->alloc(sizeof *st);
   if (!st) return QN_NO_MEMORY;
   *st = local;

@@ -1,4 +1,4 @@
-/* library.h -- opens a vendor's library at run time, for a backend that can do without it; static inlines, host code.
+/* library.h -- finds and opens a vendor's library at run time, for a backend that can do without it; static inlines, host code.
  *
  * Code is loaded by absolute path, from files and folders that only their owner (root or this user) can write, never by bare
  * name and never from the current directory, and stays loaded. Where it is looked for, in this order:
@@ -9,7 +9,7 @@
 #ifndef QUERN_LIBRARY_H
 #define QUERN_LIBRARY_H
 #ifndef _GNU_SOURCE
-#error "define _GNU_SOURCE: dl_iterate_phdr and secure_getenv are wanted"
+#define _GNU_SOURCE                       /* dl_iterate_phdr, secure_getenv: include this before the system's headers, or define it */
 #endif
 #include <dlfcn.h>
 #include <errno.h>
@@ -43,8 +43,8 @@ static inline int qn_library_trusted(const char *path, int folder, char *why, si
   return 0;
 }
 
-/* Opens one path; 1, or 0 and lib->why. */
-static inline int qn_library_load(qn_library *lib, const char *path)
+/* 1 and lib->path: there is something to load, as yet unopened; or 0 and lib->why. */
+static inline int qn_library_at(qn_library *lib, const char *path)
 {
   char folder[sizeof lib->path];
   const char *slash = strrchr(path, '/');
@@ -54,12 +54,6 @@ static inline int qn_library_load(qn_library *lib, const char *path)
   }
   snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
   if (!qn_library_trusted(folder, 1, lib->why, sizeof lib->why) || !qn_library_trusted(path, 0, lib->why, sizeof lib->why)) return 0;
-  lib->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (!lib->handle) {
-    const char *said = dlerror();
-    snprintf(lib->why, sizeof lib->why, "%s", said ? said : path);
-    return 0;
-  }
   snprintf(lib->path, sizeof lib->path, "%s", path);
   return 1;
 }
@@ -80,11 +74,11 @@ static inline int qn_library_in_folder(qn_library *lib, const char *folder, int 
 {
   char path[sizeof lib->path];
   if (folder[0] != '/' || snprintf(path, sizeof path, "%.*s/%s", length, folder, file) >= (int)sizeof path) return 0;
-  return !access(path, R_OK) && qn_library_load(lib, path);
+  return !access(path, R_OK) && qn_library_at(lib, path);
 }
 
-/* file: "libcublasLt.so.13"; folder: closed by NULL. 1, or 0 and lib->why. */
-static inline int qn_library_open(qn_library *lib, const qn_host *host, const char *key, const char *file, const char *const folder[])
+/* Looks for it, which is cheap. file: "libcublasLt.so.13"; folder: closed by NULL. 1 and lib->path, or 0 and lib->why. */
+static inline int qn_library_find(qn_library *lib, const qn_host *host, const char *key, const char *file, const char *const folder[])
 {
   char loaded[sizeof lib->path] = "";
   qn_library_search search = { file, loaded, sizeof loaded };
@@ -93,8 +87,8 @@ static inline int qn_library_open(qn_library *lib, const qn_host *host, const ch
   more = secure_getenv("LD_LIBRARY_PATH");
 #endif
   memset(lib, 0, sizeof *lib);
-  if (given && *given) return qn_library_load(lib, given);
-  if (dl_iterate_phdr(qn_library_is_loaded, &search) && qn_library_load(lib, loaded)) return 1;
+  if (given && *given) return qn_library_at(lib, given);
+  if (dl_iterate_phdr(qn_library_is_loaded, &search) && qn_library_at(lib, loaded)) return 1;
   for (; more && *more; more += strspn(more, ":")) {
     int length = (int)strcspn(more, ":");
     if (length && qn_library_in_folder(lib, more, length, file)) return 1;
@@ -104,6 +98,17 @@ static inline int qn_library_open(qn_library *lib, const qn_host *host, const ch
     if (qn_library_in_folder(lib, *folder, (int)strlen(*folder), file)) return 1;
   if (!lib->why[0]) snprintf(lib->why, sizeof lib->why, "%s was not found; QUERN_%s=/path/to/it says where it lies", file, key);
   return 0;
+}
+
+/* Loads lib->path. 1, or 0 and lib->why. */
+static inline int qn_library_load(qn_library *lib)
+{
+  if (!lib->handle) lib->handle = dlopen(lib->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!lib->handle) {
+    const char *said = dlerror();
+    snprintf(lib->why, sizeof lib->why, "%s", said ? said : lib->path);
+  }
+  return lib->handle != NULL;
 }
 
 /* The function of that name, or NULL and lib->why. */
