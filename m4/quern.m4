@@ -128,3 +128,34 @@ extern "C" int qn_conftest(void) { int n; k<<<1,1>>>((int *)0); return (int)cuda
   AC_SUBST([CUDA_CPPFLAGS])
   AC_SUBST([CUBLASLT_CPPFLAGS])
   AC_SUBST([CUDA_LIBS])])
+
+# QN_CUDNN: sets CUDNN_CPPFLAGS, the condition HAVE_CUDNN and $cudnn_said. Headers are wanted here, the library at run time.
+AC_DEFUN([QN_CUDNN], [
+  CUDNN_CPPFLAGS= cudnn_said="no: not asked for" have_cudnn=no qn_cudnn_root=
+  AS_CASE([$with_cudnn], [auto|yes|no], [], [qn_cudnn_root=$with_cudnn])
+  AS_IF([test "x$with_cudnn" != xno && test $have_cuda = no],
+    [cudnn_said="no: it rides on the CUDA backend, which is not built"],
+   [test "x$with_cudnn" != xno],
+    [AC_MSG_CHECKING([for cuDNN 9])
+     qn_saved_CPPFLAGS=$CPPFLAGS
+     for qn_dir in ${qn_cudnn_root:+"$qn_cudnn_root/include"} "$cuda_root/include" "/usr/include/$host_cpu-linux-gnu" /usr/include /usr/local/include; do
+       AS_IF([test $have_cudnn = no && test -f "$qn_dir/cudnn.h"],
+         [CPPFLAGS="$qn_saved_CPPFLAGS $CUDA_CPPFLAGS -I$qn_dir"
+          AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <cudnn.h>
+#if CUDNN_MAJOR != 9
+#error
+#endif]], [[return CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR;]])],
+            [have_cudnn=yes
+             qn_cudnn_version=`sed -n 's/^#define CUDNN_\(MAJOR\|MINOR\|PATCHLEVEL\) *//p' "$qn_dir/cudnn_version.h" | tr '\n' '.' | sed 's/\.$//'`
+             qn_cudnn_lib=/usr/lib/$host_cpu-linux-gnu
+             AS_IF([test -n "$qn_cudnn_root"], [qn_cudnn_lib=$qn_cudnn_root/lib])
+             CUDNN_CPPFLAGS="-I$qn_dir -DCUDNN_LIBDIR='\"$qn_cudnn_lib\"'"])])
+     done
+     CPPFLAGS=$qn_saved_CPPFLAGS
+     AC_MSG_RESULT([$have_cudnn])
+     AS_IF([test $have_cudnn = yes],
+       [cudnn_said="yes: the plugin cudnn, by the headers of $qn_cudnn_version"],
+       [cudnn_said="no: its headers of version 9 were not found (Debian: libcudnn9-dev-cuda-13 of NVIDIA's)"])])
+  AS_IF([test $have_cudnn = no], [AS_CASE([$with_cudnn], [auto|no], [], [AC_MSG_ERROR([--with-cudnn=$with_cudnn: $cudnn_said])])])
+  AM_CONDITIONAL([HAVE_CUDNN], [test $have_cudnn = yes])
+  AC_SUBST([CUDNN_CPPFLAGS])])

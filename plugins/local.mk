@@ -14,4 +14,5 @@ tests_t_example_SOURCES = tests/t_example.c tests/tap.h
 tests_t_example_LDADD = $(LDADD) $(LIBM)
 endif
 
+include plugins/cudnn/local.mk
 include plugins/onednn/local.mk

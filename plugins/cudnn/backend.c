@@ -1,0 +1,39 @@
+/* backend.c -- cuDNN behind Quern's table: an incumbent to measure our CUDA engines with, and to use. It rides on the device
+ * of the backend cuda. An instance, one for each context, is a handle; what cuDNN allocates of host memory in a call is its own. */
+#include "peer.h"
+
+const qn_host *peer_host;
+
+static qn_status open_handle(const qn_host *host, const qn_device *device, void *stream, void **instance)
+{
+  cudnnHandle_t handle;
+  (void)host, (void)device, (void)stream;
+  qn_status s = peer_load();
+  if (s) return s;
+  cudnnStatus_t e = peer.cudnnCreate(&handle);
+  if (e) return peer_failed("cudnnCreate", e);
+  *instance = handle;
+  return QN_OK;
+}
+
+static void close_handle(void *instance) { peer.cudnnDestroy(instance); }
+
+static const qn_engine_list *const lists[] = { &peer_conv, &peer_softmax, &peer_pool, &peer_reduce, &peer_pointwise, NULL };
+
+static qn_backend backend = {
+  .struct_size = sizeof backend, .abi_minor = QN_ABI_MINOR, .engine_size = sizeof(qn_engine),
+  .name = "cudnn", .device_kind = "cuda", .engines = lists, .open = open_handle, .close = close_handle,
+};
+
+QN_EXPORT qn_status QN_BACKEND_ENTRY(cudnn)(const qn_host *host, const qn_backend **out);
+QN_EXPORT qn_status QN_BACKEND_ENTRY(cudnn)(const qn_host *host, const qn_backend **out)
+{
+  static char version[32];
+  const char *why;
+  if (host->struct_size < sizeof(qn_host) || host->abi_major != QN_ABI_MAJOR) return QN_NO_BACKEND;
+  peer_host = host;
+  if (!peer_find(version, &why)) return host->error(QN_NO_BACKEND, why);
+  backend.version = version;
+  *out = &backend;
+  return QN_OK;
+}

@@ -1,0 +1,101 @@
+/* peer.h -- what the files of this plugin share: cuDNN, opened at run time (library.c), and operation graphs (graph.c). An
+ * engine's prepare describes its tensors and operations; choosing one of cuDNN's engines, and running it, is the same for all. */
+#ifndef QUERN_CUDNN_PEER_H
+#define QUERN_CUDNN_PEER_H
+#include <stdbool.h>
+#include <cudnn.h>
+#include <quern/kit.h>
+
+extern const qn_host *peer_host;          /* backend.c */
+
+/* ---- library.c: what is called of cuDNN ---------------------------------------------------------- */
+
+#define CUDNN_CALLS(X) \
+  X(cudnnGetVersion) X(cudnnGetErrorString) X(cudnnGetLastErrorString) X(cudnnGraphVersionCheck) X(cudnnOpsVersionCheck) X(cudnnCnnVersionCheck) \
+  X(cudnnCreate) X(cudnnDestroy) X(cudnnSetStream) \
+  X(cudnnBackendCreateDescriptor) X(cudnnBackendDestroyDescriptor) X(cudnnBackendFinalize) X(cudnnBackendSetAttribute) \
+  X(cudnnBackendGetAttribute) X(cudnnBackendExecute) \
+  X(cudnnCreateTensorDescriptor) X(cudnnDestroyTensorDescriptor) X(cudnnSetTensorNdDescriptor) X(cudnnSoftmaxForward) \
+  X(cudnnSoftmaxBackward) X(cudnnCreatePoolingDescriptor) X(cudnnDestroyPoolingDescriptor) X(cudnnSetPoolingNdDescriptor) \
+  X(cudnnPoolingForward) X(cudnnCreateReduceTensorDescriptor) X(cudnnDestroyReduceTensorDescriptor) X(cudnnSetReduceTensorDescriptor) \
+  X(cudnnGetReductionWorkspaceSize) X(cudnnReduceTensor) \
+  X(cudnnCreateActivationDescriptor) X(cudnnDestroyActivationDescriptor) X(cudnnSetActivationDescriptor) \
+  X(cudnnSetActivationDescriptorSwishBeta) X(cudnnActivationForward) X(cudnnCreateOpTensorDescriptor) X(cudnnDestroyOpTensorDescriptor) \
+  X(cudnnSetOpTensorDescriptor) X(cudnnOpTensor)
+typedef struct peer_calls {
+#define X(name) __typeof__(name) *name;
+  CUDNN_CALLS(X)
+#undef X
+} peer_calls;
+extern peer_calls peer;
+
+/* Finds the library and its calls, cheaply; false: *why. version: "9.19.0". */
+bool peer_find(char version[32], const char **why);
+/* Loads its parts from the folder that it lies in, and has them compare their versions. */
+qn_status peer_load(void);
+/* QN_DEVICE with a sentence that names the call, and what cuDNN says of it. */
+qn_status peer_failed(const char *call, cudnnStatus_t status);
+/* A handle for describing and choosing, of each device, which outlives all plans; held until peer_describe_end. */
+qn_status peer_describe_begin(const qn_device *device, cudnnHandle_t *handle);
+void      peer_describe_end(void);
+
+/* ---- requests ------------------------------------------------------------------------------------- */
+
+/* cuDNN asks the device itself: QN_NO_BACKEND, after a refusal, for a model or a device narrowed to one. */
+qn_status peer_live(const qn_request *r, qn_prepared *p);
+
+/* ---- tensor.c --------------------------------------------------------------------------------------- */
+
+typedef struct peer_shape { int rank; int64_t dim[QN_MAX_RANK], stride[QN_MAX_RANK]; } peer_shape;
+
+cudnnDataType_t peer_type(uint32_t dtype);            /* floats alone */
+bool peer_is_float(const qn_value *v);                /* f64, f32, f16, bf16 */
+bool peer_countable(qn_prepared *p, const qn_value *v, const char *role);     /* false, after a refusal: too many elements */
+/* N, C and at least two spatial dims; a dim of 1 too has the stride that the layout gives it. */
+peer_shape peer_spatial(const qn_value *v, bool channels_last);
+/* Row-major; dims of 1 behind make up four. */
+peer_shape peer_packed(const int64_t *dim, int rank);
+/* For the calls that are no graphs: a descriptor, and 0 or 1 as they read alpha and beta. */
+cudnnStatus_t peer_describe(cudnnTensorDescriptor_t *t, uint32_t dtype, const peer_shape *s);
+const void   *peer_number(uint32_t dtype, int value);
+
+/* ---- graph.c ---------------------------------------------------------------------------------------- */
+
+enum { PEER_PARTS = 24, PEER_TENSORS = 8 };
+typedef struct peer_graph {
+  cudnnStatus_t status;                   /* the first failure; after it nothing is done */
+  int           n_parts, n_ops, n_tensors;
+  cudnnBackendDescriptor_t part[PEER_PARTS], op[4], plan;
+  int32_t       value[PEER_TENSORS];      /* of the request, for the tensors that are in memory; their ids are 1 on */
+} peer_graph;
+
+/* NULL after a refusal or without memory (*status), else the graph, which also stands in p->state. */
+peer_graph *peer_graph_begin(const qn_request *r, qn_prepared *p, qn_status *status);
+cudnnBackendDescriptor_t peer_make(peer_graph *g, cudnnBackendDescriptorType_t type);
+void peer_set(peer_graph *g, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n, const void *v);
+void peer_set_part(peer_graph *g, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t part);
+void peer_finalize(peer_graph *g, cudnnBackendDescriptor_t d);
+/* value -1: an intermediate, in f32 (f64 for f64), that is never in memory. */
+cudnnBackendDescriptor_t peer_tensor(peer_graph *g, const qn_request *r, int32_t value, uint32_t dtype, const peer_shape *s);
+void peer_add(peer_graph *g, cudnnBackendDescriptor_t op);             /* finalizes it */
+/* y = a + b in f32 (f64): a bias after a contraction. */
+void peer_add_bias(peer_graph *g, uint32_t dtype, cudnnBackendDescriptor_t a, cudnnBackendDescriptor_t b, cudnnBackendDescriptor_t y);
+
+/* What is being asked for, as far as numerics go, and what the notes of cuDNN's engines for it are known to leave out. */
+typedef struct peer_terms {
+  uint32_t dtype, out_dtype;              /* of the operands, of the output */
+  int32_t  winograd_filter;               /* taps a side, where Winograd can be bounded; 0: it cannot */
+  bool     no_tf32;                       /* an engine that rounds f32 operands is not taken */
+  bool     transforms;                    /* Winograd, FFT and tf32 are not noted: all are held to their bounds */
+  bool     reduces;                       /* partial sums in the output's dtype, and lost Inf, are not noted */
+  bool     mixes;                         /* on Tensor Cores and by transforms groups are multiplied by 0, not left out */
+} peer_terms;
+/* The last step of a prepare: the engine that the variant names, or the heuristics' first, that the demands allow. Whatever
+ * comes of it, the graph is let go where the answer is not QN_OK. */
+qn_status peer_graph_choose(peer_graph *g, const qn_request *r, qn_prepared *p, const peer_terms *t);
+qn_status peer_graph_run(const qn_prepared *p, const qn_launch *launch);
+void      peer_graph_release(qn_prepared *p);
+extern const char *const peer_variants[];
+
+extern const qn_engine_list peer_conv, peer_softmax, peer_pool, peer_reduce, peer_pointwise;
+#endif
