@@ -15,6 +15,9 @@
   X(matmul_direct)    \
   X(conv_wgmma)       \
   X(conv_tf32)        \
+  X(conv_first)       \
+  X(conv_first_data)  \
+  X(conv_first_filter) \
   X(conv_direct)      \
   X(pointwise_program) \
   X(pointwise_direct) \

@@ -1,5 +1,5 @@
-# The CUDA backend: always a plugin. Portable .cu files are compiled for NVCC_GENCODE, those for Hopper's asynchronous
-# machinery for it alone.
+# The CUDA backend: always a plugin. Portable .cu files are compiled for NVCC_GENCODE, those that need what came with Ampere
+# for its later part, those for Hopper's asynchronous machinery for it alone. Their engines look at the compute capability.
 if HAVE_CUDA
 plugin_LTLIBRARIES += backends/cuda/quern_cuda.la
 QUERN_TEST_PLUGINS += $(abs_top_builddir)/backends/cuda/.libs
@@ -10,12 +10,17 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/chain.h \
   backends/cuda/cuda_backend.h \
   backends/cuda/conv_direct.cu \
+  backends/cuda/conv_first.cu \
+  backends/cuda/conv_first.cuh \
+  backends/cuda/conv_first_data.cu \
+  backends/cuda/conv_first_filter.cu \
   backends/cuda/conv_layout.cu \
   backends/cuda/conv_layout.h \
   backends/cuda/conv_tf32.c \
   backends/cuda/conv_tf32.cu \
   backends/cuda/conv_tf32.h \
   backends/cuda/conv_tf32_layout.cu \
+  backends/cuda/conv_problem.h \
   backends/cuda/conv_wgmma.c \
   backends/cuda/conv_wgmma_bf16.cu \
   backends/cuda/conv_wgmma_f16.cu \
@@ -38,6 +43,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pool_vector.cu \
   backends/cuda/reduce_direct.cu \
   backends/cuda/reduce_lines.cu \
+  backends/cuda/sm80.cuh \
   backends/cuda/sm90.cuh \
   backends/cuda/softmax_direct.cu \
   backends/cuda/softmax_rows.cu \
@@ -56,6 +62,12 @@ backends_cuda_quern_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) $(CUBLASL
 backends_cuda_quern_cuda_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)
 backends_cuda_quern_cuda_la_LDFLAGS = $(PLUGIN_LDFLAGS)
 backends_cuda_quern_cuda_la_LIBADD = $(CUDA_LIBS)
+
+CUDA_AMPERE_OBJECTS = \
+  backends/cuda/conv_first.lo \
+  backends/cuda/conv_first_data.lo \
+  backends/cuda/conv_first_filter.lo
+$(CUDA_AMPERE_OBJECTS): NVCC_GENCODE := $(filter-out -gencode=arch=compute_7%,$(NVCC_GENCODE))
 
 CUDA_HOPPER_OBJECTS = \
   backends/cuda/conv_tf32.lo \

@@ -47,6 +47,15 @@ conv_forward x=f32/2x4x6x6@4 w=f32/4x4x3x3@4 y=f32/2x4x4x4@4
 conv_forward x=f32/1x4x6x6/0:36:6:1 w=f32/4x4x3x3
 conv_forward x=f32/2x4x6x6/36:0:6:1 w=f32/4x4x3x3
 
+# a first layer: few channels, windows that begin at odd elements, rows of windows longer than their last eight, tails of sixteen
+conv_forward x=bf16/2x3x37x38/nhwc w=bf16/64x3x7x7/nhwc stride=2 pad=3 ; as=f16
+conv_forward x=bf16/3x3x9x21/nhwc w=bf16/72x3x3x3/nhwc pad=1 bias=bf16/72
+conv_forward x=f16/1x4x18x40/nhwc w=f16/24x4x4x4/nhwc stride=4 y=f32/1x24x4x10/nhwc
+conv_forward x=bf16/1x1x20x33/nhwc w=bf16/8x1x5x5 pad=2:1,0:3 dilation=2,1
+conv_forward x=bf16/2x5x11x19/nhwc w=bf16/16x5x3x2/nhwc pad=1 stride=1,2 ; fill=int x.fill=special
+conv_forward x=bf16/1x3x40x40/nhwc w=bf16/96x3x11x11/nhwc stride=4 pad=2
+conv_forward x=bf16/1x7x33/nhwc w=bf16/40x7x3/nhwc pad=1
+
 # long sums, many images, many positions
 conv_forward x=f32/1x512x3x3 w=f32/2x512x3x3 ; as=f16,bf16
 conv_forward x=f32/1x64x9x9 w=f32/8x64x3x3 pad=1 ; fill=ipos,pos as=f16,bf16

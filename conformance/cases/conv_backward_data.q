@@ -44,6 +44,14 @@ conv_backward_data dy=f32/1x6x6x6 w=f32/6x1x3x3 dx=f32/1x6x8x8/nhwc groups=6
 conv_backward_data dy=f32/2x70x7x6 w=f32/70x40x3x3 dx=f32/2x40x14x12 stride=2 pad=1
 conv_backward_data dy=f32/2x40x9x9/nhwc w=f32/40x66x3x3/nhwc dx=f32/2x66x9x9/nhwc pad=1
 
+# a first layer
+conv_backward_data dy=bf16/2x64x19x19/nhwc w=bf16/64x3x7x7/nhwc dx=bf16/2x3x37x38/nhwc stride=2 pad=3 ; as=f16
+conv_backward_data dy=bf16/3x72x9x21/nhwc w=bf16/72x3x3x3/nhwc dx=bf16/3x3x9x21/nhwc pad=1
+conv_backward_data dy=f16/1x24x10x11/nhwc w=f16/24x5x2x4 dx=f32/1x5x20x25/nhwc stride=2
+conv_backward_data dy=bf16/1x136x6x36/nhwc w=bf16/136x1x5x3/nhwc dx=bf16/1x1x7x38/nhwc pad=2:1,0 ; dy.fill=special fill=int
+conv_backward_data dy=bf16/1x16x9x9/nhwc w=bf16/16x4x3x3/nhwc dx=bf16/1x4x18x17/nhwc stride=2 pad=1 ; dy.fill=special fill=int
+conv_backward_data dy=bf16/1x40x33/nhwc w=bf16/40x7x3/nhwc dx=bf16/1x7x33/nhwc pad=1
+
 # positions that no window reads get 0; long sums; nothing; NaN and Inf
 conv_backward_data dy=f32/2x3x3x3 w=f32/3x2x1x1 dx=f32/2x2x7x7 stride=3 ; as=f16,bf16
 conv_backward_data dy=f32/1x128x5x5 w=f32/128x4x3x3 dx=f32/1x4x5x5 pad=1 ; as=f16,bf16

@@ -41,6 +41,15 @@ conv_backward_filter x=f32/2x8x7x9 dy=f32/2x16x7x9/nhwc dw=f32/16x8x3x3 pad=1
 conv_backward_filter x=f32/2x66x7x9 dy=f32/2x70x7x9 dw=f32/70x66x3x3 pad=1
 conv_backward_filter x=f32/3x36x15x9/nhwc dy=f32/3x20x8x5/nhwc dw=f32/20x36x3x3/nhwc pad=1 stride=2
 
+# a first layer
+conv_backward_filter x=bf16/2x3x37x38/nhwc dy=bf16/2x64x19x19/nhwc dw=bf16/64x3x7x7/nhwc stride=2 pad=3 ; as=f16
+conv_backward_filter x=bf16/3x3x9x21/nhwc dy=bf16/3x72x9x21/nhwc dw=bf16/72x3x3x3/nhwc pad=1
+conv_backward_filter x=f16/1x4x18x40/nhwc dy=f16/1x24x4x10/nhwc dw=f32/24x4x4x4/nhwc stride=4
+conv_backward_filter x=bf16/2x5x11x19/nhwc dy=bf16/2x16x11x10/nhwc dw=bf16/16x5x3x2/nhwc pad=1 stride=1,2 ; fill=int x.fill=special
+conv_backward_filter x=bf16/1x3x60x60/nhwc dy=bf16/1x96x14x14/nhwc dw=bf16/96x3x11x11/nhwc stride=4 pad=2,3:2
+conv_backward_filter x=bf16/1x1x20x33/nhwc dy=bf16/1x8x15x32/nhwc dw=bf16/8x1x5x5/nhwc pad=2:1,0:3 dilation=2,1
+conv_backward_filter x=bf16/20x3x40x40/nhwc dy=bf16/20x8x40x40/nhwc dw=bf16/8x3x3x3/nhwc pad=1
+
 # long sums: images times positions; nothing; NaN and Inf
 conv_backward_filter x=f32/4x2x40x40 dy=f32/4x2x40x40 dw=f32/2x2x3x3 pad=1 ; as=f16,bf16
 conv_backward_filter x=f32/3000x1x2x2 dy=f32/3000x1x2x2 dw=f32/1x1x1x1 ; plain=1

@@ -1,0 +1,116 @@
+/* conv_first.cuh -- what the engines for a network's first layer share: a few channels, and rows of x in which a window's taps and
+ * channels lie side by side.
+ *
+ *   x [N, C, H, W] channels last, C small   w [K, C, R, S]   y [N, K, P, Q] channels last
+ *
+ * A row of a window, S C elements, is one run of memory: so runs of eight of them, chunks, are what the Tensor Cores sum over, a
+ * window's last chunk of a row ending in elements that are not its own. Pixels are `pitch` elements apart in shared memory: C or,
+ * where windows must begin at even elements, C + 1, the odd one 0. */
+#pragma once
+#include "conv_problem.h"
+#include "sm80.cuh"
+#include "vector.cuh"
+
+typedef struct first_shape {
+  int32_t channels, filters, in[2], out[2], size[2], stride[2], before[2];
+  int32_t dilation;                       /* of rows; along a row there is none */
+  int32_t pitch;                          /* of pixels in shared memory, in elements */
+  int32_t run;                            /* elements of a window's row: S pitch */
+  int32_t chunks, all;                    /* of a row; of a window */
+  int32_t tile_h, tile_w, x_h, x_w;       /* outputs of a tile, tile_w in sixteens; pixels of x below them */
+  int32_t tiles_h, tiles_w, tiles;
+  int32_t row;                            /* words of a tile's row of x in shared memory */
+  int32_t reciprocal;                     /* 2^20 / pitch, rounded up; for x_w to 4095 */
+  int64_t w_stride[4];                    /* K, C, R, S */
+} first_shape;
+
+static __device__ __forceinline__ uint32_t shared_word(uint32_t from)
+{
+  uint32_t word;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(from) : "memory");
+  return word;
+}
+
+static __device__ __forceinline__ uint32_t shared_half(uint32_t from)
+{
+  uint16_t half;
+  asm volatile("ld.shared.u16 %0, [%1];" : "=h"(half) : "r"(from) : "memory");
+  return half;
+}
+
+/* The pixels below a tile's outputs, zeros where there are none. Two elements at a time, for pixels begin anywhere. */
+static __device__ __forceinline__ void first_load(uint32_t to, const first_shape &f, const uint16_t *x, int n, int y0, int x0)
+{
+  int top = y0 * f.stride[0] - f.before[0], left = x0 * f.stride[1] - f.before[1];
+  const uint16_t *image = x + (int64_t)n * f.in[0] * f.in[1] * f.channels;
+  for (int i = threadIdx.x / 32; i < f.x_h; i += blockDim.x / 32) {
+    bool inside = (uint32_t)(top + i) < (uint32_t)f.in[0];
+    const uint16_t *from = image + (int64_t)(top + i) * f.in[1] * f.channels;
+    for (int k = threadIdx.x % 32; k < f.row; k += 32) {
+      uint32_t word = 0;
+#pragma unroll
+      for (int e = 0; e < 2; e++) {
+        int j = (int)((uint32_t)(2 * k + e) * (uint32_t)f.reciprocal >> 20), c = 2 * k + e - j * f.pitch, column = left + j;
+        if (inside && (uint32_t)column < (uint32_t)f.in[1] && c < f.channels) word |= (uint32_t)from[column * f.channels + c] << 16 * e;
+      }
+      shared_store(to + (i * f.row + k) * 4, word);
+    }
+  }
+}
+
+/* Tile `tile` of images n: its first output. */
+static __device__ __forceinline__ void first_tile(const first_shape &f, int tile, int *n, int *y0, int *x0)
+{
+  int rest = tile / f.tiles_w;
+  *x0 = (tile - rest * f.tiles_w) * f.tile_w;
+  *n = rest / f.tiles_h;
+  *y0 = (rest - *n * f.tiles_h) * f.tile_h;
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------- */
+
+/* Refuses what the three have in common. even: windows must begin at even elements. */
+static inline qn_status first_shape_read(first_shape *f, cuda_conv_problem *c, const qn_request *r, bool even, qn_prepared *out)
+{
+  qn_status status = cuda_conv_problem_read(c, r, out);
+  if (status) return status;
+  uint32_t dtype = c->mode == CUDA_CONV_DATA ? c->y->dtype : c->x->dtype;
+  if (r->device->arch_major < 8) return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  if (dtype != QN_F16 && dtype != QN_BF16) return qn_refuse(out, "dtypes", "x", "f16 or bf16", "%s", "another");
+  if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
+  if (c->channels >= 8) return qn_refuse(out, "few channels", "x", "less than 8", "C %lld", (long long)c->channels);
+  if (c->filters % 8) return qn_refuse(out, "filters in eights", "y", "K a multiple of 8", "K %lld", (long long)c->filters);
+  if (!qn_is_channels_last(c->x)) return qn_refuse(out, "packed channels last", "x", "nhwc", "%s", "other strides");
+  if (!qn_is_channels_last(c->y) || c->y->align < 16) return qn_refuse(out, "packed channels last, aligned to 16 bytes", "y", "nhwc", "%s", "other strides");
+  if (c->dilation[1] != 1) return qn_refuse(out, "taps side by side along a row", "w", "dilation 1", "%lld", (long long)c->dilation[1]);
+  if (c->size[0] * c->size[1] > 256 || c->stride[0] > 32 || c->stride[1] > 32 || c->dilation[0] > 32)
+    return qn_refuse(out, "windows of at most 256 taps, strides to 32", "w", "", "%lld", (long long)(c->size[0] * c->size[1]));
+  memset(f, 0, sizeof *f);
+  f->channels = (int32_t)c->channels, f->filters = (int32_t)c->filters;
+  for (int d = 0; d < 2; d++) {
+    f->in[d] = (int32_t)c->in[d], f->out[d] = (int32_t)c->out[d], f->size[d] = (int32_t)c->size[d];
+    f->stride[d] = (int32_t)c->stride[d], f->before[d] = (int32_t)c->before[d];
+  }
+  f->dilation = (int32_t)c->dilation[0];
+  f->pitch = even && c->channels * c->stride[1] % 2 ? f->channels + 1 : f->channels;
+  f->run = f->size[1] * f->pitch;
+  f->chunks = (int32_t)qn_ceil_div(f->run, 8);
+  f->all = f->chunks * f->size[0];
+  f->reciprocal = (int32_t)qn_ceil_div(1 << 20, f->pitch);
+  f->w_stride[0] = c->w->stride[0], f->w_stride[1] = c->w->stride[1], f->w_stride[2] = c->w_stride[0], f->w_stride[3] = c->w_stride[1];
+  return QN_OK;
+}
+
+/* Bytes of shared memory of the tile's pixels of x; what a chunk reads beyond a row's end included. */
+static inline int64_t first_x_bytes(const first_shape *f) { return ((int64_t)f->x_h * f->row + 16) * 4; }
+
+/* The tile of th x tw outputs. */
+static inline void first_shape_tile(first_shape *f, int64_t images, int th, int tw)
+{
+  f->tile_h = th, f->tile_w = tw;
+  f->x_h = (th - 1) * f->stride[0] + (f->size[0] - 1) * f->dilation + 1;
+  f->x_w = (tw - 1) * f->stride[1] + f->size[1];
+  f->row = (int32_t)qn_ceil_div(f->x_w * f->pitch, 2);
+  f->tiles_h = (int32_t)qn_ceil_div(f->out[0], th), f->tiles_w = (int32_t)qn_ceil_div(f->out[1], tw);
+  f->tiles = (int32_t)(images * f->tiles_h * f->tiles_w);
+}

@@ -1,0 +1,188 @@
+/* conv_first_data.cu -- a network's first layer (conv_first.cuh), backward by the data, by mma.sync.
+ *
+ *   dx[n, c, i stride + a, j stride + b] = sum over filters k and taps (r, s) of dy[n, k, p, q] w[k, c, r, s]
+ *   with  p = i + (a + pad - r) / stride,  q = j + (b + pad - s) / stride,  where those are whole
+ *
+ * Places (i, j) are the product's rows, channels its columns. At stride 2 a place stands for four pixels (a, b): a dy beside it
+ * is read once and meets the taps of all four, each of which has sums of its own. Filters come in slices of 64; a tile of dy and
+ * all its taps are in shared memory. */
+#include "conv_first.cuh"
+#include "engines.h"
+
+enum { THREADS = 256, SHARED = 112 << 10, SLICE = 64, PIXEL = SLICE * 2 + 16 };      /* PIXEL: bytes, so that eight lie in other banks */
+
+struct first_data {
+  first_shape f;                          /* its tile: of places, their dy below them */
+  const uint16_t *dy, *w;
+  void    *dx;
+  uint32_t dx_dtype;
+  int32_t  places[2];
+  int32_t  low[2], high[2];               /* of p - i, q - j */
+  int32_t  dy_h, dy_w;
+  int32_t  columns;                       /* channels that the filters in shared memory have room for: 4 or 8 */
+};
+
+template <class mma, int dtype, int stride> __global__ void __launch_bounds__(THREADS, 2) conv_first_data(const __grid_constant__ first_data p)
+{
+  enum { QM = 2, PHASES = stride * stride };
+  const first_shape &f = p.f;
+  extern __shared__ uint4 shared[];
+  int taps = f.size[0] * f.size[1], lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
+  uint2 *filters = (uint2 *)shared;       /* [taps][SLICE / 16][columns][4] */
+  uint32_t dy = shared_address(filters + taps * (SLICE / 16) * p.columns * 4);
+  int across = f.tile_w / 16, units = f.tile_h * across, unit = warp * QM;
+  for (int tile = blockIdx.x; tile < f.tiles; tile += gridDim.x) {
+    int n, i0, j0;
+    first_tile(f, tile, &n, &i0, &j0);
+    float sum[PHASES][QM][4] = {};
+    for (int k0 = 0; k0 < f.filters; k0 += SLICE) {
+      __syncthreads();
+      for (int i = threadIdx.x; i < p.dy_h * p.dy_w * (SLICE / 8); i += THREADS) {
+        int chunk = i % (SLICE / 8), at = i / (SLICE / 8), h = at / p.dy_w, w = at - h * p.dy_w;
+        int y = i0 + p.low[0] + h, x = j0 + p.low[1] + w, k = k0 + chunk * 8;
+        bool there = (uint32_t)y < (uint32_t)f.out[0] && (uint32_t)x < (uint32_t)f.out[1] && k < f.filters;
+        const uint16_t *from = there ? p.dy + (((int64_t)n * f.out[0] + y) * f.out[1] + x) * f.filters + k : p.dy;
+        copy_async<16>(dy + at * PIXEL + chunk * 16, from, there ? 16 : 0);
+      }
+      copy_async_commit();
+      if (tile == (int)blockIdx.x || f.filters > SLICE)
+        for (int i = threadIdx.x; i < taps * SLICE * p.columns; i += THREADS) {
+          int e = i % 2, half = i / 2 % 2, k = i / 4 % 4 * 2 + half * 8 + e, c = i / 16 % p.columns, slice = i / (16 * p.columns) % (SLICE / 16), tap = i / (SLICE * p.columns);
+          int r = tap / f.size[1], s = tap - r * f.size[1];
+          k += k0 + slice * 16;
+          bool there = k < f.filters && c < f.channels;
+          ((uint16_t *)filters)[i] = there ? p.w[k * f.w_stride[0] + c * f.w_stride[1] + r * f.w_stride[2] + s * f.w_stride[3]] : 0;
+        }
+      copy_async_wait<0>();
+      __syncthreads();
+      if (unit >= units) continue;
+      uint32_t from[QM];
+#pragma unroll
+      for (int m = 0; m < QM; m++) {
+        int u = min(unit + m, units - 1), h = u / across, w = u - h * across;
+        from[m] = dy + (h * p.dy_w + w * 16 + lane % 16) * PIXEL + lane / 16 * 16;
+      }
+      const uint2 *mine = filters + (g % p.columns) * 4 + t;
+      bool column = g < p.columns;
+      for (int op = p.low[0]; op <= p.high[0]; op++)
+        for (int oq = p.low[1]; oq <= p.high[1]; oq++) {
+          uint32_t at = ((op - p.low[0]) * p.dy_w + oq - p.low[1]) * PIXEL;
+#pragma unroll
+          for (int slice = 0; slice < SLICE / 16; slice++) {
+            uint32_t a[QM][4];
+#pragma unroll
+            for (int m = 0; m < QM; m++) load_matrices<false>(a[m], from[m] + at + slice * 32);
+#pragma unroll
+            for (int phase = 0; phase < PHASES; phase++) {
+              int r = phase / stride + f.before[0] - op * stride, s = phase % stride + f.before[1] - oq * stride;
+              if ((uint32_t)r >= (uint32_t)f.size[0] || (uint32_t)s >= (uint32_t)f.size[1]) continue;
+              uint2 b = column ? mine[((r * f.size[1] + s) * (SLICE / 16) + slice) * p.columns * 4] : make_uint2(0, 0);
+#pragma unroll
+              for (int m = 0; m < QM; m++) mma::product(sum[phase][m], a[m], b.x, b.y);
+            }
+          }
+        }
+    }
+#pragma unroll
+    for (int phase = 0; phase < PHASES; phase++)
+#pragma unroll
+      for (int m = 0; m < QM; m++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+          int u = unit + m, h = u / across, w = (u - h * across) * 16 + g + e / 2 * 8, c = 2 * t + e % 2;
+          int y = (i0 + h) * stride + phase / stride, x = (j0 + w) * stride + phase % stride;
+          if (u >= units || y >= f.in[0] || x >= f.in[1] || c >= f.channels) continue;
+          element_store(p.dx, (((int64_t)n * f.in[0] + y) * f.in[1] + x) * f.channels + c, p.dx_dtype, sum[phase][m][e]);
+        }
+  }
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------- */
+
+struct state {
+  first_data p;
+  const void *function;
+  int32_t  dy, w, dx, blocks, shared;
+};
+
+static const void *const functions[2][2] = {
+  { (const void *)conv_first_data<mma_bf16, QN_BF16, 1>, (const void *)conv_first_data<mma_bf16, QN_BF16, 2> },
+  { (const void *)conv_first_data<mma_f16, QN_F16, 1>, (const void *)conv_first_data<mma_f16, QN_F16, 2> },
+};
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  cuda_conv_problem c;
+  first_data p = {};
+  first_shape *f = &p.f;
+  qn_status status = first_shape_read(f, &c, r, false, out);
+  if (status) return status;
+  int stride = f->stride[0];
+  if (f->stride[1] != stride || stride > 2 || f->dilation != 1)
+    return qn_refuse(out, "stride 1 or 2, no dilation", "dx", "", "stride %d,%d", f->stride[0], f->stride[1]);
+  p.columns = f->channels <= 4 ? 4 : 8;
+  for (int d = 0; d < 2; d++) {
+    p.places[d] = (int32_t)qn_ceil_div(f->in[d], stride);
+    p.low[d] = (int32_t)qn_ceil_div(f->before[d] - f->size[d] + 1, stride);
+    p.high[d] = (int32_t)qn_floor_div(stride - 1 + f->before[d], stride);
+  }
+  int fixed = f->size[0] * f->size[1] * SLICE * p.columns * 2, best_h = 0, best_w = 0;
+  double least = 0;
+  for (int w = 16; w < p.places[1] + 16 && w <= 256; w += 16)
+    for (int h = 1; h <= p.places[0] && h * w <= 256; h++) {           /* two sixteens for each warp */
+      int64_t pixels = (int64_t)(h + p.high[0] - p.low[0]) * (w + p.high[1] - p.low[1]);
+      double cost = (double)(qn_ceil_div(p.places[0], h) * qn_ceil_div(p.places[1], w)) * ((double)pixels + 2 * 256);
+      if (fixed + pixels * PIXEL > SHARED || (least > 0 && cost >= least)) continue;
+      least = cost, best_h = h, best_w = w;
+    }
+  if (!best_h) return qn_refuse(out, "filters and a tile of dy in shared memory", "w", "fewer taps", "%d", f->size[0] * f->size[1]);
+  f->tile_h = best_h, f->tile_w = best_w;
+  f->tiles_h = (int32_t)qn_ceil_div(p.places[0], best_h), f->tiles_w = (int32_t)qn_ceil_div(p.places[1], best_w);
+  f->tiles = (int32_t)(c.x->dim[0] * f->tiles_h * f->tiles_w);
+  p.dy_h = best_h + p.high[0] - p.low[0], p.dy_w = best_w + p.high[1] - p.low[1];
+
+  state *st = (state *)r->host->alloc(sizeof *st);
+  if (!st) return QN_NO_MEMORY;
+  int64_t most = 2 * r->device->units;
+  p.dx_dtype = c.x->dtype;
+  st->p = p;
+  st->function = functions[c.y->dtype == QN_F16][stride - 1];
+  st->dy = c.y_at, st->w = c.w_at, st->dx = c.x_at;
+  st->blocks = (int32_t)qn_ceil_div(f->tiles, qn_ceil_div(f->tiles, most));
+  st->shared = fixed + p.dy_h * p.dy_w * PIXEL;
+  double sums = (double)f->tiles * 256 * f->size[0] * f->size[1] * (double)qn_round_up(f->filters, SLICE) * 8;
+  out->estimate = 4000 + sums / (r->device->units * 1024 * 0.6) + (double)qn_elements(c.y) * 2 / 3500;
+  out->state = st;
+  out->math = QN_MATH_STRICT;
+  out->numerics.accumulator = QN_ACC_F32_TC;
+  return QN_OK;
+}
+
+static qn_status build(const qn_request *r, qn_prepared *out)
+{
+  (void)r;
+  return cuda_check(cudaFuncSetAttribute(((const state *)out->state)->function, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED), "cudaFuncSetAttribute");
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const state *st = (const state *)prepared->state;
+  first_data p = st->p;
+  p.dy = (const uint16_t *)launch->ptr[st->dy];
+  p.w = (const uint16_t *)launch->ptr[st->w];
+  p.dx = launch->ptr[st->dx];
+  void *arguments[] = { &p };
+  return cuda_check(cudaLaunchKernel(st->function, dim3(st->blocks), dim3(THREADS), arguments, st->shared, (cudaStream_t)launch->stream), "conv_first_data");
+}
+
+static void release(qn_prepared *p)
+{
+  cuda_host->free(p->state);
+  p->state = nullptr;
+}
+
+static const qn_engine row[] = {
+  { "first_layer", QN_OP_CONV_BACKWARD_DATA, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, nullptr, nullptr,
+    prepare, build, run, release },
+};
+const qn_engine_list cuda_conv_first_data_list = { row, sizeof row / sizeof *row };

@@ -1,0 +1,81 @@
+/* conv_problem.h -- the three convolution ops seen as one: x, w and y of the forward convolution, one of them written, with one
+ * or two spatial dims (one is a plane of height 1). For engines that take all three. */
+#ifndef QN_CUDA_CONV_PROBLEM_H
+#define QN_CUDA_CONV_PROBLEM_H
+#include "chain.h"
+
+enum { CUDA_CONV_FORWARD, CUDA_CONV_DATA, CUDA_CONV_FILTER };       /* y, x or w is written */
+
+typedef struct cuda_conv_problem {
+  const qn_value *x, *w, *y;
+  int32_t x_at, w_at, y_at, bias_at;      /* in the request; bias -1: none */
+  int32_t mode;
+  int64_t channels, filters, groups;      /* channels, filters: of x and y, all groups together */
+  /* H, W */
+  int64_t in[2], out[2], size[2], stride[2], dilation[2], before[2];
+  int64_t w_stride[2];
+} cuda_conv_problem;
+
+static inline bool cuda_conv_is_float(const qn_value *v) { return v->dtype == QN_F32 || v->dtype == QN_F16 || v->dtype == QN_BF16; }
+
+/* Refuses other ranks, dtypes other than f32, f16 and bf16, operands of two dtypes, and planes beyond 2^31 elements. */
+static inline qn_status cuda_conv_problem_read(cuda_conv_problem *p, const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];
+  const qn_conv *c = (const qn_conv *)op->attr;
+  memset(p, 0, sizeof *p);
+  p->bias_at = -1;
+  if (op->op == QN_OP_CONV_FORWARD) {
+    p->mode = CUDA_CONV_FORWARD;
+    p->x_at = qn_role(op, QN_ROLE_CONV_FORWARD_X), p->w_at = qn_role(op, QN_ROLE_CONV_FORWARD_W), p->y_at = qn_role(op, QN_ROLE_CONV_FORWARD_Y);
+    p->bias_at = qn_role(op, QN_ROLE_CONV_FORWARD_BIAS);
+  } else if (op->op == QN_OP_CONV_BACKWARD_DATA) {
+    p->mode = CUDA_CONV_DATA;
+    p->x_at = qn_role(op, QN_ROLE_CONV_BACKWARD_DATA_DX), p->w_at = qn_role(op, QN_ROLE_CONV_BACKWARD_DATA_W), p->y_at = qn_role(op, QN_ROLE_CONV_BACKWARD_DATA_DY);
+  } else {
+    p->mode = CUDA_CONV_FILTER;
+    p->x_at = qn_role(op, QN_ROLE_CONV_BACKWARD_FILTER_X), p->w_at = qn_role(op, QN_ROLE_CONV_BACKWARD_FILTER_DW), p->y_at = qn_role(op, QN_ROLE_CONV_BACKWARD_FILTER_DY);
+  }
+  p->x = &r->value[p->x_at], p->w = &r->value[p->w_at], p->y = &r->value[p->y_at];
+  if (p->x->rank != 3 && p->x->rank != 4) return qn_refuse(out, "one or two spatial dims", "x", "1 or 2", "%d", p->x->rank - 2);
+  if (!cuda_conv_is_float(p->x) || !cuda_conv_is_float(p->w) || !cuda_conv_is_float(p->y)) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "another");
+  const qn_value *a = p->mode == CUDA_CONV_DATA ? p->y : p->x, *b = p->mode == CUDA_CONV_FILTER ? p->y : p->w;
+  if (a->dtype != b->dtype) return qn_refuse(out, "operands of one dtype", "w", "", "%s", "two");
+  p->channels = p->x->dim[1];
+  p->filters = p->y->dim[1];
+  p->groups = c->groups;
+  int missing = 4 - p->x->rank;
+  for (int d = 0; d < 2; d++) {
+    int from = d - missing;
+    bool here = from >= 0;
+    p->in[d] = here ? p->x->dim[2 + from] : 1, p->out[d] = here ? p->y->dim[2 + from] : 1, p->size[d] = here ? p->w->dim[2 + from] : 1;
+    p->w_stride[d] = here ? p->w->stride[2 + from] : 0;
+    p->stride[d] = here ? c->stride[from] : 1, p->dilation[d] = here ? c->dilation[from] : 1, p->before[d] = here ? c->pad_before[from] : 0;
+    if (p->in[d] > 1 << 24 || p->out[d] > 1 << 24 || p->stride[d] > 1 << 20 || p->before[d] > 1 << 24 || p->size[d] * p->dilation[d] > 1 << 24)
+      return qn_refuse(out, "extents below 2^24", "x", "", "%lld", (long long)p->in[d]);
+  }
+  if ((double)p->in[0] * (double)p->in[1] * (double)p->channels > 2e9 || (double)p->out[0] * (double)p->out[1] * (double)p->filters > 2e9 ||
+      (double)p->x->dim[0] * (double)(p->in[0] * p->in[1] + p->out[0] * p->out[1]) > 2e9)
+    return qn_refuse(out, "images and pixels in 31 bits", "x", "", "%s", "more");
+  return QN_OK;
+}
+
+/* What follows the sums. False: refused, for a bias of another dtype. Followers are taken only into packed channels last. */
+static inline qn_status cuda_conv_problem_chain(const cuda_conv_problem *p, const qn_request *r, cuda_chain *chain, qn_prepared *out)
+{
+  int32_t written = p->mode == CUDA_CONV_FORWARD ? p->y_at : p->mode == CUDA_CONV_DATA ? p->x_at : p->w_at;
+  cuda_chain_begin(chain, written);
+  if (p->bias_at >= 0) {
+    cuda_out_dims row = { { -1, 0, -1, -1 }, false };       /* [K], along columns */
+    int k = cuda_chain_operand(chain, r, p->bias_at, &row);
+    if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", "another");
+    cuda_chain_step(chain, QN_OP_ADD, k, false, 0, 0);
+  }
+  if (p->mode == CUDA_CONV_FILTER || !qn_is_channels_last(&r->value[written])) return QN_OK;
+  cuda_chain alone = *chain;
+  cuda_out_dims dims = { { -1, -1, -1, -1 }, true };
+  cuda_chain_follow(chain, r, &dims);
+  if (!qn_is_channels_last(&r->value[chain->out])) *chain = alone;
+  return QN_OK;
+}
+#endif
