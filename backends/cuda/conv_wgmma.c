@@ -1,302 +1,493 @@
 /* conv_wgmma.c -- convolution and its gradients as implicit products on Hopper's Tensor Cores, channels last, f16 and bf16.
  *
  *   forward          y[(n,p), k]  = sum over taps r and channels c of x[n, p stride + r dilation - pad, c] w[k, r, c]
- *   backward data    dx[(n,x), c] = sum over taps r and filters k of dy[n, x + pad - r dilation, k] w[k, r, c]      dy spread by
- *                                   its stride first, in workspace
- *   backward filter  dw[k, r, c]  = sum over pixels (n,p) of dy[(n,p), k] x[n, p stride + r dilation - pad, c]      a tap is a batch
+ *   backward data    dx[(n,x), c] = sum over taps r and filters k of dy[n, (x + pad - r dilation) / stride, k] w[k, r, c],
+ *                                   for each residue of x by the stride with the taps that divide evenly
+ *   backward filter  dw[k, r, c]  = sum over pixels (n,p) of dy[(n,p), k] x[n, p stride + r dilation - pad, c]
  *
- * The copy engine gathers the windows (im2col maps); the rest is matmul_wgmma.cuh. A gradient by the filter has few tiles and
- * many pixels: parts of the pixels are summed side by side into workspace and joined in order. Wins with 64 channels or more. Two
- * spatial dims, one group, channels in eights. */
+ * The copy engine gathers the windows (im2col maps); the rest is conv_wgmma.cuh. A gradient by the filter has few tiles and
+ * many pixels: parts of the pixels are summed side by side into workspace and joined in order. Wins with 64 channels or more. One to
+ * three spatial dims, one group, channels in eights. */
+#include <stdlib.h>
 #include "chain.h"
 #include "conv_layout.h"
+#include "conv_wgmma.h"
 #include "engines.h"
-#include "matmul_wgmma.h"
 
-#define NAME(bm, bn, splits) #bm "x" #bn "_k" #splits,
-static const char *const variant_names[] = { CUDA_CONV_TILES(NAME) NULL };
-static const char *const filter_variant_names[] = { CUDA_CONV_FILTER_TILES(NAME) NULL };
+/* ---- variants --------------------------------------------------------------------------------- */
+
+#define NAME(bm, bn, splits, step, tile) #bm "x" #bn "_k" #splits,
+static const char *const names[3][16] = { { CUDA_CONV_FORWARD_TILES(NAME) }, { CUDA_CONV_DATA_TILES(NAME) }, { CUDA_CONV_FILTER_TILES(NAME) } };
 #undef NAME
+typedef struct figures { double step, tile; } figures;      /* ns */
+#define MEASURED(bm, bn, splits, step, tile) { step, tile },
+static const figures measured[3][16] = { { CUDA_CONV_FORWARD_TILES(MEASURED) }, { CUDA_CONV_DATA_TILES(MEASURED) }, { CUDA_CONV_FILTER_TILES(MEASURED) } };
+#undef MEASURED
+
+/* ---- the problem ------------------------------------------------------------------------------ */
+
+/* Spatial dims stand as tensor maps have them: W, H, D. What a tensor lacks is 1; a map has H at least. */
+typedef struct problem {
+  int      mode;
+  int32_t  gathered, other, written;      /* values of the request: x, w, y; dy, w, dx; x, dy, dw */
+  uint32_t dtype;
+  int64_t  images, channels, filters, taps;
+  int      spatial;                       /* of the maps: 2 or 3 */
+  int64_t  x[3], y[3], window[3], stride[3], dilation[3], before[3], after[3];
+} problem;
+
+/* An im2col map: C, W, H (D), N from element `offset` on, the box of pixels that windows begin in, and their steps. */
+typedef struct pixel_map { int64_t dim[5], stride[4], offset; int32_t lower[3], upper[3], step[3]; } pixel_map;
+
+/* Pixels that are written by the same taps; forward and filter have one such class, and no map of what is written. */
+typedef struct pixel_class {
+  cuda_conv_grid grid;
+  pixel_map      gathered, written;
+  CUtensorMap    gathered_map, written_map;
+} pixel_class;
 
 typedef struct state {
-  cuda_gemm  gemm;
+  cuda_conv  conv;                        /* but for classes and addresses */
   cuda_chain chain;
   const cuda_gemm_kernel *kernel;
   const cuda_driver *driver;
-  int32_t    a, b, grid, mode, parts, spread[2];            /* spread: strides H, W of dy; 0: none */
-  uint32_t   dtype, out_dtype, final_dtype;                 /* out: what the product writes */
-  /* the gathered tensor's map, and the other operand's: {columns, taps or rows, rows or 1, 1} */
-  int64_t    gathered_dim[4], gathered_stride[3];           /* C, W, H, N */
-  int32_t    lower[2], upper[2], step[2];                   /* W, H */
-  int64_t    spread_dim[4], spread_stride[3];               /* dy: N, H, W, C */
-  int64_t    other_dim[4], other_stride[3];
+  problem    problem;
+  int32_t    parts, n_classes;
+  uint32_t   sum_dtype, out_dtype;        /* what the product writes, and what remains of it */
+  int64_t    other_dim[4], other_stride[3];      /* the operand that is not gathered: columns, taps or pixels, filters, 1 */
+  pixel_class class_[];
 } state;
-
-typedef struct shape {                    /* x, w, y of the forward convolution, whichever of them is written */
-  const qn_value *x, *w, *y;
-  const qn_conv  *conv;
-} shape;
 
 static bool eights(const qn_value *v)     /* channels contiguous, all else in units of 16 bytes */
 {
   bool ok = v->align >= 16 && v->dim[1] % 8 == 0 && v->stride[1] == 1;
-  for (int d = 0; d < 4; d++)
+  for (int d = 0; d < v->rank; d++)
     if (d != 1 && v->dim[d] > 1) ok = ok && v->stride[d] % 8 == 0;
   return ok;
 }
 
-static qn_status check(const shape *s, int mode, qn_prepared *out)
+static bool is_sum(uint32_t dtype) { return dtype == QN_F32 || dtype == QN_F16 || dtype == QN_BF16; }
+
+static qn_status lies_otherwise(qn_prepared *out, const char *rule, const char *tensor, const qn_value *v)
 {
-  const qn_conv *c = s->conv;
-  if (s->x->rank != 4) return qn_refuse(out, "two spatial dims", "x", "2", "%d", s->x->rank - 2);
+  return qn_refuse(out, rule, tensor, "nhwc, channels a multiple of 8", "%lld channels, stride %lld", (long long)v->dim[1], (long long)v->stride[1]);
+}
+
+static qn_status read_problem(const qn_request *r, problem *p, qn_prepared *out)
+{
+  static const struct { uint32_t op, x, w, y; } roles[3] = {
+    [CUDA_CONV_FORWARD] = { QN_OP_CONV_FORWARD, QN_ROLE_CONV_FORWARD_X, QN_ROLE_CONV_FORWARD_W, QN_ROLE_CONV_FORWARD_Y },
+    [CUDA_CONV_DATA] = { QN_OP_CONV_BACKWARD_DATA, QN_ROLE_CONV_BACKWARD_DATA_DX, QN_ROLE_CONV_BACKWARD_DATA_W, QN_ROLE_CONV_BACKWARD_DATA_DY },
+    [CUDA_CONV_FILTER] = { QN_OP_CONV_BACKWARD_FILTER, QN_ROLE_CONV_BACKWARD_FILTER_X, QN_ROLE_CONV_BACKWARD_FILTER_DW, QN_ROLE_CONV_BACKWARD_FILTER_DY },
+  };
+  const qn_node *op = &r->op[0];
+  const qn_conv *c = op->attr;
+  while (roles[p->mode].op != op->op) p->mode++;
+  int x = qn_role(op, roles[p->mode].x), w = qn_role(op, roles[p->mode].w), y = qn_role(op, roles[p->mode].y);
+  const qn_value *xv = &r->value[x], *wv = &r->value[w], *yv = &r->value[y];
+  p->gathered = p->mode == CUDA_CONV_DATA ? y : x;
+  p->other = p->mode == CUDA_CONV_FILTER ? y : w;
+  p->written = p->mode == CUDA_CONV_FORWARD ? y : p->mode == CUDA_CONV_DATA ? x : w;
+  p->dtype = r->value[p->gathered].dtype;
+  if (r->device->arch_major != 9 || r->device->arch_minor != 0)
+    return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  if ((p->dtype != QN_F16 && p->dtype != QN_BF16) || r->value[p->other].dtype != p->dtype)
+    return qn_refuse(out, "dtypes of what is multiplied", "x", "f16 or bf16, both alike", "%s", qn_kit_name(p->dtype));
+  if (!is_sum(r->value[p->written].dtype)) return qn_refuse(out, "dtype of what is written", "y", "f16, bf16 or f32", "%s", qn_kit_name(r->value[p->written].dtype));
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
-  if (!eights(s->x)) return qn_refuse(out, "channels last, in eights, aligned to 16 bytes", "x", "nhwc with C a multiple of 8", "C %lld", (long long)s->x->dim[1]);
-  if (!eights(s->w) || !qn_is_channels_last(s->w))
-    return qn_refuse(out, "packed filters, channels last, in eights", "w", "nhwc with C a multiple of 8", "C %lld", (long long)s->w->dim[1]);
-  if (!eights(s->y) || !qn_is_channels_last(s->y))
-    return qn_refuse(out, "packed channels last, in eights", "y", "nhwc with K a multiple of 8", "K %lld", (long long)s->y->dim[1]);
-  for (int d = 0; d < 2; d++) {
-    int64_t reach = (s->w->dim[2 + d] - 1) * c->dilation[d], before = c->pad_before[d], after = c->pad_after[d];
-    if (c->stride[d] > 8 || reach > 120 || before > 120 || after > 120)
-      return qn_refuse(out, "strides to 8, windows and padding to 120", "w", "smaller", "%lld", (long long)reach);
+  if (!eights(xv)) return lies_otherwise(out, "channels last, in eights, aligned to 16 bytes", "x", xv);
+  if (!eights(wv) || !qn_is_channels_last(wv)) return lies_otherwise(out, "packed filters, channels last, in eights", "w", wv);
+  if (!eights(yv) || (p->mode != CUDA_CONV_DATA && !qn_is_channels_last(yv))) return lies_otherwise(out, "packed channels last, in eights", "y", yv);
+  p->images = xv->dim[0], p->channels = wv->dim[1], p->filters = wv->dim[0];
+  p->taps = 1;
+  p->spatial = xv->rank == 5 ? 3 : 2;
+  int64_t most = xv->rank == 5 ? 15 : 120;                  /* what tensor maps can say */
+  for (int d = 0; d < 3; d++) {
+    int from = xv->rank - 1 - d, at = from - 2;
+    bool there = at >= 0;
+    p->x[d] = there ? xv->dim[from] : 1;
+    p->y[d] = there ? yv->dim[from] : 1;
+    p->window[d] = there ? wv->dim[from] : 1;
+    p->stride[d] = there ? c->stride[at] : 1;
+    p->dilation[d] = there ? c->dilation[at] : 1;
+    p->before[d] = there ? c->pad_before[at] : 0;
+    p->after[d] = there ? c->pad_after[at] : 0;
+    p->taps *= p->window[d];
+    int64_t reach = (p->window[d] - 1) * p->dilation[d];
+    if (reach > most || p->before[d] > most || p->after[d] > most)
+      return qn_refuse(out, "windows and padding to 120 pixels, in three dims to 15", "w", "less", "%lld", (long long)qn_max_i64(reach, p->before[d]));
+    if (p->stride[d] > 8) return qn_refuse(out, "strides to 8", "x", "8 or less", "%lld", (long long)p->stride[d]);
   }
-  if (mode == CUDA_GEMM_BACKWARD_DATA && !qn_is_channels_last(s->x)) return qn_refuse(out, "packed channels last", "dx", "nhwc", "%s", "other strides");
-  double pixels = (double)s->x->dim[0] * (double)qn_max_i64(s->x->dim[2] * s->x->dim[3], s->y->dim[2] * s->y->dim[3]);
-  if (pixels > 2e9 || s->x->dim[1] > 1 << 24 || s->y->dim[1] > 1 << 24) return qn_refuse(out, "fewer than 2^31 pixels", "x", "", "%s", "more");
+  double pixels = (double)p->images * (double)qn_max_i64(p->x[0] * p->x[1] * p->x[2], p->y[0] * p->y[1] * p->y[2]);
+  if (pixels > 2e9) return qn_refuse(out, "fewer than 2^31 pixels", "x", "2e9", "%.0f", pixels);
+  if (p->channels > 1 << 24 || p->filters > 1 << 24 || p->taps > 4096 || p->taps * p->channels > 1 << 30)
+    return qn_refuse(out, "filters that 31 bits count", "w", "fewer", "%lld", (long long)p->channels);
   return QN_OK;
 }
 
-/* Nanoseconds, as matmul_wgmma.c has it, with the rate at which windows come into shared memory. */
-static double cost(const cuda_gemm_kernel *k, int64_t m, int64_t n, int64_t batch, int64_t steps, int units)
+/* ---- which pixels, which taps -------------------------------------------------------------------- */
+
+static cuda_divisor divide_by(int64_t divisor)
 {
-  int64_t tiles = qn_ceil_div(m, k->bm) * qn_ceil_div(n, k->bn) * batch, share = qn_ceil_div(steps, k->splits);
-  if (k->splits > 1 && (share * (k->splits - 1) >= steps || tiles > units / k->splits - (k->splits > 2 ? units / 44 : 0))) return -1;
-  double product = k->bm / 64 * k->bn * 2.0, fill = (k->bm + k->bn) * 128 / 30.0, step = product > fill ? product : fill;
-  double rounds = (double)qn_ceil_div(tiles * k->splits, units);
-  double round = (double)share * step + 600 + k->bm * k->bn / 12.0 + (k->splits > 1 ? 2000 + 4.0 * k->bm * k->bn / 19 : 0);
-  return (2500 + rounds * round) / 1.75 + 1000;
+  uint32_t bits = 0;
+  while ((int64_t)1 << bits < divisor) bits++;
+  return (cuda_divisor){ (uint32_t)((((uint64_t)1 << (31 + bits)) + (uint64_t)divisor - 1) / (uint64_t)divisor), 31 + bits };
 }
+
+static void grid_size(cuda_conv_grid *g, const int64_t size[3], int64_t images)
+{
+  g->w = (int32_t)size[0];
+  g->hw = (int32_t)(g->w * size[1]);
+  g->dhw = (int32_t)(g->hw * size[2]);
+  g->pixels = (int32_t)(g->dhw * images);
+  if (g->pixels == 0) return;
+  g->by_w = divide_by(g->w);
+  g->by_hw = divide_by(g->hw);
+  g->by_dhw = divide_by(g->dhw);
+}
+
+static void map_size(pixel_map *m, const qn_value *v, int spatial)
+{
+  m->dim[0] = v->dim[1];
+  for (int d = 0; d <= spatial; d++) {
+    int from = d < spatial ? v->rank - 1 - d : 0;
+    bool there = d == spatial || from >= 2;
+    m->dim[d + 1] = there ? v->dim[from] : 1;
+    m->stride[d] = m->dim[d + 1] > 1 ? v->stride[from] : d ? m->stride[d - 1] * m->dim[d] : m->dim[0];
+  }
+  for (int d = 0; d < 3; d++) m->step[d] = 1;
+}
+
+/* Forward and filter: all of y. */
+static void whole_class(pixel_class *k, const problem *p, const qn_value *x)
+{
+  cuda_conv_grid *g = &k->grid;
+  pixel_map *m = &k->gathered;
+  grid_size(g, p->y, p->images);
+  map_size(m, x, p->spatial);
+  int64_t weight = 1;
+  for (int d = 0; d < 3; d++) {
+    m->lower[d] = g->start[d] = (int32_t)-p->before[d];
+    m->upper[d] = (int32_t)(p->after[d] - (p->window[d] - 1) * p->dilation[d]);
+    m->step[d] = g->stride[d] = (int32_t)p->stride[d];
+    g->step[d] = (int32_t)p->dilation[d];
+    g->weight[d] = (int32_t)weight;
+    weight *= p->window[d];
+  }
+  g->taps_w = (int32_t)p->window[0], g->taps_hw = (int32_t)(p->window[0] * p->window[1]), g->taps = (int32_t)p->taps;
+}
+
+/* Backward data: the pixels of dx with this residue, along one dim. Taps are named from the last on, so that offsets into dy rise. */
+typedef struct residue { int64_t pixels, taps, last, period, start, step; } residue;
+static residue residue_of(const problem *p, int d, int64_t at)
+{
+  int64_t stride = p->stride[d], dilation = p->dilation[d];
+  residue k = { .pixels = at < p->x[d] ? qn_ceil_div(p->x[d] - at, stride) : 0, .period = 1 };
+  while (k.period * dilation % stride) k.period++;
+  k.step = k.period * dilation / stride;
+  for (int64_t r = 0; r < p->window[d]; r++)
+    if ((at + p->before[d] - r * dilation) % stride == 0) k.taps++, k.last = r;
+  if (k.taps) k.start = (at + p->before[d] - k.last * dilation) / stride;
+  return k;
+}
+
+static void residue_class(pixel_class *k, const problem *p, const qn_value *dy, const qn_value *dx, int64_t number)
+{
+  cuda_conv_grid *g = &k->grid;
+  int64_t size[3], taps[3], weight = 1;
+  map_size(&k->gathered, dy, p->spatial);
+  map_size(&k->written, dx, p->spatial);
+  for (int d = 0; d < 3; d++) {
+    int64_t at = number % p->stride[d];
+    number /= p->stride[d];
+    residue q = residue_of(p, d, at);
+    size[d] = q.pixels, taps[d] = q.taps;
+    k->gathered.lower[d] = g->start[d] = (int32_t)q.start;
+    k->gathered.upper[d] = (int32_t)(q.pixels + q.start - p->y[d]);
+    g->stride[d] = 1;
+    g->step[d] = (int32_t)q.step;
+    g->weight[d] = (int32_t)(-q.period * weight);
+    g->weight[3] += (int32_t)(q.last * weight);
+    weight *= p->window[d];
+    if (d == p->spatial) break;
+    k->written.offset += at * k->written.stride[d];
+    k->written.stride[d] *= p->stride[d];
+    k->written.dim[1 + d] = q.pixels;
+  }
+  grid_size(g, size, p->images);
+  g->taps_w = (int32_t)taps[0], g->taps_hw = (int32_t)(taps[0] * taps[1]), g->taps = (int32_t)(taps[0] * taps[1] * taps[2]);
+}
+
+static int most_taps_first(const void *a, const void *b)
+{
+  const cuda_conv_grid *g = &((const pixel_class *)a)->grid, *h = &((const pixel_class *)b)->grid;
+  return g->taps != h->taps ? h->taps - g->taps : g->weight[3] - h->weight[3];
+}
+
+/* The bounds of a map have a byte each, in three dims five bits. */
+static bool within_reach(const pixel_map *m, int spatial)
+{
+  int most = spatial == 2 ? 127 : 15;
+  for (int d = 0; d < spatial; d++)
+    if (m->lower[d] < -most - 1 || m->lower[d] > most || m->upper[d] < -most - 1 || m->upper[d] > most) return false;
+  return true;
+}
+
+/* ---- which tile --------------------------------------------------------------------------------- */
+
+enum { LAUNCH = 2500, JOIN = 2000, BANDWIDTH = 4300, JOIN_BANDWIDTH = 2500 };      /* ns, bytes a ns */
+
+/* Nanoseconds of a product of `tiles` tiles with `steps` k steps each; -1: shares that cannot all be there at once. */
+static double cost(const figures *f, int64_t tiles, double steps, int splits, double bytes, int units)
+{
+  if (splits > 1 && tiles > units / splits) return -1;
+  double work = (double)qn_ceil_div(tiles * splits, units) * (steps / splits * f->step + f->tile), memory = bytes / BANDWIDTH;
+  return LAUNCH + (work > memory ? work + 0.1 * memory : memory + 0.1 * work);
+}
+
+/* The tensors, without what no window reads. */
+static double bytes_of(const problem *p)
+{
+  double x = (double)(p->images * p->channels), y = (double)(p->images * p->filters);
+  for (int d = 0; d < 3; d++) {
+    x *= (double)(p->mode == CUDA_CONV_DATA ? p->x[d] : qn_min_i64(p->x[d], p->y[d] * p->window[d]));
+    y *= (double)p->y[d];
+  }
+  return 2 * (x + y + (double)(p->filters * p->taps * p->channels));
+}
+
+/* Which kernel, and parts of the pixels for the gradient by the filter. -1: none. */
+static int choose(const qn_request *r, const problem *p, const cuda_gemm_kernel *kernels, int64_t m, int64_t n, int64_t batch, double steps,
+                  int64_t dw, int64_t *parts, double *least)
+{
+  int best = -1;
+  double bytes = bytes_of(p);
+  for (int i = 0; kernels[i].bm; i++) {
+    if (r->variant && strcmp(r->variant, names[p->mode][i])) continue;
+    int splits = kernels[i].splits;
+    if (splits > 1 && (batch > 1 || steps < 2 * splits || kernels[i].bn / splits < 64)) continue;
+    int64_t tiles = qn_ceil_div(m, kernels[i].bm) * qn_ceil_div(n, kernels[i].bn);
+    for (int rounds = 0; rounds <= (p->mode == CUDA_CONV_FILTER && splits == 1 ? 2 : 0); rounds++) {
+      int64_t q = rounds == 0 ? 1 : qn_min_i64(rounds * (int64_t)r->device->units / tiles, (int64_t)steps / 8);
+      if (q < 1 || (rounds && q == 1) || q > 1024 || (q > 1 && (uint64_t)(q * dw * 4) > r->demands->workspace_limit)) continue;
+      double t = cost(&measured[p->mode][i], tiles * batch * q, steps / (double)q, splits, bytes, r->device->units);
+      if (t < 0) continue;
+      if (q > 1) t += JOIN + (double)(q * dw * 4) / JOIN_BANDWIDTH;
+      if (best < 0 || t < *least) best = i, *least = t, *parts = q;
+    }
+  }
+  return best;
+}
+
+/* ---- prepare -------------------------------------------------------------------------------------- */
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  const qn_node *op = &r->op[0];
-  int mode = op->op == QN_OP_CONV_FORWARD ? CUDA_GEMM_FORWARD : op->op == QN_OP_CONV_BACKWARD_DATA ? CUDA_GEMM_BACKWARD_DATA : CUDA_GEMM_BACKWARD_FILTER;
-  int x = qn_role(op, mode == CUDA_GEMM_FORWARD ? QN_ROLE_CONV_FORWARD_X : mode == CUDA_GEMM_BACKWARD_DATA ? QN_ROLE_CONV_BACKWARD_DATA_DX : QN_ROLE_CONV_BACKWARD_FILTER_X);
-  int w = qn_role(op, mode == CUDA_GEMM_FORWARD ? QN_ROLE_CONV_FORWARD_W : mode == CUDA_GEMM_BACKWARD_DATA ? QN_ROLE_CONV_BACKWARD_DATA_W : QN_ROLE_CONV_BACKWARD_FILTER_DW);
-  int y = qn_role(op, mode == CUDA_GEMM_FORWARD ? QN_ROLE_CONV_FORWARD_Y : mode == CUDA_GEMM_BACKWARD_DATA ? QN_ROLE_CONV_BACKWARD_DATA_DY : QN_ROLE_CONV_BACKWARD_FILTER_DY);
-  shape s = { &r->value[x], &r->value[w], &r->value[y], op->attr };
-  const qn_conv *c = s.conv;
-  int gathered = mode == CUDA_GEMM_BACKWARD_DATA ? y : x, other = mode == CUDA_GEMM_BACKWARD_FILTER ? y : w;
-  int written = mode == CUDA_GEMM_FORWARD ? y : mode == CUDA_GEMM_BACKWARD_DATA ? x : w;
-  uint32_t dtype = r->value[gathered].dtype;
-  if (r->device->arch_major != 9 || r->device->arch_minor != 0)
-    return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
-  if ((dtype != QN_F16 && dtype != QN_BF16) || r->value[other].dtype != dtype) return qn_refuse(out, "dtypes", "x", "f16 or bf16", "%s", "another");
-  uint32_t written_dtype = r->value[written].dtype;
-  if (written_dtype != QN_F32 && written_dtype != QN_F16 && written_dtype != QN_BF16) return qn_refuse(out, "dtypes", "y", "f16, bf16 or f32", "%s", "another");
-  qn_status status = check(&s, mode, out);
+  problem p = { 0 };
+  qn_status status = read_problem(r, &p, out);
   if (status) return status;
-
-  /* the product's dims, and which tile */
-  int64_t taps = s.w->dim[2] * s.w->dim[3], pixels_x = s.x->dim[0] * s.x->dim[2] * s.x->dim[3], pixels_y = s.y->dim[0] * s.y->dim[2] * s.y->dim[3];
-  int64_t channels = s.w->dim[1], filters = s.w->dim[0];
-  int64_t m = mode == CUDA_GEMM_FORWARD ? pixels_y : mode == CUDA_GEMM_BACKWARD_DATA ? pixels_x : filters;
-  int64_t n = mode == CUDA_GEMM_FORWARD ? filters : channels, batch = mode == CUDA_GEMM_BACKWARD_FILTER ? taps : 1;
-  int64_t chunks = qn_ceil_div(mode == CUDA_GEMM_FORWARD ? channels : filters, 64);
-  int64_t steps = mode == CUDA_GEMM_BACKWARD_FILTER ? qn_ceil_div(pixels_y, 64) : taps * chunks;
-  if (steps > INT32_MAX || batch > 4096 || steps == 0) return qn_refuse(out, "something to sum, and not too much", "x", "", "%s", "");
-  const cuda_gemm_kernel *kernels = dtype == QN_BF16 ? (mode == CUDA_GEMM_FORWARD ? cuda_conv_forward_bf16 : mode == CUDA_GEMM_BACKWARD_DATA ? cuda_conv_data_bf16 : cuda_conv_filter_bf16)
-                                                     : (mode == CUDA_GEMM_FORWARD ? cuda_conv_forward_f16 : mode == CUDA_GEMM_BACKWARD_DATA ? cuda_conv_data_f16 : cuda_conv_filter_f16);
-  const char *const *names = mode == CUDA_GEMM_BACKWARD_FILTER ? filter_variant_names : variant_names;
-  int best = -1;
-  int64_t parts = 1, dw = m * n * batch;                    /* parts: of the pixels, for the gradient by the filter */
-  double least = 0;
-  for (int i = 0; names[i]; i++) {
-    if (r->variant && strcmp(r->variant, names[i])) continue;
-    int64_t tiles = qn_ceil_div(m, kernels[i].bm) * qn_ceil_div(n, kernels[i].bn) * batch;
-    for (int rounds = 0; rounds <= (mode == CUDA_GEMM_BACKWARD_FILTER ? 2 : 0); rounds++) {
-      int64_t p = rounds == 0 ? 1 : qn_min_i64(rounds * (int64_t)r->device->units / tiles, steps / 8);
-      if (p < 1 || (rounds && p == 1) || p > 1024 || (p > 1 && (uint64_t)(p * dw * 4) > r->demands->workspace_limit)) continue;
-      double t = cost(&kernels[i], m, n, batch * p, qn_ceil_div(steps, p), r->device->units);
-      if (t < 0) continue;
-      if (p > 1) t += 2000 + (double)(p * dw * 4) / 2500;
-      if (best < 0 || t < least) best = i, least = t, parts = p;
-    }
-  }
-  uint64_t workspace = parts > 1 ? (uint64_t)(parts * dw * 4) : 0;
-  bool spread = mode == CUDA_GEMM_BACKWARD_DATA && (c->stride[0] > 1 || c->stride[1] > 1);
-  int64_t spread_h = (s.y->dim[2] - 1) * c->stride[0] + 1, spread_w = (s.y->dim[3] - 1) * c->stride[1] + 1;
-  if (spread) workspace = (uint64_t)(s.y->dim[0] * spread_h * spread_w * s.y->dim[1] * 2);
-  if (workspace > r->demands->workspace_limit) return qn_refuse(out, "workspace for dy spread by its stride", "dy", "a limit above it", "%llu", (unsigned long long)workspace);
-  if (best < 0) return qn_refuse(out, "a variant that this problem can be split into", "", "fewer shares", "%s", r->variant ? r->variant : "");
+  bool filter = p.mode == CUDA_CONV_FILTER, data = p.mode == CUDA_CONV_DATA;
+  int64_t residues = data ? p.stride[0] * p.stride[1] * p.stride[2] : 1;
 
   /* what happens to the sums */
   cuda_chain chain;
-  cuda_out_dims dims = { { -1, -1, -1, -1 }, mode != CUDA_GEMM_BACKWARD_FILTER };
-  cuda_chain_begin(&chain, written);
-  int bias = mode == CUDA_GEMM_FORWARD ? qn_role(op, QN_ROLE_CONV_FORWARD_BIAS) : -1;
+  cuda_out_dims dims = { { -1, -1, -1, -1 }, !filter };
+  cuda_chain_begin(&chain, p.written);
+  int bias = p.mode == CUDA_CONV_FORWARD ? qn_role(&r->op[0], QN_ROLE_CONV_FORWARD_BIAS) : -1;
   if (bias >= 0) {
     cuda_out_dims row = { { -1, 0, -1, -1 }, false };       /* [K], along columns */
     int k = cuda_chain_operand(&chain, r, bias, &row);
     if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", "another");
     cuda_chain_step(&chain, QN_OP_ADD, k, false, 0, 0);
   }
-  if (mode != CUDA_GEMM_BACKWARD_FILTER) cuda_chain_follow(&chain, r, &dims);
+  bool packed = qn_is_channels_last(&r->value[p.written]);
+  if (!filter && residues == 1 && packed) cuda_chain_follow(&chain, r, &dims);
   const qn_value *to = &r->value[chain.out];
-  if (!qn_is_channels_last(to)) {                           /* a follower's output may lie otherwise: leave it to others */
-    if (chain.n_ops == 1) return qn_refuse(out, "packed channels last", "y", "nhwc", "%s", "other strides");
+  if (chain.n_ops > 1 && !qn_is_channels_last(to)) {        /* a follower's output may lie otherwise: leave it to others */
     qn_request alone = *r;
     alone.n_ops = 1;
     return prepare(&alone, out);
   }
 
-  state *st = r->host->alloc(sizeof *st);
+  state *st = r->host->alloc(sizeof *st + (size_t)residues * sizeof *st->class_);
   if (!st) return QN_NO_MEMORY;
   out->state = st;
   st->chain = chain;
-  st->kernel = &kernels[best];
-  st->mode = mode;
-  st->a = mode == CUDA_GEMM_BACKWARD_FILTER ? other : gathered;
-  st->b = mode == CUDA_GEMM_BACKWARD_FILTER ? gathered : other;
-  st->dtype = dtype;
-  st->out_dtype = parts > 1 ? (uint32_t)QN_F32 : to->dtype;
-  st->final_dtype = to->dtype;
+  st->problem = p;
+  st->out_dtype = to->dtype;
 
-  const qn_value *from = &r->value[gathered], *beside = &r->value[other];
-  cuda_gemm *g = &st->gemm;
-  const qn_value *grid = mode == CUDA_GEMM_BACKWARD_DATA ? s.x : s.y;          /* whose pixels the gathered windows belong to */
-  for (int d = 0; d < 2; d++) {                             /* maps name W before H */
-    int at = 1 - d;
-    int64_t reach = (s.w->dim[2 + at] - 1) * c->dilation[at];
-    int64_t pad = mode == CUDA_GEMM_BACKWARD_DATA ? reach - c->pad_before[at] : c->pad_before[at];
-    int64_t stride = mode == CUDA_GEMM_BACKWARD_DATA ? 1 : c->stride[at];
-    st->lower[d] = (int32_t)-pad;
-    st->upper[d] = (int32_t)(mode == CUDA_GEMM_BACKWARD_DATA ? s.x->dim[2 + at] - (at ? spread_w : spread_h) - pad : c->pad_after[at] - reach);
-    st->step[d] = (int32_t)stride;
+  /* pixels and taps */
+  int64_t m = filter ? p.filters : 0, taps = 0;
+  const qn_value *gathered = &r->value[p.gathered];
+  for (int64_t i = 0; i < residues; i++) {
+    pixel_class *k = &st->class_[st->n_classes];
+    if (data) residue_class(k, &p, gathered, to, i);
+    else whole_class(k, &p, gathered);
+    if (k->grid.pixels == 0) {
+      memset(k, 0, sizeof *k);
+      continue;
+    }
+    if (k->grid.taps && !within_reach(&k->gathered, p.spatial)) {
+      r->host->free(st);
+      out->state = NULL;
+      return qn_refuse(out, "windows that begin and end near the edge", "x", "within 127 pixels, in three dims 15", "%s", "further");
+    }
+    if (!filter) m = qn_max_i64(m, k->grid.pixels);
+    taps += k->grid.taps;
+    st->n_classes++;
   }
-  if (st->upper[0] < -128 || st->upper[0] > 127 || st->upper[1] < -128 || st->upper[1] > 127) {
+  qsort(st->class_, (size_t)st->n_classes, sizeof *st->class_, most_taps_first);
+
+  /* the product's dims, and which tile */
+  cuda_gemm *g = &st->conv.gemm;
+  int64_t chunks = qn_ceil_div(data ? p.filters : p.channels, 64), n = filter ? p.taps * chunks * 64 : data ? p.channels : p.filters;
+  int64_t pixels_y = p.images * p.y[0] * p.y[1] * p.y[2], dw = p.filters * p.taps * p.channels, parts = 1;
+  int64_t steps = filter ? qn_ceil_div(pixels_y, 64) : taps * chunks;
+  const cuda_gemm_kernel *kernels = (p.dtype == QN_BF16 ? cuda_conv_bf16 : cuda_conv_f16)[p.mode];
+  double least = 0;
+  int best = choose(r, &p, kernels, m, n, st->n_classes, (double)steps / st->n_classes, dw, &parts, &least);
+  if (best < 0) {
     r->host->free(st);
     out->state = NULL;
-    return qn_refuse(out, "windows that end within 128 of the edge", "x", "", "%s", "");
+    return qn_refuse(out, "a variant that this problem can be split into", "", "fewer shares", "%s", r->variant ? r->variant : "");
   }
-  g->conv = (cuda_gemm_conv){ .taps_w = (int32_t)s.w->dim[3], .taps = (int32_t)taps, .chunks = (int32_t)chunks,
-    .out_w = (int32_t)grid->dim[3], .out_hw = (int32_t)(grid->dim[2] * grid->dim[3]), .stride_w = st->step[0], .stride_h = st->step[1],
-    .start_w = st->lower[0], .start_h = st->lower[1], .dilation_w = (int32_t)c->dilation[1], .dilation_h = (int32_t)c->dilation[0] };
-  int64_t dim[4] = { from->dim[1], from->dim[3], from->dim[2], from->dim[0] };
-  int64_t stride[3] = { from->stride[3], from->stride[2], from->stride[0] };
-  if (spread) {
-    st->spread[0] = (int32_t)c->stride[0], st->spread[1] = (int32_t)c->stride[1];
-    dim[1] = spread_w, dim[2] = spread_h;
-    stride[0] = dim[0], stride[1] = dim[0] * spread_w, stride[2] = dim[0] * spread_w * spread_h;
-    memcpy(st->spread_dim, (int64_t[]){ from->dim[0], from->dim[2], from->dim[3], from->dim[1] }, sizeof st->spread_dim);
-    memcpy(st->spread_stride, (int64_t[]){ from->stride[0], from->stride[2], from->stride[3] }, sizeof st->spread_stride);
-  }
-  for (int d = 0; d < 3; d++)                               /* a dim of 1 may have any stride */
-    if (dim[d + 1] == 1) stride[d] = d ? stride[d - 1] * dim[d] : dim[0];
-  memcpy(st->gathered_dim, dim, sizeof dim);
-  memcpy(st->gathered_stride, stride, sizeof stride);
-  if (mode == CUDA_GEMM_BACKWARD_FILTER) {                  /* dy as [pixels][filters] */
-    st->other_dim[0] = beside->dim[1], st->other_dim[1] = pixels_y, st->other_dim[2] = 1;
-    st->other_stride[0] = beside->dim[1], st->other_stride[1] = beside->dim[1] * pixels_y;
+  st->kernel = &kernels[best];
+  st->parts = (int32_t)parts;
+  st->sum_dtype = parts > 1 ? (uint32_t)QN_F32 : to->dtype;
+  st->conv.chunks = (int32_t)chunks;
+  st->conv.volume = p.spatial == 3;
+
+  if (filter) {                                             /* dy as [pixels][filters] */
+    memcpy(st->other_dim, (int64_t[]){ p.filters, pixels_y, 1, 1 }, sizeof st->other_dim);
+    memcpy(st->other_stride, (int64_t[]){ p.filters, p.filters * pixels_y, 0 }, sizeof st->other_stride);
   } else {                                                  /* w as [filters][taps][channels] */
-    st->other_dim[0] = channels, st->other_dim[1] = taps, st->other_dim[2] = filters;
-    st->other_stride[0] = channels, st->other_stride[1] = channels * taps;
+    memcpy(st->other_dim, (int64_t[]){ p.channels, p.taps, p.filters, 1 }, sizeof st->other_dim);
+    memcpy(st->other_stride, (int64_t[]){ p.channels, p.channels * p.taps, 0 }, sizeof st->other_stride);
   }
 
-  st->other_dim[3] = 1;
-
-  int splits = st->kernel->splits, out_bytes = parts > 1 ? 4 : (int)qn_kit_bytes(to->dtype);
+  int splits = st->kernel->splits, out_bytes = (int)qn_kit_bytes(st->sum_dtype);
   g->m = (int32_t)m;
   g->n = (int32_t)n;
   g->k_steps = (int32_t)qn_ceil_div(steps, parts);
+  g->split_steps = (int32_t)qn_ceil_div(g->k_steps, splits);
   g->tiles_m = (int32_t)qn_ceil_div(m, st->kernel->bm);
   g->tiles_n = (int32_t)qn_ceil_div(n, st->kernel->bn);
-  g->batch0 = (int32_t)batch;
+  g->batch0 = 1;
   g->batch1 = (int32_t)parts;
   g->group = 12;
-  g->split_steps = (int32_t)qn_ceil_div(g->k_steps, splits);
-  g->out_dtype = parts > 1 ? QN_F32 : to->dtype;
-  g->out_stride[3] = dw;
-  st->parts = (int32_t)parts;
-  g->out_stride[0] = mode == CUDA_GEMM_BACKWARD_FILTER ? channels * taps : n;
+  g->out_dtype = st->sum_dtype;
+  g->out_stride[0] = n;
   g->out_stride[1] = 1;
-  g->out_stride[2] = mode == CUDA_GEMM_BACKWARD_FILTER ? channels : 0;
   g->steps = chain.steps;
-  g->store_map = cuda_chain_column_relu(&chain.steps, &g->column, &g->relu) && to->align >= 16 && n * out_bytes % 16 == 0 && st->kernel->bn / splits >= (out_bytes == 4 ? 32 : 64);
-  int64_t tiles = (int64_t)g->tiles_m * g->tiles_n * batch * parts, most = r->device->units / splits;
-  st->grid = (int32_t)(tiles < most ? tiles : most) * splits;
+  g->store_map = cuda_chain_column_relu(&chain.steps, &g->column, &g->relu) && to->align >= 16 && n * out_bytes % 16 == 0;
 
   out->n_ops = chain.n_ops;
-  out->variant = names[best];
-  out->workspace = workspace;
+  out->variant = names[p.mode][best];
+  out->workspace = parts > 1 ? (uint64_t)(parts * dw * 4) : 0;
   out->estimate = least;
   out->math = QN_MATH_STRICT;
   out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC };
   return QN_OK;
 }
 
+/* ---- build ------------------------------------------------------------------------------------------ */
+
 static qn_status refused_map(CUresult e)
 {
   return e == CUDA_SUCCESS ? QN_OK : cuda_host->error(QN_INTERNAL, "cuda: conv_wgmma: the driver refused a tensor map");
 }
 
+static CUtensorMapDataType map_type(uint32_t dtype)
+{
+  return dtype == QN_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : dtype == QN_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+}
+
+/* Both kinds of map are made for some address that is aligned; run puts in the true one. */
 static qn_status tiled(const cuda_driver *driver, CUtensorMap *map, uint32_t dtype, const int64_t dim[4], const int64_t stride[3], uint32_t box0, uint32_t box1, uint32_t box2)
 {
   int esize = (int)qn_kit_bytes(dtype);
   cuuint64_t d[4] = { (cuuint64_t)dim[0], (cuuint64_t)dim[1], (cuuint64_t)dim[2], (cuuint64_t)dim[3] };
   cuuint64_t st[3] = { (cuuint64_t)(stride[0] * esize), (cuuint64_t)(stride[1] * esize), (cuuint64_t)((dim[3] > 1 ? stride[2] : stride[1] * dim[2]) * esize) };
   cuuint32_t box[4] = { box0, box1, box2, 1 }, one[4] = { 1, 1, 1, 1 };
-  CUtensorMapDataType type = dtype == QN_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : dtype == QN_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
-  return refused_map(driver->tensor_map_tiled(map, type, 4, (void *)0x10000, d, st, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+  return refused_map(driver->tensor_map_tiled(map, map_type(dtype), 4, (void *)0x10000, d, st, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                                               CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+}
+
+static qn_status im2col(const cuda_driver *driver, CUtensorMap *map, uint32_t dtype, const pixel_map *m, int spatial, uint32_t pixels)
+{
+  int esize = (int)qn_kit_bytes(dtype);
+  cuuint64_t d[5], st[4];
+  cuuint32_t step[5] = { 1, 1, 1, 1, 1 };
+  for (int i = 0; i < spatial + 2; i++) d[i] = (cuuint64_t)m->dim[i];
+  for (int i = 0; i < spatial + 1; i++) st[i] = (cuuint64_t)(m->stride[i] * esize);
+  for (int i = 0; i < spatial; i++) step[i + 1] = (cuuint32_t)m->step[i];
+  return refused_map(driver->tensor_map_im2col(map, map_type(dtype), (cuuint32_t)spatial + 2, (void *)0x10000, d, st, m->lower, m->upper, 128 / (cuuint32_t)esize, pixels,
+                                               step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
 }
 
 static qn_status build(const qn_request *r, qn_prepared *out)
 {
   state *st = out->state;
-  cuda_gemm *g = &st->gemm;
+  const problem *p = &st->problem;
+  cuda_gemm *g = &st->conv.gemm;
+  bool filter = p->mode == CUDA_CONV_FILTER, data = p->mode == CUDA_CONV_DATA;
+  uint32_t bm = (uint32_t)st->kernel->bm, bn = (uint32_t)st->kernel->bn, slice = st->sum_dtype == QN_F32 ? 32 : 64;
   (void)r;
   qn_status s = cuda_driver_get(&st->driver);
-  if (s) return s;
-  CUtensorMapDataType type = st->dtype == QN_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-  cuuint64_t d[4], stride[3];
-  for (int i = 0; i < 4; i++) d[i] = (cuuint64_t)st->gathered_dim[i];
-  for (int i = 0; i < 3; i++) stride[i] = (cuuint64_t)(st->gathered_stride[i] * 2);
-  cuuint32_t step[4] = { 1, (cuuint32_t)st->step[0], (cuuint32_t)st->step[1], 1 };
-  bool filter = st->mode == CUDA_GEMM_BACKWARD_FILTER;
-  s = refused_map(st->driver->tensor_map_im2col(filter ? &g->b : &g->a, type, 4, (void *)0x10000, d, stride, st->lower, st->upper, 64,
-                                                filter ? 64 : (cuuint32_t)st->kernel->bm, step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                                CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
-  if (s) return s;
-  if (filter) s = tiled(st->driver, &g->a, st->dtype, st->other_dim, st->other_stride, 64, 64, 1);
-  else s = tiled(st->driver, &g->b, st->dtype, st->other_dim, st->other_stride, 64, 1, st->mode == CUDA_GEMM_FORWARD ? (uint32_t)st->kernel->bn : 64);
-  if (s) return s;
-  if (g->store_map) {
-    int64_t dim[4] = { g->n, g->m, g->batch0, g->batch1 }, st2[3] = { g->out_stride[0], filter ? g->out_stride[2] : g->out_stride[0] * g->m, g->out_stride[3] };
-    s = tiled(st->driver, &g->y, st->out_dtype, dim, st2, st->out_dtype == QN_F32 ? 32 : 64, 64, 1);
-    if (s) return s;
+  for (int i = 0; i < st->n_classes && !s; i++) {
+    pixel_class *k = &st->class_[i];
+    if (k->grid.taps) s = im2col(st->driver, &k->gathered_map, p->dtype, &k->gathered, p->spatial, filter ? 64 : bm);
+    if (data && !s) s = im2col(st->driver, &k->written_map, st->sum_dtype, &k->written, p->spatial, 64);
   }
+  if (s) return s;
+  if (filter) s = tiled(st->driver, &g->a, p->dtype, st->other_dim, st->other_stride, 64, 64, 1);
+  else s = tiled(st->driver, &g->b, p->dtype, st->other_dim, st->other_stride, 64, 1, data ? 64 : bn <= 256 ? bn : bn / 2);
+  if (s) return s;
+  if (filter) {                                             /* [parts][filters][taps][channels] */
+    int64_t dim[4] = { p->channels, p->taps, p->filters, st->parts }, stride[3] = { p->channels, p->channels * p->taps, p->channels * p->taps * p->filters };
+    s = tiled(st->driver, &g->y, st->sum_dtype, dim, stride, slice, 1, 64);
+  } else if (!data && g->store_map) {
+    int64_t dim[4] = { g->n, g->m, 1, 1 }, stride[3] = { g->n, (int64_t)g->n * g->m, 0 };
+    s = tiled(st->driver, &g->y, st->sum_dtype, dim, stride, slice, 64, 1);
+  }
+  if (s) return s;
   return cuda_check(cudaFuncSetAttribute(st->kernel->function[0][0], cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel->shared), "cudaFuncSetAttribute");
 }
+
+/* ---- run ---------------------------------------------------------------------------------------------- */
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const state *st = p->state;
-  cuda_gemm g = st->gemm;
-  void *y = launch->ptr[st->chain.out], *a = launch->ptr[st->a], *product = st->parts > 1 ? launch->workspace : y;
-  if (st->spread[0]) {
-    qn_status s = cuda_conv_spread(launch->workspace, a, st->spread_dim, st->spread_stride, st->spread[0], st->spread[1], launch->stream);
+  const problem *q = &st->problem;
+  cuda_conv c = st->conv;
+  cuda_gemm *g = &c.gemm;
+  void *y = launch->ptr[st->chain.out], *product = st->parts > 1 ? launch->workspace : y;
+  st->driver->tensor_map_address(q->mode == CUDA_CONV_FILTER ? &g->a : &g->b, launch->ptr[q->other]);
+  if (q->mode == CUDA_CONV_FILTER || (q->mode == CUDA_CONV_FORWARD && g->store_map)) st->driver->tensor_map_address(&g->y, product);
+  g->out = product;
+  cuda_chain_bind(&g->steps, &st->chain, launch->ptr);
+  for (int i = 0; i < st->n_classes; i += CUDA_CONV_CLASSES) {
+    int64_t pixels = 0;
+    g->batch0 = (int32_t)qn_min_i64(st->n_classes - i, CUDA_CONV_CLASSES);
+    for (int j = 0; j < g->batch0; j++) {
+      const pixel_class *k = &st->class_[i + j];
+      c.grid[j] = k->grid;
+      pixels = qn_max_i64(pixels, k->grid.pixels);
+      c.gathered[j] = k->gathered_map;
+      if (k->grid.taps) st->driver->tensor_map_address(&c.gathered[j], launch->ptr[q->gathered]);
+      if (q->mode != CUDA_CONV_DATA) continue;
+      c.written[j] = k->written_map;
+      st->driver->tensor_map_address(&c.written[j], (char *)y + k->written.offset * qn_kit_bytes(st->sum_dtype));
+    }
+    if (q->mode != CUDA_CONV_FILTER) g->tiles_m = (int32_t)qn_ceil_div(pixels, st->kernel->bm);
+    int splits = st->kernel->splits;
+    int64_t tiles = (int64_t)g->tiles_m * g->tiles_n * g->batch0 * g->batch1, most = launch->device->units / splits;
+    qn_status s = cuda_gemm_launch(&c, st->kernel, st->kernel->function[0][0], (int)qn_min_i64(tiles, most) * splits, launch->stream, "conv_wgmma");
     if (s) return s;
-    a = launch->workspace;
   }
-  st->driver->tensor_map_address(&g.a, a);
-  st->driver->tensor_map_address(&g.b, launch->ptr[st->b]);
-  if (g.store_map) st->driver->tensor_map_address(&g.y, product);
-  g.out = product;
-  cuda_chain_bind(&g.steps, &st->chain, launch->ptr);
-  qn_status s = cuda_gemm_launch(&g, st->kernel, st->kernel->function[0][0], st->grid, launch->stream, "conv_wgmma");
-  if (!s && st->parts > 1) s = cuda_conv_join(y, st->final_dtype, product, st->parts, g.out_stride[3], launch->stream);
-  return s;
+  return st->parts > 1 ? cuda_conv_join(y, st->out_dtype, product, st->parts, q->filters * q->taps * q->channels, launch->stream) : QN_OK;
 }
 
 static void release(qn_prepared *p)
@@ -305,9 +496,9 @@ static void release(qn_prepared *p)
   p->state = NULL;
 }
 
-#define ROW(op_, names) { .name = "wgmma", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
-                          .variants = names, .prepare = prepare, .build = build, .run = run, .release = release }
+#define ROW(op_, mode) { .name = "wgmma", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
+                         .variants = names[mode], .prepare = prepare, .build = build, .run = run, .release = release }
 static const qn_engine rows[] = {
-  ROW(QN_OP_CONV_FORWARD, variant_names), ROW(QN_OP_CONV_BACKWARD_DATA, variant_names), ROW(QN_OP_CONV_BACKWARD_FILTER, filter_variant_names),
+  ROW(QN_OP_CONV_FORWARD, CUDA_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA, CUDA_CONV_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER, CUDA_CONV_FILTER),
 };
 const qn_engine_list cuda_conv_wgmma_list = { rows, sizeof rows / sizeof *rows };

@@ -1,14 +1,12 @@
-/* conv_wgmma_bf16.cu -- the kernel of matmul_wgmma.cuh gathering windows of bf16. */
-#include "matmul_wgmma.cuh"
+/* conv_wgmma_bf16.cu -- the kernels of conv_wgmma.cuh on bf16. */
+#include "conv_wgmma.cuh"
 
 #define KERNEL(bm, bn, splits, ta, tb, mode)                                                             \
   { bm, bn, splits, gemm_shape<MMA_BF16, bm, bn, ta, tb, splits>::threads,                               \
     gemm_shape<MMA_BF16, bm, bn, ta, tb, splits>::shared,                                                \
-    { { (const void *)matmul_wgmma<MMA_BF16, bm, bn, ta, tb, splits, mode>, 0 }, { 0, 0 } } },
-#define FORWARD(bm, bn, splits) KERNEL(bm, bn, splits, 0, 0, CUDA_GEMM_FORWARD)
-#define DATA(bm, bn, splits)    KERNEL(bm, bn, splits, 0, 1, CUDA_GEMM_BACKWARD_DATA)
-#define FILTER(bm, bn, splits)  KERNEL(bm, bn, splits, 1, 1, CUDA_GEMM_BACKWARD_FILTER)
+    { { (const void *)conv_wgmma<MMA_BF16, bm, bn, splits, mode>, 0 }, { 0, 0 } } },
+#define FORWARD(bm, bn, splits, step, tile) KERNEL(bm, bn, splits, 0, 0, CUDA_CONV_FORWARD)
+#define DATA(bm, bn, splits, step, tile)    KERNEL(bm, bn, splits, 0, 1, CUDA_CONV_DATA)
+#define FILTER(bm, bn, splits, step, tile)  KERNEL(bm, bn, splits, 1, 1, CUDA_CONV_FILTER)
 
-const cuda_gemm_kernel cuda_conv_forward_bf16[] = { CUDA_CONV_TILES(FORWARD) {} };
-const cuda_gemm_kernel cuda_conv_data_bf16[] = { CUDA_CONV_TILES(DATA) {} };
-const cuda_gemm_kernel cuda_conv_filter_bf16[] = { CUDA_CONV_FILTER_TILES(FILTER) {} };
+const cuda_gemm_kernel cuda_conv_bf16[3][16] = { { CUDA_CONV_FORWARD_TILES(FORWARD) }, { CUDA_CONV_DATA_TILES(DATA) }, { CUDA_CONV_FILTER_TILES(FILTER) } };

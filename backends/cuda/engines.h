@@ -18,6 +18,7 @@
   X(conv_first)       \
   X(conv_first_data)  \
   X(conv_first_filter) \
+  X(conv_channels_last) \
   X(conv_direct)      \
   X(pointwise_program) \
   X(pointwise_direct) \

@@ -9,6 +9,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/chain.c \
   backends/cuda/chain.h \
   backends/cuda/cuda_backend.h \
+  backends/cuda/conv_channels_last.c \
   backends/cuda/conv_direct.cu \
   backends/cuda/conv_first.cu \
   backends/cuda/conv_first.cuh \
@@ -22,6 +23,8 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_tf32_layout.cu \
   backends/cuda/conv_problem.h \
   backends/cuda/conv_wgmma.c \
+  backends/cuda/conv_wgmma.cuh \
+  backends/cuda/conv_wgmma.h \
   backends/cuda/conv_wgmma_bf16.cu \
   backends/cuda/conv_wgmma_f16.cu \
   backends/cuda/device.c \

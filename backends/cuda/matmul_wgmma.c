@@ -292,7 +292,7 @@ static qn_status build(const qn_request *r, qn_prepared *out)
 
 /* ---- run ---------------------------------------------------------------------------------------------- */
 
-qn_status cuda_gemm_launch(const cuda_gemm *g, const cuda_gemm_kernel *kernel, const void *function, int grid, void *stream, const char *name)
+qn_status cuda_gemm_launch(const void *g, const cuda_gemm_kernel *kernel, const void *function, int grid, void *stream, const char *name)
 {
   cudaLaunchAttribute attributes[] = {
     { .id = cudaLaunchAttributeProgrammaticStreamSerialization, .val = { .programmaticStreamSerializationAllowed = 1 } },

@@ -11,7 +11,7 @@
  * taken through the chain and stored where they belong.
  *
  * A split sum is shared by the CTAs of a cluster, each with its part of k. When all are done each finishes its part of
- * the columns: the others' sums of them come straight into its shared memory, and are added in the order of k. */
+ * the columns: the others' sums of them come straight into its shared memory. */
 #pragma once
 #include "matmul_wgmma.h"
 #include "steps.cuh"
@@ -71,9 +71,10 @@ template <int count> __device__ __forceinline__ void gemm_column_relu(const cuda
   }
 }
 
-/* N columns of this warpgroup's sums in slices of 128 bytes through the copy engine; half: which half of staging is next. */
-template <int N> __device__ __forceinline__ void gemm_store_map(const cuda_gemm &g, float (&d)[N / 2], const gemm_unit &u, int row0,
-                                                                uint32_t staging, int id, int &half)
+/* N columns of this warpgroup's sums in slices of 64 rows and 128 bytes, which put(from, column) hands to the copy engine.
+ * half: which half of staging is next. */
+template <int N, class F> __device__ __forceinline__ void gemm_store_map(const cuda_gemm &g, float (&d)[N / 2], const gemm_unit &u,
+                                                                         uint32_t staging, int id, int &half, const F &put)
 {
   int t = threadIdx.x % 128, warp = t / 32, lane = t % 32;
   constexpr int slices16 = N / 64, slices32 = N / 32;
@@ -101,7 +102,7 @@ template <int N> __device__ __forceinline__ void gemm_store_map(const cuda_gemm 
       proxy_fence();
       group_sync(id, 128);
       if (t == 0) {
-        tma_store(&g.y, to, u.n0 + s * 64, row0, u.b0, u.b1);
+        put(to, u.n0 + s * 64);
         tma_store_commit();
       }
     }
@@ -125,7 +126,7 @@ template <int N> __device__ __forceinline__ void gemm_store_map(const cuda_gemm 
       proxy_fence();
       group_sync(id, 128);
       if (t == 0) {
-        tma_store(&g.y, to, u.n0 + s * 32, row0, u.b0, u.b1);
+        put(to, u.n0 + s * 32);
         tma_store_commit();
       }
     }
@@ -183,8 +184,16 @@ template <int N> __device__ __forceinline__ void gemm_store_steps(const cuda_gem
   group_sync(id, 128);                                      /* staging is free again */
 }
 
+/* N columns of sums by the epilogue that serves. */
+template <int N, class F> __device__ __forceinline__ void gemm_store(const cuda_gemm &g, float (&d)[N / 2], const gemm_unit &u, int row0, uint32_t slices,
+                                                                     float *slices_f32, int id, int &half, const F &put)
+{
+  if (N >= 64 && g.store_map) gemm_store_map<N>(g, d, u, slices, id, half, put);
+  else gemm_store_steps<N>(g, d, u, row0, slices_f32, id);
+}
+
 /* Joins the shares of a split sum: into e come this CTA's columns, the rank-th part of the tile's. All of the cluster's
- * stages are free by now (first barrier), and take what the others send. */
+ * stages are free by now (first barrier), and take what the others send, which is added in an order that is the same each time. */
 template <int BN, int splits, int members> __device__ __forceinline__ void gemm_join(float (&d)[BN / 2], float (&e)[BN / 2 / splits], uint32_t ring)
 {
   constexpr int part = BN / 2 / splits, quads = part / 4;
@@ -192,37 +201,31 @@ template <int BN, int splits, int members> __device__ __forceinline__ void gemm_
   cluster_sync();
 #pragma unroll
   for (int to = 0; to < splits; to++) {
-    if (to == rank) {
+    if (to == rank) continue;
+    uint32_t there = cluster_address(at + rank * quads * members * 16, to);
 #pragma unroll
-      for (int i = 0; i < part; i++) e[i] = d[to * part + i];
-    } else {
-      uint32_t there = cluster_address(at + rank * quads * members * 16, to);
-#pragma unroll
-      for (int q = 0; q < quads; q++) {
-        const float *p = d + to * part + 4 * q;
-        cluster_store(there + q * members * 16, p[0], p[1], p[2], p[3]);
-      }
+    for (int q = 0; q < quads; q++) {
+      const float *p = d + to * part + 4 * q;
+      cluster_store(there + q * members * 16, p[0], p[1], p[2], p[3]);
     }
+  }
+#pragma unroll
+  for (int i = 0; i < part; i++) {        /* e[i] = d[rank * part + i], with constant indices */
+    e[i] = d[i];
+#pragma unroll
+    for (int to = 1; to < splits; to++) e[i] = to == rank ? d[to * part + i] : e[i];
   }
   cluster_sync();
 #pragma unroll
-  for (int q = 0; q < quads; q++) {
-    float sum[4] = {0, 0, 0, 0};
+  for (int next = 1; next < splits; next++) {
+    uint32_t from = at + (rank + next) % splits * quads * members * 16;
 #pragma unroll
-    for (int from = 0; from < splits; from++) {
+    for (int q = 0; q < quads; q++) {
       float v[4];
-      if (from == rank) {
+      asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]) : "r"(from + q * members * 16) : "memory");
 #pragma unroll
-        for (int i = 0; i < 4; i++) v[i] = e[4 * q + i];
-      } else {
-        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
-                     : "r"(at + (from * quads + q) * members * 16) : "memory");
-      }
-#pragma unroll
-      for (int i = 0; i < 4; i++) sum[i] += v[i];
+      for (int i = 0; i < 4; i++) e[4 * q + i] += v[i];
     }
-#pragma unroll
-    for (int i = 0; i < 4; i++) e[4 * q + i] = sum[i];
   }
 }
 
@@ -248,38 +251,7 @@ template <class shape, int BM, int BN, int ta, int tb> __device__ __forceinline_
   }
 }
 
-/* The same for a convolution, channels last: one operand is gathered from windows, a tap for each step or (filters) unit.
- *   forward        a: BM pixels of x at a tap      b: BN filters at the tap               k: channels
- *   backward data  a: BM pixels of dy at a tap     b: BN channels of filters at the tap   k: filters, taps from the last on
- *   backward filter  a: BM filters of dy           b: BN channels of x at tap b0          k: pixels, from part b1 on */
-template <class shape, int mode, int BM, int BN> __device__ __forceinline__ void gemm_load_conv(const cuda_gemm &g, const gemm_unit &u, int step,
-                                                                                               uint32_t a, uint32_t b, uint32_t bar)
-{
-  const cuda_gemm_conv &v = g.conv;
-  bool filter = mode == CUDA_GEMM_BACKWARD_FILTER;
-  if (filter) step += u.b1 * g.k_steps;                     /* past the last pixel both operands read as 0 */
-  int pixel = filter ? step * 64 : u.m0, n = pixel / v.out_hw, rest = pixel - n * v.out_hw, h = rest / v.out_w, w = rest - h * v.out_w;
-  int tap = filter ? u.b0 : step / v.chunks, k = filter ? step * 64 : (step - tap * v.chunks) * 64, r = tap / v.taps_w, s = tap - r * v.taps_w;
-  w = w * v.stride_w + v.start_w;
-  h = h * v.stride_h + v.start_h;
-  if (filter) {
-#pragma unroll
-    for (int c = 0; c < BM / 64; c++) tma_load(a + c * 8192, &g.a, u.m0 + c * 64, k, 0, 0, bar);
-#pragma unroll
-    for (int c = 0; c < BN / 64; c++)
-      tma_load_im2col(b + c * 8192, &g.b, u.n0 + c * 64, w, h, n, s * v.dilation_w, r * v.dilation_h, bar);
-  } else {
-    tma_load_im2col(a, &g.a, k, w, h, n, s * v.dilation_w, r * v.dilation_h, bar);
-    if (mode == CUDA_GEMM_FORWARD) {
-      tma_load(b, &g.b, k, tap, u.n0, 0, bar);
-    } else {
-#pragma unroll
-      for (int c = 0; c < BN / 64; c++) tma_load(b + c * 8192, &g.b, u.n0 + c * 64, v.taps - 1 - tap, k, 0, bar);
-    }
-  }
-}
-
-template <int kind, int BM, int BN, int ta, int tb, int splits, int mode = CUDA_GEMM_PLAIN>
+template <int kind, int BM, int BN, int ta, int tb, int splits>
 __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __grid_constant__ cuda_gemm g)
 {
   typedef gemm_shape<kind, BM, BN, ta, tb, splits> shape;
@@ -318,8 +290,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
           uint32_t bar = full + 8 * stage, a = ring + stage * shape::stage_bytes, b = a + shape::a_bytes;
           barrier_wait(empty + 8 * stage, phase ^ 1);
           barrier_expect(bar, shape::stage_bytes);
-          if constexpr (mode == CUDA_GEMM_PLAIN) gemm_load<shape, BM, BN, ta, tb>(g, u, step, a, b, bar);
-          else gemm_load_conv<shape, mode, BM, BN>(g, u, step, a, b, bar);
+          gemm_load<shape, BM, BN, ta, tb>(g, u, step, a, b, bar);
           if (++stage == shape::stages) stage = 0, phase ^= 1;
         }
       }
@@ -353,16 +324,15 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
       int row0 = u.m0 + group * 64;
       uint32_t slices = staging + group * 2 * shape::slice_bytes;
       float *slices_f32 = (float *)(shared + (slices - ring));
+      auto put = [&](uint32_t from, int column) { tma_store(&g.y, from, column, row0, u.b0, u.b1); };
       if constexpr (splits == 1) {
-        if (BN >= 64 && g.store_map) gemm_store_map<BN>(g, d, u, row0, slices, 1 + group, half);
-        else gemm_store_steps<BN>(g, d, u, row0, slices_f32, 1 + group);
+        gemm_store<BN>(g, d, u, row0, slices, slices_f32, 1 + group, half, put);
       } else {                                              /* the host gives each cluster one tile */
         constexpr int part = BN / splits;
         float e[part / 2];
         gemm_join<BN, splits, shape::groups * 128>(d, e, ring);
         u.n0 += cluster_rank() * part;
-        if (part >= 64 && g.store_map) gemm_store_map<part>(g, e, u, row0, slices, 1 + group, half);
-        else gemm_store_steps<part>(g, e, u, row0, slices_f32, 1 + group);
+        gemm_store<part>(g, e, u, row0, slices, slices_f32, 1 + group, half, put);
       }
     }
     if (threadIdx.x % 128 == 0) tma_store_wait_read<0>();   /* shared memory is read until then */

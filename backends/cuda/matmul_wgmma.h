@@ -5,15 +5,6 @@
 #include <quern/backend.h>
 #include "steps.h"
 
-/* What the k steps of a convolution walk over (conv_wgmma.c). */
-enum { CUDA_GEMM_PLAIN, CUDA_GEMM_FORWARD, CUDA_GEMM_BACKWARD_DATA, CUDA_GEMM_BACKWARD_FILTER };
-typedef struct cuda_gemm_conv {
-  int32_t taps_w, taps, chunks;           /* taps of a row and in all; 64-channel chunks of each */
-  int32_t out_w, out_hw;                  /* pixels of a row and of an image on the gathered side */
-  int32_t stride_w, stride_h, start_w, start_h;   /* where pixel (0, 0) begins in the gathered tensor */
-  int32_t dilation_w, dilation_h;
-} cuda_gemm_conv;
-
 typedef struct cuda_gemm {                /* the kernel's parameter */
   CUtensorMap a, b, y;                    /* y: only with store_map */
   void    *out;
@@ -25,7 +16,6 @@ typedef struct cuda_gemm {                /* the kernel's parameter */
   int32_t  m, n, k_steps;
   int32_t  tiles_m, tiles_n, batch0, batch1;
   int32_t  group;                         /* tiles of M that are walked before N advances */
-  cuda_gemm_conv conv;
   int32_t  split_steps;                   /* of the k_steps, for each CTA of a cluster */
   cuda_steps steps;
 } cuda_gemm;
@@ -41,18 +31,12 @@ typedef struct cuda_gemm_kernel {
   const void *function[2][2];             /* [a has m contiguous][b has n contiguous] */
 } cuda_gemm_kernel;
 
-/* Likewise for convolutions: forward and backward data, and backward filter. */
-#define CUDA_CONV_TILES(X) X(128, 256, 1) X(128, 128, 1) X(128, 128, 2) X(128, 64, 1) X(128, 64, 2)
-#define CUDA_CONV_FILTER_TILES(X) X(128, 256, 1) X(128, 128, 1) X(128, 64, 1) X(64, 64, 1)
-
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* matmul_wgmma.c: launches with programmatic serialisation, a cluster for each split tile. */
-qn_status cuda_gemm_launch(const cuda_gemm *g, const cuda_gemm_kernel *kernel, const void *function, int grid, void *stream, const char *name);
+/* matmul_wgmma.c: launches with programmatic serialisation, a cluster for each split tile. g: the function's parameter. */
+qn_status cuda_gemm_launch(const void *g, const cuda_gemm_kernel *kernel, const void *function, int grid, void *stream, const char *name);
 
-extern const cuda_gemm_kernel cuda_conv_forward_bf16[], cuda_conv_forward_f16[], cuda_conv_data_bf16[], cuda_conv_data_f16[],
-  cuda_conv_filter_bf16[], cuda_conv_filter_f16[];
 extern const cuda_gemm_kernel cuda_gemm_bf16[], cuda_gemm_f16[];      /* closed by bm 0 */
 #ifdef __cplusplus
 }

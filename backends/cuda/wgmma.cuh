@@ -196,3 +196,16 @@ template <int kind, int ta, int tb> __device__ __forceinline__ void wgmma(int (&
 #undef INTS128
 #undef INTS192
 #undef INTS256
+
+/* The same for N columns that may be more than one instruction has: 320 are 192 and 128, which keeps b's chunks whole. */
+template <int kind, int ta, int tb, int N> __device__ __forceinline__ void wgmma_columns(typename mma_operand<kind>::acc (&d)[N / 2], uint64_t a, uint64_t b, int accumulate)
+{
+  typedef typename mma_operand<kind>::acc acc;
+  if constexpr (N <= 256) {
+    wgmma<kind, ta, tb>(d, a, b, accumulate);
+  } else {
+    static_assert(N == 320, "");
+    wgmma<kind, ta, tb>(*(acc (*)[96])d, a, b, accumulate);
+    wgmma<kind, ta, tb>(*(acc (*)[64])(d + 96), a, b + (192 * 128 >> 4), accumulate);
+  }
+}

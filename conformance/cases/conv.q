@@ -56,6 +56,16 @@ conv_forward x=bf16/2x5x11x19/nhwc w=bf16/16x5x3x2/nhwc pad=1 stride=1,2 ; fill=
 conv_forward x=bf16/1x3x40x40/nhwc w=bf16/96x3x11x11/nhwc stride=4 pad=2
 conv_forward x=bf16/1x7x33/nhwc w=bf16/40x7x3/nhwc pad=1
 
+# channels last, in eights: windows gathered by a copy engine, products on Tensor Cores; edges of tiles, chunks and windows
+conv_forward x=f32/2x64x9x11/nhwc w=f32/72x64x3x3/nhwc pad=1 bias=f32/72 ; as=f16,bf16
+conv_forward x=f32/3x24x13x10/nhwc w=f32/40x24x5x3/nhwc pad=2:1,0:3 stride=2,3 dilation=1,2 ; as=f16,bf16
+conv_forward x=f32/2x136x6x7/nhwc w=f32/328x136x2x2/nhwc ; as=bf16
+conv_forward x=f32/5x72x12x12/nhwc w=f32/264x72x1x1/nhwc stride=2 ; as=f16,bf16
+conv_forward x=f32/3x16x37/nhwc w=f32/24x16x5/nhwc pad=3:1 stride=2 ; as=f16,bf16
+conv_forward x=f32/2x16x6x7x9/nhwc w=f32/72x16x3x2x3/nhwc pad=1:0,0:1,1 stride=2,1,2 ; as=f16,bf16
+conv_forward x=bf16/2x16x9x9/nhwc w=bf16/64x16x3x3/nhwc pad=1 y=f32/2x64x9x9/nhwc
+conv_forward x=f16/1x512x5x5/nhwc w=f16/128x512x3x3/nhwc pad=1 y=f32/1x128x5x5/nhwc
+
 # long sums, many images, many positions
 conv_forward x=f32/1x512x3x3 w=f32/2x512x3x3 ; as=f16,bf16
 conv_forward x=f32/1x64x9x9 w=f32/8x64x3x3 pad=1 ; fill=ipos,pos as=f16,bf16

@@ -52,6 +52,20 @@ conv_backward_data dy=bf16/1x136x6x36/nhwc w=bf16/136x1x5x3/nhwc dx=bf16/1x1x7x3
 conv_backward_data dy=bf16/1x16x9x9/nhwc w=bf16/16x4x3x3/nhwc dx=bf16/1x4x18x17/nhwc stride=2 pad=1 ; dy.fill=special fill=int
 conv_backward_data dy=bf16/1x40x33/nhwc w=bf16/40x7x3/nhwc dx=bf16/1x7x33/nhwc pad=1
 
+# channels last, in eights: each residue of dx by the stride with its own taps, or none; output padding; odd sizes
+conv_backward_data dy=f32/2x64x9x11/nhwc w=f32/64x72x3x3/nhwc dx=f32/2x72x9x11/nhwc pad=1 ; as=f16,bf16
+conv_backward_data dy=f32/2x64x7x5/nhwc w=f32/64x40x3x3/nhwc dx=f32/2x40x14x9/nhwc stride=2 pad=1 ; as=f16,bf16
+conv_backward_data dy=f32/3x72x6x6/nhwc w=f32/72x136x1x1/nhwc dx=f32/3x136x12x11/nhwc stride=2 ; as=f16,bf16
+conv_backward_data dy=f32/2x24x4x5/nhwc w=f32/24x16x5x3/nhwc dx=f32/2x16x11x19/nhwc pad=2:1,0:3 stride=3,4 dilation=1,2 ; as=f16,bf16
+conv_backward_data dy=f32/1x8x3x3/nhwc w=f32/8x8x4x4/nhwc dx=f32/1x8x15x13/nhwc stride=5,4 pad=1 ; as=bf16
+conv_backward_data dy=f32/2x16x5x6/nhwc w=f32/16x328x2x2/nhwc dx=f32/2x328x10x12/nhwc stride=2 ; as=bf16
+conv_backward_data dy=f32/2x16x9x7/nhwc w=f32/16x8x3x3/nhwc dx=f32/2x8x21x17/nhwc stride=2 dilation=2 ; as=f16,bf16
+conv_backward_data dy=f32/3x24x19/nhwc w=f32/24x16x5/nhwc dx=f32/3x16x37/nhwc pad=3:1 stride=2 ; as=f16,bf16
+conv_backward_data dy=f32/2x72x3x7x5/nhwc w=f32/72x16x3x2x3/nhwc dx=f32/2x16x6x7x9/nhwc pad=1:0,0:1,1 stride=2,1,2 ; as=f16,bf16
+conv_backward_data dy=bf16/1x16x5x5/nhwc w=bf16/16x24x3x3/nhwc dx=f32/1x24x9x9/nhwc stride=2 pad=1
+conv_backward_data dy=bf16/2x16x5x5/nhwc w=bf16/16x24x3x3/nhwc dx=bf16/2x24x9x9/5184:1:576:32 stride=2 pad=1
+conv_backward_data dy=f16/1x512x5x5/nhwc w=f16/512x128x3x3/nhwc dx=f16/1x128x5x5/nhwc pad=1
+
 # positions that no window reads get 0; long sums; nothing; NaN and Inf
 conv_backward_data dy=f32/2x3x3x3 w=f32/3x2x1x1 dx=f32/2x2x7x7 stride=3 ; as=f16,bf16
 conv_backward_data dy=f32/1x128x5x5 w=f32/128x4x3x3 dx=f32/1x4x5x5 pad=1 ; as=f16,bf16

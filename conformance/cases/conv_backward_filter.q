@@ -56,3 +56,13 @@ conv_backward_filter x=f32/3000x1x2x2 dy=f32/3000x1x2x2 dw=f32/1x1x1x1 ; plain=1
 conv_backward_filter x=f32/2x4x20x20 dy=f32/2x4x18x18 dw=f32/4x4x3x3 ; fill=ipos,pos as=f16,bf16
 conv_backward_filter x=f32/0x3x5x5 dy=f32/0x4x3x3 dw=f32/4x3x3x3 ; plain=1
 conv_backward_filter x=f32/2x3x5x5 dy=f32/2x4x3x3 dw=f32/4x3x3x3 ; fill=int x.fill=special as=f64
+
+# channels last, in eights: 64 channels of each tap side by side, parts of the pixels joined
+conv_backward_filter x=f32/2x64x9x11/nhwc dy=f32/2x72x9x11/nhwc dw=f32/72x64x3x3/nhwc pad=1 ; as=f16,bf16
+conv_backward_filter x=f32/3x24x13x10/nhwc dy=f32/3x40x6x3/nhwc dw=f32/40x24x5x3/nhwc pad=2:1,0:3 stride=2,3 dilation=1,2 ; as=f16,bf16
+conv_backward_filter x=f32/2x136x6x7/nhwc dy=f32/2x328x5x6/nhwc dw=f32/328x136x2x2/nhwc ; as=bf16
+conv_backward_filter x=f32/5x72x12x12/nhwc dy=f32/5x264x6x6/nhwc dw=f32/264x72x1x1/nhwc stride=2 ; as=f16,bf16
+conv_backward_filter x=f32/3x16x37/nhwc dy=f32/3x24x19/nhwc dw=f32/24x16x5/nhwc pad=3:1 stride=2 ; as=f16,bf16
+conv_backward_filter x=f32/2x16x6x7x9/nhwc dy=f32/2x72x3x7x5/nhwc dw=f32/72x16x3x2x3/nhwc pad=1:0,0:1,1 stride=2,1,2 ; as=f16,bf16
+conv_backward_filter x=bf16/9x64x14x14/nhwc dy=bf16/9x64x14x14/nhwc dw=f32/64x64x3x3/nhwc pad=1
+conv_backward_filter x=bf16/40x16x14x14/nhwc dy=bf16/40x72x14x14/nhwc dw=bf16/72x16x3x3/nhwc pad=1

@@ -1,0 +1,278 @@
+/* conv_wgmma.cuh -- the kernel of matmul_wgmma.cuh with one operand gathered from windows, channels last.
+ *
+ *                     a, BM rows                    b, BN columns                        summed over
+ *   forward           pixels of x at a tap          filters                              taps, channels
+ *   backward data     pixels of dy at a tap         channels of filters                  taps, filters
+ *   backward filter   filters of dy                 channels of x, 64 of each tap        pixels, from part b1 on
+ *
+ * Backward data: a stride parts dx's pixels into classes by residue. Each is a convolution of stride 1 over dy with the taps that
+ * reach it, a batch (b0) of the product; one that no tap reaches is set to 0. Most taps come first. */
+#pragma once
+#include <type_traits>
+#include "conv_wgmma.h"
+#include "matmul_wgmma.cuh"
+
+__device__ __forceinline__ int conv_quotient(int x, const cuda_divisor &d) { return (int)((uint64_t)(uint32_t)x * d.multiplier >> d.shift); }
+
+/* A tile of the product; its registers and its ring of stages are its own. */
+template <int kind, int BM, int BN, int ta, int tb, int splits> struct conv_shape : gemm_shape<kind, BM, BN, ta, tb, splits> {
+  typedef gemm_shape<kind, BM, BN, ta, tb, splits> base;
+  static constexpr bool spare_registers = base::groups == 4 || BM * BN >= 128 * 256;
+  static constexpr int producer_registers = base::groups == 4 ? 32 : 40, consumer_registers = base::groups == 4 ? 112 : 232;
+};
+
+/* A CTA's ring of stages, with a place in it: each thread that fills or empties stages keeps its own. */
+template <class shape> struct gemm_ring {
+  unsigned char *shared;
+  uint32_t data, staging, full, empty;
+  int stage, phase;
+
+  __device__ __forceinline__ gemm_ring(unsigned char *raw) : stage(0), phase(0)        /* then __syncthreads */
+  {
+    shared = (unsigned char *)(((uintptr_t)raw + 1023) & ~(uintptr_t)1023);
+    data = shared_address(shared);
+    staging = data + shape::stages * shape::stage_bytes;
+    full = staging + shape::staging;
+    empty = full + 8 * shape::stages;
+    if (threadIdx.x == 0) {
+      for (int i = 0; i < shape::stages; i++) {
+        barrier_init(full + 8 * i, 1);
+        barrier_init(empty + 8 * i, 4 * shape::groups);
+      }
+      barrier_init_fence();
+    }
+  }
+  __device__ __forceinline__ uint32_t a() const { return data + stage * shape::stage_bytes; }
+  __device__ __forceinline__ uint32_t b() const { return a() + shape::a_bytes; }
+  __device__ __forceinline__ void next() { if (++stage == shape::stages) stage = 0, phase ^= 1; }
+  /* The producer waits for the stage to be free and announces its bytes to the barrier that is returned. */
+  __device__ __forceinline__ uint32_t claim()
+  {
+    barrier_wait(empty + 8 * stage, phase ^ 1);
+    barrier_expect(full + 8 * stage, shape::stage_bytes);
+    return full + 8 * stage;
+  }
+};
+
+/* d = the products of the next `count` stages, one or more. */
+template <int kind, class shape, int BN, int ta, int tb>
+__device__ __forceinline__ void gemm_multiply(gemm_ring<shape> &ring, float (&d)[BN / 2], uint64_t desc_a, uint64_t desc_b, int count)
+{
+  constexpr int step_a = (ta ? 16 * 128 : 32) >> 4, step_b = (tb ? 16 * shape::b_span : 32) >> 4;
+  int previous = 0, i = 0, lane = threadIdx.x % 32;
+  do {                                    /* do: a path around the loop would make ptxas serialise the products */
+    barrier_wait(ring.full + 8 * ring.stage, ring.phase);
+    uint64_t a = desc_a + ring.stage * (shape::stage_bytes >> 4), b = desc_b + ring.stage * (shape::stage_bytes >> 4);
+    wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < shape::mma_steps; k++)
+      wgmma_columns<kind, ta, tb, BN>(d, a + k * step_a, b + k * step_b, i > 0 || k > 0);
+    wgmma_commit();
+    wgmma_wait<1>();
+    if (i > 0 && lane == 0) barrier_arrive(ring.empty + 8 * previous);
+    previous = ring.stage;
+    ring.next();
+  } while (++i < count);
+  wgmma_wait<0>();
+  if (lane == 0) barrier_arrive(ring.empty + 8 * previous);
+}
+
+struct conv_pixel { int n, d, h, w; };
+__device__ __forceinline__ conv_pixel conv_pixel_at(const cuda_conv_grid &v, int pixel)
+{
+  conv_pixel at;
+  at.n = conv_quotient(pixel, v.by_dhw);
+  pixel -= at.n * v.dhw;
+  at.d = conv_quotient(pixel, v.by_hw);
+  pixel -= at.d * v.hw;
+  at.h = conv_quotient(pixel, v.by_w);
+  at.w = pixel - at.h * v.w;
+  return at;
+}
+/* The gathered tensor's pixel at its first tap. */
+__device__ __forceinline__ conv_pixel conv_window_at(const cuda_conv_grid &v, int pixel)
+{
+  conv_pixel at = conv_pixel_at(v, pixel);
+  at.w = at.w * v.stride[0] + v.start[0];
+  at.h = at.h * v.stride[1] + v.start[1];
+  at.d = at.d * v.stride[2] + v.start[2];
+  return at;
+}
+__device__ __forceinline__ void conv_gather(const cuda_conv &p, uint32_t to, const CUtensorMap *map, int c, const conv_pixel &at, int w, int h, int d, uint32_t bar)
+{
+  if (p.volume) tma_load_im2col(to, map, c, at.w, at.h, at.d, at.n, w, h, d, bar);
+  else tma_load_im2col(to, map, c, at.w, at.h, at.n, w, h, bar);
+}
+
+/* What the producer fetches for a unit of forward and backward data: tap by tap, and of each the channels. */
+template <class shape, int mode, int BN> struct conv_taps {
+  const cuda_conv &p;
+  const cuda_conv_grid &v;
+  const gemm_unit &u;
+  conv_pixel window;
+  int chunk, w, h, d;
+
+  __device__ __forceinline__ conv_taps(const cuda_conv &p_, const gemm_unit &u_, int step) : p(p_), v(p_.grid[mode == CUDA_CONV_DATA ? u_.b0 : 0]), u(u_)
+  {
+    window = conv_window_at(v, u.m0);
+    int tap = step / p.chunks;
+    chunk = step - tap * p.chunks;
+    d = tap / v.taps_hw;
+    tap -= d * v.taps_hw;
+    h = tap / v.taps_w;
+    w = tap - h * v.taps_w;
+  }
+  __device__ __forceinline__ void fetch(uint32_t a, uint32_t b, uint32_t bar)
+  {
+    int k = chunk * shape::bk, tap = v.weight[3] + w * v.weight[0] + h * v.weight[1] + d * v.weight[2];
+    conv_gather(p, a, &p.gathered[mode == CUDA_CONV_DATA ? u.b0 : 0], k, window, w * v.step[0], h * v.step[1], d * v.step[2], bar);
+    if (mode == CUDA_CONV_FORWARD) {
+      constexpr int boxes = (BN + 255) / 256, rows = BN / boxes;
+#pragma unroll
+      for (int c = 0; c < boxes; c++) tma_load(b + c * rows * 128, &p.gemm.b, k, tap, u.n0 + c * rows, 0, bar);
+    } else {
+#pragma unroll
+      for (int c = 0; c < BN / 64; c++) tma_load(b + c * 8192, &p.gemm.b, u.n0 + c * 64, tap, k, 0, bar);
+    }
+    if (++chunk < p.chunks) return;
+    chunk = 0;
+    if (++w < v.taps_w) return;
+    w = 0;
+    if (++h * v.taps_w == v.taps_hw) h = 0, d++;
+  }
+};
+
+/* The same for backward filter: pixel by pixel, in 64s. */
+template <class shape, int BM, int BN> struct conv_pixels {
+  const cuda_conv &p;
+  const gemm_unit &u;
+  int pixel, channel[BN / 64], tap[BN / 64];                /* tap: its place in the window, W, H, D in 8 bits each */
+
+  __device__ __forceinline__ conv_pixels(const cuda_conv &p_, const gemm_unit &u_, int step) : p(p_), u(u_)
+  {
+    const cuda_conv_grid &v = p.grid[0];
+    pixel = (u.b1 * p.gemm.k_steps + step) * 64;            /* past the last both operands read as 0 */
+#pragma unroll
+    for (int c = 0; c < BN / 64; c++) {
+      int chunk = u.n0 / 64 + c, t = chunk / p.chunks;
+      bool there = t < v.taps;
+      channel[c] = (there ? chunk - t * p.chunks : p.chunks) * 64;
+      int d = t / v.taps_hw, h = (t - d * v.taps_hw) / v.taps_w, w = t - d * v.taps_hw - h * v.taps_w;
+      tap[c] = there ? d * v.step[2] << 16 | h * v.step[1] << 8 | w * v.step[0] : 0;
+    }
+  }
+  __device__ __forceinline__ void fetch(uint32_t a, uint32_t b, uint32_t bar)
+  {
+    conv_pixel window = conv_window_at(p.grid[0], pixel);
+#pragma unroll
+    for (int c = 0; c < BM / 64; c++) tma_load(a + c * 8192, &p.gemm.a, u.m0 + c * 64, pixel, 0, 0, bar);
+#pragma unroll
+    for (int c = 0; c < BN / 64; c++) conv_gather(p, b + c * 8192, &p.gathered[0], channel[c], window, tap[c] & 0xff, tap[c] >> 8 & 0xff, tap[c] >> 16, bar);
+    pixel += 64;
+  }
+};
+
+/* A slice of a tile, 64 rows from row0 on, to where it belongs. */
+template <int mode> __device__ __forceinline__ void conv_put(const cuda_conv &p, const gemm_unit &u, uint32_t from, int column, int row0)
+{
+  if (mode == CUDA_CONV_FORWARD) {
+    tma_store(&p.gemm.y, from, column, row0, 0, 0);
+  } else if (mode == CUDA_CONV_DATA) {
+    const cuda_conv_grid &v = p.grid[u.b0];
+    if (row0 >= v.pixels) return;
+    conv_pixel at = conv_pixel_at(v, row0);
+    if (p.volume) tma_store_im2col(&p.written[u.b0], from, column, at.w, at.h, at.d, at.n);
+    else tma_store_im2col(&p.written[u.b0], from, column, at.w, at.h, at.n);
+  } else {
+    int tap = column / 64 / p.chunks;
+    tma_store(&p.gemm.y, from, column - tap * p.chunks * 64, tap, row0, u.b1);
+  }
+}
+
+/* A tile of zeros: every slice from the same staging. */
+template <int BN, class F> __device__ __forceinline__ void conv_zero(const cuda_gemm &g, const gemm_unit &u, uint32_t staging, int id, int &half, const F &put)
+{
+  int t = threadIdx.x % 128, width = g.out_dtype == QN_F32 ? 32 : 64;
+  uint32_t from = staging + half * 8192;
+  half ^= 1;
+  if (t == 0) tma_store_wait_read<1>();
+  group_sync(id, 128);
+#pragma unroll
+  for (int i = 0; i < 4; i++) asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" :: "r"(from + (i * 128 + t) * 16), "r"(0) : "memory");
+  proxy_fence();
+  group_sync(id, 128);
+  if (t == 0) {
+    for (int column = u.n0; column < min(u.n0 + BN, g.n); column += width) put(from, column);
+    tma_store_commit();
+  }
+}
+
+template <int kind, int BM, int BN, int splits, int mode>
+__global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) conv_wgmma(const __grid_constant__ cuda_conv p)
+{
+  constexpr int ta = mode == CUDA_CONV_FILTER, tb = mode != CUDA_CONV_FORWARD;
+  typedef conv_shape<kind, BM, BN, ta, tb, splits> shape;
+  extern __shared__ unsigned char shared_raw[];
+  const cuda_gemm &g = p.gemm;
+  if (threadIdx.x == 0) {
+    tma_prefetch_map(&p.gathered[0]);
+    tma_prefetch_map(mode == CUDA_CONV_FILTER ? &g.a : &g.b);
+  }
+  gemm_ring<shape> ring(shared_raw);
+  __syncthreads();
+  grid_dependents_launch();
+  grid_dependency_wait();
+
+  int tiles = g.tiles_m * g.tiles_n * g.batch0 * g.batch1, stride = gridDim.x / splits, share = splits > 1 ? cluster_rank() : 0;
+  int warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
+
+  if (warpgroup == 0) {
+    if (shape::spare_registers) registers_lower<shape::producer_registers>();
+    if (threadIdx.x == 0) {
+      for (int tile = blockIdx.x / splits; tile < tiles; tile += stride) {
+        gemm_unit u = gemm_unit_at(g, tile, BM, BN);
+        int steps = mode == CUDA_CONV_DATA ? p.grid[u.b0].taps * p.chunks : g.k_steps;
+        int step = share * g.split_steps, last = splits > 1 ? min(steps, step + g.split_steps) : steps;
+        if (step >= last) continue;
+        std::conditional_t<mode == CUDA_CONV_FILTER, conv_pixels<shape, BM, BN>, conv_taps<shape, mode, BN>> source(p, u, step);
+        for (; step < last; step++, ring.next()) {
+          uint32_t bar = ring.claim();
+          source.fetch(ring.a(), ring.b(), bar);
+        }
+      }
+    }
+  } else {
+    if (shape::spare_registers) registers_raise<shape::consumer_registers>();
+    int group = warpgroup - 1, half = 0;
+    uint64_t desc_a = mma_descriptor(ring.data + group * 8192, 16, 1024, 128);
+    uint64_t desc_b = mma_descriptor(ring.data + shape::a_bytes, tb ? 128 * shape::bk : 16, 1024, 128);
+    for (int tile = blockIdx.x / splits; tile < tiles; tile += stride) {
+      gemm_unit u = gemm_unit_at(g, tile, BM, BN);
+      int row0 = u.m0 + group * 64;
+      int steps = mode == CUDA_CONV_DATA ? p.grid[u.b0].taps * p.chunks : g.k_steps;
+      int count = splits > 1 ? min(steps - share * g.split_steps, g.split_steps) : steps;
+      auto put = [&](uint32_t from, int column) { conv_put<mode>(p, u, from, column, row0); };
+      if (mode == CUDA_CONV_DATA && count == 0) {
+        conv_zero<BN>(g, u, ring.staging + group * 2 * shape::slice_bytes, 1 + group, half, put);
+      } else {
+        float d[BN / 2];
+        gemm_multiply<kind, shape, BN, ta, tb>(ring, d, desc_a, desc_b, count);
+        uint32_t slices = ring.staging + group * 2 * shape::slice_bytes;
+        float *slices_f32 = (float *)(ring.shared + (slices - ring.data));
+        if constexpr (splits == 1) {
+          if (mode == CUDA_CONV_FILTER) gemm_store_map<BN>(g, d, u, slices, 1 + group, half, put);
+          else gemm_store<BN>(g, d, u, row0, slices, slices_f32, 1 + group, half, put);
+        } else {                                            /* the host gives each cluster one tile */
+          constexpr int part = BN / splits;
+          float e[part / 2];
+          gemm_join<BN, splits, shape::groups * 128>(d, e, ring.data);
+          u.n0 += share * part;
+          if (mode == CUDA_CONV_FILTER) gemm_store_map<part>(g, e, u, slices, 1 + group, half, put);
+          else gemm_store<part>(g, e, u, row0, slices, slices_f32, 1 + group, half, put);
+          break;                                            /* says so to the compiler: nothing is kept for another */
+        }
+      }
+    }
+    if (threadIdx.x % 128 == 0) tma_store_wait_read<0>();
+  }
+}
