@@ -95,6 +95,19 @@ static void add_winograd(struct qc_node *n, const qn_numerics *d, double c)
   free(s);
 }
 
+/* Operands rounded to tf32, and the low parts of split ones, lie 2^-136 apart at zero: half of that is lost, times the other
+ * operand. */
+static void add_tf32_subnormals(struct qc_node *n)
+{
+  double largest = 0;
+  for (int i = 0; i < 2; i++)
+    for (int64_t k = 0; k < n->in[i]->n; k++)
+      if (isfinite(n->in[i]->y[k]))
+        largest = fmax(largest, fabs(n->in[i]->y[k]));
+  for (int64_t i = 0; i < n->out[0]->n; i++)
+    n->out[0]->e[i] += n->n_terms * largest * 0x1p-136;
+}
+
 void qc_bound_contraction(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
 {
   (void)p;
@@ -114,6 +127,8 @@ void qc_bound_contraction(struct qc_problem *p, struct qc_node *n, const struct 
   for (int64_t i = 0; i < n->out[0]->n; i++)
     e[i] = c * n->s[i] + n->n_terms * qc_half_ulp(n->compute, 0);
   for (int i = 0; i < k->n; i++) {
+    if (k->part[i].accumulator == QN_ACC_TF32 || k->part[i].accumulator == QN_ACC_3XTF32)
+      add_tf32_subnormals(n);
     if (k->part[i].method == QN_METHOD_WINOGRAD && n->op->kind != QN_OP_MATMUL)
       add_winograd(n, &k->part[i], c);
     if (k->part[i].method == QN_METHOD_FFT && n->op->kind != QN_OP_MATMUL)

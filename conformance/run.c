@@ -155,16 +155,19 @@ static void check_declarations(struct trial *t)
   for (int i = 0; i < t->n_parts && i < MAX_PARTS; i++) {
     const qn_prepared *a = qn_plan_part(t->plan, i, NULL);
     const qn_numerics *d = &a->numerics;
+    /* products of 8-bit floats may be summed as Tensor Cores do, if promoted in time (DESIGN: every 128 terms) */
+    bool promoted = d->accumulator == QN_ACC_F8_FAST && d->promote > 0 && d->promote <= 128;
+    bool reduced = d->accumulator == QN_ACC_F16 || (d->accumulator == QN_ACC_F8_FAST && !promoted);
     uint32_t least = QN_MATH_STRICT;
-    if (d->method != QN_METHOD_DIRECT || d->accumulator == QN_ACC_3XTF32 || d->accumulator == QN_ACC_BF16X3)
+    if (promoted || d->method != QN_METHOD_DIRECT || d->accumulator == QN_ACC_3XTF32 || d->accumulator == QN_ACC_BF16X3)
       least = QN_MATH_F32;
     if (d->accumulator == QN_ACC_TF32)
       least = QN_MATH_TF32;
-    if (d->accumulator == QN_ACC_F16 || d->accumulator == QN_ACC_F8_FAST || a->traits & QN_TRAIT_FINITE_ONLY)
+    if (reduced || a->traits & QN_TRAIT_FINITE_ONLY)
       least = QN_MATH_FAST;
     if (a->math < least)
       fail(t, "declaration", "its numerics are not within the level of math that it asks for");
-    if ((d->accumulator == QN_ACC_F16 || d->accumulator == QN_ACC_F8_FAST) && !(a->traits & QN_TRAIT_REDUCED))
+    if (reduced && !(a->traits & QN_TRAIT_REDUCED))
       fail(t, "declaration", "it sums in less than f32 without the trait that says so");
     t->numerics[i] = *d;
     t->traits &= a->traits;
