@@ -15,7 +15,8 @@ int cuda_chain_operand(cuda_chain *c, const qn_request *r, int32_t value, const 
   int k = c->steps.n_operands;
   bool host = v->flags & QN_VALUE_HOST;
   if (k == CUDA_MAX_OPERANDS) return -1;
-  if (!host && v->dtype != QN_F32 && v->dtype != QN_F16 && v->dtype != QN_BF16) return -1;
+  bool integers = r->value[c->out].dtype == QN_I32;        /* then of integers alone */
+  if (integers ? v->dtype != QN_I32 : !host && v->dtype != QN_F32 && v->dtype != QN_F16 && v->dtype != QN_BF16) return -1;
   cuda_operand *o = &c->steps.operand[k];
   *o = (cuda_operand){ .dtype = v->dtype };
   if (dims->channels_last && v->rank > 0) {                /* operand_fits has seen to it that there are no others */

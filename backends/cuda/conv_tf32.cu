@@ -11,7 +11,7 @@
 #include "conv_tf32.h"
 #include "cuda_backend.h"
 #include "steps.cuh"
-#include "wgmma_tf32.cuh"
+#include "wgmma.cuh"
 
 template <int BN, int products> struct conv_tf32_shape {
   static constexpr int a_bytes = CUDA_TF32_ROWS * 128, half_b = BN * 128, b_bytes = half_b * (products == 3 ? 2 : 1);

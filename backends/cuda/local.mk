@@ -40,6 +40,12 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/matmul_wgmma.h \
   backends/cuda/matmul_wgmma_bf16.cu \
   backends/cuda/matmul_wgmma_f16.cu \
+  backends/cuda/matmul_wgmma_f8.cu \
+  backends/cuda/matmul_wgmma_i8.cu \
+  backends/cuda/matmul_wgmma_tf32.cu \
+  backends/cuda/matmul_wgmma_tiles.h \
+  backends/cuda/pack.cu \
+  backends/cuda/pack.h \
   backends/cuda/pointwise_direct.cu \
   backends/cuda/pointwise_program.cu \
   backends/cuda/pool_direct.cu \
@@ -56,8 +62,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/transform_direct.cu \
   backends/cuda/transform_tiled.cu \
   backends/cuda/vector.cuh \
-  backends/cuda/wgmma.cuh \
-  backends/cuda/wgmma_tf32.cuh
+  backends/cuda/wgmma.cuh
 if HAVE_CUBLASLT
 backends_cuda_quern_cuda_la_SOURCES += backends/cuda/matmul_cublaslt.c
 endif
@@ -77,7 +82,11 @@ CUDA_HOPPER_OBJECTS = \
   backends/cuda/conv_wgmma_bf16.lo \
   backends/cuda/conv_wgmma_f16.lo \
   backends/cuda/matmul_wgmma_bf16.lo \
-  backends/cuda/matmul_wgmma_f16.lo
+  backends/cuda/matmul_wgmma_f16.lo \
+  backends/cuda/matmul_wgmma_f8.lo \
+  backends/cuda/matmul_wgmma_i8.lo \
+  backends/cuda/matmul_wgmma_tf32.lo \
+  backends/cuda/pack.lo
 $(CUDA_HOPPER_OBJECTS): NVCC_GENCODE = -gencode=arch=compute_90a,code=sm_90a
 
 # Half of the size is templates that differ little.

@@ -1,36 +1,95 @@
 /* matmul_wgmma.c -- matrix products on Hopper's Tensor Cores: which problems, which tile, how it is launched.
  *
- *   y = chain(alpha a b + beta c + bias)     a, b f16 or bf16, either dim contiguous; y f16, bf16 or f32, any strides
+ *   y = chain(alpha a b + beta c + bias)     any strides of y
  *
- * Wins wherever a row of each operand can be fetched in 16-byte units. Small outputs are summed in shares by several
- * multiprocessors (_k2, _k4); a skinny one has its operands exchanged (_t): a tile has at least 64 rows but as few as 16 columns. */
+ *   wgmma          f16, bf16                 either dim of an operand contiguous
+ *   wgmma_tf32     f32 rounded to tf32       k contiguous, as below
+ *   wgmma_3xtf32   f32 split into two tf32   the operand on the right is split beforehand, in workspace
+ *   wgmma_f8       e4m3, e5m2, sums promoted to f32 every 128 terms; wgmma_f8_raw: not promoted
+ *   wgmma_i8       i8, u8 to i32
+ *
+ * Operands that the copy engine cannot fetch as they lie are packed into workspace (pack.h). Small outputs are summed in shares
+ * by several multiprocessors (_k2, _k4); a skinny one has its operands exchanged (_t): a tile has at least 64 rows but as few
+ * as 16 columns. */
 #include "chain.h"
 #include "engines.h"
 #include "matmul_wgmma.h"
+#include "matmul_wgmma_tiles.h"
+#include "pack.h"
 
 /* ---- variants --------------------------------------------------------------------------------- */
 
-/* A kernel's tile, the operands as they are or exchanged (t). */
-typedef struct variant { int16_t bm, bn, splits, swap; } variant;
-#define EACH(bm, bn, splits) { bm, bn, splits, 0 }, { bm, bn, splits, 1 },
-static const variant variants[] = { CUDA_GEMM_TILES_16(EACH) };
+/* A kernel's tile, the operands as they are or exchanged (t); as measured (matmul_wgmma_tiles.h). */
+typedef struct variant { int16_t bm, bn, splits, swap; int32_t step, fixed; } variant;
+#define EACH(bm, bn, splits, step, fixed, fixed_t) { bm, bn, splits, 0, step, fixed }, { bm, bn, splits, 1, step, fixed_t },
+#define NAME(bm, bn, splits, ...) #bm "x" #bn "_k" #splits, #bm "x" #bn "_k" #splits "_t",
+static const variant variants_16[] = { CUDA_GEMM_TILES_16(EACH) }, variants_tf32[] = { CUDA_GEMM_TILES_TF32(EACH) },
+  variants_3xtf32[] = { CUDA_GEMM_TILES_3XTF32(EACH) }, variants_f8[] = { CUDA_GEMM_TILES_F8(EACH) },
+  variants_f8_raw[] = { CUDA_GEMM_TILES_F8_RAW(EACH) }, variants_i8[] = { CUDA_GEMM_TILES_I8(EACH) };
+static const char *const names_16[] = { CUDA_GEMM_TILES_16(NAME) NULL }, *const names_tf32[] = { CUDA_GEMM_TILES_TF32(NAME) NULL },
+  *const names_3xtf32[] = { CUDA_GEMM_TILES_3XTF32(NAME) NULL }, *const names_f8[] = { CUDA_GEMM_TILES_F8(NAME) NULL },
+  *const names_f8_raw[] = { CUDA_GEMM_TILES_F8_RAW(NAME) NULL }, *const names_i8[] = { CUDA_GEMM_TILES_I8(NAME) NULL };
 #undef EACH
-#define EACH(bm, bn, splits) #bm "x" #bn "_k" #splits, #bm "x" #bn "_k" #splits "_t",
-static const char *const variant_names[] = { CUDA_GEMM_TILES_16(EACH) NULL };
-#undef EACH
-enum { n_variants = sizeof variants / sizeof *variants };
+#undef NAME
+
+/* ---- families: what an engine multiplies, and how ------------------------------------------------ */
+
+typedef struct family {
+  const char *engine;
+  const variant *variants;
+  const char *const *names;
+  const char *takes;                      /* for a refusal */
+  qn_numerics numerics;
+  uint32_t math;
+} family;
+
+enum { WGMMA_16, WGMMA_TF32, WGMMA_3XTF32, WGMMA_F8, WGMMA_F8_RAW, WGMMA_I8 };
+static const family families[] = {
+  [WGMMA_16]     = { "wgmma", variants_16, names_16, "both f16 or both bf16", { .accumulator = QN_ACC_F32_TC }, QN_MATH_STRICT },
+  [WGMMA_TF32]   = { "wgmma_tf32", variants_tf32, names_tf32, "both f32", { .accumulator = QN_ACC_TF32 }, QN_MATH_TF32 },
+  [WGMMA_3XTF32] = { "wgmma_3xtf32", variants_3xtf32, names_3xtf32, "both f32", { .accumulator = QN_ACC_3XTF32 }, QN_MATH_F32 },
+  [WGMMA_F8]     = { "wgmma_f8", variants_f8, names_f8, "e4m3 or e5m2", { .accumulator = QN_ACC_F8_FAST, .promote = 128 }, QN_MATH_F32 },
+  [WGMMA_F8_RAW] = { "wgmma_f8_raw", variants_f8_raw, names_f8_raw, "e4m3 or e5m2", { .accumulator = QN_ACC_F8_FAST }, QN_MATH_FAST },
+  [WGMMA_I8]     = { "wgmma_i8", variants_i8, names_i8, "i8 or u8", { .accumulator = QN_ACC_NATIVE }, QN_MATH_STRICT },
+};
+
+/* NULL: no such. a is the operand on the left of the kernel. */
+static const cuda_gemm_kernel *kernels_of(int which, uint32_t a, uint32_t b)
+{
+  switch (which) {
+  case WGMMA_16:     return a != b ? NULL : a == QN_BF16 ? cuda_gemm_bf16 : a == QN_F16 ? cuda_gemm_f16 : NULL;
+  case WGMMA_TF32:   return a == QN_F32 && b == QN_F32 ? cuda_gemm_tf32 : NULL;
+  case WGMMA_3XTF32: return a == QN_F32 && b == QN_F32 ? cuda_gemm_3xtf32 : NULL;
+  case WGMMA_I8:
+    if ((a != QN_I8 && a != QN_U8) || (b != QN_I8 && b != QN_U8)) return NULL;
+    return cuda_gemm_i8[(a == QN_U8) * 2 + (b == QN_U8)];
+  default:
+    if ((a != QN_E4M3 && a != QN_E5M2) || (b != QN_E4M3 && b != QN_E5M2)) return NULL;
+    return (which == WGMMA_F8 ? cuda_gemm_f8 : cuda_gemm_f8_raw)[(a == QN_E5M2) * 2 + (b == QN_E5M2)];
+  }
+}
 
 /* ---- the problem ------------------------------------------------------------------------------ */
 
 /* An operand as a map sees it: `rows` by k, the other way round if rows are contiguous. */
-typedef struct side { int32_t value; int64_t rows, row_stride, k_stride, batch_stride[2]; bool rows_contiguous; } side;
+typedef struct side { int64_t rows, row_stride, k_stride, batch_stride[2]; bool rows_contiguous; } side;
+
+/* As it was given, and as the copy engine reads it: the same, or packed into workspace. */
+typedef struct operand {
+  int32_t   value;
+  uint32_t  dtype;
+  side      given, read;
+  int64_t   k;                            /* elements of a row as read */
+  bool      packed;
+  cuda_pack pack;
+  uint64_t  offset;
+} operand;
 
 typedef struct problem {
   int64_t  m, n, k, batch[2];
-  uint32_t dtype, out_dtype;
-  side     a, b;
-  int64_t  out_stride[4];
-  int      esize;
+  int      which, esize;
+  uint32_t out_dtype;
+  operand  a, b;
 } problem;
 
 typedef struct state {
@@ -40,14 +99,8 @@ typedef struct state {
   const void *function;
   const cuda_driver *driver;
   int32_t  grid;
-  side     side_a, side_b;
-  problem  problem;
+  problem  problem;                       /* a and b as the kernel has them */
 } state;
-
-static const cuda_gemm_kernel *kernels_of(uint32_t dtype)
-{
-  return dtype == QN_BF16 ? cuda_gemm_bf16 : dtype == QN_F16 ? cuda_gemm_f16 : NULL;
-}
 
 static int64_t stride_of(const qn_value *v, int d) { return d >= 0 && v->dim[d] > 1 ? v->stride[d] : 0; }
 
@@ -74,50 +127,83 @@ static bool merge_batch(const qn_value *y, const qn_value *const v[], int n, int
 }
 
 /* Can the copy engine fetch it: one dim contiguous, every other stride and the address in units of 16 bytes. */
-static bool side_fits(side *s, const qn_value *v, int64_t k, int esize)
+static bool side_fits(side *s, uint32_t align, int64_t k, int esize)
 {
   int64_t unit = 16 / esize;
   bool by_k = (s->k_stride == 1 || k == 1) && (s->rows == 1 || s->row_stride % unit == 0);
   bool by_rows = (s->row_stride == 1 || s->rows == 1) && (k == 1 || s->k_stride % unit == 0) && esize == 2;
   s->rows_contiguous = !by_k;
-  return (by_k || by_rows) && v->align >= 16 && s->batch_stride[0] % unit == 0 && s->batch_stride[1] % unit == 0;
+  return (by_k || by_rows) && align >= 16 && s->batch_stride[0] % unit == 0 && s->batch_stride[1] % unit == 0;
+}
+
+static uint64_t packed_bytes(const operand *o)
+{
+  return o->packed ? (uint64_t)(o->pack.batch[0] * o->pack.batch[1] * o->given.rows * o->pack.pitch * o->pack.bytes + 255) / 256 * 256 : 0;
+}
+
+/* Bytes and halves as words, where they lie so. */
+static void widen(cuda_pack *p, uint32_t align)
+{
+  while (p->bytes < 4 && p->k_stride == 1 && align >= 2 * (uint32_t)p->bytes && !((p->k | p->row_stride | p->batch_stride[0] | p->batch_stride[1]) & 1)) {
+    p->bytes *= 2;
+    p->k /= 2, p->pitch /= 2, p->row_stride /= 2, p->batch_stride[0] /= 2, p->batch_stride[1] /= 2;
+  }
+}
+
+/* How it will be read. split: into high and low parts. */
+static void lay_out(operand *o, const qn_value *v, const problem *p, bool split)
+{
+  o->read = o->given;
+  o->k = p->k;
+  o->packed = split || !side_fits(&o->read, v->align, p->k, p->esize);
+  if (!o->packed) return;
+  int64_t unit = split ? 128 / p->esize : 16 / p->esize, row = qn_ceil_div(p->k, unit) * unit;
+  cuda_pack *k = &o->pack;
+  *k = (cuda_pack){ .rows = o->given.rows, .k = p->k, .row_stride = o->given.row_stride, .k_stride = o->given.k_stride,
+                    .pitch = split ? 2 * row : row, .bytes = p->esize, .split = split };
+  o->k = k->pitch;
+  o->read = (side){ .rows = k->rows, .row_stride = k->pitch, .k_stride = 1 };
+  int64_t all = k->rows * k->pitch;
+  for (int i = 0; i < 2; i++) {                             /* a broadcast batch is packed once */
+    k->batch_stride[i] = o->given.batch_stride[i];
+    k->batch[i] = k->batch_stride[i] ? p->batch[i] : 1;
+    o->read.batch_stride[i] = k->batch[i] > 1 ? all : 0;
+    all *= k->batch[i];
+  }
+  widen(k, v->align);
 }
 
 /* ---- which tile --------------------------------------------------------------------------------- */
 
-/* Nanoseconds: what a k step takes (products, or bytes into shared memory), rounds, the fixed costs of a round, and the
- * bytes from memory. Constants read off an H200 (bench/reports). */
-static double cost(const problem *p, int i, int units_of_device)
+/* Nanoseconds of packing: the launch, and what is read and written. */
+static double packing(const operand *o)
 {
-  int64_t rows = variants[i].swap ? p->n : p->m, cols = variants[i].swap ? p->m : p->n;
-  int bm = variants[i].bm, bn = variants[i].bn, splits = variants[i].splits;
-  int64_t tiles = qn_ceil_div(rows, bm) * qn_ceil_div(cols, bn) * p->batch[0] * p->batch[1];
-  int64_t split_steps = qn_ceil_div(qn_ceil_div(p->k * p->esize, 128), splits);
-  double product = bm / 64 * (bn < 64 ? 64 : bn) * 2.0, fill = (bm + bn) * 128 / 60.0;
-  double step = product > fill ? product : fill;
-  double epilogue = 300 + bm * bn / 16.0 + (bn / splits < 64 || variants[i].swap ? 1200 + bm * bn / 4.0 : 0);
-  double join = splits > 1 ? 2000 + 4.0 * bm * bn * (splits - 1) / splits / 19 : 0;
-  double rounds = (double)qn_ceil_div(tiles * splits, units_of_device);
-  double work = (2000 + rounds * (split_steps * step + epilogue + join)) / 1.75;
-  double memory = ((double)p->m * p->k + (double)p->n * p->k) * p->esize * (double)(p->batch[0] * p->batch[1]) / 4400;
-  return (work > memory ? work + 0.15 * memory : memory + 0.15 * work) + 1000;
+  return o->packed ? 1500 + (double)packed_bytes(o) * (o->pack.split ? 1.5 : 2) / 3500 : 0;
+}
+
+/* Nanoseconds in all: rounds of tiles as measured, or the bytes from memory, if that is more. */
+static double cost(const problem *p, const variant *v, const operand *a, const operand *b, int units_of_device)
+{
+  int64_t tiles = qn_ceil_div(a->given.rows, v->bm) * qn_ceil_div(b->given.rows, v->bn) * p->batch[0] * p->batch[1];
+  double share = (double)qn_ceil_div(qn_ceil_div(p->k * p->esize, 128), v->splits), rounds = (double)qn_ceil_div(tiles * v->splits, units_of_device);
+  double between = v->fixed > 2100 ? v->fixed - 2000 : 100;            /* of two rounds; the first and last one's rest is paid once */
+  double work = v->fixed + rounds * share * v->step + (rounds - 1) * between;
+  double memory = 2500 + ((double)p->m + (double)p->n) * (double)p->k * p->esize * (double)(p->batch[0] * p->batch[1]) / 4400;
+  return (work > memory ? work + 0.15 * memory : memory + 0.15 * work) + packing(a) + packing(b);
 }
 
 /* A split tile wants its cluster to itself, and a part of k for each of its CTAs. */
-static bool variant_fits(const problem *p, int i, int units_of_device)
+static bool variant_fits(const problem *p, const variant *v, const operand *a, const operand *b, int units_of_device)
 {
   int64_t steps = qn_ceil_div(p->k * p->esize, 128);
-  int splits = variants[i].splits;
+  int splits = v->splits;
   if (splits == 1) return true;
-  int64_t rows = variants[i].swap ? p->n : p->m, cols = variants[i].swap ? p->m : p->n;
-  int64_t tiles = qn_ceil_div(rows, variants[i].bm) * qn_ceil_div(cols, variants[i].bn) * p->batch[0] * p->batch[1];
+  int64_t tiles = qn_ceil_div(a->given.rows, v->bm) * qn_ceil_div(b->given.rows, v->bn) * p->batch[0] * p->batch[1];
   int64_t share = qn_ceil_div(steps, splits), room = units_of_device / splits - (splits > 2 ? units_of_device / 44 : 0);
   return share * (splits - 1) < steps && tiles <= room;
 }
 
 /* ---- prepare -------------------------------------------------------------------------------------- */
-
-static const char *const sides[2] = {"a", "b"};
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -127,42 +213,57 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int alpha = qn_role(op, QN_ROLE_MATMUL_ALPHA), beta = qn_role(op, QN_ROLE_MATMUL_BETA);
   if (r->device->arch_major != 9 || r->device->arch_minor != 0)
     return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
-  const cuda_gemm_kernel *kernels = kernels_of(a->dtype);
-  if (!kernels || b->dtype != a->dtype) return qn_refuse(out, "dtypes", "a", "f16 or bf16", "%s", "another");
+  int which = 0;
+  while (strcmp(families[which].engine, out->engine->name)) which++;
+  const family *f = &families[which];
+  if (!kernels_of(which, a->dtype, b->dtype)) return qn_refuse(out, "dtypes", "a", f->takes, "%s", "another");
   int rank = y->rank;
-  problem p = { .m = y->dim[rank - 2], .n = y->dim[rank - 1], .k = a->dim[rank - 1], .dtype = a->dtype, .esize = (int)qn_kit_bytes(a->dtype) };
+  problem p = { .m = y->dim[rank - 2], .n = y->dim[rank - 1], .k = a->dim[rank - 1], .which = which, .esize = (int)qn_kit_bytes(a->dtype) };
   if (p.k == 0) return qn_refuse(out, "k is nothing", "a", "1 or more", "0");
-  if (p.m > INT32_MAX || p.n > INT32_MAX || p.k > INT32_MAX) return qn_refuse(out, "dims beyond 2^31", "y", "less than 2^31", "more");
+  if (p.m > INT32_MAX / 2 || p.n > INT32_MAX / 2 || p.k > INT32_MAX / 2) return qn_refuse(out, "dims beyond 2^30", "y", "less than 2^30", "more");
   if (alpha >= 0 && r->value[alpha].scalar == QN_SCALAR_ZERO) return qn_refuse(out, "nothing to multiply", "alpha", "not 0", "0");
 
-  p.a = (side){ .value = qn_role(op, QN_ROLE_MATMUL_A), .rows = p.m, .row_stride = a->stride[rank - 2], .k_stride = a->stride[rank - 1] };
-  p.b = (side){ .value = qn_role(op, QN_ROLE_MATMUL_B), .rows = p.n, .row_stride = b->stride[rank - 1], .k_stride = b->stride[rank - 2] };
+  p.a = (operand){ .value = qn_role(op, QN_ROLE_MATMUL_A), .dtype = a->dtype,
+                   .given = { .rows = p.m, .row_stride = a->stride[rank - 2], .k_stride = a->stride[rank - 1] } };
+  p.b = (operand){ .value = qn_role(op, QN_ROLE_MATMUL_B), .dtype = b->dtype,
+                   .given = { .rows = p.n, .row_stride = b->stride[rank - 1], .k_stride = b->stride[rank - 2] } };
   const qn_value *const together[] = { a, b, y, c >= 0 ? &r->value[c] : y };
   int64_t stride[4][2];
   cuda_out_dims dims = { { rank - 2, rank - 1, -1, -1 }, false };
   if (!merge_batch(y, together, 4, p.batch, dims.dim_of + 2, stride))
     return qn_refuse(out, "leading dims must merge into two", "y", "at most two runs of strides", "more");
-  memcpy(p.a.batch_stride, stride[0], sizeof stride[0]);
-  memcpy(p.b.batch_stride, stride[1], sizeof stride[1]);
+  memcpy(p.a.given.batch_stride, stride[0], sizeof stride[0]);
+  memcpy(p.b.given.batch_stride, stride[1], sizeof stride[1]);
   if (p.batch[0] * p.batch[1] > 65535) return qn_refuse(out, "batches beyond 65535", "y", "at most 65535", "%lld", (long long)(p.batch[0] * p.batch[1]));
-  side *s[2] = { &p.a, &p.b };
-  const qn_value *v[2] = { a, b };
-  for (int i = 0; i < 2; i++)
-    if (!side_fits(s[i], v[i], p.k, p.esize))
-      return qn_refuse(out, "one dim contiguous, all else in units of 16 bytes", sides[i], "strides and address multiples of 16 bytes",
-                         "%lld:%lld@%u", (long long)v[i]->stride[rank - 2], (long long)v[i]->stride[rank - 1], v[i]->align);
 
   /* which tile: the one asked for, or the cheapest */
   int best = -1;
   double least = 0;
-  for (int i = 0; i < n_variants; i++) {
-    if (r->variant && strcmp(r->variant, variant_names[i])) continue;
-    if (!variant_fits(&p, i, r->device->units)) continue;
-    double t = cost(&p, i, r->device->units);
-    if (best < 0 || t < least) best = i, least = t;
+  uint64_t workspace = 0, wanted = 0;
+  operand left = {0}, right = {0};
+  for (int i = 0; f->names[i]; i++) {
+    const variant *v = &f->variants[i];
+    operand l = v->swap ? p.b : p.a, m = v->swap ? p.a : p.b;
+    if (r->variant && strcmp(r->variant, f->names[i])) continue;
+    if (!variant_fits(&p, v, &l, &m, r->device->units)) continue;
+    lay_out(&l, v->swap ? b : a, &p, false);
+    lay_out(&m, v->swap ? a : b, &p, which == WGMMA_3XTF32);
+    m.offset = packed_bytes(&l);
+    uint64_t bytes = m.offset + packed_bytes(&m);
+    if (bytes > r->demands->workspace_limit) {
+      wanted = bytes;
+      continue;
+    }
+    double t = cost(&p, v, &l, &m, r->device->units);
+    if (best < 0 || t < least) best = i, least = t, left = l, right = m, workspace = bytes;
   }
+  if (best < 0 && wanted)
+    return qn_refuse(out, "operands that cannot be fetched in units of 16 bytes are packed into workspace", "", "a limit above it", "%llu bytes",
+                     (unsigned long long)wanted);
   if (best < 0) return qn_refuse(out, "a variant that this problem can be split into", "", "fewer shares, or more k", "%s", r->variant ? r->variant : "");
-  int swap = variants[best].swap;
+  int swap = f->variants[best].swap;
+  p.a = left;
+  p.b = right;
   if (swap) dims.dim_of[0] = rank - 1, dims.dim_of[1] = rank - 2;
 
   /* what happens to the sums */
@@ -192,8 +293,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     }
   }
   if (!ok) return qn_refuse(out, "scalars and c in dtypes that the epilogue reads", "c", "f16, bf16 or f32", "another");
-  if (y->dtype != QN_F32 && y->dtype != QN_F16 && y->dtype != QN_BF16) return qn_refuse(out, "dtypes", "y", "f16, bf16 or f32", "another");
-  cuda_chain_follow(&chain, r, &dims);
+  if (which != WGMMA_I8) cuda_chain_follow(&chain, r, &dims);         /* sums of floats */
   const qn_value *to = &r->value[chain.out];
   p.out_dtype = to->dtype;
 
@@ -202,18 +302,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->state = st;
   st->problem = p;
   st->chain = chain;
-  st->side_a = swap ? p.b : p.a;
-  st->side_b = swap ? p.a : p.b;
-  st->kernel = kernels + best / 2;
-  st->function = st->kernel->function[st->side_a.rows_contiguous][st->side_b.rows_contiguous];
+  st->kernel = kernels_of(which, p.a.dtype, p.b.dtype) + best / 2;
+  st->function = st->kernel->function[p.a.read.rows_contiguous][p.b.read.rows_contiguous];
 
   cuda_gemm *g = &st->gemm;
   int64_t steps = qn_ceil_div(p.k * p.esize, 128);
   int out_bytes = (int)qn_kit_bytes(to->dtype);
   for (int i = 0; i < 4; i++) g->out_stride[i] = stride_of(to, dims.dim_of[i]);
   g->out_dtype = to->dtype;
-  g->m = (int32_t)st->side_a.rows;
-  g->n = (int32_t)st->side_b.rows;
+  g->m = (int32_t)p.a.given.rows;
+  g->n = (int32_t)p.b.given.rows;
   g->k_steps = (int32_t)steps;
   g->tiles_m = (int32_t)qn_ceil_div(g->m, st->kernel->bm);
   g->tiles_n = (int32_t)qn_ceil_div(g->n, st->kernel->bn);
@@ -225,34 +323,39 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   g->steps = chain.steps;
   bool wide = g->out_stride[1] == 1 || g->n == 1;
   g->along = wide || g->out_stride[0] != 1 ? 0 : 1;
-  g->store_map = cuda_chain_column_relu(&chain.steps, &g->column, &g->relu) && wide && to->align >= 16 && st->kernel->bn / splits >= (to->dtype == QN_F32 ? 32 : 64);
+  g->store_map = cuda_chain_column_relu(&chain.steps, &g->column, &g->relu) && wide && to->align >= 16 && st->kernel->bn / splits >= (out_bytes == 4 ? 32 : 64);
   for (int i = 0; i < 4; i++)
     if (i != 1 && g->out_stride[i] * out_bytes % 16) g->store_map = 0;
   if (g->n * out_bytes % 16) g->store_map = 0;               /* the copy engine clips in units of 16 bytes */
+  if (g->column >= 0 && g->n % 8) g->store_map = 0;
+  g->low = (int32_t)(p.b.k / 2);
+  if (p.esize == 4) {
+    g->again = (cuda_gemm_again){ .a_stride = { p.a.given.row_stride, p.a.given.k_stride, p.a.given.batch_stride[0], p.a.given.batch_stride[1] },
+                                  .b_stride = { p.b.given.row_stride, p.b.given.k_stride, p.b.given.batch_stride[0], p.b.given.batch_stride[1] },
+                                  .k = (int32_t)p.k };
+  }
   int64_t tiles = (int64_t)g->tiles_m * g->tiles_n * g->batch0 * g->batch1, most = r->device->units / splits;
   st->grid = (int32_t)(tiles < most ? tiles : most) * splits;
 
   out->n_ops = chain.n_ops;
-  out->variant = variant_names[best];
+  out->variant = f->names[best];
+  out->workspace = workspace;
   out->estimate = least;
-  out->math = QN_MATH_STRICT;
-  out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC };
+  out->math = f->math;
+  out->numerics = f->numerics;
   return QN_OK;
 }
 
 /* ---- build ------------------------------------------------------------------------------------------ */
 
-static qn_status encode(const cuda_driver *driver, CUtensorMap *map, uint32_t dtype, int64_t inner, int64_t outer, int64_t outer_stride,
-                        const int64_t batch[2], const int64_t batch_stride[2], uint32_t box_inner, uint32_t box_outer, int span)
+static qn_status encode(const cuda_driver *driver, CUtensorMap *map, CUtensorMapDataType type, int esize, int64_t inner, int64_t outer,
+                        int64_t outer_stride, const int64_t batch[2], const int64_t batch_stride[2], uint32_t box_inner, uint32_t box_outer, int span)
 {
-  int esize = (int)qn_kit_bytes(dtype);
   cuuint64_t dim[4] = { (cuuint64_t)inner, (cuuint64_t)outer, (cuuint64_t)batch[0], (cuuint64_t)batch[1] };
   int64_t pitch = outer > 1 ? outer_stride * esize : qn_ceil_div(inner * esize, 16) * 16;
   cuuint64_t stride[3] = { (cuuint64_t)pitch, batch[0] > 1 ? (cuuint64_t)(batch_stride[0] * esize) : (cuuint64_t)pitch,
                            batch[1] > 1 ? (cuuint64_t)(batch_stride[1] * esize) : (cuuint64_t)pitch };
   cuuint32_t box[4] = { box_inner, box_outer, 1, 1 }, one[4] = { 1, 1, 1, 1 };
-  CUtensorMapDataType type = dtype == QN_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : dtype == QN_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 :
-                             CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
   CUtensorMapSwizzle swizzle = span == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : span == 64 ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_32B;
   /* some address that is aligned; run puts in the true one */
   CUresult e = driver->tensor_map_tiled(map, type, 4, (void *)0x10000, dim, stride, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
@@ -260,32 +363,34 @@ static qn_status encode(const cuda_driver *driver, CUtensorMap *map, uint32_t dt
   return e == CUDA_SUCCESS ? QN_OK : cuda_host->error(QN_INTERNAL, "cuda: matmul_wgmma: the driver refused a tensor map");
 }
 
+/* An operand in boxes of 128 bytes by `rows`; where rows are contiguous, of `span` bytes of them by as many k as a stage has. */
+static qn_status encode_operand(const cuda_driver *driver, CUtensorMap *map, const problem *p, const operand *o, int rows)
+{
+  CUtensorMapDataType type = p->esize == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : p->esize == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16 :
+                             p->which == WGMMA_TF32 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+  const side *s = &o->read;
+  uint32_t unit = (uint32_t)(128 / p->esize);
+  if (!s->rows_contiguous)
+    return encode(driver, map, type, p->esize, o->k, s->rows, s->row_stride, p->batch, s->batch_stride, unit, (uint32_t)rows, 128);
+  int span = rows * p->esize < 128 ? rows * p->esize : 128;
+  return encode(driver, map, type, p->esize, s->rows, o->k, s->k_stride, p->batch, s->batch_stride, (uint32_t)(span / p->esize), unit, span);
+}
+
 static qn_status build(const qn_request *r, qn_prepared *out)
 {
   state *st = out->state;
   const problem *p = &st->problem;
   const cuda_gemm_kernel *k = st->kernel;
+  cuda_gemm *g = &st->gemm;
   (void)r;
   qn_status s = cuda_driver_get(&st->driver);
-  if (s) return s;
-  const cuda_driver *driver = st->driver;
-  uint32_t unit = (uint32_t)(128 / p->esize);
-  const side *a = &st->side_a, *b = &st->side_b;
-  if (a->rows_contiguous)
-    s = encode(driver, &st->gemm.a, p->dtype, a->rows, p->k, a->k_stride, p->batch, a->batch_stride, unit, unit, 128);
-  else
-    s = encode(driver, &st->gemm.a, p->dtype, p->k, a->rows, a->row_stride, p->batch, a->batch_stride, unit, (uint32_t)k->bm, 128);
-  if (s) return s;
-  if (b->rows_contiguous) {
-    uint32_t span = (uint32_t)(k->bn * p->esize < 128 ? k->bn * p->esize : 128);
-    s = encode(driver, &st->gemm.b, p->dtype, b->rows, p->k, b->k_stride, p->batch, b->batch_stride, span / (uint32_t)p->esize, unit, (int)span);
-  } else {
-    s = encode(driver, &st->gemm.b, p->dtype, p->k, b->rows, b->row_stride, p->batch, b->batch_stride, unit, (uint32_t)k->bn, 128);
+  if (!s) s = encode_operand(st->driver, &g->a, p, &p->a, k->bm);
+  if (!s) s = encode_operand(st->driver, &g->b, p, &p->b, k->bn);
+  if (!s && g->store_map) {
+    int esize = (int)qn_kit_bytes(p->out_dtype);
+    s = encode(st->driver, &g->y, esize == 4 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, esize, g->n, g->m, g->out_stride[0],
+               p->batch, g->out_stride + 2, 128 / (uint32_t)esize, 64, 128);
   }
-  if (s) return s;
-  if (st->gemm.store_map)
-    s = encode(driver, &st->gemm.y, p->out_dtype, st->gemm.n, st->gemm.m, st->gemm.out_stride[0], p->batch, st->gemm.out_stride + 2,
-               p->out_dtype == QN_F32 ? 32 : 64, 64, 128);
   if (s) return s;
   return cuda_check(cudaFuncSetAttribute(st->function, cudaFuncAttributeMaxDynamicSharedMemorySize, k->shared), "cudaFuncSetAttribute");
 }
@@ -309,11 +414,27 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const state *st = p->state;
   cuda_gemm g = st->gemm;
-  void *y = launch->ptr[st->chain.out];
-  st->driver->tensor_map_address(&g.a, launch->ptr[st->side_a.value]);
-  st->driver->tensor_map_address(&g.b, launch->ptr[st->side_b.value]);
+  const operand *o[2] = { &st->problem.a, &st->problem.b };
+  void *y = launch->ptr[st->chain.out], *at[2], *to[2];
+  const void *from[2];
+  cuda_pack pack[2];
+  int n = 0;
+  for (int i = 0; i < 2; i++) {
+    at[i] = o[i]->packed ? (char *)launch->workspace + o[i]->offset : launch->ptr[o[i]->value];
+    if (o[i]->packed) pack[n] = o[i]->pack, to[n] = at[i], from[n++] = launch->ptr[o[i]->value];
+  }
+  if (n) {
+    qn_status s = cuda_pack_launch(n, pack, to, from, launch->stream);
+    if (s) return s;
+  }
+  st->driver->tensor_map_address(&g.a, at[0]);
+  st->driver->tensor_map_address(&g.b, at[1]);
   if (g.store_map) st->driver->tensor_map_address(&g.y, y);
   g.out = y;
+  if (g.again.k) {
+    g.again.a = launch->ptr[st->problem.a.value];
+    g.again.b = launch->ptr[st->problem.b.value];
+  }
   cuda_chain_bind(&g.steps, &st->chain, launch->ptr);
   return cuda_gemm_launch(&g, st->kernel, st->function, st->grid, launch->stream, "matmul_wgmma");
 }
@@ -324,8 +445,14 @@ static void release(qn_prepared *p)
   p->state = NULL;
 }
 
+#define ROW(name_, names, more) { .name = name_, .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES | (more), \
+                                  .variants = names, .prepare = prepare, .build = build, .run = run, .release = release }
 static const qn_engine rows[] = {
-  { .name = "wgmma", .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES,
-    .variants = variant_names, .prepare = prepare, .build = build, .run = run, .release = release },
+  ROW("wgmma", names_16, 0),
+  ROW("wgmma_tf32", names_tf32, 0),
+  ROW("wgmma_3xtf32", names_3xtf32, 0),
+  ROW("wgmma_f8", names_f8, 0),
+  ROW("wgmma_f8_raw", names_f8_raw, QN_TRAIT_REDUCED),
+  ROW("wgmma_i8", names_i8, 0),
 };
 const qn_engine_list cuda_matmul_wgmma_list = { rows, sizeof rows / sizeof *rows };

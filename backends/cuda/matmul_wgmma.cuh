@@ -4,7 +4,10 @@
  * producer warp has the copy engine fill a ring of stages (64 or fewer k, 128 bytes) of both operands; BM/64 consumer
  * warpgroups, each of 64 rows, feed the Tensor Cores from it with one k step in flight, so that a stage is given back while
  * the next is being multiplied. The ring runs on through a unit's epilogue. Operands of 16 bits may be stored with
- * either dim contiguous: the descriptors, not copies, do the transposing.
+ * either dim contiguous: the descriptors, not copies, do the transposing. Others have k contiguous.
+ *
+ * 3xTF32: a is split in registers on its way to the Tensor Cores; b comes split, its low parts behind the high ones.
+ * Sums of 8-bit floats keep 13 bits: `promoted` ones are added up in f32 stage by stage, each of 128 terms.
  *
  * Epilogues: (1) the plain one goes through shared memory in slices of 128 bytes, stored by the copy engine, which also
  * clips at the edges; (2) with steps, odd strides or alignments the slice is staged in f32, eight elements a thread are
@@ -17,18 +20,19 @@
 #include "steps.cuh"
 #include "wgmma.cuh"
 
-template <int kind, int BM, int BN, int ta, int tb, int splits> struct gemm_shape {
+template <int kind, int BM, int BN, int ta, int tb, int splits, bool promoted = false> struct gemm_shape {
   static constexpr int esize = mma_operand<kind>::bytes;
   static constexpr int bk = 128 / esize, mma_steps = 4;
   static constexpr int groups = BM / 64, threads = 128 * (groups + 1);
-  static constexpr int a_bytes = BM * 128, b_bytes = BN * 128, stage_bytes = a_bytes + b_bytes;
+  static constexpr int a_bytes = BM * 128, b_bytes = BN * 128, stage_bytes = a_bytes + b_bytes * (kind == MMA_3XTF32 ? 2 : 1);
   static constexpr int b_span = tb && BN * esize < 128 ? BN * esize : 128;
   static constexpr int slice_bytes = 8192;                  /* 64 rows of 128 bytes */
   static constexpr int staging = groups * 2 * slice_bytes;
   static constexpr int room = 232448 - 1024 - 512 - staging;
   static constexpr int stages = room / stage_bytes > 12 ? 12 : room / stage_bytes;
   static constexpr int shared = stages * stage_bytes + staging + 1024 + 512;
-  static constexpr bool spare_registers = BM * BN >= 128 * 256;
+  static constexpr int piece = BN > 128 ? 128 : BN;        /* columns promoted together */
+  static constexpr bool spare_registers = groups == 2 && BN + (promoted ? piece : 0) >= 256;
 };
 
 struct gemm_unit { int m0, n0, b0, b1; };
@@ -70,27 +74,71 @@ template <int count> __device__ __forceinline__ void gemm_column_relu(const cuda
     for (int i = 0; i < 4 * count; i++) d[i] = d[i] < 0 ? 0 : d[i];
   }
 }
-
-/* N columns of this warpgroup's sums in slices of 64 rows and 128 bytes, which put(from, column) hands to the copy engine.
- * half: which half of staging is next. */
-template <int N, class F> __device__ __forceinline__ void gemm_store_map(const cuda_gemm &g, float (&d)[N / 2], const gemm_unit &u,
-                                                                         uint32_t staging, int id, int &half, const F &put)
+template <int count> __device__ __forceinline__ void gemm_column_relu(const cuda_gemm &g, int *d, int n0)
 {
-  int t = threadIdx.x % 128, warp = t / 32, lane = t % 32;
-  constexpr int slices16 = N / 64, slices32 = N / 32;
-  if (g.out_dtype != QN_F32) {
+  if (g.column < 0) return;
 #pragma unroll
-    for (int s = 0; s < slices16; s++) {
+  for (int j = 0; j < count; j++) {
+    const int *p = (const int *)g.steps.operand[g.column].p + min(n0 + j * 8, g.n - 8) + threadIdx.x % 4 * 2;
+    d[4 * j] += p[0], d[4 * j + 1] += p[1], d[4 * j + 2] += p[0], d[4 * j + 3] += p[1];
+  }
+}
+__device__ __forceinline__ void store_pair(uint32_t at, float a, float b)
+{
+  asm volatile("st.shared.v2.f32 [%0], {%1, %2};" :: "r"(at), "f"(a), "f"(b) : "memory");
+}
+__device__ __forceinline__ void store_pair(uint32_t at, int a, int b)
+{
+  asm volatile("st.shared.v2.s32 [%0], {%1, %2};" :: "r"(at), "r"(a), "r"(b) : "memory");
+}
+
+/* A slice of 64 rows and 128 bytes is written to where begin says; then put(from, column) hands it to the copy engine. half: which
+ * half of staging is next. */
+__device__ __forceinline__ uint32_t gemm_slice_begin(uint32_t staging, int id, int &half)
+{
+  uint32_t to = staging + half * 8192;
+  half ^= 1;
+  if (threadIdx.x % 128 == 0) tma_store_wait_read<1>();     /* the slice before last has left this half */
+  group_sync(id, 128);
+  return to;
+}
+template <class F> __device__ __forceinline__ void gemm_slice_end(uint32_t from, int column, int id, const F &put)
+{
+  proxy_fence();
+  group_sync(id, 128);
+  if (threadIdx.x % 128 == 0) {
+    put(from, column);
+    tma_store_commit();
+  }
+}
+
+__device__ __forceinline__ void load_eight(float (&v)[8], uint32_t at)
+{
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]) : "r"(at) : "memory");
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v[4]), "=f"(v[5]), "=f"(v[6]), "=f"(v[7]) : "r"(at + 16) : "memory");
+}
+__device__ __forceinline__ void load_eight(int (&v)[8], uint32_t at)
+{
+  asm volatile("ld.shared.v4.s32 {%0, %1, %2, %3}, [%4];" : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(at) : "memory");
+  asm volatile("ld.shared.v4.s32 {%0, %1, %2, %3}, [%4];" : "=r"(v[4]), "=r"(v[5]), "=r"(v[6]), "=r"(v[7]) : "r"(at + 16) : "memory");
+}
+
+/* N columns of this warpgroup's sums through the copy engine. */
+template <int N, class T, class F> __device__ __forceinline__ void gemm_store_map(const cuda_gemm &g, T (&d)[N / 2], const gemm_unit &u,
+                                                                                  uint32_t staging, int id, int &half, const F &put)
+{
+  constexpr bool is_float = T(0.5f) != T(0);
+  int t = threadIdx.x % 128, warp = t / 32, lane = t % 32;
+  if (is_float && g.out_dtype != QN_F32) {
+#pragma unroll
+    for (int s = 0; s < N / 64; s++) {
       if (u.n0 + s * 64 >= g.n) break;
       gemm_column_relu<8>(g, d + s * 32, u.n0 + s * 64);
-      uint32_t to = staging + half * 8192;
-      half ^= 1;
-      if (t == 0) tma_store_wait_read<1>();                 /* the slice before last has left this half */
-      group_sync(id, 128);
+      uint32_t to = gemm_slice_begin(staging, id, half);
       uint32_t at = to + (warp * 16 + lane % 16) * 128, chunk = lane / 16, turn = lane & 7;
 #pragma unroll
       for (int j = 0; j < 4; j++) {
-        const float *p = d + s * 32 + j * 8;
+        const T *p = d + s * 32 + j * 8;
         uint32_t r0, r1, r2, r3;
         if (g.out_dtype == QN_BF16) {
           r0 = pack_bf16(p[0], p[1]), r1 = pack_bf16(p[2], p[3]), r2 = pack_bf16(p[4], p[5]), r3 = pack_bf16(p[6], p[7]);
@@ -99,71 +147,96 @@ template <int N, class F> __device__ __forceinline__ void gemm_store_map(const c
         }
         store_matrix(at + (((j * 2 + chunk) ^ turn) << 4), r0, r1, r2, r3);
       }
-      proxy_fence();
-      group_sync(id, 128);
-      if (t == 0) {
-        put(to, u.n0 + s * 64);
-        tma_store_commit();
-      }
+      gemm_slice_end(to, u.n0 + s * 64, id, put);
     }
   } else {
 #pragma unroll
-    for (int s = 0; s < slices32; s++) {
+    for (int s = 0; s < N / 32; s++) {
       if (u.n0 + s * 32 >= g.n) break;
       gemm_column_relu<4>(g, d + s * 16, u.n0 + s * 32);
-      uint32_t to = staging + half * 8192;
-      half ^= 1;
-      if (t == 0) tma_store_wait_read<1>();
-      group_sync(id, 128);
+      uint32_t to = gemm_slice_begin(staging, id, half);
       int row = warp * 16 + lane / 4, chunk = lane % 4 / 2, word = lane % 2 * 8;
 #pragma unroll
       for (int j = 0; j < 4; j++) {
-        const float *p = d + s * 16 + j * 4;
+        const T *p = d + s * 16 + j * 4;
         uint32_t at = to + row * 128 + (((j * 2 + chunk) ^ (row & 7)) << 4) + word;
-        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" :: "r"(at), "f"(p[0]), "f"(p[1]) : "memory");
-        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" :: "r"(at + 1024), "f"(p[2]), "f"(p[3]) : "memory");
+        store_pair(at, p[0], p[1]);
+        store_pair(at + 1024, p[2], p[3]);
       }
-      proxy_fence();
-      group_sync(id, 128);
-      if (t == 0) {
-        put(to, u.n0 + s * 32);
-        tma_store_commit();
-      }
+      gemm_slice_end(to, u.n0 + s * 32, id, put);
     }
   }
 }
 
-/* Slices of 32 columns (or as many as there are), in f32, each thread eight elements at a time through the steps. */
-template <int N> __device__ __forceinline__ void gemm_store_steps(const cuda_gemm &g, float (&d)[N / 2], const gemm_unit &u, int row0,
-                                                                  float *staging, int id)
+/* f32 operands: is one of this warpgroup's sums not finite? Of all its threads the same answer. */
+template <int count> __device__ __forceinline__ bool gemm_not_finite(const float (&d)[count], int id)
 {
-  constexpr int width = N < 32 ? N : 32, pitch = 40, slices = N / width;
+  float probe = 0;
+#pragma unroll
+  for (int i = 0; i < count; i++) probe = fmaf(d[i], 0.f, probe);
+  return group_any(probe != 0, id, 128);
+}
+/* That sum in plain f32. */
+__device__ __forceinline__ float gemm_again(const cuda_gemm_again &g, int row, int col, int b0, int b1)
+{
+  const float *a = g.a + row * g.a_stride[0] + b0 * g.a_stride[2] + b1 * g.a_stride[3];
+  const float *b = g.b + col * g.b_stride[0] + b0 * g.b_stride[2] + b1 * g.b_stride[3];
+  float sum = 0;
+#pragma unroll 1
+  for (int64_t k = 0; k < g.k; k++) sum = fmaf(a[k * g.a_stride[1]], b[k * g.b_stride[1]], sum);
+  return sum;
+}
+/* Takes again what the copy engine has just stored, where it is not finite. (No branch here may touch the accumulators, or
+ * ptxas would serialise the products.) */
+__device__ __forceinline__ void gemm_mend(const cuda_gemm &g, const gemm_unit &u, int row0, int columns, int id)
+{
+  if (threadIdx.x % 128 == 0) tma_store_wait<0>();
+  group_sync(id, 128);
+#pragma unroll 1
+  for (int i = threadIdx.x % 128; i < 64 * columns; i += 128) {
+    int row = row0 + i / columns, col = u.n0 + i % columns;
+    if (row >= g.m || col >= g.n) continue;
+    int64_t at = row * g.out_stride[0] + col * g.out_stride[1] + u.b0 * g.out_stride[2] + u.b1 * g.out_stride[3];
+    float v[8];
+    load8(v, g.out, g.out_dtype, at, 1, 1);
+    if (isfinite(v[0])) continue;
+    v[0] = gemm_again(g.again, row, col, u.b0, u.b1);
+    steps_apply(g.steps, v, row, col, u.b0, u.b1, 0, 1);
+    store8(v, g.out, g.out_dtype, at, 1, 1);
+  }
+}
+
+/* Slices of 32 columns (or as many as there are), in f32 or i32, each thread eight elements at a time through the steps.
+ * again: those that are not finite are summed again. */
+template <int N, bool again, class T> __device__ __forceinline__ void gemm_store_steps(const cuda_gemm &g, T (&d)[N / 2], const gemm_unit &u, int row0,
+                                                                                       T *staging, int id)
+{
+  constexpr int width = N < 32 ? N : 32, pitch = 36, slices = N / width;
   int t = threadIdx.x % 128, warp = t / 32, lane = t % 32;
 #pragma unroll 1
   for (int s = 0; s < slices; s++) {
     if (u.n0 + s * width >= g.n) break;
     if (s == 0 && t == 0) tma_store_wait_read<0>();         /* the other epilogue's last use */
     group_sync(id, 128);
-    float *to = staging + (warp * 16 + lane / 4) * pitch + lane % 4 * 2;
+    T *to = staging + (warp * 16 + lane / 4) * pitch + lane % 4 * 2;
 #pragma unroll
     for (int k = 0; k < slices; k++)                        /* k == s, with constant indices */
       if (k == s) {
 #pragma unroll
         for (int j = 0; j < width / 8; j++) {
-          const float *p = d + (k * width / 8 + j) * 4;
-          *(float2 *)(to + j * 8) = make_float2(p[0], p[1]);
-          *(float2 *)(to + j * 8 + 8 * pitch) = make_float2(p[2], p[3]);
+          const T *p = d + (k * width / 8 + j) * 4;
+          store_pair(shared_address(to + j * 8), p[0], p[1]);
+          store_pair(shared_address(to + j * 8 + 8 * pitch), p[2], p[3]);
         }
       }
     group_sync(id, 128);
 #pragma unroll 1
     for (int i = t; i < 64 * width / 8; i += 128) {
-      float v[8];
+      T v[8];
       int r, c, n;
       if (g.along == 0) {
         r = i / (width / 8), c = i % (width / 8) * 8;
-#pragma unroll
-        for (int e = 0; e < 8; e++) v[e] = staging[r * pitch + c + e];
+        load_eight(v, shared_address(staging + r * pitch + c));
         n = g.n - (u.n0 + s * width + c);
         if (row0 + r >= g.m) n = 0;
       } else {
@@ -176,6 +249,11 @@ template <int N> __device__ __forceinline__ void gemm_store_steps(const cuda_gem
       if (n <= 0) continue;
       n = min(n, 8);
       int row = row0 + r, col = u.n0 + s * width + c;
+      if (again && g.again.a) {
+#pragma unroll
+        for (int e = 0; e < 8; e++)
+          if (e < n && !isfinite((float)v[e])) v[e] = gemm_again(g.again, row + (g.along ? e : 0), col + (g.along ? 0 : e), u.b0, u.b1);
+      }
       steps_apply(g.steps, v, row, col, u.b0, u.b1, g.along, n);
       store8(v, g.out, g.out_dtype, row * g.out_stride[0] + col * g.out_stride[1] + u.b0 * g.out_stride[2] + u.b1 * g.out_stride[3],
              g.out_stride[g.along ? 0 : 1], n);
@@ -184,12 +262,19 @@ template <int N> __device__ __forceinline__ void gemm_store_steps(const cuda_gem
   group_sync(id, 128);                                      /* staging is free again */
 }
 
-/* N columns of sums by the epilogue that serves. */
-template <int N, class F> __device__ __forceinline__ void gemm_store(const cuda_gemm &g, float (&d)[N / 2], const gemm_unit &u, int row0, uint32_t slices,
-                                                                     float *slices_f32, int id, int &half, const F &put)
+/* N columns of sums by the epilogue that serves. again: as in gemm_store_steps. */
+template <int N, bool again = false, class T, class F> __device__ __forceinline__ void gemm_store(const cuda_gemm &g, T (&d)[N / 2], const gemm_unit &u,
+                                                                                                  int row0, uint32_t slices, T *slices_word, int id,
+                                                                                                  int &half, const F &put)
 {
-  if (N >= 64 && g.store_map) gemm_store_map<N>(g, d, u, slices, id, half, put);
-  else gemm_store_steps<N>(g, d, u, row0, slices_f32, id);
+  if (N >= 32 && g.store_map) {
+    bool mend = false;
+    if constexpr (again) mend = gemm_not_finite(d, id);
+    gemm_store_map<N>(g, d, u, slices, id, half, put);
+    if (again && mend) gemm_mend(g, u, row0, N, id);
+  } else {
+    gemm_store_steps<N, again>(g, d, u, row0, slices_word, id);
+  }
 }
 
 /* Joins the shares of a split sum: into e come this CTA's columns, the rank-th part of the tile's. All of the cluster's
@@ -248,13 +333,15 @@ template <class shape, int BM, int BN, int ta, int tb> __device__ __forceinline_
       tma_load(b + c * shape::b_span * shape::bk, &g.b, u.n0 + c * chunk, k, u.b0, u.b1, bar);
   } else {
     tma_load(b, &g.b, k, u.n0, u.b0, u.b1, bar);
+    if (shape::stage_bytes > shape::a_bytes + shape::b_bytes) tma_load(b + shape::b_bytes, &g.b, k + g.low, u.n0, u.b0, u.b1, bar);
   }
 }
 
-template <int kind, int BM, int BN, int ta, int tb, int splits>
+template <int kind, int BM, int BN, int ta, int tb, int splits, bool promoted = false>
 __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __grid_constant__ cuda_gemm g)
 {
-  typedef gemm_shape<kind, BM, BN, ta, tb, splits> shape;
+  typedef gemm_shape<kind, BM, BN, ta, tb, splits, promoted> shape;
+  typedef typename mma_operand<kind>::acc acc;
   extern __shared__ unsigned char shared_raw[];
   unsigned char *shared = (unsigned char *)(((uintptr_t)shared_raw + 1023) & ~(uintptr_t)1023);
   uint32_t ring = shared_address(shared), staging = ring + shape::stages * shape::stage_bytes;
@@ -304,35 +391,71 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
     for (int tile = blockIdx.x / splits; tile < tiles; tile += stride) {
       gemm_unit u = gemm_unit_at(g, tile, BM, BN);
       int count = last - first, previous = 0, i = 0;
-      float d[BN / 2];
+      acc d[BN / 2];
+      if constexpr (promoted) {
+#pragma unroll
+        for (int j = 0; j < BN / 2; j++) d[j] = 0;
+      }
+      constexpr bool done = kind == MMA_3XTF32 || promoted;         /* with its products at the end of a k step */
       do {                                /* do: a path around the loop would make ptxas serialise the products */
         barrier_wait(full + 8 * stage, phase);
         uint64_t a = desc_a + stage * (shape::stage_bytes >> 4), b = desc_b + stage * (shape::stage_bytes >> 4);
-        wgmma_fence();
+        if constexpr (kind == MMA_3XTF32) {                 /* the smallest products first */
+          uint32_t hi[16], lo[16];
+          mma_split_rows(ring + stage * shape::stage_bytes + group * 8192, hi, lo);
+          wgmma_fence();
 #pragma unroll
-        for (int k = 0; k < shape::mma_steps; k++)
-          wgmma<kind, ta, tb>(d, a + k * step_a, b + k * step_b, i > 0 || k > 0);
-        wgmma_commit();
-        wgmma_wait<1>();
-        if (i > 0 && lane == 0) barrier_arrive(empty + 8 * previous);
+          for (int k = 0; k < shape::mma_steps; k++) {
+            wgmma_tf32(d, lo + 4 * k, b + k * step_b, i > 0 || k > 0);
+            wgmma_tf32(d, hi + 4 * k, b + (shape::b_bytes >> 4) + k * step_b, 1);
+            wgmma_tf32(d, hi + 4 * k, b + k * step_b, 1);
+          }
+          wgmma_commit();
+          wgmma_wait<0>();
+        } else if constexpr (promoted) {                    /* in halves, where both sums have no room in registers */
+          constexpr int piece = shape::piece;
+          acc part[piece / 2];
+#pragma unroll
+          for (int h = 0; h < BN / piece; h++) {
+            wgmma_fence();
+#pragma unroll
+            for (int k = 0; k < shape::mma_steps; k++)
+              wgmma<kind, ta, tb>(part, a + k * step_a, b + h * (piece * 128 >> 4) + k * step_b, k > 0);
+            wgmma_commit();
+            wgmma_wait<0>();
+#pragma unroll
+            for (int j = 0; j < piece / 2; j++) d[h * piece / 2 + j] += part[j];
+          }
+        } else {
+          wgmma_fence();
+#pragma unroll
+          for (int k = 0; k < shape::mma_steps; k++)
+            wgmma<kind, ta, tb>(d, a + k * step_a, b + k * step_b, i > 0 || k > 0);
+          wgmma_commit();
+          wgmma_wait<1>();
+        }
+        if (done ? lane == 0 : i > 0 && lane == 0) barrier_arrive(empty + 8 * (done ? stage : previous));
         previous = stage;
         if (++stage == shape::stages) stage = 0, phase ^= 1;
       } while (++i < count);
-      wgmma_wait<0>();
-      if (lane == 0) barrier_arrive(empty + 8 * previous);
+      if constexpr (!done) {
+        wgmma_wait<0>();
+        if (lane == 0) barrier_arrive(empty + 8 * previous);
+      }
 
       int row0 = u.m0 + group * 64;
       uint32_t slices = staging + group * 2 * shape::slice_bytes;
-      float *slices_f32 = (float *)(shared + (slices - ring));
+      acc *slices_word = (acc *)(shared + (slices - ring));
+      constexpr bool again = mma_operand<kind>::bytes == 4;
       auto put = [&](uint32_t from, int column) { tma_store(&g.y, from, column, row0, u.b0, u.b1); };
       if constexpr (splits == 1) {
-        gemm_store<BN>(g, d, u, row0, slices, slices_f32, 1 + group, half, put);
+        gemm_store<BN, again>(g, d, u, row0, slices, slices_word, 1 + group, half, put);
       } else {                                              /* the host gives each cluster one tile */
         constexpr int part = BN / splits;
         float e[part / 2];
         gemm_join<BN, splits, shape::groups * 128>(d, e, ring);
         u.n0 += cluster_rank() * part;
-        gemm_store<part>(g, e, u, row0, slices, slices_f32, 1 + group, half, put);
+        gemm_store<part, again>(g, e, u, row0, slices, slices_word, 1 + group, half, put);
       }
     }
     if (threadIdx.x % 128 == 0) tma_store_wait_read<0>();   /* shared memory is read until then */

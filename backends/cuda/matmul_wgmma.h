@@ -5,6 +5,14 @@
 #include <quern/backend.h>
 #include "steps.h"
 
+/* f32 operands: where a sum is taken again, in plain f32. Tensor Cores read f32 in parts, of which Inf and what rounds to
+ * it make NaN. */
+typedef struct cuda_gemm_again {
+  const float *a, *b;                     /* a NULL: never */
+  int64_t  a_stride[4], b_stride[4];      /* row (of b: column), k, b0, b1 */
+  int32_t  k;
+} cuda_gemm_again;
+
 typedef struct cuda_gemm {                /* the kernel's parameter */
   CUtensorMap a, b, y;                    /* y: only with store_map */
   void    *out;
@@ -17,13 +25,10 @@ typedef struct cuda_gemm {                /* the kernel's parameter */
   int32_t  tiles_m, tiles_n, batch0, batch1;
   int32_t  group;                         /* tiles of M that are walked before N advances */
   int32_t  split_steps;                   /* of the k_steps, for each CTA of a cluster */
+  int32_t  low;                           /* 3xTF32: b's low parts lie so many elements of k behind the high ones */
+  cuda_gemm_again again;
   cuda_steps steps;
 } cuda_gemm;
-
-/* Tiles and into how many shares their sums are split, that are compiled for 16-bit operands. */
-#define CUDA_GEMM_TILES_16(X) \
-  X(128, 256, 1) X(128, 128, 1) X(128, 128, 2) X(128, 128, 4) X(128, 64, 1) X(128, 64, 2) X(128, 64, 4) X(64, 128, 1) X(64, 128, 2) \
-  X(64, 64, 1) X(64, 64, 2) X(128, 32, 1) X(128, 32, 2) X(128, 16, 1) X(128, 16, 2) X(64, 32, 1) X(64, 16, 1)
 
 typedef struct cuda_gemm_kernel {
   int32_t bm, bn, splits;                 /* the CTAs of a cluster share k; then a cluster has one tile */
@@ -37,7 +42,8 @@ extern "C" {
 /* matmul_wgmma.c: launches with programmatic serialisation, a cluster for each split tile. g: the function's parameter. */
 qn_status cuda_gemm_launch(const void *g, const cuda_gemm_kernel *kernel, const void *function, int grid, void *stream, const char *name);
 
-extern const cuda_gemm_kernel cuda_gemm_bf16[], cuda_gemm_f16[];      /* closed by bm 0 */
+extern const cuda_gemm_kernel cuda_gemm_bf16[], cuda_gemm_f16[], cuda_gemm_tf32[], cuda_gemm_3xtf32[],      /* closed by bm 0 */
+  *const cuda_gemm_f8[4], *const cuda_gemm_f8_raw[4], *const cuda_gemm_i8[4];     /* a e4m3 (s8), b likewise; b e5m2 (u8); a; both */
 #ifdef __cplusplus
 }
 #endif

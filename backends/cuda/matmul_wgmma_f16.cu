@@ -1,7 +1,8 @@
 /* matmul_wgmma_f16.cu -- the kernels of matmul_wgmma.cuh on f16. */
 #include "matmul_wgmma.cuh"
+#include "matmul_wgmma_tiles.h"
 
-#define TILE(bm, bn, splits)                                                                             \
+#define TILE(bm, bn, splits, ...)                                                                             \
   { bm, bn, splits, gemm_shape<MMA_F16, bm, bn, 0, 0, splits>::threads,                                 \
     gemm_shape<MMA_F16, bm, bn, 0, 0, splits>::shared,                                                  \
     { { (const void *)matmul_wgmma<MMA_F16, bm, bn, 0, 0, splits>,                                      \

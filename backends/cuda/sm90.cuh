@@ -33,6 +33,13 @@ __device__ __forceinline__ void group_sync(int id, int threads)      /* a named 
 {
   asm volatile("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory");
 }
+__device__ __forceinline__ bool group_any(bool mine, int id, int threads)     /* the same, and whether any thread's is true */
+{
+  uint32_t any;
+  asm volatile("{.reg .pred p, q; setp.ne.u32 p, %3, 0; bar.red.or.pred q, %1, %2, p; selp.u32 %0, 1, 0, q;}"
+               : "=r"(any) : "r"(id), "r"(threads), "r"((uint32_t)mine) : "memory");
+  return any;
+}
 __device__ __forceinline__ uint32_t cluster_rank()
 {
   uint32_t r;

@@ -67,6 +67,13 @@ __device__ __forceinline__ void store8(const float (&v)[8], void *base, uint32_t
   }
 }
 
+__device__ __forceinline__ void store8(const int (&v)[8], void *base, uint32_t, int64_t at, int64_t stride, int n)
+{
+  int *p = (int *)base + at;
+#pragma unroll
+  for (int i = 0; i < 8; i++) if (i < n) p[i * stride] = v[i];
+}
+
 /* The functions that a chain may hold; the host's list is in chain.c. */
 #define CUDA_STEP_UNARY(X) X(NEG) X(ABS) X(RELU) X(LEAKY_RELU) X(ELU) X(GELU) X(GELU_TANH) X(SILU) X(SIGMOID) X(TANH) \
   X(SOFTPLUS) X(HARDSWISH) X(MISH) X(CLIP)
@@ -116,5 +123,17 @@ __device__ __forceinline__ void steps_apply(const cuda_steps &steps, float (&v)[
     } else {
       step_apply(s, v, w);
     }
+  }
+}
+
+/* Sums of integers take additions alone, of i32. */
+__device__ __forceinline__ void steps_apply(const cuda_steps &steps, int (&v)[8], int row, int col, int b0, int b1, int along, int n)
+{
+#pragma unroll 1
+  for (int k = 0; k < steps.n; k++) {
+    const cuda_operand &o = steps.operand[steps.step[k].operand];
+    const int *p = (const int *)o.p + row * o.stride[0] + col * o.stride[1] + b0 * o.stride[2] + b1 * o.stride[3];
+#pragma unroll
+    for (int i = 0; i < 8; i++) if (i < n) v[i] += p[i * o.stride[along ? 0 : 1]];
   }
 }

@@ -2,19 +2,22 @@
  *
  *   d (64 x N, registers) = a (64 x 32 bytes, descriptor) b (32 bytes x N, descriptor) + (accumulate ? d : 0)
  *
+ * tf32's a may come from registers: mma_split_rows fetches a stage of it, split in two for 3xTF32.
  * Thread t of the warpgroup holds N/2 of d: with w = t/32, g = t%32/4, q = t%4, d[4j], d[4j+1] are row 16w + g,
  * columns 8j + 2q and the next; d[4j+2], d[4j+3] the same columns of row 16w + g + 8.
  * Order: wgmma_fence, wgmma..., wgmma_commit, wgmma_wait<pending>; d is not to be touched in between. */
 #pragma once
 #include "sm90.cuh"
 
-/* Operand types. 16-bit ones may be stored with either dim contiguous (ta, tb: 1 if k is not); others want k contiguous. */
-enum { MMA_BF16, MMA_F16, MMA_TF32, MMA_E4M3, MMA_E4M3_E5M2, MMA_E5M2_E4M3, MMA_E5M2, MMA_S8, MMA_S8_U8, MMA_U8_S8, MMA_U8 };
+/* Operand types. 16-bit ones may be stored with either dim contiguous (ta, tb: 1 if k is not); others want k contiguous.
+ * 3xTF32: f32 as the sum of two tf32, hi and lo; a b = lo hi + hi lo + hi hi, less 2^-20 of it. */
+enum { MMA_BF16, MMA_F16, MMA_TF32, MMA_E4M3, MMA_E4M3_E5M2, MMA_E5M2_E4M3, MMA_E5M2, MMA_S8, MMA_S8_U8, MMA_U8_S8, MMA_U8, MMA_3XTF32 };
 template <int kind> struct mma_operand { typedef float acc; static constexpr int bytes = kind < MMA_TF32 ? 2 : kind == MMA_TF32 ? 4 : 1; };
 template <> struct mma_operand<MMA_S8> { typedef int acc; static constexpr int bytes = 1; };
 template <> struct mma_operand<MMA_S8_U8> { typedef int acc; static constexpr int bytes = 1; };
 template <> struct mma_operand<MMA_U8_S8> { typedef int acc; static constexpr int bytes = 1; };
 template <> struct mma_operand<MMA_U8> { typedef int acc; static constexpr int bytes = 1; };
+template <> struct mma_operand<MMA_3XTF32> { typedef float acc; static constexpr int bytes = 4; };
 
 /* Descriptor of a swizzled operand. span: bytes of a swizzled row (128, 64, 32). lbo: between span-wide chunks of a
  * k-strided operand; sbo: between groups of 8 rows. The base is aligned to 8 spans; adding bytes >> 4 moves it. */
@@ -41,6 +44,9 @@ template <int pending> __device__ __forceinline__ void wgmma_wait()
 #define MMA_I(types, list, a_, b_, p_, regs)                                                                                \
   asm volatile("{.reg .pred p; setp.ne.b32 p, " p_ ", 0; wgmma.mma_async.sync.aligned." types " {" list "}, " a_ ", " b_   \
                ", p;}" : regs : "l"(a), "l"(b), "r"(accumulate) : "memory")
+#define MMA_R(types, list, a_, b_, p_, regs)                                                                                \
+  asm volatile("{.reg .pred p; setp.ne.b32 p, " p_ ", 0; wgmma.mma_async.sync.aligned." types " {" list "}, {" a_ "}, " b_ \
+               ", p, 1, 1;}" : regs : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(accumulate) : "memory")
 #define F4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define R4(i) "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3])
 #define F8(i) F4(i), F4(i + 4)
@@ -169,7 +175,53 @@ template <int kind, int ta, int tb> __device__ __forceinline__ void wgmma(int (&
   if constexpr (kind == MMA_U8) MMA_I("m64n256k32.s32.u8.u8", L128, "%128", "%129", "%130", INTS256);
 }
 
+/* a from registers, tf32: thread t holds rows 16w + g (a[0], a[2]) and g + 8 (a[1], a[3]), k q (a[0], a[1]) and q + 4. */
+__device__ __forceinline__ void wgmma_tf32(float (&d)[8], const uint32_t *a, uint64_t b, int accumulate)
+{
+  MMA_R("m64n16k8.f32.tf32.tf32", L8, "%8, %9, %10, %11", "%12", "%13", REGS16);
+}
+__device__ __forceinline__ void wgmma_tf32(float (&d)[16], const uint32_t *a, uint64_t b, int accumulate)
+{
+  MMA_R("m64n32k8.f32.tf32.tf32", L16, "%16, %17, %18, %19", "%20", "%21", REGS32);
+}
+__device__ __forceinline__ void wgmma_tf32(float (&d)[32], const uint32_t *a, uint64_t b, int accumulate)
+{
+  MMA_R("m64n64k8.f32.tf32.tf32", L32, "%32, %33, %34, %35", "%36", "%37", REGS64);
+}
+__device__ __forceinline__ void wgmma_tf32(float (&d)[64], const uint32_t *a, uint64_t b, int accumulate)
+{
+  MMA_R("m64n128k8.f32.tf32.tf32", L64, "%64, %65, %66, %67", "%68", "%69", REGS128);
+}
+__device__ __forceinline__ void wgmma_tf32(float (&d)[96], const uint32_t *a, uint64_t b, int accumulate)
+{
+  MMA_R("m64n192k8.f32.tf32.tf32", L96, "%96, %97, %98, %99", "%100", "%101", REGS192);
+}
+__device__ __forceinline__ void wgmma_tf32(float (&d)[128], const uint32_t *a, uint64_t b, int accumulate)
+{
+  MMA_R("m64n256k8.f32.tf32.tf32", L128, "%128, %129, %130, %131", "%132", "%133", REGS256);
+}
+
+/* x = hi + lo, hi rounded to tf32 and lo what is left, of which the Tensor Cores take the first 11 bits: 2^-22 of x is lost. */
+__device__ __forceinline__ void mma_split(float x, uint32_t &hi, uint32_t &lo)
+{
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(hi) : "f"(x));
+  lo = __float_as_uint(x - __uint_as_float(hi));
+}
+
+/* This warpgroup's 64 rows of 32 f32 (a swizzled stage), split: four k8 steps of a for wgmma_tf32. */
+__device__ __forceinline__ void mma_split_rows(uint32_t rows, uint32_t (&hi)[16], uint32_t (&lo)[16])
+{
+  uint32_t lane = threadIdx.x % 32, turn = lane / 4, at = rows + (threadIdx.x % 128 / 32 * 16 + turn) * 128 + lane % 4 * 4;
+#pragma unroll
+  for (int i = 0; i < 16; i++) {
+    float x;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(at + (i & 1) * 1024 + (((uint32_t)(i / 2) ^ turn) << 4)) : "memory");
+    mma_split(x, hi[i], lo[i]);
+  }
+}
+
 #undef MMA_16
+#undef MMA_R
 #undef MMA_K
 #undef MMA_I
 #undef F4

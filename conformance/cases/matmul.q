@@ -133,6 +133,33 @@ matmul a=i8/5x1000 b=u8/1000x7
 matmul a=i8/17x33 b=i8/33x19 c=i32/17x19
 matmul a=i8/7x9 b=i8/9x11 bias=i32/11
 
+# Tensor Cores' own edges: tiles of 64 to 256, k steps of 128 bytes, rows in units of 16 bytes or not, operands packed
+matmul a=f32/64x64 b=f32/64x64/t ; fill=int,signed,special
+matmul a=f32/129x260 b=f32/260x68/t ; fill=int,signed,pos
+matmul a=f32/200x96 b=f32/96x300 ; fill=int,signed,special
+matmul a=f32/100x33/t b=f32/33x130 c=f32/100x130 beta=2 bias=f32/130
+matmul a=f32/66x1000 b=f32/1000x52/t bias=f32/52 alpha=-2
+matmul a=f32/3x1000 b=f32/1000x260/t ; fill=int,signed,special
+matmul a=f32/260x1000 b=f32/1000x5 y=f32/260x5/t
+matmul a=f32/3x70x44 b=f32/3x44x72/t
+matmul a=f32/2x3x70x44 b=f32/1x3x44x72
+matmul a=f32/128x4096 b=f32/4096x128/t ; fill=int,pos
+matmul a=f32/192x320 b=f32/320x320/t ; fill=wide,finite,tiny
+matmul a=bf16/129x513 b=bf16/513x257/t ; as=f16
+matmul a=bf16/65x77/t b=bf16/77x91 y=f32/65x91 c=f32/65x91
+matmul a=bf16/3x65x70 b=bf16/1x70x91 bias=f32/91
+matmul a=e4m3/129x260 b=e4m3/260x68/t y=bf16/129x68
+matmul a=e4m3/64x1024 b=e5m2/1024x96 y=f32/64x96 alpha=0.5 bias=f32/96 ; fill=int,pos,signed
+matmul a=e5m2/3x512 b=e4m3/512x260/t y=f16/3x260
+matmul a=e5m2/70x48/t b=e5m2/48x200 y=f32/70x200 c=f32/70x200 beta=-1
+matmul a=e4m3/2x70x128 b=e4m3/1x128x72/t y=f32/2x70x72
+matmul a=e4m3/136x2048 b=e4m3/2048x128/t y=f32/136x128 ; fill=int,pos
+matmul a=i8/129x260 b=i8/260x68/t
+matmul a=i8/64x1024 b=u8/1024x96 bias=i32/96
+matmul a=u8/3x512 b=i8/512x260/t c=i32/3x260
+matmul a=u8/70x48/t b=u8/48x200 y=i32/70x200/t
+matmul a=i8/2x200x128 b=i8/1x128x264/t bias=i32/264
+
 # few elements, a span of more than 2^31 elements
 matmul a=f32/2x3/2200000000:1 b=f32/3x2 ; plain=1 fill=int
 matmul a=f32/2x3 b=f32/3x2 y=f32/2x2/2200000000:1 ; plain=1 fill=int

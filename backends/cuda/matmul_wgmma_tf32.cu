@@ -1,0 +1,19 @@
+/* matmul_wgmma_tf32.cu -- the kernels of matmul_wgmma.cuh on f32, rounded to tf32 or split into two. */
+#include "matmul_wgmma.cuh"
+#include "matmul_wgmma_tiles.h"
+
+#define TILE(kind, bm, bn, splits)                                                                       \
+  { bm, bn, splits, gemm_shape<kind, bm, bn, 0, 0, splits>::threads,                                     \
+    gemm_shape<kind, bm, bn, 0, 0, splits>::shared,                                                      \
+    { { (const void *)matmul_wgmma<kind, bm, bn, 0, 0, splits>, 0 }, { 0, 0 } } },
+#define ROUNDED(bm, bn, splits, ...) TILE(MMA_TF32, bm, bn, splits)
+#define SPLIT(bm, bn, splits, ...)   TILE(MMA_3XTF32, bm, bn, splits)
+
+const cuda_gemm_kernel cuda_gemm_tf32[] = {
+  CUDA_GEMM_TILES_TF32(ROUNDED)
+  {}
+};
+const cuda_gemm_kernel cuda_gemm_3xtf32[] = {
+  CUDA_GEMM_TILES_3XTF32(SPLIT)
+  {}
+};

@@ -1,0 +1,79 @@
+/* pack.cu -- rows of contiguous k out of any strides, by way of tiles in shared memory; and f32 split for 3xTF32.
+ *
+ * A tile is read along whichever dim lies closer together and written along k, in words of 4 bytes. */
+#include <cstdint>
+#include "pack.h"
+#include "wgmma.cuh"
+
+enum { PACK_ROWS = 32, PACK_K = 64, PACK_THREADS = 256 };
+
+struct pack_pair { cuda_pack pack[2]; void *to[2]; const void *from[2]; };
+
+template <class T> __device__ __forceinline__ void pack_operand(const cuda_pack &p, uint32_t *to, const T *from, unsigned char *shared)
+{
+  constexpr int per_word = 4 / sizeof(T), words = PACK_K / per_word, width = PACK_K + per_word;
+  T *tile = (T *)shared;                                    /* PACK_ROWS by width */
+  int64_t pitch = p.pitch / per_word, end = p.split ? p.pitch / 2 : p.pitch;          /* pitch in words, end in elements */
+  int64_t k0 = blockIdx.x * (int64_t)PACK_K, bands = (p.rows + PACK_ROWS - 1) / PACK_ROWS;
+  bool along_rows = p.row_stride < p.k_stride && p.rows > 1;
+  if (k0 >= end) return;
+  for (int64_t i = blockIdx.y; i < bands * p.batch[0] * p.batch[1]; i += gridDim.y) {
+    int64_t row0 = i % bands * PACK_ROWS, batch = i / bands, b1 = batch / p.batch[0], b0 = batch - b1 * p.batch[0];
+    const T *base = from + b0 * p.batch_stride[0] + b1 * p.batch_stride[1];
+#pragma unroll
+    for (int j = 0; j < PACK_ROWS * PACK_K / PACK_THREADS; j++) {
+      int at = threadIdx.x + j * PACK_THREADS, r = along_rows ? at % PACK_ROWS : at / PACK_K, k = along_rows ? at / PACK_ROWS : at % PACK_K;
+      T v = 0;
+      if (row0 + r < p.rows && k0 + k < p.k) v = base[(row0 + r) * p.row_stride + (k0 + k) * p.k_stride];
+      tile[r * width + k] = v;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int at = threadIdx.x; at < PACK_ROWS * words; at += PACK_THREADS) {
+      int r = at / words, w = at % words;
+      if (row0 + r >= p.rows || k0 + w * per_word >= end) continue;
+      uint32_t *row = to + (batch * p.rows + row0 + r) * pitch + k0 / per_word + w, word = *(const uint32_t *)&tile[r * width + w * per_word];
+      if (sizeof(T) == 4 && p.split) mma_split(__uint_as_float(word), row[0], row[end]);
+      else row[0] = word;
+    }
+    __syncthreads();
+  }
+}
+
+/* Columns of tiles along k by bands of rows, by operands. */
+__global__ void __launch_bounds__(PACK_THREADS) pack(const __grid_constant__ pack_pair both)
+{
+  __shared__ __align__(16) unsigned char shared[PACK_ROWS * (PACK_K + 1) * 4];
+  const cuda_pack &p = both.pack[blockIdx.z];
+  uint32_t *to = (uint32_t *)both.to[blockIdx.z];
+  const void *from = both.from[blockIdx.z];
+  grid_dependents_launch();
+  grid_dependency_wait();
+  if (p.bytes == 4) pack_operand(p, to, (const uint32_t *)from, shared);
+  else if (p.bytes == 2) pack_operand(p, to, (const uint16_t *)from, shared);
+  else pack_operand(p, to, (const uint8_t *)from, shared);
+}
+
+qn_status cuda_pack_launch(int n, const cuda_pack *p, void *const *to, const void *const *from, void *stream)
+{
+  pack_pair both = {};
+  int64_t columns = 0, bands = 0;
+  for (int i = 0; i < n; i++) {
+    both.pack[i] = p[i];
+    both.to[i] = to[i];
+    both.from[i] = from[i];
+    columns = qn_max_i64(columns, qn_ceil_div(p[i].split ? p[i].pitch / 2 : p[i].pitch, PACK_K));
+    bands = qn_max_i64(bands, qn_ceil_div(p[i].rows, PACK_ROWS) * p[i].batch[0] * p[i].batch[1]);
+  }
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3((unsigned)columns, (unsigned)qn_min_i64(bands, 65535), (unsigned)n);
+  config.blockDim = dim3(PACK_THREADS, 1, 1);
+  config.stream = (cudaStream_t)stream;
+  config.attrs = &early;
+  config.numAttrs = 1;
+  void *args[] = { &both };
+  return cuda_check(cudaLaunchKernelExC(&config, (const void *)pack, args), "pack");
+}

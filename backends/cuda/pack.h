@@ -1,0 +1,21 @@
+/* pack.h -- an operand of a product copied into rows of contiguous k, as the copy engine and the Tensor Cores want them. */
+#ifndef QN_CUDA_PACK_H
+#define QN_CUDA_PACK_H
+#include "cuda_backend.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct cuda_pack {
+  int64_t rows, k, row_stride, k_stride, batch[2], batch_stride[2];   /* of what is read; elements */
+  int64_t pitch;                          /* of a row written, a multiple of 4 bytes; elements from k on are 0 */
+  int32_t bytes;                          /* of an element: 1, 2, 4 */
+  int32_t split;                          /* f32: tf32 high parts in the first half of a row, low ones in the second */
+} cuda_pack;
+
+/* One launch for n operands, 1 or 2. */
+qn_status cuda_pack_launch(int n, const cuda_pack *p, void *const *to, const void *const *from, void *stream);
+#ifdef __cplusplus
+}
+#endif
+#endif
