@@ -267,7 +267,7 @@ template <int N, bool again = false, class T, class F> __device__ __forceinline_
                                                                                                   int row0, uint32_t slices, T *slices_word, int id,
                                                                                                   int &half, const F &put)
 {
-  if (N >= 32 && g.store_map) {
+  if (N >= 64 && g.store_map) {
     bool mend = false;
     if constexpr (again) mend = gemm_not_finite(d, id);
     gemm_store_map<N>(g, d, u, slices, id, half, put);
