@@ -68,6 +68,12 @@ EXTRA_DIST += tests/install.sh tests/foreign.c
 TESTS += tests/cli.sh
 EXTRA_DIST += tests/cli.sh
 
+# What the CUDA compiler remarked on the kernels.
+if HAVE_CUDA
+TESTS += tests/cuda_kernels.sh
+endif
+EXTRA_DIST += tests/cuda_kernels.sh
+
 # Plugins that are not what they should be. -rpath makes libtool build a shared object of what is never installed.
 if BUILD_PLUGINS
 check_PROGRAMS += tests/t_loader
