@@ -4,6 +4,8 @@
  * slot (a value that is used later, kept in shared memory by the thread that made it), a tensor, or a scalar. A thread
  * takes V neighbouring elements along the innermost dim through the whole program; every thread is in the same step at
  * the same time, so interpreting costs a few instructions for V elements. Grids are one-trip: a thread, one vector.
+ * Where all tensors are of one dtype, packed alike and aligned, the first few that are read are fetched before the program
+ * starts, so that their loads overlap. A program of one step has kernels without the loop.
  *
  * Wins everywhere but on f64 and integer arithmetic, which it refuses. */
 #include "cuda_backend.h"
@@ -11,8 +13,8 @@
 #include "functions.cuh"
 #include "vector.cuh"
 
-enum { MAX_STEPS = 32, MAX_TENSORS = 12, MAX_SLOTS = 8, MAX_RANK = 4, MAX_INPUTS = 3 };
-enum { FROM_NONE, FROM_BEFORE, FROM_SLOT, FROM_TENSOR, FROM_SCALAR };
+enum { MAX_STEPS = 32, MAX_TENSORS = 12, MAX_SLOTS = 8, MAX_RANK = 4, MAX_INPUTS = 3, MAX_EARLY = 3 };
+enum { FROM_NONE, FROM_BEFORE, FROM_SLOT, FROM_TENSOR, FROM_SCALAR, FROM_EARLY /* ... + MAX_EARLY */ };
 
 struct source { uint8_t from, index; };
 struct step {
@@ -31,6 +33,8 @@ struct program {
   uint32_t vectors;                       /* all of them */
   uint32_t row_vectors;                   /* along the innermost dim */
   uint32_t dim[MAX_RANK];                 /* innermost first */
+  int32_t  n_early;
+  operand  early[MAX_EARLY];              /* whole: tensors that are fetched first */
   float    value[MAX_TENSORS];            /* scalars */
   step     steps[MAX_STEPS];
   operand  tensor[MAX_TENSORS];
@@ -77,23 +81,35 @@ template <int V, bool heavy> __device__ __forceinline__ void apply(const step &s
   }
 }
 
-/* flat: all tensors lie alike, packed and aligned, in whole vectors of one dtype, and a vector is one or two 16-byte accesses. */
+/* whole: all tensors are of that dtype and lie alike, packed and aligned, in vectors of 16 bytes, of which the last may be a part. */
 enum { SCATTERED = QN_DTYPE_NONE };
 
-template <int V, int THREADS, int flat> struct machine {
+template <int V, int THREADS, int whole> struct machine {
   const program &p;
   float (*slots)[V][THREADS];             /* each thread's own column */
-  int64_t index[MAX_RANK];
+  uint32_t index[MAX_RANK];
   int n;                                  /* elements of this vector that exist */
-  uint32_t vector;
+  uint4 early[whole ? MAX_EARLY : 1];     /* as they came */
 
   __device__ __forceinline__ int64_t at(const operand &o) const
   {
     int64_t offset = index[0] * o.stride[0];
+    if (p.rank > 1) {
 #pragma unroll
-    for (int d = 1; d < MAX_RANK; d++)
-      if (d < p.rank) offset += index[d] * o.stride[d];
+      for (int d = 1; d < MAX_RANK; d++)
+        if (d < p.rank) offset += index[d] * o.stride[d];
+    }
     return offset;
+  }
+  __device__ __forceinline__ uint4 bytes(const operand &o) const
+  {
+    const char *from = (const char *)vector_place<whole>(o.p, at(o));
+    if (n == V) return *(const uint4 *)from;
+    uint32_t word[4] = {};
+#pragma unroll
+    for (int i = 0; i < V; i++)
+      if (i < n) word[i * 4 / V] |= whole == QN_F32 ? ((const uint32_t *)from)[i] : (uint32_t)((const uint16_t *)from)[i] << (i & 1 ? 16 : 0);
+    return make_uint4(word[0], word[1], word[2], word[3]);
   }
   __device__ __forceinline__ void fetch(float (&v)[V], source s, const float (&before)[V]) const
   {
@@ -106,9 +122,18 @@ template <int V, int THREADS, int flat> struct machine {
 #pragma unroll
       for (int i = 0; i < V; i++) v[i] = slots[s.index][i][threadIdx.x];
       break;
+    case FROM_EARLY:
+      if (whole) vector_open<whole>(v, 0, early[0]);
+      break;
+    case FROM_EARLY + 1:
+      if (whole) vector_open<whole>(v, 0, early[whole ? 1 : 0]);
+      break;
+    case FROM_EARLY + 2:
+      if (whole) vector_open<whole>(v, 0, early[whole ? 2 : 0]);
+      break;
     case FROM_TENSOR: {
       const operand &o = p.tensor[s.index];
-      if (flat) vector_load_whole<flat>(v, o.p, (int64_t)vector * V);
+      if (whole) vector_open<whole>(v, 0, bytes(o));
       else vector_load(v, o.p, o.dtype, at(o), o.stride[0], n);
       break;
     }
@@ -121,44 +146,55 @@ template <int V, int THREADS, int flat> struct machine {
     }
     }
   }
+  __device__ __forceinline__ void store(const float (&v)[V], const operand &o) const
+  {
+    if (whole && n == V) vector_store_whole<whole ? whole : QN_F32>(v, o.p, at(o));
+    else vector_store(v, o.p, whole ? whole : o.dtype, at(o), o.stride[0], n);
+  }
 };
 
-template <int V, int THREADS, bool heavy, int flat>
-__global__ void __launch_bounds__(THREADS, (heavy || !flat ? 1024 : 1280) / THREADS) pointwise_program(const __grid_constant__ program p)
+/* Threads of a multiprocessor: as many as memory needs for its loads, where a step leaves few registers in use. */
+template <bool single> constexpr int resident = single ? 1536 : 1024;
+
+template <int V, int THREADS, bool heavy, int whole, bool single>
+__global__ void __launch_bounds__(THREADS, resident<single> / THREADS) pointwise_program(const __grid_constant__ program p)
 {
   extern __shared__ float shared[];
   uint32_t vector = blockIdx.x * THREADS + threadIdx.x;
   if (vector >= p.vectors) return;
-  machine<V, THREADS, flat> m = { p, (float (*)[V][THREADS])shared, {}, V, vector };
-  if (!flat) {
-    uint32_t rest = p.rank == 1 ? 0 : vector / p.row_vectors;
-    m.index[0] = (int64_t)(vector - rest * p.row_vectors) * V;
+  machine<V, THREADS, whole> m = { p, (float (*)[V][THREADS])shared, {}, V, {} };
+  if (p.rank == 1) {
+    m.index[0] = vector * V;
+  } else {
+    uint32_t rest = vector / p.row_vectors;
+    m.index[0] = (vector - rest * p.row_vectors) * V;
 #pragma unroll
     for (int d = 1; d < MAX_RANK; d++)
       if (d < p.rank) {
-        uint32_t q = rest / p.dim[d];
+        uint32_t q = d + 1 < p.rank ? rest / p.dim[d] : 0;
         m.index[d] = rest - q * p.dim[d];
         rest = q;
       }
-    m.n = (int)min((int64_t)V, (int64_t)p.dim[0] - m.index[0]);
+  }
+  m.n = (int)min((uint32_t)V, p.dim[0] - m.index[0]);
+  if (whole) {
+#pragma unroll
+    for (int e = 0; e < (single ? 2 : MAX_EARLY); e++)
+      if (e < p.n_early) m.early[whole ? e : 0] = m.bytes(p.early[e]);
   }
   float a[V] = {};
 #pragma unroll 1
-  for (int k = 0; k < p.n_steps; k++) {
-    const step &s = p.steps[k];
+  for (int k = 0; k < (single ? 1 : p.n_steps); k++) {
+    const step &s = p.steps[single ? 0 : k];
     float b[V], c[V];
-    if (s.in[2].from) m.fetch(c, s.in[2], a);
+    if (!whole && s.in[2].from) m.fetch(c, s.in[2], a);       /* a select's: its condition is of another dtype */
     if (s.in[1].from) m.fetch(b, s.in[1], a);
     if (s.in[0].from != FROM_BEFORE) m.fetch(a, s.in[0], a);
     apply<V, heavy>(s, a, b, c);
-    if (s.slot >= 0)
+    if (!single && s.slot >= 0)
 #pragma unroll
       for (int i = 0; i < V; i++) m.slots[s.slot][i][threadIdx.x] = a[i];
-    if (s.out >= 0) {
-      const operand &o = p.tensor[s.out];
-      if (flat) vector_store_whole<flat>(a, o.p, (int64_t)vector * V);
-      else vector_store(a, o.p, o.dtype, m.at(o), o.stride[0], m.n);
-    }
+    if (s.out >= 0) m.store(a, p.tensor[s.out]);
   }
 }
 
@@ -170,7 +206,8 @@ struct state {
   int32_t number[MAX_TENSORS];            /* of each tensor's value in the request */
   uint8_t host[MAX_TENSORS];
   int32_t wide, slots, heavy;             /* wide: V is 8 */
-  uint32_t flat;                          /* the one dtype, or 0 */
+  uint8_t early[MAX_EARLY];               /* tensors, fetched first */
+  uint32_t whole;                         /* the one dtype, or 0 */
 };
 
 struct compiler {
@@ -297,6 +334,22 @@ static const char *compile(compiler *c, uint32_t n_ops)
   return nullptr;
 }
 
+/* The first tensors that the program reads. */
+static void fetch_early(state *st)
+{
+  program *p = &st->p;
+  for (int k = 0; k < p->n_steps; k++)
+    for (int i = 0; i < MAX_INPUTS; i++) {
+      source *s = &p->steps[k].in[i];
+      if (s->from != FROM_TENSOR) continue;
+      int e = 0;
+      while (e < p->n_early && st->early[e] != s->index) e++;
+      if (e == MAX_EARLY) continue;
+      if (e == p->n_early) st->early[p->n_early++] = s->index;
+      s->from = (uint8_t)(FROM_EARLY + e);
+    }
+}
+
 /* Dims of y merged as far as all tensors let them; V by what lies in memory. */
 static const char *lay_out(compiler *c, const qn_value *y)
 {
@@ -319,12 +372,13 @@ static const char *lay_out(compiler *c, const qn_value *y)
   for (int i = 0; i < st->n_tensors; i++)
     if (c->r->value[st->number[i]].rank > 0 && qn_kit_bytes(p->tensor[i].dtype) > 2) st->wide = 0;
   int v = st->wide ? 8 : 4;
-  st->flat = nest.rank == 1 && p->dim[0] % (uint32_t)v == 0 ? st->p.tensor[st->n_tensors - 1].dtype : 0;
+  st->whole = nest.rank == 1 ? st->p.tensor[st->n_tensors - 1].dtype : 0;
   for (int i = 0; i < st->n_tensors; i++) {
     const qn_value *t = &c->r->value[st->number[i]];
-    if (t->rank > 0 && (p->tensor[i].stride[0] != 1 || t->align < 16 || t->dtype != st->flat)) st->flat = 0;
+    if (t->rank == 0) continue;
+    if (t->dtype != st->whole || p->tensor[i].stride[0] != 1 || t->align < 16) st->whole = 0;
   }
-  if (!small_float(st->flat)) st->flat = 0;
+  if (!small_float(st->whole)) st->whole = 0;
   p->row_vectors = (uint32_t)qn_ceil_div(p->dim[0], v);
   if (st->slots * v > 40) return "fewer values kept at once";        /* 40 KB of shared memory */
   double vectors = p->row_vectors;
@@ -332,6 +386,7 @@ static const char *lay_out(compiler *c, const qn_value *y)
   if (vectors > 2e9) return "fewer than 2^31 vectors";
   p->vectors = p->row_vectors;
   for (int d = 1; d < nest.rank; d++) p->vectors *= p->dim[d];
+  if (st->whole) fetch_early(st);
   return nullptr;
 }
 
@@ -369,16 +424,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return QN_OK;
 }
 
-/* [heavy][scattered narrow, scattered wide, flat f32, bf16, f16] */
+/* [heavy][single][scattered narrow, scattered wide, whole f32, bf16, f16] */
 typedef const void *kernel;
-static const kernel kernels[2][5] = {
-  { (kernel)pointwise_program<4, 256, false, SCATTERED>, (kernel)pointwise_program<8, 256, false, SCATTERED>,
-    (kernel)pointwise_program<4, 256, false, QN_F32>, (kernel)pointwise_program<8, 256, false, QN_BF16>,
-    (kernel)pointwise_program<8, 256, false, QN_F16> },
-  { (kernel)pointwise_program<4, 256, true, SCATTERED>, (kernel)pointwise_program<8, 256, true, SCATTERED>,
-    (kernel)pointwise_program<4, 256, true, QN_F32>, (kernel)pointwise_program<8, 256, true, QN_BF16>,
-    (kernel)pointwise_program<8, 256, true, QN_F16> },
-};
+#define KERNELS(heavy, single)                                                                              \
+  { (kernel)pointwise_program<4, 256, heavy, SCATTERED, false>, (kernel)pointwise_program<8, 256, heavy, SCATTERED, false>, \
+    (kernel)pointwise_program<4, 256, heavy, QN_F32, single>, (kernel)pointwise_program<8, 256, heavy, QN_BF16, single>,    \
+    (kernel)pointwise_program<8, 256, heavy, QN_F16, single> }
+static const kernel kernels[2][2][5] = { { KERNELS(false, false), KERNELS(false, true) }, { KERNELS(true, false), KERNELS(true, true) } };
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
@@ -389,11 +441,13 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
     if (st->host[i]) p.value[i] = (float)qn_load_f64(at, p.tensor[i].dtype);
     else p.tensor[i].p = at;
   }
+  for (int e = 0; e < p.n_early; e++) p.early[e] = p.tensor[st->early[e]];
   cudaStream_t stream = (cudaStream_t)launch->stream;
   const int threads = 256;
   unsigned blocks = (p.vectors + threads - 1) / threads;
   size_t shared = (size_t)st->slots * (st->wide ? 8 : 4) * threads * sizeof(float);
-  const kernel *k = &kernels[st->heavy != 0][st->flat == QN_F32 ? 2 : st->flat == QN_BF16 ? 3 : st->flat == QN_F16 ? 4 : st->wide ? 1 : 0];
+  int how = st->whole == QN_F32 ? 2 : st->whole == QN_BF16 ? 3 : st->whole == QN_F16 ? 4 : st->wide ? 1 : 0;
+  const kernel *k = &kernels[st->heavy != 0][p.n_steps == 1][how];
   void *args[] = { &p };
   return cuda_check(cudaLaunchKernel(*k, blocks, threads, args, shared, stream), "pointwise_program");
 }

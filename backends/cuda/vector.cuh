@@ -92,41 +92,82 @@ template <int V> __device__ __forceinline__ void vector_store(const float (&v)[V
 }
 
 /* The same where the dtype is known and all V exist, side by side and aligned to 16 bytes: nothing to ask, so that the
- * loads of several vectors can be in flight at once. */
+ * loads of several vectors can be in flight at once. A load's 16 bytes may also be kept as they came, and opened later. */
+template <int dtype> constexpr int vector_per_16 = dtype == QN_F32 ? 4 : 8;
+
+template <int dtype> __device__ __forceinline__ const uint4 *vector_place(const void *base, int64_t at)
+{
+  return (const uint4 *)((const char *)base + at * (dtype == QN_F32 ? 4 : 2));
+}
+/* v[k ...] from one load. */
+template <int dtype, int V> __device__ __forceinline__ void vector_open(float (&v)[V], int k, uint4 q)
+{
+  uint32_t word[4] = {q.x, q.y, q.z, q.w};
+#pragma unroll
+  for (int i = 0; i < vector_per_16<dtype>; i++) {
+    uint32_t h = word[dtype == QN_F32 ? i % 4 : i / 2];
+    if (dtype == QN_F32) v[(k + i) % V] = __uint_as_float(h);
+    else if (dtype == QN_BF16) v[(k + i) % V] = __uint_as_float(i & 1 ? h & 0xffff0000u : h << 16);
+    else v[(k + i) % V] = f16_to_float((uint16_t)(i & 1 ? h >> 16 : h));
+  }
+}
+template <int dtype, int V> __device__ __forceinline__ uint4 vector_close(const float (&v)[V], int k)
+{
+  uint32_t word[4];
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    if (dtype == QN_F32) {
+      word[i] = __float_as_uint(v[(k + i) % V]);
+    } else {
+      float lo = v[(k + 2 * i) % V], hi = v[(k + 2 * i + 1) % V];
+      word[i] = dtype == QN_BF16 ? pack_bf16(lo, hi) : pack_f16(lo, hi);
+    }
+  }
+  return make_uint4(word[0], word[1], word[2], word[3]);
+}
+
 template <int dtype, int V> __device__ __forceinline__ void vector_load_whole(float (&v)[V], const void *base, int64_t at)
 {
 #pragma unroll
-  for (int k = 0; k < V; k += dtype == QN_F32 ? 4 : 8) {
-    if (dtype == QN_F32) {
-      float4 q = *(const float4 *)((const float *)base + at + k);
-      v[k] = q.x, v[(k + 1) % V] = q.y, v[(k + 2) % V] = q.z, v[(k + 3) % V] = q.w;
-    } else {
-      uint4 q = *(const uint4 *)((const uint16_t *)base + at + k);
-      uint32_t word[4] = {q.x, q.y, q.z, q.w};
-#pragma unroll
-      for (int i = 0; i < 8; i++) {
-        uint32_t h = word[i / 2];
-        if (dtype == QN_BF16) v[(k + i) % V] = __uint_as_float(i & 1 ? h & 0xffff0000u : h << 16);
-        else v[(k + i) % V] = f16_to_float((uint16_t)(i & 1 ? h >> 16 : h));
-      }
-    }
-  }
+  for (int k = 0; k < V; k += vector_per_16<dtype>) vector_open<dtype>(v, k, *vector_place<dtype>(base, at + k));
 }
 
 template <int dtype, int V> __device__ __forceinline__ void vector_store_whole(const float (&v)[V], void *base, int64_t at)
 {
 #pragma unroll
-  for (int k = 0; k < V; k += dtype == QN_F32 ? 4 : 8) {
-    if (dtype == QN_F32) {
-      *(float4 *)((float *)base + at + k) = make_float4(v[k], v[(k + 1) % V], v[(k + 2) % V], v[(k + 3) % V]);
-    } else {
-      uint32_t word[4];
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        float lo = v[(k + 2 * i) % V], hi = v[(k + 2 * i + 1) % V];
-        word[i] = dtype == QN_BF16 ? pack_bf16(lo, hi) : pack_f16(lo, hi);
-      }
-      *(uint4 *)((uint16_t *)base + at + k) = make_uint4(word[0], word[1], word[2], word[3]);
-    }
-  }
+  for (int k = 0; k < V; k += vector_per_16<dtype>) *(uint4 *)vector_place<dtype>(base, at + k) = vector_close<dtype>(v, k);
 }
+
+/* Eight elements as they came from memory: of a dtype known to the compiler, whole; or (0) of any, of which the first n exist,
+ * opened at once. What does not exist is `none`. */
+template <int whole> struct packet {
+  uint4 word[whole == QN_F32 ? 2 : 1];
+
+  __device__ __forceinline__ void load(const void *base, uint32_t, int64_t at, int n, float none)
+  {
+    uint32_t h = whole == QN_F32 ? __float_as_uint(none) : whole == QN_BF16 ? pack_bf16(none, none) : pack_f16(none, none);
+#pragma unroll
+    for (int k = 0; k < (int)(sizeof word / 16); k++)
+      word[k] = n > 0 ? *vector_place<whole>(base, at + k * vector_per_16<whole>) : make_uint4(h, h, h, h);
+  }
+  __device__ __forceinline__ void open(float (&v)[8]) const
+  {
+#pragma unroll
+    for (int k = 0; k < (int)(sizeof word / 16); k++) vector_open<whole>(v, k * vector_per_16<whole>, word[k]);
+  }
+};
+template <> struct packet<0> {
+  float held[8];
+
+  __device__ __forceinline__ void load(const void *base, uint32_t dtype, int64_t at, int n, float none)
+  {
+    vector_load(held, base, dtype, at, 1, n);
+#pragma unroll
+    for (int i = 0; i < 8; i++) held[i] = i < n ? held[i] : none;
+  }
+  __device__ __forceinline__ void open(float (&v)[8]) const
+  {
+#pragma unroll
+    for (int i = 0; i < 8; i++) v[i] = held[i];
+  }
+};
