@@ -6,6 +6,7 @@
  * rows: the axis is contiguous and short enough for the registers of a warp or a block.
  * long: contiguous and longer: two passes, the second from the cache.
  * columns: the axis is not innermost; a thread takes four neighbouring columns along it, twice. */
+#include <cfloat>
 #include "cuda_backend.h"
 #include "engines.h"
 #include "vector.cuh"
@@ -37,26 +38,25 @@ struct rows {
 
 /* ---- reductions over the threads of a row: the same tree every time ------------------------------------ */
 
-template <int threads, class F> __device__ __forceinline__ float join(float v, float *shared, F f)
+template <class F> __device__ __forceinline__ float join_warp(float v, F f)
 {
 #pragma unroll
   for (int o = 16; o; o >>= 1) v = f(v, __shfl_xor_sync(~0u, v, o));
-  if (threads > 32) {
-    __syncthreads();                      /* what is there has been read */
-    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = v;
-    __syncthreads();
-    v = shared[0];
-#pragma unroll
-    for (int w = 1; w < threads / 32; w++) v = f(v, shared[w]);
-  }
   return v;
+}
+/* Over a block of 32 warps. */
+template <class F> __device__ __forceinline__ float join_block(float v, float *shared, F f)
+{
+  v = join_warp(v, f);
+  __syncthreads();                        /* what is there has been read */
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = v;
+  __syncthreads();
+  return join_warp(shared[threadIdx.x % 32], f);
 }
 struct larger { __device__ float operator()(float a, float b) const { return fmaxf(a, b); } };
 struct total  { __device__ float operator()(float a, float b) const { return a + b; } };
 
-/* ---- rows in registers ----------------------------------------------------------------------------------- */
-
-/* A row is threads x K vectors of 8 at most. whole: all tensors of that dtype, in whole aligned vectors; 0: anything. */
+/* whole: all tensors of that dtype, in whole aligned vectors; 0: anything. */
 template <int whole> __device__ __forceinline__ void row_load(float (&v)[V], const void *base, uint32_t dtype, int64_t at, int n)
 {
   if (!whole) vector_load(v, base, dtype, at, 1, n);
@@ -69,88 +69,124 @@ template <int whole> __device__ __forceinline__ void row_store(const float (&v)[
   else vector_store(v, base, dtype, at, 1, n);
 }
 
-template <int threads, int K> struct row_kernel { static constexpr int block = threads < 128 ? 128 : threads; };
+/* ---- rows in registers ----------------------------------------------------------------------------------- */
 
-template <int threads, int K, int whole>
-__global__ void __launch_bounds__(row_kernel<threads, K>::block) softmax_rows(const __grid_constant__ rows r)
+/* A row is `threads` threads, each with K packets of V. */
+template <int threads> constexpr int row_block = threads < 128 ? 128 : threads;
+/* Blocks to be resident, where 16 bits an element leave the registers. */
+template <int threads, int whole> constexpr int row_resident = whole == QN_BF16 || whole == QN_F16 ? (threads == 32 ? 768 : 1024) / row_block<threads> : 1;
+
+struct row_share {                        /* of one thread */
+  int64_t at[3];                          /* where the row begins */
+  int     first;                          /* of the row: the thread's first element */
+};
+template <int threads> __device__ __forceinline__ bool row_enter(const rows &r, row_share *w)
 {
-  __shared__ float shared[32];
-  constexpr int per_block = row_kernel<threads, K>::block / threads;
-  int t = threadIdx.x % threads;
-  int64_t row = blockIdx.x * (int64_t)per_block + threadIdx.x / threads, at[3];
-  if (row >= r.count) return;             /* whole warps, and whole blocks where a row is a block's */
-  r.begin(row, at);
-  float v[K][V], m = -INFINITY, s = 0;
+  int64_t row = blockIdx.x * (int64_t)(row_block<threads> / threads) + threadIdx.x / threads;
+  if (row >= r.count) return false;       /* whole warps, and whole blocks where a row is a block's */
+  w->first = threadIdx.x % threads * V;
+  r.begin(row, w->at);
+  return true;
+}
+
+/* Each warp's pair to all warps of the row. */
+__device__ __forceinline__ void pairs_exchange(float2 *pairs, float2 mine)
+{
+  if (threadIdx.x % 32 == 0) pairs[threadIdx.x / 32] = mine;
+  __syncthreads();
+}
+
+/* exp(x), x <= 0: to 2 ulps and |x| units of rounding. */
+__device__ __forceinline__ float exp_below(float x)
+{
+  float y;
+  asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x * 1.44269504f));
+  return y;
+}
+
+template <int threads, int K, int whole> __global__ void __launch_bounds__(row_block<threads>, row_resident<threads, whole>) softmax_rows(const __grid_constant__ rows r)
+{
+  __shared__ float2 pairs[threads / 32];
+  row_share w;
+  if (!row_enter<threads>(r, &w)) return;
+  packet<whole> x[K];
+  float m = -FLT_MAX, s = 0, e[K][V];     /* so that exp(x - m) is 0 where all x are -Inf, and 0 / 0 is NaN */
 #pragma unroll
   for (int k = 0; k < K; k++) {
-    int64_t j = (int64_t)(k * threads + t) * V;
-    int n = (int)max((int64_t)0, min((int64_t)V, r.length - j));
-    row_load<whole>(v[k], r.x, r.x_dtype, at[0] + j, n);
-#pragma unroll
-    for (int i = 0; i < V; i++)
-      if (whole ? n <= 0 : i >= n) v[k][i] = -INFINITY;
+    int j = w.first + k * threads * V;
+    x[k].load(r.x, r.x_dtype, w.at[0] + j, min((int)V, (int)r.length - j), -INFINITY);
   }
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    x[k].open(e[k]);
+#pragma unroll
+    for (int i = 0; i < V; i++) m = fmaxf(m, e[k][i]);
+  }
+  m = join_warp(m, larger());
 #pragma unroll
   for (int k = 0; k < K; k++)
 #pragma unroll
-    for (int i = 0; i < V; i++) m = fmaxf(m, v[k][i]);
-  m = join<threads>(m, shared, larger());
-#pragma unroll
-  for (int k = 0; k < K; k++) {
-    int64_t j = (int64_t)(k * threads + t) * V;
-#pragma unroll
-    for (int i = 0; i < V; i++)
-      if (whole ? j < r.length : j + i < r.length) {
-        v[k][i] -= m;
-        float e = expf(v[k][i]);
-        s += e;
-        if (!r.logarithm) v[k][i] = e;
-      }
+    for (int i = 0; i < V; i++) {
+      float y = exp_below(e[k][i] - m);
+      s += y;
+      if (!r.logarithm) e[k][i] = y;
+    }
+  s = join_warp(s, total());
+  float scale = 1 / s;
+  if (threads > 32) {                     /* the warps' sums were of exp(x - m) with an m each */
+    pairs_exchange(pairs, make_float2(m, s));
+    float2 other = threadIdx.x % 32 < threads / 32 ? pairs[threadIdx.x % 32] : make_float2(-FLT_MAX, 0);
+    float top = join_warp(other.x, larger());
+    s = join_warp(other.y * exp_below(other.x - top), total());
+    scale = exp_below(m - top) / s;
+    m = top;
   }
-  s = join<threads>(s, shared, total());
-  float scale = 1 / s, ln = logf(s);
+  float ln = logf(s);
 #pragma unroll
   for (int k = 0; k < K; k++) {
-    int64_t j = (int64_t)(k * threads + t) * V;
-    int n = (int)max((int64_t)0, min((int64_t)V, r.length - j));
+    int j = w.first + k * threads * V;
 #pragma unroll
-    for (int i = 0; i < V; i++) v[k][i] = r.logarithm ? v[k][i] - ln : v[k][i] * scale;
-    row_store<whole>(v[k], r.y, r.y_dtype, at[1] + j, n);
+    for (int i = 0; i < V; i++) e[k][i] = r.logarithm ? e[k][i] - m - ln : e[k][i] * scale;
+    row_store<whole>(e[k], r.y, r.y_dtype, w.at[1] + j, min((int)V, (int)r.length - j));
   }
 }
 
-template <int threads, int K, int whole>
-__global__ void __launch_bounds__(row_kernel<threads, K>::block) softmax_backward_rows(const __grid_constant__ rows r)
+template <int threads, int K, int whole> __global__ void __launch_bounds__(row_block<threads>, row_resident<threads, whole>) softmax_backward_rows(const __grid_constant__ rows r)
 {
-  __shared__ float shared[32];
-  constexpr int per_block = row_kernel<threads, K>::block / threads;
-  int t = threadIdx.x % threads;
-  int64_t row = blockIdx.x * (int64_t)per_block + threadIdx.x / threads, at[3];
-  if (row >= r.count) return;
-  r.begin(row, at);
-  float y[K][V], dy[K][V], s = 0;
+  __shared__ float2 pairs[threads / 32];
+  row_share w;
+  if (!row_enter<threads>(r, &w)) return;
+  packet<whole> y[K], dy[K];
+  float s = 0;
 #pragma unroll
   for (int k = 0; k < K; k++) {
-    int64_t j = (int64_t)(k * threads + t) * V;
-    int n = (int)max((int64_t)0, min((int64_t)V, r.length - j));
-    row_load<whole>(y[k], r.x, r.x_dtype, at[0] + j, n);
-    row_load<whole>(dy[k], r.dy, r.dy_dtype, at[2] + j, n);
-#pragma unroll
-    for (int i = 0; i < V; i++)
-      if (whole ? n <= 0 : i >= n) y[k][i] = dy[k][i] = 0;
+    int j = w.first + k * threads * V;
+    int n = min((int)V, (int)r.length - j);
+    y[k].load(r.x, r.x_dtype, w.at[0] + j, n, 0);
+    dy[k].load(r.dy, r.dy_dtype, w.at[2] + j, n, 0);
   }
 #pragma unroll
-  for (int k = 0; k < K; k++)
+  for (int k = 0; k < K; k++) {
+    float a[V], b[V];
+    y[k].open(a);
+    dy[k].open(b);
 #pragma unroll
-    for (int i = 0; i < V; i++) s += r.logarithm ? dy[k][i] : y[k][i] * dy[k][i];
-  s = join<threads>(s, shared, total());
+    for (int i = 0; i < V; i++) s += r.logarithm ? b[i] : a[i] * b[i];
+  }
+  s = join_warp(s, total());
+  if (threads > 32) {
+    pairs_exchange(pairs, make_float2(s, 0));
+    s = join_warp(threadIdx.x % 32 < threads / 32 ? pairs[threadIdx.x % 32].x : 0, total());
+  }
 #pragma unroll
   for (int k = 0; k < K; k++) {
-    int64_t j = (int64_t)(k * threads + t) * V;
-    int n = (int)max((int64_t)0, min((int64_t)V, r.length - j));
+    int j = w.first + k * threads * V;
+    float a[V], b[V];
+    y[k].open(a);
+    dy[k].open(b);
 #pragma unroll
-    for (int i = 0; i < V; i++) y[k][i] = r.logarithm ? dy[k][i] - expf(y[k][i]) * s : y[k][i] * (dy[k][i] - s);
-    row_store<whole>(y[k], r.y, r.y_dtype, at[1] + j, n);
+    for (int i = 0; i < V; i++) a[i] = r.logarithm ? b[i] - expf(a[i]) * s : a[i] * (b[i] - s);
+    row_store<whole>(a, r.y, r.y_dtype, w.at[1] + j, min((int)V, (int)r.length - j));
   }
 }
 
@@ -170,7 +206,7 @@ template <int whole> __global__ void __launch_bounds__(1024) softmax_long(const 
   int64_t at[3];
   r.begin(blockIdx.x, at);
   float m = -INFINITY, s = 0, w = 0;
-#pragma unroll 4
+#pragma unroll 2
   for (int64_t j = threadIdx.x * V; j < r.length; j += 1024 * V) {
     float v[V], top = m;
     int n = (int)min((int64_t)V, r.length - j);
@@ -191,15 +227,15 @@ template <int whole> __global__ void __launch_bounds__(1024) softmax_long(const 
     m = top;
   }
   if (r.backward) {
-    w = join<1024>(w, shared, total());
+    w = join_block(w, shared, total());
   } else {
-    float top = join<1024>(m, shared, larger());
-    s = join<1024>(s * (m == top ? 1.f : expf(m - top)), shared, total());
+    float top = join_block(m, shared, larger());
+    s = join_block(s * (m == top ? 1.f : expf(m - top)), shared, total());
     m = top;
     if (m == -INFINITY || m == INFINITY) s = NAN;           /* what exp(x - m) would have summed to */
   }
   float scale = 1 / s, ln = logf(s);
-#pragma unroll 4
+#pragma unroll 2
   for (int64_t j = threadIdx.x * V; j < r.length; j += 1024 * V) {
     float v[V];
     int n = (int)min((int64_t)V, r.length - j);
@@ -332,7 +368,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 template <int threads, int K, int whole> static void launch_as(const rows &r, cudaStream_t stream)
 {
-  constexpr int block = row_kernel<threads, K>::block, per_block = block / threads;
+  constexpr int block = row_block<threads>, per_block = block / threads;
   unsigned blocks = (unsigned)((r.count + per_block - 1) / per_block);
   if (r.backward) softmax_backward_rows<threads, K, whole><<<blocks, block, 0, stream>>>(r);
   else softmax_rows<threads, K, whole><<<blocks, block, 0, stream>>>(r);

@@ -41,6 +41,13 @@ softmax x=f32/2x1025
 log_softmax x=f32/2x1025
 softmax x=f32/2x4100 ; as=f16,bf16,f64
 
+# rows of a warp, of blocks, and longer ones
+softmax x=f32/2x1024 ; as=bf16
+softmax x=f32/2x8200 ; as=bf16
+log_softmax x=bf16/3x16384 ; as=f16
+softmax x=f32/2x16385 ; as=f16
+log_softmax x=f32/2x20008 ; as=bf16
+
 # their gradients
 softmax_backward y=f32/3x1 dy=f32/3x1 ; fill=signed:1 as=f16,bf16,f64
 log_softmax_backward y=f32/3x1 dy=f32/3x1 ; fill=signed:1 as=f16,bf16,f64
@@ -58,6 +65,10 @@ softmax_backward y=f32/3x129 dy=f32/3x129 ; fill=signed:1 as=bf16
 log_softmax_backward y=f32/3x129 dy=f32/3x129 ; fill=signed:1 as=bf16
 softmax_backward y=f32/3x1000 dy=f32/3x1000 ; fill=signed:1 as=f16
 log_softmax_backward y=f32/3x1000 dy=f32/3x1000 ; fill=signed:1 as=f16
+
+softmax_backward y=f32/2x4104 dy=f32/2x4104 ; fill=signed:1 as=bf16
+log_softmax_backward y=f32/2x8192 dy=f32/2x8192 ; fill=signed:1 as=f16
+softmax_backward y=f32/2x20008 dy=f32/2x20008 ; fill=signed:1 as=bf16
 
 # other axes, layouts, ranks
 softmax x=f32/5x9 axis=0 ; as=f16,bf16,f64
