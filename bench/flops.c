@@ -66,6 +66,12 @@ static double reduction_flops(const qn_graph_view *g, const qn_node *op)
   return elements(role(g, op, "x"));
 }
 
+/* Mean, variance and scaling; a multiply-add counts two. */
+static double normalization_flops(const qn_graph_view *g, const qn_node *op)
+{
+  return 8 * elements(role(g, op, "x"));
+}
+
 static double pointwise_flops(const qn_graph_view *g, const qn_node *op)
 {
   return elements(first_output(g, op));
@@ -88,6 +94,7 @@ static const struct {
   { 0, QN_FAMILY_REDUCTION,   reduction_flops },
   { 0, QN_FAMILY_POINTWISE,   pointwise_flops },
   { 0, QN_FAMILY_TRANSFORM,   transform_flops },
+  { 0, QN_FAMILY_NORMALIZATION, normalization_flops },
 };
 
 /* ---- bytes -------------------------------------------------------------------------------- */

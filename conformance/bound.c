@@ -135,6 +135,7 @@ void qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts)
     case QN_FAMILY_SOFTMAX:     qc_bound_softmax(p, n, &k); break;
     case QN_FAMILY_POOLING:     qc_bound_pooling(p, n, &k); break;
     case QN_FAMILY_TRANSFORM:   qc_bound_transform(p, n); break;
+    case QN_FAMILY_NORMALIZATION: qc_bound_normalization(p, n, &k); break;
     }
     for (int o = 0; o < n->n_out; o++)
       round_output(n->out[o], n->op->family == QN_FAMILY_POINTWISE ? n->compute : QN_DTYPE_NONE);

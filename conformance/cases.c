@@ -288,12 +288,23 @@ static void derive(struct qc_list *list, const qn_graph *graph, const char *sett
   free(rest);
 }
 
+/* Does a role that takes nothing narrower than f32 hold the value? */
+static bool is_wide(const qn_graph_view *g, uint32_t value)
+{
+  for (uint32_t k = 0; k < g->n_ops; k++)
+    for (uint32_t r = 0; r < g->op[k].n_roles; r++)
+      for (int32_t a = g->op[k].first[r]; a < g->op[k].first[r + 1]; a++)
+        if ((uint32_t)g->op[k].arg[a] == value && qn_op_find(g->op[k].op)->role[r].class_ == 'w')
+          return true;
+  return false;
+}
+
 /* The graph with another dtype where it has f32; the caller destroys it. NULL: the op has no such form. */
 static qn_graph *with_dtype(const qn_graph *graph, uint32_t dtype)
 {
   struct qc_draft *d = qc_draft_of(graph);
   for (uint32_t i = 0; i < d->view.n_values; i++) {
-    if (d->value[i].dtype == QN_F32 && !(d->value[i].flags & QN_VALUE_HOST)) {
+    if (d->value[i].dtype == QN_F32 && !(d->value[i].flags & QN_VALUE_HOST) && (dtype == QN_F64 || !is_wide(&d->view, i))) {
       d->value[i].dtype = dtype;
       if (d->value[i].align < 16 && d->value[i].align < qn_dtype_bytes(dtype))
         d->value[i].align = (uint32_t)qn_dtype_bytes(dtype);

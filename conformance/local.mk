@@ -8,6 +8,7 @@ dist_conform_DATA = \
   conformance/cases/conv_backward_filter.q \
   conformance/cases/graph.q \
   conformance/cases/matmul.q \
+  conformance/cases/normalization.q \
   conformance/cases/pointwise.q \
   conformance/cases/pool.q \
   conformance/cases/pool_backward.q \
@@ -32,6 +33,7 @@ conform_sources = \
   conformance/bound_pointwise.c \
   conformance/bound_reduction.c \
   conformance/bound_softmax.c \
+  conformance/bound_normalization.c \
   conformance/buffer.c \
   conformance/execute.c \
   conformance/compare.c \

@@ -327,6 +327,8 @@ static const char *default_fills(const struct qc_problem *p)
     return quick ? "pos" : "pos,special";
   case QN_OP_REDUCE_PROD:
     return "near";
+  case QN_OP_BATCH_NORM_INFERENCE:      /* its variance is no negative number */
+    return quick ? "pos" : "pos,special";
   case QN_OP_REDUCE_MAX: case QN_OP_REDUCE_MIN: case QN_OP_REDUCE_AMAX: case QN_OP_ARGMAX: case QN_OP_ARGMIN:
     return "int,special";
   }
@@ -334,6 +336,7 @@ static const char *default_fills(const struct qc_problem *p)
   case QN_FAMILY_CONTRACTION: return quick ? "int,signed" : "int,pos,signed";
   case QN_FAMILY_REDUCTION:   return quick ? "int,pos" : "int,pos,signed,special";
   case QN_FAMILY_POOLING:     return quick ? "int,special" : "int,signed,special";
+  case QN_FAMILY_NORMALIZATION: return quick ? "signed:4" : "signed:4,near,special";
   }
   return quick ? "signed:4" : "signed:4,special";
 }

@@ -56,6 +56,7 @@ static uint32_t class_dtypes(char class_)
 {
   switch (class_) {
   case 'f': case 's': return QN__FLOATS;
+  case 'w': return QN__BIT(QN_F64) | QN__BIT(QN_F32);
   case 'n': return QN__FLOATS | QN__INTEGERS;
   case 'm': return QN__FLOATS | QN__INTEGERS | QN__F8S;
   case 'b': return QN__BIT(QN_BOOL);
@@ -413,6 +414,7 @@ static qn_status family_rules(const qn__problem *p)
   case QN_FAMILY_SOFTMAX:     return qn__infer_softmax(p);
   case QN_FAMILY_POOLING:     return qn__infer_pool(p);
   case QN_FAMILY_TRANSFORM:   return qn__infer_transform(p);
+  case QN_FAMILY_NORMALIZATION: return qn__infer_normalization(p);
   default: return qn__fail(QN_INTERNAL, "%s: its family has no rules", p->op->name);
   }
 }

@@ -4,8 +4,7 @@
 
 /* ---- pointwise ---------------------------------------------------------------------------- */
 
-/* Dtypes that stand together: f16, bf16 and f32 as one; the others each alone. */
-static uint32_t kin(uint32_t dtype)
+uint32_t qn__kin(uint32_t dtype)
 {
   uint32_t mixing = QN__BIT(QN_F16) | QN__BIT(QN_BF16) | QN__BIT(QN_F32);
   return mixing & QN__BIT(dtype) ? mixing : QN__BIT(dtype);
@@ -50,14 +49,14 @@ qn_status qn__infer_pointwise(const qn__problem *p)
     bool scalar = v->rank == 0 && (rank > 0 || v->flags & QN_VALUE_HOST);
     if (selector || scalar) continue;
     if (!together) {
-      together = kin(v->dtype);
+      together = qn__kin(v->dtype);
       first = v->dtype;
       first_name = qn__role_name(p, r);
     } else if (!(together & QN__BIT(v->dtype)))
       return qn__refuse(p, qn__role_name(p, r), "dtype is %s, which does not stand with %s's %s; cast one of them",
                         qn_dtype_name(v->dtype), first_name, qn_dtype_name(first));
   }
-  if (!together && y_counts && y->dtype) together = kin(y->dtype);
+  if (!together && y_counts && y->dtype) together = qn__kin(y->dtype);
   for (uint32_t r = 0; r < y_role && together; r++) {
     const qn_value *v = qn__arg(p, r);
     if (v->rank == 0 && p->op->role[r].class_ == 'n' && !((QN__FLOATS | together) & QN__BIT(v->dtype)))
@@ -91,7 +90,7 @@ qn_status qn__infer_softmax(const qn__problem *p)
   if (axis->axis == -1) axis->axis = x->rank - 1;
   qn_status status;
   for (uint32_t r = 1; r < p->op->n_roles; r++) {
-    if ((status = qn__dtype_in(p, r, kin(x->dtype)))) return status;
+    if ((status = qn__dtype_in(p, r, qn__kin(x->dtype)))) return status;
     if (r < p->op->n_inputs && (status = qn__same_dims(p, r, 0))) return status;
   }
   return qn__settle(p, p->op->n_inputs, x->dtype, x->rank, x->dim);

@@ -34,6 +34,7 @@ core_libcore_la_SOURCES = \
   core/infer.c \
   core/infer_contraction.c \
   core/infer_elementwise.c \
+  core/infer_normalization.c \
   core/infer_pool.c \
   core/infer_transform.c \
   core/graph.c \

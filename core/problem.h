@@ -43,6 +43,7 @@ qn_status qn__infer_pointwise(const qn__problem *p);
 qn_status qn__infer_softmax(const qn__problem *p);
 qn_status qn__infer_reduction(const qn__problem *p);
 qn_status qn__infer_transform(const qn__problem *p);
+qn_status qn__infer_normalization(const qn__problem *p);
 
 /* BAD_ARGUMENT and "op: argument: ...". */
 qn_status qn__refuse(const qn__problem *p, const char *argument, const char *format, ...)
@@ -52,6 +53,8 @@ qn_value *qn__arg(const qn__problem *p, uint32_t role);
 const char *qn__role_name(const qn__problem *p, uint32_t role);
 typedef struct qn__dims_text { char s[QN_MAX_RANK * 21 + 8]; } qn__dims_text;
 qn__dims_text qn__dims(const qn_value *v);            /* "64x3x224x224", "a scalar" */
+/* Dtypes that stand together: f16, bf16 and f32 as one; the others each alone. */
+uint32_t qn__kin(uint32_t dtype);
 /* Is the role's dtype, if it is given, in the set (bit i: dtype i)? */
 qn_status qn__dtype_in(const qn__problem *p, uint32_t role, uint32_t set);
 /* Completes a wanted output or checks a given one; an absent one is well. */

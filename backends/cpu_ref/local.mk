@@ -63,6 +63,7 @@ backends_cpu_ref_libdirect_la_SOURCES = \
   backends/cpu_ref/matmul_direct.c \
   backends/cpu_ref/conv_direct.c \
   backends/cpu_ref/softmax_direct.c \
+  backends/cpu_ref/norm_direct.c \
   backends/cpu_ref/pool_direct.c \
   backends/cpu_ref/reduce_direct.c \
   backends/cpu_ref/transform_direct.c \

@@ -443,6 +443,46 @@ static inline int32_t qn_role(const qn_node *node, uint32_t role)
   return node->arg[node->first[role]];
 }
 
+/* Which role plays which part in an op of the normalization family; -1: it has none such. */
+typedef struct qn_norm_roles {
+  int8_t x, dy, scale, shift, mean, rstd, var, running_mean, running_var, y, new_mean, new_var, dx, dscale, dshift;
+} qn_norm_roles;
+
+static inline qn_norm_roles qn_norm_roles_of(uint32_t op)
+{
+  qn_norm_roles r;
+  memset(&r, -1, sizeof r);
+  switch (op) {
+  case QN_OP_LAYER_NORM:
+    r.x = QN_ROLE_LAYER_NORM_X, r.scale = QN_ROLE_LAYER_NORM_SCALE, r.shift = QN_ROLE_LAYER_NORM_SHIFT;
+    r.y = QN_ROLE_LAYER_NORM_Y, r.mean = QN_ROLE_LAYER_NORM_MEAN, r.rstd = QN_ROLE_LAYER_NORM_RSTD;
+    break;
+  case QN_OP_RMS_NORM:
+    r.x = QN_ROLE_RMS_NORM_X, r.scale = QN_ROLE_RMS_NORM_SCALE, r.y = QN_ROLE_RMS_NORM_Y, r.rstd = QN_ROLE_RMS_NORM_RSTD;
+    break;
+  case QN_OP_BATCH_NORM:
+    r.x = QN_ROLE_BATCH_NORM_X, r.scale = QN_ROLE_BATCH_NORM_SCALE, r.shift = QN_ROLE_BATCH_NORM_SHIFT;
+    r.running_mean = QN_ROLE_BATCH_NORM_RUNNING_MEAN, r.running_var = QN_ROLE_BATCH_NORM_RUNNING_VAR;
+    r.y = QN_ROLE_BATCH_NORM_Y, r.mean = QN_ROLE_BATCH_NORM_MEAN, r.rstd = QN_ROLE_BATCH_NORM_RSTD;
+    r.new_mean = QN_ROLE_BATCH_NORM_NEW_MEAN, r.new_var = QN_ROLE_BATCH_NORM_NEW_VAR;
+    break;
+  case QN_OP_BATCH_NORM_INFERENCE:
+    r.x = QN_ROLE_BATCH_NORM_INFERENCE_X, r.mean = QN_ROLE_BATCH_NORM_INFERENCE_MEAN, r.var = QN_ROLE_BATCH_NORM_INFERENCE_VAR;
+    r.scale = QN_ROLE_BATCH_NORM_INFERENCE_SCALE, r.shift = QN_ROLE_BATCH_NORM_INFERENCE_SHIFT, r.y = QN_ROLE_BATCH_NORM_INFERENCE_Y;
+    break;
+  case QN_OP_RMS_NORM_BACKWARD:
+    r.dy = QN_ROLE_RMS_NORM_BACKWARD_DY, r.x = QN_ROLE_RMS_NORM_BACKWARD_X, r.scale = QN_ROLE_RMS_NORM_BACKWARD_SCALE;
+    r.rstd = QN_ROLE_RMS_NORM_BACKWARD_RSTD, r.dx = QN_ROLE_RMS_NORM_BACKWARD_DX, r.dscale = QN_ROLE_RMS_NORM_BACKWARD_DSCALE;
+    break;
+  case QN_OP_LAYER_NORM_BACKWARD:
+  case QN_OP_BATCH_NORM_BACKWARD:       /* the same roles */
+    r.dy = QN_ROLE_LAYER_NORM_BACKWARD_DY, r.x = QN_ROLE_LAYER_NORM_BACKWARD_X, r.scale = QN_ROLE_LAYER_NORM_BACKWARD_SCALE;
+    r.mean = QN_ROLE_LAYER_NORM_BACKWARD_MEAN, r.rstd = QN_ROLE_LAYER_NORM_BACKWARD_RSTD, r.dx = QN_ROLE_LAYER_NORM_BACKWARD_DX;
+    r.dscale = QN_ROLE_LAYER_NORM_BACKWARD_DSCALE, r.dshift = QN_ROLE_LAYER_NORM_BACKWARD_DSHIFT;
+  }
+  return r;
+}
+
 /* ---- refusals ------------------------------------------------------------------------------ */
 
 /* return qn_refuse(p, "C must be a multiple of 8 for 16-byte loads", "x", "a multiple of 8", "%lld", (long long)c);

@@ -77,6 +77,51 @@ qn_status qn_log_softmax(qn_context *ctx, const qn_axis *axis, const qn_tensor *
 qn_status qn_log_softmax_backward(qn_context *ctx, const qn_axis *axis, const qn_tensor *y, const qn_tensor *dy,
                                   const qn_tensor *dx);
 
+/* ---- normalization ------------------------------------------------------------------------ */
+
+typedef struct qn_norm {
+  uint64_t struct_size;
+  uint64_t mask;                      /* bit i: dim i is normalized over; 0: layer and rms the last, batch all but dim 1 */
+  double   eps;                       /* >= 0, added to the variance */
+  double   momentum;                  /* batch_norm: the weight of this batch in the running statistics, 0 to 1 */
+} qn_norm;
+#define QN_NORM_INIT { sizeof(qn_norm), 0, 1e-5, 0.1 }
+
+/* Over the n elements of x that share their place in the dims not normalized over:
+ *   mean = sum x / n      var = sum (x - mean)^2 / n, never as a difference of squares      rstd = 1 / sqrt(var + eps)
+ *   layer_norm, batch_norm:  y = (x - mean) rstd scale + shift
+ *   rms_norm:                y = x rstd scale,  rstd = 1 / sqrt(sum x^2 / n + eps)
+ *
+ * x, y [dims]   scale, shift [dims, any of them 1]   mean, rstd [dims, those normalized over being 1]
+ * dtypes: x and y f32 f16 bf16 in any mixture, scale and shift too, statistics f32; or all f64.
+ * Instance norm is layer_norm over the spatial dims; group norm is it over a view of x as [N, G, C/G, spatial].
+ * Over nothing mean and rstd are NaN. (Ba, Kiros, Hinton 2016; Zhang, Sennrich 2019; Ioffe, Szegedy 2015; Wu, He 2018.) */
+qn_status qn_layer_norm(qn_context *ctx, const qn_norm *norm, const qn_tensor *x, const qn_tensor *scale,
+                        const qn_tensor *shift, const qn_tensor *y, const qn_tensor *mean, const qn_tensor *rstd);
+/* With h = (x - mean) rstd, g = dy scale:   dx = rstd (g - mean g - h mean(g h))
+ *   dscale = sum dy h, dshift = sum dy, along the dims where they have 1 and x has more. dscale has scale's dims. */
+qn_status qn_layer_norm_backward(qn_context *ctx, const qn_norm *norm, const qn_tensor *dy, const qn_tensor *x,
+                                 const qn_tensor *scale, const qn_tensor *mean, const qn_tensor *rstd,
+                                 const qn_tensor *dx, const qn_tensor *dscale, const qn_tensor *dshift);
+qn_status qn_rms_norm(qn_context *ctx, const qn_norm *norm, const qn_tensor *x, const qn_tensor *scale,
+                      const qn_tensor *y, const qn_tensor *rstd);
+/* With h = x rstd, g = dy scale:   dx = rstd (g - h mean(g h))   dscale = sum dy h */
+qn_status qn_rms_norm_backward(qn_context *ctx, const qn_norm *norm, const qn_tensor *dy, const qn_tensor *x,
+                               const qn_tensor *scale, const qn_tensor *rstd, const qn_tensor *dx, const qn_tensor *dscale);
+/* In training: statistics of this batch. Spatial by default; per activation with mask 1.
+ *   new_mean = (1 - momentum) running_mean + momentum mean      new_var likewise with n / (n - 1) var (n = 1: var)
+ * new_mean and new_var may take running_mean's and running_var's memory; each wants its counterpart. */
+qn_status qn_batch_norm(qn_context *ctx, const qn_norm *norm, const qn_tensor *x, const qn_tensor *scale,
+                        const qn_tensor *shift, const qn_tensor *running_mean, const qn_tensor *running_var,
+                        const qn_tensor *y, const qn_tensor *mean, const qn_tensor *rstd, const qn_tensor *new_mean,
+                        const qn_tensor *new_var);
+qn_status qn_batch_norm_backward(qn_context *ctx, const qn_norm *norm, const qn_tensor *dy, const qn_tensor *x,
+                                 const qn_tensor *scale, const qn_tensor *mean, const qn_tensor *rstd,
+                                 const qn_tensor *dx, const qn_tensor *dscale, const qn_tensor *dshift);
+/* With statistics that are given: y = (x - mean) / sqrt(var + eps) scale + shift */
+qn_status qn_batch_norm_inference(qn_context *ctx, const qn_norm *norm, const qn_tensor *x, const qn_tensor *mean,
+                                  const qn_tensor *var, const qn_tensor *scale, const qn_tensor *shift, const qn_tensor *y);
+
 /* ---- pooling ------------------------------------------------------------------------------ */
 
 typedef struct qn_pool {

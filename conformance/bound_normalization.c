@@ -1,0 +1,206 @@
+/* bound_normalization.c -- normalization. u: unit of the computation; c(n): a sum of n terms (bound.c); every e of an input
+ * is carried along. Over a group of n, with d = x - mean, S = mean|x|:
+ *
+ *   mean     e_m = (c + 2u) S + mean e_x
+ *   var      e_v = (c + 4u)(var + S sd) + e_m^2 + mean(2|d| e_x + e_x^2)     two passes, Welford or a shift near the mean:
+ *                  relative c sqrt(1 + mean^2/var) (Chan, Golub, LeVeque 1983); a difference of squares has c mean^2
+ *   rstd     between 1/sqrt(t + e_v) and 1/sqrt(max(t - e_v, eps)), t = var + eps, and 4u of it
+ *   y        |scale|(e_d (r + e_r) + |d| e_r) + 4u|d r scale| + 2u(|shift| + |y|),  e_d = e_m + e_x + 2u(|x| + |mean|),
+ *            which also covers x (r scale) + (shift - mean r scale)
+ *   backward h = d r, g = dy scale, G = mean|g|, B = mean|g h|:
+ *            e_h = r (e_x + e_m + 2u(|x| + |mean|)) + |d| e_r + 3u|h|
+ *            dx = r (g + G + |h| B) with (c + 4u) on the means;  dscale: sum |dy| e_h + (c + 4u) sum |dy h| */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <quern/kit.h>
+#include "conform.h"
+
+struct norm {
+  const struct qc_node *n;
+  struct qc_value *part[15];            /* by place in qn_norm_roles; NULL: absent */
+  const qn_value  *x;
+  double u, eps, momentum;
+};
+
+#define PART(s, name) ((s)->part[offsetof(qn_norm_roles, name)])
+
+/* The packed element of v at a place of x; v has x's dim or 1 in each. */
+static int64_t broadcast(const struct qc_value *v, const int64_t *index)
+{
+  int64_t at = 0;
+  for (int d = 0; d < v->q.rank; d++)
+    at = at * v->q.dim[d] + (v->q.dim[d] == 1 ? 0 : index[d]);
+  return at;
+}
+
+struct number { double y, e; };
+static struct number look(const struct qc_value *v, const int64_t *index, double absent)
+{
+  if (!v)
+    return (struct number){absent, 0};
+  int64_t at = broadcast(v, index);
+  return (struct number){v->y[at], v->e ? v->e[at] : 0};
+}
+
+static void set(struct qc_value *v, const int64_t *index, double e)
+{
+  if (v)
+    v->e[broadcast(v, index)] = isnan(e) ? INFINITY : e;
+}
+
+/* ---- the places of a group: those of x whose index is `home` in the dims that mask leaves out ----------------------- */
+
+static int64_t count(const qn_value *x, uint64_t mask, bool walked)
+{
+  int64_t n = 1;
+  for (int d = 0; d < x->rank; d++)
+    n *= (mask >> d & 1) == walked ? x->dim[d] : 1;
+  return n;
+}
+
+static void place(const qn_value *x, uint64_t mask, int64_t group, int64_t j, int64_t *index)
+{
+  for (int d = x->rank - 1; d >= 0; d--) {
+    int64_t *i = mask >> d & 1 ? &j : &group;
+    index[d] = *i % x->dim[d];
+    *i /= x->dim[d];
+  }
+}
+
+/* ---- forward ------------------------------------------------------------------------------------------------------- */
+
+static void measured_statistics(const struct norm *s, uint64_t mask, int64_t group, double c, struct number *mean, struct number *var)
+{
+  int64_t n = count(s->x, mask, true), index[QN_MAX_RANK];
+  bool centred = s->n->op->kind != QN_OP_RMS_NORM;
+  double sum = 0, size = 0, inexact = 0, squares = 0, spread = 0;
+  for (int64_t j = 0; j < n; j++) {
+    place(s->x, mask, group, j, index);
+    struct number x = look(PART(s, x), index, 0);
+    sum += x.y;
+    size += fabs(x.y);
+    inexact += x.e;
+  }
+  *mean = centred ? (struct number){sum / (double)n, (c + 2 * s->u) * size / (double)n + inexact / (double)n} : (struct number){0, 0};
+  for (int64_t j = 0; j < n; j++) {
+    place(s->x, mask, group, j, index);
+    struct number x = look(PART(s, x), index, 0);
+    double d = fabs(x.y - mean->y);
+    squares += d * d;
+    spread += 2 * d * x.e + x.e * x.e;
+  }
+  var->y = squares / (double)n;
+  var->e = (c + 4 * s->u) * (var->y + (centred ? size / (double)n * sqrt(var->y) : 0)) + mean->e * mean->e + spread / (double)n +
+           qc_half_ulp(s->n->compute, 0);
+}
+
+static void forward_group(const struct norm *s, uint64_t mask, int64_t group, const struct qc_numerics *k)
+{
+  int64_t n = count(s->x, mask, true), index[QN_MAX_RANK];
+  struct number mean, var;
+  double u = s->u;
+  place(s->x, mask, group, 0, index);
+  if (PART(s, var)) {
+    mean = look(PART(s, mean), index, 0);
+    var = look(PART(s, var), index, 0);
+  } else {
+    measured_statistics(s, mask, group, qc_sum_error(k, s->n->compute, (double)n), &mean, &var);
+  }
+  double t = var.y + s->eps, least = fmax(t - var.e, s->eps * (1 - 2 * u)), r = 1 / sqrt(t), high = 1 / sqrt(least);
+  double er = fmax(high - r, r - 1 / sqrt(t + var.e)) + 4 * u * high, m = s->momentum;
+  struct number running = look(PART(s, running_mean), index, 0), running_var = look(PART(s, running_var), index, 0);
+  double correction = n > 1 ? (double)n / (double)(n - 1) : 1;
+  if (!PART(s, var))
+    set(PART(s, mean), index, mean.e + u * fabs(mean.y));
+  set(PART(s, rstd), index, er);
+  set(PART(s, new_mean), index, m * mean.e + running.e + 3 * u * ((1 - m) * fabs(running.y) + m * fabs(mean.y)));
+  set(PART(s, new_var), index, m * correction * (var.e + 3 * u * var.y) + running_var.e +
+                               3 * u * ((1 - m) * fabs(running_var.y) + m * correction * var.y));
+  for (int64_t j = 0; j < n; j++) {
+    place(s->x, mask, group, j, index);
+    struct number x = look(PART(s, x), index, 0), scale = look(PART(s, scale), index, 1), shift = look(PART(s, shift), index, 0);
+    double d = fabs(x.y - mean.y), ed = mean.e + x.e + 2 * u * (fabs(x.y) + fabs(mean.y)), y = fabs(look(PART(s, y), index, 0).y);
+    double e = fabs(scale.y) * (ed * (r + er) + d * er) + scale.e * (d + ed) * (r + er) + 4 * u * d * r * fabs(scale.y);
+    set(PART(s, y), index, e + shift.e + 2 * u * (fabs(shift.y) + y) + qc_half_ulp(s->n->compute, 0));
+  }
+}
+
+/* ---- backward ------------------------------------------------------------------------------------------------------ */
+
+struct term { struct number g, h, r; double dy, edy; };       /* magnitudes, at one place */
+
+static struct term term_at(const struct norm *s, const int64_t *index)
+{
+  struct number x = look(PART(s, x), index, 0), mean = look(PART(s, mean), index, 0), r = look(PART(s, rstd), index, 1);
+  struct number dy = look(PART(s, dy), index, 0), scale = look(PART(s, scale), index, 1);
+  double d = fabs(x.y - mean.y), ed = x.e + mean.e + 2 * s->u * (fabs(x.y) + fabs(mean.y)), size = fabs(r.y);
+  struct term t = {.r = {size, r.e}, .dy = fabs(dy.y), .edy = dy.e};
+  t.h.y = d * size;
+  t.h.e = size * ed + (d + ed) * r.e + 3 * s->u * t.h.y;
+  t.g.y = fabs(dy.y * scale.y);
+  t.g.e = fabs(dy.y) * scale.e + (fabs(scale.y) + scale.e) * dy.e + s->u * t.g.y;
+  return t;
+}
+
+static void backward_group(const struct norm *s, uint64_t mask, int64_t group, const struct qc_numerics *k)
+{
+  int64_t n = count(s->x, mask, true), index[QN_MAX_RANK];
+  double c = qc_sum_error(k, s->n->compute, (double)n), u = s->u;
+  struct number g = {0, 0}, b = {0, 0};
+  for (int64_t j = 0; j < n; j++) {
+    place(s->x, mask, group, j, index);
+    struct term t = term_at(s, index);
+    g.y += t.g.y / (double)n;
+    g.e += t.g.e / (double)n;
+    b.y += t.g.y * t.h.y / (double)n;
+    b.e += (t.g.y * t.h.e + t.g.e * (t.h.y + t.h.e)) / (double)n;
+  }
+  g.e += (c + 2 * u) * g.y;
+  b.e += (c + 4 * u) * b.y;
+  if (s->n->op->kind == QN_OP_RMS_NORM_BACKWARD)
+    g = (struct number){0, 0};
+  for (int64_t j = 0; j < n; j++) {
+    place(s->x, mask, group, j, index);
+    struct term t = term_at(s, index);
+    double q = t.g.y + g.y + t.h.y * b.y;
+    double eq = t.g.e + g.e + t.h.y * b.e + t.h.e * (b.y + b.e) + 3 * u * q;
+    set(PART(s, dx), index, t.r.y * eq + t.r.e * (q + eq) + 3 * u * t.r.y * q + qc_half_ulp(s->n->compute, 0));
+  }
+}
+
+static void by_parameter(const struct norm *s, struct qc_value *out, bool products, const struct qc_numerics *k)
+{
+  uint64_t mask = 0;
+  for (int d = 0; out && d < out->q.rank; d++)
+    mask |= (uint64_t)(out->q.dim[d] == 1) << d;
+  int64_t groups = out ? count(s->x, mask, false) : 0, n = count(s->x, mask, true), index[QN_MAX_RANK];
+  double c = qc_sum_error(k, s->n->compute, (double)n) + 4 * s->u;
+  for (int64_t i = 0; i < groups; i++) {
+    double e = 0;
+    for (int64_t j = 0; j < n; j++) {
+      place(s->x, mask, i, j, index);
+      struct term t = term_at(s, index);
+      e += products ? t.dy * t.h.e + t.edy * (t.h.y + t.h.e) + c * t.dy * t.h.y : t.edy + c * t.dy;
+    }
+    place(s->x, mask, i, 0, index);
+    set(out, index, e + qc_half_ulp(s->n->compute, 0));
+  }
+}
+
+void qc_bound_normalization(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
+{
+  (void)p;
+  const qn_norm *norm = n->attr;
+  const qn_norm_roles roles = qn_norm_roles_of(n->op->kind);
+  struct norm s = {.n = n, .u = qc_unit(n->compute), .eps = norm->eps, .momentum = norm->momentum};
+  for (size_t i = 0; i < sizeof s.part / sizeof *s.part; i++) {
+    int8_t role = ((const int8_t *)&roles)[i];
+    s.part[i] = role < 0 ? NULL : qc_role(n, n->op->role[role].name);
+  }
+  s.x = &PART(&s, x)->q;
+  for (int64_t i = 0; i < count(s.x, norm->mask, false); i++)
+    (PART(&s, dy) ? backward_group : forward_group)(&s, norm->mask, i, k);
+  by_parameter(&s, PART(&s, dscale), true, k);
+  by_parameter(&s, PART(&s, dshift), false, k);
+}

@@ -1,0 +1,136 @@
+# layer, RMS and batch normalization and their gradients: widths, axes, layouts, parameters, statistics.
+
+# widths around vector lengths, along the last dim
+layer_norm x=f32/3x1
+layer_norm x=f32/3x2 ; as=bf16
+layer_norm x=f32/3x7 scale=f32/1x7 shift=f32/1x7 mean=? rstd=? ; as=f16,f64
+layer_norm x=f32/3x8 scale=f32/1x8 mean=? rstd=? ; as=bf16
+layer_norm x=f32/3x9 shift=f32/1x9
+layer_norm x=f32/3x17 scale=f32/1x17 shift=f32/1x17 rstd=? ; as=f16,bf16,f64
+layer_norm x=f32/3x31 mean=? ; as=bf16
+layer_norm x=f32/3x33 scale=f32/1x33 shift=f32/1x33 ; as=f16
+layer_norm x=f32/5x64 scale=f32/1x64 shift=f32/1x64 mean=? rstd=? ; as=bf16,f64
+layer_norm x=f32/2x127 mean=? rstd=? ; as=f16
+layer_norm x=f32/2x128 scale=f32/1x128 shift=f32/1x128
+layer_norm x=f32/2x257 scale=f32/1x257 shift=f32/1x257 mean=? rstd=? ; as=bf16
+layer_norm x=f32/2x1000 scale=f32/1x1000 shift=f32/1x1000 mean=? rstd=? ; as=bf16,f16
+layer_norm x=bf16/2x1024 scale=f32/1x1024 shift=f32/1x1024 mean=? rstd=?
+layer_norm x=f32/2x4099 scale=f32/1x4099 shift=f32/1x4099 mean=? rstd=? ; as=bf16
+layer_norm x=bf16/2x8192 scale=bf16/1x8192 shift=bf16/1x8192 mean=? rstd=?
+layer_norm x=f32/1x70001 mean=? rstd=? ; fill=signed,far:100
+rms_norm x=f32/3x1
+rms_norm x=f32/3x7 scale=f32/1x7 rstd=? ; as=f16,bf16,f64
+rms_norm x=f32/3x8 rstd=? ; as=bf16
+rms_norm x=f32/3x33 scale=f32/1x33
+rms_norm x=f32/5x64 scale=f32/1x64 rstd=? ; as=bf16,f64
+rms_norm x=f32/2x257 scale=f32/1x257 ; as=f16
+rms_norm x=bf16/2x1024 scale=f32/1x1024 rstd=?
+rms_norm x=f32/2x4099 scale=f32/1x4099 rstd=? ; as=bf16
+rms_norm x=bf16/2x8192 scale=bf16/1x8192
+
+# many short rows, and one
+layer_norm x=f32/300x10 scale=f32/1x10 shift=f32/1x10 mean=? rstd=?
+layer_norm x=bf16/1000x24 mean=? rstd=?
+layer_norm x=f32/1x5
+
+# what cancels: a mean far from zero beside its deviation, rows that are constant, eps large and none
+layer_norm x=f32/3x100 mean=? rstd=? ; fill=far:1000
+layer_norm x=bf16/3x100 mean=? rstd=? ; fill=far:64
+layer_norm x=f32/2x4096 mean=? rstd=? ; fill=far:4096
+batch_norm x=f32/4x3x5x5 mean=? rstd=? ; fill=far:1000
+layer_norm x=f32/3x64 ; fill=const:3
+layer_norm x=f32/3x64 eps=0.5 mean=? rstd=?
+layer_norm x=f32/3x64 eps=0 mean=? rstd=? ; fill=signed
+rms_norm x=f32/3x64 eps=0 rstd=? ; fill=signed
+rms_norm x=f32/3x64 eps=2
+
+# axes: several, the first, all; instance norm; group norm as a view with split channels
+layer_norm x=f32/3x4x5 axis=1,2 scale=f32/1x4x5 shift=f32/1x4x5 mean=? rstd=? ; as=bf16
+layer_norm x=f32/7x5 axis=0 mean=? rstd=?
+layer_norm x=f32/3x4x5 axis=1 scale=f32/1x4x1 mean=? rstd=? ; as=f16
+layer_norm x=f32/3x4x5 axis=0,1,2 mean=? rstd=?
+layer_norm x=f32/3x4x5 axis=0,2 mean=? rstd=?
+layer_norm x=f32/2x3x6x5 axis=2,3 scale=f32/1x3x1x1 shift=f32/1x3x1x1 mean=? rstd=? ; as=bf16
+layer_norm x=f32/2x3x6x5/nhwc axis=2,3 scale=f32/1x3x1x1 shift=f32/1x3x1x1 mean=? rstd=? ; as=bf16
+layer_norm x=f32/2x2x4x9 axis=2,3 scale=f32/1x2x4x1 shift=f32/1x2x4x1 mean=? rstd=? ; as=bf16
+layer_norm x=f32/2x2x4x9/72:4:1:8 axis=2,3 scale=f32/1x2x4x1 shift=f32/1x2x4x1 mean=? rstd=? ; as=bf16
+rms_norm x=f32/3x4x5 axis=1,2 scale=f32/1x4x5 rstd=?
+rms_norm x=f32/7x5 axis=0
+
+# strides, alignment, broadcast inputs, memory shared
+layer_norm x=f32/3x8/20:2 scale=f32/1x8/0:3 shift=f32/1x8 mean=? rstd=?
+layer_norm x=f32/4x6/t scale=f32/1x6 mean=? rstd=?
+layer_norm x=f32/4x16@4 scale=f32/1x16@4 y=f32/4x16@4
+layer_norm x=bf16/5x9@2 y=bf16/5x9@2 mean=? rstd=?
+layer_norm x=f32/4x5/0:1 mean=?
+layer_norm x=bf16/4x64 scale=f32/1x64 shift=f32/1x64 y=f32/4x64
+layer_norm x=f32/4x64 scale=bf16/1x64 shift=f16/1x64 y=bf16/4x64
+layer_norm x=f32/4x64 scale=f32/4x64 shift=f32/4x1
+rms_norm x=f32/3x8/20:2 scale=f32/1x8 rstd=?
+rms_norm x=bf16/4x64 scale=f32/1x64 y=f32/4x64
+
+# gradients
+layer_norm_backward dy=f32/3x7 x=f32/3x7 mean=f32/3x1 rstd=f32/3x1
+layer_norm_backward dy=f32/3x7 x=f32/3x7 scale=f32/1x7 mean=f32/3x1 rstd=f32/3x1 dscale=? dshift=? ; as=f64
+layer_norm_backward dy=bf16/3x7 x=bf16/3x7 scale=f32/1x7 mean=f32/3x1 rstd=f32/3x1 dscale=? dshift=?
+layer_norm_backward dy=f32/5x64 x=f32/5x64 scale=f32/1x64 mean=f32/5x1 rstd=f32/5x1 dscale=?
+layer_norm_backward dy=f32/5x64 x=f32/5x64 scale=f32/1x64 mean=f32/5x1 rstd=f32/5x1 dshift=?
+layer_norm_backward dy=bf16/2x1000 x=bf16/2x1000 scale=bf16/1x1000 mean=f32/2x1 rstd=f32/2x1 dscale=f32/1x1000 dshift=f32/1x1000
+layer_norm_backward dy=f32/300x33 x=f32/300x33 scale=f32/1x33 mean=f32/300x1 rstd=f32/300x1 dscale=? dshift=?
+layer_norm_backward dy=f32/2x4099 x=f32/2x4099 scale=f32/1x4099 mean=f32/2x1 rstd=f32/2x1 dscale=? dshift=?
+layer_norm_backward dy=f16/40x128 x=f16/40x128 scale=f16/1x128 mean=f32/40x1 rstd=f32/40x1 dscale=? dshift=?
+layer_norm_backward dy=f32/3x4x5 x=f32/3x4x5 mean=f32/3x1x1 rstd=f32/3x1x1 axis=1,2 dscale=? dshift=?
+layer_norm_backward dy=f32/2x3x6x5/nhwc x=f32/2x3x6x5/nhwc scale=f32/1x3x1x1 mean=f32/2x3x1x1 rstd=f32/2x3x1x1 axis=2,3 dscale=? dshift=?
+layer_norm_backward dy=f32/3x8/20:2 x=f32/3x8/9:1 mean=f32/3x1 rstd=f32/3x1 dx=f32/3x8/8:1
+rms_norm_backward dy=f32/3x7 x=f32/3x7 rstd=f32/3x1
+rms_norm_backward dy=f32/3x7 x=f32/3x7 scale=f32/1x7 rstd=f32/3x1 dscale=? ; as=f64
+rms_norm_backward dy=bf16/5x64 x=bf16/5x64 scale=bf16/1x64 rstd=f32/5x1 dscale=f32/1x64
+rms_norm_backward dy=f32/300x33 x=f32/300x33 scale=f32/1x33 rstd=f32/300x1 dscale=?
+rms_norm_backward dy=f32/2x4099 x=f32/2x4099 scale=f32/1x4099 rstd=f32/2x1 dscale=?
+
+# batch norm: spatial in both layouts, per activation, rank 2 to 5, running statistics in place
+batch_norm x=f32/4x3x5x5 scale=f32/1x3x1x1 shift=f32/1x3x1x1 mean=? rstd=? ; as=bf16,f16,f64
+batch_norm x=f32/4x3x5x5/nhwc scale=f32/1x3x1x1 shift=f32/1x3x1x1 mean=? rstd=? ; as=bf16
+batch_norm x=f32/8x16x6x6/nhwc scale=f32/1x16x1x1 shift=f32/1x16x1x1 mean=? rstd=? ; as=bf16
+batch_norm x=f32/2x40x3x7/nhwc mean=? rstd=? ; as=bf16
+batch_norm x=f32/2x3x16x16 scale=f32/1x3x1x1 shift=f32/1x3x1x1 mean=? rstd=?
+batch_norm x=f32/9x5 scale=f32/1x5 shift=f32/1x5 mean=? rstd=?
+batch_norm x=f32/9x65 mean=? rstd=? ; as=bf16
+batch_norm x=f32/4x3x7 scale=f32/1x3x1 mean=? rstd=?
+batch_norm x=f32/2x3x3x4x5 scale=f32/1x3x1x1x1 shift=f32/1x3x1x1x1 mean=? rstd=?
+batch_norm x=f32/6x3x2x2 axis=0 scale=f32/1x3x2x2 shift=f32/1x3x2x2 mean=? rstd=?
+batch_norm x=f32/4x3x5x5 running_mean=f32/1x3x1x1 running_var=f32/1x3x1x1 new_mean=running_mean new_var=running_var
+batch_norm x=bf16/4x3x5x5/nhwc scale=f32/1x3x1x1 shift=f32/1x3x1x1 running_mean=f32/1x3x1x1 running_var=f32/1x3x1x1 mean=? rstd=? new_mean=? new_var=? momentum=0.25
+batch_norm x=f32/1x3x1x1 running_mean=f32/1x3x1x1 running_var=f32/1x3x1x1 new_mean=? new_var=?
+batch_norm x=f32/4x3x5x5 running_var=f32/1x3x1x1 new_var=? momentum=1
+batch_norm_backward dy=f32/4x3x5x5 x=f32/4x3x5x5 scale=f32/1x3x1x1 mean=f32/1x3x1x1 rstd=f32/1x3x1x1 dscale=? dshift=? ; as=f64
+batch_norm_backward dy=f32/4x3x5x5/nhwc x=f32/4x3x5x5/nhwc scale=f32/1x3x1x1 mean=f32/1x3x1x1 rstd=f32/1x3x1x1 dscale=? dshift=?
+batch_norm_backward dy=bf16/8x16x6x6/nhwc x=bf16/8x16x6x6/nhwc scale=f32/1x16x1x1 mean=f32/1x16x1x1 rstd=f32/1x16x1x1 dscale=? dshift=?
+batch_norm_backward dy=bf16/2x3x16x16 x=bf16/2x3x16x16 scale=f32/1x3x1x1 mean=f32/1x3x1x1 rstd=f32/1x3x1x1 dscale=? dshift=?
+batch_norm_backward dy=f32/9x5 x=f32/9x5 mean=f32/1x5 rstd=f32/1x5 dscale=? dshift=?
+batch_norm_backward dy=f32/6x3x2x2 x=f32/6x3x2x2 axis=0 mean=f32/1x3x2x2 rstd=f32/1x3x2x2 dscale=? dshift=?
+batch_norm_inference x=f32/4x3x5x5 mean=f32/1x3x1x1 var=f32/1x3x1x1 scale=f32/1x3x1x1 shift=f32/1x3x1x1 ; as=f64
+batch_norm_inference x=bf16/4x3x5x5/nhwc mean=f32/1x3x1x1 var=f32/1x3x1x1 scale=f32/1x3x1x1 shift=f32/1x3x1x1
+batch_norm_inference x=f32/9x5 mean=f32/1x5 var=f32/1x5
+batch_norm_inference x=f32/6x3x2x2 axis=0 mean=f32/1x3x2x2 var=f32/1x3x2x2 shift=f32/1x3x2x2
+
+# nothing to normalize, and no rows
+layer_norm x=f32/0x5 mean=? rstd=?
+layer_norm x=f32/3x0 mean=? rstd=?
+batch_norm x=f32/0x3x4x4
+
+# in graphs: after a residual add, before an activation
+in a f32/4x64
+in b f32/4x64
+in g f32/1x64
+in h f32/1x64
+s = add a=a b=b
+out y = layer_norm x=s scale=g shift=h ; as=bf16
+
+in x f32/4x3x5x5
+in g f32/1x3x1x1
+in h f32/1x3x1x1
+in r f32/4x3x5x5
+n = batch_norm x=x scale=g shift=h
+s = add a=n b=r
+out y = relu x=s ; as=bf16
