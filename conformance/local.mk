@@ -65,6 +65,7 @@ conformance_mutant_quern_mutant_la_SOURCES = \
   conformance/mutant/mutant.c \
   conformance/mutant/mutants_matmul.c \
   conformance/mutant/mutants_conv.c \
+  conformance/mutant/mutants_norm.c \
   conformance/mutant/mutants_reduce.c \
   conformance/mutant/mutants_pointwise.c
 conformance_mutant_quern_mutant_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)

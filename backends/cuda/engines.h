@@ -24,6 +24,9 @@
   X(pointwise_direct) \
   X(softmax_rows)     \
   X(softmax_direct)   \
+  X(norm_rows)        \
+  X(norm_split)       \
+  X(norm_direct)      \
   X(pool_vector)      \
   X(pool_direct)      \
   X(reduce_lines)     \

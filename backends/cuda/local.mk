@@ -46,6 +46,9 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/matmul_wgmma_tiles.h \
   backends/cuda/pack.cu \
   backends/cuda/pack.h \
+  backends/cuda/norm_direct.cu \
+  backends/cuda/norm_rows.cu \
+  backends/cuda/norm_split.cu \
   backends/cuda/pointwise_direct.cu \
   backends/cuda/pointwise_program.cu \
   backends/cuda/pool_direct.cu \

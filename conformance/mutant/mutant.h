@@ -122,4 +122,15 @@ void tr_nan_quieted(struct mut_call *);
 void tr_seam(struct mut_call *);
 void tr_gap_written(struct mut_call *);
 
+bool nm_last_dim(struct mut_kept *);
+bool nm_eps_fixed(struct mut_kept *);
+bool nm_momentum_swapped(struct mut_kept *);
+void nm_difference_of_squares(struct mut_call *);
+void nm_unbiased(struct mut_call *);
+void nm_tail_left_out(struct mut_call *);
+void nm_eps_outside(struct mut_call *);
+void nm_running_biased(struct mut_call *);
+void nm_mean_term_missing(struct mut_call *);
+void nm_last_row_not_in_dshift(struct mut_call *);
+void nm_scale_missing_on_tail(struct mut_call *);
 #endif
