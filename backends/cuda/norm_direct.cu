@@ -9,7 +9,7 @@
 
 enum { THREADS = 256 };
 
-struct norm {
+struct problem {
   tensor   x, dy, scale, shift, mean, rstd, var, running_mean, running_var, y, new_mean, new_var;
   uint64_t mask;                          /* of the dims walked within a group */
   int64_t  groups, n;
@@ -59,7 +59,7 @@ __device__ static double block_sum(double v)
   return v;
 }
 
-__global__ static void __launch_bounds__(THREADS) norm_direct(const __grid_constant__ norm a)
+__global__ static void __launch_bounds__(THREADS) norm_direct(const __grid_constant__ problem a)
 {
   int64_t index[QN_MAX_RANK];
   for (int64_t i = blockIdx.x; i < a.groups; i += gridDim.x) {
@@ -99,12 +99,12 @@ __global__ static void __launch_bounds__(THREADS) norm_direct(const __grid_const
 
 /* ---- backward: y is dx ---------------------------------------------------------------------------- */
 
-__device__ static double h_at(const norm &a, const int64_t *index)
+__device__ static double h_at(const problem &a, const int64_t *index)
 {
   return (value(a.x, index, 0) - value(a.mean, index, 0)) * value(a.rstd, index, 1);
 }
 
-__global__ static void __launch_bounds__(THREADS) norm_backward_direct(const __grid_constant__ norm a)
+__global__ static void __launch_bounds__(THREADS) norm_backward_direct(const __grid_constant__ problem a)
 {
   int64_t index[QN_MAX_RANK];
   for (int64_t i = blockIdx.x; i < a.groups; i += gridDim.x) {
@@ -126,7 +126,7 @@ __global__ static void __launch_bounds__(THREADS) norm_backward_direct(const __g
 }
 
 /* y is dscale (products) or dshift; a group is the places of x that read one parameter. */
-__global__ static void __launch_bounds__(THREADS) norm_parameter_direct(const __grid_constant__ norm a, int products)
+__global__ static void __launch_bounds__(THREADS) norm_parameter_direct(const __grid_constant__ problem a, int products)
 {
   int64_t index[QN_MAX_RANK];
   for (int64_t i = blockIdx.x; i < a.groups; i += gridDim.x) {
@@ -149,17 +149,17 @@ static tensor part(const kept *k, const qn_launch *launch, int role)
   return role < 0 ? tensor{} : direct_tensor(k, launch, (uint32_t)role, 0);
 }
 
-static void walk(norm *a, uint64_t mask)
+static void walk(problem *a, uint64_t mask)
 {
   a->mask = mask;
   a->groups = a->n = 1;
   for (int d = 0; d < a->x.rank; d++) *(mask >> d & 1 ? &a->n : &a->groups) *= a->x.dim[d];
 }
 
-static norm norm_of(const kept *k, const qn_launch *launch, const qn_norm_roles &r)
+static problem problem_of(const kept *k, const qn_launch *launch, const qn_norm_roles &r)
 {
   const qn_norm *attr = (const qn_norm *)k->attr;
-  norm a = {};
+  problem a = {};
   a.x = part(k, launch, r.x), a.dy = part(k, launch, r.dy), a.scale = part(k, launch, r.scale), a.shift = part(k, launch, r.shift);
   a.mean = part(k, launch, r.mean), a.rstd = part(k, launch, r.rstd), a.var = part(k, launch, r.var);
   a.running_mean = part(k, launch, r.running_mean), a.running_var = part(k, launch, r.running_var);
@@ -175,7 +175,7 @@ static norm norm_of(const kept *k, const qn_launch *launch, const qn_norm_roles 
 static qn_status forward(const qn_prepared *p, const qn_launch *launch)
 {
   const kept *k = (const kept *)p->state;
-  norm a = norm_of(k, launch, qn_norm_roles_of(k->op));
+  problem a = problem_of(k, launch, qn_norm_roles_of(k->op));
   norm_direct<<<direct_blocks(a.groups, 1), THREADS, 0, (cudaStream_t)launch->stream>>>(a);
   return direct_launched("norm_direct");
 }
@@ -184,7 +184,7 @@ static qn_status backward(const qn_prepared *p, const qn_launch *launch)
 {
   const kept *k = (const kept *)p->state;
   qn_norm_roles r = qn_norm_roles_of(k->op);
-  norm a = norm_of(k, launch, r);
+  problem a = problem_of(k, launch, r);
   cudaStream_t stream = (cudaStream_t)launch->stream;
   norm_backward_direct<<<direct_blocks(a.groups, 1), THREADS, 0, stream>>>(a);
   for (int products = 0; products < 2; products++) {

@@ -241,18 +241,11 @@ struct state {
   bool    backward, whole, parts;
 };
 
-/* A parameter lies like a row: along the walked dims contiguous, in the others not there. */
+/* A parameter lies like a row: in x's steps along the dims normalized over, one long in the others. */
 static bool like_a_row(const qn_value *v, const qn_value *x, uint64_t mask)
 {
-  int64_t expected = 1;
-  for (int d = x->rank - 1; d >= 0; d--) {
-    if (!(mask >> d & 1)) {
-      if (v->dim[d] != 1) return false;
-    } else {
-      if (v->dim[d] != x->dim[d] || (v->dim[d] != 1 && v->stride[d] != expected)) return false;
-      expected *= v->dim[d];
-    }
-  }
+  for (int d = 0; d < x->rank; d++)
+    if (mask >> d & 1 ? v->dim[d] != x->dim[d] || (v->dim[d] != 1 && v->stride[d] != x->stride[d]) : v->dim[d] != 1) return false;
   return true;
 }
 
@@ -338,7 +331,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   static const char *const names[] = { "scale", "shift", "dscale", "dshift" };
   for (int i = 0; i < 4; i++)
     if (parameter[i] >= 0 && !like_a_row(&r->value[parameter[i]], x, norm->mask))
-      return qn_refuse(out, "a parameter must lie like one group", names[i], "the dims normalized over, contiguous", "%s", "other dims or strides");
+      return qn_refuse(out, "a parameter must lie like one group", names[i], "x's dims and steps where it is normalized over, 1 elsewhere", "%s", "other dims or strides");
 
   s.r.length = length, s.r.count = count;
   s.r.eps = (float)norm->eps;

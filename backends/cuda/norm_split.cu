@@ -1,16 +1,16 @@
 /* norm_split.cu -- normalization of few large groups with a parameter for each (batch norm, long rows without parameters of
  * their own): a group is cut into chunks, so that the whole device works on it.
  *
- *   1. measure   each chunk's mean and sum of squared distances by Welford's recurrence; for a gradient sum dy and sum dy h
- *   2. combine   the chunks of a group, in order (Chan, Golub, LeVeque); statistics and parameters become y = x a + dy b + c
- *   3. apply     that, element by element
+ *   1. measure   each chunk's mean and sum of squared distances by Welford's recurrence; for a gradient four sums
+ *   2. combine   the chunks of a group in a fixed order (Chan, Golub, LeVeque); statistics, running ones, dscale and dshift
+ *   3. apply     y = h scale + shift, or dx = rstd (dy scale - mean g - h mean(g h)), with h = (x - mean) rstd, g = dy scale
  *
  * columns: groups lie side by side (channels last). planes: a group is runs of contiguous elements (channels first). */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "vector.cuh"
 
-enum { V = 8, THREADS = 256, LANES = 32, LINES = THREADS / LANES, MAX_CHUNKS = 256 };
+enum { V = 8, THREADS = 256, LANES = 32, LINES = THREADS / LANES, MAX_CHUNKS = 256, FACTORS = 5 };
 /* Tensors with an element, or more, for each group. y is dx in a gradient. */
 enum { X, Y, DY, SCALE, SHIFT, MEAN, RSTD, VAR, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, DSCALE, DSHIFT, TENSORS };
 
@@ -25,204 +25,240 @@ struct split {
   int32_t  chunks;
   float    eps, momentum;
   bool     columns, centred, backward, given;       /* given: mean and var are inputs */
-  float2  *part;                          /* [chunks, groups] */
-  float   *factor;                        /* [groups, 3]: a, b, c */
+  float4  *part;                          /* [chunks, groups] */
+  float   *factor;                        /* [groups, FACTORS] */
 
   __device__ float get(int t, int64_t g, float absent) const { return p[t] ? element_load<float>(p[t], g * step[t], dtype[t]) : absent; }
   __device__ void put(int t, int64_t g, float v) const { if (p[t]) element_store(p[t], g * step[t], dtype[t], v); }
+  __device__ void load(float (&v)[V], int t, int64_t at, int n) const { vector_load(v, p[t], dtype[t], at, 1, n); }
   __host__ __device__ int64_t vectors() const { return (line + V - 1) / V; }            /* of a line of a plane */
 };
 
 /* ---- what is gathered of a chunk ------------------------------------------------------------------------------ */
 
-/* Forward: the mean of what was seen, and the sum of squared distances from it. Gradient: sum dy, sum dy h. */
-struct gathered { float first, second, count; };
+/* A mean that takes in one more: infinities stay what a sum would make of them. */
+__device__ __forceinline__ float moved(float mean, float x, float d, float share) { return fabsf(d) < INFINITY ? mean + d * share : mean + x; }
 
-__device__ __forceinline__ gathered joined(gathered a, gathered b, bool add)
-{
-  if (add) return { a.first + b.first, a.second + b.second, a.count + b.count };
-  if (b.count == 0) return a;
-  float all = a.count + b.count, share = b.count / all, d = b.first - a.first;
-  return { a.first + d * share, a.second + b.second + d * d * a.count * share, all };
-}
+struct moments {                          /* of x: the mean of what was seen, and the sum of squared distances from it */
+  float mean, squares, count;
 
-/* Joins what the threads of a block hold of one group; thread 0's is the block's. */
-__device__ __forceinline__ gathered block_joined(gathered mine, bool add)
-{
-  __shared__ gathered of_warp[THREADS / 32];
-#pragma unroll
-  for (int o = 1; o < 32; o *= 2) {       /* in a fixed order, neighbours first */
-    gathered other = { __shfl_down_sync(~0u, mine.first, o), __shfl_down_sync(~0u, mine.second, o), __shfl_down_sync(~0u, mine.count, o) };
-    mine = joined(mine, other, add);
+  __device__ void add(float x, float share, bool centred)
+  {
+    float d = centred ? x - mean : x;
+    if (centred) mean = moved(mean, x, d, share);
+    squares += d * (x - mean);
   }
-  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = mine;
-  __syncthreads();
-  if (threadIdx.x == 0)
-    for (int w = 1; w < THREADS / 32; w++) mine = joined(mine, of_warp[w], add);
-  return mine;
+  __device__ void join(const moments &b)
+  {
+    if (b.count == 0) return;
+    float all = count + b.count, share = b.count / all, d = b.mean - mean;
+    mean = moved(mean, b.mean, d, share);
+    squares += b.squares + (count == 0 ? 0 : d * d * count * share);
+    count = all;
+  }
+  __device__ float4 pack() const { return make_float4(mean, squares, count, 0); }
+  __device__ static moments unpack(float4 v) { return { v.x, v.y, v.z }; }
+};
+
+struct sums {                             /* of g, g h, dy and dy h */
+  float g, gh, dy, dyh;
+
+  __device__ void add(float dy_, float scale, float h)
+  {
+    float g_ = dy_ * scale;
+    g += g_, gh += g_ * h, dy += dy_, dyh += dy_ * h;
+  }
+  __device__ void join(const sums &b) { g += b.g, gh += b.gh, dy += b.dy, dyh += b.dyh; }
+  __device__ float4 pack() const { return make_float4(g, gh, dy, dyh); }
+  __device__ static sums unpack(float4 v) { return { v.x, v.y, v.z, v.w }; }
+};
+
+template <class S> __device__ __forceinline__ S from_below(const S &mine, int o)
+{
+  float4 v = mine.pack();
+  return S::unpack(make_float4(__shfl_down_sync(~0u, v.x, o), __shfl_down_sync(~0u, v.y, o), __shfl_down_sync(~0u, v.z, o), __shfl_down_sync(~0u, v.w, o)));
+}
+/* Lane 0 gets the warp's, neighbours joined first. */
+template <class S> __device__ __forceinline__ void warp_join(S &mine)
+{
+#pragma unroll
+  for (int o = 1; o < 32; o *= 2) mine.join(from_below(mine, o));
 }
 
-__global__ static void __launch_bounds__(THREADS) measure_columns(const __grid_constant__ split s)
+/* ---- measure ---------------------------------------------------------------------------------------------------- */
+
+template <class S, bool backward> __global__ void __launch_bounds__(THREADS) measure_columns(const __grid_constant__ split s)
 {
-  __shared__ gathered seen[LINES][LANES * V + 1];
+  __shared__ float4 seen[LINES][LANES * V];
   int lane = threadIdx.x % LANES, y = threadIdx.x / LANES;
   int64_t g0 = (blockIdx.x * (int64_t)LANES + lane) * V, from = blockIdx.y * s.chunk, to = min(from + s.chunk, s.lines);
   int n = (int)max((int64_t)0, min((int64_t)V, s.groups - g0));
-  float first[V], second[V], mean[V], rstd[V], count = 0;
+  S all[V] = {};
+  float mean[V], rstd[V], scale[V], count = 0;
+  if constexpr (backward) {
 #pragma unroll
-  for (int i = 0; i < V; i++) {
-    first[i] = second[i] = 0;
-    mean[i] = s.backward && i < n ? s.get(MEAN, g0 + i, 0) : 0;
-    rstd[i] = s.backward && i < n ? s.get(RSTD, g0 + i, 1) : 1;
+    for (int i = 0; i < V; i++) {
+      mean[i] = i < n ? s.get(MEAN, g0 + i, 0) : 0;
+      rstd[i] = i < n ? s.get(RSTD, g0 + i, 1) : 1;
+      scale[i] = i < n ? s.get(SCALE, g0 + i, 1) : 1;
+    }
   }
-#pragma unroll 4
+#pragma unroll 2
   for (int64_t r = from + y; r < to && n > 0; r += LINES) {
     float x[V], dy[V];
-    vector_load(x, s.p[X], s.dtype[X], r * s.line_step[X] + g0, 1, n);
-    if (s.backward) {
-      vector_load(dy, s.p[DY], s.dtype[DY], r * s.line_step[DY] + g0, 1, n);
+    s.load(x, X, r * s.line_step[X] + g0, n);
+    if constexpr (backward) {
+      s.load(dy, DY, r * s.line_step[DY] + g0, n);
 #pragma unroll
-      for (int i = 0; i < V; i++) first[i] += dy[i], second[i] += dy[i] * ((x[i] - mean[i]) * rstd[i]);
-    } else if (s.centred) {
+      for (int i = 0; i < V; i++) all[i].add(dy[i], scale[i], (x[i] - mean[i]) * rstd[i]);
+    } else {
       float share = 1 / ++count;
 #pragma unroll
-      for (int i = 0; i < V; i++) {
-        float d = x[i] - first[i];
-        first[i] += d * share;
-        second[i] += d * (x[i] - first[i]);
-      }
-    } else {
-      count++;
-#pragma unroll
-      for (int i = 0; i < V; i++) second[i] += x[i] * x[i];
+      for (int i = 0; i < V; i++) all[i].add(x[i], share, s.centred);
     }
   }
 #pragma unroll
-  for (int i = 0; i < V; i++) seen[y][lane * V + i] = { first[i], second[i], count };
+  for (int i = 0; i < V; i++) {
+    if constexpr (!backward) all[i].count = count;
+    seen[y][lane * V + i] = all[i].pack();
+  }
   __syncthreads();
   int64_t g = blockIdx.x * (int64_t)(LANES * V) + threadIdx.x;        /* one column for each thread */
   if (g >= s.groups) return;
-  gathered all = seen[0][threadIdx.x];
-  for (int w = 1; w < LINES; w++) all = joined(all, seen[w][threadIdx.x], s.backward);
-  s.part[blockIdx.y * s.groups + g] = make_float2(all.first, all.second);
+  S total = S::unpack(seen[0][threadIdx.x]);
+  for (int w = 1; w < LINES; w++) total.join(S::unpack(seen[w][threadIdx.x]));
+  s.part[blockIdx.y * s.groups + g] = total.pack();
 }
 
-__global__ static void __launch_bounds__(THREADS) measure_planes(const __grid_constant__ split s)
+template <class S, bool backward> __global__ void __launch_bounds__(THREADS) measure_planes(const __grid_constant__ split s)
 {
+  __shared__ float4 of_warp[THREADS / 32];
   int64_t g = blockIdx.x, vectors = s.vectors(), from = blockIdx.y * s.chunk, to = min(from + s.chunk, s.lines * vectors);
-  float mean = s.backward ? s.get(MEAN, g, 0) : 0, rstd = s.backward ? s.get(RSTD, g, 1) : 1;
-  gathered all = { 0, 0, 0 };
-#pragma unroll 4
+  float mean = backward ? s.get(MEAN, g, 0) : 0, rstd = backward ? s.get(RSTD, g, 1) : 1, scale = backward ? s.get(SCALE, g, 1) : 1;
+  S all = {};
+#pragma unroll 2
   for (int64_t j = from + threadIdx.x; j < to; j += THREADS) {
     int64_t line = j / vectors, at = (j - line * vectors) * V;
     int n = (int)min((int64_t)V, s.line - at);
     float x[V], dy[V];
-    vector_load(x, s.p[X], s.dtype[X], g * s.step[X] + line * s.line_step[X] + at, 1, n);
-    gathered here = { 0, 0, (float)n };
-    if (s.backward) {
-      vector_load(dy, s.p[DY], s.dtype[DY], g * s.step[DY] + line * s.line_step[DY] + at, 1, n);
+    s.load(x, X, g * s.step[X] + line * s.line_step[X] + at, n);
+    if constexpr (backward) {
+      s.load(dy, DY, g * s.step[DY] + line * s.line_step[DY] + at, n);
 #pragma unroll
-      for (int i = 0; i < V; i++) here.first += dy[i], here.second += dy[i] * ((x[i] - mean) * rstd);
+      for (int i = 0; i < V; i++)
+        if (i < n) all.add(dy[i], scale, (x[i] - mean) * rstd);
     } else {
+      moments here = { 0, 0, (float)n };
       if (s.centred) {
 #pragma unroll
-        for (int i = 0; i < V; i++) here.first += x[i];
-        here.first /= n;
+        for (int i = 0; i < V; i++) here.mean += x[i];
+        here.mean /= n;
       }
 #pragma unroll
       for (int i = 0; i < V; i++) {
-        float d = i < n ? x[i] - here.first : 0;
-        here.second += d * d;
+        float d = i < n ? x[i] - here.mean : 0;
+        here.squares += d * d;
       }
+      all.join(here);
     }
-    all = joined(all, here, s.backward);
   }
-  all = block_joined(all, s.backward);
-  if (threadIdx.x == 0) s.part[blockIdx.y * s.groups + g] = make_float2(all.first, all.second);
+  warp_join(all);
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = all.pack();
+  __syncthreads();
+  if (threadIdx.x) return;
+  for (int w = 1; w < THREADS / 32; w++) all.join(S::unpack(of_warp[w]));
+  s.part[blockIdx.y * s.groups + g] = all.pack();
 }
 
-/* ---- combine: a group by one warp, which takes its chunks in order ---------------------------------------------- */
+/* ---- combine: a group by one warp --------------------------------------------------------------------------------- */
 
-__device__ __forceinline__ float elements_of(const split &s, int chunk)
+template <class S> __device__ __forceinline__ S of_group(const split &s, int64_t g)
 {
-  int64_t all = s.columns ? s.lines : s.lines * s.vectors(), from = chunk * s.chunk, to = min(from + s.chunk, all);
-  if (s.columns) return (float)(to - from);
-  int64_t vectors = s.vectors(), short_by = vectors * V - s.line;    /* each line's last vector lacks so many */
-  return (float)((to - from) * V - (to / vectors - from / vectors) * short_by);
+  S all = {};
+  for (int i = threadIdx.x % 32; i < s.chunks; i += 32) all.join(S::unpack(s.part[i * s.groups + g]));
+  warp_join(all);
+  return all;
 }
 
 __global__ static void __launch_bounds__(THREADS) combine(const __grid_constant__ split s)
 {
   int64_t g = blockIdx.x * (int64_t)(THREADS / 32) + threadIdx.x / 32;
-  int lane = threadIdx.x % 32;
   if (g >= s.groups) return;
-  gathered all = { 0, 0, 0 };
-  for (int i = lane; i < s.chunks; i += 32) {
-    float2 part = s.part[i * s.groups + g];
-    all = joined(all, { part.x, part.y, elements_of(s, i) }, s.backward);
-  }
-#pragma unroll
-  for (int o = 1; o < 32; o *= 2)
-    all = joined(all, { __shfl_down_sync(~0u, all.first, o), __shfl_down_sync(~0u, all.second, o), __shfl_down_sync(~0u, all.count, o) }, s.backward);
-  if (lane) return;
-  float n = (float)s.n, scale = s.get(SCALE, g, 1), *factor = s.factor + g * 3;
+  float n = (float)s.n, mean, rstd, p, q = 0;
   if (s.backward) {
-    float mean = s.get(MEAN, g, 0), rstd = s.get(RSTD, g, 1), a = rstd * scale, by_x = -a * rstd * (all.second / n);
-    factor[0] = by_x;
-    factor[1] = a;
-    factor[2] = -(s.centred ? a * (all.first / n) : 0) - mean * by_x;
-    s.put(DSCALE, g, all.second);
-    s.put(DSHIFT, g, all.first);
-    return;
+    sums all = of_group<sums>(s, g);
+    mean = s.get(MEAN, g, 0), rstd = s.get(RSTD, g, 1);
+    p = s.centred ? all.g / n : 0, q = all.gh / n;
+    if (threadIdx.x % 32) return;
+    s.put(DSCALE, g, all.dyh);
+    s.put(DSHIFT, g, all.dy);
+  } else {
+    moments all = of_group<moments>(s, g);
+    float var = s.given ? s.get(VAR, g, 0) : all.squares / n;
+    mean = s.given ? s.get(MEAN, g, 0) : all.mean, rstd = 1 / sqrtf(var + s.eps), p = s.get(SHIFT, g, 0);
+    if (threadIdx.x % 32) return;
+    if (!s.given) {
+      s.put(MEAN, g, mean);
+      s.put(RSTD, g, rstd);
+      s.put(NEW_MEAN, g, (1 - s.momentum) * s.get(RUNNING_MEAN, g, 0) + s.momentum * mean);
+      s.put(NEW_VAR, g, (1 - s.momentum) * s.get(RUNNING_VAR, g, 0) + s.momentum * (s.n > 1 ? all.squares / (n - 1) : var));
+    }
   }
-  float mean = s.given ? s.get(MEAN, g, 0) : all.first, var = s.given ? s.get(VAR, g, 0) : all.second / n, rstd = 1 / sqrtf(var + s.eps);
-  factor[0] = rstd * scale;
-  factor[1] = 0;
-  factor[2] = s.get(SHIFT, g, 0) - mean * factor[0];
-  if (s.given) return;
-  s.put(MEAN, g, mean);
-  s.put(RSTD, g, rstd);
-  s.put(NEW_MEAN, g, (1 - s.momentum) * s.get(RUNNING_MEAN, g, 0) + s.momentum * mean);
-  s.put(NEW_VAR, g, (1 - s.momentum) * s.get(RUNNING_VAR, g, 0) + s.momentum * (s.n > 1 ? all.second / (n - 1) : var));
+  float *factor = s.factor + g * FACTORS;
+  factor[0] = mean, factor[1] = rstd, factor[2] = s.get(SCALE, g, 1), factor[3] = p, factor[4] = q;
 }
 
 /* ---- apply ------------------------------------------------------------------------------------------------------- */
 
-__global__ static void __launch_bounds__(THREADS) apply_columns(const __grid_constant__ split s)
+struct factors {
+  float mean, rstd, scale, p, q;
+
+  __device__ void read(const split &s, int64_t g)
+  {
+    const float *f = s.factor + g * FACTORS;
+    mean = f[0], rstd = f[1], scale = f[2], p = f[3], q = f[4];
+  }
+  template <bool backward> __device__ float of(float x, float dy) const
+  {
+    float h = (x - mean) * rstd;
+    return backward ? rstd * (dy * scale - p - h * q) : h * scale + p;
+  }
+};
+
+template <bool backward> __global__ void __launch_bounds__(THREADS) apply_columns(const __grid_constant__ split s)
 {
   int lane = threadIdx.x % LANES, y = threadIdx.x / LANES;
   int64_t g0 = (blockIdx.x * (int64_t)LANES + lane) * V, from = blockIdx.y * s.chunk, to = min(from + s.chunk, s.lines);
   int n = (int)max((int64_t)0, min((int64_t)V, s.groups - g0));
-  float a[V], b[V], c[V];
+  factors f[V] = {};
 #pragma unroll
-  for (int i = 0; i < V; i++) {
-    const float *factor = s.factor + (g0 + i) * 3;
-    a[i] = i < n ? factor[0] : 0, b[i] = i < n ? factor[1] : 0, c[i] = i < n ? factor[2] : 0;
-  }
-#pragma unroll 4
+  for (int i = 0; i < V; i++)
+    if (i < n) f[i].read(s, g0 + i);
+#pragma unroll 2
   for (int64_t r = from + y; r < to && n > 0; r += LINES) {
     float x[V], dy[V];
-    vector_load(x, s.p[X], s.dtype[X], r * s.line_step[X] + g0, 1, n);
-    if (s.backward) vector_load(dy, s.p[DY], s.dtype[DY], r * s.line_step[DY] + g0, 1, n);
+    s.load(x, X, r * s.line_step[X] + g0, n);
+    if (backward) s.load(dy, DY, r * s.line_step[DY] + g0, n);
 #pragma unroll
-    for (int i = 0; i < V; i++) x[i] = x[i] * a[i] + (s.backward ? dy[i] * b[i] + c[i] : c[i]);
+    for (int i = 0; i < V; i++) x[i] = f[i].of<backward>(x[i], backward ? dy[i] : 0);
     vector_store(x, s.p[Y], s.dtype[Y], r * s.line_step[Y] + g0, 1, n);
   }
 }
 
-__global__ static void __launch_bounds__(THREADS) apply_planes(const __grid_constant__ split s)
+template <bool backward> __global__ void __launch_bounds__(THREADS) apply_planes(const __grid_constant__ split s)
 {
   int64_t g = blockIdx.x, vectors = s.vectors(), from = blockIdx.y * s.chunk, to = min(from + s.chunk, s.lines * vectors);
-  float a = s.factor[g * 3], b = s.factor[g * 3 + 1], c = s.factor[g * 3 + 2];
-#pragma unroll 4
+  factors f;
+  f.read(s, g);
+#pragma unroll 2
   for (int64_t j = from + threadIdx.x; j < to; j += THREADS) {
     int64_t line = j / vectors, at = (j - line * vectors) * V;
     int n = (int)min((int64_t)V, s.line - at);
     float x[V], dy[V];
-    vector_load(x, s.p[X], s.dtype[X], g * s.step[X] + line * s.line_step[X] + at, 1, n);
-    if (s.backward) vector_load(dy, s.p[DY], s.dtype[DY], g * s.step[DY] + line * s.line_step[DY] + at, 1, n);
+    s.load(x, X, g * s.step[X] + line * s.line_step[X] + at, n);
+    if (backward) s.load(dy, DY, g * s.step[DY] + line * s.line_step[DY] + at, n);
 #pragma unroll
-    for (int i = 0; i < V; i++) x[i] = x[i] * a + (s.backward ? dy[i] * b + c : c);
+    for (int i = 0; i < V; i++) x[i] = f.of<backward>(x[i], backward ? dy[i] : 0);
     vector_store(x, s.p[Y], s.dtype[Y], g * s.step[Y] + line * s.line_step[Y] + at, 1, n);
   }
 }
@@ -259,8 +295,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
       const qn_value *v = st.number[t] < 0 ? nullptr : &r->value[st.number[t]];
       if (v) s.dtype[t] = v->dtype;
       if (v && t > DY && (in ? v->dim[d] != 1 : v->dim[d] != x->dim[d]))
-        return qn_refuse(out, "a parameter must have one element for each group", t == SCALE ? "scale" : t == SHIFT ? "shift" : "dscale",
-                         "1 along the dims normalized over", "%lld", (long long)v->dim[d]);
+        return qn_refuse(out, "a parameter must have one element for each group", t == SCALE ? "scale" : t == SHIFT ? "shift" : t == DSCALE ? "dscale" : "dshift",
+                         "1 along the dims normalized over, x's dims along the others", "%lld", (long long)v->dim[d]);
       if (t < nest->n) nest->stride[t][nest->rank] = v ? v->stride[d] : t < 3 ? x->stride[d] : 0;
     }
     nest->rank++;
@@ -297,7 +333,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t chunks = qn_min_i64(qn_ceil_div(pieces, least), qn_min_i64(MAX_CHUNKS, qn_ceil_div(8 * (int64_t)r->device->units, side)));
   s.chunk = qn_ceil_div(pieces, chunks);
   s.chunks = (int32_t)qn_ceil_div(pieces, s.chunk);
-  out->workspace = (uint64_t)qn_round_up((int64_t)sizeof(float2) * s.chunks * s.groups, 256) + (uint64_t)s.groups * 3 * sizeof(float);
+  out->workspace = (uint64_t)qn_round_up((int64_t)sizeof(float4) * s.chunks * s.groups, 256) + (uint64_t)s.groups * FACTORS * sizeof(float);
 
   state *k = (state *)r->host->alloc(sizeof *k);
   if (!k) return QN_NO_MEMORY;
@@ -314,16 +350,15 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   cudaStream_t stream = (cudaStream_t)launch->stream;
   split s = st->s;
   for (int t = 0; t < TENSORS; t++) s.p[t] = st->number[t] < 0 ? nullptr : launch->ptr[st->number[t]];
-  s.part = (float2 *)launch->workspace;
-  s.factor = (float *)((char *)launch->workspace + qn_round_up((int64_t)sizeof(float2) * s.chunks * s.groups, 256));
+  s.part = (float4 *)launch->workspace;
+  s.factor = (float *)((char *)launch->workspace + qn_round_up((int64_t)sizeof(float4) * s.chunks * s.groups, 256));
   dim3 grid((unsigned)(s.columns ? qn_ceil_div(s.groups, LANES * V) : s.groups), (unsigned)s.chunks);
-  if (!s.given) {
-    if (s.columns) measure_columns<<<grid, THREADS, 0, stream>>>(s);
-    else measure_planes<<<grid, THREADS, 0, stream>>>(s);
-  } else s.chunks = 0;
+  if (s.given) s.chunks = 0;
+  else if (s.backward) (s.columns ? measure_columns<sums, true> : measure_planes<sums, true>)<<<grid, THREADS, 0, stream>>>(s);
+  else (s.columns ? measure_columns<moments, false> : measure_planes<moments, false>)<<<grid, THREADS, 0, stream>>>(s);
   combine<<<(unsigned)qn_ceil_div(s.groups, THREADS / 32), THREADS, 0, stream>>>(s);
-  if (s.columns) apply_columns<<<grid, THREADS, 0, stream>>>(s);
-  else apply_planes<<<grid, THREADS, 0, stream>>>(s);
+  if (s.backward) (s.columns ? apply_columns<true> : apply_planes<true>)<<<grid, THREADS, 0, stream>>>(s);
+  else (s.columns ? apply_columns<false> : apply_planes<false>)<<<grid, THREADS, 0, stream>>>(s);
   return cuda_check(cudaGetLastError(), "norm_split");
 }
 
