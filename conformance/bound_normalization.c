@@ -9,7 +9,9 @@
  *            which also covers x (r scale) + (shift - mean r scale)
  *   backward h = d r, g = dy scale, G = mean|g|, B = mean|g h|:
  *            e_h = r (e_x + e_m + 2u(|x| + |mean|)) + |d| e_r + 3u|h|
- *            dx = r (g + G + |h| B) with (c + 4u) on the means;  dscale: sum |dy| e_h + (c + 4u) sum |dy h| */
+ *            dx = r (g + G + |h| B) with (c + 4u) on the means;  dscale: sum |dy| e_h + (c + 4u) sum |dy h|
+ *
+ * Where h (or g) may underflow to 0 and meets an infinity, the product is infinite or NaN: either is right. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +50,9 @@ static void set(struct qc_value *v, const int64_t *index, double e)
   if (v)
     v->e[broadcast(v, index)] = isnan(e) ? INFINITY : e;
 }
+
+/* 0 in the dtype of the computation, or as good as, but no 0. */
+static bool vanishes(const struct norm *s, double v) { return v > 0 && v < (s->n->compute == QN_F64 ? 0x1p-1022 : 0x1p-126); }
 
 /* ---- the places of a group: those of x whose index is `home` in the dims that mask leaves out ----------------------- */
 
@@ -122,7 +127,11 @@ static void forward_group(const struct norm *s, uint64_t mask, int64_t group, co
     struct number x = look(PART(s, x), index, 0), scale = look(PART(s, scale), index, 1), shift = look(PART(s, shift), index, 0);
     double d = fabs(x.y - mean.y), ed = mean.e + x.e + 2 * u * (fabs(x.y) + fabs(mean.y)), y = fabs(look(PART(s, y), index, 0).y);
     double e = fabs(scale.y) * (ed * (r + er) + d * er) + scale.e * (d + ed) * (r + er) + 4 * u * d * r * fabs(scale.y);
-    set(PART(s, y), index, e + shift.e + 2 * u * (fabs(shift.y) + y) + qc_half_ulp(s->n->compute, 0));
+    if (isinf(scale.y) && vanishes(s, d * r))
+      e = QC_ANY;
+    else
+      e += shift.e + 2 * u * (fabs(shift.y) + y) + qc_half_ulp(s->n->compute, 0);
+    set(PART(s, y), index, e);
   }
 }
 
@@ -137,9 +146,10 @@ static struct term term_at(const struct norm *s, const int64_t *index)
   double d = fabs(x.y - mean.y), ed = x.e + mean.e + 2 * s->u * (fabs(x.y) + fabs(mean.y)), size = fabs(r.y);
   struct term t = {.r = {size, r.e}, .dy = fabs(dy.y), .edy = dy.e};
   t.h.y = d * size;
-  t.h.e = size * ed + (d + ed) * r.e + 3 * s->u * t.h.y;
+  double tiny = qc_half_ulp(s->n->compute, 0);
+  t.h.e = size * ed + (d + ed) * r.e + 3 * s->u * t.h.y + tiny;
   t.g.y = fabs(dy.y * scale.y);
-  t.g.e = fabs(dy.y) * scale.e + (fabs(scale.y) + scale.e) * dy.e + s->u * t.g.y;
+  t.g.e = fabs(dy.y) * scale.e + (fabs(scale.y) + scale.e) * dy.e + s->u * t.g.y + tiny;
   return t;
 }
 
@@ -148,12 +158,14 @@ static void backward_group(const struct norm *s, uint64_t mask, int64_t group, c
   int64_t n = count(s->x, mask, true), index[QN_MAX_RANK];
   double c = qc_sum_error(k, s->n->compute, (double)n), u = s->u;
   struct number g = {0, 0}, b = {0, 0};
+  bool any = false;
   for (int64_t j = 0; j < n; j++) {
     place(s->x, mask, group, j, index);
     struct term t = term_at(s, index);
     g.y += t.g.y / (double)n;
     g.e += t.g.e / (double)n;
     b.y += t.g.y * t.h.y / (double)n;
+    any |= (isinf(t.g.y) && vanishes(s, t.h.y)) || (isinf(t.h.y) && vanishes(s, t.g.y));
     b.e += (t.g.y * t.h.e + t.g.e * (t.h.y + t.h.e)) / (double)n;
   }
   g.e += (c + 2 * u) * g.y;
@@ -165,7 +177,7 @@ static void backward_group(const struct norm *s, uint64_t mask, int64_t group, c
     struct term t = term_at(s, index);
     double q = t.g.y + g.y + t.h.y * b.y;
     double eq = t.g.e + g.e + t.h.y * b.e + t.h.e * (b.y + b.e) + 3 * u * q;
-    set(PART(s, dx), index, t.r.y * eq + t.r.e * (q + eq) + 3 * u * t.r.y * q + qc_half_ulp(s->n->compute, 0));
+    set(PART(s, dx), index, any || (isinf(b.y) && vanishes(s, t.h.y)) ? QC_ANY : t.r.y * eq + t.r.e * (q + eq) + 3 * u * t.r.y * q + qc_half_ulp(s->n->compute, 0));
   }
 }
 
@@ -178,13 +190,15 @@ static void by_parameter(const struct norm *s, struct qc_value *out, bool produc
   double c = qc_sum_error(k, s->n->compute, (double)n) + 4 * s->u;
   for (int64_t i = 0; i < groups; i++) {
     double e = 0;
+    bool any = false;
     for (int64_t j = 0; j < n; j++) {
       place(s->x, mask, i, j, index);
       struct term t = term_at(s, index);
+      any |= products && isinf(t.dy) && vanishes(s, t.h.y);
       e += products ? t.dy * t.h.e + t.edy * (t.h.y + t.h.e) + c * t.dy * t.h.y : t.edy + c * t.dy;
     }
     place(s->x, mask, i, 0, index);
-    set(out, index, e + qc_half_ulp(s->n->compute, 0));
+    set(out, index, any ? QC_ANY : e + qc_half_ulp(s->n->compute, 0));
   }
 }
 

@@ -1,0 +1,349 @@
+/* norm_runs.c -- normalization and its gradients in f32, where a group of elements that share statistics is one contiguous run
+ * or several (layer and RMS norm, instance norm, batch norm with channels first).
+ *
+ *   y = h scale + shift, h = (x - mean) rstd        dx = rstd (g - mean g - h mean(g h)), g = dy scale
+ *
+ * A group is one thread's: a pass for the mean, one for the variance, one for y; from the cache where it fits. Parameters have
+ * an element for each group, or lie like a run. Those of the second kind get their gradients in a pass of its own, a block of
+ * columns by one thread, so that threads change nothing. Sums: lanes of f32 over a piece, those in double. */
+#include "convert.h"
+#include "cpu_ref.h"
+
+enum { SPAN = 2048,                       /* elements of a piece */
+       COLUMNS = 256 };                   /* of a block of dscale and dshift */
+enum { X, Y, DY, SCALE, SHIFT, MEAN, RSTD, VAR, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, DSCALE, DSHIFT, TENSORS };
+
+typedef struct problem {
+  bool     backward, centred, given, along;         /* given: mean and var are inputs; along: parameters lie like a run */
+  int64_t  groups, runs, length;
+  int64_t  run_step[3];                   /* of x, y, dy, in elements */
+  double   eps, momentum;
+  int32_t  value[TENSORS];                /* -1: absent */
+  uint32_t dtype[TENSORS];
+  qn_nest  nest;                          /* the dims not normalized over */
+} problem;
+
+/* ---- loops ----------------------------------------------------------------------------------------------- */
+
+static float sum_of(const float *x, int64_t n)
+{
+  float s = 0;
+#pragma omp simd reduction(+: s)
+  for (int64_t i = 0; i < n; i++) s += x[i];
+  return s;
+}
+
+static float squares_of(const float *x, float mean, int64_t n)
+{
+  float s = 0;
+#pragma omp simd reduction(+: s)
+  for (int64_t i = 0; i < n; i++) s += (x[i] - mean) * (x[i] - mean);
+  return s;
+}
+
+static void normalize(float *y, const float *x, float mean, float rstd, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * rstd;
+}
+
+static void scale_all(float *y, const float *x, float by, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = x[i] * by;
+}
+
+static void scale_each(float *y, const float *x, const float *by, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = x[i] * by[i];
+}
+
+static void shift_all(float *y, float by, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] += by;
+}
+
+static void shift_each(float *y, const float *by, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] += by[i];
+}
+
+static float dot_of(const float *a, const float *b, int64_t n)
+{
+  float s = 0;
+#pragma omp simd reduction(+: s)
+  for (int64_t i = 0; i < n; i++) s += a[i] * b[i];
+  return s;
+}
+
+static void gradient(float *dx, const float *g, const float *h, float rstd, float p, float q, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) dx[i] = rstd * (g[i] - (p + h[i] * q));
+}
+
+/* ---- a group ------------------------------------------------------------------------------------------------ */
+
+typedef struct place { const problem *p; char *at[TENSORS]; } place;        /* where a group's tensors are; NULL: absent */
+
+static double number(const place *w, int t, double absent) { return w->at[t] ? qn_load_f64(w->at[t], w->p->dtype[t]) : absent; }
+static void put(const place *w, int t, double v) { if (w->at[t]) qn_store_f64(w->at[t], w->p->dtype[t], v); }
+
+/* n elements from the i-th of run r on, as f32: where they are, or in buffer. */
+static const float *piece(const place *w, int t, int64_t r, int64_t i, int64_t n, float *buffer)
+{
+  const int64_t step = t < 3 ? w->p->run_step[t] : 0;
+  const char *from = w->at[t] + (r * step + i) * qn_kit_bytes(w->p->dtype[t]);
+  if (w->p->dtype[t] == QN_F32) return (const float *)(const void *)from;
+  row_to_f32(buffer, from, w->p->dtype[t], n);
+  return buffer;
+}
+
+static float *piece_out(const place *w, int64_t r, int64_t i, float *buffer)
+{
+  return w->p->dtype[Y] == QN_F32 ? (float *)(void *)w->at[Y] + r * w->p->run_step[Y] + i : buffer;
+}
+static void piece_done(const place *w, int64_t r, int64_t i, int64_t n, const float *buffer)
+{
+  if (w->p->dtype[Y] != QN_F32) row_from_f32(w->at[Y] + (r * w->p->run_step[Y] + i) * qn_kit_bytes(w->p->dtype[Y]), buffer, w->p->dtype[Y], n);
+}
+
+#define EACH_PIECE(p, r, i, n)                                     \
+  for (int64_t r = 0; r < (p)->runs; r++)                          \
+    for (int64_t i = 0, n; i < (p)->length && (n = qn_min_i64(SPAN, (p)->length - i), 1); i += SPAN)
+
+static void forward_group(const place *w)
+{
+  const problem *p = w->p;
+  const double n_all = (double)p->runs * (double)p->length;
+  float from[SPAN], to[SPAN], parameter[SPAN];
+  double mean = 0, var = 0;
+  if (p->given) {
+    mean = number(w, MEAN, 0);
+    var = number(w, VAR, 0);
+  } else {
+    if (p->centred) {
+      EACH_PIECE(p, r, i, n) mean += (double)sum_of(piece(w, X, r, i, n, from), n);
+      mean /= n_all;
+    }
+    EACH_PIECE(p, r, i, n) var += (double)squares_of(piece(w, X, r, i, n, from), (float)mean, n);
+    var /= n_all;
+  }
+  const double rstd = 1 / sqrt(var + p->eps), m = p->momentum;
+  const float scale = p->along ? 1 : (float)number(w, SCALE, 1), shift = p->along ? 0 : (float)number(w, SHIFT, 0);
+  EACH_PIECE(p, r, i, n) {
+    float *y = piece_out(w, r, i, to);
+    normalize(y, piece(w, X, r, i, n, from), (float)mean, (float)rstd, n);
+    if (p->along) {
+      if (w->at[SCALE]) scale_each(y, y, piece(w, SCALE, 0, i, n, parameter), n);
+      if (w->at[SHIFT]) shift_each(y, piece(w, SHIFT, 0, i, n, parameter), n);
+    } else {
+      if (w->at[SCALE]) scale_all(y, y, scale, n);
+      if (w->at[SHIFT]) shift_all(y, shift, n);
+    }
+    piece_done(w, r, i, n, y);
+  }
+  if (p->given) return;
+  put(w, MEAN, mean);
+  put(w, RSTD, rstd);
+  put(w, NEW_MEAN, (1 - m) * number(w, RUNNING_MEAN, 0) + m * mean);
+  put(w, NEW_VAR, (1 - m) * number(w, RUNNING_VAR, 0) + m * (n_all > 1 ? var * n_all / (n_all - 1) : var));
+}
+
+static void backward_group(const place *w)
+{
+  const problem *p = w->p;
+  const double n_all = (double)p->runs * (double)p->length;
+  const float mean = (float)number(w, MEAN, 0), rstd = (float)number(w, RSTD, 1), scale = p->along ? 1 : (float)number(w, SCALE, 1);
+  float from[SPAN], given[SPAN], parameter[SPAN], h[SPAN], g[SPAN], to[SPAN];
+  double sum_g = 0, sum_gh = 0, sum_dy = 0, sum_dyh = 0;
+  for (int pass = 0; pass < 2; pass++) {
+    const float a = (float)(p->centred ? sum_g / n_all : 0), b = (float)(sum_gh / n_all);
+    EACH_PIECE(p, r, i, n) {
+      const float *dy = piece(w, DY, r, i, n, given), *at = dy;
+      normalize(h, piece(w, X, r, i, n, from), mean, rstd, n);
+      if (w->at[SCALE]) {
+        if (p->along) scale_each(g, dy, piece(w, SCALE, 0, i, n, parameter), n);
+        else scale_all(g, dy, scale, n);
+        at = g;
+      }
+      if (pass) {
+        float *dx = piece_out(w, r, i, to);
+        gradient(dx, at, h, rstd, a, b, n);
+        piece_done(w, r, i, n, dx);
+        continue;
+      }
+      sum_g += (double)sum_of(at, n);
+      sum_gh += (double)dot_of(at, h, n);
+      if (!p->along && w->at[DSHIFT]) sum_dy += (double)sum_of(dy, n);
+      if (!p->along && w->at[DSCALE]) sum_dyh += (double)dot_of(dy, h, n);
+    }
+  }
+  if (p->along) return;
+  put(w, DSCALE, sum_dyh);
+  put(w, DSHIFT, sum_dy);
+}
+
+/* ---- prepare ---------------------------------------------------------------------------------------------------- */
+
+#ifdef CPU_BASELINE
+static const char *const names[TENSORS] = { "x", "y", "dy", "scale", "shift", "mean", "rstd", "var", "running_mean", "running_var",
+                                            "new_mean", "new_var", "dscale", "dshift" };
+
+/* One element for each group. */
+static bool for_each_group(const qn_value *v, const qn_value *x, uint64_t mask)
+{
+  for (int32_t d = 0; d < x->rank; d++)
+    if (v->dim[d] != (mask >> d & 1 ? 1 : x->dim[d])) return false;
+  return true;
+}
+
+/* x's dims and steps where it is normalized over. */
+static bool like_a_run(const qn_value *v, const qn_value *x, uint64_t mask)
+{
+  for (int32_t d = 0; d < x->rank; d++)
+    if (mask >> d & 1 ? v->dim[d] != x->dim[d] || (v->dim[d] != 1 && v->stride[d] != x->stride[d]) : v->dim[d] != 1) return false;
+  return true;
+}
+
+static qn_status prepare(const qn_request *request, qn_prepared *prepared)
+{
+  const qn_status status = cpu_isa_check(request, prepared);
+  if (status) return status;
+  const qn_node *node = &request->op[0];
+  const qn_norm *norm = node->attr;
+  const qn_norm_roles a = qn_norm_roles_of(node->op);
+  const int8_t role[TENSORS] = { a.x, a.y < 0 ? a.dx : a.y, a.dy, a.scale, a.shift, a.mean, a.rstd, a.var, a.running_mean, a.running_var,
+                                 a.new_mean, a.new_var, a.dscale, a.dshift };
+  problem p = { .groups = 1, .backward = a.dy >= 0, .given = a.var >= 0, .eps = norm->eps, .momentum = norm->momentum,
+                .centred = node->op != QN_OP_RMS_NORM && node->op != QN_OP_RMS_NORM_BACKWARD };
+  const qn_value *v[TENSORS], *x = NULL;
+  for (int t = 0; t < TENSORS; t++) {
+    p.value[t] = role[t] < 0 ? -1 : qn_role(node, (uint32_t)role[t]);
+    v[t] = p.value[t] < 0 ? NULL : &request->value[p.value[t]];
+    if (v[t]) p.dtype[t] = v[t]->dtype;
+    if (v[t] && v[t]->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", names[t], "f32, f16, bf16", "f64");
+  }
+  x = v[X];
+  bool grouped = true, along = true;
+  for (int t = SCALE; t < TENSORS; t++) {
+    if (!v[t] || (t != SCALE && t != SHIFT && t != DSCALE && t != DSHIFT)) continue;
+    grouped &= for_each_group(v[t], x, norm->mask);
+    along &= like_a_run(v[t], x, norm->mask);
+    if (!grouped && !along)
+      return qn_refuse(prepared, "parameters have an element for each group, or lie like one", names[t], "either", "%s", "other dims or steps");
+  }
+  p.along = !grouped;
+
+  qn_nest walked = { .n = 3 };
+  p.nest.n = TENSORS;
+  for (int32_t d = 0; d < x->rank; d++) {
+    qn_nest *nest = norm->mask >> d & 1 ? &walked : &p.nest;
+    nest->dim[nest->rank] = x->dim[d];
+    for (int t = 0; t < nest->n; t++) {
+      const bool lone = t > DY && v[t] && v[t]->dim[d] == 1;            /* a parameter that lies like a run */
+      nest->stride[t][nest->rank] = lone ? 0 : v[t] ? v[t]->stride[d] : t < 3 ? x->stride[d] : nest->stride[t - 1][nest->rank];
+    }
+    nest->rank++;
+    if (nest == &p.nest) p.groups *= x->dim[d];
+  }
+  qn_nest_simplify(&p.nest);
+  qn_nest_simplify(&walked);
+  const int32_t last = walked.rank - 1;
+  bool runs = walked.rank <= 2;
+  for (int t = 0; t < 3; t++) runs &= last < 0 || walked.stride[t][last] == 1;
+  if (!runs || (p.along && walked.rank == 2))
+    return qn_refuse(prepared, "groups must be contiguous, or few runs that are", "x", "channels first, or the last dims", "%s", "other strides");
+  p.length = last < 0 ? 1 : walked.dim[last];
+  p.runs = walked.rank == 2 ? walked.dim[0] : 1;
+  if (p.length < 16 && p.runs > 1) return qn_refuse(prepared, "runs must be long enough to be worth it", "x", "16 elements", "%lld", (long long)p.length);
+  for (int t = 0; t < 3; t++) p.run_step[t] = walked.rank == 2 ? walked.stride[t][0] : 0;
+
+  problem *kept = request->host->alloc(sizeof *kept);
+  if (!kept) return request->host->error(QN_NO_MEMORY, "no memory for a normalization");
+  *kept = p;
+  prepared->class_ = QN_CLASS_TUNED;
+  prepared->state = kept;
+  return QN_OK;
+}
+
+static void release(qn_prepared *prepared)
+{
+  cpu_host->free(prepared->state);
+}
+#endif
+
+/* ---- run -------------------------------------------------------------------------------------------------------------- */
+
+static void locate(place *w, const qn_walk *walk, const qn_launch *launch)
+{
+  for (int t = 0; t < TENSORS; t++)
+    w->at[t] = w->p->value[t] < 0 ? NULL
+             : (char *)launch->ptr[w->p->value[t]] + walk->offset[t] * qn_kit_bytes(w->p->dtype[t]);
+}
+
+static void run_groups(const problem *p, const qn_launch *launch, int64_t first, int64_t end)
+{
+  qn_walk walk;
+  place w = { .p = p };
+  qn_walk_begin(&walk, &p->nest, p->nest.rank, first);
+  for (int64_t i = first; i < end; i++, qn_walk_next(&walk)) {
+    locate(&w, &walk, launch);
+    if (p->backward) backward_group(&w); else forward_group(&w);
+  }
+}
+
+/* dscale and dshift that lie like a run: columns first to end, over all groups in order. */
+static void run_columns(const problem *p, const qn_launch *launch, int64_t first, int64_t n)
+{
+  double by_scale[COLUMNS] = { 0 }, by_shift[COLUMNS] = { 0 };
+  float from[COLUMNS], given[COLUMNS], h[COLUMNS];
+  qn_walk walk;
+  place w = { .p = p };
+  qn_walk_begin(&walk, &p->nest, p->nest.rank, 0);
+  for (int64_t i = 0; i < p->groups; i++, qn_walk_next(&walk)) {
+    locate(&w, &walk, launch);
+    const float *dy = piece(&w, DY, 0, first, n, given);
+    normalize(h, piece(&w, X, 0, first, n, from), (float)number(&w, MEAN, 0), (float)number(&w, RSTD, 1), n);
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) {
+      by_scale[j] += (double)(dy[j] * h[j]);
+      by_shift[j] += (double)dy[j];
+    }
+  }
+  for (int t = DSCALE; t <= DSHIFT; t++)
+    for (int64_t j = 0; j < n && w.at[t]; j++)
+      qn_store_f64(w.at[t] + (first + j) * qn_kit_bytes(p->dtype[t]), p->dtype[t], t == DSCALE ? by_scale[j] : by_shift[j]);
+}
+
+CPU_RUNS(cpu_norm_runs_run);
+qn_status CPU_NAME(cpu_norm_runs_run)(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const problem *p = prepared->state;
+  const int64_t work = p->groups * p->runs * p->length * 4;
+  const int64_t threads = qn_min_i64(cpu_threads(launch, work), p->groups), share = qn_ceil_div(p->groups, threads);
+#pragma omp parallel for num_threads((int)threads) schedule(static, 1) if (threads > 1)
+  for (int64_t first = 0; first < p->groups; first += share)
+    run_groups(p, launch, first, qn_min_i64(first + share, p->groups));
+  if (!p->backward || !p->along || (p->value[DSCALE] < 0 && p->value[DSHIFT] < 0)) return QN_OK;
+  const int64_t blocks = qn_ceil_div(p->length, COLUMNS), team = qn_min_i64(cpu_threads(launch, work), blocks);
+#pragma omp parallel for num_threads((int)team) schedule(static, 1) if (team > 1)
+  for (int64_t block = 0; block < blocks; block++)
+    run_columns(p, launch, block * COLUMNS, qn_min_i64(COLUMNS, p->length - block * COLUMNS));
+  return QN_OK;
+}
+
+#ifdef CPU_BASELINE
+#define ROW(name_, run_, anchor)                                                                                 \
+  { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
+    .prepare = prepare, .run = run_, .release = release }
+#define ROWS(name, run)                                                                                          \
+  ROW(name, run, QN_OP_LAYER_NORM), ROW(name, run, QN_OP_LAYER_NORM_BACKWARD), ROW(name, run, QN_OP_RMS_NORM),    \
+  ROW(name, run, QN_OP_RMS_NORM_BACKWARD), ROW(name, run, QN_OP_BATCH_NORM), ROW(name, run, QN_OP_BATCH_NORM_BACKWARD), \
+  ROW(name, run, QN_OP_BATCH_NORM_INFERENCE),
+static const qn_engine row[] = { CPU_COPIES(ROWS, "runs", cpu_norm_runs_run) };
+const qn_engine_list cpu_norm_runs = { row, sizeof row / sizeof *row };
+#endif
