@@ -134,11 +134,20 @@ static qn_status ask_backend(const qn__asker *who, const qn_request *request, co
   return QN_OK;
 }
 
-static qn_status ask_all(const qn__asker *who, const qn_request *request, const filter *f, list *l)
+/* A tuned engine that takes everything cannot lose to a later backend's. */
+static bool cannot_lose(const qn_request *request, const list *l)
+{
+  for (int i = 0; i < l->n; i++)
+    if (!l->c[i].status && l->c[i].answer.class_ == QN_CLASS_TUNED && l->c[i].answer.n_ops == request->n_ops) return true;
+  return false;
+}
+
+/* everyone: also those backends that cannot win by what they answer alone. */
+static qn_status ask_all(const qn__asker *who, const qn_request *request, const filter *f, bool everyone, list *l)
 {
   qn_status status = QN_OK;
   bool found = false;
-  for (int i = 0; i < who->terms->n_backends && !status; i++) {
+  for (int i = 0; i < who->terms->n_backends && !status && (everyone || !cannot_lose(request, l)); i++) {
     qn__backend *b = who->terms->backend[i];
     found = found || (f->backend && strlen(b->name) == f->backend_len && !strncmp(b->name, f->backend, f->backend_len));
     status = ask_backend(who, request, f, b, i, l);
@@ -378,10 +387,9 @@ static void withdraw(candidate *c)
 }
 
 /* Puts the remembered engine first. A name that is no longer here, or of another version, is ignored. */
-static bool remembered(const qn__asker *who, const qn_request *request, bool pinned, candidate **order, int n)
+static bool take_remembered(const qn__asker *who, const qn_request *request, const qn__choice *remembered, candidate **order, int n)
 {
-  qn__choice choice;
-  if (!qn__tune_lookup(who, request, pinned, &choice)) return false;
+  qn__choice choice = *remembered;
   char *slash = strchr(choice.name, '/'), *colon = slash ? strchr(slash, ':') : NULL;
   if (!slash) return false;
   *slash = 0;
@@ -447,14 +455,18 @@ qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const
   const char *slash = only ? strchr(only, '/') : NULL;
   filter f = { slash ? only : NULL, slash ? slash + 1 : only, slash ? (size_t)(slash - only) : 0,
                only ? 0 : pinned_op(who->terms, &request->op[0]), over_nothing(request) };
-  bool pinned = f.pin_op != 0;
+  const uint32_t tune = only ? QN_TUNE_OFF : who->terms->settings.tune;
+  qn__choice choice;
+  bool pinned = f.pin_op != 0, known = tune != QN_TUNE_OFF && qn__tune_lookup(who, request, pinned, &choice);
+  bool everyone = only || pinned || known || tune == QN_TUNE_MEASURE || who->verdict;
   int willing = 0;
-  qn_status status = ask_all(who, request, &f, &l);
+  qn_status status = ask_all(who, request, &f, everyone, &l);
   for (int i = 0; i < l.n; i++) willing += !l.c[i].status;
   if (!status && pinned && !willing && who->terms->settings.any_engine) {
     f.pin_op = 0;
     pinned = false;
-    status = ask_all(who, request, &f, &l);
+    known = tune != QN_TUNE_OFF && qn__tune_lookup(who, request, pinned, &choice);
+    status = ask_all(who, request, &f, everyone, &l);
     willing = 0;
     for (int i = 0; i < l.n; i++) willing += !l.c[i].status;
   }
@@ -473,8 +485,8 @@ qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const
   for (int i = 0; i < l.n; i++)
     if (!l.c[i].status) order[willing++] = &l.c[i];
   qsort(order, (size_t)willing, sizeof *order, better);
-  if (!only && who->terms->settings.tune != QN_TUNE_OFF && !remembered(who, request, pinned, order, willing) &&
-      who->terms->settings.tune == QN_TUNE_MEASURE && can_measure(who) && !measured(who, request, pinned, order, willing, out))
+  if (known) known = take_remembered(who, request, &choice, order, willing);
+  if (!known && tune == QN_TUNE_MEASURE && can_measure(who) && !measured(who, request, pinned, order, willing, out))
     goto done;
   for (int i = 0; i < willing && !chosen; i++) {
     qn_prepared answer = order[i]->answer;
