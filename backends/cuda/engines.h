@@ -15,6 +15,8 @@
   X(matmul_direct)    \
   X(conv_wgmma)       \
   X(conv_tf32)        \
+  X(conv_depthwise)   \
+  X(conv_depthwise_filter) \
   X(conv_first)       \
   X(conv_first_data)  \
   X(conv_first_filter) \

@@ -10,6 +10,9 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/chain.h \
   backends/cuda/cuda_backend.h \
   backends/cuda/conv_channels_last.c \
+  backends/cuda/conv_depthwise.cu \
+  backends/cuda/conv_depthwise.cuh \
+  backends/cuda/conv_depthwise_filter.cu \
   backends/cuda/conv_direct.cu \
   backends/cuda/conv_first.cu \
   backends/cuda/conv_first.cuh \
@@ -75,6 +78,8 @@ backends_cuda_quern_cuda_la_LDFLAGS = $(PLUGIN_LDFLAGS)
 backends_cuda_quern_cuda_la_LIBADD = $(CUDA_LIBS)
 
 CUDA_AMPERE_OBJECTS = \
+  backends/cuda/conv_depthwise.lo \
+  backends/cuda/conv_depthwise_filter.lo \
   backends/cuda/conv_first.lo \
   backends/cuda/conv_first_data.lo \
   backends/cuda/conv_first_filter.lo

@@ -47,6 +47,17 @@ conv_forward x=f32/2x4x6x6@4 w=f32/4x4x3x3@4 y=f32/2x4x4x4@4
 conv_forward x=f32/1x4x6x6/0:36:6:1 w=f32/4x4x3x3
 conv_forward x=f32/2x4x6x6/36:0:6:1 w=f32/4x4x3x3
 
+# depthwise in whole pairs of channels: windows of 3, 5, 7, strides, tails of tiles, more pairs than a block has; and beyond
+conv_forward x=bf16/2x24x9x10/nhwc w=bf16/24x1x3x3/nhwc pad=1 groups=24 ; as=f16,f32
+conv_forward x=bf16/3x144x15x14/nhwc w=bf16/144x1x3x3/nhwc pad=0:1,1:0 groups=144 bias=bf16/144
+conv_forward x=bf16/1x256x8x9/nhwc w=bf16/256x1x3x3/nhwc stride=2 pad=1 groups=256 ; as=f32
+conv_forward x=f16/2x16x17x8/nhwc w=f16/16x1x5x5/nhwc pad=2 groups=16 y=f32/2x16x17x8/nhwc
+conv_forward x=bf16/1x8x11x20/nhwc w=bf16/8x1x5x5/nhwc stride=2 pad=3,0 groups=8 bias=f32/8
+conv_forward x=bf16/2x200x14x14/nhwc w=bf16/200x1x7x7/nhwc pad=3 groups=200
+conv_forward x=f32/1x8x7x16/nhwc w=f32/8x1x7x7 pad=4,2 groups=8 ; as=bf16,f16 x.fill=special fill=int
+conv_forward x=bf16/2x6x9x10/nhwc w=bf16/12x1x3x3/nhwc pad=1 groups=6 stride=2,1 ; as=f16,f32
+conv_forward x=bf16/2x6x9x10 w=bf16/6x1x3x3 pad=2 dilation=2 groups=6 bias=bf16/6 ; as=f32
+
 # a first layer: few channels, windows that begin at odd elements, rows of windows longer than their last eight, tails of sixteen
 conv_forward x=bf16/2x3x37x38/nhwc w=bf16/64x3x7x7/nhwc stride=2 pad=3 ; as=f16
 conv_forward x=bf16/3x3x9x21/nhwc w=bf16/72x3x3x3/nhwc pad=1 bias=bf16/72

@@ -44,6 +44,14 @@ conv_backward_data dy=f32/1x6x6x6 w=f32/6x1x3x3 dx=f32/1x6x8x8/nhwc groups=6
 conv_backward_data dy=f32/2x70x7x6 w=f32/70x40x3x3 dx=f32/2x40x14x12 stride=2 pad=1
 conv_backward_data dy=f32/2x40x9x9/nhwc w=f32/40x66x3x3/nhwc dx=f32/2x66x9x9/nhwc pad=1
 
+# depthwise in whole pairs of channels
+conv_backward_data dy=bf16/2x24x9x10/nhwc w=bf16/24x1x3x3/nhwc dx=bf16/2x24x9x10/nhwc pad=1 groups=24 ; as=f16,f32
+conv_backward_data dy=bf16/3x144x14x15/nhwc w=bf16/144x1x3x3/nhwc dx=bf16/3x144x15x16/nhwc pad=1:0,0:1 groups=144
+conv_backward_data dy=bf16/1x16x13x10/nhwc w=bf16/16x1x5x5/nhwc dx=f32/1x16x11x14/nhwc pad=3,0 groups=16
+conv_backward_data dy=bf16/2x200x14x14/nhwc w=bf16/200x1x7x7/nhwc dx=bf16/2x200x14x14/nhwc pad=3 groups=200 ; as=f32
+conv_backward_data dy=bf16/2x8x5x5/nhwc w=bf16/8x1x3x3/nhwc dx=bf16/2x8x10x9/nhwc pad=1 stride=2 groups=8 ; as=f16
+conv_backward_data dy=bf16/2x12x5x5/nhwc w=bf16/12x1x3x3/nhwc dx=bf16/2x6x9x9/nhwc pad=2 stride=2 dilation=2 groups=6 ; dy.fill=special fill=int
+
 # a first layer
 conv_backward_data dy=bf16/2x64x19x19/nhwc w=bf16/64x3x7x7/nhwc dx=bf16/2x3x37x38/nhwc stride=2 pad=3 ; as=f16
 conv_backward_data dy=bf16/3x72x9x21/nhwc w=bf16/72x3x3x3/nhwc dx=bf16/3x3x9x21/nhwc pad=1

@@ -41,6 +41,16 @@ conv_backward_filter x=f32/2x8x7x9 dy=f32/2x16x7x9/nhwc dw=f32/16x8x3x3 pad=1
 conv_backward_filter x=f32/2x66x7x9 dy=f32/2x70x7x9 dw=f32/70x66x3x3 pad=1
 conv_backward_filter x=f32/3x36x15x9/nhwc dy=f32/3x20x8x5/nhwc dw=f32/20x36x3x3/nhwc pad=1 stride=2
 
+# depthwise in whole pairs of channels
+conv_backward_filter x=bf16/2x24x9x10/nhwc dy=bf16/2x24x9x10/nhwc dw=bf16/24x1x3x3 pad=1 groups=24 ; as=f16,f32
+conv_backward_filter x=bf16/5x144x15x16/nhwc dy=bf16/5x144x14x15/nhwc dw=bf16/144x1x3x3/nhwc pad=1:0,0:1 groups=144
+conv_backward_filter x=f32/3x200x9x9/nhwc dy=f32/3x200x5x5/nhwc dw=f32/200x1x3x3/nhwc pad=1 stride=2 groups=200 ; as=bf16
+conv_backward_filter x=bf16/2x16x11x14/nhwc dy=bf16/2x16x13x10/nhwc dw=f32/16x1x5x5/nhwc pad=3,0 groups=16
+conv_backward_filter x=bf16/1x72x11x20/nhwc dy=bf16/1x72x7x8/nhwc dw=bf16/72x1x5x5/nhwc stride=2 pad=3,0 groups=72 ; as=f32
+conv_backward_filter x=bf16/3x72x14x14/nhwc dy=bf16/3x72x14x14/nhwc dw=bf16/72x1x7x7/nhwc pad=3 groups=72 ; as=f16,f32
+conv_backward_filter x=bf16/40x8x30x30/nhwc dy=bf16/40x8x30x30/nhwc dw=bf16/8x1x3x3/nhwc pad=1 groups=8
+conv_backward_filter x=bf16/2x8x12x12/nhwc dy=bf16/2x8x10x10/nhwc dw=bf16/8x1x3x3/nhwc groups=8 ; fill=int x.fill=special
+
 # a first layer
 conv_backward_filter x=bf16/2x3x37x38/nhwc dy=bf16/2x64x19x19/nhwc dw=bf16/64x3x7x7/nhwc stride=2 pad=3 ; as=f16
 conv_backward_filter x=bf16/3x3x9x21/nhwc dy=bf16/3x72x9x21/nhwc dw=bf16/72x3x3x3/nhwc pad=1

@@ -1,0 +1,314 @@
+/* conv_depthwise.cu -- convolution in which each channel has filters of its own (as many groups as channels), forward and backward
+ * by the data. No channel meets another, so there is nothing for Tensor Cores: a sum over a window, bound by memory.
+ *
+ *   window   one filter a channel, square windows of 3, 5 or 7 without dilation, channels last: the pixels below a block's outputs
+ *            are copied to shared memory; a thread has two neighbouring channels of a tile of outputs, takes the rows below it
+ *            one after the other, and adds each to all outputs that see it
+ *   any      all else: a thread an output, whatever the strides
+ *
+ * Backward by the data is the same sum over dy, the filter turned round; where the forward strides, only every stride-th tap
+ * falls on a dy. Both read a window through
+ *   i = (o mul + r step + off) / div, where that is whole. */
+#include "conv_depthwise.cuh"
+#include "conv_problem.h"
+#include "engines.h"
+#include "steps.cuh"
+
+enum { THREADS = 256, SHARED = 72 << 10 };
+
+struct depthwise {
+  plane    x;                             /* the tensor under the windows (backward: dy) */
+  const void *w;
+  void    *y;
+  uint32_t dtype, out_dtype;
+  int32_t  channels, in[2], out[2];       /* channels: of y */
+  int32_t  per_group, data;               /* filters of a group; backward by the data */
+  int32_t  size[2], mul[2], step[2], off[2], div[2];
+  int32_t  flip, column, relu, plain;     /* plain: column (a bias; -1: none) and relu are all that follows */
+  int32_t  pairs, chunks, reciprocal;     /* window: pairs of channels of a block; of 16 bytes; see tile_load */
+  int32_t  lanes_h, lanes_w, tile_h, tile_w, blocks_h, blocks_w;      /* tiles of threads in a block; pixels of x below it */
+  int64_t  units;                         /* any: outputs */
+  int32_t  channels_fastest;
+  int64_t  x_stride[4], y_stride[4], w_stride[3];           /* N, C, H, W; K, R, S */
+  cuda_steps steps;
+};
+
+/* What follows a pair's sum other than bias and relu, and stores of another dtype: out of line, for it is long. */
+static __device__ __noinline__ void pair_finish(const depthwise &p, float2 v, int64_t pixel, int channel)
+{
+  float u[8] = {v.x, v.y}, two[2];
+  steps_apply(p.steps, u, (int)pixel, channel, 0, 0, 0, 2);
+  two[0] = u[0], two[1] = u[1];
+  vector_store(two, p.y, p.out_dtype, pixel * p.channels + channel, 1, 2);
+}
+
+template <int dtype, int S, int stride, int TH, int TW>
+__global__ void __launch_bounds__(THREADS, 3) depthwise_window(const __grid_constant__ depthwise p)
+{
+  constexpr int rows = (TH - 1) * stride + S, columns = (TW - 1) * stride + S;
+  typedef typename pair_of<dtype>::type raw;
+  extern __shared__ float2 taps[];        /* [S][S][PITCH], then the tile */
+  raw *tile = (raw *)(taps + S * S * PITCH);
+  int first = blockIdx.y * p.pairs * 2;
+  int rest = blockIdx.x / p.blocks_w, bw = blockIdx.x - rest * p.blocks_w, n = rest / p.blocks_h, bh = rest - n * p.blocks_h;
+  int y0 = bh * p.lanes_h * TH, x0 = bw * p.lanes_w * TW;
+  tile_load<dtype>(shared_address(tile), p.x, n, y0 * stride + p.off[0], x0 * stride + p.off[1], p.tile_h, p.tile_w, first, p.chunks, p.reciprocal);
+  for (int i = threadIdx.x; i < p.pairs * 2 * S * S; i += blockDim.x) {
+    int c = i / (S * S), t = i - c * (S * S), r = t / S, s = t - r * S;
+    float w = 0;
+    if (first + c < p.channels) w = element_load<float>(p.w, (first + c) * p.w_stride[0] + r * p.w_stride[1] + s * p.w_stride[2], dtype);
+    if (p.flip) t = S * S - 1 - t;
+    ((float *)taps)[t * PITCH * 2 + c] = w;
+  }
+  tile_wait();
+  __syncthreads();
+
+  int lane = threadIdx.x / p.pairs, pair = threadIdx.x - lane * p.pairs, lane_h = lane / p.lanes_w, lane_w = lane - lane_h * p.lanes_w;
+  int channel = first + pair * 2;
+  y0 += lane_h * TH, x0 += lane_w * TW;
+  if (lane_h >= p.lanes_h || channel >= p.channels || y0 >= p.out[0] || x0 >= p.out[1]) return;
+  const raw *in = tile + (lane_h * TH * stride * p.tile_w + lane_w * TW * stride) * PITCH + pair;
+  const float2 *mine = taps + pair;
+  float2 sum[TH][TW] = {};
+#pragma unroll (S <= 3 ? rows : 1)
+  for (int i = 0; i < rows; i++, in += p.tile_w * PITCH) {
+    float2 v[columns];
+#pragma unroll
+    for (int j = 0; j < columns; j++) v[j] = pair_floats<dtype>(in[j * PITCH]);
+#pragma unroll
+    for (int t = 0; t < TH; t++) {
+      int r = i - t * stride;
+      if (r < 0 || r >= S) continue;
+#pragma unroll
+      for (int s = 0; s < S; s++) {
+        float2 w = mine[(r * S + s) * PITCH];
+#pragma unroll
+        for (int q = 0; q < TW; q++) pair_add(sum[t][q], v[q * stride + s], w);
+      }
+    }
+  }
+
+  int64_t pixel = ((int64_t)n * p.out[0] + y0) * p.out[1] + x0;
+  if (p.plain && p.out_dtype == dtype) {
+    float2 bias = {0, 0};
+    if (p.column >= 0) {
+      float b[2];
+      const cuda_operand &o = p.steps.operand[p.column];
+      vector_load(b, o.p, o.dtype, channel * o.stride[1], o.stride[1], 2);
+      bias = make_float2(b[0], b[1]);
+    }
+    raw *to = (raw *)p.y + (pixel * p.channels + channel) / 2;
+#pragma unroll
+    for (int t = 0; t < TH; t++) {
+#pragma unroll
+      for (int q = 0; q < TW; q++) {
+        float2 v = make_float2(sum[t][q].x + bias.x, sum[t][q].y + bias.y);
+        if (p.relu) v = make_float2(fn_max(v.x, 0.f), fn_max(v.y, 0.f));
+        if (y0 + t < p.out[0] && x0 + q < p.out[1]) to[(t * p.out[1] + q) * (p.channels / 2)] = pair_raw<dtype>(v);
+      }
+    }
+    return;
+  }
+#pragma unroll
+  for (int t = 0; t < TH; t++)
+#pragma unroll
+    for (int q = 0; q < TW; q++)
+      if (y0 + t < p.out[0] && x0 + q < p.out[1]) pair_finish(p, sum[t][q], pixel + t * p.out[1] + q, channel);
+}
+
+__global__ void __launch_bounds__(THREADS) depthwise_any(const __grid_constant__ depthwise p)
+{
+  int64_t unit = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+  if (unit >= p.units) return;
+  int64_t rest = unit, q;
+  int o[2], c;
+  auto next = [&](int extent) { q = rest / extent; int i = (int)(rest - q * extent); rest = q; return i; };
+  if (p.channels_fastest) c = next(p.channels), o[1] = next(p.out[1]), o[0] = next(p.out[0]);
+  else o[1] = next(p.out[1]), o[0] = next(p.out[0]), c = next(p.channels);
+  int64_t n = rest;
+  float sum = 0;
+  int many = p.data ? p.per_group : 1, from = p.data ? c * p.per_group : c / p.per_group, filter = p.data ? from : c;
+  for (int j = 0; j < many; j++) {
+    int64_t x = n * p.x_stride[0] + (from + j) * p.x_stride[1], w = (filter + j) * p.w_stride[0];
+    for (int r = 0; r < p.size[0]; r++) {
+      int up = o[0] * p.mul[0] + r * p.step[0] + p.off[0], i = up / p.div[0];
+      if (up < 0 || i * p.div[0] != up || i >= p.in[0]) continue;
+      for (int s = 0; s < p.size[1]; s++) {
+        int across = o[1] * p.mul[1] + s * p.step[1] + p.off[1], k = across / p.div[1];
+        if (across < 0 || k * p.div[1] != across || k >= p.in[1]) continue;
+        sum = fmaf(element_load<float>(p.x.p, x + i * p.x_stride[2] + k * p.x_stride[3], p.dtype),
+                   element_load<float>(p.w, w + r * p.w_stride[1] + s * p.w_stride[2], p.dtype), sum);
+      }
+    }
+  }
+  if (p.steps.n) {
+    float u[8] = {sum};
+    steps_apply(p.steps, u, (int)((n * p.out[0] + o[0]) * p.out[1] + o[1]), c, 0, 0, 0, 1);
+    sum = u[0];
+  }
+  element_store(p.y, n * p.y_stride[0] + c * p.y_stride[1] + o[0] * p.y_stride[2] + o[1] * p.y_stride[3], p.out_dtype, sum);
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------- */
+
+struct kernel { const void *function; int32_t size, stride, th, tw; uint32_t dtype; };
+#define KERNEL(dtype, S, stride, TH, TW) { (const void *)depthwise_window<dtype, S, stride, TH, TW>, S, stride, TH, TW, dtype },
+#define KERNELS(dtype) KERNEL(dtype, 3, 1, 2, 7) KERNEL(dtype, 3, 2, 2, 7) KERNEL(dtype, 5, 1, 2, 7) KERNEL(dtype, 5, 2, 1, 7) KERNEL(dtype, 7, 1, 2, 7)
+static const kernel kernels[] = { KERNELS(QN_BF16) KERNELS(QN_F16) KERNELS(QN_F32) };
+
+struct state {
+  depthwise p;
+  cuda_chain chain;
+  const kernel *window;                   /* NULL: any */
+  int32_t x, w, slabs, blocks, shared;
+};
+
+/* The kernel for windows of this kind. */
+static const kernel *find(const cuda_conv_problem *c, const depthwise *p, const qn_value *in, const qn_value *out)
+{
+  int eight = 16 / (int)qn_kit_bytes(in->dtype);
+  bool fits = c->filters == c->channels && p->channels % eight == 0 && qn_is_channels_last(in) && qn_is_channels_last(out) &&
+              in->align >= 16 && out->align >= 2 * (uint32_t)qn_kit_bytes(out->dtype) &&
+              c->size[0] == c->size[1] && c->dilation[0] == 1 && c->dilation[1] == 1 && p->div[0] == 1 && p->div[1] == 1 && p->mul[0] == p->mul[1];
+  if (fits)
+    for (const kernel &k : kernels)
+      if (k.dtype == p->dtype && k.size == c->size[0] && k.stride == p->mul[0]) return &k;
+  return nullptr;
+}
+
+/* How many channels, and which tile of outputs, a block takes: least traffic and idle threads. */
+static void divide(state *st, int64_t images)
+{
+  depthwise *p = &st->p;
+  const kernel *k = st->window;
+  int bytes = (int)qn_kit_bytes(p->dtype), chunk = 8 / bytes, chunks = p->channels / 2 / chunk;          /* chunk: pairs in 16 bytes */
+  int slabs = (int)qn_ceil_div(chunks, PITCH / chunk), tiles_h = (int)qn_ceil_div(p->out[0], k->th), tiles_w = (int)qn_ceil_div(p->out[1], k->tw);
+  p->chunks = (int32_t)qn_ceil_div(chunks, slabs);
+  p->reciprocal = (int32_t)qn_ceil_div(1 << 16, p->chunks);
+  p->pairs = p->chunks * chunk;
+  st->slabs = (int32_t)qn_ceil_div(chunks, p->chunks);
+  double least = 0;
+  for (int w = 1; w <= tiles_w; w++)
+    for (int h = 1; h <= tiles_h && h * w * p->pairs <= THREADS; h++) {
+      int tile_h = (h * k->th - 1) * k->stride + k->size, tile_w = (w * k->tw - 1) * k->stride + k->size;
+      int shared = k->size * k->size * PITCH * 8 + tile_h * tile_w * PITCH * 2 * bytes;
+      int64_t blocks_h = qn_ceil_div(tiles_h, h), blocks_w = qn_ceil_div(tiles_w, w);
+      double cost = (double)(blocks_h * blocks_w) * (tile_h * tile_w + h * k->th * w * k->tw);
+      if (shared > SHARED || (least > 0 && cost >= least)) continue;
+      least = cost;
+      p->lanes_h = h, p->lanes_w = w, p->tile_h = tile_h, p->tile_w = tile_w;
+      p->blocks_h = (int32_t)blocks_h, p->blocks_w = (int32_t)blocks_w;
+      st->blocks = (int32_t)(images * blocks_h * blocks_w);
+      st->shared = shared;
+    }
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  cuda_conv_problem c;
+  qn_status status = cuda_conv_problem_read(&c, r, out);
+  if (status) return status;
+  if (r->device->arch_major < 8) return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  if (c.groups != c.channels || c.groups == 1)
+    return qn_refuse(out, "each channel a group", "x", "as many groups as channels, two or more", "%lld", (long long)c.groups);
+  depthwise p = {};
+  cuda_chain chain;
+  if ((status = cuda_conv_problem_chain(&c, r, &chain, out))) return status;
+  bool data = c.mode == CUDA_CONV_DATA;
+  const qn_value *in = data ? c.y : c.x, *to = &r->value[chain.out];
+  p.dtype = in->dtype;
+  p.out_dtype = to->dtype;
+  p.data = data;
+  p.per_group = (int32_t)(c.filters / c.channels);
+  p.channels = (int32_t)to->dim[1];
+  double taps = 1, outputs = (double)qn_elements(to);
+  for (int d = 0; d < 2; d++) {
+    p.in[d] = (int32_t)(data ? c.out[d] : c.in[d]);
+    p.out[d] = (int32_t)(data ? c.in[d] : c.out[d]);
+    p.size[d] = (int32_t)c.size[d];
+    p.mul[d] = data ? 1 : (int32_t)c.stride[d];
+    p.div[d] = data ? (int32_t)c.stride[d] : 1;
+    p.step[d] = (int32_t)(data ? -c.dilation[d] : c.dilation[d]);
+    p.off[d] = (int32_t)(data ? c.before[d] : -c.before[d]);
+    taps *= (double)c.size[d];
+  }
+  int last = to->rank - 1;
+  const int64_t from_stride[4] = { in->stride[0], in->stride[1], to->rank == 4 ? in->stride[2] : 0, in->stride[last] };
+  const int64_t to_stride[4] = { to->stride[0], to->stride[1], to->rank == 4 ? to->stride[2] : 0, to->stride[last] };
+  const int64_t filter_stride[3] = { c.w->stride[0], c.w_stride[0], c.w_stride[1] };
+  memcpy(p.x_stride, from_stride, sizeof from_stride);
+  memcpy(p.y_stride, to_stride, sizeof to_stride);
+  memcpy(p.w_stride, filter_stride, sizeof filter_stride);
+  p.steps = chain.steps;
+  p.plain = cuda_chain_column_relu(&chain.steps, &p.column, &p.relu);
+  if (!p.plain) p.column = -1;
+
+  state *st = (state *)r->host->alloc(sizeof *st);
+  if (!st) return QN_NO_MEMORY;
+  st->window = find(&c, &p, in, to);
+  double bytes = (outputs + (double)qn_elements(in)) * (double)qn_kit_bytes(p.dtype), sums = outputs * taps * (data ? p.per_group : 1);
+  if (st->window) {
+    if (data)                             /* the filter turned round, in ascending steps */
+      for (int d = 0; d < 2; d++) p.off[d] -= p.size[d] - 1, p.step[d] = 1;
+    p.flip = data;
+    p.x.h = p.in[0], p.x.w = p.in[1], p.x.channels = p.channels;
+    st->p = p;
+    divide(st, to->dim[0]);
+    p = st->p;
+    double moved = bytes / 3800, added = sums / (r->device->units * 128 * 1.1);
+    out->estimate = 3000 + (moved > added ? moved : added);
+  } else {
+    p.channels_fastest = to->stride[1] == 1;
+    p.units = (int64_t)outputs;
+    out->estimate = 3000 + bytes / 2000 + sums / (r->device->units * 8);
+  }
+  if (qn_ceil_div(p.units, THREADS) > INT32_MAX || st->slabs > 65535) {
+    r->host->free(st);
+    return qn_refuse(out, "a grid of blocks", "y", "fewer elements", "%s", "more");
+  }
+  st->p = p;
+  st->chain = chain;
+  st->x = data ? c.y_at : c.x_at;
+  st->w = c.w_at;
+  out->state = st;
+  out->n_ops = chain.n_ops;
+  out->math = QN_MATH_STRICT;
+  out->numerics.accumulator = QN_ACC_NATIVE;
+  return QN_OK;
+}
+
+static qn_status build(const qn_request *r, qn_prepared *out)
+{
+  const state *st = (const state *)out->state;
+  (void)r;
+  if (!st->window) return QN_OK;
+  return cuda_check(cudaFuncSetAttribute(st->window->function, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED), "cudaFuncSetAttribute");
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const state *st = (const state *)prepared->state;
+  depthwise p = st->p;
+  p.x.p = launch->ptr[st->x];
+  p.w = launch->ptr[st->w];
+  p.y = launch->ptr[st->chain.out];
+  cuda_chain_bind(&p.steps, &st->chain, launch->ptr);
+  cudaStream_t stream = (cudaStream_t)launch->stream;
+  if (st->window) {
+    void *arguments[] = { &p };
+    return cuda_check(cudaLaunchKernel(st->window->function, dim3(st->blocks, st->slabs), dim3((unsigned)qn_round_up(p.pairs * p.lanes_h * p.lanes_w, 32)), arguments, st->shared, stream), "depthwise_window");
+  }
+  depthwise_any<<<(unsigned)qn_ceil_div(p.units, THREADS), THREADS, 0, stream>>>(p);
+  return cuda_check(cudaGetLastError(), "depthwise_any");
+}
+
+static void release(qn_prepared *p)
+{
+  cuda_host->free(p->state);
+  p->state = nullptr;
+}
+
+#define ROW(op) { "depthwise", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
+                  prepare, build, run, release }
+static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA) };
+const qn_engine_list cuda_conv_depthwise_list = { row, sizeof row / sizeof *row };
