@@ -25,8 +25,8 @@ struct depthwise {
   int32_t  per_group, data;               /* filters of a group; backward by the data */
   int32_t  size[2], mul[2], step[2], off[2], div[2];
   int32_t  flip, column, relu, plain;     /* plain: column (a bias; -1: none) and relu are all that follows */
-  int32_t  pairs, chunks, reciprocal;     /* window: pairs of channels of a block; of 16 bytes; see tile_load */
-  int32_t  lanes_h, lanes_w, tile_h, tile_w, blocks_h, blocks_w;      /* tiles of threads in a block; pixels of x below it */
+  int32_t  pairs, chunks;                 /* window: pairs of channels of a block; in chunks of 16 bytes */
+  int32_t  lanes_h, lanes_w, tile_h, tile_w, blocks_h, blocks_w, tiles;  /* tiles of threads in a block; pixels of x below; blocks of an image, of all */
   int64_t  units;                         /* any: outputs */
   int32_t  channels_fastest;
   int64_t  x_stride[4], y_stride[4], w_stride[3];           /* N, C, H, W; K, R, S */
@@ -47,12 +47,16 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_window(const __grid_cons
 {
   constexpr int rows = (TH - 1) * stride + S, columns = (TW - 1) * stride + S;
   typedef typename pair_of<dtype>::type raw;
-  extern __shared__ float2 taps[];        /* [S][S][PITCH], then the tile */
-  raw *tile = (raw *)(taps + S * S * PITCH);
-  int first = blockIdx.y * p.pairs * 2;
-  int rest = blockIdx.x / p.blocks_w, bw = blockIdx.x - rest * p.blocks_w, n = rest / p.blocks_h, bh = rest - n * p.blocks_h;
-  int y0 = bh * p.lanes_h * TH, x0 = bw * p.lanes_w * TW;
-  tile_load<dtype>(shared_address(tile), p.x, n, y0 * stride + p.off[0], x0 * stride + p.off[1], p.tile_h, p.tile_w, first, p.chunks, p.reciprocal);
+  extern __shared__ float2 taps[];        /* [S][S][PITCH], then two tiles: one on its way while the other is used */
+  raw *tiles = (raw *)(taps + S * S * PITCH);
+  int first = blockIdx.y * p.pairs * 2, pixels = p.tile_h * p.tile_w;
+  auto load = [&](int tile, int at) {
+    int rest = tile / p.blocks_w, bw = tile - rest * p.blocks_w, n = rest / p.blocks_h, bh = rest - n * p.blocks_h;
+    tile_load<sizeof(raw) / 2>(shared_address(tiles + at * pixels * PITCH), PITCH * sizeof(raw), p.x, n, bh * p.lanes_h * TH * stride + p.off[0],
+                               bw * p.lanes_w * TW * stride + p.off[1], p.tile_h, p.tile_w, first, p.chunks);
+  };
+  load(blockIdx.x, 0);
+  copy_async_commit();
   for (int i = threadIdx.x; i < p.pairs * 2 * S * S; i += blockDim.x) {
     int c = i / (S * S), t = i - c * (S * S), r = t / S, s = t - r * S;
     float w = 0;
@@ -60,60 +64,76 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_window(const __grid_cons
     if (p.flip) t = S * S - 1 - t;
     ((float *)taps)[t * PITCH * 2 + c] = w;
   }
-  tile_wait();
-  __syncthreads();
 
   int lane = threadIdx.x / p.pairs, pair = threadIdx.x - lane * p.pairs, lane_h = lane / p.lanes_w, lane_w = lane - lane_h * p.lanes_w;
   int channel = first + pair * 2;
-  y0 += lane_h * TH, x0 += lane_w * TW;
-  if (lane_h >= p.lanes_h || channel >= p.channels || y0 >= p.out[0] || x0 >= p.out[1]) return;
-  const raw *in = tile + (lane_h * TH * stride * p.tile_w + lane_w * TW * stride) * PITCH + pair;
+  bool works = lane_h < p.lanes_h && channel < p.channels;
+  float2 bias = {0, 0};
+  if (works && p.column >= 0) {
+    float b[2];
+    const cuda_operand &o = p.steps.operand[p.column];
+    vector_load(b, o.p, o.dtype, channel * o.stride[1], o.stride[1], 2);
+    bias = make_float2(b[0], b[1]);
+  }
   const float2 *mine = taps + pair;
-  float2 sum[TH][TW] = {};
+  int at = 0;
+  for (int tile = blockIdx.x; tile < p.tiles; tile += gridDim.x, at ^= 1) {
+    if (tile + (int)gridDim.x < p.tiles) load(tile + gridDim.x, at ^ 1);
+    copy_async_commit();
+    copy_async_wait<1>();
+    __syncthreads();
+    int rest = tile / p.blocks_w, bw = tile - rest * p.blocks_w, n = rest / p.blocks_h, bh = rest - n * p.blocks_h;
+    int y0 = (bh * p.lanes_h + lane_h) * TH, x0 = (bw * p.lanes_w + lane_w) * TW, high = min(TH, p.out[0] - y0), wide = min(TW, p.out[1] - x0);
+    if (works && high > 0 && wide > 0) {
+      const raw *in = tiles + (at * pixels + lane_h * TH * stride * p.tile_w + lane_w * TW * stride) * PITCH + pair;
+      float2 sum[TH][TW];
+#pragma unroll
+      for (int t = 0; t < TH; t++)
+#pragma unroll
+        for (int q = 0; q < TW; q++) sum[t][q] = bias;
 #pragma unroll (S <= 3 ? rows : 1)
-  for (int i = 0; i < rows; i++, in += p.tile_w * PITCH) {
-    float2 v[columns];
+      for (int i = 0; i < rows; i++, in += p.tile_w * PITCH) {
+        float2 v[columns];
 #pragma unroll
-    for (int j = 0; j < columns; j++) v[j] = pair_floats<dtype>(in[j * PITCH]);
+        for (int j = 0; j < columns; j++) v[j] = pair_floats<dtype>(in[j * PITCH]);
 #pragma unroll
-    for (int t = 0; t < TH; t++) {
-      int r = i - t * stride;
-      if (r < 0 || r >= S) continue;
+        for (int t = 0; t < TH; t++) {
+          int r = i - t * stride;
+          if (r < 0 || r >= S) continue;
 #pragma unroll
-      for (int s = 0; s < S; s++) {
-        float2 w = mine[(r * S + s) * PITCH];
+          for (int s = 0; s < S; s++) {
+            float2 w = mine[(r * S + s) * PITCH];
 #pragma unroll
-        for (int q = 0; q < TW; q++) pair_add(sum[t][q], v[q * stride + s], w);
+            for (int q = 0; q < TW; q++) pair_add(sum[t][q], v[q * stride + s], w);
+          }
+        }
       }
-    }
-  }
 
-  int64_t pixel = ((int64_t)n * p.out[0] + y0) * p.out[1] + x0;
-  if (p.plain && p.out_dtype == dtype) {
-    float2 bias = {0, 0};
-    if (p.column >= 0) {
-      float b[2];
-      const cuda_operand &o = p.steps.operand[p.column];
-      vector_load(b, o.p, o.dtype, channel * o.stride[1], o.stride[1], 2);
-      bias = make_float2(b[0], b[1]);
-    }
-    raw *to = (raw *)p.y + (pixel * p.channels + channel) / 2;
+      int64_t pixel = ((int64_t)n * p.out[0] + y0) * p.out[1] + x0;
+      if (p.plain && p.out_dtype == dtype) {
+        if (p.relu)
 #pragma unroll
-    for (int t = 0; t < TH; t++) {
+          for (int t = 0; t < TH; t++)
 #pragma unroll
-      for (int q = 0; q < TW; q++) {
-        float2 v = make_float2(sum[t][q].x + bias.x, sum[t][q].y + bias.y);
-        if (p.relu) v = make_float2(fn_max(v.x, 0.f), fn_max(v.y, 0.f));
-        if (y0 + t < p.out[0] && x0 + q < p.out[1]) to[(t * p.out[1] + q) * (p.channels / 2)] = pair_raw<dtype>(v);
+            for (int q = 0; q < TW; q++) sum[t][q] = make_float2(fn_max(sum[t][q].x, 0.f), fn_max(sum[t][q].y, 0.f));
+        int step = p.channels / 2;
+#pragma unroll
+        for (int t = 0; t < TH; t++) {
+          raw *to = (raw *)p.y + ((pixel + t * p.out[1]) * p.channels + channel) / 2;
+#pragma unroll
+          for (int q = 0; q < TW; q++, to += step)
+            if (t < high && q < wide) *to = pair_raw<dtype>(sum[t][q]);
+        }
+      } else {
+#pragma unroll
+        for (int t = 0; t < TH; t++)
+#pragma unroll
+          for (int q = 0; q < TW; q++)
+            if (t < high && q < wide) pair_finish(p, sum[t][q], pixel + t * p.out[1] + q, channel);
       }
     }
-    return;
+    __syncthreads();
   }
-#pragma unroll
-  for (int t = 0; t < TH; t++)
-#pragma unroll
-    for (int q = 0; q < TW; q++)
-      if (y0 + t < p.out[0] && x0 + q < p.out[1]) pair_finish(p, sum[t][q], pixel + t * p.out[1] + q, channel);
 }
 
 __global__ void __launch_bounds__(THREADS) depthwise_any(const __grid_constant__ depthwise p)
@@ -177,30 +197,31 @@ static const kernel *find(const cuda_conv_problem *c, const depthwise *p, const 
 }
 
 /* How many channels, and which tile of outputs, a block takes: least traffic and idle threads. */
-static void divide(state *st, int64_t images)
+static void divide(state *st, int64_t images, int units)
 {
   depthwise *p = &st->p;
   const kernel *k = st->window;
   int bytes = (int)qn_kit_bytes(p->dtype), chunk = 8 / bytes, chunks = p->channels / 2 / chunk;          /* chunk: pairs in 16 bytes */
   int slabs = (int)qn_ceil_div(chunks, PITCH / chunk), tiles_h = (int)qn_ceil_div(p->out[0], k->th), tiles_w = (int)qn_ceil_div(p->out[1], k->tw);
   p->chunks = (int32_t)qn_ceil_div(chunks, slabs);
-  p->reciprocal = (int32_t)qn_ceil_div(1 << 16, p->chunks);
   p->pairs = p->chunks * chunk;
   st->slabs = (int32_t)qn_ceil_div(chunks, p->chunks);
   double least = 0;
   for (int w = 1; w <= tiles_w; w++)
     for (int h = 1; h <= tiles_h && h * w * p->pairs <= THREADS; h++) {
       int tile_h = (h * k->th - 1) * k->stride + k->size, tile_w = (w * k->tw - 1) * k->stride + k->size;
-      int shared = k->size * k->size * PITCH * 8 + tile_h * tile_w * PITCH * 2 * bytes;
+      int shared = k->size * k->size * PITCH * 8 + 2 * tile_h * tile_w * PITCH * 2 * bytes;
       int64_t blocks_h = qn_ceil_div(tiles_h, h), blocks_w = qn_ceil_div(tiles_w, w);
       double cost = (double)(blocks_h * blocks_w) * (tile_h * tile_w + h * k->th * w * k->tw);
       if (shared > SHARED || (least > 0 && cost >= least)) continue;
       least = cost;
       p->lanes_h = h, p->lanes_w = w, p->tile_h = tile_h, p->tile_w = tile_w;
       p->blocks_h = (int32_t)blocks_h, p->blocks_w = (int32_t)blocks_w;
-      st->blocks = (int32_t)(images * blocks_h * blocks_w);
+      p->tiles = (int32_t)(images * blocks_h * blocks_w);
       st->shared = shared;
     }
+  int64_t most = qn_max_i64(3 * units / st->slabs, 1);
+  st->blocks = (int32_t)qn_ceil_div(p->tiles, qn_ceil_div(p->tiles, most));
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -253,7 +274,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     p.flip = data;
     p.x.h = p.in[0], p.x.w = p.in[1], p.x.channels = p.channels;
     st->p = p;
-    divide(st, to->dim[0]);
+    divide(st, to->dim[0], r->device->units);
     p = st->p;
     double moved = bytes / 3800, added = sums / (r->device->units * 128 * 1.1);
     out->estimate = 3000 + (moved > added ? moved : added);

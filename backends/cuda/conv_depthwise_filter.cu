@@ -11,61 +11,82 @@
 #include "conv_problem.h"
 #include "engines.h"
 
-enum { THREADS = 256, SHARED = 54 << 10 };
+enum { THREADS = 256, SHARED = 72 << 10 };
 
 struct depthwise {
   plane    x, dy;
   float   *parts;                         /* [part][channel][S][S] */
   int32_t  channels, before[2];
-  int32_t  pairs, chunks, reciprocal;     /* of channels in a block; of 16 bytes; see tile_load */
+  int32_t  pairs, chunks;                 /* of channels in a block; in chunks of 16 bytes */
   int32_t  lanes, places_h, places_w;     /* threads side by side for the same sums; their places in a tile */
   int32_t  x_h, x_w, dy_h, dy_w;          /* a tile, in pixels */
   int32_t  tiles_h, tiles_w, tiles;
 };
 
+/* Adds what TH x TW outputs give to RT rows of the window: d, x where the first lies. Of the outputs, high x wide exist; whole:
+ * all. (A dy that is not there may not meet an x, which may be NaN.) */
+template <int dtype, int S, int RT, int stride, int TH, int TW, bool whole, class raw>
+__device__ __forceinline__ void depthwise_place(float2 (&sum)[RT][S], const raw *d, int d_row, const raw *x, int x_row, int high, int wide)
+{
+  constexpr int rows = (TH - 1) * stride + RT, columns = (TW - 1) * stride + S;
+  float2 g[TH][TW];
+#pragma unroll
+  for (int t = 0; t < TH; t++)
+#pragma unroll
+    for (int q = 0; q < TW; q++) g[t][q] = pair_floats<dtype>(d[t * d_row + q * PITCH]);
+#pragma unroll
+  for (int i = 0; i < rows; i++, x += x_row) {
+    float2 v[columns];
+#pragma unroll
+    for (int j = 0; j < columns; j++) v[j] = pair_floats<dtype>(x[j * PITCH]);
+#pragma unroll
+    for (int t = 0; t < TH; t++) {
+      int r = i - t * stride;
+      if (r < 0 || r >= RT) continue;
+#pragma unroll
+      for (int q = 0; q < TW; q++)
+        if (whole || (t < high && q < wide))
+#pragma unroll
+          for (int s = 0; s < S; s++) pair_add(sum[r][s], g[t][q], v[q * stride + s]);
+    }
+  }
+}
+
 /* A thread takes TH x TW outputs at once, RT rows of the window. */
 template <int dtype, int S, int RT, int stride, int TH, int TW>
 __global__ void __launch_bounds__(THREADS, 3) depthwise_filter(const __grid_constant__ depthwise p)
 {
-  constexpr int rows = (TH - 1) * stride + RT, columns = (TW - 1) * stride + S, shares = S / RT;
+  constexpr int shares = S / RT;
   typedef typename pair_of<dtype>::type raw;
-  extern __shared__ float2 shared[];
-  raw *x = (raw *)shared, *dy = x + p.x_h * p.x_w * PITCH;
+  extern __shared__ float2 shared[];      /* a tile of x and one of dy, twice: one pair on its way while the other is used */
   int width = p.pairs * shares, lane = threadIdx.x / width, column = threadIdx.x - lane * width;
   int share = column / p.pairs, pair = column - share * p.pairs, first = blockIdx.y * p.pairs * 2, channel = first + pair * 2, r0 = share * RT;
+  int pixels = p.x_h * p.x_w + p.dy_h * p.dy_w;
+  auto load = [&](int tile, int at) {
+    int rest = tile / p.tiles_w, tw = tile - rest * p.tiles_w, n = rest / p.tiles_h, th = rest - n * p.tiles_h, y0 = th * p.dy_h, x0 = tw * p.dy_w;
+    uint32_t x = shared_address((raw *)shared + at * pixels * PITCH), dy = x + p.x_h * p.x_w * PITCH * sizeof(raw);
+    tile_load<sizeof(raw) / 2>(x, PITCH * sizeof(raw), p.x, n, y0 * stride - p.before[0], x0 * stride - p.before[1], p.x_h, p.x_w, first, p.chunks);
+    tile_load<sizeof(raw) / 2>(dy, PITCH * sizeof(raw), p.dy, n, y0, x0, p.dy_h, p.dy_w, first, p.chunks);
+  };
+  load(blockIdx.x, 0);
+  copy_async_commit();
   float2 sum[RT][S] = {};
-  for (int tile = blockIdx.x; tile < p.tiles; tile += gridDim.x) {
-    int rest = tile / p.tiles_w, tw = tile - rest * p.tiles_w, n = rest / p.tiles_h, th = rest - n * p.tiles_h;
-    int y0 = th * p.dy_h, x0 = tw * p.dy_w;
-    tile_load<dtype>(shared_address(x), p.x, n, y0 * stride - p.before[0], x0 * stride - p.before[1], p.x_h, p.x_w, first, p.chunks, p.reciprocal);
-    tile_load<dtype>(shared_address(dy), p.dy, n, y0, x0, p.dy_h, p.dy_w, first, p.chunks, p.reciprocal);
-    tile_wait();
+  int at = 0;
+  for (int tile = blockIdx.x; tile < p.tiles; tile += gridDim.x, at ^= 1) {
+    if (tile + (int)gridDim.x < p.tiles) load(tile + gridDim.x, at ^ 1);
+    copy_async_commit();
+    copy_async_wait<1>();
     __syncthreads();
+    int rest = tile / p.tiles_w, y0 = rest % p.tiles_h * p.dy_h, x0 = (tile - rest * p.tiles_w) * p.dy_w;
+    const raw *x = (const raw *)shared + at * pixels * PITCH + pair, *dy = x + p.x_h * p.x_w * PITCH;
     for (int place = lane < p.lanes ? lane : p.places_h * p.places_w; place < p.places_h * p.places_w; place += p.lanes) {
-      int ph = place / p.places_w * TH, pw = place % p.places_w * TW;
-      int high = p.dy.h - y0 - ph, wide = p.dy.w - x0 - pw;       /* outputs there are: a dy that is not may meet no x, which may be NaN */
-      const raw *d = dy + (ph * p.dy_w + pw) * PITCH + pair, *v = x + ((ph * stride + r0) * p.x_w + pw * stride) * PITCH + pair;
-      float2 g[TH][TW];
-#pragma unroll
-      for (int t = 0; t < TH; t++)
-#pragma unroll
-        for (int q = 0; q < TW; q++) g[t][q] = pair_floats<dtype>(d[(t * p.dy_w + q) * PITCH]);
-#pragma unroll
-      for (int i = 0; i < rows; i++, v += p.x_w * PITCH) {
-        float2 row[columns];
-#pragma unroll
-        for (int j = 0; j < columns; j++) row[j] = pair_floats<dtype>(v[j * PITCH]);
-#pragma unroll
-        for (int t = 0; t < TH; t++) {
-          int r = i - t * stride;
-          if (r < 0 || r >= RT) continue;
-#pragma unroll
-          for (int q = 0; q < TW; q++)
-            if (t < high && q < wide)
-#pragma unroll
-              for (int s = 0; s < S; s++) pair_add(sum[r][s], g[t][q], row[q * stride + s]);
-        }
-      }
+      int ph = place / p.places_w, pw = place - ph * p.places_w;
+      ph *= TH, pw *= TW;
+      int high = p.dy.h - y0 - ph, wide = p.dy.w - x0 - pw;
+      if (high <= 0 || wide <= 0) continue;
+      const raw *d = dy + (ph * p.dy_w + pw) * PITCH, *v = x + ((ph * stride + r0) * p.x_w + pw * stride) * PITCH;
+      if (high >= TH && wide >= TW) depthwise_place<dtype, S, RT, stride, TH, TW, true>(sum, d, p.dy_w * PITCH, v, p.x_w * PITCH, high, wide);
+      else depthwise_place<dtype, S, RT, stride, TH, TW, false>(sum, d, p.dy_w * PITCH, v, p.x_w * PITCH, high, wide);
     }
     __syncthreads();
   }
@@ -111,7 +132,6 @@ static void divide(state *st, int64_t images, const int64_t out[2])
   const kernel *k = st->kernel_;
   int bytes = (int)qn_kit_bytes(k->dtype), chunk = 8 / bytes, chunks = p->channels / 2 / chunk, shares = k->size / k->rows;      /* chunk: pairs in 16 bytes */
   p->chunks = (int32_t)qn_ceil_div(chunks, qn_ceil_div(chunks, PITCH / chunk));
-  p->reciprocal = (int32_t)qn_ceil_div(1 << 16, p->chunks);
   p->pairs = p->chunks * chunk;
   st->slabs = (int32_t)qn_ceil_div(chunks, p->chunks);
   int most = THREADS / (p->pairs * shares), all_h = (int)qn_ceil_div(out[0], k->th), all_w = (int)qn_ceil_div(out[1], k->tw);
@@ -119,7 +139,7 @@ static void divide(state *st, int64_t images, const int64_t out[2])
   for (int w = 1; w <= all_w && w <= 4 * most; w++)
     for (int h = 1; h <= all_h && h * w <= 4 * most + 14; h++) {
       int dy_h = h * k->th, dy_w = w * k->tw, x_h = (dy_h - 1) * k->stride + k->size, x_w = (dy_w - 1) * k->stride + k->size;
-      int lanes = h * w < most ? h * w : most, shared = (x_h * x_w + dy_h * dy_w) * PITCH * 2 * bytes;
+      int lanes = h * w < most ? h * w : most, shared = 2 * (x_h * x_w + dy_h * dy_w) * PITCH * 2 * bytes;
       int sums = (lanes - 1) * k->rows * k->size * p->pairs * shares * 8;
       int64_t tiles_h = qn_ceil_div(all_h, h), tiles_w = qn_ceil_div(all_w, w);
       double cost = (double)(tiles_h * tiles_w) * (x_h * x_w + dy_h * dy_w + (double)qn_ceil_div(h * w, lanes) * most * k->th * k->tw);
@@ -160,7 +180,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p->x.channels = p->dy.channels = p->channels;
   for (int d = 0; d < 2; d++) p->before[d] = (int32_t)c.before[d];
   divide(st, c.x->dim[0], c.out);
-  int64_t elements = c.channels * c.size[0] * c.size[1], most = r->device->units * (int64_t)(st->shared > 0 ? 200 << 10 : 0) / (st->shared + 1024);
+  int64_t elements = c.channels * c.size[0] * c.size[1], most = r->device->units * qn_min_i64(3, (225 << 10) / (st->shared + 1024));
   int64_t rounds = qn_ceil_div(p->tiles, qn_max_i64(most / st->slabs, 1)), parts = qn_ceil_div(p->tiles, rounds);
   parts = qn_min_i64(parts, (int64_t)(r->demands->workspace_limit / (uint64_t)(elements * 4)));
   if (parts < 1 || st->slabs > 65535) {

@@ -17,6 +17,8 @@
   X(conv_tf32)        \
   X(conv_depthwise)   \
   X(conv_depthwise_filter) \
+  X(conv_grouped)     \
+  X(conv_grouped_filter) \
   X(conv_first)       \
   X(conv_first_data)  \
   X(conv_first_filter) \

@@ -18,6 +18,9 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_first.cuh \
   backends/cuda/conv_first_data.cu \
   backends/cuda/conv_first_filter.cu \
+  backends/cuda/conv_grouped.cu \
+  backends/cuda/conv_grouped.cuh \
+  backends/cuda/conv_grouped_filter.cu \
   backends/cuda/conv_layout.cu \
   backends/cuda/conv_layout.h \
   backends/cuda/conv_tf32.c \
@@ -25,6 +28,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_tf32.h \
   backends/cuda/conv_tf32_layout.cu \
   backends/cuda/conv_problem.h \
+  backends/cuda/conv_tile.cuh \
   backends/cuda/conv_wgmma.c \
   backends/cuda/conv_wgmma.cuh \
   backends/cuda/conv_wgmma.h \
@@ -80,6 +84,8 @@ backends_cuda_quern_cuda_la_LIBADD = $(CUDA_LIBS)
 CUDA_AMPERE_OBJECTS = \
   backends/cuda/conv_depthwise.lo \
   backends/cuda/conv_depthwise_filter.lo \
+  backends/cuda/conv_grouped.lo \
+  backends/cuda/conv_grouped_filter.lo \
   backends/cuda/conv_first.lo \
   backends/cuda/conv_first_data.lo \
   backends/cuda/conv_first_filter.lo

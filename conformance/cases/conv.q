@@ -58,6 +58,14 @@ conv_forward x=f32/1x8x7x16/nhwc w=f32/8x1x7x7 pad=4,2 groups=8 ; as=bf16,f16 x.
 conv_forward x=bf16/2x6x9x10/nhwc w=bf16/12x1x3x3/nhwc pad=1 groups=6 stride=2,1 ; as=f16,f32
 conv_forward x=bf16/2x6x9x10 w=bf16/6x1x3x3 pad=2 dilation=2 groups=6 bias=bf16/6 ; as=f32
 
+# groups of few channels: 8 to 64 of them, filters that are no power of two, tails of tiles and groups, windows with an odd number of chunks
+conv_forward x=bf16/2x72x11x13/nhwc w=bf16/72x8x3x3/nhwc pad=1 groups=9 ; as=f16
+conv_forward x=bf16/1x64x14x30/nhwc w=bf16/96x16x3x3 pad=1:2,0 stride=2 groups=4 bias=bf16/96
+conv_forward x=f16/1x64x9x9/nhwc w=f16/48x32x3x2/nhwc dilation=2,1 pad=2 groups=2 y=f32/1x48x9x12/nhwc
+conv_forward x=bf16/1x128x7x7/nhwc w=bf16/128x64x3x3/nhwc pad=1 groups=2
+conv_forward x=bf16/2x16x12x20/nhwc w=bf16/32x8x5x5/nhwc pad=2 groups=2 ; fill=int x.fill=special
+conv_forward x=bf16/2x24x150/nhwc w=bf16/24x8x3/nhwc pad=1 groups=3
+
 # a first layer: few channels, windows that begin at odd elements, rows of windows longer than their last eight, tails of sixteen
 conv_forward x=bf16/2x3x37x38/nhwc w=bf16/64x3x7x7/nhwc stride=2 pad=3 ; as=f16
 conv_forward x=bf16/3x3x9x21/nhwc w=bf16/72x3x3x3/nhwc pad=1 bias=bf16/72

@@ -52,6 +52,13 @@ conv_backward_data dy=bf16/2x200x14x14/nhwc w=bf16/200x1x7x7/nhwc dx=bf16/2x200x
 conv_backward_data dy=bf16/2x8x5x5/nhwc w=bf16/8x1x3x3/nhwc dx=bf16/2x8x10x9/nhwc pad=1 stride=2 groups=8 ; as=f16
 conv_backward_data dy=bf16/2x12x5x5/nhwc w=bf16/12x1x3x3/nhwc dx=bf16/2x6x9x9/nhwc pad=2 stride=2 dilation=2 groups=6 ; dy.fill=special fill=int
 
+# groups of few channels
+conv_backward_data dy=bf16/2x72x11x13/nhwc w=bf16/72x8x3x3/nhwc dx=bf16/2x72x11x13/nhwc pad=1 groups=9 ; as=f16
+conv_backward_data dy=bf16/1x96x8x14/nhwc w=bf16/96x16x3x3 dx=bf16/1x64x14x30/nhwc pad=1:2,0 stride=2 groups=4
+conv_backward_data dy=f16/1x48x9x12/nhwc w=f16/48x32x3x2/nhwc dx=f32/1x64x9x9/nhwc dilation=2,1 pad=2 groups=2
+conv_backward_data dy=bf16/1x128x7x7/nhwc w=bf16/128x64x3x3/nhwc dx=bf16/1x128x7x7/nhwc pad=1 groups=2
+conv_backward_data dy=bf16/2x16x10x18/nhwc w=bf16/16x24x3x3/nhwc dx=bf16/2x48x12x20/nhwc groups=2 ; fill=int dy.fill=special
+
 # a first layer
 conv_backward_data dy=bf16/2x64x19x19/nhwc w=bf16/64x3x7x7/nhwc dx=bf16/2x3x37x38/nhwc stride=2 pad=3 ; as=f16
 conv_backward_data dy=bf16/3x72x9x21/nhwc w=bf16/72x3x3x3/nhwc dx=bf16/3x3x9x21/nhwc pad=1

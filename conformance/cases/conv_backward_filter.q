@@ -51,6 +51,14 @@ conv_backward_filter x=bf16/3x72x14x14/nhwc dy=bf16/3x72x14x14/nhwc dw=bf16/72x1
 conv_backward_filter x=bf16/40x8x30x30/nhwc dy=bf16/40x8x30x30/nhwc dw=bf16/8x1x3x3/nhwc pad=1 groups=8
 conv_backward_filter x=bf16/2x8x12x12/nhwc dy=bf16/2x8x10x10/nhwc dw=bf16/8x1x3x3/nhwc groups=8 ; fill=int x.fill=special
 
+# groups of few channels
+conv_backward_filter x=bf16/2x72x11x13/nhwc dy=bf16/2x72x11x13/nhwc dw=bf16/72x8x3x3/nhwc pad=1 groups=9 ; as=f16
+conv_backward_filter x=bf16/1x64x14x30/nhwc dy=bf16/1x96x8x14/nhwc dw=bf16/96x16x3x3/nhwc pad=1:2,0 stride=2 groups=4
+conv_backward_filter x=f16/1x64x9x9/nhwc dy=f16/1x48x9x12/nhwc dw=f32/48x32x3x2/nhwc dilation=2,1 pad=2 groups=2
+conv_backward_filter x=bf16/1x128x7x7/nhwc dy=bf16/1x128x7x7/nhwc dw=bf16/128x64x3x3/nhwc pad=1 groups=2
+conv_backward_filter x=bf16/2x16x12x20/nhwc dy=bf16/2x32x10x18/nhwc dw=bf16/32x8x3x3/nhwc groups=2 ; fill=int x.fill=special
+conv_backward_filter x=bf16/60x16x20x20/nhwc dy=bf16/60x16x20x20/nhwc dw=bf16/16x8x3x3/nhwc pad=1 groups=2
+
 # a first layer
 conv_backward_filter x=bf16/2x3x37x38/nhwc dy=bf16/2x64x19x19/nhwc dw=bf16/64x3x7x7/nhwc stride=2 pad=3 ; as=f16
 conv_backward_filter x=bf16/3x3x9x21/nhwc dy=bf16/3x72x9x21/nhwc dw=bf16/72x3x3x3/nhwc pad=1
