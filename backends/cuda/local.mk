@@ -42,6 +42,17 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/engines.h \
   backends/cuda/functions.cuh \
   backends/cuda/matmul_direct.cu \
+  backends/cuda/matmul_mma.cuh \
+  backends/cuda/matmul_mma_bf16.cu \
+  backends/cuda/matmul_mma_f16.cu \
+  backends/cuda/matmul_mma_i8.cu \
+  backends/cuda/matmul_mma_tf32.cu \
+  backends/cuda/matmul_problem.c \
+  backends/cuda/matmul_problem.h \
+  backends/cuda/matmul_simt.cu \
+  backends/cuda/matmul_tiled.c \
+  backends/cuda/matmul_tiled.cuh \
+  backends/cuda/matmul_tiled.h \
   backends/cuda/matmul_wgmma.c \
   backends/cuda/matmul_wgmma.cuh \
   backends/cuda/matmul_wgmma.h \
@@ -88,7 +99,12 @@ CUDA_AMPERE_OBJECTS = \
   backends/cuda/conv_grouped_filter.lo \
   backends/cuda/conv_first.lo \
   backends/cuda/conv_first_data.lo \
-  backends/cuda/conv_first_filter.lo
+  backends/cuda/conv_first_filter.lo \
+  backends/cuda/matmul_mma_bf16.lo \
+  backends/cuda/matmul_mma_f16.lo \
+  backends/cuda/matmul_mma_i8.lo \
+  backends/cuda/matmul_mma_tf32.lo \
+  backends/cuda/matmul_simt.lo
 $(CUDA_AMPERE_OBJECTS): NVCC_GENCODE := $(filter-out -gencode=arch=compute_7%,$(NVCC_GENCODE))
 
 CUDA_HOPPER_OBJECTS = \

@@ -160,6 +160,27 @@ matmul a=u8/3x512 b=i8/512x260/t c=i32/3x260
 matmul a=u8/70x48/t b=u8/48x200 y=i32/70x200/t
 matmul a=i8/2x200x128 b=i8/1x128x264/t bias=i32/264
 
+# tiles and shares of sums, with tails in every dim; operands copied by 16, 8 and 4 bytes, or element by element
+matmul a=f32/129x513 b=f32/513x257/t ; as=bf16,f16
+matmul a=f32/131x96 b=f32/96x136 ; as=bf16,f16
+matmul a=f32/68x1100@8 b=f32/1100x20/t@8 ; as=bf16,f16
+matmul a=f32/70x514@4 b=f32/514x66@4 ; as=bf16,f16
+matmul a=f32/72x700/t b=f32/700x136 ; as=bf16,f16
+matmul a=f32/70x700/t@4 b=f32/700x130/t@4 ; as=bf16
+matmul a=f32/33x70/201:2 b=f32/70x66/3:211 ; as=bf16,f16
+matmul a=f32/3x33x161 b=f32/3x161x34 c=f32/3x33x34 bias=f32/34 beta=2 ; as=bf16,f16
+matmul a=f32/2x130x40/1:80:2 b=f32/1x40x70 y=f32/2x130x70/1:2:260 ; as=bf16
+matmul a=f32/33x2049 b=f32/2049x65 alpha=f32 y=f32/33x65/t ; as=bf16
+matmul a=i8/129x513 b=i8/513x130
+matmul a=i8/70x640 b=i8/640x65/t
+matmul a=i8/72x512/t b=i8/512x136@8 c=i32/72x136 bias=i32/136
+matmul a=i8/2x20x1030 b=i8/2x1030x17/t@2 y=i32/2x20x17/340:1:20
+
+# Inf beside subnormals; sums whose terms are far from 1
+matmul a=f32/70x33 b=f32/33x66 ; fill=special,tiny
+matmul a=f32/17x33 b=f32/33x70 ; fill=const:1e18,const:-1e-22
+matmul a=f32/17x700 b=f32/700x70/t ; fill=finite
+
 # few elements, a span of more than 2^31 elements
 matmul a=f32/2x3/2200000000:1 b=f32/3x2 ; plain=1 fill=int
 matmul a=f32/2x3 b=f32/3x2 y=f32/2x2/2200000000:1 ; plain=1 fill=int

@@ -1,0 +1,92 @@
+/* matmul_mma.cuh -- mma.sync as a Product of matmul_tiled.cuh: warps of 16 QM by 16 QN sums.
+ *
+ * tf32: elements are multiplied by 2^24, so that subnormal ones keep their digits, and rounded to 11 bits; with `split`
+ * (3xTF32) what that leaves is kept as a second number, and small times large added both ways. What overflows, or was
+ * infinite, leaves a sum that is not finite, and is taken anew in plain f32 (tiled_sum_again). */
+#pragma once
+#include "matmul_tiled.cuh"
+
+template <class mma, int WM, int WN, int QM, int QN, int BYTES, int STAGES, int RESIDENT, int ESIZE, bool ROWS_A, bool ROWS_B, bool TF32 = false, bool SPLIT = false>
+struct mma_product {
+  typedef typename mma::number number;
+  static constexpr int BM = WM * QM * 16, BN = WN * QN * 16, BK = BYTES / ESIZE, threads = WM * WN * 32, stages = STAGES, resident = RESIDENT;
+  static constexpr int esize = ESIZE;
+  static constexpr bool any = ESIZE == 4 || QM * QN < 8;
+  static constexpr bool rows_a = ROWS_A, rows_b = ROWS_B, again = TF32, integer = sizeof(number) == 4 && number(0.5f) == number(0);
+  static constexpr float scale = TF32 ? 0x1p-48f : 1;
+  typedef tiled_stage<BM, BK, esize, rows_a> stage_a;
+  typedef tiled_stage<BN, BK, esize, rows_b> stage_b;
+  number sum[QM * QN * 8];                /* [QM][2 QN][4] */
+  uint32_t a_at, b_at;                    /* this lane's row of the first matrices */
+  int row0, col0;
+
+  __device__ mma_product(int t)
+  {
+    int lane = t % 32, warp = t / 32;
+    row0 = warp / WN * QM * 16, col0 = warp % WN * QN * 16;
+    a_at = rows_a ? (lane % 8 + lane / 16 * 8) * stage_a::pitch + (row0 + lane / 8 % 2 * 8) * esize
+                  : (row0 + lane % 16) * stage_a::pitch + lane / 16 * 16;
+    b_at = rows_b ? (lane % 8 + lane / 8 % 2 * 8) * stage_b::pitch + (col0 + lane / 16 * 8) * esize
+                  : (col0 + lane % 8 + lane / 16 * 8) * stage_b::pitch + lane / 8 % 2 * 16;
+    row0 += lane / 4, col0 += lane % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < QM * QN * 8; i++) sum[i] = 0;
+  }
+
+  /* Elements of tf32 and, with SPLIT, what rounding took from them. */
+  __device__ static void round_tf32(uint32_t (&large)[4], uint32_t (&small)[4])
+  {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      float x = __uint_as_float(large[i]);
+      asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(large[i]) : "f"(x * 0x1p24f));
+      if (SPLIT) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(small[i]) : "f"(fmaf(x, 0x1p24f, -__uint_as_float(large[i]))));
+    }
+  }
+
+  __device__ __forceinline__ void multiply(uint32_t a, uint32_t b)
+  {
+#pragma unroll
+    for (int k = 0; k < BYTES; k += 32) {
+      uint32_t x[QM][4], y[QN][4], x_small[QM][4], y_small[QN][4];
+#pragma unroll
+      for (int i = 0; i < QM; i++) {
+        load_matrices<rows_a>(x[i], a + a_at + (rows_a ? k / esize * stage_a::pitch + i * 16 * esize : i * 16 * stage_a::pitch + k));
+        if (TF32) round_tf32(x[i], x_small[i]);
+      }
+#pragma unroll
+      for (int j = 0; j < QN; j++) {
+        load_matrices<rows_b>(y[j], b + b_at + (rows_b ? k / esize * stage_b::pitch + j * 16 * esize : j * 16 * stage_b::pitch + k));
+        if (TF32) round_tf32(y[j], y_small[j]);
+      }
+      if (SPLIT) {
+#pragma unroll
+        for (int i = 0; i < QM; i++)
+#pragma unroll
+          for (int j = 0; j < QN * 2; j++) mma::product(quad(i, j), x_small[i], y[j / 2][j % 2 * 2], y[j / 2][j % 2 * 2 + 1]);
+#pragma unroll
+        for (int i = 0; i < QM; i++)
+#pragma unroll
+          for (int j = 0; j < QN * 2; j++) mma::product(quad(i, j), x[i], y_small[j / 2][j % 2 * 2], y_small[j / 2][j % 2 * 2 + 1]);
+      }
+#pragma unroll
+      for (int i = 0; i < QM; i++)
+#pragma unroll
+        for (int j = 0; j < QN * 2; j++) mma::product(quad(i, j), x[i], y[j / 2][j % 2 * 2], y[j / 2][j % 2 * 2 + 1]);
+    }
+  }
+  __device__ __forceinline__ number (&quad(int i, int j))[4] { return *(number (*)[4])(sum + (i * QN * 2 + j) * 4); }
+
+  __device__ __forceinline__ void put(number *tile, int pitch)
+  {
+#pragma unroll
+    for (int i = 0; i < QM; i++)
+#pragma unroll
+      for (int j = 0; j < QN * 2; j++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+          number v = quad(i, j)[e];
+          tile[(row0 + i * 16 + e / 2 * 8) * pitch + col0 + j * 8 + e % 2] = TF32 ? number(v * scale) : v;
+        }
+  }
+};

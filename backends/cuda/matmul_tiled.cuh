@@ -1,0 +1,296 @@
+/* matmul_tiled.cuh -- the matrix product that runs anywhere from sm_80 on: y = steps(a b), a [M, K], b [K, N], batched, of
+ * any strides and alignments.
+ *
+ * A CTA takes one tile of y, or one of `splits` shares of its sum. Its threads copy ahead into a ring of stages of both
+ * operands, asynchronously by 16, 8 or 4 bytes, or, where an operand's alignment allows not even that, through registers
+ * element by element; a Product multiplies stages out:
+ *
+ *   BM, BN, BK, threads, stages      the tile, k elements of a stage
+ *   esize, rows_a, rows_b            bytes of an element; how a stage lies: rows contiguous, or k
+ *   number, integer, sum[]           of this thread
+ *   multiply(a, b)                   one stage, from shared memory
+ *   put(tile, pitch)                 its sums into a tile in shared memory
+ *   any                              takes operands that cannot be copied by 4 bytes or more
+ *   again                            are sums that are not finite to be taken anew in plain f32
+ *
+ * Shares of a split sum go to workspace; who comes last adds them, in the order of k.
+ * Sums leave through shared memory, eight elements a thread at a time, by the steps. */
+#pragma once
+#include "matmul_tiled.h"
+#include "sm80.cuh"
+#include "steps.cuh"
+
+/* ---- one stage of an operand ----------------------------------------------------------------------- */
+
+/* How it lies in shared memory: `outer` lines of `inner` elements, `pitch` bytes apart, which no 8 lines' 16 bytes share banks in. */
+template <int rows, int bk, int esize, bool rows_contiguous> struct tiled_stage {
+  static constexpr int outer = rows_contiguous ? bk : rows, inner = rows_contiguous ? rows : bk;
+  static constexpr int pitch = inner * esize + 16, bytes = outer * pitch;
+};
+
+/* Lines of which outer_left and inner_left elements exist; the rest becomes 0. */
+template <class stage, int esize, int threads, int width>
+__device__ __forceinline__ void tiled_copy(uint32_t to, const char *from, int64_t stride, int outer_left, int inner_left)
+{
+  constexpr int per_line = stage::inner * esize / width, lines = threads / per_line, turns = (stage::outer + lines - 1) / lines;
+  static_assert(threads % per_line == 0, "a line is copied at once");
+  int line = threadIdx.x / per_line, at = threadIdx.x % per_line * width;
+  int bytes = min(max(inner_left * esize - at, 0), width);
+  from += line * stride + at;
+  to += line * stage::pitch + at;
+#pragma unroll 4
+  for (int i = 0; i < turns; i++) {
+    if (stage::outer % lines == 0 || line < stage::outer) copy_async<width>(to, from, line < outer_left ? bytes : 0);
+    line += lines, from += lines * stride, to += lines * stage::pitch;
+  }
+}
+
+/* Words of any strides, 4 lines by 8 neighbours along `across` in a warp: whole sectors, and no bank twice. */
+template <class stage, int threads, bool across_lines>
+__device__ __forceinline__ void tiled_scatter(uint32_t to, const char *from, int64_t outer_stride, int64_t inner_stride, int outer_left, int inner_left)
+{
+  constexpr int eights = across_lines ? stage::outer : stage::inner;
+#pragma unroll 4
+  for (int i = 0; i < stage::outer * stage::inner / threads; i++) {
+    int e = i * threads + threadIdx.x, x = e % 8 + e / 32 % (eights / 8) * 8, y = e / 8 % 4 + e / (4 * eights) * 4;
+    int o = across_lines ? x : y, n = across_lines ? y : x;
+    copy_async<4>(to + o * stage::pitch + n * 4, from + o * outer_stride + n * inner_stride, o < outer_left && n < inner_left ? 4 : 0);
+  }
+}
+
+/* Smaller elements of any alignment and strides: through registers, a word of neighbours along a line at once. */
+template <class stage, int esize, int threads> struct tiled_words {
+  static constexpr int per_word = 4 / esize, words = stage::inner / per_word, count = stage::outer * words / threads;
+  uint32_t w[count];
+
+  __device__ static void place(int i, bool across, int *o, int *q)
+  {
+    int e = i * threads + threadIdx.x;
+    *o = across ? e % stage::outer : e / words;
+    *q = across ? e / stage::outer : e % words;
+  }
+  __device__ void load(const char *from, int64_t outer_stride, int64_t inner_stride, int outer_left, int inner_left)
+  {
+    bool across = inner_stride != esize;
+#pragma unroll
+    for (int i = 0; i < count; i++) {
+      int o, q;
+      place(i, across, &o, &q);
+      w[i] = 0;
+#pragma unroll
+      for (int j = 0; j < per_word; j++) {
+        int n = q * per_word + j;
+        const char *p = from + o * outer_stride + n * inner_stride;
+        if (o < outer_left && n < inner_left) w[i] |= (uint32_t)(esize == 2 ? *(const uint16_t *)p : *(const uint8_t *)p) << 8 * esize * j;
+      }
+    }
+  }
+  __device__ void store(uint32_t to, bool across) const
+  {
+#pragma unroll
+    for (int i = 0; i < count; i++) {
+      int o, q;
+      place(i, across, &o, &q);
+      shared_store(to + o * stage::pitch + q * 4, w[i]);
+    }
+  }
+};
+template <class stage, int threads> struct tiled_words<stage, 4, threads> {          /* always copied asynchronously */
+  __device__ void load(const char *, int64_t, int64_t, int, int) {}
+  __device__ void store(uint32_t, bool) const {}
+};
+
+/* An operand's way through k: from the tile's first row on. */
+template <int rows, int bk, int esize, bool rows_contiguous, int threads, bool any> struct tiled_operand {
+  typedef tiled_stage<rows, bk, esize, rows_contiguous> stage;
+  const cuda_tiled_side &side;
+  const char *from;                       /* at k 0 */
+  int64_t outer_stride, inner_stride;     /* bytes */
+  int rows_left;
+  tiled_words<stage, esize, threads> words;
+
+  __device__ tiled_operand(const cuda_tiled_side &s, int row0, int b0, int b1) : side(s)
+  {
+    from = (const char *)s.p + (row0 * s.row_stride + b0 * s.batch_stride[0] + b1 * s.batch_stride[1]) * esize;
+    outer_stride = (rows_contiguous ? s.k_stride : s.row_stride) * esize;
+    inner_stride = (rows_contiguous ? s.row_stride : s.k_stride) * esize;
+    rows_left = s.rows - row0;
+  }
+  /* Begins to bring k to k_end, at most bk of them, into `to`; all there after store, and a wait for copies. */
+  __device__ __forceinline__ void load(uint32_t to, int k, int k_end)
+  {
+    const char *at = from + k * side.k_stride * esize;
+    int outer_left = rows_contiguous ? k_end - k : rows_left, inner_left = rows_contiguous ? rows_left : k_end - k;
+    switch (side.bytes) {
+    case 16: tiled_copy<stage, esize, threads, 16>(to, at, outer_stride, outer_left, inner_left); break;
+    case 8:  tiled_copy<stage, esize, threads, 8>(to, at, outer_stride, outer_left, inner_left); break;
+    case 4:  tiled_copy<stage, esize, threads, 4>(to, at, outer_stride, outer_left, inner_left); break;
+    default:
+      if constexpr (!any) {
+      } else if constexpr (esize == 4) {
+        if (outer_stride == 4) tiled_scatter<stage, threads, true>(to, at, outer_stride, inner_stride, outer_left, inner_left);
+        else tiled_scatter<stage, threads, false>(to, at, outer_stride, inner_stride, outer_left, inner_left);
+      } else {
+        words.load(at, outer_stride, inner_stride, outer_left, inner_left);
+      }
+    }
+  }
+  __device__ __forceinline__ void store(uint32_t to) const
+  {
+    if (any && esize < 4 && side.bytes == 0) words.store(to, inner_stride != esize);
+  }
+};
+
+/* ---- the epilogue ------------------------------------------------------------------------------------ */
+
+struct tiled_place { int m0, n0, b0, b1; };
+
+/* One element in plain f32, as the formula says: where scaling or splitting has made of a large or infinite term what it is not. */
+static __device__ __noinline__ float tiled_sum_again(const cuda_tiled &g, int row, int col, int b0, int b1)
+{
+  const float *a = (const float *)g.a.p + row * g.a.row_stride + b0 * g.a.batch_stride[0] + b1 * g.a.batch_stride[1];
+  const float *b = (const float *)g.b.p + col * g.b.row_stride + b0 * g.b.batch_stride[0] + b1 * g.b.batch_stride[1];
+  float sum = 0;
+  for (int k = 0; k < g.k; k++) sum += a[k * g.a.k_stride] * b[k * g.b.k_stride];
+  return sum;
+}
+
+/* The tile of sums in shared memory through the steps to y. A function of its own: the kernels of a file share it. */
+template <int BM, int BN, bool again> __device__ __noinline__ void tiled_finish(const cuda_tiled &g, const float *tile, int pitch, const tiled_place &u)
+{
+  for (int i = threadIdx.x; i < BM * BN / 8; i += blockDim.x) {
+    float v[8];
+    int r, c, n;
+    if (g.along == 0) {
+      r = i / (BN / 8), c = i % (BN / 8) * 8;
+      n = u.m0 + r < g.a.rows ? min(8, g.b.rows - (u.n0 + c)) : 0;
+#pragma unroll
+      for (int e = 0; e < 8; e++) v[e] = tile[r * pitch + c + e];
+    } else {
+      r = i % (BM / 8) * 8, c = i / (BM / 8);
+      n = u.n0 + c < g.b.rows ? min(8, g.a.rows - (u.m0 + r)) : 0;
+#pragma unroll
+      for (int e = 0; e < 8; e++) v[e] = tile[(r + e) * pitch + c];
+    }
+    if (n <= 0) continue;
+    int row = u.m0 + r, col = u.n0 + c;
+    if (again) {
+#pragma unroll
+      for (int e = 0; e < 8; e++)
+        if (e < n && !isfinite(v[e])) v[e] = tiled_sum_again(g, row + (g.along ? e : 0), col + (g.along ? 0 : e), u.b0, u.b1);
+    }
+    steps_apply(g.steps, v, row, col, u.b0, u.b1, g.along, n);
+    store8(v, g.out, g.out_dtype, row * g.out_stride[0] + col * g.out_stride[1] + u.b0 * g.out_stride[2] + u.b1 * g.out_stride[3],
+           g.out_stride[g.along ? 0 : 1], n);
+  }
+}
+
+/* Integers wrap; their operands, c and bias, are added. */
+template <int BM, int BN> __device__ __noinline__ void tiled_finish_integer(const cuda_tiled &g, const int32_t *tile, int pitch, const tiled_place &u)
+{
+  for (int i = threadIdx.x; i < BM * BN; i += blockDim.x) {
+    int r = g.along ? i % BM : i / BN, c = g.along ? i / BM : i % BN, row = u.m0 + r, col = u.n0 + c;
+    if (row >= g.a.rows || col >= g.b.rows) continue;
+    uint32_t v = (uint32_t)tile[r * pitch + c];
+    for (int k = 0; k < g.steps.n_operands; k++) {
+      const cuda_operand &o = g.steps.operand[k];
+      v += ((const uint32_t *)o.p)[row * o.stride[0] + col * o.stride[1] + u.b0 * o.stride[2] + u.b1 * o.stride[3]];
+    }
+    ((uint32_t *)g.out)[row * g.out_stride[0] + col * g.out_stride[1] + u.b0 * g.out_stride[2] + u.b1 * g.out_stride[3]] = v;
+  }
+}
+
+/* ---- the kernel ---------------------------------------------------------------------------------------- */
+
+template <class Product> struct tiled_shape {
+  typedef Product P;
+  typedef tiled_operand<P::BM, P::BK, P::esize, P::rows_a, P::threads, P::any> operand_a;
+  typedef tiled_operand<P::BN, P::BK, P::esize, P::rows_b, P::threads, P::any> operand_b;
+  static constexpr int a_bytes = operand_a::stage::bytes, stage_bytes = a_bytes + operand_b::stage::bytes;
+  static constexpr int pitch = P::BN + 4, tile_bytes = P::BM * pitch * 4;
+  static constexpr int shared = P::stages * stage_bytes > tile_bytes ? P::stages * stage_bytes : tile_bytes;
+};
+
+/* This CTA's sums to workspace. True for the CTA that comes last: then p has all of them. */
+template <class Product> __device__ __forceinline__ bool tiled_join(const cuda_tiled &g, Product &p, int tile, int tiles, int split)
+{
+  constexpr int count = sizeof p.sum / sizeof *p.sum, threads = Product::threads;
+  __shared__ bool last;
+  typedef typename Product::number number;
+  number *first = (number *)g.partial + ((int64_t)tile * count * threads + threadIdx.x), *mine = first + (int64_t)split * tiles * count * threads;
+#pragma unroll
+  for (int i = 0; i < count; i++) __stcg(mine + i * threads, p.sum[i]);
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = atomicAdd(&g.ticket[tile], 1) == (uint32_t)g.splits - 1;
+    if (last) g.ticket[tile] = 0;
+  }
+  __syncthreads();
+  if (!last) return false;
+  __threadfence();
+#pragma unroll
+  for (int i = 0; i < count; i++) p.sum[i] = 0;
+#pragma unroll 2
+  for (int s = 0; s < g.splits; s++, first += (int64_t)tiles * count * threads)
+#pragma unroll
+    for (int i = 0; i < count; i++) p.sum[i] += __ldcg(first + i * threads);
+  return true;
+}
+
+template <class Product> __global__ void __launch_bounds__(Product::threads, Product::resident) matmul_tiled(const __grid_constant__ cuda_tiled g)
+{
+  typedef tiled_shape<Product> shape;
+  typedef Product P;
+  extern __shared__ __align__(16) unsigned char shared[];
+  uint32_t ring = shared_address(shared);
+
+  int tiles = g.tiles_m * g.tiles_n, unit = blockIdx.x, t = unit % tiles, split = unit / tiles % g.splits, batch = unit / tiles / g.splits;
+  int row = g.group * g.tiles_n, band = t / row, in_band = t - band * row, height = min(g.group, g.tiles_m - band * g.group);
+  tiled_place u = { (band * g.group + in_band % height) * P::BM, in_band / height * P::BN, batch % g.batch0, batch / g.batch0 };
+  int k = split * g.share, k_end = min(g.k, k + g.share), steps = (k_end - k + P::BK - 1) / P::BK;
+
+  typename shape::operand_a a(g.a, u.m0, u.b0, u.b1);
+  typename shape::operand_b b(g.b, u.n0, u.b0, u.b1);
+  P p(threadIdx.x);
+  int now = 0, ahead = 0;
+#pragma unroll 1
+  for (int step = 1 - P::stages; step < steps; step++) {    /* until 0 the ring only fills */
+    if (step >= 0) {
+      copy_async_wait<P::stages - 2>();
+      __syncthreads();                    /* all threads' copies are there, and all have left the stage that is filled next */
+    }
+    bool more = step + P::stages - 1 < steps;
+    uint32_t to = ring + ahead * shape::stage_bytes, at = ring + now * shape::stage_bytes;
+    if (more) {
+      a.load(to, k + (step + P::stages - 1) * P::BK, k_end);
+      b.load(to + shape::a_bytes, k + (step + P::stages - 1) * P::BK, k_end);
+    }
+    copy_async_commit();
+    if (step >= 0) {
+      p.multiply(at, at + shape::a_bytes);
+      if (++now == P::stages) now = 0;
+    }
+    if (more) {
+      a.store(to);
+      b.store(to + shape::a_bytes);
+    }
+    if (++ahead == P::stages) ahead = 0;
+  }
+  if (g.splits > 1 && !tiled_join(g, p, batch * tiles + t, tiles * (int)(gridDim.x / tiles / g.splits), split)) return;
+
+  __syncthreads();                        /* the ring becomes the tile */
+  p.put((typename P::number *)shared, shape::pitch);
+  __syncthreads();
+  if constexpr (P::integer) tiled_finish_integer<P::BM, P::BN>(g, (const int32_t *)shared, shape::pitch, u);
+  else tiled_finish<P::BM, P::BN, P::again>(g, (const float *)shared, shape::pitch, u);
+}
+
+/* Of P<rows_a, rows_b>. */
+#define TILED_KERNEL(P, rate)                                                                                              \
+  { P<false, false>::BM, P<false, false>::BN, P<false, false>::BK, P<false, false>::threads, P<false, false>::resident, rate, \
+    P<false, false>::rows_a == P<true, false>::rows_a ? (int)P<true, false>::rows_a : -1, !P<false, false>::any,            \
+    { { tiled_shape<P<false, false>>::shared, tiled_shape<P<false, true>>::shared },                                        \
+      { tiled_shape<P<true, false>>::shared, tiled_shape<P<true, true>>::shared } },                                        \
+    { { (const void *)matmul_tiled<P<false, false>>, (const void *)matmul_tiled<P<false, true>> },                          \
+      { (const void *)matmul_tiled<P<true, false>>, (const void *)matmul_tiled<P<true, true>> } } }
