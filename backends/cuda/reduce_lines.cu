@@ -2,15 +2,15 @@
  *
  *   sum, mean, prod, max, min   norm1 = sum |x|   norm2 = sqrt(sum x^2)   amax = max |x|
  *
- * rows: what is reduced is contiguous; a warp or a block for each result.
- * columns: what is kept is contiguous; a block takes 256 columns, its warps every eighth line.
- * Where that makes too few blocks the lines are split, and a second kernel joins the parts in order. */
+ * rows: what is reduced is contiguous, in one run or several; a warp or a block for each result.
+ * columns: what is kept is contiguous; a thread takes 8 neighbouring columns, a block up to 256, and lines of them in turn.
+ * Where that makes too few blocks the lines are split, and the last block to end joins all the parts of its results, in order. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "functions.cuh"
 #include "vector.cuh"
 
-enum { V = 8, MAX_KEPT = 4, COLUMNS = 256, WARPS = 8 };
+enum { V = 8, MAX_KEPT = 4, THREADS = 256 };
 /* |x| and -x are masks on the way in (and, for min, on the way out); squares are summed in double, for they overflow. */
 enum { SUM, SUM_SQUARES, PRODUCT, MAXIMUM };
 template <int kind> struct accumulator { typedef float type; };
@@ -19,13 +19,17 @@ template <> struct accumulator<SUM_SQUARES> { typedef double type; };
 struct lines {
   const void *x;
   void    *y;
-  double  *partial;                       /* [part][result]; NULL: one part */
+  void    *partial;                       /* [part][result], as accumulated */
+  uint32_t *tickets;                      /* for each block of results: its parts that have ended */
   uint32_t keep, flip;                    /* bits of x */
   uint32_t x_dtype, y_dtype, op;
   int32_t  parts;
   int64_t  results, count;                /* how many, of how many elements each */
-  int64_t  length, repeat, repeat_stride; /* count = repeat runs of length */
+  int64_t  length, repeat_stride;         /* count is made of runs of this length */
   int64_t  line_stride;                   /* columns: between elements of a run */
+  int64_t  items;                         /* packets (rows) or lines (columns) for each result, of which ... */
+  uint32_t run;                           /* ... so many are of one run */
+  uint32_t lanes;                         /* columns: of a line, in one block; a power of two up to 32 */
   int32_t  rank;                          /* of what is kept, innermost first */
   uint32_t dim[MAX_KEPT];
   int64_t  x_stride[MAX_KEPT], y_stride[MAX_KEPT];
@@ -66,42 +70,109 @@ template <class A> __device__ __forceinline__ void finish(const lines &l, uint32
   element_store(l.y, l.place(result, l.y_stride), l.y_dtype, l.flip ? -v : v);
 }
 
-/* whole: x is of that dtype, in whole aligned vectors; 0: anything. */
-template <int whole> __device__ __forceinline__ void line_load(const lines &l, float (&v)[V], int64_t at, int n)
+/* One result's items from first on, every step-th below end; unit: elements between neighbours in a run. */
+struct walk {
+  int64_t  at, advance, wrap;             /* where the next one lies */
+  uint32_t place, place_step, per_run;    /* and which of its run it is */
+  int64_t  left;
+
+  __device__ walk(const lines &l, int64_t from, int64_t unit, int64_t first, int64_t end, uint32_t step)
+  {
+    uint32_t run = (uint32_t)(first / l.run), run_step = step / l.run;
+    per_run = l.run;
+    place = (uint32_t)(first - (int64_t)run * per_run);
+    place_step = step - run_step * per_run;
+    at = from + run * l.repeat_stride + place * unit;
+    advance = run_step * l.repeat_stride + place_step * unit;
+    wrap = l.repeat_stride - per_run * unit;
+    left = first < end ? (end - first + step - 1) / step : 0;
+  }
+  __device__ __forceinline__ void next()
+  {
+    at += advance;
+    place += place_step;
+    if (place >= per_run) place -= per_run, at += wrap;
+  }
+};
+
+/* A thread's items into 8 sums. rows: an item is a packet of the run; columns: a line of which the thread has n elements. */
+template <int kind, int whole, bool columns, class A> __device__ __forceinline__ void gather(A (&sum)[V], const lines &l, walk w, int columns_n)
 {
-  if (whole) vector_load_whole<whole ? whole : QN_F32>(v, l.x, at);
-  else vector_load(v, l.x, l.x_dtype, at, 1, n);
+  constexpr int BATCH = whole ? 8 : 2;    /* loads in flight */
+#pragma unroll
+  for (int i = 0; i < V; i++) sum[i] = nothing<kind, A>();
+  for (; w.left > 0; w.left -= BATCH) {
+    packet<whole> x[BATCH];
+    int n[BATCH];
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+      n[b] = b >= w.left ? 0 : columns ? columns_n : whole ? (int)V : (int)min((int64_t)V, l.length - (int64_t)w.place * V);
+      x[b].load(l.x, l.x_dtype, w.at, n[b], 0);
+      w.next();
+    }
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+      float v[V];
+      x[b].open(v);
+      if (n[b] > 0)
+#pragma unroll
+        for (int i = 0; i < V; i++)
+          if (whole || i < n[b]) sum[i] = join<kind>(sum[i], seen<kind, A>(l, v[i]));
+    }
+  }
+}
+
+/* ---- parts of a result ------------------------------------------------------------------------------------- */
+
+/* Has every part of these results ended, this block's being the last? */
+__device__ __forceinline__ bool last_part(const lines &l, uint32_t ticket)
+{
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = atomicAdd(&l.tickets[ticket], 1) + 1 == (uint32_t)l.parts;
+    if (last) l.tickets[ticket] = 0;
+    __threadfence();
+  }
+  __syncthreads();
+  return last;
+}
+
+/* The parts of n results from the first on, n <= THREADS: groups of threads take every so-manieth part. */
+template <int kind, class A> __device__ void join_parts(const lines &l, uint32_t first, int n, A *shared)
+{
+  int wide = 32;
+  while (wide < n) wide *= 2;
+  int groups = THREADS / wide, t = threadIdx.x % wide, g = threadIdx.x / wide;
+  A v = nothing<kind, A>();
+  if (t < n) {
+    const A *from = (const A *)l.partial + first + t;
+#pragma unroll 8
+    for (int p = g; p < l.parts; p += groups) v = join<kind>(v, __ldcg(&from[(int64_t)p * l.results]));
+  }
+  __syncthreads();
+  shared[threadIdx.x] = v;
+  __syncthreads();
+  if (g > 0 || t >= n) return;
+  for (int k = 1; k < groups; k++) v = join<kind>(v, shared[k * wide + t]);
+  finish(l, first + t, v);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------ */
 
-template <int kind, int whole, int threads> __global__ void __launch_bounds__(256) reduce_rows(const __grid_constant__ lines l)
+template <int kind, int whole, int threads> __global__ void __launch_bounds__(THREADS) reduce_rows(const __grid_constant__ lines l)
 {
   typedef typename accumulator<kind>::type A;
-  __shared__ A shared[8];
-  constexpr int per_block = 256 / threads;
+  __shared__ A shared[THREADS];
+  constexpr int per_block = THREADS / threads;
   int t = threadIdx.x % threads;
   int64_t job = blockIdx.x * (int64_t)per_block + threadIdx.x / threads;
   if (job >= l.results * l.parts) return;
-  uint32_t result = (uint32_t)(job / l.parts), part = (uint32_t)(job - (int64_t)result * l.parts);
-  int64_t from = l.place(result, l.x_stride), share = (l.length + l.parts - 1) / l.parts;
-  share = (share + V - 1) / V * V;
-  int64_t begin = part * share, end = min(l.length, begin + share);
+  uint32_t result = (uint32_t)(l.parts == 1 ? job : job / l.parts), part = (uint32_t)(job - (int64_t)result * l.parts);
+  int64_t share = (l.items + l.parts - 1) / l.parts;
   A sum[V];
-#pragma unroll
-  for (int i = 0; i < V; i++) sum[i] = nothing<kind, A>();
-  for (int64_t k = 0; k < l.repeat; k++) {
-    int64_t base = from + k * l.repeat_stride;
-#pragma unroll 4
-    for (int64_t j = begin + t * V; j < end; j += threads * V) {
-      float v[V];
-      int n = (int)min((int64_t)V, end - j);
-      line_load<whole>(l, v, base + j, n);
-#pragma unroll
-      for (int i = 0; i < V; i++)
-        if (whole || i < n) sum[i] = join<kind>(sum[i], seen<kind, A>(l, v[i]));
-    }
-  }
+  gather<kind, whole, false>(sum, l, walk(l, l.place(result, l.x_stride), V, part * share + t, min(l.items, (part + 1) * share), threads), 0);
 #pragma unroll
   for (int half = V / 2; half; half >>= 1)
 #pragma unroll
@@ -114,66 +185,48 @@ template <int kind, int whole, int threads> __global__ void __launch_bounds__(25
     v = shared[0];
     for (int w = 1; w < threads / 32; w++) v = join<kind>(v, shared[w]);
   }
-  if (t == 0) {
-    if (l.partial) l.partial[part * l.results + result] = v;
-    else finish(l, result, v);
+  if (l.parts == 1) {
+    if (t == 0) finish(l, result, v);
+    return;
   }
+  if (t == 0) ((A *)l.partial)[part * l.results + result] = v;      /* threads is all of the block's */
+  if (last_part(l, result)) join_parts<kind>(l, result, 1, shared);
 }
 
 /* ---- columns ----------------------------------------------------------------------------------------------- */
 
-template <int kind, int whole> __global__ void __launch_bounds__(256) reduce_columns(const __grid_constant__ lines l)
+template <int kind, int whole> __global__ void __launch_bounds__(THREADS) reduce_columns(const __grid_constant__ lines l)
 {
   typedef typename accumulator<kind>::type A;
-  __shared__ A shared[WARPS][COLUMNS];
-  int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  uint32_t c0 = blockIdx.x * COLUMNS + lane * V, outer = blockIdx.z;
+  __shared__ A shared[THREADS / 32][32 * V];
+  uint32_t lane = threadIdx.x % l.lanes, line = threadIdx.x / l.lanes, step = THREADS / l.lanes, outer = blockIdx.z;
+  uint32_t c0 = (blockIdx.x * l.lanes + lane) * V, first = blockIdx.x * l.lanes * V;
   int n = (int)max((int64_t)0, min((int64_t)V, (int64_t)l.dim[0] - c0));
-  int64_t share = (l.length + l.parts - 1) / l.parts, begin = blockIdx.y * share, end = min(l.length, begin + share);
+  int64_t share = (l.items + l.parts - 1) / l.parts;
   A sum[V];
+  int64_t from = l.place(outer * l.dim[0] + (n > 0 ? c0 : 0), l.x_stride), end = n > 0 ? min(l.items, (blockIdx.y + 1) * share) : 0;
+  gather<kind, whole, true>(sum, l, walk(l, from, l.line_stride, blockIdx.y * share + line, end, step), n);
 #pragma unroll
-  for (int i = 0; i < V; i++) sum[i] = nothing<kind, A>();
-  if (n > 0) {
-    int64_t from = l.place(outer * l.dim[0] + c0, l.x_stride);
-    for (int64_t k = 0; k < l.repeat; k++) {
-      int64_t base = from + k * l.repeat_stride;
-#pragma unroll 4
-      for (int64_t j = begin + warp; j < end; j += WARPS) {
-        float v[V];
-        line_load<whole>(l, v, base + j * l.line_stride, n);
-#pragma unroll
-        for (int i = 0; i < V; i++) sum[i] = join<kind>(sum[i], seen<kind, A>(l, v[i]));
-      }
-    }
+  for (int i = 0; i < V; i++) {
+    for (uint32_t o = 16; o >= l.lanes; o >>= 1) sum[i] = join<kind>(sum[i], __shfl_xor_sync(~0u, sum[i], o));
+    if (threadIdx.x % 32 < l.lanes) shared[threadIdx.x / 32][lane * V + i] = sum[i];
   }
-#pragma unroll
-  for (int i = 0; i < V; i++) shared[warp][lane * V + i] = sum[i];
   __syncthreads();
-  uint32_t c = blockIdx.x * COLUMNS + threadIdx.x;
-  if (c >= l.dim[0]) return;
-  A v = shared[0][threadIdx.x];
+  uint32_t c = first + threadIdx.x, result = outer * l.dim[0] + c;
+  if (threadIdx.x < l.lanes * V && c < l.dim[0]) {
+    A v = shared[0][threadIdx.x];
 #pragma unroll
-  for (int w = 1; w < WARPS; w++) v = join<kind>(v, shared[w][threadIdx.x]);
-  uint32_t result = outer * l.dim[0] + c;
-  if (l.partial) l.partial[blockIdx.y * l.results + result] = v;
-  else finish(l, result, v);
-}
-
-/* ---- joining parts -------------------------------------------------------------------------------------------- */
-
-template <int kind> __global__ void __launch_bounds__(128) reduce_parts(const __grid_constant__ lines l)
-{
-  int64_t result = blockIdx.x * (int64_t)128 + threadIdx.x;
-  if (result >= l.results) return;
-  typedef typename accumulator<kind>::type A;
-  A v = (A)l.partial[result];
-  for (int p = 1; p < l.parts; p++) v = join<kind>(v, (A)l.partial[p * l.results + result]);
-  finish(l, (uint32_t)result, v);
+    for (int w = 1; w < THREADS / 32; w++) v = join<kind>(v, shared[w][threadIdx.x]);
+    if (l.parts == 1) finish(l, result, v);
+    else ((A *)l.partial)[blockIdx.y * l.results + result] = v;
+  }
+  if (l.parts == 1 || !last_part(l, outer * gridDim.x + blockIdx.x)) return;
+  join_parts<kind>(l, outer * l.dim[0] + first, (int)min(l.lanes * V, l.dim[0] - first), shared[0]);
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-struct state { lines l; int32_t x, y, columns; uint32_t whole; unsigned blocks[3]; };
+struct state { lines l; int32_t x, y, columns, warps; uint32_t whole; unsigned blocks[3]; };      /* warps: for a row */
 
 static int kind_of(uint32_t op)
 {
@@ -214,7 +267,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   l.results = qn_elements(y);
   l.count = l.results ? qn_elements(x) / l.results : 0;
   if (l.count == 0) return qn_refuse(out, "something to reduce", "x", "1 or more", "%s", "0");
-  if (l.results > INT32_MAX || l.count > ((int64_t)1 << 40)) return qn_refuse(out, "fewer than 2^31 results", "y", "", "%s", "more");
+  if (l.results > INT32_MAX || l.count > ((int64_t)1 << 38)) return qn_refuse(out, "fewer than 2^31 results", "y", "", "%s", "more");
   if (kept.rank > MAX_KEPT || gone.rank > 2) return qn_refuse(out, "at most 4 kept and 2 reduced dims that do not merge", "x", "", "%s", "more");
   l.rank = kept.rank;
   for (int d = 0; d < kept.rank; d++) {
@@ -226,32 +279,41 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int inner = gone.rank - 1;
   l.length = gone.rank ? gone.dim[inner] : 1;
   l.line_stride = gone.rank ? gone.stride[0][inner] : 1;
-  l.repeat = gone.rank == 2 ? gone.dim[0] : 1;
+  int64_t runs = gone.rank == 2 ? gone.dim[0] : 1;
   l.repeat_stride = gone.rank == 2 ? gone.stride[0][0] : 0;
+  if (l.length > INT32_MAX || runs > INT32_MAX) return qn_refuse(out, "runs below 2^31 elements", "x", "", "%lld", (long long)l.length);
   bool columns = kept.rank > 0 && l.x_stride[0] == 1 && l.line_stride != 1;
   if (!columns && l.line_stride != 1 && l.length > 1)
     return qn_refuse(out, "a contiguous dim, kept or reduced", "x", "a stride of 1", "%lld", (long long)l.line_stride);
 
   state *st = (state *)r->host->alloc(sizeof *st);
   if (!st) return QN_NO_MEMORY;
-  int64_t enough = 8 * (int64_t)r->device->units, blocks, parts;
+  l.run = (uint32_t)(columns ? l.length : qn_ceil_div(l.length, V));
+  l.items = runs * l.run;
+  int64_t blocks, parts;                  /* parts: until each unit has its blocks, of some work */
   st->columns = columns;
+  st->warps = 1;
   if (columns) {
-    int64_t outer = l.results / l.dim[0], across = qn_ceil_div(l.dim[0], COLUMNS);
+    int64_t outer = l.results / l.dim[0];
+    l.lanes = 32;
+    while (l.lanes > 1 && l.lanes * V / 2 >= l.dim[0]) l.lanes /= 2;
+    int64_t across = qn_ceil_div(l.dim[0], l.lanes * V);
+    blocks = across * outer;
+    parts = qn_min_i64(qn_ceil_div(2 * r->device->units, blocks), l.items * l.lanes / THREADS / 4);
     if (outer > 65535) {
       r->host->free(st);
       return qn_refuse(out, "at most 65535 outer places", "x", "65535", "%lld", (long long)outer);
     }
-    blocks = across * outer;
-    parts = qn_min_i64(qn_ceil_div(enough, blocks), qn_max_i64(1, l.length / 64));
     st->blocks[0] = (unsigned)across;
     st->blocks[2] = (unsigned)outer;
   } else {
-    blocks = l.length <= 1024 ? qn_ceil_div(l.results, 8) : l.results;
-    parts = qn_min_i64(qn_ceil_div(enough, blocks * 2), qn_max_i64(1, l.length / 8192));
+    if (l.items > 64 && l.results < 16 * r->device->units) st->warps = THREADS / 32;
+    blocks = qn_ceil_div(l.results * st->warps, THREADS / 32);
+    parts = st->warps == 1 ? 1 : qn_min_i64(qn_ceil_div(2 * r->device->units, blocks), l.items / THREADS / 4);
   }
-  if (parts > 1024) parts = 1024;
-  if ((uint64_t)(parts * l.results * 8) > r->demands->workspace_limit) parts = 1;
+  parts = qn_max_i64(1, qn_min_i64(parts, blocks > 512 ? 1 : 1024));
+  int64_t part_bytes = l.results * (l.op == QN_OP_REDUCE_NORM2 ? 8 : 4);
+  if ((uint64_t)(parts * part_bytes) > r->demands->workspace_limit) parts = 1;
   l.parts = (int32_t)parts;
   l.keep = l.op == QN_OP_REDUCE_NORM1 || l.op == QN_OP_REDUCE_AMAX ? 0x7fffffffu : ~0u;
   l.flip = l.op == QN_OP_REDUCE_MIN ? 0x80000000u : 0;
@@ -262,7 +324,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st->x = op->arg[0];
   st->y = op->arg[1];
   out->state = st;
-  out->workspace = parts > 1 ? (uint64_t)(parts * l.results * 8) : 0;
+  out->workspace = parts > 1 ? (uint64_t)(parts * part_bytes) : 0;
+  out->counters = parts > 1 ? (uint64_t)blocks * 4 : 0;
   out->math = QN_MATH_STRICT;
   out->numerics.accumulator = QN_ACC_NATIVE;
   return QN_OK;
@@ -270,10 +333,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 template <int kind, int whole> static void launch_as(const state *st, const lines &l, cudaStream_t stream)
 {
-  if (st->columns) reduce_columns<kind, whole><<<dim3(st->blocks[0], (unsigned)l.parts, st->blocks[2]), 256, 0, stream>>>(l);
-  else if (l.length <= 1024) reduce_rows<kind, whole, 32><<<(unsigned)qn_ceil_div(l.results * l.parts, 8), 256, 0, stream>>>(l);
-  else reduce_rows<kind, whole, 256><<<(unsigned)(l.results * l.parts), 256, 0, stream>>>(l);
-  if (l.partial) reduce_parts<kind><<<(unsigned)qn_ceil_div(l.results, 128), 128, 0, stream>>>(l);
+  if (st->columns) reduce_columns<kind, whole><<<dim3(st->blocks[0], (unsigned)l.parts, st->blocks[2]), THREADS, 0, stream>>>(l);
+  else if (st->warps == 1) reduce_rows<kind, whole, 32><<<(unsigned)qn_ceil_div(l.results, THREADS / 32), THREADS, 0, stream>>>(l);
+  else reduce_rows<kind, whole, THREADS><<<(unsigned)(l.results * l.parts), THREADS, 0, stream>>>(l);
 }
 
 template <int kind> static void launch_kind(const state *st, const lines &l, cudaStream_t stream)
@@ -291,7 +353,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   cudaStream_t stream = (cudaStream_t)launch->stream;
   l.x = launch->ptr[st->x];
   l.y = launch->ptr[st->y];
-  l.partial = l.parts > 1 ? (double *)launch->workspace : nullptr;
+  l.partial = launch->workspace;
+  l.tickets = (uint32_t *)launch->counters;
   switch (kind_of(l.op)) {
   case SUM_SQUARES: launch_kind<SUM_SQUARES>(st, l, stream); break;
   case PRODUCT:     launch_kind<PRODUCT>(st, l, stream); break;

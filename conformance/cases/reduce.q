@@ -125,6 +125,20 @@ reduce_sum x=f32/16x256 axis=1 ; fill=ipos,pos as=f16,bf16
 reduce_sum x=f32/33x33x33 axis=0,1,2 ; as=bf16
 reduce_sum x=f32/2x3x2x3x2x3x2x3 axis=1,3,5,7
 
+# several runs for one result, in one part and in more; columns narrower and wider than a block
+reduce_sum x=f32/64x5x32x32 axis=0,2,3 ; as=bf16
+reduce_max x=f32/3x2x7x41 axis=0,2,3 ; as=f16
+reduce_mean x=f32/40x3x16x24 axis=0,2,3
+reduce_sum x=f32/9x2x4100 axis=0,2 ; as=bf16
+reduce_sum x=f32/3000x8 axis=0 ; as=bf16
+reduce_max x=f32/3000x10 axis=0
+reduce_norm2 x=f32/900x24 axis=0 ; as=f16
+reduce_prod x=f32/700x264 axis=0 ; fill=const:1,const:-1
+reduce_sum x=f32/300x1040 axis=0 ; as=bf16,f16
+reduce_sum x=f32/70x6x50x16 axis=0,2 ; as=bf16
+reduce_amax x=f32/8x512 axis=1 ; as=bf16
+reduce_norm1 x=f32/5x4104 axis=1 ; as=bf16
+
 # another dtype for the result
 reduce_sum x=bf16/9x100 y=f32/9x1 axis=1
 reduce_mean x=f16/9x100 y=f32/9x1 axis=1
