@@ -32,7 +32,9 @@
   X(norm_rows)        \
   X(norm_split)       \
   X(norm_direct)      \
+  X(pool_planes)      \
   X(pool_vector)      \
+  X(pool_backward)    \
   X(pool_direct)      \
   X(reduce_lines)     \
   X(reduce_direct)    \

@@ -69,7 +69,10 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/norm_split.cu \
   backends/cuda/pointwise_direct.cu \
   backends/cuda/pointwise_program.cu \
+  backends/cuda/pool.cuh \
+  backends/cuda/pool_backward.cu \
   backends/cuda/pool_direct.cu \
+  backends/cuda/pool_planes.cu \
   backends/cuda/pool_vector.cu \
   backends/cuda/reduce_direct.cu \
   backends/cuda/reduce_lines.cu \

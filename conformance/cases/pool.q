@@ -27,6 +27,15 @@ pool_max x=f32/1x2x4x4 window=2,2 stride=2,2 pad=2,2 indices=u8/1x2x4x4 ; as=f16
 pool_max x=f32/1x1x1x66000 window=1,3 ; plain=1 fill=int
 pool_max x=f32/66000x1x2x2 window=2,2 indices=i32/66000x1x1x1 ; plain=1 fill=int
 
+pool_max x=f32/2x3x130x131 window=3,3 stride=2,2 pad=1,1 indices=i32/2x3x65x66 ; as=bf16
+pool_max x=f32/1x2x300x257 window=3,3 stride=1,1 ; as=f16
+pool_max x=f32/3x5x14x14 window=2,2 ; as=bf16
+pool_max x=f32/1x3x40x33 window=19,17 stride=3,2 indices=i32/1x3x8x9
+pool_max x=f32/2x16x7x9/nhwc window=3,3 stride=2,2 pad=1,1 ; as=bf16,f16
+pool_max x=f32/2x16x9x7/nhwc window=3,3 stride=1,1 pad=1,1 indices=u8/2x16x9x7/nhwc ; as=bf16
+pool_max x=f32/2x24x7x8/nhwc window=2,2 indices=i32/2x24x3x4/nhwc ; as=f16
+pool_max x=f32/1x16x33x20/nhwc window=16,9 stride=2,3 ; as=bf16
+
 # average: divisors with and without the padding
 pool_average x=f32/2x3x8x9 window=2,2 ; as=f16
 pool_average x=f32/2x3x9x8 window=3,3 stride=2,2 pad=1,1 include_pad=0 ; as=f64
@@ -53,6 +62,13 @@ pool_average x=f32/3x2x6x6 window=1,1 stride=2,2 include_pad=0 ; as=f64
 pool_average x=f32/1x2x4x4 window=2,2 stride=2,2 pad=2,2
 pool_average x=f32/1x1x1x66000 window=1,3 include_pad=0 ; plain=1 fill=int
 pool_average x=f32/66000x1x2x2 window=2,2 ; plain=1 fill=int
+
+pool_average x=f32/2x3x130x131 window=3,3 stride=2,2 pad=1,1 ; as=bf16
+pool_average x=f32/2x3x64x48 window=16,16 ; as=bf16,f16
+pool_average x=f32/1x2x400x35 window=100,2 stride=50,1 ; as=bf16
+pool_average x=f32/2x16x32x32/nhwc window=16,16 ; as=bf16
+pool_average x=f32/2x16x7x9/nhwc window=3,3 stride=2,2 pad=1,1 include_pad=0 ; as=bf16,f16
+pool_average x=f32/1x24x40x9/nhwc window=32,3 stride=4,1 pad=3,1 ; as=f16
 
 # the indices' dtypes
 pool_max x=f32/2x3x7x8 window=3,3 stride=2,2 pad=1,1 indices=u8/2x3x4x4 ; as=bf16

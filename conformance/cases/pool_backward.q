@@ -25,6 +25,10 @@ pool_max_backward dy=f32/1x1x1x1 indices=i64/1x1x1x1 dx=f32/1x1x1x1 window=1,1 ;
 pool_max_backward dy=f32/3x2x3x3 x=f32/3x2x6x6 window=1,1 stride=2,2 ; as=bf16
 pool_max_backward dy=f32/1x2x4x4 indices=u8/1x2x4x4 dx=f32/1x2x4x4 window=2,2 stride=2,2 pad=2,2 ; as=f16
 
+pool_max_backward dy=f32/2x16x4x4/nhwc x=f32/2x16x8x8/nhwc dx=f32/2x16x8x8/nhwc window=2,2 ; as=bf16
+pool_max_backward dy=f32/2x16x4x4/nhwc indices=i32/2x16x4x4/nhwc dx=f32/2x16x7x7/nhwc window=3,3 stride=2,2 pad=1,1 ; as=bf16,f16
+pool_max_backward dy=f32/2x5x4x4 x=f32/2x5x9x8 window=2,2 ; fill=int
+
 # average
 pool_average_backward dy=f32/2x3x4x4 dx=f32/2x3x8x9 window=2,2 ; as=f64
 pool_average_backward dy=f32/2x3x5x4 dx=f32/2x3x9x8 window=3,3 stride=2,2 pad=1,1 include_pad=0
@@ -49,6 +53,8 @@ pool_average_backward dy=f32/1x64x2x2 dx=f32/1x64x3x3 window=2,2 stride=1,1 incl
 pool_average_backward dy=f32/1x1x1x1 dx=f32/1x1x1x1 window=1,1 ; as=f64
 pool_average_backward dy=f32/3x2x3x3 dx=f32/3x2x6x6 window=1,1 stride=2,2 include_pad=0
 pool_average_backward dy=f32/1x2x4x4 dx=f32/1x2x4x4 window=2,2 stride=2,2 pad=2,2 ; as=f16,bf16,f64
+
+pool_average_backward dy=f32/2x16x4x4/nhwc dx=f32/2x16x7x7/nhwc window=3,3 stride=2,2 pad=1,1 ; as=bf16,f16
 
 # golden: a tie gives all to the first; an index out of range adds nowhere; divisors
 pool_max_backward dy=f32/1x1x1x2 x=f32/1x1x1x4 window=1,2 ; fill=zero x.is=3,3,1,2 dy.is=5,7 dx.is=5,0,0,7 plain=1
