@@ -4,8 +4,8 @@
  * slot (a value that is used later, kept in shared memory by the thread that made it), a tensor, or a scalar. A thread
  * takes V neighbouring elements along the innermost dim through the whole program; every thread is in the same step at
  * the same time, so interpreting costs a few instructions for V elements. Grids are one-trip: a thread, one vector.
- * Where all tensors are of one dtype, packed alike and aligned, the first few that are read are fetched before the program
- * starts, so that their loads overlap. A program of one step has kernels without the loop.
+ * Where all tensors are of one dtype and lie in whole aligned vectors (or repeat along the innermost dim), the first few that are
+ * read are fetched before the program starts, so that their loads overlap. One step on packed tensors has a kernel of its own.
  *
  * Wins everywhere but on f64 and integer arithmetic, which it refuses. */
 #include "cuda_backend.h"
@@ -81,7 +81,8 @@ template <int V, bool heavy> __device__ __forceinline__ void apply(const step &s
   }
 }
 
-/* whole: all tensors are of that dtype and lie alike, packed and aligned, in vectors of 16 bytes, of which the last may be a part. */
+/* whole: all tensors are of that dtype and lie in whole aligned vectors of 16 bytes, or repeat along dim 0. Of one dim, the last
+ * vector may be a part. */
 enum { SCATTERED = QN_DTYPE_NONE };
 
 template <int V, int THREADS, int whole> struct machine {
@@ -89,7 +90,7 @@ template <int V, int THREADS, int whole> struct machine {
   float (*slots)[V][THREADS];             /* each thread's own column */
   uint32_t index[MAX_RANK];
   int n;                                  /* elements of this vector that exist */
-  uint4 early[whole ? MAX_EARLY : 1];     /* as they came */
+  uint4 early[whole ? MAX_EARLY : 1];     /* as they came; of one that repeats the first element */
 
   __device__ __forceinline__ int64_t at(const operand &o) const
   {
@@ -104,12 +105,21 @@ template <int V, int THREADS, int whole> struct machine {
   __device__ __forceinline__ uint4 bytes(const operand &o) const
   {
     const char *from = (const char *)vector_place<whole>(o.p, at(o));
+    if (o.stride[0] == 0) return make_uint4(whole == QN_F32 ? *(const uint32_t *)from : *(const uint16_t *)from, 0, 0, 0);
     if (n == V) return *(const uint4 *)from;
     uint32_t word[4] = {};
 #pragma unroll
     for (int i = 0; i < V; i++)
       if (i < n) word[i * 4 / V] |= whole == QN_F32 ? ((const uint32_t *)from)[i] : (uint32_t)((const uint16_t *)from)[i] << (i & 1 ? 16 : 0);
     return make_uint4(word[0], word[1], word[2], word[3]);
+  }
+  __device__ __forceinline__ void open(float (&v)[V], uint4 q, bool repeats) const
+  {
+    if (repeats) {
+      uint32_t h = whole == QN_F32 ? q.x : q.x << 16 | q.x;
+      q = make_uint4(h, h, h, h);
+    }
+    vector_open<whole>(v, 0, q);
   }
   __device__ __forceinline__ void fetch(float (&v)[V], source s, const float (&before)[V]) const
   {
@@ -123,17 +133,17 @@ template <int V, int THREADS, int whole> struct machine {
       for (int i = 0; i < V; i++) v[i] = slots[s.index][i][threadIdx.x];
       break;
     case FROM_EARLY:
-      if (whole) vector_open<whole>(v, 0, early[0]);
+      if (whole) open(v, early[0], p.early[0].stride[0] == 0);
       break;
     case FROM_EARLY + 1:
-      if (whole) vector_open<whole>(v, 0, early[whole ? 1 : 0]);
+      if (whole) open(v, early[whole ? 1 : 0], p.early[1].stride[0] == 0);
       break;
     case FROM_EARLY + 2:
-      if (whole) vector_open<whole>(v, 0, early[whole ? 2 : 0]);
+      if (whole) open(v, early[whole ? 2 : 0], p.early[2].stride[0] == 0);
       break;
     case FROM_TENSOR: {
       const operand &o = p.tensor[s.index];
-      if (whole) vector_open<whole>(v, 0, bytes(o));
+      if (whole) open(v, bytes(o), o.stride[0] == 0);
       else vector_load(v, o.p, o.dtype, at(o), o.stride[0], n);
       break;
     }
@@ -153,11 +163,8 @@ template <int V, int THREADS, int whole> struct machine {
   }
 };
 
-/* Threads of a multiprocessor: as many as memory needs for its loads, where a step leaves few registers in use. */
-template <bool single> constexpr int resident = single ? 1536 : 1024;
-
-template <int V, int THREADS, bool heavy, int whole, bool single>
-__global__ void __launch_bounds__(THREADS, resident<single> / THREADS) pointwise_program(const __grid_constant__ program p)
+template <int V, int THREADS, bool heavy, int whole>
+__global__ void __launch_bounds__(THREADS, 1024 / THREADS) pointwise_program(const __grid_constant__ program p)
 {
   extern __shared__ float shared[];
   uint32_t vector = blockIdx.x * THREADS + threadIdx.x;
@@ -179,23 +186,61 @@ __global__ void __launch_bounds__(THREADS, resident<single> / THREADS) pointwise
   m.n = (int)min((uint32_t)V, p.dim[0] - m.index[0]);
   if (whole) {
 #pragma unroll
-    for (int e = 0; e < (single ? 2 : MAX_EARLY); e++)
+    for (int e = 0; e < MAX_EARLY; e++)
       if (e < p.n_early) m.early[whole ? e : 0] = m.bytes(p.early[e]);
   }
   float a[V] = {};
 #pragma unroll 1
-  for (int k = 0; k < (single ? 1 : p.n_steps); k++) {
-    const step &s = p.steps[single ? 0 : k];
+  for (int k = 0; k < p.n_steps; k++) {
+    const step &s = p.steps[k];
     float b[V], c[V];
     if (!whole && s.in[2].from) m.fetch(c, s.in[2], a);       /* a select's: its condition is of another dtype */
     if (s.in[1].from) m.fetch(b, s.in[1], a);
     if (s.in[0].from != FROM_BEFORE) m.fetch(a, s.in[0], a);
     apply<V, heavy>(s, a, b, c);
-    if (!single && s.slot >= 0)
+    if (s.slot >= 0)
 #pragma unroll
       for (int i = 0; i < V; i++) m.slots[s.slot][i][threadIdx.x] = a[i];
     if (s.out >= 0) m.store(a, p.tensor[s.out]);
   }
+}
+
+/* One step of one or two operands, packed alike, in whole vectors. A light one has the threads that memory asks for; what costs a
+ * heavy one besides its function is shared by two vectors. */
+template <bool heavy> constexpr int flat_vectors = heavy ? 2 : 1;
+
+template <bool heavy, int whole> __global__ void __launch_bounds__(256, (heavy ? 1024 : 2048) / 256) pointwise_flat(const __grid_constant__ program p)
+{
+  constexpr int per_16 = vector_per_16<whole>, N = flat_vectors<heavy>, V = N * per_16;
+  const step &s = p.steps[0];
+  uint32_t first = blockIdx.x * (256 * N) + threadIdx.x;
+  uint4 q[2][N];
+#pragma unroll
+  for (int e = 0; e < 2; e++)
+    if (e < p.n_early)
+#pragma unroll
+      for (int k = 0; k < N; k++)
+        if (first + 256 * k < p.vectors) q[e][k] = ((const uint4 *)p.early[e].p)[first + 256 * k];
+  float v[2][V];
+#pragma unroll
+  for (int i = 0; i < 2; i++) {
+    if (s.in[i].from == FROM_SCALAR) {
+      const operand &o = p.tensor[s.in[i].index];
+      float x = o.p ? element_load<float>(o.p, 0, o.dtype) : p.value[s.in[i].index];
+#pragma unroll
+      for (int j = 0; j < V; j++) v[i][j] = x;
+    } else if (s.in[i].from == FROM_EARLY) {
+#pragma unroll
+      for (int k = 0; k < N; k++) vector_open<whole>(v[i], k * per_16, q[0][k]);
+    } else if (i == 1) {
+#pragma unroll
+      for (int k = 0; k < N; k++) vector_open<whole>(v[i], k * per_16, q[1][k]);
+    }
+  }
+  apply<V, heavy>(s, v[0], v[1], v[1]);
+#pragma unroll
+  for (int k = 0; k < N; k++)
+    if (first + 256 * k < p.vectors) ((uint4 *)p.tensor[s.out].p)[first + 256 * k] = vector_close<whole>(v[0], k * per_16);
 }
 
 /* ---- from a region to a program ------------------------------------------------------------------------ */
@@ -207,6 +252,7 @@ struct state {
   uint8_t host[MAX_TENSORS];
   int32_t wide, slots, heavy;             /* wide: V is 8 */
   uint8_t early[MAX_EARLY];               /* tensors, fetched first */
+  bool flat;                              /* one step, packed */
   uint32_t whole;                         /* the one dtype, or 0 */
 };
 
@@ -372,11 +418,14 @@ static const char *lay_out(compiler *c, const qn_value *y)
   for (int i = 0; i < st->n_tensors; i++)
     if (c->r->value[st->number[i]].rank > 0 && qn_kit_bytes(p->tensor[i].dtype) > 2) st->wide = 0;
   int v = st->wide ? 8 : 4;
-  st->whole = nest.rank == 1 ? st->p.tensor[st->n_tensors - 1].dtype : 0;
+  st->whole = nest.rank == 1 || p->dim[0] % (uint32_t)v == 0 ? st->p.tensor[st->n_tensors - 1].dtype : 0;
   for (int i = 0; i < st->n_tensors; i++) {
     const qn_value *t = &c->r->value[st->number[i]];
     if (t->rank == 0) continue;
-    if (t->dtype != st->whole || p->tensor[i].stride[0] != 1 || t->align < 16) st->whole = 0;
+    const int64_t *stride = p->tensor[i].stride;
+    bool lies = t->dtype == st->whole && (stride[0] == 0 || (stride[0] == 1 && t->align >= 16));
+    for (int d = 1; d < nest.rank; d++) lies &= stride[0] == 0 || stride[d] % v == 0;
+    if (!lies) st->whole = 0;
   }
   if (!small_float(st->whole)) st->whole = 0;
   p->row_vectors = (uint32_t)qn_ceil_div(p->dim[0], v);
@@ -387,6 +436,8 @@ static const char *lay_out(compiler *c, const qn_value *y)
   p->vectors = p->row_vectors;
   for (int d = 1; d < nest.rank; d++) p->vectors *= p->dim[d];
   if (st->whole) fetch_early(st);
+  st->flat = st->whole && p->n_steps == 1 && p->rank == 1 && p->dim[0] % (uint32_t)v == 0;
+  for (int i = 0; i < st->n_tensors; i++) st->flat &= c->r->value[st->number[i]].rank == 0 || p->tensor[i].stride[0] == 1;
   return nullptr;
 }
 
@@ -424,13 +475,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return QN_OK;
 }
 
-/* [heavy][single][scattered narrow, scattered wide, whole f32, bf16, f16] */
+/* [heavy][scattered narrow, scattered wide, whole f32, bf16, f16, flat f32, bf16, f16] */
 typedef const void *kernel;
-#define KERNELS(heavy, single)                                                                              \
-  { (kernel)pointwise_program<4, 256, heavy, SCATTERED, false>, (kernel)pointwise_program<8, 256, heavy, SCATTERED, false>, \
-    (kernel)pointwise_program<4, 256, heavy, QN_F32, single>, (kernel)pointwise_program<8, 256, heavy, QN_BF16, single>,    \
-    (kernel)pointwise_program<8, 256, heavy, QN_F16, single> }
-static const kernel kernels[2][2][5] = { { KERNELS(false, false), KERNELS(false, true) }, { KERNELS(true, false), KERNELS(true, true) } };
+#define KERNELS(heavy)                                                                                      \
+  { (kernel)pointwise_program<4, 256, heavy, SCATTERED>, (kernel)pointwise_program<8, 256, heavy, SCATTERED>,    \
+    (kernel)pointwise_program<4, 256, heavy, QN_F32>, (kernel)pointwise_program<8, 256, heavy, QN_BF16>,         \
+    (kernel)pointwise_program<8, 256, heavy, QN_F16>, (kernel)pointwise_flat<heavy, QN_F32>,                     \
+    (kernel)pointwise_flat<heavy, QN_BF16>, (kernel)pointwise_flat<heavy, QN_F16> }
+static const kernel kernels[2][8] = { KERNELS(false), KERNELS(true) };
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
@@ -444,10 +496,11 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   for (int e = 0; e < p.n_early; e++) p.early[e] = p.tensor[st->early[e]];
   cudaStream_t stream = (cudaStream_t)launch->stream;
   const int threads = 256;
-  unsigned blocks = (p.vectors + threads - 1) / threads;
+  const int each = threads * (st->flat && st->heavy ? flat_vectors<true> : 1);
+  unsigned blocks = (p.vectors + each - 1) / each;
   size_t shared = (size_t)st->slots * (st->wide ? 8 : 4) * threads * sizeof(float);
   int how = st->whole == QN_F32 ? 2 : st->whole == QN_BF16 ? 3 : st->whole == QN_F16 ? 4 : st->wide ? 1 : 0;
-  const kernel *k = &kernels[st->heavy != 0][p.n_steps == 1][how];
+  const kernel *k = &kernels[st->heavy != 0][how + (st->flat ? 3 : 0)];
   void *args[] = { &p };
   return cuda_check(cudaLaunchKernel(*k, blocks, threads, args, shared, stream), "pointwise_program");
 }

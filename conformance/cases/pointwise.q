@@ -277,6 +277,14 @@ add a=f32/3x70001 b=f32/3x1 ; plain=1
 relu x=f32/9 ; x.offset=1 y.offset=3
 add a=f32/33@4 b=f32/33@8 y=f32/33@4 ; as=f64
 
+# whole vectors, some operands repeated along the rows or between them
+add a=f32/2x16x4x6/nhwc b=f32/1x16x1x1 y=f32/2x16x4x6/nhwc ; as=bf16,f16
+mul a=f32/2x5x4x8 b=f32/1x5x1x1 ; as=bf16,f16
+sub a=f32/6x1x40 b=f32/1x7x40 ; as=bf16
+div a=f32/1x1x24 b=f32/3x5x1 ; as=f16
+relu x=f32/4x16/24:1 y=f32/4x16 ; as=bf16
+add a=f32/1003 b=f32/1003 ; as=bf16,f16
+
 # NaN in every lane, of the vector body and of the tail
 max a=f32/15 b=f32/15 ; fill=special as=f16,bf16,f64
 min a=f32/15 b=f32/15 ; fill=special as=f16,bf16,f64
