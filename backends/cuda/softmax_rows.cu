@@ -3,21 +3,22 @@
  *   softmax       y = exp(x - m) / s        dx = y (dy - sum y dy)        m = max x,  s = sum exp(x - m)
  *   log_softmax   y = x - m - ln s          dx = dy - exp(y) sum dy
  *
- * rows: the axis is contiguous and short enough for the registers of a warp or a block.
+ * rows: the axis is contiguous and short enough for the registers of a warp, a block, or (on Hopper) a cluster of blocks.
  * long: contiguous and longer: two passes, the second from the cache.
  * columns: the axis is not innermost; a thread takes four neighbouring columns along it, twice. */
 #include <cfloat>
 #include "cuda_backend.h"
 #include "engines.h"
+#include "sm90.cuh"
 #include "vector.cuh"
 
-enum { MAX_OUTER = 4, V = 8 };
+enum { MAX_OUTER = 4, V = 8, SHARE = 16384 };             /* SHARE: of a block of 512 threads */
 
 struct rows {
   const void *x, *dy;                     /* backward: x is y */
   void    *y;
   uint32_t x_dtype, dy_dtype, y_dtype;
-  int32_t  logarithm, backward;
+  int32_t  logarithm, backward, parts;    /* parts: blocks for a row */
   int64_t  length, count;
   int64_t  step[3];                       /* along the axis: x, y, dy */
   int32_t  rank;                          /* of the other dims, innermost first */
@@ -71,29 +72,48 @@ template <int whole> __device__ __forceinline__ void row_store(const float (&v)[
 
 /* ---- rows in registers ----------------------------------------------------------------------------------- */
 
-/* A row is `threads` threads, each with K packets of V. */
+/* A row is `parts` blocks (of a cluster) of `threads` threads, each with K packets of V. */
 template <int threads> constexpr int row_block = threads < 128 ? 128 : threads;
 /* Blocks to be resident, where 16 bits an element leave the registers. */
 template <int threads, int whole> constexpr int row_resident = whole == QN_BF16 || whole == QN_F16 ? (threads == 32 ? 768 : 1024) / row_block<threads> : 1;
+enum { MAX_PARTS = 8 };
 
 struct row_share {                        /* of one thread */
-  int64_t at[3];                          /* where the row begins */
-  int     first;                          /* of the row: the thread's first element */
+  int64_t at[3];                            /* where the row begins */
+  int     first, rank;                    /* of the row: the thread's first element; the block's rank */
 };
-template <int threads> __device__ __forceinline__ bool row_enter(const rows &r, row_share *w)
+template <int threads> __device__ __forceinline__ bool row_enter(const rows &r, int K, row_share *w)
 {
-  int64_t row = blockIdx.x * (int64_t)(row_block<threads> / threads) + threadIdx.x / threads;
+  int64_t row = threads < 128 ? blockIdx.x * (int64_t)(128 / threads) + threadIdx.x / threads : blockIdx.x;
+  w->rank = 0;
+#if __CUDA_ARCH__ >= 900
+  if (threads == 512 && r.parts > 1) row = blockIdx.x / (uint32_t)r.parts, w->rank = (int)cluster_rank();
+#endif
   if (row >= r.count) return false;       /* whole warps, and whole blocks where a row is a block's */
-  w->first = threadIdx.x % threads * V;
+  w->first = (w->rank * threads * K + threadIdx.x % threads) * V;
   r.begin(row, w->at);
   return true;
 }
 
-/* Each warp's pair to all warps of the row. */
-__device__ __forceinline__ void pairs_exchange(float2 *pairs, float2 mine)
+/* Each warp's pair to all warps of all blocks of a row; then what is there is theirs, in one order. */
+template <int threads> __device__ __forceinline__ int pairs_exchange(const rows &r, const row_share &w, float4 *pairs, float4 mine)
 {
-  if (threadIdx.x % 32 == 0) pairs[threadIdx.x / 32] = mine;
+  constexpr int warps = threads / 32;
+  int n = warps;
+  if (threadIdx.x % 32 == 0) pairs[w.rank * warps + threadIdx.x / 32] = mine;
+#if __CUDA_ARCH__ >= 900
+  if (threads == 512 && r.parts > 1) {
+    n *= r.parts;
+    cluster_sync();                       /* all blocks have begun */
+    int to = threadIdx.x % 32;
+    if (to < r.parts && to != w.rank)
+      cluster_store(cluster_address(shared_address(&pairs[w.rank * warps + threadIdx.x / 32]), to), mine.x, mine.y, 0, 0);
+    cluster_sync();
+    return n;
+  }
+#endif
   __syncthreads();
+  return n;
 }
 
 /* exp(x), x <= 0: to 2 ulps and |x| units of rounding. */
@@ -106,9 +126,9 @@ __device__ __forceinline__ float exp_below(float x)
 
 template <int threads, int K, int whole> __global__ void __launch_bounds__(row_block<threads>, row_resident<threads, whole>) softmax_rows(const __grid_constant__ rows r)
 {
-  __shared__ float2 pairs[threads / 32];
+  __shared__ float4 pairs[threads == 512 ? 16 * MAX_PARTS : 16];
   row_share w;
-  if (!row_enter<threads>(r, &w)) return;
+  if (!row_enter<threads>(r, K, &w)) return;
   packet<whole> x[K];
   float m = -FLT_MAX, s = 0, e[K][V];     /* so that exp(x - m) is 0 where all x are -Inf, and 0 / 0 is NaN */
 #pragma unroll
@@ -134,10 +154,13 @@ template <int threads, int K, int whole> __global__ void __launch_bounds__(row_b
   s = join_warp(s, total());
   float scale = 1 / s;
   if (threads > 32) {                     /* the warps' sums were of exp(x - m) with an m each */
-    pairs_exchange(pairs, make_float2(m, s));
-    float2 other = threadIdx.x % 32 < threads / 32 ? pairs[threadIdx.x % 32] : make_float2(-FLT_MAX, 0);
-    float top = join_warp(other.x, larger());
-    s = join_warp(other.y * exp_below(other.x - top), total());
+    int lane = threadIdx.x % 32, n = pairs_exchange<threads>(r, w, pairs, make_float4(m, s, 0, 0));
+    float top = -FLT_MAX;
+    for (int i = lane; i < n; i += 32) top = fmaxf(top, pairs[i].x);
+    top = join_warp(top, larger());
+    s = 0;
+    for (int i = lane; i < n; i += 32) s += pairs[i].y * exp_below(pairs[i].x - top);
+    s = join_warp(s, total());
     scale = exp_below(m - top) / s;
     m = top;
   }
@@ -153,9 +176,9 @@ template <int threads, int K, int whole> __global__ void __launch_bounds__(row_b
 
 template <int threads, int K, int whole> __global__ void __launch_bounds__(row_block<threads>, row_resident<threads, whole>) softmax_backward_rows(const __grid_constant__ rows r)
 {
-  __shared__ float2 pairs[threads / 32];
+  __shared__ float4 pairs[threads == 512 ? 16 * MAX_PARTS : 16];
   row_share w;
-  if (!row_enter<threads>(r, &w)) return;
+  if (!row_enter<threads>(r, K, &w)) return;
   packet<whole> y[K], dy[K];
   float s = 0;
 #pragma unroll
@@ -175,8 +198,10 @@ template <int threads, int K, int whole> __global__ void __launch_bounds__(row_b
   }
   s = join_warp(s, total());
   if (threads > 32) {
-    pairs_exchange(pairs, make_float2(s, 0));
-    s = join_warp(threadIdx.x % 32 < threads / 32 ? pairs[threadIdx.x % 32].x : 0, total());
+    int n = pairs_exchange<threads>(r, w, pairs, make_float4(s, 0, 0, 0));
+    s = 0;
+    for (int i = threadIdx.x % 32; i < n; i += 32) s += pairs[i].x;
+    s = join_warp(s, total());
   }
 #pragma unroll
   for (int k = 0; k < K; k++) {
@@ -349,6 +374,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!contiguous && k.count * 8 < k.length)
     return qn_refuse(out, "a contiguous axis, or many columns", "x", "a stride of 1", "%lld", (long long)k.step[0]);
 
+  k.parts = 1;
+  if (r->device->arch_major >= 9)
+    while (k.parts < MAX_PARTS && k.length > (int64_t)SHARE * k.parts) k.parts *= 2;
+  if (k.length > (int64_t)SHARE * k.parts || k.count * k.parts > INT32_MAX) k.parts = 1;
+
   state *st = (state *)r->host->alloc(sizeof *st);
   if (!st) return QN_NO_MEMORY;
   st->r = k;
@@ -366,20 +396,29 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return QN_OK;
 }
 
-template <int threads, int K, int whole> static void launch_as(const rows &r, cudaStream_t stream)
+template <int threads, int K, int whole> static qn_status launch_as(rows &r, cudaStream_t stream)
 {
   constexpr int block = row_block<threads>, per_block = block / threads;
-  unsigned blocks = (unsigned)((r.count + per_block - 1) / per_block);
-  if (r.backward) softmax_backward_rows<threads, K, whole><<<blocks, block, 0, stream>>>(r);
-  else softmax_rows<threads, K, whole><<<blocks, block, 0, stream>>>(r);
+  cudaLaunchAttribute cluster = {};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = { (unsigned)r.parts, 1, 1 };
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3((unsigned)((r.count * r.parts + per_block - 1) / per_block));
+  config.blockDim = dim3(block);
+  config.stream = stream;
+  config.attrs = &cluster;
+  config.numAttrs = r.parts > 1;
+  void *args[] = { &r };
+  const void *kernel = r.backward ? (const void *)softmax_backward_rows<threads, K, whole> : (const void *)softmax_rows<threads, K, whole>;
+  return cuda_check(cudaLaunchKernelExC(&config, kernel, args), "softmax_rows");
 }
 
-template <int threads, int K> static void launch_rows(const rows &r, uint64_t whole, cudaStream_t stream)
+template <int threads, int K> static qn_status launch_rows(rows &r, uint64_t whole, cudaStream_t stream)
 {
-  if (whole == QN_F32) launch_as<threads, K, QN_F32>(r, stream);
-  else if (whole == QN_BF16) launch_as<threads, K, QN_BF16>(r, stream);
-  else if (whole == QN_F16) launch_as<threads, K, QN_F16>(r, stream);
-  else launch_as<threads, K, 0>(r, stream);
+  if (whole == QN_F32) return launch_as<threads, K, QN_F32>(r, stream);
+  if (whole == QN_BF16) return launch_as<threads, K, QN_BF16>(r, stream);
+  if (whole == QN_F16) return launch_as<threads, K, QN_F16>(r, stream);
+  return launch_as<threads, K, 0>(r, stream);
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
@@ -394,11 +433,11 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     int64_t items = qn_ceil_div(r.dim[0], W) * (r.count / r.dim[0]);
     softmax_columns<<<(unsigned)qn_ceil_div(items, 128), 128, 0, stream>>>(r);
   }
-  else if (r.length <= 256) launch_rows<32, 1>(r, p->word[1], stream);
-  else if (r.length <= 1024) launch_rows<32, 4>(r, p->word[1], stream);
-  else if (r.length <= 4096) launch_rows<128, 4>(r, p->word[1], stream);
-  else if (r.length <= 8192) launch_rows<256, 4>(r, p->word[1], stream);
-  else if (r.length <= 16384) launch_rows<512, 4>(r, p->word[1], stream);
+  else if (r.length <= 256) return launch_rows<32, 1>(r, p->word[1], stream);
+  else if (r.length <= 1024) return launch_rows<32, 4>(r, p->word[1], stream);
+  else if (r.length <= 4096) return launch_rows<128, 4>(r, p->word[1], stream);
+  else if (r.length <= 8192) return launch_rows<256, 4>(r, p->word[1], stream);
+  else if (r.length <= SHARE * r.parts) return launch_rows<512, 4>(r, p->word[1], stream);
   else if (p->word[1] == QN_F32) softmax_long<QN_F32><<<(unsigned)r.count, 1024, 0, stream>>>(r);
   else if (p->word[1] == QN_BF16) softmax_long<QN_BF16><<<(unsigned)r.count, 1024, 0, stream>>>(r);
   else if (p->word[1] == QN_F16) softmax_long<QN_F16><<<(unsigned)r.count, 1024, 0, stream>>>(r);
