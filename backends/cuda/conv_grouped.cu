@@ -1,6 +1,6 @@
 /* conv_grouped.cu -- convolution in groups of few channels (conv_grouped.cuh), forward and backward by the data, by mma.sync: a warp
  * has one group, its filters of 8 NT, and 16 QM pixels. Blocks stay, with the filters in shared memory as the instruction wants
- * them, and walk over tiles. Backward by the data is the forward sum over dy, spread by its stride, with the filter turned round. */
+ * them, and walk over tiles. Backward by the data, at stride 1, is the forward sum over dy with the filter turned round. */
 #include "conv_grouped.cuh"
 #include "conv_layout.h"
 #include "engines.h"
@@ -102,8 +102,6 @@ struct state {
   cuda_chain chain;
   const void *function;
   int32_t  x, w, blocks, slabs, shared;
-  int32_t  spread[2];                     /* strides of dy, H and W; 0: none */
-  int64_t  dy_dim[4], dy_stride[3];       /* N, H, W, C */
 };
 
 static const void *const functions[2][4] = {
@@ -120,7 +118,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status) return status;
   cuda_chain chain;
   if ((status = cuda_conv_problem_chain(&c, r, &chain, out))) return status;
-  bool data = c.mode == CUDA_CONV_DATA, spread = data && (c.stride[0] > 1 || c.stride[1] > 1);
+  bool data = c.mode == CUDA_CONV_DATA;
+  if (data && (c.stride[0] > 1 || c.stride[1] > 1))
+    return qn_refuse(out, "backward data walks dy pixel by pixel", "dy", "a stride of 1", "%lld", (long long)(c.stride[0] > 1 ? c.stride[0] : c.stride[1]));
   const qn_value *in = data ? c.y : c.x, *to = &r->value[chain.out];
   p.under = data ? f->filters : f->channels;
   p.written = data ? f->channels : f->filters;
@@ -132,8 +132,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t fixed = (int64_t)steps * 64 * 32 + (steps + 1) / 2 * 16 + GROUPED_PIXELS * 4 + 16, stage = (int64_t)GROUPED_PIXELS * STAGE * 4;
   if (!grouped_shape_tile(f, to->dim[0], GROUPED_SHARED - fixed))
     return qn_refuse(out, "filters and a tile's pixels in shared memory", "w", "fewer taps or channels", "%d", f->all);
-  uint64_t workspace = spread ? (uint64_t)(in->dim[0] * f->in[0] * f->in[1] * in->dim[1] * 2) : 0;
-  if (workspace > r->demands->workspace_limit) return qn_refuse(out, "workspace for dy spread by its stride", "dy", "a limit above it", "%llu", (unsigned long long)workspace);
   int64_t slabs = qn_ceil_div(f->groups, f->beside), x_bytes = (int64_t)f->x_h * f->x_w * f->pixel, shared = fixed + qn_max_i64(x_bytes, stage);
   if (slabs > 65535) return qn_refuse(out, "a grid of blocks", "x", "fewer groups", "%d", f->groups);
 
@@ -145,16 +143,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st->function = functions[in->dtype == QN_F16][kind];
   st->x = data ? c.y_at : c.x_at, st->w = c.w_at;
   st->blocks = (int32_t)qn_ceil_div(f->tiles, rounds), st->slabs = (int32_t)slabs, st->shared = (int32_t)shared;
-  if (spread) {
-    st->spread[0] = (int32_t)c.stride[0], st->spread[1] = (int32_t)c.stride[1];
-    const int64_t dim[4] = { in->dim[0], c.out[0], c.out[1], in->dim[1] };
-    memcpy(st->dy_dim, dim, sizeof dim);
-    st->dy_stride[2] = dim[3], st->dy_stride[1] = dim[3] * dim[2], st->dy_stride[0] = dim[3] * dim[2] * dim[1];
-  }
-  double bytes = (double)qn_elements(to) * (double)qn_kit_bytes(to->dtype) + (double)qn_elements(in) * 2 + 2.0 * (double)workspace;
+  double bytes = (double)qn_elements(to) * (double)qn_kit_bytes(to->dtype) + (double)qn_elements(in) * 2;
   double product = (double)f->tiles * GROUPED_PIXELS * (double)slabs * 64 * steps * 16 / (r->device->units * 1024 * 0.5);
   out->estimate = 4000 + product + bytes / 3500;
-  out->workspace = workspace;
   out->state = st;
   out->n_ops = chain.n_ops;
   out->math = QN_MATH_STRICT;
@@ -173,11 +164,6 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   const state *st = (const state *)prepared->state;
   grouped p = st->p;
   p.x.p = launch->ptr[st->x];
-  if (st->spread[0]) {
-    qn_status s = cuda_conv_spread(launch->workspace, p.x.p, st->dy_dim, st->dy_stride, st->spread[0], st->spread[1], launch->stream);
-    if (s) return s;
-    p.x.p = launch->workspace;
-  }
   p.w = (const uint16_t *)launch->ptr[st->w];
   p.y = launch->ptr[st->chain.out];
   cuda_chain_bind(&p.steps, &st->chain, launch->ptr);
