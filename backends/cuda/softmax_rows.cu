@@ -391,6 +391,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     for (int d = 0; d < k.rank; d++) whole &= k.stride[t][d] % V == 0;
   }
   out->word[1] = whole ? x->dtype : 0;
+  if (contiguous && k.length > SHARE) out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;        /* without clusters a row is one block's */
   out->math = QN_MATH_STRICT;
   out->numerics.accumulator = QN_ACC_NATIVE;
   return QN_OK;

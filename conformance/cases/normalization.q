@@ -17,7 +17,7 @@ layer_norm x=f32/2x1000 scale=f32/1x1000 shift=f32/1x1000 mean=? rstd=? ; as=bf1
 layer_norm x=bf16/2x1024 scale=f32/1x1024 shift=f32/1x1024 mean=? rstd=?
 layer_norm x=f32/2x4099 scale=f32/1x4099 shift=f32/1x4099 mean=? rstd=? ; as=bf16
 layer_norm x=bf16/2x8192 scale=bf16/1x8192 shift=bf16/1x8192 mean=? rstd=?
-layer_norm x=f32/1x70001 mean=? rstd=? ; fill=signed,far:100
+layer_norm x=f32/1x70001 mean=? rstd=? ; fill=signed plain=1
 rms_norm x=f32/3x1
 rms_norm x=f32/3x7 scale=f32/1x7 rstd=? ; as=f16,bf16,f64
 rms_norm x=f32/3x8 rstd=? ; as=bf16
@@ -36,7 +36,7 @@ layer_norm x=f32/1x5
 # what cancels: a mean far from zero beside its deviation, rows that are constant, eps large and none
 layer_norm x=f32/3x100 mean=? rstd=? ; fill=far:1000
 layer_norm x=bf16/3x100 mean=? rstd=? ; fill=far:64
-layer_norm x=f32/2x4096 mean=? rstd=? ; fill=far:4096
+layer_norm x=f32/2x4096 mean=? rstd=? ; fill=far:256 plain=1
 batch_norm x=f32/4x3x5x5 mean=? rstd=? ; fill=far:1000
 layer_norm x=f32/3x64 ; fill=const:3
 layer_norm x=f32/3x64 eps=0.5 mean=? rstd=?
