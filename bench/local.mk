@@ -43,6 +43,7 @@ dist_workload_DATA = \
   bench/workloads/gemm.q \
   bench/workloads/mobilenet.q \
   bench/workloads/mobilenet_backward.q \
+  bench/workloads/normalization.q \
   bench/workloads/pointwise.q \
   bench/workloads/pooling.q \
   bench/workloads/reduce.q \

@@ -89,6 +89,22 @@ static const golden softmaxes[] = {
   { "log_softmax gradient", "log_softmax_backward y=f32/1x2 dy=f32/1x2", "0 -inf | 1 2", "-2 2" },
 };
 
+static const golden normalizations[] = {
+  { "the biased variance", "layer_norm x=f32/1x4 eps=0 mean=? rstd=?", "-2 2 -2 2", "-1 1 -1 1 | 0 | 0.5" },
+  { "scale, then shift", "layer_norm x=f32/1x2 scale=f32/1x2 shift=f32/1x2 eps=0", "1 3 | 10 100 | 5 7", "-5 107" },
+  { "eps is in the variance; a constant row gives 0", "layer_norm x=f32/1x2 eps=0.25 rstd=?", "2 2", "0 0 | 2" },
+  { "NaN stays in its row", "layer_norm x=f32/2x2 eps=1", "nan 1 2 2", "nan nan 0 0" },
+  { "several dims, a scale for the others", "layer_norm x=f32/2x1x2 axis=1,2 scale=f32/2x1x1 eps=0", "1 3 5 7 | 10 100", "-10 10 -100 100" },
+  { "RMS takes no mean away", "rms_norm x=f32/1x2 eps=0 rstd=?", "2 -2", "1 -1 | 0.5" },
+  { "running statistics take the unbiased variance",
+    "batch_norm x=f32/2x1 running_mean=f32/1x1 running_var=f32/1x1 new_mean=f32/1x1 new_var=f32/1x1 eps=0 momentum=0.5", "1 3 | 0 | 0",
+    "-1 1 | 1 | 1" },
+  { "but of one element its own, 0", "batch_norm x=f32/1x1 running_var=f32/1x1 new_var=f32/1x1 eps=1 momentum=0.5", "3 | 8", "0 | 4" },
+  { "given statistics", "batch_norm_inference x=f32/1x2 mean=f32/1x2 var=f32/1x2 eps=0", "5 6 | 1 2 | 4 16", "2 1" },
+  { "gradients, by statistics as they are given", "layer_norm_backward dy=f32/1x2 x=f32/1x2 mean=f32/1x1 rstd=f32/1x1 dscale=f32/1x2 dshift=f32/1x2",
+    "1 0 | 1 3 | 2 | 2", "-3 3 | -2 0 | 1 0" },
+};
+
 static const golden pools[] = {
   { "the largest, and where in the plane", "pool_max x=f32/1x1x2x3 window=2 stride=1 indices=i32/1x1x1x2", "1 2 3 4 6 5", "6 6 | 4 4" },
   { "ties go to the first in row-major order", "pool_max x=f32/1x1x2x2 window=2 indices=i64/1x1x1x1", "1 7 7 7", "7 | 1" },
@@ -445,6 +461,7 @@ int main(void)
   RUN(matmuls, 0);
   RUN(convolutions, 0);
   RUN(softmaxes, 0);
+  RUN(normalizations, 0);
   RUN(pools, 0);
   RUN(reductions, 0);
   RUN(transforms, 0);
