@@ -298,6 +298,34 @@ static inline void problem_rows(rng *r, problem *p)           /* softmax and red
   else *(uint64_t *)problem_attr(p, "axis") = rng_next(r) & ((1u << rank) - 1);
 }
 
+static inline void problem_normalization(rng *r, problem *p)
+{
+  int batch = p->op->kind == QN_OP_BATCH_NORM || p->op->kind == QN_OP_BATCH_NORM_BACKWARD || p->op->kind == QN_OP_BATCH_NORM_INFERENCE;
+  int rank = rng_in(r, 1 + batch, 5), f64 = rng_below(r, 4) == 0;
+  int64_t dim[QN_MAX_RANK];
+  problem_dims(r, rank, dim);
+  uint64_t all = (UINT64_C(1) << rank) - 1, mask = rng_next(r) & all;
+  *(uint64_t *)problem_attr(p, "axis") = mask;
+  if (!mask) mask = batch ? all & ~UINT64_C(2) : UINT64_C(1) << (rank - 1);
+  for (uint32_t i = 0; i < p->op->n_inputs; i++) {
+    int statistic = p->op->role[i].class_ == 'w', parameter = p->op->role[i].name[0] == 's';
+    int64_t own[QN_MAX_RANK];
+    for (int k = 0; k < rank; k++) own[k] = (statistic && mask >> k & 1) || (parameter && rng_below(r, 2)) ? 1 : dim[k];
+    if (!(p->op->role[i].flags & QN_ROLE_OPTIONAL) || rng_below(r, 2))
+      problem_input(r, p, f64 ? QN_F64 : statistic ? QN_F32 : problem_floats[rng_in(r, 1, 3)], rank, own);
+    p->first[i + 1] = p->n;
+  }
+}
+
+/* An optional output that an optional input may lend its memory is wanted where that is given. */
+static inline int problem_wants(rng *r, const problem *p, uint32_t output)
+{
+  if (output == p->op->n_inputs) return 1;
+  for (uint32_t i = 0; i < p->op->n_inputs; i++)
+    if (p->op->role[i].paired == (int32_t)output) return p->first[i] < p->first[i + 1];
+  return rng_below(r, 2);
+}
+
 /* Fills p with a random valid problem; its view is ready for qn_graph_make. */
 static inline void problem_random(rng *r, const qn_op_info *op, problem *p)
 {
@@ -309,13 +337,14 @@ static inline void problem_random(rng *r, const qn_op_info *op, problem *p)
   case QN_FAMILY_POOLING: problem_pooling(r, p); break;
   case QN_FAMILY_POINTWISE: problem_pointwise(r, p); break;
   case QN_FAMILY_TRANSFORM: problem_transform(r, p); break;
+  case QN_FAMILY_NORMALIZATION: problem_normalization(r, p); break;
   default: problem_rows(r, p); break;
   }
-  static const char *const real[] = { "slope", "alpha", "beta", "min", "max" };
-  for (int i = 0; i < 5; i++)
+  static const char *const real[] = { "slope", "alpha", "beta", "min", "max", "eps", "momentum" };
+  for (int i = 0; i < 7; i++)
     if (problem_attr(p, real[i]) && rng_below(r, 2)) *(double *)problem_attr(p, real[i]) = rng_below(r, 5) / 7.0;
   for (uint32_t i = op->n_inputs; i < op->n_roles; i++) {
-    if (!p->first[i + 1] && (i == op->n_inputs || rng_below(r, 2))) problem_wanted(p);
+    if (!p->first[i + 1] && problem_wants(r, p, i)) problem_wanted(p);
     p->first[i + 1] = p->n;
   }
   int n = 0;
