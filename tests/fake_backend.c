@@ -68,7 +68,7 @@ static qn_status takes_variant(const qn_request *r, qn_prepared *p)
 {
   p->n_ops = 1;
   p->variant = r->variant ? r->variant : speeds[0];
-  p->word[0] = strcmp(p->variant, "fast") ? 200 : 20;
+  p->word[0] = strcmp(p->variant, "fast") ? 5000 : 20;
   return QN_OK;
 }
 
