@@ -95,6 +95,7 @@ static const struct {
   { 0, QN_FAMILY_POINTWISE,   pointwise_flops },
   { 0, QN_FAMILY_TRANSFORM,   transform_flops },
   { 0, QN_FAMILY_NORMALIZATION, normalization_flops },
+  { 0, QN_FAMILY_RANDOM,      pointwise_flops },
 };
 
 /* ---- bytes -------------------------------------------------------------------------------- */

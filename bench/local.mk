@@ -46,6 +46,7 @@ dist_workload_DATA = \
   bench/workloads/normalization.q \
   bench/workloads/pointwise.q \
   bench/workloads/pooling.q \
+  bench/workloads/random.q \
   bench/workloads/reduce.q \
   bench/workloads/resnet50.q \
   bench/workloads/resnet50_backward.q \

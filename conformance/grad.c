@@ -42,11 +42,13 @@ static void build(struct built *b, const qn_op_info *op, const void *attr, struc
   n->twin = qc_twin_make(n);
 }
 
+static const qn_value random_key = {.dtype = QN_I64, .over = -1};       /* where the backward op is told none: 0 */
+
 static struct qc_value *new_value(const qn_value *like)
 {
   struct qc_value *v = qc_alloc(sizeof *v);
   v->q = *like;
-  v->q.flags = 0;
+  v->q.flags &= QN_VALUE_HOST;
   v->n = qc_elements(like);
   if (qc_is_float(like->dtype)) {
     v->q.dtype = QN_F64;
@@ -153,7 +155,11 @@ static bool gradient_agrees(const struct qc_node *back, int o)
       same = dy;
     if (same)
       by_role[r] = new_value(&same->q);
-    if (by_role[r])
+    else if (forward->role[r].class_ == 'k' && !(forward->role[r].flags & QN_ROLE_OPTIONAL))
+      by_role[r] = new_value(&random_key);
+    if (by_role[r] && same && same->q.flags & QN_VALUE_HOST)
+      by_role[r]->literal = same->literal;
+    else if (by_role[r])
       fill(by_role[r], (int)r, false, qc_opt.seed);
   }
   fill(dy, 50, false, qc_opt.seed);

@@ -12,6 +12,7 @@ dist_conform_DATA = \
   conformance/cases/pointwise.q \
   conformance/cases/pool.q \
   conformance/cases/pool_backward.q \
+  conformance/cases/random.q \
   conformance/cases/reduce.q \
   conformance/cases/refused.txt \
   conformance/cases/softmax.q \
@@ -34,6 +35,7 @@ conform_sources = \
   conformance/bound_reduction.c \
   conformance/bound_softmax.c \
   conformance/bound_normalization.c \
+  conformance/bound_random.c \
   conformance/buffer.c \
   conformance/execute.c \
   conformance/compare.c \
@@ -66,6 +68,7 @@ conformance_mutant_quern_mutant_la_SOURCES = \
   conformance/mutant/mutants_matmul.c \
   conformance/mutant/mutants_conv.c \
   conformance/mutant/mutants_norm.c \
+  conformance/mutant/mutants_random.c \
   conformance/mutant/mutants_reduce.c \
   conformance/mutant/mutants_pointwise.c
 conformance_mutant_quern_mutant_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)

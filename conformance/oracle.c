@@ -58,7 +58,8 @@ static struct qc_twin *make_twin(const struct qc_node *n, enum twin_kind kind)
     q->over = -1;
     q->flags &= QN_VALUE_HOST;
     if (q->flags) {
-      literal[i] = n->compute == QN_F32 ? (double)(float)v->literal : v->literal;   /* as the computation takes it */
+      bool key = i < n->n_in && n->op->role[n->in_role[i]].class_ == 'k';
+      literal[i] = n->compute == QN_F32 && !key ? (double)(float)v->literal : v->literal;   /* as the computation takes it */
       if (kind == ABSOLUTE && literal[i] < 0)
         literal[i] = -literal[i];
     } else {

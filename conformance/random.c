@@ -199,9 +199,31 @@ static char *pointwise(struct dice *d)
   return line;
 }
 
+/* Random numbers and dropout. */
+static char *chance(struct dice *d)
+{
+  static const char *const ps[] = {"0.5", "0.1", "0.9", "0", "1"};
+  int rank = 1 + (int)roll(d, 4), kind = (int)roll(d, 5);
+  int64_t dim[4], n = 1;
+  for (int k = 0; k < rank; k++)
+    n *= dim[k] = size(d, rank > 2 ? 17 : 129);
+  const char *t = float_dtype(d), *p = ps[roll(d, 5)], *key = roll(d, 3) ? "seed=42 offset=i64" : "seed=i64";
+  char *x = tensor(d, t, dim, rank), *line;
+  switch (kind) {
+  case 0:  line = qc_format("rng_uniform %s y=%s%s", key, x, roll(d, 2) ? "" : " min=-1 max=0.7"); break;
+  case 1:  line = qc_format("rng_normal %s y=%s%s", key, x, roll(d, 2) ? "" : " mean=3 deviation=0.1"); break;
+  case 2:  line = qc_format("rng_bernoulli %s y=%s p=%s", key, x, p); break;
+  case 3:  line = qc_format("dropout x=%s %s p=%s%s", x, key, p, roll(d, 2) ? " mask=?" : ""); break;
+  default: line = roll(d, 2) ? qc_format("dropout_backward dy=%s mask=u8/%lld p=%s", x, (long long)(n + 7) / 8, p)
+                             : qc_format("dropout_backward dy=%s %s p=%s", x, key, p);
+  }
+  free(x);
+  return line;
+}
+
 void qc_random_cases(struct qc_list *list, int n, uint64_t seed)
 {
-  static char *(*const makers[])(struct dice *) = {matmul, conv, conv, pool, along_axis, pointwise, pointwise};
+  static char *(*const makers[])(struct dice *) = {matmul, conv, conv, pool, along_axis, chance, pointwise, pointwise};
   struct dice d = {seed, 0};
   int made = 0, refused = 0;
   while (made < n && refused <= n + 10) {

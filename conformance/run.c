@@ -320,6 +320,8 @@ static const char *default_fills(const struct qc_problem *p)
     return quick ? "int,signed" : "int,signed,pos";
   if (n->op->family == QN_FAMILY_TRANSFORM)
     return "bits";
+  if (n->op->kind == QN_OP_RNG_UNIFORM || n->op->kind == QN_OP_RNG_NORMAL || n->op->kind == QN_OP_RNG_BERNOULLI)
+    return "int";                       /* nothing to fill but a scalar */
   if (!floats)
     return "int,bits";
   switch (n->op->kind) {

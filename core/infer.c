@@ -62,6 +62,8 @@ static uint32_t class_dtypes(char class_)
   case 'b': return QN__BIT(QN_BOOL);
   case 'i': return QN__BIT(QN_I32) | QN__BIT(QN_I64);
   case 't': return QN__BIT(QN_U8) | QN__BIT(QN_I32) | QN__BIT(QN_I64);
+  case 'o': return QN__BIT(QN_U8);
+  case 'k': return QN__BIT(QN_I64);
   default:  return QN__FLOATS | QN__INTEGERS | QN__F8S | QN__BIT(QN_BOOL);
   }
 }
@@ -333,11 +335,12 @@ static qn_status check_value(const qn__problem *p, uint32_t r, const char *name,
   if (v->rank < 0 || v->rank > QN_MAX_RANK)
     return qn__refuse(p, name, "rank is %d; must be 0 to %d", (int)v->rank, QN_MAX_RANK);
   if (!qn_dtype_bytes(v->dtype)) return qn__refuse(p, name, "dtype is %u, which is no dtype", (unsigned)v->dtype);
-  if (role->class_ == 's' && v->rank) return qn__refuse(p, name, "rank is %d; a scalar has rank 0", (int)v->rank);
+  bool scalar = role->class_ == 's' || role->class_ == 'k';
+  if (scalar && v->rank) return qn__refuse(p, name, "rank is %d; a scalar has rank 0", (int)v->rank);
   if (v->flags & QN_VALUE_HOST) {
     if (v->rank) return qn__refuse(p, name, "rank is %d; a host value has rank 0", (int)v->rank);
     if (output) return qn__refuse(p, name, "is a host value; outputs are on the device");
-    if (role->class_ != 's' && p->op->family != QN_FAMILY_POINTWISE)
+    if (!scalar && p->op->family != QN_FAMILY_POINTWISE)
       return qn__refuse(p, name, "is a host value, where a tensor on the device is wanted");
   }
   /* what is bounded here keeps later sums of extents and addresses from overflowing */
@@ -382,6 +385,7 @@ static qn_status check_values(const qn__problem *p)
       if (status) return status;
       /* a pointwise op converts its scalars, so they may be any float beside integers */
       uint32_t accepted = p->op->family == QN_FAMILY_POINTWISE && role->class_ == 'n' && !v->rank ? set | QN__FLOATS : set;
+      if (role->class_ == 'k' && v->flags & QN_VALUE_HOST) accepted |= QN__BIT(QN_F64);     /* a number of a line */
       if (!(accepted & QN__BIT(v->dtype)))
         return qn__refuse(p, name, "dtype is %s; accepted: %s", qn_dtype_name(v->dtype), dtypes_of(accepted).s);
     }
@@ -415,6 +419,7 @@ static qn_status family_rules(const qn__problem *p)
   case QN_FAMILY_POOLING:     return qn__infer_pool(p);
   case QN_FAMILY_TRANSFORM:   return qn__infer_transform(p);
   case QN_FAMILY_NORMALIZATION: return qn__infer_normalization(p);
+  case QN_FAMILY_RANDOM:      return qn__infer_random(p);
   default: return qn__fail(QN_INTERNAL, "%s: its family has no rules", p->op->name);
   }
 }

@@ -317,6 +317,35 @@ static inline void problem_normalization(rng *r, problem *p)
   }
 }
 
+/* A key: a number, whole as keys are, or on the device. */
+static inline void problem_key(rng *r, problem *p)
+{
+  qn_value *v = problem_add(p, rng_below(r, 2) ? QN_F64 : QN_I64, 0, NULL);
+  if (v->dtype == QN_I64) return;
+  v->flags = QN_VALUE_HOST;
+  p->literal[p->n - 1] = rng_in(r, -3, 1000000);
+}
+
+static inline void problem_chance(rng *r, problem *p)
+{
+  int rank = rng_in(r, 0, 5), masked = rng_below(r, 2);
+  int64_t dim[QN_MAX_RANK], octets = 1;
+  problem_dims(r, rank, dim);
+  for (int i = 0; i < rank; i++) octets *= dim[i];
+  octets = (octets + 7) / 8;
+  for (uint32_t i = 0; i < p->op->n_inputs; i++) {
+    const qn_role_info *role = &p->op->role[i];
+    const int given = p->op->kind != QN_OP_DROPOUT_BACKWARD || masked == (role->class_ == 'o');
+    if (role->class_ == 'f') problem_input(r, p, problem_floats[rng_below(r, 4)], rank, dim);
+    else if (role->class_ == 'o' && given) problem_input(r, p, QN_U8, 1, &octets);
+    else if (role->class_ == 'k' && given && (strcmp(role->name, "offset") || rng_below(r, 2))) problem_key(r, p);
+    p->first[i + 1] = p->n;
+  }
+  if (p->op->role[0].class_ == 'f') return;
+  problem_strides(r, problem_add(p, problem_floats[rng_below(r, 4)], rank, dim), 0);
+  p->first[p->op->n_roles] = p->n;
+}
+
 /* An optional output that an optional input may lend its memory is wanted where that is given. */
 static inline int problem_wants(rng *r, const problem *p, uint32_t output)
 {
@@ -338,10 +367,11 @@ static inline void problem_random(rng *r, const qn_op_info *op, problem *p)
   case QN_FAMILY_POINTWISE: problem_pointwise(r, p); break;
   case QN_FAMILY_TRANSFORM: problem_transform(r, p); break;
   case QN_FAMILY_NORMALIZATION: problem_normalization(r, p); break;
+  case QN_FAMILY_RANDOM: problem_chance(r, p); break;
   default: problem_rows(r, p); break;
   }
-  static const char *const real[] = { "slope", "alpha", "beta", "min", "max", "eps", "momentum" };
-  for (int i = 0; i < 7; i++)
+  static const char *const real[] = { "slope", "alpha", "beta", "min", "eps", "momentum", "p", "mean", "deviation" };
+  for (int i = 0; i < 9; i++)
     if (problem_attr(p, real[i]) && rng_below(r, 2)) *(double *)problem_attr(p, real[i]) = rng_below(r, 5) / 7.0;
   for (uint32_t i = op->n_inputs; i < op->n_roles; i++) {
     if (!p->first[i + 1] && problem_wants(r, p, i)) problem_wanted(p);

@@ -373,6 +373,26 @@ static void test_answers(void)
          "a long refusal is cut");
 }
 
+/* The answers that the authors of Random123 publish. */
+static void test_philox(void)
+{
+  static const struct { uint32_t counter[4]; uint64_t key; uint32_t words[4]; } known[] = {
+    { { 0, 0, 0, 0 }, 0, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
+    { { 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff }, 0xffffffffffffffff, { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
+    { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 }, 0x299f31d0a4093822, { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
+  };
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    uint32_t w[4], v[4];
+    memcpy(w, known[i].counter, sizeof w);
+    qn_philox(w, known[i].key);
+    qn_random_words(v, known[i].key, (uint64_t)known[i].counter[3] << 32 | known[i].counter[2],
+                    (uint64_t)known[i].counter[1] << 32 | known[i].counter[0]);
+    tap_ok(!memcmp(w, known[i].words, sizeof w) && !memcmp(v, w, sizeof v), "Philox 4x32-10 of counter %08x...", known[i].counter[0]);
+  }
+  tap_ok(qn_chance_words(0) == 0 && qn_chance_words(0.5) == 0x80000000 && qn_chance_words(1) == UINT64_C(1) << 32
+         && qn_chance_words(0x1p-33) == 1, "how many words a probability has");
+}
+
 int main(void)
 {
   for (int i = 0; i < N_FORMATS; i++) {
@@ -386,5 +406,6 @@ int main(void)
   test_layouts();
   test_nests();
   test_answers();
+  test_philox();
   return tap_done();
 }

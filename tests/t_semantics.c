@@ -105,6 +105,22 @@ static const golden normalizations[] = {
     "1 0 | 1 3 | 2 | 2", "-3 3 | -2 0 | 1 0" },
 };
 
+/* Philox's published answer to counter 0 and key 0 is 6627e8d5 e169c58d bc57ac4c 9b00dbd8. */
+static const golden randoms[] = {
+  { "the upper 24 bits of Philox's words", "rng_uniform seed=0 y=f32/4", "", "0x6627e8p-24 0xe169c5p-24 0xbc57acp-24 0x9b00dbp-24" },
+  { "of its least bit too", "rng_uniform seed=0 y=f64/4 min=-0.5 max=0.5", "", "-0x19d818p-24 0x6169c5p-24 0x3c57acp-24 0x1b00dbp-24" },
+  { "a range, rounded once", "rng_uniform seed=0 y=bf16/2 max=2", "", "0x1.98p-1 0x1.c2p0" },
+  { "elements are counted row-major", "rng_uniform seed=0 y=f32/2x2/t", "", "0x6627e8p-24 0xe169c5p-24 0xbc57acp-24 0x9b00dbp-24" },
+  { "a word below 2^32 p", "rng_bernoulli seed=0 y=i8/4 p=0.625", "", "1 0 0 1" },
+  { "p 0 and 1 are certain", "rng_bernoulli seed=0 y=f32/4 p=1", "", "1 1 1 1" },
+  { "what is below is dropped, the rest scaled", "dropout x=f32/4 seed=0 p=0.5 mask=?", "1 2 3 4", "0 4 6 8 | 14" },
+  { "what is dropped is 0, whatever it was; NaN goes through where it is kept", "dropout x=f32/4 seed=0 p=0.5", "nan nan inf -inf", "0 nan inf -inf" },
+  { "p 1 drops all, and scales nothing", "dropout x=f32/4 seed=0 p=1 mask=?", "1 inf nan 4", "0 0 0 0 | 0" },
+  { "a gradient by the mask", "dropout_backward dy=f32/9 mask=u8/2 p=0.75", "1 2 3 4 5 6 7 8 9 | 129 255", "4 0 0 0 0 0 0 32 36" },
+  { "or by the same words", "dropout_backward dy=f32/4 seed=0 p=0.5", "1 2 3 4", "0 4 6 8" },
+  { "a key on the device", "dropout x=f32/4 seed=i64 offset=i64 p=0.5", "1 2 3 4 | 0 | 0", "0 4 6 8" },
+};
+
 static const golden pools[] = {
   { "the largest, and where in the plane", "pool_max x=f32/1x1x2x3 window=2 stride=1 indices=i32/1x1x1x2", "1 2 3 4 6 5", "6 6 | 4 4" },
   { "ties go to the first in row-major order", "pool_max x=f32/1x1x2x2 window=2 indices=i64/1x1x1x1", "1 7 7 7", "7 | 1" },
@@ -462,6 +478,7 @@ int main(void)
   RUN(convolutions, 0);
   RUN(softmaxes, 0);
   RUN(normalizations, 0);
+  RUN(randoms, 0);
   RUN(pools, 0);
   RUN(reductions, 0);
   RUN(transforms, 0);

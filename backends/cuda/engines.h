@@ -32,6 +32,8 @@
   X(norm_rows)        \
   X(norm_split)       \
   X(norm_direct)      \
+  X(random_packed)    \
+  X(random_direct)    \
   X(pool_planes)      \
   X(pool_vector)      \
   X(pool_backward)    \

@@ -133,4 +133,18 @@ void nm_running_biased(struct mut_call *);
 void nm_mean_term_missing(struct mut_call *);
 void nm_last_row_not_in_dshift(struct mut_call *);
 void nm_scale_missing_on_tail(struct mut_call *);
+
+bool rn_p_of_zeros(struct mut_kept *);
+bool rn_needs_mask(struct mut_kept *);
+bool rn_needs_seed(struct mut_kept *);
+void rn_offset_ignored(struct mut_call *);
+void rn_of_23_bits(struct mut_call *);
+void rn_key_of_32_bits(struct mut_call *);
+void rn_pairs_swapped(struct mut_call *);
+void rn_unscaled(struct mut_call *);
+void rn_times_zero(struct mut_call *);
+void rn_bits_reversed(struct mut_call *);
+void rn_bits_past_the_last(struct mut_call *);
+void rn_mask_shifted(struct mut_call *);
+void rn_drawn_afresh(struct mut_call *);
 #endif

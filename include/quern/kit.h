@@ -5,6 +5,7 @@
  *   layouts       extents, packed and dense tests, merging of dims, walks
  *   roles         an op's arguments by role
  *   refusals      qn_refuse, the one-line way to say why not
+ *   random        Philox, for the host and for CUDA's device code
  *
  * The rules where formats differ: an overflow gives Inf in f16, bf16 and f32, and the largest finite number in e4m3 and
  * e5m2 (an infinite input too); integers saturate; NaN gives NaN, or 0 in an integer; bool is "not equal to 0". A number
@@ -482,6 +483,76 @@ static inline qn_norm_roles qn_norm_roles_of(uint32_t op)
   }
   return r;
 }
+
+/* As qn_role, of a role that an op may not have: -1 where it has none. */
+static inline int32_t qn_role_at(const qn_node *node, int8_t role) { return role < 0 ? -1 : qn_role(node, (uint32_t)role); }
+
+/* Which role plays which part in an op of the random family; -1: it has none such. */
+typedef struct qn_random_roles { int8_t x, y, mask, mask_out, seed, offset; } qn_random_roles;
+
+static inline qn_random_roles qn_random_roles_of(uint32_t op)
+{
+  qn_random_roles r;
+  memset(&r, -1, sizeof r);
+  switch (op) {
+  case QN_OP_DROPOUT:
+    r.x = QN_ROLE_DROPOUT_X, r.seed = QN_ROLE_DROPOUT_SEED, r.offset = QN_ROLE_DROPOUT_OFFSET;
+    r.y = QN_ROLE_DROPOUT_Y, r.mask_out = QN_ROLE_DROPOUT_MASK;
+    break;
+  case QN_OP_DROPOUT_BACKWARD:
+    r.x = QN_ROLE_DROPOUT_BACKWARD_DY, r.mask = QN_ROLE_DROPOUT_BACKWARD_MASK, r.seed = QN_ROLE_DROPOUT_BACKWARD_SEED;
+    r.offset = QN_ROLE_DROPOUT_BACKWARD_OFFSET, r.y = QN_ROLE_DROPOUT_BACKWARD_DX;
+    break;
+  default:                                /* the rng_ ops have the same roles */
+    r.seed = QN_ROLE_RNG_UNIFORM_SEED, r.offset = QN_ROLE_RNG_UNIFORM_OFFSET, r.y = QN_ROLE_RNG_UNIFORM_Y;
+  }
+  return r;
+}
+
+/* ---- random numbers ------------------------------------------------------------------------ */
+
+#if defined(__CUDACC__)
+#define QN_EITHER_SIDE static inline __host__ __device__
+#elif defined(__GNUC__)
+#define QN_EITHER_SIDE static inline __attribute__((always_inline))      /* so that a loop of them becomes vector code */
+#else
+#define QN_EITHER_SIDE static inline
+#endif
+
+QN_EITHER_SIDE void qn_philox_round(uint32_t w[4], uint32_t key0, uint32_t key1)
+{
+  const uint64_t a = (uint64_t)0xd2511f53u * w[0], b = (uint64_t)0xcd9e8d57u * w[2];
+  w[0] = (uint32_t)(b >> 32) ^ w[1] ^ key0;
+  w[1] = (uint32_t)b;
+  w[2] = (uint32_t)(a >> 32) ^ w[3] ^ key1;
+  w[3] = (uint32_t)a;
+}
+
+/* Philox 4x32-10 (Salmon, Moraes, Dror, Shaw 2011): the counter in w becomes four random words. */
+QN_EITHER_SIDE void qn_philox(uint32_t w[4], uint64_t key)
+{
+  const uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32), s0 = 0x9e3779b9u, s1 = 0xbb67ae85u;
+  qn_philox_round(w, k0, k1);
+  qn_philox_round(w, k0 + s0, k1 + s1);
+  qn_philox_round(w, k0 + 2 * s0, k1 + 2 * s1);
+  qn_philox_round(w, k0 + 3 * s0, k1 + 3 * s1);
+  qn_philox_round(w, k0 + 4 * s0, k1 + 4 * s1);
+  qn_philox_round(w, k0 + 5 * s0, k1 + 5 * s1);
+  qn_philox_round(w, k0 + 6 * s0, k1 + 6 * s1);
+  qn_philox_round(w, k0 + 7 * s0, k1 + 7 * s1);
+  qn_philox_round(w, k0 + 8 * s0, k1 + 8 * s1);
+  qn_philox_round(w, k0 + 9 * s0, k1 + 9 * s1);
+}
+
+/* The words of elements 4 block to 4 block + 3. */
+QN_EITHER_SIDE void qn_random_words(uint32_t w[4], uint64_t seed, uint64_t offset, uint64_t block)
+{
+  w[0] = (uint32_t)block, w[1] = (uint32_t)(block >> 32), w[2] = (uint32_t)offset, w[3] = (uint32_t)(offset >> 32);
+  qn_philox(w, seed);
+}
+
+/* How many of the 2^32 words an event of probability p has: those below. */
+static inline uint64_t qn_chance_words(double p) { return (uint64_t)ceil(p * 4294967296.0); }
 
 /* ---- refusals ------------------------------------------------------------------------------ */
 

@@ -122,6 +122,51 @@ qn_status qn_batch_norm_backward(qn_context *ctx, const qn_norm *norm, const qn_
 qn_status qn_batch_norm_inference(qn_context *ctx, const qn_norm *norm, const qn_tensor *x, const qn_tensor *mean,
                                   const qn_tensor *var, const qn_tensor *scale, const qn_tensor *shift, const qn_tensor *y);
 
+/* ---- random numbers and dropout ----------------------------------------------------------- */
+
+typedef struct qn_uniform {
+  uint64_t struct_size;
+  double   min, max;                  /* finite, min <= max */
+} qn_uniform;
+#define QN_UNIFORM_INIT { sizeof(qn_uniform), 0, 1 }
+typedef struct qn_gauss {
+  uint64_t struct_size;
+  double   mean, deviation;           /* finite, deviation >= 0 */
+} qn_gauss;
+#define QN_GAUSS_INIT { sizeof(qn_gauss), 0, 1 }
+typedef struct qn_chance {
+  uint64_t struct_size;
+  double   p;                         /* 0 to 1: of a one; of dropping */
+} qn_chance;
+#define QN_CHANCE_INIT { sizeof(qn_chance), 0.5 }
+
+/* Element i, counted row-major whatever the strides, has word i % 4 of Philox 4x32-10 (Salmon, Moraes, Dror, Shaw 2011) with
+ *   key = seed      counter = (i / 4, offset)      each 64 bits, the low 32 first
+ * on every backend. seed, offset: i64 scalars; offset absent: 0. Those on the device are read when the work runs, so a recording
+ * that also adds 1 to its offset draws other numbers at each replay. Two calls with one seed and other offsets never share a word.
+ * y's dims and dtype must be given.
+ *
+ * rng_uniform:    y = min + (max - min) u, u the word's upper 24 bits / 2^24, rounded once from f64: f64 f32 f16 bf16, the same
+ *                 bits everywhere. Trap: rounding may give max, which 1 in 2^12 elements is in f16, 1 in 2^9 in bf16.
+ * rng_normal:     y = mean + deviation r (cos t, sin t) for elements 2k, 2k + 1, by Box and Muller: with v and u of their words,
+ *                 r = sqrt(-2 ln(v + 2^-24)), t = 2 pi u; |r| <= 5.77. Last bits differ between backends. f64 f32 f16 bf16.
+ * rng_bernoulli:  y = word < 2^32 p: any dtype, the same bits everywhere. */
+qn_status qn_rng_uniform(qn_context *ctx, const qn_uniform *uniform, const qn_tensor *seed, const qn_tensor *offset,
+                         const qn_tensor *y);
+qn_status qn_rng_normal(qn_context *ctx, const qn_gauss *gauss, const qn_tensor *seed, const qn_tensor *offset,
+                        const qn_tensor *y);
+qn_status qn_rng_bernoulli(qn_context *ctx, const qn_chance *chance, const qn_tensor *seed, const qn_tensor *offset,
+                           const qn_tensor *y);
+
+/* y = 0 where the element's word < 2^32 p (a NaN too), else x / (1 - p)
+ * x, y [dims], f32 f16 bf16 in any mixture or f64   mask [ceil(elements / 8)] u8: bit i % 8 of octet i / 8, the low one first, is 1
+ * where element i was kept; bits beyond the last element are 0. */
+qn_status qn_dropout(qn_context *ctx, const qn_chance *chance, const qn_tensor *x, const qn_tensor *seed,
+                     const qn_tensor *offset, const qn_tensor *y, const qn_tensor *mask);
+/* dx = 0 where y was 0 by chance, else dy / (1 - p). Wants the forward's mask, or its seed and offset to draw it again. */
+qn_status qn_dropout_backward(qn_context *ctx, const qn_chance *chance, const qn_tensor *dy, const qn_tensor *mask,
+                              const qn_tensor *seed, const qn_tensor *offset, const qn_tensor *dx);
+
 /* ---- pooling ------------------------------------------------------------------------------ */
 
 typedef struct qn_pool {
