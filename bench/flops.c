@@ -2,7 +2,7 @@
  *
  * FLOPs follow the field's habit: a multiply-add is two; a pointwise function, a comparison or a window's tap is one;
  * what an engine really executes (Winograd, padding, recomputation) does not count. Bytes are those that must move: each input
- * once, each output once, broadcast elements once, of a sliced input only what is read. */
+ * once, each output once, broadcast elements once, of a sliced or gathered input only what is read. */
 #include <string.h>
 #include <quern/kit.h>
 #include "bench.h"
@@ -77,6 +77,12 @@ static double pointwise_flops(const qn_graph_view *g, const qn_node *op)
   return elements(first_output(g, op));
 }
 
+/* An addition or a comparison for each element that goes in. */
+static double selection_flops(const qn_graph_view *g, const qn_node *op)
+{
+  return op->op == QN_OP_ONE_HOT ? 0 : elements(&g->value[op->arg[0]]);
+}
+
 static double transform_flops(const qn_graph_view *g, const qn_node *op)
 {
   (void)g, (void)op;
@@ -93,6 +99,8 @@ static const struct {
   { 0, QN_FAMILY_POOLING,     pool_flops },
   { 0, QN_FAMILY_REDUCTION,   reduction_flops },
   { 0, QN_FAMILY_POINTWISE,   pointwise_flops },
+  { 0, QN_FAMILY_SELECTION,   selection_flops },
+  { 0, QN_FAMILY_SCAN,        selection_flops },
   { 0, QN_FAMILY_TRANSFORM,   transform_flops },
   { 0, QN_FAMILY_NORMALIZATION, normalization_flops },
   { 0, QN_FAMILY_RANDOM,      pointwise_flops },
@@ -108,7 +116,7 @@ static double stored_bytes(const qn_value *v)
   return n;
 }
 
-/* What is read of an input: all of it, unless only slices of it are taken. */
+/* What is read of an input: all of it, unless only slices or rows of it are taken. */
 static double read_bytes(const qn_graph_view *g, int32_t input)
 {
   double sliced = 0, whole = stored_bytes(&g->value[input]);
@@ -116,7 +124,7 @@ static double read_bytes(const qn_graph_view *g, int32_t input)
     const qn_node *op = &g->op[i];
     for (int32_t a = 0; a < op->first[op->n_inputs]; a++)
       if (op->arg[a] == input) {
-        if (op->op != QN_OP_SLICE)
+        if (op->op != QN_OP_SLICE && !(op->op == QN_OP_GATHER && a == 0))
           return whole;
         sliced += stored_bytes(first_output(g, op));
       }

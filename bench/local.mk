@@ -50,6 +50,7 @@ dist_workload_DATA = \
   bench/workloads/reduce.q \
   bench/workloads/resnet50.q \
   bench/workloads/resnet50_backward.q \
+  bench/workloads/select.q \
   bench/workloads/softmax.q \
   bench/workloads/transform.q \
   bench/workloads/vgg.q \

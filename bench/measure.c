@@ -91,6 +91,18 @@ static void fill_random(const fill *f, void *to, size_t n)
   }
 }
 
+/* How many places the index input of an op names; 0: it has none. */
+static int64_t places_named(const qn_graph_view *g, const qn_node *op)
+{
+  const qn_value *x = &g->value[op->arg[0]], *out = &g->value[op->arg[op->first[op->n_inputs]]];
+  switch (op->op) {
+  case QN_OP_GATHER:      return x->dim[((const qn_axis *)op->attr)->axis];
+  case QN_OP_SCATTER_ADD: return out->dim[((const qn_axis *)op->attr)->axis];
+  case QN_OP_ONE_HOT:     return ((const qn_one_hot_encoding *)op->attr)->depth;
+  default:                return 0;
+  }
+}
+
 /* What an input may hold, from the ops that read it. */
 static fill fill_for(const qn_graph_view *g, int32_t value)
 {
@@ -103,6 +115,8 @@ static fill fill_for(const qn_graph_view *g, int32_t value)
           continue;
         if (op->op == QN_OP_LOG || op->op == QN_OP_SQRT || op->op == QN_OP_RSQRT || op->op == QN_OP_POW)
           f.positive = true;
+        if (qn_op_find(op->op)->role[r].class_ == 'i')
+          f.below = places_named(g, op);
         if (op->op == QN_OP_POOL_MAX_BACKWARD && !strcmp(qn_op_find(op->op)->role[r].name, "indices")) {
           const qn_pool *pool = op->attr;
           const qn_value *dx = &g->value[op->arg[op->first[op->n_inputs]]];

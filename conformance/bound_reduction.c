@@ -3,6 +3,7 @@
  *   sum, mean, norm1, average   e = (c(n) + 2u) S, S = the op on absolute values (mean, average: already divided)
  *   prod                        e = (n + 2) u |y|          norm2   e = (c(n)/2 + 2u) |y|
  *   max, min, amax, indices     exact
+ *   cumsum, scatter_add, pad_backward   as sum, with the terms that each element has
  * Sums of integer fills are exact while S fits the accumulator, and a mean of them where the divisor is a power of two. */
 #include <math.h>
 #include <stdlib.h>
@@ -49,6 +50,28 @@ static void add_sum_error(struct qc_node *n, const struct qc_numerics *k, double
   qc_propagate_abs(n);
 }
 
+/* Sums whose terms are inputs as they are, so that the op itself, run on ones, counts them. */
+void qc_bound_counted_sum(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
+{
+  (void)p;
+  struct qc_value *y = n->out[0];
+  double *one = qc_alloc((size_t)n->in[0]->n * sizeof *one + 8), *count = qc_alloc((size_t)y->n * sizeof *count + 8);
+  const void *in[64] = {one};
+  void *out[QN_MAX_ROLES] = {count};
+  for (int64_t i = 0; i < n->in[0]->n; i++)
+    one[i] = 1;
+  qc_twin_run(n->twin, in, out);
+  if (!n->s)
+    n->s = qc_abs_run(n, false);
+  if (!plain(k) || !fits_exactly(n, n->s, 1)) {
+    for (int64_t i = 0; i < y->n; i++)
+      y->e[i] = count[i] > 1 ? qc_sum_error(k, n->compute, count[i]) * fabs(n->s[i]) : 0;
+    qc_propagate_abs(n);
+  }
+  free(count);
+  free(one);
+}
+
 /* The largest e among the inputs of each output: the op max on e. Only for ops that pick one of their inputs. */
 static void add_picked_error(struct qc_node *n)
 {
@@ -85,6 +108,15 @@ void qc_bound_reduction(struct qc_problem *p, struct qc_node *n, const struct qc
   default:
     add_picked_error(n);
   }
+}
+
+/* one_hot is exact, top_k as max. */
+void qc_bound_selection(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
+{
+  if (n->op->kind == QN_OP_SCATTER_ADD || n->op->kind == QN_OP_PAD_BACKWARD)
+    qc_bound_counted_sum(p, n, k);
+  else if (n->op->kind == QN_OP_TOP_K)
+    add_picked_error(n);
 }
 
 /* ---- pooling ------------------------------------------------------------------------------ */

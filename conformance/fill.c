@@ -87,9 +87,10 @@ bool qc_fill(struct qc_value *v, const char *how, uint64_t seed, int tensor, int
   double argument = 0, upto = 0;
   if (how[word]) {
     char *end;
-    argument = upto = strtod(how + word + 1, &end);
-    if (!strncmp(end, "..", 2))
-      upto = strtod(end + 2, &end);
+    const char *dots = strstr(how + word, "..");           /* strtod would take the first dot */
+    argument = upto = dots ? (double)strtoll(how + word + 1, &end, 10) : strtod(how + word + 1, &end);
+    if (dots && end == dots)
+      upto = (double)strtoll(dots + 2, &end, 10);
     if (*end)
       return false;
   }

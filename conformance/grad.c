@@ -81,6 +81,10 @@ static double dot(const double *a, const double *b, int64_t n, double *magnitude
 
 static void fill(struct qc_value *v, int tensor, bool integer, uint64_t seed)
 {
+  for (int64_t i = 0; !v->y && i < v->n; i++) {         /* indices, some of them out of range */
+    int64_t place = (int64_t)(qc_hash(seed, (uint64_t)tensor, (uint64_t)i) % 6) - 1;
+    memcpy((char *)v->twin + (size_t)i * qn_dtype_bytes(v->q.dtype), &place, qn_dtype_bytes(v->q.dtype));
+  }
   for (int64_t i = 0; v->y && i < v->n; i++) {
     uint64_t h = qc_hash(seed, (uint64_t)tensor, (uint64_t)i);
     v->y[i] = integer ? (double)(h % 7) - 3 : ((double)(h >> 11) * 0x1p-53 - 0.5) * 8;

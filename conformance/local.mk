@@ -15,6 +15,7 @@ dist_conform_DATA = \
   conformance/cases/random.q \
   conformance/cases/reduce.q \
   conformance/cases/refused.txt \
+  conformance/cases/select.q \
   conformance/cases/softmax.q \
   conformance/cases/transform.q
 
@@ -70,6 +71,7 @@ conformance_mutant_quern_mutant_la_SOURCES = \
   conformance/mutant/mutants_norm.c \
   conformance/mutant/mutants_random.c \
   conformance/mutant/mutants_reduce.c \
+  conformance/mutant/mutants_select.c \
   conformance/mutant/mutants_pointwise.c
 conformance_mutant_quern_mutant_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)
 conformance_mutant_quern_mutant_la_LDFLAGS = $(PLUGIN_LDFLAGS) -rpath $(plugindir)

@@ -28,8 +28,13 @@ static bool oracle_failed(const char *what, const struct qc_node *n)
   return false;
 }
 
-/* ABSOLUTE: numbers written in the line lose their sign. MAP: integers are widened too, and a pad's value is 0. */
+/* ABSOLUTE: numbers written in the line lose their sign. MAP: integers are widened too, but for indices, and a pad's value is 0. */
 enum twin_kind { PLAIN, ABSOLUTE, MAP };
+
+static bool names_places(const struct qc_node *n, int input)
+{
+  return n->op->role[n->in_role[input]].class_ == 'i';
+}
 
 static struct qc_twin *make_twin(const struct qc_node *n, enum twin_kind kind)
 {
@@ -47,7 +52,7 @@ static struct qc_twin *make_twin(const struct qc_node *n, enum twin_kind kind)
     *q = v->q;
     arg[i] = i;
     name[i] = "";
-    if (qc_is_float(q->dtype) || kind == MAP)
+    if (qc_is_float(q->dtype) || (kind == MAP && (i >= n->n_in || !names_places(n, i))))
       q->dtype = QN_F64;
     int64_t step = 1;
     for (int k = q->rank - 1; k >= 0; k--) {
@@ -139,6 +144,9 @@ void qc_transform_bits(struct qc_node *n)
   struct qc_value *y = n->out[0];
   double *number[64], *from = qc_alloc((size_t)y->n * sizeof *from + 8), next = 1, pad = 0;
   for (int i = 0; i < n->n_in; i++) {
+    number[i] = NULL;
+    if (names_places(n, i))
+      continue;
     number[i] = qc_alloc((size_t)n->in[i]->n * sizeof **number + 8);
     for (int64_t k = 0; k < n->in[i]->n; k++)
       number[i][k] = next++;
@@ -156,7 +164,7 @@ void qc_transform_bits(struct qc_node *n)
     int64_t source = (int64_t)from[k];
     if (!source)
       qc_encode(y->q.dtype, pad, to);
-    for (int i = 0; i < n->n_in && source > 0; source -= n->in[i++]->n)
+    for (int i = 0; i < n->n_in && number[i] && source > 0; source -= n->in[i++]->n)
       if (source <= n->in[i]->n)
         memcpy(to, (char *)n->in[i]->raw + (size_t)(source - 1) * bytes, bytes);
     if (y->y)

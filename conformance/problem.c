@@ -226,8 +226,8 @@ static bool fill_input(struct qc_problem *p, struct qc_value *v, int index, cons
     qc_encode(v->q.dtype, scalar_values[pick], v->raw);
     return true;
   }
-  if (!own && !strcmp(v->name, "indices") && p->view->n_ops == 1) {
-    const struct qc_node *n = &p->node[0];
+  const struct qc_node *n = &p->node[0];
+  if (!own && !strcmp(v->name, "indices") && p->view->n_ops == 1 && n->op->family == QN_FAMILY_POOLING) {
     qc_fill_taps(v, n->op, n->attr, &n->out[0]->q, seed);
     settle_broadcast(v);
     return true;

@@ -329,6 +329,8 @@ static const char *default_fills(const struct qc_problem *p)
     return quick ? "pos" : "pos,special";
   case QN_OP_REDUCE_PROD:
     return "near";
+  case QN_OP_TOP_K:
+    return quick ? "int" : "int,signed,special";
   case QN_OP_BATCH_NORM_INFERENCE:      /* its variance is no negative number */
     return quick ? "pos" : "pos,special";
   case QN_OP_REDUCE_MAX: case QN_OP_REDUCE_MIN: case QN_OP_REDUCE_AMAX: case QN_OP_ARGMAX: case QN_OP_ARGMIN:
@@ -336,6 +338,7 @@ static const char *default_fills(const struct qc_problem *p)
   }
   switch (n->op->family) {
   case QN_FAMILY_CONTRACTION: return quick ? "int,signed" : "int,pos,signed";
+  case QN_FAMILY_SELECTION: case QN_FAMILY_SCAN:
   case QN_FAMILY_REDUCTION:   return quick ? "int,pos" : "int,pos,signed,special";
   case QN_FAMILY_POOLING:     return quick ? "int,special" : "int,signed,special";
   case QN_FAMILY_NORMALIZATION: return quick ? "signed:4" : "signed:4,near,special";

@@ -32,7 +32,7 @@ size_t qn__text_out(qn_text *t, char *buffer, size_t bytes);  /* copies, frees, 
 
 extern const qn_op_info qn__ops[];                  /* by number, ascending */
 extern const int qn__n_ops;
-#define QN__KINDS 256                               /* numbers of ops are below it; a table of more wants wider places */
+#define QN__KINDS 512                               /* numbers of ops are below it; more than 255 ops want wider places */
 extern const uint8_t qn__op_place[QN__KINDS];
 static inline const qn_op_info *qn__op(uint32_t kind)   /* qn_op_find, for the hot path */
 {

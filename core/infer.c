@@ -109,6 +109,14 @@ qn_status qn__attr_bounds(const qn__problem *p, const char *name, const int64_t 
   return QN_OK;
 }
 
+qn_status qn__settle_axis(const qn__problem *p, int64_t *axis, int rank)
+{
+  if (*axis < -1 || *axis >= rank)
+    return qn__refuse(p, "axis", "is %lld; must be -1 (the last) or 0 to %d", (long long)*axis, rank - 1);
+  if (*axis == -1) *axis = rank - 1;
+  return QN_OK;
+}
+
 bool qn__may_lend(const qn_op_info *op, uint32_t input, uint32_t output)
 {
   return op->role[input].paired == (int32_t)output;
@@ -273,6 +281,36 @@ int qn__attr_capacity(const qn_attr_info *a)
   }
 }
 
+const char *qn__word(const char *words, int64_t value, int *n)
+{
+  for (; value > 0 && (words = strchr(words, '|')); value--) words++;
+  if (!words || value < 0) return NULL;
+  *n = (int)strcspn(words, "|");
+  return words;
+}
+
+int64_t qn__word_number(const char *words, const char *word, size_t bytes)
+{
+  int n;
+  const char *w;
+  for (int64_t i = 0; (w = qn__word(words, i, &n)); i++)
+    if ((size_t)n == bytes && !memcmp(w, word, bytes)) return i;
+  return -1;
+}
+
+static qn_status check_words(const qn__problem *p)
+{
+  for (uint32_t k = 0; k < p->op->n_attrs; k++) {
+    const qn_attr_info *a = &p->op->attr[k];
+    int64_t value;
+    int n;
+    if (!a->words) continue;
+    memcpy(&value, (const char *)p->attr + a->offset, sizeof value);
+    if (!qn__word(a->words, value, &n)) return qn__refuse(p, a->name, "is %lld; must be the number of one of %s", (long long)value, a->words);
+  }
+  return QN_OK;
+}
+
 /* Fields beyond the caller's size keep their defaults; so do those that this op does not use. */
 qn_status qn__attr_copy(const qn_op_info *op, const void *from, void *to)
 {
@@ -417,6 +455,8 @@ static qn_status family_rules(const qn__problem *p)
   case QN_FAMILY_REDUCTION:   return qn__infer_reduction(p);
   case QN_FAMILY_SOFTMAX:     return qn__infer_softmax(p);
   case QN_FAMILY_POOLING:     return qn__infer_pool(p);
+  case QN_FAMILY_SELECTION:   return qn__infer_selection(p);
+  case QN_FAMILY_SCAN:        return qn__infer_scan(p);
   case QN_FAMILY_TRANSFORM:   return qn__infer_transform(p);
   case QN_FAMILY_NORMALIZATION: return qn__infer_normalization(p);
   case QN_FAMILY_RANDOM:      return qn__infer_random(p);
@@ -433,6 +473,7 @@ static qn_status infer(const qn__problem *p)
     if (qn__arg(p, r) && !qn__arg(p, r)->dtype) wanted |= (uint64_t)1 << r;
   if ((status = check_values(p))) return status;
   if (p->attr) trim_attributes(p);
+  if ((status = check_words(p))) return status;
   if ((status = family_rules(p))) return status;
   return check_wanted(p, wanted);
 }

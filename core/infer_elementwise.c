@@ -85,10 +85,8 @@ qn_status qn__infer_softmax(const qn__problem *p)
   const qn_value *x = qn__arg(p, 0);
   qn_axis *axis = p->attr;
   if (x->rank < 1) return qn__refuse(p, qn__role_name(p, 0), "rank is 0; must be at least 1");
-  if (axis->axis < -1 || axis->axis >= x->rank)
-    return qn__refuse(p, "axis", "is %lld; must be -1 (the last) or 0 to %d", (long long)axis->axis, (int)x->rank - 1);
-  if (axis->axis == -1) axis->axis = x->rank - 1;
-  qn_status status;
+  qn_status status = qn__settle_axis(p, &axis->axis, x->rank);
+  if (status) return status;
   for (uint32_t r = 1; r < p->op->n_roles; r++) {
     if ((status = qn__dtype_in(p, r, qn__kin(x->dtype)))) return status;
     if (r < p->op->n_inputs && (status = qn__same_dims(p, r, 0))) return status;

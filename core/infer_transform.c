@@ -44,16 +44,48 @@ static qn_status pad(const qn__problem *p, const qn_value *x, int64_t *dim)
   if ((status = qn__attr_bounds(p, "pad", a->pad_before, x->rank, 0))) return status;
   if ((status = qn__attr_bounds(p, "pad", a->pad_after, x->rank, 0))) return status;
   for (int i = 0; i < x->rank; i++) dim[i] = a->pad_before[i] + x->dim[i] + a->pad_after[i];
+  return qn__check_padding(p, x->rank, x->dim);
+}
+
+qn_status qn__check_padding(const qn__problem *p, int rank, const int64_t *x_dim)
+{
+  const qn_padding *a = p->attr;
+  for (int i = 0; i < rank && a->mode != QN_PAD_CONSTANT; i++) {
+    int64_t most = a->pad_before[i] > a->pad_after[i] ? a->pad_before[i] : a->pad_after[i];
+    if (most && a->mode == QN_PAD_REFLECT && most >= x_dim[i])
+      return qn__refuse(p, "pad", "entry %d is %lld; a reflection of x's dim of %lld reaches %lld at most", i, (long long)most,
+                        (long long)x_dim[i], (long long)(x_dim[i] > 0 ? x_dim[i] - 1 : 0));
+    if (most && x_dim[i] == 0) return qn__refuse(p, "pad", "entry %d is %lld; x's dim is 0, which has no edge to repeat", i, (long long)most);
+  }
   return QN_OK;
+}
+
+qn_status qn__gathered_dims(const qn__problem *p, const qn_value *x, const qn_value *indices, int axis, int *rank, int64_t *dim)
+{
+  *rank = x->rank - 1 + indices->rank;
+  if (*rank > QN_MAX_RANK)
+    return qn__refuse(p, "indices", "rank is %d; with the other %d dims of %s that is more than %d", (int)indices->rank, (int)x->rank - 1,
+                      p->op->kind == QN_OP_GATHER ? "x" : "dx", QN_MAX_RANK);
+  for (int i = 0; i < *rank; i++)
+    dim[i] = i < axis ? x->dim[i] : i < axis + indices->rank ? indices->dim[i - axis] : x->dim[i - indices->rank + 1];
+  return QN_OK;
+}
+
+static qn_status gather(const qn__problem *p, const qn_value *x, int *rank, int64_t *dim)
+{
+  qn_axis *a = p->attr;
+  if (x->rank < 1) return qn__refuse(p, "x", "rank is 0; must be at least 1");
+  qn_status status = qn__settle_axis(p, &a->axis, x->rank);
+  if (status) return status;
+  return qn__gathered_dims(p, x, qn__arg(p, QN_ROLE_GATHER_INDICES), (int)a->axis, rank, dim);
 }
 
 static qn_status concat(const qn__problem *p, const qn_value *x, int64_t *dim)
 {
   qn_axis *a = p->attr;
   if (x->rank < 1) return qn__refuse(p, "x[0]", "rank is 0; must be at least 1");
-  if (a->axis < -1 || a->axis >= x->rank)
-    return qn__refuse(p, "axis", "is %lld; must be -1 (the last) or 0 to %d", (long long)a->axis, (int)x->rank - 1);
-  if (a->axis == -1) a->axis = x->rank - 1;
+  qn_status status = qn__settle_axis(p, &a->axis, x->rank);
+  if (status) return status;
   int axis = (int)a->axis;
   for (int32_t k = p->node->first[0] + 1; k < p->node->first[1]; k++) {
     const qn_value *v = &p->value[p->node->arg[k]];
@@ -73,6 +105,8 @@ static qn_status concat(const qn__problem *p, const qn_value *x, int64_t *dim)
 qn_status qn__infer_transform(const qn__problem *p)
 {
   const qn_value *x = qn__arg(p, 0);
+  uint32_t y = p->op->n_inputs;
+  int rank = x->rank;
   int64_t dim[QN_MAX_RANK];
   for (int i = 0; i < QN_MAX_RANK; i++) dim[i] = x->dim[i];
   qn_status status = QN_OK;
@@ -81,9 +115,10 @@ qn_status qn__infer_transform(const qn__problem *p)
   case QN_OP_SLICE:   status = slice(p, x, dim); break;
   case QN_OP_PAD:     status = pad(p, x, dim); break;
   case QN_OP_CONCAT:  status = concat(p, x, dim); break;
+  case QN_OP_GATHER:  status = gather(p, x, &rank, dim); break;
   default: break;                       /* copy */
   }
   if (status) return status;
-  if ((status = qn__dtype_in(p, 1, QN__BIT(x->dtype)))) return status;
-  return qn__settle(p, 1, x->dtype, x->rank, dim);
+  if ((status = qn__dtype_in(p, y, QN__BIT(x->dtype)))) return status;
+  return qn__settle(p, y, x->dtype, rank, dim);
 }

@@ -171,6 +171,12 @@ static qn_status read_attribute(const qn__parser *s, const qn_attr_info *a, qn__
     memcpy(attr + a->offset, &number, sizeof number);
     return QN_OK;
   }
+  if (a->words && t.n && !qn__is_digit(*p) && *p != '-') {
+    int64_t word = qn__word_number(a->words, t.s, t.n);
+    if (word < 0) return qn__syntax(s, t.s, "%s: \"%s\" is none of %s", a->name, qn__show(t).s, a->words);
+    set_entry(attr, a->offset, 0, word);
+    return QN_OK;
+  }
   bool pads = a->type == QN_ATTR_SPADS || a->type == QN_ATTR_RPADS;
   int n = 0, capacity = a->type == QN_ATTR_AXES ? QN_MAX_RANK : qn__attr_capacity(a);
   int entries = qn__attr_entries(a, node, (const qn_value *)s->value.p);

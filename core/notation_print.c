@@ -150,7 +150,13 @@ static void print_attribute(qn_text *t, const qn_attr_info *a, const qn_node *no
     }
     return;
   }
-  int n = qn__attr_entries(a, node, value);
+  int n;
+  const char *word = a->words ? qn__word(a->words, entry(node->attr, a->offset, 0), &n) : NULL;
+  if (word) {
+    qn__text_add(t, "%.*s", n, word);
+    return;
+  }
+  n = qn__attr_entries(a, node, value);
   bool alike = !a->identity;
   for (int i = 1; i < n; i++)
     alike = alike && entry(node->attr, a->offset, i) == entry(node->attr, a->offset, 0)

@@ -92,9 +92,10 @@ $1 == "op" {
   next
 }
 
-group != "" && NF == 4 && $1 ~ /^(int|real|spatial|spads|rank|rpads|axes)$/ {
+group != "" && (NF == 4 || (NF == 5 && $1 == "int")) && $1 ~ /^(int|real|spatial|spads|rank|rpads|axes)$/ {
   a = n_attrs[group]++
   attr_type[group, a] = $1; attr_name[group, a] = $2; attr_default[group, a] = $3; attr_field[group, a] = $4
+  attr_words[group, a] = $5
   next
 }
 
@@ -154,9 +155,10 @@ function emit_group(group,    a, s, n, i, type, field, value, list)
   for (a = 0; a < n_attrs[group]; a++) {
     type = attr_type[group, a]
     field = attr_field[group, a]
-    printf "  { \"%s\", QN_ATTR_%s, offsetof(%s, %s), %s, %s, %d },\n", attr_name[group, a], toupper(type), s,
+    printf "  { \"%s\", QN_ATTR_%s, offsetof(%s, %s), %s, %s, %d, %s },\n", attr_name[group, a], toupper(type), s,
            is_pads(type) ? field "_before" : field, is_pads(type) ? "offsetof(" s ", " field "_after)" : "0",
-           c_number(attr_default[group, a]), (attr_default[group, a] == "-")
+           c_number(attr_default[group, a]), (attr_default[group, a] == "-"),
+           attr_words[group, a] == "" ? "NULL" : "\"" attr_words[group, a] "\""
   }
   printf "};\nstatic const %s default_%s = {\n  .struct_size = sizeof(%s),\n", s, group, s
   for (a = 0; a < n_attrs[group]; a++) {

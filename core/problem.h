@@ -28,6 +28,9 @@ const qn_value *qn__layout_model(const qn_op_info *op, const qn_node *node, cons
 /* How many entries an attribute has for this op: its spatial dims, its rank, or 1; and how many its struct holds. */
 int qn__attr_entries(const qn_attr_info *a, const qn_node *node, const qn_value *value);
 int qn__attr_capacity(const qn_attr_info *a);
+/* The word for a value of an attribute that has words, *n bytes long, NULL beyond them; and the value of a word, -1: none. */
+const char *qn__word(const char *words, int64_t value, int *n);
+int64_t     qn__word_number(const char *words, const char *word, size_t n);
 /* A whole attribute struct from one that a caller filled, be it of an older or newer size. to: op->attr_bytes. */
 qn_status qn__attr_copy(const qn_op_info *op, const void *from, void *to);
 /* May this input role lend its memory to that output role? */
@@ -42,6 +45,8 @@ qn_status qn__infer_pool(const qn__problem *p);
 qn_status qn__infer_pointwise(const qn__problem *p);
 qn_status qn__infer_softmax(const qn__problem *p);
 qn_status qn__infer_reduction(const qn__problem *p);
+qn_status qn__infer_selection(const qn__problem *p);
+qn_status qn__infer_scan(const qn__problem *p);
 qn_status qn__infer_transform(const qn__problem *p);
 qn_status qn__infer_normalization(const qn__problem *p);
 qn_status qn__infer_random(const qn__problem *p);
@@ -61,6 +66,12 @@ qn_status qn__dtype_in(const qn__problem *p, uint32_t role, uint32_t set);
 /* Completes a wanted output or checks a given one; an absent one is well. */
 qn_status qn__settle(const qn__problem *p, uint32_t role, uint32_t dtype, int rank, const int64_t *dim);
 qn_status qn__same_dims(const qn__problem *p, uint32_t role, uint32_t as);
+/* The axis attribute of an op over `rank` dims, -1 made the last one. */
+qn_status qn__settle_axis(const qn__problem *p, int64_t *axis, int rank);
+/* x's dims with those of indices in the place of its dim `axis`. */
+qn_status qn__gathered_dims(const qn__problem *p, const qn_value *x, const qn_value *indices, int axis, int *rank, int64_t *dim);
+/* The reflections of pad must find their mirror. */
+qn_status qn__check_padding(const qn__problem *p, int rank, const int64_t *x_dim);
 /* Are the first n entries of an attribute at least this, and small enough not to overflow anything? */
 qn_status qn__attr_bounds(const qn__problem *p, const char *name, const int64_t *entry, int n, int64_t least);
 

@@ -119,8 +119,8 @@ static uint32_t anchor_named(const char *name, size_t len)
   word[len] = 0;
   const qn_op_info *op = qn_op_named(word);
   if (op) return op->kind;
-  for (uint32_t f = 1; strcmp(qn_family_name(f), "?"); f++)
-    if (!strcmp(word, qn_family_name(f))) return f | QN_ANCHOR_FAMILY;
+  for (int i = 0; (op = qn_op_at(i)); i++)
+    if (!strcmp(word, qn_family_name(op->family))) return op->family | QN_ANCHOR_FAMILY;
   return 0;
 }
 

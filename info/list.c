@@ -133,6 +133,8 @@ static void print_default(const qn_attr_info *a)
     printf("      %-12s dims by number, default all\n", a->name);
   else if (a->identity)
     printf("      %-12s one%s, default 0,1,2...\n", a->name, shape[a->type]);
+  else if (a->words)
+    printf("      %-12s %s, default %.*s\n", a->name, a->words, (int)strcspn(a->words, "|"), a->words);
   else
     printf("      %-12s one%s, default %g\n", a->name, shape[a->type], a->def);
 }

@@ -253,9 +253,26 @@ static inline void problem_pointwise(rng *r, problem *p)
   p->first[2] = p->n;
 }
 
+static inline void problem_indices(rng *r, problem *p, int rank)
+{
+  int64_t dim[QN_MAX_RANK];
+  problem_dims(r, rank, dim);
+  problem_input(r, p, rng_below(r, 2) ? QN_I32 : QN_I64, rank, dim);
+}
+
+/* Pads of dim i, of n places, in a mode drawn with the first. */
+static inline void problem_pads(rng *r, problem *p, int i, int64_t n)
+{
+  int64_t *pad = problem_attr(p, "pad"), *mode = problem_attr(p, "mode");
+  if (i == 0) *mode = rng_below(r, 3);
+  int most = *mode == QN_PAD_REFLECT ? (int)n - 1 : n ? 2 : 0;
+  if (*mode == QN_PAD_CONSTANT) most = 2;
+  for (int side = 0; side < 2; side++) pad[i + side * QN_MAX_RANK] = most > 0 ? rng_below(r, (most > 2 ? 2 : most) + 1) : 0;
+}
+
 static inline void problem_transform(rng *r, problem *p)
 {
-  int rank = rng_in(r, p->op->kind == QN_OP_CONCAT, 5);
+  int rank = rng_in(r, p->op->kind == QN_OP_CONCAT || p->op->kind == QN_OP_GATHER, 5);
   int64_t dim[QN_MAX_RANK];
   problem_dims(r, rank, dim);
   uint32_t dtype = (uint32_t)rng_in(r, 1, QN_DTYPE_COUNT - 1);
@@ -275,12 +292,58 @@ static inline void problem_transform(rng *r, problem *p)
       ((int64_t *)problem_attr(p, "start"))[i] = rng_below(r, (int)dim[i]);
       ((int64_t *)problem_attr(p, "step"))[i] = rng_in(r, 1, 3);
       ((int64_t *)problem_attr(p, "length"))[i] = rng_below(r, 2);
-    } else if (p->op->kind == QN_OP_PAD) {
-      ((int64_t *)problem_attr(p, "pad"))[i] = rng_below(r, 3);
-      ((int64_t *)problem_attr(p, "pad"))[i + QN_MAX_RANK] = rng_below(r, 3);
-    }
+    } else if (p->op->kind == QN_OP_PAD)
+      problem_pads(r, p, i, dim[i]);
   }
   if (p->op->kind == QN_OP_PAD && rng_below(r, 2)) *(double *)problem_attr(p, "value") = -1.5;
+  if (p->op->kind != QN_OP_GATHER) return;
+  problem_indices(r, p, rng_below(r, 3));
+  p->first[2] = p->n;
+  *(int64_t *)problem_attr(p, "axis") = axis;
+}
+
+static inline void problem_selection(rng *r, problem *p)      /* and scans */
+{
+  static const uint32_t integers[] = { QN_I8, QN_U8, QN_I32, QN_I64 };
+  int rank = rng_in(r, 1, 4), axis = rng_below(r, rank);
+  uint32_t kind = p->op->kind, dtype = p->op->role[0].class_ == 'n' && rng_below(r, 3) == 0 ? integers[rng_below(r, 4)] : problem_floats[rng_below(r, 4)];
+  int64_t dim[QN_MAX_RANK], dy[QN_MAX_RANK];
+  problem_dims(r, rank, dim);
+  if (problem_attr(p, "axis")) *(int64_t *)problem_attr(p, "axis") = axis;
+  if (kind == QN_OP_ONE_HOT) {
+    problem_indices(r, p, rank);
+    *(int64_t *)problem_attr(p, "depth") = rng_in(r, 1, 5);
+    if (rng_below(r, 2)) *(double *)problem_attr(p, "on") = 0.9;
+  } else if (kind == QN_OP_SCATTER_ADD) {
+    int64_t named[2] = { rng_in(r, 1, 4), rng_in(r, 1, 4) };
+    int n = rng_below(r, 3);
+    for (int i = 0; i < rank - 1 + n; i++) dy[i] = i < axis ? dim[i] : i < axis + n ? named[i - axis] : dim[i - n + 1];
+    problem_input(r, p, dtype, rank - 1 + n, dy);
+    p->first[1] = p->n;
+    problem_input(r, p, rng_below(r, 2) ? QN_I32 : QN_I64, n, named);
+    p->first[2] = p->n;
+    problem_strides(r, problem_add(p, dtype, rank, dim), 0);
+    p->first[3] = p->n;
+    return;
+  } else if (kind == QN_OP_PAD_BACKWARD) {
+    for (int i = 0; i < rank; i++) {
+      problem_pads(r, p, i, dim[i]);
+      const int64_t *pad = (const int64_t *)problem_attr(p, "pad");
+      dim[i] += pad[i] + pad[i + QN_MAX_RANK];
+    }
+    problem_input(r, p, dtype, rank, dim);
+  } else {
+    if (kind == QN_OP_TOP_K) {
+      dim[axis] = rng_in(r, 1, 6);
+      *(int64_t *)problem_attr(p, "k") = rng_in(r, 1, (int)dim[axis]);
+      *(int64_t *)problem_attr(p, "smallest") = rng_below(r, 2);
+    } else {
+      *(int64_t *)problem_attr(p, "exclusive") = rng_below(r, 2);
+      *(int64_t *)problem_attr(p, "reverse") = rng_below(r, 2);
+    }
+    problem_input(r, p, dtype, rank, dim);
+  }
+  p->first[1] = p->n;
 }
 
 static inline void problem_rows(rng *r, problem *p)           /* softmax and reductions */
@@ -365,6 +428,7 @@ static inline void problem_random(rng *r, const qn_op_info *op, problem *p)
   case QN_FAMILY_CONTRACTION: problem_contraction(r, p); break;
   case QN_FAMILY_POOLING: problem_pooling(r, p); break;
   case QN_FAMILY_POINTWISE: problem_pointwise(r, p); break;
+  case QN_FAMILY_SELECTION: case QN_FAMILY_SCAN: problem_selection(r, p); break;
   case QN_FAMILY_TRANSFORM: problem_transform(r, p); break;
   case QN_FAMILY_NORMALIZATION: problem_normalization(r, p); break;
   case QN_FAMILY_RANDOM: problem_chance(r, p); break;

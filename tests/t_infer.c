@@ -78,6 +78,20 @@ static const struct { const char *line, *out; } found[] = {
   { "pad x=f16", "y=f16" },
   { "concat x=[u8/2x3,u8/2x0,u8/2x5]", "y=u8/2x8" },
   { "concat x=[u8/2x3,u8/4x3] axis=0", "y=u8/6x3" },
+  { "pad x=f32/3x4 pad=2:1,3 mode=reflect", "y=f32/6x10" },
+  { "pad x=f32/1 pad=9 mode=replicate", "y=f32/19" },
+  { "gather x=i8/5x3 indices=i32/4x2", "y=i8/4x2x3" },
+  { "gather x=bf16/5x3x2 indices=i64 axis=1", "y=bf16/5x2" },
+  { "gather x=f32/5x3/t indices=i32/4", "y=f32/4x3/t" },
+  /* selection, scans */
+  { "scatter_add dy=bf16/4x2x3 indices=i32/4x2 dx=f32/5x3", "dx=f32/5x3" },
+  { "pad_backward dy=f16/6x7 pad=1:2,0:3", "dx=f16/3x4" },
+  { "one_hot indices=i32/2x3 depth=5", "y=f32/2x3x5" },
+  { "one_hot indices=i64/2x3 depth=5 axis=0 y=bool/5x2x3", "y=bool/5x2x3" },
+  { "top_k x=f32/2x3x9 k=4 indices=?", "y=f32/2x3x4 indices=i32/2x3x4" },
+  { "top_k x=i8/9x2 k=4 axis=0 indices=i64/4x2", "y=i8/4x2 indices=i64/4x2" },
+  { "cumsum x=bf16/2x3/t", "y=bf16/2x3/t" },
+  { "cumsum x=i8/2x3 y=i64/2x3", "y=i64/2x3" },
   /* reductions */
   { "reduce_sum x=f32/2x3x4 axis=0,2", "y=f32/1x3x1" },
   { "reduce_sum x=i8/2x3 y=i64/1x1", "y=i64/1x1" },
@@ -143,7 +157,7 @@ static void print_outputs(const qn_graph *g)
 
 static void test_found(void)
 {
-  bool seen[256] = { false };
+  bool seen[QN__KINDS] = { false };
   for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
     qn_graph *g;
     qn_status status = qn_graph_parse(found[i].line, &g);
@@ -259,6 +273,23 @@ static const struct { const char *line, *has; } refused[] = {
   { "concat x=[f32/2x3,f16/2x3]", "dtype of [1] is f16; must be [0]'s, f32" },
   { "concat x=[f32]", "rank is 0; must be at least 1" },
   { "concat x=[f32/2] axis=1", "axis: is 1" },
+  { "pad x=f32/4 pad=4 mode=reflect", "pad: entry 0 is 4; a reflection of x's dim of 4 reaches 3 at most" },
+  { "pad x=f32/0 pad=1 mode=replicate", "pad: entry 0 is 1; x's dim is 0, which has no edge to repeat" },
+  { "pad x=f32/4 mode=3", "mode: is 3; must be the number of one of constant|reflect|replicate" },
+  { "gather x=f32 indices=i32/4", "x: rank is 0; must be at least 1" },
+  { "gather x=f32/4 indices=f32/4", "indices: dtype is f32; accepted: i32 i64" },
+  { "gather x=f32/4 indices=i32/4 axis=1", "axis: is 1; must be -1 (the last) or 0 to 0" },
+  { "gather x=f32/1x1x1x1x1 indices=i32/1x1x1x1x1", "indices: rank is 5; with the other 4 dims of x that is more than 8" },
+  { "scatter_add dy=f32/4x3 indices=i32/4", "dx: must be given: its dim along the axis is in neither dy nor indices" },
+  { "scatter_add dy=f32/4x3 indices=i32/5 dx=f32/9x3", "dy: dims are 4x3; must be 5x3, which gather takes from dx by indices" },
+  { "scatter_add dy=f32/4x3 indices=i32/4 dx=f64/9x3", "dx: dtype is f64" },
+  { "pad_backward dy=f32/4 pad=3:2", "pad: entry 0 is 3:2; dy's dim is 4" },
+  { "pad_backward dy=f32/7 pad=3:2 mode=reflect", "a reflection of x's dim of 2 reaches 1 at most" },
+  { "one_hot indices=i32/4", "depth: entry 0 is 0; must be at least 1" },
+  { "one_hot indices=i32/4 depth=3 y=f32/4x4", "y: dims are 4x4; must be 4x3" },
+  { "top_k x=f32/4 k=5", "k: is 5; must be 1 to x's dim 0, 4" }, { "top_k x=f32/4 smallest=2", "smallest: is 2; must be 0 or 1" },
+  { "top_k x=f32/4 y=f16/1", "y: dtype is f16; accepted here: f32" },
+  { "cumsum x=f32/4 exclusive=3", "exclusive: is 3; must be 0 or 1" }, { "cumsum x=i8/4 y=f32/4", "y: dtype is f32; accepted here:" },
   { "reduce_sum x=f32/4 y=i32/1", "y: dtype is i32; accepted here: f64 f32 f16 bf16" },
   { "reduce_sum x=i8/4 y=f32/1", "y: dtype is f32; accepted here: i8 i32 i64" },
   { "reduce_sum x=f32/4x4 y=f32/4", "y: dims are 4; must be 1x1" },
@@ -292,7 +323,7 @@ static const struct { const char *line, *has; } refused[] = {
 
 static void test_refused(void)
 {
-  bool seen[256] = { false };
+  bool seen[QN__KINDS] = { false };
   for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
     qn_graph *g;
     qn_status status = qn_graph_parse(refused[i].line, &g);

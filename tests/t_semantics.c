@@ -201,6 +201,31 @@ static const golden transforms[] = {
   { "concat", "concat x=[f32/2x1,f32/2x2] axis=1", "1 2 | 3 4 5 6", "1 3 4 2 5 6" },
   { "concat of three", "concat x=[f32/2,f32/3,f32/1] axis=0", "1 2 | 3 4 5 | 6", "1 2 3 4 5 6" },
   { "concat along the last by default", "concat x=[i8/1,i8/2]", "1 | 2 3", "1 2 3" },
+  { "reflection does not repeat the edge", "pad x=f32/3 pad=2 mode=reflect", "1 2 3", "3 2 1 2 3 2 1" },
+  { "replication does", "pad x=f32/3 pad=2:1 mode=replicate", "1 2 3", "1 1 1 2 3 3" },
+  { "corners are of both dims", "pad x=f32/2x2 pad=1:0,0:1 mode=reflect", "1 2 3 4", "3 4 3 1 2 1 3 4 3" },
+  { "gather takes rows; an index out of range reads as 0", "gather x=f32/3x2 indices=i32/4", "1 2 3 4 5 6 | 2 0 3 -1", "5 6 1 2 0 0 0 0" },
+  { "gather along another axis", "gather x=f32/2x3 indices=i64/2x1 axis=1", "1 2 3 4 5 6 | 2 0", "3 1 6 4" },
+};
+
+static const golden selections[] = {
+  { "scatter_add adds where indices meet, and nowhere out of range", "scatter_add dy=f32/4x1 indices=i32/4 dx=f32/3x1", "1 2 4 8 | 2 0 2 3", "2 0 5" },
+  { "the gradient of reflection", "pad_backward dy=f32/6 pad=2:1 mode=reflect", "1 2 4 8 16 32", "4 42 17" },
+  { "the gradient of replication", "pad_backward dy=f32/6 pad=2:1 mode=replicate", "1 2 4 8 16 32", "7 8 48" },
+  { "the gradient of a constant", "pad_backward dy=f32/6 pad=2:1", "1 2 4 8 16 32", "4 8 16" },
+  { "one_hot", "one_hot indices=i32/3 depth=2", "1 2 0", "0 1 0 0 1 0" },
+  { "one_hot along the first dim", "one_hot indices=i32/3 depth=2 axis=0 on=3 off=1", "1 2 0", "1 1 3 3 1 1" },
+  { "top_k: the first of equals first", "top_k x=f32/5 k=3 indices=?", "1 3 2 3 3", "3 3 3 | 1 3 4" },
+  { "top_k: NaN is the largest", "top_k x=f32/4 k=3 indices=?", "inf nan 1 nan", "nan nan inf | 1 3 0" },
+  { "top_k: NaN comes last of the smallest", "top_k x=f32/4 k=4 smallest=1 indices=?", "inf nan -1 nan", "-1 inf nan nan | 2 0 1 3" },
+  { "top_k: zeros are equal whatever their sign", "top_k x=f32/3 k=3 indices=?", "-0 0 -0", "-0 0 -0 | 0 1 2" },
+  { "top_k: integers beyond what a double tells apart", "top_k x=i64/2 k=1 indices=?", "9007199254740992 9007199254740993", "9007199254740993 | 1" },
+  { "cumsum", "cumsum x=f32/4", "1 2 4 8", "1 3 7 15" },
+  { "cumsum, exclusive", "cumsum x=f32/4 exclusive=1", "1 2 4 8", "0 1 3 7" },
+  { "cumsum, reverse", "cumsum x=f32/4 reverse=1", "1 2 4 8", "15 14 12 8" },
+  { "cumsum, both", "cumsum x=f32/4 reverse=1 exclusive=1", "1 2 4 8", "14 12 8 0" },
+  { "cumsum of integers wraps in y's dtype", "cumsum x=i8/3", "100 100 1", "100 -56 -55" },
+  { "or has room", "cumsum x=i8/3 y=i32/3", "100 100 1", "100 200 201" },
 };
 
 static const golden pointwise[] = {
@@ -482,6 +507,7 @@ int main(void)
   RUN(pools, 0);
   RUN(reductions, 0);
   RUN(transforms, 0);
+  RUN(selections, 0);
   RUN(pointwise, 0);
   RUN(functions, 0x1p-52);
   test_bits_kept();

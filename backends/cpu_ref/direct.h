@@ -81,6 +81,15 @@ static inline int64_t cpu_offset(int32_t rank, const int64_t *index, const int64
   return offset;
 }
 
+/* Which of x's n places in dim d stands at the padded tensor's place `at`; -1: none, but the constant. */
+static inline int64_t cpu_pad_source(const qn_padding *padding, int32_t d, int64_t at, int64_t n)
+{
+  const int64_t from = at - padding->pad_before[d];
+  if (padding->mode == QN_PAD_REFLECT) return from < 0 ? -from : from >= n ? 2 * (n - 1) - from : from;
+  if (padding->mode == QN_PAD_REPLICATE) return from < 0 ? 0 : from >= n ? n - 1 : from;
+  return from < 0 || from >= n ? -1 : from;
+}
+
 /* N, C and three spatial dims: with fewer, those missing come first and have one place. Filters likewise. */
 typedef struct cpu_grid {
   cpu_tensor t;

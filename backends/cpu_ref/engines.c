@@ -24,6 +24,9 @@
   X(reduce_direct)                                                                        \
   X(transform_strided)                                                                    \
   X(transform_direct)                                                                     \
+  X(select_rows)                                                                          \
+  X(select_lines)                                                                         \
+  X(select_direct)                                                                        \
   X(pointwise_tile)                                                                       \
   X(pointwise_direct)
 

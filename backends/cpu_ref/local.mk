@@ -52,6 +52,8 @@ backends_cpu_ref_libbase_la_SOURCES = \
   backends/cpu_ref/conv_gemm_filter.c \
   backends/cpu_ref/gemm_fused.c \
   backends/cpu_ref/pointwise_program.c \
+  backends/cpu_ref/select_lines.c \
+  backends/cpu_ref/select_rows.c \
   backends/cpu_ref/transform_strided.c \
   $(cpu_ref_copies)
 backends_cpu_ref_libbase_la_CPPFLAGS = $(cpu_ref_cppflags) -DQN_ISA=baseline
@@ -70,6 +72,7 @@ backends_cpu_ref_libdirect_la_SOURCES = \
   backends/cpu_ref/pool_direct.c \
   backends/cpu_ref/reduce_direct.c \
   backends/cpu_ref/transform_direct.c \
+  backends/cpu_ref/select_direct.c \
   backends/cpu_ref/pointwise_direct.c
 backends_cpu_ref_libdirect_la_CPPFLAGS = $(cpu_ref_cppflags)
 backends_cpu_ref_libdirect_la_CFLAGS = $(cpu_ref_cflags) -ffp-contract=off

@@ -6,7 +6,7 @@
  *   another dim in x             the plane of both, in square blocks whose rows stay in L1 (a transpose)
  *   nothing packed               element by element
  *
- * slice and concat are copies from or to a part of a tensor; pad is one with rows of `value` around it. */
+ * slice and concat are copies from or to a part of a tensor; pad is one with rows of `value`, or x's own, around it. */
 #include <stdbool.h>
 #include "cpu_ref.h"
 
@@ -25,7 +25,7 @@ typedef struct copy {
 typedef struct padding {                  /* dims by falling strides of y; the last is walked as rows */
   int32_t x, y, rank;
   int64_t bytes, x_dim[QN_MAX_RANK], y_dim[QN_MAX_RANK], x_stride[QN_MAX_RANK], y_stride[QN_MAX_RANK];
-  int64_t before[QN_MAX_RANK];
+  int64_t before[QN_MAX_RANK], mode;
   unsigned char value[8];
 } padding;
 
@@ -158,23 +158,42 @@ static void run_copy(const copy *c, const qn_launch *launch)
 
 /* ---- a padding ----------------------------------------------------------------------------------------------- */
 
+/* The place among x's n that a place outside them shows; -1: none, but the value. */
+static int64_t shown(int64_t mode, int64_t from, int64_t n)
+{
+  if (mode == QN_PAD_REFLECT) return from < 0 ? -from : 2 * (n - 1) - from;
+  return mode == QN_PAD_REPLICATE ? (from < 0 ? 0 : n - 1) : -1;
+}
+
+/* n places of y from `from` on, all outside of x. */
+static void pad_edge(const padding *p, char *y, const char *x, int64_t from, int64_t n)
+{
+  const int32_t last = p->rank - 1;
+  const int64_t stride = p->y_stride[last];
+  if (p->mode == QN_PAD_CONSTANT) fill_row(y, p->value, p->bytes, stride, n);
+  else for (int64_t i = 0; i < n; i++)
+    memcpy(y + i * stride * p->bytes, x + shown(p->mode, from + i, p->x_dim[last]) * p->x_stride[last] * p->bytes, (size_t)p->bytes);
+}
+
 static void pad_row(const padding *p, char *y, const char *x, int64_t row)
 {
   const int32_t last = p->rank - 1;
   bool inside = true;
   for (int32_t d = last - 1; d >= 0; d--) {
-    const int64_t at = row % p->y_dim[d], from = at - p->before[d];
+    const int64_t at = row % p->y_dim[d];
+    int64_t from = at - p->before[d];
     row /= p->y_dim[d];
     y += at * p->y_stride[d] * p->bytes;
-    inside &= from >= 0 && from < p->x_dim[d];
+    if (from < 0 || from >= p->x_dim[d]) from = shown(p->mode, from, p->x_dim[d]);
+    inside &= from >= 0;
     if (inside) x += from * p->x_stride[d] * p->bytes;
   }
   const int64_t stride = p->y_stride[last], before = inside ? p->before[last] : p->y_dim[last], step = stride * p->bytes;
-  fill_row(y, p->value, p->bytes, stride, before);
+  pad_edge(p, y, x, -before, before);
   if (!inside) return;
   copy_row(y + before * step, x, p->bytes, stride, p->x_stride[last], p->x_dim[last]);
   const int64_t done = before + p->x_dim[last];
-  fill_row(y + done * step, p->value, p->bytes, stride, p->y_dim[last] - done);
+  pad_edge(p, y + done * step, x, p->x_dim[last], p->y_dim[last] - done);
 }
 
 static void run_padding(const padding *p, const qn_launch *launch)
@@ -192,7 +211,7 @@ static void padding_of(const qn_request *request, padding *p)
   const qn_node *node = &request->op[0];
   const qn_padding *attr = node->attr;
   const qn_value *x = &request->value[node->arg[0]], *y = &request->value[node->arg[1]];
-  *p = (padding){ .x = node->arg[0], .y = node->arg[1], .bytes = qn_kit_bytes(y->dtype) };
+  *p = (padding){ .x = node->arg[0], .y = node->arg[1], .bytes = qn_kit_bytes(y->dtype), .mode = attr->mode };
   qn_store_f64(p->value, y->dtype, attr->value);
   for (int32_t d = 0; d < y->rank; d++) {
     if (y->dim[d] == 1 && x->dim[d] == 1) continue;
@@ -215,6 +234,7 @@ static void padding_of(const qn_request *request, padding *p)
     const int64_t n = p->x_dim[d];
     if (d != p->rank - 1 || n != p->y_dim[d] || p->x_stride[d - 1] != n * p->x_stride[d] ||
         p->y_stride[d - 1] != n * p->y_stride[d]) break;
+    if (p->mode != QN_PAD_CONSTANT && p->x_dim[d - 1] != p->y_dim[d - 1]) break;   /* it shows whole rows, not elements */
     p->x_dim[d - 1] *= n;
     p->y_dim[d - 1] *= n;
     p->before[d - 1] *= n;

@@ -60,3 +60,15 @@ concat x=[u8/7,u8/9,u8/1,u8/33]
 concat x=[f32/3x0,f32/3x2] axis=1 ; plain=1
 concat x=[i64/2x2,i64/2x3] axis=-1
 concat x=[f32/17x3/1:17,f32/17x5] axis=1
+
+# pad by x itself
+pad x=f32/5x7 pad=1:4,2:6 mode=reflect ; as=f16,bf16,f64
+pad x=f32/5x7 pad=1:9,2:12 mode=replicate ; as=f16,bf16
+pad x=f32/2x3x9x8 pad=0,0,3,1:2 mode=reflect ; as=bf16
+pad x=f32/2x3x9x8/nhwc pad=0,0,3,1:2 mode=replicate ; as=f16
+pad x=u8/3x70 pad=0,5 mode=reflect
+pad x=i64/3x7 pad=2,0 mode=replicate
+pad x=f32/1 pad=4:2 mode=replicate
+pad x=f32/65 pad=64:64 mode=reflect
+pad x=f32/4x256 pad=1,4 mode=reflect
+pad x=f32/4x256 pad=0,8 value=3

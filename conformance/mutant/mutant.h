@@ -122,6 +122,19 @@ void tr_nan_quieted(struct mut_call *);
 void tr_seam(struct mut_call *);
 void tr_gap_written(struct mut_call *);
 
+bool sl_edge_is_value(struct mut_kept *);
+bool sl_edge_lost(struct mut_kept *);
+bool sl_on_is_one(struct mut_kept *);
+bool sl_exclusive_ignored(struct mut_kept *);
+void sl_index_clamped(struct mut_call *);
+void sl_index_wrapped(struct mut_call *);
+void sl_adds_at_edge(struct mut_call *);
+void sl_last_one_kept(struct mut_call *);
+void sl_edge_twice(struct mut_call *);
+void sl_later_tie(struct mut_call *);
+void sl_nan_least(struct mut_call *);
+void sl_carry_lost(struct mut_call *);
+
 bool nm_last_dim(struct mut_kept *);
 bool nm_eps_fixed(struct mut_kept *);
 bool nm_momentum_swapped(struct mut_kept *);

@@ -210,19 +210,72 @@ typedef struct qn_slicing {
 typedef struct qn_padding {
   uint64_t struct_size;
   int64_t  pad_before[QN_MAX_RANK], pad_after[QN_MAX_RANK];   /* >= 0 */
-  double   value;                     /* converted to the dtype as cast does */
+  double   value;                     /* of QN_PAD_CONSTANT; converted to the dtype as cast does */
+  int64_t  mode;                      /* QN_PAD_... */
 } qn_padding;
-#define QN_PADDING_INIT { sizeof(qn_padding), {0,0,0,0,0,0,0,0}, {0,0,0,0,0,0,0,0}, 0.0 }
+#define QN_PADDING_INIT { sizeof(qn_padding), {0,0,0,0,0,0,0,0}, {0,0,0,0,0,0,0,0}, 0.0, 0 }
+enum { QN_PAD_CONSTANT = 0,           /* value */
+       QN_PAD_REFLECT = 1,            /* x mirrored, its edge not repeated: c b [a b c] b a; pads below x's dim */
+       QN_PAD_REPLICATE = 2 };        /* x's edge: a a [a b c] c c */
 
 qn_status qn_copy(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);         /* same dims and dtype */
 /* y.dim[i] = x.dim[axis[i]] */
 qn_status qn_permute(qn_context *ctx, const qn_permutation *permutation, const qn_tensor *x, const qn_tensor *y);
 /* y[i] = x[start + i step] in each dim */
 qn_status qn_slice(qn_context *ctx, const qn_slicing *slicing, const qn_tensor *x, const qn_tensor *y);
-/* y.dim[i] = pad_before[i] + x.dim[i] + pad_after[i] */
+/* y.dim[i] = pad_before[i] + x.dim[i] + pad_after[i]. Its gradient: dx = the sum of dy over the places that x was copied to, floats
+ * alone; dims from dy's less the pads. */
 qn_status qn_pad(qn_context *ctx, const qn_padding *padding, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_pad_backward(qn_context *ctx, const qn_padding *padding, const qn_tensor *dy, const qn_tensor *dx);
 /* n_x tensors, alike but for their dim along the axis (-1: the last), end to end in y. n_x >= 1. */
 qn_status qn_concat(qn_context *ctx, const qn_axis *axis, const qn_tensor *x, int64_t n_x, const qn_tensor *y);
+
+/* ---- elements by their number ------------------------------------------------------------- */
+
+/* x [A..., L, B...]  indices [I...], i32 or i64   y [A..., I..., B...]: y[a, i, b] = x[a, indices[i], b], where L is x's dim `axis`
+ * (default 0; -1: the last). Rows of a table by number (an embedding) are axis 0. Any dtype, bits kept; an index below 0 or
+ * from L on reads as 0, whatever x holds.
+ * scatter_add, its gradient: dx[a, l, b] = the sum of dy[a, i, b] over the i with indices[i] = l, and 0 where there is none; an
+ * index out of range adds nowhere. dx must be given: L is in neither dy nor indices. Floats f64 f32 f16 bf16, summed in f32 (f64 in
+ * f64), always the same bits. dx may be wider or narrower than dy. */
+qn_status qn_gather(qn_context *ctx, const qn_axis *axis, const qn_tensor *x, const qn_tensor *indices, const qn_tensor *y);
+qn_status qn_scatter_add(qn_context *ctx, const qn_axis *axis, const qn_tensor *dy, const qn_tensor *indices, const qn_tensor *dx);
+#define QN_GATHER_INIT { sizeof(qn_axis), 0 }
+
+typedef struct qn_one_hot_encoding {
+  uint64_t struct_size;
+  int64_t  axis;                      /* of y; -1: the last */
+  int64_t  depth;                     /* y's dim there; must be set */
+  double   on, off;                   /* converted to y's dtype as cast does */
+} qn_one_hot_encoding;
+#define QN_ONE_HOT_INIT { sizeof(qn_one_hot_encoding), -1, 0, 1.0, 0.0 }
+/* indices [A..., B...], i32 or i64   y [A..., depth, B...], any dtype (default f32): on where the index is the place along the axis,
+ * else off. An index out of range gives off throughout. */
+qn_status qn_one_hot(qn_context *ctx, const qn_one_hot_encoding *encoding, const qn_tensor *indices, const qn_tensor *y);
+
+typedef struct qn_ranking {
+  uint64_t struct_size;
+  int64_t  axis;                      /* -1: the last */
+  int64_t  k;                         /* 1 to x's dim there */
+  int64_t  smallest;                  /* 1: the k smallest, rising */
+} qn_ranking;
+#define QN_TOP_K_INIT { sizeof(qn_ranking), -1, 1, 0 }
+/* x [dims]   y, indices [dims, k along the axis]: the k largest, the largest first, and where along the axis they stood (i32 or i64;
+ * NULL: not wanted). Of equals (-0 and 0 are) the first comes first. NaN is larger than any number. Floats f64 f32 f16 bf16, i8 u8
+ * i32 i64; y as x. k = x's dim sorts. */
+qn_status qn_top_k(qn_context *ctx, const qn_ranking *ranking, const qn_tensor *x, const qn_tensor *y, const qn_tensor *indices);
+
+typedef struct qn_scan {
+  uint64_t struct_size;
+  int64_t  axis;                      /* -1: the last */
+  int64_t  exclusive;                 /* 1: y begins with 0 and leaves the last x out */
+  int64_t  reverse;                   /* 1: from the end */
+} qn_scan;
+#define QN_SCAN_INIT { sizeof(qn_scan), -1, 0, 0 }
+/* x, y [dims]: y[i] = x[0] + ... + x[i] along the axis (exclusive: to x[i - 1]; reverse: x[i] + ... + x[last]). Floats f64 f32 f16
+ * bf16, y any float that stands with x; i8 u8 i32 i64, where sums wrap in y's dtype, which is i32, i64 or x's own. The gradient is
+ * cumsum of dy the other way. */
+qn_status qn_cumsum(qn_context *ctx, const qn_scan *scan, const qn_tensor *x, const qn_tensor *y);
 
 /* ---- reductions --------------------------------------------------------------------------- */
 

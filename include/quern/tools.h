@@ -23,6 +23,7 @@ typedef struct qn_attr_info {
   uint32_t    type, offset, offset2;      /* in the attribute struct; offset2: pads' "after" */
   double      def;                        /* default of each entry */
   int32_t     identity;                   /* 1: the default of entry i is i */
+  const char *words;                      /* "constant|reflect": what lines say for 0, 1, ...; NULL: numbers */
 } qn_attr_info;
 
 typedef struct qn_op_info {

@@ -1,0 +1,170 @@
+/* select_direct.c -- elements added up, counted or ranked by their place; and sums of all before.
+ *
+ *   scatter_add   dx[a, l, b] = the sum of dy[a, i, b] over the i with indices[i] = l
+ *   pad_backward  dx[j] = the sum of dy[i] over the i that pad fills from j
+ *   one_hot       y[a, l, b] = on where indices[a, b] = l, else off
+ *   top_k         y = the k largest along an axis, NaN above all, the first of equals first; indices = where they stood
+ *   cumsum        y[i] = x[0] + ... + x[i] along an axis; exclusive: to i - 1; reverse: from the end */
+#include "direct.h"
+
+/* ---- sums by index ----------------------------------------------------------------------------- */
+
+static qn_status scatter_add(const qn_prepared *p, const qn_launch *launch)
+{
+  const cpu_kept *kept = p->state;
+  const cpu_tensor dy = cpu_tensor_of(p, launch, QN_ROLE_SCATTER_ADD_DY, 0), dx = cpu_tensor_of(p, launch, QN_ROLE_SCATTER_ADD_DX, 0);
+  const cpu_tensor indices = cpu_tensor_of(p, launch, QN_ROLE_SCATTER_ADD_INDICES, 0);
+  const int32_t axis = (int32_t)((const qn_axis *)kept->attr)->axis;
+#pragma omp parallel for num_threads(cpu_team(launch, dx.elements, indices.elements))
+  for (int64_t i = 0; i < dx.elements; i++) {
+    int64_t index[QN_MAX_RANK], from[2 * QN_MAX_RANK];
+    cpu_sum sum = { 0 };
+    cpu_place(i, dx.rank, dx.dim, index);
+    for (int32_t d = 0; d < dx.rank; d++)
+      if (d != axis) from[d < axis ? d : d + indices.rank - 1] = index[d];
+    for (int64_t j = 0; j < indices.elements; j++) {
+      cpu_place(j, indices.rank, indices.dim, from + axis);
+      if (qn_load_i64(cpu_at(&indices, cpu_offset(indices.rank, from + axis, indices.stride)), indices.dtype) != index[axis]) continue;
+      cpu_sum_add(&sum, cpu_get(&dy, cpu_offset(dy.rank, from, dy.stride)));
+    }
+    cpu_put(&dx, cpu_offset(dx.rank, index, dx.stride), cpu_sum_value(&sum));
+  }
+  return QN_OK;
+}
+
+/* ---- the gradient of pad ------------------------------------------------------------------------- */
+
+/* Adds dy over the places of dims d and beyond that are filled from `index`. */
+static void add_images(cpu_sum *sum, const qn_padding *a, const cpu_tensor *dy, const cpu_tensor *dx, const int64_t *index, int32_t d,
+                       int64_t offset)
+{
+  if (d == dy->rank) {
+    cpu_sum_add(sum, cpu_get(dy, offset));
+    return;
+  }
+  for (int64_t at = 0; at < dy->dim[d]; at++)
+    if (cpu_pad_source(a, d, at, dx->dim[d]) == index[d])
+      add_images(sum, a, dy, dx, index, d + 1, offset + at * dy->stride[d]);
+}
+
+static qn_status pad_backward(const qn_prepared *p, const qn_launch *launch)
+{
+  const cpu_kept *kept = p->state;
+  const cpu_tensor dy = cpu_tensor_of(p, launch, QN_ROLE_PAD_BACKWARD_DY, 0), dx = cpu_tensor_of(p, launch, QN_ROLE_PAD_BACKWARD_DX, 0);
+#pragma omp parallel for num_threads(cpu_team(launch, dx.elements, 100))
+  for (int64_t i = 0; i < dx.elements; i++) {
+    int64_t index[QN_MAX_RANK];
+    cpu_sum sum = { 0 };
+    cpu_place(i, dx.rank, dx.dim, index);
+    add_images(&sum, kept->attr, &dy, &dx, index, 0, 0);
+    cpu_put(&dx, cpu_offset(dx.rank, index, dx.stride), cpu_sum_value(&sum));
+  }
+  return QN_OK;
+}
+
+/* ---- one_hot --------------------------------------------------------------------------------------- */
+
+static qn_status one_hot(const qn_prepared *p, const qn_launch *launch)
+{
+  const cpu_kept *kept = p->state;
+  const qn_one_hot_encoding *a = kept->attr;
+  const cpu_tensor indices = cpu_tensor_of(p, launch, QN_ROLE_ONE_HOT_INDICES, 0), y = cpu_tensor_of(p, launch, QN_ROLE_ONE_HOT_Y, 0);
+#pragma omp parallel for num_threads(cpu_team(launch, y.elements, 2))
+  for (int64_t i = 0; i < y.elements; i++) {
+    int64_t index[QN_MAX_RANK], from = 0;
+    cpu_place(i, y.rank, y.dim, index);
+    for (int32_t d = 0; d < indices.rank; d++) from += index[d < a->axis ? d : d + 1] * indices.stride[d];
+    cpu_put(&y, cpu_offset(y.rank, index, y.stride), qn_load_i64(cpu_at(&indices, from), indices.dtype) == index[a->axis] ? a->on : a->off);
+  }
+  return QN_OK;
+}
+
+/* ---- lines along an axis ----------------------------------------------------------------------------- */
+
+/* The first offsets of line i of t, which runs along `axis`. */
+static int64_t line_offset(const cpu_tensor *t, int64_t i, int64_t axis)
+{
+  int64_t offset = 0;
+  for (int32_t d = t->rank - 1; d >= 0; d--) {
+    if (d == axis) continue;
+    offset += i % t->dim[d] * t->stride[d];
+    i /= t->dim[d];
+  }
+  return offset;
+}
+
+/* A number of any dtype: floats in f, integers, which f could not hold, in i. */
+typedef struct ranked { double f; int64_t i, place; } ranked;
+
+static ranked ranked_at(const cpu_tensor *x, int64_t offset, int64_t place)
+{
+  ranked v = { 0, 0, place };
+  if (qn_is_integer(x->dtype)) v.i = qn_load_i64(cpu_at(x, offset), x->dtype);
+  else v.f = cpu_get(x, offset);
+  return v;
+}
+
+static int comes_before(const ranked *a, const ranked *b, int smallest)
+{
+  const int a_nan = isnan(a->f), b_nan = isnan(b->f);
+  if (a_nan != b_nan) return smallest ? b_nan : a_nan;
+  if (!a_nan && a->f != b->f) return smallest ? a->f < b->f : a->f > b->f;
+  if (a->i != b->i) return smallest ? a->i < b->i : a->i > b->i;
+  return a->place < b->place;
+}
+
+static qn_status top_k(const qn_prepared *p, const qn_launch *launch)
+{
+  const cpu_kept *kept = p->state;
+  const qn_ranking *a = kept->attr;
+  const cpu_tensor x = cpu_tensor_of(p, launch, QN_ROLE_TOP_K_X, 0), y = cpu_tensor_of(p, launch, QN_ROLE_TOP_K_Y, 0);
+  const cpu_tensor indices = cpu_tensor_of(p, launch, QN_ROLE_TOP_K_INDICES, 0);
+  const int64_t axis = a->axis, n = x.dim[axis], lines = x.elements / n;
+#pragma omp parallel for num_threads(cpu_team(launch, lines, n * a->k))
+  for (int64_t line = 0; line < lines; line++) {
+    const int64_t from = line_offset(&x, line, axis), to = line_offset(&y, line, axis);
+    const int64_t number = indices.p ? line_offset(&indices, line, axis) : 0;
+    ranked last = { 0 };
+    for (int64_t k = 0; k < a->k; k++) {
+      ranked best = { .place = -1 };
+      for (int64_t j = 0; j < n; j++) {
+        const ranked v = ranked_at(&x, from + j * x.stride[axis], j);
+        if ((k == 0 || comes_before(&last, &v, (int)a->smallest)) && (best.place < 0 || comes_before(&v, &best, (int)a->smallest))) best = v;
+      }
+      last = best;
+      memcpy(cpu_at(&y, to + k * y.stride[axis]), cpu_at(&x, from + best.place * x.stride[axis]), (size_t)x.bytes);
+      if (indices.p) qn_store_i64(cpu_at(&indices, number + k * indices.stride[axis]), indices.dtype, best.place);
+    }
+  }
+  return QN_OK;
+}
+
+static qn_status cumsum(const qn_prepared *p, const qn_launch *launch)
+{
+  const cpu_kept *kept = p->state;
+  const qn_scan *a = kept->attr;
+  const cpu_tensor x = cpu_tensor_of(p, launch, QN_ROLE_CUMSUM_X, 0), y = cpu_tensor_of(p, launch, QN_ROLE_CUMSUM_Y, 0);
+  const int64_t axis = a->axis, n = x.dim[axis], lines = x.elements / n;
+#pragma omp parallel for num_threads(cpu_team(launch, lines, n * 2))
+  for (int64_t line = 0; line < lines; line++) {
+    const int64_t from = line_offset(&x, line, axis), to = line_offset(&y, line, axis);
+    cpu_sum sum = { 0 };
+    for (int64_t j = 0; j < n; j++) {
+      const int64_t at = a->reverse ? n - 1 - j : j, source = from + at * x.stride[axis];
+      if (a->exclusive) cpu_sum_store(&sum, &y, to + at * y.stride[axis]);
+      if (qn_is_integer(x.dtype)) sum.integer += (uint64_t)qn_load_i64(cpu_at(&x, source), x.dtype);
+      else cpu_sum_add(&sum, cpu_get(&x, source));
+      if (!a->exclusive) cpu_sum_store(&sum, &y, to + at * y.stride[axis]);
+    }
+  }
+  return QN_OK;
+}
+
+static const qn_engine row[] = {
+  CPU_DIRECT_ROW(QN_OP_SCATTER_ADD, scatter_add),
+  CPU_DIRECT_ROW(QN_OP_PAD_BACKWARD, pad_backward),
+  CPU_DIRECT_ROW(QN_OP_ONE_HOT, one_hot),
+  CPU_DIRECT_ROW(QN_OP_TOP_K, top_k),
+  CPU_DIRECT_ROW(QN_OP_CUMSUM, cumsum),
+};
+const qn_engine_list cpu_select_direct = { row, sizeof row / sizeof *row };

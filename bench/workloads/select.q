@@ -1,0 +1,19 @@
+# Rows by number and their sums, encodings, rankings, scans, padding with x itself.
+
+gather x=bf16/50257x1024 indices=i32/65536 ; name=gather.embedding
+gather x=f32/50257x768 indices=i64/8x1024 ; name=gather.gpt2
+gather x=f32/1000000x16 indices=i32/1000000 ; name=gather.narrow
+scatter_add dy=bf16/65536x1024 indices=i32/65536 dx=f32/50257x1024 ; name=scatter_add.embedding
+scatter_add dy=f32/8x1024x768 indices=i64/8x1024 dx=f32/50257x768 ; name=scatter_add.gpt2
+one_hot indices=i32/65536 depth=1000 ; name=one_hot
+one_hot indices=i64/32x4096 depth=512 y=bf16/32x4096x512 ; name=one_hot.bf16
+top_k x=f32/65536x64 k=8 indices=? ; name=top_k.experts
+top_k x=bf16/512x50257 k=50 indices=? ; name=top_k.vocabulary
+top_k x=f32/64x131072 k=1000 indices=? ; name=top_k.long
+cumsum x=f32/8192x4096 ; name=cumsum.rows
+cumsum x=f32/8x4194304 ; name=cumsum.long
+cumsum x=bf16/64x4096x256 axis=1 ; name=cumsum.middle
+pad x=f32/32x64x224x224 pad=0,0,3,3 mode=reflect ; name=pad.reflect
+pad x=bf16/32x64x224x224 pad=0,0,1,1 mode=replicate ; name=pad.replicate
+pad x=f32/32x64x224x224 pad=0,0,1,1 ; name=pad.constant
+pad_backward dy=f32/32x64x230x230 pad=0,0,3,3 mode=reflect ; name=pad_backward.reflect

@@ -1,0 +1,85 @@
+# gather and its gradient, one_hot, top_k, cumsum, the gradient of pad. labels: indices, some of them out of range.
+
+# rows of a table by number, at vectors' edges
+gather x=f32/7x5 indices=i32/4 ; labels=-1..7 as=f16,bf16,f64
+gather x=f32/9x16 indices=i64/3x5 ; labels=0..8 as=bf16
+gather x=f16/33x24 indices=i32/70 ; labels=-2..33
+gather x=f32/6x5x7 indices=i32/2x3 axis=1 ; labels=0..4 as=f16
+gather x=f32/6x5x7 indices=i32/11 axis=-1 ; labels=0..7
+gather x=e4m3/5x33 indices=i64/6 ; labels=0..4
+gather x=i8/5x3 indices=i32/6 ; labels=-1..5
+gather x=i64/5x3 indices=i64/6 ; labels=-1..5
+gather x=bool/65x4 indices=i32/9 ; labels=0..64
+gather x=f32/5 indices=i32 ; labels=0..4
+gather x=f32/4x5 indices=i32 axis=1 ; labels=0..4
+gather x=f32/3x4/t indices=i32/5 ; labels=0..2
+gather x=f32/40x130/136:1 indices=i32/9/2 ; labels=0..39
+gather x=f32/1000x3 indices=i32/70001 ; labels=0..999 plain=1
+gather x=f32/3x0 indices=i32/4 ; labels=0..2 plain=1
+gather x=f32/0x3 indices=i32/4 ; labels=0..2 plain=1
+
+# the same sums whatever the order of the indices; one place named often, most of them never
+scatter_add dy=f32/4x5 indices=i32/4 dx=f32/7x5 ; labels=-1..7 as=f16,bf16,f64
+scatter_add dy=f32/3x5x16 indices=i64/3x5 dx=f32/9x16 ; labels=0..8 as=bf16
+scatter_add dy=bf16/70x24 indices=i32/70 dx=f32/33x24 ; labels=-2..33
+scatter_add dy=f32/6x2x3x7 indices=i32/2x3 dx=f32/6x5x7 axis=1 ; labels=0..4 as=f16
+scatter_add dy=f32/6x5x11 indices=i32/11 dx=f32/6x5x7 axis=-1 ; labels=0..7
+scatter_add dy=f32/5000x4 indices=i32/5000 dx=f32/3x4 ; labels=0..3 plain=1
+scatter_add dy=f32/2100x8 indices=i32/2100 dx=f32/1000x8 ; labels=0..1200 plain=1
+scatter_add dy=f32/700x1 indices=i64/700 dx=f32/70000x1 ; labels=0..69999 plain=1 fill=int
+scatter_add dy=f32/5 indices=i32 dx=f32/4x5 ; labels=0..3
+scatter_add dy=f32/40x33/40:1 indices=i32/40 dx=f32/6x33/36:1 ; labels=0..5 as=bf16
+scatter_add dy=f32/0x3 indices=i32/0 dx=f32/4x3 ; plain=1
+
+pad_backward dy=f32/8x9 pad=1:2,2:0 ; as=f16,bf16,f64
+pad_backward dy=f32/9x11 pad=3:1,2:4 mode=reflect ; as=f16,bf16
+pad_backward dy=f32/2x3x9x8 pad=0,0,2,1 mode=reflect
+pad_backward dy=f32/9x11 pad=3:1,2:5 mode=replicate ; as=f16,f64
+pad_backward dy=f32/2x3x9x8/nhwc pad=0,0,2,3 mode=replicate ; as=bf16
+pad_backward dy=bf16/4x70 pad=0,6:1 mode=reflect dx=f32/4x63
+pad_backward dy=f32/60 pad=59:0 mode=replicate
+pad_backward dy=f32/59 pad=29:0 mode=reflect
+
+one_hot indices=i32/9 depth=5 ; labels=-1..5
+one_hot indices=i64/3x4 depth=7 on=0.9 off=0.1 y=f16/3x4x7 ; labels=0..6
+one_hot indices=i32/3x40 depth=33 axis=1 y=bf16/3x33x40 ; labels=0..32
+one_hot indices=i32/6 depth=17 axis=0 y=i8/17x6 ; labels=0..16
+one_hot indices=i32/6 depth=17 y=e5m2/6x17 on=2 ; labels=0..16
+one_hot indices=i64/6 depth=17 y=bool/6x17 ; labels=0..16
+one_hot indices=i32 depth=3 y=f64/3 ; labels=0..2
+one_hot indices=i32/700 depth=129 ; labels=0..128
+
+# ties, rows of every length, all of them chosen
+top_k x=f32/5x9 k=3 indices=? ; as=f16,bf16,f64
+top_k x=f32/5x9 k=9 smallest=1 indices=i64/5x9 ; as=bf16
+top_k x=f32/3x257 k=17 indices=? ; as=f16,bf16
+top_k x=f32/3x257 k=17 smallest=1 indices=?
+top_k x=f32/2x1500 k=100 indices=? ; as=bf16
+top_k x=f32/7x4x5 k=2 axis=1 indices=? ; as=f16
+top_k x=f32/7x4x5 k=7 axis=0
+top_k x=i8/4x300 k=40 indices=? ; fill=int,bits
+top_k x=u8/4x33 k=33 indices=? ; fill=int,bits
+top_k x=i32/4x33 k=8 smallest=1 indices=? ; fill=int,bits
+top_k x=i64/4x33 k=8 indices=i64/4x8 ; fill=int,bits
+top_k x=f32/2x5000 k=1 indices=?
+top_k x=f32/2x5000 k=2000 indices=? ; fill=int,special plain=1
+top_k x=f32/70x64 k=5 indices=?
+top_k x=f32/6 k=3 indices=i32/3 ; x.is=nan,1,inf,nan,-0,0 indices.is=0,3,2 plain=1
+
+cumsum x=f32/5x9 ; as=f16,bf16,f64
+cumsum x=f32/5x9 axis=0 reverse=1 ; as=bf16
+cumsum x=f32/3x1000 exclusive=1 ; as=f16
+cumsum x=f32/3x1000 exclusive=1 reverse=1
+cumsum x=f32/2x5000 ; as=bf16
+cumsum x=bf16/3x4100 reverse=1 y=f32/3x4100
+cumsum x=f32/4x33x70 axis=1 ; as=f16
+cumsum x=f32/3x300x5 axis=1 exclusive=1
+cumsum x=i8/3x300 ; fill=int,bits
+cumsum x=i8/3x300 y=i32/3x300 ; fill=int,bits
+cumsum x=u8/3x40 y=i64/3x40 reverse=1 ; fill=bits
+cumsum x=i32/2x40 axis=0 ; fill=int,bits
+cumsum x=i64/2x40 exclusive=1 ; fill=int,bits
+cumsum x=f32/1x1
+cumsum x=f32/4x1 exclusive=1
+cumsum x=f32/0x4 ; plain=1
+cumsum x=f32/2x70001 ; plain=1 fill=int

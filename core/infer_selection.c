@@ -1,0 +1,108 @@
+/* infer_selection.c -- ops that choose, count or add up elements by their place; and scans. */
+#include "problem.h"
+
+/* ---- gradients of gather and pad ----------------------------------------------------------- */
+
+static qn_status scatter_add(const qn__problem *p)
+{
+  const qn_value *dy = qn__arg(p, QN_ROLE_SCATTER_ADD_DY), *indices = qn__arg(p, QN_ROLE_SCATTER_ADD_INDICES);
+  const qn_value *dx = qn__arg(p, QN_ROLE_SCATTER_ADD_DX);
+  qn_axis *a = p->attr;
+  int64_t dim[QN_MAX_RANK];
+  int rank;
+  if (dx->rank < 0) return qn__refuse(p, "dx", "must be given: its dim along the axis is in neither dy nor indices");
+  if (dx->rank < 1) return qn__refuse(p, "dx", "rank is 0; must be at least 1");
+  qn_status status = qn__settle_axis(p, &a->axis, dx->rank);
+  if (status) return status;
+  if ((status = qn__gathered_dims(p, dx, indices, (int)a->axis, &rank, dim))) return status;
+  qn_value gathered = { .rank = rank };
+  bool alike = dy->rank == rank;
+  for (int i = 0; i < rank; i++) {
+    gathered.dim[i] = dim[i];
+    alike = alike && dy->dim[i] == dim[i];
+  }
+  if (!alike)
+    return qn__refuse(p, "dy", "dims are %s; must be %s, which gather takes from dx by indices", qn__dims(dy).s, qn__dims(&gathered).s);
+  return qn__dtype_in(p, QN_ROLE_SCATTER_ADD_DX, qn__kin(dy->dtype));
+}
+
+static qn_status pad_backward(const qn__problem *p)
+{
+  const qn_value *dy = qn__arg(p, 0);
+  const qn_padding *a = p->attr;
+  int64_t dim[QN_MAX_RANK];
+  qn_status status;
+  if ((status = qn__attr_bounds(p, "pad", a->pad_before, dy->rank, 0))) return status;
+  if ((status = qn__attr_bounds(p, "pad", a->pad_after, dy->rank, 0))) return status;
+  for (int i = 0; i < dy->rank; i++) {
+    dim[i] = dy->dim[i] - a->pad_before[i] - a->pad_after[i];
+    if (dim[i] < 0)
+      return qn__refuse(p, "pad", "entry %d is %lld:%lld; dy's dim is %lld", i, (long long)a->pad_before[i],
+                        (long long)a->pad_after[i], (long long)dy->dim[i]);
+  }
+  if ((status = qn__check_padding(p, dy->rank, dim))) return status;
+  if ((status = qn__dtype_in(p, 1, qn__kin(dy->dtype)))) return status;
+  return qn__settle(p, 1, dy->dtype, dy->rank, dim);
+}
+
+/* ---- one_hot, top_k ------------------------------------------------------------------------ */
+
+static qn_status one_hot(const qn__problem *p)
+{
+  const qn_value *indices = qn__arg(p, 0);
+  qn_one_hot_encoding *a = p->attr;
+  int64_t dim[QN_MAX_RANK];
+  if (indices->rank == QN_MAX_RANK) return qn__refuse(p, "indices", "rank is %d; y has one more", QN_MAX_RANK);
+  qn_status status = qn__settle_axis(p, &a->axis, indices->rank + 1);
+  if (status) return status;
+  if ((status = qn__attr_bounds(p, "depth", &a->depth, 1, 1))) return status;
+  for (int i = 0; i <= indices->rank; i++)
+    dim[i] = i < a->axis ? indices->dim[i] : i == a->axis ? a->depth : indices->dim[i - 1];
+  return qn__settle(p, 1, QN_F32, indices->rank + 1, dim);
+}
+
+static qn_status top_k(const qn__problem *p)
+{
+  const qn_value *x = qn__arg(p, 0), *indices = qn__arg(p, QN_ROLE_TOP_K_INDICES);
+  qn_ranking *a = p->attr;
+  int64_t dim[QN_MAX_RANK];
+  if (x->rank < 1) return qn__refuse(p, "x", "rank is 0; must be at least 1");
+  qn_status status = qn__settle_axis(p, &a->axis, x->rank);
+  if (status) return status;
+  if (a->smallest != 0 && a->smallest != 1) return qn__refuse(p, "smallest", "is %lld; must be 0 or 1", (long long)a->smallest);
+  if (a->k < 1 || a->k > x->dim[a->axis])
+    return qn__refuse(p, "k", "is %lld; must be 1 to x's dim %lld, %lld", (long long)a->k, (long long)a->axis, (long long)x->dim[a->axis]);
+  for (int i = 0; i < x->rank; i++) dim[i] = i == a->axis ? a->k : x->dim[i];
+  bool wide = x->dim[a->axis] > 0x7fffffff;
+  if (wide && indices && indices->dtype == QN_I32)
+    return qn__refuse(p, "indices", "dtype is i32; %lld elements are counted: use i64", (long long)x->dim[a->axis]);
+  if ((status = qn__dtype_in(p, QN_ROLE_TOP_K_Y, QN__BIT(x->dtype)))) return status;
+  if ((status = qn__settle(p, QN_ROLE_TOP_K_Y, x->dtype, x->rank, dim))) return status;
+  return qn__settle(p, QN_ROLE_TOP_K_INDICES, wide ? QN_I64 : QN_I32, x->rank, dim);
+}
+
+qn_status qn__infer_selection(const qn__problem *p)
+{
+  switch (p->op->kind) {
+  case QN_OP_SCATTER_ADD:  return scatter_add(p);
+  case QN_OP_PAD_BACKWARD: return pad_backward(p);
+  case QN_OP_ONE_HOT:      return one_hot(p);
+  default:                 return top_k(p);
+  }
+}
+
+/* ---- scans --------------------------------------------------------------------------------- */
+
+qn_status qn__infer_scan(const qn__problem *p)
+{
+  const qn_value *x = qn__arg(p, 0);
+  qn_scan *a = p->attr;
+  if (x->rank < 1) return qn__refuse(p, "x", "rank is 0; must be at least 1");
+  qn_status status = qn__settle_axis(p, &a->axis, x->rank);
+  if (status) return status;
+  if (a->exclusive != 0 && a->exclusive != 1) return qn__refuse(p, "exclusive", "is %lld; must be 0 or 1", (long long)a->exclusive);
+  if (a->reverse != 0 && a->reverse != 1) return qn__refuse(p, "reverse", "is %lld; must be 0 or 1", (long long)a->reverse);
+  uint32_t set = QN__BIT(x->dtype) & QN__FLOATS ? qn__kin(x->dtype) : QN__BIT(x->dtype) | QN__BIT(QN_I32) | QN__BIT(QN_I64);
+  if ((status = qn__dtype_in(p, 1, set))) return status;
+  return qn__settle(p, 1, x->dtype, x->rank, x->dim);
+}
