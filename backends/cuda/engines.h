@@ -41,7 +41,11 @@
   X(reduce_lines)     \
   X(reduce_direct)    \
   X(transform_tiled)  \
-  X(transform_direct)
+  X(transform_pad)    \
+  X(transform_direct) \
+  X(select_rows)      \
+  X(select_lines)     \
+  X(select_direct)
 
 #ifdef __cplusplus
 extern "C" {

@@ -79,6 +79,9 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/random_packed.cu \
   backends/cuda/reduce_direct.cu \
   backends/cuda/reduce_lines.cu \
+  backends/cuda/select_direct.cu \
+  backends/cuda/select_lines.cu \
+  backends/cuda/select_rows.cu \
   backends/cuda/sm80.cuh \
   backends/cuda/sm90.cuh \
   backends/cuda/softmax_direct.cu \
@@ -87,6 +90,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/steps.h \
   backends/cuda/tile.cuh \
   backends/cuda/transform_direct.cu \
+  backends/cuda/transform_pad.cu \
   backends/cuda/transform_tiled.cu \
   backends/cuda/vector.cuh \
   backends/cuda/wgmma.cuh

@@ -1,10 +1,12 @@
 /* transform_direct.cu -- the same elements at other places, their bytes kept.
  *
  *   copy     y[i] = x[i]                    permute  y[i] = x[j] with j[axis[d]] = i[d]
- *   slice    y[i] = x[start + i step]       pad      y[i] = x[i - pad_before], or value
+ *   slice    y[i] = x[start + i step]       pad      y[i] = x[i - pad_before], or value, or what x shows at its edge
  *   concat   y = the x one after the other along an axis, one launch for each
+ *   gather   y[a, i, b] = x[a, indices[i], b], 0 for an index out of range
  *
- * All are one kernel: y's element i comes from x at base + sum i[d] stride[d], where each i[d] lies within low[d], high[d]. */
+ * All are one kernel: y's element i comes from x at base + sum i[d] stride[d], where each i[d] lies within low[d], high[d]; gather
+ * replaces some of the i[d] by one index. */
 #include "direct.cuh"
 #include "engines.h"
 
@@ -15,26 +17,45 @@ struct transform {
   int64_t low[QN_MAX_RANK], high[QN_MAX_RANK];
   int64_t elements;
   double  value;
-  int32_t bytes;
+  int32_t bytes, mode;                    /* mode: of pad */
+  tensor  indices;                        /* of gather; p NULL: none */
+  int32_t axis;                           /* y's dims from axis on are those of indices */
+  int64_t length, length_stride;          /* x's dim and stride there */
 };
+
+__device__ __forceinline__ void copy_element(void *y, int64_t to, const void *x, int64_t from, int bytes)
+{
+  if (bytes == 1) ((uint8_t *)y)[to] = ((const uint8_t *)x)[from];
+  else if (bytes == 2) ((uint16_t *)y)[to] = ((const uint16_t *)x)[from];
+  else if (bytes == 4) ((uint32_t *)y)[to] = ((const uint32_t *)x)[from];
+  else ((uint64_t *)y)[to] = ((const uint64_t *)x)[from];
+}
 
 __global__ static void __launch_bounds__(256) transform_direct(const __grid_constant__ transform t)
 {
   for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < t.elements; i += (int64_t)gridDim.x * blockDim.x) {
-    int64_t from = t.base, to = 0, rest = i;
+    int64_t from = t.base, to = 0, rest = i, place = 0;
     bool inside = true;
     for (int d = t.y.rank - 1; d >= 0; d--) {
       int64_t q = rest / t.y.dim[d], at = rest - q * t.y.dim[d];
-      inside &= at >= t.low[d] && at < t.high[d];
-      from += at * t.stride[d];
       to += at * t.y.stride[d];
+      if (t.indices.p && d >= t.axis && d < t.axis + t.indices.rank) place += at * t.indices.stride[d - t.axis];
+      if (at < t.low[d] || at >= t.high[d]) {
+        bool below = at < t.low[d];
+        if (t.mode == QN_PAD_REFLECT) at = 2 * (below ? t.low[d] : t.high[d] - 1) - at;
+        else if (t.mode == QN_PAD_REPLICATE) at = below ? t.low[d] : t.high[d] - 1;
+        else inside = false;
+      }
+      from += at * t.stride[d];
       rest = q;
     }
-    if (!inside) t.y.store(to, t.value);
-    else if (t.bytes == 1) ((uint8_t *)t.y.p)[to] = ((const uint8_t *)t.x)[from];
-    else if (t.bytes == 2) ((uint16_t *)t.y.p)[to] = ((const uint16_t *)t.x)[from];
-    else if (t.bytes == 4) ((uint32_t *)t.y.p)[to] = ((const uint32_t *)t.x)[from];
-    else ((uint64_t *)t.y.p)[to] = ((const uint64_t *)t.x)[from];
+    if (t.indices.p) {
+      int64_t index = t.indices.load<int64_t>(place);
+      inside = index >= 0 && index < t.length;
+      from += index * t.length_stride;
+    }
+    if (inside) copy_element(t.y.p, to, t.x, from, t.bytes);
+    else t.y.store(to, t.value);
   }
 }
 
@@ -69,6 +90,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
       t.low[d] = s->pad_before[d];
       t.high[d] = s->pad_before[d] + x.dim[d];
       t.value = s->value;
+      t.mode = (int32_t)s->mode;
     }
   }
   return launch_one(&t, launch);
@@ -94,11 +116,30 @@ static qn_status concat(const qn_prepared *p, const qn_launch *launch)
   return QN_OK;
 }
 
+static qn_status gather(const qn_prepared *p, const qn_launch *launch)
+{
+  const kept *k = (const kept *)p->state;
+  tensor x = direct_tensor(k, launch, QN_ROLE_GATHER_X, 0);
+  transform t = {};
+  t.y = direct_tensor(k, launch, QN_ROLE_GATHER_Y, 0);
+  t.x = x.p;
+  t.indices = direct_tensor(k, launch, QN_ROLE_GATHER_INDICES, 0);
+  t.axis = (int32_t)((const qn_axis *)k->attr)->axis;
+  t.length = x.dim[t.axis];
+  t.length_stride = x.stride[t.axis];
+  for (int d = 0; d < t.y.rank; d++) {
+    t.high[d] = t.y.dim[d];
+    t.stride[d] = d < t.axis ? x.stride[d] : d < t.axis + t.indices.rank ? 0 : x.stride[d - t.indices.rank + 1];
+  }
+  return launch_one(&t, launch);
+}
+
 static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_COPY, run),
   DIRECT_ROW(QN_OP_PERMUTE, run),
   DIRECT_ROW(QN_OP_SLICE, run),
   DIRECT_ROW(QN_OP_PAD, run),
   DIRECT_ROW(QN_OP_CONCAT, concat),
+  DIRECT_ROW(QN_OP_GATHER, gather),
 };
 const qn_engine_list cuda_transform_direct_list = { row, sizeof row / sizeof *row };
