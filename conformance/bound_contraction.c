@@ -87,9 +87,17 @@ static void add_fft(struct qc_node *n)
     n->out[0]->e[i] += 0x1p-24 * (21 * log2(size) + 24) * sqrt(norm[0] * norm[1]);
 }
 
-static void add_winograd(struct qc_node *n, const qn_numerics *d, double c)
+/* A point's product sums channels alone, or (gradients by the filter) tiles of dy. */
+static void add_winograd(struct qc_node *n, const struct qc_numerics *k, const qn_numerics *d)
 {
-  double *s = qc_winograd_sum(n, d->tile, d->filter);
+  double *s = qc_winograd_sum(n, d->tile, d->filter), sums = n->n_terms / (d->filter * d->filter);
+  if (n->op->kind == QN_OP_CONV_BACKWARD_FILTER) {
+    const qn_value *dy = &n->in[1]->q;
+    sums = (double)dy->dim[0];
+    for (int i = 2; i < dy->rank; i++)
+      sums *= ceil((double)dy->dim[i] / d->tile);
+  }
+  double c = qc_sum_error(k, n->compute, sums);
   for (int64_t i = 0; i < n->out[0]->n; i++)
     n->out[0]->e[i] += (c + 2.0 * 3 * (d->tile + d->filter) * 0x1p-24) * s[i];
   free(s);
@@ -130,7 +138,7 @@ void qc_bound_contraction(struct qc_problem *p, struct qc_node *n, const struct 
     if (k->part[i].accumulator == QN_ACC_TF32 || k->part[i].accumulator == QN_ACC_3XTF32)
       add_tf32_subnormals(n);
     if (k->part[i].method == QN_METHOD_WINOGRAD && n->op->kind != QN_OP_MATMUL)
-      add_winograd(n, &k->part[i], c);
+      add_winograd(n, k, &k->part[i]);
     if (k->part[i].method == QN_METHOD_FFT && n->op->kind != QN_OP_MATMUL)
       add_fft(n);
   }

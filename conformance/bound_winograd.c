@@ -1,37 +1,56 @@
-/* bound_winograd.c -- Winograd's own condition sum, for 2-D convolutions of stride 1:
+/* bound_winograd.c -- Winograd's own condition sum, for 2-D convolutions of stride 1 and tiles F(m x m, r x r), a = m + r - 1 <= 8:
  *
  *   S_w = |A^T| [ sum_c (|G| |g| |G^T|) o (|B^T| |d| |B|) ] |A|       for each tile d and filter g
  *
- * It exceeds the plain S by up to 7 (F(2,3)), 256 (F(4,3)), 509 (F(6,3)). Points 0, +-1, +-2, +-1/2, infinity; the tiles start
- * at the output's first row and column. Where the shape is none of these, the plain S times the worst growth stands in. */
+ * and the same for the gradient by the filters, over tiles d of x and m x m tiles of dy in the place of g. It exceeds the plain S
+ * by up to 7 (F(2,3)), 256 (F(4,3)), 509 (F(6,3)). Points 0, +-1, +-2, +-1/2, infinity; the tiles start at the output's (dy's) first
+ * row and column. An Inf or NaN counts as 0: what it does not reach by the formula must come out as if it were not there.
+ * Where the shape is none of these, the plain S times the worst growth stands in. */
 #include <math.h>
 #include <stdlib.h>
 #include "conform.h"
 
-static const struct transform {
-  int m, a;                             /* outputs and inputs of a tile, per dim */
-  double bt[64], g[24], at[48];         /* absolute values: a x a, a x 3, m x a */
-} transforms[] = {
-  {2, 4, {1, 0, 1, 0,  0, 1, 1, 0,  0, 1, 1, 0,  0, 1, 0, 1},
-         {1, 0, 0,  .5, .5, .5,  .5, .5, .5,  0, 0, 1},
-         {1, 1, 1, 0,  0, 1, 1, 1}},
-  {4, 6, {4, 0, 5, 0, 1, 0,  0, 4, 4, 1, 1, 0,  0, 4, 4, 1, 1, 0,  0, 2, 1, 2, 1, 0,  0, 2, 1, 2, 1, 0,  0, 4, 0, 5, 0, 1},
-         {1 / 4., 0, 0,  1 / 6., 1 / 6., 1 / 6.,  1 / 6., 1 / 6., 1 / 6.,  1 / 24., 1 / 12., 1 / 6.,
-          1 / 24., 1 / 12., 1 / 6.,  0, 0, 1},
-         {1, 1, 1, 1, 1, 0,  0, 1, 1, 2, 2, 0,  0, 1, 1, 4, 4, 0,  0, 1, 1, 8, 8, 1}},
-  {6, 8, {1, 0, 5.25, 0, 5.25, 0, 1, 0,  0, 1, 1, 4.25, 4.25, 1, 1, 0,  0, 1, 1, 4.25, 4.25, 1, 1, 0,
-          0, .5, .25, 2.5, 1.25, 2, 1, 0,  0, .5, .25, 2.5, 1.25, 2, 1, 0,  0, 2, 4, 2.5, 5, .5, 1, 0,
-          0, 2, 4, 2.5, 5, .5, 1, 0,  0, 1, 0, 5.25, 0, 5.25, 0, 1},
-         {1, 0, 0,  2 / 9., 2 / 9., 2 / 9.,  2 / 9., 2 / 9., 2 / 9.,  1 / 90., 1 / 45., 2 / 45.,  1 / 90., 1 / 45., 2 / 45.,
-          32 / 45., 16 / 45., 8 / 45.,  32 / 45., 16 / 45., 8 / 45.,  0, 0, 1},
-         {1, 1, 1, 1, 1, 1, 1, 0,  0, 1, 1, 2, 2, .5, .5, 0,  0, 1, 1, 4, 4, .25, .25, 0,  0, 1, 1, 8, 8, .125, .125, 0,
-          0, 1, 1, 16, 16, .0625, .0625, 0,  0, 1, 1, 32, 32, .03125, .03125, 1}},
-};
+enum { MOST = 8 };
+static const double point[MOST - 1] = {0, 1, -1, 2, -2, .5, -.5};
 
-/* out (p x q) = l (p x n) in (n x n) l^T, for square in */
+/* Absolute values. coefficients: a x a, B^T. weight: 1 over the product of a point's distances. */
+struct transform { int m, r, a; double coefficients[MOST * MOST], weight[MOST]; };
+
+static struct transform transform_of(int m, int r)
+{
+  struct transform t = {.m = m, .r = r, .a = m + r - 1};
+  for (int row = 0; row < t.a; row++) {
+    double c[MOST] = {1};               /* of the product of all x - point but the row's own; the last row's has none */
+    int degree = 0;
+    t.weight[row] = 1;
+    for (int k = 0; k < t.a - 1; k++) {
+      if (k == row)
+        continue;
+      for (int i = ++degree; i >= 0; i--)
+        c[i] = (i ? c[i - 1] : 0) - point[k] * (i < degree ? c[i] : 0);
+      if (row < t.a - 1)
+        t.weight[row] /= fabs(point[row] - point[k]);
+    }
+    for (int i = 0; i < t.a; i++)
+      t.coefficients[row * t.a + i] = fabs(c[i]);
+  }
+  return t;
+}
+
+/* a x n: a polynomial's values at the points by its coefficients; n x a if turned. */
+static void values(const struct transform *t, int n, bool weighted, bool turned, double *out)
+{
+  for (int row = 0; row < t->a; row++)
+    for (int i = 0; i < n; i++) {
+      double v = row == t->a - 1 ? i == n - 1 : pow(fabs(point[row]), i);
+      out[turned ? i * t->a + row : row * n + i] = v * (weighted ? t->weight[row] : 1);
+    }
+}
+
+/* out (p x p) = l (p x n) in (n x n) l^T */
 static void sandwich(const double *l, int p, int n, const double *in, double *out)
 {
-  double half[64];
+  double half[MOST * MOST];
   for (int i = 0; i < p; i++)
     for (int j = 0; j < n; j++) {
       half[i * n + j] = 0;
@@ -46,55 +65,100 @@ static void sandwich(const double *l, int p, int n, const double *in, double *ou
     }
 }
 
+/* size x size pixels from (h0, w0) on of a plane */
+static void fetch(const struct qc_value *v, int64_t plane, int64_t h0, int64_t w0, int size, double *out)
+{
+  int64_t h = v->q.dim[2], w = v->q.dim[3];
+  for (int i = 0; i < size; i++)
+    for (int j = 0; j < size; j++) {
+      int64_t row = h0 + i, col = w0 + j;
+      double x = row >= 0 && row < h && col >= 0 && col < w ? v->y[(plane * h + row) * w + col] : 0;
+      out[i * size + j] = isfinite(x) ? fabs(x) : 0;
+    }
+}
+
+/* y by x, or dx by dy: the filters then turned round. */
+static void sum_outputs(struct qc_node *n, const struct transform *t, bool back, int64_t groups, int64_t ph, int64_t pw, double *s)
+{
+  struct qc_value *x = n->in[0], *w = n->in[1], *y = n->out[0];
+  double g_of[MOST * MOST], at[MOST * MOST];
+  values(t, t->r, true, false, g_of);
+  values(t, t->m, false, true, at);
+  int64_t c_in = x->q.dim[1] / groups, c_out = y->q.dim[1] / groups, oh = y->q.dim[2], ow = y->q.dim[3];
+  for (int64_t image = 0; image < y->q.dim[0]; image++)
+    for (int64_t k = 0; k < y->q.dim[1]; k++)
+      for (int64_t h0 = 0; h0 < oh; h0 += t->m)
+        for (int64_t w0 = 0; w0 < ow; w0 += t->m) {
+          double sum[MOST * MOST] = {0}, g[MOST * MOST], d[MOST * MOST], tg[MOST * MOST], td[MOST * MOST];
+          for (int64_t c = 0; c < c_in; c++) {
+            int64_t channel = k / c_out * c_in + c;
+            fetch(w, back ? channel * c_out + k % c_out : k * c_in + c, 0, 0, t->r, g);
+            for (int i = 0, last = t->r * t->r - 1; back && i < last - i; i++) {
+              double swap = g[i];
+              g[i] = g[last - i];
+              g[last - i] = swap;
+            }
+            fetch(x, image * x->q.dim[1] + channel, h0 - ph, w0 - pw, t->a, d);
+            sandwich(g_of, t->a, t->r, g, tg);
+            sandwich(t->coefficients, t->a, t->a, d, td);
+            for (int i = 0; i < t->a * t->a; i++)
+              sum[i] += tg[i] * td[i];
+          }
+          sandwich(at, t->m, t->a, sum, d);
+          for (int i = 0; i < t->m && h0 + i < oh; i++)
+            for (int j = 0; j < t->m && w0 + j < ow; j++)
+              s[((image * y->q.dim[1] + k) * oh + h0 + i) * ow + w0 + j] = d[i * t->m + j];
+        }
+}
+
+/* dw by x and dy */
+static void sum_gradient(struct qc_node *n, const struct transform *t, int64_t groups, int64_t ph, int64_t pw, double *s)
+{
+  struct qc_value *x = n->in[0], *y = n->in[1], *w = n->out[0];
+  double m_of[MOST * MOST], at[MOST * MOST];
+  values(t, t->m, true, false, m_of);
+  values(t, t->r, false, true, at);
+  int64_t c_in = w->q.dim[1], c_out = y->q.dim[1] / groups;
+  for (int64_t k = 0; k < y->q.dim[1]; k++)
+    for (int64_t c = 0; c < c_in; c++) {
+      double sum[MOST * MOST] = {0}, g[MOST * MOST], d[MOST * MOST], tg[MOST * MOST], td[MOST * MOST];
+      for (int64_t image = 0; image < x->q.dim[0]; image++)
+        for (int64_t h0 = 0; h0 < y->q.dim[2]; h0 += t->m)
+          for (int64_t w0 = 0; w0 < y->q.dim[3]; w0 += t->m) {
+            fetch(y, image * y->q.dim[1] + k, h0, w0, t->m, g);
+            fetch(x, image * x->q.dim[1] + k / c_out * c_in + c, h0 - ph, w0 - pw, t->a, d);
+            sandwich(m_of, t->a, t->m, g, tg);
+            sandwich(t->coefficients, t->a, t->a, d, td);
+            for (int i = 0; i < t->a * t->a; i++)
+              sum[i] += tg[i] * td[i];
+          }
+      sandwich(at, t->r, t->a, sum, s + (k * c_in + c) * t->r * t->r);
+    }
+}
+
 double *qc_winograd_sum(struct qc_node *n, int tile, int filter)
 {
-  const struct transform *t = NULL;
-  for (size_t i = 0; i < sizeof transforms / sizeof *transforms; i++)
-    if (transforms[i].m == tile && filter == 3)
-      t = &transforms[i];
-  struct qc_value *x = n->in[0], *w = n->in[1], *y = n->out[0];
+  bool back = n->op->kind == QN_OP_CONV_BACKWARD_DATA, gradient = n->op->kind == QN_OP_CONV_BACKWARD_FILTER;
+  struct qc_value *y = n->out[0], *w = gradient ? y : n->in[1];
   double *s = qc_alloc((size_t)y->n * sizeof *s);
-  bool back = n->op->kind == QN_OP_CONV_BACKWARD_DATA, fits = t && x->q.rank == 4 && n->op->kind != QN_OP_CONV_BACKWARD_FILTER;
-  for (int d = 0; d < 2; d++)
-    fits = fits && w->q.dim[2 + d] == 3 && qc_attr_int(n->op, n->attr, "stride", d, 0, 1) == 1 &&
+  int64_t pad[2];
+  bool fits = tile >= 2 && filter >= 2 && tile + filter - 1 <= MOST && n->in[0]->q.rank == 4;
+  for (int d = 0; d < 2; d++) {
+    fits = fits && w->q.dim[2 + d] == filter && qc_attr_int(n->op, n->attr, "stride", d, 0, 1) == 1 &&
            qc_attr_int(n->op, n->attr, "dilation", d, 0, 1) == 1;
+    pad[d] = qc_attr_int(n->op, n->attr, "pad", d, 0, 0);
+    pad[d] = back ? filter - 1 - pad[d] : pad[d];
+  }
   if (!fits) {
     for (int64_t i = 0; i < y->n; i++)
       s[i] = 509 * n->s[i];
     return s;
   }
-  int64_t groups = qc_attr_int(n->op, n->attr, "groups", 0, 0, 1), c_in = x->q.dim[1] / groups, c_out = y->q.dim[1] / groups;
-  int64_t ph = qc_attr_int(n->op, n->attr, "pad", 0, 0, 0), pw = qc_attr_int(n->op, n->attr, "pad", 1, 0, 0);
-  ph = back ? 2 - ph : ph;
-  pw = back ? 2 - pw : pw;
-  int64_t ih = x->q.dim[2], iw = x->q.dim[3], oh = y->q.dim[2], ow = y->q.dim[3];
-  for (int64_t image = 0; image < y->q.dim[0]; image++)
-    for (int64_t k = 0; k < y->q.dim[1]; k++)
-      for (int64_t h0 = 0; h0 < oh; h0 += t->m)
-        for (int64_t w0 = 0; w0 < ow; w0 += t->m) {
-          double sum[64] = {0}, out[36];
-          for (int64_t c = 0; c < c_in; c++) {
-            double g[9], d[64], tg[64], td[64];
-            int64_t group = k / c_out, channel = group * c_in + c;
-            for (int r = 0; r < 9; r++) {
-              int64_t at = back ? ((channel * c_out + k % c_out) * 9 + 8 - r) : ((k * c_in + c) * 9 + r);
-              g[r] = fabs(w->y[at]);
-            }
-            for (int i = 0; i < t->a; i++)
-              for (int j = 0; j < t->a; j++) {
-                int64_t row = h0 + i - ph, col = w0 + j - pw;
-                bool inside = row >= 0 && row < ih && col >= 0 && col < iw;
-                d[i * t->a + j] = inside ? fabs(x->y[((image * x->q.dim[1] + channel) * ih + row) * iw + col]) : 0;
-              }
-            sandwich(t->g, t->a, 3, g, tg);
-            sandwich(t->bt, t->a, t->a, d, td);
-            for (int i = 0; i < t->a * t->a; i++)
-              sum[i] += tg[i] * td[i];
-          }
-          sandwich(t->at, t->m, t->a, sum, out);
-          for (int i = 0; i < t->m && h0 + i < oh; i++)
-            for (int j = 0; j < t->m && w0 + j < ow; j++)
-              s[((image * y->q.dim[1] + k) * oh + h0 + i) * ow + w0 + j] = out[i * t->m + j];
-        }
+  struct transform t = transform_of(tile, filter);
+  int64_t groups = qc_attr_int(n->op, n->attr, "groups", 0, 0, 1);
+  if (gradient)
+    sum_gradient(n, &t, groups, pad[0], pad[1], s);
+  else
+    sum_outputs(n, &t, back, groups, pad[0], pad[1], s);
   return s;
 }

@@ -3,6 +3,7 @@
 #define QN_CUDA_CONV_TF32_H
 #include <cuda.h>
 #include <quern/backend.h>
+#include "conv_views.h"
 #include "steps.h"
 
 enum { CUDA_TF32_ROWS = 128, CUDA_TF32_DEPTH = 32 };        /* of a tile; of a k step */
@@ -25,21 +26,8 @@ typedef struct cuda_conv_tf32 {           /* the product's parameter */
 
 typedef struct cuda_conv_tf32_kernel { int32_t bn, shared; const void *function[2]; } cuda_conv_tf32_kernel;    /* [filter] */
 
-/* Where pixels lie: of x or dy, strides in elements. */
-typedef struct cuda_conv_pixels {
-  int64_t n_stride, c_stride, h_stride, w_stride;
-  int32_t n, c, h, w;
-} cuda_conv_pixels;
-
 /* Windows beside one another: [pixels][taps][channels]. */
 typedef struct cuda_conv_unfold { int32_t out_h, out_w, taps_h, taps_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w; } cuda_conv_unfold;
-
-/* Filters as the product's second operand. */
-typedef struct cuda_conv_filters {
-  int64_t row_stride, col_stride, r_stride, s_stride;
-  int32_t rows, cols, taps, taps_w;
-  int32_t unfolded, reversed;             /* a column is a (tap, channel); taps from the last on */
-} cuda_conv_filters;
 
 #ifdef __cplusplus
 extern "C" {

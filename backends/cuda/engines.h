@@ -16,6 +16,7 @@
   X(matmul_direct)    \
   X(conv_wgmma)       \
   X(conv_tf32)        \
+  X(conv_winograd)    \
   X(conv_depthwise)   \
   X(conv_depthwise_filter) \
   X(conv_grouped)     \

@@ -29,11 +29,15 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_tf32_layout.cu \
   backends/cuda/conv_problem.h \
   backends/cuda/conv_tile.cuh \
+  backends/cuda/conv_views.h \
   backends/cuda/conv_wgmma.c \
   backends/cuda/conv_wgmma.cuh \
   backends/cuda/conv_wgmma.h \
   backends/cuda/conv_wgmma_bf16.cu \
   backends/cuda/conv_wgmma_f16.cu \
+  backends/cuda/conv_winograd.c \
+  backends/cuda/conv_winograd.cu \
+  backends/cuda/conv_winograd.h \
   backends/cuda/device.c \
   backends/cuda/direct.cu \
   backends/cuda/direct.cuh \

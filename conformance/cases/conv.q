@@ -103,6 +103,14 @@ conv_forward x=f32/2x36x15x9/nhwc w=f32/70x36x3x2/nhwc pad=1 stride=2
 conv_forward x=f32/1x8x30x20 w=f32/12x8x5x3 pad=2:1,0
 conv_forward x=f32/140x12x1x1 w=f32/9x12x1x1
 
+# Winograd's tiles and their tails: several blocks of tiles and of channels, 5 by 5 filters, padding beyond the filter
+conv_forward x=f32/3x37x14x23 w=f32/35x37x3x3 pad=1 bias=f32/35
+conv_forward x=f32/2x40x9x10/nhwc w=f32/33x40x3x3/nhwc pad=2,0
+conv_forward x=f32/2x12x13x9 w=f32/36x12x5x5 pad=2:1,0 bias=f32/36
+conv_forward x=f32/1x36x6x11/nhwc w=f32/40x36x5x5/nhwc pad=2 ; fill=ipos,pos
+conv_forward x=f32/1x2x4x5 w=f32/3x2x3x3 pad=5:3,4
+conv_forward x=f32/2x3x11x12 w=f32/4x3x5x5 pad=2 ; fill=int x.fill=special
+
 # NaN and Inf reach only the windows that hold them
 conv_forward x=f32/2x3x7x9 w=f32/4x3x3x3 pad=1 ; fill=int x.fill=special as=f16,bf16,f64
 conv_forward x=f32/1x4x6x6 w=f32/4x1x3x3 groups=4 pad=1 ; fill=signed x.fill=special

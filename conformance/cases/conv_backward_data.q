@@ -86,3 +86,9 @@ conv_backward_data dy=f32/2x3x3x3 w=f32/3x2x1x1 dx=f32/2x2x7x7 stride=3 ; as=f16
 conv_backward_data dy=f32/1x128x5x5 w=f32/128x4x3x3 dx=f32/1x4x5x5 pad=1 ; as=f16,bf16
 conv_backward_data dy=f32/2x4x0x5 w=f32/4x3x3x3 dx=f32/2x3x2x7 ; plain=1
 conv_backward_data dy=f32/2x4x5x5 w=f32/4x3x3x3 dx=f32/2x3x7x7 ; fill=int dy.fill=special as=bf16
+
+# Winograd's tiles and their tails
+conv_backward_data dy=f32/3x35x14x23 w=f32/35x37x3x3 dx=f32/3x37x14x23 pad=1
+conv_backward_data dy=f32/2x33x11x8/nhwc w=f32/33x40x3x3/nhwc dx=f32/2x40x9x10/nhwc pad=2,0
+conv_backward_data dy=f32/2x36x12x5 w=f32/36x12x5x5 dx=f32/2x12x13x9 pad=2:1,0
+conv_backward_data dy=f32/2x4x11x12 w=f32/4x3x5x5 dx=f32/2x3x11x12 pad=2 ; fill=int dy.fill=special

@@ -144,3 +144,17 @@ in w bf16/33x17
 y0 = matmul a=x b=w y=f32/4x17
 y1 = gelu_tanh x=y0
 out y = cast x=y1 y=bf16/4x17
+
+# a bias, an addition for each channel, and relu behind f32 sums
+in x f32/2x5x9x7
+in w f32/6x5x3x3
+in b f32/6
+y0 = conv_forward x=x w=w bias=b pad=1
+out y = relu x=y0
+
+in x f32/2x5x9x7/nhwc
+in w f32/6x5x3x3
+in b f32/1x6x1x1
+y0 = conv_forward x=x w=w pad=1
+y1 = add a=y0 b=b
+out y = relu x=y1

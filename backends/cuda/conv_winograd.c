@@ -1,0 +1,277 @@
+/* conv_winograd.c -- f32 convolution by Winograd's minimal filtering: tiles of images and filters transformed, as many products as
+ * a tile has points, transformed back. The products are whatever matmul is fastest under the demands; only tf32 is not asked,
+ * whose 11 bits the transforms would leave 3 of.
+ *
+ *   winograd_2x2    F(2x2, 3x3)                  9/4 fewer multiplications
+ *   winograd_4x4    F(4x4, 3x3), F(4x4, 5x5)     4, 25/4
+ *
+ *   forward, data   [points][tiles][C] [points][C][K] -> [points][tiles][K]
+ *   filter          [points][parts][K][tiles] [points][parts][tiles][C] -> [points][parts][K][C], parts summed in order
+ *
+ * Any layout; two spatial dims, one group, stride and dilation 1. An output whose tile holds an Inf or NaN is summed again as
+ * direct does, so that nothing spreads beyond its window. */
+#include "conv_problem.h"
+#include "conv_winograd.h"
+#include "engines.h"
+
+typedef struct state {
+  cuda_winograd f;
+  cuda_conv_problem problem;
+  cuda_winograd_tiles left, right;        /* of x (data: dy); filter: of dy and x */
+  cuda_winograd_outputs outputs;
+  cuda_conv_pixels from;
+  cuda_chain chain;
+  int32_t  bias, parts;                   /* bias: the chain's operand, -1: none */
+  uint64_t at_right, at_product, scratch; /* places in workspace */
+  qn_value value[3];
+  qn_node  node;
+  qn_part *matmul;
+} state;
+
+static cuda_conv_pixels pixels_of(const qn_value *v)
+{
+  return (cuda_conv_pixels){ v->stride[0], v->stride[1], v->stride[2], v->stride[3],
+                             (int32_t)v->dim[0], (int32_t)v->dim[1], (int32_t)v->dim[2], (int32_t)v->dim[3] };
+}
+
+static void release(qn_prepared *p)
+{
+  state *st = p->state;
+  if (!st) return;
+  if (st->matmul) cuda_host->part_release(st->matmul);
+  cuda_host->free(st);
+  p->state = NULL;
+}
+
+/* ---- the products ------------------------------------------------------------------------------ */
+
+static qn_value matrix(int64_t batch, int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride, bool written)
+{
+  return (qn_value){ .dtype = QN_F32, .rank = 3, .dim = { batch, rows, cols, 1, 1, 1, 1, 1 }, .stride = { rows * cols, row_stride, col_stride }, .align = 16,
+                     .flags = written ? QN_VALUE_ESCAPE : 0, .producer = written ? 0 : -1, .last_user = written ? -1 : 0, .over = -1 };
+}
+
+/* y [batch][m][n] = a [batch][m][k] b [batch][n][k], of packed rows. */
+static qn_status prepare_matmul(const qn_request *r, state *st, int64_t batch, int64_t m, int64_t n, int64_t k)
+{
+  static const int32_t first[] = { 0, 1, 2, 2, 2, 2, 2, 3 }, arg[] = { 0, 1, 2 };
+  static const char *const engines[] = { NULL, "cuda/wgmma_3xtf32", "cuda/simt" };
+  st->value[0] = matrix(batch, m, k, k, 1, false);
+  st->value[1] = matrix(batch, k, n, 1, k, false);
+  st->value[2] = matrix(batch, m, n, n, 1, true);
+  st->node = (qn_node){ .op = QN_OP_MATMUL, .family = QN_FAMILY_CONTRACTION, .n_roles = 7, .n_inputs = 6, .first = first, .arg = arg };
+  qn_request part = { .struct_size = sizeof part, .instance = r->instance, .op = &st->node, .n_ops = 1, .n_values = 3, .value = st->value };
+  for (int i = 0; i < 3; i++) {
+    if (r->host->part_prepare(r, &part, engines[i], &st->matmul)) continue;
+    if (r->host->part_answer(st->matmul)->numerics.accumulator != QN_ACC_TF32) return QN_OK;
+    r->host->part_release(st->matmul);
+    st->matmul = NULL;
+  }
+  return QN_UNSUPPORTED;
+}
+
+/* ---- prepare -------------------------------------------------------------------------------------- */
+
+static qn_status check(const cuda_conv_problem *p, const cuda_winograd *f, qn_prepared *out)
+{
+  if (p->x->rank != 4) return qn_refuse(out, "two spatial dims", "x", "2", "%d", p->x->rank - 2);
+  if (p->x->dtype != QN_F32 || p->w->dtype != QN_F32 || p->y->dtype != QN_F32) return qn_refuse(out, "dtypes", "x", "f32", "%s", "another");
+  if (p->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)p->groups);
+  for (int d = 0; d < 2; d++) {
+    if (p->stride[d] != 1 || p->dilation[d] != 1) return qn_refuse(out, "stride and dilation of 1", "x", "1", "%lld", (long long)qn_max_i64(p->stride[d], p->dilation[d]));
+    if (p->size[d] != f->r) return qn_refuse(out, f->m == 2 ? "filters of 3 by 3" : "filters of 3 by 3 or 5 by 5", "w", "3", "%lld", (long long)p->size[d]);
+  }
+  return QN_OK;
+}
+
+static cuda_winograd_tiles tiles_of(const cuda_winograd *f, const int64_t grid[2], int64_t images, int size, int64_t before_h, int64_t before_w)
+{
+  int32_t row = (int32_t)qn_ceil_div(grid[1], f->m), image = (int32_t)qn_ceil_div(grid[0], f->m) * row, all = (int32_t)images * image;
+  return (cuda_winograd_tiles){ .m = f->m, .size = size, .start_h = (int32_t)-before_h, .start_w = (int32_t)-before_w,
+                                .row_tiles = row, .image_tiles = image, .tiles = all, .share = all, .units = all };
+}
+
+static uint64_t bytes_of(const state *st, int64_t rows, int64_t cols)
+{
+  return (uint64_t)qn_round_up(st->f.a * st->f.a * rows * cols * 4, 256);
+}
+
+/* y, or dx by dy: tiles of the gathered tensor by filters. */
+static qn_status prepare_outputs(const qn_request *r, state *st)
+{
+  const cuda_conv_problem *p = &st->problem;
+  const cuda_winograd *f = &st->f;
+  bool data = p->mode == CUDA_CONV_DATA;
+  const qn_value *from = data ? p->y : p->x, *to = data ? p->x : p->y;
+  const int64_t *grid = data ? p->in : p->out;
+  int64_t before[2];
+  for (int d = 0; d < 2; d++) before[d] = data ? f->r - 1 - p->before[d] : p->before[d];
+  int row = data ? 1 : 0;                                   /* rows of the transformed filters: C, or K */
+  st->from = pixels_of(from);
+  st->left = tiles_of(f, grid, from->dim[0], f->a, before[0], before[1]);
+  st->outputs = (cuda_winograd_outputs){ .tiles = st->left, .at = pixels_of(to) };
+  st->outputs.again = (cuda_winograd_again){ .at = st->from, .start_h = st->left.start_h, .start_w = st->left.start_w,
+    .filters = { .row_stride = p->w->stride[row], .col_stride = p->w->stride[1 - row], .r_stride = p->w->stride[2], .s_stride = p->w->stride[3],
+                 .rows = (int32_t)p->w->dim[row], .cols = (int32_t)p->w->dim[1 - row], .taps = f->r * f->r, .taps_w = f->r, .reversed = data } };
+  const cuda_conv_filters *w = &st->outputs.again.filters;
+  st->parts = 1;
+  st->at_right = bytes_of(st, st->left.tiles, w->cols);
+  st->at_product = st->at_right + bytes_of(st, w->rows, w->cols);
+  st->scratch = st->at_product + bytes_of(st, st->left.tiles, w->rows);
+  return prepare_matmul(r, st, f->a * f->a, st->left.tiles, w->rows, w->cols);
+}
+
+/* dw: tiles of dy by tiles of x, in as many parts as cost least. */
+static qn_status prepare_gradient(const qn_request *r, state *st)
+{
+  const cuda_conv_problem *p = &st->problem;
+  const cuda_winograd *f = &st->f;
+  int64_t k = p->filters, c = p->channels, points = f->a * f->a;
+  cuda_winograd_tiles tiles = tiles_of(f, p->out, p->y->dim[0], f->m, 0, 0);
+  double least = 0;
+  int best = 0;
+  for (int parts = 1; parts <= 16; parts *= 2) {
+    int64_t share = qn_round_up(qn_ceil_div(tiles.tiles, parts), 32);
+    if (parts > 1 && share * (parts - 1) >= tiles.tiles) break;
+    if (prepare_matmul(r, st, points * parts, k, c, share)) continue;
+    double t = r->host->part_answer(st->matmul)->estimate + (double)(points * parts * k * c) * 8 / 3000;
+    if (!best || t < least) best = parts, least = t;
+    r->host->part_release(st->matmul);
+    st->matmul = NULL;
+  }
+  if (!best) return QN_UNSUPPORTED;
+  tiles.share = (int32_t)qn_round_up(qn_ceil_div(tiles.tiles, best), 32);
+  tiles.units = tiles.share * best;
+  st->parts = best;
+  st->left = st->right = tiles;
+  st->right.size = f->a;
+  st->right.start_h = (int32_t)-p->before[0], st->right.start_w = (int32_t)-p->before[1];
+  st->from = pixels_of(p->y);
+  st->outputs.again = (cuda_winograd_again){ .at = pixels_of(p->x), .gradient = st->from, .start_h = st->right.start_h, .start_w = st->right.start_w,
+    .filters = { .row_stride = p->w->stride[0], .col_stride = p->w->stride[1], .r_stride = p->w->stride[2], .s_stride = p->w->stride[3],
+                 .rows = (int32_t)k, .cols = (int32_t)c, .taps = f->r * f->r, .taps_w = f->r } };
+  st->at_right = bytes_of(st, tiles.units, k);
+  st->at_product = st->at_right + bytes_of(st, tiles.units, c);
+  st->scratch = st->at_product + bytes_of(st, best * k, c);
+  return prepare_matmul(r, st, points * best, k, c, tiles.share);
+}
+
+/* A bias and relu, which the last transform takes; it writes f32. */
+static qn_status prepare_chain(const qn_request *r, state *st, qn_prepared *out)
+{
+  cuda_out_dims dims = { { 3, 1, 0, 2 }, false };
+  for (qn_request some = *r; ; some.n_ops = 1) {
+    cuda_chain_begin(&st->chain, st->problem.mode == CUDA_CONV_FORWARD ? st->problem.y_at : st->problem.x_at);
+    if (st->problem.bias_at >= 0) {
+      cuda_out_dims row = { { -1, 0, -1, -1 }, false };     /* [K], along columns */
+      int k = cuda_chain_operand(&st->chain, r, st->problem.bias_at, &row);
+      if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", "another");
+      cuda_chain_step(&st->chain, QN_OP_ADD, k, false, 0, 0);
+    }
+    cuda_chain_follow(&st->chain, &some, &dims);
+    bool plain = cuda_chain_column_relu(&st->chain.steps, &st->bias, &st->outputs.relu) && r->value[st->chain.out].dtype == QN_F32;
+    if (plain) break;
+    st->bias = st->problem.bias_at >= 0 ? 0 : -1;           /* alone: of whatever stride */
+    st->outputs.relu = 0;
+    if (some.n_ops == 1) break;
+  }
+  const qn_value *to = &r->value[st->chain.out];
+  st->outputs.at = pixels_of(to);
+  if (st->bias >= 0) {
+    st->outputs.bias_stride = st->chain.steps.operand[st->bias].stride[1];
+    st->outputs.bias_dtype = st->chain.steps.operand[st->bias].dtype;
+  }
+  out->n_ops = st->chain.n_ops;
+  return QN_OK;
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out, int m)
+{
+  cuda_conv_problem p;
+  qn_status status = cuda_conv_problem_read(&p, r, out);
+  if (status) return status;
+  int size = m == 4 && p.size[0] == 5 ? 5 : 3;
+  cuda_winograd f = { .m = m, .r = size, .a = m + size - 1 };
+  status = check(&p, &f, out);
+  if (status) return status;
+  const int64_t *grid = p.mode == CUDA_CONV_DATA ? p.in : p.out;
+  if ((double)p.x->dim[0] * (double)(grid[0] + m) * (double)(grid[1] + m) > 1e9) return qn_refuse(out, "fewer than 2^30 pixels", "x", "", "%s", "more");
+
+  state *st = r->host->alloc(sizeof *st);
+  if (!st) return QN_NO_MEMORY;
+  out->state = st;
+  st->f = f;
+  st->problem = p;
+  st->bias = -1;
+  out->n_ops = 1;
+  if (p.mode == CUDA_CONV_FILTER) {
+    status = prepare_gradient(r, st);
+  } else {
+    status = prepare_outputs(r, st);
+    if (!status && (status = prepare_chain(r, st, out))) {
+      release(out);
+      return status;
+    }
+  }
+  if (status) {
+    release(out);
+    return qn_refuse(out, "a matmul that keeps f32's digits", "", "", "%s", "none");
+  }
+  const qn_prepared *answer = r->host->part_answer(st->matmul);
+  out->workspace = st->scratch + answer->workspace;
+  out->counters = answer->counters;
+  if (out->workspace > r->demands->workspace_limit) {
+    unsigned long long bytes = out->workspace;
+    release(out);
+    return qn_refuse(out, "workspace for transformed tiles", "", "a limit above it", "%llu bytes", bytes);
+  }
+  out->math = answer->math > QN_MATH_F32 ? answer->math : QN_MATH_F32;
+  out->traits = answer->traits & (QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES);
+  out->numerics = answer->numerics;
+  out->numerics.method = QN_METHOD_WINOGRAD;
+  out->numerics.tile = f.m, out->numerics.filter = f.r;
+  double moved = (double)st->scratch + 4 * ((double)qn_elements(p.x) + (double)qn_elements(p.y));
+  out->estimate = answer->estimate + 7000 + moved / 3000;
+  return QN_OK;
+}
+
+static qn_status prepare_2x2(const qn_request *r, qn_prepared *out) { return prepare(r, out, 2); }
+static qn_status prepare_4x4(const qn_request *r, qn_prepared *out) { return prepare(r, out, 4); }
+
+static qn_status build(const qn_request *r, qn_prepared *out)
+{
+  (void)r;
+  return cuda_host->part_build(((state *)out->state)->matmul);
+}
+
+/* ---- run ------------------------------------------------------------------------------------------- */
+
+static qn_status run(const qn_prepared *p, const qn_launch *launch)
+{
+  const state *st = p->state;
+  const cuda_conv_problem *c = &st->problem;
+  char *base = launch->workspace;
+  float *left = (float *)base, *right = (float *)(base + st->at_right), *product = (float *)(base + st->at_product);
+  const float *x = launch->ptr[c->x_at], *w = launch->ptr[c->w_at], *y = launch->ptr[c->y_at];
+  bool filter = c->mode == CUDA_CONV_FILTER;
+  cuda_winograd_outputs o = st->outputs;
+  const float *from = c->mode == CUDA_CONV_FORWARD ? x : y;
+  o.again.pixels = filter ? x : from;
+  o.again.other = filter ? y : w;
+  qn_status s = cuda_winograd_images(&st->f, left, from, &st->from, &st->left, filter, launch->stream);
+  if (!s && filter) s = cuda_winograd_images(&st->f, right, x, &o.again.at, &st->right, true, launch->stream);
+  else if (!s) s = cuda_winograd_filters(&st->f, right, w, &o.again.filters, launch->stream);
+  if (!s) s = cuda_host->part_run(st->matmul, launch, (void *[]){ left, right, product }, base + st->scratch, launch->counters);
+  if (s) return s;
+  if (filter) return cuda_winograd_gradient(&st->f, launch->ptr[c->w_at], product, &o.again, st->parts, launch->stream);
+  if (st->bias >= 0) o.bias = launch->ptr[st->chain.value[st->bias]];
+  return cuda_winograd_outputs_launch(&st->f, launch->ptr[st->chain.out], product, &o, launch->stream);
+}
+
+#define ROWS(op_) \
+  { .name = "winograd_4x4", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
+    .prepare = prepare_4x4, .build = build, .run = run, .release = release }, \
+  { .name = "winograd_2x2", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
+    .prepare = prepare_2x2, .build = build, .run = run, .release = release }
+static const qn_engine rows[] = { ROWS(QN_OP_CONV_FORWARD), ROWS(QN_OP_CONV_BACKWARD_DATA), ROWS(QN_OP_CONV_BACKWARD_FILTER) };
+const qn_engine_list cuda_conv_winograd_list = { rows, sizeof rows / sizeof *rows };
