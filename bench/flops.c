@@ -51,7 +51,7 @@ static double softmax_flops(const qn_graph_view *g, const qn_node *op)
 static double pool_flops(const qn_graph_view *g, const qn_node *op)
 {
   const qn_pool *pool = op->attr;
-  bool backward = op->op == QN_OP_POOL_MAX_BACKWARD || op->op == QN_OP_POOL_AVERAGE_BACKWARD;
+  bool backward = qn_op_find(op->op)->forward;
   const qn_value *x = backward ? first_output(g, op) : role(g, op, "x");
   double n = elements(backward ? role(g, op, "dy") : role(g, op, "y"));
   if (op->op == QN_OP_POOL_MAX_BACKWARD)
@@ -59,6 +59,12 @@ static double pool_flops(const qn_graph_view *g, const qn_node *op)
   for (int i = 0; i < x->rank - 2; i++)
     n *= (double)(pool->window[i] ? pool->window[i] : x->dim[2 + i]);
   return n;
+}
+
+/* Each place of x is a tap of about one window. */
+static double adaptive_flops(const qn_graph_view *g, const qn_node *op)
+{
+  return elements(qn_op_find(op->op)->forward ? first_output(g, op) : role(g, op, "x"));
 }
 
 static double reduction_flops(const qn_graph_view *g, const qn_node *op)
@@ -96,6 +102,10 @@ static const struct {
   { QN_OP_MATMUL, 0, matmul_flops },
   { 0, QN_FAMILY_CONTRACTION, conv_flops },
   { 0, QN_FAMILY_SOFTMAX,     softmax_flops },
+  { QN_OP_POOL_ADAPTIVE_MAX, 0, adaptive_flops },
+  { QN_OP_POOL_ADAPTIVE_MAX_BACKWARD, 0, adaptive_flops },
+  { QN_OP_POOL_ADAPTIVE_AVERAGE, 0, adaptive_flops },
+  { QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD, 0, adaptive_flops },
   { 0, QN_FAMILY_POOLING,     pool_flops },
   { 0, QN_FAMILY_REDUCTION,   reduction_flops },
   { 0, QN_FAMILY_POINTWISE,   pointwise_flops },

@@ -45,6 +45,7 @@ dist_workload_DATA = \
   bench/workloads/mobilenet_backward.q \
   bench/workloads/normalization.q \
   bench/workloads/pointwise.q \
+  bench/workloads/pool_adaptive.q \
   bench/workloads/pooling.q \
   bench/workloads/random.q \
   bench/workloads/reduce.q \

@@ -121,9 +121,27 @@ void qc_bound_selection(struct qc_problem *p, struct qc_node *n, const struct qc
 
 /* ---- pooling ------------------------------------------------------------------------------ */
 
+/* Adaptive windows: `outer` places of x, `inner` windows along one dim. They differ in size unless one divides the other. */
+static bool adaptive(const struct qc_node *n)
+{
+  return qc_attr_int(n->op, n->attr, "size", 0, 0, -1) >= 0;
+}
+
+static double adaptive_taps(int64_t places, int64_t windows) { return ceil((double)places / (double)windows) + (places % windows != 0); }
+
+/* The most taps of a window; *padded: some have fewer. */
 static double window_taps(const struct qc_node *n, const qn_value *plane, bool *padded)
 {
   double taps = 1;
+  if (adaptive(n)) {
+    *padded = false;
+    for (int d = 0; d < plane->rank - 2; d++) {
+      int64_t windows = qc_attr_int(n->op, n->attr, "size", d, 0, 0);
+      taps *= adaptive_taps(plane->dim[2 + d], windows);
+      *padded |= plane->dim[2 + d] % windows != 0;
+    }
+    return taps;
+  }
   *padded = qc_attr_int(n->op, n->attr, "ceil_mode", 0, 0, 0) != 0;
   for (int d = 0; d < plane->rank - 2; d++) {
     int64_t window = qc_attr_int(n->op, n->attr, "window", d, 0, 0);
@@ -137,7 +155,9 @@ static double window_taps(const struct qc_node *n, const qn_value *plane, bool *
 static double overlap(const struct qc_node *n, const qn_value *plane)
 {
   double most = 1;
-  for (int d = 0; d < plane->rank - 2; d++) {
+  for (int d = 0; d < plane->rank - 2 && adaptive(n); d++)        /* windows share places as places share windows */
+    most *= adaptive_taps(qc_attr_int(n->op, n->attr, "size", d, 0, 0), plane->dim[2 + d]);
+  for (int d = 0; d < plane->rank - 2 && !adaptive(n); d++) {
     int64_t window = qc_attr_int(n->op, n->attr, "window", d, 0, 0), stride = qc_attr_int(n->op, n->attr, "stride", d, 0, 0);
     window = window ? window : plane->dim[2 + d];
     stride = stride ? stride : window;
@@ -146,20 +166,37 @@ static double overlap(const struct qc_node *n, const qn_value *plane)
   return most;
 }
 
+static double p_of(const struct qc_node *n)
+{
+  return ((const qn_pool *)n->attr)->p;
+}
+
 void qc_bound_pooling(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
 {
   (void)p;
-  bool padded, back = n->op->kind == QN_OP_POOL_AVERAGE_BACKWARD || n->op->kind == QN_OP_POOL_MAX_BACKWARD;
+  bool padded, back = n->op->forward != 0;
   const qn_value *plane = back ? &n->out[0]->q : &n->in[0]->q;
-  double taps = window_taps(n, plane, &padded);
+  double taps = window_taps(n, plane, &padded), u = qc_unit(n->compute), power = 10 * u;   /* of a power function: 5 ulp */
   switch (n->op->kind) {
-  case QN_OP_POOL_AVERAGE:
+  case QN_OP_POOL_AVERAGE: case QN_OP_POOL_ADAPTIVE_AVERAGE:
     add_sum_error(n, k, taps, taps, !padded);
     break;
-  case QN_OP_POOL_AVERAGE_BACKWARD:
+  case QN_OP_POOL_AVERAGE_BACKWARD: case QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD:
     add_sum_error(n, k, overlap(n, plane), taps, !padded);
     break;
-  case QN_OP_POOL_MAX_BACKWARD: {
+  case QN_OP_POOL_LP:                   /* t = |x|/m, t^p, their sum, its root, times m */
+    for (int64_t i = 0; i < n->out[0]->n; i++)
+      n->out[0]->e[i] = ((qc_sum_error(k, n->compute, taps) + power) / p_of(n) + power + 4 * u) * fabs(n->out[0]->y[i]) + 2 * qc_half_ulp(n->compute, 0);
+    add_picked_error(n);
+    break;
+  case QN_OP_POOL_LP_BACKWARD:
+    if (!n->s)
+      n->s = qc_abs_run(n, false);
+    for (int64_t i = 0; i < n->out[0]->n; i++)
+      n->out[0]->e[i] = (qc_sum_error(k, n->compute, overlap(n, plane)) + power + (p_of(n) + 3) * u) * n->s[i]
+                        + overlap(n, plane) * qc_half_ulp(n->compute, 0);
+    break;
+  case QN_OP_POOL_MAX_BACKWARD: case QN_OP_POOL_ADAPTIVE_MAX_BACKWARD: {
     /* |dy| scattered by the same choice: the twin's own dy on absolute values, x and indices as they are */
     double *dy = qc_alloc((size_t)n->in[0]->n * sizeof *dy + 8);
     for (int64_t i = 0; i < n->in[0]->n; i++)

@@ -124,8 +124,9 @@ bool qc_fill_is_special(const char *how)
 void qc_fill_taps(struct qc_value *indices, const qn_op_info *op, const void *attr, const qn_value *dx, uint64_t seed)
 {
   int spatial = indices->q.rank - 2;
-  int64_t window[3], taps = 1;
-  for (int d = 0; d < spatial; d++) {
+  int64_t window[3] = {0}, taps = 1;
+  bool adaptive = qc_attr_int(op, attr, "size", 0, 0, -1) >= 0;
+  for (int d = 0; d < spatial && !adaptive; d++) {
     window[d] = qc_attr_int(op, attr, "window", d, 0, 0);
     if (!window[d])
       window[d] = dx->dim[2 + d];
@@ -136,7 +137,12 @@ void qc_fill_taps(struct qc_value *indices, const qn_op_info *op, const void *at
   for (int64_t i = 0; i < indices->n; i++) {
     uint64_t h = qc_hash(seed, 77, (uint64_t)i);
     int64_t tap = (int64_t)(h % (uint64_t)taps), rest = tap, at[3], place = 0, out = i;
-    for (int d = spatial - 1; d >= 0; d--) {
+    for (int d = spatial - 1; d >= 0 && adaptive; d--) {
+      int64_t windows = indices->q.dim[2 + d], x = dx->dim[2 + d], p = out % windows, begin = p * x / windows;
+      out /= windows;
+      at[d] = begin + (int64_t)(h >> 8 * d & 0xff) % (((p + 1) * x + windows - 1) / windows - begin);
+    }
+    for (int d = spatial - 1; d >= 0 && !adaptive; d--) {
       int64_t stride = qc_attr_int(op, attr, "stride", d, 0, 0), p = out % indices->q.dim[2 + d];
       out /= indices->q.dim[2 + d];
       stride = stride ? stride : window[d];

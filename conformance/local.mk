@@ -11,6 +11,7 @@ dist_conform_DATA = \
   conformance/cases/normalization.q \
   conformance/cases/pointwise.q \
   conformance/cases/pool.q \
+  conformance/cases/pool_adaptive.q \
   conformance/cases/pool_backward.q \
   conformance/cases/random.q \
   conformance/cases/reduce.q \

@@ -329,6 +329,8 @@ static const char *default_fills(const struct qc_problem *p)
     return quick ? "pos" : "pos,special";
   case QN_OP_REDUCE_PROD:
     return "near";
+  case QN_OP_POOL_LP_BACKWARD:          /* y is a norm: given by the cases as positive */
+    return "signed:4";
   case QN_OP_TOP_K:
     return quick ? "int" : "int,signed,special";
   case QN_OP_BATCH_NORM_INFERENCE:      /* its variance is no negative number */

@@ -52,9 +52,59 @@ static qn_status check_indices(const qn__problem *p, uint32_t role, const qn_val
   return QN_OK;
 }
 
+static bool adaptive_op(uint32_t kind)
+{
+  return kind == QN_OP_POOL_ADAPTIVE_MAX || kind == QN_OP_POOL_ADAPTIVE_MAX_BACKWARD || kind == QN_OP_POOL_ADAPTIVE_AVERAGE
+      || kind == QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD;
+}
+
+/* As many windows as y has places, whatever x's extents. */
+static qn_status infer_adaptive(const qn__problem *p)
+{
+  bool backward = p->op->forward != 0;
+  uint32_t out_role = p->op->n_inputs, indices_role = backward ? 1 : out_role + 1;
+  const qn_value *in = qn__arg(p, 0), *out = qn__arg(p, out_role), *small = backward ? in : out;
+  const char *out_name = qn__role_name(p, out_role);
+  bool has_indices = p->op->kind == QN_OP_POOL_ADAPTIVE_MAX || p->op->kind == QN_OP_POOL_ADAPTIVE_MAX_BACKWARD;
+  qn_adaptive *a = p->attr;
+  int rank = in->rank;
+  int64_t dim[QN_MAX_RANK] = { in->dim[0], in->dim[1] };
+  double places = 1;
+  if (rank < 3 || rank > 5)
+    return qn__refuse(p, qn__role_name(p, 0), "rank is %d; must be 3 to 5: batch, channels and 1 to 3 spatial dims", rank);
+  if (backward && out->rank < 0) return qn__refuse(p, out_name, "must be given: its extents are not in dy");
+  if (out->rank >= 0 && out->rank != rank)
+    return qn__refuse(p, out_name, "rank is %d; must be %s's, %d", (int)out->rank, qn__role_name(p, 0), rank);
+  qn_status status = qn__attr_bounds(p, "size", a->size, rank - 2, 0);
+  if (status) return status;
+  for (int i = 2; i < rank; i++) {
+    int64_t *size = &a->size[i - 2];
+    if (*size == 0 && small->rank < 0) return qn__refuse(p, "size", "entry %d is 0 and y is not given; one of them tells how many windows", i - 2);
+    if (*size == 0) *size = small->dim[i];
+    if (backward && *size != in->dim[i])
+      return qn__refuse(p, "size", "entry %d is %lld; dy's dim %d is %lld", i - 2, (long long)*size, i, (long long)in->dim[i]);
+    dim[i] = backward ? out->dim[i] : *size;
+    const qn_value *plane = backward ? out : in;
+    places *= (double)plane->dim[i];
+    if (plane->dim[i] == 0 && *size)
+      return qn__refuse(p, backward ? out_name : "x", "dim %d is 0; its windows hold at least one place", i);
+  }
+  for (int i = rank - 2; i < 3; i++) a->size[i] = 0;
+  if ((status = qn__dtype_in(p, out_role, QN__BIT(in->dtype)))) return status;
+  if ((status = qn__settle(p, out_role, in->dtype, rank, dim))) return status;
+  if (!has_indices) return QN_OK;
+  if (backward) status = qn__same_dims(p, indices_role, 0);
+  else status = qn__settle(p, indices_role, places > 0x7fffffff ? QN_I64 : QN_I32, rank, dim);
+  const qn_value *indices = qn__arg(p, indices_role);
+  if (!status && indices && indices->dtype == QN_I32 && places > 0x7fffffff)
+    return qn__refuse(p, "indices", "dtype is i32; the plane has %.0f places: use i64", places);
+  return status;
+}
+
 /* x (or dx) [N, C, X...]  y (or dy), indices [N, C, P...] */
 qn_status qn__infer_pool(const qn__problem *p)
 {
+  if (adaptive_op(p->op->kind)) return infer_adaptive(p);
   bool backward = p->op->forward != 0, has_indices = p->op->kind == QN_OP_POOL_MAX || p->op->kind == QN_OP_POOL_MAX_BACKWARD;
   uint32_t indices_role = backward ? QN_ROLE_POOL_MAX_BACKWARD_INDICES : QN_ROLE_POOL_MAX_INDICES;
   uint32_t out_role = p->op->n_inputs;
@@ -66,11 +116,14 @@ qn_status qn__infer_pool(const qn__problem *p)
     return qn__refuse(p, in_name, "rank is %d; must be 3 to 5: batch, channels and 1 to 3 spatial dims", rank);
   qn_status status = check_geometry(p, spatial);
   if (status) return status;
+  bool lp = p->op->kind == QN_OP_POOL_LP || p->op->kind == QN_OP_POOL_LP_BACKWARD;
+  if (lp && !(g->p >= 1 && g->p <= 1e6)) return qn__refuse(p, "p", "is %g; must be 1 to 1e6", g->p);
 
   /* the larger side, whose extents give global pooling its window: x, or in a backward op x or dx as far as they are known */
   const qn_value *x = in;
   if (backward) {
-    const qn_value *given = p->op->kind == QN_OP_POOL_MAX_BACKWARD ? qn__arg(p, QN_ROLE_POOL_MAX_BACKWARD_X) : NULL;
+    const qn_value *given = p->op->kind == QN_OP_POOL_MAX_BACKWARD ? qn__arg(p, QN_ROLE_POOL_MAX_BACKWARD_X)
+                          : lp ? qn__arg(p, QN_ROLE_POOL_LP_BACKWARD_X) : NULL;
     if (p->op->kind == QN_OP_POOL_MAX_BACKWARD && !given && !qn__arg(p, indices_role))
       return qn__refuse(p, "indices", "is missing, and so is x; one of them tells where the maxima came from");
     if (given && given->rank != rank)
@@ -113,6 +166,11 @@ qn_status qn__infer_pool(const qn__problem *p)
 
   if ((status = qn__dtype_in(p, out_role, QN__BIT(in->dtype)))) return status;
   if ((status = qn__settle(p, out_role, in->dtype, rank, dim))) return status;
+  if (lp && backward) {
+    if ((status = qn__dtype_in(p, QN_ROLE_POOL_LP_BACKWARD_X, QN__BIT(in->dtype)))) return status;
+    if ((status = qn__dtype_in(p, QN_ROLE_POOL_LP_BACKWARD_Y, QN__BIT(in->dtype)))) return status;
+    return qn__same_dims(p, QN_ROLE_POOL_LP_BACKWARD_Y, 0);
+  }
   if (!has_indices) return QN_OK;
   if (backward && (status = qn__dtype_in(p, QN_ROLE_POOL_MAX_BACKWARD_X, QN__BIT(in->dtype)))) return status;
   const qn_value *plane = backward ? out : in;

@@ -187,6 +187,19 @@ static inline void problem_pooling(rng *r, problem *p)
   int spatial = rng_in(r, 1, 3), rank = spatial + 2;
   int64_t x[5] = { rng_in(r, 0, 3), rng_in(r, 1, 3) }, window[3], y[5];
   uint32_t dtype = problem_floats[rng_below(r, 4)];
+  if (problem_attr(p, "size")) {
+    int64_t *size = problem_attr(p, "size");
+    for (int i = 0; i < spatial; i++) x[i + 2] = rng_in(r, 1, 9), size[i] = y[i + 2] = rng_in(r, 1, 9);
+    y[0] = x[0], y[1] = x[1];
+    problem_input(r, p, dtype, rank, p->op->forward ? y : x);
+    p->first[1] = p->n;
+    if (!p->op->forward) return;
+    if (p->op->kind == QN_OP_POOL_ADAPTIVE_MAX_BACKWARD) problem_input(r, p, rng_below(r, 2) ? QN_I32 : QN_I64, rank, y);
+    p->first[p->op->n_inputs] = p->n;
+    problem_strides(r, problem_add(p, dtype, rank, x), 0);
+    p->first[p->op->n_roles] = p->n;
+    return;
+  }
   problem_windowed(r, p, spatial, x + 2, window);
   qn_pool *g = (qn_pool *)p->attr.bytes;
   memcpy(g->window, window, sizeof window);
@@ -222,6 +235,12 @@ static inline void problem_pooling(rng *r, problem *p)
     if (which & 1) problem_input(r, p, rng_below(r, 2) ? QN_I32 : QN_I64, rank, y);
     p->first[2] = p->n;
     if (which & 2) problem_input(r, p, dtype, rank, x);
+    p->first[3] = p->n;
+  }
+  if (p->op->kind == QN_OP_POOL_LP_BACKWARD) {
+    problem_input(r, p, dtype, rank, x);
+    p->first[2] = p->n;
+    problem_input(r, p, dtype, rank, y);
     p->first[3] = p->n;
   }
   problem_strides(r, problem_add(p, dtype, rank, x), 0);
@@ -436,7 +455,8 @@ static inline void problem_random(rng *r, const qn_op_info *op, problem *p)
   }
   static const char *const real[] = { "slope", "alpha", "beta", "min", "eps", "momentum", "p", "mean", "deviation" };
   for (int i = 0; i < 9; i++)
-    if (problem_attr(p, real[i]) && rng_below(r, 2)) *(double *)problem_attr(p, real[i]) = rng_below(r, 5) / 7.0;
+    if (problem_attr(p, real[i]) && rng_below(r, 2))
+      *(double *)problem_attr(p, real[i]) = rng_below(r, 5) / 7.0 + (op->family == QN_FAMILY_POOLING);    /* an lp's p is no less than 1 */
   for (uint32_t i = op->n_inputs; i < op->n_roles; i++) {
     if (!p->first[i + 1] && problem_wants(r, p, i)) problem_wanted(p);
     p->first[i + 1] = p->n;

@@ -153,6 +153,21 @@ static const golden pools[] = {
   { "gradient of the average, padding not counted", "pool_average_backward dy=f32/1x1x3 dx=f32/1x1x2 window=2 stride=1 pad=1 include_pad=0", "2 4 8", "4 10" },
 };
 
+static const golden shared_pools[] = {
+  { "adaptive windows share a place where they do not divide x", "pool_adaptive_average x=f32/1x1x5 size=2", "1 2 3 4 5", "2 4" },
+  { "more windows than places", "pool_adaptive_average x=f32/1x1x2 size=3", "1 3", "1 2 3" },
+  { "adaptive maximum and its place", "pool_adaptive_max x=f32/1x1x2x3 size=1,2 indices=?", "1 7 7 2 0 9", "7 9 | 1 5" },
+  { "adaptive maximum: NaN wins", "pool_adaptive_max x=f32/1x1x3 size=1 indices=?", "1 nan 3", "nan | 1" },
+  { "the mean's gradient", "pool_adaptive_average_backward dy=f32/1x1x2 dx=f32/1x1x3", "2 4", "1 3 2" },
+  { "the maximum's gradient", "pool_adaptive_max_backward dy=f32/1x1x2 indices=i32/1x1x2 dx=f32/1x1x3", "2 4 | 1 1", "0 6 0" },
+  { "an index outside its window adds nowhere", "pool_adaptive_max_backward dy=f32/1x1x2 indices=i32/1x1x2 dx=f32/1x1x4", "2 4 | 3 9", "0 0 0 0" },
+  { "lp, p 2", "pool_lp x=f32/1x1x4 window=2", "3 -4 0 0", "5 0" },
+  { "lp, p 1", "pool_lp x=f32/1x1x4 window=2 p=1", "3 -4 0 -7", "7 7" },
+  { "lp keeps what a power would lose", "pool_lp x=f32/1x1x4 window=2", "3e30 -4e30 0 1e-30", "5e30 1e-30" },
+  { "lp's gradient", "pool_lp_backward dy=f32/1x1x1 x=f32/1x1x2 y=f32/1x1x1 window=2", "10 | 3 -4 | 5", "6 -8" },
+  { "lp's gradient where the norm is 0", "pool_lp_backward dy=f32/1x1x1 x=f32/1x1x2 y=f32/1x1x1 window=2", "10 | 0 0 | 0", "0 0" },
+};
+
 static const golden reductions[] = {
   { "sum over nothing is 0", "reduce_sum x=f32/2x0 axis=1", "", "0 0" },
   { "mean over nothing is NaN", "reduce_mean x=f32/1x0 axis=1", "", "nan" },
@@ -505,6 +520,7 @@ int main(void)
   RUN(normalizations, 0);
   RUN(randoms, 0);
   RUN(pools, 0);
+  RUN(shared_pools, 0);
   RUN(reductions, 0);
   RUN(transforms, 0);
   RUN(selections, 0);

@@ -19,6 +19,7 @@
   X(pool_planes)                                                                          \
   X(pool_channels)                                                                        \
   X(pool_direct)                                                                          \
+  X(pool_adaptive_direct)                                                                 \
   X(reduce_rows)                                                                          \
   X(reduce_cols)                                                                          \
   X(reduce_direct)                                                                        \

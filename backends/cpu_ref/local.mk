@@ -70,6 +70,7 @@ backends_cpu_ref_libdirect_la_SOURCES = \
   backends/cpu_ref/norm_direct.c \
   backends/cpu_ref/random_direct.c \
   backends/cpu_ref/pool_direct.c \
+  backends/cpu_ref/pool_adaptive_direct.c \
   backends/cpu_ref/reduce_direct.c \
   backends/cpu_ref/transform_direct.c \
   backends/cpu_ref/select_direct.c \

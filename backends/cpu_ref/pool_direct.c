@@ -1,9 +1,10 @@
-/* pool_direct.c -- max and average pooling and their gradients, one window or one sum for each output element.
+/* pool_direct.c -- max, average and lp pooling and their gradients, one window or one sum for each output element.
  *
  *   x [N, C, X]   y, indices [N, C, P]   1 to 3 spatial dims
  *   max       y = the largest tap inside x, NaN above all, the first of equals; no tap inside: -Inf
  *   average   y = sum of taps inside x / divisor; the divisor counts those taps, or (include_pad) those in x and its
  *             declared padding, but never what ceil_mode hangs over; no tap inside: 0
+ *   lp        y = (sum of |tap|^p)^(1/p) over the taps inside x; dx[x] = the sum of dy sign(x) (|x|/y)^(p-1), 0 where y is
  *   backward  dx[x] = the sum of dy over the windows whose maximum came from x, or of dy / divisor over those that cover x */
 #include "direct.h"
 
@@ -174,10 +175,63 @@ static qn_status average_backward(const qn_prepared *p, const qn_launch *launch)
   return QN_OK;
 }
 
+/* ---- lp ----------------------------------------------------------------------------------------- */
+
+static qn_status lp_forward(const qn_prepared *p, const qn_launch *launch)
+{
+  const cpu_grid x = grid(p, launch, QN_ROLE_POOL_LP_X), y = grid(p, launch, QN_ROLE_POOL_LP_Y);
+  const pooling v = pooling_of(p, &x, &y);
+  const long double e = ((const qn_pool *)((const cpu_kept *)p->state)->attr)->p;
+
+#pragma omp parallel for num_threads(cpu_team(launch, y.t.elements, v.taps * 20))
+  for (int64_t i = 0; i < y.t.elements; i++) {
+    int64_t at[5], r[3], from[3];
+    cpu_place(i, 5, y.dim, at);
+    long double sum = 0, most = 0;        /* relative to the largest, lest a power leave the format */
+    for (int pass = 0; pass < 2; pass++)
+      for (int64_t tap = 0; tap < v.taps; tap++) {
+        cpu_place(tap, 3, v.w.size, r);
+        if (!cpu_tap(&v.w, at + 2, r, from)) continue;
+        const long double here = fabsl((long double)cpu_get(&x.t, cpu_grid_offset(&x, at[0], at[1], from)));
+        if (pass == 0) most = isnan(here) || here > most ? here : most;
+        else if (most > 0 && isfinite(most)) sum += powl(here / most, e);
+      }
+    cpu_put(&y.t, cpu_offset(5, at, y.stride), (double)(sum > 0 ? most * powl(sum, 1 / e) : most));
+  }
+  return QN_OK;
+}
+
+static qn_status lp_backward(const qn_prepared *p, const qn_launch *launch)
+{
+  const cpu_grid dy = grid(p, launch, QN_ROLE_POOL_LP_BACKWARD_DY), dx = grid(p, launch, QN_ROLE_POOL_LP_BACKWARD_DX);
+  const cpu_grid x = grid(p, launch, QN_ROLE_POOL_LP_BACKWARD_X), y = grid(p, launch, QN_ROLE_POOL_LP_BACKWARD_Y);
+  const pooling v = pooling_of(p, &dx, &dy);
+  const long double e = ((const qn_pool *)((const cpu_kept *)p->state)->attr)->p;
+
+#pragma omp parallel for num_threads(cpu_team(launch, dx.t.elements, v.taps * 10))
+  for (int64_t i = 0; i < dx.t.elements; i++) {
+    int64_t at[5], r[3], window[3];
+    cpu_place(i, 5, dx.dim, at);
+    const long double here = cpu_get(&x.t, cpu_offset(5, at, x.stride)), sign = here > 0 ? 1 : here < 0 ? -1 : here;
+    long double sum = 0;
+    for (int64_t tap = v.taps - 1; tap >= 0; tap--) {
+      cpu_place(tap, 3, v.w.size, r);
+      if (!cpu_window(&v.w, at + 2, r, window)) continue;
+      const long double norm = cpu_get(&y.t, cpu_grid_offset(&y, at[0], at[1], window));
+      if (norm == 0) continue;
+      sum += (long double)cpu_get(&dy.t, cpu_grid_offset(&dy, at[0], at[1], window)) * sign * powl(fabsl(here) / norm, e - 1);
+    }
+    cpu_put(&dx.t, cpu_offset(5, at, dx.stride), (double)sum);
+  }
+  return QN_OK;
+}
+
 static const qn_engine row[] = {
   CPU_DIRECT_ROW(QN_OP_POOL_MAX, max_forward),
   CPU_DIRECT_ROW(QN_OP_POOL_MAX_BACKWARD, max_backward),
   CPU_DIRECT_ROW(QN_OP_POOL_AVERAGE, average_forward),
   CPU_DIRECT_ROW(QN_OP_POOL_AVERAGE_BACKWARD, average_backward),
+  CPU_DIRECT_ROW(QN_OP_POOL_LP, lp_forward),
+  CPU_DIRECT_ROW(QN_OP_POOL_LP_BACKWARD, lp_backward),
 };
 const qn_engine_list cpu_pool_direct = { row, sizeof row / sizeof *row };

@@ -39,6 +39,7 @@
   X(pool_vector)      \
   X(pool_backward)    \
   X(pool_direct)      \
+  X(pool_adaptive)    \
   X(reduce_lines)     \
   X(reduce_direct)    \
   X(transform_tiled)  \

@@ -74,6 +74,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pointwise_direct.cu \
   backends/cuda/pointwise_program.cu \
   backends/cuda/pool.cuh \
+  backends/cuda/pool_adaptive.cu \
   backends/cuda/pool_backward.cu \
   backends/cuda/pool_direct.cu \
   backends/cuda/pool_planes.cu \

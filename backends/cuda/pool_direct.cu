@@ -1,9 +1,10 @@
-/* pool_direct.cu -- max and average pooling and their gradients, one window or one sum for each output element.
+/* pool_direct.cu -- max, average and lp pooling and their gradients, one window or one sum for each output element.
  *
  *   x [N, C, X]   y, indices [N, C, P]   1 to 3 spatial dims
  *   max       y = the largest tap inside x, NaN above all, the first of equals; no tap inside: -Inf
  *   average   y = sum of taps inside x / divisor; the divisor counts those taps, or (include_pad) those in x and its
  *             declared padding, but never what ceil_mode hangs over; no tap inside: 0
+ *   lp        y = (sum of |tap|^p)^(1/p) over the taps inside x; dx[x] = the sum of dy sign(x) (|x|/y)^(p-1), 0 where y is
  *   backward  dx[x] = the sum of dy over the windows whose maximum came from x, or of dy / divisor over those that cover x:
  *             gathered, so that no two threads add to one place */
 #include "direct.cuh"
@@ -14,6 +15,7 @@ struct pooling {
   grid    x, y, dx, dy, indices;          /* p NULL: absent */
   int64_t elements;
   int32_t include_pad;
+  double  p;                              /* of lp */
 };
 
 __device__ static void place5(int64_t i, const int64_t dim[5], int64_t at[5])
@@ -128,12 +130,51 @@ __global__ static void __launch_bounds__(128) pool_average_backward_direct(const
   }
 }
 
+/* Relative to the largest tap, lest a power leave the format. */
+__global__ static void __launch_bounds__(128) pool_lp_direct(const __grid_constant__ pooling v)
+{
+  for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < v.elements; i += (int64_t)gridDim.x * blockDim.x) {
+    int64_t at[5], taps = v.w.taps();
+    double most = 0, sum = 0;
+    place5(i, v.y.dim, at);
+    for (int pass = 0; pass < 2; pass++)
+      for (int64_t tap = 0; tap < taps; tap++) {
+        int64_t r[3], from[3];
+        v.w.tap(tap, r);
+        if (!v.w.input(at + 2, r, from)) continue;
+        double here = fabs(v.x.load<double>(v.x.at(at[0], at[1], from)));
+        if (pass == 0) most = here != here || here > most ? here : most;
+        else if (most > 0 && most < INFINITY) sum += v.p == 2 ? here / most * (here / most) : pow(here / most, v.p);
+      }
+    v.y.store(v.y.at(at[0], at[1], at + 2), sum > 0 ? most * (v.p == 2 ? sqrt(sum) : pow(sum, 1 / v.p)) : most);
+  }
+}
+
+__global__ static void __launch_bounds__(128) pool_lp_backward_direct(const __grid_constant__ pooling v)
+{
+  for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < v.elements; i += (int64_t)gridDim.x * blockDim.x) {
+    int64_t at[5], taps = v.w.taps();
+    double sum = 0;
+    place5(i, v.dx.dim, at);
+    double here = v.x.load<double>(v.x.at(at[0], at[1], at + 2)), sign = here > 0 ? 1 : here < 0 ? -1 : here;
+    for (int64_t tap = taps - 1; tap >= 0; tap--) {
+      int64_t r[3], o[3];
+      v.w.tap(tap, r);
+      if (!v.w.output(at + 2, r, o)) continue;
+      double norm = v.y.load<double>(v.y.at(at[0], at[1], o));
+      if (norm != 0) sum += v.dy.load<double>(v.dy.at(at[0], at[1], o)) * sign * (v.p == 2 ? fabs(here) / norm : pow(fabs(here) / norm, v.p - 1));
+    }
+    v.dx.store(v.dx.at(at[0], at[1], at + 2), sum);
+  }
+}
+
 /* x and y: of which the extents count. */
 static void windows_of(pooling *v, const kept *k, const grid &x, const grid &y, int rank)
 {
   const qn_pool *pool = (const qn_pool *)k->attr;
   int missing = 5 - rank;
   v->include_pad = pool->include_pad != 0;
+  v->p = pool->p;
   for (int d = 0; d < 3; d++) {
     int from = d - missing;
     bool here = from >= 0;
@@ -160,6 +201,8 @@ static qn_status forward(const qn_prepared *p, const qn_launch *launch)
   if (k->op == QN_OP_POOL_MAX) {
     if (direct_count(k, QN_ROLE_POOL_MAX_INDICES)) v.indices = direct_grid(direct_tensor(k, launch, QN_ROLE_POOL_MAX_INDICES, 0));
     pool_max_direct<<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(v);
+  } else if (k->op == QN_OP_POOL_LP) {
+    pool_lp_direct<<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(v);
   } else {
     pool_average_direct<<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(v);
   }
@@ -169,9 +212,9 @@ static qn_status forward(const qn_prepared *p, const qn_launch *launch)
 static qn_status backward(const qn_prepared *p, const qn_launch *launch)
 {
   const kept *k = (const kept *)p->state;
-  bool max = k->op == QN_OP_POOL_MAX_BACKWARD;
+  bool max = k->op == QN_OP_POOL_MAX_BACKWARD, lp = k->op == QN_OP_POOL_LP_BACKWARD;
   pooling v = {};
-  tensor dx = direct_tensor(k, launch, max ? QN_ROLE_POOL_MAX_BACKWARD_DX : QN_ROLE_POOL_AVERAGE_BACKWARD_DX, 0);
+  tensor dx = direct_tensor(k, launch, max ? QN_ROLE_POOL_MAX_BACKWARD_DX : lp ? QN_ROLE_POOL_LP_BACKWARD_DX : QN_ROLE_POOL_AVERAGE_BACKWARD_DX, 0);
   v.dx = direct_grid(dx);
   v.dy = direct_grid(direct_tensor(k, launch, QN_ROLE_POOL_MAX_BACKWARD_DY, 0));
   v.elements = direct_elements(dx);
@@ -181,6 +224,10 @@ static qn_status backward(const qn_prepared *p, const qn_launch *launch)
     if (direct_count(k, QN_ROLE_POOL_MAX_BACKWARD_INDICES)) v.indices = direct_grid(direct_tensor(k, launch, QN_ROLE_POOL_MAX_BACKWARD_INDICES, 0));
     if (direct_count(k, QN_ROLE_POOL_MAX_BACKWARD_X)) v.x = direct_grid(direct_tensor(k, launch, QN_ROLE_POOL_MAX_BACKWARD_X, 0));
     pool_max_backward_direct<<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(v);
+  } else if (lp) {
+    v.x = direct_grid(direct_tensor(k, launch, QN_ROLE_POOL_LP_BACKWARD_X, 0));
+    v.y = direct_grid(direct_tensor(k, launch, QN_ROLE_POOL_LP_BACKWARD_Y, 0));
+    pool_lp_backward_direct<<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(v);
   } else {
     pool_average_backward_direct<<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(v);
   }
@@ -192,5 +239,7 @@ static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_POOL_AVERAGE, forward),
   DIRECT_ROW(QN_OP_POOL_MAX_BACKWARD, backward),
   DIRECT_ROW(QN_OP_POOL_AVERAGE_BACKWARD, backward),
+  DIRECT_ROW(QN_OP_POOL_LP, forward),
+  DIRECT_ROW(QN_OP_POOL_LP_BACKWARD, backward),
 };
 const qn_engine_list cuda_pool_direct_list = { row, sizeof row / sizeof *row };

@@ -199,3 +199,62 @@ bool pl_stride_is_window(struct mut_kept *k)
   }
   return shows;
 }
+
+/* Of one spatial dim: where adaptive window i begins, and how many places it holds if windows may (not) share one. */
+static int64_t window_size(int64_t x, int64_t windows, int64_t i, bool shared, int64_t *begin)
+{
+  *begin = i * x / windows;
+  return (shared ? qn_ceil_div((i + 1) * x, windows) : (i + 1) * x / windows) - *begin;
+}
+
+/* The last dim's windows end where the next begins, so that what lies between two of them belongs to one alone. */
+void pl_windows_apart(struct mut_call *c)
+{
+  const qn_value *x = mut_value(c->k, QN_ROLE_POOL_ADAPTIVE_AVERAGE_X), *y = mut_value(c->k, QN_ROLE_POOL_ADAPTIVE_AVERAGE_Y);
+  int last = x->rank - 1;
+  int64_t n = x->dim[last], windows = y->dim[last], begin;
+  if (x->rank != 3)
+    return;
+  for (int64_t i = 0; i < qn_elements(y); i++) {
+    double sum = 0;
+    int64_t size = window_size(n, windows, i % windows, false, &begin);
+    for (int64_t k = 0; k < size; k++)
+      sum += mut_get(x, mut_pointer(c, QN_ROLE_POOL_ADAPTIVE_AVERAGE_X), i / windows * n + begin + k);
+    if (size)
+      mut_put(y, mut_pointer(c, QN_ROLE_POOL_ADAPTIVE_AVERAGE_Y), i, sum / (double)size);
+  }
+}
+
+/* One divisor for all windows of a dim. */
+void pl_divided_by_the_first(struct mut_call *c)
+{
+  const qn_value *dy = mut_value(c->k, 0), *dx = mut_value(c->k, QN_ROLE_POOL_ADAPTIVE_AVERAGE_BACKWARD_DX);
+  int64_t at[QN_MAX_RANK], begin;
+  for (int64_t i = 0; i < qn_elements(dx); i++) {
+    double right = 1, wrong = 1;
+    mut_offset(dx, i, at);
+    for (int d = 2; d < dx->rank; d++) {
+      wrong *= (double)window_size(dx->dim[d], dy->dim[d], 0, true, &begin);
+      right *= (double)window_size(dx->dim[d], dy->dim[d], at[d] * dy->dim[d] / dx->dim[d], true, &begin);
+    }
+    void *to = mut_pointer(c, QN_ROLE_POOL_ADAPTIVE_AVERAGE_BACKWARD_DX);
+    mut_put(dx, to, i, mut_get(dx, to, i) * right / wrong);
+  }
+}
+
+bool pl_p_is_2(struct mut_kept *k)
+{
+  qn_pool *pool = (qn_pool *)(void *)k->attr;
+  bool shows = pool->p != 2;
+  pool->p = 2;
+  return shows;
+}
+
+void pl_sign_lost(struct mut_call *c)
+{
+  const qn_value *x = mut_value(c->k, QN_ROLE_POOL_LP_BACKWARD_X), *dx = mut_value(c->k, QN_ROLE_POOL_LP_BACKWARD_DX);
+  void *p = mut_pointer(c, QN_ROLE_POOL_LP_BACKWARD_DX);
+  for (int64_t i = 0; i < qn_elements(dx); i++)
+    if (mut_get(x, mut_pointer(c, QN_ROLE_POOL_LP_BACKWARD_X), i) < 0)
+      mut_put(dx, p, i, -mut_get(dx, p, i));
+}

@@ -177,8 +177,9 @@ typedef struct qn_pool {
   int64_t  pad_before[3], pad_after[3];   /* >= 0 */
   int64_t  ceil_mode;                 /* 1: P rounds up; a window never starts beyond the input plus left padding */
   int64_t  include_pad;               /* average: 1 counts the declared padding in the divisor, never the overhang */
+  double   p;                         /* lp: the exponent, >= 1 */
 } qn_pool;
-#define QN_POOL_INIT { sizeof(qn_pool), {0,0,0}, {0,0,0}, {1,1,1}, {0,0,0}, {0,0,0}, 0, 1 }
+#define QN_POOL_INIT { sizeof(qn_pool), {0,0,0}, {0,0,0}, {1,1,1}, {0,0,0}, {0,0,0}, 0, 1, 2.0 }
 
 /* x [N, C, spatial]   y, indices [N, C, P], 1 to 3 spatial dims, f64 f32 f16 bf16, y of x's dtype.
  * pool_max: NaN wins; ties go to the first in row-major order; a window wholly in padding gives -Inf.
@@ -192,6 +193,29 @@ qn_status qn_pool_max_backward(qn_context *ctx, const qn_pool *pool, const qn_te
                                const qn_tensor *x, const qn_tensor *dx);
 qn_status qn_pool_average(qn_context *ctx, const qn_pool *pool, const qn_tensor *x, const qn_tensor *y);
 qn_status qn_pool_average_backward(qn_context *ctx, const qn_pool *pool, const qn_tensor *dy, const qn_tensor *dx);
+
+/* pool_lp: y = (sum |x|^p)^(1/p) over the taps inside x, 0 where there is none; neither overflows nor underflows in between. NaN wins.
+ * pool_lp_backward wants x and the forward's y: dx = the sum of dy sign(x) (|x|/y)^(p-1) over the windows that hold the place, where
+ * a y of 0 adds 0. */
+qn_status qn_pool_lp(qn_context *ctx, const qn_pool *pool, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_pool_lp_backward(qn_context *ctx, const qn_pool *pool, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *y,
+                              const qn_tensor *dx);
+
+typedef struct qn_adaptive {
+  uint64_t struct_size;
+  int64_t  size[3];                   /* P, in each spatial dim; 0: as y (in a gradient dy) has it */
+} qn_adaptive;
+#define QN_ADAPTIVE_INIT { sizeof(qn_adaptive), {0,0,0} }
+/* x [N, C, X]   y, indices [N, C, P], 1 to 3 spatial dims, f64 f32 f16 bf16, y of x's dtype. In each dim window i begins at
+ * floor(i X / P) and ends before ceil((i + 1) X / P), so that the windows share out x whatever P is; neighbours may meet in one place.
+ * Maxima as pool_max's, indices (i32, i64) are places in x's spatial plane; an index that is not in its window adds nowhere.
+ * The gradients want dx given: X is not in dy. */
+qn_status qn_pool_adaptive_max(qn_context *ctx, const qn_adaptive *adaptive, const qn_tensor *x, const qn_tensor *y,
+                               const qn_tensor *indices);
+qn_status qn_pool_adaptive_max_backward(qn_context *ctx, const qn_adaptive *adaptive, const qn_tensor *dy, const qn_tensor *indices,
+                                        const qn_tensor *dx);
+qn_status qn_pool_adaptive_average(qn_context *ctx, const qn_adaptive *adaptive, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_pool_adaptive_average_backward(qn_context *ctx, const qn_adaptive *adaptive, const qn_tensor *dy, const qn_tensor *dx);
 
 /* ---- transforms: the same values elsewhere, any dtype, bits kept -------------------------- */
 
