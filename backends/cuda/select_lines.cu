@@ -2,11 +2,13 @@
  *
  * top_k orders elements as 32-bit keys that rise with them (NaN the last, -0 and 0 one key; turned round for the smallest).
  *   warp    at most 256 elements: each lane holds 8; k times the largest of all is found and struck out
- *   radix   four passes over the line, each counting one byte of the keys that agree so far, find the k-th key; one more gathers the
- *           larger ones, and of its equals the first; then k pairs of key and place are sorted (bitonic) in shared memory
+ *   radix   passes over the line count 11 bits of the keys that agree so far, until those that may be chosen fit in shared memory;
+ *           one more gathers them (of too many equals the first) and they are sorted there (bitonic). Few lines are cut in parts:
+ *           the k of each go to the workspace, and the k of those are the line's
  *
- * cumsum goes along in pieces of 1024: sums of 4 by thread, then by warp, then by block, in f32 (integers in 64 bits). Where lines
- * are few each is cut in parts: one launch sums each part up, the next begins each part with the sums before it. */
+ * cumsum along the dim inside which elements are neighbours goes in pieces of 1024: sums of 4 by thread, then by warp, then by block, in f32 (integers in 64 bits); along another
+ * dim a thread takes four lines side by side. Where lines are few each is cut in parts: one launch sums each part up, the next
+ * begins each part with the sums before it. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "vector.cuh"
@@ -19,11 +21,11 @@ struct lines {
   uint32_t x_dtype, y_dtype, wide;        /* wide: i64 indices */
   int32_t  rank, smallest, exclusive, reverse;
   uint32_t count, n, k;                   /* lines, their length, how many are chosen of each */
-  uint32_t parts, part;                   /* of cumsum, a multiple of PIECE */
-  void    *sums;                          /* workspace: of each line's parts */
+  uint32_t parts, part;                   /* how many of each line, and their length; of cumsum_lines a multiple of PIECE */
+  void    *sums;                          /* workspace: of each line's parts; of top_k their pairs */
   uint32_t dim[MAX_DIMS];                 /* the other dims, innermost first */
   int64_t  x_stride[MAX_DIMS], y_stride[MAX_DIMS], index_stride[MAX_DIMS];
-  int64_t  y_step, index_step;            /* along the axis; x's is 1 */
+  int64_t  x_step, y_step, index_step;    /* along the axis; x's is 1 but for cumsum_columns */
 };
 
 __device__ __forceinline__ int64_t line_begin(const lines &s, uint32_t line, const int64_t *stride)
@@ -101,72 +103,173 @@ __global__ static void __launch_bounds__(THREADS) top_k_warp(const __grid_consta
 
 /* ---- top_k of long lines ---------------------------------------------------------------------------------------- */
 
-enum { MOST = 2048 };                     /* chosen of a line */
+enum { CROWD = 512, CROWD_WARPS = CROWD / 32, AHEAD = 8, BINS = 2048, MOST = 2048, ROOM = 4096 };   /* MOST: chosen of a line */
 
-/* How many of the block's threads before this one say yes; *all: how many there are. */
-__device__ __forceinline__ uint32_t rank_in_block(bool yes, uint32_t *count, uint32_t *all)
+/* What a line, or part of one, is made of: elements of so many bytes, or (8) the pairs that parts have left over. Loads come first
+ * and are turned to keys afterwards, so that several are in flight. */
+template <int BYTES> struct source;
+template <> struct source<1> { typedef uint8_t raw; };
+template <> struct source<2> { typedef uint16_t raw; };
+template <> struct source<4> { typedef uint32_t raw; };
+template <> struct source<8> { typedef uint64_t raw; };
+
+template <int BYTES> __device__ __forceinline__ uint64_t pair_from(const lines &s, typename source<BYTES>::raw raw, uint32_t place)
 {
-  uint32_t votes = __ballot_sync(~0u, yes), lane = threadIdx.x % 32, warp = threadIdx.x / 32, before = 0;
-  __syncthreads();                        /* the last round's counts have been read */
-  if (lane == 0) count[warp] = __popc(votes);
-  __syncthreads();
-  *all = 0;
-  for (uint32_t w = 0; w < WARPS; w++) {
-    before += w < warp ? count[w] : 0;
-    *all += count[w];
+  if constexpr (BYTES == 8) return raw;
+  uint32_t key;
+  if (s.x_dtype >= QN_I8) {
+    key = (s.x_dtype == QN_I8 ? (uint32_t)(int32_t)(int8_t)raw : (uint32_t)raw) ^ 0x80000000u;
+  } else {
+    float v = (s.x_dtype == QN_F32 ? __uint_as_float((uint32_t)raw) : s.x_dtype == QN_BF16 ? bf16_to_float((uint16_t)raw) : f16_to_float((uint16_t)raw)) + 0.0f;
+    uint32_t u = __float_as_uint(v);
+    key = v != v ? ~0u : u >> 31 ? ~u : u | 0x80000000u;
   }
-  return before + __popc(votes & ((1u << lane) - 1));
+  return pair_of(s.smallest ? ~key : key, place);
 }
 
-__global__ static void __launch_bounds__(THREADS) top_k_radix(const __grid_constant__ lines s, uint32_t sorted)
+/* f(pair) for each of the n elements from x on, of which the first is `first`, in any order. */
+template <int BYTES, class F> __device__ __forceinline__ void each_pair(const lines &s, const void *x, uint32_t first, uint32_t n, F f)
 {
-  __shared__ uint64_t pair[MOST];
-  __shared__ uint32_t count[THREADS], votes[WARPS], prefix, wanted;
-  int64_t from = line_begin(s, blockIdx.x, s.x_stride);
-  uint32_t t = threadIdx.x;
-  if (t == 0) prefix = 0, wanted = s.k;
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    count[t] = 0;
+  typedef typename source<BYTES>::raw raw;
+  for (uint32_t start = threadIdx.x; start < n; start += AHEAD * CROWD) {
+    raw held[AHEAD];
+#pragma unroll
+    for (int u = 0; u < AHEAD; u++) held[u] = start + u * CROWD < n ? ((const raw *)x)[start + u * CROWD] : raw();
+#pragma unroll
+    for (int u = 0; u < AHEAD; u++)
+      if (start + u * CROWD < n) f(pair_from<BYTES>(s, held[u], first + start + u * CROWD));
+  }
+}
+
+/* The sum of v over the block's threads before this one; *all: over all. */
+__device__ __forceinline__ uint32_t count_before(uint32_t v, uint32_t *warp_count, uint32_t *all)
+{
+  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, upto = v, before = 0;
+  for (int o = 1; o < 32; o *= 2) {
+    uint32_t other = __shfl_up_sync(~0u, upto, o);
+    if (lane >= o) upto += other;
+  }
+  __syncthreads();                        /* the last round's counts have been read */
+  if (lane == 31) warp_count[warp] = upto;
+  __syncthreads();
+  *all = 0;
+  for (uint32_t w = 0; w < CROWD_WARPS; w++) {
+    before += w < warp ? warp_count[w] : 0;
+    *all += warp_count[w];
+  }
+  return before + upto - v;
+}
+
+/* A block for each part of a line (pairs: for each line). last: what it chooses is the line's, else it goes to the workspace. */
+template <int BYTES> __global__ static void __launch_bounds__(CROWD) top_k_radix(const __grid_constant__ lines s, bool last)
+{
+  __shared__ uint64_t pair[ROOM];
+  __shared__ uint32_t bin[BINS], warp_count[CROWD_WARPS], found[3], held;
+  uint32_t t = threadIdx.x, line = BYTES == 8 ? blockIdx.x : blockIdx.x / s.parts, part = BYTES == 8 ? 0 : blockIdx.x % s.parts;
+  uint32_t first = part * s.part, n = BYTES == 8 ? s.parts * s.k : min(s.n - first, s.part), all;
+  int64_t from = line_begin(s, line, s.x_stride);
+  const void *x = BYTES == 8 ? (const void *)((const uint64_t *)s.sums + (int64_t)line * n)
+                             : (const char *)s.x + (from + first) * (BYTES == 8 ? 1 : BYTES);
+  /* pairs rise as elements come: the wanted-th least, byte by byte, until few enough begin as it does */
+  uint32_t chosen = min(s.k, n), wanted = chosen, known = 0, alike = n;
+  int shift = 32;
+  while (shift > 0 && chosen - wanted + alike > ROOM) {
+    int above = shift;
+    shift = shift == 32 ? 21 : shift == 21 ? 10 : 0;
+    uint32_t mask = (1u << (above - shift)) - 1;
+    for (uint32_t i = t; i < BINS; i += CROWD) bin[i] = 0;
     __syncthreads();
-    uint32_t known = prefix;
-    for (uint32_t i = t; i < s.n; i += THREADS) {
-      uint32_t key = key_of(s, from + i);
-      if (shift == 24 || key >> (shift + 8) == known) atomicAdd(&count[key >> shift & 0xff], 1u);
+    each_pair<BYTES>(s, x, first, n, [&](uint64_t p) {
+      uint32_t high = (uint32_t)(p >> 32);
+      if (above == 32 || high >> above == known) atomicAdd(&bin[high >> shift & mask], 1u);
+    });
+    __syncthreads();
+    uint32_t own = 0;
+    for (int i = 0; i < BINS / CROWD; i++) own += bin[t * (BINS / CROWD) + i];
+    uint32_t before = count_before(own, warp_count, &all);
+    if (before < wanted && wanted <= before + own) {
+      uint32_t i = t * (BINS / CROWD);
+      for (; before + bin[i] < wanted; i++) before += bin[i];
+      found[0] = i, found[1] = wanted - before, found[2] = bin[i];
     }
     __syncthreads();
-    if (t == 0) {                         /* the byte of the wanted-th largest */
-      uint32_t left = wanted, byte = 255;
-      for (; byte > 0 && count[byte] < left; byte--) left -= count[byte];
-      prefix = known << 8 | byte;
-      wanted = left;
-    }
+    known = (above == 32 ? 0 : known << (above - shift)) | found[0];
+    wanted = found[1], alike = found[2];
     __syncthreads();
   }
-  uint32_t last = prefix, equals = wanted, larger = s.k - equals, n_larger = 0, n_equal = 0;
-  for (uint32_t i = t; i < sorted; i += THREADS)
-    if (i >= s.k) pair[i] = ~0ull;
-  for (uint32_t start = 0; start < s.n && (n_larger < larger || n_equal < equals); start += THREADS) {
-    uint32_t i = start + t, key = i < s.n ? key_of(s, from + i) : 0, all;
-    uint32_t at = n_larger + rank_in_block(i < s.n && key > last, votes, &all);
-    if (i < s.n && key > last) pair[at] = pair_of(key, i);
-    n_larger += all;
-    at = n_equal + rank_in_block(i < s.n && key == last, votes, &all);
-    if (i < s.n && key == last && at < equals) pair[larger + at] = pair_of(key, i);
-    n_equal += all;
+  if (t == 0) held = 0;
+  __syncthreads();
+  bool crowded = chosen - wanted + alike > ROOM;          /* so many equals: the first of them, in order */
+  each_pair<BYTES>(s, x, first, n, [&](uint64_t p) {
+    uint32_t high = shift == 32 ? 0 : (uint32_t)(p >> 32) >> shift;
+    if (high < known || (high == known && !crowded)) pair[atomicAdd(&held, 1u)] = p;
+  });
+  __syncthreads();
+  uint32_t m = held, equals = 0;
+  for (uint32_t start = 0; crowded && start < n && equals < wanted; start += CROWD) {
+    uint64_t p = start + t < n ? pair_from<BYTES>(s, ((const typename source<BYTES>::raw *)x)[start + t], first + start + t) : ~0ull;
+    bool equal = start + t < n && (uint32_t)(p >> 32) == known;
+    uint32_t at = equals + count_before(equal, warp_count, &all);
+    if (equal && at < wanted) pair[m + at] = p;
+    equals += all;
   }
+  if (crowded) m += wanted;
+  uint32_t sorted = 1;
+  while (sorted < m) sorted *= 2;
+  for (uint32_t i = m + t; i < sorted; i += CROWD) pair[i] = ~0ull;
   for (uint32_t size = 2; size <= sorted; size *= 2)
     for (uint32_t step = size / 2; step; step /= 2) {
       __syncthreads();
-      for (uint32_t i = t; i < sorted / 2; i += THREADS) {
+      for (uint32_t i = t; i < sorted / 2; i += CROWD) {
         uint32_t a = i / step * 2 * step + i % step, b = a + step;
-        bool rising = (a & size) == 0;
         uint64_t u = pair[a], v = pair[b];
-        if ((u > v) == rising) pair[a] = v, pair[b] = u;
+        if ((u > v) == ((a & size) == 0)) pair[a] = v, pair[b] = u;
       }
     }
   __syncthreads();
-  int64_t to = line_begin(s, blockIdx.x, s.y_stride), number = line_begin(s, blockIdx.x, s.index_stride);
-  for (uint32_t i = t; i < s.k; i += THREADS) put(s, from, to, number, i, (uint32_t)pair[i]);
+  if (!last) {
+    for (uint32_t i = t; i < s.k; i += CROWD) ((uint64_t *)s.sums)[(int64_t)blockIdx.x * s.k + i] = i < chosen ? pair[i] : ~0ull;
+    return;
+  }
+  int64_t to = line_begin(s, line, s.y_stride), number = line_begin(s, line, s.index_stride);
+  for (uint32_t i = t; i < s.k; i += CROWD) put(s, from, to, number, i, (uint32_t)pair[i]);
+}
+
+/* ---- cumsum of lines side by side --------------------------------------------------------------------------------- */
+
+enum { BESIDE = 4, STEPS = 8 };           /* lines of one thread, and how many of their elements are loaded ahead */
+
+/* Elements of BESIDE neighbouring lines, the parts of each by different threads. sums: [parts][lines], in f32. */
+__global__ static void __launch_bounds__(128) cumsum_columns(const __grid_constant__ lines s, bool sums_only)
+{
+  uint32_t groups = (s.dim[0] + BESIDE - 1) / BESIDE, unit = blockIdx.x * 128 + threadIdx.x;
+  uint32_t others = s.count / s.dim[0], all = groups * others;
+  uint32_t part = unit / all, rest = unit - part * all, other = rest / groups, column = (rest - other * groups) * BESIDE;
+  if (part >= s.parts) return;
+  int n = (int)min(s.dim[0] - column, (uint32_t)BESIDE);
+  uint32_t line = other * s.dim[0] + column;
+  int64_t from = line_begin(s, line, s.x_stride), to = line_begin(s, line, s.y_stride);
+  float sum[BESIDE] = {}, *sums = (float *)s.sums;
+  for (uint32_t p = 0; !sums_only && p < part; p++)
+    for (int i = 0; i < n; i++) sum[i] += sums[(int64_t)p * s.count + line + i];
+  uint32_t begin = part * s.part, end = min(s.n, begin + s.part);
+  for (uint32_t j = begin; j < end; j += STEPS) {
+    float v[STEPS][BESIDE];
+#pragma unroll
+    for (int k = 0; k < STEPS; k++)
+      vector_load<BESIDE>(v[k], s.x, s.x_dtype, from + (int64_t)(s.reverse ? s.n - 1 - (j + k) : j + k) * s.x_step, 1, j + k < end ? n : 0);
+#pragma unroll
+    for (int k = 0; k < STEPS; k++) {
+      float before[BESIDE];
+#pragma unroll
+      for (int i = 0; i < BESIDE; i++) before[i] = sum[i], sum[i] += v[k][i];
+      if (sums_only || j + k >= end) continue;
+      int64_t at = to + (int64_t)(s.reverse ? s.n - 1 - (j + k) : j + k) * s.y_step;
+      if (s.exclusive) vector_store<BESIDE>(before, s.y, s.y_dtype, at, 1, n);
+      else vector_store<BESIDE>(sum, s.y, s.y_dtype, at, 1, n);
+    }
+  }
+  for (int i = 0; sums_only && i < n; i++) sums[(int64_t)part * s.count + line + i] = sum[i];
 }
 
 /* ---- cumsum ------------------------------------------------------------------------------------------------------- */
@@ -300,7 +403,6 @@ struct line_state { lines s; int32_t x, y, indices; };
 static const char *lines_of(lines *s, const qn_value *x, const qn_value *y, const qn_value *indices, int axis)
 {
   if (x->dtype == QN_F64 || x->dtype == QN_I64) return "elements of at most 32 bits";
-  if (x->dim[axis] > 1 && x->stride[axis] != 1) return "a contiguous axis";
   if (x->dim[axis] > INT32_MAX) return "lines shorter than 2^31";
   qn_nest nest = {};
   nest.n = 3;
@@ -323,6 +425,7 @@ static const char *lines_of(lines *s, const qn_value *x, const qn_value *y, cons
   s->count = (uint32_t)count;
   s->n = (uint32_t)x->dim[axis];
   s->x_dtype = x->dtype, s->y_dtype = y->dtype;
+  s->x_step = x->dim[axis] > 1 ? x->stride[axis] : 1;
   s->y_step = y->stride[axis];
   s->index_step = indices ? indices->stride[axis] : 0;
   s->wide = indices && indices->dtype == QN_I64;
@@ -347,8 +450,13 @@ static qn_status top_k_prepare(const qn_request *r, qn_prepared *out)
   lines s = {};
   const char *why = lines_of(&s, cuda_value(r, QN_ROLE_TOP_K_X), cuda_value(r, QN_ROLE_TOP_K_Y), cuda_value(r, QN_ROLE_TOP_K_INDICES), (int)a->axis);
   if (why) return qn_refuse(out, why, "x", "", "%s", "");
+  if (s.x_step != 1) return qn_refuse(out, "lines are contiguous", "x", "stride 1 along the axis", "%lld", (long long)s.x_step);
   if (a->k > MOST) return qn_refuse(out, "the chosen are sorted in shared memory", "k", "2048 at most", "%lld", (long long)a->k);
   s.k = (uint32_t)a->k, s.smallest = a->smallest != 0;
+  int64_t parts = qn_max_i64(1, qn_min_i64(528 / s.count, s.n / (4 * qn_max_i64(s.k, 1024))));   /* the same on every device */
+  s.part = (uint32_t)qn_ceil_div(s.n, parts);
+  s.parts = (uint32_t)qn_ceil_div(s.n, s.part);
+  if (s.parts > 1) out->workspace = (size_t)s.count * s.parts * s.k * 8;
   const qn_node *op = &r->op[0];
   return keep(r, out, &s, qn_role(op, QN_ROLE_TOP_K_X), qn_role(op, QN_ROLE_TOP_K_Y), qn_role(op, QN_ROLE_TOP_K_INDICES));
 }
@@ -360,10 +468,14 @@ static qn_status top_k_run(const qn_prepared *p, const qn_launch *launch)
   s.x = launch->ptr[st->x];
   s.y = launch->ptr[st->y];
   s.indices = st->indices < 0 ? nullptr : launch->ptr[st->indices];
-  uint32_t sorted = 1;
-  while (sorted < s.k) sorted *= 2;
-  if (s.n <= SHORT && s.k <= FEW) top_k_warp<<<(s.count + WARPS - 1) / WARPS, THREADS, 0, (cudaStream_t)launch->stream>>>(s);
-  else top_k_radix<<<s.count, THREADS, 0, (cudaStream_t)launch->stream>>>(s, sorted);
+  s.sums = launch->workspace;
+  cudaStream_t stream = (cudaStream_t)launch->stream;
+  int bytes = (int)qn_kit_bytes(s.x_dtype);
+  if (s.n <= SHORT && s.k <= FEW) top_k_warp<<<(s.count + WARPS - 1) / WARPS, THREADS, 0, stream>>>(s);
+  else if (bytes == 4) top_k_radix<4><<<s.count * s.parts, CROWD, 0, stream>>>(s, s.parts == 1);
+  else if (bytes == 2) top_k_radix<2><<<s.count * s.parts, CROWD, 0, stream>>>(s, s.parts == 1);
+  else top_k_radix<1><<<s.count * s.parts, CROWD, 0, stream>>>(s, s.parts == 1);
+  if (!(s.n <= SHORT && s.k <= FEW) && s.parts > 1) top_k_radix<8><<<s.count, CROWD, 0, stream>>>(s, true);
   return cuda_check(cudaGetLastError(), "top_k");
 }
 
@@ -375,6 +487,17 @@ static qn_status cumsum_prepare(const qn_request *r, qn_prepared *out)
   const char *why = lines_of(&s, x, y, nullptr, (int)a->axis);
   if (why) return qn_refuse(out, why, "x", "", "%s", "");
   s.exclusive = a->exclusive != 0, s.reverse = a->reverse != 0;
+  if (s.x_step != 1) {                    /* lines side by side: parts for about 2^18 threads in all, whatever the device */
+    if (!s.rank || qn_is_integer(x->dtype) || s.x_stride[0] != 1 || s.y_stride[0] != 1)
+      return qn_refuse(out, "lines are contiguous, or side by side and of floats", "x", "stride 1 in some dim", "%lld", (long long)s.x_step);
+    int64_t threads = (int64_t)(s.count / s.dim[0]) * qn_ceil_div(s.dim[0], BESIDE);
+    if (threads > 1 << 30) return qn_refuse(out, "fewer than 2^31 lines", "x", "2^31", "%u", s.count);
+    int64_t wanted = qn_max_i64(1, qn_min_i64((1 << 18) / threads, s.n / (4 * STEPS)));
+    s.part = (uint32_t)qn_ceil_div(s.n, wanted);
+    s.parts = (uint32_t)qn_ceil_div(s.n, s.part);
+    if (s.parts > 1) out->workspace = (size_t)s.count * s.parts * 4;
+    return keep(r, out, &s, qn_role(&r->op[0], QN_ROLE_CUMSUM_X), qn_role(&r->op[0], QN_ROLE_CUMSUM_Y), -1);
+  }
   /* parts for about 2048 blocks in all, whatever the device */
   int64_t pieces = qn_ceil_div(s.n, PIECE), parts = qn_min_i64(qn_min_i64(MOST_PARTS, pieces), qn_ceil_div(2048, s.count));
   s.part = (uint32_t)(qn_ceil_div(pieces, parts) * PIECE);
@@ -397,7 +520,12 @@ static qn_status cumsum_run(const qn_prepared *p, const qn_launch *launch)
   s.x = launch->ptr[st->x];
   s.y = launch->ptr[st->y];
   s.sums = launch->workspace;
-  if (qn_is_integer(s.x_dtype)) cumsum_launch<int64_t>(s, (cudaStream_t)launch->stream);
+  if (s.x_step != 1) {
+    unsigned threads = s.count / s.dim[0] * ((s.dim[0] + BESIDE - 1) / BESIDE) * s.parts, blocks = (threads + 127) / 128;
+    if (s.parts > 1) cumsum_columns<<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(s, true);
+    cumsum_columns<<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(s, false);
+  }
+  else if (qn_is_integer(s.x_dtype)) cumsum_launch<int64_t>(s, (cudaStream_t)launch->stream);
   else cumsum_launch<float>(s, (cudaStream_t)launch->stream);
   return cuda_check(cudaGetLastError(), "cumsum");
 }

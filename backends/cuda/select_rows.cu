@@ -1,9 +1,11 @@
-/* select_rows.cu -- rows by their number, and their sums.
+/* select_rows.cu -- rows by their number, and their sums; rows with one element set.
  *
  *   gather        a thread moves units of 16 (8, 4, 2, 1) bytes of y, each from the row that its index names
  *   scatter_add   the indices are sorted with their places (by digits of 8 bits, the least first, so that places of one index stay
  *                 in order); then a thread adds up four neighbouring elements of one row of dx over the places that name it. No
  *                 atomic sum: the same bits every time, and rows that nothing names are written as 0 by the same pass.
+ *
+ *   one_hot       a thread writes 16 bytes of y, which may belong to several rows
  *
  * Dims are merged as far as x, y and the indices run on together. */
 #include "cuda_backend.h"
@@ -392,6 +394,96 @@ static qn_status scatter_run(const qn_prepared *p, const qn_launch *launch)
   return cuda_check(cudaGetLastError(), "scatter_add");
 }
 
+/* ---- one_hot ---------------------------------------------------------------------------------------------------- */
+
+struct encoding {
+  char    *y;
+  const void *indices;
+  int32_t  wide, rank;
+  uint32_t elements, units, depth, dim[MAX_DIMS];         /* of the rows, innermost first */
+  int64_t  stride[MAX_DIMS];              /* of indices */
+  uint64_t on, off;
+};
+
+template <class T> __global__ void __launch_bounds__(THREADS) one_hot_units(const __grid_constant__ encoding e)
+{
+  constexpr int V = 16 / sizeof(T);
+  union { uint4 whole; T element[V]; } out;
+  uint32_t unit = blockIdx.x * THREADS + threadIdx.x, first = unit * V;
+  if (unit >= e.units) return;
+  uint32_t row = first / e.depth, k = first - row * e.depth;
+  int64_t index = index_at(e.indices, e.wide, offset_of(row, e.rank, e.dim, e.stride));
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    out.element[i] = (T)(k == index ? e.on : e.off);
+    if (++k < e.depth || first + i + 1 >= e.elements) continue;
+    k = 0;
+    index = index_at(e.indices, e.wide, offset_of(++row, e.rank, e.dim, e.stride));
+  }
+  if (e.elements - first >= V) *(uint4 *)(e.y + (int64_t)first * sizeof(T)) = out.whole;
+  else for (int i = 0; i < V; i++)
+    if (first + i < e.elements) *(T *)(e.y + (int64_t)(first + i) * sizeof(T)) = out.element[i];
+}
+
+struct one_hot_state { encoding e; int32_t y, indices, bytes; };
+
+static qn_status one_hot_prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_one_hot_encoding *a = (const qn_one_hot_encoding *)r->op[0].attr;
+  const qn_value *y = cuda_value(r, QN_ROLE_ONE_HOT_Y), *indices = cuda_value(r, QN_ROLE_ONE_HOT_INDICES);
+  int esize = (int)qn_kit_bytes(y->dtype);
+  if (!qn_is_dense(y) || y->align < 16 || (a->depth > 1 && y->stride[a->axis] != 1))
+    return qn_refuse(out, "16 bytes are stored at once", "y", "no gaps, rows along the axis, 16-byte alignment", "%s", "");
+  if (qn_elements(y) > INT32_MAX) return qn_refuse(out, "elements are counted in 31 bits", "y", "below 2^31", "%lld", (long long)qn_elements(y));
+  encoding e = {};
+  qn_nest nest = {};
+  nest.n = 2;
+  for (int d = 0; d < indices->rank; d++) {
+    nest.dim[d] = indices->dim[d];
+    nest.stride[0][d] = y->stride[d < a->axis ? d : d + 1], nest.stride[1][d] = indices->stride[d];
+  }
+  nest.rank = indices->rank;
+  qn_nest_simplify(&nest);                /* rows in the order of memory */
+  if (nest.rank > MAX_DIMS) return qn_refuse(out, "at most 6 dims that do not merge", "indices", "6", "%d", nest.rank);
+  e.rank = nest.rank;
+  for (int d = 0; d < nest.rank; d++) {
+    e.dim[d] = (uint32_t)nest.dim[nest.rank - 1 - d];
+    e.stride[d] = nest.stride[1][nest.rank - 1 - d];
+  }
+  e.wide = indices->dtype == QN_I64;
+  e.depth = (uint32_t)a->depth;
+  e.elements = (uint32_t)qn_elements(y);
+  e.units = (uint32_t)qn_ceil_div(e.elements, 16 / esize);
+  qn_store_f64(&e.on, y->dtype, a->on);
+  qn_store_f64(&e.off, y->dtype, a->off);
+  one_hot_state *st = (one_hot_state *)r->host->alloc(sizeof *st);
+  if (!st) return QN_NO_MEMORY;
+  st->e = e;
+  st->y = qn_role(&r->op[0], QN_ROLE_ONE_HOT_Y), st->indices = qn_role(&r->op[0], QN_ROLE_ONE_HOT_INDICES);
+  st->bytes = esize;
+  out->state = st;
+  out->math = QN_MATH_STRICT;
+  out->numerics.accumulator = QN_ACC_NATIVE;
+  return QN_OK;
+}
+
+static qn_status one_hot_run(const qn_prepared *p, const qn_launch *launch)
+{
+  const one_hot_state *st = (const one_hot_state *)p->state;
+  cudaStream_t stream = (cudaStream_t)launch->stream;
+  encoding e = st->e;
+  unsigned blocks = (e.units + THREADS - 1) / THREADS;
+  e.y = (char *)launch->ptr[st->y];
+  e.indices = launch->ptr[st->indices];
+  switch (st->bytes) {
+  case 8:  one_hot_units<uint64_t><<<blocks, THREADS, 0, stream>>>(e); break;
+  case 4:  one_hot_units<uint32_t><<<blocks, THREADS, 0, stream>>>(e); break;
+  case 2:  one_hot_units<uint16_t><<<blocks, THREADS, 0, stream>>>(e); break;
+  default: one_hot_units<uint8_t><<<blocks, THREADS, 0, stream>>>(e); break;
+  }
+  return cuda_check(cudaGetLastError(), "one_hot_units");
+}
+
 /* ---- rows of the table ------------------------------------------------------------------------------------------ */
 
 static void release(qn_prepared *p)
@@ -405,5 +497,7 @@ static const qn_engine row[] = {
     gather_prepare, nullptr, gather_run, release },
   { "sorted", QN_OP_SCATTER_ADD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_PORTABLE, nullptr, nullptr,
     scatter_prepare, nullptr, scatter_run, release },
+  { "units", QN_OP_ONE_HOT, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
+    one_hot_prepare, nullptr, one_hot_run, release },
 };
 const qn_engine_list cuda_select_rows_list = { row, sizeof row / sizeof *row };
