@@ -25,11 +25,14 @@ template <int V> __device__ __forceinline__ void vector_load_16(uint32_t (&h)[V]
     uint32_t word[4] = {q.x, q.y, q.z, q.w};
 #pragma unroll
     for (int i = 0; i < V; i++) h[i] = i & 1 ? word[i / 2 & 3] >> 16 : word[i / 2 & 3] & 0xffff;
-  } else if (V == 4 && stride == 1 && n == V && vector_aligned(p, 8)) {
-    uint2 q = *(const uint2 *)p;
-    uint32_t word[2] = {q.x, q.y};
+  } else if (V % 4 == 0 && stride == 1 && n == V && vector_aligned(p, 8)) {
 #pragma unroll
-    for (int i = 0; i < V; i++) h[i] = i & 1 ? word[i / 2 & 1] >> 16 : word[i / 2 & 1] & 0xffff;
+    for (int k = 0; k < V; k += 4) {
+      uint2 q = *(const uint2 *)(p + k);
+      uint32_t word[2] = {q.x, q.y};
+#pragma unroll
+      for (int i = 0; i < 4; i++) h[(k + i) % V] = i & 1 ? word[i / 2] >> 16 : word[i / 2] & 0xffff;
+    }
   } else {
 #pragma unroll
     for (int i = 0; i < V; i++) h[i] = i < n ? p[i * stride] : 0;
@@ -79,8 +82,9 @@ template <int V> __device__ __forceinline__ void vector_store(const float (&v)[V
     }
     if (V == 8 && stride == 1 && n == V && vector_aligned(p, 16)) {
       *(uint4 *)p = make_uint4(word[0], word[1 % words], word[2 % words], word[3 % words]);
-    } else if (V == 4 && stride == 1 && n == V && vector_aligned(p, 8)) {
-      *(uint2 *)p = make_uint2(word[0], word[1 % words]);
+    } else if (V % 4 == 0 && stride == 1 && n == V && vector_aligned(p, 8)) {
+#pragma unroll
+      for (int k = 0; k < V; k += 4) *(uint2 *)(p + k) = make_uint2(word[k / 2 % words], word[(k / 2 + 1) % words]);
     } else {
 #pragma unroll
       for (int i = 0; i < V; i++) if (i < n) p[i * stride] = (uint16_t)(word[i / 2] >> (i & 1 ? 16 : 0));
