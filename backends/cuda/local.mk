@@ -78,6 +78,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pool_backward.cu \
   backends/cuda/pool_direct.cu \
   backends/cuda/pool_planes.cu \
+  backends/cuda/pool_strips.cu \
   backends/cuda/pool_vector.cu \
   backends/cuda/random.cuh \
   backends/cuda/random_direct.cu \
@@ -87,6 +88,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/select_direct.cu \
   backends/cuda/select_lines.cu \
   backends/cuda/select_rows.cu \
+  backends/cuda/row.cuh \
   backends/cuda/sm80.cuh \
   backends/cuda/sm90.cuh \
   backends/cuda/softmax_direct.cu \

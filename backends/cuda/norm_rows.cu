@@ -1,216 +1,274 @@
-/* norm_rows.cu -- layer_norm and rms_norm and their gradients where a group of up to 16384 elements is contiguous: each element
- * is read once and written once, statistics are taken from registers in two passes.
+/* norm_rows.cu -- layer_norm and rms_norm and their gradients where a group is contiguous and fits into the registers of a warp,
+ * a block or (on Hopper) a cluster of blocks: each element is read once and written once.
  *
  *   y = (x - mean) rstd scale + shift        rms_norm: mean is 0
  *   with h = (x - mean) rstd, g = dy scale:  dx = rstd (g - mean g - h mean(g h))        rms_norm: without mean g
  *   dscale = sum dy h, dshift = sum dy:      of each block's rows in registers, then added up over the blocks
  *
- * Blocks stay and take row after row, so that scale and shift are fetched once, into shared memory. */
+ * Forward, a row is a block's only one: the blocks resident hide one another's waits. Backward, blocks stay and take row after row,
+ * the next one's loads in flight while they work, for a thread's columns must always be the same. */
 #include "cuda_backend.h"
 #include "engines.h"
+#include "row.cuh"
 #include "vector.cuh"
 
-enum { MAX_OUTER = 4, V = 8, MAX_LENGTH = 16384 };
+enum { MAX_OUTER = 4, V = 8, BACKWARD = 512 };    /* BACKWARD: threads of a block */
 enum { X, Y, DY, MEAN, RSTD, WALKED };    /* what differs from row to row; y is dx in a gradient */
 
 struct rows {
   void    *p[WALKED];
-  const void *scale, *shift;              /* of a row's length; NULL: 1 and 0 */
-  float   *part;                          /* gradients: [blocks, 2, length]; NULL: no dscale or dshift */
+  const void *scale, *shift;              /* an element for `repeat` of a row's; NULL: 1 and 0 */
+  float   *part;                          /* gradients: [jobs, 2, length]; NULL: no dscale or dshift */
   uint32_t dtype[WALKED], scale_dtype, shift_dtype;
   int32_t  rank, centred;
+  int32_t  parts, jobs;                   /* blocks for a row; backward: blocks, or clusters, that share the rows */
   int64_t  length, count;
   float    eps;
+  uint32_t repeat;                        /* 1, or (group norm) the elements of a channel */
   uint32_t dim[MAX_OUTER];                /* innermost first */
   int64_t  stride[WALKED][MAX_OUTER];
 
-  __device__ void begin(int64_t row, int64_t at[WALKED]) const
+  __device__ __forceinline__ int64_t place(int64_t row, int t) const      /* where it begins in tensor t */
   {
+    if (rank < 2) return row * stride[t][0];
     uint32_t rest = (uint32_t)row;
-    for (int t = 0; t < WALKED; t++) at[t] = 0;
+    int64_t at = 0;
+#pragma unroll 1
     for (int d = 0; d < rank; d++) {
-      uint32_t q = rest / dim[d], i = rest - q * dim[d];
-      for (int t = 0; t < WALKED; t++) at[t] += i * stride[t][d];
+      uint32_t q = rest / dim[d];
+      at += (rest - q * dim[d]) * stride[t][d];
       rest = q;
     }
+    return at;
   }
 };
 
-/* ---- a row: threads x K vectors of 8 at most -------------------------------------------------------------- */
+/* One of the three dtypes there are here, so that no code is made for others. */
+__device__ __forceinline__ uint32_t dtype3(uint32_t dtype) { return dtype == QN_F32 ? QN_F32 : dtype == QN_BF16 ? QN_BF16 : QN_F16; }
 
-/* The same tree every time. */
-template <int threads> __device__ __forceinline__ float row_sum(float v, float *shared)
+__device__ __forceinline__ float warp_sum(float v)
 {
 #pragma unroll
   for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
-  if (threads > 32) {
-    __syncthreads();                      /* what is there has been read */
-    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = v;
-    __syncthreads();
-    v = 0;
-#pragma unroll
-    for (int w = 0; w < threads / 32; w++) v += shared[w];
-  }
   return v;
 }
 
-/* whole: this tensor's dtype, in whole aligned vectors; 0: anything. What lies beyond the row is 0. */
-template <int whole> __device__ __forceinline__ void load(float (&v)[V], const void *base, uint32_t dtype, int64_t at, int n)
-{
-  if (!whole) vector_load(v, base, dtype, at, 1, n);
-  else if (n > 0) vector_load_whole<whole ? whole : QN_F32>(v, base, at);
-  else {
-#pragma unroll
-    for (int i = 0; i < V; i++) v[i] = 0;
-  }
-}
+/* whole: x, y and dy are of this dtype, in whole aligned vectors, parameters of it or f32; 0: anything. Of a vector at j, so much is
+ * the row's: */
+__device__ __forceinline__ int left(const rows &r, int j) { return min((int)V, (int)r.length - j); }
+template <int whole> __device__ __forceinline__ bool inside(int i, int n) { return whole ? n > 0 : i < n; }
 template <int whole> __device__ __forceinline__ void store(const float (&v)[V], void *base, uint32_t dtype, int64_t at, int n)
 {
   if (n <= 0) return;
   if (whole) vector_store_whole<whole ? whole : QN_F32>(v, base, at);
   else vector_store(v, base, dtype, at, 1, n);
 }
-__device__ __forceinline__ int left(const rows &r, int64_t j) { return (int)max((int64_t)0, min((int64_t)V, r.length - j)); }
 
-/* A parameter into shared memory, padded to whole vectors. */
-__device__ __forceinline__ void fetch(float *to, const void *from, uint32_t dtype, int64_t length, float absent)
+template <int whole> __device__ __forceinline__ void parameter(float (&w)[V], const rows &r, const void *base, uint32_t dtype, int j, int n)
 {
-  int64_t padded = (length + V - 1) / V * V;
-  for (int64_t j = threadIdx.x; j < padded; j += blockDim.x)
-    to[j] = from && j < length ? element_load<float>(from, j, dtype) : absent;
+  if (r.repeat > 1) {
+#pragma unroll
+    for (int i = 0; i < V; i++) w[i] = i && whole ? w[0] : i < n ? element_load<float>(base, (uint32_t)(j + i) / r.repeat, dtype3(dtype)) : 0;
+  }
+  else if (!whole) vector_load(w, base, dtype3(dtype), j, 1, max(0, n));
+  else if (n <= 0) {
+#pragma unroll
+    for (int i = 0; i < V; i++) w[i] = 0;
+  }
+  else if (whole == QN_F32 || dtype == QN_F32) vector_load_whole<QN_F32>(w, base, j);
+  else vector_load_whole<whole ? whole : QN_F32>(w, base, j);
 }
 
-template <int threads> struct block_of { static constexpr int value = threads < 128 ? 128 : threads, rows = value / threads; };
+/* ---- forward: a row is `parts` blocks of `threads` threads, each with K vectors -------------------------------- */
 
 template <int threads, int K, int whole>
-__global__ void __launch_bounds__(block_of<threads>::value) norm_rows(const __grid_constant__ rows r)
+__global__ void __launch_bounds__(row_block<threads>, whole ? 1024 / row_block<threads> : 1) norm_rows(const __grid_constant__ rows r)
 {
-  extern __shared__ float parameter[];
-  __shared__ float shared[32];
-  int64_t padded = (r.length + V - 1) / V * V;
-  float *scale = parameter, *shift = parameter + (r.scale ? padded : 0);
-  if (r.scale) fetch(scale, r.scale, r.scale_dtype, r.length, 1);
-  if (r.shift) fetch(shift, r.shift, r.shift_dtype, r.length, 0);
-  __syncthreads();
-  int t = threadIdx.x % threads;
-  float inverse = 1 / (float)r.length;
-  for (int64_t row = blockIdx.x * (int64_t)block_of<threads>::rows + threadIdx.x / threads; row < r.count;
-       row += gridDim.x * (int64_t)block_of<threads>::rows) {
-    int64_t at[WALKED];
-    r.begin(row, at);
-    float v[K][V], sum = 0, mean = 0;
+  __shared__ float4 pairs[row_pairs<threads>];
+  int rank, t = threadIdx.x % threads;
+  int64_t row = row_enter<threads>(r.parts, &rank) * (int64_t)(row_block<threads> / threads) + threadIdx.x / threads;
+  if (row >= r.count) return;             /* whole warps, and whole blocks where a row is a block's */
+  int64_t at = r.place(row, X);
+  int first = (rank * threads * K + t) * V, warp_first = first - t % 32 * V, count = 0;
+  packet<whole> x[K];
+  float v[K][V], mean = 0, squares = 0;
 #pragma unroll
-    for (int k = 0; k < K; k++) {
-      int64_t j = (int64_t)(k * threads + t) * V;
-      load<whole>(v[k], r.p[X], r.dtype[X], at[X] + j, left(r, j));
-    }
-    if (r.centred) {
-#pragma unroll
-      for (int k = 0; k < K; k++)
-#pragma unroll
-        for (int i = 0; i < V; i++) sum += v[k][i];
-      mean = row_sum<threads>(sum, shared) * inverse;
-    }
-    sum = 0;
-#pragma unroll
-    for (int k = 0; k < K; k++) {
-      int n = left(r, (int64_t)(k * threads + t) * V);
-#pragma unroll
-      for (int i = 0; i < V; i++) {
-        v[k][i] = i < n ? v[k][i] - mean : 0;
-        sum += v[k][i] * v[k][i];
-      }
-    }
-    float rstd = 1 / sqrtf(row_sum<threads>(sum, shared) * inverse + r.eps);
-#pragma unroll
-    for (int k = 0; k < K; k++) {
-      int64_t j = (int64_t)(k * threads + t) * V;
-      int n = left(r, j);
-      if (n <= 0) break;
-#pragma unroll
-      for (int i = 0; i < V; i++) v[k][i] *= rstd;
-      if (r.scale) {
-#pragma unroll
-        for (int i = 0; i < V; i++) v[k][i] *= scale[j + i];
-      }
-      if (r.shift) {
-#pragma unroll
-        for (int i = 0; i < V; i++) v[k][i] += shift[j + i];
-      }
-      store<whole>(v[k], r.p[Y], r.dtype[Y], at[Y] + j, n);
-    }
-    if (t == 0 && r.p[MEAN]) ((float *)r.p[MEAN])[at[MEAN]] = mean;
-    if (t == 0 && r.p[RSTD]) ((float *)r.p[RSTD])[at[RSTD]] = rstd;
+  for (int k = 0; k < K; k++) {
+    int j = first + k * threads * V;
+    x[k].load(r.p[X], dtype3(r.dtype[X]), at + j, left(r, j), 0);
+    count += max(0, min(32 * V, (int)r.length - (warp_first + k * threads * V)));
   }
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    x[k].open(v[k]);
+#pragma unroll
+    for (int i = 0; i < V; i++) mean += v[k][i];
+  }
+  mean = r.centred && count ? warp_sum(mean) / (float)count : 0;
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    int n = left(r, first + k * threads * V);
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+      float d = inside<whole>(i, n) ? v[k][i] - mean : 0;
+      squares += d * d;
+    }
+  }
+  squares = warp_sum(squares);
+  if (threads > 32) {                     /* the warps' squares were of distances from a mean each (Chan, Golub, LeVeque) */
+    int lane = threadIdx.x % 32, n = row_exchange<threads>(r.parts, rank, 0, false, pairs, make_float4(mean, squares, (float)count, 0));
+    float sum = 0;
+    for (int i = lane; i < n; i += 32) sum += pairs[i].x * pairs[i].z;
+    mean = warp_sum(sum) / (float)r.length;
+    squares = 0;
+    for (int i = lane; i < n; i += 32) {
+      float d = pairs[i].x - mean;
+      squares += pairs[i].y + d * d * pairs[i].z;
+    }
+    squares = warp_sum(squares);
+  }
+  float rstd = 1 / sqrtf(squares / (float)r.length + r.eps);
+  at = r.place(row, Y);
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    int j = first + k * threads * V, n = left(r, j);
+    if (n <= 0) break;
+    float w[V];
+#pragma unroll
+    for (int i = 0; i < V; i++) v[k][i] = (v[k][i] - mean) * rstd;
+    if (r.scale) {
+      parameter<whole>(w, r, r.scale, r.scale_dtype, j, n);
+#pragma unroll
+      for (int i = 0; i < V; i++) v[k][i] *= w[i];
+    }
+    if (r.shift) {
+      parameter<whole>(w, r, r.shift, r.shift_dtype, j, n);
+#pragma unroll
+      for (int i = 0; i < V; i++) v[k][i] += w[i];
+    }
+    store<whole>(v[k], r.p[Y], dtype3(r.dtype[Y]), at + j, n);
+  }
+  if (rank == 0 && t == 0 && r.p[MEAN]) ((float *)r.p[MEAN])[r.place(row, MEAN)] = mean;
+  if (rank == 0 && t == 0 && r.p[RSTD]) ((float *)r.p[RSTD])[r.place(row, RSTD)] = rstd;
 }
 
 /* ---- gradients ---------------------------------------------------------------------------------------------- */
 
-/* parts: dscale and dshift are wanted too. Then a block is one row wide, so that a thread's columns are always the same. */
-template <int threads, int K, int whole, bool parts>
-__global__ void __launch_bounds__(parts ? threads : block_of<threads>::value) norm_backward_rows(const __grid_constant__ rows r)
+/* What a thread has of a row, as it came. */
+template <int K, int whole> struct share {
+  packet<whole> x[K], dy[K];
+  float mean, rstd;
+
+  template <int threads> __device__ __forceinline__ void load(const rows &r, int64_t row, int first)
+  {
+    if (row >= r.count) return;
+    int64_t x_at = r.place(row, X) + first, dy_at = r.place(row, DY) + first;
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+      int j = k * threads * V, n = left(r, first + j);
+      x[k].load(r.p[X], dtype3(r.dtype[X]), x_at + j, n, 0);
+      dy[k].load(r.p[DY], dtype3(r.dtype[DY]), dy_at + j, n, 0);
+    }
+    mean = r.centred ? ((const float *)r.p[MEAN])[r.place(row, MEAN)] : 0;
+    rstd = ((const float *)r.p[RSTD])[r.place(row, RSTD)];
+  }
+  __device__ __forceinline__ void open(float (&h)[V], float (&g)[V], int k, int n) const
+  {
+    x[k].open(h);
+    dy[k].open(g);
+#pragma unroll
+    for (int i = 0; i < V; i++) h[i] = inside<whole>(i, n) ? (h[i] - mean) * rstd : 0;
+  }
+};
+
+/* A block of 512 threads takes 512 / threads rows at a time. */
+template <int threads, int K, int whole> __global__ void __launch_bounds__(BACKWARD, 1) norm_backward_rows(const __grid_constant__ rows r)
 {
-  extern __shared__ float scale[];
-  __shared__ float shared[32];
-  constexpr int per_block = parts ? 1 : block_of<threads>::rows;
-  if (r.scale) fetch(scale, r.scale, r.scale_dtype, r.length, 1);
-  __syncthreads();
-  int t = threadIdx.x % threads;
-  float inverse = 1 / (float)r.length, dscale[parts ? K : 1][V], dshift[parts ? K : 1][V];
+  constexpr int groups = BACKWARD / threads, warps = threads / 32;
+  constexpr bool ahead = K <= 2 && (whole == QN_BF16 || whole == QN_F16);     /* what registers have room for */
+  __shared__ float4 pairs[2][groups == 1 ? row_pairs<threads> : BACKWARD / 32];
+  const int parts = groups > 1 ? 1 : r.parts;
+  int rank, group = threadIdx.x / threads, t = threadIdx.x % threads, turn = 0;
+  int64_t job = row_enter<threads>(parts, &rank);
+  int first = (rank * threads * K + t) * V;
+  float scale[K][V], dscale[K][V] = {}, dshift[K][V] = {}, inverse = 1 / (float)r.length;
 #pragma unroll
-  for (int k = 0; k < (parts ? K : 1); k++)
-#pragma unroll
-    for (int i = 0; i < V; i++) dscale[k][i] = dshift[k][i] = 0;
-  for (int64_t row = blockIdx.x * (int64_t)per_block + threadIdx.x / threads; row < r.count; row += gridDim.x * (int64_t)per_block) {
-    int64_t at[WALKED];
-    r.begin(row, at);
+  for (int k = 0; k < K && r.scale; k++) {
+    int j = first + k * threads * V;
+    parameter<whole>(scale[k], r, r.scale, r.scale_dtype, j, left(r, j));
+  }
+  share<K, whole> next;
+  int64_t row = job * groups + group, step = (int64_t)r.jobs * groups;
+  next.template load<threads>(r, row, first);
+  for (bool begun = false; row < r.count; row += step, turn ^= 1, begun = true) {
+    share<K, whole> mine = next;
+    if (ahead) next.template load<threads>(r, row + step, first);
     float h[K][V], g[K][V], sum = 0, along = 0;
 #pragma unroll
     for (int k = 0; k < K; k++) {
-      int64_t j = (int64_t)(k * threads + t) * V;
-      load<whole>(h[k], r.p[X], r.dtype[X], at[X] + j, left(r, j));
-      load<whole>(g[k], r.p[DY], r.dtype[DY], at[DY] + j, left(r, j));
-    }
-    float mean = r.centred ? ((const float *)r.p[MEAN])[at[MEAN]] : 0, rstd = ((const float *)r.p[RSTD])[at[RSTD]];
-#pragma unroll
-    for (int k = 0; k < K; k++) {
-      int64_t j = (int64_t)(k * threads + t) * V;
-      int n = left(r, j);
+      mine.open(h[k], g[k], k, left(r, first + k * threads * V));
 #pragma unroll
       for (int i = 0; i < V; i++) {
-        h[k][i] = i < n ? (h[k][i] - mean) * rstd : 0;
-        if (parts) {
-          dscale[parts ? k : 0][i] += g[k][i] * h[k][i];
-          dshift[parts ? k : 0][i] += g[k][i];
-        }
-        if (r.scale && n > 0) g[k][i] *= scale[j + i];
+        dscale[k][i] += g[k][i] * h[k][i];
+        dshift[k][i] += g[k][i];
+        if (r.scale) g[k][i] *= scale[k][i];
         sum += g[k][i];
         along += g[k][i] * h[k][i];
       }
     }
-    sum = r.centred ? row_sum<threads>(sum, shared) * inverse : 0;
-    along = row_sum<threads>(along, shared) * inverse;
+    sum = warp_sum(sum);
+    along = warp_sum(along);
+    if (threads > 32) {
+      float4 *seen = &pairs[turn][group * warps];
+      int n = row_exchange<threads>(parts, rank, groups > 1 ? 1 + group : 0, begun, seen, make_float4(sum, along, 0, 0));
+      sum = along = 0;
+      if (parts == 1) {
+#pragma unroll
+        for (int i = 0; i < warps; i++) sum += seen[i].x, along += seen[i].y;
+      } else {
+        for (int i = threadIdx.x % 32; i < n; i += 32) sum += seen[i].x, along += seen[i].y;
+        sum = warp_sum(sum);
+        along = warp_sum(along);
+      }
+    }
+    sum = r.centred ? sum * inverse : 0;
+    along *= inverse;
+    int64_t at = r.place(row, Y);
 #pragma unroll
     for (int k = 0; k < K; k++) {
-      int64_t j = (int64_t)(k * threads + t) * V;
+      int j = first + k * threads * V;
 #pragma unroll
-      for (int i = 0; i < V; i++) g[k][i] = rstd * (g[k][i] - sum - h[k][i] * along);
-      store<whole>(g[k], r.p[Y], r.dtype[Y], at[Y] + j, left(r, j));
+      for (int i = 0; i < V; i++) g[k][i] = mine.rstd * (g[k][i] - sum - h[k][i] * along);
+      store<whole>(g[k], r.p[Y], dtype3(r.dtype[Y]), at + j, left(r, j));
     }
+    if (!ahead) next.template load<threads>(r, row + step, first);
   }
-  if (parts) {
-    float *to = r.part + blockIdx.x * 2 * r.length;
+  if (!r.part) return;
 #pragma unroll
-    for (int k = 0; k < (parts ? K : 1); k++) {
-      int64_t j = (int64_t)(k * threads + t) * V;
+  for (int what = 0; what < 2; what++) {
+    float *to = r.part + (job * 2 + what) * r.length;
+    if constexpr (groups == 1) {
 #pragma unroll
-      for (int i = 0; i < V; i++)
-        if (j + i < r.length) to[j + i] = dscale[k][i], to[r.length + j + i] = dshift[k][i];
+      for (int k = 0; k < K; k++) {
+        int j = first + k * threads * V;
+        store<whole ? QN_F32 : 0>(what ? dshift[k] : dscale[k], to, QN_F32, j, left(r, j));
+      }
+    } else {                              /* over the groups, in order */
+      __shared__ __align__(16) float stage[groups][K * threads * V];
+#pragma unroll
+      for (int k = 0; k < K; k++) vector_store_whole<QN_F32>(what ? dshift[k] : dscale[k], stage[group], (k * threads + t) * V);
+      __syncthreads();
+      for (int j = threadIdx.x; j < K * threads * V && j < r.length; j += BACKWARD) {
+        float total = 0;
+        for (int q = 0; q < groups; q++) total += stage[q][j];
+        to[j] = total;
+      }
+      __syncthreads();
     }
   }
 }
 
-struct gradients { const float *part; void *dscale, *dshift; uint32_t dscale_dtype, dshift_dtype; int64_t length; int32_t blocks; };
+struct gradients { const float *part; void *dscale, *dshift; uint32_t dscale_dtype, dshift_dtype; int64_t length; int32_t jobs; };
 
 /* A column of the blocks' parts by a column of 8 threads: in order within each, then over them. */
 __global__ static void __launch_bounds__(256) add_parts(const __grid_constant__ gradients a)
@@ -220,13 +278,14 @@ __global__ static void __launch_bounds__(256) add_parts(const __grid_constant__ 
   int y = threadIdx.x / 32;
   float sum = 0;
   if (j < 2 * a.length)
-    for (int b = y; b < a.blocks; b += 8) sum += a.part[b * 2 * a.length + j];
+#pragma unroll 8
+    for (int b = y; b < a.jobs; b += 8) sum += a.part[b * 2 * a.length + j];
   shared[y][threadIdx.x % 32] = sum;
   __syncthreads();
   if (y || j >= 2 * a.length) return;
   for (int i = 1; i < 8; i++) sum += shared[i][threadIdx.x];
-  if (j < a.length && a.dscale) element_store(a.dscale, j, a.dscale_dtype, sum);
-  if (j >= a.length && a.dshift) element_store(a.dshift, j - a.length, a.dshift_dtype, sum);
+  if (j < a.length && a.dscale) element_store(a.dscale, j, dtype3(a.dscale_dtype), sum);
+  if (j >= a.length && a.dshift) element_store(a.dshift, j - a.length, dtype3(a.dshift_dtype), sum);
 }
 
 /* ---- what it takes -------------------------------------------------------------------------------------------- */
@@ -237,16 +296,23 @@ struct state {
   uint32_t dscale_dtype, dshift_dtype;
   const void *kernel;
   int32_t threads, blocks;
-  uint32_t shared;                        /* bytes */
   bool    backward, whole, parts;
 };
 
-/* A parameter lies like a row: in x's steps along the dims normalized over, one long in the others. */
-static bool like_a_row(const qn_value *v, const qn_value *x, uint64_t mask)
+/* Elements of a row for each of a parameter, which lies like a row (1), or like its outer dims with 1 in the others: it must have 1 in
+ * the dims not normalized over, and x's steps where it has more. 0: otherwise. */
+static int64_t repeat_of(const qn_value *v, const qn_value *x, uint64_t mask)
 {
-  for (int d = 0; d < x->rank; d++)
-    if (mask >> d & 1 ? v->dim[d] != x->dim[d] || (v->dim[d] != 1 && v->stride[d] != x->stride[d]) : v->dim[d] != 1) return false;
-  return true;
+  int64_t repeat = 1;
+  bool inner = true;                      /* all dims so far, from the innermost */
+  for (int d = x->rank - 1; d >= 0; d--) {
+    bool in = mask >> d & 1;
+    if (!in ? v->dim[d] != 1 : v->dim[d] != x->dim[d] && !(inner && v->dim[d] == 1)) return 0;
+    if (!in || x->dim[d] == 1) continue;
+    if (v->dim[d] == 1) repeat *= x->dim[d];
+    else if (inner = false, v->stride[d] * repeat != x->stride[d]) return 0;
+  }
+  return repeat;
 }
 
 static const qn_value *value(const qn_request *r, int32_t i) { return i < 0 ? nullptr : &r->value[i]; }
@@ -254,41 +320,39 @@ static int32_t role(const qn_request *r, int8_t role) { return role < 0 ? -1 : q
 
 /* ---- the kernel of a shape ----------------------------------------------------------------------------------------- */
 
-template <int threads, int K, int whole> static const void *kernel_as(const state &s)
-{
-  if (!s.backward) return (const void *)norm_rows<threads, K, whole>;
-  return s.parts ? (const void *)norm_backward_rows<threads, K, whole, true> : (const void *)norm_backward_rows<threads, K, whole, false>;
-}
-
-template <int threads, int K> static const void *kernel_of(const state &s)
-{
-  switch (s.whole ? s.r.dtype[X] : 0) {
-  case QN_F32:  return kernel_as<threads, K, QN_F32>(s);
-  case QN_BF16: return kernel_as<threads, K, QN_BF16>(s);
-  case QN_F16:  return kernel_as<threads, K, QN_F16>(s);
-  default:      return kernel_as<threads, K, 0>(s);
-  }
-}
-
-struct shape { int64_t length; int32_t threads, per_unit; const void *(*kernel)(const state &); };
-static const shape shapes[] = {
-  { 256, 32, 8, kernel_of<32, 1> },     { 1024, 32, 8, kernel_of<32, 4> },          { 4096, 128, 8, kernel_of<128, 4> },
-  { 8192, 256, 3, kernel_of<256, 4> },  { MAX_LENGTH, 512, 2, kernel_of<512, 4> },
+typedef const void *kernel;
+struct shape {
+  int64_t length;                         /* at most, of a block's share */
+  int32_t threads;
+  kernel  of[4];                          /* scattered, f32, bf16, f16; NULL: a longer shape */
+};
+#define SHAPE(name, threads, K, any) { threads * K * V, threads, { any, (kernel)name<threads, K, QN_F32>, (kernel)name<threads, K, QN_BF16>, (kernel)name<threads, K, QN_F16> } }
+#define ANY(name, threads, K) (kernel)name<threads, K, 0>
+#define LONG ANY(norm_backward_rows, 512, 4)              /* where clusters are not, or too small: it spills */
+static const shape forward[] = {
+  SHAPE(norm_rows, 32, 1, nullptr), SHAPE(norm_rows, 32, 4, ANY(norm_rows, 32, 4)), SHAPE(norm_rows, 128, 4, ANY(norm_rows, 128, 4)),
+  SHAPE(norm_rows, 256, 4, nullptr), SHAPE(norm_rows, 512, 4, ANY(norm_rows, 512, 4)),
+};
+static const shape backward[] = {
+  SHAPE(norm_backward_rows, 32, 2, nullptr), SHAPE(norm_backward_rows, 64, 2, ANY(norm_backward_rows, 64, 2)), SHAPE(norm_backward_rows, 128, 2, nullptr),
+  SHAPE(norm_backward_rows, 256, 2, nullptr), SHAPE(norm_backward_rows, 512, 2, ANY(norm_backward_rows, 512, 2)), { ROW_SHARE, 512, { LONG, LONG, LONG, LONG } },
 };
 
 static void choose_shape(state *s, const qn_device *device)
 {
-  const shape *shape = shapes;
-  while (s->r.length > shape->length) shape++;
-  int rows = s->parts || shape->threads >= 128 ? 1 : 128 / shape->threads;
-  s->kernel = shape->kernel(*s);
-  s->threads = shape->threads * rows;
-  s->blocks = (int32_t)qn_min_i64(qn_ceil_div(s->r.count, rows), (int64_t)device->units * shape->per_unit * (s->parts && s->threads < 128 ? 4 : 1));
-  int64_t padded = qn_round_up(s->r.length, V) * (int64_t)sizeof(float);
-  s->shared = (uint32_t)((s->scale >= 0 ? padded : 0) + (s->shift >= 0 ? padded : 0));
+  rows &r = s->r;
+  const shape *shape = s->backward ? backward : forward;
+  int dtype = !s->whole ? 0 : r.dtype[X] == QN_F32 ? 1 : r.dtype[X] == QN_BF16 ? 2 : 3;
+  while (shape->length * r.parts < r.length || !shape->of[dtype]) shape++;
+  s->kernel = shape->of[dtype];
+  s->threads = s->backward ? BACKWARD : shape->threads < 128 ? 128 : shape->threads;
+  int64_t jobs = qn_ceil_div(r.count, s->threads / shape->threads);
+  if (s->backward) jobs = qn_min_i64(jobs, qn_max_i64(1, device->units / r.parts));
+  r.jobs = (int32_t)jobs;
+  s->blocks = (int32_t)(jobs * r.parts);
 }
 
-/* ---- prepare, build, run ------------------------------------------------------------------------------------------- */
+/* ---- prepare, run ------------------------------------------------------------------------------------------- */
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -324,15 +388,23 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   qn_nest_simplify(&outer);
   bool contiguous = walked.rank == 0 || (walked.rank == 1 && walked.stride[0][0] == 1 && walked.stride[1][0] == 1 && walked.stride[2][0] == 1);
   if (!contiguous) return qn_refuse(out, "the dims normalized over must lie side by side, alike in all tensors", "x", "one run of stride 1", "%d runs", walked.rank);
-  if (length > MAX_LENGTH) return qn_refuse(out, "a group must fit into a block's registers", "x", "at most 16384 elements", "%lld", (long long)length);
-  if (count > INT32_MAX) return qn_refuse(out, "fewer than 2^31 groups", "x", "", "%lld", (long long)count);
+  s.r.parts = row_parts(r->device, length, s.backward ? ROW_SHARE / 2 : ROW_SHARE);
+  if (!s.r.parts) s.r.parts = row_parts(r->device, length, ROW_SHARE);
+  if (!s.r.parts) return qn_refuse(out, "a group must fit into the registers of a block, on Hopper of a cluster", "x", "at most 16384 or 131072 elements", "%lld", (long long)length);
+  if (count * s.r.parts > INT32_MAX) return qn_refuse(out, "fewer than 2^31 groups", "x", "", "%lld", (long long)count);
   if (outer.rank > MAX_OUTER) return qn_refuse(out, "at most 4 other dims that do not merge", "x", "4", "%d", outer.rank);
   const int32_t parameter[] = { s.scale, s.shift, s.dscale, s.dshift };
   static const char *const names[] = { "scale", "shift", "dscale", "dshift" };
-  for (int i = 0; i < 4; i++)
-    if (parameter[i] >= 0 && !like_a_row(&r->value[parameter[i]], x, norm->mask))
-      return qn_refuse(out, "a parameter must lie like one group", names[i], "x's dims and steps where it is normalized over, 1 elsewhere", "%s", "other dims or strides");
-
+  int64_t repeat = 0;                     /* alike in all; gradients sum up none */
+  for (int i = 0; i < 4; i++) {
+    if (parameter[i] < 0) continue;
+    int64_t here = repeat_of(&r->value[parameter[i]], x, norm->mask);
+    if (here == 0 || (repeat && here != repeat) || (s.backward && here != 1))
+      return qn_refuse(out, "a parameter must lie like one group, forward also like its channels", names[i],
+                       "1 along the other dims, x's dims and steps (over the elements of a channel)", "%s", "other dims or strides");
+    repeat = here;
+  }
+  s.r.repeat = (uint32_t)qn_max_i64(1, repeat);
   s.r.length = length, s.r.count = count;
   s.r.eps = (float)norm->eps;
   s.r.centred = r->op[0].op == QN_OP_LAYER_NORM || r->op[0].op == QN_OP_LAYER_NORM_BACKWARD;
@@ -345,10 +417,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int t = 0; t < WALKED; t++) {
     const qn_value *v = value(r, s.number[t]);
     if (v) s.r.dtype[t] = v->dtype;
-    if (v && t < 3) {
+    if (v && t < MEAN) {
       s.whole &= v->dtype == x->dtype && v->align >= 16;
       for (int d = 0; d < outer.rank; d++) s.whole &= s.r.stride[t][d] % V == 0;
     }
+  }
+  for (int i = 0; i < 2; i++) {           /* scale, shift */
+    const qn_value *v = value(r, parameter[i]);
+    if (v) s.whole &= s.r.repeat > 1 ? s.r.repeat % V == 0 : v->align >= 16 && (v->dtype == QN_F32 || v->dtype == x->dtype);
   }
   if (s.scale >= 0) s.r.scale_dtype = r->value[s.scale].dtype;
   if (s.shift >= 0) s.r.shift_dtype = r->value[s.shift].dtype;
@@ -357,7 +433,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
   s.parts = s.dscale >= 0 || s.dshift >= 0;
   choose_shape(&s, r->device);
-  if (s.parts) out->workspace = (uint64_t)s.blocks * 2 * (uint64_t)length * sizeof(float);
+  if (s.r.parts > 1) out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;       /* without clusters another engine takes it */
+  if (s.parts) out->workspace = (uint64_t)s.r.jobs * 2 * (uint64_t)length * sizeof(float);
 
   state *kept = (state *)r->host->alloc(sizeof *kept);
   if (!kept) return QN_NO_MEMORY;
@@ -366,15 +443,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->math = QN_MATH_STRICT;
   out->numerics.accumulator = QN_ACC_NATIVE;
   return QN_OK;
-}
-
-static qn_status build(const qn_request *, qn_prepared *p)
-{
-  const state *s = (const state *)p->state;
-  cudaFuncAttributes loaded;
-  qn_status status = cuda_check(cudaFuncGetAttributes(&loaded, s->kernel), "norm_rows");
-  if (status || s->shared <= 48 * 1024) return status;      /* as much as a kernel has unasked */
-  return cuda_check(cudaFuncSetAttribute(s->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)s->shared), "norm_rows");
 }
 
 static void *pointer(const qn_launch *launch, int32_t number) { return number < 0 ? nullptr : launch->ptr[number]; }
@@ -388,10 +456,19 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   r.scale = pointer(launch, s->scale);
   r.shift = pointer(launch, s->shift);
   r.part = s->parts ? (float *)launch->workspace : nullptr;
+  cudaLaunchAttribute cluster = {};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = { (unsigned)r.parts, 1, 1 };
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3((unsigned)s->blocks);
+  config.blockDim = dim3((unsigned)s->threads);
+  config.stream = stream;
+  config.attrs = &cluster;
+  config.numAttrs = r.parts > 1;
   void *arguments[] = { &r };
-  qn_status status = cuda_check(cudaLaunchKernel(s->kernel, dim3((unsigned)s->blocks), dim3((unsigned)s->threads), arguments, s->shared, stream), "norm_rows");
+  qn_status status = cuda_check(cudaLaunchKernelExC(&config, s->kernel, arguments), "norm_rows");
   if (status || !s->parts) return status;
-  gradients g = { r.part, pointer(launch, s->dscale), pointer(launch, s->dshift), s->dscale_dtype, s->dshift_dtype, r.length, s->blocks };
+  gradients g = { r.part, pointer(launch, s->dscale), pointer(launch, s->dshift), s->dscale_dtype, s->dshift_dtype, r.length, r.jobs };
   add_parts<<<(unsigned)qn_ceil_div(2 * r.length, 32), 256, 0, stream>>>(g);
   return cuda_check(cudaGetLastError(), "norm_rows");
 }
@@ -404,7 +481,7 @@ static void release(qn_prepared *p)
 
 /* Sums over rows are made by as many blocks as the device holds: no gradient is portable. */
 #define ROW(op, more) { "rows", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | more, nullptr, nullptr, \
-                        prepare, build, run, release }
+                        prepare, nullptr, run, release }
 static const qn_engine row[] = {
   ROW(QN_OP_LAYER_NORM, QN_TRAIT_PORTABLE),
   ROW(QN_OP_RMS_NORM, QN_TRAIT_PORTABLE),

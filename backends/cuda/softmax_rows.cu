@@ -9,10 +9,10 @@
 #include <cfloat>
 #include "cuda_backend.h"
 #include "engines.h"
-#include "sm90.cuh"
+#include "row.cuh"
 #include "vector.cuh"
 
-enum { MAX_OUTER = 4, V = 8, SHARE = 16384 };             /* SHARE: of a block of 512 threads */
+enum { MAX_OUTER = 4, V = 8 };
 
 struct rows {
   const void *x, *dy;                     /* backward: x is y */
@@ -72,48 +72,22 @@ template <int whole> __device__ __forceinline__ void row_store(const float (&v)[
 
 /* ---- rows in registers ----------------------------------------------------------------------------------- */
 
-/* A row is `parts` blocks (of a cluster) of `threads` threads, each with K packets of V. */
-template <int threads> constexpr int row_block = threads < 128 ? 128 : threads;
-/* Blocks to be resident, where 16 bits an element leave the registers. */
+/* A row is `parts` blocks (of a cluster) of `threads` threads, each with K packets of V. Blocks to be resident, where 16 bits an
+ * element leave the registers: */
 template <int threads, int whole> constexpr int row_resident = whole == QN_BF16 || whole == QN_F16 ? (threads == 32 ? 768 : 1024) / row_block<threads> : 1;
-enum { MAX_PARTS = 8 };
 
 struct row_share {                        /* of one thread */
   int64_t at[3];                            /* where the row begins */
   int     first, rank;                    /* of the row: the thread's first element; the block's rank */
 };
-template <int threads> __device__ __forceinline__ bool row_enter(const rows &r, int K, row_share *w)
+template <int threads> __device__ __forceinline__ bool row_begin(const rows &r, int K, row_share *w)
 {
-  int64_t row = threads < 128 ? blockIdx.x * (int64_t)(128 / threads) + threadIdx.x / threads : blockIdx.x;
-  w->rank = 0;
-#if __CUDA_ARCH__ >= 900
-  if (threads == 512 && r.parts > 1) row = blockIdx.x / (uint32_t)r.parts, w->rank = (int)cluster_rank();
-#endif
+  constexpr int per_block = row_block<threads> / threads;
+  int64_t row = row_enter<threads>(r.parts, &w->rank) * (int64_t)per_block + threadIdx.x / threads;
   if (row >= r.count) return false;       /* whole warps, and whole blocks where a row is a block's */
   w->first = (w->rank * threads * K + threadIdx.x % threads) * V;
   r.begin(row, w->at);
   return true;
-}
-
-/* Each warp's pair to all warps of all blocks of a row; then what is there is theirs, in one order. */
-template <int threads> __device__ __forceinline__ int pairs_exchange(const rows &r, const row_share &w, float4 *pairs, float4 mine)
-{
-  constexpr int warps = threads / 32;
-  int n = warps;
-  if (threadIdx.x % 32 == 0) pairs[w.rank * warps + threadIdx.x / 32] = mine;
-#if __CUDA_ARCH__ >= 900
-  if (threads == 512 && r.parts > 1) {
-    n *= r.parts;
-    cluster_sync();                       /* all blocks have begun */
-    int to = threadIdx.x % 32;
-    if (to < r.parts && to != w.rank)
-      cluster_store(cluster_address(shared_address(&pairs[w.rank * warps + threadIdx.x / 32]), to), mine.x, mine.y, 0, 0);
-    cluster_sync();
-    return n;
-  }
-#endif
-  __syncthreads();
-  return n;
 }
 
 /* exp(x), x <= 0: to 2 ulps and |x| units of rounding. */
@@ -126,9 +100,9 @@ __device__ __forceinline__ float exp_below(float x)
 
 template <int threads, int K, int whole> __global__ void __launch_bounds__(row_block<threads>, row_resident<threads, whole>) softmax_rows(const __grid_constant__ rows r)
 {
-  __shared__ float4 pairs[threads == 512 ? 16 * MAX_PARTS : 16];
+  __shared__ float4 pairs[row_pairs<threads>];
   row_share w;
-  if (!row_enter<threads>(r, K, &w)) return;
+  if (!row_begin<threads>(r, K, &w)) return;
   packet<whole> x[K];
   float m = -FLT_MAX, s = 0, e[K][V];     /* so that exp(x - m) is 0 where all x are -Inf, and 0 / 0 is NaN */
 #pragma unroll
@@ -154,7 +128,7 @@ template <int threads, int K, int whole> __global__ void __launch_bounds__(row_b
   s = join_warp(s, total());
   float scale = 1 / s;
   if (threads > 32) {                     /* the warps' sums were of exp(x - m) with an m each */
-    int lane = threadIdx.x % 32, n = pairs_exchange<threads>(r, w, pairs, make_float4(m, s, 0, 0));
+    int lane = threadIdx.x % 32, n = row_exchange<threads>(r.parts, w.rank, 0, false, pairs, make_float4(m, s, 0, 0));
     float top = -FLT_MAX;
     for (int i = lane; i < n; i += 32) top = fmaxf(top, pairs[i].x);
     top = join_warp(top, larger());
@@ -176,9 +150,9 @@ template <int threads, int K, int whole> __global__ void __launch_bounds__(row_b
 
 template <int threads, int K, int whole> __global__ void __launch_bounds__(row_block<threads>, row_resident<threads, whole>) softmax_backward_rows(const __grid_constant__ rows r)
 {
-  __shared__ float4 pairs[threads == 512 ? 16 * MAX_PARTS : 16];
+  __shared__ float4 pairs[row_pairs<threads>];
   row_share w;
-  if (!row_enter<threads>(r, K, &w)) return;
+  if (!row_begin<threads>(r, K, &w)) return;
   packet<whole> y[K], dy[K];
   float s = 0;
 #pragma unroll
@@ -198,7 +172,7 @@ template <int threads, int K, int whole> __global__ void __launch_bounds__(row_b
   }
   s = join_warp(s, total());
   if (threads > 32) {
-    int n = pairs_exchange<threads>(r, w, pairs, make_float4(s, 0, 0, 0));
+    int n = row_exchange<threads>(r.parts, w.rank, 0, false, pairs, make_float4(s, 0, 0, 0));
     s = 0;
     for (int i = threadIdx.x % 32; i < n; i += 32) s += pairs[i].x;
     s = join_warp(s, total());
@@ -374,10 +348,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!contiguous && k.count * 8 < k.length)
     return qn_refuse(out, "a contiguous axis, or many columns", "x", "a stride of 1", "%lld", (long long)k.step[0]);
 
-  k.parts = 1;
-  if (r->device->arch_major >= 9)
-    while (k.parts < MAX_PARTS && k.length > (int64_t)SHARE * k.parts) k.parts *= 2;
-  if (k.length > (int64_t)SHARE * k.parts || k.count * k.parts > INT32_MAX) k.parts = 1;
+  k.parts = row_parts(r->device, k.length, ROW_SHARE);                 /* 0: long */
+  if (k.count * k.parts > INT32_MAX) k.parts = 0;
 
   state *st = (state *)r->host->alloc(sizeof *st);
   if (!st) return QN_NO_MEMORY;
@@ -391,7 +363,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     for (int d = 0; d < k.rank; d++) whole &= k.stride[t][d] % V == 0;
   }
   out->word[1] = whole ? x->dtype : 0;
-  if (contiguous && k.length > SHARE) out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;        /* without clusters a row is one block's */
+  if (contiguous && k.length > ROW_SHARE) out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;        /* without clusters a row is one block's */
   out->math = QN_MATH_STRICT;
   out->numerics.accumulator = QN_ACC_NATIVE;
   return QN_OK;
@@ -438,7 +410,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   else if (r.length <= 1024) return launch_rows<32, 4>(r, p->word[1], stream);
   else if (r.length <= 4096) return launch_rows<128, 4>(r, p->word[1], stream);
   else if (r.length <= 8192) return launch_rows<256, 4>(r, p->word[1], stream);
-  else if (r.length <= SHARE * r.parts) return launch_rows<512, 4>(r, p->word[1], stream);
+  else if (r.length <= (int64_t)ROW_SHARE * r.parts) return launch_rows<512, 4>(r, p->word[1], stream);
   else if (p->word[1] == QN_F32) softmax_long<QN_F32><<<(unsigned)r.count, 1024, 0, stream>>>(r);
   else if (p->word[1] == QN_BF16) softmax_long<QN_BF16><<<(unsigned)r.count, 1024, 0, stream>>>(r);
   else if (p->word[1] == QN_F16) softmax_long<QN_F16><<<(unsigned)r.count, 1024, 0, stream>>>(r);
