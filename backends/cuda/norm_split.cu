@@ -1,18 +1,22 @@
 /* norm_split.cu -- normalization of few large groups with a parameter for each (batch norm, long rows without parameters of
  * their own): a group is cut into chunks, so that the whole device works on it.
  *
- *   1. measure   each chunk's mean and sum of squared distances by Welford's recurrence; for a gradient four sums
+ *   1. measure   each chunk's mean and sum of squared distances from it, batch by batch; for a gradient two sums
  *   2. combine   the chunks of a group in a fixed order (Chan, Golub, LeVeque); statistics, running ones, dscale and dshift
- *   3. apply     y = h scale + shift, or dx = rstd (dy scale - mean g - h mean(g h)), with h = (x - mean) rstd, g = dy scale
+ *   3. apply     y = h scale + shift, or dx = rstd (dy scale - mean g - h mean(g h)), with h = (x - mean) rstd, g = dy scale;
+ *                each chunk from its end on, of which the cache still has some
  *
  * columns: groups lie side by side (channels last). planes: a group is runs of contiguous elements (channels first). */
+#include <type_traits>
 #include "cuda_backend.h"
 #include "engines.h"
 #include "vector.cuh"
 
-enum { V = 8, THREADS = 256, LANES = 32, LINES = THREADS / LANES, MAX_CHUNKS = 256, FACTORS = 5 };
+enum { V = 8, THREADS = 256, WARPS = THREADS / 32, RESIDENT = 3, MAX_CHUNKS = 2048 };
 /* Tensors with an element, or more, for each group. y is dx in a gradient. */
 enum { X, Y, DY, SCALE, SHIFT, MEAN, RSTD, VAR, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, DSCALE, DSHIFT, TENSORS };
+
+struct factors { float mean, rstd, scale, p, q; };        /* of a group: q of a gradient only */
 
 struct split {
   void    *p[TENSORS];
@@ -21,38 +25,31 @@ struct split {
   int64_t  groups, n;                     /* n: elements of a group = lines * line */
   int64_t  lines, line;                   /* columns: line is 1 */
   int64_t  line_step[3];                  /* of x, y, dy from line to line */
-  int64_t  chunk;                         /* lines (columns) or vectors (planes) of a chunk */
-  int32_t  chunks;
+  int64_t  chunk, pieces;                 /* lines (columns) or vectors (planes): of a chunk, of a group */
+  int64_t  share;                         /* of a chunk, for one block of apply */
+  int32_t  chunks, lanes;                 /* lanes: columns: of a line, in one block; a power of two up to 32 */
   float    eps, momentum;
   bool     columns, centred, backward, given;       /* given: mean and var are inputs */
   float4  *part;                          /* [chunks, groups] */
-  float   *factor;                        /* [groups, FACTORS] */
+  factors *factor;                        /* [groups] */
 
-  __device__ float get(int t, int64_t g, float absent) const { return p[t] ? element_load<float>(p[t], g * step[t], dtype[t]) : absent; }
-  __device__ void put(int t, int64_t g, float v) const { if (p[t]) element_store(p[t], g * step[t], dtype[t], v); }
-  __device__ void load(float (&v)[V], int t, int64_t at, int n) const { vector_load(v, p[t], dtype[t], at, 1, n); }
+  __device__ float get(int t, int64_t g, float absent) const { return p[t] ? element_load<float>(p[t], g * step[t], dtype3(dtype[t])) : absent; }
+  __device__ void put(int t, int64_t g, float v) const { if (p[t]) element_store(p[t], g * step[t], dtype3(dtype[t]), v); }
+  /* One of the three dtypes there are here, so that no code is made for others. */
+  __device__ static uint32_t dtype3(uint32_t dtype) { return dtype == QN_F32 ? QN_F32 : dtype == QN_BF16 ? QN_BF16 : QN_F16; }
   __host__ __device__ int64_t vectors() const { return (line + V - 1) / V; }            /* of a line of a plane */
 };
 
 /* ---- what is gathered of a chunk ------------------------------------------------------------------------------ */
 
-/* A mean that takes in one more: infinities stay what a sum would make of them. */
-__device__ __forceinline__ float moved(float mean, float x, float d, float share) { return fabsf(d) < INFINITY ? mean + d * share : mean + x; }
-
 struct moments {                          /* of x: the mean of what was seen, and the sum of squared distances from it */
-  float mean, squares, count;
+  float mean, squares, count;             /* infinities make of a mean what they make of a sum */
 
-  __device__ void add(float x, float share, bool centred)
-  {
-    float d = centred ? x - mean : x;
-    if (centred) mean = moved(mean, x, d, share);
-    squares += d * (x - mean);
-  }
   __device__ void join(const moments &b)
   {
     if (b.count == 0) return;
     float all = count + b.count, share = b.count / all, d = b.mean - mean;
-    mean = moved(mean, b.mean, d, share);
+    mean = fabsf(d) < INFINITY ? mean + d * share : mean + b.mean;
     squares += b.squares + (count == 0 ? 0 : d * d * count * share);
     count = all;
   }
@@ -60,212 +57,383 @@ struct moments {                          /* of x: the mean of what was seen, an
   __device__ static moments unpack(float4 v) { return { v.x, v.y, v.z }; }
 };
 
-struct sums {                             /* of g, g h, dy and dy h */
-  float g, gh, dy, dyh;
+struct sums {                             /* of dy and dy h */
+  float dy, dyh;
 
-  __device__ void add(float dy_, float scale, float h)
-  {
-    float g_ = dy_ * scale;
-    g += g_, gh += g_ * h, dy += dy_, dyh += dy_ * h;
-  }
-  __device__ void join(const sums &b) { g += b.g, gh += b.gh, dy += b.dy, dyh += b.dyh; }
-  __device__ float4 pack() const { return make_float4(g, gh, dy, dyh); }
-  __device__ static sums unpack(float4 v) { return { v.x, v.y, v.z, v.w }; }
+  __device__ void join(const sums &b) { dy += b.dy, dyh += b.dyh; }
+  __device__ float4 pack() const { return make_float4(dy, dyh, 0, 0); }
+  __device__ static sums unpack(float4 v) { return { v.x, v.y }; }
 };
 
 template <class S> __device__ __forceinline__ S from_below(const S &mine, int o)
 {
   float4 v = mine.pack();
-  return S::unpack(make_float4(__shfl_down_sync(~0u, v.x, o), __shfl_down_sync(~0u, v.y, o), __shfl_down_sync(~0u, v.z, o), __shfl_down_sync(~0u, v.w, o)));
+  return S::unpack(make_float4(__shfl_down_sync(~0u, v.x, o), __shfl_down_sync(~0u, v.y, o), __shfl_down_sync(~0u, v.z, o), 0));
 }
-/* Lane 0 gets the warp's, neighbours joined first. */
-template <class S> __device__ __forceinline__ void warp_join(S &mine)
+/* Lanes that are `apart` from one another, neighbours joined first; the first of them gets it all. */
+template <class S> __device__ __forceinline__ void warp_join(S &mine, int apart)
 {
+  for (int o = apart; o < 32; o *= 2) mine.join(from_below(mine, o));
+}
+
+/* A batch of B elements of each of N groups joins what was seen. Distances are taken from the mean so far, at first from an element:
+ * with s1 = sum d, s2 = sum d^2 over the batch and n elements afterwards, the mean moves by s1 / n and squares by s2 - s1^2 / n, which
+ * loses no digits, for s1^2 <= B s2. v(b): element b of each group, into an array. */
+template <int B, int N, class F> __device__ __forceinline__ void moments_add(float (&mean)[N], float (&squares)[N], float count, bool centred, F v)
+{
+  float from[N], s1[N] = {}, s2[N] = {}, w[N], share = 1 / (count + B);
+  if (centred && count == 0) v(0, mean);
 #pragma unroll
-  for (int o = 1; o < 32; o *= 2) mine.join(from_below(mine, o));
+  for (int i = 0; i < N; i++) from[i] = fabsf(mean[i]) < INFINITY ? mean[i] : 0;
+#pragma unroll
+  for (int b = 0; b < B; b++) {
+    v(b, w);
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+      float d = w[i] - from[i];
+      s1[i] += d;
+      s2[i] += d * d;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    squares[i] += centred ? s2[i] - s1[i] * s1[i] * share : s2[i];
+    if (centred) mean[i] += s1[i] * share;
+  }
 }
 
-/* ---- measure ---------------------------------------------------------------------------------------------------- */
+/* ---- measure, columns: a thread has V groups of every so-manieth line -------------------------------------------- */
 
-template <class S, bool backward> __global__ void __launch_bounds__(THREADS) measure_columns(const __grid_constant__ split s)
+template <int whole> constexpr int batch_of = whole == QN_BF16 || whole == QN_F16 ? 4 : 2;        /* packets of a batch */
+
+struct place {                            /* of a thread among columns */
+  int64_t g0, from;                       /* its first group and line */
+  int     n, step, count;                 /* groups; lines from one to the next, how many */
+
+  __device__ place(const split &s, int64_t begin, int64_t end)
+  {
+    int lane = threadIdx.x % s.lanes, y = threadIdx.x / s.lanes;
+    g0 = (blockIdx.x * (int64_t)s.lanes + lane) * V;
+    from = begin + y;
+    n = (int)max((int64_t)0, min((int64_t)V, s.groups - g0));
+    step = THREADS / s.lanes;
+    count = n > 0 && from < end ? (int)((end - from + step - 1) / step) : 0;
+  }
+};
+
+template <int whole> __device__ __forceinline__ void load(packet<whole> &x, const split &s, int t, int64_t at, int n)
 {
-  __shared__ float4 seen[LINES][LANES * V];
-  int lane = threadIdx.x % LANES, y = threadIdx.x / LANES;
-  int64_t g0 = (blockIdx.x * (int64_t)LANES + lane) * V, from = blockIdx.y * s.chunk, to = min(from + s.chunk, s.lines);
-  int n = (int)max((int64_t)0, min((int64_t)V, s.groups - g0));
-  S all[V] = {};
-  float mean[V], rstd[V], scale[V], count = 0;
+  x.load(s.p[t], split::dtype3(s.dtype[t]), at, n, 0);
+}
+template <int whole> __device__ __forceinline__ void store(const float (&v)[V], const split &s, int64_t at, int n)
+{
+  if (whole)                              /* not to be kept: x may still be */
+#pragma unroll
+    for (int k = 0; k < V; k += vector_per_16<whole>) __stcs((uint4 *)vector_place<whole>(s.p[Y], at + k), vector_close<whole ? whole : QN_F32>(v, k));
+  else vector_store(v, s.p[Y], split::dtype3(s.dtype[Y]), at, 1, n);
+}
+
+/* Lines of a thread, as they came. */
+template <int B, bool backward, int whole> struct lines {
+  packet<whole> x[B], dy[backward ? B : 1];
+
+  __device__ __forceinline__ void load(const split &s, const place &w, int first)
+  {
+#pragma unroll
+    for (int b = 0; b < B; b++) {
+      int64_t line = w.from + (int64_t)(first + b) * w.step;
+      ::load(x[b], s, X, line * s.line_step[X] + w.g0, w.n);
+      if constexpr (backward) ::load(dy[b], s, DY, line * s.line_step[DY] + w.g0, w.n);
+    }
+  }
+};
+
+/* Of each of a thread's groups: its moments, or sums. */
+template <bool backward> struct gathered {
+  float a[V], b[V];
+  float mean[backward ? V : 1], rstd[backward ? V : 1];
+
+  template <int B, int whole> __device__ __forceinline__ void add(const split &s, const lines<B, backward, whole> &l, int before)
+  {
+    if constexpr (!backward) {
+      moments_add<B>(a, b, (float)before, s.centred, [&](int k, float (&v)[V]) { l.x[k].open(v); });
+    } else {
+#pragma unroll
+      for (int k = 0; k < B; k++) {
+        float v[V], u[V];
+        l.x[k].open(v);
+        l.dy[k].open(u);
+#pragma unroll
+        for (int i = 0; i < V; i++) a[i] += u[i], b[i] += u[i] * ((v[i] - mean[i]) * rstd[i]);
+      }
+    }
+  }
+};
+
+template <bool backward, int whole> __global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) measure_columns(const __grid_constant__ split s)
+{
+  typedef typename std::conditional<backward, sums, moments>::type S;
+  constexpr int B = backward ? batch_of<whole> / 2 : batch_of<whole>;
+  __shared__ float4 seen[WARPS][32 * V];
+  place w(s, blockIdx.y * s.chunk, min((blockIdx.y + 1) * s.chunk, s.lines));
+  gathered<backward> all = {};
   if constexpr (backward) {
 #pragma unroll
     for (int i = 0; i < V; i++) {
-      mean[i] = i < n ? s.get(MEAN, g0 + i, 0) : 0;
-      rstd[i] = i < n ? s.get(RSTD, g0 + i, 1) : 1;
-      scale[i] = i < n ? s.get(SCALE, g0 + i, 1) : 1;
+      all.mean[i] = s.centred && i < w.n ? s.get(MEAN, w.g0 + i, 0) : 0;
+      all.rstd[i] = i < w.n ? s.get(RSTD, w.g0 + i, 1) : 1;
     }
   }
-#pragma unroll 2
-  for (int64_t r = from + y; r < to && n > 0; r += LINES) {
-    float x[V], dy[V];
-    s.load(x, X, r * s.line_step[X] + g0, n);
-    if constexpr (backward) {
-      s.load(dy, DY, r * s.line_step[DY] + g0, n);
-#pragma unroll
-      for (int i = 0; i < V; i++) all[i].add(dy[i], scale[i], (x[i] - mean[i]) * rstd[i]);
-    } else {
-      float share = 1 / ++count;
-#pragma unroll
-      for (int i = 0; i < V; i++) all[i].add(x[i], share, s.centred);
-    }
+  int k = 0;
+  lines<B, backward, whole> next;
+  if (B <= w.count) next.load(s, w, 0);
+#pragma unroll 1
+  for (; k + B <= w.count; k += B) {      /* the next ones' loads in flight */
+    lines<B, backward, whole> now = next;
+    if (k + 2 * B <= w.count) next.load(s, w, k + B);
+    all.add(s, now, k);
+  }
+#pragma unroll 1
+  for (; k < w.count; k++) {
+    lines<1, backward, whole> one;
+    one.load(s, w, k);
+    all.add(s, one, k);
   }
 #pragma unroll
   for (int i = 0; i < V; i++) {
-    if constexpr (!backward) all[i].count = count;
-    seen[y][lane * V + i] = all[i].pack();
+    S one = S::unpack(make_float4(all.a[i], all.b[i], (float)w.count, 0));
+    warp_join(one, s.lanes);
+    if (threadIdx.x % 32 < s.lanes) seen[threadIdx.x / 32][threadIdx.x % 32 * V + i] = one.pack();
   }
   __syncthreads();
-  int64_t g = blockIdx.x * (int64_t)(LANES * V) + threadIdx.x;        /* one column for each thread */
-  if (g >= s.groups) return;
+  int64_t g = blockIdx.x * (int64_t)(s.lanes * V) + threadIdx.x;      /* one column for each thread */
+  if (threadIdx.x >= s.lanes * V || g >= s.groups) return;
   S total = S::unpack(seen[0][threadIdx.x]);
-  for (int w = 1; w < LINES; w++) total.join(S::unpack(seen[w][threadIdx.x]));
+  for (int v = 1; v < WARPS; v++) total.join(S::unpack(seen[v][threadIdx.x]));
   s.part[blockIdx.y * s.groups + g] = total.pack();
 }
 
-template <class S, bool backward> __global__ void __launch_bounds__(THREADS) measure_planes(const __grid_constant__ split s)
+/* ---- measure, planes: a block has a chunk of one group ---------------------------------------------------------- */
+
+struct plane_place { int64_t x, y, dy; int n; };
+/* Vector j of a group: where, and how much of it exists. */
+__device__ __forceinline__ plane_place place_of(const split &s, int64_t g, uint32_t j, uint32_t vectors)
 {
-  __shared__ float4 of_warp[THREADS / 32];
-  int64_t g = blockIdx.x, vectors = s.vectors(), from = blockIdx.y * s.chunk, to = min(from + s.chunk, s.lines * vectors);
-  float mean = backward ? s.get(MEAN, g, 0) : 0, rstd = backward ? s.get(RSTD, g, 1) : 1, scale = backward ? s.get(SCALE, g, 1) : 1;
-  S all = {};
-#pragma unroll 2
-  for (int64_t j = from + threadIdx.x; j < to; j += THREADS) {
-    int64_t line = j / vectors, at = (j - line * vectors) * V;
-    int n = (int)min((int64_t)V, s.line - at);
-    float x[V], dy[V];
-    s.load(x, X, g * s.step[X] + line * s.line_step[X] + at, n);
-    if constexpr (backward) {
-      s.load(dy, DY, g * s.step[DY] + line * s.line_step[DY] + at, n);
+  uint32_t line = j / vectors;
+  int64_t at = (int64_t)(j - line * vectors) * V;
+  return { g * s.step[X] + line * s.line_step[X] + at, g * s.step[Y] + line * s.line_step[Y] + at, g * s.step[DY] + line * s.line_step[DY] + at,
+           (int)min((int64_t)V, s.line - at) };
+}
+
+template <int B, bool backward, int whole>
+__device__ __forceinline__ void take_vectors(const split &s, int64_t g, uint32_t j, uint32_t vectors, float &count, float &a, float &b, float mean, float rstd)
+{
+  packet<whole> x[B], dy[backward ? B : 1];
+  int n[B];
 #pragma unroll
-      for (int i = 0; i < V; i++)
-        if (i < n) all.add(dy[i], scale, (x[i] - mean) * rstd);
-    } else {
-      moments here = { 0, 0, (float)n };
-      if (s.centred) {
+  for (int k = 0; k < B; k++) {
+    plane_place w = place_of(s, g, j + k * THREADS, vectors);
+    load(x[k], s, X, w.x, w.n);
+    if constexpr (backward) load(dy[k], s, DY, w.dy, w.n);
+    n[k] = w.n;
+  }
+  if constexpr (backward) {
 #pragma unroll
-        for (int i = 0; i < V; i++) here.mean += x[i];
-        here.mean /= n;
-      }
+    for (int k = 0; k < B; k++) {
+      float v[V], u[V];
+      x[k].open(v);
+      dy[k].open(u);
+#pragma unroll
+      for (int i = 0; i < V; i++) a += u[i], b += whole || i < n[k] ? u[i] * ((v[i] - mean) * rstd) : 0;
+    }
+  } else {                                /* as moments_add, for one group */
+    float v[V], s1 = 0, s2 = 0, more = 0;
+    if (s.centred && count == 0) x[0].open(v), a = v[0];
+    float from = fabsf(a) < INFINITY ? a : 0;
+#pragma unroll
+    for (int k = 0; k < B; k++) {
+      x[k].open(v);
+      more += (float)n[k];
 #pragma unroll
       for (int i = 0; i < V; i++) {
-        float d = i < n ? x[i] - here.mean : 0;
-        here.squares += d * d;
+        float d = whole || i < n[k] ? v[i] - from : 0;
+        s1 += d;
+        s2 += d * d;
       }
-      all.join(here);
     }
+    count += more;
+    b += s.centred ? s2 - s1 * s1 / count : s2;
+    if (s.centred) a += s1 / count;
   }
-  warp_join(all);
+}
+
+template <bool backward, int whole> __global__ void __launch_bounds__(THREADS, whole ? RESIDENT + 1 : 1) measure_planes(const __grid_constant__ split s)
+{
+  typedef typename std::conditional<backward, sums, moments>::type S;
+  constexpr int B = backward ? batch_of<whole> : 2 * batch_of<whole>;
+  __shared__ float4 of_warp[WARPS];
+  int64_t g = blockIdx.x;
+  uint32_t vectors = (uint32_t)s.vectors(), j = (uint32_t)(blockIdx.y * s.chunk) + threadIdx.x, to = (uint32_t)min((blockIdx.y + 1) * s.chunk, s.pieces);
+  float mean = backward && s.centred ? s.get(MEAN, g, 0) : 0, rstd = backward ? s.get(RSTD, g, 1) : 1, a = 0, b = 0, count = 0;
+#pragma unroll 1
+  for (; j + (B - 1) * THREADS < to; j += B * THREADS) take_vectors<B, backward, whole>(s, g, j, vectors, count, a, b, mean, rstd);
+#pragma unroll 1
+  for (; j < to; j += THREADS) take_vectors<1, backward, whole>(s, g, j, vectors, count, a, b, mean, rstd);
+  S all = S::unpack(make_float4(a, b, count, 0));
+  warp_join(all, 1);
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = all.pack();
   __syncthreads();
   if (threadIdx.x) return;
-  for (int w = 1; w < THREADS / 32; w++) all.join(S::unpack(of_warp[w]));
+  for (int w = 1; w < WARPS; w++) all.join(S::unpack(of_warp[w]));
   s.part[blockIdx.y * s.groups + g] = all.pack();
 }
 
-/* ---- combine: a group by one warp --------------------------------------------------------------------------------- */
+/* ---- combine: a block has 8 neighbouring groups, 32 threads each ---------------------------------------------------- */
+
+enum { TOGETHER = 8, BY = THREADS / TOGETHER };
 
 template <class S> __device__ __forceinline__ S of_group(const split &s, int64_t g)
 {
+  __shared__ float4 seen[WARPS][TOGETHER];
   S all = {};
-  for (int i = threadIdx.x % 32; i < s.chunks; i += 32) all.join(S::unpack(s.part[i * s.groups + g]));
-  warp_join(all);
-  return all;
+#pragma unroll 4
+  for (int i = threadIdx.x / TOGETHER; i < s.chunks && g < s.groups && !s.given; i += BY) all.join(S::unpack(s.part[i * s.groups + g]));
+  warp_join(all, TOGETHER);
+  if (threadIdx.x % 32 < TOGETHER) seen[threadIdx.x / 32][threadIdx.x % 32] = all.pack();
+  __syncthreads();
+  for (int w = 1; w < WARPS; w++) all.join(S::unpack(seen[w][threadIdx.x % TOGETHER]));
+  return all;                             /* the first TOGETHER threads have it */
 }
 
 __global__ static void __launch_bounds__(THREADS) combine(const __grid_constant__ split s)
 {
-  int64_t g = blockIdx.x * (int64_t)(THREADS / 32) + threadIdx.x / 32;
-  if (g >= s.groups) return;
-  float n = (float)s.n, mean, rstd, p, q = 0;
+  int64_t g = blockIdx.x * (int64_t)TOGETHER + threadIdx.x % TOGETHER;
+  float n = (float)s.n;
   if (s.backward) {
     sums all = of_group<sums>(s, g);
-    mean = s.get(MEAN, g, 0), rstd = s.get(RSTD, g, 1);
-    p = s.centred ? all.g / n : 0, q = all.gh / n;
-    if (threadIdx.x % 32) return;
+    if (threadIdx.x >= TOGETHER || g >= s.groups) return;
+    float mean = s.centred ? s.get(MEAN, g, 0) : 0, scale = s.get(SCALE, g, 1), p = scale * all.dy / n, q = scale * all.dyh / n;
+    if (!(fabsf(scale) < INFINITY)) p = q = NAN;            /* of infinite g, the differences are */
     s.put(DSCALE, g, all.dyh);
     s.put(DSHIFT, g, all.dy);
+    s.factor[g] = { mean, s.get(RSTD, g, 1), scale, s.centred ? p : 0, q };
   } else {
     moments all = of_group<moments>(s, g);
-    float var = s.given ? s.get(VAR, g, 0) : all.squares / n;
-    mean = s.given ? s.get(MEAN, g, 0) : all.mean, rstd = 1 / sqrtf(var + s.eps), p = s.get(SHIFT, g, 0);
-    if (threadIdx.x % 32) return;
+    if (threadIdx.x >= TOGETHER || g >= s.groups) return;
+    float var = s.given ? s.get(VAR, g, 0) : all.squares / n, mean = s.given ? s.get(MEAN, g, 0) : all.mean, rstd = 1 / sqrtf(var + s.eps);
     if (!s.given) {
       s.put(MEAN, g, mean);
       s.put(RSTD, g, rstd);
       s.put(NEW_MEAN, g, (1 - s.momentum) * s.get(RUNNING_MEAN, g, 0) + s.momentum * mean);
       s.put(NEW_VAR, g, (1 - s.momentum) * s.get(RUNNING_VAR, g, 0) + s.momentum * (s.n > 1 ? all.squares / (n - 1) : var));
     }
+    s.factor[g] = { mean, rstd, s.get(SCALE, g, 1), s.get(SHIFT, g, 0), 0 };
   }
-  float *factor = s.factor + g * FACTORS;
-  factor[0] = mean, factor[1] = rstd, factor[2] = s.get(SCALE, g, 1), factor[3] = p, factor[4] = q;
 }
 
 /* ---- apply ------------------------------------------------------------------------------------------------------- */
 
-struct factors {
-  float mean, rstd, scale, p, q;
-
-  __device__ void read(const split &s, int64_t g)
-  {
-    const float *f = s.factor + g * FACTORS;
-    mean = f[0], rstd = f[1], scale = f[2], p = f[3], q = f[4];
-  }
-  template <bool backward> __device__ float of(float x, float dy) const
-  {
-    float h = (x - mean) * rstd;
-    return backward ? rstd * (dy * scale - p - h * q) : h * scale + p;
-  }
-};
-
-template <bool backward> __global__ void __launch_bounds__(THREADS) apply_columns(const __grid_constant__ split s)
+template <bool backward> __device__ __forceinline__ float result(const factors &f, float x, float dy)
 {
-  int lane = threadIdx.x % LANES, y = threadIdx.x / LANES;
-  int64_t g0 = (blockIdx.x * (int64_t)LANES + lane) * V, from = blockIdx.y * s.chunk, to = min(from + s.chunk, s.lines);
-  int n = (int)max((int64_t)0, min((int64_t)V, s.groups - g0));
-  factors f[V] = {};
+  float h = (x - f.mean) * f.rstd;
+  return backward ? f.rstd * (dy * f.scale - f.p - h * f.q) : h * f.scale + f.p;
+}
+
+/* Blocks have shorter chunks than in measure: what was measured last is taken first. */
+__device__ __forceinline__ void apply_range(const split &s, int64_t *from, int64_t *to)
+{
+  uint32_t part = blockIdx.y / (uint32_t)s.chunks, chunk = (uint32_t)s.chunks - 1 - (blockIdx.y - part * s.chunks);
+  int64_t end = min((chunk + 1) * s.chunk, s.pieces);
+  *to = end - part * s.share;
+  *from = max(chunk * s.chunk, *to - s.share);
+}
+
+template <int B, bool backward, int whole>
+__device__ __forceinline__ void apply_lines(const split &s, const place &w, int first, const factors (&f)[V])
+{
+  lines<B, backward, whole> l;
+  l.load(s, w, first);
 #pragma unroll
-  for (int i = 0; i < V; i++)
-    if (i < n) f[i].read(s, g0 + i);
-#pragma unroll 2
-  for (int64_t r = from + y; r < to && n > 0; r += LINES) {
-    float x[V], dy[V];
-    s.load(x, X, r * s.line_step[X] + g0, n);
-    if (backward) s.load(dy, DY, r * s.line_step[DY] + g0, n);
+  for (int b = 0; b < B; b++) {
+    float v[V], u[V] = {};
+    l.x[b].open(v);
+    if constexpr (backward) l.dy[b].open(u);
 #pragma unroll
-    for (int i = 0; i < V; i++) x[i] = f[i].of<backward>(x[i], backward ? dy[i] : 0);
-    vector_store(x, s.p[Y], s.dtype[Y], r * s.line_step[Y] + g0, 1, n);
+    for (int i = 0; i < V; i++) v[i] = result<backward>(f[i], v[i], u[i]);
+    store<whole>(v, s, (w.from + (int64_t)(first + b) * w.step) * s.line_step[Y] + w.g0, w.n);
   }
 }
 
-template <bool backward> __global__ void __launch_bounds__(THREADS) apply_planes(const __grid_constant__ split s)
+template <bool backward, int whole> __global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) apply_columns(const __grid_constant__ split s)
 {
-  int64_t g = blockIdx.x, vectors = s.vectors(), from = blockIdx.y * s.chunk, to = min(from + s.chunk, s.lines * vectors);
-  factors f;
-  f.read(s, g);
-#pragma unroll 2
-  for (int64_t j = from + threadIdx.x; j < to; j += THREADS) {
-    int64_t line = j / vectors, at = (j - line * vectors) * V;
-    int n = (int)min((int64_t)V, s.line - at);
-    float x[V], dy[V];
-    s.load(x, X, g * s.step[X] + line * s.line_step[X] + at, n);
-    if (backward) s.load(dy, DY, g * s.step[DY] + line * s.line_step[DY] + at, n);
+  constexpr int B = backward ? batch_of<whole> / 2 : batch_of<whole>;
+  int64_t from, to;
+  apply_range(s, &from, &to);
+  place w(s, from, to);
+  factors f[V] = {};
 #pragma unroll
-    for (int i = 0; i < V; i++) x[i] = f.of<backward>(x[i], backward ? dy[i] : 0);
-    vector_store(x, s.p[Y], s.dtype[Y], g * s.step[Y] + line * s.line_step[Y] + at, 1, n);
+  for (int i = 0; i < V; i++)
+    if (i < w.n) f[i] = s.factor[w.g0 + i];
+  int k = 0;
+#pragma unroll 1
+  for (; k + B <= w.count; k += B) apply_lines<B, backward, whole>(s, w, k, f);
+#pragma unroll 1
+  for (; k < w.count; k++) apply_lines<1, backward, whole>(s, w, k, f);
+}
+
+template <int B, bool backward, int whole>
+__device__ __forceinline__ void apply_vectors(const split &s, int64_t g, uint32_t j, uint32_t vectors, const factors &f)
+{
+  packet<whole> x[B], dy[backward ? B : 1];
+  plane_place w[B];
+#pragma unroll
+  for (int k = 0; k < B; k++) {
+    w[k] = place_of(s, g, j + k * THREADS, vectors);
+    load(x[k], s, X, w[k].x, w[k].n);
+    if constexpr (backward) load(dy[k], s, DY, w[k].dy, w[k].n);
   }
+#pragma unroll
+  for (int k = 0; k < B; k++) {
+    float v[V], u[V] = {};
+    x[k].open(v);
+    if constexpr (backward) dy[k].open(u);
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] = result<backward>(f, v[i], u[i]);
+    store<whole>(v, s, w[k].y, w[k].n);
+  }
+}
+
+template <bool backward, int whole> __global__ void __launch_bounds__(THREADS, whole ? RESIDENT + 1 : 1) apply_planes(const __grid_constant__ split s)
+{
+  constexpr int B = batch_of<whole>;
+  int64_t g = blockIdx.x, from, to;
+  apply_range(s, &from, &to);
+  uint32_t vectors = (uint32_t)s.vectors();
+  factors f = s.factor[g];
+  int64_t j = from + threadIdx.x;
+#pragma unroll 1
+  for (; j + (B - 1) * THREADS < to; j += B * THREADS) apply_vectors<B, backward, whole>(s, g, (uint32_t)j, vectors, f);
+#pragma unroll 1
+  for (; j < to; j += THREADS) apply_vectors<1, backward, whole>(s, g, (uint32_t)j, vectors, f);
 }
 
 /* ---- prepare, run --------------------------------------------------------------------------------------------------- */
 
-struct state { split s; int32_t number[TENSORS]; };
+typedef void (*kernel)(split);
+struct state { split s; int32_t number[TENSORS]; kernel measure, apply; };
+
+template <bool backward, int whole> static void choose(state *st)
+{
+  st->measure = st->s.columns ? measure_columns<backward, whole> : measure_planes<backward, whole>;
+  st->apply = st->s.columns ? apply_columns<backward, whole> : apply_planes<backward, whole>;
+}
+template <bool backward> static void choose_dtype(state *st, uint32_t whole)
+{
+  if (whole == QN_F32) choose<backward, QN_F32>(st);
+  else if (whole == QN_BF16) choose<backward, QN_BF16>(st);
+  else if (whole == QN_F16) choose<backward, QN_F16>(st);
+  else choose<backward, 0>(st);
+}
 
 static void roles_of(const qn_request *r, int32_t number[TENSORS])
 {
@@ -327,13 +495,26 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.backward = st.number[DY] >= 0;
   s.given = st.number[VAR] >= 0;
 
-  int64_t side = columns ? qn_ceil_div(s.groups, LANES * V) : s.groups, pieces = columns ? s.lines : s.lines * s.vectors();
-  if (side > INT32_MAX) return qn_refuse(out, "fewer than 2^31 groups", "x", "", "%lld", (long long)s.groups);
-  int64_t least = columns ? 4 * LINES : 4 * THREADS;        /* of a chunk, so that a thread has some to do */
-  int64_t chunks = qn_min_i64(qn_ceil_div(pieces, least), qn_min_i64(MAX_CHUNKS, qn_ceil_div(8 * (int64_t)r->device->units, side)));
-  s.chunk = qn_ceil_div(pieces, chunks);
-  s.chunks = (int32_t)qn_ceil_div(pieces, s.chunk);
-  out->workspace = (uint64_t)qn_round_up((int64_t)sizeof(float4) * s.chunks * s.groups, 256) + (uint64_t)s.groups * FACTORS * sizeof(float);
+  s.lanes = 32;
+  while (s.lanes > 1 && s.lanes * V / 2 >= s.groups) s.lanes /= 2;
+  s.pieces = columns ? s.lines : s.lines * s.vectors();
+  int64_t side = columns ? qn_ceil_div(s.groups, s.lanes * V) : s.groups;
+  if (side > INT32_MAX || s.pieces > INT32_MAX) return qn_refuse(out, "fewer than 2^31 groups and lines", "x", "", "%lld", (long long)s.groups);
+  bool whole = columns ? s.groups % V == 0 : s.line % V == 0;
+  for (int t = X; t <= DY; t++) {
+    const qn_value *v = st.number[t] < 0 ? nullptr : &r->value[st.number[t]];
+    if (v) whole &= v->dtype == x->dtype && v->align >= 16 && s.line_step[t] % V == 0 && (columns || s.step[t] % V == 0);
+  }
+  s.backward ? choose_dtype<true>(&st, whole ? x->dtype : 0) : choose_dtype<false>(&st, whole ? x->dtype : 0);
+  /* Two rounds of blocks; a chunk is so long that a thread has some batches of it. Few blocks more than what is resident at
+   * a time would run alone. */
+  int64_t least = 4 * batch_of<QN_BF16> * (columns ? THREADS / s.lanes : THREADS);
+  int64_t blocks = 2 * (int64_t)r->device->units * (columns ? RESIDENT : RESIDENT + 1);
+  int64_t chunks = qn_min_i64(qn_ceil_div(s.pieces, least), qn_min_i64(MAX_CHUNKS, qn_max_i64(1, blocks / side)));
+  s.chunk = qn_ceil_div(s.pieces, chunks);
+  s.chunks = (int32_t)qn_ceil_div(s.pieces, s.chunk);
+  s.share = qn_min_i64(s.chunk, qn_max_i64(least, qn_ceil_div(s.chunk, 16)));
+  out->workspace = (uint64_t)s.chunks * (uint64_t)s.groups * sizeof(float4) + (uint64_t)s.groups * sizeof(factors);
 
   state *k = (state *)r->host->alloc(sizeof *k);
   if (!k) return QN_NO_MEMORY;
@@ -351,14 +532,12 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   split s = st->s;
   for (int t = 0; t < TENSORS; t++) s.p[t] = st->number[t] < 0 ? nullptr : launch->ptr[st->number[t]];
   s.part = (float4 *)launch->workspace;
-  s.factor = (float *)((char *)launch->workspace + qn_round_up((int64_t)sizeof(float4) * s.chunks * s.groups, 256));
-  dim3 grid((unsigned)(s.columns ? qn_ceil_div(s.groups, LANES * V) : s.groups), (unsigned)s.chunks);
-  if (s.given) s.chunks = 0;
-  else if (s.backward) (s.columns ? measure_columns<sums, true> : measure_planes<sums, true>)<<<grid, THREADS, 0, stream>>>(s);
-  else (s.columns ? measure_columns<moments, false> : measure_planes<moments, false>)<<<grid, THREADS, 0, stream>>>(s);
-  combine<<<(unsigned)qn_ceil_div(s.groups, THREADS / 32), THREADS, 0, stream>>>(s);
-  if (s.backward) (s.columns ? apply_columns<true> : apply_planes<true>)<<<grid, THREADS, 0, stream>>>(s);
-  else (s.columns ? apply_columns<false> : apply_planes<false>)<<<grid, THREADS, 0, stream>>>(s);
+  s.factor = (factors *)(s.part + (int64_t)s.chunks * s.groups);
+  dim3 grid((unsigned)(s.columns ? qn_ceil_div(s.groups, s.lanes * V) : s.groups), (unsigned)s.chunks);
+  if (!s.given) st->measure<<<grid, THREADS, 0, stream>>>(s);
+  combine<<<(unsigned)qn_ceil_div(s.groups, TOGETHER), THREADS, 0, stream>>>(s);
+  grid.y *= (unsigned)qn_ceil_div(s.chunk, s.share);
+  st->apply<<<grid, THREADS, 0, stream>>>(s);
   return cuda_check(cudaGetLastError(), "norm_split");
 }
 

@@ -114,6 +114,23 @@ batch_norm_inference x=bf16/4x3x5x5/nhwc mean=f32/1x3x1x1 var=f32/1x3x1x1 scale=
 batch_norm_inference x=f32/9x5 mean=f32/1x5 var=f32/1x5
 batch_norm_inference x=f32/6x3x2x2 axis=0 mean=f32/1x3x2x2 var=f32/1x3x2x2 shift=f32/1x3x2x2
 
+# rows in whole vectors; more of them than blocks take at once; rows of several blocks
+layer_norm x=bf16/9x3000 scale=f32/1x3000 shift=bf16/1x3000 mean=? rstd=?
+layer_norm x=bf16/3x20000 scale=bf16/1x20000 shift=bf16/1x20000 mean=? rstd=? ; plain=1
+rms_norm x=f16/2x131072 scale=f32/1x131072 rstd=? ; plain=1
+layer_norm x=bf16/3x2x4x72 axis=2,3 scale=bf16/1x2x4x1 shift=bf16/1x2x4x1 mean=? rstd=?
+layer_norm_backward dy=bf16/2200x24 x=bf16/2200x24 scale=bf16/1x24 mean=f32/2200x1 rstd=f32/2200x1 dscale=? dshift=? ; plain=1
+rms_norm_backward dy=bf16/140x4104 x=bf16/140x4104 scale=bf16/1x4104 rstd=f32/140x1 dscale=? ; plain=1
+layer_norm_backward dy=f16/9x1032 x=f16/9x1032 scale=f16/1x1032 mean=f32/9x1 rstd=f32/9x1 dscale=? dshift=?
+layer_norm_backward dy=bf16/9x2056 x=bf16/9x2056 scale=f32/1x2056 mean=f32/9x1 rstd=f32/9x1 dscale=? dshift=?
+layer_norm_backward dy=bf16/5x17000 x=bf16/5x17000 scale=bf16/1x17000 mean=f32/5x1 rstd=f32/5x1 dscale=? dshift=? ; plain=1
+layer_norm_backward dy=bf16/2x65537 x=bf16/2x65537 scale=bf16/1x65537 mean=f32/2x1 rstd=f32/2x1 dscale=? dshift=? ; plain=1
+batch_norm x=bf16/16x264x9x9/nhwc scale=f32/1x264x1x1 shift=f32/1x264x1x1 mean=? rstd=? ; plain=1
+batch_norm x=f16/8x3x64x72 scale=f32/1x3x1x1 shift=f32/1x3x1x1 mean=? rstd=?
+batch_norm x=bf16/16x5x14x14 scale=f32/1x5x1x1 shift=f32/1x5x1x1 mean=? rstd=?
+batch_norm_backward dy=bf16/16x64x10x10/nhwc x=bf16/16x64x10x10/nhwc scale=f32/1x64x1x1 mean=f32/1x64x1x1 rstd=f32/1x64x1x1 dscale=? dshift=?
+batch_norm_backward dy=bf16/8x3x64x72 x=bf16/8x3x64x72 scale=f32/1x3x1x1 mean=f32/1x3x1x1 rstd=f32/1x3x1x1 dscale=? dshift=?
+
 # nothing to normalize, and no rows
 layer_norm x=f32/0x5 mean=? rstd=?
 layer_norm x=f32/3x0 mean=? rstd=?
