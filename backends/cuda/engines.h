@@ -35,6 +35,7 @@
   X(norm_direct)      \
   X(random_packed)    \
   X(random_direct)    \
+  X(pool_strips)      \
   X(pool_planes)      \
   X(pool_vector)      \
   X(pool_backward)    \

@@ -43,6 +43,8 @@ template <int V> __device__ __forceinline__ place place_of(const pool &p, uint32
 __device__ __forceinline__ int taps_of(const pool &p, int d, int start)
 {
   int n = 0;
+  if (p.dilation[d] == 1)
+    return max(0, min(start + p.size[d], p.include_pad ? p.in[d] + p.after[d] : p.in[d]) - (p.include_pad ? start : max(start, 0)));
   for (int r = 0; r < p.size[d]; r++) {
     int at = start + r * p.dilation[d];
     n += p.include_pad ? at < p.in[d] + p.after[d] : at >= 0 && at < p.in[d];

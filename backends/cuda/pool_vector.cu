@@ -40,9 +40,9 @@ template <int V, int mode, int whole> __device__ __forceinline__ void put(const 
 #pragma unroll
   for (int d = 0; d < 3; d++) begin[d] = at.o[d] * p.step[d] - p.before[d];
   if (mode == AVERAGE && f.tap[0] >= 0) {
-    float divisor = (float)(taps_of(p, 0, begin[0]) * taps_of(p, 1, begin[1]) * taps_of(p, 2, begin[2]));
+    float inverse = 1 / (float)(taps_of(p, 0, begin[0]) * taps_of(p, 1, begin[1]) * taps_of(p, 2, begin[2]));
 #pragma unroll
-    for (int i = 0; i < V; i++) f.v[i] /= divisor;
+    for (int i = 0; i < V; i++) f.v[i] *= inverse;
   }
   int64_t to = at.n * p.y_stride[0] + at.c * p.y_stride[1] + at.o[0] * p.y_stride[2] + at.o[1] * p.y_stride[3] + at.o[2] * p.y_stride[4];
   if (whole) vector_store_whole<whole ? whole : QN_F32>(f.v, p.y, to);

@@ -36,6 +36,14 @@ pool_max x=f32/2x16x9x7/nhwc window=3,3 stride=1,1 pad=1,1 indices=u8/2x16x9x7/n
 pool_max x=f32/2x24x7x8/nhwc window=2,2 indices=i32/2x24x3x4/nhwc ; as=f16
 pool_max x=f32/1x16x33x20/nhwc window=16,9 stride=2,3 ; as=bf16
 
+# planes whose lines are whole vectors, or pairs; windows side by side of one vector and of two
+pool_max x=bf16/3x5x13x16 window=3,3 stride=2,2 pad=1,1
+pool_max x=f32/3x5x12x24 window=3,3 stride=2,2 ; as=f16
+pool_max x=f32/3x5x12x12 window=3,3 stride=1,1 pad=1,1 ; as=bf16,f16
+pool_max x=f32/3x5x14x14 window=3,3 stride=2,2 pad=1,1 ; as=bf16
+pool_max x=f32/3x5x16x16 window=3,3 stride=2,2 pad=1,1 ceil_mode=1 ; as=bf16
+pool_max x=bf16/2x3x32x32 window=8,8
+
 # average: divisors with and without the padding
 pool_average x=f32/2x3x8x9 window=2,2 ; as=f16
 pool_average x=f32/2x3x9x8 window=3,3 stride=2,2 pad=1,1 include_pad=0 ; as=f64
@@ -91,3 +99,11 @@ pool_average x=f32/1x1x1x5 window=1,2 ceil_mode=1 ; fill=zero x.is=1,2,3,4,5 y.i
 pool_average x=f32/1x1x1x4 window=1,3 stride=1,2 pad=0,1 ; fill=zero x.is=3,6,9,12 y.is=3,9 plain=1
 pool_average x=f32/1x1x1x4 window=1,3 stride=1,2 pad=0,1 include_pad=0 ; fill=zero x.is=3,6,9,12 y.is=4.5,9 plain=1
 pool_average x=f32/1x1x1x2 window=1,2 stride=1,2 pad=0,2 include_pad=0 ; fill=zero x.is=-5,-6 y.is=0,-5.5,0 plain=1
+
+pool_average x=bf16/3x5x13x16 window=3,3 stride=2,2 pad=1,1 include_pad=0
+pool_average x=f32/3x5x12x24 window=3,3 stride=2,2 ceil_mode=1 ; as=f16,bf16
+pool_average x=f32/3x5x12x24 window=3,3 stride=1,1 pad=1,1 ; as=bf16
+pool_average x=f32/3x5x14x14 window=3,3 stride=2,2 pad=1,1 ; as=bf16,f16
+pool_average x=f32/3x5x14x14 window=2,2 ; as=bf16
+pool_average x=f32/3x5x16x24 window=8,8 ; as=bf16,f16
+pool_average x=f32/3x5x32x32 window=16,16 ; as=bf16
