@@ -206,38 +206,46 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS) pointwise_program(con
 }
 
 /* One step of one or two operands, packed alike, in whole vectors. A light one has the threads that memory asks for; what costs a
- * heavy one besides its function is shared by two vectors. */
+ * heavy one besides its function is shared by two vectors. The commonest heavy ones have a kernel each, of few registers. */
 template <bool heavy> constexpr int flat_vectors = heavy ? 2 : 1;
+#define SINGLE(X) X(GELU) X(GELU_TANH) X(SILU) X(SIGMOID) X(TANH)
 
-template <bool heavy, int whole> __global__ void __launch_bounds__(256, (heavy ? 1024 : 2048) / 256) pointwise_flat(const __grid_constant__ program p)
+template <bool heavy, int whole, uint32_t single = 0>
+__global__ void __launch_bounds__(256, (single ? 1536 : heavy ? 1024 : 2048) / 256) pointwise_flat(const __grid_constant__ program p)
 {
   constexpr int per_16 = vector_per_16<whole>, N = flat_vectors<heavy>, V = N * per_16;
   const step &s = p.steps[0];
   uint32_t first = blockIdx.x * (256 * N) + threadIdx.x;
-  uint4 q[2][N];
+  constexpr int operands = single ? 1 : 2;
+  uint4 q[operands][N];
 #pragma unroll
-  for (int e = 0; e < 2; e++)
+  for (int e = 0; e < operands; e++)
     if (e < p.n_early)
 #pragma unroll
       for (int k = 0; k < N; k++)
         if (first + 256 * k < p.vectors) q[e][k] = ((const uint4 *)p.early[e].p)[first + 256 * k];
-  float v[2][V];
+  float v[operands][V];
 #pragma unroll
-  for (int i = 0; i < 2; i++) {
-    if (s.in[i].from == FROM_SCALAR) {
+  for (int i = 0; i < operands; i++) {
+    if (!single && s.in[i].from == FROM_SCALAR) {
       const operand &o = p.tensor[s.in[i].index];
       float x = o.p ? element_load<float>(o.p, 0, o.dtype) : p.value[s.in[i].index];
 #pragma unroll
       for (int j = 0; j < V; j++) v[i][j] = x;
-    } else if (s.in[i].from == FROM_EARLY) {
+    } else if (single || s.in[i].from == FROM_EARLY) {
 #pragma unroll
       for (int k = 0; k < N; k++) vector_open<whole>(v[i], k * per_16, q[0][k]);
     } else if (i == 1) {
 #pragma unroll
-      for (int k = 0; k < N; k++) vector_open<whole>(v[i], k * per_16, q[1][k]);
+      for (int k = 0; k < N; k++) vector_open<whole>(v[i], k * per_16, q[operands - 1][k]);
     }
   }
-  apply<V, heavy>(s, v[0], v[1], v[1]);
+  if constexpr (single) {
+#pragma unroll
+    for (int j = 0; j < V; j++) v[0][j] = fn_unary(single, v[0][j], s.alpha, s.beta);
+  } else {
+    apply<V, heavy>(s, v[0], v[operands - 1], v[operands - 1]);
+  }
 #pragma unroll
   for (int k = 0; k < N; k++)
     if (first + 256 * k < p.vectors) ((uint4 *)p.tensor[s.out].p)[first + 256 * k] = vector_close<whole>(v[0], k * per_16);
@@ -484,6 +492,22 @@ typedef const void *kernel;
     (kernel)pointwise_flat<heavy, QN_BF16>, (kernel)pointwise_flat<heavy, QN_F16> }
 static const kernel kernels[2][8] = { KERNELS(false), KERNELS(true) };
 
+/* of_dtype: 0 f32, 1 bf16, 2 f16. NULL: no kernel of its own. */
+static const kernel *single_kernel(uint32_t op, int of_dtype)
+{
+#define CASE(name)                                                                                                                          \
+  case QN_OP_##name: {                                                                                                                      \
+    static const kernel of[] = { (kernel)pointwise_flat<true, QN_F32, QN_OP_##name>, (kernel)pointwise_flat<true, QN_BF16, QN_OP_##name>,   \
+                                 (kernel)pointwise_flat<true, QN_F16, QN_OP_##name> };                                                      \
+    return &of[of_dtype];                                                                                                                   \
+  }
+  switch (op) {
+  SINGLE(CASE)
+  default: return nullptr;
+  }
+#undef CASE
+}
+
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const state *st = (const state *)prepared->state;
@@ -500,7 +524,8 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   unsigned blocks = (p.vectors + each - 1) / each;
   size_t shared = (size_t)st->slots * (st->wide ? 8 : 4) * threads * sizeof(float);
   int how = st->whole == QN_F32 ? 2 : st->whole == QN_BF16 ? 3 : st->whole == QN_F16 ? 4 : st->wide ? 1 : 0;
-  const kernel *k = &kernels[st->heavy != 0][how + (st->flat ? 3 : 0)];
+  const kernel *k = st->flat ? single_kernel(p.steps[0].op, how - 2) : nullptr;
+  if (!k) k = &kernels[st->heavy != 0][how + (st->flat ? 3 : 0)];
   void *args[] = { &p };
   return cuda_check(cudaLaunchKernel(*k, blocks, threads, args, shared, stream), "pointwise_program");
 }
