@@ -10,7 +10,7 @@
 #include "functions.cuh"
 #include "vector.cuh"
 
-enum { V = 8, MAX_KEPT = 4, THREADS = 256 };
+enum { V = 8, MAX_KEPT = 4, THREADS = 256, RESIDENT = 4 };
 /* |x| and -x are masks on the way in (and, for min, on the way out); squares are summed in double, for they overflow. */
 enum { SUM, SUM_SQUARES, PRODUCT, MAXIMUM };
 template <int kind> struct accumulator { typedef float type; };
@@ -70,6 +70,9 @@ template <class A> __device__ __forceinline__ void finish(const lines &l, uint32
   element_store(l.y, l.place(result, l.y_stride), l.y_dtype, l.flip ? -v : v);
 }
 
+/* Most are small enough for a division in 32 bits, of which short rows would notice no more. */
+__device__ __forceinline__ int64_t quotient(int64_t a, uint32_t b) { return a >> 32 ? a / b : (int64_t)((uint32_t)a / b); }
+
 /* One result's items from first on, every step-th below end; unit: elements between neighbours in a run. */
 struct walk {
   int64_t  at, advance, wrap;             /* where the next one lies */
@@ -78,14 +81,14 @@ struct walk {
 
   __device__ walk(const lines &l, int64_t from, int64_t unit, int64_t first, int64_t end, uint32_t step)
   {
-    uint32_t run = (uint32_t)(first / l.run), run_step = step / l.run;
+    uint32_t run = (uint32_t)quotient(first, l.run), run_step = step / l.run;
     per_run = l.run;
     place = (uint32_t)(first - (int64_t)run * per_run);
     place_step = step - run_step * per_run;
     at = from + run * l.repeat_stride + place * unit;
     advance = run_step * l.repeat_stride + place_step * unit;
     wrap = l.repeat_stride - per_run * unit;
-    left = first < end ? (end - first + step - 1) / step : 0;
+    left = first < end ? quotient(end - first + step - 1, step) : 0;
   }
   __device__ __forceinline__ void next()
   {
@@ -98,7 +101,7 @@ struct walk {
 /* A thread's items into 8 sums. rows: an item is a packet of the run; columns: a line of which the thread has n elements. */
 template <int kind, int whole, bool columns, class A> __device__ __forceinline__ void gather(A (&sum)[V], const lines &l, walk w, int columns_n)
 {
-  constexpr int BATCH = whole ? 8 : 2;    /* loads in flight */
+  constexpr int BATCH = whole == QN_F32 ? 4 : whole ? 8 : 2;    /* loads in flight */
 #pragma unroll
   for (int i = 0; i < V; i++) sum[i] = nothing<kind, A>();
   for (; w.left > 0; w.left -= BATCH) {
@@ -169,8 +172,8 @@ template <int kind, int whole, int threads> __global__ void __launch_bounds__(TH
   int t = threadIdx.x % threads;
   int64_t job = blockIdx.x * (int64_t)per_block + threadIdx.x / threads;
   if (job >= l.results * l.parts) return;
-  uint32_t result = (uint32_t)(l.parts == 1 ? job : job / l.parts), part = (uint32_t)(job - (int64_t)result * l.parts);
-  int64_t share = (l.items + l.parts - 1) / l.parts;
+  uint32_t result = (uint32_t)(l.parts == 1 ? job : quotient(job, (uint32_t)l.parts)), part = (uint32_t)(job - (int64_t)result * l.parts);
+  int64_t share = quotient(l.items + l.parts - 1, (uint32_t)l.parts);
   A sum[V];
   gather<kind, whole, false>(sum, l, walk(l, l.place(result, l.x_stride), V, part * share + t, min(l.items, (part + 1) * share), threads), 0);
 #pragma unroll
@@ -195,14 +198,14 @@ template <int kind, int whole, int threads> __global__ void __launch_bounds__(TH
 
 /* ---- columns ----------------------------------------------------------------------------------------------- */
 
-template <int kind, int whole> __global__ void __launch_bounds__(THREADS) reduce_columns(const __grid_constant__ lines l)
+template <int kind, int whole> __global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) reduce_columns(const __grid_constant__ lines l)
 {
   typedef typename accumulator<kind>::type A;
   __shared__ A shared[THREADS / 32][32 * V];
   uint32_t lane = threadIdx.x % l.lanes, line = threadIdx.x / l.lanes, step = THREADS / l.lanes, outer = blockIdx.z;
   uint32_t c0 = (blockIdx.x * l.lanes + lane) * V, first = blockIdx.x * l.lanes * V;
   int n = (int)max((int64_t)0, min((int64_t)V, (int64_t)l.dim[0] - c0));
-  int64_t share = (l.items + l.parts - 1) / l.parts;
+  int64_t share = quotient(l.items + l.parts - 1, (uint32_t)l.parts);
   A sum[V];
   int64_t from = l.place(outer * l.dim[0] + (n > 0 ? c0 : 0), l.x_stride), end = n > 0 ? min(l.items, (blockIdx.y + 1) * share) : 0;
   gather<kind, whole, true>(sum, l, walk(l, from, l.line_stride, blockIdx.y * share + line, end, step), n);
@@ -297,9 +300,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     int64_t outer = l.results / l.dim[0];
     l.lanes = 32;
     while (l.lanes > 1 && l.lanes * V / 2 >= l.dim[0]) l.lanes /= 2;
-    int64_t across = qn_ceil_div(l.dim[0], l.lanes * V);
-    blocks = across * outer;
-    parts = qn_min_i64(qn_ceil_div(2 * r->device->units, blocks), l.items * l.lanes / THREADS / 4);
+    int64_t across, target = RESIDENT * (int64_t)r->device->units;
+    for (;; l.lanes /= 2) {               /* narrow blocks where wide ones would leave one block many parts to join */
+      across = qn_ceil_div(l.dim[0], l.lanes * V);
+      blocks = across * outer;
+      parts = target / blocks;
+      if (l.lanes <= 8 || parts <= 16) break;
+    }
+    parts = qn_min_i64(parts, l.items * l.lanes / THREADS / 4);
     if (outer > 65535) {
       r->host->free(st);
       return qn_refuse(out, "at most 65535 outer places", "x", "65535", "%lld", (long long)outer);

@@ -198,3 +198,6 @@ argmax x=f32/6 y=i32/1 ; fill=zero x.is=1,7,3,7,7,0 y.is=1 plain=1
 argmin x=f32/6 y=i64/1 ; fill=zero x.is=1,0,3,0,7,0 y.is=1 plain=1
 argmax x=f32/6 y=i32/1 ; fill=zero x.is=1,7,nan,9,nan,0 y.is=2 plain=1
 argmax x=f32/2x3 y=i32/1x1 ; fill=zero x.is=1,5,2,5,3,4 y.is=1 plain=1
+
+# many lines of few columns: narrow blocks
+reduce_sum x=bf16/1500x1024 axis=0 ; plain=1
