@@ -1,20 +1,22 @@
 /* conv_depthwise.cu -- convolution in which each channel has filters of its own (as many groups as channels), forward and backward
  * by the data. No channel meets another, so there is nothing for Tensor Cores: a sum over a window, bound by memory.
  *
- *   window   one filter a channel, square windows of 3, 5 or 7 without dilation, channels last: the pixels below a block's outputs
- *            are copied to shared memory; a thread has two neighbouring channels of a tile of outputs, takes the rows below it
- *            one after the other, and adds each to all outputs that see it
+ *   strip    one filter a channel, windows of 3 x 3, stride 1, no dilation, channels last: a thread has two neighbouring channels of
+ *            7 x 7 outputs, reads the rows below them one after the other, two ahead, and adds each to the three rows that see it
+ *   window   the same with windows of 5 or 7, or stride 2: the pixels below a block's outputs are copied to shared memory; a thread
+ *            has two neighbouring channels of a tile of outputs, takes the rows below it one after the other, and adds each to
+ *            all outputs that see it
  *   any      all else: a thread an output, whatever the strides
  *
  * Backward by the data is the same sum over dy, the filter turned round; where the forward strides, only every stride-th tap
  * falls on a dy. Both read a window through
  *   i = (o mul + r step + off) / div, where that is whole. */
 #include "conv_depthwise.cuh"
-#include "conv_problem.h"
+#include "conv_kernel.h"
+#include "conv_store.cuh"
 #include "engines.h"
-#include "steps.cuh"
 
-enum { THREADS = 256, SHARED = 72 << 10 };
+enum { THREADS = 256, SHARED = 72 << 10, STRIP = 7, STRIP_THREADS = 128 };
 
 struct depthwise {
   plane    x;                             /* the tensor under the windows (backward: dy) */
@@ -25,37 +27,30 @@ struct depthwise {
   int32_t  per_group, data;               /* filters of a group; backward by the data */
   int32_t  size[2], mul[2], step[2], off[2], div[2];
   int32_t  flip, column, relu, plain;     /* plain: column (a bias; -1: none) and relu are all that follows */
-  int32_t  pairs, chunks;                 /* window: pairs of channels of a block; in chunks of 16 bytes */
+  int32_t  pairs, chunks, side;           /* window: pairs of channels of a block; in chunks of 16 bytes; rows copied at once */
   int32_t  lanes_h, lanes_w, tile_h, tile_w, blocks_h, blocks_w, tiles;  /* tiles of threads in a block; pixels of x below; blocks of an image, of all */
-  int64_t  units;                         /* any: outputs */
+  int64_t  units;                         /* any: outputs; strip: tiles by pairs of channels */
   int32_t  channels_fastest;
   int64_t  x_stride[4], y_stride[4], w_stride[3];           /* N, C, H, W; K, R, S */
   cuda_steps steps;
 };
 
-/* What follows a pair's sum other than bias and relu, and stores of another dtype: out of line, for it is long. */
-static __device__ __noinline__ void pair_finish(const depthwise &p, float2 v, int64_t pixel, int channel)
-{
-  float u[8] = {v.x, v.y}, two[2];
-  steps_apply(p.steps, u, (int)pixel, channel, 0, 0, 0, 2);
-  two[0] = u[0], two[1] = u[1];
-  vector_store(two, p.y, p.out_dtype, pixel * p.channels + channel, 1, 2);
-}
-
 template <int dtype, int S, int stride, int TH, int TW>
 __global__ void __launch_bounds__(THREADS, 3) depthwise_window(const __grid_constant__ depthwise p)
 {
-  constexpr int rows = (TH - 1) * stride + S, columns = (TW - 1) * stride + S;
+  static_assert(sizeof(depthwise) <= CUDA_CONV_PARAMETERS, "room for them in the state");
+  constexpr int rows = (TH - 1) * stride + S, columns = (TW - 1) * stride + S, PITCH = depthwise_pitch<S>;
   typedef typename pair_of<dtype>::type raw;
   extern __shared__ float2 taps[];        /* [S][S][PITCH], then two tiles: one on its way while the other is used */
   raw *tiles = (raw *)(taps + S * S * PITCH);
   int first = blockIdx.y * p.pairs * 2, pixels = p.tile_h * p.tile_w;
-  auto load = [&](int tile, int at) {
-    int rest = tile / p.blocks_w, bw = tile - rest * p.blocks_w, n = rest / p.blocks_h, bh = rest - n * p.blocks_h;
-    tile_load<sizeof(raw) / 2>(shared_address(tiles + at * pixels * PITCH), PITCH * sizeof(raw), p.x, n, bh * p.lanes_h * TH * stride + p.off[0],
-                               bw * p.lanes_w * TW * stride + p.off[1], p.tile_h, p.tile_w, first, p.chunks);
+  tile_copy<sizeof(raw) / 2> copy(p.tile_w, p.chunks);
+  tile_walk walk(blockIdx.x, gridDim.x, p.blocks_h, p.blocks_w), ahead = walk;
+  auto load = [&](const tile_walk &t, int at) {
+    copy.load(shared_address(tiles + at * pixels * PITCH), p.x, t.n, t.i * p.lanes_h * TH * stride + p.off[0], t.j * p.lanes_w * TW * stride + p.off[1], first,
+              p.tile_h, p.tile_w, p.chunks, p.side, PITCH * sizeof(raw));
   };
-  load(blockIdx.x, 0);
+  load(walk, 0);
   copy_async_commit();
   for (int i = threadIdx.x; i < p.pairs * 2 * S * S; i += blockDim.x) {
     int c = i / (S * S), t = i - c * (S * S), r = t / S, s = t - r * S;
@@ -68,22 +63,16 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_window(const __grid_cons
   int lane = threadIdx.x / p.pairs, pair = threadIdx.x - lane * p.pairs, lane_h = lane / p.lanes_w, lane_w = lane - lane_h * p.lanes_w;
   int channel = first + pair * 2;
   bool works = lane_h < p.lanes_h && channel < p.channels;
-  float2 bias = {0, 0};
-  if (works && p.column >= 0) {
-    float b[2];
-    const cuda_operand &o = p.steps.operand[p.column];
-    vector_load(b, o.p, o.dtype, channel * o.stride[1], o.stride[1], 2);
-    bias = make_float2(b[0], b[1]);
-  }
+  float2 bias = works ? bias_pair(p.steps, p.column, channel) : make_float2(0, 0);
   const float2 *mine = taps + pair;
   int at = 0;
   for (int tile = blockIdx.x; tile < p.tiles; tile += gridDim.x, at ^= 1) {
-    if (tile + (int)gridDim.x < p.tiles) load(tile + gridDim.x, at ^ 1);
+    ahead.next(p.blocks_h, p.blocks_w);
+    if (tile + (int)gridDim.x < p.tiles) load(ahead, at ^ 1);
     copy_async_commit();
     copy_async_wait<1>();
     __syncthreads();
-    int rest = tile / p.blocks_w, bw = tile - rest * p.blocks_w, n = rest / p.blocks_h, bh = rest - n * p.blocks_h;
-    int y0 = (bh * p.lanes_h + lane_h) * TH, x0 = (bw * p.lanes_w + lane_w) * TW, high = min(TH, p.out[0] - y0), wide = min(TW, p.out[1] - x0);
+    int y0 = (walk.i * p.lanes_h + lane_h) * TH, x0 = (walk.j * p.lanes_w + lane_w) * TW, high = min(TH, p.out[0] - y0), wide = min(TW, p.out[1] - x0);
     if (works && high > 0 && wide > 0) {
       const raw *in = tiles + (at * pixels + lane_h * TH * stride * p.tile_w + lane_w * TW * stride) * PITCH + pair;
       float2 sum[TH][TW];
@@ -109,7 +98,7 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_window(const __grid_cons
         }
       }
 
-      int64_t pixel = ((int64_t)n * p.out[0] + y0) * p.out[1] + x0;
+      int64_t pixel = ((int64_t)walk.n * p.out[0] + y0) * p.out[1] + x0;
       if (p.plain && p.out_dtype == dtype) {
         if (p.relu)
 #pragma unroll
@@ -129,10 +118,69 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_window(const __grid_cons
         for (int t = 0; t < TH; t++)
 #pragma unroll
           for (int q = 0; q < TW; q++)
-            if (t < high && q < wide) pair_finish(p, sum[t][q], pixel + t * p.out[1] + q, channel);
+            if (t < high && q < wide) store_pair(p.steps, sum[t][q], p.y, p.out_dtype, (int)pixel + t * p.out[1] + q, channel, p.channels);
       }
     }
     __syncthreads();
+    walk = ahead;
+  }
+}
+
+/* STRIP x STRIP outputs; stride 1, 3 x 3. Grid: units of a tile and a pair of channels, the pair fastest. plain: p.plain, and y's
+ * dtype is x's. */
+template <int dtype, bool plain> __global__ void __launch_bounds__(STRIP_THREADS, plain && dtype != QN_F32 ? 5 : 4) depthwise_strip(const __grid_constant__ depthwise p)
+{
+  enum { ROWS = STRIP + 2, COLUMNS = STRIP + 2, AHEAD = 1 };
+  typedef typename pair_of<dtype>::type raw;
+  int unit = blockIdx.x * STRIP_THREADS + threadIdx.x, rest = unit / p.pairs, channel = (unit - rest * p.pairs) * 2;
+  int n = rest / (p.blocks_h * p.blocks_w), tile = rest - n * (p.blocks_h * p.blocks_w), i = tile / p.blocks_w;
+  int y0 = i * STRIP, x0 = (tile - i * p.blocks_w) * STRIP, top = y0 + p.off[0], left = x0 + p.off[1];
+  if (unit >= p.units) return;
+  float2 w[9], bias = bias_pair(p.steps, p.column, channel), sum[3][STRIP];
+#pragma unroll
+  for (int t = 0; t < 9; t++) {
+    int64_t at = channel * p.w_stride[0] + (p.flip ? 2 - t / 3 : t / 3) * p.w_stride[1] + (p.flip ? 2 - t % 3 : t % 3) * p.w_stride[2];
+    w[t] = make_float2(element_load<float>(p.w, at, dtype), element_load<float>(p.w, at + p.w_stride[0], dtype));
+  }
+  int step = p.channels / 2;
+  const raw *from = (const raw *)p.x.p + (((int64_t)n * p.x.h + top) * p.x.w + left) * step + channel / 2;
+  bool inside[COLUMNS];
+#pragma unroll
+  for (int j = 0; j < COLUMNS; j++) inside[j] = (uint32_t)(left + j) < (uint32_t)p.x.w;
+  raw rows[AHEAD + 1][COLUMNS];
+  auto load = [&](int r) {
+    bool there = (uint32_t)(top + r) < (uint32_t)p.x.h;
+#pragma unroll
+    for (int j = 0; j < COLUMNS; j++) rows[r % (AHEAD + 1)][j] = there && inside[j] ? from[(r * p.x.w + j) * step] : raw();
+  };
+#pragma unroll
+  for (int r = 0; r < AHEAD; r++) load(r);
+  int pixel = (n * p.out[0] + y0) * p.out[1] + x0, high = p.out[0] - y0, wide = p.out[1] - x0;
+#pragma unroll
+  for (int r = 0; r < ROWS; r++) {
+    if (r + AHEAD < ROWS) load(r + AHEAD);
+    if (r < STRIP)
+#pragma unroll
+      for (int q = 0; q < STRIP; q++) sum[r % 3][q] = bias;
+#pragma unroll
+    for (int j = 0; j < COLUMNS; j++) {
+      float2 v = pair_floats<dtype>(rows[r % (AHEAD + 1)][j]);
+#pragma unroll
+      for (int a = 0; a < 3; a++)
+#pragma unroll
+        for (int b = 0; b < 3; b++)
+          if (r - a >= 0 && r - a < STRIP && j - b >= 0 && j - b < STRIP) pair_add(sum[(r - a) % 3][j - b], v, w[a * 3 + b]);
+    }
+    int o = r - 2;                        /* is whole now */
+    if (o < 0 || o >= high) continue;
+    raw *to = (raw *)p.y + ((int64_t)pixel + o * p.out[1]) * step + channel / 2;
+#pragma unroll
+    for (int q = 0; q < STRIP; q++) {
+      float2 v = sum[(r + 1) % 3][q];
+      if (q >= wide) continue;
+      if (!plain) store_pair(p.steps, v, p.y, p.out_dtype, pixel + o * p.out[1] + q, channel, p.channels);
+      else to[q * step] = pair_raw<dtype>(p.relu ? make_float2(fn_max(v.x, 0.f), fn_max(v.y, 0.f)) : v);
+    }
   }
 }
 
@@ -171,17 +219,11 @@ __global__ void __launch_bounds__(THREADS) depthwise_any(const __grid_constant__
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-struct kernel { const void *function; int32_t size, stride, th, tw; uint32_t dtype; };
-#define KERNEL(dtype, S, stride, TH, TW) { (const void *)depthwise_window<dtype, S, stride, TH, TW>, S, stride, TH, TW, dtype },
-#define KERNELS(dtype) KERNEL(dtype, 3, 1, 2, 7) KERNEL(dtype, 3, 2, 2, 7) KERNEL(dtype, 5, 1, 2, 7) KERNEL(dtype, 5, 2, 1, 7) KERNEL(dtype, 7, 1, 2, 7)
+struct kernel { const void *function; int32_t size, stride, th, tw, pitch; uint32_t dtype; bool plain; };      /* pitch 0: strips */
+#define KERNEL(dtype, S, stride, TH, TW) { (const void *)depthwise_window<dtype, S, stride, TH, TW>, S, stride, TH, TW, depthwise_pitch<S>, dtype, false },
+#define STRIPS(dtype) { (const void *)depthwise_strip<dtype, true>, 3, 1, STRIP, STRIP, 0, dtype, true }, { (const void *)depthwise_strip<dtype, false>, 3, 1, STRIP, STRIP, 0, dtype, false },
+#define KERNELS(dtype) STRIPS(dtype) KERNEL(dtype, 3, 2, 2, 7) KERNEL(dtype, 5, 1, 2, 7) KERNEL(dtype, 5, 2, 1, 7) KERNEL(dtype, 7, 1, 2, 7)
 static const kernel kernels[] = { KERNELS(QN_BF16) KERNELS(QN_F16) KERNELS(QN_F32) };
-
-struct state {
-  depthwise p;
-  cuda_chain chain;
-  const kernel *window;                   /* NULL: any */
-  int32_t x, w, slabs, blocks, shared;
-};
 
 /* The kernel for windows of this kind. */
 static const kernel *find(const cuda_conv_problem *c, const depthwise *p, const qn_value *in, const qn_value *out)
@@ -192,25 +234,23 @@ static const kernel *find(const cuda_conv_problem *c, const depthwise *p, const 
               c->size[0] == c->size[1] && c->dilation[0] == 1 && c->dilation[1] == 1 && p->div[0] == 1 && p->div[1] == 1 && p->mul[0] == p->mul[1];
   if (fits)
     for (const kernel &k : kernels)
-      if (k.dtype == p->dtype && k.size == c->size[0] && k.stride == p->mul[0]) return &k;
+      if (k.dtype == p->dtype && k.size == c->size[0] && k.stride == p->mul[0] && (!k.plain || (p->plain && p->out_dtype == p->dtype))) return &k;
   return nullptr;
 }
 
 /* How many channels, and which tile of outputs, a block takes: least traffic and idle threads. */
-static void divide(state *st, int64_t images, int units)
+static void divide(depthwise *p, const kernel *k, int64_t images, int *blocks_of_channels, int *least_shared)
 {
-  depthwise *p = &st->p;
-  const kernel *k = st->window;
   int bytes = (int)qn_kit_bytes(p->dtype), chunk = 8 / bytes, chunks = p->channels / 2 / chunk;          /* chunk: pairs in 16 bytes */
-  int slabs = (int)qn_ceil_div(chunks, PITCH / chunk), tiles_h = (int)qn_ceil_div(p->out[0], k->th), tiles_w = (int)qn_ceil_div(p->out[1], k->tw);
+  int slabs = (int)qn_ceil_div(chunks, k->pitch / chunk), tiles_h = (int)qn_ceil_div(p->out[0], k->th), tiles_w = (int)qn_ceil_div(p->out[1], k->tw);
   p->chunks = (int32_t)qn_ceil_div(chunks, slabs);
   p->pairs = p->chunks * chunk;
-  st->slabs = (int32_t)qn_ceil_div(chunks, p->chunks);
+  *blocks_of_channels = (int)qn_ceil_div(chunks, p->chunks);
   double least = 0;
   for (int w = 1; w <= tiles_w; w++)
     for (int h = 1; h <= tiles_h && h * w * p->pairs <= THREADS; h++) {
       int tile_h = (h * k->th - 1) * k->stride + k->size, tile_w = (w * k->tw - 1) * k->stride + k->size;
-      int shared = k->size * k->size * PITCH * 8 + 2 * tile_h * tile_w * PITCH * 2 * bytes;
+      int shared = k->pitch * (k->size * k->size * 8 + 2 * tile_h * tile_w * 2 * bytes);
       int64_t blocks_h = qn_ceil_div(tiles_h, h), blocks_w = qn_ceil_div(tiles_w, w);
       double cost = (double)(blocks_h * blocks_w) * (tile_h * tile_w + h * k->th * w * k->tw);
       if (shared > SHARED || (least > 0 && cost >= least)) continue;
@@ -218,18 +258,16 @@ static void divide(state *st, int64_t images, int units)
       p->lanes_h = h, p->lanes_w = w, p->tile_h = tile_h, p->tile_w = tile_w;
       p->blocks_h = (int32_t)blocks_h, p->blocks_w = (int32_t)blocks_w;
       p->tiles = (int32_t)(images * blocks_h * blocks_w);
-      st->shared = shared;
+      *least_shared = shared;
     }
-  int64_t most = qn_max_i64(3 * units / st->slabs, 1);
-  st->blocks = (int32_t)qn_ceil_div(p->tiles, qn_ceil_div(p->tiles, most));
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   cuda_conv_problem c;
   qn_status status = cuda_conv_problem_read(&c, r, out);
+  if (!status) status = cuda_conv_wants_ampere(r, out);
   if (status) return status;
-  if (r->device->arch_major < 8) return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   if (c.groups != c.channels || c.groups == 1)
     return qn_refuse(out, "each channel a group", "x", "as many groups as channels, two or more", "%lld", (long long)c.groups);
   depthwise p = {};
@@ -264,72 +302,49 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.plain = cuda_chain_column_relu(&chain.steps, &p.column, &p.relu);
   if (!p.plain) p.column = -1;
 
-  state *st = (state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  st->window = find(&c, &p, in, to);
+  const kernel *window = find(&c, &p, in, to);
   double bytes = (outputs + (double)qn_elements(in)) * (double)qn_kit_bytes(p.dtype), sums = outputs * taps * (data ? p.per_group : 1);
-  if (st->window) {
+  int threads = THREADS, slabs = 1, shared = 0;
+  int64_t blocks;
+  if (window) {
     if (data)                             /* the filter turned round, in ascending steps */
       for (int d = 0; d < 2; d++) p.off[d] -= p.size[d] - 1, p.step[d] = 1;
     p.flip = data;
     p.x.h = p.in[0], p.x.w = p.in[1], p.x.channels = p.channels;
-    st->p = p;
-    divide(st, to->dim[0], r->device->units);
-    p = st->p;
     double moved = bytes / 3800, added = sums / (r->device->units * 128 * 1.1);
     out->estimate = 3000 + (moved > added ? moved : added);
+  }
+  if (window && window->pitch) {
+    divide(&p, window, to->dim[0], &slabs, &shared);
+    threads = (int)qn_round_up(p.pairs * p.lanes_h * p.lanes_w, 32);
+    p.side = tile_side(threads, p.tile_w, p.chunks);
+    blocks = cuda_conv_shares(p.tiles, 3 * r->device->units / slabs);
+  } else if (window) {
+    threads = STRIP_THREADS;
+    p.pairs = p.channels / 2, p.blocks_h = (int32_t)qn_ceil_div(p.out[0], STRIP), p.blocks_w = (int32_t)qn_ceil_div(p.out[1], STRIP);
+    p.units = to->dim[0] * p.blocks_h * p.blocks_w * p.pairs;
+    blocks = qn_ceil_div(p.units, STRIP_THREADS);
   } else {
     p.channels_fastest = to->stride[1] == 1;
     p.units = (int64_t)outputs;
+    blocks = qn_ceil_div(p.units, THREADS);
     out->estimate = 3000 + bytes / 2000 + sums / (r->device->units * 8);
   }
-  if (qn_ceil_div(p.units, THREADS) > INT32_MAX || st->slabs > 65535) {
-    r->host->free(st);
-    return qn_refuse(out, "a grid of blocks", "y", "fewer elements", "%s", "more");
-  }
-  st->p = p;
-  st->chain = chain;
-  st->x = data ? c.y_at : c.x_at;
-  st->w = c.w_at;
-  out->state = st;
+  if (blocks * (window ? threads : 1) > INT32_MAX || slabs > 65535) return qn_refuse(out, "a grid of blocks", "y", "fewer elements", "%s", "more");
+
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(r, out, window ? window->function : (const void *)depthwise_any, SHARED, &p, sizeof p);
+  if (!k) return QN_NO_MEMORY;
+  k->grid[0] = (uint32_t)blocks, k->grid[1] = (uint32_t)slabs;
+  k->threads = (uint32_t)threads, k->shared = (uint32_t)shared;
+  cuda_conv_kernel_pointer(k, data ? c.y_at : c.x_at, offsetof(depthwise, x.p));
+  cuda_conv_kernel_pointer(k, c.w_at, offsetof(depthwise, w));
+  cuda_conv_kernel_steps(k, &chain, offsetof(depthwise, steps), offsetof(depthwise, y));
   out->n_ops = chain.n_ops;
-  out->math = QN_MATH_STRICT;
   out->numerics.accumulator = QN_ACC_NATIVE;
   return QN_OK;
 }
 
-static qn_status build(const qn_request *r, qn_prepared *out)
-{
-  const state *st = (const state *)out->state;
-  (void)r;
-  if (!st->window) return QN_OK;
-  return cuda_check(cudaFuncSetAttribute(st->window->function, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED), "cudaFuncSetAttribute");
-}
-
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
-{
-  const state *st = (const state *)prepared->state;
-  depthwise p = st->p;
-  p.x.p = launch->ptr[st->x];
-  p.w = launch->ptr[st->w];
-  p.y = launch->ptr[st->chain.out];
-  cuda_chain_bind(&p.steps, &st->chain, launch->ptr);
-  cudaStream_t stream = (cudaStream_t)launch->stream;
-  if (st->window) {
-    void *arguments[] = { &p };
-    return cuda_check(cudaLaunchKernel(st->window->function, dim3(st->blocks, st->slabs), dim3((unsigned)qn_round_up(p.pairs * p.lanes_h * p.lanes_w, 32)), arguments, st->shared, stream), "depthwise_window");
-  }
-  depthwise_any<<<(unsigned)qn_ceil_div(p.units, THREADS), THREADS, 0, stream>>>(p);
-  return cuda_check(cudaGetLastError(), "depthwise_any");
-}
-
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 #define ROW(op) { "depthwise", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, build, run, release }
+                  prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_conv_kernel_release }
 static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA) };
 const qn_engine_list cuda_conv_depthwise_list = { row, sizeof row / sizeof *row };

@@ -22,5 +22,5 @@ __device__ __forceinline__ void pair_add(float2 &sum, float2 a, float2 b)
   sum.y = fmaf(a.y, b.y, sum.y);
 }
 
-/* A pixel of a tile in shared memory: PITCH pairs of channels, of which the first few are used. */
-enum { PITCH = 32 };
+/* How many pairs of channels a pixel of a tile in shared memory has room for. Under large windows few, so that more of a plane fits. */
+template <int S> constexpr int depthwise_pitch = S < 7 ? 32 : 16;

@@ -28,6 +28,7 @@ static __device__ __noinline__ void finish(const first &p, float4 lo, float4 hi,
 /* 32 BN filters, 16 QM outputs of a row at once. */
 template <class mma, int dtype, int BN, int QM> __global__ void __launch_bounds__(THREADS, 2) conv_first(const __grid_constant__ first p)
 {
+  static_assert(sizeof(first) <= CUDA_CONV_PARAMETERS, "room for them in the state");
   const first_shape &f = p.f;
   extern __shared__ uint4 shared[];
   int steps = (f.all + 1) / 2, lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
@@ -116,13 +117,6 @@ template <class mma, int dtype, int BN, int QM> __global__ void __launch_bounds_
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-struct state {
-  first    p;
-  cuda_chain chain;
-  const void *function;
-  int32_t  x, w, blocks, slabs, shared;
-};
-
 static const void *const functions[2][2] = {
   { (const void *)conv_first<mma_bf16, QN_BF16, 1, 4>, (const void *)conv_first<mma_bf16, QN_BF16, 2, 2> },
   { (const void *)conv_first<mma_f16, QN_F16, 1, 4>, (const void *)conv_first<mma_f16, QN_F16, 2, 2> },
@@ -158,52 +152,23 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int slabs = (int)qn_ceil_div(f->filters, 32 * bn), per_unit = 2;
   if (slabs > 65535) return qn_refuse(out, "a grid of blocks", "y", "fewer filters", "%d", f->filters);
 
-  state *st = (state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  int64_t most = qn_max_i64(r->device->units * per_unit / slabs, 1);
-  st->p = p;
-  st->chain = chain;
-  st->function = functions[c.x->dtype == QN_F16][bn - 1];
-  st->x = c.x_at, st->w = c.w_at;
-  st->blocks = (int32_t)qn_ceil_div(f->tiles, qn_ceil_div(f->tiles, most));
-  st->slabs = slabs;
-  st->shared = (int32_t)(fixed + first_x_bytes(f));
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(r, out, functions[c.x->dtype == QN_F16][bn - 1], SHARED, &p, sizeof p);
+  if (!k) return QN_NO_MEMORY;
+  k->grid[0] = (uint32_t)cuda_conv_shares(f->tiles, r->device->units * per_unit / slabs), k->grid[1] = (uint32_t)slabs;
+  k->threads = THREADS, k->shared = (uint32_t)(fixed + first_x_bytes(f));
+  cuda_conv_kernel_pointer(k, c.x_at, offsetof(first, x));
+  cuda_conv_kernel_pointer(k, c.w_at, offsetof(first, w));
+  cuda_conv_kernel_steps(k, &chain, offsetof(first, steps), offsetof(first, y));
   double bytes = (double)qn_elements(to) * (double)qn_kit_bytes(to->dtype) + (double)qn_elements(c.x) * 2;
   double product = (double)f->tiles * f->tile_h * f->tile_w * slabs * bn * 32 * steps * 16 / (r->device->units * 1024 * 1.2);
   out->estimate = 4000 + (product > bytes / 3500 ? product : bytes / 3500);
-  out->state = st;
   out->n_ops = chain.n_ops;
-  out->math = QN_MATH_STRICT;
   out->numerics.accumulator = QN_ACC_F32_TC;
   return QN_OK;
 }
 
-static qn_status build(const qn_request *r, qn_prepared *out)
-{
-  (void)r;
-  return cuda_check(cudaFuncSetAttribute(((const state *)out->state)->function, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED), "cudaFuncSetAttribute");
-}
-
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
-{
-  const state *st = (const state *)prepared->state;
-  first p = st->p;
-  p.x = (const uint16_t *)launch->ptr[st->x];
-  p.w = (const uint16_t *)launch->ptr[st->w];
-  p.y = launch->ptr[st->chain.out];
-  cuda_chain_bind(&p.steps, &st->chain, launch->ptr);
-  void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->function, dim3(st->blocks, st->slabs), dim3(THREADS), arguments, st->shared, (cudaStream_t)launch->stream), "conv_first");
-}
-
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 static const qn_engine row[] = {
   { "first_layer", QN_OP_CONV_FORWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, nullptr, nullptr,
-    prepare, build, run, release },
+    prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_conv_kernel_release },
 };
 const qn_engine_list cuda_conv_first_list = { row, sizeof row / sizeof *row };

@@ -7,7 +7,7 @@
  * window's last chunk of a row ending in elements that are not its own. Pixels are `pitch` elements apart in shared memory: C or,
  * where windows must begin at even elements, C + 1, the odd one 0. */
 #pragma once
-#include "conv_problem.h"
+#include "conv_kernel.h"
 #include "sm80.cuh"
 #include "vector.cuh"
 
@@ -73,15 +73,14 @@ static __device__ __forceinline__ void first_tile(const first_shape &f, int tile
 static inline qn_status first_shape_read(first_shape *f, cuda_conv_problem *c, const qn_request *r, bool even, qn_prepared *out)
 {
   qn_status status = cuda_conv_problem_read(c, r, out);
+  if (!status) status = cuda_conv_wants_ampere(r, out);
+  if (!status) status = cuda_conv_wants_halves(c, out);
+  if (!status) status = cuda_conv_wants_channels_last(c->y, "y", out);
   if (status) return status;
-  uint32_t dtype = c->mode == CUDA_CONV_DATA ? c->y->dtype : c->x->dtype;
-  if (r->device->arch_major < 8) return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
-  if (dtype != QN_F16 && dtype != QN_BF16) return qn_refuse(out, "dtypes", "x", "f16 or bf16", "%s", "another");
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
   if (c->channels >= 8) return qn_refuse(out, "few channels", "x", "less than 8", "C %lld", (long long)c->channels);
   if (c->filters % 8) return qn_refuse(out, "filters in eights", "y", "K a multiple of 8", "K %lld", (long long)c->filters);
   if (!qn_is_channels_last(c->x)) return qn_refuse(out, "packed channels last", "x", "nhwc", "%s", "other strides");
-  if (!qn_is_channels_last(c->y) || c->y->align < 16) return qn_refuse(out, "packed channels last, aligned to 16 bytes", "y", "nhwc", "%s", "other strides");
   if (c->dilation[1] != 1) return qn_refuse(out, "taps side by side along a row", "w", "dilation 1", "%lld", (long long)c->dilation[1]);
   if (c->size[0] * c->size[1] > 256 || c->stride[0] > 32 || c->stride[1] > 32 || c->dilation[0] > 32)
     return qn_refuse(out, "windows of at most 256 taps, strides to 32", "w", "", "%lld", (long long)(c->size[0] * c->size[1]));

@@ -99,12 +99,6 @@ template <class mma, int dtype, int stride> __global__ void __launch_bounds__(TH
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-struct state {
-  first_data p;
-  const void *function;
-  int32_t  dy, w, dx, blocks, shared;
-};
-
 static const void *const functions[2][2] = {
   { (const void *)conv_first_data<mma_bf16, QN_BF16, 1>, (const void *)conv_first_data<mma_bf16, QN_BF16, 2> },
   { (const void *)conv_first_data<mma_f16, QN_F16, 1>, (const void *)conv_first_data<mma_f16, QN_F16, 2> },
@@ -141,48 +135,22 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   f->tiles = (int32_t)(c.x->dim[0] * f->tiles_h * f->tiles_w);
   p.dy_h = best_h + p.high[0] - p.low[0], p.dy_w = best_w + p.high[1] - p.low[1];
 
-  state *st = (state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  int64_t most = 2 * r->device->units;
   p.dx_dtype = c.x->dtype;
-  st->p = p;
-  st->function = functions[c.y->dtype == QN_F16][stride - 1];
-  st->dy = c.y_at, st->w = c.w_at, st->dx = c.x_at;
-  st->blocks = (int32_t)qn_ceil_div(f->tiles, qn_ceil_div(f->tiles, most));
-  st->shared = fixed + p.dy_h * p.dy_w * PIXEL;
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(r, out, functions[c.y->dtype == QN_F16][stride - 1], SHARED, &p, sizeof p);
+  if (!k) return QN_NO_MEMORY;
+  k->grid[0] = (uint32_t)cuda_conv_shares(f->tiles, 2 * r->device->units);
+  k->threads = THREADS, k->shared = (uint32_t)(fixed + p.dy_h * p.dy_w * PIXEL);
+  cuda_conv_kernel_pointer(k, c.y_at, offsetof(first_data, dy));
+  cuda_conv_kernel_pointer(k, c.w_at, offsetof(first_data, w));
+  cuda_conv_kernel_pointer(k, c.x_at, offsetof(first_data, dx));
   double sums = (double)f->tiles * 256 * f->size[0] * f->size[1] * (double)qn_round_up(f->filters, SLICE) * 8;
   out->estimate = 4000 + sums / (r->device->units * 1024 * 0.6) + (double)qn_elements(c.y) * 2 / 3500;
-  out->state = st;
-  out->math = QN_MATH_STRICT;
   out->numerics.accumulator = QN_ACC_F32_TC;
   return QN_OK;
 }
 
-static qn_status build(const qn_request *r, qn_prepared *out)
-{
-  (void)r;
-  return cuda_check(cudaFuncSetAttribute(((const state *)out->state)->function, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED), "cudaFuncSetAttribute");
-}
-
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
-{
-  const state *st = (const state *)prepared->state;
-  first_data p = st->p;
-  p.dy = (const uint16_t *)launch->ptr[st->dy];
-  p.w = (const uint16_t *)launch->ptr[st->w];
-  p.dx = launch->ptr[st->dx];
-  void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->function, dim3(st->blocks), dim3(THREADS), arguments, st->shared, (cudaStream_t)launch->stream), "conv_first_data");
-}
-
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 static const qn_engine row[] = {
   { "first_layer", QN_OP_CONV_BACKWARD_DATA, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, nullptr, nullptr,
-    prepare, build, run, release },
+    prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_conv_kernel_release },
 };
 const qn_engine_list cuda_conv_first_data_list = { row, sizeof row / sizeof *row };

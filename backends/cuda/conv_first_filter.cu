@@ -6,7 +6,6 @@
  * row at a time. Tiles of dy and the pixels of x below them are in shared memory. A warp has NC chunks for a share of the outputs;
  * a block adds its warps' sums to one part, in workspace; the parts are joined in order. */
 #include "conv_first.cuh"
-#include "conv_layout.h"
 #include "engines.h"
 
 enum { THREADS = 256, WARPS = THREADS / 32, SHARED = 112 << 10, SLICE = 64, PIXEL = SLICE * 2 + 16, NC = 6 };     /* PIXEL: bytes */
@@ -95,14 +94,6 @@ template <class mma> __global__ void __launch_bounds__(THREADS, 2) conv_first_fi
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-struct state {
-  first_filter p;
-  const void *function;
-  int32_t  x, dy, dw, parts, slices, columns, shared;
-  uint32_t dw_dtype;
-  int64_t  elements;
-};
-
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   cuda_conv_problem c;
@@ -127,55 +118,27 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!best_h) return qn_refuse(out, "a tile's pixels in shared memory", "x", "smaller windows", "%d", f->size[1]);
   first_shape_tile(f, c.x->dim[0], best_h, best_w);
   int64_t slices = qn_ceil_div(f->filters, SLICE), deep = qn_ceil_div(f->all, columns * NC), elements = (int64_t)f->filters * f->size[0] * f->run;
-  int64_t most = qn_max_i64(2 * r->device->units / (slices * deep), 1), parts = qn_ceil_div(f->tiles, qn_ceil_div(f->tiles, most));
-  parts = qn_min_i64(parts, (int64_t)(r->demands->workspace_limit / (uint64_t)(elements * 4)));
-  if (parts < 1 || slices > 65535) return qn_refuse(out, "workspace for a part of the sum", "dw", "", "%lld", (long long)elements * 4);
+  if (slices > 65535) return qn_refuse(out, "a grid of blocks", "dy", "fewer filters", "%d", f->filters);
+  int64_t parts = cuda_conv_shares_of_sum(r, out, f->tiles, 2 * r->device->units / (slices * deep), elements);
+  if (parts < 1) return QN_UNSUPPORTED;
 
-  state *st = (state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  st->p = p;
-  st->function = c.x->dtype == QN_F16 ? (const void *)conv_first_filter<mma_f16> : (const void *)conv_first_filter<mma_bf16>;
-  st->x = c.x_at, st->dy = c.y_at, st->dw = c.w_at;
-  st->parts = (int32_t)parts, st->slices = (int32_t)slices, st->columns = (int32_t)deep;
+  const void *function = c.x->dtype == QN_F16 ? (const void *)conv_first_filter<mma_f16> : (const void *)conv_first_filter<mma_bf16>;
   int64_t pixels = best_h * best_w * PIXEL + first_x_bytes(f), sums = (int64_t)columns * 4 * NC * 4 * 32 * 4;
-  st->shared = (int32_t)qn_max_i64(pixels, sums);
-  st->dw_dtype = c.w->dtype;
-  st->elements = elements;
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(r, out, function, SHARED, &p, sizeof p);
+  if (!k) return QN_NO_MEMORY;
+  k->grid[0] = (uint32_t)parts, k->grid[1] = (uint32_t)slices, k->grid[2] = (uint32_t)deep;
+  k->threads = THREADS, k->shared = (uint32_t)qn_max_i64(pixels, sums);
+  cuda_conv_kernel_pointer(k, c.x_at, offsetof(first_filter, x));
+  cuda_conv_kernel_pointer(k, c.y_at, offsetof(first_filter, dy));
+  cuda_conv_kernel_parts(k, out, &c, parts, elements, offsetof(first_filter, parts));
   double product = (double)f->tiles * best_h * best_w * (double)(slices * deep * columns) * SLICE * NC * 8 / (r->device->units * 1024 * 0.8);
   out->estimate = 7000 + product + (double)(parts * elements) * 8 / 2500;
-  out->workspace = (uint64_t)(parts * elements * 4);
-  out->state = st;
-  out->math = QN_MATH_STRICT;
   out->numerics.accumulator = QN_ACC_F32_TC;
   return QN_OK;
 }
 
-static qn_status build(const qn_request *r, qn_prepared *out)
-{
-  (void)r;
-  return cuda_check(cudaFuncSetAttribute(((const state *)out->state)->function, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED), "cudaFuncSetAttribute");
-}
-
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
-{
-  const state *st = (const state *)prepared->state;
-  first_filter p = st->p;
-  p.x = (const uint16_t *)launch->ptr[st->x];
-  p.dy = (const uint16_t *)launch->ptr[st->dy];
-  p.parts = (float *)launch->workspace;
-  void *arguments[] = { &p };
-  qn_status s = cuda_check(cudaLaunchKernel(st->function, dim3(st->parts, st->slices, st->columns), dim3(THREADS), arguments, st->shared, (cudaStream_t)launch->stream), "conv_first_filter");
-  if (s) return s;
-  return cuda_conv_join(launch->ptr[st->dw], st->dw_dtype, p.parts, st->parts, st->elements, launch->stream);
-}
-
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 static const qn_engine row[] = {
-  { "first_layer", QN_OP_CONV_BACKWARD_FILTER, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, nullptr, nullptr, prepare, build, run, release },
+  { "first_layer", QN_OP_CONV_BACKWARD_FILTER, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, nullptr, nullptr, prepare,
+    cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_conv_kernel_release },
 };
 const qn_engine_list cuda_conv_first_filter_list = { row, sizeof row / sizeof *row };

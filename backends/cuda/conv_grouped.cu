@@ -1,65 +1,112 @@
 /* conv_grouped.cu -- convolution in groups of few channels (conv_grouped.cuh), forward and backward by the data, by mma.sync: a warp
  * has one group, its filters of 8 NT, and 16 QM pixels. Blocks stay, with the filters in shared memory as the instruction wants
- * them, and walk over tiles. Backward by the data, at stride 1, is the forward sum over dy with the filter turned round. */
+ * them, and walk over tiles, the next of which is on its way while one is used.
+ *
+ * Backward by the data is a forward sum over dy with the filter turned round. Where the forward strides, pixels of dx fall into
+ * residue classes by the stride: those of a class meet the same taps, and are the outputs of a convolution of stride 1 of their
+ * own, stored `apart` from each other. All classes are one launch. */
 #include "conv_grouped.cuh"
-#include "conv_layout.h"
+#include "conv_store.cuh"
 #include "engines.h"
-#include "steps.cuh"
 
-enum { STAGE = 68 };                      /* floats of a pixel of y in shared memory: 64, and 4 so that rows begin in other banks */
+enum { STAGE = 64 * 2 + 16, MOST_APART = 4 };      /* STAGE: bytes of a pixel of y in shared memory, so that eight lie in other banks */
+
+struct span {                             /* the windows of a class, along one dim */
+  int32_t out, before;
+  int32_t taps, tap, tap_step;            /* how many; which of the filter's the first is; from one to the next */
+};
 
 struct grouped {
-  grouped_shape f;
+  grouped_shape f;                        /* its out, size: the most of any class */
+  span     spans[2][MOST_APART];
+  int32_t  apart[2], extent[2];            /* pixels of y: from one of a class to the next; in all */
   plane    x;
   const uint16_t *w;
   void    *y;
   uint32_t out_dtype;
-  int32_t  under, written, turned;        /* channels of a group of x and y as this kernel sees them; backward by the data */
+  int32_t  under, written, turned;        /* channels of a group of x and y as this kernel sees them; the filter is read from y to x */
+  int32_t  column, relu, plain;           /* plain: column (a bias; -1: none) and relu are all that follows, and y's dtype is x's */
+  int32_t  buffer;                        /* bytes from one tile of x to the next */
   cuda_steps steps;
 };
 
-template <class mma, int NT> __global__ void __launch_bounds__(GROUPED_THREADS) conv_grouped(const __grid_constant__ grouped p)
+/* The slab's filters as the instruction wants them: [GROUPS][steps][NT][32 lanes][2 chunks], two elements of a chunk each. A thread
+ * goes from one pair of chunks to the next. */
+template <int GROUPS, int NT> static __device__ __forceinline__ void load_filters(const grouped &p, uint32_t *filters, int steps, int first, const span &down, const span &across)
+{
+  const grouped_shape &f = p.f;
+#pragma unroll
+  for (int i = threadIdx.x; i < GROUPS * NT * 64; i += GROUPED_THREADS) {
+    int half = i % 2, l = i / 2 % 32, j = i / 64 % NT, at = i / (64 * NT), from = l % 4 * 2, to = j * 8 + l / 4;
+    bool there = first + at < f.groups && to < p.written;
+    int64_t up = p.turned ? f.w_stride[0] : f.w_stride[1];              /* from one element of a chunk to the next */
+    const uint16_t *w = p.w + (int64_t)(first + at) * f.filters * f.w_stride[0] + to * (p.turned ? f.w_stride[1] : f.w_stride[0]) + from * up;
+    int r = 0, s = 0, chunk = half;
+    for (; chunk >= f.chunks && r < down.taps; chunk -= f.chunks)
+      if (++s == across.taps) s = 0, r++;
+#pragma unroll 4
+    for (int step = 0; step < steps; step++) {
+      uint32_t word = 0;
+      if (there && r < down.taps && across.taps) {
+        const uint16_t *e = w + (down.tap + r * down.tap_step) * f.w_stride[2] + (across.tap + s * across.tap_step) * f.w_stride[3] + chunk * 8 * up;
+        word = e[0] | (uint32_t)e[up] << 16;
+      }
+      filters[(at * steps + step) * (NT * 64) + i % (64 * NT)] = word;
+      for (chunk += 2; chunk >= f.chunks && r < down.taps; chunk -= f.chunks)
+        if (++s == across.taps) s = 0, r++;
+    }
+  }
+}
+
+template <class mma, int dtype, int NT> __global__ void __launch_bounds__(GROUPED_THREADS, NT == 1 ? 3 : 2) conv_grouped(const __grid_constant__ grouped p)
 {
   enum { GROUPS = 8 / NT, QM = 8 / NT };  /* of a block; sixteens of pixels of a warp */
+  static_assert(sizeof(grouped) <= CUDA_CONV_PARAMETERS, "room for them in the state");
   const grouped_shape &f = p.f;
+  int residue_h = blockIdx.z / p.apart[1], residue_w = blockIdx.z - residue_h * p.apart[1];
+  const span &down = p.spans[0][residue_h], &across = p.spans[1][residue_w];
   extern __shared__ uint4 shared[];
-  int steps = (f.all + 1) / 2, lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = warp % GROUPS, m0 = warp / GROUPS * QM;
-  int first = blockIdx.y * GROUPS;
+  int all = f.chunks * down.taps * across.taps, steps = (all + 1) / 2, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  int group = warp % GROUPS, m0 = warp / GROUPS * QM, first = blockIdx.y * GROUPS;
   uint2 *filters = (uint2 *)shared;       /* [GROUPS][steps][NT][32 lanes] */
   int *runs = (int *)(filters + GROUPS * steps * NT * 32), *pixels = runs + (steps + 1) / 2 * 4;        /* bytes from x: of chunks (-1: none), of pixels */
-  uint32_t nothing = shared_address(pixels + GROUPED_PIXELS), x = nothing + 16;
-  float *stage = (float *)(pixels + GROUPED_PIXELS + 4);
-  for (int i = threadIdx.x; i < GROUPS * steps * NT * 64; i += GROUPED_THREADS) {
-    int half = i % 2, l = i / 2 % 32, j = i / 64 % NT, step = i / (64 * NT) % steps, at = i / (64 * NT * steps), chunk = step * 2 + half;
-    int tap = chunk / f.chunks, r = tap / f.size[1], s = tap - r * f.size[1], from = (chunk - tap * f.chunks) * 8 + l % 4 * 2, to = j * 8 + l / 4;
-    uint32_t word = 0;
-    if (chunk < f.all && first + at < f.groups && to < p.written)
-      for (int e = 0; e < 2; e++) {
-        int k = p.turned ? from + e : to, c = p.turned ? to : from + e;
-        int64_t where = ((int64_t)(first + at) * f.filters + k) * f.w_stride[0] + c * f.w_stride[1] +
-                        (p.turned ? f.size[0] - 1 - r : r) * f.w_stride[2] + (p.turned ? f.size[1] - 1 - s : s) * f.w_stride[3];
-        word |= (uint32_t)p.w[where] << 16 * e;
-      }
-    ((uint32_t *)filters)[i] = word;
-  }
-  for (int i = threadIdx.x; i < steps * 2; i += GROUPED_THREADS) runs[i] = i < f.all ? grouped_chunk(f, i) : -1;
+  int *places = pixels + GROUPED_PIXELS;
+  float2 *bias = (float2 *)(places + GROUPED_PIXELS);      /* of the slab's 64 channels */
+  uint32_t nothing = shared_address(bias + 32), x = nothing + 16;
+  tile_copy<2> copy(f.x_w, f.load);
+  tile_walk walk(blockIdx.x, gridDim.x, f.tiles_h, f.tiles_w), ahead = walk;
+  auto load = [&](const tile_walk &t, int at) {
+    copy.load(x + at * p.buffer, p.x, t.n, t.i * f.tile_h * f.stride[0] - down.before, t.j * f.tile_w * f.stride[1] - across.before, first * p.under,
+              f.x_h, f.x_w, f.load, f.side, f.pixel);
+  };
+  if (f.buffers == 2) load(walk, 0);
+  copy_async_commit();
+  load_filters<GROUPS, NT>(p, (uint32_t *)filters, steps, first, down, across);
+  for (int i = threadIdx.x; i < steps * 2; i += GROUPED_THREADS) runs[i] = i < all ? grouped_chunk(f, across.taps, i) : -1;
   if (threadIdx.x < GROUPED_PIXELS) {     /* beyond the tile: its first */
-    int h = threadIdx.x / f.tile_w, w = threadIdx.x - h * f.tile_w;
-    pixels[threadIdx.x] = h < f.tile_h ? (h * f.stride[0] * f.x_w + w * f.stride[1]) * f.pixel : 0;
+    int place = grouped_place(f, threadIdx.x), h = place >> 16, w = place & 0xffff;
+    places[threadIdx.x] = place;
+    pixels[threadIdx.x] = place >= 0 ? (h * f.stride[0] * f.x_w + w * f.stride[1]) * f.pixel : 0;
   }
-  if (threadIdx.x < 4) pixels[GROUPED_PIXELS + threadIdx.x] = 0;
+  if (threadIdx.x < 2) bias[32 + threadIdx.x] = make_float2(0, 0);
+  if (threadIdx.x < 32) {
+    int j = threadIdx.x * 2, c = j % (NT * 8), at_group = first + j / (NT * 8);
+    bias[threadIdx.x] = at_group < f.groups && c < p.written ? bias_pair(p.steps, p.column, at_group * p.written + c) : make_float2(0, 0);
+  }
 
+  int at = 0;
   for (int tile = blockIdx.x; tile < f.tiles; tile += gridDim.x) {
-    int n, y0, x0;
-    grouped_tile(f, tile, &n, &y0, &x0);
+    ahead.next(f.tiles_h, f.tiles_w);
+    if (f.buffers == 1) load(walk, 0);
+    else if (tile + (int)gridDim.x < f.tiles) load(ahead, at ^ 1);
+    copy_async_commit();
+    if (f.buffers == 1) copy_async_wait<0>();
+    else copy_async_wait<1>();
     __syncthreads();
-    tile_load<2>(x, f.pixel, p.x, n, y0 * f.stride[0] - f.before[0], x0 * f.stride[1] - f.before[1], f.x_h, f.x_w, first * p.under, f.load);
-    tile_wait();
-    __syncthreads();
+    uint32_t here = x + at * p.buffer, from[QM];
     float sum[QM][NT][4] = {};
-    uint32_t from[QM];
 #pragma unroll
-    for (int m = 0; m < QM; m++) from[m] = x + pixels[(m0 + m) * 16 + lane % 16] + group * p.under * 2;
+    for (int m = 0; m < QM; m++) from[m] = here + pixels[(m0 + m) * 16 + lane % 16] + group * p.under * 2;
     const uint2 *mine = filters + group * steps * NT * 32 + lane;
     for (int step = 0; step < steps; step++, mine += NT * 32) {
       int run = runs[step * 2 + lane / 16];
@@ -73,41 +120,75 @@ template <class mma, int NT> __global__ void __launch_bounds__(GROUPED_THREADS) 
         for (int m = 0; m < QM; m++) mma::product(sum[m][j], a[m], b.x, b.y);
       }
     }
-    __syncthreads();                      /* the stage lies over x */
+
+    int y0 = walk.i * f.tile_h, x0 = walk.j * f.tile_w, corner = (walk.n * p.extent[0] + y0 * p.apart[0] + residue_h) * p.extent[1] + x0 * p.apart[1] + residue_w;
+    int high = down.out - y0, wide = across.out - x0;
+    auto pixel_of = [&](int place) {      /* of y; -1: there is none */
+      int h = place >> 16, w = place & 0xffff;
+      return place >= 0 && h < high && w < wide ? corner + h * p.apart[0] * p.extent[1] + w * p.apart[1] : -1;
+    };
+    if (p.plain) {
+      __syncthreads();                    /* the stage lies over the tile that has been used */
 #pragma unroll
-    for (int m = 0; m < QM; m++)
+      for (int m = 0; m < QM; m++)
 #pragma unroll
-      for (int j = 0; j < NT; j++) {
-        float *to = stage + ((m0 + m) * 16 + lane / 4) * STAGE + (group * NT + j) * 8 + lane % 4 * 2;
-        *(float2 *)to = make_float2(sum[m][j][0], sum[m][j][1]);
-        *(float2 *)(to + 8 * STAGE) = make_float2(sum[m][j][2], sum[m][j][3]);
+        for (int j = 0; j < NT; j++)
+#pragma unroll
+          for (int half = 0; half < 2; half++) {
+            float2 more = bias[(group * NT + j) * 4 + lane % 4];
+            float lo = sum[m][j][half * 2] + more.x, hi = sum[m][j][half * 2 + 1] + more.y;
+            if (p.relu) lo = fn_max(lo, 0.f), hi = fn_max(hi, 0.f);
+            shared_store(here + ((m0 + m) * 16 + half * 8 + lane / 4) * STAGE + (group * NT + j) * 16 + lane % 4 * 4, dtype == QN_BF16 ? pack_bf16(lo, hi) : pack_f16(lo, hi));
+          }
+      __syncthreads();
+#pragma unroll
+      for (int k = 0; k < GROUPED_PIXELS * 8 / GROUPED_THREADS; k++) {
+        int i = k * GROUPED_THREADS + threadIdx.x, pixel = pixel_of(places[i / 8]), at_group = first + i % 8 / NT, c = i % NT * 8;
+        if (pixel < 0 || at_group >= f.groups || c >= p.written) continue;
+        float v[4];
+        shared_load(v, here + i / 8 * STAGE + i % 8 * 16);
+        *(float4 *)((uint16_t *)p.y + (int64_t)pixel * (f.groups * p.written) + at_group * p.written + c) = make_float4(v[0], v[1], v[2], v[3]);
       }
-    __syncthreads();
-    for (int i = threadIdx.x; i < GROUPED_PIXELS * 8; i += GROUPED_THREADS) {
-      int px = i / 8, h = px / f.tile_w, w = px - h * f.tile_w, at = i % 8 / NT, c = i % NT * 8;
-      if (h >= f.tile_h || y0 + h >= f.out[0] || x0 + w >= f.out[1] || first + at >= f.groups || c >= p.written) continue;
-      int channel = (first + at) * p.written + c, pixel = (n * f.out[0] + y0 + h) * f.out[1] + x0 + w;
-      const float4 *s = (const float4 *)(stage + px * STAGE + i % 8 * 8);
-      float v[8] = {s[0].x, s[0].y, s[0].z, s[0].w, s[1].x, s[1].y, s[1].z, s[1].w};
-      steps_apply(p.steps, v, pixel, channel, 0, 0, 0, 8);
-      store8(v, p.y, p.out_dtype, (int64_t)pixel * (f.groups * p.written) + channel, 1, 8);
+    } else {
+#pragma unroll
+      for (int m = 0; m < QM; m++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+          int pixel = pixel_of(places[(m0 + m) * 16 + half * 8 + lane / 4]);
+#pragma unroll
+          for (int j = 0; j < NT; j++) {
+            int c = j * 8 + lane % 4 * 2;
+            if (pixel < 0 || first + group >= f.groups || c >= p.written) continue;
+            store_pair(p.steps, make_float2(sum[m][j][half * 2], sum[m][j][half * 2 + 1]), p.y, p.out_dtype, pixel, (first + group) * p.written + c, f.groups * p.written);
+          }
+        }
     }
+    __syncthreads();
+    at ^= f.buffers - 1;
+    walk = ahead;
   }
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-struct state {
-  grouped  p;
-  cuda_chain chain;
-  const void *function;
-  int32_t  x, w, blocks, slabs, shared;
-};
+#define KERNELS(mma, dtype) { (const void *)conv_grouped<mma, dtype, 1>, (const void *)conv_grouped<mma, dtype, 2>, (const void *)conv_grouped<mma, dtype, 4>, (const void *)conv_grouped<mma, dtype, 8> }
+static const void *const functions[2][4] = { KERNELS(mma_bf16, QN_BF16), KERNELS(mma_f16, QN_F16) };
 
-static const void *const functions[2][4] = {
-  { (const void *)conv_grouped<mma_bf16, 1>, (const void *)conv_grouped<mma_bf16, 2>, (const void *)conv_grouped<mma_bf16, 4>, (const void *)conv_grouped<mma_bf16, 8> },
-  { (const void *)conv_grouped<mma_f16, 1>, (const void *)conv_grouped<mma_f16, 2>, (const void *)conv_grouped<mma_f16, 4>, (const void *)conv_grouped<mma_f16, 8> },
-};
+/* Along dim d, of the pixels whose place leaves `residue` after division by the stride. */
+static span span_of(const cuda_conv_problem *c, int d, int residue)
+{
+  span s = { (int32_t)c->out[d], (int32_t)c->before[d], (int32_t)c->size[d], 0, 1 };
+  if (c->mode != CUDA_CONV_DATA) return s;
+  s.out = (int32_t)qn_ceil_div(c->in[d] - residue, c->stride[d]);
+  s.taps = 0;
+  for (int64_t r = c->size[d] - 1; r >= 0; r--) {
+    int64_t from = residue + c->before[d] - r * c->dilation[d];
+    if (from % c->stride[d]) continue;
+    if (!s.taps++) s.tap = (int32_t)r, s.before = (int32_t)(-from / c->stride[d]);
+    else if (s.taps == 2) s.tap_step = (int32_t)(r - s.tap);
+  }
+  return s;
+}
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -119,65 +200,54 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_chain chain;
   if ((status = cuda_conv_problem_chain(&c, r, &chain, out))) return status;
   bool data = c.mode == CUDA_CONV_DATA;
-  if (data && (c.stride[0] > 1 || c.stride[1] > 1))
-    return qn_refuse(out, "backward data walks dy pixel by pixel", "dy", "a stride of 1", "%lld", (long long)(c.stride[0] > 1 ? c.stride[0] : c.stride[1]));
+  if (data && (c.stride[0] > MOST_APART || c.stride[1] > MOST_APART))
+    return qn_refuse(out, "backward data of strides to 4", "dx", "1 to 4", "%lld", (long long)(c.stride[0] > MOST_APART ? c.stride[0] : c.stride[1]));
   const qn_value *in = data ? c.y : c.x, *to = &r->value[chain.out];
   p.under = data ? f->filters : f->channels;
   p.written = data ? f->channels : f->filters;
   p.turned = data;
-  p.x.h = f->in[0], p.x.w = f->in[1], p.x.channels = (int32_t)in->dim[1];
+  for (int d = 0; d < 2; d++) {
+    int stride = f->stride[d], every = 1;
+    p.apart[d] = data ? stride : 1;
+    p.extent[d] = (int32_t)(data ? c.in[d] : c.out[d]);
+    for (int i = 0; i < p.apart[d]; i++) p.spans[d][i] = span_of(&c, d, i);
+    if (!data) continue;
+    while (f->dilation[d] * every % stride) every++;         /* taps of a class */
+    f->size[d] = (f->size[d] + every - 1) / every;
+    f->dilation[d] = f->dilation[d] * every / stride;
+    f->stride[d] = 1;
+    f->out[d] = p.spans[d][0].out;
+  }
+  p.x.h = (int32_t)(data ? c.out[0] : c.in[0]), p.x.w = (int32_t)(data ? c.out[1] : c.in[1]), p.x.channels = (int32_t)in->dim[1];
   p.out_dtype = to->dtype;
   p.steps = chain.steps;
-  int kind = f->beside == 8 ? 0 : f->beside == 4 ? 1 : f->beside == 2 ? 2 : 3, steps = (f->all + 1) / 2;
-  int64_t fixed = (int64_t)steps * 64 * 32 + (steps + 1) / 2 * 16 + GROUPED_PIXELS * 4 + 16, stage = (int64_t)GROUPED_PIXELS * STAGE * 4;
-  if (!grouped_shape_tile(f, to->dim[0], GROUPED_SHARED - fixed))
-    return qn_refuse(out, "filters and a tile's pixels in shared memory", "w", "fewer taps or channels", "%d", f->all);
-  int64_t slabs = qn_ceil_div(f->groups, f->beside), x_bytes = (int64_t)f->x_h * f->x_w * f->pixel, shared = fixed + qn_max_i64(x_bytes, stage);
+  p.plain = cuda_chain_column_relu(&chain.steps, &p.column, &p.relu) && to->dtype == in->dtype && to->align >= 16;
+  if (!p.plain) p.column = -1;
+  int kind = f->beside == 8 ? 0 : f->beside == 4 ? 1 : f->beside == 2 ? 2 : 3, steps = (f->chunks * f->size[0] * f->size[1] + 1) / 2;
+  int64_t fixed = (int64_t)steps * 64 * 32 + (steps + 1) / 2 * 16 + GROUPED_PIXELS * 8 + 256 + 16, stage = GROUPED_PIXELS * STAGE;
+  if (!grouped_shape_fit(f, to->dim[0], fixed, 0, stage))
+    return qn_refuse(out, "filters and a tile's pixels in shared memory", "w", "fewer taps or channels", "%d", f->size[0] * f->size[1] * p.under);
+  p.buffer = (int32_t)qn_max_i64((int64_t)f->x_h * f->x_w * f->pixel, stage);
+  int64_t slabs = qn_ceil_div(f->groups, f->beside), shared = fixed + p.buffer * f->buffers, classes = p.apart[0] * p.apart[1];
   if (slabs > 65535) return qn_refuse(out, "a grid of blocks", "x", "fewer groups", "%d", f->groups);
 
-  state *st = (state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  int64_t resident = r->device->units * qn_min_i64(200 << 10, GROUPED_SHARED * 2) / (shared + 1024), rounds = qn_ceil_div(f->tiles, qn_max_i64(resident / slabs, 1));
-  st->p = p;
-  st->chain = chain;
-  st->function = functions[in->dtype == QN_F16][kind];
-  st->x = data ? c.y_at : c.x_at, st->w = c.w_at;
-  st->blocks = (int32_t)qn_ceil_div(f->tiles, rounds), st->slabs = (int32_t)slabs, st->shared = (int32_t)shared;
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(r, out, functions[in->dtype == QN_F16][kind], GROUPED_SHARED, &p, sizeof p);
+  if (!k) return QN_NO_MEMORY;
+  int64_t resident = r->device->units * grouped_resident(shared, kind == 0 ? 3 : 2);
+  k->grid[0] = (uint32_t)cuda_conv_shares(f->tiles, resident / (slabs * classes)), k->grid[1] = (uint32_t)slabs, k->grid[2] = (uint32_t)classes;
+  k->threads = GROUPED_THREADS, k->shared = (uint32_t)shared;
+  cuda_conv_kernel_pointer(k, data ? c.y_at : c.x_at, offsetof(grouped, x.p));
+  cuda_conv_kernel_pointer(k, c.w_at, offsetof(grouped, w));
+  cuda_conv_kernel_steps(k, &chain, offsetof(grouped, steps), offsetof(grouped, y));
   double bytes = (double)qn_elements(to) * (double)qn_kit_bytes(to->dtype) + (double)qn_elements(in) * 2;
-  double product = (double)f->tiles * GROUPED_PIXELS * (double)slabs * 64 * steps * 16 / (r->device->units * 1024 * 0.5);
+  double product = (double)f->tiles * GROUPED_PIXELS * (double)(slabs * classes) * 64 * steps * 16 / (r->device->units * 1024 * 0.5);
   out->estimate = 4000 + product + bytes / 3500;
-  out->state = st;
   out->n_ops = chain.n_ops;
-  out->math = QN_MATH_STRICT;
   out->numerics.accumulator = QN_ACC_F32_TC;
   return QN_OK;
 }
 
-static qn_status build(const qn_request *r, qn_prepared *out)
-{
-  (void)r;
-  return cuda_check(cudaFuncSetAttribute(((const state *)out->state)->function, cudaFuncAttributeMaxDynamicSharedMemorySize, GROUPED_SHARED + (16 << 10)), "cudaFuncSetAttribute");
-}
-
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
-{
-  const state *st = (const state *)prepared->state;
-  grouped p = st->p;
-  p.x.p = launch->ptr[st->x];
-  p.w = (const uint16_t *)launch->ptr[st->w];
-  p.y = launch->ptr[st->chain.out];
-  cuda_chain_bind(&p.steps, &st->chain, launch->ptr);
-  void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->function, dim3(st->blocks, st->slabs), dim3(GROUPED_THREADS), arguments, st->shared, (cudaStream_t)launch->stream), "conv_grouped");
-}
-
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 #define ROW(op) { "grouped", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, nullptr, nullptr, \
-                  prepare, build, run, release }
+                  prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_conv_kernel_release }
 static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA) };
 const qn_engine_list cuda_conv_grouped_list = { row, sizeof row / sizeof *row };

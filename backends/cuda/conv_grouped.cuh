@@ -2,35 +2,36 @@
  * whole groups as fit, and 128 pixels at a time. A run of eight channels of a pixel, a chunk, is a row of the matrices that
  * ldmatrix reads, wherever the pixel lies: so a window's chunks need no gathering. */
 #pragma once
-#include "conv_problem.h"
+#include "conv_kernel.h"
 #include "conv_tile.cuh"
 #include "vector.cuh"
 
-enum { GROUPED_THREADS = 256, GROUPED_PIXELS = 128, GROUPED_SHARED = 100 << 10 };
+enum { GROUPED_THREADS = 256, GROUPED_PIXELS = 128, GROUPED_SHARED = 112 << 10 };     /* two blocks fit into a multiprocessor */
 
 typedef struct grouped_shape {
   int32_t groups, channels, filters;      /* channels, filters: of a group */
-  int32_t in[2], out[2], size[2], stride[2], dilation[2], before[2];     /* in, out: of the tensor under the windows, and the windows */
+  int32_t out[2], size[2], stride[2], dilation[2], before[2];            /* of the windows over the tensor below them */
   int32_t beside;                         /* groups of a block */
-  int32_t chunks, all;                    /* of a pixel of a group; of a window */
+  int32_t chunks;                         /* of a pixel of a group */
   int32_t pixel;                          /* bytes of a pixel of x in shared memory: all chunks and 16, so that eight lie in other banks */
   int32_t tile_h, tile_w, x_h, x_w, tiles_h, tiles_w, tiles;
-  int32_t load;                           /* chunks of a pixel, all groups */
+  int32_t side;                           /* rows of a tile of x that the block copies at once */
+  int32_t load;                           /* chunks of a pixel, all groups of a block */
+  int32_t buffers;                        /* tiles of x in shared memory: with two, the next is on its way while one is used */
   int64_t w_stride[4];                    /* K, C, R, S */
 } grouped_shape;
 
-static __device__ __forceinline__ void grouped_tile(const grouped_shape &f, int tile, int *n, int *y0, int *x0)
+/* Where chunk i of a window `taps` wide lies from its first pixel on, in bytes. */
+static __device__ __forceinline__ int grouped_chunk(const grouped_shape &f, int taps, int i)
 {
-  int rest = tile / f.tiles_w;
-  *x0 = (tile - rest * f.tiles_w) * f.tile_w;
-  *n = rest / f.tiles_h;
-  *y0 = (rest - *n * f.tiles_h) * f.tile_h;
-}
-/* Where chunk i of a window lies from its first pixel on, in bytes. */
-static __device__ __forceinline__ int grouped_chunk(const grouped_shape &f, int i)
-{
-  int tap = i / f.chunks, r = tap / f.size[1], s = tap - r * f.size[1];
+  int tap = i / f.chunks, r = tap / taps, s = tap - r * taps;
   return (r * f.dilation[0] * f.x_w + s * f.dilation[1]) * f.pixel + (i - tap * f.chunks) * 16;
+}
+/* Pixel i of a tile as row << 16 | column; -1: beyond the tile. */
+static __device__ __forceinline__ int grouped_place(const grouped_shape &f, int i)
+{
+  int h = i / f.tile_w, w = i - h * f.tile_w;
+  return h < f.tile_h ? h << 16 | w : -1;
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
@@ -39,39 +40,33 @@ static __device__ __forceinline__ int grouped_chunk(const grouped_shape &f, int 
 static inline qn_status grouped_shape_read(grouped_shape *f, cuda_conv_problem *c, const qn_request *r, qn_prepared *out)
 {
   qn_status status = cuda_conv_problem_read(c, r, out);
+  if (!status) status = cuda_conv_wants_ampere(r, out);
+  if (!status) status = cuda_conv_wants_halves(c, out);
+  if (!status) status = cuda_conv_wants_channels_last(c->x, "x", out);
+  if (!status) status = cuda_conv_wants_channels_last(c->y, "y", out);
   if (status) return status;
-  uint32_t dtype = c->mode == CUDA_CONV_DATA ? c->y->dtype : c->x->dtype;
-  if (r->device->arch_major < 8) return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
-  if (dtype != QN_F16 && dtype != QN_BF16) return qn_refuse(out, "dtypes", "x", "f16 or bf16", "%s", "another");
   if (c->groups < 2) return qn_refuse(out, "groups", "x", "two or more", "%lld", (long long)c->groups);
   int64_t channels = c->channels / c->groups, filters = c->filters / c->groups;
   if (channels % 8 || channels > 64) return qn_refuse(out, "channels of a group in eights, to 64", "x", "8, 16, ... 64", "%lld", (long long)channels);
   if (filters % 8 || filters > 64) return qn_refuse(out, "filters of a group in eights, to 64", "y", "8, 16, ... 64", "%lld", (long long)filters);
-  if (!qn_is_channels_last(c->x) || c->x->align < 16) return qn_refuse(out, "packed channels last, aligned to 16 bytes", "x", "nhwc", "%s", "other strides");
-  if (!qn_is_channels_last(c->y) || c->y->align < 16) return qn_refuse(out, "packed channels last, aligned to 16 bytes", "y", "nhwc", "%s", "other strides");
   memset(f, 0, sizeof *f);
   f->groups = (int32_t)c->groups, f->channels = (int32_t)channels, f->filters = (int32_t)filters;
   bool data = c->mode == CUDA_CONV_DATA;
   for (int d = 0; d < 2; d++) {
-    f->size[d] = (int32_t)c->size[d];
-    f->dilation[d] = (int32_t)c->dilation[d];
-    f->stride[d] = data ? 1 : (int32_t)c->stride[d];
-    f->in[d] = (int32_t)(data ? (c->out[d] - 1) * c->stride[d] + 1 : c->in[d]);       /* of dy, spread by its stride */
-    f->out[d] = (int32_t)(data ? c->in[d] : c->out[d]);
-    f->before[d] = (int32_t)(data ? (c->size[d] - 1) * c->dilation[d] - c->before[d] : c->before[d]);
+    f->out[d] = (int32_t)c->out[d], f->size[d] = (int32_t)c->size[d];
+    f->stride[d] = (int32_t)c->stride[d], f->dilation[d] = (int32_t)c->dilation[d], f->before[d] = (int32_t)c->before[d];
   }
   int under = data ? f->filters : f->channels, written = data ? f->channels : f->filters, wide = 8;
   while (wide < written) wide *= 2;
   f->beside = 64 / wide;
   f->chunks = under / 8;
-  f->all = f->chunks * f->size[0] * f->size[1];
   f->pixel = f->beside * under * 2 + 16;
   f->load = f->beside * f->chunks;
   f->w_stride[0] = c->w->stride[0], f->w_stride[1] = c->w->stride[1], f->w_stride[2] = c->w_stride[0], f->w_stride[3] = c->w_stride[1];
   return QN_OK;
 }
 
-/* The tile with the least work and traffic whose pixels below fit into `room` bytes; false: none does. */
+/* The tile with the least work and traffic whose pixels below take `room` bytes at most; false: none does. */
 static inline bool grouped_shape_tile(grouped_shape *f, int64_t images, int64_t room)
 {
   double least = 0;
@@ -85,6 +80,24 @@ static inline bool grouped_shape_tile(grouped_shape *f, int64_t images, int64_t 
     least = cost;
     f->tile_h = (int32_t)h, f->tile_w = w, f->x_h = (int32_t)x_h, f->x_w = (int32_t)x_w;
     f->tiles_h = (int32_t)tiles_h, f->tiles_w = (int32_t)tiles_w, f->tiles = (int32_t)(images * tiles_h * tiles_w);
+    f->side = tile_side(GROUPED_THREADS, f->x_w, f->load);
   }
   return least > 0;
 }
+
+/* The same with two buffers or, where that makes tiles much smaller, one. A block needs `fixed` bytes, a buffer `beside` beyond x
+ * and `least` at least. */
+static inline bool grouped_shape_fit(grouped_shape *f, int64_t images, int64_t fixed, int64_t beside, int64_t least)
+{
+  int64_t room = GROUPED_SHARED - fixed;
+  if (room < least || !grouped_shape_tile(f, images, room - beside)) return false;
+  grouped_shape one = *f;
+  f->buffers = 2;
+  if (room / 2 >= least && grouped_shape_tile(f, images, room / 2 - beside) && f->tiles <= one.tiles + one.tiles / 4) return true;
+  *f = one;
+  f->buffers = 1;
+  return true;
+}
+
+/* How many blocks of that much shared memory a multiprocessor holds, of at most `most` by their registers. */
+static inline int64_t grouped_resident(int64_t shared, int64_t most) { return qn_min_i64(most, (227 << 10) / (shared + 1024)); }

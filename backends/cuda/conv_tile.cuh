@@ -7,26 +7,55 @@ struct plane {                            /* an image of a packed tensor, channe
   int32_t  h, w, channels;
 };
 
-/* Starts copying `rows` x `columns` pixels from (top, left) of image n to pixels `pitch` bytes apart, with zeros where there are
- * none; of each, `chunks` of 16 bytes from `channel` on. A thread has a place in a row and goes down from there. */
-template <int bytes> __device__ __forceinline__ void tile_load(uint32_t to, int pitch, const plane &x, int n, int top, int left, int rows, int columns, int channel, int chunks)
-{
-  const char *image = (const char *)x.p + ((int64_t)n * x.h * x.w * x.channels + channel) * bytes;
-  int row = columns * chunks, side = max(1, (int)blockDim.x / row), left_over = (x.channels - channel) * bytes / 16;
-  int64_t down = (int64_t)side * x.w * x.channels * bytes;
-  for (int k = threadIdx.x; k < row * side; k += blockDim.x) {
-    int i = k / row, place = k - i * row, j = place / chunks, chunk = place - j * chunks;
-    bool inside = (uint32_t)(left + j) < (uint32_t)x.w && chunk < left_over;
-    const char *from = image + ((int64_t)(top + i) * x.w + left + j) * x.channels * bytes + chunk * 16;
-    uint32_t at = to + (i * columns + j) * pitch + chunk * 16;
-    for (; i < rows; i += side, from += down, at += side * columns * pitch) {
-      bool there = inside && (uint32_t)(top + i) < (uint32_t)x.h;
-      copy_async<16>(at, there ? from : (const char *)x.p, there ? 16 : 0);
+/* The tiles of all images, tiles_h x tiles_w of each, as a block walks over them: each so many beyond the last. No division on the way. */
+struct tile_walk {
+  int n, i, j;                            /* image, row and column of tiles */
+  int step_n, step_i, step_j;
+
+  __device__ __forceinline__ tile_walk(int first, int step, int tiles_h, int tiles_w)
+  {
+    int rest = first / tiles_w, more = step / tiles_w;
+    n = rest / tiles_h, i = rest - n * tiles_h, j = first - rest * tiles_w;
+    step_n = more / tiles_h, step_i = more - step_n * tiles_h, step_j = step - more * tiles_w;
+  }
+  __device__ __forceinline__ void next(int tiles_h, int tiles_w)
+  {
+    n += step_n, i += step_i, j += step_j;
+    if (j >= tiles_w) j -= tiles_w, i++;
+    if (i >= tiles_h) i -= tiles_h, n++;
+  }
+};
+
+/* Copies tiles of rows x columns pixels to shared memory, pixels `pitch` bytes apart, with zeros where there are none; of each
+ * pixel, `chunks` of 16 bytes. A thread has a place in a row, worked out once, and goes down from there. */
+template <int bytes> struct tile_copy {
+  uint32_t place;                         /* row << 20 | column << 8 | chunk */
+
+  __device__ __forceinline__ tile_copy(int columns, int chunks) { find(threadIdx.x, columns, chunks); }
+  __device__ __forceinline__ void find(int k, int columns, int chunks)
+  {
+    int i = k / (columns * chunks), rest = k - i * (columns * chunks), j = rest / chunks;
+    place = i << 20 | j << 8 | (rest - j * chunks);
+  }
+  /* Starts it: from (top, left) of image n, from `channel` on. side: rows that the block copies at once. */
+  __device__ __forceinline__ void load(uint32_t to, const plane &x, int n, int top, int left, int channel, int rows, int columns, int chunks, int side, int pitch) const
+  {
+    const char *image = (const char *)x.p + ((int64_t)n * x.h * x.w * x.channels + channel) * bytes;
+    int left_over = (x.channels - channel) * bytes / 16, all = columns * chunks * side;
+    tile_copy at = *this;
+    for (int k = threadIdx.x; k < all; k += blockDim.x) {
+      if (k >= (int)blockDim.x) at.find(k, columns, chunks);
+      int i = at.place >> 20, j = at.place >> 8 & 0xfff, chunk = at.place & 0xff;
+      bool inside = (uint32_t)(left + j) < (uint32_t)x.w && chunk < left_over;
+      const char *from = image + ((int64_t)(top + i) * x.w + left + j) * x.channels * bytes + chunk * 16;
+      int64_t down = (int64_t)side * x.w * x.channels * bytes;
+      uint32_t there_to = to + (i * columns + j) * pitch + chunk * 16;
+      for (; i < rows; i += side, from += down, there_to += side * columns * pitch) {
+        bool there = inside && (uint32_t)(top + i) < (uint32_t)x.h;
+        copy_async<16>(there_to, there ? from : (const char *)x.p, there ? 16 : 0);
+      }
     }
   }
-}
-__device__ __forceinline__ void tile_wait()      /* for this thread's copies; __syncthreads for the others' */
-{
-  copy_async_commit();
-  copy_async_wait<0>();
-}
+};
+
+static inline int tile_side(int threads, int columns, int chunks) { return threads > columns * chunks ? threads / (columns * chunks) : 1; }

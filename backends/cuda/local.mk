@@ -21,6 +21,8 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_grouped.cu \
   backends/cuda/conv_grouped.cuh \
   backends/cuda/conv_grouped_filter.cu \
+  backends/cuda/conv_kernel.c \
+  backends/cuda/conv_kernel.h \
   backends/cuda/conv_layout.cu \
   backends/cuda/conv_layout.h \
   backends/cuda/conv_tf32.c \
@@ -28,6 +30,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_tf32.h \
   backends/cuda/conv_tf32_layout.cu \
   backends/cuda/conv_problem.h \
+  backends/cuda/conv_store.cuh \
   backends/cuda/conv_tile.cuh \
   backends/cuda/conv_views.h \
   backends/cuda/conv_wgmma.c \

@@ -65,6 +65,13 @@ conv_forward x=f16/1x64x9x9/nhwc w=f16/48x32x3x2/nhwc dilation=2,1 pad=2 groups=
 conv_forward x=bf16/1x128x7x7/nhwc w=bf16/128x64x3x3/nhwc pad=1 groups=2
 conv_forward x=bf16/2x16x12x20/nhwc w=bf16/32x8x5x5/nhwc pad=2 groups=2 ; fill=int x.fill=special
 conv_forward x=bf16/2x24x150/nhwc w=bf16/24x8x3/nhwc pad=1 groups=3
+conv_forward x=bf16/140x16x20x20/nhwc w=bf16/16x8x3x3/nhwc pad=1 groups=2
+
+# large filters, by Fourier transforms of tiles: several tiles each way and their tails, odd channels, more than a block of them; nothing spreads
+conv_forward x=f32/2x5x40x33 w=f32/7x5x9x5 pad=4:3,1 bias=f32/7
+conv_forward x=f32/1x17x29x20/nhwc w=f32/18x17x7x7 pad=3
+conv_forward x=f32/1x2x26x30 w=f32/3x2x24x23 pad=2
+conv_forward x=f32/1x2x35x61 w=f32/3x2x5x5 pad=2,1 ; fill=int x.fill=special
 
 # a first layer: few channels, windows that begin at odd elements, rows of windows longer than their last eight, tails of sixteen
 conv_forward x=bf16/2x3x37x38/nhwc w=bf16/64x3x7x7/nhwc stride=2 pad=3 ; as=f16

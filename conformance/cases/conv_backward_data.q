@@ -58,6 +58,17 @@ conv_backward_data dy=bf16/1x96x8x14/nhwc w=bf16/96x16x3x3 dx=bf16/1x64x14x30/nh
 conv_backward_data dy=f16/1x48x9x12/nhwc w=f16/48x32x3x2/nhwc dx=f32/1x64x9x9/nhwc dilation=2,1 pad=2 groups=2
 conv_backward_data dy=bf16/1x128x7x7/nhwc w=bf16/128x64x3x3/nhwc dx=bf16/1x128x7x7/nhwc pad=1 groups=2
 conv_backward_data dy=bf16/2x16x10x18/nhwc w=bf16/16x24x3x3/nhwc dx=bf16/2x48x12x20/nhwc groups=2 ; fill=int dy.fill=special
+# and strides: pixels in residue classes, of which some meet no tap, some lie beyond the last window
+conv_backward_data dy=bf16/2x72x6x7/nhwc w=bf16/72x8x3x3/nhwc dx=bf16/2x72x11x13/nhwc pad=1 stride=2 groups=9 ; as=f16
+conv_backward_data dy=bf16/1x16x5x4/nhwc w=bf16/16x8x3x3 dx=bf16/1x16x15x17/nhwc pad=2,1 stride=3,4 dilation=2,3 groups=2
+conv_backward_data dy=bf16/1x32x5x5/nhwc w=bf16/32x16x1x1/nhwc dx=f32/1x32x10x9/nhwc stride=2 groups=2 ; fill=int dy.fill=special
+conv_backward_data dy=bf16/1x48x4x12/nhwc w=bf16/48x24x5x4/nhwc dx=bf16/1x48x8x12/nhwc pad=2,1:2 stride=2,1 groups=2
+conv_backward_data dy=bf16/1x16x3x30/nhwc w=bf16/16x8x3x3/nhwc dx=bf16/1x16x14x62/nhwc stride=5,2 groups=2
+
+# large filters
+conv_backward_data dy=f32/2x7x39x31 w=f32/7x5x9x5 dx=f32/2x5x40x33 pad=4:3,1
+conv_backward_data dy=f32/1x18x29x20/nhwc w=f32/18x17x7x7 dx=f32/1x17x29x20/nhwc pad=3
+conv_backward_data dy=f32/1x3x35x59 w=f32/3x2x5x5 dx=f32/1x2x35x61 pad=2,1 ; fill=int dy.fill=special
 
 # a first layer
 conv_backward_data dy=bf16/2x64x19x19/nhwc w=bf16/64x3x7x7/nhwc dx=bf16/2x3x37x38/nhwc stride=2 pad=3 ; as=f16

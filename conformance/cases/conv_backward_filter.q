@@ -91,3 +91,7 @@ conv_backward_filter x=f32/2x40x9x10/nhwc dy=f32/2x33x11x8/nhwc dw=f32/33x40x3x3
 conv_backward_filter x=f32/2x12x13x9 dy=f32/2x36x12x5 dw=f32/36x12x5x5 pad=2:1,0
 conv_backward_filter x=f32/3x5x29x30/nhwc dy=f32/3x6x29x30/nhwc dw=f32/6x5x5x5/nhwc pad=2
 conv_backward_filter x=f32/2x3x11x12 dy=f32/2x4x11x12 dw=f32/4x3x5x5 pad=2 ; fill=int x.fill=special
+# large filters
+conv_backward_filter x=f32/2x5x40x33 dy=f32/2x7x39x31 dw=f32/7x5x9x5 pad=4:3,1
+conv_backward_filter x=f32/3x17x29x20/nhwc dy=f32/3x18x29x20/nhwc dw=f32/18x17x7x7 pad=3
+conv_backward_filter x=f32/1x2x35x61 dy=f32/1x3x35x59 dw=f32/3x2x5x5 pad=2,1 ; fill=int x.fill=special

@@ -31,6 +31,19 @@ in r f32/2x8x7x7/nhwc
 dx = conv_backward_data dy=dy w=w dx=f32/2x8x7x7/nhwc pad=1
 out g = add a=dx b=r
 
+in x bf16/1x48x9x9/nhwc
+in w bf16/48x24x3x3/nhwc
+in r bf16/1x48x9x9/nhwc
+y0 = conv_forward x=x w=w groups=2 pad=1
+y1 = add a=y0 b=r
+out y = relu x=y1
+
+in dy bf16/1x16x5x5/nhwc
+in w bf16/16x8x3x3/nhwc
+in x bf16/1x16x9x9/nhwc
+dx = conv_backward_data dy=dy w=w dx=bf16/1x16x9x9/nhwc pad=1 stride=2 groups=2
+out g = relu_backward dy=dx x=x
+
 in x f32/1x8x9x9/nhwc
 in w f32/8x1x3x3/nhwc
 in b f32/1x8x1x1

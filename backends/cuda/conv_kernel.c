@@ -1,0 +1,95 @@
+/* conv_kernel.c -- one kernel with one struct of parameters, and what follows it. */
+#include "conv_kernel.h"
+#include "conv_layout.h"
+
+cuda_conv_kernel *cuda_conv_kernel_begin(const qn_request *r, qn_prepared *out, const void *function, uint32_t most_shared, const void *parameters, size_t bytes)
+{
+  cuda_conv_kernel *k = r->host->alloc(sizeof *k);
+  if (!k) return NULL;
+  k->function = function;
+  k->most_shared = most_shared;
+  k->grid[0] = k->grid[1] = k->grid[2] = 1;
+  memcpy(k->parameters.byte, parameters, bytes);
+  out->state = k;
+  out->math = QN_MATH_STRICT;
+  return k;
+}
+
+void cuda_conv_kernel_pointer(cuda_conv_kernel *k, int32_t value, size_t at)
+{
+  k->pointer[k->n_pointers].value = value;
+  k->pointer[k->n_pointers++].at = (uint32_t)at;
+}
+
+void cuda_conv_kernel_steps(cuda_conv_kernel *k, const cuda_chain *chain, size_t at, size_t out_at)
+{
+  k->chain = *chain;
+  k->has_steps = true;
+  k->steps_at = (uint32_t)at;
+  cuda_conv_kernel_pointer(k, chain->out, out_at);
+}
+
+void cuda_conv_kernel_parts(cuda_conv_kernel *k, qn_prepared *out, const cuda_conv_problem *c, int64_t parts, int64_t elements, size_t at)
+{
+  k->parts = parts, k->elements = elements;
+  k->parts_at = (uint32_t)at;
+  k->dw = c->w_at, k->dw_dtype = c->w->dtype;
+  out->workspace = (uint64_t)(parts * elements * 4);
+}
+
+int64_t cuda_conv_shares_of_sum(const qn_request *r, qn_prepared *out, int64_t tiles, int64_t most, int64_t elements)
+{
+  int64_t parts = qn_min_i64(cuda_conv_shares(tiles, most), (int64_t)(r->demands->workspace_limit / (uint64_t)(elements * 4)));
+  if (parts < 1) qn_refuse(out, "workspace for a part of the sum", "dw", "", "%lld", (long long)elements * 4);
+  return parts;
+}
+
+qn_status cuda_conv_wants_ampere(const qn_request *r, qn_prepared *out)
+{
+  if (r->device->arch_major >= 8) return QN_OK;
+  return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+}
+
+qn_status cuda_conv_wants_halves(const cuda_conv_problem *c, qn_prepared *out)
+{
+  uint32_t dtype = c->mode == CUDA_CONV_DATA ? c->y->dtype : c->x->dtype;
+  if (dtype == QN_F16 || dtype == QN_BF16) return QN_OK;
+  return qn_refuse(out, "dtypes", "x", "f16 or bf16", "%s", "another");
+}
+
+qn_status cuda_conv_wants_channels_last(const qn_value *v, const char *name, qn_prepared *out)
+{
+  if (qn_is_channels_last(v) && v->align >= 16) return QN_OK;
+  return qn_refuse(out, "packed channels last, aligned to 16 bytes", name, "nhwc", "%s", "other strides");
+}
+
+/* ---- the row's ------------------------------------------------------------------------------------------------- */
+
+qn_status cuda_conv_kernel_build(const qn_request *r, qn_prepared *out)
+{
+  const cuda_conv_kernel *k = out->state;
+  (void)r;
+  return cuda_check(cudaFuncSetAttribute(k->function, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)k->most_shared), "cudaFuncSetAttribute");
+}
+
+qn_status cuda_conv_kernel_run(const qn_prepared *p, const qn_launch *launch)
+{
+  const cuda_conv_kernel *k = p->state;
+  cuda_conv_kernel bound;                 /* only its parameters are used */
+  unsigned char *to = bound.parameters.byte;
+  memcpy(to, k->parameters.byte, sizeof k->parameters);
+  for (int i = 0; i < k->n_pointers; i++) memcpy(to + k->pointer[i].at, &launch->ptr[k->pointer[i].value], sizeof(void *));
+  if (k->has_steps) cuda_chain_bind((cuda_steps *)(to + k->steps_at), &k->chain, launch->ptr);
+  if (k->parts) memcpy(to + k->parts_at, &launch->workspace, sizeof(void *));
+  void *arguments[] = { to };
+  dim3 grid = { k->grid[0], k->grid[1], k->grid[2] }, block = { k->threads, 1, 1 };
+  qn_status s = cuda_check(cudaLaunchKernel(k->function, grid, block, arguments, k->shared, launch->stream), "a convolution's kernel");
+  if (s || !k->parts) return s;
+  return cuda_conv_join(launch->ptr[k->dw], k->dw_dtype, launch->workspace, (int)k->parts, k->elements, launch->stream);
+}
+
+void cuda_conv_kernel_release(qn_prepared *p)
+{
+  cuda_host->free(p->state);
+  p->state = NULL;
+}

@@ -1,0 +1,24 @@
+/* conv_store.cuh -- what follows a convolution's sums, two neighbouring channels of a pixel at a time. */
+#pragma once
+#include "steps.cuh"
+#include "vector.cuh"
+
+/* Steps other than bias and relu, and stores of another dtype: out of line, for it is long. */
+static __device__ __noinline__ void store_pair(const cuda_steps &steps, float2 v, void *y, uint32_t dtype, int pixel, int channel, int channels)
+{
+  float u[8] = {v.x, v.y}, two[2];
+  steps_apply(steps, u, pixel, channel, 0, 0, 0, 2);
+  two[0] = u[0], two[1] = u[1];
+  vector_store(two, y, dtype, (int64_t)pixel * channels + channel, 1, 2);
+}
+
+/* The bias of two channels from `channel` on; 0 without one (column -1). */
+static __device__ __forceinline__ float2 bias_pair(const cuda_steps &steps, int column, int channel)
+{
+  float b[2] = {0, 0};
+  if (column >= 0) {
+    const cuda_operand &o = steps.operand[column];
+    vector_load(b, o.p, o.dtype, channel * o.stride[1], o.stride[1], 2);
+  }
+  return make_float2(b[0], b[1]);
+}
