@@ -74,13 +74,15 @@ static bool fits_exactly(const struct qc_node *n, const struct qc_numerics *k)
   return true;
 }
 
-/* FFT is bounded norm by norm: u (21 log2 N + 24) sum_c ||x_c|| ||w_c|| <= that factor times sqrt(sum x^2 sum w^2). */
+/* FFT is bounded norm by norm: u (21 log2 N + 24) sum_c ||x_c|| ||w_c|| <= that factor times sqrt(sum x^2 sum w^2). An Inf or NaN
+ * may spread no further than its windows: it has no part in the norms. */
 static void add_fft(struct qc_node *n)
 {
   double norm[2] = {0, 0}, size = 1;
   for (int i = 0; i < 2; i++)
     for (int64_t k = 0; k < n->in[i]->n; k++)
-      norm[i] += n->in[i]->y[k] * n->in[i]->y[k];
+      if (isfinite(n->in[i]->y[k]))
+        norm[i] += n->in[i]->y[k] * n->in[i]->y[k];
   for (int k = 2; k < n->in[0]->q.rank; k++)
     size *= 2 * (double)(n->in[0]->q.dim[k] + n->in[1]->q.dim[k]);
   for (int64_t i = 0; i < n->out[0]->n; i++)

@@ -24,6 +24,7 @@
   X(conv_first)       \
   X(conv_first_data)  \
   X(conv_first_filter) \
+  X(conv_fft)         \
   X(conv_channels_last) \
   X(conv_direct)      \
   X(pointwise_program) \

@@ -14,6 +14,9 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_depthwise.cuh \
   backends/cuda/conv_depthwise_filter.cu \
   backends/cuda/conv_direct.cu \
+  backends/cuda/conv_fft.c \
+  backends/cuda/conv_fft.cu \
+  backends/cuda/conv_fft.h \
   backends/cuda/conv_first.cu \
   backends/cuda/conv_first.cuh \
   backends/cuda/conv_first_data.cu \

@@ -1,0 +1,209 @@
+/* conv_fft.c -- f32 convolution by Fourier transforms, for large filters: tiles of 32 x 32 of both tensors transformed (conv_fft.cu),
+ * for each frequency a product of complex matrices, tiles transformed back. A filter of R x S leaves 33 - R by 33 - S outputs of
+ * a tile.
+ *
+ *   forward, data   [bin][image, tile][C] conj([bin][K][C])                ->  [bin][image, tile][K]
+ *   filter          conj([bin][K][image, tile]) [bin][C][image, tile]      ->  [bin][K][C]
+ *
+ * Backward by the data is the forward sum over dy with the filter turned round. A complex product is one of real matrices of twice
+ * the size: b's rows come in pairs (conv_fft.h), so that real and imaginary parts come out side by side; it is whatever matmul
+ * is fastest under the demands, but for tf32, whose error would be of the order of the largest sum. Any layout. An output that
+ * an Inf or NaN has reached is summed again as direct does, so that nothing spreads beyond its window. */
+#include "conv_fft.h"
+#include "conv_problem.h"
+#include "engines.h"
+
+enum { MOST = 24 };                       /* rows and columns of a filter */
+
+typedef struct state {
+  cuda_fft_tiles a, b, y;                 /* the factors' and the product's */
+  cuda_fft_again again;                   /* without addresses */
+  int32_t  a_at, b_at, y_at, bias_at;     /* values; bias -1: none */
+  int64_t  b_from;                        /* its first element: the last, if the filter is turned round */
+  int64_t  bias_stride;
+  uint32_t bias_dtype;
+  int64_t  m, n, k;                       /* complex; n and k rounded up to even ones */
+  int      pairs;
+  uint64_t b_place, y_place, scratch;     /* in workspace */
+  qn_value value[3];
+  qn_node  node;
+  qn_part *matmul;
+} state;
+
+static void release(qn_prepared *p)
+{
+  state *st = p->state;
+  if (!st) return;
+  if (st->matmul) cuda_host->part_release(st->matmul);
+  cuda_host->free(st);
+  p->state = NULL;
+}
+
+/* ---- the problem --------------------------------------------------------------------------------------------- */
+
+/* Planes of v, an image of which is a dim `outer` and a channel of which is a dim `inner`, in tiles every `step` pixels. */
+static cuda_fft_tiles tiles_of(const qn_value *v, int outer, bool in_rows, const int64_t tiles[2], const int64_t step[2], const int64_t before[2], const int64_t reach[2])
+{
+  int inner = 1 - outer;
+  cuda_fft_tiles t = { .outer_stride = v->stride[outer], .inner_stride = v->stride[inner], .outer = (int32_t)v->dim[outer], .inner = (int32_t)v->dim[inner], .in_rows = in_rows };
+  for (int d = 0; d < 2; d++) {
+    t.stride[d] = v->stride[2 + d], t.extent[d] = (int32_t)v->dim[2 + d];
+    t.tiles[d] = (int32_t)tiles[d], t.step[d] = (int32_t)step[d], t.before[d] = (int32_t)before[d], t.reach[d] = (int32_t)reach[d];
+  }
+  return t;
+}
+
+static const int64_t one[2] = { 1, 1 }, none[2] = { 0, 0 }, whole[2] = { CUDA_FFT_SIDE, CUDA_FFT_SIDE };
+
+static void describe(state *st, const cuda_conv_problem *c)
+{
+  bool data = c->mode == CUDA_CONV_DATA, filter = c->mode == CUDA_CONV_FILTER;
+  int64_t step[2], tiles[2], before[2];
+  for (int d = 0; d < 2; d++) {
+    step[d] = CUDA_FFT_SIDE + 1 - c->size[d];
+    tiles[d] = qn_ceil_div(data ? c->in[d] : c->out[d], step[d]);
+    before[d] = data ? c->size[d] - 1 - c->before[d] : c->before[d];
+  }
+  const qn_value *from = data ? c->y : c->x;               /* what windows slide over, and what lies in them */
+  const cuda_fft_tiles over = tiles_of(from, 0, !filter, tiles, step, before, whole);
+  cuda_fft_tiles in = filter ? tiles_of(c->y, 0, false, tiles, step, none, step) : tiles_of(c->w, data ? 1 : 0, true, one, none, none, whole);
+  if (data)
+    for (int d = 0; d < 2; d++) {
+      st->b_from += (c->size[d] - 1) * in.stride[d];
+      in.stride[d] = -in.stride[d];
+    }
+  int64_t units = from->dim[0] * tiles[0] * tiles[1];
+  if (filter) {
+    st->a = in, st->b = over;
+    st->y = tiles_of(c->w, 0, true, one, none, none, whole);
+    st->a_at = c->y_at, st->b_at = c->x_at, st->y_at = c->w_at;
+    st->m = c->filters, st->n = c->channels, st->k = units;
+    st->pairs = -1;
+  } else {
+    st->a = over, st->b = in;
+    st->y = tiles_of(data ? c->x : c->y, 0, true, tiles, step, none, step);
+    st->a_at = data ? c->y_at : c->x_at, st->b_at = c->w_at, st->y_at = data ? c->x_at : c->y_at;
+    st->m = units, st->n = data ? c->channels : c->filters, st->k = data ? c->filters : c->channels;
+    st->pairs = 1;
+  }
+  st->n = qn_round_up(st->n, 2), st->k = qn_round_up(st->k, 2);
+  cuda_fft_again *g = &st->again;
+  *g = (cuda_fft_again){ .a_outer = over.outer_stride, .a_inner = over.inner_stride, .b_outer = in.outer_stride, .b_inner = in.inner_stride,
+                         .inner = over.inner, .swapped = filter };
+  if (filter) {                           /* sums run over images */
+    g->a_outer = over.inner_stride, g->a_inner = over.outer_stride, g->b_outer = in.inner_stride, g->b_inner = in.outer_stride;
+    g->inner = over.outer;
+  }
+  for (int d = 0; d < 2; d++) {
+    g->a_stride[d] = over.stride[d], g->b_stride[d] = in.stride[d];
+    g->a_extent[d] = over.extent[d], g->b_extent[d] = in.extent[d], g->before[d] = over.before[d];
+  }
+}
+
+/* ---- the products ---------------------------------------------------------------------------------------------- */
+
+static qn_value matrix(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride, bool written)
+{
+  return (qn_value){ .dtype = QN_F32, .rank = 3, .dim = { CUDA_FFT_BINS, rows, cols, 1, 1, 1, 1, 1 }, .stride = { rows * cols, row_stride, col_stride }, .align = 16,
+                     .flags = written ? QN_VALUE_ESCAPE : 0, .producer = written ? 0 : -1, .last_user = written ? -1 : 0, .over = -1 };
+}
+
+static bool prepare_matmul(const qn_request *r, state *st)
+{
+  static const int32_t first[] = { 0, 1, 2, 2, 2, 2, 2, 3 }, arg[] = { 0, 1, 2 };
+  static const char *const engines[] = { NULL, "cuda/wgmma_3xtf32", "cuda/simt" };
+  int64_t n = 2 * st->n, k = 2 * st->k;
+  st->value[0] = matrix(st->m, k, k, 1, false);
+  st->value[1] = matrix(k, n, 1, k, false);
+  st->value[2] = matrix(st->m, n, n, 1, true);
+  st->node = (qn_node){ .op = QN_OP_MATMUL, .family = QN_FAMILY_CONTRACTION, .n_roles = 7, .n_inputs = 6, .first = first, .arg = arg };
+  qn_request part = { .struct_size = sizeof part, .instance = r->instance, .op = &st->node, .n_ops = 1, .n_values = 3, .value = st->value };
+  for (int i = 0; i < 3; i++) {
+    if (r->host->part_prepare(r, &part, engines[i], &st->matmul)) continue;
+    if (r->host->part_answer(st->matmul)->numerics.accumulator != QN_ACC_TF32) return true;
+    r->host->part_release(st->matmul);
+    st->matmul = NULL;
+  }
+  return false;
+}
+
+/* ---- the engine -------------------------------------------------------------------------------------------------- */
+
+static qn_status check(const cuda_conv_problem *c, qn_prepared *out)
+{
+  if (c->x->rank != 4) return qn_refuse(out, "two spatial dims", "x", "2", "%d", c->x->rank - 2);
+  if (c->x->dtype != QN_F32 || c->w->dtype != QN_F32 || c->y->dtype != QN_F32) return qn_refuse(out, "dtypes", "x", "f32", "%s", "another");
+  if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
+  for (int d = 0; d < 2; d++) {
+    if (c->stride[d] != 1 || c->dilation[d] != 1) return qn_refuse(out, "stride and dilation of 1", "x", "1", "%lld", (long long)qn_max_i64(c->stride[d], c->dilation[d]));
+    if (c->size[d] > MOST) return qn_refuse(out, "filters of at most 24 by 24", "w", "24", "%lld", (long long)c->size[d]);
+  }
+  return QN_OK;
+}
+
+static uint64_t spectra_bytes(int64_t rows, int64_t columns) { return (uint64_t)qn_round_up(CUDA_FFT_BINS * rows * columns * 8, 256); }
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  cuda_conv_problem c;
+  qn_status s = cuda_conv_problem_read(&c, r, out);
+  if (!s) s = check(&c, out);
+  if (s) return s;
+  state *st = out->state = r->host->alloc(sizeof *st);
+  if (!st) return QN_NO_MEMORY;
+  describe(st, &c);
+  st->bias_at = c.bias_at;
+  if (c.bias_at >= 0) st->bias_dtype = r->value[c.bias_at].dtype, st->bias_stride = r->value[c.bias_at].stride[0];
+  st->b_place = spectra_bytes(st->m, st->k);
+  st->y_place = st->b_place + spectra_bytes(2 * st->n, st->k);
+  st->scratch = st->y_place + spectra_bytes(st->m, st->n);
+  int64_t columns = qn_max_i64(st->n, st->k);
+  if (st->scratch > r->demands->workspace_limit || st->scratch > r->device->memory / 8 || columns > 1 << 20) {
+    uint64_t bytes = st->scratch;
+    release(out);
+    return qn_refuse(out, "workspace for the transforms", "x", "below the limit and an eighth of memory", "%llu", (unsigned long long)bytes);
+  }
+  if (!prepare_matmul(r, st)) {
+    release(out);
+    return qn_refuse(out, "products of f32 matrices", "x", "an engine for them, tf32 aside", "%s", "none");
+  }
+  const qn_prepared *answer = r->host->part_answer(st->matmul);
+  double moved = (double)st->scratch + 4 * (double)(qn_elements(c.x) + qn_elements(c.y) + qn_elements(c.w));
+  out->n_ops = 1;
+  out->workspace = st->scratch + answer->workspace;
+  out->counters = answer->counters;
+  out->estimate = 8000 + moved / 1300 + answer->estimate;
+  out->math = QN_MATH_F32;
+  out->numerics = answer->numerics;
+  out->numerics.method = QN_METHOD_FFT;
+  out->traits = (out->traits & answer->traits) | (answer->traits & QN_TRAIT_TENSOR_CORES);
+  if (out->workspace <= r->demands->workspace_limit) return QN_OK;
+  release(out);
+  return qn_refuse(out, "workspace for the products", "x", "a limit above it", "%llu", (unsigned long long)out->workspace);
+}
+
+static qn_status build(const qn_request *r, qn_prepared *out)
+{
+  (void)r;
+  qn_status s = cuda_fft_build();
+  return s ? s : cuda_host->part_build(((state *)out->state)->matmul);
+}
+
+static qn_status run(const qn_prepared *p, const qn_launch *launch)
+{
+  const state *st = p->state;
+  char *base = launch->workspace;
+  float *a = (float *)base, *b = (float *)(base + st->b_place), *y = (float *)(base + st->y_place);
+  const float *a_planes = launch->ptr[st->a_at], *b_planes = (const float *)launch->ptr[st->b_at] + st->b_from;
+  cuda_fft_again again = st->again;
+  again.a = again.swapped ? b_planes : a_planes, again.b = again.swapped ? a_planes : b_planes;
+  qn_status s = cuda_fft_transform(&st->b, b_planes, b, st->n, st->k, st->pairs, launch->stream);
+  if (!s) s = cuda_fft_transform(&st->a, a_planes, a, st->m, st->k, 0, launch->stream);
+  if (!s) s = cuda_host->part_run(st->matmul, launch, (void *[]){ a, b, y }, base + st->scratch, launch->counters);
+  if (s) return s;
+  return cuda_fft_restore(&st->y, y, launch->ptr[st->y_at], st->m, st->n, &again, st->bias_at >= 0 ? launch->ptr[st->bias_at] : NULL, st->bias_dtype, st->bias_stride, launch->stream);
+}
+
+#define ROW(op_) { .name = "fft", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare, .build = build, .run = run, .release = release }
+static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
+const qn_engine_list cuda_conv_fft_list = { rows, sizeof rows / sizeof *rows };
