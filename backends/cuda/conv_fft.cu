@@ -60,14 +60,23 @@ __device__ __forceinline__ place place_of(const cuda_fft_tiles &t, int row, int 
   return { there ? outer * t.outer_stride + inner * t.inner_stride : -1, i * t.step[0] - t.before[0], j * t.step[1] - t.before[1] };
 }
 
-/* Pixel k of the block's: tile, row and column of it, in the order in which neighbours lie side by side in memory. */
-__device__ __forceinline__ void pixel_of(bool planes_inside, int k, int *tile, int *r, int *s)
+/* Calls f(tile, row, column) for this thread's pixels of the block's tiles, such that neighbours lie side by side in memory. */
+template <class F> __device__ __forceinline__ void each_pixel(bool planes_inside, const F &f)
 {
-  if (planes_inside) *tile = k % TILES, *s = k / TILES % SIDE, *r = k / (TILES * SIDE);
-  else *s = k % SIDE, *r = k / SIDE % SIDE, *tile = k / (SIDE * SIDE);
+  int t = threadIdx.x;
+  if (planes_inside) {
+    for (int s = t / TILES; s < SIDE; s += THREADS / TILES)
+#pragma unroll 8
+      for (int r = 0; r < SIDE; r++) f(t % TILES, r, s);
+  } else {
+#pragma unroll 2
+    for (int tile = 0; tile < TILES; tile++)
+#pragma unroll
+      for (int r = t / SIDE; r < SIDE; r += THREADS / SIDE) f(tile, r, t % SIDE);
+  }
 }
 
-__global__ void __launch_bounds__(THREADS, 2) fft_transform(const __grid_constant__ cuda_fft_tiles t, const float *planes, float2 *spectra, int64_t rows, int columns, int pairs)
+__global__ void __launch_bounds__(THREADS, 3) fft_transform(const __grid_constant__ cuda_fft_tiles t, const float *planes, float2 *spectra, int64_t rows, int columns, int pairs)
 {
   extern __shared__ float tiles[];
   __shared__ place places[TILES];
@@ -75,16 +84,12 @@ __global__ void __launch_bounds__(THREADS, 2) fft_transform(const __grid_constan
   int row = blockIdx.x, column = blockIdx.y * TILES, tile = threadIdx.x / 16, j = threadIdx.x % 16;
   if (threadIdx.x < TILES) places[threadIdx.x] = place_of(t, row, column + threadIdx.x);
   __syncthreads();
-  bool inside = t.in_rows && t.inner_stride == 1;
-#pragma unroll 8
-  for (int k = threadIdx.x; k < TILES * SIDE * SIDE; k += THREADS) {
-    int at, r, s;
-    pixel_of(inside, k, &at, &r, &s);
+  each_pixel(t.in_rows && t.inner_stride == 1, [&](int at, int r, int s) {
     place p = places[at];
     int h = p.h + r, w = p.w + s;
     bool there = p.at >= 0 && r < t.reach[0] && s < t.reach[1] && (uint32_t)h < (uint32_t)t.extent[0] && (uint32_t)w < (uint32_t)t.extent[1];
     tiles[at * TILE + r * ROW + s] = there ? planes[p.at + h * t.stride[0] + w * t.stride[1]] : 0;
-  }
+  });
   __syncthreads();
 
   float2 v[SIDE];
@@ -143,7 +148,7 @@ __device__ __noinline__ float sum_again(const cuda_fft_again &g, int row, int co
   return sum;
 }
 
-__global__ void __launch_bounds__(THREADS, 2) fft_restore(const __grid_constant__ cuda_fft_tiles t, const float2 *spectra, float *planes, int64_t rows, int columns,
+__global__ void __launch_bounds__(THREADS, 3) fft_restore(const __grid_constant__ cuda_fft_tiles t, const float2 *spectra, float *planes, int64_t rows, int columns,
                                                           const __grid_constant__ cuda_fft_again again, const void *bias, uint32_t bias_dtype, int64_t bias_stride)
 {
   extern __shared__ float tiles[];
@@ -185,18 +190,15 @@ __global__ void __launch_bounds__(THREADS, 2) fft_restore(const __grid_constant_
 #pragma unroll
   for (int s = 0; s < SIDE; s++) first[s] = v[reversed(s)].x, second[s] = v[reversed(s)].y;
   __syncthreads();
-  bool inside = t.in_rows && t.inner_stride == 1;
-  for (int k = threadIdx.x; k < TILES * SIDE * SIDE; k += THREADS) {
-    int at, r, s;
-    pixel_of(inside, k, &at, &r, &s);
+  each_pixel(t.in_rows && t.inner_stride == 1, [&](int at, int r, int s) {
     place p = places[at];
     int h = p.h + r, w = p.w + s;
-    if (p.at < 0 || r >= t.reach[0] || s >= t.reach[1] || h >= t.extent[0] || w >= t.extent[1]) continue;
+    if (p.at < 0 || r >= t.reach[0] || s >= t.reach[1] || h >= t.extent[0] || w >= t.extent[1]) return;
     float sum = tiles[at * TILE + r * ROW + s] * (1.f / (SIDE * SIDE));
     if (!isfinite(sum)) sum = sum_again(again, t.in_rows ? row / (t.tiles[0] * t.tiles[1]) : row, column + at, h, w);
     if (bias) sum += element_load<float>(bias, (column + at) * bias_stride, bias_dtype);
     planes[p.at + h * t.stride[0] + w * t.stride[1]] = sum;
-  }
+  });
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------ */

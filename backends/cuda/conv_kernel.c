@@ -75,11 +75,15 @@ qn_status cuda_conv_kernel_build(const qn_request *r, qn_prepared *out)
 qn_status cuda_conv_kernel_run(const qn_prepared *p, const qn_launch *launch)
 {
   const cuda_conv_kernel *k = p->state;
-  cuda_conv_kernel bound;                 /* only its parameters are used */
-  unsigned char *to = bound.parameters.byte;
-  memcpy(to, k->parameters.byte, sizeof k->parameters);
+  cuda_conv_parameters bound = k->parameters;
+  unsigned char *to = bound.byte;
   for (int i = 0; i < k->n_pointers; i++) memcpy(to + k->pointer[i].at, &launch->ptr[k->pointer[i].value], sizeof(void *));
-  if (k->has_steps) cuda_chain_bind((cuda_steps *)(to + k->steps_at), &k->chain, launch->ptr);
+  if (k->has_steps) {
+    cuda_steps steps;
+    memcpy(&steps, to + k->steps_at, sizeof steps);
+    cuda_chain_bind(&steps, &k->chain, launch->ptr);
+    memcpy(to + k->steps_at, &steps, sizeof steps);
+  }
   if (k->parts) memcpy(to + k->parts_at, &launch->workspace, sizeof(void *));
   void *arguments[] = { to };
   dim3 grid = { k->grid[0], k->grid[1], k->grid[2] }, block = { k->threads, 1, 1 };

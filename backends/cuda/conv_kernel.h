@@ -10,6 +10,7 @@ extern "C" {
 #endif
 
 enum { CUDA_CONV_PARAMETERS = 2048, CUDA_CONV_POINTERS = 4 };
+typedef union cuda_conv_parameters { unsigned char byte[CUDA_CONV_PARAMETERS]; uint64_t aligned; } cuda_conv_parameters;
 
 /* An engine's state. Places are offsets in the parameters. */
 typedef struct cuda_conv_kernel {
@@ -24,7 +25,7 @@ typedef struct cuda_conv_kernel {
   int64_t  parts, elements;               /* of the sum; of dw. parts 0: there are none */
   uint32_t parts_at, dw_dtype;
   int32_t  dw;
-  union { unsigned char byte[CUDA_CONV_PARAMETERS]; uint64_t aligned; } parameters;
+  cuda_conv_parameters parameters;
 } cuda_conv_kernel;
 
 /* These three are the row's. */
