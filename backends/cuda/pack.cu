@@ -1,6 +1,7 @@
 /* pack.cu -- rows of contiguous k out of any strides, by way of tiles in shared memory; and f32 split for 3xTF32.
  *
- * A tile is read along whichever dim lies closer together and written along k, in words of 4 bytes. */
+ * A tile is read along whichever dim lies closer together and written along k, in words of 4 bytes; f32 whose k already is
+ * contiguous goes straight through, 16 bytes at a time. */
 #include <cstdint>
 #include "pack.h"
 #include "wgmma.cuh"
@@ -40,6 +41,38 @@ template <class T> __device__ __forceinline__ void pack_operand(const cuda_pack 
   }
 }
 
+/* Words of contiguous k, rows and address in units of 16 bytes. */
+static __device__ __forceinline__ bool pack_straight(const cuda_pack &p, const void *from)
+{
+  return p.bytes == 4 && p.k_stride == 1 && !((p.row_stride | p.batch_stride[0] | p.batch_stride[1] | p.pitch | p.k) & 3) && !((uintptr_t)from & 15);
+}
+
+static __device__ __forceinline__ void pack_words(const cuda_pack &p, float4 *to, const float4 *from)
+{
+  constexpr int quads = PACK_K / 4;
+  int64_t pitch = p.pitch / 4, end = p.split ? pitch / 2 : pitch, bands = (p.rows + PACK_ROWS - 1) / PACK_ROWS;
+  int64_t quad = blockIdx.x * (int64_t)quads + threadIdx.x % quads;
+  if (quad >= end) return;
+  for (int64_t i = blockIdx.y; i < bands * p.batch[0] * p.batch[1]; i += gridDim.y) {
+    int64_t band = i % bands, batch = i / bands, b1 = batch / p.batch[0], b0 = batch - b1 * p.batch[0];
+    const float4 *base = from + (b0 * p.batch_stride[0] + b1 * p.batch_stride[1]) / 4 + quad;
+#pragma unroll
+    for (int j = 0; j < PACK_ROWS * quads / PACK_THREADS; j++) {
+      int64_t row = band * PACK_ROWS + threadIdx.x / quads + j * (PACK_THREADS / quads);
+      if (row >= p.rows) break;
+      float4 v = quad * 4 < p.k ? base[row * (p.row_stride / 4)] : make_float4(0, 0, 0, 0);
+      float4 *at = to + (batch * p.rows + row) * pitch + quad;
+      if (p.split) {
+        uint4 hi, lo;
+        mma_split(v.x, hi.x, lo.x), mma_split(v.y, hi.y, lo.y), mma_split(v.z, hi.z, lo.z), mma_split(v.w, hi.w, lo.w);
+        *(uint4 *)at = hi, *(uint4 *)(at + end) = lo;
+      } else {
+        *at = v;
+      }
+    }
+  }
+}
+
 /* Columns of tiles along k by bands of rows, by operands. */
 __global__ void __launch_bounds__(PACK_THREADS) pack(const __grid_constant__ pack_pair both)
 {
@@ -49,7 +82,8 @@ __global__ void __launch_bounds__(PACK_THREADS) pack(const __grid_constant__ pac
   const void *from = both.from[blockIdx.z];
   grid_dependents_launch();
   grid_dependency_wait();
-  if (p.bytes == 4) pack_operand(p, to, (const uint32_t *)from, shared);
+  if (pack_straight(p, from)) pack_words(p, (float4 *)to, (const float4 *)from);
+  else if (p.bytes == 4) pack_operand(p, to, (const uint32_t *)from, shared);
   else if (p.bytes == 2) pack_operand(p, to, (const uint16_t *)from, shared);
   else pack_operand(p, to, (const uint8_t *)from, shared);
 }
