@@ -16,7 +16,7 @@
 
 typedef struct state {
   cuda_winograd f;
-  cuda_conv_problem problem;
+  cuda_conv_problem problem;              /* its values are the request's, which run no longer has */
   cuda_winograd_tiles left, right;        /* of x (data: dy); filter: of dy and x */
   cuda_winograd_outputs outputs;
   cuda_conv_pixels from;
@@ -121,28 +121,17 @@ static qn_status prepare_outputs(const qn_request *r, state *st)
   return prepare_matmul(r, st, f->a * f->a, st->left.tiles, w->rows, w->cols);
 }
 
-/* dw: tiles of dy by tiles of x, in as many parts as cost least. */
+/* dw: tiles of dy by tiles of x, in parts enough to fill the device. */
 static qn_status prepare_gradient(const qn_request *r, state *st)
 {
   const cuda_conv_problem *p = &st->problem;
   const cuda_winograd *f = &st->f;
-  int64_t k = p->filters, c = p->channels, points = f->a * f->a;
+  int64_t k = p->filters, c = p->channels, points = f->a * f->a, blocks = points * qn_ceil_div(k, 128) * qn_ceil_div(c, 128);
   cuda_winograd_tiles tiles = tiles_of(f, p->out, p->y->dim[0], f->m, 0, 0);
-  double least = 0;
-  int best = 0;
-  for (int parts = 1; parts <= 16; parts *= 2) {
-    int64_t share = qn_round_up(qn_ceil_div(tiles.tiles, parts), 32);
-    if (parts > 1 && share * (parts - 1) >= tiles.tiles) break;
-    if (prepare_matmul(r, st, points * parts, k, c, share)) continue;
-    double t = r->host->part_answer(st->matmul)->estimate + (double)(points * parts * k * c) * 8 / 3000;
-    if (!best || t < least) best = parts, least = t;
-    r->host->part_release(st->matmul);
-    st->matmul = NULL;
-  }
-  if (!best) return QN_UNSUPPORTED;
-  tiles.share = (int32_t)qn_round_up(qn_ceil_div(tiles.tiles, best), 32);
-  tiles.units = tiles.share * best;
-  st->parts = best;
+  st->parts = 1;
+  while (st->parts < 16 && blocks * st->parts < r->device->units && tiles.tiles >= 512 * st->parts) st->parts *= 2;
+  tiles.share = (int32_t)qn_round_up(qn_ceil_div(tiles.tiles, st->parts), 32);
+  tiles.units = tiles.share * st->parts;
   st->left = st->right = tiles;
   st->right.size = f->a;
   st->right.start_h = (int32_t)-p->before[0], st->right.start_w = (int32_t)-p->before[1];
@@ -152,8 +141,8 @@ static qn_status prepare_gradient(const qn_request *r, state *st)
                  .rows = (int32_t)k, .cols = (int32_t)c, .taps = f->r * f->r, .taps_w = f->r } };
   st->at_right = bytes_of(st, tiles.units, k);
   st->at_product = st->at_right + bytes_of(st, tiles.units, c);
-  st->scratch = st->at_product + bytes_of(st, best * k, c);
-  return prepare_matmul(r, st, points * best, k, c, tiles.share);
+  st->scratch = st->at_product + bytes_of(st, st->parts * k, c);
+  return prepare_matmul(r, st, points * st->parts, k, c, tiles.share);
 }
 
 /* A bias and relu, which the last transform takes; it writes f32. */
@@ -220,10 +209,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, int m)
   const qn_prepared *answer = r->host->part_answer(st->matmul);
   out->workspace = st->scratch + answer->workspace;
   out->counters = answer->counters;
-  if (out->workspace > r->demands->workspace_limit) {
+  if (out->workspace > r->demands->workspace_limit || out->workspace > r->device->memory / 8) {
     unsigned long long bytes = out->workspace;
     release(out);
-    return qn_refuse(out, "workspace for transformed tiles", "", "a limit above it", "%llu bytes", bytes);
+    return qn_refuse(out, "workspace for transformed tiles", "", "below the limit and an eighth of memory", "%llu bytes", bytes);
   }
   out->math = answer->math > QN_MATH_F32 ? answer->math : QN_MATH_F32;
   out->traits = answer->traits & (QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES);

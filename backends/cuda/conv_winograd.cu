@@ -95,61 +95,89 @@ enum { THREADS = 256 };
 
 struct images { cuda_conv_pixels at; cuda_winograd_tiles t; int32_t blocks_c; int64_t point_stride, part_stride, tile_stride, c_stride; };
 
-/* Some tiles of some channels: many of those along which `to` is contiguous. by_channel: along which `from` is. */
-template <int a, int n, bool across, bool by_channel> __global__ void __launch_bounds__(THREADS) winograd_images(float *to, const float *from, const __grid_constant__ images s)
+/* A block has some tiles of some channels: many of those along which `to` is contiguous. */
+template <int a, int n, bool across> struct image_block {
+  static constexpr int few = a == 8 ? 4 : 8, T = across ? 32 : few, C = across ? few : 32, columns = T * n;
+  static constexpr int threads = n == 6 ? 384 : THREADS;              /* a multiple of columns and of C, so that a thread keeps its own */
+  static constexpr int skew = n % 8 == 0 ? 8 : n % 4 == 0 ? 4 : 2;    /* tiles are n apart: after 32 / skew of them banks repeat */
+  static constexpr int row = columns + T * skew / 32, plane = (a * row) | 1;
+  static __device__ constexpr int at(int tile) { return tile * n + tile * skew / 32; }
+};
+
+/* One column of a tile; rows: a bit for each of its pixels that is there. */
+template <int a, int n> __device__ __forceinline__ void image_column(float *to, int row, const float *from, int64_t stride, unsigned rows)
 {
-  constexpr int few = a == 8 ? 4 : 8, T = across ? 32 : few, C = across ? few : 32;
-  constexpr int skew = n % 8 == 0 ? 8 : n % 4 == 0 ? 4 : 2;           /* tiles are n apart: after 32 / skew of them banks repeat */
-  constexpr int row = T * n + T * skew / 32, plane = (a * row) | 1;
-  __shared__ float shared[C * plane];
+  float d[n], t[a];
+#pragma unroll
+  for (int k = 0; k < n; k++) d[k] = rows >> k & 1 ? from[k * stride] : 0;
+  transform<a, n>(d, t);
+#pragma unroll
+  for (int k = 0; k < a; k++) to[k * row] = t[k];
+}
+
+/* by_channel: `from` is contiguous along channels. */
+template <int a, int n, bool across, bool by_channel> __global__ void __launch_bounds__((image_block<a, n, across>::threads))
+winograd_images(float *to, const float *from, const __grid_constant__ images s)
+{
+  typedef image_block<a, n, across> block;
+  constexpr int T = block::T, C = block::C;
+  __shared__ float shared[C * block::plane];
   __shared__ int64_t from_at[T], to_at[T];
-  __shared__ int first_h[T], first_w[T];
-  int tile0 = blockIdx.x / s.blocks_c * T, c0 = (blockIdx.x - tile0 / T * s.blocks_c) * C;
-  if (threadIdx.x < T) {
-    int tile = tile0 + threadIdx.x, image = tile / s.t.image_tiles, rest = tile - image * s.t.image_tiles, h = rest / s.t.row_tiles;
-    int part = tile / s.t.share;
-    first_h[threadIdx.x] = tile < s.t.tiles ? h * s.t.m + s.t.start_h : INT32_MIN / 2;
-    first_w[threadIdx.x] = (rest - h * s.t.row_tiles) * s.t.m + s.t.start_w;
-    from_at[threadIdx.x] = image * s.at.n_stride;
-    to_at[threadIdx.x] = part * s.part_stride + (tile - part * s.t.share) * s.tile_stride;
+  __shared__ int first_w[T];
+  __shared__ unsigned rows_of[T];
+  int id = threadIdx.x, tile0 = blockIdx.x / s.blocks_c * T, c0 = (blockIdx.x - tile0 / T * s.blocks_c) * C;
+  if (id < T) {
+    int tile = tile0 + id, image = tile / s.t.image_tiles, rest = tile - image * s.t.image_tiles, line = rest / s.t.row_tiles, part = tile / s.t.share;
+    int h = line * s.t.m + s.t.start_h;
+    unsigned rows = 0;
+    for (int k = 0; k < n; k++) rows |= (unsigned)(h + k >= 0 && h + k < s.at.h && tile < s.t.tiles) << k;
+    rows_of[id] = rows;
+    first_w[id] = (rest - line * s.t.row_tiles) * s.t.m + s.t.start_w;
+    from_at[id] = image * s.at.n_stride + h * s.at.h_stride;
+    to_at[id] = part * s.part_stride + (tile - part * s.t.share) * s.tile_stride;
+  }
+  __syncthreads();
+  if constexpr (by_channel) {
+    int c = id % C;
+#pragma unroll 2
+    for (int col = id / C; col < block::columns; col += block::threads / C) {
+      int tile = col / n, w = first_w[tile] + col - tile * n;
+      bool there = c0 + c < s.at.c && w >= 0 && w < s.at.w;
+      image_column<a, n>(shared + c * block::plane + block::at(tile) + col - tile * n, block::row,
+                         from + from_at[tile] + (c0 + c) * s.at.c_stride + w * s.at.w_stride, s.at.h_stride, there ? rows_of[tile] : 0);
+    }
+  } else {
+    int col = id % block::columns, tile = col / n, w = first_w[tile] + col - tile * n;
+    unsigned rows = w >= 0 && w < s.at.w ? rows_of[tile] : 0;
+    const float *p = from + from_at[tile] + c0 * s.at.c_stride + w * s.at.w_stride;
+#pragma unroll 2
+    for (int c = id / block::columns; c < C; c += block::threads / block::columns)
+      image_column<a, n>(shared + c * block::plane + block::at(tile) + col - tile * n, block::row, p + c * s.at.c_stride, s.at.h_stride,
+                         c0 + c < s.at.c ? rows : 0);
   }
   __syncthreads();
 #pragma unroll 2
-  for (int i = threadIdx.x; i < T * n * C; i += THREADS) {
-    int c = by_channel ? i % C : i / (T * n), col = by_channel ? i / C : i % (T * n), tile = col / n;
-    int h = first_h[tile], w = first_w[tile] + col - tile * n;
-    const float *p = from + from_at[tile] + (c0 + c) * s.at.c_stride + h * s.at.h_stride + w * s.at.w_stride;
-    bool there = c0 + c < s.at.c && w >= 0 && w < s.at.w;
-    float d[n], t[a];
-#pragma unroll
-    for (int k = 0; k < n; k++) d[k] = there && h + k >= 0 && h + k < s.at.h ? p[k * s.at.h_stride] : 0;
-    transform<a, n>(d, t);
-#pragma unroll
-    for (int k = 0; k < a; k++) shared[c * plane + k * row + col + tile * skew / 32] = t[k];
-  }
-  __syncthreads();
-#pragma unroll 2
-  for (int i = threadIdx.x; i < T * C * a; i += THREADS) {
+  for (int i = id; i < T * C * a; i += block::threads) {
     int c = across ? i / T % C : i % C, tile = across ? i % T : i / C % T, x = i / (T * C);
     if (c0 + c >= s.at.c || tile0 + tile >= s.t.units) continue;
-    const float *q = shared + c * plane + x * row + tile * n + tile * skew / 32;
+    const float *q = shared + c * block::plane + x * block::row + block::at(tile);
     float *p = to + x * a * s.point_stride + to_at[tile] + (c0 + c) * s.c_stride;
     float d[n], t[a];
 #pragma unroll
     for (int k = 0; k < n; k++) d[k] = q[k];
     transform<a, n>(d, t);
 #pragma unroll
-    for (int k = 0; k < a; k++) p[k * s.point_stride] = t[k];
+    for (int k = 0; k < a; k++, p += s.point_stride) *p = t[k];
   }
 }
 
 template <int a, int n, bool across> static void launch_images(float *to, const float *from, images s, cudaStream_t stream)
 {
-  constexpr int few = a == 8 ? 4 : 8, T = across ? 32 : few, C = across ? few : 32;
-  s.blocks_c = (int32_t)qn_ceil_div(s.at.c, C);
-  unsigned blocks = (unsigned)(qn_ceil_div(s.t.units, T) * s.blocks_c);
-  if (s.at.c_stride == 1) winograd_images<a, n, across, true><<<blocks, THREADS, 0, stream>>>(to, from, s);
-  else winograd_images<a, n, across, false><<<blocks, THREADS, 0, stream>>>(to, from, s);
+  typedef image_block<a, n, across> block;
+  s.blocks_c = (int32_t)qn_ceil_div(s.at.c, block::C);
+  unsigned blocks = (unsigned)(qn_ceil_div(s.t.units, block::T) * s.blocks_c);
+  if (s.at.c_stride == 1) winograd_images<a, n, across, true><<<blocks, block::threads, 0, stream>>>(to, from, s);
+  else winograd_images<a, n, across, false><<<blocks, block::threads, 0, stream>>>(to, from, s);
 }
 
 template <int a, int m> static void launch_images(float *to, const float *from, const images &s, bool across, cudaStream_t stream)
@@ -227,60 +255,84 @@ static __device__ __noinline__ float output_again(const cuda_winograd_again &s, 
   return sum;
 }
 
+/* One line of a tile, of which a thread always takes the same element j: A^T's row j. */
+template <int a, int m> struct output_row {
+  float power[a / 2], sign;
+  int j;
+  __device__ __forceinline__ output_row(int j) : sign(j % 2 ? -1 : 1), j(j)
+  {
+#pragma unroll
+    for (int pair = 1; pair < a / 2; pair++) {
+      power[pair] = 1;
+#pragma unroll
+      for (int k = 1; k < m; k++) power[pair] *= k <= j ? pair_point(pair) : 1;
+    }
+  }
+  __device__ __forceinline__ float operator()(const float *t) const
+  {
+    float v = j == 0 ? t[0] : 0;
+#pragma unroll
+    for (int pair = 1; pair < a / 2; pair++) v += power[pair] * (t[2 * pair - 1] + sign * t[2 * pair]);
+    return v + (j == m - 1 ? t[a - 1] : 0);
+  }
+};
+
 template <int a, int m, bool by_channel> __global__ void __launch_bounds__(THREADS) winograd_outputs(float *to, const float *from, const __grid_constant__ cuda_winograd_outputs s,
                                                                                                      int blocks_c)
 {
-  constexpr int T = a == 8 ? 4 : 8, C = 32, row = T * a, plane = (m * row) | 1;
+  constexpr int T = a == 8 ? 4 : 8, C = 32, row = T * a, plane = (m * row) | 1, columns = T * m;
   __shared__ float shared[C * plane];
   __shared__ int64_t to_at[T];
   __shared__ int image[T], first_h[T], first_w[T];
-  int tile0 = blockIdx.x / blocks_c * T, c0 = (blockIdx.x - tile0 / T * blocks_c) * C;
-  if (threadIdx.x < T) {
-    int tile = tile0 + threadIdx.x, n = tile / s.tiles.image_tiles, rest = tile - n * s.tiles.image_tiles, h = rest / s.tiles.row_tiles;
-    image[threadIdx.x] = n;
-    first_h[threadIdx.x] = tile < s.tiles.tiles ? h * m : s.at.h;
-    first_w[threadIdx.x] = (rest - h * s.tiles.row_tiles) * m;
-    to_at[threadIdx.x] = n * s.at.n_stride;
+  int id = threadIdx.x, tile0 = blockIdx.x / blocks_c * T, c0 = (blockIdx.x - tile0 / T * blocks_c) * C;
+  if (id < T) {
+    int tile = tile0 + id, n = tile / s.tiles.image_tiles, rest = tile - n * s.tiles.image_tiles, h = rest / s.tiles.row_tiles;
+    image[id] = n;
+    first_h[id] = tile < s.tiles.tiles ? h * m : s.at.h;
+    first_w[id] = (rest - h * s.tiles.row_tiles) * m;
+    to_at[id] = n * s.at.n_stride;
   }
   __syncthreads();
   int64_t point_stride = (int64_t)s.tiles.tiles * s.at.c;
-#pragma unroll 2
-  for (int i = threadIdx.x; i < T * a * C; i += THREADS) {
-    int c = i % C, col = i / C, tile = col / a;
-    if (c0 + c >= s.at.c || tile0 + tile >= s.tiles.tiles) continue;
-    const float *p = from + (col - tile * a) * point_stride + (int64_t)(tile0 + tile) * s.at.c + c0 + c;
-    float t[a], y[m];
+  if (c0 + id % C < s.at.c) {
+    const float *base = from + (int64_t)tile0 * s.at.c + c0 + id % C;
+#pragma unroll 3
+    for (int col = id / C; col < T * a; col += THREADS / C) {
+      int tile = col / a;
+      if (tile0 + tile >= s.tiles.tiles) break;
+      const float *p = base + (col - tile * a) * point_stride + (int64_t)tile * s.at.c;
+      float t[a], y[m];
 #pragma unroll
-    for (int k = 0; k < a; k++) t[k] = p[k * a * point_stride];
-    gather<a, m>(t, y);
+      for (int k = 0; k < a; k++, p += a * point_stride) t[k] = *p;
+      gather<a, m>(t, y);
 #pragma unroll
-    for (int k = 0; k < m; k++) shared[c * plane + k * row + col] = y[k];
+      for (int k = 0; k < m; k++) shared[id % C * plane + k * row + col] = y[k];
+    }
   }
   __syncthreads();
-  /* one output at a time, always in the same column of a tile */
-  constexpr int cols = T * m;
-  int j = (by_channel ? threadIdx.x / C : threadIdx.x) % m;
-  float power[a / 2], sign = j % 2 ? -1 : 1;
-#pragma unroll
-  for (int pair = 1; pair < a / 2; pair++) {
-    power[pair] = 1;
-#pragma unroll
-    for (int k = 1; k < m; k++) power[pair] *= k <= j ? pair_point(pair) : 1;
-  }
+  auto finish = [&](float v, float *at, int n, int c, int h, int w) {
+    if (!isfinite(v)) v = output_again(s.again, n, c, h, w);
+    if (s.bias) v += element_load<float>(s.bias, c * s.bias_stride, s.bias_dtype);
+    *at = s.relu && v < 0 ? 0 : v;
+  };
+  if constexpr (by_channel) {
+    int c = id % C;
+    if (c0 + c >= s.at.c) return;
+    output_row<a, m> line(id / C % m);
+    for (int i = id / C; i < columns * m; i += THREADS / C) {
+      int tile = i % columns / m, y = i / columns, h = first_h[tile] + y, w = first_w[tile] + line.j;
+      if (h >= s.at.h || w >= s.at.w) continue;
+      finish(line(shared + c * plane + y * row + tile * a), to + to_at[tile] + (c0 + c) * s.at.c_stride + h * s.at.h_stride + w * s.at.w_stride, image[tile], c0 + c, h, w);
+    }
+  } else {
+    int tile = id % columns / m, y = id / columns % m;
+    output_row<a, m> line(id % m);
+    int h = first_h[tile] + y, w = first_w[tile] + line.j, last = min(C, s.at.c - c0);
+    if (h >= s.at.h || w >= s.at.w) return;
+    float *p = to + to_at[tile] + c0 * s.at.c_stride + h * s.at.h_stride + w * s.at.w_stride;
+    const float *q = shared + y * row + tile * a;
 #pragma unroll 2
-  for (int i = threadIdx.x; i < cols * m * C; i += THREADS) {
-    int c = by_channel ? i % C : i / (cols * m), at = by_channel ? i / C % cols : i % cols, y = by_channel ? i / (C * cols) : i / cols % m, tile = at / m;
-    int h = first_h[tile] + y, w = first_w[tile] + j;
-    if (c0 + c >= s.at.c || h >= s.at.h || w >= s.at.w) continue;
-    const float *q = shared + c * plane + y * row + tile * a;
-    float v = j == 0 ? q[0] : 0;
-#pragma unroll
-    for (int pair = 1; pair < a / 2; pair++) v += power[pair] * (q[2 * pair - 1] + sign * q[2 * pair]);
-    v += j == m - 1 ? q[a - 1] : 0;
-    if (!isfinite(v)) v = output_again(s.again, image[tile], c0 + c, h, w);
-    if (s.bias) v += element_load<float>(s.bias, (c0 + c) * s.bias_stride, s.bias_dtype);
-    if (s.relu && v < 0) v = 0;
-    to[to_at[tile] + (c0 + c) * s.at.c_stride + h * s.at.h_stride + w * s.at.w_stride] = v;
+    for (int c = id / (columns * m); c < last; c += THREADS / (columns * m)) finish(line(q + c * plane), p + c * s.at.c_stride, image[tile], c0 + c, h, w);
   }
 }
 
