@@ -17,6 +17,7 @@
   X(conv_wgmma)       \
   X(conv_tf32)        \
   X(conv_winograd)    \
+  X(conv_matmul)      \
   X(conv_depthwise)   \
   X(conv_depthwise_filter) \
   X(conv_grouped)     \

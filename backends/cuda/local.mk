@@ -28,6 +28,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_kernel.h \
   backends/cuda/conv_layout.cu \
   backends/cuda/conv_layout.h \
+  backends/cuda/conv_matmul.c \
   backends/cuda/conv_tf32.c \
   backends/cuda/conv_tf32.cu \
   backends/cuda/conv_tf32.h \

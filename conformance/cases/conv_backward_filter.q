@@ -85,10 +85,15 @@ conv_backward_filter x=f32/2x16x6x7x9/nhwc dy=f32/2x72x3x7x5/nhwc dw=f32/72x16x3
 conv_backward_filter x=bf16/9x64x14x14/nhwc dy=bf16/9x64x14x14/nhwc dw=f32/64x64x3x3/nhwc pad=1
 conv_backward_filter x=bf16/40x16x14x14/nhwc dy=bf16/40x72x14x14/nhwc dw=bf16/72x16x3x3/nhwc pad=1
 
+# 1x1 filters as products of each image, summed
+conv_backward_filter x=f32/5x20x6x8 dy=f32/5x36x6x8 dw=f32/36x20x1x1
+conv_backward_filter x=f32/40x4x5x7 dy=f32/40x6x5x7/nhwc dw=f32/6x4x1x1
+
 # Winograd's tiles and their tails, in one part and in several
 conv_backward_filter x=f32/3x37x14x23 dy=f32/3x35x14x23 dw=f32/35x37x3x3 pad=1
 conv_backward_filter x=f32/2x40x9x10/nhwc dy=f32/2x33x11x8/nhwc dw=f32/33x40x3x3/nhwc pad=2,0
 conv_backward_filter x=f32/2x12x13x9 dy=f32/2x36x12x5 dw=f32/36x12x5x5 pad=2:1,0
+conv_backward_filter x=f32/6x2x40x38 dy=f32/6x3x40x38 dw=f32/3x2x3x3 pad=1 ; fill=ipos,pos
 conv_backward_filter x=f32/3x5x29x30/nhwc dy=f32/3x6x29x30/nhwc dw=f32/6x5x5x5/nhwc pad=2
 conv_backward_filter x=f32/2x3x11x12 dy=f32/2x4x11x12 dw=f32/4x3x5x5 pad=2 ; fill=int x.fill=special
 # large filters

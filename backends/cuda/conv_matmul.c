@@ -1,0 +1,110 @@
+/* conv_matmul.c -- f32 gradients by 1x1 filters as plain products, delegated: no window moves over the pixels, which are one dim.
+ *
+ *   dw [K][C] = sum over n of dy[n] [K][P] x[n] [P][C], each in workspace, these summed in order
+ *
+ * Any layout in which H and W go on as one dim; one group, stride 1, no padding. In NCHW both operands lie as Tensor Cores want
+ * them. (Forward and by the data they do not, and laying them out anew took longer on an H200 than conv_tf32 does.) */
+#include "conv_layout.h"
+#include "conv_problem.h"
+#include "engines.h"
+
+typedef struct state {
+  int32_t  x, dy, dw;                     /* values of the request */
+  int64_t  images, elements;              /* elements of dw */
+  uint64_t scratch;                       /* where the product's own workspace begins */
+  qn_value value[3];
+  qn_node  node;
+  qn_part *matmul;
+} state;
+
+static void release(qn_prepared *p)
+{
+  state *st = p->state;
+  if (!st) return;
+  if (st->matmul) cuda_host->part_release(st->matmul);
+  cuda_host->free(st);
+  p->state = NULL;
+}
+
+static bool one_dim(const qn_value *v) { return v->dim[2] == 1 || v->dim[3] == 1 || v->stride[2] == v->stride[3] * v->dim[3]; }
+
+static int64_t pixel_stride(const qn_value *v) { return v->dim[3] > 1 ? v->stride[3] : v->stride[2]; }
+
+static qn_status check(const cuda_conv_problem *p, qn_prepared *out)
+{
+  if (p->x->rank != 4) return qn_refuse(out, "two spatial dims", "x", "2", "%d", p->x->rank - 2);
+  if (p->x->dtype != QN_F32 || p->w->dtype != QN_F32 || p->y->dtype != QN_F32) return qn_refuse(out, "dtypes", "x", "f32", "%s", "another");
+  if (p->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)p->groups);
+  for (int d = 0; d < 2; d++)
+    if (p->size[d] != 1 || p->stride[d] != 1 || p->before[d] != 0 || p->in[d] != p->out[d])
+      return qn_refuse(out, "filters of 1 by 1, stride 1, no padding", "dw", "1", "%lld", (long long)p->size[d]);
+  if (!one_dim(p->x) || !one_dim(p->y)) return qn_refuse(out, "H and W as one dim", "x", "a stride of H that is W times that of W", "%s", "another");
+  if (!qn_is_packed(p->w)) return qn_refuse(out, "layouts", "dw", "packed", "%s", "another");
+  return QN_OK;
+}
+
+static qn_value matrix(int64_t batch, int64_t batch_stride, int64_t rows, int64_t row_stride, int64_t cols, int64_t col_stride, uint32_t align, bool written)
+{
+  return (qn_value){ .dtype = QN_F32, .rank = 3, .dim = { batch, rows, cols, 1, 1, 1, 1, 1 }, .stride = { batch_stride, row_stride, col_stride }, .align = align,
+                     .flags = written ? QN_VALUE_ESCAPE : 0, .producer = written ? 0 : -1, .last_user = written ? -1 : 0, .over = -1 };
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  static const int32_t first[] = { 0, 1, 2, 2, 2, 2, 2, 3 }, arg[] = { 0, 1, 2 };
+  cuda_conv_problem p;
+  qn_status status = cuda_conv_problem_read(&p, r, out);
+  if (!status) status = check(&p, out);
+  if (status) return status;
+  state *st = r->host->alloc(sizeof *st);
+  if (!st) return QN_NO_MEMORY;
+  out->state = st;
+  int64_t n = p.x->dim[0], pixels = p.in[0] * p.in[1], c = p.channels, k = p.filters;
+  st->x = p.x_at, st->dy = p.y_at, st->dw = p.w_at;
+  st->images = n;
+  st->elements = k * c;
+  st->scratch = (uint64_t)qn_round_up(n * k * c * 4, 256);
+  st->value[0] = matrix(n, p.y->stride[0], k, p.y->stride[1], pixels, pixel_stride(p.y), p.y->align, false);
+  st->value[1] = matrix(n, p.x->stride[0], pixels, pixel_stride(p.x), c, p.x->stride[1], p.x->align, false);
+  st->value[2] = matrix(n, k * c, k, c, c, 1, 16, true);
+  st->node = (qn_node){ .op = QN_OP_MATMUL, .family = QN_FAMILY_CONTRACTION, .n_roles = 7, .n_inputs = 6, .first = first, .arg = arg };
+  qn_request part = { .struct_size = sizeof part, .instance = r->instance, .op = &st->node, .n_ops = 1, .n_values = 3, .value = st->value };
+  if (r->host->part_prepare(r, &part, NULL, &st->matmul)) {
+    release(out);
+    return qn_refuse(out, "an engine for the products", "", "what a matmul takes", "%s", "another");
+  }
+  const qn_prepared *answer = r->host->part_answer(st->matmul);
+  out->workspace = st->scratch + answer->workspace;
+  out->counters = answer->counters;
+  if (out->workspace > r->demands->workspace_limit) {
+    unsigned long long bytes = out->workspace;
+    release(out);
+    return qn_refuse(out, "workspace for a product of each image", "", "a limit above it", "%llu bytes", bytes);
+  }
+  out->math = answer->math;
+  out->traits = answer->traits & (QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES);
+  out->numerics = answer->numerics;
+  out->estimate = answer->estimate ? answer->estimate + 2000 + (double)st->scratch * 2 / 3000 : 0;
+  return QN_OK;
+}
+
+static qn_status build(const qn_request *r, qn_prepared *out)
+{
+  (void)r;
+  return cuda_host->part_build(((state *)out->state)->matmul);
+}
+
+static qn_status run(const qn_prepared *p, const qn_launch *launch)
+{
+  const state *st = p->state;
+  char *products = launch->workspace;
+  void *ptr[] = { launch->ptr[st->dy], launch->ptr[st->x], products };
+  qn_status s = cuda_host->part_run(st->matmul, launch, ptr, products + st->scratch, launch->counters);
+  return s ? s : cuda_conv_join(launch->ptr[st->dw], QN_F32, (float *)products, (int)st->images, st->elements, launch->stream);
+}
+
+static const qn_engine rows[] = {
+  { .name = "matmul", .op = QN_OP_CONV_BACKWARD_FILTER, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES,
+    .prepare = prepare, .build = build, .run = run, .release = release },
+};
+const qn_engine_list cuda_conv_matmul_list = { rows, sizeof rows / sizeof *rows };
