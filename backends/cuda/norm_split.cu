@@ -16,7 +16,7 @@ enum { V = 8, THREADS = 256, WARPS = THREADS / 32, RESIDENT = 3, MAX_CHUNKS = 20
 /* Tensors with an element, or more, for each group. y is dx in a gradient. */
 enum { X, Y, DY, SCALE, SHIFT, MEAN, RSTD, VAR, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, DSCALE, DSHIFT, TENSORS };
 
-struct factors { float mean, rstd, scale, p, q; };        /* of a group: q of a gradient only */
+enum { F_MEAN, F_RSTD, F_SCALE, F_P, F_Q, FACTORS };      /* what apply takes of a group; q of a gradient only */
 
 struct split {
   void    *p[TENSORS];
@@ -31,10 +31,15 @@ struct split {
   float    eps, momentum;
   bool     columns, centred, backward, given;       /* given: mean and var are inputs */
   float4  *part;                          /* [chunks, groups] */
-  factors *factor;                        /* [groups] */
+  float   *factor;                        /* [FACTORS, groups] */
 
   __device__ float get(int t, int64_t g, float absent) const { return p[t] ? element_load<float>(p[t], g * step[t], dtype3(dtype[t])) : absent; }
   __device__ void put(int t, int64_t g, float v) const { if (p[t]) element_store(p[t], g * step[t], dtype3(dtype[t]), v); }
+  __device__ void keep(int64_t g, float mean, float rstd, float scale, float p, float q) const
+  {
+    float *f = factor + g;
+    f[0] = mean, f[groups] = rstd, f[2 * groups] = scale, f[3 * groups] = p, f[4 * groups] = q;
+  }
   /* One of the three dtypes there are here, so that no code is made for others. */
   __device__ static uint32_t dtype3(uint32_t dtype) { return dtype == QN_F32 ? QN_F32 : dtype == QN_BF16 ? QN_BF16 : QN_F16; }
   __host__ __device__ int64_t vectors() const { return (line + V - 1) / V; }            /* of a line of a plane */
@@ -316,7 +321,7 @@ __global__ static void __launch_bounds__(THREADS) combine(const __grid_constant_
     if (!(fabsf(scale) < INFINITY)) p = q = NAN;            /* of infinite g, the differences are */
     s.put(DSCALE, g, all.dyh);
     s.put(DSHIFT, g, all.dy);
-    s.factor[g] = { mean, s.get(RSTD, g, 1), scale, s.centred ? p : 0, q };
+    s.keep(g, mean, s.get(RSTD, g, 1), scale, s.centred ? p : 0, q);
   } else {
     moments all = of_group<moments>(s, g);
     if (threadIdx.x >= TOGETHER || g >= s.groups) return;
@@ -327,17 +332,33 @@ __global__ static void __launch_bounds__(THREADS) combine(const __grid_constant_
       s.put(NEW_MEAN, g, (1 - s.momentum) * s.get(RUNNING_MEAN, g, 0) + s.momentum * mean);
       s.put(NEW_VAR, g, (1 - s.momentum) * s.get(RUNNING_VAR, g, 0) + s.momentum * (s.n > 1 ? all.squares / (n - 1) : var));
     }
-    s.factor[g] = { mean, rstd, s.get(SCALE, g, 1), s.get(SHIFT, g, 0), 0 };
+    s.keep(g, mean, rstd, s.get(SCALE, g, 1), s.get(SHIFT, g, 0), 0);
   }
 }
 
 /* ---- apply ------------------------------------------------------------------------------------------------------- */
 
-template <bool backward> __device__ __forceinline__ float result(const factors &f, float x, float dy)
-{
-  float h = (x - f.mean) * f.rstd;
-  return backward ? f.rstd * (dy * f.scale - f.p - h * f.q) : h * f.scale + f.p;
-}
+/* Of N neighbouring groups. */
+template <int N> struct factors {
+  float f[FACTORS][N];
+
+  template <bool backward, int whole> __device__ __forceinline__ void read(const split &s, int64_t g, int n)
+  {
+#pragma unroll
+    for (int k = 0; k < FACTORS - !backward; k++) {
+      const float *from = s.factor + k * s.groups + g;
+      if constexpr (whole && N == V) vector_load_whole<QN_F32>(f[k], from, 0);
+      else
+#pragma unroll
+        for (int i = 0; i < N; i++) f[k][i] = i < n ? from[i] : 0;
+    }
+  }
+  template <bool backward> __device__ __forceinline__ float of(int i, float x, float dy) const
+  {
+    float h = (x - f[F_MEAN][i]) * f[F_RSTD][i];
+    return backward ? f[F_RSTD][i] * (dy * f[F_SCALE][i] - f[F_P][i] - h * f[F_Q][i]) : h * f[F_SCALE][i] + f[F_P][i];
+  }
+};
 
 /* Blocks have shorter chunks than in measure: what was measured last is taken first. */
 __device__ __forceinline__ void apply_range(const split &s, int64_t *from, int64_t *to)
@@ -349,7 +370,7 @@ __device__ __forceinline__ void apply_range(const split &s, int64_t *from, int64
 }
 
 template <int B, bool backward, int whole>
-__device__ __forceinline__ void apply_lines(const split &s, const place &w, int first, const factors (&f)[V])
+__device__ __forceinline__ void apply_lines(const split &s, const place &w, int first, const factors<V> &f)
 {
   lines<B, backward, whole> l;
   l.load(s, w, first);
@@ -359,7 +380,7 @@ __device__ __forceinline__ void apply_lines(const split &s, const place &w, int 
     l.x[b].open(v);
     if constexpr (backward) l.dy[b].open(u);
 #pragma unroll
-    for (int i = 0; i < V; i++) v[i] = result<backward>(f[i], v[i], u[i]);
+    for (int i = 0; i < V; i++) v[i] = f.template of<backward>(i, v[i], u[i]);
     store<whole>(v, s, (w.from + (int64_t)(first + b) * w.step) * s.line_step[Y] + w.g0, w.n);
   }
 }
@@ -370,10 +391,8 @@ template <bool backward, int whole> __global__ void __launch_bounds__(THREADS, w
   int64_t from, to;
   apply_range(s, &from, &to);
   place w(s, from, to);
-  factors f[V] = {};
-#pragma unroll
-  for (int i = 0; i < V; i++)
-    if (i < w.n) f[i] = s.factor[w.g0 + i];
+  factors<V> f;
+  if (w.n > 0) f.template read<backward, whole>(s, w.g0, w.n);
   int k = 0;
 #pragma unroll 1
   for (; k + B <= w.count; k += B) apply_lines<B, backward, whole>(s, w, k, f);
@@ -382,7 +401,7 @@ template <bool backward, int whole> __global__ void __launch_bounds__(THREADS, w
 }
 
 template <int B, bool backward, int whole>
-__device__ __forceinline__ void apply_vectors(const split &s, int64_t g, uint32_t j, uint32_t vectors, const factors &f)
+__device__ __forceinline__ void apply_vectors(const split &s, int64_t g, uint32_t j, uint32_t vectors, const factors<1> &f)
 {
   packet<whole> x[B], dy[backward ? B : 1];
   plane_place w[B];
@@ -398,7 +417,7 @@ __device__ __forceinline__ void apply_vectors(const split &s, int64_t g, uint32_
     x[k].open(v);
     if constexpr (backward) dy[k].open(u);
 #pragma unroll
-    for (int i = 0; i < V; i++) v[i] = result<backward>(f, v[i], u[i]);
+    for (int i = 0; i < V; i++) v[i] = f.template of<backward>(0, v[i], u[i]);
     store<whole>(v, s, w[k].y, w[k].n);
   }
 }
@@ -409,7 +428,8 @@ template <bool backward, int whole> __global__ void __launch_bounds__(THREADS, w
   int64_t g = blockIdx.x, from, to;
   apply_range(s, &from, &to);
   uint32_t vectors = (uint32_t)s.vectors();
-  factors f = s.factor[g];
+  factors<1> f;
+  f.template read<backward, whole>(s, g, 1);
   int64_t j = from + threadIdx.x;
 #pragma unroll 1
   for (; j + (B - 1) * THREADS < to; j += B * THREADS) apply_vectors<B, backward, whole>(s, g, (uint32_t)j, vectors, f);
@@ -506,15 +526,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (v) whole &= v->dtype == x->dtype && v->align >= 16 && s.line_step[t] % V == 0 && (columns || s.step[t] % V == 0);
   }
   s.backward ? choose_dtype<true>(&st, whole ? x->dtype : 0) : choose_dtype<false>(&st, whole ? x->dtype : 0);
-  /* Two rounds of blocks; a chunk is so long that a thread has some batches of it. Few blocks more than what is resident at
-   * a time would run alone. */
+  /* One round of blocks, or (planes, whose parts are few) two; a chunk is so long that a thread has some batches of it. */
   int64_t least = 4 * batch_of<QN_BF16> * (columns ? THREADS / s.lanes : THREADS);
-  int64_t blocks = 2 * (int64_t)r->device->units * (columns ? RESIDENT : RESIDENT + 1);
+  int64_t blocks = (int64_t)r->device->units * (columns ? RESIDENT : 2 * (RESIDENT + 1));
   int64_t chunks = qn_min_i64(qn_ceil_div(s.pieces, least), qn_min_i64(MAX_CHUNKS, qn_max_i64(1, blocks / side)));
   s.chunk = qn_ceil_div(s.pieces, chunks);
   s.chunks = (int32_t)qn_ceil_div(s.pieces, s.chunk);
   s.share = qn_min_i64(s.chunk, qn_max_i64(least, qn_ceil_div(s.chunk, 16)));
-  out->workspace = (uint64_t)s.chunks * (uint64_t)s.groups * sizeof(float4) + (uint64_t)s.groups * sizeof(factors);
+  out->workspace = (uint64_t)s.chunks * (uint64_t)s.groups * sizeof(float4) + (uint64_t)s.groups * FACTORS * sizeof(float);
 
   state *k = (state *)r->host->alloc(sizeof *k);
   if (!k) return QN_NO_MEMORY;
@@ -532,7 +551,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   split s = st->s;
   for (int t = 0; t < TENSORS; t++) s.p[t] = st->number[t] < 0 ? nullptr : launch->ptr[st->number[t]];
   s.part = (float4 *)launch->workspace;
-  s.factor = (factors *)(s.part + (int64_t)s.chunks * s.groups);
+  s.factor = (float *)(s.part + (int64_t)s.chunks * s.groups);
   dim3 grid((unsigned)(s.columns ? qn_ceil_div(s.groups, s.lanes * V) : s.groups), (unsigned)s.chunks);
   if (!s.given) st->measure<<<grid, THREADS, 0, stream>>>(s);
   combine<<<(unsigned)qn_ceil_div(s.groups, TOGETHER), THREADS, 0, stream>>>(s);
