@@ -9,6 +9,7 @@ struct pool {
   uint32_t dtype, index_dtype;
   int32_t  average, include_pad;
   uint32_t n, c, units, groups, splits;   /* groups: of V channels; units: of work, for `splits` threads each */
+  int32_t  band;                          /* outputs of a column that are one unit */
   int32_t  in[3], out[3], size[3], step[3], dilation[3], before[3], after[3];
   int64_t  x_stride[5], y_stride[5], dx_stride[5], index_stride[5];       /* N, C, spatial */
 };

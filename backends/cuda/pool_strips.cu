@@ -21,6 +21,7 @@ struct strips {
   int32_t  band, bands, vectors;          /* lines of outputs of a thread, threads for those of a plane; vectors of a line */
   int32_t  lanes;                         /* tiles: vectors of a window */
   int32_t  whole;                         /* strips: a thread's outputs of a line lie as one vector */
+  float    inverse;                       /* of the divisor, if it is the same for all windows; else 0 */
   uint32_t threads;
 };
 
@@ -93,7 +94,7 @@ __device__ __forceinline__ int taps_of(const strips &p, int d, int start, int ex
 template <int dtype, int V, int SIZE, int STEP, int BEFORE> struct strip {
   static constexpr int outputs = V / STEP, beyond = (outputs - 1) * STEP + SIZE - BEFORE - V, after = beyond > 0 ? beyond : 0;
   bits<dtype, V> middle;
-  float side[BEFORE + after + 1];         /* columns before and after the vector */
+  float side[BEFORE + after + 1];         /* columns before and after the vector; those before only of a warp's first lane */
 
   template <bool average> __device__ __forceinline__ void load(const strips &p, int64_t plane, int line, int x0)
   {
@@ -109,13 +110,19 @@ template <int dtype, int V, int SIZE, int STEP, int BEFORE> struct strip {
 #pragma unroll
     for (int i = 0; i < BEFORE + after; i++) {
       int c = i < BEFORE ? i - BEFORE : V + i - BEFORE;
-      side[i] = here && (unsigned)(x0 + c) < (unsigned)p.w ? element<dtype>(p.x, at + c) : nothing<average>();
+      bool mine = i >= BEFORE || threadIdx.x % 32 == 0;
+      side[i] = here && mine && (unsigned)(x0 + c) < (unsigned)p.w ? element<dtype>(p.x, at + c) : nothing<average>();
     }
   }
-  /* What the line gives to each window. */
-  template <bool average> __device__ __forceinline__ void join(float (&f)[outputs]) const
+  /* What the line gives to each window. The lane before has the columns before. */
+  template <bool average> __device__ __forceinline__ void join(float (&f)[outputs], int x0)
   {
     float v[BEFORE + V + after];
+#pragma unroll
+    for (int i = 0; i < BEFORE; i++) {
+      float a = __shfl_up_sync(~0u, middle.get(V - BEFORE + i), 1);
+      if (threadIdx.x % 32) side[i] = x0 ? a : nothing<average>();
+    }
 #pragma unroll
     for (int i = 0; i < BEFORE + V + after; i++) v[i] = i < BEFORE ? side[i] : i < BEFORE + V ? middle.get(i - BEFORE) : side[i - V];
 #pragma unroll
@@ -133,20 +140,23 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
   typedef strip<dtype, V, SIZE, STEP, BEFORE> line_strip;
   constexpr int N = line_strip::outputs, ROWS = BATCH / STEP, KEPT = SIZE - STEP;
   uint32_t thread = blockIdx.x * THREADS + threadIdx.x;
-  if (thread >= p.threads) return;
+  bool here = thread < p.threads;         /* all lanes stay */
+  thread = min(thread, p.threads - 1);
   uint32_t q = thread / p.vectors, k = q / p.bands;
-  int x0 = (int)(thread - q * p.vectors) * V, o0 = (int)(q - k * p.bands) * p.band, end = min(o0 + p.band, p.oh), ox = x0 / STEP;
+  int x0 = (int)(thread - q * p.vectors) * V, o0 = (int)(q - k * p.bands) * p.band, end = here ? min(o0 + p.band, p.oh) : 0, ox = x0 / STEP;
   int64_t from = (int64_t)k * p.h * p.w, to = (int64_t)k * p.oh * p.ow + ox;
   int y0 = o0 * STEP - p.before[0], rows = -1;
   float kept[KEPT ? KEPT : 1][N], inverse[N];
 #pragma unroll
+  for (int n = 0; n < N; n++) inverse[n] = p.inverse;
+#pragma unroll
   for (int i = 0; i < KEPT; i++) {
     line_strip s;
     s.template load<average>(p, from, y0 + i, x0);
-    s.template join<average>(kept[i]);
+    s.template join<average>(kept[i], x0);
   }
 #pragma unroll 1
-  for (int o = o0; o < end; o += ROWS) {
+  for (int o = o0; o < o0 + p.band; o += ROWS) {
     line_strip s[ROWS * STEP];
     int line = o * STEP - p.before[0] + KEPT;
 #pragma unroll
@@ -157,7 +167,7 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
 #pragma unroll
       for (int n = 0; n < N; n++) f[i][n] = kept[i][n];
 #pragma unroll
-    for (int i = 0; i < ROWS * STEP; i++) s[i].template join<average>(f[KEPT + i]);
+    for (int i = 0; i < ROWS * STEP; i++) s[i].template join<average>(f[KEPT + i], x0);
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
       if (o + r >= end) break;
@@ -168,16 +178,17 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
 #pragma unroll
         for (int i = 1; i < SIZE; i++) v[n] = taken<average>(v[n], f[r * STEP + i][n]);
       }
-      if (average) {
+      if (average && p.inverse == 0) {    /* divisors differ */
         int now = taps_of(p, 0, (o + r) * STEP - p.before[0], p.h);
         if (now != rows) {                /* at an edge */
           rows = now;
 #pragma unroll
           for (int n = 0; n < N; n++) inverse[n] = 1 / (float)max(1, rows * taps_of(p, 1, (ox + n) * STEP - BEFORE, p.w));
         }
+      }
+      if (average)
 #pragma unroll
         for (int n = 0; n < N; n++) v[n] *= inverse[n];
-      }
       int64_t at = to + (int64_t)(o + r) * p.ow;
       if (N * bytes_of<dtype> >= 4 && p.whole) {
         bits<dtype, N * bytes_of<dtype> >= 4 ? N : 2> b;
@@ -298,11 +309,17 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int V = p.w / p.vectors, outputs = V / p.step[1];
   if (!p.lanes && p.ow > p.vectors * outputs) return qn_refuse(out, "outputs of a line above its vectors", "y", "fewer", "%d", p.ow);
   int64_t count = qn_elements(x) / ((int64_t)p.h * p.w);
-  p.band = p.oh, p.bands = 1;
-  while (p.band > 2 * BATCH && count * p.vectors * p.bands < (int64_t)r->device->units * 8192) p.band = (p.band + 1) / 2, p.bands = (p.oh + p.band - 1) / p.band;
+  int64_t bands = 1, rows = BATCH / qn_min_i64(p.step[0], 2);       /* a band: whole steps of the loop */
+  while (p.oh > 2 * rows * bands && count * p.vectors * bands < (int64_t)r->device->units * 3072) bands *= 2;
+  p.band = (int32_t)qn_round_up(qn_ceil_div(p.oh, bands), rows);
+  p.bands = (int32_t)qn_ceil_div(p.oh, p.band);
   double threads = (double)count * p.vectors * (p.lanes ? p.oh : p.bands);
   if (threads > INT32_MAX) return qn_refuse(out, "fewer than 2^31 threads", "x", "", "%s", "more");
   p.threads = (uint32_t)threads;
+  bool even = p.include_pad;
+  int32_t in[2] = { p.h, p.w }, o[2] = { p.oh, p.ow };
+  for (int d = 0; d < 2; d++) even &= (o[d] - 1) * p.step[d] + p.size[d] <= in[d] + p.before[d] + p.after[d];
+  p.inverse = even ? 1 / ((float)p.size[0] * (float)p.size[1]) : 0;
   p.whole = !p.lanes && p.ow == p.vectors * outputs;
   state *st = (state *)r->host->alloc(sizeof *st);
   if (!st) return QN_NO_MEMORY;

@@ -32,6 +32,17 @@ template <int V, int mode> struct found {
     }
     if (mode != MAX_INDEX) tap[0] = at;
   }
+  /* What was found of taps that come later, the first of them number `from`. */
+  __device__ __forceinline__ void join(const found &b, int from)
+  {
+    if (mode == MAX_INDEX) {
+#pragma unroll
+      for (int i = 0; i < V; i++)
+        if (b.tap[i] >= 0 && (tap[i] < 0 || b.v[i] > v[i] || (b.v[i] != b.v[i] && v[i] == v[i]))) v[i] = b.v[i], tap[i] = from + b.tap[i];
+    } else if (b.tap[0] >= 0) {
+      take(b.v, 0);
+    }
+  }
 };
 
 template <int V, int mode, int whole> __device__ __forceinline__ void put(const pool &p, const place &at, int many, found<V, mode> &f)
@@ -117,40 +128,61 @@ template <int V, int mode, int whole> __global__ void __launch_bounds__(THREADS,
 
 /* ---- small windows, channels last ----------------------------------------------------------------------------- */
 
-/* Squares of SIZE every STEP in the last two dims: STRIP outputs of a column from loads that are all in flight at once. */
-enum { STRIP = 2 };
+/* Squares of SIZE every STEP in the last two dims: a thread walks down a column of windows, and joins a line's taps once for all the
+ * windows that share it; the lines of BATCH / STEP windows are in flight at once. */
+enum { BATCH = 2 };
 
 template <int mode, int whole, int SIZE, int STEP> __global__ void __launch_bounds__(THREADS) pool_small(const __grid_constant__ pool p)
 {
-  constexpr int V = vector_per_16<whole>, lines = (STRIP - 1) * STEP + SIZE;
+  constexpr int V = vector_per_16<whole>, KEPT = SIZE - STEP, ROWS = BATCH / STEP;
   uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
   if (unit >= p.units) return;
-  int32_t strips[3] = { 1, (p.out[1] + STRIP - 1) / STRIP, p.out[2] };
-  place at = place_of<V>(p, unit, strips);
-  at.o[1] *= STRIP;
-  int y0 = at.o[1] * STEP - p.before[1], x0 = at.o[2] * STEP - p.before[2];
-  int64_t base = at.n * p.x_stride[0] + at.c;
-  uint4 q[lines][SIZE];
-#pragma unroll
-  for (int r = 0; r < lines; r++)
+  int32_t bands[3] = { 1, (p.out[1] + p.band - 1) / p.band, p.out[2] };
+  place at = place_of<V>(p, unit, bands);
+  at.o[1] *= p.band;
+  int end = min(at.o[1] + p.band, p.out[1]), y = at.o[1] * STEP - p.before[1], x0 = at.o[2] * STEP - p.before[2];
+  int64_t base = at.n * p.x_stride[0] + at.c + x0 * p.x_stride[4];
+  auto load = [&](uint4 (&q)[SIZE], int line) {
 #pragma unroll
     for (int c = 0; c < SIZE; c++)
-      if ((unsigned)(y0 + r) < (unsigned)p.in[1] && (unsigned)(x0 + c) < (unsigned)p.in[2])
-        q[r][c] = *vector_place<whole>(p.x, base + (y0 + r) * p.x_stride[3] + (x0 + c) * p.x_stride[4]);
-#pragma unroll
-  for (int k = 0; k < STRIP; k++, at.o[1]++) {
-    if (at.o[1] >= p.out[1]) break;
+      if ((unsigned)line < (unsigned)p.in[1] && (unsigned)(x0 + c) < (unsigned)p.in[2])
+        q[c] = *vector_place<whole>(p.x, base + line * p.x_stride[3] + c * p.x_stride[4]);
+  };
+  auto join = [&](const uint4 (&q)[SIZE], int line) {
     found<V, mode> f;
 #pragma unroll
-    for (int r = 0; r < SIZE; r++)
+    for (int c = 0; c < SIZE; c++)
+      if ((unsigned)line < (unsigned)p.in[1] && (unsigned)(x0 + c) < (unsigned)p.in[2]) {
+        float v[V];
+        vector_open<whole>(v, 0, q[c]);
+        f.take(v, c);
+      }
+    return f;
+  };
+  found<V, mode> line[KEPT + BATCH];
 #pragma unroll
-      for (int c = 0; c < SIZE; c++)
-        if ((unsigned)(y0 + k * STEP + r) < (unsigned)p.in[1] && (unsigned)(x0 + c) < (unsigned)p.in[2]) {
-          float v[V];
-          vector_open<whole>(v, 0, q[k * STEP + r][c]);
-          f.take(v, r * SIZE + c);
-        }
-    put<V, mode, whole>(p, at, V, f);
+  for (int i = 0; i < KEPT; i++) {
+    uint4 q[SIZE];
+    load(q, y + i);
+    line[i] = join(q, y + i);
+  }
+#pragma unroll 1
+  for (; at.o[1] < end; y += BATCH) {
+    uint4 q[BATCH][SIZE];
+#pragma unroll
+    for (int i = 0; i < BATCH; i++) load(q[i], y + KEPT + i);
+#pragma unroll
+    for (int i = 0; i < BATCH; i++) line[KEPT + i] = join(q[i], y + KEPT + i);
+#pragma unroll
+    for (int k = 0; k < ROWS; k++, at.o[1]++) {
+      if (at.o[1] >= end) break;
+      found<V, mode> f;
+#pragma unroll
+      for (int r = 0; r < SIZE; r++) f.join(line[k * STEP + r], r * SIZE);
+      put<V, mode, whole>(p, at, V, f);
+    }
+#pragma unroll
+    for (int i = 0; i < KEPT; i++) line[i] = line[BATCH + i];
   }
 }
 
@@ -188,7 +220,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st->small = 0;
   if (whole && square && (small == 32 || small == 31 || small == 22)) {
     st->small = small;
-    st->p.units = p.n * p.groups * (uint32_t)(qn_ceil_div(p.out[1], STRIP) * p.out[2]);
+    int64_t across = (int64_t)p.n * p.groups * p.out[2];    /* a column for each thread, in so many bands that there are threads enough */
+    int64_t bands = qn_min_i64(qn_ceil_div(p.out[1], 2), qn_max_i64(qn_ceil_div(p.out[1], 8), qn_ceil_div(2048 * (int64_t)r->device->units, across)));
+    st->p.band = (int32_t)qn_ceil_div(p.out[1], bands);
+    st->p.units = (uint32_t)(across * qn_ceil_div(p.out[1], st->p.band));
   }
   st->p.splits = 1;
   if (indices < 0)

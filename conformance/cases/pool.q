@@ -43,6 +43,8 @@ pool_max x=f32/3x5x12x12 window=3,3 stride=1,1 pad=1,1 ; as=bf16,f16
 pool_max x=f32/3x5x14x14 window=3,3 stride=2,2 pad=1,1 ; as=bf16
 pool_max x=f32/3x5x16x16 window=3,3 stride=2,2 pad=1,1 ceil_mode=1 ; as=bf16
 pool_max x=bf16/2x3x32x32 window=8,8
+pool_max x=bf16/2x64x33x33/nhwc window=3,3 stride=2,2 pad=1,1 ; as=f16
+pool_max x=bf16/2x24x17x15/nhwc window=3,3 stride=1,1 pad=1,1 indices=i32/2x24x17x15/nhwc
 
 # average: divisors with and without the padding
 pool_average x=f32/2x3x8x9 window=2,2 ; as=f16
@@ -107,3 +109,4 @@ pool_average x=f32/3x5x14x14 window=3,3 stride=2,2 pad=1,1 ; as=bf16,f16
 pool_average x=f32/3x5x14x14 window=2,2 ; as=bf16
 pool_average x=f32/3x5x16x24 window=8,8 ; as=bf16,f16
 pool_average x=f32/3x5x32x32 window=16,16 ; as=bf16
+pool_average x=bf16/2x64x33x33/nhwc window=3,3 stride=2,2 pad=1,1 include_pad=0
