@@ -29,7 +29,7 @@ struct lines {
   int64_t  line_stride;                   /* columns: between elements of a run */
   int64_t  items;                         /* packets (rows) or lines (columns) for each result, of which ... */
   uint32_t run;                           /* ... so many are of one run */
-  uint32_t lanes;                         /* columns: of a line, in one block; a power of two up to 32 */
+  uint32_t lanes;                         /* a power of two up to 32: of a line, in one block (columns); of a warp, for one row */
   int32_t  rank;                          /* of what is kept, innermost first */
   uint32_t dim[MAX_KEPT];
   int64_t  x_stride[MAX_KEPT], y_stride[MAX_KEPT];
@@ -56,10 +56,9 @@ template <int kind, class A> __device__ __forceinline__ A seen(const lines &l, f
   return kind == SUM_SQUARES ? (A)v * (A)v : (A)v;
 }
 template <int kind, class A> __device__ __forceinline__ A nothing() { return kind == PRODUCT ? A(1) : kind == MAXIMUM ? -(A)INFINITY : A(0); }
-template <int kind, class A> __device__ __forceinline__ A join_warp(A v)
+template <int kind, class A> __device__ __forceinline__ A join_warp(A v, int lanes)
 {
-#pragma unroll
-  for (int o = 16; o; o >>= 1) v = join<kind>(v, __shfl_xor_sync(~0u, v, o));
+  for (int o = lanes / 2; o; o >>= 1) v = join<kind>(v, __shfl_xor_sync(~0u, v, o));
   return v;
 }
 
@@ -101,7 +100,7 @@ struct walk {
 /* A thread's items into 8 sums. rows: an item is a packet of the run; columns: a line of which the thread has n elements. */
 template <int kind, int whole, bool columns, class A> __device__ __forceinline__ void gather(A (&sum)[V], const lines &l, walk w, int columns_n)
 {
-  constexpr int BATCH = whole == QN_F32 ? 4 : whole ? 8 : 2;    /* loads in flight */
+  constexpr int BATCH = whole == 0 ? 2 : whole == QN_F32 || kind == SUM_SQUARES ? 4 : 8;    /* loads in flight */
 #pragma unroll
   for (int i = 0; i < V; i++) sum[i] = nothing<kind, A>();
   for (; w.left > 0; w.left -= BATCH) {
@@ -164,14 +163,15 @@ template <int kind, class A> __device__ void join_parts(const lines &l, uint32_t
 
 /* ---- rows ------------------------------------------------------------------------------------------------ */
 
-template <int kind, int whole, int threads> __global__ void __launch_bounds__(THREADS) reduce_rows(const __grid_constant__ lines l)
+/* A row by l.lanes lanes of a warp, or by the block. */
+template <int kind, int whole, bool block> __global__ void __launch_bounds__(THREADS, whole == QN_BF16 || whole == QN_F16 ? RESIDENT : 1) reduce_rows(const __grid_constant__ lines l)
 {
   typedef typename accumulator<kind>::type A;
   __shared__ A shared[THREADS];
-  constexpr int per_block = THREADS / threads;
-  int t = threadIdx.x % threads;
-  int64_t job = blockIdx.x * (int64_t)per_block + threadIdx.x / threads;
-  if (job >= l.results * l.parts) return;
+  uint32_t threads = block ? THREADS : l.lanes, t = threadIdx.x % threads;
+  int64_t job = blockIdx.x * (int64_t)(THREADS / threads) + threadIdx.x / threads;
+  bool here = job < l.results * l.parts;  /* all lanes of a warp stay */
+  if (!here) job = 0;
   uint32_t result = (uint32_t)(l.parts == 1 ? job : quotient(job, (uint32_t)l.parts)), part = (uint32_t)(job - (int64_t)result * l.parts);
   int64_t share = quotient(l.items + l.parts - 1, (uint32_t)l.parts);
   A sum[V];
@@ -181,15 +181,15 @@ template <int kind, int whole, int threads> __global__ void __launch_bounds__(TH
 #pragma unroll
     for (int i = 0; i < V / 2; i++)
       if (i < half) sum[i] = join<kind>(sum[i], sum[i + half]);
-  A v = join_warp<kind>(sum[0]);
-  if (threads > 32) {
+  A v = join_warp<kind>(sum[0], block ? 32 : l.lanes);
+  if (block) {
     if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = v;
     __syncthreads();
     v = shared[0];
-    for (int w = 1; w < threads / 32; w++) v = join<kind>(v, shared[w]);
+    for (int w = 1; w < THREADS / 32; w++) v = join<kind>(v, shared[w]);
   }
   if (l.parts == 1) {
-    if (t == 0) finish(l, result, v);
+    if (here && t == 0) finish(l, result, v);
     return;
   }
   if (t == 0) ((A *)l.partial)[part * l.results + result] = v;      /* threads is all of the block's */
@@ -316,6 +316,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     st->blocks[2] = (unsigned)outer;
   } else {
     if (l.items > 64 && l.results < 16 * r->device->units) st->warps = THREADS / 32;
+    l.lanes = 32;                         /* fewer where a lane would have few packets, and rows are enough for all the lanes resident */
+    while (l.lanes > 4 && l.items < 8 * l.lanes && l.results * l.lanes / 2 >= RESIDENT * THREADS * (int64_t)r->device->units) l.lanes /= 2;
     blocks = qn_ceil_div(l.results * st->warps, THREADS / 32);
     parts = st->warps == 1 ? 1 : qn_min_i64(qn_ceil_div(2 * r->device->units, blocks), l.items / THREADS / 4);
   }
@@ -342,8 +344,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 template <int kind, int whole> static void launch_as(const state *st, const lines &l, cudaStream_t stream)
 {
   if (st->columns) reduce_columns<kind, whole><<<dim3(st->blocks[0], (unsigned)l.parts, st->blocks[2]), THREADS, 0, stream>>>(l);
-  else if (st->warps == 1) reduce_rows<kind, whole, 32><<<(unsigned)qn_ceil_div(l.results, THREADS / 32), THREADS, 0, stream>>>(l);
-  else reduce_rows<kind, whole, THREADS><<<(unsigned)(l.results * l.parts), THREADS, 0, stream>>>(l);
+  else if (st->warps == 1) reduce_rows<kind, whole, false><<<(unsigned)qn_ceil_div(l.results, THREADS / l.lanes), THREADS, 0, stream>>>(l);
+  else reduce_rows<kind, whole, true><<<(unsigned)(l.results * l.parts), THREADS, 0, stream>>>(l);
 }
 
 template <int kind> static void launch_kind(const state *st, const lines &l, cudaStream_t stream)

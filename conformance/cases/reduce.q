@@ -201,3 +201,5 @@ argmax x=f32/2x3 y=i32/1x1 ; fill=zero x.is=1,5,2,5,3,4 y.is=1 plain=1
 
 # many lines of few columns: narrow blocks
 reduce_sum x=bf16/1500x1024 axis=0 ; plain=1
+# so many short rows that fewer than 32 lanes take one
+reduce_sum x=bf16/70000x24 axis=1 ; plain=1
