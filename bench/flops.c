@@ -67,6 +67,16 @@ static double adaptive_flops(const qn_graph_view *g, const qn_node *op)
   return elements(qn_op_find(op->op)->forward ? first_output(g, op) : role(g, op, "x"));
 }
 
+/* A multiply-add for each tap of each point. */
+static double resampling_flops(const qn_graph_view *g, const qn_node *op)
+{
+  const qn_value *y = role(g, op, qn_op_find(op->op)->forward ? "dy" : "y");
+  double taps = 1;
+  for (int d = 2; d < y->rank; d++)
+    taps *= 1 << ((const qn_resampling *)op->attr)->mode;
+  return taps > 1 ? 2 * taps * elements(y) : 0;
+}
+
 static double reduction_flops(const qn_graph_view *g, const qn_node *op)
 {
   return elements(role(g, op, "x"));
@@ -106,6 +116,7 @@ static const struct {
   { QN_OP_POOL_ADAPTIVE_MAX_BACKWARD, 0, adaptive_flops },
   { QN_OP_POOL_ADAPTIVE_AVERAGE, 0, adaptive_flops },
   { QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD, 0, adaptive_flops },
+  { 0, QN_FAMILY_RESAMPLING,  resampling_flops },
   { 0, QN_FAMILY_POOLING,     pool_flops },
   { 0, QN_FAMILY_REDUCTION,   reduction_flops },
   { 0, QN_FAMILY_POINTWISE,   pointwise_flops },

@@ -49,6 +49,7 @@ dist_workload_DATA = \
   bench/workloads/pooling.q \
   bench/workloads/random.q \
   bench/workloads/reduce.q \
+  bench/workloads/resample.q \
   bench/workloads/resnet50.q \
   bench/workloads/resnet50_backward.q \
   bench/workloads/select.q \

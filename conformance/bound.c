@@ -134,6 +134,7 @@ void qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts)
     case QN_FAMILY_REDUCTION:   qc_bound_reduction(p, n, &k); break;
     case QN_FAMILY_SOFTMAX:     qc_bound_softmax(p, n, &k); break;
     case QN_FAMILY_POOLING:     qc_bound_pooling(p, n, &k); break;
+    case QN_FAMILY_RESAMPLING:  qc_bound_resampling(n, &k); break;
     case QN_FAMILY_SELECTION:   qc_bound_selection(p, n, &k); break;
     case QN_FAMILY_SCAN:        qc_bound_counted_sum(p, n, &k); break;
     case QN_FAMILY_TRANSFORM:   qc_bound_transform(p, n); break;

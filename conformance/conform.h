@@ -165,6 +165,7 @@ double qc_sum_error(const struct qc_numerics *k, uint32_t compute, double n);
 void   qc_bound_contraction(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_pointwise(struct qc_problem *p, struct qc_node *n);
 void   qc_bound_reduction(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
+void   qc_bound_resampling(struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_selection(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_counted_sum(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_softmax(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);

@@ -16,6 +16,7 @@ dist_conform_DATA = \
   conformance/cases/random.q \
   conformance/cases/reduce.q \
   conformance/cases/refused.txt \
+  conformance/cases/resample.q \
   conformance/cases/select.q \
   conformance/cases/softmax.q \
   conformance/cases/transform.q
@@ -35,6 +36,7 @@ conform_sources = \
   conformance/bound_winograd.c \
   conformance/bound_pointwise.c \
   conformance/bound_reduction.c \
+  conformance/bound_resampling.c \
   conformance/bound_softmax.c \
   conformance/bound_normalization.c \
   conformance/bound_random.c \
@@ -72,6 +74,7 @@ conformance_mutant_quern_mutant_la_SOURCES = \
   conformance/mutant/mutants_norm.c \
   conformance/mutant/mutants_random.c \
   conformance/mutant/mutants_reduce.c \
+  conformance/mutant/mutants_resample.c \
   conformance/mutant/mutants_select.c \
   conformance/mutant/mutants_pointwise.c
 conformance_mutant_quern_mutant_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)

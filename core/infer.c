@@ -455,6 +455,7 @@ static qn_status family_rules(const qn__problem *p)
   case QN_FAMILY_REDUCTION:   return qn__infer_reduction(p);
   case QN_FAMILY_SOFTMAX:     return qn__infer_softmax(p);
   case QN_FAMILY_POOLING:     return qn__infer_pool(p);
+  case QN_FAMILY_RESAMPLING:  return qn__infer_sized(p);
   case QN_FAMILY_SELECTION:   return qn__infer_selection(p);
   case QN_FAMILY_SCAN:        return qn__infer_scan(p);
   case QN_FAMILY_TRANSFORM:   return qn__infer_transform(p);

@@ -1,4 +1,4 @@
-/* infer_pool.c -- pooling: how many windows fit, and what the indices can count. */
+/* infer_pool.c -- pooling: how many windows fit, and what the indices can count; and ops that are told the size of y. */
 #include "problem.h"
 
 /* What a window covers, saturated. */
@@ -58,8 +58,8 @@ static bool adaptive_op(uint32_t kind)
       || kind == QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD;
 }
 
-/* As many windows as y has places, whatever x's extents. */
-static qn_status infer_adaptive(const qn__problem *p)
+/* As many windows, or points, as y has places, whatever x's extents. The attributes begin with a size of struct qn_adaptive. */
+qn_status qn__infer_sized(const qn__problem *p)
 {
   bool backward = p->op->forward != 0;
   uint32_t out_role = p->op->n_inputs, indices_role = backward ? 1 : out_role + 1;
@@ -79,7 +79,7 @@ static qn_status infer_adaptive(const qn__problem *p)
   if (status) return status;
   for (int i = 2; i < rank; i++) {
     int64_t *size = &a->size[i - 2];
-    if (*size == 0 && small->rank < 0) return qn__refuse(p, "size", "entry %d is 0 and y is not given; one of them tells how many windows", i - 2);
+    if (*size == 0 && small->rank < 0) return qn__refuse(p, "size", "entry %d is 0 and y is not given; one of them tells how many places y has", i - 2);
     if (*size == 0) *size = small->dim[i];
     if (backward && *size != in->dim[i])
       return qn__refuse(p, "size", "entry %d is %lld; dy's dim %d is %lld", i - 2, (long long)*size, i, (long long)in->dim[i]);
@@ -87,7 +87,7 @@ static qn_status infer_adaptive(const qn__problem *p)
     const qn_value *plane = backward ? out : in;
     places *= (double)plane->dim[i];
     if (plane->dim[i] == 0 && *size)
-      return qn__refuse(p, backward ? out_name : "x", "dim %d is 0; its windows hold at least one place", i);
+      return qn__refuse(p, backward ? out_name : "x", "dim %d is 0, which no place of %s can be made of", i, backward ? "dy" : "y");
   }
   for (int i = rank - 2; i < 3; i++) a->size[i] = 0;
   if ((status = qn__dtype_in(p, out_role, QN__BIT(in->dtype)))) return status;
@@ -104,7 +104,7 @@ static qn_status infer_adaptive(const qn__problem *p)
 /* x (or dx) [N, C, X...]  y (or dy), indices [N, C, P...] */
 qn_status qn__infer_pool(const qn__problem *p)
 {
-  if (adaptive_op(p->op->kind)) return infer_adaptive(p);
+  if (adaptive_op(p->op->kind)) return qn__infer_sized(p);
   bool backward = p->op->forward != 0, has_indices = p->op->kind == QN_OP_POOL_MAX || p->op->kind == QN_OP_POOL_MAX_BACKWARD;
   uint32_t indices_role = backward ? QN_ROLE_POOL_MAX_BACKWARD_INDICES : QN_ROLE_POOL_MAX_INDICES;
   uint32_t out_role = p->op->n_inputs;

@@ -45,6 +45,7 @@ qn_status qn__infer_pool(const qn__problem *p);
 qn_status qn__infer_pointwise(const qn__problem *p);
 qn_status qn__infer_softmax(const qn__problem *p);
 qn_status qn__infer_reduction(const qn__problem *p);
+qn_status qn__infer_sized(const qn__problem *p);
 qn_status qn__infer_selection(const qn__problem *p);
 qn_status qn__infer_scan(const qn__problem *p);
 qn_status qn__infer_transform(const qn__problem *p);

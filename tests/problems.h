@@ -191,6 +191,7 @@ static inline void problem_pooling(rng *r, problem *p)
     int64_t *size = problem_attr(p, "size");
     for (int i = 0; i < spatial; i++) x[i + 2] = rng_in(r, 1, 9), size[i] = y[i + 2] = rng_in(r, 1, 9);
     y[0] = x[0], y[1] = x[1];
+    if (problem_attr(p, "mode")) *(int64_t *)problem_attr(p, "mode") = rng_below(r, 3), *(int64_t *)problem_attr(p, "grid") = rng_below(r, 3);
     problem_input(r, p, dtype, rank, p->op->forward ? y : x);
     p->first[1] = p->n;
     if (!p->op->forward) return;
@@ -445,7 +446,7 @@ static inline void problem_random(rng *r, const qn_op_info *op, problem *p)
   if (op->attr_bytes) memcpy(p->attr.bytes, op->attr_default, op->attr_bytes);
   switch (op->family) {
   case QN_FAMILY_CONTRACTION: problem_contraction(r, p); break;
-  case QN_FAMILY_POOLING: problem_pooling(r, p); break;
+  case QN_FAMILY_POOLING: case QN_FAMILY_RESAMPLING: problem_pooling(r, p); break;
   case QN_FAMILY_POINTWISE: problem_pointwise(r, p); break;
   case QN_FAMILY_SELECTION: case QN_FAMILY_SCAN: problem_selection(r, p); break;
   case QN_FAMILY_TRANSFORM: problem_transform(r, p); break;

@@ -168,6 +168,21 @@ static const golden shared_pools[] = {
   { "lp's gradient where the norm is 0", "pool_lp_backward dy=f32/1x1x1 x=f32/1x1x2 y=f32/1x1x1 window=2", "10 | 0 0 | 0", "0 0" },
 };
 
+static const golden resamplings[] = {
+  { "nearest: the place that the middle falls in", "resample x=f32/1x1x2 size=5", "1 2", "1 1 2 2 2" },
+  { "nearest, asymmetric", "resample x=f32/1x1x3 size=2 grid=asymmetric", "1 2 3", "1 2" },
+  { "nearest, half pixel", "resample x=f32/1x1x3 size=2", "1 2 3", "1 3" },
+  { "linear, half pixel: edges repeat", "resample x=f32/1x1x2 size=4 mode=linear", "1 3", "1 1.5 2.5 3" },
+  { "linear, corners aligned", "resample x=f32/1x1x2 size=5 mode=linear grid=align_corners", "1 3", "1 1.5 2 2.5 3" },
+  { "linear, asymmetric", "resample x=f32/1x1x2 size=4 mode=linear grid=asymmetric", "1 3", "1 2 3 3" },
+  { "one point of aligned corners is the first", "resample x=f32/1x1x3 size=1 mode=linear grid=align_corners", "1 2 3", "1" },
+  { "bilinear", "resample x=f32/1x1x2x2 size=3,3 mode=linear grid=align_corners", "1 2 3 4", "1 1.5 2 2 2.5 3 3 3.5 4" },
+  { "cubic, a = -3/4", "resample x=f32/1x1x4 size=7 mode=cubic grid=align_corners", "0 0 32 0", "0 -3 0 19 32 19 0" },
+  { "a tap of weight 0 is not read", "resample x=f32/1x1x2 size=2 mode=linear grid=align_corners", "1 inf", "1 inf" },
+  { "the gradient of nearest", "resample_backward dy=f32/1x1x5 dx=f32/1x1x2", "1 2 4 8 16", "3 28" },
+  { "the gradient of linear", "resample_backward dy=f32/1x1x4 dx=f32/1x1x2 mode=linear", "4 8 16 32", "14 46" },
+};
+
 static const golden reductions[] = {
   { "sum over nothing is 0", "reduce_sum x=f32/2x0 axis=1", "", "0 0" },
   { "mean over nothing is NaN", "reduce_mean x=f32/1x0 axis=1", "", "nan" },
@@ -521,6 +536,7 @@ int main(void)
   RUN(randoms, 0);
   RUN(pools, 0);
   RUN(shared_pools, 0);
+  RUN(resamplings, 0);
   RUN(reductions, 0);
   RUN(transforms, 0);
   RUN(selections, 0);

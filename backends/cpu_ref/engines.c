@@ -19,6 +19,8 @@
   X(pool_planes)                                                                          \
   X(pool_channels)                                                                        \
   X(pool_direct)                                                                          \
+  X(resample_lists)                                                                       \
+  X(resample_direct)                                                                      \
   X(pool_adaptive_direct)                                                                 \
   X(reduce_rows)                                                                          \
   X(reduce_cols)                                                                          \

@@ -52,6 +52,7 @@ backends_cpu_ref_libbase_la_SOURCES = \
   backends/cpu_ref/conv_gemm_filter.c \
   backends/cpu_ref/gemm_fused.c \
   backends/cpu_ref/pointwise_program.c \
+  backends/cpu_ref/resample_lists.c \
   backends/cpu_ref/select_lines.c \
   backends/cpu_ref/select_rows.c \
   backends/cpu_ref/transform_strided.c \
@@ -70,6 +71,7 @@ backends_cpu_ref_libdirect_la_SOURCES = \
   backends/cpu_ref/norm_direct.c \
   backends/cpu_ref/random_direct.c \
   backends/cpu_ref/pool_direct.c \
+  backends/cpu_ref/resample_direct.c \
   backends/cpu_ref/pool_adaptive_direct.c \
   backends/cpu_ref/reduce_direct.c \
   backends/cpu_ref/transform_direct.c \

@@ -43,6 +43,7 @@
   X(pool_backward)    \
   X(pool_direct)      \
   X(pool_adaptive)    \
+  X(resample)         \
   X(reduce_lines)     \
   X(reduce_direct)    \
   X(transform_tiled)  \

@@ -92,6 +92,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/random_packed.cu \
   backends/cuda/reduce_direct.cu \
   backends/cuda/reduce_lines.cu \
+  backends/cuda/resample.cu \
   backends/cuda/select_direct.cu \
   backends/cuda/select_lines.cu \
   backends/cuda/select_rows.cu \
@@ -100,6 +101,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/sm90.cuh \
   backends/cuda/softmax_direct.cu \
   backends/cuda/softmax_rows.cu \
+  backends/cuda/spatial.cuh \
   backends/cuda/steps.cuh \
   backends/cuda/steps.h \
   backends/cuda/tile.cuh \

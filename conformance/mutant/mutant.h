@@ -126,6 +126,12 @@ void tr_nan_quieted(struct mut_call *);
 void tr_seam(struct mut_call *);
 void tr_gap_written(struct mut_call *);
 
+bool rs_half_pixel_ignored(struct mut_kept *);
+bool rs_corners_not_aligned(struct mut_kept *);
+bool rs_cubic_is_linear(struct mut_kept *);
+void rs_last_point_lost(struct mut_call *);
+void rs_edges_weigh_less(struct mut_call *);
+
 bool sl_edge_is_value(struct mut_kept *);
 bool sl_edge_lost(struct mut_kept *);
 bool sl_on_is_one(struct mut_kept *);

@@ -47,6 +47,12 @@ BUG(POOL_ADAPTIVE_AVERAGE_BACKWARD, divided_by_the_first, 0, 0, pl_divided_by_th
 BUG(POOL_LP, p_is_2,                      pl_p_is_2, 0, 0, 0)
 BUG(POOL_LP_BACKWARD, sign_lost,          0, 0, pl_sign_lost, 0)
 BUG(POOL_AVERAGE_BACKWARD, stride_is_window, pl_stride_is_window, 0, 0, 0)
+/* resampling (mutants_resample.c) */
+BUG(RESAMPLE, half_pixel_ignored,         rs_half_pixel_ignored, 0, 0, 0)
+BUG(RESAMPLE, corners_not_aligned,        rs_corners_not_aligned, 0, 0, 0)
+BUG(RESAMPLE, cubic_is_linear,            rs_cubic_is_linear, 0, 0, 0)
+BUG(RESAMPLE_BACKWARD, last_point_lost,   0, rs_last_point_lost, 0, 0)
+BUG(RESAMPLE_BACKWARD, edges_weigh_less,  0, 0, rs_edges_weigh_less, 0)
 /* selection, scans, pad's modes (mutants_select.c) */
 BUG(GATHER, index_clamped,                0, sl_index_clamped, 0, 0)
 BUG(GATHER, index_wrapped,                0, sl_index_wrapped, 0, 0)

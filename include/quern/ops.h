@@ -217,6 +217,26 @@ qn_status qn_pool_adaptive_max_backward(qn_context *ctx, const qn_adaptive *adap
 qn_status qn_pool_adaptive_average(qn_context *ctx, const qn_adaptive *adaptive, const qn_tensor *x, const qn_tensor *y);
 qn_status qn_pool_adaptive_average_backward(qn_context *ctx, const qn_adaptive *adaptive, const qn_tensor *dy, const qn_tensor *dx);
 
+/* ---- resampling --------------------------------------------------------------------------- */
+
+typedef struct qn_resampling {
+  uint64_t struct_size;
+  int64_t  size[3];                   /* P, in each spatial dim; 0: as y (in the gradient dy) has it */
+  int64_t  mode;                      /* QN_RESAMPLE_... */
+  int64_t  grid;                      /* QN_GRID_... */
+} qn_resampling;
+#define QN_RESAMPLING_INIT { sizeof(qn_resampling), {0,0,0}, 0, 0 }
+enum { QN_RESAMPLE_NEAREST = 0, QN_RESAMPLE_LINEAR = 1, QN_RESAMPLE_CUBIC = 2 };
+enum { QN_GRID_HALF_PIXEL = 0, QN_GRID_ALIGN_CORNERS = 1, QN_GRID_ASYMMETRIC = 2 };
+/* x [N, C, X]   y [N, C, P], 1 to 3 spatial dims, f64 f32 f16 bf16, y of x's dtype. In each dim y's place i stands in x at
+ *   half_pixel (i + 1/2) X/P - 1/2    align_corners i (X - 1)/(P - 1), 0 where P is 1    asymmetric i X/P
+ * nearest takes one place: floor((i + 1/2) X/P), the align_corners point rounded (halves up), or floor(i X/P); linear the two around
+ * the point (one beyond the edge is the edge); cubic four, by Keys' kernel with a = -3/4, likewise. Weights multiply over the dims; a
+ * tap of weight 0 is not read. linear is bilinear and trilinear in 2 and 3 dims. The gradient wants dx given: X is not in dy; it is
+ * gathered, so always the same bits. */
+qn_status qn_resample(qn_context *ctx, const qn_resampling *resampling, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_resample_backward(qn_context *ctx, const qn_resampling *resampling, const qn_tensor *dy, const qn_tensor *dx);
+
 /* ---- transforms: the same values elsewhere, any dtype, bits kept -------------------------- */
 
 typedef struct qn_permutation {

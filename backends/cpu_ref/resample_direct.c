@@ -1,0 +1,118 @@
+/* resample_direct.c -- x at points between its places, and the gradient.
+ *
+ *   x [N, C, X]   y [N, C, P]   1 to 3 spatial dims
+ *   point     half_pixel (i + 1/2) X/P - 1/2   align_corners i (X - 1)/(P - 1)   asymmetric i X/P, as exact fractions
+ *   y         the sum over taps near the point, of the product of each dim's weight times x; taps beyond an edge are the edge
+ *   backward  dx[j] = the sum over all i of dy[i] times the weight of place j in it */
+#include "direct.h"
+
+typedef struct resampling {
+  int64_t mode, grid, in[3], out[3];      /* extents of x and of y */
+} resampling;
+
+static resampling resampling_of(const qn_prepared *p, const cpu_grid *x, const cpu_grid *y)
+{
+  const qn_resampling *a = ((const cpu_kept *)p->state)->attr;
+  resampling s = { .mode = a->mode, .grid = a->grid };
+  for (int d = 0; d < 3; d++) {
+    s.in[d] = x->dim[2 + d];
+    s.out[d] = y->dim[2 + d];
+  }
+  return s;
+}
+
+/* Keys' kernel at distance z. */
+static long double cubic(long double z)
+{
+  const long double a = -0.75L;
+  z = fabsl(z);
+  return z <= 1 ? ((a + 2) * z - (a + 3)) * z * z + 1 : z < 2 ? ((a * z - 5 * a) * z + 8 * a) * z - 4 * a : 0;
+}
+
+/* The taps of point i in dim d: how many, their places in x and weights. */
+static int taps_of(const resampling *s, int d, int64_t i, int64_t place[4], long double weight[4])
+{
+  const int64_t x = s->in[d], y = s->out[d];
+  int64_t over = s->grid == QN_GRID_HALF_PIXEL ? (2 * i + 1) * x - y : s->grid == QN_GRID_ASYMMETRIC ? i * x : y > 1 ? i * (x - 1) : 0;
+  int64_t under = s->grid == QN_GRID_HALF_PIXEL ? 2 * y : s->grid == QN_GRID_ASYMMETRIC ? y : y > 1 ? y - 1 : 1;
+  if (s->mode == QN_RESAMPLE_NEAREST) {
+    if (s->grid != QN_GRID_ASYMMETRIC) over = 2 * over + under, under *= 2;
+    place[0] = qn_max_i64(0, qn_min_i64(qn_floor_div(over, under), x - 1));
+    weight[0] = 1;
+    return 1;
+  }
+  const int64_t below = qn_floor_div(over, under);
+  const long double t = (long double)(over - below * under) / under;
+  const int n = s->mode == QN_RESAMPLE_LINEAR ? 2 : 4, first = n == 2 ? 0 : -1;
+  for (int k = 0; k < n; k++) {
+    place[k] = qn_max_i64(0, qn_min_i64(below + first + k, x - 1));
+    weight[k] = n == 2 ? (k ? t : 1 - t) : cubic(t - (first + k));
+  }
+  return n;
+}
+
+static qn_status forward(const qn_prepared *p, const qn_launch *launch)
+{
+  const cpu_grid x = cpu_grid_of(cpu_tensor_of(p, launch, QN_ROLE_RESAMPLE_X, 0)), y = cpu_grid_of(cpu_tensor_of(p, launch, QN_ROLE_RESAMPLE_Y, 0));
+  const resampling s = resampling_of(p, &x, &y);
+#pragma omp parallel for num_threads(cpu_team(launch, y.t.elements, 100))
+  for (int64_t i = 0; i < y.t.elements; i++) {
+    int64_t at[5], place[3][4], n[3], tap[3], from[3];
+    long double weight[3][4], sum = 0;
+    cpu_place(i, 5, y.dim, at);
+    for (int d = 0; d < 3; d++) n[d] = taps_of(&s, d, at[2 + d], place[d], weight[d]);
+    for (int64_t k = 0; k < n[0] * n[1] * n[2]; k++) {
+      long double w = 1;
+      cpu_place(k, 3, n, tap);
+      for (int d = 0; d < 3; d++) {
+        from[d] = place[d][tap[d]];
+        w *= weight[d][tap[d]];
+      }
+      if (w != 0) sum += w * (long double)cpu_get(&x.t, cpu_grid_offset(&x, at[0], at[1], from));
+    }
+    cpu_put(&y.t, cpu_offset(5, at, y.stride), (double)sum);
+  }
+  return QN_OK;
+}
+
+/* Of place `at` in point i, in dim d. */
+static long double weight_in(const resampling *s, int d, int64_t i, int64_t at)
+{
+  int64_t place[4];
+  long double weight[4], sum = 0;
+  const int n = taps_of(s, d, i, place, weight);
+  for (int k = 0; k < n; k++)
+    if (place[k] == at) sum += weight[k];
+  return sum;
+}
+
+static qn_status backward(const qn_prepared *p, const qn_launch *launch)
+{
+  const cpu_grid dy = cpu_grid_of(cpu_tensor_of(p, launch, QN_ROLE_RESAMPLE_BACKWARD_DY, 0));
+  const cpu_grid dx = cpu_grid_of(cpu_tensor_of(p, launch, QN_ROLE_RESAMPLE_BACKWARD_DX, 0));
+  const resampling s = resampling_of(p, &dx, &dy);
+#pragma omp parallel for num_threads(cpu_team(launch, dx.t.elements, 100))
+  for (int64_t i = 0; i < dx.t.elements; i++) {
+    int64_t at[5], o[3];
+    long double sum = 0;
+    cpu_place(i, 5, dx.dim, at);
+    for (o[0] = 0; o[0] < s.out[0]; o[0]++) {
+      const long double w0 = weight_in(&s, 0, o[0], at[2]);
+      for (o[1] = 0; w0 != 0 && o[1] < s.out[1]; o[1]++) {
+        const long double w1 = w0 * weight_in(&s, 1, o[1], at[3]);
+        for (o[2] = 0; w1 != 0 && o[2] < s.out[2]; o[2]++) {
+          const long double w = w1 * weight_in(&s, 2, o[2], at[4]);
+          if (w != 0) sum += w * (long double)cpu_get(&dy.t, cpu_grid_offset(&dy, at[0], at[1], o));
+        }
+      }
+    }
+    cpu_put(&dx.t, cpu_offset(5, at, dx.stride), (double)sum);
+  }
+  return QN_OK;
+}
+
+static const qn_engine row[] = {
+  CPU_DIRECT_ROW(QN_OP_RESAMPLE, forward),
+  CPU_DIRECT_ROW(QN_OP_RESAMPLE_BACKWARD, backward),
+};
+const qn_engine_list cpu_resample_direct = { row, sizeof row / sizeof *row };

@@ -1,0 +1,206 @@
+/* resample_lists.c -- resample and its gradient by lists: for each place of the output, in each dim, the places that it is made of and
+ * their weights. prepare makes the lists; y from x and dx from dy differ in nothing else.
+ *
+ *   channels last   a place's channels are the weighted sum of other places' channels
+ *   otherwise       the rows that an output row is made of are added up, then each of its places from that one row */
+#include "convert.h"
+#include "cpu_ref.h"
+
+enum { GRAIN = 16384 };                   /* multiply-adds that are worth a thread */
+
+/* Of output place o: entries begin[o] to begin[o + 1]. */
+typedef struct list { int32_t *begin, *source; float *weight; } list;
+
+typedef struct resampling {
+  int32_t  in, out, threads;              /* values of the request; threads that the workspace has room for */
+  uint32_t dtype;
+  bool     channels_last;
+  int64_t  bytes, n, c, in_dim[3], out_dim[3], in_stride[5], out_stride[5];
+  int64_t  scratch;                       /* floats of one thread */
+  list     list[3];
+} resampling;
+
+/* ---- lists ---------------------------------------------------------------------------------------------------- */
+
+static double cubic(double z)             /* Keys' kernel, a = -3/4 */
+{
+  z = fabs(z);
+  return z <= 1 ? (1.25 * z - 2.25) * z * z + 1 : ((-0.75 * z + 3.75) * z - 6) * z + 3;
+}
+
+/* The taps of point i of y among x places; returns how many. */
+static int taps_of(const qn_resampling *a, int64_t i, int64_t x, int64_t y, int32_t place[4], double weight[4])
+{
+  int64_t over = i * x, under = y;
+  if (a->grid == QN_GRID_HALF_PIXEL) over = (2 * i + 1) * x - y, under = 2 * y;
+  else if (a->grid == QN_GRID_ALIGN_CORNERS) over = y > 1 ? i * (x - 1) : 0, under = y > 1 ? y - 1 : 1;
+  if (a->mode == QN_RESAMPLE_NEAREST && a->grid != QN_GRID_ASYMMETRIC) over = 2 * over + under, under *= 2;
+  const int64_t below = qn_floor_div(over, under);
+  const double t = (double)(over - below * under) / (double)under, u = (double)(under - over + below * under) / (double)under;
+  const int n = a->mode == QN_RESAMPLE_NEAREST ? 1 : a->mode == QN_RESAMPLE_LINEAR ? 2 : 4;
+  for (int k = 0; k < n; k++) {
+    place[k] = (int32_t)qn_max_i64(0, qn_min_i64(below + k - (n == 4), x - 1));
+    weight[k] = n == 1 ? 1 : n == 2 ? (k ? t : u) : cubic(k < 2 ? t + 1 - k : u + k - 2);
+  }
+  return n;
+}
+
+/* Entries of all points by their own place (forward) or by the tap's (backward), a place's in the order of the points. Taps of weight 0
+ * are none; those that are one place add up backward alone, for forward an infinity counts for each. */
+static void fill_list(list *l, const qn_resampling *a, int64_t x, int64_t y, bool backward)
+{
+  const int64_t outputs = backward ? x : y;
+  for (int pass = 0; pass < 2; pass++) {  /* count, then place: begin[o] moves up to where o's entries end */
+    for (int64_t i = 0; i < y; i++) {
+      int32_t place[4];
+      double weight[4];
+      const int n = taps_of(a, i, x, y, place, weight);
+      for (int k = 0; k < n; k++) {
+        double sum = backward ? 0 : weight[k];
+        bool first = true;
+        for (int j = 0; j < n && backward; j++) {
+          if (place[j] != place[k]) continue;
+          sum += weight[j];
+          first &= j >= k;
+        }
+        if (!first || sum == 0) continue;
+        int32_t *at = &l->begin[(backward ? place[k] : i) + 1];
+        if (pass) {
+          l->source[*at] = (int32_t)(backward ? i : place[k]);
+          l->weight[*at] = (float)sum;
+        }
+        ++*at;
+      }
+    }
+    if (pass) return;
+    for (int64_t o = outputs; o > 0; o--) l->begin[o] = l->begin[o - 1];      /* each o's count one up; sums: where o begins */
+    l->begin[0] = 0;
+    for (int64_t o = 1; o <= outputs; o++) l->begin[o] += l->begin[o - 1];
+  }
+}
+
+static qn_status prepare(const qn_request *request, qn_prepared *prepared)
+{
+  const qn_node *op = &request->op[0];
+  const qn_value *in = &request->value[op->arg[0]], *out = &request->value[op->arg[1]];
+  const bool backward = op->op == QN_OP_RESAMPLE_BACKWARD;
+  const int taps = 1 << ((const qn_resampling *)op->attr)->mode;
+  if (in->dtype == QN_F64) return qn_refuse(prepared, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
+  resampling s = { .in = op->arg[0], .out = op->arg[1], .dtype = in->dtype, .bytes = qn_kit_bytes(in->dtype), .n = out->dim[0], .c = out->dim[1],
+                   .threads = request->demands->threads };
+  int64_t ints = 0;
+  for (int d = 0; d < 3; d++) s.in_dim[d] = s.out_dim[d] = 1;
+  for (int d = 0; d < in->rank; d++) {
+    const int to = d < 2 ? d : d + 5 - in->rank;
+    s.in_stride[to] = in->stride[d], s.out_stride[to] = out->stride[d];
+    if (d >= 2) s.in_dim[to - 2] = in->dim[d], s.out_dim[to - 2] = out->dim[d];
+  }
+  for (int d = 0; d < 3; d++) {
+    if (s.in_dim[d] > 1 << 24 || s.out_dim[d] > 1 << 24) return qn_refuse(prepared, "lists of 2^24 places", "x", "smaller extents", "%lld", (long long)s.in_dim[d]);
+    const int64_t points = backward ? s.in_dim[d] : s.out_dim[d];
+    ints += qn_round_up(s.out_dim[d] + 2, 2) + 2 * points * taps;
+  }
+  s.channels_last = s.c > 1 && s.in_stride[1] == 1 && s.out_stride[1] == 1;
+  if (!s.channels_last && ((s.in_dim[2] > 1 && s.in_stride[4] != 1) || (s.out_dim[2] > 1 && s.out_stride[4] != 1)))
+    return qn_refuse(prepared, "rows, or channels, lie side by side in both", "x", "stride 1 in one of both", "%lld", (long long)s.in_stride[4]);
+  char *memory = request->host->alloc(sizeof s + (size_t)ints * 4);
+  if (!memory) return request->host->error(QN_NO_MEMORY, "no memory for lists");
+  int32_t *at = (int32_t *)(void *)(memory + sizeof s);
+  memset(at, 0, (size_t)ints * 4);
+  for (int d = 0; d < 3; d++) {
+    const int64_t points = backward ? s.in_dim[d] : s.out_dim[d];
+    s.list[d] = (list){ at, at + qn_round_up(s.out_dim[d] + 2, 2), NULL };
+    s.list[d].weight = (float *)(s.list[d].source + points * taps);
+    at = s.list[d].source + 2 * points * taps;
+    if (backward) fill_list(&s.list[d], op->attr, s.out_dim[d], s.in_dim[d], true);
+    else fill_list(&s.list[d], op->attr, s.in_dim[d], s.out_dim[d], false);
+  }
+  s.scratch = qn_round_up(s.channels_last ? 2 * s.c : 2 * s.in_dim[2] + s.out_dim[2], 16);
+  prepared->workspace = (uint64_t)(s.threads * s.scratch) * 4;
+  memcpy(memory, &s, sizeof s);
+  prepared->class_ = QN_CLASS_TUNED;
+  prepared->state = memory;
+  return QN_OK;
+}
+
+static void release(qn_prepared *prepared)
+{
+  cpu_host->free(prepared->state);
+}
+
+/* ---- run -------------------------------------------------------------------------------------------------------- */
+
+/* sum += w in, over n neighbours. */
+static void add_row(float *restrict sum, const char *in, uint32_t dtype, float w, float *restrict wide, int64_t n)
+{
+  const float *row = (const float *)(const void *)in;
+  if (dtype != QN_F32) {
+    row_to_f32(wide, in, dtype, n);
+    row = wide;
+  }
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) sum[i] += w * row[i];
+}
+
+/* Output row (image, o0, o1) by channels: each place from other places. */
+static void row_of_channels(const resampling *s, const char *in, char *out, int64_t o0, int64_t o1, float *sum)
+{
+  float *wide = sum + s->c;
+  const list *l = s->list;
+  for (int64_t o = 0; o < s->out_dim[2]; o++) {
+    memset(sum, 0, (size_t)s->c * 4);
+    for (int32_t a = l[0].begin[o0]; a < l[0].begin[o0 + 1]; a++)
+      for (int32_t b = l[1].begin[o1]; b < l[1].begin[o1 + 1]; b++)
+        for (int32_t c = l[2].begin[o]; c < l[2].begin[o + 1]; c++)
+          add_row(sum, in + (l[0].source[a] * s->in_stride[2] + l[1].source[b] * s->in_stride[3] + l[2].source[c] * s->in_stride[4]) * s->bytes,
+                  s->dtype, l[0].weight[a] * l[1].weight[b] * l[2].weight[c], wide, s->c);
+    row_from_f32(out + o * s->out_stride[4] * s->bytes, sum, s->dtype, s->c);
+  }
+}
+
+/* The same of one channel: rows first, then places. */
+static void row_of_places(const resampling *s, const char *in, char *out, int64_t o0, int64_t o1, float *sum)
+{
+  const list *l = s->list;
+  const int64_t n = s->in_dim[2];
+  float *wide = sum + n, *result = wide + n;
+  memset(sum, 0, (size_t)n * 4);
+  for (int32_t a = l[0].begin[o0]; a < l[0].begin[o0 + 1]; a++)
+    for (int32_t b = l[1].begin[o1]; b < l[1].begin[o1 + 1]; b++)
+      add_row(sum, in + (l[0].source[a] * s->in_stride[2] + l[1].source[b] * s->in_stride[3]) * s->bytes, s->dtype,
+              l[0].weight[a] * l[1].weight[b], wide, n);
+  for (int64_t o = 0; o < s->out_dim[2]; o++) {
+    float total = 0;
+    for (int32_t c = l[2].begin[o]; c < l[2].begin[o + 1]; c++) total += l[2].weight[c] * sum[l[2].source[c]];
+    result[o] = total;
+  }
+  row_from_f32(out, result, s->dtype, s->out_dim[2]);
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const resampling *s = prepared->state;
+  const int64_t images = s->channels_last ? s->n : s->n * s->c, plane = s->out_dim[0] * s->out_dim[1], rows = images * plane;
+  const int64_t work = s->n * s->c * (plane * s->out_dim[2] + s->in_dim[0] * s->in_dim[1] * s->in_dim[2]) * 2;
+  const int threads = (int)qn_min_i64(qn_min_i64(launch->threads, s->threads), 1 + work / GRAIN);
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+  for (int t = 0; t < threads; t++) {
+    float *scratch = (float *)launch->workspace + t * s->scratch;
+    for (int64_t row = rows * t / threads; row < rows * (t + 1) / threads; row++) {
+      const int64_t image = row / plane, o0 = row % plane / s->out_dim[1], o1 = row % s->out_dim[1];
+      const int64_t n = s->channels_last ? image : image / s->c, c = s->channels_last ? 0 : image % s->c;
+      const char *in = (const char *)launch->ptr[s->in] + (n * s->in_stride[0] + c * s->in_stride[1]) * s->bytes;
+      char *out = (char *)launch->ptr[s->out]
+                + (n * s->out_stride[0] + c * s->out_stride[1] + o0 * s->out_stride[2] + o1 * s->out_stride[3]) * s->bytes;
+      if (s->channels_last) row_of_channels(s, in, out, o0, o1, scratch);
+      else row_of_places(s, in, out, o0, o1, scratch);
+    }
+  }
+  return QN_OK;
+}
+
+#define ROW(anchor)                                                                                                  \
+  { .name = "lists", .op = anchor, .class_ = QN_CLASS_TUNED,                                                          \
+    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .prepare = prepare, .run = run, .release = release }
+static const qn_engine row[] = { ROW(QN_OP_RESAMPLE), ROW(QN_OP_RESAMPLE_BACKWARD) };
+const qn_engine_list cpu_resample_lists = { row, sizeof row / sizeof *row };

@@ -1,0 +1,87 @@
+/* bound_resampling.c -- resample and its gradient: sums of taps times weights.
+ *
+ *   e = (c(n) + 3 d u) S + d v T + n times the least subnormal, over d spatial dims and n taps
+ *   S = sum |w x|, T = sum |x| over the taps; v = 2u (linear), 16u (cubic): what a weight may be off by, for 1 - t is as exact as t
+ * nearest is exact. The weights are found again here, in double. */
+#include <math.h>
+#include <stdlib.h>
+#include "conform.h"
+
+/* The taps of point i of y among x places: how many, where and how heavy. The point is a fraction, for a weight of 0 to be 0. */
+static int taps(const qn_resampling *a, int64_t i, int64_t x, int64_t y, int64_t *place, double *weight)
+{
+  double over = (double)(i * x), under = (double)y;
+  int n = a->mode == QN_RESAMPLE_LINEAR ? 2 : 4;
+  if (a->grid == QN_GRID_HALF_PIXEL)
+    over = 2 * over + (double)(x - y), under *= 2;
+  else if (a->grid == QN_GRID_ALIGN_CORNERS)
+    over = y > 1 ? (double)(i * (x - 1)) : 0, under = y > 1 ? under - 1 : 1;
+  double below = floor(over / under), t = (over - below * under) / under;
+  for (int k = 0; k < n; k++) {
+    double z = fabs(t - (k - (n == 4)));
+    place[k] = (int64_t)fmin(fmax(below + k - (n == 4), 0), (double)x - 1);
+    weight[k] = n == 2 ? 1 - z : z <= 1 ? fabs((1.25 * z - 2.25) * z * z + 1) : fabs(((-0.75 * z + 3.75) * z - 6) * z + 3);
+  }
+  return n;
+}
+
+/* Adds v w to S, v to T and 1 to the count, of each place of x that is a tap of y's element. */
+struct sums { double *s, *t, *n; };
+
+static void each_tap(const struct qc_node *node, bool back, struct sums *to)
+{
+  const qn_value *x = back ? &node->out[0]->q : &node->in[0]->q, *y = back ? &node->in[0]->q : &node->out[0]->q;
+  const double *in = node->in[0]->y;
+  int spatial = x->rank - 2;
+  for (int64_t i = 0; i < qc_elements(y); i++) {
+    int64_t place[3][4] = {{0}}, rest = i, plane = 1;
+    double weight[3][4] = {{1}, {1}, {1}};
+    int n[3] = {1, 1, 1};
+    for (int d = spatial - 1; d >= 0; d--) {
+      n[d] = taps(node->attr, rest % y->dim[2 + d], x->dim[2 + d], y->dim[2 + d], place[d], weight[d]);
+      rest /= y->dim[2 + d];
+      plane *= x->dim[2 + d];
+    }
+    for (int k = 0; k < n[0] * n[1] * n[2]; k++) {
+      int tap[3] = {k / (n[1] * n[2]), k / n[2] % n[1], k % n[2]};
+      int64_t from = 0;
+      double w = 1;
+      for (int d = 0; d < spatial; d++) {
+        from = from * x->dim[2 + d] + place[d][tap[d]];
+        w *= weight[d][tap[d]];
+      }
+      from += rest * plane;
+      if (w == 0)
+        continue;                       /* not read */
+      double v = fabs(in[back ? i : from]) + node->in[0]->e[back ? i : from];
+      int64_t at = back ? from : i;
+      to->s[at] += v * w;
+      to->t[at] += v;
+      to->n[at]++;
+    }
+  }
+}
+
+void qc_bound_resampling(struct qc_node *n, const struct qc_numerics *k)
+{
+  const qn_resampling *a = n->attr;
+  struct qc_value *y = n->out[0];
+  bool back = n->op->forward != 0;
+  double u = qc_unit(n->compute), d = y->q.rank - 2;
+  size_t bytes = (size_t)y->n * sizeof(double) + 8;
+  if (a->mode == QN_RESAMPLE_NEAREST) {
+    if (back)
+      qc_bound_counted_sum(NULL, n, k);
+    else
+      qc_bound_transform(NULL, n);
+    return;
+  }
+  struct sums to = {qc_alloc(bytes), qc_alloc(bytes), qc_alloc(bytes)};
+  each_tap(n, back, &to);
+  for (int64_t i = 0; i < y->n; i++)
+    y->e[i] = (qc_sum_error(k, n->compute, to.n[i]) + 3 * d * u) * to.s[i] + d * (a->mode == QN_RESAMPLE_LINEAR ? 2 : 16) * u * to.t[i]
+              + to.n[i] * qc_half_ulp(n->compute, 0);
+  free(to.s);
+  free(to.t);
+  free(to.n);
+}

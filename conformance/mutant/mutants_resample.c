@@ -1,0 +1,44 @@
+/* mutants_resample.c -- bugs of resampling: grids, kernels, edges. */
+#include "mutant.h"
+
+static qn_resampling *attributes(struct mut_kept *k) { return (qn_resampling *)(void *)k->attr; }
+
+bool rs_half_pixel_ignored(struct mut_kept *k)
+{
+  bool shows = attributes(k)->grid == QN_GRID_HALF_PIXEL;
+  attributes(k)->grid = QN_GRID_ASYMMETRIC;
+  return shows;
+}
+
+bool rs_corners_not_aligned(struct mut_kept *k)
+{
+  bool shows = attributes(k)->grid == QN_GRID_ALIGN_CORNERS;
+  attributes(k)->grid = QN_GRID_HALF_PIXEL;
+  return shows;
+}
+
+bool rs_cubic_is_linear(struct mut_kept *k)
+{
+  bool shows = attributes(k)->mode == QN_RESAMPLE_CUBIC;
+  attributes(k)->mode = QN_RESAMPLE_LINEAR;
+  return shows;
+}
+
+/* A loop over points that ends one short. */
+void rs_last_point_lost(struct mut_call *c)
+{
+  const qn_value *dy = mut_value(c->k, QN_ROLE_RESAMPLE_BACKWARD_DY);
+  void *p = mut_copy(c, QN_ROLE_RESAMPLE_BACKWARD_DY);
+  for (int64_t i = 0; i < qn_elements(dy); i++)
+    if ((i + 1) % dy->dim[dy->rank - 1] == 0)
+      mut_put(dy, p, i, 0);
+}
+
+/* What taps beyond the first place of the last dim weigh does not go to it: here half of all that it got. */
+void rs_edges_weigh_less(struct mut_call *c)
+{
+  const qn_value *dx = mut_value(c->k, QN_ROLE_RESAMPLE_BACKWARD_DX);
+  void *p = mut_pointer(c, QN_ROLE_RESAMPLE_BACKWARD_DX);
+  for (int64_t i = 0; i < qn_elements(dx); i += dx->dim[dx->rank - 1])
+    mut_put(dx, p, i, mut_get(dx, p, i) / 2);
+}
