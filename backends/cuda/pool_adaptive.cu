@@ -4,20 +4,15 @@
  *   backward      dx = the sum of dy over the windows whose index is this place, or of dy / places over those that hold it: place a
  *                 lies in windows floor(a P / X) to ceil((a + 1) P / X), the same rule with x and y exchanged
  *
- * shared: a thread takes one place of y (or dx) for V neighbouring channels, or for one where channels are no neighbours; places
- * in the order of memory. direct: the same, for any strides and sizes, in double. */
-#include "direct.cuh"
+ * shared: a thread takes one place of y (or dx) in several layers, for four channels where they lie so. direct: the same, for any
+ * strides and sizes, in double. */
 #include "engines.h"
-#include "vector.cuh"
+#include "spatial.cuh"
 
-struct sharing {
-  const void *in;                         /* x or dy */
-  void    *out, *indices;                 /* y or dx; indices NULL: none */
-  uint32_t in_dtype, out_dtype;
-  int32_t  average, wide, channels_last;  /* wide: i64 indices */
-  int64_t  n, c, units;
-  int64_t  in_dim[3], out_dim[3];
-  int64_t  in_stride[5], out_stride[5], index_stride[5];      /* N, C, spatial */
+struct sharing : spatial {
+  void    *indices;                       /* NULL: none */
+  int32_t  average, wide;                 /* wide: i64 indices */
+  int64_t  index_stride[5], index_layer;  /* N, C, spatial; from one layer to the next */
 };
 
 /* Windows of `places` among `windows`: begins and ends of the i-th. */
@@ -32,89 +27,77 @@ __device__ __forceinline__ int64_t index_at(const sharing &s, int64_t at)
   return s.wide ? ((const int64_t *)s.indices)[at] : ((const int32_t *)s.indices)[at];
 }
 
-template <class I, int V> struct cell { I n, c, o[3]; };
-
-/* The unit's cell: channels innermost where they lie so. */
-template <class I, int V> __device__ __forceinline__ cell<I, V> cell_of(const sharing &s, I unit)
+template <class T, class I, int V, int L>
+__global__ static void __launch_bounds__(128) adaptive_forward(const __grid_constant__ sharing s, int64_t units)
 {
-  cell<I, V> at;
-  I groups = (I)s.c / V;
-  if (s.channels_last) at.c = unit % groups * V, unit /= groups;
-#pragma unroll
-  for (int d = 2; d >= 0; d--) {
-    at.o[d] = unit % (I)s.out_dim[d];
-    unit /= (I)s.out_dim[d];
-  }
-  if (!s.channels_last) at.c = unit % groups * V, unit /= groups;
-  at.n = unit;
-  return at;
-}
-
-template <class T, int V> __device__ __forceinline__ void load(T (&v)[V], const void *p, uint32_t dtype, int64_t at)
-{
-  if constexpr (V == 1) v[0] = element_load<T>(p, at, dtype);
-  else vector_load<V>(v, p, dtype, at, 1, V);
-}
-template <class T, int V> __device__ __forceinline__ void store(const T (&v)[V], void *p, uint32_t dtype, int64_t at)
-{
-  if constexpr (V == 1) element_store(p, at, dtype, v[0]);
-  else vector_store<V>(v, p, dtype, at, 1, V);
-}
-
-template <class T, class I, int V> __global__ static void __launch_bounds__(128) adaptive_forward(const __grid_constant__ sharing s)
-{
-  for (int64_t unit = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; unit < s.units; unit += (int64_t)gridDim.x * blockDim.x) {
-    cell<I, V> at = cell_of<I, V>(s, (I)unit);
-    I begin[3], end[3];
+  for (int64_t unit = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; unit < units; unit += (int64_t)gridDim.x * blockDim.x) {
+    cell<I> at = cell_of<I, V, L>(s, (I)unit);
+    I begin[3], end[3], best[L][V], layers = (I)s.layers - at.layer;
+    T held[L][V];
 #pragma unroll
     for (int d = 0; d < 3; d++) window_of<I>(at.o[d], (I)s.in_dim[d], (I)s.out_dim[d], &begin[d], &end[d]);
-    T held[V];
-    I best[V];
 #pragma unroll
-    for (int i = 0; i < V; i++) held[i] = s.average ? T(0) : T(-INFINITY), best[i] = (begin[0] * (I)s.in_dim[1] + begin[1]) * (I)s.in_dim[2] + begin[2];
-    int64_t from = at.n * s.in_stride[0] + at.c * s.in_stride[1];
+    for (int l = 0; l < L; l++)
+#pragma unroll
+      for (int i = 0; i < V; i++) {
+        held[l][i] = s.average ? T(0) : T(-INFINITY);
+        best[l][i] = (begin[0] * (I)s.in_dim[1] + begin[1]) * (I)s.in_dim[2] + begin[2];
+      }
+    int64_t from = image_of(at, s.in_stride, s.in_layer);
+#pragma unroll 1
     for (I a = begin[0]; a < end[0]; a++)
+#pragma unroll 1
       for (I b = begin[1]; b < end[1]; b++) {
         int64_t row = from + a * s.in_stride[2] + b * s.in_stride[3];
+#pragma unroll 1
         for (I c = begin[2]; c < end[2]; c++) {
-          T v[V];
-          load<T, V>(v, s.in, s.in_dtype, row + c * s.in_stride[4]);
+          T v[L][V];
 #pragma unroll
-          for (int i = 0; i < V; i++)
-            if (s.average) held[i] += v[i];
-            else if (v[i] > held[i] || (v[i] != v[i] && held[i] == held[i])) held[i] = v[i], best[i] = (a * (I)s.in_dim[1] + b) * (I)s.in_dim[2] + c;
+          for (int l = 0; l < L; l++)
+            if (l < layers) load(v[l], s.in, s.in_dtype, row + c * s.in_stride[4] + l * s.in_layer);
+          I here = (a * (I)s.in_dim[1] + b) * (I)s.in_dim[2] + c;
+#pragma unroll
+          for (int l = 0; l < L; l++)
+#pragma unroll
+            for (int i = 0; i < V; i++)
+              if (s.average) held[l][i] += v[l][i];
+              else if (v[l][i] > held[l][i] || (v[l][i] != v[l][i] && held[l][i] == held[l][i])) held[l][i] = v[l][i], best[l][i] = here;
         }
       }
     T places = (T)((end[0] - begin[0]) * (end[1] - begin[1]) * (end[2] - begin[2]));
-    int64_t to = at.n * s.out_stride[0] + at.c * s.out_stride[1];
+    int64_t to = offset_of(at, s.out_stride, s.out_layer), number = offset_of(at, s.index_stride, s.index_layer);
 #pragma unroll
-    for (int d = 0; d < 3; d++) to += at.o[d] * s.out_stride[2 + d];
+    for (int l = 0; l < L; l++) {
+      if (l >= layers) break;
 #pragma unroll
-    for (int i = 0; i < V; i++) held[i] = s.average ? held[i] / places : held[i];
-    store<T, V>(held, s.out, s.out_dtype, to);
-    if (!s.indices) continue;
-    int64_t number = at.n * s.index_stride[0] + at.c * s.index_stride[1];
+      for (int i = 0; i < V; i++) held[l][i] = s.average ? held[l][i] / places : held[l][i];
+      store(held[l], s.out, s.out_dtype, to + l * s.out_layer);
+      if (!s.indices) continue;
 #pragma unroll
-    for (int d = 0; d < 3; d++) number += at.o[d] * s.index_stride[2 + d];
-#pragma unroll
-    for (int i = 0; i < V; i++)
-      if (s.wide) ((int64_t *)s.indices)[number + i * s.index_stride[1]] = best[i];
-      else ((int32_t *)s.indices)[number + i * s.index_stride[1]] = (int32_t)best[i];
+      for (int i = 0; i < V; i++) {
+        int64_t place = number + l * s.index_layer + i * s.index_stride[1];
+        if (s.wide) ((int64_t *)s.indices)[place] = best[l][i];
+        else ((int32_t *)s.indices)[place] = (int32_t)best[l][i];
+      }
+    }
   }
 }
 
-template <class T, class I, int V> __global__ static void __launch_bounds__(128) adaptive_backward(const __grid_constant__ sharing s)
+template <class T, class I, int V, int L>
+__global__ static void __launch_bounds__(128) adaptive_backward(const __grid_constant__ sharing s, int64_t units)
 {
-  for (int64_t unit = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; unit < s.units; unit += (int64_t)gridDim.x * blockDim.x) {
-    cell<I, V> at = cell_of<I, V>(s, (I)unit);
-    I first[3], end[3];                   /* windows that hold this place */
+  for (int64_t unit = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; unit < units; unit += (int64_t)gridDim.x * blockDim.x) {
+    cell<I> at = cell_of<I, V, L>(s, (I)unit);
+    I first[3], end[3], layers = (I)s.layers - at.layer;  /* windows that hold this place */
+    T sum[L][V];
 #pragma unroll
     for (int d = 0; d < 3; d++) window_of<I>(at.o[d], (I)s.in_dim[d], (I)s.out_dim[d], &first[d], &end[d]);
-    I here = (at.o[0] * (I)s.out_dim[1] + at.o[1]) * (I)s.out_dim[2] + at.o[2];
-    T sum[V];
 #pragma unroll
-    for (int i = 0; i < V; i++) sum[i] = 0;
-    int64_t from = at.n * s.in_stride[0] + at.c * s.in_stride[1], number = at.n * s.index_stride[0] + at.c * s.index_stride[1];
+    for (int l = 0; l < L; l++)
+#pragma unroll
+      for (int i = 0; i < V; i++) sum[l][i] = 0;
+    I here = (at.o[0] * (I)s.out_dim[1] + at.o[1]) * (I)s.out_dim[2] + at.o[2];
+    int64_t from = image_of(at, s.in_stride, s.in_layer), number = image_of(at, s.index_stride, s.index_layer);
     for (I a = first[0]; a < end[0]; a++)
       for (I b = first[1]; b < end[1]; b++)
         for (I c = first[2]; c < end[2]; c++) {
@@ -124,18 +107,25 @@ template <class T, class I, int V> __global__ static void __launch_bounds__(128)
             window_of<I>(w[d], (I)s.out_dim[d], (I)s.in_dim[d], &begin, &last);
             places *= last - begin;
           }
+          int64_t window = from + a * s.in_stride[2] + b * s.in_stride[3] + c * s.in_stride[4];
           int64_t index = number + a * s.index_stride[2] + b * s.index_stride[3] + c * s.index_stride[4];
-          T v[V];
-          load<T, V>(v, s.in, s.in_dtype, from + a * s.in_stride[2] + b * s.in_stride[3] + c * s.in_stride[4]);
+          T v[L][V];
 #pragma unroll
-          for (int i = 0; i < V; i++)
-            if (s.average) sum[i] += v[i] / (T)places;
-            else if (index_at(s, index + i * s.index_stride[1]) == here) sum[i] += v[i];
+          for (int l = 0; l < L; l++)
+            if (l < layers) load(v[l], s.in, s.in_dtype, window + l * s.in_layer);
+#pragma unroll
+          for (int l = 0; l < L; l++) {
+            if (l >= layers) break;
+#pragma unroll
+            for (int i = 0; i < V; i++)
+              if (s.average) sum[l][i] += v[l][i] / (T)places;
+              else if (index_at(s, index + l * s.index_layer + i * s.index_stride[1]) == here) sum[l][i] += v[l][i];
+          }
         }
-    int64_t to = at.n * s.out_stride[0] + at.c * s.out_stride[1];
+    int64_t to = offset_of(at, s.out_stride, s.out_layer);
 #pragma unroll
-    for (int d = 0; d < 3; d++) to += at.o[d] * s.out_stride[2 + d];
-    store<T, V>(sum, s.out, s.out_dtype, to);
+    for (int l = 0; l < L; l++)
+      if (l < layers) store(sum[l], s.out, s.out_dtype, to + l * s.out_layer);
   }
 }
 
@@ -143,25 +133,14 @@ template <class T, class I, int V> __global__ static void __launch_bounds__(128)
 
 struct sharing_state { sharing s; int32_t in, out, indices, vector; };
 
-static void strides_of(const qn_value *v, int64_t *stride)
-{
-  for (int d = 0; d < v->rank; d++) stride[d < 2 ? d : d + 5 - v->rank] = v->stride[d];
-}
-
 static sharing sharing_of(const qn_node *op, const qn_value *in, const qn_value *out, const qn_value *indices)
 {
   sharing s = {};
-  s.in_dtype = in->dtype, s.out_dtype = out->dtype;
+  spatial_fill(&s, in, out);
   s.average = op->op == QN_OP_POOL_ADAPTIVE_AVERAGE || op->op == QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD;
   s.wide = indices && indices->dtype == QN_I64;
-  s.channels_last = out->dim[1] > 1 && out->stride[1] == 1;
-  s.n = out->dim[0], s.c = out->dim[1];
-  for (int d = 0; d < 3; d++) s.in_dim[d] = s.out_dim[d] = 1;
-  for (int d = 2; d < out->rank; d++) s.in_dim[d + 3 - out->rank] = in->dim[d], s.out_dim[d + 3 - out->rank] = out->dim[d];
-  strides_of(in, s.in_stride);
-  strides_of(out, s.out_stride);
-  if (indices) strides_of(indices, s.index_stride);
-  s.units = qn_elements(out);
+  if (indices) spatial_strides(indices, s.index_stride);
+  s.index_layer = s.index_stride[!s.channels_last];
   return s;
 }
 
@@ -171,29 +150,17 @@ static int32_t indices_role(uint32_t op)
        : op == QN_OP_POOL_ADAPTIVE_MAX_BACKWARD ? QN_ROLE_POOL_ADAPTIVE_MAX_BACKWARD_INDICES : -1;
 }
 
-static bool vector_steps(const int64_t *stride)
-{
-  for (int d = 0; d < 5; d++)
-    if (d != 1 && stride[d] % 4) return false;
-  return stride[1] == 1;
-}
-
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   int32_t role = indices_role(op->op), indices = role < 0 ? -1 : qn_role(op, (uint32_t)role), to = op->arg[op->first[op->n_inputs]];
   const qn_value *x = &r->value[op->arg[0]], *y = &r->value[to];
   if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
-  double most = 1;
   sharing s = sharing_of(op, x, y, indices < 0 ? nullptr : &r->value[indices]);
-  for (int d = 0; d < 3; d++) most *= (double)(s.in_dim[d] > s.out_dim[d] ? s.in_dim[d] : s.out_dim[d]);
-  bool small = (double)s.units < 1e9 && most < 1e9;
-  for (int d = 0; d < 3; d++) small = small && (double)s.in_dim[d] * (double)s.out_dim[d] < 5e8;
-  if (!small) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%g", most);
+  if (!spatial_small(&s)) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)spatial_units(&s, 1, 1));
   sharing_state *st = (sharing_state *)r->host->alloc(sizeof *st);
   if (!st) return QN_NO_MEMORY;
-  st->vector = s.channels_last && s.c % 4 == 0 && vector_steps(s.in_stride) && vector_steps(s.out_stride) ? 4 : 1;
-  s.units /= st->vector;
+  st->vector = spatial_vector(&s, x, y);
   st->s = s;
   st->in = op->arg[0], st->out = to, st->indices = indices;
   out->state = st;
@@ -202,11 +169,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return QN_OK;
 }
 
-template <class T, class I, int V> static qn_status launch_one(const sharing &s, bool forward, void *stream)
+template <class T, class I, int V, int L> static qn_status launch_one(const sharing &s, bool forward, void *stream)
 {
-  unsigned blocks = direct_blocks(s.units, 128);
-  if (forward) adaptive_forward<T, I, V><<<blocks, 128, 0, (cudaStream_t)stream>>>(s);
-  else adaptive_backward<T, I, V><<<blocks, 128, 0, (cudaStream_t)stream>>>(s);
+  int64_t units = spatial_units(&s, V, L);
+  unsigned blocks = direct_blocks(units, 128);
+  if (forward) adaptive_forward<T, I, V, L><<<blocks, 128, 0, (cudaStream_t)stream>>>(s, units);
+  else adaptive_backward<T, I, V, L><<<blocks, 128, 0, (cudaStream_t)stream>>>(s, units);
   return direct_launched("pool_adaptive");
 }
 
@@ -220,8 +188,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   s.out = launch->ptr[st->out];
   s.indices = st->indices < 0 ? nullptr : launch->ptr[st->indices];
   bool forward = is_forward(p->engine->op);
-  if (st->vector == 4) return launch_one<float, int32_t, 4>(s, forward, launch->stream);
-  return launch_one<float, int32_t, 1>(s, forward, launch->stream);
+  if (st->vector == 4) return launch_one<float, int32_t, 4, 4>(s, forward, launch->stream);
+  return launch_one<float, int32_t, 1, 8>(s, forward, launch->stream);
 }
 
 static void release(qn_prepared *p)
@@ -243,7 +211,7 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
   s.in = direct_tensor(k, launch, 0, 0).p;
   s.out = direct_tensor(k, launch, n_inputs, 0).p;
   s.indices = indexed ? direct_tensor(k, launch, (uint32_t)role, 0).p : nullptr;
-  return launch_one<double, int64_t, 1>(s, is_forward(k->op), launch->stream);
+  return launch_one<double, int64_t, 1, 1>(s, is_forward(k->op), launch->stream);
 }
 
 #define ROWS(op)                                                                                                                 \
