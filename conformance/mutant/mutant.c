@@ -144,7 +144,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   }
   const qn_prepared *answer = host->part_answer(k->part);
   p->n_ops = 1;
-  p->numerics.accumulator = QN_ACC_NATIVE;        /* the bound of an ordinary engine, not the oracle's sharper one */
+  p->numerics = k->numerics;              /* the bound of an ordinary engine, not the oracle's sharper one */
+  p->math = k->numerics.method == QN_METHOD_DIRECT ? QN_MATH_STRICT : QN_MATH_F32;
   p->workspace = qn_round_up((int64_t)answer->workspace, 256) + (int64_t)k->bug->workspace;
   p->counters = answer->counters;
   return QN_OK;

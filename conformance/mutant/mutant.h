@@ -23,6 +23,7 @@ struct mut_kept {
   qn_node  node;
   uint64_t attr[64];                      /* a copy that alter may change */
   uint64_t original[64];                  /* as it was */
+  qn_numerics numerics;                   /* plain sums; alter may claim others */
 };
 
 /* One execution. */
@@ -69,6 +70,7 @@ bool cv_dilation_ignored(struct mut_kept *);
 bool cv_layout_ignored(struct mut_kept *);
 bool cv_stride_ignored(struct mut_kept *);
 bool cv_last_image_dropped(struct mut_kept *);
+bool cv_winograd(struct mut_kept *);
 bool sm_last_axis_always(struct mut_kept *);
 bool pl_padding_miscounted(struct mut_kept *);
 bool pl_stride_is_window(struct mut_kept *);
@@ -95,6 +97,7 @@ void cv_keep_dx(struct mut_call *);
 void cv_uncovered_unwritten(struct mut_call *);
 void cv_keep_dw(struct mut_call *);
 void cv_adds_to_output(struct mut_call *);
+void cv_last_column_lost(struct mut_call *);
 void sm_no_shift(struct mut_call *);
 void sm_tail_left_out(struct mut_call *);
 void sm_base_2(struct mut_call *);

@@ -132,3 +132,22 @@ void cv_adds_to_output(struct mut_call *c)
   for (int64_t i = 0; i < qn_elements(dw); i++)
     mut_put(dw, p, i, mut_get(dw, p, i) + mut_get(dw, c->scratch[0], i));
 }
+
+/* Is held to the bound of F(4x4, 3x3) alone. */
+bool cv_winograd(struct mut_kept *k)
+{
+  const qn_conv *v = conv_of(k);
+  const qn_value *w = mut_value(k, k->node.op == QN_OP_CONV_BACKWARD_FILTER ? QN_ROLE_CONV_BACKWARD_FILTER_DW : W);
+  k->numerics = (qn_numerics){.method = QN_METHOD_WINOGRAD, .tile = 4, .filter = 3};
+  return w->rank == 4 && w->dtype == QN_F32 && w->dim[2] == 3 && w->dim[3] == 3 && v->stride[0] == 1 && v->stride[1] == 1 && v->dilation[0] == 1 &&
+         v->dilation[1] == 1;
+}
+
+/* A tile that ends beyond the first input does not read its last column. */
+void cv_last_column_lost(struct mut_call *c)
+{
+  const qn_value *x = mut_value(c->k, X);
+  void *p = mut_copy(c, X);
+  for (int64_t w = x->dim[x->rank - 1], i = w - 1; i < qn_elements(x); i += w)
+    mut_put(x, p, i, 0);
+}
