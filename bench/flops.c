@@ -88,6 +88,12 @@ static double normalization_flops(const qn_graph_view *g, const qn_node *op)
   return 8 * elements(role(g, op, "x"));
 }
 
+/* As softmax's. */
+static double loss_flops(const qn_graph_view *g, const qn_node *op)
+{
+  return 5 * elements(role(g, op, "x"));
+}
+
 static double pointwise_flops(const qn_graph_view *g, const qn_node *op)
 {
   return elements(first_output(g, op));
@@ -124,6 +130,7 @@ static const struct {
   { 0, QN_FAMILY_SCAN,        selection_flops },
   { 0, QN_FAMILY_TRANSFORM,   transform_flops },
   { 0, QN_FAMILY_NORMALIZATION, normalization_flops },
+  { 0, QN_FAMILY_LOSS,        loss_flops },
   { 0, QN_FAMILY_RANDOM,      pointwise_flops },
 };
 

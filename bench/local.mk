@@ -41,6 +41,7 @@ dist_workload_DATA = \
   bench/workloads/anchors.q \
   bench/workloads/anchors_f32.q \
   bench/workloads/gemm.q \
+  bench/workloads/loss.q \
   bench/workloads/mobilenet.q \
   bench/workloads/mobilenet_backward.q \
   bench/workloads/normalization.q \

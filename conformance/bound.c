@@ -140,6 +140,7 @@ void qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts)
     case QN_FAMILY_TRANSFORM:   qc_bound_transform(p, n); break;
     case QN_FAMILY_NORMALIZATION: qc_bound_normalization(p, n, &k); break;
     case QN_FAMILY_RANDOM:      qc_bound_random(n); break;
+    case QN_FAMILY_LOSS:        qc_bound_loss(n, &k); break;
     }
     for (int o = 0; o < n->n_out; o++)
       round_output(n->out[o], n->op->family == QN_FAMILY_POINTWISE ? n->compute : QN_DTYPE_NONE);

@@ -23,6 +23,10 @@ static int batch_dim(const struct qc_node *n, const struct qc_value *v, const ch
     int64_t axis = ((const qn_axis *)n->attr)->axis;
     return axis == 0 || y->rank < 2 || axis == -y->rank ? -2 : 0;
   }
+  case QN_FAMILY_LOSS: {                /* reduced, rows are added up */
+    const qn_entropy *a = n->attr;
+    return a->axis == 0 || y->rank < 2 || a->reduction != QN_REDUCTION_NONE ? -2 : v->q.dim[0] == y->dim[0] ? 0 : -1;
+  }
   case QN_FAMILY_REDUCTION: {
     uint64_t mask = ((const qn_axes *)n->attr)->mask;
     return mask == 0 || mask & 1 ? -2 : 0;

@@ -172,6 +172,7 @@ void   qc_bound_softmax(struct qc_problem *p, struct qc_node *n, const struct qc
 void   qc_bound_pooling(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_normalization(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_random(struct qc_node *n);
+void   qc_bound_loss(struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_transform(struct qc_problem *p, struct qc_node *n);
 /* e = the twin on |inputs| + e, less the twin on |inputs|: what inexact inputs do to a multilinear op. Adds to out->e. */
 void   qc_propagate_abs(struct qc_node *n);

@@ -7,6 +7,7 @@ dist_conform_DATA = \
   conformance/cases/conv_backward_data.q \
   conformance/cases/conv_backward_filter.q \
   conformance/cases/graph.q \
+  conformance/cases/loss.q \
   conformance/cases/matmul.q \
   conformance/cases/normalization.q \
   conformance/cases/pointwise.q \
@@ -39,6 +40,7 @@ conform_sources = \
   conformance/bound_resampling.c \
   conformance/bound_softmax.c \
   conformance/bound_normalization.c \
+  conformance/bound_loss.c \
   conformance/bound_random.c \
   conformance/buffer.c \
   conformance/execute.c \
@@ -69,6 +71,7 @@ conformance_mutant_quern_mutant_la_SOURCES = \
   conformance/mutant/mutant.h \
   conformance/mutant/mutants.h \
   conformance/mutant/mutant.c \
+  conformance/mutant/mutants_loss.c \
   conformance/mutant/mutants_matmul.c \
   conformance/mutant/mutants_conv.c \
   conformance/mutant/mutants_norm.c \

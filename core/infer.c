@@ -461,6 +461,7 @@ static qn_status family_rules(const qn__problem *p)
   case QN_FAMILY_TRANSFORM:   return qn__infer_transform(p);
   case QN_FAMILY_NORMALIZATION: return qn__infer_normalization(p);
   case QN_FAMILY_RANDOM:      return qn__infer_random(p);
+  case QN_FAMILY_LOSS:        return qn__infer_loss(p);
   default: return qn__fail(QN_INTERNAL, "%s: its family has no rules", p->op->name);
   }
 }

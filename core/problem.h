@@ -51,6 +51,7 @@ qn_status qn__infer_scan(const qn__problem *p);
 qn_status qn__infer_transform(const qn__problem *p);
 qn_status qn__infer_normalization(const qn__problem *p);
 qn_status qn__infer_random(const qn__problem *p);
+qn_status qn__infer_loss(const qn__problem *p);
 
 /* BAD_ARGUMENT and "op: argument: ...". */
 qn_status qn__refuse(const qn__problem *p, const char *argument, const char *format, ...)

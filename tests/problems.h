@@ -429,6 +429,26 @@ static inline void problem_chance(rng *r, problem *p)
   p->first[p->op->n_roles] = p->n;
 }
 
+static inline void problem_loss(rng *r, problem *p)
+{
+  int rank = rng_in(r, 1, 5), axis = rng_below(r, rank + 1) - 1, f64 = rng_below(r, 4) == 0;
+  int64_t dim[QN_MAX_RANK], row[QN_MAX_RANK], one[QN_MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+  problem_dims(r, rank, dim);
+  qn_entropy *a = (qn_entropy *)p->attr.bytes;
+  a->axis = axis;
+  a->ignore = rng_in(r, -3, 3);
+  a->reduction = rng_below(r, 3);
+  for (int i = 0; i < rank; i++) row[i] = i == (axis < 0 ? rank - 1 : axis) ? 1 : dim[i];
+  for (uint32_t i = 0; i < p->op->n_inputs; i++) {
+    const char *name = p->op->role[i].name;
+    const int64_t *own = !strcmp(name, "x") ? dim : !strcmp(name, "count") || (!strcmp(name, "dy") && a->reduction) ? one : row;
+    uint32_t dtype = p->op->role[i].class_ == 'i' ? (rng_below(r, 2) ? QN_I32 : QN_I64)
+                   : f64 ? QN_F64 : own == dim ? problem_floats[rng_in(r, 1, 3)] : QN_F32;
+    if (strcmp(name, "count") || a->reduction == QN_REDUCTION_MEAN || rng_below(r, 2)) problem_input(r, p, dtype, rank, own);
+    p->first[i + 1] = p->n;
+  }
+}
+
 /* An optional output that an optional input may lend its memory is wanted where that is given. */
 static inline int problem_wants(rng *r, const problem *p, uint32_t output)
 {
@@ -452,10 +472,11 @@ static inline void problem_random(rng *r, const qn_op_info *op, problem *p)
   case QN_FAMILY_TRANSFORM: problem_transform(r, p); break;
   case QN_FAMILY_NORMALIZATION: problem_normalization(r, p); break;
   case QN_FAMILY_RANDOM: problem_chance(r, p); break;
+  case QN_FAMILY_LOSS: problem_loss(r, p); break;
   default: problem_rows(r, p); break;
   }
-  static const char *const real[] = { "slope", "alpha", "beta", "min", "eps", "momentum", "p", "mean", "deviation" };
-  for (int i = 0; i < 9; i++)
+  static const char *const real[] = { "slope", "alpha", "beta", "min", "eps", "momentum", "p", "mean", "deviation", "smoothing" };
+  for (int i = 0; i < 10; i++)
     if (problem_attr(p, real[i]) && rng_below(r, 2))
       *(double *)problem_attr(p, real[i]) = rng_below(r, 5) / 7.0 + (op->family == QN_FAMILY_POOLING);    /* an lp's p is no less than 1 */
   for (uint32_t i = op->n_inputs; i < op->n_roles; i++) {

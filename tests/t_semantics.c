@@ -121,6 +121,23 @@ static const golden randoms[] = {
   { "a key on the device", "dropout x=f32/4 seed=i64 offset=i64 p=0.5", "1 2 3 4 | 0 | 0", "0 4 6 8" },
 };
 
+static const golden losses[] = {
+  { "one class is certain", "cross_entropy x=f32/2x1 labels=i32/2x1 lse=?", "3 -4 | 0 0", "0 0 | 3 -4" },
+  { "-Inf is no chance", "cross_entropy x=f32/2x2 labels=i32/2x1 lse=?", "5 -inf 5 -inf | 0 1", "0 inf | 5 5" },
+  { "large logits do not overflow", "cross_entropy x=f32/1x2 labels=i32/1x1", "1000 -1000 | 1", "2000" },
+  { "ignored rows are 0, whatever they hold", "cross_entropy x=f32/2x1 labels=i32/2x1 lse=? count=?", "nan 7 | -100 0", "0 0 | 0 7 | 1" },
+  { "a label of no class reads 0", "cross_entropy x=f32/2x1 labels=i64/2x1", "3 4 | -1 1", "3 4" },
+  { "smoothing takes from the label for all", "cross_entropy x=f32/1x2 labels=i32/1x1 smoothing=0.5", "1000 0 | 0", "250" },
+  { "the mean is over rows that count", "cross_entropy x=f32/3x2 labels=i32/3x1 reduction=1 count=?", "100 0 100 0 nan 0 | 1 0 -100", "50 | 2" },
+  { "the sum", "cross_entropy x=f32/2x2 labels=i32/2x1 reduction=2", "100 0 0 200 | 1 0", "300" },
+  { "the mean over nothing is NaN", "cross_entropy x=f32/1x2 labels=i32/1x1 reduction=1 count=?", "1 2 | -100", "nan | 0" },
+  { "NaN stays in its row", "cross_entropy x=f32/2x2 labels=i32/2x1 lse=?", "nan 1 200 0 | 1 0", "nan 0 | nan 200" },
+  { "a row of -Inf has lse -Inf", "cross_entropy x=f32/1x2 labels=i32/1x1 lse=?", "-inf -inf | 5", "-inf | -inf" },
+  { "the gradient, by lse as it is given", "cross_entropy_backward dy=f32/2x1 x=f32/2x2 labels=i32/2x1 lse=f32/2x1", "2 1 | 3 -inf 0 0 | 1 -100 | 3 7", "2 -2 0 0" },
+  { "smoothing", "cross_entropy_backward dy=f32/1x1 x=f32/1x2 labels=i32/1x1 lse=f32/1x1 smoothing=0.5", "4 | 0 -inf | 0 | 0", "1 -1" },
+  { "of a mean", "cross_entropy_backward dy=f32/1x1 x=f32/1x2 labels=i32/1x1 lse=f32/1x1 count=f32/1x1 reduction=1", "4 | 0 -inf | 1 | 0 | 2", "2 -2" },
+};
+
 static const golden pools[] = {
   { "the largest, and where in the plane", "pool_max x=f32/1x1x2x3 window=2 stride=1 indices=i32/1x1x1x2", "1 2 3 4 6 5", "6 6 | 4 4" },
   { "ties go to the first in row-major order", "pool_max x=f32/1x1x2x2 window=2 indices=i64/1x1x1x1", "1 7 7 7", "7 | 1" },
@@ -533,6 +550,7 @@ int main(void)
   RUN(convolutions, 0);
   RUN(softmaxes, 0);
   RUN(normalizations, 0);
+  RUN(losses, 0);
   RUN(randoms, 0);
   RUN(pools, 0);
   RUN(shared_pools, 0);

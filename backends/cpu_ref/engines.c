@@ -14,6 +14,8 @@
   X(softmax_direct)                                                                       \
   X(norm_runs)                                                                            \
   X(norm_direct)                                                                          \
+  X(loss_rows)                                                                            \
+  X(loss_direct)                                                                          \
   X(random_packed)                                                                        \
   X(random_direct)                                                                        \
   X(pool_planes)                                                                          \

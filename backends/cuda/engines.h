@@ -35,6 +35,8 @@
   X(norm_rows)        \
   X(norm_split)       \
   X(norm_direct)      \
+  X(loss_rows)        \
+  X(loss_direct)      \
   X(random_packed)    \
   X(random_direct)    \
   X(pool_strips)      \

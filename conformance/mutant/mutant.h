@@ -173,4 +173,15 @@ void rn_bits_reversed(struct mut_call *);
 void rn_bits_past_the_last(struct mut_call *);
 void rn_mask_shifted(struct mut_call *);
 void rn_drawn_afresh(struct mut_call *);
+
+bool ls_per_row(struct mut_kept *);
+bool ls_smoothing_of_others(struct mut_kept *);
+bool ls_ignore_is_fixed(struct mut_kept *);
+bool ls_smoothing_ignored(struct mut_kept *);
+void ls_mean_over_all(struct mut_call *);
+void ls_no_shift(struct mut_call *);
+void ls_label_from_the_end(struct mut_call *);
+void ls_mean_undivided(struct mut_call *);
+void ls_keep(struct mut_call *);
+void ls_ignored_unwritten(struct mut_call *);
 #endif

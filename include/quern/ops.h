@@ -122,6 +122,31 @@ qn_status qn_batch_norm_backward(qn_context *ctx, const qn_norm *norm, const qn_
 qn_status qn_batch_norm_inference(qn_context *ctx, const qn_norm *norm, const qn_tensor *x, const qn_tensor *mean,
                                   const qn_tensor *var, const qn_tensor *scale, const qn_tensor *shift, const qn_tensor *y);
 
+/* ---- losses ------------------------------------------------------------------------------- */
+
+enum { QN_REDUCTION_NONE = 0, QN_REDUCTION_MEAN = 1, QN_REDUCTION_SUM = 2 };
+typedef struct qn_entropy {
+  uint64_t struct_size;
+  int64_t  axis;                      /* of classes; -1: the last */
+  int64_t  ignore;                    /* the label of rows that do not count */
+  double   smoothing;                 /* 0 to 1: how much of a label is spread over all classes */
+  int64_t  reduction;                 /* QN_REDUCTION_...: a loss for each row, their mean over the rows that count, their sum */
+} qn_entropy;
+#define QN_ENTROPY_INIT { sizeof(qn_entropy), -1, -100, 0, QN_REDUCTION_NONE }
+
+/* From logits x, a row of C along `axis`, and its label:
+ *   lse = ln sum exp x      loss = lse - (1 - smoothing) x[label] - smoothing mean x
+ * x [dims]   labels i32 or i64, lse [dims, the axis being 1]   loss [as labels; reduced: all dims 1]   count [all dims 1]
+ * dtypes: x f32 f16 bf16, the results f32; or all f64. count: how many rows count; the backward of a mean wants it.
+ * A row whose label is `ignore` has loss 0 and lse 0, and is not read. Any other label that is no class reads x as 0 there.
+ * A row with NaN or +Inf has lse NaN, one all -Inf -Inf. The mean over no row is NaN. (Label smoothing: Szegedy and others 2016.) */
+qn_status qn_cross_entropy(qn_context *ctx, const qn_entropy *entropy, const qn_tensor *x, const qn_tensor *labels,
+                           const qn_tensor *loss, const qn_tensor *lse, const qn_tensor *count);
+/* dx = g (exp(x - lse) - (1 - smoothing) [class = label] - smoothing / C), g = dy, of a mean dy / count; 0 in ignored rows.
+ * dy has loss's dims. */
+qn_status qn_cross_entropy_backward(qn_context *ctx, const qn_entropy *entropy, const qn_tensor *dy, const qn_tensor *x,
+                                    const qn_tensor *labels, const qn_tensor *lse, const qn_tensor *count, const qn_tensor *dx);
+
 /* ---- random numbers and dropout ----------------------------------------------------------- */
 
 typedef struct qn_uniform {

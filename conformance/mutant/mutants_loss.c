@@ -1,0 +1,105 @@
+/* mutants_loss.c -- bugs of cross-entropy: which rows count, what smoothing takes, where a label points. */
+#include <math.h>
+#include "mutant.h"
+
+static qn_entropy *attributes(struct mut_kept *k) { return (qn_entropy *)(void *)k->attr; }
+static const qn_entropy *entropy(const struct mut_call *c) { return (const qn_entropy *)(const void *)c->k->original; }
+
+static const qn_value *part(const struct mut_call *c, uint32_t role, void **p)
+{
+  const qn_value *v = mut_value(c->k, role);
+  *p = v ? mut_pointer(c, role) : NULL;
+  return v;
+}
+
+/* The mean divides by all rows, ignored ones too. */
+void ls_mean_over_all(struct mut_call *c)
+{
+  void *pl, *p;
+  const qn_value *labels = part(c, QN_ROLE_CROSS_ENTROPY_LABELS, &pl), *loss = part(c, QN_ROLE_CROSS_ENTROPY_LOSS, &p);
+  double rows = (double)qn_elements(labels), count = 0;
+  for (int64_t i = 0; i < qn_elements(labels); i++)
+    count += (int64_t)mut_get(labels, pl, i) != entropy(c)->ignore;
+  if (entropy(c)->reduction == QN_REDUCTION_MEAN && rows > 0)
+    mut_put(loss, p, 0, mut_get(loss, p, 0) * count / rows);
+}
+
+bool ls_per_row(struct mut_kept *k)
+{
+  const qn_value *x = mut_value(k, QN_ROLE_CROSS_ENTROPY_X);
+  return attributes(k)->reduction == QN_REDUCTION_NONE && attributes(k)->axis == x->rank - 1 && x->dtype != QN_F64;
+}
+
+/* The sum of exponentials without their maximum taken away, in f32. */
+void ls_no_shift(struct mut_call *c)
+{
+  void *px, *pl, *p;
+  const qn_value *x = part(c, QN_ROLE_CROSS_ENTROPY_X, &px), *loss = part(c, QN_ROLE_CROSS_ENTROPY_LOSS, &p);
+  const qn_value *labels = part(c, QN_ROLE_CROSS_ENTROPY_LABELS, &pl);
+  int64_t classes = x->dim[x->rank - 1];
+  for (int64_t row = 0; row < qn_elements(loss); row++) {
+    float s = 0;
+    for (int64_t j = 0; j < classes; j++)
+      s += expf((float)mut_get(x, px, row * classes + j));
+    if ((int64_t)mut_get(labels, pl, row) != entropy(c)->ignore && !isfinite(s))
+      mut_put(loss, p, row, (double)logf(s));
+  }
+}
+
+/* A negative label counts from the last class. */
+void ls_label_from_the_end(struct mut_call *c)
+{
+  const qn_value *labels = mut_value(c->k, QN_ROLE_CROSS_ENTROPY_LABELS), *x = mut_value(c->k, QN_ROLE_CROSS_ENTROPY_X);
+  double classes = (double)x->dim[entropy(c)->axis];
+  void *p = mut_copy(c, QN_ROLE_CROSS_ENTROPY_LABELS);
+  for (int64_t i = 0; i < qn_elements(labels); i++) {
+    double label = mut_get(labels, p, i);
+    if (label < 0 && label >= -classes && (int64_t)label != entropy(c)->ignore)
+      mut_put(labels, p, i, label + classes);
+  }
+}
+
+/* smoothing / (C - 1) to each of the other classes, none to the label's own. */
+bool ls_smoothing_of_others(struct mut_kept *k)
+{
+  qn_entropy *a = attributes(k);
+  double classes = (double)mut_value(k, QN_ROLE_CROSS_ENTROPY_X)->dim[a->axis];
+  a->smoothing = classes > 1 ? fmin(a->smoothing * classes / (classes - 1), 1) : 0;
+  return a->smoothing > 0 && a->smoothing < 1;
+}
+
+bool ls_ignore_is_fixed(struct mut_kept *k)
+{
+  bool shows = attributes(k)->ignore != -100;
+  attributes(k)->ignore = -100;
+  return shows;
+}
+
+bool ls_smoothing_ignored(struct mut_kept *k)
+{
+  bool shows = attributes(k)->smoothing > 0;
+  attributes(k)->smoothing = 0;
+  return shows;
+}
+
+void ls_mean_undivided(struct mut_call *c)
+{
+  const qn_value *count = mut_value(c->k, QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT);
+  if (count)
+    mut_put(count, mut_copy(c, QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT), 0, 1);
+}
+
+/* Rows that do not count keep what stood in dx. */
+void ls_keep(struct mut_call *c) { mut_keep(c, QN_ROLE_CROSS_ENTROPY_BACKWARD_DX); }
+
+void ls_ignored_unwritten(struct mut_call *c)
+{
+  void *pl, *p;
+  const qn_value *labels = part(c, QN_ROLE_CROSS_ENTROPY_BACKWARD_LABELS, &pl), *dx = part(c, QN_ROLE_CROSS_ENTROPY_BACKWARD_DX, &p);
+  int64_t inner = 1, classes = dx->dim[entropy(c)->axis];
+  for (int64_t d = entropy(c)->axis + 1; d < dx->rank; d++)
+    inner *= dx->dim[d];
+  for (int64_t i = 0; i < qn_elements(dx); i++)
+    if ((int64_t)mut_get(labels, pl, i / (inner * classes) * inner + i % inner) == entropy(c)->ignore)
+      mut_put(dx, p, i, mut_get(dx, c->scratch[0], i));
+}
