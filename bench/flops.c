@@ -88,6 +88,15 @@ static double normalization_flops(const qn_graph_view *g, const qn_node *op)
   return 8 * elements(role(g, op, "x"));
 }
 
+/* An update has about four multiply-adds, a root and a division for each parameter; a norm one multiply-add. */
+static double training_flops(const qn_graph_view *g, const qn_node *op)
+{
+  double n = 0;
+  for (int32_t k = op->first[0]; k < op->first[1]; k++)
+    n += elements(&g->value[op->arg[k]]);
+  return op->op == QN_OP_SGD || op->op == QN_OP_ADAM || op->op == QN_OP_ADAMW ? 10 * n : 2 * n;
+}
+
 /* As softmax's. */
 static double loss_flops(const qn_graph_view *g, const qn_node *op)
 {
@@ -131,6 +140,7 @@ static const struct {
   { 0, QN_FAMILY_TRANSFORM,   transform_flops },
   { 0, QN_FAMILY_NORMALIZATION, normalization_flops },
   { 0, QN_FAMILY_LOSS,        loss_flops },
+  { 0, QN_FAMILY_TRAINING,    training_flops },
   { 0, QN_FAMILY_RANDOM,      pointwise_flops },
 };
 

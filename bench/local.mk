@@ -55,6 +55,7 @@ dist_workload_DATA = \
   bench/workloads/resnet50_backward.q \
   bench/workloads/select.q \
   bench/workloads/softmax.q \
+  bench/workloads/training.q \
   bench/workloads/transform.q \
   bench/workloads/vgg.q \
   bench/workloads/vgg_backward.q

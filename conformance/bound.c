@@ -126,7 +126,7 @@ void qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts)
     }
     if (!n->out[0]->n)
       continue;
-    if (!n->out[0]->y && n->op->family != QN_FAMILY_POOLING)
+    if (!n->out[0]->y && n->op->family != QN_FAMILY_POOLING && n->op->family != QN_FAMILY_TRAINING)
       continue;                         /* integers and booleans: exact */
     switch (n->op->family) {
     case QN_FAMILY_CONTRACTION: qc_bound_contraction(p, n, &k); break;
@@ -141,6 +141,7 @@ void qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts)
     case QN_FAMILY_NORMALIZATION: qc_bound_normalization(p, n, &k); break;
     case QN_FAMILY_RANDOM:      qc_bound_random(n); break;
     case QN_FAMILY_LOSS:        qc_bound_loss(n, &k); break;
+    case QN_FAMILY_TRAINING:    qc_bound_training(n, &k); break;
     }
     for (int o = 0; o < n->n_out; o++)
       round_output(n->out[o], n->op->family == QN_FAMILY_POINTWISE ? n->compute : QN_DTYPE_NONE);

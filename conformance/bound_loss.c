@@ -5,7 +5,8 @@
  *   reduced   the sum of e and c(rows) times the sum of |loss|, over count for a mean
  *   backward  e = |g| (p (exp(d) - 1) + 3u T) + (e_g + 2u |g|) T,  d = (2|x - lse| + 4) u + e_x + e_lse,  T = p + [label] + smoothing/C
  *
- * An infinite g times what the computation's own error may take for 0 has no one right value. */
+ * An infinite g times what the computation's own error may take for 0 has no one right value; nor has what is made of an exp(x - lse)
+ * beyond the computation's range, which no lse of x's own gives. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +107,7 @@ static void backward(const struct loss *s)
       double away = s->x->y[i] - lse->y[row], p = exp(away), d = (2 * fabs(away) + 4) * s->u + s->x->e[i] + lse->e[row];
       double at = j == label ? 1 - s->a->smoothing : 0, t = p + at + spread;
       double inner = (p > 0 ? p * expm1(d) : 0) + 3 * s->u * t + vanishing;
-      bool undecided = isinf(g) && fabs(p - at - spread) <= inner;
+      bool undecided = (isinf(g) && fabs(p - at - spread) <= inner) || p >= qc_overflow(s->n->compute);
       dx->e[i] = undecided ? QC_ANY : settled(fabs(g) * inner + (eg + 2 * s->u * fabs(g)) * t + tiny);
     }
   }

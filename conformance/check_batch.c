@@ -62,7 +62,7 @@ bool qc_check_batch(const struct qc_engine *e, const char *math, const struct qc
                     size_t bytes)
 {
   const struct qc_node *n = &p->node[0];
-  int dim[64 + QN_MAX_ROLES];
+  int dim[64 + 64];
   struct qc_draft *d = qc_draft_of(p->graph);
   bool rows = false, ok = true;
   for (int i = 0; i < n->n_in + n->n_out && ok; i++) {

@@ -133,8 +133,8 @@ struct qc_node {
   qn_node   node;
   uint32_t  compute;                    /* QN_F64, QN_F32 or an integer dtype */
   int       n_in, n_out;
-  struct qc_value *in[64], *out[QN_MAX_ROLES];
-  int       in_role[64], out_role[QN_MAX_ROLES];
+  struct qc_value *in[64], *out[64];
+  int       in_role[64], out_role[64];
   struct qc_twin *twin, *absolute;
   double   *s;                          /* the op on absolute values; NULL until wanted */
   double    n_terms;                    /* of each sum */
@@ -173,6 +173,7 @@ void   qc_bound_pooling(struct qc_problem *p, struct qc_node *n, const struct qc
 void   qc_bound_normalization(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_random(struct qc_node *n);
 void   qc_bound_loss(struct qc_node *n, const struct qc_numerics *k);
+void   qc_bound_training(struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_transform(struct qc_problem *p, struct qc_node *n);
 /* e = the twin on |inputs| + e, less the twin on |inputs|: what inexact inputs do to a multilinear op. Adds to out->e. */
 void   qc_propagate_abs(struct qc_node *n);

@@ -20,6 +20,7 @@ dist_conform_DATA = \
   conformance/cases/resample.q \
   conformance/cases/select.q \
   conformance/cases/softmax.q \
+  conformance/cases/training.q \
   conformance/cases/transform.q
 
 conform_sources = \
@@ -42,6 +43,7 @@ conform_sources = \
   conformance/bound_normalization.c \
   conformance/bound_loss.c \
   conformance/bound_random.c \
+  conformance/bound_training.c \
   conformance/buffer.c \
   conformance/execute.c \
   conformance/compare.c \
@@ -76,6 +78,7 @@ conformance_mutant_quern_mutant_la_SOURCES = \
   conformance/mutant/mutants_conv.c \
   conformance/mutant/mutants_norm.c \
   conformance/mutant/mutants_random.c \
+  conformance/mutant/mutants_training.c \
   conformance/mutant/mutants_reduce.c \
   conformance/mutant/mutants_resample.c \
   conformance/mutant/mutants_select.c \

@@ -127,7 +127,7 @@ void qc_twin_free(struct qc_twin *t)
 void qc_twin_run(struct qc_twin *t, const void *const *in, void *const *out)
 {
   const struct qc_node *n = t->n;
-  void *pointer[64 + QN_MAX_ROLES];
+  void *pointer[64 + 64];
   int k = 0;
   for (int i = 0; i < n->n_in; i++)
     if (!(n->in[i]->q.flags & QN_VALUE_HOST))

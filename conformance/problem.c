@@ -85,6 +85,8 @@ static bool make_node(struct qc_problem *p, struct qc_node *n, const qn_node *fr
         n->in_role[n->n_in] = (int)r;
         n->in[n->n_in++] = v;
       } else {
+        if (n->n_out == 64)
+          return false;
         n->out_role[n->n_out] = (int)r;
         n->out[n->n_out++] = v;
       }
@@ -128,7 +130,7 @@ struct qc_problem *qc_problem_make(const char *lines, char *why, size_t bytes)
   name_values(p);
   for (uint32_t k = 0; k < p->view->n_ops; k++) {
     if (!make_node(p, &p->node[k], &p->view->op[k])) {
-      snprintf(why, bytes, "more inputs than the suite has room for");
+      snprintf(why, bytes, "more tensors than the suite has room for");
       qc_problem_free(p);
       return NULL;
     }

@@ -338,7 +338,10 @@ static const char *default_fills(const struct qc_problem *p)
   case QN_OP_REDUCE_MAX: case QN_OP_REDUCE_MIN: case QN_OP_REDUCE_AMAX: case QN_OP_ARGMAX: case QN_OP_ARGMIN:
     return "int,special";
   }
+  if (n->op->kind == QN_OP_ADAM || n->op->kind == QN_OP_ADAMW)
+    return "pos";                       /* a mean of squares is no negative number */
   switch (n->op->family) {
+  case QN_FAMILY_TRAINING:    return quick ? "signed" : "signed,special";
   case QN_FAMILY_CONTRACTION: return quick ? "int,signed" : "int,pos,signed";
   case QN_FAMILY_SELECTION: case QN_FAMILY_SCAN:
   case QN_FAMILY_REDUCTION:   return quick ? "int,pos" : "int,pos,signed,special";

@@ -90,7 +90,7 @@ int qn_graph_index(const qn_graph *g, const char *name)
 
 /* ---- checking a whole graph --------------------------------------------------------------- */
 
-enum { UNMADE = -2 };                   /* as a producer, while a graph is checked */
+enum { UNMADE = -2, WANTED = -2 };      /* as a producer, and as an output's last user, while a graph is checked */
 
 typedef char value_text[64];
 
@@ -147,7 +147,6 @@ static qn_status settle_op(qn_graph_view *v, int32_t o)
   const qn_op_info *op = qn_op_find(node->op);
   int32_t inputs = node->first[op->n_inputs], all = node->first[op->n_roles];
   value_text buffer;
-  uint32_t wanted = 0;                  /* bit: output argument; an op has one for each output role */
   for (int32_t k = 0; k < inputs; k++)
     if (value[node->arg[k]].producer == UNMADE)
       return qn__fail(QN_BAD_ARGUMENT, "%s: reads %s, which is no input and made by no op before it", op->name,
@@ -158,14 +157,17 @@ static qn_status settle_op(qn_graph_view *v, int32_t o)
       return qn__fail(QN_BAD_ARGUMENT, "%s: writes %s, which %s", op->name, value_name(v, node->arg[k], buffer),
                       out->producer < 0 ? "is an input" : "an op before it has made");
     out->producer = o;
-    if (!out->dtype) wanted |= 1u << (k - inputs);
+    if (!out->dtype) out->last_user = WANTED;
   }
   qn_status status = qn__infer(op, (void *)node->attr, node, value);
   if (status) return status;
   for (int32_t k = 0; k < all; k++) {
     qn_value *arg = &value[node->arg[k]];
     if (k < inputs) arg->last_user = o;
-    else if (wanted >> (k - inputs) & 1) qn__default_strides(arg, qn__layout_model(op, node, value, arg));
+    else if (arg->last_user == WANTED) {
+      qn__default_strides(arg, qn__layout_model(op, node, value, node->arg[k]));
+      arg->last_user = -1;
+    }
     if ((status = check_alignment(v, node->arg[k], arg))) return status;
   }
   return QN_OK;
@@ -197,8 +199,9 @@ static qn_status check_over(const qn_graph_view *v, int32_t i)
   for (uint32_t r = 0; r < op->n_inputs; r++)
     for (int32_t k = node->first[r]; k < node->first[r + 1]; k++)
       for (uint32_t w = op->n_inputs; w < op->n_roles && node->arg[k] == from; w++)
-        if (node->first[w] < node->first[w + 1] && node->arg[node->first[w]] == i && !qn__may_lend(op, r, w))
-          return qn__fail(QN_BAD_ARGUMENT, "%s: %s: may not take the memory of %s", op->name, op->role[w].name, op->role[r].name);
+        for (int32_t j = node->first[w]; j < node->first[w + 1]; j++)
+          if (node->arg[j] == i && !(qn__may_lend(op, r, w) && k - node->first[r] == j - node->first[w]))
+            return qn__fail(QN_BAD_ARGUMENT, "%s: %s: may not take the memory of %s", op->name, op->role[w].name, op->role[r].name);
   return QN_OK;
 }
 
@@ -285,7 +288,7 @@ static qn_status measure(const qn_graph_view *v, qn__graph_sizes *n)
       for (int32_t k = node->first[r]; k < node->first[r + 1]; k++)
         if (!node->arg || node->arg[k] < 0 || (uint32_t)node->arg[k] >= v->n_values)
           return qn__fail(QN_BAD_ARGUMENT, "%s: %s: is a value out of range", op->name, op->role[r].name);
-      if (r >= op->n_inputs && node->first[r + 1] - node->first[r] > 1)
+      if (r >= op->n_inputs && node->first[r + 1] - node->first[r] > 1 && !(op->role[r].flags & QN_ROLE_LIST))
         return qn__fail(QN_BAD_ARGUMENT, "%s: %s: takes one tensor", op->name, op->role[r].name);
     }
     n->ints += op->n_roles + 1 + (size_t)(node->first[op->n_roles] - node->first[0]);
@@ -409,33 +412,38 @@ static qn_status argument(const qn_op_info *op, const char *name, const qn_tenso
   return QN_OK;
 }
 
+/* The output that stands in role w as its j-th, beside the argument k of role r. */
+static qn_status find_shared(const qn_op_info *op, const qn_op *call, qn_graph_view *v, uint32_t w, int32_t j, uint32_t r, int32_t k)
+{
+  const qn_node *node = &v->op[0];
+  qn_value *out = (qn_value *)&v->value[node->first[w] + j], *other = (qn_value *)&v->value[node->first[r] + k];
+  const qn_tensor *t = &call->arg[w].t[j], *u = &call->arg[r].t[k];
+  if (!qn__views_meet(out, (uintptr_t)t->data, other, (uintptr_t)u->data)) return QN_OK;
+  const char *name = op->role[w].name, *other_name = op->role[r].name;
+  if (r >= op->n_inputs)
+    return qn__fail(QN_BAD_ARGUMENT, "%s: %s: shares memory with %s; outputs must lie apart", op->name, name, other_name);
+  if (!qn__may_lend(op, r, w) || j != k)
+    return qn__fail(QN_BAD_ARGUMENT, "%s: %s: shares memory with %s; it must lie apart", op->name, name, other_name);
+  if (u->data != t->data || !qn__same_place(out, other) || other->flags & QN_VALUE_HOST)
+    return qn__fail(QN_BAD_ARGUMENT, "%s: %s: shares memory with %s but does not stand where it does; they must be alike "
+                    "in address, dtype, dims and strides, or lie apart", op->name, name, other_name);
+  if (out->over >= 0) return QN_OK;
+  out->over = node->first[r] + k;
+  memcpy(out->stride, other->stride, sizeof out->stride);
+  return QN_OK;
+}
+
 /* Tensors that share memory: an output that stands exactly where an input that lends does is over it. */
 static qn_status find_sharing(const qn_op_info *op, const qn_op *call, qn_graph_view *v)
 {
   const qn_node *node = &v->op[0];
-  qn_value *value = (qn_value *)v->value;
-  for (uint32_t w = op->n_inputs; w < op->n_roles; w++) {
-    if (!call->arg[w].n) continue;
-    qn_value *out = &value[node->first[w]];
-    uintptr_t out_at = (uintptr_t)call->arg[w].t->data;
-    for (uint32_t r = 0; r < w; r++)
-      for (int32_t k = node->first[r]; k < node->first[r + 1]; k++) {
-        const qn_tensor *t = &call->arg[r].t[k - node->first[r]];
-        if (!qn__views_meet(out, out_at, &value[k], (uintptr_t)t->data)) continue;
-        const char *name = op->role[w].name, *other = op->role[r].name;
-        if (r >= op->n_inputs)
-          return qn__fail(QN_BAD_ARGUMENT, "%s: %s: shares memory with %s; outputs must lie apart", op->name, name, other);
-        if (!qn__may_lend(op, r, w))
-          return qn__fail(QN_BAD_ARGUMENT, "%s: %s: shares memory with %s; it must lie apart", op->name, name, other);
-        if (t->data != call->arg[w].t->data || !qn__same_place(out, &value[k]) || value[k].flags & QN_VALUE_HOST)
-          return qn__fail(QN_BAD_ARGUMENT, "%s: %s: shares memory with %s but does not stand where it does; they must be alike "
-                          "in address, dtype, dims and strides, or lie apart", op->name, name, other);
-        if (out->over >= 0) continue;
-        out->over = k;
-        memcpy(out->stride, value[k].stride, sizeof out->stride);
-      }
-  }
-  return QN_OK;
+  qn_status status = QN_OK;
+  for (uint32_t w = op->n_inputs; w < op->n_roles; w++)
+    for (int32_t j = 0; j < node->first[w + 1] - node->first[w]; j++)
+      for (uint32_t r = 0; r <= w; r++)
+        for (int32_t k = 0; k < (r == w ? j : node->first[r + 1] - node->first[r]) && !status; k++)
+          status = find_shared(op, call, v, w, j, r, k);
+  return status;
 }
 
 qn_status qn__graph_of_op(const qn_op *call, qn_graph **graph_p)

@@ -86,7 +86,11 @@ qn_status qn__same_dims(const qn__problem *p, uint32_t role, uint32_t as)
 qn_status qn__settle(const qn__problem *p, uint32_t role, uint32_t dtype, int rank, const int64_t *dim)
 {
   qn_value *v = qn__arg(p, role);
-  if (!v) return QN_OK;
+  return v ? qn__settle_value(p, role, v, dtype, rank, dim) : QN_OK;
+}
+
+qn_status qn__settle_value(const qn__problem *p, uint32_t role, qn_value *v, uint32_t dtype, int rank, const int64_t *dim)
+{
   if (!v->dtype) v->dtype = dtype;
   qn_value right = { .rank = rank };
   for (int i = 0; i < QN_MAX_RANK; i++) right.dim[i] = i < rank ? dim[i] : 1;
@@ -245,10 +249,24 @@ void qn__default_strides(qn_value *v, const qn_value *like)
   qn__pack(v->rank, v->dim, v->stride, follow ? order : NULL);
 }
 
-const qn_value *qn__layout_model(const qn_op_info *op, const qn_node *node, const qn_value *value, const qn_value *out)
+int32_t qn__list_length(const qn_op_info *op, const int32_t *first, uint32_t *role)
+{
+  for (uint32_t r = 0; r < op->n_inputs; r++) {
+    if (!(op->role[r].flags & QN_ROLE_LIST)) continue;
+    *role = r;
+    return first[r + 1] - first[r];
+  }
+  return 1;
+}
+
+const qn_value *qn__layout_model(const qn_op_info *op, const qn_node *node, const qn_value *value, int32_t of)
 {
   if (op->kind == QN_OP_MATMUL) return NULL;    /* a transposed factor says nothing of the product */
-  const qn_value *model = NULL;
+  const qn_value *model = NULL, *out = &value[of];
+  for (uint32_t r = op->n_inputs, list = 0; r < op->n_roles; r++)       /* of a list: its fellow in the list that is read */
+    for (int32_t k = node->first[r]; k < node->first[r + 1] && op->role[r].flags & QN_ROLE_LIST; k++)
+      if (node->arg[k] == of && k - node->first[r] < qn__list_length(op, node->first, &list))
+        return &value[node->arg[node->first[list] + k - node->first[r]]];
   for (int32_t k = 0; k < node->first[op->n_inputs]; k++) {
     const qn_value *v = &value[node->arg[k]];
     if (v->rank != out->rank) continue;
@@ -431,15 +449,18 @@ static qn_status check_values(const qn__problem *p)
   return QN_OK;
 }
 
-static qn_status check_wanted(const qn__problem *p, uint64_t wanted)
+/* Of outputs that were wanted the dims are known by now. */
+static qn_status check_outputs(const qn__problem *p)
 {
-  for (uint32_t r = p->op->n_inputs; r < p->op->n_roles; r++) {
-    qn_value *v = qn__arg(p, r);
-    if (!v || !(wanted >> r & 1)) continue;
+  for (int32_t k = p->node->first[p->op->n_inputs]; k < p->node->first[p->op->n_roles]; k++) {
+    const qn_value *v = &p->value[p->node->arg[k]];
     wide elements = 1;
     for (int i = 0; i < v->rank; i++) {
       if (v->dim[i] > 1) elements *= v->dim[i];
-      if (elements > QN__MAX_ELEMENTS) return qn__refuse(p, qn__role_name(p, r), "%s is more than memory can hold", qn__dims(v).s);
+      if (elements <= QN__MAX_ELEMENTS) continue;
+      uint32_t r = p->op->n_inputs;
+      while (p->node->first[r + 1] <= k) r++;
+      return qn__refuse(p, qn__role_name(p, r), "%s is more than memory can hold", qn__dims(v).s);
     }
   }
   return QN_OK;
@@ -462,22 +483,19 @@ static qn_status family_rules(const qn__problem *p)
   case QN_FAMILY_NORMALIZATION: return qn__infer_normalization(p);
   case QN_FAMILY_RANDOM:      return qn__infer_random(p);
   case QN_FAMILY_LOSS:        return qn__infer_loss(p);
+  case QN_FAMILY_TRAINING:    return qn__infer_training(p);
   default: return qn__fail(QN_INTERNAL, "%s: its family has no rules", p->op->name);
   }
 }
 
 static qn_status infer(const qn__problem *p)
 {
-  uint64_t wanted = 0;
   qn_status status = check_roles(p);
-  if (status) return status;
-  for (uint32_t r = p->op->n_inputs; r < p->op->n_roles; r++)
-    if (qn__arg(p, r) && !qn__arg(p, r)->dtype) wanted |= (uint64_t)1 << r;
-  if ((status = check_values(p))) return status;
+  if (status || (status = check_values(p))) return status;
   if (p->attr) trim_attributes(p);
   if ((status = check_words(p))) return status;
   if ((status = family_rules(p))) return status;
-  return check_wanted(p, wanted);
+  return check_outputs(p);
 }
 
 qn_status qn__infer(const qn_op_info *op, void *attr, const qn_node *node, qn_value *value)

@@ -12,8 +12,6 @@ qn_status qn__infer_loss(const qn__problem *p)
     return qn__refuse(p, "axis", "is %lld; must be -1 (the last) or 0 to %d", (long long)a->axis, (int)x->rank - 1);
   if (a->axis == -1) a->axis = x->rank - 1;
   if (!(a->smoothing >= 0 && a->smoothing <= 1)) return qn__refuse(p, "smoothing", "is %g; must be 0 to 1", a->smoothing);
-  if (a->reduction < QN_REDUCTION_NONE || a->reduction > QN_REDUCTION_SUM)
-    return qn__refuse(p, "reduction", "is %lld; must be 0 (none), 1 (mean) or 2 (sum)", (long long)a->reduction);
   if (backward && a->reduction == QN_REDUCTION_MEAN && !qn__arg(p, QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT))
     return qn__refuse(p, "count", "is missing; the gradient of a mean wants it");
 

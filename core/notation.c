@@ -114,16 +114,16 @@ static qn_status read_list(qn__parser *s, const char *role, qn__span t)
 
 static const qn_value wanted = { .rank = -1, .over = -1 };
 
-/* An output of an op line: wanted, given, or in the place of an input, named by its role. */
-static qn_status read_line_output(qn__parser *s, const qn_op_info *op, const char *role, qn__span t, const int32_t *first)
+/* An output of an op line: wanted, given, or in the place of an input (of a list the k-th), named by its role. */
+static qn_status read_line_output(qn__parser *s, const qn_op_info *op, const char *role, qn__span t, const int32_t *first, int32_t k)
 {
   qn_value v = wanted;
   qn_status status = QN_OK;
   if (t.n && !(t.n == 1 && t.s[0] == '?')) {
     uint32_t r = 0;
     while (r < op->n_inputs && !qn__same(t, op->role[r].name)) r++;
-    if (r < op->n_inputs && first[r] < first[r + 1]) {
-      int32_t i = ((int32_t *)s->ints.p)[first[r]];
+    if (r < op->n_inputs && first[r] + k < first[r + 1]) {
+      int32_t i = ((int32_t *)s->ints.p)[first[r] + k];
       v = values(s)[i];
       v.over = i;
       if (v.flags & QN_VALUE_HOST) return qn__syntax(s, t.s, "%s: cannot take the memory of %s, a number", role, op->role[r].name);
@@ -153,6 +153,30 @@ static qn_status read_graph_output(qn__parser *s, const char *role, qn__span t, 
   v.over = over;
   int32_t i = add_value(s, &v, name, 0);
   return i >= 0 && push_int(&s->ints, i) ? QN_OK : QN_NO_MEMORY;
+}
+
+/* A list of outputs: [items], or in a line one word for all of them. */
+static qn_status read_output_list(qn__parser *s, const qn_op_info *op, const char *role, qn__span t, const int32_t *first)
+{
+  uint32_t list;
+  bool items = t.n && t.s[0] == '[';
+  if (s->graph && !items) return qn__syntax(s, t.s ? t.s : s->p, "%s: expected names for its tensors, as %s=[NAME,NAME]", role, role);
+  if (items && (t.n < 3 || t.s[t.n - 1] != ']')) return qn__syntax(s, t.s + t.n, "%s: expected a list, and \"]\" at its end", role);
+  int32_t n = qn__list_length(op, first, &list);
+  if (!items) {
+    qn_status status = QN_OK;
+    for (int32_t k = 0; k < n && !status; k++) status = read_line_output(s, op, role, t, first, k);
+    return status;
+  }
+  const char *p = t.s + 1, *end = t.s + t.n - 1;
+  for (int32_t k = 0;; k++, p++) {
+    qn__span item = { p, 0 };
+    while (p < end && *p != ',') p++;
+    item.n = (size_t)(p - item.s);
+    if (!item.n) return qn__syntax(s, p, "%s: expected a tensor of the list", role);
+    qn_status status = s->graph ? read_graph_output(s, role, item, no_name, -1) : read_line_output(s, op, role, item, first, k);
+    if (status || p == end) return status;
+  }
 }
 
 /* ---- attributes --------------------------------------------------------------------------- */
@@ -310,7 +334,8 @@ static qn_status read_op(qn__parser *s, qn__span word, qn__span name, int32_t ov
       else status = t.s[0] == '[' ? read_list(s, role->name, t) : read_input(s, role->name, t);
     } else if (t.s || !(role->flags & QN_ROLE_OPTIONAL)) {
       bool named = r == op->n_inputs;
-      if (!s->graph) status = read_line_output(s, op, role->name, t, first);
+      if (role->flags & QN_ROLE_LIST) status = read_output_list(s, op, role->name, t, first);
+      else if (!s->graph) status = read_line_output(s, op, role->name, t, first, 0);
       else status = read_graph_output(s, role->name, t, named ? name : no_name, named ? over : -1);
     }
     if (status) return status;
@@ -338,7 +363,7 @@ static qn_status read_op(qn__parser *s, qn__span word, qn__span name, int32_t ov
     qn_value *v = &values(s)[node.arg[k]];
     if (v->align) continue;             /* given */
     v->align = 16;
-    qn__default_strides(v, qn__layout_model(op, &node, values(s), v));
+    qn__default_strides(v, qn__layout_model(op, &node, values(s), node.arg[k]));
   }
   return QN_OK;
 }

@@ -111,15 +111,15 @@ static bool comes_out(const trial *t)
   memcpy(t->value, t->right, (size_t)first[t->op->n_roles] * sizeof *t->value);
   if (t->op->attr_bytes) memcpy(t->scratch, t->attr, t->op->attr_bytes);
   for (uint32_t r = t->op->n_inputs; r < t->op->n_roles; r++)
-    if (t->wanted >> r & 1) t->value[first[r]] = (qn_value){ .rank = -1 };
+    for (int32_t k = first[r]; k < first[r + 1] && t->wanted >> r & 1; k++) t->value[k] = (qn_value){ .rank = -1 };
   if (!qn__infers(t->op, t->scratch, &t->node, t->value)) return false;
-  for (uint32_t r = t->op->n_inputs; r < t->op->n_roles; r++) {
-    if (!(t->wanted >> r & 1)) continue;
-    qn_value *v = &t->value[first[r]];
-    qn__default_strides(v, qn__layout_model(t->op, &t->node, t->value, v));
-    for (int i = v->rank; i < QN_MAX_RANK; i++) v->stride[i] = 0;
-    if (!same_value(v, &t->right[first[r]]) || t->right[first[r]].align != 16) return false;
-  }
+  for (uint32_t r = t->op->n_inputs; r < t->op->n_roles; r++)
+    for (int32_t k = first[r]; k < first[r + 1] && t->wanted >> r & 1; k++) {
+      qn_value *v = &t->value[k];
+      qn__default_strides(v, qn__layout_model(t->op, &t->node, t->value, k));
+      for (int i = v->rank; i < QN_MAX_RANK; i++) v->stride[i] = 0;
+      if (!same_value(v, &t->right[k]) || t->right[k].align != 16) return false;
+    }
   return !t->op->attr_bytes || !memcmp(t->scratch, t->right_attr, t->op->attr_bytes);
 }
 
@@ -177,16 +177,60 @@ static void set_attribute(trial *t, const qn_attr_info *a, const void *from)
   if (a->offset2) memcpy(t->attr + a->offset2, (const char *)from + a->offset2, bytes);
 }
 
+/* The role of an op line's input that output value k stands over. */
+static const char *lender(const trial *t, const qn_node *node, int32_t k)
+{
+  uint32_t r = 0;
+  while (r + 1 < t->op->n_inputs) {
+    for (int32_t i = node->first[r]; i < node->first[r + 1]; i++)
+      if (node->arg[i] == t->right[k].over) return t->op->role[r].name;
+    r++;
+  }
+  return t->op->role[r].name;
+}
+
+static void print_item(const printer *w, const trial *t, const qn_node *node, int32_t k)
+{
+  if (w->single && t->right[k].over >= 0) qn__text_add(w->t, "%s", lender(t, node, k));
+  else print_tensor(w->t, &t->right[k]);
+}
+
+static void print_output_list(const printer *w, const trial *t, const qn_node *node, uint32_t r, bool wanted)
+{
+  const qn_role_info *role = &t->op->role[r];
+  bool alike = w->single;                 /* all in the place of one role's */
+  if (w->single && wanted) {
+    if (role->flags & QN_ROLE_OPTIONAL) qn__text_add(w->t, " %s=?", role->name);
+    return;
+  }
+  for (int32_t k = node->first[r]; k < node->first[r + 1]; k++)
+    alike = alike && t->right[k].over >= 0 && lender(t, node, k) == lender(t, node, node->first[r]);
+  qn__text_add(w->t, " %s=%s", role->name, alike ? "" : "[");
+  for (int32_t k = node->first[r]; k < (alike ? node->first[r] + 1 : node->first[r + 1]); k++) {
+    if (k > node->first[r]) qn__text_add(w->t, ",");
+    if (w->single) {
+      print_item(w, t, node, k);
+      continue;
+    }
+    print_name(w, node->arg[k]);
+    if (wanted) continue;
+    qn__text_add(w->t, ":");
+    print_tensor(w->t, &t->right[k]);
+  }
+  if (!alike) qn__text_add(w->t, "]");
+}
+
 static void print_output(const printer *w, const trial *t, const qn_node *node, uint32_t r, bool placed)
 {
   const qn_role_info *role = &t->op->role[r];
-  int32_t k = node->first[r], over = t->right[k].over;
+  int32_t k = node->first[r];
   bool first = r == t->op->n_inputs, wanted = t->wanted >> r & 1;
+  if (role->flags & QN_ROLE_LIST) {
+    print_output_list(w, t, node, r, wanted);
+    return;
+  }
   if (w->single && placed) {
-    uint32_t lender = 0;
-    while (lender + 1 < t->op->n_inputs
-           && !(node->first[lender] < node->first[lender + 1] && node->arg[node->first[lender]] == over)) lender++;
-    qn__text_add(w->t, " %s=%s", role->name, t->op->role[lender].name);
+    qn__text_add(w->t, " %s=%s", role->name, lender(t, node, k));
     return;
   }
   if (w->single || first) {
@@ -237,7 +281,9 @@ static void print_op(const printer *w, const qn_node *node, bool inherits)
   }
   for (uint32_t r = op->n_inputs; r < op->n_roles; r++) {
     if (node->first[r] == node->first[r + 1]) continue;
-    bool placed = copies[node->first[r]].over >= 0 && (w->single || (r == op->n_inputs && inherits));
+    bool placed = false;
+    for (int32_t k = node->first[r]; k < node->first[r + 1]; k++)
+      placed = placed || (copies[k].over >= 0 && (w->single || (r == op->n_inputs && inherits)));
     if (!placed) {
       t.wanted |= 1u << r;
       if (!comes_out(&t)) t.wanted &= ~(1u << r);

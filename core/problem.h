@@ -24,7 +24,9 @@ typedef struct qn__problem {
 /* qn__infer, without a sentence. */
 bool qn__infers(const qn_op_info *op, void *attr, const qn_node *node, qn_value *value);
 /* The input whose dim order a wanted output follows; NULL: packed, last dim fastest. */
-const qn_value *qn__layout_model(const qn_op_info *op, const qn_node *node, const qn_value *value, const qn_value *out);
+const qn_value *qn__layout_model(const qn_op_info *op, const qn_node *node, const qn_value *value, int32_t out);
+/* How many tensors a list that is wanted has: as many as the first list that the op reads, in *role. */
+int32_t qn__list_length(const qn_op_info *op, const int32_t *first, uint32_t *role);
 /* How many entries an attribute has for this op: its spatial dims, its rank, or 1; and how many its struct holds. */
 int qn__attr_entries(const qn_attr_info *a, const qn_node *node, const qn_value *value);
 int qn__attr_capacity(const qn_attr_info *a);
@@ -52,6 +54,7 @@ qn_status qn__infer_transform(const qn__problem *p);
 qn_status qn__infer_normalization(const qn__problem *p);
 qn_status qn__infer_random(const qn__problem *p);
 qn_status qn__infer_loss(const qn__problem *p);
+qn_status qn__infer_training(const qn__problem *p);
 
 /* BAD_ARGUMENT and "op: argument: ...". */
 qn_status qn__refuse(const qn__problem *p, const char *argument, const char *format, ...)
@@ -67,6 +70,7 @@ uint32_t qn__kin(uint32_t dtype);
 qn_status qn__dtype_in(const qn__problem *p, uint32_t role, uint32_t set);
 /* Completes a wanted output or checks a given one; an absent one is well. */
 qn_status qn__settle(const qn__problem *p, uint32_t role, uint32_t dtype, int rank, const int64_t *dim);
+qn_status qn__settle_value(const qn__problem *p, uint32_t role, qn_value *v, uint32_t dtype, int rank, const int64_t *dim);
 qn_status qn__same_dims(const qn__problem *p, uint32_t role, uint32_t as);
 /* The axis attribute of an op over `rank` dims, -1 made the last one. */
 qn_status qn__settle_axis(const qn__problem *p, int64_t *axis, int rank);

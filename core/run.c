@@ -26,11 +26,13 @@ static qn_status bad_pointer(const qn_plan *p, void *const *ptr, uint32_t i)
 static bool lends_too(const qn_graph_view *g, int32_t out, int32_t in)
 {
   const qn_node *node = &g->op[0];
-  uint32_t r = 0, w = node->n_inputs;
   if (g->n_ops != 1 || !qn__same_place(&g->value[in], &g->value[out]) || g->value[in].flags & QN_VALUE_HOST) return false;
-  while (r < node->n_inputs && !(node->first[r] < node->first[r + 1] && node->arg[node->first[r]] == in)) r++;
-  while (w < node->n_roles && !(node->first[w] < node->first[w + 1] && node->arg[node->first[w]] == out)) w++;
-  return r < node->n_inputs && w < node->n_roles && qn__may_lend(qn__op(node->op), r, w);
+  const qn_op_info *op = qn__op(node->op);
+  for (uint32_t r = 0; r < op->n_inputs; r++)
+    for (uint32_t w = op->n_inputs; w < op->n_roles; w++)
+      for (int32_t k = 0; k < node->first[r + 1] - node->first[r] && k < node->first[w + 1] - node->first[w]; k++)
+        if (qn__may_lend(op, r, w) && node->arg[node->first[r] + k] == in && node->arg[node->first[w] + k] == out) return true;
+  return false;
 }
 
 static qn_status check_overlap(const qn_plan *p, void *const *ptr, uint32_t out, uint32_t other)
@@ -176,7 +178,7 @@ qn_status qn_plan_create(qn_context *ctx, const qn_graph *graph, qn_plan **plan_
 
 /* ---- the problem, read off a call's arguments -------------------------------------------------------------------- */
 
-enum { WORDS_ON_STACK = 512, POINTERS_ON_STACK = 64 };
+enum { WORDS_ON_STACK = 4096, POINTERS_ON_STACK = 1024 };     /* room for the lists of an optimiser's step */
 
 typedef struct words { uint64_t *w; uint32_t n, most; void **ptr; uint32_t n_ptr, most_ptr; } words;
 

@@ -15,7 +15,7 @@ static inline uint64_t rng_next(rng *r)         /* splitmix64 */
 static inline int rng_below(rng *r, int n) { return (int)(rng_next(r) % (uint64_t)n); }
 static inline int rng_in(rng *r, int least, int most) { return least + rng_below(r, most - least + 1); }
 
-enum { PROBLEM_VALUES = 16 };
+enum { PROBLEM_VALUES = 48 };
 /* One op under construction, and the view that holds it. */
 typedef struct problem {
   const qn_op_info *op;
@@ -449,6 +449,45 @@ static inline void problem_loss(rng *r, problem *p)
   }
 }
 
+/* Lists of one length, scalars, and outputs: some lists over their inputs, some wanted, some left out. */
+static inline void problem_training(rng *r, problem *p)
+{
+  int n = rng_in(r, 1, 3), f64 = rng_below(r, 4) == 0, velocity = rng_below(r, 2);
+  uint32_t dtype[3];
+  int rank[3];
+  int64_t dim[3][QN_MAX_RANK];
+  for (int i = 0; i < n; i++) {
+    rank[i] = rng_in(r, 0, 4);
+    problem_dims(r, rank[i], dim[i]);
+    dtype[i] = f64 ? QN_F64 : problem_floats[rng_in(r, 1, 3)];
+  }
+  if (p->op->kind == QN_OP_SGD) ((qn_sgd_rule *)p->attr.bytes)->momentum = velocity ? 0.9 : 0;
+  if (p->op->kind == QN_OP_AMP_UPDATE) ((qn_loss_scaling *)p->attr.bytes)->interval = rng_in(r, 1, 3);
+  for (uint32_t i = 0; i < p->op->n_roles; i++) {
+    const qn_role_info *role = &p->op->role[i];
+    int state = role->class_ == 'w', output = i >= p->op->n_inputs, list = role->flags & QN_ROLE_LIST;
+    int left_out = strstr(role->name, "velocity") ? !velocity : role->flags & QN_ROLE_OPTIONAL && rng_below(r, 2);
+    for (int k = 0; k < (list ? n : 1) && !left_out; k++) {
+      if (output) problem_wanted(p);
+      else if (list) problem_input(r, p, state ? (f64 ? QN_F64 : QN_F32) : dtype[k], rank[k], dim[k]);
+      else if (role->class_ == 'k' && p->op->kind == QN_OP_AMP_UPDATE) problem_add(p, QN_I64, 0, NULL)->align = 8;
+      else if (role->class_ == 'k') problem_key(r, p);
+      else if (state) problem_add(p, QN_F32, 0, NULL)->align = 4;
+      else problem_number(r, p, 0);
+    }
+    p->first[i + 1] = p->n;
+  }
+  for (uint32_t i = 0; i < p->op->n_inputs && rng_below(r, 3) == 0; i++)        /* in place */
+    for (int k = 0, w = p->op->role[i].paired; w > 0 && k < p->first[w + 1] - p->first[w]; k++) {
+      qn_value *x = &p->value[p->first[i] + k], *y = &p->value[p->first[w] + k];
+      int zero = (x->flags & QN_VALUE_HOST) != 0;
+      for (int d = 0; d < x->rank; d++) zero |= x->stride[d] == 0;
+      if (zero || rng_below(r, 3) == 0) continue;
+      *y = *x;
+      y->over = p->first[i] + k;
+    }
+}
+
 /* An optional output that an optional input may lend its memory is wanted where that is given. */
 static inline int problem_wants(rng *r, const problem *p, uint32_t output)
 {
@@ -473,13 +512,14 @@ static inline void problem_random(rng *r, const qn_op_info *op, problem *p)
   case QN_FAMILY_NORMALIZATION: problem_normalization(r, p); break;
   case QN_FAMILY_RANDOM: problem_chance(r, p); break;
   case QN_FAMILY_LOSS: problem_loss(r, p); break;
+  case QN_FAMILY_TRAINING: problem_training(r, p); break;
   default: problem_rows(r, p); break;
   }
   static const char *const real[] = { "slope", "alpha", "beta", "min", "eps", "momentum", "p", "mean", "deviation", "smoothing" };
   for (int i = 0; i < 10; i++)
-    if (problem_attr(p, real[i]) && rng_below(r, 2))
+    if (op->family != QN_FAMILY_TRAINING && problem_attr(p, real[i]) && rng_below(r, 2))
       *(double *)problem_attr(p, real[i]) = rng_below(r, 5) / 7.0 + (op->family == QN_FAMILY_POOLING);    /* an lp's p is no less than 1 */
-  for (uint32_t i = op->n_inputs; i < op->n_roles; i++) {
+  for (uint32_t i = op->n_inputs; i < op->n_roles && op->family != QN_FAMILY_TRAINING; i++) {
     if (!p->first[i + 1] && problem_wants(r, p, i)) problem_wanted(p);
     p->first[i + 1] = p->n;
   }

@@ -50,8 +50,16 @@ static const struct { const char *line, *out; } found[] = {
   { "batch_norm_inference x=f32/2x3 mean=f32/1x3 var=f32/1x3", "y=f32/2x3" },
   /* losses */
   { "cross_entropy x=bf16/4x10 labels=i64/4x1 lse=? count=?", "loss=f32/4x1 lse=f32/4x1 count=f32/1x1" },
-  { "cross_entropy x=f64/4x10x3 labels=i32/4x1x3 axis=1 reduction=1", "loss=f64/1x1x1" },
-  { "cross_entropy_backward dy=f32/1x1 x=f16/4x10 labels=i32/4x1 lse=f32/4x1 count=f32/1x1 reduction=1", "dx=f16/4x10" },
+  { "cross_entropy x=f64/4x10x3 labels=i32/4x1x3 axis=1 reduction=mean", "loss=f64/1x1x1" },
+  { "cross_entropy_backward dy=f32/1x1 x=f16/4x10 labels=i32/4x1 lse=f32/4x1 count=f32/1x1 reduction=mean", "dx=f16/4x10" },
+  /* steps of training */
+  { "sgd params=[f16/2x3/t,f16/4] grads=[f32/2x3,f32/4] step=1 rate=1 copy=?", "new_step=i64 new_params=f16/2x3/t new_params=f16/4 copy=f16/2x3/t copy=f16/4" },
+  { "sgd params=[f32/4] grads=[f32/4] velocity=[f32/4] momentum=0.5 new_velocity=? step=i64 rate=f32 copy=[bf16/4]", "new_step=i64 new_params=f32/4 new_velocity=f32/4 copy=bf16/4" },
+  { "adam params=[bf16/4,f32/3] grads=[bf16/4,f32/3] m=[f32/4,f32/3] v=[f32/4,f32/3] step=1 rate=1", "new_step=i64 new_params=bf16/4 new_params=f32/3 new_m=f32/4 new_m=f32/3 new_v=f32/4 new_v=f32/3" },
+  { "adamw params=[f64/4] grads=[f64/4] m=[f64/4] v=[f64/4] step=1 rate=1", "new_step=i64 new_params=f64/4 new_m=f64/4 new_v=f64/4" },
+  { "global_norm x=[f16/4,f32/5] divisor=?", "norm=f32 divisor=f32" },
+  { "amp_unscale grads=[f16/4,f32/2x3/t] scale=2 new_grads=?", "found=f32 new_grads=f16/4 new_grads=f32/2x3/t" },
+  { "amp_update scale=f32 good=i64 found=f32", "new_scale=f32 new_good=i64" },
   /* random numbers and dropout */
   { "rng_uniform seed=1 y=f32/2x3/t", "y=f32/2x3/t" },
   { "rng_normal seed=i64 offset=3 y=f64/4", "y=f64/4" },
@@ -151,20 +159,20 @@ static void print_outputs(const qn_graph *g)
   const qn_op_info *op = qn_op_find(v->op[0].op);
   size_t n = 0;
   text[0] = 0;
-  for (uint32_t r = op->n_inputs; r < op->n_roles; r++) {
-    if (v->op[0].first[r] == v->op[0].first[r + 1]) continue;
-    qn_value value[2] = { v->value[v->op[0].arg[v->op[0].first[r]]], { .rank = -1, .over = -1 } };
-    value[0].over = -1;
-    qn_node copy = { .op = QN_OP_COPY, .n_roles = 2, .first = (int32_t[]){ 0, 1, 2 }, .arg = (int32_t[]){ 0, 1 } };
-    qn_graph_view view = { .struct_size = sizeof view, .n_ops = 1, .n_values = 2, .n_pointers = 2, .n_ins = 1, .op = &copy,
-                           .value = value, .pointer = (int32_t[]){ 0, 1 } };
-    qn_graph *line;
-    char copied[512];
-    if (qn_graph_make(&view, &line)) return;
-    qn_graph_print(line, copied, sizeof copied);
-    qn_graph_destroy(line);
-    n += (size_t)snprintf(text + n, sizeof text - n, "%s%s=%s", n ? " " : "", op->role[r].name, copied + strlen("copy x="));
-  }
+  for (uint32_t r = op->n_inputs; r < op->n_roles; r++)
+    for (int32_t k = v->op[0].first[r]; k < v->op[0].first[r + 1]; k++) {
+      qn_value value[2] = { v->value[v->op[0].arg[k]], { .rank = -1, .over = -1 } };
+      value[0].over = -1;
+      qn_node copy = { .op = QN_OP_COPY, .n_roles = 2, .first = (int32_t[]){ 0, 1, 2 }, .arg = (int32_t[]){ 0, 1 } };
+      qn_graph_view view = { .struct_size = sizeof view, .n_ops = 1, .n_values = 2, .n_pointers = 2, .n_ins = 1, .op = &copy,
+                             .value = value, .pointer = (int32_t[]){ 0, 1 } };
+      qn_graph *line;
+      char copied[512];
+      if (qn_graph_make(&view, &line)) return;
+      qn_graph_print(line, copied, sizeof copied);
+      qn_graph_destroy(line);
+      n += (size_t)snprintf(text + n, sizeof text - n, "%s%s=%s", n ? " " : "", op->role[r].name, copied + strlen("copy x="));
+    }
 }
 
 static void test_found(void)
@@ -252,10 +260,21 @@ static const struct { const char *line, *has; } refused[] = {
   { "cross_entropy x=f32/4x5 labels=u8/4x1", "labels: dtype is u8; accepted: i32 i64" },
   { "cross_entropy x=f32/4x5 labels=i32/4x1 axis=2", "axis: is 2; must be -1 (the last) or 0 to 1" },
   { "cross_entropy x=f32/4x5 labels=i32/4x1 smoothing=-1", "smoothing: is -1; must be 0 to 1" },
-  { "cross_entropy x=f32/4x5 labels=i32/4x1 reduction=3", "reduction: is 3; must be 0 (none), 1 (mean) or 2 (sum)" },
+  { "cross_entropy x=f32/4x5 labels=i32/4x1 reduction=3", "reduction: is 3; must be the number of one of none|mean|sum" },
   { "cross_entropy x=f32/4x5 labels=i32/4x1 lse=f64/4x1", "lse: dtype is f64; accepted here: f32" },
-  { "cross_entropy_backward dy=f32/1x1 x=f32/4x5 labels=i32/4x1 lse=f32/4x1 reduction=1", "count: is missing; the gradient of a mean wants it" },
+  { "cross_entropy_backward dy=f32/1x1 x=f32/4x5 labels=i32/4x1 lse=f32/4x1 reduction=mean", "count: is missing; the gradient of a mean wants it" },
   { "cross_entropy_backward dy=f32/1x1 x=f32/4x5 labels=i32/4x1 lse=f32/4x1", "dy: dims are 1x1; must be 4x1" },
+  { "sgd params=[f32/4] grads=[f32/4,f32/4] step=1 rate=1", "grads: has 2 tensors; must have as many as params, 1" },
+  { "sgd params=[f32/4] grads=[f32/5] step=1 rate=1", "grads: dims are 5; must be 4" },
+  { "sgd params=[f32/4] grads=[f64/4] step=1 rate=1", "grads: dtype of tensor 0 is f64, which does not stand with params's f32" },
+  { "sgd params=[f32/4] grads=[f32/4] step=1 rate=1 momentum=0.5", "velocity: is missing; momentum wants it" },
+  { "sgd params=[f32/4,f64/4] grads=[f32/4,f64/4] step=1 rate=1", "params: has tensors of f64 beside others" },
+  { "adam params=[f32/4] grads=[f32/4] m=[f32/4] v=[f32/4] step=1 rate=1 beta2=1", "beta2: is 1; must be at least 0 and below 1" },
+  { "adam params=[f32/4] grads=[f32/4] m=[f32/4] v=[f16/4] step=1 rate=1", "v[0]: dtype is f16; accepted: f64 f32" },
+  { "adamw params=[f32/4] grads=[f32/4] m=[f32/4] v=[f32/4] step=1 rate=1 new_params=[bf16/4]", "new_params: dtype of tensor 0 is bf16" },
+  { "global_norm x=[f32/4] limit=-1", "limit: is -1; must be above 0" },
+  { "amp_unscale grads=[f32/4] scale=1 found=f64", "found: dtype is f64; accepted here: f32" },
+  { "amp_update scale=f32/1 good=i64 found=f32", "scale: dims are 1; must be a scalar" },
   { "rng_uniform seed=1", "y: must be given: nothing else says its dtype and dims" },
   { "rng_uniform seed=f32 y=f32/4", "seed: dtype is f32; accepted: i64" },
   { "rng_uniform seed=i64/2 y=f32/4", "seed: rank is 1; a scalar has rank 0" },

@@ -128,14 +128,36 @@ static const golden losses[] = {
   { "ignored rows are 0, whatever they hold", "cross_entropy x=f32/2x1 labels=i32/2x1 lse=? count=?", "nan 7 | -100 0", "0 0 | 0 7 | 1" },
   { "a label of no class reads 0", "cross_entropy x=f32/2x1 labels=i64/2x1", "3 4 | -1 1", "3 4" },
   { "smoothing takes from the label for all", "cross_entropy x=f32/1x2 labels=i32/1x1 smoothing=0.5", "1000 0 | 0", "250" },
-  { "the mean is over rows that count", "cross_entropy x=f32/3x2 labels=i32/3x1 reduction=1 count=?", "100 0 100 0 nan 0 | 1 0 -100", "50 | 2" },
-  { "the sum", "cross_entropy x=f32/2x2 labels=i32/2x1 reduction=2", "100 0 0 200 | 1 0", "300" },
-  { "the mean over nothing is NaN", "cross_entropy x=f32/1x2 labels=i32/1x1 reduction=1 count=?", "1 2 | -100", "nan | 0" },
+  { "the mean is over rows that count", "cross_entropy x=f32/3x2 labels=i32/3x1 reduction=mean count=?", "100 0 100 0 nan 0 | 1 0 -100", "50 | 2" },
+  { "the sum", "cross_entropy x=f32/2x2 labels=i32/2x1 reduction=sum", "100 0 0 200 | 1 0", "300" },
+  { "the mean over nothing is NaN", "cross_entropy x=f32/1x2 labels=i32/1x1 reduction=mean count=?", "1 2 | -100", "nan | 0" },
   { "NaN stays in its row", "cross_entropy x=f32/2x2 labels=i32/2x1 lse=?", "nan 1 200 0 | 1 0", "nan 0 | nan 200" },
   { "a row of -Inf has lse -Inf", "cross_entropy x=f32/1x2 labels=i32/1x1 lse=?", "-inf -inf | 5", "-inf | -inf" },
   { "the gradient, by lse as it is given", "cross_entropy_backward dy=f32/2x1 x=f32/2x2 labels=i32/2x1 lse=f32/2x1", "2 1 | 3 -inf 0 0 | 1 -100 | 3 7", "2 -2 0 0" },
   { "smoothing", "cross_entropy_backward dy=f32/1x1 x=f32/1x2 labels=i32/1x1 lse=f32/1x1 smoothing=0.5", "4 | 0 -inf | 0 | 0", "1 -1" },
-  { "of a mean", "cross_entropy_backward dy=f32/1x1 x=f32/1x2 labels=i32/1x1 lse=f32/1x1 count=f32/1x1 reduction=1", "4 | 0 -inf | 1 | 0 | 2", "2 -2" },
+  { "of a mean", "cross_entropy_backward dy=f32/1x1 x=f32/1x2 labels=i32/1x1 lse=f32/1x1 count=f32/1x1 reduction=mean", "4 | 0 -inf | 1 | 0 | 2", "2 -2" },
+};
+
+static const golden steps[] = {
+  { "sgd goes against the gradient", "sgd params=[f32/2,f32/1] grads=[f32/2,f32/1] step=4 rate=0.5", "8 8 | 3 | 2 -4 | 1", "5 | 7 10 | 2.5" },
+  { "decay and scale", "sgd params=[f32/1] grads=[f32/1] step=0 rate=1 scale=4 decay=0.25", "8 | 16", "1 | 2" },
+  { "momentum", "sgd params=[f32/1] grads=[f32/1] velocity=[f32/1] new_velocity=? step=0 rate=0.5 momentum=0.5", "8 | 3 | 2", "1 | 6 | 4" },
+  { "and a look ahead", "sgd params=[f32/1] grads=[f32/1] velocity=[f32/1] new_velocity=? step=0 rate=0.5 momentum=0.5 nesterov=1", "8 | 3 | 2", "1 | 5.5 | 4" },
+  { "a step that is skipped reads no gradient and does not count", "sgd params=[f32/2] grads=[f32/2] step=i64 rate=1 found=f32 copy=[f16/2]", "1 2 | nan inf | 6 | 1", "6 | 1 2 | 1 2" },
+  { "adam's first step is rate in the gradient's direction", "adam params=[f32/2] grads=[f32/2] m=[f32/2] v=[f32/2] step=0 rate=2 eps=0 beta1=0.5 beta2=0.75",
+    "8 8 | 4 -16 | 0 0 | 0 0", "1 | 6 10 | 2 -8 | 4 64" },
+  { "the second one, with both means unbiased", "adam params=[f32/1] grads=[f32/1] m=[f32/1] v=[f32/1] step=i64 rate=1 eps=0 beta1=0.5 beta2=0.75",
+    "8 | 2 | 4 | 8 | 1", "2 | 7 | 3 | 7" },
+  { "adam's decay is part of the gradient", "adam params=[f32/1] grads=[f32/1] m=[f32/1] v=[f32/1] step=0 rate=2 eps=0 decay=0.5 beta1=0.5 beta2=0.75", "8 | 4 | 0 | 0", "1 | 6 | 4 | 16" },
+  { "adamw's is beside it", "adamw params=[f32/1] grads=[f32/1] m=[f32/1] v=[f32/1] step=0 rate=2 eps=0 decay=0.5 beta1=0.5 beta2=0.75", "8 | 4 | 0 | 0", "1 | -2 | 2 | 4" },
+  { "the norm is of the whole list, unscaled", "global_norm x=[f32/2,f32/1] scale=2 limit=1.625 divisor=?", "3 4 | 12", "6.5 | 8" },
+  { "a short one is let be", "global_norm x=[f32/2] scale=2 limit=10 divisor=?", "3 4", "2.5 | 2" },
+  { "unscaled, all well", "amp_unscale grads=[f16/2,f32/1] scale=4 new_grads=?", "8 65504 | 1", "0 | 2 16376 | 0.25" },
+  { "one infinity is found", "amp_unscale grads=[f16/2,f32/1] scale=4", "8 -inf | 1", "1" },
+  { "and one NaN", "amp_unscale grads=[f32/1,f32/2] scale=4", "1 | 0 nan", "1" },
+  { "an overflow halves the scale", "amp_update scale=f32 good=i64 found=f32", "1024 | 7 | 1", "512 | 0" },
+  { "a good step is counted", "amp_update scale=f32 good=i64 found=f32 interval=9", "1024 | 7 | 0", "1024 | 8" },
+  { "enough of them double it", "amp_update scale=f32 good=i64 found=f32 interval=8", "1024 | 7 | 0", "2048 | 0" },
 };
 
 static const golden pools[] = {
@@ -412,7 +434,7 @@ static const golden functions[] = {
 
 /* ---- running a row ---------------------------------------------------------------------------- */
 
-enum { MAX_TENSORS = 8, MAX_BYTES = 4096 };
+enum { MAX_TENSORS = 16, MAX_BYTES = 4096 };
 
 static unsigned char memory[MAX_TENSORS][MAX_BYTES] __attribute__((aligned(64)));
 
@@ -552,6 +574,7 @@ int main(void)
   RUN(normalizations, 0);
   RUN(losses, 0);
   RUN(randoms, 0);
+  RUN(steps, 0);
   RUN(pools, 0);
   RUN(shared_pools, 0);
   RUN(resamplings, 0);

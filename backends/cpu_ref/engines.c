@@ -16,6 +16,8 @@
   X(norm_direct)                                                                          \
   X(loss_rows)                                                                            \
   X(loss_direct)                                                                          \
+  X(training_lists)                                                                       \
+  X(training_direct)                                                                      \
   X(random_packed)                                                                        \
   X(random_direct)                                                                        \
   X(pool_planes)                                                                          \

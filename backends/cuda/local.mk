@@ -107,6 +107,8 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/steps.cuh \
   backends/cuda/steps.h \
   backends/cuda/tile.cuh \
+  backends/cuda/training_direct.cu \
+  backends/cuda/training_lists.cu \
   backends/cuda/transform_direct.cu \
   backends/cuda/transform_pad.cu \
   backends/cuda/transform_tiled.cu \

@@ -20,7 +20,7 @@ cross_entropy x=f32/300x10 labels=i32/300x1 lse=? ; labels=0..9
 cross_entropy x=f32/40x7 labels=i32/40x1 lse=? count=? ignore=3 ; labels=-2..8
 cross_entropy x=f32/40x7 labels=i64/40x1 lse=? ignore=-1 smoothing=0.2 ; labels=-2..8 as=bf16
 cross_entropy x=f32/6x5 labels=i32/6x1 lse=? count=? ; labels.is=-100,0,-100,4,5,-1
-cross_entropy x=f32/6x5 labels=i32/6x1 lse=? count=? reduction=1 ; labels.is=-100
+cross_entropy x=f32/6x5 labels=i32/6x1 lse=? count=? reduction=mean ; labels.is=-100
 cross_entropy x=f32/4x9 labels=i32/4x1 lse=? smoothing=1 ; labels=0..8
 
 # what must not overflow
@@ -29,15 +29,15 @@ cross_entropy x=f16/4x100 labels=i32/4x1 lse=? smoothing=0.1 ; fill=far:1000 lab
 cross_entropy x=f32/3x2048 labels=i32/3x1 lse=? ; fill=ramp labels=0..2047
 
 # reductions, over few and many rows
-cross_entropy x=f32/5x10 labels=i64/5x1 reduction=1 lse=? count=? ; labels=0..9 as=f16,bf16,f64
-cross_entropy x=f32/5x10 labels=i64/5x1 reduction=2 ; labels=0..9 as=bf16
-cross_entropy x=f32/1000x10 labels=i32/1000x1 reduction=1 count=? ignore=4 ; labels=0..9
-cross_entropy x=bf16/700x33 labels=i32/700x1 reduction=2 smoothing=0.1 lse=? ; labels=0..32
-cross_entropy x=f32/70x1025 labels=i32/70x1 reduction=1 lse=? ; labels=0..1024
+cross_entropy x=f32/5x10 labels=i64/5x1 reduction=mean lse=? count=? ; labels=0..9 as=f16,bf16,f64
+cross_entropy x=f32/5x10 labels=i64/5x1 reduction=sum ; labels=0..9 as=bf16
+cross_entropy x=f32/1000x10 labels=i32/1000x1 reduction=mean count=? ignore=4 ; labels=0..9
+cross_entropy x=bf16/700x33 labels=i32/700x1 reduction=sum smoothing=0.1 lse=? ; labels=0..32
+cross_entropy x=f32/70x1025 labels=i32/70x1 reduction=mean lse=? ; labels=0..1024
 
 # axes, strides, alignment
 cross_entropy x=f32/3x7x4 labels=i32/3x1x4 axis=1 lse=? ; labels=0..6 as=bf16
-cross_entropy x=f32/3x7x4x5/nhwc labels=i32/3x1x4x5 axis=1 lse=? reduction=1 ; labels=0..6 as=bf16
+cross_entropy x=f32/3x7x4x5/nhwc labels=i32/3x1x4x5 axis=1 lse=? reduction=mean ; labels=0..6 as=bf16
 cross_entropy x=f32/7 labels=i32/1 lse=? ; labels=0..6
 cross_entropy x=f32/7x5 labels=i32/1x5 axis=0 lse=? ; labels=0..6
 cross_entropy x=f32/2x3x16 labels=i32/2x3x1 lse=f32/2x3x1/1:2:1 ; labels=0..15
@@ -46,17 +46,17 @@ cross_entropy x=f32/4x16@4 labels=i32/4x1 ; labels=0..15
 cross_entropy x=bf16/5x9@2 labels=i64/5x1 lse=? ; labels=0..8
 cross_entropy x=f32/4x10/0:1 labels=i32/4x1 ; labels=0..9
 cross_entropy x=f32/0x10 labels=i32/0x1
-cross_entropy x=f32/0x10 labels=i32/0x1 reduction=2
-cross_entropy x=f32/0x10 labels=i32/0x1 reduction=1 count=?
+cross_entropy x=f32/0x10 labels=i32/0x1 reduction=sum
+cross_entropy x=f32/0x10 labels=i32/0x1 reduction=mean count=?
 
 # gradients
 cross_entropy_backward dy=f32/3x1 x=f32/3x7 labels=i32/3x1 lse=f32/3x1 ; labels=0..6 as=f64
 cross_entropy_backward dy=f32/5x1 x=f32/5x10 labels=i64/5x1 lse=f32/5x1 smoothing=0.1 ; labels=0..9 as=f64
 cross_entropy_backward dy=f32/40x1 x=bf16/40x7 labels=i32/40x1 lse=f32/40x1 ignore=3 smoothing=0.2 ; labels=-2..8
-cross_entropy_backward dy=f32/1x1 x=f32/6x9 labels=i32/6x1 lse=f32/6x1 count=f32/1x1 reduction=1 ; labels=0..8 as=f64
-cross_entropy_backward dy=f32/1x1 x=f16/6x9 labels=i32/6x1 lse=f32/6x1 count=f32/1x1 reduction=1 smoothing=0.1 ; labels=0..8
-cross_entropy_backward dy=f32/1x1 x=f32/6x9 labels=i32/6x1 lse=f32/6x1 reduction=2 ; labels=0..8
-cross_entropy_backward dy=f32/1x1 x=f32/300x33 labels=i32/300x1 lse=f32/300x1 count=f32/1x1 reduction=1 dx=bf16/300x33 ; labels=0..32
+cross_entropy_backward dy=f32/1x1 x=f32/6x9 labels=i32/6x1 lse=f32/6x1 count=f32/1x1 reduction=mean ; labels=0..8 as=f64
+cross_entropy_backward dy=f32/1x1 x=f16/6x9 labels=i32/6x1 lse=f32/6x1 count=f32/1x1 reduction=mean smoothing=0.1 ; labels=0..8
+cross_entropy_backward dy=f32/1x1 x=f32/6x9 labels=i32/6x1 lse=f32/6x1 reduction=sum ; labels=0..8
+cross_entropy_backward dy=f32/1x1 x=f32/300x33 labels=i32/300x1 lse=f32/300x1 count=f32/1x1 reduction=mean dx=bf16/300x33 ; labels=0..32
 cross_entropy_backward dy=f32/2x1 x=bf16/2x8192 labels=i64/2x1 lse=f32/2x1 smoothing=0.1 ; labels=0..8191
 cross_entropy_backward dy=f32/2x1 x=f32/2x4099 labels=i32/2x1 lse=f32/2x1 ; labels=0..4098
 cross_entropy_backward dy=f32/3x1x4 x=f32/3x7x4 labels=i32/3x1x4 lse=f32/3x1x4 axis=1 smoothing=0.1 ; labels=0..6
@@ -68,6 +68,6 @@ in a bf16/12x20
 in w bf16/20x10
 in t i32/12x1
 x = matmul a=a b=w
-out l = cross_entropy x=x labels=t reduction=1 lse=s count=c smoothing=0.1
+out l = cross_entropy x=x labels=t reduction=mean lse=s count=c smoothing=0.1
 out s
 out c

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <quern/kit.h>
 
-enum { MUT_VALUES = 16, MUT_SCRATCH = 8 };
+enum { MUT_VALUES = 32, MUT_SCRATCH = 8 };
 
 /* What an engine keeps from prepare to run. */
 struct mut_kept {
@@ -184,4 +184,22 @@ void ls_label_from_the_end(struct mut_call *);
 void ls_mean_undivided(struct mut_call *);
 void ls_keep(struct mut_call *);
 void ls_ignored_unwritten(struct mut_call *);
+
+bool tn_nesterov_ignored(struct mut_kept *);
+bool tn_needs_found(struct mut_kept *);
+bool tn_needs_scale(struct mut_kept *);
+bool tn_eps_under_the_root(struct mut_kept *);
+bool tn_apart(struct mut_kept *);
+bool tn_decay_unrated(struct mut_kept *);
+void tn_found_ignored(struct mut_call *);
+void tn_scale_multiplied(struct mut_call *);
+void tn_skipped_step_counts(struct mut_call *);
+void tn_step_from_zero(struct mut_call *);
+void tn_keep_params(struct mut_call *);
+void tn_last_tensor_left(struct mut_call *);
+void tn_copy_before_the_step(struct mut_call *);
+void tn_first_tensor_only(struct mut_call *);
+void tn_divisor_below_one(struct mut_call *);
+void tn_nan_not_found(struct mut_call *);
+void tn_good_kept_on_overflow(struct mut_call *);
 #endif

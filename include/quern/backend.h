@@ -28,7 +28,7 @@ typedef struct qn_part     qn_part;       /* core's: an engine bound to its part
 
 /* ---- the problem: what an engine is asked ------------------------------------------------- */
 
-#define QN_MAX_ROLES 12                   /* of one op */
+#define QN_MAX_ROLES 16                   /* of one op */
 
 /* One tensor of a region. */
 typedef struct qn_value {

@@ -509,6 +509,37 @@ static inline qn_random_roles qn_random_roles_of(uint32_t op)
   return r;
 }
 
+/* Which role plays which part in an op of the training family; -1: it has none such. */
+typedef struct qn_step_roles {
+  int8_t params, grads, m, v, step, rate, scale, found, new_step, new_params, new_m, new_v, copy;        /* m: sgd's velocity */
+} qn_step_roles;
+
+static inline qn_step_roles qn_step_roles_of(uint32_t op)
+{
+  qn_step_roles r;
+  memset(&r, -1, sizeof r);
+  switch (op) {
+  case QN_OP_SGD:
+    r.params = QN_ROLE_SGD_PARAMS, r.grads = QN_ROLE_SGD_GRADS, r.m = QN_ROLE_SGD_VELOCITY, r.step = QN_ROLE_SGD_STEP;
+    r.rate = QN_ROLE_SGD_RATE, r.scale = QN_ROLE_SGD_SCALE, r.found = QN_ROLE_SGD_FOUND, r.new_step = QN_ROLE_SGD_NEW_STEP;
+    r.new_params = QN_ROLE_SGD_NEW_PARAMS, r.new_m = QN_ROLE_SGD_NEW_VELOCITY, r.copy = QN_ROLE_SGD_COPY;
+    break;
+  case QN_OP_ADAM:
+  case QN_OP_ADAMW:                       /* the same roles */
+    r.params = QN_ROLE_ADAM_PARAMS, r.grads = QN_ROLE_ADAM_GRADS, r.m = QN_ROLE_ADAM_M, r.v = QN_ROLE_ADAM_V;
+    r.step = QN_ROLE_ADAM_STEP, r.rate = QN_ROLE_ADAM_RATE, r.scale = QN_ROLE_ADAM_SCALE, r.found = QN_ROLE_ADAM_FOUND;
+    r.new_step = QN_ROLE_ADAM_NEW_STEP, r.new_params = QN_ROLE_ADAM_NEW_PARAMS, r.new_m = QN_ROLE_ADAM_NEW_M;
+    r.new_v = QN_ROLE_ADAM_NEW_V, r.copy = QN_ROLE_ADAM_COPY;
+    break;
+  case QN_OP_GLOBAL_NORM:
+    r.grads = QN_ROLE_GLOBAL_NORM_X, r.scale = QN_ROLE_GLOBAL_NORM_SCALE;
+    break;
+  case QN_OP_AMP_UNSCALE:
+    r.grads = QN_ROLE_AMP_UNSCALE_GRADS, r.scale = QN_ROLE_AMP_UNSCALE_SCALE, r.new_params = QN_ROLE_AMP_UNSCALE_NEW_GRADS;
+  }
+  return r;
+}
+
 /* ---- random numbers ------------------------------------------------------------------------ */
 
 #if defined(__CUDACC__)

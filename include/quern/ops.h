@@ -147,6 +147,81 @@ qn_status qn_cross_entropy(qn_context *ctx, const qn_entropy *entropy, const qn_
 qn_status qn_cross_entropy_backward(qn_context *ctx, const qn_entropy *entropy, const qn_tensor *dy, const qn_tensor *x,
                                     const qn_tensor *labels, const qn_tensor *lse, const qn_tensor *count, const qn_tensor *dx);
 
+/* ---- steps of training -------------------------------------------------------------------- */
+
+/* A list role is a pointer to n tensors; lists of one call have one length, and their i-th tensors the same dims. One launch does
+ * all of a list. Scalars that are on the device are read when the work runs, so that a recorded step moves on by itself.
+ *
+ * Of sgd, adam and adamw:
+ *   params, grads   f32 f16 bf16 in any mixture, or all f64        velocity, m, v   f32 (f64)
+ *   step            i64: steps taken before; new_step = step + 1, and t = step + 1 below
+ *   rate            the step size
+ *   scale           g = grads / scale: a loss scale, or global_norm's divisor; absent: 1
+ *   found           not 0: every output is its input, and no gradient is read into it
+ *   new_...         may take its input's memory, tensor by tensor       copy   new_params, rounded to another dtype: the weights
+ *                   that the next forward pass reads */
+typedef struct qn_sgd_rule {
+  uint64_t struct_size;
+  double   momentum;                  /* 0: no velocity is kept */
+  int64_t  nesterov;                  /* 1: params -= rate (g + momentum new_velocity) */
+  double   decay;                     /* added to g, times params */
+} qn_sgd_rule;
+#define QN_SGD_INIT { sizeof(qn_sgd_rule), 0, 0, 0 }
+/* g = grads / scale + decay params      new_velocity = momentum velocity + g      new_params = params - rate new_velocity
+ * Without momentum velocity and new_velocity are absent, and params move by rate g. */
+qn_status qn_sgd(qn_context *ctx, const qn_sgd_rule *rule, const qn_tensor *params, int64_t n_params, const qn_tensor *grads,
+                      int64_t n_grads, const qn_tensor *velocity, int64_t n_velocity, const qn_tensor *step,
+                      const qn_tensor *rate, const qn_tensor *scale, const qn_tensor *found, const qn_tensor *new_step,
+                      const qn_tensor *new_params, int64_t n_new_params, const qn_tensor *new_velocity,
+                      int64_t n_new_velocity, const qn_tensor *copy, int64_t n_copy);
+typedef struct qn_adam_rule {
+  uint64_t struct_size;
+  double   beta1, beta2;              /* 0 to 1, not 1 */
+  double   eps;                       /* >= 0 */
+  double   decay;
+} qn_adam_rule;
+#define QN_ADAM_INIT { sizeof(qn_adam_rule), 0.9, 0.999, 1e-8, 0 }
+/* new_m = beta1 m + (1 - beta1) g      new_v = beta2 v + (1 - beta2) g^2
+ * new_params = params - rate (new_m / (1 - beta1^t)) / (sqrt(new_v / (1 - beta2^t)) + eps)
+ * adam: g = grads / scale + decay params. adamw: g = grads / scale, and rate decay params is taken off too.
+ * (Kingma, Ba 2015; Loshchilov, Hutter 2019.) */
+qn_status qn_adam(qn_context *ctx, const qn_adam_rule *rule, const qn_tensor *params, int64_t n_params, const qn_tensor *grads,
+                       int64_t n_grads, const qn_tensor *m, int64_t n_m, const qn_tensor *v, int64_t n_v, const qn_tensor *step,
+                       const qn_tensor *rate, const qn_tensor *scale, const qn_tensor *found, const qn_tensor *new_step,
+                       const qn_tensor *new_params, int64_t n_new_params, const qn_tensor *new_m, int64_t n_new_m,
+                       const qn_tensor *new_v, int64_t n_new_v, const qn_tensor *copy, int64_t n_copy);
+qn_status qn_adamw(qn_context *ctx, const qn_adam_rule *rule, const qn_tensor *params, int64_t n_params, const qn_tensor *grads,
+                        int64_t n_grads, const qn_tensor *m, int64_t n_m, const qn_tensor *v, int64_t n_v, const qn_tensor *step,
+                        const qn_tensor *rate, const qn_tensor *scale, const qn_tensor *found, const qn_tensor *new_step,
+                        const qn_tensor *new_params, int64_t n_new_params, const qn_tensor *new_m, int64_t n_new_m,
+                        const qn_tensor *new_v, int64_t n_new_v, const qn_tensor *copy, int64_t n_copy);
+
+typedef struct qn_norm_limit {
+  uint64_t struct_size;
+  double   limit;                     /* > 0 */
+} qn_norm_limit;
+#define QN_NORM_LIMIT_INIT { sizeof(qn_norm_limit), INFINITY }
+/* norm = sqrt(sum of the squares of all elements of all x) / scale      divisor = scale max(1, norm / limit)
+ * norm, divisor: rank 0, f32 (of f64: f64). A step that takes divisor as its scale is clipped by the global norm, and unscaled,
+ * without a pass of its own over the gradients. */
+qn_status qn_global_norm(qn_context *ctx, const qn_norm_limit *limit, const qn_tensor *x, int64_t n_x, const qn_tensor *scale,
+                         const qn_tensor *norm, const qn_tensor *divisor);
+
+/* new_grads = grads / scale, f32 f16 bf16 as grads, or none: found alone. found: rank 0, f32 (f64): 1 where any element of grads
+ * is infinite or NaN, else 0. */
+qn_status qn_amp_unscale(qn_context *ctx, const qn_tensor *grads, int64_t n_grads, const qn_tensor *scale, const qn_tensor *found,
+                         const qn_tensor *new_grads, int64_t n_new_grads);
+typedef struct qn_loss_scaling {
+  uint64_t struct_size;
+  double   growth, backoff;           /* > 0, finite */
+  int64_t  interval;                  /* >= 1: good steps before the scale grows */
+} qn_loss_scaling;
+#define QN_LOSS_SCALING_INIT { sizeof(qn_loss_scaling), 2, 0.5, 2000 }
+/* found is 0: good + 1, and when that is `interval`, growth scale (unless that is infinite) and 0. Else: backoff scale and 0.
+ * scale and found f32 or f64, good i64, all of rank 0 and on the device. (Micikevicius and others 2018.) */
+qn_status qn_amp_update(qn_context *ctx, const qn_loss_scaling *scaling, const qn_tensor *scale, const qn_tensor *good,
+                        const qn_tensor *found, const qn_tensor *new_scale, const qn_tensor *new_good);
+
 /* ---- random numbers and dropout ----------------------------------------------------------- */
 
 typedef struct qn_uniform {

@@ -1,0 +1,165 @@
+/* training_direct.c -- steps of sgd, adam and adamw over lists, the norm of a list, loss scales; a list's tensors one by one.
+ *
+ *   g = grad / scale (sgd, adam: + decay p)      t = step + 1      nothing moves where found
+ *   sgd     u = momentum u + g      p -= rate (nesterov: g + momentum u, else u)
+ *   adam    m = b1 m + (1 - b1) g   v = b2 v + (1 - b2) g^2
+ *           p -= rate ((m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)      adamw: + decay p) */
+#include "direct.h"
+
+static cpu_tensor part(const qn_prepared *p, const qn_launch *launch, int8_t role, int32_t i)
+{
+  const cpu_tensor none = { 0 };
+  return role < 0 ? none : cpu_tensor_of(p, launch, (uint32_t)role, i);
+}
+
+static double number(const qn_prepared *p, const qn_launch *launch, int8_t role, double absent)
+{
+  const cpu_tensor t = part(p, launch, role, 0);
+  return t.p ? cpu_get(&t, 0) : absent;
+}
+
+/* Places of one list's i-th tensors agree by index. */
+static int64_t offset(const cpu_tensor *t, const int64_t *index) { return t->p ? cpu_offset(t->rank, index, t->stride) : 0; }
+static void put(const cpu_tensor *t, const int64_t *index, long double x)
+{
+  if (t->p) cpu_put(t, offset(t, index), (double)x);
+}
+
+/* ---- sgd, adam, adamw -------------------------------------------------------------------------------------------- */
+
+typedef struct step {
+  uint32_t op;
+  const void *attr;
+  cpu_tensor p, g, m, v, new_p, new_m, new_v, copy;
+  double rate, scale;
+  int found;
+  long double unbias1, unbias2;           /* 1 - beta^t */
+} step;
+
+static void one_element(const step *s, int64_t i)
+{
+  const qn_sgd_rule *sgd = s->attr;
+  const qn_adam_rule *adam = s->attr;
+  int64_t index[QN_MAX_RANK];
+  cpu_place(i, s->p.rank, s->p.dim, index);
+  long double p = cpu_get(&s->p, offset(&s->p, index)), m = s->m.p ? cpu_get(&s->m, offset(&s->m, index)) : 0;
+  long double v = s->v.p ? cpu_get(&s->v, offset(&s->v, index)) : 0;
+  if (!s->found) {
+    long double g = (long double)cpu_get(&s->g, offset(&s->g, index)) / s->scale;
+    if (s->op == QN_OP_SGD) {
+      g += sgd->decay * p;
+      m = sgd->momentum * m + g;
+      p -= s->rate * (sgd->nesterov ? g + sgd->momentum * m : m);
+    } else {
+      if (s->op == QN_OP_ADAM) g += adam->decay * p;
+      m = adam->beta1 * m + (1 - (long double)adam->beta1) * g;
+      v = adam->beta2 * v + (1 - (long double)adam->beta2) * g * g;
+      const long double moved = m / s->unbias1 / (sqrtl(v / s->unbias2) + adam->eps);
+      p -= s->rate * (moved + (s->op == QN_OP_ADAMW ? adam->decay * p : 0));
+    }
+  }
+  put(&s->new_p, index, p);
+  put(&s->new_m, index, m);
+  put(&s->new_v, index, v);
+  put(&s->copy, index, p);
+}
+
+static qn_status take_step(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const cpu_kept *kept = prepared->state;
+  const qn_step_roles r = qn_step_roles_of(kept->op);
+  const cpu_tensor before = part(prepared, launch, r.step, 0), after = part(prepared, launch, r.new_step, 0);
+  const int64_t t = qn_load_i64(before.p, before.dtype) + 1;
+  const qn_adam_rule *adam = kept->attr;
+  step s = { .op = kept->op, .attr = kept->attr, .rate = number(prepared, launch, r.rate, 0), .scale = number(prepared, launch, r.scale, 1),
+             .found = number(prepared, launch, r.found, 0) != 0 };
+  if (s.op != QN_OP_SGD) {
+    s.unbias1 = 1 - powl(adam->beta1, t);
+    s.unbias2 = 1 - powl(adam->beta2, t);
+  }
+  for (int32_t i = 0; i < cpu_count(prepared, (uint32_t)r.params); i++) {
+    s.p = part(prepared, launch, r.params, i), s.g = part(prepared, launch, r.grads, i);
+    s.m = part(prepared, launch, r.m, i), s.v = part(prepared, launch, r.v, i);
+    s.new_p = part(prepared, launch, r.new_params, i), s.copy = part(prepared, launch, r.copy, i);
+    s.new_m = part(prepared, launch, r.new_m, i), s.new_v = part(prepared, launch, r.new_v, i);
+#pragma omp parallel for num_threads(cpu_team(launch, s.p.elements, 40))
+    for (int64_t k = 0; k < s.p.elements; k++) one_element(&s, k);
+  }
+  qn_store_i64(after.p, QN_I64, s.found ? t - 1 : t);
+  return QN_OK;
+}
+
+/* ---- lists of gradients --------------------------------------------------------------------------------------------- */
+
+static qn_status global_norm(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const cpu_kept *kept = prepared->state;
+  const double scale = number(prepared, launch, QN_ROLE_GLOBAL_NORM_SCALE, 1), limit = ((const qn_norm_limit *)kept->attr)->limit;
+  long double sum = 0;
+  for (int32_t i = 0; i < cpu_count(prepared, QN_ROLE_GLOBAL_NORM_X); i++) {
+    const cpu_tensor x = cpu_tensor_of(prepared, launch, QN_ROLE_GLOBAL_NORM_X, i);
+    for (int64_t k = 0; k < x.elements; k++) {
+      int64_t index[QN_MAX_RANK];
+      cpu_place(k, x.rank, x.dim, index);
+      const long double e = cpu_get(&x, offset(&x, index));
+      sum += e * e;
+    }
+  }
+  const cpu_tensor norm = cpu_tensor_of(prepared, launch, QN_ROLE_GLOBAL_NORM_NORM, 0);
+  const cpu_tensor divisor = cpu_tensor_of(prepared, launch, QN_ROLE_GLOBAL_NORM_DIVISOR, 0);
+  const long double length = sqrtl(sum) / scale, over = length / limit;
+  cpu_put(&norm, 0, (double)length);
+  if (divisor.p) cpu_put(&divisor, 0, (double)(scale * (over <= 1 ? 1 : over)));         /* NaN stays */
+  return QN_OK;
+}
+
+static qn_status amp_unscale(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const double scale = number(prepared, launch, QN_ROLE_AMP_UNSCALE_SCALE, 1);
+  int found = 0;
+  for (int32_t i = 0; i < cpu_count(prepared, QN_ROLE_AMP_UNSCALE_GRADS); i++) {
+    const cpu_tensor g = cpu_tensor_of(prepared, launch, QN_ROLE_AMP_UNSCALE_GRADS, i);
+    const cpu_tensor to = cpu_tensor_of(prepared, launch, QN_ROLE_AMP_UNSCALE_NEW_GRADS, i);
+    for (int64_t k = 0; k < g.elements; k++) {
+      int64_t index[QN_MAX_RANK];
+      cpu_place(k, g.rank, g.dim, index);
+      const double x = cpu_get(&g, offset(&g, index));
+      found |= !isfinite(x);
+      put(&to, index, (long double)x / scale);
+    }
+  }
+  const cpu_tensor out = cpu_tensor_of(prepared, launch, QN_ROLE_AMP_UNSCALE_FOUND, 0);
+  cpu_put(&out, 0, found);
+  return QN_OK;
+}
+
+static qn_status amp_update(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const qn_loss_scaling *a = ((const cpu_kept *)prepared->state)->attr;
+  const cpu_tensor before = cpu_tensor_of(prepared, launch, QN_ROLE_AMP_UPDATE_GOOD, 0);
+  const cpu_tensor scale_out = cpu_tensor_of(prepared, launch, QN_ROLE_AMP_UPDATE_NEW_SCALE, 0);
+  const cpu_tensor good_out = cpu_tensor_of(prepared, launch, QN_ROLE_AMP_UPDATE_NEW_GOOD, 0);
+  const double largest = scale_out.dtype == QN_F64 ? 1.7976931348623157e308 : 3.4028234663852886e38;
+  double scale = number(prepared, launch, QN_ROLE_AMP_UPDATE_SCALE, 1);
+  int64_t good = qn_load_i64(before.p, before.dtype) + 1;
+  if (number(prepared, launch, QN_ROLE_AMP_UPDATE_FOUND, 0) != 0) {
+    scale *= a->backoff;
+    good = 0;
+  } else if (good >= a->interval) {
+    if (scale * a->growth <= largest) scale *= a->growth;
+    good = 0;
+  }
+  cpu_put(&scale_out, 0, scale);
+  qn_store_i64(good_out.p, QN_I64, good);
+  return QN_OK;
+}
+
+static const qn_engine row[] = {
+  CPU_DIRECT_ROW(QN_OP_SGD, take_step),
+  CPU_DIRECT_ROW(QN_OP_ADAM, take_step),
+  CPU_DIRECT_ROW(QN_OP_ADAMW, take_step),
+  CPU_DIRECT_ROW(QN_OP_GLOBAL_NORM, global_norm),
+  CPU_DIRECT_ROW(QN_OP_AMP_UNSCALE, amp_unscale),
+  CPU_DIRECT_ROW(QN_OP_AMP_UPDATE, amp_update),
+};
+const qn_engine_list cpu_training_direct = { row, sizeof row / sizeof *row };

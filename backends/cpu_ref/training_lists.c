@@ -1,0 +1,233 @@
+/* training_lists.c -- sgd, adam and adamw in f32 over lists of dense tensors, each read once and written once; the norm of a list,
+ * and gradients unscaled and checked.
+ *
+ * A list is cut into spans, which threads share whatever tensor they are of. Sums are kept for each span and added up in order. */
+#include "convert.h"
+#include "cpu_ref.h"
+
+enum { SPAN = 2048 };
+enum { P, G, M, V, NEW_P, NEW_M, NEW_V, COPY, LISTS };
+
+typedef struct item { int32_t value[LISTS]; uint32_t dtype[LISTS]; int64_t first, n; } item;     /* first: span; n: elements */
+typedef struct problem {
+  uint32_t op;
+  union { qn_sgd_rule sgd; qn_adam_rule adam; qn_norm_limit norm; } a;
+  int32_t  step, rate, scale, found, new_step, norm, divisor;     /* values of the request; -1: absent */
+  qn_value scalar[4];                     /* step, rate, scale, found as they are declared */
+  int64_t  spans;
+  int32_t  n;
+  item     list[];
+} problem;
+
+/* ---- loops ----------------------------------------------------------------------------------------------- */
+
+typedef struct factors { float b1, c1, b2, c2, eps, decay, rate, size, unbias2, unscale; bool nesterov; } factors;   /* c: 1 - b */
+
+static void sgd_span(float *restrict p, const float *restrict g, float *restrict m, const factors *f, int64_t n)
+{
+  const float momentum = f->b1, decay = f->decay, rate = f->rate, unscale = f->unscale, ahead = f->nesterov ? 1 : 0;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    const float gi = g[i] * unscale + decay * p[i], u = momentum * m[i] + gi;
+    m[i] = u;
+    p[i] -= rate * (ahead != 0 ? gi + momentum * u : u);
+  }
+}
+
+static void adam_span(float *restrict p, const float *restrict g, float *restrict m, float *restrict v, const factors *f, bool apart, int64_t n)
+{
+  const float b1 = f->b1, c1 = f->c1, b2 = f->b2, c2 = f->c2, eps = f->eps, size = f->size, unbias2 = f->unbias2, unscale = f->unscale;
+  const float within = apart ? 0 : f->decay, beside = apart ? f->rate * f->decay : 0;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    const float pi = p[i], gi = g[i] * unscale + within * pi;
+    const float mi = b1 * m[i] + c1 * gi, vi = b2 * v[i] + c2 * (gi * gi);
+    m[i] = mi;
+    v[i] = vi;
+    p[i] = pi - (size * (mi / (sqrtf(vi * unbias2) + eps)) + beside * pi);
+  }
+}
+
+static double squares(const float *x, int64_t n)
+{
+  double s = 0;
+#pragma omp simd reduction(+: s)
+  for (int64_t i = 0; i < n; i++) s += (double)x[i] * (double)x[i];
+  return s;
+}
+
+/* Whether any is infinite or NaN: their exponents are all ones. */
+static bool unscaled(float *restrict y, const float *restrict x, float by, int64_t n)
+{
+  int32_t found = 0;
+#pragma omp simd reduction(|: found)
+  for (int64_t i = 0; i < n; i++) {
+    int32_t bits;
+    memcpy(&bits, &x[i], sizeof bits);
+    found |= (bits & 0x7f800000) == 0x7f800000;
+    y[i] = x[i] * by;
+  }
+  return found;
+}
+
+/* ---- a span ---------------------------------------------------------------------------------------------------- */
+
+static void load(float *to, const item *t, int list, const qn_launch *launch, int64_t at, int64_t n)
+{
+  if (t->value[list] < 0) memset(to, 0, (size_t)n * sizeof *to);
+  else row_to_f32(to, (const char *)launch->ptr[t->value[list]] + at * qn_kit_bytes(t->dtype[list]), t->dtype[list], n);
+}
+static void store(const float *from, const item *t, int list, const qn_launch *launch, int64_t at, int64_t n)
+{
+  if (t->value[list] >= 0) row_from_f32((char *)launch->ptr[t->value[list]] + at * qn_kit_bytes(t->dtype[list]), from, t->dtype[list], n);
+}
+
+static void step_span(const problem *q, const item *t, const factors *f, bool found, const qn_launch *launch, int64_t at, int64_t n)
+{
+  float p[SPAN], g[SPAN], m[SPAN], v[SPAN];
+  load(p, t, P, launch, at, n);
+  load(m, t, M, launch, at, n);
+  load(v, t, V, launch, at, n);
+  if (!found) {
+    load(g, t, G, launch, at, n);
+    if (q->op == QN_OP_SGD) sgd_span(p, g, m, f, n);
+    else adam_span(p, g, m, v, f, q->op == QN_OP_ADAMW, n);
+  }
+  store(p, t, NEW_P, launch, at, n);
+  store(m, t, NEW_M, launch, at, n);
+  store(v, t, NEW_V, launch, at, n);
+  store(p, t, COPY, launch, at, n);
+}
+
+static const item *item_of(const problem *q, int64_t span)
+{
+  int32_t low = 0, high = q->n - 1;       /* the last that begins there or before */
+  while (low < high) {
+    const int32_t middle = (low + high + 1) / 2;
+    if (q->list[middle].first <= span) low = middle; else high = middle - 1;
+  }
+  return &q->list[low];
+}
+
+/* ---- run ------------------------------------------------------------------------------------------------------------ */
+
+static double scalar(const problem *q, int which, int32_t value, const qn_launch *launch, double absent)
+{
+  return value < 0 ? absent : qn_load_f64(launch->ptr[value], q->scalar[which].dtype);
+}
+
+static factors factors_of(const problem *q, double rate, double scale, int64_t t)
+{
+  factors f = { .rate = (float)rate, .unscale = (float)(1 / scale) };
+  if (q->op == QN_OP_SGD) {
+    f.b1 = (float)q->a.sgd.momentum, f.decay = (float)q->a.sgd.decay, f.nesterov = q->a.sgd.nesterov;
+    return f;
+  }
+  const qn_adam_rule *a = &q->a.adam;
+  f.b1 = (float)a->beta1, f.c1 = (float)(1 - a->beta1), f.b2 = (float)a->beta2, f.c2 = (float)(1 - a->beta2);
+  f.eps = (float)a->eps, f.decay = (float)a->decay;
+  f.size = (float)(rate / (1 - pow(a->beta1, (double)t)));
+  f.unbias2 = (float)(1 / (1 - pow(a->beta2, (double)t)));
+  return f;
+}
+
+CPU_RUNS(cpu_training_lists_run);
+qn_status CPU_NAME(cpu_training_lists_run)(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const problem *q = prepared->state;
+  const bool sums = q->op == QN_OP_GLOBAL_NORM, checks = q->op == QN_OP_AMP_UNSCALE;
+  const double scale = scalar(q, 2, q->scale, launch, 1);
+  const bool found = scalar(q, 3, q->found, launch, 0) != 0;
+  const int64_t t = q->step < 0 ? 0 : qn_load_i64(launch->ptr[q->step], q->scalar[0].dtype) + 1;
+  const factors f = sums || checks ? (factors){ .unscale = (float)(1 / scale) } : factors_of(q, scalar(q, 1, q->rate, launch, 0), scale, t);
+  double *kept = launch->workspace;
+  const int threads = cpu_threads(launch, q->spans * SPAN * 2);
+  int any = 0;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(|: any) if (threads > 1)
+  for (int64_t span = 0; span < q->spans; span++) {
+    const item *i = item_of(q, span);
+    const int64_t at = (span - i->first) * SPAN, n = qn_min_i64(SPAN, i->n - at);
+    if (!sums && !checks) {
+      step_span(q, i, &f, found, launch, at, n);
+      continue;
+    }
+    float g[SPAN], y[SPAN];
+    load(g, i, G, launch, at, n);
+    if (sums) {
+      kept[span] = squares(g, n);
+      continue;
+    }
+    any |= unscaled(y, g, f.unscale, n);
+    store(y, i, NEW_P, launch, at, n);
+  }
+  if (q->new_step >= 0) qn_store_i64(launch->ptr[q->new_step], QN_I64, found ? t - 1 : t);
+  if (checks) *(float *)launch->ptr[q->norm] = any ? 1 : 0;
+  if (!sums) return QN_OK;
+  double sum = 0;
+  for (int64_t span = 0; span < q->spans; span++) sum += kept[span];
+  const double norm = sqrt(sum) / scale, over = norm / q->a.norm.limit;
+  *(float *)launch->ptr[q->norm] = (float)norm;
+  if (q->divisor >= 0) *(float *)launch->ptr[q->divisor] = (float)(scale * (over <= 1 ? 1 : over));
+  return QN_OK;
+}
+
+/* ---- prepare ---------------------------------------------------------------------------------------------------------- */
+
+#ifdef CPU_BASELINE
+static qn_status prepare(const qn_request *request, qn_prepared *prepared)
+{
+  qn_status status = cpu_isa_check(request, prepared);
+  if (status) return status;
+  const qn_node *op = &request->op[0];
+  const qn_step_roles r = qn_step_roles_of(op->op);
+  const int8_t role[LISTS] = { r.params, r.grads, r.m, r.v, r.new_params, r.new_m, r.new_v, r.copy };
+  const int32_t n = op->first[r.grads + 1] - op->first[r.grads];
+  problem *q = request->host->alloc(sizeof *q + (size_t)n * sizeof *q->list);
+  if (!q) return request->host->error(QN_NO_MEMORY, "no memory for a step of training");
+  prepared->state = q;
+  q->op = op->op;
+  q->n = n;
+  if (op->attr) memcpy(&q->a, op->attr, (size_t)*(const uint64_t *)op->attr);
+  q->step = qn_role_at(op, r.step), q->rate = qn_role_at(op, r.rate), q->scale = qn_role_at(op, r.scale);
+  q->found = qn_role_at(op, r.found), q->new_step = qn_role_at(op, r.new_step);
+  q->norm = op->op == QN_OP_GLOBAL_NORM || op->op == QN_OP_AMP_UNSCALE ? op->arg[op->first[op->n_inputs]] : -1;
+  q->divisor = op->op == QN_OP_GLOBAL_NORM ? qn_role(op, QN_ROLE_GLOBAL_NORM_DIVISOR) : -1;
+  const int32_t scalars[] = { q->step, q->rate, q->scale, q->found };
+  for (int i = 0; i < 4; i++)
+    if (scalars[i] >= 0) q->scalar[i] = request->value[scalars[i]];
+  for (int32_t i = 0; i < n; i++) {
+    item *t = &q->list[i];
+    const qn_value *like = &request->value[op->arg[op->first[r.grads] + i]];
+    for (int l = 0; l < LISTS; l++) {
+      const bool given = role[l] >= 0 && op->first[role[l]] < op->first[role[l] + 1];
+      t->value[l] = given ? op->arg[op->first[role[l]] + i] : -1;
+      if (!given) continue;
+      const qn_value *v = &request->value[t->value[l]];
+      t->dtype[l] = v->dtype;
+      if (v->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", "", "f32, f16, bf16", "f64");
+      if (!qn_is_dense(v) || !qn_same_layout(v, like))
+        return qn_refuse(prepared, "tensors must lie dense, and alike in all lists", "", "dense", "tensor %d", (int)i);
+    }
+    t->first = q->spans;
+    t->n = qn_elements(like);
+    q->spans += qn_ceil_div(t->n, SPAN);
+  }
+  if (op->op == QN_OP_GLOBAL_NORM) prepared->workspace = (uint64_t)q->spans * sizeof(double);
+  prepared->class_ = QN_CLASS_TUNED;
+  return QN_OK;
+}
+
+static void release(qn_prepared *prepared)
+{
+  cpu_host->free(prepared->state);
+  prepared->state = NULL;
+}
+
+#define ROW(name_, run_, anchor)                                                                                 \
+  { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare, .run = run_, .release = release }
+#define ROWS(name, run)                                                                                          \
+  ROW(name, run, QN_OP_SGD), ROW(name, run, QN_OP_ADAM), ROW(name, run, QN_OP_ADAMW), ROW(name, run, QN_OP_GLOBAL_NORM), \
+  ROW(name, run, QN_OP_AMP_UNSCALE),
+static const qn_engine row[] = { CPU_COPIES(ROWS, "lists", cpu_training_lists_run) };
+const qn_engine_list cpu_training_lists = { row, sizeof row / sizeof *row };
+#endif

@@ -1,0 +1,325 @@
+/* training_lists.cu -- sgd, adam and adamw, the norm of a list, gradients unscaled and checked: a list of dense tensors in one
+ * launch, in f32, each element read once and written once.
+ *
+ * The tensors' addresses travel as the launch's arguments, 32 KB at most; a list that is longer takes several launches. A block has
+ * a chunk of one tensor, which it finds among the tensors' first chunks. What joins the list, the count of steps, the sum of
+ * squares or whether anything was found, is written by the block that finishes last. */
+#include "cuda_backend.h"
+#include "engines.h"
+#include "vector.cuh"
+
+enum { THREADS = 256, V = 8, CHUNK = THREADS * V, FEW = 24, MANY = 400 };
+enum { P, G, M, S, NEW_P, NEW_M, NEW_S, COPY, LISTS };     /* M, S: first and second moments; of a norm and of unscaling G and NEW_P */
+
+struct entry { void *p[LISTS]; int64_t n; uint32_t first, dtype; };       /* first: chunk; dtype: of G */
+
+struct number { const void *p; uint32_t dtype; double value; };            /* p NULL: the value */
+struct common {
+  uint32_t op, dtype_p, dtype_g, dtype_copy;
+  int32_t  n, nesterov, closes;           /* closes: the last launch of its list */
+  double   b1, b2, eps, decay, limit;     /* sgd: b1 is the momentum */
+  number   step, rate, scale, found;
+  int64_t *new_step;
+  float   *norm, *divisor;                /* norm is found where gradients are checked */
+  double  *part;                          /* a sum for each chunk */
+  uint32_t base, *ticket, *flag;          /* base: chunks of the launches before */
+};
+template <int most> struct lists : common { entry list[most]; };
+static_assert(sizeof(lists<MANY>) <= 32764, "the most that a launch takes");
+
+__device__ __forceinline__ double value_of(const number &s) { return s.p ? element_load<double>(s.p, 0, s.dtype) : s.value; }
+
+template <int most> __device__ __forceinline__ const entry &entry_of(const lists<most> &a, uint32_t chunk)
+{
+  int low = 0, high = a.n - 1;            /* the last that begins there or before */
+  while (low < high) {
+    int middle = (low + high + 1) / 2;
+    if (a.list[middle].first <= chunk) low = middle;
+    else high = middle - 1;
+  }
+  return a.list[low];
+}
+
+/* Whether this block is the last of the list's to come here; leaves the ticket 0. */
+__device__ static bool last_block(const common &a)
+{
+  __shared__ bool last;
+  if (!a.closes) return false;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicInc(a.ticket, gridDim.x - 1) == gridDim.x - 1;
+    __threadfence();
+  }
+  __syncthreads();
+  return last;
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------------------- */
+
+struct factors { float b1, c1, b2, c2, eps, decay, rate, size, unbias2, unscale; };        /* c: 1 - b */
+
+template <int op> __device__ __forceinline__ void move(const factors &f, int nesterov, float &p, float g, float &m, float &s)
+{
+  g *= f.unscale;
+  if (op != QN_OP_ADAMW) g = fmaf(f.decay, p, g);
+  if (op == QN_OP_SGD) {
+    m = fmaf(f.b1, m, g);
+    p -= f.rate * (nesterov ? fmaf(f.b1, m, g) : m);
+    return;
+  }
+  m = fmaf(f.b1, m, f.c1 * g);
+  s = fmaf(f.b2, s, f.c2 * (g * g));
+  float by = f.size * (m / (sqrtf(s * f.unbias2) + f.eps));
+  if (op == QN_OP_ADAMW) by = fmaf(f.rate * f.decay, p, by);
+  p -= by;
+}
+
+template <int op> __device__ static factors factors_of(const common &a)
+{
+  double rate = value_of(a.rate), t = rint(value_of(a.step)) + 1;
+  factors f = { (float)a.b1, (float)(1 - a.b1), (float)a.b2, (float)(1 - a.b2), (float)a.eps, (float)a.decay, (float)rate, 0, 0, (float)(1 / value_of(a.scale)) };
+  if (op != QN_OP_SGD) {
+    f.size = (float)(rate / (1 - pow(a.b1, t)));
+    f.unbias2 = (float)(1 / (1 - pow(a.b2, t)));
+  }
+  return f;
+}
+
+template <int op, int most> __global__ static void __launch_bounds__(THREADS) training_step(const __grid_constant__ lists<most> a)
+{
+  const entry &e = entry_of(a, blockIdx.x);
+  const int64_t at = (int64_t)(blockIdx.x - e.first) * CHUNK + threadIdx.x * V;
+  const int n = (int)max(min(e.n - at, (int64_t)V), (int64_t)0);
+  const bool found = value_of(a.found) != 0;
+  __shared__ factors shared;
+  float p[V], g[V], m[V] = {}, s[V] = {};
+  vector_load(p, e.p[P], a.dtype_p, at, 1, n);
+  vector_load(g, e.p[G], a.dtype_g, at, 1, n);
+  if (e.p[M]) vector_load(m, e.p[M], QN_F32, at, 1, n);
+  if (op != QN_OP_SGD) vector_load(s, e.p[S], QN_F32, at, 1, n);
+  if (threadIdx.x == 0) shared = factors_of<op>(a);
+  __syncthreads();
+  const factors f = shared;
+#pragma unroll
+  for (int i = 0; i < V; i++)
+    if (!found) move<op>(f, a.nesterov, p[i], g[i], m[i], s[i]);
+  vector_store(p, e.p[NEW_P], a.dtype_p, at, 1, n);
+  if (e.p[NEW_M]) vector_store(m, e.p[NEW_M], QN_F32, at, 1, n);
+  if (op != QN_OP_SGD) vector_store(s, e.p[NEW_S], QN_F32, at, 1, n);
+  if (e.p[COPY]) vector_store(p, e.p[COPY], a.dtype_copy, at, 1, n);
+  /* the step may stand in its own place: all blocks have read it by then */
+  if (last_block(a) && threadIdx.x == 0)
+    *a.new_step = (a.step.p ? *(const int64_t *)a.step.p : (int64_t)a.step.value) + (found ? 0 : 1);
+}
+
+/* ---- norms and checks ---------------------------------------------------------------------------------------------- */
+
+/* The same tree every time; everyone gets the sum. */
+__device__ static double block_sum(double v)
+{
+  __shared__ double part[THREADS / 32];
+  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+  __syncthreads();                        /* what is there has been read */
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
+  __syncthreads();
+  v = 0;
+  for (int w = 0; w < THREADS / 32; w++) v += part[w];
+  return v;
+}
+
+template <int most> __global__ static void __launch_bounds__(THREADS) training_norm(const __grid_constant__ lists<most> a)
+{
+  const entry &e = entry_of(a, blockIdx.x);
+  const int64_t at = (int64_t)(blockIdx.x - e.first) * CHUNK + threadIdx.x * V;
+  float g[V];
+  vector_load(g, e.p[G], e.dtype, at, 1, (int)max(min(e.n - at, (int64_t)V), (int64_t)0));
+  double sum = 0;
+#pragma unroll
+  for (int i = 0; i < V; i++) sum += (double)g[i] * (double)g[i];
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) a.part[a.base + blockIdx.x] = sum;
+  if (!last_block(a)) return;
+  sum = 0;
+  for (uint32_t i = threadIdx.x; i < a.base + gridDim.x; i += THREADS) sum += __ldcg(a.part + i);
+  sum = block_sum(sum);
+  if (threadIdx.x) return;
+  double scale = value_of(a.scale), length = sqrt(sum) / scale, over = length / a.limit;
+  *a.norm = (float)length;
+  if (a.divisor) *a.divisor = (float)(scale * (over <= 1 ? 1 : over));     /* NaN stays */
+}
+
+template <int most> __global__ static void __launch_bounds__(THREADS) training_unscale(const __grid_constant__ lists<most> a)
+{
+  const entry &e = entry_of(a, blockIdx.x);
+  const int64_t at = (int64_t)(blockIdx.x - e.first) * CHUNK + threadIdx.x * V;
+  const int n = (int)max(min(e.n - at, (int64_t)V), (int64_t)0);
+  const float by = (float)(1 / value_of(a.scale));
+  float g[V];
+  bool any = false;
+  vector_load(g, e.p[G], e.dtype, at, 1, n);
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    any |= !isfinite(g[i]);
+    g[i] *= by;
+  }
+  if (e.p[NEW_P]) vector_store(g, e.p[NEW_P], e.dtype, at, 1, n);
+  any = __syncthreads_or(any);
+  if (any && threadIdx.x == 0) *(volatile uint32_t *)a.flag = 1;
+  if (!last_block(a) || threadIdx.x) return;
+  *a.norm = __ldcg(a.flag) ? 1 : 0;
+  *a.flag = 0;
+}
+
+/* ---- prepare, run ---------------------------------------------------------------------------------------------------- */
+
+struct item { int32_t number[LISTS]; uint32_t dtype; int64_t n; };          /* values of the request; -1: absent */
+struct state {
+  common  c;
+  int32_t step, rate, scale, found, new_step, norm, divisor;
+  qn_value scalar[4];                     /* as they are declared */
+  int32_t n;
+  int64_t chunks;
+  item    list[1];                        /* n of them */
+};
+
+static qn_status read_attributes(state *s, const qn_node *op)
+{
+  if (op->op == QN_OP_SGD) {
+    const qn_sgd_rule *a = (const qn_sgd_rule *)op->attr;
+    s->c.b1 = a->momentum, s->c.decay = a->decay, s->c.nesterov = (int32_t)a->nesterov;
+  } else if (op->op == QN_OP_GLOBAL_NORM) {
+    s->c.limit = ((const qn_norm_limit *)op->attr)->limit;
+  } else if (op->op != QN_OP_AMP_UNSCALE) {
+    const qn_adam_rule *a = (const qn_adam_rule *)op->attr;
+    s->c.b1 = a->beta1, s->c.b2 = a->beta2, s->c.eps = a->eps, s->c.decay = a->decay;
+  }
+  return QN_OK;
+}
+
+static qn_status read_lists(state *s, const qn_request *r, qn_prepared *out, const int8_t *role)
+{
+  const qn_node *op = &r->op[0];
+  bool step = op->op != QN_OP_GLOBAL_NORM && op->op != QN_OP_AMP_UNSCALE;
+  for (int i = 0; i < s->n; i++) {
+    item *t = &s->list[i];
+    const qn_value *like = &r->value[op->arg[op->first[role[G]] + i]];
+    t->n = qn_elements(like);
+    t->dtype = like->dtype;
+    s->chunks += qn_ceil_div(t->n, CHUNK);
+    for (int l = 0; l < LISTS; l++) {
+      bool given = role[l] >= 0 && op->first[role[l]] < op->first[role[l] + 1];
+      t->number[l] = given ? op->arg[op->first[role[l]] + i] : -1;
+      if (!given) continue;
+      const qn_value *v = &r->value[t->number[l]], *first = &r->value[op->arg[op->first[role[l]]]];
+      if (v->dtype == QN_F64) return qn_refuse(out, "computes in f32", "", "f32, f16 or bf16", "%s", "f64");
+      if (step && v->dtype != first->dtype) return qn_refuse(out, "the tensors of a list must have one dtype", "", qn_kit_name(first->dtype), "%s", qn_kit_name(v->dtype));
+      if (!qn_is_dense(v) || !qn_same_layout(v, like)) return qn_refuse(out, "tensors must lie dense, and alike in all lists", "", "dense", "tensor %d", i);
+      if (l == P) s->c.dtype_p = v->dtype;
+      if (l == G) s->c.dtype_g = v->dtype;
+      if (l == COPY) s->c.dtype_copy = v->dtype;
+    }
+  }
+  if (s->chunks == 0) return qn_refuse(out, "something must be there to do", "", "an element", "%s", "none");
+  if (s->chunks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 chunks of 2048", "", "", "%lld", (long long)s->chunks);
+  return QN_OK;
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];
+  const qn_step_roles roles = qn_step_roles_of(op->op);
+  const int8_t role[LISTS] = { roles.params, roles.grads, roles.m, roles.v, roles.new_params, roles.new_m, roles.new_v, roles.copy };
+  int n = op->first[roles.grads + 1] - op->first[roles.grads];
+  state *s = (state *)r->host->alloc(sizeof *s + (size_t)n * sizeof(item));
+  if (!s) return QN_NO_MEMORY;
+  out->state = s;
+  s->n = n;
+  s->c.op = op->op;
+  read_attributes(s, op);
+  s->step = qn_role_at(op, roles.step), s->rate = qn_role_at(op, roles.rate), s->scale = qn_role_at(op, roles.scale);
+  s->found = qn_role_at(op, roles.found), s->new_step = qn_role_at(op, roles.new_step);
+  s->norm = op->op == QN_OP_GLOBAL_NORM || op->op == QN_OP_AMP_UNSCALE ? op->arg[op->first[op->n_inputs]] : -1;
+  s->divisor = op->op == QN_OP_GLOBAL_NORM ? qn_role(op, QN_ROLE_GLOBAL_NORM_DIVISOR) : -1;
+  const int32_t scalars[] = { s->step, s->rate, s->scale, s->found };
+  for (int i = 0; i < 4; i++)
+    if (scalars[i] >= 0) s->scalar[i] = r->value[scalars[i]];
+  qn_status status = read_lists(s, r, out, role);
+  if (status) return status;
+  if (op->op == QN_OP_GLOBAL_NORM) out->workspace = (uint64_t)s->chunks * sizeof(double);
+  out->counters = 8;
+  out->math = QN_MATH_STRICT;
+  out->numerics.accumulator = QN_ACC_NATIVE;
+  return QN_OK;
+}
+
+static void *pointer(const qn_launch *launch, int32_t number) { return number < 0 ? nullptr : launch->ptr[number]; }
+static number scalar_of(const state *s, int which, int32_t value, const qn_launch *launch, double absent)
+{
+  if (value < 0) return { nullptr, QN_F64, absent };
+  const void *at = launch->ptr[value];
+  if (s->scalar[which].flags & QN_VALUE_HOST) return { nullptr, QN_F64, qn_load_f64(at, s->scalar[which].dtype) };
+  return { at, s->scalar[which].dtype, 0 };
+}
+
+template <int most> static const void *kernel_of(uint32_t op)
+{
+  switch (op) {
+  case QN_OP_SGD:         return (const void *)training_step<QN_OP_SGD, most>;
+  case QN_OP_ADAM:        return (const void *)training_step<QN_OP_ADAM, most>;
+  case QN_OP_ADAMW:       return (const void *)training_step<QN_OP_ADAMW, most>;
+  case QN_OP_GLOBAL_NORM: return (const void *)training_norm<most>;
+  default:                return (const void *)training_unscale<most>;
+  }
+}
+
+/* The tensors from *next on, as many as a launch takes; those without elements are left out. */
+template <int most> static qn_status launch_some(const state *s, const qn_launch *launch, common *c, int *next)
+{
+  lists<most> a;
+  (common &)a = *c;
+  a.n = 0;
+  uint32_t chunks = 0;
+  for (; *next < s->n && a.n < most; ++*next) {
+    const item *t = &s->list[*next];
+    if (!t->n) continue;
+    entry *e = &a.list[a.n++];
+    for (int l = 0; l < LISTS; l++) e->p[l] = pointer(launch, t->number[l]);
+    e->n = t->n;
+    e->first = chunks;
+    e->dtype = t->dtype;
+    chunks += (uint32_t)qn_ceil_div(t->n, CHUNK);
+  }
+  a.closes = c->base + chunks == (uint32_t)s->chunks;
+  c->base += chunks;
+  void *arguments[] = { &a };
+  return cuda_check(cudaLaunchKernel(kernel_of<most>(a.op), dim3(chunks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "training_lists");
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const state *s = (const state *)prepared->state;
+  common c = s->c;
+  c.step = scalar_of(s, 0, s->step, launch, 0), c.rate = scalar_of(s, 1, s->rate, launch, 0);
+  c.scale = scalar_of(s, 2, s->scale, launch, 1), c.found = scalar_of(s, 3, s->found, launch, 0);
+  c.new_step = (int64_t *)pointer(launch, s->new_step);
+  c.norm = (float *)pointer(launch, s->norm), c.divisor = (float *)pointer(launch, s->divisor);
+  c.part = (double *)launch->workspace;
+  c.ticket = (uint32_t *)launch->counters, c.flag = c.ticket + 1;
+  qn_status status = QN_OK;
+  for (int next = 0; c.base < (uint32_t)s->chunks && !status;)
+    status = s->n - next <= FEW ? launch_some<FEW>(s, launch, &c, &next) : launch_some<MANY>(s, launch, &c, &next);
+  return status;
+}
+
+static void release(qn_prepared *p)
+{
+  cuda_host->free(p->state);
+  p->state = nullptr;
+}
+
+#define ROW(op) { "lists", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare, nullptr, run, release }
+static const qn_engine row[] = {
+  ROW(QN_OP_SGD), ROW(QN_OP_ADAM), ROW(QN_OP_ADAMW), ROW(QN_OP_GLOBAL_NORM), ROW(QN_OP_AMP_UNSCALE),
+};
+const qn_engine_list cuda_training_lists_list = { row, sizeof row / sizeof *row };

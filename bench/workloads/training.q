@@ -1,0 +1,10 @@
+# Optimiser steps over a transformer block's parameters and over a small network's, the norm of their gradients, loss scales.
+
+adamw params=[f32/4096x4096,f32/4096x11008,f32/11008x4096,f32/4096] grads=[f32/4096x4096,f32/4096x11008,f32/11008x4096,f32/4096] m=[f32/4096x4096,f32/4096x11008,f32/11008x4096,f32/4096] v=[f32/4096x4096,f32/4096x11008,f32/11008x4096,f32/4096] step=i64 rate=0.001 decay=0.01 new_params=params new_m=m new_v=v new_step=step ; name=adamw.f32.block
+adamw params=[f32/4096x4096,f32/4096x11008,f32/11008x4096,f32/4096] grads=[bf16/4096x4096,bf16/4096x11008,bf16/11008x4096,bf16/4096] m=[f32/4096x4096,f32/4096x11008,f32/11008x4096,f32/4096] v=[f32/4096x4096,f32/4096x11008,f32/11008x4096,f32/4096] step=i64 rate=0.001 decay=0.01 new_params=params new_m=m new_v=v new_step=step copy=[bf16/4096x4096,bf16/4096x11008,bf16/11008x4096,bf16/4096] ; name=adamw.bf16.block.master
+sgd params=[f32/4096x4096,f32/4096x11008,f32/11008x4096,f32/4096] grads=[f32/4096x4096,f32/4096x11008,f32/11008x4096,f32/4096] velocity=[f32/4096x4096,f32/4096x11008,f32/11008x4096,f32/4096] momentum=0.9 step=i64 rate=0.1 new_params=params new_velocity=velocity new_step=step ; name=sgd.f32.block
+global_norm x=[f32/4096x4096,f32/4096x11008,f32/11008x4096,f32/4096] limit=1 divisor=? ; name=norm.f32.block
+amp_unscale grads=[bf16/4096x4096,bf16/4096x11008,bf16/11008x4096,bf16/4096] scale=f32 ; name=found.bf16.block
+amp_unscale grads=[bf16/4096x4096,bf16/4096x11008,bf16/11008x4096,bf16/4096] scale=f32 new_grads=grads ; name=unscale.bf16.block
+adam params=[f32/16x1x3x3,f32/16,f32/32x16x3x3,f32/32,f32/64x512,f32/64,f32/10x64,f32/10] grads=[f32/16x1x3x3,f32/16,f32/32x16x3x3,f32/32,f32/64x512,f32/64,f32/10x64,f32/10] m=[f32/16x1x3x3,f32/16,f32/32x16x3x3,f32/32,f32/64x512,f32/64,f32/10x64,f32/10] v=[f32/16x1x3x3,f32/16,f32/32x16x3x3,f32/32,f32/64x512,f32/64,f32/10x64,f32/10] step=i64 rate=0.001 new_params=params new_m=m new_v=v new_step=step ; name=adam.f32.small
+amp_update scale=f32 good=i64 found=f32 new_scale=scale new_good=good ; name=update

@@ -1,0 +1,140 @@
+/* bound_training.c -- steps of training. u: unit of the computation; each factor, product and sum costs one.
+ *
+ *   g        e_g = e_grad / scale + 2u |grad / scale| + 2u |decay p|
+ *   sgd      e_u = |momentum| e_velocity + e_g + 3u (|momentum velocity| + |g|)       p: rate (e_u + 3u (...)) + 2u (|p| + |move|)
+ *   adam     e_m = b1 e + (1 - b1) e_g + 4u (|b1 m| + |(1 - b1) g|)    e_v = b2 e + (1 - b2)(2|g| e_g + e_g^2) + 5u (|b2 v| + (1 - b2) g^2)
+ *            d = sqrt(v') + eps, v' = v / (1 - b2^t) within e_v' = e_v / (1 - b2^t) + 3u v', so d within what the root makes of that,
+ *            and 2u d; move = rate m' / d within rate ((|m'| + e_m') / (d - e_d) - |m'| / d) + 5u |move|
+ *   norm     (c(n) / 2 + 4u) norm: the root halves the relative error of the sum of squares */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "conform.h"
+
+/* The i-th tensor of a role; NULL: absent. */
+static struct qc_value *item(const struct qc_node *n, const char *role, int i)
+{
+  for (int k = 0; k < n->n_in; k++)
+    if (!strcmp(n->op->role[n->in_role[k]].name, role) && i-- == 0)
+      return n->in[k];
+  for (int k = 0; k < n->n_out && i >= 0; k++)
+    if (!strcmp(n->op->role[n->out_role[k]].name, role) && i-- == 0)
+      return n->out[k];
+  return NULL;
+}
+
+static double number(const struct qc_node *n, const char *role, double absent)
+{
+  const struct qc_value *v = qc_role(n, role);
+  return v && v->y ? v->y[0] : absent;
+}
+
+static double settled(double e) { return isnan(e) ? INFINITY : e; }
+static void set(struct qc_value *v, int64_t i, double e)
+{
+  if (v)
+    v->e[i] = settled(e);
+}
+
+/* ---- a step -------------------------------------------------------------------------------------------------------- */
+
+struct moved { double by, e; };         /* of p; its error beside what p itself has */
+
+static struct moved by_sgd(const struct qc_node *n, struct qc_value *new_u, int64_t i, double u, double g, double eg, double velocity, double e, double rate)
+{
+  const qn_sgd_rule *a = n->attr;
+  double momentum = fabs(a->momentum), next = a->momentum * velocity + g;
+  double en = momentum * e + eg + 3 * u * (momentum * fabs(velocity) + fabs(g)), by = next, eb = en;
+  set(new_u, i, en);
+  if (a->nesterov) {
+    by = g + a->momentum * next;
+    eb = eg + momentum * en + 3 * u * (fabs(g) + momentum * fabs(next));
+  }
+  return (struct moved){rate * by, fabs(rate) * (eb + 2 * u * fabs(by))};
+}
+
+static struct moved by_adam(const struct qc_node *n, int k, int64_t i, double u, double g, double eg, double rate, double t, double p)
+{
+  const qn_adam_rule *a = n->attr;
+  struct qc_value *m = item(n, "m", k), *v = item(n, "v", k);
+  double m1 = a->beta1 * m->y[i] + (1 - a->beta1) * g, v1 = a->beta2 * v->y[i] + (1 - a->beta2) * g * g;
+  double em = a->beta1 * m->e[i] + (1 - a->beta1) * eg + 4 * u * (a->beta1 * fabs(m->y[i]) + (1 - a->beta1) * fabs(g));
+  double ev = a->beta2 * v->e[i] + (1 - a->beta2) * (2 * fabs(g) * eg + eg * eg) + 5 * u * (a->beta2 * fabs(v->y[i]) + (1 - a->beta2) * g * g);
+  em += qc_half_ulp(n->compute, 0), ev += 2 * qc_half_ulp(n->compute, 0);
+  set(item(n, "new_m", k), i, em);
+  set(item(n, "new_v", k), i, ev);
+  double c1 = 1 - pow(a->beta1, t), c2 = 1 - pow(a->beta2, t), w = v1 / c2, ew = ev / fabs(c2) + 3 * u * fabs(w);
+  double root = sqrt(w), d = root + a->eps, ed = fmax(sqrt(w + ew) - root, root - sqrt(fmax(w - ew, 0))) + 2 * u * d;
+  double mh = m1 / c1, emh = em / fabs(c1) + 2 * u * fabs(mh), by = mh / d;
+  double e = d > ed ? (fabs(mh) + emh) / (d - ed) - fabs(by) + 3 * u * fabs(by) : INFINITY;
+  if (n->op->kind == QN_OP_ADAMW) {
+    by += a->decay * p;
+    e += 3 * u * fabs(a->decay * p);
+  }
+  return (struct moved){rate * by, w < ew && w > -ew && w != 0 && w - ew < 0 && v1 < 0 ? QC_ANY : fabs(rate) * (e + 3 * u * fabs(by))};
+}
+
+static void step(struct qc_node *n)
+{
+  double u = qc_unit(n->compute), rate = number(n, "rate", 0), scale = number(n, "scale", 1), decay;
+  if (number(n, "found", 0) != 0)
+    return;                               /* copies */
+  bool sgd = n->op->kind == QN_OP_SGD;
+  decay = sgd ? ((const qn_sgd_rule *)n->attr)->decay : n->op->kind == QN_OP_ADAM ? ((const qn_adam_rule *)n->attr)->decay : 0;
+  struct qc_value *count = qc_role(n, "step"), *p;
+  double t = (count->y ? nearbyint(count->y[0]) : qc_decode(QN_I64, count->twin)) + 1;
+  for (int k = 0; (p = item(n, "params", k)); k++) {
+    struct qc_value *grad = item(n, "grads", k), *velocity = item(n, "velocity", k), *new_p = item(n, "new_params", k);
+    struct qc_value *copy = item(n, "copy", k);
+    for (int64_t i = 0; i < p->n; i++) {
+      double g = grad->y[i] / scale + decay * p->y[i];
+      double eg = grad->e[i] / fabs(scale) + 2 * u * fabs(grad->y[i] / scale) + fabs(decay) * p->e[i] + 2 * u * fabs(decay * p->y[i]);
+      eg += qc_half_ulp(n->compute, 0);
+      struct moved m = sgd ? by_sgd(n, item(n, "new_velocity", k), i, u, g, eg, velocity ? velocity->y[i] : 0, velocity ? velocity->e[i] : 0, rate)
+                           : by_adam(n, k, i, u, g, eg, rate, t, p->y[i]);
+      double e = m.e == QC_ANY ? QC_ANY : p->e[i] + m.e + 2 * u * (fabs(p->y[i]) + fabs(m.by)) + qc_half_ulp(n->compute, 0);
+      set(new_p, i, e);
+      set(copy, i, e);
+    }
+  }
+}
+
+/* ---- lists of gradients -------------------------------------------------------------------------------------------- */
+
+static void norm(struct qc_node *n, const struct qc_numerics *k)
+{
+  double u = qc_unit(n->compute), elements = 0, sum = 0, inexact = 0;
+  struct qc_value *x, *length = qc_role(n, "norm"), *divisor = qc_role(n, "divisor");
+  for (int i = 0; (x = item(n, "x", i)); i++) {
+    elements += (double)x->n;
+    for (int64_t j = 0; j < x->n; j++) {
+      sum += x->y[j] * x->y[j];
+      inexact += 2 * fabs(x->y[j]) * x->e[j] + x->e[j] * x->e[j];
+    }
+  }
+  double relative = qc_sum_error(k, n->compute, elements) / 2 + 4 * u + (sum > 0 ? inexact / (2 * sum) : 0);
+  set(length, 0, relative * fabs(length->y[0]));
+  if (divisor)
+    set(divisor, 0, (relative + 3 * u) * fabs(divisor->y[0]));
+}
+
+static void unscale(struct qc_node *n)
+{
+  double u = qc_unit(n->compute), scale = number(n, "scale", 1);
+  struct qc_value *x, *y;
+  for (int i = 0; (x = item(n, "grads", i)) && (y = item(n, "new_grads", i)); i++)
+    for (int64_t j = 0; j < x->n; j++)
+      set(y, j, x->e[j] / fabs(scale) + 2 * u * fabs(y->y[j]) + qc_half_ulp(n->compute, 0));
+}
+
+void qc_bound_training(struct qc_node *n, const struct qc_numerics *k)
+{
+  switch (n->op->kind) {
+  case QN_OP_GLOBAL_NORM: norm(n, k); break;
+  case QN_OP_AMP_UNSCALE: unscale(n); break;
+  case QN_OP_AMP_UPDATE:
+    set(n->out[0], 0, 2 * qc_unit(n->compute) * fabs(n->out[0]->y[0]));
+    break;
+  default: step(n);
+  }
+}

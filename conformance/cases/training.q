@@ -1,0 +1,63 @@
+# steps of training: lists of tensors, dtypes, state in place and apart, scalars on the host and on the device, skipped steps.
+
+# sgd
+sgd params=[f32/7] grads=[f32/7] step=0 rate=0.1 ; as=f64
+sgd params=[f32/7,f32/3x5,f32/1] grads=[f32/7,f32/3x5,f32/1] step=3 rate=0.5 decay=0.01 ; as=bf16,f16,f64
+sgd params=[f32/2049,f32/64] grads=[f32/2049,f32/64] velocity=[f32/2049,f32/64] new_velocity=? momentum=0.9 step=i64 rate=f32
+sgd params=[f32/33,f32/64] grads=[f32/33,f32/64] velocity=[f32/33,f32/64] new_velocity=velocity new_params=params momentum=0.9 nesterov=1 decay=0.1 step=7 rate=0.01 ; as=f64
+sgd params=[bf16/33] grads=[f16/33] velocity=[f32/33] new_velocity=? momentum=0.5 step=1 rate=2 scale=f32
+sgd params=[f32/40] grads=[bf16/40] step=i64 new_step=step rate=f32 scale=1024 copy=[bf16/40] new_params=params
+sgd params=[f32/40,f32/9] grads=[f32/40,f32/9] step=5 rate=1 found=1 velocity=[f32/40,f32/9] new_velocity=? momentum=0.9 ; fill=special
+sgd params=[f32/33] grads=[f32/33] step=i64 rate=1 found=f32 ; found.is=1
+sgd params=[f32/33] grads=[f32/33] velocity=[f32/33] new_velocity=velocity new_params=params new_step=step momentum=0.9 step=i64 rate=f32 found=f32 ; found.is=0.5
+sgd params=[f32/6x10/t,f32/0x3] grads=[f32/6x10/t,f32/0x3] step=5 rate=1
+sgd params=[f32/6x10] grads=[f32/6x10/t] step=5 rate=1
+
+# adam
+adam params=[f32/7] grads=[f32/7] m=[f32/7] v=[f32/7] step=0 rate=0.1 ; as=f64
+adam params=[f32/7,f32/3x5,f32/1] grads=[f32/7,f32/3x5,f32/1] m=[f32/7,f32/3x5,f32/1] v=[f32/7,f32/3x5,f32/1] step=10 rate=0.01 decay=0.01 ; as=bf16,f64
+adam params=[f32/5000,f32/33] grads=[f32/5000,f32/33] m=[f32/5000,f32/33] v=[f32/5000,f32/33] step=i64 rate=f32 scale=f32 new_params=params new_m=m new_v=v new_step=step ; step.is=4 scale.is=8
+adam params=[f32/100] grads=[bf16/100] m=[f32/100] v=[f32/100] step=999 rate=0.001 beta1=0.5 beta2=0.9 eps=0.01 copy=[bf16/100]
+adam params=[f32/100] grads=[f16/100] m=[f32/100] v=[f32/100] step=2 rate=0.001 scale=65536 found=f32 copy=[f16/100] ; found.is=0
+adam params=[f32/100,f32/7] grads=[f16/100,f16/7] m=[f32/100,f32/7] v=[f32/100,f32/7] step=i64 rate=0.001 found=f32 copy=[f16/100,bf16/7] ; found.is=1 grads0.fill=nan
+adam params=[bf16/100] grads=[bf16/100] m=[f32/100] v=[f32/100] step=2 rate=0.1 new_params=params
+adam params=[f32/4x6/t,f32/5@4] grads=[f32/4x6/t,f32/5@4] m=[f32/4x6/t,f32/5] v=[f32/4x6/t,f32/5] step=2 rate=0.1
+adam params=[f32/4x6/12:2] grads=[f32/4x6] m=[f32/4x6] v=[f32/4x6] step=2 rate=0.1
+adam params=[f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3] grads=[f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3] m=[f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3] v=[f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3,f32/3] step=0 rate=0.1 new_params=params new_m=m new_v=v
+adamw params=[f32/7,f32/3x5] grads=[f32/7,f32/3x5] m=[f32/7,f32/3x5] v=[f32/7,f32/3x5] step=10 rate=0.01 decay=0.1 ; as=bf16,f64
+adamw params=[f32/2500] grads=[f32/2500] m=[f32/2500] v=[f32/2500] step=i64 rate=f32 decay=0.1 new_params=params new_m=m new_v=v ; step.is=0
+adamw params=[f32/50] grads=[f32/50] m=[f32/50] v=[f32/50] step=1 rate=0.01 found=2 decay=0.5
+
+# the norm of a list
+global_norm x=[f32/7] ; as=f64
+global_norm x=[f32/2049,f32/3x5,f32/1] scale=4 limit=0.5 divisor=? ; as=bf16,f16,f64
+global_norm x=[f32/300,bf16/40,f16/9] scale=f32 limit=1000 divisor=?
+global_norm x=[f32/6x10/24:2,f32/8/0] divisor=?
+global_norm x=[f32/0x3] divisor=? limit=1
+
+# loss scales
+amp_unscale grads=[f32/7,f32/3x5] scale=8 new_grads=? ; as=f16,bf16,f64
+amp_unscale grads=[f32/2049,f16/40] scale=f32 new_grads=grads ; fill=signed,special
+amp_unscale grads=[f32/2049,bf16/40] scale=f32 ; fill=signed,special
+amp_unscale grads=[f32/100,f32/6x4/t] scale=3 new_grads=? ; fill=signed grads1.fill=inf
+amp_unscale grads=[f16/100,f32/6x4/12:2] scale=3 ; fill=signed
+amp_update scale=f32 good=i64 found=f32 ; scale.is=1024 good.is=5 found.is=0
+amp_update scale=f32 good=i64 found=f32 new_scale=scale new_good=good interval=6 ; scale.is=1024 good.is=5 found.is=0
+amp_update scale=f32 good=i64 found=f32 new_scale=scale new_good=good ; scale.is=1024 good.is=5 found.is=1
+amp_update scale=f64 good=i64 found=f64 backoff=0.25 ; scale.is=3 good.is=4 found.is=1
+amp_update scale=f64 good=i64 found=f32 growth=1.5 backoff=0.25 interval=1 ; scale.is=3 good.is=0 found.is=0
+
+# a graph: gradients unscaled, checked, and a step that heeds it
+in p f32/10
+in q f32/3x2
+in g f16/10
+in h f16/3x2
+in s f32
+in t i64
+f = amp_unscale grads=[g,h] scale=s
+n = sgd params=[p,q] grads=[g,h] step=t rate=0.1 scale=s found=f new_params=[a,b] copy=[c:f16/10,d:f16/3x2]
+out a over p
+out b over q
+out c
+out d
+out n

@@ -1,0 +1,140 @@
+/* mutants_training.c -- bugs of optimiser steps and loss scales: what a step counts, divides by, skips and leaves behind. */
+#include <math.h>
+#include "mutant.h"
+
+/* The i-th tensor of a role and its memory, as the caller gave it. */
+static const qn_value *item(const struct mut_call *c, int8_t role, int32_t i, void **p)
+{
+  *p = NULL;
+  if (role < 0 || c->k->first[role] + i >= c->k->first[role + 1])
+    return NULL;
+  *p = c->launch->ptr[c->k->first[role] + i];
+  return &c->k->value[c->k->first[role] + i];
+}
+static qn_step_roles roles(const struct mut_call *c) { return qn_step_roles_of(c->k->node.op); }
+static bool has(const struct mut_kept *k, int8_t role) { return role >= 0 && k->first[role] < k->first[role + 1]; }
+
+static void set_scalar(struct mut_call *c, int8_t role, double x)
+{
+  const qn_value *v = mut_value(c->k, (uint32_t)role);
+  qn_store_f64(mut_copy(c, (uint32_t)role), v->dtype, x);
+}
+static double scalar(const struct mut_call *c, int8_t role) { return mut_get(mut_value(c->k, (uint32_t)role), mut_pointer(c, (uint32_t)role), 0); }
+
+bool tn_nesterov_ignored(struct mut_kept *k)
+{
+  qn_sgd_rule *a = (qn_sgd_rule *)(void *)k->attr;
+  bool shows = a->nesterov;
+  a->nesterov = 0;
+  return shows;
+}
+
+bool tn_needs_found(struct mut_kept *k) { return has(k, qn_step_roles_of(k->node.op).found); }
+bool tn_needs_scale(struct mut_kept *k) { return has(k, qn_step_roles_of(k->node.op).scale); }
+void tn_found_ignored(struct mut_call *c) { set_scalar(c, roles(c).found, 0); }
+void tn_scale_multiplied(struct mut_call *c) { set_scalar(c, roles(c).scale, 1 / scalar(c, roles(c).scale)); }
+
+void tn_skipped_step_counts(struct mut_call *c)
+{
+  void *p;
+  const qn_value *step = item(c, roles(c).new_step, 0, &p);
+  if (scalar(c, roles(c).found) != 0)
+    mut_put(step, p, 0, mut_get(step, p, 0) + 1);
+}
+
+/* The bias is corrected for the steps taken before this one. */
+void tn_step_from_zero(struct mut_call *c)
+{
+  if (scalar(c, roles(c).step) > 0)
+    set_scalar(c, roles(c).step, scalar(c, roles(c).step) - 1);
+}
+
+/* sqrt(v + eps): near sqrt v + sqrt eps where v is small */
+bool tn_eps_under_the_root(struct mut_kept *k)
+{
+  qn_adam_rule *a = (qn_adam_rule *)(void *)k->attr;
+  a->eps = sqrt(a->eps);
+  return true;
+}
+
+/* Outputs in memory of their own, or nobody could tell. */
+bool tn_apart(struct mut_kept *k)
+{
+  qn_step_roles r = qn_step_roles_of(k->node.op);
+  return k->value[k->first[r.new_params]].over < 0;
+}
+
+void tn_keep_params(struct mut_call *c)
+{
+  int32_t last = c->k->first[roles(c).new_params + 1] - 1;
+  size_t bytes = (size_t)qn_extent_bytes(&c->k->value[last]);
+  c->scratch[c->n_scratch] = malloc(bytes + 16);
+  memcpy(c->scratch[c->n_scratch++], c->launch->ptr[last], bytes);
+}
+
+void tn_last_tensor_left(struct mut_call *c)
+{
+  void *p;
+  qn_step_roles r = roles(c);
+  const qn_value *v = item(c, r.new_params, c->k->first[r.params + 1] - c->k->first[r.params] - 1, &p);
+  for (int64_t i = 0; i < qn_elements(v); i++)
+    mut_put(v, p, i, mut_get(v, c->scratch[0], i));
+}
+
+void tn_copy_before_the_step(struct mut_call *c)
+{
+  void *p, *q;
+  qn_step_roles r = roles(c);
+  const qn_value *copy, *params;
+  for (int32_t k = 0; (copy = item(c, r.copy, k, &p)) && (params = item(c, r.params, k, &q)); k++)
+    for (int64_t i = 0; i < qn_elements(copy); i++)
+      mut_put(copy, p, i, mut_get(params, q, i));
+}
+
+/* decay params is taken off whole, not times rate: as large a decay as makes it so at rate 0.01. */
+bool tn_decay_unrated(struct mut_kept *k)
+{
+  qn_adam_rule *a = (qn_adam_rule *)(void *)k->attr;
+  bool shows = a->decay != 0;
+  a->decay *= 100;
+  return shows;
+}
+
+void tn_first_tensor_only(struct mut_call *c)
+{
+  for (int32_t i = c->k->first[QN_ROLE_GLOBAL_NORM_X] + 1; i < c->k->first[QN_ROLE_GLOBAL_NORM_X + 1]; i++) {
+    c->scratch[c->n_scratch] = calloc(1, (size_t)qn_extent_bytes(&c->k->value[i]) + 16);
+    c->ptr[i] = c->scratch[c->n_scratch++];
+  }
+}
+
+/* Short gradients are made longer. */
+void tn_divisor_below_one(struct mut_call *c)
+{
+  void *p, *q, *s;
+  const qn_value *divisor = item(c, QN_ROLE_GLOBAL_NORM_DIVISOR, 0, &p), *norm = item(c, QN_ROLE_GLOBAL_NORM_NORM, 0, &q);
+  const qn_value *scale = item(c, QN_ROLE_GLOBAL_NORM_SCALE, 0, &s);
+  double limit = ((const qn_norm_limit *)(const void *)c->k->attr)->limit;
+  if (divisor && isfinite(limit))
+    mut_put(divisor, p, 0, (scale ? mut_get(scale, s, 0) : 1) * mut_get(norm, q, 0) / limit);
+}
+
+/* found = max |x| == Inf, and a comparison drops NaN. */
+void tn_nan_not_found(struct mut_call *c)
+{
+  void *p, *q;
+  const qn_value *found = item(c, QN_ROLE_AMP_UNSCALE_FOUND, 0, &p), *x;
+  double any = 0;
+  for (int32_t k = 0; (x = item(c, QN_ROLE_AMP_UNSCALE_GRADS, k, &q)); k++)
+    for (int64_t i = 0; i < qn_elements(x); i++)
+      any = isinf(mut_get(x, q, i)) ? 1 : any;
+  mut_put(found, p, 0, any);
+}
+
+void tn_good_kept_on_overflow(struct mut_call *c)
+{
+  void *p;
+  const qn_value *good = item(c, QN_ROLE_AMP_UPDATE_NEW_GOOD, 0, &p);
+  if (scalar(c, QN_ROLE_AMP_UPDATE_FOUND) != 0)
+    mut_put(good, p, 0, scalar(c, QN_ROLE_AMP_UPDATE_GOOD) + 1);
+}

@@ -1,0 +1,87 @@
+/* infer_training.c -- steps of training: lists of one length whose tensors agree, scalars, and attributes within reason. */
+#include <math.h>
+#include <string.h>
+#include "problem.h"
+
+static qn_status check_attributes(const qn__problem *p)
+{
+  const qn_sgd_rule *sgd = p->attr;
+  const qn_adam_rule *adam = p->attr;
+  const qn_norm_limit *norm = p->attr;
+  const qn_loss_scaling *scaling = p->attr;
+  switch (p->op->kind) {
+  case QN_OP_SGD:
+    if (!isfinite(sgd->momentum)) return qn__refuse(p, "momentum", "is %g; must be finite", sgd->momentum);
+    if (!isfinite(sgd->decay)) return qn__refuse(p, "decay", "is %g; must be finite", sgd->decay);
+    if (sgd->nesterov < 0 || sgd->nesterov > 1) return qn__refuse(p, "nesterov", "is %lld; must be 0 or 1", (long long)sgd->nesterov);
+    if ((sgd->momentum != 0) != (qn__arg(p, QN_ROLE_SGD_VELOCITY) != NULL))
+      return qn__refuse(p, "velocity", sgd->momentum != 0 ? "is missing; momentum wants it" : "is given, but momentum is 0");
+    if (!qn__arg(p, QN_ROLE_SGD_VELOCITY) != !qn__arg(p, QN_ROLE_SGD_NEW_VELOCITY))
+      return qn__refuse(p, "new_velocity", "and velocity must be given both or neither");
+    return QN_OK;
+  case QN_OP_ADAM: case QN_OP_ADAMW:
+    if (!(adam->beta1 >= 0 && adam->beta1 < 1)) return qn__refuse(p, "beta1", "is %g; must be at least 0 and below 1", adam->beta1);
+    if (!(adam->beta2 >= 0 && adam->beta2 < 1)) return qn__refuse(p, "beta2", "is %g; must be at least 0 and below 1", adam->beta2);
+    if (!(adam->eps >= 0) || isinf(adam->eps)) return qn__refuse(p, "eps", "is %g; must be finite and at least 0", adam->eps);
+    if (!isfinite(adam->decay)) return qn__refuse(p, "decay", "is %g; must be finite", adam->decay);
+    return QN_OK;
+  case QN_OP_GLOBAL_NORM:
+    if (!(norm->limit > 0)) return qn__refuse(p, "limit", "is %g; must be above 0", norm->limit);
+    return QN_OK;
+  case QN_OP_AMP_UPDATE:
+    if (!(scaling->growth > 0) || isinf(scaling->growth)) return qn__refuse(p, "growth", "is %g; must be finite and above 0", scaling->growth);
+    if (!(scaling->backoff > 0) || isinf(scaling->backoff)) return qn__refuse(p, "backoff", "is %g; must be finite and above 0", scaling->backoff);
+    if (scaling->interval < 1) return qn__refuse(p, "interval", "is %lld; must be at least 1", (long long)scaling->interval);
+  }
+  return QN_OK;
+}
+
+/* A list beside the first one: as long, its tensors of the same dims, its dtypes within what the role takes there. */
+static qn_status check_list(const qn__problem *p, uint32_t r, uint32_t first)
+{
+  const int32_t *begin = p->node->first;
+  int32_t n = begin[first + 1] - begin[first];
+  if (begin[r + 1] - begin[r] != n)
+    return qn__refuse(p, qn__role_name(p, r), "has %d tensors; must have as many as %s, %d", (int)(begin[r + 1] - begin[r]),
+                      qn__role_name(p, first), (int)n);
+  for (int32_t k = 0; k < n; k++) {
+    const qn_value *like = &p->value[p->node->arg[begin[first] + k]];
+    qn_value *v = &p->value[p->node->arg[begin[r] + k]];
+    bool state = p->op->role[r].class_ == 'w', same = strncmp(qn__role_name(p, r), "new_", 4) == 0 && !state;
+    uint32_t exact = like->dtype == QN_F64 ? QN_F64 : QN_F32;
+    uint32_t set = state ? QN__BIT(exact) : same ? QN__BIT(like->dtype) : qn__kin(like->dtype);
+    if (v->dtype && !(set & QN__BIT(v->dtype)))
+      return qn__refuse(p, qn__role_name(p, r), "dtype of tensor %d is %s, which does not stand with %s's %s", (int)k,
+                        qn_dtype_name(v->dtype), qn__role_name(p, first), qn_dtype_name(like->dtype));
+    qn_status status = qn__settle_value(p, r, v, state ? exact : like->dtype, like->rank, like->dim);
+    if (status) return status;
+  }
+  return QN_OK;
+}
+
+qn_status qn__infer_training(const qn__problem *p)
+{
+  qn_status status = check_attributes(p);
+  if (status) return status;
+  uint32_t first = 0, exact = QN_F32;
+  qn__list_length(p->op, p->node->first, &first);
+  bool lists = p->op->kind != QN_OP_AMP_UPDATE;
+  for (int32_t k = p->node->first[first]; k < p->node->first[first + 1]; k++)
+    if (p->value[p->node->arg[k]].dtype == QN_F64) exact = QN_F64;
+  for (int32_t k = p->node->first[first]; k < p->node->first[first + 1] && lists; k++)
+    if ((p->value[p->node->arg[k]].dtype == QN_F64) != (exact == QN_F64))
+      return qn__refuse(p, qn__role_name(p, first), "has tensors of f64 beside others; all or none must be");
+  for (uint32_t r = 0; r < p->op->n_roles; r++) {
+    const qn_value *v = qn__arg(p, r);
+    if (!v) continue;
+    if (p->op->role[r].flags & QN_ROLE_LIST) {
+      if (r != first && (status = check_list(p, r, first))) return status;
+    } else if (r >= p->op->n_inputs || p->op->role[r].class_ == 'w') {          /* scalars: made, or kept from step to step */
+      uint32_t dtype = p->op->role[r].class_ == 'k' ? QN_I64 : exact;
+      if (r >= p->op->n_inputs && lists && (status = qn__dtype_in(p, r, QN__BIT(dtype)))) return status;
+      if (p->op->kind == QN_OP_AMP_UPDATE && dtype != QN_I64) dtype = qn__arg(p, QN_ROLE_AMP_UPDATE_SCALE)->dtype;
+      if ((status = qn__settle(p, r, dtype, 0, NULL))) return status;
+    }
+  }
+  return QN_OK;
+}
