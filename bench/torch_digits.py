@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """torch_digits.py -- the training step of examples/cnn_digits beside PyTorch's, on a GPU, in turn in one run.
 
-  torch_digits.py [--digits ./cnn_digits] [--width 64,128] [--batch 64] [--math f32|tf32] [--rounds 3]
+  torch_digits.py [--digits ./cnn_digits] [--width 64,128] [--batch 64] [--math f32|tf32] [--norm] [--rounds 3]
 
 PyTorch trains the same network with the same Adam in three ways: eager (with Adam's for-each and with its fused kernels; the faster
 counts), and the whole step captured in a CUDA graph and replayed. cnn_digits prints what a replay of its recorded step takes. Each
@@ -14,22 +14,28 @@ import torch.nn.functional as F
 class Step:
     """The network of cnn_digits.c, the batch lying on the device; one call is one training step."""
 
-    def __init__(self, c1, c2, n, **adam):
+    def __init__(self, c1, c2, n, norm, **adam):
         dev = dict(device="cuda")
         self.image, self.down, self.across = torch.randn(n, 1, 8, 8, **dev), torch.rand(1, 1, 32, 8, **dev), torch.rand(1, 1, 8, 32, **dev)
-        self.colour, self.target = torch.rand(1, 3, 1, 1, **dev), F.one_hot(torch.arange(n, **dev) % 10, 10).float()
+        self.colour, self.label = torch.rand(1, 3, 1, 1, **dev), torch.arange(n, **dev) % 10
+        self.norm = [[torch.zeros(c, **dev), torch.ones(c, **dev), torch.ones(c, **dev).requires_grad_()] for c in (c1, c2)] if norm else None
         shapes = [(c1, 3, 3, 3), (c1,), (c2, c1, 3, 3), (c2,), (c2 * 64, 10), (10,)]
         self.p = [(0.05 * torch.randn(*s, **dev)).requires_grad_() for s in shapes]
         self.total = torch.zeros(1, 1, **dev)
-        self.adam = torch.optim.Adam(self.p, lr=1e-3, **adam)
+        self.adam = torch.optim.Adam(self.p + [s for _, _, s in self.norm or []], lr=1e-3, **adam)
+
+    def features(self, x, w, b, i):
+        if not self.norm:
+            return F.relu(F.conv2d(x, w, b, padding=1))
+        mean, var, scale = self.norm[i]
+        return F.relu(F.batch_norm(F.conv2d(x, w, padding=1), mean, var, scale, b, training=True))
 
     def __call__(self):
         w1, b1, w2, b2, w3, b3 = self.p
         x = (self.down @ self.image @ self.across) * self.colour
-        h = F.max_pool2d(F.relu(F.conv2d(x, w1, b1, padding=1)), 2)
-        h = F.max_pool2d(F.relu(F.conv2d(h, w2, b2, padding=1)), 2)
-        logp = F.log_softmax(torch.addmm(b3, h.flatten(1), w3), 1)
-        loss = (logp * self.target).sum() * (-1 / len(self.target))
+        h = F.max_pool2d(self.features(x, w1, b1, 0), 2)
+        h = F.max_pool2d(self.features(h, w2, b2, 1), 2)
+        loss = F.cross_entropy(torch.addmm(b3, h.flatten(1), w3), self.label)
         self.adam.zero_grad(set_to_none=True)
         loss.backward()
         self.adam.step()
@@ -71,7 +77,7 @@ def seconds_of(step, least=0.2):
 def digits(o, c1, c2):
     environment = dict(os.environ, QUERN_MATH=o.math)
     environment.setdefault("QUERN_BACKEND", "cuda")
-    command = [o.digits, "--quiet", "--epochs=2", f"--width={c1},{c2}", f"--batch={o.batch}"] + (["--data=" + o.data] if o.data else [])
+    command = [o.digits, "--quiet", "--epochs=2", f"--width={c1},{c2}", f"--batch={o.batch}"] + (["--norm"] if o.norm else []) + (["--data=" + o.data] if o.data else [])
     text = subprocess.run(command, env=environment, capture_output=True, text=True)
     found = re.search(r"replayed +([0-9.]+) ms", text.stdout)
     if not found:
@@ -87,14 +93,15 @@ def main():
     parser.add_argument("--width", default="64,128")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--math", default="f32", choices=["f32", "tf32"])
+    parser.add_argument("--norm", action="store_true", help="batch norm behind each convolution, on both sides")
     parser.add_argument("--rounds", type=int, default=3)
     o = parser.parse_args()
     c1, c2 = map(int, o.width.split(","))
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = o.math == "tf32"
-    ways = {"eager, Adam for each": warm(Step(c1, c2, o.batch, foreach=True)), "eager, Adam fused": warm(Step(c1, c2, o.batch, fused=True)),
-            "CUDA graph, Adam for each": captured(Step(c1, c2, o.batch, foreach=True, capturable=True)),
-            "CUDA graph, Adam fused": captured(Step(c1, c2, o.batch, fused=True, capturable=True))}
+    ways = {"eager, Adam for each": warm(Step(c1, c2, o.batch, o.norm, foreach=True)), "eager, Adam fused": warm(Step(c1, c2, o.batch, o.norm, fused=True)),
+            "CUDA graph, Adam for each": captured(Step(c1, c2, o.batch, o.norm, foreach=True, capturable=True)),
+            "CUDA graph, Adam fused": captured(Step(c1, c2, o.batch, o.norm, fused=True, capturable=True))}
     taken = {name: [] for name in ways}
     ours = []
     for _ in range(o.rounds):
@@ -102,7 +109,7 @@ def main():
         for name, step in ways.items():
             taken[name].append(seconds_of(step))
     quern = statistics.median(ours)
-    print(f"batch {o.batch}, {c1} and {c2} channels, math {o.math}; PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, {torch.cuda.get_device_name()}")
+    print(f"batch {o.batch}, {c1} and {c2} channels{', batch norm' if o.norm else ''}, math {o.math}; PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, {torch.cuda.get_device_name()}")
     print(f"{'Quern, recorded and replayed':30} {quern * 1e6:9.1f} us a step")
     for name, samples in taken.items():
         median = statistics.median(samples)

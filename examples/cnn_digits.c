@@ -1,13 +1,15 @@
 /* cnn_digits.c -- a network that learns to read handwritten digits, by Quern's public interface alone.
  *
- *   image 8x8 -> resampled to 3x32x32 -> conv 3x3 (3->C1), relu, max pool 2 -> conv 3x3 (C1->C2), relu, max pool 2
- *             -> fully connected to 10 -> log softmax, cross-entropy, Adam
+ *   image 8x8 -> resampled to 3x32x32 -> conv 3x3 (3->C1), [batch norm,] relu, max pool 2 -> conv 3x3 (C1->C2), [batch norm,]
+ *             relu, max pool 2 -> fully connected to 10 -> cross-entropy, Adam
  *
  * It is also the tutorial: what a training program does with Quern, in the order in which it does it.
- *   1. The network is written down as graphs, one for each stretch between two changes of shape.
- *   2. A context stands for a device. Memory for everything is taken from it once.
+ *   1. The network is written down as graphs, one for each stretch between two changes of shape: cnn_digits_graphs.h.
+ *   2. A context stands for a device. Memory for everything is taken from it once, under the names that the graphs use.
  *   3. Each graph becomes a plan: engines are chosen, workspace is known.
  *   4. A training step executes the plans one after the other. It is recorded once, then replayed.
+ * With --amp what flows through the network is f16 or bf16, with the loss scaled so that small gradients are not lost; the
+ * parameters that Adam moves stay f32.
  * Nothing below names a backend: QUERN_BACKEND says where it runs. */
 #include <argp.h>
 #include <math.h>
@@ -16,106 +18,15 @@
 #include <string.h>
 #include <time.h>
 #include <quern/quern.h>
-
-/* ---- 1. the network, as graphs ------------------------------------------------------------------
- *
- * One op a line. `in` and `out` lines are what the caller gives pointers for, in this order. $N is the batch, $C1 and
- * $C2 the channels, $F the features that the last pool leaves, $L the order of dims in memory, $S -1/N. */
-
-static const char forward_text[] =
-  "in image  f32/$Nx1x8x8\n"
-  "in down   f32/1x1x32x8\n"            /* bilinear resampling is a matrix on either side, */
-  "in across f32/1x1x8x32/t\n"          /* the right one transposed: a matter of strides */
-  "in colour f32/1x3x1x1\n"
-  "in w1     f32/$C1x3x3x3/$L\n"
-  "in b1     f32/$C1\n"
-  "in w2     f32/$C2x$C1x3x3/$L\n"
-  "in b2     f32/$C2\n"
-  "tall   = matmul a=down b=image\n"
-  "grey   = matmul a=tall b=across\n"
-  "out x  = mul a=grey b=colour y=f32/$Nx3x32x32/$L\n"
-  "z1     = conv_forward x=x w=w1 bias=b1 pad=1\n"
-  "out a1 = relu x=z1\n"
-  "out p1 = pool_max x=a1 window=2\n"
-  "z2     = conv_forward x=p1 w=w2 bias=b2 pad=1\n"
-  "out a2 = relu x=z2\n"
-  "out p2 = pool_max x=a2 window=2\n";
-
-/* p2's memory as a matrix: a reshape is another graph's declaration. */
-static const char classify_text[] =
-  "in f      f32/$Nx$F\n"
-  "in w3     f32/$Fx10\n"
-  "in b3     f32/10\n"
-  "scores  = matmul a=f b=w3 bias=b3\n"
-  "out guess = argmax x=scores axis=1 y=i32/$Nx1\n";
-
-/* Cross-entropy is -sum(target log_softmax(scores)) / N; total adds it up over the steps of an epoch. */
-static const char loss_text[] =
-  "in f      f32/$Nx$F\n"
-  "in f_t    f32/$Fx$N/t\n"
-  "in w3     f32/$Fx10\n"
-  "in w3_t   f32/10x$F/t\n"
-  "in b3     f32/10\n"
-  "in target f32/$Nx10\n"
-  "in total  f32/1x1\n"
-  "scores  = matmul a=f b=w3 bias=b3\n"
-  "logp    = log_softmax x=scores\n"
-  "right   = mul a=logp b=target\n"
-  "sum     = reduce_sum x=right\n"
-  "loss    = mul a=sum b=$S\n"
-  "out total2 over total = add a=total b=loss\n"
-  "dlogp   = mul a=target b=$S\n"
-  "dscores = log_softmax_backward y=logp dy=dlogp\n"
-  "out dw3 = matmul a=f_t b=dscores\n"
-  "out db3 = reduce_sum x=dscores axis=0\n"
-  "out df  = matmul a=dscores b=w3_t\n";
-
-/* relu_backward asks where its input was above 0, which is where its output is. */
-static const char backward_text[] =
-  "in x      f32/$Nx3x32x32/$L\n"
-  "in a1     f32/$Nx$C1x32x32/$L\n"
-  "in p1     f32/$Nx$C1x16x16/$L\n"
-  "in a2     f32/$Nx$C2x16x16/$L\n"
-  "in dp2    f32/$Nx$C2x8x8/$L\n"
-  "in w2     f32/$C2x$C1x3x3/$L\n"
-  "da2     = pool_max_backward dy=dp2 x=a2 window=2\n"
-  "dz2     = relu_backward dy=da2 x=a2\n"
-  "out dw2 = conv_backward_filter x=p1 dy=dz2 pad=1 dw=f32/$C2x$C1x3x3/$L\n"
-  "out db2 = reduce_sum x=dz2 axis=0,2,3\n"
-  "dp1     = conv_backward_data dy=dz2 w=w2 pad=1 dx=f32/$Nx$C1x16x16/$L\n"
-  "da1     = pool_max_backward dy=dp1 x=a1 window=2\n"
-  "dz1     = relu_backward dy=da1 x=a1\n"
-  "out dw1 = conv_backward_filter x=x dy=dz1 pad=1 dw=f32/$C1x3x3x3/$L\n"
-  "out db1 = reduce_sum x=dz1 axis=0,2,3\n";
-
-/* Adam on all parameters at once, its state in place. rate is a scalar on the device, so it may change from one
- * replay to the next; the bias correction is in it. */
-static const char adam_text[] =
-  "in p f32/$P\n"
-  "in g f32/$P\n"
-  "in m f32/$P\n"
-  "in v f32/$P\n"
-  "in rate f32\n"
-  "m_kept = mul a=m b=0.9\n"
-  "m_new  = mul a=g b=0.1\n"
-  "out m2 over m = add a=m_kept b=m_new\n"
-  "square = mul a=g b=g\n"
-  "v_kept = mul a=v b=0.999\n"
-  "v_new  = mul a=square b=0.001\n"
-  "out v2 over v = add a=v_kept b=v_new\n"
-  "root   = sqrt x=v2\n"
-  "scale  = add a=root b=1e-08\n"
-  "way    = div a=m2 b=scale\n"
-  "step   = mul a=way b=rate\n"
-  "out p2 over p = sub a=p b=step\n";
+#include "cnn_digits_graphs.h"
 
 /* ---- options and errors -------------------------------------------------------------------------- */
 
 typedef struct options {
-  int c1, c2, epochs, batch, quiet;
+  int c1, c2, epochs, batch, norm, quiet;
   unsigned long seed;
   double rate;
-  const char *data, *layout;
+  const char *data, *layout, *amp;      /* amp: NULL, "f16" or "bf16" */
 } options;
 
 /* A library reports; a program decides. This one gives up. */
@@ -199,165 +110,217 @@ static void read_digits(digits *d, const char *path)
 
 /* ---- 2. a context and its memory -------------------------------------------------------------------- */
 
-/* What a step reads of the host, in one block, so that it goes to the device in one copy. */
-typedef struct batch_layout { size_t image, down, across, target, rate, floats; } batch_layout;
+/* The parameters lie one after the other, each at a multiple of 32 bytes, so that Adam sees one vector; the gradients, Adam's
+ * two moments and the copies in a narrower dtype lie likewise. */
+enum { W1, B1, S1, W2, B2, S2, W3, B3, N_PARAMETERS };
+static const char *const parameter_name[N_PARAMETERS] = { "w1", "b1", "s1", "w2", "b2", "s2", "w3", "b3" };
+static const char *const gradient_name[N_PARAMETERS] = { "dw1", "db1", "ds1", "dw2", "db2", "ds2", "dw3", "db3" };
 
-/* Six tensors of parameters lie one after the other, each at a multiple of 16 bytes, so that Adam sees one vector; the
- * gradients and Adam's two moments lie likewise. */
-enum { W1, B1, W2, B2, W3, B3, N_PARAMETERS };
+enum { PICTURE, FORWARD, LOSS, BACKWARD, UPDATE, LOOK, CLASSIFY, N_PLANS };
+static const char *const plan_name[N_PLANS] = { "picture", "forward", "loss", "backward", "update", "look", "classify" };
+static const char *const plan_text[N_PLANS] = { picture_text, forward_text, loss_text, backward_text, update_text, look_text, classify_text };
+
+enum { MAX_TENSORS = 80, MAX_POINTERS = 40 };
+typedef struct tensor { const char *name; char *at; int owned; } tensor;
+typedef struct step_plan { qn_plan *plan; void *pointer[MAX_POINTERS]; } step_plan;
+
+/* What a step reads of the host, in one block, so that it goes to the device in one copy. */
+typedef struct batch_layout { size_t image, down, across, label, rate, words; } batch_layout;
 
 typedef struct network {
   const options *o;
   qn_context    *ctx;
-  int            features, n_floats;    /* of all parameters */
-  size_t         at[N_PARAMETERS];      /* in floats */
+  int            features, n_floats;    /* n_floats: of all parameters */
+  size_t         start[N_PARAMETERS], size[N_PARAMETERS];
+  tensor         tensor[MAX_TENSORS];   /* on the device */
+  int            n_tensors;
   batch_layout   in;
   float         *host;                  /* the batch */
-  float         *batch, *p, *g, *m, *v; /* on the device, from here on */
-  float         *colour, *x, *a1, *p1, *a2, *p2, *dp2, *total;
-  int32_t       *guess;
-  qn_plan       *forward, *classify, *loss, *backward, *adam;
+  char          *batch;                 /* and on the device */
+  step_plan      plan[N_PLANS];
   qn_recording  *step;
 } network;
 
-static void *on_device(network *net, size_t floats)
+static char *find(const network *net, const char *name)
+{
+  for (int i = 0; i < net->n_tensors; i++)
+    if (!strcmp(net->tensor[i].name, name))
+      return net->tensor[i].at;
+  return NULL;
+}
+
+/* Another name for memory that is there. */
+static void name(network *net, const char *name, char *at)
+{
+  net->tensor[net->n_tensors++] = (tensor){ name, at, 0 };
+}
+
+static char *on_device(network *net, const char *name, size_t bytes)
 {
   void *p;
-  check(qn_alloc(net->ctx, floats * sizeof(float), &p), "memory");
+  check(qn_alloc(net->ctx, bytes, &p), "memory");
+  net->tensor[net->n_tensors++] = (tensor){ name, p, 1 };
   return p;
 }
 
-static void to_device(network *net, void *device, const void *host, size_t floats)
+static void to_device(network *net, void *device, const void *host, size_t bytes)
 {
-  check(qn_copy_to_device(net->ctx, device, host, floats * sizeof(float)), "copy");
+  check(qn_copy_to_device(net->ctx, device, host, bytes), "copy");
+}
+
+static void lay_out_parameters(network *net)
+{
+  size_t c1 = (size_t)net->o->c1, c2 = (size_t)net->o->c2, scales = net->o->norm ? 1 : 0, used = 0;
+  size_t size[N_PARAMETERS] = { c1 * 27, c1, scales * c1, c2 * c1 * 9, c2, scales * c2, c2 * 64 * CLASSES, CLASSES };
+  for (int i = 0; i < N_PARAMETERS; i++) {
+    net->start[i] = used;
+    net->size[i] = size[i];
+    used = (used + size[i] + 7) / 8 * 8;
+  }
+  net->n_floats = (int)used;
+  net->features = (int)c2 * 64;
+  float *p = (float *)(void *)on_device(net, "p", used * 4), *g = (float *)(void *)on_device(net, "g", used * 4);
+  char *low = net->o->amp ? on_device(net, "low", used * 2) : (char *)p;
+  on_device(net, "m", used * 4);
+  on_device(net, "v", used * 4);
+  for (int i = 0; i < N_PARAMETERS; i++) {      /* weights flow as images do; what is added to sums stays f32 */
+    int weight = i == W1 || i == W2 || i == W3;
+    name(net, parameter_name[i], weight ? low + net->start[i] * (net->o->amp ? 2 : 4) : (char *)(p + net->start[i]));
+    name(net, gradient_name[i], (char *)(g + net->start[i]));
+  }
 }
 
 static void lay_out(network *net)
 {
-  size_t c1 = (size_t)net->o->c1, c2 = (size_t)net->o->c2, n = (size_t)net->o->batch, used = 0;
-  size_t size[N_PARAMETERS] = { c1 * 27, c1, c2 * c1 * 9, c2, c2 * 64 * CLASSES, CLASSES };
-  for (int i = 0; i < N_PARAMETERS; i++) {
-    net->at[i] = used;
-    used = (used + size[i] + 3) / 4 * 4;
-  }
-  net->n_floats = (int)used;
-  net->features = (int)c2 * 64;
-  net->in.image = 0;
-  net->in.down = n * PIXELS;
-  net->in.across = net->in.down + 32 * 8;
-  net->in.target = net->in.across + 32 * 8;
-  net->in.rate = (net->in.target + n * CLASSES + 3) / 4 * 4;
-  net->in.floats = net->in.rate + 1;
-  net->host = checked(calloc(net->in.floats, sizeof(float)));
-  net->batch = on_device(net, net->in.floats);
-  net->p = on_device(net, used);
-  net->g = on_device(net, used);
-  net->m = on_device(net, used);
-  net->v = on_device(net, used);
-  net->colour = on_device(net, 3);
-  net->x = on_device(net, n * 3 * 32 * 32);
-  net->a1 = on_device(net, n * c1 * 32 * 32);
-  net->p1 = on_device(net, n * c1 * 16 * 16);
-  net->a2 = on_device(net, n * c2 * 16 * 16);
-  net->p2 = on_device(net, n * c2 * 8 * 8);
-  net->dp2 = on_device(net, n * c2 * 8 * 8);
-  net->total = on_device(net, 1);
-  net->guess = on_device(net, n);
+  size_t c1 = (size_t)net->o->c1, c2 = (size_t)net->o->c2, n = (size_t)net->o->batch, bytes = net->o->amp ? 2 : 4;
+  lay_out_parameters(net);
+  net->in = (batch_layout){ 0, n * PIXELS, n * PIXELS + 256, n * PIXELS + 512, (n * PIXELS + 512 + n + 3) / 4 * 4, 0 };
+  net->in.words = net->in.rate + 1;
+  net->host = checked(calloc(net->in.words, sizeof(float)));
+  net->batch = on_device(net, "batch", net->in.words * 4);
+  name(net, "image", net->batch + 4 * net->in.image);
+  name(net, "down", net->batch + 4 * net->in.down);
+  name(net, "across", net->batch + 4 * net->in.across);
+  name(net, "label", net->batch + 4 * net->in.label);
+  name(net, "rate", net->batch + 4 * net->in.rate);
+  on_device(net, "colour", 12);
+  on_device(net, "x", n * 3 * 1024 * bytes);
+  on_device(net, "z1", n * c1 * 1024 * bytes);
+  on_device(net, "a1", n * c1 * 1024 * bytes);
+  on_device(net, "p1", n * c1 * 256 * bytes);
+  on_device(net, "z2", n * c2 * 256 * bytes);
+  on_device(net, "a2", n * c2 * 256 * bytes);
+  name(net, "f", on_device(net, "p2", n * c2 * 64 * bytes));
+  name(net, "f_t", find(net, "f"));
+  name(net, "df", on_device(net, "dp2", n * c2 * 64 * bytes));
+  name(net, "w3_t", find(net, "w3"));
+  static const char *const statistic[] = { "mean1", "var1", "m1", "r1", "mean2", "var2", "m2", "r2" };
+  for (int i = 0; i < 8; i++)
+    on_device(net, statistic[i], (i < 4 ? c1 : c2) * 4);
+  on_device(net, "total", 4);
+  on_device(net, "guess", n * 4);
+  on_device(net, "steps", 8);
+  on_device(net, "good", 8);
+  name(net, "loss_scale", on_device(net, "scale", 4));
 }
 
-/* Weights uniform with the variance 2 / fan-in that keeps a relu network's activations level; all else 0. */
+/* Weights uniform with the variance 2 / fan-in that keeps a relu network's activations level; scales 1; all else 0. */
 static void start_values(network *net)
 {
   size_t bytes = (size_t)net->n_floats * sizeof(float);
-  float *p = checked(calloc(1, bytes)), colour[3] = { 1, 1, 1 };
-  int fan_in[N_PARAMETERS] = { 27, 0, net->o->c1 * 9, 0, net->features, 0 };
-  to_device(net, net->g, p, (size_t)net->n_floats);     /* the gaps between tensors stay 0 */
-  to_device(net, net->m, p, (size_t)net->n_floats);
-  to_device(net, net->v, p, (size_t)net->n_floats);
-  for (int i = 0; i < N_PARAMETERS; i += 2)
-    for (size_t k = net->at[i]; k < net->at[i + 1]; k++)
-      p[k] = (float)(sqrt(6.0 / fan_in[i]) * random_uniform());
-  to_device(net, net->p, p, (size_t)net->n_floats);
-  to_device(net, net->colour, colour, 3);
+  float *p = checked(calloc(1, bytes)), colour[3] = { 1, 1, 1 }, scale = net->o->amp ? 65536 : 1;
+  static const int64_t zero = 0;
+  int fan_in[N_PARAMETERS] = { [W1] = 27, [W2] = net->o->c1 * 9, [W3] = net->features };
+  to_device(net, find(net, "g"), p, bytes);     /* the gaps between tensors stay 0 */
+  to_device(net, find(net, "m"), p, bytes);
+  to_device(net, find(net, "v"), p, bytes);
+  to_device(net, find(net, "mean1"), p, (size_t)net->o->c1 * 4);
+  to_device(net, find(net, "mean2"), p, (size_t)net->o->c2 * 4);
+  for (int i = 0; i < N_PARAMETERS; i++)
+    for (size_t k = net->start[i]; k < net->start[i] + net->size[i]; k++)
+      p[k] = i == S1 || i == S2 ? 1 : fan_in[i] ? (float)(sqrt(6.0 / fan_in[i]) * random_uniform()) : 0;
+  to_device(net, find(net, "p"), p, bytes);
+  if (net->o->amp) {
+    qn_tensor from = qn_tensor_1d(find(net, "p"), QN_F32, net->n_floats);
+    qn_tensor to = qn_tensor_1d(find(net, "low"), strcmp(net->o->amp, "f16") ? QN_BF16 : QN_F16, net->n_floats);
+    check(qn_cast(net->ctx, &from, &to), "cast");
+  }
+  for (int i = 0; i < net->n_floats; i++)
+    p[i] = 1;
+  to_device(net, find(net, "var1"), p, (size_t)net->o->c1 * 4);
+  to_device(net, find(net, "var2"), p, (size_t)net->o->c2 * 4);
+  to_device(net, find(net, "colour"), colour, sizeof colour);
+  to_device(net, find(net, "scale"), &scale, sizeof scale);
+  to_device(net, find(net, "steps"), &zero, sizeof zero);
+  to_device(net, find(net, "good"), &zero, sizeof zero);
   free(p);
 }
 
 /* ---- 3. plans ----------------------------------------------------------------------------------------- */
 
-/* Puts the numbers in the place of $N, $C1, ... */
+/* Leaves out the lines that are not wanted and puts numbers in the place of $N, $C1, ... */
 static void expand(const network *net, const char *from, char *to, size_t bytes)
 {
   char number[5][32];
-  const char *const name[] = { "N", "C1", "C2", "F", "P", "S", "L" };
-  const char *value[] = { number[0], number[1], number[2], number[3], number[4], NULL, net->o->layout };
-  int known[] = { net->o->batch, net->o->c1, net->o->c2, net->features, net->n_floats };
-  char scale[32];
+  const char *const key[] = { "N", "C1", "C2", "F", "P", "L", "T" };
+  const char *value[] = { number[0], number[1], number[2], number[3], number[4], net->o->layout, net->o->amp ? net->o->amp : "f32" };
+  int known[] = { net->o->batch, net->o->c1, net->o->c2, net->features, net->n_floats }, begins = 1;
   for (int i = 0; i < 5; i++)
     snprintf(number[i], sizeof number[i], "%d", known[i]);
-  snprintf(scale, sizeof scale, "%.9g", -1.0 / net->o->batch);
-  value[5] = scale;
   size_t used = 0;
   while (*from && used + 32 < bytes) {
+    const char *mark = begins ? strchr("+-~!", *from) : NULL;
+    if (mark) {
+      int wanted = *mark == '+' ? net->o->norm : *mark == '-' ? !net->o->norm : *mark == '~' ? net->o->amp != NULL : !net->o->amp;
+      from = wanted ? from + 1 : strchr(from, '\n') + 1;
+      begins = !wanted;
+      continue;
+    }
     size_t i = 0;
-    while (*from == '$' && i < 7 && strncmp(from + 1, name[i], strlen(name[i])))
+    while (*from == '$' && i < 7 && strncmp(from + 1, key[i], strlen(key[i])))
       i++;
+    begins = *from == '\n';
     if (*from != '$') {
       to[used++] = *from++;
     } else {
       used += (size_t)snprintf(to + used, bytes - used, "%s", value[i]);
-      from += 1 + strlen(name[i]);
+      from += 1 + strlen(key[i]);
     }
   }
   to[used] = '\0';
 }
 
-static qn_plan *plan(network *net, const char *text, const char *what)
+/* A plan, and for each of its graph's `in` and `out` lines the memory of that name. */
+static void make_plan(network *net, int which)
 {
-  char lines[4096];
+  char lines[4096], taken[32];
   qn_graph *graph;
-  qn_plan *p;
-  expand(net, text, lines, sizeof lines);
-  check(qn_graph_parse(lines, &graph), what);
-  check(qn_plan_create(net->ctx, graph, &p), what);
+  step_plan *s = &net->plan[which];
+  expand(net, plan_text[which], lines, sizeof lines);
+  check(qn_graph_parse(lines, &graph), plan_name[which]);
+  check(qn_plan_create(net->ctx, graph, &s->plan), plan_name[which]);
+  for (int i = 0; i < net->n_tensors; i++) {
+    snprintf(taken, sizeof taken, "%s_", net->tensor[i].name);
+    int at = qn_graph_index(graph, net->tensor[i].name), over = qn_graph_index(graph, taken);
+    if (at >= 0)
+      s->pointer[at] = net->tensor[i].at;
+    if (over >= 0)
+      s->pointer[over] = net->tensor[i].at;
+  }
   qn_graph_destroy(graph);              /* a plan keeps what it needs */
-  return p;
-}
-
-static void make_plans(network *net)
-{
-  net->forward  = plan(net, forward_text,  "forward");
-  net->classify = plan(net, classify_text, "classify");
-  net->loss     = plan(net, loss_text,     "loss");
-  net->backward = plan(net, backward_text, "backward");
-  net->adam     = plan(net, adam_text,     "adam");
 }
 
 /* ---- 4. the training step -------------------------------------------------------------------------------- */
 
-static void execute(network *net, const qn_plan *p, void *const pointers[], const char *what)
+static void execute(network *net, int which)
 {
-  check(qn_plan_execute(net->ctx, p, pointers), what);
-}
-
-static void run_forward(network *net)
-{
-  float *p = net->p;
-  execute(net, net->forward,
-          (void *[]){ net->batch + net->in.image, net->batch + net->in.down, net->batch + net->in.across, net->colour,
-                      p + net->at[W1], p + net->at[B1], p + net->at[W2], p + net->at[B2], net->x, net->a1, net->p1, net->a2, net->p2 }, "forward");
+  check(qn_plan_execute(net->ctx, net->plan[which].plan, net->plan[which].pointer), plan_name[which]);
 }
 
 static void run_step(network *net)
 {
-  float *p = net->p, *g = net->g, *rate = net->batch + net->in.rate;
-  run_forward(net);
-  execute(net, net->loss,
-          (void *[]){ net->p2, net->p2, p + net->at[W3], p + net->at[W3], p + net->at[B3], net->batch + net->in.target,
-                      net->total, net->total, g + net->at[W3], g + net->at[B3], net->dp2 }, "loss");
-  execute(net, net->backward,
-          (void *[]){ net->x, net->a1, net->p1, net->a2, net->dp2, p + net->at[W2], g + net->at[W2], g + net->at[B2],
-                      g + net->at[W1], g + net->at[B1] }, "backward");
-  execute(net, net->adam, (void *[]){ p, g, net->m, net->v, rate, net->m, net->v, p }, "adam");
+  for (int i = PICTURE; i <= UPDATE; i++)
+    execute(net, i);
 }
 
 /* The matrix that resamples 8 pixels to 32, moved by `shift` of the 8: pixel centres, so place i of 32 is
@@ -376,23 +339,24 @@ static void resampling(float matrix[32][8], double shift)
 /* moved: by how many of the 8 pixels at most, at random, so that the network learns not to mind. */
 static void load_batch(network *net, const digits *d, const int *order, int n, double moved)
 {
-  float *image = net->host + net->in.image, *target = net->host + net->in.target;
-  memset(net->host, 0, net->in.floats * sizeof(float));
+  float *image = net->host + net->in.image;
+  int32_t *label = (int32_t *)(void *)(net->host + net->in.label);
+  memset(net->host, 0, net->in.words * sizeof(float));
   resampling((float (*)[8])(net->host + net->in.down), moved * random_uniform());
   resampling((float (*)[8])(net->host + net->in.across), moved * random_uniform());
   for (int i = 0; i < n; i++) {
     memcpy(image + i * PIXELS, d->image[order[i]], sizeof d->image[0]);
-    target[i * CLASSES + d->label[order[i]]] = 1;
+    label[i] = d->label[order[i]];
   }
 }
 
 /* The first step is executed and the second recorded on the way; from then on a step is one copy and one replay. */
 static void train_batch(network *net, const digits *d, const int *order, int step, int n_steps)
 {
-  double t = step + 1, decay = 0.5 * (1 + cos(M_PI * step / n_steps));
+  double decay = 0.5 * (1 + cos(M_PI * step / n_steps));
   load_batch(net, d, order, net->o->batch, 0.75);
-  net->host[net->in.rate] = (float)(net->o->rate * decay * sqrt(1 - pow(0.999, t)) / (1 - pow(0.9, t)));
-  to_device(net, net->batch, net->host, net->in.floats);
+  net->host[net->in.rate] = (float)(net->o->rate * decay);
+  to_device(net, net->batch, net->host, net->in.words * 4);
   if (step == 0) {
     run_step(net);
     return;
@@ -412,10 +376,11 @@ static double held_out_accuracy(network *net, const digits *d)
   for (int i = d->n_train; i < d->n; i += batch) {
     int n = d->n - i < batch ? d->n - i : batch;
     load_batch(net, d, d->order + i, n, 0);
-    to_device(net, net->batch, net->host, net->in.floats);
-    run_forward(net);
-    execute(net, net->classify, (void *[]){ net->p2, net->p + net->at[W3], net->p + net->at[B3], net->guess }, "classify");
-    check(qn_copy_to_host(net->ctx, guess, net->guess, (size_t)batch * sizeof *guess), "copy");
+    to_device(net, net->batch, net->host, net->in.words * 4);
+    execute(net, PICTURE);
+    execute(net, LOOK);
+    execute(net, CLASSIFY);
+    check(qn_copy_to_host(net->ctx, guess, find(net, "guess"), (size_t)batch * sizeof *guess), "copy");
     for (int k = 0; k < n; k++)
       right += guess[k] == d->label[d->order[i + k]];
   }
@@ -438,7 +403,7 @@ static double replayed(network *net)
     double start = now();
     for (int i = 0; i < n; i++)
       check(qn_recording_replay(net->ctx, net->step), "replay");
-    check(qn_copy_to_host(net->ctx, &total, net->total, sizeof total), "copy");
+    check(qn_copy_to_host(net->ctx, &total, find(net, "total"), sizeof total), "copy");
     if (now() - start > 0.1)
       return (now() - start) / n;
   }
@@ -456,10 +421,10 @@ static double train(network *net, const digits *d)
     float total = 0;
     double start = now();
     shuffle(order, d->n_train);
-    to_device(net, net->total, &total, 1);
+    to_device(net, find(net, "total"), &total, sizeof total);
     for (int i = 0; i < steps; i++)
       train_batch(net, d, order + i * net->o->batch, epoch * steps + i, n_steps);
-    check(qn_copy_to_host(net->ctx, &total, net->total, sizeof total), "copy");
+    check(qn_copy_to_host(net->ctx, &total, find(net, "total"), sizeof total), "copy");
     training += now() - start;
     accuracy = held_out_accuracy(net, d);
     printf("%5d  %8.4f  %16.2f%%  %8.2f\n", epoch + 1, total / (float)steps, accuracy, now() - begin);
@@ -469,6 +434,13 @@ static double train(network *net, const digits *d)
   printf("accuracy  %.2f%% of %d digits never trained on\n", accuracy, d->n - d->n_train);
   printf("time      %.2f s for %d steps of %d digits: %.3f ms a step\n", training, n_steps, net->o->batch,
          1e3 * training / n_steps);
+  if (net->o->amp) {
+    int64_t taken;
+    float scale;
+    check(qn_copy_to_host(net->ctx, &taken, find(net, "steps"), sizeof taken), "copy");
+    check(qn_copy_to_host(net->ctx, &scale, find(net, "scale"), sizeof scale), "copy");
+    printf("amp       %s, loss scale %g, %lld steps skipped\n", net->o->amp, (double)scale, (long long)(n_steps - taken));
+  }
   if (net->step)
     printf("replayed  %.4f ms a step, the same batch again and again\n", 1e3 * replayed(net));
   return accuracy;
@@ -493,25 +465,18 @@ static void print_plan(const char *name, const qn_plan *p)
 static void print_engines(const network *net)
 {
   printf("\nthe engines that ran\n");
-  print_plan("forward",  net->forward);
-  print_plan("loss",     net->loss);
-  print_plan("backward", net->backward);
-  print_plan("adam",     net->adam);
-  print_plan("classify", net->classify);
+  for (int i = 0; i < N_PLANS; i++)
+    print_plan(plan_name[i], net->plan[i].plan);
 }
 
 static void clean_up(network *net)
 {
-  void *const memory[] = { net->batch, net->p, net->g, net->m, net->v, net->colour, net->x, net->a1, net->p1,
-                           net->a2, net->p2, net->dp2, net->total, net->guess };
   qn_recording_destroy(net->step);
-  qn_plan_destroy(net->forward);
-  qn_plan_destroy(net->classify);
-  qn_plan_destroy(net->loss);
-  qn_plan_destroy(net->backward);
-  qn_plan_destroy(net->adam);
-  for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
-    qn_free(net->ctx, memory[i]);
+  for (int i = 0; i < N_PLANS; i++)
+    qn_plan_destroy(net->plan[i].plan);
+  for (int i = 0; i < net->n_tensors; i++)
+    if (net->tensor[i].owned)
+      qn_free(net->ctx, net->tensor[i].at);
   free(net->host);
   qn_context_destroy(net->ctx);
 }
@@ -525,6 +490,8 @@ static const struct argp_option option_table[] = {
   { "rate",   'r', "R",     0, "Adam's step size at the start (default 0.002)", 0 },
   { "seed",   's', "N",     0, "of the split, the weights and the order (default 1)", 0 },
   { "layout", 'l', "L",     0, "nchw or nhwc: the order of dims in memory (default nchw)", 0 },
+  { "norm",   'n', NULL,    0, "batch norm behind each convolution", 0 },
+  { "amp",    'a', "DTYPE", 0, "f16 or bf16: mixed precision, with dynamic loss scaling", 0 },
   { "data",   'd', "FILE",  0, "digits.csv", 0 },
   { "quiet",  'q', NULL,    0, "do not list the engines", 0 },
   { 0 }
@@ -569,6 +536,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
       argp_error(state, "--layout is nchw or nhwc, not %s", text);
     o->layout = text;
     break;
+  case 'n': o->norm = 1; break;
+  case 'a':
+    if (strcmp(text, "f16") && strcmp(text, "bf16"))
+      argp_error(state, "--amp is f16 or bf16, not %s", text);
+    o->amp = text;
+    break;
   case 'd': o->data = text; break;
   case 'q': o->quiet = 1; break;
   default: return ARGP_ERR_UNKNOWN;
@@ -585,7 +558,7 @@ static void print_version(FILE *f, struct argp_state *state)
 int main(int argc, char **argv)
 {
   static digits d;
-  options o = { 16, 32, 12, 32, 0, 1, 0.002, DIGITS_CSV, "nchw" };
+  options o = { 16, 32, 12, 32, 0, 0, 1, 0.002, DIGITS_CSV, "nchw", NULL };
   network net = { .o = &o };
 
   argp_program_version_hook = print_version;
@@ -598,7 +571,8 @@ int main(int argc, char **argv)
          qn_context_device(net.ctx));
   lay_out(&net);
   start_values(&net);
-  make_plans(&net);
+  for (int i = 0; i < N_PLANS; i++)
+    make_plan(&net, i);
   double accuracy = train(&net, &d);
   if (!o.quiet)
     print_engines(&net);
