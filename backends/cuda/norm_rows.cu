@@ -13,18 +13,17 @@
 #include "vector.cuh"
 
 enum { MAX_OUTER = 4, V = 8, BACKWARD = 512 };    /* BACKWARD: threads of a block */
-enum { X, Y, DY, MEAN, RSTD, WALKED };    /* what differs from row to row; y is dx in a gradient */
+enum { X, Y, DY, MEAN, RSTD, SCALE, SHIFT, WALKED };      /* y is dx in a gradient */
 
 struct rows {
   void    *p[WALKED];
-  const void *scale, *shift;              /* an element for `repeat` of a row's; NULL: 1 and 0 */
   float   *part;                          /* gradients: [jobs, 2, length]; NULL: no dscale or dshift */
-  uint32_t dtype[WALKED], scale_dtype, shift_dtype;
+  uint32_t dtype[WALKED];
   int32_t  rank, centred;
   int32_t  parts, jobs;                   /* blocks for a row; backward: blocks, or clusters, that share the rows */
   int64_t  length, count;
   float    eps;
-  uint32_t repeat;                        /* 1, or (group norm) the elements of a channel */
+  uint32_t repeat;                        /* elements of a row for each of a parameter: 1, or (group norm) those of a channel */
   uint32_t dim[MAX_OUTER];                /* innermost first */
   int64_t  stride[WALKED][MAX_OUTER];
 
@@ -64,11 +63,14 @@ template <int whole> __device__ __forceinline__ void store(const float (&v)[V], 
   else vector_store(v, base, dtype, at, 1, n);
 }
 
-template <int whole> __device__ __forceinline__ void parameter(float (&w)[V], const rows &r, const void *base, uint32_t dtype, int j, int n)
+/* V of a parameter, which lies like a row; or, spread, an element for r.repeat of the row's, from place `at` on. */
+template <int whole, bool spread> __device__ __forceinline__ void parameter(float (&w)[V], const rows &r, int t, int64_t at, int j, int n)
 {
-  if (r.repeat > 1) {
+  const void *base = r.p[t];
+  uint32_t dtype = r.dtype[t];
+  if (spread) {
 #pragma unroll
-    for (int i = 0; i < V; i++) w[i] = i && whole ? w[0] : i < n ? element_load<float>(base, (uint32_t)(j + i) / r.repeat, dtype3(dtype)) : 0;
+    for (int i = 0; i < V; i++) w[i] = i && whole ? w[0] : i < n ? element_load<float>(base, at + (uint32_t)(j + i) / r.repeat, dtype3(dtype)) : 0;
   }
   else if (!whole) vector_load(w, base, dtype3(dtype), j, 1, max(0, n));
   else if (n <= 0) {
@@ -81,7 +83,7 @@ template <int whole> __device__ __forceinline__ void parameter(float (&w)[V], co
 
 /* ---- forward: a row is `parts` blocks of `threads` threads, each with K vectors -------------------------------- */
 
-template <int threads, int K, int whole>
+template <int threads, int K, int whole, bool spread>
 __global__ void __launch_bounds__(row_block<threads>, whole ? 1024 / row_block<threads> : 1) norm_rows(const __grid_constant__ rows r)
 {
   __shared__ float4 pairs[row_pairs<threads>];
@@ -129,6 +131,7 @@ __global__ void __launch_bounds__(row_block<threads>, whole ? 1024 / row_block<t
   }
   float rstd = 1 / sqrtf(squares / (float)r.length + r.eps);
   at = r.place(row, Y);
+  int64_t scale_at = spread ? r.place(row, SCALE) : 0, shift_at = spread ? r.place(row, SHIFT) : 0;
 #pragma unroll
   for (int k = 0; k < K; k++) {
     int j = first + k * threads * V, n = left(r, j);
@@ -136,13 +139,13 @@ __global__ void __launch_bounds__(row_block<threads>, whole ? 1024 / row_block<t
     float w[V];
 #pragma unroll
     for (int i = 0; i < V; i++) v[k][i] = (v[k][i] - mean) * rstd;
-    if (r.scale) {
-      parameter<whole>(w, r, r.scale, r.scale_dtype, j, n);
+    if (r.p[SCALE]) {
+      parameter<whole, spread>(w, r, SCALE, scale_at, j, n);
 #pragma unroll
       for (int i = 0; i < V; i++) v[k][i] *= w[i];
     }
-    if (r.shift) {
-      parameter<whole>(w, r, r.shift, r.shift_dtype, j, n);
+    if (r.p[SHIFT]) {
+      parameter<whole, spread>(w, r, SHIFT, shift_at, j, n);
 #pragma unroll
       for (int i = 0; i < V; i++) v[k][i] += w[i];
     }
@@ -193,9 +196,9 @@ template <int threads, int K, int whole> __global__ void __launch_bounds__(BACKW
   int first = (rank * threads * K + t) * V;
   float scale[K][V], dscale[K][V] = {}, dshift[K][V] = {}, inverse = 1 / (float)r.length;
 #pragma unroll
-  for (int k = 0; k < K && r.scale; k++) {
+  for (int k = 0; k < K && r.p[SCALE]; k++) {
     int j = first + k * threads * V;
-    parameter<whole>(scale[k], r, r.scale, r.scale_dtype, j, left(r, j));
+    parameter<whole, false>(scale[k], r, SCALE, 0, j, left(r, j));
   }
   share<K, whole> next;
   int64_t row = job * groups + group, step = (int64_t)r.jobs * groups;
@@ -211,7 +214,7 @@ template <int threads, int K, int whole> __global__ void __launch_bounds__(BACKW
       for (int i = 0; i < V; i++) {
         dscale[k][i] += g[k][i] * h[k][i];
         dshift[k][i] += g[k][i];
-        if (r.scale) g[k][i] *= scale[k][i];
+        if (r.p[SCALE]) g[k][i] *= scale[k][i];
         sum += g[k][i];
         along += g[k][i] * h[k][i];
       }
@@ -292,24 +295,27 @@ __global__ static void __launch_bounds__(256) add_parts(const __grid_constant__ 
 
 struct state {
   rows    r;
-  int32_t number[WALKED], scale, shift, dscale, dshift;     /* values of the request; -1: absent */
+  int32_t number[WALKED], dscale, dshift; /* values of the request; -1: absent */
   uint32_t dscale_dtype, dshift_dtype;
   const void *kernel;
   int32_t threads, blocks;
   bool    backward, whole, parts;
+  bool    spread;                         /* parameters differ from row to row, or lie like a row's channels */
 };
 
-/* Elements of a row for each of a parameter, which lies like a row (1), or like its outer dims with 1 in the others: it must have 1 in
- * the dims not normalized over, and x's steps where it has more. 0: otherwise. */
-static int64_t repeat_of(const qn_value *v, const qn_value *x, uint64_t mask)
+/* Elements of a row for each of a parameter, which lies like a row (1), or like its outer dims with 1 in the others; 0: otherwise. Along
+ * the other dims it has 1, or (outer) x's dims. */
+static int64_t repeat_of(const qn_value *v, const qn_value *x, uint64_t mask, bool outer)
 {
   int64_t repeat = 1;
   bool inner = true;                      /* all dims so far, from the innermost */
   for (int d = x->rank - 1; d >= 0; d--) {
-    bool in = mask >> d & 1;
-    if (!in ? v->dim[d] != 1 : v->dim[d] != x->dim[d] && !(inner && v->dim[d] == 1)) return 0;
+    bool in = mask >> d & 1, one = v->dim[d] == 1;
+    if (!one && v->dim[d] != x->dim[d]) return 0;
+    if (!in && !one && !outer) return 0;
     if (!in || x->dim[d] == 1) continue;
-    if (v->dim[d] == 1) repeat *= x->dim[d];
+    if (one && !inner) return 0;
+    if (one) repeat *= x->dim[d];
     else if (inner = false, v->stride[d] * repeat != x->stride[d]) return 0;
   }
   return repeat;
@@ -326,22 +332,37 @@ struct shape {
   int32_t threads;
   kernel  of[4];                          /* scattered, f32, bf16, f16; NULL: a longer shape */
 };
-#define SHAPE(name, threads, K, any) { threads * K * V, threads, { any, (kernel)name<threads, K, QN_F32>, (kernel)name<threads, K, QN_BF16>, (kernel)name<threads, K, QN_F16> } }
-#define ANY(name, threads, K) (kernel)name<threads, K, 0>
-#define LONG ANY(norm_backward_rows, 512, 4)              /* where clusters are not, or too small: it spills */
+#define FORWARD(threads, K, spread, any)                                                                                            \
+  { threads * K * V, threads, { any, (kernel)norm_rows<threads, K, QN_F32, spread>, (kernel)norm_rows<threads, K, QN_BF16, spread>, \
+                                (kernel)norm_rows<threads, K, QN_F16, spread> } }
+#define GRADIENT(threads, K, any)                                                                                                   \
+  { threads * K * V, threads, { any, (kernel)norm_backward_rows<threads, K, QN_F32>, (kernel)norm_backward_rows<threads, K, QN_BF16>, \
+                                (kernel)norm_backward_rows<threads, K, QN_F16> } }
+#define LONG (kernel)norm_backward_rows<512, 4, 0>        /* where clusters are not, or too small: it spills */
 static const shape forward[] = {
-  SHAPE(norm_rows, 32, 1, nullptr), SHAPE(norm_rows, 32, 4, ANY(norm_rows, 32, 4)), SHAPE(norm_rows, 128, 4, ANY(norm_rows, 128, 4)),
-  SHAPE(norm_rows, 256, 4, nullptr), SHAPE(norm_rows, 512, 4, ANY(norm_rows, 512, 4)),
+  FORWARD(32, 1, false, nullptr),
+  FORWARD(32, 4, false, ((kernel)norm_rows<32, 4, 0, false>)),
+  FORWARD(128, 4, false, ((kernel)norm_rows<128, 4, 0, false>)),
+  FORWARD(256, 4, false, nullptr),
+  FORWARD(512, 4, false, ((kernel)norm_rows<512, 4, 0, false>)),
+};
+static const shape forward_spread[] = {
+  FORWARD(128, 4, true, ((kernel)norm_rows<128, 4, 0, true>)),
+  FORWARD(512, 4, true, ((kernel)norm_rows<512, 4, 0, true>)),
 };
 static const shape backward[] = {
-  SHAPE(norm_backward_rows, 32, 2, nullptr), SHAPE(norm_backward_rows, 64, 2, ANY(norm_backward_rows, 64, 2)), SHAPE(norm_backward_rows, 128, 2, nullptr),
-  SHAPE(norm_backward_rows, 256, 2, nullptr), SHAPE(norm_backward_rows, 512, 2, ANY(norm_backward_rows, 512, 2)), { ROW_SHARE, 512, { LONG, LONG, LONG, LONG } },
+  GRADIENT(32, 2, nullptr),
+  GRADIENT(64, 2, ((kernel)norm_backward_rows<64, 2, 0>)),
+  GRADIENT(128, 2, nullptr),
+  GRADIENT(256, 2, nullptr),
+  GRADIENT(512, 2, ((kernel)norm_backward_rows<512, 2, 0>)),
+  { ROW_SHARE, 512, { LONG, LONG, LONG, LONG } },
 };
 
 static void choose_shape(state *s, const qn_device *device)
 {
   rows &r = s->r;
-  const shape *shape = s->backward ? backward : forward;
+  const shape *shape = s->backward ? backward : s->spread ? forward_spread : forward;
   int dtype = !s->whole ? 0 : r.dtype[X] == QN_F32 ? 1 : r.dtype[X] == QN_BF16 ? 2 : 3;
   while (shape->length * r.parts < r.length || !shape->of[dtype]) shape++;
   s->kernel = shape->of[dtype];
@@ -365,7 +386,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.number[DY] = role(r, roles.dy);
   s.number[MEAN] = role(r, roles.mean);
   s.number[RSTD] = role(r, roles.rstd);
-  s.scale = role(r, roles.scale), s.shift = role(r, roles.shift);
+  s.number[SCALE] = role(r, roles.scale);
+  s.number[SHIFT] = role(r, roles.shift);
   s.dscale = role(r, roles.dscale), s.dshift = role(r, roles.dshift);
   const qn_value *x = &r->value[s.number[X]];
   if (x->dtype == QN_F64) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "f64");
@@ -379,7 +401,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     nest->dim[nest->rank] = x->dim[d];
     for (int t = 0; t < nest->n; t++) {
       const qn_value *v = value(r, s.number[t]);
-      nest->stride[t][nest->rank] = v ? v->stride[d] : t < 3 ? x->stride[d] : 0;
+      nest->stride[t][nest->rank] = !v ? (t < 3 ? x->stride[d] : 0) : v->dim[d] == 1 ? 0 : v->stride[d];
     }
     nest->rank++;
     *(in ? &length : &count) *= x->dim[d];
@@ -393,15 +415,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!s.r.parts) return qn_refuse(out, "a group must fit into the registers of a block, on Hopper of a cluster", "x", "at most 16384 or 131072 elements", "%lld", (long long)length);
   if (count * s.r.parts > INT32_MAX) return qn_refuse(out, "fewer than 2^31 groups", "x", "", "%lld", (long long)count);
   if (outer.rank > MAX_OUTER) return qn_refuse(out, "at most 4 other dims that do not merge", "x", "4", "%d", outer.rank);
-  const int32_t parameter[] = { s.scale, s.shift, s.dscale, s.dshift };
+  const int32_t parameter[] = { s.number[SCALE], s.number[SHIFT], s.dscale, s.dshift };
   static const char *const names[] = { "scale", "shift", "dscale", "dshift" };
   int64_t repeat = 0;                     /* alike in all; gradients sum up none */
   for (int i = 0; i < 4; i++) {
     if (parameter[i] < 0) continue;
-    int64_t here = repeat_of(&r->value[parameter[i]], x, norm->mask);
+    int64_t here = repeat_of(&r->value[parameter[i]], x, norm->mask, !s.backward);
     if (here == 0 || (repeat && here != repeat) || (s.backward && here != 1))
-      return qn_refuse(out, "a parameter must lie like one group, forward also like its channels", names[i],
-                       "1 along the other dims, x's dims and steps (over the elements of a channel)", "%s", "other dims or strides");
+      return qn_refuse(out, "a parameter must lie like one group, forward also like its channels and differ", names[i],
+                       "x's dims and steps (over the elements of a channel) where it is normalized over", "%s", "other dims or strides");
     repeat = here;
   }
   s.r.repeat = (uint32_t)qn_max_i64(1, repeat);
@@ -417,17 +439,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int t = 0; t < WALKED; t++) {
     const qn_value *v = value(r, s.number[t]);
     if (v) s.r.dtype[t] = v->dtype;
-    if (v && t < MEAN) {
-      s.whole &= v->dtype == x->dtype && v->align >= 16;
+    bool vectors = t < MEAN || (t >= SCALE && s.r.repeat == 1);
+    if (v && vectors) {
+      s.whole &= (v->dtype == x->dtype || (t >= SCALE && v->dtype == QN_F32)) && v->align >= 16;
       for (int d = 0; d < outer.rank; d++) s.whole &= s.r.stride[t][d] % V == 0;
     }
   }
-  for (int i = 0; i < 2; i++) {           /* scale, shift */
-    const qn_value *v = value(r, parameter[i]);
-    if (v) s.whole &= s.r.repeat > 1 ? s.r.repeat % V == 0 : v->align >= 16 && (v->dtype == QN_F32 || v->dtype == x->dtype);
-  }
-  if (s.scale >= 0) s.r.scale_dtype = r->value[s.scale].dtype;
-  if (s.shift >= 0) s.r.shift_dtype = r->value[s.shift].dtype;
+  s.spread = s.r.repeat > 1;
+  for (int t = SCALE; t <= SHIFT; t++)
+    for (int d = 0; d < outer.rank; d++) s.spread |= s.number[t] >= 0 && s.r.stride[t][d] != 0;
+  s.whole &= !s.spread || s.r.repeat % V == 0;            /* spread: one element for a vector */
   if (s.dscale >= 0) s.dscale_dtype = r->value[s.dscale].dtype;
   if (s.dshift >= 0) s.dshift_dtype = r->value[s.dshift].dtype;
 
@@ -453,8 +474,6 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   cudaStream_t stream = (cudaStream_t)launch->stream;
   rows r = s->r;
   for (int t = 0; t < WALKED; t++) r.p[t] = pointer(launch, s->number[t]);
-  r.scale = pointer(launch, s->scale);
-  r.shift = pointer(launch, s->shift);
   r.part = s->parts ? (float *)launch->workspace : nullptr;
   cudaLaunchAttribute cluster = {};
   cluster.id = cudaLaunchAttributeClusterDimension;

@@ -22,3 +22,5 @@ batch_norm_backward dy=bf16/128x256x56x56/nhwc x=bf16/128x256x56x56/nhwc scale=f
 batch_norm_backward dy=bf16/128x256x56x56 x=bf16/128x256x56x56 scale=f32/1x256x1x1 mean=f32/1x256x1x1 rstd=f32/1x256x1x1 dscale=? dshift=? ; name=batchnorm.bwd.n128.c256.56x56.nchw
 batch_norm_inference x=bf16/128x256x56x56/nhwc mean=f32/1x256x1x1 var=f32/1x256x1x1 scale=f32/1x256x1x1 shift=f32/1x256x1x1 ; name=batchnorm.inference.n128.c256.56x56.nhwc
 layer_norm x=bf16/128x32x8x3136 axis=2,3 scale=bf16/1x32x8x1 shift=bf16/1x32x8x1 ; name=groupnorm.g32.n128.c256.56x56.nchw
+layer_norm x=bf16/128x32x2x12544 axis=2,3 scale=bf16/1x32x2x1 shift=bf16/1x32x2x1 ; name=groupnorm.g32.n128.c64.112x112.nchw
+layer_norm x=bf16/128x32x16x196 axis=2,3 scale=bf16/1x32x16x1 shift=bf16/1x32x16x1 ; name=groupnorm.g32.n128.c512.14x14.nchw
