@@ -25,6 +25,7 @@
   X(pool_direct)                                                                          \
   X(resample_lists)                                                                       \
   X(resample_direct)                                                                      \
+  X(pool_adaptive_planes)                                                                 \
   X(pool_adaptive_direct)                                                                 \
   X(reduce_rows)                                                                          \
   X(reduce_cols)                                                                          \

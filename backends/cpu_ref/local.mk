@@ -54,6 +54,7 @@ backends_cpu_ref_libbase_la_SOURCES = \
   backends/cpu_ref/conv_gemm_filter.c \
   backends/cpu_ref/gemm_fused.c \
   backends/cpu_ref/pointwise_program.c \
+  backends/cpu_ref/pool_adaptive_planes.c \
   backends/cpu_ref/resample_lists.c \
   backends/cpu_ref/select_lines.c \
   backends/cpu_ref/select_rows.c \
