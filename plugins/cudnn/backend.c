@@ -18,7 +18,7 @@ static qn_status open_handle(const qn_host *host, const qn_device *device, void 
 
 static void close_handle(void *instance) { peer.cudnnDestroy(instance); }
 
-static const qn_engine_list *const lists[] = { &peer_conv, &peer_softmax, &peer_pool, &peer_reduce, &peer_pointwise, NULL };
+static const qn_engine_list *const lists[] = { &peer_conv, &peer_matmul, &peer_softmax, &peer_pool, &peer_reduce, &peer_pointwise, NULL };
 
 static qn_backend backend = {
   .struct_size = sizeof backend, .abi_minor = QN_ABI_MINOR, .engine_size = sizeof(qn_engine),

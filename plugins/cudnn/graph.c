@@ -10,6 +10,7 @@
  *   Winograd, FFT                    on f32 where the suite has a bound for it, math f32; else not taken
  *
  * Not all is noted: what is known to be left out stands in the engine's peer_terms. */
+#include <stdio.h>
 #include <stdlib.h>
 #include "peer.h"
 
@@ -113,7 +114,7 @@ static void list_configs(configs *c, cudnnBackendDescriptor_t graph, cudnnBacken
   peer.cudnnBackendDestroyDescriptor(heuristics);
 }
 
-static uint32_t notes_of(cudnnBackendDescriptor_t config)
+static uint32_t notes_of(cudnnBackendDescriptor_t config, int64_t *number)
 {
   cudnnBackendDescriptor_t engine = NULL;
   cudnnBackendNumericalNote_t note[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
@@ -125,6 +126,7 @@ static uint32_t notes_of(cudnnBackendDescriptor_t config)
     set = UINT32_MAX;
   else
     for (int64_t i = 0; i < n; i++) set |= 1u << note[i];
+  if (peer.cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &n, number)) *number = -1;
   peer.cudnnBackendDestroyDescriptor(engine);
   return set;
 }
@@ -138,7 +140,7 @@ static bool declare(qn_prepared *p, uint32_t notes, const peer_terms *t)
   bool tile6 = noted(notes, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6), tile4 = noted(notes, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4);
   bool tile13 = noted(notes, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13);
   bool winograd = noted(notes, CUDNN_NUMERICAL_NOTE_WINOGRAD) || tile4 || tile6 || tile13, fft = noted(notes, CUDNN_NUMERICAL_NOTE_FFT);
-  bool tensor = noted(notes, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) || noted(notes, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS);
+  bool tensor = noted(notes, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) || noted(notes, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) || (single && t->tf32);
   bool hidden = t->transforms && (single || t->reduces);              /* a transform or tf32, noted or not */
   if ((winograd || fft) && !hidden && (!single || tensor)) return false;
   if (winograd && !hidden && (!t->winograd_filter || tile13)) return false;
@@ -187,8 +189,13 @@ static int wanted_of(const char *variant) { return variant ? atoi(variant + 1) :
 
 static bool take(peer_graph *g, const qn_request *r, qn_prepared *p, const peer_terms *t, cudnnHandle_t handle, const configs *c, int i)
 {
-  int64_t workspace = 0;
-  uint32_t notes = notes_of(c->at[i]);
+  int64_t workspace = 0, number = -1;
+  uint32_t notes = notes_of(c->at[i], &number);
+  char said[80];
+  snprintf(said, sizeof said, "cudnn: %s is engine %lld, notes %#x", peer_variants[i], (long long)number, notes);
+  peer_host->log(QN_LOG_DEBUG, said);
+  for (const int64_t *b = t->broken; b && *b >= 0; b++)
+    if (*b == number) return false;
   if (notes == UINT32_MAX || !declare(p, notes, t) || !demands_allow(r->demands, p)) return false;
   g->plan = make_plan(handle, c->at[i], &workspace);
   p->workspace = (uint64_t)workspace;
