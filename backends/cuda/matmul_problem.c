@@ -29,8 +29,7 @@ qn_status cuda_matmul_read(const qn_request *r, qn_prepared *out, cuda_matmul *p
   const qn_value *a = cuda_value(r, QN_ROLE_MATMUL_A), *b = cuda_value(r, QN_ROLE_MATMUL_B), *y = cuda_value(r, QN_ROLE_MATMUL_Y);
   const qn_value *c = cuda_value(r, QN_ROLE_MATMUL_C), *alpha = cuda_value(r, QN_ROLE_MATMUL_ALPHA);
   int rank = y->rank;
-  *p = (cuda_matmul){ .m = y->dim[rank - 2], .n = y->dim[rank - 1], .k = a->dim[rank - 1], .dtype = a->dtype };
-  if (b->dtype != a->dtype) return qn_refuse(out, "operands of one dtype", "b", qn_kit_name(a->dtype), "%s", qn_kit_name(b->dtype));
+  *p = (cuda_matmul){ .m = y->dim[rank - 2], .n = y->dim[rank - 1], .k = a->dim[rank - 1] };
   if (p->k == 0) return qn_refuse(out, "k is nothing", "a", "1 or more", "0");
   if (p->m > INT32_MAX || p->n > INT32_MAX || p->k > INT32_MAX) return qn_refuse(out, "dims beyond 2^31", "y", "less than 2^31", "more");
   if (alpha && alpha->scalar == QN_SCALAR_ZERO) return qn_refuse(out, "nothing to multiply", "alpha", "not 0", "0");
@@ -40,23 +39,11 @@ qn_status cuda_matmul_read(const qn_request *r, qn_prepared *out, cuda_matmul *p
   p->dims = (cuda_out_dims){ { rank - 2, rank - 1, -1, -1 }, false };
   if (!merge_batch(y, together, 4, p->batch, p->dims.dim_of + 2, stride))
     return qn_refuse(out, "leading dims must merge into two", "y", "at most two runs of strides", "more");
-  p->a = (cuda_matmul_side){ .value = qn_role(op, QN_ROLE_MATMUL_A), .align = a->align, .rows = p->m,
+  p->a = (cuda_matmul_side){ .value = qn_role(op, QN_ROLE_MATMUL_A), .dtype = a->dtype, .align = a->align, .rows = p->m,
     .row_stride = cuda_stride(a, rank - 2), .k_stride = cuda_stride(a, rank - 1), .batch_stride = { stride[0][0], stride[0][1] } };
-  p->b = (cuda_matmul_side){ .value = qn_role(op, QN_ROLE_MATMUL_B), .align = b->align, .rows = p->n,
+  p->b = (cuda_matmul_side){ .value = qn_role(op, QN_ROLE_MATMUL_B), .dtype = b->dtype, .align = b->align, .rows = p->n,
     .row_stride = cuda_stride(b, rank - 1), .k_stride = cuda_stride(b, rank - 2), .batch_stride = { stride[1][0], stride[1][1] } };
   return QN_OK;
-}
-
-/* An operand that steps do not read, added as integers are. */
-static bool integer_operand(cuda_chain *chain, const qn_request *r, int value, const cuda_out_dims *dims)
-{
-  const qn_value *v = &r->value[value];
-  int k = chain->steps.n_operands++;
-  cuda_operand *o = &chain->steps.operand[k];
-  chain->value[k] = value;
-  chain->dtype[k] = o->dtype = v->dtype;
-  for (int i = 0; i < 4; i++) o->stride[i] = v->rank > 1 ? cuda_stride(v, dims->dim_of[i]) : 0;
-  return v->dtype == QN_I32;
 }
 
 qn_status cuda_matmul_chain(const qn_request *r, qn_prepared *out, const cuda_matmul *p, cuda_chain *chain)
@@ -73,9 +60,7 @@ qn_status cuda_matmul_chain(const qn_request *r, qn_prepared *out, const cuda_ma
     int k = cuda_chain_operand(chain, r, alpha, &p->dims);
     ok = k >= 0 && cuda_chain_step(chain, CUDA_STEP_ALPHA, k, false, 0, 0);
   }
-  if (ok && c >= 0 && integer) {
-    ok = integer_operand(chain, r, c, &p->dims);
-  } else if (ok && c >= 0 && beta >= 0 && r->value[beta].scalar != QN_SCALAR_ONE) {
+  if (ok && c >= 0 && beta >= 0 && r->value[beta].scalar != QN_SCALAR_ONE) {
     if (r->value[beta].scalar != QN_SCALAR_ZERO) {
       int k = cuda_chain_operand(chain, r, beta, &p->dims);
       ok = k >= 0 && cuda_chain_operand(chain, r, c, &p->dims) == k + 1 && cuda_chain_step(chain, CUDA_STEP_BETA, k, false, 0, 0);
@@ -86,12 +71,11 @@ qn_status cuda_matmul_chain(const qn_request *r, qn_prepared *out, const cuda_ma
   }
   if (ok && bias >= 0) {                                    /* [N]: along y's last dim alone */
     int k = chain->steps.n_operands;
-    ok = integer ? integer_operand(chain, r, bias, &p->dims)
-                 : cuda_chain_operand(chain, r, bias, &p->dims) == k && cuda_chain_step(chain, QN_OP_ADD, k, false, 0, 0);
+    ok = cuda_chain_operand(chain, r, bias, &p->dims) == k && cuda_chain_step(chain, QN_OP_ADD, k, false, 0, 0);
     int64_t stride = cuda_stride(&r->value[bias], 0), *to = chain->steps.operand[k].stride;
     for (int i = 0; ok && i < 4; i++) to[i] = p->dims.dim_of[i] == cuda_value(r, QN_ROLE_MATMUL_Y)->rank - 1 ? stride : 0;
   }
-  if (!ok) return qn_refuse(out, "scalars, c and bias in dtypes that the epilogue reads", "c", "f16, bf16 or f32", "another");
+  if (!ok) return qn_refuse(out, "scalars, c and bias in dtypes that the epilogue reads", "c", "f16, bf16 or f32; i32 with i32", "another");
   if (!integer) cuda_chain_follow(chain, r, &p->dims);
   return QN_OK;
 }

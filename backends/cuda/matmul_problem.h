@@ -10,20 +10,19 @@ extern "C" {
 /* An operand: `rows` (a: of M, b: of N) by k. Strides of dims of 1 are 0. */
 typedef struct cuda_matmul_side {
   int32_t  value;
-  uint32_t align;
+  uint32_t dtype, align;
   int64_t  rows, row_stride, k_stride, batch_stride[2];
 } cuda_matmul_side;
 
 typedef struct cuda_matmul {
   int64_t  m, n, k, batch[2];
-  uint32_t dtype;                         /* of both operands */
   cuda_matmul_side a, b;
   cuda_out_dims dims;                     /* of y: rows, columns, batches */
 } cuda_matmul;
 
-/* Refuses operands of two dtypes, dims beyond 2^31, batches that do not merge into two dims, alpha 0, k 0. */
+/* Refuses dims beyond 2^31, batches that do not merge into two dims, alpha 0, k 0. */
 qn_status cuda_matmul_read(const qn_request *r, qn_prepared *out, cuda_matmul *p);
-/* alpha, beta c, bias, and the pointwise ops that follow. Integers: c and bias become operands without a step. */
+/* alpha, beta c, bias, and the pointwise ops that follow; behind integers none. */
 qn_status cuda_matmul_chain(const qn_request *r, qn_prepared *out, const cuda_matmul *p, cuda_chain *chain);
 static inline int64_t cuda_stride(const qn_value *v, int d) { return d >= 0 && v->dim[d] > 1 ? v->stride[d] : 0; }
 #ifdef __cplusplus

@@ -51,7 +51,7 @@ static bool wants_rows(const cuda_tiled_kernel *kernel, const cuda_matmul_side *
  * are scattered cost instructions besides. Constants read off an H200. */
 static double cost(const cuda_matmul *p, const cuda_tiled_kernel *k, int splits, int64_t units, const int32_t bytes[2], int multiprocessors)
 {
-  int esize = (int)qn_kit_bytes(p->dtype);
+  int esize = (int)qn_kit_bytes(p->a.dtype);
   int64_t steps = qn_ceil_div(qn_ceil_div(p->k, k->bk), splits);
   double product = (double)k->bm * k->bn * k->bk / k->rate;
   double copy = 0, scatter = 0, latency = 220;
@@ -79,7 +79,7 @@ static double cost(const cuda_matmul *p, const cuda_tiled_kernel *k, int splits,
 
 static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_matmul *p, const cuda_tiled_kernel *kernels, const char *const *names)
 {
-  int esize = (int)qn_kit_bytes(p->dtype), best = -1;
+  int esize = (int)qn_kit_bytes(p->a.dtype), best = -1;
   int64_t batches = p->batch[0] * p->batch[1];
   double least = 0;
   for (int v = 0; names[v]; v++) {
@@ -142,6 +142,12 @@ static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_
   return QN_OK;
 }
 
+static qn_status refuse_dtypes(qn_prepared *out, const cuda_matmul *p, const char *takes)
+{
+  return qn_refuse(out, "operands of one dtype", p->a.dtype != p->b.dtype ? "b" : "a", p->a.dtype != p->b.dtype ? qn_kit_name(p->a.dtype) : takes, "%s",
+                   qn_kit_name(p->a.dtype != p->b.dtype ? p->b.dtype : p->a.dtype));
+}
+
 static qn_status refuse_device(const qn_request *r, qn_prepared *out)
 {
   return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
@@ -154,14 +160,14 @@ static qn_status prepare_mma(const qn_request *r, qn_prepared *out)
   qn_status status = cuda_matmul_read(r, out, &p);
   if (status) return status;
   bool tf32 = r->demands->math >= QN_MATH_TF32;
-  const cuda_tiled_kernel *kernels = p.dtype == QN_BF16 ? cuda_mma_bf16 : p.dtype == QN_F16 ? cuda_mma_f16 : p.dtype == QN_I8 ? cuda_mma_i8 :
-                                     p.dtype != QN_F32 ? NULL : tf32 ? cuda_mma_tf32 : cuda_mma_3xtf32;
-  if (!kernels) return qn_refuse(out, "dtypes", "a", "f16, bf16, f32 or i8", "%s", qn_kit_name(p.dtype));
-  if (p.dtype == QN_F32 && (p.a.align < 4 || p.b.align < 4)) return qn_refuse(out, "elements at their own alignment", p.a.align < 4 ? "a" : "b", "4 bytes", "%u", p.a.align < 4 ? p.a.align : p.b.align);
+  const cuda_tiled_kernel *kernels = p.a.dtype == QN_BF16 ? cuda_mma_bf16 : p.a.dtype == QN_F16 ? cuda_mma_f16 : p.a.dtype == QN_I8 ? cuda_mma_i8 :
+                                     p.a.dtype != QN_F32 ? NULL : tf32 ? cuda_mma_tf32 : cuda_mma_3xtf32;
+  if (!kernels || p.a.dtype != p.b.dtype) return refuse_dtypes(out, &p, "f16, bf16, f32 or i8");
+  if (p.a.dtype == QN_F32 && (p.a.align < 4 || p.b.align < 4)) return qn_refuse(out, "elements at their own alignment", p.a.align < 4 ? "a" : "b", "4 bytes", "%u", p.a.align < 4 ? p.a.align : p.b.align);
   status = prepare_with(r, out, &p, kernels, mma_variants);
   if (status) return status;
-  out->math = p.dtype != QN_F32 ? QN_MATH_STRICT : tf32 ? QN_MATH_TF32 : QN_MATH_F32;
-  out->numerics.accumulator = p.dtype == QN_I8 ? QN_ACC_NATIVE : p.dtype != QN_F32 ? QN_ACC_F32_TC : tf32 ? QN_ACC_TF32 : QN_ACC_3XTF32;
+  out->math = p.a.dtype != QN_F32 ? QN_MATH_STRICT : tf32 ? QN_MATH_TF32 : QN_MATH_F32;
+  out->numerics.accumulator = p.a.dtype == QN_I8 ? QN_ACC_NATIVE : p.a.dtype != QN_F32 ? QN_ACC_F32_TC : tf32 ? QN_ACC_TF32 : QN_ACC_3XTF32;
   return QN_OK;
 }
 
@@ -171,7 +177,7 @@ static qn_status prepare_simt(const qn_request *r, qn_prepared *out)
   if (r->device->arch_major < 8) return refuse_device(r, out);
   qn_status status = cuda_matmul_read(r, out, &p);
   if (status) return status;
-  if (p.dtype != QN_F32) return qn_refuse(out, "dtypes", "a", "f32", "%s", qn_kit_name(p.dtype));
+  if (p.a.dtype != QN_F32 || p.b.dtype != QN_F32) return refuse_dtypes(out, &p, "f32");
   if (p.a.align < 4 || p.b.align < 4) return qn_refuse(out, "elements at their own alignment", p.a.align < 4 ? "a" : "b", "4 bytes", "%u", p.a.align < 4 ? p.a.align : p.b.align);
   return prepare_with(r, out, &p, cuda_simt_f32, simt_variants);
 }

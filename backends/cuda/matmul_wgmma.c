@@ -11,8 +11,8 @@
  * Operands that the copy engine cannot fetch as they lie are packed into workspace (pack.h). Small outputs are summed in shares
  * by several multiprocessors (_k2, _k4); a skinny one has its operands exchanged (_t): a tile has at least 64 rows but as few
  * as 16 columns. */
-#include "chain.h"
 #include "engines.h"
+#include "matmul_problem.h"
 #include "matmul_wgmma.h"
 #include "matmul_wgmma_tiles.h"
 #include "pack.h"
@@ -69,16 +69,12 @@ static const cuda_gemm_kernel *kernels_of(int which, uint32_t a, uint32_t b)
   }
 }
 
-/* ---- the problem ------------------------------------------------------------------------------ */
-
-/* An operand as a map sees it: `rows` by k, the other way round if rows are contiguous. */
-typedef struct side { int64_t rows, row_stride, k_stride, batch_stride[2]; bool rows_contiguous; } side;
+/* ---- operands --------------------------------------------------------------------------------- */
 
 /* As it was given, and as the copy engine reads it: the same, or packed into workspace. */
 typedef struct operand {
-  int32_t   value;
-  uint32_t  dtype;
-  side      given, read;
+  cuda_matmul_side given, read;
+  bool      rows_contiguous;              /* as read; else k is */
   int64_t   k;                            /* elements of a row as read */
   bool      packed;
   cuda_pack pack;
@@ -86,10 +82,10 @@ typedef struct operand {
 } operand;
 
 typedef struct problem {
-  int64_t  m, n, k, batch[2];
+  int64_t  k, batch[2];
   int      which, esize;
   uint32_t out_dtype;
-  operand  a, b;
+  operand  a, b;                          /* as the kernel has them */
 } problem;
 
 typedef struct state {
@@ -99,41 +95,17 @@ typedef struct state {
   const void *function;
   const cuda_driver *driver;
   int32_t  grid;
-  problem  problem;                       /* a and b as the kernel has them */
+  problem  problem;
 } state;
 
-static int64_t stride_of(const qn_value *v, int d) { return d >= 0 && v->dim[d] > 1 ? v->stride[d] : 0; }
-
-/* Leading dims of y merged into at most two, for all of v[n] at once. */
-static bool merge_batch(const qn_value *y, const qn_value *const v[], int n, int64_t batch[2], int32_t inner[2], int64_t stride[][2])
-{
-  int groups = 0;
-  batch[0] = batch[1] = 1;
-  inner[0] = inner[1] = -1;
-  for (int i = 0; i < n; i++) stride[i][0] = stride[i][1] = 0;
-  for (int d = y->rank - 3; d >= 0; d--) {
-    if (y->dim[d] == 1) continue;
-    bool joins = groups > 0;
-    for (int i = 0; i < n && joins; i++) joins = stride_of(v[i], d) == stride[i][groups - 1] * batch[groups - 1];
-    if (!joins) {
-      if (groups == 2) return false;
-      inner[groups] = d;
-      for (int i = 0; i < n; i++) stride[i][groups] = stride_of(v[i], d);
-      groups++;
-    }
-    batch[groups - 1] *= y->dim[d];
-  }
-  return true;
-}
-
 /* Can the copy engine fetch it: one dim contiguous, every other stride and the address in units of 16 bytes. */
-static bool side_fits(side *s, uint32_t align, int64_t k, int esize)
+static bool side_fits(const cuda_matmul_side *s, int64_t k, int esize, bool *rows_contiguous)
 {
   int64_t unit = 16 / esize;
   bool by_k = (s->k_stride == 1 || k == 1) && (s->rows == 1 || s->row_stride % unit == 0);
   bool by_rows = (s->row_stride == 1 || s->rows == 1) && (k == 1 || s->k_stride % unit == 0) && esize == 2;
-  s->rows_contiguous = !by_k;
-  return (by_k || by_rows) && align >= 16 && s->batch_stride[0] % unit == 0 && s->batch_stride[1] % unit == 0;
+  *rows_contiguous = !by_k;
+  return (by_k || by_rows) && s->align >= 16 && s->batch_stride[0] % unit == 0 && s->batch_stride[1] % unit == 0;
 }
 
 static uint64_t packed_bytes(const operand *o)
@@ -151,18 +123,18 @@ static void widen(cuda_pack *p, uint32_t align)
 }
 
 /* How it will be read. split: into high and low parts. */
-static void lay_out(operand *o, const qn_value *v, const problem *p, bool split)
+static operand lay_out(const cuda_matmul_side *given, const problem *p, bool split)
 {
-  o->read = o->given;
-  o->k = p->k;
-  o->packed = split || !side_fits(&o->read, v->align, p->k, p->esize);
-  if (!o->packed) return;
+  operand laid = { .given = *given, .read = *given, .k = p->k }, *o = &laid;
+  o->packed = !side_fits(given, p->k, p->esize, &o->rows_contiguous) || split;
+  if (!o->packed) return laid;
+  o->rows_contiguous = false;
   int64_t unit = split ? 128 / p->esize : 16 / p->esize, row = qn_ceil_div(p->k, unit) * unit;
   cuda_pack *k = &o->pack;
   *k = (cuda_pack){ .rows = o->given.rows, .k = p->k, .row_stride = o->given.row_stride, .k_stride = o->given.k_stride,
                     .pitch = split ? 2 * row : row, .bytes = p->esize, .split = split };
   o->k = k->pitch;
-  o->read = (side){ .rows = k->rows, .row_stride = k->pitch, .k_stride = 1 };
+  o->read = (cuda_matmul_side){ .rows = k->rows, .row_stride = k->pitch, .k_stride = 1 };
   int64_t all = k->rows * k->pitch;
   for (int i = 0; i < 2; i++) {                             /* a broadcast batch is packed once */
     k->batch_stride[i] = o->given.batch_stride[i];
@@ -170,7 +142,8 @@ static void lay_out(operand *o, const qn_value *v, const problem *p, bool split)
     o->read.batch_stride[i] = k->batch[i] > 1 ? all : 0;
     all *= k->batch[i];
   }
-  widen(k, v->align);
+  widen(k, given->align);
+  return laid;
 }
 
 /* ---- which tile --------------------------------------------------------------------------------- */
@@ -188,7 +161,7 @@ static double cost(const problem *p, const variant *v, const operand *a, const o
   double share = (double)qn_ceil_div(qn_ceil_div(p->k * p->esize, 128), v->splits), rounds = (double)qn_ceil_div(tiles * v->splits, units_of_device);
   double between = v->fixed > 2100 ? v->fixed - 2000 : 100;            /* of two rounds; the first and last one's rest is paid once */
   double work = v->fixed + rounds * share * v->step + (rounds - 1) * between;
-  double memory = 2500 + ((double)p->m + (double)p->n) * (double)p->k * p->esize * (double)(p->batch[0] * p->batch[1]) / 4400;
+  double memory = 2500 + ((double)a->given.rows + (double)b->given.rows) * (double)p->k * p->esize * (double)(p->batch[0] * p->batch[1]) / 4400;
   return (work > memory ? work + 0.15 * memory : memory + 0.15 * work) + packing(a) + packing(b);
 }
 
@@ -207,93 +180,46 @@ static bool variant_fits(const problem *p, const variant *v, const operand *a, c
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  const qn_node *op = &r->op[0];
-  const qn_value *a = cuda_value(r, QN_ROLE_MATMUL_A), *b = cuda_value(r, QN_ROLE_MATMUL_B), *y = cuda_value(r, QN_ROLE_MATMUL_Y);
-  int c = qn_role(op, QN_ROLE_MATMUL_C), bias = qn_role(op, QN_ROLE_MATMUL_BIAS);
-  int alpha = qn_role(op, QN_ROLE_MATMUL_ALPHA), beta = qn_role(op, QN_ROLE_MATMUL_BETA);
+  const qn_value *a = cuda_value(r, QN_ROLE_MATMUL_A), *b = cuda_value(r, QN_ROLE_MATMUL_B);
   if (r->device->arch_major != 9 || r->device->arch_minor != 0)
     return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   int which = 0;
   while (strcmp(families[which].engine, out->engine->name)) which++;
   const family *f = &families[which];
   if (!kernels_of(which, a->dtype, b->dtype)) return qn_refuse(out, "dtypes", "a", f->takes, "%s", "another");
-  int rank = y->rank;
-  problem p = { .m = y->dim[rank - 2], .n = y->dim[rank - 1], .k = a->dim[rank - 1], .which = which, .esize = (int)qn_kit_bytes(a->dtype) };
-  if (p.k == 0) return qn_refuse(out, "k is nothing", "a", "1 or more", "0");
-  if (p.m > INT32_MAX / 2 || p.n > INT32_MAX / 2 || p.k > INT32_MAX / 2) return qn_refuse(out, "dims beyond 2^30", "y", "less than 2^30", "more");
-  if (alpha >= 0 && r->value[alpha].scalar == QN_SCALAR_ZERO) return qn_refuse(out, "nothing to multiply", "alpha", "not 0", "0");
-
-  p.a = (operand){ .value = qn_role(op, QN_ROLE_MATMUL_A), .dtype = a->dtype,
-                   .given = { .rows = p.m, .row_stride = a->stride[rank - 2], .k_stride = a->stride[rank - 1] } };
-  p.b = (operand){ .value = qn_role(op, QN_ROLE_MATMUL_B), .dtype = b->dtype,
-                   .given = { .rows = p.n, .row_stride = b->stride[rank - 1], .k_stride = b->stride[rank - 2] } };
-  const qn_value *const together[] = { a, b, y, c >= 0 ? &r->value[c] : y };
-  int64_t stride[4][2];
-  cuda_out_dims dims = { { rank - 2, rank - 1, -1, -1 }, false };
-  if (!merge_batch(y, together, 4, p.batch, dims.dim_of + 2, stride))
-    return qn_refuse(out, "leading dims must merge into two", "y", "at most two runs of strides", "more");
-  memcpy(p.a.given.batch_stride, stride[0], sizeof stride[0]);
-  memcpy(p.b.given.batch_stride, stride[1], sizeof stride[1]);
-  if (p.batch[0] * p.batch[1] > 65535) return qn_refuse(out, "batches beyond 65535", "y", "at most 65535", "%lld", (long long)(p.batch[0] * p.batch[1]));
+  cuda_matmul m;
+  qn_status status = cuda_matmul_read(r, out, &m);
+  if (status) return status;
+  if (m.m > INT32_MAX / 2 || m.n > INT32_MAX / 2 || m.k > INT32_MAX / 2) return qn_refuse(out, "dims beyond 2^30", "y", "less than 2^30", "more");
+  if (m.batch[0] * m.batch[1] > 65535) return qn_refuse(out, "batches beyond 65535", "y", "at most 65535", "%lld", (long long)(m.batch[0] * m.batch[1]));
+  problem p = { .k = m.k, .batch = { m.batch[0], m.batch[1] }, .which = which, .esize = (int)qn_kit_bytes(a->dtype) };
 
   /* which tile: the one asked for, or the cheapest */
   int best = -1;
   double least = 0;
   uint64_t workspace = 0, wanted = 0;
-  operand left = {0}, right = {0};
   for (int i = 0; f->names[i]; i++) {
     const variant *v = &f->variants[i];
-    operand l = v->swap ? p.b : p.a, m = v->swap ? p.a : p.b;
     if (r->variant && strcmp(r->variant, f->names[i])) continue;
-    if (!variant_fits(&p, v, &l, &m, r->device->units)) continue;
-    lay_out(&l, v->swap ? b : a, &p, false);
-    lay_out(&m, v->swap ? a : b, &p, which == WGMMA_3XTF32);
-    m.offset = packed_bytes(&l);
-    uint64_t bytes = m.offset + packed_bytes(&m);
+    operand left = lay_out(v->swap ? &m.b : &m.a, &p, false), right = lay_out(v->swap ? &m.a : &m.b, &p, which == WGMMA_3XTF32);
+    if (!variant_fits(&p, v, &left, &right, r->device->units)) continue;
+    right.offset = packed_bytes(&left);
+    uint64_t bytes = right.offset + packed_bytes(&right);
     if (bytes > r->demands->workspace_limit) {
       wanted = bytes;
       continue;
     }
-    double t = cost(&p, v, &l, &m, r->device->units);
-    if (best < 0 || t < least) best = i, least = t, left = l, right = m, workspace = bytes;
+    double t = cost(&p, v, &left, &right, r->device->units);
+    if (best < 0 || t < least) best = i, least = t, p.a = left, p.b = right, workspace = bytes;
   }
   if (best < 0 && wanted)
     return qn_refuse(out, "operands that cannot be fetched in units of 16 bytes are packed into workspace", "", "a limit above it", "%llu bytes",
                      (unsigned long long)wanted);
   if (best < 0) return qn_refuse(out, "a variant that this problem can be split into", "", "fewer shares, or more k", "%s", r->variant ? r->variant : "");
-  int swap = f->variants[best].swap;
-  p.a = left;
-  p.b = right;
-  if (swap) dims.dim_of[0] = rank - 1, dims.dim_of[1] = rank - 2;
-
-  /* what happens to the sums */
+  if (f->variants[best].swap) m.dims.dim_of[0] = m.dims.dim_of[1], m.dims.dim_of[1]--;
   cuda_chain chain;
-  cuda_chain_begin(&chain, qn_role(op, QN_ROLE_MATMUL_Y));
-  bool ok = true;
-  if (alpha >= 0 && r->value[alpha].scalar != QN_SCALAR_ONE) {
-    int k = cuda_chain_operand(&chain, r, alpha, &dims);
-    ok = k >= 0 && cuda_chain_step(&chain, CUDA_STEP_ALPHA, k, false, 0, 0);
-  }
-  if (ok && c >= 0 && beta >= 0 && r->value[beta].scalar != QN_SCALAR_ONE) {
-    if (r->value[beta].scalar != QN_SCALAR_ZERO) {
-      int k = cuda_chain_operand(&chain, r, beta, &dims);
-      ok = k >= 0 && cuda_chain_operand(&chain, r, c, &dims) == k + 1 && cuda_chain_step(&chain, CUDA_STEP_BETA, k, false, 0, 0);
-    }
-  } else if (ok && c >= 0) {
-    int k = cuda_chain_operand(&chain, r, c, &dims);
-    ok = k >= 0 && cuda_chain_step(&chain, QN_OP_ADD, k, false, 0, 0);
-  }
-  if (ok && bias >= 0) {
-    int k = cuda_chain_operand(&chain, r, bias, &dims);
-    ok = k >= 0 && cuda_chain_step(&chain, QN_OP_ADD, k, false, 0, 0);
-    if (ok) {                                               /* [N]: along y's last dim alone */
-      int64_t *st = chain.steps.operand[k].stride, n_stride = r->value[bias].dim[0] > 1 ? r->value[bias].stride[0] : 0;
-      memset(st, 0, sizeof chain.steps.operand[k].stride);
-      st[swap ? 0 : 1] = n_stride;
-    }
-  }
-  if (!ok) return qn_refuse(out, "scalars and c in dtypes that the epilogue reads", "c", "f16, bf16 or f32", "another");
-  if (which != WGMMA_I8) cuda_chain_follow(&chain, r, &dims);         /* sums of floats */
+  status = cuda_matmul_chain(r, out, &m, &chain);
+  if (status) return status;
   const qn_value *to = &r->value[chain.out];
   p.out_dtype = to->dtype;
 
@@ -302,13 +228,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->state = st;
   st->problem = p;
   st->chain = chain;
-  st->kernel = kernels_of(which, p.a.dtype, p.b.dtype) + best / 2;
-  st->function = st->kernel->function[p.a.read.rows_contiguous][p.b.read.rows_contiguous];
+  st->kernel = kernels_of(which, p.a.given.dtype, p.b.given.dtype) + best / 2;
+  st->function = st->kernel->function[p.a.rows_contiguous][p.b.rows_contiguous];
 
   cuda_gemm *g = &st->gemm;
   int64_t steps = qn_ceil_div(p.k * p.esize, 128);
   int out_bytes = (int)qn_kit_bytes(to->dtype);
-  for (int i = 0; i < 4; i++) g->out_stride[i] = stride_of(to, dims.dim_of[i]);
+  for (int i = 0; i < 4; i++) g->out_stride[i] = cuda_stride(to, m.dims.dim_of[i]);
   g->out_dtype = to->dtype;
   g->m = (int32_t)p.a.given.rows;
   g->n = (int32_t)p.b.given.rows;
@@ -368,9 +294,9 @@ static qn_status encode_operand(const cuda_driver *driver, CUtensorMap *map, con
 {
   CUtensorMapDataType type = p->esize == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : p->esize == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16 :
                              p->which == WGMMA_TF32 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
-  const side *s = &o->read;
+  const cuda_matmul_side *s = &o->read;
   uint32_t unit = (uint32_t)(128 / p->esize);
-  if (!s->rows_contiguous)
+  if (!o->rows_contiguous)
     return encode(driver, map, type, p->esize, o->k, s->rows, s->row_stride, p->batch, s->batch_stride, unit, (uint32_t)rows, 128);
   int span = rows * p->esize < 128 ? rows * p->esize : 128;
   return encode(driver, map, type, p->esize, s->rows, o->k, s->k_stride, p->batch, s->batch_stride, (uint32_t)(span / p->esize), unit, span);
@@ -420,8 +346,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   cuda_pack pack[2];
   int n = 0;
   for (int i = 0; i < 2; i++) {
-    at[i] = o[i]->packed ? (char *)launch->workspace + o[i]->offset : launch->ptr[o[i]->value];
-    if (o[i]->packed) pack[n] = o[i]->pack, to[n] = at[i], from[n++] = launch->ptr[o[i]->value];
+    at[i] = o[i]->packed ? (char *)launch->workspace + o[i]->offset : launch->ptr[o[i]->given.value];
+    if (o[i]->packed) pack[n] = o[i]->pack, to[n] = at[i], from[n++] = launch->ptr[o[i]->given.value];
   }
   if (n) {
     qn_status s = cuda_pack_launch(n, pack, to, from, launch->stream);
@@ -432,8 +358,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   if (g.store_map) st->driver->tensor_map_address(&g.y, y);
   g.out = y;
   if (g.again.k) {
-    g.again.a = launch->ptr[st->problem.a.value];
-    g.again.b = launch->ptr[st->problem.b.value];
+    g.again.a = launch->ptr[st->problem.a.given.value];
+    g.again.b = launch->ptr[st->problem.b.given.value];
   }
   cuda_chain_bind(&g.steps, &st->chain, launch->ptr);
   return cuda_gemm_launch(&g, st->kernel, st->function, st->grid, launch->stream, "matmul_wgmma");
