@@ -1,7 +1,7 @@
 /* pack.cu -- rows of contiguous k out of any strides, by way of tiles in shared memory; and f32 split for 3xTF32.
  *
  * A tile is read along whichever dim lies closer together and written along k, in words of 4 bytes; f32 whose k already is
- * contiguous goes straight through, 16 bytes at a time. */
+ * contiguous goes straight through, 16 bytes at a time, and other rows of contiguous k are read by elements and written so. */
 #include <cstdint>
 #include "pack.h"
 #include "wgmma.cuh"
@@ -9,6 +9,23 @@
 enum { PACK_ROWS = 32, PACK_K = 64, PACK_THREADS = 256 };
 
 struct pack_pair { cuda_pack pack[2]; void *to[2]; const void *from[2]; };
+
+/* A tile whose rows have k contiguous, at any alignment. from, to: of its first row. */
+template <class T> __device__ __forceinline__ void pack_rows(const cuda_pack &p, T *to, const T *from, int64_t row0, int64_t k0)
+{
+  constexpr int each = 16 / sizeof(T), parts = PACK_K / each;
+#pragma unroll
+  for (int at = threadIdx.x; at < PACK_ROWS * parts; at += PACK_THREADS) {
+    int r = at / parts;
+    int64_t k = k0 + at % parts * each;
+    if (row0 + r >= p.rows || k >= p.pitch) continue;
+    const T *row = from + r * p.row_stride + k;
+    union { T element[each]; uint4 all; } unit;
+#pragma unroll
+    for (int e = 0; e < each; e++) unit.element[e] = k + e < p.k ? row[e] : (T)0;
+    *(uint4 *)(to + r * p.pitch + k) = unit.all;
+  }
+}
 
 template <class T> __device__ __forceinline__ void pack_operand(const cuda_pack &p, uint32_t *to, const T *from, unsigned char *shared)
 {
@@ -21,6 +38,10 @@ template <class T> __device__ __forceinline__ void pack_operand(const cuda_pack 
   for (int64_t i = blockIdx.y; i < bands * p.batch[0] * p.batch[1]; i += gridDim.y) {
     int64_t row0 = i % bands * PACK_ROWS, batch = i / bands, b1 = batch / p.batch[0], b0 = batch - b1 * p.batch[0];
     const T *base = from + b0 * p.batch_stride[0] + b1 * p.batch_stride[1];
+    if (p.k_stride == 1 && !p.split && p.pitch * sizeof(T) % 16 == 0) {
+      pack_rows(p, (T *)to + (batch * p.rows + row0) * p.pitch, base + row0 * p.row_stride, row0, k0);
+      continue;
+    }
 #pragma unroll
     for (int j = 0; j < PACK_ROWS * PACK_K / PACK_THREADS; j++) {
       int at = threadIdx.x + j * PACK_THREADS, r = along_rows ? at % PACK_ROWS : at / PACK_K, k = along_rows ? at / PACK_ROWS : at % PACK_K;
