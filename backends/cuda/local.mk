@@ -54,6 +54,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/functions.cuh \
   backends/cuda/loss_direct.cu \
   backends/cuda/loss_rows.cu \
+  backends/cuda/gemm_gather.cuh \
   backends/cuda/matmul_direct.cu \
   backends/cuda/matmul_mma.cuh \
   backends/cuda/matmul_mma_bf16.cu \

@@ -8,7 +8,7 @@
  *   wgmma_f8       e4m3, e5m2, sums promoted to f32 every 128 terms; wgmma_f8_raw: not promoted
  *   wgmma_i8       i8, u8 to i32
  *
- * Operands that the copy engine cannot fetch as they lie are packed into workspace (pack.h). Small outputs are summed in shares
+ * Operands that the copy engine cannot fetch as they lie are gathered by threads (_g2) or packed into workspace (pack.h). Small outputs are summed in shares
  * by several multiprocessors (_k2, _k4); a skinny one has its operands exchanged (_t): a tile has at least 64 rows but as few
  * as 16 columns. */
 #include "engines.h"
@@ -20,17 +20,21 @@
 /* ---- variants --------------------------------------------------------------------------------- */
 
 /* A kernel's tile, the operands as they are or exchanged (t); as measured (matmul_wgmma_tiles.h). */
-typedef struct variant { int16_t bm, bn, splits, swap; int32_t step, fixed; } variant;
-#define EACH(bm, bn, splits, step, fixed, fixed_t) { bm, bn, splits, 0, step, fixed }, { bm, bn, splits, 1, step, fixed_t },
+typedef struct variant { int16_t bm, bn, splits, swap, gathered; int32_t step, fixed; } variant;
+#define EACH(bm, bn, splits, step, fixed, fixed_t) { bm, bn, splits, 0, 0, step, fixed }, { bm, bn, splits, 1, 0, step, fixed_t },
 #define NAME(bm, bn, splits, ...) #bm "x" #bn "_k" #splits, #bm "x" #bn "_k" #splits "_t",
-static const variant variants_16[] = { CUDA_GEMM_TILES_16(EACH) }, variants_tf32[] = { CUDA_GEMM_TILES_TF32(EACH) },
+#define EACH_G(bm, bn, splits, step, fixed, fixed_t) { bm, bn, splits, 0, 1, step, fixed }, { bm, bn, splits, 1, 1, step, fixed_t },
+#define NAME_G(bm, bn, splits, ...) #bm "x" #bn "_g" #splits, #bm "x" #bn "_g" #splits "_t",
+static const variant variants_16[] = { CUDA_GEMM_TILES_16(EACH) CUDA_GEMM_GATHERED_16(EACH_G) }, variants_tf32[] = { CUDA_GEMM_TILES_TF32(EACH) },
   variants_3xtf32[] = { CUDA_GEMM_TILES_3XTF32(EACH) }, variants_f8[] = { CUDA_GEMM_TILES_F8(EACH) },
   variants_f8_raw[] = { CUDA_GEMM_TILES_F8_RAW(EACH) }, variants_i8[] = { CUDA_GEMM_TILES_I8(EACH) };
-static const char *const names_16[] = { CUDA_GEMM_TILES_16(NAME) NULL }, *const names_tf32[] = { CUDA_GEMM_TILES_TF32(NAME) NULL },
+static const char *const names_16[] = { CUDA_GEMM_TILES_16(NAME) CUDA_GEMM_GATHERED_16(NAME_G) NULL }, *const names_tf32[] = { CUDA_GEMM_TILES_TF32(NAME) NULL },
   *const names_3xtf32[] = { CUDA_GEMM_TILES_3XTF32(NAME) NULL }, *const names_f8[] = { CUDA_GEMM_TILES_F8(NAME) NULL },
   *const names_f8_raw[] = { CUDA_GEMM_TILES_F8_RAW(NAME) NULL }, *const names_i8[] = { CUDA_GEMM_TILES_I8(NAME) NULL };
 #undef EACH
 #undef NAME
+#undef EACH_G
+#undef NAME_G
 
 /* ---- families: what an engine multiplies, and how ------------------------------------------------ */
 
@@ -76,6 +80,7 @@ typedef struct operand {
   cuda_matmul_side given, read;
   bool      rows_contiguous;              /* as read; else k is */
   int64_t   k;                            /* elements of a row as read */
+  int       width;                        /* gathered: bytes of a copy; else 0 */
   bool      packed;
   cuda_pack pack;
   uint64_t  offset;
@@ -122,6 +127,17 @@ static void widen(cuda_pack *p, uint32_t align)
   }
 }
 
+/* Gathered, if either dim is contiguous. */
+static bool lay_out_gathered(operand *o, const cuda_matmul_side *given, const problem *p)
+{
+  *o = (operand){ .given = *given, .read = *given, .k = p->k, .rows_contiguous = given->k_stride != 1 && p->k > 1 };
+  if (o->rows_contiguous && given->row_stride != 1 && given->rows > 1) return false;
+  int64_t pitch = o->rows_contiguous ? given->k_stride : given->row_stride, strides = (pitch | given->batch_stride[0] | given->batch_stride[1]) * p->esize;
+  for (o->width = 16; o->width > 1; o->width /= 2)
+    if (given->align >= (uint32_t)o->width && strides % o->width == 0) break;
+  return o->width > 1;
+}
+
 /* How it will be read. split: into high and low parts. */
 static operand lay_out(const cuda_matmul_side *given, const problem *p, bool split)
 {
@@ -154,13 +170,22 @@ static double packing(const operand *o)
   return o->packed ? 1500 + (double)packed_bytes(o) * (o->pack.split ? 1.5 : 2) / 3500 : 0;
 }
 
+/* Nanoseconds in which a step's lines arrive. Those that lie across two lines of the cache take the copy engine twice the time. */
+static double arrival(const problem *p, const operand *o, int rows)
+{
+  int64_t pitch = (o->rows_contiguous ? o->read.k_stride : o->read.row_stride) * p->esize;
+  double line = o->width == 16 ? 2.7 : o->width == 8 ? 5 : o->width == 4 ? 6.7 : o->width == 2 ? 11.5 : pitch % 128 && !o->packed ? 2.17 : 1.08;
+  return line * rows;
+}
+
 /* Nanoseconds in all: rounds of tiles as measured, or the bytes from memory, if that is more. */
 static double cost(const problem *p, const variant *v, const operand *a, const operand *b, int units_of_device)
 {
   int64_t tiles = qn_ceil_div(a->given.rows, v->bm) * qn_ceil_div(b->given.rows, v->bn) * p->batch[0] * p->batch[1];
   double share = (double)qn_ceil_div(qn_ceil_div(p->k * p->esize, 128), v->splits), rounds = (double)qn_ceil_div(tiles * v->splits, units_of_device);
+  double arriving = arrival(p, a, v->bm) + arrival(p, b, v->bn), step = p->esize == 2 && arriving > v->step ? arriving : v->step;
   double between = v->fixed > 2100 ? v->fixed - 2000 : 100;            /* of two rounds; the first and last one's rest is paid once */
-  double work = v->fixed + rounds * share * v->step + (rounds - 1) * between;
+  double work = v->fixed + rounds * share * step + (rounds - 1) * between;
   double memory = 2500 + ((double)a->given.rows + (double)b->given.rows) * (double)p->k * p->esize * (double)(p->batch[0] * p->batch[1]) / 4400;
   return (work > memory ? work + 0.15 * memory : memory + 0.15 * work) + packing(a) + packing(b);
 }
@@ -174,6 +199,13 @@ static bool variant_fits(const problem *p, const variant *v, const operand *a, c
   int64_t tiles = qn_ceil_div(a->given.rows, v->bm) * qn_ceil_div(b->given.rows, v->bn) * p->batch[0] * p->batch[1];
   int64_t share = qn_ceil_div(steps, splits), room = units_of_device / splits - (splits > 2 ? units_of_device / 44 : 0);
   return share * (splits - 1) < steps && tiles <= room;
+}
+
+static cuda_gemm_lines lines_of(const operand *o, int64_t k)
+{
+  const cuda_matmul_side *s = &o->read;
+  return (cuda_gemm_lines){ .pitch = (o->rows_contiguous ? s->k_stride : s->row_stride) * 2, .batch_stride = { s->batch_stride[0] * 2, s->batch_stride[1] * 2 },
+                            .lines = (int32_t)(o->rows_contiguous ? k : s->rows), .elements = (int32_t)(o->rows_contiguous ? s->rows : k), .width = o->width };
 }
 
 /* ---- prepare -------------------------------------------------------------------------------------- */
@@ -201,7 +233,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int i = 0; f->names[i]; i++) {
     const variant *v = &f->variants[i];
     if (r->variant && strcmp(r->variant, f->names[i])) continue;
-    operand left = lay_out(v->swap ? &m.b : &m.a, &p, false), right = lay_out(v->swap ? &m.a : &m.b, &p, which == WGMMA_3XTF32);
+    const cuda_matmul_side *on_left = v->swap ? &m.b : &m.a, *on_right = v->swap ? &m.a : &m.b;
+    operand left, right;
+    if (v->gathered) {
+      if (!lay_out_gathered(&left, on_left, &p) || !lay_out_gathered(&right, on_right, &p)) continue;
+    } else {
+      left = lay_out(on_left, &p, false);
+      right = lay_out(on_right, &p, which == WGMMA_3XTF32);
+    }
     if (!variant_fits(&p, v, &left, &right, r->device->units)) continue;
     right.offset = packed_bytes(&left);
     uint64_t bytes = right.offset + packed_bytes(&right);
@@ -255,6 +294,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (g->n * out_bytes % 16) g->store_map = 0;               /* the copy engine clips in units of 16 bytes */
   if (g->column >= 0 && g->n % 8) g->store_map = 0;
   g->low = (int32_t)(p.b.k / 2);
+  if (p.a.width) g->lines_a = lines_of(&p.a, p.k), g->lines_b = lines_of(&p.b, p.k);
   if (p.esize == 4) {
     g->again = (cuda_gemm_again){ .a_stride = { p.a.given.row_stride, p.a.given.k_stride, p.a.given.batch_stride[0], p.a.given.batch_stride[1] },
                                   .b_stride = { p.b.given.row_stride, p.b.given.k_stride, p.b.given.batch_stride[0], p.b.given.batch_stride[1] },
@@ -310,8 +350,8 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   cuda_gemm *g = &st->gemm;
   (void)r;
   qn_status s = cuda_driver_get(&st->driver);
-  if (!s) s = encode_operand(st->driver, &g->a, p, &p->a, k->bm);
-  if (!s) s = encode_operand(st->driver, &g->b, p, &p->b, k->bn);
+  if (!s && !p->a.width) s = encode_operand(st->driver, &g->a, p, &p->a, k->bm);
+  if (!s && !p->b.width) s = encode_operand(st->driver, &g->b, p, &p->b, k->bn);
   if (!s && g->store_map) {
     int esize = (int)qn_kit_bytes(p->out_dtype);
     s = encode(st->driver, &g->y, esize == 4 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, esize, g->n, g->m, g->out_stride[0],
@@ -353,8 +393,13 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     qn_status s = cuda_pack_launch(n, pack, to, from, launch->stream);
     if (s) return s;
   }
-  st->driver->tensor_map_address(&g.a, at[0]);
-  st->driver->tensor_map_address(&g.b, at[1]);
+  if (o[0]->width) {
+    g.lines_a.p = at[0];
+    g.lines_b.p = at[1];
+  } else {
+    st->driver->tensor_map_address(&g.a, at[0]);
+    st->driver->tensor_map_address(&g.b, at[1]);
+  }
   if (g.store_map) st->driver->tensor_map_address(&g.y, y);
   g.out = y;
   if (g.again.k) {

@@ -6,6 +6,8 @@
  * the next is being multiplied. The ring runs on through a unit's epilogue. Operands of 16 bits may be stored with
  * either dim contiguous: the descriptors, not copies, do the transposing. Others have k contiguous.
  *
+ * What the copy engine cannot fetch the producer's warpgroup gathers itself (`gathered`, gemm_gather.cuh).
+ *
  * 3xTF32: a is split in registers on its way to the Tensor Cores; b comes split, its low parts behind the high ones.
  * Sums of 8-bit floats keep 13 bits: `promoted` ones are added up in f32 stage by stage, each of 128 terms.
  *
@@ -16,6 +18,7 @@
  * A split sum is shared by the CTAs of a cluster, each with its part of k. When all are done each finishes its part of
  * the columns: the others' sums of them come straight into its shared memory. */
 #pragma once
+#include "gemm_gather.cuh"
 #include "matmul_wgmma.h"
 #include "steps.cuh"
 #include "wgmma.cuh"
@@ -337,7 +340,35 @@ template <class shape, int BM, int BN, int ta, int tb> __device__ __forceinline_
   }
 }
 
-template <int kind, int BM, int BN, int ta, int tb, int splits, bool promoted = false>
+/* The producer that gathers: a stage is announced when `lag` more are under way. */
+template <class shape, int BM, int BN, int ta, int tb>
+__device__ __forceinline__ void gemm_gather(const cuda_gemm &g, int tile, int tiles, int stride, int first, int last, uint32_t ring, uint32_t full, uint32_t empty)
+{
+  constexpr int lag = 3;
+  static_assert(shape::stages > lag && shape::esize == 2 && shape::b_span == 128, "gathered: 64 columns or more of 16 bits");
+  int stage = 0, phase = 0, begun = 0;
+  for (; tile < tiles; tile += stride) {
+    gemm_unit u = gemm_unit_at(g, tile, BM, BN);
+    gather_ahead<BM, ta>(g.lines_a, u.m0, first * 64, last * 64, u.b0, u.b1);
+    gather_ahead<BN, tb>(g.lines_b, u.n0, first * 64, last * 64, u.b0, u.b1);
+    for (int step = first; step < last; step++) {
+      uint32_t a = ring + stage * shape::stage_bytes;
+      barrier_wait(empty + 8 * stage, phase ^ 1);
+      gather<BM, ta> from_a;
+      gather<BN, tb> from_b;
+      from_a.begin(a, g.lines_a, u.m0, step * 64, u.b0, u.b1);
+      from_b.begin(a + shape::a_bytes, g.lines_b, u.n0, step * 64, u.b0, u.b1);
+      from_a.end(a, g.lines_a);
+      from_b.end(a + shape::a_bytes, g.lines_b);
+      copy_async_commit();
+      if (++begun > lag) gather_arrive<lag>(full + 8 * (stage < lag ? stage + shape::stages - lag : stage - lag));
+      if (++stage == shape::stages) stage = 0, phase ^= 1;
+    }
+  }
+  for (int left = min(begun, lag); left > 0; left--) gather_arrive<0>(full + 8 * (stage < left ? stage + shape::stages - left : stage - left));
+}
+
+template <int kind, int BM, int BN, int ta, int tb, int splits, bool promoted = false, bool gathered = false>
 __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __grid_constant__ cuda_gemm g)
 {
   typedef gemm_shape<kind, BM, BN, ta, tb, splits, promoted> shape;
@@ -349,10 +380,9 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
   uint32_t full = shared_address(bars), empty = full + 8 * shape::stages;
 
   if (threadIdx.x == 0) {
-    tma_prefetch_map(&g.a);
-    tma_prefetch_map(&g.b);
+    if (!gathered) tma_prefetch_map(&g.a), tma_prefetch_map(&g.b);
     for (int i = 0; i < shape::stages; i++) {
-      barrier_init(full + 8 * i, 1);
+      barrier_init(full + 8 * i, gathered ? 128 : 1);
       barrier_init(empty + 8 * i, 4 * shape::groups);
     }
     barrier_init_fence();
@@ -370,7 +400,9 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
 
   if (warpgroup == 0) {
     if (shape::spare_registers) registers_lower<40>();
-    if (threadIdx.x == 0) {
+    if constexpr (gathered) {
+      gemm_gather<shape, BM, BN, ta, tb>(g, blockIdx.x / splits, tiles, stride, first, last, ring, full, empty);
+    } else if (threadIdx.x == 0) {
       for (int tile = blockIdx.x / splits; tile < tiles; tile += stride) {
         gemm_unit u = gemm_unit_at(g, tile, BM, BN);
         for (int step = first; step < last; step++) {

@@ -13,6 +13,14 @@ typedef struct cuda_gemm_again {
   int32_t  k;
 } cuda_gemm_again;
 
+/* An operand that threads gather (gemm_gather.cuh): lines along whichever dim is contiguous. Strides in bytes. */
+typedef struct cuda_gemm_lines {
+  const void *p;
+  int64_t  pitch, batch_stride[2];
+  int32_t  lines, elements;               /* of all of it */
+  int32_t  width;                         /* bytes copied at once: 16, 8, 4, or 2 */
+} cuda_gemm_lines;
+
 typedef struct cuda_gemm {                /* the kernel's parameter */
   CUtensorMap a, b, y;                    /* y: only with store_map */
   void    *out;
@@ -27,6 +35,7 @@ typedef struct cuda_gemm {                /* the kernel's parameter */
   int32_t  split_steps;                   /* of the k_steps, for each CTA of a cluster */
   int32_t  low;                           /* 3xTF32: b's low parts lie so many elements of k behind the high ones */
   cuda_gemm_again again;
+  cuda_gemm_lines lines_a, lines_b;       /* in the place of the maps a and b */
   cuda_steps steps;
 } cuda_gemm;
 

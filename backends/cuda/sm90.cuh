@@ -3,10 +3,8 @@
  * A barrier (mbarrier) completes a phase when its arrivals and its announced bytes have come. Waiters name the parity of
  * the phase that they wait for; a fresh barrier counts as having completed parity 1. */
 #pragma once
-#include <cstdint>
 #include <cuda.h>
-
-__device__ __forceinline__ uint32_t shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
+#include "sm80.cuh"
 
 __device__ __forceinline__ void barrier_init(uint32_t bar, uint32_t arrivals)
 {
