@@ -108,19 +108,50 @@ static qn_status device_describe(int32_t ordinal, qn_device *out)
   return QN_OK;
 }
 
-/* The caller's current device is his own: what is made current here is put back by leave. */
+/* The driver's current context is the calling thread's own, none included: what is made current here is put back by leave. (The
+ * runtime's current device would say 0 where there is none, and putting that back would make one.) */
+static CUresult (*context_get)(CUcontext *), (*context_set)(CUcontext);       /* written alike by whoever comes first */
+
+static qn_status context_calls(void)
+{
+  enum cudaDriverEntryPointQueryResult found;
+  void *get = NULL, *set = NULL;
+  qn_status s = cuda_check(cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", &get, 12000, cudaEnableDefault, &found), "cuCtxGetCurrent");
+  if (!s) s = cuda_check(cudaGetDriverEntryPointByVersion("cuCtxSetCurrent", &set, 12000, cudaEnableDefault, &found), "cuCtxSetCurrent");
+  if (!s && (!get || !set)) return cuda_host->error(QN_DEVICE, "cuda: the driver has no cuCtxGetCurrent or cuCtxSetCurrent");
+  *(void **)&context_get = get;
+  *(void **)&context_set = set;
+  return s;
+}
+
+/* handle: the device's primary context, which the runtime works in. */
+static qn_status device_open(qn_device *device)
+{
+  CUcontext before = NULL, primary = NULL;
+  qn_status s = context_calls();
+  if (s) return s;
+  context_get(&before);
+  s = cuda_check(cudaSetDevice(device->ordinal), "cudaSetDevice");
+  if (!s) s = cuda_check(cudaFree(NULL), "the device's context");       /* a runtime before 12 makes it only now */
+  context_get(&primary);
+  context_set(before);
+  device->handle = primary;
+  return s;
+}
+
 static qn_status device_enter(const qn_device *device, uint64_t *saved)
 {
-  int current = 0;
-  qn_status s = cuda_check(cudaGetDevice(&current), "cudaGetDevice");
-  if (s) return s;
-  *saved = (uint64_t)current;
-  return current == device->ordinal ? QN_OK : cuda_check(cudaSetDevice(device->ordinal), "cudaSetDevice");
+  CUcontext now = NULL;
+  context_get(&now);
+  *saved = (uint64_t)(uintptr_t)now;
+  if (now == device->handle || context_set(device->handle) == CUDA_SUCCESS) return QN_OK;
+  return cuda_host->error(QN_DEVICE, "cuda: cuCtxSetCurrent: the device's context is gone");
 }
 
 static void device_leave(const qn_device *device, uint64_t saved)
 {
-  if ((int)saved != device->ordinal) (void)cudaSetDevice((int)saved);
+  CUcontext before = (CUcontext)(uintptr_t)saved;
+  if (before != device->handle) (void)context_set(before);
 }
 
 /* ---- streams ------------------------------------------------------------------------------------- */
@@ -269,6 +300,7 @@ const qn_device_ops cuda_device_ops = {
   .describe = device_describe,
   .models = model_names,
   .describe_model = describe_model,
+  .open = device_open,
   .enter = device_enter,
   .leave = device_leave,
   .stream_create = stream_create,
