@@ -226,7 +226,11 @@ qn_status qn_context_synchronize(qn_context *ctx)
 bool qn__context_capturing(qn_context *ctx)
 {
   int yes = ctx->recording != NULL;
-  if (!yes && ctx->dev->ops->capturing && ctx->dev->ops->capturing(&ctx->dev->desc, ctx->stream, &yes)) yes = 1;
+  uint64_t saved;
+  if (yes || !ctx->dev->ops->capturing) return yes;
+  if (qn__enter(ctx, &saved)) return true;
+  if (ctx->dev->ops->capturing(&ctx->dev->desc, ctx->stream, &yes)) yes = 1;
+  qn__leave(ctx, saved);
   return yes != 0;
 }
 
