@@ -5,7 +5,7 @@
  *   average   y = sum of taps inside x / divisor, 0 where none is
  *
  * Neighbouring threads are neighbours in memory: channels first if they are contiguous, else along the innermost extent.
- * Packed planes (NCHW) are pool_planes.cu's. */
+ * Packed planes (NCHW) are pool_strips.cu's or pool_planes.cu's. */
 #include "engines.h"
 #include "functions.cuh"
 #include "pool.cuh"
