@@ -8,9 +8,8 @@ qn_status qn__infer_loss(const qn__problem *p)
   qn_entropy *a = p->attr;
   const qn_value *x = qn__arg(p, backward ? QN_ROLE_CROSS_ENTROPY_BACKWARD_X : QN_ROLE_CROSS_ENTROPY_X);
   if (x->rank < 1) return qn__refuse(p, "x", "rank is 0; must be at least 1");
-  if (a->axis < -1 || a->axis >= x->rank)
-    return qn__refuse(p, "axis", "is %lld; must be -1 (the last) or 0 to %d", (long long)a->axis, (int)x->rank - 1);
-  if (a->axis == -1) a->axis = x->rank - 1;
+  qn_status status = qn__settle_axis(p, &a->axis, x->rank);
+  if (status) return status;
   if (!(a->smoothing >= 0 && a->smoothing <= 1)) return qn__refuse(p, "smoothing", "is %g; must be 0 to 1", a->smoothing);
   if (backward && a->reduction == QN_REDUCTION_MEAN && !qn__arg(p, QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT))
     return qn__refuse(p, "count", "is missing; the gradient of a mean wants it");
@@ -21,7 +20,6 @@ qn_status qn__infer_loss(const qn__problem *p)
     row[i] = i < x->rank && i != a->axis ? x->dim[i] : 1;
     one[i] = 1;
   }
-  qn_status status;
   for (uint32_t r = 0; r < p->op->n_roles; r++) {
     const char *name = qn__role_name(p, r);
     bool whole = !strcmp(name, "loss") || !strcmp(name, "dy");

@@ -229,7 +229,7 @@ static inline bool add_aliases(words *k, uint32_t n_in)
   uint64_t pairs = 0;
   for (uint32_t o = n_in; o < k->n_ptr; o++)
     for (uint32_t i = 0; i < n_in; i++)
-      if (UNLIKELY(k->ptr[o] == k->ptr[i] && k->ptr[o])) pairs = pairs * 8191 + o * 127 + i + 1;
+      if (UNLIKELY(k->ptr[o] == k->ptr[i] && k->ptr[o])) pairs = pairs * 0x9E3779B97F4A7C15u + ((uint64_t)o << 32 | i) + 1;
   if (k->n == k->most) return false;
   k->w[k->n++] = pairs;
   return true;
