@@ -11,6 +11,7 @@
  * an Inf or NaN has reached is summed again as direct does, so that nothing spreads beyond its window. */
 #include "conv_fft.h"
 #include "conv_problem.h"
+#include "conv_product.h"
 #include "engines.h"
 
 enum { MOST = 24 };                       /* rows and columns of a filter */
@@ -25,16 +26,14 @@ typedef struct state {
   int64_t  m, n, k;                       /* complex; n and k rounded up to even ones */
   int      pairs;
   uint64_t b_place, y_place, scratch;     /* in workspace */
-  qn_value value[3];
-  qn_node  node;
-  qn_part *matmul;
+  cuda_product product;
 } state;
 
 static void release(qn_prepared *p)
 {
   state *st = p->state;
   if (!st) return;
-  if (st->matmul) cuda_host->part_release(st->matmul);
+  if (st->product.part) cuda_host->part_release(st->product.part);
   cuda_host->free(st);
   p->state = NULL;
 }
@@ -102,29 +101,13 @@ static void describe(state *st, const cuda_conv_problem *c)
 
 /* ---- the products ---------------------------------------------------------------------------------------------- */
 
-static qn_value matrix(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride, bool written)
+static bool prepare_product(const qn_request *r, state *st)
 {
-  return (qn_value){ .dtype = QN_F32, .rank = 3, .dim = { CUDA_FFT_BINS, rows, cols, 1, 1, 1, 1, 1 }, .stride = { rows * cols, row_stride, col_stride }, .align = 16,
-                     .flags = written ? QN_VALUE_ESCAPE : 0, .producer = written ? 0 : -1, .last_user = written ? -1 : 0, .over = -1 };
-}
-
-static bool prepare_matmul(const qn_request *r, state *st)
-{
-  static const int32_t first[] = { 0, 1, 2, 2, 2, 2, 2, 3 }, arg[] = { 0, 1, 2 };
-  static const char *const engines[] = { NULL, "cuda/wgmma_3xtf32", "cuda/simt" };
-  int64_t n = 2 * st->n, k = 2 * st->k;
-  st->value[0] = matrix(st->m, k, k, 1, false);
-  st->value[1] = matrix(k, n, 1, k, false);
-  st->value[2] = matrix(st->m, n, n, 1, true);
-  st->node = (qn_node){ .op = QN_OP_MATMUL, .family = QN_FAMILY_CONTRACTION, .n_roles = 7, .n_inputs = 6, .first = first, .arg = arg };
-  qn_request part = { .struct_size = sizeof part, .instance = r->instance, .op = &st->node, .n_ops = 1, .n_values = 3, .value = st->value };
-  for (int i = 0; i < 3; i++) {
-    if (r->host->part_prepare(r, &part, engines[i], &st->matmul)) continue;
-    if (r->host->part_answer(st->matmul)->numerics.accumulator != QN_ACC_TF32) return true;
-    r->host->part_release(st->matmul);
-    st->matmul = NULL;
-  }
-  return false;
+  int64_t m = st->m, n = 2 * st->n, k = 2 * st->k;
+  st->product.value[0] = cuda_product_matrix(CUDA_FFT_BINS, m * k, m, k, k, 1, 16, false);
+  st->product.value[1] = cuda_product_matrix(CUDA_FFT_BINS, k * n, k, 1, n, k, 16, false);
+  st->product.value[2] = cuda_product_matrix(CUDA_FFT_BINS, m * n, m, n, n, 1, 16, true);
+  return cuda_product_prepare(&st->product, r, false);
 }
 
 /* ---- the engine -------------------------------------------------------------------------------------------------- */
@@ -163,11 +146,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     release(out);
     return qn_refuse(out, "workspace for the transforms", "x", "below the limit and an eighth of memory", "%llu", (unsigned long long)bytes);
   }
-  if (!prepare_matmul(r, st)) {
+  if (!prepare_product(r, st)) {
     release(out);
     return qn_refuse(out, "products of f32 matrices", "x", "an engine for them, tf32 aside", "%s", "none");
   }
-  const qn_prepared *answer = r->host->part_answer(st->matmul);
+  const qn_prepared *answer = r->host->part_answer(st->product.part);
   double moved = (double)st->scratch + 4 * (double)(qn_elements(c.x) + qn_elements(c.y) + qn_elements(c.w));
   out->n_ops = 1;
   out->workspace = st->scratch + answer->workspace;
@@ -186,7 +169,7 @@ static qn_status build(const qn_request *r, qn_prepared *out)
 {
   (void)r;
   qn_status s = cuda_fft_build();
-  return s ? s : cuda_host->part_build(((state *)out->state)->matmul);
+  return s ? s : cuda_host->part_build(((state *)out->state)->product.part);
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
@@ -199,7 +182,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   again.a = again.swapped ? b_planes : a_planes, again.b = again.swapped ? a_planes : b_planes;
   qn_status s = cuda_fft_transform(&st->b, b_planes, b, st->n, st->k, st->pairs, launch->stream);
   if (!s) s = cuda_fft_transform(&st->a, a_planes, a, st->m, st->k, 0, launch->stream);
-  if (!s) s = cuda_host->part_run(st->matmul, launch, (void *[]){ a, b, y }, base + st->scratch, launch->counters);
+  if (!s) s = cuda_host->part_run(st->product.part, launch, (void *[]){ a, b, y }, base + st->scratch, launch->counters);
   if (s) return s;
   return cuda_fft_restore(&st->y, y, launch->ptr[st->y_at], st->m, st->n, &again, st->bias_at >= 0 ? launch->ptr[st->bias_at] : NULL, st->bias_dtype, st->bias_stride, launch->stream);
 }

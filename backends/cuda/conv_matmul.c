@@ -6,22 +6,21 @@
  * them. (Forward and by the data they do not, and laying them out anew took longer on an H200 than conv_tf32 does.) */
 #include "conv_layout.h"
 #include "conv_problem.h"
+#include "conv_product.h"
 #include "engines.h"
 
 typedef struct state {
   int32_t  x, dy, dw;                     /* values of the request */
   int64_t  images, elements;              /* elements of dw */
   uint64_t scratch;                       /* where the product's own workspace begins */
-  qn_value value[3];
-  qn_node  node;
-  qn_part *matmul;
+  cuda_product product;
 } state;
 
 static void release(qn_prepared *p)
 {
   state *st = p->state;
   if (!st) return;
-  if (st->matmul) cuda_host->part_release(st->matmul);
+  if (st->product.part) cuda_host->part_release(st->product.part);
   cuda_host->free(st);
   p->state = NULL;
 }
@@ -43,15 +42,8 @@ static qn_status check(const cuda_conv_problem *p, qn_prepared *out)
   return QN_OK;
 }
 
-static qn_value matrix(int64_t batch, int64_t batch_stride, int64_t rows, int64_t row_stride, int64_t cols, int64_t col_stride, uint32_t align, bool written)
-{
-  return (qn_value){ .dtype = QN_F32, .rank = 3, .dim = { batch, rows, cols, 1, 1, 1, 1, 1 }, .stride = { batch_stride, row_stride, col_stride }, .align = align,
-                     .flags = written ? QN_VALUE_ESCAPE : 0, .producer = written ? 0 : -1, .last_user = written ? -1 : 0, .over = -1 };
-}
-
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  static const int32_t first[] = { 0, 1, 2, 2, 2, 2, 2, 3 }, arg[] = { 0, 1, 2 };
   cuda_conv_problem p;
   qn_status status = cuda_conv_problem_read(&p, r, out);
   if (!status) status = check(&p, out);
@@ -64,16 +56,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st->images = n;
   st->elements = k * c;
   st->scratch = (uint64_t)qn_round_up(n * k * c * 4, 256);
-  st->value[0] = matrix(n, p.y->stride[0], k, p.y->stride[1], pixels, pixel_stride(p.y), p.y->align, false);
-  st->value[1] = matrix(n, p.x->stride[0], pixels, pixel_stride(p.x), c, p.x->stride[1], p.x->align, false);
-  st->value[2] = matrix(n, k * c, k, c, c, 1, 16, true);
-  st->node = (qn_node){ .op = QN_OP_MATMUL, .family = QN_FAMILY_CONTRACTION, .n_roles = 7, .n_inputs = 6, .first = first, .arg = arg };
-  qn_request part = { .struct_size = sizeof part, .instance = r->instance, .op = &st->node, .n_ops = 1, .n_values = 3, .value = st->value };
-  if (r->host->part_prepare(r, &part, NULL, &st->matmul)) {
+  st->product.value[0] = cuda_product_matrix(n, p.y->stride[0], k, p.y->stride[1], pixels, pixel_stride(p.y), p.y->align, false);
+  st->product.value[1] = cuda_product_matrix(n, p.x->stride[0], pixels, pixel_stride(p.x), c, p.x->stride[1], p.x->align, false);
+  st->product.value[2] = cuda_product_matrix(n, k * c, k, c, c, 1, 16, true);
+  if (!cuda_product_prepare(&st->product, r, true)) {
     release(out);
     return qn_refuse(out, "an engine for the products", "", "what a matmul takes", "%s", "another");
   }
-  const qn_prepared *answer = r->host->part_answer(st->matmul);
+  const qn_prepared *answer = r->host->part_answer(st->product.part);
   out->workspace = st->scratch + answer->workspace;
   out->counters = answer->counters;
   if (out->workspace > r->demands->workspace_limit) {
@@ -91,7 +81,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 static qn_status build(const qn_request *r, qn_prepared *out)
 {
   (void)r;
-  return cuda_host->part_build(((state *)out->state)->matmul);
+  return cuda_host->part_build(((state *)out->state)->product.part);
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
@@ -99,7 +89,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const state *st = p->state;
   char *products = launch->workspace;
   void *ptr[] = { launch->ptr[st->dy], launch->ptr[st->x], products };
-  qn_status s = cuda_host->part_run(st->matmul, launch, ptr, products + st->scratch, launch->counters);
+  qn_status s = cuda_host->part_run(st->product.part, launch, ptr, products + st->scratch, launch->counters);
   return s ? s : cuda_conv_join(launch->ptr[st->dw], QN_F32, (float *)products, (int)st->images, st->elements, launch->stream);
 }
 

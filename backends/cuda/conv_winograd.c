@@ -11,6 +11,7 @@
  * Any layout; two spatial dims, one group, stride and dilation 1. An output whose tile holds an Inf or NaN is summed again as
  * direct does, so that nothing spreads beyond its window. */
 #include "conv_problem.h"
+#include "conv_product.h"
 #include "conv_winograd.h"
 #include "engines.h"
 
@@ -23,9 +24,7 @@ typedef struct state {
   cuda_chain chain;
   int32_t  bias, parts;                   /* bias: the chain's operand, -1: none */
   uint64_t at_right, at_product, scratch; /* places in workspace */
-  qn_value value[3];
-  qn_node  node;
-  qn_part *matmul;
+  cuda_product product;
 } state;
 
 static cuda_conv_pixels pixels_of(const qn_value *v)
@@ -38,36 +37,20 @@ static void release(qn_prepared *p)
 {
   state *st = p->state;
   if (!st) return;
-  if (st->matmul) cuda_host->part_release(st->matmul);
+  if (st->product.part) cuda_host->part_release(st->product.part);
   cuda_host->free(st);
   p->state = NULL;
 }
 
 /* ---- the products ------------------------------------------------------------------------------ */
 
-static qn_value matrix(int64_t batch, int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride, bool written)
-{
-  return (qn_value){ .dtype = QN_F32, .rank = 3, .dim = { batch, rows, cols, 1, 1, 1, 1, 1 }, .stride = { rows * cols, row_stride, col_stride }, .align = 16,
-                     .flags = written ? QN_VALUE_ESCAPE : 0, .producer = written ? 0 : -1, .last_user = written ? -1 : 0, .over = -1 };
-}
-
 /* y [batch][m][n] = a [batch][m][k] b [batch][n][k], of packed rows. */
-static qn_status prepare_matmul(const qn_request *r, state *st, int64_t batch, int64_t m, int64_t n, int64_t k)
+static qn_status prepare_product(const qn_request *r, state *st, int64_t batch, int64_t m, int64_t n, int64_t k)
 {
-  static const int32_t first[] = { 0, 1, 2, 2, 2, 2, 2, 3 }, arg[] = { 0, 1, 2 };
-  static const char *const engines[] = { NULL, "cuda/wgmma_3xtf32", "cuda/simt" };
-  st->value[0] = matrix(batch, m, k, k, 1, false);
-  st->value[1] = matrix(batch, k, n, 1, k, false);
-  st->value[2] = matrix(batch, m, n, n, 1, true);
-  st->node = (qn_node){ .op = QN_OP_MATMUL, .family = QN_FAMILY_CONTRACTION, .n_roles = 7, .n_inputs = 6, .first = first, .arg = arg };
-  qn_request part = { .struct_size = sizeof part, .instance = r->instance, .op = &st->node, .n_ops = 1, .n_values = 3, .value = st->value };
-  for (int i = 0; i < 3; i++) {
-    if (r->host->part_prepare(r, &part, engines[i], &st->matmul)) continue;
-    if (r->host->part_answer(st->matmul)->numerics.accumulator != QN_ACC_TF32) return QN_OK;
-    r->host->part_release(st->matmul);
-    st->matmul = NULL;
-  }
-  return QN_UNSUPPORTED;
+  st->product.value[0] = cuda_product_matrix(batch, m * k, m, k, k, 1, 16, false);
+  st->product.value[1] = cuda_product_matrix(batch, k * n, k, 1, n, k, 16, false);
+  st->product.value[2] = cuda_product_matrix(batch, m * n, m, n, n, 1, 16, true);
+  return cuda_product_prepare(&st->product, r, false) ? QN_OK : QN_UNSUPPORTED;
 }
 
 /* ---- prepare -------------------------------------------------------------------------------------- */
@@ -118,7 +101,7 @@ static qn_status prepare_outputs(const qn_request *r, state *st)
   st->at_right = bytes_of(st, st->left.tiles, w->cols);
   st->at_product = st->at_right + bytes_of(st, w->rows, w->cols);
   st->scratch = st->at_product + bytes_of(st, st->left.tiles, w->rows);
-  return prepare_matmul(r, st, f->a * f->a, st->left.tiles, w->rows, w->cols);
+  return prepare_product(r, st, f->a * f->a, st->left.tiles, w->rows, w->cols);
 }
 
 /* dw: tiles of dy by tiles of x, in parts enough to fill the device. */
@@ -142,7 +125,7 @@ static qn_status prepare_gradient(const qn_request *r, state *st)
   st->at_right = bytes_of(st, tiles.units, k);
   st->at_product = st->at_right + bytes_of(st, tiles.units, c);
   st->scratch = st->at_product + bytes_of(st, st->parts * k, c);
-  return prepare_matmul(r, st, points * st->parts, k, c, tiles.share);
+  return prepare_product(r, st, points * st->parts, k, c, tiles.share);
 }
 
 /* A bias and relu, which the last transform takes; it writes f32. */
@@ -206,7 +189,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, int m)
     release(out);
     return qn_refuse(out, "a matmul that keeps f32's digits", "", "", "%s", "none");
   }
-  const qn_prepared *answer = r->host->part_answer(st->matmul);
+  const qn_prepared *answer = r->host->part_answer(st->product.part);
   out->workspace = st->scratch + answer->workspace;
   out->counters = answer->counters;
   if (out->workspace > r->demands->workspace_limit || out->workspace > r->device->memory / 8) {
@@ -230,7 +213,7 @@ static qn_status prepare_4x4(const qn_request *r, qn_prepared *out) { return pre
 static qn_status build(const qn_request *r, qn_prepared *out)
 {
   (void)r;
-  return cuda_host->part_build(((state *)out->state)->matmul);
+  return cuda_host->part_build(((state *)out->state)->product.part);
 }
 
 /* ---- run ------------------------------------------------------------------------------------------- */
@@ -250,7 +233,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   qn_status s = cuda_winograd_images(&st->f, left, from, &st->from, &st->left, filter, launch->stream);
   if (!s && filter) s = cuda_winograd_images(&st->f, right, x, &o.again.at, &st->right, true, launch->stream);
   else if (!s) s = cuda_winograd_filters(&st->f, right, w, &o.again.filters, launch->stream);
-  if (!s) s = cuda_host->part_run(st->matmul, launch, (void *[]){ left, right, product }, base + st->scratch, launch->counters);
+  if (!s) s = cuda_host->part_run(st->product.part, launch, (void *[]){ left, right, product }, base + st->scratch, launch->counters);
   if (s) return s;
   if (filter) return cuda_winograd_gradient(&st->f, launch->ptr[c->w_at], product, &o.again, st->parts, launch->stream);
   if (st->bias >= 0) o.bias = launch->ptr[st->chain.value[st->bias]];

@@ -34,6 +34,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_tf32.h \
   backends/cuda/conv_tf32_layout.cu \
   backends/cuda/conv_problem.h \
+  backends/cuda/conv_product.h \
   backends/cuda/conv_store.cuh \
   backends/cuda/conv_tile.cuh \
   backends/cuda/conv_views.h \

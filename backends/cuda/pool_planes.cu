@@ -206,16 +206,6 @@ template <class T> static kernel choose_mode(const planes &p, bool average, bool
 
 static int most_shared(const qn_device *device) { return (int)qn_min_i64(STAGE_MOST, (int64_t)device->shared_per_block); }
 
-static bool packed(const qn_value *v)
-{
-  int64_t step = 1;
-  for (int d = v->rank - 1; d >= 0; d--) {
-    if (v->dim[d] > 1 && v->stride[d] != step) return false;
-    step *= v->dim[d];
-  }
-  return true;
-}
-
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
@@ -224,7 +214,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int32_t indices = op->op == QN_OP_POOL_MAX ? qn_role(op, QN_ROLE_POOL_MAX_INDICES) : -1;
   if (x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "another");
   if (x->rank > 4) return qn_refuse(out, "1 or 2 spatial dims", "x", "2", "%d", x->rank - 2);
-  if (!packed(x) || !packed(y) || (indices >= 0 && !packed(&r->value[indices]))) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
+  if (!qn_is_packed(x) || !qn_is_packed(y) || (indices >= 0 && !qn_is_packed(&r->value[indices]))) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
   if (x->align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align);
   planes p = {};
   int missing = 4 - x->rank;

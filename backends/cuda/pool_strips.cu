@@ -268,16 +268,6 @@ template <int dtype, bool average> static kernel choose_width(strips *p)
 }
 template <int dtype> static kernel choose(strips *p, bool average) { return average ? choose_width<dtype, true>(p) : choose_width<dtype, false>(p); }
 
-static bool packed(const qn_value *v)
-{
-  int64_t step = 1;
-  for (int d = v->rank - 1; d >= 0; d--) {
-    if (v->dim[d] > 1 && v->stride[d] != step) return false;
-    step *= v->dim[d];
-  }
-  return true;
-}
-
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
@@ -286,7 +276,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "another");
   if (op->op == QN_OP_POOL_MAX && qn_role(op, QN_ROLE_POOL_MAX_INDICES) >= 0) return qn_refuse(out, "no indices", "indices", "absent", "%s", "present");
   if (x->rank > 4) return qn_refuse(out, "1 or 2 spatial dims", "x", "2", "%d", x->rank - 2);
-  if (!packed(x) || !packed(y)) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
+  if (!qn_is_packed(x) || !qn_is_packed(y)) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
   if (x->align < 16 || y->align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align < y->align ? x->align : y->align);
   strips p = {};
   for (int d = 0; d < 2; d++) {
