@@ -83,12 +83,14 @@ void      qn__settings_free(qn__settings *s);
 const char *qn__setting_key(int i);
 int       qn__setting_index(const char *key);       /* -1: no such key; the sentence lists the known */
 const char *qn__environment(int setting);           /* the value that was read; NULL: unset */
+void        qn__settings_unknown(void);             /* warns, once, of variables that neither Quern nor a backend found reads */
 
 /* ---- registry.c: backends, found and loaded ------------------------------------------------- */
 
 typedef struct qn__backend {
   const qn_backend *table;                          /* NULL: could not be loaded */
   char     *name, *path, *why;
+  const char *const *variables;                     /* pairs, closed by NULL; never NULL itself */
   qn_status status;
   qn_engine *engine;                                /* rows copied to today's size */
   int       n_engines;

@@ -88,6 +88,7 @@ qn_status qn__device_choose(const qn__settings *s, qn__backend ***list, int *n, 
   *ordinal = s->device < 0 ? 0 : s->device;
   qn_status status = s->text[QN_SET_BACKEND] ? choose_named(s->text[QN_SET_BACKEND], list, n, provider)
                                              : choose_all(list, n, provider);
+  qn__settings_unknown();                             /* now that backends are here, which may read some */
   if (status) {
     qn__free(*list);
     *list = NULL;

@@ -83,13 +83,15 @@ static qn_status index_engines(qn__backend *b)
 #define BACKEND_LEAST (offsetof(qn_backend, engines) + sizeof(void *))
 #define ENGINE_LEAST  (offsetof(qn_engine, run) + sizeof(void (*)(void)))
 #define DEVICE_LEAST  (offsetof(qn_device_ops, copy) + sizeof(void (*)(void)))
+#define VARIABLES_END (offsetof(qn_backend, variables) + sizeof(void *))
+#define MOST_BYTES    65536
 
 static qn_status check_table(const char *path, const qn_backend *t)
 {
   if (!t) return qn__fail(QN_NO_BACKEND, "%s: its entry gave no table", path);
-  if (t->struct_size < BACKEND_LEAST || t->struct_size > 65536)
+  if (t->struct_size < BACKEND_LEAST || t->struct_size > MOST_BYTES)
     return qn__fail(QN_NO_BACKEND, "%s: its table has %u bytes, at least %zu are needed", path, t->struct_size, BACKEND_LEAST);
-  if (t->engine_size < ENGINE_LEAST || t->engine_size > 65536 || t->engine_size % _Alignof(qn_engine))
+  if (t->engine_size < ENGINE_LEAST || t->engine_size > MOST_BYTES || t->engine_size % _Alignof(qn_engine))
     return qn__fail(QN_NO_BACKEND, "%s: its rows have %u bytes, at least %zu and a multiple of %zu are needed", path,
                     t->engine_size, ENGINE_LEAST, _Alignof(qn_engine));
   if (!t->name || !*t->name || strpbrk(t->name, "/,: ") || strlen(t->name) > 63)
@@ -109,6 +111,7 @@ static qn_status adopt(qn__backend *b, qn_entry_fn *entry)
   const qn_backend *t = NULL;
   qn__fail(QN_OK, "%s", "");
   qn_status status = entry(&qn__host, &t);
+  if (t && t->struct_size >= VARIABLES_END && t->struct_size <= MOST_BYTES && t->variables) b->variables = t->variables;
   if (status) {
     const char *said = qn_last_error();
     return qn__fail(QN_NO_BACKEND, "%s: its entry failed: %s", b->path, *said ? said : qn_status_text(status));
@@ -192,8 +195,10 @@ static qn_status load(qn__backend *b)
 
 static qn__backend *add(const char *name, const char *path)
 {
+  static const char *const none[] = { NULL };
   qn__backend *b = qn__alloc(sizeof *b), **end = &first;
   if (!b) return NULL;
+  b->variables = none;
   b->name = qn__strdup(name);
   b->path = qn__strdup(path);
   if (!b->name || !b->path) {

@@ -259,18 +259,6 @@ static const char *screened(const char *name)
 #endif
 }
 
-static void warn_of_unknown(void)
-{
-  for (char **e = environ; e && *e; e++) {
-    if (strncmp(*e, "QUERN_", 6)) continue;
-    size_t len = strcspn(*e, "=");
-    bool known = false;
-    for (int i = 0; i < QN_SET_COUNT; i++)
-      known = known || (strlen(table[i].variable) == len && !strncmp(*e, table[i].variable, len));
-    if (!known) qn__log(QN_LOG_WARN, "%.*s is not a variable that Quern reads; `quern-info config` lists them", (int)len, *e);
-  }
-}
-
 static void read_environment(void)
 {
   for (int i = 0; i < QN_SET_COUNT; i++) {
@@ -278,13 +266,43 @@ static void read_environment(void)
     if (v && *v) read_value[i] = strdup(v);         /* empty is unset; for the life of the process: not core's counted memory */
     else if (!v && getenv(table[i].variable)) qn__log(QN_LOG_WARN, "%s is ignored in a program with raised rights", table[i].variable);
   }
-  warn_of_unknown();
 }
 
 const char *qn__environment(int setting)
 {
   pthread_once(&once, read_environment);
   return read_value[setting];
+}
+
+/* Is the variable's name the first len bytes of text? */
+static bool is_named(const char *variable, const char *text, size_t len)
+{
+  return strlen(variable) == len && !strncmp(variable, text, len);
+}
+
+static bool is_known(const char *text, size_t len)
+{
+  for (int i = 0; i < QN_SET_COUNT; i++)
+    if (is_named(table[i].variable, text, len)) return true;
+  for (qn__backend *b = qn__backends(); b; b = b->next)
+    for (const char *const *v = b->variables; v[0] && v[1]; v += 2)
+      if (is_named(v[0], text, len)) return true;
+  return false;
+}
+
+static void warn_of_unknown(void)
+{
+  for (char **e = environ; e && *e; e++) {
+    size_t len = strcspn(*e, "=");
+    if (!strncmp(*e, "QUERN_", 6) && !is_known(*e, len))
+      qn__log(QN_LOG_WARN, "%.*s is not a variable that Quern or a backend here reads; `quern-info config` lists them", (int)len, *e);
+  }
+}
+
+void qn__settings_unknown(void)
+{
+  static pthread_once_t warned = PTHREAD_ONCE_INIT;
+  pthread_once(&warned, warn_of_unknown);
 }
 
 qn_status qn__settings_init(qn__settings *s)
@@ -319,6 +337,12 @@ qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *, const qn_se
                              origin[s->origin[i]], table[i].text };
     row(user, &info);
   }
+  for (qn__backend *b = qn__backends(); b; b = b->next)
+    for (const char *const *v = b->variables; v[0] && v[1]; v += 2) {
+      const char *value = screened(v[0]);
+      qn_setting_info info = { "", v[0], value ? value : "", origin[value && *value], v[1] };
+      row(user, &info);
+    }
   if (!ctx) qn__settings_free(&own);
   return QN_OK;
 }

@@ -14,7 +14,7 @@
 static void print_setting(void *user, const qn_setting_info *s)
 {
   (void)user;
-  printf("%-16s %-24s %-12s %-24s %s\n", s->key, s->value && *s->value ? s->value : "-", s->origin, s->variable, s->text);
+  printf("%-16s %-24s %-12s %-24s %s\n", *s->key ? s->key : "-", s->value && *s->value ? s->value : "-", s->origin, s->variable, s->text);
 }
 
 int info_config(const char *const options[])

@@ -40,10 +40,13 @@ static const qn_engine_list *const lists[] = { &list, NULL }, *const no_run_list
                             *const no_name_lists[] = { &no_name_list, NULL }, *const later_lists[] = { &later_list, NULL };
 static const qn_device_ops empty_device = { .struct_size = sizeof(qn_device_ops) };
 
+static const char *const variables[] = { "QUERN_TEST_SWITCH", "what the test plugin does", NULL };
+static const char *const variables_of_failure[] = { "QUERN_TEST_LIBRARY", "where what it lacks lies", NULL };
+
 static struct { qn_backend table; void *more[8]; } later;
 static qn_backend table = {
   .struct_size = sizeof(qn_backend), .abi_minor = QN_ABI_MINOR, .engine_size = sizeof(qn_engine),
-  .name = "test", .version = "1", .device_kind = "cpu", .engines = lists,
+  .name = "test", .version = "1", .device_kind = "cpu", .engines = lists, .variables = variables,
 };
 
 QN_EXPORT qn_status ENTRY(const qn_host *host, const qn_backend **out);
@@ -54,7 +57,10 @@ QN_EXPORT qn_status ENTRY(const qn_host *host, const qn_backend **out)
   const char *file = dladdr(&anchor, &where) ? strrchr(where.dli_fname, '/') : NULL;
 #define CASE(name) (file && strstr(file, "quern_" #name ".so"))
   *out = &table;
-  if (CASE(fails)) return host->error(QN_SYSTEM, "the moon is in the wrong house");
+  if (CASE(fails)) {
+    table.variables = variables_of_failure;
+    return host->error(QN_SYSTEM, "the moon is in the wrong house");
+  }
   if (CASE(fails_silently)) return QN_SYSTEM;
   if (CASE(odd_status)) return (qn_status)12345;
   if (CASE(no_table)) *out = NULL;
@@ -72,6 +78,12 @@ QN_EXPORT qn_status ENTRY(const qn_host *host, const qn_backend **out)
   if (CASE(row_without_name)) table.engines = no_name_lists;
   if (CASE(empty_device)) table.device = &empty_device;
   if (CASE(unknown_kind)) table.device_kind = "abacus";
+  if (CASE(earlier)) {                                /* of minor 0, which knew no variables: what follows is no part of it */
+    table.struct_size = offsetof(qn_backend, variables);
+    table.abi_minor = 0;
+    table.name = "earlier";
+    table.variables = (const char *const *)8;
+  }
   if (CASE(later)) {
     later.table = table;
     later.table.struct_size = sizeof later;

@@ -1,4 +1,5 @@
-/* t_loader.c -- a plugin that is not what it should be is refused with a sentence; one of a later minor is taken.
+/* t_loader.c -- a plugin that is not what it should be is refused with a sentence; one of an earlier or a later minor is
+ * taken; the variables that backends read are known.
  *
  * Plugins are copies of tests/plugin.c under names that say how each misbehaves, and files broken here, in a folder of
  * our own that QUERN_PLUGIN_PATH names too. Arguments: the folders where the three test plugins were built. */
@@ -79,12 +80,45 @@ static void truncated(size_t bytes)
   refused(make(name, image, bytes, 0700), about, "");
 }
 
-struct seen { int good, later, bad, bad_without_why; };
+/* What was warned of; which of the test plugins' variables are shown, with the value that they have. */
+static char warnings[4096];
+static void hear(void *user, int level, const char *message)
+{
+  (void)user;
+  if (level == QN_LOG_WARN) strncat(warnings, message, sizeof warnings - strlen(warnings) - 1);
+}
+
+static void see_setting(void *user, const qn_setting_info *s)
+{
+  int *shown = user;
+  if (!strcmp(s->variable, "QUERN_TEST_SWITCH")) *shown += !*s->key && !strcmp(s->value, "on") && !strcmp(s->origin, "environment");
+  if (!strcmp(s->variable, "QUERN_TEST_LIBRARY")) *shown += !*s->key && !strcmp(s->value, "/nowhere");
+}
+
+/* Before anything else is loaded: a backend's variables are known, those of one that failed too; others are warned of. */
+static void check_variables(void)
+{
+  int shown = 0;
+  make("fails", image, image_bytes, 0700);
+  setenv("QUERN_TEST_SWITCH", "on", 1);
+  setenv("QUERN_TEST_LIBRARY", "/nowhere", 1);
+  setenv("QUERN_TEST_SWITCHES", "on", 1);
+  qn_set_log(hear, NULL);
+  tap_ok(!try(make("good", image, image_bytes, 0700)), "a plugin that is right is taken") ||
+    (tap_note("%s", qn_last_error()), 0);
+  qn_set_log(NULL, NULL);
+  tap_ok(strstr(warnings, "QUERN_TEST_SWITCHES is not") && !strstr(warnings, "QUERN_TEST_SWITCH is") && !strstr(warnings, "QUERN_TEST_LIBRARY"),
+         "variables that backends name are not warned of, another is") || (tap_note("%s", warnings), 0);
+  tap_ok(!qn_each_setting(NULL, see_setting, &shown) && shown >= 2, "and are shown among the settings");
+}
+
+struct seen { int good, earlier, later, bad, bad_without_why; };
 static void see(void *user, const qn_backend_info *info)
 {
   struct seen *seen = user;
   if (strncmp(info->path, folder, strlen(folder))) return;
   if (!info->status && !strcmp(info->name, "test")) seen->good++;
+  if (!info->status && !strcmp(info->name, "earlier")) seen->earlier++;
   if (!info->status && !strcmp(info->name, "later")) seen->later++;
   if (info->status && info->path[0]) seen->bad++;
   if (info->status && !info->why[0]) seen->bad_without_why++;
@@ -102,7 +136,8 @@ int main(int argc, char **argv)
   snprintf(path_list, sizeof path_list, "%s%s%s", folder, others ? ":" : "", others ? others : "");
   setenv("QUERN_PLUGIN_PATH", path_list, 1);
 
-  tap_ok(!try(make("good", image, image_bytes, 0700)), "a plugin that is right is taken") ||
+  check_variables();
+  tap_ok(!try(make("earlier", image, image_bytes, 0700)), "one of an earlier minor, with a shorter table, is taken") ||
     (tap_note("%s", qn_last_error()), 0);
   tap_ok(!try(make("later", image, image_bytes, 0700)), "one of a later minor, with longer structs, is taken") ||
     (tap_note("%s", qn_last_error()), 0);
@@ -166,9 +201,9 @@ int main(int argc, char **argv)
   tap_ok(status == QN_NO_BACKEND && strstr(qn_last_error(), "abacus"), "refused: a device kind that nobody provides") ||
     (tap_note("status %d, \"%s\"", status, qn_last_error()), 0);
 
-  struct seen seen = { 0, 0, 0, 0 };
+  struct seen seen = { 0, 0, 0, 0, 0 };
   status = qn_each_backend(see, &seen);
-  tap_ok(!status && seen.good >= 1 && seen.later == 1, "qn_each_backend shows the good ones");
+  tap_ok(!status && seen.good >= 1 && seen.earlier == 1 && seen.later == 1, "qn_each_backend shows the good ones");
   tap_ok(seen.bad >= 30 && !seen.bad_without_why, "and the bad ones, each with its sentence") ||
     (tap_note("%d bad, %d without a sentence", seen.bad, seen.bad_without_why), 0);
   qn_context *ctx = NULL;

@@ -4,6 +4,10 @@
 
 const qn_host *cuda_host;
 
+static const char *const variables[] = {
+  "QUERN_CUBLASLT", "path of the cuBLASLt to open; unset: the one in the process, then of LD_LIBRARY_PATH, of the CUDA built with, of the system",
+  NULL };
+
 static const qn_backend cuda_backend = {
   .struct_size = sizeof(qn_backend),
   .abi_minor = QN_ABI_MINOR,
@@ -13,6 +17,7 @@ static const qn_backend cuda_backend = {
   .device_kind = "cuda",
   .device = &cuda_device_ops,
   .engines = cuda_engines,
+  .variables = variables,
 };
 
 QN_EXPORT qn_status QN_BACKEND_ENTRY(cuda)(const qn_host *host, const qn_backend **out)

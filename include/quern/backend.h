@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 #define QN_ABI_MAJOR 1                /* in the entry's name: another major is another symbol */
-#define QN_ABI_MINOR 0                /* additions only */
+#define QN_ABI_MINOR 1                /* additions only */
 
 typedef struct qn_host     qn_host;
 typedef struct qn_backend  qn_backend;
@@ -196,6 +196,8 @@ struct qn_backend {
   const qn_engine_list *const *engines;   /* one list for each engine file, NULL-terminated; best first within an op */
   qn_status (*open)(const qn_host *, const qn_device *, void *stream, void **instance);   /* (optional) one for each context */
   void      (*close)(void *instance);                                                     /* (optional) */
+  const char *const *variables;           /* (minor 1) NULL, or pairs closed by NULL: a variable of the environment that the
+                                             backend reads by host->option, "QUERN_...", and what it means */
 };
 
 enum { QN_COPY_TO_DEVICE = 0, QN_COPY_TO_HOST = 1, QN_COPY_ON_DEVICE = 2 };
@@ -250,6 +252,7 @@ struct qn_host {
 };
 
 /* The entry: the one symbol a plugin exports. It checks host->struct_size and abi_major, keeps host, and gives its table.
+ * One that fails for want of a library gives it too, if its variables say where that lies: of the table only they are read.
  * QN_BACKEND_ENTRY(name) is its name, in a plugin or (with QN_BUILTIN) in an archive. */
 typedef qn_status qn_entry_fn(const qn_host *host, const qn_backend **out);
 #ifdef QN_BUILTIN

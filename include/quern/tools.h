@@ -100,7 +100,7 @@ qn_status qn_each_device(void (*row)(void *user, const qn_backend_info *, const 
 const qn_engine *qn_backend_engine(const qn_backend *table, int i);
 
 typedef struct qn_setting_info {
-  const char *key, *variable;             /* "backend", "QUERN_BACKEND" */
+  const char *key, *variable;             /* "backend", "QUERN_BACKEND"; key "": a backend's, read from the environment alone */
   const char *value, *origin;             /* "default", "environment", "context" */
   const char *text;                       /* what it means and which values are known */
 } qn_setting_info;

@@ -20,9 +20,14 @@ static void close_handle(void *instance) { peer.cudnnDestroy(instance); }
 
 static const qn_engine_list *const lists[] = { &peer_conv, &peer_matmul, &peer_softmax, &peer_pool, &peer_reduce, &peer_pointwise, NULL };
 
+static const char *const variables[] = {
+  "QUERN_CUDNN", "path of the cuDNN to open; unset: the one in the process, then of LD_LIBRARY_PATH, of those built with, of the system",
+  NULL };
+
 static qn_backend backend = {
   .struct_size = sizeof backend, .abi_minor = QN_ABI_MINOR, .engine_size = sizeof(qn_engine),
   .name = "cudnn", .device_kind = "cuda", .engines = lists, .open = open_handle, .close = close_handle,
+  .variables = variables,
 };
 
 QN_EXPORT qn_status QN_BACKEND_ENTRY(cudnn)(const qn_host *host, const qn_backend **out);
@@ -32,8 +37,8 @@ QN_EXPORT qn_status QN_BACKEND_ENTRY(cudnn)(const qn_host *host, const qn_backen
   const char *why;
   if (host->struct_size < sizeof(qn_host) || host->abi_major != QN_ABI_MAJOR) return QN_NO_BACKEND;
   peer_host = host;
+  *out = &backend;
   if (!peer_find(version, &why)) return host->error(QN_NO_BACKEND, why);
   backend.version = version;
-  *out = &backend;
   return QN_OK;
 }
