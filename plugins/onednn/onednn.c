@@ -3,6 +3,7 @@
  * Only f32, by direct algorithms. Where an op lets oneDNN choose layouts, inputs are reordered into scratch before and
  * outputs after, inside the measured time, as a framework that keeps plain tensors must do too. oneDNN promises no bits
  * that do not depend on the number of threads, so no engine here claims to be deterministic. */
+#include <math.h>
 #include <omp.h>
 #include <pthread.h>
 #include "onednn.h"
@@ -29,17 +30,13 @@ onednn_state *onednn_begin(const qn_request *request, qn_prepared *p)
 
 bool onednn_add(onednn_state *s, const qn_request *request, qn_prepared *p, int role, int32_t value)
 {
-  static const char *const name[] = { "the first", "the second", "the third", "the fourth" };
+  static const char *const name[ONEDNN_TENSORS] = { "the first", "the second", "the third", "the fourth", "the fifth", "the sixth",
+                                                    "the seventh", "the eighth" };
   const qn_value *v = &request->value[value];
   onednn_tensor *t = &s->tensor[s->n];
-  dnnl_dims_t dim, stride;
-  if (v->dtype != QN_F32) {
-    qn_refuse(p, "f32 alone is asked of oneDNN", name[s->n], "f32", "dtype %u", v->dtype);
+  if (v->dtype != QN_F32 || v->flags & QN_VALUE_HOST) {
+    qn_refuse(p, "f32 tensors alone are asked of oneDNN", name[s->n], "f32", "%s", v->flags & QN_VALUE_HOST ? "a number" : qn_kit_name(v->dtype));
     return false;
-  }
-  for (int32_t i = 0; i < v->rank; i++) {
-    dim[i] = v->dim[i];
-    stride[i] = v->stride[i];
   }
   if (role == DNNL_ARG_BIAS && v->dim[0] > 1 && v->stride[0] != 1) {
     qn_refuse(p, "oneDNN reads a bias as if it had no gaps", "bias", "a stride of 1", "%lld", (long long)v->stride[0]);
@@ -47,12 +44,30 @@ bool onednn_add(onednn_state *s, const qn_request *request, qn_prepared *p, int 
   }
   t->role = role;
   t->value = value;
-  if (dnnl_memory_desc_init_by_strides(&t->given, v->rank, dim, dnnl_f32, stride) != dnnl_success) {
-    qn_refuse(p, "oneDNN knows no such strides", name[s->n], "strides without broadcast", "%s", "");
-    return false;
-  }
+  t->output = v->producer >= 0;
   s->n++;
-  return true;
+  onednn_view(s, v->rank, v->dim, v->stride);
+  if (t->given.ndims == v->rank)
+    return true;
+  qn_refuse(p, "oneDNN knows no such strides", name[s->n - 1], "strides without broadcast", "%s", "");
+  return false;
+}
+
+void onednn_add_own(onednn_state *s, int role)
+{
+  s->tensor[s->n++] = (onednn_tensor){ .role = role, .value = -1, .output = true };
+}
+
+void onednn_view(onednn_state *s, int rank, const int64_t *dim, const int64_t *stride)
+{
+  onednn_tensor *t = &s->tensor[s->n - 1];
+  dnnl_dims_t dims, strides;
+  for (int i = 0; i < rank; i++) {
+    dims[i] = dim[i];
+    strides[i] = stride[i];
+  }
+  if (dnnl_memory_desc_init_by_strides(&t->given, rank, dims, dnnl_f32, strides) != dnnl_success)
+    memset(&t->given, 0, sizeof t->given);
 }
 
 dnnl_memory_desc_t onednn_any(const dnnl_memory_desc_t *given)
@@ -62,33 +77,54 @@ dnnl_memory_desc_t onednn_any(const dnnl_memory_desc_t *given)
   return any;
 }
 
-/* Decides the wanted layouts and the plan of the workspace: copies first, then the primitive's own scratch. */
+/* ---- layouts, scratch ------------------------------------------------------------------------ */
+
+static size_t scratch_of(const_dnnl_primitive_desc_t desc)
+{
+  return desc ? dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0)) : 0;
+}
+
+/* Decides the wanted layouts and the plan of the workspace: copies first, then the primitives' own scratch. */
 static void lay_out(onednn_state *s, qn_prepared *p)
 {
   size_t used = 0;
   for (int i = 0; i < s->n; i++) {
     onednn_tensor *t = &s->tensor[i];
     t->wanted = *dnnl_primitive_desc_query_md(s->desc, dnnl_query_exec_arg_md, t->role);
-    if (dnnl_memory_desc_equal(&t->given, &t->wanted))
-      continue;
+    if (!t->wanted.ndims && s->first_desc)
+      t->wanted = *dnnl_primitive_desc_query_md(s->first_desc, dnnl_query_exec_arg_md, t->role);
+    t->copied = t->value < 0 || t->deviation || !dnnl_memory_desc_equal(&t->given, &t->wanted);
     t->offset = used;
-    used += (size_t)qn_round_up((int64_t)dnnl_memory_desc_get_size(&t->wanted), 256);
+    used += t->copied ? (size_t)qn_round_up((int64_t)dnnl_memory_desc_get_size(&t->wanted), 256) : 0;
   }
   s->scratch = used;
-  p->workspace = used + dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(s->desc, dnnl_query_scratchpad_md, 0));
+  p->workspace = used + (size_t)qn_max_i64((int64_t)scratch_of(s->first_desc), (int64_t)scratch_of(s->desc));
 }
 
-qn_status onednn_finish(onednn_state *s, const qn_request *request, qn_prepared *p, const_dnnl_op_desc_t op)
+static dnnl_status_t describe(dnnl_primitive_desc_t *desc, const qn_request *request, const_dnnl_op_desc_t op, const_dnnl_primitive_desc_t hint)
 {
   dnnl_primitive_attr_t attr;
   int threads = omp_get_max_threads();
   if (dnnl_primitive_attr_create(&attr) != dnnl_success)
-    return onednn_refused(p, QN_NO_MEMORY);
+    return dnnl_out_of_memory;
   dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
   omp_set_num_threads(request->demands->threads);       /* oneDNN divides work and sizes scratch when a primitive is described */
-  dnnl_status_t status = dnnl_primitive_desc_create(&s->desc, op, attr, engine, NULL);
+  dnnl_status_t status = dnnl_primitive_desc_create(desc, op, attr, engine, hint);
   omp_set_num_threads(threads);
   dnnl_primitive_attr_destroy(attr);
+  return status;
+}
+
+bool onednn_first(onednn_state *s, const qn_request *request, const_dnnl_op_desc_t op)
+{
+  return describe(&s->first_desc, request, op, NULL) == dnnl_success;
+}
+
+qn_status onednn_finish(onednn_state *s, const qn_request *request, qn_prepared *p, const_dnnl_op_desc_t op)
+{
+  dnnl_status_t status = describe(&s->desc, request, op, s->first_desc);
+  if (status == dnnl_out_of_memory)
+    return onednn_refused(p, QN_NO_MEMORY);
   if (status != dnnl_success)
     return onednn_refused(p, qn_refuse(p, "oneDNN has no implementation for this", "", "", "its status %d", (int)status));
   lay_out(s, p);
@@ -112,17 +148,10 @@ static qn_status failed(const char *sentence)
   return host->error(QN_INTERNAL, sentence);
 }
 
-/* Outputs are those roles that oneDNN calls destinations. */
-static bool is_destination(int role)
-{
-  return role == DNNL_ARG_DST || role == DNNL_ARG_DIFF_SRC || role == DNNL_ARG_DIFF_WEIGHTS;
-}
-
 static bool make_reorder(onednn_tensor *t)
 {
-  bool output = is_destination(t->role);
   dnnl_primitive_desc_t desc;
-  const dnnl_memory_desc_t *from = output ? &t->wanted : &t->given, *to = output ? &t->given : &t->wanted;
+  const dnnl_memory_desc_t *from = t->output ? &t->wanted : &t->given, *to = t->output ? &t->given : &t->wanted;
   if (dnnl_reorder_primitive_desc_create(&desc, from, engine, to, engine, NULL) != dnnl_success)
     return false;
   bool made = dnnl_primitive_create(&t->reorder, desc) == dnnl_success;
@@ -136,27 +165,31 @@ qn_status onednn_build(const qn_request *request, qn_prepared *p)
   int threads = omp_get_max_threads();
   omp_set_num_threads(request->demands->threads);
   bool made = dnnl_primitive_create(&s->primitive, s->desc) == dnnl_success;
+  if (made && s->first_desc)
+    made = dnnl_primitive_create(&s->first, s->first_desc) == dnnl_success;
   for (int i = 0; i < s->n && made; i++)
-    if (!dnnl_memory_desc_equal(&s->tensor[i].given, &s->tensor[i].wanted))
+    if (s->tensor[i].copied && s->tensor[i].value >= 0 && !s->tensor[i].deviation)
       made = make_reorder(&s->tensor[i]);
   omp_set_num_threads(threads);
   return made ? QN_OK : failed("oneDNN could not create a primitive that it had described");
 }
 
-/* The memory objects of one execution: for each tensor the caller's and, if it is reordered, the copy; then scratch. */
-typedef struct memories { dnnl_memory_t given[ONEDNN_TENSORS], wanted[ONEDNN_TENSORS], scratch; } memories;
+/* The memory objects of one execution: for each tensor the caller's and, if there is one, the copy; then scratch. */
+typedef struct memories { dnnl_memory_t given[ONEDNN_TENSORS], copy[ONEDNN_TENSORS], scratch; } memories;
 
 static bool make_memories(const onednn_state *s, const qn_launch *launch, memories *m)
 {
   char *workspace = launch->workspace;
-  const dnnl_memory_desc_t *scratch = dnnl_primitive_desc_query_md(s->desc, dnnl_query_scratchpad_md, 0);
+  const_dnnl_primitive_desc_t larger = scratch_of(s->first_desc) > scratch_of(s->desc) ? s->first_desc : s->desc;
+  const dnnl_memory_desc_t *scratch = dnnl_primitive_desc_query_md(larger, dnnl_query_scratchpad_md, 0);
   memset(m, 0, sizeof *m);
   bool made = dnnl_memory_create(&m->scratch, scratch, engine, workspace + s->scratch) == dnnl_success;
   for (int i = 0; i < s->n && made; i++) {
     const onednn_tensor *t = &s->tensor[i];
-    made = dnnl_memory_create(&m->given[i], &t->given, engine, launch->ptr[t->value]) == dnnl_success;
-    if (made && t->reorder)
-      made = dnnl_memory_create(&m->wanted[i], &t->wanted, engine, workspace + t->offset) == dnnl_success;
+    if (t->value >= 0)
+      made = dnnl_memory_create(&m->given[i], &t->given, engine, launch->ptr[t->value]) == dnnl_success;
+    if (made && t->copied)
+      made = dnnl_memory_create(&m->copy[i], &t->wanted, engine, workspace + t->offset) == dnnl_success;
   }
   return made;
 }
@@ -165,14 +198,32 @@ static void free_memories(const onednn_state *s, memories *m)
 {
   for (int i = 0; i < s->n; i++) {
     dnnl_memory_destroy(m->given[i]);
-    dnnl_memory_destroy(m->wanted[i]);
+    dnnl_memory_destroy(m->copy[i]);
   }
   dnnl_memory_destroy(m->scratch);
 }
 
-static bool reorder(const onednn_tensor *t, dnnl_memory_t from, dnnl_memory_t to, dnnl_stream_t stream)
+/* From oneDNN's variances to the caller's deviations, both in one row. */
+static bool convert(const onednn_state *s, const onednn_tensor *t, dnnl_memory_t given, dnnl_memory_t copy)
 {
-  dnnl_exec_arg_t arg[] = { { DNNL_ARG_FROM, from }, { DNNL_ARG_TO, to } };
+  void *deviations, *variances;
+  int64_t n = (int64_t)(dnnl_memory_desc_get_size(&t->given) / sizeof(float));
+  if (dnnl_memory_get_data_handle(given, &deviations) != dnnl_success || dnnl_memory_get_data_handle(copy, &variances) != dnnl_success)
+    return false;
+  float *d = deviations, *v = variances;
+  for (int64_t i = 0; i < n; i++)
+    d[i] = 1 / sqrtf(v[i] + s->eps);
+  return true;
+}
+
+static bool copy(const onednn_state *s, int i, memories *m, dnnl_stream_t stream)
+{
+  const onednn_tensor *t = &s->tensor[i];
+  if (!t->copied || t->value < 0)
+    return true;
+  if (t->deviation)
+    return convert(s, t, m->given[i], m->copy[i]);
+  dnnl_exec_arg_t arg[] = { { DNNL_ARG_FROM, t->output ? m->copy[i] : m->given[i] }, { DNNL_ARG_TO, t->output ? m->given[i] : m->copy[i] } };
   return dnnl_primitive_execute(t->reorder, stream, 2, arg) == dnnl_success;
 }
 
@@ -181,16 +232,18 @@ static bool execute(const onednn_state *s, memories *m, dnnl_stream_t stream)
   dnnl_exec_arg_t arg[ONEDNN_TENSORS + 1];
   bool good = true;
   for (int i = 0; i < s->n; i++) {
-    const onednn_tensor *t = &s->tensor[i];
-    if (t->reorder && !is_destination(t->role))
-      good = good && reorder(t, m->given[i], m->wanted[i], stream);
-    arg[i] = (dnnl_exec_arg_t){ t->role, t->reorder ? m->wanted[i] : m->given[i] };
+    if (!s->tensor[i].output)
+      good = good && copy(s, i, m, stream);
+    arg[i] = (dnnl_exec_arg_t){ s->tensor[i].role, s->tensor[i].copied ? m->copy[i] : m->given[i] };
   }
   arg[s->n] = (dnnl_exec_arg_t){ DNNL_ARG_SCRATCHPAD, m->scratch };
+  if (s->first)
+    good = good && dnnl_primitive_execute(s->first, stream, s->n + 1, arg) == dnnl_success;
   good = good && dnnl_primitive_execute(s->primitive, stream, s->n + 1, arg) == dnnl_success;
+  good = good && dnnl_stream_wait(stream) == dnnl_success;
   for (int i = 0; i < s->n; i++)
-    if (s->tensor[i].reorder && is_destination(s->tensor[i].role))
-      good = good && reorder(&s->tensor[i], m->wanted[i], m->given[i], stream);
+    if (s->tensor[i].output)
+      good = good && copy(s, i, m, stream);
   return good && dnnl_stream_wait(stream) == dnnl_success;
 }
 
@@ -213,7 +266,9 @@ void onednn_release(qn_prepared *p)
     return;
   for (int i = 0; i < s->n; i++)
     dnnl_primitive_destroy(s->tensor[i].reorder);
+  dnnl_primitive_destroy(s->first);
   dnnl_primitive_destroy(s->primitive);
+  dnnl_primitive_desc_destroy(s->first_desc);
   dnnl_primitive_desc_destroy(s->desc);
   host->free(s);
   p->state = NULL;
@@ -237,7 +292,8 @@ static void close_stream(void *instance)
   dnnl_stream_destroy(instance);
 }
 
-static const qn_engine_list *const lists[] = { &onednn_conv, &onednn_matmul, &onednn_softmax, &onednn_pool, NULL };
+static const qn_engine_list *const lists[] = { &onednn_conv, &onednn_matmul, &onednn_norm, &onednn_softmax, &onednn_pool, &onednn_resampling,
+                                              &onednn_pointwise, &onednn_reduction, NULL };
 
 static qn_backend backend = {
   .struct_size = sizeof backend, .abi_minor = QN_ABI_MINOR, .engine_size = sizeof(qn_engine),

@@ -1,4 +1,4 @@
-/* pool.c -- pooling by oneDNN's: maximum forward without indices, average in both directions.
+/* pool.c -- pooling by oneDNN's, forward and backward, without indices.
  *
  * Its maximum loses NaN, so that one vouches for finite data only: math=fast. */
 #include "onednn.h"
@@ -57,10 +57,38 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   return onednn_finish(s, request, p, &d);
 }
 
-#define SHARED .class_ = QN_CLASS_TUNED, .prepare = prepare, .build = onednn_build, .run = onednn_run, .release = onednn_release
+/* The forward is run first, for its indices, which no other can read. */
+static qn_status prepare_backward_max(const qn_request *request, qn_prepared *p)
+{
+  const qn_node *op = &request->op[0];
+  int32_t dy = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_DY), x = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X), dx = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_DX);
+  dnnl_pooling_v2_desc_t forward, backward;
+  if (x < 0 || qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES) >= 0)
+    return qn_refuse(p, "oneDNN's indices are its own", "indices", "x alone", "%s", "indices");
+  const qn_value *xv = &request->value[x], *yv = &request->value[dy];
+  geometry g = geometry_of(op->attr, xv->dim + 2, yv->dim + 2, xv->rank - 2);
+  onednn_state *s = onednn_begin(request, p);
+  if (!s)
+    return onednn_refused(p, QN_UNSUPPORTED);
+  if (!onednn_add(s, request, p, DNNL_ARG_SRC, x) || !onednn_add(s, request, p, DNNL_ARG_DIFF_DST, dy) ||
+      !onednn_add(s, request, p, DNNL_ARG_DIFF_SRC, dx))
+    return onednn_refused(p, QN_UNSUPPORTED);
+  onednn_add_own(s, DNNL_ARG_DST);
+  onednn_add_own(s, DNNL_ARG_WORKSPACE);
+  const dnnl_memory_desc_t *src = &s->tensor[0].given, *dst = &s->tensor[1].given;
+  if (dnnl_pooling_v2_forward_desc_init(&forward, dnnl_forward_training, dnnl_pooling_max, src, dst, g.stride, g.window, g.dilation, g.before,
+                                        g.after) != dnnl_success ||
+      dnnl_pooling_v2_backward_desc_init(&backward, dnnl_pooling_max, &s->tensor[2].given, dst, g.stride, g.window, g.dilation, g.before,
+                                         g.after) != dnnl_success || !onednn_first(s, request, &forward))
+    return onednn_refused(p, qn_refuse(p, "oneDNN knows no such pooling", "", "", "%s", ""));
+  return onednn_finish(s, request, p, &backward);
+}
+
+#define SHARED .class_ = QN_CLASS_TUNED, .build = onednn_build, .run = onednn_run, .release = onednn_release
 static const qn_engine rows[] = {
-  { .name = "pooling", .op = QN_OP_POOL_MAX, .traits = QN_TRAIT_FINITE_ONLY, SHARED },
-  { .name = "pooling", .op = QN_OP_POOL_AVERAGE,                             SHARED },
-  { .name = "pooling", .op = QN_OP_POOL_AVERAGE_BACKWARD,                    SHARED },
+  { .name = "pooling", .op = QN_OP_POOL_MAX,              .prepare = prepare,              .traits = QN_TRAIT_FINITE_ONLY, SHARED },
+  { .name = "pooling", .op = QN_OP_POOL_MAX_BACKWARD,     .prepare = prepare_backward_max, .traits = QN_TRAIT_FINITE_ONLY, SHARED },
+  { .name = "pooling", .op = QN_OP_POOL_AVERAGE,          .prepare = prepare,                                              SHARED },
+  { .name = "pooling", .op = QN_OP_POOL_AVERAGE_BACKWARD, .prepare = prepare,                                              SHARED },
 };
 const qn_engine_list onednn_pool = { rows, sizeof rows / sizeof rows[0] };

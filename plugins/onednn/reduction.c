@@ -1,0 +1,31 @@
+/* reduction.c -- reductions by oneDNN's, which keep the reduced dims as 1. */
+#include "onednn.h"
+
+static qn_status prepare(const qn_request *request, qn_prepared *p)
+{
+  const qn_node *op = &request->op[0];
+  dnnl_alg_kind_t how = op->op == QN_OP_REDUCE_MEAN ? dnnl_reduction_mean : op->op == QN_OP_REDUCE_PROD ? dnnl_reduction_mul
+                        : op->op == QN_OP_REDUCE_MAX ? dnnl_reduction_max : op->op == QN_OP_REDUCE_MIN ? dnnl_reduction_min : dnnl_reduction_sum;
+  dnnl_reduction_desc_t d;
+  if (qn_same_dims(&request->value[op->arg[0]], &request->value[op->arg[1]]))
+    return qn_refuse(p, "nothing to reduce", "x", "dims above 1 to sum over", "%s", "");
+  onednn_state *s = onednn_begin(request, p);
+  if (!s)
+    return onednn_refused(p, QN_UNSUPPORTED);
+  if (!onednn_add(s, request, p, DNNL_ARG_SRC, op->arg[0]) || !onednn_add(s, request, p, DNNL_ARG_DST, op->arg[1]))
+    return onednn_refused(p, QN_UNSUPPORTED);
+  dnnl_status_t status = dnnl_reduction_desc_init(&d, how, &s->tensor[0].given, &s->tensor[1].given, 0, 0);
+  if (status != dnnl_success)
+    return onednn_refused(p, qn_refuse(p, "oneDNN knows no such reduction", "", "", "its status %d", (int)status));
+  return onednn_finish(s, request, p, &d);
+}
+
+#define SHARED .class_ = QN_CLASS_TUNED, .prepare = prepare, .build = onednn_build, .run = onednn_run, .release = onednn_release
+static const qn_engine rows[] = {
+  { .name = "reduction", .op = QN_OP_REDUCE_SUM,  SHARED },
+  { .name = "reduction", .op = QN_OP_REDUCE_MEAN, SHARED },
+  { .name = "reduction", .op = QN_OP_REDUCE_PROD, SHARED },
+  { .name = "reduction", .op = QN_OP_REDUCE_MAX,  .traits = QN_TRAIT_FINITE_ONLY, SHARED },
+  { .name = "reduction", .op = QN_OP_REDUCE_MIN,  .traits = QN_TRAIT_FINITE_ONLY, SHARED },
+};
+const qn_engine_list onednn_reduction = { rows, sizeof rows / sizeof rows[0] };
