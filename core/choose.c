@@ -246,6 +246,20 @@ static qn_status bind(const qn__asker *who, const qn_request *request, candidate
   return QN_OK;
 }
 
+/* The first op that is not listed yet and reads nothing that one of those makes: an anchor's producers stand behind it. */
+static uint32_t next_in_order(const qn_request *r, const uint8_t *listed)
+{
+  for (uint32_t i = 0; i < r->n_ops; i++) {
+    bool ready = !listed[i];
+    for (int32_t a = 0; a < r->op[i].first[r->op[i].n_inputs] && ready; a++) {
+      int32_t maker = r->value[r->op[i].arg[a]].producer;
+      ready = maker < 0 || maker >= (int32_t)r->n_ops || listed[maker];
+    }
+    if (ready) return i;
+  }
+  return 0;
+}
+
 /* The first n_ops of a request as a graph of its own, its values numbered anew. A host scalar of which only is known that
  * it is neither 0 nor 1 stands as 2. */
 static qn_status graph_of(const qn_request *r, const double *known, qn_graph **out)
@@ -253,21 +267,24 @@ static qn_status graph_of(const qn_request *r, const double *known, qn_graph **o
   int32_t args = 0, n = 0, taken = (int32_t)r->n_ops;
   for (uint32_t i = 0; i < r->n_ops; i++) args += r->op[i].first[r->op[i].n_roles];
   size_t bytes = r->n_values * (sizeof(qn_value) + sizeof(double)) + r->n_ops * sizeof(qn_node) +
-                 (2 * r->n_values + (size_t)args) * sizeof(int32_t);
+                 (2 * r->n_values + (size_t)args) * sizeof(int32_t) + r->n_ops;
   char *block = qn__alloc(bytes);
   if (!block) return qn__fail(QN_NO_MEMORY, "no memory to print a problem");
   qn_value *value = (qn_value *)block;
   double *literal = (double *)(value + r->n_values);
   qn_node *node = (qn_node *)(literal + r->n_values);
   int32_t *pointer = (int32_t *)(node + r->n_ops), *number = pointer + r->n_values, *arg = number + r->n_values;
+  uint8_t *listed = (uint8_t *)(arg + args);
   qn_graph_view view = { .struct_size = sizeof view, .n_ops = r->n_ops, .op = node, .value = value, .literal = literal,
                          .pointer = pointer };
   memset(number, 0xff, r->n_values * sizeof *number);
   for (uint32_t i = 0; i < r->n_ops; i++) {
-    node[i] = r->op[i];
+    uint32_t k = next_in_order(r, listed);
+    listed[k] = 1;
+    node[i] = r->op[k];
     node[i].arg = arg;
-    for (int32_t a = 0; a < r->op[i].first[r->op[i].n_roles]; a++) {
-      int32_t v = r->op[i].arg[a];
+    for (int32_t a = 0; a < r->op[k].first[r->op[k].n_roles]; a++) {
+      int32_t v = r->op[k].arg[a];
       if (number[v] < 0) {
         literal[n] = known ? known[v] : r->value[v].scalar == QN_SCALAR_ZERO ? 0 : r->value[v].scalar == QN_SCALAR_ONE ? 1 : 2;
         value[n] = r->value[v];

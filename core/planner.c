@@ -127,10 +127,24 @@ static bool only_used_here(const planner *p, int32_t e, int32_t user)
   return true;
 }
 
-/* A pointwise op that the region may compute for itself: nothing that is still to be anchored stands behind it. */
-static bool pullable(planner *p, int32_t e, int32_t user)
+/* Whether with op e, which others read too, a path would leave the region and come back. */
+static bool comes_back(planner *p, int32_t e)
 {
-  if (p->in[e] || p->group[e] != UNPLANNED || !pointwise(p, e) || !only_used_here(p, e, user) || depends(p, e)) return false;
+  bool back = false;
+  p->in[e] = 1;
+  for (int32_t i = 0; i < p->n && !back; i++)
+    for (int32_t k = p->pred_first[p->list[i]]; k < p->pred_first[p->list[i] + 1] && !back; k++)
+      back = !p->in[p->pred[k]] && depends(p, p->pred[k]);
+  p->in[e] = 0;
+  return back;
+}
+
+/* A pointwise op that the region may compute for itself: nothing that is still to be anchored stands behind it. What the anchor
+ * reads may be read by others too. */
+static bool pullable(planner *p, int32_t e, int32_t user, bool alone)
+{
+  if (p->in[e] || p->group[e] != UNPLANNED || !pointwise(p, e) || depends(p, e)) return false;
+  if (!only_used_here(p, e, user) && (alone || comes_back(p, e))) return false;
   for (int32_t k = p->pred_first[e]; k < p->pred_first[e + 1]; k++)
     if (p->group[p->pred[k]] == UNPLANNED && !pointwise(p, p->pred[k])) return false;
   return true;
@@ -156,7 +170,7 @@ static void pull(planner *p, int32_t user, bool before)
 {
   for (int32_t k = p->pred_first[user]; k < p->pred_first[user + 1]; k++) {
     int32_t e = p->pred[k];
-    if (!pullable(p, e, user)) continue;
+    if (!pullable(p, e, user, before)) continue;
     if (before) {
       if (feeds(p, e, p->list[0])) continue;
       pull(p, e, true);

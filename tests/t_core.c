@@ -66,6 +66,11 @@ static void partition(void)
          "an op whose result the anchor and its follower both read comes first");
   plan(ctx, "in a f32/4x4\ny = matmul a=a b=a\nt = relu x=y\nz = matmul a=t b=a\nout o = add a=z b=y\n", &n, NULL);
   tap_ok(n == 2, "a path that leaves a region does not re-enter it: %d parts", n);
+  plan(ctx, "in a f32/4x4\nin b f32/4x4\nout s = add a=a b=b\nout y = matmul a=s b=b\n", &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "f32/4x4") && line_has(last_plan, 0, "add") && line_has(last_plan, 0, "matmul"),
+         "a sum that others want too joins the op that reads it, and prints with it");
+  plan(ctx, "in a f32/4x4\nin b f32/4x4\ns = add a=a b=b\ny = matmul a=s b=b\nm = matmul a=s b=a\nout o = add a=y b=m\n", &n, NULL);
+  tap_ok(n == 2, "unless a path would come back: it joins the other one that reads it: %d parts", n);
   plan(ctx, "in x f32/4x4\ny = relu x=x\nout s = reduce_sum x=y axis=1\n", &n, NULL);
   tap_ok(n == 1, "a closing reduction joins the pointwise ops before it");
   plan(ctx, "in x f32/0x4\nin z f32/4\ny = relu x=x\nout o = exp x=y\nout q = relu x=z\n", &n, NULL);
