@@ -2,7 +2,7 @@
  *
  *   y0 = matmul a b bias;  y1 = add y0 residual;  y = relu y1
  *
- * A tile of sums is handed, row by row and still in cache, to the program that the pointwise ops are compiled to
+ * y1 may be normalization by given statistics, too. A tile of sums is handed, row by row and still in cache, to the program that the pointwise ops are compiled to
  * (pointwise_tile.h), which reads what else they need, broadcast or whole, and writes what must be written. y0 and y1 are
  * never in memory unless someone outside wants them, and are not rounded on the way. */
 #include "cpu_ref.h"
@@ -30,23 +30,6 @@ static void follow(const cpu_epilogue *e, int64_t place, int64_t n, const void *
 }
 
 /* ---- prepare ------------------------------------------------------------------------------------ */
-
-/* The places of v in the order of its falling strides, as strides of a packed tensor: how a program counts them. */
-static void count_places(qn_value *v)
-{
-  int64_t stride[QN_MAX_RANK] = {0}, places = 1;
-  bool done[QN_MAX_RANK] = {false};
-  for (;;) {
-    int32_t next = -1;                    /* the fastest dim left; of equals the last */
-    for (int32_t d = v->rank - 1; d >= 0; d--)
-      if (!done[d] && v->dim[d] > 1 && (next < 0 || v->stride[d] < v->stride[next])) next = d;
-    if (next < 0) break;
-    done[next] = true;
-    stride[next] = places;
-    places *= v->dim[next];
-  }
-  memcpy(v->stride, stride, sizeof stride);
-}
 
 /* Whether rows of sums run along consecutive places. */
 static bool rows_are_places(const fused *f)
@@ -80,7 +63,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   if (taken > 0) {
     qn_request counted = *request;        /* y is not in memory: its strides are those of its places */
     memcpy(value, request->value, request->n_values * sizeof *value);
-    count_places(&value[y]);
+    cpu_count_places(&value[y]);
     counted.value = value;
     if (f->op != QN_OP_MATMUL) f->anchor.conv.must_follow_y = true;
     p->workspace = f->op == QN_OP_MATMUL ? cpu_matmul_set(&f->anchor.matmul, &counted, isa)
@@ -122,10 +105,10 @@ static void release(qn_prepared *p)
 
 static const qn_engine rows[] = {
   {.name = "gemm_fused", .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .variants = cpu_gemm_variants, .prepare = prepare, .run = run, .release = release},
+   .variants = cpu_gemm_variants, .also = cpu_program_also, .prepare = prepare, .run = run, .release = release},
   {.name = "gemm_fused", .op = QN_OP_CONV_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .variants = cpu_gemm_variants, .prepare = prepare, .run = run, .release = release},
+   .variants = cpu_gemm_variants, .also = cpu_program_also, .prepare = prepare, .run = run, .release = release},
   {.name = "gemm_fused", .op = QN_OP_CONV_BACKWARD_DATA, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .variants = cpu_gemm_variants, .prepare = prepare, .run = run, .release = release},
+   .variants = cpu_gemm_variants, .also = cpu_program_also, .prepare = prepare, .run = run, .release = release},
 };
 const qn_engine_list cpu_gemm_fused = {rows, 3};

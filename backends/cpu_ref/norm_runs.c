@@ -5,9 +5,13 @@
  *
  * A group is one thread's: a pass for the mean, one for the variance, one for y; from the cache where it fits. Parameters have
  * an element for each group, or lie like a run. Those of the second kind get their gradients in a pass of its own, a block of
- * columns by one thread, so that threads change nothing. Sums: lanes of f32 over a piece, those in double. */
+ * columns by one thread, so that threads change nothing. Sums: lanes of f32 over a piece, those in double.
+ *
+ * Forward x may be a sum a + b, written where others want it, and y goes through the pointwise ops that follow (pointwise_tile.h),
+ * piece by piece. */
 #include "convert.h"
 #include "cpu_ref.h"
+#include "pointwise_tile.h"
 
 enum { SPAN = 2048,                       /* elements of a piece */
        COLUMNS = 256 };                   /* of a block of dscale and dshift */
@@ -21,6 +25,11 @@ typedef struct problem {
   int32_t  value[TENSORS];                /* -1: absent */
   uint32_t dtype[TENSORS];
   qn_nest  nest;                          /* the dims not normalized over */
+  int32_t  second, sum;                   /* values that lie as x does: added to it, and what that gives; -1: absent */
+  uint32_t sum_dtype;
+  bool     followed;                      /* by the program; y's steps count its places then */
+  cpu_program program;
+  cpu_tile_fn *runner;
 } problem;
 
 /* ---- loops ----------------------------------------------------------------------------------------------- */
@@ -87,7 +96,12 @@ static void gradient(float *dx, const float *g, const float *h, float rstd, floa
 
 /* ---- a group ------------------------------------------------------------------------------------------------ */
 
-typedef struct place { const problem *p; char *at[TENSORS]; } place;        /* where a group's tensors are; NULL: absent */
+typedef struct place {                    /* where a group's tensors are; NULL: absent */
+  const problem *p;
+  char   *at[TENSORS], *second, *sum;
+  int64_t y;                              /* its place, if it is followed */
+  void *const *ptr;                       /* of the launch */
+} place;
 
 static double number(const place *w, int t, double absent) { return w->at[t] ? qn_load_f64(w->at[t], w->p->dtype[t]) : absent; }
 static void put(const place *w, int t, double v) { if (w->at[t]) qn_store_f64(w->at[t], w->p->dtype[t], v); }
@@ -102,13 +116,25 @@ static const float *piece(const place *w, int t, int64_t r, int64_t i, int64_t n
   return buffer;
 }
 
+/* n elements of x, b added if it is a sum; buffer and other have room for them. */
+static const float *piece_of_x(const place *w, int64_t r, int64_t i, int64_t n, float *buffer, float *other)
+{
+  const float *x = piece(w, X, r, i, n, buffer);
+  if (!w->second) return x;
+  row_to_f32(other, w->second + (r * w->p->run_step[X] + i) * qn_kit_bytes(w->p->dtype[X]), w->p->dtype[X], n);
+#pragma omp simd
+  for (int64_t k = 0; k < n; k++) buffer[k] = x[k] + other[k];
+  return buffer;
+}
+
 static float *piece_out(const place *w, int64_t r, int64_t i, float *buffer)
 {
-  return w->p->dtype[Y] == QN_F32 ? (float *)(void *)w->at[Y] + r * w->p->run_step[Y] + i : buffer;
+  return w->p->dtype[Y] == QN_F32 && !w->p->followed ? (float *)(void *)w->at[Y] + r * w->p->run_step[Y] + i : buffer;
 }
 static void piece_done(const place *w, int64_t r, int64_t i, int64_t n, const float *buffer)
 {
-  if (w->p->dtype[Y] != QN_F32) row_from_f32(w->at[Y] + (r * w->p->run_step[Y] + i) * qn_kit_bytes(w->p->dtype[Y]), buffer, w->p->dtype[Y], n);
+  if (w->p->followed) w->p->runner(&w->p->program, w->ptr, buffer, w->y + r * w->p->run_step[Y] + i, n);
+  else if (w->p->dtype[Y] != QN_F32) row_from_f32(w->at[Y] + (r * w->p->run_step[Y] + i) * qn_kit_bytes(w->p->dtype[Y]), buffer, w->p->dtype[Y], n);
 }
 
 #define EACH_PIECE(p, r, i, n)                                     \
@@ -126,17 +152,19 @@ static void forward_group(const place *w)
     var = number(w, VAR, 0);
   } else {
     if (p->centred) {
-      EACH_PIECE(p, r, i, n) mean += (double)sum_of(piece(w, X, r, i, n, from), n);
+      EACH_PIECE(p, r, i, n) mean += (double)sum_of(piece_of_x(w, r, i, n, from, to), n);
       mean /= n_all;
     }
-    EACH_PIECE(p, r, i, n) var += (double)squares_of(piece(w, X, r, i, n, from), (float)mean, n);
+    EACH_PIECE(p, r, i, n) var += (double)squares_of(piece_of_x(w, r, i, n, from, to), (float)mean, n);
     var /= n_all;
   }
   const double rstd = 1 / sqrt(var + p->eps), m = p->momentum;
   const float scale = p->along ? 1 : (float)number(w, SCALE, 1), shift = p->along ? 0 : (float)number(w, SHIFT, 0);
   EACH_PIECE(p, r, i, n) {
     float *y = piece_out(w, r, i, to);
-    normalize(y, piece(w, X, r, i, n, from), (float)mean, (float)rstd, n);
+    const float *x = piece_of_x(w, r, i, n, from, parameter);
+    if (w->sum) row_from_f32(w->sum + (r * p->run_step[X] + i) * qn_kit_bytes(p->sum_dtype), x, p->sum_dtype, n);
+    normalize(y, x, (float)mean, (float)rstd, n);
     if (p->along) {
       if (w->at[SCALE]) scale_each(y, y, piece(w, SCALE, 0, i, n, parameter), n);
       if (w->at[SHIFT]) shift_each(y, piece(w, SHIFT, 0, i, n, parameter), n);
@@ -209,58 +237,95 @@ static bool like_a_run(const qn_value *v, const qn_value *x, uint64_t mask)
   return true;
 }
 
-static qn_status prepare(const qn_request *request, qn_prepared *prepared)
+/* What lies between: the dims normalized over as runs, the others as a nest. */
+static qn_status read_layout(const qn_value *const v[TENSORS], uint64_t mask, problem *p, qn_prepared *prepared)
 {
-  const qn_status status = cpu_isa_check(request, prepared);
-  if (status) return status;
-  const qn_node *node = &request->op[0];
-  const qn_norm *norm = node->attr;
-  const qn_norm_roles a = qn_norm_roles_of(node->op);
-  const int8_t role[TENSORS] = { a.x, a.y < 0 ? a.dx : a.y, a.dy, a.scale, a.shift, a.mean, a.rstd, a.var, a.running_mean, a.running_var,
-                                 a.new_mean, a.new_var, a.dscale, a.dshift };
-  problem p = { .groups = 1, .backward = a.dy >= 0, .given = a.var >= 0, .eps = norm->eps, .momentum = norm->momentum,
-                .centred = node->op != QN_OP_RMS_NORM && node->op != QN_OP_RMS_NORM_BACKWARD };
-  const qn_value *v[TENSORS], *x = NULL;
-  for (int t = 0; t < TENSORS; t++) {
-    p.value[t] = role[t] < 0 ? -1 : qn_role(node, (uint32_t)role[t]);
-    v[t] = p.value[t] < 0 ? NULL : &request->value[p.value[t]];
-    if (v[t]) p.dtype[t] = v[t]->dtype;
-    if (v[t] && v[t]->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", names[t], "f32, f16, bf16", "f64");
-  }
-  x = v[X];
-  bool grouped = true, along = true;
-  for (int t = SCALE; t < TENSORS; t++) {
-    if (!v[t] || (t != SCALE && t != SHIFT && t != DSCALE && t != DSHIFT)) continue;
-    grouped &= for_each_group(v[t], x, norm->mask);
-    along &= like_a_run(v[t], x, norm->mask);
-    if (!grouped && !along)
-      return qn_refuse(prepared, "parameters have an element for each group, or lie like one", names[t], "either", "%s", "other dims or steps");
-  }
-  p.along = !grouped;
-
+  const qn_value *x = v[X];
   qn_nest walked = { .n = 3 };
-  p.nest.n = TENSORS;
+  p->nest = (qn_nest){ .n = TENSORS };
+  p->groups = 1;
   for (int32_t d = 0; d < x->rank; d++) {
-    qn_nest *nest = norm->mask >> d & 1 ? &walked : &p.nest;
+    qn_nest *nest = mask >> d & 1 ? &walked : &p->nest;
     nest->dim[nest->rank] = x->dim[d];
     for (int t = 0; t < nest->n; t++) {
       const bool lone = t > DY && v[t] && v[t]->dim[d] == 1;            /* a parameter that lies like a run */
       nest->stride[t][nest->rank] = lone ? 0 : v[t] ? v[t]->stride[d] : t < 3 ? x->stride[d] : nest->stride[t - 1][nest->rank];
     }
     nest->rank++;
-    if (nest == &p.nest) p.groups *= x->dim[d];
+    if (nest == &p->nest) p->groups *= x->dim[d];
   }
-  qn_nest_simplify(&p.nest);
+  qn_nest_simplify(&p->nest);
   qn_nest_simplify(&walked);
   const int32_t last = walked.rank - 1;
   bool runs = walked.rank <= 2;
   for (int t = 0; t < 3; t++) runs &= last < 0 || walked.stride[t][last] == 1;
-  if (!runs || (p.along && walked.rank == 2))
+  if (!runs || (p->along && walked.rank == 2))
     return qn_refuse(prepared, "groups must be contiguous, or few runs that are", "x", "channels first, or the last dims", "%s", "other strides");
-  p.length = last < 0 ? 1 : walked.dim[last];
-  p.runs = walked.rank == 2 ? walked.dim[0] : 1;
-  if (p.length < 16 && p.runs > 1) return qn_refuse(prepared, "runs must be long enough to be worth it", "x", "16 elements", "%lld", (long long)p.length);
-  for (int t = 0; t < 3; t++) p.run_step[t] = walked.rank == 2 ? walked.stride[t][0] : 0;
+  p->length = last < 0 ? 1 : walked.dim[last];
+  p->runs = walked.rank == 2 ? walked.dim[0] : 1;
+  if (p->length < 16 && p->runs > 1) return qn_refuse(prepared, "runs must be long enough to be worth it", "x", "16 elements", "%lld", (long long)p->length);
+  for (int t = 0; t < 3; t++) p->run_step[t] = walked.rank == 2 ? walked.stride[t][0] : 0;
+  return QN_OK;
+}
+
+/* How many ops it takes: y's followers, if y can be counted by places, and then the addition that makes x. */
+static uint32_t take_more(const qn_request *request, const qn_value *v[TENSORS], uint64_t mask, problem *p, qn_prepared *prepared)
+{
+  const int32_t x = p->value[X];
+  const int taken = cpu_program_make(request, 1, request->n_ops - 1, p->value[Y], &p->program, prepared);
+  if (taken > 0) {
+    qn_value counted = *v[Y];
+    const qn_value *const y = v[Y];
+    cpu_count_places(&counted);
+    v[Y] = &counted;
+    p->followed = !read_layout(v, mask, p, prepared);
+    v[Y] = y;
+    if (!p->followed) read_layout(v, mask, p, prepared);
+  }
+  const uint32_t n = p->followed ? 1 + (uint32_t)taken : 1;
+  const qn_node *add = n < request->n_ops ? &request->op[n] : NULL;
+  if (!add || add->op != QN_OP_ADD || qn_role(add, QN_ROLE_ADD_Y) != x) return n;
+  for (int32_t k = 0; k < 2; k++) {
+    const qn_value *term = &request->value[add->arg[k]];
+    if (term->producer >= 0 || term->dtype != v[X]->dtype || !qn_same_layout(term, v[X])) return n;
+  }
+  if (v[X]->flags & QN_VALUE_ESCAPE || v[X]->last_user > (int32_t)n) p->sum = x;
+  p->sum_dtype = v[X]->dtype;
+  p->value[X] = qn_role(add, QN_ROLE_ADD_A);
+  p->second = qn_role(add, QN_ROLE_ADD_B);
+  return n + 1;
+}
+
+static qn_status prepare(const qn_request *request, qn_prepared *prepared)
+{
+  qn_status status = cpu_isa_check(request, prepared);
+  if (status) return status;
+  const qn_node *node = &request->op[0];
+  const qn_norm *norm = node->attr;
+  const qn_norm_roles a = qn_norm_roles_of(node->op);
+  const int8_t role[TENSORS] = { a.x, a.y < 0 ? a.dx : a.y, a.dy, a.scale, a.shift, a.mean, a.rstd, a.var, a.running_mean, a.running_var,
+                                 a.new_mean, a.new_var, a.dscale, a.dshift };
+  problem p = { .backward = a.dy >= 0, .given = a.var >= 0, .eps = norm->eps, .momentum = norm->momentum, .second = -1, .sum = -1,
+                .centred = node->op != QN_OP_RMS_NORM && node->op != QN_OP_RMS_NORM_BACKWARD };
+  const qn_value *v[TENSORS];
+  for (int t = 0; t < TENSORS; t++) {
+    p.value[t] = qn_role_at(node, role[t]);
+    v[t] = p.value[t] < 0 ? NULL : &request->value[p.value[t]];
+    if (v[t]) p.dtype[t] = v[t]->dtype;
+    if (v[t] && v[t]->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", names[t], "f32, f16, bf16", "f64");
+  }
+  bool grouped = true, along = true;
+  for (int t = SCALE; t < TENSORS; t++) {
+    if (!v[t] || (t != SCALE && t != SHIFT && t != DSCALE && t != DSHIFT)) continue;
+    grouped &= for_each_group(v[t], v[X], norm->mask);
+    along &= like_a_run(v[t], v[X], norm->mask);
+    if (!grouped && !along)
+      return qn_refuse(prepared, "parameters have an element for each group, or lie like one", names[t], "either", "%s", "other dims or steps");
+  }
+  p.along = !grouped;
+  if ((status = read_layout(v, norm->mask, &p, prepared))) return status;
+  prepared->n_ops = p.backward || request->n_ops == 1 ? 1 : take_more(request, v, norm->mask, &p, prepared);
+  if (p.followed) p.runner = cpu_tile_runner(request->device);
 
   problem *kept = request->host->alloc(sizeof *kept);
   if (!kept) return request->host->error(QN_NO_MEMORY, "no memory for a normalization");
@@ -281,14 +346,18 @@ static void release(qn_prepared *prepared)
 static void locate(place *w, const qn_walk *walk, const qn_launch *launch)
 {
   for (int t = 0; t < TENSORS; t++)
-    w->at[t] = w->p->value[t] < 0 ? NULL
+    w->at[t] = w->p->value[t] < 0 || (t == Y && w->p->followed) ? NULL
              : (char *)launch->ptr[w->p->value[t]] + walk->offset[t] * qn_kit_bytes(w->p->dtype[t]);
+  const problem *p = w->p;
+  if (p->second >= 0) w->second = (char *)launch->ptr[p->second] + walk->offset[X] * qn_kit_bytes(p->dtype[X]);
+  if (p->sum >= 0) w->sum = (char *)launch->ptr[p->sum] + walk->offset[X] * qn_kit_bytes(p->sum_dtype);
+  if (p->followed) w->y = walk->offset[Y];
 }
 
 static void run_groups(const problem *p, const qn_launch *launch, int64_t first, int64_t end)
 {
   qn_walk walk;
-  place w = { .p = p };
+  place w = { .p = p, .ptr = launch->ptr };
   qn_walk_begin(&walk, &p->nest, p->nest.rank, first);
   for (int64_t i = first; i < end; i++, qn_walk_next(&walk)) {
     locate(&w, &walk, launch);
@@ -302,7 +371,7 @@ static void run_columns(const problem *p, const qn_launch *launch, int64_t first
   double by_scale[COLUMNS] = { 0 }, by_shift[COLUMNS] = { 0 };
   float from[COLUMNS], given[COLUMNS], h[COLUMNS];
   qn_walk walk;
-  place w = { .p = p };
+  place w = { .p = p, .ptr = launch->ptr };
   qn_walk_begin(&walk, &p->nest, p->nest.rank, 0);
   for (int64_t i = 0; i < p->groups; i++, qn_walk_next(&walk)) {
     locate(&w, &walk, launch);

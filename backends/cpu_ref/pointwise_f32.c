@@ -96,6 +96,7 @@ CPU_INLINE float g_mish(float dy, float x, float a, float b)       /* as f_mish;
   const float far = m_times_exp(dy * (1.0f + v), v);
   return x < -20.0f ? far : dy * (n * r + x * s * left);
 }
+CPU_INLINE float g_over_root(float a, float b, float alpha, float beta) { (void)beta; return a / __builtin_sqrtf(b + alpha); }
 CPU_INLINE float g_clip(float dy, float x, float a, float b)
 {
   const float below = x < b ? dy : 0.0f;
@@ -331,6 +332,7 @@ bool CPU_NAME(cpu_eval_f32)(const cpu_instruction *code, void *const *r, void *y
   case QN_OP_HARDSWISH_BACKWARD:  return gradient(w, g_hardswish);
   case QN_OP_MISH_BACKWARD:       return gradient(w, g_mish);
   case QN_OP_CLIP_BACKWARD:       return gradient(w, g_clip);
+  case CPU_OVER_ROOT:             return gradient(w, g_over_root);
   default:                        return false;
   }
 }

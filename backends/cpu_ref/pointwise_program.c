@@ -6,6 +6,8 @@
 #include <config.h>
 #include "pointwise_tile.h"
 
+const uint32_t cpu_program_also[] = { QN_OP_BATCH_NORM_INFERENCE, 0 };
+
 /* ---- what stands in registers --------------------------------------------------------------- */
 
 typedef struct entry {
@@ -174,6 +176,13 @@ static bool store(compiler *c, int32_t value, int type, int32_t reg, cpu_instruc
   return true;
 }
 
+static bool reads(const qn_node *node, int32_t value)
+{
+  for (int32_t k = 0; k < node->first[node->n_inputs]; k++)
+    if (node->arg[k] == value) return true;
+  return false;
+}
+
 /* Arithmetic of narrow integers wraps at once. */
 static bool wraps(uint32_t op)
 {
@@ -185,17 +194,60 @@ static bool known(const cpu_instruction *code)
   return code->type == CPU_F32 ? cpu_eval_f32(code, NULL, NULL, 0) : cpu_eval_plain(code, NULL, NULL, 0);
 }
 
+static bool escapes(const compiler *c, int32_t value)
+{
+  const qn_value *v = &c->request->value[value];
+  return v->flags & QN_VALUE_ESCAPE || v->last_user >= (int32_t)(c->first + c->n);
+}
+
+/* (x - mean) / sqrt(var + eps) scale + shift, in one register. */
+static bool compile_norm(compiler *c, uint32_t i)
+{
+  const qn_node *node = node_at(c, i);
+  const qn_norm *norm = node->attr;
+  const qn_norm_roles role = qn_norm_roles_of(node->op);
+  const struct { int32_t value; uint32_t op; } part[] = {
+    { qn_role_at(node, role.mean), QN_OP_SUB }, { qn_role_at(node, role.var), CPU_OVER_ROOT },
+    { qn_role_at(node, role.scale), QN_OP_MUL }, { qn_role_at(node, role.shift), QN_OP_ADD } };
+  const int32_t x = qn_role_at(node, role.x), y = qn_role_at(node, role.y);
+  int32_t in[4];
+  if (!qn_same_dims(&c->request->value[y], &c->request->value[c->lead])) return fail(c, "an output of other dims than the first");
+  if (cpu_type_of(c->request->value[x].dtype) != CPU_F32) return fail(c, "normalization of f64");
+  int32_t now = operand(c, x, QN_F32);
+  for (int k = 0; k < 4 && now >= 0; k++)
+    if (part[k].value >= 0 && (in[k] = operand(c, part[k].value, QN_F32)) < 0) now = -1;
+  const int32_t out = now < 0 ? -1 : take_register(c, false);
+  if (out < 0) return false;
+  for (int k = 0; k < 4; k++) {
+    if (part[k].value < 0) continue;
+    cpu_instruction *code = emit(c, CPU_EVAL, -1);
+    if (!code) return false;
+    code->op = part[k].op;
+    code->type = code->out_type = CPU_F32;
+    code->in[0] = (int16_t)now;
+    code->in[1] = (int16_t)in[k];
+    code->out = (int16_t)out;
+    code->alpha = norm->eps;
+    now = out;
+  }
+  hold(c, y, CPU_F32, out);
+  if (escapes(c, y) && !store(c, y, CPU_F32, out, NULL)) return false;
+  release_registers(c, (int32_t)i);
+  return true;
+}
+
 static bool compile_op(compiler *c, uint32_t i)
 {
   const qn_node *node = node_at(c, i);
   const qn_value *value = c->request->value;
+  if (node->op == QN_OP_BATCH_NORM_INFERENCE) return compile_norm(c, i);
   if (node->family != QN_FAMILY_POINTWISE) return fail(c, "an op that is not pointwise");
   const int32_t y = node->arg[node->first[node->n_inputs]];
   if (!qn_same_dims(&value[y], &value[c->lead])) return fail(c, "an output of other dims than the first");
+  if (c->first > 0 && reads(&c->request->op[0], y)) return fail(c, "an op that the anchor reads");
   const uint32_t dtype = computation_dtype(c, node);
   const int type = cpu_type_of(dtype), out_type = cpu_type_of(value[y].dtype);
   const bool used = last_use(c, y) >= 0;
-  const bool escapes = value[y].flags & QN_VALUE_ESCAPE || value[y].last_user >= (int32_t)(c->first + c->n);
 
   int32_t in[3] = { -1, -1, -1 };
   const int32_t n_in = node->first[node->n_inputs];
@@ -210,7 +262,7 @@ static bool compile_op(compiler *c, uint32_t i)
     const bool fits = from == value[y].dtype || qn_kit_bytes(value[y].dtype) == cpu_type_bytes(type);
     if (fits || (qn_is_float(value[y].dtype) && !used)) {
       hold(c, y, type, in[0]);
-      if (escapes && !store(c, y, type, in[0], NULL)) return false;
+      if (escapes(c, y) && !store(c, y, type, in[0], NULL)) return false;
       release_registers(c, (int32_t)i);
       return true;
     }
@@ -237,7 +289,7 @@ static bool compile_op(compiler *c, uint32_t i)
   if (out < 0) return false;
   code->out = (int16_t)out;
   hold(c, y, out_type, out);
-  if (escapes && !store(c, y, out_type, out, code)) return false;
+  if (escapes(c, y) && !store(c, y, out_type, out, code)) return false;
   release_registers(c, (int32_t)i);
   return true;
 }
@@ -298,6 +350,22 @@ int cpu_program_make(const qn_request *request, uint32_t first, uint32_t n, int3
   }
   program->tile = CPU_TILE_BYTES / widest;
   return (int)c.n;
+}
+
+void cpu_count_places(qn_value *v)
+{
+  int64_t stride[QN_MAX_RANK] = {0}, places = 1;
+  bool done[QN_MAX_RANK] = {false};
+  for (;;) {
+    int32_t next = -1;                    /* the fastest dim left; of equals the last */
+    for (int32_t d = v->rank - 1; d >= 0; d--)
+      if (!done[d] && v->dim[d] > 1 && (next < 0 || v->stride[d] < v->stride[next])) next = d;
+    if (next < 0) break;
+    done[next] = true;
+    stride[next] = places;
+    places *= v->dim[next];
+  }
+  memcpy(v->stride, stride, sizeof stride);
 }
 
 cpu_tile_fn *cpu_tile_runner(const qn_device *device)

@@ -25,6 +25,7 @@ enum { CPU_TILE_BYTES = 4096,             /* of a register: 1024 elements of 4 b
        CPU_MAX_INSTRUCTIONS = 96 };
 
 enum { CPU_LOAD, CPU_FILL, CPU_EVAL, CPU_STORE };
+enum { CPU_OVER_ROOT = 1 };               /* an op of CPU_EVAL that the schema has not: a / sqrt(b + alpha), in f32 */
 typedef struct cpu_instruction {
   uint32_t kind, op;                      /* CPU_EVAL: the op; CPU_FILL: the dtype to convert the scalar to */
   uint32_t dtype;                         /* of the memory; CPU_EVAL: what the result is rounded or wrapped to; 0: nothing */
@@ -49,6 +50,12 @@ typedef struct cpu_program {
  * that is not pointwise, has other dims, is unknown or does not fit. After 0 refusal says why. */
 int cpu_program_make(const qn_request *request, uint32_t first, uint32_t n, int32_t given, cpu_program *program,
                      qn_prepared *refusal);
+
+/* For the rows of engines with an epilogue: a program takes normalization by given statistics as well. */
+extern const uint32_t cpu_program_also[];
+
+/* The places of v in the order of its falling strides, as strides of a packed tensor: how a program counts them. */
+void cpu_count_places(qn_value *v);
 
 /* Runs places first to first + n - 1. row: the given value's elements there, or NULL. */
 typedef void cpu_tile_fn(const cpu_program *program, void *const *ptr, const void *row, int64_t first, int64_t n);

@@ -171,3 +171,165 @@ in b f32/1x6x1x1
 y0 = conv_forward x=x w=w pad=1
 y1 = add a=y0 b=b
 out y = relu x=y1
+
+# an op that the anchor reads, of the dims of its output: no follower
+in a f32/16x16
+in b f32/16x16
+a2 = relu x=a
+out y = matmul a=a2 b=b
+
+# behind a normalization: a residual and activations; whole vectors, a row of several blocks, statistics wanted, a scalar
+in x f32/5x64
+in g f32/1x64
+in h f32/1x64
+in r f32/5x64
+n = layer_norm x=x scale=g shift=h
+s = add a=r b=n
+out y = relu x=s ; as=bf16,f16
+
+in x f32/5x67
+in r f32/5x67
+n = layer_norm x=x
+out y = add a=n b=r ; as=bf16
+
+in x f32/3x1024
+in r f32/3x1024
+n = rms_norm x=x
+t = silu x=n
+s = mul a=t b=0.5
+out y = add a=s b=r ; as=bf16
+
+in x bf16/2x40960
+in g bf16/1x40960
+in r bf16/2x40960
+n = layer_norm x=x scale=g rstd=v
+out y = add a=n b=r
+out v
+
+in x f32/4x16x8x8/nhwc
+in g f32/1x16x1x1
+in h f32/1x16x1x1
+in r f32/4x16x8x8/nhwc
+n = batch_norm x=x scale=g shift=h
+s = add a=n b=r
+out y = relu x=s ; as=bf16,f16
+
+in x f32/4x3x8x8
+in r f32/4x3x8x8
+n = batch_norm x=x
+t = gelu x=n
+out y = mul a=t b=r ; as=bf16
+
+in x f32/4x16x5x5/nhwc
+in m f32/1x16x1x1
+in v f32/1x16x1x1
+in r f32/4x16x5x5/nhwc
+n = batch_norm_inference x=x mean=m var=v
+out y = add a=n b=r ; as=bf16
+
+in x f32/3x2x4x16
+in g f32/1x2x4x1
+in r f32/3x2x4x16
+n = layer_norm x=x scale=g axis=2,3
+s = add a=n b=r
+out y = silu x=s ; as=bf16
+
+in x bf16/3x2x8x25/400:8:1:16
+in g bf16/1x2x8x1
+in r bf16/3x2x8x25/400:8:1:16
+n = layer_norm x=x scale=g axis=2,3
+s = add a=n b=r
+out y = relu x=s
+
+# before one: the sum alone, wanted by others too, and with an activation behind
+in a f32/5x72
+in b f32/5x72
+in g f32/1x72
+out s = add a=a b=b
+out y = rms_norm x=s scale=g ; as=bf16,f16
+
+in a bf16/9x1032
+in b bf16/9x1032
+in g bf16/1x1032
+in h f32/1x1032
+s = add a=a b=b
+out y = layer_norm x=s scale=g shift=h
+
+in a f32/5x64
+in b f32/5x64
+out s = add a=a b=b
+n = layer_norm x=s
+out y = gelu x=n ; as=bf16
+
+in a f32/2x40960
+in b f32/2x40960
+out s = add a=a b=b
+out y = rms_norm x=s ; plain=1
+
+# the sum is read by what an op behind the norm waits for: they are no one region
+in a f32/5x64
+in b f32/5x64
+in w f32/64x64
+s = add a=a b=b
+n = layer_norm x=s
+m = matmul a=s b=w
+out y = add a=n b=m
+
+# a convolution and normalization by given statistics, folded; with a bias, a residual and activations
+in x f32/2x8x7x7/nhwc
+in w f32/16x8x3x3/nhwc
+in m f32/1x16x1x1
+in v f32/1x16x1x1
+in g f32/1x16x1x1
+in h f32/1x16x1x1
+in r f32/2x16x7x7/nhwc
+y0 = conv_forward x=x w=w pad=1
+y1 = batch_norm_inference x=y0 mean=m var=v scale=g shift=h
+y2 = add a=y1 b=r
+out y = relu x=y2 ; as=bf16,f16
+
+in x f32/2x5x9x7
+in w f32/6x5x3x3
+in b f32/6
+in m f32/1x6x1x1
+in v f32/1x6x1x1
+y0 = conv_forward x=x w=w bias=b pad=1
+y1 = batch_norm_inference x=y0 mean=m var=v eps=0.5
+out y = silu x=y1
+
+in x bf16/2x64x9x9/nhwc
+in w bf16/72x64x1x1/nhwc
+in m f32/1x72x1x1
+in v f32/1x72x1x1
+in g bf16/1x72x1x1
+in h bf16/1x72x1x1
+y0 = conv_forward x=x w=w
+y1 = batch_norm_inference x=y0 mean=m var=v scale=g shift=h
+out y = relu x=y1
+
+in x bf16/1x48x9x9/nhwc
+in w bf16/48x24x3x3/nhwc
+in m f32/1x48x1x1
+in v f32/1x48x1x1
+in h f32/1x48x1x1
+y0 = conv_forward x=x w=w groups=2 pad=1
+out y = batch_norm_inference x=y0 mean=m var=v shift=h eps=0.5
+
+in x f32/1x8x9x9/nhwc
+in w f32/8x1x3x3/nhwc
+in m f32/1x8x1x1
+in v f32/1x8x1x1
+in g f32/1x8x1x1
+in h f32/1x8x1x1
+y0 = conv_forward x=x w=w groups=8 pad=1
+out y = batch_norm_inference x=y0 mean=m var=v scale=g shift=h eps=0.125 ; as=bf16
+
+in x bf16/2x3x20x20/nhwc
+in w bf16/64x3x7x7/nhwc
+in m f32/1x64x1x1
+in v f32/1x64x1x1
+in g f32/1x64x1x1
+in h f32/1x64x1x1
+y0 = conv_forward x=x w=w pad=3 stride=2
+y1 = batch_norm_inference x=y0 mean=m var=v scale=g shift=h
+out y = relu x=y1

@@ -80,6 +80,79 @@ void mut_put(const qn_value *v, void *p, int64_t i, double x)
   qn_store_f64((char *)p + mut_offset(v, i, NULL) * qn_kit_bytes(v->dtype), v->dtype, x);
 }
 
+static void keep_second(struct mut_kept *k, int32_t between)
+{
+  const qn_node *second = &k->request->op[1];
+  k->n_ops = 2;
+  k->between = between;
+  k->more = *second;
+  memcpy(k->more_first, second->first, (second->n_roles + 1) * sizeof *k->more_first);
+  for (int32_t a = 0; a < second->first[second->n_roles]; a++) {
+    k->more_number[a] = second->arg[a];
+    k->more_value[a] = k->request->value[second->arg[a]];
+  }
+  if (second->attr) {
+    uint64_t bytes;
+    memcpy(&bytes, second->attr, sizeof bytes);
+    memcpy(k->more_attr, second->attr, bytes < sizeof k->more_attr ? bytes : sizeof k->more_attr);
+  }
+}
+
+static bool has_second(const struct mut_kept *k, uint32_t kind)
+{
+  const qn_request *r = k->request;
+  return r->n_ops >= 2 && r->op[1].op == kind && r->op[1].first[r->op[1].n_roles] <= MUT_MORE;
+}
+
+bool mut_take(struct mut_kept *k, uint32_t output_role, uint32_t second_op)
+{
+  const qn_request *r = k->request;
+  int32_t y = value_index(k, output_role);
+  if (y < 0 || !has_second(k, second_op))
+    return false;
+  const qn_value *made = &r->value[k->number[y]];
+  const qn_node *second = &r->op[1];
+  int32_t out = second->arg[second->first[second->n_inputs]];
+  bool read = false;
+  for (int32_t a = 0; a < second->first[second->n_inputs]; a++)
+    read |= second->arg[a] == k->number[y];
+  if (!read || made->flags & QN_VALUE_ESCAPE || made->last_user != 1 || !qn_same_dims(made, &r->value[out]) || made->dtype != r->value[out].dtype)
+    return false;
+  keep_second(k, k->number[y]);
+  k->number[y] = out;
+  k->value[y] = k->altered[y] = r->value[out];
+  k->altered[y].over = -1;
+  return true;
+}
+
+bool mut_take_before(struct mut_kept *k, uint32_t input_role, uint32_t second_op)
+{
+  int32_t x = value_index(k, input_role);
+  if (x < 0 || !has_second(k, second_op) || k->request->value[k->number[x]].producer != 1)
+    return false;
+  keep_second(k, k->number[x]);
+  return true;
+}
+
+void *mut_scratch(struct mut_call *c, uint32_t role)
+{
+  int32_t i = value_index(c->k, role);
+  void *p = calloc(1, (size_t)qn_extent_bytes(&c->k->value[i]) + 16);
+  if (!p || c->n_scratch == MUT_SCRATCH)
+    abort();                              /* a mutant may */
+  return c->ptr[i] = c->scratch[c->n_scratch++] = p;
+}
+
+const qn_value *mut_more(const struct mut_call *c, uint32_t role, void **p)
+{
+  const struct mut_kept *k = c->k;
+  int32_t i = k->more_first[role];
+  if (i == k->more_first[role + 1])
+    return NULL;
+  *p = c->more[i];
+  return &k->more_value[i];
+}
+
 /* ---- the engine --------------------------------------------------------------------------- */
 
 static void release(qn_prepared *p)
@@ -109,12 +182,14 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   if (!k)
     return host->error(QN_NO_MEMORY, "no memory for a mutant");
   k->bug = find_bug(p->engine);
+  k->request = request;
+  k->n_ops = 1;
   k->node = *op;
   for (int32_t i = 0; i < n; i++) {
     k->arg[i] = i;
     k->value[i] = k->altered[i] = request->value[op->arg[i]];
     k->altered[i].over = -1;              /* hooks may put a copy in an input's place */
-    p->word[i / 8] |= (uint64_t)(op->arg[i] & 0xff) << (i % 8 * 8);
+    k->number[i] = op->arg[i];
   }
   memcpy(k->first, op->first, (op->n_roles + 1) * sizeof *k->first);
   if (op->attr) {
@@ -143,7 +218,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
     return qn_refuse(p, "cpu_ref/direct refuses", "", "", "%s", "");
   }
   const qn_prepared *answer = host->part_answer(k->part);
-  p->n_ops = 1;
+  k->request = NULL;
+  p->n_ops = k->n_ops;
   p->numerics = k->numerics;              /* the bound of an ordinary engine, not the oracle's sharper one */
   p->math = k->numerics.method == QN_METHOD_DIRECT ? QN_MATH_STRICT : QN_MATH_F32;
   p->workspace = qn_round_up((int64_t)answer->workspace, 256) + (int64_t)k->bug->workspace;
@@ -164,10 +240,12 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   qn_launch own = *launch;
   int32_t n = k->first[k->node.n_roles];
   for (int32_t i = 0; i < n; i++)
-    ptr[i] = launch->ptr[p->word[i / 8] >> (i % 8 * 8) & 0xff];
+    ptr[i] = launch->ptr[k->number[i]];
   own.ptr = ptr;
   struct mut_call c = {.k = k, .launch = &own};
   memcpy(c.ptr, ptr, sizeof ptr);
+  for (int32_t a = 0; k->n_ops > 1 && a < k->more_first[k->more.n_roles]; a++)
+    c.more[a] = launch->ptr[k->more_number[a]];
   if (k->bug->before)
     k->bug->before(&c);
   qn_status status = host->part_run(k->part, launch, c.ptr, launch->workspace, launch->counters);
@@ -180,9 +258,11 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
+static const uint32_t also[] = { QN_OP_BATCH_NORM_INFERENCE, 0 };      /* what mut_take may take behind a convolution */
+
 static const qn_engine rows[] = {
 #define BUG(kind, id, a, b, c, bytes) \
-  { .name = #id, .op = QN_OP_##kind, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, \
+  { .name = #id, .op = QN_OP_##kind, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .also = also, \
     .prepare = prepare, .build = build, .run = run, .release = release },
 #include "mutants.h"
 #undef BUG

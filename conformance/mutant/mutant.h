@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <quern/kit.h>
 
-enum { MUT_VALUES = 32, MUT_SCRATCH = 8 };
+enum { MUT_VALUES = 32, MUT_MORE = 8, MUT_SCRATCH = 8 };
 
 /* What an engine keeps from prepare to run. */
 struct mut_kept {
@@ -24,6 +24,14 @@ struct mut_kept {
   uint64_t attr[64];                      /* a copy that alter may change */
   uint64_t original[64];                  /* as it was */
   qn_numerics numerics;                   /* plain sums; alter may claim others */
+  const qn_request *request;              /* during prepare */
+  int32_t  number[MUT_VALUES];            /* of the request's values */
+  uint32_t n_ops;                         /* taken: 1, or 2 after mut_take */
+  int32_t  between;                       /* the value that one makes and the other reads */
+  qn_node  more;                          /* the second */
+  qn_value more_value[MUT_MORE];
+  int32_t  more_number[MUT_MORE], more_first[QN_MAX_ROLES + 1];
+  uint64_t more_attr[32];
 };
 
 /* One execution. */
@@ -31,6 +39,7 @@ struct mut_call {
   const struct mut_kept *k;
   const qn_launch *launch;
   void *ptr[MUT_VALUES];                  /* what direct gets */
+  void *more[MUT_MORE];                   /* of the second op */
   void *scratch[MUT_SCRATCH];
   int   n_scratch;
 };
@@ -53,6 +62,14 @@ void           *mut_keep(struct mut_call *c, uint32_t role);    /* a copy of wha
 int64_t         mut_offset(const qn_value *v, int64_t i, int64_t *at);           /* of packed index i; at: its place */
 double          mut_get(const qn_value *v, const void *p, int64_t i);
 void            mut_put(const qn_value *v, void *p, int64_t i, double x);
+
+/* For alter: takes the request's second op too. mut_take: it reads this output and writes one of its dims; direct then writes there,
+ * and what the second op does is left to the hook after it. mut_take_before: it makes this input, which the hook before direct gives it
+ * by mut_scratch. False: there is none such. */
+bool            mut_take(struct mut_kept *k, uint32_t output_role, uint32_t second_op);
+bool            mut_take_before(struct mut_kept *k, uint32_t input_role, uint32_t second_op);
+void           *mut_scratch(struct mut_call *c, uint32_t role);
+const qn_value *mut_more(const struct mut_call *c, uint32_t role, void **p);     /* of the second op */
 
 /* The hooks that mutants.h names. */
 bool mm_drop_k_tail(struct mut_kept *);
@@ -159,6 +176,17 @@ void nm_running_biased(struct mut_call *);
 void nm_mean_term_missing(struct mut_call *);
 void nm_last_row_not_in_dshift(struct mut_call *);
 void nm_scale_missing_on_tail(struct mut_call *);
+bool nm_with_sum(struct mut_kept *);
+bool nm_inference_with_sum(struct mut_kept *);
+bool nm_of_sum(struct mut_kept *);
+void nm_sum_unwritten(struct mut_call *);
+void nm_addend_of_next_row(struct mut_call *);
+bool cv_with_norm(struct mut_kept *);
+void nm_residual_of_next_row(struct mut_call *);
+void nm_residual_not_on_tail(struct mut_call *);
+void nm_residual_by_address(struct mut_call *);
+void cv_folded_without_eps(struct mut_call *);
+void cv_folded_shift_scaled(struct mut_call *);
 
 bool rn_p_of_zeros(struct mut_kept *);
 bool rn_needs_mask(struct mut_kept *);

@@ -151,3 +151,31 @@ void cv_last_column_lost(struct mut_call *c)
   for (int64_t w = x->dim[x->rank - 1], i = w - 1; i < qn_elements(x); i += w)
     mut_put(x, p, i, 0);
 }
+
+/* ---- with normalization by given statistics folded into it --------------------------------------- */
+
+bool cv_with_norm(struct mut_kept *k) { return mut_take(k, QN_ROLE_CONV_FORWARD_Y, QN_OP_BATCH_NORM_INFERENCE); }
+
+static double of_channel(const struct mut_call *c, uint32_t role, int64_t channel, double absent)
+{
+  void *p;
+  const qn_value *v = mut_more(c, role, &p);
+  return v ? mut_get(v, p, channel) : absent;
+}
+
+static void fold(struct mut_call *c, bool eps, bool shift_scaled)
+{
+  void *py = mut_pointer(c, QN_ROLE_CONV_FORWARD_Y);
+  const qn_value *y = mut_value(c->k, QN_ROLE_CONV_FORWARD_Y);
+  const qn_norm *norm = (const qn_norm *)(const void *)c->k->more_attr;
+  int64_t n = qn_elements(y), plane = n / (y->dim[0] * y->dim[1]);
+  for (int64_t i = 0; i < n; i++) {
+    int64_t k = i / plane % y->dim[1];
+    double by = of_channel(c, QN_ROLE_BATCH_NORM_INFERENCE_SCALE, k, 1) / sqrt(of_channel(c, QN_ROLE_BATCH_NORM_INFERENCE_VAR, k, 0) + (eps ? norm->eps : 0));
+    double shift = of_channel(c, QN_ROLE_BATCH_NORM_INFERENCE_SHIFT, k, 0);
+    mut_put(y, py, i, (mut_get(y, py, i) - of_channel(c, QN_ROLE_BATCH_NORM_INFERENCE_MEAN, k, 0)) * by + shift * (shift_scaled ? by : 1));
+  }
+}
+
+void cv_folded_without_eps(struct mut_call *c)  { fold(c, false, false); }
+void cv_folded_shift_scaled(struct mut_call *c) { fold(c, true, true); }

@@ -146,3 +146,69 @@ void nm_scale_missing_on_tail(struct mut_call *c)
         mut_put(y, py, row * length + j, mut_get(y, py, row * length + j) / scale);
     }
 }
+
+/* ---- with an addition behind it -------------------------------------------------------------- */
+
+bool nm_with_sum(struct mut_kept *k) { return nm_last_dim(k) && mut_take(k, (uint32_t)qn_norm_roles_of(k->node.op).y, QN_OP_ADD); }
+bool nm_inference_with_sum(struct mut_kept *k) { return mut_take(k, QN_ROLE_BATCH_NORM_INFERENCE_Y, QN_OP_ADD); }
+
+/* The other term of the addition. */
+static const qn_value *residual(const struct mut_call *c, void **p)
+{
+  uint32_t role = c->k->more_number[c->k->more_first[QN_ROLE_ADD_A]] == c->k->between ? QN_ROLE_ADD_B : QN_ROLE_ADD_A;
+  return mut_more(c, role, p);
+}
+
+/* y[i] += r[place(i)], a negative place adds nothing. */
+static void add_from(struct mut_call *c, int64_t (*place)(int64_t i, int64_t length, int64_t n))
+{
+  void *py, *pr;
+  const qn_value *y = part(c, qn_norm_roles_of(c->k->node.op).y, &py), *r = residual(c, &pr);
+  int64_t n = qn_elements(y), length = y->dim[y->rank - 1];
+  for (int64_t i = 0; i < n; i++) {
+    int64_t from = place(i, length, n);
+    if (from >= 0)
+      mut_put(y, py, i, mut_get(y, py, i) + mut_get(r, pr, from));
+  }
+}
+
+static int64_t next_row(int64_t i, int64_t length, int64_t n) { return (i + length) % n; }
+static int64_t body_only(int64_t i, int64_t length, int64_t n) { (void)n; return i % length < length / 8 * 8 ? i : -1; }
+
+void nm_residual_of_next_row(struct mut_call *c) { add_from(c, next_row); }
+void nm_residual_not_on_tail(struct mut_call *c) { add_from(c, body_only); }
+
+/* The residual is read as if it were packed row-major. */
+void nm_residual_by_address(struct mut_call *c)
+{
+  void *py, *pr;
+  const qn_value *y = part(c, QN_ROLE_BATCH_NORM_INFERENCE_Y, &py), *r = residual(c, &pr);
+  for (int64_t i = 0; i < qn_elements(y); i++)
+    mut_put(y, py, i, mut_get(y, py, i) + qn_load_f64((const char *)pr + i * qn_kit_bytes(r->dtype), r->dtype));
+}
+
+/* ---- with an addition before it -------------------------------------------------------------- */
+
+bool nm_of_sum(struct mut_kept *k) { return mut_take_before(k, (uint32_t)qn_norm_roles_of(k->node.op).x, QN_OP_ADD); }
+
+/* x = a + b, b's elements `apart` further on; written where others want it, if it is to be. */
+static void sum_up(struct mut_call *c, int64_t apart, bool write)
+{
+  uint32_t role = (uint32_t)qn_norm_roles_of(c->k->node.op).x;
+  void *px = mut_scratch(c, role), *pa, *pb, *wanted;
+  const qn_value *x = mut_value(c->k, role), *a = mut_more(c, QN_ROLE_ADD_A, &pa), *b = mut_more(c, QN_ROLE_ADD_B, &pb);
+  const qn_value *sum = mut_more(c, QN_ROLE_ADD_Y, &wanted);
+  int64_t n = qn_elements(x);
+  for (int64_t i = 0; i < n; i++) {
+    mut_put(x, px, i, mut_get(a, pa, i) + mut_get(b, pb, (i + apart) % n));
+    if (wanted && write)
+      mut_put(sum, wanted, i, mut_get(x, px, i));
+  }
+}
+
+void nm_sum_unwritten(struct mut_call *c) { sum_up(c, 0, false); }
+void nm_addend_of_next_row(struct mut_call *c)
+{
+  const qn_value *x = mut_value(c->k, (uint32_t)qn_norm_roles_of(c->k->node.op).x);
+  sum_up(c, x->dim[x->rank - 1], true);
+}
