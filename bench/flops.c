@@ -142,6 +142,7 @@ static const struct {
   { 0, QN_FAMILY_LOSS,        loss_flops },
   { 0, QN_FAMILY_TRAINING,    training_flops },
   { 0, QN_FAMILY_RANDOM,      pointwise_flops },
+  { 0, QN_FAMILY_QUANTIZATION, pointwise_flops },
 };
 
 /* ---- bytes -------------------------------------------------------------------------------- */

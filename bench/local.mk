@@ -48,6 +48,7 @@ dist_workload_DATA = \
   bench/workloads/pointwise.q \
   bench/workloads/pool_adaptive.q \
   bench/workloads/pooling.q \
+  bench/workloads/quantize.q \
   bench/workloads/random.q \
   bench/workloads/reduce.q \
   bench/workloads/resample.q \

@@ -114,6 +114,14 @@ static void round_output(struct qc_value *v, uint32_t counted)
   }
 }
 
+/* Quantization is exact, being defined bit by bit; what it makes of an inexact input may lie a whole step aside. */
+static void bound_quantization(struct qc_node *n)
+{
+  for (int o = 0; o < n->n_out && !qc_inputs_exact(n); o++)
+    for (int64_t i = 0; n->out[o]->e && i < n->out[o]->n; i++)
+      n->out[o]->e[i] = QC_ANY;
+}
+
 void qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts)
 {
   struct qc_numerics k = {parts, n_parts, p->random};
@@ -142,6 +150,7 @@ void qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts)
     case QN_FAMILY_RANDOM:      qc_bound_random(n); break;
     case QN_FAMILY_LOSS:        qc_bound_loss(n, &k); break;
     case QN_FAMILY_TRAINING:    qc_bound_training(n, &k); break;
+    case QN_FAMILY_QUANTIZATION: bound_quantization(n); break;
     }
     for (int o = 0; o < n->n_out; o++)
       round_output(n->out[o], n->op->family == QN_FAMILY_POINTWISE ? n->compute : QN_DTYPE_NONE);

@@ -294,8 +294,11 @@ static bool is_wide(const qn_graph_view *g, uint32_t value)
   for (uint32_t k = 0; k < g->n_ops; k++)
     for (uint32_t r = 0; r < g->op[k].n_roles; r++)
       for (int32_t a = g->op[k].first[r]; a < g->op[k].first[r + 1]; a++)
-        if ((uint32_t)g->op[k].arg[a] == value && qn_op_find(g->op[k].op)->role[r].class_ == 'w')
-          return true;
+        if ((uint32_t)g->op[k].arg[a] == value) {
+          char class_ = qn_op_find(g->op[k].op)->role[r].class_;
+          if (class_ == 'w' || (class_ == 'z' && r >= g->op[k].n_inputs))
+            return true;
+        }
   return false;
 }
 

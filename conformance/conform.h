@@ -124,6 +124,8 @@ void            qc_twin_free(struct qc_twin *t);
 void            qc_twin_run(struct qc_twin *t, const void *const *in, void *const *out);
 /* A transform moves bits: its expected bits go to its output's raw, found by moving element numbers instead. */
 void            qc_transform_bits(struct qc_node *n);
+/* An op of quantization is defined bit by bit: its reference is `direct` on the problem itself. */
+void            qc_native_bits(struct qc_node *n);
 
 /* ---- the reference of a case --------------------------------------------------------------- */
 

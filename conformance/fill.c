@@ -98,7 +98,9 @@ bool qc_fill(struct qc_value *v, const char *how, uint64_t seed, int tensor, int
   bool integer = !qc_is_float(v->q.dtype), boolean = v->q.dtype == QN_BOOL;
   for (int64_t i = 0; i < v->n; i++, p += bytes) {
     uint64_t h = qc_hash(seed, (uint64_t)tensor, (uint64_t)i);
-    if (!boolean && (how[0] == 'a' || how[0] == 'b'))
+    if (v->q.dtype == QN_E8M0 && how[0] != 'b' && how[0] != 'a' && how[0] != 'c')      /* powers of two around 1; now and then NaN */
+      *p = (char)(!strncmp(how, "special", 7) && (h >> 8) % 16 == 0 ? 255 : (int)(119 + h % 17));
+    else if (!boolean && (how[0] == 'a' || how[0] == 'b'))
       memcpy(p, how[0] == 'a' ? (uint64_t *)&i : &h, bytes);
     else if (boolean)
       *p = (char)(h >> 33 & 1);

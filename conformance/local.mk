@@ -14,6 +14,7 @@ dist_conform_DATA = \
   conformance/cases/pool.q \
   conformance/cases/pool_adaptive.q \
   conformance/cases/pool_backward.q \
+  conformance/cases/quantize.q \
   conformance/cases/random.q \
   conformance/cases/reduce.q \
   conformance/cases/refused.txt \
@@ -77,6 +78,7 @@ conformance_mutant_quern_mutant_la_SOURCES = \
   conformance/mutant/mutants_matmul.c \
   conformance/mutant/mutants_conv.c \
   conformance/mutant/mutants_norm.c \
+  conformance/mutant/mutants_quantize.c \
   conformance/mutant/mutants_random.c \
   conformance/mutant/mutants_training.c \
   conformance/mutant/mutants_reduce.c \

@@ -92,6 +92,7 @@ double qc_decode(uint32_t dtype, const void *p)
   case QN_E4M3: case QN_E5M2: memcpy(&u8, p, 1); return decode_bits(&formats[dtype], u8);
   case QN_I8: memcpy(&i8, p, 1); return i8;
   case QN_U8: case QN_BOOL: memcpy(&u8, p, 1); return u8;
+  case QN_E8M0: memcpy(&u8, p, 1); return u8 == 255 ? NAN : ldexp(1, u8 - 127);
   case QN_I32: memcpy(&i32, p, 4); return i32;
   case QN_I64: memcpy(&i64, p, 8); return (double)i64;
   }
@@ -108,6 +109,10 @@ void qc_encode(uint32_t dtype, double v, void *p)
   } else if (qc_is_float(dtype)) {
     uint64_t bits = encode_bits(dtype, v);
     memcpy(p, &bits, qn_dtype_bytes(dtype));
+  } else if (dtype == QN_E8M0) {
+    int e = isnan(v) || isinf(v) ? 128 : v > 0 ? (int)floor(log2(v)) : -127;
+    uint8_t octet = (uint8_t)((e < -127 ? -127 : e) + 127);
+    memcpy(p, &octet, 1);
   } else {
     static const double least[QN_DTYPE_COUNT] = {[QN_I8] = -128, [QN_I32] = -0x1p31, [QN_I64] = -0x1p63};
     static const double most[QN_DTYPE_COUNT] = {[QN_I8] = 127, [QN_U8] = 255, [QN_I32] = 0x1p31 - 1, [QN_I64] = 0x1p63,

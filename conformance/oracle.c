@@ -28,8 +28,9 @@ static bool oracle_failed(const char *what, const struct qc_node *n)
   return false;
 }
 
-/* ABSOLUTE: numbers written in the line lose their sign. MAP: integers are widened too, but for indices, and a pad's value is 0. */
-enum twin_kind { PLAIN, ABSOLUTE, MAP };
+/* ABSOLUTE: numbers written in the line lose their sign. MAP: integers are widened too, but for indices, and a pad's value is 0.
+ * NATIVE: nothing is widened. */
+enum twin_kind { PLAIN, ABSOLUTE, MAP, NATIVE };
 
 static bool names_places(const struct qc_node *n, int input)
 {
@@ -52,7 +53,7 @@ static struct qc_twin *make_twin(const struct qc_node *n, enum twin_kind kind)
     *q = v->q;
     arg[i] = i;
     name[i] = "";
-    if (qc_is_float(q->dtype) || (kind == MAP && (i >= n->n_in || !names_places(n, i))))
+    if ((qc_is_float(q->dtype) && kind != NATIVE) || (kind == MAP && (i >= n->n_in || !names_places(n, i))))
       q->dtype = QN_F64;
     int64_t step = 1;
     for (int k = q->rank - 1; k >= 0; k--) {
@@ -175,4 +176,31 @@ void qc_transform_bits(struct qc_node *n)
   for (int i = 0; i < n->n_in; i++)
     free(number[i]);
   free(from);
+}
+
+void qc_native_bits(struct qc_node *n)
+{
+  void *in[64], *out[64];
+  for (int i = 0; i < n->n_in; i++) {
+    struct qc_value *v = n->in[i];
+    size_t bytes = qn_dtype_bytes(v->q.dtype);
+    in[i] = v->raw;
+    if (!v->y && !v->is_input)
+      memcpy(v->raw, v->twin, (size_t)v->n * bytes);
+    for (int64_t k = 0; v->y && !v->is_input && k < v->n; k++)
+      qc_encode(v->q.dtype, v->y[k], (char *)v->raw + (size_t)k * bytes);
+  }
+  for (int i = 0; i < n->n_out; i++)
+    out[i] = n->out[i]->raw;
+  if (!n->twin)
+    n->twin = make_twin(n, NATIVE);
+  qc_twin_run(n->twin, (const void *const *)in, out);
+  for (int i = 0; i < n->n_out; i++) {
+    struct qc_value *v = n->out[i];
+    size_t bytes = qn_dtype_bytes(v->q.dtype);
+    if (!v->y)
+      memcpy(v->twin, v->raw, (size_t)v->n * bytes);
+    for (int64_t k = 0; v->y && k < v->n; k++)
+      v->y[k] = qc_decode(v->q.dtype, (char *)v->raw + (size_t)k * bytes);
+  }
 }

@@ -317,6 +317,10 @@ bool qc_problem_fill(struct qc_problem *p, const char *settings, const char *how
       qc_transform_bits(n);
       continue;
     }
+    if (n->op->family == QN_FAMILY_QUANTIZATION) {
+      qc_native_bits(n);
+      continue;
+    }
     if (!n->twin)
       n->twin = qc_twin_make(n);
     qc_twin_run(n->twin, NULL, NULL);

@@ -187,7 +187,7 @@ static bool execute(struct trial *t, int place, bool recorded, uint64_t seed, vo
 
 static bool zero_has_sign(const struct qc_problem *p, const struct qc_value *v)
 {
-  static const uint32_t ops[] = {QN_OP_NEG, QN_OP_ABS, QN_OP_SELECT, QN_OP_CAST};
+  static const uint32_t ops[] = {QN_OP_NEG, QN_OP_ABS, QN_OP_SELECT, QN_OP_CAST, QN_OP_QUANTIZE, QN_OP_QUANTIZE_DYNAMIC};
   for (uint32_t k = 0; k < p->view->n_ops; k++)
     for (int o = 0; o < p->node[k].n_out; o++)
       if (p->node[k].out[o] == v)

@@ -62,6 +62,8 @@ static uint32_t class_dtypes(char class_)
   case 'b': return QN__BIT(QN_BOOL);
   case 'i': return QN__BIT(QN_I32) | QN__BIT(QN_I64);
   case 't': return QN__BIT(QN_U8) | QN__BIT(QN_I32) | QN__BIT(QN_I64);
+  case 'q': return QN__F8S | QN__BIT(QN_I8) | QN__BIT(QN_U8);
+  case 'z': return QN__FLOATS | QN__BIT(QN_E8M0);
   case 'o': return QN__BIT(QN_U8);
   case 'k': return QN__BIT(QN_I64);
   default:  return QN__FLOATS | QN__INTEGERS | QN__F8S | QN__BIT(QN_BOOL);
@@ -484,6 +486,7 @@ static qn_status family_rules(const qn__problem *p)
   case QN_FAMILY_RANDOM:      return qn__infer_random(p);
   case QN_FAMILY_LOSS:        return qn__infer_loss(p);
   case QN_FAMILY_TRAINING:    return qn__infer_training(p);
+  case QN_FAMILY_QUANTIZATION: return qn__infer_quantization(p);
   default: return qn__fail(QN_INTERNAL, "%s: its family has no rules", p->op->name);
   }
 }

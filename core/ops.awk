@@ -36,7 +36,7 @@ function add_role(o, word, output,    r, mark, name)
   role_name[o, r] = name
   role_class[o, r] = substr(word, 1, 1)
   role_pair[o, r] = substr(word, 2, 1) == "/" ? substr(word, 3) : ""
-  if (index("fnmabitoskw", role_class[o, r]) == 0 || (length(word) > 1 && role_pair[o, r] == ""))
+  if (index("fnmabitoskwqz", role_class[o, r]) == 0 || (length(word) > 1 && role_pair[o, r] == ""))
     die("role " name ": bad class " word)
   if (!output) n_inputs[o]++
 }

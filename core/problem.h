@@ -55,6 +55,7 @@ qn_status qn__infer_normalization(const qn__problem *p);
 qn_status qn__infer_random(const qn__problem *p);
 qn_status qn__infer_loss(const qn__problem *p);
 qn_status qn__infer_training(const qn__problem *p);
+qn_status qn__infer_quantization(const qn__problem *p);
 
 /* BAD_ARGUMENT and "op: argument: ...". */
 qn_status qn__refuse(const qn__problem *p, const char *argument, const char *format, ...)

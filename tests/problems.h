@@ -295,7 +295,7 @@ static inline void problem_transform(rng *r, problem *p)
   int rank = rng_in(r, p->op->kind == QN_OP_CONCAT || p->op->kind == QN_OP_GATHER, 5);
   int64_t dim[QN_MAX_RANK];
   problem_dims(r, rank, dim);
-  uint32_t dtype = (uint32_t)rng_in(r, 1, QN_DTYPE_COUNT - 1);
+  uint32_t dtype = (uint32_t)rng_in(r, 1, QN_BOOL);
   int n = p->op->kind == QN_OP_CONCAT ? rng_in(r, 1, 4) : 1, axis = rng_below(r, rank + 1) - 1;
   for (int i = 0; i < n; i++) {
     if (n > 1) dim[axis < 0 ? rank - 1 : axis] = rng_below(r, 5);
@@ -449,6 +449,40 @@ static inline void problem_loss(rng *r, problem *p)
   }
 }
 
+/* Blocks of any length, the last of a dim shorter now and then; all three ops. */
+static inline void problem_quantization(rng *r, problem *p)
+{
+  static const uint32_t narrow[] = { QN_I8, QN_U8, QN_E4M3, QN_E5M2 };
+  int rank = rng_in(r, 0, 4), whole = rng_below(r, 4) == 0, back = p->op->kind == QN_OP_DEQUANTIZE, dynamic = p->op->kind == QN_OP_QUANTIZE_DYNAMIC;
+  int64_t dim[QN_MAX_RANK], scales[QN_MAX_RANK], *block = problem_attr(p, "block");
+  problem_dims(r, rank, dim);
+  for (int i = 0; i < rank; i++) {
+    block[i] = whole ? 0 : rng_below(r, 4);
+    scales[i] = !block[i] ? 1 : (dim[i] + block[i] - 1) / block[i];
+  }
+  uint32_t wide = problem_floats[rng_below(r, 4)], octet = narrow[rng_below(r, 4)];
+  if (dynamic && octet == QN_U8) octet = QN_E5M2;
+  problem_input(r, p, back ? octet : wide, rank, dim);
+  p->first[1] = p->n;
+  if (!dynamic) {
+    int scalar = whole && rng_below(r, 2) ? 0 : rank;
+    problem_input(r, p, rng_below(r, 3) ? wide : QN_E8M0, scalar, scales);
+    p->first[2] = p->n;
+    if ((octet == QN_I8 || octet == QN_U8) && rng_below(r, 2)) problem_input(r, p, octet, scalar, scales);
+    p->first[3] = p->n;
+  }
+  if (back) return;                     /* y is wanted */
+  problem_strides(r, problem_add(p, octet, rank, dim), 0);
+  p->first[p->op->n_inputs + 1] = p->n;
+  if (dynamic) {
+    if (rng_below(r, 2)) problem_strides(r, problem_add(p, QN_E8M0, rank, scales), 0);
+    else problem_wanted(p);
+    p->first[3] = p->n;
+  }
+  if (rng_below(r, 2)) problem_wanted(p);
+  p->first[p->op->n_roles] = p->n;
+}
+
 /* Lists of one length, scalars, and outputs: some lists over their inputs, some wanted, some left out. */
 static inline void problem_training(rng *r, problem *p)
 {
@@ -513,13 +547,15 @@ static inline void problem_random(rng *r, const qn_op_info *op, problem *p)
   case QN_FAMILY_RANDOM: problem_chance(r, p); break;
   case QN_FAMILY_LOSS: problem_loss(r, p); break;
   case QN_FAMILY_TRAINING: problem_training(r, p); break;
+  case QN_FAMILY_QUANTIZATION: problem_quantization(r, p); break;
   default: problem_rows(r, p); break;
   }
   static const char *const real[] = { "slope", "alpha", "beta", "min", "eps", "momentum", "p", "mean", "deviation", "smoothing" };
   for (int i = 0; i < 10; i++)
     if (op->family != QN_FAMILY_TRAINING && problem_attr(p, real[i]) && rng_below(r, 2))
       *(double *)problem_attr(p, real[i]) = rng_below(r, 5) / 7.0 + (op->family == QN_FAMILY_POOLING);    /* an lp's p is no less than 1 */
-  for (uint32_t i = op->n_inputs; i < op->n_roles && op->family != QN_FAMILY_TRAINING; i++) {
+  const int settled = p->first[op->n_roles] > 0;
+  for (uint32_t i = op->n_inputs; i < op->n_roles && !settled; i++) {
     if (!p->first[i + 1] && problem_wants(r, p, i)) problem_wanted(p);
     p->first[i + 1] = p->n;
   }

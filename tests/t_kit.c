@@ -205,6 +205,9 @@ static void test_integers(void)
   tap_ok(qn_load_f64(bytes + 1, QN_F32) == 1, "f32: misaligned, rounded to even");
   qn_store_f64(bytes, QN_F32, 3.5e38);
   tap_ok(qn_load_f64(bytes, QN_F32) == INFINITY, "f32: overflows to Inf");
+  for (int b = 0; b < 255; b++) bad += qn_e8m0_to_f64((uint8_t)b) != ldexp(1, b - 127) || qn_e8m0_from_f64(ldexp(1.75, b - 127)) != b;
+  tap_ok(!bad && isnan(qn_e8m0_to_f32(255)) && qn_e8m0_from_f64(INFINITY) == 255 && qn_e8m0_from_f64(0x1p128) == 255
+         && qn_e8m0_from_f64(0) == 0 && qn_e8m0_from_f64(-1) == 0, "e8m0: powers of two, from what lies above them");
   bytes[0] = 7;
   tap_ok(qn_load_i64(bytes, QN_BOOL) == 1 && qn_load_f64(bytes, QN_BOOL) == 1, "bool: any byte but 0 is 1");
 }

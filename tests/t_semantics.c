@@ -121,6 +121,31 @@ static const golden randoms[] = {
   { "a key on the device", "dropout x=f32/4 seed=i64 offset=i64 p=0.5", "1 2 3 4 | 0 | 0", "0 4 6 8" },
 };
 
+static const golden quantizations[] = {
+  { "quotients to nearest even, then the zero point, then saturation", "quantize x=f32/8 scale=f32 zero_point=i8 y=i8/8",
+    "1 3 5 -1 -3 1000 -1000 nan | 2 | 10", "10 12 12 10 8 127 -128 10" },
+  { "u8 from below", "quantize x=f32/4 scale=f32 zero_point=u8 y=u8/4", "-100 100 -300 300 | 1 | 128", "28 228 0 255" },
+  { "e4m3 saturates, infinities too, and keeps NaN and the sign of 0", "quantize x=f32/6 scale=f32 y=e4m3/6 amax=?",
+    "-896 9 inf nan -0 34 | 2", "-448 4.5 448 nan -0 16 | nan" },
+  { "e5m2", "quantize x=f32/4 scale=f32 y=e5m2/4 amax=?", "-1e9 9 11 0 | 1", "-57344 8 12 0 | 1e9" },
+  { "a scale for each row", "quantize x=f32/2x2 scale=f32/2x1 y=i8/2x2 amax=?", "4 -8 4 -6 | 4 2", "1 -2 2 -3 | 8 6" },
+  { "for each column", "quantize x=f32/2x2 scale=f32/1x2 y=i8/2x2 amax=?", "4 -8 4 -6 | 4 2", "1 -4 1 -3 | 4 8" },
+  { "for blocks, the last one shorter", "quantize x=f32/1x5 scale=e8m0/1x3 y=i8/1x5 block=0,2 amax=?", "8 8 8 8 8 | 1 2 4", "8 8 4 4 2 | 8 8 8" },
+  { "the extreme of nothing is 0", "quantize x=f32/0x2 scale=f32/1x1 y=i8/0x2 amax=?", " | 3", " | 0" },
+  { "back", "dequantize x=i8/3 scale=f32 zero_point=i8", "-128 0 127 | 0.5 | 127", "-127.5 -63.5 0" },
+  { "by powers of two", "dequantize x=e4m3/2x2 scale=e8m0/2x1", "448 -1 nan 3 | 0.5 4", "224 -0.5 nan 12" },
+  { "no scale is NaN throughout", "dequantize x=i8/2x1 scale=e8m0/2x1", "0 3 | nan 1", "nan 3" },
+  { "scales by the largest", "quantize_dynamic x=f32/1x3 y=i8/1x3 amax=?", "127 -254 1", "64 -127 0 | 2 | 254" },
+  { "e4m3's largest is 448, e5m2's 57344", "quantize_dynamic x=f32/1x2 y=e4m3/1x2", "896 -7", "448 -3.5 | 2" },
+  { "a block of zeros has scale 1", "quantize_dynamic x=f32/2x2 y=e4m3/2x2 block=1,0 amax=?", "0 0 224 0", "0 0 448 0 | 1 0.5 | 0 224" },
+  { "MX: the power of two below amax, less e4m3's 8", "quantize_dynamic x=f32/1x4 y=e4m3/1x4 scale=e8m0/1x2 block=1,2",
+    "300 -600 1.75 1", "144 -288 448 256 | 2 0x1p-8" },
+  { "which may be too small for amax itself", "quantize_dynamic x=f32/1x2 y=e4m3/1x2 scale=e8m0/1x1", "511 1", "448 1 | 1" },
+  { "e5m2's 15, i8's 6", "quantize_dynamic x=f32/1x2 y=i8/1x2 scale=e8m0/1x1", "127.5 -3", "127 -3 | 1" },
+  { "zeros have the least power", "quantize_dynamic x=f32/1x2 y=e4m3/1x2 scale=e8m0/1x1", "0 0", "0 0 | 0x1p-127" },
+  { "what is no number spoils its block alone", "quantize_dynamic x=f32/2x2 y=e4m3/2x2 scale=e8m0/2x1 block=1,2", "inf 1 3 256", "nan nan 3 256 | nan 1" },
+};
+
 static const golden losses[] = {
   { "one class is certain", "cross_entropy x=f32/2x1 labels=i32/2x1 lse=?", "3 -4 | 0 0", "0 0 | 3 -4" },
   { "-Inf is no chance", "cross_entropy x=f32/2x2 labels=i32/2x1 lse=?", "5 -inf 5 -inf | 0 1", "0 inf | 5 5" },
@@ -573,6 +598,7 @@ int main(void)
   RUN(softmaxes, 0);
   RUN(normalizations, 0);
   RUN(losses, 0);
+  RUN(quantizations, 0);
   RUN(randoms, 0);
   RUN(steps, 0);
   RUN(pools, 0);

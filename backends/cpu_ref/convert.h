@@ -3,7 +3,7 @@
  *
  *   f16    by the CPU's instruction where there is one, else by integer arithmetic: exact, or rounded to nearest even
  *   bf16   the upper half of an f32
- *   f8     element by element, by the kit */
+ *   f8     by integer arithmetic: exact, or rounded to nearest even and saturated */
 #ifndef CPU_CONVERT_H
 #define CPU_CONVERT_H
 #include "simd.h"
@@ -36,6 +36,27 @@ CPU_INLINE uint16_t bf16_narrow(float x)
   const uint32_t bits = qn_bits_of_f32(x), rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
   return (uint16_t)((bits & 0x7fffffff) > 0x7f800000u ? 0x7fc0u : rounded);
 }
+
+CPU_INLINE float e4m3_widen(uint8_t b)
+{
+  const float scaled = qn_f32_of_bits((uint32_t)(b & 0x7f) << 20) * 0x1p120f;              /* subnormals included */
+  const uint32_t nan = (b & 0x7f) == 0x7f ? 0x7fc00000u : 0;
+  return qn_f32_of_bits(qn_bits_of_f32(scaled) | nan | (uint32_t)(b & 0x80) << 24);
+}
+
+/* fraction: bits of it; a: the magnitude's bits; least: a power of two whose last place is the least subnormal; normal: the bits of
+ * the least normal number; most: of the largest number. */
+CPU_INLINE uint8_t f8_narrow(float x, int fraction, float least, uint32_t normal, uint32_t most, uint8_t saturated)
+{
+  const uint32_t bits = qn_bits_of_f32(x), a = bits & 0x7fffffff, shift = 23 - (uint32_t)fraction;
+  const uint32_t rounded = (a - normal + (1u << fraction << shift) + (1u << (shift - 1)) - 1 + (a >> shift & 1)) >> shift;
+  const uint32_t subnormal = qn_bits_of_f32(qn_f32_of_bits(a) + least) - qn_bits_of_f32(least);        /* the sum rounds */
+  uint32_t h = a < normal ? subnormal : rounded;
+  h = a >= most ? saturated : h;
+  return (uint8_t)(a > 0x7f800000u ? 0x7fu : h | (bits >> 24 & 0x80));
+}
+CPU_INLINE uint8_t e4m3_narrow(float x) { return f8_narrow(x, 3, 0x1p14f, 0x3c800000u, 0x43e00000u, 0x7e); }
+CPU_INLINE uint8_t e5m2_narrow(float x) { return f8_narrow(x, 2, 0x1p7f, 0x38800000u, 0x47600000u, 0x7b); }
 
 /* ---- rows of floats ----------------------------------------------------------------------------- */
 
@@ -75,6 +96,30 @@ static inline void bf16_row_narrow(uint16_t *restrict y, const float *restrict x
   for (int64_t i = 0; i < n; i++) y[i] = bf16_narrow(x[i]);
 }
 
+static inline void e4m3_row_widen(float *restrict y, const uint8_t *restrict x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = e4m3_widen(x[i]);
+}
+
+static inline void e5m2_row_widen(float *restrict y, const uint8_t *restrict x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = f16_widen((uint16_t)(x[i] << 8));                /* f16 cut short */
+}
+
+static inline void e4m3_row_narrow(uint8_t *restrict y, const float *restrict x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = e4m3_narrow(x[i]);
+}
+
+static inline void e5m2_row_narrow(uint8_t *restrict y, const float *restrict x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = e5m2_narrow(x[i]);
+}
+
 /* n elements of a float dtype (not f64) as f32. */
 static inline void row_to_f32(float *restrict y, const void *restrict x, uint32_t dtype, int64_t n)
 {
@@ -83,8 +128,8 @@ static inline void row_to_f32(float *restrict y, const void *restrict x, uint32_
   case QN_F32:  memcpy(y, x, (size_t)n * 4); break;
   case QN_F16:  f16_row_widen(y, x, n); break;
   case QN_BF16: bf16_row_widen(y, x, n); break;
-  case QN_E4M3: for (int64_t i = 0; i < n; i++) y[i] = qn_e4m3_to_f32(b[i]); break;
-  default:      for (int64_t i = 0; i < n; i++) y[i] = qn_e5m2_to_f32(b[i]); break;
+  case QN_E4M3: e4m3_row_widen(y, b, n); break;
+  default:      e5m2_row_widen(y, b, n); break;
   }
 }
 
@@ -95,8 +140,8 @@ static inline void row_from_f32(void *restrict y, const float *restrict x, uint3
   case QN_F32:  memcpy(y, x, (size_t)n * 4); break;
   case QN_F16:  f16_row_narrow(y, x, n); break;
   case QN_BF16: bf16_row_narrow(y, x, n); break;
-  case QN_E4M3: for (int64_t i = 0; i < n; i++) b[i] = qn_e4m3_from_f32(x[i]); break;
-  default:      for (int64_t i = 0; i < n; i++) b[i] = qn_e5m2_from_f32(x[i]); break;
+  case QN_E4M3: e4m3_row_narrow(b, x, n); break;
+  default:      e5m2_row_narrow(b, x, n); break;
   }
 }
 

@@ -18,6 +18,8 @@
   X(loss_direct)                                                                          \
   X(training_lists)                                                                       \
   X(training_direct)                                                                      \
+  X(quantize_runs)                                                                        \
+  X(quantize_direct)                                                                      \
   X(random_packed)                                                                        \
   X(random_direct)                                                                        \
   X(pool_planes)                                                                          \

@@ -39,6 +39,7 @@
   X(loss_direct)      \
   X(training_lists)   \
   X(training_direct)  \
+  X(quantize_direct)  \
   X(random_packed)    \
   X(random_direct)    \
   X(pool_strips)      \

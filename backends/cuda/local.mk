@@ -93,6 +93,8 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pool_vector.cu \
   backends/cuda/random.cuh \
   backends/cuda/random_direct.cu \
+  backends/cuda/quantize.cuh \
+  backends/cuda/quantize_direct.cu \
   backends/cuda/random_packed.cu \
   backends/cuda/reduce_direct.cu \
   backends/cuda/reduce_lines.cu \

@@ -213,6 +213,17 @@ void ls_mean_undivided(struct mut_call *);
 void ls_keep(struct mut_call *);
 void ls_ignored_unwritten(struct mut_call *);
 
+bool qu_one_scale_of_integers(struct mut_kept *);
+bool qu_blocks_of_equal_length(struct mut_kept *);
+void qu_ties_away(struct mut_call *);
+void qu_by_reciprocal(struct mut_call *);
+void qu_saturates_first(struct mut_call *);
+void qu_amax_without_nan(struct mut_call *);
+void qu_power_rounded_up(struct mut_call *);
+void qu_scale_of_zeros(struct mut_call *);
+void qu_zero_point_last(struct mut_call *);
+void qu_last_bit_lost(struct mut_call *);
+
 bool tn_nesterov_ignored(struct mut_kept *);
 bool tn_needs_found(struct mut_kept *);
 bool tn_needs_scale(struct mut_kept *);

@@ -1,9 +1,10 @@
 /* kit.h -- what backends would otherwise each write again; static inlines only, C99 and C++, host code.
  *
- *   conversions   f16, bf16, e4m3, e5m2 from f32 or f64, rounded once to nearest even, and back, which is exact
+ *   conversions   f16, bf16, e4m3, e5m2 from f32 or f64, rounded once to nearest even, and back, which is exact; e8m0 rounds down
  *   elements      one element of any dtype as a double or as an int64_t, at any alignment
  *   layouts       extents, packed and dense tests, merging of dims, walks
  *   roles         an op's arguments by role
+ *   blocks        what shares a scale
  *   refusals      qn_refuse, the one-line way to say why not
  *   random        Philox, for the host and for CUDA's device code
  *
@@ -114,6 +115,18 @@ static inline double qn_bf16_to_f64(uint16_t h) { return qn_bf16_to_f32(h); }
 static inline double qn_e4m3_to_f64(uint8_t b)  { return qn_e4m3_to_f32(b); }
 static inline double qn_e5m2_to_f64(uint8_t b)  { return qn_e5m2_to_f32(b); }
 
+static inline float  qn_e8m0_to_f32(uint8_t b) { return qn_f32_of_bits(b == 255 ? 0x7fc00000u : b ? (uint32_t)b << 23 : 0x00400000u); }
+static inline double qn_e8m0_to_f64(uint8_t b) { return qn_e8m0_to_f32(b); }
+/* The largest power of two that is not above x, at least 2^-127; of Inf and NaN, NaN. */
+static inline uint8_t qn_e8m0_from_f64(double x)
+{
+  int exponent;
+  if (!(x < 340282366920938463463374607431768211456.0)) return 255;
+  if (x < 1.1754943508222875e-38) return 0;
+  frexp(x, &exponent);
+  return (uint8_t)(exponent - 1 + 127);
+}
+
 /* ---- dtypes -------------------------------------------------------------------------------- */
 
 /* As qn_dtype_bytes, which backends cannot link. */
@@ -123,7 +136,7 @@ static inline int64_t qn_kit_bytes(uint32_t dtype)
   case QN_F64: case QN_I64: return 8;
   case QN_F32: case QN_I32: return 4;
   case QN_F16: case QN_BF16: return 2;
-  case QN_E4M3: case QN_E5M2: case QN_I8: case QN_U8: case QN_BOOL: return 1;
+  case QN_E4M3: case QN_E5M2: case QN_E8M0: case QN_I8: case QN_U8: case QN_BOOL: return 1;
   default: return 0;
   }
 }
@@ -206,6 +219,7 @@ static inline double qn_load_f64(const void *p, uint32_t dtype)
   case QN_BF16: memcpy(&h, p, 2); return qn_bf16_to_f64(h);
   case QN_E4M3: return qn_e4m3_to_f64(*(const uint8_t *)p);
   case QN_E5M2: return qn_e5m2_to_f64(*(const uint8_t *)p);
+  case QN_E8M0: return qn_e8m0_to_f64(*(const uint8_t *)p);
   default:      return (double)qn_load_i64(p, dtype);
   }
 }
@@ -236,6 +250,7 @@ static inline void qn_store_f64(void *p, uint32_t dtype, double x)
   case QN_BF16: h = qn_bf16_from_f64(x); memcpy(p, &h, 2); break;
   case QN_E4M3: *(uint8_t *)p = qn_e4m3_from_f64(x); break;
   case QN_E5M2: *(uint8_t *)p = qn_e5m2_from_f64(x); break;
+  case QN_E8M0: *(uint8_t *)p = qn_e8m0_from_f64(x); break;
   case QN_BOOL: *(uint8_t *)p = x != 0; break;
   default:      qn_store_i64(p, dtype, qn_i64_from_f64(x)); break;
   }
@@ -538,6 +553,31 @@ static inline qn_step_roles qn_step_roles_of(uint32_t op)
     r.grads = QN_ROLE_AMP_UNSCALE_GRADS, r.scale = QN_ROLE_AMP_UNSCALE_SCALE, r.new_params = QN_ROLE_AMP_UNSCALE_NEW_GRADS;
   }
   return r;
+}
+
+/* ---- blocks of quantization ---------------------------------------------------------------- */
+
+/* dim elements, of which each `block` neighbours share a scale, `stride` scales from the next. */
+typedef struct qn_block_level { int64_t dim, block, stride; } qn_block_level;
+
+/* The dims of a packed x as levels of blocks, innermost first, as few as may be: dims of 1 go, and a dim whose blocks follow one
+ * another in the order of those inside it joins them. One scale for all is no level. block: the attribute, as core completed it. */
+static inline int32_t qn_block_levels(const qn_value *x, const qn_value *scale, const int64_t *block, qn_block_level *out)
+{
+  int32_t n = 0;
+  for (int32_t d = x->rank - 1; d >= 0; d--) {
+    const qn_block_level outer = { x->dim[d], block[d] ? block[d] : x->dim[d], block[d] ? scale->stride[d] : 0 };
+    qn_block_level *in = n ? &out[n - 1] : NULL;
+    if (outer.dim == 1) continue;
+    if (in && in->block == in->dim) {
+      in->block = outer.block * in->dim;
+      in->stride = outer.stride;
+      in->dim *= outer.dim;
+    } else if (in && outer.block == 1 && in->dim % in->block == 0 && outer.stride == in->dim / in->block * in->stride)
+      in->dim *= outer.dim;
+    else out[n++] = outer;
+  }
+  return n == 1 && out[0].block == out[0].dim ? 0 : n;
 }
 
 /* ---- random numbers ------------------------------------------------------------------------ */

@@ -267,6 +267,46 @@ qn_status qn_dropout(qn_context *ctx, const qn_chance *chance, const qn_tensor *
 qn_status qn_dropout_backward(qn_context *ctx, const qn_chance *chance, const qn_tensor *dy, const qn_tensor *mask,
                               const qn_tensor *seed, const qn_tensor *offset, const qn_tensor *dx);
 
+/* ---- quantization ------------------------------------------------------------------------- */
+
+/* How many neighbours share a scale, along each dim: 0 for all of them. Of x [R, K]: 0,0 is one scale for the tensor, 1,0 one for
+ * each row, 0,1 one for each column, 1,32 one for each 32 of a row (the blocks of OCP's MX formats), 128,128 one for each tile.
+ * scale, zero_point and amax have x's rank and dims ceil(x's / block), 1 where block is 0; in the last block fewer may share.
+ * Where scale is given and block is 0, its dims tell: all of x's dim for 1, else x's / scale's, which must divide. One scale for
+ * the tensor may also be a rank-0 tensor.
+ *
+ * Formats: i8 and u8 whole numbers, e4m3 and e5m2 of OCP's 8-bit floats (largest 448 and 57344). Every result is defined bit by
+ * bit: the quotient or product is rounded to f32 (to f64 where x, or y, is f64), and that to the result, to nearest even.
+ * Beyond the format's range, infinities included, y is its largest number (i8: -128 to 127). NaN stays NaN, and is 0 among
+ * integers. There is no gradient by x but the caller's choice of one (usually dy); that of dequantize by x is none. */
+typedef struct qn_blocks {
+  uint64_t struct_size;
+  int64_t  block[8];                  /* >= 0 */
+} qn_blocks;
+#define QN_BLOCKS_INIT { sizeof(qn_blocks), {0,0,0,0,0,0,0,0} }
+
+/* y = round(x / scale) + zero_point, saturated      amax = max |x| over what shares a scale
+ * x f32 f16 bf16, scale any of these or e8m0, amax f32; or x, scale and amax f64, scale also e8m0. y i8 u8 e4m3 e5m2, its dtype must
+ * be given. zero_point: y's dtype, i8 or u8 alone; absent: 0.
+ * amax is what a delayed scale of the next step is made from: NaN if any is, 0 over nothing.
+ * Traps: scale divides, it is not the factor by which some libraries multiply; a scale of 0 gives the largest or NaN.
+ * (As ONNX's QuantizeLinear, but that zero_point is added before saturating for every dtype.) */
+qn_status qn_quantize(qn_context *ctx, const qn_blocks *blocks, const qn_tensor *x, const qn_tensor *scale, const qn_tensor *zero_point,
+                      const qn_tensor *y, const qn_tensor *amax);
+/* y = (x - zero_point) scale
+ * x i8 u8 e4m3 e5m2, scale and y f32 f16 bf16 in any mixture or both f64; scale e8m0 beside any y. Default dtype of y: scale's, f32
+ * beside e8m0. zero_point as above. */
+qn_status qn_dequantize(qn_context *ctx, const qn_blocks *blocks, const qn_tensor *x, const qn_tensor *scale, const qn_tensor *zero_point,
+                        const qn_tensor *y);
+/* As quantize, by scales that are made from x: in one pass where a block fits the machine's registers.
+ *   scale f32 (of f64: f64)   amax / the largest y (448, 57344, i8: 127); 1 where that is 0
+ *   scale e8m0                2^(floor(log2 amax) - emax), emax 8 of e4m3, 15 of e5m2, 6 of i8; at least 2^-127; NaN where amax is NaN
+ *                             or infinite: with block 32 the conversion of OCP's Microscaling Formats (MX) 1.0, 6.3
+ * y i8 e4m3 e5m2; scale f32 unless given. A block with NaN or an infinity dequantizes to NaN throughout.
+ * Trap: i8 are whole numbers here; MXINT8 reads them as 64ths, by scales 64 times these. */
+qn_status qn_quantize_dynamic(qn_context *ctx, const qn_blocks *blocks, const qn_tensor *x, const qn_tensor *y, const qn_tensor *scale,
+                              const qn_tensor *amax);
+
 /* ---- pooling ------------------------------------------------------------------------------ */
 
 typedef struct qn_pool {

@@ -61,7 +61,8 @@ const char *qn_last_error(void);                /* of this thread's last failed 
 #define QN_DTYPE_MAP(X)                                                                 \
   X(F64,  1, "f64", 8)   X(F32, 2, "f32", 4)   X(F16, 3, "f16", 2)   X(BF16, 4, "bf16", 2)  \
   X(E4M3, 5, "e4m3", 1)  X(E5M2, 6, "e5m2", 1) X(I8,  7, "i8",  1)   X(U8,   8, "u8",   1)  \
-  X(I32,  9, "i32", 4)   X(I64, 10, "i64", 8)  X(BOOL, 11, "bool", 1)
+  X(I32,  9, "i32", 4)   X(I64, 10, "i64", 8)  X(BOOL, 11, "bool", 1)                       \
+  X(E8M0, 12, "e8m0", 1)    /* 2^(octet - 127), 255 NaN: scales of quantization, and nothing else; move them as u8 */
 enum {
   QN_DTYPE_NONE = 0,
 #define QN_DTYPE_ENUM(name, value, text, bytes) QN_##name = value,

@@ -1,0 +1,309 @@
+/* quantize_runs.c -- numbers in 8 bits and back, of packed tensors, in vector code.
+ *
+ * Scales that are given are spread over runs: neighbours of one scale, or a row with a scale for each element. Extremes, and scales
+ * made from them, want blocks of neighbours: a block is one thread's, or where there are few, its spans are all threads'. Elements are
+ * widened to f32 in spans that stay in the first cache. */
+#include "convert.h"
+#include "cpu_ref.h"
+
+enum { SPAN = 2048 };
+enum { X, Y, SCALE, ZERO, AMAX, WALKED }; /* X: the floats, Y: the octets, whichever is read */
+
+typedef struct problem {
+  bool     back, dynamic, extremes;       /* extremes: each block's is wanted */
+  int32_t  value[WALKED];
+  uint32_t dtype[WALKED];
+  int64_t  elements, block;               /* block: of neighbours, where extremes are wanted */
+  int32_t  levels;
+  qn_block_level level[QN_MAX_RANK];
+} problem;
+
+typedef struct memory { char *p[WALKED]; } memory;
+
+/* ---- rows --------------------------------------------------------------------------------------------------------- */
+
+static void divide(float *x, float scale, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) x[i] /= scale;
+}
+static void divide_each(float *restrict x, const float *restrict scale, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) x[i] /= scale[i];
+}
+static void multiply(float *x, float scale, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) x[i] *= scale;
+}
+static void multiply_each(float *restrict x, const float *restrict scale, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) x[i] *= scale[i];
+}
+
+/* To nearest even by a sum whose last place is 1; what saturates anyway is cut short first. */
+CPU_INLINE uint8_t octet(float q, float zero, float low)
+{
+  q = q == q ? q : 0;
+  q = q > 1024 ? 1024 : q;
+  q = q < -1024 ? -1024 : q;
+  q = (q + 0x1.8p23f) - 0x1.8p23f + zero;
+  q = q > low + 255 ? low + 255 : q;
+  return (uint8_t)(int32_t)(q < low ? low : q);
+}
+static void octets(uint8_t *restrict y, const float *restrict q, float zero, float low, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = octet(q[i], zero, low);
+}
+static void octets_each(uint8_t *restrict y, const float *restrict q, const float *restrict zero, float low, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = octet(q[i], zero[i], low);
+}
+static void widen_i8(float *restrict y, const int8_t *restrict x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = x[i];
+}
+static void widen_u8(float *restrict y, const uint8_t *restrict x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = x[i];
+}
+static void subtract(float *restrict y, float zero, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] -= zero;
+}
+static void subtract_each(float *restrict y, const float *restrict zero, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] -= zero[i];
+}
+
+/* The largest magnitude as bits, among which NaN is the largest of all. */
+static int32_t largest(const float *restrict x, int32_t most, int64_t n)
+{
+#pragma omp simd reduction(max: most)
+  for (int64_t i = 0; i < n; i++) {
+    const int32_t a = (int32_t)(qn_bits_of_f32(x[i]) & 0x7fffffff);
+    most = a > most ? a : most;
+  }
+  return most;
+}
+
+/* ---- runs: one scale, or one for each element; at: the run's first element, from: its scale --------------------------- */
+
+static bool is_f8(uint32_t dtype) { return dtype == QN_E4M3 || dtype == QN_E5M2; }
+static float scale_at(const problem *p, const memory *m, int64_t i)
+{
+  return (float)qn_load_f64(m->p[SCALE] + i * qn_kit_bytes(p->dtype[SCALE]), p->dtype[SCALE]);
+}
+static float zero_at(const problem *p, const memory *m, int64_t i)
+{
+  return m->p[ZERO] ? (float)qn_load_i64(m->p[ZERO] + i, p->dtype[ZERO]) : 0;
+}
+static void scales_at(const problem *p, const memory *m, int64_t from, float *scale, float *zero, int64_t n)
+{
+  const uint8_t *e8m0 = (const uint8_t *)m->p[SCALE] + from;
+  if (p->dtype[SCALE] == QN_E8M0) for (int64_t i = 0; i < n; i++) scale[i] = qn_e8m0_to_f32(e8m0[i]);
+  else row_to_f32(scale, m->p[SCALE] + from * qn_kit_bytes(p->dtype[SCALE]), p->dtype[SCALE], n);
+  if (!m->p[ZERO]) memset(zero, 0, (size_t)n * sizeof *zero);
+  else if (p->dtype[ZERO] == QN_I8) widen_i8(zero, (const int8_t *)m->p[ZERO] + from, n);
+  else widen_u8(zero, (const uint8_t *)m->p[ZERO] + from, n);
+}
+
+/* x: the run's elements in f32, which become quotients. */
+static void quantize_run(const problem *p, const memory *m, float *x, int64_t at, int64_t from, bool each, int64_t n)
+{
+  uint8_t *y = (uint8_t *)m->p[Y] + at;
+  const float low = p->dtype[Y] == QN_U8 ? 0 : -128;
+  float scale[SPAN], zero[SPAN];
+  if (each) {
+    scales_at(p, m, from, scale, zero, n);
+    divide_each(x, scale, n);
+  } else divide(x, scale_at(p, m, from), n);
+  if (is_f8(p->dtype[Y])) row_from_f32(y, x, p->dtype[Y], n);
+  else if (each) octets_each(y, x, zero, low, n);
+  else octets(y, x, zero_at(p, m, from), low, n);
+}
+
+static void dequantize_run(const problem *p, const memory *m, int64_t at, int64_t from, bool each, int64_t n)
+{
+  const void *y = m->p[Y] + at;
+  float x[SPAN], scale[SPAN], zero[SPAN];
+  if (each) scales_at(p, m, from, scale, zero, n);
+  if (is_f8(p->dtype[Y])) row_to_f32(x, y, p->dtype[Y], n);
+  else {
+    if (p->dtype[Y] == QN_I8) widen_i8(x, y, n);
+    else widen_u8(x, y, n);
+    if (m->p[ZERO] && each) subtract_each(x, zero, n);
+    else if (m->p[ZERO]) subtract(x, zero_at(p, m, from), n);
+  }
+  if (each) multiply_each(x, scale, n);
+  else multiply(x, scale_at(p, m, from), n);
+  row_from_f32(m->p[X] + at * qn_kit_bytes(p->dtype[X]), x, p->dtype[X], n);
+}
+
+static void load(const problem *p, const memory *m, float *x, int64_t at, int64_t n)
+{
+  row_to_f32(x, m->p[X] + at * qn_kit_bytes(p->dtype[X]), p->dtype[X], n);
+}
+
+/* Runs of the elements from `at` on, at most SPAN. */
+static void spread(const problem *p, const memory *m, int64_t at, int64_t n)
+{
+  const int64_t row = p->levels ? p->level[0].dim : p->elements, block = p->levels ? p->level[0].block : p->elements;
+  const bool each = block == 1;
+  float x[SPAN];
+  if (!p->back) load(p, m, x, at, n);
+  for (int64_t done = 0; done < n; ) {    /* a row of the innermost level, or what is left of it */
+    int64_t in_row = (at + done) % row, outer = (at + done) / row, from = 0;
+    for (int32_t l = 1; l < p->levels; l++) {
+      from += outer % p->level[l].dim / p->level[l].block * p->level[l].stride;
+      outer /= p->level[l].dim;
+    }
+    const int64_t end = qn_min_i64(n, done + row - in_row);
+    while (done < end) {
+      const int64_t run = each ? end - done : qn_min_i64(end - done, block - in_row % block);
+      const int64_t scale = from + (p->levels ? (each ? in_row : in_row / block * p->level[0].stride) : 0);
+      if (p->back) dequantize_run(p, m, at + done, scale, each, run);
+      else quantize_run(p, m, x + done, at + done, scale, each, run);
+      done += run;
+      in_row += run;
+    }
+  }
+}
+
+/* ---- blocks of neighbours ------------------------------------------------------------------------------------------ */
+
+static int32_t span_extreme(const problem *p, const memory *m, int32_t most, int64_t at, int64_t n)
+{
+  float x[SPAN];
+  load(p, m, x, at, n);
+  return largest(x, most, n);
+}
+
+/* What a block's largest magnitude makes: amax, and its scale. */
+static void finish_block(const problem *p, const memory *m, int64_t b, int32_t most)
+{
+  const float amax = qn_f32_of_bits((uint32_t)most), top = p->dtype[Y] == QN_E4M3 ? 448 : p->dtype[Y] == QN_E5M2 ? 57344 : 127;
+  const int32_t emax = p->dtype[Y] == QN_E4M3 ? 8 : p->dtype[Y] == QN_E5M2 ? 15 : 6, exponent = most >> 23;
+  if (m->p[AMAX]) ((float *)(void *)m->p[AMAX])[b] = amax;
+  if (!p->dynamic) return;
+  if (p->dtype[SCALE] == QN_E8M0) m->p[SCALE][b] = (char)(exponent == 255 ? 255 : exponent < emax ? 0 : exponent - emax);
+  else ((float *)(void *)m->p[SCALE])[b] = amax / top == 0 ? 1 : amax / top;
+}
+
+static void one_block(const problem *p, const memory *m, int64_t b)
+{
+  const int64_t first = b * p->block;
+  float x[SPAN];
+  int32_t most = 0;
+  for (int64_t i = 0; i < p->block; i += SPAN) {
+    load(p, m, x, first + i, qn_min_i64(SPAN, p->block - i));
+    most = largest(x, most, qn_min_i64(SPAN, p->block - i));
+  }
+  finish_block(p, m, b, most);
+  for (int64_t i = 0; i < p->block; i += SPAN) {
+    const int64_t n = qn_min_i64(SPAN, p->block - i);
+    if (p->block > SPAN) load(p, m, x, first + i, n);
+    quantize_run(p, m, x, first + i, b, false, n);
+  }
+}
+
+static void few_blocks(const problem *p, const memory *m, int threads)
+{
+  for (int64_t b = 0; b < p->elements / p->block; b++) {
+    const int64_t first = b * p->block, spans = qn_ceil_div(p->block, SPAN);
+    int32_t most = 0;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(max: most) if (threads > 1)
+    for (int64_t s = 0; s < spans; s++) most = span_extreme(p, m, most, first + s * SPAN, qn_min_i64(SPAN, p->block - s * SPAN));
+    finish_block(p, m, b, most);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int64_t s = 0; s < spans; s++) {
+      const int64_t n = qn_min_i64(SPAN, p->block - s * SPAN);
+      float x[SPAN];
+      load(p, m, x, first + s * SPAN, n);
+      quantize_run(p, m, x, first + s * SPAN, b, false, n);
+    }
+  }
+}
+
+CPU_RUNS(cpu_quantize_runs_run);
+qn_status CPU_NAME(cpu_quantize_runs_run)(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const problem *p = prepared->state;
+  const int threads = cpu_threads(launch, p->elements);
+  memory m;
+  for (int t = 0; t < WALKED; t++) m.p[t] = p->value[t] < 0 ? NULL : launch->ptr[p->value[t]];
+  if (p->extremes && p->elements / p->block < 4 * threads) few_blocks(p, &m, threads);
+  else if (p->extremes) {
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int64_t b = 0; b < p->elements / p->block; b++) one_block(p, &m, b);
+  } else {
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int64_t at = 0; at < p->elements; at += SPAN) spread(p, &m, at, qn_min_i64(SPAN, p->elements - at));
+  }
+  return QN_OK;
+}
+
+/* ---- prepare ------------------------------------------------------------------------------------------------------- */
+
+#ifdef CPU_BASELINE
+static qn_status prepare(const qn_request *request, qn_prepared *prepared)
+{
+  static const char *const names[] = { "x", "y", "scale", "zero_point", "amax" };
+  qn_status status = cpu_isa_check(request, prepared);
+  if (status) return status;
+  const qn_node *op = &request->op[0];
+  problem p = { .back = op->op == QN_OP_DEQUANTIZE, .dynamic = op->op == QN_OP_QUANTIZE_DYNAMIC };
+  p.value[p.back ? Y : X] = qn_role(op, 0);
+  p.value[p.back ? X : Y] = qn_role(op, p.back ? QN_ROLE_DEQUANTIZE_Y : p.dynamic ? QN_ROLE_QUANTIZE_DYNAMIC_Y : QN_ROLE_QUANTIZE_Y);
+  p.value[SCALE] = qn_role(op, p.dynamic ? QN_ROLE_QUANTIZE_DYNAMIC_SCALE : QN_ROLE_QUANTIZE_SCALE);
+  p.value[ZERO] = p.dynamic ? -1 : qn_role(op, QN_ROLE_QUANTIZE_ZERO_POINT);
+  p.value[AMAX] = p.back ? -1 : qn_role(op, p.dynamic ? QN_ROLE_QUANTIZE_DYNAMIC_AMAX : QN_ROLE_QUANTIZE_AMAX);
+  for (int t = 0; t < WALKED; t++) {
+    const qn_value *v = p.value[t] < 0 ? NULL : &request->value[p.value[t]];
+    const char *name = p.back && t <= Y ? names[Y - t] : names[t];
+    if (!v) continue;
+    p.dtype[t] = v->dtype;
+    if (v->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", name, "f32, f16, bf16", "f64");
+    if (!qn_is_packed(v)) return qn_refuse(prepared, "elements are counted as they lie", name, "packed, the last dim fastest", "%s", "other strides");
+  }
+  const qn_value *x = &request->value[p.value[X]];
+  p.elements = p.block = qn_elements(x);
+  p.extremes = p.dynamic || p.value[AMAX] >= 0;
+  p.levels = qn_block_levels(x, &request->value[p.value[SCALE]], ((const qn_blocks *)op->attr)->block, p.level);
+  const qn_block_level *l = p.level;
+  if (!p.elements) return qn_refuse(prepared, "has nothing to walk over", "x", "elements", "none");
+  if (p.levels && l[0].block == 1 && !p.extremes && l[0].stride != 1)
+    return qn_refuse(prepared, "scales of neighbours must be neighbours", "scale", "stride 1", "%lld", (long long)l[0].stride);
+  if (p.levels && p.extremes) {
+    if (p.levels > 1 || l[0].dim % l[0].block || l[0].stride != 1)
+      return qn_refuse(prepared, "the elements of a block must be neighbours", "block", "blocks of whole rows, or of equal parts of rows", "%s", "others");
+    p.block = l[0].block;
+  }
+  problem *kept = request->host->alloc(sizeof *kept);
+  if (!kept) return request->host->error(QN_NO_MEMORY, "no memory for quantization");
+  *kept = p;
+  prepared->class_ = QN_CLASS_TUNED;
+  prepared->state = kept;
+  return QN_OK;
+}
+
+static void release(qn_prepared *prepared)
+{
+  cpu_host->free(prepared->state);
+}
+
+#define ROW(name_, run_, anchor)                                                                                 \
+  { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
+    .prepare = prepare, .run = run_, .release = release }
+#define ROWS(name, run) ROW(name, run, QN_OP_QUANTIZE), ROW(name, run, QN_OP_DEQUANTIZE), ROW(name, run, QN_OP_QUANTIZE_DYNAMIC),
+static const qn_engine row[] = { CPU_COPIES(ROWS, "runs", cpu_quantize_runs_run) };
+const qn_engine_list cpu_quantize_runs = { row, sizeof row / sizeof *row };
+#endif
