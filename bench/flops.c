@@ -97,9 +97,15 @@ static double training_flops(const qn_graph_view *g, const qn_node *op)
   return op->op == QN_OP_SGD || op->op == QN_OP_ADAM || op->op == QN_OP_ADAMW ? 10 * n : 2 * n;
 }
 
-/* As softmax's. */
+/* As softmax's; for each state of a frame (two for each label) ctc adds three exponentials, a logarithm and five other operations,
+ * its gradient twice that. */
 static double loss_flops(const qn_graph_view *g, const qn_node *op)
 {
+  if (op->op == QN_OP_CTC_LOSS || op->op == QN_OP_CTC_LOSS_BACKWARD) {
+    const qn_value *x = role(g, op, "x"), *labels = role(g, op, "labels");
+    double states = (double)x->dim[0] * (2 * elements(labels) + (double)x->dim[1]);
+    return 5 * elements(x) + (op->op == QN_OP_CTC_LOSS ? 9 : 18) * states;
+  }
   return 5 * elements(role(g, op, "x"));
 }
 

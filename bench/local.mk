@@ -42,6 +42,7 @@ dist_workload_DATA = \
   bench/workloads/anchors_f32.q \
   bench/workloads/gemm.q \
   bench/workloads/loss.q \
+  bench/workloads/ctc.q \
   bench/workloads/mobilenet.q \
   bench/workloads/mobilenet_backward.q \
   bench/workloads/normalization.q \

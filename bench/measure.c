@@ -64,7 +64,7 @@ static double random_normal(void)
 typedef struct fill {
   uint32_t dtype;
   bool     positive;                    /* for ops that are NaN below zero */
-  int64_t  below;                       /* integers: in [0, below); 0: in [0, 128) */
+  int64_t  from, range;                 /* integers: in [from, from + range); 0: in [0, 128) */
 } fill;
 
 static void encode(const fill *f, double x, uint64_t bits, void *to)
@@ -74,7 +74,7 @@ static void encode(const fill *f, double x, uint64_t bits, void *to)
   else if (qn_is_float(f->dtype))
     qn_store_f64(to, f->dtype, f->positive && x < 0 ? -x : x);
   else
-    qn_store_i64(to, f->dtype, f->below ? (int64_t)(bits % (uint64_t)f->below) : (int64_t)(bits >> 57));
+    qn_store_i64(to, f->dtype, f->range ? f->from + (int64_t)(bits % (uint64_t)f->range) : (int64_t)(bits >> 57));
 }
 
 /* Random elements: pieces of a table of 8191, each from a random start. */
@@ -91,22 +91,30 @@ static void fill_random(const fill *f, void *to, size_t n)
   }
 }
 
-/* How many places the index input of an op names; 0: it has none. */
-static int64_t places_named(const qn_graph_view *g, const qn_node *op)
+/* Which places an index input of an op names; of ctc all frames and labels count, and no label is class 0. */
+static void places_named(const qn_graph_view *g, const qn_node *op, uint32_t role, fill *f)
 {
   const qn_value *x = &g->value[op->arg[0]], *out = &g->value[op->arg[op->first[op->n_inputs]]];
+  const uint32_t backward = op->op == QN_OP_CTC_LOSS_BACKWARD;         /* whose roles are the forward's after dy */
   switch (op->op) {
-  case QN_OP_GATHER:      return x->dim[((const qn_axis *)op->attr)->axis];
-  case QN_OP_SCATTER_ADD: return out->dim[((const qn_axis *)op->attr)->axis];
-  case QN_OP_ONE_HOT:     return ((const qn_one_hot_encoding *)op->attr)->depth;
-  default:                return 0;
+  case QN_OP_GATHER:      f->range = x->dim[((const qn_axis *)op->attr)->axis]; break;
+  case QN_OP_SCATTER_ADD: f->range = out->dim[((const qn_axis *)op->attr)->axis]; break;
+  case QN_OP_ONE_HOT:     f->range = ((const qn_one_hot_encoding *)op->attr)->depth; break;
+  case QN_OP_CTC_LOSS: case QN_OP_CTC_LOSS_BACKWARD:
+    x = &g->value[op->arg[op->first[QN_ROLE_CTC_LOSS_X + backward]]];
+    f->from = f->range = 1;
+    if (role == QN_ROLE_CTC_LOSS_LABELS + backward) f->range = x->dim[2] - 1;
+    else if (role == QN_ROLE_CTC_LOSS_X_LENGTHS + backward) f->from = x->dim[0];
+    else f->from = g->value[op->arg[op->first[QN_ROLE_CTC_LOSS_LABELS + backward]]].dim[1];
+    break;
+  default: break;
   }
 }
 
 /* What an input may hold, from the ops that read it. */
 static fill fill_for(const qn_graph_view *g, int32_t value)
 {
-  fill f = { g->value[value].dtype, false, 0 };
+  fill f = { .dtype = g->value[value].dtype };
   for (uint32_t i = 0; i < g->n_ops; i++) {
     const qn_node *op = &g->op[i];
     for (uint32_t r = 0; r < op->n_inputs; r++)
@@ -116,13 +124,13 @@ static fill fill_for(const qn_graph_view *g, int32_t value)
         if (op->op == QN_OP_LOG || op->op == QN_OP_SQRT || op->op == QN_OP_RSQRT || op->op == QN_OP_POW)
           f.positive = true;
         if (qn_op_find(op->op)->role[r].class_ == 'i')
-          f.below = places_named(g, op);
+          places_named(g, op, r, &f);
         if (op->op == QN_OP_POOL_MAX_BACKWARD && !strcmp(qn_op_find(op->op)->role[r].name, "indices")) {
           const qn_pool *pool = op->attr;
           const qn_value *dx = &g->value[op->arg[op->first[op->n_inputs]]];
-          f.below = 1;
+          f.range = 1;
           for (int d = 0; d < dx->rank - 2; d++)
-            f.below *= f.dtype == QN_U8 && pool->window[d] ? pool->window[d] : dx->dim[2 + d];
+            f.range *= f.dtype == QN_U8 && pool->window[d] ? pool->window[d] : dx->dim[2 + d];
         }
       }
   }

@@ -1,12 +1,20 @@
-/* bound_loss.c -- cross-entropy. u: unit of the computation; c(n): a sum of n terms (bound.c); p = exp(x - lse).
+/* bound_loss.c -- losses from logits. u: unit of the computation; c(n): a sum of n terms (bound.c); p = exp(x - lse).
  *
+ * cross-entropy
  *   lse       e_l = c(C) + sum p (2|x - m| + |m| + 4) u + 2 sum p e_x + u (|m| + 2|ln s| + 2|lse| + 2),  lse = m + ln s
  *   loss      e_l + (1 - smoothing)(e_x + 2u |x_label|) + smoothing (mean e_x + (c(C) + 2u) mean|x|) + 2u (the sum of its terms)
  *   reduced   the sum of e and c(rows) times the sum of |loss|, over count for a mean
  *   backward  e = |g| (p (exp(d) - 1) + 3u T) + (e_g + 2u |g|) T,  d = (2|x - lse| + 4) u + e_x + e_lse,  T = p + [label] + smoothing/C
  *
  * An infinite g times what the computation's own error may take for 0 has no one right value; nor has what is made of an exp(x - lse)
- * beyond the computation's range, which no lse of x's own gives. */
+ * beyond the computation's range, which no lse of x's own gives.
+ *
+ * ctc   E = x - lse; A, B the logarithms of sums over paths to and from a state (ctc_direct.c); P = exp(A + B - L)
+ *   E         e_E = e_x + e_lse + 2u (|x| + |lse| + |E|)
+ *   A, B      one step's: ln(sum w exp(e)) over what it comes from, w its shares, + e_E + u (16 + 2|the sum| + 2|A|)
+ *   loss      e_L = the largest over frames of ln(sum P exp(e_A + e_B)) + u (16 + 2|L|): paths may be cut anywhere
+ *   backward  e = |g| (p (exp(d) - 1) + sum P (exp(d_s) - 1) + (n + 3) u T) + (e_g + 2u |g|) T,  d_s = e_A + e_B + e_L + u (8 + 2|A| + 2|B| + 4|L|),
+ *             T = p + sum P over the class's n states */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,42 +30,53 @@ struct loss {
 
 static int64_t first_of(const struct loss *s, int64_t row) { return row / s->inner * s->inner * s->classes + row % s->inner; }
 
-static int64_t label_of(const struct loss *s, int64_t row)
+static int64_t integer(const struct qc_value *v, int64_t i)
 {
-  const char *at = (const char *)s->labels->twin + (size_t)row * qn_dtype_bytes(s->labels->q.dtype);
+  const char *at = (const char *)v->twin + (size_t)i * qn_dtype_bytes(v->q.dtype);
   int32_t narrow;
   int64_t wide;
-  if (s->labels->q.dtype == QN_I64) {
+  if (v->q.dtype == QN_I64) {
     memcpy(&wide, at, sizeof wide);
     return wide;
   }
   memcpy(&narrow, at, sizeof narrow);
   return narrow;
 }
+static int64_t label_of(const struct loss *s, int64_t row) { return integer(s->labels, row); }
 
 static double settled(double e) { return isnan(e) ? INFINITY : e; }
 
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
 
-static void row_errors(const struct loss *s, int64_t row, double *of_lse, double *of_loss, double *loss)
+/* lse of n logits, at this step from one to the next, and its error. */
+static double lse_of(const struct loss *s, int64_t first, double *e)
 {
-  int64_t label = label_of(s, row), first = first_of(s, row);
-  double m = -INFINITY, sum = 0, d = 0, total = 0, size = 0, inexact = 0, smoothing = s->a->smoothing;
-  *of_lse = *of_loss = *loss = 0;
-  if (label == s->a->ignore)
-    return;
+  double m = -INFINITY, sum = 0, d = 0;
   for (int64_t j = 0; j < s->classes; j++)
     m = fmax(m, s->x->y[first + j * s->inner]);
   for (int64_t j = 0; j < s->classes; j++) {
     double x = s->x->y[first + j * s->inner], ex = s->x->e[first + j * s->inner], grow = x == m ? 1 : exp(x - m);
     sum += grow;
     d += grow > 0 ? grow * ((2 * fabs(x - m) + fabs(m) + 4) * s->u + 2 * ex) : 0;
-    total += x;
-    size += fabs(x);
-    inexact += ex;
   }
-  double lse = m + log(sum), n = (double)s->classes;
-  *of_lse = s->c + d / sum + s->u * (fabs(m) + 2 * fabs(log(sum)) + 2 * fabs(lse) + 2);
+  double lse = m + log(sum);
+  *e = s->c + d / sum + s->u * (fabs(m) + 2 * fabs(log(sum)) + 2 * fabs(lse) + 2);
+  return lse;
+}
+
+static void row_errors(const struct loss *s, int64_t row, double *of_lse, double *of_loss, double *loss)
+{
+  int64_t label = label_of(s, row), first = first_of(s, row);
+  double total = 0, size = 0, inexact = 0, smoothing = s->a->smoothing;
+  *of_lse = *of_loss = *loss = 0;
+  if (label == s->a->ignore)
+    return;
+  double lse = lse_of(s, first, of_lse), n = (double)s->classes;
+  for (int64_t j = 0; j < s->classes; j++) {
+    total += s->x->y[first + j * s->inner];
+    size += fabs(s->x->y[first + j * s->inner]);
+    inexact += s->x->e[first + j * s->inner];
+  }
   bool known = label >= 0 && label < s->classes;
   double at = known ? s->x->y[first + label * s->inner] : 0, e = known ? s->x->e[first + label * s->inner] : 0;
   double spread = smoothing > 0 ? smoothing * total / n : 0;
@@ -113,8 +132,205 @@ static void backward(const struct loss *s)
   }
 }
 
+/* ---- connectionist temporal classification ------------------------------------------------------------------------- */
+
+/* One sample: E, A and B of its states in its frames, and their errors, [frames][states]. */
+struct paths {
+  struct loss s;                          /* rows are (frame, sample) */
+  const qn_ctc *a;
+  int64_t n, samples, longest, frames, states;
+  double *e, *to, *from, *of_e, *of_to, *of_from;
+  double  l, of_l;
+  bool    undecided;                      /* an emission of +Inf */
+};
+
+static int64_t class_of(const struct paths *p, int64_t state)
+{
+  return state % 2 ? integer(p->s.labels, p->n * p->longest + state / 2) : p->a->blank;
+}
+static bool may_skip(const struct paths *p, int64_t state)
+{
+  return state % 2 && state > 2 && class_of(p, state) != class_of(p, state - 2);
+}
+
+/* ln(sum exp y), and what errors e make of it and computing it adds. */
+static double log_of_sum(const struct paths *p, int n, const double *y, const double *e, double *error)
+{
+  double m = -INFINITY, sum = 0, grown = 0;
+  for (int i = 0; i < n; i++)
+    m = isnan(y[i]) || isnan(m) ? NAN : fmax(m, y[i]);
+  *error = 0;
+  if (!isfinite(m))
+    return m;
+  for (int i = 0; i < n; i++) {
+    sum += exp(y[i] - m);
+    grown += y[i] == -INFINITY ? 0 : exp(y[i] - m) * expm1(e[i]);
+  }
+  *error = log1p(grown / sum) + p->s.u * (16 + 2 * fabs(m + log(sum)));
+  return m + log(sum);
+}
+
+static void emissions_of(struct paths *p, int64_t t, double lse, double of_lse)
+{
+  for (int64_t i = 0; i < p->states; i++) {
+    int64_t c = class_of(p, i), at = (t * p->samples + p->n) * p->s.classes + c, k = t * p->states + i;
+    bool known = c >= 0 && c < p->s.classes;
+    double x = known ? p->s.x->y[at] : 0, ex = known ? p->s.x->e[at] : 0;
+    p->e[k] = i % 2 && c == p->a->blank ? -INFINITY : x - lse;
+    p->of_e[k] = isfinite(p->e[k]) ? ex + of_lse + 2 * p->s.u * (fabs(x) + fabs(lse) + fabs(p->e[k])) : 0;
+    p->undecided |= p->e[k] == INFINITY;
+  }
+}
+
+/* A where way is 1, B where it is -1. */
+static void walk(struct paths *p, int way)
+{
+  for (int64_t k = 0; k < p->frames; k++) {
+    int64_t t = way > 0 ? k : p->frames - 1 - k;
+    for (int64_t i = 0; i < p->states; i++) {
+      double y[3], e[3], sum = way > 0 ? (i < 2 ? 0 : -INFINITY) : i >= p->states - 2 ? 0 : -INFINITY, error = 0;
+      int n = 0;
+      for (int64_t d = 0; d < 3 && k > 0; d++) {
+        int64_t j = i - way * d, at = (t - way) * p->states + j;
+        if (j < 0 || j >= p->states || (d == 2 && !may_skip(p, way > 0 ? i : j)))
+          continue;
+        y[n] = way > 0 ? p->to[at] : p->from[at] + p->e[at];
+        e[n++] = way > 0 ? p->of_to[at] : p->of_from[at] + p->of_e[at] + 2 * p->s.u * fabs(p->from[at] + p->e[at]);
+      }
+      if (k > 0)
+        sum = log_of_sum(p, n, y, e, &error);
+      int64_t at = t * p->states + i;
+      if (way < 0) {
+        p->from[at] = sum, p->of_from[at] = error;
+        continue;
+      }
+      p->to[at] = sum + p->e[at];
+      p->of_to[at] = isfinite(p->to[at]) ? error + p->of_e[at] + 2 * p->s.u * fabs(p->to[at]) : 0;
+    }
+  }
+}
+
+static void paths_make(struct paths *p, int64_t n, const struct qc_value *x_lengths, const struct qc_value *label_lengths)
+{
+  int64_t frames = p->s.rows / p->samples, labels = integer(label_lengths, n);
+  p->n = n;
+  p->frames = integer(x_lengths, n) < 0 ? 0 : integer(x_lengths, n) > frames ? frames : integer(x_lengths, n);
+  p->states = 2 * (labels < 0 ? 0 : labels > p->longest ? p->longest : labels) + 1;
+  p->undecided = false;
+  double **part[] = {&p->e, &p->to, &p->from, &p->of_e, &p->of_to, &p->of_from};
+  for (int i = 0; i < 6; i++)
+    *part[i] = qc_alloc((size_t)(p->frames * p->states) * sizeof(double) + 8);
+}
+static void paths_free(struct paths *p)
+{
+  double *part[] = {p->e, p->to, p->from, p->of_e, p->of_to, p->of_from};
+  for (int i = 0; i < 6; i++)
+    free(part[i]);
+}
+
+static void join_paths(struct paths *p)
+{
+  walk(p, 1);
+  walk(p, -1);
+  p->l = p->states == 1 && p->frames == 0 ? 0 : -INFINITY;
+  p->of_l = 0;
+  for (int64_t t = p->frames - 1; t >= 0; t--) {
+    double m = -INFINITY, sum = 0, grown = 0;
+    for (int64_t i = t * p->states; i < (t + 1) * p->states; i++)
+      m = fmax(m, p->to[i] + p->from[i]);
+    for (int64_t i = t * p->states; i < (t + 1) * p->states && isfinite(m); i++) {
+      double share = exp(p->to[i] + p->from[i] - m);
+      sum += share;
+      grown += share > 0 ? share * expm1(p->of_to[i] + p->of_from[i]) : 0;
+    }
+    if (!isfinite(m))
+      continue;
+    p->l = m + log(sum);
+    p->of_l = fmax(p->of_l, log1p(grown / sum));
+  }
+  p->of_l += p->s.u * (16 + 2 * fabs(p->l));
+}
+
+static void ctc_forward(struct paths *p, struct qc_node *n, const struct qc_numerics *k)
+{
+  struct qc_value *loss = qc_role(n, "loss"), *lse = qc_role(n, "lse");
+  double sum = 0, size = 0;
+  for (int64_t i = 0; i < p->samples; i++) {
+    paths_make(p, i, qc_role(n, "x_lengths"), qc_role(n, "label_lengths"));
+    for (int64_t t = 0; t < p->frames; t++) {
+      double of_lse, y = lse_of(&p->s, (t * p->samples + i) * p->s.classes, &of_lse);
+      if (lse)
+        lse->e[t * p->samples + i] = settled(of_lse);
+      emissions_of(p, t, y, of_lse);
+    }
+    join_paths(p);
+    double e = isfinite(p->l) ? settled(p->of_l) : 0;
+    if (p->a->reduction == QN_REDUCTION_NONE)
+      loss->e[i] = e;
+    sum += e;
+    size += isfinite(p->l) ? fabs(p->l) : 0;
+    paths_free(p);
+  }
+  if (p->a->reduction == QN_REDUCTION_NONE)
+    return;
+  double e = sum + (qc_sum_error(k, n->compute, (double)p->samples) + 2 * p->s.u) * size;
+  loss->e[0] = p->a->reduction == QN_REDUCTION_MEAN ? e / (double)p->samples : e;
+}
+
+static void ctc_backward(struct paths *p, struct qc_node *n)
+{
+  const struct qc_value *dy = qc_role(n, "dy"), *lse = qc_role(n, "lse");
+  struct qc_value *dx = n->out[0];
+  double u = p->s.u, tiny = qc_half_ulp(n->compute, 0), vanishing = n->compute == QN_F64 ? 0x1p-1022 : 0x1p-126;
+  for (int64_t i = 0; i < p->samples; i++) {
+    double g = dy->y[dy->n == 1 ? 0 : i], eg = dy->e[dy->n == 1 ? 0 : i];
+    if (p->a->reduction == QN_REDUCTION_MEAN)
+      g /= (double)p->samples, eg /= (double)p->samples;
+    paths_make(p, i, qc_role(n, "x_lengths"), qc_role(n, "label_lengths"));
+    for (int64_t t = 0; t < p->frames; t++)
+      emissions_of(p, t, lse->y[t * p->samples + i], lse->e[t * p->samples + i]);
+    join_paths(p);
+    for (int64_t k = 0; k < p->frames * p->s.classes; k++) {
+      int64_t t = k / p->s.classes, c = k % p->s.classes, row = t * p->samples + i, at = row * p->s.classes + c, states = 0;
+      double away = p->s.x->y[at] - lse->y[row], y = exp(away), d = (2 * fabs(away) + 4) * u + p->s.x->e[at] + lse->e[row];
+      double inner = (y > 0 ? y * expm1(d) : 0) + vanishing, share = 0;
+      for (int64_t s = 0; s < p->states; s++) {
+        if (class_of(p, s) != c)
+          continue;
+        double a = p->to[t * p->states + s], b = p->from[t * p->states + s], part = exp(a + b - p->l);
+        double off = p->of_to[t * p->states + s] + p->of_from[t * p->states + s] + p->of_l + u * (8 + 2 * fabs(a) + 2 * fabs(b) + 4 * fabs(p->l));
+        inner += part > 0 ? part * expm1(off) : vanishing;
+        share += part;
+        states++;
+      }
+      inner += ((double)states + 3) * u * (y + share);
+      bool any = p->undecided || (isinf(g) && fabs(y - share) <= inner) || y >= qc_overflow(n->compute);
+      dx->e[at] = any ? QC_ANY : p->l == -INFINITY ? 0 : settled(fabs(g) * inner + (eg + 2 * u * fabs(g)) * (y + share) + tiny);
+    }
+    paths_free(p);
+  }
+}
+
+static void bound_ctc(struct qc_node *n, const struct qc_numerics *k)
+{
+  struct paths p = {.s = {.n = n, .x = qc_role(n, "x"), .labels = qc_role(n, "labels"), .u = qc_unit(n->compute), .inner = 1}, .a = n->attr};
+  p.s.classes = p.s.x->q.dim[2];
+  p.s.rows = p.s.x->q.dim[0] * p.s.x->q.dim[1];
+  p.s.c = qc_sum_error(k, n->compute, (double)p.s.classes);
+  p.samples = p.s.x->q.dim[1];
+  p.longest = p.s.labels->q.dim[1];
+  if (n->op->kind == QN_OP_CTC_LOSS)
+    ctc_forward(&p, n, k);
+  else
+    ctc_backward(&p, n);
+}
+
 void qc_bound_loss(struct qc_node *n, const struct qc_numerics *k)
 {
+  if (n->op->kind == QN_OP_CTC_LOSS || n->op->kind == QN_OP_CTC_LOSS_BACKWARD) {
+    bound_ctc(n, k);
+    return;
+  }
   struct loss s = {.n = n, .a = n->attr, .x = qc_role(n, "x"), .labels = qc_role(n, "labels"), .u = qc_unit(n->compute), .inner = 1};
   int axis = (int)(s.a->axis < 0 ? s.a->axis + s.x->q.rank : s.a->axis);
   s.classes = s.x->q.dim[axis];

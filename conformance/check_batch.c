@@ -24,6 +24,8 @@ static int batch_dim(const struct qc_node *n, const struct qc_value *v, const ch
     return axis == 0 || y->rank < 2 || axis == -y->rank ? -2 : 0;
   }
   case QN_FAMILY_LOSS: {                /* reduced, rows are added up */
+    if (n->op->kind == QN_OP_CTC_LOSS || n->op->kind == QN_OP_CTC_LOSS_BACKWARD)
+      return ((const qn_ctc *)n->attr)->reduction != QN_REDUCTION_NONE ? -2 : v->q.rank == 3;
     const qn_entropy *a = n->attr;
     return a->axis == 0 || y->rank < 2 || a->reduction != QN_REDUCTION_NONE ? -2 : v->q.dim[0] == y->dim[0] ? 0 : -1;
   }

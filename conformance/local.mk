@@ -8,6 +8,7 @@ dist_conform_DATA = \
   conformance/cases/conv_backward_filter.q \
   conformance/cases/graph.q \
   conformance/cases/loss.q \
+  conformance/cases/ctc.q \
   conformance/cases/matmul.q \
   conformance/cases/normalization.q \
   conformance/cases/pointwise.q \

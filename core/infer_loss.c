@@ -1,33 +1,89 @@
-/* infer_loss.c -- losses: a row of logits and its label. */
+/* infer_loss.c -- losses: a row of logits and its label; a sample's frames of logits and its labels. */
 #include <string.h>
 #include "problem.h"
 
-qn_status qn__infer_loss(const qn__problem *p)
+/* The results of an f64 problem are f64, of all others f32. */
+static uint32_t result_of(const qn_value *x) { return x->dtype == QN_F64 ? QN_F64 : QN_F32; }
+
+/* A result, or what a gradient takes of the forward's. */
+static qn_status settle_result(const qn__problem *p, uint32_t role, const qn_value *x, int rank, const int64_t *dim)
 {
+  qn_status status = qn__dtype_in(p, role, QN__BIT(result_of(x)));
+  return status ? status : qn__settle(p, role, result_of(x), rank, dim);
+}
+
+static qn_status settle_gradient(const qn__problem *p, uint32_t role, const qn_value *x)
+{
+  qn_status status = qn__dtype_in(p, role, qn__kin(x->dtype));
+  return status ? status : qn__settle(p, role, x->dtype, x->rank, x->dim);
+}
+
+static const int64_t one[QN_MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+
+/* ---- cross-entropy ------------------------------------------------------------------------- */
+
+static qn_status cross_entropy(const qn__problem *p)
+{
+  static const struct roles { uint32_t x, labels, loss, lse, count; } roles[2] = {       /* of a gradient loss is dy */
+    { QN_ROLE_CROSS_ENTROPY_X, QN_ROLE_CROSS_ENTROPY_LABELS, QN_ROLE_CROSS_ENTROPY_LOSS, QN_ROLE_CROSS_ENTROPY_LSE, QN_ROLE_CROSS_ENTROPY_COUNT },
+    { QN_ROLE_CROSS_ENTROPY_BACKWARD_X, QN_ROLE_CROSS_ENTROPY_BACKWARD_LABELS, QN_ROLE_CROSS_ENTROPY_BACKWARD_DY,
+      QN_ROLE_CROSS_ENTROPY_BACKWARD_LSE, QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT },
+  };
   bool backward = p->op->kind == QN_OP_CROSS_ENTROPY_BACKWARD;
   qn_entropy *a = p->attr;
-  const qn_value *x = qn__arg(p, backward ? QN_ROLE_CROSS_ENTROPY_BACKWARD_X : QN_ROLE_CROSS_ENTROPY_X);
+  const struct roles *r = &roles[backward];
+  const qn_value *x = qn__arg(p, r->x);
   if (x->rank < 1) return qn__refuse(p, "x", "rank is 0; must be at least 1");
   qn_status status = qn__settle_axis(p, &a->axis, x->rank);
   if (status) return status;
   if (!(a->smoothing >= 0 && a->smoothing <= 1)) return qn__refuse(p, "smoothing", "is %g; must be 0 to 1", a->smoothing);
-  if (backward && a->reduction == QN_REDUCTION_MEAN && !qn__arg(p, QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT))
+  if (backward && a->reduction == QN_REDUCTION_MEAN && !qn__arg(p, r->count))
     return qn__refuse(p, "count", "is missing; the gradient of a mean wants it");
 
-  uint32_t exact = x->dtype == QN_F64 ? QN_F64 : QN_F32;
-  int64_t row[QN_MAX_RANK], one[QN_MAX_RANK];
-  for (int i = 0; i < QN_MAX_RANK; i++) {
-    row[i] = i < x->rank && i != a->axis ? x->dim[i] : 1;
-    one[i] = 1;
+  int64_t row[QN_MAX_RANK];
+  memcpy(row, x->dim, sizeof row);
+  row[a->axis] = 1;
+  if ((status = qn__settle(p, r->labels, QN_I32, x->rank, row))) return status;
+  if ((status = settle_result(p, r->loss, x, x->rank, a->reduction == QN_REDUCTION_NONE ? row : one))) return status;
+  if ((status = settle_result(p, r->lse, x, x->rank, row))) return status;
+  if ((status = settle_result(p, r->count, x, x->rank, one))) return status;
+  return backward ? settle_gradient(p, QN_ROLE_CROSS_ENTROPY_BACKWARD_DX, x) : QN_OK;
+}
+
+/* ---- connectionist temporal classification -------------------------------------------------- */
+
+static qn_status ctc(const qn__problem *p)
+{
+  static const struct roles { uint32_t x, labels, x_lengths, label_lengths, loss, lse; } roles[2] = {
+    { QN_ROLE_CTC_LOSS_X, QN_ROLE_CTC_LOSS_LABELS, QN_ROLE_CTC_LOSS_X_LENGTHS, QN_ROLE_CTC_LOSS_LABEL_LENGTHS, QN_ROLE_CTC_LOSS_LOSS,
+      QN_ROLE_CTC_LOSS_LSE },
+    { QN_ROLE_CTC_LOSS_BACKWARD_X, QN_ROLE_CTC_LOSS_BACKWARD_LABELS, QN_ROLE_CTC_LOSS_BACKWARD_X_LENGTHS,
+      QN_ROLE_CTC_LOSS_BACKWARD_LABEL_LENGTHS, QN_ROLE_CTC_LOSS_BACKWARD_DY, QN_ROLE_CTC_LOSS_BACKWARD_LSE },
+  };
+  bool backward = p->op->kind == QN_OP_CTC_LOSS_BACKWARD;
+  const qn_ctc *a = p->attr;
+  const struct roles *r = &roles[backward];
+  const qn_value *x = qn__arg(p, r->x), *labels = qn__arg(p, r->labels);
+  if (x->rank != 3) return qn__refuse(p, "x", "rank is %d; must be 3: frames, samples, classes", x->rank);
+  if (labels->rank != 2) return qn__refuse(p, "labels", "rank is %d; must be 2: samples, labels of each", labels->rank);
+  if (a->blank < 0 || a->blank >= x->dim[2])
+    return qn__refuse(p, "blank", "is %lld; must be one of x's %lld classes", (long long)a->blank, (long long)x->dim[2]);
+  if (a->zero_infinity < 0 || a->zero_infinity > 1) return qn__refuse(p, "zero_infinity", "is %lld; must be 0 or 1", (long long)a->zero_infinity);
+
+  int64_t samples[2] = { x->dim[1], labels->dim[1] }, frames[3] = { x->dim[0], x->dim[1], 1 };
+  qn_status status = qn__settle(p, r->labels, QN_I32, 2, samples);
+  if (status) return status;
+  if ((status = qn__settle(p, r->x_lengths, QN_I32, 1, samples))) return status;
+  if ((status = qn__settle(p, r->label_lengths, QN_I32, 1, samples))) return status;
+  if ((status = settle_result(p, r->loss, x, 1, a->reduction == QN_REDUCTION_NONE ? samples : one))) return status;
+  if ((status = settle_result(p, r->lse, x, 3, frames))) return status;
+  return backward ? settle_gradient(p, QN_ROLE_CTC_LOSS_BACKWARD_DX, x) : QN_OK;
+}
+
+qn_status qn__infer_loss(const qn__problem *p)
+{
+  switch (p->op->kind) {
+  case QN_OP_CTC_LOSS: case QN_OP_CTC_LOSS_BACKWARD: return ctc(p);
+  default: return cross_entropy(p);
   }
-  for (uint32_t r = 0; r < p->op->n_roles; r++) {
-    const char *name = qn__role_name(p, r);
-    bool whole = !strcmp(name, "loss") || !strcmp(name, "dy");
-    const int64_t *dim = !strcmp(name, "x") || !strcmp(name, "dx") ? x->dim
-                       : !strcmp(name, "count") || (whole && a->reduction != QN_REDUCTION_NONE) ? one : row;
-    uint32_t set = !strcmp(name, "labels") ? QN__INTEGERS : dim == x->dim ? qn__kin(x->dtype) : QN__BIT(exact);
-    if ((status = qn__dtype_in(p, r, set))) return status;
-    if ((status = qn__settle(p, r, dim == x->dim ? x->dtype : exact, x->rank, dim))) return status;
-  }
-  return QN_OK;
 }

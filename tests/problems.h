@@ -429,8 +429,34 @@ static inline void problem_chance(rng *r, problem *p)
   p->first[p->op->n_roles] = p->n;
 }
 
+static inline void problem_ctc(rng *r, problem *p)
+{
+  int reduction = rng_below(r, 3), f64 = rng_below(r, 4) == 0;
+  int64_t x[3], one = 1;
+  problem_dims(r, 3, x);
+  x[2]++;                                 /* one is blank */
+  int64_t labels[2] = { x[1], rng_in(r, 0, 4) }, frames[3] = { x[0], x[1], 1 };
+  qn_ctc *a = (qn_ctc *)p->attr.bytes;
+  a->blank = rng_below(r, (int)x[2]);
+  a->zero_infinity = rng_below(r, 2);
+  a->reduction = reduction;
+  const int64_t *dy = reduction ? &one : labels;
+  if (p->op->kind == QN_OP_CTC_LOSS_BACKWARD) problem_input(r, p, f64 ? QN_F64 : QN_F32, 1, dy);
+  const struct { int rank; const int64_t *dim; } part[] = { { 3, x }, { 2, labels }, { 1, labels }, { 1, labels }, { 3, frames } };
+  for (uint32_t i = 0; i < p->op->n_inputs; i++) {
+    const int k = (int)i - (p->op->kind == QN_OP_CTC_LOSS_BACKWARD), floating = k == 0 || k == 4;
+    const uint32_t narrow = k == 0 ? problem_floats[rng_in(r, 1, 3)] : QN_F32;
+    if (k >= 0) problem_input(r, p, !floating ? (rng_below(r, 2) ? QN_I32 : QN_I64) : f64 ? QN_F64 : narrow, part[k].rank, part[k].dim);
+    p->first[i + 1] = p->n;
+  }
+}
+
 static inline void problem_loss(rng *r, problem *p)
 {
+  if (p->op->kind == QN_OP_CTC_LOSS || p->op->kind == QN_OP_CTC_LOSS_BACKWARD) {
+    problem_ctc(r, p);
+    return;
+  }
   int rank = rng_in(r, 1, 5), axis = rng_below(r, rank + 1) - 1, f64 = rng_below(r, 4) == 0;
   int64_t dim[QN_MAX_RANK], row[QN_MAX_RANK], one[QN_MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
   problem_dims(r, rank, dim);

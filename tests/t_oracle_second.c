@@ -1,8 +1,9 @@
 /* t_oracle_second -- the direct engines against a second implementation that shares nothing with them: every single
  * contribution (output, input, filter tap) is listed once by counting through all of them, and scattered to where it belongs.
- * Data are small integers, so sums are exact in any order and equal means equal; averages have a bound. Tensors that the
+ * Data are small integers, so sums are exact in any order and equal means equal; averages and ctc have a bound. Tensors that the
  * engines see have random dim orders and gaps. */
 #include <quern/kit.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include "tap.h"
 
@@ -282,6 +283,77 @@ static int64_t test_pooling(qn_context *ctx, uint32_t dtype)
   return bad;
 }
 
+/* ---- connectionist temporal classification: every path, one by one ------------------------------ */
+
+/* Does a path spell the labels? */
+static bool spells(const int64_t *path, int64_t frames, int64_t blank, const double *labels, int64_t n)
+{
+  int64_t spelt = 0;
+  for (int64_t t = 0; t < frames; t++) {
+    if (path[t] == blank || (t > 0 && path[t] == path[t - 1])) continue;
+    if (spelt == n || path[t] != (int64_t)labels[spelt]) return false;
+    spelt++;
+  }
+  return spelt == n;
+}
+
+static array array_of_integers(int rank, const int64_t *dim, int64_t low, int64_t high)
+{
+  array a = array_make(between(0, 1) ? QN_I32 : QN_I64, rank, dim);
+  for (int64_t i = 0; i < a.n; i++) {
+    a.value[i] = (double)between(low, high);
+    qn_store_i64(address(&a, i), a.t.dtype, (int64_t)a.value[i]);
+  }
+  return a;
+}
+
+static int64_t test_ctc(qn_context *ctx, uint32_t dtype)
+{
+  const int64_t frames = between(1, 5), samples = between(1, 3), classes = between(1, 3), longest = between(1, 3);
+  const int64_t xd[3] = { frames, samples, classes }, ld[2] = { samples, longest }, ed[3] = { frames, samples, 1 };
+  qn_ctc ctc = QN_CTC_INIT;
+  ctc.blank = between(0, classes - 1);
+  ctc.zero_infinity = between(0, 1);
+  array x = array_make(dtype, 3, xd), dx = array_make(dtype, 3, xd), lse = array_make(dtype, 3, ed), loss = array_make(dtype, 1, &samples);
+  array dy = array_make(dtype, 1, &samples), labels = array_of_integers(2, ld, 0, classes - 1);
+  array x_lengths = array_of_integers(1, &samples, -1, frames + 1), label_lengths = array_of_integers(1, &samples, -1, longest + 1);
+  array_fill(&x), array_fill(&dy);
+  for (int64_t n = 0; n < samples; n++) {
+    const int64_t used = qn_max_i64(0, qn_min_i64((int64_t)x_lengths.value[n], frames));
+    const int64_t spelt = qn_max_i64(0, qn_min_i64((int64_t)label_lengths.value[n], longest));
+    double p[5][3], share[5][3] = { { 0 } }, total = 0;
+    for (int64_t t = 0; t < used; t++) {
+      double sum = 0;
+      for (int64_t c = 0; c < classes; c++) sum += exp(x.value[(t * samples + n) * classes + c]);
+      for (int64_t c = 0; c < classes; c++) p[t][c] = exp(x.value[(t * samples + n) * classes + c]) / sum;
+      lse.value[t * samples + n] = log(sum);
+    }
+    int64_t path[5] = { 0 };
+    const int64_t choices[5] = { classes, classes, classes, classes, classes };
+    do {
+      if (!spells(path, used, ctc.blank, labels.value + n * longest, spelt)) continue;
+      double chance = 1;
+      for (int64_t t = 0; t < used; t++) chance *= p[t][path[t]];
+      for (int64_t t = 0; t < used; t++) share[t][path[t]] += chance;
+      total += chance;
+    } while (count_up(path, choices, (int)used));
+    loss.value[n] = total > 0 ? -log(total) : ctc.zero_infinity ? 0 : INFINITY;
+    for (int64_t t = 0; t < used && total > 0; t++)
+      for (int64_t c = 0; c < classes; c++) dx.value[(t * samples + n) * classes + c] = dy.value[n] * (p[t][c] - share[t][c] / total);
+  }
+
+  int64_t bad = qn_ctc_loss(ctx, &ctc, &x.t, &labels.t, &x_lengths.t, &label_lengths.t, &loss.t, &lse.t)
+      || qn_ctc_loss_backward(ctx, &ctc, &dy.t, &x.t, &labels.t, &x_lengths.t, &label_lengths.t, &lse.t, &dx.t) || qn_context_synchronize(ctx);
+  if (bad) tap_note("%s", qn_last_error());
+  const double unit = dtype == QN_F64 ? 0x1p-45 : 0x1p-18;               /* of sums of a few hundred products */
+  for (int64_t i = 0; i < samples; i++)
+    if (isinf(loss.value[i])) bad += qn_load_f64(address(&loss, i), dtype) != loss.value[i], loss.value[i] = 0, qn_store_f64(address(&loss, i), dtype, 0);
+  bad += differing(&loss, 8 * unit, NULL) + differing(&lse, unit, NULL) + differing(&dx, 8 * unit, NULL);
+  array_free(&x), array_free(&dx), array_free(&lse), array_free(&loss), array_free(&dy);
+  array_free(&labels), array_free(&x_lengths), array_free(&label_lengths);
+  return bad;
+}
+
 /* ---- all --------------------------------------------------------------------------------------- */
 
 static void test(qn_context *ctx, const char *name, int64_t (*one)(qn_context *, uint32_t), uint32_t dtype, int times)
@@ -298,7 +370,7 @@ int main(void)
 {
   const char *const options[] = { "backend=cpu_ref", "engine=conv_forward=direct,conv_backward_data=direct,"
     "conv_backward_filter=direct,matmul=direct,pool_max=direct,pool_max_backward=direct,pool_average=direct,"
-    "pool_average_backward=direct", NULL };
+    "pool_average_backward=direct,ctc_loss=direct,ctc_loss_backward=direct", NULL };
   qn_context *ctx;
   if (!tap_ok(!qn_context_create(options, &ctx), "a context pinned to the oracle")) {
     tap_note("%s", qn_last_error());
@@ -309,6 +381,7 @@ int main(void)
     test(ctx, "convolution and its gradients", test_convolution, dtypes[d], 300);
     test(ctx, "matmul", test_matmul, dtypes[d], 300);
     test(ctx, "pooling and its gradients", test_pooling, dtypes[d], 300);
+    test(ctx, "ctc and its gradient", test_ctc, dtypes[d], 300);
   }
   qn_context_destroy(ctx);
   return tap_done();

@@ -1,6 +1,6 @@
 /* direct.h -- what the direct engines share, and nobody else: the oracle's index arithmetic and sums are its own.
  *
- * A direct engine takes one op, whatever its strides, alignment, dtypes and sizes, without workspace. Each output element
+ * A direct engine takes one op, whatever its strides, alignment, dtypes and sizes, without workspace (but ctc_direct.c). Each output element
  * is computed by one thread in the order of the formula, so threads change nothing. Sums are compensated, other
  * functions computed in long double, and the result is rounded once to the output. */
 #ifndef CPU_DIRECT_H

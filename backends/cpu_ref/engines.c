@@ -15,6 +15,8 @@
   X(norm_runs)                                                                            \
   X(norm_direct)                                                                          \
   X(loss_rows)                                                                            \
+  X(ctc_rows)                                                                             \
+  X(ctc_direct)                                                                           \
   X(loss_direct)                                                                          \
   X(training_lists)                                                                       \
   X(training_direct)                                                                      \

@@ -20,8 +20,10 @@ cpu_ref_copies = \
   backends/cpu_ref/pointwise_whole.c \
   backends/cpu_ref/softmax_rows.c \
   backends/cpu_ref/norm_runs.c \
+  backends/cpu_ref/logits.h \
   backends/cpu_ref/loss_rows.c \
   backends/cpu_ref/quantize_runs.c \
+  backends/cpu_ref/ctc_rows.c \
   backends/cpu_ref/random_packed.c \
   backends/cpu_ref/training_lists.c \
   backends/cpu_ref/pool_window.h \
@@ -74,6 +76,7 @@ backends_cpu_ref_libdirect_la_SOURCES = \
   backends/cpu_ref/softmax_direct.c \
   backends/cpu_ref/norm_direct.c \
   backends/cpu_ref/loss_direct.c \
+  backends/cpu_ref/ctc_direct.c \
   backends/cpu_ref/random_direct.c \
   backends/cpu_ref/quantize_direct.c \
   backends/cpu_ref/training_direct.c \

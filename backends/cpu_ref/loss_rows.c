@@ -2,9 +2,8 @@
  *
  * A row is one thread's. It is read once, span by span: each has its maximum and its sum of exponentials, which join as they
  * come. Reduced losses are kept for each row and added up in the order of rows, so that threads change nothing. */
-#include "convert.h"
 #include "cpu_ref.h"
-#include "pointwise_math.h"
+#include "logits.h"
 
 enum { SPAN = 2048 };
 enum { X, DX, LABELS, LOSS, LSE, COUNT, TENSORS };        /* in a gradient LOSS is dy */
@@ -20,21 +19,6 @@ typedef struct problem {
 
 /* ---- loops ----------------------------------------------------------------------------------------------- */
 
-static float largest(const float *x, float m, int64_t n)
-{
-#pragma omp simd reduction(max: m)
-  for (int64_t i = 0; i < n; i++) m = x[i] > m ? x[i] : m;
-  return m;
-}
-
-static float sum_of_exp(const float *x, float m, int64_t n)
-{
-  float s = 0;
-#pragma omp simd reduction(+: s)
-  for (int64_t i = 0; i < n; i++) s += m_exp(x[i] - m);
-  return s;
-}
-
 static float sum_of(const float *x, int64_t n)
 {
   float s = 0;
@@ -43,22 +27,13 @@ static float sum_of(const float *x, int64_t n)
   return s;
 }
 
-static void gradient(float *dx, const float *x, float lse, float g, float spread, int64_t n)
-{
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) dx[i] = g * (m_exp(x[i] - lse) - spread);
-}
-
 /* ---- a row ------------------------------------------------------------------------------------------------- */
 
 typedef struct place { const problem *p; char *at[TENSORS]; } place;
 
 static const float *span_of(const place *w, int64_t i, int64_t n, float *buffer)
 {
-  const char *from = w->at[X] + i * qn_kit_bytes(w->p->dtype[X]);
-  if (w->p->dtype[X] == QN_F32) return (const float *)(const void *)from;
-  row_to_f32(buffer, from, w->p->dtype[X], n);
-  return buffer;
+  return logits_open(w->at[X] + i * qn_kit_bytes(w->p->dtype[X]), w->p->dtype[X], n, buffer);
 }
 
 static double forward_row(const place *w)
@@ -70,8 +45,8 @@ static double forward_row(const place *w)
   if (label != p->a.ignore) {
     for (int64_t i = 0; i < p->classes; i += SPAN) {
       const int64_t n = qn_min_i64(SPAN, p->classes - i);
-      const float *x = span_of(w, i, n, buffer), next = largest(x, m, n), from = next == -INFINITY ? 0 : next;
-      s = (s == 0 ? 0 : s * exp((double)m - from)) + (double)sum_of_exp(x, from, n);
+      const float *x = span_of(w, i, n, buffer), next = logits_largest(x, m, n), from = next == -INFINITY ? 0 : next;
+      s = (s == 0 ? 0 : s * exp((double)m - from)) + (double)logits_sum_of_exp(x, from, n);
       m = next;
       if (p->a.smoothing > 0) sum += (double)sum_of(x, n);
     }
@@ -102,7 +77,7 @@ static void backward_row(const place *w)
     const float *x = span_of(w, i, n, buffer);
     const bool here = label >= i && label < i + n;
     const float at_label = here ? g * ((m_exp(x[label - i] - lse) - (float)(1 - p->a.smoothing)) - spread) : 0;
-    gradient(dx, x, lse, g, spread, n);
+    logits_gradient(dx, x, lse, g, spread, n);
     if (here) dx[label - i] = at_label;
     if (dx == out) row_from_f32(w->at[DX] + i * bytes, out, p->dtype[DX], n);
   }

@@ -37,6 +37,7 @@
   X(norm_direct)      \
   X(loss_rows)        \
   X(loss_direct)      \
+  X(ctc_direct)       \
   X(training_lists)   \
   X(training_direct)  \
   X(quantize_direct)  \

@@ -212,6 +212,14 @@ void ls_label_from_the_end(struct mut_call *);
 void ls_mean_undivided(struct mut_call *);
 void ls_keep(struct mut_call *);
 void ls_ignored_unwritten(struct mut_call *);
+bool ls_blank_is_fixed(struct mut_kept *);
+bool ls_infinity_kept(struct mut_kept *);
+void ls_last_frame_lost(struct mut_call *);
+void ls_repeats_skip(struct mut_call *);
+void ls_mean_by_labels(struct mut_call *);
+void ls_keep_frames(struct mut_call *);
+void ls_beyond_unwritten(struct mut_call *);
+void ls_no_labels(struct mut_call *);
 
 bool qu_one_scale_of_integers(struct mut_kept *);
 bool qu_blocks_of_equal_length(struct mut_kept *);

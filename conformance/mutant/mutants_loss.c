@@ -1,4 +1,4 @@
-/* mutants_loss.c -- bugs of cross-entropy: which rows count, what smoothing takes, where a label points. */
+/* mutants_loss.c -- bugs of losses: which rows count, what smoothing takes, where a label points; what frames may spell. */
 #include <math.h>
 #include "mutant.h"
 
@@ -102,4 +102,81 @@ void ls_ignored_unwritten(struct mut_call *c)
   for (int64_t i = 0; i < qn_elements(dx); i++)
     if ((int64_t)mut_get(labels, pl, i / (inner * classes) * inner + i % inner) == entropy(c)->ignore)
       mut_put(dx, p, i, mut_get(dx, c->scratch[0], i));
+}
+
+/* ---- connectionist temporal classification ---------------------------------------------------- */
+
+static qn_ctc *ctc_attributes(struct mut_kept *k) { return (qn_ctc *)(void *)k->attr; }
+static const qn_ctc *ctc(const struct mut_call *c) { return (const qn_ctc *)(const void *)c->k->original; }
+
+void ls_last_frame_lost(struct mut_call *c)
+{
+  const qn_value *lengths = mut_value(c->k, QN_ROLE_CTC_LOSS_X_LENGTHS);
+  double most = (double)mut_value(c->k, QN_ROLE_CTC_LOSS_X)->dim[0];
+  void *p = mut_copy(c, QN_ROLE_CTC_LOSS_X_LENGTHS);
+  for (int64_t i = 0; i < qn_elements(lengths); i++)
+    mut_put(lengths, p, i, fmin(mut_get(lengths, p, i), most) - 1);
+}
+
+/* Of two frames for two labels alike: the second follows the first without a blank. */
+void ls_repeats_skip(struct mut_call *c)
+{
+  void *px, *pl, *pt, *pn, *p;
+  const qn_value *x = part(c, QN_ROLE_CTC_LOSS_X, &px), *labels = part(c, QN_ROLE_CTC_LOSS_LABELS, &pl), *loss = part(c, QN_ROLE_CTC_LOSS_LOSS, &p);
+  const qn_value *frames = part(c, QN_ROLE_CTC_LOSS_X_LENGTHS, &pt), *length = part(c, QN_ROLE_CTC_LOSS_LABEL_LENGTHS, &pn);
+  int64_t longest = labels->dim[1];
+  for (int64_t n = 0; n < x->dim[1] && ctc(c)->reduction == QN_REDUCTION_NONE; n++) {
+    double t = fmin(mut_get(frames, pt, n), (double)x->dim[0]), s = fmin(mut_get(length, pn, n), (double)longest);
+    bool repeats = false;
+    for (int64_t i = 1; i < (int64_t)s; i++)
+      repeats |= mut_get(labels, pl, n * longest + i) == mut_get(labels, pl, n * longest + i - 1);
+    if (repeats && t == s && isinf(mut_get(loss, p, n)))
+      mut_put(loss, p, n, t);
+  }
+}
+
+bool ls_blank_is_fixed(struct mut_kept *k)
+{
+  bool shows = ctc_attributes(k)->blank != 0;
+  ctc_attributes(k)->blank = 0;
+  return shows;
+}
+
+bool ls_infinity_kept(struct mut_kept *k)
+{
+  bool shows = ctc_attributes(k)->zero_infinity != 0;
+  ctc_attributes(k)->zero_infinity = 0;
+  return shows;
+}
+
+/* The mean over labels in the place of samples. */
+void ls_mean_by_labels(struct mut_call *c)
+{
+  void *pn, *p;
+  const qn_value *length = part(c, QN_ROLE_CTC_LOSS_LABEL_LENGTHS, &pn), *loss = part(c, QN_ROLE_CTC_LOSS_LOSS, &p);
+  double labels = 0;
+  for (int64_t n = 0; n < length->dim[0]; n++)
+    labels += fmax(mut_get(length, pn, n), 1);
+  if (ctc(c)->reduction == QN_REDUCTION_MEAN)
+    mut_put(loss, p, 0, mut_get(loss, p, 0) * (double)length->dim[0] / labels);
+}
+
+void ls_keep_frames(struct mut_call *c) { mut_keep(c, QN_ROLE_CTC_LOSS_BACKWARD_DX); }
+
+void ls_beyond_unwritten(struct mut_call *c)
+{
+  void *pt, *p;
+  const qn_value *frames = part(c, QN_ROLE_CTC_LOSS_BACKWARD_X_LENGTHS, &pt), *dx = part(c, QN_ROLE_CTC_LOSS_BACKWARD_DX, &p);
+  for (int64_t i = 0; i < qn_elements(dx); i++)
+    if ((double)(i / dx->dim[2] / dx->dim[1]) >= mut_get(frames, pt, i / dx->dim[2] % dx->dim[1]))
+      mut_put(dx, p, i, mut_get(dx, c->scratch[0], i));
+}
+
+/* The gradient of the paths that spell nothing. */
+void ls_no_labels(struct mut_call *c)
+{
+  const qn_value *length = mut_value(c->k, QN_ROLE_CTC_LOSS_BACKWARD_LABEL_LENGTHS);
+  void *p = mut_copy(c, QN_ROLE_CTC_LOSS_BACKWARD_LABEL_LENGTHS);
+  for (int64_t i = 0; i < qn_elements(length); i++)
+    mut_put(length, p, i, 0);
 }

@@ -147,6 +147,34 @@ qn_status qn_cross_entropy(qn_context *ctx, const qn_entropy *entropy, const qn_
 qn_status qn_cross_entropy_backward(qn_context *ctx, const qn_entropy *entropy, const qn_tensor *dy, const qn_tensor *x,
                                     const qn_tensor *labels, const qn_tensor *lse, const qn_tensor *count, const qn_tensor *dx);
 
+typedef struct qn_ctc {
+  uint64_t struct_size;
+  int64_t  blank;                     /* the class that spells nothing */
+  int64_t  zero_infinity;             /* 1: a sample that no path spells has loss 0 */
+  int64_t  reduction;                 /* QN_REDUCTION_...: a loss for each sample, their mean over all N, their sum */
+} qn_ctc;
+#define QN_CTC_INIT { sizeof(qn_ctc), 0, 0, QN_REDUCTION_NONE }
+
+/* Connectionist temporal classification. A path picks a class in every frame; it spells what is left of it when runs of a class
+ * are made one and blanks are taken out. From logits x, with p = exp(x - lse):
+ *   lse = ln sum exp x over the classes of a frame      loss = -ln sum over the paths that spell labels of the product of their p
+ * x [T, N, C]: frames, samples, classes   labels i32 or i64 [N, S]   x_lengths, label_lengths i32 or i64 [N]
+ * lse [T, N, 1]   loss [N], reduced [1]      [N, T, C] is a view with strides. Logarithms of probabilities are logits too.
+ * dtypes: x f32 f16 bf16, the results f32; or all f64.
+ * Sample n has its first x_lengths[n] frames and its first label_lengths[n] labels; what lies beyond is not read, and lse is 0
+ * there. A length below 0 is 0, one beyond T or S is T or S. A label that is no class reads x as 0. No path spells blank.
+ * A sample that no path spells (one with fewer frames than labels and repeats, say) has loss +Inf, or 0 with zero_infinity.
+ * NaN, +Inf, or nothing but -Inf in a frame makes its sample's loss NaN.
+ * Trap: the mean is not weighed by lengths; some divide each loss by its label's length first.
+ * (Graves, Fernandez, Gomez, Schmidhuber 2006.) */
+qn_status qn_ctc_loss(qn_context *ctx, const qn_ctc *ctc, const qn_tensor *x, const qn_tensor *labels, const qn_tensor *x_lengths,
+                      const qn_tensor *label_lengths, const qn_tensor *loss, const qn_tensor *lse);
+/* dx = g (exp(x - lse) - P(class)), g = dy, of a mean dy / N; P(c): the share, in the sum over paths, of those with c in this frame.
+ * 0 beyond a sample's frames and in a sample that no path spells. lse is all that the forward leaves: the gradient sums over the paths
+ * anew, in a workspace of about 12 N T (S + 1) bytes for f32. dy has loss's dims. */
+qn_status qn_ctc_loss_backward(qn_context *ctx, const qn_ctc *ctc, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *labels,
+                               const qn_tensor *x_lengths, const qn_tensor *label_lengths, const qn_tensor *lse, const qn_tensor *dx);
+
 /* ---- steps of training -------------------------------------------------------------------- */
 
 /* A list role is a pointer to n tensors; lists of one call have one length, and their i-th tensors the same dims. One launch does

@@ -1,0 +1,332 @@
+/* ctc_rows.c -- connectionist temporal classification in f32, where the classes of a frame lie side by side.
+ *
+ * A sample is one thread's. Its states (ctc_direct.c) are a row, which a frame moves on by one loop of vector code: all that a step
+ * may come from are neighbours, and what may not be skipped has -Inf added. So that sums over long paths keep their digits, a row
+ * is now and then brought back to a maximum of 0; how far is kept apart, in double.
+ * The gradient goes forward, keeping its rows, then back, and has the share of each state as it passes. */
+#include "cpu_ref.h"
+#include "logits.h"
+
+enum { X, DX, LABELS, X_LENGTHS, LABEL_LENGTHS, LOSS, LSE, TENSORS };     /* in a gradient LOSS is dy */
+enum { AHEAD = 2, SETTLE = 16 };          /* -Infs before and after a row; frames from one settling to the next */
+
+typedef struct problem {
+  qn_ctc   a;
+  bool     backward;
+  int64_t  frames, samples, classes, longest;
+  int32_t  value[TENSORS];                /* -1: absent */
+  uint32_t dtype[TENSORS];
+  int64_t  step[TENSORS], frame[TENSORS], label;          /* bytes from sample to sample, frame to frame, label to label */
+  int64_t  of_sample;                     /* bytes of workspace */
+} problem;
+
+/* One sample, and its part of the workspace. */
+typedef struct sample {
+  const problem *p;
+  char    *at[TENSORS];
+  int64_t  frames, labels, states;
+  double  *settled;                       /* [T + 1]: what has been taken off each kept row */
+  int64_t *class;                         /* [S] */
+  float   *skip, *e;                      /* as row: 0 where a state may be reached from the last but one, else -Inf; logits - lse */
+  float   *row[2], *kept;                 /* [-AHEAD to states + AHEAD]; [T] of those */
+  float   *logit, *share, *out;           /* [C] */
+} sample;
+
+/* ---- a frame's step ------------------------------------------------------------------------ */
+
+/* y(s) = e(s) + ln of the sum of exp x(s), x(s-1), x(s-2) + skip(s); there are two elements before x. */
+static void step(float *restrict y, const float *restrict x, const float *restrict skip, const float *restrict e, int64_t states)
+{
+#pragma omp simd
+  for (int64_t s = 0; s < states; s++) {
+    const float a = x[s], b = x[s - 1], c = x[s - 2] + skip[s];
+    float m = a > b ? a : b;
+    m = c > m ? c : m;
+    m = m == -INFINITY ? 0 : m;
+    y[s] = m + m_log(m_exp(a - m) + m_exp(b - m) + m_exp(c - m)) + e[s];
+  }
+}
+/* The same the other way, and without e: what x(s), x(s+1) and x(s+2) + skip(s+2) lead to. */
+static void step_back(float *restrict y, const float *restrict x, const float *restrict skip, int64_t states)
+{
+#pragma omp simd
+  for (int64_t s = 0; s < states; s++) {
+    const float a = x[s], b = x[s + 1], c = x[s + 2] + skip[s + 2];
+    float m = a > b ? a : b;
+    m = c > m ? c : m;
+    m = m == -INFINITY ? 0 : m;
+    y[s] = m + m_log(m_exp(a - m) + m_exp(b - m) + m_exp(c - m));
+  }
+}
+
+/* Takes its maximum off a row, and returns it. */
+static double settle(float *y, int64_t states)
+{
+  const float m = logits_largest(y, -INFINITY, states);
+  if (m - m != 0) return 0;               /* infinite */
+#pragma omp simd
+  for (int64_t s = 0; s < states; s++) y[s] -= m;
+  return m;
+}
+
+static double joined(double a, double b)
+{
+  const double m = a > b ? a : b;
+  return a != a || b != b ? NAN : m == -INFINITY ? m : m + log1p(exp((a > b ? b : a) - m));
+}
+
+/* ---- a sample ------------------------------------------------------------------------------ */
+
+static int64_t length_of(const char *at, uint32_t dtype, int64_t most)
+{
+  return qn_max_i64(0, qn_min_i64(qn_load_i64(at, dtype), most));
+}
+
+static int64_t pitch_of(const problem *p) { return AHEAD + 2 * p->longest + 1 + AHEAD; }
+static void lay_out(const problem *p, sample *s, void *memory)
+{
+  const int64_t pitch = pitch_of(p);
+  s->class = memory;
+  s->settled = (double *)(void *)(s->class + p->longest);
+  float *f = (float *)(void *)(s->settled + (p->backward ? p->frames + 1 : 0)) + AHEAD;
+  s->skip = f;
+  s->e = f + pitch;
+  s->row[0] = f + 2 * pitch;
+  s->row[1] = f + 3 * pitch;
+  s->kept = f + 4 * pitch;
+  s->logit = s->kept + (p->backward ? p->frames * pitch : 0) - AHEAD;
+  s->share = s->logit + p->classes;
+  s->out = s->share + p->classes;
+}
+
+static void blank_row(float *row, int64_t states)
+{
+  for (int64_t s = -AHEAD; s < states + AHEAD; s++) row[s] = -INFINITY;
+}
+
+static void sample_begin(sample *s, const problem *p, const qn_launch *launch, int64_t n)
+{
+  *s = (sample){ .p = p };
+  lay_out(p, s, (char *)launch->workspace + n * p->of_sample);
+  for (int t = 0; t < TENSORS; t++) s->at[t] = p->value[t] < 0 ? NULL : (char *)launch->ptr[p->value[t]] + n * p->step[t];
+  s->frames = length_of(s->at[X_LENGTHS], p->dtype[X_LENGTHS], p->frames);
+  s->labels = length_of(s->at[LABEL_LENGTHS], p->dtype[LABEL_LENGTHS], p->longest);
+  s->states = 2 * s->labels + 1;
+  blank_row(s->skip, s->states);
+  s->skip[s->states] = 0;                 /* to and from where nothing is but in the first step */
+  for (int64_t i = 0; i < s->labels; i++) {
+    s->class[i] = qn_load_i64(s->at[LABELS] + i * p->label, p->dtype[LABELS]);
+    if (i == 0 || s->class[i] != s->class[i - 1]) s->skip[2 * i + 1] = 0;
+  }
+  blank_row(s->row[0], s->states);
+  blank_row(s->row[1], s->states);
+}
+
+static const float *logits_of(const sample *s, int64_t t)
+{
+  return logits_open(s->at[X] + t * s->p->frame[X], s->p->dtype[X], s->p->classes, s->logit);
+}
+static void emissions(const sample *s, const float *x, float lse)
+{
+  const float blank = x[s->p->a.blank] - lse;
+  for (int64_t i = 0; i < s->labels; i++) {
+    const int64_t c = s->class[i];
+    s->e[2 * i] = blank;
+    s->e[2 * i + 1] = c == s->p->a.blank ? -INFINITY : (c >= 0 && c < s->p->classes ? x[c] : 0) - lse;
+  }
+  s->e[2 * s->labels] = blank;
+}
+static float *lse_of(const sample *s, int64_t t) { return (float *)(void *)(s->at[LSE] + t * s->p->frame[LSE]); }
+
+/* ln of the sum of exp over the last row's ends. */
+static double total(const sample *s, const float *last)
+{
+  if (s->frames == 0) return s->labels ? -INFINITY : 0;
+  return s->labels ? joined((double)last[s->states - 1], (double)last[s->states - 2]) : (double)last[0];
+}
+
+/* What stands before the first frame: one path, which has come from nowhere to where states 0 and 1 are a step away. */
+static float *before_first(const sample *s)
+{
+  s->row[1][-1] = 0;
+  return s->row[1];
+}
+
+/* ---- forward, backward --------------------------------------------------------------------- */
+
+static double forward_sample(const sample *s)
+{
+  const problem *p = s->p;
+  float *from = before_first(s), *to = s->row[0];
+  double settled = 0;
+  for (int64_t t = 0; t < s->frames; t++) {
+    const float *x = logits_of(s, t), m = logits_largest(x, -INFINITY, p->classes), shift = m == -INFINITY ? 0 : m;
+    const float lse = shift + logf(logits_sum_of_exp(x, shift, p->classes));
+    emissions(s, x, lse);
+    step(to, from, s->skip, s->e, s->states);
+    if (t % SETTLE == SETTLE - 1) settled += settle(to, s->states);
+    if (s->at[LSE]) *lse_of(s, t) = lse;
+    if (t == 0) from[-1] = -INFINITY;
+    float *next = from;
+    from = to, to = next;
+  }
+  for (int64_t t = s->frames; t < p->frames && s->at[LSE]; t++) *lse_of(s, t) = 0;
+  const double l = settled + total(s, from);
+  return l == -INFINITY && p->a.zero_infinity ? 0 : -l;
+}
+
+/* row: the share of each state. */
+static void frame_gradient(const sample *s, int64_t t, const float *x, float lse, float g, const float *row)
+{
+  const problem *p = s->p;
+  char *to = s->at[DX] + t * p->frame[DX];
+  float *dx = p->dtype[DX] == QN_F32 ? (float *)(void *)to : s->out, of_blank = row[0];
+  logits_gradient(dx, x, lse, g, 0, p->classes);
+  for (int64_t i = 0; i < s->labels; i++) {
+    const int64_t c = s->class[i];
+    of_blank += row[2 * i + 2];
+    if (c >= 0 && c < p->classes) s->share[c] += row[2 * i + 1];
+  }
+  s->share[p->a.blank] += of_blank;
+  dx[p->a.blank] = g * (m_exp(x[p->a.blank] - lse) - s->share[p->a.blank]);
+  for (int64_t i = 0; i < s->labels; i++) {
+    const int64_t c = s->class[i];
+    if (c >= 0 && c < p->classes) dx[c] = g * (m_exp(x[c] - lse) - s->share[c]);
+  }
+  s->share[p->a.blank] = 0;
+  for (int64_t i = 0; i < s->labels; i++)
+    if (s->class[i] >= 0 && s->class[i] < p->classes) s->share[s->class[i]] = 0;
+  if (dx == s->out) row_from_f32(to, dx, p->dtype[DX], p->classes);
+}
+
+static void backward_sample(const sample *s)
+{
+  const problem *p = s->p;
+  const int64_t pitch = pitch_of(p);
+  const float *from = before_first(s);
+  float g = *(const float *)(const void *)s->at[LOSS];
+  if (p->a.reduction == QN_REDUCTION_MEAN) g /= (float)p->samples;
+  for (int64_t t = 0; t < s->frames; t++) {
+    float *row = s->kept + t * pitch;
+    blank_row(row, s->states);
+    emissions(s, logits_of(s, t), *lse_of(s, t));
+    step(row, from, s->skip, s->e, s->states);
+    s->settled[t + 1] = s->settled[t] + (t % SETTLE == SETTLE - 1 ? settle(row, s->states) : 0);
+    from = row;
+  }
+  const double l = s->settled[s->frames] + total(s, from);
+  const int64_t used = l == -INFINITY ? 0 : s->frames;
+  for (int64_t t = used; t < p->frames; t++) memset(s->at[DX] + t * p->frame[DX], 0, (size_t)(p->classes * qn_kit_bytes(p->dtype[DX])));
+
+  float *ahead = s->row[0], *row = s->row[1];
+  double settled = 0;
+  blank_row(row, s->states);
+  ahead[s->states] = 0;                   /* as before the first frame, mirrored: a step away from the last two states */
+  for (int64_t t = used - 1; t >= 0; t--) {
+    const float *x = logits_of(s, t), lse = *lse_of(s, t), *a = s->kept + t * pitch;
+    const double off = s->settled[t + 1] + settled - l;
+    step_back(row, ahead, s->skip, s->states);
+    ahead[s->states] = -INFINITY;
+    emissions(s, x, lse);
+    for (int64_t i = 0; i < s->states; i++) ahead[i] = row[i] + s->e[i];
+    if (t % SETTLE == 0) settled += settle(ahead, s->states);
+#pragma omp simd
+    for (int64_t i = 0; i < s->states; i++) row[i] = m_exp((float)((double)(a[i] + row[i]) + off));
+    frame_gradient(s, t, x, lse, g, row);
+  }
+}
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+CPU_RUNS(cpu_ctc_rows_run);
+qn_status CPU_NAME(cpu_ctc_rows_run)(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const problem *p = prepared->state;
+  const bool joint = !p->backward && p->a.reduction != QN_REDUCTION_NONE;
+  double *losses = (double *)(void *)((char *)launch->workspace + p->samples * p->of_sample);
+  const int64_t threads = qn_min_i64(cpu_threads(launch, p->samples * p->frames * (p->classes + 8 * p->longest)), p->samples);
+#pragma omp parallel for num_threads((int)threads) schedule(dynamic, 1) if (threads > 1)
+  for (int64_t n = 0; n < p->samples; n++) {
+    sample s;
+    sample_begin(&s, p, launch, n);
+    if (p->backward) {
+      memset(s.share, 0, (size_t)p->classes * sizeof *s.share);
+      s.settled[0] = 0;
+      backward_sample(&s);
+      continue;
+    }
+    const double loss = forward_sample(&s);
+    if (joint) losses[n] = loss;
+    else *(float *)(void *)s.at[LOSS] = (float)loss;
+  }
+  if (!joint) return QN_OK;
+  double sum = 0;
+  for (int64_t n = 0; n < p->samples; n++) sum += losses[n];
+  *(float *)launch->ptr[p->value[LOSS]] = (float)(p->a.reduction == QN_REDUCTION_MEAN ? sum / (double)p->samples : sum);
+  return QN_OK;
+}
+
+/* ---- prepare --------------------------------------------------------------------------------- */
+
+#ifdef CPU_BASELINE
+static const int8_t forward_role[TENSORS] = { QN_ROLE_CTC_LOSS_X, -1, QN_ROLE_CTC_LOSS_LABELS, QN_ROLE_CTC_LOSS_X_LENGTHS,
+                                              QN_ROLE_CTC_LOSS_LABEL_LENGTHS, QN_ROLE_CTC_LOSS_LOSS, QN_ROLE_CTC_LOSS_LSE };
+static const int8_t backward_role[TENSORS] = { QN_ROLE_CTC_LOSS_BACKWARD_X, QN_ROLE_CTC_LOSS_BACKWARD_DX, QN_ROLE_CTC_LOSS_BACKWARD_LABELS,
+  QN_ROLE_CTC_LOSS_BACKWARD_X_LENGTHS, QN_ROLE_CTC_LOSS_BACKWARD_LABEL_LENGTHS, QN_ROLE_CTC_LOSS_BACKWARD_DY, QN_ROLE_CTC_LOSS_BACKWARD_LSE };
+
+static int64_t workspace_of(const problem *p)
+{
+  const int64_t floats = (p->backward ? p->frames + 4 : 4) * pitch_of(p) + (p->backward ? 3 : 1) * p->classes;
+  return qn_round_up(8 * (p->longest + (p->backward ? p->frames + 1 : 0)) + 4 * floats, 64);
+}
+
+static qn_status prepare(const qn_request *request, qn_prepared *prepared)
+{
+  qn_status status = cpu_isa_check(request, prepared);
+  if (status) return status;
+  const qn_node *op = &request->op[0];
+  problem p = { .a = *(const qn_ctc *)op->attr, .backward = op->op == QN_OP_CTC_LOSS_BACKWARD };
+  const int8_t *role = p.backward ? backward_role : forward_role;
+  const qn_value *v[TENSORS];
+  for (int t = 0; t < TENSORS; t++) {
+    p.value[t] = qn_role_at(op, role[t]);
+    v[t] = p.value[t] < 0 ? NULL : &request->value[p.value[t]];
+    if (!v[t]) continue;
+    const int64_t bytes = qn_kit_bytes(v[t]->dtype);
+    const bool framed = v[t]->rank == 3;
+    p.dtype[t] = v[t]->dtype;
+    p.step[t] = v[t]->dim[framed] > 1 ? v[t]->stride[framed] * bytes : 0;
+    p.frame[t] = framed ? v[t]->stride[0] * bytes : 0;
+  }
+  const qn_value *x = v[X];
+  if (x->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", "x", "f32, f16, bf16", "f64");
+  for (int t = X; t <= DX; t++)
+    if (v[t] && v[t]->stride[2] != 1 && x->dim[2] > 1)
+      return qn_refuse(prepared, "the classes of a frame must lie side by side", t == X ? "x" : "dx", "stride 1", "%lld", (long long)v[t]->stride[2]);
+  p.frames = x->dim[0], p.samples = x->dim[1], p.classes = x->dim[2], p.longest = v[LABELS]->dim[1];
+  p.label = v[LABELS]->stride[1] * qn_kit_bytes(v[LABELS]->dtype);
+  if ((double)p.samples * (double)p.frames * (double)p.longest > 0x1p50)
+    return qn_refuse(prepared, "keeps a row of states for each frame", "labels", "2^50 in all", "%lld for a frame", (long long)p.longest);
+  p.of_sample = workspace_of(&p);
+  prepared->workspace = (uint64_t)(p.samples * (p.of_sample + (int64_t)sizeof(double)));
+
+  problem *kept = request->host->alloc(sizeof *kept);
+  if (!kept) return request->host->error(QN_NO_MEMORY, "no memory for a loss");
+  *kept = p;
+  prepared->class_ = QN_CLASS_TUNED;
+  prepared->state = kept;
+  return QN_OK;
+}
+
+static void release(qn_prepared *prepared)
+{
+  cpu_host->free(prepared->state);
+}
+
+#define ROW(name_, run_, anchor)                                                                                 \
+  { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
+    .prepare = prepare, .run = run_, .release = release }
+#define ROWS(name, run) ROW(name, run, QN_OP_CTC_LOSS), ROW(name, run, QN_OP_CTC_LOSS_BACKWARD),
+static const qn_engine row[] = { CPU_COPIES(ROWS, "rows", cpu_ctc_rows_run) };
+const qn_engine_list cpu_ctc_rows = { row, sizeof row / sizeof *row };
+#endif
