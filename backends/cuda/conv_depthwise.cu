@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_window(const __grid_cons
   tile_walk walk(blockIdx.x, gridDim.x, p.blocks_h, p.blocks_w), ahead = walk;
   auto load = [&](const tile_walk &t, int at) {
     copy.load(shared_address(tiles + at * pixels * PITCH), p.x, t.n, t.i * p.lanes_h * TH * stride + p.off[0], t.j * p.lanes_w * TW * stride + p.off[1], first,
-              p.tile_h, p.tile_w, p.chunks, p.side, PITCH * sizeof(raw));
+              p.tile_h, p.tile_w, p.chunks, p.side, PITCH * sizeof(raw), p.tile_w * PITCH * sizeof(raw));
   };
   load(walk, 0);
   copy_async_commit();

@@ -91,8 +91,8 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_filter(const __grid_cons
   auto load = [&](const tile_walk &t, int at) {
     int y0 = t.i * p.dy_h, x0 = t.j * p.dy_w;
     uint32_t x = shared_address((raw *)shared + at * pixels * PITCH);
-    copy_x.load(x, p.x, t.n, y0 * stride - p.before[0], x0 * stride - p.before[1], first, p.x_h, p.x_w, p.chunks, p.x_side, PITCH * sizeof(raw));
-    copy_dy.load(x + p.x_h * p.x_w * PITCH * sizeof(raw), p.dy, t.n, y0, x0, first, p.dy_h, p.dy_w, p.chunks, p.dy_side, PITCH * sizeof(raw));
+    copy_x.load(x, p.x, t.n, y0 * stride - p.before[0], x0 * stride - p.before[1], first, p.x_h, p.x_w, p.chunks, p.x_side, PITCH * sizeof(raw), p.x_w * PITCH * sizeof(raw));
+    copy_dy.load(x + p.x_h * p.x_w * PITCH * sizeof(raw), p.dy, t.n, y0, x0, first, p.dy_h, p.dy_w, p.chunks, p.dy_side, PITCH * sizeof(raw), p.dy_w * PITCH * sizeof(raw));
   };
   load(walk, 0);
   copy_async_commit();

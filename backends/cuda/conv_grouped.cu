@@ -9,16 +9,11 @@
 #include "conv_store.cuh"
 #include "engines.h"
 
-enum { STAGE = 64 * 2 + 16, MOST_APART = 4 };      /* STAGE: bytes of a pixel of y in shared memory, so that eight lie in other banks */
-
-struct span {                             /* the windows of a class, along one dim */
-  int32_t out, before;
-  int32_t taps, tap, tap_step;            /* how many; which of the filter's the first is; from one to the next */
-};
+enum { STAGE = 64 * 2 + 16 };             /* STAGE: bytes of a pixel of y in shared memory, so that eight lie in other banks */
 
 struct grouped {
   grouped_shape f;                        /* its out, size: the most of any class */
-  span     spans[2][MOST_APART];
+  cuda_conv_span spans[2][CUDA_CONV_APART];
   int32_t  apart[2], extent[2];            /* pixels of y: from one of a class to the next; in all */
   plane    x;
   const uint16_t *w;
@@ -32,7 +27,7 @@ struct grouped {
 
 /* The slab's filters as the instruction wants them: [GROUPS][steps][NT][32 lanes][2 chunks], two elements of a chunk each. A thread
  * goes from one pair of chunks to the next. */
-template <int GROUPS, int NT> static __device__ __forceinline__ void load_filters(const grouped &p, uint32_t *filters, int steps, int first, const span &down, const span &across)
+template <int GROUPS, int NT> static __device__ __forceinline__ void load_filters(const grouped &p, uint32_t *filters, int steps, int first, const cuda_conv_span &down, const cuda_conv_span &across)
 {
   const grouped_shape &f = p.f;
 #pragma unroll
@@ -58,13 +53,45 @@ template <int GROUPS, int NT> static __device__ __forceinline__ void load_filter
   }
 }
 
-template <class mma, int dtype, int NT> __global__ void __launch_bounds__(GROUPED_THREADS, NT == 1 ? 3 : 2) conv_grouped(const __grid_constant__ grouped p)
+/* Groups of eight channels under windows of 3 x 3 at stride 1, on tiles eight pixels wide: a row of a tile is a matrix for each of the
+ * three taps along it. Sixteen pixels are two rows, and each matrix is read once for all rows of the window. taps: this group's. */
+template <class mma, int QM> static __device__ __forceinline__ void sum_columns(const grouped_shape &f, float (&sum)[QM][1][4], uint32_t x, const uint32_t *taps)
+{
+  int lane = threadIdx.x % 32, last = f.x_h - 1;
+  uint32_t w[9], now[4], below[4], right[2], right_below[4];            /* taps 0 and 1 of two rows; tap 2 of two and of four */
+#pragma unroll
+  for (int i = 0; i < 9; i++) w[i] = taps[(i / 2 * 32 + lane) * 2 + i % 2];
+  x += lane % 8 * f.pixel;
+  auto two = [&](uint32_t (&to)[4], int row) { load_matrices<false>(to, x + min(row + lane / 8 % 2, last) * f.line + lane / 16 * f.pixel); };
+  auto four = [&](uint32_t (&to)[4], int row) { load_matrices<false>(to, x + min(row + lane / 8, last) * f.line + 2 * f.pixel); };
+  two(now, 0);
+  four(right_below, 0);
+  right[0] = right_below[0], right[1] = right_below[1];
+#pragma unroll
+  for (int m = 0; m < QM; m++) {
+    if (2 * m >= f.tile_h) break;
+    two(below, 2 * m + 2);
+    if (m % 2 == 0) four(right_below, 2 * m + 2);
+    uint32_t next[2] = { right_below[m % 2 * 2], right_below[m % 2 * 2 + 1] };
+    mma::product(sum[m][0], now, w[0], w[1]);
+    mma::product(sum[m][0], { now[1], below[0], now[3], below[2] }, w[3], w[4]);
+    mma::product(sum[m][0], below, w[6], w[7]);
+    mma::product(sum[m][0], { right[0], right[1], 0, 0 }, w[2], 0);
+    mma::product(sum[m][0], { right[1], next[0], 0, 0 }, w[5], 0);
+    mma::product(sum[m][0], { next[0], next[1], 0, 0 }, w[8], 0);
+#pragma unroll
+    for (int i = 0; i < 4; i++) now[i] = below[i];
+    right[0] = next[0], right[1] = next[1];
+  }
+}
+
+template <class mma, int dtype, int NT, bool columns> __global__ void __launch_bounds__(GROUPED_THREADS, NT == 1 ? 3 : 2) conv_grouped(const __grid_constant__ grouped p)
 {
   enum { GROUPS = 8 / NT, QM = 8 / NT };  /* of a block; sixteens of pixels of a warp */
   static_assert(sizeof(grouped) <= CUDA_CONV_PARAMETERS, "room for them in the state");
   const grouped_shape &f = p.f;
   int residue_h = blockIdx.z / p.apart[1], residue_w = blockIdx.z - residue_h * p.apart[1];
-  const span &down = p.spans[0][residue_h], &across = p.spans[1][residue_w];
+  const cuda_conv_span &down = p.spans[0][residue_h], &across = p.spans[1][residue_w];
   extern __shared__ uint4 shared[];
   int all = f.chunks * down.taps * across.taps, steps = (all + 1) / 2, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   int group = warp % GROUPS, m0 = warp / GROUPS * QM, first = blockIdx.y * GROUPS;
@@ -77,7 +104,7 @@ template <class mma, int dtype, int NT> __global__ void __launch_bounds__(GROUPE
   tile_walk walk(blockIdx.x, gridDim.x, f.tiles_h, f.tiles_w), ahead = walk;
   auto load = [&](const tile_walk &t, int at) {
     copy.load(x + at * p.buffer, p.x, t.n, t.i * f.tile_h * f.stride[0] - down.before, t.j * f.tile_w * f.stride[1] - across.before, first * p.under,
-              f.x_h, f.x_w, f.load, f.side, f.pixel);
+              f.x_h, f.x_w, f.load, f.side, f.pixel, f.line);
   };
   if (f.buffers == 2) load(walk, 0);
   copy_async_commit();
@@ -86,7 +113,7 @@ template <class mma, int dtype, int NT> __global__ void __launch_bounds__(GROUPE
   if (threadIdx.x < GROUPED_PIXELS) {     /* beyond the tile: its first */
     int place = grouped_place(f, threadIdx.x), h = place >> 16, w = place & 0xffff;
     places[threadIdx.x] = place;
-    pixels[threadIdx.x] = place >= 0 ? (h * f.stride[0] * f.x_w + w * f.stride[1]) * f.pixel : 0;
+    pixels[threadIdx.x] = place >= 0 ? h * f.stride[0] * f.line + w * f.stride[1] * f.pixel : 0;
   }
   if (threadIdx.x < 2) bias[32 + threadIdx.x] = make_float2(0, 0);
   if (threadIdx.x < 32) {
@@ -103,21 +130,27 @@ template <class mma, int dtype, int NT> __global__ void __launch_bounds__(GROUPE
     if (f.buffers == 1) copy_async_wait<0>();
     else copy_async_wait<1>();
     __syncthreads();
-    uint32_t here = x + at * p.buffer, from[QM];
+    uint32_t here = x + at * p.buffer;
     float sum[QM][NT][4] = {};
+    if constexpr (columns) {
+      sum_columns<mma>(f, sum, here + group * p.under * 2, (const uint32_t *)(filters + group * steps * 32));
+    } else {
+      uint32_t from[QM];
 #pragma unroll
-    for (int m = 0; m < QM; m++) from[m] = here + pixels[(m0 + m) * 16 + lane % 16] + group * p.under * 2;
-    const uint2 *mine = filters + group * steps * NT * 32 + lane;
-    for (int step = 0; step < steps; step++, mine += NT * 32) {
-      int run = runs[step * 2 + lane / 16];
-      uint32_t a[QM][4];
+      for (int m = 0; m < QM; m++) from[m] = here + pixels[(m0 + m) * 16 + lane % 16] + group * p.under * 2;
+      const uint2 *mine = filters + group * steps * NT * 32 + lane;
+      int run = runs[lane / 16];
+      for (int step = 0; step < steps; step++, mine += NT * 32) {
+        uint32_t a[QM][4];
 #pragma unroll
-      for (int m = 0; m < QM; m++) load_matrices<false>(a[m], run < 0 ? nothing : from[m] + run);
+        for (int m = 0; m < QM; m++) load_matrices<false>(a[m], run < 0 ? nothing : from[m] + run);
+        run = runs[step * 2 + 2 + lane / 16];                 /* of the next; behind the last lie pixels, which nobody uses */
 #pragma unroll
-      for (int j = 0; j < NT; j++) {
-        uint2 b = mine[j * 32];
+        for (int j = 0; j < NT; j++) {
+          uint2 b = mine[j * 32];
 #pragma unroll
-        for (int m = 0; m < QM; m++) mma::product(sum[m][j], a[m], b.x, b.y);
+          for (int m = 0; m < QM; m++) mma::product(sum[m][j], a[m], b.x, b.y);
+        }
       }
     }
 
@@ -171,24 +204,9 @@ template <class mma, int dtype, int NT> __global__ void __launch_bounds__(GROUPE
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-#define KERNELS(mma, dtype) { (const void *)conv_grouped<mma, dtype, 1>, (const void *)conv_grouped<mma, dtype, 2>, (const void *)conv_grouped<mma, dtype, 4>, (const void *)conv_grouped<mma, dtype, 8> }
-static const void *const functions[2][4] = { KERNELS(mma_bf16, QN_BF16), KERNELS(mma_f16, QN_F16) };
-
-/* Along dim d, of the pixels whose place leaves `residue` after division by the stride. */
-static span span_of(const cuda_conv_problem *c, int d, int residue)
-{
-  span s = { (int32_t)c->out[d], (int32_t)c->before[d], (int32_t)c->size[d], 0, 1 };
-  if (c->mode != CUDA_CONV_DATA) return s;
-  s.out = (int32_t)qn_ceil_div(c->in[d] - residue, c->stride[d]);
-  s.taps = 0;
-  for (int64_t r = c->size[d] - 1; r >= 0; r--) {
-    int64_t from = residue + c->before[d] - r * c->dilation[d];
-    if (from % c->stride[d]) continue;
-    if (!s.taps++) s.tap = (int32_t)r, s.before = (int32_t)(-from / c->stride[d]);
-    else if (s.taps == 2) s.tap_step = (int32_t)(r - s.tap);
-  }
-  return s;
-}
+#define KERNEL(mma, dtype, NT, columns) (const void *)conv_grouped<mma, dtype, NT, columns>
+#define KERNELS(mma, dtype) { KERNEL(mma, dtype, 1, false), KERNEL(mma, dtype, 2, false), KERNEL(mma, dtype, 4, false), KERNEL(mma, dtype, 8, false), KERNEL(mma, dtype, 1, true) }
+static const void *const functions[2][5] = { KERNELS(mma_bf16, QN_BF16), KERNELS(mma_f16, QN_F16) };
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -200,21 +218,20 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_chain chain;
   if ((status = cuda_conv_problem_chain(&c, r, &chain, out))) return status;
   bool data = c.mode == CUDA_CONV_DATA;
-  if (data && (c.stride[0] > MOST_APART || c.stride[1] > MOST_APART))
-    return qn_refuse(out, "backward data of strides to 4", "dx", "1 to 4", "%lld", (long long)(c.stride[0] > MOST_APART ? c.stride[0] : c.stride[1]));
+  if (data && (c.stride[0] > CUDA_CONV_APART || c.stride[1] > CUDA_CONV_APART))
+    return qn_refuse(out, "backward data of strides to 4", "dx", "1 to 4", "%lld", (long long)(c.stride[0] > CUDA_CONV_APART ? c.stride[0] : c.stride[1]));
   const qn_value *in = data ? c.y : c.x, *to = &r->value[chain.out];
   p.under = data ? f->filters : f->channels;
   p.written = data ? f->channels : f->filters;
   p.turned = data;
   for (int d = 0; d < 2; d++) {
-    int stride = f->stride[d], every = 1;
-    p.apart[d] = data ? stride : 1;
+    p.apart[d] = data ? f->stride[d] : 1;
     p.extent[d] = (int32_t)(data ? c.in[d] : c.out[d]);
-    for (int i = 0; i < p.apart[d]; i++) p.spans[d][i] = span_of(&c, d, i);
+    for (int i = 0; i < p.apart[d]; i++) p.spans[d][i] = cuda_conv_span_of(&c, d, i);
     if (!data) continue;
-    while (f->dilation[d] * every % stride) every++;         /* taps of a class */
+    int every = cuda_conv_every(&c, d);
     f->size[d] = (f->size[d] + every - 1) / every;
-    f->dilation[d] = f->dilation[d] * every / stride;
+    f->dilation[d] = f->dilation[d] * every / f->stride[d];
     f->stride[d] = 1;
     f->out[d] = p.spans[d][0].out;
   }
@@ -223,17 +240,18 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.steps = chain.steps;
   p.plain = cuda_chain_column_relu(&chain.steps, &p.column, &p.relu) && to->dtype == in->dtype && to->align >= 16;
   if (!p.plain) p.column = -1;
-  int kind = f->beside == 8 ? 0 : f->beside == 4 ? 1 : f->beside == 2 ? 2 : 3, steps = (f->chunks * f->size[0] * f->size[1] + 1) / 2;
+  int64_t classes = p.apart[0] * p.apart[1];
+  int kind = grouped_in_columns(f) && classes == 1 ? 4 : f->beside == 8 ? 0 : f->beside == 4 ? 1 : f->beside == 2 ? 2 : 3, steps = (f->chunks * f->size[0] * f->size[1] + 1) / 2;
   int64_t fixed = (int64_t)steps * 64 * 32 + (steps + 1) / 2 * 16 + GROUPED_PIXELS * 8 + 256 + 16, stage = GROUPED_PIXELS * STAGE;
-  if (!grouped_shape_fit(f, to->dim[0], fixed, 0, stage))
+  if (!grouped_shape_fit(f, to->dim[0], fixed, 0, stage, kind == 4))
     return qn_refuse(out, "filters and a tile's pixels in shared memory", "w", "fewer taps or channels", "%d", f->size[0] * f->size[1] * p.under);
-  p.buffer = (int32_t)qn_max_i64((int64_t)f->x_h * f->x_w * f->pixel, stage);
-  int64_t slabs = qn_ceil_div(f->groups, f->beside), shared = fixed + p.buffer * f->buffers, classes = p.apart[0] * p.apart[1];
+  p.buffer = (int32_t)qn_max_i64((int64_t)f->x_h * f->line, stage);
+  int64_t slabs = qn_ceil_div(f->groups, f->beside), shared = fixed + p.buffer * f->buffers;
   if (slabs > 65535) return qn_refuse(out, "a grid of blocks", "x", "fewer groups", "%d", f->groups);
 
   cuda_conv_kernel *k = cuda_conv_kernel_begin(r, out, functions[in->dtype == QN_F16][kind], GROUPED_SHARED, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
-  int64_t resident = r->device->units * grouped_resident(shared, kind == 0 ? 3 : 2);
+  int64_t resident = r->device->units * grouped_resident(shared, kind == 0 || kind == 4 ? 3 : 2);
   k->grid[0] = (uint32_t)cuda_conv_shares(f->tiles, resident / (slabs * classes)), k->grid[1] = (uint32_t)slabs, k->grid[2] = (uint32_t)classes;
   k->threads = GROUPED_THREADS, k->shared = (uint32_t)shared;
   cuda_conv_kernel_pointer(k, data ? c.y_at : c.x_at, offsetof(grouped, x.p));

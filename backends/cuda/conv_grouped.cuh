@@ -14,6 +14,7 @@ typedef struct grouped_shape {
   int32_t beside;                         /* groups of a block */
   int32_t chunks;                         /* of a pixel of a group */
   int32_t pixel;                          /* bytes of a pixel of x in shared memory: all chunks and 16, so that eight lie in other banks */
+  int32_t line;                           /* bytes of a row of a tile of x in shared memory */
   int32_t tile_h, tile_w, x_h, x_w, tiles_h, tiles_w, tiles;
   int32_t side;                           /* rows of a tile of x that the block copies at once */
   int32_t load;                           /* chunks of a pixel, all groups of a block */
@@ -25,7 +26,7 @@ typedef struct grouped_shape {
 static __device__ __forceinline__ int grouped_chunk(const grouped_shape &f, int taps, int i)
 {
   int tap = i / f.chunks, r = tap / taps, s = tap - r * taps;
-  return (r * f.dilation[0] * f.x_w + s * f.dilation[1]) * f.pixel + (i - tap * f.chunks) * 16;
+  return r * f.dilation[0] * f.line + s * f.dilation[1] * f.pixel + (i - tap * f.chunks) * 16;
 }
 /* Pixel i of a tile as row << 16 | column; -1: beyond the tile. */
 static __device__ __forceinline__ int grouped_place(const grouped_shape &f, int i)
@@ -66,20 +67,37 @@ static inline qn_status grouped_shape_read(grouped_shape *f, cuda_conv_problem *
   return QN_OK;
 }
 
+/* Bytes of a row of x_w pixels. The pixels after a tile's last of a row are those of its next: they too are to lie in other banks
+ * than the seven before them, if any padding makes that so. */
+static inline int64_t grouped_line(const grouped_shape *f, int64_t x_w, int64_t tile_w)
+{
+  int64_t least = x_w * f->pixel;
+  for (int64_t line = least; line < least + 128; line += 16)
+    if ((line * f->stride[0] - tile_w * f->stride[1] * f->pixel) % 128 == 0) return line;
+  return least;
+}
+
+/* Groups of eight channels on both sides, windows of 3 x 3 at stride 1: then tiles are eight pixels wide, and their rows are matrices. */
+static inline bool grouped_in_columns(const grouped_shape *f)
+{
+  return f->channels == 8 && f->filters == 8 && f->size[0] == 3 && f->size[1] == 3 && f->stride[0] == 1 && f->stride[1] == 1 && f->dilation[0] == 1 && f->dilation[1] == 1;
+}
+
 /* The tile with the least work and traffic whose pixels below take `room` bytes at most; false: none does. */
-static inline bool grouped_shape_tile(grouped_shape *f, int64_t images, int64_t room)
+static inline bool grouped_shape_tile(grouped_shape *f, int64_t images, int64_t room, bool columns)
 {
   double least = 0;
-  for (int w = 1; w <= f->out[1] && w <= GROUPED_PIXELS; w++) {
+  for (int w = columns ? 8 : 1; columns ? w == 8 : w <= f->out[1] && w <= GROUPED_PIXELS; w++) {
     int64_t h = qn_min_i64(GROUPED_PIXELS / w, f->out[0]);
     h = qn_ceil_div(f->out[0], qn_ceil_div(f->out[0], h));
     int64_t x_h = (h - 1) * f->stride[0] + (f->size[0] - 1) * f->dilation[0] + 1, x_w = (w - 1) * f->stride[1] + (f->size[1] - 1) * f->dilation[1] + 1;
     int64_t tiles_h = qn_ceil_div(f->out[0], h), tiles_w = qn_ceil_div(f->out[1], w);
     double cost = (double)(tiles_h * tiles_w) * (double)(x_h * x_w + 2 * GROUPED_PIXELS);
-    if (x_h * x_w * f->pixel > room || (least > 0 && cost >= least)) continue;
+    if (x_h * grouped_line(f, x_w, w) > room || (least > 0 && cost >= least)) continue;
     least = cost;
     f->tile_h = (int32_t)h, f->tile_w = w, f->x_h = (int32_t)x_h, f->x_w = (int32_t)x_w;
     f->tiles_h = (int32_t)tiles_h, f->tiles_w = (int32_t)tiles_w, f->tiles = (int32_t)(images * tiles_h * tiles_w);
+    f->line = (int32_t)grouped_line(f, x_w, w);
     f->side = tile_side(GROUPED_THREADS, f->x_w, f->load);
   }
   return least > 0;
@@ -87,13 +105,13 @@ static inline bool grouped_shape_tile(grouped_shape *f, int64_t images, int64_t 
 
 /* The same with two buffers or, where that makes tiles much smaller, one. A block needs `fixed` bytes, a buffer `beside` beyond x
  * and `least` at least. */
-static inline bool grouped_shape_fit(grouped_shape *f, int64_t images, int64_t fixed, int64_t beside, int64_t least)
+static inline bool grouped_shape_fit(grouped_shape *f, int64_t images, int64_t fixed, int64_t beside, int64_t least, bool columns)
 {
   int64_t room = GROUPED_SHARED - fixed;
-  if (room < least || !grouped_shape_tile(f, images, room - beside)) return false;
+  if (room < least || !grouped_shape_tile(f, images, room - beside, columns)) return false;
   grouped_shape one = *f;
   f->buffers = 2;
-  if (room / 2 >= least && grouped_shape_tile(f, images, room / 2 - beside) && f->tiles <= one.tiles + one.tiles / 4) return true;
+  if (room / 2 >= least && grouped_shape_tile(f, images, room / 2 - beside, columns) && f->tiles <= one.tiles + one.tiles / 4) return true;
   *f = one;
   f->buffers = 1;
   return true;

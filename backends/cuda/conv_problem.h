@@ -60,6 +60,37 @@ static inline qn_status cuda_conv_problem_read(cuda_conv_problem *p, const qn_re
   return QN_OK;
 }
 
+/* Windows along one dim. Backward by the data a stride parts pixels into classes, by what their place leaves after division: a class
+ * meets every so many taps, and is the outputs of a convolution of stride 1 over dy, written `stride` apart. Taps go from the filter's
+ * last down, so that places in dy rise. Else there is one class, as the convolution has it. */
+enum { CUDA_CONV_APART = 4 };             /* classes along a dim, at most */
+typedef struct cuda_conv_span {
+  int32_t out, before;                    /* pixels; where the first one's window begins, before the tensor */
+  int32_t taps, tap, tap_step;            /* how many; which of the filter's the first is; from one to the next */
+} cuda_conv_span;
+
+static inline int cuda_conv_every(const cuda_conv_problem *c, int d)   /* of a class, from one tap to the next */
+{
+  int every = 1;
+  while (c->dilation[d] * every % c->stride[d]) every++;
+  return every;
+}
+
+static inline cuda_conv_span cuda_conv_span_of(const cuda_conv_problem *c, int d, int residue)
+{
+  cuda_conv_span s = { (int32_t)c->out[d], (int32_t)c->before[d], (int32_t)c->size[d], 0, 1 };
+  if (c->mode != CUDA_CONV_DATA) return s;
+  s.out = (int32_t)qn_ceil_div(c->in[d] - residue, c->stride[d]);
+  s.taps = 0;
+  for (int64_t r = c->size[d] - 1; r >= 0; r--) {
+    int64_t from = residue + c->before[d] - r * c->dilation[d];
+    if (from % c->stride[d]) continue;
+    if (!s.taps++) s.tap = (int32_t)r, s.before = (int32_t)(-from / c->stride[d]);
+    else if (s.taps == 2) s.tap_step = (int32_t)(r - s.tap);
+  }
+  return s;
+}
+
 /* What follows the sums. False: refused, for a bias of another dtype. Followers are taken only into packed channels last. */
 static inline qn_status cuda_conv_problem_chain(const cuda_conv_problem *p, const qn_request *r, cuda_chain *chain, qn_prepared *out)
 {

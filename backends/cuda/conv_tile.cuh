@@ -1,5 +1,6 @@
 /* conv_tile.cuh -- rectangles of pixels, with some of their channels, copied to shared memory: what a block's windows cover. */
 #pragma once
+#include "element.cuh"
 #include "sm80.cuh"
 
 struct plane {                            /* an image of a packed tensor, channels last */
@@ -26,8 +27,8 @@ struct tile_walk {
   }
 };
 
-/* Copies tiles of rows x columns pixels to shared memory, pixels `pitch` bytes apart, with zeros where there are none; of each
- * pixel, `chunks` of 16 bytes. A thread has a place in a row, worked out once, and goes down from there. */
+/* Copies tiles of rows x columns pixels to shared memory, pixels `pitch` and rows `line` bytes apart, with zeros where there are
+ * none; of each pixel, `chunks` of 16 bytes. A thread has a place in a row, worked out once, and goes down from there. */
 template <int bytes> struct tile_copy {
   uint32_t place;                         /* row << 20 | column << 8 | chunk */
 
@@ -38,7 +39,7 @@ template <int bytes> struct tile_copy {
     place = i << 20 | j << 8 | (rest - j * chunks);
   }
   /* Starts it: from (top, left) of image n, from `channel` on. side: rows that the block copies at once. */
-  __device__ __forceinline__ void load(uint32_t to, const plane &x, int n, int top, int left, int channel, int rows, int columns, int chunks, int side, int pitch) const
+  __device__ __forceinline__ void load(uint32_t to, const plane &x, int n, int top, int left, int channel, int rows, int columns, int chunks, int side, int pitch, int line) const
   {
     const char *image = (const char *)x.p + ((int64_t)n * x.h * x.w * x.channels + channel) * bytes;
     int left_over = (x.channels - channel) * bytes / 16, all = columns * chunks * side;
@@ -49,13 +50,32 @@ template <int bytes> struct tile_copy {
       bool inside = (uint32_t)(left + j) < (uint32_t)x.w && chunk < left_over;
       const char *from = image + ((int64_t)(top + i) * x.w + left + j) * x.channels * bytes + chunk * 16;
       int64_t down = (int64_t)side * x.w * x.channels * bytes;
-      uint32_t there_to = to + (i * columns + j) * pitch + chunk * 16;
-      for (; i < rows; i += side, from += down, there_to += side * columns * pitch) {
+      uint32_t there_to = to + i * line + j * pitch + chunk * 16;
+      for (; i < rows; i += side, from += down, there_to += side * line) {
         bool there = inside && (uint32_t)(top + i) < (uint32_t)x.h;
         copy_async<16>(there_to, there ? from : (const char *)x.p, there ? 16 : 0);
       }
     }
   }
 };
+
+/* What a gradient by the filter has of channel c of x and k of dy at a tap that lies (down, across) from each output, over this block's
+ * tiles of rows x columns outputs: as the formula says, for where a 0 that stands for nothing has met what is not finite. */
+template <int dtype> static __device__ __noinline__ float tile_sum_again(const plane &x, int c, const plane &dy, int k, int down, int across, int stride_h, int stride_w,
+                                                                         int rows, int columns, int tiles_h, int tiles_w, int tiles)
+{
+  float sum = 0;
+  for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    int rest = tile / tiles_w, n = rest / tiles_h, y0 = (rest - n * tiles_h) * rows, x0 = (tile - rest * tiles_w) * columns;
+    for (int p = y0; p < min(y0 + rows, dy.h); p++)
+      for (int q = x0; q < min(x0 + columns, dy.w); q++) {
+        int h = p * stride_h + down, w = q * stride_w + across;
+        if ((uint32_t)h >= (uint32_t)x.h || (uint32_t)w >= (uint32_t)x.w) continue;
+        sum = fmaf(element_load<float>(dy.p, (((int64_t)n * dy.h + p) * dy.w + q) * dy.channels + k, dtype),
+                   element_load<float>(x.p, (((int64_t)n * x.h + h) * x.w + w) * x.channels + c, dtype), sum);
+      }
+  }
+  return sum;
+}
 
 static inline int tile_side(int threads, int columns, int chunks) { return threads > columns * chunks ? threads / (columns * chunks) : 1; }
