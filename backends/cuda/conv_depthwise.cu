@@ -126,36 +126,31 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_window(const __grid_cons
   }
 }
 
-/* STRIP x STRIP outputs; stride 1, 3 x 3. Grid: units of a tile and a pair of channels, the pair fastest. plain: p.plain, and y's
- * dtype is x's. */
-template <int dtype, bool plain> __global__ void __launch_bounds__(STRIP_THREADS, plain && dtype != QN_F32 ? 5 : 4) depthwise_strip(const __grid_constant__ depthwise p)
+/* STRIP x STRIP outputs of two channels from (y0, x0) on. whole: all of them exist, and of the pixels below them at most the outermost
+ * do not. */
+template <int dtype, bool plain, bool whole>
+static __device__ __forceinline__ void strip_sum(const depthwise &p, const float2 (&w)[9], float2 bias, int n, int y0, int x0, int channel)
 {
   enum { ROWS = STRIP + 2, COLUMNS = STRIP + 2, AHEAD = 1 };
   typedef typename pair_of<dtype>::type raw;
-  int unit = blockIdx.x * STRIP_THREADS + threadIdx.x, rest = unit / p.pairs, channel = (unit - rest * p.pairs) * 2;
-  int n = rest / (p.blocks_h * p.blocks_w), tile = rest - n * (p.blocks_h * p.blocks_w), i = tile / p.blocks_w;
-  int y0 = i * STRIP, x0 = (tile - i * p.blocks_w) * STRIP, top = y0 + p.off[0], left = x0 + p.off[1];
-  if (unit >= p.units) return;
-  float2 w[9], bias = bias_pair(p.steps, p.column, channel), sum[3][STRIP];
-#pragma unroll
-  for (int t = 0; t < 9; t++) {
-    int64_t at = channel * p.w_stride[0] + (p.flip ? 2 - t / 3 : t / 3) * p.w_stride[1] + (p.flip ? 2 - t % 3 : t % 3) * p.w_stride[2];
-    w[t] = make_float2(element_load<float>(p.w, at, dtype), element_load<float>(p.w, at + p.w_stride[0], dtype));
-  }
-  int step = p.channels / 2;
+  int top = y0 + p.off[0], left = x0 + p.off[1], high = p.out[0] - y0, wide = p.out[1] - x0, step = p.channels / 2;
   const raw *from = (const raw *)p.x.p + (((int64_t)n * p.x.h + top) * p.x.w + left) * step + channel / 2;
-  bool inside[COLUMNS];
-#pragma unroll
-  for (int j = 0; j < COLUMNS; j++) inside[j] = (uint32_t)(left + j) < (uint32_t)p.x.w;
+  int pixel = (n * p.out[0] + y0) * p.out[1] + x0;
+  raw *to = (raw *)p.y + (int64_t)pixel * step + channel / 2;
+  bool first = left >= 0, last = left + COLUMNS <= p.x.w;
   raw rows[AHEAD + 1][COLUMNS];
+  float2 sum[3][STRIP];
   auto load = [&](int r) {
-    bool there = (uint32_t)(top + r) < (uint32_t)p.x.h;
+    bool row = (whole && r > 0 && r < ROWS - 1) || (uint32_t)(top + r) < (uint32_t)p.x.h;
 #pragma unroll
-    for (int j = 0; j < COLUMNS; j++) rows[r % (AHEAD + 1)][j] = there && inside[j] ? from[(r * p.x.w + j) * step] : raw();
+    for (int j = 0; j < COLUMNS; j++) {
+      bool column = whole ? j == 0 ? first : j == COLUMNS - 1 ? last : true : (uint32_t)(left + j) < (uint32_t)p.x.w;
+      rows[r % (AHEAD + 1)][j] = row && column ? from[j * step] : raw();
+    }
+    from += p.x.w * step;
   };
 #pragma unroll
   for (int r = 0; r < AHEAD; r++) load(r);
-  int pixel = (n * p.out[0] + y0) * p.out[1] + x0, high = p.out[0] - y0, wide = p.out[1] - x0;
 #pragma unroll
   for (int r = 0; r < ROWS; r++) {
     if (r + AHEAD < ROWS) load(r + AHEAD);
@@ -172,16 +167,38 @@ template <int dtype, bool plain> __global__ void __launch_bounds__(STRIP_THREADS
           if (r - a >= 0 && r - a < STRIP && j - b >= 0 && j - b < STRIP) pair_add(sum[(r - a) % 3][j - b], v, w[a * 3 + b]);
     }
     int o = r - 2;                        /* is whole now */
-    if (o < 0 || o >= high) continue;
-    raw *to = (raw *)p.y + ((int64_t)pixel + o * p.out[1]) * step + channel / 2;
+    if (o < 0) continue;
+    if (!whole && o >= high) break;
+    float2 (&done)[STRIP] = sum[(r + 1) % 3];
+    if (plain && p.relu)
+#pragma unroll
+      for (int q = 0; q < STRIP; q++) done[q] = make_float2(fn_max(done[q].x, 0.f), fn_max(done[q].y, 0.f));
 #pragma unroll
     for (int q = 0; q < STRIP; q++) {
-      float2 v = sum[(r + 1) % 3][q];
-      if (q >= wide) continue;
-      if (!plain) store_pair(p.steps, v, p.y, p.out_dtype, pixel + o * p.out[1] + q, channel, p.channels);
-      else to[q * step] = pair_raw<dtype>(p.relu ? make_float2(fn_max(v.x, 0.f), fn_max(v.y, 0.f)) : v);
+      if (!whole && q >= wide) continue;
+      if (!plain) store_pair(p.steps, done[q], p.y, p.out_dtype, pixel + o * p.out[1] + q, channel, p.channels);
+      else to[q * step] = pair_raw<dtype>(done[q]);
     }
+    to += p.out[1] * step;
   }
+}
+
+/* Stride 1, 3 x 3. Grid: units of a tile and a pair of channels, the pair fastest. plain: p.plain, and y's dtype is x's. */
+template <int dtype, bool plain> __global__ void __launch_bounds__(STRIP_THREADS, plain && dtype != QN_F32 ? 5 : 4) depthwise_strip(const __grid_constant__ depthwise p)
+{
+  int unit = blockIdx.x * STRIP_THREADS + threadIdx.x, rest = unit / p.pairs, channel = (unit - rest * p.pairs) * 2;
+  int n = rest / (p.blocks_h * p.blocks_w), tile = rest - n * (p.blocks_h * p.blocks_w), i = tile / p.blocks_w;
+  int y0 = i * STRIP, x0 = (tile - i * p.blocks_w) * STRIP, top = y0 + p.off[0], left = x0 + p.off[1];
+  if (unit >= p.units) return;
+  float2 w[9], bias = bias_pair(p.steps, p.column, channel);
+#pragma unroll
+  for (int t = 0; t < 9; t++) {
+    int64_t at = channel * p.w_stride[0] + (p.flip ? 2 - t / 3 : t / 3) * p.w_stride[1] + (p.flip ? 2 - t % 3 : t % 3) * p.w_stride[2];
+    w[t] = make_float2(element_load<float>(p.w, at, dtype), element_load<float>(p.w, at + p.w_stride[0], dtype));
+  }
+  bool whole = y0 + STRIP <= p.out[0] && x0 + STRIP <= p.out[1] && top >= -1 && left >= -1 && top + STRIP + 1 <= p.x.h && left + STRIP + 1 <= p.x.w;
+  if (plain && whole) strip_sum<dtype, plain, plain>(p, w, bias, n, y0, x0, channel);
+  else strip_sum<dtype, plain, false>(p, w, bias, n, y0, x0, channel);
 }
 
 __global__ void __launch_bounds__(THREADS) depthwise_any(const __grid_constant__ depthwise p)

@@ -3,7 +3,7 @@
  *   dw[c, r, s] = sum over images and outputs (p, q) of dy[n, c, p, q] x[n, c, p stride + r - pad, q stride + s - pad]
  *
  * Square windows of 3, 5 or 7 without dilation, channels last. Windows of 3 at stride 1 are taken in strips: a thread has two
- * neighbouring channels and the whole window, and reads the rows of x and dy under 4 x 7 outputs one after the other, the next on
+ * neighbouring channels and the whole window, and reads the rows of x and dy under 7 x 7 outputs one after the other, the next on
  * their way; each row of x meets the three rows of dy that see it. For other windows a block copies tiles of dy and the pixels of x below them to shared
  * memory, one pair of tiles after the other. A thread has two neighbouring channels, small windows whole, of larger ones a row,
  * and keeps the sums in registers. A block's share of the tiles gives one part of the sum, in workspace; the parts are joined in
@@ -12,7 +12,7 @@
 #include "conv_kernel.h"
 #include "engines.h"
 
-enum { THREADS = 256, SHARED = 72 << 10, STRIP_H = 4, STRIP_W = 7, STRIP_THREADS = 128 };
+enum { THREADS = 256, SHARED = 72 << 10, STRIP_H = 7, STRIP_W = 7, STRIP_THREADS = 128 };
 
 struct depthwise {
   plane    x, dy;
@@ -122,19 +122,23 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_filter(const __grid_cons
   depthwise_leave<RT * S>(p, &sum[0][0], shared + column, width, lane, channel, S * S, r0 * S);
 }
 
-/* Adds what STRIP_H x STRIP_W outputs give. d, x: dy and x where the first lies, x's at row `top` and column `left`. */
+/* Adds what STRIP_H x STRIP_W outputs give. d, x: dy and x where the first lies, x's at row `top` and column `left`. Of the pixels of x at
+ * most the outermost do not exist. */
 template <int dtype, class raw> __device__ __forceinline__ void depthwise_strip(float2 (&sum)[3][3], const raw *d, const raw *x, const depthwise &p, int top, int left)
 {
   enum { ROWS = STRIP_H + 2, COLUMNS = STRIP_W + 2 };
   int step = p.channels / 2;
+  bool first = left >= 0, last = left + COLUMNS <= p.x.w;
   raw v[2][COLUMNS], g[4][STRIP_W];
   auto load = [&](int r) {                /* row r of x, and of dy */
-    bool there = (uint32_t)(top + r) < (uint32_t)p.x.h;
+    bool row = (r > 0 && r < ROWS - 1) || (uint32_t)(top + r) < (uint32_t)p.x.h;
 #pragma unroll
-    for (int j = 0; j < COLUMNS; j++) v[r % 2][j] = there && (uint32_t)(left + j) < (uint32_t)p.x.w ? x[(r * p.x.w + j) * step] : raw();
-    if (r < STRIP_H)
+    for (int j = 0; j < COLUMNS; j++) v[r % 2][j] = row && (j == 0 ? first : j == COLUMNS - 1 ? last : true) ? x[j * step] : raw();
+    x += p.x.w * step;
+    if (r >= STRIP_H) return;
 #pragma unroll
-      for (int q = 0; q < STRIP_W; q++) g[r % 4][q] = d[(r * p.dy.w + q) * step];
+    for (int q = 0; q < STRIP_W; q++) g[r % 4][q] = d[q * step];
+    d += p.dy.w * step;
   };
   load(0);
 #pragma unroll
@@ -184,7 +188,8 @@ template <int dtype> __global__ void __launch_bounds__(STRIP_THREADS, 4) depthwi
     int top = y0 - p.before[0], left = x0 - p.before[1], high = p.dy.h - y0, wide = p.dy.w - x0;
     const raw *d = (const raw *)p.dy.p + (((int64_t)n * p.dy.h + y0) * p.dy.w + x0) * step + channel / 2;
     const raw *x = (const raw *)p.x.p + (((int64_t)n * p.x.h + top) * p.x.w + left) * step + channel / 2;
-    if (high >= STRIP_H && wide >= STRIP_W) depthwise_strip<dtype>(sum, d, x, p, top, left);
+    bool whole = high >= STRIP_H && wide >= STRIP_W && top >= -1 && left >= -1 && top + STRIP_H + 1 <= p.x.h && left + STRIP_W + 1 <= p.x.w;
+    if (whole) depthwise_strip<dtype>(sum, d, x, p, top, left);
     else depthwise_tail<dtype>(sum, d, x, p, top, left, min(high, (int)STRIP_H), min(wide, (int)STRIP_W));
   }
   depthwise_leave<9>(p, &sum[0][0], shared + pair, p.pairs, lane, channel, 9, 0);
