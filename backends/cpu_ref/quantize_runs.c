@@ -22,16 +22,6 @@ typedef struct memory { char *p[WALKED]; } memory;
 
 /* ---- rows --------------------------------------------------------------------------------------------------------- */
 
-static void divide(float *x, float scale, int64_t n)
-{
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) x[i] /= scale;
-}
-static void divide_each(float *restrict x, const float *restrict scale, int64_t n)
-{
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) x[i] /= scale[i];
-}
 static void multiply(float *x, float scale, int64_t n)
 {
 #pragma omp simd
@@ -53,16 +43,44 @@ CPU_INLINE uint8_t octet(float q, float zero, float low)
   q = q > low + 255 ? low + 255 : q;
   return (uint8_t)(int32_t)(q < low ? low : q);
 }
-static void octets(uint8_t *restrict y, const float *restrict q, float zero, float low, int64_t n)
+enum { OCTETS = 0 };                      /* beside QN_E4M3 and QN_E5M2: i8 and u8 */
+
+/* A run by one scale: by its reciprocal where that is exact. */
+CPU_INLINE void narrow(uint8_t *restrict y, const float *restrict x, uint32_t kind, float scale, bool power, float zero, float low, int64_t n)
 {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] = octet(q[i], zero, low);
+  for (int64_t i = 0; i < n; i++) {
+    const float q = power ? x[i] * scale : x[i] / scale;
+    y[i] = kind == QN_E4M3 ? e4m3_narrow(q) : kind == QN_E5M2 ? e5m2_narrow(q) : octet(q, zero, low);
+  }
 }
-static void octets_each(uint8_t *restrict y, const float *restrict q, const float *restrict zero, float low, int64_t n)
+static void narrow_run(uint8_t *y, const float *x, uint32_t dtype, float scale, float zero, int64_t n)
+{
+  const float low = dtype == QN_U8 ? 0 : -128, reciprocal = 1 / scale;
+  const bool power = !(qn_bits_of_f32(scale) & 0x7fffff) && qn_bits_of_f32(scale) << 1 && isfinite(reciprocal);
+  if (dtype == QN_E4M3 && power) narrow(y, x, QN_E4M3, reciprocal, true, zero, low, n);
+  else if (dtype == QN_E4M3) narrow(y, x, QN_E4M3, scale, false, zero, low, n);
+  else if (dtype == QN_E5M2 && power) narrow(y, x, QN_E5M2, reciprocal, true, zero, low, n);
+  else if (dtype == QN_E5M2) narrow(y, x, QN_E5M2, scale, false, zero, low, n);
+  else if (power) narrow(y, x, OCTETS, reciprocal, true, zero, low, n);
+  else narrow(y, x, OCTETS, scale, false, zero, low, n);
+}
+
+CPU_INLINE void narrow_each(uint8_t *restrict y, const float *restrict x, uint32_t kind, const float *restrict scale, const float *restrict zero, float low, int64_t n)
 {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] = octet(q[i], zero[i], low);
+  for (int64_t i = 0; i < n; i++) {
+    const float q = x[i] / scale[i];
+    y[i] = kind == QN_E4M3 ? e4m3_narrow(q) : kind == QN_E5M2 ? e5m2_narrow(q) : octet(q, zero[i], low);
+  }
 }
+static void narrow_run_each(uint8_t *y, const float *x, uint32_t dtype, const float *scale, const float *zero, int64_t n)
+{
+  if (dtype == QN_E4M3) narrow_each(y, x, QN_E4M3, scale, zero, 0, n);
+  else if (dtype == QN_E5M2) narrow_each(y, x, QN_E5M2, scale, zero, 0, n);
+  else narrow_each(y, x, OCTETS, scale, zero, dtype == QN_U8 ? 0 : -128, n);
+}
+
 static void widen_i8(float *restrict y, const int8_t *restrict x, int64_t n)
 {
 #pragma omp simd
@@ -116,19 +134,15 @@ static void scales_at(const problem *p, const memory *m, int64_t from, float *sc
   else widen_u8(zero, (const uint8_t *)m->p[ZERO] + from, n);
 }
 
-/* x: the run's elements in f32, which become quotients. */
-static void quantize_run(const problem *p, const memory *m, float *x, int64_t at, int64_t from, bool each, int64_t n)
+/* x: the run's elements in f32. */
+static void quantize_run(const problem *p, const memory *m, const float *x, int64_t at, int64_t from, bool each, int64_t n)
 {
   uint8_t *y = (uint8_t *)m->p[Y] + at;
-  const float low = p->dtype[Y] == QN_U8 ? 0 : -128;
-  float scale[SPAN], zero[SPAN];
   if (each) {
+    float scale[SPAN], zero[SPAN];
     scales_at(p, m, from, scale, zero, n);
-    divide_each(x, scale, n);
-  } else divide(x, scale_at(p, m, from), n);
-  if (is_f8(p->dtype[Y])) row_from_f32(y, x, p->dtype[Y], n);
-  else if (each) octets_each(y, x, zero, low, n);
-  else octets(y, x, zero_at(p, m, from), low, n);
+    narrow_run_each(y, x, p->dtype[Y], scale, zero, n);
+  } else narrow_run(y, x, p->dtype[Y], scale_at(p, m, from), zero_at(p, m, from), n);
 }
 
 static void dequantize_run(const problem *p, const memory *m, int64_t at, int64_t from, bool each, int64_t n)
@@ -148,9 +162,12 @@ static void dequantize_run(const problem *p, const memory *m, int64_t at, int64_
   row_from_f32(m->p[X] + at * qn_kit_bytes(p->dtype[X]), x, p->dtype[X], n);
 }
 
-static void load(const problem *p, const memory *m, float *x, int64_t at, int64_t n)
+/* n elements in f32: as they lie, or in the buffer. */
+static const float *load(const problem *p, const memory *m, float *buffer, int64_t at, int64_t n)
 {
-  row_to_f32(x, m->p[X] + at * qn_kit_bytes(p->dtype[X]), p->dtype[X], n);
+  if (p->dtype[X] == QN_F32) return (const float *)(const void *)m->p[X] + at;
+  row_to_f32(buffer, m->p[X] + at * qn_kit_bytes(p->dtype[X]), p->dtype[X], n);
+  return buffer;
 }
 
 /* Runs of the elements from `at` on, at most SPAN. */
@@ -158,8 +175,8 @@ static void spread(const problem *p, const memory *m, int64_t at, int64_t n)
 {
   const int64_t row = p->levels ? p->level[0].dim : p->elements, block = p->levels ? p->level[0].block : p->elements;
   const bool each = block == 1;
-  float x[SPAN];
-  if (!p->back) load(p, m, x, at, n);
+  float buffer[SPAN];
+  const float *x = p->back ? buffer : load(p, m, buffer, at, n);
   for (int64_t done = 0; done < n; ) {    /* a row of the innermost level, or what is left of it */
     int64_t in_row = (at + done) % row, outer = (at + done) / row, from = 0;
     for (int32_t l = 1; l < p->levels; l++) {
@@ -182,9 +199,8 @@ static void spread(const problem *p, const memory *m, int64_t at, int64_t n)
 
 static int32_t span_extreme(const problem *p, const memory *m, int32_t most, int64_t at, int64_t n)
 {
-  float x[SPAN];
-  load(p, m, x, at, n);
-  return largest(x, most, n);
+  float buffer[SPAN];
+  return largest(load(p, m, buffer, at, n), most, n);
 }
 
 /* What a block's largest magnitude makes: amax, and its scale. */
@@ -198,20 +214,26 @@ static void finish_block(const problem *p, const memory *m, int64_t b, int32_t m
   else ((float *)(void *)m->p[SCALE])[b] = amax / top == 0 ? 1 : amax / top;
 }
 
-static void one_block(const problem *p, const memory *m, int64_t b)
+static void long_block(const problem *p, const memory *m, int64_t b)
 {
   const int64_t first = b * p->block;
-  float x[SPAN];
+  float buffer[SPAN];
   int32_t most = 0;
-  for (int64_t i = 0; i < p->block; i += SPAN) {
-    load(p, m, x, first + i, qn_min_i64(SPAN, p->block - i));
-    most = largest(x, most, qn_min_i64(SPAN, p->block - i));
-  }
+  for (int64_t i = 0; i < p->block; i += SPAN) most = span_extreme(p, m, most, first + i, qn_min_i64(SPAN, p->block - i));
   finish_block(p, m, b, most);
   for (int64_t i = 0; i < p->block; i += SPAN) {
     const int64_t n = qn_min_i64(SPAN, p->block - i);
-    if (p->block > SPAN) load(p, m, x, first + i, n);
-    quantize_run(p, m, x, first + i, b, false, n);
+    quantize_run(p, m, load(p, m, buffer, first + i, n), first + i, b, false, n);
+  }
+}
+
+static void short_blocks(const problem *p, const memory *m, int64_t b, int64_t n)
+{
+  float buffer[SPAN];
+  const float *x = load(p, m, buffer, b * p->block, n * p->block);
+  for (int64_t end = b + n; b < end; b++, x += p->block) {
+    finish_block(p, m, b, largest(x, 0, p->block));
+    quantize_run(p, m, x, b * p->block, b, false, p->block);
   }
 }
 
@@ -226,9 +248,8 @@ static void few_blocks(const problem *p, const memory *m, int threads)
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int64_t s = 0; s < spans; s++) {
       const int64_t n = qn_min_i64(SPAN, p->block - s * SPAN);
-      float x[SPAN];
-      load(p, m, x, first + s * SPAN, n);
-      quantize_run(p, m, x, first + s * SPAN, b, false, n);
+      float buffer[SPAN];
+      quantize_run(p, m, load(p, m, buffer, first + s * SPAN, n), first + s * SPAN, b, false, n);
     }
   }
 }
@@ -240,10 +261,14 @@ qn_status CPU_NAME(cpu_quantize_runs_run)(const qn_prepared *prepared, const qn_
   const int threads = cpu_threads(launch, p->elements);
   memory m;
   for (int t = 0; t < WALKED; t++) m.p[t] = p->value[t] < 0 ? NULL : launch->ptr[p->value[t]];
-  if (p->extremes && p->elements / p->block < 4 * threads) few_blocks(p, &m, threads);
+  const int64_t blocks = p->elements / p->block, together = qn_max_i64(1, SPAN / p->block);
+  if (p->extremes && blocks < 4 * threads && p->block > SPAN) few_blocks(p, &m, threads);
   else if (p->extremes) {
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-    for (int64_t b = 0; b < p->elements / p->block; b++) one_block(p, &m, b);
+    for (int64_t b = 0; b < blocks; b += together) {
+      if (p->block > SPAN) long_block(p, &m, b);
+      else short_blocks(p, &m, b, qn_min_i64(together, blocks - b));
+    }
   } else {
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int64_t at = 0; at < p->elements; at += SPAN) spread(p, &m, at, qn_min_i64(SPAN, p->elements - at));
