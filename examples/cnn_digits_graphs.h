@@ -14,20 +14,24 @@ static const char picture_text[] =
   "grey   = matmul a=tall b=across\n"
   "out x  = mul a=grey b=colour y=$T/$Nx3x32x32/$L\n";
 
-static const char forward_text[] =
-  "in x      $T/$Nx3x32x32/$L\n"
-  "in w1     $T/$C1x3x3x3/$L\n"
-  "-in b1    f32/$C1\n"
-  "+in b1    f32/1x$C1x1x1\n"
-  "+in s1    f32/1x$C1x1x1\n"
-  "+in mean1 f32/1x$C1x1x1\n"
-  "+in var1  f32/1x$C1x1x1\n"
-  "in w2     $T/$C2x$C1x3x3/$L\n"
-  "-in b2    f32/$C2\n"
-  "+in b2    f32/1x$C2x1x1\n"
-  "+in s2    f32/1x$C2x1x1\n"
-  "+in mean2 f32/1x$C2x1x1\n"
+/* What the network reads, whether it trains or looks. */
+#define NETWORK_INPUTS \
+  "in x      $T/$Nx3x32x32/$L\n" \
+  "in w1     $T/$C1x3x3x3/$L\n" \
+  "-in b1    f32/$C1\n" \
+  "+in b1    f32/1x$C1x1x1\n" \
+  "+in s1    f32/1x$C1x1x1\n" \
+  "+in mean1 f32/1x$C1x1x1\n" \
+  "+in var1  f32/1x$C1x1x1\n" \
+  "in w2     $T/$C2x$C1x3x3/$L\n" \
+  "-in b2    f32/$C2\n" \
+  "+in b2    f32/1x$C2x1x1\n" \
+  "+in s2    f32/1x$C2x1x1\n" \
+  "+in mean2 f32/1x$C2x1x1\n" \
   "+in var2  f32/1x$C2x1x1\n"
+
+static const char forward_text[] =
+  NETWORK_INPUTS
   "-n1    = conv_forward x=x w=w1 bias=b1 pad=1\n"
   "+z1    = conv_forward x=x w=w1 pad=1\n"
   "+n1    = batch_norm x=z1 scale=s1 shift=b1 running_mean=mean1 running_var=var1 mean=m1 rstd=r1 new_mean=mean1_ new_var=var1_\n"
@@ -52,19 +56,7 @@ static const char forward_text[] =
 /* As forward, with the statistics that training left; then which of the ten scores is largest. f is p2's memory as a matrix: a
  * reshape is another graph's declaration. */
 static const char look_text[] =
-  "in x      $T/$Nx3x32x32/$L\n"
-  "in w1     $T/$C1x3x3x3/$L\n"
-  "-in b1    f32/$C1\n"
-  "+in b1    f32/1x$C1x1x1\n"
-  "+in s1    f32/1x$C1x1x1\n"
-  "+in mean1 f32/1x$C1x1x1\n"
-  "+in var1  f32/1x$C1x1x1\n"
-  "in w2     $T/$C2x$C1x3x3/$L\n"
-  "-in b2    f32/$C2\n"
-  "+in b2    f32/1x$C2x1x1\n"
-  "+in s2    f32/1x$C2x1x1\n"
-  "+in mean2 f32/1x$C2x1x1\n"
-  "+in var2  f32/1x$C2x1x1\n"
+  NETWORK_INPUTS
   "-n1    = conv_forward x=x w=w1 bias=b1 pad=1\n"
   "+z1    = conv_forward x=x w=w1 pad=1\n"
   "+n1    = batch_norm_inference x=z1 mean=mean1 var=var1 scale=s1 shift=b1\n"
