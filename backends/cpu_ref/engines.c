@@ -12,6 +12,7 @@
   X(conv_direct)                                                                          \
   X(softmax_rows)                                                                         \
   X(softmax_direct)                                                                       \
+  X(norm_columns)                                                                         \
   X(norm_runs)                                                                            \
   X(norm_direct)                                                                          \
   X(loss_rows)                                                                            \

@@ -20,6 +20,7 @@ cpu_ref_copies = \
   backends/cpu_ref/pointwise_whole.c \
   backends/cpu_ref/softmax_rows.c \
   backends/cpu_ref/norm_runs.c \
+  backends/cpu_ref/norm_columns.c \
   backends/cpu_ref/logits.h \
   backends/cpu_ref/loss_rows.c \
   backends/cpu_ref/quantize_runs.c \
