@@ -4,8 +4,9 @@
  *   y = h scale + shift, h = (x - mean) rstd        dx = rstd (g - mean g - h mean(g h)), g = dy scale
  *
  * A group is one thread's: a pass for the mean, one for the variance, one for y; from the cache where it fits. Parameters have
- * an element for each group, or lie like a run. Those of the second kind get their gradients in a pass of its own, a block of
- * columns by one thread, so that threads change nothing. Sums: lanes of f32 over a piece, those in double.
+ * an element for each group, lie like a run, or (group norm, forward) have an element for each run. The gradients of the second kind
+ * are added up by shares of the groups, or if those are few in a pass of its own, a block of columns by one thread: threads change
+ * nothing. Sums: lanes of f32 over a piece, those in double.
  *
  * Forward x may be a sum a + b, written where others want it, and y goes through the pointwise ops that follow (pointwise_tile.h),
  * piece by piece. */
@@ -14,13 +15,16 @@
 #include "pointwise_tile.h"
 
 enum { SPAN = 2048,                       /* elements of a piece */
-       COLUMNS = 256 };                   /* of a block of dscale and dshift */
+       COLUMNS = 256,                     /* of a block of dscale and dshift */
+       SHARES = 16, LEAST_SHARE = 16 };   /* of groups, whose dscale and dshift are added up apart; groups of one */
 enum { X, Y, DY, SCALE, SHIFT, MEAN, RSTD, VAR, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, DSCALE, DSHIFT, TENSORS };
 
 typedef struct problem {
-  bool     backward, centred, given, along;         /* given: mean and var are inputs; along: parameters lie like a run */
+  bool     backward, centred, given;      /* given: mean and var are inputs */
+  bool     along, by_run;                 /* parameters lie like a run, or have an element for each */
   int64_t  groups, runs, length;
-  int64_t  run_step[3];                   /* of x, y, dy, in elements */
+  int64_t  shares;                        /* in which dscale and dshift along a run are added up; 0: in a pass of its own */
+  int64_t  run_step[5];                   /* of x, y, dy, scale and shift, in elements */
   double   eps, momentum;
   int32_t  value[TENSORS];                /* -1: absent */
   uint32_t dtype[TENSORS];
@@ -88,6 +92,18 @@ static float dot_of(const float *a, const float *b, int64_t n)
   return s;
 }
 
+static void add_each(float *sum, const float *x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) sum[i] += x[i];
+}
+
+static void add_products(float *sum, const float *a, const float *b, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) sum[i] += a[i] * b[i];
+}
+
 static void gradient(float *dx, const float *g, const float *h, float rstd, float p, float q, int64_t n)
 {
 #pragma omp simd
@@ -100,10 +116,12 @@ typedef struct place {                    /* where a group's tensors are; NULL: 
   const problem *p;
   char   *at[TENSORS], *second, *sum;
   int64_t y;                              /* its place, if it is followed */
+  float  *by_scale, *by_shift;            /* where the share's dscale and dshift are added up */
   void *const *ptr;                       /* of the launch */
 } place;
 
 static double number(const place *w, int t, double absent) { return w->at[t] ? qn_load_f64(w->at[t], w->p->dtype[t]) : absent; }
+static float of_run(const place *w, int t, int64_t r) { return (float)qn_load_f64(w->at[t] + r * w->p->run_step[t] * qn_kit_bytes(w->p->dtype[t]), w->p->dtype[t]); }
 static void put(const place *w, int t, double v) { if (w->at[t]) qn_store_f64(w->at[t], w->p->dtype[t], v); }
 
 /* n elements from the i-th of run r on, as f32: where they are, or in buffer. */
@@ -169,8 +187,8 @@ static void forward_group(const place *w)
       if (w->at[SCALE]) scale_each(y, y, piece(w, SCALE, 0, i, n, parameter), n);
       if (w->at[SHIFT]) shift_each(y, piece(w, SHIFT, 0, i, n, parameter), n);
     } else {
-      if (w->at[SCALE]) scale_all(y, y, scale, n);
-      if (w->at[SHIFT]) shift_all(y, shift, n);
+      if (w->at[SCALE]) scale_all(y, y, p->by_run ? of_run(w, SCALE, r) : scale, n);
+      if (w->at[SHIFT]) shift_all(y, p->by_run ? of_run(w, SHIFT, r) : shift, n);
     }
     piece_done(w, r, i, n, y);
   }
@@ -202,6 +220,10 @@ static void backward_group(const place *w)
         float *dx = piece_out(w, r, i, to);
         gradient(dx, at, h, rstd, a, b, n);
         piece_done(w, r, i, n, dx);
+        if (w->by_scale) {
+          add_products(w->by_scale + i, dy, h, n);
+          add_each(w->by_shift + i, dy, n);
+        }
         continue;
       }
       sum_g += (double)sum_of(at, n);
@@ -237,11 +259,19 @@ static bool like_a_run(const qn_value *v, const qn_value *x, uint64_t mask)
   return true;
 }
 
+/* x's dims or 1. */
+static bool broadcasts(const qn_value *v, const qn_value *x)
+{
+  for (int32_t d = 0; d < x->rank; d++)
+    if (v->dim[d] != 1 && v->dim[d] != x->dim[d]) return false;
+  return true;
+}
+
 /* What lies between: the dims normalized over as runs, the others as a nest. */
 static qn_status read_layout(const qn_value *const v[TENSORS], uint64_t mask, problem *p, qn_prepared *prepared)
 {
   const qn_value *x = v[X];
-  qn_nest walked = { .n = 3 };
+  qn_nest walked = { .n = p->by_run ? 5 : 3 };
   p->nest = (qn_nest){ .n = TENSORS };
   p->groups = 1;
   for (int32_t d = 0; d < x->rank; d++) {
@@ -258,13 +288,13 @@ static qn_status read_layout(const qn_value *const v[TENSORS], uint64_t mask, pr
   qn_nest_simplify(&walked);
   const int32_t last = walked.rank - 1;
   bool runs = walked.rank <= 2;
-  for (int t = 0; t < 3; t++) runs &= last < 0 || walked.stride[t][last] == 1;
+  for (int t = 0; t < walked.n && last >= 0; t++) runs &= t <= DY ? walked.stride[t][last] == 1 : !v[t] || walked.stride[t][last] == 0;
   if (!runs || (p->along && walked.rank == 2))
     return qn_refuse(prepared, "groups must be contiguous, or few runs that are", "x", "channels first, or the last dims", "%s", "other strides");
   p->length = last < 0 ? 1 : walked.dim[last];
   p->runs = walked.rank == 2 ? walked.dim[0] : 1;
   if (p->length < 16 && p->runs > 1) return qn_refuse(prepared, "runs must be long enough to be worth it", "x", "16 elements", "%lld", (long long)p->length);
-  for (int t = 0; t < 3; t++) p->run_step[t] = walked.rank == 2 ? walked.stride[t][0] : 0;
+  for (int t = 0; t < walked.n; t++) p->run_step[t] = walked.rank == 2 ? walked.stride[t][0] : 0;
   return QN_OK;
 }
 
@@ -319,13 +349,18 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     if (!v[t] || (t != SCALE && t != SHIFT && t != DSCALE && t != DSHIFT)) continue;
     grouped &= for_each_group(v[t], v[X], norm->mask);
     along &= like_a_run(v[t], v[X], norm->mask);
-    if (!grouped && !along)
-      return qn_refuse(prepared, "parameters have an element for each group, or lie like one", names[t], "either", "%s", "other dims or steps");
+    p.by_run = !grouped && !along;
+    if (p.by_run && (p.backward || !broadcasts(v[t], v[X])))
+      return qn_refuse(prepared, "parameters have an element for each group, forward for each run, or lie like one", names[t], "either", "%s", "other dims or steps");
   }
-  p.along = !grouped;
+  p.along = !grouped && !p.by_run;
   if ((status = read_layout(v, norm->mask, &p, prepared))) return status;
   prepared->n_ops = p.backward || request->n_ops == 1 ? 1 : take_more(request, v, norm->mask, &p, prepared);
   if (p.followed) p.runner = cpu_tile_runner(request->device);
+  if (p.along && p.backward && (p.value[DSCALE] >= 0 || p.value[DSHIFT] >= 0)) {
+    p.shares = p.groups >= 2 * LEAST_SHARE ? qn_min_i64(SHARES, p.groups / LEAST_SHARE) : 0;
+    prepared->workspace = (uint64_t)(p.shares * 2 * p.length) * sizeof(float);
+  }
 
   problem *kept = request->host->alloc(sizeof *kept);
   if (!kept) return request->host->error(QN_NO_MEMORY, "no memory for a normalization");
@@ -354,15 +389,30 @@ static void locate(place *w, const qn_walk *walk, const qn_launch *launch)
   if (p->followed) w->y = walk->offset[Y];
 }
 
-static void run_groups(const problem *p, const qn_launch *launch, int64_t first, int64_t end)
+static void run_groups(const problem *p, const qn_launch *launch, int64_t first, int64_t end, float *sums)
 {
   qn_walk walk;
   place w = { .p = p, .ptr = launch->ptr };
+  if (sums) {
+    memset(sums, 0, (size_t)(2 * p->length) * sizeof *sums);
+    w.by_scale = sums, w.by_shift = sums + p->length;
+  }
   qn_walk_begin(&walk, &p->nest, p->nest.rank, first);
   for (int64_t i = first; i < end; i++, qn_walk_next(&walk)) {
     locate(&w, &walk, launch);
     if (p->backward) backward_group(&w); else forward_group(&w);
   }
+}
+
+static void join_shares(const problem *p, const qn_launch *launch)
+{
+  for (int t = DSCALE; t <= DSHIFT; t++)
+    for (int64_t j = 0; j < p->length && p->value[t] >= 0; j++) {
+      const float *from = (const float *)launch->workspace + (t == DSHIFT) * p->length + j;
+      double sum = 0;
+      for (int64_t k = 0; k < p->shares; k++) sum += (double)from[2 * k * p->length];
+      qn_store_f64((char *)launch->ptr[p->value[t]] + j * qn_kit_bytes(p->dtype[t]), p->dtype[t], sum);
+    }
 }
 
 /* dscale and dshift that lie like a run: columns first to end, over all groups in order. */
@@ -393,10 +443,14 @@ qn_status CPU_NAME(cpu_norm_runs_run)(const qn_prepared *prepared, const qn_laun
 {
   const problem *p = prepared->state;
   const int64_t work = p->groups * p->runs * p->length * 4;
-  const int64_t threads = qn_min_i64(cpu_threads(launch, work), p->groups), share = qn_ceil_div(p->groups, threads);
+  const int64_t threads = qn_min_i64(cpu_threads(launch, work), p->groups), shares = p->shares ? p->shares : threads;
 #pragma omp parallel for num_threads((int)threads) schedule(static, 1) if (threads > 1)
-  for (int64_t first = 0; first < p->groups; first += share)
-    run_groups(p, launch, first, qn_min_i64(first + share, p->groups));
+  for (int64_t k = 0; k < shares; k++)
+    run_groups(p, launch, k * p->groups / shares, (k + 1) * p->groups / shares, p->shares ? (float *)launch->workspace + 2 * k * p->length : NULL);
+  if (p->shares) {
+    join_shares(p, launch);
+    return QN_OK;
+  }
   if (!p->backward || !p->along || (p->value[DSCALE] < 0 && p->value[DSHIFT] < 0)) return QN_OK;
   const int64_t blocks = qn_ceil_div(p->length, COLUMNS), team = qn_min_i64(cpu_threads(launch, work), blocks);
 #pragma omp parallel for num_threads((int)team) schedule(static, 1) if (team > 1)
