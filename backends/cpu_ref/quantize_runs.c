@@ -115,7 +115,6 @@ static int32_t largest(const float *restrict x, int32_t most, int64_t n)
 
 /* ---- runs: one scale, or one for each element; at: the run's first element, from: its scale --------------------------- */
 
-static bool is_f8(uint32_t dtype) { return dtype == QN_E4M3 || dtype == QN_E5M2; }
 static float scale_at(const problem *p, const memory *m, int64_t i)
 {
   return (float)qn_load_f64(m->p[SCALE] + i * qn_kit_bytes(p->dtype[SCALE]), p->dtype[SCALE]);
@@ -135,31 +134,29 @@ static void scales_at(const problem *p, const memory *m, int64_t from, float *sc
 }
 
 /* x: the run's elements in f32. */
-static void quantize_run(const problem *p, const memory *m, const float *x, int64_t at, int64_t from, bool each, int64_t n)
+static void quantize_run(const problem *p, const memory *m, const float *x, int64_t at, int64_t from, int64_t n)
 {
-  uint8_t *y = (uint8_t *)m->p[Y] + at;
-  if (each) {
-    float scale[SPAN], zero[SPAN];
-    scales_at(p, m, from, scale, zero, n);
-    narrow_run_each(y, x, p->dtype[Y], scale, zero, n);
-  } else narrow_run(y, x, p->dtype[Y], scale_at(p, m, from), zero_at(p, m, from), n);
+  narrow_run((uint8_t *)m->p[Y] + at, x, p->dtype[Y], scale_at(p, m, from), zero_at(p, m, from), n);
+}
+static void quantize_run_each(const problem *p, const memory *m, const float *x, int64_t at, int64_t from, int64_t n)
+{
+  float scale[SPAN], zero[SPAN];
+  scales_at(p, m, from, scale, zero, n);
+  narrow_run_each((uint8_t *)m->p[Y] + at, x, p->dtype[Y], scale, zero, n);
 }
 
-static void dequantize_run(const problem *p, const memory *m, int64_t at, int64_t from, bool each, int64_t n)
+/* x: the run's octets in f32, which become the result. */
+static void dequantize_run(const problem *p, const memory *m, float *x, int64_t from, int64_t n)
 {
-  const void *y = m->p[Y] + at;
-  float x[SPAN], scale[SPAN], zero[SPAN];
-  if (each) scales_at(p, m, from, scale, zero, n);
-  if (is_f8(p->dtype[Y])) row_to_f32(x, y, p->dtype[Y], n);
-  else {
-    if (p->dtype[Y] == QN_I8) widen_i8(x, y, n);
-    else widen_u8(x, y, n);
-    if (m->p[ZERO] && each) subtract_each(x, zero, n);
-    else if (m->p[ZERO]) subtract(x, zero_at(p, m, from), n);
-  }
-  if (each) multiply_each(x, scale, n);
-  else multiply(x, scale_at(p, m, from), n);
-  row_from_f32(m->p[X] + at * qn_kit_bytes(p->dtype[X]), x, p->dtype[X], n);
+  if (m->p[ZERO]) subtract(x, zero_at(p, m, from), n);
+  multiply(x, scale_at(p, m, from), n);
+}
+static void dequantize_run_each(const problem *p, const memory *m, float *x, int64_t from, int64_t n)
+{
+  float scale[SPAN], zero[SPAN];
+  scales_at(p, m, from, scale, zero, n);
+  if (m->p[ZERO]) subtract_each(x, zero, n);
+  multiply_each(x, scale, n);
 }
 
 /* n elements in f32: as they lie, or in the buffer. */
@@ -170,13 +167,22 @@ static const float *load(const problem *p, const memory *m, float *buffer, int64
   return buffer;
 }
 
+static void load_octets(const problem *p, const memory *m, float *buffer, int64_t at, int64_t n)
+{
+  const char *y = m->p[Y] + at;
+  if (p->dtype[Y] == QN_I8) widen_i8(buffer, (const int8_t *)y, n);
+  else if (p->dtype[Y] == QN_U8) widen_u8(buffer, (const uint8_t *)y, n);
+  else row_to_f32(buffer, y, p->dtype[Y], n);
+}
+
 /* Runs of the elements from `at` on, at most SPAN. */
 static void spread(const problem *p, const memory *m, int64_t at, int64_t n)
 {
   const int64_t row = p->levels ? p->level[0].dim : p->elements, block = p->levels ? p->level[0].block : p->elements;
   const bool each = block == 1;
   float buffer[SPAN];
-  const float *x = p->back ? buffer : load(p, m, buffer, at, n);
+  const float *x = p->back ? NULL : load(p, m, buffer, at, n);
+  if (p->back) load_octets(p, m, buffer, at, n);
   for (int64_t done = 0; done < n; ) {    /* a row of the innermost level, or what is left of it */
     int64_t in_row = (at + done) % row, outer = (at + done) / row, from = 0;
     for (int32_t l = 1; l < p->levels; l++) {
@@ -187,12 +193,15 @@ static void spread(const problem *p, const memory *m, int64_t at, int64_t n)
     while (done < end) {
       const int64_t run = each ? end - done : qn_min_i64(end - done, block - in_row % block);
       const int64_t scale = from + (p->levels ? (each ? in_row : in_row / block * p->level[0].stride) : 0);
-      if (p->back) dequantize_run(p, m, at + done, scale, each, run);
-      else quantize_run(p, m, x + done, at + done, scale, each, run);
+      if (p->back && each) dequantize_run_each(p, m, buffer + done, scale, run);
+      else if (p->back) dequantize_run(p, m, buffer + done, scale, run);
+      else if (each) quantize_run_each(p, m, x + done, at + done, scale, run);
+      else quantize_run(p, m, x + done, at + done, scale, run);
       done += run;
       in_row += run;
     }
   }
+  if (p->back) row_from_f32(m->p[X] + at * qn_kit_bytes(p->dtype[X]), buffer, p->dtype[X], n);
 }
 
 /* ---- blocks of neighbours ------------------------------------------------------------------------------------------ */
@@ -203,15 +212,21 @@ static int32_t span_extreme(const problem *p, const memory *m, int32_t most, int
   return largest(load(p, m, buffer, at, n), most, n);
 }
 
-/* What a block's largest magnitude makes: amax, and its scale. */
-static void finish_block(const problem *p, const memory *m, int64_t b, int32_t most)
+/* What a block's largest magnitude makes: amax, and its scale, or the scale that is given. */
+static float finish_block(const problem *p, const memory *m, int64_t b, int32_t most)
 {
   const float amax = qn_f32_of_bits((uint32_t)most), top = p->dtype[Y] == QN_E4M3 ? 448 : p->dtype[Y] == QN_E5M2 ? 57344 : 127;
   const int32_t emax = p->dtype[Y] == QN_E4M3 ? 8 : p->dtype[Y] == QN_E5M2 ? 15 : 6, exponent = most >> 23;
   if (m->p[AMAX]) ((float *)(void *)m->p[AMAX])[b] = amax;
-  if (!p->dynamic) return;
-  if (p->dtype[SCALE] == QN_E8M0) m->p[SCALE][b] = (char)(exponent == 255 ? 255 : exponent < emax ? 0 : exponent - emax);
-  else ((float *)(void *)m->p[SCALE])[b] = amax / top == 0 ? 1 : amax / top;
+  if (!p->dynamic) return scale_at(p, m, b);
+  if (p->dtype[SCALE] == QN_E8M0) {
+    const uint8_t power = (uint8_t)(exponent == 255 ? 255 : exponent < emax ? 0 : exponent - emax);
+    ((uint8_t *)m->p[SCALE])[b] = power;
+    return qn_e8m0_to_f32(power);
+  }
+  const float scale = amax / top == 0 ? 1 : amax / top;
+  ((float *)(void *)m->p[SCALE])[b] = scale;
+  return scale;
 }
 
 static void long_block(const problem *p, const memory *m, int64_t b)
@@ -223,7 +238,7 @@ static void long_block(const problem *p, const memory *m, int64_t b)
   finish_block(p, m, b, most);
   for (int64_t i = 0; i < p->block; i += SPAN) {
     const int64_t n = qn_min_i64(SPAN, p->block - i);
-    quantize_run(p, m, load(p, m, buffer, first + i, n), first + i, b, false, n);
+    quantize_run(p, m, load(p, m, buffer, first + i, n), first + i, b, n);
   }
 }
 
@@ -232,8 +247,8 @@ static void short_blocks(const problem *p, const memory *m, int64_t b, int64_t n
   float buffer[SPAN];
   const float *x = load(p, m, buffer, b * p->block, n * p->block);
   for (int64_t end = b + n; b < end; b++, x += p->block) {
-    finish_block(p, m, b, largest(x, 0, p->block));
-    quantize_run(p, m, x, b * p->block, b, false, p->block);
+    const float scale = finish_block(p, m, b, largest(x, 0, p->block));
+    narrow_run((uint8_t *)m->p[Y] + b * p->block, x, p->dtype[Y], scale, zero_at(p, m, b), p->block);
   }
 }
 
@@ -249,7 +264,7 @@ static void few_blocks(const problem *p, const memory *m, int threads)
     for (int64_t s = 0; s < spans; s++) {
       const int64_t n = qn_min_i64(SPAN, p->block - s * SPAN);
       float buffer[SPAN];
-      quantize_run(p, m, load(p, m, buffer, first + s * SPAN, n), first + s * SPAN, b, false, n);
+      quantize_run(p, m, load(p, m, buffer, first + s * SPAN, n), first + s * SPAN, b, n);
     }
   }
 }
