@@ -40,6 +40,7 @@
   X(ctc_direct)       \
   X(training_lists)   \
   X(training_direct)  \
+  X(quantize_packed)  \
   X(quantize_direct)  \
   X(random_packed)    \
   X(random_direct)    \

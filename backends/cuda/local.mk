@@ -96,6 +96,9 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/random_direct.cu \
   backends/cuda/quantize.cuh \
   backends/cuda/quantize_direct.cu \
+  backends/cuda/quantize_packed.c \
+  backends/cuda/quantize_packed.cu \
+  backends/cuda/quantize_packed.h \
   backends/cuda/random_packed.cu \
   backends/cuda/reduce_direct.cu \
   backends/cuda/reduce_lines.cu \

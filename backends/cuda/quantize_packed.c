@@ -1,0 +1,179 @@
+/* quantize_packed.c -- the host half of quantization of packed tensors: which kernel, and how blocks of scales lie. */
+#include "engines.h"
+#include "quantize_packed.h"
+
+static cuda_divider divider_of(int64_t d)
+{
+  uint32_t l = 0;
+  while (((int64_t)1 << l) < d) l++;
+  return (cuda_divider){ (uint32_t)d, (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << l) - (uint64_t)d)) / (uint64_t)d + 1), l };
+}
+
+/* ---- prepare -------------------------------------------------------------------------------------------------- */
+
+enum { X, Y, SCALE, ZERO, AMAX, WALKED };
+
+typedef struct state {
+  cuda_quantization p;
+  int32_t  value[WALKED];                 /* of the request; -1: absent */
+  const void *kernel, *before;            /* before: makes the scale that kernel reads; NULL: none */
+  unsigned blocks, threads, before_blocks;
+} state;
+
+static qn_status refuse_levels(qn_prepared *out, const qn_block_level *l, int n, int V)
+{
+  if (n > CUDA_QUANTIZE_LEVELS) return qn_refuse(out, "blocks are found in at most three steps", "scale", "scales of fewer dims", "%d", n);
+  bool each = l[0].block == 1;
+  if (each && l[0].stride != 1) return qn_refuse(out, "scales of neighbours must be neighbours", "scale", "stride 1", "%lld", (long long)l[0].stride);
+  if ((each ? l[0].dim : l[0].block) % V || l[0].dim % V)
+    return qn_refuse(out, "a vector must not reach over a block's end", "x", V == 8 ? "blocks and rows of multiples of 8" : "blocks and rows of multiples of 4",
+                     "%lld", (long long)(each || l[0].dim % V ? l[0].dim : l[0].block));
+  return QN_OK;
+}
+
+/* Blocks for vectors that threads take up to CUDA_QUANTIZE_VECTORS of: enough for every multiprocessor. */
+static unsigned blocks_for(int64_t vectors, const qn_device *device)
+{
+  return (unsigned)qn_max_i64(1, qn_max_i64(qn_ceil_div(vectors, CUDA_QUANTIZE_THREADS * CUDA_QUANTIZE_VECTORS), qn_min_i64(qn_ceil_div(vectors, CUDA_QUANTIZE_THREADS), 4 * (int64_t)device->units)));
+}
+
+/* Which kernel makes the scales. */
+static qn_status choose_dynamic(state *s, const cuda_quantize_kernels *k, const qn_block_level *l, int n, int64_t elements, int V, const qn_device *device, qn_prepared *out)
+{
+  static const int threads[] = { 32, 128, 512, 1024 }, most[] = { 32 * 4, 128 * 4, 512 * 4, 1024 * 8 };
+  /* x as rows of `row` elements, blocks of `high` rows and `wide` elements */
+  int64_t row = n > 1 ? l[0].dim : n ? (l[0].dim % l[0].block ? l[0].dim : l[0].block) : elements, wide = n ? l[0].block : elements;
+  int64_t high = n > 1 ? l[1].block : 1, rows = elements / row, vectors = high * wide / V;
+  bool columns = wide == 1 && n > 1 && row % V == 0 && high <= CUDA_QUANTIZE_COLUMN;
+  if (n > 2 || (n > 0 && row > wide && l[0].stride != 1) || (n > 1 && l[1].block < l[1].dim && l[1].stride != qn_ceil_div(row, wide)))
+    return qn_refuse(out, "blocks are parts of a matrix", "block", "blocks in one or two dims", "%s", "others");
+  if (!columns && (row % V || wide % V || vectors > most[3] || (n == 0 && vectors > most[2]))) {
+    if (n) return qn_refuse(out, "a block is kept in registers, in whole vectors", "block", "multiples of 16 bytes, of 128 KB at most; or columns of at most 32", "%lldx%lld", (long long)high, (long long)wide);
+    s->before = k->extreme;
+    s->before_blocks = (unsigned)qn_max_i64(1, qn_min_i64(qn_ceil_div(s->p.vectors, CUDA_QUANTIZE_THREADS * CUDA_QUANTIZE_VECTORS), (int64_t)device->units * 8));
+    s->kernel = k->spread[0];
+    s->threads = CUDA_QUANTIZE_THREADS;
+    s->blocks = blocks_for(s->p.vectors, device);
+    out->counters = 8;
+    return QN_OK;
+  }
+  s->p.pitch = (uint32_t)(row / V), s->p.rows = (uint32_t)rows, s->p.high = (uint32_t)high;
+  if (columns) {
+    s->kernel = k->columns;
+    s->threads = 128;
+    s->p.across = divider_of(qn_ceil_div(s->p.pitch, 32));
+    s->blocks = (unsigned)(s->p.across.d * qn_ceil_div(rows, high));
+  } else if (n < 2 && vectors <= 32 && !(vectors & (vectors - 1)) && elements % wide == 0 && row % wide == 0) {
+    s->kernel = k->lanes;
+    s->threads = CUDA_QUANTIZE_THREADS;
+    s->p.lanes = (uint32_t)vectors;
+    s->p.wide = divider_of(vectors);
+    s->blocks = blocks_for(s->p.vectors, device);
+  } else {
+    int which = 0;
+    while (vectors > most[which]) which++;
+    s->kernel = k->tiles[which];
+    s->threads = threads[which] < 128 ? 128 : threads[which];
+    s->p.wide = divider_of(wide / V);
+    s->p.steps = (uint32_t)qn_ceil_div(vectors, threads[which]);
+    s->p.step_rows = (uint32_t)(threads[which] / (wide / V)), s->p.step_columns = (uint32_t)(threads[which] % (wide / V));
+    s->p.across = divider_of(qn_ceil_div(row, wide));
+    s->p.tiles = (uint32_t)(s->p.across.d * qn_ceil_div(rows, high));
+    s->blocks = (unsigned)qn_ceil_div(s->p.tiles, which ? 1 : 4);
+  }
+  return QN_OK;
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];
+  bool back = op->op == QN_OP_DEQUANTIZE, dynamic = op->op == QN_OP_QUANTIZE_DYNAMIC;
+  state s = { 0 };
+  s.value[SCALE] = qn_role(op, dynamic ? QN_ROLE_QUANTIZE_DYNAMIC_SCALE : QN_ROLE_QUANTIZE_SCALE);
+  s.value[ZERO] = dynamic ? -1 : qn_role(op, QN_ROLE_QUANTIZE_ZERO_POINT);
+  s.value[AMAX] = back ? -1 : qn_role(op, dynamic ? QN_ROLE_QUANTIZE_DYNAMIC_AMAX : QN_ROLE_QUANTIZE_AMAX);
+  s.value[back ? Y : X] = qn_role(op, 0);
+  s.value[back ? X : Y] = qn_role(op, back ? QN_ROLE_DEQUANTIZE_Y : dynamic ? QN_ROLE_QUANTIZE_DYNAMIC_Y : QN_ROLE_QUANTIZE_Y);
+  const qn_value *x = &r->value[s.value[X]], *y = &r->value[s.value[Y]], *scale = &r->value[s.value[SCALE]];
+  if (x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16)
+    return qn_refuse(out, "computes in f32", back ? "y" : "x", "f32, f16 or bf16", "%s", qn_kit_name(x->dtype));
+  for (int t = 0; t < WALKED; t++)
+    if (s.value[t] >= 0 && !qn_is_packed(&r->value[s.value[t]]))
+      return qn_refuse(out, "elements are counted as they lie", t == X ? "x" : t == Y ? "y" : t == AMAX ? "amax" : t == SCALE ? "scale" : "zero_point",
+                       "packed, the last dim fastest", "%s", "other strides");
+  int64_t elements = qn_elements(x);
+  int V = x->dtype == QN_F32 ? 4 : 8;
+  if (elements == 0 || elements / V >= INT32_MAX) return qn_refuse(out, "vectors are counted in 31 bits", "x", "some elements, but fewer", "%lld", (long long)elements);
+  if (x->align < 16 || (int)y->align < V)
+    return qn_refuse(out, "16 bytes of floats and their octets move at once", x->align < 16 ? "x" : "y", "aligned to 16 bytes", "%u", x->align < 16 ? x->align : y->align);
+
+  const cuda_quantize_kernels k = cuda_quantize_kernels_of(x->dtype);
+  qn_block_level l[QN_MAX_RANK];
+  int n = qn_block_levels(x, scale, ((const qn_blocks *)op->attr)->block, l);
+  qn_status status;
+  s.p.y_dtype = y->dtype, s.p.scale_dtype = scale->dtype, s.p.powers = scale->dtype == QN_E8M0;
+  s.p.vectors = (uint32_t)(elements / V), s.p.tail = (int32_t)(elements % V);
+  if (dynamic) {
+    if ((status = choose_dynamic(&s, &k, l, n, elements, V, r->device, out))) return status;
+  } else {
+    if (n && (status = refuse_levels(out, l, n, V))) return status;
+    if (s.value[AMAX] >= 0) {
+      if (n) return qn_refuse(out, "amax is of the whole tensor", "amax", "one element", "%lld", (long long)qn_elements(scale));
+      out->counters = 8;
+    }
+    bool each = n && l[0].block == 1;
+    s.kernel = (back ? k.back : k.spread)[each];
+    s.blocks = blocks_for(s.p.vectors, r->device);
+    if (each) {
+      s.p.pitch = (uint32_t)(l[0].dim / V), s.p.rows = (uint32_t)(elements / l[0].dim);
+      s.p.across = divider_of(s.p.pitch);
+      s.blocks = (unsigned)qn_ceil_div(s.p.pitch * qn_ceil_div(s.p.rows, CUDA_QUANTIZE_VECTORS), CUDA_QUANTIZE_THREADS);
+    }
+    s.p.levels = n;
+    for (int i = 0; i < n; i++) {
+      int unit = i ? 1 : V;
+      s.p.dim[i] = divider_of(l[i].dim / unit);
+      s.p.block[i] = divider_of(each && !i ? 1 : l[i].block / unit);
+      s.p.stride[i] = l[i].stride;
+    }
+    s.threads = CUDA_QUANTIZE_THREADS;
+  }
+
+  state *kept = r->host->alloc(sizeof *kept);
+  if (!kept) return QN_NO_MEMORY;
+  *kept = s;
+  out->state = kept;
+  out->math = QN_MATH_STRICT;
+  out->numerics.accumulator = QN_ACC_NATIVE;
+  return QN_OK;
+}
+
+/* ---- run ------------------------------------------------------------------------------------------------------- */
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const state *s = prepared->state;
+  cuda_quantization p = s->p;
+  void *ptr[WALKED];
+  for (int t = 0; t < WALKED; t++) ptr[t] = s->value[t] < 0 ? NULL : launch->ptr[s->value[t]];
+  p.x = ptr[X], p.y = ptr[Y], p.scale = ptr[SCALE], p.zero = ptr[ZERO], p.amax = ptr[AMAX];
+  p.counters = launch->counters;
+  void *arguments[] = { &p };
+  if (s->before) {
+    qn_status status = cuda_check(cudaLaunchKernel(s->before, (dim3){ s->before_blocks, 1, 1 }, (dim3){ CUDA_QUANTIZE_THREADS, 1, 1 }, arguments, 0, (cudaStream_t)launch->stream), "quantize_extreme");
+    if (status) return status;
+    p.amax = NULL;                        /* it is written */
+  }
+  return cuda_check(cudaLaunchKernel(s->kernel, (dim3){ s->blocks, 1, 1 }, (dim3){ s->threads, 1, 1 }, arguments, 0, (cudaStream_t)launch->stream), "quantize_packed");
+}
+
+static void release(qn_prepared *p)
+{
+  cuda_host->free(p->state);
+  p->state = NULL;
+}
+
+#define ROW(anchor) { .name = "packed", .op = anchor, .class_ = QN_CLASS_TUNED, .prepare = prepare, .run = run, .release = release, \
+                      .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE }
+static const qn_engine row[] = { ROW(QN_OP_QUANTIZE), ROW(QN_OP_DEQUANTIZE), ROW(QN_OP_QUANTIZE_DYNAMIC) };
+const qn_engine_list cuda_quantize_packed_list = { row, sizeof row / sizeof *row };

@@ -1,0 +1,503 @@
+/* quantize_packed.cu -- numbers in 8 bits and back, of packed tensors: 16 bytes of floats by a thread at a time, each read once.
+ *
+ *   spread   scales are given: one for all, or for blocks of whole vectors; with amax of the whole tensor, if that is wanted
+ *   each     scales are given: one for each element of the last dim
+ *   lanes    scales are made: a block is a few neighbouring lanes' vectors (MX: 32 elements)
+ *   tiles    scales are made: a block is a row or a tile that a warp or a block of threads keeps in its registers
+ *   columns  scales are made: a block is up to 32 rows of one column
+ *   extreme  and, where it fits none, one for the whole tensor, made in a pass of its own before spread
+ *
+ * What limits these is how many instructions an element costs: 16-bit magnitudes are compared two at a time, and a vector whose
+ * largest says that nothing in it is odd goes without questions. A quotient is the division's, correctly rounded, for the price of
+ * three multiplications: by the reciprocal, then corrected by its exact remainder (Markstein 1990). What is rounded then lies within
+ * 1.5 2^-24 units of the last place of the true quotient; all pairs of significands whose quotient is so near to a tie, 93 million,
+ * have been tried. By odd scales, and of infinities, the division itself is taken. */
+#include "quantize_packed.h"
+#include "quantize.cuh"
+#include "vector.cuh"
+
+enum { THREADS = CUDA_QUANTIZE_THREADS, U = CUDA_QUANTIZE_VECTORS, LEVELS = CUDA_QUANTIZE_LEVELS, COLUMN_ROWS = CUDA_QUANTIZE_COLUMN };
+template <int dtype> constexpr int per_vector = vector_per_16<dtype>;
+
+using problem = cuda_quantization;
+using divider = cuda_divider;
+__device__ __forceinline__ uint32_t divided(const divider &d, uint32_t n) { return (__umulhi(d.m, n) + n) >> d.shift; }
+
+/* ---- magnitudes, as the bits of f32 or of both halves of a word, among which NaN is the largest -------------- */
+
+__device__ __forceinline__ uint32_t larger_halves(uint32_t a, uint32_t b) { return __vmaxs2(a, b); }
+
+template <int in> __device__ __forceinline__ uint32_t largest(uint4 q)
+{
+  uint32_t m = in == QN_F32 ? 0x7fffffffu : 0x7fff7fffu, a = q.x & m, b = q.y & m, c = q.z & m, d = q.w & m;
+  return in == QN_F32 ? max(max(a, b), max(c, d)) : larger_halves(larger_halves(a, b), larger_halves(c, d));
+}
+template <int in> __device__ __forceinline__ uint32_t larger(uint32_t a, uint32_t b) { return in == QN_F32 ? max(a, b) : larger_halves(a, b); }
+/* As the bits of one f32. */
+template <int in> __device__ __forceinline__ uint32_t magnitude(uint32_t most)
+{
+  uint32_t half = max(most & 0xffff, most >> 16);
+  return in == QN_F32 ? most : in == QN_BF16 ? half << 16 : __float_as_uint(f16_to_float((uint16_t)half));
+}
+__device__ __forceinline__ uint32_t among_lanes(uint32_t most, uint32_t lanes)
+{
+  for (uint32_t o = lanes / 2; o; o >>= 1) most = max(most, __shfl_xor_sync(~0u, most, o));
+  return most;
+}
+
+/* ---- scales -------------------------------------------------------------------------------------------------- */
+
+struct scaler {
+  float s, r, limit;                      /* limit: of magnitudes whose quotients need no question; NaN: of none */
+  int   zero;
+  __device__ __forceinline__ void set(const problem &p, float scale)
+  {
+    bool plain = p.powers ? scale == scale : scale > 0x1p-60f && scale < 0x1p60f;
+    s = scale;
+    r = __frcp_rn(scale);
+    limit = !plain ? __uint_as_float(0x7fc00000u) : p.powers ? INFINITY : 0x1p60f;
+    zero = 0;
+  }
+  /* The sign of 0 is kept. */
+  __device__ __forceinline__ float quotient(float x) const
+  {
+    float q = x * r;
+    return fmaf(fmaf(q, s, -x), -r, q);
+  }
+};
+template <int V> __device__ __forceinline__ void quotients(const problem &p, float (&v)[V], const scaler &c)
+{
+  if (p.powers) {                         /* whose reciprocals are exact */
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] *= c.r;
+  } else {
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] = c.quotient(v[i]);
+  }
+}
+
+/* Of the dtypes there are here, so that no code is made for others. */
+__device__ __forceinline__ float scale_load(const problem &p, int64_t at)
+{
+  if (p.scale_dtype == QN_F32) return ((const float *)p.scale)[at];
+  if (p.scale_dtype == QN_E8M0) return e8m0_to_float(((const uint8_t *)p.scale)[at]);
+  uint16_t h = ((const uint16_t *)p.scale)[at];
+  return p.scale_dtype == QN_BF16 ? bf16_to_float(h) : f16_to_float(h);
+}
+__device__ __forceinline__ int zero_load(const problem &p, int64_t at)
+{
+  return !p.zero ? 0 : p.y_dtype == QN_U8 ? p.zero[at] : (int8_t)p.zero[at];
+}
+
+/* Where the scale of a block stands: i is counted in levels from `from` on. */
+template <int from> __device__ __forceinline__ int64_t scale_place(const problem &p, uint32_t i)
+{
+  int64_t at = 0;
+#pragma unroll
+  for (int l = from; l < LEVELS; l++) {
+    if (l >= p.levels) break;
+    uint32_t outer = l + 1 < p.levels ? divided(p.dim[l], i) : 0, index = i - outer * p.dim[l].d;
+    at += divided(p.block[l], index) * p.stride[l];
+    i = outer;
+  }
+  return at;
+}
+__device__ __forceinline__ void scaler_load(const problem &p, int64_t at, scaler &c)
+{
+  c.set(p, scale_load(p, at));
+  c.zero = zero_load(p, at);
+}
+
+/* ---- V elements to V octets and back ------------------------------------------------------------------------- */
+
+__device__ __forceinline__ bool is_f8(uint32_t dtype) { return dtype == QN_E4M3 || dtype == QN_E5M2; }
+
+__device__ __forceinline__ uint32_t octet(float q, int zero, uint32_t dtype)
+{
+  int low = dtype == QN_U8 ? 0 : -128;
+  return (uint32_t)(max(low - zero, min(low + 255 - zero, __float2int_rn(q))) + zero) & 0xff;
+}
+/* Of a quotient that is a number: rounded by a sum whose last place is 1. */
+__device__ __forceinline__ uint32_t plain_octet(float q, int zero, float low)
+{
+  return __float_as_uint(fminf(fmaxf(q, low), low + 255) + 0x1.8p23f) + (uint32_t)zero;
+}
+__device__ __forceinline__ uint32_t join(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+  return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+}
+__device__ __forceinline__ uint32_t f8_octets(float a, float b, float c, float d, __nv_fp8_interpretation_t kind)
+{
+  return __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, kind)
+       | (uint32_t)__nv_cvt_float2_to_fp8x2(make_float2(c, d), __NV_SATFINITE, kind) << 16;
+}
+/* plain: all quotients are numbers. */
+template <bool plain, int V> __device__ __forceinline__ void store_octets(const problem &p, uint32_t vector, const float (&q)[V], const int (&zero)[V])
+{
+  uint32_t word[V / 4], dtype = p.y_dtype;
+  if (is_f8(dtype)) {
+#pragma unroll
+    for (int i = 0; i < V; i += 4)
+      word[i / 4] = dtype == QN_E4M3 ? f8_octets(q[i], q[i + 1], q[i + 2], q[i + 3], __NV_E4M3) : f8_octets(q[i], q[i + 1], q[i + 2], q[i + 3], __NV_E5M2);
+  } else {
+    float low = dtype == QN_U8 ? 0 : -128;
+    uint32_t o[V];
+#pragma unroll
+    for (int i = 0; i < V; i++) o[i] = plain ? plain_octet(q[i], zero[i], low - (float)zero[i]) : octet(q[i], zero[i], dtype);
+#pragma unroll
+    for (int i = 0; i < V; i += 4) word[i / 4] = join(o[i], o[i + 1], o[i + 2], o[i + 3]);
+  }
+  if (V == 8) ((uint2 *)p.y)[vector] = make_uint2(word[0], word[V / 4 - 1]);
+  else ((uint32_t *)p.y)[vector] = word[0];
+}
+
+/* What is not plain, out of the way: by one scale, or by one for each element from this place on. */
+template <int in> __device__ __noinline__ static void store_odd(const problem &p, uint32_t vector, uint4 word, float scale, int zero_point)
+{
+  constexpr int V = per_vector<in>;
+  float v[V];
+  int zero[V];
+  vector_open<in>(v, 0, word);
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    v[i] /= scale;
+    zero[i] = zero_point;
+  }
+  store_octets<false>(p, vector, v, zero);
+}
+template <int in> __device__ __noinline__ static void store_odd_each(const problem &p, uint32_t vector, uint4 word, int64_t at)
+{
+  constexpr int V = per_vector<in>;
+  float v[V];
+  int zero[V];
+  vector_open<in>(v, 0, word);
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    v[i] /= scale_load(p, at + i);
+    zero[i] = zero_load(p, at + i);
+  }
+  store_octets<false>(p, vector, v, zero);
+}
+/* A vector by one scale. most: its, or its block's, largest magnitude. */
+template <int in> __device__ __forceinline__ void store_scaled(const problem &p, uint32_t vector, uint4 word, uint32_t most, const scaler &c)
+{
+  constexpr int V = per_vector<in>;
+  if (!(__uint_as_float(most) < c.limit)) return store_odd<in>(p, vector, word, c.s, c.zero);
+  float v[V];
+  int zero[V];
+  vector_open<in>(v, 0, word);
+  quotients(p, v, c);
+#pragma unroll
+  for (int i = 0; i < V; i++) zero[i] = c.zero;
+  store_octets<true>(p, vector, v, zero);
+}
+
+/* The scale that a largest magnitude makes; written by one thread. */
+__device__ __forceinline__ float scale_make(const problem &p, uint32_t most, int64_t at, bool writes)
+{
+  float amax = __uint_as_float(most), scale;
+  if (p.scale_dtype == QN_E8M0) {
+    uint8_t power = power_scale(amax, p.y_dtype);
+    if (writes) ((uint8_t *)p.scale)[at] = power;
+    scale = e8m0_to_float(power);
+  } else {
+    scale = plain_scale(amax, p.y_dtype);
+    if (writes) ((float *)p.scale)[at] = scale;
+  }
+  if (writes && p.amax) ((float *)p.amax)[at] = amax;
+  return scale;
+}
+
+/* The largest of all blocks' threads: true in one thread of the last block, which has it. */
+__device__ __forceinline__ bool among_blocks(const problem &p, uint32_t &most)
+{
+  __shared__ uint32_t part[THREADS / 32];
+  most = among_lanes(most, 32);
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = most;
+  __syncthreads();
+  if (threadIdx.x) return false;
+  for (int w = 1; w < THREADS / 32; w++) most = max(most, part[w]);
+  atomicMax(&p.counters[0], most);
+  __threadfence();
+  if (atomicAdd(&p.counters[1], 1) + 1 < gridDim.x) return false;
+  __threadfence();
+  most = atomicExch(&p.counters[0], 0);
+  p.counters[1] = 0;
+  return true;
+}
+
+/* ---- given scales -------------------------------------------------------------------------------------------- */
+
+template <int in> __global__ static void __launch_bounds__(THREADS) quantize_spread(const __grid_constant__ problem p)
+{
+  constexpr int V = per_vector<in>;
+  uint32_t first = blockIdx.x * THREADS + threadIdx.x, step = gridDim.x * THREADS, most = 0;
+  uint4 word[U];
+#pragma unroll
+  for (int u = 0; u < U; u++)
+    if (first + u * step < p.vectors) word[u] = __ldcs((const uint4 *)p.x + first + u * step);
+  scaler c;
+  if (p.levels == 0) scaler_load(p, 0, c);
+#pragma unroll
+  for (int u = 0; u < U; u++) {
+    uint32_t vector = first + u * step;
+    if (vector >= p.vectors) break;
+    uint32_t m = magnitude<in>(largest<in>(word[u]));
+    most = max(most, m);
+    if (p.levels) scaler_load(p, scale_place<0>(p, vector), c);
+    store_scaled<in>(p, vector, word[u], m, c);
+  }
+  if (p.tail && blockIdx.x == 0 && threadIdx.x < p.tail) {         /* of a tensor with one scale */
+    int64_t i = (int64_t)p.vectors * V + threadIdx.x;
+    float x = element_load<float>(p.x, i, in), q = x / c.s;
+    most = max(most, __float_as_uint(x) & 0x7fffffffu);
+    p.y[i] = (uint8_t)(is_f8(p.y_dtype) ? f8_octets(q, 0, 0, 0, p.y_dtype == QN_E4M3 ? __NV_E4M3 : __NV_E5M2) : octet(q, c.zero, p.y_dtype));
+  }
+  if (p.amax && among_blocks(p, most)) *(float *)p.amax = __uint_as_float(most);
+}
+
+/* A thread has a vector of columns in a few rows, whose scales are mostly the same. */
+template <int in> __global__ static void __launch_bounds__(THREADS) quantize_each(const __grid_constant__ problem p)
+{
+  constexpr int V = per_vector<in>;
+  uint32_t id = blockIdx.x * THREADS + threadIdx.x, down = divided(p.across, id), column = id - down * p.across.d, row = down * U;
+  uint4 word[U];
+#pragma unroll
+  for (int u = 0; u < U; u++)
+    if (row + u < p.rows) word[u] = __ldcs((const uint4 *)p.x + (row + u) * p.pitch + column);
+  scaler c[V];
+  int zero[V];
+  int64_t last = -1;
+  float limit = 0;
+#pragma unroll
+  for (int u = 0; u < U; u++) {
+    if (row + u >= p.rows) break;
+    int64_t at = scale_place<1>(p, row + u) + (int64_t)column * V;
+    if (at != last) {
+      last = at;
+#pragma unroll
+      for (int i = 0; i < V; i++) {
+        scaler_load(p, at + i, c[i]);
+        zero[i] = c[i].zero;
+        limit = i && c[i].limit != limit ? __uint_as_float(0x7fc00000u) : c[i].limit;      /* alike, or NaN */
+      }
+    }
+    float v[V];
+    vector_open<in>(v, 0, word[u]);
+    uint32_t vector = (row + u) * p.pitch + column;
+    if (__uint_as_float(magnitude<in>(largest<in>(word[u]))) < limit) {
+#pragma unroll
+      for (int i = 0; i < V; i++) v[i] = p.powers ? v[i] * c[i].r : c[i].quotient(v[i]);
+      store_octets<true>(p, vector, v, zero);
+    } else store_odd_each<in>(p, vector, word[u], at);
+  }
+}
+
+__device__ __forceinline__ float widened(uint32_t octet, uint32_t dtype, int zero)
+{
+  return dtype == QN_E4M3 ? f8_to_float((uint8_t)octet, __NV_E4M3) : dtype == QN_E5M2 ? f8_to_float((uint8_t)octet, __NV_E5M2)
+       : (float)((dtype == QN_U8 ? (int)octet : (int)(int8_t)octet) - zero);
+}
+/* V octets by a scale each, or by the first. */
+template <int out, bool each> __device__ __forceinline__ void store_widened(const problem &p, uint32_t vector, uint2 word, const float *scale, const int *zero)
+{
+  constexpr int V = per_vector<out>;
+  float v[V];
+#pragma unroll
+  for (int i = 0; i < V; i++)
+    v[i] = widened((i < 4 ? word.x : word.y) >> i % 4 * 8 & 0xff, p.y_dtype, zero[each ? i : 0]) * scale[each ? i : 0];
+  *((uint4 *)p.x + vector) = vector_close<out>(v, 0);
+}
+template <int out> __device__ __forceinline__ uint2 load_octets(const problem &p, uint32_t vector)
+{
+  if (per_vector<out> == 8) return __ldcs((const uint2 *)p.y + vector);
+  return make_uint2(__ldcs((const uint32_t *)p.y + vector), 0);
+}
+
+template <int out> __global__ static void __launch_bounds__(THREADS) dequantize_spread(const __grid_constant__ problem p)
+{
+  uint32_t first = blockIdx.x * THREADS + threadIdx.x, step = gridDim.x * THREADS;
+  uint2 word[U];
+#pragma unroll
+  for (int u = 0; u < U; u++)
+    if (first + u * step < p.vectors) word[u] = load_octets<out>(p, first + u * step);
+  float scale = 0;
+  int zero = 0;
+  if (p.levels == 0) scale = scale_load(p, 0), zero = zero_load(p, 0);
+#pragma unroll
+  for (int u = 0; u < U; u++) {
+    uint32_t vector = first + u * step;
+    if (vector >= p.vectors) break;
+    if (p.levels) {
+      int64_t at = scale_place<0>(p, vector);
+      scale = scale_load(p, at), zero = zero_load(p, at);
+    }
+    store_widened<out, false>(p, vector, word[u], &scale, &zero);
+  }
+  if (p.tail && blockIdx.x == 0 && threadIdx.x < p.tail) {
+    int64_t i = (int64_t)p.vectors * per_vector<out> + threadIdx.x;
+    element_store((void *)p.x, i, out, widened(p.y[i], p.y_dtype, zero) * scale);
+  }
+}
+
+template <int out> __global__ static void __launch_bounds__(THREADS) dequantize_each(const __grid_constant__ problem p)
+{
+  constexpr int V = per_vector<out>;
+  uint32_t id = blockIdx.x * THREADS + threadIdx.x, down = divided(p.across, id), column = id - down * p.across.d, row = down * U;
+  uint2 word[U];
+#pragma unroll
+  for (int u = 0; u < U; u++)
+    if (row + u < p.rows) word[u] = load_octets<out>(p, (row + u) * p.pitch + column);
+  float scale[V];
+  int zero[V];
+  int64_t last = -1;
+#pragma unroll
+  for (int u = 0; u < U; u++) {
+    if (row + u >= p.rows) break;
+    int64_t at = scale_place<1>(p, row + u) + (int64_t)column * V;
+    if (at != last) {
+      last = at;
+#pragma unroll
+      for (int i = 0; i < V; i++) scale[i] = scale_load(p, at + i), zero[i] = zero_load(p, at + i);
+    }
+    store_widened<out, true>(p, (row + u) * p.pitch + column, word[u], scale, zero);
+  }
+}
+
+/* ---- scales made on the way ---------------------------------------------------------------------------------- */
+
+template <int in> __global__ static void __launch_bounds__(THREADS) quantize_lanes(const __grid_constant__ problem p)
+{
+  uint32_t first = blockIdx.x * THREADS + threadIdx.x, step = gridDim.x * THREADS;
+  uint4 word[U];
+#pragma unroll
+  for (int u = 0; u < U; u++)
+    word[u] = first + u * step < p.vectors ? __ldcs((const uint4 *)p.x + first + u * step) : make_uint4(0, 0, 0, 0);
+#pragma unroll
+  for (int u = 0; u < U; u++) {
+    uint32_t vector = first + u * step;
+    if (vector - threadIdx.x % 32 >= p.vectors) break;      /* whole warps */
+    uint32_t most = among_lanes(magnitude<in>(largest<in>(word[u])), p.lanes);
+    if (vector >= p.vectors) break;
+    scaler c;
+    c.set(p, scale_make(p, most, divided(p.wide, vector), vector % p.lanes == 0));
+    store_scaled<in>(p, vector, word[u], most, c);
+  }
+}
+
+/* A tile of p.high rows and p.wide vectors, the last of each dim smaller: by a warp, or by a block of threads. */
+template <int in, int threads, int K> __global__ static void __launch_bounds__(threads < 128 ? 128 : threads) quantize_tiles(const __grid_constant__ problem p)
+{
+  constexpr int tiles = threads < 128 ? 128 / threads : 1;
+  __shared__ uint32_t part[threads / 32];
+  uint32_t tile = blockIdx.x * tiles + threadIdx.x / threads, t = threadIdx.x % threads, most = 0;
+  if (tile >= p.tiles) return;            /* whole warps */
+  uint32_t down = divided(p.across, tile), row = down * p.high, column = (tile - down * p.across.d) * p.wide.d;
+  uint32_t high = min(p.high, p.rows - row), wide = min(p.wide.d, p.pitch - column), steps = p.steps;
+  uint32_t r = divided(p.wide, t), c = t - r * p.wide.d;
+  uint4 word[K];
+  uint32_t at[K];                         /* beyond p.vectors: not this tile's */
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    if (k >= steps) break;
+    at[k] = r < high && c < wide ? (row + r) * p.pitch + column + c : ~0u;
+    word[k] = at[k] != ~0u ? __ldcs((const uint4 *)p.x + at[k]) : make_uint4(0, 0, 0, 0);
+    r += p.step_rows, c += p.step_columns;
+    if (c >= p.wide.d) c -= p.wide.d, r++;
+  }
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    if (k >= steps) break;
+    most = larger<in>(most, largest<in>(word[k]));
+  }
+  most = among_lanes(magnitude<in>(most), 32);
+  if (threads > 32) {
+    if (t % 32 == 0) part[t / 32] = most;
+    __syncthreads();
+    most = among_lanes(part[t % (threads / 32)], 32);
+  }
+  scaler s;
+  s.set(p, scale_make(p, most, tile, t == 0));
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    if (k >= steps) break;
+    if (at[k] != ~0u) store_scaled<in>(p, at[k], word[k], most, s);
+  }
+}
+
+/* Each column of p.high rows is a block: a thread has a vector of columns and every fourth row, the other rows are three other warps'. */
+template <int in> __global__ static void __launch_bounds__(128) quantize_columns(const __grid_constant__ problem p)
+{
+  constexpr int V = per_vector<in>;
+  __shared__ uint4 part[4][32];
+  uint32_t down = divided(p.across, blockIdx.x), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  uint32_t c = (blockIdx.x - down * p.across.d) * 32 + lane, row = down * p.high, end = min(p.rows, row + p.high);
+  uint4 word[COLUMN_ROWS / 4], most = make_uint4(0, 0, 0, 0);
+  constexpr uint32_t m = in == QN_F32 ? 0x7fffffffu : 0x7fff7fffu;
+  auto join = [&](uint4 q) {
+    most = make_uint4(larger<in>(most.x, q.x & m), larger<in>(most.y, q.y & m), larger<in>(most.z, q.z & m), larger<in>(most.w, q.w & m));
+  };
+#pragma unroll
+  for (int k = 0; k < COLUMN_ROWS / 4; k++) {
+    uint32_t r = row + warp + 4 * k;
+    word[k] = r < end && c < p.pitch ? __ldcs((const uint4 *)p.x + r * p.pitch + c) : make_uint4(0, 0, 0, 0);
+  }
+#pragma unroll
+  for (int k = 0; k < COLUMN_ROWS / 4; k++) join(word[k]);
+  part[warp][lane] = most;
+  __syncthreads();
+  if (c >= p.pitch) return;
+#pragma unroll
+  for (int w = 0; w < 4; w++) join(part[w][lane]);
+  float all[V];
+  vector_open<in>(all, 0, most);
+  scaler s[V];
+  bool plain = true;
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    s[i].set(p, scale_make(p, __float_as_uint(all[i]), ((int64_t)down * p.pitch + c) * V + i, warp == 0));
+    plain &= all[i] < s[i].limit;
+  }
+#pragma unroll
+  for (int k = 0; k < COLUMN_ROWS / 4; k++) {
+    uint32_t r = row + warp + 4 * k;
+    if (r >= end) break;
+    float v[V];
+    int zero[V] = {};
+    vector_open<in>(v, 0, word[k]);
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] = !plain ? v[i] / s[i].s : p.powers ? v[i] * s[i].r : s[i].quotient(v[i]);
+    store_octets<false>(p, r * p.pitch + c, v, zero);
+  }
+}
+
+template <int in> __global__ static void __launch_bounds__(THREADS) quantize_extreme(const __grid_constant__ problem p)
+{
+  uint32_t most = 0, step = gridDim.x * THREADS;
+  for (uint32_t first = blockIdx.x * THREADS + threadIdx.x; first < p.vectors; first += step * U) {
+    uint4 word[U];
+#pragma unroll
+    for (int u = 0; u < U; u++)
+      word[u] = first + u * step < p.vectors ? ((const uint4 *)p.x)[first + u * step] : make_uint4(0, 0, 0, 0);
+#pragma unroll
+    for (int u = 0; u < U; u++) most = larger<in>(most, largest<in>(word[u]));
+  }
+  most = magnitude<in>(most);
+  if (blockIdx.x == 0 && threadIdx.x < p.tail)
+    most = max(most, __float_as_uint(element_load<float>(p.x, (int64_t)p.vectors * per_vector<in> + threadIdx.x, in)) & 0x7fffffffu);
+  if (among_blocks(p, most)) scale_make(p, most, 0, true);
+}
+
+template <int dtype> static cuda_quantize_kernels kernels_of()
+{
+  return { { (const void *)quantize_spread<dtype>, (const void *)quantize_each<dtype> },
+           { (const void *)dequantize_spread<dtype>, (const void *)dequantize_each<dtype> },
+           (const void *)quantize_lanes<dtype>,
+           { (const void *)quantize_tiles<dtype, 32, 4>, (const void *)quantize_tiles<dtype, 128, 4>,
+             (const void *)quantize_tiles<dtype, 512, 4>, (const void *)quantize_tiles<dtype, 1024, 8> },
+           (const void *)quantize_columns<dtype>, (const void *)quantize_extreme<dtype> };
+}
+cuda_quantize_kernels cuda_quantize_kernels_of(uint32_t dtype)
+{
+  return dtype == QN_F32 ? kernels_of<QN_F32>() : dtype == QN_F16 ? kernels_of<QN_F16>() : kernels_of<QN_BF16>();
+}

@@ -1,0 +1,41 @@
+/* quantize_packed.h -- quantization of packed tensors as its kernels see it, and which kernels there are. */
+#ifndef QN_CUDA_QUANTIZE_PACKED_H
+#define QN_CUDA_QUANTIZE_PACKED_H
+#include "cuda_backend.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { CUDA_QUANTIZE_THREADS = 256, CUDA_QUANTIZE_VECTORS = 4,    /* of a block; of a thread, 16 bytes of floats each */
+       CUDA_QUANTIZE_LEVELS = 3, CUDA_QUANTIZE_COLUMN = 32 };       /* of blocks; rows of a block that is a column, at most */
+
+/* n / d of n below 2^31, without dividing. */
+typedef struct cuda_divider { uint32_t d, m, shift; } cuda_divider;
+
+typedef struct cuda_quantization {
+  const void *x;                          /* floats; in dequantize y, which is written */
+  uint8_t    *y;                          /* octets */
+  void       *scale, *amax;
+  const uint8_t *zero;
+  uint32_t   *counters;
+  uint32_t    y_dtype, scale_dtype;
+  uint32_t    vectors;                    /* whole ones */
+  int32_t     tail;                       /* elements after them */
+  int32_t     levels;                     /* of blocks, innermost first; 0: one scale */
+  cuda_divider dim[CUDA_QUANTIZE_LEVELS], block[CUDA_QUANTIZE_LEVELS];       /* innermost in vectors */
+  int64_t     stride[CUDA_QUANTIZE_LEVELS];
+  uint32_t    lanes;                      /* of a block */
+  bool        powers;                     /* scales are e8m0 */
+  uint32_t    high, rows, pitch, tiles;   /* of tiles and columns: rows of a block, rows and vectors of x in two dims, tiles */
+  uint32_t    steps, step_rows, step_columns;      /* of a thread in its tile */
+  cuda_divider across, wide;              /* tiles (each: vectors) beside one another, the vectors of a tile */
+} cuda_quantization;
+
+/* Of floats of one dtype. [1]: a scale for each element of the last dim. */
+typedef struct cuda_quantize_kernels { const void *spread[2], *back[2], *lanes, *tiles[4], *columns, *extreme; } cuda_quantize_kernels;
+cuda_quantize_kernels cuda_quantize_kernels_of(uint32_t dtype);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
