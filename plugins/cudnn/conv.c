@@ -73,7 +73,8 @@ static cudnnBackendDescriptor_t bias_tensor(peer_graph *g, const qn_request *r, 
   return peer_tensor(g, r, bias, r->value[bias].dtype, &s);
 }
 
-/* Of groups in 16 bits: sums of products in 16 bits, and transforms, both without a note (cuDNN 9.14). */
+/* Of groups in 16 bits, and filter gradients of channels that no vector holds: sums of products in 16 bits, and transforms, both
+ * without a note (cuDNN 9.14). */
 static const int64_t broken_data[] = { 25, -1 }, broken_filter[] = { 17, 47, -1 };
 
 /* x, w, y: the values in those places, gradients or not. */
@@ -112,11 +113,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *p, const direction *w
   if (bias >= 0) peer_add_bias(g, compute, sum, bias_tensor(g, r, bias, yv->rank, y_last), ty);
 
   bool square3 = wv->rank == 4 && wv->dim[2] == 3 && wv->dim[3] == 3 && way != &filter;
-  bool half = qn_kit_bytes(xv->dtype) == 2, grouped = half && conv->groups > 1;
+  bool half = qn_kit_bytes(xv->dtype) == 2, grouped = half && conv->groups > 1, odd = half && xv->dim[1] % 8 != 0;
   /* with a bias, tf32 rounds that too, and wrongly: 1 becomes 1 + 2^-10 */
   peer_terms terms = { .dtype = xv->dtype, .out_dtype = (way == &data ? xv : way == &filter ? wv : yv)->dtype,
                        .no_tf32 = bias >= 0, .winograd_filter = square3 ? 3 : 0,
-                       .broken = !grouped ? NULL : way == &filter ? broken_filter : way == &data ? broken_data : NULL,
+                       .broken = way == &filter && (grouped || odd) ? broken_filter : way == &data && grouped ? broken_data : NULL,
                        .transforms = way == &filter, .reduces = half && !last, .mixes = conv->groups > 1 };
   return peer_graph_choose(g, r, p, &terms);
 }

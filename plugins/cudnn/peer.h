@@ -17,10 +17,10 @@ extern const qn_host *peer_host;          /* backend.c */
   X(cudnnBackendGetAttribute) X(cudnnBackendExecute) \
   X(cudnnCreateTensorDescriptor) X(cudnnDestroyTensorDescriptor) X(cudnnSetTensorNdDescriptor) X(cudnnSoftmaxForward) \
   X(cudnnSoftmaxBackward) X(cudnnCreatePoolingDescriptor) X(cudnnDestroyPoolingDescriptor) X(cudnnSetPoolingNdDescriptor) \
-  X(cudnnPoolingForward) X(cudnnCreateReduceTensorDescriptor) X(cudnnDestroyReduceTensorDescriptor) X(cudnnSetReduceTensorDescriptor) \
+  X(cudnnPoolingForward) X(cudnnPoolingBackward) X(cudnnCreateReduceTensorDescriptor) X(cudnnDestroyReduceTensorDescriptor) X(cudnnSetReduceTensorDescriptor) \
   X(cudnnGetReductionWorkspaceSize) X(cudnnReduceTensor) \
   X(cudnnCreateActivationDescriptor) X(cudnnDestroyActivationDescriptor) X(cudnnSetActivationDescriptor) \
-  X(cudnnSetActivationDescriptorSwishBeta) X(cudnnActivationForward) X(cudnnCreateOpTensorDescriptor) X(cudnnDestroyOpTensorDescriptor) \
+  X(cudnnSetActivationDescriptorSwishBeta) X(cudnnActivationForward) X(cudnnActivationBackward) X(cudnnCreateOpTensorDescriptor) X(cudnnDestroyOpTensorDescriptor) \
   X(cudnnSetOpTensorDescriptor) X(cudnnOpTensor)
 typedef struct peer_calls {
 #define X(name) __typeof__(name) *name;
@@ -55,9 +55,43 @@ bool peer_countable(qn_prepared *p, const qn_value *v, const char *role);     /*
 peer_shape peer_spatial(const qn_value *v, bool channels_last);
 /* Row-major; dims of 1 behind make up four. */
 peer_shape peer_packed(const int64_t *dim, int rank);
-/* For the calls that are no graphs: a descriptor, and 0 or 1 as they read alpha and beta. */
-cudnnStatus_t peer_describe(cudnnTensorDescriptor_t *t, uint32_t dtype, const peer_shape *s);
-const void   *peer_number(uint32_t dtype, int value);
+const void *peer_number(uint32_t dtype, int value);  /* 0 or 1, as alpha and beta are read */
+
+/* ---- call.c: the calls that are no graphs ----------------------------------------------------------- */
+
+enum { PEER_OPERANDS = 10 };
+typedef enum peer_layout { PEER_PACKED, PEER_CHANNELS, PEER_DENSE } peer_layout;    /* row-major; NCHW or NHWC; any one without gaps */
+
+/* What a call is given, by place among the op's operands. */
+typedef struct peer_operands {
+  cudnnHandle_t handle;
+  void         *ptr[PEER_OPERANDS], *workspace;
+  size_t        bytes;                    /* of the workspace */
+  const void   *one, *zero;               /* alpha and beta */
+} peer_operands;
+
+typedef struct peer_call {
+  cudnnStatus_t status;                   /* the first failure; after it nothing is described */
+  uint32_t      op, dtype;                /* dtype: of the first operand */
+  int           n;
+  int32_t       value[PEER_OPERANDS];     /* of the request: all operands of the op */
+  cudnnTensorDescriptor_t tensor[PEER_OPERANDS];    /* these and what follows: what the engine makes of them, destroyed for it */
+  cudnnPoolingDescriptor_t pool;
+  cudnnReduceTensorDescriptor_t reduce;
+  cudnnActivationDescriptor_t activation;
+  cudnnOpTensorDescriptor_t two;
+  cudnnStatus_t (*call)(const struct peer_call *, const peer_operands *);
+} peer_call;
+
+/* NULL after a refusal or without memory (*status): all operands are floats that cuDNN counts. Finite data only is math fast. */
+peer_call *peer_call_begin(const qn_request *r, qn_prepared *p, qn_status *status);
+bool       peer_call_alike(const peer_call *c, const qn_request *r, qn_prepared *p, peer_layout layout);  /* and of one dtype; false: refused */
+void       peer_call_tensor(peer_call *c, int i, uint32_t dtype, const peer_shape *s);
+void       peer_call_spatial(peer_call *c, int i, const qn_value *v, bool channels_last);
+qn_status  peer_call_refused(qn_prepared *p);                           /* ends a prepare that has refused */
+qn_status  peer_call_end(peer_call *c, qn_prepared *p);                 /* ends one that has described everything */
+qn_status  peer_call_run(const qn_prepared *p, const qn_launch *launch);
+void       peer_call_release(qn_prepared *p);
 
 /* ---- graph.c ---------------------------------------------------------------------------------------- */
 

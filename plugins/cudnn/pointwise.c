@@ -1,104 +1,110 @@
-/* pointwise.c -- activations, and sums, products and extremes of two tensors, by cuDNN's kernels; tensors of one packed layout.
+/* pointwise.c -- activations and two of their gradients, and sums, products and extremes of two tensors, by cuDNN's kernels; tensors
+ * of one packed layout.
  *
  * What NaN and Inf become in these is nowhere said and differs by dtype, so they vouch for finite data only: math fast. Its elu
  * has no digits near 0, its sigmoid and silu make subnormal f32 results 0: those are not here. */
 #include "peer.h"
 
-typedef struct state {
-  cudnnTensorDescriptor_t     tensor;     /* all tensors lie alike: one row */
-  cudnnActivationDescriptor_t activation; /* of one operand */
-  cudnnOpTensorDescriptor_t   two;        /* of two */
-  int32_t a, b, y;                        /* values; b -1: none */
-  uint32_t dtype;
-} state;
+/* ---- one operand: x, y; or dy, x, dx -------------------------------------------------------------- */
 
-static void release(qn_prepared *p)
+static cudnnStatus_t activate(const peer_call *c, const peer_operands *o)
 {
-  state *st = p->state;
-  if (!st) return;
-  if (st->tensor) peer.cudnnDestroyTensorDescriptor(st->tensor);
-  if (st->activation) peer.cudnnDestroyActivationDescriptor(st->activation);
-  if (st->two) peer.cudnnDestroyOpTensorDescriptor(st->two);
-  peer_host->free(st);
-  p->state = NULL;
+  return peer.cudnnActivationForward(o->handle, c->activation, o->one, c->tensor[0], o->ptr[0], o->zero, c->tensor[0], o->ptr[1]);
 }
 
-static cudnnStatus_t describe_function(state *st, const qn_node *op, cudnnDataType_t compute)
+/* relu's and silu's want no y: x, which has the sign of relu's, stands there. */
+static cudnnStatus_t activate_backward(const peer_call *c, const peer_operands *o)
 {
-  const qn_pointwise *attr = op->attr;
-  cudnnActivationMode_t mode = op->op == QN_OP_RELU ? CUDNN_ACTIVATION_RELU : op->op == QN_OP_SIGMOID ? CUDNN_ACTIVATION_SIGMOID
-                             : op->op == QN_OP_TANH ? CUDNN_ACTIVATION_TANH : CUDNN_ACTIVATION_SWISH;
-  cudnnOpTensorOp_t two = op->op == QN_OP_ADD ? CUDNN_OP_TENSOR_ADD : op->op == QN_OP_MUL ? CUDNN_OP_TENSOR_MUL
-                        : op->op == QN_OP_MIN ? CUDNN_OP_TENSOR_MIN : CUDNN_OP_TENSOR_MAX;
-  cudnnStatus_t e;
-  if (st->b >= 0) {
-    e = peer.cudnnCreateOpTensorDescriptor(&st->two);
-    return e ? e : peer.cudnnSetOpTensorDescriptor(st->two, two, compute, CUDNN_PROPAGATE_NAN);
+  cudnnTensorDescriptor_t t = c->tensor[0];
+  return peer.cudnnActivationBackward(o->handle, c->activation, o->one, t, o->ptr[1], t, o->ptr[0], t, o->ptr[1], o->zero, t, o->ptr[2]);
+}
+
+static void describe_activation(peer_call *c, const qn_pointwise *attr)
+{
+  bool silu = c->op == QN_OP_SILU || c->op == QN_OP_SILU_BACKWARD;
+  cudnnActivationMode_t mode = c->op == QN_OP_SIGMOID ? CUDNN_ACTIVATION_SIGMOID : c->op == QN_OP_TANH ? CUDNN_ACTIVATION_TANH
+                             : silu ? CUDNN_ACTIVATION_SWISH : CUDNN_ACTIVATION_RELU;
+  if (!c->status) c->status = peer.cudnnCreateActivationDescriptor(&c->activation);
+  if (!c->status) c->status = peer.cudnnSetActivationDescriptor(c->activation, mode, CUDNN_PROPAGATE_NAN, 0);
+  if (!c->status && silu) c->status = peer.cudnnSetActivationDescriptorSwishBeta(c->activation, attr->beta);
+}
+
+/* ---- two operands: a, b, y ------------------------------------------------------------------------ */
+
+static cudnnStatus_t combine(const peer_call *c, const peer_operands *o)
+{
+  cudnnTensorDescriptor_t t = c->tensor[0];
+  return peer.cudnnOpTensor(o->handle, c->two, o->one, t, o->ptr[0], o->one, t, o->ptr[1], o->zero, t, o->ptr[2]);
+}
+
+static void describe_combination(peer_call *c)
+{
+  cudnnOpTensorOp_t how = c->op == QN_OP_ADD ? CUDNN_OP_TENSOR_ADD : c->op == QN_OP_MUL ? CUDNN_OP_TENSOR_MUL
+                        : c->op == QN_OP_MIN ? CUDNN_OP_TENSOR_MIN : CUDNN_OP_TENSOR_MAX;
+  if (!c->status) c->status = peer.cudnnCreateOpTensorDescriptor(&c->two);
+  if (!c->status) c->status = peer.cudnnSetOpTensorDescriptor(c->two, how, peer_type(c->dtype == QN_F64 ? QN_F64 : QN_F32), CUDNN_PROPAGATE_NAN);
+}
+
+/* ---- prepare --------------------------------------------------------------------------------------- */
+
+/* What all share. NULL after a refusal. */
+static peer_call *begin(const qn_request *r, qn_prepared *p, qn_status *status)
+{
+  peer_call *c = peer_call_begin(r, p, status);
+  if (!c) return NULL;
+  if (!peer_call_alike(c, r, p, PEER_DENSE)) {
+    *status = peer_call_refused(p);
+    return NULL;
   }
-  e = peer.cudnnCreateActivationDescriptor(&st->activation);
-  if (!e) e = peer.cudnnSetActivationDescriptor(st->activation, mode, CUDNN_PROPAGATE_NAN, 0);
-  if (!e && mode == CUDNN_ACTIVATION_SWISH) e = peer.cudnnSetActivationDescriptorSwishBeta(st->activation, attr->beta);
-  return e;
+  peer_shape row = peer_packed((int64_t[]){ 1, 1, 1, qn_elements(&r->value[c->value[0]]) }, 4);
+  peer_call_tensor(c, 0, c->dtype, &row);
+  return c;
 }
 
-static qn_status prepare(const qn_request *r, qn_prepared *p)
+static qn_status prepare_activation(const qn_request *r, qn_prepared *p)
 {
-  const qn_node *op = &r->op[0];
-  const qn_value *a = &r->value[op->arg[0]];
-  int n_values = op->first[op->n_roles];
-  qn_status live = peer_live(r, p);
-  if (live) return live;
-  for (int i = 0; i < n_values; i++) {
-    const qn_value *v = &r->value[op->arg[i]];
-    if (v->flags & QN_VALUE_HOST || !peer_is_float(v) || v->dtype != a->dtype || (n_values == 3 && v->dtype == QN_BF16))
-      return qn_refuse(p, "tensors of one dtype", "", "f64, f32, f16 or, of one operand, bf16", "%s", qn_kit_name(v->dtype));
-    if (!qn_is_dense(v) || !qn_same_layout(v, a)) return qn_refuse(p, "tensors that lie alike, without gaps", "", "one layout", "%s", "another");
+  qn_status s;
+  peer_call *c = begin(r, p, &s);
+  if (!c) return s;
+  if (c->dtype == QN_F32 && (c->op == QN_OP_SIGMOID || c->op == QN_OP_SILU)) {
+    qn_refuse(p, "cuDNN's f32 kernel makes subnormal results 0", "x", "another dtype", "%s", "f32");
+    return peer_call_refused(p);
   }
-  int64_t n = qn_elements(a);
-  if (!peer_countable(p, a, "")) return QN_UNSUPPORTED;
-  if (a->dtype == QN_F32 && (op->op == QN_OP_SIGMOID || op->op == QN_OP_SILU))
-    return qn_refuse(p, "cuDNN's f32 kernel makes subnormal results 0", "x", "another dtype", "%s", "f32");
-  state *st = p->state = r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  st->a = op->arg[0];
-  st->b = n_values == 3 ? op->arg[1] : -1;
-  st->y = op->arg[n_values - 1];
-  if (st->b >= 0 && r->value[st->y].over == st->b) {        /* the output may lie over the first operand alone; all four commute */
-    st->b = st->a;
-    st->a = op->arg[1];
-  }
-  st->dtype = a->dtype;
-  p->math = QN_MATH_FAST;
-  peer_shape row = peer_packed((int64_t[]){ 1, 1, 1, n }, 4);
-  cudnnStatus_t e = peer_describe(&st->tensor, a->dtype, &row);
-  if (!e) e = describe_function(st, op, peer_type(st->dtype == QN_F64 ? QN_F64 : QN_F32));
-  if (!e) return QN_OK;
-  release(p);
-  return qn_refuse(p, "cuDNN knows no such function", "", "", "%s", peer.cudnnGetErrorString(e));
+  describe_activation(c, r->op[0].attr);
+  c->call = c->n == 2 ? activate : activate_backward;
+  return peer_call_end(c, p);
 }
 
-static qn_status run(const qn_prepared *p, const qn_launch *launch)
+static qn_status prepare_two(const qn_request *r, qn_prepared *p)
 {
-  const state *st = p->state;
-  const void *alpha = peer_number(st->dtype, 1), *beta = peer_number(st->dtype, 0);
-  void *const *ptr = launch->ptr;
-  cudnnStatus_t e = peer.cudnnSetStream(launch->instance, launch->stream);
-  if (!e && st->b < 0)
-    e = peer.cudnnActivationForward(launch->instance, st->activation, alpha, st->tensor, ptr[st->a], beta, st->tensor, ptr[st->y]);
-  else if (!e)
-    e = peer.cudnnOpTensor(launch->instance, st->two, alpha, st->tensor, ptr[st->a], alpha, st->tensor, ptr[st->b], beta, st->tensor, ptr[st->y]);
-  return e ? peer_failed(st->b < 0 ? "cudnnActivationForward" : "cudnnOpTensor", e) : QN_OK;
+  qn_status s;
+  peer_call *c = begin(r, p, &s);
+  if (!c) return s;
+  if (c->dtype == QN_BF16) {
+    qn_refuse(p, "dtypes of cuDNN's kernel", "", "f64, f32 or f16", "%s", "bf16");
+    return peer_call_refused(p);
+  }
+  if (r->value[c->value[2]].over == c->value[1]) {          /* the output may lie over the first operand alone; all four commute */
+    int32_t b = c->value[1];
+    c->value[1] = c->value[0];
+    c->value[0] = b;
+  }
+  describe_combination(c);
+  c->call = combine;
+  return peer_call_end(c, p);
 }
 
-#define SHARED .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_FINITE_ONLY, .prepare = prepare, .run = run, .release = release
+#define SHARED .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_FINITE_ONLY, .run = peer_call_run, .release = peer_call_release
 static const qn_engine rows[] = {
-  { .name = "activation", .op = QN_OP_RELU,    SHARED },
-  { .name = "activation", .op = QN_OP_SIGMOID, SHARED },
-  { .name = "activation", .op = QN_OP_TANH,    SHARED },
-  { .name = "activation", .op = QN_OP_SILU,    SHARED },
-  { .name = "op_tensor",  .op = QN_OP_ADD,     SHARED },
-  { .name = "op_tensor",  .op = QN_OP_MUL,     SHARED },
-  { .name = "op_tensor",  .op = QN_OP_MIN,     SHARED },
-  { .name = "op_tensor",  .op = QN_OP_MAX,     SHARED },
+  { .name = "activation", .op = QN_OP_RELU,          .prepare = prepare_activation, SHARED },
+  { .name = "activation", .op = QN_OP_SIGMOID,       .prepare = prepare_activation, SHARED },
+  { .name = "activation", .op = QN_OP_TANH,          .prepare = prepare_activation, SHARED },
+  { .name = "activation", .op = QN_OP_SILU,          .prepare = prepare_activation, SHARED },
+  { .name = "activation", .op = QN_OP_RELU_BACKWARD, .prepare = prepare_activation, SHARED },
+  { .name = "activation", .op = QN_OP_SILU_BACKWARD, .prepare = prepare_activation, SHARED },
+  { .name = "op_tensor",  .op = QN_OP_ADD,           .prepare = prepare_two,        SHARED },
+  { .name = "op_tensor",  .op = QN_OP_MUL,           .prepare = prepare_two,        SHARED },
+  { .name = "op_tensor",  .op = QN_OP_MIN,           .prepare = prepare_two,        SHARED },
+  { .name = "op_tensor",  .op = QN_OP_MAX,           .prepare = prepare_two,        SHARED },
 };
 const qn_engine_list peer_pointwise = { rows, sizeof rows / sizeof rows[0] };

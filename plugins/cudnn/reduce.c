@@ -3,24 +3,6 @@
  * The largest of -Inf alone is the least finite number, so max and min vouch for finite data only: math fast. */
 #include "peer.h"
 
-typedef struct state {
-  cudnnTensorDescriptor_t x, y;
-  cudnnReduceTensorDescriptor_t reduce;
-  int32_t x_value, y_value;
-  uint32_t dtype;
-} state;
-
-static void release(qn_prepared *p)
-{
-  state *st = p->state;
-  if (!st) return;
-  if (st->x) peer.cudnnDestroyTensorDescriptor(st->x);
-  if (st->y) peer.cudnnDestroyTensorDescriptor(st->y);
-  if (st->reduce) peer.cudnnDestroyReduceTensorDescriptor(st->reduce);
-  peer_host->free(st);
-  p->state = NULL;
-}
-
 static cudnnReduceTensorOp_t operator_of(uint32_t op)
 {
   switch (op) {
@@ -35,55 +17,43 @@ static cudnnReduceTensorOp_t operator_of(uint32_t op)
   }
 }
 
+static cudnnStatus_t reduce(const peer_call *c, const peer_operands *o)
+{
+  return peer.cudnnReduceTensor(o->handle, c->reduce, NULL, 0, o->workspace, o->bytes, o->one, c->tensor[0], o->ptr[0], o->zero, c->tensor[1], o->ptr[1]);
+}
+
 static qn_status prepare(const qn_request *r, qn_prepared *p)
 {
   const qn_node *op = &r->op[0];
   const qn_value *x = &r->value[op->arg[0]], *y = &r->value[op->arg[1]];
   cudnnHandle_t handle;
   size_t workspace = 0;
-  qn_status live = peer_live(r, p);
-  if (live) return live;
-  if (!peer_is_float(x) || x->dtype == QN_BF16 || y->dtype != x->dtype)
-    return qn_refuse(p, "one dtype for both, which cuDNN's kernel has", "x", "f64, f32 or f16", "%s", qn_kit_name(x->dtype));
-  if (!qn_is_packed(x) || !qn_is_packed(y)) return qn_refuse(p, "packed tensors alone are asked of cuDNN", "x", "row-major without gaps", "%s", "other strides");
+  qn_status s;
+  if (x->dtype == QN_BF16) return qn_refuse(p, "dtypes of cuDNN's kernel", "x", "f64, f32 or f16", "%s", "bf16");
   if (y->rank != x->rank) return qn_refuse(p, "reduced dims stay as 1", "y", "x's rank", "%d", y->rank);
   if (qn_same_dims(x, y)) return qn_refuse(p, "nothing to reduce", "x", "dims above 1 to sum over", "%s", "");
-  if (!peer_countable(p, x, "x")) return QN_UNSUPPORTED;
-  state *st = p->state = r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  st->x_value = op->arg[0];
-  st->y_value = op->arg[1];
-  st->dtype = x->dtype;
-  if (p->traits & QN_TRAIT_FINITE_ONLY) p->math = QN_MATH_FAST;
-  qn_status s = peer_describe_begin(r->device, &handle);
-  if (s) {
-    release(p);
+  peer_call *c = peer_call_begin(r, p, &s);
+  if (!c) return s;
+  if (!peer_call_alike(c, r, p, PEER_PACKED)) return peer_call_refused(p);
+  if ((s = peer_describe_begin(r->device, &handle))) {
+    peer_call_release(p);
     return s;
   }
   peer_shape x_shape = peer_packed(x->dim, x->rank), y_shape = peer_packed(y->dim, y->rank);
-  cudnnStatus_t e = peer_describe(&st->x, x->dtype, &x_shape);
-  if (!e) e = peer_describe(&st->y, y->dtype, &y_shape);
-  if (!e) e = peer.cudnnCreateReduceTensorDescriptor(&st->reduce);
-  if (!e) e = peer.cudnnSetReduceTensorDescriptor(st->reduce, operator_of(op->op), peer_type(x->dtype == QN_F64 ? QN_F64 : QN_F32),
-                                                  CUDNN_PROPAGATE_NAN, CUDNN_REDUCE_TENSOR_NO_INDICES, CUDNN_32BIT_INDICES);
-  if (!e) e = peer.cudnnGetReductionWorkspaceSize(handle, st->reduce, st->x, st->y, &workspace);
+  peer_call_tensor(c, 0, x->dtype, &x_shape);
+  peer_call_tensor(c, 1, y->dtype, &y_shape);
+  if (!c->status) c->status = peer.cudnnCreateReduceTensorDescriptor(&c->reduce);
+  if (!c->status)
+    c->status = peer.cudnnSetReduceTensorDescriptor(c->reduce, operator_of(op->op), peer_type(x->dtype == QN_F64 ? QN_F64 : QN_F32), CUDNN_PROPAGATE_NAN,
+                                                    CUDNN_REDUCE_TENSOR_NO_INDICES, CUDNN_32BIT_INDICES);
+  if (!c->status) c->status = peer.cudnnGetReductionWorkspaceSize(handle, c->reduce, c->tensor[0], c->tensor[1], &workspace);
   peer_describe_end();
   p->workspace = workspace;
-  if (!e) return QN_OK;
-  release(p);
-  return qn_refuse(p, "cuDNN knows no such reduction", "", "", "%s", peer.cudnnGetErrorString(e));
+  c->call = reduce;
+  return peer_call_end(c, p);
 }
 
-static qn_status run(const qn_prepared *p, const qn_launch *launch)
-{
-  const state *st = p->state;
-  cudnnStatus_t e = peer.cudnnSetStream(launch->instance, launch->stream);
-  if (!e) e = peer.cudnnReduceTensor(launch->instance, st->reduce, NULL, 0, launch->workspace, p->workspace, peer_number(st->dtype, 1),
-                                     st->x, launch->ptr[st->x_value], peer_number(st->dtype, 0), st->y, launch->ptr[st->y_value]);
-  return e ? peer_failed("cudnnReduceTensor", e) : QN_OK;
-}
-
-#define SHARED .class_ = QN_CLASS_TUNED, .prepare = prepare, .run = run, .release = release
+#define SHARED .class_ = QN_CLASS_TUNED, .prepare = prepare, .run = peer_call_run, .release = peer_call_release
 static const qn_engine rows[] = {
   { .name = "reduce", .op = QN_OP_REDUCE_SUM,   .traits = QN_TRAIT_DETERMINISTIC, SHARED },
   { .name = "reduce", .op = QN_OP_REDUCE_MEAN,  .traits = QN_TRAIT_DETERMINISTIC, SHARED },

@@ -1,4 +1,4 @@
-/* tensor.c -- tensors as cuDNN wants them, and what the calls that are no graphs share. */
+/* tensor.c -- tensors as cuDNN wants them. */
 #include "peer.h"
 
 cudnnDataType_t peer_type(uint32_t dtype)
@@ -46,17 +46,6 @@ peer_shape peer_packed(const int64_t *dim, int rank)
     packed *= s.dim[i];
   }
   return s;
-}
-
-cudnnStatus_t peer_describe(cudnnTensorDescriptor_t *t, uint32_t dtype, const peer_shape *s)
-{
-  int dim[QN_MAX_RANK], stride[QN_MAX_RANK];
-  for (int i = 0; i < s->rank; i++) {
-    dim[i] = (int)s->dim[i];
-    stride[i] = (int)s->stride[i];
-  }
-  cudnnStatus_t e = peer.cudnnCreateTensorDescriptor(t);
-  return e ? e : peer.cudnnSetTensorNdDescriptor(*t, peer_type(dtype), s->rank, dim, stride);
 }
 
 const void *peer_number(uint32_t dtype, int value)
