@@ -90,7 +90,7 @@ static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static qn_status prepare_parts(const qn_request *r, state *st, qn_prepared *out)
 {
   qn_request part = { .struct_size = sizeof part, .instance = r->instance, .op = &st->node, .n_ops = 1, .n_values = (uint32_t)st->n, .value = st->value };
-  qn_status s = r->host->part_prepare(r, &part, "cuda/wgmma", &st->conv);
+  qn_status s = r->host->part_prepare(r, &part, r->device->arch_major == 9 ? "cuda/wgmma" : "cuda/mma", &st->conv);
   if (s) return s;
   const qn_prepared *answer = r->host->part_answer(st->conv);
   uint64_t own = answer->workspace;
@@ -153,7 +153,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   qn_status s = prepare_parts(r, st, out);
   if (s || out->workspace > r->demands->workspace_limit) {
     release(out);
-    return s ? qn_refuse(out, "an engine for packed channels last", "x", "what cuda/wgmma takes", "%s", "another problem")
+    return s ? qn_refuse(out, "an engine for packed channels last", "x", "what cuda/wgmma or cuda/mma takes", "%s", "another problem")
              : qn_refuse(out, "workspace for copies", "x", "a limit above it", "%llu", (unsigned long long)out->workspace);
   }
   out->n_ops = 1;

@@ -127,13 +127,6 @@ static qn_status read_problem(const qn_request *r, problem *p, qn_prepared *out)
 
 /* ---- which pixels, which taps -------------------------------------------------------------------- */
 
-static cuda_divisor divide_by(int64_t divisor)
-{
-  uint32_t bits = 0;
-  while ((int64_t)1 << bits < divisor) bits++;
-  return (cuda_divisor){ (uint32_t)((((uint64_t)1 << (31 + bits)) + (uint64_t)divisor - 1) / (uint64_t)divisor), 31 + bits };
-}
-
 static void grid_size(cuda_conv_grid *g, const int64_t size[3], int64_t images)
 {
   g->w = (int32_t)size[0];
@@ -141,9 +134,9 @@ static void grid_size(cuda_conv_grid *g, const int64_t size[3], int64_t images)
   g->dhw = (int32_t)(g->hw * size[2]);
   g->pixels = (int32_t)(g->dhw * images);
   if (g->pixels == 0) return;
-  g->by_w = divide_by(g->w);
-  g->by_hw = divide_by(g->hw);
-  g->by_dhw = divide_by(g->dhw);
+  g->by_w = cuda_divide_by(g->w);
+  g->by_hw = cuda_divide_by(g->hw);
+  g->by_dhw = cuda_divide_by(g->dhw);
 }
 
 static void map_size(pixel_map *m, const qn_value *v, int spatial)

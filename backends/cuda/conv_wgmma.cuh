@@ -12,8 +12,6 @@
 #include "conv_wgmma.h"
 #include "matmul_wgmma.cuh"
 
-__device__ __forceinline__ int conv_quotient(int x, const cuda_divisor &d) { return (int)((uint64_t)(uint32_t)x * d.multiplier >> d.shift); }
-
 /* A tile of the product; its registers and its ring of stages are its own. */
 template <int kind, int BM, int BN, int ta, int tb, int splits> struct conv_shape : gemm_shape<kind, BM, BN, ta, tb, splits> {
   typedef gemm_shape<kind, BM, BN, ta, tb, splits> base;
@@ -81,11 +79,11 @@ struct conv_pixel { int n, d, h, w; };
 __device__ __forceinline__ conv_pixel conv_pixel_at(const cuda_conv_grid &v, int pixel)
 {
   conv_pixel at;
-  at.n = conv_quotient(pixel, v.by_dhw);
+  at.n = cuda_quotient(pixel, v.by_dhw);
   pixel -= at.n * v.dhw;
-  at.d = conv_quotient(pixel, v.by_hw);
+  at.d = cuda_quotient(pixel, v.by_hw);
   pixel -= at.d * v.hw;
-  at.h = conv_quotient(pixel, v.by_w);
+  at.h = cuda_quotient(pixel, v.by_w);
   at.w = pixel - at.h * v.w;
   return at;
 }

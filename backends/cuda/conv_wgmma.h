@@ -1,12 +1,10 @@
 /* conv_wgmma.h -- what the host and the kernel of conv_wgmma share. */
 #ifndef QN_CUDA_CONV_WGMMA_H
 #define QN_CUDA_CONV_WGMMA_H
+#include "divisor.h"
 #include "matmul_wgmma.h"
 
 enum { CUDA_CONV_FORWARD, CUDA_CONV_DATA, CUDA_CONV_FILTER };
-
-/* x / divisor for 0 <= x < 2^31 is x * multiplier >> shift. */
-typedef struct cuda_divisor { uint32_t multiplier, shift; } cuda_divisor;
 
 /* A grid of pixels, rows of the product (filter: what is summed over), and the taps at which windows of the gathered tensor
  * belong to them. Along each spatial dim (W, H, D) pixel i at tap j reads gathered[i stride + start + j step]; w's tap is

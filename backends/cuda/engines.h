@@ -15,6 +15,7 @@
   CUDA_CUBLASLT(X)    \
   X(matmul_direct)    \
   X(conv_wgmma)       \
+  X(conv_mma)         \
   X(conv_tf32)        \
   X(conv_winograd)    \
   X(conv_matmul)      \

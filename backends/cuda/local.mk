@@ -29,6 +29,11 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_layout.cu \
   backends/cuda/conv_layout.h \
   backends/cuda/conv_matmul.c \
+  backends/cuda/conv_mma.c \
+  backends/cuda/conv_mma.cuh \
+  backends/cuda/conv_mma.h \
+  backends/cuda/conv_mma_bf16.cu \
+  backends/cuda/conv_mma_f16.cu \
   backends/cuda/conv_tf32.c \
   backends/cuda/conv_tf32.cu \
   backends/cuda/conv_tf32.h \
@@ -49,6 +54,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/device.c \
   backends/cuda/direct.cu \
   backends/cuda/direct.cuh \
+  backends/cuda/divisor.h \
   backends/cuda/element.cuh \
   backends/cuda/engines.c \
   backends/cuda/engines.h \
@@ -138,6 +144,8 @@ CUDA_AMPERE_OBJECTS = \
   backends/cuda/conv_first.lo \
   backends/cuda/conv_first_data.lo \
   backends/cuda/conv_first_filter.lo \
+  backends/cuda/conv_mma_bf16.lo \
+  backends/cuda/conv_mma_f16.lo \
   backends/cuda/matmul_mma_bf16.lo \
   backends/cuda/matmul_mma_f16.lo \
   backends/cuda/matmul_mma_i8.lo \

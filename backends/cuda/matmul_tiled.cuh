@@ -238,22 +238,12 @@ template <class Product> __device__ __forceinline__ bool tiled_join(const cuda_t
   return true;
 }
 
-template <class Product> __global__ void __launch_bounds__(Product::threads, Product::resident) matmul_tiled(const __grid_constant__ cuda_tiled g)
+/* p += a b over k to k_end, through the ring. Operands have load(to, k, k_end), called for one stage after the other, and store(to). */
+template <class Product, class A, class B> __device__ __forceinline__ void tiled_sum(Product &p, A &a, B &b, uint32_t ring, int k, int k_end)
 {
   typedef tiled_shape<Product> shape;
   typedef Product P;
-  extern __shared__ __align__(16) unsigned char shared[];
-  uint32_t ring = shared_address(shared);
-
-  int tiles = g.tiles_m * g.tiles_n, unit = blockIdx.x, t = unit % tiles, split = unit / tiles % g.splits, batch = unit / tiles / g.splits;
-  int row = g.group * g.tiles_n, band = t / row, in_band = t - band * row, height = min(g.group, g.tiles_m - band * g.group);
-  tiled_place u = { (band * g.group + in_band % height) * P::BM, in_band / height * P::BN, batch % g.batch0, batch / g.batch0 };
-  int k = split * g.share, k_end = min(g.k, k + g.share), steps = (k_end - k + P::BK - 1) / P::BK;
-
-  typename shape::operand_a a(g.a, u.m0, u.b0, u.b1);
-  typename shape::operand_b b(g.b, u.n0, u.b0, u.b1);
-  P p(threadIdx.x);
-  int now = 0, ahead = 0;
+  int steps = (k_end - k + P::BK - 1) / P::BK, now = 0, ahead = 0;
 #pragma unroll 1
   for (int step = 1 - P::stages; step < steps; step++) {    /* until 0 the ring only fills */
     if (step >= 0) {
@@ -277,6 +267,24 @@ template <class Product> __global__ void __launch_bounds__(Product::threads, Pro
     }
     if (++ahead == P::stages) ahead = 0;
   }
+}
+
+template <class Product> __global__ void __launch_bounds__(Product::threads, Product::resident) matmul_tiled(const __grid_constant__ cuda_tiled g)
+{
+  typedef tiled_shape<Product> shape;
+  typedef Product P;
+  extern __shared__ __align__(16) unsigned char shared[];
+  uint32_t ring = shared_address(shared);
+
+  int tiles = g.tiles_m * g.tiles_n, unit = blockIdx.x, t = unit % tiles, split = unit / tiles % g.splits, batch = unit / tiles / g.splits;
+  int row = g.group * g.tiles_n, band = t / row, in_band = t - band * row, height = min(g.group, g.tiles_m - band * g.group);
+  tiled_place u = { (band * g.group + in_band % height) * P::BM, in_band / height * P::BN, batch % g.batch0, batch / g.batch0 };
+  int k = split * g.share, k_end = min(g.k, k + g.share);
+
+  typename shape::operand_a a(g.a, u.m0, u.b0, u.b1);
+  typename shape::operand_b b(g.b, u.n0, u.b0, u.b1);
+  P p(threadIdx.x);
+  tiled_sum(p, a, b, ring, k, k_end);
   if (g.splits > 1 && !tiled_join(g, p, batch * tiles + t, tiles * (int)(gridDim.x / tiles / g.splits), split)) return;
 
   __syncthreads();                        /* the ring becomes the tile */

@@ -1,0 +1,141 @@
+/* conv_mma.c -- convolution and its gradients as implicit products by mma.sync, on any device from compute capability 8.0 on.
+ * Channels last, f16 and bf16.
+ *
+ *   forward          y[(n,p), k]  = sum over taps r and channels c of x[n, p stride + r dilation - pad, c] w[k, r, c]
+ *   backward data    dx[(n,x), c] = sum over taps r and filters k of dy[n, (x + pad - r dilation) / stride, k] w[k, r, c],
+ *                                   for each residue of x by the stride with the taps that divide evenly
+ *   backward filter  dw[k, r, c]  = sum over pixels (n,p) of dy[(n,p), k] x[n, p stride + r dilation - pad, c]
+ *
+ * Threads gather the windows by asynchronous copies (conv_mma.cuh). A gradient by the filter has few tiles and many pixels: parts of
+ * the pixels are summed side by side into workspace and joined in order. One or two spatial dims, one group, channels in eights. */
+#include "conv_kernel.h"
+#include "conv_mma.h"
+#include "engines.h"
+
+#define NAME(bm, bn) #bm "x" #bn,
+static const char *const names[] = { CUDA_CONV_MMA_TILES(NAME) NULL };
+#undef NAME
+
+/* ---- which tile ------------------------------------------------------------------------------------ */
+
+/* Nanoseconds of so many tiles of `steps` stages: a multiprocessor works through them at the rate of products, copies or (alone) latency. */
+static double cost(const cuda_conv_mma_kernel *k, double tiles, double steps, double bytes, int multiprocessors)
+{
+  double product = (double)k->bm * k->bn * CUDA_CONV_MMA_DEPTH / k->rate, copy = (k->bm + k->bn) * CUDA_CONV_MMA_DEPTH * 2 / 32.0;
+  double work = product > copy ? product : copy, room = (double)multiprocessors * k->resident, cycles = 0;
+  for (double left = tiles; left > 0; left -= room) {       /* at most two kinds of round */
+    double at_once = left < room ? left / multiprocessors : k->resident, rounds = left >= 2 * room ? (double)(int64_t)(left / room) : 1;
+    if (at_once < 1) at_once = 1;
+    cycles += rounds * (steps * (at_once * work > 400 ? at_once * work : 400) + 2000.0 * k->bm * k->bn / 8 / k->threads);
+    left -= (rounds - 1) * room;
+  }
+  double ns = cycles / 1.7, memory = bytes / (25.0 * multiprocessors);
+  return 3000 + (ns > memory ? ns + 0.15 * memory : memory + 0.15 * ns);
+}
+
+/* Which kernel, and for a gradient by the filter how many parts of its `k` pixels. -1: none. */
+static int choose(const qn_request *r, const cuda_conv_problem *c, const cuda_conv_mma_kernel *kernels, int64_t m, int64_t n, double classes,
+                  double k, int64_t dw, int64_t *parts, double *least)
+{
+  double bytes = 2 * ((double)qn_elements(c->x) + (double)qn_elements(c->y) + (double)qn_elements(c->w));
+  int best = -1;
+  for (int i = 0; i < CUDA_CONV_MMA_SIZES; i++) {
+    const cuda_conv_mma_kernel *kernel = &kernels[i];
+    if ((r->variant && strcmp(r->variant, names[i])) || kernel->shared > (int64_t)r->device->shared_per_block) continue;
+    int64_t tiles = qn_ceil_div(m, kernel->bm) * qn_ceil_div(n, kernel->bn);
+    double steps = k / CUDA_CONV_MMA_DEPTH;
+    for (int rounds = 0; rounds <= (c->mode == CUDA_CONV_FILTER ? 2 : 0); rounds++) {
+      int64_t p = rounds ? qn_min_i64(rounds * (int64_t)r->device->units * kernel->resident / tiles, (int64_t)steps / 8) : 1;
+      if (p < 1 || p > 1024 || (p > 1 && (uint64_t)(p * dw * 4) > r->demands->workspace_limit)) continue;
+      double t = cost(kernel, (double)tiles * classes * (double)p, steps / (double)p, bytes, r->device->units);
+      if (p > 1) t += 2000 + (double)(p * dw * 4) / 2500;
+      if (best < 0 || t < *least) best = i, *least = t, *parts = p;
+    }
+  }
+  return best;
+}
+
+/* ---- prepare ---------------------------------------------------------------------------------------- */
+
+static qn_status check(const qn_request *r, const cuda_conv_problem *c, qn_prepared *out)
+{
+  bool data = c->mode == CUDA_CONV_DATA, forward = c->mode == CUDA_CONV_FORWARD;
+  qn_status status = cuda_conv_wants_ampere(r, out);
+  if (!status) status = cuda_conv_wants_halves(c, out);
+  if (!status) status = cuda_conv_wants_channels_last(c->x, data ? "dx" : "x", out);
+  if (!status) status = cuda_conv_wants_channels_last(c->w, "w", out);
+  if (!status) status = cuda_conv_wants_channels_last(c->y, forward ? "y" : "dy", out);
+  if (status) return status;
+  if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
+  if (c->channels % 8) return qn_refuse(out, "channels in eights, for copies of 16 bytes", "x", "a multiple of 8", "%lld", (long long)c->channels);
+  if (!forward && c->filters % 8) return qn_refuse(out, "filters in eights, for copies of 16 bytes", "dy", "a multiple of 8", "%lld", (long long)c->filters);
+  if (data && (c->stride[0] > CUDA_CONV_APART || c->stride[1] > CUDA_CONV_APART))
+    return qn_refuse(out, "backward data of strides to 4", "dx", "1 to 4", "%lld", (long long)qn_max_i64(c->stride[0], c->stride[1]));
+  if ((double)(c->size[0] * c->size[1]) * (double)qn_max_i64(c->channels, c->filters) > 1 << 30)
+    return qn_refuse(out, "filters that 31 bits count", "w", "fewer", "%lld", (long long)(c->size[0] * c->size[1]));
+  return QN_OK;
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  cuda_conv_problem c;
+  cuda_chain chain;
+  qn_status status = cuda_conv_problem_read(&c, r, out);
+  if (!status) status = check(r, &c, out);
+  if (!status) status = cuda_conv_problem_chain(&c, r, &chain, out);
+  if (status) return status;
+  bool data = c.mode == CUDA_CONV_DATA, filter = c.mode == CUDA_CONV_FILTER;
+  const qn_value *from = data ? c.y : c.x, *to = &r->value[chain.out];
+  int64_t taps = c.size[0] * c.size[1], images = c.x->dim[0], dw = c.filters * taps * c.channels, classes = 1;
+  cuda_conv_mma g = { .images = (int32_t)images, .channels = (int32_t)from->dim[1], .size_w = (int32_t)c.size[1], .taps = (int32_t)taps,
+                      .out_dtype = to->dtype, .steps = chain.steps };
+  for (int d = 0; d < 2; d++) {
+    g.in[d] = (int32_t)(data ? c.out[d] : c.in[d]);
+    g.extent[d] = (int32_t)(data ? c.in[d] : c.out[d]);
+    g.apart[d] = data ? (int32_t)c.stride[d] : 1;
+    g.pace[d] = data ? 1 : (int32_t)c.stride[d];
+    g.step[d] = (int32_t)(data ? c.dilation[d] * cuda_conv_every(&c, d) / c.stride[d] : c.dilation[d]);
+    for (int i = 0; i < g.apart[d]; i++) g.spans[d][i] = cuda_conv_span_of(&c, d, i);
+    classes *= g.apart[d];
+  }
+  int64_t pixels = images * g.spans[0][0].out * g.spans[1][0].out;       /* of the largest class */
+  int64_t m = filter ? c.filters : pixels, n = filter ? taps * c.channels : data ? c.channels : c.filters, k = filter ? pixels : taps * from->dim[1], parts = 1;
+  double least = 0;
+  const cuda_conv_mma_kernel *kernels = (from->dtype == QN_BF16 ? cuda_conv_mma_bf16 : cuda_conv_mma_f16)[c.mode];
+  int best = choose(r, &c, kernels, m, n, (double)classes, (double)k / (double)classes, dw, &parts, &least);
+  if (best < 0) return qn_refuse(out, "a tile's stages in shared memory", "", "more of it", "%llu", (unsigned long long)r->device->shared_per_block);
+  const cuda_conv_mma_kernel *kernel = &kernels[best];
+  int64_t tiles_n = qn_ceil_div(n, kernel->bn), tiles = qn_ceil_div(m, kernel->bm) * tiles_n;
+  if (tiles > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "", "", "%lld", (long long)tiles);
+  g.n = (int32_t)n, g.k = (int32_t)k;
+  g.tiles_n = (int32_t)tiles_n;
+  g.share = (int32_t)qn_round_up(qn_ceil_div(k, parts), CUDA_CONV_MMA_DEPTH);
+  parts = qn_ceil_div(k, g.share);
+  if (filter) {                                             /* dy as [filters][pixels] */
+    g.other = (cuda_tiled_side){ .row_stride = 1, .k_stride = c.filters, .rows = (int32_t)c.filters, .bytes = 16 };
+    g.by_w = cuda_divide_by(c.out[1]), g.by_hw = cuda_divide_by(c.out[0] * c.out[1]);
+  } else {                                                  /* w as [filters][taps, channels] */
+    g.other = (cuda_tiled_side){ .row_stride = k, .k_stride = 1, .rows = (int32_t)c.filters, .bytes = 16 };
+  }
+  if (parts > 1) g.out_dtype = QN_F32, g.out_parts = dw;
+
+  cuda_conv_kernel *launch = cuda_conv_kernel_begin(r, out, kernel->function, (uint32_t)kernel->shared, &g, sizeof g);
+  if (!launch) return QN_NO_MEMORY;
+  launch->grid[0] = (uint32_t)tiles, launch->grid[1] = (uint32_t)parts, launch->grid[2] = (uint32_t)classes;
+  launch->threads = (uint32_t)kernel->threads, launch->shared = (uint32_t)kernel->shared;
+  cuda_conv_kernel_pointer(launch, data ? c.y_at : c.x_at, offsetof(cuda_conv_mma, gathered));
+  cuda_conv_kernel_pointer(launch, filter ? c.y_at : c.w_at, data ? offsetof(cuda_conv_mma, filters) : offsetof(cuda_conv_mma, other.p));
+  if (!filter) cuda_conv_kernel_steps(launch, &chain, offsetof(cuda_conv_mma, steps), offsetof(cuda_conv_mma, out));
+  else if (parts == 1) cuda_conv_kernel_pointer(launch, c.w_at, offsetof(cuda_conv_mma, out));
+  else cuda_conv_kernel_parts(launch, out, &c, parts, dw, offsetof(cuda_conv_mma, out));
+  out->n_ops = chain.n_ops;
+  out->variant = names[best];
+  out->estimate = least;
+  out->numerics.accumulator = QN_ACC_F32_TC;
+  return QN_OK;
+}
+
+#define ROW(op_) { .name = "mma", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, .variants = names, \
+                   .prepare = prepare, .build = cuda_conv_kernel_build, .run = cuda_conv_kernel_run, .release = cuda_conv_kernel_release }
+static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
+const qn_engine_list cuda_conv_mma_list = { rows, sizeof rows / sizeof *rows };

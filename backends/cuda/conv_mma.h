@@ -1,0 +1,42 @@
+/* conv_mma.h -- what the host and the kernels of conv_mma share. */
+#ifndef QN_CUDA_CONV_MMA_H
+#define QN_CUDA_CONV_MMA_H
+#include "conv_problem.h"
+#include "divisor.h"
+#include "matmul_tiled.h"
+
+/* The kernel's parameter: a product of m rows by n columns, summed over k. Pixels are those of y, backward by the data of a class of
+ * dx's; along dim d the window of pixel i meets at its tap t the gathered tensor's i pace + t step - before. */
+typedef struct cuda_conv_mma {
+  const void *gathered;                   /* x, backward by the data dy; channels last */
+  const void *filters;                    /* backward by the data */
+  cuda_tiled_side other;                  /* forward w, backward by the filter dy */
+  void    *out;                           /* packed, n columns */
+  uint32_t out_dtype;
+  int32_t  n, images;
+  int32_t  k, share;                      /* share: of a part of the sum, which are out_parts elements apart */
+  int64_t  out_parts;
+  int32_t  tiles_n;
+  int32_t  in[2], channels;               /* of the gathered tensor */
+  int32_t  size_w, taps;                  /* of the filter's rows; of all */
+  int32_t  pace[2], step[2];
+  int32_t  apart[2], extent[2];           /* pixels of the output: from one of a class to the next; in all */
+  cuda_conv_span spans[2][CUDA_CONV_APART];
+  cuda_divisor by_w, by_hw;               /* pixels of a row, of an image; backward by the filter */
+  cuda_steps steps;
+} cuda_conv_mma;
+
+typedef struct cuda_conv_mma_kernel { int32_t bm, bn, threads, resident, rate, shared; const void *function; } cuda_conv_mma_kernel;
+
+/* Tiles that are compiled, and products a cycle and multiprocessor, for estimates. */
+#define CUDA_CONV_MMA_TILES(X) X(128, 128) X(64, 64)
+enum { CUDA_CONV_MMA_SIZES = 2, CUDA_CONV_MMA_DEPTH = 32 };
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern const cuda_conv_mma_kernel cuda_conv_mma_bf16[3][CUDA_CONV_MMA_SIZES], cuda_conv_mma_f16[3][CUDA_CONV_MMA_SIZES];     /* [forward, data, filter] */
+#ifdef __cplusplus
+}
+#endif
+#endif
