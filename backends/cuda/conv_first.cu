@@ -56,7 +56,7 @@ template <class mma, int dtype, int BN, int QM> __global__ void __launch_bounds_
     int n, y0, x0;
     first_tile(f, tile, &n, &y0, &x0);
     __syncthreads();
-    first_load(x, f, p.x, n, y0, x0);
+    first_load<1>(x, f, p.x, n, y0, x0);
     __syncthreads();
     int across = f.tile_w / 16, units = f.tile_h * across, step_w = f.stride[1] * f.pitch * 2;
     for (int unit = warp * QM; unit < units; unit += THREADS / 32 * QM) {

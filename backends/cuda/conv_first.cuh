@@ -38,22 +38,27 @@ static __device__ __forceinline__ uint32_t shared_half(uint32_t from)
   return half;
 }
 
-/* The pixels below a tile's outputs, zeros where there are none. Two elements at a time, for pixels begin anywhere. */
-static __device__ __forceinline__ void first_load(uint32_t to, const first_shape &f, const uint16_t *x, int n, int y0, int x0)
+/* The pixels below a tile's outputs, zeros where there are none. Two elements at a time, for pixels begin anywhere; a thread has
+ * several words of a row on their way at once. */
+template <int WORDS> static __device__ __forceinline__ void first_load(uint32_t to, const first_shape &f, const uint16_t *x, int n, int y0, int x0)
 {
   int top = y0 * f.stride[0] - f.before[0], left = x0 * f.stride[1] - f.before[1];
   const uint16_t *image = x + (int64_t)n * f.in[0] * f.in[1] * f.channels;
   for (int i = threadIdx.x / 32; i < f.x_h; i += blockDim.x / 32) {
     bool inside = (uint32_t)(top + i) < (uint32_t)f.in[0];
     const uint16_t *from = image + (int64_t)(top + i) * f.in[1] * f.channels;
-    for (int k = threadIdx.x % 32; k < f.row; k += 32) {
-      uint32_t word = 0;
+    for (int first = threadIdx.x % 32; first < f.row; first += 32 * WORDS) {
+      uint32_t half[WORDS][2];
 #pragma unroll
-      for (int e = 0; e < 2; e++) {
-        int j = (int)((uint32_t)(2 * k + e) * (uint32_t)f.reciprocal >> 20), c = 2 * k + e - j * f.pitch, column = left + j;
-        if (inside && (uint32_t)column < (uint32_t)f.in[1] && c < f.channels) word |= (uint32_t)from[column * f.channels + c] << 16 * e;
-      }
-      shared_store(to + (i * f.row + k) * 4, word);
+      for (int k = 0; k < WORDS; k++)
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+          int at = 2 * (first + 32 * k) + e, j = (int)((uint32_t)at * (uint32_t)f.reciprocal >> 20), c = at - j * f.pitch, column = left + j;
+          half[k][e] = inside && first + 32 * k < f.row && (uint32_t)column < (uint32_t)f.in[1] && c < f.channels ? from[column * f.channels + c] : 0;
+        }
+#pragma unroll
+      for (int k = 0; k < WORDS; k++)
+        if (first + 32 * k < f.row) shared_store(to + (i * f.row + first + 32 * k) * 4, half[k][0] | half[k][1] << 16);
     }
   }
 }

@@ -24,7 +24,7 @@ struct first_data {
 
 template <class mma, int dtype, int stride> __global__ void __launch_bounds__(THREADS, 2) conv_first_data(const __grid_constant__ first_data p)
 {
-  enum { QM = 2, PHASES = stride * stride };
+  enum { QM = 2, PHASES = stride * stride, SLICES = SLICE / 16 };
   const first_shape &f = p.f;
   extern __shared__ uint4 shared[];
   int taps = f.size[0] * f.size[1], lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
@@ -62,24 +62,41 @@ template <class mma, int dtype, int stride> __global__ void __launch_bounds__(TH
         int u = min(unit + m, units - 1), h = u / across, w = u - h * across;
         from[m] = dy + (h * p.dy_w + w * 16 + lane % 16) * PIXEL + lane / 16 * 16;
       }
-      const uint2 *mine = filters + (g % p.columns) * 4 + t;
-      bool column = g < p.columns;
+      const uint2 *mine = filters + (g % p.columns) * 4 + t;           /* columns beyond repeat others, and are not stored */
       for (int op = p.low[0]; op <= p.high[0]; op++)
         for (int oq = p.low[1]; oq <= p.high[1]; oq++) {
-          uint32_t at = ((op - p.low[0]) * p.dy_w + oq - p.low[1]) * PIXEL;
+          uint32_t at = ((op - p.low[0]) * p.dy_w + oq - p.low[1]) * PIXEL, a[SLICES][QM][4];
+          int r0 = f.before[0] - op * stride, s0 = f.before[1] - oq * stride;
 #pragma unroll
-          for (int slice = 0; slice < SLICE / 16; slice++) {
-            uint32_t a[QM][4];
+          for (int i = 0; i < SLICES; i++)
 #pragma unroll
-            for (int m = 0; m < QM; m++) load_matrices<false>(a[m], from[m] + at + slice * 32);
+            for (int m = 0; m < QM; m++) load_matrices<false>(a[i][m], from[m] + at + i * 32);
+          auto taps_of = [&](int phase, uint2 (&b)[SLICES]) {
+            const uint2 *tap = mine + ((r0 + phase / stride) * f.size[1] + s0 + phase % stride) * SLICES * p.columns * 4;
 #pragma unroll
-            for (int phase = 0; phase < PHASES; phase++) {
-              int r = phase / stride + f.before[0] - op * stride, s = phase % stride + f.before[1] - oq * stride;
-              if ((uint32_t)r >= (uint32_t)f.size[0] || (uint32_t)s >= (uint32_t)f.size[1]) continue;
-              uint2 b = column ? mine[((r * f.size[1] + s) * (SLICE / 16) + slice) * p.columns * 4] : make_uint2(0, 0);
+            for (int i = 0; i < SLICES; i++) b[i] = tap[i * p.columns * 4];
+          };
+          if (r0 >= 0 && r0 + stride <= f.size[0] && s0 >= 0 && s0 + stride <= f.size[1]) {      /* all phases: their sums do not wait for each other */
+            uint2 b[PHASES][SLICES];
 #pragma unroll
-              for (int m = 0; m < QM; m++) mma::product(sum[phase][m], a[m], b.x, b.y);
-            }
+            for (int phase = 0; phase < PHASES; phase++) taps_of(phase, b[phase]);
+#pragma unroll
+            for (int i = 0; i < SLICES; i++)
+#pragma unroll
+              for (int phase = 0; phase < PHASES; phase++)
+#pragma unroll
+                for (int m = 0; m < QM; m++) mma::product(sum[phase][m], a[i][m], b[phase][i].x, b[phase][i].y);
+            continue;
+          }
+#pragma unroll
+          for (int phase = 0; phase < PHASES; phase++) {
+            if ((uint32_t)(r0 + phase / stride) >= (uint32_t)f.size[0] || (uint32_t)(s0 + phase % stride) >= (uint32_t)f.size[1]) continue;
+            uint2 b[SLICES];
+            taps_of(phase, b);
+#pragma unroll
+            for (int i = 0; i < SLICES; i++)
+#pragma unroll
+              for (int m = 0; m < QM; m++) mma::product(sum[phase][m], a[i][m], b[i].x, b[i].y);
           }
         }
     }
@@ -92,7 +109,10 @@ template <class mma, int dtype, int stride> __global__ void __launch_bounds__(TH
           int u = unit + m, h = u / across, w = (u - h * across) * 16 + g + e / 2 * 8, c = 2 * t + e % 2;
           int y = (i0 + h) * stride + phase / stride, x = (j0 + w) * stride + phase % stride;
           if (u >= units || y >= f.in[0] || x >= f.in[1] || c >= f.channels) continue;
-          element_store(p.dx, (((int64_t)n * f.in[0] + y) * f.in[1] + x) * f.channels + c, p.dx_dtype, sum[phase][m][e]);
+          int64_t to = (((int64_t)n * f.in[0] + y) * f.in[1] + x) * f.channels + c;
+          float v = sum[phase][m][e];
+          if (p.dx_dtype == dtype) ((uint16_t *)p.dx)[to] = (uint16_t)(dtype == QN_BF16 ? pack_bf16(v, v) : pack_f16(v, v));
+          else element_store(p.dx, to, p.dx_dtype, v);
         }
   }
 }

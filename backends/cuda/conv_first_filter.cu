@@ -43,7 +43,7 @@ template <class mma> __global__ void __launch_bounds__(THREADS, 2) conv_first_fi
       copy_async<16>(dy + at * PIXEL + chunk * 16, from, there ? 16 : 0);
     }
     copy_async_commit();
-    first_load(x, f, p.x, n, y0, x0);
+    first_load<4>(x, f, p.x, n, y0, x0);
     copy_async_wait<0>();
     __syncthreads();
     for (int unit = share; unit < units; unit += shares) {
