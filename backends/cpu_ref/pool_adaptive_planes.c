@@ -1,12 +1,13 @@
 /* pool_adaptive_planes.c -- adaptive pooling and its gradients, a plane of one channel by one thread.
  *
- * Where a plane is not f32 without gaps it is copied to f32 first, and back at the end, so that all layouts and dtypes have one loop.
+ * Where a plane is not f32 without gaps it is copied to f32 first, and back at the end, so that all layouts and dtypes have one loop;
+ * of channels that lie side by side a block at once, so that what is fetched is used.
  * Backward, each window in turn adds its gradient to the places it holds, or to its index if that is one of them: the sums of a
  * place have the order of the windows. */
 #include "convert.h"
 #include "cpu_ref.h"
 
-enum { GRAIN = 16384 };                   /* elements that are worth a thread */
+enum { GRAIN = 16384, BLOCK = 16 };       /* elements that are worth a thread; channels copied at once */
 
 typedef struct plane { int32_t value; uint32_t dtype; int64_t bytes, dim[3], stride[5], elements; bool packed; } plane;
 
@@ -14,7 +15,7 @@ typedef struct sharing {
   plane    x, y, indices;                 /* the large side (x or dx), the small one (y or dy); indices.value -1: none */
   bool     average, backward;
   int32_t  threads;                       /* that the workspace has room for */
-  int64_t  n, c, scratch;                 /* scratch: floats of one thread */
+  int64_t  n, c, block, scratch;          /* block: channels at a time; scratch: floats of one thread */
 } sharing;
 
 static plane plane_of(const qn_value *v, int32_t value)
@@ -39,7 +40,9 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   s.y = plane_of(&request->value[s.backward ? first : out], s.backward ? first : out);
   const int32_t indices = s.average ? -1 : qn_role(op, s.backward ? QN_ROLE_POOL_ADAPTIVE_MAX_BACKWARD_INDICES : QN_ROLE_POOL_ADAPTIVE_MAX_INDICES);
   if (indices >= 0) s.indices = plane_of(&request->value[indices], indices);
-  s.scratch = qn_round_up(s.x.elements + s.y.elements, 16);
+  const bool copied = !s.x.packed || !s.y.packed, adjacent = (s.x.packed || s.x.stride[1] == 1) && (s.y.packed || s.y.stride[1] == 1);
+  s.block = copied && adjacent && s.x.elements < 1 << 22 ? qn_min_i64(BLOCK, s.c) : 1;
+  s.scratch = s.block * qn_round_up(s.x.elements + s.y.elements, 16);
   if (s.scratch > 1 << 26) return qn_refuse(prepared, "planes fit in memory once more", "x", "2^26 places", "%lld", (long long)s.scratch);
   sharing *state = request->host->alloc(sizeof *state);
   if (!state) return request->host->error(QN_NO_MEMORY, "no memory for planes");
@@ -62,15 +65,17 @@ static char *plane_at(const plane *p, const qn_launch *launch, int64_t n, int64_
   return (char *)launch->ptr[p->value] + (n * p->stride[0] + c * p->stride[1]) * p->bytes;
 }
 
-/* Between memory and f32 without gaps. */
-static void copy_plane(const plane *p, char *memory, float *packed, bool out)
+/* Between memory and f32 without gaps, n neighbouring channels, whose planes lie `pitch` apart there. */
+static void copy_planes(const plane *p, char *memory, float *packed, int64_t pitch, int64_t n, bool out)
 {
+  float pixel[BLOCK];
   for (int64_t i = 0; i < p->elements; i++) {
     const int64_t at = i / (p->dim[1] * p->dim[2]) * p->stride[2] + i / p->dim[2] % p->dim[1] * p->stride[3] + i % p->dim[2] * p->stride[4];
     char *element = memory + at * p->bytes;
-    if (p->dtype == QN_F32) { if (out) memcpy(element, packed + i, 4); else memcpy(packed + i, element, 4); }
-    else if (out) row_from_f32(element, packed + i, p->dtype, 1);
-    else row_to_f32(packed + i, element, p->dtype, 1);
+    for (int64_t k = 0; k < n && out; k++) pixel[k] = packed[k * pitch + i];
+    if (out) row_from_f32(element, pixel, p->dtype, n);
+    else row_to_f32(pixel, element, p->dtype, n);
+    for (int64_t k = 0; k < n && !out; k++) packed[k * pitch + i] = pixel[k];
   }
 }
 
@@ -116,26 +121,34 @@ static void pool_plane(const sharing *s, float *x, float *y, char *indices)
   }
 }
 
+/* Channels c to c + n - 1 of an image. */
+static void pool_block(const sharing *s, const qn_launch *launch, float *scratch, int64_t image, int64_t c, int64_t n)
+{
+  const int64_t pitch = s->scratch / s->block;
+  char *x_at = plane_at(&s->x, launch, image, c), *y_at = plane_at(&s->y, launch, image, c);
+  if (!s->backward && !s->x.packed) copy_planes(&s->x, x_at, scratch, pitch, n, false);
+  if (s->backward && !s->y.packed) copy_planes(&s->y, y_at, scratch + s->x.elements, pitch, n, false);
+  for (int64_t k = 0; k < n; k++) {
+    float *x = s->x.packed ? (float *)(void *)plane_at(&s->x, launch, image, c + k) : scratch + k * pitch;
+    float *y = s->y.packed ? (float *)(void *)plane_at(&s->y, launch, image, c + k) : scratch + k * pitch + s->x.elements;
+    if (s->backward) memset(x, 0, (size_t)s->x.elements * 4);
+    pool_plane(s, x, y, s->indices.value < 0 ? NULL : plane_at(&s->indices, launch, image, c + k));
+  }
+  if (s->backward && !s->x.packed) copy_planes(&s->x, x_at, scratch, pitch, n, true);
+  if (!s->backward && !s->y.packed) copy_planes(&s->y, y_at, scratch + s->x.elements, pitch, n, true);
+}
+
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const sharing *s = prepared->state;
-  const int64_t planes = s->n * s->c, work = planes * (s->x.elements + s->y.elements);
-  const int threads = (int)qn_min_i64(qn_min_i64(qn_min_i64(launch->threads, s->threads), 1 + work / GRAIN), planes);
+  const int64_t a_image = qn_ceil_div(s->c, s->block), blocks = s->n * a_image, work = s->n * s->c * (s->x.elements + s->y.elements);
+  const int threads = (int)qn_min_i64(qn_min_i64(qn_min_i64(launch->threads, s->threads), 1 + work / GRAIN), blocks);
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
-  for (int t = 0; t < threads; t++) {
-    float *scratch = (float *)launch->workspace + t * s->scratch;
-    for (int64_t i = planes * t / threads; i < planes * (t + 1) / threads; i++) {
-      const int64_t n = i / s->c, c = i % s->c;
-      char *x_at = plane_at(&s->x, launch, n, c), *y_at = plane_at(&s->y, launch, n, c);
-      float *x = s->x.packed ? (float *)(void *)x_at : scratch, *y = s->y.packed ? (float *)(void *)y_at : scratch + s->x.elements;
-      if (s->backward) memset(x, 0, (size_t)s->x.elements * 4);
-      else if (!s->x.packed) copy_plane(&s->x, x_at, x, false);
-      if (s->backward && !s->y.packed) copy_plane(&s->y, y_at, y, false);
-      pool_plane(s, x, y, s->indices.value < 0 ? NULL : plane_at(&s->indices, launch, n, c));
-      if (s->backward && !s->x.packed) copy_plane(&s->x, x_at, x, true);
-      if (!s->backward && !s->y.packed) copy_plane(&s->y, y_at, y, true);
+  for (int t = 0; t < threads; t++)
+    for (int64_t i = blocks * t / threads; i < blocks * (t + 1) / threads; i++) {
+      const int64_t c = i % a_image * s->block;
+      pool_block(s, launch, (float *)launch->workspace + t * s->scratch, i / a_image, c, qn_min_i64(s->block, s->c - c));
     }
-  }
   return QN_OK;
 }
 
