@@ -38,6 +38,7 @@
   X(norm_direct)      \
   X(loss_rows)        \
   X(loss_direct)      \
+  X(ctc_two_ended)    \
   X(ctc_direct)       \
   X(training_lists)   \
   X(training_direct)  \

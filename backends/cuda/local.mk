@@ -59,7 +59,9 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/engines.c \
   backends/cuda/engines.h \
   backends/cuda/functions.cuh \
+  backends/cuda/logits.cuh \
   backends/cuda/ctc_direct.cu \
+  backends/cuda/ctc_two_ended.cu \
   backends/cuda/loss_direct.cu \
   backends/cuda/loss_rows.cu \
   backends/cuda/gemm_gather.cuh \

@@ -5,10 +5,9 @@
  * Backward: eight elements by a thread, whichever row they are of. */
 #include "cuda_backend.h"
 #include "engines.h"
-#include "functions.cuh"
-#include "vector.cuh"
+#include "logits.cuh"
 
-enum { V = 8 };
+enum { V = LOGITS_V };
 
 struct rows {
   const void  *x, *labels;
@@ -29,72 +28,7 @@ struct rows {
   }
 };
 
-__device__ __forceinline__ float exp_of(float x) { return fn_exp2(x * 1.44269504f); }
-
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
-
-/* A maximum, the sum of exp(x - maximum), the sum of x. */
-struct joint {
-  float m, s, sum;
-
-  __device__ __forceinline__ static float shift(float m) { return m == -INFINITY ? 0 : m; }
-  __device__ __forceinline__ void join(joint o)
-  {
-    float next = fmaxf(m, o.m), by = shift(next);
-    s = s * exp_of(m - by) + o.s * exp_of(o.m - by);
-    m = next;
-    sum += o.sum;
-  }
-};
-
-template <int threads> __device__ __forceinline__ joint join_threads(joint j, joint *shared)
-{
-#pragma unroll
-  for (int o = 16; o; o >>= 1) j.join({ __shfl_xor_sync(~0u, j.m, o), __shfl_xor_sync(~0u, j.s, o), __shfl_xor_sync(~0u, j.sum, o) });
-  if (threads > 32) {
-    __syncthreads();                      /* what is there has been read */
-    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = j;
-    __syncthreads();
-    j = shared[0];
-    for (int w = 1; w < threads / 32; w++) j.join(shared[w]);
-  }
-  return j;
-}
-
-/* One thread's share of a row: K vectors at a time, so that their loads overlap. */
-template <int threads, int K, int whole> __device__ __forceinline__ joint read_row(const rows &r, int64_t at, int lane)
-{
-  joint j = { -INFINITY, 0, 0 };
-  for (int64_t c = lane * V; c < r.classes; c += threads * V * K) {
-    packet<whole> q[K];
-#pragma unroll
-    for (int k = 0; k < K; k++) {
-      int64_t left = r.classes - c - k * threads * V;
-      q[k].load(r.x, r.x_dtype, at + c + k * threads * V, (int)(left < V ? left : V), -INFINITY);
-    }
-    float next = j.m, s = 0;
-#pragma unroll
-    for (int k = 0; k < K; k++) {
-      float v[V];
-      q[k].open(v);
-#pragma unroll
-      for (int i = 0; i < V; i++) next = fmaxf(next, v[i]);
-    }
-    float by = joint::shift(next);
-#pragma unroll
-    for (int k = 0; k < K; k++) {
-      float v[V];
-      q[k].open(v);
-#pragma unroll
-      for (int i = 0; i < V; i++) s += exp_of(v[i] - by);
-      if (r.smoothing > 0)
-        for (int i = 0; i < V; i++) j.sum += c + k * threads * V + i < r.classes ? v[i] : 0;
-    }
-    j.s = j.s * exp_of(j.m - by) + s;
-    j.m = next;
-  }
-  return j;
-}
 
 /* threads: of a row. Blocks of narrow rows have several side by side. */
 template <int threads> constexpr int block_of = threads < 128 ? 128 : threads;
@@ -110,7 +44,7 @@ template <int threads, int K, int whole> __global__ static void __launch_bounds_
     int64_t label = r.label(row), at = row * r.x_step;
     float lse = 0, loss = 0;
     if (label != r.ignore) {
-      joint j = join_threads<threads>(read_row<threads, K, whole>(r, at, lane), shared);
+      joint j = join_threads<threads>(read_row<threads, K, whole>(r.x, r.x_dtype, at, r.classes, r.smoothing > 0, lane), shared);
       lse = joint::shift(j.m) + logf(j.s);
       loss = lse;
       if (lane == 0 && label >= 0 && label < r.classes) loss -= (1 - r.smoothing) * element_load<float>(r.x, at + label, r.x_dtype);
