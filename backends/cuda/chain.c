@@ -19,12 +19,13 @@ int cuda_chain_operand(cuda_chain *c, const qn_request *r, int32_t value, const 
   if (integers ? v->dtype != QN_I32 : !host && v->dtype != QN_F32 && v->dtype != QN_F16 && v->dtype != QN_BF16) return -1;
   cuda_operand *o = &c->steps.operand[k];
   *o = (cuda_operand){ .dtype = v->dtype };
-  if (dims->channels_last && v->rank > 0) {                /* operand_fits has seen to it that there are no others */
+  if (dims->lies == CUDA_ALIKE && v->rank > 0) o->stride[0] = CUDA_ALIKE_ROW, o->stride[1] = 1;
+  else if (dims->lies == CUDA_CHANNELS_LAST && v->rank > 0) {    /* operand_fits has seen to it that there are no others */
     bool one_row = qn_elements(v) == v->dim[1];
     o->stride[0] = one_row ? 0 : v->dim[1];
     o->stride[1] = one_row ? v->stride[1] : 1;
   }
-  for (int i = 0; i < 4 && v->rank > 0 && !dims->channels_last; i++) {
+  for (int i = 0; i < 4 && v->rank > 0 && dims->lies == CUDA_BY_DIMS; i++) {
     int d = dims->dim_of[i];
     if (d >= 0 && v->dim[d] > 1) o->stride[i] = v->stride[d];
   }
@@ -58,7 +59,8 @@ static bool known(uint32_t op, bool binary)
 static bool operand_fits(const qn_value *v, const qn_value *y, const cuda_out_dims *dims)
 {
   if (v->rank == 0) return true;
-  if (dims->channels_last) return v->dim[1] == y->dim[1] && (qn_elements(v) == v->dim[1] || (qn_same_dims(v, y) && qn_is_channels_last(v)));
+  if (dims->lies == CUDA_ALIKE) return qn_same_layout(v, y);
+  if (dims->lies == CUDA_CHANNELS_LAST) return v->dim[1] == y->dim[1] && (qn_elements(v) == v->dim[1] || (qn_same_dims(v, y) && qn_is_channels_last(v)));
   int named = 0;
   for (int d = 0; d < y->rank; d++) {
     bool is_named = false;
@@ -74,19 +76,24 @@ static bool operand_fits(const qn_value *v, const qn_value *y, const cuda_out_di
   return named > 0;
 }
 
+static bool takes_on(const qn_value *y, const qn_value *now)
+{
+  return qn_same_dims(y, now) && (y->dtype == QN_F32 || y->dtype == QN_F16 || y->dtype == QN_BF16);
+}
+
 void cuda_chain_follow(cuda_chain *c, const qn_request *r, const cuda_out_dims *dims)
 {
   for (uint32_t k = 1; k < r->n_ops; k++) {
     const qn_node *op = &r->op[k];
     const qn_value *now = &r->value[c->out];
     const qn_pointwise *attr = op->attr;
-    if (op->family != QN_FAMILY_POINTWISE || (now->flags & QN_VALUE_ESCAPE) || now->last_user != (int32_t)k) return;
+    if ((now->flags & QN_VALUE_ESCAPE) || now->last_user != (int32_t)k) return;
+    if (op->family != QN_FAMILY_POINTWISE) return;
     uint32_t inputs = op->n_inputs;
     if (inputs > 2 || !known(op->op, inputs == 2)) return;
     int first = op->arg[op->first[0]], second = inputs == 2 ? op->arg[op->first[1]] : -1, out = op->arg[op->first[inputs]];
     const qn_value *y = &r->value[out];
-    if (y->rank != now->rank || memcmp(y->dim, now->dim, sizeof y->dim)) return;
-    if (y->dtype != QN_F32 && y->dtype != QN_F16 && y->dtype != QN_BF16) return;
+    if (!takes_on(y, now) || (dims->lies == CUDA_ALIKE && !qn_same_layout(y, now))) return;
     bool reversed = inputs == 2 && second == c->out;
     if (inputs == 2 && first == second) return;
     int other = inputs == 1 ? -1 : reversed ? first : second;
@@ -103,6 +110,30 @@ void cuda_chain_follow(cuda_chain *c, const qn_request *r, const cuda_out_dims *
     c->out = out;
     c->n_ops = k + 1;
   }
+}
+
+static void drop_first_step(cuda_steps *s)
+{
+  memmove(&s->step[0], &s->step[1], (size_t)--s->n * sizeof *s->step);
+}
+
+int32_t cuda_chain_second(cuda_chain *c, const qn_request *r, uint32_t dtype, bool *relu)
+{
+  cuda_steps *s = &c->steps;
+  int32_t second = -1;
+  *relu = false;
+  if (s->n && s->step[0].op == QN_OP_ADD && !c->host[s->step[0].operand]) {
+    const qn_value *v = &r->value[c->value[s->step[0].operand]];
+    if (v->rank > 0 && v->dtype == dtype && v->align >= 16) {
+      second = c->value[s->step[0].operand];
+      drop_first_step(s);
+    }
+  }
+  if (s->n && s->step[0].op == QN_OP_RELU) {
+    *relu = true;
+    drop_first_step(s);
+  }
+  return second;
 }
 
 void cuda_chain_bind(cuda_steps *steps, const cuda_chain *c, void *const *ptr)

@@ -16,10 +16,17 @@ typedef struct cuda_chain {
   uint32_t   n_ops;                       /* taken, the anchor included */
 } cuda_chain;
 
-/* Dims of the output as the kernel sees it: dim_of[i] is the dim of y that stride[i] of an operand steps along, -1: none.
- * (A merged dim is named by its innermost.) channels_last: of a convolution's packed output rows are pixels, columns
- * channels; an operand lies alike or is one row. */
-typedef struct cuda_out_dims { int32_t dim_of[4]; bool channels_last; } cuda_out_dims;
+/* The output as the kernel sees it, and how operands may lie. */
+enum {
+  CUDA_BY_DIMS,                           /* dim_of[i] is the dim of y that stride[i] of an operand steps along, -1: none (a merged
+                                             dim is named by its innermost) */
+  CUDA_CHANNELS_LAST,                     /* of a convolution's packed output rows are pixels, columns channels; an operand lies
+                                             alike or is one row */
+  CUDA_ALIKE                              /* an operand lies as y does, or is a scalar; element `at` is named as (row, col) of rows
+                                             of CUDA_ALIKE_ROW */
+};
+enum { CUDA_ALIKE_ROW = 1 << 24 };
+typedef struct cuda_out_dims { int32_t dim_of[4], lies; } cuda_out_dims;
 
 void cuda_chain_begin(cuda_chain *c, int32_t out);
 /* Its place among the operands; -1: no room, or a dtype that steps do not read. */
@@ -29,6 +36,9 @@ bool cuda_chain_step(cuda_chain *c, uint32_t op, int operand, bool reversed, flo
 void cuda_chain_follow(cuda_chain *c, const qn_request *r, const cuda_out_dims *dims);
 /* No more than a bias for each column and relu? Then the plain epilogue takes them. Before binding. */
 bool cuda_chain_column_relu(const cuda_steps *steps, int32_t *column, int32_t *relu);
+/* Takes from the front of a chain over alike operands the addition of a tensor of this dtype in whole aligned vectors, and relu:
+ * the tensor's value, or -1. */
+int32_t cuda_chain_second(cuda_chain *c, const qn_request *r, uint32_t dtype, bool *relu);
 void cuda_chain_bind(cuda_steps *steps, const cuda_chain *c, void *const *ptr);
 #ifdef __cplusplus
 }

@@ -97,14 +97,14 @@ static inline qn_status cuda_conv_problem_chain(const cuda_conv_problem *p, cons
   int32_t written = p->mode == CUDA_CONV_FORWARD ? p->y_at : p->mode == CUDA_CONV_DATA ? p->x_at : p->w_at;
   cuda_chain_begin(chain, written);
   if (p->bias_at >= 0) {
-    cuda_out_dims row = { { -1, 0, -1, -1 }, false };       /* [K], along columns */
+    cuda_out_dims row = { { -1, 0, -1, -1 }, CUDA_BY_DIMS };       /* [K], along columns */
     int k = cuda_chain_operand(chain, r, p->bias_at, &row);
     if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", "another");
     cuda_chain_step(chain, QN_OP_ADD, k, false, 0, 0);
   }
   if (p->mode == CUDA_CONV_FILTER || !qn_is_channels_last(&r->value[written])) return QN_OK;
   cuda_chain alone = *chain;
-  cuda_out_dims dims = { { -1, -1, -1, -1 }, true };
+  cuda_out_dims dims = { { -1, -1, -1, -1 }, CUDA_CHANNELS_LAST };
   cuda_chain_follow(chain, r, &dims);
   if (!qn_is_channels_last(&r->value[chain->out])) *chain = alone;
   return QN_OK;

@@ -89,11 +89,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
 
   /* what happens to the sums */
   cuda_chain chain;
-  cuda_out_dims dims = { { 3, 1, 0, -1 }, false };
+  cuda_out_dims dims = { { 3, 1, 0, -1 }, CUDA_BY_DIMS };
   cuda_chain_begin(&chain, mode == FORWARD ? y : mode == DATA ? x : w);
   int bias = mode == FORWARD ? qn_role(op, QN_ROLE_CONV_FORWARD_BIAS) : -1;
   if (bias >= 0) {
-    cuda_out_dims row = { { -1, 0, -1, -1 }, false };       /* [K], along columns */
+    cuda_out_dims row = { { -1, 0, -1, -1 }, CUDA_BY_DIMS };       /* [K], along columns */
     int k = cuda_chain_operand(&chain, r, bias, &row);
     if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", "another");
     cuda_chain_step(&chain, QN_OP_ADD, k, false, 0, 0);

@@ -284,11 +284,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
   /* what happens to the sums */
   cuda_chain chain;
-  cuda_out_dims dims = { { -1, -1, -1, -1 }, !filter };
+  cuda_out_dims dims = { { -1, -1, -1, -1 }, filter ? CUDA_BY_DIMS : CUDA_CHANNELS_LAST };
   cuda_chain_begin(&chain, p.written);
   int bias = p.mode == CUDA_CONV_FORWARD ? qn_role(&r->op[0], QN_ROLE_CONV_FORWARD_BIAS) : -1;
   if (bias >= 0) {
-    cuda_out_dims row = { { -1, 0, -1, -1 }, false };       /* [K], along columns */
+    cuda_out_dims row = { { -1, 0, -1, -1 }, CUDA_BY_DIMS };       /* [K], along columns */
     int k = cuda_chain_operand(&chain, r, bias, &row);
     if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", "another");
     cuda_chain_step(&chain, QN_OP_ADD, k, false, 0, 0);

@@ -131,11 +131,11 @@ static qn_status prepare_gradient(const qn_request *r, state *st)
 /* A bias and relu, which the last transform takes; it writes f32. */
 static qn_status prepare_chain(const qn_request *r, state *st, qn_prepared *out)
 {
-  cuda_out_dims dims = { { 3, 1, 0, 2 }, false };
+  cuda_out_dims dims = { { 3, 1, 0, 2 }, CUDA_BY_DIMS };
   for (qn_request some = *r; ; some.n_ops = 1) {
     cuda_chain_begin(&st->chain, st->problem.mode == CUDA_CONV_FORWARD ? st->problem.y_at : st->problem.x_at);
     if (st->problem.bias_at >= 0) {
-      cuda_out_dims row = { { -1, 0, -1, -1 }, false };     /* [K], along columns */
+      cuda_out_dims row = { { -1, 0, -1, -1 }, CUDA_BY_DIMS };     /* [K], along columns */
       int k = cuda_chain_operand(&st->chain, r, st->problem.bias_at, &row);
       if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", "another");
       cuda_chain_step(&st->chain, QN_OP_ADD, k, false, 0, 0);

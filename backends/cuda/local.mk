@@ -89,6 +89,8 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pack.cu \
   backends/cuda/pack.h \
   backends/cuda/norm_direct.cu \
+  backends/cuda/norm_follow.cuh \
+  backends/cuda/norm_moments.cuh \
   backends/cuda/norm_rows.cu \
   backends/cuda/norm_split.cu \
   backends/cuda/pointwise_direct.cu \

@@ -36,7 +36,7 @@ qn_status cuda_matmul_read(const qn_request *r, qn_prepared *out, cuda_matmul *p
 
   const qn_value *const together[] = { a, b, y, c ? c : y };
   int64_t stride[4][2];
-  p->dims = (cuda_out_dims){ { rank - 2, rank - 1, -1, -1 }, false };
+  p->dims = (cuda_out_dims){ { rank - 2, rank - 1, -1, -1 }, CUDA_BY_DIMS };
   if (!merge_batch(y, together, 4, p->batch, p->dims.dim_of + 2, stride))
     return qn_refuse(out, "leading dims must merge into two", "y", "at most two runs of strides", "more");
   p->a = (cuda_matmul_side){ .value = qn_role(op, QN_ROLE_MATMUL_A), .dtype = a->dtype, .align = a->align, .rows = p->m,

@@ -4,12 +4,15 @@
  *   1. measure   each chunk's mean and sum of squared distances from it, batch by batch; for a gradient two sums
  *   2. combine   the chunks of a group in a fixed order (Chan, Golub, LeVeque); statistics, running ones, dscale and dshift
  *   3. apply     y = h scale + shift, or dx = rstd (dy scale - mean g - h mean(g h)), with h = (x - mean) rstd, g = dy scale;
- *                each chunk from its end on, of which the cache still has some
+ *                each chunk from its end on, of which the cache still has some. y takes what follows with it: the addition of a
+ *                tensor that lies as y does, relu, and other steps
  *
  * columns: groups lie side by side (channels last). planes: a group is runs of contiguous elements (channels first). */
 #include <type_traits>
 #include "cuda_backend.h"
 #include "engines.h"
+#include "norm_follow.cuh"
+#include "norm_moments.cuh"
 #include "vector.cuh"
 
 enum { V = 8, THREADS = 256, WARPS = THREADS / 32, RESIDENT = 3, MAX_CHUNKS = 2048 };
@@ -30,6 +33,9 @@ struct split {
   int32_t  chunks, lanes;                 /* lanes: columns: of a line, in one block; a power of two up to 32 */
   float    eps, momentum;
   bool     columns, centred, backward, given;       /* given: mean and var are inputs */
+  bool     relu;                          /* y = relu(y + second), then steps */
+  const void *second;                     /* NULL: nothing is added */
+  cuda_steps steps;
   float4  *part;                          /* [chunks, groups] */
   float   *factor;                        /* [FACTORS, groups] */
 
@@ -47,21 +53,6 @@ struct split {
 
 /* ---- what is gathered of a chunk ------------------------------------------------------------------------------ */
 
-struct moments {                          /* of x: the mean of what was seen, and the sum of squared distances from it */
-  float mean, squares, count;             /* infinities make of a mean what they make of a sum */
-
-  __device__ void join(const moments &b)
-  {
-    if (b.count == 0) return;
-    float all = count + b.count, share = b.count / all, d = b.mean - mean;
-    mean = fabsf(d) < INFINITY ? mean + d * share : mean + b.mean;
-    squares += b.squares + (count == 0 ? 0 : d * d * count * share);
-    count = all;
-  }
-  __device__ float4 pack() const { return make_float4(mean, squares, count, 0); }
-  __device__ static moments unpack(float4 v) { return { v.x, v.y, v.z }; }
-};
-
 struct sums {                             /* of dy and dy h */
   float dy, dyh;
 
@@ -69,17 +60,6 @@ struct sums {                             /* of dy and dy h */
   __device__ float4 pack() const { return make_float4(dy, dyh, 0, 0); }
   __device__ static sums unpack(float4 v) { return { v.x, v.y }; }
 };
-
-template <class S> __device__ __forceinline__ S from_below(const S &mine, int o)
-{
-  float4 v = mine.pack();
-  return S::unpack(make_float4(__shfl_down_sync(~0u, v.x, o), __shfl_down_sync(~0u, v.y, o), __shfl_down_sync(~0u, v.z, o), 0));
-}
-/* Lanes that are `apart` from one another, neighbours joined first; the first of them gets it all. */
-template <class S> __device__ __forceinline__ void warp_join(S &mine, int apart)
-{
-  for (int o = apart; o < 32; o *= 2) mine.join(from_below(mine, o));
-}
 
 /* A batch of B elements of each of N groups joins what was seen. Distances are taken from the mean so far, at first from an element:
  * with s1 = sum d, s2 = sum d^2 over the batch and n elements afterwards, the mean moves by s1 / n and squares by s2 - s1^2 / n, which
@@ -369,11 +349,37 @@ __device__ __forceinline__ void apply_range(const split &s, int64_t *from, int64
   *from = max(chunk * s.chunk, *to - s.share);
 }
 
-template <int B, bool backward, int whole>
+/* Of apply: y, dx, or y and what follows it, whose kernels have the registers for that. */
+enum { FORWARD, BACKWARD, FOLLOWED };
+constexpr int apply_resident(bool columns, int what, int whole) { return !whole ? 1 : what == FOLLOWED ? 2 : columns ? RESIDENT : RESIDENT + 1; }
+
+/* n elements of y or dx from `at` on; second: what is added. */
+template <int what, int whole>
+__device__ __forceinline__ void finish(const split &s, float (&v)[V], const packet<whole> &second, int64_t at, int n)
+{
+  if constexpr (what == FOLLOWED) {
+    if (s.second) {
+      float u[V];
+      second.open(u);
+#pragma unroll
+      for (int i = 0; i < V; i++) v[i] += u[i];
+    }
+    follow(s.steps, s.relu, v, at, n);
+  }
+  store<whole>(v, s, at, n);
+}
+
+template <int B, int what, int whole>
 __device__ __forceinline__ void apply_lines(const split &s, const place &w, int first, const factors<V> &f)
 {
+  constexpr bool backward = what == BACKWARD;
   lines<B, backward, whole> l;
+  packet<whole> second[what == FOLLOWED ? B : 1];
+  int64_t at = (w.from + (int64_t)first * w.step) * s.line_step[Y] + w.g0, step = w.step * s.line_step[Y];
   l.load(s, w, first);
+  if (what == FOLLOWED && s.second)
+#pragma unroll
+    for (int b = 0; b < B; b++) second[what == FOLLOWED ? b : 0].load(s.second, split::dtype3(s.dtype[Y]), at + b * step, w.n, 0);
 #pragma unroll
   for (int b = 0; b < B; b++) {
     float v[V], u[V] = {};
@@ -381,35 +387,37 @@ __device__ __forceinline__ void apply_lines(const split &s, const place &w, int 
     if constexpr (backward) l.dy[b].open(u);
 #pragma unroll
     for (int i = 0; i < V; i++) v[i] = f.template of<backward>(i, v[i], u[i]);
-    store<whole>(v, s, (w.from + (int64_t)(first + b) * w.step) * s.line_step[Y] + w.g0, w.n);
+    finish<what>(s, v, second[what == FOLLOWED ? b : 0], at + b * step, w.n);
   }
 }
 
-template <bool backward, int whole> __global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) apply_columns(const __grid_constant__ split s)
+template <int what, int whole> __global__ void __launch_bounds__(THREADS, apply_resident(true, what, whole)) apply_columns(const __grid_constant__ split s)
 {
-  constexpr int B = backward ? batch_of<whole> / 2 : batch_of<whole>;
+  constexpr int B = what == BACKWARD ? batch_of<whole> / 2 : batch_of<whole>;
   int64_t from, to;
   apply_range(s, &from, &to);
   place w(s, from, to);
   factors<V> f;
-  if (w.n > 0) f.template read<backward, whole>(s, w.g0, w.n);
+  if (w.n > 0) f.template read<what == BACKWARD, whole>(s, w.g0, w.n);
   int k = 0;
 #pragma unroll 1
-  for (; k + B <= w.count; k += B) apply_lines<B, backward, whole>(s, w, k, f);
+  for (; k + B <= w.count; k += B) apply_lines<B, what, whole>(s, w, k, f);
 #pragma unroll 1
-  for (; k < w.count; k++) apply_lines<1, backward, whole>(s, w, k, f);
+  for (; k < w.count; k++) apply_lines<1, what, whole>(s, w, k, f);
 }
 
-template <int B, bool backward, int whole>
+template <int B, int what, int whole>
 __device__ __forceinline__ void apply_vectors(const split &s, int64_t g, uint32_t j, uint32_t vectors, const factors<1> &f)
 {
-  packet<whole> x[B], dy[backward ? B : 1];
+  constexpr bool backward = what == BACKWARD;
+  packet<whole> x[B], dy[backward ? B : 1], second[what == FOLLOWED ? B : 1];
   plane_place w[B];
 #pragma unroll
   for (int k = 0; k < B; k++) {
     w[k] = place_of(s, g, j + k * THREADS, vectors);
     load(x[k], s, X, w[k].x, w[k].n);
     if constexpr (backward) load(dy[k], s, DY, w[k].dy, w[k].n);
+    if (what == FOLLOWED && s.second) second[what == FOLLOWED ? k : 0].load(s.second, split::dtype3(s.dtype[Y]), w[k].y, w[k].n, 0);
   }
 #pragma unroll
   for (int k = 0; k < B; k++) {
@@ -418,41 +426,42 @@ __device__ __forceinline__ void apply_vectors(const split &s, int64_t g, uint32_
     if constexpr (backward) dy[k].open(u);
 #pragma unroll
     for (int i = 0; i < V; i++) v[i] = f.template of<backward>(0, v[i], u[i]);
-    store<whole>(v, s, w[k].y, w[k].n);
+    finish<what>(s, v, second[what == FOLLOWED ? k : 0], w[k].y, w[k].n);
   }
 }
 
-template <bool backward, int whole> __global__ void __launch_bounds__(THREADS, whole ? RESIDENT + 1 : 1) apply_planes(const __grid_constant__ split s)
+template <int what, int whole> __global__ void __launch_bounds__(THREADS, apply_resident(false, what, whole)) apply_planes(const __grid_constant__ split s)
 {
   constexpr int B = batch_of<whole>;
   int64_t g = blockIdx.x, from, to;
   apply_range(s, &from, &to);
   uint32_t vectors = (uint32_t)s.vectors();
   factors<1> f;
-  f.template read<backward, whole>(s, g, 1);
+  f.template read<what == BACKWARD, whole>(s, g, 1);
   int64_t j = from + threadIdx.x;
 #pragma unroll 1
-  for (; j + (B - 1) * THREADS < to; j += B * THREADS) apply_vectors<B, backward, whole>(s, g, (uint32_t)j, vectors, f);
+  for (; j + (B - 1) * THREADS < to; j += B * THREADS) apply_vectors<B, what, whole>(s, g, (uint32_t)j, vectors, f);
 #pragma unroll 1
-  for (; j < to; j += THREADS) apply_vectors<1, backward, whole>(s, g, (uint32_t)j, vectors, f);
+  for (; j < to; j += THREADS) apply_vectors<1, what, whole>(s, g, (uint32_t)j, vectors, f);
 }
 
 /* ---- prepare, run --------------------------------------------------------------------------------------------------- */
 
 typedef void (*kernel)(split);
-struct state { split s; int32_t number[TENSORS]; kernel measure, apply; };
+struct state { split s; cuda_chain chain; int32_t number[TENSORS], second; kernel measure, apply; };
 
-template <bool backward, int whole> static void choose(state *st)
+template <int what, int whole> static void choose(state *st)
 {
+  constexpr bool backward = what == BACKWARD;
   st->measure = st->s.columns ? measure_columns<backward, whole> : measure_planes<backward, whole>;
-  st->apply = st->s.columns ? apply_columns<backward, whole> : apply_planes<backward, whole>;
+  st->apply = st->s.columns ? apply_columns<what, whole> : apply_planes<what, whole>;
 }
-template <bool backward> static void choose_dtype(state *st, uint32_t whole)
+template <int what> static void choose_dtype(state *st, uint32_t whole)
 {
-  if (whole == QN_F32) choose<backward, QN_F32>(st);
-  else if (whole == QN_BF16) choose<backward, QN_BF16>(st);
-  else if (whole == QN_F16) choose<backward, QN_F16>(st);
-  else choose<backward, 0>(st);
+  if (whole == QN_F32) choose<what, QN_F32>(st);
+  else if (whole == QN_BF16) choose<what, QN_BF16>(st);
+  else if (whole == QN_F16 || what == FOLLOWED) choose<what, QN_F16>(st);
+  else if constexpr (what != FOLLOWED) choose<what, 0>(st);
 }
 
 static void roles_of(const qn_request *r, int32_t number[TENSORS])
@@ -461,6 +470,20 @@ static void roles_of(const qn_request *r, int32_t number[TENSORS])
   const int8_t role[TENSORS] = { a.x, a.y < 0 ? a.dx : a.y, a.dy, a.scale, a.shift, a.mean, a.rstd, a.var, a.running_mean, a.running_var,
                                  a.new_mean, a.new_var, a.dscale, a.dshift };
   for (int t = 0; t < TENSORS; t++) number[t] = role[t] < 0 ? -1 : qn_role(&r->op[0], (uint32_t)role[t]);
+}
+
+/* What follows y, if it lies as y does, all of it in whole vectors. */
+static void read_chain(const qn_request *r, state *st, qn_prepared *out)
+{
+  cuda_out_dims dims = { { -1, -1, -1, -1 }, CUDA_ALIKE };
+  cuda_chain_begin(&st->chain, st->number[Y]);
+  cuda_chain_follow(&st->chain, r, &dims);
+  const qn_value *y = &r->value[st->chain.out];
+  if (y->dtype != st->s.dtype[X] || y->align < 16) return;
+  out->n_ops = st->chain.n_ops;
+  st->second = cuda_chain_second(&st->chain, r, r->value[st->chain.out].dtype, &st->s.relu);
+  st->number[Y] = st->chain.out;
+  st->s.dtype[Y] = r->value[st->chain.out].dtype;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -525,7 +548,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     const qn_value *v = st.number[t] < 0 ? nullptr : &r->value[st.number[t]];
     if (v) whole &= v->dtype == x->dtype && v->align >= 16 && s.line_step[t] % V == 0 && (columns || s.step[t] % V == 0);
   }
-  s.backward ? choose_dtype<true>(&st, whole ? x->dtype : 0) : choose_dtype<false>(&st, whole ? x->dtype : 0);
+  st.second = -1;
+  if (whole && !s.backward) read_chain(r, &st, out);
+  if (s.backward) choose_dtype<BACKWARD>(&st, whole ? x->dtype : 0);
+  else if (out->n_ops > 1) choose_dtype<FOLLOWED>(&st, x->dtype);
+  else choose_dtype<FORWARD>(&st, whole ? x->dtype : 0);
   /* One round of blocks, or (planes, whose parts are few) two; a chunk is so long that a thread has some batches of it. */
   int64_t least = 4 * batch_of<QN_BF16> * (columns ? THREADS / s.lanes : THREADS);
   int64_t blocks = (int64_t)r->device->units * (columns ? RESIDENT : 2 * (RESIDENT + 1));
@@ -550,6 +577,9 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   cudaStream_t stream = (cudaStream_t)launch->stream;
   split s = st->s;
   for (int t = 0; t < TENSORS; t++) s.p[t] = st->number[t] < 0 ? nullptr : launch->ptr[st->number[t]];
+  s.second = st->second < 0 ? nullptr : launch->ptr[st->second];
+  s.steps = st->chain.steps;
+  cuda_chain_bind(&s.steps, &st->chain, launch->ptr);
   s.part = (float4 *)launch->workspace;
   s.factor = (float *)(s.part + (int64_t)s.chunks * s.groups);
   dim3 grid((unsigned)(s.columns ? qn_ceil_div(s.groups, s.lanes * V) : s.groups), (unsigned)s.chunks);

@@ -1,0 +1,28 @@
+/* norm_moments.cuh -- mean and sum of squared distances from it, joined from parts (Chan, Golub, LeVeque), across lanes too. */
+#pragma once
+
+struct moments {                          /* of x: the mean of what was seen, and the sum of squared distances from it */
+  float mean, squares, count;             /* infinities make of a mean what they make of a sum */
+
+  __device__ void join(const moments &b)
+  {
+    if (b.count == 0) return;
+    float all = count + b.count, share = __fdividef(b.count, all), d = b.mean - mean;
+    mean = fabsf(d) < INFINITY ? mean + d * share : mean + b.mean;
+    squares += b.squares + (count == 0 ? 0 : d * d * count * share);
+    count = all;
+  }
+  __device__ float4 pack() const { return make_float4(mean, squares, count, 0); }
+  __device__ static moments unpack(float4 v) { return { v.x, v.y, v.z }; }
+};
+
+template <class S> __device__ __forceinline__ S from_below(const S &mine, int o)
+{
+  float4 v = mine.pack();
+  return S::unpack(make_float4(__shfl_down_sync(~0u, v.x, o), __shfl_down_sync(~0u, v.y, o), __shfl_down_sync(~0u, v.z, o), 0));
+}
+/* Lanes that are `apart` from one another, neighbours joined first; the first of them gets it all. */
+template <class S> __device__ __forceinline__ void warp_join(S &mine, int apart)
+{
+  for (int o = apart; o < 32; o *= 2) mine.join(from_below(mine, o));
+}
