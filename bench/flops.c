@@ -109,6 +109,17 @@ static double loss_flops(const qn_graph_view *g, const qn_node *op)
   return 5 * elements(role(g, op, "x"));
 }
 
+/* A multiply-add for each place of a window (across: one dim of it, within: all), in a gradient of two; a power and two products. */
+static double local_flops(const qn_graph_view *g, const qn_node *op)
+{
+  const qn_local_norm *a = op->attr;
+  const qn_value *x = role(g, op, "x");
+  double window = (double)a->size;
+  for (int d = 3; d < x->rank && a->region == QN_LOCAL_WITHIN; d++)
+    window *= (double)a->size;
+  return (2 * window + 3) * elements(x) * (qn_op_find(op->op)->forward ? 2 : 1);
+}
+
 static double pointwise_flops(const qn_graph_view *g, const qn_node *op)
 {
   return elements(first_output(g, op));
@@ -146,6 +157,7 @@ static const struct {
   { 0, QN_FAMILY_TRANSFORM,   transform_flops },
   { 0, QN_FAMILY_NORMALIZATION, normalization_flops },
   { 0, QN_FAMILY_LOSS,        loss_flops },
+  { 0, QN_FAMILY_LOCAL,       local_flops },
   { 0, QN_FAMILY_TRAINING,    training_flops },
   { 0, QN_FAMILY_RANDOM,      pointwise_flops },
   { 0, QN_FAMILY_QUANTIZATION, pointwise_flops },

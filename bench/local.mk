@@ -52,6 +52,7 @@ dist_workload_DATA = \
   bench/workloads/quantize.q \
   bench/workloads/random.q \
   bench/workloads/reduce.q \
+  bench/workloads/lrn.q \
   bench/workloads/resample.q \
   bench/workloads/resnet50.q \
   bench/workloads/resnet50_backward.q \

@@ -19,6 +19,7 @@ dist_conform_DATA = \
   conformance/cases/random.q \
   conformance/cases/reduce.q \
   conformance/cases/refused.txt \
+  conformance/cases/lrn.q \
   conformance/cases/resample.q \
   conformance/cases/select.q \
   conformance/cases/softmax.q \
@@ -40,6 +41,7 @@ conform_sources = \
   conformance/bound_winograd.c \
   conformance/bound_pointwise.c \
   conformance/bound_reduction.c \
+  conformance/bound_lrn.c \
   conformance/bound_resampling.c \
   conformance/bound_softmax.c \
   conformance/bound_normalization.c \
@@ -83,6 +85,7 @@ conformance_mutant_quern_mutant_la_SOURCES = \
   conformance/mutant/mutants_random.c \
   conformance/mutant/mutants_training.c \
   conformance/mutant/mutants_reduce.c \
+  conformance/mutant/mutants_lrn.c \
   conformance/mutant/mutants_resample.c \
   conformance/mutant/mutants_select.c \
   conformance/mutant/mutants_pointwise.c

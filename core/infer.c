@@ -483,6 +483,7 @@ static qn_status family_rules(const qn__problem *p)
   case QN_FAMILY_SCAN:        return qn__infer_scan(p);
   case QN_FAMILY_TRANSFORM:   return qn__infer_transform(p);
   case QN_FAMILY_NORMALIZATION: return qn__infer_normalization(p);
+  case QN_FAMILY_LOCAL:       return qn__infer_local(p);
   case QN_FAMILY_RANDOM:      return qn__infer_random(p);
   case QN_FAMILY_LOSS:        return qn__infer_loss(p);
   case QN_FAMILY_TRAINING:    return qn__infer_training(p);

@@ -400,6 +400,20 @@ static inline void problem_normalization(rng *r, problem *p)
   }
 }
 
+static inline void problem_local(rng *r, problem *p)
+{
+  int rank = rng_in(r, 2, 5), dtype = rng_below(r, 4);
+  int64_t dim[QN_MAX_RANK];
+  problem_dims(r, rank, dim);
+  qn_local_norm *a = (qn_local_norm *)p->attr.bytes;
+  a->size = rng_in(r, 1, 6);
+  a->region = rank > 2 && rng_below(r, 2);
+  for (uint32_t i = 0; i < p->op->n_inputs; i++) {
+    problem_input(r, p, problem_floats[dtype], rank, dim);
+    p->first[i + 1] = p->n;
+  }
+}
+
 /* A key: a number, whole as keys are, or on the device. */
 static inline void problem_key(rng *r, problem *p)
 {
@@ -574,6 +588,7 @@ static inline void problem_random(rng *r, const qn_op_info *op, problem *p)
   case QN_FAMILY_LOSS: problem_loss(r, p); break;
   case QN_FAMILY_TRAINING: problem_training(r, p); break;
   case QN_FAMILY_QUANTIZATION: problem_quantization(r, p); break;
+  case QN_FAMILY_LOCAL: problem_local(r, p); break;
   default: problem_rows(r, p); break;
   }
   static const char *const real[] = { "slope", "alpha", "beta", "min", "eps", "momentum", "p", "mean", "deviation", "smoothing" };

@@ -263,6 +263,15 @@ static const golden resamplings[] = {
   { "the gradient of linear", "resample_backward dy=f32/1x1x4 dx=f32/1x1x2 mode=linear", "4 8 16 32", "14 46" },
 };
 
+static const golden neighbours[] = {
+  { "across: a window of three channels, cut at the ends", "lrn x=f16/1x3x1 size=3 alpha=3 beta=1", "1 2 3", "0.16666666 0.13333334 0.21428572" },
+  { "an even window reaches ahead", "lrn x=f16/1x3 size=2 alpha=2 beta=1 k=0", "1 2 3", "0.2 0.15384616 0.33333334" },
+  { "within: squares of a plane", "lrn x=f16/1x1x2x2 size=3 alpha=9 beta=0.5 k=6 region=within", "1 2 3 4", "0.16666667 0.33333334 0.5 0.6666667" },
+  { "alpha is divided by all of the window", "lrn x=f16/1x1x2 size=5 alpha=15 beta=1 k=1", "1 2", "0.25 0.15384616" },
+  { "beta of 0 divides by nothing", "lrn x=f16/1x2 beta=0 k=0", "0 7", "0 7" },
+  { "the gradient: one that comes through a neighbour's sum", "lrn_backward dy=f16/1x2 x=f16/1x2 size=3 alpha=3 beta=1 k=2", "49 0 | 1 2", "5 -4" },
+};
+
 static const golden reductions[] = {
   { "sum over nothing is 0", "reduce_sum x=f32/2x0 axis=1", "", "0 0" },
   { "mean over nothing is NaN", "reduce_mean x=f32/1x0 axis=1", "", "nan" },
@@ -619,6 +628,7 @@ int main(void)
   RUN(steps, 0);
   RUN(pools, 0);
   RUN(shared_pools, 0);
+  RUN(neighbours, 0);
   RUN(resamplings, 0);
   RUN(reductions, 0);
   RUN(transforms, 0);

@@ -28,6 +28,8 @@
   X(pool_planes)                                                                          \
   X(pool_channels)                                                                        \
   X(pool_direct)                                                                          \
+  X(lrn_tiles)                                                                            \
+  X(lrn_direct)                                                                           \
   X(resample_lists)                                                                       \
   X(resample_direct)                                                                      \
   X(pool_adaptive_planes)                                                                 \

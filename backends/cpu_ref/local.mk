@@ -22,6 +22,7 @@ cpu_ref_copies = \
   backends/cpu_ref/norm_runs.c \
   backends/cpu_ref/norm_columns.c \
   backends/cpu_ref/logits.h \
+  backends/cpu_ref/lrn_tiles.c \
   backends/cpu_ref/loss_rows.c \
   backends/cpu_ref/quantize_runs.c \
   backends/cpu_ref/ctc_rows.c \
@@ -76,6 +77,7 @@ backends_cpu_ref_libdirect_la_SOURCES = \
   backends/cpu_ref/conv_direct.c \
   backends/cpu_ref/softmax_direct.c \
   backends/cpu_ref/norm_direct.c \
+  backends/cpu_ref/lrn_direct.c \
   backends/cpu_ref/loss_direct.c \
   backends/cpu_ref/ctc_direct.c \
   backends/cpu_ref/random_direct.c \

@@ -29,6 +29,7 @@
   X(conv_fft)         \
   X(conv_channels_last) \
   X(conv_direct)      \
+  X(lrn)              \
   X(pointwise_program) \
   X(pointwise_direct) \
   X(softmax_rows)     \

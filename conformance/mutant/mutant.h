@@ -152,6 +152,12 @@ bool rs_cubic_is_linear(struct mut_kept *);
 void rs_last_point_lost(struct mut_call *);
 void rs_edges_weigh_less(struct mut_call *);
 
+bool lr_alpha_undivided(struct mut_kept *);
+bool lr_even_window_one_longer(struct mut_kept *);
+bool lr_across_always(struct mut_kept *);
+bool lr_neighbours_forgotten(struct mut_kept *);
+void lr_last_channel_alone(struct mut_call *);
+
 bool sl_edge_is_value(struct mut_kept *);
 bool sl_edge_lost(struct mut_kept *);
 bool sl_on_is_one(struct mut_kept *);

@@ -87,6 +87,12 @@ BUG(LAYER_NORM, residual_not_on_tail,     nm_with_sum, 0, nm_residual_not_on_tai
 BUG(BATCH_NORM_INFERENCE, residual_by_address, nm_inference_with_sum, 0, nm_residual_by_address, 0)
 BUG(RMS_NORM, sum_unwritten,              nm_of_sum, nm_sum_unwritten, 0, 0)
 BUG(RMS_NORM, addend_of_next_row,         nm_of_sum, nm_addend_of_next_row, 0, 0)
+/* normalization by neighbours (mutants_lrn.c) */
+BUG(LRN, alpha_undivided,                 lr_alpha_undivided, 0, 0, 0)
+BUG(LRN, even_window_one_longer,          lr_even_window_one_longer, 0, 0, 0)
+BUG(LRN, across_always,                   lr_across_always, 0, 0, 0)
+BUG(LRN, last_channel_alone,              0, 0, lr_last_channel_alone, 0)
+BUG(LRN_BACKWARD, neighbours_forgotten,   lr_neighbours_forgotten, 0, 0, 0)
 /* losses (mutants_loss.c) */
 BUG(CROSS_ENTROPY, mean_over_all,         0, 0, ls_mean_over_all, 0)
 BUG(CROSS_ENTROPY, no_shift,              ls_per_row, 0, ls_no_shift, 0)

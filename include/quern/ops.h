@@ -122,6 +122,26 @@ qn_status qn_batch_norm_backward(qn_context *ctx, const qn_norm *norm, const qn_
 qn_status qn_batch_norm_inference(qn_context *ctx, const qn_norm *norm, const qn_tensor *x, const qn_tensor *mean,
                                   const qn_tensor *var, const qn_tensor *scale, const qn_tensor *shift, const qn_tensor *y);
 
+/* ---- normalization by neighbours ---------------------------------------------------------- */
+
+typedef struct qn_local_norm {
+  uint64_t struct_size;
+  int64_t  size;                      /* of the window, >= 1, in each dim that it covers */
+  double   alpha, beta, k;            /* finite, >= 0 */
+  int64_t  region;                    /* QN_LOCAL_... */
+} qn_local_norm;
+#define QN_LOCAL_NORM_INIT { sizeof(qn_local_norm), 5, 1e-4, 0.75, 1, 0 }
+enum { QN_LOCAL_ACROSS = 0, QN_LOCAL_WITHIN = 1 };
+/* x [N, C, X], y alike, 0 to 3 spatial dims (within: 1 to 3), f64 f32 f16 bf16, all of one dtype. Local response normalization:
+ *   y = x b^-beta      b = k + alpha/n s      s = the sum of x^2 over the window around y's place
+ *   dx = dy b^-beta - 2 alpha beta/n x t      t = the sum of dy x b^-(beta+1) over the places whose windows hold dx's
+ * across: the window covers `size` channels and n = size. within: `size` places in each spatial dim of the channel, and n is their
+ * product. It begins floor((size - 1)/2) before the place, so an even one reaches further ahead, as cuDNN's and ONNX's do (PyTorch's
+ * reaches further back). What of it lies outside x adds nothing to s and still counts in n. Traps: cuDNN's default k is 2; in
+ * AlexNet's paper alpha is not divided by n. (Krizhevsky, Sutskever, Hinton 2012; within: Caffe's.) */
+qn_status qn_lrn(qn_context *ctx, const qn_local_norm *norm, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_lrn_backward(qn_context *ctx, const qn_local_norm *norm, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *dx);
+
 /* ---- losses ------------------------------------------------------------------------------- */
 
 enum { QN_REDUCTION_NONE = 0, QN_REDUCTION_MEAN = 1, QN_REDUCTION_SUM = 2 };

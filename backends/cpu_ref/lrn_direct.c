@@ -1,0 +1,96 @@
+/* lrn_direct.c -- local response normalization and its gradient.
+ *
+ *   y  = x b^-beta, b = k + alpha/n sum x^2 over the window around the place: along channels, or in a channel's spatial dims
+ *   dx = dy b^-beta - 2 alpha beta/n x sum dy x b^-(beta+1) over the places whose windows hold this one */
+#include <stdbool.h>
+#include "direct.h"
+
+typedef struct norm {
+  cpu_grid x;
+  const qn_local_norm *a;
+  int64_t first[5], count[5];             /* offsets in the window, in each dim, that may lie in x */
+  long double alpha;                      /* alpha/n */
+} norm;
+
+static norm norm_of(const qn_prepared *p, cpu_tensor x)
+{
+  norm s = { .x = cpu_grid_of(x), .a = ((const cpu_kept *)p->state)->attr, .alpha = 1 };
+  for (int d = 0; d < 5; d++) {
+    const bool covered = s.a->region == QN_LOCAL_ACROSS ? d == 1 : d >= 7 - x.rank;
+    const int64_t size = covered ? s.a->size : 1, most = s.x.dim[d] - 1;
+    s.first[d] = -qn_min_i64((size - 1) / 2, most);
+    s.count[d] = qn_min_i64(size / 2, most) - s.first[d] + 1;
+    s.alpha /= (long double)size;
+  }
+  s.alpha *= s.a->alpha;
+  return s;
+}
+
+/* Tap k of the window around `at`, or (backward) the k-th of the windows that hold it; false: outside. */
+static bool neighbour(const norm *s, const int64_t at[5], int64_t k, bool backward, int64_t to[5])
+{
+  bool inside = true;
+  for (int d = 4; d >= 0; d--) {
+    const int64_t offset = s->first[d] + k % s->count[d];
+    k /= s->count[d];
+    to[d] = backward ? at[d] - offset : at[d] + offset;
+    inside &= to[d] >= 0 && to[d] < s->x.dim[d];
+  }
+  return inside;
+}
+
+static int64_t window(const norm *s)
+{
+  int64_t n = 1;
+  for (int d = 0; d < 5; d++) n *= s->count[d];
+  return n;
+}
+
+static long double value(const norm *s, const int64_t at[5]) { return cpu_get(&s->x.t, cpu_offset(5, at, s->x.stride)); }
+
+static long double base(const norm *s, const int64_t at[5])
+{
+  long double sum = 0;
+  int64_t to[5];
+  for (int64_t k = 0; k < window(s); k++)
+    if (neighbour(s, at, k, false, to)) sum += value(s, to) * value(s, to);
+  return s->a->k + s->alpha * sum;
+}
+
+static qn_status forward(const qn_prepared *p, const qn_launch *launch)
+{
+  const norm s = norm_of(p, cpu_tensor_of(p, launch, QN_ROLE_LRN_X, 0));
+  const cpu_grid y = cpu_grid_of(cpu_tensor_of(p, launch, QN_ROLE_LRN_Y, 0));
+#pragma omp parallel for num_threads(cpu_team(launch, y.t.elements, 10 * window(&s)))
+  for (int64_t i = 0; i < y.t.elements; i++) {
+    int64_t at[5];
+    cpu_place(i, 5, y.dim, at);
+    cpu_put(&y.t, cpu_offset(5, at, y.stride), (double)(value(&s, at) * powl(base(&s, at), -s.a->beta)));
+  }
+  return QN_OK;
+}
+
+static qn_status backward(const qn_prepared *p, const qn_launch *launch)
+{
+  const norm s = norm_of(p, cpu_tensor_of(p, launch, QN_ROLE_LRN_BACKWARD_X, 0));
+  const cpu_grid dy = cpu_grid_of(cpu_tensor_of(p, launch, QN_ROLE_LRN_BACKWARD_DY, 0));
+  const cpu_grid dx = cpu_grid_of(cpu_tensor_of(p, launch, QN_ROLE_LRN_BACKWARD_DX, 0));
+#pragma omp parallel for num_threads(cpu_team(launch, dx.t.elements, 10 * window(&s) * window(&s)))
+  for (int64_t i = 0; i < dx.t.elements; i++) {
+    int64_t at[5], from[5];
+    long double sum = 0;
+    cpu_place(i, 5, dx.dim, at);
+    for (int64_t k = 0; k < window(&s); k++)
+      if (neighbour(&s, at, k, true, from))
+        sum += cpu_get(&dy.t, cpu_offset(5, from, dy.stride)) * value(&s, from) * powl(base(&s, from), -s.a->beta - 1);
+    const long double own = cpu_get(&dy.t, cpu_offset(5, at, dy.stride)) * powl(base(&s, at), -s.a->beta);
+    cpu_put(&dx.t, cpu_offset(5, at, dx.stride), (double)(own - 2 * s.alpha * s.a->beta * value(&s, at) * sum));
+  }
+  return QN_OK;
+}
+
+static const qn_engine row[] = {
+  CPU_DIRECT_ROW(QN_OP_LRN, forward),
+  CPU_DIRECT_ROW(QN_OP_LRN_BACKWARD, backward),
+};
+const qn_engine_list cpu_lrn_direct = { row, sizeof row / sizeof *row };

@@ -1,0 +1,199 @@
+/* lrn_tiles.c -- local response normalization and its gradient in f32, a tile at a time: the channels of some places, or the planes of
+ * some channels, in scratch that the cache holds. A window's sum is one run of sums along each dim that the window covers, whole rows of
+ * the tile added to each other.
+ *
+ *   y  = x b^-beta, b = k + alpha/n sum x^2        dx = g - 2 alpha beta/n x sum(g x/b), g = dy b^-beta, over the mirrored window */
+#include "convert.h"
+#include "cpu_ref.h"
+#include "pointwise_math.h"
+
+enum { BLOCK = 64,                        /* neighbours that a tile takes of what its window does not cover */
+       ROWS = 4096 };                     /* elements of channels that lie side by side */
+
+typedef struct normalizer {
+  int32_t  in, x, out;                    /* values of the request; in: dy, or x */
+  uint32_t dtype;
+  int64_t  bytes;
+  bool     backward;
+  int64_t  runs, length, step;            /* a tile: runs of neighbours, from run to run */
+  int64_t  tiles, blocks, tile_step;      /* tiles, in groups of so many that lie `length` apart; from group to group */
+  int64_t  extent;                        /* of a group's run: the last tile may have less */
+  int32_t  dims;                          /* that the window covers */
+  int64_t  n[3], inner[3];                /* their extents, and elements of the tile from one to the next */
+  int64_t  before, after;
+  float    k, alpha, beta;                /* alpha/n */
+} normalizer;
+
+static int64_t floats(const normalizer *s) { return qn_round_up(s->runs * s->length, 16); }
+static int64_t scratch(const normalizer *s) { return floats(s) * (s->backward ? 4 : 3); }
+
+/* ---- a tile --------------------------------------------------------------------------------------------------- */
+
+/* to[i] = the sum of from[i - before] to from[i + after] along a dim of n, `inner` elements apart. */
+static void sum_along(float *restrict to, const float *restrict from, int64_t n, int64_t inner, int64_t before, int64_t after, int64_t elements)
+{
+  const int64_t slab = n * inner;
+  memset(to, 0, (size_t)elements * sizeof *to);
+  for (int64_t o = -qn_min_i64(before, n - 1); o <= qn_min_i64(after, n - 1); o++) {
+    const int64_t begin = qn_max_i64(0, -o) * inner, end = (n - qn_max_i64(0, o)) * inner;
+    for (int64_t at = 0; at < elements; at += slab) {
+      float *restrict t = to + at;
+      const float *restrict f = from + at + o * inner;
+#pragma omp simd
+      for (int64_t i = begin; i < end; i++) t[i] += f[i];
+    }
+  }
+}
+
+/* Sums over the window of what *from holds, by way of both buffers; the result is in *from. */
+static void sum_windows(const normalizer *s, float **from, float **spare, bool mirrored, int64_t elements)
+{
+  for (int d = 0; d < s->dims; d++) {
+    sum_along(*spare, *from, s->n[d], s->inner[d], mirrored ? s->after : s->before, mirrored ? s->before : s->after, elements);
+    float *t = *from;
+    *from = *spare;
+    *spare = t;
+  }
+}
+
+static void squares(float *restrict to, const float *restrict x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) to[i] = x[i] * x[i];
+}
+
+/* b^-beta from sums of squares; b is left in their place. */
+CPU_INLINE float power_of(const normalizer *s, float *sum)
+{
+  const float b = *sum = s->k + s->alpha * *sum;
+  return s->beta == 0 ? 1.0f : m_exp(-s->beta * m_log(b));
+}
+
+static void scale(const normalizer *s, float *restrict x, float *restrict sum, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) x[i] *= power_of(s, &sum[i]);
+}
+
+/* dy becomes g, the sums of squares g x/b. */
+static void spread(const normalizer *s, float *restrict dy, const float *restrict x, float *restrict sum, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    dy[i] *= power_of(s, &sum[i]);
+    sum[i] = dy[i] * x[i] / sum[i];
+  }
+}
+
+static void gather(float by, float *restrict g, const float *restrict x, const float *restrict sum, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) g[i] -= by * (x[i] * sum[i]);       /* by x may be 0 where sum is infinite */
+}
+
+/* A tile lies in scratch as its runs one after the other, each as long as the tile's. */
+static void one_tile(const normalizer *s, const qn_launch *launch, int64_t tile, float *memory)
+{
+  const int64_t block = tile % s->blocks, length = qn_min_i64(s->length, s->extent - block * s->length);
+  const int64_t at = tile / s->blocks * s->tile_step + block * s->length, all = s->runs * length;
+  float *x = memory, *a = x + floats(s), *b = a + floats(s), *dy = s->backward ? b + floats(s) : x;
+  const char *from = launch->ptr[s->in], *from_x = launch->ptr[s->x];
+  char *to = launch->ptr[s->out];
+  normalizer t = *s;
+  for (int d = 0; d < t.dims; d++)
+    if (t.inner[d] % t.length == 0) t.inner[d] = t.inner[d] / t.length * length;
+  for (int64_t r = 0; r < s->runs; r++) {
+    row_to_f32(dy + r * length, from + (at + r * s->step) * s->bytes, s->dtype, length);
+    if (s->backward) row_to_f32(x + r * length, from_x + (at + r * s->step) * s->bytes, s->dtype, length);
+  }
+  squares(a, x, all);
+  sum_windows(&t, &a, &b, false, all);
+  if (s->backward) {
+    spread(s, dy, x, a, all);
+    sum_windows(&t, &a, &b, true, all);
+    gather(2 * s->alpha * s->beta, dy, x, a, all);
+  } else {
+    scale(s, x, a, all);
+  }
+  for (int64_t r = 0; r < s->runs; r++) row_from_f32(to + (at + r * s->step) * s->bytes, dy + r * length, s->dtype, length);
+}
+
+CPU_RUNS(cpu_lrn_tiles_run);
+qn_status CPU_NAME(cpu_lrn_tiles_run)(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const normalizer *s = prepared->state;
+  const int threads = (int)qn_min_i64(cpu_threads(launch, s->tiles * s->runs * s->length * 4), s->tiles);
+  const int64_t share = qn_ceil_div(s->tiles, threads);
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+  for (int64_t first = 0; first < s->tiles; first += share) {
+    float *memory = (float *)launch->workspace + first / share * scratch(s);
+    for (int64_t i = first; i < qn_min_i64(first + share, s->tiles); i++) one_tile(s, launch, i, memory);
+  }
+  return QN_OK;
+}
+
+/* ---- prepare ---------------------------------------------------------------------------------------------------- */
+
+#ifdef CPU_BASELINE
+static qn_status prepare(const qn_request *request, qn_prepared *prepared)
+{
+  qn_status status = cpu_isa_check(request, prepared);
+  if (status) return status;
+  const qn_node *op = &request->op[0];
+  const qn_local_norm *a = op->attr;
+  const bool backward = op->op == QN_OP_LRN_BACKWARD, within = a->region == QN_LOCAL_WITHIN;
+  normalizer s = { .in = op->arg[0], .x = op->arg[backward], .out = op->arg[1 + backward], .backward = backward };
+  const qn_value *x = &request->value[s.x], *in = &request->value[s.in], *out = &request->value[s.out];
+  if (x->dtype == QN_F64) return qn_refuse(prepared, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
+  const bool packed = qn_is_packed(x), last = qn_is_channels_last(x);
+  if ((!packed && !last) || !qn_same_layout(x, in) || !qn_same_layout(x, out))
+    return qn_refuse(prepared, "tensors are packed and alike, channels first or last", "x", "one layout", "%s", "strides");
+  int64_t places = 1, n = 1;
+  for (int d = 2; d < x->rank; d++) places *= x->dim[d];
+  const int64_t channels = x->dim[1], images = x->dim[0];
+  s.dtype = x->dtype, s.bytes = qn_kit_bytes(x->dtype);
+  s.before = (a->size - 1) / 2, s.after = a->size / 2;
+  const bool side_by_side = !packed || places == 1;
+  if (within) {
+    s.dims = x->rank - 2;
+    int64_t inner = side_by_side ? qn_min_i64(channels, BLOCK) : 1;
+    for (int d = s.dims - 1; d >= 0; inner *= s.n[d], d--) s.n[d] = x->dim[2 + d], s.inner[d] = inner;
+    for (int d = 0; d < s.dims; d++) n = n > INT64_MAX / a->size ? INT64_MAX : n * a->size;
+    s.runs = side_by_side ? places : 1;
+    s.length = side_by_side ? qn_min_i64(channels, BLOCK) : places;
+    s.step = s.extent = side_by_side ? channels : places;
+    s.tile_step = side_by_side ? places * channels : places;
+    s.tiles = side_by_side ? images : images * channels;
+  } else {
+    n = a->size;
+    s.dims = 1, s.n[0] = channels, s.inner[0] = side_by_side ? 1 : qn_min_i64(places, BLOCK);
+    s.runs = side_by_side ? 1 : channels;
+    s.length = side_by_side ? qn_max_i64(1, qn_min_i64(ROWS / channels, images * places)) * channels : qn_min_i64(places, BLOCK);
+    s.step = places, s.extent = side_by_side ? images * places * channels : places;
+    s.tile_step = places * channels;
+    s.tiles = side_by_side ? 1 : images;
+  }
+  s.blocks = qn_ceil_div(s.extent, s.length);
+  s.tiles *= s.blocks;
+  s.k = (float)a->k, s.alpha = (float)(a->alpha / (double)n), s.beta = (float)a->beta;
+  normalizer *state = request->host->alloc(sizeof *state);
+  if (!state) return request->host->error(QN_NO_MEMORY, "no memory");
+  *state = s;
+  prepared->state = state;
+  prepared->workspace = (uint64_t)(request->demands->threads * scratch(&s)) * sizeof(float);
+  return QN_OK;
+}
+
+static void release(qn_prepared *prepared)
+{
+  cpu_host->free(prepared->state);
+}
+
+#define LRN_ROW(anchor, engine, function)                                                          \
+  { .name = engine, .op = anchor, .class_ = QN_CLASS_TUNED,                                           \
+    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT,                                     \
+    .prepare = prepare, .run = function, .release = release },
+#define LRN_ROWS(engine, function) LRN_ROW(QN_OP_LRN, engine, function) LRN_ROW(QN_OP_LRN_BACKWARD, engine, function)
+static const qn_engine row[] = { CPU_COPIES(LRN_ROWS, "tiles", cpu_lrn_tiles_run) };
+const qn_engine_list cpu_lrn_tiles = { row, sizeof row / sizeof *row };
+#endif

@@ -1,0 +1,10 @@
+# Local response normalization: AlexNet's and GoogLeNet's layers, and their gradients.
+
+lrn x=f32/256x96x27x27 ; name=alexnet1
+lrn x=f32/256x64x56x56 ; name=googlenet1
+lrn x=bf16/256x64x56x56 ; name=googlenet1.bf16
+lrn x=bf16/256x192x56x56/nhwc ; name=googlenet2.nhwc
+lrn x=f32/64x64x56x56 size=3 region=within ; name=within
+lrn_backward dy=f32/256x96x27x27 x=f32/256x96x27x27 ; name=alexnet1_backward
+lrn_backward dy=f32/256x64x56x56 x=f32/256x64x56x56 ; name=googlenet1_backward
+lrn_backward dy=bf16/256x192x56x56/nhwc x=bf16/256x192x56x56/nhwc ; name=googlenet2_backward.nhwc

@@ -1,0 +1,29 @@
+# lrn and its gradient: both regions and layouts, windows odd, even, wider than x; runs that are whole vectors and others.
+
+lrn x=f32/2x7x3x5 ; as=f16,bf16,f64
+lrn x=f32/2x16x6x6 alpha=0.5 beta=0.75 k=2 ; as=f16,bf16
+lrn x=f32/2x9x70 size=4 alpha=2 beta=0.5 ; as=bf16
+lrn x=f32/3x5 size=3 alpha=1 beta=1.5 ; as=f16
+lrn x=f32/2x4x5 size=1 alpha=1 k=0.5
+lrn x=f32/1x3x2x2x3 size=11 alpha=4 ; as=bf16,f64
+lrn x=f32/2x19x6x5/nhwc alpha=0.5 ; as=bf16
+lrn x=f32/2x16x6x5/nhwc alpha=0.5 ; as=f16,bf16
+lrn x=f32/2x24x5x5/nhwc size=4 alpha=3 beta=0.6 k=0 ; as=bf16 fill=near
+lrn x=f32/2x24x5x5/nhwc size=14 alpha=3
+lrn x=f32/1x96x13x13 beta=0 ; as=bf16
+lrn x=f32/2x3x7x6 size=3 alpha=2 region=within ; as=f16,bf16,f64
+lrn x=f32/2x3x8x12 size=4 alpha=2 beta=0.5 region=within ; as=bf16
+lrn x=f32/1x2x33 size=5 alpha=2 region=within
+lrn x=f32/1x2x4x5x8 size=3 alpha=2 region=within ; as=f16
+lrn x=f32/2x12x5x7/nhwc size=3 alpha=2 region=within ; as=bf16
+lrn x=f32/1x70x4x4/nhwc size=5 alpha=2 region=within
+
+lrn_backward dy=f32/2x7x3x5 x=f32/2x7x3x5 alpha=0.5 ; as=f16,bf16,f64
+lrn_backward dy=f32/2x16x6x6 x=f32/2x16x6x6 alpha=0.5 k=2 ; as=f16,bf16
+lrn_backward dy=f32/1x5x70 x=f32/1x5x70 size=4 alpha=2 beta=0.5 ; as=bf16
+lrn_backward dy=f32/3x5 x=f32/3x5 size=3 alpha=1 beta=1.5
+lrn_backward dy=f32/1x19x3x2/nhwc x=f32/1x19x3x2/nhwc alpha=0.5
+lrn_backward dy=f32/1x16x3x3/nhwc x=f32/1x16x3x3/nhwc size=2 alpha=0.5 ; as=bf16
+lrn_backward dy=f32/2x3x5x6 x=f32/2x3x5x6 size=3 alpha=2 region=within ; as=bf16,f64
+lrn_backward dy=f32/1x2x3x4x4 x=f32/1x2x3x4x4 size=2 alpha=2 region=within
+lrn_backward dy=f32/1x8x4x4/nhwc x=f32/1x8x4x4/nhwc size=3 alpha=2 region=within ; as=f16
