@@ -120,6 +120,16 @@ static double local_flops(const qn_graph_view *g, const qn_node *op)
   return (2 * window + 3) * elements(x) * (qn_op_find(op->op)->forward ? 2 : 1);
 }
 
+/* A multiply-add for each tap of each element that is sampled, or for each entry of theta at each point. */
+static double sampling_flops(const qn_graph_view *g, const qn_node *op)
+{
+  const qn_value *grid = role(g, op, op->op == QN_OP_AFFINE_GRID_BACKWARD ? "dy" : "grid"), *y = role(g, op, op->op == QN_OP_GRID_SAMPLE ? "y" : "dy");
+  double d = (double)(grid->rank - 2);
+  if (op->op == QN_OP_AFFINE_GRID || op->op == QN_OP_AFFINE_GRID_BACKWARD)
+    return 2 * (d + 1) * elements(grid);
+  return 2 * (d == 2 ? 4 : 8) * elements(y) * (op->op == QN_OP_GRID_SAMPLE_BACKWARD_GRID ? d : 1);
+}
+
 static double pointwise_flops(const qn_graph_view *g, const qn_node *op)
 {
   return elements(first_output(g, op));
@@ -158,6 +168,7 @@ static const struct {
   { 0, QN_FAMILY_NORMALIZATION, normalization_flops },
   { 0, QN_FAMILY_LOSS,        loss_flops },
   { 0, QN_FAMILY_LOCAL,       local_flops },
+  { 0, QN_FAMILY_SAMPLING,    sampling_flops },
   { 0, QN_FAMILY_TRAINING,    training_flops },
   { 0, QN_FAMILY_RANDOM,      pointwise_flops },
   { 0, QN_FAMILY_QUANTIZATION, pointwise_flops },

@@ -53,6 +53,7 @@ dist_workload_DATA = \
   bench/workloads/random.q \
   bench/workloads/reduce.q \
   bench/workloads/lrn.q \
+  bench/workloads/sampling.q \
   bench/workloads/resample.q \
   bench/workloads/resnet50.q \
   bench/workloads/resnet50_backward.q \

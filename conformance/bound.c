@@ -147,6 +147,7 @@ void qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts)
     case QN_FAMILY_SCAN:        qc_bound_counted_sum(p, n, &k); break;
     case QN_FAMILY_TRANSFORM:   qc_bound_transform(p, n); break;
     case QN_FAMILY_NORMALIZATION: qc_bound_normalization(p, n, &k); break;
+    case QN_FAMILY_SAMPLING:    qc_bound_sampling(n, &k); break;
     case QN_FAMILY_LOCAL:       qc_bound_lrn(n, &k); break;
     case QN_FAMILY_RANDOM:      qc_bound_random(n); break;
     case QN_FAMILY_LOSS:        qc_bound_loss(n, &k); break;

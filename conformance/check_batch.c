@@ -38,6 +38,7 @@ static int batch_dim(const struct qc_node *n, const struct qc_value *v, const ch
     return mask & 1 || !strcmp(role, "dscale") || !strcmp(role, "dshift") ? -2 : v->q.dim[0] == y->dim[0] ? 0 : -1;
   }
   case QN_FAMILY_POOLING: case QN_FAMILY_RESAMPLING: case QN_FAMILY_LOCAL:
+  case QN_FAMILY_SAMPLING:
     return 0;
   case QN_FAMILY_POINTWISE:
     return v->q.dim[0] == y->dim[0] ? 0 : -1;

@@ -173,6 +173,7 @@ void   qc_bound_counted_sum(struct qc_problem *p, struct qc_node *n, const struc
 void   qc_bound_softmax(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_pooling(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_normalization(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
+void   qc_bound_sampling(struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_lrn(struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_random(struct qc_node *n);
 void   qc_bound_loss(struct qc_node *n, const struct qc_numerics *k);

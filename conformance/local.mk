@@ -20,6 +20,7 @@ dist_conform_DATA = \
   conformance/cases/reduce.q \
   conformance/cases/refused.txt \
   conformance/cases/lrn.q \
+  conformance/cases/sampling.q \
   conformance/cases/resample.q \
   conformance/cases/select.q \
   conformance/cases/softmax.q \
@@ -42,6 +43,7 @@ conform_sources = \
   conformance/bound_pointwise.c \
   conformance/bound_reduction.c \
   conformance/bound_lrn.c \
+  conformance/bound_sampling.c \
   conformance/bound_resampling.c \
   conformance/bound_softmax.c \
   conformance/bound_normalization.c \
@@ -86,6 +88,7 @@ conformance_mutant_quern_mutant_la_SOURCES = \
   conformance/mutant/mutants_training.c \
   conformance/mutant/mutants_reduce.c \
   conformance/mutant/mutants_lrn.c \
+  conformance/mutant/mutants_sampling.c \
   conformance/mutant/mutants_resample.c \
   conformance/mutant/mutants_select.c \
   conformance/mutant/mutants_pointwise.c

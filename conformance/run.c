@@ -345,6 +345,7 @@ static const char *default_fills(const struct qc_problem *p)
   case QN_FAMILY_CONTRACTION: return quick ? "int,signed" : "int,pos,signed";
   case QN_FAMILY_SELECTION: case QN_FAMILY_SCAN:
   case QN_FAMILY_REDUCTION:   return quick ? "int,pos" : "int,pos,signed,special";
+  case QN_FAMILY_SAMPLING:    return quick ? "int,signed:1.2" : "int,signed:1.2,special";
   case QN_FAMILY_RESAMPLING:
   case QN_FAMILY_POOLING:     return quick ? "int,special" : "int,signed,special";
   case QN_FAMILY_NORMALIZATION: return quick ? "signed:4" : "signed:4,near,special";

@@ -263,7 +263,8 @@ int32_t qn__list_length(const qn_op_info *op, const int32_t *first, uint32_t *ro
 
 const qn_value *qn__layout_model(const qn_op_info *op, const qn_node *node, const qn_value *value, int32_t of)
 {
-  if (op->kind == QN_OP_MATMUL) return NULL;    /* a transposed factor says nothing of the product */
+  if (op->kind == QN_OP_MATMUL || op->kind == QN_OP_GRID_SAMPLE_BACKWARD_GRID) return NULL;     /* a transposed factor says nothing of
+                                           the product, nor dy's order of channels of that of points */
   const qn_value *model = NULL, *out = &value[of];
   for (uint32_t r = op->n_inputs, list = 0; r < op->n_roles; r++)       /* of a list: its fellow in the list that is read */
     for (int32_t k = node->first[r]; k < node->first[r + 1] && op->role[r].flags & QN_ROLE_LIST; k++)
@@ -483,6 +484,7 @@ static qn_status family_rules(const qn__problem *p)
   case QN_FAMILY_SCAN:        return qn__infer_scan(p);
   case QN_FAMILY_TRANSFORM:   return qn__infer_transform(p);
   case QN_FAMILY_NORMALIZATION: return qn__infer_normalization(p);
+  case QN_FAMILY_SAMPLING:    return qn__infer_sampling(p);
   case QN_FAMILY_LOCAL:       return qn__infer_local(p);
   case QN_FAMILY_RANDOM:      return qn__infer_random(p);
   case QN_FAMILY_LOSS:        return qn__infer_loss(p);

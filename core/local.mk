@@ -36,6 +36,7 @@ core_libcore_la_SOURCES = \
   core/infer_elementwise.c \
   core/infer_normalization.c \
   core/infer_local.c \
+  core/infer_sampling.c \
   core/infer_loss.c \
   core/infer_random.c \
   core/infer_training.c \

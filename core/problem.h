@@ -52,6 +52,7 @@ qn_status qn__infer_selection(const qn__problem *p);
 qn_status qn__infer_scan(const qn__problem *p);
 qn_status qn__infer_transform(const qn__problem *p);
 qn_status qn__infer_normalization(const qn__problem *p);
+qn_status qn__infer_sampling(const qn__problem *p);
 qn_status qn__infer_local(const qn__problem *p);
 qn_status qn__infer_random(const qn__problem *p);
 qn_status qn__infer_loss(const qn__problem *p);

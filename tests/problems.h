@@ -414,6 +414,28 @@ static inline void problem_local(rng *r, problem *p)
   }
 }
 
+static inline void problem_sampling(rng *r, problem *p)
+{
+  int d = rng_in(r, 2, 3), dtype = rng_below(r, 4);
+  int64_t n = rng_in(r, 1, 3), c = rng_in(r, 1, 3), grid[5] = { n }, x[5] = { n, c }, y[5] = { n, c }, theta[3] = { n, d, d + 1 };
+  for (int i = 0; i < d; i++) grid[1 + i] = y[2 + i] = rng_in(r, 1, 5), x[2 + i] = rng_in(r, 1, 5);
+  grid[d + 1] = d;
+  qn_sampling *a = (qn_sampling *)p->attr.bytes;
+  a->align_corners = rng_below(r, 2);
+  if (problem_attr(p, "mode")) a->mode = rng_below(r, 2), a->padding = rng_below(r, 3);
+  for (uint32_t i = 0; i < p->op->n_roles; i++) {
+    const char *name = p->op->role[i].name;
+    int points = strstr(name, "grid") || (!strcmp(name, "dy") && p->op->kind == QN_OP_AFFINE_GRID_BACKWARD), map = strstr(name, "theta") != NULL;
+    int image = !strcmp(name, "x") || !strcmp(name, "dx"), output = i >= p->op->n_inputs;
+    if (output && !image && strcmp(name, "grid")) break;
+    const int64_t *dim = points ? grid : map ? theta : image ? x : y;
+    uint32_t own = problem_floats[!dtype ? 0 : points || map ? rng_in(r, 1, 3) : dtype];
+    if (output) problem_strides(r, problem_add(p, own, d + 2, dim), 0);
+    else problem_input(r, p, own, map ? 3 : d + 2, dim);
+    p->first[i + 1] = p->n;
+  }
+}
+
 /* A key: a number, whole as keys are, or on the device. */
 static inline void problem_key(rng *r, problem *p)
 {
@@ -589,6 +611,7 @@ static inline void problem_random(rng *r, const qn_op_info *op, problem *p)
   case QN_FAMILY_TRAINING: problem_training(r, p); break;
   case QN_FAMILY_QUANTIZATION: problem_quantization(r, p); break;
   case QN_FAMILY_LOCAL: problem_local(r, p); break;
+  case QN_FAMILY_SAMPLING: problem_sampling(r, p); break;
   default: problem_rows(r, p); break;
   }
   static const char *const real[] = { "slope", "alpha", "beta", "min", "eps", "momentum", "p", "mean", "deviation", "smoothing" };

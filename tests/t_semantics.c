@@ -272,6 +272,29 @@ static const golden neighbours[] = {
   { "the gradient: one that comes through a neighbour's sum", "lrn_backward dy=f16/1x2 x=f16/1x2 size=3 alpha=3 beta=1 k=2", "49 0 | 1 2", "5 -4" },
 };
 
+static const golden samplings[] = {
+  { "the identity, middles of places", "affine_grid theta=f32/1x2x3 grid=f32/1x1x4x2", "1 0 0 0 1 0", "-0.75 0 -0.25 0 0.25 0 0.75 0" },
+  { "the identity, corners aligned", "affine_grid theta=f32/1x2x3 grid=f32/1x2x3x2 align_corners=1", "1 0 0 0 1 0", "-1 -1 0 -1 1 -1 -1 1 0 1 1 1" },
+  { "a turn and a shift; one place is the middle", "affine_grid theta=f32/1x2x3 grid=f32/1x1x2x2 align_corners=1", "0 1 0.5 1 0 2", "0.5 1 0.5 3" },
+  { "three dims: x along the last", "affine_grid theta=f32/1x3x4 grid=f32/1x2x1x1x3", "1 0 0 0 0 1 0 0 0 0 1 0", "0 0 -0.5 0 0 0.5" },
+  { "theta's gradient", "affine_grid_backward dy=f32/1x1x2x2", "1 10 2 20", "0.5 0 3 5 0 30" },
+  { "the first coordinate lies along W", "grid_sample x=f32/1x1x2x2 grid=f32/1x1x2x2", "1 2 3 4 | 0.5 -0.5 -0.5 0.5", "2 3" },
+  { "linear, outer edges", "grid_sample x=f32/1x1x1x2 grid=f32/1x1x4x2", "2 6 | -1 0 -0.5 0 0 0 1 0", "1 2 4 3" },
+  { "linear, corners aligned", "grid_sample x=f32/1x1x1x2 grid=f32/1x1x4x2 align_corners=1", "2 6 | -1 0 -0.5 0 0 0 1 0", "2 3 4 6" },
+  { "border", "grid_sample x=f32/1x1x1x2 grid=f32/1x1x4x2 padding=border", "2 6 | -1 0 -9 0 1 0 inf 0", "2 2 6 6" },
+  { "reflection at the outer edges", "grid_sample x=f32/1x1x1x2 grid=f32/1x1x4x2 padding=reflection", "2 6 | -1.5 0 1.5 0 2 0 3 0", "2 6 4 2" },
+  { "reflection at the corners", "grid_sample x=f32/1x1x1x3 grid=f32/1x1x3x2 padding=reflection align_corners=1", "2 6 9 | -1.5 0 1.5 0 2.5 0", "4 7.5 4" },
+  { "nearest: halves to the even place", "grid_sample x=f32/1x1x1x4 grid=f32/1x1x4x2 mode=nearest", "1 2 3 4 | -0.5 0 0 0 0.5 0 2 0", "1 3 3 0" },
+  { "a tap of weight 0 is not read", "grid_sample x=f32/1x1x1x2 grid=f32/1x1x1x2", "7 inf | -0.5 0", "7" },
+  { "a point that is NaN; one far outside", "grid_sample x=f32/1x1x1x2 grid=f32/1x1x2x2", "7 7 | nan 0 inf 0", "nan 0" },
+  { "trilinear", "grid_sample x=f32/1x1x2x2x2 grid=f32/1x1x1x2x3", "1 2 3 4 5 6 7 8 | 0 0 0 0.5 0 -0.5", "4.5 3" },
+  { "the gradient by x", "grid_sample_backward_data dy=f32/1x1x1x3 grid=f32/1x1x3x2 dx=f32/1x1x1x2", "4 8 16 | -0.5 0 0 0 0.75 0", "8 16" },
+  { "the gradient by x adds up at the border", "grid_sample_backward_data dy=f32/1x1x1x2 grid=f32/1x1x2x2 dx=f32/1x1x1x2 padding=border", "1 2 | 5 0 7 0", "0 3" },
+  { "the gradient by the points", "grid_sample_backward_grid dy=f32/1x2x1x1 x=f32/1x2x2x2 grid=f32/1x1x1x2", "1 10 | 1 2 4 8 0 1 0 1 | 0 0", "12.5 4.5" },
+  { "none where a point is moved to the border", "grid_sample_backward_grid dy=f32/1x1x1x1 x=f32/1x1x1x2 grid=f32/1x1x1x2 padding=border", "1 | 1 2 | 3 0", "0 0" },
+  { "reflected, it has the other sign", "grid_sample_backward_grid dy=f32/1x1x1x1 x=f32/1x1x1x2 grid=f32/1x1x1x2 padding=reflection", "1 | 1 2 | 2 0", "-1 0" },
+};
+
 static const golden reductions[] = {
   { "sum over nothing is 0", "reduce_sum x=f32/2x0 axis=1", "", "0 0" },
   { "mean over nothing is NaN", "reduce_mean x=f32/1x0 axis=1", "", "nan" },
@@ -629,6 +652,7 @@ int main(void)
   RUN(pools, 0);
   RUN(shared_pools, 0);
   RUN(neighbours, 0);
+  RUN(samplings, 0);
   RUN(resamplings, 0);
   RUN(reductions, 0);
   RUN(transforms, 0);

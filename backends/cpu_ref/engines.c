@@ -28,6 +28,9 @@
   X(pool_planes)                                                                          \
   X(pool_channels)                                                                        \
   X(pool_direct)                                                                          \
+  X(affine_rows)                                                                          \
+  X(sampling_points)                                                                      \
+  X(sampling_direct)                                                                      \
   X(lrn_tiles)                                                                            \
   X(lrn_direct)                                                                           \
   X(resample_lists)                                                                       \

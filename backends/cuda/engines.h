@@ -30,6 +30,9 @@
   X(conv_channels_last) \
   X(conv_direct)      \
   X(lrn)              \
+  X(affine_grid)      \
+  X(sampling)         \
+  X(sampling_sorted)  \
   X(pointwise_program) \
   X(pointwise_direct) \
   X(softmax_rows)     \

@@ -64,7 +64,11 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/ctc_two_ended.cu \
   backends/cuda/loss_direct.cu \
   backends/cuda/loss_rows.cu \
+  backends/cuda/affine_grid.cu \
   backends/cuda/lrn.cu \
+  backends/cuda/sampling.cu \
+  backends/cuda/sampling.cuh \
+  backends/cuda/sampling_sorted.cu \
   backends/cuda/gemm_gather.cuh \
   backends/cuda/matmul_direct.cu \
   backends/cuda/matmul_mma.cuh \

@@ -158,6 +158,14 @@ bool lr_across_always(struct mut_kept *);
 bool lr_neighbours_forgotten(struct mut_kept *);
 void lr_last_channel_alone(struct mut_call *);
 
+bool sp_corners_aligned(struct mut_kept *);
+bool sp_border_for_zeros(struct mut_kept *);
+bool sp_reflection_is_border(struct mut_kept *);
+void sp_coordinates_swapped(struct mut_call *);
+void sp_last_point_lost(struct mut_call *);
+void sp_slope_unscaled(struct mut_call *);
+void sp_translation_lost(struct mut_call *);
+
 bool sl_edge_is_value(struct mut_kept *);
 bool sl_edge_lost(struct mut_kept *);
 bool sl_on_is_one(struct mut_kept *);

@@ -425,6 +425,39 @@ enum { QN_GRID_HALF_PIXEL = 0, QN_GRID_ALIGN_CORNERS = 1, QN_GRID_ASYMMETRIC = 2
 qn_status qn_resample(qn_context *ctx, const qn_resampling *resampling, const qn_tensor *x, const qn_tensor *y);
 qn_status qn_resample_backward(qn_context *ctx, const qn_resampling *resampling, const qn_tensor *dy, const qn_tensor *dx);
 
+/* ---- sampling: a spatial transformer ------------------------------------------------------ */
+
+typedef struct qn_sampling {
+  uint64_t struct_size;
+  int64_t  align_corners;             /* -1 and 1 are 0: the outer edges, 1: the middles of the first and last place */
+  int64_t  mode;                      /* QN_RESAMPLE_NEAREST or QN_RESAMPLE_LINEAR */
+  int64_t  padding;                   /* QN_SAMPLE_... */
+} qn_sampling;
+#define QN_SAMPLING_INIT { sizeof(qn_sampling), 0, 1, 0 }
+enum { QN_SAMPLE_ZEROS = 0, QN_SAMPLE_BORDER = 1, QN_SAMPLE_REFLECTION = 2 };
+/* theta [N, 2, 3]   grid [N, H, W, 2], or theta [N, 3, 4]   grid [N, D, H, W, 3]; f64, or f32 f16 bf16 mixed
+ *   grid[n, h, w] = theta[n] (x, y, 1)      x = (2w + 1)/W - 1, or with align_corners 2w/(W - 1) - 1, 0 where W is 1; y from h and H
+ * (or theta (x, y, z, 1), z from d). grid must be given: its extents are not in theta. mode and padding are not looked at. dtheta [N, 2, 3]
+ * or [N, 3, 4] is the sum over the points of dy (x, y, 1). */
+qn_status qn_affine_grid(qn_context *ctx, const qn_sampling *sampling, const qn_tensor *theta, const qn_tensor *grid);
+qn_status qn_affine_grid_backward(qn_context *ctx, const qn_sampling *sampling, const qn_tensor *dy, const qn_tensor *dtheta);
+/* x [N, C, H, W]   grid [N, P, Q, 2]   y [N, C, P, Q], or x [N, C, D, H, W]   grid [N, P, Q, R, 3]   y [N, C, P, Q, R]; f64, or f32 f16
+ * bf16, y and dx of x's dtype, grid of any of those three (bf16 has too few digits for most images). The first coordinate of a point
+ * lies along W, the second along H, the third along D. In an extent of n, g lies at
+ *   ((g + 1) n - 1)/2, or with align_corners (g + 1)(n - 1)/2
+ * zeros: x is 0 beyond its ends. border: a point beyond is moved to the first or last place. reflection: it is mirrored at the ends (the
+ * outer edges, or with align_corners the middles of the first and last place) until inside, then moved as border does. nearest takes one
+ * place, halves to the even one; linear the two around the point in each dim; a tap of weight 0 is not read. A point that is NaN, or
+ * infinite and reflected, gives NaN, and nothing to dx.
+ * backward_data: dx = the sum of dy times weight; dx must be given: its extents are not in dy. Points are sorted by place, so always
+ * the same bits. backward_grid: dgrid = the sum over channels of dy times the slope of x between its taps, towards the place above where
+ * a point stands on one; 0 for nearest and where a point is moved to the border, or stands on it. (Jaderberg and others 2015.) */
+qn_status qn_grid_sample(qn_context *ctx, const qn_sampling *sampling, const qn_tensor *x, const qn_tensor *grid, const qn_tensor *y);
+qn_status qn_grid_sample_backward_data(qn_context *ctx, const qn_sampling *sampling, const qn_tensor *dy, const qn_tensor *grid,
+                                       const qn_tensor *dx);
+qn_status qn_grid_sample_backward_grid(qn_context *ctx, const qn_sampling *sampling, const qn_tensor *dy, const qn_tensor *x,
+                                       const qn_tensor *grid, const qn_tensor *dgrid);
+
 /* ---- transforms: the same values elsewhere, any dtype, bits kept -------------------------- */
 
 typedef struct qn_permutation {

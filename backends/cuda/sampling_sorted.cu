@@ -1,0 +1,272 @@
+/* sampling_sorted.cu -- the gradient of grid_sample by the image, always the same bits: points are sorted by the cell that they lie in,
+ * those of a cell by their number, and each place of dx gathers from the cells around it.
+ *
+ *   count    each point's cell, and how many points each cell has         begin    where each cell's points begin, by a scan
+ *   order    each cell's points in the order that they came to the counter, then in that of their numbers: a point goes as far as it has
+ *            smaller ones in its cell, so that a cell of many costs their square, spread over as many threads
+ *   gather   dx = the sum of dy times weight over the points of 2^d cells
+ *
+ * A cell lies between places: in an extent of n there are n + 1, from below the first to above the last. What sorting costs is shared by
+ * all channels. direct: each place looks at every point of its image, in double. */
+#include "engines.h"
+#include "sampling.cuh"
+
+enum { THREADS = 128, SCAN_THREADS = 256, SPAN = 16, CHUNK = SCAN_THREADS * SPAN, EACH = 8 };
+
+struct problem : points {
+  share    of;
+  const void *dy;
+  void    *dx;
+  uint32_t dtype;
+  int64_t  images;
+  int64_t  dy_stride[5], dx_stride[5];    /* N, C, spatial */
+  int32_t  layers, cells, count;          /* of an image along its first dim, if it has three; of all images; points of all images */
+  int32_t *held, *begin, *total;          /* points in each cell; where they begin, one more; of each chunk of the scan */
+  int32_t *cell, *came, *number, *sorted; /* of each point: its cell or -1, how many came before it; points by cell, and then in order */
+  float   *high;                          /* [point, 3]: its weight in the upper place of each dim */
+};
+
+__device__ __forceinline__ int32_t cell_at(const problem &s, int32_t n, int32_t a, int32_t b, int32_t c)
+{
+  return ((n * s.layers + (s.layers > 1 ? a : 0)) * (int32_t)(s.extent[1] + 1) + b) * (int32_t)(s.extent[2] + 1) + c;
+}
+
+__global__ static void __launch_bounds__(THREADS) count_points(const __grid_constant__ problem s)
+{
+  int32_t i = blockIdx.x * THREADS + threadIdx.x, at[3], rest = i;
+  if (i >= s.count) return;
+#pragma unroll
+  for (int d = 2; d >= 0; d--) at[d] = rest % (int32_t)s.point[d], rest /= (int32_t)s.point[d];
+  axis<float, int32_t> a[3];
+  bool there = !axes_of<float, int32_t>(s, rest, at, a);
+#pragma unroll
+  for (int d = 0; d < 3; d++) {
+    there &= a[d].in[0] || a[d].in[1];
+    s.high[i * 3 + d] = s.mode == QN_RESAMPLE_NEAREST || a[d].in[1] ? a[d].weight[1] : 1 - a[d].weight[0];
+  }
+  int32_t cell = cell_at(s, rest, a[0].below + 1, a[1].below + 1, a[2].below + 1);
+  s.cell[i] = there ? cell : -1;
+  if (there) s.came[i] = atomicAdd(&s.held[cell], 1);
+}
+
+__device__ static int32_t block_sum(int32_t v, int32_t *shared)
+{
+  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+  __syncthreads();                        /* what is there has been read */
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = v;
+  __syncthreads();
+  v = 0;
+  for (int w = 0; w < SCAN_THREADS / 32; w++) v += shared[w];
+  return v;
+}
+
+__global__ static void __launch_bounds__(SCAN_THREADS) total_cells(const __grid_constant__ problem s)
+{
+  __shared__ int32_t shared[SCAN_THREADS / 32];
+  int32_t sum = 0;
+  for (int32_t k = 0, i = blockIdx.x * CHUNK + threadIdx.x; k < SPAN; k++, i += SCAN_THREADS) sum += i < s.cells ? s.held[i] : 0;
+  sum = block_sum(sum, shared);
+  if (threadIdx.x == 0) s.total[blockIdx.x] = sum;
+}
+
+/* Where each cell begins: after all chunks before, all threads before, all cells before in this thread's span. */
+__global__ static void __launch_bounds__(SCAN_THREADS) begin_cells(const __grid_constant__ problem s)
+{
+  __shared__ int32_t shared[SCAN_THREADS / 32];
+  int32_t before = 0, held[SPAN], sum = 0, i = blockIdx.x * CHUNK + threadIdx.x * SPAN;
+  for (int32_t c = threadIdx.x; c < (int32_t)blockIdx.x; c += SCAN_THREADS) before += s.total[c];
+  before = block_sum(before, shared);
+#pragma unroll
+  for (int k = 0; k < SPAN; k++) sum += held[k] = i + k < s.cells ? s.held[i + k] : 0;
+  int32_t mine = sum;                     /* then the sum of this warp's threads up to this */
+#pragma unroll
+  for (int o = 1; o < 32; o *= 2) {
+    int32_t v = __shfl_up_sync(~0u, mine, o);
+    mine += (int)threadIdx.x % 32 >= o ? v : 0;
+  }
+  __syncthreads();
+  if (threadIdx.x % 32 == 31) shared[threadIdx.x / 32] = mine;
+  __syncthreads();
+  before += mine - sum;
+  for (int w = 0; w < (int)threadIdx.x / 32; w++) before += shared[w];
+#pragma unroll
+  for (int k = 0; k < SPAN; k++) {
+    if (i + k <= s.cells) s.begin[i + k] = before;
+    before += held[k];
+  }
+}
+
+__global__ static void __launch_bounds__(THREADS) number_points(const __grid_constant__ problem s)
+{
+  int32_t i = blockIdx.x * THREADS + threadIdx.x;
+  if (i < s.count && s.cell[i] >= 0) s.number[s.begin[s.cell[i]] + s.came[i]] = i;
+}
+
+__global__ static void __launch_bounds__(THREADS) order_points(const __grid_constant__ problem s)
+{
+  int32_t j = blockIdx.x * THREADS + threadIdx.x, smaller = 0;
+  if (j >= s.begin[s.cells]) return;
+  int32_t i = s.number[j], begin = s.begin[s.cell[i]], end = s.begin[s.cell[i] + 1];
+  for (int32_t k = begin; k < end; k++) smaller += s.number[k] < i;
+  s.sorted[begin + smaller] = i;
+}
+
+/* dy of some channels of a point, added with its weight: V neighbours in each of EACH / V vectors. */
+template <int V> __global__ static void __launch_bounds__(THREADS) gather_points(const __grid_constant__ problem s, int64_t units)
+{
+  constexpr int N = EACH / V;
+  int64_t unit = blockIdx.x * (int64_t)THREADS + threadIdx.x;
+  if (unit >= units) return;
+  unit_place<int32_t> u = unit_of<int32_t>(s.of, s.extent, (int32_t)unit);
+  channels_of<int32_t, V> c(s.of, u.lane);
+  float sum[N][V] = {};
+  int32_t points = (int32_t)(s.point[0] * s.point[1] * s.point[2]);
+  int64_t image = u.n * s.dy_stride[0] + c.c * s.dy_stride[1];
+#pragma unroll 1
+  for (int k = 0; k < 8; k++) {           /* the cells that have this place as tap k */
+    if ((k & 4) && s.dims == 2) break;
+    int32_t cell = cell_at(s, u.n, u.at[0] + 1 - tap_bit<int32_t>(k, 0), u.at[1] + 1 - tap_bit<int32_t>(k, 1), u.at[2] + 1 - tap_bit<int32_t>(k, 2));
+    int32_t end = s.begin[cell + 1];
+#pragma unroll 1
+    for (int32_t j = s.begin[cell]; j < end; j++) {
+      int32_t i = s.sorted[j], p = i - u.n * points, q = p / (int32_t)s.point[2], o = q / (int32_t)s.point[1];
+      float w = 1, v[N][V];
+#pragma unroll
+      for (int d = 0; d < 3; d++) w *= tap_bit<int32_t>(k, d) ? s.high[i * 3 + d] : 1 - s.high[i * 3 + d];
+      if (w == 0) continue;
+      int64_t at = image + o * s.dy_stride[2] + (q - o * (int32_t)s.point[1]) * s.dy_stride[3] + (p - q * (int32_t)s.point[2]) * s.dy_stride[4];
+#pragma unroll
+      for (int m = 0; m < N; m++)
+        if (c.c + m * c.step < c.end) load(v[m], s.dy, s.dtype, at + m * c.step * s.dy_stride[1]);
+#pragma unroll
+      for (int m = 0; m < N; m++)
+#pragma unroll
+        for (int e = 0; e < V; e++) sum[m][e] += w * v[m][e];
+    }
+  }
+  int64_t to = u.n * s.dx_stride[0] + c.c * s.dx_stride[1] + u.at[0] * s.dx_stride[2] + u.at[1] * s.dx_stride[3] + u.at[2] * s.dx_stride[4];
+#pragma unroll
+  for (int m = 0; m < N; m++)
+    if (c.c + m * c.step < c.end) store(sum[m], s.dx, s.dtype, to + m * c.step * s.dx_stride[1]);
+}
+
+__global__ static void __launch_bounds__(THREADS) gather_direct(const __grid_constant__ problem s, int64_t units)
+{
+  for (int64_t unit = blockIdx.x * (int64_t)THREADS + threadIdx.x; unit < units; unit += (int64_t)gridDim.x * THREADS) {
+    unit_place<int64_t> u = unit_of<int64_t>(s.of, s.extent, unit);
+    double sum[1] = { 0 };
+    int64_t at[3];
+    for (at[0] = 0; at[0] < s.point[0]; at[0]++)
+      for (at[1] = 0; at[1] < s.point[1]; at[1]++)
+        for (at[2] = 0; at[2] < s.point[2]; at[2]++) {
+          axis<double, int64_t> a[3];
+          if (axes_of<double, int64_t>(s, u.n, at, a)) continue;
+          double w = 1, v[1];
+          for (int d = 0; d < 3; d++) {
+            int64_t tap = u.at[d] - a[d].below;
+            w *= tap == 0 ? a[d].weight[0] : tap == 1 ? a[d].weight[1] : 0;
+          }
+          if (w == 0) continue;
+          load(v, s.dy, s.dtype, u.n * s.dy_stride[0] + u.lane * s.dy_stride[1] + at[0] * s.dy_stride[2] + at[1] * s.dy_stride[3] + at[2] * s.dy_stride[4]);
+          sum[0] += w * v[0];
+        }
+    store(sum, s.dx, s.dtype, u.n * s.dx_stride[0] + u.lane * s.dx_stride[1] + u.at[0] * s.dx_stride[2] + u.at[1] * s.dx_stride[3] + u.at[2] * s.dx_stride[4]);
+  }
+}
+
+/* ---- host -------------------------------------------------------------------------------------------------------- */
+
+struct sorted_state { problem s; int32_t dy, grid, dx, vector; int64_t units; };
+
+static problem problem_of(const void *attr, const qn_value *dy, const qn_value *grid, const qn_value *dx)
+{
+  problem s = {};
+  (points &)s = points_of(attr, grid, dx);
+  s.dtype = dx->dtype;
+  s.images = dx->dim[0];
+  spatial_strides(dy, s.dy_stride);
+  spatial_strides(dx, s.dx_stride);
+  return s;
+}
+
+/* The workspace: `held`, to be zero, first; returns its bytes. */
+static uint64_t carve(problem *s, void *workspace)
+{
+  int64_t points = s->count, cells = s->cells, at = 0;
+  int32_t *base = (int32_t *)workspace, **part[] = { &s->held, &s->begin, &s->total, &s->cell, &s->came, &s->number, &s->sorted, (int32_t **)&s->high };
+  int64_t ints[] = { cells, cells + 1, cells / CHUNK + 1, points, points, points, points, 3 * points };
+  for (int i = 0; i < 8; at += ints[i++]) *part[i] = base + at;
+  return (uint64_t)at * sizeof(int32_t);
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];
+  sorted_state st = { {}, op->arg[0], op->arg[1], op->arg[2], 1, 0 };
+  const qn_value *dy = &r->value[st.dy], *grid = &r->value[st.grid], *dx = &r->value[st.dx];
+  if (dx->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "dy", "f32, f16 or bf16", "%s", "f64");
+  problem *s = &st.s;
+  *s = problem_of(op->attr, dy, grid, dx);
+  int64_t c = dx->dim[1];
+  double points = (double)qn_elements(dy) / (double)c, places = (double)qn_elements(dx) / (double)c, 
+         layers = s->dims == 3 ? (double)(s->extent[0] + 1) : 1, cells = (double)s->images * layers * (double)(s->extent[1] + 1) * (double)(s->extent[2] + 1);
+  if (3 * points > 1e9 || cells > 1e9 || places * (double)(c + EACH) > 1e9)
+    return qn_refuse(out, "places and points are counted in 31 bits", "dx", "fewer", "%.0f", places > points ? places : points);
+  s->layers = (int32_t)layers, s->count = (int32_t)points, s->cells = (int32_t)cells;
+  bool last = c > 1 && dx->stride[1] == 1 && dy->stride[1] == 1, whole = last && c % 4 == 0 && dx->align >= 16 && dy->align >= 16;
+  for (int d = 0; d < dx->rank; d++)
+    if (d != 1) whole = whole && dx->stride[d] % 4 == 0 && dy->stride[d] % 4 == 0;
+  st.vector = whole ? 4 : 1;
+  s->of = { last, c, qn_ceil_div(c, EACH), EACH };
+  st.units = (int64_t)places * s->of.lanes;
+  out->workspace = carve(s, NULL);
+  sorted_state *kept = (sorted_state *)r->host->alloc(sizeof *kept);
+  if (!kept) return QN_NO_MEMORY;
+  *kept = st;
+  out->state = kept;
+  return QN_OK;
+}
+
+static qn_status run(const qn_prepared *p, const qn_launch *launch)
+{
+  const sorted_state *st = (const sorted_state *)p->state;
+  problem s = st->s;
+  s.grid = launch->ptr[st->grid], s.dy = launch->ptr[st->dy], s.dx = launch->ptr[st->dx];
+  carve(&s, launch->workspace);
+  cudaStream_t stream = (cudaStream_t)launch->stream;
+  unsigned of_points = direct_blocks(s.count, THREADS), of_cells = (unsigned)(s.cells / CHUNK + 1), of_units = direct_blocks(st->units, THREADS);
+  qn_status status = cuda_check(cudaMemsetAsync(s.held, 0, (size_t)s.cells * sizeof *s.held, stream), "grid_sample_backward_data");
+  if (status) return status;
+  count_points<<<of_points, THREADS, 0, stream>>>(s);
+  total_cells<<<of_cells, SCAN_THREADS, 0, stream>>>(s);
+  begin_cells<<<of_cells, SCAN_THREADS, 0, stream>>>(s);
+  number_points<<<of_points, THREADS, 0, stream>>>(s);
+  order_points<<<of_points, THREADS, 0, stream>>>(s);
+  if (st->vector == 4) gather_points<4><<<of_units, THREADS, 0, stream>>>(s, st->units);
+  else gather_points<1><<<of_units, THREADS, 0, stream>>>(s, st->units);
+  return direct_launched("grid_sample_backward_data");
+}
+
+static void release(qn_prepared *p)
+{
+  cuda_host->free(p->state);
+  p->state = nullptr;
+}
+
+static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
+{
+  const kept *k = (const kept *)p->state;
+  problem s = problem_of(k->attr, &k->value[0], &k->value[1], &k->value[2]);
+  s.dy = launch->ptr[k->number[0]], s.grid = launch->ptr[k->number[1]], s.dx = launch->ptr[k->number[2]];
+  s.of = { 0, k->value[2].dim[1], k->value[2].dim[1], 1 };
+  int64_t units = qn_elements(&k->value[2]);
+  gather_direct<<<direct_blocks(units, THREADS), THREADS, 0, (cudaStream_t)launch->stream>>>(s, units);
+  return direct_launched("grid_sample_backward_data");
+}
+
+static const qn_engine row[] = {
+  { "sorted", QN_OP_GRID_SAMPLE_BACKWARD_DATA, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
+    prepare, nullptr, run, release },
+  DIRECT_ROW(QN_OP_GRID_SAMPLE_BACKWARD_DATA, run_direct),
+};
+const qn_engine_list cuda_sampling_sorted_list = { row, sizeof row / sizeof *row };

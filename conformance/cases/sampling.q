@@ -1,0 +1,48 @@
+# affine_grid, grid_sample and their gradients: paddings, modes, ends, both layouts; points by the warp, in threes, all in one place.
+
+affine_grid theta=f32/2x2x3 grid=f32/2x5x7x2 ; as=f16,bf16,f64
+affine_grid theta=f32/2x2x3 grid=f32/2x16x9x2 align_corners=1 ; as=bf16
+affine_grid theta=f32/2x2x3 grid=bf16/2x1x8x2 align_corners=1
+affine_grid theta=f32/3x3x4 grid=f32/3x4x3x6x3 ; as=f16,bf16,f64
+affine_grid theta=f32/1x3x4 grid=f32/1x2x2x3x3 align_corners=1
+affine_grid_backward dy=f32/2x5x7x2 ; as=f16,bf16,f64
+affine_grid_backward dy=f32/3x40x33x2 align_corners=1 ; as=bf16
+affine_grid_backward dy=f32/2x3x4x5x3 ; as=f16
+
+grid_sample x=f32/2x3x7x5 grid=f32/2x6x11x2 ; as=f16,bf16,f64
+grid_sample x=bf16/2x9x7x5 grid=f32/2x6x11x2
+grid_sample x=f32/2x3x7x5 grid=f32/2x6x11x2 padding=border ; as=bf16
+grid_sample x=f32/2x3x7x5 grid=f32/2x6x11x2 padding=reflection ; as=bf16
+grid_sample x=f32/2x11x7x5 grid=f32/2x6x11x2 align_corners=1
+grid_sample x=f32/2x3x7x5 grid=f32/2x6x11x2 padding=border align_corners=1
+grid_sample x=f32/2x3x7x5 grid=f32/2x6x11x2 padding=reflection align_corners=1 ; as=f64
+grid_sample x=f32/2x3x7x5 grid=f32/2x6x11x2 mode=nearest ; as=f16,bf16
+grid_sample x=f32/2x3x7x5 grid=f32/2x6x11x2 mode=nearest padding=border align_corners=1
+grid_sample x=f32/2x3x7x5 grid=f32/2x6x11x2 mode=nearest padding=reflection
+grid_sample x=f32/1x3x4x5x3 grid=f32/1x3x4x5x3 ; as=bf16,f64
+grid_sample x=f32/1x3x4x5x3 grid=f32/1x3x4x5x3 padding=reflection mode=nearest
+grid_sample x=f32/2x16x7x5/nhwc grid=f32/2x6x11x2 ; as=bf16
+grid_sample x=f32/2x5x7x5/nhwc grid=f32/2x6x11x2 padding=border
+grid_sample x=f32/1x8x3x4x5/nhwc grid=f32/1x3x2x4x3 padding=reflection ; as=bf16
+grid_sample x=f32/1x1x1x1 grid=f32/1x2x3x2 padding=border align_corners=1
+
+grid_sample_backward_data dy=f32/2x3x6x11 grid=f32/2x6x11x2 dx=f32/2x3x7x5 ; as=f16,bf16,f64
+grid_sample_backward_data dy=bf16/2x9x6x11 grid=f32/2x6x11x2 dx=bf16/2x9x7x5 align_corners=1
+grid_sample_backward_data dy=f32/2x3x6x11 grid=f32/2x6x11x2 dx=f32/2x3x4x5 padding=border
+grid_sample_backward_data dy=f32/2x3x6x11 grid=f32/2x6x11x2 dx=f32/2x3x4x5 padding=reflection ; as=bf16
+grid_sample_backward_data dy=f32/2x3x6x11 grid=f32/2x6x11x2 dx=f32/2x3x7x5 mode=nearest
+grid_sample_backward_data dy=f32/1x3x3x4x5 grid=f32/1x3x4x5x3 dx=f32/1x3x4x5x3 ; as=bf16
+grid_sample_backward_data dy=f32/2x16x6x11/nhwc grid=f32/2x6x11x2 dx=f32/2x16x7x5/nhwc ; as=bf16
+grid_sample_backward_data dy=f32/2x5x6x11/nhwc grid=f32/2x6x11x2 dx=f32/2x5x4x5/nhwc padding=border
+grid_sample_backward_data dy=f32/1x2x20x20 grid=f32/1x20x20x2 dx=f32/1x2x3x3 ; grid.fill=const:0.1 fill=signed,special
+grid_sample_backward_data dy=f32/1x1x2x3 grid=f32/1x2x3x2 dx=f32/1x1x80x70
+
+grid_sample_backward_grid dy=f32/2x3x6x11 x=f32/2x3x7x5 grid=f32/2x6x11x2 ; as=f16,bf16,f64
+grid_sample_backward_grid dy=bf16/2x9x6x11 x=bf16/2x9x7x5 grid=f32/2x6x11x2 align_corners=1
+grid_sample_backward_grid dy=f32/2x3x6x11 x=f32/2x3x7x5 grid=f32/2x6x11x2 padding=border
+grid_sample_backward_grid dy=f32/2x3x6x11 x=f32/2x3x7x5 grid=f32/2x6x11x2 padding=reflection ; as=bf16
+grid_sample_backward_grid dy=f32/2x3x6x11 x=f32/2x3x7x5 grid=f32/2x6x11x2 padding=reflection align_corners=1
+grid_sample_backward_grid dy=f32/2x3x6x11 x=f32/2x3x7x5 grid=f32/2x6x11x2 mode=nearest
+grid_sample_backward_grid dy=f32/1x3x3x4x5 x=f32/1x3x4x5x3 grid=f32/1x3x4x5x3 ; as=bf16
+grid_sample_backward_grid dy=f32/2x16x6x11/nhwc x=f32/2x16x7x5/nhwc grid=f32/2x6x11x2 ; as=bf16
+grid_sample_backward_grid dy=f32/2x5x6x11/nhwc x=f32/2x5x7x5/nhwc grid=f32/2x6x11x2 padding=border
