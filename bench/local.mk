@@ -43,6 +43,7 @@ dist_workload_DATA = \
   bench/workloads/gemm.q \
   bench/workloads/loss.q \
   bench/workloads/ctc.q \
+  bench/workloads/cpu.q \
   bench/workloads/mobilenet.q \
   bench/workloads/mobilenet_backward.q \
   bench/workloads/normalization.q \

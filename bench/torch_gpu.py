@@ -42,12 +42,6 @@ def layer_norm(a, t):
     return F.group_norm(image, groups, scale.flatten(), shift.flatten()),
 
 
-def empty(x, like):
-    """An output's tensor: PyTorch's group norm of channels last is of another layout than x, ours is not."""
-    last = like.dim() == 4 and x.stride(1) != 1 and x.stride(-1) != 1
-    return torch.empty_like(like, memory_format=torch.channels_last) if last else torch.empty_like(like)
-
-
 @functools.cache
 def running(channels):
     """Running statistics: PyTorch asks for them before it takes cuDNN."""
@@ -80,29 +74,12 @@ OPS = {
 }
 
 
-def tensor(text):
-    dtype, dims, layout = (text.split("/") + [""])[:3]
-    if ":" not in layout:
-        return torch_peer.fill(torch_peer.tensor(text))
-    dims, strides = [int(d) for d in dims.split("x")], [int(s) for s in layout.split(":")]
-    return torch_peer.fill(torch.empty_strided(dims, strides, dtype=torch_peer.DTYPE[dtype]))
-
-
-def build(words):
-    """Attributes, tensors by role, and the outputs in the order of their roles."""
-    f, outputs = OPS[words[0]]
-    a, t, wanted = {}, {}, outputs[:1]
-    for key, value in (w.split("=") for w in words[1:]):
-        if value == "?":
-            wanted = wanted + [key]
-        elif "/" in value:
-            t[key] = tensor(value)
-        else:
-            a[key] = value
-    if not set(outputs) & set(t):                           # what may be left out
-        given = dict(t)
-        t.update({name: empty(next(iter(given.values())), result) for name, result in zip(outputs, f(a, given)) if name in wanted})
-    return a, t
+def build(problem, words):
+    """Attributes, tensors by role, and in execute's order."""
+    op, _, tensors = problem
+    roles, ordered = tensors()
+    torch_peer.fill(op, roles)
+    return dict(w.split("=", 1) for w in words[1:]), roles, ordered
 
 
 # ---- measuring ----------------------------------------------------------------------------------------
@@ -117,16 +94,17 @@ def seconds_of(f, finish, n):
 
 def measure(quern, line, words, rounds, cache=150e6):
     f, outputs = OPS[words[0]]
-    a, first = build(words)
-    sets = [first] + [build(words)[1] for _ in range(int(cache / sum(t.nbytes for t in first.values())))]
+    problem = quern.problem(line)
+    a, first, ordered = build(problem, words)
+    sets = [(first, ordered)] + [build(problem, words)[1:] for _ in range(int(cache / sum(t.nbytes for t in ordered)))]
     theirs = f(a, first)[0]
     graph, kept = torch.cuda.CUDAGraph(), []
     with torch.cuda.graph(graph):
-        for s in sets:
-            kept.append(f(a, s))
+        for roles, _ in sets:
+            kept.append(f(a, roles))
     plan, engine = quern.plan(line)
     torch.cuda.synchronize()
-    recording = quern.record(plan, [list(s.values()) for s in sets])
+    recording = quern.record(plan, [tensors for _, tensors in sets])
 
     def finish():
         quern.check(quern.lib.qn_context_synchronize(quern.ctx))

@@ -3,25 +3,58 @@
 
   torch_peer.py [--lib libquern.so] [--threads 2] [--seconds 0.5] [--filter TEXT] FILE.q ...
 
-Reads the single-op problems of workload files (f32, bf16, f16), calls PyTorch's out= variants where it has them (so
-that it too allocates nothing), and prints medians, their ratio (above 1: Quern is faster) and the geometric means. Problems that
-PyTorch has no one call for are skipped and counted. QUERN_BACKEND and the other settings say which engines run."""
+Reads the single-op problems of workload files, calls PyTorch's out= variants where it has them (so that it too allocates
+nothing), and prints medians, their ratio (above 1: Quern is faster) and the geometric means by family. Problems that PyTorch has no
+call for are skipped and counted. QUERN_BACKEND and the other settings say which engines run. PyTorch: python3 -m venv DIR,
+DIR/bin/pip install torch numpy, then DIR/bin/python in the place of python3."""
 import argparse, ctypes, math, os, re, statistics, sys, time
 import torch
+import torch.nn.functional as F
 
-DTYPE = {"f32": torch.float32, "f64": torch.float64, "bf16": torch.bfloat16, "f16": torch.float16, "bool": torch.bool,
-         "i8": torch.int8, "u8": torch.uint8, "i32": torch.int32, "i64": torch.int64}
 aten = torch.ops.aten
 
 
 # ---- Quern, by its C interface ----------------------------------------------------------------
 
+class Role(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("class_", ctypes.c_char), ("flags", ctypes.c_uint32), ("paired", ctypes.c_int32)]
+
+
+class Op(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("kind", ctypes.c_uint32), ("family", ctypes.c_uint32), ("forward", ctypes.c_uint32),
+                ("n_roles", ctypes.c_uint32), ("n_inputs", ctypes.c_uint32), ("role", ctypes.POINTER(Role))]
+
+
+class Value(ctypes.Structure):
+    _fields_ = [("dtype", ctypes.c_uint32), ("rank", ctypes.c_int32), ("dim", ctypes.c_int64 * 8), ("stride", ctypes.c_int64 * 8),
+                ("align", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("producer", ctypes.c_int32), ("last_user", ctypes.c_int32),
+                ("over", ctypes.c_int32), ("scalar", ctypes.c_uint32)]
+
+
+class Node(ctypes.Structure):
+    _fields_ = [("op", ctypes.c_uint32), ("family", ctypes.c_uint32), ("attr", ctypes.c_void_p), ("n_roles", ctypes.c_uint32),
+                ("n_inputs", ctypes.c_uint32), ("first", ctypes.POINTER(ctypes.c_int32)), ("arg", ctypes.POINTER(ctypes.c_int32))]
+
+
+class View(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint64), ("n_ops", ctypes.c_uint32), ("n_values", ctypes.c_uint32),
+                ("n_pointers", ctypes.c_uint32), ("n_ins", ctypes.c_uint32), ("op", ctypes.POINTER(Node)),
+                ("value", ctypes.POINTER(Value)), ("name", ctypes.c_void_p), ("literal", ctypes.POINTER(ctypes.c_double)),
+                ("pointer", ctypes.POINTER(ctypes.c_int32))]
+
+
+DTYPE = {"f32": torch.float32, "f64": torch.float64, "bf16": torch.bfloat16, "f16": torch.float16, "bool": torch.bool,
+         "i8": torch.int8, "u8": torch.uint8, "i32": torch.int32, "i64": torch.int64, "e4m3": torch.float8_e4m3fn,
+         "e5m2": torch.float8_e5m2}
+
+
 class Quern:
     def __init__(self, path, threads):
         self.lib = lib = ctypes.CDLL(path)
-        lib.qn_last_error.restype = ctypes.c_char_p
+        lib.qn_last_error.restype = lib.qn_dtype_name.restype = lib.qn_family_name.restype = ctypes.c_char_p
         lib.qn_plan_print.restype = ctypes.c_size_t
-        lib.qn_graph_print.restype = ctypes.c_size_t
+        lib.qn_graph_inspect.restype = ctypes.POINTER(View)
+        lib.qn_op_find.restype = ctypes.POINTER(Op)
         self.ctx = ctypes.c_void_p()
         options = (ctypes.c_char_p * 2)(b"threads=%d" % threads, None)
         self.check(lib.qn_context_create(options, ctypes.byref(self.ctx)))
@@ -34,14 +67,38 @@ class Quern:
         graph, plan = ctypes.c_void_p(), ctypes.c_void_p()
         self.check(self.lib.qn_graph_parse(line.encode(), ctypes.byref(graph)))
         try:
-            text = ctypes.create_string_buffer(4096)
-            self.lib.qn_graph_print(graph, text, ctypes.c_size_t(4096))
             self.check(self.lib.qn_plan_create(self.ctx, graph, ctypes.byref(plan)))
         finally:
             self.lib.qn_graph_destroy(graph)
         name = ctypes.create_string_buffer(4096)
         self.lib.qn_plan_print(plan, name, ctypes.c_size_t(4096))
         return plan, name.value.decode().split(" ")[0]
+
+    def problem(self, line):
+        """The op's name, its family, and a function that makes tensors: by role (of a list role a list), and in execute's order."""
+        graph = ctypes.c_void_p()
+        self.check(self.lib.qn_graph_parse(line.encode(), ctypes.byref(graph)))
+        view = self.lib.qn_graph_inspect(graph).contents
+        node, op = view.op[0], self.lib.qn_op_find(view.op[0].op).contents
+
+        def tensors():
+            made, roles = {}, {}
+            for k in range(view.n_values):
+                v = view.value[k]
+                dtype = DTYPE[self.lib.qn_dtype_name(ctypes.c_uint32(v.dtype)).decode()]
+                if v.flags & 1:                                     # a number of the line
+                    made[k] = view.literal[k]
+                elif v.over >= 0:
+                    made[k] = made[v.over]
+                else:
+                    made[k] = torch.empty_strided(v.dim[:v.rank], v.stride[:v.rank], dtype=dtype)
+            for r in range(op.n_roles):
+                items = [made[node.arg[i]] for i in range(node.first[r], node.first[r + 1])]
+                if items:
+                    roles[op.role[r].name.decode()] = items if op.role[r].flags & 2 else items[0]
+            return roles, [made[view.pointer[i]] for i in range(view.n_pointers)]
+
+        return op.name.decode(), self.lib.qn_family_name(ctypes.c_uint32(op.family)).decode(), tensors
 
     def record(self, plan, sets):
         """A recording of one execution on each set of tensors."""
@@ -59,29 +116,32 @@ class Quern:
         self.check(self.lib.qn_recording_replay(self.ctx, recording))
 
 
-# ---- problem lines ------------------------------------------------------------------------------
+# ---- what inputs hold ---------------------------------------------------------------------------
 
-def tensor(text):
-    """"bf16/64x64x56x56/nhwc" as an uninitialised tensor."""
-    dtype, dims, layout = (text.split("/") + ["", ""])[:3]
-    dims = [int(d) for d in dims.split("x")] if dims else []
-    if layout == "nhwc":
-        return torch.empty(dims, dtype=DTYPE[dtype]).to(memory_format=torch.channels_last)
-    if layout == "t":
-        return torch.empty(dims[:-2] + dims[:-3:-1], dtype=DTYPE[dtype]).transpose(-1, -2)
-    if layout not in ("", "nchw"):
-        raise KeyError(layout)
-    return torch.empty(dims, dtype=DTYPE[dtype])
-
-
-def fill(t):
-    if t.dtype.is_floating_point:
-        t.normal_()
-    elif t.dtype == torch.bool:
-        t.random_(0, 2)
-    else:
-        t.random_(0, 4)
-    return t
+def fill(op, t):
+    """Places that exist, lengths that are whole, variances above 0; all else as chance has it."""
+    for role, items in t.items():
+        for x in items if isinstance(items, list) else [items]:
+            if not isinstance(x, torch.Tensor):
+                continue
+            if role == "x_lengths":
+                x.fill_(t["x"].shape[0])
+            elif role == "label_lengths":
+                x.fill_(t["labels"].shape[1])
+            elif role == "labels":
+                x.random_(1, t["x"].shape[-1])
+            elif role in ("step", "scale", "count") and x.dim() == 0:
+                x.fill_(1)
+            elif role == "indices" and op in ("gather", "scatter_add"):
+                x.random_(0, t["x" if op == "gather" else "dx"].shape[0])
+            elif x.dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+                x.copy_(torch.randn(x.shape))
+            elif not x.dtype.is_floating_point:
+                x.random_(0, 2 if x.dtype == torch.bool else 4)
+            else:
+                x.normal_()
+                if role in ("v", "var", "rstd") or op in ("log", "sqrt", "rsqrt", "pow"):
+                    x.abs_()
 
 
 def ints(text, n):
@@ -89,10 +149,16 @@ def ints(text, n):
     return values * n if len(values) == 1 else values
 
 
-# ---- the same ops by PyTorch: f(attributes, inputs, output) gives a call without arguments ----------
+def pairs(text, n):
+    """pad=1,2:0 as [(1, 1), (2, 0)]"""
+    values = [tuple(int(k) for k in (v.split(":") * 2)[:2]) for v in text.split(",")]
+    return values * n if len(values) == 1 else values
+
+
+# ---- the same ops by PyTorch: peers take attributes and tensors by role, and give a call without arguments ----------
 
 UNARY = {n: n for n in "relu sigmoid tanh exp log sqrt rsqrt erf abs sin cos floor ceil reciprocal neg hardswish softplus mish elu "
-                       "leaky_relu silu gelu".split()}
+                       "leaky_relu silu".split()}
 BINARY = dict(add="add", sub="sub", mul="mul", div="div", max="maximum", min="minimum", pow="pow", lt="lt")
 
 
@@ -108,91 +174,261 @@ def pool_arguments(a, x):
     return window, stride, pad
 
 
-def peer(op, a, x, y):
-    if op in UNARY and op != "gelu":
+def pointwise(op, a, t):
+    x, y = t.get("x"), t.get("y")
+    if op in UNARY:
         packet = getattr(aten, UNARY[op])
-        if "out" in packet.overloads():
-            return lambda: packet.out(x[0], out=y)
-        return lambda: packet(x[0])
-    if op == "gelu":
-        return lambda: aten.gelu.out(x[0], out=y)
-    if op == "gelu_tanh":
-        return lambda: aten.gelu.out(x[0], approximate="tanh", out=y)
-    if op in BINARY and len(x) == 2:
+        return (lambda: packet.out(x, out=y)) if "out" in packet.overloads() else lambda: packet(x)
+    if op in ("gelu", "gelu_tanh"):
+        return lambda: aten.gelu.out(x, approximate="tanh" if op == "gelu_tanh" else "none", out=y)
+    if op in BINARY and isinstance(t["a"], torch.Tensor) and isinstance(t["b"], torch.Tensor):
         f = getattr(torch, BINARY[op])
-        return lambda: f(x[0], x[1], out=y)
+        return lambda: f(t["a"], t["b"], out=y)
     if op == "clip":
-        return lambda: torch.clamp(x[0], float(a["min"]), float(a["max"]), out=y)
-    if op == "select":
-        return lambda: torch.where(x[0], x[1], x[2], out=y)
-    if op in ("cast", "copy"):
-        return lambda: y.copy_(x[0])
+        return lambda: torch.clamp(x, float(a["min"]), float(a["max"]), out=y)
+    if op == "select" and isinstance(t["a"], torch.Tensor) and isinstance(t["b"], torch.Tensor):
+        return lambda: torch.where(t["c"], t["a"], t["b"], out=y)
+    if op == "cast":
+        return lambda: y.copy_(x)
     if op == "relu_backward":
-        return lambda: aten.threshold_backward.grad_input(x[0], x[1], 0, grad_input=y)
-    if op == "gelu_backward":
-        return lambda: aten.gelu_backward.grad_input(x[0], x[1], grad_input=y)
-    if op == "silu_backward":
-        return lambda: aten.silu_backward.grad_input(x[0], x[1], grad_input=y)
-    if op in ("softmax", "log_softmax"):
-        f = getattr(aten, "_" + op)
-        axis = int(a.get("axis", -1))
-        return lambda: f.out(x[0], axis, False, out=y)
-    if op in ("softmax_backward", "log_softmax_backward"):
-        axis = int(a.get("axis", -1))
-        if op == "softmax_backward":
-            return lambda: aten._softmax_backward_data.out(x[1], x[0], axis, x[0].dtype, grad_input=y)
-        return lambda: aten._log_softmax_backward_data.out(x[1], x[0], axis, x[0].dtype, out=y)
-    if op == "pool_average" and x[0].dim() == 4:
-        window, stride, pad = pool_arguments(a, x[0])
-        return lambda: aten.avg_pool2d.out(x[0], window, stride, pad, out=y)
-    if op == "pool_max" and x[0].dim() == 4:
-        window, stride, pad = pool_arguments(a, x[0])
-        where = torch.empty(y.shape, dtype=torch.int64).to(memory_format=torch.channels_last) if y.is_contiguous(
-            memory_format=torch.channels_last) and not y.is_contiguous() else torch.empty(y.shape, dtype=torch.int64)
-        return lambda: aten.max_pool2d_with_indices.out(x[0], window, stride, pad, out=y, indices=where)
-    if op == "reduce_sum":
-        return lambda: torch.sum(x[0], dims_of(a, x[0]), keepdim=True, out=y)
-    if op == "reduce_mean":
-        return lambda: torch.mean(x[0], dims_of(a, x[0]), keepdim=True, out=y)
+        return lambda: aten.threshold_backward.grad_input(t["dy"], x, 0, grad_input=t["dx"])
+    if op in ("gelu_backward", "silu_backward"):
+        f = getattr(aten, op).grad_input
+        return lambda: f(t["dy"], x, grad_input=t["dx"])
+
+
+def softmax(op, a, t):
+    axis, name = int(a.get("axis", -1)), op.replace("_backward", "")
+    if name == op:
+        f = getattr(aten, "_" + op).out
+        return lambda: f(t["x"], axis, False, out=t["y"])
+    if op == "softmax_backward":
+        return lambda: aten._softmax_backward_data.out(t["dy"], t["y"], axis, t["y"].dtype, grad_input=t["dx"])
+    return lambda: aten._log_softmax_backward_data.out(t["dy"], t["y"], axis, t["y"].dtype, out=t["dx"])
+
+
+def pooling(op, a, t):
+    x, dy, y, dx = (t.get(k) for k in ("x", "dy", "y", "dx"))
+    whole = x if x is not None else dx
+    if whole.dim() != 4:
+        return None
+    size = ints(a["size"], 2) if "size" in a else None
+    window, stride, pad = pool_arguments(a, whole)
+    small = y if y is not None else dy
+    where = torch.empty_like(small, dtype=torch.int64)
+    if op == "pool_average":
+        return lambda: aten.avg_pool2d.out(x, window, stride, pad, out=y)
+    if op == "pool_average_backward":
+        return lambda: aten.avg_pool2d_backward.grad_input(dy, dx, window, stride, pad, False, True, None, grad_input=dx)
+    if op == "pool_max":
+        return lambda: aten.max_pool2d_with_indices.out(x, window, stride, pad, out=y, indices=where)
+    if op == "pool_max_backward":
+        image = torch.randn(dx.shape, dtype=dx.dtype).contiguous(memory_format=layout_of(dx))
+        where = aten.max_pool2d_with_indices(image, window, stride, pad)[1]
+        return lambda: aten.max_pool2d_with_indices_backward.grad_input(dy, image, window, stride, pad, [1, 1], False, where, grad_input=dx)
+    if op == "pool_adaptive_average":
+        return lambda: aten.adaptive_avg_pool2d.out(x, size, out=y)
+    if op == "pool_adaptive_average_backward":
+        return lambda: aten._adaptive_avg_pool2d_backward.out(dy, dx, out=dx)
+    if op == "pool_adaptive_max":
+        return lambda: aten.adaptive_max_pool2d.out(x, size, out=y, indices=where)
+    if op == "pool_adaptive_max_backward":
+        image = torch.randn(dx.shape, dtype=dx.dtype)
+        where = aten.adaptive_max_pool2d(image, list(dy.shape[2:]))[1]
+        t["indices"].copy_(where)
+        return lambda: aten.adaptive_max_pool2d_backward.grad_input(dy, image, where, grad_input=dx)
+    if op == "pool_lp" and pad == [0, 0]:
+        return lambda: F.lp_pool2d(x, float(a.get("p", 2)), window, stride)
+
+
+def layout_of(x):
+    return torch.channels_last if x.dim() == 4 and not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last) else torch.contiguous_format
+
+
+def resampling(op, a, t):
+    big, small = t["dy" if "dy" in t else "x"], t["dx" if "dx" in t else "y"]
+    mode, grid, n = a.get("mode", "nearest"), a.get("grid", "half_pixel"), big.dim() - 2
+    if n not in (2, 3) or (mode == "nearest" and grid == "align_corners") or (mode != "nearest" and grid == "asymmetric"):
+        return None
+    corners = [] if mode == "nearest" else [grid == "align_corners"]
+    name = {("nearest", "half_pixel"): f"_upsample_nearest_exact{n}d", ("nearest", "asymmetric"): f"upsample_nearest{n}d"}.get(
+        (mode, grid), {"linear": {2: "upsample_bilinear2d", 3: "upsample_trilinear3d"}, "cubic": {2: "upsample_bicubic2d"}}.get(mode, {}).get(n))
+    if not name:
+        return None
+    if op == "resample":
+        f = getattr(aten, name).out
+        return lambda: f(t["x"], list(t["y"].shape[2:]), *corners, out=t["y"])
+    f = getattr(aten, name + "_backward").grad_input
+    return lambda: f(t["dy"], list(t["dy"].shape[2:]), list(t["dx"].shape), *corners, grad_input=t["dx"])
+
+
+def reduction(op, a, t):
+    x, y = t["x"], t["y"]
+    dims = dims_of(a, x)
+    if op in ("reduce_sum", "reduce_mean"):
+        f = getattr(torch, op[7:])
+        return lambda: f(x, dims, keepdim=True, out=y)
     if op in ("reduce_max", "reduce_min"):
         f = aten.amax if op == "reduce_max" else aten.amin
-        return lambda: f.out(x[0], dims_of(a, x[0]), True, out=y)
+        return lambda: f.out(x, dims, True, out=y)
     if op in ("reduce_norm1", "reduce_norm2", "reduce_amax"):
         order = {"reduce_norm1": 1, "reduce_norm2": 2, "reduce_amax": math.inf}[op]
-        return lambda: torch.linalg.vector_norm(x[0], order, dims_of(a, x[0]), keepdim=True, out=y)
-    if op in ("argmax", "argmin") and "axis" in a and y.dtype == torch.int64:
+        return lambda: torch.linalg.vector_norm(x, order, dims, keepdim=True, out=y)
+    if op in ("argmax", "argmin") and len(dims) == 1 and y.dtype == torch.int64:
         f = getattr(torch, op)
-        return lambda: f(x[0], int(a["axis"]), keepdim=True, out=y)
+        return lambda: f(x, dims[0], keepdim=True, out=y)
+
+
+def normalization(op, a, t):
+    x, dy, y, dx = (t.get(k) for k in ("x", "dy", "y", "dx"))
+    flat = lambda role: t[role].flatten() if role in t else None
+    scale, shift, mean, rstd = (flat(k) for k in ("scale", "shift", "mean", "rstd"))
+    eps, axes = float(a.get("eps", 1e-5)), a.get("axis")
+    want = [True, "dscale" in t, "dshift" in t]
+    if op.startswith("batch_norm"):
+        if op == "batch_norm_inference":
+            return lambda: aten.native_batch_norm.out(x, scale, shift, mean, flat("var"), False, 0.1, eps, out=y, save_mean=torch.empty(0), save_invstd=torch.empty(0))
+        if op == "batch_norm":
+            saved = torch.empty(x.shape[1]), torch.empty(x.shape[1])
+            return lambda: aten.native_batch_norm.out(x, scale, shift, None, None, True, 0.1, eps, out=y, save_mean=saved[0], save_invstd=saved[1])
+        return lambda: aten.native_batch_norm_backward(dy, x, scale, None, None, mean, rstd, True, eps, want)
+    if axes and axes != str(x.dim() - 1):                           # group norm: [N, G, C/G, spatial] by its last dims
+        if op == "layer_norm" and axes == "2,3" and x.dim() == 4:
+            n, g, c, hw = x.shape
+            image = x.view(n, g * c, hw)
+            return lambda: aten.native_group_norm(image, scale, shift, n, g * c, hw, g, eps)
+        return None
+    shape = list(x.shape[-1:])
+    if op == "layer_norm":
+        rows = list(x.shape[:-1]) + [1]
+        narrow = x.dtype if scale is not None and scale.dtype == x.dtype else torch.float32
+        saved = torch.empty(rows, dtype=narrow), torch.empty(rows, dtype=narrow)
+        return lambda: aten.native_layer_norm.out(x, shape, scale, shift, eps, out0=y, out1=saved[0], out2=saved[1])
+    if op == "layer_norm_backward":
+        return lambda: aten.native_layer_norm_backward(dy, x, shape, t["mean"], t["rstd"], scale, scale, want)
+    if op == "rms_norm":
+        return lambda: F.rms_norm(x, shape, scale, eps)
+
+
+def loss(op, a, t):
+    x, reduction = t["x"], {"mean": 1, "sum": 2}.get(a.get("reduction"), 0)
+    if op.startswith("cross_entropy"):
+        if x.dim() != 2 or a.get("axis", "-1") not in ("-1", "1"):
+            return None
+        labels = t["labels"].flatten().long()
+        if op == "cross_entropy":
+            return lambda: F.cross_entropy(x, labels, reduction=("none", "mean", "sum")[reduction], label_smoothing=float(a.get("smoothing", 0)))
+        if "smoothing" in a:
+            return None
+        p, dy, n = F.log_softmax(x, -1), t["dy"].flatten().to(x.dtype), torch.tensor(float(len(labels)), dtype=x.dtype)
+        dy = dy[0] if reduction else dy
+        return lambda: aten._log_softmax_backward_data.out(aten.nll_loss_backward(dy, p, labels, None, reduction, -100, n), p, -1, x.dtype, out=t["dx"])
+    lengths = t["x_lengths"].long(), t["label_lengths"].long()
+    labels, blank = t["labels"].long(), int(a.get("blank", 0))
+    if op == "ctc_loss":
+        return lambda: aten._ctc_loss(F.log_softmax(x, -1), labels, *lengths, blank, False)
+    p = F.log_softmax(x, -1)
+    nll, alpha = aten._ctc_loss(p, labels, *lengths, blank, False)
+    dy = t["dy"].expand(x.shape[1]).contiguous()
+    return lambda: aten._log_softmax_backward_data.out(aten._ctc_loss_backward(dy, p, labels, *lengths, nll, alpha, blank, False), p, -1, x.dtype, out=t["dx"])
+
+
+def training(op, a, t):
+    clones = lambda role: [x.clone() for x in t[role]] if role in t else []
+    number = lambda key, absent: float(a.get(key, absent))
+    rate = t["rate"] if isinstance(t.get("rate"), float) else 1e-3
+    if op in ("adam", "adamw"):
+        f = torch._fused_adam_ if op == "adam" else torch._fused_adamw_
+        params, grads, m, v = (clones(k) for k in ("params", "grads", "m", "v"))
+        steps = [torch.tensor(2.0) for _ in params]
+        return lambda: f(params, grads, m, v, [], steps, lr=rate, beta1=number("beta1", 0.9), beta2=number("beta2", 0.999),
+                         weight_decay=number("decay", 0), eps=number("eps", 1e-8), amsgrad=False, maximize=False)
+    if op == "sgd":
+        params, grads, velocity = (clones(k) for k in ("params", "grads", "velocity"))
+        return lambda: torch._fused_sgd_(params, grads, velocity, weight_decay=number("decay", 0), momentum=number("momentum", 0), lr=rate,
+                                         dampening=0, nesterov=a.get("nesterov") == "1", maximize=False, is_first_step=False)
+    if op == "global_norm":
+        return lambda: torch.linalg.vector_norm(torch.stack(torch._foreach_norm(t["x"])))
+    if op == "amp_unscale" and "new_grads" in t:
+        grads, found, inverse = clones("grads"), torch.zeros(1), torch.ones(1)
+        return lambda: torch._amp_foreach_non_finite_check_and_unscale_(grads, found, inverse)
+
+
+def random(op, a, t):
+    y, p = t.get("y"), float(a.get("p", 0.5))
+    if op == "rng_uniform":
+        return lambda: y.uniform_(float(a.get("min", 0)), float(a.get("max", 1)))
+    if op == "rng_normal":
+        return lambda: y.normal_(float(a.get("mean", 0)), float(a.get("deviation", 1)))
+    if op == "rng_bernoulli":
+        return lambda: y.bernoulli_(p)
+    if op == "dropout":
+        return lambda: aten.native_dropout(t["x"], p, True)
+    if op == "dropout_backward" and "mask" in t:
+        mask = torch.rand(t["dy"].shape) >= p
+        return lambda: aten.native_dropout_backward.out(t["dy"], mask, 1 / (1 - p), out=t["dx"])
+
+
+def selection(op, a, t):
+    x, y, axis = t.get("x"), t.get("y"), int(a.get("axis", -1))
+    if op == "gather" and axis in (0, -1):
+        where = t["indices"].flatten()
+        return lambda: torch.index_select(x, 0, where, out=y.view(len(where), *x.shape[1:]))
+    if op == "scatter_add" and axis in (0, -1):
+        where, dx = t["indices"].flatten(), t["dx"]
+        dy = t["dy"].view(len(where), *dx.shape[1:])
+        return (lambda: dx.zero_().index_add_(0, where, dy)) if dy.dtype == dx.dtype else None
+    if op == "one_hot":
+        where = t["indices"].long().unsqueeze(-1)
+        return lambda: y.zero_().scatter_(-1, where, 1)
+    if op == "top_k":
+        where = torch.empty(y.shape, dtype=torch.int64)
+        return lambda: torch.topk(x, int(a.get("k", 1)), axis, out=(y, where))
+    if op == "pad_backward" and t["dy"].dim() == 4 and a.get("mode") in ("reflect", "replicate"):
+        f = aten.reflection_pad2d_backward if a["mode"] == "reflect" else aten.replication_pad2d_backward
+        pad = pairs(a["pad"], 4)
+        return lambda: f.grad_input(t["dy"], t["dx"], [*pad[3], *pad[2]], grad_input=t["dx"])
+
+
+def transform(op, a, t):
+    x, y = t["x"], t["y"]
+    if op == "gather":
+        return selection(op, a, t)
+    if op == "copy":
+        return lambda: y.copy_(x)
     if op == "permute":
-        perm = [int(p) for p in a["perm"].split(",")]
-        return lambda: y.copy_(x[0].permute(perm))
-    if op == "matmul" and len(x) == 2:
-        return lambda: torch.matmul(x[0], x[1], out=y)
-    return None
+        return lambda: y.copy_(x.permute([int(p) for p in a["perm"].split(",")]))
+    if op == "slice":
+        start, step = (ints(a.get(k, d), x.dim()) for k, d in (("start", "0"), ("step", "1")))
+        part = x[tuple(slice(b, b + (n - 1) * s + 1, s) for b, n, s in zip(start, y.shape, step))]
+        return lambda: y.copy_(part)
+    if op == "concat":
+        return lambda: torch.cat(x, int(a.get("axis", -1)), out=y)
+    if op == "pad":
+        pad, mode = pairs(a["pad"], x.dim()), a.get("mode", "constant")
+        flat = [k for p in reversed(pad) for k in p]
+        if mode == "constant":
+            return lambda: aten.constant_pad_nd.out(x, flat, float(a.get("value", 0)), out=y)
+        if x.dim() == 4:
+            f = aten.reflection_pad2d if mode == "reflect" else aten.replication_pad2d
+            return lambda: f.out(x, flat[:4], out=y)
 
 
-OUTPUT = re.compile(r"(y|dx|dw)$")
+def contraction(op, a, t):
+    if op == "matmul" and len(t) == 3:
+        return lambda: torch.matmul(t["a"], t["b"], out=t["y"])
 
 
-def output_of(op, a, x):
-    """The output's tensor where the line leaves it out."""
-    like = x[0]
-    if op.startswith("reduce") or op.startswith("arg"):
-        dims = dims_of(a, like)
-        return like.new_empty([1 if i in dims else n for i, n in enumerate(like.shape)])
-    if op in ("pool_max", "pool_average"):
-        window, stride, pad = pool_arguments(a, like)
-        dims = list(like.shape[:2]) + [(n + 2 * p - w) // s + 1 for n, w, s, p in zip(like.shape[2:], window, stride, pad)]
-        last = not like.is_contiguous()
-        return like.new_empty(dims).to(memory_format=torch.channels_last) if last else like.new_empty(dims)
-    if op == "permute":
-        return like.new_empty([like.shape[int(p)] for p in a["perm"].split(",")])
-    if op == "matmul":
-        return like.new_empty(list(like.shape[:-1]) + [x[1].shape[-1]])
-    if op == "lt":
-        return torch.empty(like.shape, dtype=torch.bool)
-    return torch.empty_like(x[1] if op == "select" else like)
+def scan(op, a, t):
+    if op == "cumsum" and not {"exclusive", "reverse"} & a.keys():
+        return lambda: torch.cumsum(t["x"], int(a.get("axis", -1)), out=t["y"])
 
+
+PEERS = {f.__name__: f for f in (pointwise, softmax, pooling, resampling, reduction, normalization, loss, training, random, selection,
+                                 transform, contraction, scan)}
+
+
+# ---- problem lines ------------------------------------------------------------------------------
 
 def problems(path):
     for number, line in enumerate(open(path), 1):
@@ -204,33 +440,13 @@ def problems(path):
         yield f"{os.path.basename(path)}:{number}", name.group(1) if name else text.strip(), text.strip(), words
 
 
-def build(words):
-    """One set of tensors in the order of their roles, and PyTorch's call on it; None if there is no such call."""
-    op, a, x, y, names = words[0], {}, [], None, []
-    for word in words[1:]:
-        key, _, value = word.partition("=")
-        if not re.match(r"(f64|f32|f16|bf16|i8|u8|i32|i64|bool)\b", value):
-            if re.match(r"[-0-9.]", value) and key in ("a", "b", "c"):
-                return None                                     # a number as an operand: no tensor to hand to PyTorch
-            a[key] = value
-        elif OUTPUT.match(key) and not op.endswith("softmax_backward"):
-            y = value
-        elif key == "indices":
-            return None
-        else:
-            x.append(fill(tensor(value)))
-            names.append(key)
-    if op in ("log", "sqrt", "rsqrt", "pow"):
-        x[0].abs_()
-    if not x:
-        return None
-    if y and "/" not in y:
-        like = output_of(op, a, x)
-        y = torch.empty(like.shape, dtype=DTYPE[y])
-    else:
-        y = tensor(y) if y else output_of(op, a, x)
-    call = peer(op, a, x, y)
-    return (x + [y], call) if call else None
+def build(problem, words):
+    """Tensors in execute's order, and PyTorch's call on them; None if there is no such call."""
+    op, family, tensors = problem
+    t, ordered = tensors()
+    fill(op, t)
+    call = PEERS[family](op, dict(w.split("=", 1) for w in words[1:]), t) if family in PEERS else None
+    return (ordered, call) if call else None
 
 
 # ---- measuring --------------------------------------------------------------------------------------
@@ -246,12 +462,16 @@ def seconds_of(f, n):
 
 
 def measure(quern, line, words, seconds, cache=200e6):
-    first = build(words)
+    problem = quern.problem(line)
+    first = build(problem, words)
     if not first:
         return None
-    size = sum(t.numel() * t.element_size() for t in first[0])
-    sets = [first] + [build(words) for _ in range(max(1, min(23, int(cache / max(size, 1)))))]
     plan, engine = quern.plan(line)
+    recording = quern.record(plan, [first[0]])
+    once = seconds_of(first[1], 1) + seconds_of(lambda: quern.replay(recording), 1)
+    quern.lib.qn_recording_destroy(recording)
+    size = sum(t.numel() * t.element_size() for t in first[0])
+    sets = [first] + [build(problem, words) for _ in range(min(23, int(cache / max(size, 1)), int(seconds / once)))]
     recording = quern.record(plan, [s[0] for s in sets])
 
     def ours():
@@ -275,7 +495,7 @@ def measure(quern, line, words, seconds, cache=200e6):
     quern.lib.qn_recording_destroy(recording)
     quern.lib.qn_plan_destroy(plan)
     k = len(sets)
-    return (engine, statistics.median(a for a, _ in samples) / k, statistics.median(b for _, b in samples) / k,
+    return (problem[1], engine, statistics.median(a for a, _ in samples) / k, statistics.median(b for _, b in samples) / k,
             statistics.median(b / a for a, b in samples))
 
 
@@ -298,19 +518,21 @@ def main():
                 continue
             try:
                 r = measure(quern, line, words, o.seconds)
-            except (RuntimeError, KeyError) as e:
+            except (RuntimeError, KeyError, NotImplementedError, TypeError) as e:
                 print(f"{name:40} {str(e)[:100]}")
                 r = None
             if not r:
                 skipped += 1
                 continue
-            print(f"{name:40} {r[0]:36} {r[1] * 1e6:10.1f} {r[2] * 1e6:10.1f} {r[3]:6.2f}x", flush=True)
-            groups.setdefault(os.path.basename(path), []).append(r[3])
-    for group, ratios in groups.items():
+            family, engine, ours, theirs, speed = r
+            print(f"{name:40} {engine:36} {ours * 1e6:10.1f} {theirs * 1e6:10.1f} {speed:6.2f}x", flush=True)
+            for group in (family, "all"):
+                groups.setdefault(group, []).append(speed)
+    for group, ratios in sorted(groups.items(), key=lambda g: g[0] == "all"):
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
         print(f"{group:24} {len(ratios):3} problems   geometric mean {mean:5.2f}x   least {min(ratios):5.2f}x")
     if skipped:
-        print(f"{skipped} problems left out: PyTorch has no one call for them, or somebody refused")
+        print(f"{skipped} problems left out: PyTorch has no call for them, or somebody refused")
 
 
 if __name__ == "__main__":
