@@ -136,6 +136,7 @@ void qn_context_destroy(qn_context *ctx)
         if (ctx->instance[i] && ctx->terms->backend[i]->table->close) ctx->terms->backend[i]->table->close(ctx->instance[i]);
       free_arena(ctx);
       if (ctx->own_stream && ctx->dev->ops->stream_destroy) ctx->dev->ops->stream_destroy(&ctx->dev->desc, ctx->own_stream);
+      if (ctx->aside && ctx->dev->ops->stream_destroy) ctx->dev->ops->stream_destroy(&ctx->dev->desc, ctx->aside);
       qn__leave(ctx, saved);
     }
   }
@@ -303,7 +304,8 @@ qn_status qn__context_ready(qn_context *ctx, const qn_plan *p)
   uint64_t saved, missing = p->instances & ~ctx->opened;
   bool grows = p->workspace > ctx->workspace_bytes || p->counters > ctx->counters_bytes || p->staging > ctx->staging_bytes;
   qn_status status;
-  if (!missing && !grows) return QN_OK;
+  bool branches = p->branches && !ctx->aside;
+  if (!missing && !grows && !branches) return QN_OK;
   if (qn__context_capturing(ctx))
     return qn__fail(QN_NOT_READY, "the workspace would have to grow to %llu bytes while a recording captures; run the step once first",
                     (unsigned long long)p->workspace);
@@ -316,6 +318,7 @@ qn_status qn__context_ready(qn_context *ctx, const qn_plan *p)
     if (!status) status = ctx->dev->ops->fill(&ctx->dev->desc, ctx->counters, 0, p->counters, ctx->stream);
   }
   if (!status && p->staging > ctx->staging_bytes) status = grow_staging(ctx, p->staging);
+  if (!status && branches) status = ctx->dev->ops->stream_create(&ctx->dev->desc, &ctx->aside);
   qn__leave(ctx, saved);
   return status;
 }

@@ -189,6 +189,7 @@ typedef struct qn__step {
   uint64_t   workspace;                             /* where the engine's scratch begins */
   int32_t    instance;                              /* the part's */
   bool       direct;                                /* the pointers of execute are the values, in order */
+  bool       aside;                                 /* nothing in the plan waits for it: a recording lets it run beside what follows */
 } qn__step;
 
 /* What execute checks of each pointer: the bits of `mask` must be 0 in it, those of `null` in its predecessor (user
@@ -207,6 +208,8 @@ struct qn_plan {
   const qn__terms *terms;
   uint32_t     n_pointers, n_ins, n_steps;
   uint64_t     workspace, counters, staging;
+  uint64_t     counters_aside;                      /* where the counters of steps aside begin */
+  bool         branches;                            /* there are steps aside */
   uint64_t     instances;                           /* bit i: terms->backend[i] must be open */
   qn__step    *step;
   qn__bounds  *bounds;
@@ -241,7 +244,7 @@ struct qn_context {
   qn__backend **backend; int n_backends;            /* as chosen when it was made */
   void       **instance;                            /* one for each of terms->backend; NULL: not opened */
   uint64_t     opened;
-  void        *stream, *own_stream;
+  void        *stream, *own_stream, *aside;         /* aside: a second stream, for the branches of recordings; NULL: none yet */
   qn_allocator allocator;
   void        *workspace; uint64_t workspace_bytes;
   void        *counters;  uint64_t counters_bytes;

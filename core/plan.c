@@ -59,8 +59,38 @@ static bool used_by_part(const qn_part *part, int32_t v)
   return false;
 }
 
+/* Whether a later step of the plan waits for step s: it reads what s makes, or takes the place of what s reads. */
+static bool awaited(const qn_plan *p, uint32_t s)
+{
+  const qn_part *part = p->step[s].part;
+  for (uint32_t later = s + 1; later < p->n_steps; later++) {
+    const qn_part *other = p->step[later].part;
+    for (uint32_t i = 0; i < other->prepared.n_ops; i++) {
+      const qn_node *op = &other->request.op[i];
+      for (int32_t a = 0; a < op->first[op->n_roles]; a++) {
+        int32_t v = other->value_of[op->arg[a]], over = a < op->first[op->n_inputs] ? -1 : p->graph->view.value[v].over;
+        for (uint32_t k = 0; k < part->request.n_values; k++)
+          if (used_by_part(part, (int32_t)k) && (over >= 0 ? part->value_of[k] == over : part->value_of[k] == v && part->request.value[k].producer >= 0)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+/* Which steps a recording may let run beside what follows: those that nothing waits for, but for the last, where the device
+ * captures and no backend's instance keeps to one stream. */
+static void set_aside(qn_plan *p)
+{
+  if (!p->dev->ops->capture_begin || !p->dev->ops->stream_wait) return;
+  for (int i = 0; i < p->terms->n_backends; i++)
+    if (p->instances >> i & 1 && p->terms->backend[i]->table->open) return;
+  for (uint32_t s = 0; s < p->n_steps; s++)
+    if (qn__fallback_staging(p->step[s].part)) return;
+  for (uint32_t s = 0; s + 1 < p->n_steps; s++) p->branches |= p->step[s].aside = !awaited(p, s);
+}
+
 /* Places everything that is neither the caller's nor a literal: intermediates by their graph number (at[]), and the
- * scratch of each step. */
+ * scratch of each step. What a step aside uses is its own to the plan's end. */
 static qn_status lay_out(qn_plan *p, const int32_t *pointer_of, uint64_t *at)
 {
   uint32_t n_values = p->graph->view.n_values, n = n_values + p->n_steps;
@@ -72,20 +102,25 @@ static qn_status lay_out(qn_plan *p, const int32_t *pointer_of, uint64_t *at)
     return qn__fail(QN_NO_MEMORY, "no memory for a plan");
   }
   for (uint32_t i = 0; i < n; i++) b[i].first = -1;
+  uint64_t counters[2] = { 0, 0 };
   for (uint32_t s = 0; s < p->n_steps; s++) {
     const qn_part *part = p->step[s].part;
+    bool aside = p->step[s].aside;
+    int last = aside ? (int)p->n_steps : (int)s;
     for (uint32_t v = 0; v < part->request.n_values; v++) {
       int32_t g = part->value_of[v];
       if (pointer_of[g] >= 0 || p->graph->view.value[g].flags & QN_VALUE_HOST) continue;
       if (!used_by_part(part, (int32_t)v) || !materialised(part, (int32_t)v)) continue;
       if (b[g].first < 0) b[g].first = (int)s;
-      b[g].last = (int)s;
+      if (b[g].last < last) b[g].last = last;
       b[g].bytes = round_up((uint64_t)qn_extent_bytes(&p->graph->view.value[g]));
     }
-    b[n_values + s] = (block){ round_up(part->prepared.workspace), 0, (int)s, (int)s };
-    if (part->prepared.counters > p->counters) p->counters = part->prepared.counters;
+    b[n_values + s] = (block){ round_up(part->prepared.workspace), 0, (int)s, last };
+    if (part->prepared.counters > counters[aside]) counters[aside] = part->prepared.counters;
     if (qn__fallback_staging(part) > p->staging) p->staging = qn__fallback_staging(part);
   }
+  p->counters_aside = p->branches ? round_up(counters[0]) : 0;
+  p->counters = counters[1] ? p->counters_aside + counters[1] : counters[0];
   for (uint32_t i = 0; i < n; i++)
     if (b[i].first >= 0 && b[i].bytes) order[used++] = &b[i];
   p->workspace = place_blocks(order, used);
@@ -149,7 +184,13 @@ static qn_status fill_plan(qn_plan *p)
   }
   for (uint32_t i = 0; i < g->n_values; i++)
     if (g->value[i].flags & QN_VALUE_HOST) set_literal(&p->literal[i], g->value[i].dtype, g->literal[i]);
+  set_aside(p);
   status = lay_out(p, pointer_of, at);
+  if (!status && p->branches && p->workspace > p->terms->demands.workspace_limit) {     /* what runs side by side takes more */
+    for (uint32_t s = 0; s < p->n_steps; s++) p->step[s].aside = false;
+    p->branches = false;
+    status = lay_out(p, pointer_of, at);
+  }
   for (uint32_t s = 0; s < p->n_steps && !status; s++) status = place_values(p, &p->step[s], pointer_of, at);
 done:
   qn__free(pointer_of);
@@ -269,9 +310,15 @@ qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void
     .counters = counters, .device = &ctx->dev->desc, .threads = p->threads, .core = ctx };
   uint64_t saved = 0;
   qn_status status = QN_OK;
-  if (ctx->dev->ops->enter && (status = ctx->dev->ops->enter(&ctx->dev->desc, &saved))) return status;
+  const qn_device_ops *ops = ctx->dev->ops;
+  bool branches = p->branches && ctx->recording && ctx->aside;
+  if (ops->enter && (status = ops->enter(&ctx->dev->desc, &saved))) return status;
   for (uint32_t s = 0; s < p->n_steps; s++) {
     const qn__step *step = &p->step[s];
+    bool aside = branches && step->aside;
+    launch.stream = aside ? ctx->aside : ctx->stream;
+    launch.counters = aside ? (char *)counters + p->counters_aside : counters;
+    if (aside && (status = ops->stream_wait(&ctx->dev->desc, ctx->aside, ctx->stream))) break;
     launch.instance = step->instance >= 0 ? ctx->instance[step->instance] : NULL;
     launch.workspace = (char *)workspace + step->workspace;
     if (step->direct) {
@@ -280,7 +327,8 @@ qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void
     } else status = run_step(p, step, &launch, ptr, workspace);
     if (status) break;
   }
-  if (ctx->dev->ops->enter) ctx->dev->ops->leave(&ctx->dev->desc, saved);
+  if (branches && !status) status = ops->stream_wait(&ctx->dev->desc, ctx->stream, ctx->aside);
+  if (ops->enter) ops->leave(&ctx->dev->desc, saved);
   return status;
 }
 

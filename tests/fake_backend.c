@@ -1,6 +1,7 @@
 /* fake_backend.c -- a device that is host memory, and engines that compute nothing, for t_core: what the planner
  * offers, what demands forbid, what is measured and remembered can be seen without any arithmetic. */
 #include <quern/kit.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -31,17 +32,24 @@ static qn_status takes_three(const qn_request *r, qn_prepared *p)
   return QN_OK;
 }
 
+/* What a device with streams does, told in the log. */
+static void tell(const char *what, void *stream, void *other)
+{
+  char line[64];
+  snprintf(line, sizeof line, "%s %d %d", what, (int)(intptr_t)stream, (int)(intptr_t)other);
+  host->log(QN_LOG_WARN, line);
+}
+
 static qn_status runs_nothing(const qn_prepared *p, const qn_launch *l)
 {
-  (void)p;
-  (void)l;
+  if (l->stream) tell(p->engine->name, l->stream, NULL);
   return QN_OK;
 }
 
 /* Leaves its mark: the instance and the counters that it was given. */
 static qn_status runs_marking(const qn_prepared *p, const qn_launch *l)
 {
-  (void)p;
+  if (l->stream) return runs_nothing(p, l);
   if (!l->instance) return host->error(QN_INTERNAL, "no instance was given");
   if (*(const uint64_t *)l->counters) return host->error(QN_INTERNAL, "the counters are not zero");
   ++*(int *)l->instance;
@@ -211,14 +219,55 @@ static qn_status host_call(const qn_device *d, void *stream, void (*fn)(void *),
   return QN_OK;
 }
 
+#ifdef FAKE_STREAMS
+/* ---- the same with streams, numbered, and recordings that hold nothing ------------------------------------------- */
+
+static qn_status stream_create(const qn_device *d, void **stream)
+{
+  static intptr_t streams;
+  (void)d;
+  *stream = (void *)++streams;
+  return QN_OK;
+}
+static void stream_destroy(const qn_device *d, void *stream)
+{
+  (void)d;
+  (void)stream;
+}
+static qn_status stream_wait(const qn_device *d, void *stream, void *other)
+{
+  (void)d;
+  tell("wait", stream, other);
+  return QN_OK;
+}
+static qn_status capture_begin(const qn_device *d, void *stream)
+{
+  (void)d;
+  tell("begin", stream, NULL);
+  return QN_OK;
+}
+static qn_status capture_end(const qn_device *d, void *stream, void **recording)
+{
+  (void)d;
+  tell("end", stream, NULL);
+  *recording = NULL;
+  return QN_OK;
+}
+#endif
+
 static const qn_device_ops device = {
   .struct_size = sizeof device, .count = count, .describe = describe, .models = models, .describe_model = describe_model,
   .alloc = alloc, .free = release, .copy = copy, .fill = fill, .event_create = event_create, .event_destroy = event_destroy,
   .event_record = event_record, .event_elapsed = event_elapsed, .host_call = host_call,
+#ifdef FAKE_STREAMS
+  .stream_create = stream_create, .stream_destroy = stream_destroy, .stream_wait = stream_wait, .capture_begin = capture_begin,
+  .capture_end = capture_end,
+#endif
 };
 
 /* ---- the table ---------------------------------------------------------------------------------------------- */
 
+#ifndef FAKE_STREAMS
 static qn_status open_instance(const qn_host *h, const qn_device *d, void *stream, void **instance)
 {
   (void)d;
@@ -227,10 +276,14 @@ static qn_status open_instance(const qn_host *h, const qn_device *d, void *strea
   return *instance ? QN_OK : h->error(QN_NO_MEMORY, "no memory for an instance");
 }
 static void close_instance(void *instance) { host->free(instance); }
+#endif
 
 static const qn_backend backend = {
   .struct_size = sizeof backend, .abi_minor = QN_ABI_MINOR, .engine_size = sizeof(qn_engine), .name = "fake", .version = "1",
-  .device_kind = "fake", .device = &device, .engines = lists, .open = open_instance, .close = close_instance,
+  .device_kind = "fake", .device = &device, .engines = lists,
+#ifndef FAKE_STREAMS
+  .open = open_instance, .close = close_instance,
+#endif
 };
 
 QN_EXPORT qn_status QN_BACKEND_ENTRY(fake)(const qn_host *h, const qn_backend **out)

@@ -14,14 +14,18 @@ tests_t_kit_LDADD = $(LIBM)
 
 # The dispatcher, on engines that compute nothing.
 if BUILD_PLUGINS
-check_LTLIBRARIES += tests/quern_fake.la
+check_LTLIBRARIES += tests/quern_fake.la tests/quern_streams.la
 tests_quern_fake_la_SOURCES = tests/fake_backend.c
 tests_quern_fake_la_LDFLAGS = $(PLUGIN_LDFLAGS) -rpath $(abs_builddir)
 tests_quern_fake_la_LIBADD =
+tests_quern_streams_la_SOURCES = tests/fake_backend.c
+tests_quern_streams_la_CPPFLAGS = $(AM_CPPFLAGS) -DFAKE_STREAMS
+tests_quern_streams_la_LDFLAGS = $(tests_quern_fake_la_LDFLAGS)
+tests_quern_streams_la_LIBADD =
 check_PROGRAMS += tests/t_core
 TESTS += tests/t_core
 tests_t_core_SOURCES = tests/t_core.c tests/tap.h
-tests_t_core_CPPFLAGS = $(AM_CPPFLAGS) -DQN_FAKE_PLUGIN='"$(abs_top_builddir)/tests/.libs/quern_fake.so"'
+tests_t_core_CPPFLAGS = $(AM_CPPFLAGS) -DQN_FAKE_PLUGINS='"$(abs_top_builddir)/tests/.libs/"'
 endif
 
 # What the ops mean where libraries disagree: tables by hand.

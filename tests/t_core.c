@@ -268,9 +268,45 @@ static void many_plans(void)
   qn_context_destroy(ctx);
 }
 
+/* ---- branches of a recording, on a device with streams ------------------------------------------------------------------ */
+
+static char told[1024];
+static void take_down(void *user, int level, const char *message)
+{
+  (void)level;
+  (void)user;
+  snprintf(told + strlen(told), sizeof told - strlen(told), "%s, ", message);
+}
+
+static void branches(void)
+{
+  static float buffer[8][64] __attribute__((aligned(64)));
+  void *ptr[8];
+  qn_context *ctx = context("tune=off", NULL);
+  qn_graph *g;
+  qn_plan *p;
+  qn_recording *r = NULL;
+  for (int i = 0; i < 8; i++) ptr[i] = buffer[i];
+  qn_graph_parse("in a f32/8x8\nin b f32/8x8\nin s f32/8\nt = matmul a=a b=b\nout u = matmul a=t b=a\nv = matmul a=t b=b\nout w = matmul a=v b=b\n"
+                 "out s_ over s = relu x=s\n", &g);
+  if (qn_plan_create(ctx, g, &p)) tap_note("%s", qn_last_error());
+  qn_set_log(take_down, NULL);
+  tap_ok(!qn_plan_execute(ctx, p, ptr) && !strstr(told, "wait"), "outside a recording everything runs on one stream: %s", told);
+  told[0] = 0;
+  tap_ok(!qn_record_begin(ctx) && !qn_plan_execute(ctx, p, ptr) && !qn_record_end(ctx, &r), "a recording: %s", qn_last_error());
+  tap_ok(!strcmp(told, "begin 1 0, three 1 0, wait 2 1, three 2 0, three 1 0, wait 2 1, three 2 0, all 1 0, wait 1 2, end 1 0, "),
+         "what nothing waits for runs beside what follows, and is waited for at the end: %s", told);
+  tap_ok(qn_plan_counters(p) == 256 + 64, "with counters of its own: %zu bytes", qn_plan_counters(p));
+  qn_set_log(NULL, NULL);
+  qn_recording_destroy(r);
+  qn_plan_destroy(p);
+  qn_graph_destroy(g);
+  qn_context_destroy(ctx);
+}
+
 int main(void)
 {
-  snprintf(plugin, sizeof plugin, "%s", QN_FAKE_PLUGIN);
+  snprintf(plugin, sizeof plugin, QN_FAKE_PLUGINS "quern_fake.so");
   partition();
   demands();
   tuning();
@@ -278,5 +314,7 @@ int main(void)
   recording();
   fallback();
   many_plans();
+  snprintf(plugin, sizeof plugin, QN_FAKE_PLUGINS "quern_streams.so");
+  branches();
   return tap_done();
 }

@@ -190,8 +190,8 @@ size_t    qn_plan_print(const qn_plan *plan, char *text, size_t bytes);
 
 /* ---- recordings --------------------------------------------------------------------------- */
 
-/* What ctx executes between begin and end, replayable as one: a CUDA graph, on a CPU a list. Run the step
- * once first: under capture nothing is planned or built. Host scalars keep the value they had. */
+/* What ctx executes between begin and end, replayable as one: a CUDA graph (parts that no other part of their plan waits for run beside
+ * the rest), on a CPU a list. Run the step once first: under capture nothing is planned or built. Host scalars keep the value they had. */
 typedef struct qn_recording qn_recording;
 qn_status qn_record_begin(qn_context *ctx);
 qn_status qn_record_end(qn_context *ctx, qn_recording **recording_p);
