@@ -63,6 +63,19 @@ qn_status cuda_conv_wants_channels_last(const qn_value *v, const char *name, qn_
   return qn_refuse(out, "packed channels last, aligned to 16 bytes", name, "nhwc", "%s", "other strides");
 }
 
+qn_status cuda_conv_wants_narrow(const cuda_conv_problem *c, qn_prepared *out)
+{
+  if (c->x->rank != 4) return qn_refuse(out, "two spatial dims", "x", "2", "%d", c->x->rank - 2);
+  if (c->x->dtype != QN_F32 || c->w->dtype != QN_F32 || c->y->dtype != QN_F32) return qn_refuse(out, "dtypes", "x", "f32", "%s", "another");
+  if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
+  if (c->channels > 4) return qn_refuse(out, "at most 4 channels", "x", "4", "%lld", (long long)c->channels);
+  for (int d = 0; d < 2; d++) {
+    if (c->size[d] != 3) return qn_refuse(out, "filters of 3 by 3", "w", "3", "%lld", (long long)c->size[d]);
+    if (c->stride[d] != 1 || c->dilation[d] != 1) return qn_refuse(out, "stride and dilation of 1", "x", "1", "%lld", (long long)qn_max_i64(c->stride[d], c->dilation[d]));
+  }
+  return QN_OK;
+}
+
 /* ---- the row's ------------------------------------------------------------------------------------------------- */
 
 qn_status cuda_conv_kernel_build(const qn_request *r, qn_prepared *out)

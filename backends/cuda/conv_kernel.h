@@ -44,10 +44,20 @@ static inline int64_t cuda_conv_shares(int64_t tiles, int64_t most) { return qn_
 /* The same where each share leaves a part of dw's sum and workspace may be limited; 0: refused. */
 int64_t cuda_conv_shares_of_sum(const qn_request *r, qn_prepared *out, int64_t tiles, int64_t most, int64_t elements);
 
-/* What kernels on tiles want: refused else. channels_last: packed, aligned to 16 bytes. */
+/* What kernels want: refused else. channels_last: packed, aligned to 16 bytes. */
 qn_status cuda_conv_wants_ampere(const qn_request *r, qn_prepared *out);
 qn_status cuda_conv_wants_halves(const cuda_conv_problem *c, qn_prepared *out);
 qn_status cuda_conv_wants_channels_last(const qn_value *v, const char *name, qn_prepared *out);
+/* f32 by 3 x 3 filters of one to four channels, one group, stride and dilation 1. */
+qn_status cuda_conv_wants_narrow(const cuda_conv_problem *c, qn_prepared *out);
+
+/* Rows of whole vectors of 16 bytes, of f32, each aligned? */
+static inline bool cuda_conv_rows_of_vectors(const qn_value *v)
+{
+  bool whole = v->rank == 4 && v->stride[3] == 1 && v->dim[3] % 4 == 0 && v->align >= 16;
+  for (int d = 0; whole && d < 3; d++) whole = v->dim[d] == 1 || v->stride[d] % 4 == 0;
+  return whole;
+}
 
 #ifdef __cplusplus
 }

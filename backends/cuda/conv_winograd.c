@@ -131,24 +131,9 @@ static qn_status prepare_gradient(const qn_request *r, state *st)
 /* A bias and relu, which the last transform takes; it writes f32. */
 static qn_status prepare_chain(const qn_request *r, state *st, qn_prepared *out)
 {
-  cuda_out_dims dims = { { 3, 1, 0, 2 }, CUDA_BY_DIMS };
-  for (qn_request some = *r; ; some.n_ops = 1) {
-    cuda_chain_begin(&st->chain, st->problem.mode == CUDA_CONV_FORWARD ? st->problem.y_at : st->problem.x_at);
-    if (st->problem.bias_at >= 0) {
-      cuda_out_dims row = { { -1, 0, -1, -1 }, CUDA_BY_DIMS };     /* [K], along columns */
-      int k = cuda_chain_operand(&st->chain, r, st->problem.bias_at, &row);
-      if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", "another");
-      cuda_chain_step(&st->chain, QN_OP_ADD, k, false, 0, 0);
-    }
-    cuda_chain_follow(&st->chain, &some, &dims);
-    bool plain = cuda_chain_column_relu(&st->chain.steps, &st->bias, &st->outputs.relu) && r->value[st->chain.out].dtype == QN_F32;
-    if (plain) break;
-    st->bias = st->problem.bias_at >= 0 ? 0 : -1;           /* alone: of whatever stride */
-    st->outputs.relu = 0;
-    if (some.n_ops == 1) break;
-  }
-  const qn_value *to = &r->value[st->chain.out];
-  st->outputs.at = pixels_of(to);
+  qn_status status = cuda_conv_problem_bias_relu(&st->problem, r, &st->chain, &st->bias, &st->outputs.relu, out);
+  if (status) return status;
+  st->outputs.at = pixels_of(&r->value[st->chain.out]);
   if (st->bias >= 0) {
     st->outputs.bias_stride = st->chain.steps.operand[st->bias].stride[1];
     st->outputs.bias_dtype = st->chain.steps.operand[st->bias].dtype;

@@ -19,6 +19,8 @@
   X(conv_tf32)        \
   X(conv_winograd)    \
   X(conv_matmul)      \
+  X(conv_narrow)      \
+  X(conv_narrow_filter) \
   X(conv_depthwise)   \
   X(conv_depthwise_filter) \
   X(conv_grouped)     \

@@ -34,6 +34,8 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_mma.h \
   backends/cuda/conv_mma_bf16.cu \
   backends/cuda/conv_mma_f16.cu \
+  backends/cuda/conv_narrow.cu \
+  backends/cuda/conv_narrow_filter.cu \
   backends/cuda/conv_tf32.c \
   backends/cuda/conv_tf32.cu \
   backends/cuda/conv_tf32.h \
@@ -155,6 +157,8 @@ CUDA_AMPERE_OBJECTS = \
   backends/cuda/conv_first_filter.lo \
   backends/cuda/conv_mma_bf16.lo \
   backends/cuda/conv_mma_f16.lo \
+  backends/cuda/conv_narrow.lo \
+  backends/cuda/conv_narrow_filter.lo \
   backends/cuda/matmul_mma_bf16.lo \
   backends/cuda/matmul_mma_f16.lo \
   backends/cuda/matmul_mma_i8.lo \

@@ -100,3 +100,9 @@ conv_backward_filter x=f32/2x3x11x12 dy=f32/2x4x11x12 dw=f32/4x3x5x5 pad=2 ; fil
 conv_backward_filter x=f32/2x5x40x33 dy=f32/2x7x39x31 dw=f32/7x5x9x5 pad=4:3,1
 conv_backward_filter x=f32/3x17x29x20/nhwc dy=f32/3x18x29x20/nhwc dw=f32/18x17x7x7 pad=3
 conv_backward_filter x=f32/1x2x35x61 dy=f32/1x3x35x59 dw=f32/3x2x5x5 pad=2,1 ; fill=int x.fill=special
+
+# few channels: tiles of 4 by 32 and 64 filters, their tails, several tiles for a part; each number of channels
+conv_backward_filter x=f32/2x3x19x44 dy=f32/2x70x19x44 dw=f32/70x3x3x3 pad=1
+conv_backward_filter x=f32/140x1x5x10 dy=f32/140x3x3x8 dw=f32/3x1x3x3
+conv_backward_filter x=f32/2x2x9x64 dy=f32/2x5x10x64/3600:720:72:1 dw=f32/5x2x3x3 pad=2:1,1
+conv_backward_filter x=f32/2x4x6x8/nhwc dy=f32/2x64x6x8 dw=f32/64x4x3x3 pad=1 ; fill=int x.fill=special
