@@ -6,6 +6,7 @@
  *   wgmma_tf32     f32 rounded to tf32       k contiguous, as below
  *   wgmma_3xtf32   f32 split into two tf32   the operand on the right is split beforehand, in workspace
  *   wgmma_f8       e4m3, e5m2, sums promoted to f32 every 128 terms; wgmma_f8_raw: not promoted
+ *   wgmma_f8_f16   e4m3, e5m2 as f16, which has all their values: f32 sums, at half the rate
  *   wgmma_i8       i8, u8 to i32
  *
  * Operands that the copy engine cannot fetch as they lie are gathered by threads (_g2) or packed into workspace (pack.h). Small outputs are summed in shares
@@ -47,13 +48,14 @@ typedef struct family {
   uint32_t math;
 } family;
 
-enum { WGMMA_16, WGMMA_TF32, WGMMA_3XTF32, WGMMA_F8, WGMMA_F8_RAW, WGMMA_I8 };
+enum { WGMMA_16, WGMMA_TF32, WGMMA_3XTF32, WGMMA_F8, WGMMA_F8_RAW, WGMMA_F8_F16, WGMMA_I8 };
 static const family families[] = {
   [WGMMA_16]     = { "wgmma", variants_16, names_16, "both f16 or both bf16", { .accumulator = QN_ACC_F32_TC }, QN_MATH_STRICT },
   [WGMMA_TF32]   = { "wgmma_tf32", variants_tf32, names_tf32, "both f32", { .accumulator = QN_ACC_TF32 }, QN_MATH_TF32 },
   [WGMMA_3XTF32] = { "wgmma_3xtf32", variants_3xtf32, names_3xtf32, "both f32", { .accumulator = QN_ACC_3XTF32 }, QN_MATH_F32 },
   [WGMMA_F8]     = { "wgmma_f8", variants_f8, names_f8, "e4m3 or e5m2", { .accumulator = QN_ACC_F8_FAST, .promote = 128 }, QN_MATH_F32 },
   [WGMMA_F8_RAW] = { "wgmma_f8_raw", variants_f8_raw, names_f8_raw, "e4m3 or e5m2", { .accumulator = QN_ACC_F8_FAST }, QN_MATH_FAST },
+  [WGMMA_F8_F16] = { "wgmma_f8_f16", variants_16, names_16, "e4m3 or e5m2", { .accumulator = QN_ACC_F32_TC }, QN_MATH_STRICT },
   [WGMMA_I8]     = { "wgmma_i8", variants_i8, names_i8, "i8 or u8", { .accumulator = QN_ACC_NATIVE }, QN_MATH_STRICT },
 };
 
@@ -69,6 +71,7 @@ static const cuda_gemm_kernel *kernels_of(int which, uint32_t a, uint32_t b)
     return cuda_gemm_i8[(a == QN_U8) * 2 + (b == QN_U8)];
   default:
     if ((a != QN_E4M3 && a != QN_E5M2) || (b != QN_E4M3 && b != QN_E5M2)) return NULL;
+    if (which == WGMMA_F8_F16) return cuda_gemm_f16;
     return (which == WGMMA_F8 ? cuda_gemm_f8 : cuda_gemm_f8_raw)[(a == QN_E5M2) * 2 + (b == QN_E5M2)];
   }
 }
@@ -88,7 +91,7 @@ typedef struct operand {
 
 typedef struct problem {
   int64_t  k, batch[2];
-  int      which, esize;
+  int      which, esize;                  /* bytes of an element as multiplied */
   uint32_t out_dtype;
   operand  a, b;                          /* as the kernel has them */
 } problem;
@@ -142,13 +145,14 @@ static bool lay_out_gathered(operand *o, const cuda_matmul_side *given, const pr
 static operand lay_out(const cuda_matmul_side *given, const problem *p, bool split)
 {
   operand laid = { .given = *given, .read = *given, .k = p->k }, *o = &laid;
-  o->packed = !side_fits(given, p->k, p->esize, &o->rows_contiguous) || split;
+  bool as_f16 = p->which == WGMMA_F8_F16;
+  o->packed = !side_fits(given, p->k, p->esize, &o->rows_contiguous) || split || as_f16;
   if (!o->packed) return laid;
   o->rows_contiguous = false;
   int64_t unit = split ? 128 / p->esize : 16 / p->esize, row = qn_ceil_div(p->k, unit) * unit;
   cuda_pack *k = &o->pack;
   *k = (cuda_pack){ .rows = o->given.rows, .k = p->k, .row_stride = o->given.row_stride, .k_stride = o->given.k_stride,
-                    .pitch = split ? 2 * row : row, .bytes = p->esize, .split = split };
+                    .pitch = split ? 2 * row : row, .bytes = p->esize, .f8 = as_f16 ? given->dtype : 0, .split = split };
   o->k = k->pitch;
   o->read = (cuda_matmul_side){ .rows = k->rows, .row_stride = k->pitch, .k_stride = 1 };
   int64_t all = k->rows * k->pitch;
@@ -158,7 +162,7 @@ static operand lay_out(const cuda_matmul_side *given, const problem *p, bool spl
     o->read.batch_stride[i] = k->batch[i] > 1 ? all : 0;
     all *= k->batch[i];
   }
-  widen(k, given->align);
+  if (!as_f16) widen(k, given->align);
   return laid;
 }
 
@@ -167,7 +171,7 @@ static operand lay_out(const cuda_matmul_side *given, const problem *p, bool spl
 /* Nanoseconds of packing: the launch, and what is read and written. */
 static double packing(const operand *o)
 {
-  return o->packed ? 1500 + (double)packed_bytes(o) * (o->pack.split ? 1.5 : 2) / 3500 : 0;
+  return o->packed ? 1500 + (double)packed_bytes(o) * (o->pack.split || o->pack.f8 ? 1.5 : 2) / 3500 : 0;
 }
 
 /* Nanoseconds in which a step's lines arrive. Those that lie across two lines of the cache take the copy engine twice the time. */
@@ -224,7 +228,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status) return status;
   if (m.m > INT32_MAX / 2 || m.n > INT32_MAX / 2 || m.k > INT32_MAX / 2) return qn_refuse(out, "dims beyond 2^30", "y", "less than 2^30", "more");
   if (m.batch[0] * m.batch[1] > 65535) return qn_refuse(out, "batches beyond 65535", "y", "at most 65535", "%lld", (long long)(m.batch[0] * m.batch[1]));
-  problem p = { .k = m.k, .batch = { m.batch[0], m.batch[1] }, .which = which, .esize = (int)qn_kit_bytes(a->dtype) };
+  problem p = { .k = m.k, .batch = { m.batch[0], m.batch[1] }, .which = which, .esize = which == WGMMA_F8_F16 ? 2 : (int)qn_kit_bytes(a->dtype) };
 
   /* which tile: the one asked for, or the cheapest */
   int best = -1;
@@ -236,7 +240,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     const cuda_matmul_side *on_left = v->swap ? &m.b : &m.a, *on_right = v->swap ? &m.a : &m.b;
     operand left, right;
     if (v->gathered) {
-      if (!lay_out_gathered(&left, on_left, &p) || !lay_out_gathered(&right, on_right, &p)) continue;
+      if (which == WGMMA_F8_F16 || !lay_out_gathered(&left, on_left, &p) || !lay_out_gathered(&right, on_right, &p)) continue;
     } else {
       left = lay_out(on_left, &p, false);
       right = lay_out(on_right, &p, which == WGMMA_3XTF32);
@@ -424,6 +428,7 @@ static const qn_engine rows[] = {
   ROW("wgmma_3xtf32", names_3xtf32, 0),
   ROW("wgmma_f8", names_f8, 0),
   ROW("wgmma_f8_raw", names_f8_raw, QN_TRAIT_REDUCED),
+  ROW("wgmma_f8_f16", names_16, 0),
   ROW("wgmma_i8", names_i8, 0),
 };
 const qn_engine_list cuda_matmul_wgmma_list = { rows, sizeof rows / sizeof *rows };

@@ -1,8 +1,9 @@
-/* pack.cu -- rows of contiguous k out of any strides, by way of tiles in shared memory; and f32 split for 3xTF32.
+/* pack.cu -- rows of contiguous k out of any strides, by way of tiles in shared memory; f32 split for 3xTF32, and f8 as f16.
  *
  * A tile is read along whichever dim lies closer together and written along k, in words of 4 bytes; f32 whose k already is
  * contiguous goes straight through, 16 bytes at a time, and other rows of contiguous k are read by elements and written so. */
 #include <cstdint>
+#include "element.cuh"
 #include "pack.h"
 #include "wgmma.cuh"
 
@@ -10,8 +11,17 @@ enum { PACK_ROWS = 32, PACK_K = 64, PACK_THREADS = 256 };
 
 struct pack_pair { cuda_pack pack[2]; void *to[2]; const void *from[2]; };
 
+static __device__ __forceinline__ __nv_fp8_interpretation_t pack_format(const cuda_pack &p) { return p.f8 == QN_E4M3 ? __NV_E4M3 : __NV_E5M2; }
+
+/* As it is written. */
+template <class T, class From> __device__ __forceinline__ T pack_element(const cuda_pack &p, From v)
+{
+  if constexpr (sizeof(T) == sizeof(From)) return v;
+  else return __nv_cvt_fp8_to_halfraw(v, pack_format(p)).x;
+}
+
 /* A tile whose rows have k contiguous, at any alignment. from, to: of its first row. */
-template <class T> __device__ __forceinline__ void pack_rows(const cuda_pack &p, T *to, const T *from, int64_t row0, int64_t k0)
+template <class T, class From> __device__ __forceinline__ void pack_rows(const cuda_pack &p, T *to, const From *from, int64_t row0, int64_t k0)
 {
   constexpr int each = 16 / sizeof(T), parts = PACK_K / each;
 #pragma unroll
@@ -19,15 +29,27 @@ template <class T> __device__ __forceinline__ void pack_rows(const cuda_pack &p,
     int r = at / parts;
     int64_t k = k0 + at % parts * each;
     if (row0 + r >= p.rows || k >= p.pitch) continue;
-    const T *row = from + r * p.row_stride + k;
+    const From *row = from + r * p.row_stride + k;
     union { T element[each]; uint4 all; } unit;
+    if constexpr (sizeof(From) < sizeof(T)) {               /* 8 bytes to 16 */
+      if (k + each <= p.k && (uintptr_t)row % 8 == 0) {
+        union { __nv_fp8x2_storage_t pair[4]; uint2 all; } f8 = { .all = *(const uint2 *)row };
 #pragma unroll
-    for (int e = 0; e < each; e++) unit.element[e] = k + e < p.k ? row[e] : (T)0;
+        for (int e = 0; e < 4; e++) {
+          __half2_raw h = __nv_cvt_fp8x2_to_halfraw2(f8.pair[e], pack_format(p));
+          unit.element[2 * e] = h.x, unit.element[2 * e + 1] = h.y;
+        }
+        *(uint4 *)(to + r * p.pitch + k) = unit.all;
+        continue;
+      }
+    }
+#pragma unroll
+    for (int e = 0; e < each; e++) unit.element[e] = k + e < p.k ? pack_element<T>(p, row[e]) : (T)0;
     *(uint4 *)(to + r * p.pitch + k) = unit.all;
   }
 }
 
-template <class T> __device__ __forceinline__ void pack_operand(const cuda_pack &p, uint32_t *to, const T *from, unsigned char *shared)
+template <class T, class From> __device__ __forceinline__ void pack_operand(const cuda_pack &p, uint32_t *to, const From *from, unsigned char *shared)
 {
   constexpr int per_word = 4 / sizeof(T), words = PACK_K / per_word, width = PACK_K + per_word;
   T *tile = (T *)shared;                                    /* PACK_ROWS by width */
@@ -37,7 +59,7 @@ template <class T> __device__ __forceinline__ void pack_operand(const cuda_pack 
   if (k0 >= end) return;
   for (int64_t i = blockIdx.y; i < bands * p.batch[0] * p.batch[1]; i += gridDim.y) {
     int64_t row0 = i % bands * PACK_ROWS, batch = i / bands, b1 = batch / p.batch[0], b0 = batch - b1 * p.batch[0];
-    const T *base = from + b0 * p.batch_stride[0] + b1 * p.batch_stride[1];
+    const From *base = from + b0 * p.batch_stride[0] + b1 * p.batch_stride[1];
     if (p.k_stride == 1 && !p.split && p.pitch * sizeof(T) % 16 == 0) {
       pack_rows(p, (T *)to + (batch * p.rows + row0) * p.pitch, base + row0 * p.row_stride, row0, k0);
       continue;
@@ -46,7 +68,7 @@ template <class T> __device__ __forceinline__ void pack_operand(const cuda_pack 
     for (int j = 0; j < PACK_ROWS * PACK_K / PACK_THREADS; j++) {
       int at = threadIdx.x + j * PACK_THREADS, r = along_rows ? at % PACK_ROWS : at / PACK_K, k = along_rows ? at / PACK_ROWS : at % PACK_K;
       T v = 0;
-      if (row0 + r < p.rows && k0 + k < p.k) v = base[(row0 + r) * p.row_stride + (k0 + k) * p.k_stride];
+      if (row0 + r < p.rows && k0 + k < p.k) v = pack_element<T>(p, base[(row0 + r) * p.row_stride + (k0 + k) * p.k_stride]);
       tile[r * width + k] = v;
     }
     __syncthreads();
@@ -104,9 +126,10 @@ __global__ void __launch_bounds__(PACK_THREADS) pack(const __grid_constant__ pac
   grid_dependents_launch();
   grid_dependency_wait();
   if (pack_straight(p, from)) pack_words(p, (float4 *)to, (const float4 *)from);
-  else if (p.bytes == 4) pack_operand(p, to, (const uint32_t *)from, shared);
-  else if (p.bytes == 2) pack_operand(p, to, (const uint16_t *)from, shared);
-  else pack_operand(p, to, (const uint8_t *)from, shared);
+  else if (p.f8) pack_operand<uint16_t>(p, to, (const uint8_t *)from, shared);
+  else if (p.bytes == 4) pack_operand<uint32_t>(p, to, (const uint32_t *)from, shared);
+  else if (p.bytes == 2) pack_operand<uint16_t>(p, to, (const uint16_t *)from, shared);
+  else pack_operand<uint8_t>(p, to, (const uint8_t *)from, shared);
 }
 
 qn_status cuda_pack_launch(int n, const cuda_pack *p, void *const *to, const void *const *from, void *stream)

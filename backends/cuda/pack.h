@@ -9,7 +9,8 @@ extern "C" {
 typedef struct cuda_pack {
   int64_t rows, k, row_stride, k_stride, batch[2], batch_stride[2];   /* of what is read; elements */
   int64_t pitch;                          /* of a row written, a multiple of 4 bytes; elements from k on are 0 */
-  int32_t bytes;                          /* of an element: 1, 2, 4 */
+  int32_t bytes;                          /* of an element written: 1, 2, 4 */
+  uint32_t f8;                            /* what is read is e4m3 or e5m2, f16 is written, of the same value; else 0 */
   int32_t split;                          /* f32: tf32 high parts in the first half of a row, low ones in the second */
 } cuda_pack;
 
