@@ -145,7 +145,7 @@ endif
 backends_cuda_quern_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) $(CUBLASLT_CPPFLAGS)
 backends_cuda_quern_cuda_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)
 backends_cuda_quern_cuda_la_LDFLAGS = $(PLUGIN_LDFLAGS)
-backends_cuda_quern_cuda_la_LIBADD = $(CUDA_LIBS)
+backends_cuda_quern_cuda_la_LIBADD = $(CUDA_LIBS) $(LIBM)
 
 CUDA_AMPERE_OBJECTS = \
   backends/cuda/conv_depthwise.lo \

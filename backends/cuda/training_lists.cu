@@ -2,13 +2,13 @@
  * launch, in f32, each element read once and written once.
  *
  * The tensors' addresses travel as the launch's arguments, 32 KB at most; a list that is longer takes several launches. A block has
- * a chunk of one tensor, which it finds among the tensors' first chunks. What joins the list, the count of steps, the sum of
- * squares or whether anything was found, is written by the block that finishes last. */
+ * a chunk of one tensor, which it finds among the tensors' first chunks. What joins the list, the sum of squares or whether anything
+ * was found, is written by the block that finishes last; the count of steps by the last to have read it. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "vector.cuh"
 
-enum { THREADS = 256, V = 8, CHUNK = THREADS * V, FEW = 24, MANY = 400 };
+enum { THREADS = 256, V = 4, STEP_CHUNK = THREADS * V, READ_CHUNK = 8 * STEP_CHUNK, FEW = 24, MANY = 400 };
 enum { P, G, M, S, NEW_P, NEW_M, NEW_S, COPY, LISTS };     /* M, S: first and second moments; of a norm and of unscaling G and NEW_P */
 
 struct entry { void *p[LISTS]; int64_t n; uint32_t first, dtype; };       /* first: chunk; dtype: of G */
@@ -17,7 +17,7 @@ struct number { const void *p; uint32_t dtype; double value; };            /* p 
 struct common {
   uint32_t op, dtype_p, dtype_g, dtype_copy;
   int32_t  n, nesterov, closes;           /* closes: the last launch of its list */
-  double   b1, b2, eps, decay, limit;     /* sgd: b1 is the momentum */
+  double   b1, b2, log_b1, log_b2, eps, decay, limit;       /* sgd: b1 is the momentum; to the base of 2 */
   number   step, rate, scale, found;
   int64_t *new_step;
   float   *norm, *divisor;                /* norm is found where gradients are checked */
@@ -40,15 +40,18 @@ template <int most> __device__ __forceinline__ const entry &entry_of(const lists
   return a.list[low];
 }
 
-/* Whether this block is the last of the list's to come here; leaves the ticket 0. */
+/* Whether this thread's block is the last of the list's to come here; leaves the ticket 0. */
+__device__ __forceinline__ bool last_to_come(const common &a)
+{
+  __threadfence();
+  return a.closes && atomicInc(a.ticket, gridDim.x - 1) == gridDim.x - 1;
+}
 __device__ static bool last_block(const common &a)
 {
   __shared__ bool last;
-  if (!a.closes) return false;
   __syncthreads();
   if (threadIdx.x == 0) {
-    __threadfence();
-    last = atomicInc(a.ticket, gridDim.x - 1) == gridDim.x - 1;
+    last = last_to_come(a);
     __threadfence();
   }
   __syncthreads();
@@ -80,8 +83,8 @@ template <int op> __device__ static factors factors_of(const common &a)
   double rate = value_of(a.rate), t = rint(value_of(a.step)) + 1;
   factors f = { (float)a.b1, (float)(1 - a.b1), (float)a.b2, (float)(1 - a.b2), (float)a.eps, (float)a.decay, (float)rate, 0, 0, (float)(1 / value_of(a.scale)) };
   if (op != QN_OP_SGD) {
-    f.size = (float)(rate / (1 - pow(a.b1, t)));
-    f.unbias2 = (float)(1 / (1 - pow(a.b2, t)));
+    f.size = (float)(rate / (1 - exp2(t * a.log_b1)));
+    f.unbias2 = (float)(1 / (1 - exp2(t * a.log_b2)));
   }
   return f;
 }
@@ -89,7 +92,7 @@ template <int op> __device__ static factors factors_of(const common &a)
 template <int op, int most> __global__ static void __launch_bounds__(THREADS) training_step(const __grid_constant__ lists<most> a)
 {
   const entry &e = entry_of(a, blockIdx.x);
-  const int64_t at = (int64_t)(blockIdx.x - e.first) * CHUNK + threadIdx.x * V;
+  const int64_t at = (int64_t)(blockIdx.x - e.first) * STEP_CHUNK + threadIdx.x * V;
   const int n = (int)max(min(e.n - at, (int64_t)V), (int64_t)0);
   const bool found = value_of(a.found) != 0;
   __shared__ factors shared;
@@ -101,6 +104,9 @@ template <int op, int most> __global__ static void __launch_bounds__(THREADS) tr
   if (threadIdx.x == 0) shared = factors_of<op>(a);
   __syncthreads();
   const factors f = shared;
+  /* The step may stand in its own place: this thread alone reads it, and the last of the blocks to have done so writes the next. */
+  if (threadIdx.x == 0 && last_to_come(a))
+    *a.new_step = (a.step.p ? *(const int64_t *)a.step.p : (int64_t)a.step.value) + (found ? 0 : 1);
 #pragma unroll
   for (int i = 0; i < V; i++)
     if (!found) move<op>(f, a.nesterov, p[i], g[i], m[i], s[i]);
@@ -108,9 +114,6 @@ template <int op, int most> __global__ static void __launch_bounds__(THREADS) tr
   if (e.p[NEW_M]) vector_store(m, e.p[NEW_M], QN_F32, at, 1, n);
   if (op != QN_OP_SGD) vector_store(s, e.p[NEW_S], QN_F32, at, 1, n);
   if (e.p[COPY]) vector_store(p, e.p[COPY], a.dtype_copy, at, 1, n);
-  /* the step may stand in its own place: all blocks have read it by then */
-  if (last_block(a) && threadIdx.x == 0)
-    *a.new_step = (a.step.p ? *(const int64_t *)a.step.p : (int64_t)a.step.value) + (found ? 0 : 1);
 }
 
 /* ---- norms and checks ---------------------------------------------------------------------------------------------- */
@@ -128,19 +131,52 @@ __device__ static double block_sum(double v)
   return v;
 }
 
+/* Shows a visitor a chunk from `at` on, by vectors of 16 bytes that are all on their way at once; what it leaves of them is written
+ * to `to`, if that is given. */
+template <int dtype, class F> __device__ __forceinline__ void visit_whole(const void *from, void *to, int64_t at, F visitor)
+{
+  constexpr int E = vector_per_16<dtype>, K = READ_CHUNK / (THREADS * E);
+  uint4 q[K];
+  at += threadIdx.x * E;
+#pragma unroll
+  for (int k = 0; k < K; k++) q[k] = *vector_place<dtype>(from, at + k * THREADS * E);
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    float v[E];
+    vector_open<dtype>(v, 0, q[k]);
+    visitor(v);
+    if (to) *(uint4 *)vector_place<dtype>(to, at + k * THREADS * E) = vector_close<dtype>(v, 0);
+  }
+}
+template <class F> __device__ __forceinline__ void visit(const entry &e, uint32_t chunk, F visitor)
+{
+  const int64_t at = (int64_t)(chunk - e.first) * READ_CHUNK, end = min(e.n, at + READ_CHUNK);
+  if (end - at == READ_CHUNK && vector_aligned(e.p[G], 16) && vector_aligned(e.p[NEW_P], 16)) {
+    if (e.dtype == QN_F32) visit_whole<QN_F32>(e.p[G], e.p[NEW_P], at, visitor);
+    else if (e.dtype == QN_BF16) visit_whole<QN_BF16>(e.p[G], e.p[NEW_P], at, visitor);
+    else visit_whole<QN_F16>(e.p[G], e.p[NEW_P], at, visitor);
+    return;
+  }
+  for (int64_t i = at + threadIdx.x * V; i < end; i += THREADS * V) {
+    float v[V];                           /* 0 beyond the end */
+    int n = (int)min(end - i, (int64_t)V);
+    vector_load(v, e.p[G], e.dtype, i, 1, n);
+    visitor(v);
+    if (e.p[NEW_P]) vector_store(v, e.p[NEW_P], e.dtype, i, 1, n);
+  }
+}
+
 template <int most> __global__ static void __launch_bounds__(THREADS) training_norm(const __grid_constant__ lists<most> a)
 {
-  const entry &e = entry_of(a, blockIdx.x);
-  const int64_t at = (int64_t)(blockIdx.x - e.first) * CHUNK + threadIdx.x * V;
-  float g[V];
-  vector_load(g, e.p[G], e.dtype, at, 1, (int)max(min(e.n - at, (int64_t)V), (int64_t)0));
   double sum = 0;
-#pragma unroll
-  for (int i = 0; i < V; i++) sum += (double)g[i] * (double)g[i];
+  visit(entry_of(a, blockIdx.x), blockIdx.x, [&](auto &v) {
+    for (float g : v) sum += (double)g * (double)g;
+  });
   sum = block_sum(sum);
   if (threadIdx.x == 0) a.part[a.base + blockIdx.x] = sum;
   if (!last_block(a)) return;
   sum = 0;
+#pragma unroll 8
   for (uint32_t i = threadIdx.x; i < a.base + gridDim.x; i += THREADS) sum += __ldcg(a.part + i);
   sum = block_sum(sum);
   if (threadIdx.x) return;
@@ -151,19 +187,14 @@ template <int most> __global__ static void __launch_bounds__(THREADS) training_n
 
 template <int most> __global__ static void __launch_bounds__(THREADS) training_unscale(const __grid_constant__ lists<most> a)
 {
-  const entry &e = entry_of(a, blockIdx.x);
-  const int64_t at = (int64_t)(blockIdx.x - e.first) * CHUNK + threadIdx.x * V;
-  const int n = (int)max(min(e.n - at, (int64_t)V), (int64_t)0);
   const float by = (float)(1 / value_of(a.scale));
-  float g[V];
   bool any = false;
-  vector_load(g, e.p[G], e.dtype, at, 1, n);
-#pragma unroll
-  for (int i = 0; i < V; i++) {
-    any |= !isfinite(g[i]);
-    g[i] *= by;
-  }
-  if (e.p[NEW_P]) vector_store(g, e.p[NEW_P], e.dtype, at, 1, n);
+  visit(entry_of(a, blockIdx.x), blockIdx.x, [&](auto &v) {
+    for (float &g : v) {
+      any |= !isfinite(g);
+      g *= by;
+    }
+  });
   any = __syncthreads_or(any);
   if (any && threadIdx.x == 0) *(volatile uint32_t *)a.flag = 1;
   if (!last_block(a) || threadIdx.x) return;
@@ -183,6 +214,9 @@ struct state {
   item    list[1];                        /* n of them */
 };
 
+static bool is_step(uint32_t op) { return op != QN_OP_GLOBAL_NORM && op != QN_OP_AMP_UNSCALE; }
+static int64_t chunks_of(uint32_t op, int64_t n) { return qn_ceil_div(n, is_step(op) ? STEP_CHUNK : READ_CHUNK); }
+
 static qn_status read_attributes(state *s, const qn_node *op)
 {
   if (op->op == QN_OP_SGD) {
@@ -193,6 +227,7 @@ static qn_status read_attributes(state *s, const qn_node *op)
   } else if (op->op != QN_OP_AMP_UNSCALE) {
     const qn_adam_rule *a = (const qn_adam_rule *)op->attr;
     s->c.b1 = a->beta1, s->c.b2 = a->beta2, s->c.eps = a->eps, s->c.decay = a->decay;
+    s->c.log_b1 = log2(a->beta1), s->c.log_b2 = log2(a->beta2);
   }
   return QN_OK;
 }
@@ -200,20 +235,19 @@ static qn_status read_attributes(state *s, const qn_node *op)
 static qn_status read_lists(state *s, const qn_request *r, qn_prepared *out, const int8_t *role)
 {
   const qn_node *op = &r->op[0];
-  bool step = op->op != QN_OP_GLOBAL_NORM && op->op != QN_OP_AMP_UNSCALE;
   for (int i = 0; i < s->n; i++) {
     item *t = &s->list[i];
     const qn_value *like = &r->value[op->arg[op->first[role[G]] + i]];
     t->n = qn_elements(like);
     t->dtype = like->dtype;
-    s->chunks += qn_ceil_div(t->n, CHUNK);
+    s->chunks += chunks_of(op->op, t->n);
     for (int l = 0; l < LISTS; l++) {
       bool given = role[l] >= 0 && op->first[role[l]] < op->first[role[l] + 1];
       t->number[l] = given ? op->arg[op->first[role[l]] + i] : -1;
       if (!given) continue;
       const qn_value *v = &r->value[t->number[l]], *first = &r->value[op->arg[op->first[role[l]]]];
       if (v->dtype == QN_F64) return qn_refuse(out, "computes in f32", "", "f32, f16 or bf16", "%s", "f64");
-      if (step && v->dtype != first->dtype) return qn_refuse(out, "the tensors of a list must have one dtype", "", qn_kit_name(first->dtype), "%s", qn_kit_name(v->dtype));
+      if (is_step(op->op) && v->dtype != first->dtype) return qn_refuse(out, "the tensors of a list must have one dtype", "", qn_kit_name(first->dtype), "%s", qn_kit_name(v->dtype));
       if (!qn_is_dense(v) || !qn_same_layout(v, like)) return qn_refuse(out, "tensors must lie dense, and alike in all lists", "", "dense", "tensor %d", i);
       if (l == P) s->c.dtype_p = v->dtype;
       if (l == G) s->c.dtype_g = v->dtype;
@@ -221,7 +255,7 @@ static qn_status read_lists(state *s, const qn_request *r, qn_prepared *out, con
     }
   }
   if (s->chunks == 0) return qn_refuse(out, "something must be there to do", "", "an element", "%s", "none");
-  if (s->chunks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 chunks of 2048", "", "", "%lld", (long long)s->chunks);
+  if (s->chunks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 chunks", "", "", "%lld", (long long)s->chunks);
   return QN_OK;
 }
 
@@ -239,7 +273,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   read_attributes(s, op);
   s->step = qn_role_at(op, roles.step), s->rate = qn_role_at(op, roles.rate), s->scale = qn_role_at(op, roles.scale);
   s->found = qn_role_at(op, roles.found), s->new_step = qn_role_at(op, roles.new_step);
-  s->norm = op->op == QN_OP_GLOBAL_NORM || op->op == QN_OP_AMP_UNSCALE ? op->arg[op->first[op->n_inputs]] : -1;
+  s->norm = !is_step(op->op) ? op->arg[op->first[op->n_inputs]] : -1;
   s->divisor = op->op == QN_OP_GLOBAL_NORM ? qn_role(op, QN_ROLE_GLOBAL_NORM_DIVISOR) : -1;
   const int32_t scalars[] = { s->step, s->rate, s->scale, s->found };
   for (int i = 0; i < 4; i++)
@@ -288,7 +322,7 @@ template <int most> static qn_status launch_some(const state *s, const qn_launch
     e->n = t->n;
     e->first = chunks;
     e->dtype = t->dtype;
-    chunks += (uint32_t)qn_ceil_div(t->n, CHUNK);
+    chunks += (uint32_t)chunks_of(a.op, t->n);
   }
   a.closes = c->base + chunks == (uint32_t)s->chunks;
   c->base += chunks;

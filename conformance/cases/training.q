@@ -34,6 +34,7 @@ global_norm x=[f32/2049,f32/3x5,f32/1] scale=4 limit=0.5 divisor=? ; as=bf16,f16
 global_norm x=[f32/300,bf16/40,f16/9] scale=f32 limit=1000 divisor=?
 global_norm x=[f32/6x10/24:2,f32/8/0] divisor=?
 global_norm x=[f32/0x3] divisor=? limit=1
+global_norm x=[f32/8300,bf16/16390,f16/8192] divisor=? limit=1
 
 # loss scales
 amp_unscale grads=[f32/7,f32/3x5] scale=8 new_grads=? ; as=f16,bf16,f64
@@ -41,6 +42,7 @@ amp_unscale grads=[f32/2049,f16/40] scale=f32 new_grads=grads ; fill=signed,spec
 amp_unscale grads=[f32/2049,bf16/40] scale=f32 ; fill=signed,special
 amp_unscale grads=[f32/100,f32/6x4/t] scale=3 new_grads=? ; fill=signed grads1.fill=inf
 amp_unscale grads=[f16/100,f32/6x4/12:2] scale=3 ; fill=signed
+amp_unscale grads=[f32/8300,bf16/8192,f16/8200] scale=3 new_grads=?
 amp_update scale=f32 good=i64 found=f32 ; scale.is=1024 good.is=5 found.is=0
 amp_update scale=f32 good=i64 found=f32 new_scale=scale new_good=good interval=6 ; scale.is=1024 good.is=5 found.is=0
 amp_update scale=f32 good=i64 found=f32 new_scale=scale new_good=good ; scale.is=1024 good.is=5 found.is=1
