@@ -58,7 +58,8 @@
   X(pool_backward)    \
   X(pool_direct)      \
   X(pool_adaptive)    \
-  X(resample)         \
+  X(resample_strips)  \
+  X(resample_direct)  \
   X(reduce_lines)     \
   X(reduce_direct)    \
   X(transform_tiled)  \

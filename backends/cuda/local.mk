@@ -119,7 +119,9 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/random_packed.cu \
   backends/cuda/reduce_direct.cu \
   backends/cuda/reduce_lines.cu \
-  backends/cuda/resample.cu \
+  backends/cuda/resample.cuh \
+  backends/cuda/resample_direct.cu \
+  backends/cuda/resample_strips.cu \
   backends/cuda/select_direct.cu \
   backends/cuda/select_lines.cu \
   backends/cuda/select_rows.cu \

@@ -20,7 +20,8 @@ struct spatial {
 
 template <class I> struct cell { I n, c, layer, o[3]; };
 
-template <class I, int V, int L> __device__ __forceinline__ cell<I> cell_of(const spatial &s, I unit)
+/* dim: of the grid of units, the output's or a coarser one. */
+template <class I, int V, int L> __device__ __forceinline__ cell<I> cell_of(const spatial &s, I unit, const int64_t *dim)
 {
   cell<I> at;
   I groups = (I)s.channels / V, layers = ((I)s.layers + L - 1) / L;
@@ -28,13 +29,15 @@ template <class I, int V, int L> __device__ __forceinline__ cell<I> cell_of(cons
   if (s.channels_last) at.c = unit % groups * V, unit /= groups;
 #pragma unroll
   for (int d = 2; d >= 0; d--) {
-    at.o[d] = unit % (I)s.out_dim[d];
-    unit /= (I)s.out_dim[d];
+    at.o[d] = unit % (I)dim[d];
+    unit /= (I)dim[d];
   }
   at.n = unit / layers;
   at.layer = (unit - at.n * layers) * L;
   return at;
 }
+
+template <class I, int V, int L> __device__ __forceinline__ cell<I> cell_of(const spatial &s, I unit) { return cell_of<I, V, L>(s, unit, s.out_dim); }
 
 /* Of the cell's first layer; layer: from one layer to the next. */
 template <class I> __device__ __forceinline__ int64_t image_of(const cell<I> &at, const int64_t stride[5], int64_t layer)

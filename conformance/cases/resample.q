@@ -3,7 +3,7 @@
 resample x=f32/2x3x5x7 size=9,4 ; as=f16,bf16,f64
 resample x=f32/2x3x5x7 size=10,14 grid=align_corners ; as=bf16
 resample x=f32/2x3x5x7 size=3,20 grid=asymmetric ; as=f16
-resample x=f32/1x2x33 size=7
+resample x=f32/1x2x33 size=7 ; as=bf16
 resample x=f32/1x2x4x5x6 size=3,8,6
 resample x=f32/2x19x6x5/nhwc size=11,3 ; as=bf16
 resample x=f32/2x3x5x7 size=9,4 mode=linear ; as=f16,bf16,f64
@@ -34,6 +34,7 @@ resample_backward dy=f32/2x3x10x14 dx=f32/2x3x5x7 mode=linear grid=align_corners
 resample_backward dy=f32/2x3x3x20 dx=f32/2x3x5x7 mode=linear grid=asymmetric ; as=f16
 resample_backward dy=f32/1x2x70 dx=f32/1x2x33 mode=linear
 resample_backward dy=f32/1x2x3x8x6 dx=f32/1x2x4x5x6 mode=linear
+resample_backward dy=f32/1x2x3x40 dx=f32/1x2x2x3 mode=linear ; as=bf16
 resample_backward dy=f32/1x2x4x1 dx=f32/1x2x1x5 mode=linear grid=align_corners
 resample_backward dy=f32/2x16x12x10/nhwc dx=f32/2x16x6x5/nhwc mode=linear ; as=bf16
 resample_backward dy=f32/2x3x9x4 dx=f32/2x3x5x7 mode=cubic ; as=f16,f64

@@ -1,0 +1,90 @@
+/* resample.cuh -- where resampling looks at x: points as exact fractions, so that weights come from a remainder, not from the
+ * difference of two large floats. */
+#pragma once
+#include "spatial.cuh"
+
+/* Point i of y lies at (first + i step) / under among x's places; nearest's a half further, so that its floor is the nearest. */
+struct ruler { int64_t first, step, under, places, points; float inverse; };         /* of under */
+
+struct resampling : spatial {
+  int32_t mode;
+  ruler   dim[3];
+};
+
+template <class I> __device__ __forceinline__ I floor_div(I a, I b) { I q = a / b; return q - (q * b > a); }
+template <class I> __device__ __forceinline__ I clamp(I v, I most) { return v < 0 ? 0 : v > most ? most : v; }
+
+template <class T> __device__ __forceinline__ T cubic(T z)        /* Keys' kernel at distance z >= 0 */
+{
+  return z <= 1 ? (T(1.25) * z - T(2.25)) * z * z + 1 : ((T(-0.75) * z + T(3.75)) * z - 6) * z + 3;
+}
+
+/* A point has TAPS taps side by side, the first at below + FIRST; those beyond an edge are at the edge. */
+template <class T, class I, int MODE> struct point {
+  static constexpr int TAPS = 1 << MODE, FIRST = MODE == QN_RESAMPLE_CUBIC ? -1 : 0;
+  I below, rest;
+
+  __device__ __forceinline__ point(const ruler &r, I i)
+  {
+    I over = (I)r.first + i * (I)r.step;
+    below = floor_div<I>(over, (I)r.under), rest = over - below * (I)r.under;
+  }
+  __device__ __forceinline__ void next(const ruler &r)
+  {
+    I under = (I)r.under;
+    rest += (I)r.step;
+    if (rest < under) return;
+    I places = rest < 2 * under ? 1 : rest / under;
+    below += places, rest -= places * under;
+  }
+  __device__ __forceinline__ I place(const ruler &r, int k) const { return clamp<I>(below + FIRST + k, (I)r.places - 1); }
+  __device__ __forceinline__ void weights(const ruler &r, T (&w)[TAPS]) const
+  {
+    T t, u;
+    if constexpr (sizeof(T) == 4) t = (float)rest * r.inverse, u = 1 - t;
+    else t = (T)rest / (T)r.under, u = (T)((I)r.under - rest) / (T)r.under;
+#pragma unroll
+    for (int k = 0; k < TAPS; k++) w[k] = MODE == QN_RESAMPLE_NEAREST ? T(1) : MODE == QN_RESAMPLE_LINEAR ? (k ? t : u) : cubic<T>(k == 0 ? 1 + t : k == 1 ? t : k == 2 ? u : 1 + u);
+  }
+};
+
+/* The weight of place j in point i. */
+template <class T, class I, int MODE> __device__ __forceinline__ T weight_in(const ruler &r, I i, I j)
+{
+  typedef point<T, I, MODE> at;
+  at p(r, i);
+  T weight[at::TAPS], sum = 0;
+  p.weights(r, weight);
+#pragma unroll
+  for (int k = 0; k < at::TAPS; k++) sum += p.place(r, k) == j ? weight[k] : T(0);
+  return sum;
+}
+
+/* Points that may have place j as a tap: those within two places of it, all beyond an edge. */
+template <class I> __device__ __forceinline__ void points_near(const ruler &r, I j, I *begin, I *end)
+{
+  I step = (I)r.step;
+  *begin = j == 0 || step == 0 ? 0 : clamp<I>(floor_div<I>((j - 2) * (I)r.under - (I)r.first, step), (I)r.points);
+  *end = j == (I)r.places - 1 || step == 0 ? (I)r.points : clamp<I>(floor_div<I>((j + 2) * (I)r.under - (I)r.first, step) + 1, (I)r.points);
+}
+
+/* ---- host -------------------------------------------------------------------------------------------------------- */
+
+static inline ruler ruler_of(const qn_resampling *a, int64_t x, int64_t y)
+{
+  ruler r = { 0, x, y, x, y, 0 };
+  if (a->grid == QN_GRID_HALF_PIXEL) r.first = x - y, r.step = 2 * x, r.under = 2 * y;
+  else if (a->grid == QN_GRID_ALIGN_CORNERS) r.step = y > 1 ? x - 1 : 0, r.under = y > 1 ? y - 1 : 1;
+  if (a->mode == QN_RESAMPLE_NEAREST && a->grid != QN_GRID_ASYMMETRIC) r.first = 2 * r.first + r.under, r.step *= 2, r.under *= 2;
+  r.inverse = (float)(1 / (double)r.under);
+  return r;
+}
+
+static inline resampling resampling_of(const qn_resampling *a, bool forward, const qn_value *in, const qn_value *out)
+{
+  resampling s = {};
+  spatial_fill(&s, in, out);
+  s.mode = (int32_t)a->mode;
+  for (int d = 0; d < 3; d++) s.dim[d] = forward ? ruler_of(a, s.in_dim[d], s.out_dim[d]) : ruler_of(a, s.out_dim[d], s.in_dim[d]);
+  return s;
+}
