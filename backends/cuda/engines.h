@@ -64,6 +64,7 @@
   X(reduce_direct)    \
   X(transform_tiled)  \
   X(transform_pad)    \
+  X(transform_pad_backward) \
   X(transform_direct) \
   X(select_rows)      \
   X(select_lines)     \

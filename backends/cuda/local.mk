@@ -102,6 +102,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/norm_split.cu \
   backends/cuda/pointwise_direct.cu \
   backends/cuda/pointwise_program.cu \
+  backends/cuda/pad.cuh \
   backends/cuda/pool.cuh \
   backends/cuda/pool_adaptive.cu \
   backends/cuda/pool_backward.cu \
@@ -138,6 +139,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/training_lists.cu \
   backends/cuda/transform_direct.cu \
   backends/cuda/transform_pad.cu \
+  backends/cuda/transform_pad_backward.cu \
   backends/cuda/transform_tiled.cu \
   backends/cuda/vector.cuh \
   backends/cuda/wgmma.cuh
