@@ -5,7 +5,7 @@
 #include "random.cuh"
 #include "vector.cuh"
 
-enum { THREADS = 256, V = 8 };
+enum { THREADS = 256, V = 8, CHUNKS = 4 };         /* chunks of a thread that reads nothing */
 
 struct problem {
   const void *x;
@@ -41,7 +41,7 @@ __device__ __forceinline__ uint32_t draw_bits(const problem &p, int64_t chunk)
   return bits;
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------- */
+/* ---- numbers: whole is the dtype of x and y if they have one and lie in whole vectors, else 0 --------------------------- */
 
 template <int op> __device__ __forceinline__ void make(const problem &p, int64_t chunk, float (&v)[V])
 {
@@ -52,15 +52,17 @@ template <int op> __device__ __forceinline__ void make(const problem &p, int64_t
     return;
   }
   words r(p, chunk);
+  if (op == QN_OP_RNG_UNIFORM && p.a == 0 && p.b == 1) {    /* asked once, lest a branch part the words */
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] = random_uniform<float>(r.w[i]);
+    return;
+  }
 #pragma unroll
   for (int i = 0; i < V; i += 2) {
     if (op == QN_OP_RNG_NORMAL) {
       random_normal(r.w[i], r.w[i + 1], &v[i], &v[i + 1]);
       v[i] = fmaf((float)p.b, v[i], (float)p.a);
       v[i + 1] = fmaf((float)p.b, v[i + 1], (float)p.a);
-    } else if (p.a == 0 && p.b == 1) {
-      v[i] = random_uniform<float>(r.w[i]);
-      v[i + 1] = random_uniform<float>(r.w[i + 1]);
     } else {
       v[i] = (float)fma(p.b - p.a, random_uniform<double>(r.w[i]), p.a);
       v[i + 1] = (float)fma(p.b - p.a, random_uniform<double>(r.w[i + 1]), p.a);
@@ -68,16 +70,18 @@ template <int op> __device__ __forceinline__ void make(const problem &p, int64_t
   }
 }
 
-template <int op> __global__ static void __launch_bounds__(THREADS) random_fill(const __grid_constant__ problem p)
+template <int op, int whole> __global__ static void __launch_bounds__(THREADS) random_fill(const __grid_constant__ problem p)
 {
   for (int64_t chunk = blockIdx.x * (int64_t)THREADS + threadIdx.x; chunk * V < p.n; chunk += gridDim.x * (int64_t)THREADS) {
     float v[V];
+    int n = (int)min(p.n - chunk * V, (int64_t)V);
     make<op>(p, chunk, v);
-    vector_store(v, p.y, p.y_dtype, chunk * V, 1, (int)min(p.n - chunk * V, (int64_t)V));
+    if (whole && n == V) vector_store_whole<whole>(v, p.y, chunk * V);
+    else vector_store(v, p.y, p.y_dtype, chunk * V, 1, n);
   }
 }
 
-/* ---- dropout and its gradient: whole is the dtype of x and y if they have one and lie in whole vectors, else 0 ------------ */
+/* ---- dropout and its gradient ----------------------------------------------------------------------------------------- */
 
 template <int whole> __global__ static void __launch_bounds__(THREADS) random_drop(const __grid_constant__ problem p)
 {
@@ -114,18 +118,22 @@ static qn_status packed_floats(const qn_request *r, qn_prepared *out, int32_t va
   return QN_OK;
 }
 
-static const void *kernel_of(uint32_t op, uint32_t whole)
+template <int whole> static const void *kernel_for(uint32_t op)
 {
   switch (op) {
-  case QN_OP_RNG_UNIFORM:   return (const void *)random_fill<QN_OP_RNG_UNIFORM>;
-  case QN_OP_RNG_NORMAL:    return (const void *)random_fill<QN_OP_RNG_NORMAL>;
-  case QN_OP_RNG_BERNOULLI: return (const void *)random_fill<QN_OP_RNG_BERNOULLI>;
+  case QN_OP_RNG_UNIFORM:   return (const void *)random_fill<QN_OP_RNG_UNIFORM, whole>;
+  case QN_OP_RNG_NORMAL:    return (const void *)random_fill<QN_OP_RNG_NORMAL, whole>;
+  case QN_OP_RNG_BERNOULLI: return (const void *)random_fill<QN_OP_RNG_BERNOULLI, whole>;
+  default:                  return (const void *)random_drop<whole>;
   }
+}
+static const void *kernel_of(uint32_t op, uint32_t whole)
+{
   switch (whole) {
-  case QN_F32:  return (const void *)random_drop<QN_F32>;
-  case QN_F16:  return (const void *)random_drop<QN_F16>;
-  case QN_BF16: return (const void *)random_drop<QN_BF16>;
-  default:      return (const void *)random_drop<0>;
+  case QN_F32:  return kernel_for<QN_F32>(op);
+  case QN_F16:  return kernel_for<QN_F16>(op);
+  case QN_BF16: return kernel_for<QN_BF16>(op);
+  default:      return kernel_for<0>(op);
   }
 }
 
@@ -161,7 +169,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (s.offset >= 0) s.offset_value = r->value[s.offset];
   bool whole = x->dtype == y->dtype && x->align >= 16 && y->align >= 16;
   s.kernel = kernel_of(op->op, whole ? y->dtype : 0);
-  s.blocks = (unsigned)qn_min_i64(qn_ceil_div(s.p.n, THREADS * V), INT32_MAX);
+  int64_t blocks = qn_ceil_div(s.p.n, THREADS * V);
+  if (s.x < 0) blocks = qn_max_i64(qn_min_i64(blocks, (int64_t)r->device->units * 8), blocks / CHUNKS);
+  s.blocks = (unsigned)qn_min_i64(blocks, INT32_MAX);
 
   state *kept = (state *)r->host->alloc(sizeof *kept);
   if (!kept) return QN_NO_MEMORY;
