@@ -82,20 +82,34 @@ static void store(const float *from, const item *t, int list, const qn_launch *l
   if (t->value[list] >= 0) row_from_f32((char *)launch->ptr[t->value[list]] + at * qn_kit_bytes(t->dtype[list]), from, t->dtype[list], n);
 }
 
+/* What a step moves: where it lies, if it is f32 and stays there; else a copy in buffer, which close_list stores. */
+static float *open_list(float *buffer, const item *t, int from, int to, const qn_launch *launch, int64_t at, int64_t n)
+{
+  const bool stays = t->value[from] >= 0 && t->value[to] >= 0 && t->dtype[from] == QN_F32 && t->dtype[to] == QN_F32
+                  && launch->ptr[t->value[from]] == launch->ptr[t->value[to]];
+  if (stays) return (float *)launch->ptr[t->value[to]] + at;
+  load(buffer, t, from, launch, at, n);
+  return buffer;
+}
+static void close_list(const float *list, const float *buffer, const item *t, int to, const qn_launch *launch, int64_t at, int64_t n)
+{
+  if (list == buffer) store(list, t, to, launch, at, n);
+}
+
 static void step_span(const problem *q, const item *t, const factors *f, bool found, const qn_launch *launch, int64_t at, int64_t n)
 {
-  float p[SPAN], g[SPAN], m[SPAN], v[SPAN];
-  load(p, t, P, launch, at, n);
-  load(m, t, M, launch, at, n);
-  load(v, t, V, launch, at, n);
+  float buffer[4][SPAN];
+  float *p = open_list(buffer[0], t, P, NEW_P, launch, at, n), *m = open_list(buffer[1], t, M, NEW_M, launch, at, n);
+  float *v = open_list(buffer[2], t, V, NEW_V, launch, at, n);
   if (!found) {
-    load(g, t, G, launch, at, n);
+    const float *g = t->dtype[G] == QN_F32 ? (const float *)launch->ptr[t->value[G]] + at : buffer[3];
+    if (g == buffer[3]) load(buffer[3], t, G, launch, at, n);
     if (q->op == QN_OP_SGD) sgd_span(p, g, m, f, n);
     else adam_span(p, g, m, v, f, q->op == QN_OP_ADAMW, n);
   }
-  store(p, t, NEW_P, launch, at, n);
-  store(m, t, NEW_M, launch, at, n);
-  store(v, t, NEW_V, launch, at, n);
+  close_list(p, buffer[0], t, NEW_P, launch, at, n);
+  close_list(m, buffer[1], t, NEW_M, launch, at, n);
+  close_list(v, buffer[2], t, NEW_V, launch, at, n);
   store(p, t, COPY, launch, at, n);
 }
 
