@@ -176,12 +176,29 @@ static qn_status top_k_run(const qn_prepared *prepared, const qn_launch *launch)
 
 /* ---- cumsum ----------------------------------------------------------------------------------------------------- */
 
+/* One line of f32, its sum in a register. */
+static void sum_line(const lines *s, const float *x, float *y)
+{
+  const int64_t from = s->reverse ? s->n - 1 : 0, way = s->reverse ? -1 : 1;
+  double sum = 0;
+  for (int64_t j = 0; j < s->n; j++) {
+    const int64_t at = from + way * j;
+    const double before = sum;
+    sum += (double)x[at * s->x_step];
+    y[at * s->y_step] = (float)(s->exclusive ? before : sum);
+  }
+}
+
 /* n lines of which the next is x_apart and y_apart further. f32 in both where side by side is written out for vectors. */
 static void sum_band(const lines *s, const char *x, char *y, int64_t x_apart, int64_t y_apart, int64_t n)
 {
   const int64_t y_bytes = qn_kit_bytes(s->y_dtype);
-  const bool plain = s->x_dtype == QN_F32 && s->y_dtype == QN_F32 && (n == 1 || (x_apart == 1 && y_apart == 1));
+  const bool narrow = s->x_dtype == QN_F32 && s->y_dtype == QN_F32, plain = narrow && x_apart == 1 && y_apart == 1;
   double sum[BAND] = { 0 };
+  if (narrow && n == 1) {
+    sum_line(s, (const float *)(const void *)x, (float *)(void *)y);
+    return;
+  }
   for (int64_t j = 0; j < s->n; j++) {
     const int64_t at = s->reverse ? s->n - 1 - j : j;
     const char *from = x + at * s->x_step * s->bytes;
