@@ -2,9 +2,10 @@
  *
  *   grid = theta (x, y, 1)      x = (2w + 1 - W)/W, with align_corners (2w + 1 - W)/(W - 1)      dtheta = the sum of dy (x, y, 1)
  *
- * packed: four coordinates by a thread, written at once; the gradient in two steps, sums of CHUNK points by a block and then those in
- * order. direct: any strides and sizes, in double, an element by a thread or (the gradient) by a block. */
+ * packed: four coordinates by a thread, written at once, of an image's CHUNK by a block; the gradient in two steps, sums of CHUNK points
+ * by a block and then those in order. direct: any strides and sizes, in double, an element by a thread or (the gradient) by a block. */
 #include "direct.cuh"
+#include "divisor.cuh"
 #include "engines.h"
 #include "vector.cuh"
 
@@ -18,6 +19,7 @@ struct affine {
   int64_t  images, extent[3];             /* of the grid: x's first, then y's; 1 where there is none */
   int64_t  theta_stride[3], grid_stride[5];     /* grid: N, x, y, z, coordinate */
   double   scale[3];                      /* what 2w + 1 - W is divided by, inverted */
+  divisor  by[2];                         /* extent[0], extent[1] */
 };
 
 /* Entry j of (x, y, 1) or (x, y, z, 1). */
@@ -26,35 +28,37 @@ template <class T, class I> __device__ __forceinline__ T entry_of(const affine &
   return j == s.dims ? T(1) : (T)(2 * at[j] + 1 - (I)s.extent[j]) * (T)s.scale[j];
 }
 
-__global__ static void __launch_bounds__(THREADS) affine_packed(const __grid_constant__ affine s, int64_t vectors, int64_t elements)
+/* A chunk of coordinates of one image by a block. */
+template <int D> __global__ static void __launch_bounds__(THREADS) affine_packed(const __grid_constant__ affine s, int32_t chunks)
 {
-  for (int64_t vector = blockIdx.x * (int64_t)THREADS + threadIdx.x; vector < vectors; vector += (int64_t)gridDim.x * THREADS) {
-    int32_t rest = (int32_t)vector * 4 / s.dims, k = (int32_t)vector * 4 - rest * s.dims, at[3];
+  int32_t image = blockIdx.x / chunks, first = (blockIdx.x - image * chunks) * CHUNK, elements = (int32_t)(s.extent[0] * s.extent[1] * s.extent[2]) * D;
+  float theta[D][D + 1];
+#pragma unroll
+  for (int i = 0; i < D; i++)
+#pragma unroll
+    for (int j = 0; j <= D; j++) theta[i][j] = element_load<float>(s.in, image * s.theta_stride[0] + i * s.theta_stride[1] + j * s.theta_stride[2], s.in_dtype);
+#pragma unroll 1
+  for (int32_t e = first + 4 * threadIdx.x; e < elements && e < first + CHUNK; e += 4 * THREADS) {
+    uint32_t at[3], k = e % D;
     float v[4];
+    at[2] = s.by[1].of(s.by[0].of(e / D, &at[0]), &at[1]);
 #pragma unroll
-    for (int d = 0; d < 3; d++) {
-      int32_t q = rest / (int32_t)s.extent[d];
-      at[d] = rest - q * (int32_t)s.extent[d];
-      rest = q;
-    }
+    for (int i = 0; i < 4; i++) {
+      float row[D + 1];
 #pragma unroll
-    for (int i = 0; i < 4; i++) {         /* rest: the image; k: the coordinate */
-      int64_t row = rest * s.theta_stride[0] + k * s.theta_stride[1];
-      v[i] = 0;
-      for (int j = 0; j <= s.dims && rest < s.images; j++)
-        v[i] += element_load<float>(s.in, row + j * s.theta_stride[2], s.in_dtype) * entry_of<float>(s, at, j);
-      if (++k < s.dims) continue;
+      for (int j = 0; j <= D; j++) row[j] = k == 0 ? theta[0][j] : k == 1 || D == 2 ? theta[1][j] : theta[D - 1][j];
+      v[i] = row[D];
+#pragma unroll
+      for (int j = 0; j < D; j++) v[i] += row[j] * (float)(2 * (int32_t)at[j] + 1 - (int32_t)s.extent[j]) * (float)s.scale[j];
+      if (++k < D) continue;
       k = 0;
-#pragma unroll
-      for (int d = 0, carry = 1; d < 3; d++) {
-        at[d] += carry;
-        carry = at[d] == (int32_t)s.extent[d];
-        at[d] = carry ? 0 : at[d];
-        rest += d == 2 && carry;
-      }
+      bool carry = ++at[0] == s.by[0].d;
+      at[0] = carry ? 0 : at[0], at[1] += carry;
+      carry = at[1] == s.by[1].d;
+      at[1] = carry ? 0 : at[1], at[2] += carry;
     }
-    int64_t left = elements - vector * 4;
-    vector_store<4>(v, s.out, s.out_dtype, vector * 4, 1, left < 4 ? (int)left : 4);
+    int32_t left = elements - e;
+    vector_store<4>(v, s.out, s.out_dtype, (int64_t)image * elements + e, 1, left < 4 ? left : 4);
   }
 }
 
@@ -76,8 +80,8 @@ template <int D> __global__ static void __launch_bounds__(THREADS) affine_chunks
   int32_t image = blockIdx.x / chunks, chunk = blockIdx.x - image * chunks, points = (int32_t)(s.extent[0] * s.extent[1] * s.extent[2]);
   float sum[D][D + 1] = {};
   for (int32_t p = chunk * CHUNK + threadIdx.x; p < points && p < (chunk + 1) * CHUNK; p += THREADS) {
-    int32_t at[3], rest = p / (int32_t)s.extent[0];
-    at[0] = p - rest * (int32_t)s.extent[0], at[2] = rest / (int32_t)s.extent[1], at[1] = rest - at[2] * (int32_t)s.extent[1];
+    uint32_t x, y, z = s.by[1].of(s.by[0].of(p, &x), &y);
+    int32_t at[3] = { (int32_t)x, (int32_t)y, (int32_t)z };
 #pragma unroll
     for (int i = 0; i < D; i++) {
       float g = element_load<float>(s.in, ((int64_t)image * points + p) * D + i, s.in_dtype);
@@ -149,7 +153,7 @@ static affine affine_of(const void *attr, bool backward, const qn_value *in, con
 {
   const qn_value *grid = backward ? in : out, *theta = backward ? out : in;
   bool corners = ((const qn_sampling *)attr)->align_corners;
-  affine s = { NULL, NULL, in->dtype, out->dtype, grid->rank - 2, grid->dim[0], { 1, 1, 1 }, {}, {}, { 1, 1, 1 } };
+  affine s = { NULL, NULL, in->dtype, out->dtype, grid->rank - 2, grid->dim[0], { 1, 1, 1 }, {}, {}, { 1, 1, 1 }, {} };
   for (int d = 0; d < 3; d++) s.theta_stride[d] = theta->stride[d];
   s.grid_stride[0] = grid->stride[0], s.grid_stride[4] = grid->stride[grid->rank - 1];
   for (int d = 0; d < s.dims; d++) {
@@ -157,6 +161,7 @@ static affine affine_of(const void *attr, bool backward, const qn_value *in, con
     s.grid_stride[1 + d] = grid->stride[s.dims - d];
     s.scale[d] = n > 1 ? 1.0 / (double)(corners ? n - 1 : n) : 1;
   }
+  for (int d = 0; d < 2; d++) s.by[d] = divisor_of(s.extent[d]);
   return s;
 }
 
@@ -170,7 +175,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!qn_is_packed(grid)) return qn_refuse(out, "the grid is packed", backward ? "dy" : "grid", "row-major without gaps", "%s", "strides");
   if (qn_elements(grid) > 1 << 30) return qn_refuse(out, "places are counted in 31 bits", backward ? "dy" : "grid", "fewer", "%lld", (long long)qn_elements(grid));
   st.s = affine_of(op->attr, backward, in, to);
-  st.chunks = (int32_t)qn_ceil_div(st.s.extent[0] * st.s.extent[1] * st.s.extent[2], CHUNK);
+  st.chunks = (int32_t)qn_ceil_div(st.s.extent[0] * st.s.extent[1] * st.s.extent[2] * (backward ? 1 : st.s.dims), CHUNK);
   if (backward) out->workspace = (uint64_t)(st.s.images * st.chunks * st.s.dims * (st.s.dims + 1)) * sizeof(float);
   affine_state *kept = (affine_state *)r->host->alloc(sizeof *kept);
   if (!kept) return QN_NO_MEMORY;
@@ -184,15 +189,15 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const affine_state *st = (const affine_state *)p->state;
   affine s = st->s;
   s.in = launch->ptr[st->in], s.out = launch->ptr[st->out];
-  int64_t elements = s.images * s.extent[0] * s.extent[1] * s.extent[2] * s.dims;
+  unsigned blocks = (unsigned)s.images * (unsigned)st->chunks;
   cudaStream_t stream = (cudaStream_t)launch->stream;
   if (p->engine->op == QN_OP_AFFINE_GRID) {
-    affine_packed<<<direct_blocks((elements + 3) / 4, THREADS), THREADS, 0, stream>>>(s, (elements + 3) / 4, elements);
+    if (s.dims == 2) affine_packed<2><<<blocks, THREADS, 0, stream>>>(s, st->chunks);
+    else affine_packed<3><<<blocks, THREADS, 0, stream>>>(s, st->chunks);
     return direct_launched("affine_grid");
   }
   float *part = (float *)launch->workspace;
   int32_t sums = (int32_t)s.images * s.dims * (s.dims + 1);
-  unsigned blocks = (unsigned)s.images * (unsigned)st->chunks;
   if (s.dims == 2) affine_chunks<2><<<blocks, THREADS, 0, stream>>>(s, part, st->chunks);
   else affine_chunks<3><<<blocks, THREADS, 0, stream>>>(s, part, st->chunks);
   affine_total<<<direct_blocks(sums, THREADS), THREADS, 0, stream>>>(s, part, st->chunks, sums);

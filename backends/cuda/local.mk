@@ -67,6 +67,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/loss_direct.cu \
   backends/cuda/loss_rows.cu \
   backends/cuda/affine_grid.cu \
+  backends/cuda/divisor.cuh \
   backends/cuda/lrn.cu \
   backends/cuda/sampling.cu \
   backends/cuda/sampling.cuh \

@@ -2,22 +2,16 @@
  *
  *   y  = x b^-beta, b = k + alpha/n sum x^2        dx = g - 2 alpha beta/n x sum(g x/b), g = dy b^-beta, over the mirrored window
  *
- * tiles: packed in either layout, a tile in shared memory by a block: the channels of some places, or the planes of some channels, so
+ * columns: windows of five channels, channels first, down a place by a thread. tiles: packed in either layout, a tile in shared memory by a block: the channels of some places, or the planes of some channels, so
  * that it has whole windows. Their sums are taken along one dim after the other, four neighbours by a thread. direct: any strides and
  * sizes, in double, an element by a thread; a gradient finds the sums of its neighbours' windows again. */
 #include "cuda_backend.h"
+#include "divisor.cuh"
 #include "engines.h"
 #include "spatial.cuh"
 #include "vector.cuh"
 
 enum { THREADS = 256, DIRECT_THREADS = 128, MOST_FLOATS = 12288 };        /* of one array of a tile: four of them fit a block */
-
-/* Quotients of numbers below 2^16 by one that is known before. */
-struct divisor {
-  uint32_t d, by;
-  __device__ __forceinline__ uint32_t of(uint32_t e) const { return d == 1 ? e : __umulhi(e, by); }
-};
-static divisor divisor_of(int64_t d) { return { (uint32_t)d, (uint32_t)(0x100000000ull / (uint64_t)d + 1) }; }
 
 struct dim { int32_t n, inner; divisor by_n, by_inner; };      /* extent; elements of the tile from one to the next */
 
@@ -127,6 +121,14 @@ __device__ __forceinline__ void store_tile(const float *from, const tiles &s, in
 
 /* ---- windows ----------------------------------------------------------------------------------------------------- */
 
+/* Of element e of the tile, along a dim. */
+__device__ __forceinline__ int32_t index_of(const dim &d, int32_t e)
+{
+  uint32_t i, rest;
+  d.by_n.of(d.by_inner.of(e, &rest), &i);
+  return (int32_t)i;
+}
+
 template <bool square> __device__ __forceinline__ void add(float (&sum)[4], float4 q)
 {
   sum[0] += square ? q.x * q.x : q.x, sum[1] += square ? q.y * q.y : q.y;
@@ -139,7 +141,7 @@ template <bool square> __device__ __forceinline__ void window(float (&sum)[4], c
 #pragma unroll
   for (int j = 0; j < 4; j++) sum[j] = 0;
   if (d.inner % 4 == 0) {                 /* the four are at one index */
-    int32_t row = d.by_inner.of(e), i = row - d.by_n.of(row) * d.n;
+    int32_t i = index_of(d, e);
     int32_t low = -min(back, i), high = min(ahead, d.n - 1 - i);
     if (high - low == 4) {                /* the usual window, whole */
 #pragma unroll
@@ -148,7 +150,7 @@ template <bool square> __device__ __forceinline__ void window(float (&sum)[4], c
       for (int32_t o = low; o <= high; o++) add<square>(sum, *(const float4 *)(from + e + o * d.inner));
     }
   } else if (d.inner == 1 && d.n % 4 == 0 && back <= 4 && ahead <= 4) {       /* and here in one row, which has four or none more */
-    int32_t i = e - d.by_n.of(e) * d.n;
+    int32_t i = index_of(d, e);
     float4 none = make_float4(0, 0, 0, 0), own = *(const float4 *)(from + e);
     float4 left = i ? *(const float4 *)(from + e - 4) : none, right = i + 4 < d.n ? *(const float4 *)(from + e + 4) : none;
     float w[12] = { left.x, left.y, left.z, left.w, own.x, own.y, own.z, own.w, right.x, right.y, right.z, right.w };
@@ -161,7 +163,7 @@ template <bool square> __device__ __forceinline__ void window(float (&sum)[4], c
 #pragma unroll
     for (int j = 0; j < 4; j++) {
       if (e + j >= elements) continue;
-      int32_t row = d.by_inner.of(e + j), i = row - d.by_n.of(row) * d.n, high = min(ahead, d.n - 1 - i);
+      int32_t i = index_of(d, e + j), high = min(ahead, d.n - 1 - i);
       for (int32_t o = -min(back, i); o <= high; o++) {
         float v = from[e + j + o * d.inner];
         sum[j] += square ? v * v : v;
@@ -221,6 +223,85 @@ template <bool backward> __global__ static void __launch_bounds__(THREADS) lrn_t
     to = other, other = from;
   }
   store_tile(backward ? g : from, s, tile);
+}
+
+/* ---- columns ------------------------------------------------------------------------------------------------------- */
+
+/* Windows of five channels, channels first: a thread walks down some channels of one place, four at a time, and keeps the neighbours that
+ * the next four want. */
+struct columns {
+  const void *in, *x;                     /* in: dy, or x */
+  void    *out;
+  uint32_t dtype;
+  int32_t  channels, each;                /* channels of a thread */
+  int64_t  places;
+  divisor  by_places, by_segments;
+  float    k, alpha, beta;                /* alpha/n */
+
+  __device__ __forceinline__ float at(const void *from, int64_t base, int32_t c) const
+  {
+    float v[1] = { 0 };
+    if (c >= 0 && c < channels) load(v, from, dtype, base + c * places);
+    return v[0];
+  }
+  /* b, of five x. */
+  __device__ __forceinline__ float sum(const float *x) const { return k + alpha * (x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] + x[4] * x[4]); }
+};
+
+template <bool backward> __global__ static void __launch_bounds__(THREADS) lrn_columns(const __grid_constant__ columns s, uint32_t units)
+{
+  uint32_t unit = blockIdx.x * THREADS + threadIdx.x, place, segment, n;
+  if (unit >= units) return;
+  n = s.by_segments.of(s.by_places.of(unit, &place), &segment);
+  int64_t base = (int64_t)n * s.channels * s.places + place;
+  int32_t c = segment * s.each, end = min(c + s.each, s.channels);
+  if constexpr (!backward) {
+    float x[8], next[4];                  /* of channels c - 2 to c + 5 */
+#pragma unroll
+    for (int i = 0; i < 8; i++) x[i] = s.at(s.x, base, c - 2 + i);
+#pragma unroll 1
+    for (; c < end; c += 4) {
+#pragma unroll
+      for (int i = 0; i < 4; i++) next[i] = s.at(s.x, base, c + 6 + i);
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        float v[1] = { x[i + 2] * power(s.sum(x + i), s.beta) };
+        if (c + i < end) store(v, s.out, s.dtype, base + (c + i) * s.places);
+      }
+#pragma unroll
+      for (int i = 0; i < 4; i++) x[i] = x[i + 4], x[i + 4] = next[i];
+    }
+  } else {
+    float x[12], g[8], r[8], next[4], dy[4], by = 2 * s.alpha * s.beta;         /* of c - 4 to c + 7; g and g x/b of c - 2 to c + 5 */
+#pragma unroll
+    for (int i = 0; i < 12; i++) x[i] = s.at(s.x, base, c - 4 + i);
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      float b = s.sum(x + i);
+      g[i] = s.at(s.in, base, c - 2 + i) * power(b, s.beta);
+      r[i] = c - 2 + i >= 0 && c - 2 + i < s.channels ? __fdividef(g[i] * x[i + 2], b) : 0;
+    }
+#pragma unroll 1
+    for (; c < end; c += 4) {
+#pragma unroll
+      for (int i = 0; i < 4; i++) next[i] = s.at(s.x, base, c + 8 + i), dy[i] = s.at(s.in, base, c + 6 + i);
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        float v[1] = { g[i + 2] - by * (x[i + 4] * (r[i] + r[i + 1] + r[i + 2] + r[i + 3] + r[i + 4])) };
+        if (c + i < end) store(v, s.out, s.dtype, base + (c + i) * s.places);
+      }
+#pragma unroll
+      for (int i = 0; i < 8; i++) x[i] = x[i + 4];
+#pragma unroll
+      for (int i = 0; i < 4; i++) x[i + 8] = next[i], g[i] = g[i + 4], r[i] = r[i + 4];
+#pragma unroll
+      for (int i = 4; i < 8; i++) {       /* now of c + 2 to c + 5 of the next four */
+        float b = s.sum(x + i);
+        g[i] = dy[i - 4] * power(b, s.beta);
+        r[i] = c + 2 + i < s.channels ? __fdividef(g[i] * x[i + 2], b) : 0;
+      }
+    }
+  }
 }
 
 /* ---- direct ------------------------------------------------------------------------------------------------------ */
@@ -339,9 +420,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s->elements = (int32_t)(runs * length), s->floats = (int32_t)qn_round_up(runs * length, 4);
   s->length = length;
   s->one_run = runs == 1;
-  if (s->one_run) s->shift = 8, s->step = s->pitch = THREADS * v, s->rows = (int32_t)qn_ceil_div(length, s->pitch);
-  else while (((int64_t)1 << s->shift) * v < length) s->shift++;
-  if (!s->one_run) s->pitch = length, s->rows = (int32_t)runs;
+  s->pitch = s->one_run ? THREADS * v : length;
+  s->rows = (int32_t)(s->one_run ? qn_ceil_div(length, s->pitch) : runs);
+  if (s->one_run) s->step = s->pitch;
+  while (s->shift < 8 && v << s->shift < length) s->shift++;
   s->blocks = qn_ceil_div(s->extent, length);
   s->tiles *= s->blocks;
   s->k = (float)a->k, s->alpha = (float)(a->alpha / n), s->beta = (float)a->beta;
@@ -378,6 +460,46 @@ static void release(qn_prepared *p)
   p->state = nullptr;
 }
 
+struct columns_state { columns s; int32_t in, x, out; uint32_t units; };
+
+static qn_status columns_prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];
+  const qn_local_norm *a = (const qn_local_norm *)op->attr;
+  bool backward = op->op == QN_OP_LRN_BACKWARD;
+  columns_state st = { {}, op->arg[0], op->arg[backward], op->arg[1 + backward], 0 };
+  columns *s = &st.s;
+  const qn_value *x = &r->value[st.x];
+  if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
+  if (a->region != QN_LOCAL_ACROSS || a->size != 5) return qn_refuse(out, "five channels are kept in registers", "", "size 5, across", "%lld", (long long)a->size);
+  if (!qn_is_packed(x) || !qn_is_packed(&r->value[st.in]) || !qn_is_packed(&r->value[st.out])) return qn_refuse(out, "tensors are packed, channels first", "x", "row-major without gaps", "%s", "strides");
+  int64_t c = x->dim[1], all = qn_elements(x), places = all / x->dim[0] / c;
+  if (places < 32) return qn_refuse(out, "a warp has neighbouring places", "x", "32 at least", "%lld", (long long)places);
+  if (all > 0x7fffffff) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)all);
+  int64_t segments = qn_max_i64(1, qn_min_i64(c / 16, (1 << 18) / (places * x->dim[0])));      /* threads enough for a device, and 16 channels each */
+  s->dtype = x->dtype, s->channels = (int32_t)c, s->places = places, s->each = (int32_t)qn_ceil_div(c, segments);
+  s->by_places = divisor_of(places), s->by_segments = divisor_of(segments);
+  s->k = (float)a->k, s->alpha = (float)(a->alpha / 5), s->beta = (float)a->beta;
+  st.units = (uint32_t)(x->dim[0] * places * segments);
+  columns_state *kept = (columns_state *)r->host->alloc(sizeof *kept);
+  if (!kept) return QN_NO_MEMORY;
+  *kept = st;
+  out->state = kept;
+  out->estimate = 2200 + (double)all * (backward ? 3 : 2) * (double)qn_kit_bytes(x->dtype) / 3700;
+  return QN_OK;
+}
+
+static qn_status columns_run(const qn_prepared *p, const qn_launch *launch)
+{
+  const columns_state *st = (const columns_state *)p->state;
+  columns s = st->s;
+  s.in = launch->ptr[st->in], s.x = launch->ptr[st->x], s.out = launch->ptr[st->out];
+  unsigned blocks = direct_blocks(st->units, THREADS);
+  if (p->engine->op == QN_OP_LRN_BACKWARD) lrn_columns<true><<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s, st->units);
+  else lrn_columns<false><<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s, st->units);
+  return direct_launched("lrn");
+}
+
 static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 {
   const kept *k = (const kept *)p->state;
@@ -404,6 +526,8 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 }
 
 #define ROWS(op)                                                                                                                 \
+  { "columns", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,          \
+    columns_prepare, nullptr, columns_run, release },                                                                             \
   { "tiles", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,            \
     prepare, build, run, release },                                                                                              \
   DIRECT_ROW(op, run_direct)

@@ -22,8 +22,8 @@ struct problem : points {
   int64_t  dy_stride[5], dx_stride[5];    /* N, C, spatial */
   int32_t  layers, cells, count;          /* of an image along its first dim, if it has three; of all images; points of all images */
   int32_t *held, *begin, *total;          /* points in each cell; where they begin, one more; of each chunk of the scan */
-  int32_t *cell, *came, *number, *sorted; /* of each point: its cell or -1, how many came before it; points by cell, and then in order */
-  float   *high;                          /* [point, 3]: its weight in the upper place of each dim */
+  int32_t *cell, *came, *number;          /* of each point: its cell or -1, how many came before it; points by cell */
+  float4  *seen, *sorted;                 /* of each point: its weights in the upper places, and where it lies in an image of dy; in order */
 };
 
 __device__ __forceinline__ int32_t cell_at(const problem &s, int32_t n, int32_t a, int32_t b, int32_t c)
@@ -39,11 +39,13 @@ __global__ static void __launch_bounds__(THREADS) count_points(const __grid_cons
   for (int d = 2; d >= 0; d--) at[d] = rest % (int32_t)s.point[d], rest /= (int32_t)s.point[d];
   axis<float, int32_t> a[3];
   bool there = !axes_of<float, int32_t>(s, rest, at, a);
+  float high[3];
 #pragma unroll
   for (int d = 0; d < 3; d++) {
     there &= a[d].in[0] || a[d].in[1];
-    s.high[i * 3 + d] = s.mode == QN_RESAMPLE_NEAREST || a[d].in[1] ? a[d].weight[1] : 1 - a[d].weight[0];
+    high[d] = s.mode == QN_RESAMPLE_NEAREST || a[d].in[1] ? a[d].weight[1] : 1 - a[d].weight[0];
   }
+  s.seen[i] = make_float4(high[0], high[1], high[2], __int_as_float((int32_t)(at[0] * s.dy_stride[2] + at[1] * s.dy_stride[3] + at[2] * s.dy_stride[4])));
   int32_t cell = cell_at(s, rest, a[0].below + 1, a[1].below + 1, a[2].below + 1);
   s.cell[i] = there ? cell : -1;
   if (there) s.came[i] = atomicAdd(&s.held[cell], 1);
@@ -108,7 +110,7 @@ __global__ static void __launch_bounds__(THREADS) order_points(const __grid_cons
   if (j >= s.begin[s.cells]) return;
   int32_t i = s.number[j], begin = s.begin[s.cell[i]], end = s.begin[s.cell[i] + 1];
   for (int32_t k = begin; k < end; k++) smaller += s.number[k] < i;
-  s.sorted[begin + smaller] = i;
+  s.sorted[begin + smaller] = s.seen[i];
 }
 
 /* dy of some channels of a point, added with its weight: V neighbours in each of EACH / V vectors. */
@@ -120,7 +122,6 @@ template <int V> __global__ static void __launch_bounds__(THREADS) gather_points
   unit_place<int32_t> u = unit_of<int32_t>(s.of, s.extent, (int32_t)unit);
   channels_of<int32_t, V> c(s.of, u.lane);
   float sum[N][V] = {};
-  int32_t points = (int32_t)(s.point[0] * s.point[1] * s.point[2]);
   int64_t image = u.n * s.dy_stride[0] + c.c * s.dy_stride[1];
 #pragma unroll 1
   for (int k = 0; k < 8; k++) {           /* the cells that have this place as tap k */
@@ -129,12 +130,12 @@ template <int V> __global__ static void __launch_bounds__(THREADS) gather_points
     int32_t end = s.begin[cell + 1];
 #pragma unroll 1
     for (int32_t j = s.begin[cell]; j < end; j++) {
-      int32_t i = s.sorted[j], p = i - u.n * points, q = p / (int32_t)s.point[2], o = q / (int32_t)s.point[1];
-      float w = 1, v[N][V];
+      float4 seen = s.sorted[j];
+      float high[3] = { seen.x, seen.y, seen.z }, w = 1, v[N][V];
 #pragma unroll
-      for (int d = 0; d < 3; d++) w *= tap_bit<int32_t>(k, d) ? s.high[i * 3 + d] : 1 - s.high[i * 3 + d];
+      for (int d = 0; d < 3; d++) w *= tap_bit<int32_t>(k, d) ? high[d] : 1 - high[d];
       if (w == 0) continue;
-      int64_t at = image + o * s.dy_stride[2] + (q - o * (int32_t)s.point[1]) * s.dy_stride[3] + (p - q * (int32_t)s.point[2]) * s.dy_stride[4];
+      int64_t at = image + __float_as_int(seen.w);
 #pragma unroll
       for (int m = 0; m < N; m++)
         if (c.c + m * c.step < c.end) load(v[m], s.dy, s.dtype, at + m * c.step * s.dy_stride[1]);
@@ -189,13 +190,14 @@ static problem problem_of(const void *attr, const qn_value *dy, const qn_value *
   return s;
 }
 
-/* The workspace: `held`, to be zero, first; returns its bytes. */
+/* The workspace; returns its bytes. */
 static uint64_t carve(problem *s, void *workspace)
 {
-  int64_t points = s->count, cells = s->cells, at = 0;
-  int32_t *base = (int32_t *)workspace, **part[] = { &s->held, &s->begin, &s->total, &s->cell, &s->came, &s->number, &s->sorted, (int32_t **)&s->high };
-  int64_t ints[] = { cells, cells + 1, cells / CHUNK + 1, points, points, points, points, 3 * points };
-  for (int i = 0; i < 8; at += ints[i++]) *part[i] = base + at;
+  int64_t points = s->count, cells = s->cells, at = 8 * points;
+  int32_t *base = (int32_t *)workspace, **part[] = { &s->held, &s->begin, &s->total, &s->cell, &s->came, &s->number };
+  int64_t ints[] = { cells, cells + 1, cells / CHUNK + 1, points, points, points };
+  s->seen = (float4 *)workspace, s->sorted = s->seen + points;
+  for (int i = 0; i < 6; at += ints[i++]) *part[i] = base + at;
   return (uint64_t)at * sizeof(int32_t);
 }
 
@@ -210,7 +212,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t c = dx->dim[1];
   double points = (double)qn_elements(dy) / (double)c, places = (double)qn_elements(dx) / (double)c, 
          layers = s->dims == 3 ? (double)(s->extent[0] + 1) : 1, cells = (double)s->images * layers * (double)(s->extent[1] + 1) * (double)(s->extent[2] + 1);
-  if (3 * points > 1e9 || cells > 1e9 || places * (double)(c + EACH) > 1e9)
+  if (points > 1e8 || cells > 1e9 || places * (double)(c + EACH) > 1e9 || qn_extent(dy) > 0x7fffffff)
     return qn_refuse(out, "places and points are counted in 31 bits", "dx", "fewer", "%.0f", places > points ? places : points);
   s->layers = (int32_t)layers, s->count = (int32_t)points, s->cells = (int32_t)cells;
   bool last = c > 1 && dx->stride[1] == 1 && dy->stride[1] == 1, whole = last && c % 4 == 0 && dx->align >= 16 && dy->align >= 16;

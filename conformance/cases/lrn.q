@@ -21,6 +21,7 @@ lrn x=f32/1x70x4x4/nhwc size=5 alpha=2 region=within
 lrn_backward dy=f32/2x7x3x5 x=f32/2x7x3x5 alpha=0.5 ; as=f16,bf16,f64
 lrn_backward dy=f32/2x16x6x6 x=f32/2x16x6x6 alpha=0.5 k=2 ; as=f16,bf16
 lrn_backward dy=f32/1x5x70 x=f32/1x5x70 size=4 alpha=2 beta=0.5 ; as=bf16
+lrn_backward dy=f32/1x37x6x7 x=f32/1x37x6x7 alpha=0.5 ; as=bf16
 lrn_backward dy=f32/3x5 x=f32/3x5 size=3 alpha=1 beta=1.5
 lrn_backward dy=f32/1x19x3x2/nhwc x=f32/1x19x3x2/nhwc alpha=0.5
 lrn_backward dy=f32/1x16x3x3/nhwc x=f32/1x16x3x3/nhwc size=2 alpha=0.5 ; as=bf16
