@@ -60,6 +60,13 @@ static void normalize(float *y, const float *x, float mean, float rstd, int64_t 
   for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * rstd;
 }
 
+/* The three at once, where scale and shift are there. */
+static void normalize_all(float *y, const float *x, float mean, float rstd, float scale, float shift, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * rstd * scale + shift;
+}
+
 static void scale_all(float *y, const float *x, float by, int64_t n)
 {
 #pragma omp simd
@@ -182,6 +189,11 @@ static void forward_group(const place *w)
     float *y = piece_out(w, r, i, to);
     const float *x = piece_of_x(w, r, i, n, from, parameter);
     if (w->sum) row_from_f32(w->sum + (r * p->run_step[X] + i) * qn_kit_bytes(p->sum_dtype), x, p->sum_dtype, n);
+    if (!p->along && w->at[SCALE] && w->at[SHIFT]) {
+      normalize_all(y, x, (float)mean, (float)rstd, p->by_run ? of_run(w, SCALE, r) : scale, p->by_run ? of_run(w, SHIFT, r) : shift, n);
+      piece_done(w, r, i, n, y);
+      continue;
+    }
     normalize(y, x, (float)mean, (float)rstd, n);
     if (p->along) {
       if (w->at[SCALE]) scale_each(y, y, piece(w, SCALE, 0, i, n, parameter), n);
