@@ -108,6 +108,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pool_adaptive.cu \
   backends/cuda/pool_backward.cu \
   backends/cuda/pool_direct.cu \
+  backends/cuda/pool_lp.cu \
   backends/cuda/pool_planes.cu \
   backends/cuda/pool_strips.cu \
   backends/cuda/pool_vector.cu \

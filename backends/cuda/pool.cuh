@@ -1,38 +1,50 @@
-/* pool.cuh -- what the pooling engines share: windows over up to three spatial dims in 32-bit arithmetic, and units of work. */
+/* pool.cuh -- what the pooling engines share: windows over up to three spatial dims in 32-bit arithmetic, and units of work.
+ *
+ * Windows are of one size and step, or (adaptive) share x out: in each dim window o holds floor(o in / out) to ceil((o + 1) in / out).
+ * Shares that are all of one size are taken for the former. */
 #pragma once
 #include "cuda_backend.h"
 #include "vector.cuh"
+
+/* Quotients of numbers below 2^31, by a product. */
+struct divider {
+  uint32_t by, product, shift;
+
+  __device__ __forceinline__ uint32_t operator()(uint32_t n) const { return by == 1 ? n : __umulhi(n, product) >> shift; }
+};
 
 struct pool {
   const void *x, *dy;
   void    *y, *dx, *indices;
   uint32_t dtype, index_dtype;
-  int32_t  average, include_pad;
+  int32_t  average, adaptive, include_pad;
+  float    p;                             /* lp: the exponent */
   uint32_t n, c, units, groups, splits;   /* groups: of V channels; units: of work, for `splits` threads each */
   int32_t  band;                          /* outputs of a column that are one unit */
   int32_t  in[3], out[3], size[3], step[3], dilation[3], before[3], after[3];
   int64_t  x_stride[5], y_stride[5], dx_stride[5], index_stride[5];       /* N, C, spatial */
+  divider  by_groups, by_cells[3], by_step[3];              /* cells: of the grid of units */
 };
 
 struct place { uint32_t n, c; int o[3]; };  /* of one unit: channels innermost (V > 1), or the innermost extent */
 
-template <int V> __device__ __forceinline__ place place_of(const pool &p, uint32_t unit, const int32_t out[3])
+template <int V> __device__ __forceinline__ place place_of(const pool &p, uint32_t unit)
 {
   place at;
   uint32_t rest = unit;
   if (V > 1) {
-    uint32_t q = rest / p.groups;
+    uint32_t q = p.by_groups(rest);
     at.c = (rest - q * p.groups) * V;
     rest = q;
   }
 #pragma unroll
   for (int d = 2; d >= 0; d--) {
-    uint32_t q = out[d] == 1 ? rest : rest / out[d];
-    at.o[d] = (int)(rest - q * out[d]);
+    uint32_t q = p.by_cells[d](rest);
+    at.o[d] = (int)(rest - q * p.by_cells[d].by);
     rest = q;
   }
   if (V == 1) {
-    uint32_t q = rest / p.groups;
+    uint32_t q = p.by_groups(rest);
     at.c = rest - q * p.groups;
     rest = q;
   }
@@ -40,20 +52,103 @@ template <int V> __device__ __forceinline__ place place_of(const pool &p, uint32
   return at;
 }
 
+__device__ __forceinline__ int window_begin(const pool &p, int d, int o)
+{
+  return p.adaptive ? (int)((uint32_t)o * p.in[d] / p.out[d]) : o * p.step[d] - p.before[d];
+}
+__device__ __forceinline__ int window_size(const pool &p, int d, int o)
+{
+  return p.adaptive ? (int)(((uint32_t)(o + 1) * p.in[d] + p.out[d] - 1) / p.out[d]) - window_begin(p, d, o) : p.size[d];
+}
+
+struct window { int begin[3], size[3]; };
+__device__ __forceinline__ window window_of(const pool &p, const int o[3])
+{
+  window w;
+#pragma unroll
+  for (int d = 0; d < 3; d++) w.begin[d] = window_begin(p, d, o[d]), w.size[d] = window_size(p, d, o[d]);
+  return w;
+}
+
 /* Of the window from `start` on: taps that count, along one dim. */
-__device__ __forceinline__ int taps_of(const pool &p, int d, int start)
+__device__ __forceinline__ int taps_of(const pool &p, int d, int start, int size)
 {
   int n = 0;
   if (p.dilation[d] == 1)
-    return max(0, min(start + p.size[d], p.include_pad ? p.in[d] + p.after[d] : p.in[d]) - (p.include_pad ? start : max(start, 0)));
-  for (int r = 0; r < p.size[d]; r++) {
+    return max(0, min(start + size, p.include_pad ? p.in[d] + p.after[d] : p.in[d]) - (p.include_pad ? start : max(start, 0)));
+  for (int r = 0; r < size; r++) {
     int at = start + r * p.dilation[d];
     n += p.include_pad ? at < p.in[d] + p.after[d] : at >= 0 && at < p.in[d];
   }
   return n;
 }
+__device__ __forceinline__ float divisor_of(const pool &p, const window &w)
+{
+  int taps = 1;
+#pragma unroll
+  for (int d = 0; d < 3; d++) taps *= taps_of(p, d, w.begin[d], w.size[d]);
+  return (float)taps;
+}
+
+/* A tap, by its number in the window, as its place in the plane. */
+__device__ __forceinline__ int place_in_plane(const pool &p, const window &w, int tap)
+{
+  int q = tap / w.size[2], r2 = tap - q * w.size[2], r0 = q / w.size[1], r1 = q - r0 * w.size[1];
+  return ((w.begin[0] + r0 * p.dilation[0]) * p.in[1] + w.begin[1] + r1 * p.dilation[1]) * p.in[2] + w.begin[2] + r2 * p.dilation[2];
+}
+
+/* Shows a visitor a window's taps inside x, in row-major order and with their numbers; of the lines every p.splits-th, from `split`
+ * on. */
+template <int V, int whole, class F> __device__ __forceinline__ void pool_taps(const pool &p, const place &at, const window &w, int many, int split, F visitor)
+{
+  enum { AT_ONCE = 4 };
+  int64_t base = at.n * p.x_stride[0] + at.c * p.x_stride[1];
+  for (int r0 = 0; r0 < w.size[0]; r0++) {
+    int z = w.begin[0] + r0 * p.dilation[0];
+    for (int r1 = split; r1 < w.size[1]; r1 += p.splits) {
+      int y = w.begin[1] + r1 * p.dilation[1];
+      if ((unsigned)z >= (unsigned)p.in[0] || (unsigned)y >= (unsigned)p.in[1]) continue;
+      int64_t row = base + z * p.x_stride[2] + y * p.x_stride[3];
+      for (int r2 = 0; r2 < w.size[2]; r2 += AT_ONCE) {
+        float v[AT_ONCE][V];
+        bool inside[AT_ONCE];
+#pragma unroll
+        for (int b = 0; b < AT_ONCE; b++) {
+          int x = w.begin[2] + (r2 + b) * p.dilation[2];
+          inside[b] = r2 + b < w.size[2] && (unsigned)x < (unsigned)p.in[2];
+          if (!inside[b]) continue;
+          if (whole) vector_load_whole<whole ? whole : QN_F32>(v[b], p.x, row + x * p.x_stride[4]);
+          else vector_load(v[b], p.x, p.dtype, row + x * p.x_stride[4], 1, many);
+        }
+#pragma unroll
+        for (int b = 0; b < AT_ONCE; b++)
+          if (inside[b]) visitor(v[b], (r0 * w.size[1] + r1) * w.size[2] + r2 + b);
+      }
+    }
+  }
+}
+
+/* The windows o of dim d that may cover place x: from first to last, where (x - start of o) is a multiple of the dilation. */
+__device__ __forceinline__ void windows_over(const pool &p, int d, int x, int *first, int *last)
+{
+  if (p.adaptive) {                       /* the same rule with x and y exchanged */
+    *first = (int)((uint32_t)x * p.out[d] / p.in[d]);
+    *last = (int)(((uint32_t)(x + 1) * p.out[d] + p.in[d] - 1) / p.in[d]) - 1;
+    return;
+  }
+  int from = x + p.before[d] - (p.size[d] - 1) * p.dilation[d];
+  *first = from <= 0 ? 0 : (int)p.by_step[d](from + p.step[d] - 1);
+  *last = min((int)p.by_step[d](x + p.before[d]), p.out[d] - 1);
+}
 
 /* ---- host -------------------------------------------------------------------------------------------------- */
+
+static inline divider divider_of(uint32_t by)
+{
+  int bits = 0;
+  while (by > 1u << bits) bits++;
+  return { by, (uint32_t)(((1ull << (31 + bits)) + by - 1) / by), (uint32_t)(bits - 1) };
+}
 
 static inline void pool_strides(const qn_value *v, int64_t *stride)
 {
@@ -68,39 +163,78 @@ static inline bool pool_steps(const int64_t *stride, int v)
   return true;
 }
 
+static inline bool pool_is_adaptive(uint32_t op)
+{
+  return op == QN_OP_POOL_ADAPTIVE_MAX || op == QN_OP_POOL_ADAPTIVE_AVERAGE || op == QN_OP_POOL_ADAPTIVE_MAX_BACKWARD || op == QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD;
+}
+static inline bool pool_is_average(uint32_t op)
+{
+  return op == QN_OP_POOL_AVERAGE || op == QN_OP_POOL_AVERAGE_BACKWARD || op == QN_OP_POOL_ADAPTIVE_AVERAGE || op == QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD;
+}
+/* The value of the request that a forward op's indices are; -1: none. Its x and y are its roles 0 and 1, whichever op it is. */
+static inline int32_t pool_indices(const qn_node *op)
+{
+  return pool_is_average(op->op) ? -1 : op->op == QN_OP_POOL_MAX ? qn_role(op, QN_ROLE_POOL_MAX_INDICES) : qn_role(op, QN_ROLE_POOL_ADAPTIVE_MAX_INDICES);
+}
+
+/* What the attributes say of dim `from`; false: too large. */
+static inline bool pool_dim(pool *p, int d, const qn_pool *attr, int from, int64_t in, int64_t out)
+{
+  int64_t size = attr->window[from] ? attr->window[from] : in, step = attr->stride[from] ? attr->stride[from] : size;
+  int64_t before = attr->pad_before[from], after = attr->pad_after[from], dilation = attr->dilation[from];
+  if (in + before + after > 1 << 29 || size * dilation > 1 << 29 || step > 1 << 29 || out * step > 1 << 30) return false;
+  p->in[d] = (int32_t)in, p->out[d] = (int32_t)out, p->size[d] = (int32_t)size, p->step[d] = (int32_t)step;
+  p->dilation[d] = (int32_t)dilation, p->before[d] = (int32_t)before, p->after[d] = (int32_t)after;
+  return true;
+}
+/* Shares of one size, or (adaptive) of this size or one less or more. */
+static inline bool pool_share(pool *p, int d, int64_t in, int64_t out)
+{
+  if (in > 1 << 29 || out > 1 << 29 || (in + 1) * (out + 1) > INT32_MAX) return false;
+  p->in[d] = (int32_t)in, p->out[d] = (int32_t)out, p->size[d] = p->step[d] = (int32_t)qn_ceil_div(in, out);
+  p->adaptive |= in % out != 0;
+  return true;
+}
+
 /* The geometry of a pooling of x to y; false: too large. */
 static inline bool pool_fill(pool *p, const qn_node *op, const qn_value *x, const qn_value *y)
 {
-  const qn_pool *attr = (const qn_pool *)op->attr;
+  const qn_pool *attr = pool_is_adaptive(op->op) ? nullptr : (const qn_pool *)op->attr;
   memset(p, 0, sizeof *p);
   if (x->dim[0] > INT32_MAX || x->dim[1] > INT32_MAX) return false;
   p->dtype = x->dtype;
   p->n = (uint32_t)x->dim[0];
   p->c = (uint32_t)x->dim[1];
-  p->average = op->op == QN_OP_POOL_AVERAGE || op->op == QN_OP_POOL_AVERAGE_BACKWARD;
-  p->include_pad = attr->include_pad != 0;
-  int missing = 5 - x->rank;
+  p->splits = 1;
+  p->average = pool_is_average(op->op);
+  if (attr) p->include_pad = attr->include_pad != 0, p->p = (float)attr->p;
   for (int d = 0; d < 3; d++) {
-    int from = d - missing;
-    bool here = from >= 0;
-    int64_t in = here ? x->dim[2 + from] : 1, output = here ? y->dim[2 + from] : 1;
-    int64_t size = !here ? 1 : attr->window[from] ? attr->window[from] : in;
-    int64_t step = !here ? 1 : attr->stride[from] ? attr->stride[from] : size, dilation = here ? attr->dilation[from] : 1;
-    int64_t before = here ? attr->pad_before[from] : 0, after = here ? attr->pad_after[from] : 0;
-    if (in + before + after > 1 << 29 || size * dilation > 1 << 29 || step > 1 << 29 || output * step > 1 << 30) return false;
-    p->in[d] = (int32_t)in, p->out[d] = (int32_t)output, p->size[d] = (int32_t)size, p->step[d] = (int32_t)step;
-    p->dilation[d] = (int32_t)dilation, p->before[d] = (int32_t)before, p->after[d] = (int32_t)after;
+    int from = d - (5 - x->rank);
+    p->in[d] = p->out[d] = p->size[d] = p->step[d] = p->dilation[d] = 1;
+    if (from >= 0 && !(attr ? pool_dim(p, d, attr, from, x->dim[2 + from], y->dim[2 + from]) : pool_share(p, d, x->dim[2 + from], y->dim[2 + from]))) return false;
   }
   pool_strides(x, p->x_stride);
   pool_strides(y, p->y_stride);
   return true;
 }
 
-/* One unit for v channels of each place; false: too many. */
-static inline bool pool_units(pool *p, int v, const int32_t places[3])
+/* V of these dtypes and layouts: a vector of 16 bytes of channels, if all lie so; *whole: the dtype then, else 0. */
+static inline int pool_channels(const pool *p, const int64_t *const stride[], int n, uint32_t align, uint32_t *whole)
+{
+  int v = p->dtype == QN_F32 ? 4 : 8;
+  bool all = p->c > 1 && p->c % v == 0 && align >= 16;
+  for (int t = 0; t < n; t++) all = all && stride[t][1] == 1 && pool_steps(stride[t], v);
+  *whole = all ? p->dtype : 0;
+  return all ? v : 1;
+}
+
+/* One unit for v channels of each cell of a grid; false: too many. */
+static inline bool pool_units(pool *p, int v, const int32_t cells[3])
 {
   p->groups = (uint32_t)qn_ceil_div(p->c, v);
-  double units = (double)p->n * p->groups * places[0] * places[1] * places[2];
-  p->units = units > 4e9 ? 0 : (uint32_t)units;
-  return units <= 4e9;
+  p->by_groups = divider_of(p->groups);
+  double units = (double)p->n * p->groups;
+  for (int d = 0; d < 3; d++) units *= cells[d], p->by_cells[d] = divider_of((uint32_t)cells[d]), p->by_step[d] = divider_of((uint32_t)p->step[d]);
+  p->units = units > INT32_MAX ? 0 : (uint32_t)units;
+  return units <= INT32_MAX;
 }

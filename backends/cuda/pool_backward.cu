@@ -1,4 +1,4 @@
-/* pool_backward.cu -- gradients of pooling of f16, bf16 and f32: a thread gathers V neighbouring channels of one place of dx
+/* pool_backward.cu -- gradients of pooling, adaptive too, of f16, bf16 and f32: a thread gathers V neighbouring channels of one place of dx
  * (channels last), or one place (any other layout), so that no two threads add to one place.
  *
  *   max       dx[x] = the sum of dy over the windows whose maximum came from x: by its indices, or by x once more
@@ -7,14 +7,6 @@
 #include "pool.cuh"
 
 enum { BY_INDEX, BY_X, AVERAGE, THREADS = 128 };
-
-/* The windows o of dim d that may cover place x: from first to last, where (x - start of o) is a multiple of the dilation. */
-__device__ __forceinline__ void windows_over(const pool &p, int d, int x, int *first, int *last)
-{
-  int from = x + p.before[d] - (p.size[d] - 1) * p.dilation[d];
-  *first = from <= 0 ? 0 : (from + p.step[d] - 1) / p.step[d];
-  *last = min((x + p.before[d]) / p.step[d], p.out[d] - 1);
-}
 
 template <int V, int whole> __device__ __forceinline__ void fetch(float (&v)[V], const pool &p, const void *base, int64_t at, int many)
 {
@@ -46,7 +38,7 @@ template <int V, int how, int whole> __global__ void __launch_bounds__(THREADS, 
 {
   uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
   if (unit >= p.units) return;
-  place at = place_of<V>(p, unit, p.in);
+  place at = place_of<V>(p, unit);
   int many = whole ? V : min(V, (int)(p.c - at.c)), first[3], last[3];
   int64_t x_base = at.n * p.x_stride[0] + at.c * p.x_stride[1], y_base = at.n * p.y_stride[0] + at.c * p.y_stride[1];
   int64_t index_base = at.n * p.index_stride[0] + at.c * p.index_stride[1];
@@ -57,20 +49,20 @@ template <int V, int how, int whole> __global__ void __launch_bounds__(THREADS, 
   for (int o0 = first[0]; o0 <= last[0]; o0++)
     for (int o1 = first[1]; o1 <= last[1]; o1++)
       for (int o2 = first[2]; o2 <= last[2]; o2++) {
-        int o[3] = { o0, o1, o2 }, begin[3], r[3];
+        int o[3] = { o0, o1, o2 }, r[3];
+        const window w = window_of(p, o);
         bool covers = true;
 #pragma unroll
         for (int d = 0; d < 3; d++) {
-          begin[d] = o[d] * p.step[d] - p.before[d];
-          r[d] = p.dilation[d] == 1 ? at.o[d] - begin[d] : (at.o[d] - begin[d]) / p.dilation[d];
-          covers &= r[d] * p.dilation[d] == at.o[d] - begin[d];
+          r[d] = p.dilation[d] == 1 ? at.o[d] - w.begin[d] : (at.o[d] - w.begin[d]) / p.dilation[d];
+          covers &= r[d] * p.dilation[d] == at.o[d] - w.begin[d];
         }
         if (!covers) continue;
-        int tap = (r[0] * p.size[1] + r[1]) * p.size[2] + r[2];
+        int tap = (r[0] * w.size[1] + r[1]) * w.size[2] + r[2];
         float dy[V];
         fetch<V, whole>(dy, p, p.dy, y_base + o0 * p.y_stride[2] + o1 * p.y_stride[3] + o2 * p.y_stride[4], many);
         if (how == AVERAGE) {
-          float divisor = (float)(taps_of(p, 0, begin[0]) * taps_of(p, 1, begin[1]) * taps_of(p, 2, begin[2]));
+          float divisor = divisor_of(p, w);
 #pragma unroll
           for (int i = 0; i < V; i++) sum[i] += dy[i] / divisor;
         } else if (how == BY_INDEX) {
@@ -83,7 +75,7 @@ template <int V, int how, int whole> __global__ void __launch_bounds__(THREADS, 
             }
         } else {
           int chosen[V];
-          maximum<V, whole>(chosen, p, x_base, begin, many);
+          maximum<V, whole>(chosen, p, x_base, w.begin, many);
 #pragma unroll
           for (int i = 0; i < V; i++) sum[i] += chosen[i] == tap ? dy[i] : 0;
         }
@@ -100,12 +92,11 @@ struct state { pool p; int32_t dy, indices, x, dx, v; uint32_t whole; };
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
-  bool max = op->op == QN_OP_POOL_MAX_BACKWARD;
-  state s = {};
-  s.dy = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_DY);
-  s.dx = qn_role(op, max ? QN_ROLE_POOL_MAX_BACKWARD_DX : QN_ROLE_POOL_AVERAGE_BACKWARD_DX);
-  s.indices = max ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES) : -1;
-  s.x = max ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X) : -1;
+  state s = {};                           /* dy is the first role of all four, a maximum's indices the second, dx the one output */
+  s.dy = op->arg[0];
+  s.dx = op->arg[op->first[op->n_inputs]];
+  s.indices = pool_is_average(op->op) ? -1 : qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES);
+  s.x = op->op == QN_OP_POOL_MAX_BACKWARD ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X) : -1;
   const qn_value *dx = &r->value[s.dx], *dy = &r->value[s.dy], *x = s.x >= 0 ? &r->value[s.x] : dx;
   if ((dx->dtype != QN_F32 && dx->dtype != QN_F16 && dx->dtype != QN_BF16) || dy->dtype != dx->dtype || x->dtype != dx->dtype)
     return qn_refuse(out, "dtypes", "dx", "f16, bf16 or f32 throughout", "%s", "another");
@@ -117,7 +108,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   bool last = s.p.x_stride[1] == 1 && s.p.y_stride[1] == 1 && s.p.dx_stride[1] == 1 && dx->dim[1] > 1;
   s.v = last ? (dx->dtype == QN_F32 ? 4 : 8) : 1;
-  if (!pool_units(&s.p, s.v, s.p.in)) return qn_refuse(out, "fewer than 2^32 units", "dx", "", "%s", "more");
+  if (!pool_units(&s.p, s.v, s.p.in)) return qn_refuse(out, "fewer than 2^31 units", "dx", "", "%s", "more");
   bool whole = last && s.p.c % s.v == 0 && dx->align >= 16 && dy->align >= 16 && x->align >= 16 && pool_steps(s.p.x_stride, s.v) &&
                pool_steps(s.p.y_stride, s.v) && pool_steps(s.p.dx_stride, s.v);
   s.whole = whole ? dx->dtype : 0;

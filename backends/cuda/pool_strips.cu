@@ -9,16 +9,12 @@
  * tiles: windows side by side of V 2^k columns: 2^k neighbouring threads join what they found. */
 #include "cuda_backend.h"
 #include "engines.h"
-#include "vector.cuh"
+#include "pool.cuh"
 
 enum { THREADS = 256, BATCH = 4, TILE_BATCH = 8 };        /* lines in flight */
 
-struct strips {
-  const void *x;
-  void    *y;
-  int32_t  include_pad;
-  int32_t  h, w, oh, ow, size[2], step[2], before[2], after[2];
-  int32_t  band, bands, vectors;          /* lines of outputs of a thread, threads for those of a plane; vectors of a line */
+struct strips : pool {                    /* in[0] and what else it knows of a third dim are 1; band: lines of outputs of a thread */
+  int32_t  bands, vectors;                /* threads for the lines of a plane; vectors of a line */
   int32_t  lanes;                         /* tiles: vectors of a window */
   int32_t  whole;                         /* strips: a thread's outputs of a line lie as one vector */
   float    inverse;                       /* of the divisor, if it is the same for all windows; else 0 */
@@ -82,13 +78,6 @@ template <int dtype, int V> struct bits {                 /* 4, 8 or 16 bytes */
   }
 };
 
-/* Of the window from `start` on: taps that count, along one dim. */
-__device__ __forceinline__ int taps_of(const strips &p, int d, int start, int extent)
-{
-  int end = p.include_pad ? extent + p.after[d] : extent;
-  return max(min(start + p.size[d], end) - (p.include_pad ? start : max(start, 0)), 0);
-}
-
 /* ---- strips ---------------------------------------------------------------------------------------------------- */
 
 template <int dtype, int V, int SIZE, int STEP, int BEFORE> struct strip {
@@ -98,8 +87,8 @@ template <int dtype, int V, int SIZE, int STEP, int BEFORE> struct strip {
 
   template <bool average> __device__ __forceinline__ void load(const strips &p, int64_t plane, int line, int x0)
   {
-    bool here = (unsigned)line < (unsigned)p.h;
-    int64_t at = plane + (int64_t)line * p.w + x0;
+    bool here = (unsigned)line < (unsigned)p.in[1];
+    int64_t at = plane + (int64_t)line * p.in[2] + x0;
     if (here) middle.load(p.x, at);
     else {
       float none[V];
@@ -111,7 +100,7 @@ template <int dtype, int V, int SIZE, int STEP, int BEFORE> struct strip {
     for (int i = 0; i < BEFORE + after; i++) {
       int c = i < BEFORE ? i - BEFORE : V + i - BEFORE;
       bool mine = i >= BEFORE || threadIdx.x % 32 == 0;
-      side[i] = here && mine && (unsigned)(x0 + c) < (unsigned)p.w ? element<dtype>(p.x, at + c) : nothing<average>();
+      side[i] = here && mine && (unsigned)(x0 + c) < (unsigned)p.in[2] ? element<dtype>(p.x, at + c) : nothing<average>();
     }
   }
   /* What the line gives to each window. The lane before has the columns before. */
@@ -143,9 +132,9 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
   bool here = thread < p.threads;         /* all lanes stay */
   thread = min(thread, p.threads - 1);
   uint32_t q = thread / p.vectors, k = q / p.bands;
-  int x0 = (int)(thread - q * p.vectors) * V, o0 = (int)(q - k * p.bands) * p.band, end = here ? min(o0 + p.band, p.oh) : 0, ox = x0 / STEP;
-  int64_t from = (int64_t)k * p.h * p.w, to = (int64_t)k * p.oh * p.ow + ox;
-  int y0 = o0 * STEP - p.before[0], rows = -1;
+  int x0 = (int)(thread - q * p.vectors) * V, o0 = (int)(q - k * p.bands) * p.band, end = here ? min(o0 + p.band, p.out[1]) : 0, ox = x0 / STEP;
+  int64_t from = (int64_t)k * p.in[1] * p.in[2], to = (int64_t)k * p.out[1] * p.out[2] + ox;
+  int y0 = o0 * STEP - p.before[1], rows = -1;
   float kept[KEPT ? KEPT : 1][N], inverse[N];
 #pragma unroll
   for (int n = 0; n < N; n++) inverse[n] = p.inverse;
@@ -158,7 +147,7 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
 #pragma unroll 1
   for (int o = o0; o < o0 + p.band; o += ROWS) {
     line_strip s[ROWS * STEP];
-    int line = o * STEP - p.before[0] + KEPT;
+    int line = o * STEP - p.before[1] + KEPT;
 #pragma unroll
     for (int i = 0; i < ROWS * STEP; i++) s[i].template load<average>(p, from, line + i, x0);
     float f[KEPT + ROWS * STEP][N];
@@ -179,17 +168,17 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
         for (int i = 1; i < SIZE; i++) v[n] = taken<average>(v[n], f[r * STEP + i][n]);
       }
       if (average && p.inverse == 0) {    /* divisors differ */
-        int now = taps_of(p, 0, (o + r) * STEP - p.before[0], p.h);
+        int now = taps_of(p, 1, (o + r) * STEP - p.before[1], SIZE);
         if (now != rows) {                /* at an edge */
           rows = now;
 #pragma unroll
-          for (int n = 0; n < N; n++) inverse[n] = 1 / (float)max(1, rows * taps_of(p, 1, (ox + n) * STEP - BEFORE, p.w));
+          for (int n = 0; n < N; n++) inverse[n] = 1 / (float)max(1, rows * taps_of(p, 2, (ox + n) * STEP - BEFORE, SIZE));
         }
       }
       if (average)
 #pragma unroll
         for (int n = 0; n < N; n++) v[n] *= inverse[n];
-      int64_t at = to + (int64_t)(o + r) * p.ow;
+      int64_t at = to + (int64_t)(o + r) * p.out[2];
       if (N * bytes_of<dtype> >= 4 && p.whole) {
         bits<dtype, N * bytes_of<dtype> >= 4 ? N : 2> b;
         b.set(v);
@@ -197,7 +186,7 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
       } else {
 #pragma unroll
         for (int n = 0; n < N; n++)
-          if (ox + n < p.ow) element_put<dtype>(p.y, at + n, v[n]);
+          if (ox + n < p.out[2]) element_put<dtype>(p.y, at + n, v[n]);
       }
     }
 #pragma unroll
@@ -212,21 +201,21 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
 template <int dtype, bool average, int V> __global__ void __launch_bounds__(THREADS) pool_tiles(const __grid_constant__ strips p)
 {
   uint32_t thread = min(blockIdx.x * THREADS + threadIdx.x, p.threads - 1);   /* all lanes stay: of the last, some repeat it */
-  uint32_t q = thread / p.vectors, k = q / p.oh;
-  int vector = (int)(thread - q * p.vectors), o = (int)(q - k * p.oh);
-  int64_t at = ((int64_t)k * p.h + o * p.size[0]) * p.w + vector * V;
+  uint32_t q = thread / p.vectors, k = q / p.out[1];
+  int vector = (int)(thread - q * p.vectors), o = (int)(q - k * p.out[1]);
+  int64_t at = ((int64_t)k * p.in[1] + o * p.size[1]) * p.in[2] + vector * V;
   float f[V], v;
 #pragma unroll
   for (int i = 0; i < V; i++) f[i] = nothing<average>();
 #pragma unroll 1
-  for (int r = 0; r < p.size[0]; r += TILE_BATCH) {
+  for (int r = 0; r < p.size[1]; r += TILE_BATCH) {
     bits<dtype, V> b[TILE_BATCH];
 #pragma unroll
     for (int i = 0; i < TILE_BATCH; i++)
-      if (r + i < p.size[0]) b[i].load(p.x, at + (int64_t)(r + i) * p.w);
+      if (r + i < p.size[1]) b[i].load(p.x, at + (int64_t)(r + i) * p.in[2]);
 #pragma unroll
     for (int i = 0; i < TILE_BATCH; i++)
-      if (r + i < p.size[0])
+      if (r + i < p.size[1])
 #pragma unroll
         for (int j = 0; j < V; j++) f[j] = taken<average>(f[j], b[i].get(j));
   }
@@ -234,8 +223,8 @@ template <int dtype, bool average, int V> __global__ void __launch_bounds__(THRE
 #pragma unroll
   for (int j = 1; j < V; j++) v = taken<average>(v, f[j]);
   for (int apart = 1; apart < p.lanes; apart *= 2) v = taken<average>(v, __shfl_down_sync(~0u, v, apart));
-  if (average) v *= 1 / ((float)p.size[0] * (float)p.size[1]);
-  if (vector % p.lanes == 0) element_put<dtype>(p.y, ((int64_t)k * p.oh + o) * p.ow + vector / p.lanes, v);
+  if (average) v *= 1 / ((float)p.size[1] * (float)p.size[2]);
+  if (vector % p.lanes == 0) element_put<dtype>(p.y, ((int64_t)k * p.out[1] + o) * p.out[2] + vector / p.lanes, v);
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
@@ -245,8 +234,8 @@ struct state { strips p; int32_t x, y; kernel kernel; };
 
 template <int dtype, bool average, int V> static kernel choose_window(const strips &p)
 {
-  bool square = p.size[0] == p.size[1] && p.step[0] == p.step[1];
-  int size = square ? p.size[0] : 0, step = p.step[0], before = p.before[1];
+  bool square = p.size[1] == p.size[2] && p.step[1] == p.step[2];
+  int size = square ? p.size[1] : 0, step = p.step[1], before = p.before[2];
   if (size == 3 && step == 2 && before == 1) return (kernel)pool_strips<dtype, average, V, 3, 2, 1>;
   if (size == 3 && step == 2 && before == 0) return (kernel)pool_strips<dtype, average, V, 3, 2, 0>;
   if (size == 3 && step == 1 && before == 1) return (kernel)pool_strips<dtype, average, V, 3, 1, 1>;
@@ -256,12 +245,12 @@ template <int dtype, bool average, int V> static kernel choose_window(const stri
 template <int dtype, bool average> static kernel choose_width(strips *p)
 {
   constexpr int wide = vector_per_16<dtype>;
-  int lanes = p->size[1] / wide;
-  bool tiles = p->step[0] == p->size[0] && p->step[1] == p->size[1] && p->h == p->oh * p->size[0] && p->w == p->ow * p->size[1] && !p->before[0] &&
-               !p->before[1] && p->size[1] % wide == 0 && lanes <= 32 && !(lanes & (lanes - 1));
-  int V = p->w % wide == 0 ? wide : 2;
-  if (p->w % V) return nullptr;
-  p->vectors = p->w / V;
+  int lanes = p->size[2] / wide;
+  bool tiles = p->step[1] == p->size[1] && p->step[2] == p->size[2] && p->in[1] == p->out[1] * p->size[1] && p->in[2] == p->out[2] * p->size[2] && !p->before[1] &&
+               !p->before[2] && p->size[2] % wide == 0 && lanes <= 32 && !(lanes & (lanes - 1));
+  int V = p->in[2] % wide == 0 ? wide : 2;
+  if (p->in[2] % V) return nullptr;
+  p->vectors = p->in[2] / V;
   p->lanes = tiles ? lanes : 0;
   if (tiles) return (kernel)pool_tiles<dtype, average, wide>;
   return V == wide ? choose_window<dtype, average, wide>(*p) : choose_window<dtype, average, 2>(*p);
@@ -271,49 +260,39 @@ template <int dtype> static kernel choose(strips *p, bool average) { return aver
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
-  const qn_pool *attr = (const qn_pool *)op->attr;
   const qn_value *x = cuda_value(r, QN_ROLE_POOL_MAX_X), *y = cuda_value(r, QN_ROLE_POOL_MAX_Y);
   if (x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "another");
-  if (op->op == QN_OP_POOL_MAX && qn_role(op, QN_ROLE_POOL_MAX_INDICES) >= 0) return qn_refuse(out, "no indices", "indices", "absent", "%s", "present");
+  if (pool_indices(op) >= 0) return qn_refuse(out, "no indices", "indices", "absent", "%s", "present");
   if (x->rank > 4) return qn_refuse(out, "1 or 2 spatial dims", "x", "2", "%d", x->rank - 2);
   if (!qn_is_packed(x) || !qn_is_packed(y)) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
   if (x->align < 16 || y->align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align < y->align ? x->align : y->align);
   strips p = {};
-  for (int d = 0; d < 2; d++) {
-    int from = d - (4 - x->rank);
-    bool here = from >= 0;
-    int64_t in = here ? x->dim[2 + from] : 1, output = here ? y->dim[2 + from] : 1;
-    int64_t size = !here ? 1 : attr->window[from] ? attr->window[from] : in, step = !here ? 1 : attr->stride[from] ? attr->stride[from] : size;
-    int64_t before = here ? attr->pad_before[from] : 0, after = here ? attr->pad_after[from] : 0;
-    if (in + before + after > 1 << 20 || size > 1 << 20 || step > 1 << 20) return qn_refuse(out, "extents below 2^20", "x", "", "%lld", (long long)in);
-    if (here && size > 1 && attr->dilation[from] != 1) return qn_refuse(out, "dilation 1", "x", "1", "%lld", (long long)attr->dilation[from]);
-    (d ? p.w : p.h) = (int32_t)in, (d ? p.ow : p.oh) = (int32_t)output, p.size[d] = (int32_t)size, p.step[d] = (int32_t)step;
-    p.before[d] = (int32_t)before, p.after[d] = (int32_t)after;
-  }
-  p.include_pad = attr->include_pad != 0;
-  bool average = op->op == QN_OP_POOL_AVERAGE;
+  if (!pool_fill(&p, op, x, y)) return qn_refuse(out, "extents below 2^29", "x", "", "%s", "more");
+  if (p.adaptive) return qn_refuse(out, "windows of one size", "x", "extents that y's divide", "%dx%d", p.in[1], p.in[2]);
+  for (int d = 1; d < 3; d++)
+    if (p.size[d] > 1 && p.dilation[d] != 1) return qn_refuse(out, "dilation 1", "x", "1", "%d", p.dilation[d]);
+  bool average = pool_is_average(op->op);
   kernel kernel = x->dtype == QN_F32 ? choose<QN_F32>(&p, average) : x->dtype == QN_BF16 ? choose<QN_BF16>(&p, average) : choose<QN_F16>(&p, average);
   if (!kernel)
     return qn_refuse(out, "an even width, and small windows or such side by side that are a power of two of vectors wide", "x", "3x3 every 1 or 2, 2x2 every 2, 8 or 16 wide",
-                     "%dx%d", p.size[0], p.size[1]);
-  int V = p.w / p.vectors, outputs = V / p.step[1];
-  if (!p.lanes && p.ow > p.vectors * outputs) return qn_refuse(out, "outputs of a line above its vectors", "y", "fewer", "%d", p.ow);
-  int64_t count = qn_elements(x) / ((int64_t)p.h * p.w);
-  int64_t bands = 1, rows = BATCH / qn_min_i64(p.step[0], 2);       /* a band: whole steps of the loop */
-  while (p.oh > 2 * rows * bands && count * p.vectors * bands < (int64_t)r->device->units * 3072) bands *= 2;
-  p.band = (int32_t)qn_round_up(qn_ceil_div(p.oh, bands), rows);
-  p.bands = (int32_t)qn_ceil_div(p.oh, p.band);
-  double threads = (double)count * p.vectors * (p.lanes ? p.oh : p.bands);
+                     "%dx%d", p.size[1], p.size[2]);
+  int V = p.in[2] / p.vectors, outputs = V / p.step[2];
+  if (!p.lanes && p.out[2] > p.vectors * outputs) return qn_refuse(out, "outputs of a line above its vectors", "y", "fewer", "%d", p.out[2]);
+  int64_t count = qn_elements(x) / ((int64_t)p.in[1] * p.in[2]);
+  int64_t bands = 1, rows = BATCH / qn_min_i64(p.step[1], 2);       /* a band: whole steps of the loop */
+  while (p.out[1] > 2 * rows * bands && count * p.vectors * bands < (int64_t)r->device->units * 3072) bands *= 2;
+  p.band = (int32_t)qn_round_up(qn_ceil_div(p.out[1], bands), rows);
+  p.bands = (int32_t)qn_ceil_div(p.out[1], p.band);
+  double threads = (double)count * p.vectors * (p.lanes ? p.out[1] : p.bands);
   if (threads > INT32_MAX) return qn_refuse(out, "fewer than 2^31 threads", "x", "", "%s", "more");
   p.threads = (uint32_t)threads;
   bool even = p.include_pad;
-  int32_t in[2] = { p.h, p.w }, o[2] = { p.oh, p.ow };
-  for (int d = 0; d < 2; d++) even &= (o[d] - 1) * p.step[d] + p.size[d] <= in[d] + p.before[d] + p.after[d];
-  p.inverse = even ? 1 / ((float)p.size[0] * (float)p.size[1]) : 0;
-  p.whole = !p.lanes && p.ow == p.vectors * outputs;
+  for (int d = 1; d < 3; d++) even &= (p.out[d] - 1) * p.step[d] + p.size[d] <= p.in[d] + p.before[d] + p.after[d];
+  p.inverse = even ? 1 / ((float)p.size[1] * (float)p.size[2]) : 0;
+  p.whole = !p.lanes && p.out[2] == p.vectors * outputs;
   state *st = (state *)r->host->alloc(sizeof *st);
   if (!st) return QN_NO_MEMORY;
-  *st = { p, qn_role(op, QN_ROLE_POOL_MAX_X), qn_role(op, QN_ROLE_POOL_MAX_Y), kernel };
+  st->p = p, st->x = op->arg[0], st->y = op->arg[1], st->kernel = kernel;
   out->state = st;
   out->math = QN_MATH_STRICT;
   out->numerics.accumulator = QN_ACC_NATIVE;
@@ -338,5 +317,5 @@ static void release(qn_prepared *p)
 
 #define ROW(op) { "strips", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE) };
+static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE) };
 const qn_engine_list cuda_pool_strips_list = { row, sizeof row / sizeof *row };

@@ -1,4 +1,4 @@
-/* pool_vector.cu -- pooling of f16, bf16 and f32: a thread takes V neighbouring channels of one output (channels last), or one
+/* pool_vector.cu -- pooling of f16, bf16 and f32, adaptive too: a thread takes V neighbouring channels of one output (channels last), or one
  * output element (any other layout), with 32-bit index arithmetic. Windows overlap in the caches.
  *
  *   max       y = the largest tap inside x, NaN above all, the first of equals; no tap inside: -Inf
@@ -45,13 +45,10 @@ template <int V, int mode> struct found {
   }
 };
 
-template <int V, int mode, int whole> __device__ __forceinline__ void put(const pool &p, const place &at, int many, found<V, mode> &f)
+template <int V, int mode, int whole> __device__ __forceinline__ void put(const pool &p, const place &at, const window &w, int many, found<V, mode> &f)
 {
-  int begin[3];
-#pragma unroll
-  for (int d = 0; d < 3; d++) begin[d] = at.o[d] * p.step[d] - p.before[d];
   if (mode == AVERAGE && f.tap[0] >= 0) {
-    float inverse = 1 / (float)(taps_of(p, 0, begin[0]) * taps_of(p, 1, begin[1]) * taps_of(p, 2, begin[2]));
+    float inverse = 1 / divisor_of(p, w);
 #pragma unroll
     for (int i = 0; i < V; i++) f.v[i] *= inverse;
   }
@@ -63,10 +60,7 @@ template <int V, int mode, int whole> __device__ __forceinline__ void put(const 
 #pragma unroll
   for (int i = 0; i < V; i++) {
     int t = f.tap[mode == MAX_INDEX ? i : 0];
-    if (p.index_dtype != QN_U8 && t >= 0) {                 /* its place in the plane */
-      int q = t / p.size[2], r2 = t - q * p.size[2], r0 = q / p.size[1], r1 = q - r0 * p.size[1];
-      t = ((begin[0] + r0 * p.dilation[0]) * p.in[1] + begin[1] + r1 * p.dilation[1]) * p.in[2] + begin[2] + r2 * p.dilation[2];
-    }
+    if (p.index_dtype != QN_U8 && t >= 0) t = place_in_plane(p, w, t);
     if (i < many) element_store_wrapped(p.indices, to + i * p.index_stride[1], p.index_dtype, t);        /* -1 is 255 of u8 */
   }
 }
@@ -76,40 +70,14 @@ template <int V, int mode, int whole> __device__ __forceinline__ void put(const 
 /* whole: all of that dtype, in whole aligned vectors; 0: anything. Of a large window p.splits threads take a share of the lines. */
 template <int V, int mode, int whole> __global__ void __launch_bounds__(THREADS, 4) pool_vector(const __grid_constant__ pool p)
 {
-  enum { BATCH = 4 };
   __shared__ float shared[mode == MAX_INDEX ? 1 : THREADS][V + 1];
   uint32_t across = THREADS / p.splits, split = threadIdx.x / across, unit = blockIdx.x * across + threadIdx.x % across;
   bool here = unit < p.units;
-  place at = place_of<V>(p, here ? unit : 0, p.out);
+  place at = place_of<V>(p, here ? unit : 0);
   int many = whole ? V : min(V, (int)(p.c - at.c));
-  int64_t base = at.n * p.x_stride[0] + at.c * p.x_stride[1];
-  int begin[3];
-#pragma unroll
-  for (int d = 0; d < 3; d++) begin[d] = at.o[d] * p.step[d] - p.before[d];
+  const window w = window_of(p, at.o);
   found<V, mode> f;
-  for (int r0 = 0; here && r0 < p.size[0]; r0++) {
-    int z = begin[0] + r0 * p.dilation[0];
-    for (int r1 = split; r1 < p.size[1]; r1 += p.splits) {
-      int y = begin[1] + r1 * p.dilation[1];
-      if ((unsigned)z >= (unsigned)p.in[0] || (unsigned)y >= (unsigned)p.in[1]) continue;
-      int64_t row = base + z * p.x_stride[2] + y * p.x_stride[3];
-      for (int r2 = 0; r2 < p.size[2]; r2 += BATCH) {
-        float v[BATCH][V];
-        bool inside[BATCH];
-#pragma unroll
-        for (int b = 0; b < BATCH; b++) {
-          int x = begin[2] + (r2 + b) * p.dilation[2];
-          inside[b] = r2 + b < p.size[2] && (unsigned)x < (unsigned)p.in[2];
-          if (!inside[b]) continue;
-          if (whole) vector_load_whole<whole ? whole : QN_F32>(v[b], p.x, row + x * p.x_stride[4]);
-          else vector_load(v[b], p.x, p.dtype, row + x * p.x_stride[4], 1, many);
-        }
-#pragma unroll
-        for (int b = 0; b < BATCH; b++)
-          if (inside[b]) f.take(v[b], (r0 * p.size[1] + r1) * p.size[2] + r2 + b);
-      }
-    }
-  }
+  if (here) pool_taps<V, whole>(p, at, w, many, split, [&](const float (&v)[V], int tap) { f.take(v, tap); });
   if (mode != MAX_INDEX && p.splits > 1) {
 #pragma unroll
     for (int i = 0; i < V; i++) shared[threadIdx.x][i] = f.v[i];
@@ -123,7 +91,7 @@ template <int V, int mode, int whole> __global__ void __launch_bounds__(THREADS,
     }
     here &= split == 0;
   }
-  if (here) put<V, mode, whole>(p, at, many, f);
+  if (here) put<V, mode, whole>(p, at, w, many, f);
 }
 
 /* ---- small windows, channels last ----------------------------------------------------------------------------- */
@@ -137,8 +105,7 @@ template <int mode, int whole, int SIZE, int STEP> __global__ void __launch_boun
   constexpr int V = vector_per_16<whole>, KEPT = SIZE - STEP, ROWS = BATCH / STEP;
   uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
   if (unit >= p.units) return;
-  int32_t bands[3] = { 1, (p.out[1] + p.band - 1) / p.band, p.out[2] };
-  place at = place_of<V>(p, unit, bands);
+  place at = place_of<V>(p, unit);
   at.o[1] *= p.band;
   int end = min(at.o[1] + p.band, p.out[1]), y = at.o[1] * STEP - p.before[1], x0 = at.o[2] * STEP - p.before[2];
   int64_t base = at.n * p.x_stride[0] + at.c + x0 * p.x_stride[4];
@@ -179,7 +146,7 @@ template <int mode, int whole, int SIZE, int STEP> __global__ void __launch_boun
       found<V, mode> f;
 #pragma unroll
       for (int r = 0; r < SIZE; r++) f.join(line[k * STEP + r], r * SIZE);
-      put<V, mode, whole>(p, at, V, f);
+      put<V, mode, whole>(p, at, window_of(p, at.o), V, f);
     }
 #pragma unroll
     for (int i = 0; i < KEPT; i++) line[i] = line[BATCH + i];
@@ -194,7 +161,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   const qn_value *x = cuda_value(r, QN_ROLE_POOL_MAX_X), *y = cuda_value(r, QN_ROLE_POOL_MAX_Y);
-  int32_t indices = op->op == QN_OP_POOL_MAX ? qn_role(op, QN_ROLE_POOL_MAX_INDICES) : -1;
+  int32_t indices = pool_indices(op);
   if (x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "another");
   pool p;
   if (!pool_fill(&p, op, x, y)) return qn_refuse(out, "extents below 2^29", "x", "", "%s", "more");
@@ -205,7 +172,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (plane > INT32_MAX) return qn_refuse(out, "places below 2^31", "x", "", "%s", "more");
   }
   int v = p.x_stride[1] == 1 && p.y_stride[1] == 1 && x->dim[1] > 1 ? (x->dtype == QN_F32 ? 4 : 8) : 1;
-  if (!pool_units(&p, v, p.out)) return qn_refuse(out, "fewer than 2^32 units", "y", "", "%s", "more");
+  if (v == 1 && pool_is_adaptive(op->op)) return qn_refuse(out, "channels side by side", "x", "channels last", "%s", "another layout");
+  if (!pool_units(&p, v, p.out)) return qn_refuse(out, "fewer than 2^31 units", "y", "", "%s", "more");
   state *st = (state *)r->host->alloc(sizeof *st);
   if (!st) return QN_NO_MEMORY;
   st->p = p;
@@ -215,7 +183,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st->v = v;
   bool whole = v > 1 && p.c % v == 0 && x->align >= 16 && y->align >= 16 && pool_steps(p.x_stride, v) && pool_steps(p.y_stride, v);
   st->whole = whole ? x->dtype : 0;
-  bool square = p.size[0] == 1 && p.size[1] == p.size[2] && p.step[1] == p.step[2] && p.dilation[1] == 1 && p.dilation[2] == 1 && p.in[0] == 1;
+  bool square = !p.adaptive && p.size[0] == 1 && p.size[1] == p.size[2] && p.step[1] == p.step[2] && p.dilation[1] == 1 && p.dilation[2] == 1 && p.in[0] == 1;
   int small = 10 * p.size[1] + p.step[1];
   st->small = 0;
   if (whole && square && (small == 32 || small == 31 || small == 22)) {
@@ -223,9 +191,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     int64_t across = (int64_t)p.n * p.groups * p.out[2];    /* a column for each thread, in so many bands that there are threads enough */
     int64_t bands = qn_min_i64(qn_ceil_div(p.out[1], 2), qn_max_i64(qn_ceil_div(p.out[1], 8), qn_ceil_div(2048 * (int64_t)r->device->units, across)));
     st->p.band = (int32_t)qn_ceil_div(p.out[1], bands);
-    st->p.units = (uint32_t)(across * qn_ceil_div(p.out[1], st->p.band));
+    int32_t cells[3] = { 1, (int32_t)qn_ceil_div(p.out[1], st->p.band), p.out[2] };
+    pool_units(&st->p, v, cells);
   }
-  st->p.splits = 1;
   if (indices < 0)
     while (st->p.splits < 8 && st->p.splits * 4 <= (uint32_t)p.size[1] && st->p.splits * st->p.units < 2048u * (uint32_t)r->device->units) st->p.splits *= 2;
   out->state = st;
@@ -283,5 +251,5 @@ static void release(qn_prepared *p)
 
 #define ROW(op) { "vector", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE) };
+static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE) };
 const qn_engine_list cuda_pool_vector_list = { row, sizeof row / sizeof *row };

@@ -1,0 +1,171 @@
+/* pool_lp.cu -- lp pooling of f16, bf16 and f32 and its gradient: a thread takes V neighbouring channels of one place (channels last),
+ * or one element (any other layout).
+ *
+ *   y    (sum of |tap|^p)^(1/p), the taps in units of a power of two near the largest, lest a power leave the format
+ *   dx   the sum of dy sign(x) (|x| / y)^(p - 1) over the windows that hold the place, where y is not 0 */
+#include "engines.h"
+#include "functions.cuh"
+#include "pool.cuh"
+
+enum { THREADS = 128, MOST_P = 64 };      /* so that 2^p, and sums of it, are floats */
+
+template <int V, int whole> __device__ __forceinline__ void fetch(float (&v)[V], const pool &p, const void *base, int64_t at, int many)
+{
+  if (whole) vector_load_whole<whole ? whole : QN_F32>(v, base, at);
+  else vector_load(v, base, p.dtype, at, 1, many);
+}
+template <int V, int whole> __device__ __forceinline__ void put(const float (&v)[V], const pool &p, void *base, int64_t at, int many)
+{
+  if (whole) vector_store_whole<whole ? whole : QN_F32>(v, base, at);
+  else vector_store(v, base, p.dtype, at, 1, many);
+}
+
+/* t to the power p, t >= 0. */
+template <int V> __device__ __forceinline__ void power(float (&t)[V], float p)
+{
+  float all[V];
+#pragma unroll
+  for (int i = 0; i < V; i++) all[i] = p == 0 ? 1 : t[i];
+  if (p == rintf(p) && p <= 8) {
+#pragma unroll 1
+    for (int k = 1; k < (int)p; k++)
+#pragma unroll
+      for (int i = 0; i < V; i++) all[i] *= t[i];
+  } else {
+#pragma unroll
+    for (int i = 0; i < V; i++) all[i] = powf(t[i], p);
+  }
+#pragma unroll
+  for (int i = 0; i < V; i++) t[i] = all[i];
+}
+
+template <int V, int whole> __global__ void __launch_bounds__(THREADS) pool_lp(const __grid_constant__ pool p)
+{
+  uint32_t id = blockIdx.x * THREADS + threadIdx.x;
+  if (id >= p.units) return;
+  place at = place_of<V>(p, id);
+  const window w = window_of(p, at.o);
+  float most[V] = {}, sum[V] = {}, up[V], unit[V], inverse[V];
+  pool_taps<V, whole>(p, at, w, V, 0, [&](const float (&v)[V], int) {
+#pragma unroll
+    for (int i = 0; i < V; i++) most[i] = fn_max(most[i], fabsf(v[i]));
+  });
+#pragma unroll
+  for (int i = 0; i < V; i++) {           /* up: out of the subnormals, of which no power of two is the inverse */
+    up[i] = most[i] < 0x1p-64f ? 0x1p80f : 1;
+    unit[i] = __uint_as_float(__float_as_uint(most[i] * up[i]) & 0x7f800000u);
+    unit[i] = most[i] > 0 && most[i] < INFINITY ? unit[i] : 1;
+    inverse[i] = 1 / unit[i];
+  }
+  pool_taps<V, whole>(p, at, w, V, 0, [&](const float (&v)[V], int) {
+    float t[V];
+#pragma unroll
+    for (int i = 0; i < V; i++) t[i] = fabsf(v[i]) * up[i] * inverse[i];
+    power(t, p.p);
+#pragma unroll
+    for (int i = 0; i < V; i++) sum[i] += t[i];
+  });
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    float root = p.p == 1 ? sum[i] : p.p == 2 ? sqrtf(sum[i]) : powf(sum[i], 1 / p.p);
+    sum[i] = most[i] > 0 && most[i] < INFINITY ? root * unit[i] / up[i] : most[i];
+  }
+  put<V, whole>(sum, p, p.y, at.n * p.y_stride[0] + at.c * p.y_stride[1] + at.o[0] * p.y_stride[2] + at.o[1] * p.y_stride[3] + at.o[2] * p.y_stride[4], V);
+}
+
+template <int V, int whole> __global__ void __launch_bounds__(THREADS) pool_lp_backward(const __grid_constant__ pool p)
+{
+  uint32_t id = blockIdx.x * THREADS + threadIdx.x;
+  if (id >= p.units) return;
+  place at = place_of<V>(p, id);
+  int first[3], last[3];
+  int64_t x_at = at.n * p.x_stride[0] + at.c * p.x_stride[1] + at.o[0] * p.x_stride[2] + at.o[1] * p.x_stride[3] + at.o[2] * p.x_stride[4];
+  int64_t y_base = at.n * p.y_stride[0] + at.c * p.y_stride[1], dy_base = at.n * p.index_stride[0] + at.c * p.index_stride[1];
+  float x[V], sum[V] = {};
+  fetch<V, whole>(x, p, p.x, x_at, V);
+#pragma unroll
+  for (int d = 0; d < 3; d++) windows_over(p, d, at.o[d], &first[d], &last[d]);
+  for (int o0 = first[0]; o0 <= last[0]; o0++)
+    for (int o1 = first[1]; o1 <= last[1]; o1++)
+      for (int o2 = first[2]; o2 <= last[2]; o2++) {
+        int o[3] = { o0, o1, o2 };
+        bool covers = true;
+#pragma unroll
+        for (int d = 0; d < 3; d++) covers &= p.dilation[d] == 1 || (at.o[d] - o[d] * p.step[d] + p.before[d]) % p.dilation[d] == 0;
+        if (!covers) continue;
+        float y[V], dy[V];
+        fetch<V, whole>(y, p, p.y, y_base + o0 * p.y_stride[2] + o1 * p.y_stride[3] + o2 * p.y_stride[4], V);
+        fetch<V, whole>(dy, p, p.dy, dy_base + o0 * p.index_stride[2] + o1 * p.index_stride[3] + o2 * p.index_stride[4], V);
+        float t[V];
+#pragma unroll
+        for (int i = 0; i < V; i++) t[i] = fabsf(x[i]) / y[i];
+        power(t, p.p - 1);
+#pragma unroll
+        for (int i = 0; i < V; i++) sum[i] += y[i] != 0 ? dy[i] * (x[i] > 0 ? 1 : x[i] < 0 ? -1 : x[i]) * t[i] : 0;
+      }
+  put<V, whole>(sum, p, p.dx, at.n * p.dx_stride[0] + at.c * p.dx_stride[1] + at.o[0] * p.dx_stride[2] + at.o[1] * p.dx_stride[3] + at.o[2] * p.dx_stride[4], V);
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------- */
+
+typedef const void *kernel;
+struct state { pool p; int32_t x, y, dy, dx; kernel kernel; };     /* of a gradient index_stride is dy's */
+
+template <int V, int whole> static kernel kernel_of(bool backward)
+{
+  return backward ? (kernel)pool_lp_backward<V, whole> : (kernel)pool_lp<V, whole>;
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];
+  bool back = op->op == QN_OP_POOL_LP_BACKWARD;
+  state s = {};
+  s.x = qn_role(op, back ? QN_ROLE_POOL_LP_BACKWARD_X : QN_ROLE_POOL_LP_X), s.y = qn_role(op, back ? QN_ROLE_POOL_LP_BACKWARD_Y : QN_ROLE_POOL_LP_Y);
+  s.dy = back ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_DY) : -1, s.dx = back ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_DX) : -1;
+  const qn_value *x = &r->value[s.x], *y = &r->value[s.y], *dy = back ? &r->value[s.dy] : y, *dx = back ? &r->value[s.dx] : x;
+  if ((x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) || y->dtype != x->dtype || dy->dtype != x->dtype || dx->dtype != x->dtype)
+    return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32 throughout", "%s", "another");
+  pool *p = &s.p;
+  if (!pool_fill(p, op, x, y)) return qn_refuse(out, "extents below 2^29", "x", "", "%s", "more");
+  if (p->p > MOST_P) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", p->p);
+  pool_strides(dy, p->index_stride);
+  pool_strides(dx, p->dx_stride);
+  const int64_t *strides[] = { p->x_stride, p->y_stride, p->index_stride, p->dx_stride };
+  uint32_t align = x->align < y->align ? x->align : y->align, whole;
+  if (dy->align < align) align = dy->align;
+  if (dx->align < align) align = dx->align;
+  int v = pool_channels(p, strides, 4, align, &whole);
+  if (!pool_units(p, v, back ? p->in : p->out)) return qn_refuse(out, "fewer than 2^31 units", "x", "", "%s", "more");
+  s.kernel = whole == QN_F32 ? kernel_of<4, QN_F32>(back) : whole == QN_BF16 ? kernel_of<8, QN_BF16>(back) : whole == QN_F16 ? kernel_of<8, QN_F16>(back) : kernel_of<1, 0>(back);
+  state *st = (state *)r->host->alloc(sizeof *st);
+  if (!st) return QN_NO_MEMORY;
+  *st = s;
+  out->state = st;
+  out->math = QN_MATH_STRICT;
+  out->numerics.accumulator = QN_ACC_NATIVE;
+  return QN_OK;
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const state *st = (const state *)prepared->state;
+  pool p = st->p;
+  p.x = launch->ptr[st->x];
+  p.y = launch->ptr[st->y];
+  p.dy = st->dy < 0 ? nullptr : launch->ptr[st->dy];
+  p.dx = st->dx < 0 ? nullptr : launch->ptr[st->dx];
+  void *arguments[] = { &p };
+  return cuda_check(cudaLaunchKernel(st->kernel, dim3((p.units + THREADS - 1) / THREADS), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "pool_lp");
+}
+
+static void release(qn_prepared *p)
+{
+  cuda_host->free(p->state);
+  p->state = nullptr;
+}
+
+#define ROW(op) { "vector", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
+                  prepare, nullptr, run, release }
+static const qn_engine row[] = { ROW(QN_OP_POOL_LP), ROW(QN_OP_POOL_LP_BACKWARD) };
+const qn_engine_list cuda_pool_lp_list = { row, sizeof row / sizeof *row };
