@@ -1,7 +1,8 @@
 /* loss_rows.cu -- cross-entropy and its gradient where the classes of a row lie side by side and rows at one distance.
  *
- * Forward: a row by a warp or a block, read once: each thread joins what it reads to its own maximum and sum of exponentials,
- * then the threads join theirs. Reduced losses: each block adds up those of its rows, the last block to finish adds up the blocks'.
+ * Forward: a row by a warp or a block, read once: each thread joins what it reads to its own maximum and sum of exponentials, while
+ * what it will join next, of this row or of its next one, is on the way; then the threads join theirs. Reduced losses: each block
+ * adds up those of its rows, the last block to finish adds up the blocks'.
  * Backward: eight elements by a thread, whichever row they are of. */
 #include "cuda_backend.h"
 #include "engines.h"
@@ -14,7 +15,7 @@ struct rows {
   const float *dy;                        /* in a gradient, which reads lse and count; else loss is written */
   void        *dx;
   float       *loss, *lse, *count;
-  double      *part;                      /* [blocks, 2]: losses, rows that count */
+  double2     *part;                      /* of each block: losses, rows that count */
   uint32_t    *ticket;
   uint32_t     x_dtype, dx_dtype, label_dtype;
   int32_t      reduction;
@@ -31,48 +32,91 @@ struct rows {
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
 
 /* threads: of a row. Blocks of narrow rows have several side by side. */
-template <int threads> constexpr int block_of = threads < 128 ? 128 : threads;
-template <int threads, int K, int whole> __global__ static void __launch_bounds__(block_of<threads>) loss_rows(const __grid_constant__ rows r)
+template <int threads> constexpr int block_of = threads == 32 ? 128 : threads;
+
+/* Everyone of a block gets the sums over all its threads. */
+template <int block> __device__ __forceinline__ void block_sum(double &a, double &b)
 {
-  constexpr int side = block_of<threads> / threads;
-  __shared__ joint shared[threads / 32];
-  __shared__ double losses[side], counts[side];
+  __shared__ double2 part[32];
+  for (int o = 16; o; o >>= 1) a += __shfl_xor_sync(~0u, a, o), b += __shfl_xor_sync(~0u, b, o);
+  __syncthreads();                        /* what is there has been read */
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = make_double2(a, b);
+  __syncthreads();
+  double2 mine = threadIdx.x % 32 < block / 32 ? part[threadIdx.x % 32] : make_double2(0, 0);
+  a = mine.x, b = mine.y;
+  for (int o = 16; o; o >>= 1) a += __shfl_xor_sync(~0u, a, o), b += __shfl_xor_sync(~0u, b, o);
+}
+
+template <int threads, int K, int whole> __global__ static void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) loss_rows(const __grid_constant__ rows r)
+{
+  constexpr int block = block_of<threads>, side = block / threads, warps = threads / 32;
+  __shared__ joint shared[2][warps];      /* of this row, while the one before is being read */
   __shared__ bool last;
-  const int lane = threadIdx.x % threads, which = threadIdx.x / threads;
+  const int lane = threadIdx.x % threads;
+  const int64_t step = (int64_t)gridDim.x * side;
   double sum = 0, count = 0;
-  for (int64_t row = (int64_t)blockIdx.x * side + which; row < r.rows; row += (int64_t)gridDim.x * side) {
-    int64_t label = r.label(row), at = row * r.x_step;
+  int64_t row = (int64_t)blockIdx.x * side + threadIdx.x / threads, label = 0;
+  stretch<threads, K, whole> next;
+  if (row < r.rows) {
+    label = r.label(row);
+    next.load(r.x, r.x_dtype, row * r.x_step, (int)r.classes, 0);
+  }
+  for (int turn = 0; row < r.rows; row += step, turn ^= 1) {
+    const bool counts = label != r.ignore;
+    float chosen = 0;
+    if (lane == 0 && label >= 0 && label < r.classes) chosen = logit(r.x, r.x_dtype, row * r.x_step + label);
+    if (row + step < r.rows) label = r.label(row + step);
+    joint j = { -INFINITY, 0, 0 };
+    const int classes = (int)r.classes;
+    int c = 0;
+    for (bool more = true; more; c += next.LENGTH) {
+      stretch<threads, K, whole> here = next;
+      more = counts && c + next.LENGTH < classes;
+      int64_t then = more ? row : row + step;
+      if (then < r.rows) next.load(r.x, r.x_dtype, then * r.x_step, classes, more ? c + next.LENGTH : 0);
+      here.join(classes, c, r.smoothing > 0, j);
+    }
+    j.join_warp();
+    if (threads > 32) {
+      if (threadIdx.x % 32 == 0) shared[turn][lane / 32] = j;
+      __syncthreads();
+      if (lane >= 32) continue;
+      j = { -INFINITY, 0, 0 };
+      if (lane < warps) j = shared[turn][lane];
+      j.join_warp();
+    }
+    if (lane) continue;
     float lse = 0, loss = 0;
-    if (label != r.ignore) {
-      joint j = join_threads<threads>(read_row<threads, K, whole>(r.x, r.x_dtype, at, r.classes, r.smoothing > 0, lane), shared);
+    if (counts) {
       lse = joint::shift(j.m) + logf(j.s);
-      loss = lse;
-      if (lane == 0 && label >= 0 && label < r.classes) loss -= (1 - r.smoothing) * element_load<float>(r.x, at + label, r.x_dtype);
+      loss = lse - (1 - r.smoothing) * chosen;
       if (r.smoothing > 0) loss -= r.spread * j.sum;
       count += 1;
     }
-    if (lane) continue;
     sum += loss;
     if (r.lse) r.lse[row * r.lse_step] = lse;
     if (r.reduction == QN_REDUCTION_NONE) r.loss[row * r.loss_step] = loss;
   }
   if (!r.part) return;
 
-  if (lane == 0) losses[which] = sum, counts[which] = count;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    for (int i = 1; i < side; i++) sum += losses[i], count += counts[i];
-    r.part[2 * blockIdx.x] = sum;
-    r.part[2 * blockIdx.x + 1] = count;
-    __threadfence();
-    last = atomicInc(r.ticket, gridDim.x - 1) == gridDim.x - 1;            /* and leaves 0 */
+  block_sum<block>(sum, count);
+  if (gridDim.x > 1) {
+    if (threadIdx.x == 0) {
+      r.part[blockIdx.x] = make_double2(sum, count);
+      __threadfence();
+      last = atomicInc(r.ticket, gridDim.x - 1) == gridDim.x - 1;          /* and leaves 0 */
+      __threadfence();
+    }
+    __syncthreads();
+    if (!last) return;
+    sum = count = 0;
+#pragma unroll 4
+    for (unsigned b = threadIdx.x; b < gridDim.x; b += block) {
+      double2 part = __ldcg(r.part + b);
+      sum += part.x, count += part.y;
+    }
+    block_sum<block>(sum, count);
   }
-  __syncthreads();
-  if (!last || threadIdx.x >= 32) return;
-  __threadfence();
-  sum = count = 0;
-  for (unsigned b = threadIdx.x; b < gridDim.x; b += 32) sum += __ldcg(r.part + 2 * b), count += __ldcg(r.part + 2 * b + 1);
-  for (int o = 16; o; o >>= 1) sum += __shfl_xor_sync(~0u, sum, o), count += __shfl_xor_sync(~0u, count, o);
   if (threadIdx.x) return;
   if (r.count) *r.count = (float)count;
   if (r.reduction != QN_REDUCTION_NONE) *r.loss = (float)(r.reduction == QN_REDUCTION_MEAN ? sum / count : sum);
@@ -84,17 +128,19 @@ template <int whole> __global__ static void __launch_bounds__(256) loss_backward
 {
   uint32_t vectors = (uint32_t)((r.classes + V - 1) / V), i = blockIdx.x * 256 + threadIdx.x, row = i / vectors;
   if (row >= r.rows) return;
-  int64_t c = (int64_t)(i - row * vectors) * V, label = r.label(row);
+  int64_t c = (int64_t)(i - row * vectors) * V;
   int n = (int)min(r.classes - c, (int64_t)V);
-  float v[V] = {};
-  if (label != r.ignore) {
-    float g = r.dy[row * r.loss_step], lse = r.lse[row * r.lse_step];
-    if (r.reduction == QN_REDUCTION_MEAN) g /= *r.count;
-    if (whole) vector_load_whole<whole>(v, r.x, row * r.x_step + c);
-    else vector_load(v, r.x, r.x_dtype, row * r.x_step + c, 1, n);
+  packet<whole> x;                        /* on its way before it is known whether the row counts */
+  x.load(r.x, r.x_dtype, row * r.x_step + c, n, 0);
+  int64_t label = r.label(row), mine = label - c;
+  float g = r.dy[row * r.loss_step], lse = r.lse[row * r.lse_step], v[V];
+  if (r.reduction == QN_REDUCTION_MEAN) g /= *r.count;
+  x.open(v);
 #pragma unroll
-    for (int k = 0; k < V; k++) v[k] = g * (exp_of(v[k] - lse) - (c + k == label ? 1 - r.smoothing : 0) - r.spread);
-  }
+  for (int k = 0; k < V; k++) v[k] = label != r.ignore ? g * (exp_of(v[k] - lse) - r.spread) : 0;
+  if (mine >= 0 && mine < V && label != r.ignore)
+#pragma unroll
+    for (int k = 0; k < V; k++) v[k] -= k == (int)mine ? g * (1 - r.smoothing) : 0;
   if (whole) vector_store_whole<whole>(v, r.dx, row * r.dx_step + c);
   else vector_store(v, r.dx, r.dx_dtype, row * r.dx_step + c, 1, n);
 }
@@ -111,13 +157,14 @@ struct state {
   unsigned blocks, threads;
 };
 
-template <int threads, int K> static const void *kernel_of(uint32_t whole)
+/* bytes: of a thread's share of a stretch. */
+template <int threads, int bytes> static const void *kernel_of(uint32_t whole)
 {
   switch (whole) {
-  case QN_F32:  return (const void *)loss_rows<threads, K, QN_F32>;
-  case QN_F16:  return (const void *)loss_rows<threads, K, QN_F16>;
-  case QN_BF16: return (const void *)loss_rows<threads, K, QN_BF16>;
-  default:      return (const void *)loss_rows<threads, K, 0>;
+  case QN_F32:  return (const void *)loss_rows<threads, (bytes + 31) / 32, QN_F32>;
+  case QN_F16:  return (const void *)loss_rows<threads, bytes / 16, QN_F16>;
+  case QN_BF16: return (const void *)loss_rows<threads, bytes / 16, QN_BF16>;
+  default:      return (const void *)loss_rows<threads, (bytes + 31) / 32, 0>;
   }
 }
 static const void *backward_kernel_of(uint32_t whole)
@@ -143,15 +190,15 @@ static int64_t row_step(const qn_value *v, int32_t axis)
   return step;
 }
 
-static void choose_shape(state *s, const qn_device *device, uint32_t whole)
+static void choose_shape(state *s, const qn_device *device, uint32_t x_dtype, uint32_t whole)
 {
-  int64_t classes = s->r.classes;
-  unsigned threads = classes <= 1024 ? 32 : classes <= 16384 ? 256 : 512, per_unit = threads == 32 ? 16 : 2048 / threads;
-  s->kernel = classes <= 256 ? kernel_of<32, 1>(whole) : classes <= 1024 ? kernel_of<32, 4>(whole)
-            : classes <= 16384 ? kernel_of<256, 4>(whole) : kernel_of<512, 4>(whole);
+  int64_t bytes = s->r.classes * (x_dtype == QN_F32 ? 4 : 2);
+  unsigned threads = bytes <= 2048 ? 32 : bytes <= 16384 ? 128 : 256;
+  s->kernel = bytes <= 512 ? kernel_of<32, 16>(whole) : threads == 32 ? kernel_of<32, 64>(whole) : threads == 128 ? kernel_of<128, 64>(whole) : kernel_of<256, 64>(whole);
   s->threads = threads == 32 ? block_of<32> : threads;
-  int64_t blocks = qn_ceil_div(s->r.rows, s->threads / threads);
-  s->blocks = (unsigned)qn_min_i64(blocks, (int64_t)device->units * per_unit);
+  unsigned side = s->threads / threads;
+  int64_t blocks = qn_ceil_div(s->r.rows, side);
+  s->blocks = (unsigned)qn_min_i64(blocks, (int64_t)device->units * (1024 / s->threads));
 }
 
 static qn_status prepare(const qn_request *request, qn_prepared *out)
@@ -181,6 +228,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
     if (v[t] && v[t]->stride[axis] != 1 && x->dim[axis] > 1)
       return qn_refuse(out, "the classes of a row must lie side by side", names[t], "stride 1", "%lld", (long long)v[t]->stride[axis]);
 
+  if (x->dim[axis] > LOGITS_MOST) return qn_refuse(out, "at most 2^30 classes", "x", "fewer", "%lld", (long long)x->dim[axis]);
   rows *r = &s.r;
   r->classes = x->dim[axis];
   r->rows = qn_elements(v[LABELS]);
@@ -200,9 +248,9 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
     s.blocks = (unsigned)qn_ceil_div(vectors, 256);
     s.threads = 256;
   } else {
-    choose_shape(&s, request->device, whole ? x->dtype : 0);
+    choose_shape(&s, request->device, x->dtype, whole ? x->dtype : 0);
     s.joined = attr->reduction != QN_REDUCTION_NONE || v[COUNT];
-    if (s.joined) out->workspace = s.blocks * 2 * sizeof(double), out->counters = 4;
+    if (s.joined) out->workspace = s.blocks * sizeof(double2), out->counters = 4;
     if (attr->reduction != QN_REDUCTION_NONE) out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;    /* as many blocks as the device holds */
   }
 
@@ -224,7 +272,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   r.x = pointer(launch, s->number[X]), r.labels = pointer(launch, s->number[LABELS]), r.dx = pointer(launch, s->number[DX]);
   r.lse = (float *)pointer(launch, s->number[LSE]), r.count = (float *)pointer(launch, s->number[COUNT]);
   r.dy = r.loss = (float *)pointer(launch, s->number[LOSS]);
-  if (s->joined) r.part = (double *)launch->workspace, r.ticket = (uint32_t *)launch->counters;
+  if (s->joined) r.part = (double2 *)launch->workspace, r.ticket = (uint32_t *)launch->counters;
   void *arguments[] = { &r };
   return cuda_check(cudaLaunchKernel(s->kernel, dim3(s->blocks), dim3(s->threads), arguments, 0, (cudaStream_t)launch->stream), "loss_rows");
 }

@@ -34,6 +34,7 @@ cross_entropy x=f32/5x10 labels=i64/5x1 reduction=sum ; labels=0..9 as=bf16
 cross_entropy x=f32/1000x10 labels=i32/1000x1 reduction=mean count=? ignore=4 ; labels=0..9
 cross_entropy x=bf16/700x33 labels=i32/700x1 reduction=sum smoothing=0.1 lse=? ; labels=0..32
 cross_entropy x=f32/70x1025 labels=i32/70x1 reduction=mean lse=? ; labels=0..1024
+cross_entropy x=f32/1100x520 labels=i32/1100x1 reduction=mean lse=? count=? ; labels=0..519
 
 # axes, strides, alignment
 cross_entropy x=f32/3x7x4 labels=i32/3x1x4 axis=1 lse=? ; labels=0..6 as=bf16
