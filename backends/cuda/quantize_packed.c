@@ -24,36 +24,40 @@ static qn_status refuse_levels(qn_prepared *out, const qn_block_level *l, int n,
 {
   if (n > CUDA_QUANTIZE_LEVELS) return qn_refuse(out, "blocks are found in at most three steps", "scale", "scales of fewer dims", "%d", n);
   bool each = l[0].block == 1;
-  if (each && l[0].stride != 1) return qn_refuse(out, "scales of neighbours must be neighbours", "scale", "stride 1", "%lld", (long long)l[0].stride);
+  if (each && (n > 2 || (n == 2 && l[1].block < l[1].dim)))
+    return qn_refuse(out, "a scale for each element of a row must serve all rows", "scale", "one row of scales", "%s", "several");
   if ((each ? l[0].dim : l[0].block) % V || l[0].dim % V)
     return qn_refuse(out, "a vector must not reach over a block's end", "x", V == 8 ? "blocks and rows of multiples of 8" : "blocks and rows of multiples of 4",
                      "%lld", (long long)(each || l[0].dim % V ? l[0].dim : l[0].block));
   return QN_OK;
 }
 
-/* Blocks for vectors that threads take up to CUDA_QUANTIZE_VECTORS of: enough for every multiprocessor. */
-static unsigned blocks_for(int64_t vectors, const qn_device *device)
+/* Blocks of threads that take so many vectors each that every multiprocessor has some. persistent: no more than reside together. */
+static void share_out(state *s, const qn_device *device, bool persistent)
 {
-  return (unsigned)qn_max_i64(1, qn_max_i64(qn_ceil_div(vectors, CUDA_QUANTIZE_THREADS * CUDA_QUANTIZE_VECTORS), qn_min_i64(qn_ceil_div(vectors, CUDA_QUANTIZE_THREADS), 4 * (int64_t)device->units)));
+  int64_t most = CUDA_QUANTIZE_THREADS * (int64_t)CUDA_QUANTIZE_VECTORS;
+  s->p.steps = s->p.vectors >= most * device->units ? CUDA_QUANTIZE_VECTORS : 1;
+  s->p.tiles = (uint32_t)qn_max_i64(1, qn_ceil_div(s->p.vectors, CUDA_QUANTIZE_THREADS * (int64_t)s->p.steps));
+  s->blocks = persistent ? (unsigned)qn_min_i64(s->p.tiles, 5 * (int64_t)device->units) : s->p.tiles;
+  s->threads = CUDA_QUANTIZE_THREADS;
 }
 
 /* Which kernel makes the scales. */
 static qn_status choose_dynamic(state *s, const cuda_quantize_kernels *k, const qn_block_level *l, int n, int64_t elements, int V, const qn_device *device, qn_prepared *out)
 {
-  static const int threads[] = { 32, 128, 512, 1024 }, most[] = { 32 * 4, 128 * 4, 512 * 4, 1024 * 8 };
+  static const int threads[] = { 32, 128, 256, 512, 1024 }, most[] = { 32 * 4, 128 * 4, 256 * 4, 512 * 4, 1024 * 8 };
   /* x as rows of `row` elements, blocks of `high` rows and `wide` elements */
   int64_t row = n > 1 ? l[0].dim : n ? (l[0].dim % l[0].block ? l[0].dim : l[0].block) : elements, wide = n ? l[0].block : elements;
   int64_t high = n > 1 ? l[1].block : 1, rows = elements / row, vectors = high * wide / V;
   bool columns = wide == 1 && n > 1 && row % V == 0 && high <= CUDA_QUANTIZE_COLUMN;
   if (n > 2 || (n > 0 && row > wide && l[0].stride != 1) || (n > 1 && l[1].block < l[1].dim && l[1].stride != qn_ceil_div(row, wide)))
     return qn_refuse(out, "blocks are parts of a matrix", "block", "blocks in one or two dims", "%s", "others");
-  if (!columns && (row % V || wide % V || vectors > most[3] || (n == 0 && vectors > most[2]))) {
+  if (!columns && (row % V || wide % V || vectors > most[4] || (n == 0 && vectors > most[3]))) {
     if (n) return qn_refuse(out, "a block is kept in registers, in whole vectors", "block", "multiples of 16 bytes, of 128 KB at most; or columns of at most 32", "%lldx%lld", (long long)high, (long long)wide);
     s->before = k->extreme;
     s->before_blocks = (unsigned)qn_max_i64(1, qn_min_i64(qn_ceil_div(s->p.vectors, CUDA_QUANTIZE_THREADS * CUDA_QUANTIZE_VECTORS), (int64_t)device->units * 8));
     s->kernel = k->spread[0];
-    s->threads = CUDA_QUANTIZE_THREADS;
-    s->blocks = blocks_for(s->p.vectors, device);
+    share_out(s, device, false);
     out->counters = 8;
     return QN_OK;
   }
@@ -65,10 +69,9 @@ static qn_status choose_dynamic(state *s, const cuda_quantize_kernels *k, const 
     s->blocks = (unsigned)(s->p.across.d * qn_ceil_div(rows, high));
   } else if (n < 2 && vectors <= 32 && !(vectors & (vectors - 1)) && elements % wide == 0 && row % wide == 0) {
     s->kernel = k->lanes;
-    s->threads = CUDA_QUANTIZE_THREADS;
     s->p.lanes = (uint32_t)vectors;
     s->p.wide = divider_of(vectors);
-    s->blocks = blocks_for(s->p.vectors, device);
+    share_out(s, device, false);
   } else {
     int which = 0;
     while (vectors > most[which]) which++;
@@ -123,20 +126,20 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     }
     bool each = n && l[0].block == 1;
     s.kernel = (back ? k.back : k.spread)[each];
-    s.blocks = blocks_for(s.p.vectors, r->device);
+    share_out(&s, r->device, s.value[AMAX] >= 0);
     if (each) {
       s.p.pitch = (uint32_t)(l[0].dim / V), s.p.rows = (uint32_t)(elements / l[0].dim);
+      s.p.high = s.p.vectors >= 16 * 128 * (uint32_t)r->device->units ? 16 : CUDA_QUANTIZE_VECTORS;
       s.p.across = divider_of(s.p.pitch);
-      s.blocks = (unsigned)qn_ceil_div(s.p.pitch * qn_ceil_div(s.p.rows, CUDA_QUANTIZE_VECTORS), CUDA_QUANTIZE_THREADS);
+      s.blocks = (unsigned)qn_ceil_div(s.p.pitch * qn_ceil_div(s.p.rows, s.p.high), CUDA_QUANTIZE_THREADS);
     }
     s.p.levels = n;
     for (int i = 0; i < n; i++) {
       int unit = i ? 1 : V;
       s.p.dim[i] = divider_of(l[i].dim / unit);
       s.p.block[i] = divider_of(each && !i ? 1 : l[i].block / unit);
-      s.p.stride[i] = l[i].stride;
+      s.p.stride[i] = (uint32_t)l[i].stride;
     }
-    s.threads = CUDA_QUANTIZE_THREADS;
   }
 
   state *kept = r->host->alloc(sizeof *kept);

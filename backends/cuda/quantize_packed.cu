@@ -76,6 +76,17 @@ template <int V> __device__ __forceinline__ void quotients(const problem &p, flo
   }
 }
 
+template <int V> __device__ __forceinline__ void quotients_each(const problem &p, float (&v)[V], const scaler (&c)[V])
+{
+  if (p.powers) {
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] *= c[i].r;
+  } else {
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] = c[i].quotient(v[i]);
+  }
+}
+
 /* Of the dtypes there are here, so that no code is made for others. */
 __device__ __forceinline__ float scale_load(const problem &p, int64_t at)
 {
@@ -89,16 +100,16 @@ __device__ __forceinline__ int zero_load(const problem &p, int64_t at)
   return !p.zero ? 0 : p.y_dtype == QN_U8 ? p.zero[at] : (int8_t)p.zero[at];
 }
 
-/* Where the scale of a block stands: i is counted in levels from `from` on. */
-template <int from> __device__ __forceinline__ int64_t scale_place(const problem &p, uint32_t i)
+/* Where the scale of a vector stands. */
+__device__ __forceinline__ uint32_t scale_place(const problem &p, uint32_t vector)
 {
-  int64_t at = 0;
+  uint32_t at = 0;
 #pragma unroll
-  for (int l = from; l < LEVELS; l++) {
+  for (int l = 0; l < LEVELS; l++) {
     if (l >= p.levels) break;
-    uint32_t outer = l + 1 < p.levels ? divided(p.dim[l], i) : 0, index = i - outer * p.dim[l].d;
+    uint32_t outer = l + 1 < p.levels ? divided(p.dim[l], vector) : 0, index = vector - outer * p.dim[l].d;
     at += divided(p.block[l], index) * p.stride[l];
-    i = outer;
+    vector = outer;
   }
   return at;
 }
@@ -228,27 +239,31 @@ __device__ __forceinline__ bool among_blocks(const problem &p, uint32_t &most)
 
 /* ---- given scales -------------------------------------------------------------------------------------------- */
 
-template <int in> __global__ static void __launch_bounds__(THREADS) quantize_spread(const __grid_constant__ problem p)
+template <int in> __global__ static void __launch_bounds__(THREADS, 5) quantize_spread(const __grid_constant__ problem p)
 {
   constexpr int V = per_vector<in>;
-  uint32_t first = blockIdx.x * THREADS + threadIdx.x, step = gridDim.x * THREADS, most = 0;
-  uint4 word[U];
-#pragma unroll
-  for (int u = 0; u < U; u++)
-    if (first + u * step < p.vectors) word[u] = __ldcs((const uint4 *)p.x + first + u * step);
   scaler c;
-  if (p.levels == 0) scaler_load(p, 0, c);
+  uint32_t most = 0, last = ~0u;
+  for (uint32_t block = blockIdx.x; block < p.tiles; block += gridDim.x) {
+    uint32_t first = block * THREADS * p.steps + threadIdx.x;
+    uint4 word[U];
 #pragma unroll
-  for (int u = 0; u < U; u++) {
-    uint32_t vector = first + u * step;
-    if (vector >= p.vectors) break;
-    uint32_t m = magnitude<in>(largest<in>(word[u]));
-    most = max(most, m);
-    if (p.levels) scaler_load(p, scale_place<0>(p, vector), c);
-    store_scaled<in>(p, vector, word[u], m, c);
+    for (int u = 0; u < U; u++)
+      if (u < p.steps && first + u * THREADS < p.vectors) word[u] = __ldcs((const uint4 *)p.x + first + u * THREADS);
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+      uint32_t vector = first + u * THREADS;
+      if (u >= p.steps || vector >= p.vectors) break;
+      uint32_t m = magnitude<in>(largest<in>(word[u])), at = scale_place(p, vector);
+      most = max(most, m);
+      if (at != last) scaler_load(p, at, c);
+      last = at;
+      store_scaled<in>(p, vector, word[u], m, c);
+    }
   }
   if (p.tail && blockIdx.x == 0 && threadIdx.x < p.tail) {         /* of a tensor with one scale */
     int64_t i = (int64_t)p.vectors * V + threadIdx.x;
+    if (last == ~0u) scaler_load(p, 0, c);
     float x = element_load<float>(p.x, i, in), q = x / c.s;
     most = max(most, __float_as_uint(x) & 0x7fffffffu);
     p.y[i] = (uint8_t)(is_f8(p.y_dtype) ? f8_octets(q, 0, 0, 0, p.y_dtype == QN_E4M3 ? __NV_E4M3 : __NV_E5M2) : octet(q, c.zero, p.y_dtype));
@@ -256,40 +271,40 @@ template <int in> __global__ static void __launch_bounds__(THREADS) quantize_spr
   if (p.amax && among_blocks(p, most)) *(float *)p.amax = __uint_as_float(most);
 }
 
-/* A thread has a vector of columns in a few rows, whose scales are mostly the same. */
+/* A thread has a vector of columns in p.high rows, which share the columns' scales. */
 template <int in> __global__ static void __launch_bounds__(THREADS) quantize_each(const __grid_constant__ problem p)
 {
   constexpr int V = per_vector<in>;
-  uint32_t id = blockIdx.x * THREADS + threadIdx.x, down = divided(p.across, id), column = id - down * p.across.d, row = down * U;
-  uint4 word[U];
-#pragma unroll
-  for (int u = 0; u < U; u++)
-    if (row + u < p.rows) word[u] = __ldcs((const uint4 *)p.x + (row + u) * p.pitch + column);
+  uint32_t id = blockIdx.x * THREADS + threadIdx.x, down = divided(p.across, id), column = id - down * p.across.d;
+  uint32_t row = down * p.high, end = min(p.rows, row + p.high), at = column * V;
+  if (row >= p.rows) return;
   scaler c[V];
   int zero[V];
-  int64_t last = -1;
   float limit = 0;
 #pragma unroll
-  for (int u = 0; u < U; u++) {
-    if (row + u >= p.rows) break;
-    int64_t at = scale_place<1>(p, row + u) + (int64_t)column * V;
-    if (at != last) {
-      last = at;
+  for (int i = 0; i < V; i++) {
+    scaler_load(p, at + i, c[i]);
+    zero[i] = c[i].zero;
+    limit = i && c[i].limit != limit ? __uint_as_float(0x7fc00000u) : c[i].limit;          /* alike, or NaN */
+  }
+  for (; row < end; row += U) {
+    uint4 word[U];
 #pragma unroll
-      for (int i = 0; i < V; i++) {
-        scaler_load(p, at + i, c[i]);
-        zero[i] = c[i].zero;
-        limit = i && c[i].limit != limit ? __uint_as_float(0x7fc00000u) : c[i].limit;      /* alike, or NaN */
+    for (int u = 0; u < U; u++)
+      if (row + u < end) word[u] = __ldcs((const uint4 *)p.x + (row + u) * p.pitch + column);
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+      if (row + u >= end) break;
+      uint32_t vector = (row + u) * p.pitch + column;
+      if (!(__uint_as_float(magnitude<in>(largest<in>(word[u]))) < limit)) {
+        store_odd_each<in>(p, vector, word[u], at);
+        continue;
       }
-    }
-    float v[V];
-    vector_open<in>(v, 0, word[u]);
-    uint32_t vector = (row + u) * p.pitch + column;
-    if (__uint_as_float(magnitude<in>(largest<in>(word[u]))) < limit) {
-#pragma unroll
-      for (int i = 0; i < V; i++) v[i] = p.powers ? v[i] * c[i].r : c[i].quotient(v[i]);
+      float v[V];
+      vector_open<in>(v, 0, word[u]);
+      quotients_each(p, v, c);
       store_octets<true>(p, vector, v, zero);
-    } else store_odd_each<in>(p, vector, word[u], at);
+    }
   }
 }
 
@@ -316,20 +331,20 @@ template <int out> __device__ __forceinline__ uint2 load_octets(const problem &p
 
 template <int out> __global__ static void __launch_bounds__(THREADS) dequantize_spread(const __grid_constant__ problem p)
 {
-  uint32_t first = blockIdx.x * THREADS + threadIdx.x, step = gridDim.x * THREADS;
+  uint32_t first = blockIdx.x * THREADS * p.steps + threadIdx.x;
   uint2 word[U];
 #pragma unroll
   for (int u = 0; u < U; u++)
-    if (first + u * step < p.vectors) word[u] = load_octets<out>(p, first + u * step);
+    if (u < p.steps && first + u * THREADS < p.vectors) word[u] = load_octets<out>(p, first + u * THREADS);
   float scale = 0;
   int zero = 0;
   if (p.levels == 0) scale = scale_load(p, 0), zero = zero_load(p, 0);
 #pragma unroll
   for (int u = 0; u < U; u++) {
-    uint32_t vector = first + u * step;
-    if (vector >= p.vectors) break;
+    uint32_t vector = first + u * THREADS;
+    if (u >= p.steps || vector >= p.vectors) break;
     if (p.levels) {
-      int64_t at = scale_place<0>(p, vector);
+      uint32_t at = scale_place(p, vector);
       scale = scale_load(p, at), zero = zero_load(p, at);
     }
     store_widened<out, false>(p, vector, word[u], &scale, &zero);
@@ -343,24 +358,21 @@ template <int out> __global__ static void __launch_bounds__(THREADS) dequantize_
 template <int out> __global__ static void __launch_bounds__(THREADS) dequantize_each(const __grid_constant__ problem p)
 {
   constexpr int V = per_vector<out>;
-  uint32_t id = blockIdx.x * THREADS + threadIdx.x, down = divided(p.across, id), column = id - down * p.across.d, row = down * U;
-  uint2 word[U];
-#pragma unroll
-  for (int u = 0; u < U; u++)
-    if (row + u < p.rows) word[u] = load_octets<out>(p, (row + u) * p.pitch + column);
+  uint32_t id = blockIdx.x * THREADS + threadIdx.x, down = divided(p.across, id), column = id - down * p.across.d;
+  uint32_t row = down * p.high, end = min(p.rows, row + p.high);
+  if (row >= p.rows) return;
   float scale[V];
   int zero[V];
-  int64_t last = -1;
 #pragma unroll
-  for (int u = 0; u < U; u++) {
-    if (row + u >= p.rows) break;
-    int64_t at = scale_place<1>(p, row + u) + (int64_t)column * V;
-    if (at != last) {
-      last = at;
+  for (int i = 0; i < V; i++) scale[i] = scale_load(p, column * V + i), zero[i] = zero_load(p, column * V + i);
+  for (; row < end; row += U) {
+    uint2 word[U];
 #pragma unroll
-      for (int i = 0; i < V; i++) scale[i] = scale_load(p, at + i), zero[i] = zero_load(p, at + i);
-    }
-    store_widened<out, true>(p, (row + u) * p.pitch + column, word[u], scale, zero);
+    for (int u = 0; u < U; u++)
+      if (row + u < end) word[u] = load_octets<out>(p, (row + u) * p.pitch + column);
+#pragma unroll
+    for (int u = 0; u < U; u++)
+      if (row + u < end) store_widened<out, true>(p, (row + u) * p.pitch + column, word[u], scale, zero);
   }
 }
 
@@ -368,15 +380,15 @@ template <int out> __global__ static void __launch_bounds__(THREADS) dequantize_
 
 template <int in> __global__ static void __launch_bounds__(THREADS) quantize_lanes(const __grid_constant__ problem p)
 {
-  uint32_t first = blockIdx.x * THREADS + threadIdx.x, step = gridDim.x * THREADS;
+  uint32_t first = blockIdx.x * THREADS * p.steps + threadIdx.x;
   uint4 word[U];
 #pragma unroll
   for (int u = 0; u < U; u++)
-    word[u] = first + u * step < p.vectors ? __ldcs((const uint4 *)p.x + first + u * step) : make_uint4(0, 0, 0, 0);
+    word[u] = u < p.steps && first + u * THREADS < p.vectors ? __ldcs((const uint4 *)p.x + first + u * THREADS) : make_uint4(0, 0, 0, 0);
 #pragma unroll
   for (int u = 0; u < U; u++) {
-    uint32_t vector = first + u * step;
-    if (vector - threadIdx.x % 32 >= p.vectors) break;      /* whole warps */
+    uint32_t vector = first + u * THREADS;
+    if (u >= p.steps || vector - threadIdx.x % 32 >= p.vectors) break;       /* whole warps */
     uint32_t most = among_lanes(magnitude<in>(largest<in>(word[u])), p.lanes);
     if (vector >= p.vectors) break;
     scaler c;
@@ -446,17 +458,24 @@ template <int in> __global__ static void __launch_bounds__(128) quantize_columns
   for (int k = 0; k < COLUMN_ROWS / 4; k++) join(word[k]);
   part[warp][lane] = most;
   __syncthreads();
-  if (c >= p.pitch) return;
+  if (c >= p.pitch) end = row;            /* no column of x */
 #pragma unroll
   for (int w = 0; w < 4; w++) join(part[w][lane]);
   float all[V];
   vector_open<in>(all, 0, most);
   scaler s[V];
   bool plain = true;
+  int64_t first = ((int64_t)down * p.pitch + c) * V;
 #pragma unroll
   for (int i = 0; i < V; i++) {
-    s[i].set(p, scale_make(p, __float_as_uint(all[i]), ((int64_t)down * p.pitch + c) * V + i, warp == 0));
+    s[i].set(p, scale_make(p, __float_as_uint(all[i]), first + i, warp == 0 && row < end));
     plain &= all[i] < s[i].limit;
+  }
+  if (__syncthreads_or(!plain)) {         /* and the scales have been written */
+#pragma unroll
+    for (int k = 0; k < COLUMN_ROWS / 4; k++)
+      if (row + warp + 4 * k < end) store_odd_each<in>(p, (row + warp + 4 * k) * p.pitch + c, word[k], first);
+    return;
   }
 #pragma unroll
   for (int k = 0; k < COLUMN_ROWS / 4; k++) {
@@ -465,9 +484,8 @@ template <int in> __global__ static void __launch_bounds__(128) quantize_columns
     float v[V];
     int zero[V] = {};
     vector_open<in>(v, 0, word[k]);
-#pragma unroll
-    for (int i = 0; i < V; i++) v[i] = !plain ? v[i] / s[i].s : p.powers ? v[i] * s[i].r : s[i].quotient(v[i]);
-    store_octets<false>(p, r * p.pitch + c, v, zero);
+    quotients_each(p, v, s);
+    store_octets<true>(p, r * p.pitch + c, v, zero);
   }
 }
 
@@ -493,7 +511,7 @@ template <int dtype> static cuda_quantize_kernels kernels_of()
   return { { (const void *)quantize_spread<dtype>, (const void *)quantize_each<dtype> },
            { (const void *)dequantize_spread<dtype>, (const void *)dequantize_each<dtype> },
            (const void *)quantize_lanes<dtype>,
-           { (const void *)quantize_tiles<dtype, 32, 4>, (const void *)quantize_tiles<dtype, 128, 4>,
+           { (const void *)quantize_tiles<dtype, 32, 4>, (const void *)quantize_tiles<dtype, 128, 4>, (const void *)quantize_tiles<dtype, 256, 4>,
              (const void *)quantize_tiles<dtype, 512, 4>, (const void *)quantize_tiles<dtype, 1024, 8> },
            (const void *)quantize_columns<dtype>, (const void *)quantize_extreme<dtype> };
 }

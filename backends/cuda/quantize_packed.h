@@ -23,16 +23,16 @@ typedef struct cuda_quantization {
   int32_t     tail;                       /* elements after them */
   int32_t     levels;                     /* of blocks, innermost first; 0: one scale */
   cuda_divider dim[CUDA_QUANTIZE_LEVELS], block[CUDA_QUANTIZE_LEVELS];       /* innermost in vectors */
-  int64_t     stride[CUDA_QUANTIZE_LEVELS];
+  uint32_t    stride[CUDA_QUANTIZE_LEVELS];
   uint32_t    lanes;                      /* of a block */
   bool        powers;                     /* scales are e8m0 */
   uint32_t    high, rows, pitch, tiles;   /* of tiles and columns: rows of a block, rows and vectors of x in two dims, tiles */
-  uint32_t    steps, step_rows, step_columns;      /* of a thread in its tile */
+  uint32_t    steps, step_rows, step_columns;      /* of a thread: vectors; in its tile, from one to the next */
   cuda_divider across, wide;              /* tiles (each: vectors) beside one another, the vectors of a tile */
 } cuda_quantization;
 
 /* Of floats of one dtype. [1]: a scale for each element of the last dim. */
-typedef struct cuda_quantize_kernels { const void *spread[2], *back[2], *lanes, *tiles[4], *columns, *extreme; } cuda_quantize_kernels;
+typedef struct cuda_quantize_kernels { const void *spread[2], *back[2], *lanes, *tiles[5], *columns, *extreme; } cuda_quantize_kernels;
 cuda_quantize_kernels cuda_quantize_kernels_of(uint32_t dtype);
 
 #ifdef __cplusplus

@@ -98,6 +98,13 @@ quantize_dynamic x=f32/0x5 y=e4m3/0x5 amax=?
 quantize_dynamic x=f32/3x0 y=e4m3/3x0 block=1,0 amax=?
 quantize_dynamic x=f32 y=i8 scale=e8m0
 
+# so many that a thread takes several vectors, and a block of threads several times so many
+quantize x=f32/2800x1024 scale=f32 y=e4m3/2800x1024 amax=? ; fill=signed:4
+quantize x=f32/1090x1000 scale=f32/1x1000 y=i8/1090x1000 ; fill=signed:4
+dequantize x=i8/1090x1000 scale=f32/1x1000 ; fill=bits
+dequantize x=i8/541x1024 scale=f32/541x1 ; fill=bits
+quantize_dynamic x=f32/541x1024 y=e4m3/541x1024 scale=e8m0/541x32 ; fill=signed:4
+
 # there and back
 in x f32/32x128
 q = quantize_dynamic x=x y=e4m3/32x128 scale=s block=1,32
