@@ -123,6 +123,8 @@ static fill fill_for(const qn_graph_view *g, int32_t value)
           continue;
         if (op->op == QN_OP_LOG || op->op == QN_OP_SQRT || op->op == QN_OP_RSQRT || op->op == QN_OP_POW)
           f.positive = true;
+        if (qn_op_find(op->op)->role[r].class_ == 'z')         /* a scale of quantization */
+          f.positive = true;
         if (qn_op_find(op->op)->role[r].class_ == 'i')
           places_named(g, op, r, &f);
         if (op->op == QN_OP_POOL_MAX_BACKWARD && !strcmp(qn_op_find(op->op)->role[r].name, "indices")) {
