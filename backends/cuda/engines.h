@@ -40,6 +40,7 @@
   X(softmax_rows)     \
   X(softmax_direct)   \
   X(norm_rows)        \
+  X(norm_kept)        \
   X(norm_split)       \
   X(norm_direct)      \
   X(loss_rows)        \

@@ -98,6 +98,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pack.h \
   backends/cuda/norm_direct.cu \
   backends/cuda/norm_follow.cuh \
+  backends/cuda/norm_kept.cu \
   backends/cuda/norm_moments.cuh \
   backends/cuda/norm_rows.cu \
   backends/cuda/norm_split.cu \
@@ -169,7 +170,8 @@ CUDA_AMPERE_OBJECTS = \
   backends/cuda/matmul_mma_f16.lo \
   backends/cuda/matmul_mma_i8.lo \
   backends/cuda/matmul_mma_tf32.lo \
-  backends/cuda/matmul_simt.lo
+  backends/cuda/matmul_simt.lo \
+  backends/cuda/norm_kept.lo
 $(CUDA_AMPERE_OBJECTS): NVCC_GENCODE := $(filter-out -gencode=arch=compute_7%,$(NVCC_GENCODE))
 
 CUDA_HOPPER_OBJECTS = \

@@ -21,6 +21,32 @@ template <class S> __device__ __forceinline__ S from_below(const S &mine, int o)
   float4 v = mine.pack();
   return S::unpack(make_float4(__shfl_down_sync(~0u, v.x, o), __shfl_down_sync(~0u, v.y, o), __shfl_down_sync(~0u, v.z, o), 0));
 }
+__device__ __forceinline__ float warp_sum(float v)
+{
+#pragma unroll
+  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+  return v;
+}
+/* All n of them by a warp, each lane every 32nd; everyone gets it. of(i) is asked twice. */
+template <class F> __device__ __forceinline__ moments warp_join_all(int n, F of)
+{
+  float count = 0, mean = 0, squares = 0;
+#pragma unroll 1
+  for (int i = threadIdx.x % 32; i < n; i += 32) {
+    moments m = of(i);
+    count += m.count;
+    mean += m.mean * m.count;
+  }
+  count = warp_sum(count);
+  mean = warp_sum(mean);
+  mean = count > 0 ? mean / count : 0;
+#pragma unroll 1
+  for (int i = threadIdx.x % 32; i < n; i += 32) {
+    moments m = of(i);
+    squares += m.squares + (m.mean - mean) * (m.mean - mean) * m.count;
+  }
+  return { mean, warp_sum(squares), count };
+}
 /* Lanes that are `apart` from one another, neighbours joined first; the first of them gets it all. */
 template <class S> __device__ __forceinline__ void warp_join(S &mine, int apart)
 {

@@ -24,3 +24,63 @@ batch_norm_inference x=bf16/128x256x56x56/nhwc mean=f32/1x256x1x1 var=f32/1x256x
 layer_norm x=bf16/128x32x8x3136 axis=2,3 scale=bf16/1x32x8x1 shift=bf16/1x32x8x1 ; name=groupnorm.g32.n128.c256.56x56.nchw
 layer_norm x=bf16/128x32x2x12544 axis=2,3 scale=bf16/1x32x2x1 shift=bf16/1x32x2x1 ; name=groupnorm.g32.n128.c64.112x112.nchw
 layer_norm x=bf16/128x32x16x196 axis=2,3 scale=bf16/1x32x16x1 shift=bf16/1x32x16x1 ; name=groupnorm.g32.n128.c512.14x14.nchw
+layer_norm x=bf16/512x32x16x196 axis=2,3 scale=bf16/1x32x16x1 shift=bf16/1x32x16x1 ; name=groupnorm.g32.n512.c512.14x14.nchw
+layer_norm x=bf16/128x32x8x3136/802816:8:1:256 axis=2,3 scale=bf16/1x32x8x1 shift=bf16/1x32x8x1 ; name=groupnorm.g32.n128.c256.56x56.nhwc
+layer_norm x=bf16/128x32x2x12544/802816:2:1:64 axis=2,3 scale=bf16/1x32x2x1 shift=bf16/1x32x2x1 ; name=groupnorm.g32.n128.c64.112x112.nhwc
+layer_norm x=bf16/512x32x16x196/100352:16:1:512 axis=2,3 scale=bf16/1x32x16x1 shift=bf16/1x32x16x1 ; name=groupnorm.g32.n512.c512.14x14.nhwc
+layer_norm x=bf16/128x1048576 scale=bf16/1x1048576 shift=bf16/1x1048576 ; name=layernorm.128x1048576
+rms_norm x=f32/64x1048576 scale=f32/1x1048576 ; name=rmsnorm.f32.64x1048576
+
+# with the residual's sum before it, which others read; with what follows
+in a bf16/16384x8192
+in b bf16/16384x8192
+in g bf16/1x8192
+out s = add a=a b=b
+out y = rms_norm x=s scale=g ; name=add.rmsnorm.16384x8192
+
+in a bf16/65536x1024
+in b bf16/65536x1024
+in g bf16/1x1024
+in h bf16/1x1024
+out s = add a=a b=b
+out y = layer_norm x=s scale=g shift=h ; name=add.layernorm.65536x1024
+
+in x bf16/16384x4096
+in r bf16/16384x4096
+in g bf16/1x4096
+n = rms_norm x=x scale=g
+out y = add a=n b=r ; name=rmsnorm.add.16384x4096
+
+in x bf16/128x32x8x3136/802816:8:1:256
+in g bf16/1x32x8x1
+in h bf16/1x32x8x1
+n = layer_norm x=x scale=g shift=h axis=2,3
+out y = silu x=n ; name=groupnorm.silu.n128.c256.56x56.nhwc
+
+in x bf16/128x256x56x56/nhwc
+in r bf16/128x256x56x56/nhwc
+in g f32/1x256x1x1
+in h f32/1x256x1x1
+n = batch_norm x=x scale=g shift=h mean=m rstd=v
+s = add a=n b=r
+out y = relu x=s
+out m
+out v ; name=batchnorm.add.relu.n128.c256.56x56.nhwc
+
+in x bf16/128x256x56x56
+in r bf16/128x256x56x56
+in g f32/1x256x1x1
+in h f32/1x256x1x1
+n = batch_norm x=x scale=g shift=h mean=m rstd=v
+s = add a=n b=r
+out y = relu x=s
+out m
+out v ; name=batchnorm.add.relu.n128.c256.56x56.nchw
+
+in x bf16/128x256x56x56/nhwc
+in m f32/1x256x1x1
+in v f32/1x256x1x1
+in g f32/1x256x1x1
+in h f32/1x256x1x1
+n = batch_norm_inference x=x mean=m var=v scale=g shift=h
+out y = relu x=n ; name=batchnorm.inference.relu.n128.c256.56x56.nhwc

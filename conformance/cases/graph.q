@@ -199,9 +199,9 @@ t = silu x=n
 s = mul a=t b=0.5
 out y = add a=s b=r ; as=bf16
 
-in x bf16/2x40960
-in g bf16/1x40960
-in r bf16/2x40960
+in x bf16/2x131080
+in g bf16/1x131080
+in r bf16/2x131080
 n = layer_norm x=x scale=g rstd=v
 out y = add a=n b=r
 out v
@@ -261,8 +261,8 @@ out s = add a=a b=b
 n = layer_norm x=s
 out y = gelu x=n ; as=bf16
 
-in a f32/2x40960
-in b f32/2x40960
+in a f32/2x131080
+in b f32/2x131080
 out s = add a=a b=b
 out y = rms_norm x=s ; plain=1
 

@@ -127,6 +127,7 @@ layer_norm x=f32/2x3x4x19 axis=2,3 shift=f32/1x3x4x1 ; plain=1
 # gradients of parameters by shares of the groups
 layer_norm_backward dy=f32/37x20 x=f32/37x20 scale=f32/1x20 mean=f32/37x1 rstd=f32/37x1 dscale=? dshift=? ; as=bf16
 rms_norm_backward dy=f32/300x33 x=f32/300x33 scale=f32/1x33 rstd=f32/300x1 dscale=? ; plain=1
+layer_norm x=bf16/2x4x16x2048/131072:16:1:64 axis=2,3 scale=bf16/1x4x16x1 mean=? rstd=? ; plain=1
 layer_norm x=bf16/4x6x64 axis=2 scale=f32/4x1x64 shift=bf16/1x6x64 mean=? rstd=?
 layer_norm_backward dy=bf16/2200x24 x=bf16/2200x24 scale=bf16/1x24 mean=f32/2200x1 rstd=f32/2200x1 dscale=? dshift=? ; plain=1
 rms_norm_backward dy=bf16/140x4104 x=bf16/140x4104 scale=bf16/1x4104 rstd=f32/140x1 dscale=? ; plain=1
