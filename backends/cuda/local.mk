@@ -26,6 +26,8 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_grouped_filter.cu \
   backends/cuda/conv_kernel.c \
   backends/cuda/conv_kernel.h \
+  backends/cuda/conv_fold.cu \
+  backends/cuda/conv_fold.h \
   backends/cuda/conv_layout.cu \
   backends/cuda/conv_layout.h \
   backends/cuda/conv_matmul.c \

@@ -84,3 +84,36 @@ in g f32/1x256x1x1
 in h f32/1x256x1x1
 n = batch_norm_inference x=x mean=m var=v scale=g shift=h
 out y = relu x=n ; name=batchnorm.inference.relu.n128.c256.56x56.nhwc
+
+# given statistics folded into a convolution; beside it the same convolution with a bias
+in x bf16/128x64x56x56/nhwc
+in w bf16/256x64x1x1/nhwc
+in m f32/1x256x1x1
+in v f32/1x256x1x1
+in g f32/1x256x1x1
+in h f32/1x256x1x1
+y0 = conv_forward x=x w=w
+y1 = batch_norm_inference x=y0 mean=m var=v scale=g shift=h
+out y = relu x=y1 ; name=conv.batchnorm.relu.n128.c64.k256.56x56.1x1
+
+in x bf16/128x64x56x56/nhwc
+in w bf16/256x64x1x1/nhwc
+in b bf16/256
+y0 = conv_forward x=x w=w bias=b
+out y = relu x=y0 ; name=conv.bias.relu.n128.c64.k256.56x56.1x1
+
+in x bf16/128x128x28x28/nhwc
+in w bf16/128x128x3x3/nhwc
+in m f32/1x128x1x1
+in v f32/1x128x1x1
+in g f32/1x128x1x1
+in h f32/1x128x1x1
+y0 = conv_forward x=x w=w pad=1
+y1 = batch_norm_inference x=y0 mean=m var=v scale=g shift=h
+out y = relu x=y1 ; name=conv.batchnorm.relu.n128.c128.k128.28x28.3x3
+
+in x bf16/128x128x28x28/nhwc
+in w bf16/128x128x3x3/nhwc
+in b bf16/128
+y0 = conv_forward x=x w=w bias=b pad=1
+out y = relu x=y0 ; name=conv.bias.relu.n128.c128.k128.28x28.3x3
