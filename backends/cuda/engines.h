@@ -56,6 +56,7 @@
   X(pool_strips)      \
   X(pool_planes)      \
   X(pool_vector)      \
+  X(pool_tiles)       \
   X(pool_backward)    \
   X(pool_lp)          \
   X(pool_direct)      \

@@ -158,6 +158,19 @@ y0 = matmul a=x b=w y=f32/4x17
 y1 = gelu_tanh x=y0
 out y = cast x=y1 y=bf16/4x17
 
+# gradients of pooling with those of an activation and a bias behind them: several parts of a channel's sum, and one
+in d f32/30x5x6x8
+in x f32/30x5x12x16
+g = pool_max_backward dy=d x=x window=2
+out h = relu_backward dy=g x=x
+out b = reduce_sum x=h axis=0,2,3 ; as=bf16
+
+in d f16/2x3x4x4
+in x f16/2x3x8x8
+g = pool_average_backward dy=d dx=f16/2x3x8x8 window=2
+h = mul a=g b=x
+out b = reduce_sum x=h axis=0,2,3
+
 # a bias, an addition for each channel, and relu behind f32 sums
 in x f32/2x5x9x7
 in w f32/6x5x3x3

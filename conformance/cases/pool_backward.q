@@ -56,6 +56,14 @@ pool_average_backward dy=f32/1x2x4x4 dx=f32/1x2x4x4 window=2,2 stride=2,2 pad=2,
 
 pool_average_backward dy=f32/2x16x4x4/nhwc dx=f32/2x16x7x7/nhwc window=3,3 stride=2,2 pad=1,1 ; as=bf16,f16
 
+# windows of 2 by 2 that tile rows of whole vectors: by x, by each kind of index, and means; padded strides
+pool_max_backward dy=f32/3x5x6x8 x=f32/3x5x12x16 window=2 ; fill=int as=f16,bf16
+pool_max_backward dy=f32/2x3x4x12 x=f32/2x3x8x24 window=2 ; fill=int x.fill=special as=bf16
+pool_max_backward dy=f32/2x3x3x4/60:20:4:1 x=f32/2x3x6x8/240:64:8:1 dx=f32/2x3x6x8/500:160:24:2 window=2
+pool_max_backward dy=f32/2x3x5x4 indices=i32/2x3x5x4 dx=f32/2x3x10x8 window=2 ; as=f16
+pool_max_backward dy=f32/2x3x5x4 indices=u8/2x3x5x4 dx=f32/2x3x10x8 window=2 ; as=bf16
+pool_average_backward dy=f32/2x70x5x8 dx=f32/2x70x10x16 window=2 ; as=f16,bf16
+
 # golden: a tie gives all to the first; an index out of range adds nowhere; divisors
 pool_max_backward dy=f32/1x1x1x2 x=f32/1x1x1x4 window=1,2 ; fill=zero x.is=3,3,1,2 dy.is=5,7 dx.is=5,0,0,7 plain=1
 pool_max_backward dy=f32/1x1x1x3 indices=i32/1x1x1x3 dx=f32/1x1x1x4 window=1,2 stride=1,1 ; fill=zero dy.is=5,7,9 indices.is=1,1,-1 dx.is=0,12,0,0 plain=1
