@@ -11,6 +11,7 @@
 
 #define CUDA_ENGINE_FILES(X) \
   X(matmul_wgmma)     \
+  X(matmul_thin)      \
   X(matmul_tiled)     \
   CUDA_CUBLASLT(X)    \
   X(matmul_direct)    \

@@ -84,6 +84,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/matmul_problem.c \
   backends/cuda/matmul_problem.h \
   backends/cuda/matmul_simt.cu \
+  backends/cuda/matmul_thin.cu \
   backends/cuda/matmul_tiled.c \
   backends/cuda/matmul_tiled.cuh \
   backends/cuda/matmul_tiled.h \

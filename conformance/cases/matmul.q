@@ -184,3 +184,12 @@ matmul a=f32/17x700 b=f32/700x70/t ; fill=finite
 # few elements, a span of more than 2^31 elements
 matmul a=f32/2x3/2200000000:1 b=f32/3x2 ; plain=1 fill=int
 matmul a=f32/2x3 b=f32/3x2 y=f32/2x2/2200000000:1 ; plain=1 fill=int
+
+# rows or columns of 16 or fewer: k shared among blocks; the long operand with rows contiguous; few k
+matmul a=f32/7x3000 b=f32/3000x10 bias=f32/10
+matmul a=f32/2x5x1100 b=f32/2x1100x9/t ; fill=int a.fill=special
+matmul a=f32/300x70/t b=f32/70x13 bias=f32/13
+matmul a=f32/3x11x65 b=f32/3x65x150
+matmul a=f32/64x10 b=f32/10x300/t
+matmul a=f32/1x1x32x8 b=f32/5x3x8x7 alpha=0.5 c=f32/5x3x32x7 beta=2
+matmul a=f32/70x16 b=f32/16x19 y=f32/70x19/t
