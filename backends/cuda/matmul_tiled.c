@@ -47,7 +47,7 @@ static bool wants_rows(const cuda_tiled_kernel *kernel, const cuda_matmul_side *
 
 /* ---- which tile ------------------------------------------------------------------------------------ */
 
-/* Nanoseconds. A multiprocessor works through its tiles' stages at the rate of products, copies or (alone) latency; words that
+/* Nanoseconds, but for the launch. A multiprocessor works through its tiles' stages at the rate of products, copies or (alone) latency; words that
  * are scattered cost instructions besides. Constants read off an H200. */
 static double cost(const cuda_matmul *p, const cuda_tiled_kernel *k, int splits, int64_t units, const int32_t bytes[2], int multiprocessors)
 {
@@ -72,12 +72,12 @@ static double cost(const cuda_matmul *p, const cuda_tiled_kernel *k, int splits,
   if (splits > 1) cycles += 2000 + splits * (k->bm * k->bn / 16.0);
   double memory = ((double)p->m * p->k + (double)p->n * p->k) * esize * (double)(p->batch[0] * p->batch[1]) / (25.0 * multiprocessors);
   double ns = cycles / 1.7;
-  return 3000 + (ns > memory ? ns + 0.15 * memory : memory + 0.15 * ns);
+  return ns > memory ? ns + 0.15 * memory : memory + 0.15 * ns;
 }
 
 /* ---- prepare ---------------------------------------------------------------------------------------- */
 
-static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_matmul *p, const cuda_tiled_kernel *kernels, const char *const *names)
+static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_matmul *p, const cuda_tiled_kernel *kernels, const char *const *names, double launch)
 {
   int esize = (int)qn_kit_bytes(p->a.dtype), best = -1;
   int64_t batches = p->batch[0] * p->batch[1];
@@ -95,7 +95,7 @@ static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_
       if (qn_ceil_div(steps, splits) * (splits - 1) >= steps || tiles > 1024) continue;
       if ((uint64_t)(tiles * splits) * k->bm * k->bn * 4 > r->demands->workspace_limit) continue;
     }
-    double t = cost(p, k, splits, tiles * splits, bytes, r->device->units);
+    double t = launch + cost(p, k, splits, tiles * splits, bytes, r->device->units);
     if (best < 0 || t < least) best = v, least = t;
   }
   if (best < 0) return qn_refuse(out, "a variant for this problem", "", "fewer shares, or a smaller tile where operands are not aligned to 4 bytes", "%s", r->variant ? r->variant : "");
@@ -164,7 +164,7 @@ static qn_status prepare_mma(const qn_request *r, qn_prepared *out)
                                      p.a.dtype != QN_F32 ? NULL : tf32 ? cuda_mma_tf32 : cuda_mma_3xtf32;
   if (!kernels || p.a.dtype != p.b.dtype) return refuse_dtypes(out, &p, "f16, bf16, f32 or i8");
   if (p.a.dtype == QN_F32 && (p.a.align < 4 || p.b.align < 4)) return qn_refuse(out, "elements at their own alignment", p.a.align < 4 ? "a" : "b", "4 bytes", "%u", p.a.align < 4 ? p.a.align : p.b.align);
-  status = prepare_with(r, out, &p, kernels, mma_variants);
+  status = prepare_with(r, out, &p, kernels, mma_variants, 3000);
   if (status) return status;
   out->math = p.a.dtype != QN_F32 ? QN_MATH_STRICT : tf32 ? QN_MATH_TF32 : QN_MATH_F32;
   out->numerics.accumulator = p.a.dtype == QN_I8 ? QN_ACC_NATIVE : p.a.dtype != QN_F32 ? QN_ACC_F32_TC : tf32 ? QN_ACC_TF32 : QN_ACC_3XTF32;
@@ -179,7 +179,7 @@ static qn_status prepare_simt(const qn_request *r, qn_prepared *out)
   if (status) return status;
   if (p.a.dtype != QN_F32 || p.b.dtype != QN_F32) return refuse_dtypes(out, &p, "f32");
   if (p.a.align < 4 || p.b.align < 4) return qn_refuse(out, "elements at their own alignment", p.a.align < 4 ? "a" : "b", "4 bytes", "%u", p.a.align < 4 ? p.a.align : p.b.align);
-  return prepare_with(r, out, &p, cuda_simt_f32, simt_variants);
+  return prepare_with(r, out, &p, cuda_simt_f32, simt_variants, 500);
 }
 
 /* ---- build, run ---------------------------------------------------------------------------------------- */
