@@ -100,6 +100,7 @@ batch_norm x=f32/4x3x7 scale=f32/1x3x1 mean=? rstd=?
 batch_norm x=f32/2x3x3x4x5 scale=f32/1x3x1x1x1 shift=f32/1x3x1x1x1 mean=? rstd=?
 batch_norm x=f32/6x3x2x2 axis=0 scale=f32/1x3x2x2 shift=f32/1x3x2x2 mean=? rstd=?
 batch_norm x=f32/4x3x5x5 running_mean=f32/1x3x1x1 running_var=f32/1x3x1x1 new_mean=running_mean new_var=running_var
+batch_norm x=f32/4x16x5x5/nhwc scale=f32/1x16x1x1 shift=f32/1x16x1x1 running_mean=f32/1x16x1x1 running_var=f32/1x16x1x1 mean=? rstd=? new_mean=running_mean new_var=running_var
 batch_norm x=bf16/4x3x5x5/nhwc scale=f32/1x3x1x1 shift=f32/1x3x1x1 running_mean=f32/1x3x1x1 running_var=f32/1x3x1x1 mean=? rstd=? new_mean=? new_var=? momentum=0.25
 batch_norm x=f32/1x3x1x1 running_mean=f32/1x3x1x1 running_var=f32/1x3x1x1 new_mean=? new_var=?
 batch_norm x=f32/4x3x5x5 running_var=f32/1x3x1x1 new_var=? momentum=1

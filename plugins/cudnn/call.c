@@ -84,7 +84,7 @@ qn_status peer_call_run(const qn_prepared *p, const qn_launch *launch)
   const peer_call *c = p->state;
   peer_operands o = { .handle = launch->instance, .one = peer_number(c->dtype, 1), .zero = peer_number(c->dtype, 0), .workspace = launch->workspace,
                       .bytes = p->workspace };
-  for (int i = 0; i < c->n; i++) o.ptr[i] = launch->ptr[c->value[i]];
+  for (int i = 0; i < c->n; i++) o.ptr[i] = c->value[i] >= 0 ? launch->ptr[c->value[i]] : NULL;
   cudnnStatus_t e = peer.cudnnSetStream(launch->instance, launch->stream);
   if (!e) e = c->call(c, &o);
   return e ? peer_failed(p->engine->name, e) : QN_OK;

@@ -13,6 +13,7 @@ plugins_cudnn_quern_cudnn_la_SOURCES = \
   plugins/cudnn/conv.c \
   plugins/cudnn/matmul.c \
   plugins/cudnn/call.c \
+  plugins/cudnn/batch_norm.c \
   plugins/cudnn/softmax.c \
   plugins/cudnn/pool.c \
   plugins/cudnn/reduce.c \

@@ -21,7 +21,10 @@ extern const qn_host *peer_host;          /* backend.c */
   X(cudnnGetReductionWorkspaceSize) X(cudnnReduceTensor) \
   X(cudnnCreateActivationDescriptor) X(cudnnDestroyActivationDescriptor) X(cudnnSetActivationDescriptor) \
   X(cudnnSetActivationDescriptorSwishBeta) X(cudnnActivationForward) X(cudnnActivationBackward) X(cudnnCreateOpTensorDescriptor) X(cudnnDestroyOpTensorDescriptor) \
-  X(cudnnSetOpTensorDescriptor) X(cudnnOpTensor)
+  X(cudnnSetOpTensorDescriptor) X(cudnnOpTensor) \
+  X(cudnnBatchNormalizationForwardInference) X(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize) \
+  X(cudnnGetBatchNormalizationBackwardExWorkspaceSize) X(cudnnGetBatchNormalizationTrainingExReserveSpaceSize) \
+  X(cudnnBatchNormalizationForwardTrainingEx) X(cudnnBatchNormalizationBackwardEx)
 typedef struct peer_calls {
 #define X(name) __typeof__(name) *name;
   CUDNN_CALLS(X)
@@ -74,12 +77,15 @@ typedef struct peer_call {
   cudnnStatus_t status;                   /* the first failure; after it nothing is described */
   uint32_t      op, dtype;                /* dtype: of the first operand */
   int           n;
-  int32_t       value[PEER_OPERANDS];     /* of the request: all operands of the op */
+  int32_t       value[PEER_OPERANDS];     /* of the request: all operands of the op; -1: none, which reads as NULL */
   cudnnTensorDescriptor_t tensor[PEER_OPERANDS];    /* these and what follows: what the engine makes of them, destroyed for it */
   cudnnPoolingDescriptor_t pool;
   cudnnReduceTensorDescriptor_t reduce;
   cudnnActivationDescriptor_t activation;
   cudnnOpTensorDescriptor_t two;
+  int           mode;                     /* these three: as the engine likes */
+  double        number[2];
+  size_t        reserve_at;
   cudnnStatus_t (*call)(const struct peer_call *, const peer_operands *);
 } peer_call;
 
@@ -133,5 +139,5 @@ qn_status peer_graph_run(const qn_prepared *p, const qn_launch *launch);
 void      peer_graph_release(qn_prepared *p);
 extern const char *const peer_variants[];
 
-extern const qn_engine_list peer_conv, peer_matmul, peer_softmax, peer_pool, peer_reduce, peer_pointwise;
+extern const qn_engine_list peer_conv, peer_matmul, peer_batch_norm, peer_softmax, peer_pool, peer_reduce, peer_pointwise;
 #endif
