@@ -8,6 +8,7 @@ plugins_onednn_quern_onednn_la_SOURCES = \
   plugins/onednn/onednn.c \
   plugins/onednn/conv.c \
   plugins/onednn/matmul.c \
+  plugins/onednn/lrn.c \
   plugins/onednn/norm.c \
   plugins/onednn/pointwise.c \
   plugins/onednn/reduction.c \

@@ -292,7 +292,7 @@ static void close_stream(void *instance)
   dnnl_stream_destroy(instance);
 }
 
-static const qn_engine_list *const lists[] = { &onednn_conv, &onednn_matmul, &onednn_norm, &onednn_softmax, &onednn_pool, &onednn_resampling,
+static const qn_engine_list *const lists[] = { &onednn_conv, &onednn_lrn, &onednn_matmul, &onednn_norm, &onednn_softmax, &onednn_pool, &onednn_resampling,
                                               &onednn_pointwise, &onednn_reduction, NULL };
 
 static qn_backend backend = {
