@@ -1,18 +1,48 @@
 #!/bin/sh
 # cuda_kernels.sh -- what ptxas remarked on the kernels when they were compiled (build-aux/nvcc-lt keeps it): in none are the
-# Tensor Cores' asynchronous products serialised (C75xx), and none spills registers that local.mk asks this of. TAP.
+# Tensor Cores' asynchronous products serialised (C75xx), and none spills registers beyond what is listed here. TAP.
 
 set -u
+
+# File, kernel (its symbol matches), most bytes of spill stores, why. Others may spill a few words, 40 bytes of stores, and no more.
+known='
+.*_direct                  .                               200  generic: slow is allowed
+conv_depthwise             depthwise_strip                 160  held to the registers that let another block in
+conv_depthwise_mma_filter  depthwise_mma_filter            140  to be brought down: a gradient of 3 x 3
+conv_first_filter          .                                60  held to the registers that let another block in
+conv_winograd              gradient                         48  sums again where a result is not finite, which is rare
+loss_rows                  .                               110  to be brought down
+norm_kept                  .                                64  rows kept by a cluster
+norm_rows                  norm_backward_rowsILi512ELi4   1200  rows too long for what clusters there are
+pool_lp                    pool_lp                         110  powers, where no layout is known
+sampling_sorted            gather_direct                   100  generic: slow is allowed
+softmax_rows               softmax_(long_)?backward        140  to be brought down: long rows
+'
+
 n=0 failed=0
 for said in "${top_builddir-.}"/backends/cuda/.libs/*.o.ptxas; do
   n=$((n + 1))
   name=$(basename "$said" .o.ptxas)
-  if [ ! -e "$said" ]; then echo "ok $n - # SKIP compiled before remarks were kept"
-  elif grep -Eq 'spilled|\(C75[0-9][0-9]\)' "$said"; then
+  if [ ! -e "$said" ]; then
+    echo "ok $n - # SKIP compiled before remarks were kept"
+    continue
+  fi
+  wrong=$(printf '%s' "$known" | awk -v file="$name" '
+    FILENAME == "-" { if (NF) { pattern[++rows] = $1; kernel[rows] = $2; most[rows] = $3 }; next }
+    /\(C75[0-9][0-9]\)/ { print }
+    / spilled / {
+      split($0, quoted, "\047")
+      for (i = 1; i < NF; i++) if ($i == "bytes" && $(i + 1) == "spill" && $(i + 2) ~ /^stores/) bytes = $(i - 1)
+      allowed = 40
+      for (i = 1; i <= rows; i++) if (file ~ ("^" pattern[i] "$") && quoted[2] ~ kernel[i] && most[i] > allowed) allowed = most[i]
+      if (bytes + 0 > allowed + 0) print
+    }' - "$said" | sort -u)
+  if [ -n "$wrong" ]; then
     echo "not ok $n - $name: no spills, no serialised products"
-    grep -E 'spilled|\(C75[0-9][0-9]\)' "$said" | sort -u | sed 's/^/# /'
+    echo "$wrong" | sed 's/^/# /'
     failed=$((failed + 1))
-  else echo "ok $n - $name: no spills, no serialised products"
+  else
+    echo "ok $n - $name: no serialised products, no spills$(grep -q ' spilled ' "$said" && echo ' but those known')"
   fi
 done
 echo "1..$n"

@@ -190,11 +190,5 @@ CUDA_HOPPER_OBJECTS = \
   backends/cuda/pack.lo
 $(CUDA_HOPPER_OBJECTS): NVCC_GENCODE = -gencode=arch=compute_90a,code=sm_90a
 
-# Those that must not spill registers: tests/cuda_kernels.sh reads what ptxas warns of.
-CUDA_UNSPILT_OBJECTS = \
-  backends/cuda/conv_wgmma_bf16.lo \
-  backends/cuda/conv_wgmma_f16.lo
-$(CUDA_UNSPILT_OBJECTS): NVCCFLAGS += -Xptxas=-warn-spills
-
-# Half of the size is templates that differ little.
-backends/cuda/%.lo: NVCCFLAGS += --compress-mode=size
+# Half of the size is templates that differ little. tests/cuda_kernels.sh reads what ptxas warns of.
+backends/cuda/%.lo: NVCCFLAGS += --compress-mode=size -Xptxas=-warn-spills
