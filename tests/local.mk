@@ -100,10 +100,11 @@ tests_t_loader_SOURCES = tests/t_loader.c tests/tap.h
 EXTRA_DIST += tests/loader.sh
 
 # Processes and threads around the library.
-check_PROGRAMS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc tests/t_devices tests/t_amp
-TESTS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc tests/t_devices tests/t_amp
+check_PROGRAMS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc tests/t_devices tests/t_amp tests/t_lists
+TESTS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc tests/t_devices tests/t_amp tests/t_lists
 tests_t_threads_SOURCES = tests/t_threads.c tests/tap.h
 tests_t_amp_SOURCES = tests/t_amp.c tests/tap.h
+tests_t_lists_SOURCES = tests/t_lists.c tests/tap.h
 tests_t_openmp_SOURCES = tests/t_openmp.c tests/tap.h
 tests_t_openmp_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 tests_t_fork_SOURCES = tests/t_fork.c tests/tap.h
