@@ -328,7 +328,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
       for (int d = 0; d < 2; d++) p.off[d] -= p.size[d] - 1, p.step[d] = 1;
     p.flip = data;
     p.x.h = p.in[0], p.x.w = p.in[1], p.x.channels = p.channels;
-    double moved = bytes / 3800, added = sums / (r->device->units * 128 * 1.1);
+    double moved = bytes / 3800, added = sums / (r->device->units * 128 * (window->pitch ? 0.62 : 1.1));
     out->estimate = 3000 + (moved > added ? moved : added);
   }
   if (window && window->pitch) {

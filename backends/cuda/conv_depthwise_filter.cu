@@ -2,7 +2,7 @@
  *
  *   dw[c, r, s] = sum over images and outputs (p, q) of dy[n, c, p, q] x[n, c, p stride + r - pad, q stride + s - pad]
  *
- * Square windows of 3, 5 or 7 without dilation, channels last. Windows of 3 at stride 1 are taken in strips: a thread has two
+ * Square windows of 3, 5 and in f32 7 without dilation, channels last. Windows of 3 at stride 1 are taken in strips: a thread has two
  * neighbouring channels and the whole window, and reads the rows of x and dy under 7 x 7 outputs one after the other, the next on
  * their way; each row of x meets the three rows of dy that see it. For other windows a block copies tiles of dy and the pixels of x below them to shared
  * memory, one pair of tiles after the other. A thread has two neighbouring channels, small windows whole, of larger ones a row,
@@ -200,8 +200,8 @@ template <int dtype> __global__ void __launch_bounds__(STRIP_THREADS, 4) depthwi
 struct kernel { const void *function; int32_t size, rows, stride, th, tw, pitch; uint32_t dtype; };      /* pitch 0: strips */
 #define KERNEL(dtype, S, RT, stride, TH, TW) { (const void *)depthwise_filter<dtype, S, RT, stride, TH, TW>, S, RT, stride, TH, TW, depthwise_pitch<S>, dtype },
 #define STRIPS(dtype) { (const void *)depthwise_filter_strips<dtype>, 3, 3, 1, STRIP_H, STRIP_W, 0, dtype },
-#define KERNELS(dtype) STRIPS(dtype) KERNEL(dtype, 3, 3, 2, 2, 7) KERNEL(dtype, 5, 1, 1, 1, 14) KERNEL(dtype, 5, 1, 2, 1, 7) KERNEL(dtype, 7, 1, 1, 1, 14)
-static const kernel kernels[] = { KERNELS(QN_BF16) KERNELS(QN_F16) KERNELS(QN_F32) };
+#define KERNELS(dtype) STRIPS(dtype) KERNEL(dtype, 3, 3, 2, 2, 7) KERNEL(dtype, 5, 1, 1, 1, 14) KERNEL(dtype, 5, 1, 2, 1, 7)
+static const kernel kernels[] = { KERNELS(QN_BF16) KERNELS(QN_F16) KERNELS(QN_F32) KERNEL(QN_F32, 7, 1, 1, 1, 14) };      /* of halves, conv_depthwise_mma_filter.cu */
 
 /* How many channels, and which tiles, a block takes: least traffic and idle threads. */
 static void divide(depthwise *p, const kernel *k, int64_t images, const int64_t out[2], int *slabs, int *least_shared)
@@ -244,7 +244,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (const kernel &k : kernels)
     if (k.dtype == c.x->dtype && c.size[0] == k.size && c.size[1] == k.size && c.stride[0] == k.stride && c.stride[1] == k.stride && c.dilation[0] == 1 && c.dilation[1] == 1) found = &k;
   if (!found)
-    return qn_refuse(out, "square windows of 3, 5 or 7 without dilation, stride 1, to 5 also 2", "dw", "", "%lldx%lld", (long long)c.size[0], (long long)c.size[1]);
+    return qn_refuse(out, "square windows of 3, 5, in f32 7, without dilation, stride 1, to 5 also 2", "dw", "", "%lldx%lld", (long long)c.size[0], (long long)c.size[1]);
   int eight = 16 / (int)qn_kit_bytes(c.x->dtype);
   if (c.channels % eight) return qn_refuse(out, "channels in units of 16 bytes", "x", eight == 8 ? "a multiple of 8" : "a multiple of 4", "%lld", (long long)c.channels);
   if (!qn_is_packed(c.w)) return qn_refuse(out, "packed filters", "dw", "", "%s", "other strides");
@@ -284,7 +284,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_pointer(k, c.y_at, offsetof(depthwise, dy.p));
   cuda_conv_kernel_parts(k, out, &c, parts, elements, offsetof(depthwise, parts));
   double bytes = (double)(qn_elements(c.x) + qn_elements(c.y)) * (double)qn_kit_bytes(c.x->dtype), sums = (double)qn_elements(c.y) * (double)(c.size[0] * c.size[1]);
-  double moved = bytes / 3800, added = sums / (r->device->units * 128 * 0.9);
+  double moved = bytes / 3800, added = sums / (r->device->units * 128 * (found->pitch ? 0.52 : 0.9));
   out->estimate = 6000 + (moved > added ? moved : added);
   out->numerics.accumulator = QN_ACC_NATIVE;
   return QN_OK;

@@ -24,6 +24,8 @@
   X(conv_narrow_filter) \
   X(conv_depthwise)   \
   X(conv_depthwise_filter) \
+  X(conv_depthwise_mma) \
+  X(conv_depthwise_mma_filter) \
   X(conv_grouped)     \
   X(conv_grouped_filter) \
   X(conv_first)       \

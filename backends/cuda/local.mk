@@ -13,6 +13,9 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_depthwise.cu \
   backends/cuda/conv_depthwise.cuh \
   backends/cuda/conv_depthwise_filter.cu \
+  backends/cuda/conv_depthwise_mma.cu \
+  backends/cuda/conv_depthwise_mma.cuh \
+  backends/cuda/conv_depthwise_mma_filter.cu \
   backends/cuda/conv_direct.cu \
   backends/cuda/conv_fft.c \
   backends/cuda/conv_fft.cu \
@@ -161,6 +164,8 @@ backends_cuda_quern_cuda_la_LIBADD = $(CUDA_LIBS) $(LIBM)
 CUDA_AMPERE_OBJECTS = \
   backends/cuda/conv_depthwise.lo \
   backends/cuda/conv_depthwise_filter.lo \
+  backends/cuda/conv_depthwise_mma.lo \
+  backends/cuda/conv_depthwise_mma_filter.lo \
   backends/cuda/conv_grouped.lo \
   backends/cuda/conv_grouped_filter.lo \
   backends/cuda/conv_first.lo \

@@ -54,6 +54,8 @@ conv_forward x=bf16/1x256x8x9/nhwc w=bf16/256x1x3x3/nhwc stride=2 pad=1 groups=2
 conv_forward x=f16/2x16x17x8/nhwc w=f16/16x1x5x5/nhwc pad=2 groups=16 y=f32/2x16x17x8/nhwc
 conv_forward x=bf16/1x8x11x20/nhwc w=bf16/8x1x5x5/nhwc stride=2 pad=3,0 groups=8 bias=f32/8
 conv_forward x=bf16/2x200x14x14/nhwc w=bf16/200x1x7x7/nhwc pad=3 groups=200
+conv_forward x=bf16/2x40x19x21/nhwc w=bf16/40x1x7x7/nhwc pad=3 groups=40
+conv_forward x=f16/1x24x35x15/nhwc w=f16/24x1x5x7/nhwc pad=0,4 groups=24 bias=f16/24
 conv_forward x=f32/1x8x7x16/nhwc w=f32/8x1x7x7 pad=4,2 groups=8 ; as=bf16,f16 x.fill=special fill=int
 conv_forward x=bf16/2x6x9x10/nhwc w=bf16/12x1x3x3/nhwc pad=1 groups=6 stride=2,1 ; as=f16,f32
 conv_forward x=bf16/2x6x9x10 w=bf16/6x1x3x3 pad=2 dilation=2 groups=6 bias=bf16/6 ; as=f32
@@ -66,6 +68,7 @@ conv_forward x=bf16/1x128x7x7/nhwc w=bf16/128x64x3x3/nhwc pad=1 groups=2
 conv_forward x=bf16/2x16x12x20/nhwc w=bf16/32x8x5x5/nhwc pad=2 groups=2 ; fill=int x.fill=special
 conv_forward x=bf16/2x24x150/nhwc w=bf16/24x8x3/nhwc pad=1 groups=3
 conv_forward x=bf16/140x16x20x20/nhwc w=bf16/16x8x3x3/nhwc pad=1 groups=2
+conv_forward x=f16/2x64x31x9/nhwc w=f16/64x8x3x3/nhwc groups=8
 
 # large filters, by Fourier transforms of tiles: several tiles each way and their tails, odd channels, more than a block of them; nothing spreads
 conv_forward x=f32/2x5x40x33 w=f32/7x5x9x5 pad=4:3,1 bias=f32/7

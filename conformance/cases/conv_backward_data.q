@@ -49,6 +49,7 @@ conv_backward_data dy=bf16/2x24x9x10/nhwc w=bf16/24x1x3x3/nhwc dx=bf16/2x24x9x10
 conv_backward_data dy=bf16/3x144x14x15/nhwc w=bf16/144x1x3x3/nhwc dx=bf16/3x144x15x16/nhwc pad=1:0,0:1 groups=144
 conv_backward_data dy=bf16/1x16x13x10/nhwc w=bf16/16x1x5x5/nhwc dx=f32/1x16x11x14/nhwc pad=3,0 groups=16
 conv_backward_data dy=bf16/2x200x14x14/nhwc w=bf16/200x1x7x7/nhwc dx=bf16/2x200x14x14/nhwc pad=3 groups=200 ; as=f32
+conv_backward_data dy=bf16/1x8x18x9/nhwc w=bf16/8x1x5x7/nhwc dx=bf16/1x8x20x11/nhwc pad=1,2 groups=8 ; fill=int dy.fill=special
 conv_backward_data dy=bf16/2x8x5x5/nhwc w=bf16/8x1x3x3/nhwc dx=bf16/2x8x10x9/nhwc pad=1 stride=2 groups=8 ; as=f16
 conv_backward_data dy=bf16/2x12x5x5/nhwc w=bf16/12x1x3x3/nhwc dx=bf16/2x6x9x9/nhwc pad=2 stride=2 dilation=2 groups=6 ; dy.fill=special fill=int
 

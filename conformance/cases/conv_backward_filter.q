@@ -50,11 +50,13 @@ conv_backward_filter x=bf16/1x72x11x20/nhwc dy=bf16/1x72x7x8/nhwc dw=bf16/72x1x5
 conv_backward_filter x=bf16/3x72x14x14/nhwc dy=bf16/3x72x14x14/nhwc dw=bf16/72x1x7x7/nhwc pad=3 groups=72 ; as=f16,f32
 conv_backward_filter x=bf16/40x8x30x30/nhwc dy=bf16/40x8x30x30/nhwc dw=bf16/8x1x3x3/nhwc pad=1 groups=8
 conv_backward_filter x=bf16/2x8x12x12/nhwc dy=bf16/2x8x10x10/nhwc dw=bf16/8x1x3x3/nhwc groups=8 ; fill=int x.fill=special
+conv_backward_filter x=bf16/2x8x19x18/nhwc dy=bf16/2x8x15x14/nhwc dw=bf16/8x1x5x5/nhwc groups=8 ; fill=int x.fill=special
 
 # groups of few channels
 conv_backward_filter x=bf16/2x72x11x13/nhwc dy=bf16/2x72x11x13/nhwc dw=bf16/72x8x3x3/nhwc pad=1 groups=9 ; as=f16
 conv_backward_filter x=bf16/1x64x14x30/nhwc dy=bf16/1x96x8x14/nhwc dw=bf16/96x16x3x3/nhwc pad=1:2,0 stride=2 groups=4
 conv_backward_filter x=f16/1x64x9x9/nhwc dy=f16/1x48x9x12/nhwc dw=f32/48x32x3x2/nhwc dilation=2,1 pad=2 groups=2
+conv_backward_filter x=bf16/2x16x12x10/nhwc dy=bf16/2x16x12x10/nhwc dw=bf16/16x8x3x3/nhwc pad=1 groups=2 ; fill=int x.fill=special
 conv_backward_filter x=bf16/1x128x7x7/nhwc dy=bf16/1x128x7x7/nhwc dw=bf16/128x64x3x3/nhwc pad=1 groups=2
 conv_backward_filter x=bf16/2x16x12x20/nhwc dy=bf16/2x32x10x18/nhwc dw=bf16/32x8x3x3/nhwc groups=2 ; fill=int x.fill=special
 conv_backward_filter x=bf16/60x16x20x20/nhwc dy=bf16/60x16x20x20/nhwc dw=bf16/16x8x3x3/nhwc pad=1 groups=2
