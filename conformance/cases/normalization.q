@@ -87,6 +87,8 @@ rms_norm_backward dy=f32/3x7 x=f32/3x7 scale=f32/1x7 rstd=f32/3x1 dscale=? ; as=
 rms_norm_backward dy=bf16/5x64 x=bf16/5x64 scale=bf16/1x64 rstd=f32/5x1 dscale=f32/1x64
 rms_norm_backward dy=f32/300x33 x=f32/300x33 scale=f32/1x33 rstd=f32/300x1 dscale=?
 rms_norm_backward dy=f32/2x4099 x=f32/2x4099 scale=f32/1x4099 rstd=f32/2x1 dscale=?
+layer_norm_backward dy=f32/7x5 x=f32/7x5 mean=f32/1x5 rstd=f32/1x5 axis=0
+rms_norm_backward dy=f32/7x5 x=f32/7x5 rstd=f32/1x5 axis=0
 
 # batch norm: spatial in both layouts, per activation, rank 2 to 5, running statistics in place
 batch_norm x=f32/4x3x5x5 scale=f32/1x3x1x1 shift=f32/1x3x1x1 mean=? rstd=? ; as=bf16,f16,f64
