@@ -336,6 +336,7 @@ static qn_status read_op(qn__parser *s, qn__span word, qn__span name, int32_t ov
       bool named = r == op->n_inputs;
       if (role->flags & QN_ROLE_LIST) status = read_output_list(s, op, role->name, t, first);
       else if (!s->graph) status = read_line_output(s, op, role->name, t, first, 0);
+      else if (!t.s && !named) status = qn__syntax(s, word.s, "%s: expected a name for it, as %s=NAME", role->name, role->name);
       else status = read_graph_output(s, role->name, t, named ? name : no_name, named ? over : -1);
     }
     if (status) return status;

@@ -365,6 +365,7 @@ static void test_sentences(void)
     { "in x f32/4 | out y over x = cast x=x y=i32/4", "differs from it in dtype", QN_BAD_ARGUMENT },
     { "in x f32/4\nout y = relu x=x\nout z = matmul a=x b=y", "line 3, column 9: matmul: a: rank is 1", QN_BAD_ARGUMENT },
     { "in x f32/1x1x4x4 | y = pool_max x=x indices=?", "expected a name for it", QN_SYNTAX },
+    { "in x f32/4x32 | out y = quantize_dynamic x=x y=e4m3/4x32", "scale: expected a name for it", QN_SYNTAX },
     { "in x f32/4 | y = relu x=x |", "expected a line of the graph after \"|\"", QN_SYNTAX },
     { "in x f32/4 y", "cannot follow here", QN_SYNTAX },
   };
