@@ -235,11 +235,12 @@ static void remember(const qn__asker *who, const qn_part *part, bool pinned, dou
 
 enum { ROUNDS = 9, TILE = 65536 };
 #define NEAR_TIE 1.03                     /* within 3% of the best the first by name wins, so that cold processes agree */
-#define TOO_SLOW 4.0                      /* after one round such engines are out of the race */
+#define TOO_SLOW 4.0                      /* engines whose fastest execution is slower are out of the race: one may have met
+                                           * other work on its processor, two in a row seldom do */
 #define HOPELESS 20.0                     /* so are these after the first execution, if it took more than */
 #define LOADING 2e7                       /* ... the ns that code may take to be loaded */
 
-typedef struct trial { qn_part *part; double ns[ROUNDS]; int n; bool out; } trial;
+typedef struct trial { qn_part *part; double ns[ROUNDS], fastest; int n; bool out; } trial;
 
 typedef struct bench {
   const qn__asker *who;
@@ -339,24 +340,30 @@ static double median(const trial *t)
   return sorted[t->n / 2];
 }
 
+static bool timed(bench *b, trial *t, double *ns)
+{
+  if (time_once(b, t, ns)) t->out = true;
+  else if (*ns < t->fastest || t->fastest == 0) t->fastest = *ns;
+  return !t->out;
+}
+
 /* Round by round, everyone in turn, after one execution to warm up. */
 static void race(bench *b, trial *t, int n)
 {
   double least = 1e300, ns;
   for (int i = 0; i < n; i++)
-    if (time_once(b, &t[i], &ns) || (ns > HOPELESS * least && ns > LOADING)) t[i].out = true;
-    else if (ns < least) least = ns;
+    if (timed(b, &t[i], &ns)) {
+      t[i].out = ns > HOPELESS * least && ns > LOADING;
+      if (ns < least) least = ns;
+    }
   for (int round = 0; round < ROUNDS; round++) {
-    for (int i = 0; i < n; i++) {
-      if (t[i].out) continue;
-      if (time_once(b, &t[i], &ns)) t[i].out = true;
-      else {
+    for (int i = 0; i < n; i++)
+      if (!t[i].out && timed(b, &t[i], &ns)) {
         t[i].ns[t[i].n++] = ns;
         if (ns < least) least = ns;
       }
-    }
     for (int i = 0; i < n; i++)
-      if (!t[i].out && t[i].ns[round] > TOO_SLOW * least) t[i].out = true;
+      if (!t[i].out) t[i].out = t[i].fastest > TOO_SLOW * least;
   }
 }
 
