@@ -73,7 +73,7 @@ void qc_bound_resampling(struct qc_node *n, const struct qc_numerics *k)
     if (back)
       qc_bound_counted_sum(NULL, n, k);
     else
-      qc_bound_transform(NULL, n);
+      qc_bound_moved(n);
     return;
   }
   struct sums to = {qc_alloc(bytes), qc_alloc(bytes), qc_alloc(bytes)};

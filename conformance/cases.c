@@ -15,113 +15,7 @@
 #include <string.h>
 #include "conform.h"
 
-static const char *const known_settings[] = {"fill", "is", "seed", "labels", "offset", "plain", "as", "tier"};
-
-bool qc_setting(const char *settings, const char *key, char *value, size_t bytes)
-{
-  size_t n = strlen(key);
-  for (const char *s = settings ? settings : ""; *s; s += strcspn(s, " \t")) {
-    s += strspn(s, " \t");
-    if (strncmp(s, key, n) || s[n] != '=')
-      continue;
-    s += n + 1;
-    size_t len = strcspn(s, " \t");
-    snprintf(value, bytes, "%.*s", (int)len, s);
-    return true;
-  }
-  return false;
-}
-
-bool qc_settings_check(const char *settings, char *why, size_t bytes)
-{
-  for (const char *s = settings ? settings : ""; *s;) {
-    s += strspn(s, " \t");
-    size_t len = strcspn(s, " \t"), key = strcspn(s, "= \t");
-    if (!len)
-      break;
-    const char *name = s;
-    for (const char *dot = s; dot < s + key; dot++)
-      if (*dot == '.')
-        name = dot + 1;
-    bool found = false;
-    for (size_t k = 0; k < sizeof known_settings / sizeof *known_settings; k++)
-      found |= strlen(known_settings[k]) == (size_t)(s + key - name) &&
-               !strncmp(known_settings[k], name, (size_t)(s + key - name));
-    if (!found || key == len) {
-      snprintf(why, bytes, "setting '%.*s' is not known: fill, is, seed, labels, offset, plain, as, tier are", (int)len, s);
-      return false;
-    }
-    s += len;
-  }
-  return true;
-}
-
-char *qc_one_line(const char *lines)
-{
-  size_t n = strlen(lines);
-  char *out = qc_alloc(3 * n + 1), *o = out;
-  while (n && lines[n - 1] == '\n')
-    n--;
-  for (size_t i = 0; i < n; i++) {
-    if (lines[i] == '\n')
-      o += sprintf(o, " | ");
-    else
-      *o++ = lines[i];
-  }
-  return out;
-}
-
-char *qc_print(const qn_graph *graph)
-{
-  size_t n = qn_graph_print(graph, NULL, 0);
-  char *text = qc_alloc(n + 1);
-  qn_graph_print(graph, text, n + 1);
-  return text;
-}
-
-int64_t qc_attr_int(const qn_op_info *op, const void *attr, const char *name, int i, int after, int64_t absent)
-{
-  for (uint32_t k = 0; k < op->n_attrs; k++) {
-    const qn_attr_info *a = &op->attr[k];
-    if (strcmp(a->name, name))
-      continue;
-    const char *at = (const char *)attr + (after ? a->offset2 : a->offset);
-    return ((const int64_t *)(const void *)at)[i];
-  }
-  return absent;
-}
-
 static int bad_cases;                   /* problems of the files that are none */
-
-/* ---- drafts ------------------------------------------------------------------------------- */
-
-struct qc_draft *qc_draft_of(const qn_graph *graph)
-{
-  struct qc_draft *d = qc_alloc(sizeof *d);
-  d->view = *qn_graph_inspect(graph);
-  d->value = qc_alloc(d->view.n_values * sizeof *d->value);
-  memcpy(d->value, d->view.value, d->view.n_values * sizeof *d->value);
-  d->view.value = d->value;
-  return d;
-}
-
-void qc_draft_free(struct qc_draft *d)
-{
-  free(d->value);
-  free(d);
-}
-
-static char *draft_text(const struct qc_draft *d)
-{
-  qn_graph *graph;
-  if (qn_graph_make(&d->view, &graph))
-    return NULL;
-  char *text = qc_print(graph);
-  qn_graph_destroy(graph);
-  return text;
-}
-
-/* ---- the list ----------------------------------------------------------------------------- */
 
 void qc_list_add(struct qc_list *list, int kind, const char *line, const char *settings, const char *file)
 {
@@ -270,7 +164,7 @@ static void derive(struct qc_list *list, const qn_graph *graph, const char *sett
     if (qc_opt.tier == QC_DEFAULT && how != turn % N_LAYOUTS)
       continue;
     struct qc_draft *d = qc_draft_of(graph);
-    char *text = vary(d, how, turn / N_LAYOUTS) ? draft_text(d) : NULL;
+    char *text = vary(d, how, turn / N_LAYOUTS) ? qc_draft_text(d) : NULL;
     if (text)
       qc_list_add(list, QC_CASE, text, own, file);
     free(text);
@@ -278,7 +172,7 @@ static void derive(struct qc_list *list, const qn_graph *graph, const char *sett
   }
   if (view->op[0].family == QN_FAMILY_POINTWISE && (turn % 2 == 0 || qc_opt.tier == QC_FULL)) {
     struct qc_draft *d = qc_draft_of(graph);
-    char *text = in_place(d, turn / 2) ? draft_text(d) : NULL;
+    char *text = in_place(d, turn / 2) ? qc_draft_text(d) : NULL;
     if (text)
       qc_list_add(list, QC_CASE, text, own, file);
     free(text);

@@ -1,11 +1,12 @@
 /* conform.h -- what the files of quern-conform share. Read top to bottom it is the way of a case:
  *
- *   cases.c, random.c  problem lines and settings  ->  qc_item
+ *   line.c             problem lines and settings as text
+ *   cases.c, random.c  which there are  ->  qc_item
  *   number.c, fill.c   its inputs, element by element from (seed, tensor, index)
  *   oracle.c           each op's f64 twin, run by cpu_ref/direct
  *   bound*.c           how far from it a result may lie, from the twin on absolute values and declared numerics
  *   buffer.c           guarded memory for one execution;  run.c  every engine that takes the case
- *   compare.c          the verdict;  worker.c, tap.c  how it travels to standard output
+ *   compare.c          the verdict;  worker.c, pipe.c, parent.c, tap.c  how it travels to standard output
  *
  * Tier X: integer fills whose sums are exact in the accumulator: the result must be the exact value rounded once, bit for
  * bit. Tier B: random fills, judged by the bound. A case without a `fill` gets both.
@@ -71,6 +72,25 @@ int64_t qc_elements(const qn_value *q);         /* its elements */
 /* Offset in elements of packed index i under q's strides. */
 int64_t qc_offset(const qn_value *q, int64_t i);
 
+/* ---- line.c ------------------------------------------------------------------------------- */
+
+/* The value of `key` among settings, copied into `value`; false if it is absent. */
+bool  qc_setting(const char *settings, const char *key, char *value, size_t bytes);
+bool  qc_settings_check(const char *settings, char *why, size_t bytes);
+char *qc_one_line(const char *lines);   /* ops joined by " | " */
+char *qc_print(const qn_graph *graph);
+/* An attribute by name, for generators and checks. */
+int64_t qc_attr_int(const qn_op_info *op, const void *attr, const char *name, int i, int after, int64_t absent);
+
+/* A graph view that may be changed and made a graph again. */
+struct qc_draft {
+  qn_graph_view view;
+  qn_value *value;
+};
+struct qc_draft *qc_draft_of(const qn_graph *graph);
+char            *qc_draft_text(const struct qc_draft *d);       /* NULL: it is no graph; the caller frees */
+void             qc_draft_free(struct qc_draft *d);
+
 /* ---- cases.c ------------------------------------------------------------------------------ */
 
 enum qc_kind { QC_CASE, QC_GRAD, QC_ADJOINT, QC_REFUSED, QC_PROBE, QC_POINTER };
@@ -86,22 +106,7 @@ struct qc_list { struct qc_item *item; int n, cap; };
 
 void  qc_cases_load(struct qc_list *list);
 void  qc_list_add(struct qc_list *list, int kind, const char *line, const char *settings, const char *file);
-/* The value of `key` among settings, copied into `value`; false if it is absent. */
-bool  qc_setting(const char *settings, const char *key, char *value, size_t bytes);
-bool  qc_settings_check(const char *settings, char *why, size_t bytes);
-char *qc_one_line(const char *lines);   /* ops joined by " | " */
-char *qc_print(const qn_graph *graph);
 void  qc_random_cases(struct qc_list *list, int n, uint64_t seed);   /* random.c */
-/* A graph's dims and attributes by name, for generators and checks. */
-int64_t qc_attr_int(const qn_op_info *op, const void *attr, const char *name, int i, int after, int64_t absent);
-
-/* A graph view that may be changed and made a graph again. */
-struct qc_draft {
-  qn_graph_view view;
-  qn_value *value;
-};
-struct qc_draft *qc_draft_of(const qn_graph *graph);
-void             qc_draft_free(struct qc_draft *d);
 
 /* ---- fill.c ------------------------------------------------------------------------------- */
 
@@ -178,7 +183,7 @@ void   qc_bound_lrn(struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_random(struct qc_node *n);
 void   qc_bound_loss(struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_training(struct qc_node *n, const struct qc_numerics *k);
-void   qc_bound_transform(struct qc_problem *p, struct qc_node *n);
+void   qc_bound_moved(struct qc_node *n);                      /* values that only move take their errors along */
 /* e = the twin on |inputs| + e, less the twin on |inputs|: what inexact inputs do to a multilinear op. Adds to out->e. */
 void   qc_propagate_abs(struct qc_node *n);
 double *qc_abs_run(struct qc_node *n, bool with_e);             /* the twin on |inputs| (+ e); the caller frees */
@@ -222,7 +227,7 @@ void        qc_results_free(void **raw);
 const char *qc_execute(const qn_plan *plan, const struct qc_problem *p, int place, bool recorded, uint64_t seed, void **raw,
                        char *why, size_t bytes);
 
-/* ---- run.c, check_*.c, grad.c: items in a worker -------------------------------------------- */
+/* ---- engine.c, worker.c --------------------------------------------------------------------- */
 
 struct qc_engine {                      /* a row, or one variant of it, of the backend under test */
   const qn_engine *row;
@@ -244,6 +249,14 @@ struct qc_worker {
 extern struct qc_worker qc_w;
 qn_context *qc_reference_context(void);
 
+void qc_engines_list(void);             /* fills qc_w.engine with those that --engine leaves */
+bool qc_engine_fits(const struct qc_engine *e, uint32_t op);    /* its row anchors at this op */
+/* A plan with e pinned for the ops that it fits (NULL: the planner's choice); the caller destroys it. False: refused. */
+bool qc_plan_pinned(const struct qc_engine *e, const char *math, const qn_graph *graph, qn_plan **plan, qn_status *status);
+int  qc_worker_main(int first, int skip_engines);
+
+/* ---- run.c, check_*.c, grad.c: items in a worker -------------------------------------------- */
+
 enum qc_status { QC_OK, QC_FAIL, QC_SKIP };
 int  qc_run_case(const struct qc_item *item);
 int  qc_check_refused(const struct qc_item *item);
@@ -251,19 +264,15 @@ int  qc_check_pointer(const struct qc_item *item);
 int  qc_check_probe(const struct qc_item *item);
 int  qc_check_gradient(const struct qc_item *item);
 int  qc_check_adjoint(const struct qc_item *item);
-bool qc_engine_fits(const struct qc_engine *e, uint32_t op);    /* its row anchors at this op */
-/* A plan with e pinned for the ops that it fits (NULL: the planner's choice); the caller destroys it. False: refused. */
-bool qc_plan_pinned(const struct qc_engine *e, const char *math, const qn_graph *graph, qn_plan **plan, qn_status *status);
 /* check_batch.c: the last row of the batch alone gives the bits that it has among the others. raw: the first output. */
 bool qc_check_batch(const struct qc_engine *e, const char *math, const struct qc_problem *p, const void *raw, char *why,
                     size_t bytes);
 
-/* ---- worker.c: the pipe between a worker and its parent ------------------------------------- */
+/* ---- pipe.c, parent.c: what a worker says, and who listens ----------------------------------- */
 
 void qc_say_engine(int step, int index);                        /* about to run it */
 void qc_say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));       /* joins the point's name */
 void qc_say_fail(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));  /* one YAML line */
-int  qc_worker_main(int first, int skip_engines);
 int  qc_parent_main(char **backends, int n, char **argv);
 
 /* ---- tap.c ---------------------------------------------------------------------------------- */

@@ -29,8 +29,11 @@ dist_conform_DATA = \
 
 conform_sources = \
   conformance/conform.h \
+  conformance/parent.c \
   conformance/worker.c \
+  conformance/pipe.c \
   conformance/tap.c \
+  conformance/line.c \
   conformance/cases.c \
   conformance/random.c \
   conformance/number.c \
@@ -38,6 +41,7 @@ conform_sources = \
   conformance/problem.c \
   conformance/oracle.c \
   conformance/bound.c \
+  conformance/bound_sums.c \
   conformance/bound_contraction.c \
   conformance/bound_winograd.c \
   conformance/bound_pointwise.c \
@@ -54,6 +58,7 @@ conform_sources = \
   conformance/execute.c \
   conformance/compare.c \
   conformance/run.c \
+  conformance/engine.c \
   conformance/check_batch.c \
   conformance/check_other.c \
   conformance/grad.c

@@ -1,4 +1,4 @@
-/* main.c -- quern-conform: options. The work is in worker.c and below. */
+/* main.c -- quern-conform: options. The work is in parent.c, worker.c and below. */
 #include <argp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -8,8 +8,6 @@
 #include <string.h>
 #include "conform.h"
 
-struct qc_worker qc_w;
-
 enum { MAX_PARTS = 32 };
 static const char *const levels[] = {"strict", "f32", "tf32", "fast"};
 
@@ -81,57 +79,6 @@ static void fail_values(struct trial *t, const struct qc_value *v, const struct 
   const struct qc_node *n = &t->p->node[0];
   if (t->p->view->n_ops == 1 && n->s && n->n_terms > 0 && !v->once && n->s[d->worst] > 0)   /* below 1 a lost term shows */
     qc_say_fail("  resolution", "%.3g of one of %g terms", n->n_terms * d->bound / n->s[d->worst], n->n_terms);
-}
-
-/* ---- pinning ------------------------------------------------------------------------------ */
-
-bool qc_engine_fits(const struct qc_engine *e, uint32_t op)
-{
-  const qn_op_info *info = qn_op_find(op);
-  return e->row->op == op || (info && e->row->op == (info->family | QN_ANCHOR_FAMILY));
-}
-
-static void add_pin(char *pins, size_t bytes, const struct qc_engine *e, uint32_t op)
-{
-  size_t n = strlen(pins);
-  snprintf(pins + n, bytes - n, "%s%s=%s/%s%s%s", n ? "," : "", qn_op_find(op)->name, qc_w.backend, e->row->name,
-           e->variant ? ":" : "", e->variant ? e->variant : "");
-}
-
-bool qc_plan_pinned(const struct qc_engine *e, const char *math, const qn_graph *graph, qn_plan **plan, qn_status *status)
-{
-  const qn_graph_view *view = qn_graph_inspect(graph);
-  char pins[2048] = "";
-  uint32_t seen[64], n_seen = 0;
-  for (uint32_t k = 0; e && k < view->n_ops; k++) {
-    bool known = !qc_engine_fits(e, view->op[k].op);
-    for (uint32_t s = 0; s < n_seen; s++)
-      known |= seen[s] == view->op[k].op;
-    if (known || n_seen == 64)
-      continue;
-    seen[n_seen++] = view->op[k].op;
-    add_pin(pins, sizeof pins, e, view->op[k].op);
-  }
-  if (e && view->n_ops > 1)
-    strcat(pins, ",any");
-  *status = qn_context_set(qc_w.ctx, "math", math);
-  if (!*status)
-    *status = qn_context_set(qc_w.ctx, "engine", pins);
-  if (!*status)
-    *status = qn_plan_create(qc_w.ctx, graph, plan);
-  if (*status)
-    return false;
-  if (view->n_ops == 1 || !e)
-    return true;
-  for (int i = 0; i < qn_plan_parts(*plan); i++) {
-    const char *backend;
-    const qn_prepared *part = qn_plan_part(*plan, i, &backend);
-    if (!strcmp(part->engine->name, e->row->name) && part->engine->op == e->row->op && !strcmp(backend, qc_w.backend))
-      return true;
-  }
-  qn_plan_destroy(*plan);
-  *status = QN_UNSUPPORTED;
-  return false;
 }
 
 /* What distinguishes one answer from another. */

@@ -1,0 +1,286 @@
+/* parent.c -- one worker for each backend, started by exec (an OpenMP runtime or a device does not survive fork). The parent
+ * reads its pipe, turns it into TAP, and when a worker dies or sits too long gives that point its `not ok` and starts another
+ * from where it stood. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "conform.h"
+
+struct child { pid_t pid; int fd; char buffer[65536]; size_t held; };
+
+static void start(struct child *c, char **argv, const char *backend, int first, int skip)
+{
+  int pipe_fd[2], n = 0;
+  while (argv[n])
+    n++;
+  char **args = qc_alloc((size_t)(n + 6) * sizeof *args);
+  memcpy(args, argv, (size_t)n * sizeof *args);
+  args[n++] = "--backend";
+  args[n++] = (char *)(uintptr_t)backend;
+  args[n++] = qc_format("--worker=%d:%d", first, skip);
+  if (pipe(pipe_fd))
+    qc_tap_bail(strerror(errno));
+  fflush(NULL);
+  c->pid = fork();
+  if (c->pid == 0) {
+    dup2(pipe_fd[1], STDOUT_FILENO);
+    close(pipe_fd[0]);
+    close(pipe_fd[1]);
+    execv("/proc/self/exe", args);
+    _exit(127);
+  }
+  if (c->pid < 0)
+    qc_tap_bail(strerror(errno));
+  close(pipe_fd[1]);
+  c->fd = pipe_fd[0];
+  c->held = 0;
+  free(args[n - 1]);
+  free(args);
+}
+
+/* The next line; NULL at the end. *late: nothing came for `seconds`. */
+static char *next_line(struct child *c, double seconds, bool *late, char *line, size_t bytes)
+{
+  *late = false;
+  for (;;) {
+    char *end = memchr(c->buffer, '\n', c->held);
+    if (end || c->held == sizeof c->buffer) {
+      size_t n = end ? (size_t)(end - c->buffer) : c->held, used = n + (end != NULL);
+      snprintf(line, bytes, "%.*s", (int)(n < bytes ? n : bytes - 1), c->buffer);
+      memmove(c->buffer, c->buffer + used, c->held - used);
+      c->held -= used;
+      return line;
+    }
+    struct pollfd p = {.fd = c->fd, .events = POLLIN};
+    int ready = poll(&p, 1, seconds > 0 ? (int)(seconds * 1000) : -1);
+    if (ready == 0) {
+      *late = true;
+      return NULL;
+    }
+    ssize_t got = ready < 0 && errno == EINTR ? -1 : read(c->fd, c->buffer + c->held, sizeof c->buffer - c->held);
+    if (got == 0)
+      return NULL;
+    if (got > 0)
+      c->held += (size_t)got;
+  }
+}
+
+static int reap(struct child *c)
+{
+  int status;
+  close(c->fd);
+  while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
+    ;
+  return status;
+}
+
+/* One backend as the parent sees it. */
+struct session {
+  const char *backend;
+  int points, n_engines;
+  char **engine;
+  int *reached;                         /* 1: by a case; 2: on a device model; -1: it died there */
+  int at, step, running;                /* the point, its steps so far, the engine now running */
+  int closing;                          /* the engine being tried on device models; -1: not yet */
+  char title[8192], note[4096], *yaml;
+  bool open, failed, done;
+};
+
+static void add_yaml(struct session *s, const char *text)
+{
+  char *longer = qc_format("%s%s\n", s->yaml ? s->yaml : "", text);
+  free(s->yaml);
+  s->yaml = longer;
+}
+
+static void finish_point(struct session *s, const char *status)
+{
+  bool ok = !s->failed && strcmp(status, "fail");
+  char *name = qc_format("%s%s%s", s->title, *s->note ? "  -- " : "", s->note);
+  qc_tap_point(ok, name, ok && !strcmp(status, "skip") ? "SKIP no engine of this backend takes it" : NULL);
+  if (!ok && s->yaml)
+    qc_tap_yaml(s->yaml);
+  qc_tap_progress(s->title);
+  free(name);
+  free(s->yaml);
+  s->yaml = NULL;
+  s->open = s->failed = false;
+  *s->note = 0;
+}
+
+static void take_line(struct session *s, char *line)
+{
+  int n, m, used = 0;
+  switch (*line) {
+  case 'N': s->points = atoi(line + 2); break;
+  case 'L':
+    s->engine = realloc(s->engine, (size_t)(s->n_engines + 1) * sizeof *s->engine);
+    s->engine[s->n_engines++] = strdup(strchr(line + 2, ' ') + 1);
+    break;
+  case 'S':
+    if (sscanf(line, "S %d %n", &n, &used) == 1) {
+      if (!s->open)
+        s->step = 0;
+      s->at = n;
+      s->open = true;
+      s->running = -1;
+      snprintf(s->title, sizeof s->title, "%s", line + used);
+    }
+    break;
+  case 'E':
+    if (sscanf(line, "E %d %d", &n, &m) == 2)
+      s->step = n, s->running = m;
+    break;
+  case 'T': snprintf(s->note + strlen(s->note), sizeof s->note - strlen(s->note), "%s%s", *s->note ? "; " : "", line + 2); break;
+  case 'Y': add_yaml(s, line + 2); break;
+  case 'R': case 'M':
+    n = atoi(line + 2);
+    if (n >= 0 && n < s->n_engines && s->reached[n] <= 0)
+      s->reached[n] = *line == 'R' ? 1 : 2;
+    break;
+  case 'C': s->closing = atoi(line + 2); break;
+  case 'D': finish_point(s, strrchr(line, ' ') + 1); break;
+  case 'X': s->done = true; break;
+  case 'B': if (!strncmp(line, "Bail out! ", 10)) qc_tap_bail(line + 10); break;
+  }
+}
+
+/* A worker died or sat too long: its point has failed; the next worker goes on behind the engine that did it. */
+static void mourn(struct session *s, const char *how)
+{
+  bool named = s->running >= 0 && s->running < s->n_engines;
+  s->failed = true;
+  char *text = qc_format("- engine: %s/%s", s->backend, named ? s->engine[s->running] : "(none)");
+  add_yaml(s, text);
+  free(text);
+  text = qc_format("  verdict: %s", how);
+  add_yaml(s, text);
+  free(text);
+  text = qc_format("  repro: quern-conform --backend %s%s%s --case '%s'", s->backend, named ? " --engine " : "",
+                   named ? s->engine[s->running] : "", strchr(s->title, ' ') ? strchr(s->title, ' ') + 1 : s->title);
+  add_yaml(s, text);
+  free(text);
+  if (named && s->reached[s->running] != 1)
+    s->reached[s->running] = 1;
+}
+
+/* Lists a backend's points and engines. */
+static void open_session(struct session *s, char **argv)
+{
+  struct child c = {0};
+  char line[16384];
+  bool late;
+  start(&c, argv, s->backend, -1, 0);
+  while (next_line(&c, 0, &late, line, sizeof line)) {
+    if (*line == 'B') {
+      fprintf(stderr, "quern-conform: %s\n", line + (strncmp(line, "Bail out! ", 10) ? 2 : 10));
+      exit(2);
+    }
+    if (qc_opt.list && *line == 'S')
+      printf("%s\n", strchr(line + 2, ' ') + 1);
+    else
+      take_line(s, line);
+  }
+  int status = reap(&c);
+  if (status) {
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 2)   /* 2: it has said why */
+      fprintf(stderr, "quern-conform: the worker for %s could not list its cases (%s %d)\n", s->backend,
+              WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    exit(2);
+  }
+  s->open = false;
+  s->closing = -1;
+  s->reached = qc_alloc((size_t)s->n_engines * sizeof *s->reached + 1);
+}
+
+static void run_session(struct session *s, char **argv)
+{
+  int first = 0, skip = 0;
+  while (!s->done) {
+    struct child c = {0};
+    char line[16384], how[128] = "";
+    bool late = false;
+    start(&c, argv, s->backend, first, skip);
+    while (next_line(&c, qc_opt.time_limit, &late, line, sizeof line))
+      take_line(s, line);
+    if (late)
+      kill(c.pid, SIGKILL);
+    int status = reap(&c);
+    if (s->done)
+      break;
+    if (late)
+      snprintf(how, sizeof how, "no sign of life for %g s", qc_opt.time_limit);
+    else if (WIFSIGNALED(status))
+      snprintf(how, sizeof how, "died by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else
+      snprintf(how, sizeof how, "exited with status %d", WEXITSTATUS(status));
+    if (!s->open && s->closing < 0)
+      qc_tap_bail(how);
+    if (!s->open) {
+      if (s->reached[s->closing] == 0)
+        s->reached[s->closing] = -1;
+      first = s->points;
+      skip = s->closing + 1;
+      continue;
+    }
+    mourn(s, how);
+    if (s->running >= 0) {              /* the point goes on behind that engine */
+      first = s->at;
+      skip = s->step;
+    } else {
+      finish_point(s, "fail");
+      first = s->at + 1;
+      skip = 0;
+    }
+  }
+}
+
+static void report_engines(struct session *s)
+{
+  for (int i = 0; i < s->n_engines; i++) {
+    char *name = qc_format("%s/%s is reached by a case", s->backend, s->engine[i]);
+    qc_tap_point(s->reached[i] > 0, name, s->reached[i] == 2 ? "SKIP only on other devices of its kind" : NULL);
+    if (s->reached[i] < 0)
+      qc_tap_yaml("verdict: the process died when it was asked about another device model");
+    free(name);
+  }
+}
+
+int qc_parent_main(char **backends, int n, char **argv)
+{
+  struct session *s = qc_alloc((size_t)n * sizeof *s);
+  int points = 0;
+  bool coverage = !qc_opt.line && !qc_opt.filter && qc_opt.tier != QC_QUICK && !qc_opt.kills;
+  for (int i = 0; i < n; i++) {
+    s[i].backend = backends[i];
+    open_session(&s[i], argv);
+    points += s[i].points + (coverage ? s[i].n_engines : 0);
+  }
+  if (qc_opt.list)
+    return 0;
+  if (!points) {
+    fprintf(stderr, "quern-conform: no item matches\n");
+    return 2;
+  }
+  struct timespec begin, end;
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  qc_tap_plan(points);
+  qc_tap_comment("quern %s, seed %llu, tier %s", qn_version(), (unsigned long long)qc_opt.seed,
+                 qc_opt.tier == QC_QUICK ? "quick (not a conformance run)" : qc_opt.tier == QC_FULL ? "full" : "default");
+  for (int i = 0; i < n; i++) {
+    qc_tap_comment("backend %s: %d engines", s[i].backend, s[i].n_engines);
+    run_session(&s[i], argv);
+    if (coverage)
+      report_engines(&s[i]);
+  }
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  int failed = qc_tap_failed();
+  qc_tap_comment("%d points, %d failed, %.1f s", points, failed,
+                 (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) * 1e-9);
+  return failed != 0;
+}
