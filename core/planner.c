@@ -18,12 +18,15 @@ typedef struct planner {
   const qn__asker *who;
   const qn_graph_view *g;
   int32_t n_ops;
-  int32_t *pred, *pred_first;             /* of each op: what must come before it */
+  int32_t *reader, *reader_first;         /* of each value: the ops that read it */
+  int32_t *taker;                         /* of each value: the op with an output in its memory, or -1 */
+  int32_t *pred, *pred_first;             /* of each op: what must come before it; always earlier in the program */
   int32_t *group;                         /* of each op: its part, UNPLANNED or NOTHING_TO_DO */
-  uint8_t *in, *seen;                     /* of each op: in the region; visited */
+  uint8_t *in, *after, *seen;             /* of each op: in the region; after an op of it, by whatever path; visited */
   int32_t *stack;
   int32_t *list, n, n_follow;             /* the region, in the order in which engines see it; anchor and followers */
   int32_t *local;                         /* of each value: its number in the request, or -1 */
+  int32_t *value_of, n_values, n_args;    /* of the request's values: their numbers in the graph */
   const uint32_t *also[16]; int n_also;   /* kinds that willing rows add for this anchor */
   qn_part **part; int n_parts;
   void *memory;
@@ -39,17 +42,24 @@ static bool reads(const qn_node *op, int32_t value)
   return false;
 }
 
-static bool is_out(const planner *p, int32_t value)
-{
-  for (uint32_t i = p->g->n_ins; i < p->g->n_pointers; i++)
-    if (p->g->pointer[i] == value) return true;
-  return false;
-}
-
 /* ---- edges --------------------------------------------------------------------------------------------- */
 
+static void list_readers(planner *p)
+{
+  int32_t *at = p->reader_first + 1;      /* counts, then where the next one goes, then where the next value's begin */
+  for (int32_t i = 0; i < p->n_ops; i++)
+    for (int32_t a = 0; a < inputs_of(&p->g->op[i]); a++) at[p->g->op[i].arg[a]]++;
+  for (int32_t v = 0, sum = 0; v < (int32_t)p->g->n_values; v++) {
+    int32_t n = at[v];
+    at[v] = sum;
+    sum += n;
+  }
+  for (int32_t i = 0; i < p->n_ops; i++)
+    for (int32_t a = 0; a < inputs_of(&p->g->op[i]); a++) p->reader[at[p->g->op[i].arg[a]]++] = i;
+}
+
 /* Lists what must come before each op; with pred NULL only counts. */
-static int32_t list_edges(planner *p, bool fill)
+static int32_t list_edges(planner *p)
 {
   int32_t n = 0;
   for (int32_t i = 0; i < p->n_ops; i++) {
@@ -58,43 +68,51 @@ static int32_t list_edges(planner *p, bool fill)
     for (int32_t a = 0; a < args_of(op); a++) {
       const qn_value *v = &p->g->value[op->arg[a]];
       if (a < inputs_of(op)) {
-        if (v->producer >= 0) {
-          if (fill) p->pred[n] = v->producer;
+        if (v->producer < 0) continue;
+        if (p->pred) p->pred[n] = v->producer;
+        n++;
+      } else if (v->over >= 0) {
+        p->taker[v->over] = i;
+        for (int32_t k = p->reader_first[v->over]; k < p->reader_first[v->over + 1]; k++) {
+          if (p->reader[k] == i) continue;
+          if (p->pred) p->pred[n] = p->reader[k];
           n++;
         }
-      } else if (v->over >= 0)
-        for (int32_t r = 0; r < p->n_ops; r++)
-          if (r != i && reads(&p->g->op[r], v->over)) {
-            if (fill) p->pred[n] = r;
-            n++;
-          }
+      }
     }
   }
   p->pred_first[p->n_ops] = n;
   return n;
 }
 
-/* Whether op i, outside the region, comes after any op in it; parts count as one op. */
-static bool depends(planner *p, int32_t i)
+/* Marks op i and, parts counting as one op, all of its part; those marked now go onto the stack. */
+static int32_t visit(planner *p, int32_t i, uint8_t *mark, int32_t depth)
+{
+  const qn_part *part = p->group[i] >= 0 ? p->part[p->group[i]] : NULL;
+  if (mark[i]) return depth;
+  for (uint32_t k = 0; k < (part ? part->prepared.n_ops : 1); k++) {
+    int32_t m = part ? part->op_of[k] : i;
+    mark[m] = 1;
+    p->stack[depth++] = m;
+  }
+  return depth;
+}
+
+/* Marks all that comes after op i. What is marked already has been followed. */
+static void mark_after(planner *p, int32_t i, uint8_t *mark)
 {
   int32_t depth = 0;
-  memset(p->seen, 0, (size_t)p->n_ops);
   p->stack[depth++] = i;
-  p->seen[i] = 1;
   while (depth) {
-    int32_t u = p->stack[--depth];
-    for (int32_t m = 0; m < p->n_ops; m++) {
-      if (m != u && (p->group[u] < 0 || p->group[m] != p->group[u])) continue;
-      for (int32_t e = p->pred_first[m]; e < p->pred_first[m + 1]; e++) {
-        int32_t q = p->pred[e];
-        if (p->in[q]) return true;
-        if (p->seen[q]) continue;
-        p->seen[q] = 1;
-        p->stack[depth++] = q;
-      }
+    const int32_t u = p->stack[--depth];
+    const qn_node *op = &p->g->op[u];
+    for (int32_t a = 0; a < args_of(op); a++) {
+      int32_t v = op->arg[a];
+      if (a >= inputs_of(op))
+        for (int32_t k = p->reader_first[v]; k < p->reader_first[v + 1]; k++) depth = visit(p, p->reader[k], mark, depth);
+      else if (p->taker[v] >= 0 && p->taker[v] != u) depth = visit(p, p->taker[v], mark, depth);
     }
   }
-  return false;
 }
 
 /* ---- the region ------------------------------------------------------------------------------------------ */
@@ -115,35 +133,35 @@ static void take(planner *p, int32_t i)
 {
   p->in[i] = 1;
   p->list[p->n++] = i;
+  mark_after(p, i, p->after);
 }
 
 /* Whether everything that reads what op e makes is in the region or is op `user`. */
 static bool only_used_here(const planner *p, int32_t e, int32_t user)
 {
   const qn_node *op = &p->g->op[e];
-  for (int32_t i = 0; i < p->n_ops; i++)
-    for (int32_t a = inputs_of(op); a < args_of(op); a++)
-      if (!p->in[i] && i != user && reads(&p->g->op[i], op->arg[a])) return false;
+  for (int32_t a = inputs_of(op); a < args_of(op); a++)
+    for (int32_t k = p->reader_first[op->arg[a]]; k < p->reader_first[op->arg[a] + 1]; k++)
+      if (!p->in[p->reader[k]] && p->reader[k] != user) return false;
   return true;
 }
 
 /* Whether with op e, which others read too, a path would leave the region and come back. */
 static bool comes_back(planner *p, int32_t e)
 {
-  bool back = false;
-  p->in[e] = 1;
-  for (int32_t i = 0; i < p->n && !back; i++)
-    for (int32_t k = p->pred_first[p->list[i]]; k < p->pred_first[p->list[i] + 1] && !back; k++)
-      back = !p->in[p->pred[k]] && depends(p, p->pred[k]);
-  p->in[e] = 0;
-  return back;
+  memset(p->seen, 0, (size_t)p->n_ops);
+  mark_after(p, e, p->seen);
+  for (int32_t i = 0; i < p->n; i++)
+    for (int32_t k = p->pred_first[p->list[i]]; k < p->pred_first[p->list[i] + 1]; k++)
+      if (!p->in[p->pred[k]] && p->seen[p->pred[k]]) return true;
+  return false;
 }
 
 /* A pointwise op that the region may compute for itself: nothing that is still to be anchored stands behind it. What the anchor
  * reads may be read by others too. */
 static bool pullable(planner *p, int32_t e, int32_t user, bool alone)
 {
-  if (p->in[e] || p->group[e] != UNPLANNED || !pointwise(p, e) || depends(p, e)) return false;
+  if (p->in[e] || p->group[e] != UNPLANNED || !pointwise(p, e) || p->after[e]) return false;
   if (!only_used_here(p, e, user) && (alone || comes_back(p, e))) return false;
   for (int32_t k = p->pred_first[e]; k < p->pred_first[e + 1]; k++)
     if (p->group[p->pred[k]] == UNPLANNED && !pointwise(p, p->pred[k])) return false;
@@ -182,33 +200,14 @@ static void pull(planner *p, int32_t user, bool before)
   }
 }
 
-static bool follows(planner *p, int32_t i)
+static bool follows(const planner *p, int32_t i)
 {
   bool reads_region = false;
   for (int32_t k = p->pred_first[i]; k < p->pred_first[i + 1]; k++) {
     if (p->in[p->pred[k]]) reads_region = true;
-    else if (depends(p, p->pred[k])) return false;
+    else if (p->after[p->pred[k]]) return false;
   }
   return reads_region;
-}
-
-/* In program order, but nothing before what it needs. */
-static void sort_region(planner *p)
-{
-  int32_t placed = 0;
-  while (placed < p->n) {
-    int32_t best = -1;
-    for (int32_t k = placed; k < p->n; k++) {
-      bool ready = true;
-      for (int32_t e = p->pred_first[p->list[k]]; e < p->pred_first[p->list[k] + 1] && ready; e++)
-        for (int32_t j = placed; j < p->n && ready; j++) ready = p->list[j] != p->pred[e] || j == k;
-      if (ready && (best < 0 || p->list[k] < p->list[best])) best = k;
-    }
-    if (best < 0) break;                                        /* a cycle: the order of parts will refuse it */
-    int32_t op = p->list[best];
-    memmove(&p->list[placed + 1], &p->list[placed], (size_t)(best - placed) * sizeof *p->list);
-    p->list[placed++] = op;
-  }
 }
 
 /* Whether op i reads `value` element by element, so that an op fused with it may write over it. */
@@ -252,6 +251,7 @@ static void gather_also(planner *p, int32_t anchor)
 static void form_region(planner *p, int32_t anchor)
 {
   memset(p->in, 0, (size_t)p->n_ops);
+  memset(p->after, 0, (size_t)p->n_ops);
   p->n = 0;
   gather_also(p, anchor);
   take(p, anchor);
@@ -260,7 +260,11 @@ static void form_region(planner *p, int32_t anchor)
       pull(p, i, true);
       take(p, i);
     }
-  if (pointwise(p, anchor)) sort_region(p);
+  if (pointwise(p, anchor)) {             /* in program order: then nothing stands before what it needs */
+    p->n = 0;
+    for (int32_t i = 0; i < p->n_ops; i++)
+      if (p->in[i]) p->list[p->n++] = i;
+  }
   int32_t before_producers = p->n;
   for (int32_t i = 0; i < p->n_ops && p->n == before_producers; i++)
     if (p->g->op[i].family == QN_FAMILY_REDUCTION && i != anchor && p->group[i] == UNPLANNED && follows(p, i)) take(p, i);
@@ -271,73 +275,77 @@ static void form_region(planner *p, int32_t anchor)
 
 /* ---- the request --------------------------------------------------------------------------------------------- */
 
-static void number_values(planner *p, int32_t *value_of, int32_t *n_values, int32_t *n_args)
+static void number_values(planner *p)
 {
   memset(p->local, 0xff, p->g->n_values * sizeof *p->local);
-  *n_values = *n_args = 0;
+  p->n_values = p->n_args = 0;
   for (int32_t i = 0; i < p->n; i++) {
     const qn_node *op = &p->g->op[p->list[i]];
-    *n_args += args_of(op);
+    p->n_args += args_of(op);
     for (int32_t a = 0; a < args_of(op); a++)
       if (p->local[op->arg[a]] < 0) {
-        value_of[*n_values] = op->arg[a];
-        p->local[op->arg[a]] = (*n_values)++;
+        p->value_of[p->n_values] = op->arg[a];
+        p->local[op->arg[a]] = p->n_values++;
       }
   }
 }
 
-static void fill_value(const planner *p, int32_t value, qn_value *v)
+static bool escapes(const planner *p, int32_t value)
 {
-  *v = p->g->value[value];
-  v->flags &= ~(uint32_t)QN_VALUE_ESCAPE;
-  v->over = v->over >= 0 ? p->local[v->over] : -1;
-  int32_t producer = v->producer;
-  v->producer = v->last_user = -1;
-  bool escapes = is_out(p, value);
-  for (int32_t i = 0; i < p->n; i++) {
-    if (p->list[i] == producer) v->producer = i;
-    if (reads(&p->g->op[p->list[i]], value)) v->last_user = i;
+  if (p->g->value[value].flags & QN_VALUE_ESCAPE) return true;  /* an output of the graph */
+  for (int32_t k = p->reader_first[value]; k < p->reader_first[value + 1]; k++)
+    if (!p->in[p->reader[k]]) return true;
+  return false;
+}
+
+static void fill_request(const planner *p, qn_node *node, qn_value *value, int32_t *arg)
+{
+  for (int32_t v = 0; v < p->n_values; v++) {
+    value[v] = p->g->value[p->value_of[v]];
+    value[v].flags &= ~(uint32_t)QN_VALUE_ESCAPE;
+    value[v].over = value[v].over >= 0 ? p->local[value[v].over] : -1;
+    value[v].producer = value[v].last_user = -1;
   }
-  for (int32_t i = 0; i < p->n_ops; i++)
-    if (!p->in[i] && reads(&p->g->op[i], value)) escapes = true;
-  if (v->producer >= 0 && escapes) v->flags |= QN_VALUE_ESCAPE;
+  for (int32_t i = 0; i < p->n; i++) {
+    const qn_node *op = &p->g->op[p->list[i]];
+    node[i] = *op;
+    node[i].arg = arg;
+    for (int32_t a = 0; a < args_of(op); a++, arg++) {
+      *arg = p->local[op->arg[a]];
+      if (a < inputs_of(op)) value[*arg].last_user = i;
+      else {
+        value[*arg].producer = i;
+        if (escapes(p, op->arg[a])) value[*arg].flags |= QN_VALUE_ESCAPE;
+      }
+    }
+  }
 }
 
 static qn_status plan_region(planner *p)
 {
-  int32_t n_values, n_args;
-  int32_t *value_of = qn__alloc(p->g->n_values * sizeof *value_of), *op_of = qn__alloc((size_t)p->n * sizeof *op_of);
-  double *literal = qn__alloc(p->g->n_values * sizeof *literal);
-  qn__asker who = *p->who;
-  qn_status status = QN_OK;
-  char *block = NULL;
-  qn_part *part = NULL;
-  if (!value_of || !op_of || !literal) goto no_memory;
   memset(p->in, 0, (size_t)p->n_ops);                           /* hazards may have cut the list */
   for (int32_t i = 0; i < p->n; i++) p->in[p->list[i]] = 1;
-  number_values(p, value_of, &n_values, &n_args);
-  if (!(block = qn__alloc((size_t)p->n * sizeof(qn_node) + (size_t)n_values * sizeof(qn_value) + (size_t)n_args * sizeof(int32_t))))
-    goto no_memory;
+  number_values(p);
+  size_t n_ops = (size_t)p->n, n_values = (size_t)p->n_values;
+  int32_t *value_of = qn__alloc(n_values * sizeof *value_of), *op_of = qn__alloc(n_ops * sizeof *op_of);
+  double *literal = qn__alloc(n_values * sizeof *literal);
+  char *block = qn__alloc(n_ops * sizeof(qn_node) + n_values * sizeof(qn_value) + (size_t)p->n_args * sizeof(int32_t));
+  qn__asker who = *p->who;
+  qn_part *part = NULL;
+  qn_status status = value_of && op_of && literal && block ? QN_OK : qn__fail(QN_NO_MEMORY, "no memory to plan");
+  if (status) goto done;
   qn_node *node = (qn_node *)block;
-  qn_value *value = (qn_value *)(node + p->n);
-  int32_t *arg = (int32_t *)(value + n_values);
-  for (int32_t i = 0; i < p->n; i++) {
-    node[i] = p->g->op[p->list[i]];
-    for (int32_t a = 0; a < args_of(&node[i]); a++) arg[a] = p->local[node[i].arg[a]];
-    node[i].arg = arg;
-    arg += args_of(&node[i]);
-  }
-  for (int32_t v = 0; v < n_values; v++) {
-    fill_value(p, value_of[v], &value[v]);
-    literal[v] = p->g->literal[value_of[v]];
-  }
+  qn_value *value = (qn_value *)(node + n_ops);
+  fill_request(p, node, value, (int32_t *)(value + n_values));
+  for (size_t v = 0; v < n_values; v++) literal[v] = p->g->literal[p->value_of[v]];
   who.literal = literal;
   qn_request request = { .struct_size = sizeof request, .host = &qn__host, .device = p->who->device,
-    .demands = &p->who->terms->demands, .op = node, .n_ops = (uint32_t)p->n, .n_values = (uint32_t)n_values, .value = value,
+    .demands = &p->who->terms->demands, .op = node, .n_ops = (uint32_t)n_ops, .n_values = (uint32_t)n_values, .value = value,
     .core = &who };
   if ((status = qn__part_choose(&who, &request, NULL, p->n_parts, &part))) goto done;
   part->request.core = NULL;
-  memcpy(op_of, p->list, (size_t)p->n * sizeof *op_of);
+  memcpy(op_of, p->list, n_ops * sizeof *op_of);
+  memcpy(value_of, p->value_of, n_values * sizeof *value_of);
   for (uint32_t i = 0; i < part->prepared.n_ops; i++) p->group[p->list[i]] = p->n_parts;
   part->op_of = op_of;
   part->value_of = value_of;
@@ -345,9 +353,6 @@ static qn_status plan_region(planner *p)
   p->part[p->n_parts++] = part;
   op_of = value_of = NULL;
   literal = NULL;
-  goto done;
-no_memory:
-  status = qn__fail(QN_NO_MEMORY, "no memory to plan");
 done:
   qn__free(block);
   qn__free(op_of);
@@ -360,12 +365,13 @@ done:
 
 static bool part_ready(const planner *p, int part, const uint8_t *done)
 {
-  for (int32_t i = 0; i < p->n_ops; i++)
-    if (p->group[i] == part)
-      for (int32_t e = p->pred_first[i]; e < p->pred_first[i + 1]; e++) {
-        int32_t g = p->group[p->pred[e]];
-        if (g >= 0 && g != part && !done[g]) return false;
-      }
+  for (uint32_t k = 0; k < p->part[part]->prepared.n_ops; k++) {
+    int32_t i = p->part[part]->op_of[k];
+    for (int32_t e = p->pred_first[i]; e < p->pred_first[i + 1]; e++) {
+      int32_t g = p->group[p->pred[e]];
+      if (g >= 0 && g != part && !done[g]) return false;
+    }
+  }
   return true;
 }
 
@@ -407,21 +413,27 @@ static bool nothing_to_write(const planner *p, int32_t i)
 
 static qn_status set_up(planner *p)
 {
-  size_t n = (size_t)p->n_ops;
-  p->pred_first = qn__alloc((n + 1) * sizeof(int32_t));
-  if (!p->pred_first) return qn__fail(QN_NO_MEMORY, "no memory to plan");
-  size_t edges = (size_t)list_edges(p, false);
-  int32_t *at = p->memory = qn__alloc((edges + 3 * n + p->g->n_values) * sizeof *at + 2 * n);
+  size_t n = (size_t)p->n_ops, values = p->g->n_values, args = 0;
+  for (size_t i = 0; i < n; i++) args += (size_t)inputs_of(&p->g->op[i]);
+  int32_t *at = p->memory = qn__alloc((args + 4 * values + 1 + 4 * n + 2) * sizeof *at + 3 * n);
   p->part = qn__alloc((n + 1) * sizeof *p->part);
   if (!at || !p->part) return qn__fail(QN_NO_MEMORY, "no memory to plan");
-  p->pred = at;
-  p->group = p->pred + edges;
+  p->reader = at;
+  p->reader_first = p->reader + args;
+  p->taker = p->reader_first + values + 1;
+  p->local = p->taker + values;
+  p->value_of = p->local + values;
+  p->pred_first = p->value_of + values;
+  p->group = p->pred_first + n + 1;
   p->stack = p->group + n;
-  p->list = p->stack + n;
-  p->local = p->list + n;
-  p->in = (uint8_t *)(p->local + p->g->n_values);
-  p->seen = p->in + n;
-  list_edges(p, true);
+  p->list = p->stack + n + 1;
+  p->in = (uint8_t *)(p->list + n);
+  p->after = p->in + n;
+  p->seen = p->after + n;
+  memset(p->taker, 0xff, values * sizeof *p->taker);
+  list_readers(p);
+  if (!(p->pred = qn__alloc((size_t)(list_edges(p) + 1) * sizeof *p->pred))) return qn__fail(QN_NO_MEMORY, "no memory to plan");
+  list_edges(p);
   for (int32_t i = 0; i < p->n_ops; i++) p->group[i] = nothing_to_write(p, i) ? NOTHING_TO_DO : UNPLANNED;
   return QN_OK;
 }
@@ -450,7 +462,7 @@ qn_status qn__partition(const qn__asker *who, const qn_graph *g, qn_part ***part
     *parts = p.part;
     *n_parts = p.n_parts;
   }
-  qn__free(p.pred_first);
+  qn__free(p.pred);
   qn__free(p.memory);
   return status;
 }

@@ -3,6 +3,7 @@
 #include <quern/tools.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "tap.h"
 
@@ -75,6 +76,23 @@ static void partition(void)
   tap_ok(n == 1, "a closing reduction joins the pointwise ops before it");
   plan(ctx, "in x f32/0x4\nin z f32/4\ny = relu x=x\nout o = exp x=y\nout q = relu x=z\n", &n, NULL);
   tap_ok(n == 1, "ops with nothing to write have no part");
+  qn_context_destroy(ctx);
+}
+
+/* A residual network of 1000 blocks: planning it must not grow with the cube of them. */
+static void deep(void)
+{
+  enum { BLOCKS = 1000 };
+  static char lines[BLOCKS * 64 + 64];
+  char *at = lines + sprintf(lines, "in x0 f32/8x8\nin w f32/8x8\n");
+  for (int i = 0; i < BLOCKS; i++)
+    at += sprintf(at, "h%d = matmul a=x%d b=w\n%sx%d = add a=h%d b=x%d\n", i, i, i + 1 < BLOCKS ? "" : "out ", i + 1, i, i);
+  qn_context *ctx = context("tune=off", NULL);
+  int n;
+  clock_t start = clock();
+  plan(ctx, lines, &n, NULL);
+  double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+  tap_ok(n == BLOCKS && seconds < 10, "a graph of %d blocks is planned in %.2f s", BLOCKS, seconds);
   qn_context_destroy(ctx);
 }
 
@@ -308,6 +326,7 @@ int main(void)
 {
   snprintf(plugin, sizeof plugin, QN_FAKE_PLUGINS "quern_fake.so");
   partition();
+  deep();
   demands();
   tuning();
   arena();
