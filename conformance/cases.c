@@ -219,33 +219,23 @@ static qn_graph *with_offsets(qn_graph *graph, const char *settings)
 {
   if (!settings || !strstr(settings, ".offset="))
     return graph;
-  char *lines = qc_print(graph), why[256], key[64], text[32];
-  struct qc_problem *p = qc_problem_make(lines, why, sizeof why);       /* which names the values */
+  char name[64], key[80], text[32];
   struct qc_draft *d = qc_draft_of(graph);
-  for (uint32_t i = 0; p && i < d->view.n_values; i++) {
-    snprintf(key, sizeof key, "%s.offset", p->value[i].name);
+  for (uint32_t i = 0; i < d->view.n_values; i++) {
+    qc_value_name(&d->view, i, name, sizeof name);
+    snprintf(key, sizeof key, "%s.offset", name);
     if (!qc_setting(settings, key, text, sizeof text))
       continue;
     uint64_t bytes = strtoull(text, NULL, 10) * qn_dtype_bytes(d->value[i].dtype) | 16;
     d->value[i].align = (uint32_t)(bytes & -bytes);
   }
   qn_graph *made;
-  if (p && !qn_graph_make(&d->view, &made)) {
+  if (!qn_graph_make(&d->view, &made)) {
     qn_graph_destroy(graph);
     graph = made;
   }
   qc_draft_free(d);
-  qc_problem_free(p);
-  free(lines);
   return graph;
-}
-
-static uint32_t dtype_named(const char *name, size_t len)
-{
-  for (uint32_t t = 1; t < QN_DTYPE_COUNT; t++)
-    if (strlen(qn_dtype_name(t)) == len && !strncmp(qn_dtype_name(t), name, len))
-      return t;
-  return 0;
 }
 
 /* The oracle's own checks on a problem's geometry. */
@@ -290,7 +280,7 @@ static void expand(struct qc_list *list, const qn_graph *graph, const char *sett
   qc_setting(settings, "as", as, sizeof as);
   for (char *s = as; *s && qc_opt.tier != QC_QUICK;) {
     size_t len = strcspn(s, ",");
-    qn_graph *other = with_dtype(graph, dtype_named(s, len));
+    qn_graph *other = with_dtype(graph, qc_dtype_named(s, len));
     if (!other) {
       fprintf(stderr, "%s: as=%.*s: %s\n", file, (int)len, s, qn_last_error());
       bad_cases++;
@@ -351,7 +341,7 @@ static void load_file(struct qc_list *list, const char *path, const char *name, 
     qn_status status = qn_reader_next(reader, &graph, &settings, &line);
     if (!status && !graph)
       break;
-    if (status || !qc_settings_check(settings, why, sizeof why)) {
+    if (status || !qc_settings_check(settings, graph, why, sizeof why)) {
       fprintf(stderr, "%s:%d: %s\n", path, line, status ? qn_last_error() : why);
       bad_cases++;
       if (!status)
@@ -380,7 +370,7 @@ static void load_line(struct qc_list *list, const char *text)
     fprintf(stderr, "quern-conform: --case: %s\n", qn_last_error());
     exit(2);
   }
-  if (!graph || !qc_settings_check(settings, why, sizeof why)) {
+  if (!graph || !qc_settings_check(settings, graph, why, sizeof why)) {
     fprintf(stderr, "quern-conform: --case: %s\n", graph ? why : "no problem in it");
     exit(2);
   }
@@ -400,8 +390,8 @@ void qc_cases_load(struct qc_list *list)
   }
   struct dirent **entry;
   int n = scandir(qc_opt.cases, &entry, is_case_file, by_name), turn = 0;
-  if (n < 0) {
-    fprintf(stderr, "quern-conform: no cases in '%s': give their folder by --cases\n", qc_opt.cases);
+  if (n <= 0) {
+    fprintf(stderr, "quern-conform: no cases (*.q) in '%s': give their folder by --cases\n", qc_opt.cases);
     exit(2);
   }
   for (int i = 0; i < n; i++) {

@@ -76,7 +76,11 @@ int64_t qc_offset(const qn_value *q, int64_t i);
 
 /* The value of `key` among settings, copied into `value`; false if it is absent. */
 bool  qc_setting(const char *settings, const char *key, char *value, size_t bytes);
-bool  qc_settings_check(const char *settings, char *why, size_t bytes);
+/* Does each setting have a meaning on this problem? Otherwise why. */
+bool  qc_settings_check(const char *settings, const qn_graph *graph, char *why, size_t bytes);
+/* What settings call a value: its name in the graph, or its role (numbered in a list). */
+void  qc_value_name(const qn_graph_view *view, uint32_t value, char *name, size_t bytes);
+uint32_t qc_dtype_named(const char *name, size_t length);       /* 0: none */
 char *qc_one_line(const char *lines);   /* ops joined by " | " */
 char *qc_print(const qn_graph *graph);
 /* An attribute by name, for generators and checks. */

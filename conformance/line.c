@@ -5,8 +5,6 @@
 
 /* ---- settings ----------------------------------------------------------------------------- */
 
-static const char *const known_settings[] = {"fill", "is", "seed", "labels", "offset", "plain", "as", "tier"};
-
 bool qc_setting(const char *settings, const char *key, char *value, size_t bytes)
 {
   size_t n = strlen(key);
@@ -22,28 +20,120 @@ bool qc_setting(const char *settings, const char *key, char *value, size_t bytes
   return false;
 }
 
-bool qc_settings_check(const char *settings, char *why, size_t bytes)
+uint32_t qc_dtype_named(const char *name, size_t length)
 {
-  for (const char *s = settings ? settings : ""; *s;) {
-    s += strspn(s, " \t");
-    size_t len = strcspn(s, " \t"), key = strcspn(s, "= \t");
-    if (!len)
-      break;
-    const char *name = s;
-    for (const char *dot = s; dot < s + key; dot++)
-      if (*dot == '.')
-        name = dot + 1;
-    bool found = false;
-    for (size_t k = 0; k < sizeof known_settings / sizeof *known_settings; k++)
-      found |= strlen(known_settings[k]) == (size_t)(s + key - name) &&
-               !strncmp(known_settings[k], name, (size_t)(s + key - name));
-    if (!found || key == len) {
-      snprintf(why, bytes, "setting '%.*s' is not known: fill, is, seed, labels, offset, plain, as, tier are", (int)len, s);
-      return false;
-    }
-    s += len;
+  for (uint32_t t = 1; t < QN_DTYPE_COUNT; t++)
+    if (strlen(qn_dtype_name(t)) == length && !strncmp(qn_dtype_name(t), name, length))
+      return t;
+  return 0;
+}
+
+void qc_value_name(const qn_graph_view *view, uint32_t value, char *name, size_t bytes)
+{
+  snprintf(name, bytes, "%s", view->name ? view->name[value] : "");
+  for (uint32_t k = 0; k < view->n_ops && !*name; k++) {
+    const qn_node *n = &view->op[k];
+    const qn_op_info *op = qn_op_find(n->op);
+    for (uint32_t r = 0; r < n->n_roles && !*name; r++)
+      for (int a = n->first[r]; a < n->first[r + 1] && !*name; a++) {
+        if ((uint32_t)n->arg[a] != value)
+          continue;
+        if (op->role[r].flags & QN_ROLE_LIST)
+          snprintf(name, bytes, "%s%d", op->role[r].name, a - n->first[r]);
+        else
+          snprintf(name, bytes, "%s", op->role[r].name);
+      }
   }
-  return true;
+}
+
+/* Is it an input (with `outputs`: or an output) of the graph, which a setting may speak of? */
+static bool is_role(const qn_graph_view *view, const char *role, bool outputs)
+{
+  for (uint32_t i = 0; i < (outputs ? view->n_pointers : view->n_ins); i++) {
+    char name[64];
+    qc_value_name(view, (uint32_t)view->pointer[i], name, sizeof name);
+    if (!strcmp(name, role))
+      return true;
+  }
+  return false;
+}
+
+static bool are_dtypes(const char *list)
+{
+  for (const char *s = list;; s++) {
+    size_t n = strcspn(s, ",");
+    if (!qc_dtype_named(s, n))
+      return false;
+    s += n;
+    if (!*s)
+      return true;
+  }
+}
+
+static bool is_whole(const char *s)
+{
+  return *s && !s[strspn(s, "0123456789")];
+}
+
+/* What a setting's value should have been; NULL: it is that. Fills and values are looked at where they are used. */
+static const char *value_wanted(const char *key, const char *value)
+{
+  long long low, high;
+  int used = 0;
+  if (!strcmp(key, "seed") || !strcmp(key, "offset"))
+    return is_whole(value) ? NULL : "a whole number";
+  if (!strcmp(key, "labels"))
+    return sscanf(value, "%lld..%lld%n", &low, &high, &used) == 2 && !value[used] && low <= high ? NULL : "LO..HI";
+  if (!strcmp(key, "plain"))
+    return strcmp(value, "1") ? "1" : NULL;
+  if (!strcmp(key, "tier"))
+    return strcmp(value, "quick") && strcmp(value, "full") ? "quick or full" : NULL;
+  if (!strcmp(key, "as"))
+    return are_dtypes(value) ? NULL : "dtypes joined by commas";
+  return *value ? NULL : "a value";
+}
+
+static bool check_setting(char *setting, const qn_graph_view *view, char *why, size_t bytes)
+{
+  static const struct { const char *key; bool of_role, alone, of_output; } known[] = {
+    {"fill", true, true, false}, {"is", true, false, true}, {"offset", true, false, true}, {"seed", false, true, false},
+    {"labels", false, true, false}, {"plain", false, true, false}, {"as", false, true, false}, {"tier", false, true, false}};
+  char *equals = strchr(setting, '='), *value = equals ? equals + 1 : setting, *key = setting;
+  if (equals) {
+    *equals = 0;
+    char *dot = strrchr(setting, '.');
+    key = dot ? dot + 1 : setting;
+    if (dot)
+      *dot = 0;
+  }
+  for (size_t k = 0; equals && k < sizeof known / sizeof *known; k++) {
+    const char *role = key > setting ? setting : NULL, *wanted;
+    if (strcmp(key, known[k].key) || !(role ? known[k].of_role : known[k].alone))
+      continue;
+    if (role && !is_role(view, role, known[k].of_output))
+      snprintf(why, bytes, "setting '%s.%s': the problem has no %s '%s'", role, key, known[k].of_output ? "tensor" : "input", role);
+    else if ((wanted = value_wanted(key, value)))
+      snprintf(why, bytes, "setting '%s': '%.80s' should be %s", key, value, wanted);
+    else
+      return true;
+    return false;
+  }
+  snprintf(why, bytes, "setting '%s%s%.80s%s%.80s' is not known: fill, ROLE.fill, ROLE.is, ROLE.offset, seed, labels, plain, as, "
+           "tier are", key > setting ? setting : "", key > setting ? "." : "", key, equals ? "=" : "", equals ? value : "");
+  return false;
+}
+
+bool qc_settings_check(const char *settings, const qn_graph *graph, char *why, size_t bytes)
+{
+  bool good = true;
+  for (const char *s = settings ? settings : ""; good && *(s += strspn(s, " \t"));) {
+    size_t n = strcspn(s, " \t");
+    char *setting = qc_format("%.*s", (int)n, s);
+    good = check_setting(setting, qn_graph_inspect(graph), why, bytes);
+    free(setting);
+    s += n;
+  }
+  return good;
 }
 
 char *qc_one_line(const char *lines)

@@ -23,29 +23,6 @@ int64_t qc_offset(const qn_value *q, int64_t i)
   return at;
 }
 
-static void name_values(struct qc_problem *p)
-{
-  for (uint32_t i = 0; i < p->view->n_values; i++) {
-    const char *name = p->view->name ? p->view->name[i] : NULL;
-    snprintf(p->value[i].name, sizeof p->value[i].name, "%s", name ? name : "");
-  }
-  for (uint32_t k = 0; k < p->view->n_ops; k++) {
-    const qn_node *n = &p->view->op[k];
-    const qn_op_info *op = qn_op_find(n->op);
-    for (uint32_t r = 0; r < n->n_roles; r++) {
-      for (int a = n->first[r]; a < n->first[r + 1]; a++) {
-        struct qc_value *v = &p->value[n->arg[a]];
-        if (*v->name)
-          continue;
-        if (op->role[r].flags & QN_ROLE_LIST)
-          snprintf(v->name, sizeof v->name, "%s%d", op->role[r].name, a - n->first[r]);
-        else
-          snprintf(v->name, sizeof v->name, "%s", op->role[r].name);
-      }
-    }
-  }
-}
-
 static uint32_t compute_dtype(const struct qc_node *n)
 {
   uint32_t dtype = 0;
@@ -111,6 +88,7 @@ struct qc_problem *qc_problem_make(const char *lines, char *why, size_t bytes)
   for (uint32_t i = 0; i < p->view->n_values; i++) {
     struct qc_value *v = &p->value[i];
     v->q = p->view->value[i];
+    qc_value_name(p->view, i, v->name, sizeof v->name);
     v->n = qc_elements(&v->q);
     v->literal = p->view->literal ? p->view->literal[i] : 0;
     v->raw = qc_alloc((size_t)v->n * qn_dtype_bytes(v->q.dtype) + 8);
@@ -127,7 +105,6 @@ struct qc_problem *qc_problem_make(const char *lines, char *why, size_t bytes)
     v->is_input = i < p->view->n_ins;
     v->is_output = i >= p->view->n_ins;
   }
-  name_values(p);
   for (uint32_t k = 0; k < p->view->n_ops; k++) {
     if (!make_node(p, &p->node[k], &p->view->op[k])) {
       snprintf(why, bytes, "more tensors than the suite has room for");
@@ -182,11 +159,16 @@ static void settle_broadcast(struct qc_value *v)
   }
 }
 
-/* "1,2,nan" into packed elements; repeats its list when it is shorter. */
+/* "1,2,nan" into packed elements; repeats its list when it is shorter, but takes none that is longer. */
 static bool stated_values(const char *text, uint32_t dtype, int64_t n, void *raw)
 {
   size_t bytes = qn_dtype_bytes(dtype);
   const char *s = text;
+  int64_t given = 1;
+  for (const char *c = text; *c; c++)
+    given += *c == ',';
+  if (given > n && n)
+    return false;
   for (int64_t i = 0; i < n; i++) {
     char *end;
     double x = strtod(s, &end);
@@ -215,7 +197,7 @@ static bool fill_input(struct qc_problem *p, struct qc_value *v, int index, cons
   snprintf(key, sizeof key, "%s.is", v->name);
   if (qc_setting(settings, key, text, sizeof text)) {
     if (!stated_values(text, v->q.dtype, v->n, v->raw)) {
-      snprintf(why, bytes, "%s=%s: not a list of numbers", key, text);
+      snprintf(why, bytes, "%s=%s: not a list of at most %lld numbers", key, text, (long long)v->n);
       return false;
     }
     settle_broadcast(v);
@@ -262,7 +244,7 @@ static bool check_stated(const struct qc_problem *p, const char *settings, char 
     size_t size = qn_dtype_bytes(dtype);
     char *stated = qc_alloc((size_t)v->n * size + 8);
     bool ok = stated_values(text, dtype, v->n, stated);
-    snprintf(why, bytes, "%s=%s: not a list of numbers", key, text);
+    snprintf(why, bytes, "%s=%s: not a list of at most %lld numbers", key, text, (long long)v->n);
     for (int64_t k = 0; ok && k < v->n; k++) {
       double want = qc_decode(dtype, stated + (size_t)k * size);
       double got = qc_decode(dtype, (char *)v->twin + (size_t)k * size);

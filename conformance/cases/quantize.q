@@ -30,7 +30,7 @@ quantize x=f32/2x3x4x5x8 scale=f32/2x1x4x1x8 y=i8/2x3x4x5x8
 quantize x=f32/32 scale=f32 zero_point=i8 y=i8/32 ; fill=int:100 scale.is=2 zero_point.is=3
 quantize x=f32/32 scale=f32 zero_point=i8 y=i8/32 ; fill=int:100 scale.is=-2 zero_point.is=-128
 quantize x=f32/1024 scale=f32 zero_point=u8 y=u8/1024 ; fill=int:2000 scale.is=4 zero_point.is=255
-quantize x=f32/1024 scale=f32 y=e4m3/1024 ; fill=int:1000 scale.is=2,3
+quantize x=f32/1024 scale=f32 y=e4m3/1024 ; fill=int:1000 scale.is=3
 quantize x=f32/1024 scale=f32 y=e5m2/1024 ; fill=int:200000 scale.is=2
 quantize x=f32/4096 scale=f32 y=i8/4096 ; fill=int:4000 scale.is=30
 quantize x=f32/4096 scale=f32 zero_point=u8 y=u8/4096 ; fill=int:9000 scale.is=122
