@@ -105,6 +105,8 @@ void report_head(const side *const s[], int n);
 void report_row(const row *r);
 void report_groups(const row *rows, int n_rows, const side *const s[], int n);
 bool report_csv(const char *path, const row *rows, int n_rows, const side *const s[], int n);
+bool writable(const char *option, const char *path);      /* as far as can be told beforehand; otherwise a sentence */
+bool plottable(const char *path);
 bool plot(const char *path, const row *rows, int n_rows, const side *const s[], int n);
 
 /* ---- overhead.c -------------------------------------------------------------------------------- */

@@ -53,10 +53,9 @@ static void script(FILE *f, const char *path, const char *terminal, const row *r
   fprintf(f, "e\n");
 }
 
-bool plot(const char *path, const row *rows, int n_rows, const side *const s[], int n)
+bool plottable(const char *path)
 {
-  const char *terminal = terminal_for(path);
-  if (!terminal) {
+  if (!terminal_for(path)) {
     fprintf(stderr, "quern-bench: --plot wants a name that ends in .svg or .png, not %s\n", path);
     return false;
   }
@@ -64,12 +63,17 @@ bool plot(const char *path, const row *rows, int n_rows, const side *const s[], 
     fprintf(stderr, "quern-bench: --plot needs gnuplot, which is not installed (Debian, Ubuntu: gnuplot-nox)\n");
     return false;
   }
+  return writable("--plot", path);
+}
+
+bool plot(const char *path, const row *rows, int n_rows, const side *const s[], int n)
+{
   FILE *f = popen("gnuplot", "w");
   if (!f) {
     fprintf(stderr, "quern-bench: gnuplot cannot be started\n");
     return false;
   }
-  script(f, path, terminal, rows, n_rows, s, n);
+  script(f, path, terminal_for(path), rows, n_rows, s, n);
   int status = pclose(f);
   if (status) {
     fprintf(stderr, "quern-bench: gnuplot failed to write %s\n", path);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "bench.h"
+#include "../info/output.h"
 
 static const char doc[] =
   "Measure a backend or an engine, or two of them in turn, on problem lines.\v"
@@ -11,7 +12,8 @@ static const char doc[] =
   "\"cuda engine=matmul=wgmma,any math=tf32\"; the backends null and openblas are the bench's own. Each execution finds its "
   "inputs in memory, not in the last-level cache. A row gives the median time, the share of what the device can do at "
   "best (a large copy or a large matmul, measured first, whichever binds), and the speed of the first side over the second.\n\n"
-  "Exit status: 0 all was measured (what --vs refuses is no failure); 1 something failed; 2 the options or a file are wrong.";
+  "Exit status: 0 all was measured (what --vs refuses is no failure); 1 something failed; 2 the options or a file are wrong, or "
+  "standard output cannot be written.";
 
 enum { KEY_VS = 1000, KEY_CASE, KEY_CSV, KEY_PLOT, KEY_OVERHEAD, KEY_THREADS, KEY_TIME, KEY_MATH, KEY_REPLAY, KEY_LAUNCHES,
        KEY_FIRST, KEY_FILTER, KEY_MODEL, KEY_TUNE };
@@ -74,8 +76,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
   case KEY_FIRST:    s->first = text; break;
   case KEY_TIME:
     s->measure.seconds = strtod(text, &end);
-    if (*end || !(s->measure.seconds > 0))
-      argp_error(state, "--time wants a number of seconds above 0, not %s", text);
+    if (*end || !(s->measure.seconds > 0 && s->measure.seconds <= 1e6))
+      argp_error(state, "--time wants a number of seconds above 0, at most 1000000, not %s", text);
     break;
   case ARGP_KEY_ARG:
     argp_error(state, "%s: problems come by --case LINE or --workload FILE", text);
@@ -118,6 +120,14 @@ static void progress(const settings *s, int i, const bench_case *c)
 static bool selected(const settings *s, const bench_case *c)
 {
   return !s->filter || strstr(c->name, s->filter) || strstr(c->text, s->filter);
+}
+
+static bool any_selected(const settings *s)
+{
+  for (int i = 0; i < s->cases.n; i++)
+    if (selected(s, &s->cases.at[i]))
+      return true;
+  return false;
 }
 
 static int run_cases(settings *s, side *const sides[], int n, const char *const extra[])
@@ -169,6 +179,7 @@ int main(int argc, char **argv)
   side opened[2], *sides[2] = { &opened[0], &opened[1] };
   int n = 0, n_extra = 0;
 
+  output_guard();
   argp_program_version_hook = print_version;
   argp_err_exit_status = 2;
   argp_parse(&(struct argp){ option_table, parse_option, NULL, doc, NULL, NULL, NULL }, argc, argv, 0, NULL, &s);
@@ -180,6 +191,12 @@ int main(int argc, char **argv)
     fprintf(stderr, "quern-bench: nothing to measure: give --workload FILE or --case LINE (or --overhead)\n");
     s.bad = 2;
   }
+  if (!s.bad && !any_selected(&s)) {
+    fprintf(stderr, "quern-bench: nothing to measure: no name or line of %d problems contains \"%s\"\n", s.cases.n, s.filter);
+    s.bad = 2;
+  }
+  if (!s.bad && ((s.csv && !writable("--csv", s.csv)) || (s.plot && !plottable(s.plot))))
+    s.bad = 2;                          /* now, not after an hour of measuring */
   if (s.bad) {
     cases_free(&s.cases);
     return s.bad;

@@ -1,8 +1,11 @@
 /* report.c -- the table on the terminal, the families' summary, the CSV. */
 #include <errno.h>
+#include <libgen.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "bench.h"
 
 enum { NAME_WIDTH = 44, ENGINE_WIDTH = 30 };
@@ -180,20 +183,35 @@ static bool csv_write(FILE *f, const row *rows, int n_rows, const side *const s[
   return !ferror(f);
 }
 
-/* Written beside its place and renamed into it, so nobody reads half a file. */
+bool writable(const char *option, const char *path)
+{
+  char folder[4096];
+  struct stat st;
+  snprintf(folder, sizeof folder, "%s", path);
+  bool here = !stat(path, &st), is_folder = here && S_ISDIR(st.st_mode);
+  if (!is_folder && !(here ? access(path, W_OK) : access(dirname(folder), W_OK | X_OK)))
+    return true;
+  fprintf(stderr, "quern-bench: %s: cannot write %s: %s\n", option, path, strerror(is_folder ? EISDIR : errno));
+  return false;
+}
+
+/* A file is written beside its place and renamed into it, so nobody reads half of it; a device or a pipe is written as it is. */
 bool report_csv(const char *path, const row *rows, int n_rows, const side *const s[], int n)
 {
   char temporary[4096];
-  snprintf(temporary, sizeof temporary, "%s.tmp", path);
+  struct stat st;
+  bool beside = stat(path, &st) || S_ISREG(st.st_mode);
+  snprintf(temporary, sizeof temporary, beside ? "%s.tmp" : "%s", path);
   FILE *f = fopen(temporary, "w");
   bool good = f && csv_write(f, rows, n_rows, s, n);
   if (f && fclose(f))
     good = false;
-  if (good && rename(temporary, path))
+  if (good && beside && rename(temporary, path))
     good = false;
   if (!good) {
     fprintf(stderr, "quern-bench: cannot write %s: %s\n", path, strerror(errno));
-    remove(temporary);
+    if (beside)
+      remove(temporary);
   }
   return good;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "conform.h"
+#include "../info/output.h"
 
 struct qc_options qc_opt = {.cases = QC_CASES_DIR, .seed = 1, .tier = QC_DEFAULT, .time_limit = 60};
 
@@ -40,7 +41,7 @@ static const struct argp_option options[] = {
   {"seed", KEY_SEED, "N", 0, "of fills and random cases (default 1)", 0},
   {"tier", KEY_TIER, "quick|default|full", 0, "how much; quick is no conformance run", 0},
   {"random", KEY_RANDOM, "N", 0, "N random problems besides", 0},
-  {"time-limit", KEY_TIME, "S", 0, "seconds that a step may take (default 60)", 0},
+  {"time-limit", KEY_TIME, "S", 0, "seconds that a step may take (default 60; 0: no limit)", 0},
   {"kills", KEY_KILLS, "N", 0, "retire an engine after it failed N points", 0},
   {"list", KEY_LIST, 0, 0, "print the items and run none", 0},
   {"verbose", 'v', 0, 0, "the worst ratio of each run", 0},
@@ -48,9 +49,20 @@ static const struct argp_option options[] = {
   {0, 0, 0, 0, 0, 0},
 };
 
+static uint64_t whole(const char *option, const char *arg, uint64_t least, uint64_t most, struct argp_state *state)
+{
+  char *end;
+  errno = 0;
+  uint64_t v = strtoull(arg, &end, 10);
+  if (*arg < '0' || *arg > '9' || *end || errno || v < least || v > most)
+    argp_error(state, "%s: '%s' is no whole number from %llu to %llu", option, arg, (unsigned long long)least,
+               (unsigned long long)most);
+  return v;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-  char *end = NULL;
+  char *end;
   switch (key) {
   case 'b': qc_opt.backend = arg; break;
   case 'e': qc_opt.engine = arg; break;
@@ -61,10 +73,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
   case KEY_MODEL: qc_opt.model = arg; break;
   case KEY_LIST: qc_opt.list = true; break;
   case KEY_WORKER: worker = arg; break;
-  case KEY_SEED: qc_opt.seed = strtoull(arg, &end, 0); break;
-  case KEY_RANDOM: qc_opt.random = (int)strtol(arg, &end, 10); break;
-  case KEY_KILLS: qc_opt.kills = (int)strtol(arg, &end, 10); break;
-  case KEY_TIME: qc_opt.time_limit = strtod(arg, &end); break;
+  case KEY_SEED: qc_opt.seed = whole("--seed", arg, 0, UINT64_MAX, state); break;
+  case KEY_RANDOM: qc_opt.random = (int)whole("--random", arg, 0, 1000000, state); break;
+  case KEY_KILLS: qc_opt.kills = (int)whole("--kills", arg, 1, 1000000, state); break;
+  case KEY_TIME:
+    qc_opt.time_limit = strtod(arg, &end);
+    if (end == arg || *end || !(qc_opt.time_limit >= 0 && qc_opt.time_limit <= 1e6))
+      argp_error(state, "--time-limit: '%s' is no number of seconds from 0 (no limit) to 1000000", arg);
+    break;
   case KEY_TIER:
     qc_opt.tier = !strcmp(arg, "quick") ? QC_QUICK : !strcmp(arg, "default") ? QC_DEFAULT : QC_FULL;
     if (qc_opt.tier == QC_FULL && strcmp(arg, "full"))
@@ -73,8 +89,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
   case ARGP_KEY_ARG: argp_error(state, "'%s': no arguments are taken beside options", arg); break;
   default: return ARGP_ERR_UNKNOWN;
   }
-  if (end && (end == arg || *end))
-    argp_error(state, "'%s' is no number", arg);
   return 0;
 }
 
@@ -93,7 +107,8 @@ int main(int argc, char **argv)
 {
   static const struct argp argp = {options, parse, NULL,
     "Judges the engines of a backend against the oracle, and the oracle against its formulas; writes TAP."
-    "\vExit status: 0 all passed, 1 something failed, 2 it could not run.", NULL, NULL, NULL};
+    "\vExit status: 0 all passed, 1 something failed, 2 it could not run, or standard output cannot be written.", NULL, NULL, NULL};
+  output_guard();
   argp_program_version = "quern-conform " QN_VERSION;
   argp_err_exit_status = 2;
   argp_parse(&argp, argc, argv, 0, NULL, NULL);
@@ -102,10 +117,11 @@ int main(int argc, char **argv)
     sscanf(worker, "%d:%d", &first, &skip);
     return qc_worker_main(first, skip);
   }
-  char *names = qc_opt.backend ? strdup(qc_opt.backend) : getenv("QUERN_BACKEND") ? strdup(getenv("QUERN_BACKEND")) : NULL;
+  const char *asked = qc_opt.backend ? qc_opt.backend : getenv("QUERN_BACKEND");
+  char *names = asked && (*asked || qc_opt.backend) ? strdup(asked) : NULL;       /* an empty variable is unset */
   if (!names)
     qn_each_backend(collect, &names);
-  if (!names || !*names) {
+  if (!names) {
     fprintf(stderr, "quern-conform: no backend is usable; `quern-info doctor` says why\n");
     return 2;
   }
@@ -113,5 +129,9 @@ int main(int argc, char **argv)
   int n = 0;
   for (char *s = strtok(names, ","); s && n < 32; s = strtok(NULL, ","))
     backend[n++] = s;
+  if (!n) {
+    fprintf(stderr, "quern-conform: \"%s\" names no backend\n", names);
+    return 2;
+  }
   return qc_parent_main(backend, n, argv);
 }

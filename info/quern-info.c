@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "info.h"
+#include "output.h"
 
 static const char doc[] =
   "Say what Quern finds on this machine and what it would choose.\v"
@@ -13,7 +14,7 @@ static const char doc[] =
   "  doctor    what commonly goes wrong: folders, permissions, libraries, drivers\n"
   "  ops       every op with its roles, attributes and formula\n\n"
   "Exit status: 0 all is well; 1 no engine takes the problem, or doctor found a fault; 2 the options, a setting or a "
-  "problem line are wrong.";
+  "problem line are wrong, or standard output cannot be written.";
 
 enum { KEY_EXPLAIN = 1000, KEY_MODEL };
 
@@ -91,9 +92,18 @@ int main(int argc, char **argv)
     { "list", info_list }, { "config", info_config }, { "doctor", info_doctor }, { "ops", info_ops },
   };
   settings s = { .command = NULL };
+  output_guard();
   argp_program_version_hook = print_version;
   argp_err_exit_status = 2;
   argp_parse(&(struct argp){ option_table, parse_option, "[COMMAND]", doc, NULL, NULL, NULL }, argc, argv, 0, NULL, &s);
+  if (s.line && s.command) {
+    fprintf(stderr, "quern-info: --explain or the command %s, not both\n", s.command);
+    return 2;
+  }
+  if (s.model && !s.line) {
+    fprintf(stderr, "quern-info: --device-model goes with --explain; QUERN_DEVICE_MODEL has the rest run as on a model\n");
+    return 2;
+  }
   if (s.line)
     return info_explain(s.option, s.model, s.line);
   for (size_t i = 0; i < sizeof command / sizeof command[0]; i++)

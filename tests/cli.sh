@@ -77,9 +77,42 @@ each "quern-info --explain" "$info" --explain
 each "quern-bench --case" "$bench" --time 0.01 --case
 each "quern-conform --case" "$conform" --case
 
+if [ -w /dev/full ]; then
+  lost() { timeout 60 "$@" >/dev/full 2>"$err" </dev/null; }
+  lost "$info"; verdict "quern-info: a full disk" $? 2 1 "standard output cannot be written"
+  lost "$bench" --time 0.01 --case "$line"; verdict "quern-bench: a full disk" $? 2 1 "standard output cannot be written"
+  lost "$conform" --backend cpu_ref --case "$line"; verdict "quern-conform: a full disk" $? 2 1 "standard output cannot be written"
+fi
+
+bad "quern-info: a command and --explain" both "$info" config --explain "$line"
+bad "quern-info: --device-model without --explain" "goes with --explain" "$info" --device-model h200
 good "quern-info" cpu_ref "$info"
 good "quern-info --explain names the engine" direct "$info" --explain "$line"
 good "quern-info config" QUERN_BACKEND "$info" config
+
+bad "quern-bench: a filter that leaves nothing" nonesuch "$bench" --case "$line" --filter nonesuch
+bad "quern-bench: --csv where there is no folder" "--csv" "$bench" --case "$line" --csv /nonexistent/x.csv
+bad "quern-bench: --plot of no known kind" .svg "$bench" --case "$line" --plot x.jpeg
+bad "quern-bench: a workload that is not there" nonexistent "$bench" --workload /nonexistent.q
+fifo=$(mktemp -d)
+mkfifo "$fifo/csv"
+timeout 60 cat "$fifo/csv" >"$fifo/copy" &
+good "quern-bench --csv writes to a pipe" "$line" "$bench" --case "$line" --time 0.01 --csv "$fifo/csv"
+wait $!
+[ -p "$fifo/csv" ] && grep -q "$line" "$fifo/copy"
+verdict "and leaves it a pipe" $? 0 any .
+rm -rf "$fifo"
+
+for setting in bogus=1 z.fill=int y.fill=int x.seed=3 seed=x labels=3 as=f99 tier=soon plain=0; do
+  bad "quern-conform: a case with the setting $setting" "setting '${setting%%=*}" "$conform" --case "$line ; $setting"
+done
+bad "quern-conform: a folder without cases" /nonexistent "$conform" --cases /nonexistent
+bad "quern-conform: a backend without a name" "names no backend" "$conform" --backend , --case "$line"
+good "quern-conform: an empty QUERN_BACKEND is unset" "0 failed" env QUERN_BACKEND= "$conform" --case "$line"
+for option in --seed=-1 --random=many --kills=0 --time-limit=nan; do
+  timeout 60 "$conform" $option --case "$line" >"$out" 2>"$err" </dev/null
+  verdict "quern-conform $option" $? 2 any "${option%=*}: '${option#*=}' is no"
+done
 
 # Tuning ahead of time: a line in the file for each problem, once.
 tuned=$(mktemp -d)
