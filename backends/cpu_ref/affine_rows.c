@@ -107,20 +107,11 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     s.scale[d] = n > 1 ? 1.0 / (double)(corners ? n - 1 : n) : 1;
     if (d) s.rows *= n;
   }
-  affine *state = request->host->alloc(sizeof *state);
-  if (!state) return request->host->error(QN_NO_MEMORY, "no memory");
-  *state = s;
-  prepared->state = state;
-  return QN_OK;
-}
-
-static void release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
+  return cpu_keep(prepared, &s, sizeof s);
 }
 
 #define AFFINE_ROW(anchor)                                                                         \
   { .name = "rows", .op = anchor, .class_ = QN_CLASS_TUNED,                                           \
-    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .prepare = prepare, .run = run, .release = release }
+    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .prepare = prepare, .run = run, .release = cpu_release }
 static const qn_engine rows[] = { AFFINE_ROW(QN_OP_AFFINE_GRID), AFFINE_ROW(QN_OP_AFFINE_GRID_BACKWARD) };
 const qn_engine_list cpu_affine_rows = { rows, sizeof rows / sizeof *rows };

@@ -321,35 +321,21 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
     if (attr->stride[d] > TAPS_MAX)
       return qn_refuse(p, "sorts a line by the stride's remainders", "y", "a stride of at most 64", "%lld", (long long)attr->stride[d]);
 
-  depthwise *d = cpu_host->alloc(sizeof *d);
-  if (!d) return cpu_host->error(QN_NO_MEMORY, "convolution: no memory for a plan's state");
-  cpu_conv_ask(&d->conv, request, cpu_gemm_isa_of(request->device));
-  if (d->conv.phases > CPU_CONV_PHASES) {
-    const long long phases = d->conv.phases;
-    cpu_host->free(d);
+  depthwise d = {0};
+  cpu_conv_ask(&d.conv, request, cpu_gemm_isa_of(request->device));
+  if (d.conv.phases > CPU_CONV_PHASES)
     return qn_refuse(p, "each combination of stride's remainders is a pass of its own", "dx", "at most 64 of them",
-                     "%lld", phases);
+                     "%lld", (long long)d.conv.phases);
+  const bool flat = d.conv.flat && d.conv.axis == d.conv.epilogue.rank - 1;
+  d.conv.flat = false;                                     /* windows here are told apart by dim */
+  d.by_channels = source->dtype == QN_F32 && source->stride[1] == 1 && source->dim[1] > 1;
+  for (int64_t phase = 0; phase < d.conv.phases; phase++) {
+    cpu_conv_phase(&d.conv, phase);
+    const uint64_t bytes = (uint64_t)size_up(&d) * sizeof(float);
+    if (bytes > p->workspace) p->workspace = bytes;
   }
-  d->conv.flat = d->conv.flat && d->conv.axis == d->conv.epilogue.rank - 1;
-  const bool flat = d->conv.flat;
-  d->conv.flat = false;                                    /* windows here are told apart by dim */
-  d->by_channels = source->dtype == QN_F32 && source->stride[1] == 1 && source->dim[1] > 1;
-  uint64_t most = 0;
-  for (int64_t phase = 0; phase < d->conv.phases; phase++) {
-    cpu_conv_phase(&d->conv, phase);
-    const uint64_t bytes = (uint64_t)size_up(d) * sizeof(float);
-    if (bytes > most) most = bytes;
-  }
-  d->conv.flat = flat;
-  p->state = d;
-  p->workspace = most;
-  p->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
-}
-
-static void release(qn_prepared *p)
-{
-  cpu_host->free(p->state);
+  d.conv.flat = flat;
+  return cpu_keep(p, &d, sizeof d);
 }
 #endif
 
@@ -376,9 +362,9 @@ qn_status CPU_NAME(cpu_conv_depthwise_run)(const qn_prepared *p, const qn_launch
 #ifdef CPU_BASELINE
 #define ROWS(name_, run_)                                                                                              \
   {.name = name_, .op = QN_OP_CONV_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,                  \
-   .prepare = prepare, .run = run_, .release = release},                                                                 \
+   .prepare = prepare, .run = run_, .release = cpu_release},                                                             \
   {.name = name_, .op = QN_OP_CONV_BACKWARD_DATA, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,            \
-   .prepare = prepare, .run = run_, .release = release},
+   .prepare = prepare, .run = run_, .release = cpu_release},
 static const qn_engine rows[] = {CPU_COPIES(ROWS, "depthwise", cpu_conv_depthwise_run)};
 const qn_engine_list cpu_conv_depthwise = {rows, sizeof rows / sizeof *rows};
 #endif

@@ -404,29 +404,18 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   const cpu_gemm_isa *isa;
   const qn_status status = cpu_gemm_choose(request, p, &isa);
   if (status) return status;
-  cpu_conv *c = cpu_host->alloc(sizeof *c);
-  if (!c) return cpu_host->error(QN_NO_MEMORY, "convolution: no memory for a plan's state");
-  p->workspace = cpu_conv_set(c, request, isa);
-  p->numerics.accumulator = QN_ACC_NATIVE;
-  if (c->phases > CPU_CONV_PHASES) {
-    const long long phases = (long long)c->phases;
-    cpu_host->free(c);
+  cpu_conv c = {0};
+  p->workspace = cpu_conv_set(&c, request, isa);
+  if (c.phases > CPU_CONV_PHASES)
     return qn_refuse(p, "each combination of stride's remainders is a pass of its own", "dx", "at most 64 of them",
-                     "%lld", phases);
-  }
-  p->state = c;
-  return QN_OK;
-}
-
-static void release(qn_prepared *p)
-{
-  cpu_host->free(p->state);
+                     "%lld", (long long)c.phases);
+  return cpu_keep(p, &c, sizeof c);
 }
 
 static const qn_engine rows[] = {
   {.name = "gemm", .op = QN_OP_CONV_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .variants = cpu_gemm_variants, .prepare = prepare, .run = run, .release = release},
+   .variants = cpu_gemm_variants, .prepare = prepare, .run = run, .release = cpu_release},
   {.name = "gemm", .op = QN_OP_CONV_BACKWARD_DATA, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .variants = cpu_gemm_variants, .prepare = prepare, .run = run, .release = release},
+   .variants = cpu_gemm_variants, .prepare = prepare, .run = run, .release = cpu_release},
 };
 const qn_engine_list cpu_conv_gemm = {rows, 2};

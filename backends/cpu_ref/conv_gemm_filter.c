@@ -156,34 +156,31 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   const cpu_gemm_isa *isa;
   const qn_status status = cpu_gemm_choose(request, out, &isa);
   if (status) return status;
-  gradient *p = cpu_host->alloc(sizeof *p);
-  if (!p) return cpu_host->error(QN_NO_MEMORY, "convolution: no memory for a plan's state");
-  p->x_value = qn_role(node, QN_ROLE_CONV_BACKWARD_FILTER_X);
-  p->dy_value = qn_role(node, QN_ROLE_CONV_BACKWARD_FILTER_DY);
-  p->dw_value = qn_role(node, QN_ROLE_CONV_BACKWARD_FILTER_DW);
-  const qn_value *x = &request->value[p->x_value], *dy = &request->value[p->dy_value], *dw = &request->value[p->dw_value];
-  p->rank = dw->rank;
-  p->dw_dtype = dw->dtype;
-  memcpy(p->dw_stride, dw->stride, sizeof p->dw_stride);
-  cpu_window_forward(&p->x, x, dy, dw, conv, false);
-  identity(&p->dy, &p->x, dy, conv->groups);
-  p->places_in_columns = x->stride[1] == 1 || x->dim[1] == 1;
+  gradient p = {0};
+  p.x_value = qn_role(node, QN_ROLE_CONV_BACKWARD_FILTER_X);
+  p.dy_value = qn_role(node, QN_ROLE_CONV_BACKWARD_FILTER_DY);
+  p.dw_value = qn_role(node, QN_ROLE_CONV_BACKWARD_FILTER_DW);
+  const qn_value *x = &request->value[p.x_value], *dy = &request->value[p.dy_value], *dw = &request->value[p.dw_value];
+  p.rank = dw->rank;
+  p.dw_dtype = dw->dtype;
+  memcpy(p.dw_stride, dw->stride, sizeof p.dw_stride);
+  cpu_window_forward(&p.x, x, dy, dw, conv, false);
+  identity(&p.dy, &p.x, dy, conv->groups);
+  p.places_in_columns = x->stride[1] == 1 || x->dim[1] == 1;
 
-  cpu_gemm *g = &p->gemm;
-  const int64_t places = p->x.taps * p->x.channels;
+  cpu_gemm *g = &p.gemm;
+  const int64_t places = p.x.taps * p.x.channels;
   g->isa = isa;
   g->type = cpu_gemm_type(x->dtype);
   g->batch = conv->groups;
-  g->m = p->places_in_columns ? p->dy.channels : places;
-  g->n = p->places_in_columns ? places : p->dy.channels;
-  g->k = x->dim[0] * p->x.pixels;
+  g->m = p.places_in_columns ? p.dy.channels : places;
+  g->n = p.places_in_columns ? places : p.dy.channels;
+  g->k = x->dim[0] * p.x.pixels;
   g->a = left_block;
   g->b = right_block;
   g->finish = finish;
-  out->state = p;
   out->workspace = cpu_gemm_plan(g, request->demands->threads);
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  return cpu_keep(out, &p, sizeof p);
 }
 
 /* ---- run ------------------------------------------------------------------------------------------- */
@@ -199,13 +196,8 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return QN_OK;
 }
 
-static void release(qn_prepared *p)
-{
-  cpu_host->free(p->state);
-}
-
 static const qn_engine rows[] = {
   {.name = "gemm", .op = QN_OP_CONV_BACKWARD_FILTER, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .variants = cpu_gemm_variants, .prepare = prepare, .run = run, .release = release},
+   .variants = cpu_gemm_variants, .prepare = prepare, .run = run, .release = cpu_release},
 };
 const qn_engine_list cpu_conv_gemm_filter = {rows, 1};

@@ -7,4 +7,11 @@ extern const qn_host *cpu_host;                     /* backend.c: what core hand
 extern const qn_device_ops cpu_device;              /* device.c */
 extern const qn_engine_list *const cpu_engines[];   /* engines.c */
 
+/* What an engine keeps from prepare to run lies in one piece of memory behind p->state (backend.c).
+ * cpu_state: zeroed; NULL: there is none, which has been said, so return QN_NO_MEMORY. A refusal after it wants cpu_release.
+ * cpu_keep: a copy of what prepare has in hand. */
+void     *cpu_state(qn_prepared *p, size_t bytes);
+qn_status cpu_keep(qn_prepared *p, const void *state, size_t bytes);
+void      cpu_release(qn_prepared *p);
+
 #endif

@@ -195,6 +195,6 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
 #define ROW(anchor, function)                                                                   \
   { .name = "direct", .op = anchor, .class_ = QN_CLASS_GENERIC,                                 \
     .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,            \
-    .prepare = prepare, .run = function, .release = cpu_direct_release }
+    .prepare = prepare, .run = function, .release = cpu_release }
 static const qn_engine row[] = { ROW(QN_OP_CTC_LOSS, forward), ROW(QN_OP_CTC_LOSS_BACKWARD, backward) };
 const qn_engine_list cpu_ctc_direct = { row, sizeof row / sizeof *row };

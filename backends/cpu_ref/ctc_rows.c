@@ -310,22 +310,12 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   p.of_sample = workspace_of(&p);
   prepared->workspace = (uint64_t)(p.samples * (p.of_sample + (int64_t)sizeof(double)));
 
-  problem *kept = request->host->alloc(sizeof *kept);
-  if (!kept) return request->host->error(QN_NO_MEMORY, "no memory for a loss");
-  *kept = p;
-  prepared->class_ = QN_CLASS_TUNED;
-  prepared->state = kept;
-  return QN_OK;
-}
-
-static void release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
+  return cpu_keep(prepared, &p, sizeof p);
 }
 
 #define ROW(name_, run_, anchor)                                                                                 \
   { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
-    .prepare = prepare, .run = run_, .release = release }
+    .prepare = prepare, .run = run_, .release = cpu_release }
 #define ROWS(name, run) ROW(name, run, QN_OP_CTC_LOSS), ROW(name, run, QN_OP_CTC_LOSS_BACKWARD),
 static const qn_engine row[] = { CPU_COPIES(ROWS, "rows", cpu_ctc_rows_run) };
 const qn_engine_list cpu_ctc_rows = { row, sizeof row / sizeof *row };

@@ -7,8 +7,8 @@ qn_status cpu_direct_prepare(const qn_request *request, qn_prepared *p)
   const int32_t n = op->first[op->n_roles];
   const size_t attr_bytes = op->attr ? (size_t)*(const uint64_t *)op->attr : 0;   /* such a struct begins with its size */
   const size_t value_bytes = (size_t)n * sizeof(qn_value), number_bytes = ((size_t)n * sizeof(int32_t) + 7) / 8 * 8;
-  unsigned char *memory = cpu_host->alloc(sizeof(cpu_kept) + value_bytes + number_bytes + attr_bytes);
-  if (!memory) return cpu_host->error(QN_NO_MEMORY, "the host's memory ran out");
+  unsigned char *memory = cpu_state(p, sizeof(cpu_kept) + value_bytes + number_bytes + attr_bytes);
+  if (!memory) return QN_NO_MEMORY;
 
   cpu_kept *kept = (cpu_kept *)memory;
   qn_value *value = (qn_value *)(memory + sizeof(cpu_kept));
@@ -24,16 +24,6 @@ qn_status cpu_direct_prepare(const qn_request *request, qn_prepared *p)
   }
   if (attr_bytes) kept->attr = memcpy(memory + sizeof(cpu_kept) + value_bytes + number_bytes, op->attr, attr_bytes);
 
-  p->state = kept;
-  p->n_ops = 1;
-  p->class_ = QN_CLASS_GENERIC;
-  p->math = QN_MATH_STRICT;
   p->numerics.accumulator = QN_ACC_DOUBLE;
   return QN_OK;
-}
-
-void cpu_direct_release(qn_prepared *p)
-{
-  cpu_host->free(p->state);
-  p->state = NULL;
 }

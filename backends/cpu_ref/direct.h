@@ -19,12 +19,11 @@ typedef struct cpu_kept {
 } cpu_kept;
 
 qn_status cpu_direct_prepare(const qn_request *request, qn_prepared *p);
-void      cpu_direct_release(qn_prepared *p);
 
 #define CPU_DIRECT_ROW(anchor, function)                                                        \
   { .name = "direct", .op = anchor, .class_ = QN_CLASS_GENERIC,                                 \
     .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,            \
-    .prepare = cpu_direct_prepare, .run = function, .release = cpu_direct_release }
+    .prepare = cpu_direct_prepare, .run = function, .release = cpu_release }
 
 /* ---- tensors ---------------------------------------------------------------------------------- */
 

@@ -51,12 +51,12 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   const cpu_gemm_isa *isa;
   const qn_status status = cpu_gemm_choose(request, p, &isa);
   if (status) return status;
-  fused *f = cpu_host->alloc(sizeof *f);
+  fused *f = cpu_state(p, sizeof *f);
+  if (!f) return QN_NO_MEMORY;
   qn_value *value = cpu_host->alloc(request->n_values * sizeof *value);
-  if (!f || !value) {
-    cpu_host->free(f);
-    cpu_host->free(value);
-    return cpu_host->error(QN_NO_MEMORY, "fused product: no memory for a plan's state");
+  if (!value) {
+    cpu_release(p);
+    return cpu_host->error(QN_NO_MEMORY, "no memory for a fused product's values");
   }
   f->op = node->op;
   const int taken = cpu_program_make(request, 1, request->n_ops - 1, y, &f->program, p);
@@ -72,15 +72,13 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   const bool in_rows = taken > 0 && rows_are_places(f);
   cpu_host->free(value);
   if (!in_rows) {
-    cpu_host->free(f);
+    cpu_release(p);
     if (taken == 0) return QN_UNSUPPORTED;                 /* and the program has said why */
     return qn_refuse(p, "rows of sums must run along the output's fastest dim", "y", "rows, columns, pixels or channels", "%s",
                      "another dim");
   }
   f->runner = cpu_tile_runner(request->device);
-  p->state = f;
   p->n_ops = 1 + (uint32_t)taken;
-  p->numerics.accumulator = QN_ACC_NATIVE;
   return QN_OK;
 }
 
@@ -98,17 +96,12 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return QN_OK;
 }
 
-static void release(qn_prepared *p)
-{
-  cpu_host->free(p->state);
-}
-
 static const qn_engine rows[] = {
   {.name = "gemm_fused", .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .variants = cpu_gemm_variants, .also = cpu_program_also, .prepare = prepare, .run = run, .release = release},
+   .variants = cpu_gemm_variants, .also = cpu_program_also, .prepare = prepare, .run = run, .release = cpu_release},
   {.name = "gemm_fused", .op = QN_OP_CONV_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .variants = cpu_gemm_variants, .also = cpu_program_also, .prepare = prepare, .run = run, .release = release},
+   .variants = cpu_gemm_variants, .also = cpu_program_also, .prepare = prepare, .run = run, .release = cpu_release},
   {.name = "gemm_fused", .op = QN_OP_CONV_BACKWARD_DATA, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .variants = cpu_gemm_variants, .also = cpu_program_also, .prepare = prepare, .run = run, .release = release},
+   .variants = cpu_gemm_variants, .also = cpu_program_also, .prepare = prepare, .run = run, .release = cpu_release},
 };
 const qn_engine_list cpu_gemm_fused = {rows, 3};

@@ -133,11 +133,9 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   const cpu_gemm_isa *isa;
   const qn_status status = cpu_gemm_choose(request, p, &isa);
   if (status) return status;
-  p->state = cpu_host->alloc(sizeof(cpu_matmul));
-  if (!p->state) return cpu_host->error(QN_NO_MEMORY, "matmul: no memory for a plan's state");
-  p->workspace = cpu_matmul_set(p->state, request, isa);
-  p->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  cpu_matmul m = {0};
+  p->workspace = cpu_matmul_set(&m, request, isa);
+  return cpu_keep(p, &m, sizeof m);
 }
 
 /* ---- run ----------------------------------------------------------------------------------------- */
@@ -159,13 +157,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return QN_OK;
 }
 
-static void release(qn_prepared *p)
-{
-  cpu_host->free(p->state);
-}
-
 static const qn_engine rows[] = {
   {.name = "blocked", .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .variants = cpu_gemm_variants, .prepare = prepare, .run = run, .release = release},
+   .variants = cpu_gemm_variants, .prepare = prepare, .run = run, .release = cpu_release},
 };
 const qn_engine_list cpu_matmul_blocked = {rows, 1};

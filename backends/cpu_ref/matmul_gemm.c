@@ -169,11 +169,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   e->bias = cpu_operand_of(request, qn_role(node, QN_ROLE_MATMUL_BIAS), rank);
   e->y = cpu_operand_of(request, y, rank);
 
-  out->state = cpu_host->alloc(sizeof p);
-  if (!out->state) return cpu_host->error(QN_NO_MEMORY, "matmul: no memory for a plan's state");
-  memcpy(out->state, &p, sizeof p);
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  return cpu_keep(out, &p, sizeof p);
 }
 
 /* ---- run ------------------------------------------------------------------------------------------ */
@@ -197,14 +193,9 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return QN_OK;
 }
 
-static void release(qn_prepared *p)
-{
-  cpu_host->free(p->state);
-}
-
 static const qn_engine rows[] = {
   {.name = "gemm", .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .prepare = prepare, .run = run, .release = release},
+   .prepare = prepare, .run = run, .release = cpu_release},
 };
 const qn_engine_list cpu_matmul_gemm = {rows, 1};
 

@@ -264,22 +264,12 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   const int64_t kept = p.given ? 0 : 2 * chunks_of(&p);
   prepared->workspace = (uint64_t)((ARRAYS + kept) * p.columns) * sizeof(float);
 
-  problem *state = request->host->alloc(sizeof *state);
-  if (!state) return request->host->error(QN_NO_MEMORY, "no memory for a normalization");
-  *state = p;
-  prepared->class_ = QN_CLASS_TUNED;
-  prepared->state = state;
-  return QN_OK;
-}
-
-static void release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
+  return cpu_keep(prepared, &p, sizeof p);
 }
 
 #define ROW(name_, run_, anchor)                                                                                 \
   { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
-    .prepare = prepare, .run = run_, .release = release }
+    .prepare = prepare, .run = run_, .release = cpu_release }
 #define ROWS(name, run)                                                                                          \
   ROW(name, run, QN_OP_LAYER_NORM), ROW(name, run, QN_OP_LAYER_NORM_BACKWARD), ROW(name, run, QN_OP_RMS_NORM),    \
   ROW(name, run, QN_OP_RMS_NORM_BACKWARD), ROW(name, run, QN_OP_BATCH_NORM), ROW(name, run, QN_OP_BATCH_NORM_BACKWARD), \

@@ -374,18 +374,9 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     prepared->workspace = (uint64_t)(p.shares * 2 * p.length) * sizeof(float);
   }
 
-  problem *kept = request->host->alloc(sizeof *kept);
-  if (!kept) return request->host->error(QN_NO_MEMORY, "no memory for a normalization");
-  *kept = p;
-  prepared->class_ = QN_CLASS_TUNED;
-  prepared->state = kept;
-  return QN_OK;
+  return cpu_keep(prepared, &p, sizeof p);
 }
 
-static void release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
-}
 #endif
 
 /* ---- run -------------------------------------------------------------------------------------------------------------- */
@@ -474,7 +465,7 @@ qn_status CPU_NAME(cpu_norm_runs_run)(const qn_prepared *prepared, const qn_laun
 #ifdef CPU_BASELINE
 #define ROW(name_, run_, anchor)                                                                                 \
   { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
-    .prepare = prepare, .run = run_, .release = release }
+    .prepare = prepare, .run = run_, .release = cpu_release }
 #define ROWS(name, run)                                                                                          \
   ROW(name, run, QN_OP_LAYER_NORM), ROW(name, run, QN_OP_LAYER_NORM_BACKWARD), ROW(name, run, QN_OP_RMS_NORM),    \
   ROW(name, run, QN_OP_RMS_NORM_BACKWARD), ROW(name, run, QN_OP_BATCH_NORM), ROW(name, run, QN_OP_BATCH_NORM_BACKWARD), \

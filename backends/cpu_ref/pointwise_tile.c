@@ -206,23 +206,17 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
   const qn_status status = cpu_isa_check(request, prepared);
   if (status) return status;
-  cpu_program *program = request->host->alloc(sizeof *program);
-  if (!program) return request->host->error(QN_NO_MEMORY, "no memory for a pointwise program");
+  cpu_program *program = cpu_state(prepared, sizeof *program);
+  if (!program) return QN_NO_MEMORY;
   const int taken = cpu_program_make(request, 0, request->n_ops, -1, program, prepared);
   if (taken == 0) {
-    request->host->free(program);
+    cpu_release(prepared);
     return QN_UNSUPPORTED;
   }
   prepared->n_ops = (uint32_t)taken;
-  prepared->class_ = QN_CLASS_TUNED;
-  prepared->state = program;
   return QN_OK;
 }
 
-static void release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
-}
 #endif
 
 /* ---- run ---------------------------------------------------------------------------------------------------- */
@@ -247,7 +241,7 @@ qn_status CPU_NAME(cpu_pointwise_tile_run)(const qn_prepared *prepared, const qn
 #ifdef CPU_BASELINE
 #define ROW(name_, run_)                                                                                         \
   { .name = name_, .op = QN_FAMILY_POINTWISE | QN_ANCHOR_FAMILY, .class_ = QN_CLASS_TUNED,                        \
-    .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare, .run = run_, .release = release },
+    .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare, .run = run_, .release = cpu_release },
 static const qn_engine row[] = { CPU_COPIES(ROW, "tile", cpu_pointwise_tile_run) };
 const qn_engine_list cpu_pointwise_tile = { row, sizeof row / sizeof *row };
 #endif

@@ -44,18 +44,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   s.block = copied && adjacent && s.x.elements < 1 << 22 ? qn_min_i64(BLOCK, s.c) : 1;
   s.scratch = s.block * qn_round_up(s.x.elements + s.y.elements, 16);
   if (s.scratch > 1 << 26) return qn_refuse(prepared, "planes fit in memory once more", "x", "2^26 places", "%lld", (long long)s.scratch);
-  sharing *state = request->host->alloc(sizeof *state);
-  if (!state) return request->host->error(QN_NO_MEMORY, "no memory for planes");
-  *state = s;
   prepared->workspace = (uint64_t)(s.threads * s.scratch) * 4;
-  prepared->class_ = QN_CLASS_TUNED;
-  prepared->state = state;
-  return QN_OK;
-}
-
-static void release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
+  return cpu_keep(prepared, &s, sizeof s);
 }
 
 /* ---- planes ----------------------------------------------------------------------------------------------------- */
@@ -154,7 +144,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 
 #define ROW(anchor)                                                                                                  \
   { .name = "planes", .op = anchor, .class_ = QN_CLASS_TUNED,                                                         \
-    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .prepare = prepare, .run = run, .release = release }
+    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .prepare = prepare, .run = run, .release = cpu_release }
 static const qn_engine row[] = {
   ROW(QN_OP_POOL_ADAPTIVE_MAX),
   ROW(QN_OP_POOL_ADAPTIVE_MAX_BACKWARD),

@@ -126,18 +126,8 @@ static inline qn_status pooling_of(const qn_request *request, qn_prepared *prepa
 static inline qn_status pooling_keep(const qn_request *request, qn_prepared *prepared, pooling *v, int64_t shared)
 {
   v->threads = request->demands->threads;
-  pooling *kept = request->host->alloc(sizeof *kept);
-  if (!kept) return request->host->error(QN_NO_MEMORY, "no memory for a pooling");
-  *kept = *v;
-  prepared->class_ = QN_CLASS_TUNED;
   prepared->workspace = (uint64_t)(v->scratch * v->threads + shared);
-  prepared->state = kept;
-  return QN_OK;
-}
-
-static inline void pooling_release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
+  return cpu_keep(prepared, v, sizeof *v);
 }
 
 static inline int pool_threads(const pooling *v, const qn_launch *launch, int64_t tasks)
@@ -170,7 +160,7 @@ static inline void put_indices(void *to, uint32_t dtype, const int32_t *number, 
 
 #define POOL_ROW(name_, run_, anchor)                                                                            \
   { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,                      \
-    .prepare = prepare, .run = run_, .release = pooling_release }
+    .prepare = prepare, .run = run_, .release = cpu_release }
 #define POOL_ROWS(name, run)                                                                                     \
   POOL_ROW(name, run, QN_OP_POOL_MAX), POOL_ROW(name, run, QN_OP_POOL_MAX_BACKWARD),                              \
   POOL_ROW(name, run, QN_OP_POOL_AVERAGE), POOL_ROW(name, run, QN_OP_POOL_AVERAGE_BACKWARD),

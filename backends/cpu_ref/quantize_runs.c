@@ -327,22 +327,12 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
       return qn_refuse(prepared, "the elements of a block must be neighbours", "block", "blocks of whole rows, or of equal parts of rows", "%s", "others");
     p.block = l[0].block;
   }
-  problem *kept = request->host->alloc(sizeof *kept);
-  if (!kept) return request->host->error(QN_NO_MEMORY, "no memory for quantization");
-  *kept = p;
-  prepared->class_ = QN_CLASS_TUNED;
-  prepared->state = kept;
-  return QN_OK;
-}
-
-static void release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
+  return cpu_keep(prepared, &p, sizeof p);
 }
 
 #define ROW(name_, run_, anchor)                                                                                 \
   { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
-    .prepare = prepare, .run = run_, .release = release }
+    .prepare = prepare, .run = run_, .release = cpu_release }
 #define ROWS(name, run) ROW(name, run, QN_OP_QUANTIZE), ROW(name, run, QN_OP_DEQUANTIZE), ROW(name, run, QN_OP_QUANTIZE_DYNAMIC),
 static const qn_engine row[] = { CPU_COPIES(ROWS, "runs", cpu_quantize_runs_run) };
 const qn_engine_list cpu_quantize_runs = { row, sizeof row / sizeof *row };

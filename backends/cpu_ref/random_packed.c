@@ -178,22 +178,12 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   if (p.offset >= 0) p.offset_dtype = request->value[p.offset].dtype;
   p.elements = qn_elements(&request->value[p.y]);
 
-  problem *kept = request->host->alloc(sizeof *kept);
-  if (!kept) return request->host->error(QN_NO_MEMORY, "no memory for random numbers");
-  *kept = p;
-  prepared->class_ = QN_CLASS_TUNED;
-  prepared->state = kept;
-  return QN_OK;
-}
-
-static void release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
+  return cpu_keep(prepared, &p, sizeof p);
 }
 
 #define ROW(name_, run_, anchor)                                                                                 \
   { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED,                                                       \
-    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, .prepare = prepare, .run = run_, .release = release }
+    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, .prepare = prepare, .run = run_, .release = cpu_release }
 #define ROWS(name, run)                                                                                          \
   ROW(name, run, QN_OP_RNG_UNIFORM), ROW(name, run, QN_OP_RNG_NORMAL), ROW(name, run, QN_OP_RNG_BERNOULLI),       \
   ROW(name, run, QN_OP_DROPOUT), ROW(name, run, QN_OP_DROPOUT_BACKWARD),

@@ -111,23 +111,13 @@ static inline qn_status reduction_keep(const qn_request *request, qn_prepared *p
 {
   const uint64_t room = (uint64_t)(partials * r->parts) * sizeof(partial);
   r->shared = r->parts > 1 && tasks < 32 && room <= request->demands->workspace_limit;
-  reduction *kept = request->host->alloc(sizeof *kept);
-  if (!kept) return request->host->error(QN_NO_MEMORY, "no memory for a reduction");
-  *kept = *r;
-  prepared->class_ = QN_CLASS_TUNED;
   prepared->workspace = r->shared ? room : 0;
-  prepared->state = kept;
-  return QN_OK;
-}
-
-static inline void reduction_release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
+  return cpu_keep(prepared, r, sizeof *r);
 }
 
 #define REDUCTION_ROW(name_, run_, anchor)                                                                       \
   { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,                      \
-    .prepare = prepare, .run = run_, .release = reduction_release }
+    .prepare = prepare, .run = run_, .release = cpu_release }
 #define REDUCTION_ROWS(name, run)                                                                                \
   REDUCTION_ROW(name, run, QN_OP_REDUCE_SUM), REDUCTION_ROW(name, run, QN_OP_REDUCE_MEAN),                        \
   REDUCTION_ROW(name, run, QN_OP_REDUCE_PROD), REDUCTION_ROW(name, run, QN_OP_REDUCE_MAX),                        \

@@ -103,10 +103,9 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   s.channels_last = s.c > 1 && s.in_stride[1] == 1 && s.out_stride[1] == 1;
   if (!s.channels_last && ((s.in_dim[2] > 1 && s.in_stride[4] != 1) || (s.out_dim[2] > 1 && s.out_stride[4] != 1)))
     return qn_refuse(prepared, "rows, or channels, lie side by side in both", "x", "stride 1 in one of both", "%lld", (long long)s.in_stride[4]);
-  char *memory = request->host->alloc(sizeof s + (size_t)ints * 4);
-  if (!memory) return request->host->error(QN_NO_MEMORY, "no memory for lists");
+  char *memory = cpu_state(prepared, sizeof s + (size_t)ints * 4);
+  if (!memory) return QN_NO_MEMORY;
   int32_t *at = (int32_t *)(void *)(memory + sizeof s);
-  memset(at, 0, (size_t)ints * 4);
   for (int d = 0; d < 3; d++) {
     const int64_t points = backward ? s.in_dim[d] : s.out_dim[d];
     s.list[d] = (list){ at, at + qn_round_up(s.out_dim[d] + 2, 2), NULL };
@@ -118,14 +117,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   s.scratch = qn_round_up(s.channels_last ? 2 * s.c : 2 * s.in_dim[2] + s.out_dim[2], 16);
   prepared->workspace = (uint64_t)(s.threads * s.scratch) * 4;
   memcpy(memory, &s, sizeof s);
-  prepared->class_ = QN_CLASS_TUNED;
-  prepared->state = memory;
   return QN_OK;
-}
-
-static void release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
 }
 
 /* ---- run -------------------------------------------------------------------------------------------------------- */
@@ -201,6 +193,6 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 
 #define ROW(anchor)                                                                                                  \
   { .name = "lists", .op = anchor, .class_ = QN_CLASS_TUNED,                                                          \
-    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .prepare = prepare, .run = run, .release = release }
+    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .prepare = prepare, .run = run, .release = cpu_release }
 static const qn_engine row[] = { ROW(QN_OP_RESAMPLE), ROW(QN_OP_RESAMPLE_BACKWARD) };
 const qn_engine_list cpu_resample_lists = { row, sizeof row / sizeof *row };

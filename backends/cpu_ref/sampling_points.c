@@ -350,22 +350,13 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   grid_strides(grid, s.grid_stride);
   if (op->op == QN_OP_GRID_SAMPLE_BACKWARD_GRID) grid_strides(out, s.out_stride);
   if (op->op == QN_OP_GRID_SAMPLE_BACKWARD_DATA && s.x_dtype != QN_F32) s.scratch = qn_round_up(places * qn_min_i64(s.c, CHANNELS), 16);
-  sampler *state = request->host->alloc(sizeof *state);
-  if (!state) return request->host->error(QN_NO_MEMORY, "no memory");
-  *state = s;
-  prepared->state = state;
   prepared->workspace = (uint64_t)(request->demands->threads * (qn_round_up((int64_t)sizeof(block), 64) + s.scratch * 4));
-  return QN_OK;
-}
-
-static void release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
+  return cpu_keep(prepared, &s, sizeof s);
 }
 
 #define SAMPLING_ROW(anchor, engine, function)                                                     \
   { .name = engine, .op = anchor, .class_ = QN_CLASS_TUNED,                                           \
-    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, .prepare = prepare, .run = function, .release = release },
+    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, .prepare = prepare, .run = function, .release = cpu_release },
 #define SAMPLING_ROWS(engine, function)                                                            \
   SAMPLING_ROW(QN_OP_GRID_SAMPLE, engine, function)                                                   \
   SAMPLING_ROW(QN_OP_GRID_SAMPLE_BACKWARD_DATA, engine, function)                                     \

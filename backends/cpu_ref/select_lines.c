@@ -43,21 +43,6 @@ static lines lines_of(const qn_value *x, const qn_value *y, const qn_value *indi
   return s;
 }
 
-static qn_status keep(const qn_request *request, qn_prepared *prepared, const lines *s)
-{
-  lines *state = request->host->alloc(sizeof *state);
-  if (!state) return request->host->error(QN_NO_MEMORY, "no memory for lines");
-  *state = *s;
-  prepared->class_ = QN_CLASS_TUNED;
-  prepared->state = state;
-  return QN_OK;
-}
-
-static void release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
-}
-
 /* ---- top_k ---------------------------------------------------------------------------------------------------- */
 
 static int64_t buffer_size(const lines *s) { return qn_min_i64(s->n, 2 * s->k + 256); }
@@ -153,7 +138,7 @@ static qn_status top_k_prepare(const qn_request *request, qn_prepared *prepared)
   s.smallest = a->smallest != 0;
   s.threads = request->demands->threads;
   prepared->workspace = (uint64_t)(s.threads * buffer_size(&s)) * 8;
-  return keep(request, prepared, &s);
+  return cpu_keep(prepared, &s, sizeof s);
 }
 
 static qn_status top_k_run(const qn_prepared *prepared, const qn_launch *launch)
@@ -230,7 +215,7 @@ static qn_status cumsum_prepare(const qn_request *request, qn_prepared *prepared
   s.exclusive = a->exclusive != 0;
   s.reverse = a->reverse != 0;
   if (s.nest.rank == 0) s.nest.rank = 1, s.nest.dim[0] = 1;
-  return keep(request, prepared, &s);
+  return cpu_keep(prepared, &s, sizeof s);
 }
 
 static qn_status cumsum_run(const qn_prepared *prepared, const qn_launch *launch)
@@ -255,7 +240,7 @@ static qn_status cumsum_run(const qn_prepared *prepared, const qn_launch *launch
 
 #define ROW(engine, anchor, prepare_, run_)                                                                         \
   { .name = engine, .op = anchor, .class_ = QN_CLASS_TUNED,                                                          \
-    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .prepare = prepare_, .run = run_, .release = release }
+    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .prepare = prepare_, .run = run_, .release = cpu_release }
 static const qn_engine row[] = {
   ROW("lines", QN_OP_TOP_K, top_k_prepare, top_k_run),
   ROW("lines", QN_OP_CUMSUM, cumsum_prepare, cumsum_run),

@@ -46,21 +46,6 @@ static const qn_value *value_of(const qn_request *request, uint32_t role)
   return &request->value[qn_role(&request->op[0], role)];
 }
 
-static qn_status keep(const qn_request *request, qn_prepared *prepared, const rows *r)
-{
-  rows *state = request->host->alloc(sizeof *state);
-  if (!state) return request->host->error(QN_NO_MEMORY, "no memory for rows");
-  *state = *r;
-  prepared->class_ = QN_CLASS_TUNED;
-  prepared->state = state;
-  return QN_OK;
-}
-
-static void release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
-}
-
 /* ---- gather ------------------------------------------------------------------------------------------------- */
 
 static qn_status gather_prepare(const qn_request *request, qn_prepared *prepared)
@@ -80,7 +65,7 @@ static qn_status gather_prepare(const qn_request *request, qn_prepared *prepared
   }
   qn_nest_simplify(&r.nest);
   if (r.nest.rank == 0) r.nest.rank = 1, r.nest.dim[0] = 1;
-  return keep(request, prepared, &r);
+  return cpu_keep(prepared, &r, sizeof r);
 }
 
 static qn_status gather_run(const qn_prepared *prepared, const qn_launch *launch)
@@ -153,7 +138,7 @@ static qn_status scatter_prepare(const qn_request *request, qn_prepared *prepare
     r.row_stride = r.row_elements;
     prepared->workspace = (uint64_t)(r.length * r.row_elements) * 4;
   }
-  return keep(request, prepared, &r);
+  return cpu_keep(prepared, &r, sizeof r);
 }
 
 static void add_row(const rows *r, float *sum, const char *dy)
@@ -222,7 +207,7 @@ static qn_status one_hot_prepare(const qn_request *request, qn_prepared *prepare
   r.nest.n = 2;
   for (int32_t d = 0; d < indices->rank; d++) r.nest.stride[1][d] = indices->stride[d];
   qn_nest_simplify(&r.nest);
-  return keep(request, prepared, &r);
+  return cpu_keep(prepared, &r, sizeof r);
 }
 
 static qn_status one_hot_run(const qn_prepared *prepared, const qn_launch *launch)
@@ -250,7 +235,7 @@ static qn_status one_hot_run(const qn_prepared *prepared, const qn_launch *launc
 
 #define ROW(engine, anchor, prepare_, run_)                                                                         \
   { .name = engine, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_PORTABLE,    \
-    .prepare = prepare_, .run = run_, .release = release }
+    .prepare = prepare_, .run = run_, .release = cpu_release }
 static const qn_engine row[] = {
   ROW("rows", QN_OP_GATHER, gather_prepare, gather_run),
   ROW("rows", QN_OP_SCATTER_ADD, scatter_prepare, scatter_run),

@@ -334,17 +334,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   p.band = !fast_axis && last >= 0 && p.nest.dim[last] >= 4;
   for (int32_t t = 0; t < p.nest.n && p.band; t++) p.band = p.nest.stride[t][last] == 1;
 
-  problem *kept = request->host->alloc(sizeof *kept);
-  if (!kept) return request->host->error(QN_NO_MEMORY, "no memory for a softmax");
-  *kept = p;
-  prepared->class_ = QN_CLASS_TUNED;
-  prepared->state = kept;
-  return QN_OK;
-}
-
-static void release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
+  return cpu_keep(prepared, &p, sizeof p);
 }
 #endif
 
@@ -406,7 +396,7 @@ qn_status CPU_NAME(cpu_softmax_rows_run)(const qn_prepared *prepared, const qn_l
 #ifdef CPU_BASELINE
 #define ROW(name_, run_, anchor)                                                                                 \
   { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare,  \
-    .run = run_, .release = release }
+    .run = run_, .release = cpu_release }
 #define ROWS(name, run)                                                                                          \
   ROW(name, run, QN_OP_SOFTMAX), ROW(name, run, QN_OP_SOFTMAX_BACKWARD), ROW(name, run, QN_OP_LOG_SOFTMAX),       \
   ROW(name, run, QN_OP_LOG_SOFTMAX_BACKWARD),

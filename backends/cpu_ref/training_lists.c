@@ -196,9 +196,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   const qn_step_roles r = qn_step_roles_of(op->op);
   const int8_t role[LISTS] = { r.params, r.grads, r.m, r.v, r.new_params, r.new_m, r.new_v, r.copy };
   const int32_t n = op->first[r.grads + 1] - op->first[r.grads];
-  problem *q = request->host->alloc(sizeof *q + (size_t)n * sizeof *q->list);
-  if (!q) return request->host->error(QN_NO_MEMORY, "no memory for a step of training");
-  prepared->state = q;
+  problem *q = cpu_state(prepared, sizeof *q + (size_t)n * sizeof *q->list);
+  if (!q) return QN_NO_MEMORY;
   q->op = op->op;
   q->n = n;
   if (op->attr) memcpy(&q->a, op->attr, (size_t)*(const uint64_t *)op->attr);
@@ -227,18 +226,11 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     q->spans += qn_ceil_div(t->n, SPAN);
   }
   if (op->op == QN_OP_GLOBAL_NORM) prepared->workspace = (uint64_t)q->spans * sizeof(double);
-  prepared->class_ = QN_CLASS_TUNED;
   return QN_OK;
 }
 
-static void release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
-  prepared->state = NULL;
-}
-
 #define ROW(name_, run_, anchor)                                                                                 \
-  { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare, .run = run_, .release = release }
+  { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare, .run = run_, .release = cpu_release }
 #define ROWS(name, run)                                                                                          \
   ROW(name, run, QN_OP_SGD), ROW(name, run, QN_OP_ADAM), ROW(name, run, QN_OP_ADAMW), ROW(name, run, QN_OP_GLOBAL_NORM), \
   ROW(name, run, QN_OP_AMP_UNSCALE),

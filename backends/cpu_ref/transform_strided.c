@@ -277,8 +277,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
   const qn_node *node = &request->op[0];
   const int64_t n = node->op == QN_OP_CONCAT ? node->first[1] : 1;
-  transform *t = request->host->alloc(sizeof *t + (size_t)n * sizeof *t->copy);
-  if (!t) return request->host->error(QN_NO_MEMORY, "no memory for a transform");
+  transform *t = cpu_state(prepared, sizeof *t + (size_t)n * sizeof *t->copy);
+  if (!t) return QN_NO_MEMORY;
   const qn_value *y = &request->value[node->arg[node->first[node->n_inputs]]];
   qn_value x = request->value[node->arg[0]];
   int64_t first = 0;
@@ -306,14 +306,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     break;
   default: t->copy[t->n++] = copy_of(node, 0, &x, y, 0, 0); break;
   }
-  prepared->class_ = QN_CLASS_TUNED;
-  prepared->state = t;
   return QN_OK;
-}
-
-static void release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
 }
 
 /* ---- run ------------------------------------------------------------------------------------------------------------- */
@@ -329,6 +322,6 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 #define ROW(anchor)                                                                                              \
   { .name = "strided", .op = anchor, .class_ = QN_CLASS_TUNED,                                                    \
     .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .prepare = prepare, .run = run, \
-    .release = release }
+    .release = cpu_release }
 static const qn_engine row[] = { ROW(QN_OP_COPY), ROW(QN_OP_PERMUTE), ROW(QN_OP_SLICE), ROW(QN_OP_PAD), ROW(QN_OP_CONCAT) };
 const qn_engine_list cpu_transform_strided = { row, sizeof row / sizeof *row };
