@@ -188,6 +188,29 @@ qn_status CPU_NAME(cpu_training_lists_run)(const qn_prepared *prepared, const qn
 /* ---- prepare ---------------------------------------------------------------------------------------------------------- */
 
 #ifdef CPU_BASELINE
+static qn_status read_lists(const qn_request *request, qn_prepared *prepared, const int8_t role[LISTS], problem *q)
+{
+  const qn_node *op = &request->op[0];
+  for (int32_t i = 0; i < q->n; i++) {
+    item *t = &q->list[i];
+    const qn_value *like = &request->value[op->arg[op->first[role[G]] + i]];
+    for (int l = 0; l < LISTS; l++) {
+      const bool given = role[l] >= 0 && op->first[role[l]] < op->first[role[l] + 1];
+      t->value[l] = given ? op->arg[op->first[role[l]] + i] : -1;
+      if (!given) continue;
+      const qn_value *v = &request->value[t->value[l]];
+      t->dtype[l] = v->dtype;
+      if (v->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", "", "f32, f16, bf16", "f64");
+      if (!qn_is_dense(v) || !qn_same_layout(v, like))
+        return qn_refuse(prepared, "tensors must lie dense, and alike in all lists", "", "dense", "tensor %d", (int)i);
+    }
+    t->first = q->spans;
+    t->n = qn_elements(like);
+    q->spans += qn_ceil_div(t->n, SPAN);
+  }
+  return QN_OK;
+}
+
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
   qn_status status = cpu_isa_check(request, prepared);
@@ -208,22 +231,10 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   const int32_t scalars[] = { q->step, q->rate, q->scale, q->found };
   for (int i = 0; i < 4; i++)
     if (scalars[i] >= 0) q->scalar[i] = request->value[scalars[i]];
-  for (int32_t i = 0; i < n; i++) {
-    item *t = &q->list[i];
-    const qn_value *like = &request->value[op->arg[op->first[r.grads] + i]];
-    for (int l = 0; l < LISTS; l++) {
-      const bool given = role[l] >= 0 && op->first[role[l]] < op->first[role[l] + 1];
-      t->value[l] = given ? op->arg[op->first[role[l]] + i] : -1;
-      if (!given) continue;
-      const qn_value *v = &request->value[t->value[l]];
-      t->dtype[l] = v->dtype;
-      if (v->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", "", "f32, f16, bf16", "f64");
-      if (!qn_is_dense(v) || !qn_same_layout(v, like))
-        return qn_refuse(prepared, "tensors must lie dense, and alike in all lists", "", "dense", "tensor %d", (int)i);
-    }
-    t->first = q->spans;
-    t->n = qn_elements(like);
-    q->spans += qn_ceil_div(t->n, SPAN);
+  status = read_lists(request, prepared, role, q);
+  if (status) {
+    cpu_release(prepared);
+    return status;
   }
   if (op->op == QN_OP_GLOBAL_NORM) prepared->workspace = (uint64_t)q->spans * sizeof(double);
   return QN_OK;
