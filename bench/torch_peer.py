@@ -384,9 +384,14 @@ def selection(op, a, t):
     if op == "top_k":
         where = torch.empty(y.shape, dtype=torch.int64)
         return lambda: torch.topk(x, int(a.get("k", 1)), axis, out=(y, where))
-    if op == "pad_backward" and t["dy"].dim() == 4 and a.get("mode") in ("reflect", "replicate"):
-        f = aten.reflection_pad2d_backward if a["mode"] == "reflect" else aten.replication_pad2d_backward
-        pad = pairs(a["pad"], 4)
+    if op == "pad_backward":
+        dx, pad, mode = t["dx"], pairs(a["pad"], t["dx"].dim()), a.get("mode", "constant")
+        if mode == "constant":
+            inside = t["dy"][tuple(slice(p[0], p[0] + n) for p, n in zip(pad, dx.shape))]
+            return lambda: dx.copy_(inside)
+        if dx.dim() != 4:
+            return None
+        f = aten.reflection_pad2d_backward if mode == "reflect" else aten.replication_pad2d_backward
         return lambda: f.grad_input(t["dy"], t["dx"], [*pad[3], *pad[2]], grad_input=t["dx"])
 
 

@@ -41,6 +41,7 @@
   X(reduce_cols)                                                                          \
   X(reduce_direct)                                                                        \
   X(transform_strided)                                                                    \
+  X(transform_pad)                                                                        \
   X(transform_direct)                                                                     \
   X(select_rows)                                                                          \
   X(select_lines)                                                                         \

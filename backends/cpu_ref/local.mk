@@ -65,6 +65,7 @@ backends_cpu_ref_libbase_la_SOURCES = \
   backends/cpu_ref/resample_lists.c \
   backends/cpu_ref/select_lines.c \
   backends/cpu_ref/select_rows.c \
+  backends/cpu_ref/transform_pad.c \
   backends/cpu_ref/transform_strided.c \
   $(cpu_ref_copies)
 backends_cpu_ref_libbase_la_CPPFLAGS = $(cpu_ref_cppflags) -DQN_ISA=baseline

@@ -1,4 +1,4 @@
-/* transform_strided.c -- copy, permute, slice, concat and pad as strided copies of bytes.
+/* transform_strided.c -- copy, permute, slice and concat as strided copies of bytes.
  *
  * A copy's dims are sorted by y's strides and merged where both tensors run on. Then, by what is fastest:
  *
@@ -6,8 +6,7 @@
  *   another dim in x             the plane of both, in square blocks whose rows stay in L1 (a transpose)
  *   nothing packed               element by element
  *
- * slice and concat are copies from or to a part of a tensor; pad is one with rows of `value`, or x's own, around it. */
-#include <stdbool.h>
+ * slice and concat are copies from or to a part of a tensor. */
 #include "cpu_ref.h"
 
 enum { BLOCK = 32,                        /* elements on a side of a transposed block */
@@ -22,17 +21,8 @@ typedef struct copy {
   qn_nest nest;                           /* y, x */
 } copy;
 
-typedef struct padding {                  /* dims by falling strides of y; the last is walked as rows */
-  int32_t x, y, rank;
-  int64_t bytes, x_dim[QN_MAX_RANK], y_dim[QN_MAX_RANK], x_stride[QN_MAX_RANK], y_stride[QN_MAX_RANK];
-  int64_t before[QN_MAX_RANK], mode;
-  unsigned char value[8];
-} padding;
-
 typedef struct transform {
-  bool    pads;
   int64_t n;                              /* copies */
-  padding pad;
   copy    copy[];
 } transform;
 
@@ -50,11 +40,6 @@ static void copy_row(char *restrict y, const char *restrict x, int64_t bytes, in
   case 4: for (int64_t i = 0; i < n; i++) memcpy(y + 4 * i * y_stride, x + 4 * i * x_stride, 4); break;
   default: for (int64_t i = 0; i < n; i++) memcpy(y + 8 * i * y_stride, x + 8 * i * x_stride, 8); break;
   }
-}
-
-static void fill_row(char *y, const unsigned char *value, int64_t bytes, int64_t stride, int64_t n)
-{
-  for (int64_t i = 0; i < n; i++) memcpy(y + i * stride * bytes, value, (size_t)bytes);
 }
 
 /* y[j][i] = x[i][j] for i < rows, j < columns; pitches in elements. Inlined for constant bytes. */
@@ -156,94 +141,6 @@ static void run_copy(const copy *c, const qn_launch *launch)
   else run_rows(c, y, x, threads);
 }
 
-/* ---- a padding ----------------------------------------------------------------------------------------------- */
-
-/* The place among x's n that a place outside them shows; -1: none, but the value. */
-static int64_t shown(int64_t mode, int64_t from, int64_t n)
-{
-  if (mode == QN_PAD_REFLECT) return from < 0 ? -from : 2 * (n - 1) - from;
-  return mode == QN_PAD_REPLICATE ? (from < 0 ? 0 : n - 1) : -1;
-}
-
-/* n places of y from `from` on, all outside of x. */
-static void pad_edge(const padding *p, char *y, const char *x, int64_t from, int64_t n)
-{
-  const int32_t last = p->rank - 1;
-  const int64_t stride = p->y_stride[last];
-  if (p->mode == QN_PAD_CONSTANT) fill_row(y, p->value, p->bytes, stride, n);
-  else for (int64_t i = 0; i < n; i++)
-    memcpy(y + i * stride * p->bytes, x + shown(p->mode, from + i, p->x_dim[last]) * p->x_stride[last] * p->bytes, (size_t)p->bytes);
-}
-
-static void pad_row(const padding *p, char *y, const char *x, int64_t row)
-{
-  const int32_t last = p->rank - 1;
-  bool inside = true;
-  for (int32_t d = last - 1; d >= 0; d--) {
-    const int64_t at = row % p->y_dim[d];
-    int64_t from = at - p->before[d];
-    row /= p->y_dim[d];
-    y += at * p->y_stride[d] * p->bytes;
-    if (from < 0 || from >= p->x_dim[d]) from = shown(p->mode, from, p->x_dim[d]);
-    inside &= from >= 0;
-    if (inside) x += from * p->x_stride[d] * p->bytes;
-  }
-  const int64_t stride = p->y_stride[last], before = inside ? p->before[last] : p->y_dim[last], step = stride * p->bytes;
-  pad_edge(p, y, x, -before, before);
-  if (!inside) return;
-  copy_row(y + before * step, x, p->bytes, stride, p->x_stride[last], p->x_dim[last]);
-  const int64_t done = before + p->x_dim[last];
-  pad_edge(p, y + done * step, x, p->x_dim[last], p->y_dim[last] - done);
-}
-
-static void run_padding(const padding *p, const qn_launch *launch)
-{
-  int64_t rows = 1;
-  for (int32_t d = 0; d < p->rank - 1; d++) rows *= p->y_dim[d];
-  const int threads = threads_for(launch, rows * p->y_dim[p->rank - 1] * p->bytes);
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-  for (int64_t row = 0; row < rows; row++) pad_row(p, launch->ptr[p->y], launch->ptr[p->x], row);
-}
-
-/* Sorts dims by falling strides of y, drops those of 1, and joins a dim without padding to the one before it. */
-static void padding_of(const qn_request *request, padding *p)
-{
-  const qn_node *node = &request->op[0];
-  const qn_padding *attr = node->attr;
-  const qn_value *x = &request->value[node->arg[0]], *y = &request->value[node->arg[1]];
-  *p = (padding){ .x = node->arg[0], .y = node->arg[1], .bytes = qn_kit_bytes(y->dtype), .mode = attr->mode };
-  qn_store_f64(p->value, y->dtype, attr->value);
-  for (int32_t d = 0; d < y->rank; d++) {
-    if (y->dim[d] == 1 && x->dim[d] == 1) continue;
-    int32_t at = p->rank++;
-    for (; at > 0 && p->y_stride[at - 1] < y->stride[d]; at--) {
-      p->x_dim[at] = p->x_dim[at - 1];
-      p->y_dim[at] = p->y_dim[at - 1];
-      p->x_stride[at] = p->x_stride[at - 1];
-      p->y_stride[at] = p->y_stride[at - 1];
-      p->before[at] = p->before[at - 1];
-    }
-    p->x_dim[at] = x->dim[d];
-    p->y_dim[at] = y->dim[d];
-    p->x_stride[at] = x->stride[d];
-    p->y_stride[at] = y->stride[d];
-    p->before[at] = attr->pad_before[d];
-  }
-  if (p->rank == 0) p->x_dim[p->rank] = p->y_dim[p->rank] = p->x_stride[p->rank] = p->y_stride[p->rank] = 1, p->rank++;
-  for (int32_t d = p->rank - 1; d > 0; d--) {
-    const int64_t n = p->x_dim[d];
-    if (d != p->rank - 1 || n != p->y_dim[d] || p->x_stride[d - 1] != n * p->x_stride[d] ||
-        p->y_stride[d - 1] != n * p->y_stride[d]) break;
-    if (p->mode != QN_PAD_CONSTANT && p->x_dim[d - 1] != p->y_dim[d - 1]) break;   /* it shows whole rows, not elements */
-    p->x_dim[d - 1] *= n;
-    p->y_dim[d - 1] *= n;
-    p->before[d - 1] *= n;
-    p->x_stride[d - 1] = p->x_stride[d];
-    p->y_stride[d - 1] = p->y_stride[d];
-    p->rank--;
-  }
-}
-
 /* ---- prepare: takes all that the ops are defined for ------------------------------------------------------------- */
 
 /* y[first_y + i stride_y] = x[first_x + i stride_x] over dims of rank y.rank. */
@@ -283,10 +180,6 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   qn_value x = request->value[node->arg[0]];
   int64_t first = 0;
   switch (node->op) {
-  case QN_OP_PAD:
-    t->pads = true;
-    padding_of(request, &t->pad);
-    break;
   case QN_OP_CONCAT: concat_of(request, t); break;
   case QN_OP_PERMUTE:
     for (int32_t d = 0; d < y->rank; d++) {
@@ -314,7 +207,6 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const transform *t = prepared->state;
-  if (t->pads) run_padding(&t->pad, launch);
   for (int64_t i = 0; i < t->n; i++) run_copy(&t->copy[i], launch);
   return QN_OK;
 }
@@ -323,5 +215,5 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   { .name = "strided", .op = anchor, .class_ = QN_CLASS_TUNED,                                                    \
     .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .prepare = prepare, .run = run, \
     .release = cpu_release }
-static const qn_engine row[] = { ROW(QN_OP_COPY), ROW(QN_OP_PERMUTE), ROW(QN_OP_SLICE), ROW(QN_OP_PAD), ROW(QN_OP_CONCAT) };
+static const qn_engine row[] = { ROW(QN_OP_COPY), ROW(QN_OP_PERMUTE), ROW(QN_OP_SLICE), ROW(QN_OP_CONCAT) };
 const qn_engine_list cpu_transform_strided = { row, sizeof row / sizeof *row };

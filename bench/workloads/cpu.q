@@ -58,4 +58,7 @@ cumsum x=f32/4096x1024 ; name=cumsum.rows
 cumsum x=f32/16x1024x256 axis=1 ; name=cumsum.middle
 pad x=f32/8x64x112x112 pad=0,0,3,3 mode=reflect ; name=pad.reflect
 pad x=f32/8x64x112x112 pad=0,0,1,1 ; name=pad.constant
+pad x=f32/8x64x112x112/nhwc pad=0,0,1,1 mode=replicate ; name=pad.replicate.nhwc
 pad_backward dy=f32/8x64x118x118 pad=0,0,3,3 mode=reflect ; name=pad_backward.reflect
+pad_backward dy=f32/8x64x114x114/nhwc pad=0,0,1,1 mode=replicate ; name=pad_backward.replicate.nhwc
+pad_backward dy=f32/8x64x114x114 pad=0,0,1,1 ; name=pad_backward.constant

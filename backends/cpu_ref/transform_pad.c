@@ -1,0 +1,242 @@
+/* transform_pad.c -- pad, and its gradient, a row by one thread: along the dim that is fastest in the padded tensor.
+ *
+ * Forward, a row is x's between elements of `value`, or x's own. Backward, a row of dx is the sum of the rows of dy that show it
+ * (the one inside, then those that a mirror or a repeated edge made of it, dim by dim), each with its own ends folded in. */
+#include "convert.h"
+#include "cpu_ref.h"
+
+enum { GRAIN = 1 << 17,                   /* bytes that are worth a thread */
+       STEP = 256 };                      /* elements of dy widened at a time */
+
+typedef struct padding {                  /* dims by falling strides of the padded tensor; the last is walked as rows */
+  int32_t  inner, outer, rank;            /* values of the request: x and y, or dx and dy */
+  int32_t  threads;                       /* backward: that the workspace has rows for */
+  bool     held;                          /* backward: sums in workspace, else in dx */
+  uint32_t dtype, sum_dtype;              /* of the padded tensor; of dx, which may be another */
+  int64_t  bytes, mode;
+  int64_t  dim[QN_MAX_RANK], padded[QN_MAX_RANK], before[QN_MAX_RANK];
+  int64_t  stride[QN_MAX_RANK], padded_stride[QN_MAX_RANK];
+  unsigned char value[8];
+} padding;
+
+/* The place among n that a place outside them shows; -1: none, but the value. */
+static int64_t shown(int64_t mode, int64_t from, int64_t n)
+{
+  if (mode == QN_PAD_REFLECT) return from < 0 ? -from : 2 * (n - 1) - from;
+  return mode == QN_PAD_REPLICATE ? (from < 0 ? 0 : n - 1) : -1;
+}
+
+static int64_t rows_of(const padding *p, const int64_t *dim)
+{
+  int64_t rows = 1;
+  for (int32_t d = 0; d < p->rank - 1; d++) rows *= dim[d];
+  return rows;
+}
+
+/* ---- forward ------------------------------------------------------------------------------------------------ */
+
+static void copy_row(char *y, const char *x, int64_t bytes, int64_t y_stride, int64_t x_stride, int64_t n)
+{
+  if (x_stride != 1 && y_stride != 1)
+    for (int64_t i = 0; i < n; i++) memcpy(y + i * y_stride * bytes, x + i * x_stride * bytes, (size_t)bytes);
+  else if (x_stride != 1) gather_row(y, x, bytes, x_stride, n);
+  else if (y_stride != 1) scatter_row(y, x, bytes, y_stride, n);
+  else if (n > 0) memcpy(y, x, (size_t)(n * bytes));
+}
+
+/* n places of y from `from` on, all outside of x. */
+static void pad_edge(const padding *p, char *y, const char *x, int64_t from, int64_t n)
+{
+  const int32_t last = p->rank - 1;
+  const int64_t step = p->mode == QN_PAD_REFLECT ? -p->stride[last] : 0, place = shown(p->mode, from, p->dim[last]);
+  copy_row(y, place < 0 ? (const char *)p->value : x + place * p->stride[last] * p->bytes, p->bytes, p->padded_stride[last], step, n);
+}
+
+static void pad_row(const padding *p, char *y, const char *x, int64_t row)
+{
+  const int32_t last = p->rank - 1;
+  bool inside = true;
+  for (int32_t d = last - 1; d >= 0; d--) {
+    const int64_t at = row % p->padded[d];
+    int64_t from = at - p->before[d];
+    row /= p->padded[d];
+    y += at * p->padded_stride[d] * p->bytes;
+    if (from < 0 || from >= p->dim[d]) from = shown(p->mode, from, p->dim[d]);
+    inside &= from >= 0;
+    if (inside) x += from * p->stride[d] * p->bytes;
+  }
+  const int64_t stride = p->padded_stride[last], before = inside ? p->before[last] : p->padded[last], step = stride * p->bytes;
+  pad_edge(p, y, x, -before, before);
+  if (!inside) return;
+  copy_row(y + before * step, x, p->bytes, stride, p->stride[last], p->dim[last]);
+  const int64_t done = before + p->dim[last];
+  pad_edge(p, y + done * step, x, p->dim[last], p->padded[last] - done);
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const padding *p = prepared->state;
+  const int64_t rows = rows_of(p, p->padded);
+  const int threads = (int)qn_min_i64(launch->threads, 1 + rows * p->padded[p->rank - 1] * p->bytes / GRAIN);
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+  for (int64_t row = 0; row < rows; row++) pad_row(p, launch->ptr[p->outer], launch->ptr[p->inner], row);
+  return QN_OK;
+}
+
+/* ---- backward ----------------------------------------------------------------------------------------------- */
+
+/* The k-th of the padded tensor's places along dim d that show place j; -1: there are no more. */
+static int64_t image(const padding *p, int32_t d, int64_t j, int64_t k)
+{
+  const int64_t n = p->dim[d], here = j + p->before[d], after = p->padded[d] - p->before[d] - n;
+  if (k == 0) return here;
+  if (p->mode == QN_PAD_REPLICATE) {
+    const int64_t left = j == 0 ? p->before[d] : 0, right = j == n - 1 ? after : 0;
+    return k <= left ? here - k : k <= left + right ? here + k - left : -1;
+  }
+  if (p->mode != QN_PAD_REFLECT) return -1;
+  const bool left = j > 0 && j <= p->before[d], right = j < n - 1 && n - 1 - j <= after;
+  return k == 1 && left ? p->before[d] - j : k == 1 + left && right ? here + 2 * (n - 1 - j) : -1;
+}
+
+/* sum += dy, or, the first time, sum = dy. */
+static void add_inside(const padding *p, float *sum, const char *dy, bool first)
+{
+  const int32_t last = p->rank - 1;
+  const int64_t stride = p->padded_stride[last];
+  for (int64_t i = 0; i < p->dim[last]; i += STEP) {
+    const int64_t n = qn_min_i64(STEP, p->dim[last] - i);
+    const char *from = dy + i * stride * p->bytes;
+    char packed[STEP * 4];
+    float wide[STEP];
+    if (stride != 1) gather_row(packed, from, p->bytes, stride, n), from = packed;
+    row_to_f32(first ? sum + i : wide, from, p->dtype, n);
+    if (first) continue;
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++) sum[i + k] += wide[k];
+  }
+}
+
+/* n places of dy from `from` on, all outside of dx. */
+static void add_edge(const padding *p, float *sum, const char *dy, int64_t from, int64_t n)
+{
+  const int32_t last = p->rank - 1;
+  for (int64_t i = 0; i < n; i++)
+    sum[shown(p->mode, from + i, p->dim[last])] += (float)qn_load_f64(dy + i * p->padded_stride[last] * p->bytes, p->dtype);
+}
+
+/* Adds the rows of dy that show row `at`, dims d and beyond being still open. */
+static void add_rows(const padding *p, float *sum, const char *dy, const int64_t *at, int32_t d, bool first)
+{
+  const int32_t last = p->rank - 1;
+  if (d < last) {
+    int64_t place;
+    for (int64_t k = 0; (place = image(p, d, at[d], k)) >= 0; k++)
+      add_rows(p, sum, dy + place * p->padded_stride[d] * p->bytes, at, d + 1, first && k == 0);
+    return;
+  }
+  const int64_t before = p->before[last], done = before + p->dim[last], step = p->padded_stride[last] * p->bytes;
+  add_inside(p, sum, dy + before * step, first);
+  if (p->mode == QN_PAD_CONSTANT) return;
+  add_edge(p, sum, dy, -before, before);
+  add_edge(p, sum, dy + done * step, p->dim[last], p->padded[last] - done);
+}
+
+static void unpad_row(const padding *p, char *dx, const char *dy, int64_t row, float *held)
+{
+  const int32_t last = p->rank - 1;
+  const int64_t bytes = qn_kit_bytes(p->sum_dtype);
+  int64_t at[QN_MAX_RANK];
+  for (int32_t d = last - 1; d >= 0; d--) {
+    at[d] = row % p->dim[d];
+    row /= p->dim[d];
+    dx += at[d] * p->stride[d] * bytes;
+  }
+  float *sum = p->held ? held : (float *)(void *)dx;
+  add_rows(p, sum, dy, at, 0, true);
+  if (!p->held) return;
+  for (int64_t i = 0; i < p->dim[last]; i += STEP) {
+    const int64_t n = qn_min_i64(STEP, p->dim[last] - i);
+    char narrow[STEP * 4];
+    row_from_f32(narrow, sum + i, p->sum_dtype, n);
+    copy_row(dx + i * p->stride[last] * bytes, narrow, bytes, p->stride[last], 1, n);
+  }
+}
+
+static qn_status run_backward(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const padding *p = prepared->state;
+  const int64_t rows = rows_of(p, p->dim), n = p->dim[p->rank - 1];
+  const int threads = (int)qn_min_i64(qn_min_i64(launch->threads, p->threads), qn_min_i64(rows, 1 + rows * n * p->bytes / GRAIN));
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+  for (int t = 0; t < threads; t++)
+    for (int64_t row = rows * t / threads; row < rows * (t + 1) / threads; row++)
+      unpad_row(p, launch->ptr[p->inner], launch->ptr[p->outer], row, (float *)launch->workspace + t * qn_round_up(n, 16));
+  return QN_OK;
+}
+
+/* ---- prepare: forward takes all that pad is defined for, backward what is summed in f32 ---------------------------- */
+
+/* Sorts dims by falling strides of the padded tensor, drops those of 1, and joins a dim without padding to the one before it. */
+static padding padding_of(const qn_request *request, int32_t inner, int32_t outer)
+{
+  const qn_padding *attr = request->op[0].attr;
+  const qn_value *x = &request->value[inner], *y = &request->value[outer];
+  padding p = { .inner = inner, .outer = outer, .dtype = y->dtype, .sum_dtype = x->dtype, .bytes = qn_kit_bytes(y->dtype),
+                .mode = attr->mode };
+  qn_store_f64(p.value, y->dtype, attr->value);
+  for (int32_t d = 0; d < y->rank; d++) {
+    if (y->dim[d] == 1 && x->dim[d] == 1) continue;
+    int32_t at = p.rank++;
+    for (; at > 0 && p.padded_stride[at - 1] < y->stride[d]; at--) {
+      p.dim[at] = p.dim[at - 1];
+      p.padded[at] = p.padded[at - 1];
+      p.stride[at] = p.stride[at - 1];
+      p.padded_stride[at] = p.padded_stride[at - 1];
+      p.before[at] = p.before[at - 1];
+    }
+    p.dim[at] = x->dim[d];
+    p.padded[at] = y->dim[d];
+    p.stride[at] = x->stride[d];
+    p.padded_stride[at] = y->stride[d];
+    p.before[at] = attr->pad_before[d];
+  }
+  if (p.rank == 0) p.dim[0] = p.padded[0] = p.stride[0] = p.padded_stride[0] = p.rank = 1;
+  for (int32_t d = p.rank - 1; d > 0; d--) {
+    const int64_t n = p.dim[d];
+    if (d != p.rank - 1 || n != p.padded[d] || p.stride[d - 1] != n * p.stride[d] ||
+        p.padded_stride[d - 1] != n * p.padded_stride[d]) break;
+    if (p.mode != QN_PAD_CONSTANT && p.dim[d - 1] != p.padded[d - 1]) break;   /* it shows whole rows, not elements */
+    p.dim[d - 1] *= n;
+    p.padded[d - 1] *= n;
+    p.before[d - 1] *= n;
+    p.stride[d - 1] = p.stride[d];
+    p.padded_stride[d - 1] = p.padded_stride[d];
+    p.rank--;
+  }
+  return p;
+}
+
+static qn_status prepare(const qn_request *request, qn_prepared *prepared)
+{
+  const padding p = padding_of(request, qn_role(&request->op[0], QN_ROLE_PAD_X), qn_role(&request->op[0], QN_ROLE_PAD_Y));
+  return cpu_keep(prepared, &p, sizeof p);
+}
+
+static qn_status prepare_backward(const qn_request *request, qn_prepared *prepared)
+{
+  padding p = padding_of(request, qn_role(&request->op[0], QN_ROLE_PAD_BACKWARD_DX), qn_role(&request->op[0], QN_ROLE_PAD_BACKWARD_DY));
+  if (p.dtype == QN_F64 || p.sum_dtype == QN_F64)
+    return qn_refuse(prepared, "sums are made in f32", "dx", "f32, f16 or bf16", "%s", "f64");
+  p.held = p.sum_dtype != QN_F32 || p.stride[p.rank - 1] != 1;
+  p.threads = request->demands->threads;
+  if (p.held) prepared->workspace = (uint64_t)(p.threads * qn_round_up(p.dim[p.rank - 1], 16)) * 4;
+  return cpu_keep(prepared, &p, sizeof p);
+}
+
+#define ROW(anchor, prepare_, run_)                                                                               \
+  { .name = "rows", .op = anchor, .class_ = QN_CLASS_TUNED,                                                        \
+    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .prepare = prepare_, .run = run_, \
+    .release = cpu_release }
+static const qn_engine row[] = { ROW(QN_OP_PAD, prepare, run), ROW(QN_OP_PAD_BACKWARD, prepare_backward, run_backward) };
+const qn_engine_list cpu_transform_pad = { row, sizeof row / sizeof *row };
