@@ -145,6 +145,23 @@ static inline void row_from_f32(void *restrict y, const float *restrict x, uint3
   }
 }
 
+/* The same as what the file computes in; f64 comes with no other dtype. */
+#ifdef CPU_REAL_F64
+static inline void row_to_real(real *restrict y, const void *restrict x, uint32_t dtype, int64_t n)
+{
+  (void)dtype;
+  memcpy(y, x, (size_t)n * sizeof *y);
+}
+static inline void row_from_real(void *restrict y, const real *restrict x, uint32_t dtype, int64_t n)
+{
+  (void)dtype;
+  memcpy(y, x, (size_t)n * sizeof *x);
+}
+#else
+static inline void row_to_real(real *restrict y, const void *restrict x, uint32_t dtype, int64_t n) { row_to_f32(y, x, dtype, n); }
+static inline void row_from_real(void *restrict y, const real *restrict x, uint32_t dtype, int64_t n) { row_from_f32(y, x, dtype, n); }
+#endif
+
 /* ---- strided rows ------------------------------------------------------------------------------- */
 
 /* n elements of `bytes` bytes, `stride` elements apart, to packed ones and back. */

@@ -13,7 +13,9 @@
   X(softmax_rows)                                                                         \
   X(softmax_direct)                                                                       \
   X(norm_columns)                                                                         \
+  X(norm_columns_f64)                                                                     \
   X(norm_runs)                                                                            \
+  X(norm_runs_f64)                                                                        \
   X(norm_direct)                                                                          \
   X(loss_rows)                                                                            \
   X(ctc_rows)                                                                             \

@@ -20,7 +20,9 @@ cpu_ref_copies = \
   backends/cpu_ref/pointwise_whole.c \
   backends/cpu_ref/softmax_rows.c \
   backends/cpu_ref/norm_runs.c \
+  backends/cpu_ref/norm_runs_f64.c \
   backends/cpu_ref/norm_columns.c \
+  backends/cpu_ref/norm_columns_f64.c \
   backends/cpu_ref/logits.h \
   backends/cpu_ref/lrn_tiles.c \
   backends/cpu_ref/sampling_points.c \

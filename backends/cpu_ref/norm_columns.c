@@ -1,4 +1,4 @@
-/* norm_columns.c -- normalization and its gradients in f32, where the fastest dim is not normalized over and all others are: batch
+/* norm_columns.c -- normalization and its gradients, where the fastest dim is not normalized over and all others are: batch
  * norm with channels last, or by activation.
  *
  *   y = (x - mean) rstd scale + shift        dx = rstd (g - mean g - h mean(g h)), h = (x - mean) rstd, g = dy scale
@@ -28,19 +28,19 @@ static int64_t chunks_of(const problem *p) { return qn_ceil_div(p->rows, p->part
 
 /* ---- loops ----------------------------------------------------------------------------------------------- */
 
-static void add(float *sum, const float *x, int64_t n)
+static void add(real *sum, const real *x, int64_t n)
 {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) sum[i] += x[i];
 }
 
-static void add_squares(float *sum, const float *x, const float *from, int64_t n)
+static void add_squares(real *sum, const real *x, const real *from, int64_t n)
 {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) sum[i] += (x[i] - from[i]) * (x[i] - from[i]);
 }
 
-static void add_along(float *sum, float *along, const float *dy, const float *x, const float *mean, const float *rstd, int64_t n)
+static void add_along(real *sum, real *along, const real *dy, const real *x, const real *mean, const real *rstd, int64_t n)
 {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
@@ -49,15 +49,15 @@ static void add_along(float *sum, float *along, const float *dy, const float *x,
   }
 }
 
-static void normalize(float *y, const float *x, const float *mean, const float *rstd, const float *scale, const float *shift, int64_t n)
+static void normalize(real *y, const real *x, const real *mean, const real *rstd, const real *scale, const real *shift, int64_t n)
 {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean[i]) * rstd[i] * scale[i] + shift[i];
 }
 
 /* sum, along: means of g and g h */
-static void gradient(float *dx, const float *dy, const float *x, const float *mean, const float *rstd, const float *scale,
-                     const float *sum, const float *along, int64_t n)
+static void gradient(real *dx, const real *dy, const real *x, const real *mean, const real *rstd, const real *scale,
+                     const real *sum, const real *along, int64_t n)
 {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) dx[i] = rstd[i] * (dy[i] * scale[i] - (sum[i] + (x[i] - mean[i]) * rstd[i] * along[i]));
@@ -68,18 +68,18 @@ static void gradient(float *dx, const float *dy, const float *x, const float *me
 typedef struct work {
   const problem *p;
   void *const *ptr;
-  float *array;                           /* [ARRAYS, columns] */
-  float *found;                           /* [chunks, 2, columns]: sums, and squares or sums of dy h */
+  real  *array;                          /* [ARRAYS, columns] */
+  real  *found;                          /* [chunks, 2, columns]: sums, and squares or sums of dy h */
 } work;
 
-static float *array_of(const work *w, int which) { return w->array + which * w->p->columns; }
+static real *array_of(const work *w, int which) { return w->array + which * w->p->columns; }
 
-/* n elements of t from column i of a row on, as f32: where they are, or in buffer. */
-static const float *piece(const work *w, int t, const qn_walk *row, int64_t i, int64_t n, float *buffer)
+/* n elements of t from column i of a row on: where they are, or in buffer. */
+static const real *piece(const work *w, int t, const qn_walk *row, int64_t i, int64_t n, real *buffer)
 {
   const char *from = (const char *)w->ptr[w->p->value[t]] + (row->offset[t] + i) * qn_kit_bytes(w->p->dtype[t]);
-  if (w->p->dtype[t] == QN_F32) return (const float *)(const void *)from;
-  row_to_f32(buffer, from, w->p->dtype[t], n);
+  if (w->p->dtype[t] == CPU_REAL) return (const real *)(const void *)from;
+  row_to_real(buffer, from, w->p->dtype[t], n);
   return buffer;
 }
 
@@ -90,8 +90,8 @@ static const float *piece(const work *w, int t, const qn_walk *row, int64_t i, i
 static void look(const work *w, int64_t chunk)
 {
   const problem *p = w->p;
-  float *sum = w->found + chunk * 2 * p->columns, *second = sum + p->columns, from[BAND], given[BAND], mean[BAND];
-  const float rows = (float)(qn_min_i64((chunk + 1) * p->part, p->rows) - chunk * p->part);
+  real *sum = w->found + chunk * 2 * p->columns, *second = sum + p->columns, from[BAND], given[BAND], mean[BAND];
+  const real rows = (real)(qn_min_i64((chunk + 1) * p->part, p->rows) - chunk * p->part);
   qn_walk row;
   memset(sum, 0, (size_t)(2 * p->columns) * sizeof *sum);
   for (int64_t i = 0; i < p->columns; i += BAND) {
@@ -110,18 +110,18 @@ static void look(const work *w, int64_t chunk)
 static void write(const work *w, int64_t chunk)
 {
   const problem *p = w->p;
-  float from[BAND], given[BAND], to[BAND];
+  real from[BAND], given[BAND], to[BAND];
   qn_walk row;
   for (int64_t i = 0; i < p->columns; i += BAND) {
     const int64_t n = qn_min_i64(BAND, p->columns - i);
-    const float *mean = array_of(w, A_MEAN) + i, *rstd = array_of(w, A_RSTD) + i, *scale = array_of(w, A_SCALE) + i;
+    const real *mean = array_of(w, A_MEAN) + i, *rstd = array_of(w, A_RSTD) + i, *scale = array_of(w, A_SCALE) + i;
     EACH_ROW(p, chunk, row) {
       char *at = (char *)w->ptr[p->value[Y]] + (row.offset[Y] + i) * qn_kit_bytes(p->dtype[Y]);
-      float *y = p->dtype[Y] == QN_F32 ? (float *)(void *)at : to;
-      const float *x = piece(w, X, &row, i, n, from);
+      real *y = p->dtype[Y] == CPU_REAL ? (real *)(void *)at : to;
+      const real *x = piece(w, X, &row, i, n, from);
       if (p->backward) gradient(y, piece(w, DY, &row, i, n, given), x, mean, rstd, scale, array_of(w, A_SUM) + i, array_of(w, A_ALONG) + i, n);
       else normalize(y, x, mean, rstd, scale, array_of(w, A_SHIFT) + i, n);
-      if (y == to) row_from_f32(at, to, p->dtype[Y], n);
+      if (y == to) row_from_real(at, to, p->dtype[Y], n);
     }
   }
 }
@@ -160,7 +160,7 @@ static void settle_forward(const work *w, int64_t column)
     mean /= n;
     for (int64_t k = 0; k < chunks_of(p); k++) {
       const double rows = (double)(qn_min_i64((k + 1) * p->part, p->rows) - k * p->part);
-      const double away = p->centred ? (double)((float)found(w, k, 0, column) / (float)rows) - mean : 0;
+      const double away = p->centred ? (double)((real)found(w, k, 0, column) / (real)rows) - mean : 0;
       var += found(w, k, 1, column) + rows * away * away;
     }
     var /= n;
@@ -170,22 +170,23 @@ static void settle_forward(const work *w, int64_t column)
   }
   const double rstd = 1 / sqrt(var + p->eps);
   put(w, RSTD, column, rstd);
-  array_of(w, A_MEAN)[column] = (float)mean;
-  array_of(w, A_RSTD)[column] = (float)rstd;
-  array_of(w, A_SHIFT)[column] = (float)number(w, SHIFT, column, 0);
+  array_of(w, A_MEAN)[column] = (real)mean;
+  array_of(w, A_RSTD)[column] = (real)rstd;
+  array_of(w, A_SHIFT)[column] = (real)number(w, SHIFT, column, 0);
 }
 
 static void settle_backward(const work *w, int64_t column)
 {
-  double sum = 0, along = 0, scale = number(w, SCALE, column, 1), n = (double)w->p->rows;
+  const double given = number(w, SCALE, column, 1), scale = isinf(given) ? NAN : given;      /* whatever the signs: Inf - Inf */
+  double sum = 0, along = 0, n = (double)w->p->rows;
   for (int64_t k = 0; k < chunks_of(w->p); k++) {
     sum += found(w, k, 0, column);
     along += found(w, k, 1, column);
   }
   put(w, DSHIFT, column, sum);
   put(w, DSCALE, column, along);
-  array_of(w, A_SUM)[column] = (float)(w->p->centred ? scale * sum / n : 0);
-  array_of(w, A_ALONG)[column] = (float)(scale * along / n);
+  array_of(w, A_SUM)[column] = (real)(w->p->centred ? scale * sum / n : 0);
+  array_of(w, A_ALONG)[column] = (real)(scale * along / n);
 }
 
 /* ---- run ------------------------------------------------------------------------------------------------------- */
@@ -194,13 +195,13 @@ CPU_RUNS(cpu_norm_columns_run);
 qn_status CPU_NAME(cpu_norm_columns_run)(const qn_prepared *prepared, const qn_launch *launch)
 {
   const problem *p = prepared->state;
-  float *array = launch->workspace;
+  real *array = launch->workspace;
   const work w = { .p = p, .ptr = launch->ptr, .array = array, .found = array + ARRAYS * p->columns };
   const int64_t chunks = chunks_of(p);
   const int threads = (int)qn_min_i64(cpu_threads(launch, p->rows * p->columns * 4), chunks);
   for (int64_t c = 0; c < p->columns; c++) {
-    array_of(&w, A_SCALE)[c] = (float)number(&w, SCALE, c, 1);
-    if (p->backward) array_of(&w, A_MEAN)[c] = (float)number(&w, MEAN, c, 0), array_of(&w, A_RSTD)[c] = (float)number(&w, RSTD, c, 1);
+    array_of(&w, A_SCALE)[c] = (real)number(&w, SCALE, c, 1);
+    if (p->backward) array_of(&w, A_MEAN)[c] = (real)number(&w, MEAN, c, 0), array_of(&w, A_RSTD)[c] = (real)number(&w, RSTD, c, 1);
   }
   if (!p->given) {
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
@@ -239,7 +240,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     p.value[t] = qn_role_at(node, role[t]);
     v[t] = p.value[t] < 0 ? NULL : &request->value[p.value[t]];
     if (v[t]) p.dtype[t] = v[t]->dtype;
-    if (v[t] && v[t]->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", names[t], "f32, f16, bf16", "f64");
+    if (v[t] && (v[t]->dtype == QN_F64) != (CPU_REAL == QN_F64))
+      return qn_refuse(prepared, "computes in " CPU_REAL_NAME, names[t], CPU_REALS, "%s", qn_kit_name(v[t]->dtype));
   }
   const qn_value *x = v[X];
   for (int32_t d = 0; d < x->rank; d++) {
@@ -262,7 +264,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   for (int t = 0; t < TENSORS; t++) p.step[t] = across.stride[t][0];
   p.part = qn_max_i64(LEAST_ROWS, CHUNK / p.columns);
   const int64_t kept = p.given ? 0 : 2 * chunks_of(&p);
-  prepared->workspace = (uint64_t)((ARRAYS + kept) * p.columns) * sizeof(float);
+  prepared->workspace = (uint64_t)((ARRAYS + kept) * p.columns) * sizeof(real);
 
   return cpu_keep(prepared, &p, sizeof p);
 }
@@ -274,6 +276,6 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   ROW(name, run, QN_OP_LAYER_NORM), ROW(name, run, QN_OP_LAYER_NORM_BACKWARD), ROW(name, run, QN_OP_RMS_NORM),    \
   ROW(name, run, QN_OP_RMS_NORM_BACKWARD), ROW(name, run, QN_OP_BATCH_NORM), ROW(name, run, QN_OP_BATCH_NORM_BACKWARD), \
   ROW(name, run, QN_OP_BATCH_NORM_INFERENCE),
-static const qn_engine row[] = { CPU_COPIES(ROWS, "columns", cpu_norm_columns_run) };
+static const qn_engine row[] = { CPU_COPIES(ROWS, "columns" CPU_REAL_SUFFIX, cpu_norm_columns_run) };
 const qn_engine_list cpu_norm_columns = { row, sizeof row / sizeof *row };
 #endif

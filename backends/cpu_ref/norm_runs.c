@@ -1,4 +1,4 @@
-/* norm_runs.c -- normalization and its gradients in f32, where a group of elements that share statistics is one contiguous run
+/* norm_runs.c -- normalization and its gradients, where a group of elements that share statistics is one contiguous run
  * or several (layer and RMS norm, instance norm, batch norm with channels first).
  *
  *   y = h scale + shift, h = (x - mean) rstd        dx = rstd (g - mean g - h mean(g h)), g = dy scale
@@ -6,15 +6,15 @@
  * A group is one thread's: a pass for the mean, one for the variance, one for y; from the cache where it fits. Parameters have
  * an element for each group, lie like a run, or (group norm, forward) have an element for each run. The gradients of the second kind
  * are added up by shares of the groups, or if those are few in a pass of its own, a block of columns by one thread: threads change
- * nothing. Sums: lanes of f32 over a piece, those in double.
+ * nothing. Sums: lanes over a piece, those in double.
  *
- * Forward x may be a sum a + b, written where others want it, and y goes through the pointwise ops that follow (pointwise_tile.h),
+ * In f32, forward x may be a sum a + b, written where others want it, and y goes through the pointwise ops that follow (pointwise_tile.h),
  * piece by piece. */
 #include "convert.h"
 #include "cpu_ref.h"
 #include "pointwise_tile.h"
 
-enum { SPAN = 2048,                       /* elements of a piece */
+enum { SPAN = 8192 / sizeof(real),        /* elements of a piece */
        COLUMNS = 256,                     /* of a block of dscale and dshift */
        SHARES = 16, LEAST_SHARE = 16 };   /* of groups, whose dscale and dshift are added up apart; groups of one */
 enum { X, Y, DY, SCALE, SHIFT, MEAN, RSTD, VAR, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, DSCALE, DSHIFT, TENSORS };
@@ -32,89 +32,85 @@ typedef struct problem {
   int32_t  second, sum;                   /* values that lie as x does: added to it, and what that gives; -1: absent */
   uint32_t sum_dtype;
   bool     followed;                      /* by the program; y's steps count its places then */
+#ifndef CPU_REAL_F64
   cpu_program program;
   cpu_tile_fn *runner;
+#endif
 } problem;
 
 /* ---- loops ----------------------------------------------------------------------------------------------- */
 
-static float sum_of(const float *x, int64_t n)
+static double sum_of(const real *x, int64_t n)
 {
-  float s = 0;
+  real s = 0;
 #pragma omp simd reduction(+: s)
   for (int64_t i = 0; i < n; i++) s += x[i];
-  return s;
+  return (double)s;
 }
 
-static float squares_of(const float *x, float mean, int64_t n)
+static double squares_of(const real *x, real mean, int64_t n)
 {
-  float s = 0;
+  real s = 0;
 #pragma omp simd reduction(+: s)
   for (int64_t i = 0; i < n; i++) s += (x[i] - mean) * (x[i] - mean);
-  return s;
+  return (double)s;
 }
 
-static void normalize(float *y, const float *x, float mean, float rstd, int64_t n)
-{
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * rstd;
-}
-
-/* The three at once, where scale and shift are there. */
-static void normalize_all(float *y, const float *x, float mean, float rstd, float scale, float shift, int64_t n)
+static void normalize_all(real *y, const real *x, real mean, real rstd, real scale, real shift, int64_t n)
 {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * rstd * scale + shift;
 }
 
-static void scale_all(float *y, const float *x, float by, int64_t n)
+static void normalize_each(real *y, const real *x, real mean, real rstd, const real *scale, const real *shift, int64_t n)
 {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] = x[i] * by;
+  for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * rstd * scale[i] + shift[i];
 }
 
-static void scale_each(float *y, const float *x, const float *by, int64_t n)
+/* sum, along: of g and g h */
+static void add_all(double *sum, double *along, const real *dy, const real *x, real mean, real rstd, int64_t n)
+{
+  real s = 0, t = 0;
+#pragma omp simd reduction(+: s, t)
+  for (int64_t i = 0; i < n; i++) {
+    s += dy[i];
+    t += dy[i] * ((x[i] - mean) * rstd);
+  }
+  *sum += (double)s, *along += (double)t;
+}
+
+static void add_each(double *sum, double *along, const real *dy, const real *x, real mean, real rstd, const real *scale, int64_t n)
+{
+  real s = 0, t = 0;
+#pragma omp simd reduction(+: s, t)
+  for (int64_t i = 0; i < n; i++) {
+    s += dy[i] * scale[i];
+    t += dy[i] * scale[i] * ((x[i] - mean) * rstd);
+  }
+  *sum += (double)s, *along += (double)t;
+}
+
+/* sum, along: means of them */
+static void gradient_all(real *dx, const real *dy, const real *x, real mean, real rstd, real scale, real sum, real along, int64_t n)
 {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] = x[i] * by[i];
+  for (int64_t i = 0; i < n; i++) dx[i] = rstd * (dy[i] * scale - (sum + (x[i] - mean) * rstd * along));
 }
 
-static void shift_all(float *y, float by, int64_t n)
+static void gradient_each(real *dx, const real *dy, const real *x, real mean, real rstd, const real *scale, real sum, real along, int64_t n)
 {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] += by;
+  for (int64_t i = 0; i < n; i++) dx[i] = rstd * (dy[i] * scale[i] - (sum + (x[i] - mean) * rstd * along));
 }
 
-static void shift_each(float *y, const float *by, int64_t n)
+static void add_by_place(real *by_scale, real *by_shift, const real *dy, const real *x, real mean, real rstd, int64_t n)
 {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] += by[i];
-}
-
-static float dot_of(const float *a, const float *b, int64_t n)
-{
-  float s = 0;
-#pragma omp simd reduction(+: s)
-  for (int64_t i = 0; i < n; i++) s += a[i] * b[i];
-  return s;
-}
-
-static void add_each(float *sum, const float *x, int64_t n)
-{
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) sum[i] += x[i];
-}
-
-static void add_products(float *sum, const float *a, const float *b, int64_t n)
-{
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) sum[i] += a[i] * b[i];
-}
-
-static void gradient(float *dx, const float *g, const float *h, float rstd, float p, float q, int64_t n)
-{
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) dx[i] = rstd * (g[i] - (p + h[i] * q));
+  for (int64_t i = 0; i < n; i++) {
+    by_scale[i] += dy[i] * ((x[i] - mean) * rstd);
+    by_shift[i] += dy[i];
+  }
 }
 
 /* ---- a group ------------------------------------------------------------------------------------------------ */
@@ -123,85 +119,103 @@ typedef struct place {                    /* where a group's tensors are; NULL: 
   const problem *p;
   char   *at[TENSORS], *second, *sum;
   int64_t y;                              /* its place, if it is followed */
-  float  *by_scale, *by_shift;            /* where the share's dscale and dshift are added up */
+  const real *scale, *shift;              /* along a run, if that is one piece */
+  real   *by_scale, *by_shift;            /* where the share's dscale and dshift are added up */
   void *const *ptr;                       /* of the launch */
 } place;
 
 static double number(const place *w, int t, double absent) { return w->at[t] ? qn_load_f64(w->at[t], w->p->dtype[t]) : absent; }
-static float of_run(const place *w, int t, int64_t r) { return (float)qn_load_f64(w->at[t] + r * w->p->run_step[t] * qn_kit_bytes(w->p->dtype[t]), w->p->dtype[t]); }
 static void put(const place *w, int t, double v) { if (w->at[t]) qn_store_f64(w->at[t], w->p->dtype[t], v); }
 
-/* n elements from the i-th of run r on, as f32: where they are, or in buffer. */
-static const float *piece(const place *w, int t, int64_t r, int64_t i, int64_t n, float *buffer)
+/* The parameter of run r: its own, or the group's. */
+static real of_run(const place *w, int t, int64_t r, double absent)
+{
+  if (!w->at[t]) return (real)absent;
+  return (real)qn_load_f64(w->at[t] + (w->p->by_run ? r * w->p->run_step[t] : 0) * qn_kit_bytes(w->p->dtype[t]), w->p->dtype[t]);
+}
+
+static const real *widened(const char *from, uint32_t dtype, int64_t n, real *buffer)
+{
+  if (dtype == CPU_REAL) return (const real *)(const void *)from;
+  row_to_real(buffer, from, dtype, n);
+  return buffer;
+}
+
+/* n elements from the i-th of run r on: where they are, or in buffer. */
+static const real *piece(const place *w, int t, int64_t r, int64_t i, int64_t n, real *buffer)
 {
   const int64_t step = t < 3 ? w->p->run_step[t] : 0;
-  const char *from = w->at[t] + (r * step + i) * qn_kit_bytes(w->p->dtype[t]);
-  if (w->p->dtype[t] == QN_F32) return (const float *)(const void *)from;
-  row_to_f32(buffer, from, w->p->dtype[t], n);
-  return buffer;
+  return widened(w->at[t] + (r * step + i) * qn_kit_bytes(w->p->dtype[t]), w->p->dtype[t], n, buffer);
 }
 
 /* n elements of x, b added if it is a sum; buffer and other have room for them. */
-static const float *piece_of_x(const place *w, int64_t r, int64_t i, int64_t n, float *buffer, float *other)
+static const real *piece_of_x(const place *w, int64_t r, int64_t i, int64_t n, real *buffer, real *other)
 {
-  const float *x = piece(w, X, r, i, n, buffer);
+  const real *x = piece(w, X, r, i, n, buffer);
   if (!w->second) return x;
-  row_to_f32(other, w->second + (r * w->p->run_step[X] + i) * qn_kit_bytes(w->p->dtype[X]), w->p->dtype[X], n);
+  const real *b = widened(w->second + (r * w->p->run_step[X] + i) * qn_kit_bytes(w->p->dtype[X]), w->p->dtype[X], n, other);
 #pragma omp simd
-  for (int64_t k = 0; k < n; k++) buffer[k] = x[k] + other[k];
+  for (int64_t k = 0; k < n; k++) buffer[k] = x[k] + b[k];
   return buffer;
 }
 
-static float *piece_out(const place *w, int64_t r, int64_t i, float *buffer)
+/* n elements of scale or shift that lie like a run; -0 changes no sum. */
+static const real *parameter(const place *w, int t, int64_t i, int64_t n, real *buffer)
 {
-  return w->p->dtype[Y] == QN_F32 && !w->p->followed ? (float *)(void *)w->at[Y] + r * w->p->run_step[Y] + i : buffer;
+  const real *kept = t == SCALE ? w->scale : w->shift;
+  if (kept) return kept;
+  if (w->at[t]) return piece(w, t, 0, i, n, buffer);
+  for (int64_t k = 0; k < n; k++) buffer[k] = t == SCALE ? 1 : (real)-0.0;
+  return buffer;
 }
-static void piece_done(const place *w, int64_t r, int64_t i, int64_t n, const float *buffer)
+
+static real *piece_out(const place *w, int64_t r, int64_t i, real *buffer)
 {
-  if (w->p->followed) w->p->runner(&w->p->program, w->ptr, buffer, w->y + r * w->p->run_step[Y] + i, n);
-  else if (w->p->dtype[Y] != QN_F32) row_from_f32(w->at[Y] + (r * w->p->run_step[Y] + i) * qn_kit_bytes(w->p->dtype[Y]), buffer, w->p->dtype[Y], n);
+  return w->p->dtype[Y] == CPU_REAL && !w->p->followed ? (real *)(void *)w->at[Y] + r * w->p->run_step[Y] + i : buffer;
+}
+static void piece_done(const place *w, int64_t r, int64_t i, int64_t n, const real *buffer)
+{
+  const int64_t at = r * w->p->run_step[Y] + i;
+#ifndef CPU_REAL_F64
+  if (w->p->followed) {
+    w->p->runner(&w->p->program, w->ptr, buffer, w->y + at, n);
+    return;
+  }
+#endif
+  if (w->p->dtype[Y] != CPU_REAL) row_from_real(w->at[Y] + at * qn_kit_bytes(w->p->dtype[Y]), buffer, w->p->dtype[Y], n);
 }
 
 #define EACH_PIECE(p, r, i, n)                                     \
   for (int64_t r = 0; r < (p)->runs; r++)                          \
     for (int64_t i = 0, n; i < (p)->length && (n = qn_min_i64(SPAN, (p)->length - i), 1); i += SPAN)
 
+static bool one_piece(const problem *p) { return p->runs == 1 && p->length <= SPAN; }
+
 static void forward_group(const place *w)
 {
   const problem *p = w->p;
   const double n_all = (double)p->runs * (double)p->length;
-  float from[SPAN], to[SPAN], parameter[SPAN];
+  real from[SPAN], to[SPAN], buffer[2][SPAN];
+  const real *const whole = one_piece(p) ? piece_of_x(w, 0, 0, p->length, from, to) : NULL;       /* read once */
   double mean = 0, var = 0;
   if (p->given) {
     mean = number(w, MEAN, 0);
     var = number(w, VAR, 0);
   } else {
     if (p->centred) {
-      EACH_PIECE(p, r, i, n) mean += (double)sum_of(piece_of_x(w, r, i, n, from, to), n);
+      EACH_PIECE(p, r, i, n) mean += sum_of(whole ? whole : piece_of_x(w, r, i, n, from, to), n);
       mean /= n_all;
     }
-    EACH_PIECE(p, r, i, n) var += (double)squares_of(piece_of_x(w, r, i, n, from, to), (float)mean, n);
+    EACH_PIECE(p, r, i, n) var += squares_of(whole ? whole : piece_of_x(w, r, i, n, from, to), (real)mean, n);
     var /= n_all;
   }
   const double rstd = 1 / sqrt(var + p->eps), m = p->momentum;
-  const float scale = p->along ? 1 : (float)number(w, SCALE, 1), shift = p->along ? 0 : (float)number(w, SHIFT, 0);
   EACH_PIECE(p, r, i, n) {
-    float *y = piece_out(w, r, i, to);
-    const float *x = piece_of_x(w, r, i, n, from, parameter);
-    if (w->sum) row_from_f32(w->sum + (r * p->run_step[X] + i) * qn_kit_bytes(p->sum_dtype), x, p->sum_dtype, n);
-    if (!p->along && w->at[SCALE] && w->at[SHIFT]) {
-      normalize_all(y, x, (float)mean, (float)rstd, p->by_run ? of_run(w, SCALE, r) : scale, p->by_run ? of_run(w, SHIFT, r) : shift, n);
-      piece_done(w, r, i, n, y);
-      continue;
-    }
-    normalize(y, x, (float)mean, (float)rstd, n);
-    if (p->along) {
-      if (w->at[SCALE]) scale_each(y, y, piece(w, SCALE, 0, i, n, parameter), n);
-      if (w->at[SHIFT]) shift_each(y, piece(w, SHIFT, 0, i, n, parameter), n);
-    } else {
-      if (w->at[SCALE]) scale_all(y, y, p->by_run ? of_run(w, SCALE, r) : scale, n);
-      if (w->at[SHIFT]) shift_all(y, p->by_run ? of_run(w, SHIFT, r) : shift, n);
-    }
+    const real *x = whole ? whole : piece_of_x(w, r, i, n, from, to);
+    if (w->sum) row_from_real(w->sum + (r * p->run_step[X] + i) * qn_kit_bytes(p->sum_dtype), x, p->sum_dtype, n);
+    real *y = piece_out(w, r, i, to);
+    if (p->along) normalize_each(y, x, (real)mean, (real)rstd, parameter(w, SCALE, i, n, buffer[0]), parameter(w, SHIFT, i, n, buffer[1]), n);
+    else normalize_all(y, x, (real)mean, (real)rstd, of_run(w, SCALE, r, 1), of_run(w, SHIFT, r, -0.0), n);
     piece_done(w, r, i, n, y);
   }
   if (p->given) return;
@@ -214,39 +228,30 @@ static void forward_group(const place *w)
 static void backward_group(const place *w)
 {
   const problem *p = w->p;
-  const double n_all = (double)p->runs * (double)p->length;
-  const float mean = (float)number(w, MEAN, 0), rstd = (float)number(w, RSTD, 1), scale = p->along ? 1 : (float)number(w, SCALE, 1);
-  float from[SPAN], given[SPAN], parameter[SPAN], h[SPAN], g[SPAN], to[SPAN];
-  double sum_g = 0, sum_gh = 0, sum_dy = 0, sum_dyh = 0;
-  for (int pass = 0; pass < 2; pass++) {
-    const float a = (float)(p->centred ? sum_g / n_all : 0), b = (float)(sum_gh / n_all);
-    EACH_PIECE(p, r, i, n) {
-      const float *dy = piece(w, DY, r, i, n, given), *at = dy;
-      normalize(h, piece(w, X, r, i, n, from), mean, rstd, n);
-      if (w->at[SCALE]) {
-        if (p->along) scale_each(g, dy, piece(w, SCALE, 0, i, n, parameter), n);
-        else scale_all(g, dy, scale, n);
-        at = g;
-      }
-      if (pass) {
-        float *dx = piece_out(w, r, i, to);
-        gradient(dx, at, h, rstd, a, b, n);
-        piece_done(w, r, i, n, dx);
-        if (w->by_scale) {
-          add_products(w->by_scale + i, dy, h, n);
-          add_each(w->by_shift + i, dy, n);
-        }
-        continue;
-      }
-      sum_g += (double)sum_of(at, n);
-      sum_gh += (double)dot_of(at, h, n);
-      if (!p->along && w->at[DSHIFT]) sum_dy += (double)sum_of(dy, n);
-      if (!p->along && w->at[DSCALE]) sum_dyh += (double)dot_of(dy, h, n);
-    }
+  const double n_all = (double)p->runs * (double)p->length, scale = p->along ? 1 : number(w, SCALE, 1);
+  const double finite = isinf(scale) ? NAN : scale;        /* whatever the signs: Inf - Inf */
+  const real mean = (real)number(w, MEAN, 0), rstd = (real)number(w, RSTD, 1);
+  real from[SPAN], given[SPAN], buffer[SPAN], to[SPAN];
+  const real *x = NULL, *dy = NULL;
+  double sum = 0, along = 0;
+  EACH_PIECE(p, r, i, n) {
+    x = piece(w, X, r, i, n, from), dy = piece(w, DY, r, i, n, given);
+    if (p->along) add_each(&sum, &along, dy, x, mean, rstd, parameter(w, SCALE, i, n, buffer), n);
+    else add_all(&sum, &along, dy, x, mean, rstd, n);
   }
-  if (p->along) return;
-  put(w, DSCALE, sum_dyh);
-  put(w, DSHIFT, sum_dy);
+  if (!p->along) {
+    put(w, DSCALE, along);
+    put(w, DSHIFT, sum);
+  }
+  const real a = (real)(p->centred ? finite * sum / n_all : 0), b = (real)(finite * along / n_all);
+  EACH_PIECE(p, r, i, n) {
+    if (!one_piece(p)) x = piece(w, X, r, i, n, from), dy = piece(w, DY, r, i, n, given);
+    if (w->by_scale) add_by_place(w->by_scale + i, w->by_shift + i, dy, x, mean, rstd, n);
+    real *dx = piece_out(w, r, i, to);
+    if (p->along) gradient_each(dx, dy, x, mean, rstd, parameter(w, SCALE, i, n, buffer), a, b, n);
+    else gradient_all(dx, dy, x, mean, rstd, (real)scale, a, b, n);
+    piece_done(w, r, i, n, dx);
+  }
 }
 
 /* ---- prepare ---------------------------------------------------------------------------------------------------- */
@@ -310,6 +315,7 @@ static qn_status read_layout(const qn_value *const v[TENSORS], uint64_t mask, pr
   return QN_OK;
 }
 
+#ifndef CPU_REAL_F64
 /* How many ops it takes: y's followers, if y can be counted by places, and then the addition that makes x. */
 static uint32_t take_more(const qn_request *request, const qn_value *v[TENSORS], uint64_t mask, problem *p, qn_prepared *prepared)
 {
@@ -337,6 +343,7 @@ static uint32_t take_more(const qn_request *request, const qn_value *v[TENSORS],
   p->second = qn_role(add, QN_ROLE_ADD_B);
   return n + 1;
 }
+#endif
 
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
@@ -354,7 +361,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     p.value[t] = qn_role_at(node, role[t]);
     v[t] = p.value[t] < 0 ? NULL : &request->value[p.value[t]];
     if (v[t]) p.dtype[t] = v[t]->dtype;
-    if (v[t] && v[t]->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", names[t], "f32, f16, bf16", "f64");
+    if (v[t] && (v[t]->dtype == QN_F64) != (CPU_REAL == QN_F64))
+      return qn_refuse(prepared, "computes in " CPU_REAL_NAME, names[t], CPU_REALS, "%s", qn_kit_name(v[t]->dtype));
   }
   bool grouped = true, along = true;
   for (int t = SCALE; t < TENSORS; t++) {
@@ -367,11 +375,13 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   }
   p.along = !grouped && !p.by_run;
   if ((status = read_layout(v, norm->mask, &p, prepared))) return status;
+#ifndef CPU_REAL_F64
   prepared->n_ops = p.backward || request->n_ops == 1 ? 1 : take_more(request, v, norm->mask, &p, prepared);
   if (p.followed) p.runner = cpu_tile_runner(request->device);
+#endif
   if (p.along && p.backward && (p.value[DSCALE] >= 0 || p.value[DSHIFT] >= 0)) {
     p.shares = p.groups >= 2 * LEAST_SHARE ? qn_min_i64(SHARES, p.groups / LEAST_SHARE) : 0;
-    prepared->workspace = (uint64_t)(p.shares * 2 * p.length) * sizeof(float);
+    prepared->workspace = (uint64_t)(p.shares * 2 * p.length) * sizeof(real);
   }
 
   return cpu_keep(prepared, &p, sizeof p);
@@ -392,9 +402,10 @@ static void locate(place *w, const qn_walk *walk, const qn_launch *launch)
   if (p->followed) w->y = walk->offset[Y];
 }
 
-static void run_groups(const problem *p, const qn_launch *launch, int64_t first, int64_t end, float *sums)
+static void run_groups(const problem *p, const qn_launch *launch, int64_t first, int64_t end, real *sums)
 {
   qn_walk walk;
+  real kept[2][SPAN];
   place w = { .p = p, .ptr = launch->ptr };
   if (sums) {
     memset(sums, 0, (size_t)(2 * p->length) * sizeof *sums);
@@ -403,6 +414,10 @@ static void run_groups(const problem *p, const qn_launch *launch, int64_t first,
   qn_walk_begin(&walk, &p->nest, p->nest.rank, first);
   for (int64_t i = first; i < end; i++, qn_walk_next(&walk)) {
     locate(&w, &walk, launch);
+    if (p->along && one_piece(p) && i == first) {
+      w.scale = parameter(&w, SCALE, 0, p->length, kept[0]);
+      w.shift = parameter(&w, SHIFT, 0, p->length, kept[1]);
+    }
     if (p->backward) backward_group(&w); else forward_group(&w);
   }
 }
@@ -411,7 +426,7 @@ static void join_shares(const problem *p, const qn_launch *launch)
 {
   for (int t = DSCALE; t <= DSHIFT; t++)
     for (int64_t j = 0; j < p->length && p->value[t] >= 0; j++) {
-      const float *from = (const float *)launch->workspace + (t == DSHIFT) * p->length + j;
+      const real *from = (const real *)launch->workspace + (t == DSHIFT) * p->length + j;
       double sum = 0;
       for (int64_t k = 0; k < p->shares; k++) sum += (double)from[2 * k * p->length];
       qn_store_f64((char *)launch->ptr[p->value[t]] + j * qn_kit_bytes(p->dtype[t]), p->dtype[t], sum);
@@ -422,17 +437,17 @@ static void join_shares(const problem *p, const qn_launch *launch)
 static void run_columns(const problem *p, const qn_launch *launch, int64_t first, int64_t n)
 {
   double by_scale[COLUMNS] = { 0 }, by_shift[COLUMNS] = { 0 };
-  float from[COLUMNS], given[COLUMNS], h[COLUMNS];
+  real from[COLUMNS], given[COLUMNS];
   qn_walk walk;
   place w = { .p = p, .ptr = launch->ptr };
   qn_walk_begin(&walk, &p->nest, p->nest.rank, 0);
   for (int64_t i = 0; i < p->groups; i++, qn_walk_next(&walk)) {
     locate(&w, &walk, launch);
-    const float *dy = piece(&w, DY, 0, first, n, given);
-    normalize(h, piece(&w, X, 0, first, n, from), (float)number(&w, MEAN, 0), (float)number(&w, RSTD, 1), n);
+    const real *dy = piece(&w, DY, 0, first, n, given), *x = piece(&w, X, 0, first, n, from);
+    const real mean = (real)number(&w, MEAN, 0), rstd = (real)number(&w, RSTD, 1);
 #pragma omp simd
     for (int64_t j = 0; j < n; j++) {
-      by_scale[j] += (double)(dy[j] * h[j]);
+      by_scale[j] += (double)(dy[j] * ((x[j] - mean) * rstd));
       by_shift[j] += (double)dy[j];
     }
   }
@@ -449,7 +464,7 @@ qn_status CPU_NAME(cpu_norm_runs_run)(const qn_prepared *prepared, const qn_laun
   const int64_t threads = qn_min_i64(cpu_threads(launch, work), p->groups), shares = p->shares ? p->shares : threads;
 #pragma omp parallel for num_threads((int)threads) schedule(static, 1) if (threads > 1)
   for (int64_t k = 0; k < shares; k++)
-    run_groups(p, launch, k * p->groups / shares, (k + 1) * p->groups / shares, p->shares ? (float *)launch->workspace + 2 * k * p->length : NULL);
+    run_groups(p, launch, k * p->groups / shares, (k + 1) * p->groups / shares, p->shares ? (real *)launch->workspace + 2 * k * p->length : NULL);
   if (p->shares) {
     join_shares(p, launch);
     return QN_OK;
@@ -470,6 +485,6 @@ qn_status CPU_NAME(cpu_norm_runs_run)(const qn_prepared *prepared, const qn_laun
   ROW(name, run, QN_OP_LAYER_NORM), ROW(name, run, QN_OP_LAYER_NORM_BACKWARD), ROW(name, run, QN_OP_RMS_NORM),    \
   ROW(name, run, QN_OP_RMS_NORM_BACKWARD), ROW(name, run, QN_OP_BATCH_NORM), ROW(name, run, QN_OP_BATCH_NORM_BACKWARD), \
   ROW(name, run, QN_OP_BATCH_NORM_INFERENCE),
-static const qn_engine row[] = { CPU_COPIES(ROWS, "runs", cpu_norm_runs_run) };
+static const qn_engine row[] = { CPU_COPIES(ROWS, "runs" CPU_REAL_SUFFIX, cpu_norm_runs_run) };
 const qn_engine_list cpu_norm_runs = { row, sizeof row / sizeof *row };
 #endif

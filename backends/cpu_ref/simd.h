@@ -19,11 +19,12 @@
 #define QN_ISA baseline
 #endif
 
+#define CPU_JOIN(a, b)   a##b
 #if CPU_ISA_OF(QN_ISA) == CPU_ISA_avx512
-#define CPU_NAME(name)   name##_avx512
+#define CPU_NAME(name)   CPU_JOIN(name, _avx512)
 #define CPU_VECTOR_BYTES 64
 #elif CPU_ISA_OF(QN_ISA) == CPU_ISA_avx2
-#define CPU_NAME(name)   name##_avx2
+#define CPU_NAME(name)   CPU_JOIN(name, _avx2)
 #define CPU_VECTOR_BYTES 32
 #else
 #define CPU_BASELINE
@@ -33,7 +34,7 @@
 
 /* Declares the run of each copy. */
 typedef qn_status cpu_run_fn(const qn_prepared *prepared, const qn_launch *launch);
-#define CPU_RUNS(run) extern cpu_run_fn run, run##_avx2, run##_avx512
+#define CPU_RUNS(run) extern cpu_run_fn run, CPU_JOIN(run, _avx2), CPU_JOIN(run, _avx512)
 
 /* X(engine, run) for each copy, the widest first: a row or more, with a comma behind. */
 #ifdef QN_AVX512
@@ -50,6 +51,22 @@ typedef qn_status cpu_run_fn(const qn_prepared *prepared, const qn_launch *launc
 
 /* Inlined wherever called, so that a constant function pointer handed to one becomes straight code in its loop. */
 #define CPU_INLINE static inline __attribute__((always_inline))
+
+/* ---- real, of files that compute in f32 or f64: NAME.c is NAME_f64.c's too, which defines CPU_REAL_F64 and other names ------- */
+
+#ifdef CPU_REAL_F64
+typedef double real;
+#define CPU_REAL        QN_F64
+#define CPU_REAL_NAME   "f64"
+#define CPU_REAL_SUFFIX "_f64"
+#define CPU_REALS       "f64"
+#else
+typedef float real;
+#define CPU_REAL        QN_F32
+#define CPU_REAL_NAME   "f32"
+#define CPU_REAL_SUFFIX ""
+#define CPU_REALS       "f32, f16, bf16"
+#endif
 
 /* ---- vectors, for what a plain loop does not turn into: reductions with NaN, several accumulators ------------ */
 

@@ -15,7 +15,7 @@ layer_norm x=f32/2x128 scale=f32/1x128 shift=f32/1x128
 layer_norm x=f32/2x257 scale=f32/1x257 shift=f32/1x257 mean=? rstd=? ; as=bf16
 layer_norm x=f32/2x1000 scale=f32/1x1000 shift=f32/1x1000 mean=? rstd=? ; as=bf16,f16
 layer_norm x=bf16/2x1024 scale=f32/1x1024 shift=f32/1x1024 mean=? rstd=?
-layer_norm x=f32/2x4099 scale=f32/1x4099 shift=f32/1x4099 mean=? rstd=? ; as=bf16
+layer_norm x=f32/2x4099 scale=f32/1x4099 shift=f32/1x4099 mean=? rstd=? ; as=bf16,f64
 layer_norm x=bf16/2x8192 scale=bf16/1x8192 shift=bf16/1x8192 mean=? rstd=?
 layer_norm x=f32/1x70001 mean=? rstd=? ; fill=signed plain=1
 rms_norm x=f32/3x1
@@ -46,7 +46,7 @@ rms_norm x=f32/3x64 eps=2
 
 # axes: several, the first, all; instance norm; group norm as a view with split channels
 layer_norm x=f32/3x4x5 axis=1,2 scale=f32/1x4x5 shift=f32/1x4x5 mean=? rstd=? ; as=bf16
-layer_norm x=f32/7x5 axis=0 mean=? rstd=?
+layer_norm x=f32/7x5 axis=0 mean=? rstd=? ; as=f64
 layer_norm x=f32/3x4x5 axis=1 scale=f32/1x4x1 mean=? rstd=? ; as=f16
 layer_norm x=f32/3x4x5 axis=0,1,2 mean=? rstd=?
 layer_norm x=f32/3x4x5 axis=0,2 mean=? rstd=?
@@ -55,7 +55,7 @@ layer_norm x=f32/2x3x6x5/nhwc axis=2,3 scale=f32/1x3x1x1 shift=f32/1x3x1x1 mean=
 layer_norm x=f32/2x2x4x9 axis=2,3 scale=f32/1x2x4x1 shift=f32/1x2x4x1 mean=? rstd=? ; as=bf16
 layer_norm x=f32/2x2x4x9/72:4:1:8 axis=2,3 scale=f32/1x2x4x1 shift=f32/1x2x4x1 mean=? rstd=? ; as=bf16
 rms_norm x=f32/3x4x5 axis=1,2 scale=f32/1x4x5 rstd=?
-rms_norm x=f32/7x5 axis=0
+rms_norm x=f32/7x5 axis=0 ; as=f64
 
 # strides, alignment, broadcast inputs, memory shared
 layer_norm x=f32/3x8/20:2 scale=f32/1x8/0:3 shift=f32/1x8 mean=? rstd=?
@@ -77,7 +77,7 @@ layer_norm_backward dy=f32/5x64 x=f32/5x64 scale=f32/1x64 mean=f32/5x1 rstd=f32/
 layer_norm_backward dy=f32/5x64 x=f32/5x64 scale=f32/1x64 mean=f32/5x1 rstd=f32/5x1 dshift=?
 layer_norm_backward dy=bf16/2x1000 x=bf16/2x1000 scale=bf16/1x1000 mean=f32/2x1 rstd=f32/2x1 dscale=f32/1x1000 dshift=f32/1x1000
 layer_norm_backward dy=f32/300x33 x=f32/300x33 scale=f32/1x33 mean=f32/300x1 rstd=f32/300x1 dscale=? dshift=?
-layer_norm_backward dy=f32/2x4099 x=f32/2x4099 scale=f32/1x4099 mean=f32/2x1 rstd=f32/2x1 dscale=? dshift=?
+layer_norm_backward dy=f32/2x4099 x=f32/2x4099 scale=f32/1x4099 mean=f32/2x1 rstd=f32/2x1 dscale=? dshift=? ; as=f64
 layer_norm_backward dy=f16/40x128 x=f16/40x128 scale=f16/1x128 mean=f32/40x1 rstd=f32/40x1 dscale=? dshift=?
 layer_norm_backward dy=f32/3x4x5 x=f32/3x4x5 mean=f32/3x1x1 rstd=f32/3x1x1 axis=1,2 dscale=? dshift=?
 layer_norm_backward dy=f32/2x3x6x5/nhwc x=f32/2x3x6x5/nhwc scale=f32/1x3x1x1 mean=f32/2x3x1x1 rstd=f32/2x3x1x1 axis=2,3 dscale=? dshift=?
@@ -87,16 +87,16 @@ rms_norm_backward dy=f32/3x7 x=f32/3x7 scale=f32/1x7 rstd=f32/3x1 dscale=? ; as=
 rms_norm_backward dy=bf16/5x64 x=bf16/5x64 scale=bf16/1x64 rstd=f32/5x1 dscale=f32/1x64
 rms_norm_backward dy=f32/300x33 x=f32/300x33 scale=f32/1x33 rstd=f32/300x1 dscale=?
 rms_norm_backward dy=f32/2x4099 x=f32/2x4099 scale=f32/1x4099 rstd=f32/2x1 dscale=?
-layer_norm_backward dy=f32/7x5 x=f32/7x5 mean=f32/1x5 rstd=f32/1x5 axis=0
-rms_norm_backward dy=f32/7x5 x=f32/7x5 rstd=f32/1x5 axis=0
+layer_norm_backward dy=f32/7x5 x=f32/7x5 mean=f32/1x5 rstd=f32/1x5 axis=0 ; as=f64
+rms_norm_backward dy=f32/7x5 x=f32/7x5 rstd=f32/1x5 axis=0 ; as=f64
 
 # batch norm: spatial in both layouts, per activation, rank 2 to 5, running statistics in place
 batch_norm x=f32/4x3x5x5 scale=f32/1x3x1x1 shift=f32/1x3x1x1 mean=? rstd=? ; as=bf16,f16,f64
 batch_norm x=f32/4x3x5x5/nhwc scale=f32/1x3x1x1 shift=f32/1x3x1x1 mean=? rstd=? ; as=bf16
 batch_norm x=f32/8x16x6x6/nhwc scale=f32/1x16x1x1 shift=f32/1x16x1x1 mean=? rstd=? ; as=bf16
 batch_norm x=f32/2x40x3x7/nhwc mean=? rstd=? ; as=bf16
-batch_norm x=f32/2x3x16x16 scale=f32/1x3x1x1 shift=f32/1x3x1x1 mean=? rstd=?
-batch_norm x=f32/9x5 scale=f32/1x5 shift=f32/1x5 mean=? rstd=?
+batch_norm x=f32/2x3x16x16 scale=f32/1x3x1x1 shift=f32/1x3x1x1 mean=? rstd=? ; as=f64
+batch_norm x=f32/9x5 scale=f32/1x5 shift=f32/1x5 mean=? rstd=? ; as=f64
 batch_norm x=f32/9x65 mean=? rstd=? ; as=bf16
 batch_norm x=f32/4x3x7 scale=f32/1x3x1 mean=? rstd=?
 batch_norm x=f32/2x3x3x4x5 scale=f32/1x3x1x1x1 shift=f32/1x3x1x1x1 mean=? rstd=?
@@ -110,11 +110,11 @@ batch_norm_backward dy=f32/4x3x5x5 x=f32/4x3x5x5 scale=f32/1x3x1x1 mean=f32/1x3x
 batch_norm_backward dy=f32/4x3x5x5/nhwc x=f32/4x3x5x5/nhwc scale=f32/1x3x1x1 mean=f32/1x3x1x1 rstd=f32/1x3x1x1 dscale=? dshift=?
 batch_norm_backward dy=bf16/8x16x6x6/nhwc x=bf16/8x16x6x6/nhwc scale=f32/1x16x1x1 mean=f32/1x16x1x1 rstd=f32/1x16x1x1 dscale=? dshift=?
 batch_norm_backward dy=bf16/2x3x16x16 x=bf16/2x3x16x16 scale=f32/1x3x1x1 mean=f32/1x3x1x1 rstd=f32/1x3x1x1 dscale=? dshift=?
-batch_norm_backward dy=f32/9x5 x=f32/9x5 mean=f32/1x5 rstd=f32/1x5 dscale=? dshift=?
+batch_norm_backward dy=f32/9x5 x=f32/9x5 mean=f32/1x5 rstd=f32/1x5 dscale=? dshift=? ; as=f64
 batch_norm_backward dy=f32/6x3x2x2 x=f32/6x3x2x2 axis=0 mean=f32/1x3x2x2 rstd=f32/1x3x2x2 dscale=? dshift=?
 batch_norm_inference x=f32/4x3x5x5 mean=f32/1x3x1x1 var=f32/1x3x1x1 scale=f32/1x3x1x1 shift=f32/1x3x1x1 ; as=f64
 batch_norm_inference x=bf16/4x3x5x5/nhwc mean=f32/1x3x1x1 var=f32/1x3x1x1 scale=f32/1x3x1x1 shift=f32/1x3x1x1
-batch_norm_inference x=f32/9x5 mean=f32/1x5 var=f32/1x5
+batch_norm_inference x=f32/9x5 mean=f32/1x5 var=f32/1x5 ; as=f64
 batch_norm_inference x=f32/6x3x2x2 axis=0 mean=f32/1x3x2x2 var=f32/1x3x2x2 shift=f32/1x3x2x2
 
 # rows in whole vectors; more of them than blocks take at once; rows of several blocks
@@ -124,11 +124,11 @@ rms_norm x=f16/2x131072 scale=f32/1x131072 rstd=? ; plain=1
 layer_norm x=bf16/3x2x4x72 axis=2,3 scale=bf16/1x2x4x1 shift=bf16/1x2x4x1 mean=? rstd=?
 layer_norm x=f32/3x2x4x9 axis=2,3 scale=f32/1x2x4x1 shift=f32/1x2x4x1 mean=? rstd=? ; as=bf16
 layer_norm x=bf16/2x2x8x3136 axis=2,3 scale=f32/1x2x8x1 shift=f32/1x2x8x1 mean=? rstd=? ; plain=1
-layer_norm x=f32/2x3x4x19 axis=2,3 scale=f32/1x3x4x1 ; as=bf16
+layer_norm x=f32/2x3x4x19 axis=2,3 scale=f32/1x3x4x1 ; as=bf16,f64
 layer_norm x=f32/2x3x4x19 axis=2,3 shift=f32/1x3x4x1 ; plain=1
 
 # gradients of parameters by shares of the groups
-layer_norm_backward dy=f32/37x20 x=f32/37x20 scale=f32/1x20 mean=f32/37x1 rstd=f32/37x1 dscale=? dshift=? ; as=bf16
+layer_norm_backward dy=f32/37x20 x=f32/37x20 scale=f32/1x20 mean=f32/37x1 rstd=f32/37x1 dscale=? dshift=? ; as=bf16,f64
 rms_norm_backward dy=f32/300x33 x=f32/300x33 scale=f32/1x33 rstd=f32/300x1 dscale=? ; plain=1
 layer_norm x=bf16/2x4x16x2048/131072:16:1:64 axis=2,3 scale=bf16/1x4x16x1 mean=? rstd=? ; plain=1
 layer_norm x=bf16/4x6x64 axis=2 scale=f32/4x1x64 shift=bf16/1x6x64 mean=? rstd=?
@@ -143,6 +143,8 @@ batch_norm x=f16/8x3x64x72 scale=f32/1x3x1x1 shift=f32/1x3x1x1 mean=? rstd=?
 batch_norm x=bf16/16x5x14x14 scale=f32/1x5x1x1 shift=f32/1x5x1x1 mean=? rstd=?
 batch_norm_backward dy=bf16/16x64x10x10/nhwc x=bf16/16x64x10x10/nhwc scale=f32/1x64x1x1 mean=f32/1x64x1x1 rstd=f32/1x64x1x1 dscale=? dshift=?
 batch_norm_backward dy=bf16/8x3x64x72 x=bf16/8x3x64x72 scale=f32/1x3x1x1 mean=f32/1x3x1x1 rstd=f32/1x3x1x1 dscale=? dshift=?
+batch_norm x=f64/40x600 scale=f64/1x600 mean=? rstd=? ; plain=1
+batch_norm_backward dy=f64/40x600 x=f64/40x600 scale=f64/1x600 mean=f64/1x600 rstd=f64/1x600 dscale=? dshift=? ; plain=1
 
 # nothing to normalize, and no rows
 layer_norm x=f32/0x5 mean=? rstd=?
