@@ -18,5 +18,7 @@ qn_status qn__infer_local(const qn__problem *p)
     status = qn__dtype_in(p, r, QN__BIT(x->dtype));
     if (!status) status = qn__settle(p, r, x->dtype, x->rank, x->dim);
   }
+  if (!status && p->op->kind == QN_OP_LRN_BACKWARD && qn__arg(p, QN_ROLE_LRN_BACKWARD_DMEANS) && !qn__arg(p, QN_ROLE_LRN_BACKWARD_MEANS))
+    return qn__refuse(p, "dmeans", "is wanted where no means are given");
   return status;
 }

@@ -408,8 +408,11 @@ static inline void problem_local(rng *r, problem *p)
   qn_local_norm *a = (qn_local_norm *)p->attr.bytes;
   a->size = rng_in(r, 1, 6);
   a->region = rank > 2 && rng_below(r, 2);
-  for (uint32_t i = 0; i < p->op->n_inputs; i++) {
-    problem_input(r, p, problem_floats[dtype], rank, dim);
+  int means = rng_below(r, 2);
+  for (uint32_t i = 0; i < p->op->n_roles; i++) {
+    int optional = p->op->role[i].flags & QN_ROLE_OPTIONAL, output = i >= p->op->n_inputs;
+    if (output && (!optional || (means && rng_below(r, 2)))) problem_wanted(p);
+    if (!output && (!optional || means)) problem_input(r, p, problem_floats[dtype], rank, dim);
     p->first[i + 1] = p->n;
   }
 }

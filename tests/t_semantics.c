@@ -269,6 +269,9 @@ static const golden neighbours[] = {
   { "within: squares of a plane", "lrn x=f16/1x1x2x2 size=3 alpha=9 beta=0.5 k=6 region=within", "1 2 3 4", "0.16666667 0.33333334 0.5 0.6666667" },
   { "alpha is divided by all of the window", "lrn x=f16/1x1x2 size=5 alpha=15 beta=1 k=1", "1 2", "0.25 0.15384616" },
   { "beta of 0 divides by nothing", "lrn x=f16/1x2 beta=0 k=0", "0 7", "0 7" },
+  { "means are subtracted at the window's middle, in the sum alone", "lrn x=f16/1x1x3 means=f16/1x1x3 size=3 alpha=3 beta=1 region=within", "1 2 4 | 1 3 2", "0.5 0.2857143 0.8" },
+  { "beyond the edge nothing is off the mean", "lrn x=f16/1x1x1x2 means=f16/1x1x1x2 size=3 alpha=9 beta=1 region=within", "5 6 | 5 5", "2.5 3" },
+  { "the gradient with means", "lrn_backward dy=f16/1x2 x=f16/1x2 means=f16/1x2 size=3 alpha=3 beta=1 k=2 dmeans=?", "9 49 | 1 2 | 2 3", "13 11 | -2 -12" },
   { "the gradient: one that comes through a neighbour's sum", "lrn_backward dy=f16/1x2 x=f16/1x2 size=3 alpha=3 beta=1 k=2", "49 0 | 1 2", "5 -4" },
 };
 

@@ -1,8 +1,9 @@
-/* lrn_tiles.c -- local response normalization and its gradient in f32, a tile at a time: the channels of some places, or the planes of
- * some channels, in scratch that the cache holds. A window's sum is one run of sums along each dim that the window covers, whole rows of
- * the tile added to each other.
+/* lrn_tiles.c -- local response and divisive normalization and their gradients in f32, a tile at a time: the channels of some places, or
+ * the planes of some channels, in scratch that the cache holds. Without means a window's sum is one run of sums along each dim that the
+ * window covers, whole rows of the tile added to each other. Means are subtracted in each tap: expanding the square would cancel.
  *
- *   y  = x b^-beta, b = k + alpha/n sum x^2        dx = g - 2 alpha beta/n x sum(g x/b), g = dy b^-beta, over the mirrored window */
+ *   y  = x b^-beta, b = k + alpha/n sum x^2        dx = g - 2 alpha beta/n x sum(g x/b), g = dy b^-beta, over the mirrored window
+ *   with means m: (x - m)^2 for x^2, and sum(g' x'/b' (x - m')) for x sum(g x/b); dmeans = 2 alpha beta/n g x/b sum(x - m) */
 #include "convert.h"
 #include "cpu_ref.h"
 #include "pointwise_math.h"
@@ -11,7 +12,7 @@ enum { BLOCK = 64,                        /* neighbours that a tile takes of wha
        ROWS = 4096 };                     /* elements of channels that lie side by side */
 
 typedef struct normalizer {
-  int32_t  in, x, out;                    /* values of the request; in: dy, or x */
+  int32_t  in, x, means, out, dmeans;     /* values of the request, -1: absent; in: dy, or x */
   uint32_t dtype;
   int64_t  bytes;
   bool     backward;
@@ -25,7 +26,7 @@ typedef struct normalizer {
 } normalizer;
 
 static int64_t floats(const normalizer *s) { return qn_round_up(s->runs * s->length, 16); }
-static int64_t scratch(const normalizer *s) { return floats(s) * (s->backward ? 4 : 3); }
+static int64_t scratch(const normalizer *s) { return floats(s) * (3 + s->backward + (s->means >= 0)); }
 
 /* ---- a tile --------------------------------------------------------------------------------------------------- */
 
@@ -53,6 +54,48 @@ static void sum_windows(const normalizer *s, float **from, float **spare, bool m
     float *t = *from;
     *from = *spare;
     *spare = t;
+  }
+}
+
+/* What a tap adds, n places side by side: `at` is the window's middle, `tap` as far from it as the tap is. */
+static void add_squares(float *restrict sum, const float *restrict x_tap, const float *restrict m_at, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) sum[i] += (x_tap[i] - m_at[i]) * (x_tap[i] - m_at[i]);
+}
+
+static void add_distances(float *restrict sum, const float *restrict x_tap, const float *restrict m_at, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) sum[i] += x_tap[i] - m_at[i];
+}
+
+static void add_shares(float *restrict sum, const float *restrict x_at, const float *restrict m_tap, const float *restrict r_tap, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) sum[i] += r_tap[i] * (x_at[i] - m_tap[i]);
+}
+
+enum { SQUARES, DISTANCES, SHARES };
+
+/* sum = of all taps of the window around each place (SHARES: of the mirrored window), a row of the tile after the other. r: of SHARES. */
+static void sum_taps(const normalizer *s, int kind, float *sum, const float *x, const float *m, const float *r, int64_t elements)
+{
+  const int64_t before = kind == SHARES ? s->after : s->before, after = kind == SHARES ? s->before : s->after;
+  const int last = s->dims - 1;
+  const int64_t n0 = last > 1 ? s->n[0] : 1, n1 = last > 0 ? s->n[last - 1] : 1, n = s->n[last], inner = s->inner[last], row = n * inner;
+  memset(sum, 0, (size_t)elements * sizeof *sum);
+  for (int64_t line = 0; line < elements / row; line++) {
+    const int64_t i1 = line % n1, i0 = line / n1 % n0;
+    for (int64_t o0 = -qn_min_i64(before, i0); o0 <= qn_min_i64(after, n0 - 1 - i0); o0++)
+      for (int64_t o1 = -qn_min_i64(before, i1); o1 <= qn_min_i64(after, n1 - 1 - i1); o1++)
+        for (int64_t o = -qn_min_i64(before, n - 1); o <= qn_min_i64(after, n - 1); o++) {
+          const int64_t at = line * row + qn_max_i64(0, -o) * inner, tap = at + (o0 * n1 + o1) * row + o * inner;
+          const int64_t count = (n - (o < 0 ? -o : o)) * inner;
+          if (kind == SQUARES) add_squares(sum + at, x + tap, m + at, count);
+          else if (kind == DISTANCES) add_distances(sum + at, x + tap, m + at, count);
+          else add_shares(sum + at, x + at, m + tap, r + tap, count);
+        }
   }
 }
 
@@ -91,31 +134,61 @@ static void gather(float by, float *restrict g, const float *restrict x, const f
   for (int64_t i = 0; i < n; i++) g[i] -= by * (x[i] * sum[i]);       /* by x may be 0 where sum is infinite */
 }
 
+/* y = x, or dx = dy, in place; a, b: scratch. */
+static void normalize(const normalizer *s, float *y, float *x, float *a, float *b, int64_t n)
+{
+  squares(a, x, n);
+  sum_windows(s, &a, &b, false, n);
+  if (s->backward) {
+    spread(s, y, x, a, n);
+    sum_windows(s, &a, &b, true, n);
+    gather(2 * s->alpha * s->beta, y, x, a, n);
+  } else {
+    scale(s, y, a, n);
+  }
+}
+
+/* The same with means, whose place dmeans takes. */
+static void normalize_about(const normalizer *s, float *y, float *x, float *m, float *a, float *b, int64_t n)
+{
+  const float by = 2 * s->alpha * s->beta;
+  sum_taps(s, SQUARES, a, x, m, NULL, n);
+  if (!s->backward) {
+    scale(s, y, a, n);
+    return;
+  }
+  spread(s, y, x, a, n);
+  sum_taps(s, SHARES, b, x, m, a, n);
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] -= by * b[i];
+  if (s->dmeans < 0) return;
+  sum_taps(s, DISTANCES, b, x, m, NULL, n);
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) m[i] = by * (a[i] * b[i]);
+}
+
 /* A tile lies in scratch as its runs one after the other, each as long as the tile's. */
 static void one_tile(const normalizer *s, const qn_launch *launch, int64_t tile, float *memory)
 {
   const int64_t block = tile % s->blocks, length = qn_min_i64(s->length, s->extent - block * s->length);
   const int64_t at = tile / s->blocks * s->tile_step + block * s->length, all = s->runs * length;
-  float *x = memory, *a = x + floats(s), *b = a + floats(s), *dy = s->backward ? b + floats(s) : x;
-  const char *from = launch->ptr[s->in], *from_x = launch->ptr[s->x];
-  char *to = launch->ptr[s->out];
+  float *x = memory, *a = x + floats(s), *b = a + floats(s), *dy = s->backward ? b + floats(s) : x, *m = (s->backward ? dy : b) + floats(s);
+  const char *from = launch->ptr[s->in], *from_x = launch->ptr[s->x], *means = s->means < 0 ? NULL : launch->ptr[s->means];
+  char *to = launch->ptr[s->out], *to_means = s->dmeans < 0 ? NULL : launch->ptr[s->dmeans];
   normalizer t = *s;
   for (int d = 0; d < t.dims; d++)
     if (t.inner[d] % t.length == 0) t.inner[d] = t.inner[d] / t.length * length;
   for (int64_t r = 0; r < s->runs; r++) {
     row_to_f32(dy + r * length, from + (at + r * s->step) * s->bytes, s->dtype, length);
     if (s->backward) row_to_f32(x + r * length, from_x + (at + r * s->step) * s->bytes, s->dtype, length);
+    if (means) row_to_f32(m + r * length, means + (at + r * s->step) * s->bytes, s->dtype, length);
   }
-  squares(a, x, all);
-  sum_windows(&t, &a, &b, false, all);
-  if (s->backward) {
-    spread(s, dy, x, a, all);
-    sum_windows(&t, &a, &b, true, all);
-    gather(2 * s->alpha * s->beta, dy, x, a, all);
-  } else {
-    scale(s, x, a, all);
+  if (means) normalize_about(&t, dy, x, m, a, b, all);
+  else normalize(&t, dy, x, a, b, all);
+  for (int64_t r = 0; r < s->runs; r++) {
+    row_from_f32(to + (at + r * s->step) * s->bytes, dy + r * length, s->dtype, length);
+    if (to_means) row_from_f32(to_means + (at + r * s->step) * s->bytes, m + r * length, s->dtype, length);
   }
-  for (int64_t r = 0; r < s->runs; r++) row_from_f32(to + (at + r * s->step) * s->bytes, dy + r * length, s->dtype, length);
 }
 
 CPU_RUNS(cpu_lrn_tiles_run);
@@ -142,11 +215,14 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   const qn_node *op = &request->op[0];
   const qn_local_norm *a = op->attr;
   const bool backward = op->op == QN_OP_LRN_BACKWARD, within = a->region == QN_LOCAL_WITHIN;
-  normalizer s = { .in = op->arg[0], .x = op->arg[backward], .out = op->arg[1 + backward], .backward = backward };
+  normalizer s = { .in = qn_role(op, 0), .x = qn_role(op, QN_ROLE_LRN_X + backward), .means = qn_role(op, QN_ROLE_LRN_MEANS + backward),
+                   .out = qn_role(op, QN_ROLE_LRN_Y + backward), .dmeans = backward ? qn_role(op, QN_ROLE_LRN_BACKWARD_DMEANS) : -1,
+                   .backward = backward };
   const qn_value *x = &request->value[s.x], *in = &request->value[s.in], *out = &request->value[s.out];
   if (x->dtype == QN_F64) return qn_refuse(prepared, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
   const bool packed = qn_is_packed(x), last = qn_is_channels_last(x);
-  if ((!packed && !last) || !qn_same_layout(x, in) || !qn_same_layout(x, out))
+  if ((!packed && !last) || !qn_same_layout(x, in) || !qn_same_layout(x, out) || (s.means >= 0 && !qn_same_layout(x, &request->value[s.means])) ||
+      (s.dmeans >= 0 && !qn_same_layout(x, &request->value[s.dmeans])))
     return qn_refuse(prepared, "tensors are packed and alike, channels first or last", "x", "one layout", "%s", "strides");
   int64_t places = 1, n = 1;
   for (int d = 2; d < x->rank; d++) places *= x->dim[d];

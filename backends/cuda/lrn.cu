@@ -1,10 +1,12 @@
-/* lrn.cu -- local response normalization and its gradient.
+/* lrn.cu -- local response and divisive normalization and their gradients.
  *
  *   y  = x b^-beta, b = k + alpha/n sum x^2        dx = g - 2 alpha beta/n x sum(g x/b), g = dy b^-beta, over the mirrored window
+ *   with means m: (x - m)^2 for x^2, and sum(g' x'/b' (x - m')) for x sum(g x/b); dmeans = 2 alpha beta/n g x/b sum(x - m)
  *
- * columns: windows of five channels, channels first, down a place by a thread. tiles: packed in either layout, a tile in shared memory by a block: the channels of some places, or the planes of some channels, so
- * that it has whole windows. Their sums are taken along one dim after the other, four neighbours by a thread. direct: any strides and
- * sizes, in double, an element by a thread; a gradient finds the sums of its neighbours' windows again. */
+ * columns: windows of five channels, channels first, without means, down a place by a thread. tiles: packed in either layout, a tile in
+ * shared memory by a block: the channels of some places, or the planes of some channels, so that it has whole windows. Without means their
+ * sums are taken along one dim after the other, four neighbours by a thread; with means tap by tap, for expanding the square would cancel.
+ * direct: any strides and sizes, in double, an element by a thread; a gradient finds the sums of its neighbours' windows again. */
 #include "cuda_backend.h"
 #include "divisor.cuh"
 #include "engines.h"
@@ -16,8 +18,8 @@ enum { THREADS = 256, DIRECT_THREADS = 128, MOST_FLOATS = 12288 };        /* of 
 struct dim { int32_t n, inner; divisor by_n, by_inner; };      /* extent; elements of the tile from one to the next */
 
 struct tiles {
-  const void *in, *x;                     /* in: dy, or x */
-  void    *out;
+  const void *in, *x, *means;             /* in: dy, or x */
+  void    *out, *dmeans;
   uint32_t dtype;
   int32_t  dims, before, after;           /* dims that the window covers; its reach */
   int32_t  elements, floats;              /* of a tile; with what rounds it up to vectors */
@@ -38,10 +40,10 @@ template <uint32_t dtype, int V> __device__ __forceinline__ void fetch(float (&v
   if constexpr (V == 1) load(v, from, s.dtype, at);
   else vector_load_whole<dtype>(v, from, at);
 }
-template <uint32_t dtype, int V> __device__ __forceinline__ void put(const float (&v)[V], const tiles &s, int64_t at)
+template <uint32_t dtype, int V> __device__ __forceinline__ void put(const float (&v)[V], const tiles &s, void *to, int64_t at)
 {
-  if constexpr (V == 1) store(v, s.out, s.dtype, at);
-  else vector_store_whole<dtype>(v, s.out, at);
+  if constexpr (V == 1) store(v, to, s.dtype, at);
+  else vector_store_whole<dtype>(v, to, at);
 }
 
 /* A thread's part of a tile: one column of vectors. */
@@ -88,7 +90,7 @@ template <uint32_t dtype, int V> __device__ __forceinline__ void load_as(float *
   }
 }
 
-template <uint32_t dtype, int V> __device__ __forceinline__ void store_as(const float *from, const tiles &s, int64_t tile)
+template <uint32_t dtype, int V> __device__ __forceinline__ void store_as(const float *from, const tiles &s, void *to, int64_t tile)
 {
   column<V> c(s, tile);
   for (int32_t r = c.row; r < s.rows; r += c.rows_apart) {
@@ -99,7 +101,7 @@ template <uint32_t dtype, int V> __device__ __forceinline__ void store_as(const 
     else
 #pragma unroll
       for (int j = 0; j < V; j += 4) *(float4 *)(v + j) = *(const float4 *)(p + j);
-    put<dtype>(v, s, c.at + r * s.step);
+    put<dtype>(v, s, to, c.at + r * s.step);
   }
 }
 
@@ -111,12 +113,12 @@ __device__ __forceinline__ void load_tile(float *to, const tiles &s, const void 
   else load_as<QN_F16, 8>(to, s, from, tile);
 }
 
-__device__ __forceinline__ void store_tile(const float *from, const tiles &s, int64_t tile)
+__device__ __forceinline__ void store_tile(const float *from, const tiles &s, void *to, int64_t tile)
 {
-  if (!s.vectors) store_as<0, 1>(from, s, tile);
-  else if (s.dtype == QN_F32) store_as<QN_F32, 4>(from, s, tile);
-  else if (s.dtype == QN_BF16) store_as<QN_BF16, 8>(from, s, tile);
-  else store_as<QN_F16, 8>(from, s, tile);
+  if (!s.vectors) store_as<0, 1>(from, s, to, tile);
+  else if (s.dtype == QN_F32) store_as<QN_F32, 4>(from, s, to, tile);
+  else if (s.dtype == QN_BF16) store_as<QN_BF16, 8>(from, s, to, tile);
+  else store_as<QN_F16, 8>(from, s, to, tile);
 }
 
 /* ---- windows ----------------------------------------------------------------------------------------------------- */
@@ -222,7 +224,70 @@ template <bool backward> __global__ static void __launch_bounds__(THREADS) lrn_t
     from = to;
     to = other, other = from;
   }
-  store_tile(backward ? g : from, s, tile);
+  store_tile(backward ? g : from, s, s.out, tile);
+}
+
+/* ---- windows about a mean ---------------------------------------------------------------------------------------- */
+
+/* The window around an element of the tile, or its mirror image. */
+struct reach {
+  int32_t low[3], high[3];
+
+  __device__ __forceinline__ reach(const tiles &s, int32_t e, int32_t back, int32_t ahead)
+  {
+#pragma unroll
+    for (int d = 0; d < 3; d++) {
+      int32_t i = index_of(s.along[d], e);
+      low[d] = -min(back, i), high[d] = min(ahead, s.along[d].n - 1 - i);
+    }
+  }
+  /* The sum of what `tap` says of the window's elements. */
+  template <class function> __device__ __forceinline__ float sum(const tiles &s, int32_t e, function tap) const
+  {
+    float total = 0;
+#pragma unroll 1
+    for (int32_t o2 = low[2]; o2 <= high[2]; o2++)
+#pragma unroll 1
+      for (int32_t o1 = low[1]; o1 <= high[1]; o1++)
+        for (int32_t o0 = low[0]; o0 <= high[0]; o0++) total += tap(e + o2 * s.along[2].inner + o1 * s.along[1].inner + o0 * s.along[0].inner);
+    return total;
+  }
+};
+
+template <bool backward> __global__ static void __launch_bounds__(THREADS) lrn_tile_about(const __grid_constant__ tiles s)
+{
+  extern __shared__ float4 shared[];
+  float *x = (float *)shared, *m = x + s.floats, *g = m + s.floats, *r = g + s.floats;
+  int64_t tile = blockIdx.x;
+  load_tile(x, s, s.x, tile);
+  load_tile(m, s, s.means, tile);
+  if (backward) load_tile(g, s, s.in, tile);
+  __syncthreads();
+  for (int32_t e = threadIdx.x; e < s.elements; e += THREADS) {
+    float mean = m[e], v = backward ? g[e] : x[e];
+    float b = s.k + s.alpha * reach(s, e, s.before, s.after).sum(s, e, [=](int32_t at) { return (x[at] - mean) * (x[at] - mean); });
+    v *= power(b, s.beta);
+    if (backward) g[e] = v, r[e] = __fdividef(v * x[e], b);
+    else m[e] = v;
+  }
+  __syncthreads();
+  if constexpr (backward) {
+    float by = 2 * s.alpha * s.beta;
+    for (int32_t e = threadIdx.x; e < s.elements; e += THREADS) {
+      float own = x[e];
+      g[e] -= by * reach(s, e, s.after, s.before).sum(s, e, [=](int32_t at) { return r[at] * (own - m[at]); });
+    }
+    __syncthreads();
+    if (s.dmeans) {
+      for (int32_t e = threadIdx.x; e < s.elements; e += THREADS) {
+        float mean = m[e];
+        m[e] = by * (r[e] * reach(s, e, s.before, s.after).sum(s, e, [=](int32_t at) { return x[at] - mean; }));
+      }
+      __syncthreads();
+      store_tile(m, s, s.dmeans, tile);
+    }
+  }
+  store_tile(backward ? g : m, s, s.out, tile);
 }
 
 /* ---- columns ------------------------------------------------------------------------------------------------------- */
@@ -307,7 +372,7 @@ template <bool backward> __global__ static void __launch_bounds__(THREADS) lrn_c
 /* ---- direct ------------------------------------------------------------------------------------------------------ */
 
 struct problem {
-  grid    x, dy, out;
+  grid    x, means, dy, out, dmeans;      /* means, dmeans: p is NULL where there are none */
   int64_t elements, first[5], count[5];   /* offsets of a window that may lie in x: from, how many */
   double  k, alpha, beta;                 /* alpha/n */
 
@@ -325,17 +390,22 @@ struct problem {
     }
     return inside;
   }
-  __device__ double base(const int64_t at[5]) const
+  __device__ double mean(const int64_t at[5]) const { return means.p ? means.load<double>(offset(means, at)) : 0; }
+  /* The sum of x - m over the window around `at`, or of its squares. */
+  __device__ double distances(const int64_t at[5], bool squared) const
   {
-    double sum = 0;
+    double sum = 0, m = mean(at);
     int64_t to[5];
     for (int64_t t = 0; t < taps(); t++)
       if (tap(at, t, false, to)) {
-        double v = x.load<double>(offset(x, to));
-        sum += v * v;
+        double v = x.load<double>(offset(x, to)) - m;
+        sum += squared ? v * v : v;
       }
-    return k + alpha * sum;
+    return sum;
   }
+  __device__ double base(const int64_t at[5]) const { return k + alpha * distances(at, true); }
+  /* dy x b^-(beta+1) */
+  __device__ double share(const int64_t at[5]) const { return dy.load<double>(offset(dy, at)) * x.load<double>(offset(x, at)) * pow(base(at), -beta - 1); }
 };
 
 template <bool backward> __global__ static void __launch_bounds__(DIRECT_THREADS) lrn_direct(const __grid_constant__ problem s)
@@ -346,9 +416,9 @@ template <bool backward> __global__ static void __launch_bounds__(DIRECT_THREADS
     double v = s.x.load<double>(s.offset(s.x, at)), f = pow(s.base(at), -s.beta), sum = 0;
     if (backward) {
       for (int64_t t = 0; t < s.taps(); t++)
-        if (s.tap(at, t, true, from))
-          sum += s.dy.load<double>(s.offset(s.dy, from)) * s.x.load<double>(s.offset(s.x, from)) * pow(s.base(from), -s.beta - 1);
-      v = s.dy.load<double>(s.offset(s.dy, at)) * f - 2 * s.alpha * s.beta * (v * sum);
+        if (s.tap(at, t, true, from)) sum += s.share(from) * (v - s.mean(from));
+      v = s.dy.load<double>(s.offset(s.dy, at)) * f - 2 * s.alpha * s.beta * sum;
+      if (s.dmeans.p) s.dmeans.store(s.offset(s.dmeans, at), 2 * s.alpha * s.beta * (s.share(at) * s.distances(at, false)));
     } else {
       v *= f;
     }
@@ -358,9 +428,20 @@ template <bool backward> __global__ static void __launch_bounds__(DIRECT_THREADS
 
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
-struct tiles_state { tiles s; const void *kernel; int32_t in, x, out; uint32_t shared; };
+/* Values of the request, -1: absent; in: dy, or x. */
+struct roles { int32_t in, x, means, out, dmeans; };
 
-static const void *const kernels[] = { (const void *)lrn_tile<false>, (const void *)lrn_tile<true> };
+static roles roles_of(const qn_node *op)
+{
+  uint32_t backward = op->op == QN_OP_LRN_BACKWARD;
+  return { qn_role(op, 0), qn_role(op, QN_ROLE_LRN_X + backward), qn_role(op, QN_ROLE_LRN_MEANS + backward), qn_role(op, QN_ROLE_LRN_Y + backward),
+           backward ? qn_role(op, QN_ROLE_LRN_BACKWARD_DMEANS) : -1 };
+}
+
+struct tiles_state { tiles s; const void *kernel; roles at; uint32_t shared; };
+
+static const void *const kernels[2][2] = { { (const void *)lrn_tile<false>, (const void *)lrn_tile<true> },
+                                           { (const void *)lrn_tile_about<false>, (const void *)lrn_tile_about<true> } };
 
 static void set_dim(dim *d, int64_t n, int64_t inner)
 {
@@ -381,13 +462,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_node *op = &r->op[0];
   const qn_local_norm *a = (const qn_local_norm *)op->attr;
   bool backward = op->op == QN_OP_LRN_BACKWARD, within = a->region == QN_LOCAL_WITHIN;
-  tiles_state st = { {}, NULL, op->arg[0], op->arg[backward], op->arg[1 + backward], 0 };
+  tiles_state st = { {}, NULL, roles_of(op), 0 };
   tiles *s = &st.s;
-  const qn_value *x = &r->value[st.x], *in = &r->value[st.in], *y = &r->value[st.out];
+  const qn_value *x = &r->value[st.at.x];
+  bool means = st.at.means >= 0;
   if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
-  bool packed = qn_is_packed(x);
-  if ((!packed && !qn_is_channels_last(x)) || !qn_same_layout(x, in) || !qn_same_layout(x, y))
-    return qn_refuse(out, "tensors are packed and alike, channels first or last", "x", "one layout", "%s", "strides");
+  bool packed = qn_is_packed(x), alike = packed || qn_is_channels_last(x), aligned = true;
+  for (int32_t i = 0; i < op->first[op->n_roles]; i++) alike &= qn_same_layout(x, &r->value[op->arg[i]]), aligned &= r->value[op->arg[i]].align >= 16;
+  if (!alike) return qn_refuse(out, "tensors are packed and alike, channels first or last", "x", "one layout", "%s", "strides");
   int64_t places = 1, channels = x->dim[1], images = x->dim[0], length, runs = 1;
   for (int d = 2; d < x->rank; d++) places *= x->dim[d];
   bool last = !packed || places == 1;
@@ -415,7 +497,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     set_dim(&s->along[0], channels, last ? 1 : length);
   }
   int64_t v = x->dtype == QN_F32 ? 4 : 8;
-  s->vectors = length % v == 0 && s->step % v == 0 && s->extent % v == 0 && s->tile_step % v == 0 && x->align >= 16 && in->align >= 16 && y->align >= 16;
+  s->vectors = length % v == 0 && s->step % v == 0 && s->extent % v == 0 && s->tile_step % v == 0 && aligned;
   if (!s->vectors) v = 1;
   s->elements = (int32_t)(runs * length), s->floats = (int32_t)qn_round_up(runs * length, 4);
   s->length = length;
@@ -427,15 +509,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s->blocks = qn_ceil_div(s->extent, length);
   s->tiles *= s->blocks;
   s->k = (float)a->k, s->alpha = (float)(a->alpha / n), s->beta = (float)a->beta;
-  st.shared = (uint32_t)(s->floats * ((backward ? 3 : 2) + (s->dims > 1)) * 4);
+  for (int d = s->dims; d < 3; d++) set_dim(&s->along[d], 1, 1);
+  st.shared = (uint32_t)(s->floats * (means ? (backward ? 4 : 2) : (backward ? 3 : 2) + (s->dims > 1)) * 4);
   if (st.shared > r->device->shared_per_block || s->tiles > 0x7fffffff)
     return qn_refuse(out, "a tile lies in shared memory", "x", "fewer places in a window's dims", "%u bytes", st.shared);
-  st.kernel = kernels[backward];
+  st.kernel = kernels[means][backward];
   tiles_state *kept = (tiles_state *)r->host->alloc(sizeof *kept);
   if (!kept) return QN_NO_MEMORY;
   *kept = st;
   out->state = kept;
-  out->estimate = 2500 + all * (backward ? 3 : 2) * (double)qn_kit_bytes(x->dtype) / 3500;
+  out->estimate = 2500 + all * op->first[op->n_roles] * (double)qn_kit_bytes(x->dtype) / 3500;
   return QN_OK;
 }
 
@@ -449,7 +532,9 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const tiles_state *st = (const tiles_state *)p->state;
   tiles s = st->s;
-  s.in = launch->ptr[st->in], s.x = launch->ptr[st->x], s.out = launch->ptr[st->out];
+  s.in = launch->ptr[st->at.in], s.x = launch->ptr[st->at.x], s.out = launch->ptr[st->at.out];
+  if (st->at.means >= 0) s.means = launch->ptr[st->at.means];
+  if (st->at.dmeans >= 0) s.dmeans = launch->ptr[st->at.dmeans];
   void *args[] = { &s };
   return cuda_check(cudaLaunchKernel(st->kernel, dim3((unsigned)s.tiles), dim3(THREADS), args, st->shared, (cudaStream_t)launch->stream), "lrn");
 }
@@ -460,19 +545,20 @@ static void release(qn_prepared *p)
   p->state = nullptr;
 }
 
-struct columns_state { columns s; int32_t in, x, out; uint32_t units; };
+struct columns_state { columns s; roles at; uint32_t units; };
 
 static qn_status columns_prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   const qn_local_norm *a = (const qn_local_norm *)op->attr;
   bool backward = op->op == QN_OP_LRN_BACKWARD;
-  columns_state st = { {}, op->arg[0], op->arg[backward], op->arg[1 + backward], 0 };
+  columns_state st = { {}, roles_of(op), 0 };
   columns *s = &st.s;
-  const qn_value *x = &r->value[st.x];
+  const qn_value *x = &r->value[st.at.x];
+  if (st.at.means >= 0) return qn_refuse(out, "sums are of x alone", "means", "none", "%s", "some");
   if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
   if (a->region != QN_LOCAL_ACROSS || a->size != 5) return qn_refuse(out, "five channels are kept in registers", "", "size 5, across", "%lld", (long long)a->size);
-  if (!qn_is_packed(x) || !qn_is_packed(&r->value[st.in]) || !qn_is_packed(&r->value[st.out])) return qn_refuse(out, "tensors are packed, channels first", "x", "row-major without gaps", "%s", "strides");
+  if (!qn_is_packed(x) || !qn_is_packed(&r->value[st.at.in]) || !qn_is_packed(&r->value[st.at.out])) return qn_refuse(out, "tensors are packed, channels first", "x", "row-major without gaps", "%s", "strides");
   int64_t c = x->dim[1], all = qn_elements(x), places = all / x->dim[0] / c;
   if (places < 32) return qn_refuse(out, "a warp has neighbouring places", "x", "32 at least", "%lld", (long long)places);
   if (all > 0x7fffffff) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)all);
@@ -494,7 +580,7 @@ static qn_status columns_run(const qn_prepared *p, const qn_launch *launch)
 {
   const columns_state *st = (const columns_state *)p->state;
   columns s = st->s;
-  s.in = launch->ptr[st->in], s.x = launch->ptr[st->x], s.out = launch->ptr[st->out];
+  s.in = launch->ptr[st->at.in], s.x = launch->ptr[st->at.x], s.out = launch->ptr[st->at.out];
   unsigned blocks = direct_blocks(st->units, THREADS);
   if (p->engine->op == QN_OP_LRN_BACKWARD) lrn_columns<true><<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s, st->units);
   else lrn_columns<false><<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s, st->units);
@@ -506,11 +592,13 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
   const kept *k = (const kept *)p->state;
   const qn_local_norm *a = (const qn_local_norm *)k->attr;
   bool backward = k->op == QN_OP_LRN_BACKWARD;
-  tensor x = direct_tensor(k, launch, backward, 0);
+  tensor x = direct_tensor(k, launch, QN_ROLE_LRN_X + backward, 0);
   problem s = {};
   s.x = direct_grid(x);
   s.dy = direct_grid(direct_tensor(k, launch, 0, 0));
-  s.out = direct_grid(direct_tensor(k, launch, 1 + backward, 0));
+  s.out = direct_grid(direct_tensor(k, launch, QN_ROLE_LRN_Y + backward, 0));
+  s.means = direct_grid(direct_tensor(k, launch, QN_ROLE_LRN_MEANS + backward, 0));
+  if (backward) s.dmeans = direct_grid(direct_tensor(k, launch, QN_ROLE_LRN_BACKWARD_DMEANS, 0));
   s.elements = direct_elements(x);
   s.k = a->k, s.alpha = a->alpha, s.beta = a->beta;
   for (int d = 0; d < 5; d++) {

@@ -1,4 +1,4 @@
-# lrn and its gradient: both regions and layouts, windows odd, even, wider than x; runs that are whole vectors and others.
+# lrn and its gradient: both regions and layouts, windows odd, even, wider than x; runs that are whole vectors and others; means.
 
 lrn x=f32/2x7x3x5 ; as=f16,bf16,f64
 lrn x=f32/2x16x6x6 alpha=0.5 beta=0.75 k=2 ; as=f16,bf16
@@ -18,6 +18,15 @@ lrn x=f32/1x2x4x5x8 size=3 alpha=2 region=within ; as=f16
 lrn x=f32/2x12x5x7/nhwc size=3 alpha=2 region=within ; as=bf16
 lrn x=f32/1x70x4x4/nhwc size=5 alpha=2 region=within
 
+# means: 1 to 3 dims, the largest window of a thread's rows, whole vectors; a square expanded would cancel (far); means of all channels
+lrn x=f32/2x3x7x6 means=f32/2x3x7x6 size=3 alpha=2 region=within ; as=f16,bf16,f64
+lrn x=f32/1x2x9x8 means=f32/1x2x9x8 size=4 alpha=2 beta=0.5 region=within ; fill=far:100
+lrn x=f32/1x2x33 means=f32/1x2x33 size=6 alpha=2 region=within
+lrn x=f32/1x2x3x4x5 means=f32/1x2x3x4x5 size=3 alpha=2 region=within ; as=bf16
+lrn x=f32/2x8x5x7/nhwc means=f32/2x8x5x7/nhwc size=5 alpha=2 region=within ; as=f16
+lrn x=f32/1x3x4x5 means=f32/1x3x4x5/60:0:5:1 size=3 alpha=2 region=within
+lrn x=f32/2x7x5x8 means=f32/2x7x5x8 alpha=2
+
 lrn_backward dy=f32/2x7x3x5 x=f32/2x7x3x5 alpha=0.5 ; as=f16,bf16,f64
 lrn_backward dy=f32/2x16x6x6 x=f32/2x16x6x6 alpha=0.5 k=2 ; as=f16,bf16
 lrn_backward dy=f32/1x5x70 x=f32/1x5x70 size=4 alpha=2 beta=0.5 ; as=bf16
@@ -28,3 +37,10 @@ lrn_backward dy=f32/1x16x3x3/nhwc x=f32/1x16x3x3/nhwc size=2 alpha=0.5 ; as=bf16
 lrn_backward dy=f32/2x3x5x6 x=f32/2x3x5x6 size=3 alpha=2 region=within ; as=bf16,f64
 lrn_backward dy=f32/1x2x3x4x4 x=f32/1x2x3x4x4 size=2 alpha=2 region=within
 lrn_backward dy=f32/1x8x4x4/nhwc x=f32/1x8x4x4/nhwc size=3 alpha=2 region=within ; as=f16
+
+lrn_backward dy=f32/2x3x5x6 x=f32/2x3x5x6 means=f32/2x3x5x6 size=3 alpha=2 region=within dmeans=? ; as=f16,bf16,f64
+lrn_backward dy=f32/1x2x6x8 x=f32/1x2x6x8 means=f32/1x2x6x8 size=4 alpha=2 beta=0.5 region=within ; x.fill=far:100 means.fill=far:100
+lrn_backward dy=f32/1x2x6x8 x=f32/1x2x6x8 means=f32/1x2x6x8 size=4 alpha=2 beta=0.5 region=within dmeans=? ; x.fill=far:100 means.fill=far:100
+lrn_backward dy=f32/1x2x3x4x4 x=f32/1x2x3x4x4 means=f32/1x2x3x4x4 size=2 alpha=2 region=within dmeans=?
+lrn_backward dy=f32/1x8x4x4/nhwc x=f32/1x8x4x4/nhwc means=f32/1x8x4x4/nhwc size=3 alpha=2 region=within dmeans=? ; as=bf16
+lrn_backward dy=f32/2x7x5x8 x=f32/2x7x5x8 means=f32/2x7x5x8 alpha=2 dmeans=?

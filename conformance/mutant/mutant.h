@@ -157,6 +157,12 @@ bool lr_even_window_one_longer(struct mut_kept *);
 bool lr_across_always(struct mut_kept *);
 bool lr_neighbours_forgotten(struct mut_kept *);
 void lr_last_channel_alone(struct mut_call *);
+bool lr_with_means(struct mut_kept *);
+void lr_x_centred(struct mut_call *);
+void lr_mean_squared_outside(struct mut_call *);
+bool lr_with_dmeans(struct mut_kept *);
+void lr_means_lost(struct mut_call *);
+void lr_mean_summed_outside(struct mut_call *);
 
 bool sp_corners_aligned(struct mut_kept *);
 bool sp_border_for_zeros(struct mut_kept *);

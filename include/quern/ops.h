@@ -132,15 +132,24 @@ typedef struct qn_local_norm {
 } qn_local_norm;
 #define QN_LOCAL_NORM_INIT { sizeof(qn_local_norm), 5, 1e-4, 0.75, 1, 0 }
 enum { QN_LOCAL_ACROSS = 0, QN_LOCAL_WITHIN = 1 };
-/* x [N, C, X], y alike, 0 to 3 spatial dims (within: 1 to 3), f64 f32 f16 bf16, all of one dtype. Local response normalization:
- *   y = x b^-beta      b = k + alpha/n s      s = the sum of x^2 over the window around y's place
- *   dx = dy b^-beta - 2 alpha beta/n x t      t = the sum of dy x b^-(beta+1) over the places whose windows hold dx's
+/* x [N, C, X], y and means alike, 0 to 3 spatial dims (within: 1 to 3), f64 f32 f16 bf16, all of one dtype. Local response
+ * normalization, and with means (NULL: m is 0) divisive normalization:
+ *   y = x b^-beta      b = k + alpha/n s      s = the sum of (x - m)^2 over the window around y's place, m the mean there
+ *   dx = dy b^-beta - 2 alpha beta/n t        t = the sum of r (x - m) over the places whose windows hold dx's; r and m are theirs
+ *   dmeans = 2 alpha beta/n r d (or NULL)     d = the sum of x - m over the window; r = dy x b^-(beta+1)
  * across: the window covers `size` channels and n = size. within: `size` places in each spatial dim of the channel, and n is their
  * product. It begins floor((size - 1)/2) before the place, so an even one reaches further ahead, as cuDNN's and ONNX's do (PyTorch's
  * reaches further back). What of it lies outside x adds nothing to s and still counts in n. Traps: cuDNN's default k is 2; in
- * AlexNet's paper alpha is not divided by n. (Krizhevsky, Sutskever, Hinton 2012; within: Caffe's.) */
-qn_status qn_lrn(qn_context *ctx, const qn_local_norm *norm, const qn_tensor *x, const qn_tensor *y);
-qn_status qn_lrn_backward(qn_context *ctx, const qn_local_norm *norm, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *dx);
+ * AlexNet's paper alpha is not divided by n. (Krizhevsky, Sutskever, Hinton 2012; within: Caffe's.)
+ *
+ * cudnnDivisiveNormalization is region=within, its n, alpha, beta, K are size, alpha, beta, k, and its n to the power of the spatial
+ * dims is n here. Traps: x is divided, not x - m; local contrast normalization subtracts averages first (pool_average, sub) and
+ * divides what is left. means need be none: any values, such as another kernel's. The gradients take them as independent of x:
+ * where they are made of x, what dmeans gives by way of that is to be added to dx. Means for all channels have stride 0 in C.
+ * (Jarrett, Kavukcuoglu, Ranzato, LeCun 2009; its weights are a Gaussian's, and it takes the largest of b and a constant.) */
+qn_status qn_lrn(qn_context *ctx, const qn_local_norm *norm, const qn_tensor *x, const qn_tensor *means, const qn_tensor *y);
+qn_status qn_lrn_backward(qn_context *ctx, const qn_local_norm *norm, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *means,
+                          const qn_tensor *dx, const qn_tensor *dmeans);
 
 /* ---- losses ------------------------------------------------------------------------------- */
 

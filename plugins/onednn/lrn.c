@@ -10,13 +10,15 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   const dnnl_alg_kind_t how = norm->region == QN_LOCAL_ACROSS ? dnnl_lrn_across_channels : dnnl_lrn_within_channel;
   const float alpha = (float)norm->alpha, beta = (float)norm->beta, k = (float)norm->k;
   dnnl_lrn_desc_t forward, d;
+  if (qn_role(op, QN_ROLE_LRN_MEANS + backward) >= 0)
+    return qn_refuse(p, "oneDNN knows no means", "means", "none", "%s", "some");
   if (norm->size % 2 == 0)
     return qn_refuse(p, "oneDNN's windows reach as far before as ahead", "", "an odd size", "%lld", (long long)norm->size);
   onednn_state *s = onednn_begin(request, p);
   if (!s)
     return onednn_refused(p, QN_UNSUPPORTED);
   if (!onednn_add(s, request, p, DNNL_ARG_SRC, op->arg[backward ? 1 : 0]) ||
-      !onednn_add(s, request, p, backward ? DNNL_ARG_DIFF_SRC : DNNL_ARG_DST, op->arg[backward ? 2 : 1]) ||
+      !onednn_add(s, request, p, backward ? DNNL_ARG_DIFF_SRC : DNNL_ARG_DST, qn_role(op, QN_ROLE_LRN_Y + backward)) ||
       (backward && !onednn_add(s, request, p, DNNL_ARG_DIFF_DST, op->arg[0])))
     return onednn_refused(p, QN_UNSUPPORTED);
   for (int i = 1; i < s->n; i++)
