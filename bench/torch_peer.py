@@ -214,8 +214,7 @@ def pooling(op, a, t):
         return None
     size = ints(a["size"], 2) if "size" in a else None
     window, stride, pad = pool_arguments(a, whole)
-    small = y if y is not None else dy
-    where = torch.empty_like(small, dtype=torch.int64)
+    where = torch.empty_like(y if y is not None else dy, dtype=torch.int64)
     if op == "pool_average":
         return lambda: aten.avg_pool2d.out(x, window, stride, pad, out=y)
     if op == "pool_average_backward":
@@ -239,6 +238,12 @@ def pooling(op, a, t):
         return lambda: aten.adaptive_max_pool2d_backward.grad_input(dy, image, where, grad_input=dx)
     if op == "pool_lp" and pad == [0, 0]:
         return lambda: F.lp_pool2d(x, float(a.get("p", 2)), window, stride)
+    if op == "pool_lp_backward" and pad == [0, 0]:                  # by autograd, which keeps the forward's intermediate results
+        with torch.enable_grad():
+            image = x.clone().requires_grad_()
+            pooled = F.lp_pool2d(image, float(a.get("p", 2)), window, stride)
+        y.copy_(pooled)
+        return lambda: torch.autograd.grad(pooled, image, dy, retain_graph=True)
 
 
 def layout_of(x):

@@ -29,6 +29,7 @@
   X(random_direct)                                                                        \
   X(pool_planes)                                                                          \
   X(pool_channels)                                                                        \
+  X(pool_lp)                                                                              \
   X(pool_direct)                                                                          \
   X(affine_rows)                                                                          \
   X(sampling_points)                                                                      \

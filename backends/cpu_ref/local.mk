@@ -34,6 +34,7 @@ cpu_ref_copies = \
   backends/cpu_ref/pool_window.h \
   backends/cpu_ref/pool_planes.c \
   backends/cpu_ref/pool_channels.c \
+  backends/cpu_ref/pool_lp.c \
   backends/cpu_ref/reduce_plan.h \
   backends/cpu_ref/reduce_rows.c \
   backends/cpu_ref/reduce_cols.c \

@@ -1,4 +1,4 @@
-/* pool_window.h -- windows over one to three spatial dims, for the two pooling engines: geometry, divisors, what they refuse.
+/* pool_window.h -- windows over one to three spatial dims, for the pooling engines: geometry, divisors, what they refuse.
  *
  * Everything is seen as N, C, D, H, W; dims that a tensor has not come first and have one place. */
 #ifndef CPU_POOL_WINDOW_H
@@ -17,10 +17,12 @@ typedef struct pool_tensor {
 typedef struct pooling {
   uint32_t op;
   bool     maximum, backward, include_pad;
+  int      fast;                          /* the axis along which vectors run */
+  double   p;                             /* lp: the exponent */
   int64_t  n, c, in[3], out[3];           /* in: extents of x and dx, out: of y and dy */
   int64_t  size[3], step[3], dilation[3], before[3], after[3];
   pool_tensor x, y, indices;              /* backward: x is dx, y is dy */
-  pool_tensor seen;                       /* backward without indices: the forward's x */
+  pool_tensor seen, made;                 /* backward without indices: the forward's x; of lp also its y */
   int32_t  threads;                       /* for which there is workspace */
   int64_t  scratch;                       /* bytes for one thread */
 } pooling;
@@ -81,9 +83,10 @@ static inline qn_status pooling_of(const qn_request *request, qn_prepared *prepa
 {
   const qn_node *node = &request->op[0];
   const qn_pool *pool = node->attr;
-  *v = (pooling){ .op = node->op, .include_pad = pool->include_pad != 0 };
+  *v = (pooling){ .op = node->op, .include_pad = pool->include_pad != 0, .fast = fast, .p = pool->p };
   v->maximum = node->op == QN_OP_POOL_MAX || node->op == QN_OP_POOL_MAX_BACKWARD;
-  v->backward = node->op == QN_OP_POOL_MAX_BACKWARD || node->op == QN_OP_POOL_AVERAGE_BACKWARD;
+  const bool lp_backward = node->op == QN_OP_POOL_LP_BACKWARD;
+  v->backward = node->op == QN_OP_POOL_MAX_BACKWARD || node->op == QN_OP_POOL_AVERAGE_BACKWARD || lp_backward;
   const uint32_t last = node->n_roles - 1;
   const int32_t x = qn_role(node, v->backward ? last : 0);
   const int32_t y = qn_role(node, v->backward ? 0 : node->n_inputs);
@@ -91,8 +94,10 @@ static inline qn_status pooling_of(const qn_request *request, qn_prepared *prepa
   v->y = pool_tensor_of(request, y);
   v->indices = pool_tensor_of(request, v->maximum ? qn_role(node, v->backward ? QN_ROLE_POOL_MAX_BACKWARD_INDICES
                                                                               : QN_ROLE_POOL_MAX_INDICES) : -1);
-  v->seen = pool_tensor_of(request, v->maximum && v->backward && v->indices.value < 0
+  v->seen = pool_tensor_of(request, lp_backward ? qn_role(node, QN_ROLE_POOL_LP_BACKWARD_X)
+                                    : v->maximum && v->backward && v->indices.value < 0
                                       ? qn_role(node, QN_ROLE_POOL_MAX_BACKWARD_X) : -1);
+  v->made = pool_tensor_of(request, lp_backward ? qn_role(node, QN_ROLE_POOL_LP_BACKWARD_Y) : -1);
 
   const qn_value *big = &request->value[x], *small = &request->value[y];
   v->n = big->dim[0];
@@ -109,8 +114,8 @@ static inline qn_status pooling_of(const qn_request *request, qn_prepared *prepa
     v->after[d] = has ? pool->pad_after[from] : 0;
   }
 
-  const pool_tensor *all[4] = { &v->x, &v->y, &v->indices, &v->seen };
-  for (int i = 0; i < 4; i++) {
+  const pool_tensor *all[5] = { &v->x, &v->y, &v->indices, &v->seen, &v->made };
+  for (int i = 0; i < 5; i++) {
     if (all[i]->value < 0) continue;
     const qn_value *value = &request->value[all[i]->value];
     if (value->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", "x", "f32, f16, bf16", "f64");

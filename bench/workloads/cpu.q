@@ -19,8 +19,17 @@ pool_adaptive_max x=f32/8x128x56x56 size=6,6 ; name=adaptive_max
 pool_adaptive_average_backward dy=f32/8x128x7x7 dx=f32/8x128x56x56 ; name=adaptive_average_backward
 pool_adaptive_max_backward dy=f32/8x128x7x7 indices=i64/8x128x7x7 dx=f32/8x128x56x56 ; name=adaptive_max_backward
 pool_max_backward dy=f32/8x64x56x56 indices=u8/8x64x56x56 dx=f32/8x64x112x112 window=3 stride=2 pad=1 ; name=max_backward
+pool_max_backward dy=f32/8x64x56x56/nhwc indices=i64/8x64x56x56/nhwc dx=f32/8x64x112x112/nhwc window=3 stride=2 pad=1 ; name=max_backward.nhwc
 pool_average_backward dy=f32/8x64x56x56 dx=f32/8x64x112x112 window=2 ; name=average_backward
 pool_lp x=f32/8x64x112x112 window=2 ; name=lp
+pool_lp x=f32/8x64x112x112/nhwc window=2 ; name=lp.nhwc
+pool_lp_backward dy=f32/8x64x56x56 x=f32/8x64x112x112 y=f32/8x64x56x56 dx=f32/8x64x112x112 window=2 ; name=lp_backward
+pool_max x=f32/8x64x112x112 window=3 stride=2 pad=1 ; name=max
+pool_max x=f32/8x64x112x112/nhwc window=3 stride=2 pad=1 ; name=max.nhwc
+pool_average x=f32/8x128x56x56/nhwc window=2 ; name=average.nhwc
+pool_average x=f32/16x1024x7x7 ; name=global
+pool_average x=f32/16x1024x7x7/nhwc ; name=global.nhwc
+pool_average_backward dy=f32/16x1024x1x1 dx=f32/16x1024x7x7 ; name=global_backward
 
 resample x=f32/4x32x64x64 size=128,128 ; name=nearest
 resample x=f32/4x32x64x64/nhwc size=128,128 ; name=nearest.nhwc

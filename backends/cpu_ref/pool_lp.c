@@ -1,0 +1,277 @@
+/* pool_lp.c -- lp pooling and its gradient, a tap of many windows at a time: vectors run along the channels where they are the fastest
+ * dim (NHWC), else along W (NCHW).
+ *
+ *   forward   twice over the taps: the largest, most, then the sum of (|tap|/most)^p, so that no power leaves the format
+ *   backward  a row of dx gathers dy sign(x) (|x|/y)^(p-1) from the windows that hold it
+ *
+ * "Lanes" are the places along that dim. */
+#include "pool_window.h"
+#include "pointwise_math.h"
+
+enum { STRETCH = 256 };                   /* lanes whose powers libm may be asked for */
+
+/* Lanes `to` to `to + n - 1` have this tap inside x: there the first of them lies, and backward its windows' y and dy. */
+typedef struct tap { const char *x, *y, *dy; int64_t to, n; } tap;
+typedef struct span { int64_t first, n; } span;            /* the windows along W whose tap r lies inside x */
+
+/* One thread's scratch, carved from the workspace. */
+typedef struct scratch {
+  tap   *taps;                            /* those of the lanes at hand */
+  span  *spans;                           /* size[2] */
+  float *most, *sum, *term, *wide[3], *packed;             /* lanes */
+} scratch;
+
+static int64_t taps_of(const pooling *v) { return v->size[0] * v->size[1] * v->size[2]; }
+
+static int64_t lanes_of(const pooling *v)
+{
+  return qn_round_up(v->fast == SC ? v->c : qn_max_i64(v->in[2], v->out[2]), 16);
+}
+
+static int64_t carve(const pooling *v, char *base, scratch *s)
+{
+  float **row[] = { &s->most, &s->sum, &s->term, &s->wide[0], &s->wide[1], &s->wide[2], &s->packed };
+  int64_t at = 0;
+  s->taps = (tap *)(void *)base, at += taps_of(v) * (int64_t)sizeof *s->taps;
+  s->spans = (span *)(void *)(base + at), at = qn_round_up(at + v->size[2] * (int64_t)sizeof *s->spans, 64);
+  for (size_t i = 0; i < sizeof row / sizeof *row; i++) *row[i] = (float *)(void *)(base + at), at += lanes_of(v) * 4;
+  return qn_round_up(at, 256);
+}
+
+static void find_spans(const pooling *v, span *spans)
+{
+  for (int64_t r = 0; r < v->size[2]; r++) {
+    int64_t first, end;
+    places_of_tap(v, 2, r, &first, &end);
+    spans[r] = (span){ first, end - first };
+  }
+}
+
+/* ---- rows of lanes --------------------------------------------------------------------------------------------- */
+
+/* n lanes of a tensor, `stride` elements apart, side by side as f32: in place, or in buffer. */
+static const float *fetch(const pool_tensor *t, const char *at, int64_t stride, int64_t n, float *buffer, float *packed)
+{
+  const float *x = (const float *)(const void *)at;
+  if (t->dtype == QN_F32 && stride == 1) return x;
+  if (t->dtype == QN_F32 && stride == 2)  /* written out, for vectors to be loaded */
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) buffer[i] = x[2 * i];
+  else if (stride == 1) row_to_f32(buffer, at, t->dtype, n);
+  else {
+    gather_row(packed, at, t->bytes, stride, n);
+    row_to_f32(buffer, packed, t->dtype, n);
+  }
+  return buffer;
+}
+
+/* t to the power e, for t >= 0. */
+static void raise_row(float *t, float e, int64_t n)
+{
+  if (e == 0)
+    for (int64_t i = 0; i < n; i++) t[i] = 1;
+  else if (e == 2)
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) t[i] = t[i] * t[i];
+  else if (e == 3)
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) t[i] = t[i] * t[i] * t[i];
+  else if (e != 1)
+    for (int64_t first = 0; first < n; first += STRETCH) {
+      const int64_t m = qn_min_i64(STRETCH, n - first);
+      float *a = t + first, base[STRETCH];
+      int32_t beyond = 0;
+      memcpy(base, a, (size_t)m * 4);
+#pragma omp simd reduction(|: beyond)
+      for (int64_t i = 0; i < m; i++) {
+        beyond |= m_pow_beyond(base[i], e);
+        a[i] = m_pow(base[i], e);
+      }
+      for (int64_t i = 0; beyond && i < m; i++)
+        if (m_pow_beyond(base[i], e)) a[i] = powf(base[i], e);
+    }
+}
+
+static void lanes_max(float *most, const float *x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    const float a = m_abs(x[i]);
+    most[i] = (a > most[i]) | (a != a) ? a : most[i];
+  }
+}
+
+static void lanes_ratio(float *t, const float *x, const float *by, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) t[i] = m_abs(x[i]) / by[i];
+}
+
+static void lanes_add(float *sum, int64_t step, const float *x, int64_t n)
+{
+  if (step == 1)
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) sum[i] += x[i];
+  else
+    for (int64_t i = 0; i < n; i++) sum[i * step] += x[i];
+}
+
+/* Where most is 0, Inf or NaN it is also the result, and what the sum says does not matter. */
+static void lanes_root(float *y, const float *most, float *sum, double p, int64_t n)
+{
+  if (p == 2)
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) sum[i] = sqrtf(sum[i]);
+  else raise_row(sum, (float)(1 / p), n);
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = (most[i] > 0.0f) & (most[i] < INFINITY) ? most[i] * sum[i] : most[i];
+}
+
+/* dy sign(x) t, of windows whose y is not 0 */
+static void lanes_gradient(float *t, const float *dy, const float *x, const float *y, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    const float sign = x[i] > 0.0f ? 1.0f : x[i] < 0.0f ? -1.0f : x[i];
+    const float whole = dy[i] * sign * t[i];
+    t[i] = y[i] != 0.0f ? whole : 0.0f;
+  }
+}
+
+/* ---- forward: the windows at a place, whose own place in v->fast is 0 --------------------------------------------- */
+
+static char *element(const pool_tensor *t, const qn_launch *launch, const int64_t at[AXES])
+{
+  return tensor_at(t, launch, at[SN], at[SC], at[SD], at[SH], at[SW]);
+}
+
+static int64_t list_taps(const pooling *v, const qn_launch *launch, const int64_t window[AXES], scratch *s)
+{
+  int64_t n = 0;
+  for (int64_t rd = 0; rd < v->size[0]; rd++) {
+    const int64_t d = position(v, 0, window[SD], rd);
+    for (int64_t rh = 0; rh < v->size[1] && inside(v, 0, d); rh++) {
+      const int64_t h = position(v, 1, window[SH], rh);
+      for (int64_t rw = 0; rw < v->size[2] && inside(v, 1, h); rw++) {
+        const span along = v->fast == SW ? s->spans[rw] : (span){ 0, v->c };
+        const int64_t w = position(v, 2, v->fast == SW ? along.first : window[SW], rw);
+        if (along.n > 0 && inside(v, 2, w))
+          s->taps[n++] = (tap){ .x = tensor_at(&v->x, launch, window[SN], window[SC], d, h, w), .to = along.first, .n = along.n };
+      }
+    }
+  }
+  return n;
+}
+
+static void forward(const pooling *v, const qn_launch *launch, const int64_t window[AXES], int64_t n, scratch *s)
+{
+  const int64_t taps = list_taps(v, launch, window, s), step = v->fast == SW ? v->step[2] : 1;
+  for (int64_t i = 0; i < n; i++) s->most[i] = s->sum[i] = 0;
+  for (const tap *t = s->taps; t < s->taps + taps; t++)
+    lanes_max(s->most + t->to, fetch(&v->x, t->x, step, t->n, s->wide[0], s->packed), t->n);
+  for (const tap *t = s->taps; t < s->taps + taps; t++) {
+    lanes_ratio(s->term, fetch(&v->x, t->x, step, t->n, s->wide[0], s->packed), s->most + t->to, t->n);
+    raise_row(s->term, (float)v->p, t->n);
+    lanes_add(s->sum + t->to, 1, s->term, t->n);
+  }
+  lanes_root(s->wide[0], s->most, s->sum, v->p, n);
+  row_from_f32(element(&v->y, launch, window), s->wide[0], v->y.dtype, n);
+}
+
+/* ---- backward: a row of dx, whose own place in v->fast is 0 ----------------------------------------------------------- */
+
+/* The place along axis d of the window whose tap r lies at x; -1: none's. */
+static int64_t window_at(const pooling *v, int d, int64_t x, int64_t r)
+{
+  const int64_t start = x + v->before[d] - r * v->dilation[d];
+  return start >= 0 && start % v->step[d] == 0 && start / v->step[d] < v->out[d] ? start / v->step[d] : -1;
+}
+
+/* As list_taps, but by the place in x; the last tap belongs to the first window. */
+static int64_t list_windows(const pooling *v, const qn_launch *launch, const int64_t place[AXES], scratch *s)
+{
+  const bool along_w = v->fast == SW;
+  int64_t n = 0;
+  for (int64_t rd = v->size[0] - 1; rd >= 0; rd--) {
+    const int64_t pd = window_at(v, 0, place[SD], rd);
+    for (int64_t rh = v->size[1] - 1; rh >= 0 && pd >= 0; rh--) {
+      const int64_t ph = window_at(v, 1, place[SH], rh);
+      for (int64_t rw = v->size[2] - 1; rw >= 0 && ph >= 0; rw--) {
+        const span along = along_w ? s->spans[rw] : (span){ 0, v->c };
+        const int64_t pw = along_w ? along.first : window_at(v, 2, place[SW], rw);
+        if (along.n <= 0 || pw < 0) continue;
+        const int64_t from[AXES] = { place[SN], place[SC], place[SD], place[SH], along_w ? position(v, 2, pw, rw) : place[SW] };
+        const int64_t window[AXES] = { place[SN], place[SC], pd, ph, pw };
+        s->taps[n++] = (tap){ element(&v->seen, launch, from), element(&v->made, launch, window), element(&v->y, launch, window),
+                              along_w ? from[SW] : 0, along.n };
+      }
+    }
+  }
+  return n;
+}
+
+static void backward(const pooling *v, const qn_launch *launch, const int64_t place[AXES], int64_t n, scratch *s)
+{
+  const int64_t taps = list_windows(v, launch, place, s), step = v->fast == SW ? v->step[2] : 1;
+  for (int64_t i = 0; i < n; i++) s->sum[i] = 0;
+  for (const tap *t = s->taps; t < s->taps + taps; t++) {
+    const float *x = fetch(&v->seen, t->x, step, t->n, s->wide[0], s->packed);
+    const float *y = fetch(&v->made, t->y, 1, t->n, s->wide[1], s->packed);
+    const float *dy = fetch(&v->y, t->dy, 1, t->n, s->wide[2], s->packed);
+    lanes_ratio(s->term, x, y, t->n);
+    raise_row(s->term, (float)(v->p - 1), t->n);
+    lanes_gradient(s->term, dy, x, y, t->n);
+    lanes_add(s->sum + t->to, step, s->term, t->n);
+  }
+  row_from_f32(element(&v->x, launch, place), s->sum, v->x.dtype, n);
+}
+
+/* ---- prepare: refuses f64, and where neither the channels nor W are the fastest dim ------------------------------------ */
+
+#ifdef CPU_BASELINE
+static qn_status prepare(const qn_request *request, qn_prepared *prepared)
+{
+  const int32_t x = qn_role(&request->op[0], request->op[0].op == QN_OP_POOL_LP ? QN_ROLE_POOL_LP_X : QN_ROLE_POOL_LP_BACKWARD_X);
+  const bool channels = request->value[x].dim[1] > 1 && pool_tensor_of(request, x).stride[SC] == 1;
+  pooling v;
+  scratch s;
+  qn_status status = cpu_isa_check(request, prepared);
+  if (!status) status = pooling_of(request, prepared, channels ? SC : SW, &v);
+  if (status) return status;
+  v.scratch = carve(&v, NULL, &s);
+  return pooling_keep(request, prepared, &v, 0);
+}
+#endif
+
+/* ---- run ------------------------------------------------------------------------------------------------------------------- */
+
+CPU_RUNS(cpu_pool_lp_run);
+qn_status CPU_NAME(cpu_pool_lp_run)(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const pooling *v = prepared->state;
+  const int64_t *extent = v->backward ? v->in : v->out;
+  int64_t dim[AXES] = { v->n, v->c, extent[0], extent[1], extent[2] }, tasks = 1;
+  const int64_t n = dim[v->fast];
+  dim[v->fast] = 1;
+  for (int d = 0; d < AXES; d++) tasks *= dim[d];
+  const int threads = pool_threads(v, launch, tasks);
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+  for (int k = 0; k < threads; k++) {
+    scratch s;
+    carve(v, (char *)launch->workspace + k * v->scratch, &s);
+    find_spans(v, s.spans);
+    for (int64_t i = tasks * k / threads; i < tasks * (k + 1) / threads; i++) {
+      int64_t at[AXES], rest = i;
+      for (int d = AXES - 1; d >= 0; d--) at[d] = rest % dim[d], rest /= dim[d];
+      if (v->backward) backward(v, launch, at, n, &s);
+      else forward(v, launch, at, n, &s);
+    }
+  }
+  return QN_OK;
+}
+
+#ifdef CPU_BASELINE
+#define ROWS_OF(name, run) POOL_ROW(name, run, QN_OP_POOL_LP), POOL_ROW(name, run, QN_OP_POOL_LP_BACKWARD),
+static const qn_engine row[] = { CPU_COPIES(ROWS_OF, "lanes", cpu_pool_lp_run) };
+const qn_engine_list cpu_pool_lp = { row, sizeof row / sizeof *row };
+#endif
