@@ -12,7 +12,7 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static void in_child(void) { atomic_fetch_add(&qn__generation, 1); }
 static void watch_fork(void) { pthread_atfork(NULL, NULL, in_child); }
 
-static qn_status alive(const qn_context *ctx)
+qn_status qn__context_alive(const qn_context *ctx)
 {
   if (!ctx) return qn__fail(QN_BAD_ARGUMENT, "ctx: is NULL");
   if (ctx->generation != atomic_load_explicit(&qn__generation, memory_order_relaxed))
@@ -124,7 +124,7 @@ void qn_context_destroy(qn_context *ctx)
 {
   uint64_t saved;
   if (!ctx) return;
-  if (!alive(ctx)) {                                            /* after fork the device is the parent's: let it be */
+  if (!qn__context_alive(ctx)) {                                            /* after fork the device is the parent's: let it be */
     qn_context_synchronize(ctx);
     if (ctx->recording) {
       qn_recording *r = NULL;
@@ -153,7 +153,7 @@ qn_status qn_context_set(qn_context *ctx, const char *key, const char *value)
 {
   qn__settings s;
   const qn__terms *terms;
-  qn_status status = alive(ctx);
+  qn_status status = qn__context_alive(ctx);
   if (status) return status;
   if (!key || !value) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", key ? "value" : "key");
   int i = qn__setting_index(key);
@@ -201,7 +201,7 @@ void *qn_context_stream(const qn_context *ctx) { return ctx ? ctx->stream : NULL
 qn_status qn_context_set_stream(qn_context *ctx, void *native_stream)
 {
   uint64_t saved;
-  qn_status status = alive(ctx);
+  qn_status status = qn__context_alive(ctx);
   if (status) return status;
   void *next = native_stream ? native_stream : ctx->own_stream;
   if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording; end the recording before its stream is changed");
@@ -217,7 +217,7 @@ qn_status qn_context_set_stream(qn_context *ctx, void *native_stream)
 qn_status qn_context_synchronize(qn_context *ctx)
 {
   uint64_t saved;
-  qn_status status = alive(ctx);
+  qn_status status = qn__context_alive(ctx);
   if (status || !ctx->dev->ops->stream_synchronize || (status = qn__enter(ctx, &saved))) return status;
   status = ctx->dev->ops->stream_synchronize(&ctx->dev->desc, ctx->stream);
   qn__leave(ctx, saved);
@@ -239,7 +239,7 @@ bool qn__context_capturing(qn_context *ctx)
 
 qn_status qn_context_set_allocator(qn_context *ctx, const qn_allocator *allocator)
 {
-  qn_status status = alive(ctx);
+  qn_status status = qn__context_alive(ctx);
   uint64_t saved;
   if (status) return status;
   if (allocator && (allocator->struct_size < sizeof *allocator || !allocator->alloc || !allocator->free))
@@ -325,58 +325,11 @@ qn_status qn__context_ready(qn_context *ctx, const qn_plan *p)
 
 qn_status qn_context_reserve(qn_context *ctx, const qn_plan *plan)
 {
-  qn_status status = alive(ctx);
+  qn_status status = qn__context_alive(ctx);
   if (status) return status;
   if (!plan) return qn__fail(QN_BAD_ARGUMENT, "plan: is NULL");
   if (plan->dev != ctx->dev) return qn__fail(QN_BAD_ARGUMENT, "plan: was made for another device than ctx's, %s", qn_context_device(ctx));
   return qn__context_ready(ctx, plan);
-}
-
-/* ---- memory -------------------------------------------------------------------------------------------------------- */
-
-qn_status qn_alloc(qn_context *ctx, size_t bytes, void **p)
-{
-  uint64_t saved;
-  qn_status status = alive(ctx);
-  if (status) return status;
-  if (!p) return qn__fail(QN_BAD_ARGUMENT, "p: is NULL");
-  *p = NULL;
-  if (!bytes || (status = qn__enter(ctx, &saved))) return status;
-  status = ctx->dev->ops->alloc(&ctx->dev->desc, bytes, p);
-  qn__leave(ctx, saved);
-  return status;
-}
-
-void qn_free(qn_context *ctx, void *p)
-{
-  uint64_t saved;
-  if (!p || alive(ctx) || qn__enter(ctx, &saved)) return;
-  ctx->dev->ops->free(&ctx->dev->desc, p);
-  qn__leave(ctx, saved);
-}
-
-static qn_status copy(qn_context *ctx, void *to, const void *from, size_t bytes, int kind)
-{
-  uint64_t saved;
-  qn_status status = alive(ctx);
-  if (status) return status;
-  if (bytes && (!to || !from)) return qn__fail(QN_BAD_ARGUMENT, "a pointer to copy %s is NULL", to ? "from" : "to");
-  if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording; host copies cannot be part of a recording");
-  if (!bytes || (status = qn__enter(ctx, &saved))) return status;
-  status = ctx->dev->ops->copy(&ctx->dev->desc, to, from, bytes, kind, ctx->stream);
-  if (!status && ctx->dev->ops->stream_synchronize) status = ctx->dev->ops->stream_synchronize(&ctx->dev->desc, ctx->stream);
-  qn__leave(ctx, saved);
-  return status;
-}
-
-qn_status qn_copy_to_device(qn_context *ctx, void *device, const void *host, size_t bytes)
-{
-  return copy(ctx, device, host, bytes, QN_COPY_TO_DEVICE);
-}
-
-qn_status qn_copy_to_host(qn_context *ctx, void *host, const void *device, size_t bytes)
-{
-  return copy(ctx, host, device, bytes, QN_COPY_TO_HOST);
 }
 
 /* ---- timing ----------------------------------------------------------------------------------------------------------- */
@@ -386,7 +339,7 @@ struct qn_timer { qn_context *ctx; void *start, *stop; };
 qn_status qn_timer_create(qn_context *ctx, qn_timer **timer_p)
 {
   uint64_t saved;
-  qn_status status = alive(ctx);
+  qn_status status = qn__context_alive(ctx);
   if (status) return status;
   qn_timer *t = qn__alloc(sizeof *t);
   if (!t) return qn__fail(QN_NO_MEMORY, "no memory for a timer");

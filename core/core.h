@@ -92,7 +92,8 @@ typedef struct qn__backend {
   char     *name, *path, *why;
   const char *const *variables;                     /* pairs, closed by NULL; never NULL itself */
   qn_status status;
-  qn_engine *engine;                                /* rows copied to today's size */
+  const qn_device_ops *device;                      /* copied to today's size, as the rows are; NULL: it provides none */
+  qn_engine *engine;
   int       n_engines;
   int32_t  *by_op, *first;                          /* the op vtable: rows of qn__ops[i] are by_op[first[i]] .. first[i+1]-1 */
   struct qn__backend *next;
@@ -259,10 +260,12 @@ qn_status qn__context_ready(struct qn_context *ctx, const qn_plan *p);    /* gro
 qn_status qn__context_instance(struct qn_context *ctx, int i);
 bool      qn__context_capturing(struct qn_context *ctx);
 void      qn__context_forget(struct qn_context *ctx);                     /* its table of plans */
+qn_status qn__context_alive(const struct qn_context *ctx);        /* not NULL, not of the process that forked this one */
 qn_status qn__enter(struct qn_context *ctx, uint64_t *saved);
 void      qn__leave(struct qn_context *ctx, uint64_t saved);
 /* A CPU recording: takes down an execution instead of doing it. */
 qn_status qn__record_add(struct qn_context *ctx, const qn_plan *p, void *const *ptr);
+qn_status qn__record_copy(struct qn_context *ctx, void *to, const void *from, size_t bytes, int kind);
 /* With QUERN_TRACE: puts a step around the plan's first that writes its lines when it first runs. */
 void      qn__trace_wrap(struct qn_context *ctx, qn_plan *p);
 void      qn__trace_free(qn_plan *p);

@@ -13,7 +13,7 @@ static bool serves(const qn__backend *b, const char *kind) { return b->table && 
 static bool has_device(const qn__backend *b)
 {
   int32_t n = 0;
-  return b->table && !b->status && b->table->device && !b->table->device->count(&n) && n > 0;
+  return b->table && !b->status && b->device && !b->device->count(&n) && n > 0;
 }
 
 static bool shadowed(const qn__backend *all, const qn__backend *b)
@@ -38,7 +38,7 @@ static qn_status provider_of(const char *kind, qn__backend **out)
 {
   qn__backend *all = qn__backends();
   for (qn__backend *b = all; b; b = b->next)
-    if (serves(b, kind) && !b->status && b->table->device && !shadowed(all, b)) {
+    if (serves(b, kind) && !b->status && b->device && !shadowed(all, b)) {
       *out = b;
       return QN_OK;
     }
@@ -72,7 +72,7 @@ static qn_status choose_named(const char *names, qn__backend ***list, int *n, qn
                         name, b->table->device_kind, (*list)[0]->name, (*list)[0]->table->device_kind);
     else {
       status = append(list, n, b);
-      if (!status && !*provider && b->table->device) *provider = b;
+      if (!status && !*provider && b->device) *provider = b;
     }
   }
   qn__free(copy);
@@ -103,7 +103,7 @@ static qn__device *devices;
 
 qn_status qn__device_model(const qn__backend *provider, const char *model, qn_device *desc)
 {
-  const qn_device_ops *ops = provider->table->device;
+  const qn_device_ops *ops = provider->device;
   if (!ops->describe_model) return qn__fail(QN_BAD_ARGUMENT, "model: backend %s knows no models", provider->name);
   qn_status status = ops->describe_model(model, desc);
   if (!status) return QN_OK;
@@ -128,7 +128,7 @@ static qn_status narrow(qn__device *d, const char *model)
 
 static qn_status make(qn__backend *provider, int ordinal, const char *model, qn__device **out)
 {
-  const qn_device_ops *ops = provider->table->device;
+  const qn_device_ops *ops = provider->device;
   qn__device *d = qn__alloc(sizeof *d);
   qn_status status = QN_OK;
   if (!d) return qn__fail(QN_NO_MEMORY, "no memory for a device");
@@ -153,7 +153,7 @@ fail:
 qn_status qn__device_get(qn__backend *provider, int ordinal, const char *model, qn__device **out)
 {
   int32_t n = 0;
-  qn_status status = provider->table->device->count(&n);
+  qn_status status = provider->device->count(&n);
   if (status) return status;
   if (ordinal >= n)
     return qn__fail(QN_NO_BACKEND, n ? "device: %d is not here; %s has %d, numbered from 0" : "device: %d is not here; %s has none",
@@ -171,11 +171,11 @@ qn_status qn_each_device(void (*row)(void *, const qn_backend_info *, const qn_d
 {
   for (qn__backend *b = qn__backends(); b; b = b->next) {
     int32_t n = 0;
-    if (!b->table || !b->table->device || b->table->device->count(&n)) continue;
+    if (!b->table || !b->device || b->device->count(&n)) continue;
     for (int i = 0; i < n; i++) {
       qn_device desc = { .struct_size = sizeof desc };
       qn_backend_info info = { b->name, b->table->version, b->table->device_kind, b->path, QN_OK, "", b->table };
-      if (!b->table->device->describe(i, &desc)) row(user, &info, &desc);
+      if (!b->device->describe(i, &desc)) row(user, &info, &desc);
     }
   }
   return QN_OK;

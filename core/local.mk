@@ -54,6 +54,7 @@ core_libcore_la_SOURCES = \
   core/host.c \
   core/device.c \
   core/context.c \
+  core/memory.c \
   core/choose.c \
   core/fallback.c \
   core/planner.c \

@@ -4,7 +4,8 @@
 #include "core.h"
 #include <string.h>
 
-typedef struct entry { qn_plan *plan; void **ptr; void *scalars; } entry;
+/* An execution, or (plan NULL) a copy: to ptr[0] from ptr[1]. */
+typedef struct entry { qn_plan *plan; void **ptr; void *scalars; size_t bytes; int kind; } entry;
 
 struct qn_recording {
   qn_context *ctx;
@@ -55,9 +56,9 @@ static qn_status keep_scalars(entry *e)
   return QN_OK;
 }
 
-qn_status qn__record_add(qn_context *ctx, const qn_plan *p, void *const *ptr)
+/* e joins the list, with its own copy of n pointers. */
+static qn_status add(qn_recording *r, entry e, void *const *ptr, size_t n)
 {
-  qn_recording *r = ctx->recording;
   if (r->n == r->cap) {
     int cap = r->cap ? 2 * r->cap : 16;
     entry *grown = qn__realloc(r->list, (size_t)r->n * sizeof *grown, (size_t)cap * sizeof *grown);
@@ -65,17 +66,27 @@ qn_status qn__record_add(qn_context *ctx, const qn_plan *p, void *const *ptr)
     r->list = grown;
     r->cap = cap;
   }
-  entry e = { (qn_plan *)p, qn__alloc((p->n_pointers + 1) * sizeof *e.ptr), NULL };
-  if (!e.ptr) return qn__fail(QN_NO_MEMORY, "no memory for a recording");
-  memcpy(e.ptr, ptr, p->n_pointers * sizeof *e.ptr);
-  qn_status status = keep_scalars(&e);
+  if (!(e.ptr = qn__alloc((n + 1) * sizeof *e.ptr))) return qn__fail(QN_NO_MEMORY, "no memory for a recording");
+  memcpy(e.ptr, ptr, n * sizeof *e.ptr);
+  qn_status status = e.plan ? keep_scalars(&e) : QN_OK;
   if (status) {
     qn__free(e.ptr);
     return status;
   }
-  atomic_fetch_add(&e.plan->refs, 1);
+  if (e.plan) atomic_fetch_add(&e.plan->refs, 1);
   r->list[r->n++] = e;
   return QN_OK;
+}
+
+qn_status qn__record_add(qn_context *ctx, const qn_plan *p, void *const *ptr)
+{
+  return add(ctx->recording, (entry){ .plan = (qn_plan *)p }, ptr, p->n_pointers);
+}
+
+qn_status qn__record_copy(qn_context *ctx, void *to, const void *from, size_t bytes, int kind)
+{
+  void *const ptr[] = { to, (void *)(uintptr_t)from };
+  return add(ctx->recording, (entry){ .bytes = bytes, .kind = kind }, ptr, 2);
 }
 
 qn_status qn_record_end(qn_context *ctx, qn_recording **recording_p)
@@ -111,8 +122,11 @@ qn_status qn_recording_replay(qn_context *ctx, qn_recording *recording)
     qn__leave(ctx, saved);
     return status;
   }
-  for (int i = 0; i < recording->n && !status; i++)
-    status = qn__plan_run(ctx, recording->list[i].plan, recording->list[i].ptr, recording->workspace, recording->counters);
+  for (int i = 0; i < recording->n && !status; i++) {
+    const entry *e = &recording->list[i];
+    status = e->plan ? qn__plan_run(ctx, e->plan, e->ptr, recording->workspace, recording->counters)
+                     : ctx->dev->ops->copy(&ctx->dev->desc, e->ptr[0], e->ptr[1], e->bytes, e->kind, ctx->stream);
+  }
   return status;
 }
 

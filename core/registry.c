@@ -82,7 +82,7 @@ static qn_status index_engines(qn__backend *b)
 /* The oldest layouts that this ABI major has had: what a table must cover at least. */
 #define BACKEND_LEAST (offsetof(qn_backend, engines) + sizeof(void *))
 #define ENGINE_LEAST  (offsetof(qn_engine, run) + sizeof(void (*)(void)))
-#define DEVICE_LEAST  (offsetof(qn_device_ops, copy) + sizeof(void (*)(void)))
+#define DEVICE_LEAST  (offsetof(qn_device_ops, host_call) + sizeof(void (*)(void)))
 #define VARIABLES_END (offsetof(qn_backend, variables) + sizeof(void *))
 #define MOST_BYTES    65536
 
@@ -98,11 +98,28 @@ static qn_status check_table(const char *path, const qn_backend *t)
     return qn__fail(QN_NO_BACKEND, "%s: its name is missing, too long, or has one of \"/,: \" in it", path);
   if (!t->version || !t->device_kind || !*t->device_kind || strlen(t->device_kind) > 15 || !t->engines)
     return qn__fail(QN_NO_BACKEND, "%s: its table lacks a version, a device kind or a list of engines", path);
-  if (t->device && t->device->struct_size < DEVICE_LEAST)
-    return qn__fail(QN_NO_BACKEND, "%s: its device table has %llu bytes, at least %zu are needed", path,
-                    (unsigned long long)t->device->struct_size, DEVICE_LEAST);
-  if (t->device && (!t->device->count || !t->device->describe || !t->device->alloc || !t->device->free || !t->device->copy))
-    return qn__fail(QN_NO_BACKEND, "%s: its device table lacks count, describe, alloc, free or copy", path);
+  return QN_OK;
+}
+
+/* What a device has no use for it leaves out, but whole groups of it. */
+static qn_status adopt_device(qn__backend *b, const qn_device_ops *theirs)
+{
+  if (!theirs) return QN_OK;
+  if (theirs->struct_size < DEVICE_LEAST || theirs->struct_size > MOST_BYTES)
+    return qn__fail(QN_NO_BACKEND, "%s: its device table has %llu bytes, at least %zu are needed", b->path,
+                    (unsigned long long)theirs->struct_size, DEVICE_LEAST);
+  qn_device_ops *d = qn__alloc(sizeof *d);
+  if (!d) return qn__fail(QN_NO_MEMORY, "%s: no memory for its device table", b->path);
+  memcpy(d, theirs, theirs->struct_size < sizeof *d ? (size_t)theirs->struct_size : sizeof *d);
+  b->device = d;
+  if (!d->count || !d->describe || !d->alloc || !d->free || !d->copy || !d->fill || !d->event_create || !d->event_destroy ||
+      !d->event_record || !d->event_elapsed)
+    return qn__fail(QN_NO_BACKEND, "%s: its device table lacks count, describe, alloc, free, copy, fill or one of the events' four", b->path);
+  int streams = !!d->stream_create + !!d->stream_destroy + !!d->stream_synchronize + !!d->stream_wait;
+  int captures = !!d->capture_begin + !!d->capture_end + !!d->recording_launch + !!d->recording_destroy + !!d->capturing;
+  if (!d->enter != !d->leave || streams % 4 || captures % 5 || !d->alloc_host != !d->free_host || !d->models != !d->describe_model)
+    return qn__fail(QN_NO_BACKEND, "%s: its device table has a part only of: enter and leave, the four of streams, the five of captures, "
+                    "alloc_host and free_host, models and describe_model", b->path);
   return QN_OK;
 }
 
@@ -122,7 +139,7 @@ static qn_status adopt(qn__backend *b, qn_entry_fn *entry)
   qn__free(b->name);
   b->name = name;
   b->table = t;
-  if ((status = index_engines(b))) b->table = NULL;
+  if ((status = adopt_device(b, t->device)) || (status = index_engines(b))) b->table = NULL;
   return status;
 }
 

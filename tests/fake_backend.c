@@ -170,8 +170,7 @@ static void release(const qn_device *d, void *p)
 static qn_status copy(const qn_device *d, void *to, const void *from, size_t bytes, int kind, void *stream)
 {
   (void)d;
-  (void)kind;
-  (void)stream;
+  if (stream) tell(kind == QN_COPY_TO_DEVICE ? "copy to" : "copy from", stream, NULL);
   memcpy(to, from, bytes);
   return QN_OK;
 }
@@ -229,6 +228,12 @@ static void stream_destroy(const qn_device *d, void *stream)
   (void)d;
   (void)stream;
 }
+static qn_status stream_synchronize(const qn_device *d, void *stream)
+{
+  (void)d;
+  tell("synchronize", stream, NULL);
+  return QN_OK;
+}
 static qn_status stream_wait(const qn_device *d, void *stream, void *other)
 {
   (void)d;
@@ -248,15 +253,50 @@ static qn_status capture_end(const qn_device *d, void *stream, void **recording)
   *recording = NULL;
   return QN_OK;
 }
+static qn_status recording_launch(const qn_device *d, void *recording, void *stream)
+{
+  (void)d;
+  (void)recording;
+  (void)stream;
+  return QN_OK;
+}
+static void recording_destroy(const qn_device *d, void *recording)
+{
+  (void)d;
+  (void)recording;
+}
+static qn_status capturing(const qn_device *d, void *stream, int *yes)
+{
+  (void)d;
+  (void)stream;
+  *yes = 0;
+  return QN_OK;
+}
+static qn_status alloc_host(const qn_device *d, size_t bytes, void **p)
+{
+  tell("host memory", NULL, NULL);
+  return alloc(d, bytes, p);
+}
+static void free_host(const qn_device *d, void *p)
+{
+  tell("host memory back", NULL, NULL);
+  release(d, p);
+}
 #endif
 
 static const qn_device_ops device = {
-  .struct_size = sizeof device, .count = count, .describe = describe, .models = models, .describe_model = describe_model,
+#ifdef FAKE_STREAMS
+  .struct_size = sizeof device,
+#else
+  .struct_size = offsetof(qn_device_ops, alloc_host),           /* as of minor 1 */
+#endif
+  .count = count, .describe = describe, .models = models, .describe_model = describe_model,
   .alloc = alloc, .free = release, .copy = copy, .fill = fill, .event_create = event_create, .event_destroy = event_destroy,
   .event_record = event_record, .event_elapsed = event_elapsed, .host_call = host_call,
 #ifdef FAKE_STREAMS
-  .stream_create = stream_create, .stream_destroy = stream_destroy, .stream_wait = stream_wait, .capture_begin = capture_begin,
-  .capture_end = capture_end,
+  .stream_create = stream_create, .stream_destroy = stream_destroy, .stream_synchronize = stream_synchronize,
+  .stream_wait = stream_wait, .capture_begin = capture_begin, .capture_end = capture_end, .recording_launch = recording_launch,
+  .recording_destroy = recording_destroy, .capturing = capturing, .alloc_host = alloc_host, .free_host = free_host,
 #endif
 };
 

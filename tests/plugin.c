@@ -38,7 +38,8 @@ static const qn_engine_list list = { rows, 1 }, no_run_list = { no_run, 1 }, no_
                             later_list = { (const qn_engine *)later_rows, 2 };
 static const qn_engine_list *const lists[] = { &list, NULL }, *const no_run_lists[] = { &no_run_list, NULL },
                             *const no_name_lists[] = { &no_name_list, NULL }, *const later_lists[] = { &later_list, NULL };
-static const qn_device_ops empty_device = { .struct_size = sizeof(qn_device_ops) };
+static const qn_device_ops empty_device = { .struct_size = sizeof(qn_device_ops) }, short_device = { .struct_size = 24 };
+static qn_device_ops torn_device = { .struct_size = sizeof(qn_device_ops) };
 
 static const char *const variables[] = { "QUERN_TEST_SWITCH", "what the test plugin does", NULL };
 static const char *const variables_of_failure[] = { "QUERN_TEST_LIBRARY", "where what it lacks lies", NULL };
@@ -77,6 +78,12 @@ QN_EXPORT qn_status ENTRY(const qn_host *host, const qn_backend **out)
   if (CASE(row_without_run)) table.engines = no_run_lists;
   if (CASE(row_without_name)) table.engines = no_name_lists;
   if (CASE(empty_device)) table.device = &empty_device;
+  if (CASE(short_device)) table.device = &short_device;
+  if (CASE(torn_device)) {                            /* all that a device must have, and streams that cannot be waited for */
+    memset(&torn_device.count, 1, sizeof torn_device - offsetof(qn_device_ops, count));
+    torn_device.stream_wait = NULL;
+    table.device = &torn_device;
+  }
   if (CASE(unknown_kind)) table.device_kind = "abacus";
   if (CASE(earlier)) {                                /* of minor 0, which knew no variables: what follows is no part of it */
     table.struct_size = offsetof(qn_backend, variables);

@@ -253,6 +253,40 @@ static void recording(void)
   qn_context_destroy(ctx);
 }
 
+/* ---- copies that are not waited for --------------------------------------------------------------------------------- */
+
+static void copies(void)
+{
+  qn_context *ctx;
+  const char *const cpu[] = { "backend=cpu_ref", NULL };
+  float *in = NULL, *out = NULL, x[4], y[4];
+  void *none = &ctx;
+  qn_tensor tx = qn_tensor_1d(x, QN_F32, 4), ty = qn_tensor_1d(y, QN_F32, 4);
+  qn_recording *r = NULL;
+  if (qn_context_create(cpu, &ctx)) return tap_skip(qn_last_error(), "copies on cpu_ref");
+  tap_ok(!qn_alloc_host(ctx, sizeof x, (void **)&in) && !qn_alloc_host(ctx, sizeof y, (void **)&out) && (uintptr_t)in % 256 == 0 &&
+         !qn_alloc_host(ctx, 0, &none) && !none, "host memory is aligned, and none is no memory");
+  for (int i = 0; i < 4; i++) in[i] = (float)(i - 2);
+  tap_ok(!qn_copy_to_device_async(ctx, x, in, sizeof x) && !qn_relu(ctx, &tx, &ty) && !qn_copy_to_host_async(ctx, out, y, sizeof y) &&
+         !qn_context_synchronize(ctx) && out[0] == 0 && out[3] == 1, "there, through an op and back");
+  qn_record_begin(ctx);
+  out[3] = 7;
+  tap_ok(qn_copy_to_host(ctx, out, y, sizeof y) == QN_NOT_READY, "a copy that is waited for is no part of a recording: %s", qn_last_error());
+  tap_ok(!qn_copy_to_device_async(ctx, x, in, sizeof x) && !qn_relu(ctx, &tx, &ty) && !qn_copy_to_host_async(ctx, out, y, sizeof y) &&
+         out[3] == 7 && !qn_record_end(ctx, &r), "others are, and do nothing yet");
+  in[3] = 42;
+  tap_ok(!qn_recording_replay(ctx, r) && out[3] == 42, "but copy anew in each replay");
+  tap_ok(qn_copy_to_device_async(ctx, x, NULL, 4) == QN_BAD_ARGUMENT && !qn_copy_to_host_async(ctx, NULL, x, 0), "%s", qn_last_error());
+  qn_recording_destroy(r);
+  qn_free_host(ctx, in);
+  qn_free_host(ctx, out);
+  qn_context_destroy(ctx);
+  ctx = context("tune=off", NULL);                              /* its provider is of a minor that had no host memory */
+  tap_ok(!qn_alloc_host(ctx, 100, &none) && none && (uintptr_t)none % 256 == 0, "where the provider has none the host's own serves");
+  qn_free_host(ctx, none);
+  qn_context_destroy(ctx);
+}
+
 static void fallback(void)
 {
   float x[8], y[8];
@@ -286,7 +320,7 @@ static void many_plans(void)
   qn_context_destroy(ctx);
 }
 
-/* ---- branches of a recording, on a device with streams ------------------------------------------------------------------ */
+/* ---- on a device with streams: copies, branches of a recording ------------------------------------------------------------------ */
 
 static char told[1024];
 static void take_down(void *user, int level, const char *message)
@@ -322,6 +356,30 @@ static void branches(void)
   qn_context_destroy(ctx);
 }
 
+static void enqueued(void)
+{
+  qn_context *ctx = context("tune=off", NULL);
+  void *p = NULL;
+  char x[4];
+  qn_set_log(take_down, NULL);
+  told[0] = 0;
+  tap_ok(!qn_alloc_host(ctx, 4, &p) && !qn_copy_to_device_async(ctx, x, p, 4) && !qn_copy_to_host_async(ctx, p, x, 4) &&
+         !strcmp(told, "host memory 0 0, copy to 3 0, copy from 3 0, "), "copies are enqueued from the device's own host memory: %s", told);
+  told[0] = 0;
+  tap_ok(!qn_copy_to_host(ctx, p, x, 4) && !strcmp(told, "copy from 3 0, synchronize 3 0, "), "or waited for: %s", told);
+  qn_record_begin(ctx);
+  told[0] = 0;
+  tap_ok(!qn_copy_to_host_async(ctx, p, x, 4) && !strcmp(told, "copy from 3 0, "), "a recording has the device capture them: %s", told);
+  qn_recording *r = NULL;
+  qn_record_end(ctx, &r);
+  qn_recording_destroy(r);
+  told[0] = 0;
+  qn_free_host(ctx, p);
+  tap_ok(!strcmp(told, "host memory back 0 0, "), "and it goes back to the device: %s", told);
+  qn_set_log(NULL, NULL);
+  qn_context_destroy(ctx);
+}
+
 int main(void)
 {
   snprintf(plugin, sizeof plugin, QN_FAKE_PLUGINS "quern_fake.so");
@@ -331,9 +389,11 @@ int main(void)
   tuning();
   arena();
   recording();
+  copies();
   fallback();
   many_plans();
   snprintf(plugin, sizeof plugin, QN_FAKE_PLUGINS "quern_streams.so");
   branches();
+  enqueued();
   return tap_done();
 }

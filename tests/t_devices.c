@@ -71,6 +71,28 @@ static int alike(void)
   return good;
 }
 
+/* What comes back is what stood in pinned memory at the replay. */
+static int replays_copies(work *w)
+{
+  float *in = NULL, *out = NULL;
+  qn_recording *r = NULL;
+  qn_tensor ta = qn_tensor_2d(w->a, QN_F32, N, N), ty = qn_tensor_2d(w->y, QN_F32, N, N);
+  int good = !qn_alloc_host(w->ctx, BYTES, (void **)&in) && !qn_alloc_host(w->ctx, BYTES, (void **)&out);
+  for (int i = 0; i < N * N && good; i++) in[i] = (float)i;
+  for (int pass = 0; pass < 2 && good; pass++) {
+    if (pass) good &= !qn_record_begin(w->ctx);
+    good &= !qn_copy_to_device_async(w->ctx, w->a, in, BYTES) && !qn_relu(w->ctx, &ta, &ty) && !qn_copy_to_host_async(w->ctx, out, w->y, BYTES);
+    if (pass) good &= !qn_record_end(w->ctx, &r);
+    good &= !qn_context_synchronize(w->ctx) && out[N * N - 1] == N * N - 1;
+  }
+  if (good) in[N * N - 1] = 7;
+  good = good && !qn_recording_replay(w->ctx, r) && !qn_context_synchronize(w->ctx) && out[N * N - 1] == 7 && out[1] == 1;
+  qn_recording_destroy(r);
+  qn_free_host(w->ctx, in);
+  qn_free_host(w->ctx, out);
+  return good;
+}
+
 int main(void)
 {
   if (qn_each_device(count, NULL) || !n_devices) {
@@ -93,6 +115,7 @@ int main(void)
   while (started < n_devices && !pthread_create(&thread[started], NULL, compute, &on[started])) started++;
   for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
   tap_ok(started == n_devices && alike(), "and so do threads at once");
+  tap_ok(replays_copies(&on[0]), "copies from and to pinned memory, enqueued and in a recording: %s", qn_last_error());
   for (int i = 0; i < n_devices; i++) {
     qn_free(on[i].ctx, on[i].a);
     qn_free(on[i].ctx, on[i].b);

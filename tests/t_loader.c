@@ -161,6 +161,8 @@ int main(int argc, char **argv)
   misbehaves("row_without_run", "an engine without run", "run");
   misbehaves("row_without_name", "an engine without a name", "name");
   misbehaves("empty_device", "a device table with nothing in it", "device");
+  misbehaves("short_device", "a device table of 24 bytes", "24 bytes");
+  misbehaves("torn_device", "a device table with three of the streams' four", "streams");
 
   /* Of a truncated file the loader maps more than there is: reading that would be the end of the process. */
   static const size_t few[] = { 0, 1, 4, 63, 64, 200, 1000, 4096 };

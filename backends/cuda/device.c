@@ -206,6 +206,20 @@ static void device_free(const qn_device *device, void *p)
   (void)cudaFree(p);
 }
 
+/* Pinned for every device: a context of another one may copy from it too. */
+static qn_status host_alloc(const qn_device *device, size_t bytes, void **p)
+{
+  (void)device;
+  *p = NULL;
+  return cuda_check(cudaHostAlloc(p, bytes, cudaHostAllocPortable), "cudaHostAlloc");
+}
+
+static void host_free(const qn_device *device, void *p)
+{
+  (void)device;
+  (void)cudaFreeHost(p);
+}
+
 static qn_status device_copy(const qn_device *device, void *dst, const void *src, size_t bytes, int kind, void *stream)
 {
   static const enum cudaMemcpyKind kinds[] = { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
@@ -321,4 +335,6 @@ const qn_device_ops cuda_device_ops = {
   .recording_destroy = recording_destroy,
   .capturing = capturing,
   .host_call = host_call,
+  .alloc_host = host_alloc,
+  .free_host = host_free,
 };

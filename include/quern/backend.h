@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 #define QN_ABI_MAJOR 1                /* in the entry's name: another major is another symbol */
-#define QN_ABI_MINOR 1                /* additions only */
+#define QN_ABI_MINOR 2                /* additions only */
 
 typedef struct qn_host     qn_host;
 typedef struct qn_backend  qn_backend;
@@ -202,15 +202,17 @@ struct qn_backend {
 
 enum { QN_COPY_TO_DEVICE = 0, QN_COPY_TO_HOST = 1, QN_COPY_ON_DEVICE = 2 };
 
-/* A device provider. All but count and describe want a live device, which core has made current. */
+/* A device provider. All but count and describe want a live device, which core has made current. Those that a device has no
+ * use for are NULL: models and describe_model; open; enter and leave; the four of streams; the five of captures; host_call;
+ * the two of host memory. */
 typedef struct qn_device_ops {
   uint64_t struct_size;
   qn_status (*count)(int32_t *n);                                         /* cheap: makes no context on the device */
   qn_status (*describe)(int32_t ordinal, qn_device *out);
   const char *const *models;                                              /* names describe_model knows; NULL-terminated */
   qn_status (*describe_model)(const char *model, qn_device *out);         /* also narrows a live description */
-  qn_status (*open)(qn_device *device);                                   /* (optional) once, before first use: sets handle */
-  qn_status (*enter)(const qn_device *, uint64_t *saved);                 /* (optional) make current; core calls leave after */
+  qn_status (*open)(qn_device *device);                                   /* once, before first use: sets handle */
+  qn_status (*enter)(const qn_device *, uint64_t *saved);                 /* make current; core calls leave after */
   void      (*leave)(const qn_device *, uint64_t saved);
   qn_status (*stream_create)(const qn_device *, void **stream);           /* a CPU has none: NULL streams, all calls block */
   void      (*stream_destroy)(const qn_device *, void *stream);
@@ -230,6 +232,8 @@ typedef struct qn_device_ops {
   void      (*recording_destroy)(const qn_device *, void *recording);
   qn_status (*capturing)(const qn_device *, void *stream, int *yes);      /* also by the caller's own hand */
   qn_status (*host_call)(const qn_device *, void *stream, void (*fn)(void *), void *arg);  /* in stream order */
+  qn_status (*alloc_host)(const qn_device *, size_t bytes, void **p);     /* (minor 2) host memory that copies need not stage */
+  void      (*free_host)(const qn_device *, void *p);                     /* (minor 2) */
 } qn_device_ops;
 
 /* What a backend may call back. Lives for ever. */

@@ -132,9 +132,17 @@ qn_status qn_context_set_allocator(qn_context *ctx, const qn_allocator *allocato
 
 qn_status qn_alloc(qn_context *ctx, size_t bytes, void **p);      /* 256-byte aligned; 0 bytes gives NULL */
 void      qn_free(qn_context *ctx, void *p);                      /* NULL is a no-op */
-/* Both are ordered with the context's work; both return when `bytes` have arrived. */
+/* Copies are ordered with the context's work. These two return when `bytes` have arrived. */
 qn_status qn_copy_to_device(qn_context *ctx, void *device, const void *host, size_t bytes);
 qn_status qn_copy_to_host(qn_context *ctx, void *host, const void *device, size_t bytes);
+/* These two enqueue (a CPU copies at once): the host's bytes have been read, or have arrived, after qn_context_synchronize,
+ * and stay as they are until then. With ordinary memory CUDA may make the call wait; with that of qn_alloc_host it does not.
+ * They may be part of a recording, whose replays copy anew: then the host's memory must be of qn_alloc_host. */
+qn_status qn_copy_to_device_async(qn_context *ctx, void *device, const void *host, size_t bytes);
+qn_status qn_copy_to_host_async(qn_context *ctx, void *host, const void *device, size_t bytes);
+/* Host memory that the device reaches by itself (CUDA: pinned); 256-byte aligned. Freed when no copy is under way. */
+qn_status qn_alloc_host(qn_context *ctx, size_t bytes, void **p);
+void      qn_free_host(qn_context *ctx, void *p);
 
 /* ---- ops ---------------------------------------------------------------------------------- */
 
