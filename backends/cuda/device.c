@@ -3,6 +3,7 @@
  * The runtime is linked statically and opens the driver when it is first used, so this loads, and counts no devices,
  * where there is no GPU. Core has made the device current (enter) around all calls but count and describe. */
 #include "cuda_backend.h"
+#include <pthread.h>
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
@@ -17,20 +18,25 @@ qn_status cuda_check(cudaError_t error, const char *call)
 
 qn_status cuda_driver_get(const cuda_driver **driver)
 {
-  static cuda_driver table;                                 /* written alike by whoever comes first */
+  static cuda_driver table;
+  static bool known;
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* guards both */
   static const struct { const char *name; void **slot; } entry[] = {
     {"cuTensorMapEncodeTiled", (void **)&table.tensor_map_tiled},
     {"cuTensorMapEncodeIm2col", (void **)&table.tensor_map_im2col},
     {"cuTensorMapReplaceAddress", (void **)&table.tensor_map_address},
   };
-  for (size_t i = 0; i < sizeof entry / sizeof *entry; i++) {
+  qn_status status = QN_OK;
+  pthread_mutex_lock(&lock);
+  for (size_t i = 0; i < sizeof entry / sizeof *entry && !known && !status; i++) {
     enum cudaDriverEntryPointQueryResult found;
-    void *function = NULL;
-    qn_status s = cuda_check(cudaGetDriverEntryPointByVersion(entry[i].name, &function, 12000, cudaEnableDefault, &found), entry[i].name);
-    if (s) return s;
-    if (found != cudaDriverEntryPointSuccess) return cuda_host->error(QN_DEVICE, "cuda: the driver has no tensor maps; 525 or later has");
-    *entry[i].slot = function;
+    status = cuda_check(cudaGetDriverEntryPointByVersion(entry[i].name, entry[i].slot, 12000, cudaEnableDefault, &found), entry[i].name);
+    if (!status && found != cudaDriverEntryPointSuccess)
+      status = cuda_host->error(QN_DEVICE, "cuda: the driver has no tensor maps; 525 or later has");
   }
+  known = known || !status;
+  pthread_mutex_unlock(&lock);
+  if (status) return status;
   *driver = &table;
   return QN_OK;
 }
@@ -110,12 +116,13 @@ static qn_status device_describe(int32_t ordinal, qn_device *out)
 
 /* The driver's current context is the calling thread's own, none included: what is made current here is put back by leave. (The
  * runtime's current device would say 0 where there is none, and putting that back would make one.) */
-static CUresult (*context_get)(CUcontext *), (*context_set)(CUcontext);       /* written alike by whoever comes first */
+static CUresult (*context_get)(CUcontext *), (*context_set)(CUcontext);       /* written by the first open; core makes one at a time */
 
 static qn_status context_calls(void)
 {
   enum cudaDriverEntryPointQueryResult found;
   void *get = NULL, *set = NULL;
+  if (context_get && context_set) return QN_OK;
   qn_status s = cuda_check(cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", &get, 12000, cudaEnableDefault, &found), "cuCtxGetCurrent");
   if (!s) s = cuda_check(cudaGetDriverEntryPointByVersion("cuCtxSetCurrent", &set, 12000, cudaEnableDefault, &found), "cuCtxSetCurrent");
   if (!s && (!get || !set)) return cuda_host->error(QN_DEVICE, "cuda: the driver has no cuCtxGetCurrent or cuCtxSetCurrent");
