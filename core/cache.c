@@ -94,9 +94,13 @@ qn_status qn__cache_get(struct qn__cache *c, const uint64_t *key, uint32_t n_wor
 
   qn_status status = make(arg, &p);
   uint64_t *copy = status ? NULL : qn__alloc(n_words * sizeof *copy);
+  if (!status && !copy) {
+    qn__plan_release(p);
+    status = qn__fail(QN_NO_MEMORY, "no memory to keep a plan");
+  }
   pthread_mutex_lock(&c->lock);
   forget_mark(c, &mark);
-  if (copy) {                                                   /* without memory for the key the plan is just not kept */
+  if (copy) {
     p->key = memcpy(copy, key, n_words * sizeof *copy);
     p->n_words = n_words;
     p->hash = hash;

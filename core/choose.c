@@ -211,6 +211,15 @@ static qn_status copy_request(qn_part *p, const qn_request *r)
   return QN_OK;
 }
 
+uint32_t qn__values_of(const qn_request *r, uint32_t n_ops)
+{
+  int32_t most = -1;
+  for (uint32_t i = 0; i < n_ops; i++)
+    for (int32_t a = 0; a < r->op[i].first[r->op[i].n_roles]; a++)
+      if (r->op[i].arg[a] > most) most = r->op[i].arg[a];
+  return (uint32_t)(most + 1);
+}
+
 void qn__part_free(qn_part *p)
 {
   if (!p) return;

@@ -142,6 +142,8 @@ void qn_context_destroy(qn_context *ctx)
   }
   qn__settings_free(&ctx->settings);
   qn__free(ctx->staging);
+  qn__free(ctx->scratch);
+  qn__free(ctx->call);
   qn__free(ctx->instance);
   qn__free(ctx->backend);
   qn__free(ctx);
@@ -279,17 +281,23 @@ static qn_status grow(qn_context *ctx, void **block, uint64_t *have, uint64_t ne
   return QN_OK;
 }
 
+qn_status qn__context_room(void **block, uint64_t *have, uint64_t need)
+{
+  if (need <= *have) return QN_OK;
+  void *p = qn__alloc(need);
+  if (!p) return qn__fail(QN_NO_MEMORY, "no host memory of %llu bytes for a context", (unsigned long long)need);
+  qn__free(*block);
+  *block = p;
+  *have = need;
+  return QN_OK;
+}
+
 /* Work in flight may still use the old block, and no recording does: the fallback's host copies cannot be captured. */
 static qn_status grow_staging(qn_context *ctx, uint64_t need)
 {
   qn_status status = ctx->dev->ops->stream_synchronize ? ctx->dev->ops->stream_synchronize(&ctx->dev->desc, ctx->stream) : QN_OK;
   if (status) return status;
-  void *p = qn__alloc(need);
-  if (!p) return qn__fail(QN_NO_MEMORY, "no host memory of %llu bytes for the fallback", (unsigned long long)need);
-  qn__free(ctx->staging);
-  ctx->staging = p;
-  ctx->staging_bytes = need;
-  return QN_OK;
+  return qn__context_room(&ctx->staging, &ctx->staging_bytes, need);
 }
 
 qn_status qn__context_instance(qn_context *ctx, int i)
@@ -302,7 +310,8 @@ qn_status qn__context_instance(qn_context *ctx, int i)
 qn_status qn__context_ready(qn_context *ctx, const qn_plan *p)
 {
   uint64_t saved, missing = p->instances & ~ctx->opened;
-  bool grows = p->workspace > ctx->workspace_bytes || p->counters > ctx->counters_bytes || p->staging > ctx->staging_bytes;
+  bool grows = p->workspace > ctx->workspace_bytes || p->counters > ctx->counters_bytes || p->staging > ctx->staging_bytes ||
+               p->scratch > ctx->scratch_bytes;
   qn_status status;
   bool branches = p->branches && !ctx->aside;
   if (!missing && !grows && !branches) return QN_OK;
@@ -318,6 +327,7 @@ qn_status qn__context_ready(qn_context *ctx, const qn_plan *p)
     if (!status) status = ctx->dev->ops->fill(&ctx->dev->desc, ctx->counters, 0, p->counters, ctx->stream);
   }
   if (!status && p->staging > ctx->staging_bytes) status = grow_staging(ctx, p->staging);
+  if (!status) status = qn__context_room(&ctx->scratch, &ctx->scratch_bytes, p->scratch);
   if (!status && branches) status = ctx->dev->ops->stream_create(&ctx->dev->desc, &ctx->aside);
   qn__leave(ctx, saved);
   return status;

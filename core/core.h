@@ -54,6 +54,10 @@ qn_status qn__infer(const qn_op_info *op, void *attr, const qn_node *node, qn_va
 void      qn__default_strides(qn_value *v, const qn_value *like);   /* packed, in like's dim order (NULL: last fastest) */
 bool      qn__overlaps_itself(const qn_value *v);   /* two indices, one address */
 
+/* Do memory ranges meet of which one at least is written? Sorts them. */
+typedef struct qn__range { uintptr_t begin, end; } qn__range;         /* end: twice the address, and 1 if it is written */
+bool      qn__ranges_meet(qn__range *r, size_t n);
+
 /* graph.c: adopts arrays into a checked graph; used by notation.c, qn_graph_make and the BLAS-like call. */
 qn_status qn__graph_finish(qn_graph *g);            /* producers, users, escapes; runs infer on each op in order */
 qn_status qn__graph_of_op(const qn_op *op, qn_graph **graph_p);   /* one op, checked: the first call of its kind */
@@ -167,6 +171,8 @@ void      qn__part_free(qn_part *p);                /* NULL is a no-op */
 /* The best engine that the asker's terms allow, built unless for a model or in delegation (part_build does it then).
  * The request is copied. only: "backend/engine", "engine" or NULL. */
 qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const char *only, int part_no, qn_part **out);
+/* How many values the first n_ops of a request have; the planner numbers them first. */
+uint32_t  qn__values_of(const qn_request *r, uint32_t n_ops);
 /* Binds every op of a graph (but those with nothing to write), in an order in which the parts can run. */
 qn_status qn__partition(const qn__asker *who, const qn_graph *g, qn_part ***parts, int *n_parts);
 /* The request as problem lines, joined by " | ". literal: of its values; NULL prints a host scalar by what is known of it. */
@@ -194,11 +200,13 @@ typedef struct qn__step {
 } qn__step;
 
 /* What execute checks of each pointer: the bits of `mask` must be 0 in it, those of `null` in its predecessor (user
- * addresses have no top bit, NULL's predecessor has); then its reach in bytes, and the input whose memory it takes or -1. */
-typedef struct qn__bounds { uint64_t mask, null, bytes; int64_t over; } qn__bounds;
+ * addresses have no top bit, NULL's predecessor has); it is that of its `mate`, the input that it takes the memory of (or
+ * itself); and an output shares none of these bytes with another, for which such an input has 0 of them. */
+typedef struct qn__bounds { uint64_t mask, null, bytes; uint32_t mate; } qn__bounds;
+#define QN__MANY 48                                 /* more pointers than these are sorted to see whether they overlap */
 
 struct qn_plan {
-  /* Not NULL for one step on the pointers as they come, needing nothing but the call: the usual case, kept close. */
+  /* Not NULL for one step on few pointers as they come, needing nothing but the call: the usual case, kept close. */
   qn_status  (*run)(const qn_prepared *, const qn_launch *);
   const qn_prepared *prepared;
   int32_t      threads;
@@ -208,9 +216,9 @@ struct qn_plan {
   qn__device  *dev;
   const qn__terms *terms;
   uint32_t     n_pointers, n_ins, n_steps;
-  uint64_t     workspace, counters, staging;
+  uint64_t     workspace, counters, staging, scratch;
   uint64_t     counters_aside;                      /* where the counters of steps aside begin */
-  bool         branches;                            /* there are steps aside */
+  bool         branches, mates;                     /* there are steps aside; outputs over inputs */
   uint64_t     instances;                           /* bit i: terms->backend[i] must be open */
   qn__step    *step;
   qn__bounds  *bounds;
@@ -250,6 +258,8 @@ struct qn_context {
   void        *workspace; uint64_t workspace_bytes;
   void        *counters;  uint64_t counters_bytes;
   void        *staging;   uint64_t staging_bytes;   /* host memory, for the fallback */
+  void        *scratch;   uint64_t scratch_bytes;   /* host memory, of execute alone: long lists of pointers */
+  void        *call;      uint64_t call_bytes;      /* host memory: the words and pointers of a long call */
   void       **outgrown;  uint64_t *outgrown_bytes; int n_outgrown;   /* recordings may use them: freed at the end */
   qn_plan     *lately[QN_LATELY][2];
   struct qn_recording *recording;                   /* being made; NULL */
@@ -258,6 +268,7 @@ struct qn_context {
 extern atomic_int qn__generation;
 qn_status qn__context_ready(struct qn_context *ctx, const qn_plan *p);    /* grows arena, opens instances: never under capture */
 qn_status qn__context_instance(struct qn_context *ctx, int i);
+qn_status qn__context_room(void **block, uint64_t *have, uint64_t need);  /* host memory of at least that size, its contents lost */
 bool      qn__context_capturing(struct qn_context *ctx);
 void      qn__context_forget(struct qn_context *ctx);                     /* its table of plans */
 qn_status qn__context_alive(const struct qn_context *ctx);        /* not NULL, not of the process that forked this one */

@@ -114,6 +114,7 @@ qn_status qn__fallback_part(const qn__asker *who, const qn_request *request, qn_
   qn__asker inner = { .device = &cpu->desc, .terms = terms, .depth = who->depth + 1, .literal = who->literal };
   if (!p || !f) status = qn__fail(QN_NO_MEMORY, "no memory for a part of the plan");
   one.n_ops = 1;
+  one.n_values = qn__values_of(request, 1);
   one.device = &cpu->desc;
   one.demands = &terms->demands;
   one.instance = NULL;

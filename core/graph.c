@@ -1,4 +1,5 @@
 /* graph.c -- graphs from data and from a call's arguments: laid out in one allocation, then checked as a whole. */
+#include <stdlib.h>
 #include <string.h>
 #include <quern/kit.h>
 #include "problem.h"
@@ -165,7 +166,7 @@ static qn_status settle_op(qn_graph_view *v, int32_t o)
     qn_value *arg = &value[node->arg[k]];
     if (k < inputs) arg->last_user = o;
     else if (arg->last_user == WANTED) {
-      qn__default_strides(arg, qn__layout_model(op, node, value, node->arg[k]));
+      qn__default_strides(arg, qn__layout_model(op, node, value, k));
       arg->last_user = -1;
     }
     if ((status = check_alignment(v, node->arg[k], arg))) return status;
@@ -173,35 +174,40 @@ static qn_status settle_op(qn_graph_view *v, int32_t o)
   return QN_OK;
 }
 
-/* An output that takes an input's memory: alike, read by nobody afterwards, and by its own op in a role that lends. */
-static qn_status check_over(const qn_graph_view *v, int32_t i)
+/* An output that takes an input's memory: the only one, alike, and read by nobody afterwards. The input's own `over` names it
+ * meanwhile, by a pass of its own over all of them. */
+static qn_status check_over(const qn_graph_view *v, int32_t i, bool named)
 {
-  qn_value *out = (qn_value *)&v->value[i];
-  int32_t from = out->over;
-  const qn_value *in = &v->value[from];
+  qn_value *out = (qn_value *)&v->value[i], *in = (qn_value *)&v->value[out->over];
+  const char *why = in->producer >= 0 || in->flags & QN_VALUE_HOST ? "which is no input tensor"
+                  : in->over >= 0 && in->over != i ? "and so is another output"
+                  : named && !qn__same_place(out, in) ? "but differs from it in dtype, dims or strides"
+                  : named && in->last_user > out->producer ? "which a later op reads" : NULL;
   value_text a, b;
-  const char *name = value_name(v, i, a), *in_name = value_name(v, from, b);
-  bool is_in = false;
-  for (uint32_t k = 0; k < v->n_ins; k++) is_in = is_in || v->pointer[k] == from;
-  if (!is_in || in->flags & QN_VALUE_HOST)
-    return qn__fail(QN_BAD_ARGUMENT, "%s: is to take the memory of %s, which is no input tensor", name, in_name);
-  for (uint32_t k = v->n_ins; k < v->n_pointers; k++)
-    if (v->pointer[k] != i && v->value[v->pointer[k]].over == from)
-      return qn__fail(QN_BAD_ARGUMENT, "%s: is to take the memory of %s, and so is another output", name, in_name);
-  if (!qn__same_place(out, in))
-    return qn__fail(QN_BAD_ARGUMENT, "%s: is to take the memory of %s, but differs from it in dtype, dims or strides", name, in_name);
-  if (in->last_user > out->producer)
-    return qn__fail(QN_BAD_ARGUMENT, "%s: is to take the memory of %s, which a later op reads", name, in_name);
-  out->align = in->align;
-  memcpy(out->stride, in->stride, sizeof out->stride);
-  const qn_node *node = &v->op[out->producer];
+  if (why)
+    return qn__fail(QN_BAD_ARGUMENT, "%s: is to take the memory of %s, %s", value_name(v, i, a), value_name(v, out->over, b), why);
+  in->over = i;
+  if (named) {
+    out->align = in->align;
+    memcpy(out->stride, in->stride, sizeof out->stride);
+  }
+  return QN_OK;
+}
+
+/* What an op reads and itself writes over it may read only in a role that lends, and at the same place of a list. */
+static qn_status check_lending(const qn_graph_view *v, int32_t o)
+{
+  const qn_node *node = &v->op[o];
   const qn_op_info *op = qn_op_find(node->op);
   for (uint32_t r = 0; r < op->n_inputs; r++)
-    for (int32_t k = node->first[r]; k < node->first[r + 1]; k++)
-      for (uint32_t w = op->n_inputs; w < op->n_roles && node->arg[k] == from; w++)
-        for (int32_t j = node->first[w]; j < node->first[w + 1]; j++)
-          if (node->arg[j] == i && !(qn__may_lend(op, r, w) && k - node->first[r] == j - node->first[w]))
-            return qn__fail(QN_BAD_ARGUMENT, "%s: %s: may not take the memory of %s", op->name, op->role[w].name, op->role[r].name);
+    for (int32_t k = node->first[r]; k < node->first[r + 1]; k++) {
+      int32_t out = v->value[node->arg[k]].over, w = op->role[r].paired;
+      if (out < 0 || v->value[out].producer != o) continue;
+      int32_t at = w < 0 ? -1 : node->first[w] + k - node->first[r];
+      if (w >= 0 && at < node->first[w + 1] && node->arg[at] == out) continue;
+      value_text name;
+      return qn__fail(QN_BAD_ARGUMENT, "%s: %s: may not take the memory of %s", op->name, value_name(v, out, name), op->role[r].name);
+    }
   return QN_OK;
 }
 
@@ -234,11 +240,16 @@ qn_status qn__graph_finish(qn_graph *g)
       return qn__fail(QN_BAD_ARGUMENT, "%s: is no input and made by no op", value_name(v, (int32_t)i, buffer));
     if (value[i].producer == -1 && value[i].last_user == -1)
       return qn__fail(QN_BAD_ARGUMENT, "%s: is an input, but no op reads it", value_name(v, (int32_t)i, buffer));
-    if (value[i].over < 0) continue;
-    if (!(value[i].flags & QN_VALUE_ESCAPE))
+    if (value[i].over >= 0 && !(value[i].flags & QN_VALUE_ESCAPE))
       return qn__fail(QN_BAD_ARGUMENT, "%s: takes another's memory, which only an output may", value_name(v, (int32_t)i, buffer));
-    if ((status = check_over(v, (int32_t)i))) return status;
   }
+  for (int named = 0; named < 2; named++)
+    for (uint32_t i = v->n_ins; i < v->n_pointers; i++)
+      if (value[v->pointer[i]].over >= 0 && (status = check_over(v, v->pointer[i], named))) return status;
+  for (uint32_t o = 0; o < v->n_ops; o++)
+    if ((status = check_lending(v, (int32_t)o))) return status;
+  for (uint32_t i = 0; i < v->n_values; i++)
+    if (value[i].producer < 0) value[i].over = -1;
   return QN_OK;
 }
 
@@ -261,6 +272,22 @@ bool qn__is_name(const char *s, size_t n)
     if (!letter && !(i > 0 && s[i] >= '0' && s[i] <= '9')) return false;
   }
   return n > 0 && !is_keyword(s, n);
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+static qn_status check_names(const qn_graph_view *v)
+{
+  const char **sorted = qn__alloc(v->n_values * sizeof *sorted);
+  qn_status status = sorted ? QN_OK : qn__fail(QN_NO_MEMORY, "no memory for a graph of %u ops", v->n_ops);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < v->n_values && !status; i++)
+    if (v->name[i] && v->name[i][0]) sorted[n++] = v->name[i];
+  if (n) qsort(sorted, n, sizeof *sorted, by_text);
+  for (uint32_t i = 1; i < n && !status; i++)
+    if (!strcmp(sorted[i - 1], sorted[i])) status = qn__fail(QN_BAD_ARGUMENT, "graph: two values are called %s", sorted[i]);
+  qn__free(sorted);
+  return status;
 }
 
 /* Shape of the data: enough to copy it safely; what it means is qn__graph_finish's. */
@@ -311,11 +338,9 @@ static qn_status measure(const qn_graph_view *v, qn__graph_sizes *n)
     if (!qn__is_name(name, strlen(name)))
       return qn__fail(QN_BAD_ARGUMENT, "graph: value %u is called \"%.40s\"; a name is a letter or _, then letters, digits and _, "
                       "and no keyword or dtype", i, name);
-    for (uint32_t k = 0; k < i; k++)
-      if (v->name[k] && !strcmp(v->name[k], name)) return qn__fail(QN_BAD_ARGUMENT, "graph: two values are called %s", name);
     n->name_bytes += strlen(name) + 1;
   }
-  return QN_OK;
+  return v->name ? check_names(v) : QN_OK;
 }
 
 /* One op, its values in the order of its roles and without names, each but the numbers a pointer: prints as a line. */
@@ -413,10 +438,10 @@ static qn_status argument(const qn_op_info *op, const char *name, const qn_tenso
 }
 
 /* The output that stands in role w as its j-th, beside the argument k of role r. */
-static qn_status find_shared(const qn_op_info *op, const qn_op *call, qn_graph_view *v, uint32_t w, int32_t j, uint32_t r, int32_t k)
+static qn_status check_shared(const qn_op_info *op, const qn_op *call, const qn_graph_view *v, uint32_t w, int32_t j, uint32_t r, int32_t k)
 {
   const qn_node *node = &v->op[0];
-  qn_value *out = (qn_value *)&v->value[node->first[w] + j], *other = (qn_value *)&v->value[node->first[r] + k];
+  const qn_value *out = &v->value[node->first[w] + j], *other = &v->value[node->first[r] + k];
   const qn_tensor *t = &call->arg[w].t[j], *u = &call->arg[r].t[k];
   if (!qn__views_meet(out, (uintptr_t)t->data, other, (uintptr_t)u->data)) return QN_OK;
   const char *name = op->role[w].name, *other_name = op->role[r].name;
@@ -427,10 +452,17 @@ static qn_status find_shared(const qn_op_info *op, const qn_op *call, qn_graph_v
   if (u->data != t->data || !qn__same_place(out, other) || other->flags & QN_VALUE_HOST)
     return qn__fail(QN_BAD_ARGUMENT, "%s: %s: shares memory with %s but does not stand where it does; they must be alike "
                     "in address, dtype, dims and strides, or lie apart", op->name, name, other_name);
-  if (out->over >= 0) return QN_OK;
-  out->over = node->first[r] + k;
-  memcpy(out->stride, other->stride, sizeof out->stride);
   return QN_OK;
+}
+
+/* The output that stands where the k-th tensor of input role r does, which lends to it; NULL: none. */
+static qn_value *taker(const qn_op_info *op, const qn_op *call, qn_graph_view *v, uint32_t r, int32_t k)
+{
+  const int32_t *first = v->op[0].first, w = r < op->n_inputs ? op->role[r].paired : -1;
+  if (w < 0 || k >= call->arg[w].n || call->arg[w].t[k].data != call->arg[r].t[k].data) return NULL;
+  qn_value *out = (qn_value *)&v->value[first[w] + k];
+  const qn_value *in = &v->value[first[r] + k];
+  return qn__same_place(out, in) && !(in->flags & QN_VALUE_HOST) && qn_extent_bytes(in) ? out : NULL;
 }
 
 /* Tensors that share memory: an output that stands exactly where an input that lends does is over it. */
@@ -438,11 +470,27 @@ static qn_status find_sharing(const qn_op_info *op, const qn_op *call, qn_graph_
 {
   const qn_node *node = &v->op[0];
   qn_status status = QN_OK;
-  for (uint32_t w = op->n_inputs; w < op->n_roles; w++)
+  qn__range *range = qn__alloc(v->n_values * sizeof *range);
+  size_t n = 0;
+  if (!range) return qn__fail(QN_NO_MEMORY, "no memory for a graph of one op");
+  for (uint32_t r = 0; r < op->n_roles; r++)
+    for (int32_t k = 0; k < call->arg[r].n; k++) {
+      const qn_value *value = &v->value[node->first[r] + k];
+      qn_value *out = taker(op, call, v, r, k);
+      uintptr_t at = (uintptr_t)call->arg[r].t[k].data;
+      if (!out) range[n++] = (qn__range){ at, (at + (uint64_t)qn_extent_bytes(value)) << 1 | (r >= op->n_inputs) };
+      else if (out->over < 0) {
+        out->over = node->first[r] + k;
+        memcpy(out->stride, value->stride, sizeof out->stride);
+      }
+    }
+  bool meet = qn__ranges_meet(range, n);
+  qn__free(range);
+  for (uint32_t w = op->n_inputs; w < op->n_roles && meet; w++)         /* the close look: which, and do they by an element */
     for (int32_t j = 0; j < node->first[w + 1] - node->first[w]; j++)
       for (uint32_t r = 0; r <= w; r++)
         for (int32_t k = 0; k < (r == w ? j : node->first[r + 1] - node->first[r]) && !status; k++)
-          status = find_shared(op, call, v, w, j, r, k);
+          status = check_shared(op, call, v, w, j, r, k);
   return status;
 }
 
@@ -456,7 +504,7 @@ qn_status qn__graph_of_op(const qn_op *call, qn_graph **graph_p)
   size_t n = 0;
   for (uint32_t r = 0; r < op->n_roles; r++) {
     const qn_arg *arg = &call->arg[r];
-    int64_t most = op->role[r].flags & QN_ROLE_LIST ? 1 << 20 : 1;
+    int64_t most = op->role[r].flags & QN_ROLE_LIST ? QN__MOST_IN_LIST : 1;
     if (arg->n < 0 || arg->n > most)
       return qn__fail(QN_BAD_ARGUMENT, "%s: %s: %lld tensors are given; it takes %s%lld", op->name, op->role[r].name,
                       (long long)arg->n, most > 1 ? "up to " : "", (long long)most);

@@ -227,6 +227,27 @@ bool qn__views_meet(const qn_value *a, uintptr_t a_at, const qn_value *b, uintpt
   return reaches(d, n, apart - a_bytes + 1, apart + b_bytes - 1, &budget);
 }
 
+bool qn__ranges_meet(qn__range *r, size_t n)
+{
+  for (size_t gap = n; gap > 1;) {      /* Shell's sort: in place, and quick where much is in order */
+    gap = gap < 5 ? 1 : gap * 5 / 11;
+    for (size_t i = gap; i < n; i++) {
+      qn__range x = r[i];
+      size_t k = i;
+      for (; k >= gap && r[k - gap].begin > x.begin; k -= gap) r[k] = r[k - gap];
+      r[k] = x;
+    }
+  }
+  uintptr_t all = 0, written = 0;       /* how far those reach that began before */
+  for (size_t i = 0; i < n; i++) {
+    uintptr_t end = r[i].end >> 1;
+    if (r[i].begin < (r[i].end & 1 ? all : written)) return true;
+    if (end > all) all = end;
+    if (r[i].end & 1 && end > written) written = end;
+  }
+  return false;
+}
+
 static void default_order(const qn_value *like, int *order)
 {
   for (int i = 0; i < like->rank; i++) {
@@ -261,17 +282,17 @@ int32_t qn__list_length(const qn_op_info *op, const int32_t *first, uint32_t *ro
   return 1;
 }
 
-const qn_value *qn__layout_model(const qn_op_info *op, const qn_node *node, const qn_value *value, int32_t of)
+const qn_value *qn__layout_model(const qn_op_info *op, const qn_node *node, const qn_value *value, int32_t k)
 {
   if (op->kind == QN_OP_MATMUL || op->kind == QN_OP_GRID_SAMPLE_BACKWARD_GRID) return NULL;     /* a transposed factor says nothing of
                                            the product, nor dy's order of channels of that of points */
-  const qn_value *model = NULL, *out = &value[of];
-  for (uint32_t r = op->n_inputs, list = 0; r < op->n_roles; r++)       /* of a list: its fellow in the list that is read */
-    for (int32_t k = node->first[r]; k < node->first[r + 1] && op->role[r].flags & QN_ROLE_LIST; k++)
-      if (node->arg[k] == of && k - node->first[r] < qn__list_length(op, node->first, &list))
-        return &value[node->arg[node->first[list] + k - node->first[r]]];
-  for (int32_t k = 0; k < node->first[op->n_inputs]; k++) {
-    const qn_value *v = &value[node->arg[k]];
+  const qn_value *model = NULL, *out = &value[node->arg[k]];
+  uint32_t r = op->n_inputs, list = 0;
+  while (node->first[r + 1] <= k) r++;
+  if (op->role[r].flags & QN_ROLE_LIST && k - node->first[r] < qn__list_length(op, node->first, &list))
+    return &value[node->arg[node->first[list] + k - node->first[r]]];     /* its fellow in the list that is read */
+  for (int32_t i = 0; i < node->first[op->n_inputs]; i++) {
+    const qn_value *v = &value[node->arg[i]];
     if (v->rank != out->rank) continue;
     if (op->family != QN_FAMILY_POINTWISE) return v;
     if (!memcmp(v->dim, out->dim, sizeof v->dim)) return v;     /* before those that are broadcast */

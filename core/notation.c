@@ -268,8 +268,9 @@ static const qn_op_info *op_named(const qn__parser *s, qn__span word)
 {
   const qn_op_info *near = NULL;
   int least = 4;
-  for (int i = 0; i < qn__n_ops; i++) {
+  for (int i = 0; i < qn__n_ops; i++)
     if (qn__same(word, qn__ops[i].name)) return &qn__ops[i];
+  for (int i = 0; i < qn__n_ops; i++) {
     int d = distance(word, qn__ops[i].name);
     if (d < least) near = &qn__ops[i], least = d;
   }
@@ -364,7 +365,7 @@ static qn_status read_op(qn__parser *s, qn__span word, qn__span name, int32_t ov
     qn_value *v = &values(s)[node.arg[k]];
     if (v->align) continue;             /* given */
     v->align = 16;
-    qn__default_strides(v, qn__layout_model(op, &node, values(s), node.arg[k]));
+    qn__default_strides(v, qn__layout_model(op, &node, values(s), k));
   }
   return QN_OK;
 }

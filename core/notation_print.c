@@ -177,15 +177,11 @@ static void set_attribute(trial *t, const qn_attr_info *a, const void *from)
   if (a->offset2) memcpy(t->attr + a->offset2, (const char *)from + a->offset2, bytes);
 }
 
-/* The role of an op line's input that output value k stands over. */
+/* The role of an op line's input that output value k stands over; a line's values are its arguments, in order. */
 static const char *lender(const trial *t, const qn_node *node, int32_t k)
 {
   uint32_t r = 0;
-  while (r + 1 < t->op->n_inputs) {
-    for (int32_t i = node->first[r]; i < node->first[r + 1]; i++)
-      if (node->arg[i] == t->right[k].over) return t->op->role[r].name;
-    r++;
-  }
+  while (node->first[r + 1] <= t->right[k].over) r++;
   return t->op->role[r].name;
 }
 

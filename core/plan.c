@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_VALUES = 8192 };              /* of a part: their pointers stand on the stack while it runs */
-
 static uint64_t round_up(uint64_t n) { return (n + 255) & ~UINT64_C(255); }
 
 /* ---- workspace: each block lives for some steps; blocks that live together do not overlap ------------------- */
@@ -41,52 +39,46 @@ static uint64_t place_blocks(block **by_size, int n)
   return total;
 }
 
-static bool materialised(const qn_part *part, int32_t v)
+static bool made_by_part(const qn_part *part, uint32_t v)
+{
+  return part->request.value[v].producer >= 0 && part->request.value[v].producer < (int32_t)part->prepared.n_ops;
+}
+
+static bool materialised(const qn_part *part, uint32_t v)
 {
   const qn_value *value = &part->request.value[v];
-  int32_t taken = (int32_t)part->prepared.n_ops;
-  if (value->producer < 0 || value->producer >= taken) return true;
-  return value->flags & QN_VALUE_ESCAPE || value->last_user >= taken;
+  return !made_by_part(part, v) || value->flags & QN_VALUE_ESCAPE || value->last_user >= (int32_t)part->prepared.n_ops;
 }
 
-static bool used_by_part(const qn_part *part, int32_t v)
+/* Which steps a recording may let run beside what follows: those that no later step waits for, because it reads what they make
+ * or takes the place of what they touch; but for the last, where the device captures and no backend's instance keeps to one
+ * stream. until[v] is the last step that reads graph value v, over[v] the one that writes over it. */
+static qn_status set_aside(qn_plan *p)
 {
-  for (uint32_t i = 0; i < part->prepared.n_ops; i++) {
-    const qn_node *op = &part->request.op[i];
-    for (int32_t a = 0; a < op->first[op->n_roles]; a++)
-      if (op->arg[a] == v) return true;
-  }
-  return false;
-}
-
-/* Whether a later step of the plan waits for step s: it reads what s makes, or takes the place of what s reads. */
-static bool awaited(const qn_plan *p, uint32_t s)
-{
-  const qn_part *part = p->step[s].part;
-  for (uint32_t later = s + 1; later < p->n_steps; later++) {
-    const qn_part *other = p->step[later].part;
-    for (uint32_t i = 0; i < other->prepared.n_ops; i++) {
-      const qn_node *op = &other->request.op[i];
-      for (int32_t a = 0; a < op->first[op->n_roles]; a++) {
-        int32_t v = other->value_of[op->arg[a]], over = a < op->first[op->n_inputs] ? -1 : p->graph->view.value[v].over;
-        for (uint32_t k = 0; k < part->request.n_values; k++)
-          if (used_by_part(part, (int32_t)k) && (over >= 0 ? part->value_of[k] == over : part->value_of[k] == v && part->request.value[k].producer >= 0)) return true;
-      }
+  const qn_graph_view *g = &p->graph->view;
+  if (p->n_steps < 2 || !p->dev->ops->capture_begin || !p->dev->ops->stream_wait || p->staging) return QN_OK;
+  for (int i = 0; i < p->terms->n_backends; i++)
+    if (p->instances >> i & 1 && p->terms->backend[i]->table->open) return QN_OK;
+  uint32_t *until = qn__alloc(2 * g->n_values * sizeof *until);
+  if (!until) return qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  uint32_t *over = until + g->n_values;
+  for (uint32_t s = 0; s < p->n_steps; s++) {
+    const qn_part *part = p->step[s].part;
+    for (uint32_t v = 0; v < part->request.n_values; v++) {
+      int32_t at = part->value_of[v];
+      if (!made_by_part(part, v)) until[at] = s;
+      else if (g->value[at].over >= 0) over[g->value[at].over] = s;
     }
   }
-  return false;
-}
-
-/* Which steps a recording may let run beside what follows: those that nothing waits for, but for the last, where the device
- * captures and no backend's instance keeps to one stream. */
-static void set_aside(qn_plan *p)
-{
-  if (!p->dev->ops->capture_begin || !p->dev->ops->stream_wait) return;
-  for (int i = 0; i < p->terms->n_backends; i++)
-    if (p->instances >> i & 1 && p->terms->backend[i]->table->open) return;
-  for (uint32_t s = 0; s < p->n_steps; s++)
-    if (qn__fallback_staging(p->step[s].part)) return;
-  for (uint32_t s = 0; s + 1 < p->n_steps; s++) p->branches |= p->step[s].aside = !awaited(p, s);
+  for (uint32_t s = 0; s + 1 < p->n_steps; s++) {
+    const qn_part *part = p->step[s].part;
+    bool awaited = false;
+    for (uint32_t v = 0; v < part->request.n_values; v++)
+      awaited = awaited || over[part->value_of[v]] > s || (made_by_part(part, v) && until[part->value_of[v]] > s);
+    p->branches |= p->step[s].aside = !awaited;
+  }
+  qn__free(until);
+  return QN_OK;
 }
 
 /* Places everything that is neither the caller's nor a literal: intermediates by their graph number (at[]), and the
@@ -110,14 +102,13 @@ static qn_status lay_out(qn_plan *p, const int32_t *pointer_of, uint64_t *at)
     for (uint32_t v = 0; v < part->request.n_values; v++) {
       int32_t g = part->value_of[v];
       if (pointer_of[g] >= 0 || p->graph->view.value[g].flags & QN_VALUE_HOST) continue;
-      if (!used_by_part(part, (int32_t)v) || !materialised(part, (int32_t)v)) continue;
+      if (!materialised(part, v)) continue;
       if (b[g].first < 0) b[g].first = (int)s;
       if (b[g].last < last) b[g].last = last;
       b[g].bytes = round_up((uint64_t)qn_extent_bytes(&p->graph->view.value[g]));
     }
     b[n_values + s] = (block){ round_up(part->prepared.workspace), 0, (int)s, last };
     if (part->prepared.counters > counters[aside]) counters[aside] = part->prepared.counters;
-    if (qn__fallback_staging(part) > p->staging) p->staging = qn__fallback_staging(part);
   }
   p->counters_aside = p->branches ? round_up(counters[0]) : 0;
   p->counters = counters[1] ? p->counters_aside + counters[1] : counters[0];
@@ -136,8 +127,6 @@ static qn_status lay_out(qn_plan *p, const int32_t *pointer_of, uint64_t *at)
 static qn_status place_values(qn_plan *p, qn__step *step, const int32_t *pointer_of, const uint64_t *at)
 {
   const qn_part *part = step->part;
-  if (part->request.n_values > MOST_VALUES)
-    return qn__fail(QN_UNSUPPORTED, "a part of the graph has %u tensors, at most %d are taken", part->request.n_values, MOST_VALUES);
   step->place = qn__alloc((part->request.n_values + 1) * sizeof *step->place);
   if (!step->place) return qn__fail(QN_NO_MEMORY, "no memory for a plan");
   step->direct = part->request.n_values == p->n_pointers;
@@ -146,9 +135,11 @@ static qn_status place_values(qn_plan *p, qn__step *step, const int32_t *pointer
     qn__place *place = &step->place[v];
     if (pointer_of[g] >= 0) *place = (qn__place){ QN_PLACE_POINTER, pointer_of[g], 0 };
     else if (p->graph->view.value[g].flags & QN_VALUE_HOST) *place = (qn__place){ QN_PLACE_LITERAL, g, 0 };
-    else if (used_by_part(part, (int32_t)v) && materialised(part, (int32_t)v)) *place = (qn__place){ QN_PLACE_WORKSPACE, 0, at[g] };
+    else if (materialised(part, v)) *place = (qn__place){ QN_PLACE_WORKSPACE, 0, at[g] };
     step->direct = step->direct && place->kind == QN_PLACE_POINTER && place->index == (int32_t)v;
   }
+  if (!step->direct && part->request.n_values > QN__MANY && part->request.n_values * sizeof(void *) > p->scratch)
+    p->scratch = part->request.n_values * sizeof(void *);
   return QN_OK;
 }
 
@@ -177,15 +168,24 @@ static qn_status fill_plan(qn_plan *p)
     const qn_value *v = &g->value[g->pointer[i]];
     qn__bounds *b = &p->bounds[i];
     b->mask = v->align ? v->align - 1 : 0;
-    b->over = v->over >= 0 ? pointer_of[v->over] : -1;
-    if (!(v->flags & QN_VALUE_HOST)) b->bytes = (uint64_t)qn_extent_bytes(v);
     p->mask |= b->mask;
+    b->mate = i;
+    if (!(v->flags & QN_VALUE_HOST)) b->bytes = (uint64_t)qn_extent_bytes(v);
     b->null = b->bytes ? UINT64_C(1) << 63 : 0;
+    if (v->over >= 0 && b->bytes) {
+      p->mates = true;
+      b->mate = (uint32_t)pointer_of[v->over];
+      p->bounds[b->mate].bytes = 0;
+    }
   }
   for (uint32_t i = 0; i < g->n_values; i++)
     if (g->value[i].flags & QN_VALUE_HOST) set_literal(&p->literal[i], g->value[i].dtype, g->literal[i]);
-  set_aside(p);
-  status = lay_out(p, pointer_of, at);
+  if (p->n_pointers > QN__MANY) p->scratch = p->n_pointers * sizeof(qn__range);
+  for (uint32_t s = 0; s < p->n_steps; s++) {
+    uint64_t staging = qn__fallback_staging(p->step[s].part);
+    if (staging > p->staging) p->staging = staging;
+  }
+  if (!(status = set_aside(p))) status = lay_out(p, pointer_of, at);
   if (!status && p->branches && p->workspace > p->terms->demands.workspace_limit) {     /* what runs side by side takes more */
     for (uint32_t s = 0; s < p->n_steps; s++) p->step[s].aside = false;
     p->branches = false;
@@ -270,7 +270,7 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
   }
   qn__trace_wrap(ctx, p);
   p->threads = ctx->terms->demands.threads;
-  if (n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter) {
+  if (n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter && !p->mates && p->n_pointers <= QN__MANY) {
     p->run = p->step[0].run;                                    /* its scratch begins at 0 */
     p->prepared = p->step[0].prepared;
   }
@@ -295,10 +295,10 @@ static void *place_pointer(const qn_plan *p, const qn__place *place, void *const
   }
 }
 
-static qn_status run_step(const qn_plan *p, const qn__step *step, qn_launch *launch, void *const *ptr, char *workspace)
+static qn_status run_step(const qn_plan *p, const qn__step *step, qn_launch *launch, void *const *ptr, char *workspace, void *scratch)
 {
   uint32_t n = step->part->request.n_values;
-  void *all[n + 1];                                             /* at most MOST_VALUES: planning refuses more */
+  void *few[QN__MANY], **all = n > QN__MANY ? scratch : few;
   for (uint32_t v = 0; v < n; v++) all[v] = place_pointer(p, &step->place[v], ptr, workspace);
   launch->ptr = all;
   return step->run(step->prepared, launch);
@@ -311,7 +311,7 @@ qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void
   uint64_t saved = 0;
   qn_status status = QN_OK;
   const qn_device_ops *ops = ctx->dev->ops;
-  bool branches = p->branches && ctx->recording && ctx->aside;
+  bool branches = p->branches && ctx->recording && ctx->aside, forked = false;
   if (ops->enter && (status = ops->enter(&ctx->dev->desc, &saved))) return status;
   for (uint32_t s = 0; s < p->n_steps; s++) {
     const qn__step *step = &p->step[s];
@@ -319,15 +319,19 @@ qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void
     launch.stream = aside ? ctx->aside : ctx->stream;
     launch.counters = aside ? (char *)counters + p->counters_aside : counters;
     if (aside && (status = ops->stream_wait(&ctx->dev->desc, ctx->aside, ctx->stream))) break;
+    forked |= aside;
     launch.instance = step->instance >= 0 ? ctx->instance[step->instance] : NULL;
     launch.workspace = (char *)workspace + step->workspace;
     if (step->direct) {
       launch.ptr = ptr;
       status = step->run(step->prepared, &launch);
-    } else status = run_step(p, step, &launch, ptr, workspace);
+    } else status = run_step(p, step, &launch, ptr, workspace, ctx->scratch);
     if (status) break;
   }
-  if (branches && !status) status = ops->stream_wait(&ctx->dev->desc, ctx->stream, ctx->aside);
+  if (forked) {                                                 /* after a failure too: a capture must end on one stream */
+    qn_status joined = ops->stream_wait(&ctx->dev->desc, ctx->stream, ctx->aside);
+    if (!status) status = joined;
+  }
   if (ops->enter) ops->leave(&ctx->dev->desc, saved);
   return status;
 }

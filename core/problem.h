@@ -23,8 +23,8 @@ typedef struct qn__problem {
 
 /* qn__infer, without a sentence. */
 bool qn__infers(const qn_op_info *op, void *attr, const qn_node *node, qn_value *value);
-/* The input whose dim order a wanted output follows; NULL: packed, last dim fastest. */
-const qn_value *qn__layout_model(const qn_op_info *op, const qn_node *node, const qn_value *value, int32_t out);
+/* The input whose dim order the op's argument k, a wanted output, follows; NULL: packed, last dim fastest. */
+const qn_value *qn__layout_model(const qn_op_info *op, const qn_node *node, const qn_value *value, int32_t k);
 /* How many tensors a list that is wanted has: as many as the first list that the op reads, in *role. */
 int32_t qn__list_length(const qn_op_info *op, const int32_t *first, uint32_t *role);
 /* How many entries an attribute has for this op: its spatial dims, its rank, or 1; and how many its struct holds. */
@@ -88,6 +88,8 @@ qn_status qn__attr_bounds(const qn__problem *p, const char *name, const int64_t 
 #define QN__FLOATS   (QN__BIT(QN_F64) | QN__BIT(QN_F32) | QN__BIT(QN_F16) | QN__BIT(QN_BF16))
 #define QN__INTEGERS (QN__BIT(QN_I8) | QN__BIT(QN_U8) | QN__BIT(QN_I32) | QN__BIT(QN_I64))
 #define QN__F8S      (QN__BIT(QN_E4M3) | QN__BIT(QN_E5M2))
+
+#define QN__MOST_IN_LIST (1 << 20)
 
 /* ---- graph.c ------------------------------------------------------------------------------ */
 

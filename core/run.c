@@ -13,10 +13,19 @@
 
 /* ---- pointers ----------------------------------------------------------------------------------------------- */
 
+static const char *pointer_name(const qn_plan *p, uint32_t i)
+{
+  const char *name = p->graph->view.name[p->graph->view.pointer[i]];
+  return *name ? name : "?";
+}
+
 static qn_status bad_pointer(const qn_plan *p, void *const *ptr, uint32_t i)
 {
-  const qn_graph_view *g = &p->graph->view;
-  const char *name = g->name && g->name[g->pointer[i]] && *g->name[g->pointer[i]] ? g->name[g->pointer[i]] : "?";
+  const char *name = pointer_name(p, i);
+  const uint32_t mate = p->bounds[i].mate;
+  if (ptr[i] != ptr[mate])
+    return qn__fail(QN_BAD_ARGUMENT, "%s (pointer %u): is not where %s (pointer %u) is; the graph has one over the other", name, i,
+                    pointer_name(p, mate), mate);
   if (!ptr[i]) return qn__fail(QN_BAD_ARGUMENT, "%s (pointer %u): is NULL", name, i);
   return qn__fail(QN_BAD_ARGUMENT, "%s (pointer %u): its address is not a multiple of %u, which the plan was promised", name, i,
                   (unsigned)p->bounds[i].mask + 1);
@@ -38,14 +47,10 @@ static bool lends_too(const qn_graph_view *g, int32_t out, int32_t in)
 static qn_status check_overlap(const qn_plan *p, void *const *ptr, uint32_t out, uint32_t other)
 {
   const qn_graph_view *g = &p->graph->view;
-  const qn__bounds *b = p->bounds;
-  if (b[out].over == (int64_t)other && ptr[out] == ptr[other]) return QN_OK;
-  if (b[out].over >= 0 && ptr[out] == ptr[other] && ptr[out] == ptr[b[out].over] && lends_too(g, g->pointer[out], g->pointer[other]))
-    return QN_OK;
+  if (p->bounds[out].mate != out && ptr[out] == ptr[other] && lends_too(g, g->pointer[out], g->pointer[other])) return QN_OK;
   if (!qn__views_meet(&g->value[g->pointer[out]], (uintptr_t)ptr[out], &g->value[g->pointer[other]], (uintptr_t)ptr[other])) return QN_OK;
-  const char *a = g->name ? g->name[g->pointer[out]] : "", *c = g->name ? g->name[g->pointer[other]] : "";
   return qn__fail(QN_BAD_ARGUMENT, "%s (pointer %u): its memory overlaps that of %s (pointer %u); only a paired or elementwise input "
-                  "of the same dtype and strides may share an output's memory, whole", a && *a ? a : "?", out, c && *c ? c : "?", other);
+                  "of the same dtype and strides may share an output's memory, whole", pointer_name(p, out), out, pointer_name(p, other), other);
 }
 
 /* The close look, where something seems off: the sentence, or that all is well (an output over its input). */
@@ -53,7 +58,7 @@ static qn_status look_closely(const qn_plan *p, void *const *ptr)
 {
   const qn__bounds *b = p->bounds;
   for (uint32_t i = 0; i < p->n_pointers; i++)
-    if (((uintptr_t)ptr[i] & b[i].mask) || (!ptr[i] && b[i].null)) return bad_pointer(p, ptr, i);
+    if (((uintptr_t)ptr[i] & b[i].mask) || (!ptr[i] && b[i].null) || ptr[i] != ptr[b[i].mate]) return bad_pointer(p, ptr, i);
   for (uint32_t o = p->n_ins; o < p->n_pointers; o++) {
     uintptr_t begin = (uintptr_t)ptr[o], end = begin + b[o].bytes;
     for (uint32_t i = 0; i < o; i++) {
@@ -65,7 +70,21 @@ static qn_status look_closely(const qn_plan *p, void *const *ptr)
   return QN_OK;
 }
 
-/* Whether anything seems off, gathered without a branch or a call, so that the usual case is short. */
+/* Whether anything seems off where comparing each with each would take long: sorts in the context's scratch. */
+static bool many_seem_off(const qn_context *ctx, const qn_plan *p, void *const *ptr)
+{
+  qn__range *r = ctx->scratch;
+  size_t n = 0;
+  for (uint32_t i = 0; i < p->n_pointers; i++) {
+    const qn__bounds *b = &p->bounds[i];
+    const uintptr_t at = (uintptr_t)ptr[i];
+    if (at & b->mask || (!at && b->null) || ptr[i] != ptr[b->mate]) return true;
+    if (b->bytes) r[n++] = (qn__range){ at, (at + b->bytes) << 1 | (i >= p->n_ins) };
+  }
+  return qn__ranges_meet(r, n);
+}
+
+/* Whether anything seems off, gathered without a branch or a call, for the usual case: few pointers, none the mate of another. */
 static inline uint64_t seems_off(const qn_plan *p, void *const *ptr)
 {
   const qn__bounds *b = p->bounds;
@@ -83,6 +102,11 @@ static inline uint64_t seems_off(const qn_plan *p, void *const *ptr)
 
 /* ---- execution ------------------------------------------------------------------------------------------------- */
 
+static qn_status not_ready(void)
+{
+  return qn__fail(QN_NOT_READY, "plan: was made by another context; call qn_context_reserve(ctx, plan) once first");
+}
+
 static qn_status not_alive(void)
 {
   return qn__fail(QN_DEVICE, "ctx: was made before fork; make a context in the child");
@@ -92,7 +116,8 @@ static __attribute__((noinline)) qn_status execute_closely(qn_context *ctx, cons
                                                            void *counters)
 {
   if (ctx->generation != atomic_load_explicit(&qn__generation, memory_order_relaxed)) return not_alive();
-  qn_status status = look_closely(p, ptr);
+  if (p->scratch > ctx->scratch_bytes) return not_ready();
+  qn_status status = p->n_pointers > QN__MANY && !many_seem_off(ctx, p, ptr) ? QN_OK : look_closely(p, ptr);
   if (status) return status;
   if (ctx->recording && !ctx->dev->ops->capture_begin) return qn__record_add(ctx, p, ptr);
   return qn__plan_run(ctx, p, ptr, workspace, counters);
@@ -101,9 +126,8 @@ static __attribute__((noinline)) qn_status execute_closely(qn_context *ctx, cons
 static inline qn_status execute(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters)
 {
   bool alive = ctx->generation == atomic_load_explicit(&qn__generation, memory_order_relaxed);
-  if (UNLIKELY(!alive | (ctx->recording != NULL) | (seems_off(p, ptr) != 0)))
+  if (UNLIKELY(!p->run) || UNLIKELY(!alive | (ctx->recording != NULL) | (seems_off(p, ptr) != 0)))
     return execute_closely(ctx, p, ptr, workspace, counters);
-  if (!p->run) return qn__plan_run(ctx, p, ptr, workspace, counters);
   qn_launch launch;
   launch.struct_size = sizeof launch;
   launch.stream = ctx->stream;
@@ -118,11 +142,17 @@ static inline qn_status execute(qn_context *ctx, const qn_plan *p, void *const *
   return p->run(p->prepared, &launch);
 }
 
+/* But for workspace and counters, which a caller may bring. */
+static inline bool is_at_home(const qn_context *ctx, const qn_plan *p)
+{
+  return !(p->instances & ~ctx->opened) && p->staging <= ctx->staging_bytes;
+}
+
 static inline bool is_ready(const qn_context *ctx, const qn_plan *p)
 {
-  return !(p->instances & ~ctx->opened) && p->workspace <= ctx->workspace_bytes && p->counters <= ctx->counters_bytes &&
-         p->staging <= ctx->staging_bytes;
+  return is_at_home(ctx, p) && p->workspace <= ctx->workspace_bytes && p->counters <= ctx->counters_bytes;
 }
+
 
 static qn_status check_call(const qn_context *ctx, const qn_plan *plan, void *const pointers[])
 {
@@ -138,8 +168,7 @@ qn_status qn_plan_execute(qn_context *ctx, const qn_plan *plan, void *const poin
     qn_status status = check_call(ctx, plan, pointers);
     if (status) return status;
   }
-  if (UNLIKELY(!is_ready(ctx, plan)))
-    return qn__fail(QN_NOT_READY, "plan: was made by another context; call qn_context_reserve(ctx, plan) once first");
+  if (UNLIKELY(!is_ready(ctx, plan))) return not_ready();
   return execute(ctx, plan, pointers, ctx->workspace, ctx->counters);
 }
 
@@ -151,8 +180,7 @@ qn_status qn_plan_execute_with(qn_context *ctx, const qn_plan *plan, void *const
     return qn__fail(QN_BAD_ARGUMENT, "workspace: %llu bytes, 256-byte aligned, are needed", (unsigned long long)plan->workspace);
   if ((!counters && plan->counters) || (uintptr_t)counters & 15)
     return qn__fail(QN_BAD_ARGUMENT, "counters: %llu bytes, 16-byte aligned and zero, are needed", (unsigned long long)plan->counters);
-  if (plan->instances & ~ctx->opened)
-    return qn__fail(QN_NOT_READY, "plan: was made by another context; call qn_context_reserve(ctx, plan) once first");
+  if (!is_at_home(ctx, plan)) return not_ready();
   if (ctx->recording && !ctx->dev->ops->capture_begin)
     return qn__fail(QN_UNSUPPORTED, "a recording of a CPU context cannot take a workspace of its own; its replays use the context's");
   return execute(ctx, plan, pointers, workspace, counters);
@@ -178,7 +206,7 @@ qn_status qn_plan_create(qn_context *ctx, const qn_graph *graph, qn_plan **plan_
 
 /* ---- the problem, read off a call's arguments -------------------------------------------------------------------- */
 
-enum { WORDS_ON_STACK = 4096, POINTERS_ON_STACK = 1024 };     /* room for the lists of an optimiser's step */
+enum { WORDS_ON_STACK = 1024, POINTERS_ON_STACK = 128 };
 
 typedef struct words { uint64_t *w; uint32_t n, most; void **ptr; uint32_t n_ptr, most_ptr; } words;
 
@@ -195,11 +223,11 @@ static uint32_t scalar_class(const qn_tensor *t)
   return x == 0 ? QN_SCALAR_ZERO : x == 1 ? QN_SCALAR_ONE : QN_SCALAR_OTHER;
 }
 
-/* False: more than the words hold, or a rank that is none. */
+/* False: more than the words hold, or a rank or dtype that is none. */
 static inline bool add_tensor(words *k, const qn_tensor *t)
 {
   uint32_t rank = (uint32_t)t->rank;
-  if (UNLIKELY(rank > QN_MAX_RANK || k->n + 1 + 2 * QN_MAX_RANK > k->most || k->n_ptr == k->most_ptr)) return false;
+  if (UNLIKELY(rank > QN_MAX_RANK || t->dtype >= QN_DTYPE_COUNT || k->n + 1 + 2 * QN_MAX_RANK > k->most || k->n_ptr == k->most_ptr)) return false;
   uint64_t *w = k->w + k->n;
   uint64_t what = UNLIKELY(t->flags & QN_HOST) ? 32 + scalar_class(t) : alignment(t->data);
   uint64_t reserved = (t->reserved[0] | t->reserved[1] | t->reserved[2]) != 0;
@@ -223,13 +251,16 @@ static inline bool add_attributes(words *k, const qn_op_info *info, const void *
   return true;
 }
 
-/* Which outputs are which inputs' memory. */
-static inline bool add_aliases(words *k, uint32_t n_in)
+/* Which outputs are the memory of inputs that lend to them. first[r]: where role r's pointers begin. */
+static inline bool add_aliases(words *k, const qn_op_info *info, const uint32_t *first)
 {
   uint64_t pairs = 0;
-  for (uint32_t o = n_in; o < k->n_ptr; o++)
-    for (uint32_t i = 0; i < n_in; i++)
+  for (uint32_t r = 0; r < info->n_inputs; r++) {
+    const int32_t w = info->role[r].paired;
+    if (w < 0) continue;
+    for (uint32_t i = first[r], o = first[w]; i < first[r + 1] && o < first[w + 1]; i++, o++)
       if (UNLIKELY(k->ptr[o] == k->ptr[i] && k->ptr[o])) pairs = pairs * 0x9E3779B97F4A7C15u + ((uint64_t)o << 32 | i) + 1;
+  }
   if (k->n == k->most) return false;
   k->w[k->n++] = pairs;
   return true;
@@ -237,7 +268,7 @@ static inline bool add_aliases(words *k, uint32_t n_in)
 
 static inline bool read_problem(words *k, const qn_op_info *info, const qn_op *op, uint64_t terms)
 {
-  uint32_t n_in = 0;
+  uint32_t first[QN_MAX_ROLES + 1];
   k->w[0] = op->kind | terms << 32;
   k->n = 1;
   if (info->attr_bytes && !add_attributes(k, info, op->attr)) return false;
@@ -245,11 +276,12 @@ static inline bool read_problem(words *k, const qn_op_info *info, const qn_op *o
     const qn_arg *a = &op->arg[r];
     if (UNLIKELY(k->n == k->most || a->n < 0 || (a->n && !a->t))) return false;
     k->w[k->n++] = (uint64_t)a->n;
+    first[r] = k->n_ptr;
     for (int64_t i = 0; i < a->n; i++)
       if (!add_tensor(k, &a->t[i])) return false;
-    if (r + 1 == info->n_inputs) n_in = k->n_ptr;
   }
-  return add_aliases(k, n_in);
+  first[info->n_roles] = k->n_ptr;
+  return add_aliases(k, info, first);
 }
 
 /* Sums of products with odd numbers, so that the multiplications overlap, folded once at the end. A collision costs a
@@ -292,17 +324,14 @@ static qn_status find_plan(qn_context *ctx, const qn_op *op, const words *k, uin
   if (status) return status;
   if (p->status) status = qn__fail(p->status, "%s", p->why);
   else status = qn__context_ready(ctx, p);
-  if (status || !p->key) {                                      /* no key: it could not be kept */
-    if (!status) status = execute(ctx, p, k->ptr, ctx->workspace, ctx->counters);
+  if (status) {
     qn__plan_release(p);
-    *out = NULL;
     return status;
   }
   qn_plan **set = ctx->lately[hash % QN_LATELY];
   qn__plan_release(set[1]);
   set[1] = set[0];
-  set[0] = p;
-  *out = p;
+  set[0] = *out = p;
   return QN_OK;
 }
 
@@ -311,23 +340,39 @@ static inline bool is_plan_of(const qn_plan *p, const words *k, uint64_t hash)
   return p && p->hash == hash && p->n_words == k->n && !memcmp(p->key, k->w, k->n * sizeof *k->w);
 }
 
-/* Calls whose words do not fit the stack, or whose attributes are of another version: planned each time, never cached. */
-static qn_status run_slowly(qn_context *ctx, const qn_op_info *info, const qn_op *op)
+static inline qn_status run_words(qn_context *ctx, const qn_op *op, const words *k)
 {
-  qn_graph *g;
   qn_plan *p;
-  uint32_t n = 0;
-  qn_status status = qn__graph_of_op(op, &g);
-  if (status || (status = qn__plan_make(ctx, g, &p))) return status;
-  void **ptr = qn__alloc((p->n_pointers + 1) * sizeof *ptr);
-  status = ptr ? qn__context_ready(ctx, p) : qn__fail(QN_NO_MEMORY, "no memory for %u pointers", p->n_pointers);
+  uint64_t hash = hash_words(k->w, k->n);
+  qn_plan **set = ctx->lately[hash % QN_LATELY];
+  if (LIKELY(is_plan_of(set[0], k, hash))) p = set[0];
+  else if (is_plan_of(set[1], k, hash)) p = set[1];
+  else {
+    qn_status status = find_plan(ctx, op, k, hash, &p);
+    if (status) return status;
+  }
+  return execute(ctx, p, k->ptr, ctx->workspace, ctx->counters);
+}
+
+/* Calls whose words do not fit the stack, or whose attributes are of another version: in memory that the context keeps.
+ * What is no problem at all gets its sentence from the graph that it fails to become. */
+static __attribute__((noinline)) qn_status run_long(qn_context *ctx, const qn_op_info *info, const qn_op *op)
+{
+  uint64_t attr[info->attr_bytes / 8 + 1], n = 0;
+  qn_op same = *op;
+  qn_graph *g = NULL;
+  qn_status status = op->attr ? qn__attr_copy(info, op->attr, attr) : QN_OK;
+  if (op->attr) same.attr = attr;
   for (uint32_t r = 0; r < info->n_roles && !status; r++)
-    for (int64_t i = 0; i < op->arg[r].n && n < p->n_pointers; i++) ptr[n++] = op->arg[r].t[i].data;
-  if (!status) status = execute(ctx, p, ptr, ctx->workspace, ctx->counters);
-  if (!status) status = qn_context_synchronize(ctx);            /* the plan's state goes now */
-  qn__free(ptr);
-  qn__plan_release(p);
-  return status;
+    if (op->arg[r].n > 0 && op->arg[r].n <= QN__MOST_IN_LIST) n += (uint64_t)op->arg[r].n;
+  uint64_t most = n * (1 + 2 * QN_MAX_RANK) + 2 * QN_MAX_ROLES + info->attr_bytes / 8 + 2 * QN_MAX_RANK;
+  if (!status) status = qn__context_room(&ctx->call, &ctx->call_bytes, most * sizeof(uint64_t) + n * sizeof(void *));
+  if (status) return status;
+  words k = { ctx->call, 0, (uint32_t)most, (void **)((uint64_t *)ctx->call + most), 0, (uint32_t)n };
+  if (read_problem(&k, info, &same, ctx->terms->id)) return run_words(ctx, &same, &k);
+  status = qn__graph_of_op(op, &g);
+  qn_graph_destroy(g);
+  return status ? status : qn__fail(QN_INTERNAL, "%s: a call that can be checked but not read", info->name);
 }
 
 static qn_status bad_call(const qn_context *ctx, const qn_op *op, const qn_op_info *info)
@@ -345,19 +390,10 @@ qn_status qn_run(qn_context *ctx, const qn_op *op)
   uint64_t w[WORDS_ON_STACK];
   void *ptr[POINTERS_ON_STACK];
   words k = { w, 0, WORDS_ON_STACK, ptr, 0, POINTERS_ON_STACK };
-  qn_plan *p;
   const qn_op_info *info = LIKELY(ctx && op) ? qn__op(op->kind) : NULL;
   if (UNLIKELY(!info || op->n_args != info->n_roles || !op->arg ||
                ctx->generation != atomic_load_explicit(&qn__generation, memory_order_relaxed)))
     return bad_call(ctx, op, info);
-  if (UNLIKELY(!read_problem(&k, info, op, ctx->terms->id))) return run_slowly(ctx, info, op);
-  uint64_t hash = hash_words(w, k.n);
-  qn_plan **set = ctx->lately[hash % QN_LATELY];
-  if (LIKELY(is_plan_of(set[0], &k, hash))) p = set[0];
-  else if (is_plan_of(set[1], &k, hash)) p = set[1];
-  else {
-    qn_status status = find_plan(ctx, op, &k, hash, &p);
-    if (status || !p) return status;
-  }
-  return execute(ctx, p, ptr, ctx->workspace, ctx->counters);
+  if (UNLIKELY(!read_problem(&k, info, op, ctx->terms->id))) return run_long(ctx, info, op);
+  return run_words(ctx, op, &k);
 }

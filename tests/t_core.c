@@ -302,6 +302,84 @@ static void fallback(void)
   qn_context_destroy(ctx);
 }
 
+/* What follows the op in the graph is no business of the fallback's; and its memory must be the executing context's. */
+static void fallback_in_graph(void)
+{
+  static float buffer[2][64] __attribute__((aligned(64)));
+  void *ptr[2] = { buffer[0], buffer[1] };
+  qn_context *ctx = context("fallback=host", "log=error"), *other = context("fallback=host", "log=error");
+  qn_graph *g;
+  qn_plan *p = NULL;
+  qn_graph_parse("in x f32/2x4\ny = softmax x=x\nz = relu x=y\nout w = exp x=z\n", &g);
+  tap_ok(!qn_plan_create(ctx, g, &p) && qn_plan_parts(p) == 2 && !qn_plan_execute(ctx, p, ptr), "an op runs on the CPU in a graph");
+  void *workspace = aligned_alloc(256, 4096), *counters = aligned_alloc(256, 4096);
+  tap_ok(qn_plan_execute_with(other, p, ptr, workspace, counters) == QN_NOT_READY, "a context of another's plan reserves first: %s", qn_last_error());
+  free(workspace);
+  free(counters);
+  qn_context_set(ctx, "log", "warn");
+  qn_plan_destroy(p);
+  qn_graph_destroy(g);
+  qn_context_destroy(ctx);
+  qn_context_destroy(other);
+}
+
+/* A product over c: c is not copied, so the pointers must say what the graph said. */
+static void over_promise(void)
+{
+  static float buffer[4][64] __attribute__((aligned(64)));
+  void *same[] = { buffer[0], buffer[1], buffer[2], buffer[2] }, *apart[] = { buffer[0], buffer[1], buffer[2], buffer[3] };
+  const char *const cpu[] = { "backend=cpu_ref", NULL };
+  qn_context *ctx;
+  qn_graph *g;
+  qn_plan *p = NULL;
+  if (qn_context_create(cpu, &ctx)) return tap_skip(qn_last_error(), "a product over c");
+  qn_graph_parse("in a f32/8x8\nin b f32/8x8\nin c f32/8x8\nout y over c = matmul a=a b=b c=c beta=1\n", &g);
+  tap_ok(!qn_plan_create(ctx, g, &p) && !qn_plan_execute(ctx, p, same), "an output over an input");
+  tap_ok(qn_plan_execute(ctx, p, apart) == QN_BAD_ARGUMENT, "that lies elsewhere: %s", qn_last_error());
+  qn_plan_destroy(p);
+  qn_graph_destroy(g);
+  qn_tensor x = qn_tensor_1d(buffer[0], QN_F32, 64), y = qn_tensor_1d(buffer[1], QN_F32, 64);
+  tap_ok(!qn_relu(ctx, &x, &y), "a call");
+  x.dtype |= 0x100;
+  tap_ok(qn_relu(ctx, &x, &y) == QN_BAD_ARGUMENT, "and one of a dtype that is none: %s", qn_last_error());
+  qn_context_destroy(ctx);
+}
+
+/* 600 scales of tensors in place, one over another's place, one elsewhere; recorded too, for the plan is kept. */
+static void long_lists(void)
+{
+  enum { N = 600 };
+  static float memory[2][N][16] __attribute__((aligned(64)));
+  static qn_tensor params[N], grads[N], wrong[N];
+  const char *const cpu[] = { "backend=cpu_ref", NULL };
+  int64_t steps[4] = { 0 };
+  float rate = 0.5f;
+  qn_context *ctx;
+  qn_recording *r = NULL;
+  if (qn_context_create(cpu, &ctx)) return tap_skip(qn_last_error(), "long lists");
+  for (int i = 0; i < N; i++) {
+    params[i] = wrong[i] = qn_tensor_1d(memory[0][i], QN_F32, 16);
+    grads[i] = qn_tensor_1d(memory[1][i], QN_F32, 16);
+    memory[1][i][0] = 1;
+  }
+  qn_tensor step = qn_tensor_make(&steps[0], QN_I64, 0, NULL), next = qn_tensor_make(&steps[2], QN_I64, 0, NULL), scale = qn_scalar(&rate, QN_F32);
+  const qn_arg arg[] = { { params, N }, { grads, N }, { 0 }, { &step, 1 }, { &scale, 1 }, { 0 }, { 0 }, { &next, 1 }, { params, N }, { 0 }, { 0 } };
+  qn_op op = { QN_OP_SGD, qn_op_find(QN_OP_SGD)->n_roles, NULL, arg };
+  tap_ok(!qn_run(ctx, &op) && memory[0][0][0] == -0.5f && memory[0][N - 1][0] == -0.5f, "a step over a list of %d", N);
+  tap_ok(!qn_record_begin(ctx) && !qn_run(ctx, &op) && !qn_record_end(ctx, &r), "is recorded");
+  tap_ok(!qn_recording_replay(ctx, r) && memory[0][N - 1][0] == -1, "and replayed");
+  qn_arg bad[sizeof arg / sizeof *arg];
+  memcpy(bad, arg, sizeof arg);
+  bad[8].t = wrong;
+  wrong[N - 1].data = memory[0][N - 2];
+  op.arg = bad;
+  tap_ok(qn_run(ctx, &op) == QN_BAD_ARGUMENT, "two outputs in one place: %s", qn_last_error());
+  wrong[N - 1].data = memory[1][7];
+  tap_ok(qn_run(ctx, &op) == QN_BAD_ARGUMENT, "an output over another list: %s", qn_last_error());
+  qn_recording_destroy(r);
+  qn_context_destroy(ctx);
+}
+
 /* Every shape once, far more than the cache holds, then the first again. */
 static void many_plans(void)
 {
@@ -339,6 +417,7 @@ static void branches(void)
   qn_plan *p;
   qn_recording *r = NULL;
   for (int i = 0; i < 8; i++) ptr[i] = buffer[i];
+  ptr[5] = ptr[2];                                              /* s_ over s */
   qn_graph_parse("in a f32/8x8\nin b f32/8x8\nin s f32/8\nt = matmul a=a b=b\nout u = matmul a=t b=a\nv = matmul a=t b=b\nout w = matmul a=v b=b\n"
                  "out s_ over s = relu x=s\n", &g);
   if (qn_plan_create(ctx, g, &p)) tap_note("%s", qn_last_error());
@@ -391,6 +470,9 @@ int main(void)
   recording();
   copies();
   fallback();
+  fallback_in_graph();
+  over_promise();
+  long_lists();
   many_plans();
   snprintf(plugin, sizeof plugin, QN_FAKE_PLUGINS "quern_streams.so");
   branches();
