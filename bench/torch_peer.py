@@ -7,11 +7,12 @@ Reads the single-op problems of workload files, calls PyTorch's out= variants wh
 nothing), and prints medians, their ratio (above 1: Quern is faster) and the geometric means by family. Problems that PyTorch has no
 call for are skipped and counted. QUERN_BACKEND and the other settings say which engines run. PyTorch: python3 -m venv DIR,
 DIR/bin/pip install torch numpy, then DIR/bin/python in the place of python3."""
-import argparse, ctypes, math, os, re, statistics, sys, time
+import argparse, ctypes, math, os, re, statistics, sys, time, warnings
 import torch
 import torch.nn.functional as F
 
 aten = torch.ops.aten
+warnings.filterwarnings("ignore", "torch.quantize_per_tensor")          # deprecated, and all there is
 
 
 # ---- Quern, by its C interface ----------------------------------------------------------------
@@ -132,6 +133,11 @@ def fill(op, t):
                 x.random_(1, t["x"].shape[-1])
             elif role in ("step", "scale", "count") and x.dim() == 0:
                 x.fill_(1)
+            elif role == "scale" and op in ("quantize", "dequantize"):
+                x.uniform_(0.01, 0.05)
+            elif role == "grid" and op.startswith("grid_sample"):           # an image turned and made smaller
+                turned = torch.tensor([[1.1, -0.2, 0.1], [0.2, 1.1, 0]]).expand(len(x), 2, 3)
+                x.copy_(F.affine_grid(turned, [len(x), 1, *x.shape[1:-1]], align_corners=False) if x.dim() == 4 else torch.rand(x.shape) * 2 - 1)
             elif role == "indices" and op in ("gather", "scatter_add"):
                 x.random_(0, t["x" if op == "gather" else "dx"].shape[0])
             elif x.dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
@@ -315,6 +321,60 @@ def normalization(op, a, t):
         return lambda: F.rms_norm(x, shape, scale, eps)
 
 
+def local(op, a, t):
+    """Across channels; PyTorch's windows of even sizes lie otherwise."""
+    size = int(a.get("size", 5))
+    if "region" in a or size % 2 == 0:
+        return None
+    x, rule = t["x"], [float(a.get(k, v)) for k, v in (("alpha", 1e-4), ("beta", 0.75), ("k", 1))]
+    if op == "lrn":
+        return lambda: F.local_response_norm(x, size, *rule)
+    with torch.enable_grad():
+        image = x.detach().requires_grad_()
+        y = F.local_response_norm(image, size, *rule)
+    return lambda: torch.autograd.grad(y, image, t["dy"], retain_graph=True)
+
+
+def sampling(op, a, t):
+    corners = a.get("align_corners") == "1"
+    if op.startswith("affine_grid"):
+        grid = t["grid" if op == "affine_grid" else "dy"]
+        size = [len(grid), 1, *grid.shape[1:-1]]
+        if op == "affine_grid":
+            return lambda: aten.affine_grid_generator.out(t["theta"], size, corners, out=grid)
+        return lambda: aten.affine_grid_generator_backward(grid, size, corners)
+    rule = ["linear", "nearest"].index(a.get("mode", "linear")), ["zeros", "border", "reflection"].index(a.get("padding", "zeros")), corners
+    name = f"grid_sampler_{t['grid'].shape[-1]}d"
+    if op == "grid_sample":
+        f = getattr(aten, name).out
+        return lambda: f(t["x"], t["grid"], *rule, out=t["y"])
+    f = getattr(aten, name + "_backward")
+    if op == "grid_sample_backward_grid":
+        return lambda: f(t["dy"], t["x"], t["grid"], *rule, [False, True])
+    image = torch.randn_like(t["dx"])                               # which has to make the grid's gradient too
+    return lambda: f(t["dy"], image, t["grid"], *rule, [True, False])
+
+
+def quantization(op, a, t):
+    """Affine numbers of 8 bits, by tensor or along one dim; PyTorch has no call for others, nor for scales made by Quern's rule."""
+    x, y, scale, zero = t["x"], t["y"], t.get("scale"), t.get("zero_point")
+    whole, narrow = (y, x) if op == "dequantize" else (x, y)
+    along = [d for d in range(x.dim()) if scale.dim() and scale.shape[d] != 1]
+    if op == "quantize_dynamic" or "amax" in t or whole.dtype != torch.float32 or narrow.dtype not in (torch.int8, torch.uint8) or len(along) > 1 or (
+            along and scale.shape[along[0]] != x.shape[along[0]]):
+        return None
+    dtype = torch.qint8 if narrow.dtype == torch.int8 else torch.quint8
+    zeros = torch.zeros(scale.numel(), dtype=torch.int64) if zero is None else zero.flatten().long()
+    if along:
+        arguments, f = (scale.flatten().double(), zeros, along[0], dtype), torch.quantize_per_channel
+    else:
+        arguments, f = (float(scale), int(zeros), dtype), torch.quantize_per_tensor
+    if op == "quantize":
+        return lambda: f(x, *arguments)
+    held = f(torch.randn(x.shape), *arguments)
+    return lambda: held.dequantize()
+
+
 def loss(op, a, t):
     x, reduction = t["x"], {"mean": 1, "sum": 2}.get(a.get("reduction"), 0)
     if op.startswith("cross_entropy"):
@@ -434,8 +494,8 @@ def scan(op, a, t):
         return lambda: torch.cumsum(t["x"], int(a.get("axis", -1)), out=t["y"])
 
 
-PEERS = {f.__name__: f for f in (pointwise, softmax, pooling, resampling, reduction, normalization, loss, training, random, selection,
-                                 transform, contraction, scan)}
+PEERS = {f.__name__: f for f in (pointwise, softmax, pooling, resampling, reduction, normalization, local, sampling, quantization, loss, training,
+                                 random, selection, transform, contraction, scan)}
 
 
 # ---- problem lines ------------------------------------------------------------------------------

@@ -39,6 +39,21 @@ resample x=f32/4x32x128x128 size=64,64 mode=linear ; name=linear.down
 resample x=f32/4x32x64x64 size=128,128 mode=cubic ; name=cubic
 resample_backward dy=f32/4x32x128x128 dx=f32/4x32x64x64 mode=linear ; name=linear_backward
 
+lrn x=f32/8x64x56x56 ; name=lrn
+lrn_backward dy=f32/8x64x56x56 x=f32/8x64x56x56 ; name=lrn_backward
+
+affine_grid theta=f32/16x2x3 grid=f32/16x128x128x2 ; name=affine_grid
+affine_grid_backward dy=f32/16x128x128x2 ; name=affine_grid_backward
+grid_sample x=f32/4x32x128x128 grid=f32/4x128x128x2 ; name=grid_sample
+grid_sample x=f32/4x32x128x128/nhwc grid=f32/4x128x128x2 ; name=grid_sample.nhwc
+grid_sample_backward_data dy=f32/4x32x128x128 grid=f32/4x128x128x2 dx=f32/4x32x128x128 ; name=grid_sample_backward_data
+grid_sample_backward_grid dy=f32/4x32x128x128 x=f32/4x32x128x128 grid=f32/4x128x128x2 ; name=grid_sample_backward_grid
+
+quantize x=f32/1024x4096 scale=f32 zero_point=u8 y=u8/1024x4096 ; name=quantize.u8
+quantize x=f32/1024x4096 scale=f32/1024x1 y=i8/1024x4096 ; name=quantize.i8.row
+dequantize x=u8/1024x4096 scale=f32 zero_point=u8 y=f32/1024x4096 ; name=dequantize.u8
+dequantize x=i8/1024x4096 scale=f32/1024x1 y=f32/1024x4096 ; name=dequantize.i8.row
+
 cross_entropy x=f32/512x32000 labels=i64/512x1 reduction=mean lse=? count=? ; name=cross_entropy.32000
 cross_entropy x=f32/4096x1000 labels=i64/4096x1 reduction=mean lse=? count=? ; name=cross_entropy.1000
 cross_entropy x=bf16/4096x1000 labels=i64/4096x1 reduction=mean lse=? count=? ; name=cross_entropy.1000.bf16
