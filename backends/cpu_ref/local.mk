@@ -26,6 +26,7 @@ cpu_ref_copies = \
   backends/cpu_ref/logits.h \
   backends/cpu_ref/lrn_tiles.c \
   backends/cpu_ref/sampling_points.c \
+  backends/cpu_ref/resample_lists.c \
   backends/cpu_ref/loss_rows.c \
   backends/cpu_ref/quantize_runs.c \
   backends/cpu_ref/ctc_rows.c \
@@ -65,7 +66,6 @@ backends_cpu_ref_libbase_la_SOURCES = \
   backends/cpu_ref/pointwise_program.c \
   backends/cpu_ref/pool_adaptive_planes.c \
   backends/cpu_ref/affine_rows.c \
-  backends/cpu_ref/resample_lists.c \
   backends/cpu_ref/select_lines.c \
   backends/cpu_ref/select_rows.c \
   backends/cpu_ref/transform_pad.c \

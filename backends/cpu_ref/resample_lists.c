@@ -1,27 +1,186 @@
 /* resample_lists.c -- resample and its gradient by lists: for each place of the output, in each dim, the places that it is made of and
  * their weights. prepare makes the lists; y from x and dx from dy differ in nothing else.
  *
- *   channels last   a place's channels are the weighted sum of other places' channels
+ *   channels last   a place's channels are the weighted sum of other places' channels, four at a time
  *   otherwise       the rows that an output row is made of are added up, then each of its places from that one row */
 #include "convert.h"
 #include "cpu_ref.h"
 
-enum { GRAIN = 16384 };                   /* multiply-adds that are worth a thread */
+enum { GRAIN = 16384,                     /* multiply-adds that are worth a thread */
+       AT_ONCE = 4 };                     /* rows that are added up in one pass */
 
-/* Of output place o: entries begin[o] to begin[o + 1]. */
-typedef struct list { int32_t *begin, *source; float *weight; } list;
+/* Of output place o: entries begin[o] to begin[o + 1]; each: how many every place has, 0 if they differ. */
+typedef struct list { int32_t *begin, *source, each; float *weight; } list;
 
 typedef struct resampling {
   int32_t  in, out, threads;              /* values of the request; threads that the workspace has room for */
   uint32_t dtype;
   bool     channels_last;
   int64_t  bytes, n, c, in_dim[3], out_dim[3], in_stride[5], out_stride[5];
-  int64_t  scratch;                       /* floats of one thread */
+  int64_t  sources, scratch;              /* of one thread: rows, floats */
   list     list[3];
 } resampling;
 
-/* ---- lists ---------------------------------------------------------------------------------------------------- */
+/* ---- rows that are added up ------------------------------------------------------------------------------------- */
 
+typedef struct rows {
+  float *sum, *wide;                      /* wide: for AT_ONCE rows, where they are not f32 */
+  int64_t n;
+  uint32_t dtype;
+  int taken;
+  bool begun;                             /* sum holds something */
+  const float *row[AT_ONCE];
+  float weight[AT_ONCE];
+} rows;
+
+CPU_INLINE void add_some(float *restrict sum, bool begun, const float *const *row, const float *weight, int some, int64_t n)
+{
+  const float *a = row[0], *b = row[1], *c = row[2], *d = row[3], w = weight[0], x = weight[1], y = weight[2], z = weight[3];
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    float s = (begun ? sum[i] : 0) + w * a[i];
+    if (some > 1) s += x * b[i];
+    if (some > 2) s += y * c[i];
+    if (some > 3) s += z * d[i];
+    sum[i] = s;
+  }
+}
+
+CPU_INLINE void add_any(const rows *r, bool begun)
+{
+  switch (r->taken) {
+  case 1:  add_some(r->sum, begun, r->row, r->weight, 1, r->n); break;
+  case 2:  add_some(r->sum, begun, r->row, r->weight, 2, r->n); break;
+  case 3:  add_some(r->sum, begun, r->row, r->weight, 3, r->n); break;
+  default: add_some(r->sum, begun, r->row, r->weight, 4, r->n); break;
+  }
+}
+
+static void add_taken(rows *r)
+{
+  if (r->begun) add_any(r, true);
+  else add_any(r, false);
+  r->begun = true;
+  r->taken = 0;
+}
+
+/* What is left; the sum of no rows is 0. */
+static void end_rows(rows *r)
+{
+  if (r->taken) add_taken(r);
+  else if (!r->begun) memset(r->sum, 0, (size_t)r->n * 4);
+}
+
+CPU_INLINE void take_row(rows *r, const char *in, float weight)
+{
+  r->row[r->taken] = (const float *)(const void *)in;
+  if (r->dtype != QN_F32) {
+    float *wide = r->wide + r->taken * r->n;
+    row_to_f32(wide, in, r->dtype, r->n);
+    r->row[r->taken] = wide;
+  }
+  r->weight[r->taken++] = weight;
+  if (r->taken == AT_ONCE) add_taken(r);
+}
+
+/* ---- a row of the output ------------------------------------------------------------------------------------------ */
+
+typedef struct source { const char *row; float weight; } source;
+
+/* The rows of x that output row (o0, o1) is made of. */
+static int64_t sources_of(const resampling *s, const char *in, int64_t o0, int64_t o1, source *to)
+{
+  const list *l = s->list;
+  int64_t n = 0;
+  for (int32_t a = l[0].begin[o0]; a < l[0].begin[o0 + 1]; a++)
+    for (int32_t b = l[1].begin[o1]; b < l[1].begin[o1 + 1]; b++)
+      to[n++] = (source){ in + (l[0].source[a] * s->in_stride[2] + l[1].source[b] * s->in_stride[3]) * s->bytes, l[0].weight[a] * l[1].weight[b] };
+  return n;
+}
+
+/* By channels: each place from other places. */
+static void row_of_channels(const resampling *s, const source *from, int64_t n, char *out, float *scratch)
+{
+  const list *l = &s->list[2];
+  const int64_t apart = s->in_stride[4] * s->bytes;
+  rows r = { .sum = scratch, .wide = scratch + s->c, .n = s->c, .dtype = s->dtype };
+  for (int64_t o = 0; o < s->out_dim[2]; o++) {
+    char *at = out + o * s->out_stride[4] * s->bytes;
+    if (s->dtype == QN_F32) r.sum = (float *)(void *)at;
+    r.begun = false;
+    for (int32_t c = l->begin[o]; c < l->begin[o + 1]; c++)
+      for (int64_t k = 0; k < n; k++) take_row(&r, from[k].row + l->source[c] * apart, from[k].weight * l->weight[c]);
+    end_rows(&r);
+    if (s->dtype != QN_F32) row_from_f32(at, r.sum, s->dtype, s->c);
+  }
+}
+
+/* Places of one row, each from as many others. */
+CPU_INLINE void sum_each(float *restrict y, const float *restrict x, const list *l, int each, int64_t n)
+{
+  for (int64_t o = 0; o < n; o++) {
+    float total = 0;
+    for (int k = 0; k < each; k++) total += l->weight[o * each + k] * x[l->source[o * each + k]];
+    y[o] = total;
+  }
+}
+
+static void sum_places(float *restrict y, const float *restrict x, const list *l, int64_t n)
+{
+  switch (l->each) {
+  case 1: sum_each(y, x, l, 1, n); return;
+  case 2: sum_each(y, x, l, 2, n); return;
+  case 4: sum_each(y, x, l, 4, n); return;
+  }
+  for (int64_t o = 0; o < n; o++) {
+    float total = 0;
+    for (int32_t c = l->begin[o]; c < l->begin[o + 1]; c++) total += l->weight[c] * x[l->source[c]];
+    y[o] = total;
+  }
+}
+
+/* Of one channel: the rows first, then places. */
+static void row_of_places(const resampling *s, const source *from, int64_t n, char *out, float *scratch)
+{
+  rows r = { .sum = scratch, .wide = scratch + s->in_dim[2], .n = s->in_dim[2], .dtype = s->dtype };
+  float *y = s->dtype == QN_F32 ? (float *)(void *)out : r.wide + AT_ONCE * r.n;
+  const bool lone = s->dtype == QN_F32 && n == 1 && from->weight == 1;
+  for (int64_t k = 0; k < n && !lone; k++) take_row(&r, from[k].row, from[k].weight);
+  if (!lone) end_rows(&r);
+  sum_places(y, lone ? (const float *)(const void *)from->row : r.sum, &s->list[2], s->out_dim[2]);
+  if (s->dtype != QN_F32) row_from_f32(out, y, s->dtype, s->out_dim[2]);
+}
+
+/* ---- run -------------------------------------------------------------------------------------------------------- */
+
+CPU_RUNS(cpu_resample_lists_run);
+qn_status CPU_NAME(cpu_resample_lists_run)(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const resampling *s = prepared->state;
+  const int64_t images = s->channels_last ? s->n : s->n * s->c, plane = s->out_dim[0] * s->out_dim[1], rows = images * plane;
+  const int64_t work = s->n * s->c * (plane * s->out_dim[2] + s->in_dim[0] * s->in_dim[1] * s->in_dim[2]) * 2;
+  const int threads = (int)qn_min_i64(qn_min_i64(launch->threads, s->threads), 1 + work / GRAIN);
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+  for (int t = 0; t < threads; t++) {
+    source *sources = (source *)launch->workspace + t * s->sources;
+    float *scratch = (float *)((source *)launch->workspace + threads * s->sources) + t * s->scratch;
+    for (int64_t row = rows * t / threads; row < rows * (t + 1) / threads; row++) {
+      const int64_t image = row / plane, o0 = row % plane / s->out_dim[1], o1 = row % s->out_dim[1];
+      const int64_t n = s->channels_last ? image : image / s->c, c = s->channels_last ? 0 : image % s->c;
+      const char *in = (const char *)launch->ptr[s->in] + (n * s->in_stride[0] + c * s->in_stride[1]) * s->bytes;
+      char *out = (char *)launch->ptr[s->out]
+                + (n * s->out_stride[0] + c * s->out_stride[1] + o0 * s->out_stride[2] + o1 * s->out_stride[3]) * s->bytes;
+      const int64_t n_sources = sources_of(s, in, o0, o1, sources);
+      if (s->channels_last) row_of_channels(s, sources, n_sources, out, scratch);
+      else row_of_places(s, sources, n_sources, out, scratch);
+    }
+  }
+  return QN_OK;
+}
+
+/* ---- prepare -------------------------------------------------------------------------------------------------- */
+
+#ifdef CPU_BASELINE
 static double cubic(double z)             /* Keys' kernel, a = -3/4 */
 {
   z = fabs(z);
@@ -79,8 +238,17 @@ static void fill_list(list *l, const qn_resampling *a, int64_t x, int64_t y, boo
   }
 }
 
+static int64_t most_entries(const list *l, int64_t outputs)
+{
+  int64_t most = 0;
+  for (int64_t o = 0; o < outputs; o++) most = qn_max_i64(most, l->begin[o + 1] - l->begin[o]);
+  return most;
+}
+
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
+  const qn_status status = cpu_isa_check(request, prepared);
+  if (status) return status;
   const qn_node *op = &request->op[0];
   const qn_value *in = &request->value[op->arg[0]], *out = &request->value[op->arg[1]];
   const bool backward = op->op == QN_OP_RESAMPLE_BACKWARD;
@@ -88,7 +256,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   if (in->dtype == QN_F64) return qn_refuse(prepared, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
   resampling s = { .in = op->arg[0], .out = op->arg[1], .dtype = in->dtype, .bytes = qn_kit_bytes(in->dtype), .n = out->dim[0], .c = out->dim[1],
                    .threads = request->demands->threads };
-  int64_t ints = 0;
+  int64_t ints = 0, most[3];
   for (int d = 0; d < 3; d++) s.in_dim[d] = s.out_dim[d] = 1;
   for (int d = 0; d < in->rank; d++) {
     const int to = d < 2 ? d : d + 5 - in->rank;
@@ -108,91 +276,25 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   int32_t *at = (int32_t *)(void *)(memory + sizeof s);
   for (int d = 0; d < 3; d++) {
     const int64_t points = backward ? s.in_dim[d] : s.out_dim[d];
-    s.list[d] = (list){ at, at + qn_round_up(s.out_dim[d] + 2, 2), NULL };
+    s.list[d] = (list){ .begin = at, .source = at + qn_round_up(s.out_dim[d] + 2, 2) };
     s.list[d].weight = (float *)(s.list[d].source + points * taps);
     at = s.list[d].source + 2 * points * taps;
     if (backward) fill_list(&s.list[d], op->attr, s.out_dim[d], s.in_dim[d], true);
     else fill_list(&s.list[d], op->attr, s.in_dim[d], s.out_dim[d], false);
+    most[d] = most_entries(&s.list[d], s.out_dim[d]);
+    s.list[d].each = most[d] * s.out_dim[d] == s.list[d].begin[s.out_dim[d]] ? (int32_t)most[d] : 0;
   }
-  s.scratch = qn_round_up(s.channels_last ? 2 * s.c : 2 * s.in_dim[2] + s.out_dim[2], 16);
-  prepared->workspace = (uint64_t)(s.threads * s.scratch) * 4;
+  s.scratch = qn_round_up(s.channels_last ? (1 + AT_ONCE) * s.c : (1 + AT_ONCE) * s.in_dim[2] + s.out_dim[2], 16);
+  s.sources = qn_round_up(most[0] * most[1], 4);
+  prepared->workspace = (uint64_t)s.threads * ((uint64_t)s.sources * sizeof(source) + (uint64_t)s.scratch * sizeof(float));
   memcpy(memory, &s, sizeof s);
   return QN_OK;
 }
 
-/* ---- run -------------------------------------------------------------------------------------------------------- */
-
-/* sum += w in, over n neighbours. */
-static void add_row(float *restrict sum, const char *in, uint32_t dtype, float w, float *restrict wide, int64_t n)
-{
-  const float *row = (const float *)(const void *)in;
-  if (dtype != QN_F32) {
-    row_to_f32(wide, in, dtype, n);
-    row = wide;
-  }
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) sum[i] += w * row[i];
-}
-
-/* Output row (image, o0, o1) by channels: each place from other places. */
-static void row_of_channels(const resampling *s, const char *in, char *out, int64_t o0, int64_t o1, float *sum)
-{
-  float *wide = sum + s->c;
-  const list *l = s->list;
-  for (int64_t o = 0; o < s->out_dim[2]; o++) {
-    memset(sum, 0, (size_t)s->c * 4);
-    for (int32_t a = l[0].begin[o0]; a < l[0].begin[o0 + 1]; a++)
-      for (int32_t b = l[1].begin[o1]; b < l[1].begin[o1 + 1]; b++)
-        for (int32_t c = l[2].begin[o]; c < l[2].begin[o + 1]; c++)
-          add_row(sum, in + (l[0].source[a] * s->in_stride[2] + l[1].source[b] * s->in_stride[3] + l[2].source[c] * s->in_stride[4]) * s->bytes,
-                  s->dtype, l[0].weight[a] * l[1].weight[b] * l[2].weight[c], wide, s->c);
-    row_from_f32(out + o * s->out_stride[4] * s->bytes, sum, s->dtype, s->c);
-  }
-}
-
-/* The same of one channel: rows first, then places. */
-static void row_of_places(const resampling *s, const char *in, char *out, int64_t o0, int64_t o1, float *sum)
-{
-  const list *l = s->list;
-  const int64_t n = s->in_dim[2];
-  float *wide = sum + n, *result = wide + n;
-  memset(sum, 0, (size_t)n * 4);
-  for (int32_t a = l[0].begin[o0]; a < l[0].begin[o0 + 1]; a++)
-    for (int32_t b = l[1].begin[o1]; b < l[1].begin[o1 + 1]; b++)
-      add_row(sum, in + (l[0].source[a] * s->in_stride[2] + l[1].source[b] * s->in_stride[3]) * s->bytes, s->dtype,
-              l[0].weight[a] * l[1].weight[b], wide, n);
-  for (int64_t o = 0; o < s->out_dim[2]; o++) {
-    float total = 0;
-    for (int32_t c = l[2].begin[o]; c < l[2].begin[o + 1]; c++) total += l[2].weight[c] * sum[l[2].source[c]];
-    result[o] = total;
-  }
-  row_from_f32(out, result, s->dtype, s->out_dim[2]);
-}
-
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
-{
-  const resampling *s = prepared->state;
-  const int64_t images = s->channels_last ? s->n : s->n * s->c, plane = s->out_dim[0] * s->out_dim[1], rows = images * plane;
-  const int64_t work = s->n * s->c * (plane * s->out_dim[2] + s->in_dim[0] * s->in_dim[1] * s->in_dim[2]) * 2;
-  const int threads = (int)qn_min_i64(qn_min_i64(launch->threads, s->threads), 1 + work / GRAIN);
-#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
-  for (int t = 0; t < threads; t++) {
-    float *scratch = (float *)launch->workspace + t * s->scratch;
-    for (int64_t row = rows * t / threads; row < rows * (t + 1) / threads; row++) {
-      const int64_t image = row / plane, o0 = row % plane / s->out_dim[1], o1 = row % s->out_dim[1];
-      const int64_t n = s->channels_last ? image : image / s->c, c = s->channels_last ? 0 : image % s->c;
-      const char *in = (const char *)launch->ptr[s->in] + (n * s->in_stride[0] + c * s->in_stride[1]) * s->bytes;
-      char *out = (char *)launch->ptr[s->out]
-                + (n * s->out_stride[0] + c * s->out_stride[1] + o0 * s->out_stride[2] + o1 * s->out_stride[3]) * s->bytes;
-      if (s->channels_last) row_of_channels(s, in, out, o0, o1, scratch);
-      else row_of_places(s, in, out, o0, o1, scratch);
-    }
-  }
-  return QN_OK;
-}
-
-#define ROW(anchor)                                                                                                  \
-  { .name = "lists", .op = anchor, .class_ = QN_CLASS_TUNED,                                                          \
-    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .prepare = prepare, .run = run, .release = cpu_release }
-static const qn_engine row[] = { ROW(QN_OP_RESAMPLE), ROW(QN_OP_RESAMPLE_BACKWARD) };
+#define ROW(name_, run_, anchor)                                                                                     \
+  { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED,                                                            \
+    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, .prepare = prepare, .run = run_, .release = cpu_release }
+#define ROWS(name, run) ROW(name, run, QN_OP_RESAMPLE), ROW(name, run, QN_OP_RESAMPLE_BACKWARD),
+static const qn_engine row[] = { CPU_COPIES(ROWS, "lists", cpu_resample_lists_run) };
 const qn_engine_list cpu_resample_lists = { row, sizeof row / sizeof *row };
+#endif
