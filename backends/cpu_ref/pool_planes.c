@@ -226,40 +226,82 @@ static void forward(const pooling *v, const qn_launch *launch, int64_t n, int64_
 typedef struct plane { float *p; int64_t stride_d, stride_h; } plane;
 static float *plane_row(const plane *g, int64_t d, int64_t h) { return g->p + d * g->stride_d + h * g->stride_h; }
 
-static bool covers(const pooling *v, int d, int64_t p, int64_t at)
+/* a / b by b's inverse, a below 2^31, and below 2^8: a + 1/2 is too far from every multiple of b for rounding to cross one. */
+CPU_INLINE int32_t quotient(int32_t a, double inverse)    { return (int32_t)((a + 0.5) * inverse); }
+CPU_INLINE int32_t quotient_u8(int32_t a, float inverse)  { return (int32_t)(((float)a + 0.5f) * inverse); }
+
+/* From here to places_named, rows of n windows are whole vectors: what is beyond the last window comes out as -1. */
+
+/* Numbers of taps to places in x's plane; -1: no tap, or one outside x. */
+static void places_of_taps(const pooling *v, int64_t pd, int64_t ph, int32_t *place, int64_t n)
 {
-  const int64_t offset = at - position(v, d, p, 0);
-  return offset >= 0 && offset <= (v->size[d] - 1) * v->dilation[d] && (v->dilation[d] == 1 || offset % v->dilation[d] == 0);
+  const int32_t taps = (int32_t)(v->size[0] * v->size[1] * v->size[2]), step = (int32_t)v->step[2];
+  const int32_t columns = (int32_t)v->size[2], rows = (int32_t)v->size[1];
+  const int32_t in_d = (int32_t)v->in[0], in_h = (int32_t)v->in[1], in_w = (int32_t)v->in[2];
+  const int32_t d0 = (int32_t)position(v, 0, pd, 0), h0 = (int32_t)position(v, 1, ph, 0), w0 = (int32_t)position(v, 2, 0, 0);
+  const int32_t by_d = (int32_t)v->dilation[0], by_h = (int32_t)v->dilation[1], by_w = (int32_t)v->dilation[2];
+  const float per_column = 1.0f / (float)columns, per_row = 1.0f / (float)rows;
+#pragma omp simd
+  for (int64_t p = 0; p < n; p++) {
+    const int32_t tap = place[p], row = quotient_u8(tap, per_column), depth = quotient_u8(row, per_row);
+    const int32_t d = d0 + depth * by_d, h = h0 + (row - depth * rows) * by_h;
+    const int32_t w = w0 + (int32_t)p * step + (tap - row * columns) * by_w;
+    const bool there = (tap >= 0) & (tap < taps) & (d >= 0) & (d < in_d) & (h >= 0) & (h < in_h) & (w >= 0) & (w < in_w);
+    place[p] = there ? (d * in_h + h) * in_w + w : -1;
+  }
 }
 
-/* The place in x's plane that a window's index names; -1: none, or one outside the window. */
-static int64_t place_named(const pooling *v, uint32_t dtype, int64_t index, int64_t pd, int64_t ph, int64_t pw)
+/* Of places, those in x's plane that the windows of a row hold; -1 for the others. */
+static void places_in_windows(const pooling *v, int64_t pd, int64_t ph, int32_t *place, int64_t n)
 {
-  if (dtype != QN_U8) {
-    if (index < 0 || index >= v->in[0] * v->in[1] * v->in[2]) return -1;
-    const uint32_t row = (uint32_t)index / (uint32_t)v->in[2], w = (uint32_t)index - row * (uint32_t)v->in[2];
-    const uint32_t d = v->in[0] == 1 ? 0 : row / (uint32_t)v->in[1], h = row - d * (uint32_t)v->in[1];
-    return covers(v, 0, pd, d) && covers(v, 1, ph, h) && covers(v, 2, pw, w) ? index : -1;
+  const int32_t step = (int32_t)v->step[2], in_h = (int32_t)v->in[1], in_w = (int32_t)v->in[2];
+  const int32_t d0 = (int32_t)position(v, 0, pd, 0), h0 = (int32_t)position(v, 1, ph, 0), w0 = (int32_t)position(v, 2, 0, 0);
+  int32_t span[3];
+  for (int d = 0; d < 3; d++) span[d] = (int32_t)((v->size[d] - 1) * v->dilation[d]);
+  const int32_t span_d = span[0], span_h = span[1], span_w = span[2];
+  const double per_column = 1.0 / in_w, per_row = 1.0 / in_h;
+  const int32_t all = (int32_t)(v->in[0] * v->in[1] * v->in[2]);
+  const bool gaps = v->dilation[0] > 1 || v->dilation[1] > 1 || v->dilation[2] > 1;
+#pragma omp simd
+  for (int64_t p = 0; p < n; p++) {
+    const int32_t row = quotient(place[p], per_column), depth = quotient(row, per_row);
+    const int32_t d = depth - d0, h = row - depth * in_h - h0, w = place[p] - row * in_w - (w0 + (int32_t)p * step);
+    const bool there = (place[p] >= 0) & (place[p] < all) & (d >= 0) & (d <= span_d) & (h >= 0) & (h <= span_h) & (w >= 0) & (w <= span_w);
+    place[p] = there ? place[p] : -1;
   }
-  const int64_t rw = index % v->size[2], rh = index / v->size[2] % v->size[1], rd = index / (v->size[2] * v->size[1]);
-  const int64_t d = position(v, 0, pd, rd), h = position(v, 1, ph, rh), w = position(v, 2, pw, rw);
-  return rd < v->size[0] && inside(v, 0, d) && inside(v, 1, h) && inside(v, 2, w) ? (d * v->in[1] + h) * v->in[2] + w : -1;
+  for (int64_t p = 0; gaps && p < v->out[2]; p++) {
+    if (place[p] < 0) continue;
+    const int64_t row = place[p] / in_w, d = row / in_h - d0, h = row % in_h - h0, w = place[p] % in_w - position(v, 2, p, 0);
+    if (d % v->dilation[0] || h % v->dilation[1] || w % v->dilation[2]) place[p] = -1;
+  }
+}
+
+/* The places that a row of windows' indices name; -1: none, or one outside the window. */
+static void places_named(const pooling *v, const void *index, int64_t pd, int64_t ph, int32_t *place)
+{
+  const int64_t windows = v->out[2], n = qn_round_up(windows, 16);
+  const uint64_t all = (uint64_t)(v->in[0] * v->in[1] * v->in[2]);
+  for (int64_t p = windows; p < n; p++) place[p] = -1;
+  if (v->indices.dtype == QN_U8) {
+    for (int64_t p = 0; p < windows; p++) place[p] = ((const uint8_t *)index)[p];
+    places_of_taps(v, pd, ph, place, n);
+    return;
+  }
+  if (v->indices.dtype == QN_I32) memcpy(place, index, (size_t)windows * 4);
+  else for (int64_t p = 0; p < windows; p++) {
+    const int64_t named = ((const int64_t *)index)[p];
+    place[p] = (uint64_t)named < all ? (int32_t)named : -1;
+  }
+  places_in_windows(v, pd, ph, place, n);
 }
 
 static void add_to_maxima(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, int64_t pd, int64_t ph,
                           const float *dy, const plane *g, scratch *s)
 {
-  const uint32_t dtype = v->indices.dtype;
-  const char *index = v->indices.value < 0 ? NULL : tensor_at(&v->indices, launch, n, c, pd, ph, 0);
-  if (!index) pool_rows(v, &v->seen, tensor_at(&v->seen, launch, n, c, 0, 0, 0), pd, ph, true, QN_I32, s);
-  for (int64_t p = 0; p < v->out[2]; p++) {
-    int64_t to;
-    if (!index) to = s->number[p];
-    else if (dtype == QN_I64) to = place_named(v, dtype, ((const int64_t *)(const void *)index)[p], pd, ph, p);
-    else if (dtype == QN_I32) to = place_named(v, dtype, ((const int32_t *)(const void *)index)[p], pd, ph, p);
-    else to = place_named(v, dtype, (uint8_t)index[p], pd, ph, p);
-    if (to >= 0) g->p[to] += dy[p];
-  }
+  if (v->indices.value < 0) pool_rows(v, &v->seen, tensor_at(&v->seen, launch, n, c, 0, 0, 0), pd, ph, true, QN_I32, s);
+  else places_named(v, tensor_at(&v->indices, launch, n, c, pd, ph, 0), pd, ph, s->number);
+  for (int64_t p = 0; p < v->out[2]; p++)
+    if (s->number[p] >= 0) g->p[s->number[p]] += dy[p];
 }
 
 /* dy / divisor, summed over the windows that cover each column, then added to each row that the windows cover. */
@@ -289,8 +331,9 @@ static void backward(const pooling *v, const qn_launch *launch, int64_t n, int64
   const bool direct = !needs_plane(v);
   plane g = { s->plane, v->in[1] * v->in[2], v->in[2] };
   if (direct) g = (plane){ (float *)(void *)tensor_at(&v->x, launch, n, c, 0, 0, 0), v->x.stride[SD], v->x.stride[SH] };
+  const int64_t rows = g.stride_h == v->in[2] ? v->in[1] : 1;       /* without gaps between them */
   for (int64_t d = 0; d < v->in[0]; d++)
-    for (int64_t h = 0; h < v->in[1]; h++) memset(plane_row(&g, d, h), 0, (size_t)v->in[2] * 4);
+    for (int64_t h = 0; h < v->in[1]; h += rows) memset(plane_row(&g, d, h), 0, (size_t)(rows * v->in[2]) * 4);
   forget(s);
   for (int64_t pd = 0; pd < v->out[0]; pd++)
     for (int64_t ph = 0; ph < v->out[1]; ph++) {

@@ -123,8 +123,11 @@ static inline qn_status pooling_of(const qn_request *request, qn_prepared *prepa
       return qn_refuse(prepared, fast == SC ? "vectors run along the channels" : "vectors run along the last spatial dim", "",
                        "a stride of 1 there", "%lld", (long long)all[i]->stride[fast]);
   }
-  if (v->maximum && (v->in[0] * v->in[1] * v->in[2] > INT32_MAX || v->size[0] * v->size[1] * v->size[2] > INT32_MAX))
-    return qn_refuse(prepared, "counts places in 32 bits", "x", "at most 2^31 - 1 places in a plane", "%s", "");
+  double places = 1;                      /* of a plane with all that windows reach beyond it */
+  for (int d = 0; d < 3; d++)
+    places *= (double)v->in[d] + (double)v->before[d] + (double)v->after[d] + (double)(v->size[d] - 1) * (double)v->dilation[d];
+  if (v->maximum && places > INT32_MAX)
+    return qn_refuse(prepared, "counts places in 32 bits", "x", "fewer than 2^31 places in a plane and its padding", "%.0f", places);
   return QN_OK;
 }
 

@@ -68,4 +68,6 @@ pool_average_backward dy=f32/2x70x5x8 dx=f32/2x70x10x16 window=2 ; as=f16,bf16
 pool_max_backward dy=f32/1x1x1x2 x=f32/1x1x1x4 window=1,2 ; fill=zero x.is=3,3,1,2 dy.is=5,7 dx.is=5,0,0,7 plain=1
 pool_max_backward dy=f32/1x1x1x3 indices=i32/1x1x1x3 dx=f32/1x1x1x4 window=1,2 stride=1,1 ; fill=zero dy.is=5,7,9 indices.is=1,1,-1 dx.is=0,12,0,0 plain=1
 pool_max_backward dy=f32/1x1x1x2 indices=u8/1x1x1x2 dx=f32/1x1x1x4 window=1,2 ; fill=zero dy.is=5,7 indices.is=1,255 dx.is=0,5,0,0 plain=1
+pool_max_backward dy=f32/1x1x1x3 indices=i32/1x1x1x3 dx=f32/1x1x1x4 window=1,3 stride=1,2 pad=0,1:2 ; fill=zero dy.is=5,7,9 indices.is=0,3,4 dx.is=5,0,0,7 plain=1
+pool_max_backward dy=f32/1x1x1x2 indices=i64/1x1x1x2 dx=f32/1x1x1x4 window=1,2 stride=1,1 dilation=1,2 ; fill=zero dy.is=5,7 indices.is=1,3 dx.is=0,0,0,7 plain=1
 pool_average_backward dy=f32/1x1x1x2 dx=f32/1x1x1x4 window=1,3 stride=1,2 pad=0,1 include_pad=0 ; fill=zero dy.is=2,6 dx.is=1,3,2,2 plain=1
