@@ -12,7 +12,7 @@
 typedef struct candidate {
   qn__backend *backend;
   qn_engine   *row;
-  int          rank, instance;                      /* rank: place in the order of asking */
+  int          rank;                                /* place in the order of asking */
   const char  *variant;                             /* pinned; NULL: any */
   qn_status    status;
   qn_prepared  answer;
@@ -58,11 +58,9 @@ static qn_status ask(const qn__asker *who, const qn_request *request, const char
   qn_request r = *request;
   qn_prepared *a = &c->answer;
   c->status = QN_OK;
-  if (who->ctx && c->instance >= 0) {
-    c->status = qn__context_instance(who->ctx, c->instance);
-    if (c->status) return forbid(&a->refusal, "its backend could not be opened", qn_last_error(), "");
-    r.instance = who->ctx->instance[c->instance];
-  }
+  r.instance = NULL;
+  if (who->ctx) c->status = qn__context_instance(who->ctx, c->backend, &r.instance);
+  if (c->status) return forbid(&a->refusal, "its backend could not be opened", qn_last_error(), "");
   r.variant = variant;
   a->struct_size = sizeof *a;
   a->engine = c->row;
@@ -110,7 +108,7 @@ static const qn__pin *pin_for(const qn__terms *t, const filter *f, const qn__bac
   return NULL;
 }
 
-static qn_status ask_backend(const qn__asker *who, const qn_request *request, const filter *f, qn__backend *b, int instance, list *l)
+static qn_status ask_backend(const qn__asker *who, const qn_request *request, const filter *f, qn__backend *b, list *l)
 {
   const qn_op_info *op = qn_op_find(request->op[0].op);
   int at = (int)(op - qn__ops);
@@ -125,7 +123,6 @@ static qn_status ask_backend(const qn__asker *who, const qn_request *request, co
     c->backend = b;
     c->row = row;
     c->rank = l->n - 1;
-    c->instance = instance;
     c->variant = pin ? pin->variant : NULL;
     if (f->generic_only && row->class_ != QN_CLASS_GENERIC)
       c->status = forbid(&c->answer.refusal, "sums over nothing go to the generic engine", "a zero dim", "");
@@ -150,7 +147,7 @@ static qn_status ask_all(const qn__asker *who, const qn_request *request, const 
   for (int i = 0; i < who->terms->n_backends && !status && (everyone || !cannot_lose(request, l)); i++) {
     qn__backend *b = who->terms->backend[i];
     found = found || (f->backend && strlen(b->name) == f->backend_len && !strncmp(b->name, f->backend, f->backend_len));
-    status = ask_backend(who, request, f, b, i, l);
+    status = ask_backend(who, request, f, b, l);
   }
   if (!status && f->backend && !found) {                        /* a delegation may name a backend that is not enabled */
     char name[64];
@@ -160,7 +157,7 @@ static qn_status ask_all(const qn__asker *who, const qn_request *request, const 
     if (!status && (b->table->open || strcmp(b->table->device_kind, who->device->kind)))
       status = qn__fail(QN_UNSUPPORTED, "backend %s cannot be delegated to: it %s", name,
                         b->table->open ? "needs an instance, so it must be enabled" : "works on another device");
-    if (!status) status = ask_backend(who, request, f, b, -1, l);
+    if (!status) status = ask_backend(who, request, f, b, l);
   }
   return status;
 }
@@ -242,11 +239,10 @@ static qn_status bind(const qn__asker *who, const qn_request *request, candidate
   p->prepared = c->answer;
   p->engine = c->row;
   p->backend = c->backend;
-  p->instance = c->backend->table->open ? c->instance : -1;
-  p->request.instance = who->ctx && c->instance >= 0 ? who->ctx->instance[c->instance] : NULL;
+  p->request.instance = who->ctx && c->backend->instance >= 0 ? who->ctx->instance[c->backend->instance] : NULL;
   c->answer.engine = NULL;                                      /* its state is the part's now */
   if (who->ctx && !who->depth && p->engine->build) status = p->engine->build(&p->request, &p->prepared);
-  if (who->uses && p->instance >= 0) *who->uses |= UINT64_C(1) << p->instance;
+  if (who->uses && c->backend->instance >= 0) *who->uses |= UINT64_C(1) << c->backend->instance;
   if (status) {
     qn__part_free(p);
     return status;
@@ -426,7 +422,7 @@ static bool take_remembered(const qn__asker *who, const qn_request *request, con
     const char *variant = colon ? variant_of(c, colon + 1) : NULL;
     if (colon && !variant) return false;
     if (variant) {
-      candidate other = { c->backend, c->row, c->rank, c->instance, c->variant, QN_OK, {0} };
+      candidate other = { c->backend, c->row, c->rank, c->variant, QN_OK, {0} };
       if (ask(who, request, variant, &other)) return false;
       withdraw(c);
       *c = other;
@@ -458,7 +454,7 @@ static qn_status measured(const qn__asker *who, const qn_request *request, bool 
     const char *const pin[] = { order[i]->variant, NULL }, *const *v = *pin ? pin : order[i]->row->variants;
     if (order[i]->answer.n_ops != taken) continue;
     for (int k = 0; v ? v[k] != NULL : k < 1; k++) {
-      candidate c = { order[i]->backend, order[i]->row, order[i]->rank, order[i]->instance, *pin, QN_OK, {0} };
+      candidate c = { order[i]->backend, order[i]->row, order[i]->rank, *pin, QN_OK, {0} };
       if (ask(who, request, v ? v[k] : NULL, &c)) continue;
       if (c.answer.n_ops != taken) withdraw(&c);
       else if (!bind(who, request, &c, &part[n_parts])) n_parts++;

@@ -69,19 +69,13 @@ qn_status qn_context_create(const char *const options[], qn_context **ctx_p)
   if ((status = qn__device_choose(&ctx->settings, &ctx->backend, &ctx->n_backends, &provider, &ordinal))) goto fail_backends;
   if ((status = qn__device_get(provider, ordinal, ctx->settings.text[QN_SET_DEVICE_MODEL], &ctx->dev))) goto fail_device;
   if ((status = qn__terms_intern(ctx->dev, &ctx->settings, ctx->backend, ctx->n_backends, &ctx->terms))) goto fail_device;
-  if (!(ctx->instance = qn__alloc((size_t)ctx->n_backends * sizeof *ctx->instance))) {
-    status = qn__fail(QN_NO_MEMORY, "no memory for a context");
-    goto fail_device;
-  }
-  if ((status = qn__enter(ctx, &saved))) goto fail_instance;
+  if ((status = qn__enter(ctx, &saved))) goto fail_device;
   status = ctx->dev->ops->stream_create ? ctx->dev->ops->stream_create(&ctx->dev->desc, &ctx->own_stream) : QN_OK;
   qn__leave(ctx, saved);
-  if (status) goto fail_instance;
+  if (status) goto fail_device;
   ctx->stream = ctx->own_stream;
   *ctx_p = ctx;
   return QN_OK;
-fail_instance:
-  qn__free(ctx->instance);
 fail_device:
   qn__free(ctx->backend);
 fail_backends:
@@ -124,16 +118,14 @@ void qn_context_destroy(qn_context *ctx)
 {
   uint64_t saved;
   if (!ctx) return;
-  if (!qn__context_alive(ctx)) {                                            /* after fork the device is the parent's: let it be */
+  if (!qn__context_alive(ctx)) {                                /* after fork the device is the parent's: let it be */
+    qn_recording *r = NULL;
+    if (ctx->recording && !qn_record_end(ctx, &r)) qn_recording_destroy(r);
     qn_context_synchronize(ctx);
-    if (ctx->recording) {
-      qn_recording *r = NULL;
-      if (!qn_record_end(ctx, &r)) qn_recording_destroy(r);
-    }
     qn__context_forget(ctx);
     if (!qn__enter(ctx, &saved)) {
-      for (int i = 0; i < ctx->n_backends; i++)
-        if (ctx->instance[i] && ctx->terms->backend[i]->table->close) ctx->terms->backend[i]->table->close(ctx->instance[i]);
+      for (const qn__backend *b = qn__backends(); b; b = b->next)
+        if (b->instance >= 0 && ctx->instance[b->instance] && b->table->close) b->table->close(ctx->instance[b->instance]);
       free_arena(ctx);
       if (ctx->own_stream && ctx->dev->ops->stream_destroy) ctx->dev->ops->stream_destroy(&ctx->dev->desc, ctx->own_stream);
       if (ctx->aside && ctx->dev->ops->stream_destroy) ctx->dev->ops->stream_destroy(&ctx->dev->desc, ctx->aside);
@@ -144,7 +136,6 @@ void qn_context_destroy(qn_context *ctx)
   qn__free(ctx->staging);
   qn__free(ctx->scratch);
   qn__free(ctx->call);
-  qn__free(ctx->instance);
   qn__free(ctx->backend);
   qn__free(ctx);
 }
@@ -246,7 +237,7 @@ qn_status qn_context_set_allocator(qn_context *ctx, const qn_allocator *allocato
   if (status) return status;
   if (allocator && (allocator->struct_size < sizeof *allocator || !allocator->alloc || !allocator->free))
     return qn__fail(QN_BAD_ARGUMENT, "allocator: struct_size must be sizeof(qn_allocator), and alloc and free be given");
-  if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording; end the recording before its allocator is changed");
+  if (ctx->recorded) return qn__fail(QN_NOT_READY, "ctx: its recordings use its workspace; set the allocator before the first of them");
   if ((status = qn_context_synchronize(ctx)) || (status = qn__enter(ctx, &saved))) return status;
   free_arena(ctx);
   qn__leave(ctx, saved);
@@ -300,16 +291,21 @@ static qn_status grow_staging(qn_context *ctx, uint64_t need)
   return qn__context_room(&ctx->staging, &ctx->staging_bytes, need);
 }
 
-qn_status qn__context_instance(qn_context *ctx, int i)
+qn_status qn__context_instance(qn_context *ctx, const qn__backend *b, void **instance)
 {
-  const qn__backend *b = ctx->terms->backend[i];
-  if (ctx->instance[i] || !b->table->open) return QN_OK;
-  return b->table->open(&qn__host, &ctx->dev->desc, ctx->stream, &ctx->instance[i]);
+  *instance = NULL;
+  if (b->instance < 0) return QN_OK;
+  void **mine = &ctx->instance[b->instance];
+  qn_status status = *mine ? QN_OK : b->table->open(&qn__host, &ctx->dev->desc, ctx->stream, mine);
+  if (!status) ctx->opened |= UINT64_C(1) << b->instance;
+  *instance = *mine;
+  return status;
 }
 
 qn_status qn__context_ready(qn_context *ctx, const qn_plan *p)
 {
   uint64_t saved, missing = p->instances & ~ctx->opened;
+  void *instance;
   bool grows = p->workspace > ctx->workspace_bytes || p->counters > ctx->counters_bytes || p->staging > ctx->staging_bytes ||
                p->scratch > ctx->scratch_bytes;
   qn_status status;
@@ -319,8 +315,8 @@ qn_status qn__context_ready(qn_context *ctx, const qn_plan *p)
     return qn__fail(QN_NOT_READY, "the workspace would have to grow to %llu bytes while a recording captures; run the step once first",
                     (unsigned long long)p->workspace);
   if ((status = qn__enter(ctx, &saved))) return status;
-  for (int i = 0; i < ctx->n_backends && !status; i++)
-    if (missing >> i & 1 && !(status = qn__context_instance(ctx, i))) ctx->opened |= UINT64_C(1) << i;
+  for (const qn__backend *b = qn__backends(); b && !status; b = b->next)
+    if (b->instance >= 0 && missing >> b->instance & 1) status = qn__context_instance(ctx, b, &instance);
   if (!status && p->workspace > ctx->workspace_bytes) status = grow(ctx, &ctx->workspace, &ctx->workspace_bytes, p->workspace);
   if (!status && p->counters > ctx->counters_bytes) {
     status = grow(ctx, &ctx->counters, &ctx->counters_bytes, p->counters);

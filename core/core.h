@@ -96,12 +96,14 @@ typedef struct qn__backend {
   char     *name, *path, *why;
   const char *const *variables;                     /* pairs, closed by NULL; never NULL itself */
   qn_status status;
+  int       instance;                               /* its number among the backends that open instances; -1: it opens none */
   const qn_device_ops *device;                      /* copied to today's size, as the rows are; NULL: it provides none */
   qn_engine *engine;
   int       n_engines;
   int32_t  *by_op, *first;                          /* the op vtable: rows of qn__ops[i] are by_op[first[i]] .. first[i+1]-1 */
   struct qn__backend *next;
 } qn__backend;
+#define QN__INSTANCES 64                            /* most backends that open instances: plans have their set in a word */
 /* name: of a backend, or an absolute path. An error that says why it cannot be had. */
 qn_status qn__backend_get(const char *name, qn__backend **out);
 void      qn__backends_also(const char *path);      /* looks into a context's own plugin_path */
@@ -153,7 +155,7 @@ typedef struct qn__asker {
   void *user;
   int   depth;                                      /* of delegation */
   const double *literal;                            /* of the request's values, for printing; NULL: not known */
-  uint64_t *uses;                                   /* gathers the backends that parts need an instance of; or NULL */
+  uint64_t *uses;                                   /* gathers the instances that parts need, as bits; or NULL */
 } qn__asker;
 
 /* An engine bound to some ops of a graph: the request that it said yes to, and its answer. */
@@ -161,7 +163,6 @@ struct qn_part {
   qn_prepared    prepared;
   qn_engine     *engine;                            /* the registry's row */
   qn__backend   *backend;
-  int            instance;                          /* the backend's place among the terms'; -1: not among them */
   qn_request     request;                           /* arrays in `memory`; core is valid while planning only */
   int32_t       *op_of, *value_of;                  /* numbers in the graph of the ops and values; NULL in a delegated part */
   double        *literal;                           /* of each value that is a number of the graph; NULL in a delegated part */
@@ -194,7 +195,7 @@ typedef struct qn__step {
   qn_part   *part;
   qn__place *place;                                 /* one for each value of the part's request */
   uint64_t   workspace;                             /* where the engine's scratch begins */
-  int32_t    instance;                              /* the part's */
+  int32_t    instance;                              /* its backend's */
   bool       direct;                                /* the pointers of execute are the values, in order */
   bool       aside;                                 /* nothing in the plan waits for it: a recording lets it run beside what follows */
 } qn__step;
@@ -219,7 +220,7 @@ struct qn_plan {
   uint64_t     workspace, counters, staging, scratch;
   uint64_t     counters_aside;                      /* where the counters of steps aside begin */
   bool         branches, mates;                     /* there are steps aside; outputs over inputs */
-  uint64_t     instances;                           /* bit i: terms->backend[i] must be open */
+  uint64_t     instances;                           /* bit i: instance i must be open */
   qn__step    *step;
   qn__bounds  *bounds;
   uint64_t     mask;                                /* every pointer's, joined: a quick look */
@@ -251,8 +252,8 @@ struct qn_context {
   const qn__terms *terms;
   qn__settings settings;
   qn__backend **backend; int n_backends;            /* as chosen when it was made */
-  void       **instance;                            /* one for each of terms->backend; NULL: not opened */
-  uint64_t     opened;
+  void        *instance[QN__INSTANCES];             /* by the backend's number; NULL: not opened */
+  uint64_t     opened;                              /* bit i: instance i is */
   void        *stream, *own_stream, *aside;         /* aside: a second stream, for the branches of recordings; NULL: none yet */
   qn_allocator allocator;
   void        *workspace; uint64_t workspace_bytes;
@@ -263,18 +264,19 @@ struct qn_context {
   void       **outgrown;  uint64_t *outgrown_bytes; int n_outgrown;   /* recordings may use them: freed at the end */
   qn_plan     *lately[QN_LATELY][2];
   struct qn_recording *recording;                   /* being made; NULL */
+  bool         recorded;                            /* recordings hold the arena as it is */
   int          generation;                          /* of the process when it was made: fork makes another */
 };
 extern atomic_int qn__generation;
 qn_status qn__context_ready(struct qn_context *ctx, const qn_plan *p);    /* grows arena, opens instances: never under capture */
-qn_status qn__context_instance(struct qn_context *ctx, int i);
+qn_status qn__context_instance(struct qn_context *ctx, const qn__backend *b, void **instance);   /* opened now if not yet; NULL: it has none */
 qn_status qn__context_room(void **block, uint64_t *have, uint64_t need);  /* host memory of at least that size, its contents lost */
 bool      qn__context_capturing(struct qn_context *ctx);
 void      qn__context_forget(struct qn_context *ctx);                     /* its table of plans */
 qn_status qn__context_alive(const struct qn_context *ctx);        /* not NULL, not of the process that forked this one */
 qn_status qn__enter(struct qn_context *ctx, uint64_t *saved);
 void      qn__leave(struct qn_context *ctx, uint64_t saved);
-/* A CPU recording: takes down an execution instead of doing it. */
+/* Takes an execution down: where the device captures only to keep the plan, else to do it in each replay. */
 qn_status qn__record_add(struct qn_context *ctx, const qn_plan *p, void *const *ptr);
 qn_status qn__record_copy(struct qn_context *ctx, void *to, const void *from, size_t bytes, int kind);
 /* With QUERN_TRACE: puts a step around the plan's first that writes its lines when it first runs. */

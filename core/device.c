@@ -246,9 +246,10 @@ qn_status qn__terms_make(const qn_device *desc, const qn__settings *s, qn__backe
   t->demands = (qn_demands){ .struct_size = sizeof t->demands, .determinism = s->determinism, .math = s->math,
                              .workspace_limit = s->workspace_limit, .threads = s->threads ? s->threads : default_threads(desc) };
   for (int i = 0; i < n; i++) qn__text_add(&key, "%s%s:%s", i ? "," : "", list[i]->name, list[i]->path);
-  qn__text_add(&key, " d%u m%u w%llu t%d u%u f%d e%s c%s", s->determinism, s->math, (unsigned long long)s->workspace_limit,
+  qn__text_add(&key, " d%u m%u w%llu t%d u%u f%d e%s c%s r%s", s->determinism, s->math, (unsigned long long)s->workspace_limit,
                t->demands.threads, s->tune, s->fallback, s->text[QN_SET_ENGINE] ? s->text[QN_SET_ENGINE] : "",
-               s->text[QN_SET_TUNE_CACHE] ? s->text[QN_SET_TUNE_CACHE] : "");
+               s->text[QN_SET_TUNE_CACHE] ? s->text[QN_SET_TUNE_CACHE] : "",
+               s->text[QN_SET_TRACE] ? s->text[QN_SET_TRACE] : "");             /* whose plans write there */
   t->key = key.s;
   if (key.failed) goto fail;
   if ((status = check_pins(t))) goto fail;

@@ -139,7 +139,6 @@ qn_status qn__fallback_part(const qn__asker *who, const qn_request *request, qn_
   p->prepared.workspace = p->prepared.counters = 0;
   p->prepared.state = f;
   p->backend = f->inner->backend;
-  p->instance = -1;
   p->request = f->inner->request;         /* shares its arrays; memory stays the inner part's */
   qn_text problem = {0};
   qn__request_print(&problem, &one, who->literal);

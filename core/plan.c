@@ -56,9 +56,7 @@ static bool materialised(const qn_part *part, uint32_t v)
 static qn_status set_aside(qn_plan *p)
 {
   const qn_graph_view *g = &p->graph->view;
-  if (p->n_steps < 2 || !p->dev->ops->capture_begin || !p->dev->ops->stream_wait || p->staging) return QN_OK;
-  for (int i = 0; i < p->terms->n_backends; i++)
-    if (p->instances >> i & 1 && p->terms->backend[i]->table->open) return QN_OK;
+  if (p->n_steps < 2 || !p->dev->ops->capture_begin || !p->dev->ops->stream_wait || p->staging || p->instances) return QN_OK;
   uint32_t *until = qn__alloc(2 * g->n_values * sizeof *until);
   if (!until) return qn__fail(QN_NO_MEMORY, "no memory for a plan");
   uint32_t *over = until + g->n_values;
@@ -261,7 +259,8 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
   p->n_steps = (uint32_t)n;
   p->instances = uses;
   for (int i = 0; i < n; i++)
-    p->step[i] = (qn__step){ .run = part[i]->engine->run, .prepared = &part[i]->prepared, .part = part[i], .instance = part[i]->instance };
+    p->step[i] = (qn__step){ .run = part[i]->engine->run, .prepared = &part[i]->prepared, .part = part[i],
+                            .instance = part[i]->backend->instance };
   if ((status = fill_plan(p))) goto fail;
   if (p->workspace > ctx->terms->demands.workspace_limit) {
     status = qn__fail(QN_UNSUPPORTED, "the graph needs %llu bytes of workspace for its intermediates, over the limit of %llu",

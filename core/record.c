@@ -1,10 +1,11 @@
-/* record.c -- recordings: on a device that captures, its own graph; else a list of executions. Plans in a recording
- * are kept alive by it, and so is the workspace, which a context never frees before its end. */
+/* record.c -- recordings: on a device that captures, its own graph; else a list of executions. Plans in either are kept
+ * alive, for a graph too runs on what they hold, and so is the workspace: once it has recorded, a context frees none before
+ * its end. */
 #include "config.h"
 #include "core.h"
 #include <string.h>
 
-/* An execution, or (plan NULL) a copy: to ptr[0] from ptr[1]. */
+/* An execution (of a graph: its plan alone), or (plan NULL) a copy: to ptr[0] from ptr[1]. */
 typedef struct entry { qn_plan *plan; void **ptr; void *scalars; size_t bytes; int kind; } entry;
 
 struct qn_recording {
@@ -18,8 +19,8 @@ struct qn_recording {
 qn_status qn_record_begin(qn_context *ctx)
 {
   uint64_t saved;
-  qn_status status;
-  if (!ctx) return qn__fail(QN_BAD_ARGUMENT, "ctx: is NULL");
+  qn_status status = qn__context_alive(ctx);
+  if (status) return status;
   if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording already");
   qn_recording *r = qn__alloc(sizeof *r);
   if (!r) return qn__fail(QN_NO_MEMORY, "no memory for a recording");
@@ -35,6 +36,7 @@ qn_status qn_record_begin(qn_context *ctx)
     }
   }
   ctx->recording = r;
+  ctx->recorded = true;
   return QN_OK;
 }
 
@@ -68,7 +70,7 @@ static qn_status add(qn_recording *r, entry e, void *const *ptr, size_t n)
   }
   if (!(e.ptr = qn__alloc((n + 1) * sizeof *e.ptr))) return qn__fail(QN_NO_MEMORY, "no memory for a recording");
   memcpy(e.ptr, ptr, n * sizeof *e.ptr);
-  qn_status status = e.plan ? keep_scalars(&e) : QN_OK;
+  qn_status status = e.plan && n ? keep_scalars(&e) : QN_OK;
   if (status) {
     qn__free(e.ptr);
     return status;
@@ -80,7 +82,7 @@ static qn_status add(qn_recording *r, entry e, void *const *ptr, size_t n)
 
 qn_status qn__record_add(qn_context *ctx, const qn_plan *p, void *const *ptr)
 {
-  return add(ctx->recording, (entry){ .plan = (qn_plan *)p }, ptr, p->n_pointers);
+  return add(ctx->recording, (entry){ .plan = (qn_plan *)p }, ptr, ctx->dev->ops->capture_begin ? 0 : p->n_pointers);
 }
 
 qn_status qn__record_copy(qn_context *ctx, void *to, const void *from, size_t bytes, int kind)
@@ -111,12 +113,12 @@ qn_status qn_record_end(qn_context *ctx, qn_recording **recording_p)
 qn_status qn_recording_replay(qn_context *ctx, qn_recording *recording)
 {
   uint64_t saved;
-  qn_status status = QN_OK;
-  if (!ctx || !recording) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", ctx ? "recording" : "ctx");
-  if (ctx->generation != atomic_load(&qn__generation)) return qn__fail(QN_DEVICE, "ctx: was made before fork; make a context in the child");
+  qn_status status = qn__context_alive(ctx);
+  if (status) return status;
+  if (!recording) return qn__fail(QN_BAD_ARGUMENT, "recording: is NULL");
   if (recording->ctx != ctx) return qn__fail(QN_BAD_ARGUMENT, "recording: was made by another context, whose workspace it uses");
   if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording; a recording cannot be part of another");
-  if (recording->native) {
+  if (ctx->dev->ops->capture_begin) {
     if ((status = qn__enter(ctx, &saved))) return status;
     status = ctx->dev->ops->recording_launch(&ctx->dev->desc, recording->native, ctx->stream);
     qn__leave(ctx, saved);

@@ -28,6 +28,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;      /* guards the list
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;   /* one load at a time */
 static qn__backend *first;
 static bool searched;
+static int n_instances;
 
 /* ---- one table, checked and indexed -------------------------------------------------------------- */
 
@@ -139,7 +140,11 @@ static qn_status adopt(qn__backend *b, qn_entry_fn *entry)
   qn__free(b->name);
   b->name = name;
   b->table = t;
-  if ((status = adopt_device(b, t->device)) || (status = index_engines(b))) b->table = NULL;
+  if (!(status = adopt_device(b, t->device))) status = index_engines(b);
+  if (!status && t->open && n_instances == QN__INSTANCES)
+    status = qn__fail(QN_NO_BACKEND, "%s: %d backends that open instances are here already", b->path, QN__INSTANCES);
+  if (!status && t->open) b->instance = n_instances++;
+  if (status) b->table = NULL;
   return status;
 }
 
@@ -216,6 +221,7 @@ static qn__backend *add(const char *name, const char *path)
   qn__backend *b = qn__alloc(sizeof *b), **end = &first;
   if (!b) return NULL;
   b->variables = none;
+  b->instance = -1;
   b->name = qn__strdup(name);
   b->path = qn__strdup(path);
   if (!b->name || !b->path) {

@@ -107,19 +107,15 @@ static qn_status not_ready(void)
   return qn__fail(QN_NOT_READY, "plan: was made by another context; call qn_context_reserve(ctx, plan) once first");
 }
 
-static qn_status not_alive(void)
-{
-  return qn__fail(QN_DEVICE, "ctx: was made before fork; make a context in the child");
-}
-
 static __attribute__((noinline)) qn_status execute_closely(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace,
                                                            void *counters)
 {
-  if (ctx->generation != atomic_load_explicit(&qn__generation, memory_order_relaxed)) return not_alive();
-  if (p->scratch > ctx->scratch_bytes) return not_ready();
-  qn_status status = p->n_pointers > QN__MANY && !many_seem_off(ctx, p, ptr) ? QN_OK : look_closely(p, ptr);
+  qn_status status = qn__context_alive(ctx);
   if (status) return status;
-  if (ctx->recording && !ctx->dev->ops->capture_begin) return qn__record_add(ctx, p, ptr);
+  if (p->scratch > ctx->scratch_bytes) return not_ready();
+  status = p->n_pointers > QN__MANY && !many_seem_off(ctx, p, ptr) ? QN_OK : look_closely(p, ptr);
+  if (status) return status;
+  if (ctx->recording && ((status = qn__record_add(ctx, p, ptr)) || !ctx->dev->ops->capture_begin)) return status;
   return qn__plan_run(ctx, p, ptr, workspace, counters);
 }
 
@@ -190,10 +186,10 @@ qn_status qn_plan_create(qn_context *ctx, const qn_graph *graph, qn_plan **plan_
 {
   qn_graph *copy;
   qn_plan *p;
-  if (!ctx || !graph || !plan_p) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", !ctx ? "ctx" : !graph ? "graph" : "plan_p");
-  if (ctx->generation != atomic_load(&qn__generation)) return not_alive();
-  qn_status status = qn_graph_make(&graph->view, &copy);
+  qn_status status = qn__context_alive(ctx);
   if (status) return status;
+  if (!graph || !plan_p) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", graph ? "plan_p" : "graph");
+  if ((status = qn_graph_make(&graph->view, &copy))) return status;
   copy->single = graph->single;
   if ((status = qn__plan_make(ctx, copy, &p))) return status;
   if ((status = qn__context_ready(ctx, p))) {
@@ -377,8 +373,9 @@ static __attribute__((noinline)) qn_status run_long(qn_context *ctx, const qn_op
 
 static qn_status bad_call(const qn_context *ctx, const qn_op *op, const qn_op_info *info)
 {
-  if (!ctx || !op) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", ctx ? "op" : "ctx");
-  if (ctx->generation != atomic_load(&qn__generation)) return not_alive();
+  qn_status status = qn__context_alive(ctx);
+  if (status) return status;
+  if (!op) return qn__fail(QN_BAD_ARGUMENT, "op: is NULL");
   if (!info) return qn__fail(QN_BAD_ARGUMENT, "op.kind: %u is no op", op->kind);
   if (op->n_args != info->n_roles || !op->arg)
     return qn__fail(QN_BAD_ARGUMENT, "op.n_args: is %u; %s has %u roles, each of which needs its entry", op->n_args, info->name, info->n_roles);

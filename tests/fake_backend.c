@@ -55,6 +55,21 @@ static qn_status runs_marking(const qn_prepared *p, const qn_launch *l)
   return QN_OK;
 }
 
+static qn_status fails(const qn_prepared *p, const qn_launch *l)
+{
+  (void)p;
+  (void)l;
+  return host->error(QN_DEVICE, "it failed");
+}
+
+static void tells_release(qn_prepared *p)
+{
+#ifdef FAKE_STREAMS
+  tell("release", NULL, NULL);
+#endif
+  (void)p;
+}
+
 static qn_status refuses(const qn_request *r, qn_prepared *p)
 {
   (void)r;
@@ -115,13 +130,14 @@ static void releases_part(qn_prepared *p) { host->part_release(p->state); }
 
 #define D QN_TRAIT_DETERMINISTIC
 static const qn_engine row[] = {
-  { .name = "three", .op = QN_OP_MATMUL, .traits = D, .prepare = takes_three, .run = runs_marking },
+  { .name = "three", .op = QN_OP_MATMUL, .traits = D, .prepare = takes_three, .run = runs_marking, .release = tells_release },
   { .name = "one", .op = QN_OP_MATMUL, .class_ = QN_CLASS_GENERIC, .traits = D, .prepare = takes_one, .run = runs_nothing },
   { .name = "all", .op = QN_FAMILY_POINTWISE | QN_ANCHOR_FAMILY, .prepare = takes_all, .run = runs_nothing },
   { .name = "single", .op = QN_FAMILY_POINTWISE | QN_ANCHOR_FAMILY, .class_ = QN_CLASS_GENERIC, .traits = D, .prepare = takes_one, .run = runs_nothing },
   { .name = "odd", .op = QN_OP_SOFTMAX, .prepare = refuses, .run = runs_nothing },
   { .name = "unbuildable", .op = QN_OP_REDUCE_SUM, .prepare = takes_unbuildable, .build = cannot_build, .run = runs_nothing },
   { .name = "plain", .op = QN_OP_REDUCE_SUM, .class_ = QN_CLASS_GENERIC, .traits = D, .prepare = takes_one, .run = runs_nothing },
+  { .name = "failing", .op = QN_OP_REDUCE_MAX, .class_ = QN_CLASS_GENERIC, .traits = D, .prepare = takes_one, .run = fails },
   { .name = "timed", .op = QN_OP_COPY, .variants = speeds, .prepare = takes_variant, .run = takes_time },
   { .name = "outer", .op = QN_OP_SLICE, .prepare = delegates, .build = builds_part, .run = runs_part, .release = releases_part },
   { .name = "part", .op = QN_OP_SLICE, .class_ = QN_CLASS_GENERIC, .prepare = takes_three, .run = runs_nothing },
@@ -313,11 +329,17 @@ static qn_status open_instance(const qn_host *h, const qn_device *d, void *strea
 static void close_instance(void *instance) { host->free(instance); }
 #endif
 
+/* A rider has no engine and no device: it stands beside a backend that has. */
+#ifdef FAKE_RIDER
+enum { RIDES = 1 };
+#else
+enum { RIDES = 0 };
+#endif
 static const qn_backend backend = {
-  .struct_size = sizeof backend, .abi_minor = QN_ABI_MINOR, .engine_size = sizeof(qn_engine), .name = "fake", .version = "1",
-  .device_kind = "fake", .device = &device, .engines = lists,
+  .struct_size = sizeof backend, .abi_minor = QN_ABI_MINOR, .engine_size = sizeof(qn_engine), .version = "1", .device_kind = "fake",
+  .name = RIDES ? "rider" : "fake", .device = RIDES ? NULL : &device, .engines = lists + RIDES,
 #ifndef FAKE_STREAMS
-  .open = open_instance, .close = close_instance,
+  .open = RIDES ? NULL : open_instance, .close = RIDES ? NULL : close_instance,
 #endif
 };
 

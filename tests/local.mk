@@ -14,7 +14,7 @@ tests_t_kit_LDADD = $(LIBM)
 
 # The dispatcher, on engines that compute nothing.
 if BUILD_PLUGINS
-check_LTLIBRARIES += tests/quern_fake.la tests/quern_streams.la
+check_LTLIBRARIES += tests/quern_fake.la tests/quern_streams.la tests/quern_rider.la
 tests_quern_fake_la_SOURCES = tests/fake_backend.c
 tests_quern_fake_la_LDFLAGS = $(PLUGIN_LDFLAGS) -rpath $(abs_builddir)
 tests_quern_fake_la_LIBADD =
@@ -22,6 +22,10 @@ tests_quern_streams_la_SOURCES = tests/fake_backend.c
 tests_quern_streams_la_CPPFLAGS = $(AM_CPPFLAGS) -DFAKE_STREAMS
 tests_quern_streams_la_LDFLAGS = $(tests_quern_fake_la_LDFLAGS)
 tests_quern_streams_la_LIBADD =
+tests_quern_rider_la_SOURCES = tests/fake_backend.c
+tests_quern_rider_la_CPPFLAGS = $(AM_CPPFLAGS) -DFAKE_RIDER
+tests_quern_rider_la_LDFLAGS = $(tests_quern_fake_la_LDFLAGS)
+tests_quern_rider_la_LIBADD =
 check_PROGRAMS += tests/t_core
 TESTS += tests/t_core
 tests_t_core_SOURCES = tests/t_core.c tests/tap.h

@@ -229,6 +229,42 @@ static void arena(void)
   free(buffer);
 }
 
+/* A plan goes to a context that has other backends, in which its own stands at no place or at another. */
+static void instances(void)
+{
+  static float buffer[3][64] __attribute__((aligned(64)));
+  void *ptr[] = { buffer[0], buffer[1], buffer[2] };
+  qn_context *ctx = context("tune=off", NULL), *other;
+  qn_graph *g;
+  qn_plan *p = NULL;
+  snprintf(plugin, sizeof plugin, QN_FAKE_PLUGINS "quern_rider.so," QN_FAKE_PLUGINS "quern_fake.so");
+  other = context("tune=off", NULL);
+  snprintf(plugin, sizeof plugin, QN_FAKE_PLUGINS "quern_fake.so");
+  qn_graph_parse("matmul a=f32/4x4 b=f32/4x4", &g);
+  tap_ok(!qn_plan_create(ctx, g, &p) && !qn_context_reserve(other, p) && !qn_plan_execute(other, p, ptr), "a plan among other backends");
+  qn_plan_destroy(p);
+  qn_graph_destroy(g);
+  qn_context_destroy(ctx);
+  qn_context_destroy(other);
+}
+
+/* Two contexts of one device, the second with a trace: it sees what the first has planned already. */
+static void tracing(void)
+{
+  char file[] = "/tmp/quern-t-trace-XXXXXX", option[64], text[256] = "";
+  static float x[8], y[8];
+  qn_tensor tx = qn_tensor_1d(x, QN_F32, 7), ty = qn_tensor_1d(y, QN_F32, 7);
+  int fd = mkstemp(file);
+  snprintf(option, sizeof option, "trace=%s", file);
+  qn_context *ctx = context("tune=off", NULL), *traced = context("tune=off", option);
+  tap_ok(!qn_relu(ctx, &tx, &ty) && !qn_relu(traced, &tx, &ty) && read(fd, text, sizeof text - 1) > 0 && strstr(text, "relu x=f32/7"),
+         "a trace sees what another context has planned: %s", text);
+  qn_context_destroy(ctx);
+  qn_context_destroy(traced);
+  close(fd);
+  unlink(file);
+}
+
 static void recording(void)
 {
   qn_context *ctx;
@@ -249,6 +285,8 @@ static void recording(void)
   x[0] = 10;
   tap_ok(!qn_recording_replay(ctx, r) && y[0] == 5 && y[3] == 2, "a replay reads tensors anew and keeps the host scalar's value");
   tap_ok(!qn_mul(ctx, &tx, &s, &ty) && y[0] == 1000, "a call does not");
+  qn_allocator mine = { sizeof mine, counted, returned, NULL };
+  tap_ok(qn_context_set_allocator(ctx, &mine) == QN_NOT_READY, "the arena stays that it runs in: %s", qn_last_error());
   qn_recording_destroy(r);
   qn_context_destroy(ctx);
 }
@@ -428,6 +466,17 @@ static void branches(void)
   tap_ok(!strcmp(told, "begin 1 0, three 1 0, wait 2 1, three 2 0, three 1 0, wait 2 1, three 2 0, all 1 0, wait 1 2, end 1 0, "),
          "what nothing waits for runs beside what follows, and is waited for at the end: %s", told);
   tap_ok(qn_plan_counters(p) == 256 + 64, "with counters of its own: %zu bytes", qn_plan_counters(p));
+  told[0] = 0;
+  qn_plan_destroy(p);
+  tap_ok(!told[0], "the plan that it runs on stays");
+  qn_recording_destroy(r);
+  tap_ok(strstr(told, "release") != NULL, "and goes with it");
+  qn_graph_destroy(g);
+  qn_graph_parse("in a f32/8x8\nin b f32/8x8\nout u = matmul a=a b=b\nout m = reduce_max x=a axis=1\n", &g);
+  qn_plan_create(ctx, g, &p);
+  told[0] = 0;
+  tap_ok(!qn_record_begin(ctx) && qn_plan_execute(ctx, p, ptr) == QN_DEVICE && !qn_record_end(ctx, &r) &&
+         !strcmp(told, "begin 1 0, wait 2 1, three 2 0, wait 1 2, end 1 0, "), "a branch joins after a failure too: %s", told);
   qn_set_log(NULL, NULL);
   qn_recording_destroy(r);
   qn_plan_destroy(p);
@@ -467,6 +516,8 @@ int main(void)
   demands();
   tuning();
   arena();
+  instances();
+  tracing();
   recording();
   copies();
   fallback();
