@@ -322,9 +322,9 @@ def normalization(op, a, t):
 
 
 def local(op, a, t):
-    """Across channels; PyTorch's windows of even sizes lie otherwise."""
+    """Across channels, without means; PyTorch's windows of even sizes lie otherwise."""
     size = int(a.get("size", 5))
-    if "region" in a or size % 2 == 0:
+    if "region" in a or "means" in t or size % 2 == 0:
         return None
     x, rule = t["x"], [float(a.get(k, v)) for k, v in (("alpha", 1e-4), ("beta", 0.75), ("k", 1))]
     if op == "lrn":

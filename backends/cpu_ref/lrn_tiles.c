@@ -26,7 +26,10 @@ typedef struct normalizer {
 } normalizer;
 
 static int64_t floats(const normalizer *s) { return qn_round_up(s->runs * s->length, 16); }
-static int64_t scratch(const normalizer *s) { return floats(s) * (3 + s->backward + (s->means >= 0)); }
+/* A row of the window's last dim, and the vector that it ends in. */
+static int64_t row_floats(const normalizer *s) { return qn_round_up(s->n[s->dims - 1] * s->inner[s->dims - 1], 16) + 16; }
+/* With means: a row that says where each element is, and one at either end of the tile's arrays for taps to read. */
+static int64_t scratch(const normalizer *s) { return floats(s) * (3 + s->backward) + (s->means < 0 ? 0 : floats(s) + 3 * row_floats(s)); }
 
 /* ---- a tile --------------------------------------------------------------------------------------------------- */
 
@@ -57,45 +60,35 @@ static void sum_windows(const normalizer *s, float **from, float **spare, bool m
   }
 }
 
-/* What a tap adds, n places side by side: `at` is the window's middle, `tap` as far from it as the tap is. */
-static void add_squares(float *restrict sum, const float *restrict x_tap, const float *restrict m_at, int64_t n)
-{
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) sum[i] += (x_tap[i] - m_at[i]) * (x_tap[i] - m_at[i]);
-}
-
-static void add_distances(float *restrict sum, const float *restrict x_tap, const float *restrict m_at, int64_t n)
-{
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) sum[i] += x_tap[i] - m_at[i];
-}
-
-static void add_shares(float *restrict sum, const float *restrict x_at, const float *restrict m_tap, const float *restrict r_tap, int64_t n)
-{
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) sum[i] += r_tap[i] * (x_at[i] - m_tap[i]);
-}
-
 enum { SQUARES, DISTANCES, SHARES };
 
-/* sum = of all taps of the window around each place (SHARES: of the mirrored window), a row of the tile after the other. r: of SHARES. */
-static void sum_taps(const normalizer *s, int kind, float *sum, const float *x, const float *m, const float *r, int64_t elements)
+/* sum = over the taps of the window around each place (of the mirrored one: SHARES, of r). Vectors lie along rows of the last dim, in
+ * which `index` says where each element is; what a tap reads beyond a row's ends is scratch, and masked out. */
+CPU_INLINE void sum_taps(const normalizer *s, int kind, float *sum, const float *x, const float *m, const float *r, const int32_t *index, int64_t elements)
 {
   const int64_t before = kind == SHARES ? s->after : s->before, after = kind == SHARES ? s->before : s->after;
   const int last = s->dims - 1;
   const int64_t n0 = last > 1 ? s->n[0] : 1, n1 = last > 0 ? s->n[last - 1] : 1, n = s->n[last], inner = s->inner[last], row = n * inner;
-  memset(sum, 0, (size_t)elements * sizeof *sum);
   for (int64_t line = 0; line < elements / row; line++) {
-    const int64_t i1 = line % n1, i0 = line / n1 % n0;
-    for (int64_t o0 = -qn_min_i64(before, i0); o0 <= qn_min_i64(after, n0 - 1 - i0); o0++)
-      for (int64_t o1 = -qn_min_i64(before, i1); o1 <= qn_min_i64(after, n1 - 1 - i1); o1++)
-        for (int64_t o = -qn_min_i64(before, n - 1); o <= qn_min_i64(after, n - 1); o++) {
-          const int64_t at = line * row + qn_max_i64(0, -o) * inner, tap = at + (o0 * n1 + o1) * row + o * inner;
-          const int64_t count = (n - (o < 0 ? -o : o)) * inner;
-          if (kind == SQUARES) add_squares(sum + at, x + tap, m + at, count);
-          else if (kind == DISTANCES) add_distances(sum + at, x + tap, m + at, count);
-          else add_shares(sum + at, x + at, m + tap, r + tap, count);
-        }
+    const int64_t i1 = line % n1, i0 = line / n1 % n0, low0 = -qn_min_i64(before, i0), low1 = -qn_min_i64(before, i1);
+    const int64_t lines0 = qn_min_i64(after, n0 - 1 - i0) - low0 + 1, lines1 = qn_min_i64(after, n1 - 1 - i1) - low1 + 1;
+    for (int64_t c = 0; c < row; c += CPU_LANES) {
+      const int64_t at = line * row + c;
+      const v_f32 own = v_load(kind == SHARES ? x + at : m + at);
+      v_f32 total = { 0 };
+      for (int64_t o = -qn_min_i64(before, n - 1); o <= qn_min_i64(after, n - 1); o++) {
+        const v_i32 to = (v_i32)v_load(index + c) + (int32_t)o, inside = (to >= 0) & (to < (int32_t)n);
+        v_f32 part = { 0 };               /* of this o alone: shorter chains of additions */
+        int64_t tap = at + o * inner + (low0 * n1 + low1) * row;
+        for (int64_t l0 = 0; l0 < lines0; l0++, tap += (n1 - lines1) * row)
+          for (int64_t l1 = 0; l1 < lines1; l1++, tap += row) {
+            const v_f32 d = kind == SHARES ? own - v_load(m + tap) : v_load(x + tap) - own;
+            part += kind == SHARES ? v_load(r + tap) * d : kind == SQUARES ? d * d : d;
+          }
+        total += (v_f32)(inside & (v_i32)part);
+      }
+      memcpy(sum + at, &total, (size_t)qn_min_i64(CPU_LANES, row - c) * sizeof *sum);
+    }
   }
 }
 
@@ -149,20 +142,23 @@ static void normalize(const normalizer *s, float *y, float *x, float *a, float *
 }
 
 /* The same with means, whose place dmeans takes. */
-static void normalize_about(const normalizer *s, float *y, float *x, float *m, float *a, float *b, int64_t n)
+static void normalize_about(const normalizer *s, float *y, float *x, float *m, float *a, float *b, int32_t *index, int64_t n)
 {
   const float by = 2 * s->alpha * s->beta;
-  sum_taps(s, SQUARES, a, x, m, NULL, n);
+  const int64_t extent = s->n[s->dims - 1], inner = s->inner[s->dims - 1];
+  for (int64_t i = 0; i < extent; i++)
+    for (int64_t j = 0; j < inner; j++) index[i * inner + j] = (int32_t)i;
+  sum_taps(s, SQUARES, a, x, m, NULL, index, n);
   if (!s->backward) {
     scale(s, y, a, n);
     return;
   }
   spread(s, y, x, a, n);
-  sum_taps(s, SHARES, b, x, m, a, n);
+  sum_taps(s, SHARES, b, x, m, a, index, n);
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) y[i] -= by * b[i];
   if (s->dmeans < 0) return;
-  sum_taps(s, DISTANCES, b, x, m, NULL, n);
+  sum_taps(s, DISTANCES, b, x, m, NULL, index, n);
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) m[i] = by * (a[i] * b[i]);
 }
@@ -172,7 +168,9 @@ static void one_tile(const normalizer *s, const qn_launch *launch, int64_t tile,
 {
   const int64_t block = tile % s->blocks, length = qn_min_i64(s->length, s->extent - block * s->length);
   const int64_t at = tile / s->blocks * s->tile_step + block * s->length, all = s->runs * length;
-  float *x = memory, *a = x + floats(s), *b = a + floats(s), *dy = s->backward ? b + floats(s) : x, *m = (s->backward ? dy : b) + floats(s);
+  int32_t *index = (int32_t *)memory;
+  float *x = s->means < 0 ? memory : memory + 2 * row_floats(s), *a = x + floats(s), *b = a + floats(s);
+  float *dy = s->backward ? b + floats(s) : x, *m = (s->backward ? dy : b) + floats(s);
   const char *from = launch->ptr[s->in], *from_x = launch->ptr[s->x], *means = s->means < 0 ? NULL : launch->ptr[s->means];
   char *to = launch->ptr[s->out], *to_means = s->dmeans < 0 ? NULL : launch->ptr[s->dmeans];
   normalizer t = *s;
@@ -183,7 +181,7 @@ static void one_tile(const normalizer *s, const qn_launch *launch, int64_t tile,
     if (s->backward) row_to_f32(x + r * length, from_x + (at + r * s->step) * s->bytes, s->dtype, length);
     if (means) row_to_f32(m + r * length, means + (at + r * s->step) * s->bytes, s->dtype, length);
   }
-  if (means) normalize_about(&t, dy, x, m, a, b, all);
+  if (means) normalize_about(&t, dy, x, m, a, b, index, all);
   else normalize(&t, dy, x, a, b, all);
   for (int64_t r = 0; r < s->runs; r++) {
     row_from_f32(to + (at + r * s->step) * s->bytes, dy + r * length, s->dtype, length);
@@ -249,6 +247,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     s.tile_step = places * channels;
     s.tiles = side_by_side ? 1 : images;
   }
+  if (s.means >= 0 && s.n[s.dims - 1] > INT32_MAX)
+    return qn_refuse(prepared, "places are counted in 31 bits", "x", "fewer in the last dim", "%lld", (long long)s.n[s.dims - 1]);
   s.blocks = qn_ceil_div(s.extent, s.length);
   s.tiles *= s.blocks;
   s.k = (float)a->k, s.alpha = (float)(a->alpha / (double)n), s.beta = (float)a->beta;
