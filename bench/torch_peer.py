@@ -511,12 +511,18 @@ def problems(path):
 
 
 def build(problem, words):
-    """Tensors in execute's order, and PyTorch's call on them; None if there is no such call."""
+    """Tensors in execute's order, and PyTorch's call on them; None if there is no such call. What a call allocates lives until the
+    next, so that it is as little in the cache as Quern's outputs are."""
     op, family, tensors = problem
     t, ordered = tensors()
     fill(op, t)
     call = PEERS[family](op, dict(w.split("=", 1) for w in words[1:]), t) if family in PEERS else None
-    return (ordered, call) if call else None
+    kept = []
+
+    def keeping():
+        kept[:] = [call()]
+
+    return (ordered, keeping) if call else None
 
 
 # ---- measuring --------------------------------------------------------------------------------------

@@ -22,26 +22,13 @@ typedef struct memory { char *p[WALKED]; } memory;
 
 /* ---- rows --------------------------------------------------------------------------------------------------------- */
 
-static void multiply(float *x, float scale, int64_t n)
-{
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) x[i] *= scale;
-}
-static void multiply_each(float *restrict x, const float *restrict scale, int64_t n)
-{
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) x[i] *= scale[i];
-}
-
-/* To nearest even by a sum whose last place is 1; what saturates anyway is cut short first. */
+/* To nearest even by a sum whose last place is 1, and whose last byte is the number's; what saturates is cut short first. */
 CPU_INLINE uint8_t octet(float q, float zero, float low)
 {
   q = q == q ? q : 0;
-  q = q > 1024 ? 1024 : q;
-  q = q < -1024 ? -1024 : q;
-  q = (q + 0x1.8p23f) - 0x1.8p23f + zero;
-  q = q > low + 255 ? low + 255 : q;
-  return (uint8_t)(int32_t)(q < low ? low : q);
+  q = q < low - zero ? low - zero : q;
+  q = q > low + 255 - zero ? low + 255 - zero : q;
+  return (uint8_t)(qn_bits_of_f32(q + 0x1.8p23f) + (uint32_t)(int32_t)zero);
 }
 enum { OCTETS = 0 };                      /* beside QN_E4M3 and QN_E5M2: i8 and u8 */
 
@@ -81,25 +68,37 @@ static void narrow_run_each(uint8_t *y, const float *x, uint32_t dtype, const fl
   else narrow_each(y, x, OCTETS, scale, zero, dtype == QN_U8 ? 0 : -128, n);
 }
 
-static void widen_i8(float *restrict y, const int8_t *restrict x, int64_t n)
+static void widen(float *restrict y, const uint8_t *restrict x, uint32_t dtype, int64_t n)
 {
+  if (dtype == QN_I8) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] = x[i];
+    for (int64_t i = 0; i < n; i++) y[i] = (int8_t)x[i];
+  } else if (dtype == QN_U8) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] = x[i];
+  } else row_to_f32(y, x, dtype, n);
 }
-static void widen_u8(float *restrict y, const uint8_t *restrict x, int64_t n)
+
+CPU_INLINE void widen_integers(float *restrict y, const uint8_t *restrict x, bool sign, float scale, float zero, int64_t n)
 {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] = x[i];
+  for (int64_t i = 0; i < n; i++) y[i] = ((sign ? (float)(int8_t)x[i] : (float)x[i]) - zero) * scale;
 }
-static void subtract(float *restrict y, float zero, int64_t n)
+static void widen_run(float *restrict y, const uint8_t *restrict x, uint32_t dtype, float scale, float zero, int64_t n)
 {
+  if (dtype == QN_I8) widen_integers(y, x, true, scale, zero, n);
+  else if (dtype == QN_U8) widen_integers(y, x, false, scale, zero, n);
+  else {
+    row_to_f32(y, x, dtype, n);
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] -= zero;
+    for (int64_t i = 0; i < n; i++) y[i] *= scale;
+  }
 }
-static void subtract_each(float *restrict y, const float *restrict zero, int64_t n)
+static void widen_run_each(float *restrict y, const uint8_t *restrict x, uint32_t dtype, const float *restrict scale, const float *restrict zero, int64_t n)
 {
+  widen(y, x, dtype, n);
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] -= zero[i];
+  for (int64_t i = 0; i < n; i++) y[i] = (y[i] - zero[i]) * scale[i];
 }
 
 /* The largest magnitude as bits, among which NaN is the largest of all. */
@@ -129,8 +128,7 @@ static void scales_at(const problem *p, const memory *m, int64_t from, float *sc
   if (p->dtype[SCALE] == QN_E8M0) for (int64_t i = 0; i < n; i++) scale[i] = qn_e8m0_to_f32(e8m0[i]);
   else row_to_f32(scale, m->p[SCALE] + from * qn_kit_bytes(p->dtype[SCALE]), p->dtype[SCALE], n);
   if (!m->p[ZERO]) memset(zero, 0, (size_t)n * sizeof *zero);
-  else if (p->dtype[ZERO] == QN_I8) widen_i8(zero, (const int8_t *)m->p[ZERO] + from, n);
-  else widen_u8(zero, (const uint8_t *)m->p[ZERO] + from, n);
+  else widen(zero, (const uint8_t *)m->p[ZERO] + from, p->dtype[ZERO], n);
 }
 
 /* x: the run's elements in f32. */
@@ -145,18 +143,15 @@ static void quantize_run_each(const problem *p, const memory *m, const float *x,
   narrow_run_each((uint8_t *)m->p[Y] + at, x, p->dtype[Y], scale, zero, n);
 }
 
-/* x: the run's octets in f32, which become the result. */
-static void dequantize_run(const problem *p, const memory *m, float *x, int64_t from, int64_t n)
+static void dequantize_run(const problem *p, const memory *m, float *x, int64_t at, int64_t from, int64_t n)
 {
-  if (m->p[ZERO]) subtract(x, zero_at(p, m, from), n);
-  multiply(x, scale_at(p, m, from), n);
+  widen_run(x, (const uint8_t *)m->p[Y] + at, p->dtype[Y], scale_at(p, m, from), zero_at(p, m, from), n);
 }
-static void dequantize_run_each(const problem *p, const memory *m, float *x, int64_t from, int64_t n)
+static void dequantize_run_each(const problem *p, const memory *m, float *x, int64_t at, int64_t from, int64_t n)
 {
   float scale[SPAN], zero[SPAN];
   scales_at(p, m, from, scale, zero, n);
-  if (m->p[ZERO]) subtract_each(x, zero, n);
-  multiply_each(x, scale, n);
+  widen_run_each(x, (const uint8_t *)m->p[Y] + at, p->dtype[Y], scale, zero, n);
 }
 
 /* n elements in f32: as they lie, or in the buffer. */
@@ -167,14 +162,6 @@ static const float *load(const problem *p, const memory *m, float *buffer, int64
   return buffer;
 }
 
-static void load_octets(const problem *p, const memory *m, float *buffer, int64_t at, int64_t n)
-{
-  const char *y = m->p[Y] + at;
-  if (p->dtype[Y] == QN_I8) widen_i8(buffer, (const int8_t *)y, n);
-  else if (p->dtype[Y] == QN_U8) widen_u8(buffer, (const uint8_t *)y, n);
-  else row_to_f32(buffer, y, p->dtype[Y], n);
-}
-
 /* Runs of the elements from `at` on, at most SPAN. */
 static void spread(const problem *p, const memory *m, int64_t at, int64_t n)
 {
@@ -182,7 +169,7 @@ static void spread(const problem *p, const memory *m, int64_t at, int64_t n)
   const bool each = block == 1;
   float buffer[SPAN];
   const float *x = p->back ? NULL : load(p, m, buffer, at, n);
-  if (p->back) load_octets(p, m, buffer, at, n);
+  float *to = p->dtype[X] == QN_F32 ? (float *)(void *)m->p[X] + at : buffer;
   for (int64_t done = 0; done < n; ) {    /* a row of the innermost level, or what is left of it */
     int64_t in_row = (at + done) % row, outer = (at + done) / row, from = 0;
     for (int32_t l = 1; l < p->levels; l++) {
@@ -193,15 +180,15 @@ static void spread(const problem *p, const memory *m, int64_t at, int64_t n)
     while (done < end) {
       const int64_t run = each ? end - done : qn_min_i64(end - done, block - in_row % block);
       const int64_t scale = from + (p->levels ? (each ? in_row : in_row / block * p->level[0].stride) : 0);
-      if (p->back && each) dequantize_run_each(p, m, buffer + done, scale, run);
-      else if (p->back) dequantize_run(p, m, buffer + done, scale, run);
+      if (p->back && each) dequantize_run_each(p, m, to + done, at + done, scale, run);
+      else if (p->back) dequantize_run(p, m, to + done, at + done, scale, run);
       else if (each) quantize_run_each(p, m, x + done, at + done, scale, run);
       else quantize_run(p, m, x + done, at + done, scale, run);
       done += run;
       in_row += run;
     }
   }
-  if (p->back) row_from_f32(m->p[X] + at * qn_kit_bytes(p->dtype[X]), buffer, p->dtype[X], n);
+  if (p->back && to == buffer) row_from_f32(m->p[X] + at * qn_kit_bytes(p->dtype[X]), buffer, p->dtype[X], n);
 }
 
 /* ---- blocks of neighbours ------------------------------------------------------------------------------------------ */
