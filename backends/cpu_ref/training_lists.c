@@ -48,22 +48,41 @@ static void adam_span(float *restrict p, const float *restrict g, float *restric
   }
 }
 
+CPU_INLINE v_f64 squares_of(const float *x)
+{
+  float half __attribute__((vector_size(CPU_VECTOR_BYTES / 2)));
+  memcpy(&half, x, sizeof half);
+  const v_f64 e = __builtin_convertvector(half, v_f64);
+  return e * e;
+}
+
+/* Four sums, for an addition takes as long as four begin; what comes soon is asked for, for there is little else to do. */
 static double squares(const float *x, int64_t n)
 {
+  enum { L = CPU_LANES_F64, SOON = 1024 };
+  v_f64 a = { 0 }, b = a, c = a, d = a;
   double s = 0;
-#pragma omp simd reduction(+: s)
-  for (int64_t i = 0; i < n; i++) s += (double)x[i] * (double)x[i];
+  int64_t i = 0;
+  for (; i + 4 * L <= n; i += 4 * L) {
+    __builtin_prefetch(x + i + SOON);
+    a += squares_of(x + i);
+    b += squares_of(x + i + L);
+    c += squares_of(x + i + 2 * L);
+    d += squares_of(x + i + 3 * L);
+  }
+  a += b, c += d, a += c;
+  for (int k = 0; k < L; k++) s += a[k];
+  for (; i < n; i++) s += (double)x[i] * (double)x[i];
   return s;
 }
 
-/* Whether any is infinite or NaN: their exponents are all ones. */
-static bool unscaled(float *restrict y, const float *restrict x, float by, int64_t n)
+/* Whether any is infinite or NaN: their exponents are all ones. y may be x. */
+static bool unscaled(float *y, const float *x, float by, int64_t n)
 {
   int32_t found = 0;
 #pragma omp simd reduction(|: found)
   for (int64_t i = 0; i < n; i++) {
-    int32_t bits;
-    memcpy(&bits, &x[i], sizeof bits);
+    const uint32_t bits = qn_bits_of_f32(x[i]);
     found |= (bits & 0x7f800000) == 0x7f800000;
     y[i] = x[i] * by;
   }
@@ -80,6 +99,14 @@ static void load(float *to, const item *t, int list, const qn_launch *launch, in
 static void store(const float *from, const item *t, int list, const qn_launch *launch, int64_t at, int64_t n)
 {
   if (t->value[list] >= 0) row_from_f32((char *)launch->ptr[t->value[list]] + at * qn_kit_bytes(t->dtype[list]), from, t->dtype[list], n);
+}
+
+/* A gradient's elements: where they lie, or in buffer. */
+static const float *gradient(float *buffer, const item *t, const qn_launch *launch, int64_t at, int64_t n)
+{
+  if (t->dtype[G] == QN_F32) return (const float *)launch->ptr[t->value[G]] + at;
+  load(buffer, t, G, launch, at, n);
+  return buffer;
 }
 
 /* What a step moves: where it lies, if it is f32 and stays there; else a copy in buffer, which close_list stores. */
@@ -102,8 +129,7 @@ static void step_span(const problem *q, const item *t, const factors *f, bool fo
   float *p = open_list(buffer[0], t, P, NEW_P, launch, at, n), *m = open_list(buffer[1], t, M, NEW_M, launch, at, n);
   float *v = open_list(buffer[2], t, V, NEW_V, launch, at, n);
   if (!found) {
-    const float *g = t->dtype[G] == QN_F32 ? (const float *)launch->ptr[t->value[G]] + at : buffer[3];
-    if (g == buffer[3]) load(buffer[3], t, G, launch, at, n);
+    const float *g = gradient(buffer[3], t, launch, at, n);
     if (q->op == QN_OP_SGD) sgd_span(p, g, m, f, n);
     else adam_span(p, g, m, v, f, q->op == QN_OP_ADAMW, n);
   }
@@ -165,14 +191,15 @@ qn_status CPU_NAME(cpu_training_lists_run)(const qn_prepared *prepared, const qn
       step_span(q, i, &f, found, launch, at, n);
       continue;
     }
-    float g[SPAN], y[SPAN];
-    load(g, i, G, launch, at, n);
+    float buffer[SPAN];
+    const float *g = gradient(buffer, i, launch, at, n);
     if (sums) {
       kept[span] = squares(g, n);
       continue;
     }
-    any |= unscaled(y, g, f.unscale, n);
-    store(y, i, NEW_P, launch, at, n);
+    const bool in_place = i->value[NEW_P] >= 0 && i->dtype[NEW_P] == QN_F32;
+    any |= unscaled(in_place ? (float *)launch->ptr[i->value[NEW_P]] + at : buffer, g, f.unscale, n);
+    if (!in_place) store(buffer, i, NEW_P, launch, at, n);
   }
   if (q->new_step >= 0) qn_store_i64(launch->ptr[q->new_step], QN_I64, found ? t - 1 : t);
   if (checks) *(float *)launch->ptr[q->norm] = any ? 1 : 0;
