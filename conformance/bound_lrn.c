@@ -95,6 +95,8 @@ void qc_bound_lrn(struct qc_node *n, const struct qc_numerics *k)
       eg[i] = f * dy->e[i] + off * f * (fabs(dy->y[i]) + dy->e[i]) + s.u * g[i] + (1 + fabs(dy->y[i])) * s.tiny;
       r[i] = isinf(b.y) ? 0 : g[i] * v / b.y;
       er[i] = isinf(b.y) ? 0 : (eg[i] * (v + x->e[i]) + g[i] * x->e[i]) / b.y + (power_error(&s, b, 1) + 3 * s.u) * r[i] + s.tiny;
+      if (s.means && !isinf(b.y))       /* g x may underflow too */
+        er[i] += s.tiny / b.y;
       if (dmeans) {
         struct number d = {fabs(distances), off_by + c * magnitudes};
         dmeans->e[i] = h * (er[i] * (d.y + d.e) + r[i] * d.e + 5 * s.u * r[i] * d.y) + (2 + h) * s.tiny;

@@ -3,9 +3,9 @@
  *   y  = x b^-beta, b = k + alpha/n sum x^2        dx = g - 2 alpha beta/n x sum(g x/b), g = dy b^-beta, over the mirrored window
  *   with means m: (x - m)^2 for x^2, and sum(g' x'/b' (x - m')) for x sum(g x/b); dmeans = 2 alpha beta/n g x/b sum(x - m)
  *
- * columns: windows of five channels, channels first, without means, down a place by a thread. tiles: packed in either layout, a tile in
- * shared memory by a block: the channels of some places, or the planes of some channels, so that it has whole windows. Without means their
- * sums are taken along one dim after the other, four neighbours by a thread; with means tap by tap, for expanding the square would cancel.
+ * columns: windows of five channels, channels first, down a place by a thread. tiles: packed in either layout, a tile in shared memory by a
+ * block: the channels of some places, or the planes of some channels, so that it has whole windows. Their sums are taken along one dim after
+ * the other, four neighbours by a thread. taps: means, and planes too large for a tile; tap by tap, for an expanded square would cancel.
  * direct: any strides and sizes, in double, an element by a thread; a gradient finds the sums of its neighbours' windows again. */
 #include "cuda_backend.h"
 #include "divisor.cuh"
@@ -18,8 +18,8 @@ enum { THREADS = 256, DIRECT_THREADS = 128, MOST_FLOATS = 12288 };        /* of 
 struct dim { int32_t n, inner; divisor by_n, by_inner; };      /* extent; elements of the tile from one to the next */
 
 struct tiles {
-  const void *in, *x, *means;             /* in: dy, or x */
-  void    *out, *dmeans;
+  const void *in, *x;                     /* in: dy, or x */
+  void    *out;
   uint32_t dtype;
   int32_t  dims, before, after;           /* dims that the window covers; its reach */
   int32_t  elements, floats;              /* of a tile; with what rounds it up to vectors */
@@ -40,10 +40,10 @@ template <uint32_t dtype, int V> __device__ __forceinline__ void fetch(float (&v
   if constexpr (V == 1) load(v, from, s.dtype, at);
   else vector_load_whole<dtype>(v, from, at);
 }
-template <uint32_t dtype, int V> __device__ __forceinline__ void put(const float (&v)[V], const tiles &s, void *to, int64_t at)
+template <uint32_t dtype, int V> __device__ __forceinline__ void put(const float (&v)[V], const tiles &s, int64_t at)
 {
-  if constexpr (V == 1) store(v, to, s.dtype, at);
-  else vector_store_whole<dtype>(v, to, at);
+  if constexpr (V == 1) store(v, s.out, s.dtype, at);
+  else vector_store_whole<dtype>(v, s.out, at);
 }
 
 /* A thread's part of a tile: one column of vectors. */
@@ -90,7 +90,7 @@ template <uint32_t dtype, int V> __device__ __forceinline__ void load_as(float *
   }
 }
 
-template <uint32_t dtype, int V> __device__ __forceinline__ void store_as(const float *from, const tiles &s, void *to, int64_t tile)
+template <uint32_t dtype, int V> __device__ __forceinline__ void store_as(const float *from, const tiles &s, int64_t tile)
 {
   column<V> c(s, tile);
   for (int32_t r = c.row; r < s.rows; r += c.rows_apart) {
@@ -101,7 +101,7 @@ template <uint32_t dtype, int V> __device__ __forceinline__ void store_as(const 
     else
 #pragma unroll
       for (int j = 0; j < V; j += 4) *(float4 *)(v + j) = *(const float4 *)(p + j);
-    put<dtype>(v, s, to, c.at + r * s.step);
+    put<dtype>(v, s, c.at + r * s.step);
   }
 }
 
@@ -113,12 +113,12 @@ __device__ __forceinline__ void load_tile(float *to, const tiles &s, const void 
   else load_as<QN_F16, 8>(to, s, from, tile);
 }
 
-__device__ __forceinline__ void store_tile(const float *from, const tiles &s, void *to, int64_t tile)
+__device__ __forceinline__ void store_tile(const float *from, const tiles &s, int64_t tile)
 {
-  if (!s.vectors) store_as<0, 1>(from, s, to, tile);
-  else if (s.dtype == QN_F32) store_as<QN_F32, 4>(from, s, to, tile);
-  else if (s.dtype == QN_BF16) store_as<QN_BF16, 8>(from, s, to, tile);
-  else store_as<QN_F16, 8>(from, s, to, tile);
+  if (!s.vectors) store_as<0, 1>(from, s, tile);
+  else if (s.dtype == QN_F32) store_as<QN_F32, 4>(from, s, tile);
+  else if (s.dtype == QN_BF16) store_as<QN_BF16, 8>(from, s, tile);
+  else store_as<QN_F16, 8>(from, s, tile);
 }
 
 /* ---- windows ----------------------------------------------------------------------------------------------------- */
@@ -224,70 +224,7 @@ template <bool backward> __global__ static void __launch_bounds__(THREADS) lrn_t
     from = to;
     to = other, other = from;
   }
-  store_tile(backward ? g : from, s, s.out, tile);
-}
-
-/* ---- windows about a mean ---------------------------------------------------------------------------------------- */
-
-/* The window around an element of the tile, or its mirror image. */
-struct reach {
-  int32_t low[3], high[3];
-
-  __device__ __forceinline__ reach(const tiles &s, int32_t e, int32_t back, int32_t ahead)
-  {
-#pragma unroll
-    for (int d = 0; d < 3; d++) {
-      int32_t i = index_of(s.along[d], e);
-      low[d] = -min(back, i), high[d] = min(ahead, s.along[d].n - 1 - i);
-    }
-  }
-  /* The sum of what `tap` says of the window's elements. */
-  template <class function> __device__ __forceinline__ float sum(const tiles &s, int32_t e, function tap) const
-  {
-    float total = 0;
-#pragma unroll 1
-    for (int32_t o2 = low[2]; o2 <= high[2]; o2++)
-#pragma unroll 1
-      for (int32_t o1 = low[1]; o1 <= high[1]; o1++)
-        for (int32_t o0 = low[0]; o0 <= high[0]; o0++) total += tap(e + o2 * s.along[2].inner + o1 * s.along[1].inner + o0 * s.along[0].inner);
-    return total;
-  }
-};
-
-template <bool backward> __global__ static void __launch_bounds__(THREADS) lrn_tile_about(const __grid_constant__ tiles s)
-{
-  extern __shared__ float4 shared[];
-  float *x = (float *)shared, *m = x + s.floats, *g = m + s.floats, *r = g + s.floats;
-  int64_t tile = blockIdx.x;
-  load_tile(x, s, s.x, tile);
-  load_tile(m, s, s.means, tile);
-  if (backward) load_tile(g, s, s.in, tile);
-  __syncthreads();
-  for (int32_t e = threadIdx.x; e < s.elements; e += THREADS) {
-    float mean = m[e], v = backward ? g[e] : x[e];
-    float b = s.k + s.alpha * reach(s, e, s.before, s.after).sum(s, e, [=](int32_t at) { return (x[at] - mean) * (x[at] - mean); });
-    v *= power(b, s.beta);
-    if (backward) g[e] = v, r[e] = __fdividef(v * x[e], b);
-    else m[e] = v;
-  }
-  __syncthreads();
-  if constexpr (backward) {
-    float by = 2 * s.alpha * s.beta;
-    for (int32_t e = threadIdx.x; e < s.elements; e += THREADS) {
-      float own = x[e];
-      g[e] -= by * reach(s, e, s.after, s.before).sum(s, e, [=](int32_t at) { return r[at] * (own - m[at]); });
-    }
-    __syncthreads();
-    if (s.dmeans) {
-      for (int32_t e = threadIdx.x; e < s.elements; e += THREADS) {
-        float mean = m[e];
-        m[e] = by * (r[e] * reach(s, e, s.before, s.after).sum(s, e, [=](int32_t at) { return x[at] - mean; }));
-      }
-      __syncthreads();
-      store_tile(m, s, s.dmeans, tile);
-    }
-  }
-  store_tile(backward ? g : m, s, s.out, tile);
+  store_tile(backward ? g : from, s, tile);
 }
 
 /* ---- columns ------------------------------------------------------------------------------------------------------- */
@@ -369,6 +306,75 @@ template <bool backward> __global__ static void __launch_bounds__(THREADS) lrn_c
   }
 }
 
+/* ---- taps ---------------------------------------------------------------------------------------------------------- */
+
+/* An element by a thread, in the order of memory. A gradient has two launches: b^-beta and g x/b of every window first. */
+struct taps {
+  const void *in, *x, *means;             /* in: dy, or x; means NULL: 0 */
+  void    *out, *dmeans;
+  float   *power, *ratio;                 /* scratch: b^-beta, g x/b */
+  uint32_t dtype;
+  int32_t  elements, before, after;
+  dim      along[3];                      /* `inner` in memory; dims that the window does not cover have one place */
+  float    k, alpha, beta;                /* alpha/n */
+
+  __device__ __forceinline__ float at(const void *from, int32_t e) const
+  {
+    float v[1];
+    load(v, from, dtype, e);
+    return v[0];
+  }
+  __device__ __forceinline__ float mean(int32_t e) const { return means ? at(means, e) : 0; }
+  __device__ __forceinline__ void put(void *to, int32_t e, float f) const
+  {
+    float v[1] = { f };
+    store(v, to, dtype, e);
+  }
+  /* Calls `tap` with each element of the window around e, which reaches so far back and ahead. */
+  template <class function> __device__ __forceinline__ void each(int32_t e, int32_t back, int32_t ahead, function tap) const
+  {
+    int32_t low[3], high[3];
+#pragma unroll
+    for (int d = 0; d < 3; d++) {
+      int32_t i = index_of(along[d], e);
+      low[d] = -min(back, i), high[d] = min(ahead, along[d].n - 1 - i);
+    }
+#pragma unroll 1
+    for (int32_t o0 = low[0]; o0 <= high[0]; o0++)
+#pragma unroll 1
+      for (int32_t o1 = low[1]; o1 <= high[1]; o1++)
+        for (int32_t o2 = low[2]; o2 <= high[2]; o2++) tap(e + o0 * along[0].inner + o1 * along[1].inner + o2 * along[2].inner);
+  }
+};
+
+template <bool backward> __global__ static void __launch_bounds__(THREADS) lrn_taps(const __grid_constant__ taps s)
+{
+  int32_t e = blockIdx.x * THREADS + threadIdx.x;
+  if (e >= s.elements) return;
+  float m = s.mean(e), squares = 0, distances = 0;
+  s.each(e, s.before, s.after, [&](int32_t at) {
+    float d = s.at(s.x, at) - m;
+    squares += d * d, distances += d;
+  });
+  float x = s.at(s.x, e), b = s.k + s.alpha * squares, p = power(b, s.beta);
+  if constexpr (backward) {
+    float ratio = __fdividef(s.at(s.in, e) * p * x, b);
+    s.power[e] = p, s.ratio[e] = ratio;
+    if (s.dmeans) s.put(s.dmeans, e, 2 * s.alpha * s.beta * (ratio * distances));
+  } else {
+    s.put(s.out, e, x * p);
+  }
+}
+
+__global__ static void __launch_bounds__(THREADS) lrn_taps_gather(const __grid_constant__ taps s)
+{
+  int32_t e = blockIdx.x * THREADS + threadIdx.x;
+  if (e >= s.elements) return;
+  float x = s.at(s.x, e), sum = 0;
+  s.each(e, s.after, s.before, [&](int32_t at) { sum += s.ratio[at] * (x - s.mean(at)); });
+  s.put(s.out, e, s.at(s.in, e) * s.power[e] - 2 * s.alpha * s.beta * sum);
+}
+
 /* ---- direct ------------------------------------------------------------------------------------------------------ */
 
 struct problem {
@@ -440,8 +446,7 @@ static roles roles_of(const qn_node *op)
 
 struct tiles_state { tiles s; const void *kernel; roles at; uint32_t shared; };
 
-static const void *const kernels[2][2] = { { (const void *)lrn_tile<false>, (const void *)lrn_tile<true> },
-                                           { (const void *)lrn_tile_about<false>, (const void *)lrn_tile_about<true> } };
+static const void *const kernels[] = { (const void *)lrn_tile<false>, (const void *)lrn_tile<true> };
 
 static void set_dim(dim *d, int64_t n, int64_t inner)
 {
@@ -465,7 +470,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   tiles_state st = { {}, NULL, roles_of(op), 0 };
   tiles *s = &st.s;
   const qn_value *x = &r->value[st.at.x];
-  bool means = st.at.means >= 0;
+  if (st.at.means >= 0) return qn_refuse(out, "sums are of x alone", "means", "none", "%s", "some");
   if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
   bool packed = qn_is_packed(x), alike = packed || qn_is_channels_last(x), aligned = true;
   for (int32_t i = 0; i < op->first[op->n_roles]; i++) alike &= qn_same_layout(x, &r->value[op->arg[i]]), aligned &= r->value[op->arg[i]].align >= 16;
@@ -509,11 +514,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s->blocks = qn_ceil_div(s->extent, length);
   s->tiles *= s->blocks;
   s->k = (float)a->k, s->alpha = (float)(a->alpha / n), s->beta = (float)a->beta;
-  for (int d = s->dims; d < 3; d++) set_dim(&s->along[d], 1, 1);
-  st.shared = (uint32_t)(s->floats * (means ? (backward ? 4 : 2) : (backward ? 3 : 2) + (s->dims > 1)) * 4);
+  st.shared = (uint32_t)(s->floats * ((backward ? 3 : 2) + (s->dims > 1)) * 4);
   if (st.shared > r->device->shared_per_block || s->tiles > 0x7fffffff)
     return qn_refuse(out, "a tile lies in shared memory", "x", "fewer places in a window's dims", "%u bytes", st.shared);
-  st.kernel = kernels[means][backward];
+  st.kernel = kernels[backward];
   tiles_state *kept = (tiles_state *)r->host->alloc(sizeof *kept);
   if (!kept) return QN_NO_MEMORY;
   *kept = st;
@@ -533,8 +537,6 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const tiles_state *st = (const tiles_state *)p->state;
   tiles s = st->s;
   s.in = launch->ptr[st->at.in], s.x = launch->ptr[st->at.x], s.out = launch->ptr[st->at.out];
-  if (st->at.means >= 0) s.means = launch->ptr[st->at.means];
-  if (st->at.dmeans >= 0) s.dmeans = launch->ptr[st->at.dmeans];
   void *args[] = { &s };
   return cuda_check(cudaLaunchKernel(st->kernel, dim3((unsigned)s.tiles), dim3(THREADS), args, st->shared, (cudaStream_t)launch->stream), "lrn");
 }
@@ -587,6 +589,58 @@ static qn_status columns_run(const qn_prepared *p, const qn_launch *launch)
   return direct_launched("lrn");
 }
 
+struct taps_state { taps s; roles at; };
+
+static qn_status taps_prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];
+  const qn_local_norm *a = (const qn_local_norm *)op->attr;
+  bool backward = op->op == QN_OP_LRN_BACKWARD, within = a->region == QN_LOCAL_WITHIN;
+  taps_state st = { {}, roles_of(op) };
+  taps *s = &st.s;
+  const qn_value *x = &r->value[st.at.x];
+  if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
+  bool alike = qn_is_dense(x);
+  for (int32_t i = 0; i < op->first[op->n_roles]; i++) alike &= qn_same_layout(x, &r->value[op->arg[i]]);
+  if (!alike) return qn_refuse(out, "tensors are alike and without gaps", "x", "one layout", "%s", "strides");
+  int64_t all = qn_elements(x);
+  if (all > 0x7fffff00) return qn_refuse(out, "elements are counted in 31 bits", "x", "fewer", "%lld", (long long)all);
+  double n = 1, window = 1;
+  for (int d = 0; d < 3; d++) set_dim(&s->along[d], 1, 1);
+  for (int d = within ? 2 : 1, to = within ? 5 - x->rank : 2; to < 3; d++, to++) {
+    if (x->dim[d] > 1) set_dim(&s->along[to], x->dim[d], x->stride[d]);
+    n *= (double)a->size, window *= (double)qn_min_i64(a->size, x->dim[d]);
+  }
+  s->dtype = x->dtype, s->elements = (int32_t)all;
+  s->before = (int32_t)qn_min_i64((a->size - 1) / 2, all), s->after = (int32_t)qn_min_i64(a->size / 2, all);
+  s->k = (float)a->k, s->alpha = (float)(a->alpha / n), s->beta = (float)a->beta;
+  taps_state *kept = (taps_state *)r->host->alloc(sizeof *kept);
+  if (!kept) return QN_NO_MEMORY;
+  *kept = st;
+  out->state = kept;
+  out->workspace = backward ? (uint64_t)all * 2 * sizeof(float) : 0;
+  out->estimate = (backward ? 5000 : 3000) + (double)all * ((op->first[op->n_roles] * (double)qn_kit_bytes(x->dtype) + (backward ? 24 : 0)) / 3500 + window * (backward ? 3 : 1) / 4000);
+  return QN_OK;
+}
+
+static qn_status taps_run(const qn_prepared *p, const qn_launch *launch)
+{
+  const taps_state *st = (const taps_state *)p->state;
+  taps s = st->s;
+  s.in = launch->ptr[st->at.in], s.x = launch->ptr[st->at.x], s.out = launch->ptr[st->at.out];
+  if (st->at.means >= 0) s.means = launch->ptr[st->at.means];
+  if (st->at.dmeans >= 0) s.dmeans = launch->ptr[st->at.dmeans];
+  s.power = (float *)launch->workspace, s.ratio = s.power + s.elements;
+  unsigned blocks = direct_blocks(s.elements, THREADS);
+  if (p->engine->op == QN_OP_LRN_BACKWARD) {
+    lrn_taps<true><<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s);
+    lrn_taps_gather<<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s);
+  } else {
+    lrn_taps<false><<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s);
+  }
+  return direct_launched("lrn");
+}
+
 static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 {
   const kept *k = (const kept *)p->state;
@@ -619,6 +673,8 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
     columns_prepare, nullptr, columns_run, release },                                                                             \
   { "tiles", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,            \
     prepare, build, run, release },                                                                                              \
+  { "taps", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,             \
+    taps_prepare, nullptr, taps_run, release },                                                                                  \
   DIRECT_ROW(op, run_direct)
 static const qn_engine row[] = { ROWS(QN_OP_LRN), ROWS(QN_OP_LRN_BACKWARD) };
 const qn_engine_list cuda_lrn_list = { row, sizeof row / sizeof *row };
