@@ -28,6 +28,7 @@
   X(random_packed)                                                                        \
   X(random_direct)                                                                        \
   X(pool_planes)                                                                          \
+  X(pool_adaptive_planes)                                                                 \
   X(pool_channels)                                                                        \
   X(pool_lp)                                                                              \
   X(pool_direct)                                                                          \
@@ -38,7 +39,6 @@
   X(lrn_direct)                                                                           \
   X(resample_lists)                                                                       \
   X(resample_direct)                                                                      \
-  X(pool_adaptive_planes)                                                                 \
   X(pool_adaptive_direct)                                                                 \
   X(reduce_rows)                                                                          \
   X(reduce_cols)                                                                          \

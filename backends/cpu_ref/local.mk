@@ -35,6 +35,7 @@ cpu_ref_copies = \
   backends/cpu_ref/pool_window.h \
   backends/cpu_ref/pool_planes.c \
   backends/cpu_ref/pool_channels.c \
+  backends/cpu_ref/pool_adaptive_planes.c \
   backends/cpu_ref/pool_lp.c \
   backends/cpu_ref/reduce_plan.h \
   backends/cpu_ref/reduce_rows.c \
@@ -64,7 +65,6 @@ backends_cpu_ref_libbase_la_SOURCES = \
   backends/cpu_ref/conv_gemm_filter.c \
   backends/cpu_ref/gemm_fused.c \
   backends/cpu_ref/pointwise_program.c \
-  backends/cpu_ref/pool_adaptive_planes.c \
   backends/cpu_ref/affine_rows.c \
   backends/cpu_ref/select_lines.c \
   backends/cpu_ref/select_rows.c \

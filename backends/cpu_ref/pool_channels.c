@@ -1,4 +1,4 @@
-/* pool_channels.c -- pooling where the channels are the fastest dim (NHWC): vectors run along them, a tap at a time.
+/* pool_channels.c -- pooling, also adaptive, where the channels are the fastest dim (NHWC): vectors run along them, a tap at a time.
  *
  * Backward gathers: a place of dx takes from each window that covers it, so no two threads meet and no plane is kept. A maximum's
  * gradient goes where its index says; without indices they are found first, into workspace. */
@@ -42,13 +42,6 @@ static void add_divided(float *dx, const float *dy, float by, int64_t n)
   for (int64_t i = 0; i < n; i++) dx[i] += dy[i] / by;
 }
 
-static const float *wide(const pool_tensor *t, const char *at, int64_t n, float *buffer)
-{
-  if (t->dtype == QN_F32) return (const float *)(const void *)at;
-  row_to_f32(buffer, at, t->dtype, n);
-  return buffer;
-}
-
 /* ---- forward: one window, a band of channels ------------------------------------------------------------------ */
 
 /* Into y, and of maxima into number where that is wanted. */
@@ -56,23 +49,22 @@ static void pool(const pooling *v, const pool_tensor *x, const qn_launch *launch
                  uint32_t numbers, float *y, int32_t *number)
 {
   float buffer[BAND];
+  span taps[3];
+  for (int d = 0; d < 3; d++) taps[d] = taps_inside(v, d, at[SD + d]);
   for (int64_t i = 0; i < n; i++) y[i] = v->maximum ? -INFINITY : 0;
   for (int64_t i = 0; number && i < n; i++) number[i] = -1;
-  for (int64_t rd = 0; rd < v->size[0]; rd++) {
-    const int64_t d = position(v, 0, at[SD], rd);
-    for (int64_t rh = 0; rh < v->size[1] && inside(v, 0, d); rh++) {
-      const int64_t h = position(v, 1, at[SH], rh);
-      const int64_t base = number_base(v, numbers, rd, rh, d, h);
-      for (int64_t rw = 0; rw < v->size[2] && inside(v, 1, h); rw++) {
-        const int64_t w = position(v, 2, at[SW], rw);
-        if (!inside(v, 2, w)) continue;
-        const float *from = wide(x, tensor_at(x, launch, at[SN], c, d, h, w), n, buffer);
+  for (int64_t rd = taps[0].first; rd < taps[0].end; rd++)
+    for (int64_t rh = taps[1].first; rh < taps[1].end; rh++) {
+      const int64_t d = position(v, 0, at[SD], rd), h = position(v, 1, at[SH], rh);
+      const int64_t base = number_base(v, numbers, rd, rh, d, h), w0 = start_of(v, 2, at[SW]);
+      for (int64_t rw = taps[2].first; rw < taps[2].end; rw++) {
+        const int64_t w = w0 + rw * v->dilation[2];
+        const float *from = pool_wide(x, tensor_at(x, launch, at[SN], c, d, h, w), n, buffer);
         if (!v->maximum) tap_sum(y, from, n);
         else if (number) tap_argmax(y, number, from, (int32_t)(base + (numbers == QN_U8 ? rw : w)), n);
         else tap_max(y, from, n);
       }
     }
-  }
 }
 
 static float divisor(const pooling *v, int64_t pd, int64_t ph, int64_t pw)
@@ -125,27 +117,22 @@ static const int32_t *numbers_at(const pooling *v, const qn_launch *launch, cons
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) buffer[i] = ((const uint8_t *)from)[i];
   else
+#pragma omp simd
     for (int64_t i = 0; i < n; i++) {     /* out of range is no place: -1 */
       const int64_t number = ((const int64_t *)(const void *)from)[i];
-      buffer[i] = number >= 0 && number <= INT32_MAX ? (int32_t)number : -1;
+      buffer[i] = (uint64_t)number <= INT32_MAX ? (int32_t)number : -1;
     }
   return buffer;
 }
 
-/* The place along axis d of the window whose tap r lies at x; -1: none's. */
-static int64_t window_at(const pooling *v, int d, int64_t x, int64_t r)
-{
-  const int64_t start = x + v->before[d] - r * v->dilation[d];
-  return start >= 0 && start % v->step[d] == 0 && start / v->step[d] < v->out[d] ? start / v->step[d] : -1;
-}
-
+/* Adds to dx what a window gives to the place that has `here` for its number. */
 static void take(const pooling *v, const qn_launch *launch, const int64_t window[AXES], int64_t c, int64_t n, int32_t here,
                  float *dx)
 {
   float buffer[BAND];
   int32_t numbers[BAND];
   const char *at = tensor_at(&v->y, launch, window[SN], c, window[SD], window[SH], window[SW]);
-  const float *dy = wide(&v->y, at, n, buffer);
+  const float *dy = pool_wide(&v->y, at, n, buffer);
   if (v->maximum) add_where(dx, dy, numbers_at(v, launch, window, c, n, numbers), here, n);
   else add_divided(dx, dy, divisor(v, window[SD], window[SH], window[SW]), n);
 }
@@ -153,21 +140,21 @@ static void take(const pooling *v, const qn_launch *launch, const int64_t window
 static void backward(const pooling *v, const qn_launch *launch, const int64_t at[AXES])
 {
   const uint32_t numbers = v->indices.value < 0 ? QN_I32 : v->indices.dtype;
+  span over[3];
+  for (int d = 0; d < 3; d++) over[d] = windows_over(v, d, at[SD + d]);
   float dx[BAND];
   for (int64_t c = 0; c < v->c; c += BAND) {
     const int64_t n = qn_min_i64(BAND, v->c - c);
-    memset(dx, 0, sizeof dx);
-    for (int64_t rd = v->size[0] - 1; rd >= 0; rd--) {     /* the last tap belongs to the first window */
-      const int64_t pd = window_at(v, 0, at[SD], rd);
-      for (int64_t rh = v->size[1] - 1; rh >= 0 && pd >= 0; rh--) {
-        const int64_t ph = window_at(v, 1, at[SH], rh);
-        for (int64_t rw = v->size[2] - 1; rw >= 0 && ph >= 0; rw--) {
-          const int64_t pw = window_at(v, 2, at[SW], rw), window[AXES] = { at[SN], 0, pd, ph, pw };
+    memset(dx, 0, (size_t)n * sizeof *dx);
+    for (int64_t pd = over[0].first; pd < over[0].end; pd++)
+      for (int64_t ph = over[1].first; ph < over[1].end; ph++) {
+        const int64_t rd = tap_at(v, 0, pd, at[SD]), rh = tap_at(v, 1, ph, at[SH]);
+        for (int64_t pw = over[2].first; pw < over[2].end && rd >= 0 && rh >= 0; pw++) {
+          const int64_t rw = tap_at(v, 2, pw, at[SW]), window[AXES] = { at[SN], 0, pd, ph, pw };
           const int64_t here = number_base(v, numbers, rd, rh, at[SD], at[SH]) + (numbers == QN_U8 ? rw : at[SW]);
-          if (pw >= 0) take(v, launch, window, c, n, (int32_t)here, dx);
+          if (rw >= 0) take(v, launch, window, c, n, (int32_t)here, dx);
         }
       }
-    }
     row_from_f32(tensor_at(&v->x, launch, at[SN], c, at[SD], at[SH], at[SW]), dx, v->x.dtype, n);
   }
 }
@@ -212,6 +199,7 @@ qn_status CPU_NAME(cpu_pool_channels_run)(const qn_prepared *prepared, const qn_
 }
 
 #ifdef CPU_BASELINE
-static const qn_engine row[] = { CPU_COPIES(POOL_ROWS, "channels", cpu_pool_channels_run) };
+static const qn_engine row[] = { CPU_COPIES(POOL_ROWS, "channels", cpu_pool_channels_run)
+                                 CPU_COPIES(POOL_ADAPTIVE_ROWS, "channels", cpu_pool_channels_run) };
 const qn_engine_list cpu_pool_channels = { row, sizeof row / sizeof *row };
 #endif

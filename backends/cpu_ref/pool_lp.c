@@ -12,12 +12,11 @@ enum { STRETCH = 256 };                   /* lanes whose powers libm may be aske
 
 /* Lanes `to` to `to + n - 1` have this tap inside x: there the first of them lies, and backward its windows' y and dy. */
 typedef struct tap { const char *x, *y, *dy; int64_t to, n; } tap;
-typedef struct span { int64_t first, n; } span;            /* the windows along W whose tap r lies inside x */
 
 /* One thread's scratch, carved from the workspace. */
 typedef struct scratch {
   tap   *taps;                            /* those of the lanes at hand */
-  span  *spans;                           /* size[2] */
+  span  *spans;                           /* size[2]: the windows along W whose tap r lies inside x */
   float *most, *sum, *term, *wide[3], *packed;             /* lanes */
 } scratch;
 
@@ -40,11 +39,7 @@ static int64_t carve(const pooling *v, char *base, scratch *s)
 
 static void find_spans(const pooling *v, span *spans)
 {
-  for (int64_t r = 0; r < v->size[2]; r++) {
-    int64_t first, end;
-    places_of_tap(v, 2, r, &first, &end);
-    spans[r] = (span){ first, end - first };
-  }
+  for (int64_t r = 0; r < v->size[2]; r++) places_of_tap(v, 2, r, &spans[r].first, &spans[r].end);
 }
 
 /* ---- rows of lanes --------------------------------------------------------------------------------------------- */
@@ -155,8 +150,8 @@ static int64_t list_taps(const pooling *v, const qn_launch *launch, const int64_
       for (int64_t rw = 0; rw < v->size[2] && inside(v, 1, h); rw++) {
         const span along = v->fast == SW ? s->spans[rw] : (span){ 0, v->c };
         const int64_t w = position(v, 2, v->fast == SW ? along.first : window[SW], rw);
-        if (along.n > 0 && inside(v, 2, w))
-          s->taps[n++] = (tap){ .x = tensor_at(&v->x, launch, window[SN], window[SC], d, h, w), .to = along.first, .n = along.n };
+        if (along.first < along.end && inside(v, 2, w))
+          s->taps[n++] = (tap){ .x = tensor_at(&v->x, launch, window[SN], window[SC], d, h, w), .to = along.first, .n = along.end - along.first };
       }
     }
   }
@@ -180,33 +175,26 @@ static void forward(const pooling *v, const qn_launch *launch, const int64_t win
 
 /* ---- backward: a row of dx, whose own place in v->fast is 0 ----------------------------------------------------------- */
 
-/* The place along axis d of the window whose tap r lies at x; -1: none's. */
-static int64_t window_at(const pooling *v, int d, int64_t x, int64_t r)
-{
-  const int64_t start = x + v->before[d] - r * v->dilation[d];
-  return start >= 0 && start % v->step[d] == 0 && start / v->step[d] < v->out[d] ? start / v->step[d] : -1;
-}
-
-/* As list_taps, but by the place in x; the last tap belongs to the first window. */
+/* As list_taps, but by the place in x; window after window. */
 static int64_t list_windows(const pooling *v, const qn_launch *launch, const int64_t place[AXES], scratch *s)
 {
   const bool along_w = v->fast == SW;
+  const span ds = windows_over(v, 0, place[SD]), hs = windows_over(v, 1, place[SH]);
+  const span ws = along_w ? (span){ 0, v->size[2] } : windows_over(v, 2, place[SW]);
   int64_t n = 0;
-  for (int64_t rd = v->size[0] - 1; rd >= 0; rd--) {
-    const int64_t pd = window_at(v, 0, place[SD], rd);
-    for (int64_t rh = v->size[1] - 1; rh >= 0 && pd >= 0; rh--) {
-      const int64_t ph = window_at(v, 1, place[SH], rh);
-      for (int64_t rw = v->size[2] - 1; rw >= 0 && ph >= 0; rw--) {
-        const span along = along_w ? s->spans[rw] : (span){ 0, v->c };
-        const int64_t pw = along_w ? along.first : window_at(v, 2, place[SW], rw);
-        if (along.n <= 0 || pw < 0) continue;
-        const int64_t from[AXES] = { place[SN], place[SC], place[SD], place[SH], along_w ? position(v, 2, pw, rw) : place[SW] };
+  for (int64_t pd = ds.first; pd < ds.end; pd++)
+    for (int64_t ph = hs.first; ph < hs.end; ph++) {
+      if (tap_at(v, 0, pd, place[SD]) < 0 || tap_at(v, 1, ph, place[SH]) < 0) continue;
+      for (int64_t i = ws.first; i < ws.end; i++) {        /* a tap of windows side by side; of the channels, a window */
+        const span along = along_w ? s->spans[i] : (span){ 0, v->c };
+        const int64_t pw = along_w ? along.first : i, w = along_w ? position(v, 2, pw, i) : place[SW];
+        if (along.first >= along.end || (!along_w && tap_at(v, 2, pw, w) < 0)) continue;
+        const int64_t from[AXES] = { place[SN], place[SC], place[SD], place[SH], w };
         const int64_t window[AXES] = { place[SN], place[SC], pd, ph, pw };
         s->taps[n++] = (tap){ element(&v->seen, launch, from), element(&v->made, launch, window), element(&v->y, launch, window),
-                              along_w ? from[SW] : 0, along.n };
+                              along_w ? w : 0, along.end - along.first };
       }
     }
-  }
   return n;
 }
 

@@ -21,14 +21,6 @@ typedef struct scratch {
 
 static int64_t kept_rows(const pooling *v) { return v->size[0] * qn_min_i64((v->size[1] - 1) * v->dilation[1] + 1, v->in[1]); }
 
-/* Sums are made in dx itself if it is f32; for maxima, whose places are numbers, it must also be without gaps. */
-static bool needs_plane(const pooling *v)
-{
-  const bool dense = (v->in[1] == 1 || v->x.stride[SH] == v->in[2]) &&
-                     (v->in[0] == 1 || v->x.stride[SD] == v->in[1] * v->in[2]);
-  return v->backward && (v->x.dtype != QN_F32 || (v->maximum && !dense));
-}
-
 static int64_t carve(const pooling *v, char *base, scratch *s)
 {
   const int64_t row = qn_round_up(v->in[2] * 4, 64), out = qn_round_up(v->out[2] * 4, 64), rows = kept_rows(v);
@@ -42,7 +34,7 @@ static int64_t carve(const pooling *v, char *base, scratch *s)
   s->partial_number = (int32_t *)(void *)(base + at), at += rows * out;
   s->tag = (int64_t *)(void *)(base + at), at += qn_round_up(rows * 8, 64);
   s->plane = (float *)(void *)(base + at);
-  if (needs_plane(v)) at += qn_round_up(v->in[0] * v->in[1] * v->in[2] * 4, 64);
+  if (pool_needs_plane(v)) at += qn_round_up(v->in[0] * v->in[1] * v->in[2] * 4, 64);
   return qn_round_up(at, 256);
 }
 
@@ -149,14 +141,6 @@ static void combine_argmax(float *best, int32_t *number, const float *row, const
   }
 }
 
-static const float *wide_row(const pooling *v, const pool_tensor *t, const char *row, int64_t n, float *buffer)
-{
-  (void)v;
-  if (t->dtype == QN_F32) return (const float *)(const void *)row;
-  row_to_f32(buffer, row, t->dtype, n);
-  return buffer;
-}
-
 /* Row (pd, ph) of windows over plane x into s->best, and of maxima into s->number. */
 static void pool_rows(const pooling *v, const pool_tensor *x, const char *plane, int64_t pd, int64_t ph, bool numbered,
                       uint32_t numbers, scratch *s)
@@ -175,7 +159,7 @@ static void pool_rows(const pooling *v, const pool_tensor *x, const char *plane,
       int32_t *row_number = numbered ? s->partial_number + slot * pitch : NULL;
       if (s->tag[slot] != tag) {
         const char *from = plane + (d * x->stride[SD] + h * x->stride[SH]) * x->bytes;
-        pool_row(v, row, row_number, numbers, wide_row(v, x, from, v->in[2], s->wide));
+        pool_row(v, row, row_number, numbers, pool_wide(x, from, v->in[2], s->wide));
         s->tag[slot] = tag;
       }
       if (!v->maximum) columns_sum(s->best, row, 1, n);
@@ -221,10 +205,6 @@ static void forward(const pooling *v, const qn_launch *launch, int64_t n, int64_
 }
 
 /* ---- backward ------------------------------------------------------------------------------------------------- */
-
-/* A row of the f32 plane of gradients. */
-typedef struct plane { float *p; int64_t stride_d, stride_h; } plane;
-static float *plane_row(const plane *g, int64_t d, int64_t h) { return g->p + d * g->stride_d + h * g->stride_h; }
 
 /* a / b by b's inverse, a below 2^31, and below 2^8: a + 1/2 is too far from every multiple of b for rounding to cross one. */
 CPU_INLINE int32_t quotient(int32_t a, double inverse)    { return (int32_t)((a + 0.5) * inverse); }
@@ -296,7 +276,7 @@ static void places_named(const pooling *v, const void *index, int64_t pd, int64_
 }
 
 static void add_to_maxima(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, int64_t pd, int64_t ph,
-                          const float *dy, const plane *g, scratch *s)
+                          const float *dy, const pool_plane *g, scratch *s)
 {
   if (v->indices.value < 0) pool_rows(v, &v->seen, tensor_at(&v->seen, launch, n, c, 0, 0, 0), pd, ph, true, QN_I32, s);
   else places_named(v, tensor_at(&v->indices, launch, n, c, pd, ph, 0), pd, ph, s->number);
@@ -305,7 +285,7 @@ static void add_to_maxima(const pooling *v, const qn_launch *launch, int64_t n, 
 }
 
 /* dy / divisor, summed over the windows that cover each column, then added to each row that the windows cover. */
-static void add_to_windows(const pooling *v, int64_t pd, int64_t ph, const float *dy, const plane *g, scratch *s)
+static void add_to_windows(const pooling *v, int64_t pd, int64_t ph, const float *dy, const pool_plane *g, scratch *s)
 {
   float *spread = s->best, *each = s->partial;
   memcpy(each, dy, (size_t)v->out[2] * sizeof *each);
@@ -321,23 +301,18 @@ static void add_to_windows(const pooling *v, int64_t pd, int64_t ph, const float
     const int64_t d = position(v, 0, pd, rd);
     for (int64_t rh = 0; rh < v->size[1] && inside(v, 0, d); rh++) {
       const int64_t h = position(v, 1, ph, rh);
-      if (inside(v, 1, h)) columns_sum(plane_row(g, d, h), spread, 1, v->in[2]);
+      if (inside(v, 1, h)) columns_sum(pool_plane_row(g, d, h), spread, 1, v->in[2]);
     }
   }
 }
 
 static void backward(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, scratch *s)
 {
-  const bool direct = !needs_plane(v);
-  plane g = { s->plane, v->in[1] * v->in[2], v->in[2] };
-  if (direct) g = (plane){ (float *)(void *)tensor_at(&v->x, launch, n, c, 0, 0, 0), v->x.stride[SD], v->x.stride[SH] };
-  const int64_t rows = g.stride_h == v->in[2] ? v->in[1] : 1;       /* without gaps between them */
-  for (int64_t d = 0; d < v->in[0]; d++)
-    for (int64_t h = 0; h < v->in[1]; h += rows) memset(plane_row(&g, d, h), 0, (size_t)(rows * v->in[2]) * 4);
+  const pool_plane g = pool_plane_begin(v, launch, n, c, s->plane);
   forget(s);
   for (int64_t pd = 0; pd < v->out[0]; pd++)
     for (int64_t ph = 0; ph < v->out[1]; ph++) {
-      const float *dy = wide_row(v, &v->y, tensor_at(&v->y, launch, n, c, pd, ph, 0), v->out[2], s->wide);
+      const float *dy = pool_wide(&v->y, tensor_at(&v->y, launch, n, c, pd, ph, 0), v->out[2], s->wide);
       if (v->maximum && v->indices.value < 0 && dy == s->wide) {     /* finding the maxima wants that row */
         memcpy(s->count, dy, (size_t)v->out[2] * 4);
         dy = s->count;
@@ -345,9 +320,7 @@ static void backward(const pooling *v, const qn_launch *launch, int64_t n, int64
       if (v->maximum) add_to_maxima(v, launch, n, c, pd, ph, dy, &g, s);
       else add_to_windows(v, pd, ph, dy, &g, s);
     }
-  for (int64_t d = 0; !direct && d < v->in[0]; d++)
-    for (int64_t h = 0; h < v->in[1]; h++)
-      row_from_f32(tensor_at(&v->x, launch, n, c, d, h, 0), plane_row(&g, d, h), v->x.dtype, v->in[2]);
+  pool_plane_end(v, launch, n, c, &g);
 }
 
 /* ---- prepare: refuses where W is not the fastest dim (pool_channels) ---------------------------------------------- */

@@ -16,7 +16,7 @@ typedef struct pool_tensor {
 
 typedef struct pooling {
   uint32_t op;
-  bool     maximum, backward, include_pad;
+  bool     maximum, backward, adaptive, include_pad;
   int      fast;                          /* the axis along which vectors run */
   double   p;                             /* lp: the exponent */
   int64_t  n, c, in[3], out[3];           /* in: extents of x and dx, out: of y and dy */
@@ -27,21 +27,14 @@ typedef struct pooling {
   int64_t  scratch;                       /* bytes for one thread */
 } pooling;
 
-/* Taps of a window at place p along axis d whose positions are in [0, end). */
-static inline int64_t taps_before(const pooling *v, int d, int64_t p, int64_t end)
+/* Where the window at place p along axis d begins. Adaptive ones have no padding, and sizes that differ by two at most. */
+static inline int64_t start_of(const pooling *v, int d, int64_t p)
 {
-  const int64_t start = p * v->step[d] - v->before[d];
-  const int64_t skipped = start < 0 ? qn_ceil_div(-start, v->dilation[d]) : 0;
-  const int64_t reached = end > start ? qn_ceil_div(end - start, v->dilation[d]) : 0;
-  return qn_max_i64(0, qn_min_i64(reached, v->size[d]) - skipped);
+  return v->adaptive ? p * v->in[d] / v->out[d] : p * v->step[d] - v->before[d];
 }
-
-/* How many taps count in the divisor along axis d: those inside x, or those inside x and its declared padding. */
-static inline int64_t taps_counted(const pooling *v, int d, int64_t p)
+static inline int64_t size_of(const pooling *v, int d, int64_t p)
 {
-  if (!v->include_pad) return taps_before(v, d, p, v->in[d]);
-  const int64_t start = p * v->step[d] - v->before[d];
-  return qn_max_i64(0, qn_min_i64(qn_ceil_div(v->in[d] + v->after[d] - start, v->dilation[d]), v->size[d]));
+  return v->adaptive ? qn_ceil_div((p + 1) * v->in[d], v->out[d]) - start_of(v, d, p) : v->size[d];
 }
 
 /* Places p at which tap r lies inside x: first to end - 1. */
@@ -52,11 +45,40 @@ static inline void places_of_tap(const pooling *v, int d, int64_t r, int64_t *fi
   *end = offset < v->in[d] ? qn_min_i64(v->out[d], (v->in[d] - 1 - offset) / v->step[d] + 1) : 0;
 }
 
-static inline int64_t position(const pooling *v, int d, int64_t p, int64_t r)
-{
-  return p * v->step[d] + r * v->dilation[d] - v->before[d];
-}
+static inline int64_t position(const pooling *v, int d, int64_t p, int64_t r) { return start_of(v, d, p) + r * v->dilation[d]; }
 static inline bool inside(const pooling *v, int d, int64_t at) { return at >= 0 && at < v->in[d]; }
+
+typedef struct span { int64_t first, end; } span;
+
+/* The taps of the window at place p along axis d that lie inside x. */
+static inline span taps_inside(const pooling *v, int d, int64_t p)
+{
+  if (v->adaptive) return (span){ 0, size_of(v, d, p) };
+  const int64_t start = start_of(v, d, p), dilation = v->dilation[d];
+  const int64_t first = start < 0 ? qn_ceil_div(-start, dilation) : 0, reached = start < v->in[d] ? qn_ceil_div(v->in[d] - start, dilation) : 0;
+  return (span){ first, qn_min_i64(reached, v->size[d]) };
+}
+
+/* How many taps count in the divisor along axis d: those inside x, or those inside x and its declared padding. */
+static inline int64_t taps_counted(const pooling *v, int d, int64_t p)
+{
+  const span inside = taps_inside(v, d, p);
+  if (v->adaptive || !v->include_pad) return qn_max_i64(0, inside.end - inside.first);
+  return qn_max_i64(0, qn_min_i64(qn_ceil_div(v->in[d] + v->after[d] - start_of(v, d, p), v->dilation[d]), v->size[d]));
+}
+
+/* The windows along axis d that may have a tap at x: tap_at says which one, or -1: none. */
+static inline span windows_over(const pooling *v, int d, int64_t x)
+{
+  if (v->adaptive) return (span){ x * v->out[d] / v->in[d], qn_ceil_div((x + 1) * v->out[d], v->in[d]) };
+  const int64_t high = x + v->before[d], low = qn_max_i64(0, high - (v->size[d] - 1) * v->dilation[d]), step = v->step[d];
+  return (span){ step == 1 ? low : qn_ceil_div(low, step), qn_min_i64(v->out[d], (step == 1 ? high : high / step) + 1) };
+}
+static inline int64_t tap_at(const pooling *v, int d, int64_t p, int64_t x)
+{
+  const int64_t offset = x - start_of(v, d, p);
+  return v->dilation[d] == 1 ? offset : offset % v->dilation[d] ? -1 : offset / v->dilation[d];
+}
 
 static inline char *tensor_at(const pool_tensor *t, const qn_launch *launch, int64_t n, int64_t c, int64_t d, int64_t h,
                               int64_t w)
@@ -78,26 +100,46 @@ static inline pool_tensor pool_tensor_of(const qn_request *request, int32_t valu
   return t;
 }
 
+/* What an op is, and its roles beside x and y, or dx and dy; -1: none. */
+typedef struct pool_op { bool maximum, backward, adaptive; int indices, x, y; } pool_op;
+
+static inline pool_op pool_op_of(uint32_t op)
+{
+  switch (op) {
+  case QN_OP_POOL_MAX:                       return (pool_op){ true, false, false, QN_ROLE_POOL_MAX_INDICES, -1, -1 };
+  case QN_OP_POOL_MAX_BACKWARD:
+    return (pool_op){ true, true, false, QN_ROLE_POOL_MAX_BACKWARD_INDICES, QN_ROLE_POOL_MAX_BACKWARD_X, -1 };
+  case QN_OP_POOL_ADAPTIVE_MAX:              return (pool_op){ true, false, true, QN_ROLE_POOL_ADAPTIVE_MAX_INDICES, -1, -1 };
+  case QN_OP_POOL_ADAPTIVE_MAX_BACKWARD:     return (pool_op){ true, true, true, QN_ROLE_POOL_ADAPTIVE_MAX_BACKWARD_INDICES, -1, -1 };
+  case QN_OP_POOL_AVERAGE_BACKWARD:          return (pool_op){ false, true, false, -1, -1, -1 };
+  case QN_OP_POOL_ADAPTIVE_AVERAGE:          return (pool_op){ false, false, true, -1, -1, -1 };
+  case QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD: return (pool_op){ false, true, true, -1, -1, -1 };
+  case QN_OP_POOL_LP_BACKWARD: return (pool_op){ false, true, false, -1, QN_ROLE_POOL_LP_BACKWARD_X, QN_ROLE_POOL_LP_BACKWARD_Y };
+  default:                                   return (pool_op){ false, false, false, -1, -1, -1 };
+  }
+}
+
+static inline pool_tensor pool_role(const qn_request *request, int role)
+{
+  return pool_tensor_of(request, role < 0 ? -1 : qn_role(&request->op[0], (uint32_t)role));
+}
+
 /* Reads the request. `fast`: the axis whose stride must be 1 in all tensors. */
 static inline qn_status pooling_of(const qn_request *request, qn_prepared *prepared, int fast, pooling *v)
 {
+  static const qn_pool none = { .window = { 1, 1, 1 }, .stride = { 1, 1, 1 }, .dilation = { 1, 1, 1 } };
   const qn_node *node = &request->op[0];
-  const qn_pool *pool = node->attr;
-  *v = (pooling){ .op = node->op, .include_pad = pool->include_pad != 0, .fast = fast, .p = pool->p };
-  v->maximum = node->op == QN_OP_POOL_MAX || node->op == QN_OP_POOL_MAX_BACKWARD;
-  const bool lp_backward = node->op == QN_OP_POOL_LP_BACKWARD;
-  v->backward = node->op == QN_OP_POOL_MAX_BACKWARD || node->op == QN_OP_POOL_AVERAGE_BACKWARD || lp_backward;
-  const uint32_t last = node->n_roles - 1;
-  const int32_t x = qn_role(node, v->backward ? last : 0);
+  const pool_op op = pool_op_of(node->op);
+  const qn_pool *pool = op.adaptive ? &none : node->attr;
+  *v = (pooling){ .op = node->op, .maximum = op.maximum, .backward = op.backward, .adaptive = op.adaptive,
+                  .include_pad = pool->include_pad != 0, .fast = fast, .p = pool->p };
+  const int32_t x = qn_role(node, v->backward ? node->n_roles - 1 : 0);
   const int32_t y = qn_role(node, v->backward ? 0 : node->n_inputs);
   v->x = pool_tensor_of(request, x);
   v->y = pool_tensor_of(request, y);
-  v->indices = pool_tensor_of(request, v->maximum ? qn_role(node, v->backward ? QN_ROLE_POOL_MAX_BACKWARD_INDICES
-                                                                              : QN_ROLE_POOL_MAX_INDICES) : -1);
-  v->seen = pool_tensor_of(request, lp_backward ? qn_role(node, QN_ROLE_POOL_LP_BACKWARD_X)
-                                    : v->maximum && v->backward && v->indices.value < 0
-                                      ? qn_role(node, QN_ROLE_POOL_MAX_BACKWARD_X) : -1);
-  v->made = pool_tensor_of(request, lp_backward ? qn_role(node, QN_ROLE_POOL_LP_BACKWARD_Y) : -1);
+  v->indices = pool_role(request, op.indices);
+  v->seen = pool_role(request, v->indices.value < 0 ? op.x : -1);
+  v->made = pool_role(request, op.y);
 
   const qn_value *big = &request->value[x], *small = &request->value[y];
   v->n = big->dim[0];
@@ -144,6 +186,44 @@ static inline int pool_threads(const pooling *v, const qn_launch *launch, int64_
   return (int)qn_max_i64(1, qn_min_i64(qn_min_i64(cpu_threads(launch, work), v->threads), tasks));
 }
 
+/* n neighbouring elements as f32: in place, or in buffer. */
+static inline const float *pool_wide(const pool_tensor *t, const char *at, int64_t n, float *buffer)
+{
+  if (t->dtype == QN_F32) return (const float *)(const void *)at;
+  row_to_f32(buffer, at, t->dtype, n);
+  return buffer;
+}
+
+/* The f32 plane in which gradients are summed: dx itself if it is f32; for maxima, whose places are numbers, it must also be without
+ * gaps, else `held`, of the workspace. */
+typedef struct pool_plane { float *p; int64_t stride_d, stride_h; } pool_plane;
+
+static inline bool pool_needs_plane(const pooling *v)
+{
+  const bool dense = (v->in[1] == 1 || v->x.stride[SH] == v->in[2]) &&
+                     (v->in[0] == 1 || v->x.stride[SD] == v->in[1] * v->in[2]);
+  return v->backward && (v->x.dtype != QN_F32 || (v->maximum && !dense));
+}
+
+static inline float *pool_plane_row(const pool_plane *g, int64_t d, int64_t h) { return g->p + d * g->stride_d + h * g->stride_h; }
+
+static inline pool_plane pool_plane_begin(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, float *held)
+{
+  pool_plane g = { held, v->in[1] * v->in[2], v->in[2] };
+  if (!pool_needs_plane(v)) g = (pool_plane){ (float *)(void *)tensor_at(&v->x, launch, n, c, 0, 0, 0), v->x.stride[SD], v->x.stride[SH] };
+  const int64_t rows = g.stride_h == v->in[2] ? v->in[1] : 1;       /* without gaps between them */
+  for (int64_t d = 0; d < v->in[0]; d++)
+    for (int64_t h = 0; h < v->in[1]; h += rows) memset(pool_plane_row(&g, d, h), 0, (size_t)(rows * v->in[2]) * 4);
+  return g;
+}
+
+static inline void pool_plane_end(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, const pool_plane *g)
+{
+  for (int64_t d = 0; pool_needs_plane(v) && d < v->in[0]; d++)
+    for (int64_t h = 0; h < v->in[1]; h++)
+      row_from_f32(tensor_at(&v->x, launch, n, c, d, h, 0), pool_plane_row(g, d, h), v->x.dtype, v->in[2]);
+}
+
 /* A maximum's number: of the tap in its window (u8) or of the place in x's plane, as `base` of its rows and what stands in
  * the last dim. */
 static inline int64_t number_base(const pooling *v, uint32_t dtype, int64_t rd, int64_t rh, int64_t d, int64_t h)
@@ -172,4 +252,7 @@ static inline void put_indices(void *to, uint32_t dtype, const int32_t *number, 
 #define POOL_ROWS(name, run)                                                                                     \
   POOL_ROW(name, run, QN_OP_POOL_MAX), POOL_ROW(name, run, QN_OP_POOL_MAX_BACKWARD),                              \
   POOL_ROW(name, run, QN_OP_POOL_AVERAGE), POOL_ROW(name, run, QN_OP_POOL_AVERAGE_BACKWARD),
+#define POOL_ADAPTIVE_ROWS(name, run)                                                                            \
+  POOL_ROW(name, run, QN_OP_POOL_ADAPTIVE_MAX), POOL_ROW(name, run, QN_OP_POOL_ADAPTIVE_MAX_BACKWARD),            \
+  POOL_ROW(name, run, QN_OP_POOL_ADAPTIVE_AVERAGE), POOL_ROW(name, run, QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD),
 #endif
