@@ -39,7 +39,7 @@ static inline const qn_op_info *qn__op(uint32_t kind)   /* qn_op_find, for the h
   return kind < QN__KINDS && qn__op_place[kind] ? &qn__ops[qn__op_place[kind] - 1] : NULL;
 }
 
-/* ---- graph.c, notation.c, infer.c ---------------------------------------------------------- */
+/* ---- graph.c, notation.c, infer.c, layout.c ---------------------------------------------------------- */
 
 struct qn_graph {
   qn_graph_view view;                               /* points into what follows; the first member */
@@ -51,6 +51,8 @@ struct qn_graph {
  * (rank -1: dims too), others given and checked. On success all outputs are whole but for strides of wanted ones
  * (qn__default_strides). name(role) for sentences. */
 qn_status qn__infer(const qn_op_info *op, void *attr, const qn_node *node, qn_value *value);
+
+/* layout.c */
 void      qn__default_strides(qn_value *v, const qn_value *like);   /* packed, in like's dim order (NULL: last fastest) */
 bool      qn__overlaps_itself(const qn_value *v);   /* two indices, one address */
 

@@ -31,6 +31,9 @@ core_libcore_la_SOURCES = \
   core/status.c \
   core/schema.c \
   core/tensor.c \
+  core/argument.c \
+  core/attribute.c \
+  core/layout.c \
   core/infer.c \
   core/infer_contraction.c \
   core/infer_elementwise.c \

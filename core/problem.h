@@ -12,6 +12,7 @@ void qn__pack(int rank, const int64_t *dim, int64_t *stride, const int *order);
 /* ---- infer*.c: one op's rules ------------------------------------------------------------- */
 
 #define QN__MAX_ELEMENTS ((int64_t)1 << 58)   /* of a tensor, and of its reach: no sum of extents or bytes overflows */
+typedef __int128 qn__wide;                    /* of what no sum of strides or product of dims overflows */
 
 typedef struct qn__problem {
   const qn_op_info *op;
@@ -23,24 +24,7 @@ typedef struct qn__problem {
 
 /* qn__infer, without a sentence. */
 bool qn__infers(const qn_op_info *op, void *attr, const qn_node *node, qn_value *value);
-/* The input whose dim order the op's argument k, a wanted output, follows; NULL: packed, last dim fastest. */
-const qn_value *qn__layout_model(const qn_op_info *op, const qn_node *node, const qn_value *value, int32_t k);
-/* How many tensors a list that is wanted has: as many as the first list that the op reads, in *role. */
-int32_t qn__list_length(const qn_op_info *op, const int32_t *first, uint32_t *role);
-/* How many entries an attribute has for this op: its spatial dims, its rank, or 1; and how many its struct holds. */
-int qn__attr_entries(const qn_attr_info *a, const qn_node *node, const qn_value *value);
-int qn__attr_capacity(const qn_attr_info *a);
-/* The word for a value of an attribute that has words, *n bytes long, NULL beyond them; and the value of a word, -1: none. */
-const char *qn__word(const char *words, int64_t value, int *n);
-int64_t     qn__word_number(const char *words, const char *word, size_t n);
-/* A whole attribute struct from one that a caller filled, be it of an older or newer size. to: op->attr_bytes. */
-qn_status qn__attr_copy(const qn_op_info *op, const void *from, void *to);
-/* May this input role lend its memory to that output role? */
-bool qn__may_lend(const qn_op_info *op, uint32_t input, uint32_t output);
-/* Same dtype, dims and, where a dim has neighbours, strides. */
-bool qn__same_place(const qn_value *a, const qn_value *b);
-
-/* For the rules of each family. */
+/* The rules of each family. */
 qn_status qn__infer_matmul(const qn__problem *p);
 qn_status qn__infer_conv(const qn__problem *p);
 qn_status qn__infer_pool(const qn__problem *p);
@@ -59,14 +43,20 @@ qn_status qn__infer_loss(const qn__problem *p);
 qn_status qn__infer_training(const qn__problem *p);
 qn_status qn__infer_quantization(const qn__problem *p);
 
+/* ---- argument.c: for those rules ----------------------------------------------------------- */
+
 /* BAD_ARGUMENT and "op: argument: ...". */
 qn_status qn__refuse(const qn__problem *p, const char *argument, const char *format, ...)
   __attribute__((format(printf, 3, 4)));
 /* A role's value; NULL if absent. Of a list, the first. */
 qn_value *qn__arg(const qn__problem *p, uint32_t role);
 const char *qn__role_name(const qn__problem *p, uint32_t role);
+/* How many tensors a list that is wanted has: as many as the first list that the op reads, in *role. */
+int32_t qn__list_length(const qn_op_info *op, const int32_t *first, uint32_t *role);
 typedef struct qn__dims_text { char s[QN_MAX_RANK * 21 + 8]; } qn__dims_text;
 qn__dims_text qn__dims(const qn_value *v);            /* "64x3x224x224", "a scalar" */
+typedef struct qn__dtypes_text { char s[64]; } qn__dtypes_text;
+qn__dtypes_text qn__dtypes(uint32_t set);             /* "f32 f16 bf16" */
 /* Dtypes that stand together: f16, bf16 and f32 as one; the others each alone. */
 uint32_t qn__kin(uint32_t dtype);
 /* Is the role's dtype, if it is given, in the set (bit i: dtype i)? */
@@ -91,13 +81,33 @@ qn_status qn__attr_bounds(const qn__problem *p, const char *name, const int64_t 
 
 #define QN__MOST_IN_LIST (1 << 20)
 
+/* ---- attribute.c --------------------------------------------------------------------------- */
+
+/* How many entries an attribute has for this op: its spatial dims, its rank, or 1; and how many its struct holds. */
+int qn__attr_entries(const qn_attr_info *a, const qn_node *node, const qn_value *value);
+int qn__attr_capacity(const qn_attr_info *a);
+/* The word for a value of an attribute that has words, *n bytes long, NULL beyond them; and the value of a word, -1: none. */
+const char *qn__word(const char *words, int64_t value, int *n);
+int64_t     qn__word_number(const char *words, const char *word, size_t n);
+/* A whole attribute struct from one that a caller filled, be it of an older or newer size. to: op->attr_bytes. */
+qn_status qn__attr_copy(const qn_op_info *op, const void *from, void *to);
+
+/* ---- layout.c ------------------------------------------------------------------------------ */
+
+/* Do two views of memory meet? Addresses in bytes; an empty one meets nothing. */
+bool qn__views_meet(const qn_value *a, uintptr_t a_at, const qn_value *b, uintptr_t b_at);
+/* May this input role lend its memory to that output role? */
+bool qn__may_lend(const qn_op_info *op, uint32_t input, uint32_t output);
+/* Same dtype, dims and, where a dim has neighbours, strides. */
+bool qn__same_place(const qn_value *a, const qn_value *b);
+/* The input whose dim order the op's argument k, a wanted output, follows; NULL: packed, last dim fastest. */
+const qn_value *qn__layout_model(const qn_op_info *op, const qn_node *node, const qn_value *value, int32_t k);
+
 /* ---- graph.c ------------------------------------------------------------------------------ */
 
 /* A graph of these sizes in one allocation, its arrays zeroed and in place. */
 typedef struct qn__graph_sizes { size_t ops, values, pointers, ints, attr_bytes, name_bytes; } qn__graph_sizes;
 
-/* Do two views of memory meet? Addresses in bytes; an empty one meets nothing. */
-bool qn__views_meet(const qn_value *a, uintptr_t a_at, const qn_value *b, uintptr_t b_at);
 bool qn__is_name(const char *s, size_t length);       /* a letter or _, then letters, digits, _; no dtype, number or keyword */
 
 /* ---- notation.c, notation_print.c ---------------------------------------------------------- */
