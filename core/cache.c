@@ -49,19 +49,20 @@ static bool is_made(const struct qn__cache *c, const uint64_t *key, uint32_t n, 
   return false;
 }
 
-/* Over the bound the least lately used of a stretch of buckets goes; contexts that still use it keep it alive. */
-static void evict(struct qn__cache *c, uint64_t hash)
+/* Over the bound the least lately used of a stretch of buckets goes, and is to be released; contexts that still use it keep it
+ * alive. */
+static qn_plan *evict(struct qn__cache *c, uint64_t hash)
 {
   qn_plan **oldest = NULL;
   for (int i = 1; i < BUCKETS && (i < 64 || !oldest); i++)
     for (qn_plan **p = &c->bucket[(hash + (uint64_t)i) % BUCKETS]; *p; p = &(*p)->chain)
       if (!oldest || (*p)->used < (*oldest)->used) oldest = p;
-  if (!oldest) return;
+  if (!oldest) return NULL;
   qn_plan *gone = *oldest;
   *oldest = gone->chain;
   gone->chain = NULL;
   c->n--;
-  qn__plan_release(gone);
+  return gone;
 }
 
 static void forget_mark(struct qn__cache *c, pending *mark)
@@ -78,7 +79,7 @@ qn_status qn__cache_get(struct qn__cache *c, const uint64_t *key, uint32_t n_wor
                         qn_status (*make)(void *arg, qn_plan **out), void *arg, qn_plan **out)
 {
   pending mark = { key, n_words, hash, NULL };
-  qn_plan *p;
+  qn_plan *p, *gone = NULL;
   pthread_mutex_lock(&c->lock);
   while (!(p = find(c, key, n_words, hash)) && is_made(c, key, n_words, hash)) pthread_cond_wait(&c->done, &c->lock);
   if (p) atomic_fetch_add(&p->refs, 1);
@@ -108,9 +109,10 @@ qn_status qn__cache_get(struct qn__cache *c, const uint64_t *key, uint32_t n_wor
     p->chain = c->bucket[hash % BUCKETS];
     c->bucket[hash % BUCKETS] = p;
     atomic_fetch_add(&p->refs, 1);
-    if (++c->n > MOST) evict(c, hash);
+    if (++c->n > MOST) gone = evict(c, hash);
   }
   pthread_mutex_unlock(&c->lock);
+  qn__plan_release(gone);                                       /* not under the lock: engines release what they hold */
   if (!status) *out = p;
   return status;
 }

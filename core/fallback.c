@@ -37,7 +37,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   char *at = (char *)(((uintptr_t)ctx->staging + 255) & ~(uintptr_t)255);
   call *c = (call *)at;
   void **ptr = (void **)(c + 1);
-  qn_status status = QN_OK;
+  qn_status status = f->ops->stream_synchronize ? f->ops->stream_synchronize(launch->device, launch->stream) : QN_OK;
+  if (status) return status;              /* what was enqueued before may still be in that memory */
   at += round_up(sizeof *c + r->n_values * sizeof *ptr);
   *c = (call){ f, { .struct_size = sizeof c->launch, .ptr = ptr, .device = f->cpu, .threads = f->threads } };
   c->launch.workspace = at;

@@ -1,6 +1,7 @@
 /* fake_backend.c -- a device that is host memory, and engines that compute nothing, for t_core: what the planner
  * offers, what demands forbid, what is measured and remembered can be seen without any arithmetic. */
 #include <quern/kit.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,11 +184,31 @@ static void release(const qn_device *d, void *p)
   (void)d;
   free(p);
 }
+/* With streams what is enqueued is done when somebody waits, as late as may be. */
+typedef struct work { void (*fn)(void *); void *to; const void *from; size_t bytes; } work;   /* fn(to), or a copy */
+static void do_work(const work *w)
+{
+  if (w->fn) w->fn(w->to);
+  else memcpy(w->to, w->from, w->bytes);
+}
+
+#ifdef FAKE_STREAMS
+static work queue[64];
+static int n_queued;
+static bool captures;
+static void enqueue(work w)
+{
+  if (!captures) queue[n_queued++] = w;
+}
+#else
+static void enqueue(work w) { do_work(&w); }
+#endif
+
 static qn_status copy(const qn_device *d, void *to, const void *from, size_t bytes, int kind, void *stream)
 {
   (void)d;
   if (stream) tell(kind == QN_COPY_TO_DEVICE ? "copy to" : "copy from", stream, NULL);
-  memcpy(to, from, bytes);
+  enqueue((work){ NULL, to, from, bytes });
   return QN_OK;
 }
 static qn_status fill(const qn_device *d, void *p, int byte, size_t bytes, void *stream)
@@ -225,7 +246,7 @@ static qn_status host_call(const qn_device *d, void *stream, void (*fn)(void *),
 {
   (void)d;
   (void)stream;
-  fn(arg);
+  enqueue((work){ fn, arg, NULL, 0 });
   return QN_OK;
 }
 
@@ -248,6 +269,8 @@ static qn_status stream_synchronize(const qn_device *d, void *stream)
 {
   (void)d;
   tell("synchronize", stream, NULL);
+  for (int i = 0; i < n_queued; i++) do_work(&queue[i]);
+  n_queued = 0;
   return QN_OK;
 }
 static qn_status stream_wait(const qn_device *d, void *stream, void *other)
@@ -260,12 +283,14 @@ static qn_status capture_begin(const qn_device *d, void *stream)
 {
   (void)d;
   tell("begin", stream, NULL);
+  captures = true;
   return QN_OK;
 }
 static qn_status capture_end(const qn_device *d, void *stream, void **recording)
 {
   (void)d;
   tell("end", stream, NULL);
+  captures = false;
   *recording = NULL;
   return QN_OK;
 }

@@ -508,6 +508,20 @@ static void enqueued(void)
   qn_context_destroy(ctx);
 }
 
+/* Two ops on the CPU, one enqueued behind the other. */
+static void fallback_in_order(void)
+{
+  static float x[8], y[2][8];
+  qn_tensor tx = qn_tensor_2d(x, QN_F32, 2, 4), ty = qn_tensor_2d(y[0], QN_F32, 2, 4);
+  qn_tensor ux = qn_tensor_2d(x, QN_F32, 1, 8), uy = qn_tensor_2d(y[1], QN_F32, 1, 8);
+  qn_context *ctx = context("fallback=host", "log=error");
+  qn_axis axis = QN_AXIS_INIT;
+  tap_ok(!qn_softmax(ctx, &axis, &tx, &ty) && !qn_softmax(ctx, &axis, &ux, &uy) && !qn_context_synchronize(ctx) && y[0][0] == 0.25f &&
+         y[1][7] == 0.125f, "ops on the CPU in stream order");
+  qn_context_set(ctx, "log", "warn");
+  qn_context_destroy(ctx);
+}
+
 int main(void)
 {
   snprintf(plugin, sizeof plugin, QN_FAKE_PLUGINS "quern_fake.so");
@@ -528,5 +542,6 @@ int main(void)
   snprintf(plugin, sizeof plugin, QN_FAKE_PLUGINS "quern_streams.so");
   branches();
   enqueued();
+  fallback_in_order();
   return tap_done();
 }
