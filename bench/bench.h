@@ -89,7 +89,7 @@ void   ceiling_for(ceiling *c, const side *s, const problem_cost *cost, const ch
 /* The least time in ns that the ceiling allows, and which limit binds ("copy", "matrix"). 0: unknown. */
 double ceiling_ns(const ceiling *c, const problem_cost *cost, const char **binds);
 
-/* ---- report.c, plot.c ------------------------------------------------------------------------- */
+/* ---- table.c, plot.c ------------------------------------------------------------------------- */
 
 typedef struct row {
   const bench_case *c;

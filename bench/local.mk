@@ -9,7 +9,7 @@ bench_quern_bench_SOURCES = \
   bench/flops.c \
   bench/measure.c \
   bench/ceiling.c \
-  bench/report.c \
+  bench/table.c \
   bench/plot.c \
   bench/overhead.c
 bench_quern_bench_CPPFLAGS = $(AM_CPPFLAGS) -DBENCH_MODULES='"$(benchmoduledir)"'
@@ -66,4 +66,4 @@ dist_workload_DATA = \
   bench/workloads/vgg_backward.q
 
 # A report of one backend on one machine; PyTorch beside us, for those who have it.
-EXTRA_DIST += bench/report bench/torch_peer.py bench/torch_gpu.py bench/torch_digits.py
+EXTRA_DIST += bench/report bench/reports bench/torch_peer.py bench/torch_gpu.py bench/torch_digits.py

@@ -102,4 +102,4 @@ conformance_mutant_quern_mutant_la_LDFLAGS = $(PLUGIN_LDFLAGS) -rpath $(plugindi
 conformance_mutant_quern_mutant_la_LIBADD = $(LIBM)
 TESTS += conformance/t_mutants.tap
 endif
-EXTRA_DIST += docs/conformance.md
+EXTRA_DIST += conformance/reports

@@ -1,7 +1,7 @@
 # Engines from elsewhere, each a backend of its own.
 
-# The starting point for a kernel author (docs/adding-an-engine.md): built and tested by make check, not installed.
-EXTRA_DIST += plugins/example/conform.tap docs/adding-an-engine.md
+# The starting point for a kernel author (docs/adding-an-engine.md): built and tested by make check; of it the source is installed.
+EXTRA_DIST += plugins/example/conform.tap
 if BUILD_PLUGINS
 check_LTLIBRARIES += plugins/example/quern_example.la
 plugins_example_quern_example_la_SOURCES = plugins/example/example.c

@@ -60,7 +60,6 @@ tests_t_notation_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 tests_t_infer_SOURCES = tests/t_infer.c tests/tap.h
 tests_t_infer_LDADD = $(QUERN_INSIDE)
 tests_t_infer_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
-EXTRA_DIST += docs/problem-lines.md
 
 # Calls of one shape that differ in what they share.
 check_PROGRAMS += tests/t_calls

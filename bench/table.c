@@ -1,4 +1,4 @@
-/* report.c -- the table on the terminal, the families' summary, the CSV. */
+/* table.c -- the table on the terminal, the families' summary, the CSV. */
 #include <errno.h>
 #include <libgen.h>
 #include <math.h>
