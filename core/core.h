@@ -166,6 +166,7 @@ struct qn_part {
   qn_engine     *engine;                            /* the registry's row */
   qn__backend   *backend;
   qn_request     request;                           /* arrays in `memory`; core is valid while planning only */
+  uint32_t       n_used;                            /* how many of the request's values the ops taken have: the first */
   int32_t       *op_of, *value_of;                  /* numbers in the graph of the ops and values; NULL in a delegated part */
   double        *literal;                           /* of each value that is a number of the graph; NULL in a delegated part */
   void          *memory;

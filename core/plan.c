@@ -62,7 +62,7 @@ static qn_status set_aside(qn_plan *p)
   uint32_t *over = until + g->n_values;
   for (uint32_t s = 0; s < p->n_steps; s++) {
     const qn_part *part = p->step[s].part;
-    for (uint32_t v = 0; v < part->request.n_values; v++) {
+    for (uint32_t v = 0; v < part->n_used; v++) {
       int32_t at = part->value_of[v];
       if (!made_by_part(part, v)) until[at] = s;
       else if (g->value[at].over >= 0) over[g->value[at].over] = s;
@@ -71,7 +71,7 @@ static qn_status set_aside(qn_plan *p)
   for (uint32_t s = 0; s + 1 < p->n_steps; s++) {
     const qn_part *part = p->step[s].part;
     bool awaited = false;
-    for (uint32_t v = 0; v < part->request.n_values; v++)
+    for (uint32_t v = 0; v < part->n_used; v++)
       awaited = awaited || over[part->value_of[v]] > s || (made_by_part(part, v) && until[part->value_of[v]] > s);
     p->branches |= p->step[s].aside = !awaited;
   }
@@ -97,7 +97,7 @@ static qn_status lay_out(qn_plan *p, const int32_t *pointer_of, uint64_t *at)
     const qn_part *part = p->step[s].part;
     bool aside = p->step[s].aside;
     int last = aside ? (int)p->n_steps : (int)s;
-    for (uint32_t v = 0; v < part->request.n_values; v++) {
+    for (uint32_t v = 0; v < part->n_used; v++) {
       int32_t g = part->value_of[v];
       if (pointer_of[g] >= 0 || p->graph->view.value[g].flags & QN_VALUE_HOST) continue;
       if (!materialised(part, v)) continue;
@@ -131,7 +131,8 @@ static qn_status place_values(qn_plan *p, qn__step *step, const int32_t *pointer
   for (uint32_t v = 0; v < part->request.n_values; v++) {
     int32_t g = part->value_of[v];
     qn__place *place = &step->place[v];
-    if (pointer_of[g] >= 0) *place = (qn__place){ QN_PLACE_POINTER, pointer_of[g], 0 };
+    if (v >= part->n_used) *place = (qn__place){ QN_PLACE_NONE, 0, 0 };
+    else if (pointer_of[g] >= 0) *place = (qn__place){ QN_PLACE_POINTER, pointer_of[g], 0 };
     else if (p->graph->view.value[g].flags & QN_VALUE_HOST) *place = (qn__place){ QN_PLACE_LITERAL, g, 0 };
     else if (materialised(part, v)) *place = (qn__place){ QN_PLACE_WORKSPACE, 0, at[g] };
     step->direct = step->direct && place->kind == QN_PLACE_POINTER && place->index == (int32_t)v;

@@ -344,7 +344,7 @@ static qn_status plan_region(planner *p)
     .core = &who };
   if ((status = qn__part_choose(&who, &request, NULL, p->n_parts, &part))) goto done;
   part->request.core = NULL;
-  part->request.n_values = qn__values_of(&part->request, part->prepared.n_ops);
+  part->n_used = qn__values_of(&part->request, part->prepared.n_ops);
   memcpy(op_of, p->list, n_ops * sizeof *op_of);
   memcpy(value_of, p->value_of, n_values * sizeof *value_of);
   for (uint32_t i = 0; i < part->prepared.n_ops; i++) p->group[p->list[i]] = p->n_parts;
