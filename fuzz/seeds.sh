@@ -18,5 +18,8 @@ case $target in
     printf 'engine=conv_forward=winograd_4x4,matmul=cuda/wgmma:128x256_c2,pointwise=direct,any\n' >"$folder/seed-2"
     printf 'workspace_limit=64M\nmath=tf32\ndeterministic=batch\nfallback=host\nlog=warn\ndevice=0\n' >"$folder/seed-3"
     printf 'plugin_path=/a:/b\ntune_cache=/tmp/t\ntrace=/tmp/q\nworkspace_limit=18446744073709551615\nnone=1\n' >"$folder/seed-4" ;;
+  fuzz_tune)
+    printf 'quern-tune 1\nh200\td0,m1,w18446744073709551615,t0,cuda\tcopy x=f32/64\tcuda/copy:16\t0.1.0\t1234\n' >"$folder/seed-1"
+    printf 'quern-tune 2\ngeneric\td0\trelu x=f32/8\tcpu_ref/direct\t1\t5\n' >"$folder/seed-2" ;;
   *) echo "seeds.sh: no target $target" >&2; exit 2 ;;
 esac
