@@ -4,7 +4,7 @@
  * gradient goes where its index says; without indices they are found first, into workspace. */
 #include "pool_window.h"
 
-enum { BAND = 256 };                      /* channels at a time */
+enum { BAND = 1024 };                     /* channels at a time */
 
 /* ---- a tap -------------------------------------------------------------------------------------------------- */
 
@@ -30,10 +30,22 @@ static void tap_argmax(float *y, int32_t *number, const float *x, int32_t here, 
   }
 }
 
-static void add_where(float *dx, const float *dy, const int32_t *number, int32_t here, int64_t n)
+/* dy where the number is `here`: the numbers' dtype is a constant where this is called. */
+CPU_INLINE void add_where_as(float *dx, const float *dy, const void *number, uint32_t dtype, int64_t here, int64_t n)
 {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) dx[i] += number[i] == here ? dy[i] : 0.0f;
+  for (int64_t i = 0; i < n; i++) {
+    const bool chosen = dtype == QN_U8 ? ((const uint8_t *)number)[i] == (uint8_t)here
+                      : dtype == QN_I32 ? ((const int32_t *)number)[i] == (int32_t)here : ((const int64_t *)number)[i] == here;
+    dx[i] += chosen ? dy[i] : 0.0f;
+  }
+}
+
+static void add_where(float *dx, const float *dy, const void *number, uint32_t dtype, int64_t here, int64_t n)
+{
+  if (dtype == QN_U8) add_where_as(dx, dy, number, QN_U8, here, n);
+  else if (dtype == QN_I32) add_where_as(dx, dy, number, QN_I32, here, n);
+  else add_where_as(dx, dy, number, QN_I64, here, n);
 }
 
 static void add_divided(float *dx, const float *dy, float by, int64_t n)
@@ -45,12 +57,10 @@ static void add_divided(float *dx, const float *dy, float by, int64_t n)
 /* ---- forward: one window, a band of channels ------------------------------------------------------------------ */
 
 /* Into y, and of maxima into number where that is wanted. */
-static void pool(const pooling *v, const pool_tensor *x, const qn_launch *launch, const int64_t at[AXES], int64_t c, int64_t n,
-                 uint32_t numbers, float *y, int32_t *number)
+static void pool(const pooling *v, const pool_tensor *x, const qn_launch *launch, const int64_t at[AXES], const span taps[3],
+                 int64_t c, int64_t n, uint32_t numbers, float *y, int32_t *number)
 {
   float buffer[BAND];
-  span taps[3];
-  for (int d = 0; d < 3; d++) taps[d] = taps_inside(v, d, at[SD + d]);
   for (int64_t i = 0; i < n; i++) y[i] = v->maximum ? -INFINITY : 0;
   for (int64_t i = 0; number && i < n; i++) number[i] = -1;
   for (int64_t rd = taps[0].first; rd < taps[0].end; rd++)
@@ -73,20 +83,22 @@ static float divisor(const pooling *v, int64_t pd, int64_t ph, int64_t pw)
   return by > 0 ? by : 1;
 }
 
-static void forward(const pooling *v, const qn_launch *launch, const int64_t at[AXES])
+static void forward(const pooling *v, const qn_launch *launch, const int64_t at[AXES], const span taps[3])
 {
   const bool numbered = v->indices.value >= 0;
-  float y[BAND];
+  float narrow[BAND];
   int32_t number[BAND];
   for (int64_t c = 0; c < v->c; c += BAND) {
     const int64_t n = qn_min_i64(BAND, v->c - c);
-    pool(v, &v->x, launch, at, c, n, v->indices.dtype, y, numbered ? number : NULL);
+    char *to = tensor_at(&v->y, launch, at[SN], c, at[SD], at[SH], at[SW]);
+    float *y = v->y.dtype == QN_F32 ? (float *)(void *)to : narrow;
+    pool(v, &v->x, launch, at, taps, c, n, v->indices.dtype, y, numbered ? number : NULL);
     if (!v->maximum) {
       const float by = divisor(v, at[SD], at[SH], at[SW]);
 #pragma omp simd
       for (int64_t i = 0; i < n; i++) y[i] = y[i] / by;
     }
-    row_from_f32(tensor_at(&v->y, launch, at[SN], c, at[SD], at[SH], at[SW]), y, v->y.dtype, n);
+    if (y == narrow) row_from_f32(to, y, v->y.dtype, n);
     if (numbered) put_indices(tensor_at(&v->indices, launch, at[SN], c, at[SD], at[SH], at[SW]), v->indices.dtype, number, n);
   }
 }
@@ -99,63 +111,44 @@ static int32_t *found_at(const pooling *v, const qn_launch *launch, int64_t n, i
   return (int32_t *)launch->workspace + (((n * v->out[0] + d) * v->out[1] + h) * v->out[2] + w) * v->c;
 }
 
-static void find(const pooling *v, const qn_launch *launch, const int64_t at[AXES])
+static void find(const pooling *v, const qn_launch *launch, const int64_t at[AXES], const span taps[3])
 {
   float y[BAND];
   for (int64_t c = 0; c < v->c; c += BAND)
-    pool(v, &v->seen, launch, at, c, qn_min_i64(BAND, v->c - c), QN_I32, y, found_at(v, launch, at[SN], at[SD], at[SH], at[SW]) + c);
-}
-
-/* A window's numbers for a band of channels, as int32. */
-static const int32_t *numbers_at(const pooling *v, const qn_launch *launch, const int64_t at[AXES], int64_t c, int64_t n,
-                                 int32_t *buffer)
-{
-  if (v->indices.value < 0) return found_at(v, launch, at[SN], at[SD], at[SH], at[SW]) + c;
-  const char *from = tensor_at(&v->indices, launch, at[SN], c, at[SD], at[SH], at[SW]);
-  if (v->indices.dtype == QN_I32) return (const int32_t *)(const void *)from;
-  if (v->indices.dtype == QN_U8)
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) buffer[i] = ((const uint8_t *)from)[i];
-  else
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) {     /* out of range is no place: -1 */
-      const int64_t number = ((const int64_t *)(const void *)from)[i];
-      buffer[i] = (uint64_t)number <= INT32_MAX ? (int32_t)number : -1;
-    }
-  return buffer;
+    pool(v, &v->seen, launch, at, taps, c, qn_min_i64(BAND, v->c - c), QN_I32, y, found_at(v, launch, at[SN], at[SD], at[SH], at[SW]) + c);
 }
 
 /* Adds to dx what a window gives to the place that has `here` for its number. */
-static void take(const pooling *v, const qn_launch *launch, const int64_t window[AXES], int64_t c, int64_t n, int32_t here,
-                 float *dx)
+static void take(const pooling *v, const qn_launch *launch, const int64_t window[AXES], int64_t c, int64_t n, int64_t here, float *dx)
 {
   float buffer[BAND];
-  int32_t numbers[BAND];
-  const char *at = tensor_at(&v->y, launch, window[SN], c, window[SD], window[SH], window[SW]);
-  const float *dy = pool_wide(&v->y, at, n, buffer);
-  if (v->maximum) add_where(dx, dy, numbers_at(v, launch, window, c, n, numbers), here, n);
-  else add_divided(dx, dy, divisor(v, window[SD], window[SH], window[SW]), n);
+  const float *dy = pool_wide(&v->y, tensor_at(&v->y, launch, window[SN], c, window[SD], window[SH], window[SW]), n, buffer);
+  if (!v->maximum) add_divided(dx, dy, divisor(v, window[SD], window[SH], window[SW]), n);
+  else if (v->indices.value < 0)
+    add_where(dx, dy, found_at(v, launch, window[SN], window[SD], window[SH], window[SW]) + c, QN_I32, here, n);
+  else
+    add_where(dx, dy, tensor_at(&v->indices, launch, window[SN], c, window[SD], window[SH], window[SW]), v->indices.dtype, here, n);
 }
 
-static void backward(const pooling *v, const qn_launch *launch, const int64_t at[AXES])
+static void backward(const pooling *v, const qn_launch *launch, const int64_t at[AXES], const span windows[3])
 {
   const uint32_t numbers = v->indices.value < 0 ? QN_I32 : v->indices.dtype;
-  span over[3];
-  for (int d = 0; d < 3; d++) over[d] = windows_over(v, d, at[SD + d]);
-  float dx[BAND];
+  float narrow[BAND];
   for (int64_t c = 0; c < v->c; c += BAND) {
     const int64_t n = qn_min_i64(BAND, v->c - c);
+    char *to = tensor_at(&v->x, launch, at[SN], c, at[SD], at[SH], at[SW]);
+    float *dx = v->x.dtype == QN_F32 ? (float *)(void *)to : narrow;
     memset(dx, 0, (size_t)n * sizeof *dx);
-    for (int64_t pd = over[0].first; pd < over[0].end; pd++)
-      for (int64_t ph = over[1].first; ph < over[1].end; ph++) {
+    for (int64_t pd = windows[0].first; pd < windows[0].end; pd++)
+      for (int64_t ph = windows[1].first; ph < windows[1].end; ph++) {
         const int64_t rd = tap_at(v, 0, pd, at[SD]), rh = tap_at(v, 1, ph, at[SH]);
-        for (int64_t pw = over[2].first; pw < over[2].end && rd >= 0 && rh >= 0; pw++) {
+        for (int64_t pw = windows[2].first; pw < windows[2].end && rd >= 0 && rh >= 0; pw++) {
           const int64_t rw = tap_at(v, 2, pw, at[SW]), window[AXES] = { at[SN], 0, pd, ph, pw };
           const int64_t here = number_base(v, numbers, rd, rh, at[SD], at[SH]) + (numbers == QN_U8 ? rw : at[SW]);
-          if (rw >= 0) take(v, launch, window, c, n, (int32_t)here, dx);
+          if (rw >= 0) take(v, launch, window, c, n, here, dx);
         }
       }
-    row_from_f32(tensor_at(&v->x, launch, at[SN], c, at[SD], at[SH], at[SW]), dx, v->x.dtype, n);
+    if (dx == narrow) row_from_f32(to, dx, v->x.dtype, n);
   }
 }
 
@@ -175,16 +168,22 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 
 /* ---- run ------------------------------------------------------------------------------------------------------------------- */
 
-typedef void place_fn(const pooling *, const qn_launch *, const int64_t at[AXES]);
+typedef void place_fn(const pooling *, const qn_launch *, const int64_t at[AXES], const span spans[3]);
+typedef span span_fn(const pooling *, int d, int64_t at);
 
-static void for_each_place(const pooling *v, const qn_launch *launch, const int64_t dim[3], place_fn *f)
+/* f at each place, with what span_of says of it along D, H and W. */
+static void for_each_place(const pooling *v, const qn_launch *launch, const int64_t dim[3], span_fn *span_of, place_fn *f)
 {
   const int64_t rows = v->n * dim[0] * dim[1];
   const int threads = pool_threads(v, launch, rows);
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
   for (int64_t i = 0; i < rows; i++) {
     int64_t at[AXES] = { i / dim[1] / dim[0], 0, i / dim[1] % dim[0], i % dim[1], 0 };
-    for (; at[SW] < dim[2]; at[SW]++) f(v, launch, at);
+    span spans[3] = { span_of(v, 0, at[SD]), span_of(v, 1, at[SH]) };
+    for (; at[SW] < dim[2]; at[SW]++) {
+      spans[2] = span_of(v, 2, at[SW]);
+      f(v, launch, at, spans);
+    }
   }
 }
 
@@ -192,9 +191,9 @@ CPU_RUNS(cpu_pool_channels_run);
 qn_status CPU_NAME(cpu_pool_channels_run)(const qn_prepared *prepared, const qn_launch *launch)
 {
   const pooling *v = prepared->state;
-  if (v->seen.value >= 0) for_each_place(v, launch, v->out, find);
-  if (v->backward) for_each_place(v, launch, v->in, backward);
-  else for_each_place(v, launch, v->out, forward);
+  if (v->seen.value >= 0) for_each_place(v, launch, v->out, taps_inside, find);
+  if (v->backward) for_each_place(v, launch, v->in, windows_over, backward);
+  else for_each_place(v, launch, v->out, taps_inside, forward);
   return QN_OK;
 }
 

@@ -50,12 +50,16 @@ static inline bool inside(const pooling *v, int d, int64_t at) { return at >= 0 
 
 typedef struct span { int64_t first, end; } span;
 
+/* a / b up, where b is 1 more often than not and a division takes longer than a tap. */
+static inline int64_t pool_ceil_div(int64_t a, int64_t b) { return b == 1 ? a : qn_ceil_div(a, b); }
+
 /* The taps of the window at place p along axis d that lie inside x. */
 static inline span taps_inside(const pooling *v, int d, int64_t p)
 {
   if (v->adaptive) return (span){ 0, size_of(v, d, p) };
   const int64_t start = start_of(v, d, p), dilation = v->dilation[d];
-  const int64_t first = start < 0 ? qn_ceil_div(-start, dilation) : 0, reached = start < v->in[d] ? qn_ceil_div(v->in[d] - start, dilation) : 0;
+  const int64_t first = start < 0 ? pool_ceil_div(-start, dilation) : 0;
+  const int64_t reached = start < v->in[d] ? pool_ceil_div(v->in[d] - start, dilation) : 0;
   return (span){ first, qn_min_i64(reached, v->size[d]) };
 }
 
@@ -64,7 +68,7 @@ static inline int64_t taps_counted(const pooling *v, int d, int64_t p)
 {
   const span inside = taps_inside(v, d, p);
   if (v->adaptive || !v->include_pad) return qn_max_i64(0, inside.end - inside.first);
-  return qn_max_i64(0, qn_min_i64(qn_ceil_div(v->in[d] + v->after[d] - start_of(v, d, p), v->dilation[d]), v->size[d]));
+  return qn_max_i64(0, qn_min_i64(pool_ceil_div(v->in[d] + v->after[d] - start_of(v, d, p), v->dilation[d]), v->size[d]));
 }
 
 /* The windows along axis d that may have a tap at x: tap_at says which one, or -1: none. */
@@ -72,7 +76,7 @@ static inline span windows_over(const pooling *v, int d, int64_t x)
 {
   if (v->adaptive) return (span){ x * v->out[d] / v->in[d], qn_ceil_div((x + 1) * v->out[d], v->in[d]) };
   const int64_t high = x + v->before[d], low = qn_max_i64(0, high - (v->size[d] - 1) * v->dilation[d]), step = v->step[d];
-  return (span){ step == 1 ? low : qn_ceil_div(low, step), qn_min_i64(v->out[d], (step == 1 ? high : high / step) + 1) };
+  return (span){ pool_ceil_div(low, step), qn_min_i64(v->out[d], pool_ceil_div(high + 1, step)) };
 }
 static inline int64_t tap_at(const pooling *v, int d, int64_t p, int64_t x)
 {

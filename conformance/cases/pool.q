@@ -35,6 +35,7 @@ pool_max x=f32/2x16x7x9/nhwc window=3,3 stride=2,2 pad=1,1 ; as=bf16,f16
 pool_max x=f32/2x16x9x7/nhwc window=3,3 stride=1,1 pad=1,1 indices=u8/2x16x9x7/nhwc ; as=bf16
 pool_max x=f32/2x24x7x8/nhwc window=2,2 indices=i32/2x24x3x4/nhwc ; as=f16
 pool_max x=f32/1x16x33x20/nhwc window=16,9 stride=2,3 ; as=bf16
+pool_max x=f32/1x1030x3x2/nhwc window=2,2 stride=1,1 indices=i64/1x1030x2x1/nhwc ; as=bf16
 
 # planes whose lines are whole vectors, or pairs; windows side by side of one vector and of two
 pool_max x=bf16/3x5x13x16 window=3,3 stride=2,2 pad=1,1

@@ -27,6 +27,7 @@ pool_max_backward dy=f32/1x2x4x4 indices=u8/1x2x4x4 dx=f32/1x2x4x4 window=2,2 st
 
 pool_max_backward dy=f32/2x16x4x4/nhwc x=f32/2x16x8x8/nhwc dx=f32/2x16x8x8/nhwc window=2,2 ; as=bf16
 pool_max_backward dy=f32/2x16x4x4/nhwc indices=i32/2x16x4x4/nhwc dx=f32/2x16x7x7/nhwc window=3,3 stride=2,2 pad=1,1 ; as=bf16,f16
+pool_max_backward dy=f32/1x1030x2x1/nhwc indices=i64/1x1030x2x1/nhwc dx=f32/1x1030x3x2/nhwc window=2,2 stride=1,1 ; as=bf16
 pool_max_backward dy=f32/2x5x4x4 x=f32/2x5x9x8 window=2,2 ; fill=int
 
 # average
