@@ -87,9 +87,14 @@ static void group(const char *label, const row *rows, int n_rows, const char *op
   }
   printf("%-32s %5d", label, members);
   for (int k = 0; k < sides; k++)
-    printf("   share %5.0f%%", 100 * geometric(&of_ceiling[k]));
-  if (sides == 2)
+    if (of_ceiling[k].n)
+      printf("   share %5.0f%%", 100 * geometric(&of_ceiling[k]));
+    else
+      printf("   share %6s", "-");
+  if (sides == 2 && ratio.n)
     printf("   speed %6.2fx  least %6.2fx  of %d", geometric(&ratio), ratio.least, ratio.n);
+  else if (sides == 2)
+    printf("   speed %7s  least %7s  of 0", "-", "-");
   putchar('\n');
 }
 
@@ -104,7 +109,7 @@ static bool seen_before(const row *rows, int i, bool family)
 void report_groups(const row *rows, int n_rows, const side *const s[], int n)
 {
   double traced[2] = { 0 };
-  long calls = 0;
+  long calls = 0, lacking[2] = { 0 };
   if (!n_rows)
     return;
   printf("\n%-32s %5s   geometric means%s\n", "op or family", "rows", n == 2 ? "; speed: first side over second" : "");
@@ -124,11 +129,18 @@ void report_groups(const row *rows, int n_rows, const side *const s[], int n)
   for (int i = 0; i < n_rows; i++) {
     calls += rows[i].c->count;
     for (int k = 0; k < n; k++)
-      traced[k] += (double)rows[i].c->count * rows[i].r[k].ns;
+      if (rows[i].r[k].status)
+        lacking[k] += rows[i].c->count;
+      else
+        traced[k] += (double)rows[i].c->count * rows[i].r[k].ns;
   }
   if (calls > n_rows)                   /* a trace: weigh each problem by its calls */
-    for (int k = 0; k < n; k++)
-      printf("%ld calls on %s: %.3f ms\n", calls, s[k]->spec, traced[k] / 1e6);
+    for (int k = 0; k < n; k++) {
+      printf("%ld calls on %s: %.3f ms", calls - lacking[k], s[k]->spec, traced[k] / 1e6);
+      if (lacking[k])
+        printf("; %ld more it did not take", lacking[k]);
+      putchar('\n');
+    }
 }
 
 /* ---- CSV ---------------------------------------------------------------------------------------- */

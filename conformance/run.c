@@ -51,7 +51,7 @@ static void fail(struct trial *t, const char *verdict, const char *text)
   if (*text)
     qc_say_fail("  why", "\"%s\"", text);
   qc_say_fail("  math", "%s", t->math);
-  qc_say_fail("  repro", "quern-conform --backend %s%s%s --case '%s ; %s'", qc_w.backend, t->e ? " --engine " : "",
+  qc_say_fail("  repro", "quern-conform --backend %s%s%s --case '%s ; %s'", qc_opt.backend, t->e ? " --engine " : "",
               t->e ? t->e->name : "", line, settings);
   free(settings);
   free(line);

@@ -107,6 +107,9 @@ qn_status qn__device_model(const qn__backend *provider, const char *model, qn_de
   if (!ops->describe_model) return qn__fail(QN_BAD_ARGUMENT, "model: backend %s knows no models", provider->name);
   qn_status status = ops->describe_model(model, desc);
   if (!status) return QN_OK;
+  const char *const *named = ops->models;
+  while (named && *named && strcmp(*named, model)) named++;
+  if (named && *named) return status;                 /* the backend knows it, and has said what is wrong with it here */
   qn_text known = {0};
   for (const char *const *m = ops->models; m && *m; m++) qn__text_add(&known, "%s%s", m == ops->models ? "" : ", ", *m);
   status = qn__fail(QN_BAD_ARGUMENT, "model: \"%s\" is not known to backend %s; known are %s", model, provider->name,

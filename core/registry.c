@@ -270,7 +270,8 @@ static qn__backend *load_path(const char *path)
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-static void load_folder(const char *folder)
+/* missing: the log level at which a folder that is not there is spoken of. */
+static void load_folder(const char *folder, int missing)
 {
   char **file = NULL;
   int n = 0;
@@ -281,7 +282,7 @@ static void load_folder(const char *folder)
   }
   DIR *dir = opendir(folder);
   if (!dir) {
-    qn__log(QN_LOG_DEBUG, "no plugins in %s: %s", folder, strerror(errno));
+    qn__log(missing, "no plugins in %s: %s", folder, strerror(errno));
     return;
   }
   while ((e = readdir(dir))) {
@@ -311,7 +312,7 @@ static void load_folders(const char *path)
 {
   char *copy = path ? qn__strdup(path) : NULL, *rest = copy, *folder;
   while (rest && (folder = strsep(&rest, ":")))
-    if (*folder) load_folder(folder);
+    if (*folder) load_folder(folder, QN_LOG_WARN);
   qn__free(copy);
 }
 
@@ -325,7 +326,7 @@ static void search(void)
   }
   load_folders(qn__environment(QN_SET_PLUGIN_PATH));
 #ifdef QN_PLUGINDIR
-  load_folder(QN_PLUGINDIR);
+  load_folder(QN_PLUGINDIR, QN_LOG_DEBUG);
 #endif
 }
 

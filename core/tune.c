@@ -92,6 +92,11 @@ static bool read_file(table *t)
   ssize_t n;
   bool ours = true;
   int skipped = 0;
+  struct stat st;
+  if (!stat(t->path, &st) && !S_ISREG(st.st_mode)) {            /* a rename over /dev/null would be the end of it */
+    qn__log(QN_LOG_WARN, "tune cache %s: is no regular file; it is left alone", t->path);
+    return false;
+  }
   FILE *f = fopen(t->path, "re");
   if (!f) return errno == ENOENT;
   if ((n = getline(&line, &room, f)) > 0 && strcmp(line, HEADER)) ours = false;

@@ -84,6 +84,9 @@ if [ -w /dev/full ]; then
   lost "$conform" --backend cpu_ref --case "$line"; verdict "quern-conform: a full disk" $? 2 1 "standard output cannot be written"
 fi
 
+good "QUERN_PLUGIN_PATH of a folder that is not there is warned of" "no plugins in /nonexistent" \
+  env QUERN_PLUGIN_PATH="/nonexistent${QUERN_PLUGIN_PATH:+:$QUERN_PLUGIN_PATH}" "$info"
+bad "a device model that is none" "known are" env QUERN_DEVICE_MODEL=nonesuch "$info" --backend cpu_ref
 bad "quern-info: a command and --explain" both "$info" config --explain "$line"
 bad "quern-info: --device-model without --explain" "goes with --explain" "$info" --device-model h200
 good "quern-info" cpu_ref "$info"
@@ -101,6 +104,10 @@ good "quern-bench --csv writes to a pipe" "$line" "$bench" --case "$line" --time
 wait $!
 [ -p "$fifo/csv" ] && grep -q "$line" "$fifo/copy"
 verdict "and leaves it a pipe" $? 0 any .
+good "a tune cache that is no file is left alone" "no regular file" \
+  env QUERN_TUNE=measure QUERN_TUNE_CACHE="$fifo/csv" "$bench" --backend cpu_ref --case "$line" --time 0.01
+[ -p "$fifo/csv" ]
+verdict "and stays a pipe" $? 0 any .
 rm -rf "$fifo"
 
 for setting in bogus=1 z.fill=int y.fill=int x.seed=3 seed=x labels=3 as=f99 tier=soon plain=0; do
