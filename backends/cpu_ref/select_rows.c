@@ -68,6 +68,18 @@ static qn_status gather_prepare(const qn_request *request, qn_prepared *prepared
   return cpu_keep(prepared, &r, sizeof r);
 }
 
+/* Lines that lie packed, each a part of one row of the table, `apart` elements from line to line: no more between two than that takes,
+ * so that the next may be asked for while one is copied. */
+static void copy_lines(const rows *r, char *y, const char *x, const void *indices, int64_t lines, const int64_t apart[3], int64_t bytes)
+{
+  for (int64_t i = 0; i < lines; i++) {
+    const int64_t index = index_at(r, indices, i * apart[2]);
+    char *to = y + i * apart[0] * r->bytes;
+    if (index >= 0 && index < r->length) memcpy(to, x + (i * apart[1] + index * r->row_stride) * r->bytes, (size_t)bytes);
+    else memset(to, 0, (size_t)bytes);
+  }
+}
+
 static qn_status gather_run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const rows *r = prepared->state;
@@ -75,24 +87,33 @@ static qn_status gather_run(const qn_prepared *prepared, const qn_launch *launch
   const char *x = launch->ptr[r->in];
   char *y = launch->ptr[r->out];
   const void *indices = launch->ptr[r->indices];
-  const int32_t last = nest->rank - 1;
+  const int32_t last = nest->rank - 1, before = last - 1;
   const int64_t n = nest->dim[last], lines = places(nest, last), ys = nest->stride[0][last], xs = nest->stride[1][last];
   const int64_t step = nest->stride[2][last];             /* 0: one index for the whole line */
+  const bool packed = step == 0 && ys == 1 && xs == 1;
+  const int64_t in_row = packed && last > 0 ? nest->dim[before] : 1;
+  const int64_t apart[3] = { last > 0 ? nest->stride[0][before] : 0, last > 0 ? nest->stride[1][before] : 0, last > 0 ? nest->stride[2][before] : 0 };
   const int threads = cpu_threads(launch, lines * n * r->bytes / 4);
   const int64_t share = qn_ceil_div(lines, threads);
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
   for (int64_t first = 0; first < lines; first += share) {
+    const int64_t end = qn_min_i64(first + share, lines);
     qn_walk walk;
+    for (int64_t i = first, taken; i < end && packed; i += taken) {
+      qn_walk_begin(&walk, nest, last, i);
+      taken = qn_min_i64(in_row - i % in_row, end - i);
+      copy_lines(r, y + walk.offset[0] * r->bytes, x + walk.offset[1] * r->bytes,
+                 (const char *)indices + walk.offset[2] * qn_kit_bytes(r->index_dtype), taken, apart, n * r->bytes);
+    }
     qn_walk_begin(&walk, nest, last, first);
-    for (int64_t i = first; i < qn_min_i64(first + share, lines); i++, qn_walk_next(&walk)) {
+    for (int64_t i = first; i < end && !packed; i++, qn_walk_next(&walk)) {
       char *to = y + walk.offset[0] * r->bytes;
       for (int64_t j = 0; j < n; j += step ? 1 : n) {
         const int64_t index = index_at(r, indices, walk.offset[2] + j * step), length = step ? 1 : n;
         const bool there = index >= 0 && index < r->length;
         const char *from = there ? x + (walk.offset[1] + j * xs + index * r->row_stride) * r->bytes : NULL;
         char *at = to + j * ys * r->bytes;
-        if (there && ys == 1 && xs == 1) memcpy(at, from, (size_t)(length * r->bytes));
-        else for (int64_t k = 0; k < length; k++)
+        for (int64_t k = 0; k < length; k++)
           if (there) memcpy(at + k * ys * r->bytes, from + k * xs * r->bytes, (size_t)r->bytes);
           else memset(at + k * ys * r->bytes, 0, (size_t)r->bytes);
       }
