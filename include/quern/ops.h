@@ -1,8 +1,8 @@
 /* ops.h -- the ops, one typed call for each; a chapter of quern.h, which includes it.
  *
- * Every call: (ctx, [attributes], inputs in the order of their roles, outputs). Attributes may be NULL for the
- * defaults; an optional tensor may be NULL. Outputs' dims must be given and right; the sentence of a refusal
- * says what they should be. All work is enqueued on ctx's stream; the call returns before it is done.
+ * Every call: (ctx, [attributes], inputs in the order of their roles, outputs). Attributes may be NULL for the defaults, and so may the
+ * tensors that `quern-info ops` marks with "?": a product's c, bias, alpha, beta; scale, shift, kept statistics, indices, masks, offset...
+ * Outputs' dims must be given and right (a refusal says what they should be). Work is enqueued on ctx's stream, which no call waits for.
  *
  * Arithmetic: f16 and bf16 are computed and summed in f32, f32 in f32, f64 in f64, i8 and u8 products in i32 exactly, and
  * rounded once, to nearest even, to the output. Integer arithmetic wraps. A zero dim makes an op a no-op.
@@ -50,11 +50,11 @@ typedef struct qn_conv {
 qn_status qn_conv_forward(qn_context *ctx, const qn_conv *conv, const qn_tensor *x, const qn_tensor *w,
                           const qn_tensor *bias, const qn_tensor *y);
 /* dx = the gradient of sum(dy conv_forward(x, w)) by x.   dy [N, K, P]   w [K, C/groups, taps]   dx [N, C, spatial]
- * dx's dims choose among those that give dy's P (what others call output padding). */
+ * dx's dims choose among those that give dy's P (what others call output padding). dtypes: as the forward's, dx in the place of y. */
 qn_status qn_conv_backward_data(qn_context *ctx, const qn_conv *conv, const qn_tensor *dy, const qn_tensor *w,
                                 const qn_tensor *dx);
 /* dw = the gradient of sum(dy conv_forward(x, w)) by w.   x [N, C, spatial]   dy [N, K, P]   dw [K, C/groups, taps]
- * The gradient by bias is qn_reduce_sum of dy over all dims but 1. */
+ * The gradient by bias is qn_reduce_sum of dy over all dims but 1. dtypes: as the forward's, dw in the place of y. */
 qn_status qn_conv_backward_filter(qn_context *ctx, const qn_conv *conv, const qn_tensor *x, const qn_tensor *dy,
                                   const qn_tensor *dw);
 
@@ -67,8 +67,8 @@ typedef struct qn_axis {
 #define QN_AXIS_INIT { sizeof(qn_axis), -1 }
 
 /* Along `axis`, any rank >= 1, all tensors of one shape; dtypes f64 f32 f16 bf16, mixed as pointwise's.
- *   softmax:      y = exp(x - m) / s        m = max x,  s = sum exp(x - m)
- *   log_softmax:  y = x - m - ln s
+ *   softmax:      y = exp(x - m) / s        m = max x,  s = sum exp(x - m)        dx = y (dy - sum y dy)
+ *   log_softmax:  y = x - m - ln s                                                dx = dy - exp(y) sum dy
  * A row with NaN or +Inf, and one all -Inf, is NaN throughout. Backward takes the forward's y. */
 qn_status qn_softmax(qn_context *ctx, const qn_axis *axis, const qn_tensor *x, const qn_tensor *y);
 qn_status qn_softmax_backward(qn_context *ctx, const qn_axis *axis, const qn_tensor *y, const qn_tensor *dy,
@@ -378,11 +378,11 @@ typedef struct qn_pool {
 } qn_pool;
 #define QN_POOL_INIT { sizeof(qn_pool), {0,0,0}, {0,0,0}, {1,1,1}, {0,0,0}, {0,0,0}, 0, 1, 2.0 }
 
-/* x [N, C, spatial]   y, indices [N, C, P], 1 to 3 spatial dims, f64 f32 f16 bf16, y of x's dtype.
+/* x [N, C, spatial]   y, indices [N, C, P], 1 to 3 spatial dims, P as a convolution's, f64 f32 f16 bf16, y of x's dtype, dx of dy's.
  * pool_max: NaN wins; ties go to the first in row-major order; a window wholly in padding gives -Inf.
  *   indices: u8 counts taps in the window, i32 and i64 places in x's spatial plane, both row-major; 255 and -1 where
  *   the window lies wholly in padding. u8 wants at most 255 taps.
- * pool_average: a window wholly in padding gives 0.
+ * pool_average: y = sum x / taps, those in padding counted or not by include_pad; a window wholly in padding gives 0.
  * pool_max_backward wants indices, or x to find them again; an index out of range adds nowhere. */
 qn_status qn_pool_max(qn_context *ctx, const qn_pool *pool, const qn_tensor *x, const qn_tensor *y,
                       const qn_tensor *indices);
@@ -562,8 +562,8 @@ typedef struct qn_axes {
 /* x [dims]   y [dims, those reduced being 1]. Floats f64 f32 f16 bf16; sum, prod, max, min, argmax, argmin also
  * i8 u8 i32 i64 (sum and prod wrap in y's dtype, which is i32, i64 or x's own). y: x's dtype, or any float for a float x.
  * Over nothing: sum 0, prod 1, max -Inf, min +Inf (integers: their least and largest), mean NaN, norms and amax 0,
- * argmax and argmin -1. max, min, amax: NaN wins; argmax, argmin (i32 or i64): the first NaN, else the first extreme.
- * The gradients are pointwise: of sum and mean a broadcast, of norm2 x dy / y, and so on. */
+ * argmax and argmin -1. max, min, amax: NaN wins; argmax, argmin: the place (i32 or i64), row-major in the reduced dims, of the first
+ * NaN, else of the first extreme. The gradients are pointwise: of sum and mean a broadcast, of norm2 x dy / y, and so on. */
 qn_status qn_reduce_sum(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
 qn_status qn_reduce_mean(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
 qn_status qn_reduce_prod(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
@@ -577,10 +577,10 @@ qn_status qn_argmin(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, co
 
 /* ---- pointwise ---------------------------------------------------------------------------- */
 
-/* All operands have y's rank, each dim y's or 1 (broadcast); or rank 0, a scalar, which is converted to the type of the
- * computation. f16, bf16 and f32 mix freely and compute in f32; f64 tensors stand only with f64. Integers (i8 u8 i32 i64) and
- * bool stand only with their like, add, sub, mul, neg, abs wrap. Comparisons give bool (0 or 1). NaN goes through,
- * min, max, relu and clip included; comparisons with NaN are false but ne. An input of y's dtype and strides may be y's memory. */
+/* All operands have y's rank, each dim y's or 1 (broadcast); or rank 0, a scalar, converted to the type of the computation. f16, bf16 and
+ * f32 mix freely and compute in f32; f64 tensors stand only with f64; integers (i8 u8 i32 i64) only with their like, in add, sub, mul, min,
+ * max, comparisons, select, neg, abs, sign, and wrap. Comparisons give bool (0 or 1), which logical_... and select's c are; cast takes all.
+ * NaN goes through, min, max, relu and clip included; compared it is false, but for ne. An input alike in dtype and strides may be y. */
 qn_status qn_add(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a + b */
 qn_status qn_sub(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a - b */
 qn_status qn_mul(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a b */

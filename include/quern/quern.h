@@ -126,7 +126,7 @@ typedef struct qn_allocator {
   void  (*free)(void *user, void *p, size_t bytes);
   void *user;
 } qn_allocator;
-qn_status qn_context_set_allocator(qn_context *ctx, const qn_allocator *allocator);  /* NULL: the device's own */
+qn_status qn_context_set_allocator(qn_context *ctx, const qn_allocator *allocator);  /* NULL: the device's own; before the first recording */
 
 /* ---- memory: the context's device, which on a CPU is the host ------------------------------ */
 
@@ -183,7 +183,7 @@ typedef struct qn_plan qn_plan;
 qn_status qn_plan_create(qn_context *ctx, const qn_graph *graph, qn_plan **plan_p);
 void      qn_plan_destroy(qn_plan *plan);                 /* NULL is a no-op */
 /* pointers: one for each `in`, then each `out`, in the order of their lines. A graph promises 16-byte
- * alignment unless its lines say otherwise; what breaks the promise is refused. */
+ * alignment unless its lines say otherwise, and the same pointer where an output is `over` an input; what breaks this is refused. */
 qn_status qn_plan_execute(qn_context *ctx, const qn_plan *plan, void *const pointers[]);
 /* For a plan made by another context of the same device: grow ctx's arena to it. */
 qn_status qn_context_reserve(qn_context *ctx, const qn_plan *plan);
