@@ -33,6 +33,24 @@ static int64_t rows_of(const padding *p, const int64_t *dim)
   return rows;
 }
 
+/* Where a row lies, along all dims but the last, and the next one. */
+static void find_row(const padding *p, const int64_t *dim, int64_t row, int64_t *at)
+{
+  for (int32_t d = p->rank - 2; d >= 0; d--) at[d] = row % dim[d], row /= dim[d];
+}
+static void next_row(const padding *p, const int64_t *dim, int64_t *at)
+{
+  for (int32_t d = p->rank - 2; d >= 0; d--) {
+    if (++at[d] < dim[d]) return;
+    at[d] = 0;
+  }
+}
+
+static int threads_for(const qn_launch *launch, const padding *p, int64_t rows, const int64_t *dim)
+{
+  return (int)qn_min_i64(qn_min_i64(launch->threads, rows), 1 + rows * dim[p->rank - 1] * p->bytes / GRAIN);
+}
+
 /* ---- forward ------------------------------------------------------------------------------------------------ */
 
 static void copy_row(char *y, const char *x, int64_t bytes, int64_t y_stride, int64_t x_stride, int64_t n)
@@ -52,15 +70,13 @@ static void pad_edge(const padding *p, char *y, const char *x, int64_t from, int
   copy_row(y, place < 0 ? (const char *)p->value : x + place * p->stride[last] * p->bytes, p->bytes, p->padded_stride[last], step, n);
 }
 
-static void pad_row(const padding *p, char *y, const char *x, int64_t row)
+static void pad_row(const padding *p, char *y, const char *x, const int64_t *at)
 {
   const int32_t last = p->rank - 1;
   bool inside = true;
-  for (int32_t d = last - 1; d >= 0; d--) {
-    const int64_t at = row % p->padded[d];
-    int64_t from = at - p->before[d];
-    row /= p->padded[d];
-    y += at * p->padded_stride[d] * p->bytes;
+  for (int32_t d = 0; d < last; d++) {
+    int64_t from = at[d] - p->before[d];
+    y += at[d] * p->padded_stride[d] * p->bytes;
     if (from < 0 || from >= p->dim[d]) from = shown(p->mode, from, p->dim[d]);
     inside &= from >= 0;
     if (inside) x += from * p->stride[d] * p->bytes;
@@ -77,9 +93,13 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const padding *p = prepared->state;
   const int64_t rows = rows_of(p, p->padded);
-  const int threads = (int)qn_min_i64(launch->threads, 1 + rows * p->padded[p->rank - 1] * p->bytes / GRAIN);
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-  for (int64_t row = 0; row < rows; row++) pad_row(p, launch->ptr[p->outer], launch->ptr[p->inner], row);
+  const int threads = threads_for(launch, p, rows, p->padded);
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+  for (int t = 0; t < threads; t++) {
+    int64_t row = rows * t / threads, at[QN_MAX_RANK];
+    find_row(p, p->padded, row, at);
+    for (; row < rows * (t + 1) / threads; row++, next_row(p, p->padded, at)) pad_row(p, launch->ptr[p->outer], launch->ptr[p->inner], at);
+  }
   return QN_OK;
 }
 
@@ -142,16 +162,11 @@ static void add_rows(const padding *p, float *sum, const char *dy, const int64_t
   add_edge(p, sum, dy + done * step, p->dim[last], p->padded[last] - done);
 }
 
-static void unpad_row(const padding *p, char *dx, const char *dy, int64_t row, float *held)
+static void unpad_row(const padding *p, char *dx, const char *dy, const int64_t *at, float *held)
 {
   const int32_t last = p->rank - 1;
   const int64_t bytes = qn_kit_bytes(p->sum_dtype);
-  int64_t at[QN_MAX_RANK];
-  for (int32_t d = last - 1; d >= 0; d--) {
-    at[d] = row % p->dim[d];
-    row /= p->dim[d];
-    dx += at[d] * p->stride[d] * bytes;
-  }
+  for (int32_t d = 0; d < last; d++) dx += at[d] * p->stride[d] * bytes;
   float *sum = p->held ? held : (float *)(void *)dx;
   add_rows(p, sum, dy, at, 0, true);
   if (!p->held) return;
@@ -167,11 +182,14 @@ static qn_status run_backward(const qn_prepared *prepared, const qn_launch *laun
 {
   const padding *p = prepared->state;
   const int64_t rows = rows_of(p, p->dim), n = p->dim[p->rank - 1];
-  const int threads = (int)qn_min_i64(qn_min_i64(launch->threads, p->threads), qn_min_i64(rows, 1 + rows * n * p->bytes / GRAIN));
+  const int threads = (int)qn_min_i64(threads_for(launch, p, rows, p->dim), p->threads);
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
-  for (int t = 0; t < threads; t++)
-    for (int64_t row = rows * t / threads; row < rows * (t + 1) / threads; row++)
-      unpad_row(p, launch->ptr[p->inner], launch->ptr[p->outer], row, (float *)launch->workspace + t * qn_round_up(n, 16));
+  for (int t = 0; t < threads; t++) {
+    float *held = p->held ? (float *)launch->workspace + t * qn_round_up(n, 16) : NULL;
+    int64_t row = rows * t / threads, at[QN_MAX_RANK];
+    find_row(p, p->dim, row, at);
+    for (; row < rows * (t + 1) / threads; row++, next_row(p, p->dim, at)) unpad_row(p, launch->ptr[p->inner], launch->ptr[p->outer], at, held);
+  }
   return QN_OK;
 }
 
