@@ -72,11 +72,10 @@ static axis axis_of(const qn_sampling *a, float g, int64_t n)
   return t;
 }
 
-static void one_point(const sampler *s, const char *grid, int64_t n, int64_t p, bool slopes, block *b, int64_t i)
+static void one_point(const sampler *s, const char *grid, int64_t n, const int64_t at[3], bool slopes, block *b, int64_t i)
 {
   axis a[3];
-  int64_t rest = p, from = n * s->grid_stride[0], at[3];
-  for (int d = 2; d >= 0; d--) at[d] = rest % s->point[d], rest /= s->point[d];
+  int64_t from = n * s->grid_stride[0];
   for (int d = 0; d < 3; d++) from += at[d] * s->grid_stride[1 + d];
   b->nan[i] = false;
   b->from[i] = n * s->y_stride[0] + at[0] * s->y_stride[2] + at[1] * s->y_stride[3] + at[2] * s->y_stride[4];
@@ -84,7 +83,9 @@ static void one_point(const sampler *s, const char *grid, int64_t n, int64_t p, 
   for (int d = 0; d < 3; d++) {
     a[d] = (axis){ .in = { true, false }, .weight = { 1, 0 } };
     if (d < 3 - s->dims) continue;
-    const float g = (float)qn_load_f64(grid + (from + (2 - d) * s->grid_stride[4]) * qn_kit_bytes(s->grid_dtype), s->grid_dtype);
+    const int64_t here = from + (2 - d) * s->grid_stride[4];
+    const float g = s->grid_dtype == QN_F32 ? ((const float *)(const void *)grid)[here]
+                                            : (float)qn_load_f64(grid + here * qn_kit_bytes(s->grid_dtype), s->grid_dtype);
     b->nan[i] |= isnan(g) || (isinf(g) && s->rule.padding == QN_SAMPLE_REFLECTION);
     a[d] = axis_of(&s->rule, g, s->extent[d]);
   }
@@ -111,8 +112,13 @@ static void one_point(const sampler *s, const char *grid, int64_t n, int64_t p, 
 
 static void points_block(const sampler *s, const qn_launch *launch, int64_t n, int64_t first, bool slopes, block *b)
 {
+  const int64_t row = s->point[2], plane = row * s->point[1];
+  int64_t at[3] = { first / plane, first % plane / row, first % row };
   b->n = qn_min_i64(BLOCK, s->points - first);
-  for (int64_t i = 0; i < b->n; i++) one_point(s, launch->ptr[s->grid], n, first + i, slopes, b, i);
+  for (int64_t i = 0; i < b->n; i++) {
+    one_point(s, launch->ptr[s->grid], n, at, slopes, b, i);
+    for (int d = 2; d >= 0 && ++at[d] == s->point[d] && d > 0; d--) at[d] = 0;
+  }
 }
 
 /* ---- rows of channels, side by side ------------------------------------------------------------------------------- */
@@ -204,10 +210,10 @@ static void add_points(float *restrict sum, const float *restrict w, const float
   for (int64_t i = 0; i < n; i++) sum[i] += w[i] != 0 ? w[i] * v[i] : 0;
 }
 
-static void multiply(float *restrict v, const float *restrict by, int64_t n)
+static void add_products(float *restrict sum, const float *restrict a, const float *restrict b, int64_t n)
 {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) v[i] *= by[i];
+  for (int64_t i = 0; i < n; i++) sum[i] += a[i] * b[i];
 }
 
 static void sample_planes(const sampler *s, const qn_launch *launch, int64_t n, const block *b)
@@ -226,17 +232,21 @@ static void sample_planes(const sampler *s, const qn_launch *launch, int64_t n, 
   }
 }
 
+/* Each tap's products over the channels first, then by the slopes. */
 static void slope_planes(const sampler *s, const qn_launch *launch, int64_t n, const block *b, float (*sum)[BLOCK])
 {
-  float wide[BLOCK], v[BLOCK];
+  const int taps = 1 << s->dims;
+  float wide[BLOCK], v[BLOCK], product[8][BLOCK];
+  for (int k = 0; k < taps; k++) memset(product[k], 0, (size_t)b->n * sizeof **product);
   for (int64_t c = 0; c < s->c; c++) {
     const float *dy = plane_dy(s, launch, b, c, wide);
-    for (int k = 0; k < 1 << s->dims; k++) {
+    for (int k = 0; k < taps; k++) {
       gather(s, launch, n * s->x_stride[0] + c * s->x_stride[1], b->at[k], v, b->n);
-      multiply(v, dy, b->n);
-      for (int by = 3 - (int)s->dims; by < 3; by++) add_points(sum[by], b->slope[by][k], v, b->n);
+      add_products(product[k], v, dy, b->n);
     }
   }
+  for (int k = 0; k < taps; k++)
+    for (int by = 3 - (int)s->dims; by < 3; by++) add_points(sum[by], b->slope[by][k], product[k], b->n);
 }
 
 /* ---- owners ------------------------------------------------------------------------------------------------------- */
