@@ -222,7 +222,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   if ((!packed && !last) || !qn_same_layout(x, in) || !qn_same_layout(x, out) || (s.means >= 0 && !qn_same_layout(x, &request->value[s.means])) ||
       (s.dmeans >= 0 && !qn_same_layout(x, &request->value[s.dmeans])))
     return qn_refuse(prepared, "tensors are packed and alike, channels first or last", "x", "one layout", "%s", "strides");
-  int64_t places = 1, n = 1;
+  int64_t places = 1;
+  double n = 1;
   for (int d = 2; d < x->rank; d++) places *= x->dim[d];
   const int64_t channels = x->dim[1], images = x->dim[0];
   s.dtype = x->dtype, s.bytes = qn_kit_bytes(x->dtype);
@@ -232,14 +233,14 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     s.dims = x->rank - 2;
     int64_t inner = side_by_side ? qn_min_i64(channels, BLOCK) : 1;
     for (int d = s.dims - 1; d >= 0; inner *= s.n[d], d--) s.n[d] = x->dim[2 + d], s.inner[d] = inner;
-    for (int d = 0; d < s.dims; d++) n = n > INT64_MAX / a->size ? INT64_MAX : n * a->size;
+    for (int d = 0; d < s.dims; d++) n *= (double)a->size;
     s.runs = side_by_side ? places : 1;
     s.length = side_by_side ? qn_min_i64(channels, BLOCK) : places;
     s.step = s.extent = side_by_side ? channels : places;
     s.tile_step = side_by_side ? places * channels : places;
     s.tiles = side_by_side ? images : images * channels;
   } else {
-    n = a->size;
+    n = (double)a->size;
     s.dims = 1, s.n[0] = channels, s.inner[0] = side_by_side ? 1 : qn_min_i64(places, BLOCK);
     s.runs = side_by_side ? 1 : channels;
     s.length = side_by_side ? qn_max_i64(1, qn_min_i64(ROWS / channels, images * places)) * channels : qn_min_i64(places, BLOCK);
@@ -251,7 +252,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     return qn_refuse(prepared, "places are counted in 31 bits", "x", "fewer in the last dim", "%lld", (long long)s.n[s.dims - 1]);
   s.blocks = qn_ceil_div(s.extent, s.length);
   s.tiles *= s.blocks;
-  s.k = (float)a->k, s.alpha = (float)(a->alpha / (double)n), s.beta = (float)a->beta;
+  s.k = (float)a->k, s.alpha = (float)(a->alpha / n), s.beta = (float)a->beta;
   normalizer *state = request->host->alloc(sizeof *state);
   if (!state) return request->host->error(QN_NO_MEMORY, "no memory");
   *state = s;

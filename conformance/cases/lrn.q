@@ -17,6 +17,8 @@ lrn x=f32/1x2x33 size=5 alpha=2 region=within
 lrn x=f32/1x2x4x5x8 size=3 alpha=2 region=within ; as=f16
 lrn x=f32/2x12x5x7/nhwc size=3 alpha=2 region=within ; as=bf16
 lrn x=f32/1x70x4x4/nhwc size=5 alpha=2 region=within
+# n is beyond 64 bits
+lrn x=f32/1x3x20x1 size=1000000000000 alpha=1e25 region=within ; plain=1
 
 # means: 1 to 3 dims, the largest window of a thread's rows, whole vectors; a square expanded would cancel (far); means of all channels
 lrn x=f32/2x3x7x6 means=f32/2x3x7x6 size=3 alpha=2 region=within ; as=f16,bf16,f64
