@@ -138,6 +138,14 @@ ok "one libquern.a, and no other library" one_archive
 ok "libquern.a defines qn_, qn__ and cpu_ names only" foreign_names
 use static "$static" -DNO_DLOPEN $(pc "$static" --static --libs)
 
+# ---- what is left of it --------------------------------------------------------------------------------
+
+mkdir -p "$libdir/quern/1"
+touch "$libdir/quern/1/quern_theirs.so"
+ok "make uninstall" $MAKE -C "$builddir" uninstall DESTDIR="$tmp/this"
+only_theirs() { find "$tmp/this" ! -type d | sort; [ "$(find "$tmp/this" ! -type d)" = "$libdir/quern/1/quern_theirs.so" ]; }
+ok "leaves the plugin of others, and nothing else" only_theirs
+
 rm -rf "$tmp"
 echo "1..$n"
 [ $failed = 0 ]
