@@ -30,28 +30,39 @@ static void tap_argmax(float *y, int32_t *number, const float *x, int32_t here, 
   }
 }
 
-/* dy where the number is `here`: the numbers' dtype is a constant where this is called. */
-CPU_INLINE void add_where_as(float *dx, const float *dy, const void *number, uint32_t dtype, int64_t here, int64_t n)
+/* What a window gives to a place: dy where the number is `here`, of averages dy / by. The first is not added to anything. The
+ * numbers' dtype and `first` are constants where these are called. */
+CPU_INLINE void add_where_as(float *dx, const float *dy, const void *number, uint32_t dtype, int64_t here, bool first, int64_t n)
 {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
     const bool chosen = dtype == QN_U8 ? ((const uint8_t *)number)[i] == (uint8_t)here
                       : dtype == QN_I32 ? ((const int32_t *)number)[i] == (int32_t)here : ((const int64_t *)number)[i] == here;
-    dx[i] += chosen ? dy[i] : 0.0f;
+    dx[i] = (first ? 0.0f : dx[i]) + (chosen ? dy[i] : 0.0f);
   }
 }
 
-static void add_where(float *dx, const float *dy, const void *number, uint32_t dtype, int64_t here, int64_t n)
+CPU_INLINE void add_where_of(float *dx, const float *dy, const void *number, uint32_t dtype, int64_t here, bool first, int64_t n)
 {
-  if (dtype == QN_U8) add_where_as(dx, dy, number, QN_U8, here, n);
-  else if (dtype == QN_I32) add_where_as(dx, dy, number, QN_I32, here, n);
-  else add_where_as(dx, dy, number, QN_I64, here, n);
+  if (dtype == QN_U8) add_where_as(dx, dy, number, QN_U8, here, first, n);
+  else if (dtype == QN_I32) add_where_as(dx, dy, number, QN_I32, here, first, n);
+  else add_where_as(dx, dy, number, QN_I64, here, first, n);
 }
 
-static void add_divided(float *dx, const float *dy, float by, int64_t n)
+static void add_where(float *dx, const float *dy, const void *number, uint32_t dtype, int64_t here, bool first, int64_t n)
 {
+  if (first) add_where_of(dx, dy, number, dtype, here, true, n);
+  else add_where_of(dx, dy, number, dtype, here, false, n);
+}
+
+static void add_divided(float *dx, const float *dy, float by, bool first, int64_t n)
+{
+  if (first)
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) dx[i] += dy[i] / by;
+    for (int64_t i = 0; i < n; i++) dx[i] = dy[i] / by;
+  else
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) dx[i] += dy[i] / by;
 }
 
 /* ---- forward: one window, a band of channels ------------------------------------------------------------------ */
@@ -119,15 +130,16 @@ static void find(const pooling *v, const qn_launch *launch, const int64_t at[AXE
 }
 
 /* Adds to dx what a window gives to the place that has `here` for its number. */
-static void take(const pooling *v, const qn_launch *launch, const int64_t window[AXES], int64_t c, int64_t n, int64_t here, float *dx)
+static void take(const pooling *v, const qn_launch *launch, const int64_t window[AXES], int64_t c, int64_t n, int64_t here, bool first,
+                 float *dx)
 {
   float buffer[BAND];
   const float *dy = pool_wide(&v->y, tensor_at(&v->y, launch, window[SN], c, window[SD], window[SH], window[SW]), n, buffer);
-  if (!v->maximum) add_divided(dx, dy, divisor(v, window[SD], window[SH], window[SW]), n);
+  if (!v->maximum) add_divided(dx, dy, divisor(v, window[SD], window[SH], window[SW]), first, n);
   else if (v->indices.value < 0)
-    add_where(dx, dy, found_at(v, launch, window[SN], window[SD], window[SH], window[SW]) + c, QN_I32, here, n);
+    add_where(dx, dy, found_at(v, launch, window[SN], window[SD], window[SH], window[SW]) + c, QN_I32, here, first, n);
   else
-    add_where(dx, dy, tensor_at(&v->indices, launch, window[SN], c, window[SD], window[SH], window[SW]), v->indices.dtype, here, n);
+    add_where(dx, dy, tensor_at(&v->indices, launch, window[SN], c, window[SD], window[SH], window[SW]), v->indices.dtype, here, first, n);
 }
 
 static void backward(const pooling *v, const qn_launch *launch, const int64_t at[AXES], const span windows[3])
@@ -138,16 +150,19 @@ static void backward(const pooling *v, const qn_launch *launch, const int64_t at
     const int64_t n = qn_min_i64(BAND, v->c - c);
     char *to = tensor_at(&v->x, launch, at[SN], c, at[SD], at[SH], at[SW]);
     float *dx = v->x.dtype == QN_F32 ? (float *)(void *)to : narrow;
-    memset(dx, 0, (size_t)n * sizeof *dx);
+    bool first = true;
     for (int64_t pd = windows[0].first; pd < windows[0].end; pd++)
       for (int64_t ph = windows[1].first; ph < windows[1].end; ph++) {
         const int64_t rd = tap_at(v, 0, pd, at[SD]), rh = tap_at(v, 1, ph, at[SH]);
         for (int64_t pw = windows[2].first; pw < windows[2].end && rd >= 0 && rh >= 0; pw++) {
           const int64_t rw = tap_at(v, 2, pw, at[SW]), window[AXES] = { at[SN], 0, pd, ph, pw };
           const int64_t here = number_base(v, numbers, rd, rh, at[SD], at[SH]) + (numbers == QN_U8 ? rw : at[SW]);
-          if (rw >= 0) take(v, launch, window, c, n, here, dx);
+          if (rw < 0) continue;
+          take(v, launch, window, c, n, here, first, dx);
+          first = false;
         }
       }
+    if (first) memset(dx, 0, (size_t)n * sizeof *dx);      /* no window holds it */
     if (dx == narrow) row_from_f32(to, dx, v->x.dtype, n);
   }
 }
