@@ -428,12 +428,12 @@ static const char doc[] =
   "QUERN_BACKEND says on which backend (cpu_ref, cuda, ...). Exit status: 0 at least 97.5% are read; 1 fewer, or something "
   "failed; 2 the options or settings are wrong.";
 
-static int positive(const char *text, struct argp_state *state)
+static int whole(const char *option, const char *text, int least, struct argp_state *state)
 {
   char *end;
   long n = strtol(text, &end, 10);
-  if (*end || n < 1 || n > 1000000)
-    argp_error(state, "a number above 0 is wanted, not %s", text);
+  if (end == text || *end || n < least || n > 1000000)
+    argp_error(state, "%s wants a whole number from %d to 1000000, not %s", option, least, text);
   return (int)n;
 }
 
@@ -446,9 +446,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     if (sscanf(text, "%d,%d", &o->c1, &o->c2) != 2 || o->c1 < 1 || o->c2 < 1 || o->c1 > 4096 || o->c2 > 4096)
       argp_error(state, "--width wants two numbers of channels, as 16,32, not %s", text);
     break;
-  case 'e': o->epochs = positive(text, state); break;
+  case 'e': o->epochs = whole("--epochs", text, 1, state); break;
   case 'b':
-    o->batch = positive(text, state);
+    o->batch = whole("--batch", text, 1, state);
     if (o->batch > MAX_DIGITS * 4 / 5)
       argp_error(state, "--batch: there are %d digits to train on", MAX_DIGITS * 4 / 5);
     break;
@@ -457,7 +457,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     if (*end || !(o->rate > 0))
       argp_error(state, "--rate wants a number above 0, not %s", text);
     break;
-  case 's': o->seed = strtoul(text, NULL, 10); break;
+  case 's': o->seed = (unsigned long)whole("--seed", text, 0, state); break;
   case 'l':
     if (strcmp(text, "nchw") && strcmp(text, "nhwc"))
       argp_error(state, "--layout is nchw or nhwc, not %s", text);

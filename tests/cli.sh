@@ -121,6 +121,11 @@ for option in --seed=-1 --random=many --kills=0 --time-limit=nan; do
   verdict "quern-conform $option" $? 2 any "${option%=*}: '${option#*=}' is no"
 done
 
+for option in --seed=x --epochs=0 --batch=many; do
+  timeout 60 "$programs/examples/cnn_digits" $option >"$out" 2>"$err" </dev/null
+  verdict "cnn_digits $option" $? 2 any "${option%=*} wants"
+done
+
 # Tuning ahead of time: a line in the file for each problem, once.
 tuned=$(mktemp -d)
 for _ in 1 2; do
