@@ -192,7 +192,7 @@ static qn_status check_pins(const qn__terms *t)
 {
   for (int i = 0; i < t->settings.n_pins; i++) {
     const qn__pin *pin = &t->settings.pin[i];
-    qn_text known = {0};
+    qn_text known = {0}, variants = {0};
     bool found = false;
     for (int k = 0; k < t->n_backends; k++) {
       const qn__backend *b = t->backend[k];
@@ -202,15 +202,24 @@ static qn_status check_pins(const qn__terms *t)
         if (op ? !qn__anchors(row, op) : row->op != pin->op) continue;
         qn__text_add(&known, "%s%s/%s", known.len ? ", " : "", b->name, row->name);
         if (strcmp(row->name, pin->engine) || (pin->backend && strcmp(pin->backend, b->name))) continue;
-        for (int v = 0; pin->variant && !found && row->variants && row->variants[v]; v++) found = !strcmp(row->variants[v], pin->variant);
+        for (int v = 0; pin->variant && row->variants && row->variants[v]; v++) {
+          found = found || !strcmp(row->variants[v], pin->variant);
+          qn__text_add(&variants, "%s%s", variants.len ? ", " : "", row->variants[v]);
+        }
         found = found || !pin->variant;
       }
     }
-    const char *op = pin->op & QN_ANCHOR_FAMILY ? qn_family_name(pin->op & ~QN_ANCHOR_FAMILY) : qn_op_find(pin->op)->name;
-    qn_status status = found ? QN_OK : qn__fail(QN_BAD_ARGUMENT, "engine: %s has no engine \"%s%s%s%s%s\" here; known are %s", op,
-      pin->backend ? pin->backend : "", pin->backend ? "/" : "", pin->engine, pin->variant ? ":" : "",
-      pin->variant ? pin->variant : "", known.s ? known.s : "none");
+    bool family = pin->op & QN_ANCHOR_FAMILY;
+    const char *op = family ? qn_family_name(pin->op & ~QN_ANCHOR_FAMILY) : qn_op_find(pin->op)->name;
+    qn_status status = QN_OK;
+    if (!found && variants.s)
+      status = qn__fail(QN_BAD_ARGUMENT, "engine: %s has no variant \"%s\" of %s here; known are %s", op, pin->variant, pin->engine, variants.s);
+    else if (!found)
+      status = qn__fail(QN_BAD_ARGUMENT, "engine: %s has no engine \"%s%s%s%s%s\" here; known are %s%s", op,
+        pin->backend ? pin->backend : "", pin->backend ? "/" : "", pin->engine, pin->variant ? ":" : "",
+        pin->variant ? pin->variant : "", known.s ? known.s : "none", family && !known.s ? ": name the ops of the family one by one" : "");
     qn__free(known.s);
+    qn__free(variants.s);
     if (status) return status;
   }
   return QN_OK;

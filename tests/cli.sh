@@ -89,6 +89,8 @@ good "QUERN_PLUGIN_PATH of a folder that is not there is warned of" "no plugins 
 bad "a device model that is none" "known are" env QUERN_DEVICE_MODEL=nonesuch "$info" --backend cpu_ref
 bad "quern-info: a command and --explain" both "$info" config --explain "$line"
 bad "quern-info: --device-model without --explain" "goes with --explain" "$info" --device-model h200
+bad "QUERN_ENGINE of a variant that is none" "no variant" env QUERN_ENGINE=matmul=cpu_ref/blocked:nonesuch "$info" --backend cpu_ref
+bad "QUERN_ENGINE of a family without engines of its own" "one by one" env QUERN_ENGINE=contraction=direct "$info" --backend cpu_ref
 good "quern-info" cpu_ref "$info"
 good "quern-info --explain names the engine" direct "$info" --explain "$line"
 good "quern-info config" QUERN_BACKEND "$info" config
