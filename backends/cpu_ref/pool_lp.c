@@ -1,5 +1,5 @@
 /* pool_lp.c -- lp pooling and its gradient, a tap of many windows at a time: vectors run along the channels where they are the fastest
- * dim (NHWC), else along W (NCHW).
+ * dim (NHWC), else along W (NCHW); there wide windows of which there are few are taken each by itself, vectors running along its taps.
  *
  *   forward   twice over the taps: the largest, most, then the sum of (|tap|/most)^p, so that no power leaves the format
  *   backward  a row of dx gathers dy sign(x) (|x|/y)^(p-1) from the windows that hold it
@@ -36,6 +36,8 @@ static int64_t carve(const pooling *v, char *base, scratch *s)
   for (size_t i = 0; i < sizeof row / sizeof *row; i++) *row[i] = (float *)(void *)(base + at), at += lanes_of(v) * 4;
   return qn_round_up(at, 256);
 }
+
+static bool few_windows(const pooling *v) { return v->fast == SW && v->size[2] > 4 * v->out[2]; }
 
 static void find_spans(const pooling *v, span *spans)
 {
@@ -111,6 +113,16 @@ static void lanes_add(float *sum, int64_t step, const float *x, int64_t n)
     for (int64_t i = 0; i < n; i++) sum[i * step] += x[i];
 }
 
+static float run_max(float most, const float *x, int64_t n)
+{
+  v_f32 each = v_all(most);
+  int64_t i = 0;
+  for (; i + CPU_LANES <= n; i += CPU_LANES) each = v_larger(each, (v_f32)((v_i32)v_load(x + i) & INT32_MAX));
+  for (int k = 0; k < CPU_LANES; k++) most = f_larger(most, each[k]);
+  for (; i < n; i++) most = f_larger(most, m_abs(x[i]));
+  return most;
+}
+
 /* Where most is 0, Inf or NaN it is also the result, and what the sum says does not matter. */
 static void lanes_root(float *y, const float *most, float *sum, double p, int64_t n)
 {
@@ -158,6 +170,37 @@ static int64_t list_taps(const pooling *v, const qn_launch *launch, const int64_
   return n;
 }
 
+/* Rows of taps of window pw, each s->taps[i].n of them, dilation[2] apart. */
+static int64_t list_rows(const pooling *v, const qn_launch *launch, const int64_t window[AXES], int64_t pw, scratch *s)
+{
+  const span ds = taps_inside(v, 0, window[SD]), hs = taps_inside(v, 1, window[SH]), ws = taps_inside(v, 2, pw);
+  int64_t n = 0;
+  for (int64_t rd = ds.first; rd < ds.end; rd++)
+    for (int64_t rh = hs.first; rh < hs.end && ws.first < ws.end; rh++)
+      s->taps[n++] = (tap){ .x = tensor_at(&v->x, launch, window[SN], window[SC], position(v, 0, window[SD], rd),
+                                           position(v, 1, window[SH], rh), position(v, 2, pw, ws.first)), .n = ws.end - ws.first };
+  return n;
+}
+
+static void forward_few(const pooling *v, const qn_launch *launch, const int64_t window[AXES], int64_t n, scratch *s)
+{
+  float *most = s->wide[1];
+  for (int64_t p = 0; p < n; p++) {
+    const int64_t rows = list_rows(v, launch, window, p, s);
+    most[p] = s->sum[p] = 0;
+    for (const tap *t = s->taps; t < s->taps + rows; t++)
+      most[p] = run_max(most[p], fetch(&v->x, t->x, v->dilation[2], t->n, s->wide[0], s->packed), t->n);
+    for (int64_t i = 0; rows > 0 && i < s->taps->n; i++) s->most[i] = most[p];
+    for (const tap *t = s->taps; t < s->taps + rows; t++) {
+      lanes_ratio(s->term, fetch(&v->x, t->x, v->dilation[2], t->n, s->wide[0], s->packed), s->most, t->n);
+      raise_row(s->term, (float)v->p, t->n);
+      s->sum[p] += pool_run_sum(s->term, t->n);
+    }
+  }
+  lanes_root(s->wide[0], most, s->sum, v->p, n);
+  row_from_f32(element(&v->y, launch, window), s->wide[0], v->y.dtype, n);
+}
+
 static void forward(const pooling *v, const qn_launch *launch, const int64_t window[AXES], int64_t n, scratch *s)
 {
   const int64_t taps = list_taps(v, launch, window, s), step = v->fast == SW ? v->step[2] : 1;
@@ -198,6 +241,28 @@ static int64_t list_windows(const pooling *v, const qn_launch *launch, const int
   return n;
 }
 
+static void backward_few(const pooling *v, const qn_launch *launch, const int64_t place[AXES], int64_t n, scratch *s)
+{
+  const span ds = windows_over(v, 0, place[SD]), hs = windows_over(v, 1, place[SH]);
+  for (int64_t i = 0; i < n; i++) s->sum[i] = 0;
+  for (int64_t i = 0; i < (ds.end - ds.first) * (hs.end - hs.first) * v->out[2]; i++) {
+    const int64_t pw = i % v->out[2], row = i / v->out[2], pd = ds.first + row / (hs.end - hs.first), ph = hs.first + row % (hs.end - hs.first);
+    const span taps = taps_inside(v, 2, pw);
+    const int64_t w = position(v, 2, pw, taps.first), many = taps.end - taps.first;
+    if (many <= 0 || tap_at(v, 0, pd, place[SD]) < 0 || tap_at(v, 1, ph, place[SH]) < 0) continue;
+    const int64_t from[AXES] = { place[SN], place[SC], place[SD], place[SH], w }, window[AXES] = { place[SN], place[SC], pd, ph, pw };
+    const float *x = fetch(&v->seen, element(&v->seen, launch, from), v->dilation[2], many, s->wide[0], s->packed);
+    const float y = (float)qn_load_f64(element(&v->made, launch, window), v->made.dtype);
+    const float dy = (float)qn_load_f64(element(&v->y, launch, window), v->y.dtype);
+    for (int64_t k = 0; k < many; k++) s->wide[1][k] = y, s->wide[2][k] = dy;
+    lanes_ratio(s->term, x, s->wide[1], many);
+    raise_row(s->term, (float)(v->p - 1), many);
+    lanes_gradient(s->term, s->wide[2], x, s->wide[1], many);
+    lanes_add(s->sum + w, v->dilation[2], s->term, many);
+  }
+  row_from_f32(element(&v->x, launch, place), s->sum, v->x.dtype, n);
+}
+
 static void backward(const pooling *v, const qn_launch *launch, const int64_t place[AXES], int64_t n, scratch *s)
 {
   const int64_t taps = list_windows(v, launch, place, s), step = v->fast == SW ? v->step[2] : 1;
@@ -226,6 +291,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   qn_status status = cpu_isa_check(request, prepared);
   if (!status) status = pooling_of(request, prepared, channels ? SC : SW, &v);
   if (status) return status;
+  if (!channels) pool_join_rows(&v);
   v.scratch = carve(&v, NULL, &s);
   return pooling_keep(request, prepared, &v, 0);
 }
@@ -251,8 +317,8 @@ qn_status CPU_NAME(cpu_pool_lp_run)(const qn_prepared *prepared, const qn_launch
     for (int64_t i = tasks * k / threads; i < tasks * (k + 1) / threads; i++) {
       int64_t at[AXES], rest = i;
       for (int d = AXES - 1; d >= 0; d--) at[d] = rest % dim[d], rest /= dim[d];
-      if (v->backward) backward(v, launch, at, n, &s);
-      else forward(v, launch, at, n, &s);
+      if (v->backward) (few_windows(v) ? backward_few : backward)(v, launch, at, n, &s);
+      else (few_windows(v) ? forward_few : forward)(v, launch, at, n, &s);
     }
   }
   return QN_OK;

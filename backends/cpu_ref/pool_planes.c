@@ -96,22 +96,11 @@ static bool few_windows(const pooling *v)
   return v->before[2] == 0 && (v->out[2] - 1) * v->step[2] + v->size[2] <= v->in[2] && v->dilation[2] == 1 && v->size[2] > 4 * v->out[2];
 }
 
-static float run_sum(const float *x, int64_t n)
-{
-  v_f32 sums = { 0 };
-  float sum = 0;
-  int64_t i = 0;
-  for (; i + CPU_LANES <= n; i += CPU_LANES) sums += v_load(x + i);
-  for (; i < n; i++) sum += x[i];
-  for (int k = 0; k < CPU_LANES; k++) sum += sums[k];
-  return sum;
-}
-
 /* x, a row, to a row of partial results. numbers: u8 counts taps, others places in the row. */
 static void pool_row(const pooling *v, float *y, int32_t *number, uint32_t numbers, const float *x)
 {
   if (!v->maximum && few_windows(v)) {
-    for (int64_t p = 0; p < v->out[2]; p++) y[p] = run_sum(x + p * v->step[2], v->size[2]);
+    for (int64_t p = 0; p < v->out[2]; p++) y[p] = pool_run_sum(x + p * v->step[2], v->size[2]);
     return;
   }
   for (int64_t p = 0; p < v->out[2]; p++) y[p] = v->maximum ? -INFINITY : 0;
@@ -334,23 +323,6 @@ static void backward(const pooling *v, const qn_launch *launch, int64_t n, int64
 /* ---- prepare: refuses where W is not the fastest dim (pool_channels) ---------------------------------------------- */
 
 #ifdef CPU_BASELINE
-static bool whole(const pooling *v, int d)
-{
-  return v->out[d] == 1 && v->size[d] == v->in[d] && v->before[d] == 0 && v->dilation[d] == 1;
-}
-
-/* A window that is all of the plane, and that without gaps, is one long row. */
-static void join_rows(pooling *v)
-{
-  for (int d = 1; d >= 0; d--) {
-    const int axis = SD + d;
-    if (!whole(v, d) || !whole(v, 2) || v->x.stride[axis] != v->in[2] || (v->seen.value >= 0 && v->seen.stride[axis] != v->in[2])) return;
-    v->in[2] *= v->in[d];
-    v->size[2] = v->step[2] = v->in[2];
-    v->in[d] = v->size[d] = v->step[d] = 1;
-  }
-}
-
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
   pooling v;
@@ -358,7 +330,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   qn_status status = cpu_isa_check(request, prepared);
   if (!status) status = pooling_of(request, prepared, SW, &v);
   if (status) return status;
-  join_rows(&v);
+  pool_join_rows(&v);
   v.scratch = carve(&v, NULL, &s);
   return pooling_keep(request, prepared, &v, 0);
 }

@@ -177,6 +177,23 @@ static inline qn_status pooling_of(const qn_request *request, qn_prepared *prepa
   return QN_OK;
 }
 
+static inline bool pool_whole(const pooling *v, int d)
+{
+  return v->out[d] == 1 && v->size[d] == v->in[d] && v->before[d] == 0 && v->dilation[d] == 1;
+}
+
+/* A window that is all of the plane, and that without gaps, is one long row. */
+static inline void pool_join_rows(pooling *v)
+{
+  for (int d = 1; d >= 0; d--) {
+    const int axis = SD + d;
+    if (!pool_whole(v, d) || !pool_whole(v, 2) || v->x.stride[axis] != v->in[2] || (v->seen.value >= 0 && v->seen.stride[axis] != v->in[2])) return;
+    v->in[2] *= v->in[d];
+    v->size[2] = v->step[2] = v->in[2];
+    v->in[d] = v->size[d] = v->step[d] = 1;
+  }
+}
+
 static inline qn_status pooling_keep(const qn_request *request, qn_prepared *prepared, pooling *v, int64_t shared)
 {
   v->threads = request->demands->threads;
@@ -196,6 +213,17 @@ static inline const float *pool_wide(const pool_tensor *t, const char *at, int64
   if (t->dtype == QN_F32) return (const float *)(const void *)at;
   row_to_f32(buffer, at, t->dtype, n);
   return buffer;
+}
+
+static inline float pool_run_sum(const float *x, int64_t n)
+{
+  v_f32 sums = { 0 };
+  float sum = 0;
+  int64_t i = 0;
+  for (; i + CPU_LANES <= n; i += CPU_LANES) sums += v_load(x + i);
+  for (; i < n; i++) sum += x[i];
+  for (int k = 0; k < CPU_LANES; k++) sum += sums[k];
+  return sum;
 }
 
 /* The f32 plane in which gradients are summed: dx itself if it is f32; for maxima, whose places are numbers, it must also be without

@@ -40,6 +40,7 @@ pool_lp x=f32/1x5x33 window=4 stride=3 dilation=2 p=2.5
 pool_lp x=f32/1x2x5x6x7 window=2,3,2 p=1.5 ; as=f16
 pool_lp x=f32/2x19x9x9/nhwc window=3 stride=2 ceil_mode=1 ; as=bf16
 pool_lp x=f32/2x3x6x5 p=7
+pool_lp x=f32/1x2x3x19 window=2,9 stride=1,9 pad=0,2 p=3 ; as=bf16
 pool_lp x=f32/1x2x4x4 window=2 pad=2
 pool_lp x=f32/1x2x4x4 window=2 ; x.fill=tiny plain=1
 pool_lp x=f32/1x2x4x4 window=2 p=3 ; x.is=1e30,-1e30,3e38,1e-30 plain=1
@@ -47,6 +48,8 @@ pool_lp_backward dy=f32/2x3x4x4 x=f32/2x3x8x9 y=f32/2x3x4x4 window=2 ; y.fill=po
 pool_lp_backward dy=f32/2x3x5x4 x=f32/2x3x9x8 y=f32/2x3x5x4 window=3 stride=2 pad=1 p=3 ; y.fill=near as=bf16
 pool_lp_backward dy=f32/1x5x7x7 x=f32/1x5x7x7 y=f32/1x5x7x7 window=3 stride=1 pad=1 p=1 ; y.fill=near as=f16
 pool_lp_backward dy=f32/1x5x9 x=f32/1x5x33 y=f32/1x5x9 window=4 stride=3 dilation=2 p=2.5 ; y.fill=near
+pool_lp_backward dy=f32/2x3x1x1 x=f32/2x3x6x5 y=f32/2x3x1x1 p=3 ; y.fill=near as=bf16
+pool_lp_backward dy=f32/1x2x2x2 x=f32/1x2x3x19 y=f32/1x2x2x2 window=2,9 stride=1,9 pad=0,2 ; y.fill=near
 pool_lp_backward dy=f32/1x2x2x2x3 x=f32/1x2x5x6x7 y=f32/1x2x2x2x3 window=2,3,2 p=1.5 ; y.fill=near as=f16
 pool_lp_backward dy=f32/2x19x4x4/nhwc x=f32/2x19x9x9/nhwc y=f32/2x19x4x4/nhwc window=3 stride=2 ; y.fill=near as=bf16
 pool_lp_backward dy=f32/1x2x2x2 x=f32/1x2x4x4 y=f32/1x2x2x2 window=2 ; y.is=0,1,2,0.5 plain=1
