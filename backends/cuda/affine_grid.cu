@@ -177,11 +177,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st.s = affine_of(op->attr, backward, in, to);
   st.chunks = (int32_t)qn_ceil_div(st.s.extent[0] * st.s.extent[1] * st.s.extent[2] * (backward ? 1 : st.s.dims), CHUNK);
   if (backward) out->workspace = (uint64_t)(st.s.images * st.chunks * st.s.dims * (st.s.dims + 1)) * sizeof(float);
-  affine_state *kept = (affine_state *)r->host->alloc(sizeof *kept);
-  if (!kept) return QN_NO_MEMORY;
-  *kept = st;
-  out->state = kept;
-  return QN_OK;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
@@ -204,12 +200,6 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return direct_launched("affine_grid");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 {
   const kept *k = (const kept *)p->state;
@@ -225,7 +215,7 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 
 #define ROWS(op)                                                                                                                 \
   { "packed", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,           \
-    prepare, nullptr, run, release },                                                                                             \
+    prepare, nullptr, run, cuda_release },                                                                                        \
   DIRECT_ROW(op, run_direct)
 static const qn_engine row[] = { ROWS(QN_OP_AFFINE_GRID), ROWS(QN_OP_AFFINE_GRID_BACKWARD) };
 const qn_engine_list cuda_affine_grid_list = { row, sizeof row / sizeof *row };

@@ -4,6 +4,26 @@
 
 const qn_host *cuda_host;
 
+void *cuda_state(qn_prepared *p, size_t bytes)
+{
+  p->state = cuda_host->alloc(bytes);
+  if (!p->state) cuda_host->error(QN_NO_MEMORY, "no memory for an engine's state");
+  return p->state;
+}
+
+qn_status cuda_keep(qn_prepared *p, const void *state, size_t bytes)
+{
+  if (!cuda_state(p, bytes)) return QN_NO_MEMORY;
+  memcpy(p->state, state, bytes);
+  return QN_OK;
+}
+
+void cuda_release(qn_prepared *p)
+{
+  cuda_host->free(p->state);
+  p->state = NULL;
+}
+
 static const char *const variables[] = {
   "QUERN_CUBLASLT", "path of the cuBLASLt to open; unset: the one in the process, then of LD_LIBRARY_PATH, of the CUDA built with, of the system",
   NULL };

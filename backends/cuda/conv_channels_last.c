@@ -46,8 +46,7 @@ static void release(qn_prepared *p)
   for (int i = 0; i < st->n; i++)
     if (st->side[i].copy) cuda_host->part_release(st->side[i].copy);
   if (st->conv) cuda_host->part_release(st->conv);
-  cuda_host->free(st);
-  p->state = NULL;
+  cuda_release(p);
 }
 
 /* How side s has to lie; c, k: its dims of channels and filters, -1: none. */
@@ -121,9 +120,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value *first = &r->value[op->arg[op->first[0]]];
   if (first->dtype != QN_F16 && first->dtype != QN_BF16) return qn_refuse(out, "dtypes", "x", "f16 or bf16", "%s", qn_kit_name(first->dtype));
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
-  state *st = r->host->alloc(sizeof *st);
+  state *st = cuda_state(out, sizeof *st);
   if (!st) return QN_NO_MEMORY;
-  out->state = st;
   bool moves = false;
   for (uint32_t role = 0; role < op->n_roles; role++) {     /* at most one value each; bias may have none */
     st->first[role] = st->n;

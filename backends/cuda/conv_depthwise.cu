@@ -349,7 +349,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   if (blocks * (window ? threads : 1) > INT32_MAX || slabs > 65535) return qn_refuse(out, "a grid of blocks", "y", "fewer elements", "%s", "more");
 
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(r, out, window ? window->function : (const void *)depthwise_any, SHARED, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, window ? window->function : (const void *)depthwise_any, SHARED, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)blocks, k->grid[1] = (uint32_t)slabs;
   k->threads = (uint32_t)threads, k->shared = (uint32_t)shared;
@@ -357,11 +357,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_pointer(k, c.w_at, offsetof(depthwise, w));
   cuda_conv_kernel_steps(k, &chain, offsetof(depthwise, steps), offsetof(depthwise, y));
   out->n_ops = chain.n_ops;
-  out->numerics.accumulator = QN_ACC_NATIVE;
   return QN_OK;
 }
 
 #define ROW(op) { "depthwise", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_conv_kernel_release }
+                  prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA) };
 const qn_engine_list cuda_conv_depthwise_list = { row, sizeof row / sizeof *row };

@@ -276,7 +276,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t parts = cuda_conv_shares_of_sum(r, out, qn_ceil_div(p.tiles, walkers), resident / slabs, elements);
   if (parts < 1) return QN_UNSUPPORTED;
 
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(r, out, found->function, SHARED, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, found->function, SHARED, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)parts, k->grid[1] = (uint32_t)slabs;
   k->threads = (uint32_t)threads, k->shared = (uint32_t)shared;
@@ -286,12 +286,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   double bytes = (double)(qn_elements(c.x) + qn_elements(c.y)) * (double)qn_kit_bytes(c.x->dtype), sums = (double)qn_elements(c.y) * (double)(c.size[0] * c.size[1]);
   double moved = bytes / 3800, added = sums / (r->device->units * 128 * (found->pitch ? 0.52 : 0.9));
   out->estimate = 6000 + (moved > added ? moved : added);
-  out->numerics.accumulator = QN_ACC_NATIVE;
   return QN_OK;
 }
 
 static const qn_engine row[] = {
   { "depthwise", QN_OP_CONV_BACKWARD_FILTER, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, nullptr, nullptr, prepare,
-    cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_conv_kernel_release },
+    cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
 const qn_engine_list cuda_conv_depthwise_filter_list = { row, sizeof row / sizeof *row };

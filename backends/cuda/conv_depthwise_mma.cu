@@ -169,7 +169,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
   uint32_t shared = planes::bytes + CHANNELS * BAND_MOST * PAIRS_OF_TAPS * 4;
   const void *function = in->dtype == QN_F16 ? (const void *)depthwise_mma<mma_f16, QN_F16> : (const void *)depthwise_mma<mma_bf16, QN_BF16>;
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(r, out, function, shared, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, function, shared, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)cuda_conv_shares(p.tiles, 3 * r->device->units / slabs), k->grid[1] = (uint32_t)slabs;
   k->threads = THREADS, k->shared = shared;
@@ -184,6 +184,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 }
 
 #define ROW(op) { "depthwise_mma", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, nullptr, nullptr, \
-                  prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_conv_kernel_release }
+                  prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA) };
 const qn_engine_list cuda_conv_depthwise_mma_list = { row, sizeof row / sizeof *row };

@@ -96,7 +96,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
   uint32_t shared = x_planes::bytes + dy_planes::bytes;
   const void *function = c.x->dtype == QN_F16 ? (const void *)depthwise_mma_filter<mma_f16, QN_F16> : (const void *)depthwise_mma_filter<mma_bf16, QN_BF16>;
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(r, out, function, shared, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, function, shared, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)parts, k->grid[1] = (uint32_t)slabs;
   k->threads = THREADS, k->shared = shared;
@@ -111,6 +111,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 static const qn_engine row[] = {
   { "depthwise_mma", QN_OP_CONV_BACKWARD_FILTER, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, nullptr, nullptr, prepare,
-    cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_conv_kernel_release },
+    cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
 const qn_engine_list cuda_conv_depthwise_mma_filter_list = { row, sizeof row / sizeof *row };

@@ -17,6 +17,7 @@
 enum { MOST = 24 };                       /* rows and columns of a filter */
 
 typedef struct state {
+  cuda_product product;                   /* first, as cuda_product_release wants it */
   cuda_fft_tiles a, b, y;                 /* the factors' and the product's */
   cuda_fft_again again;                   /* without addresses */
   int32_t  a_at, b_at, y_at, bias_at;     /* values; bias -1: none */
@@ -26,17 +27,7 @@ typedef struct state {
   int64_t  m, n, k;                       /* complex; n and k rounded up to even ones */
   int      pairs;
   uint64_t b_place, y_place, scratch;     /* in workspace */
-  cuda_product product;
 } state;
-
-static void release(qn_prepared *p)
-{
-  state *st = p->state;
-  if (!st) return;
-  if (st->product.part) cuda_host->part_release(st->product.part);
-  cuda_host->free(st);
-  p->state = NULL;
-}
 
 /* ---- the problem --------------------------------------------------------------------------------------------- */
 
@@ -132,7 +123,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   qn_status s = cuda_conv_problem_read(&c, r, out);
   if (!s) s = check(&c, out);
   if (s) return s;
-  state *st = out->state = r->host->alloc(sizeof *st);
+  state *st = cuda_state(out, sizeof *st);
   if (!st) return QN_NO_MEMORY;
   describe(st, &c);
   st->bias_at = c.bias_at;
@@ -143,11 +134,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t columns = qn_max_i64(st->n, st->k);
   if (st->scratch > r->demands->workspace_limit || st->scratch > r->device->memory / 8 || columns > 1 << 20) {
     uint64_t bytes = st->scratch;
-    release(out);
+    cuda_product_release(out);
     return qn_refuse(out, "workspace for the transforms", "x", "below the limit and an eighth of memory", "%llu", (unsigned long long)bytes);
   }
   if (!prepare_product(r, st)) {
-    release(out);
+    cuda_product_release(out);
     return qn_refuse(out, "products of f32 matrices", "x", "an engine for them, tf32 aside", "%s", "none");
   }
   const qn_prepared *answer = r->host->part_answer(st->product.part);
@@ -161,7 +152,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->numerics.method = QN_METHOD_FFT;
   out->traits = (out->traits & answer->traits) | (answer->traits & QN_TRAIT_TENSOR_CORES);
   if (out->workspace <= r->demands->workspace_limit) return QN_OK;
-  release(out);
+  cuda_product_release(out);
   return qn_refuse(out, "workspace for the products", "x", "a limit above it", "%llu", (unsigned long long)out->workspace);
 }
 
@@ -187,6 +178,6 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return cuda_fft_restore(&st->y, y, launch->ptr[st->y_at], st->m, st->n, &again, st->bias_at >= 0 ? launch->ptr[st->bias_at] : NULL, st->bias_dtype, st->bias_stride, launch->stream);
 }
 
-#define ROW(op_) { .name = "fft", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare, .build = build, .run = run, .release = release }
+#define ROW(op_) { .name = "fft", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare, .build = build, .run = run, .release = cuda_product_release }
 static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
 const qn_engine_list cuda_conv_fft_list = { rows, sizeof rows / sizeof *rows };

@@ -152,7 +152,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int slabs = (int)qn_ceil_div(f->filters, 32 * bn), per_unit = 2;
   if (slabs > 65535) return qn_refuse(out, "a grid of blocks", "y", "fewer filters", "%d", f->filters);
 
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(r, out, functions[c.x->dtype == QN_F16][bn - 1], SHARED, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, functions[c.x->dtype == QN_F16][bn - 1], SHARED, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)cuda_conv_shares(f->tiles, r->device->units * per_unit / slabs), k->grid[1] = (uint32_t)slabs;
   k->threads = THREADS, k->shared = (uint32_t)(fixed + first_x_bytes(f));
@@ -169,6 +169,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 static const qn_engine row[] = {
   { "first_layer", QN_OP_CONV_FORWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, nullptr, nullptr,
-    prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_conv_kernel_release },
+    prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
 const qn_engine_list cuda_conv_first_list = { row, sizeof row / sizeof *row };

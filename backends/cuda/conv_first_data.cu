@@ -156,7 +156,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.dy_h = best_h + p.high[0] - p.low[0], p.dy_w = best_w + p.high[1] - p.low[1];
 
   p.dx_dtype = c.x->dtype;
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(r, out, functions[c.y->dtype == QN_F16][stride - 1], SHARED, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, functions[c.y->dtype == QN_F16][stride - 1], SHARED, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)cuda_conv_shares(f->tiles, 2 * r->device->units);
   k->threads = THREADS, k->shared = (uint32_t)(fixed + p.dy_h * p.dy_w * PIXEL);
@@ -171,6 +171,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 static const qn_engine row[] = {
   { "first_layer", QN_OP_CONV_BACKWARD_DATA, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, nullptr, nullptr,
-    prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_conv_kernel_release },
+    prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
 const qn_engine_list cuda_conv_first_data_list = { row, sizeof row / sizeof *row };

@@ -124,7 +124,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
   const void *function = c.x->dtype == QN_F16 ? (const void *)conv_first_filter<mma_f16> : (const void *)conv_first_filter<mma_bf16>;
   int64_t pixels = best_h * best_w * PIXEL + first_x_bytes(f), sums = (int64_t)columns * 4 * NC * 4 * 32 * 4;
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(r, out, function, SHARED, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, function, SHARED, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)parts, k->grid[1] = (uint32_t)slices, k->grid[2] = (uint32_t)deep;
   k->threads = THREADS, k->shared = (uint32_t)qn_max_i64(pixels, sums);
@@ -139,6 +139,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 static const qn_engine row[] = {
   { "first_layer", QN_OP_CONV_BACKWARD_FILTER, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, nullptr, nullptr, prepare,
-    cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_conv_kernel_release },
+    cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
 const qn_engine_list cuda_conv_first_filter_list = { row, sizeof row / sizeof *row };

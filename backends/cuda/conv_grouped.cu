@@ -249,7 +249,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t slabs = qn_ceil_div(f->groups, f->beside), shared = fixed + p.buffer * f->buffers;
   if (slabs > 65535) return qn_refuse(out, "a grid of blocks", "x", "fewer groups", "%d", f->groups);
 
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(r, out, functions[in->dtype == QN_F16][kind], GROUPED_SHARED, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, functions[in->dtype == QN_F16][kind], GROUPED_SHARED, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   int64_t resident = r->device->units * grouped_resident(shared, kind == 0 || kind == 4 ? 3 : 2);
   k->grid[0] = (uint32_t)cuda_conv_shares(f->tiles, resident / (slabs * classes)), k->grid[1] = (uint32_t)slabs, k->grid[2] = (uint32_t)classes;
@@ -266,6 +266,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 }
 
 #define ROW(op) { "grouped", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, nullptr, nullptr, \
-                  prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_conv_kernel_release }
+                  prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA) };
 const qn_engine_list cuda_conv_grouped_list = { row, sizeof row / sizeof *row };

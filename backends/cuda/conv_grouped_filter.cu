@@ -167,7 +167,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t parts = cuda_conv_shares_of_sum(r, out, f->tiles, resident / (slabs * deep), elements);
   if (parts < 1) return QN_UNSUPPORTED;
 
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(r, out, functions[c.x->dtype == QN_F16][kind], GROUPED_SHARED, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, functions[c.x->dtype == QN_F16][kind], GROUPED_SHARED, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)parts, k->grid[1] = (uint32_t)slabs, k->grid[2] = (uint32_t)deep;
   k->threads = GROUPED_THREADS, k->shared = (uint32_t)shared;
@@ -183,6 +183,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 static const qn_engine row[] = {
   { "grouped", QN_OP_CONV_BACKWARD_FILTER, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, nullptr, nullptr, prepare,
-    cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_conv_kernel_release },
+    cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
 const qn_engine_list cuda_conv_grouped_filter_list = { row, sizeof row / sizeof *row };

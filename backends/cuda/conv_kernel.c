@@ -2,16 +2,14 @@
 #include "conv_kernel.h"
 #include "conv_layout.h"
 
-cuda_conv_kernel *cuda_conv_kernel_begin(const qn_request *r, qn_prepared *out, const void *function, uint32_t most_shared, const void *parameters, size_t bytes)
+cuda_conv_kernel *cuda_conv_kernel_begin(qn_prepared *out, const void *function, uint32_t most_shared, const void *parameters, size_t bytes)
 {
-  cuda_conv_kernel *k = r->host->alloc(sizeof *k);
+  cuda_conv_kernel *k = cuda_state(out, sizeof *k);
   if (!k) return NULL;
   k->function = function;
   k->most_shared = most_shared;
   k->grid[0] = k->grid[1] = k->grid[2] = 1;
   memcpy(k->parameters.byte, parameters, bytes);
-  out->state = k;
-  out->math = QN_MATH_STRICT;
   return k;
 }
 
@@ -103,10 +101,4 @@ qn_status cuda_conv_kernel_run(const qn_prepared *p, const qn_launch *launch)
   qn_status s = cuda_check(cudaLaunchKernel(k->function, grid, block, arguments, k->shared, launch->stream), "a convolution's kernel");
   if (s || !k->parts) return s;
   return cuda_conv_join(launch->ptr[k->dw], k->dw_dtype, launch->workspace, (int)k->parts, k->elements, launch->stream);
-}
-
-void cuda_conv_kernel_release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = NULL;
 }

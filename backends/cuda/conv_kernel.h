@@ -28,13 +28,12 @@ typedef struct cuda_conv_kernel {
   cuda_conv_parameters parameters;
 } cuda_conv_kernel;
 
-/* These three are the row's. */
+/* These are the row's, with cuda_release. */
 qn_status cuda_conv_kernel_build(const qn_request *r, qn_prepared *out);
 qn_status cuda_conv_kernel_run(const qn_prepared *p, const qn_launch *launch);
-void      cuda_conv_kernel_release(qn_prepared *p);
 
 /* out's state, of which grid, threads and shared are still to be said; NULL: no memory. */
-cuda_conv_kernel *cuda_conv_kernel_begin(const qn_request *r, qn_prepared *out, const void *function, uint32_t most_shared, const void *parameters, size_t bytes);
+cuda_conv_kernel *cuda_conv_kernel_begin(qn_prepared *out, const void *function, uint32_t most_shared, const void *parameters, size_t bytes);
 void cuda_conv_kernel_pointer(cuda_conv_kernel *k, int32_t value, size_t at);
 void cuda_conv_kernel_steps(cuda_conv_kernel *k, const cuda_chain *chain, size_t at, size_t out_at);
 void cuda_conv_kernel_parts(cuda_conv_kernel *k, qn_prepared *out, const cuda_conv_problem *c, int64_t parts, int64_t elements, size_t at);

@@ -10,20 +10,11 @@
 #include "engines.h"
 
 typedef struct state {
+  cuda_product product;                   /* first, as cuda_product_release wants it */
   int32_t  x, dy, dw;                     /* values of the request */
   int64_t  images, elements;              /* elements of dw */
   uint64_t scratch;                       /* where the product's own workspace begins */
-  cuda_product product;
 } state;
-
-static void release(qn_prepared *p)
-{
-  state *st = p->state;
-  if (!st) return;
-  if (st->product.part) cuda_host->part_release(st->product.part);
-  cuda_host->free(st);
-  p->state = NULL;
-}
 
 static bool one_dim(const qn_value *v) { return v->dim[2] == 1 || v->dim[3] == 1 || v->stride[2] == v->stride[3] * v->dim[3]; }
 
@@ -48,9 +39,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   qn_status status = cuda_conv_problem_read(&p, r, out);
   if (!status) status = check(&p, out);
   if (status) return status;
-  state *st = r->host->alloc(sizeof *st);
+  state *st = cuda_state(out, sizeof *st);
   if (!st) return QN_NO_MEMORY;
-  out->state = st;
   int64_t n = p.x->dim[0], pixels = p.in[0] * p.in[1], c = p.channels, k = p.filters;
   st->x = p.x_at, st->dy = p.y_at, st->dw = p.w_at;
   st->images = n;
@@ -60,7 +50,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st->product.value[1] = cuda_product_matrix(n, p.x->stride[0], pixels, pixel_stride(p.x), c, p.x->stride[1], p.x->align, false);
   st->product.value[2] = cuda_product_matrix(n, k * c, k, c, c, 1, 16, true);
   if (!cuda_product_prepare(&st->product, r, true)) {
-    release(out);
+    cuda_product_release(out);
     return qn_refuse(out, "an engine for the products", "", "what a matmul takes", "%s", "another");
   }
   const qn_prepared *answer = r->host->part_answer(st->product.part);
@@ -68,7 +58,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->counters = answer->counters;
   if (out->workspace > r->demands->workspace_limit) {
     unsigned long long bytes = out->workspace;
-    release(out);
+    cuda_product_release(out);
     return qn_refuse(out, "workspace for a product of each image", "", "a limit above it", "%llu bytes", bytes);
   }
   out->math = answer->math;
@@ -95,6 +85,6 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 
 static const qn_engine rows[] = {
   { .name = "matmul", .op = QN_OP_CONV_BACKWARD_FILTER, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES,
-    .prepare = prepare, .build = build, .run = run, .release = release },
+    .prepare = prepare, .build = build, .run = run, .release = cuda_product_release },
 };
 const qn_engine_list cuda_conv_matmul_list = { rows, sizeof rows / sizeof *rows };

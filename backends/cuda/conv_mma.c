@@ -119,7 +119,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   if (parts > 1) g.out_dtype = QN_F32, g.out_parts = dw;
 
-  cuda_conv_kernel *launch = cuda_conv_kernel_begin(r, out, kernel->function, (uint32_t)kernel->shared, &g, sizeof g);
+  cuda_conv_kernel *launch = cuda_conv_kernel_begin(out, kernel->function, (uint32_t)kernel->shared, &g, sizeof g);
   if (!launch) return QN_NO_MEMORY;
   launch->grid[0] = (uint32_t)tiles, launch->grid[1] = (uint32_t)parts, launch->grid[2] = (uint32_t)classes;
   launch->threads = (uint32_t)kernel->threads, launch->shared = (uint32_t)kernel->shared;
@@ -136,6 +136,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 }
 
 #define ROW(op_) { .name = "mma", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, .variants = names, \
-                   .prepare = prepare, .build = cuda_conv_kernel_build, .run = cuda_conv_kernel_run, .release = cuda_conv_kernel_release }
+                   .prepare = prepare, .build = cuda_conv_kernel_build, .run = cuda_conv_kernel_run, .release = cuda_release }
 static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
 const qn_engine_list cuda_conv_mma_list = { rows, sizeof rows / sizeof *rows };

@@ -112,7 +112,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (image * c.x->dim[0] > INT32_MAX || slices > 65535) return qn_refuse(out, "a grid of blocks", "y", "fewer", "%s", "more");
   p.across = (int32_t)across, p.image = (int32_t)image;
   if (bias >= 0) p.biased = 1, p.bias_stride = chain.steps.operand[bias].stride[1], p.bias_dtype = chain.steps.operand[bias].dtype;
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(r, out, (const void *)conv_narrow, 0, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, (const void *)conv_narrow, 0, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)(image * c.x->dim[0]), k->grid[1] = (uint32_t)slices;
   k->threads = THREADS;
@@ -123,12 +123,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   double rounds = (double)qn_ceil_div(image * c.x->dim[0] * slices, 2 * r->device->units);
   out->n_ops = chain.n_ops;
   out->estimate = 4000 + rounds * (1000 + 1500 * (double)c.channels);
-  out->numerics.accumulator = QN_ACC_NATIVE;
   return QN_OK;
 }
 
 static const qn_engine row[] = {
   { "narrow", QN_OP_CONV_FORWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare,
-    cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_conv_kernel_release },
+    cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
 const qn_engine_list cuda_conv_narrow_list = { row, sizeof row / sizeof *row };

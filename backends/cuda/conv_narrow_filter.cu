@@ -132,7 +132,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.across = (int32_t)across, p.image = (int32_t)image, p.tiles = (int32_t)tiles;
   int64_t parts = cuda_conv_shares_of_sum(r, out, tiles, r->device->units / slices, elements);
   if (parts < 1) return QN_UNSUPPORTED;
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(r, out, (const void *)conv_narrow_filter, SHARED, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, (const void *)conv_narrow_filter, SHARED, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)parts, k->grid[1] = (uint32_t)slices;
   k->threads = THREADS, k->shared = SHARED;
@@ -141,12 +141,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_parts(k, out, &c, parts, elements, offsetof(narrow_filter, parts));
   double rounds = (double)qn_ceil_div(tiles, parts) * (double)qn_ceil_div(parts * slices, r->device->units);
   out->estimate = 6000 + rounds * (500 + 350 * (double)c.channels) + (double)(parts * elements) * 4 / 1500;
-  out->numerics.accumulator = QN_ACC_NATIVE;
   return QN_OK;
 }
 
 static const qn_engine row[] = {
   { "narrow", QN_OP_CONV_BACKWARD_FILTER, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, nullptr, nullptr, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run,
-    cuda_conv_kernel_release },
+    cuda_release },
 };
 const qn_engine_list cuda_conv_narrow_filter_list = { row, sizeof row / sizeof *row };

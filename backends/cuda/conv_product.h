@@ -31,4 +31,12 @@ static inline bool cuda_product_prepare(cuda_product *p, const qn_request *r, bo
   }
   return false;
 }
+
+/* The release of an engine whose state begins with the product. */
+static inline void cuda_product_release(qn_prepared *p)
+{
+  const cuda_product *product = (const cuda_product *)p->state;
+  if (product && product->part) cuda_host->part_release(product->part);
+  cuda_release(p);
+}
 #endif

@@ -146,23 +146,21 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
   if (workspace > r->demands->workspace_limit) return qn_refuse(out, "workspace for operands laid out anew", "", "a limit above it", "%llu", (unsigned long long)workspace);
   if (tiles_m * tiles_n * parts > INT32_MAX || copy / 4 / 2048 > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "", "", "%s", "more");
 
-  state *st = r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  out->state = st;
-  cuda_conv_tf32 *g = &st->product;
-  st->chain = chain;
-  st->kernel = kernel;
-  st->mode = mode;
-  st->split = split, st->packs = packs, st->unfolds = unfolds;
-  st->gathered = gathered, st->other = other;
-  st->at_packed = at_packed, st->at_parts = at_parts;
-  st->pixels = pixels_of(from);
-  st->gradient = pixels_of(vy);
-  st->step[0] = spreads ? (int32_t)c->stride[0] : 1, st->step[1] = spreads ? (int32_t)c->stride[1] : 1;
-  st->unfold = (cuda_conv_unfold){ (int32_t)vy->dim[2], (int32_t)vy->dim[3], (int32_t)vw->dim[2], (int32_t)vw->dim[3], (int32_t)c->stride[0], (int32_t)c->stride[1],
+  state st = { 0 };
+  cuda_conv_tf32 *g = &st.product;
+  st.chain = chain;
+  st.kernel = kernel;
+  st.mode = mode;
+  st.split = split, st.packs = packs, st.unfolds = unfolds;
+  st.gathered = gathered, st.other = other;
+  st.at_packed = at_packed, st.at_parts = at_parts;
+  st.pixels = pixels_of(from);
+  st.gradient = pixels_of(vy);
+  st.step[0] = spreads ? (int32_t)c->stride[0] : 1, st.step[1] = spreads ? (int32_t)c->stride[1] : 1;
+  st.unfold = (cuda_conv_unfold){ (int32_t)vy->dim[2], (int32_t)vy->dim[3], (int32_t)vw->dim[2], (int32_t)vw->dim[3], (int32_t)c->stride[0], (int32_t)c->stride[1],
                                    (int32_t)c->pad_before[0], (int32_t)c->pad_before[1], (int32_t)c->dilation[0], (int32_t)c->dilation[1] };
   int row = mode == DATA ? 1 : 0;                           /* rows of the packed filters: K, or C */
-  st->filters = (cuda_conv_filters){ .row_stride = vw->stride[row], .col_stride = vw->stride[1 - row], .r_stride = vw->stride[2], .s_stride = vw->stride[3],
+  st.filters = (cuda_conv_filters){ .row_stride = vw->stride[row], .col_stride = vw->stride[1 - row], .r_stride = vw->stride[2], .s_stride = vw->stride[3],
     .rows = (int32_t)vw->dim[row], .cols = (int32_t)vw->dim[1 - row], .taps = (int32_t)taps, .taps_w = (int32_t)vw->dim[3], .unfolded = unfolds, .reversed = mode == DATA };
 
   /* windows over the gathered tensor, as it is or as it is copied; maps name W before H */
@@ -170,21 +168,18 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
   for (int d = 0; d < 2; d++) {
     int at = 1 - d;
     int64_t reach = (vw->dim[2 + at] - 1) * c->dilation[at], before = mode == DATA ? reach - c->pad_before[at] : c->pad_before[at];
-    st->lower[d] = unfolds ? 0 : (int32_t)-before;
-    st->upper[d] = unfolds ? 0 : (int32_t)(mode == DATA ? vx->dim[2 + at] - (at ? seen_w : seen_h) - before : c->pad_after[at] - reach);
-    st->pace[d] = unfolds || mode == DATA ? 1 : (int32_t)c->stride[at];
+    st.lower[d] = unfolds ? 0 : (int32_t)-before;
+    st.upper[d] = unfolds ? 0 : (int32_t)(mode == DATA ? vx->dim[2 + at] - (at ? seen_w : seen_h) - before : c->pad_after[at] - reach);
+    st.pace[d] = unfolds || mode == DATA ? 1 : (int32_t)c->stride[at];
   }
-  if (st->upper[0] < -128 || st->upper[0] > 127 || st->upper[1] < -128 || st->upper[1] > 127) {
-    r->host->free(st);
-    out->state = NULL;
+  if (st.upper[0] < -128 || st.upper[0] > 127 || st.upper[1] < -128 || st.upper[1] > 127)
     return qn_refuse(out, "windows that end within 128 of the edge", "x", "", "%s", "");
-  }
-  st->dim[0] = packs ? qn_round_up(depth, 4) : depth, st->dim[1] = seen_w, st->dim[2] = seen_h, st->dim[3] = from->dim[0];
-  st->stride[0] = packs ? st->dim[0] : from->stride[3];
-  st->stride[1] = packs ? st->dim[0] * seen_w : from->stride[2];
-  st->stride[2] = packs ? st->dim[0] * seen_w * seen_h : from->stride[0];
+  st.dim[0] = packs ? qn_round_up(depth, 4) : depth, st.dim[1] = seen_w, st.dim[2] = seen_h, st.dim[3] = from->dim[0];
+  st.stride[0] = packs ? st.dim[0] : from->stride[3];
+  st.stride[1] = packs ? st.dim[0] * seen_w : from->stride[2];
+  st.stride[2] = packs ? st.dim[0] * seen_w * seen_h : from->stride[0];
   for (int d = 0; d < 3; d++)                               /* a dim of 1 may have any stride */
-    if (st->dim[d + 1] == 1) st->stride[d] = d ? st->stride[d - 1] * st->dim[d] : qn_round_up(st->dim[0], 4);
+    if (st.dim[d + 1] == 1) st.stride[d] = d ? st.stride[d - 1] * st.dim[d] : qn_round_up(st.dim[0], 4);
 
   g->m = (int32_t)(mode == FILTER ? tiles_m * CUDA_TF32_ROWS : rows);
   g->n = (int32_t)columns;
@@ -197,8 +192,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
   g->blocks = (int32_t)row_blocks;
   g->image_w = (int32_t)grid->dim[3];
   g->image_hw = (int32_t)(grid->dim[2] * grid->dim[3]);
-  g->stride_w = st->pace[0], g->stride_h = st->pace[1];
-  g->start_w = st->lower[0], g->start_h = st->lower[1];
+  g->stride_w = st.pace[0], g->stride_h = st.pace[1];
+  g->start_w = st.lower[0], g->start_h = st.lower[1];
   g->dilation_w = unfolds ? 0 : (int32_t)c->dilation[1], g->dilation_h = unfolds ? 0 : (int32_t)c->dilation[0];
   g->steps = chain.steps;
   if (mode == FILTER) {                                     /* parts: [part][column][row] */
@@ -214,7 +209,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
     g->along = row_stride == 1 && !(to->stride[1] == 1 && to->dim[1] > 1);
   }
   int64_t units = tiles_m * tiles_n * parts;
-  st->grid = (int32_t)qn_min_i64(units, r->device->units);
+  st.grid = (int32_t)qn_min_i64(units, r->device->units);
 
   out->n_ops = chain.n_ops;
   out->variant = variant_names[best];
@@ -222,7 +217,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
   out->estimate = least + (double)copy / 1700 + (double)packed / 2500 + (packs ? 2500 : 1500) + (mode == FILTER ? 1500 : 0);
   out->math = split ? QN_MATH_F32 : QN_MATH_TF32;
   out->numerics = (qn_numerics){ .accumulator = split ? QN_ACC_3XTF32 : QN_ACC_TF32 };
-  return QN_OK;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status prepare_one(const qn_request *r, qn_prepared *out) { return prepare(r, out, false); }
@@ -269,16 +264,10 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return s;
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = NULL;
-}
-
 #define ROWS(op_) \
   { .name = "3xtf32", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, .variants = variant_names, \
-    .prepare = prepare_three, .build = build, .run = run, .release = release }, \
+    .prepare = prepare_three, .build = build, .run = run, .release = cuda_release }, \
   { .name = "tf32", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, .variants = variant_names, \
-    .prepare = prepare_one, .build = build, .run = run, .release = release }
+    .prepare = prepare_one, .build = build, .run = run, .release = cuda_release }
 static const qn_engine rows[] = { ROWS(QN_OP_CONV_FORWARD), ROWS(QN_OP_CONV_BACKWARD_DATA), ROWS(QN_OP_CONV_BACKWARD_FILTER) };
 const qn_engine_list cuda_conv_tf32_list = { rows, sizeof rows / sizeof *rows };

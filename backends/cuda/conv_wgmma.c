@@ -322,9 +322,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return prepare(&alone, out);
   }
 
-  state *st = r->host->alloc(sizeof *st + (size_t)residues * sizeof *st->class_);
+  state *st = cuda_state(out, sizeof *st + (size_t)residues * sizeof *st->class_);
   if (!st) return QN_NO_MEMORY;
-  out->state = st;
   st->chain = chain;
   st->problem = p;
   st->out_dtype = to->dtype;
@@ -341,8 +340,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
       continue;
     }
     if (k->grid.taps && !within_reach(&k->gathered, p.spatial)) {
-      r->host->free(st);
-      out->state = NULL;
+      cuda_release(out);
       return qn_refuse(out, "windows that begin and end near the edge", "x", "within 127 pixels, in three dims 15", "%s", "further");
     }
     if (!filter) m = qn_max_i64(m, k->grid.pixels);
@@ -360,8 +358,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   double least = 0;
   int best = choose(r, &p, kernels, m, n, st->n_classes, (double)steps / st->n_classes, dw, &parts, &least);
   if (best < 0) {
-    r->host->free(st);
-    out->state = NULL;
+    cuda_release(out);
     return qn_refuse(out, "a variant that this problem can be split into", "", "fewer shares", "%s", r->variant ? r->variant : "");
   }
   st->kernel = &kernels[best];
@@ -402,7 +399,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->variant = names[p.mode][best];
   out->workspace = parts > 1 ? (uint64_t)(parts * dw * 4) : folded ? (uint64_t)(2 * n * 4) : 0;
   out->estimate = least;
-  out->math = QN_MATH_STRICT;
   out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC };
   return QN_OK;
 }
@@ -513,14 +509,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return st->parts > 1 ? cuda_conv_join(y, st->out_dtype, product, st->parts, q->filters * q->taps * q->channels, launch->stream) : QN_OK;
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = NULL;
-}
-
 #define ROW(op_, mode) { .name = "wgmma", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
-                         .variants = names[mode], .also = mode == CUDA_CONV_FORWARD ? cuda_conv_fold_also : NULL, .prepare = prepare, .build = build, .run = run, .release = release }
+                         .variants = names[mode], .also = mode == CUDA_CONV_FORWARD ? cuda_conv_fold_also : NULL, .prepare = prepare, .build = build, .run = run, .release = cuda_release }
 static const qn_engine rows[] = {
   ROW(QN_OP_CONV_FORWARD, CUDA_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA, CUDA_CONV_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER, CUDA_CONV_FILTER),
 };

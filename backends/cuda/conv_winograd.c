@@ -16,6 +16,7 @@
 #include "engines.h"
 
 typedef struct state {
+  cuda_product product;                   /* first, as cuda_product_release wants it */
   cuda_winograd f;
   cuda_conv_problem problem;              /* its values are the request's, which run no longer has */
   cuda_winograd_tiles left, right;        /* of x (data: dy); filter: of dy and x */
@@ -24,22 +25,12 @@ typedef struct state {
   cuda_chain chain;
   int32_t  bias, parts;                   /* bias: the chain's operand, -1: none */
   uint64_t at_right, at_product, scratch; /* places in workspace */
-  cuda_product product;
 } state;
 
 static cuda_conv_pixels pixels_of(const qn_value *v)
 {
   return (cuda_conv_pixels){ v->stride[0], v->stride[1], v->stride[2], v->stride[3],
                              (int32_t)v->dim[0], (int32_t)v->dim[1], (int32_t)v->dim[2], (int32_t)v->dim[3] };
-}
-
-static void release(qn_prepared *p)
-{
-  state *st = p->state;
-  if (!st) return;
-  if (st->product.part) cuda_host->part_release(st->product.part);
-  cuda_host->free(st);
-  p->state = NULL;
 }
 
 /* ---- the products ------------------------------------------------------------------------------ */
@@ -154,9 +145,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, int m)
   const int64_t *grid = p.mode == CUDA_CONV_DATA ? p.in : p.out;
   if ((double)p.x->dim[0] * (double)(grid[0] + m) * (double)(grid[1] + m) > 1e9) return qn_refuse(out, "fewer than 2^30 pixels", "x", "", "%s", "more");
 
-  state *st = r->host->alloc(sizeof *st);
+  state *st = cuda_state(out, sizeof *st);
   if (!st) return QN_NO_MEMORY;
-  out->state = st;
   st->f = f;
   st->problem = p;
   st->bias = -1;
@@ -166,12 +156,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, int m)
   } else {
     status = prepare_outputs(r, st);
     if (!status && (status = prepare_chain(r, st, out))) {
-      release(out);
+      cuda_product_release(out);
       return status;
     }
   }
   if (status) {
-    release(out);
+    cuda_product_release(out);
     return qn_refuse(out, "a matmul that keeps f32's digits", "", "", "%s", "none");
   }
   const qn_prepared *answer = r->host->part_answer(st->product.part);
@@ -179,7 +169,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, int m)
   out->counters = answer->counters;
   if (out->workspace > r->demands->workspace_limit || out->workspace > r->device->memory / 8) {
     unsigned long long bytes = out->workspace;
-    release(out);
+    cuda_product_release(out);
     return qn_refuse(out, "workspace for transformed tiles", "", "below the limit and an eighth of memory", "%llu bytes", bytes);
   }
   out->math = answer->math > QN_MATH_F32 ? answer->math : QN_MATH_F32;
@@ -227,8 +217,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 
 #define ROWS(op_) \
   { .name = "winograd_4x4", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
-    .prepare = prepare_4x4, .build = build, .run = run, .release = release }, \
+    .prepare = prepare_4x4, .build = build, .run = run, .release = cuda_product_release }, \
   { .name = "winograd_2x2", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
-    .prepare = prepare_2x2, .build = build, .run = run, .release = release }
+    .prepare = prepare_2x2, .build = build, .run = run, .release = cuda_product_release }
 static const qn_engine rows[] = { ROWS(QN_OP_CONV_FORWARD), ROWS(QN_OP_CONV_BACKWARD_DATA), ROWS(QN_OP_CONV_BACKWARD_FILTER) };
 const qn_engine_list cuda_conv_winograd_list = { rows, sizeof rows / sizeof *rows };

@@ -453,13 +453,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   s.rows_a_block = wide ? 1 : 8;
   s.frame_blocks = (unsigned)qn_ceil_div(rows, s.backward ? 8 : s.rows_a_block);
 
-  state *kept = (state *)request->host->alloc(sizeof *kept);
-  if (!kept) return QN_NO_MEMORY;
-  *kept = s;
-  out->state = kept;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  return cuda_keep(out, &s, sizeof s);
 }
 
 static void *pointer(const qn_launch *launch, int32_t number) { return number < 0 ? nullptr : launch->ptr[number]; }
@@ -488,13 +482,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return cuda_check(cudaLaunchKernel(s->gradient, dim3(blocks), dim3(256), arguments, 0, stream), "ctc_gradient");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 #define ROW(op) { "two_ended", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, release }
+                  prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_CTC_LOSS), ROW(QN_OP_CTC_LOSS_BACKWARD) };
 const qn_engine_list cuda_ctc_two_ended_list = { row, sizeof row / sizeof *row };

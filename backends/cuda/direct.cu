@@ -7,7 +7,7 @@ qn_status direct_prepare(const qn_request *r, qn_prepared *p)
   int n = op->first[op->n_roles];
   uint64_t attr_bytes = op->attr ? *(const uint64_t *)op->attr : 0;      /* attribute structs begin with their size */
   size_t values = sizeof(kept), numbers = values + (size_t)n * sizeof(qn_value), attr = qn_round_up(numbers + (size_t)n * 4, 8);
-  char *memory = (char *)r->host->alloc(attr + attr_bytes);
+  char *memory = (char *)cuda_state(p, attr + attr_bytes);
   if (!memory) return QN_NO_MEMORY;
   kept *k = (kept *)memory;
   k->op = op->op;
@@ -19,18 +19,7 @@ qn_status direct_prepare(const qn_request *r, qn_prepared *p)
   memcpy(k->number, op->arg, (size_t)n * sizeof *k->number);
   for (int i = 0; i < n; i++) k->value[i] = r->value[op->arg[i]];
   if (op->attr) memcpy(k->attr, op->attr, attr_bytes);
-  p->state = k;
-  p->n_ops = 1;
-  p->class_ = QN_CLASS_GENERIC;
-  p->math = QN_MATH_STRICT;
-  p->numerics.accumulator = QN_ACC_NATIVE;
   return QN_OK;
-}
-
-void direct_release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
 }
 
 tensor direct_tensor(const kept *k, const qn_launch *launch, uint32_t role, int i)

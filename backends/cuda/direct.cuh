@@ -87,7 +87,6 @@ struct kept {
 };
 
 qn_status direct_prepare(const qn_request *r, qn_prepared *p);
-void      direct_release(qn_prepared *p);
 
 static inline int direct_count(const kept *k, uint32_t role) { return k->first[role + 1] - k->first[role]; }
 tensor  direct_tensor(const kept *k, const qn_launch *launch, uint32_t role, int i);    /* p NULL where there is none */
@@ -99,7 +98,7 @@ scalar  direct_scalar(const kept *k, const qn_launch *launch, uint32_t role, dou
 
 #define DIRECT_ROW(anchor, function)                                                                      \
   { "direct", anchor, QN_CLASS_GENERIC, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-    direct_prepare, nullptr, function, direct_release }
+    direct_prepare, nullptr, function, cuda_release }
 
 /* Blocks of `threads` for n elements, one each as far as a grid reaches; kernels stride on from there. */
 static inline unsigned direct_blocks(int64_t n, int threads)

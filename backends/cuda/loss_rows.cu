@@ -254,13 +254,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
     if (attr->reduction != QN_REDUCTION_NONE) out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;    /* as many blocks as the device holds */
   }
 
-  state *kept = (state *)request->host->alloc(sizeof *kept);
-  if (!kept) return QN_NO_MEMORY;
-  *kept = s;
-  out->state = kept;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  return cuda_keep(out, &s, sizeof s);
 }
 
 static void *pointer(const qn_launch *launch, int32_t number) { return number < 0 ? nullptr : launch->ptr[number]; }
@@ -277,13 +271,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return cuda_check(cudaLaunchKernel(s->kernel, dim3(s->blocks), dim3(s->threads), arguments, 0, (cudaStream_t)launch->stream), "loss_rows");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 #define ROW(op) { "rows", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, release }
+                  prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_CROSS_ENTROPY), ROW(QN_OP_CROSS_ENTROPY_BACKWARD) };
 const qn_engine_list cuda_loss_rows_list = { row, sizeof row / sizeof *row };

@@ -270,11 +270,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     qn_refuse(out, library.why, "", "", "%s", "");
     return QN_NO_BACKEND;
   }
-  state *st = out->state = r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  *st = local;
   out->workspace = r->demands->workspace_limit < 32 << 20 ? r->demands->workspace_limit / 256 * 256 : 32 << 20;    /* what it asks for on sm_90 */
-  return QN_OK;
+  return cuda_keep(out, &local, sizeof local);
 }
 
 /* ---- build --------------------------------------------------------------------------------------------- */
@@ -359,14 +356,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return e ? failed("cublasLtMatmul", e) : QN_OK;
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = NULL;
-}
-
 static const qn_engine rows[] = {
   { .name = "cublaslt", .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .variants = variants,
-    .prepare = prepare, .build = build, .run = run, .release = release },
+    .prepare = prepare, .build = build, .run = run, .release = cuda_release },
 };
 const qn_engine_list cuda_matmul_cublaslt_list = { rows, sizeof rows / sizeof *rows };

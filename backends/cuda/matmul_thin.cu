@@ -201,10 +201,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 blocks", "y", "", "%s", "more");
   t->groups = (uint32_t)groups;
   s.chain = chain, s.near = near->value, s.far = far->value, s.wide = wide, s.blocks = (uint32_t)blocks;
-  state *st = (state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  *st = s;
-  out->state = st;
   out->n_ops = chain.n_ops;
   out->variant = variants[wide];
   double bytes = ((double)m.m * m.k + (double)m.n * m.k + (double)m.m * m.n) * batches * 4;
@@ -212,7 +208,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->estimate = wide ? 2600 + (double)qn_ceil_div(blocks, 3 * r->device->units) * (double)qn_ceil_div(m.k, CHUNK) * 2200
                        : (double)qn_ceil_div(blocks, r->device->units) * (6000 + (double)qn_ceil_div(t->share, 2 * THREADS) * 2400) + (t->shares > 1 ? 1000 : 0);
   out->estimate += bytes / 2500;
-  return QN_OK;
+  return cuda_keep(out, &s, sizeof s);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
@@ -231,13 +227,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return cuda_check(cudaGetLastError(), "matmul_thin");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 static const qn_engine row[] = {
-  { "thin", QN_OP_MATMUL, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, variants, nullptr, prepare, nullptr, run, release },
+  { "thin", QN_OP_MATMUL, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, variants, nullptr, prepare, nullptr, run, cuda_release },
 };
 const qn_engine_list cuda_matmul_thin_list = { row, sizeof row / sizeof *row };

@@ -103,21 +103,19 @@ static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_
   cuda_chain chain;
   qn_status status = cuda_matmul_chain(r, out, p, &chain);
   if (status) return status;
-  state *st = r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  const cuda_tiled_kernel *k = st->kernel = &kernels[best / N_SPLITS];
+  state st = { 0 };
+  const cuda_tiled_kernel *k = st.kernel = &kernels[best / N_SPLITS];
   const qn_value *to = &r->value[chain.out];
-  cuda_tiled *t = &st->tiled;
-  out->state = st;
-  st->chain = chain;
-  st->value_a = p->a.value;
-  st->value_b = p->b.value;
-  st->rows_a = wants_rows(k, &p->a);
-  st->rows_b = wants_rows(k, &p->b);
+  cuda_tiled *t = &st.tiled;
+  st.chain = chain;
+  st.value_a = p->a.value;
+  st.value_b = p->b.value;
+  st.rows_a = wants_rows(k, &p->a);
+  st.rows_b = wants_rows(k, &p->b);
   t->a = (cuda_tiled_side){ .row_stride = p->a.row_stride, .k_stride = p->a.k_stride, .batch_stride = { p->a.batch_stride[0], p->a.batch_stride[1] },
-                            .rows = (int32_t)p->m, .bytes = copy_bytes(&p->a, p->k, esize, st->rows_a) };
+                            .rows = (int32_t)p->m, .bytes = copy_bytes(&p->a, p->k, esize, st.rows_a) };
   t->b = (cuda_tiled_side){ .row_stride = p->b.row_stride, .k_stride = p->b.k_stride, .batch_stride = { p->b.batch_stride[0], p->b.batch_stride[1] },
-                            .rows = (int32_t)p->n, .bytes = copy_bytes(&p->b, p->k, esize, st->rows_b) };
+                            .rows = (int32_t)p->n, .bytes = copy_bytes(&p->b, p->k, esize, st.rows_b) };
   for (int i = 0; i < 4; i++) t->out_stride[i] = cuda_stride(to, p->dims.dim_of[i]);
   t->out_dtype = to->dtype;
   t->along = t->out_stride[1] != 1 && t->out_stride[0] == 1;
@@ -130,16 +128,16 @@ static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_
   t->group = 12;
   t->steps = chain.steps;
   int64_t tiles = (int64_t)t->tiles_m * t->tiles_n * batches;
-  st->grid = (int32_t)(tiles * t->splits);
+  st.grid = (int32_t)(tiles * t->splits);
 
   if (t->splits > 1) {
-    out->workspace = (uint64_t)st->grid * (uint64_t)(k->bm * k->bn * 4);
+    out->workspace = (uint64_t)st.grid * (uint64_t)(k->bm * k->bn * 4);
     out->counters = (uint64_t)tiles * 4;
   }
   out->n_ops = chain.n_ops;
   out->variant = names[best];
   out->estimate = least;
-  return QN_OK;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status refuse_dtypes(qn_prepared *out, const cuda_matmul *p, const char *takes)
@@ -208,16 +206,10 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
                                      launch->stream), "matmul_tiled");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = NULL;
-}
-
 static const qn_engine rows[] = {
   { .name = "mma", .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES,
-    .variants = mma_variants, .prepare = prepare_mma, .build = build, .run = run, .release = release },
+    .variants = mma_variants, .prepare = prepare_mma, .build = build, .run = run, .release = cuda_release },
   { .name = "simt", .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-    .variants = simt_variants, .prepare = prepare_simt, .build = build, .run = run, .release = release },
+    .variants = simt_variants, .prepare = prepare_simt, .build = build, .run = run, .release = cuda_release },
 };
 const qn_engine_list cuda_matmul_tiled_list = { rows, sizeof rows / sizeof *rows };

@@ -266,15 +266,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value *to = &r->value[chain.out];
   p.out_dtype = to->dtype;
 
-  state *st = r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  out->state = st;
-  st->problem = p;
-  st->chain = chain;
-  st->kernel = kernels_of(which, p.a.given.dtype, p.b.given.dtype) + best / 2;
-  st->function = st->kernel->function[p.a.rows_contiguous][p.b.rows_contiguous];
+  state st = { 0 };
+  st.problem = p;
+  st.chain = chain;
+  st.kernel = kernels_of(which, p.a.given.dtype, p.b.given.dtype) + best / 2;
+  st.function = st.kernel->function[p.a.rows_contiguous][p.b.rows_contiguous];
 
-  cuda_gemm *g = &st->gemm;
+  cuda_gemm *g = &st.gemm;
   int64_t steps = qn_ceil_div(p.k * p.esize, 128);
   int out_bytes = (int)qn_kit_bytes(to->dtype);
   for (int i = 0; i < 4; i++) g->out_stride[i] = cuda_stride(to, m.dims.dim_of[i]);
@@ -282,17 +280,17 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   g->m = (int32_t)p.a.given.rows;
   g->n = (int32_t)p.b.given.rows;
   g->k_steps = (int32_t)steps;
-  g->tiles_m = (int32_t)qn_ceil_div(g->m, st->kernel->bm);
-  g->tiles_n = (int32_t)qn_ceil_div(g->n, st->kernel->bn);
+  g->tiles_m = (int32_t)qn_ceil_div(g->m, st.kernel->bm);
+  g->tiles_n = (int32_t)qn_ceil_div(g->n, st.kernel->bn);
   g->batch0 = (int32_t)p.batch[0];
   g->batch1 = (int32_t)p.batch[1];
   g->group = 12;
-  int splits = st->kernel->splits;
+  int splits = st.kernel->splits;
   g->split_steps = (int32_t)qn_ceil_div(steps, splits);
   g->steps = chain.steps;
   bool wide = g->out_stride[1] == 1 || g->n == 1;
   g->along = wide || g->out_stride[0] != 1 ? 0 : 1;
-  g->store_map = cuda_chain_column_relu(&chain.steps, &g->column, &g->relu) && wide && to->align >= 16 && st->kernel->bn / splits >= (out_bytes == 4 ? 32 : 64);
+  g->store_map = cuda_chain_column_relu(&chain.steps, &g->column, &g->relu) && wide && to->align >= 16 && st.kernel->bn / splits >= (out_bytes == 4 ? 32 : 64);
   for (int i = 0; i < 4; i++)
     if (i != 1 && g->out_stride[i] * out_bytes % 16) g->store_map = 0;
   if (g->n * out_bytes % 16) g->store_map = 0;               /* the copy engine clips in units of 16 bytes */
@@ -305,7 +303,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                                   .k = (int32_t)p.k };
   }
   int64_t tiles = (int64_t)g->tiles_m * g->tiles_n * g->batch0 * g->batch1, most = r->device->units / splits;
-  st->grid = (int32_t)(tiles < most ? tiles : most) * splits;
+  st.grid = (int32_t)(tiles < most ? tiles : most) * splits;
 
   out->n_ops = chain.n_ops;
   out->variant = f->names[best];
@@ -313,7 +311,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->estimate = least;
   out->math = f->math;
   out->numerics = f->numerics;
-  return QN_OK;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 /* ---- build ------------------------------------------------------------------------------------------ */
@@ -414,14 +412,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return cuda_gemm_launch(&g, st->kernel, st->function, st->grid, launch->stream, "matmul_wgmma");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = NULL;
-}
-
 #define ROW(name_, names, more) { .name = name_, .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES | (more), \
-                                  .variants = names, .prepare = prepare, .build = build, .run = run, .release = release }
+                                  .variants = names, .prepare = prepare, .build = build, .run = run, .release = cuda_release }
 static const qn_engine rows[] = {
   ROW("wgmma", names_16, 0),
   ROW("wgmma_tf32", names_tf32, 0),

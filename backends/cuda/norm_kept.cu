@@ -601,14 +601,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     out->counters = (uint64_t)k.teams * sizeof(uint32_t);
   }
 
-  state *kept_state = (state *)r->host->alloc(sizeof *kept_state);
-  if (!kept_state) return QN_NO_MEMORY;
-  *kept_state = s;
-  out->state = kept_state;
   if (better) out->estimate = 3000 + (double)(k.items * k.vectors * V * 2 * qn_kit_bytes(k.dtype[X])) / 2000;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  return cuda_keep(out, &s, sizeof s);
 }
 
 /* ---- build, run ------------------------------------------------------------------------------------------------------------ */
@@ -643,12 +637,6 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return cuda_check(cudaLaunchKernelExC(&config, s->kernel, arguments), "norm_kept");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
-#define ROW(op) { "kept", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, nullptr, nullptr, prepare, build, run, release }
+#define ROW(op) { "kept", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, nullptr, nullptr, prepare, build, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM), ROW(QN_OP_RMS_NORM) };
 const qn_engine_list cuda_norm_kept_list = { row, sizeof row / sizeof *row };

@@ -457,13 +457,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (s.r.parts > 1) out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;       /* without clusters another engine takes it */
   if (s.parts) out->workspace = (uint64_t)s.r.jobs * 2 * (uint64_t)length * sizeof(float);
 
-  state *kept = (state *)r->host->alloc(sizeof *kept);
-  if (!kept) return QN_NO_MEMORY;
-  *kept = s;
-  out->state = kept;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  return cuda_keep(out, &s, sizeof s);
 }
 
 static void *pointer(const qn_launch *launch, int32_t number) { return number < 0 ? nullptr : launch->ptr[number]; }
@@ -492,15 +486,9 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return cuda_check(cudaGetLastError(), "norm_rows");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 /* Sums over rows are made by as many blocks as the device holds: no gradient is portable. */
 #define ROW(op, more) { "rows", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | more, nullptr, nullptr, \
-                        prepare, nullptr, run, release }
+                        prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = {
   ROW(QN_OP_LAYER_NORM, QN_TRAIT_PORTABLE),
   ROW(QN_OP_RMS_NORM, QN_TRAIT_PORTABLE),

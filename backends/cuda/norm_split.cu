@@ -562,13 +562,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.share = qn_min_i64(s.chunk, qn_max_i64(least, qn_ceil_div(s.chunk, 16)));
   out->workspace = (uint64_t)s.chunks * (uint64_t)s.groups * sizeof(float4) + (uint64_t)s.groups * FACTORS * sizeof(float);
 
-  state *k = (state *)r->host->alloc(sizeof *k);
-  if (!k) return QN_NO_MEMORY;
-  *k = st;
-  out->state = k;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
@@ -590,14 +584,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return cuda_check(cudaGetLastError(), "norm_split");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 /* How a group is cut depends on the number of groups, so a batch of rows is not invariant. */
-#define ROW(op) { "split", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, nullptr, nullptr, prepare, nullptr, run, release }
+#define ROW(op) { "split", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = {
   ROW(QN_OP_BATCH_NORM), ROW(QN_OP_BATCH_NORM_BACKWARD), ROW(QN_OP_BATCH_NORM_INFERENCE),
   ROW(QN_OP_LAYER_NORM), ROW(QN_OP_LAYER_NORM_BACKWARD), ROW(QN_OP_RMS_NORM), ROW(QN_OP_RMS_NORM_BACKWARD),

@@ -469,17 +469,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (uses_rounded) break;
   }
   if (n == 0) return qn_refuse(out, why ? why : "a pointwise op", "", "", "%s", "");
-  c.st = (state *)r->host->alloc(sizeof *c.st);
+  c.st = (state *)cuda_state(out, sizeof *c.st);
   if (!c.st) return QN_NO_MEMORY;
   while (n > 0 && ((why = compile(&c, n)) || (why = lay_out(&c, y)))) n--;     /* and how many fit */
   if (n == 0) {
-    r->host->free(c.st);
+    cuda_release(out);
     return qn_refuse(out, why, "", "", "%s", "");
   }
-  out->state = c.st;
   out->n_ops = n;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
   return QN_OK;
 }
 
@@ -530,14 +527,8 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return cuda_check(cudaLaunchKernel(*k, blocks, threads, args, shared, stream), "pointwise_program");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 static const qn_engine row[] = {
   { "program", QN_FAMILY_POINTWISE | QN_ANCHOR_FAMILY, QN_CLASS_TUNED,
-    QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare, nullptr, run, release },
+    QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare, nullptr, run, cuda_release },
 };
 const qn_engine_list cuda_pointwise_program_list = { row, 1 };

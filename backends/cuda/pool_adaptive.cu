@@ -158,15 +158,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
   sharing s = sharing_of(op, x, y, indices < 0 ? nullptr : &r->value[indices]);
   if (!spatial_small(&s)) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)spatial_units(&s, 1, 1));
-  sharing_state *st = (sharing_state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  st->vector = spatial_vector(&s, x, y);
-  st->s = s;
-  st->in = op->arg[0], st->out = to, st->indices = indices;
-  out->state = st;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  sharing_state st = {};
+  st.vector = spatial_vector(&s, x, y);
+  st.s = s;
+  st.in = op->arg[0], st.out = to, st.indices = indices;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 template <class T, class I, int V, int L> static qn_status launch_one(const sharing &s, bool forward, void *stream)
@@ -192,12 +188,6 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return launch_one<float, int32_t, 1, 8>(s, forward, launch->stream);
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 {
   const kept *k = (const kept *)p->state;
@@ -216,7 +206,7 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 
 #define ROWS(op)                                                                                                                 \
   { "shared", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,           \
-    prepare, nullptr, run, release },                                                                                             \
+    prepare, nullptr, run, cuda_release },                                                                                        \
   DIRECT_ROW(op, run_direct)
 static const qn_engine row[] = {
   ROWS(QN_OP_POOL_ADAPTIVE_MAX),

@@ -112,13 +112,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   bool whole = last && s.p.c % s.v == 0 && dx->align >= 16 && dy->align >= 16 && x->align >= 16 && pool_steps(s.p.x_stride, s.v) &&
                pool_steps(s.p.y_stride, s.v) && pool_steps(s.p.dx_stride, s.v);
   s.whole = whole ? dx->dtype : 0;
-  state *st = (state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  *st = s;
-  out->state = st;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  return cuda_keep(out, &s, sizeof s);
 }
 
 template <int V, int whole> static void launch_as(const pool &p, cudaStream_t stream)
@@ -147,13 +141,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return cuda_check(cudaGetLastError(), "pool_backward");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 #define ROW(op) { "gather", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, release }
+                  prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_POOL_MAX_BACKWARD), ROW(QN_OP_POOL_AVERAGE_BACKWARD) };
 const qn_engine_list cuda_pool_backward_list = { row, sizeof row / sizeof *row };

@@ -138,13 +138,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int v = pool_channels(p, strides, 4, align, &whole);
   if (!pool_units(p, v, back ? p->in : p->out)) return qn_refuse(out, "fewer than 2^31 units", "x", "", "%s", "more");
   s.kernel = whole == QN_F32 ? kernel_of<4, QN_F32>(back) : whole == QN_BF16 ? kernel_of<8, QN_BF16>(back) : whole == QN_F16 ? kernel_of<8, QN_F16>(back) : kernel_of<1, 0>(back);
-  state *st = (state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  *st = s;
-  out->state = st;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  return cuda_keep(out, &s, sizeof s);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
@@ -159,13 +153,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return cuda_check(cudaLaunchKernel(st->kernel, dim3((p.units + THREADS - 1) / THREADS), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "pool_lp");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 #define ROW(op) { "vector", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, release }
+                  prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_POOL_LP), ROW(QN_OP_POOL_LP_BACKWARD) };
 const qn_engine_list cuda_pool_lp_list = { row, sizeof row / sizeof *row };

@@ -220,21 +220,17 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   while (p.lanes < 32 && p.lanes * 2 <= p.size[2]) p.lanes *= 2;
   double blocks = (double)qn_ceil_div(count, p.per_block) * p.bands;
   if (blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 blocks", "x", "", "%s", "more");
-  state *st = (state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  st->p = p;
-  st->x = qn_role(op, QN_ROLE_POOL_MAX_X);
-  st->y = qn_role(op, QN_ROLE_POOL_MAX_Y);
-  st->indices = indices;
-  st->blocks = (uint32_t)blocks;
-  st->shared = (uint32_t)shared;
+  state st = {};
+  st.p = p;
+  st.x = qn_role(op, QN_ROLE_POOL_MAX_X);
+  st.y = qn_role(op, QN_ROLE_POOL_MAX_Y);
+  st.indices = indices;
+  st.blocks = (uint32_t)blocks;
+  st.shared = (uint32_t)shared;
   bool average = pool_is_average(op->op);
-  st->kernel = x->dtype == QN_F32 ? choose_mode<float>(p, average, indices >= 0)
+  st.kernel = x->dtype == QN_F32 ? choose_mode<float>(p, average, indices >= 0)
              : x->dtype == QN_BF16 ? choose_mode<bf16_bits>(p, average, indices >= 0) : choose_mode<f16_bits>(p, average, indices >= 0);
-  out->state = st;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status build(const qn_request *r, qn_prepared *prepared)
@@ -255,13 +251,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, THREADS, args, st->shared, (cudaStream_t)launch->stream), "pool_planes");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 #define ROW(op) { "planes", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, build, run, release }
+                  prepare, build, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE) };
 const qn_engine_list cuda_pool_planes_list = { row, sizeof row / sizeof *row };

@@ -290,13 +290,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int d = 1; d < 3; d++) even &= (p.out[d] - 1) * p.step[d] + p.size[d] <= p.in[d] + p.before[d] + p.after[d];
   p.inverse = even ? 1 / ((float)p.size[1] * (float)p.size[2]) : 0;
   p.whole = !p.lanes && p.out[2] == p.vectors * outputs;
-  state *st = (state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  st->p = p, st->x = op->arg[0], st->y = op->arg[1], st->kernel = kernel;
-  out->state = st;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  state st = {};
+  st.p = p, st.x = op->arg[0], st.y = op->arg[1], st.kernel = kernel;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
@@ -309,13 +305,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return cuda_check(cudaLaunchKernel(st->kernel, (p.threads + THREADS - 1) / THREADS, THREADS, args, 0, (cudaStream_t)launch->stream), "pool_strips");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 #define ROW(op) { "strips", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, release }
+                  prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE) };
 const qn_engine_list cuda_pool_strips_list = { row, sizeof row / sizeof *row };

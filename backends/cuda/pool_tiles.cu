@@ -206,14 +206,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
     if (parts > 1) out->workspace = (uint64_t)(parts * channels) * 4, out->counters = (uint64_t)channels * 4;
   }
-  state *st = (state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  *st = s;
-  out->state = st;
   out->n_ops = s.chain.n_ops + (s.sums >= 0);
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  return cuda_keep(out, &s, sizeof s);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
@@ -233,13 +227,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return cuda_check(cudaGetLastError(), "pool_tiles");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 #define ROW(op) { "tiles", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, release }
+                  prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_POOL_MAX_BACKWARD), ROW(QN_OP_POOL_AVERAGE_BACKWARD) };
 const qn_engine_list cuda_pool_tiles_list = { row, sizeof row / sizeof *row };

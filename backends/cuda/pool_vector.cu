@@ -174,32 +174,28 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int v = p.x_stride[1] == 1 && p.y_stride[1] == 1 && x->dim[1] > 1 ? (x->dtype == QN_F32 ? 4 : 8) : 1;
   if (v == 1 && pool_is_adaptive(op->op)) return qn_refuse(out, "channels side by side", "x", "channels last", "%s", "another layout");
   if (!pool_units(&p, v, p.out)) return qn_refuse(out, "fewer than 2^31 units", "y", "", "%s", "more");
-  state *st = (state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  st->p = p;
-  st->x = qn_role(op, QN_ROLE_POOL_MAX_X);
-  st->y = qn_role(op, QN_ROLE_POOL_MAX_Y);
-  st->indices = indices;
-  st->v = v;
+  state st = {};
+  st.p = p;
+  st.x = qn_role(op, QN_ROLE_POOL_MAX_X);
+  st.y = qn_role(op, QN_ROLE_POOL_MAX_Y);
+  st.indices = indices;
+  st.v = v;
   bool whole = v > 1 && p.c % v == 0 && x->align >= 16 && y->align >= 16 && pool_steps(p.x_stride, v) && pool_steps(p.y_stride, v);
-  st->whole = whole ? x->dtype : 0;
+  st.whole = whole ? x->dtype : 0;
   bool square = !p.adaptive && p.size[0] == 1 && p.size[1] == p.size[2] && p.step[1] == p.step[2] && p.dilation[1] == 1 && p.dilation[2] == 1 && p.in[0] == 1;
   int small = 10 * p.size[1] + p.step[1];
-  st->small = 0;
+  st.small = 0;
   if (whole && square && (small == 32 || small == 31 || small == 22)) {
-    st->small = small;
+    st.small = small;
     int64_t across = (int64_t)p.n * p.groups * p.out[2];    /* a column for each thread, in so many bands that there are threads enough */
     int64_t bands = qn_min_i64(qn_ceil_div(p.out[1], 2), qn_max_i64(qn_ceil_div(p.out[1], 8), qn_ceil_div(2048 * (int64_t)r->device->units, across)));
-    st->p.band = (int32_t)qn_ceil_div(p.out[1], bands);
-    int32_t cells[3] = { 1, (int32_t)qn_ceil_div(p.out[1], st->p.band), p.out[2] };
-    pool_units(&st->p, v, cells);
+    st.p.band = (int32_t)qn_ceil_div(p.out[1], bands);
+    int32_t cells[3] = { 1, (int32_t)qn_ceil_div(p.out[1], st.p.band), p.out[2] };
+    pool_units(&st.p, v, cells);
   }
   if (indices < 0)
-    while (st->p.splits < 8 && st->p.splits * 4 <= (uint32_t)p.size[1] && st->p.splits * st->p.units < 2048u * (uint32_t)r->device->units) st->p.splits *= 2;
-  out->state = st;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+    while (st.p.splits < 8 && st.p.splits * 4 <= (uint32_t)p.size[1] && st.p.splits * st.p.units < 2048u * (uint32_t)r->device->units) st.p.splits *= 2;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 template <int V, int whole> static void launch_any(const pool &p, cudaStream_t stream)
@@ -243,13 +239,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return cuda_check(cudaGetLastError(), "pool_vector");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 #define ROW(op) { "vector", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, release }
+                  prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE) };
 const qn_engine_list cuda_pool_vector_list = { row, sizeof row / sizeof *row };

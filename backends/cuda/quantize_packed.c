@@ -142,13 +142,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     }
   }
 
-  state *kept = r->host->alloc(sizeof *kept);
-  if (!kept) return QN_NO_MEMORY;
-  *kept = s;
-  out->state = kept;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  return cuda_keep(out, &s, sizeof s);
 }
 
 /* ---- run ------------------------------------------------------------------------------------------------------- */
@@ -170,13 +164,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return cuda_check(cudaLaunchKernel(s->kernel, (dim3){ s->blocks, 1, 1 }, (dim3){ s->threads, 1, 1 }, arguments, 0, (cudaStream_t)launch->stream), "quantize_packed");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = NULL;
-}
-
-#define ROW(anchor) { .name = "packed", .op = anchor, .class_ = QN_CLASS_TUNED, .prepare = prepare, .run = run, .release = release, \
+#define ROW(anchor) { .name = "packed", .op = anchor, .class_ = QN_CLASS_TUNED, .prepare = prepare, .run = run, .release = cuda_release, \
                       .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE }
 static const qn_engine row[] = { ROW(QN_OP_QUANTIZE), ROW(QN_OP_DEQUANTIZE), ROW(QN_OP_QUANTIZE_DYNAMIC) };
 const qn_engine_list cuda_quantize_packed_list = { row, sizeof row / sizeof *row };

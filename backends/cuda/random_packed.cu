@@ -173,13 +173,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (s.x < 0) blocks = qn_max_i64(qn_min_i64(blocks, (int64_t)r->device->units * 8), blocks / CHUNKS);
   s.blocks = (unsigned)qn_min_i64(blocks, INT32_MAX);
 
-  state *kept = (state *)r->host->alloc(sizeof *kept);
-  if (!kept) return QN_NO_MEMORY;
-  *kept = s;
-  out->state = kept;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  return cuda_keep(out, &s, sizeof s);
 }
 
 static void *pointer(const qn_launch *launch, int32_t value) { return value < 0 ? nullptr : launch->ptr[value]; }
@@ -198,14 +192,8 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return cuda_check(cudaLaunchKernel(s->kernel, dim3(s->blocks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "random_packed");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 #define ROW(op) { "packed", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, release }
+                  prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = {
   ROW(QN_OP_RNG_UNIFORM), ROW(QN_OP_RNG_NORMAL), ROW(QN_OP_RNG_BERNOULLI), ROW(QN_OP_DROPOUT), ROW(QN_OP_DROPOUT_BACKWARD),
 };

@@ -289,13 +289,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!columns && l.line_stride != 1 && l.length > 1)
     return qn_refuse(out, "a contiguous dim, kept or reduced", "x", "a stride of 1", "%lld", (long long)l.line_stride);
 
-  state *st = (state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
+  state st = {};
   l.run = (uint32_t)(columns ? l.length : qn_ceil_div(l.length, V));
   l.items = runs * l.run;
   int64_t blocks, parts;                  /* parts: until each unit has its blocks, of some work */
-  st->columns = columns;
-  st->warps = 1;
+  st.columns = columns;
+  st.warps = 1;
   if (columns) {
     int64_t outer = l.results / l.dim[0];
     l.lanes = 32;
@@ -308,18 +307,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
       if (l.lanes <= 8 || parts <= 16) break;
     }
     parts = qn_min_i64(parts, l.items * l.lanes / THREADS / 4);
-    if (outer > 65535) {
-      r->host->free(st);
+    if (outer > 65535)
       return qn_refuse(out, "at most 65535 outer places", "x", "65535", "%lld", (long long)outer);
-    }
-    st->blocks[0] = (unsigned)across;
-    st->blocks[2] = (unsigned)outer;
+    st.blocks[0] = (unsigned)across;
+    st.blocks[2] = (unsigned)outer;
   } else {
-    if (l.items > 64 && l.results < 16 * r->device->units) st->warps = THREADS / 32;
+    if (l.items > 64 && l.results < 16 * r->device->units) st.warps = THREADS / 32;
     l.lanes = 32;                         /* fewer where a lane would have few packets, and rows are enough for all the lanes resident */
     while (l.lanes > 4 && l.items < 8 * l.lanes && l.results * l.lanes / 2 >= RESIDENT * THREADS * (int64_t)r->device->units) l.lanes /= 2;
-    blocks = qn_ceil_div(l.results * st->warps, THREADS / 32);
-    parts = st->warps == 1 ? 1 : qn_min_i64(qn_ceil_div(2 * r->device->units, blocks), l.items / THREADS / 4);
+    blocks = qn_ceil_div(l.results * st.warps, THREADS / 32);
+    parts = st.warps == 1 ? 1 : qn_min_i64(qn_ceil_div(2 * r->device->units, blocks), l.items / THREADS / 4);
   }
   parts = qn_max_i64(1, qn_min_i64(parts, blocks > 512 ? 1 : 1024));
   int64_t part_bytes = l.results * (l.op == QN_OP_REDUCE_NORM2 ? 8 : 4);
@@ -329,16 +326,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   l.flip = l.op == QN_OP_REDUCE_MIN ? 0x80000000u : 0;
   bool whole = x->align >= 16 && l.repeat_stride % V == 0 && (columns ? l.dim[0] % V == 0 && l.line_stride % V == 0 : l.length % V == 0);
   for (int d = columns; d < l.rank; d++) whole &= l.x_stride[d] % V == 0;
-  st->whole = whole ? x->dtype : 0;
-  st->l = l;
-  st->x = op->arg[0];
-  st->y = op->arg[1];
-  out->state = st;
+  st.whole = whole ? x->dtype : 0;
+  st.l = l;
+  st.x = op->arg[0];
+  st.y = op->arg[1];
   out->workspace = parts > 1 ? (uint64_t)(parts * part_bytes) : 0;
   out->counters = parts > 1 ? (uint64_t)blocks * 4 : 0;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 template <int kind, int whole> static void launch_as(const state *st, const lines &l, cudaStream_t stream)
@@ -374,13 +368,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return cuda_check(cudaGetLastError(), "reduce_lines");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
-#define ROW(op) { "lines", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, nullptr, nullptr, prepare, nullptr, run, release }
+#define ROW(op) { "lines", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = {
   ROW(QN_OP_REDUCE_SUM), ROW(QN_OP_REDUCE_MEAN), ROW(QN_OP_REDUCE_PROD), ROW(QN_OP_REDUCE_MAX), ROW(QN_OP_REDUCE_MIN),
   ROW(QN_OP_REDUCE_NORM1), ROW(QN_OP_REDUCE_NORM2), ROW(QN_OP_REDUCE_AMAX),

@@ -326,15 +326,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.cells[1] = qn_ceil_div(rows, s.band);
   s.units = (uint32_t)(across * s.cells[1]);
 
-  strips_state *st = (strips_state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  st->s = s;
-  st->in = op->arg[0], st->out = op->arg[1];
-  st->kernel = kernel;
-  out->state = st;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  strips_state st = {};
+  st.s = s;
+  st.in = op->arg[0], st.out = op->arg[1];
+  st.kernel = kernel;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
@@ -347,13 +343,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return cuda_check(cudaLaunchKernel(st->kernel, dim3((s.units + THREADS - 1) / THREADS), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "resample_strips");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 #define ROW(op) { "strips", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, release }
+                  prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_RESAMPLE), ROW(QN_OP_RESAMPLE_BACKWARD) };
 const qn_engine_list cuda_resample_strips_list = { row, sizeof row / sizeof *row };

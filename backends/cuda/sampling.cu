@@ -164,11 +164,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t lanes = last ? LANES : forward ? qn_min_i64(qn_ceil_div(c, 4), qn_max_i64(1, (1 << 20) / points)) : 1;
   st.s.of = { last, c, lanes, qn_ceil_div(c, lanes) };
   st.units = points * lanes;
-  sampling_state *kept = (sampling_state *)r->host->alloc(sizeof *kept);
-  if (!kept) return QN_NO_MEMORY;
-  *kept = st;
-  out->state = kept;
-  return QN_OK;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
@@ -180,12 +176,6 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   if (s.dims == 3) return launch_one<float, int32_t, 1, 3>(s, forward, st->units, launch->stream);
   return st->vector == 4 ? launch_one<float, int32_t, 4, 2>(s, forward, st->units, launch->stream)
                          : launch_one<float, int32_t, 1, 2>(s, forward, st->units, launch->stream);
-}
-
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
 }
 
 static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
@@ -203,7 +193,7 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 
 #define ROWS(op)                                                                                                                 \
   { "points", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,           \
-    prepare, nullptr, run, release },                                                                                             \
+    prepare, nullptr, run, cuda_release },                                                                                        \
   DIRECT_ROW(op, run_direct)
 static const qn_engine row[] = { ROWS(QN_OP_GRID_SAMPLE), ROWS(QN_OP_GRID_SAMPLE_BACKWARD_GRID) };
 const qn_engine_list cuda_sampling_list = { row, sizeof row / sizeof *row };

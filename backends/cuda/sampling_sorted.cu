@@ -222,11 +222,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s->of = { last, c, qn_ceil_div(c, EACH), EACH };
   st.units = (int64_t)places * s->of.lanes;
   out->workspace = carve(s, NULL);
-  sorted_state *kept = (sorted_state *)r->host->alloc(sizeof *kept);
-  if (!kept) return QN_NO_MEMORY;
-  *kept = st;
-  out->state = kept;
-  return QN_OK;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
@@ -249,12 +245,6 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return direct_launched("grid_sample_backward_data");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 {
   const kept *k = (const kept *)p->state;
@@ -268,7 +258,7 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 
 static const qn_engine row[] = {
   { "sorted", QN_OP_GRID_SAMPLE_BACKWARD_DATA, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    prepare, nullptr, run, release },
+    prepare, nullptr, run, cuda_release },
   DIRECT_ROW(QN_OP_GRID_SAMPLE_BACKWARD_DATA, run_direct),
 };
 const qn_engine_list cuda_sampling_sorted_list = { row, sizeof row / sizeof *row };

@@ -434,14 +434,10 @@ static const char *lines_of(lines *s, const qn_value *x, const qn_value *y, cons
 
 static qn_status keep(const qn_request *r, qn_prepared *out, const lines *s, int32_t x, int32_t y, int32_t indices)
 {
-  line_state *st = (line_state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  st->s = *s;
-  st->x = x, st->y = y, st->indices = indices;
-  out->state = st;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  line_state st = {};
+  st.s = *s;
+  st.x = x, st.y = y, st.indices = indices;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status top_k_prepare(const qn_request *r, qn_prepared *out)
@@ -530,16 +526,10 @@ static qn_status cumsum_run(const qn_prepared *p, const qn_launch *launch)
   return cuda_check(cudaGetLastError(), "cumsum");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 static const qn_engine row[] = {
   { "lines", QN_OP_TOP_K, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    top_k_prepare, nullptr, top_k_run, release },
+    top_k_prepare, nullptr, top_k_run, cuda_release },
   { "lines", QN_OP_CUMSUM, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    cumsum_prepare, nullptr, cumsum_run, release },
+    cumsum_prepare, nullptr, cumsum_run, cuda_release },
 };
 const qn_engine_list cuda_select_lines_list = { row, sizeof row / sizeof *row };

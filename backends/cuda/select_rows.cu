@@ -105,16 +105,12 @@ static qn_status gather_prepare(const qn_request *r, qn_prepared *out)
   }
   g.units = 1;
   for (int d = 0; d < g.rank; d++) g.units *= g.dim[d];
-  gather_state *st = (gather_state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
+  gather_state st = {};
   const qn_node *op = &r->op[0];
-  st->g = g;
-  st->x = qn_role(op, QN_ROLE_GATHER_X), st->y = qn_role(op, QN_ROLE_GATHER_Y), st->indices = qn_role(op, QN_ROLE_GATHER_INDICES);
-  st->bytes = (int32_t)unit;
-  out->state = st;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  st.g = g;
+  st.x = qn_role(op, QN_ROLE_GATHER_X), st.y = qn_role(op, QN_ROLE_GATHER_Y), st.indices = qn_role(op, QN_ROLE_GATHER_INDICES);
+  st.bytes = (int32_t)unit;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 template <class T> static void gather_launch(const gathering &g, cudaStream_t stream)
@@ -325,10 +321,8 @@ static qn_status scatter_prepare(const qn_request *r, qn_prepared *out)
   qn_nest_simplify(&rest);
   /* the indices keep their order, which is that of the sums */
   if (rest.rank > MAX_DIMS || named.rank > MAX_DIMS) return qn_refuse(out, "at most 6 dims that do not merge", "dx", "6", "%d", (int)rest.rank);
-  scatter_state *st = (scatter_state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  memset(st, 0, sizeof *st);
-  scattering *s = &st->s;
+  scatter_state st = {};
+  scattering *s = &st.s;
   s->dy_dtype = dy->dtype, s->dx_dtype = dx->dtype;
   s->wide = indices->dtype == QN_I64;
   s->n = (uint32_t)n;
@@ -353,22 +347,17 @@ static qn_status scatter_prepare(const qn_request *r, qn_prepared *out)
   s->groups = (s->dim[0] + 3) / 4;
   s->units = s->groups;
   for (int d = 1; d < s->rank; d++) s->units *= s->dim[d];
-  if (units > 4e9) {
-    r->host->free(st);
+  if (units > 4e9)
     return qn_refuse(out, "rows of fewer than 2^32 elements", "dx", "4e9", "%g", units);
-  }
-  for (st->passes = 1; st->passes < 4 && s->length >> 8 * st->passes; st->passes++) {}
+  for (st.passes = 1; st.passes < 4 && s->length >> 8 * st.passes; st.passes++) {}
   size_t bytes = 0, array = (size_t)qn_round_up(n * 4, 256);
-  for (int k = 0; k < 4; k++) st->at[k] = bytes, bytes += array;
-  st->at[4] = bytes, bytes += (size_t)qn_round_up((int64_t)DIGITS * s->tiles * 4, 256);
-  st->at[5] = bytes, bytes += (size_t)qn_round_up(((int64_t)s->length + 1) * 4, 256);
+  for (int k = 0; k < 4; k++) st.at[k] = bytes, bytes += array;
+  st.at[4] = bytes, bytes += (size_t)qn_round_up((int64_t)DIGITS * s->tiles * 4, 256);
+  st.at[5] = bytes, bytes += (size_t)qn_round_up(((int64_t)s->length + 1) * 4, 256);
   const qn_node *op = &r->op[0];
-  st->dy = qn_role(op, QN_ROLE_SCATTER_ADD_DY), st->indices = qn_role(op, QN_ROLE_SCATTER_ADD_INDICES), st->dx = qn_role(op, QN_ROLE_SCATTER_ADD_DX);
-  out->state = st;
+  st.dy = qn_role(op, QN_ROLE_SCATTER_ADD_DY), st.indices = qn_role(op, QN_ROLE_SCATTER_ADD_INDICES), st.dx = qn_role(op, QN_ROLE_SCATTER_ADD_DX);
   out->workspace = bytes;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status scatter_run(const qn_prepared *p, const qn_launch *launch)
@@ -456,15 +445,11 @@ static qn_status one_hot_prepare(const qn_request *r, qn_prepared *out)
   e.units = (uint32_t)qn_ceil_div(e.elements, 16 / esize);
   qn_store_f64(&e.on, y->dtype, a->on);
   qn_store_f64(&e.off, y->dtype, a->off);
-  one_hot_state *st = (one_hot_state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  st->e = e;
-  st->y = qn_role(&r->op[0], QN_ROLE_ONE_HOT_Y), st->indices = qn_role(&r->op[0], QN_ROLE_ONE_HOT_INDICES);
-  st->bytes = esize;
-  out->state = st;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  one_hot_state st = {};
+  st.e = e;
+  st.y = qn_role(&r->op[0], QN_ROLE_ONE_HOT_Y), st.indices = qn_role(&r->op[0], QN_ROLE_ONE_HOT_INDICES);
+  st.bytes = esize;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status one_hot_run(const qn_prepared *p, const qn_launch *launch)
@@ -486,18 +471,12 @@ static qn_status one_hot_run(const qn_prepared *p, const qn_launch *launch)
 
 /* ---- rows of the table ------------------------------------------------------------------------------------------ */
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 static const qn_engine row[] = {
   { "rows", QN_OP_GATHER, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    gather_prepare, nullptr, gather_run, release },
+    gather_prepare, nullptr, gather_run, cuda_release },
   { "sorted", QN_OP_SCATTER_ADD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    scatter_prepare, nullptr, scatter_run, release },
+    scatter_prepare, nullptr, scatter_run, cuda_release },
   { "units", QN_OP_ONE_HOT, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    one_hot_prepare, nullptr, one_hot_run, release },
+    one_hot_prepare, nullptr, one_hot_run, cuda_release },
 };
 const qn_engine_list cuda_select_rows_list = { row, sizeof row / sizeof *row };

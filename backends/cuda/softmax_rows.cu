@@ -351,11 +351,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   k.parts = row_parts(r->device, k.length, ROW_SHARE);                 /* 0: long */
   if (k.count * k.parts > INT32_MAX) k.parts = 0;
 
-  state *st = (state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  st->r = k;
-  memcpy(st->number, number, sizeof number);
-  out->state = st;
+  state st = {};
+  st.r = k;
+  memcpy(st.number, number, sizeof number);
   out->word[0] = contiguous;
   bool whole = k.length % V == 0;         /* word[1]: the one dtype, or 0 */
   for (int t = 0; t < 3; t++) {
@@ -364,9 +362,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   out->word[1] = whole ? x->dtype : 0;
   if (contiguous && k.length > ROW_SHARE) out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;        /* without clusters a row is one block's */
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 template <int threads, int K, int whole> static qn_status launch_as(rows &r, cudaStream_t stream)
@@ -418,13 +414,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return cuda_check(cudaGetLastError(), "softmax_rows");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 #define ROW(op) { "rows", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, release }
+                  prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_SOFTMAX), ROW(QN_OP_LOG_SOFTMAX), ROW(QN_OP_SOFTMAX_BACKWARD), ROW(QN_OP_LOG_SOFTMAX_BACKWARD) };
 const qn_engine_list cuda_softmax_rows_list = { row, sizeof row / sizeof *row };

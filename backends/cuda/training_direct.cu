@@ -203,7 +203,7 @@ static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_ADAM, take_step),
   DIRECT_ROW(QN_OP_ADAMW, take_step),
   { "direct", QN_OP_GLOBAL_NORM, QN_CLASS_GENERIC, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    norm_prepare, nullptr, global_norm, direct_release },
+    norm_prepare, nullptr, global_norm, cuda_release },
   DIRECT_ROW(QN_OP_AMP_UNSCALE, amp_unscale),
   DIRECT_ROW(QN_OP_AMP_UPDATE, amp_update),
 };

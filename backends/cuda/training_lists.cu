@@ -265,9 +265,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_step_roles roles = qn_step_roles_of(op->op);
   const int8_t role[LISTS] = { roles.params, roles.grads, roles.m, roles.v, roles.new_params, roles.new_m, roles.new_v, roles.copy };
   int n = op->first[roles.grads + 1] - op->first[roles.grads];
-  state *s = (state *)r->host->alloc(sizeof *s + (size_t)n * sizeof(item));
+  state *s = (state *)cuda_state(out, sizeof *s + (size_t)n * sizeof(item));
   if (!s) return QN_NO_MEMORY;
-  out->state = s;
   s->n = n;
   s->c.op = op->op;
   read_attributes(s, op);
@@ -279,11 +278,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int i = 0; i < 4; i++)
     if (scalars[i] >= 0) s->scalar[i] = r->value[scalars[i]];
   qn_status status = read_lists(s, r, out, role);
-  if (status) return status;
+  if (status) {
+    cuda_release(out);
+    return status;
+  }
   if (op->op == QN_OP_GLOBAL_NORM) out->workspace = (uint64_t)s->chunks * sizeof(double);
   out->counters = 8;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
   return QN_OK;
 }
 
@@ -346,13 +346,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return status;
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
-#define ROW(op) { "lists", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare, nullptr, run, release }
+#define ROW(op) { "lists", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = {
   ROW(QN_OP_SGD), ROW(QN_OP_ADAM), ROW(QN_OP_ADAMW), ROW(QN_OP_GLOBAL_NORM), ROW(QN_OP_AMP_UNSCALE),
 };

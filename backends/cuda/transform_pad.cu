@@ -86,15 +86,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.units = (uint32_t)qn_ceil_div(p.elements, 16 / esize);
   qn_store_f64(&p.value, y->dtype, a->value);
   if (p.in_dim[0] > 1 && p.in_stride[0] != esize) return qn_refuse(out, "rows contiguous in both", "x", "the order of y's dims", "%s", "");
-  pad_state *st = (pad_state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  st->p = p;
-  st->x = qn_role(&r->op[0], QN_ROLE_PAD_X), st->y = qn_role(&r->op[0], QN_ROLE_PAD_Y);
-  st->bytes = esize;
-  out->state = st;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  pad_state st = {};
+  st.p = p;
+  st.x = qn_role(&r->op[0], QN_ROLE_PAD_X), st.y = qn_role(&r->op[0], QN_ROLE_PAD_Y);
+  st.bytes = esize;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
@@ -114,14 +110,8 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return cuda_check(cudaGetLastError(), "transform_pad");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 static const qn_engine row[] = {
   { "units", QN_OP_PAD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    prepare, nullptr, run, release },
+    prepare, nullptr, run, cuda_release },
 };
 const qn_engine_list cuda_transform_pad_list = { row, sizeof row / sizeof *row };

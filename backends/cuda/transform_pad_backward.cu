@@ -114,15 +114,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.edge = (uint32_t)(n - (int64_t)p.inner * v);
   p.rows = (uint32_t)(p.elements / n);
   if (!p.inner) p.left = (uint32_t)n;
-  pad_state *st = (pad_state *)r->host->alloc(sizeof *st);
-  if (!st) return QN_NO_MEMORY;
-  st->p = p;
-  st->dy = qn_role(&r->op[0], QN_ROLE_PAD_BACKWARD_DY), st->dx = qn_role(&r->op[0], QN_ROLE_PAD_BACKWARD_DX);
-  st->kernel = dx->dtype == QN_F32 ? (const void *)transform_pad_backward<QN_F32> : dx->dtype == QN_BF16 ? (const void *)transform_pad_backward<QN_BF16> : (const void *)transform_pad_backward<QN_F16>;
-  out->state = st;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
-  return QN_OK;
+  pad_state st = {};
+  st.p = p;
+  st.dy = qn_role(&r->op[0], QN_ROLE_PAD_BACKWARD_DY), st.dx = qn_role(&r->op[0], QN_ROLE_PAD_BACKWARD_DX);
+  st.kernel = dx->dtype == QN_F32 ? (const void *)transform_pad_backward<QN_F32> : dx->dtype == QN_BF16 ? (const void *)transform_pad_backward<QN_BF16> : (const void *)transform_pad_backward<QN_F16>;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
@@ -136,14 +132,8 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return cuda_check(cudaLaunchKernel(st->kernel, dim3(blocks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "transform_pad_backward");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 static const qn_engine row[] = {
   { "units", QN_OP_PAD_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    prepare, nullptr, run, release },
+    prepare, nullptr, run, cuda_release },
 };
 const qn_engine_list cuda_transform_pad_backward_list = { row, sizeof row / sizeof *row };

@@ -177,7 +177,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int n = op->first[1];
   const qn_value *y = &r->value[op->arg[n]];
   int esize = (int)qn_kit_bytes(y->dtype);
-  state *st = (state *)r->host->alloc(sizeof *st + (size_t)n * sizeof(part));
+  state *st = (state *)cuda_state(out, sizeof *st + (size_t)n * sizeof(part));
   if (!st) return QN_NO_MEMORY;
   st->y = op->arg[n];
   const char *why = nullptr;
@@ -210,12 +210,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     why = lay_out(p, y->rank, dim, xs, y->stride, esize, x->align < y->align ? x->align : y->align);
   }
   if (why) {
-    r->host->free(st);
+    cuda_release(out);
     return qn_refuse(out, why, "y", "", "%s", "");
   }
-  out->state = st;
-  out->math = QN_MATH_STRICT;
-  out->numerics.accumulator = QN_ACC_NATIVE;
   return QN_OK;
 }
 
@@ -257,13 +254,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return cuda_check(cudaGetLastError(), "transform_tiled");
 }
 
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
-}
-
 #define ROW(op) { "tiled", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, release }
+                  prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_COPY), ROW(QN_OP_PERMUTE), ROW(QN_OP_SLICE), ROW(QN_OP_CONCAT) };
 const qn_engine_list cuda_transform_tiled_list = { row, sizeof row / sizeof *row };
