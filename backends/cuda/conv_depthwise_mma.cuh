@@ -53,11 +53,7 @@ template <int rows, int pairs, int chunks> struct band_planes {
 /* Refuses what these engines have in common. */
 static inline qn_status cuda_conv_band_read(cuda_conv_problem *c, const qn_request *r, qn_prepared *out)
 {
-  qn_status status = cuda_conv_problem_read(c, r, out);
-  if (!status) status = cuda_conv_wants_ampere(r, out);
-  if (!status) status = cuda_conv_wants_halves(c, out);
-  if (!status) status = cuda_conv_wants_channels_last(c->x, "x", out);
-  if (!status) status = cuda_conv_wants_channels_last(c->y, "y", out);
+  qn_status status = cuda_conv_read_halves(c, r, out);
   if (status) return status;
   if (c->groups != c->channels || c->filters != c->channels || c->groups == 1)
     return qn_refuse(out, "one filter for each channel", "x", "as many groups as channels, two or more", "%lld", (long long)c->groups);

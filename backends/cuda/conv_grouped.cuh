@@ -40,11 +40,7 @@ static __device__ __forceinline__ int grouped_place(const grouped_shape &f, int 
 /* Refuses what all have in common, else fills in all but the tile. */
 static inline qn_status grouped_shape_read(grouped_shape *f, cuda_conv_problem *c, const qn_request *r, qn_prepared *out)
 {
-  qn_status status = cuda_conv_problem_read(c, r, out);
-  if (!status) status = cuda_conv_wants_ampere(r, out);
-  if (!status) status = cuda_conv_wants_halves(c, out);
-  if (!status) status = cuda_conv_wants_channels_last(c->x, "x", out);
-  if (!status) status = cuda_conv_wants_channels_last(c->y, "y", out);
+  qn_status status = cuda_conv_read_halves(c, r, out);
   if (status) return status;
   if (c->groups < 2) return qn_refuse(out, "groups", "x", "two or more", "%lld", (long long)c->groups);
   int64_t channels = c->channels / c->groups, filters = c->filters / c->groups;

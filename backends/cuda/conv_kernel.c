@@ -61,6 +61,16 @@ qn_status cuda_conv_wants_channels_last(const qn_value *v, const char *name, qn_
   return qn_refuse(out, "packed channels last, aligned to 16 bytes", name, "nhwc", "%s", "other strides");
 }
 
+qn_status cuda_conv_read_halves(cuda_conv_problem *c, const qn_request *r, qn_prepared *out)
+{
+  qn_status status = cuda_conv_problem_read(c, r, out);
+  if (!status) status = cuda_conv_wants_ampere(r, out);
+  if (!status) status = cuda_conv_wants_halves(c, out);
+  if (!status) status = cuda_conv_wants_channels_last(c->x, "x", out);
+  if (!status) status = cuda_conv_wants_channels_last(c->y, "y", out);
+  return status;
+}
+
 qn_status cuda_conv_wants_narrow(const cuda_conv_problem *c, qn_prepared *out)
 {
   if (c->x->rank != 4) return qn_refuse(out, "two spatial dims", "x", "2", "%d", c->x->rank - 2);

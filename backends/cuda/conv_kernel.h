@@ -47,6 +47,8 @@ int64_t cuda_conv_shares_of_sum(const qn_request *r, qn_prepared *out, int64_t t
 qn_status cuda_conv_wants_ampere(const qn_request *r, qn_prepared *out);
 qn_status cuda_conv_wants_halves(const cuda_conv_problem *c, qn_prepared *out);
 qn_status cuda_conv_wants_channels_last(const qn_value *v, const char *name, qn_prepared *out);
+/* Reads the problem; refuses all but 16 bits with x and y in packed channels last, on sm_80 and up. */
+qn_status cuda_conv_read_halves(cuda_conv_problem *c, const qn_request *r, qn_prepared *out);
 /* f32 by 3 x 3 filters of one to four channels, one group, stride and dilation 1. */
 qn_status cuda_conv_wants_narrow(const cuda_conv_problem *c, qn_prepared *out);
 

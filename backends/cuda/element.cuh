@@ -27,6 +27,9 @@ __device__ __forceinline__ uint32_t pack_f16(float lo, float hi)
   return *(uint32_t *)&p;
 }
 
+/* One of three, so that no code is made for others. */
+__device__ __forceinline__ uint32_t dtype3(uint32_t dtype) { return dtype == QN_F32 ? QN_F32 : dtype == QN_BF16 ? QN_BF16 : QN_F16; }
+
 /* T: float, double or int64_t. A float loses digits of f64, and integers' above 2^24. */
 template <class T> __device__ __forceinline__ T element_load(const void *base, int64_t i, uint32_t dtype)
 {

@@ -58,7 +58,6 @@ struct kept {
     }
     return at;
   }
-  __device__ static uint32_t dtype3(uint32_t dtype) { return dtype == QN_F32 ? QN_F32 : dtype == QN_BF16 ? QN_BF16 : QN_F16; }
 };
 
 /* ---- a thread's vectors -------------------------------------------------------------------------------------------- */
@@ -291,8 +290,8 @@ template <int whole, bool columns> __global__ void __launch_bounds__(THREADS, re
 #pragma unroll
     for (int i = 0; i < V; i++) {
       int64_t c = threadIdx.x % a.lanes * V + i;
-      scale[i] = a.p[SCALE] ? element_load<float>(a.p[SCALE], c, kept::dtype3(a.dtype[SCALE])) : 1;
-      shift[i] = a.p[SHIFT] ? element_load<float>(a.p[SHIFT], c, kept::dtype3(a.dtype[SHIFT])) : 0;
+      scale[i] = a.p[SCALE] ? element_load<float>(a.p[SCALE], c, dtype3(a.dtype[SCALE])) : 1;
+      shift[i] = a.p[SHIFT] ? element_load<float>(a.p[SHIFT], c, dtype3(a.dtype[SHIFT])) : 0;
     }
   }
 

@@ -42,9 +42,6 @@ struct rows {
   }
 };
 
-/* One of the three dtypes there are here, so that no code is made for others. */
-__device__ __forceinline__ uint32_t dtype3(uint32_t dtype) { return dtype == QN_F32 ? QN_F32 : dtype == QN_BF16 ? QN_BF16 : QN_F16; }
-
 __device__ __forceinline__ float warp_sum(float v)
 {
 #pragma unroll

@@ -47,7 +47,6 @@ struct split {
     f[0] = mean, f[groups] = rstd, f[2 * groups] = scale, f[3 * groups] = p, f[4 * groups] = q;
   }
   /* One of the three dtypes there are here, so that no code is made for others. */
-  __device__ static uint32_t dtype3(uint32_t dtype) { return dtype == QN_F32 ? QN_F32 : dtype == QN_BF16 ? QN_BF16 : QN_F16; }
   __host__ __device__ int64_t vectors() const { return (line + V - 1) / V; }            /* of a line of a plane */
 };
 
@@ -108,14 +107,14 @@ struct place {                            /* of a thread among columns */
 
 template <int whole> __device__ __forceinline__ void load(packet<whole> &x, const split &s, int t, int64_t at, int n)
 {
-  x.load(s.p[t], split::dtype3(s.dtype[t]), at, n, 0);
+  x.load(s.p[t], dtype3(s.dtype[t]), at, n, 0);
 }
 template <int whole> __device__ __forceinline__ void store(const float (&v)[V], const split &s, int64_t at, int n)
 {
   if (whole)                              /* not to be kept: x may still be */
 #pragma unroll
     for (int k = 0; k < V; k += vector_per_16<whole>) __stcs((uint4 *)vector_place<whole>(s.p[Y], at + k), vector_close<whole ? whole : QN_F32>(v, k));
-  else vector_store(v, s.p[Y], split::dtype3(s.dtype[Y]), at, 1, n);
+  else vector_store(v, s.p[Y], dtype3(s.dtype[Y]), at, 1, n);
 }
 
 /* Lines of a thread, as they came. */
@@ -379,7 +378,7 @@ __device__ __forceinline__ void apply_lines(const split &s, const place &w, int 
   l.load(s, w, first);
   if (what == FOLLOWED && s.second)
 #pragma unroll
-    for (int b = 0; b < B; b++) second[what == FOLLOWED ? b : 0].load(s.second, split::dtype3(s.dtype[Y]), at + b * step, w.n, 0);
+    for (int b = 0; b < B; b++) second[what == FOLLOWED ? b : 0].load(s.second, dtype3(s.dtype[Y]), at + b * step, w.n, 0);
 #pragma unroll
   for (int b = 0; b < B; b++) {
     float v[V], u[V] = {};
@@ -417,7 +416,7 @@ __device__ __forceinline__ void apply_vectors(const split &s, int64_t g, uint32_
     w[k] = place_of(s, g, j + k * THREADS, vectors);
     load(x[k], s, X, w[k].x, w[k].n);
     if constexpr (backward) load(dy[k], s, DY, w[k].dy, w[k].n);
-    if (what == FOLLOWED && s.second) second[what == FOLLOWED ? k : 0].load(s.second, split::dtype3(s.dtype[Y]), w[k].y, w[k].n, 0);
+    if (what == FOLLOWED && s.second) second[what == FOLLOWED ? k : 0].load(s.second, dtype3(s.dtype[Y]), w[k].y, w[k].n, 0);
   }
 #pragma unroll
   for (int k = 0; k < B; k++) {
