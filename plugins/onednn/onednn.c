@@ -53,6 +53,18 @@ bool onednn_add(onednn_state *s, const qn_request *request, qn_prepared *p, int 
   return false;
 }
 
+onednn_state *onednn_begin_with(const qn_request *request, qn_prepared *p, int n, const int *role)
+{
+  onednn_state *s = onednn_begin(request, p);
+  bool added = s != NULL;
+  for (int i = 0; i < n && added; i++)
+    added = onednn_add(s, request, p, role[i], request->op[0].arg[i]);
+  if (added)
+    return s;
+  onednn_refused(p, QN_UNSUPPORTED);
+  return NULL;
+}
+
 void onednn_add_own(onednn_state *s, int role)
 {
   s->tensor[s->n++] = (onednn_tensor){ .role = role, .value = -1, .output = true };

@@ -33,7 +33,9 @@ typedef struct onednn_state {
 onednn_state *onednn_begin(const qn_request *request, qn_prepared *p);
 /* Lists a value; `given` becomes its layout. It must be f32: false after a refusal. */
 bool onednn_add(onednn_state *s, const qn_request *request, qn_prepared *p, int role, int32_t value);
-/* The same for a tensor of the primitive's that is no value. */
+/* Begins with the first n values of the op, in these roles; NULL after a refusal, with nothing left. */
+onednn_state *onednn_begin_with(const qn_request *request, qn_prepared *p, int n, const int *role);
+/* Lists a tensor of the primitive's that is no value. */
 void onednn_add_own(onednn_state *s, int role);
 /* The tensor added last, seen as one of other dims. */
 void onednn_view(onednn_state *s, int rank, const int64_t *dim, const int64_t *stride);

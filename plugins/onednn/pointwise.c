@@ -35,15 +35,12 @@ static qn_status prepare_one(const qn_request *request, qn_prepared *p)
   const bool backward = op->n_inputs == 2;
   const int role[] = { backward ? DNNL_ARG_DIFF_DST : DNNL_ARG_SRC, backward ? DNNL_ARG_SRC : DNNL_ARG_DST, DNNL_ARG_DIFF_SRC };
   dnnl_eltwise_desc_t d;
-  onednn_state *s = onednn_begin(request, p);
+  onednn_state *s = onednn_begin_with(request, p, backward ? 3 : 2, role);
   if (!s)
-    return onednn_refused(p, QN_UNSUPPORTED);
-  for (int i = 0; i < (backward ? 3 : 2); i++) {
-    if (!onednn_add(s, request, p, role[i], op->arg[i]))
-      return onednn_refused(p, QN_UNSUPPORTED);
+    return QN_UNSUPPORTED;
+  for (int i = 0; i < s->n; i++)
     if (!qn_is_dense(&request->value[op->arg[i]]) || !qn_same_layout(&request->value[op->arg[i]], &request->value[op->arg[0]]))
       return onednn_refused(p, qn_refuse(p, "tensors that lie alike, without gaps", "", "one layout", "%s", "another"));
-  }
   const dnnl_memory_desc_t *x = &s->tensor[0].given;
   dnnl_status_t status = backward ? dnnl_eltwise_backward_desc_init(&d, f.how, x, x, f.alpha, f.beta)
                                   : dnnl_eltwise_forward_desc_init(&d, dnnl_forward_inference, f.how, x, f.alpha, f.beta);
@@ -57,12 +54,9 @@ static qn_status prepare_two(const qn_request *request, qn_prepared *p)
   static const int role[] = { DNNL_ARG_SRC_0, DNNL_ARG_SRC_1, DNNL_ARG_DST };
   const qn_node *op = &request->op[0];
   dnnl_binary_desc_t d;
-  onednn_state *s = onednn_begin(request, p);
+  onednn_state *s = onednn_begin_with(request, p, 3, role);
   if (!s)
-    return onednn_refused(p, QN_UNSUPPORTED);
-  for (int i = 0; i < 3; i++)
-    if (!onednn_add(s, request, p, role[i], op->arg[i]))
-      return onednn_refused(p, QN_UNSUPPORTED);
+    return QN_UNSUPPORTED;
   dnnl_status_t status = dnnl_binary_desc_init(&d, function_of(op->op, NULL).how, &s->tensor[0].given, &s->tensor[1].given, &s->tensor[2].given);
   if (status != dnnl_success)
     return onednn_refused(p, qn_refuse(p, "oneDNN knows no such function", "", "", "its status %d", (int)status));

@@ -3,17 +3,16 @@
 
 static qn_status prepare(const qn_request *request, qn_prepared *p)
 {
+  static const int role[] = { DNNL_ARG_SRC, DNNL_ARG_DST };
   const qn_node *op = &request->op[0];
   dnnl_alg_kind_t how = op->op == QN_OP_REDUCE_MEAN ? dnnl_reduction_mean : op->op == QN_OP_REDUCE_PROD ? dnnl_reduction_mul
                         : op->op == QN_OP_REDUCE_MAX ? dnnl_reduction_max : op->op == QN_OP_REDUCE_MIN ? dnnl_reduction_min : dnnl_reduction_sum;
   dnnl_reduction_desc_t d;
   if (qn_same_dims(&request->value[op->arg[0]], &request->value[op->arg[1]]))
     return qn_refuse(p, "nothing to reduce", "x", "dims above 1 to sum over", "%s", "");
-  onednn_state *s = onednn_begin(request, p);
+  onednn_state *s = onednn_begin_with(request, p, 2, role);
   if (!s)
-    return onednn_refused(p, QN_UNSUPPORTED);
-  if (!onednn_add(s, request, p, DNNL_ARG_SRC, op->arg[0]) || !onednn_add(s, request, p, DNNL_ARG_DST, op->arg[1]))
-    return onednn_refused(p, QN_UNSUPPORTED);
+    return QN_UNSUPPORTED;
   dnnl_status_t status = dnnl_reduction_desc_init(&d, how, &s->tensor[0].given, &s->tensor[1].given, 0, 0);
   if (status != dnnl_success)
     return onednn_refused(p, qn_refuse(p, "oneDNN knows no such reduction", "", "", "its status %d", (int)status));

@@ -8,18 +8,16 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   const qn_node *op = &request->op[0];
   const qn_resampling *resampling = op->attr;
   bool backward = op->op == QN_OP_RESAMPLE_BACKWARD;
+  const int role[] = { backward ? DNNL_ARG_DIFF_DST : DNNL_ARG_SRC, backward ? DNNL_ARG_DIFF_SRC : DNNL_ARG_DST };
   dnnl_alg_kind_t how = dnnl_resampling_nearest;
   dnnl_resampling_desc_t d;
   if (resampling->mode != QN_RESAMPLE_NEAREST)
     return qn_refuse(p, "oneDNN has no cubic, and its linear weights lose digits", "", "mode=nearest", "%s", "another");
   if (resampling->grid != QN_GRID_HALF_PIXEL)
     return qn_refuse(p, "oneDNN's grid is half_pixel's", "", "grid=half_pixel", "%s", "another");
-  onednn_state *s = onednn_begin(request, p);
+  onednn_state *s = onednn_begin_with(request, p, 2, role);
   if (!s)
-    return onednn_refused(p, QN_UNSUPPORTED);
-  if (!onednn_add(s, request, p, backward ? DNNL_ARG_DIFF_DST : DNNL_ARG_SRC, op->arg[0]) ||
-      !onednn_add(s, request, p, backward ? DNNL_ARG_DIFF_SRC : DNNL_ARG_DST, op->arg[1]))
-    return onednn_refused(p, QN_UNSUPPORTED);
+    return QN_UNSUPPORTED;
   const dnnl_memory_desc_t *first = &s->tensor[0].given, *second = &s->tensor[1].given;
   dnnl_status_t status = backward ? dnnl_resampling_backward_desc_init(&d, how, NULL, second, first)
                                   : dnnl_resampling_forward_desc_init(&d, dnnl_forward_inference, how, NULL, first, second);

@@ -11,12 +11,9 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   const qn_axis *axis = op->attr;
   dnnl_alg_kind_t how = op->op == QN_OP_LOG_SOFTMAX_BACKWARD ? dnnl_softmax_log : dnnl_softmax_accurate;
   dnnl_softmax_v2_desc_t d;
-  onednn_state *s = onednn_begin(request, p);
+  onednn_state *s = onednn_begin_with(request, p, 3, role);
   if (!s)
-    return onednn_refused(p, QN_UNSUPPORTED);
-  for (int i = 0; i < 3; i++)
-    if (!onednn_add(s, request, p, role[i], op->arg[i]))
-      return onednn_refused(p, QN_UNSUPPORTED);
+    return QN_UNSUPPORTED;
   int dim = (int)(axis->axis < 0 ? axis->axis + request->value[op->arg[0]].rank : axis->axis);
   dnnl_status_t status = dnnl_softmax_v2_backward_desc_init(&d, how, &s->tensor[2].given, &s->tensor[1].given,
                                                             &s->tensor[0].given, dim);
