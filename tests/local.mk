@@ -35,7 +35,7 @@ endif
 # What the ops mean where libraries disagree: tables by hand.
 check_PROGRAMS += tests/t_semantics
 TESTS += tests/t_semantics
-tests_t_semantics_SOURCES = tests/t_semantics.c tests/tap.h
+tests_t_semantics_SOURCES = tests/t_semantics.c tests/golden.h tests/tap.h
 tests_t_semantics_LDADD = $(LDADD) $(LIBM)
 
 # The oracle against a second implementation.
@@ -52,14 +52,18 @@ tests_t_cpu_ref_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 tests_t_cpu_ref_LDADD = $(LDADD) $(LIBM)
 
 # The schema's rules and the problem line.
-check_PROGRAMS += tests/t_notation tests/t_infer
-TESTS += tests/t_notation tests/t_infer
+check_PROGRAMS += tests/t_notation tests/t_infer tests/t_arguments
+TESTS += tests/t_notation tests/t_infer tests/t_arguments
 tests_t_notation_SOURCES = tests/t_notation.c tests/problems.h tests/tap.h
 tests_t_notation_LDADD = $(QUERN_INSIDE)
 tests_t_notation_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 tests_t_infer_SOURCES = tests/t_infer.c tests/tap.h
 tests_t_infer_LDADD = $(QUERN_INSIDE)
 tests_t_infer_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
+tests_t_arguments_SOURCES = tests/t_arguments.c tests/tap.h
+tests_t_arguments_LDADD = $(QUERN_INSIDE)
+tests_t_arguments_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
+EXTRA_DIST += docs/problem-lines.md
 
 # Calls of one shape that differ in what they share.
 check_PROGRAMS += tests/t_calls
