@@ -7,6 +7,7 @@
 #include "direct.cuh"
 #include "divisor.cuh"
 #include "engines.h"
+#include "sums.cuh"
 #include "vector.cuh"
 
 enum { THREADS = 256, CHUNK = 4096 };
@@ -62,17 +63,6 @@ template <int D> __global__ static void __launch_bounds__(THREADS) affine_packed
   }
 }
 
-template <class T> __device__ __forceinline__ T block_sum(T v, T *shared)
-{
-  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
-  __syncthreads();                        /* what is there has been read */
-  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = v;
-  __syncthreads();
-  v = 0;
-  for (int w = 0; w < THREADS / 32; w++) v += shared[w];
-  return v;
-}
-
 /* part[image, chunk, i, j] = the sum over the chunk's points of dy_i times entry j. */
 template <int D> __global__ static void __launch_bounds__(THREADS) affine_chunks(const __grid_constant__ affine s, float *part, int32_t chunks)
 {
@@ -91,7 +81,7 @@ template <int D> __global__ static void __launch_bounds__(THREADS) affine_chunks
   }
 #pragma unroll
   for (int e = 0; e < D * (D + 1); e++) {
-    float v = block_sum(sum[e / (D + 1)][e % (D + 1)], shared);
+    float v = block_sum<THREADS>(sum[e / (D + 1)][e % (D + 1)], shared);
     if (threadIdx.x == 0) part[(int64_t)blockIdx.x * D * (D + 1) + e] = v;
   }
 }
@@ -140,7 +130,7 @@ __global__ static void __launch_bounds__(THREADS) affine_direct_backward(const _
       int64_t from = n * s.grid_stride[0] + affine_place(s, p, at) + i * s.grid_stride[4];
       v += element_load<double>(s.in, from, s.in_dtype) * entry_of<double>(s, at, (int)j);
     }
-    v = block_sum(v, shared);
+    v = block_sum<THREADS>(v, shared);
     if (threadIdx.x == 0) element_store(s.out, n * s.theta_stride[0] + i * s.theta_stride[1] + j * s.theta_stride[2], s.out_dtype, v);
   }
 }

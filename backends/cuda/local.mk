@@ -144,6 +144,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/spatial.cuh \
   backends/cuda/steps.cuh \
   backends/cuda/steps.h \
+  backends/cuda/sums.cuh \
   backends/cuda/tile.cuh \
   backends/cuda/training_direct.cu \
   backends/cuda/training_lists.cu \

@@ -6,6 +6,7 @@
  *   dscale = sum dy h    dshift = sum dy */
 #include "direct.cuh"
 #include "engines.h"
+#include "sums.cuh"
 
 enum { THREADS = 256 };
 
@@ -46,19 +47,6 @@ __device__ static void put(const tensor &t, const int64_t *index, double v)
   if (t.p) t.store(broadcast(t, index), v);
 }
 
-/* The same tree every time; everyone gets the sum. */
-__device__ static double block_sum(double v)
-{
-  __shared__ double part[THREADS / 32];
-  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
-  __syncthreads();                        /* what is there has been read */
-  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
-  __syncthreads();
-  v = 0;
-  for (int w = 0; w < THREADS / 32; w++) v += part[w];
-  return v;
-}
-
 __global__ static void __launch_bounds__(THREADS) norm_direct(const __grid_constant__ problem a)
 {
   int64_t index[QN_MAX_RANK];
@@ -73,13 +61,13 @@ __global__ static void __launch_bounds__(THREADS) norm_direct(const __grid_const
         a.place(i, j, index);
         mean += value(a.x, index, 0);
       }
-      mean = block_sum(mean) / a.n;
+      mean = block_sum<THREADS>(mean) / a.n;
       for (int64_t j = threadIdx.x; j < a.n; j += THREADS) {
         a.place(i, j, index);
         double d = value(a.x, index, 0) - mean;
         var += d * d;
       }
-      var = block_sum(var) / a.n;
+      var = block_sum<THREADS>(var) / a.n;
     }
     double rstd = 1 / sqrt(var + a.eps);
     for (int64_t j = threadIdx.x; j < a.n; j += THREADS) {
@@ -115,8 +103,8 @@ __global__ static void __launch_bounds__(THREADS) norm_backward_direct(const __g
       sum += g;
       along += g * h_at(a, index);
     }
-    sum = a.centred ? block_sum(sum) / a.n : 0;
-    along = block_sum(along) / a.n;
+    sum = a.centred ? block_sum<THREADS>(sum) / a.n : 0;
+    along = block_sum<THREADS>(along) / a.n;
     for (int64_t j = threadIdx.x; j < a.n; j += THREADS) {
       a.place(i, j, index);
       double g = value(a.dy, index, 0) * value(a.scale, index, 1);
@@ -136,7 +124,7 @@ __global__ static void __launch_bounds__(THREADS) norm_parameter_direct(const __
       double dy = value(a.dy, index, 0);
       sum += products ? dy * h_at(a, index) : dy;
     }
-    sum = block_sum(sum);
+    sum = block_sum<THREADS>(sum);
     a.place(i, 0, index);
     if (threadIdx.x == 0) put(a.y, index, sum);
   }

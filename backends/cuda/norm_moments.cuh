@@ -1,5 +1,6 @@
 /* norm_moments.cuh -- mean and sum of squared distances from it, joined from parts (Chan, Golub, LeVeque), across lanes too. */
 #pragma once
+#include "sums.cuh"
 
 struct moments {                          /* of x: the mean of what was seen, and the sum of squared distances from it */
   float mean, squares, count;             /* infinities make of a mean what they make of a sum */
@@ -20,12 +21,6 @@ template <class S> __device__ __forceinline__ S from_below(const S &mine, int o)
 {
   float4 v = mine.pack();
   return S::unpack(make_float4(__shfl_down_sync(~0u, v.x, o), __shfl_down_sync(~0u, v.y, o), __shfl_down_sync(~0u, v.z, o), 0));
-}
-__device__ __forceinline__ float warp_sum(float v)
-{
-#pragma unroll
-  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
-  return v;
 }
 /* All n of them by a warp, each lane every 32nd; everyone gets it. of(i) is asked twice. */
 template <class F> __device__ __forceinline__ moments warp_join_all(int n, F of)

@@ -10,6 +10,7 @@
 #include "cuda_backend.h"
 #include "engines.h"
 #include "row.cuh"
+#include "sums.cuh"
 #include "vector.cuh"
 
 enum { MAX_OUTER = 4, V = 8, BACKWARD = 512 };    /* BACKWARD: threads of a block */
@@ -41,13 +42,6 @@ struct rows {
     return at;
   }
 };
-
-__device__ __forceinline__ float warp_sum(float v)
-{
-#pragma unroll
-  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
-  return v;
-}
 
 /* whole: x, y and dy are of this dtype, in whole aligned vectors, parameters of it or f32; 0: anything. Of a vector at j, so much is
  * the row's: */

@@ -10,6 +10,7 @@
 #include "chain.h"
 #include "engines.h"
 #include "steps.cuh"
+#include "sums.cuh"
 #include "vector.cuh"
 
 enum { BY_INDEX, BY_X, AVERAGE, THREADS = 128, WINDOWS = 4 };
@@ -63,13 +64,6 @@ template <int dtype> __device__ __forceinline__ void gradient(float (&g)[2][8], 
       }
     }
   }
-}
-
-__device__ __forceinline__ float warp_sum(float v)
-{
-#pragma unroll
-  for (int o = 16; o; o /= 2) v += __shfl_xor_sync(~0u, v, o);
-  return v;
 }
 
 /* The block's sum is one part of its channel's; the last block of a channel adds the parts. */

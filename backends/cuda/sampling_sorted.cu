@@ -10,6 +10,7 @@
  * all channels. direct: each place looks at every point of its image, in double. */
 #include "engines.h"
 #include "sampling.cuh"
+#include "sums.cuh"
 
 enum { THREADS = 128, SCAN_THREADS = 256, SPAN = 16, CHUNK = SCAN_THREADS * SPAN, EACH = 8 };
 
@@ -51,23 +52,12 @@ __global__ static void __launch_bounds__(THREADS) count_points(const __grid_cons
   if (there) s.came[i] = atomicAdd(&s.held[cell], 1);
 }
 
-__device__ static int32_t block_sum(int32_t v, int32_t *shared)
-{
-  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
-  __syncthreads();                        /* what is there has been read */
-  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = v;
-  __syncthreads();
-  v = 0;
-  for (int w = 0; w < SCAN_THREADS / 32; w++) v += shared[w];
-  return v;
-}
-
 __global__ static void __launch_bounds__(SCAN_THREADS) total_cells(const __grid_constant__ problem s)
 {
   __shared__ int32_t shared[SCAN_THREADS / 32];
   int32_t sum = 0;
   for (int32_t k = 0, i = blockIdx.x * CHUNK + threadIdx.x; k < SPAN; k++, i += SCAN_THREADS) sum += i < s.cells ? s.held[i] : 0;
-  sum = block_sum(sum, shared);
+  sum = block_sum<SCAN_THREADS>(sum, shared);
   if (threadIdx.x == 0) s.total[blockIdx.x] = sum;
 }
 
@@ -77,7 +67,7 @@ __global__ static void __launch_bounds__(SCAN_THREADS) begin_cells(const __grid_
   __shared__ int32_t shared[SCAN_THREADS / 32];
   int32_t before = 0, held[SPAN], sum = 0, i = blockIdx.x * CHUNK + threadIdx.x * SPAN;
   for (int32_t c = threadIdx.x; c < (int32_t)blockIdx.x; c += SCAN_THREADS) before += s.total[c];
-  before = block_sum(before, shared);
+  before = block_sum<SCAN_THREADS>(before, shared);
 #pragma unroll
   for (int k = 0; k < SPAN; k++) sum += held[k] = i + k < s.cells ? s.held[i + k] : 0;
   int32_t mine = sum;                     /* then the sum of this warp's threads up to this */

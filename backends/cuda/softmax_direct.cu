@@ -6,18 +6,13 @@
  * A row with NaN or +Inf, or one all -Inf, has s = NaN, and so is NaN throughout. */
 #include "direct.cuh"
 #include "engines.h"
+#include "sums.cuh"
 
 struct rows {
   tensor  t[3];                           /* in role order */
   int32_t axis, logarithm;
   int64_t count;
 };
-
-__device__ static double warp_sum(double v)
-{
-  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
-  return v;
-}
 
 /* Where the i-th row of t begins. */
 __device__ static int64_t row_begin(const tensor &t, int axis, int64_t i)

@@ -2,6 +2,7 @@
  * A step is a launch for each tensor; what joins a whole list is one block's, tensor after tensor. */
 #include "direct.cuh"
 #include "engines.h"
+#include "sums.cuh"
 
 enum { THREADS = 256 };
 
@@ -91,19 +92,6 @@ static qn_status take_step(const qn_prepared *prepared, const qn_launch *launch)
 
 /* ---- what joins a list ------------------------------------------------------------------------------------ */
 
-/* The same tree every time; thread 0 gets the sum. */
-__device__ static double block_sum(double v)
-{
-  __shared__ double part[THREADS / 32];
-  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
-  __syncthreads();
-  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
-  __syncthreads();
-  v = 0;
-  for (int w = 0; w < THREADS / 32; w++) v += part[w];
-  return v;
-}
-
 /* sum: so far, in double; the first tensor begins it. */
 __global__ static void __launch_bounds__(THREADS) training_squares_direct(const __grid_constant__ tensor x, int64_t n, double *sum, int first)
 {
@@ -112,7 +100,7 @@ __global__ static void __launch_bounds__(THREADS) training_squares_direct(const 
     double v = at(x, x, i);
     s += v * v;
   }
-  s = block_sum(s);
+  s = block_sum<THREADS>(s);
   if (threadIdx.x == 0) *sum = (first ? 0 : *sum) + s;
 }
 
@@ -152,7 +140,7 @@ __global__ static void __launch_bounds__(THREADS) training_unscale_direct(const 
     any += !isfinite(x);
     put(to, g, i, x / scale);
   }
-  any = block_sum(any);
+  any = block_sum<THREADS>(any);
   if (threadIdx.x == 0) found.store(0, any > 0 || (!first && found.load<double>(0) != 0) ? 1.0 : 0.0);
 }
 

@@ -6,6 +6,7 @@
  * was found, is written by the block that finishes last; the count of steps by the last to have read it. */
 #include "cuda_backend.h"
 #include "engines.h"
+#include "sums.cuh"
 #include "vector.cuh"
 
 enum { THREADS = 256, V = 4, STEP_CHUNK = THREADS * V, READ_CHUNK = 8 * STEP_CHUNK, FEW = 24, MANY = 400 };
@@ -118,19 +119,6 @@ template <int op, int most> __global__ static void __launch_bounds__(THREADS) tr
 
 /* ---- norms and checks ---------------------------------------------------------------------------------------------- */
 
-/* The same tree every time; everyone gets the sum. */
-__device__ static double block_sum(double v)
-{
-  __shared__ double part[THREADS / 32];
-  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
-  __syncthreads();                        /* what is there has been read */
-  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
-  __syncthreads();
-  v = 0;
-  for (int w = 0; w < THREADS / 32; w++) v += part[w];
-  return v;
-}
-
 /* Shows a visitor a chunk from `at` on, by vectors of 16 bytes that are all on their way at once; what it leaves of them is written
  * to `to`, if that is given. */
 template <int dtype, class F> __device__ __forceinline__ void visit_whole(const void *from, void *to, int64_t at, F visitor)
@@ -172,13 +160,13 @@ template <int most> __global__ static void __launch_bounds__(THREADS) training_n
   visit(entry_of(a, blockIdx.x), blockIdx.x, [&](auto &v) {
     for (float g : v) sum += (double)g * (double)g;
   });
-  sum = block_sum(sum);
+  sum = block_sum<THREADS>(sum);
   if (threadIdx.x == 0) a.part[a.base + blockIdx.x] = sum;
   if (!last_block(a)) return;
   sum = 0;
 #pragma unroll 8
   for (uint32_t i = threadIdx.x; i < a.base + gridDim.x; i += THREADS) sum += __ldcg(a.part + i);
-  sum = block_sum(sum);
+  sum = block_sum<THREADS>(sum);
   if (threadIdx.x) return;
   double scale = value_of(a.scale), length = sqrt(sum) / scale, over = length / a.limit;
   *a.norm = (float)length;

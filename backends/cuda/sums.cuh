@@ -1,0 +1,26 @@
+/* sums.cuh -- sums over the threads of a warp and of a block: the same tree every time, and everyone gets it. */
+#pragma once
+
+template <class T> __device__ __forceinline__ T warp_sum(T v)
+{
+#pragma unroll
+  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+  return v;
+}
+
+/* part: a place for each warp. */
+template <int threads, class T> __device__ __forceinline__ T block_sum(T v, T *part)
+{
+  v = warp_sum(v);
+  __syncthreads();                        /* what is there has been read */
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
+  __syncthreads();
+  v = 0;
+  for (int w = 0; w < threads / 32; w++) v += part[w];
+  return v;
+}
+template <int threads> __device__ __forceinline__ double block_sum(double v)
+{
+  __shared__ double part[threads / 32];
+  return block_sum<threads>(v, part);
+}
