@@ -253,23 +253,14 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   s.blocks = qn_ceil_div(s.extent, s.length);
   s.tiles *= s.blocks;
   s.k = (float)a->k, s.alpha = (float)(a->alpha / n), s.beta = (float)a->beta;
-  normalizer *state = request->host->alloc(sizeof *state);
-  if (!state) return request->host->error(QN_NO_MEMORY, "no memory");
-  *state = s;
-  prepared->state = state;
   prepared->workspace = (uint64_t)(request->demands->threads * scratch(&s)) * sizeof(float);
-  return QN_OK;
-}
-
-static void release(qn_prepared *prepared)
-{
-  cpu_host->free(prepared->state);
+  return cpu_keep(prepared, &s, sizeof s);
 }
 
 #define LRN_ROW(anchor, engine, function)                                                          \
   { .name = engine, .op = anchor, .class_ = QN_CLASS_TUNED,                                           \
     .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT,                                     \
-    .prepare = prepare, .run = function, .release = release },
+    .prepare = prepare, .run = function, .release = cpu_release },
 #define LRN_ROWS(engine, function) LRN_ROW(QN_OP_LRN, engine, function) LRN_ROW(QN_OP_LRN_BACKWARD, engine, function)
 static const qn_engine row[] = { CPU_COPIES(LRN_ROWS, "tiles", cpu_lrn_tiles_run) };
 const qn_engine_list cpu_lrn_tiles = { row, sizeof row / sizeof *row };

@@ -518,12 +518,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (st.shared > r->device->shared_per_block || s->tiles > 0x7fffffff)
     return qn_refuse(out, "a tile lies in shared memory", "x", "fewer places in a window's dims", "%u bytes", st.shared);
   st.kernel = kernels[backward];
-  tiles_state *kept = (tiles_state *)r->host->alloc(sizeof *kept);
-  if (!kept) return QN_NO_MEMORY;
-  *kept = st;
-  out->state = kept;
   out->estimate = 2500 + all * op->first[op->n_roles] * (double)qn_kit_bytes(x->dtype) / 3500;
-  return QN_OK;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status build(const qn_request *r, qn_prepared *p)
@@ -539,12 +535,6 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   s.in = launch->ptr[st->at.in], s.x = launch->ptr[st->at.x], s.out = launch->ptr[st->at.out];
   void *args[] = { &s };
   return cuda_check(cudaLaunchKernel(st->kernel, dim3((unsigned)s.tiles), dim3(THREADS), args, st->shared, (cudaStream_t)launch->stream), "lrn");
-}
-
-static void release(qn_prepared *p)
-{
-  cuda_host->free(p->state);
-  p->state = nullptr;
 }
 
 struct columns_state { columns s; roles at; uint32_t units; };
@@ -569,13 +559,9 @@ static qn_status columns_prepare(const qn_request *r, qn_prepared *out)
   s->by_places = divisor_of(places), s->by_segments = divisor_of(segments);
   s->k = (float)a->k, s->alpha = (float)(a->alpha / 5), s->beta = (float)a->beta;
   st.units = (uint32_t)(x->dim[0] * places * segments);
-  columns_state *kept = (columns_state *)r->host->alloc(sizeof *kept);
-  if (!kept) return QN_NO_MEMORY;
-  *kept = st;
-  out->state = kept;
   bool narrow = x->dtype != QN_F32 && places % 8 == 0;      /* 16 bits at a time, where tiles would move 16 bytes */
   out->estimate = 2200 + (double)all * (backward ? 3 : 2) * (narrow ? 1.0 / 600 : (double)qn_kit_bytes(x->dtype) / 3700);
-  return QN_OK;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status columns_run(const qn_prepared *p, const qn_launch *launch)
@@ -614,13 +600,9 @@ static qn_status taps_prepare(const qn_request *r, qn_prepared *out)
   s->dtype = x->dtype, s->elements = (int32_t)all;
   s->before = (int32_t)qn_min_i64((a->size - 1) / 2, all), s->after = (int32_t)qn_min_i64(a->size / 2, all);
   s->k = (float)a->k, s->alpha = (float)(a->alpha / n), s->beta = (float)a->beta;
-  taps_state *kept = (taps_state *)r->host->alloc(sizeof *kept);
-  if (!kept) return QN_NO_MEMORY;
-  *kept = st;
-  out->state = kept;
   out->workspace = backward ? (uint64_t)all * 2 * sizeof(float) : 0;
   out->estimate = (backward ? 5000 : 3000) + (double)all * ((op->first[op->n_roles] * (double)qn_kit_bytes(x->dtype) + (backward ? 24 : 0)) / 3500 + window * (backward ? 3 : 1) / 4000);
-  return QN_OK;
+  return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status taps_run(const qn_prepared *p, const qn_launch *launch)
@@ -670,11 +652,11 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 
 #define ROWS(op)                                                                                                                 \
   { "columns", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,          \
-    columns_prepare, nullptr, columns_run, release },                                                                             \
+    columns_prepare, nullptr, columns_run, cuda_release },                                                                        \
   { "tiles", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,            \
-    prepare, build, run, release },                                                                                              \
+    prepare, build, run, cuda_release },                                                                                         \
   { "taps", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,             \
-    taps_prepare, nullptr, taps_run, release },                                                                                  \
+    taps_prepare, nullptr, taps_run, cuda_release },                                                                             \
   DIRECT_ROW(op, run_direct)
 static const qn_engine row[] = { ROWS(QN_OP_LRN), ROWS(QN_OP_LRN_BACKWARD) };
 const qn_engine_list cuda_lrn_list = { row, sizeof row / sizeof *row };
