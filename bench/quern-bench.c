@@ -217,6 +217,10 @@ int main(int argc, char **argv)
     rc = side_open(&opened[n++], s.side[1], extra);
   if (!rc)
     rc = run_cases(&s, sides, n, extra);
+  if (!rc && s.tune && access(s.tune, R_OK)) {
+    fprintf(stderr, "quern-bench: --tune: nothing was remembered in %s\n", s.tune);
+    rc = 1;
+  }
   while (n-- > 0)
     side_close(&opened[n]);
   cases_free(&s.cases);

@@ -94,7 +94,7 @@ static void check_backend(void *user, const qn_backend_info *b)
   bool *good = user;
   char text[1024];
   if (b->status) {
-    snprintf(text, sizeof text, "%s (%s)", b->why, b->path);
+    snprintf(text, sizeof text, "%s%s%s", strstr(b->why, b->path) ? "" : b->path, strstr(b->why, b->path) ? "" : ": ", b->why);
     *good = said(false, *b->name ? b->name : "a plugin", text);
   } else {
     snprintf(text, sizeof text, "version %s, %s", b->version, b->path);

@@ -11,7 +11,8 @@ static void print_backend(void *user, const qn_backend_info *b)
 {
   (void)user;
   if (b->status)
-    printf("  %-12s %-8s not usable: %s (%s)\n", *b->name ? b->name : "?", b->device_kind ? b->device_kind : "", b->why, b->path);
+    printf("  %-12s %-8s not usable: %s%s%s\n", *b->name ? b->name : "?", b->device_kind ? b->device_kind : "",
+           strstr(b->why, b->path) ? "" : b->path, strstr(b->why, b->path) ? "" : ": ", b->why);
   else
     printf("  %-12s %-8s version %s, %s\n", b->name, b->device_kind, b->version, b->path);
 }

@@ -136,6 +136,8 @@ done
 verdict "quern-bench --tune" $? 0 any "cpu_ref/"
 [ "$(grep -c 'matmul a=f32/32x32' "$tuned/file")" = 1 ] && [ ! -e "$tuned/file.XXXXXX" ]
 verdict "remembers a problem once" $? 0 any .
+timeout 60 "$bench" --backend cpu_ref --tune "$tuned/file/below" --time 0.01 --case 'matmul a=f32/32x32 b=f32/32x32' >"$out" 2>"$err"
+verdict "quern-bench --tune where no file can be" $? 1 any "nothing was remembered"
 rm -rf "$tuned"
 
 # A problem that nobody takes: every engine with its reason.
