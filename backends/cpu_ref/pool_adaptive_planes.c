@@ -144,10 +144,13 @@ static void add_to_maxima(const pooling *v, const char *indices, int64_t pd, int
   const int64_t all = v->in[0] * v->in[1] * v->in[2];
   const uint32_t columns = (uint32_t)v->in[2], rows = (uint32_t)v->in[1];
   for (int64_t p = 0; p < v->out[2]; p++) {
-    const int64_t place = v->indices.dtype == QN_I64 ? ((const int64_t *)(const void *)indices)[p] : ((const int32_t *)(const void *)indices)[p];
+    const int64_t place = v->indices.dtype == QN_I64 ? ((const int64_t *)(const void *)indices)[p]
+                                                     : ((const int32_t *)(const void *)indices)[p];
     if (place < 0 || place >= all) continue;
-    const uint32_t row = (uint32_t)place / columns, w = (uint32_t)place - row * columns, d = v->in[0] == 1 ? 0 : row / rows, h = row - d * rows;
-    if (d >= d0 && d < d0 + depth && h >= h0 && h < h0 + height && w >= s->spans[p].first && w < s->spans[p].end) g->p[place] += dy[p];
+    const uint32_t row = (uint32_t)place / columns, w = (uint32_t)place - row * columns;
+    const uint32_t d = v->in[0] == 1 ? 0 : row / rows, h = row - d * rows;
+    if (d >= d0 && d < d0 + depth && h >= h0 && h < h0 + height && w >= s->spans[p].first && w < s->spans[p].end)
+      g->p[place] += dy[p];
   }
 }
 

@@ -163,7 +163,8 @@ static int64_t list_taps(const pooling *v, const qn_launch *launch, const int64_
         const span along = v->fast == SW ? s->spans[rw] : (span){ 0, v->c };
         const int64_t w = position(v, 2, v->fast == SW ? along.first : window[SW], rw);
         if (along.first < along.end && inside(v, 2, w))
-          s->taps[n++] = (tap){ .x = tensor_at(&v->x, launch, window[SN], window[SC], d, h, w), .to = along.first, .n = along.end - along.first };
+          s->taps[n++] = (tap){ .x = tensor_at(&v->x, launch, window[SN], window[SC], d, h, w), .to = along.first,
+                                .n = along.end - along.first };
       }
     }
   }
@@ -245,8 +246,9 @@ static void backward_few(const pooling *v, const qn_launch *launch, const int64_
 {
   const span ds = windows_over(v, 0, place[SD]), hs = windows_over(v, 1, place[SH]);
   for (int64_t i = 0; i < n; i++) s->sum[i] = 0;
-  for (int64_t i = 0; i < (ds.end - ds.first) * (hs.end - hs.first) * v->out[2]; i++) {
-    const int64_t pw = i % v->out[2], row = i / v->out[2], pd = ds.first + row / (hs.end - hs.first), ph = hs.first + row % (hs.end - hs.first);
+  const int64_t high = hs.end - hs.first;
+  for (int64_t i = 0; i < (ds.end - ds.first) * high * v->out[2]; i++) {
+    const int64_t row = i / v->out[2], pd = ds.first + row / high, ph = hs.first + row % high, pw = i % v->out[2];
     const span taps = taps_inside(v, 2, pw);
     const int64_t w = position(v, 2, pw, taps.first), many = taps.end - taps.first;
     if (many <= 0 || tap_at(v, 0, pd, place[SD]) < 0 || tap_at(v, 1, ph, place[SH]) < 0) continue;

@@ -187,7 +187,8 @@ static inline void pool_join_rows(pooling *v)
 {
   for (int d = 1; d >= 0; d--) {
     const int axis = SD + d;
-    if (!pool_whole(v, d) || !pool_whole(v, 2) || v->x.stride[axis] != v->in[2] || (v->seen.value >= 0 && v->seen.stride[axis] != v->in[2])) return;
+    if (!pool_whole(v, d) || !pool_whole(v, 2) || v->x.stride[axis] != v->in[2]) return;
+    if (v->seen.value >= 0 && v->seen.stride[axis] != v->in[2]) return;
     v->in[2] *= v->in[d];
     v->size[2] = v->step[2] = v->in[2];
     v->in[d] = v->size[d] = v->step[d] = 1;

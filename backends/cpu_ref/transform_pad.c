@@ -188,7 +188,8 @@ static qn_status run_backward(const qn_prepared *prepared, const qn_launch *laun
     float *held = p->held ? (float *)launch->workspace + t * qn_round_up(n, 16) : NULL;
     int64_t row = rows * t / threads, at[QN_MAX_RANK];
     find_row(p, p->dim, row, at);
-    for (; row < rows * (t + 1) / threads; row++, next_row(p, p->dim, at)) unpad_row(p, launch->ptr[p->inner], launch->ptr[p->outer], at, held);
+    for (; row < rows * (t + 1) / threads; row++, next_row(p, p->dim, at))
+      unpad_row(p, launch->ptr[p->inner], launch->ptr[p->outer], at, held);
   }
   return QN_OK;
 }
