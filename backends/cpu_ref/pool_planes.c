@@ -217,10 +217,11 @@ static void places_of_taps(const pooling *v, int64_t pd, int64_t ph, int32_t *pl
   const float per_column = 1.0f / (float)columns, per_row = 1.0f / (float)rows;
 #pragma omp simd
   for (int64_t p = 0; p < n; p++) {
-    const int32_t tap = place[p], row = quotient_u8(tap, per_column), depth = quotient_u8(row, per_row);
+    const bool known = (place[p] >= 0) & (place[p] < taps);
+    const int32_t tap = known ? place[p] : 0, row = quotient_u8(tap, per_column), depth = quotient_u8(row, per_row);
     const int32_t d = d0 + depth * by_d, h = h0 + (row - depth * rows) * by_h;
     const int32_t w = w0 + (int32_t)p * step + (tap - row * columns) * by_w;
-    const bool there = (tap >= 0) & (tap < taps) & (d >= 0) & (d < in_d) & (h >= 0) & (h < in_h) & (w >= 0) & (w < in_w);
+    const bool there = known & (d >= 0) & (d < in_d) & (h >= 0) & (h < in_h) & (w >= 0) & (w < in_w);
     place[p] = there ? (d * in_h + h) * in_w + w : -1;
   }
 }
