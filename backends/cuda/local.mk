@@ -73,7 +73,9 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/loss_rows.cu \
   backends/cuda/affine_grid.cu \
   backends/cuda/divisor.cuh \
+  backends/cuda/lrn.cuh \
   backends/cuda/lrn.cu \
+  backends/cuda/lrn_taps.cu \
   backends/cuda/sampling.cu \
   backends/cuda/sampling.cuh \
   backends/cuda/sampling_sorted.cu \

@@ -1,21 +1,19 @@
-/* lrn.cu -- local response and divisive normalization and their gradients.
+/* lrn.cu -- local response normalization and its gradient; with means, which only direct takes here, divisive normalization.
  *
  *   y  = x b^-beta, b = k + alpha/n sum x^2        dx = g - 2 alpha beta/n x sum(g x/b), g = dy b^-beta, over the mirrored window
  *   with means m: (x - m)^2 for x^2, and sum(g' x'/b' (x - m')) for x sum(g x/b); dmeans = 2 alpha beta/n g x/b sum(x - m)
  *
  * columns: windows of five channels, channels first, down a place by a thread. tiles: packed in either layout, a tile in shared memory by a
  * block: the channels of some places, or the planes of some channels, so that it has whole windows. Their sums are taken along one dim after
- * the other, four neighbours by a thread. taps: means, and planes too large for a tile; tap by tap, for an expanded square would cancel.
- * direct: any strides and sizes, in double, an element by a thread; a gradient finds the sums of its neighbours' windows again. */
+ * the other, four neighbours by a thread. direct: any strides and sizes, in double, an element by a thread; a gradient finds the sums of its
+ * neighbours' windows again. Fast with means, and for planes too large for a tile: lrn_taps.cu. */
 #include "cuda_backend.h"
-#include "divisor.cuh"
 #include "engines.h"
+#include "lrn.cuh"
 #include "spatial.cuh"
 #include "vector.cuh"
 
 enum { THREADS = 256, DIRECT_THREADS = 128, MOST_FLOATS = 12288 };        /* of one array of a tile: four of them fit a block */
-
-struct dim { int32_t n, inner; divisor by_n, by_inner; };      /* extent; elements of the tile from one to the next */
 
 struct tiles {
   const void *in, *x;                     /* in: dy, or x */
@@ -123,14 +121,6 @@ __device__ __forceinline__ void store_tile(const float *from, const tiles &s, in
 
 /* ---- windows ----------------------------------------------------------------------------------------------------- */
 
-/* Of element e of the tile, along a dim. */
-__device__ __forceinline__ int32_t index_of(const dim &d, int32_t e)
-{
-  uint32_t i, rest;
-  d.by_n.of(d.by_inner.of(e, &rest), &i);
-  return (int32_t)i;
-}
-
 template <bool square> __device__ __forceinline__ void add(float (&sum)[4], float4 q)
 {
   sum[0] += square ? q.x * q.x : q.x, sum[1] += square ? q.y * q.y : q.y;
@@ -173,9 +163,6 @@ template <bool square> __device__ __forceinline__ void window(float (&sum)[4], c
     }
   }
 }
-
-/* b^-beta, by the approximate logarithm and exponential, of which the bound knows. */
-__device__ __forceinline__ float power(float b, float beta) { return beta == 0 ? 1.0f : exp2f(-beta * __log2f(b)); }
 
 template <bool backward> __global__ static void __launch_bounds__(THREADS) lrn_tile(const __grid_constant__ tiles s)
 {
@@ -306,75 +293,6 @@ template <bool backward> __global__ static void __launch_bounds__(THREADS) lrn_c
   }
 }
 
-/* ---- taps ---------------------------------------------------------------------------------------------------------- */
-
-/* An element by a thread, in the order of memory. A gradient has two launches: b^-beta and g x/b of every window first. */
-struct taps {
-  const void *in, *x, *means;             /* in: dy, or x; means NULL: 0 */
-  void    *out, *dmeans;
-  float   *power, *ratio;                 /* scratch: b^-beta, g x/b */
-  uint32_t dtype;
-  int32_t  elements, before, after;
-  dim      along[3];                      /* `inner` in memory; dims that the window does not cover have one place */
-  float    k, alpha, beta;                /* alpha/n */
-
-  __device__ __forceinline__ float at(const void *from, int32_t e) const
-  {
-    float v[1];
-    load(v, from, dtype, e);
-    return v[0];
-  }
-  __device__ __forceinline__ float mean(int32_t e) const { return means ? at(means, e) : 0; }
-  __device__ __forceinline__ void put(void *to, int32_t e, float f) const
-  {
-    float v[1] = { f };
-    store(v, to, dtype, e);
-  }
-  /* Calls `tap` with each element of the window around e, which reaches so far back and ahead. */
-  template <class function> __device__ __forceinline__ void each(int32_t e, int32_t back, int32_t ahead, function tap) const
-  {
-    int32_t low[3], high[3];
-#pragma unroll
-    for (int d = 0; d < 3; d++) {
-      int32_t i = index_of(along[d], e);
-      low[d] = -min(back, i), high[d] = min(ahead, along[d].n - 1 - i);
-    }
-#pragma unroll 1
-    for (int32_t o0 = low[0]; o0 <= high[0]; o0++)
-#pragma unroll 1
-      for (int32_t o1 = low[1]; o1 <= high[1]; o1++)
-        for (int32_t o2 = low[2]; o2 <= high[2]; o2++) tap(e + o0 * along[0].inner + o1 * along[1].inner + o2 * along[2].inner);
-  }
-};
-
-template <bool backward> __global__ static void __launch_bounds__(THREADS) lrn_taps(const __grid_constant__ taps s)
-{
-  int32_t e = blockIdx.x * THREADS + threadIdx.x;
-  if (e >= s.elements) return;
-  float m = s.mean(e), squares = 0, distances = 0;
-  s.each(e, s.before, s.after, [&](int32_t at) {
-    float d = s.at(s.x, at) - m;
-    squares += d * d, distances += d;
-  });
-  float x = s.at(s.x, e), b = s.k + s.alpha * squares, p = power(b, s.beta);
-  if constexpr (backward) {
-    float ratio = __fdividef(s.at(s.in, e) * p * x, b);
-    s.power[e] = p, s.ratio[e] = ratio;
-    if (s.dmeans) s.put(s.dmeans, e, 2 * s.alpha * s.beta * (ratio * distances));
-  } else {
-    s.put(s.out, e, x * p);
-  }
-}
-
-__global__ static void __launch_bounds__(THREADS) lrn_taps_gather(const __grid_constant__ taps s)
-{
-  int32_t e = blockIdx.x * THREADS + threadIdx.x;
-  if (e >= s.elements) return;
-  float x = s.at(s.x, e), sum = 0;
-  s.each(e, s.after, s.before, [&](int32_t at) { sum += s.ratio[at] * (x - s.mean(at)); });
-  s.put(s.out, e, s.at(s.in, e) * s.power[e] - 2 * s.alpha * s.beta * sum);
-}
-
 /* ---- direct ------------------------------------------------------------------------------------------------------ */
 
 struct problem {
@@ -434,24 +352,9 @@ template <bool backward> __global__ static void __launch_bounds__(DIRECT_THREADS
 
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
-/* Values of the request, -1: absent; in: dy, or x. */
-struct roles { int32_t in, x, means, out, dmeans; };
-
-static roles roles_of(const qn_node *op)
-{
-  uint32_t backward = op->op == QN_OP_LRN_BACKWARD;
-  return { qn_role(op, 0), qn_role(op, QN_ROLE_LRN_X + backward), qn_role(op, QN_ROLE_LRN_MEANS + backward), qn_role(op, QN_ROLE_LRN_Y + backward),
-           backward ? qn_role(op, QN_ROLE_LRN_BACKWARD_DMEANS) : -1 };
-}
-
 struct tiles_state { tiles s; const void *kernel; roles at; uint32_t shared; };
 
 static const void *const kernels[] = { (const void *)lrn_tile<false>, (const void *)lrn_tile<true> };
-
-static void set_dim(dim *d, int64_t n, int64_t inner)
-{
-  *d = { (int32_t)n, (int32_t)inner, divisor_of(n), divisor_of(inner) };
-}
 
 /* Neighbours that a tile takes of `extent` that its window does not cover, beside `rest` that it does: some rows of 128 bytes. */
 static int64_t breadth(int64_t extent, int64_t rest, uint32_t dtype)
@@ -575,54 +478,6 @@ static qn_status columns_run(const qn_prepared *p, const qn_launch *launch)
   return direct_launched("lrn");
 }
 
-struct taps_state { taps s; roles at; };
-
-static qn_status taps_prepare(const qn_request *r, qn_prepared *out)
-{
-  const qn_node *op = &r->op[0];
-  const qn_local_norm *a = (const qn_local_norm *)op->attr;
-  bool backward = op->op == QN_OP_LRN_BACKWARD, within = a->region == QN_LOCAL_WITHIN;
-  taps_state st = { {}, roles_of(op) };
-  taps *s = &st.s;
-  const qn_value *x = &r->value[st.at.x];
-  if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
-  bool alike = qn_is_dense(x);
-  for (int32_t i = 0; i < op->first[op->n_roles]; i++) alike &= qn_same_layout(x, &r->value[op->arg[i]]);
-  if (!alike) return qn_refuse(out, "tensors are alike and without gaps", "x", "one layout", "%s", "strides");
-  int64_t all = qn_elements(x);
-  if (all > 0x7fffff00) return qn_refuse(out, "elements are counted in 31 bits", "x", "fewer", "%lld", (long long)all);
-  double n = 1, window = 1;
-  for (int d = 0; d < 3; d++) set_dim(&s->along[d], 1, 1);
-  for (int d = within ? 2 : 1, to = within ? 5 - x->rank : 2; to < 3; d++, to++) {
-    if (x->dim[d] > 1) set_dim(&s->along[to], x->dim[d], x->stride[d]);
-    n *= (double)a->size, window *= (double)qn_min_i64(a->size, x->dim[d]);
-  }
-  s->dtype = x->dtype, s->elements = (int32_t)all;
-  s->before = (int32_t)qn_min_i64((a->size - 1) / 2, all), s->after = (int32_t)qn_min_i64(a->size / 2, all);
-  s->k = (float)a->k, s->alpha = (float)(a->alpha / n), s->beta = (float)a->beta;
-  out->workspace = backward ? (uint64_t)all * 2 * sizeof(float) : 0;
-  out->estimate = (backward ? 5000 : 3000) + (double)all * ((op->first[op->n_roles] * (double)qn_kit_bytes(x->dtype) + (backward ? 24 : 0)) / 3500 + window * (backward ? 3 : 1) / 4000);
-  return cuda_keep(out, &st, sizeof st);
-}
-
-static qn_status taps_run(const qn_prepared *p, const qn_launch *launch)
-{
-  const taps_state *st = (const taps_state *)p->state;
-  taps s = st->s;
-  s.in = launch->ptr[st->at.in], s.x = launch->ptr[st->at.x], s.out = launch->ptr[st->at.out];
-  if (st->at.means >= 0) s.means = launch->ptr[st->at.means];
-  if (st->at.dmeans >= 0) s.dmeans = launch->ptr[st->at.dmeans];
-  s.power = (float *)launch->workspace, s.ratio = s.power + s.elements;
-  unsigned blocks = direct_blocks(s.elements, THREADS);
-  if (p->engine->op == QN_OP_LRN_BACKWARD) {
-    lrn_taps<true><<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s);
-    lrn_taps_gather<<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s);
-  } else {
-    lrn_taps<false><<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s);
-  }
-  return direct_launched("lrn");
-}
-
 static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 {
   const kept *k = (const kept *)p->state;
@@ -655,8 +510,6 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
     columns_prepare, nullptr, columns_run, cuda_release },                                                                        \
   { "tiles", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,            \
     prepare, build, run, cuda_release },                                                                                         \
-  { "taps", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,             \
-    taps_prepare, nullptr, taps_run, cuda_release },                                                                             \
   DIRECT_ROW(op, run_direct)
 static const qn_engine row[] = { ROWS(QN_OP_LRN), ROWS(QN_OP_LRN_BACKWARD) };
 const qn_engine_list cuda_lrn_list = { row, sizeof row / sizeof *row };

@@ -1,0 +1,34 @@
+/* lrn.cuh -- what the engines of local normalization share: their dims, a window's power, the roles of a request. */
+#ifndef QUERN_CUDA_LRN_CUH
+#define QUERN_CUDA_LRN_CUH
+#include "divisor.cuh"
+
+struct dim { int32_t n, inner; divisor by_n, by_inner; };      /* extent; elements from one to the next */
+
+static void set_dim(dim *d, int64_t n, int64_t inner)
+{
+  *d = { (int32_t)n, (int32_t)inner, divisor_of(n), divisor_of(inner) };
+}
+
+/* Of element e along a dim. */
+__device__ __forceinline__ int32_t index_of(const dim &d, int32_t e)
+{
+  uint32_t i, rest;
+  d.by_n.of(d.by_inner.of(e, &rest), &i);
+  return (int32_t)i;
+}
+
+/* b^-beta, by the approximate logarithm and exponential, of which the bound knows. */
+__device__ __forceinline__ float power(float b, float beta) { return beta == 0 ? 1.0f : exp2f(-beta * __log2f(b)); }
+
+/* Values of the request, -1: absent; in: dy, or x. */
+struct roles { int32_t in, x, means, out, dmeans; };
+
+static roles roles_of(const qn_node *op)
+{
+  uint32_t backward = op->op == QN_OP_LRN_BACKWARD;
+  return { qn_role(op, 0), qn_role(op, QN_ROLE_LRN_X + backward), qn_role(op, QN_ROLE_LRN_MEANS + backward), qn_role(op, QN_ROLE_LRN_Y + backward),
+           backward ? qn_role(op, QN_ROLE_LRN_BACKWARD_DMEANS) : -1 };
+}
+
+#endif
