@@ -181,7 +181,8 @@ struct qn_engine {                        /* a row; what it does not name is 0 *
   qn_status (*prepare)(const qn_request *, qn_prepared *);  /* QN_OK, QN_UNSUPPORTED, or QN_NO_BACKEND: what it rests on is not here; host code */
   qn_status (*build)(const qn_request *, qn_prepared *);    /* (optional) on the live device; may be slow, fail, lower workspace */
   qn_status (*run)(const qn_prepared *, const qn_launch *); /* enqueues, and nothing else; changes only outputs and scratch */
-  void      (*release)(qn_prepared *);                      /* (optional) frees state; what was enqueued may still run */
+  void      (*release)(qn_prepared *);                      /* (optional) frees state, after a prepare that gave QN_OK (one that refuses
+                                                               leaves nothing); what was enqueued may still run */
 };
 #define QN_ANCHOR_FAMILY 0x40000000u
 
