@@ -32,7 +32,7 @@ char *qc_format(const char *format, ...)
 enum { KEY_CASE = 1000, KEY_SEED, KEY_TIER, KEY_LIST, KEY_RANDOM, KEY_TIME, KEY_CASES, KEY_MODEL, KEY_KILLS, KEY_WORKER };
 
 static const struct argp_option options[] = {
-  {"backend", 'b', "NAME,...", 0, "backends to judge, each in a process of its own (default: QUERN_BACKEND, else all usable)", 0},
+  {"backend", 'b', "NAME,...", 0, "backends to judge, each in a process of its own (default: QUERN_BACKEND, else all that have a device here)", 0},
   {"engine", 'e', "ENGINE", 0, "only this one: [OP/]NAME[:VARIANT]", 0},
   {"filter", 'f', "TEXT", 0, "only items whose \"file:line problem\" holds TEXT, or matches it as a glob", 0},
   {"case", KEY_CASE, "LINE", 0, "only this problem, with its settings after ';'", 0},
@@ -92,11 +92,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
   return 0;
 }
 
-/* Usable backends, in the registry's order. */
+struct kind { const char *name; bool here; };
+
+static void look(void *user, const qn_backend_info *info, const qn_device *device)
+{
+  struct kind *kind = user;
+  kind->here |= !strcmp(info->device_kind, kind->name) && device;
+}
+
+/* Backends that have a device here, in the registry's order. */
 static void collect(void *user, const qn_backend_info *info)
 {
   char **names = user;
-  if (info->status || !info->table)
+  struct kind kind = {info->device_kind, false};
+  if (info->status || !info->table || qn_each_device(look, &kind) || !kind.here)
     return;
   char *longer = *names ? qc_format("%s,%s", *names, info->name) : strdup(info->name);
   free(*names);
