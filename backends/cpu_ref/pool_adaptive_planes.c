@@ -41,7 +41,7 @@ static void rows_sum(float *column, const float *row, int64_t n)
 static void rows_max(float *column, const float *row, int64_t n)
 {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) column[i] = (row[i] > column[i]) | (row[i] != row[i]) ? row[i] : column[i];
+  for (int64_t i = 0; i < n; i++) column[i] = ((row[i] > column[i]) | (row[i] != row[i])) ? row[i] : column[i];
 }
 
 static void rows_argmax(float *column, int32_t *place, const float *row, int32_t base, int64_t n)

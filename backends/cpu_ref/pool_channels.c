@@ -17,7 +17,7 @@ static void tap_sum(float *y, const float *x, int64_t n)
 static void tap_max(float *y, const float *x, int64_t n)
 {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] = (x[i] > y[i]) | (x[i] != x[i]) ? x[i] : y[i];
+  for (int64_t i = 0; i < n; i++) y[i] = ((x[i] > y[i]) | (x[i] != x[i])) ? x[i] : y[i];
 }
 
 static void tap_argmax(float *y, int32_t *number, const float *x, int32_t here, int64_t n)

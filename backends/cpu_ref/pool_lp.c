@@ -94,7 +94,7 @@ static void lanes_max(float *most, const float *x, int64_t n)
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
     const float a = m_abs(x[i]);
-    most[i] = (a > most[i]) | (a != a) ? a : most[i];
+    most[i] = ((a > most[i]) | (a != a)) ? a : most[i];
   }
 }
 
@@ -131,7 +131,7 @@ static void lanes_root(float *y, const float *most, float *sum, double p, int64_
     for (int64_t i = 0; i < n; i++) sum[i] = sqrtf(sum[i]);
   else raise_row(sum, (float)(1 / p), n);
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] = (most[i] > 0.0f) & (most[i] < INFINITY) ? most[i] * sum[i] : most[i];
+  for (int64_t i = 0; i < n; i++) y[i] = ((most[i] > 0.0f) & (most[i] < INFINITY)) ? most[i] * sum[i] : most[i];
 }
 
 /* dy sign(x) t, of windows whose y is not 0 */

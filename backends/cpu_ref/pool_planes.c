@@ -53,7 +53,7 @@ static void columns_sum(float *y, const float *x, int64_t step, int64_t n)
     for (int64_t i = 0; i < n; i++) y[i] += x[step * i];
 }
 
-CPU_INLINE float larger(float best, float x) { return (x > best) | (x != x) ? x : best; }
+CPU_INLINE float larger(float best, float x) { return ((x > best) | (x != x)) ? x : best; }
 
 static void columns_max(float *y, const float *x, int64_t step, int64_t n)
 {
