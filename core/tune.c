@@ -67,7 +67,7 @@ static void put(table *t, const char *key, const char *choice, const char *versi
   qn__free(e->version);
   e->choice = c;
   e->version = v;
-  e->ns = ns;
+  e->ns = ns < 1 ? 1 : ns;                                      /* written as a whole number, of which 0 is none */
 }
 
 /* model \t demands \t problem make the key; false: not such a line. */

@@ -20,6 +20,7 @@ case $target in
     printf 'plugin_path=/a:/b\ntune_cache=/tmp/t\ntrace=/tmp/q\nworkspace_limit=18446744073709551615\nnone=1\n' >"$folder/seed-4" ;;
   fuzz_tune)
     printf 'quern-tune 1\nh200\td0,m1,w18446744073709551615,t0,cuda\tcopy x=f32/64\tcuda/copy:16\t0.1.0\t1234\n' >"$folder/seed-1"
-    printf 'quern-tune 2\ngeneric\td0\trelu x=f32/8\tcpu_ref/direct\t1\t5\n' >"$folder/seed-2" ;;
+    printf 'quern-tune 2\ngeneric\td0\trelu x=f32/8\tcpu_ref/direct\t1\t5\n' >"$folder/seed-2"
+    printf 'quern-tune 1\nh200\td0\trelu x=f32/8\tcuda/direct\t1\t0.5\n' >"$folder/seed-3" ;;
   *) echo "seeds.sh: no target $target" >&2; exit 2 ;;
 esac
