@@ -149,7 +149,6 @@ static inline bool is_ready(const qn_context *ctx, const qn_plan *p)
   return is_at_home(ctx, p) && p->workspace <= ctx->workspace_bytes && p->counters <= ctx->counters_bytes;
 }
 
-
 static qn_status check_call(const qn_context *ctx, const qn_plan *plan, void *const pointers[])
 {
   if (!ctx || !plan || (!pointers && plan->n_pointers))

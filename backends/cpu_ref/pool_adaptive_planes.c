@@ -32,18 +32,6 @@ static int64_t carve(const pooling *v, char *base, scratch *s)
 
 /* ---- forward: rows to one row, then columns to windows -------------------------------------------------------- */
 
-static void rows_sum(float *column, const float *row, int64_t n)
-{
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) column[i] += row[i];
-}
-
-static void rows_max(float *column, const float *row, int64_t n)
-{
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) column[i] = ((row[i] > column[i]) | (row[i] != row[i])) ? row[i] : column[i];
-}
-
 static void rows_argmax(float *column, int32_t *place, const float *row, int32_t base, int64_t n)
 {
 #pragma omp simd
@@ -65,8 +53,8 @@ static void fold_rows(const pooling *v, const char *plane, int64_t pd, int64_t p
       if (d == d0 && h == h0) {
         memcpy(s->column, row, (size_t)n * 4);
         for (int64_t i = 0; numbered && i < n; i++) s->place[i] = base + (int32_t)i;
-      } else if (!v->maximum) rows_sum(s->column, row, n);
-      else if (!numbered) rows_max(s->column, row, n);
+      } else if (!v->maximum) pool_row_sum(s->column, row, n);
+      else if (!numbered) pool_row_max(s->column, row, n);
       else rows_argmax(s->column, s->place, row, base, n);
     }
 }
@@ -134,7 +122,7 @@ static void add_to_rows(const pooling *v, int64_t pd, int64_t ph, const float *d
     for (int64_t i = w.first; i < w.end; i++) s->column[i] += each;
   }
   for (int64_t d = d0; d < d0 + depth; d++)
-    for (int64_t h = h0; h < h0 + height; h++) rows_sum(pool_plane_row(g, d, h), s->column, v->in[2]);
+    for (int64_t h = h0; h < h0 + height; h++) pool_row_sum(pool_plane_row(g, d, h), s->column, v->in[2]);
 }
 
 static void add_to_maxima(const pooling *v, const char *indices, int64_t pd, int64_t ph, const float *dy, const pool_plane *g,

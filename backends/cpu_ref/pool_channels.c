@@ -8,18 +8,6 @@ enum { BAND = 1024 };                     /* channels at a time */
 
 /* ---- a tap -------------------------------------------------------------------------------------------------- */
 
-static void tap_sum(float *y, const float *x, int64_t n)
-{
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] += x[i];
-}
-
-static void tap_max(float *y, const float *x, int64_t n)
-{
-#pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] = ((x[i] > y[i]) | (x[i] != x[i])) ? x[i] : y[i];
-}
-
 static void tap_argmax(float *y, int32_t *number, const float *x, int32_t here, int64_t n)
 {
 #pragma omp simd
@@ -81,9 +69,9 @@ static void pool(const pooling *v, const pool_tensor *x, const qn_launch *launch
       for (int64_t rw = taps[2].first; rw < taps[2].end; rw++) {
         const int64_t w = w0 + rw * v->dilation[2];
         const float *from = pool_wide(x, tensor_at(x, launch, at[SN], c, d, h, w), n, buffer);
-        if (!v->maximum) tap_sum(y, from, n);
+        if (!v->maximum) pool_row_sum(y, from, n);
         else if (number) tap_argmax(y, number, from, (int32_t)(base + (numbers == QN_U8 ? rw : w)), n);
-        else tap_max(y, from, n);
+        else pool_row_max(y, from, n);
       }
     }
 }

@@ -279,6 +279,23 @@ static inline void put_indices(void *to, uint32_t dtype, const int32_t *number, 
   }
 }
 
+/* ---- a row joins another ------------------------------------------------------------------- */
+
+static inline void pool_row_sum(float *y, const float *x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] += x[i];
+}
+
+/* A NaN stays. */
+static inline void pool_row_max(float *y, const float *x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = ((x[i] > y[i]) | (x[i] != x[i])) ? x[i] : y[i];
+}
+
+/* ---- table rows ----------------------------------------------------------------------------- */
+
 #define POOL_ROW(name_, run_, anchor)                                                                            \
   { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,                      \
     .prepare = prepare, .run = run_, .release = cpu_release }
@@ -288,4 +305,5 @@ static inline void put_indices(void *to, uint32_t dtype, const int32_t *number, 
 #define POOL_ADAPTIVE_ROWS(name, run)                                                                            \
   POOL_ROW(name, run, QN_OP_POOL_ADAPTIVE_MAX), POOL_ROW(name, run, QN_OP_POOL_ADAPTIVE_MAX_BACKWARD),            \
   POOL_ROW(name, run, QN_OP_POOL_ADAPTIVE_AVERAGE), POOL_ROW(name, run, QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD),
+
 #endif
