@@ -66,4 +66,4 @@ dist_workload_DATA = \
   bench/workloads/vgg_backward.q
 
 # A report of one backend on one machine; PyTorch beside us, for those who have it.
-EXTRA_DIST += bench/report bench/reports bench/torch_peer.py bench/torch_gpu.py bench/torch_digits.py
+EXTRA_DIST += bench/report bench/reports bench/torch_calls.py bench/torch_peer.py bench/torch_gpu.py bench/torch_digits.py
