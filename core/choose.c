@@ -14,6 +14,7 @@ typedef struct candidate {
   qn_engine   *row;
   int          rank;                                /* place in the order of asking */
   const char  *variant;                             /* pinned; NULL: any */
+  uint32_t     offered;                             /* how many of the request's ops; 0: all */
   qn_status    status;
   qn_prepared  answer;
 } candidate;
@@ -53,9 +54,16 @@ static qn_status demanded(const qn_demands *d, qn_prepared *a)
 
 /* ---- asking -------------------------------------------------------------------------------------------------- */
 
-static qn_status ask(const qn__asker *who, const qn_request *request, const char *variant, candidate *c)
+static qn_request offered(const qn_request *request, const candidate *c)
 {
   qn_request r = *request;
+  if (c->offered) r.n_ops = c->offered, r.n_values = qn__values_of(request, c->offered);
+  return r;
+}
+
+static qn_status ask(const qn__asker *who, const qn_request *request, const char *variant, candidate *c)
+{
+  qn_request r = offered(request, c);
   qn_prepared *a = &c->answer;
   c->status = QN_OK;
   r.instance = NULL;
@@ -69,9 +77,9 @@ static qn_status ask(const qn__asker *who, const qn_request *request, const char
   c->status = c->row->prepare(&r, a);
   if (!c->status) {
     if (!a->n_ops) a->n_ops = 1;
-    if (a->n_ops > request->n_ops) {
+    if (a->n_ops > r.n_ops) {
       char seen[64];
-      snprintf(seen, sizeof seen, "%u of %u ops taken", a->n_ops, request->n_ops);
+      snprintf(seen, sizeof seen, "%u of %u ops taken", a->n_ops, r.n_ops);
       forbid(&a->refusal, "a defect of the engine: it took more than it was offered", seen, "");
       c->status = QN_INTERNAL;
     } else c->status = demanded(&who->terms->demands, a);
@@ -175,48 +183,6 @@ static int better(const void *pa, const void *pb)
   return a->rank < b->rank ? -1 : 1;
 }
 
-/* One block for the copy of a request: nodes, values, roles and attributes. */
-static qn_status copy_request(qn_part *p, const qn_request *r)
-{
-  size_t bytes = r->n_ops * sizeof(qn_node) + r->n_values * sizeof(qn_value);
-  for (uint32_t i = 0; i < r->n_ops; i++) {
-    const qn_op_info *op = qn_op_find(r->op[i].op);
-    bytes += (size_t)op->attr_bytes + 8;
-    bytes += sizeof(int32_t) * ((size_t)r->op[i].n_roles + 1 + (size_t)r->op[i].first[r->op[i].n_roles]);
-  }
-  char *at = p->memory = qn__alloc(bytes + 8 * r->n_ops + 16);
-  if (!at) return qn__fail(QN_NO_MEMORY, "no memory for a part of the plan");
-  qn_node *node = (qn_node *)at;
-  at += r->n_ops * sizeof *node;
-  memcpy(node, r->op, r->n_ops * sizeof *node);
-  p->request = *r;
-  p->request.op = node;
-  p->request.value = memcpy(at, r->value, r->n_values * sizeof(qn_value));
-  at += r->n_values * sizeof(qn_value);
-  for (uint32_t i = 0; i < r->n_ops; i++) {
-    size_t attr = qn_op_find(node[i].op)->attr_bytes;
-    if (attr) node[i].attr = memcpy(at, node[i].attr, attr);
-    at += (attr + 7) / 8 * 8;
-  }
-  for (uint32_t i = 0; i < r->n_ops; i++) {
-    size_t n = node[i].n_roles + 1, args = (size_t)node[i].first[node[i].n_roles];
-    node[i].first = memcpy(at, node[i].first, n * sizeof(int32_t));
-    at += n * sizeof(int32_t);
-    node[i].arg = memcpy(at, node[i].arg, args * sizeof(int32_t));
-    at += args * sizeof(int32_t);
-  }
-  return QN_OK;
-}
-
-uint32_t qn__values_of(const qn_request *r, uint32_t n_ops)
-{
-  int32_t most = -1;
-  for (uint32_t i = 0; i < n_ops; i++)
-    for (int32_t a = 0; a < r->op[i].first[r->op[i].n_roles]; a++)
-      if (r->op[i].arg[a] > most) most = r->op[i].arg[a];
-  return (uint32_t)(most + 1);
-}
-
 void qn__part_free(qn_part *p)
 {
   if (!p) return;
@@ -231,7 +197,8 @@ void qn__part_free(qn_part *p)
 static qn_status bind(const qn__asker *who, const qn_request *request, candidate *c, qn_part **out)
 {
   qn_part *p = qn__alloc(sizeof *p);
-  qn_status status = p ? copy_request(p, request) : qn__fail(QN_NO_MEMORY, "no memory for a part of the plan");
+  const qn_request r = offered(request, c);
+  qn_status status = p ? qn__request_copy(p, &r) : qn__fail(QN_NO_MEMORY, "no memory for a part of the plan");
   if (status) {
     qn__free(p);
     return status;
@@ -249,88 +216,6 @@ static qn_status bind(const qn__asker *who, const qn_request *request, candidate
   }
   *out = p;
   return QN_OK;
-}
-
-/* The first op that is not listed yet and reads nothing that one of those makes: an anchor's producers stand behind it. */
-static uint32_t next_in_order(const qn_request *r, const uint8_t *listed)
-{
-  for (uint32_t i = 0; i < r->n_ops; i++) {
-    bool ready = !listed[i];
-    for (int32_t a = 0; a < r->op[i].first[r->op[i].n_inputs] && ready; a++) {
-      int32_t maker = r->value[r->op[i].arg[a]].producer;
-      ready = maker < 0 || maker >= (int32_t)r->n_ops || listed[maker];
-    }
-    if (ready) return i;
-  }
-  return 0;
-}
-
-/* The first n_ops of a request as a graph of its own, its values numbered anew. A host scalar of which only is known that
- * it is neither 0 nor 1 stands as 2. */
-static qn_status graph_of(const qn_request *r, const double *known, qn_graph **out)
-{
-  int32_t args = 0, n = 0, taken = (int32_t)r->n_ops;
-  for (uint32_t i = 0; i < r->n_ops; i++) args += r->op[i].first[r->op[i].n_roles];
-  size_t bytes = r->n_values * (sizeof(qn_value) + sizeof(double)) + r->n_ops * sizeof(qn_node) +
-                 (2 * r->n_values + (size_t)args) * sizeof(int32_t) + r->n_ops;
-  char *block = qn__alloc(bytes);
-  if (!block) return qn__fail(QN_NO_MEMORY, "no memory to print a problem");
-  qn_value *value = (qn_value *)block;
-  double *literal = (double *)(value + r->n_values);
-  qn_node *node = (qn_node *)(literal + r->n_values);
-  int32_t *pointer = (int32_t *)(node + r->n_ops), *number = pointer + r->n_values, *arg = number + r->n_values;
-  uint8_t *listed = (uint8_t *)(arg + args);
-  qn_graph_view view = { .struct_size = sizeof view, .n_ops = r->n_ops, .op = node, .value = value, .literal = literal,
-                         .pointer = pointer };
-  memset(number, 0xff, r->n_values * sizeof *number);
-  for (uint32_t i = 0; i < r->n_ops; i++) {
-    uint32_t k = next_in_order(r, listed);
-    listed[k] = 1;
-    node[i] = r->op[k];
-    node[i].arg = arg;
-    for (int32_t a = 0; a < r->op[k].first[r->op[k].n_roles]; a++) {
-      int32_t v = r->op[k].arg[a];
-      if (number[v] < 0) {
-        literal[n] = known ? known[v] : r->value[v].scalar == QN_SCALAR_ZERO ? 0 : r->value[v].scalar == QN_SCALAR_ONE ? 1 : 2;
-        value[n] = r->value[v];
-        number[v] = n++;
-      }
-      *arg++ = number[v];
-    }
-  }
-  view.n_values = (uint32_t)n;
-  for (int32_t v = 0; v < n; v++) {
-    value[v].over = value[v].over >= 0 ? number[value[v].over] : -1;
-    if (value[v].flags & QN_VALUE_HOST) {
-      value[v].dtype = QN_F64;
-      value[v].align = 8;
-    } else if (value[v].producer < 0 || value[v].producer >= taken) pointer[view.n_ins++] = v;
-  }
-  view.n_pointers = view.n_ins;
-  for (int32_t v = 0; v < n; v++)
-    if (value[v].producer >= 0 && value[v].producer < taken &&
-        (value[v].flags & QN_VALUE_ESCAPE || value[v].last_user < 0 || value[v].last_user >= taken))
-      pointer[view.n_pointers++] = v;
-  qn_status status = qn_graph_make(&view, out);
-  qn__free(block);
-  return status;
-}
-
-void qn__request_print(qn_text *t, const qn_request *r, const double *literal)
-{
-  qn_graph *g;
-  if (graph_of(r, literal, &g)) {
-    qn__text_add(t, "%s and what follows", qn_op_find(r->op[0].op)->name);
-    return;
-  }
-  size_t length = qn_graph_print(g, NULL, 0);
-  char *text = qn__alloc(length + 1);
-  if (text) qn_graph_print(g, text, length + 1);
-  else t->failed = true;
-  for (char *line = text, *rest = text; text && (line = strsep(&rest, "\n"));)
-    if (*line) qn__text_add(t, "%s%s", line == text ? "" : " | ", line);
-  qn__free(text);
-  qn_graph_destroy(g);
 }
 
 static void print_refusal(qn_text *t, const candidate *c)
@@ -408,21 +293,24 @@ static void withdraw(candidate *c)
   c->status = QN_UNSUPPORTED;
 }
 
-/* Puts the remembered engine first. A name that is no longer here, or of another version, is ignored. */
+/* Puts the remembered engine first, offered as much as it was then. A name that is no longer here, or of another version, is ignored. */
 static bool take_remembered(const qn__asker *who, const qn_request *request, const qn__choice *remembered, candidate **order, int n)
 {
   qn__choice choice = *remembered;
-  char *slash = strchr(choice.name, '/'), *colon = slash ? strchr(slash, ':') : NULL;
+  char *slash = strchr(choice.name, '/'), *colon = slash ? strchr(slash, ':') : NULL, *bar = slash ? strchr(slash, '|') : NULL;
   if (!slash) return false;
+  const long ops = bar ? strtol(bar + 1, NULL, 10) : 0;
+  if (ops < 0 || ops > (long)request->n_ops) return false;
   *slash = 0;
   if (colon) *colon = 0;
+  if (bar) *bar = 0;
   for (int i = 0; i < n; i++) {
     candidate *c = order[i];
     if (strcmp(c->backend->name, choice.name) || strcmp(c->row->name, slash + 1) || strcmp(c->backend->table->version, choice.version)) continue;
     const char *variant = colon ? variant_of(c, colon + 1) : NULL;
     if (colon && !variant) return false;
-    if (variant) {
-      candidate other = { c->backend, c->row, c->rank, c->variant, QN_OK, {0} };
+    if (variant || ops) {
+      candidate other = { c->backend, c->row, c->rank, c->variant, (uint32_t)ops, QN_OK, {0} };
       if (ask(who, request, variant, &other)) return false;
       withdraw(c);
       *c = other;
@@ -439,34 +327,86 @@ static bool can_measure(const qn__asker *who)
   return who->ctx && !who->depth && !who->verdict && who->ctx->dev->ops->event_elapsed && !qn__context_capturing(who->ctx);
 }
 
-/* Builds every candidate that takes as many ops as the first, with each of its variants, and keeps the fastest. */
-static qn_status measured(const qn__asker *who, const qn_request *request, bool pinned, candidate **order, int n, qn_part **out)
+/* Builds every candidate that takes the first n_ops of the request, no more being offered, with each of its variants, and keeps the
+ * fastest. One alone is measured only if its time is wanted. */
+static qn_part *fastest(const qn__asker *who, const qn_request *request, uint32_t n_ops, bool timed, candidate **order, int n)
 {
-  int most = 0, n_parts = 0, best = -1;
+  int most = 0, n_parts = 0, best = 0;
   for (int i = 0; i < n; i++) {
     const char *const *v = order[i]->row->variants;
     for (most++; v && *v; v++) most++;
   }
-  qn_part **part = qn__alloc((size_t)most * sizeof *part);
-  if (!part) return qn__fail(QN_NO_MEMORY, "no memory to measure");
-  uint32_t taken = order[0]->answer.n_ops;
+  qn_part **part = qn__alloc((size_t)most * sizeof *part), *kept = NULL;
+  if (!part) return NULL;
   for (int i = 0; i < n; i++) {
     const char *const pin[] = { order[i]->variant, NULL }, *const *v = *pin ? pin : order[i]->row->variants;
-    if (order[i]->answer.n_ops != taken) continue;
     for (int k = 0; v ? v[k] != NULL : k < 1; k++) {
-      candidate c = { order[i]->backend, order[i]->row, order[i]->rank, *pin, QN_OK, {0} };
+      candidate c = { order[i]->backend, order[i]->row, order[i]->rank, *pin, n_ops, QN_OK, {0} };
       if (ask(who, request, v ? v[k] : NULL, &c)) continue;
-      if (c.answer.n_ops != taken) withdraw(&c);
+      if (c.answer.n_ops != (n_ops ? n_ops : order[0]->answer.n_ops)) withdraw(&c);
       else if (!bind(who, request, &c, &part[n_parts])) n_parts++;
     }
   }
-  qn_status status = n_parts > 1 ? qn__tune_measure(who, part, n_parts, pinned, &best) : n_parts ? QN_OK : QN_UNSUPPORTED;
-  if (n_parts == 1) best = 0;
+  if (n_parts && (n_parts == 1 && !timed ? QN_OK : qn__tune_measure(who, part, n_parts, &best)) == QN_OK) kept = part[best];
   for (int i = 0; i < n_parts; i++)
-    if (i == best) *out = part[i];
-    else qn__part_free(part[i]);
+    if (part[i] != kept) qn__part_free(part[i]);
   qn__free(part);
-  return status;
+  return kept;
+}
+
+/* What the ops behind the first `from` take, planned as a graph of their own, each part by its fastest engine; 0: not known. */
+static double time_of_rest(const qn__asker *who, const qn_request *request, uint32_t from)
+{
+  qn__asker alone = *who;
+  qn_graph *g;
+  qn_part **part;
+  int n;
+  double ns = 0;
+  uint64_t uses = 0;
+  alone.timed = true;
+  alone.uses = &uses;
+  if (qn__request_graph(request, from, who->literal, &g)) return 0;
+  if (!qn__partition(&alone, g, &part, &n)) {
+    bool known = true;
+    for (int i = 0; i < n; i++) {
+      known = known && part[i]->ns > 0;
+      ns += part[i]->ns;
+      qn__part_free(part[i]);
+    }
+    qn__free(part);
+    if (!known) ns = 0;
+  }
+  qn_graph_destroy(g);
+  return ns;
+}
+
+/* The fastest of those that take the most; unless an engine that takes fewer and what then follows take less time together. Tried
+ * are the anchor alone, and what some engine stops at by itself. Pointwise ops in a row are one pass over memory: nothing to try. */
+static qn_status measured(const qn__asker *who, const qn_request *request, bool pinned, candidate **order, int n, qn_part **out)
+{
+  const uint32_t most = order[0]->answer.n_ops;
+  const bool splits = most > 1 && request->op[0].family != QN_FAMILY_POINTWISE;
+  qn_request taken = *request;
+  qn_part *best = fastest(who, request, 0, splits || who->timed, order, n);
+  double least = best ? best->ns : 0;
+  taken.n_ops = most;
+  for (uint32_t k = 1; k < most && splits && best; k++) {
+    bool tried = k == 1;
+    for (int i = 0; i < n; i++) tried = tried || order[i]->answer.n_ops == k;
+    qn_part *part = tried ? fastest(who, request, k, true, order, n) : NULL;
+    double rest = part ? time_of_rest(who, &taken, k) : 0;
+    if (rest > 0 && (part->ns + rest) * QN__NEAR_TIE < least) {
+      qn_part *slower = best;
+      least = part->ns + rest;
+      best = part;
+      part = slower;
+    }
+    qn__part_free(part);
+  }
+  if (!best) return QN_UNSUPPORTED;
+  if (best->ns > 0) qn__tune_remember(who, request, best, pinned);
+  *out = best;
+  return QN_OK;
 }
 
 qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const char *only, int part_no, qn_part **out)
@@ -514,6 +454,7 @@ qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const
     qn_prepared answer = order[i]->answer;
     status = bind(who, request, order[i], out);
     if (!status) {
+      (*out)->ns = known && i == 0 ? choice.ns : 0;
       chosen = order[i];
       order[i]->answer = answer;                                /* for tell; the state stays the part's */
     } else if (i + 1 < willing)

@@ -156,6 +156,7 @@ typedef struct qn__asker {
   void (*verdict)(void *user, const qn_verdict *);  /* NULL, or hears every engine's answer */
   void *user;
   int   depth;                                      /* of delegation */
+  bool  timed;                                      /* what is chosen is to be measured, even if there is no choice */
   const double *literal;                            /* of the request's values, for printing; NULL: not known */
   uint64_t *uses;                                   /* gathers the instances that parts need, as bits; or NULL */
 } qn__asker;
@@ -170,17 +171,26 @@ struct qn_part {
   int32_t       *op_of, *value_of;                  /* numbers in the graph of the ops and values; NULL in a delegated part */
   double        *literal;                           /* of each value that is a number of the graph; NULL in a delegated part */
   void          *memory;
+  double         ns;                                /* as measured; 0: it was not */
 };
 void      qn__part_free(qn_part *p);                /* NULL is a no-op */
 /* The best engine that the asker's terms allow, built unless for a model or in delegation (part_build does it then).
  * The request is copied. only: "backend/engine", "engine" or NULL. */
 qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const char *only, int part_no, qn_part **out);
-/* How many values the first n_ops of a request have; the planner numbers them first. */
-uint32_t  qn__values_of(const qn_request *r, uint32_t n_ops);
 /* Binds every op of a graph (but those with nothing to write), in an order in which the parts can run. */
 qn_status qn__partition(const qn__asker *who, const qn_graph *g, qn_part ***parts, int *n_parts);
-/* The request as problem lines, joined by " | ". literal: of its values; NULL prints a host scalar by what is known of it. */
-void      qn__request_print(qn_text *t, const qn_request *r, const double *literal);
+
+/* ---- request.c ---------------------------------------------------------------------------------- */
+
+/* Into one block: nodes, values, roles and attributes. */
+qn_status qn__request_copy(qn_part *p, const qn_request *r);
+/* How many values the first n_ops of a request have; the planner numbers them first. */
+uint32_t  qn__values_of(const qn_request *r, uint32_t n_ops);
+/* The request's ops from there on as a graph of its own, its values numbered anew. A host scalar of which only is known that it is
+ * neither 0 nor 1 stands as 2. known: what the values are that are numbers; NULL: by what the request says. */
+qn_status qn__request_graph(const qn_request *r, uint32_t from, const double *known, qn_graph **out);
+/* The request as problem lines, joined by " | ". */
+void      qn__request_print(qn_text *t, const qn_request *r, const double *known);
 
 /* fallback.c: the request's first op on the CPU, with copies. */
 qn_status qn__fallback_part(const qn__asker *who, const qn_request *request, qn_part **out);
@@ -288,10 +298,13 @@ void      qn__trace_free(qn_plan *p);
 
 /* ---- tune.c: remembered and fresh measurements -------------------------------------------------- */
 
-typedef struct qn__choice { char name[192], version[64]; } qn__choice;      /* "backend/engine[:variant]", the backend's */
+typedef struct qn__choice { char name[192], version[64]; double ns; } qn__choice;   /* "backend/engine[:variant][|ops offered]", the backend's */
 /* What the tune cache says of a request; false: nothing. */
 bool qn__tune_lookup(const qn__asker *who, const qn_request *request, bool pinned, qn__choice *out);
-/* Runs n built parts of one request in turn, on private buffers, and remembers the best. */
-qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, bool pinned, int *best);
+/* What was chosen for a request: it is that of the part, or the part was offered fewer of its ops. */
+void qn__tune_remember(const qn__asker *who, const qn_request *request, const qn_part *part, bool pinned);
+/* Runs n built parts of one request in turn, on private buffers: the best of them, with its time. */
+qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *best);
+#define QN__NEAR_TIE 1.03                           /* what is within 3% of the best is as good */
 
 #endif

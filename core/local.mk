@@ -59,6 +59,7 @@ core_libcore_la_SOURCES = \
   core/context.c \
   core/memory.c \
   core/choose.c \
+  core/request.c \
   core/fallback.c \
   core/planner.c \
   core/plan.c \

@@ -1,7 +1,8 @@
 /* tune.c -- what measurements said: the tune cache file, and measuring afresh.
  *
  * The file has a header line, then one line an entry, its fields separated by tabs:
- *   device model, demands, problem, backend/engine[:variant], the backend's version, nanoseconds
+ *   device model, demands, problem, backend/engine[:variant][|ops], the backend's version, nanoseconds
+ * ops: how many of the problem's the engine was offered, where that was best, and it took that time for; none: all.
  * Names, never ordinals. Writers take a lock beside the file, merge with what is there, write a temporary file and
  * rename it, so that concurrent processes lose nothing; lines that do not parse are passed over, and a file with
  * another header is left alone. */
@@ -212,6 +213,7 @@ bool qn__tune_lookup(const qn__asker *who, const qn_request *request, bool pinne
   const table *t = table_of(who->terms);
   char *key = t && t->n ? key_of(who, request, pinned) : NULL;       /* an empty cache costs no printing */
   const entry *e = key ? find(t, key) : NULL;
+  if (e) out->ns = e->ns;
   if (e) found = (size_t)snprintf(out->name, sizeof out->name, "%s", e->choice) < sizeof out->name &&
                  (size_t)snprintf(out->version, sizeof out->version, "%s", e->version) < sizeof out->version;
   pthread_mutex_unlock(&lock);
@@ -219,16 +221,17 @@ bool qn__tune_lookup(const qn__asker *who, const qn_request *request, bool pinne
   return found;
 }
 
-static void remember(const qn__asker *who, const qn_part *part, bool pinned, double ns)
+void qn__tune_remember(const qn__asker *who, const qn_request *request, const qn_part *part, bool pinned)
 {
   qn_text choice = {0};
-  char *key = key_of(who, &part->request, pinned);
+  char *key = key_of(who, request, pinned);
   qn__text_add(&choice, "%s/%s%s%s", part->backend->name, part->engine->name, part->prepared.variant ? ":" : "",
                part->prepared.variant ? part->prepared.variant : "");
+  if (part->request.n_ops < request->n_ops) qn__text_add(&choice, "|%u", part->request.n_ops);
   pthread_mutex_lock(&lock);
   table *t = table_of(who->terms);
   if (t && key && !choice.failed && !strchr(key, '\n')) {
-    put(t, key, choice.s, part->backend->table->version, ns);
+    put(t, key, choice.s, part->backend->table->version, part->ns);
     write_file(t);
   }
   pthread_mutex_unlock(&lock);
@@ -239,7 +242,6 @@ static void remember(const qn__asker *who, const qn_part *part, bool pinned, dou
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
 enum { ROUNDS = 9, TILE = 65536 };
-#define NEAR_TIE 1.03                     /* within 3% of the best the first by name wins, so that cold processes agree */
 #define TOO_SLOW 4.0                      /* engines whose fastest execution is slower are out of the race: one may have met
                                            * other work on its processor, two in a row seldom do */
 #define HOPELESS 20.0                     /* so are these after the first execution, if it took more than */
@@ -380,7 +382,8 @@ static int by_name(const qn_part *a, const qn_part *b)
   return c;
 }
 
-qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, bool pinned, int *best)
+/* Of those near the best the first by name wins, so that cold processes agree. */
+qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *best)
 {
   const qn_request *r = &part[0]->request;
   bench b = { .who = who, .ops = who->ctx->dev->ops, .dev = &who->ctx->dev->desc };
@@ -402,9 +405,9 @@ qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, bool pin
     for (int i = 0; i < n; i++)
       if (!t[i].out && median(&t[i]) < least) least = median(&t[i]);
     for (int i = 0; i < n; i++)
-      if (!t[i].out && median(&t[i]) <= NEAR_TIE * least && (*best < 0 || by_name(part[i], part[*best]) < 0)) *best = i;
+      if (!t[i].out && median(&t[i]) <= QN__NEAR_TIE * least && (*best < 0 || by_name(part[i], part[*best]) < 0)) *best = i;
     if (*best < 0) status = qn__fail(QN_INTERNAL, "every engine failed as it was measured: %s", qn_last_error());
-    else remember(who, part[*best], pinned, median(&t[*best]));
+    else part[*best]->ns = median(&t[*best]) < 1 ? 1 : median(&t[*best]);
   }
   release(&b, r);
   qn__free(t);

@@ -99,6 +99,27 @@ static qn_status takes_time(const qn_prepared *p, const qn_launch *l)
   return QN_OK;
 }
 
+/* All that is offered: fast, unless an activation is among it. */
+static qn_status takes_whole(const qn_request *r, qn_prepared *p)
+{
+  p->n_ops = r->n_ops;
+  p->word[0] = r->n_ops > 1 && r->op[1].op == QN_OP_TANH ? 9000000 : 2000000;
+  return QN_OK;
+}
+static qn_status takes_half(const qn_request *r, qn_prepared *p)
+{
+  (void)r;
+  p->n_ops = 1;
+  p->word[0] = 3000000;
+  return QN_OK;
+}
+static qn_status takes_its_time(const qn_prepared *p, const qn_launch *l)
+{
+  (void)l;
+  now += (int64_t)p->word[0];
+  return QN_OK;
+}
+
 static qn_status takes_unbuildable(const qn_request *r, qn_prepared *p) { return takes_one(r, p); }
 static qn_status cannot_build(const qn_request *r, qn_prepared *p)
 {
@@ -140,6 +161,8 @@ static const qn_engine row[] = {
   { .name = "plain", .op = QN_OP_REDUCE_SUM, .class_ = QN_CLASS_GENERIC, .traits = D, .prepare = takes_one, .run = runs_nothing },
   { .name = "failing", .op = QN_OP_REDUCE_MAX, .class_ = QN_CLASS_GENERIC, .traits = D, .prepare = takes_one, .run = fails },
   { .name = "timed", .op = QN_OP_COPY, .variants = speeds, .prepare = takes_variant, .run = takes_time },
+  { .name = "whole", .op = QN_OP_LOG_SOFTMAX, .prepare = takes_whole, .run = takes_its_time },
+  { .name = "half", .op = QN_OP_LOG_SOFTMAX, .prepare = takes_half, .run = takes_its_time },
   { .name = "outer", .op = QN_OP_SLICE, .prepare = delegates, .build = builds_part, .run = runs_part, .release = releases_part },
   { .name = "part", .op = QN_OP_SLICE, .class_ = QN_CLASS_GENERIC, .prepare = takes_three, .run = runs_nothing },
 };

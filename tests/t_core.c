@@ -165,6 +165,22 @@ static void tuning(void)
   plan(ctx, "copy x=f32/67", &n, NULL);
   tap_ok(n == 1 && line_has(last_plan, 0, "fake/timed:slow"), "stays, whatever is remembered");
   qn_context_destroy(ctx);
+  const char *slower = "in x f32/4x4\nz = log_softmax x=x axis=1\nt = tanh x=z\nout y = neg x=t\n";
+  const char *faster = "in x f32/4x4\nz = log_softmax x=x axis=1\nt = neg x=z\nout y = neg x=t\n";
+  ctx = context("tune=measure", option);
+  plan(ctx, slower, &n, NULL);
+  tap_ok(n == 2 && line_has(last_plan, 0, "fake/whole") && line_has(last_plan, 1, "fake/all"), "a fused part slower than its parts is split");
+  plan(ctx, faster, &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/whole"), "and a faster one is not");
+  plan(ctx, "log_softmax x=f32/4x4 axis=1", &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/whole"), "alone the fastest is taken");
+  qn_context_destroy(ctx);
+  ctx = context("tune=cached", option);
+  plan(ctx, slower, &n, NULL);
+  tap_ok(n == 2 && line_has(last_plan, 0, "fake/whole"), "that a part was split is remembered");
+  plan(ctx, faster, &n, NULL);
+  tap_ok(n == 1, "with its problem");
+  qn_context_destroy(ctx);
   if ((f = fopen(file, "w"))) {
     fputs("something else\n", f);
     fclose(f);
