@@ -6,10 +6,11 @@
  * strides, any float but f64): a strip of a plane is laid out with its padding and, under a stride, its columns sorted by
  * remainder; then every tap of every pixel is a shifted read of whole vectors, without edges. By channels (NHWC, f32): a
  * vector of channels for a few pixels at a time, read in place. Windows are conv_window.h's, so the gradient by the data is
- * the same loops over the phases of its stride. */
+ * the same loops over the phases of its stride. Of one phase pointwise ops that follow are taken along (gemm_follow.h). */
 #include "simd.h"
 #include "cpu_ref.h"
 #include "conv_gemm.h"
+#include "gemm_follow.h"
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -29,6 +30,7 @@ typedef struct depthwise {
   int64_t  lines, line;                   /* by planes: a strip's source lines; floats from one to the next of a remainder */
   int64_t  rows;                          /* of a strip's output */
   int64_t  per_thread;                    /* floats of workspace */
+  cpu_follow follow;
 } depthwise;
 
 /* ---- by planes ---------------------------------------------------------------------------------- */
@@ -166,7 +168,7 @@ CPU_INLINE void pixel_taps(const int pixels, const float *source, int64_t ahead,
 }
 
 /* One output row, channels [c0, c0 + channels). laid: [tap][channel] of all channels, then their bias. Sums go straight to
- * y where it is f32 that runs along channels. */
+ * y where it is f32 that runs along channels; else by way of a buffer of some pixels, which are one row if y has them side by side. */
 static void row_of_pixels(const depthwise *d, const float *laid, int64_t n, int64_t z, int64_t y, int64_t c0, int64_t channels)
 {
   const cpu_conv *conv = &d->conv;
@@ -174,8 +176,9 @@ static void row_of_pixels(const depthwise *d, const float *laid, int64_t n, int6
   const cpu_window_axis *const x = &w->axis[2];
   const int64_t all = conv->y_is.dim[1], last = conv->epilogue.rank - 1;
   const cpu_operand *const out = &conv->epilogue.y;
-  const bool straight = out->dtype == QN_F32 && out->stride[1] == 1;
-  const int64_t apart = straight ? out->stride[last] : CHANNELS_MAX;
+  const bool straight = out->dtype == QN_F32 && out->stride[1] == 1 && !conv->epilogue.follow;
+  const bool joined = out->stride[1] == 1 && out->stride[last] == channels;
+  const int64_t apart = straight ? out->stride[last] : joined ? channels : CHANNELS_MAX, room = PIXELS * CHANNELS_MAX / apart;
   const float *const bias = laid + w->taps * all + c0;
   float buffer[PIXELS * CHANNELS_MAX];
   int64_t at[TAPS_MAX], across[TAPS_MAX], lines = 0;       /* the taps whose line is inside, in order */
@@ -204,10 +207,10 @@ static void row_of_pixels(const depthwise *d, const float *laid, int64_t n, int6
   unbiased.bias.base = NULL;
   if (last >= 4) index[2] = z;
   if (last >= 3) index[last - 1] = y;
-  for (int64_t t = 0, pixels; t < x->n; t += pixels) {
+  for (int64_t t = 0, pixels, held = 0; t < x->n; t += pixels) {
     const float *const here = source + t * x->step * w->stride[4];
     index[last] = t;
-    float *const sums = straight ? (float *)cpu_operand_at(out, conv->epilogue.rank, index) : buffer;
+    float *const sums = straight ? (float *)cpu_operand_at(out, conv->epilogue.rank, index) : buffer + held * apart;
     pixels = 1;
     if (t >= low && t + PIXELS <= high) {
       pixels = PIXELS;
@@ -224,10 +227,14 @@ static void row_of_pixels(const depthwise *d, const float *laid, int64_t n, int6
       }
       pixel_taps(1, here, 0, seen, weight, n_seen, channels, bias, sums, apart);
     }
-    for (int64_t p = 0; p < pixels && !straight; p++) {
-      index[last] = t + p;
-      cpu_epilogue_row(&unbiased, index, 1, channels, sums + p * apart);
+    held += pixels;
+    if (straight || (held + PIXELS <= room && t + pixels < x->n)) continue;
+    const int64_t rows = joined ? 1 : held, n = joined ? held * channels : channels;
+    for (int64_t p = 0; p < rows; p++) {
+      index[last] = t + pixels - held + p;
+      cpu_epilogue_row(&unbiased, index, 1, n, buffer + p * apart);
     }
+    held = 0;
   }
 }
 
@@ -299,6 +306,13 @@ static void run_channels(const depthwise *d, int threads, float *laid)
 /* ---- prepare --------------------------------------------------------------------------------------------- */
 
 #ifdef CPU_BASELINE
+/* Whether rows of sums run along consecutive places. */
+static bool rows_are_places(const depthwise *d)
+{
+  const int32_t axis = d->by_channels ? 1 : d->conv.epilogue.rank - 1;
+  return d->conv.epilogue.y.stride[axis] == 1 || d->conv.y_is.dim[axis] == 1;
+}
+
 static qn_status prepare(const qn_request *request, qn_prepared *p)
 {
   const qn_node *node = &request->op[0];
@@ -322,19 +336,27 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
       return qn_refuse(p, "sorts a line by the stride's remainders", "y", "a stride of at most 64", "%lld", (long long)attr->stride[d]);
 
   depthwise d = {0};
-  cpu_conv_ask(&d.conv, request, cpu_gemm_isa_of(request->device));
+  qn_request counted;
+  d.by_channels = source->dtype == QN_F32 && source->stride[1] == 1 && source->dim[1] > 1;
+  if (!cpu_follow_read(&d.follow, request, node->arg[node->first[node->n_inputs]], &counted, p)) return QN_NO_MEMORY;
+  cpu_conv_ask(&d.conv, &counted, cpu_gemm_isa_of(request->device));
+  cpu_host->free((void *)counted.value);
+  if (d.follow.taken && (d.conv.phases > 1 || !rows_are_places(&d))) {
+    d.follow.taken = 0;
+    cpu_conv_ask(&d.conv, request, cpu_gemm_isa_of(request->device));
+  }
   if (d.conv.phases > CPU_CONV_PHASES)
     return qn_refuse(p, "each combination of stride's remainders is a pass of its own", "dx", "at most 64 of them",
                      "%lld", (long long)d.conv.phases);
   const bool flat = d.conv.flat && d.conv.axis == d.conv.epilogue.rank - 1;
   d.conv.flat = false;                                     /* windows here are told apart by dim */
-  d.by_channels = source->dtype == QN_F32 && source->stride[1] == 1 && source->dim[1] > 1;
   for (int64_t phase = 0; phase < d.conv.phases; phase++) {
     cpu_conv_phase(&d.conv, phase);
     const uint64_t bytes = (uint64_t)size_up(&d) * sizeof(float);
     if (bytes > p->workspace) p->workspace = bytes;
   }
   d.conv.flat = flat;
+  p->n_ops = 1 + (uint32_t)d.follow.taken;
   return cpu_keep(p, &d, sizeof d);
 }
 #endif
@@ -345,6 +367,7 @@ CPU_RUNS(cpu_conv_depthwise_run);
 qn_status CPU_NAME(cpu_conv_depthwise_run)(const qn_prepared *p, const qn_launch *launch)
 {
   depthwise d = *(const depthwise *)p->state;
+  if (d.follow.taken) cpu_follow_bind(&d.follow, &d.conv.epilogue, launch->ptr);
   const int threads = launch->threads < d.conv.threads ? launch->threads : d.conv.threads;
   for (int64_t phase = 0; phase < d.conv.phases; phase++) {
     if (d.conv.phases > 1) {
@@ -362,9 +385,9 @@ qn_status CPU_NAME(cpu_conv_depthwise_run)(const qn_prepared *p, const qn_launch
 #ifdef CPU_BASELINE
 #define ROWS(name_, run_)                                                                                              \
   {.name = name_, .op = QN_OP_CONV_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,                  \
-   .prepare = prepare, .run = run_, .release = cpu_release},                                                             \
+   .also = cpu_program_also, .prepare = prepare, .run = run_, .release = cpu_release},                                                             \
   {.name = name_, .op = QN_OP_CONV_BACKWARD_DATA, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,            \
-   .prepare = prepare, .run = run_, .release = cpu_release},
+   .also = cpu_program_also, .prepare = prepare, .run = run_, .release = cpu_release},
 static const qn_engine rows[] = {CPU_COPIES(ROWS, "depthwise", cpu_conv_depthwise_run)};
 const qn_engine_list cpu_conv_depthwise = {rows, sizeof rows / sizeof *rows};
 #endif

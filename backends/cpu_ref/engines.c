@@ -2,11 +2,11 @@
 #include "cpu_ref.h"
 
 #define ENGINE_FILES(X)                                                                   \
+  X(conv_depthwise)                                                                       \
   X(gemm_fused)                                                                           \
   X(matmul_gemm)                                                                          \
   X(matmul_blocked)                                                                       \
   X(matmul_direct)                                                                        \
-  X(conv_depthwise)                                                                       \
   X(conv_gemm)                                                                            \
   X(conv_gemm_filter)                                                                     \
   X(conv_direct)                                                                          \

@@ -1,14 +1,11 @@
-/* gemm_fused.c -- a matmul or convolution with its bias and the pointwise ops that follow, in one pass over y.
+/* gemm_fused.c -- a matmul or convolution with its bias and the pointwise ops that follow (gemm_follow.h), in one pass over y.
  *
  *   y0 = matmul a b bias;  y1 = add y0 residual;  y = relu y1
  *
- * y1 may be normalization by given statistics, too. A tile of sums is handed, row by row and still in cache, to the program that the pointwise ops are compiled to
- * (pointwise_tile.h), which reads what else they need, broadcast or whole, and writes what must be written. y0 and y1 are
- * never in memory unless someone outside wants them, and are not rounded on the way. */
-#include "cpu_ref.h"
+ * y1 may be normalization by given statistics, too. What the program needs besides it reads itself, broadcast or whole. */
 #include "conv_gemm.h"
+#include "gemm_follow.h"
 #include "matmul_blocked.h"
-#include "pointwise_tile.h"
 
 typedef struct fused {
   union {
@@ -16,18 +13,8 @@ typedef struct fused {
     cpu_conv   conv;
   } anchor;
   uint32_t    op;                         /* the anchor's */
-  cpu_program program;
-  cpu_tile_fn *runner;
-  void *const *ptr;                       /* of the launch */
+  cpu_follow  follow;
 } fused;
-
-/* ---- a row ------------------------------------------------------------------------------------- */
-
-static void follow(const cpu_epilogue *e, int64_t place, int64_t n, const void *sum)
-{
-  const fused *f = e->user;
-  f->runner(&f->program, f->ptr, sum, place, n);
-}
 
 /* ---- prepare ------------------------------------------------------------------------------------ */
 
@@ -53,31 +40,26 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   if (status) return status;
   fused *f = cpu_state(p, sizeof *f);
   if (!f) return QN_NO_MEMORY;
-  qn_value *value = cpu_host->alloc(request->n_values * sizeof *value);
-  if (!value) {
+  qn_request counted;
+  if (!cpu_follow_read(&f->follow, request, y, &counted, p)) {
     cpu_release(p);
-    return cpu_host->error(QN_NO_MEMORY, "no memory for a fused product's values");
+    return QN_NO_MEMORY;
   }
   f->op = node->op;
-  const int taken = cpu_program_make(request, 1, request->n_ops - 1, y, &f->program, p);
+  const int taken = f->follow.taken;
   if (taken > 0) {
-    qn_request counted = *request;        /* y is not in memory: its strides are those of its places */
-    memcpy(value, request->value, request->n_values * sizeof *value);
-    cpu_count_places(&value[y]);
-    counted.value = value;
     if (f->op != QN_OP_MATMUL) f->anchor.conv.must_follow_y = true;
     p->workspace = f->op == QN_OP_MATMUL ? cpu_matmul_set(&f->anchor.matmul, &counted, isa)
                                             : cpu_conv_set(&f->anchor.conv, &counted, isa);
   }
   const bool in_rows = taken > 0 && rows_are_places(f);
-  cpu_host->free(value);
+  cpu_host->free((void *)counted.value);
   if (!in_rows) {
     cpu_release(p);
     if (taken == 0) return QN_UNSUPPORTED;                 /* and the program has said why */
     return qn_refuse(p, "rows of sums must run along the output's fastest dim", "y", "rows, columns, pixels or channels", "%s",
                      "another dim");
   }
-  f->runner = cpu_tile_runner(request->device);
   p->n_ops = 1 + (uint32_t)taken;
   return QN_OK;
 }
@@ -87,10 +69,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   fused f = *(const fused *)p->state;
-  cpu_epilogue *e = f.op == QN_OP_MATMUL ? &f.anchor.matmul.epilogue : &f.anchor.conv.epilogue;
-  f.ptr = launch->ptr;
-  e->follow = follow;
-  e->user = &f;
+  cpu_follow_bind(&f.follow, f.op == QN_OP_MATMUL ? &f.anchor.matmul.epilogue : &f.anchor.conv.epilogue, launch->ptr);
   if (f.op == QN_OP_MATMUL) cpu_matmul_run(&f.anchor.matmul, launch);
   else cpu_conv_run(&f.anchor.conv, launch);
   return QN_OK;

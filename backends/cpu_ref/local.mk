@@ -54,6 +54,7 @@ backends_cpu_ref_libbase_la_SOURCES = \
   backends/cpu_ref/gemm_core.h \
   backends/cpu_ref/gemm_core.c \
   backends/cpu_ref/gemm_epilogue.h \
+  backends/cpu_ref/gemm_follow.h \
   backends/cpu_ref/gemm_epilogue.c \
   backends/cpu_ref/matmul_gemm.c \
   backends/cpu_ref/matmul_blocked.h \

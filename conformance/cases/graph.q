@@ -346,3 +346,42 @@ in h f32/1x64x1x1
 y0 = conv_forward x=x w=w pad=3 stride=2
 y1 = batch_norm_inference x=y0 mean=m var=v scale=g shift=h
 out y = relu x=y1
+
+# few channels in f32, with relu; a depthwise window of shared memory, with a bias; a residual before it, and a second one
+in x f32/2x4x9x12
+in w f32/6x4x3x3
+in m f32/1x6x1x1
+in v f32/1x6x1x1
+in h f32/1x6x1x1
+y0 = conv_forward x=x w=w pad=1
+y1 = batch_norm_inference x=y0 mean=m var=v shift=h eps=0.25
+out y = relu x=y1
+
+in x f32/1x16x11x11/nhwc
+in w f32/16x1x5x5/nhwc
+in b f32/16
+in m f32/1x16x1x1
+in v f32/1x16x1x1
+in g f32/1x16x1x1
+y0 = conv_forward x=x w=w bias=b groups=16 pad=2
+y1 = batch_norm_inference x=y0 mean=m var=v scale=g eps=0.25
+out y = relu x=y1 ; as=bf16,f16
+
+in x f32/2x8x7x7/nhwc
+in w f32/16x8x3x3/nhwc
+in r f32/2x16x7x7/nhwc
+in m f32/1x16x1x1
+in v f32/1x16x1x1
+in g f32/1x16x1x1
+in h f32/1x16x1x1
+y0 = conv_forward x=x w=w pad=1
+y1 = add a=y0 b=r
+y2 = batch_norm_inference x=y1 mean=m var=v scale=g eps=0.25
+y3 = batch_norm_inference x=y2 mean=h var=v eps=0.5
+out y = relu x=y3 ; as=bf16
+
+# depthwise, more channels than are taken at a time
+in x f32/1x1030x2x3/nhwc
+in w f32/1030x1x3x3/nhwc
+y0 = conv_forward x=x w=w groups=1030 pad=1
+out y = silu x=y0
