@@ -1,8 +1,8 @@
 /* conv.c -- convolutions in three directions by cuDNN's engines, 1 to 3 spatial dims, packed NCHW or NHWC, with bias forward.
  *
  * What its engines do not note, and is therefore left to math fast: f32 filter gradients by transforms, to 4 digits at worst;
- * f16 and bf16 in NCHW with partial sums kept in 16 bits and Inf lost; f32 groups as one product with zeros between them, where
- * a NaN spreads. */
+ * f16 and bf16 in NCHW with partial sums kept in 16 bits and Inf lost; groups as one product with zeros between them, where Inf
+ * and NaN spread to other groups (most engines, in every dtype, with Tensor Cores and without). */
 #include "peer.h"
 
 static cudnnBackendDescriptor_t tensor(peer_graph *g, const qn_request *r, int32_t value, bool channels_last)

@@ -126,11 +126,11 @@ typedef struct peer_terms {
   uint32_t dtype, out_dtype;              /* of the operands, of the output */
   int32_t  winograd_filter;               /* taps a side, where Winograd can be bounded; 0: it cannot */
   bool     no_tf32;                       /* an engine that rounds f32 operands is not taken */
-  bool     tf32;                          /* f32 operands are rounded, noted or not */
+  bool     tf32;                          /* f32 operands are rounded, noted or not, and Inf is lost */
   bool     transforms;                    /* Winograd, FFT and tf32 are not noted: all are held to their bounds */
   bool     reduces;                       /* partial sums in the output's dtype, and lost Inf, are not noted */
   const int64_t *broken;                  /* NULL, or cuDNN's numbers of engines that keep no bound, closed by -1 */
-  bool     mixes;                         /* on Tensor Cores and by transforms groups are multiplied by 0, not left out */
+  bool     mixes;                         /* groups are multiplied by 0, not left out */
 } peer_terms;
 /* The last step of a prepare: the engine that the variant names, or the heuristics' first, that the demands allow. Whatever
  * comes of it, the graph is let go where the answer is not QN_OK. */
