@@ -20,7 +20,8 @@ void *qn__alloc(size_t bytes);
 void *qn__realloc(void *p, size_t old_bytes, size_t bytes);   /* the new part zeroed; on NULL p is still there */
 char *qn__strdup(const char *s);
 void  qn__free(void *p);
-extern atomic_long qn__alloc_count, qn__fail_alloc_at;        /* fault injection: the n-th from now fails; 0: none */
+extern atomic_long qn__alloc_count, qn__alloc_live;           /* for tests: made so far, not yet freed */
+extern atomic_long qn__fail_alloc_at;                         /* fault injection: the n-th from now fails; 0: none */
 extern const qn_host qn__host;                      /* host.c: what backends call back */
 
 /* A growing string; after a failed growth `failed` is set and appends do nothing. */

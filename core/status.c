@@ -87,7 +87,7 @@ void qn__log(int level, const char *format, ...)
 
 /* ---- memory ------------------------------------------------------------------------------- */
 
-atomic_long qn__alloc_count, qn__fail_alloc_at;
+atomic_long qn__alloc_count, qn__alloc_live, qn__fail_alloc_at;
 
 /* Counts one allocation; true when a test wants this one to fail. */
 static bool count_allocation(void)
@@ -99,13 +99,16 @@ static bool count_allocation(void)
 
 void *qn__alloc(size_t bytes)
 {
-  return count_allocation() ? NULL : calloc(1, bytes ? bytes : 1);
+  void *p = count_allocation() ? NULL : calloc(1, bytes ? bytes : 1);
+  if (p) atomic_fetch_add_explicit(&qn__alloc_live, 1, memory_order_relaxed);
+  return p;
 }
 
 void *qn__realloc(void *p, size_t old_bytes, size_t bytes)
 {
   if (count_allocation()) return NULL;
   char *grown = realloc(p, bytes ? bytes : 1);
+  if (grown && !p) atomic_fetch_add_explicit(&qn__alloc_live, 1, memory_order_relaxed);
   if (grown && bytes > old_bytes) memset(grown + old_bytes, 0, bytes - old_bytes);
   return grown;
 }
@@ -119,6 +122,7 @@ char *qn__strdup(const char *s)
 
 void qn__free(void *p)
 {
+  if (p) atomic_fetch_sub_explicit(&qn__alloc_live, 1, memory_order_relaxed);
   free(p);
 }
 

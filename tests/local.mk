@@ -107,8 +107,8 @@ tests_t_loader_SOURCES = tests/t_loader.c tests/tap.h
 EXTRA_DIST += tests/loader.sh
 
 # Processes and threads around the library.
-check_PROGRAMS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc tests/t_devices tests/t_amp tests/t_lists
-TESTS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc tests/t_devices tests/t_amp tests/t_lists
+check_PROGRAMS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc tests/t_prepare tests/t_devices tests/t_amp tests/t_lists
+TESTS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc tests/t_prepare tests/t_devices tests/t_amp tests/t_lists
 tests_t_threads_SOURCES = tests/t_threads.c tests/tap.h
 tests_t_amp_SOURCES = tests/t_amp.c tests/tap.h
 tests_t_lists_SOURCES = tests/t_lists.c tests/tap.h
@@ -120,3 +120,6 @@ tests_t_devices_LDADD = $(LDADD) -ldl -lpthread
 tests_t_alloc_SOURCES = tests/t_alloc.c tests/tap.h
 tests_t_alloc_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 tests_t_alloc_LDADD = $(QUERN_INSIDE)
+tests_t_prepare_SOURCES = tests/t_prepare.c tests/tap.h
+tests_t_prepare_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
+tests_t_prepare_LDADD = $(QUERN_INSIDE) $(LIBM)

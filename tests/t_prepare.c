@@ -1,0 +1,130 @@
+/* t_prepare.c -- every engine asked about every conformance problem, on devices that need not be here.
+ *
+ * Preparing runs on a device's description alone, so that engines for devices that this machine lacks can be held to their contract:
+ * an answer is whole (what it takes, a finite estimate) or a refusal that names its rule, what was prepared is given back to the last
+ * allocation, and memory that runs out on the way is reported and leaves nothing behind. Linked to core itself, for its counts. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <quern/tools.h>
+#include "core.h"
+#include "tap.h"
+
+static const char *const files[] = { "cast", "conv", "conv_backward_data", "conv_backward_filter", "ctc", "graph", "loss", "lrn", "matmul",
+  "normalization", "pointwise", "pool", "pool_adaptive", "pool_backward", "quantize", "random", "reduce", "resample", "sampling", "select",
+  "softmax", "training", "transform" };
+static const struct { const char *backend, *model; } devices[] = {
+  { "cpu_ref", NULL }, { "cuda", "h200" }, { "cuda", "a100" }, { "cuda", "t4" }, { "cuda", "generic" },
+};
+
+typedef struct tally { long problems, answers, taken, lost, partial, starved; } tally;
+
+static void quiet(void *user, int level, const char *message) { (void)user; (void)level; (void)message; }
+
+/* ---- one verdict, one problem ------------------------------------------------------------------------- */
+
+static void judge(void *user, const qn_verdict *v)
+{
+  tally *t = user;
+  const qn_prepared *a = v->answer;
+  if (!a) return;                                 /* an engine that the settings leave out */
+  t->answers++;
+  t->taken += !v->status;
+  bool whole = v->status ? *a->refusal.rule != 0 : a->n_ops > 0 && isfinite(a->estimate) && a->estimate >= 0;
+  if (!whole && t->partial++ < 5) tap_note("%s on %s: status %d, estimate %g, no rule", v->engine, v->problem, (int)v->status, a->estimate);
+}
+
+static void ignore(void *user, const qn_verdict *v) { (void)user; (void)v; }
+
+/* Once in full, then again with the n-th of its allocations failing. */
+static void explain(tally *t, const char *const *options, const char *model, const qn_graph *graph, int line)
+{
+  long first = atomic_load(&qn__alloc_count), live = atomic_load(&qn__alloc_live);
+  qn_status status = qn_explain(options, model, graph, judge, t);
+  long made = atomic_load(&qn__alloc_count) - first;
+  t->problems++;
+  if (status && t->partial++ < 5) tap_note("line %d: %s", line, qn_last_error());
+  if (atomic_load(&qn__alloc_live) != live && t->lost++ < 5) tap_note("line %d: %ld of %ld allocations are kept", line, atomic_load(&qn__alloc_live) - live, made);
+  live = atomic_load(&qn__alloc_live);
+  atomic_store(&qn__fail_alloc_at, 1 + t->problems * 7 % (made ? made : 1));
+  status = qn_explain(options, model, graph, ignore, NULL);
+  atomic_store(&qn__fail_alloc_at, 0);
+  if ((atomic_load(&qn__alloc_live) != live || (status && status != QN_NO_MEMORY) || (status && !*qn_last_error())) && t->starved++ < 5)
+    tap_note("line %d: without memory status %d, %ld allocations kept", line, (int)status, atomic_load(&qn__alloc_live) - live);
+}
+
+/* ---- all of them -------------------------------------------------------------------------------------- */
+
+static char *text_of(const char *name)
+{
+  char path[512];
+  const char *source = getenv("srcdir");
+  snprintf(path, sizeof path, "%s/conformance/cases/%s.q", source ? source : ".", name);
+  FILE *f = fopen(path, "r");
+  char *text = f ? calloc(1, 1 << 20) : NULL;
+  if (text && fread(text, 1, (1 << 20) - 1, f) == 0) *text = '\0';
+  if (f) fclose(f);
+  return text;
+}
+
+/* f32 becomes f16, which most files ask for by a setting that only quern-conform reads; what is no problem then is passed over. */
+static void halve(char *text)
+{
+  char *to = text;
+  for (const char *from = text; *from;) {
+    bool single = !strncmp(from, "f32/", 4);
+    *to++ = *from++;
+    if (!single) continue;
+    memcpy(to, "16/", 3);
+    to += 3;
+    from += 3;
+  }
+  *to = '\0';
+}
+
+static void explain_all(tally *t, const char *const *options, const char *model, const char *text, bool exact)
+{
+  const char *settings;
+  qn_reader *reader;
+  qn_graph *graph;
+  qn_status status;
+  int line;
+  if (qn_reader_text(text, &reader)) return;
+  while ((status = qn_reader_next(reader, &graph, &settings, &line)) || graph) {
+    if (graph) explain(t, options, model, graph, line);
+    else if (exact && t->partial++ < 5) tap_note("line %d: %s", line, qn_last_error());
+    qn_graph_destroy(graph);
+  }
+  qn_reader_close(reader);
+}
+
+int main(void)
+{
+  qn_set_log(quiet, NULL);
+  for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
+    char option[64];
+    const char *const options[] = { option, NULL }, *model = devices[d].model, *what = model ? model : "this machine";
+    tally t = { 0 };
+    qn_graph *one;
+    snprintf(option, sizeof option, "backend=%s", devices[d].backend);
+    if (qn_graph_parse("relu x=f32/4", &one)) return 1;
+    qn_status here = qn_explain(options, model, one, ignore, NULL);
+    qn_graph_destroy(one);
+    if (here == QN_NO_BACKEND) {
+      tap_skip("this backend is not built", "%s for %s", devices[d].backend, what);
+      continue;
+    }
+    for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
+      char *text = text_of(files[f]);
+      if (!text) return 1;
+      explain_all(&t, options, model, text, true);
+      halve(text);
+      explain_all(&t, options, model, text, false);
+      free(text);
+    }
+    tap_ok(t.taken > 0 && !t.partial, "%s for %s: %ld problems, %ld answers, %ld taken, all whole", devices[d].backend, what, t.problems, t.answers, t.taken);
+    tap_ok(!t.lost, "%s for %s: what was prepared is given back", devices[d].backend, what);
+    tap_ok(!t.starved, "%s for %s: memory that runs out is reported and leaves nothing", devices[d].backend, what);
+  }
+  return tap_done();
+}
