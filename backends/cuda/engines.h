@@ -12,6 +12,7 @@
 #define CUDA_ENGINE_FILES(X) \
   X(matmul_wgmma)     \
   X(matmul_thin)      \
+  X(matmul_small)     \
   X(matmul_tiled)     \
   CUDA_CUBLASLT(X)    \
   X(matmul_direct)    \

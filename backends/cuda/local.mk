@@ -89,6 +89,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/matmul_problem.c \
   backends/cuda/matmul_problem.h \
   backends/cuda/matmul_simt.cu \
+  backends/cuda/matmul_small.cu \
   backends/cuda/matmul_thin.cu \
   backends/cuda/matmul_tiled.c \
   backends/cuda/matmul_tiled.cuh \
@@ -183,6 +184,7 @@ CUDA_AMPERE_OBJECTS = \
   backends/cuda/matmul_mma_i8.lo \
   backends/cuda/matmul_mma_tf32.lo \
   backends/cuda/matmul_simt.lo \
+  backends/cuda/matmul_small.lo \
   backends/cuda/norm_kept.lo
 $(CUDA_AMPERE_OBJECTS): NVCC_GENCODE := $(filter-out -gencode=arch=compute_7%,$(NVCC_GENCODE))
 

@@ -171,6 +171,8 @@ matmul a=f32/33x70/201:2 b=f32/70x66/3:211 ; as=bf16,f16
 matmul a=f32/3x33x161 b=f32/3x161x34 c=f32/3x33x34 bias=f32/34 beta=2 ; as=bf16,f16
 matmul a=f32/2x130x40/1:80:2 b=f32/1x40x70 y=f32/2x130x70/1:2:260 ; as=bf16
 matmul a=f32/33x2049 b=f32/2049x65 alpha=f32 y=f32/33x65/t ; as=bf16
+matmul a=f32/35x1001/t b=f32/1001x67/t ; as=bf16,f16
+matmul a=bf16/40x200 b=bf16/200x48/t ; a.offset=1 b.offset=3
 matmul a=i8/129x513 b=i8/513x130
 matmul a=i8/70x640 b=i8/640x65/t
 matmul a=i8/72x512/t b=i8/512x136@8 c=i32/72x136 bias=i32/136
