@@ -17,6 +17,10 @@ lrn x=f32/1x2x33 size=5 alpha=2 region=within
 lrn x=f32/1x2x4x5x8 size=3 alpha=2 region=within ; as=f16
 lrn x=f32/2x12x5x7/nhwc size=3 alpha=2 region=within ; as=bf16
 lrn x=f32/1x70x4x4/nhwc size=5 alpha=2 region=within
+# rows of whole vectors, of planes and of channels, to and past the warp's lanes
+lrn x=f32/2x5x11x16 size=3 alpha=2 region=within ; as=f16,bf16
+lrn x=f32/1x9x7x24 alpha=2 beta=0.6 region=within ; as=bf16
+lrn x=f32/2x16x37x5/nhwc alpha=0.5 ; as=bf16
 # n is beyond 64 bits
 lrn x=f32/1x3x20x1 size=1000000000000 alpha=1e25 region=within ; plain=1
 
@@ -28,6 +32,7 @@ lrn x=f32/1x2x3x4x5 means=f32/1x2x3x4x5 size=3 alpha=2 region=within ; as=bf16
 lrn x=f32/2x8x5x7/nhwc means=f32/2x8x5x7/nhwc size=5 alpha=2 region=within ; as=f16
 lrn x=f32/1x3x4x5 means=f32/1x3x4x5/60:0:5:1 size=3 alpha=2 region=within
 lrn x=f32/2x7x5x8 means=f32/2x7x5x8 alpha=2
+lrn x=f32/1x9x7x24 means=f32/1x9x7x24 alpha=2 region=within ; as=bf16
 
 lrn_backward dy=f32/2x7x3x5 x=f32/2x7x3x5 alpha=0.5 ; as=f16,bf16,f64
 lrn_backward dy=f32/2x16x6x6 x=f32/2x16x6x6 alpha=0.5 k=2 ; as=f16,bf16
@@ -39,6 +44,9 @@ lrn_backward dy=f32/1x16x3x3/nhwc x=f32/1x16x3x3/nhwc size=2 alpha=0.5 ; as=bf16
 lrn_backward dy=f32/2x3x5x6 x=f32/2x3x5x6 size=3 alpha=2 region=within ; as=bf16,f64
 lrn_backward dy=f32/1x2x3x4x4 x=f32/1x2x3x4x4 size=2 alpha=2 region=within
 lrn_backward dy=f32/1x8x4x4/nhwc x=f32/1x8x4x4/nhwc size=3 alpha=2 region=within ; as=f16
+lrn_backward dy=f32/2x5x11x16 x=f32/2x5x11x16 size=3 alpha=2 region=within ; as=bf16
+lrn_backward dy=f32/1x9x7x24 x=f32/1x9x7x24 alpha=2 beta=0.6 region=within ; as=f16
+lrn_backward dy=f32/2x16x37x5/nhwc x=f32/2x16x37x5/nhwc alpha=0.5 ; as=bf16
 
 lrn_backward dy=f32/2x3x5x6 x=f32/2x3x5x6 means=f32/2x3x5x6 size=3 alpha=2 region=within dmeans=? ; as=f16,bf16,f64
 lrn_backward dy=f32/1x2x6x8 x=f32/1x2x6x8 means=f32/1x2x6x8 size=4 alpha=2 beta=0.5 region=within ; x.fill=far:100 means.fill=far:100
@@ -46,3 +54,4 @@ lrn_backward dy=f32/1x2x6x8 x=f32/1x2x6x8 means=f32/1x2x6x8 size=4 alpha=2 beta=
 lrn_backward dy=f32/1x2x3x4x4 x=f32/1x2x3x4x4 means=f32/1x2x3x4x4 size=2 alpha=2 region=within dmeans=?
 lrn_backward dy=f32/1x8x4x4/nhwc x=f32/1x8x4x4/nhwc means=f32/1x8x4x4/nhwc size=3 alpha=2 region=within dmeans=? ; as=bf16
 lrn_backward dy=f32/2x7x5x8 x=f32/2x7x5x8 means=f32/2x7x5x8 alpha=2 dmeans=?
+lrn_backward dy=f32/1x9x7x24 x=f32/1x9x7x24 means=f32/1x9x7x24 alpha=2 region=within dmeans=? ; as=bf16
