@@ -1,4 +1,4 @@
-/* random.cuh -- what the engines of random numbers and dropout share: keys, and what is made of a word. */
+/* random.cuh -- what the engines of random numbers and dropout share: keys, and the number that a word is. */
 #pragma once
 #include <cstdint>
 #include <quern/kit.h>
@@ -18,15 +18,21 @@ static inline random_key random_key_of(const qn_value *v, const void *at)
 
 template <class T> __device__ __forceinline__ T random_uniform(uint32_t word) { return (T)(int32_t)(word >> 8) * T(0x1p-24); }
 
-__device__ __forceinline__ void random_sincos(float t, float *s, float *c) { sincospif(t, s, c); }
-__device__ __forceinline__ void random_sincos(double t, double *s, double *c) { sincospi(t, s, c); }
-__device__ __forceinline__ float random_log(float x) { return logf(x); }
-__device__ __forceinline__ double random_log(double x) { return log(x); }
-/* Two of the standard normal distribution, by Box and Muller. */
-template <class T> __device__ __forceinline__ void random_normal(uint32_t first, uint32_t second, T *a, T *b)
+/* qn_random_words by the product that is one instruction: left to itself the compiler makes 64-bit products of it, two. */
+__device__ __forceinline__ void random_round(uint32_t (&w)[4], uint32_t key0, uint32_t key1)
 {
-  T s, c, radius = sqrt(T(-2) * random_log(random_uniform<T>(first) + T(0x1p-24)));
-  random_sincos(T(2) * random_uniform<T>(second), &s, &c);
-  *a = radius * c;
-  *b = radius * s;
+  uint64_t a, b;
+  asm("mul.wide.u32 %0, %1, %2;" : "=l"(a) : "r"(w[0]), "r"(0xd2511f53u));
+  asm("mul.wide.u32 %0, %1, %2;" : "=l"(b) : "r"(w[2]), "r"(0xcd9e8d57u));
+  w[0] = (uint32_t)(b >> 32) ^ w[1] ^ key0;
+  w[1] = (uint32_t)b;
+  w[2] = (uint32_t)(a >> 32) ^ w[3] ^ key1;
+  w[3] = (uint32_t)a;
+}
+__device__ __forceinline__ void random_words(uint32_t (&w)[4], uint64_t seed, uint64_t offset, uint64_t block)
+{
+  w[0] = (uint32_t)block, w[1] = (uint32_t)(block >> 32), w[2] = (uint32_t)offset, w[3] = (uint32_t)(offset >> 32);
+#pragma unroll
+  for (uint32_t round = 0; round < 10; round++)
+    random_round(w, (uint32_t)seed + round * 0x9e3779b9u, (uint32_t)(seed >> 32) + round * 0xbb67ae85u);
 }

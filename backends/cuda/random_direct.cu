@@ -26,6 +26,15 @@ struct problem {
   }
 };
 
+/* Two of the standard normal distribution, by Box and Muller. */
+__device__ static void normal(uint32_t first, uint32_t second, double *a, double *b)
+{
+  double s, c, radius = sqrt(-2 * log(random_uniform<double>(first) + 0x1p-24));
+  sincospi(2 * random_uniform<double>(second), &s, &c);
+  *a = radius * c;
+  *b = radius * s;
+}
+
 __device__ static double element(const problem &v, int64_t i)
 {
   double first, second;
@@ -33,7 +42,7 @@ __device__ static double element(const problem &v, int64_t i)
   case QN_OP_RNG_UNIFORM:
     return fma(v.b - v.a, random_uniform<double>(v.word(i)), v.a);
   case QN_OP_RNG_NORMAL:
-    random_normal(v.word(i & ~(int64_t)1), v.word(i | 1), &first, &second);
+    normal(v.word(i & ~(int64_t)1), v.word(i | 1), &first, &second);
     return v.a + v.b * (i & 1 ? second : first);
   case QN_OP_RNG_BERNOULLI:
     return v.word(i) < v.words;

@@ -1,11 +1,16 @@
-/* random_packed.cu -- random numbers and dropout on packed f32, f16 and bf16: eight elements, two blocks of words and one octet of
- * a mask by a thread. */
+/* random_packed.cu -- random numbers and dropout on packed f32, f16 and bf16.
+ *
+ * What limits these is how many instructions a word costs: a block of four is 18 products of 64 bits and as many exclusive ors, and a
+ * product takes four times an instruction's turn. So the counters of a block's threads differ in their low word alone, and are written
+ * so that the compiler sees it: keys, and what two rounds make of the other three words, are made once for all. Normal numbers are made
+ * to their bound and no further. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "random.cuh"
 #include "vector.cuh"
 
-enum { THREADS = 256, V = 8, CHUNKS = 4 };         /* chunks of a thread that reads nothing */
+enum { THREADS = 256, FILL_CHUNKS = 4 };
+enum { GIVEN, DRAWN, DRAWN_KEPT };        /* where a mask comes from; kept: and is written */
 
 struct problem {
   const void *x;
@@ -15,88 +20,144 @@ struct problem {
   random_key  seed, offset;
   uint32_t    x_dtype, y_dtype;
   int64_t     n;
-  double      a, b;                       /* the attributes: min, max; mean, deviation */
-  float       scale;
+  double      min, step;                  /* of uniform numbers, for each of 2^24 */
+  float       mean, deviation, scale;
   uint32_t    last;                       /* the last word of an event's */
-  bool        any;                        /* has it any? */
+  bool        any, unit;                  /* has it any?  numbers from 0 to 1? */
 };
 
-struct words {
-  uint32_t w[V];
-  __device__ __forceinline__ words(const problem &p, int64_t chunk)
+/* A thread's chunks of V elements, THREADS apart. */
+template <int V, int chunks> struct place {
+  static constexpr int span = THREADS * V * chunks;
+  int64_t chunk;
+  int     left;                           /* elements from there to the end, as far as this matters */
+  __device__ __forceinline__ place(int64_t n)
   {
-    uint64_t seed = p.seed.get(), offset = p.offset.get();
-    qn_random_words(w, seed, offset, 2 * (uint64_t)chunk);
-    qn_random_words(w + 4, seed, offset, 2 * (uint64_t)chunk + 1);
+    chunk = blockIdx.x * (int64_t)(span / V) + threadIdx.x;
+    left = (int)min(n - chunk * V, (int64_t)span);
   }
-};
-
-/* A bit for each element that is no event's. */
-__device__ __forceinline__ uint32_t draw_bits(const problem &p, int64_t chunk)
-{
-  words r(p, chunk);
-  uint32_t bits = 0;
+  __device__ __forceinline__ int elements_of(int u) const { return max(0, min(V, left - u * THREADS * V)); }
+  __device__ __forceinline__ bool all() const { return left >= span - (THREADS - 1) * V; }
+  /* The words of its elements. */
+  __device__ __forceinline__ void draw(const problem &p, uint32_t (&w)[chunks][V]) const
+  {
+    const uint64_t seed = p.seed.get(), offset = p.offset.get(), first = blockIdx.x * (uint64_t)(span / 4);
 #pragma unroll
-  for (int i = 0; i < V; i++) bits |= (uint32_t)!(p.any && r.w[i] <= p.last) << i;
-  return bits;
-}
-
-/* ---- numbers: whole is the dtype of x and y if they have one and lie in whole vectors, else 0 --------------------------- */
-
-template <int op> __device__ __forceinline__ void make(const problem &p, int64_t chunk, float (&v)[V])
-{
-  if (op == QN_OP_RNG_BERNOULLI) {
-    uint32_t bits = draw_bits(p, chunk);
+    for (int u = 0; u < chunks; u++)
 #pragma unroll
-    for (int i = 0; i < V; i++) v[i] = bits >> i & 1 ? 0 : 1;
-    return;
+      for (int k = 0; k < V; k += 4) {
+        uint32_t block[4];
+        random_words(block, seed, offset, first >> 32 << 32 | (uint32_t)first + V / 4 * (threadIdx.x + u * THREADS) + k / 4);
+#pragma unroll
+        for (int i = 0; i < 4; i++) w[u][k + i] = block[i];
+      }
   }
-  words r(p, chunk);
-  if (op == QN_OP_RNG_UNIFORM && p.a == 0 && p.b == 1) {    /* asked once, lest a branch part the words */
+  /* whole is the dtype of the tensor if it lies in whole vectors, else 0. */
+  template <int whole> __device__ __forceinline__ void load(float (&v)[chunks][V], const void *base, uint32_t dtype) const
+  {
+    if (whole && all()) {
 #pragma unroll
-    for (int i = 0; i < V; i++) v[i] = random_uniform<float>(r.w[i]);
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < V; i += 2) {
-    if (op == QN_OP_RNG_NORMAL) {
-      random_normal(r.w[i], r.w[i + 1], &v[i], &v[i + 1]);
-      v[i] = fmaf((float)p.b, v[i], (float)p.a);
-      v[i + 1] = fmaf((float)p.b, v[i + 1], (float)p.a);
+      for (int u = 0; u < chunks; u++) vector_load_whole<whole>(v[u], base, (chunk + u * THREADS) * V);
     } else {
-      v[i] = (float)fma(p.b - p.a, random_uniform<double>(r.w[i]), p.a);
-      v[i + 1] = (float)fma(p.b - p.a, random_uniform<double>(r.w[i + 1]), p.a);
+#pragma unroll
+      for (int u = 0; u < chunks; u++) vector_load(v[u], base, whole ? whole : dtype3(dtype), (chunk + u * THREADS) * V, 1, elements_of(u));
     }
   }
+  template <int whole> __device__ __forceinline__ void store(const float (&v)[chunks][V], void *base, uint32_t dtype) const
+  {
+    if (whole && all()) {
+#pragma unroll
+      for (int u = 0; u < chunks; u++) vector_store_whole<whole>(v[u], base, (chunk + u * THREADS) * V);
+    } else {
+#pragma unroll
+      for (int u = 0; u < chunks; u++) vector_store(v[u], base, whole ? whole : dtype3(dtype), (chunk + u * THREADS) * V, 1, elements_of(u));
+    }
+  }
+};
+
+/* ---- numbers ------------------------------------------------------------------------------------------------------------ */
+
+__device__ __forceinline__ float log2_near(float x)
+{
+  float y;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ float rsqrt_near(float x)
+{
+  float y;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
 }
 
+/* Box and Muller. The square of the radius, -2 ln v: by the logarithm's unit, where v is near 1 by a series in 1 - v. The angle: its
+ * nearest quarter of a turn, and by series the sine and cosine of what remains. */
+__device__ __forceinline__ void normal(const problem &p, uint32_t first, uint32_t second, float &a, float &b)
+{
+  const float v = (float)(int32_t)((first >> 8) + 1) * 0x1p-24f, g = 1 - v;
+  const float series = fmaf(fmaf(fmaf(fmaf(fmaf(0.834015727f, g, 0.189716339f), g, 0.537230372f), g, 0.663790107f), g, 1.00007987f), g, 1.99999964f);
+  const float square = g < 0.3125f ? series * g : log2_near(v) * -1.38629436f;
+  const float radius = square * rsqrt_near(fmaxf(square, 0x1p-100f)) * p.deviation;
+
+  const uint32_t turn = second + (1u << 29), low = 0x3fffffu, sign = 1u << 31;      /* the quarter is in its upper two bits */
+  const float t = __uint_as_float((turn >> 8 & low) | 0x3f800000u) - 1.25f, z = t * t;      /* half turns */
+  const float sine = fmaf(fmaf(fmaf(-0.589012206f, z, 2.54976106f), z, -5.16770792f), z, 3.14159274f) * t;
+  const float cosine = fmaf(fmaf(fmaf(-1.30550921f, z, 4.05751896f), z, -4.9347868f), z, 0.99999994f);
+  const bool odd = turn & 1u << 30;
+  const uint32_t across = __float_as_uint(odd ? sine : cosine) ^ ((turn + (1u << 30)) & sign), up = __float_as_uint(odd ? cosine : sine) ^ (turn & sign);
+  a = fmaf(radius, __uint_as_float(across), p.mean);
+  b = fmaf(radius, __uint_as_float(up), p.mean);
+}
+
+template <int op, int whole, int V> __device__ __forceinline__ void make(const problem &p, const uint32_t (&w)[V], float (&v)[V])
+{
+  if (op == QN_OP_RNG_NORMAL) {
+#pragma unroll
+    for (int i = 0; i < V; i += 2) normal(p, w[i], w[i + 1], v[i], v[i + 1]);
+  } else if (op == QN_OP_RNG_BERNOULLI) {
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] = __uint_as_float(p.any && w[i] <= p.last ? 0x3f800000u : 0);          /* 1 or 0 */
+  } else if (p.unit || whole == QN_F16 || whole == QN_BF16) {         /* asked once, lest a branch part the words */
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] = random_uniform<float>(w[i]);
+  } else {                                /* under the exponent of 2^52 stands n as 2^52 + n */
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] = (float)fma(p.step, __hiloint2double(0x43300000, (int)(w[i] >> 8)) - 0x1p52, p.min);
+  }
+}
+
+/* A chunk is 16 bytes. */
 template <int op, int whole> __global__ static void __launch_bounds__(THREADS) random_fill(const __grid_constant__ problem p)
 {
-  for (int64_t chunk = blockIdx.x * (int64_t)THREADS + threadIdx.x; chunk * V < p.n; chunk += gridDim.x * (int64_t)THREADS) {
-    float v[V];
-    int n = (int)min(p.n - chunk * V, (int64_t)V);
-    make<op>(p, chunk, v);
-    if (whole && n == V) vector_store_whole<whole>(v, p.y, chunk * V);
-    else vector_store(v, p.y, p.y_dtype, chunk * V, 1, n);
-  }
+  constexpr int V = whole ? vector_per_16<whole> : 8;
+  const place<V, FILL_CHUNKS> at(p.n);
+  uint32_t w[FILL_CHUNKS][V];
+  float v[FILL_CHUNKS][V];
+  at.draw(p, w);
+#pragma unroll
+  for (int u = 0; u < FILL_CHUNKS; u++) make<op, whole>(p, w[u], v[u]);
+  at.template store<whole>(v, p.y, p.y_dtype);
 }
 
-/* ---- dropout and its gradient ----------------------------------------------------------------------------------------- */
+/* ---- dropout and its gradient: by a thread an octet of the mask ------------------------------------------------------------ */
 
-template <int whole> __global__ static void __launch_bounds__(THREADS) random_drop(const __grid_constant__ problem p)
+template <int mask, int whole> __global__ static void __launch_bounds__(THREADS) random_drop(const __grid_constant__ problem p)
 {
-  for (int64_t chunk = blockIdx.x * (int64_t)THREADS + threadIdx.x; chunk * V < p.n; chunk += gridDim.x * (int64_t)THREADS) {
-    float v[V];
-    int n = (int)min(p.n - chunk * V, (int64_t)V);
-    if (whole && n == V) vector_load_whole<whole>(v, p.x, chunk * V);
-    else vector_load(v, p.x, p.x_dtype, chunk * V, 1, n);
-    uint32_t bits = p.mask ? p.mask[chunk] : draw_bits(p, chunk);
+  const place<8, 1> at(p.n);
+  const int n = at.elements_of(0);
+  uint32_t w[1][8], bits = 0;
+  float v[1][8];
+  at.template load<whole>(v, p.x, p.x_dtype);
+  if (mask == GIVEN) bits = n ? p.mask[at.chunk] : 0;
+  else at.draw(p, w);
 #pragma unroll
-    for (int i = 0; i < V; i++) v[i] = bits >> i & 1 ? v[i] * p.scale : 0;
-    if (whole && n == V) vector_store_whole<whole>(v, p.y, chunk * V);
-    else vector_store(v, p.y, p.y_dtype, chunk * V, 1, n);
-    if (p.mask_out) p.mask_out[chunk] = (uint8_t)(bits & (0xffu >> (V - n)));
+  for (int i = 0; i < 8; i++) {
+    const bool kept = mask == GIVEN ? bits >> i & 1 : !p.any || w[0][i] > p.last;
+    if (mask == DRAWN_KEPT) bits |= kept ? 1u << i : 0;
+    v[0][i] = kept ? v[0][i] * p.scale : 0;
   }
+  at.template store<whole>(v, p.y, p.y_dtype);
+  if (mask == DRAWN_KEPT && n) p.mask_out[at.chunk] = (uint8_t)(bits & (0xffu >> (8 - n)));
 }
 
 /* ---- prepare, run -------------------------------------------------------------------------------------------------------- */
@@ -118,22 +179,24 @@ static qn_status packed_floats(const qn_request *r, qn_prepared *out, int32_t va
   return QN_OK;
 }
 
-template <int whole> static const void *kernel_for(uint32_t op)
+template <int whole> static const void *kernel_for(uint32_t op, int mask)
 {
   switch (op) {
   case QN_OP_RNG_UNIFORM:   return (const void *)random_fill<QN_OP_RNG_UNIFORM, whole>;
   case QN_OP_RNG_NORMAL:    return (const void *)random_fill<QN_OP_RNG_NORMAL, whole>;
   case QN_OP_RNG_BERNOULLI: return (const void *)random_fill<QN_OP_RNG_BERNOULLI, whole>;
-  default:                  return (const void *)random_drop<whole>;
+  default:
+    return mask == GIVEN ? (const void *)random_drop<GIVEN, whole> : mask == DRAWN ? (const void *)random_drop<DRAWN, whole>
+                                                                                  : (const void *)random_drop<DRAWN_KEPT, whole>;
   }
 }
-static const void *kernel_of(uint32_t op, uint32_t whole)
+static const void *kernel_of(uint32_t op, int mask, uint32_t whole)
 {
   switch (whole) {
-  case QN_F32:  return kernel_for<QN_F32>(op);
-  case QN_F16:  return kernel_for<QN_F16>(op);
-  case QN_BF16: return kernel_for<QN_BF16>(op);
-  default:      return kernel_for<0>(op);
+  case QN_F32:  return kernel_for<QN_F32>(op, mask);
+  case QN_F16:  return kernel_for<QN_F16>(op, mask);
+  case QN_BF16: return kernel_for<QN_BF16>(op, mask);
+  default:      return kernel_for<0>(op, mask);
   }
 }
 
@@ -152,27 +215,28 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int32_t mask = s.mask < 0 ? s.mask_out : s.mask;
   if (mask >= 0 && !qn_is_packed(&r->value[mask]))
     return qn_refuse(out, "octets must lie side by side", "mask", "stride 1", "%lld", (long long)r->value[mask].stride[0]);
-  s.p.a = attr[0];
-  if (op->op == QN_OP_RNG_UNIFORM || op->op == QN_OP_RNG_NORMAL) {
-    s.p.b = attr[1];
+  if (op->op == QN_OP_RNG_UNIFORM) {
+    s.p.min = attr[0], s.p.step = (attr[1] - attr[0]) * 0x1p-24;
+    s.p.unit = attr[0] == 0 && attr[1] == 1;
+  } else if (op->op == QN_OP_RNG_NORMAL) {
+    s.p.mean = (float)attr[0], s.p.deviation = (float)attr[1];
   } else {
-    uint64_t words = qn_chance_words(s.p.a);
+    uint64_t words = qn_chance_words(attr[0]);
     s.p.last = (uint32_t)(words - 1);
     s.p.any = words > 0;
-    s.p.scale = (float)(1 / (1 - s.p.a));
+    s.p.scale = (float)(1 / (1 - attr[0]));
   }
-  if (op->op == QN_OP_RNG_UNIFORM && y->dtype != QN_F32 && !(s.p.a == 0 && s.p.b == 1))
+  if (op->op == QN_OP_RNG_UNIFORM && y->dtype != QN_F32 && !s.p.unit)
     return qn_refuse(out, "a 16-bit number is rounded once, from f64", "y", "f32, or min=0 max=1", "%s", qn_kit_name(y->dtype));
   s.p.x_dtype = x->dtype, s.p.y_dtype = y->dtype;
   s.p.n = qn_elements(y);
   if (s.seed >= 0) s.seed_value = r->value[s.seed];
   if (s.offset >= 0) s.offset_value = r->value[s.offset];
   bool whole = x->dtype == y->dtype && x->align >= 16 && y->align >= 16;
-  s.kernel = kernel_of(op->op, whole ? y->dtype : 0);
-  int64_t blocks = qn_ceil_div(s.p.n, THREADS * V);
-  if (s.x < 0) blocks = qn_max_i64(qn_min_i64(blocks, (int64_t)r->device->units * 8), blocks / CHUNKS);
-  s.blocks = (unsigned)qn_min_i64(blocks, INT32_MAX);
-
+  s.kernel = kernel_of(op->op, s.mask >= 0 ? GIVEN : s.mask_out >= 0 ? DRAWN_KEPT : DRAWN, whole ? y->dtype : 0);
+  int64_t blocks = qn_ceil_div(s.p.n, THREADS * (int64_t)(s.x >= 0 ? 8 : FILL_CHUNKS * (whole && y->dtype == QN_F32 ? 4 : 8)));
+  if (blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 blocks of threads", "y", "", "%lld", (long long)blocks);
+  s.blocks = (unsigned)blocks;
   return cuda_keep(out, &s, sizeof s);
 }
 
