@@ -9,10 +9,11 @@
 #include "sums.cuh"
 #include "vector.cuh"
 
-enum { THREADS = 256, V = 4, STEP_CHUNK = THREADS * V, READ_CHUNK = 8 * STEP_CHUNK, FEW = 24, MANY = 400 };
+enum { THREADS = 256, V = 4, FEW = 24, MANY = 400 };
+enum { STEP_CHUNK = THREADS * V, WRITE_CHUNK = 8 * STEP_CHUNK, READ_CHUNK = 32 * STEP_CHUNK };      /* elements of a block: of a step; written; read alone */
 enum { P, G, M, S, NEW_P, NEW_M, NEW_S, COPY, LISTS };     /* M, S: first and second moments; of a norm and of unscaling G and NEW_P */
 
-struct entry { void *p[LISTS]; int64_t n; uint32_t first, dtype; };       /* first: chunk; dtype: of G */
+struct entry { void *p[LISTS]; int64_t n; uint32_t first; uint16_t dtype, aligned; };      /* first: chunk; dtype: of G; aligned: all, to 16 bytes */
 
 struct number { const void *p; uint32_t dtype; double value; };            /* p NULL: the value */
 struct common {
@@ -44,7 +45,6 @@ template <int most> __device__ __forceinline__ const entry &entry_of(const lists
 /* Whether this thread's block is the last of the list's to come here; leaves the ticket 0. */
 __device__ __forceinline__ bool last_to_come(const common &a)
 {
-  __threadfence();
   return a.closes && atomicInc(a.ticket, gridDim.x - 1) == gridDim.x - 1;
 }
 __device__ static bool last_block(const common &a)
@@ -52,6 +52,7 @@ __device__ static bool last_block(const common &a)
   __shared__ bool last;
   __syncthreads();
   if (threadIdx.x == 0) {
+    __threadfence();
     last = last_to_come(a);
     __threadfence();
   }
@@ -90,74 +91,113 @@ template <int op> __device__ static factors factors_of(const common &a)
   return f;
 }
 
-template <int op, int most> __global__ static void __launch_bounds__(THREADS) training_step(const __grid_constant__ lists<most> a)
+/* Four elements as they come, and opened later: 16 bits lie in the first half. */
+__device__ __forceinline__ uint4 fetch(const void *base, uint32_t dtype, int64_t at)
+{
+  if (dtype == QN_F32) return *vector_place<QN_F32>(base, at);
+  uint2 half = *(const uint2 *)((const uint16_t *)base + at);
+  return make_uint4(half.x, half.y, 0, 0);
+}
+__device__ __forceinline__ void open(float (&v)[V], uint32_t dtype, uint4 q)
+{
+  const uint32_t word[V] = { q.x, q.y, q.z, q.w };
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    uint32_t h = word[i / 2] >> i % 2 * 16;
+    v[i] = dtype == QN_F32 ? __uint_as_float(word[i]) : dtype == QN_BF16 ? bf16_to_float((uint16_t)h) : f16_to_float((uint16_t)h);
+  }
+}
+
+template <int op, int most> __global__ static void __launch_bounds__(THREADS, 6) training_step(const __grid_constant__ lists<most> a)
 {
   const entry &e = entry_of(a, blockIdx.x);
   const int64_t at = (int64_t)(blockIdx.x - e.first) * STEP_CHUNK + threadIdx.x * V;
   const int n = (int)max(min(e.n - at, (int64_t)V), (int64_t)0);
-  const bool found = value_of(a.found) != 0;
+  const bool found = value_of(a.found) != 0, whole = e.aligned && n == V;
   __shared__ factors shared;
-  float p[V], g[V], m[V] = {}, s[V] = {};
-  vector_load(p, e.p[P], a.dtype_p, at, 1, n);
-  vector_load(g, e.p[G], a.dtype_g, at, 1, n);
-  if (e.p[M]) vector_load(m, e.p[M], QN_F32, at, 1, n);
-  if (op != QN_OP_SGD) vector_load(s, e.p[S], QN_F32, at, 1, n);
+  uint4 raw[4] = {};
+  if (whole) {                            /* all on their way before the first is opened */
+    raw[P] = fetch(e.p[P], a.dtype_p, at);
+    raw[G] = fetch(e.p[G], a.dtype_g, at);
+    if (e.p[M]) raw[M] = fetch(e.p[M], QN_F32, at);
+    if (op != QN_OP_SGD) raw[S] = fetch(e.p[S], QN_F32, at);
+  }
   if (threadIdx.x == 0) shared = factors_of<op>(a);
   __syncthreads();
+  float p[V], g[V], m[V], s[V];
+  open(p, a.dtype_p, raw[P]), open(g, a.dtype_g, raw[G]), open(m, QN_F32, raw[M]), open(s, QN_F32, raw[S]);
+  if (!whole) {
+    vector_load(p, e.p[P], dtype3(a.dtype_p), at, 1, n);
+    vector_load(g, e.p[G], dtype3(a.dtype_g), at, 1, n);
+    if (e.p[M]) vector_load(m, e.p[M], QN_F32, at, 1, n);
+    if (op != QN_OP_SGD) vector_load(s, e.p[S], QN_F32, at, 1, n);
+  }
   const factors f = shared;
-  /* The step may stand in its own place: this thread alone reads it, and the last of the blocks to have done so writes the next. */
-  if (threadIdx.x == 0 && last_to_come(a))
-    *a.new_step = (a.step.p ? *(const int64_t *)a.step.p : (int64_t)a.step.value) + (found ? 0 : 1);
 #pragma unroll
   for (int i = 0; i < V; i++)
     if (!found) move<op>(f, a.nesterov, p[i], g[i], m[i], s[i]);
-  vector_store(p, e.p[NEW_P], a.dtype_p, at, 1, n);
+  vector_store(p, e.p[NEW_P], dtype3(a.dtype_p), at, 1, n);
   if (e.p[NEW_M]) vector_store(m, e.p[NEW_M], QN_F32, at, 1, n);
   if (op != QN_OP_SGD) vector_store(s, e.p[NEW_S], QN_F32, at, 1, n);
-  if (e.p[COPY]) vector_store(p, e.p[COPY], a.dtype_copy, at, 1, n);
+  if (e.p[COPY]) vector_store(p, e.p[COPY], dtype3(a.dtype_copy), at, 1, n);
+  /* The step may stand in its own place: this thread alone has read it, and used it; the last of the blocks to have done so writes
+   * the next. Here nobody waits for the ticket. */
+  if (threadIdx.x == 0 && last_to_come(a))
+    *a.new_step = (a.step.p ? *(const int64_t *)a.step.p : (int64_t)a.step.value) + (found ? 0 : 1);
 }
 
 /* ---- norms and checks ---------------------------------------------------------------------------------------------- */
 
-/* Shows a visitor a chunk from `at` on, by vectors of 16 bytes that are all on their way at once; what it leaves of them is written
- * to `to`, if that is given. */
-template <int dtype, class F> __device__ __forceinline__ void visit_whole(const void *from, void *to, int64_t at, F visitor)
+/* Shows a visitor n elements, by vectors of 16 bytes, many on their way at once, and writes what it leaves of them: what is written
+ * goes by one vector at a time, since reads that come far ahead of writes make these slower. */
+template <int dtype, bool writes, class F> __device__ __forceinline__ void visit_vectors(const void *from, void *to, int64_t at, int n, F visitor)
 {
-  constexpr int E = vector_per_16<dtype>, K = READ_CHUNK / (THREADS * E);
-  uint4 q[K];
-  at += threadIdx.x * E;
+  constexpr int E = vector_per_16<dtype>, K = writes ? 1 : 4;
+#pragma unroll 1
+  for (int first = threadIdx.x * E; first < n; first += THREADS * E * K) {
+    uint4 q[K];
 #pragma unroll
-  for (int k = 0; k < K; k++) q[k] = *vector_place<dtype>(from, at + k * THREADS * E);
+    for (int k = 0; k < K; k++) q[k] = first + k * THREADS * E + E <= n ? *vector_place<dtype>(from, at + first + k * THREADS * E) : make_uint4(0, 0, 0, 0);
 #pragma unroll
-  for (int k = 0; k < K; k++) {
-    float v[E];
-    vector_open<dtype>(v, 0, q[k]);
-    visitor(v);
-    if (to) *(uint4 *)vector_place<dtype>(to, at + k * THREADS * E) = vector_close<dtype>(v, 0);
+    for (int k = 0; k < K; k++) {
+      float v[E];
+      vector_open<dtype>(v, 0, q[k]);
+      visitor(v);
+      if (writes && first + E <= n) *(uint4 *)vector_place<dtype>(to, at + first) = vector_close<dtype>(v, 0);
+    }
   }
+  const int rest = n - n % E + threadIdx.x;
+  if (rest >= n) return;
+  float v[1] = { element_load<float>(from, at + rest, dtype) };
+  visitor(v);
+  if (writes) element_store(to, at + rest, dtype, v[0]);
 }
-template <class F> __device__ __forceinline__ void visit(const entry &e, uint32_t chunk, F visitor)
+template <bool writes, class F> __device__ __forceinline__ void visit(const entry &e, uint32_t chunk, F visitor)
 {
-  const int64_t at = (int64_t)(chunk - e.first) * READ_CHUNK, end = min(e.n, at + READ_CHUNK);
-  if (end - at == READ_CHUNK && vector_aligned(e.p[G], 16) && vector_aligned(e.p[NEW_P], 16)) {
-    if (e.dtype == QN_F32) visit_whole<QN_F32>(e.p[G], e.p[NEW_P], at, visitor);
-    else if (e.dtype == QN_BF16) visit_whole<QN_BF16>(e.p[G], e.p[NEW_P], at, visitor);
-    else visit_whole<QN_F16>(e.p[G], e.p[NEW_P], at, visitor);
-    return;
-  }
-  for (int64_t i = at + threadIdx.x * V; i < end; i += THREADS * V) {
-    float v[V];                           /* 0 beyond the end */
-    int n = (int)min(end - i, (int64_t)V);
-    vector_load(v, e.p[G], e.dtype, i, 1, n);
-    visitor(v);
-    if (e.p[NEW_P]) vector_store(v, e.p[NEW_P], e.dtype, i, 1, n);
+  constexpr int most = writes ? WRITE_CHUNK : READ_CHUNK;
+  const int64_t at = (int64_t)(chunk - e.first) * most;
+  const int n = (int)min(e.n - at, (int64_t)most);
+  const uint32_t dtype = dtype3(e.dtype);
+  if (!e.aligned) {
+    for (int i = threadIdx.x * V; i < n; i += THREADS * V) {
+      float v[V];                         /* 0 beyond the end */
+      vector_load(v, e.p[G], dtype, at + i, 1, min(n - i, (int)V));
+      visitor(v);
+      if (writes) vector_store(v, e.p[NEW_P], dtype, at + i, 1, min(n - i, (int)V));
+    }
+  } else if (dtype == QN_F32) {
+    visit_vectors<QN_F32, writes>(e.p[G], e.p[NEW_P], at, n, visitor);
+  } else if (dtype == QN_BF16) {
+    visit_vectors<QN_BF16, writes>(e.p[G], e.p[NEW_P], at, n, visitor);
+  } else {
+    visit_vectors<QN_F16, writes>(e.p[G], e.p[NEW_P], at, n, visitor);
   }
 }
 
 template <int most> __global__ static void __launch_bounds__(THREADS) training_norm(const __grid_constant__ lists<most> a)
 {
   double sum = 0;
-  visit(entry_of(a, blockIdx.x), blockIdx.x, [&](auto &v) {
+  visit<false>(entry_of(a, blockIdx.x), blockIdx.x, [&](auto &v) {
     for (float g : v) sum += (double)g * (double)g;
   });
   sum = block_sum<THREADS>(sum);
@@ -176,13 +216,16 @@ template <int most> __global__ static void __launch_bounds__(THREADS) training_n
 template <int most> __global__ static void __launch_bounds__(THREADS) training_unscale(const __grid_constant__ lists<most> a)
 {
   const float by = (float)(1 / value_of(a.scale));
+  const entry &e = entry_of(a, blockIdx.x);
   bool any = false;
-  visit(entry_of(a, blockIdx.x), blockIdx.x, [&](auto &v) {
+  auto unscale = [&](auto &v) {
     for (float &g : v) {
       any |= !isfinite(g);
       g *= by;
     }
-  });
+  };
+  if (e.p[NEW_P]) visit<true>(e, blockIdx.x, unscale);
+  else visit<false>(e, blockIdx.x, unscale);
   any = __syncthreads_or(any);
   if (any && threadIdx.x == 0) *(volatile uint32_t *)a.flag = 1;
   if (!last_block(a) || threadIdx.x) return;
@@ -203,7 +246,10 @@ struct state {
 };
 
 static bool is_step(uint32_t op) { return op != QN_OP_GLOBAL_NORM && op != QN_OP_AMP_UNSCALE; }
-static int64_t chunks_of(uint32_t op, int64_t n) { return qn_ceil_div(n, is_step(op) ? STEP_CHUNK : READ_CHUNK); }
+static int64_t chunks_of(const state *s, const item *t)
+{
+  return qn_ceil_div(t->n, is_step(s->c.op) ? STEP_CHUNK : t->number[NEW_P] >= 0 ? WRITE_CHUNK : READ_CHUNK);
+}
 
 static qn_status read_attributes(state *s, const qn_node *op)
 {
@@ -228,7 +274,6 @@ static qn_status read_lists(state *s, const qn_request *r, qn_prepared *out, con
     const qn_value *like = &r->value[op->arg[op->first[role[G]] + i]];
     t->n = qn_elements(like);
     t->dtype = like->dtype;
-    s->chunks += chunks_of(op->op, t->n);
     for (int l = 0; l < LISTS; l++) {
       bool given = role[l] >= 0 && op->first[role[l]] < op->first[role[l] + 1];
       t->number[l] = given ? op->arg[op->first[role[l]] + i] : -1;
@@ -241,6 +286,7 @@ static qn_status read_lists(state *s, const qn_request *r, qn_prepared *out, con
       if (l == G) s->c.dtype_g = v->dtype;
       if (l == COPY) s->c.dtype_copy = v->dtype;
     }
+    s->chunks += chunks_of(s, t);
   }
   if (s->chunks == 0) return qn_refuse(out, "something must be there to do", "", "an element", "%s", "none");
   if (s->chunks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 chunks", "", "", "%lld", (long long)s->chunks);
@@ -306,11 +352,15 @@ template <int most> static qn_status launch_some(const state *s, const qn_launch
     const item *t = &s->list[*next];
     if (!t->n) continue;
     entry *e = &a.list[a.n++];
-    for (int l = 0; l < LISTS; l++) e->p[l] = pointer(launch, t->number[l]);
+    e->aligned = true;
+    for (int l = 0; l < LISTS; l++) {
+      e->p[l] = pointer(launch, t->number[l]);
+      e->aligned &= (uintptr_t)e->p[l] % 16 == 0;
+    }
     e->n = t->n;
     e->first = chunks;
-    e->dtype = t->dtype;
-    chunks += (uint32_t)chunks_of(a.op, t->n);
+    e->dtype = (uint16_t)t->dtype;
+    chunks += (uint32_t)chunks_of(s, t);
   }
   a.closes = c->base + chunks == (uint32_t)s->chunks;
   c->base += chunks;
