@@ -18,6 +18,7 @@ typedef struct state {
   int32_t  value[WALKED];                 /* of the request; -1: absent */
   const void *kernel, *before;            /* before: makes the scale that kernel reads; NULL: none */
   unsigned blocks, threads, before_blocks;
+  bool     joins;                         /* all blocks of threads make amax, from 0 on */
 } state;
 
 static qn_status refuse_levels(qn_prepared *out, const qn_block_level *l, int n, int V)
@@ -32,32 +33,31 @@ static qn_status refuse_levels(qn_prepared *out, const qn_block_level *l, int n,
   return QN_OK;
 }
 
-/* Blocks of threads that take so many vectors each that every multiprocessor has some. persistent: no more than reside together. */
-static void share_out(state *s, const qn_device *device, bool persistent)
+/* Blocks of threads that take so many vectors each that every multiprocessor has some. */
+static void share_out(state *s, const qn_device *device)
 {
   int64_t most = CUDA_QUANTIZE_THREADS * (int64_t)CUDA_QUANTIZE_VECTORS;
   s->p.steps = s->p.vectors >= most * device->units ? CUDA_QUANTIZE_VECTORS : 1;
-  s->p.tiles = (uint32_t)qn_max_i64(1, qn_ceil_div(s->p.vectors, CUDA_QUANTIZE_THREADS * (int64_t)s->p.steps));
-  s->blocks = persistent ? (unsigned)qn_min_i64(s->p.tiles, 5 * (int64_t)device->units) : s->p.tiles;
+  s->blocks = (unsigned)qn_max_i64(1, qn_ceil_div(s->p.vectors, CUDA_QUANTIZE_THREADS * (int64_t)s->p.steps));
   s->threads = CUDA_QUANTIZE_THREADS;
 }
 
 /* Which kernel makes the scales. */
 static qn_status choose_dynamic(state *s, const cuda_quantize_kernels *k, const qn_block_level *l, int n, int64_t elements, int V, const qn_device *device, qn_prepared *out)
 {
-  static const int threads[] = { 32, 128, 256, 512, 1024 }, most[] = { 32 * 4, 128 * 4, 256 * 4, 512 * 4, 1024 * 8 };
+  static const int threads[] = { 32, 128, 256, 512, 1024 }, kept = CUDA_QUANTIZE_KEPT;
   /* x as rows of `row` elements, blocks of `high` rows and `wide` elements */
   int64_t row = n > 1 ? l[0].dim : n ? (l[0].dim % l[0].block ? l[0].dim : l[0].block) : elements, wide = n ? l[0].block : elements;
   int64_t high = n > 1 ? l[1].block : 1, rows = elements / row, vectors = high * wide / V;
   bool columns = wide == 1 && n > 1 && row % V == 0 && high <= CUDA_QUANTIZE_COLUMN;
   if (n > 2 || (n > 0 && row > wide && l[0].stride != 1) || (n > 1 && l[1].block < l[1].dim && l[1].stride != qn_ceil_div(row, wide)))
     return qn_refuse(out, "blocks are parts of a matrix", "block", "blocks in one or two dims", "%s", "others");
-  if (!columns && (row % V || wide % V || vectors > most[4] || (n == 0 && vectors > most[3]))) {
+  if (!columns && (row % V || wide % V || vectors > kept * threads[n ? 4 : 2])) {
     if (n) return qn_refuse(out, "a block is kept in registers, in whole vectors", "block", "multiples of 16 bytes, of 128 KB at most; or columns of at most 32", "%lldx%lld", (long long)high, (long long)wide);
     s->before = k->extreme;
     s->before_blocks = (unsigned)qn_max_i64(1, qn_min_i64(qn_ceil_div(s->p.vectors, CUDA_QUANTIZE_THREADS * CUDA_QUANTIZE_VECTORS), (int64_t)device->units * 8));
     s->kernel = k->spread[0];
-    share_out(s, device, false);
+    share_out(s, device);
     out->counters = 8;
     return QN_OK;
   }
@@ -71,10 +71,10 @@ static qn_status choose_dynamic(state *s, const cuda_quantize_kernels *k, const 
     s->kernel = k->lanes;
     s->p.lanes = (uint32_t)vectors;
     s->p.wide = divider_of(vectors);
-    share_out(s, device, false);
+    share_out(s, device);
   } else {
     int which = 0;
-    while (vectors > most[which]) which++;
+    while (vectors > kept * threads[which]) which++;
     s->kernel = k->tiles[which];
     s->threads = threads[which] < 128 ? 128 : threads[which];
     s->p.wide = divider_of(wide / V);
@@ -82,7 +82,7 @@ static qn_status choose_dynamic(state *s, const cuda_quantize_kernels *k, const 
     s->p.step_rows = (uint32_t)(threads[which] / (wide / V)), s->p.step_columns = (uint32_t)(threads[which] % (wide / V));
     s->p.across = divider_of(qn_ceil_div(row, wide));
     s->p.tiles = (uint32_t)(s->p.across.d * qn_ceil_div(rows, high));
-    s->blocks = (unsigned)qn_ceil_div(s->p.tiles, which ? 1 : 4);
+    s->blocks = (unsigned)qn_ceil_div(s->p.tiles, s->threads / threads[which]);
   }
   return QN_OK;
 }
@@ -122,11 +122,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (n && (status = refuse_levels(out, l, n, V))) return status;
     if (s.value[AMAX] >= 0) {
       if (n) return qn_refuse(out, "amax is of the whole tensor", "amax", "one element", "%lld", (long long)qn_elements(scale));
-      out->counters = 8;
+      s.joins = true;
     }
     bool each = n && l[0].block == 1;
     s.kernel = (back ? k.back : k.spread)[each];
-    share_out(&s, r->device, s.value[AMAX] >= 0);
+    share_out(&s, r->device);
     if (each) {
       s.p.pitch = (uint32_t)(l[0].dim / V), s.p.rows = (uint32_t)(elements / l[0].dim);
       s.p.high = s.p.vectors >= 16 * 128 * (uint32_t)r->device->units ? 16 : CUDA_QUANTIZE_VECTORS;
@@ -156,8 +156,10 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   p.x = ptr[X], p.y = ptr[Y], p.scale = ptr[SCALE], p.zero = ptr[ZERO], p.amax = ptr[AMAX];
   p.counters = launch->counters;
   void *arguments[] = { &p };
+  qn_status status = s->joins ? cuda_check(cudaMemsetAsync(p.amax, 0, sizeof(float), (cudaStream_t)launch->stream), "quantize_packed") : QN_OK;
+  if (status) return status;
   if (s->before) {
-    qn_status status = cuda_check(cudaLaunchKernel(s->before, (dim3){ s->before_blocks, 1, 1 }, (dim3){ CUDA_QUANTIZE_THREADS, 1, 1 }, arguments, 0, (cudaStream_t)launch->stream), "quantize_extreme");
+    status = cuda_check(cudaLaunchKernel(s->before, (dim3){ s->before_blocks, 1, 1 }, (dim3){ CUDA_QUANTIZE_THREADS, 1, 1 }, arguments, 0, (cudaStream_t)launch->stream), "quantize_extreme");
     if (status) return status;
     p.amax = NULL;                        /* it is written */
   }

@@ -39,10 +39,12 @@ template <int in> __device__ __forceinline__ uint32_t magnitude(uint32_t most)
   uint32_t half = max(most & 0xffff, most >> 16);
   return in == QN_F32 ? most : in == QN_BF16 ? half << 16 : __float_as_uint(f16_to_float((uint16_t)half));
 }
-__device__ __forceinline__ uint32_t among_lanes(uint32_t most, uint32_t lanes)
+/* Of several at once, whose shuffles then overlap. */
+template <int N> __device__ __forceinline__ void among_lanes(uint32_t (&most)[N], uint32_t lanes)
 {
-  for (uint32_t o = lanes / 2; o; o >>= 1) most = max(most, __shfl_xor_sync(~0u, most, o));
-  return most;
+  for (uint32_t o = lanes / 2; o; o >>= 1)
+#pragma unroll
+    for (int i = 0; i < N; i++) most[i] = max(most[i], __shfl_xor_sync(~0u, most[i], o));
 }
 
 /* ---- scales -------------------------------------------------------------------------------------------------- */
@@ -50,13 +52,18 @@ __device__ __forceinline__ uint32_t among_lanes(uint32_t most, uint32_t lanes)
 struct scaler {
   float s, r, limit;                      /* limit: of magnitudes whose quotients need no question; NaN: of none */
   int   zero;
-  __device__ __forceinline__ void set(const problem &p, float scale)
+  __device__ __forceinline__ void set(const problem &p, float scale, int zero_point)
   {
     bool plain = p.powers ? scale == scale : scale > 0x1p-60f && scale < 0x1p60f;
     s = scale;
-    r = __frcp_rn(scale);
+    if (p.powers) {                       /* 2^-127 to 2^127 both */
+      r = __uint_as_float(max(0x7f000000u - (__float_as_uint(scale) & 0x7f800000u), 0x00400000u));
+    } else {                              /* what __frcp_rn does, but for the question whether scale is plain */
+      asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(scale));
+      r = fmaf(fmaf(-scale, r, 1), r, r);
+    }
     limit = !plain ? __uint_as_float(0x7fc00000u) : p.powers ? INFINITY : 0x1p60f;
-    zero = 0;
+    zero = zero_point;
   }
   /* The sign of 0 is kept. */
   __device__ __forceinline__ float quotient(float x) const
@@ -113,11 +120,6 @@ __device__ __forceinline__ uint32_t scale_place(const problem &p, uint32_t vecto
   }
   return at;
 }
-__device__ __forceinline__ void scaler_load(const problem &p, int64_t at, scaler &c)
-{
-  c.set(p, scale_load(p, at));
-  c.zero = zero_load(p, at);
-}
 
 /* ---- V elements to V octets and back ------------------------------------------------------------------------- */
 
@@ -162,38 +164,10 @@ template <bool plain, int V> __device__ __forceinline__ void store_octets(const 
   else ((uint32_t *)p.y)[vector] = word[0];
 }
 
-/* What is not plain, out of the way: by one scale, or by one for each element from this place on. */
-template <int in> __device__ __noinline__ static void store_odd(const problem &p, uint32_t vector, uint4 word, float scale, int zero_point)
+/* A vector by one scale; whether it must be made again. most: its, or its block's, largest magnitude. */
+template <int in> __device__ __forceinline__ bool store_scaled(const problem &p, uint32_t vector, uint4 word, uint32_t most, const scaler &c)
 {
   constexpr int V = per_vector<in>;
-  float v[V];
-  int zero[V];
-  vector_open<in>(v, 0, word);
-#pragma unroll
-  for (int i = 0; i < V; i++) {
-    v[i] /= scale;
-    zero[i] = zero_point;
-  }
-  store_octets<false>(p, vector, v, zero);
-}
-template <int in> __device__ __noinline__ static void store_odd_each(const problem &p, uint32_t vector, uint4 word, int64_t at)
-{
-  constexpr int V = per_vector<in>;
-  float v[V];
-  int zero[V];
-  vector_open<in>(v, 0, word);
-#pragma unroll
-  for (int i = 0; i < V; i++) {
-    v[i] /= scale_load(p, at + i);
-    zero[i] = zero_load(p, at + i);
-  }
-  store_octets<false>(p, vector, v, zero);
-}
-/* A vector by one scale. most: its, or its block's, largest magnitude. */
-template <int in> __device__ __forceinline__ void store_scaled(const problem &p, uint32_t vector, uint4 word, uint32_t most, const scaler &c)
-{
-  constexpr int V = per_vector<in>;
-  if (!(__uint_as_float(most) < c.limit)) return store_odd<in>(p, vector, word, c.s, c.zero);
   float v[V];
   int zero[V];
   vector_open<in>(v, 0, word);
@@ -201,6 +175,36 @@ template <int in> __device__ __forceinline__ void store_scaled(const problem &p,
 #pragma unroll
   for (int i = 0; i < V; i++) zero[i] = c.zero;
   store_octets<true>(p, vector, v, zero);
+  return !(__uint_as_float(most) < c.limit);
+}
+
+/* What is not plain is made again when the others are done, out of their way: by one scale, or by one for each element from this
+ * place on. */
+template <int in> __device__ __noinline__ static void store_odd(const problem &p, uint32_t vector, float scale, int zero_point)
+{
+  constexpr int V = per_vector<in>;
+  float v[V];
+  int zero[V];
+  vector_open<in>(v, 0, ((const uint4 *)p.x)[vector]);
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    v[i] /= scale;
+    zero[i] = zero_point;
+  }
+  store_octets<false>(p, vector, v, zero);
+}
+template <int in> __device__ __noinline__ static void store_odd_each(const problem &p, uint32_t vector, int64_t at)
+{
+  constexpr int V = per_vector<in>;
+  float v[V];
+  int zero[V];
+  vector_open<in>(v, 0, ((const uint4 *)p.x)[vector]);
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    v[i] /= scale_load(p, at + i);
+    zero[i] = zero_load(p, at + i);
+  }
+  store_octets<false>(p, vector, v, zero);
 }
 
 /* The scale that a largest magnitude makes; written by one thread. */
@@ -219,56 +223,66 @@ __device__ __forceinline__ float scale_make(const problem &p, uint32_t most, int
   return scale;
 }
 
-/* The largest of all blocks' threads: true in one thread of the last block, which has it. */
-__device__ __forceinline__ bool among_blocks(const problem &p, uint32_t &most)
+/* The largest of a block's threads, in its first. */
+__device__ __forceinline__ uint32_t among_threads(uint32_t most)
 {
   __shared__ uint32_t part[THREADS / 32];
-  most = among_lanes(most, 32);
-  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = most;
+  uint32_t all[1] = { most };
+  among_lanes(all, 32);
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = all[0];
   __syncthreads();
-  if (threadIdx.x) return false;
-  for (int w = 1; w < THREADS / 32; w++) most = max(most, part[w]);
-  atomicMax(&p.counters[0], most);
-  __threadfence();
-  if (atomicAdd(&p.counters[1], 1) + 1 < gridDim.x) return false;
-  __threadfence();
-  most = atomicExch(&p.counters[0], 0);
-  p.counters[1] = 0;
-  return true;
+  for (int w = 0; w < THREADS / 32; w++) all[0] = max(all[0], part[w]);
+  return all[0];
 }
 
 /* ---- given scales -------------------------------------------------------------------------------------------- */
 
-template <int in> __global__ static void __launch_bounds__(THREADS, 5) quantize_spread(const __grid_constant__ problem p)
+/* Of a thread's vectors: all on their way before the first is wanted. */
+__device__ __forceinline__ void scales_load(const problem &p, uint32_t first, float (&scale)[U], int (&zero)[U])
+{
+#pragma unroll
+  for (int u = 0; u < U; u++) {
+    uint32_t vector = first + u * THREADS, at = p.levels && u < p.steps && vector < p.vectors ? scale_place(p, vector) : 0;
+    scale[u] = u && !p.levels ? scale[0] : scale_load(p, at);
+    zero[u] = u && !p.levels ? zero[0] : zero_load(p, at);
+  }
+}
+
+/* amax, if it is wanted, holds 0 before. The last come first, which a pass before may have left in the cache. */
+template <int in> __global__ static void __launch_bounds__(THREADS) quantize_spread(const __grid_constant__ problem p)
 {
   constexpr int V = per_vector<in>;
+  const uint32_t first = (gridDim.x - 1 - blockIdx.x) * THREADS * p.steps + threadIdx.x;
+  uint4 word[U];
+  float scale[U];
+  int zero[U];
+#pragma unroll
+  for (int u = 0; u < U; u++)
+    if (u < p.steps && first + u * THREADS < p.vectors) word[u] = __ldcs((const uint4 *)p.x + first + u * THREADS);
+  scales_load(p, first, scale, zero);
   scaler c;
-  uint32_t most = 0, last = ~0u;
-  for (uint32_t block = blockIdx.x; block < p.tiles; block += gridDim.x) {
-    uint32_t first = block * THREADS * p.steps + threadIdx.x;
-    uint4 word[U];
+  uint32_t most = 0, odd = 0;
 #pragma unroll
-    for (int u = 0; u < U; u++)
-      if (u < p.steps && first + u * THREADS < p.vectors) word[u] = __ldcs((const uint4 *)p.x + first + u * THREADS);
-#pragma unroll
-    for (int u = 0; u < U; u++) {
-      uint32_t vector = first + u * THREADS;
-      if (u >= p.steps || vector >= p.vectors) break;
-      uint32_t m = magnitude<in>(largest<in>(word[u])), at = scale_place(p, vector);
-      most = max(most, m);
-      if (at != last) scaler_load(p, at, c);
-      last = at;
-      store_scaled<in>(p, vector, word[u], m, c);
-    }
+  for (int u = 0; u < U; u++) {
+    uint32_t vector = first + u * THREADS;
+    if (u >= p.steps || vector >= p.vectors) break;
+    uint32_t m = magnitude<in>(largest<in>(word[u]));
+    most = max(most, m);
+    if (u == 0 || p.levels) c.set(p, scale[u], zero[u]);
+    if (store_scaled<in>(p, vector, word[u], m, c)) odd |= 1u << u;
   }
+#pragma unroll
+  for (int u = 0; u < U; u++)
+    if (odd >> u & 1) store_odd<in>(p, first + u * THREADS, scale[u], zero[u]);
   if (p.tail && blockIdx.x == 0 && threadIdx.x < p.tail) {         /* of a tensor with one scale */
     int64_t i = (int64_t)p.vectors * V + threadIdx.x;
-    if (last == ~0u) scaler_load(p, 0, c);
-    float x = element_load<float>(p.x, i, in), q = x / c.s;
+    float x = element_load<float>(p.x, i, in), q = x / scale[0];
     most = max(most, __float_as_uint(x) & 0x7fffffffu);
-    p.y[i] = (uint8_t)(is_f8(p.y_dtype) ? f8_octets(q, 0, 0, 0, p.y_dtype == QN_E4M3 ? __NV_E4M3 : __NV_E5M2) : octet(q, c.zero, p.y_dtype));
+    p.y[i] = (uint8_t)(is_f8(p.y_dtype) ? f8_octets(q, 0, 0, 0, p.y_dtype == QN_E4M3 ? __NV_E4M3 : __NV_E5M2) : octet(q, zero[0], p.y_dtype));
   }
-  if (p.amax && among_blocks(p, most)) *(float *)p.amax = __uint_as_float(most);
+  if (!p.amax) return;
+  most = among_threads(most);
+  if (threadIdx.x == 0) atomicMax((uint32_t *)p.amax, most);
 }
 
 /* A thread has a vector of columns in p.high rows, which share the columns' scales. */
@@ -283,10 +297,11 @@ template <int in> __global__ static void __launch_bounds__(THREADS) quantize_eac
   float limit = 0;
 #pragma unroll
   for (int i = 0; i < V; i++) {
-    scaler_load(p, at + i, c[i]);
-    zero[i] = c[i].zero;
+    c[i].set(p, scale_load(p, at + i), 0);
+    zero[i] = zero_load(p, at + i);
     limit = i && c[i].limit != limit ? __uint_as_float(0x7fc00000u) : c[i].limit;          /* alike, or NaN */
   }
+  uint32_t first = row, odd = 0;
   for (; row < end; row += U) {
     uint4 word[U];
 #pragma unroll
@@ -295,17 +310,14 @@ template <int in> __global__ static void __launch_bounds__(THREADS) quantize_eac
 #pragma unroll
     for (int u = 0; u < U; u++) {
       if (row + u >= end) break;
-      uint32_t vector = (row + u) * p.pitch + column;
-      if (!(__uint_as_float(magnitude<in>(largest<in>(word[u]))) < limit)) {
-        store_odd_each<in>(p, vector, word[u], at);
-        continue;
-      }
       float v[V];
       vector_open<in>(v, 0, word[u]);
       quotients_each(p, v, c);
-      store_octets<true>(p, vector, v, zero);
+      store_octets<true>(p, (row + u) * p.pitch + column, v, zero);
+      if (!(__uint_as_float(magnitude<in>(largest<in>(word[u]))) < limit)) odd |= 1u << (row + u - first);
     }
   }
+  for (; odd; odd &= odd - 1) store_odd_each<in>(p, (first + __ffs(odd) - 1) * p.pitch + column, at);
 }
 
 __device__ __forceinline__ float widened(uint32_t octet, uint32_t dtype, int zero)
@@ -336,22 +348,18 @@ template <int out> __global__ static void __launch_bounds__(THREADS) dequantize_
 #pragma unroll
   for (int u = 0; u < U; u++)
     if (u < p.steps && first + u * THREADS < p.vectors) word[u] = load_octets<out>(p, first + u * THREADS);
-  float scale = 0;
-  int zero = 0;
-  if (p.levels == 0) scale = scale_load(p, 0), zero = zero_load(p, 0);
+  float scale[U];
+  int zero[U];
+  scales_load(p, first, scale, zero);
 #pragma unroll
   for (int u = 0; u < U; u++) {
     uint32_t vector = first + u * THREADS;
     if (u >= p.steps || vector >= p.vectors) break;
-    if (p.levels) {
-      uint32_t at = scale_place(p, vector);
-      scale = scale_load(p, at), zero = zero_load(p, at);
-    }
-    store_widened<out, false>(p, vector, word[u], &scale, &zero);
+    store_widened<out, false>(p, vector, word[u], scale + u, zero + u);
   }
   if (p.tail && blockIdx.x == 0 && threadIdx.x < p.tail) {
     int64_t i = (int64_t)p.vectors * per_vector<out> + threadIdx.x;
-    element_store((void *)p.x, i, out, widened(p.y[i], p.y_dtype, zero) * scale);
+    element_store((void *)p.x, i, out, widened(p.y[i], p.y_dtype, zero[0]) * scale[0]);
   }
 }
 
@@ -380,61 +388,80 @@ template <int out> __global__ static void __launch_bounds__(THREADS) dequantize_
 
 template <int in> __global__ static void __launch_bounds__(THREADS) quantize_lanes(const __grid_constant__ problem p)
 {
-  uint32_t first = blockIdx.x * THREADS * p.steps + threadIdx.x;
+  const uint32_t first = blockIdx.x * THREADS * p.steps + threadIdx.x;
   uint4 word[U];
+  uint32_t most[U], odd = 0;
+  scaler c[U];
 #pragma unroll
   for (int u = 0; u < U; u++)
     word[u] = u < p.steps && first + u * THREADS < p.vectors ? __ldcs((const uint4 *)p.x + first + u * THREADS) : make_uint4(0, 0, 0, 0);
 #pragma unroll
+  for (int u = 0; u < U; u++) most[u] = magnitude<in>(largest<in>(word[u]));
+  among_lanes(most, p.lanes);
+#pragma unroll
   for (int u = 0; u < U; u++) {
     uint32_t vector = first + u * THREADS;
-    if (u >= p.steps || vector - threadIdx.x % 32 >= p.vectors) break;       /* whole warps */
-    uint32_t most = among_lanes(magnitude<in>(largest<in>(word[u])), p.lanes);
-    if (vector >= p.vectors) break;
-    scaler c;
-    c.set(p, scale_make(p, most, divided(p.wide, vector), vector % p.lanes == 0));
-    store_scaled<in>(p, vector, word[u], most, c);
+    if (u >= p.steps || vector >= p.vectors) break;
+    c[u].set(p, scale_make(p, most[u], divided(p.wide, vector), vector % p.lanes == 0), 0);
+    if (store_scaled<in>(p, vector, word[u], most[u], c[u])) odd |= 1u << u;
   }
+#pragma unroll
+  for (int u = 0; u < U; u++)
+    if (odd >> u & 1) store_odd<in>(p, first + u * THREADS, c[u].s, 0);
 }
 
-/* A tile of p.high rows and p.wide vectors, the last of each dim smaller: by a warp, or by a block of threads. */
-template <int in, int threads, int K> __global__ static void __launch_bounds__(threads < 128 ? 128 : threads) quantize_tiles(const __grid_constant__ problem p)
-{
-  constexpr int tiles = threads < 128 ? 128 / threads : 1;
-  __shared__ uint32_t part[threads / 32];
-  uint32_t tile = blockIdx.x * tiles + threadIdx.x / threads, t = threadIdx.x % threads, most = 0;
-  if (tile >= p.tiles) return;            /* whole warps */
-  uint32_t down = divided(p.across, tile), row = down * p.high, column = (tile - down * p.across.d) * p.wide.d;
-  uint32_t high = min(p.high, p.rows - row), wide = min(p.wide.d, p.pitch - column), steps = p.steps;
-  uint32_t r = divided(p.wide, t), c = t - r * p.wide.d;
-  uint4 word[K];
-  uint32_t at[K];                         /* beyond p.vectors: not this tile's */
-#pragma unroll
-  for (int k = 0; k < K; k++) {
-    if (k >= steps) break;
-    at[k] = r < high && c < wide ? (row + r) * p.pitch + column + c : ~0u;
-    word[k] = at[k] != ~0u ? __ldcs((const uint4 *)p.x + at[k]) : make_uint4(0, 0, 0, 0);
+/* The vectors of a tile that are a thread's, one after the other. */
+struct walk {
+  uint32_t r, c;
+  __device__ __forceinline__ walk(const problem &p, uint32_t t) { r = divided(p.wide, t), c = t - r * p.wide.d; }
+  __device__ __forceinline__ void on(const problem &p)
+  {
     r += p.step_rows, c += p.step_columns;
     if (c >= p.wide.d) c -= p.wide.d, r++;
   }
+};
+
+/* A tile of p.high rows and p.wide vectors, the last of each dim smaller: by a warp, or by a block of threads. */
+template <int in, int threads> __global__ static void __launch_bounds__(threads < 128 ? 128 : threads) quantize_tiles(const __grid_constant__ problem p)
+{
+  constexpr int K = CUDA_QUANTIZE_KEPT;
+  constexpr int tiles = threads < 128 ? 128 / threads : 1;
+  __shared__ uint32_t part[threads / 32];
+  uint32_t tile = blockIdx.x * tiles + threadIdx.x / threads, t = threadIdx.x % threads, all[1] = {}, odd = 0;
+  if (tile >= p.tiles) return;            /* whole warps */
+  uint32_t down = divided(p.across, tile), row = down * p.high, column = (tile - down * p.across.d) * p.wide.d;
+  uint32_t high = min(p.high, p.rows - row), wide = min(p.wide.d, p.pitch - column), steps = p.steps, base = row * p.pitch + column;
+  uint4 word[K];
+  walk from(p, t), to = from;
+#pragma unroll
+  for (int k = 0; k < K; k++, from.on(p)) {
+    if (k >= steps) break;
+    word[k] = from.r < high && from.c < wide ? __ldcs((const uint4 *)p.x + base + from.r * p.pitch + from.c) : make_uint4(0, 0, 0, 0);
+  }
 #pragma unroll
   for (int k = 0; k < K; k++) {
     if (k >= steps) break;
-    most = larger<in>(most, largest<in>(word[k]));
+    all[0] = larger<in>(all[0], largest<in>(word[k]));
   }
-  most = among_lanes(magnitude<in>(most), 32);
+  all[0] = magnitude<in>(all[0]);
+  among_lanes(all, 32);
   if (threads > 32) {
-    if (t % 32 == 0) part[t / 32] = most;
+    if (t % 32 == 0) part[t / 32] = all[0];
     __syncthreads();
-    most = among_lanes(part[t % (threads / 32)], 32);
+    all[0] = part[t % (threads / 32)];
+    among_lanes(all, 32);
   }
   scaler s;
-  s.set(p, scale_make(p, most, tile, t == 0));
+  s.set(p, scale_make(p, all[0], tile, t == 0), 0);
 #pragma unroll
-  for (int k = 0; k < K; k++) {
+  for (int k = 0; k < K; k++, to.on(p)) {
     if (k >= steps) break;
-    if (at[k] != ~0u) store_scaled<in>(p, at[k], word[k], most, s);
+    if (to.r < high && to.c < wide && store_scaled<in>(p, base + to.r * p.pitch + to.c, word[k], all[0], s)) odd = 1;
   }
+  if (!odd) return;
+  to = walk(p, t);
+  for (uint32_t k = 0; k < steps; k++, to.on(p))
+    if (to.r < high && to.c < wide) store_odd<in>(p, base + to.r * p.pitch + to.c, s.s, 0);
 }
 
 /* Each column of p.high rows is a block: a thread has a vector of columns and every fourth row, the other rows are three other warps'. */
@@ -468,13 +495,13 @@ template <int in> __global__ static void __launch_bounds__(128) quantize_columns
   int64_t first = ((int64_t)down * p.pitch + c) * V;
 #pragma unroll
   for (int i = 0; i < V; i++) {
-    s[i].set(p, scale_make(p, __float_as_uint(all[i]), first + i, warp == 0 && row < end));
+    s[i].set(p, scale_make(p, __float_as_uint(all[i]), first + i, warp == 0 && row < end), 0);
     plain &= all[i] < s[i].limit;
   }
   if (__syncthreads_or(!plain)) {         /* and the scales have been written */
 #pragma unroll
     for (int k = 0; k < COLUMN_ROWS / 4; k++)
-      if (row + warp + 4 * k < end) store_odd_each<in>(p, (row + warp + 4 * k) * p.pitch + c, word[k], first);
+      if (row + warp + 4 * k < end) store_odd_each<in>(p, (row + warp + 4 * k) * p.pitch + c, first);
     return;
   }
 #pragma unroll
@@ -503,7 +530,15 @@ template <int in> __global__ static void __launch_bounds__(THREADS) quantize_ext
   most = magnitude<in>(most);
   if (blockIdx.x == 0 && threadIdx.x < p.tail)
     most = max(most, __float_as_uint(element_load<float>(p.x, (int64_t)p.vectors * per_vector<in> + threadIdx.x, in)) & 0x7fffffffu);
-  if (among_blocks(p, most)) scale_make(p, most, 0, true);
+  most = among_threads(most);
+  if (threadIdx.x) return;
+  atomicMax(&p.counters[0], most);
+  __threadfence();
+  if (atomicAdd(&p.counters[1], 1) + 1 < gridDim.x) return;
+  __threadfence();
+  most = atomicExch(&p.counters[0], 0);   /* the last of the blocks has the largest */
+  p.counters[1] = 0;
+  scale_make(p, most, 0, true);
 }
 
 template <int dtype> static cuda_quantize_kernels kernels_of()
@@ -511,8 +546,8 @@ template <int dtype> static cuda_quantize_kernels kernels_of()
   return { { (const void *)quantize_spread<dtype>, (const void *)quantize_each<dtype> },
            { (const void *)dequantize_spread<dtype>, (const void *)dequantize_each<dtype> },
            (const void *)quantize_lanes<dtype>,
-           { (const void *)quantize_tiles<dtype, 32, 4>, (const void *)quantize_tiles<dtype, 128, 4>, (const void *)quantize_tiles<dtype, 256, 4>,
-             (const void *)quantize_tiles<dtype, 512, 4>, (const void *)quantize_tiles<dtype, 1024, 8> },
+           { (const void *)quantize_tiles<dtype, 32>, (const void *)quantize_tiles<dtype, 128>, (const void *)quantize_tiles<dtype, 256>,
+             (const void *)quantize_tiles<dtype, 512>, (const void *)quantize_tiles<dtype, 1024> },
            (const void *)quantize_columns<dtype>, (const void *)quantize_extreme<dtype> };
 }
 cuda_quantize_kernels cuda_quantize_kernels_of(uint32_t dtype)

@@ -7,6 +7,7 @@ extern "C" {
 #endif
 
 enum { CUDA_QUANTIZE_THREADS = 256, CUDA_QUANTIZE_VECTORS = 4,    /* of a block; of a thread, 16 bytes of floats each */
+       CUDA_QUANTIZE_KEPT = 8,            /* and of a tile */
        CUDA_QUANTIZE_LEVELS = 3, CUDA_QUANTIZE_COLUMN = 32 };       /* of blocks; rows of a block that is a column, at most */
 
 /* n / d of n below 2^31, without dividing. */
