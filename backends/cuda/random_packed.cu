@@ -52,17 +52,7 @@ template <int V, int chunks> struct place {
         for (int i = 0; i < 4; i++) w[u][k + i] = block[i];
       }
   }
-  /* whole is the dtype of the tensor if it lies in whole vectors, else 0. */
-  template <int whole> __device__ __forceinline__ void load(float (&v)[chunks][V], const void *base, uint32_t dtype) const
-  {
-    if (whole && all()) {
-#pragma unroll
-      for (int u = 0; u < chunks; u++) vector_load_whole<whole>(v[u], base, (chunk + u * THREADS) * V);
-    } else {
-#pragma unroll
-      for (int u = 0; u < chunks; u++) vector_load(v[u], base, whole ? whole : dtype3(dtype), (chunk + u * THREADS) * V, 1, elements_of(u));
-    }
-  }
+  /* whole is the dtype of y (and of x) if it lies in whole vectors, else 0. */
   template <int whole> __device__ __forceinline__ void store(const float (&v)[chunks][V], void *base, uint32_t dtype) const
   {
     if (whole && all()) {
@@ -145,11 +135,14 @@ template <int mask, int whole> __global__ static void __launch_bounds__(THREADS)
 {
   const place<8, 1> at(p.n);
   const int n = at.elements_of(0);
+  packet<whole> x;
   uint32_t w[1][8], bits = 0;
   float v[1][8];
-  at.template load<whole>(v, p.x, p.x_dtype);
+  if (whole && at.all()) x.load(p.x, whole, at.chunk * 8, n, 0);
   if (mask == GIVEN) bits = n ? p.mask[at.chunk] : 0;
-  else at.draw(p, w);
+  else at.draw(p, w);                     /* while x is on its way */
+  if (whole && at.all()) x.open(v[0]);
+  else vector_load(v[0], p.x, whole ? whole : dtype3(p.x_dtype), at.chunk * 8, 1, n);
 #pragma unroll
   for (int i = 0; i < 8; i++) {
     const bool kept = mask == GIVEN ? bits >> i & 1 : !p.any || w[0][i] > p.last;
