@@ -119,13 +119,13 @@ template <int op, int whole, int V> __device__ __forceinline__ void make(const p
 /* A chunk is 16 bytes. */
 template <int op, int whole> __global__ static void __launch_bounds__(THREADS) random_fill(const __grid_constant__ problem p)
 {
-  constexpr int V = whole ? vector_per_16<whole> : 8;
-  const place<V, FILL_CHUNKS> at(p.n);
-  uint32_t w[FILL_CHUNKS][V];
-  float v[FILL_CHUNKS][V];
+  constexpr int V = whole ? vector_per_16<whole> : 8, chunks = whole ? FILL_CHUNKS : 1;
+  const place<V, chunks> at(p.n);
+  uint32_t w[chunks][V];
+  float v[chunks][V];
   at.draw(p, w);
 #pragma unroll
-  for (int u = 0; u < FILL_CHUNKS; u++) make<op, whole>(p, w[u], v[u]);
+  for (int u = 0; u < chunks; u++) make<op, whole>(p, w[u], v[u]);
   at.template store<whole>(v, p.y, p.y_dtype);
 }
 
@@ -227,7 +227,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (s.offset >= 0) s.offset_value = r->value[s.offset];
   bool whole = x->dtype == y->dtype && x->align >= 16 && y->align >= 16;
   s.kernel = kernel_of(op->op, s.mask >= 0 ? GIVEN : s.mask_out >= 0 ? DRAWN_KEPT : DRAWN, whole ? y->dtype : 0);
-  int64_t blocks = qn_ceil_div(s.p.n, THREADS * (int64_t)(s.x >= 0 ? 8 : FILL_CHUNKS * (whole && y->dtype == QN_F32 ? 4 : 8)));
+  int64_t blocks = qn_ceil_div(s.p.n, THREADS * (int64_t)(s.x >= 0 || !whole ? 8 : FILL_CHUNKS * (y->dtype == QN_F32 ? 4 : 8)));
   if (blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 blocks of threads", "y", "", "%lld", (long long)blocks);
   s.blocks = (unsigned)blocks;
   return cuda_keep(out, &s, sizeof s);
