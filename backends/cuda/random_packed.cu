@@ -81,13 +81,15 @@ __device__ __forceinline__ float rsqrt_near(float x)
 }
 
 /* Box and Muller. The square of the radius, -2 ln v: by the logarithm's unit, where v is near 1 by a series in 1 - v. The angle: its
- * nearest quarter of a turn, and by series the sine and cosine of what remains. */
+ * nearest quarter of a turn, and by series the sine and cosine of what remains. By the errors that the units are documented to have,
+ * tried for every v and every angle: the root is within 5.1 2^-24 of its value, sine and cosine within 2.6. */
 __device__ __forceinline__ void normal(const problem &p, uint32_t first, uint32_t second, float &a, float &b)
 {
   const float v = (float)(int32_t)((first >> 8) + 1) * 0x1p-24f, g = 1 - v;
   const float series = fmaf(fmaf(fmaf(fmaf(fmaf(0.834015727f, g, 0.189716339f), g, 0.537230372f), g, 0.663790107f), g, 1.00007987f), g, 1.99999964f);
   const float square = g < 0.3125f ? series * g : log2_near(v) * -1.38629436f;
-  const float radius = square * rsqrt_near(fmaxf(square, 0x1p-100f)) * p.deviation;
+  const float r = rsqrt_near(fmaxf(square, 0x1p-100f)), root = square * r;           /* 0 of 0 */
+  const float radius = fmaf(fmaf(-root, root, square), 0.5f * r, root) * p.deviation;
 
   const uint32_t turn = second + (1u << 29), low = 0x3fffffu, sign = 1u << 31;      /* the quarter is in its upper two bits */
   const float t = __uint_as_float((turn >> 8 & low) | 0x3f800000u) - 1.25f, z = t * t;      /* half turns */
