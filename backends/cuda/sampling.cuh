@@ -52,14 +52,14 @@ template <class T, class I> __device__ __forceinline__ axis<T, I> axis_of(const 
   return a;
 }
 
-/* The axes of the point at this place of image n's grid; true: it is nowhere (NaN, or infinite and mirrored). */
-template <class T, class I> __device__ __forceinline__ bool axes_of(const points &s, I n, const I (&at)[3], axis<T, I> (&a)[3])
+/* The axes of the point at this place of image n's grid of at most D dims; true: it is nowhere (NaN, or infinite and mirrored). */
+template <class T, class I, int D = 3> __device__ __forceinline__ bool axes_of(const points &s, I n, const I (&at)[3], axis<T, I> (&a)[3])
 {
   bool nan = false;
   int64_t from = n * s.grid_stride[0] + at[0] * s.grid_stride[1] + at[1] * s.grid_stride[2] + at[2] * s.grid_stride[3];
 #pragma unroll
   for (int d = 0; d < 3; d++) {
-    if (d < 3 - s.dims) {
+    if (d < 3 - D || d < 3 - s.dims) {
       a[d] = { 0, { true, false }, { 1, 0 }, 0 };
       continue;
     }

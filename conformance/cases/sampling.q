@@ -1,12 +1,13 @@
-# affine_grid, grid_sample and their gradients: paddings, modes, ends, both layouts; points by the warp, in threes, all in one place.
+# affine_grid, grid_sample and their gradients: paddings, modes, ends, both layouts; points by the warp, in threes, all in one place; more
+# points of an image, and channels of a point, than a block's threads take at once.
 
 affine_grid theta=f32/2x2x3 grid=f32/2x5x7x2 ; as=f16,bf16,f64
-affine_grid theta=f32/2x2x3 grid=f32/2x16x9x2 align_corners=1 ; as=bf16
+affine_grid theta=f32/2x2x3 grid=f32/2x47x45x2 align_corners=1 ; as=bf16
 affine_grid theta=f32/2x2x3 grid=bf16/2x1x8x2 align_corners=1
 affine_grid theta=f32/3x3x4 grid=f32/3x4x3x6x3 ; as=f16,bf16,f64
 affine_grid theta=f32/1x3x4 grid=f32/1x2x2x3x3 align_corners=1
 affine_grid_backward dy=f32/2x5x7x2 ; as=f16,bf16,f64
-affine_grid_backward dy=f32/3x40x33x2 align_corners=1 ; as=bf16
+affine_grid_backward dy=f32/3x50x45x2 align_corners=1 ; as=bf16
 affine_grid_backward dy=f32/2x3x4x5x3 ; as=f16
 
 grid_sample x=f32/2x3x7x5 grid=f32/2x6x11x2 ; as=f16,bf16,f64
@@ -21,7 +22,7 @@ grid_sample x=f32/2x3x7x5 grid=f32/2x6x11x2 mode=nearest padding=border align_co
 grid_sample x=f32/2x3x7x5 grid=f32/2x6x11x2 mode=nearest padding=reflection
 grid_sample x=f32/1x3x4x5x3 grid=f32/1x3x4x5x3 ; as=bf16,f64
 grid_sample x=f32/1x3x4x5x3 grid=f32/1x3x4x5x3 padding=reflection mode=nearest
-grid_sample x=f32/2x16x7x5/nhwc grid=f32/2x6x11x2 ; as=bf16
+grid_sample x=f32/2x16x7x5/nhwc grid=f32/2x6x11x2 ; as=f16,bf16
 grid_sample x=f32/2x5x7x5/nhwc grid=f32/2x6x11x2 padding=border
 grid_sample x=f32/1x8x3x4x5/nhwc grid=f32/1x3x2x4x3 padding=reflection ; as=bf16
 grid_sample x=f32/1x1x1x1 grid=f32/1x2x3x2 padding=border align_corners=1
@@ -44,5 +45,6 @@ grid_sample_backward_grid dy=f32/2x3x6x11 x=f32/2x3x7x5 grid=f32/2x6x11x2 paddin
 grid_sample_backward_grid dy=f32/2x3x6x11 x=f32/2x3x7x5 grid=f32/2x6x11x2 padding=reflection align_corners=1
 grid_sample_backward_grid dy=f32/2x3x6x11 x=f32/2x3x7x5 grid=f32/2x6x11x2 mode=nearest
 grid_sample_backward_grid dy=f32/1x3x3x4x5 x=f32/1x3x4x5x3 grid=f32/1x3x4x5x3 ; as=bf16
-grid_sample_backward_grid dy=f32/2x16x6x11/nhwc x=f32/2x16x7x5/nhwc grid=f32/2x6x11x2 ; as=bf16
+grid_sample_backward_grid dy=f32/2x16x6x11/nhwc x=f32/2x16x7x5/nhwc grid=f32/2x6x11x2 ; as=f16,bf16
+grid_sample_backward_grid dy=f32/1x136x2x3/nhwc x=f32/1x136x3x2/nhwc grid=f32/1x2x3x2
 grid_sample_backward_grid dy=f32/2x5x6x11/nhwc x=f32/2x5x7x5/nhwc grid=f32/2x6x11x2 padding=border
