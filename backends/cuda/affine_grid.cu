@@ -2,15 +2,16 @@
  *
  *   grid = theta (x, y, 1)      x = (2w + 1 - W)/W, with align_corners (2w + 1 - W)/(W - 1)      dtheta = the sum of dy (x, y, 1)
  *
- * packed: four coordinates by a thread, written at once, of an image's CHUNK by a block; the gradient in two steps, sums of CHUNK points
- * by a block and then those in order. direct: any strides and sizes, in double, an element by a thread or (the gradient) by a block. */
+ * packed: points whose coordinates are vectors of four by a thread, an image's CHUNK points by a block; the gradient's sums of a chunk by its
+ * block, and those in order by the block of an image that ends last. direct: any strides and sizes, in double, an element by a thread or
+ * (the gradient) by a block. */
 #include "direct.cuh"
 #include "divisor.cuh"
 #include "engines.h"
 #include "sums.cuh"
 #include "vector.cuh"
 
-enum { THREADS = 256, CHUNK = 4096 };
+enum { THREADS = 256, CHUNK = 2048, MOST_IMAGES = 1024 };      /* MOST_IMAGES: that have tickets */
 
 struct affine {
   const void *in;
@@ -23,80 +24,135 @@ struct affine {
   divisor  by[2];                         /* extent[0], extent[1] */
 };
 
-/* Entry j of (x, y, 1) or (x, y, z, 1). */
-template <class T, class I> __device__ __forceinline__ T entry_of(const affine &s, const I (&at)[3], int j)
-{
-  return j == s.dims ? T(1) : (T)(2 * at[j] + 1 - (I)s.extent[j]) * (T)s.scale[j];
-}
+/* Points side by side of one image, of a thread. */
+template <int D> struct neighbours {
+  static constexpr int points = D == 2 ? 2 : 4, coordinates = points * D;
+  uint32_t at[3];
 
-/* A chunk of coordinates of one image by a block. */
+  __device__ __forceinline__ neighbours(const affine &s, int32_t point) { at[2] = s.by[1].of(s.by[0].of((uint32_t)point, &at[0]), &at[1]); }
+  /* (x, y, 1) of the point, then on to the next. */
+  __device__ __forceinline__ void next(const affine &s, const float (&scale)[D], float (&along)[D + 1])
+  {
+#pragma unroll
+    for (int j = 0; j < D; j++) along[j] = (float)(2 * (int32_t)at[j] + 1 - (int32_t)s.extent[j]) * scale[j];
+    along[D] = 1;
+    bool carry = ++at[0] == s.by[0].d;
+    at[0] = carry ? 0 : at[0], at[1] += carry;
+    carry = at[1] == s.by[1].d;
+    at[1] = carry ? 0 : at[1], at[2] += carry;
+  }
+};
+
+struct chunk_of_image {
+  int32_t image, points, first, end;
+
+  __device__ __forceinline__ chunk_of_image(const affine &s, int32_t chunks, int32_t chunk)
+  {
+    image = (int32_t)blockIdx.x / chunks, points = (int32_t)(s.extent[0] * s.extent[1] * s.extent[2]);
+    first = ((int32_t)blockIdx.x - image * chunks) * chunk, end = min(points, first + chunk);
+  }
+};
+
 template <int D> __global__ static void __launch_bounds__(THREADS) affine_packed(const __grid_constant__ affine s, int32_t chunks)
 {
-  int32_t image = blockIdx.x / chunks, first = (blockIdx.x - image * chunks) * CHUNK, elements = (int32_t)(s.extent[0] * s.extent[1] * s.extent[2]) * D;
-  float theta[D][D + 1];
+  constexpr int N = neighbours<D>::coordinates;
+  __shared__ float shared[D * (D + 1)];
+  const chunk_of_image c(s, chunks, CHUNK);
+  if (threadIdx.x < D * (D + 1)) {
+    int i = threadIdx.x / (D + 1), j = threadIdx.x % (D + 1);
+    shared[threadIdx.x] = element_load<float>(s.in, c.image * s.theta_stride[0] + i * s.theta_stride[1] + j * s.theta_stride[2], s.in_dtype);
+  }
+  __syncthreads();
+  float theta[D][D + 1], scale[D];
 #pragma unroll
-  for (int i = 0; i < D; i++)
+  for (int e = 0; e < D * (D + 1); e++) theta[e / (D + 1)][e % (D + 1)] = shared[e];
 #pragma unroll
-    for (int j = 0; j <= D; j++) theta[i][j] = element_load<float>(s.in, image * s.theta_stride[0] + i * s.theta_stride[1] + j * s.theta_stride[2], s.in_dtype);
+  for (int j = 0; j < D; j++) scale[j] = (float)s.scale[j];
 #pragma unroll 1
-  for (int32_t e = first + 4 * threadIdx.x; e < elements && e < first + CHUNK; e += 4 * THREADS) {
-    uint32_t at[3], k = e % D;
-    float v[4];
-    at[2] = s.by[1].of(s.by[0].of(e / D, &at[0]), &at[1]);
+  for (int32_t p = c.first + neighbours<D>::points * threadIdx.x; p < c.end; p += neighbours<D>::points * THREADS) {
+    float v[N / 4][4];
+    neighbours<D> r(s, p);
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-      float row[D + 1];
+    for (int i = 0; i < neighbours<D>::points; i++) {
+      float along[D + 1];
+      r.next(s, scale, along);
 #pragma unroll
-      for (int j = 0; j <= D; j++) row[j] = k == 0 ? theta[0][j] : k == 1 || D == 2 ? theta[1][j] : theta[D - 1][j];
-      v[i] = row[D];
+      for (int k = 0; k < D; k++) {
+        float sum = theta[k][D];
 #pragma unroll
-      for (int j = 0; j < D; j++) v[i] += row[j] * (float)(2 * (int32_t)at[j] + 1 - (int32_t)s.extent[j]) * (float)s.scale[j];
-      if (++k < D) continue;
-      k = 0;
-      bool carry = ++at[0] == s.by[0].d;
-      at[0] = carry ? 0 : at[0], at[1] += carry;
-      carry = at[1] == s.by[1].d;
-      at[1] = carry ? 0 : at[1], at[2] += carry;
+        for (int j = 0; j < D; j++) sum = fmaf(theta[k][j], along[j], sum);
+        v[(i * D + k) / 4][(i * D + k) % 4] = sum;
+      }
     }
-    int32_t left = elements - e;
-    vector_store<4>(v, s.out, s.out_dtype, (int64_t)image * elements + e, 1, left < 4 ? left : 4);
+    int32_t left = (c.points - p) * D;
+#pragma unroll
+    for (int i = 0; i < N / 4; i++)
+      if (left > 4 * i) vector_store<4>(v[i], s.out, s.out_dtype, ((int64_t)c.image * c.points + p) * D + 4 * i, 1, min(left - 4 * i, 4));
   }
 }
 
-/* part[image, chunk, i, j] = the sum over the chunk's points of dy_i times entry j. */
-template <int D> __global__ static void __launch_bounds__(THREADS) affine_chunks(const __grid_constant__ affine s, float *part, int32_t chunks)
+/* dtheta[image, i, j] = the sum over the points of dy_i times entry j; part: of each chunk. */
+template <int D> __global__ static void __launch_bounds__(THREADS) affine_chunks(const __grid_constant__ affine s, float *part, uint32_t *tickets, int32_t chunks, int32_t chunk)
 {
-  __shared__ float shared[THREADS / 32];
-  int32_t image = blockIdx.x / chunks, chunk = blockIdx.x - image * chunks, points = (int32_t)(s.extent[0] * s.extent[1] * s.extent[2]);
-  float sum[D][D + 1] = {};
-  for (int32_t p = chunk * CHUNK + threadIdx.x; p < points && p < (chunk + 1) * CHUNK; p += THREADS) {
-    uint32_t x, y, z = s.by[1].of(s.by[0].of(p, &x), &y);
-    int32_t at[3] = { (int32_t)x, (int32_t)y, (int32_t)z };
+  constexpr int N = neighbours<D>::coordinates, SUMS = D * (D + 1), WARPS = THREADS / 32;
+  __shared__ float shared[WARPS][SUMS];
+  __shared__ bool last;
+  const chunk_of_image c(s, chunks, chunk);
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  float sum[D][D + 1] = {}, scale[D];
 #pragma unroll
-    for (int i = 0; i < D; i++) {
-      float g = element_load<float>(s.in, ((int64_t)image * points + p) * D + i, s.in_dtype);
+  for (int j = 0; j < D; j++) scale[j] = (float)s.scale[j];
+#pragma unroll 2
+  for (int32_t p = c.first + neighbours<D>::points * threadIdx.x; p < c.end; p += neighbours<D>::points * THREADS) {
+    float g[N / 4][4];
+    int32_t left = (c.points - p) * D;
 #pragma unroll
-      for (int j = 0; j <= D; j++) sum[i][j] += g * entry_of<float>(s, at, j);
+    for (int i = 0; i < N / 4; i++) vector_load<4>(g[i], s.in, s.in_dtype, ((int64_t)c.image * c.points + p) * D + 4 * i, 1, max(0, min(left - 4 * i, 4)));
+    neighbours<D> r(s, p);
+#pragma unroll
+    for (int i = 0; i < neighbours<D>::points; i++) {
+      float along[D + 1];
+      r.next(s, scale, along);
+#pragma unroll
+      for (int k = 0; k < D; k++)
+#pragma unroll
+        for (int j = 0; j <= D; j++) sum[k][j] = fmaf(g[(i * D + k) / 4][(i * D + k) % 4], along[j], sum[k][j]);
     }
   }
 #pragma unroll
-  for (int e = 0; e < D * (D + 1); e++) {
-    float v = block_sum<THREADS>(sum[e / (D + 1)][e % (D + 1)], shared);
-    if (threadIdx.x == 0) part[(int64_t)blockIdx.x * D * (D + 1) + e] = v;
+  for (int e = 0; e < SUMS; e++) {
+    float v = warp_sum(sum[e / (D + 1)][e % (D + 1)]);
+    if (lane == 0) shared[warp][e] = v;
   }
-}
-
-__global__ static void __launch_bounds__(THREADS) affine_total(const __grid_constant__ affine s, const float *part, int32_t chunks, int32_t elements)
-{
-  int32_t e = blockIdx.x * THREADS + threadIdx.x, each = s.dims * (s.dims + 1);
-  if (e >= elements) return;
-  int32_t image = e / each, k = e - image * each, i = k / (s.dims + 1);
-  float sum = 0;
-  for (int32_t c = 0; c < chunks; c++) sum += part[((int64_t)image * chunks + c) * each + k];
-  element_store(s.out, image * s.theta_stride[0] + i * s.theta_stride[1] + (k - i * (s.dims + 1)) * s.theta_stride[2], s.out_dtype, sum);
+  __syncthreads();
+  if (threadIdx.x < SUMS) {
+    float v = 0;
+    for (int w = 0; w < WARPS; w++) v += shared[w][threadIdx.x];
+    part[(int64_t)blockIdx.x * SUMS + threadIdx.x] = v;
+    __threadfence();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = chunks == 1 || atomicInc(&tickets[c.image], chunks - 1) == chunks - 1u;       /* and leaves 0 */
+    __threadfence();
+  }
+  __syncthreads();
+  if (!last) return;
+  for (int e = warp; e < SUMS; e += WARPS) {
+    float v = 0;
+    for (int i = lane; i < chunks; i += 32) v += __ldcg(&part[((int64_t)c.image * chunks + i) * SUMS + e]);
+    v = warp_sum(v);
+    if (lane == 0) element_store(s.out, c.image * s.theta_stride[0] + e / (D + 1) * s.theta_stride[1] + e % (D + 1) * s.theta_stride[2], s.out_dtype, v);
+  }
 }
 
 /* ---- direct -------------------------------------------------------------------------------------------------------- */
+
+/* Entry j of (x, y, 1) or (x, y, z, 1). */
+__device__ __forceinline__ double entry_of(const affine &s, const int64_t (&at)[3], int j)
+{
+  return j == s.dims ? 1 : (double)(2 * at[j] + 1 - s.extent[j]) * s.scale[j];
+}
 
 __device__ static int64_t affine_place(const affine &s, int64_t point, int64_t (&at)[3])      /* from an image's first coordinate to the point's */
 {
@@ -115,7 +171,7 @@ __global__ static void __launch_bounds__(THREADS) affine_direct(const __grid_con
     int64_t to = n * s.grid_stride[0] + affine_place(s, p, at) + k * s.grid_stride[4];
     double v = 0;
     for (int j = 0; j <= s.dims; j++)
-      v += element_load<double>(s.in, n * s.theta_stride[0] + k * s.theta_stride[1] + j * s.theta_stride[2], s.in_dtype) * entry_of<double>(s, at, j);
+      v += element_load<double>(s.in, n * s.theta_stride[0] + k * s.theta_stride[1] + j * s.theta_stride[2], s.in_dtype) * entry_of(s, at, j);
     element_store(s.out, to, s.out_dtype, v);
   }
 }
@@ -128,7 +184,7 @@ __global__ static void __launch_bounds__(THREADS) affine_direct_backward(const _
     double v = 0;
     for (int64_t p = threadIdx.x; p < points; p += THREADS) {
       int64_t from = n * s.grid_stride[0] + affine_place(s, p, at) + i * s.grid_stride[4];
-      v += element_load<double>(s.in, from, s.in_dtype) * entry_of<double>(s, at, (int)j);
+      v += element_load<double>(s.in, from, s.in_dtype) * entry_of(s, at, (int)j);
     }
     v = block_sum<THREADS>(v, shared);
     if (threadIdx.x == 0) element_store(s.out, n * s.theta_stride[0] + i * s.theta_stride[1] + j * s.theta_stride[2], s.out_dtype, v);
@@ -137,7 +193,7 @@ __global__ static void __launch_bounds__(THREADS) affine_direct_backward(const _
 
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
-struct affine_state { affine s; int32_t in, out, chunks; };
+struct affine_state { affine s; int32_t in, out, chunks, chunk; };
 
 static affine affine_of(const void *attr, bool backward, const qn_value *in, const qn_value *out)
 {
@@ -159,14 +215,17 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   bool backward = op->op == QN_OP_AFFINE_GRID_BACKWARD;
-  affine_state st = { {}, op->arg[0], op->arg[1], 0 };
+  affine_state st = { {}, op->arg[0], op->arg[1], 0, CHUNK };
   const qn_value *in = &r->value[st.in], *to = &r->value[st.out], *grid = backward ? in : to;
   if (in->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "theta", "f32, f16 or bf16", "%s", "f64");
   if (!qn_is_packed(grid)) return qn_refuse(out, "the grid is packed", backward ? "dy" : "grid", "row-major without gaps", "%s", "strides");
   if (qn_elements(grid) > 1 << 30) return qn_refuse(out, "places are counted in 31 bits", backward ? "dy" : "grid", "fewer", "%lld", (long long)qn_elements(grid));
   st.s = affine_of(op->attr, backward, in, to);
-  st.chunks = (int32_t)qn_ceil_div(st.s.extent[0] * st.s.extent[1] * st.s.extent[2] * (backward ? 1 : st.s.dims), CHUNK);
+  int64_t points = st.s.extent[0] * st.s.extent[1] * st.s.extent[2];
+  if (backward && st.s.images > MOST_IMAGES) st.chunk = (int32_t)qn_round_up(points, 4);
+  st.chunks = (int32_t)qn_ceil_div(points, st.chunk);
   if (backward) out->workspace = (uint64_t)(st.s.images * st.chunks * st.s.dims * (st.s.dims + 1)) * sizeof(float);
+  if (backward && st.chunks > 1) out->counters = (uint64_t)st.s.images * sizeof(uint32_t);
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -183,10 +242,9 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     return direct_launched("affine_grid");
   }
   float *part = (float *)launch->workspace;
-  int32_t sums = (int32_t)s.images * s.dims * (s.dims + 1);
-  if (s.dims == 2) affine_chunks<2><<<blocks, THREADS, 0, stream>>>(s, part, st->chunks);
-  else affine_chunks<3><<<blocks, THREADS, 0, stream>>>(s, part, st->chunks);
-  affine_total<<<direct_blocks(sums, THREADS), THREADS, 0, stream>>>(s, part, st->chunks, sums);
+  uint32_t *tickets = (uint32_t *)launch->counters;
+  if (s.dims == 2) affine_chunks<2><<<blocks, THREADS, 0, stream>>>(s, part, tickets, st->chunks, st->chunk);
+  else affine_chunks<3><<<blocks, THREADS, 0, stream>>>(s, part, tickets, st->chunks, st->chunk);
   return direct_launched("affine_grid");
 }
 
