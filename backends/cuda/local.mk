@@ -66,6 +66,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/engines.c \
   backends/cuda/engines.h \
   backends/cuda/functions.cuh \
+  backends/cuda/larger.cuh \
   backends/cuda/logits.cuh \
   backends/cuda/ctc_direct.cu \
   backends/cuda/ctc_two_ended.cu \
@@ -115,6 +116,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pointwise_program.cu \
   backends/cuda/pad.cuh \
   backends/cuda/pool.cuh \
+  backends/cuda/pool_lp.cuh \
   backends/cuda/pool_adaptive.cu \
   backends/cuda/pool_backward.cu \
   backends/cuda/pool_direct.cu \

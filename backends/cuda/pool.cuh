@@ -4,6 +4,7 @@
  * Shares that are all of one size are taken for the former. */
 #pragma once
 #include "cuda_backend.h"
+#include "larger.cuh"
 #include "vector.cuh"
 
 /* Quotients of numbers below 2^31, by a product. */
@@ -19,11 +20,12 @@ struct pool {
   uint32_t dtype, index_dtype;
   int32_t  average, adaptive, include_pad;
   float    p;                             /* lp: the exponent */
+  float    inverse[10];                   /* of so many taps; of none 0 */
   uint32_t n, c, units, groups, splits;   /* groups: of V channels; units: of work, for `splits` threads each */
   int32_t  band;                          /* outputs of a column that are one unit */
   int32_t  in[3], out[3], size[3], step[3], dilation[3], before[3], after[3];
   int64_t  x_stride[5], y_stride[5], dx_stride[5], index_stride[5];       /* N, C, spatial */
-  divider  by_groups, by_cells[3], by_step[3];              /* cells: of the grid of units */
+  divider  by_groups, by_cells[3], by_step[3], by_out[3];   /* cells: of the grid of units */
 };
 
 struct place { uint32_t n, c; int o[3]; };  /* of one unit: channels innermost (V > 1), or the innermost extent */
@@ -54,11 +56,11 @@ template <int V> __device__ __forceinline__ place place_of(const pool &p, uint32
 
 __device__ __forceinline__ int window_begin(const pool &p, int d, int o)
 {
-  return p.adaptive ? (int)((uint32_t)o * p.in[d] / p.out[d]) : o * p.step[d] - p.before[d];
+  return p.adaptive ? (int)p.by_out[d]((uint32_t)o * p.in[d]) : o * p.step[d] - p.before[d];
 }
 __device__ __forceinline__ int window_size(const pool &p, int d, int o)
 {
-  return p.adaptive ? (int)(((uint32_t)(o + 1) * p.in[d] + p.out[d] - 1) / p.out[d]) - window_begin(p, d, o) : p.size[d];
+  return p.adaptive ? (int)p.by_out[d]((uint32_t)(o + 1) * p.in[d] + p.out[d] - 1) - window_begin(p, d, o) : p.size[d];
 }
 
 struct window { int begin[3], size[3]; };
@@ -70,12 +72,15 @@ __device__ __forceinline__ window window_of(const pool &p, const int o[3])
   return w;
 }
 
-/* Of the window from `start` on: taps that count, along one dim. */
+/* Of the window from `start` on: taps that count, along one dim. beside: without dilation. */
+__device__ __forceinline__ int taps_beside(const pool &p, int d, int start, int size)
+{
+  return max(0, min(start + size, p.include_pad ? p.in[d] + p.after[d] : p.in[d]) - (p.include_pad ? start : max(start, 0)));
+}
 __device__ __forceinline__ int taps_of(const pool &p, int d, int start, int size)
 {
   int n = 0;
-  if (p.dilation[d] == 1)
-    return max(0, min(start + size, p.include_pad ? p.in[d] + p.after[d] : p.in[d]) - (p.include_pad ? start : max(start, 0)));
+  if (p.dilation[d] == 1) return taps_beside(p, d, start, size);
   for (int r = 0; r < size; r++) {
     int at = start + r * p.dilation[d];
     n += p.include_pad ? at < p.in[d] + p.after[d] : at >= 0 && at < p.in[d];
@@ -208,10 +213,12 @@ static inline bool pool_fill(pool *p, const qn_node *op, const qn_value *x, cons
   p->splits = 1;
   p->average = pool_is_average(op->op);
   if (attr) p->include_pad = attr->include_pad != 0, p->p = (float)attr->p;
+  for (int taps = 1; taps < 10; taps++) p->inverse[taps] = 1 / (float)taps;
   for (int d = 0; d < 3; d++) {
     int from = d - (5 - x->rank);
     p->in[d] = p->out[d] = p->size[d] = p->step[d] = p->dilation[d] = 1;
     if (from >= 0 && !(attr ? pool_dim(p, d, attr, from, x->dim[2 + from], y->dim[2 + from]) : pool_share(p, d, x->dim[2 + from], y->dim[2 + from]))) return false;
+    p->by_out[d] = divider_of((uint32_t)p->out[d]);
   }
   pool_strides(x, p->x_stride);
   pool_strides(y, p->y_stride);

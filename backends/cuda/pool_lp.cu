@@ -1,13 +1,13 @@
 /* pool_lp.cu -- lp pooling of f16, bf16 and f32 and its gradient: a thread takes V neighbouring channels of one place (channels last),
  * or one element (any other layout).
  *
- *   y    (sum of |tap|^p)^(1/p), the taps in units of a power of two near the largest, lest a power leave the format
+ *   y    (sum of |tap|^p)^(1/p); where that leaves the format, once more with the taps in units of a power of two near the largest
  *   dx   the sum of dy sign(x) (|x| / y)^(p - 1) over the windows that hold the place, where y is not 0 */
 #include "engines.h"
-#include "functions.cuh"
 #include "pool.cuh"
+#include "pool_lp.cuh"
 
-enum { THREADS = 128, MOST_P = 64 };      /* so that 2^p, and sums of it, are floats */
+enum { THREADS = 128 };
 
 template <int V, int whole> __device__ __forceinline__ void fetch(float (&v)[V], const pool &p, const void *base, int64_t at, int many)
 {
@@ -20,23 +20,27 @@ template <int V, int whole> __device__ __forceinline__ void put(const float (&v)
   else vector_store(v, base, p.dtype, at, 1, many);
 }
 
-/* t to the power p, t >= 0. */
-template <int V> __device__ __forceinline__ void power(float (&t)[V], float p)
+/* One window of one channel in units in which no power leaves the format. */
+__device__ __forceinline__ float scaled(const pool &p, const place &at, const window &w)
 {
-  float all[V];
-#pragma unroll
-  for (int i = 0; i < V; i++) all[i] = p == 0 ? 1 : t[i];
-  if (p == rintf(p) && p <= 8) {
+  float most = 0, sum = 0;
+  lp_unit unit;
 #pragma unroll 1
-    for (int k = 1; k < (int)p; k++)
-#pragma unroll
-      for (int i = 0; i < V; i++) all[i] *= t[i];
-  } else {
-#pragma unroll
-    for (int i = 0; i < V; i++) all[i] = powf(t[i], p);
+  for (int pass = 0; pass < 2; pass++) {
+    if (pass) unit = lp_unit(most);
+    pool_taps<1, 0>(p, at, w, 1, 0, [&](const float (&v)[1], int) {
+      float t[1] = { fabsf(v[0]) };
+      if (!pass) {
+        most = larger(most, t[0]);
+        return;
+      }
+      t[0] = unit.of(t[0]);
+      lp_power(t, p.p);
+      sum += t[0];
+    });
+    if (!(most > 0 && most < INFINITY)) return most;
   }
-#pragma unroll
-  for (int i = 0; i < V; i++) t[i] = all[i];
+  return unit.back(lp_root(sum, p.p));
 }
 
 template <int V, int whole> __global__ void __launch_bounds__(THREADS) pool_lp(const __grid_constant__ pool p)
@@ -45,32 +49,32 @@ template <int V, int whole> __global__ void __launch_bounds__(THREADS) pool_lp(c
   if (id >= p.units) return;
   place at = place_of<V>(p, id);
   const window w = window_of(p, at.o);
-  float most[V] = {}, sum[V] = {}, up[V], unit[V], inverse[V];
-  pool_taps<V, whole>(p, at, w, V, 0, [&](const float (&v)[V], int) {
-#pragma unroll
-    for (int i = 0; i < V; i++) most[i] = fn_max(most[i], fabsf(v[i]));
-  });
-#pragma unroll
-  for (int i = 0; i < V; i++) {           /* up: out of the subnormals, of which no power of two is the inverse */
-    up[i] = most[i] < 0x1p-64f ? 0x1p80f : 1;
-    unit[i] = __uint_as_float(__float_as_uint(most[i] * up[i]) & 0x7f800000u);
-    unit[i] = most[i] > 0 && most[i] < INFINITY ? unit[i] : 1;
-    inverse[i] = 1 / unit[i];
-  }
+  float most[V] = {}, sum[V] = {};
   pool_taps<V, whole>(p, at, w, V, 0, [&](const float (&v)[V], int) {
     float t[V];
 #pragma unroll
-    for (int i = 0; i < V; i++) t[i] = fabsf(v[i]) * up[i] * inverse[i];
-    power(t, p.p);
+    for (int i = 0; i < V; i++) {
+      t[i] = fabsf(v[i]);
+      most[i] = larger(most[i], t[i]);
+    }
+    lp_power(t, p.p);
 #pragma unroll
     for (int i = 0; i < V; i++) sum[i] += t[i];
   });
+  bool plain = true;
 #pragma unroll
   for (int i = 0; i < V; i++) {
-    float root = p.p == 1 ? sum[i] : p.p == 2 ? sqrtf(sum[i]) : powf(sum[i], 1 / p.p);
-    sum[i] = most[i] > 0 && most[i] < INFINITY ? root * unit[i] / up[i] : most[i];
+    plain &= most[i] == 0 || (sum[i] > LP_LEAST && sum[i] < INFINITY);
+    sum[i] = most[i] == 0 ? 0 : lp_root(sum[i], p.p);
   }
-  put<V, whole>(sum, p, p.y, at.n * p.y_stride[0] + at.c * p.y_stride[1] + at.o[0] * p.y_stride[2] + at.o[1] * p.y_stride[3] + at.o[2] * p.y_stride[4], V);
+  int64_t to = at.n * p.y_stride[0] + at.c * p.y_stride[1] + at.o[0] * p.y_stride[2] + at.o[1] * p.y_stride[3] + at.o[2] * p.y_stride[4];
+  put<V, whole>(sum, p, p.y, to, V);
+  if (plain) return;
+#pragma unroll 1
+  for (int i = 0; i < V; i++, at.c++, to += p.y_stride[1]) {
+    float y[1] = { scaled(p, at, w) };
+    vector_store(y, p.y, p.dtype, to, 1, 1);
+  }
 }
 
 template <int V, int whole> __global__ void __launch_bounds__(THREADS) pool_lp_backward(const __grid_constant__ pool p)
@@ -96,12 +100,7 @@ template <int V, int whole> __global__ void __launch_bounds__(THREADS) pool_lp_b
         float y[V], dy[V];
         fetch<V, whole>(y, p, p.y, y_base + o0 * p.y_stride[2] + o1 * p.y_stride[3] + o2 * p.y_stride[4], V);
         fetch<V, whole>(dy, p, p.dy, dy_base + o0 * p.index_stride[2] + o1 * p.index_stride[3] + o2 * p.index_stride[4], V);
-        float t[V];
-#pragma unroll
-        for (int i = 0; i < V; i++) t[i] = fabsf(x[i]) / y[i];
-        power(t, p.p - 1);
-#pragma unroll
-        for (int i = 0; i < V; i++) sum[i] += y[i] != 0 ? dy[i] * (x[i] > 0 ? 1 : x[i] < 0 ? -1 : x[i]) * t[i] : 0;
+        lp_gradient(sum, x, y, dy, p.p);
       }
   put<V, whole>(sum, p, p.dx, at.n * p.dx_stride[0] + at.c * p.dx_stride[1] + at.o[0] * p.dx_stride[2] + at.o[1] * p.dx_stride[3] + at.o[2] * p.dx_stride[4], V);
 }
@@ -128,7 +127,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32 throughout", "%s", "another");
   pool *p = &s.p;
   if (!pool_fill(p, op, x, y)) return qn_refuse(out, "extents below 2^29", "x", "", "%s", "more");
-  if (p->p > MOST_P) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", p->p);
+  if (p->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", p->p);
   pool_strides(dy, p->index_stride);
   pool_strides(dx, p->dx_stride);
   const int64_t *strides[] = { p->x_stride, p->y_stride, p->index_stride, p->dx_stride };

@@ -8,6 +8,7 @@ pool_adaptive_max x=f32/2x5x33 size=7
 pool_adaptive_max x=f32/1x2x5x6x7 size=2,4,3 indices=? ; as=f16
 pool_adaptive_max x=f32/2x19x13x10/nhwc size=5,3 indices=? ; as=bf16
 pool_adaptive_max x=f32/3x40x6x6/nhwc size=1,1
+pool_adaptive_max x=f32/2x3x16x32 size=2,2 indices=? ; as=bf16
 pool_adaptive_max x=f32/1x1x1x1 size=3,2 indices=?
 pool_adaptive_average x=f32/2x3x8x9 size=4,3 ; as=f16,bf16,f64
 pool_adaptive_average x=f32/2x3x7x5 size=3,4 ; as=f16,bf16
@@ -26,12 +27,15 @@ pool_adaptive_max_backward dy=f32/2x3x7x9 indices=i32/2x3x7x9 dx=f32/2x3x4x5 ; a
 pool_adaptive_max_backward dy=f32/1x2x2x4x3 indices=i32/1x2x2x4x3 dx=f32/1x2x5x6x7
 pool_adaptive_max_backward dy=f32/2x19x5x3/nhwc indices=i32/2x19x5x3/nhwc dx=f32/2x19x13x10/nhwc ; as=bf16
 pool_adaptive_max_backward dy=f32/2x5x7 indices=i32/2x5x7 dx=f32/2x5x33
+pool_adaptive_max_backward dy=f32/2x9x4x5 indices=i32/2x9x4x5 dx=f32/2x9x10x12 ; as=bf16
 pool_adaptive_average_backward dy=f32/2x3x4x3 dx=f32/2x3x8x9 ; as=f16,bf16,f64
 pool_adaptive_average_backward dy=f32/2x3x3x4 dx=f32/2x3x7x5 ; as=f16
 pool_adaptive_average_backward dy=f32/2x3x7x9 dx=f32/2x3x4x5 ; as=bf16
 pool_adaptive_average_backward dy=f32/1x2x2x4x3 dx=f32/1x2x5x6x7
 pool_adaptive_average_backward dy=f32/2x19x5x3/nhwc dx=f32/2x19x13x10/nhwc ; as=bf16
 pool_adaptive_average_backward dy=f32/2x8x4x4 dx=f32/2x8x16x16 ; as=f16
+pool_adaptive_average_backward dy=f32/2x9x4x5 dx=f32/2x9x10x12 ; as=bf16
+pool_adaptive_average_backward dy=f32/5x8x3x4/nhwc dx=f32/5x8x7x9/nhwc ; as=bf16
 
 pool_lp x=f32/2x3x8x9 window=2 ; as=f16,bf16,f64
 pool_lp x=f32/2x3x9x8 window=3 stride=2 pad=1 p=3 ; as=bf16
@@ -44,6 +48,9 @@ pool_lp x=f32/1x2x3x19 window=2,9 stride=1,9 pad=0,2 p=3 ; as=bf16
 pool_lp x=f32/1x2x4x4 window=2 pad=2
 pool_lp x=f32/1x2x4x4 window=2 ; x.fill=tiny plain=1
 pool_lp x=f32/1x2x4x4 window=2 p=3 ; x.is=1e30,-1e30,3e38,1e-30 plain=1
+pool_lp x=f32/1x2x4x4 window=2 ; x.is=1e30,-1e30,3e38,1e-30,0,1,nan,inf plain=1
+pool_lp x=f32/3x5x13x16 window=3 stride=2 pad=1 ; as=f16,bf16
+pool_lp x=f32/2x16x9x8/nhwc window=3 stride=2 pad=1 p=3 ; as=bf16
 pool_lp_backward dy=f32/2x3x4x4 x=f32/2x3x8x9 y=f32/2x3x4x4 window=2 ; y.fill=pos as=f16,bf16,f64
 pool_lp_backward dy=f32/2x3x5x4 x=f32/2x3x9x8 y=f32/2x3x5x4 window=3 stride=2 pad=1 p=3 ; y.fill=near as=bf16
 pool_lp_backward dy=f32/1x5x7x7 x=f32/1x5x7x7 y=f32/1x5x7x7 window=3 stride=1 pad=1 p=1 ; y.fill=near as=f16
@@ -53,3 +60,4 @@ pool_lp_backward dy=f32/1x2x2x2 x=f32/1x2x3x19 y=f32/1x2x2x2 window=2,9 stride=1
 pool_lp_backward dy=f32/1x2x2x2x3 x=f32/1x2x5x6x7 y=f32/1x2x2x2x3 window=2,3,2 p=1.5 ; y.fill=near as=f16
 pool_lp_backward dy=f32/2x19x4x4/nhwc x=f32/2x19x9x9/nhwc y=f32/2x19x4x4/nhwc window=3 stride=2 ; y.fill=near as=bf16
 pool_lp_backward dy=f32/1x2x2x2 x=f32/1x2x4x4 y=f32/1x2x2x2 window=2 ; y.is=0,1,2,0.5 plain=1
+pool_lp_backward dy=f32/3x5x6x8 x=f32/3x5x12x16 y=f32/3x5x6x8 window=2 p=3 ; y.fill=near as=f16,bf16
