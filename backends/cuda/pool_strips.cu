@@ -1,42 +1,56 @@
 /* pool_strips.cu -- pooling of packed f16, bf16 and f32 planes (NCHW) without shared memory: a thread takes a vector of V neighbouring
- * columns and walks down the lines of x, each of which it reads once.
+ * columns of some lines of x, all of whose loads are in flight at once.
  *
  *   max       y = the largest tap inside x, NaN above all, the first of equals; no tap inside: -Inf
  *   average   y = sum of taps inside x / divisor, 0 where none is
+ *   norm      y = sqrt(sum of tap^2), lp pooling with p = 2
  *
- * strips: square windows of SIZE every STEP, BEFORE columns of padding to the left, known to the compiler: what a line gives to the
- * V / STEP windows above it is made once, for all the lines of outputs that share it.
+ * strips: square windows of SIZE every STEP, BEFORE columns of padding to the left, known to the compiler: what a line of
+ * x gives to the V / STEP windows above it is made once for the lines of outputs that a thread has.
  * tiles: windows side by side of V 2^k columns: 2^k neighbouring threads join what they found. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "pool.cuh"
+#include "pool_lp.cuh"
+#include <type_traits>
 
-enum { THREADS = 256, BATCH = 4, TILE_BATCH = 8 };        /* lines in flight */
+enum { MAX, MAX_INDEX, AVERAGE, NORM };
+enum { THREADS = 128, TILE_BATCH = 8 };  /* lines of a tile in flight */
 
-struct strips : pool {                    /* in[0] and what else it knows of a third dim are 1; band: lines of outputs of a thread */
-  int32_t  bands, vectors;                /* threads for the lines of a plane; vectors of a line */
+struct strips : pool {                    /* in[0] and what else it knows of a third dim are 1 */
+  int32_t  vectors;                       /* of a line */
   int32_t  lanes;                         /* tiles: vectors of a window */
-  int32_t  whole;                         /* strips: a thread's outputs of a line lie as one vector */
-  float    inverse;                       /* of the divisor, if it is the same for all windows; else 0 */
+  int32_t  whole, even;                   /* strips: a thread's outputs of a line lie as one vector; all windows have as many taps */
+  float    share;                         /* ... of which each counts so much */
   uint32_t threads;
+  divider  by_vectors, by_bands;          /* bands: tiles, or lines of a thread, of a column of outputs */
 };
 
-template <bool average> __device__ __forceinline__ float nothing() { return average ? 0.f : -INFINITY; }
-template <bool average> __device__ __forceinline__ float taken(float v, float a) { return average ? v + a : v >= a || v != v ? v : a; }
+template <int mode> __device__ __forceinline__ float nothing() { return mode == MAX || mode == MAX_INDEX ? -INFINITY : 0.f; }
+/* v and a tap. */
+template <int mode> __device__ __forceinline__ float taken(float v, float a) { return mode == MAX ? larger(v, a) : v + a; }
+template <int mode> __device__ __forceinline__ float seen(float a) { return mode == NORM ? a * a : a; }
 
 /* ---- elements as they came --------------------------------------------------------------------------------- */
 
 template <int dtype> constexpr int bytes_of = dtype == QN_F32 ? 4 : 2;
-template <int dtype> __device__ __forceinline__ float element(const void *x, int64_t at)
+/* One element in the low bits of a word. */
+template <int dtype> __device__ __forceinline__ uint32_t element(const void *x, int64_t at)
 {
-  if (dtype == QN_F32) return ((const float *)x)[at];
-  uint16_t h = ((const uint16_t *)x)[at];
-  return dtype == QN_BF16 ? bf16_to_float(h) : f16_to_float(h);
+  return dtype == QN_F32 ? ((const uint32_t *)x)[at] : ((const uint16_t *)x)[at];
 }
-template <int dtype> __device__ __forceinline__ void element_put(void *y, int64_t at, float v)
+template <int dtype> __device__ __forceinline__ float opened(uint32_t h)
 {
-  if (dtype == QN_F32) ((float *)y)[at] = v;
-  else ((uint16_t *)y)[at] = dtype == QN_BF16 ? float_to_bf16(v) : float_to_f16(v);
+  return dtype == QN_F32 ? __uint_as_float(h) : dtype == QN_BF16 ? __uint_as_float(h << 16) : f16_to_float((uint16_t)h);
+}
+template <int dtype> __device__ __forceinline__ uint32_t closed(float v)
+{
+  return dtype == QN_F32 ? __float_as_uint(v) : dtype == QN_BF16 ? float_to_bf16(v) : float_to_f16(v);
+}
+template <int dtype> __device__ __forceinline__ void element_put(void *y, int64_t at, uint32_t h)
+{
+  if (dtype == QN_F32) ((uint32_t *)y)[at] = h;
+  else ((uint16_t *)y)[at] = (uint16_t)h;
 }
 
 template <int dtype, int V> struct bits {                 /* 4, 8 or 16 bytes */
@@ -63,6 +77,7 @@ template <int dtype, int V> struct bits {                 /* 4, 8 or 16 bytes */
     else if (words == 2) *(uint2 *)p = make_uint2(word[0], word[1 % words]);
     else *(uint32_t *)p = word[0];
   }
+  __device__ __forceinline__ uint32_t raw(int i) const { return dtype == QN_F32 ? word[i % words] : word[i / 2 % words] >> i % 2 * 16; }
   __device__ __forceinline__ float get(int i) const
   {
     if (dtype == QN_F32) return __uint_as_float(word[i % words]);
@@ -80,218 +95,291 @@ template <int dtype, int V> struct bits {                 /* 4, 8 or 16 bytes */
 
 /* ---- strips ---------------------------------------------------------------------------------------------------- */
 
-template <int dtype, int V, int SIZE, int STEP, int BEFORE> struct strip {
-  static constexpr int outputs = V / STEP, beyond = (outputs - 1) * STEP + SIZE - BEFORE - V, after = beyond > 0 ? beyond : 0;
-  bits<dtype, V> middle;
-  float side[BEFORE + after + 1];         /* columns before and after the vector; those before only of a warp's first lane */
+/* The larger of each half. */
+template <int dtype> __device__ __forceinline__ uint32_t larger_pair(uint32_t a, uint32_t b)
+{
+  uint32_t v;
+#if __CUDA_ARCH__ >= 800
+  if (dtype == QN_BF16) asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
+  else asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
+#else
+  float lo = larger(opened<dtype>(a & 0xffff), opened<dtype>(b & 0xffff)), hi = larger(opened<dtype>(a >> 16), opened<dtype>(b >> 16));
+  v = closed<dtype>(lo) | closed<dtype>(hi) << 16;
+#endif
+  return v;
+}
 
-  template <bool average> __device__ __forceinline__ void load(const strips &p, int64_t plane, int line, int x0)
+/* Lines of outputs of a thread: two where these share more than half of their lines of x, and more of narrow vectors. */
+__host__ __device__ constexpr int rows_of(int v, int size, int step) { return v > 2 ? (2 * step < size ? 2 : 1) : size == 2 ? 4 : 2; }
+
+template <int dtype, int mode, int V, int SIZE, int STEP, int BEFORE> struct strip {
+  static constexpr int outputs = V / STEP, beyond = (outputs - 1) * STEP + SIZE - BEFORE - V, after = beyond > 0 ? beyond : 0;
+  static constexpr bool paired = mode == MAX && dtype != QN_F32;        /* maxima of 16 bits are found two at a time, as they came */
+  static constexpr int found = paired ? (outputs + 1) / 2 : outputs;
+  typedef std::conditional_t<paired, uint32_t, float> join_type;
+  bits<dtype, V> middle;
+  uint32_t side[BEFORE + after + 1];      /* columns before and after the vector */
+
+  /* at: the vector's place, if that is inside. */
+  __device__ __forceinline__ void load(const strips &p, const char *at, bool here, int x0)
   {
-    bool here = (unsigned)line < (unsigned)p.in[1];
-    int64_t at = plane + (int64_t)line * p.in[2] + x0;
-    if (here) middle.load(p.x, at);
-    else {
-      float none[V];
+    const uint32_t none = closed<dtype>(nothing<mode>());
 #pragma unroll
-      for (int i = 0; i < V; i++) none[i] = nothing<average>();
-      middle.set(none);
-    }
+    for (int i = 0; i < middle.words; i++) middle.word[i] = dtype == QN_F32 ? none : none << 16 | none;
+#pragma unroll
+    for (int i = 0; i < BEFORE + after; i++) side[i] = none;
+    if (!here) return;
+    middle.load(at, 0);
 #pragma unroll
     for (int i = 0; i < BEFORE + after; i++) {
       int c = i < BEFORE ? i - BEFORE : V + i - BEFORE;
-      bool mine = i >= BEFORE || threadIdx.x % 32 == 0;
-      side[i] = here && mine && (unsigned)(x0 + c) < (unsigned)p.in[2] ? element<dtype>(p.x, at + c) : nothing<average>();
+      if ((unsigned)(x0 + c) < (unsigned)p.in[2]) side[i] = element<dtype>(at, c);
     }
   }
-  /* What the line gives to each window. The lane before has the columns before. */
-  template <bool average> __device__ __forceinline__ void join(float (&f)[outputs], int x0)
+  /* The word that holds column c, and whether above another. */
+  __device__ __forceinline__ uint32_t word(int c) const { return c < 0 ? side[c + BEFORE] : c >= V ? side[c - V + BEFORE] : middle.word[c * bytes_of<dtype> / 4]; }
+  static __device__ __forceinline__ bool above(int c) { return dtype != QN_F32 && c >= 0 && c < V && c % 2; }
+  __device__ __forceinline__ float get(int c) const { return seen<mode>(c < 0 || c >= V ? opened<dtype>(word(c)) : middle.get(c)); }
+  __device__ __forceinline__ uint32_t pair(int a, int b) const { return __byte_perm(word(a), word(b), (above(a) ? 0x32 : 0x10) | (above(b) ? 0x7600 : 0x5400)); }
+
+  /* What the line gives to each window, or two. */
+  __device__ __forceinline__ void join(float (&f)[found]) const
   {
-    float v[BEFORE + V + after];
-#pragma unroll
-    for (int i = 0; i < BEFORE; i++) {
-      float a = __shfl_up_sync(~0u, middle.get(V - BEFORE + i), 1);
-      if (threadIdx.x % 32) side[i] = x0 ? a : nothing<average>();
-    }
-#pragma unroll
-    for (int i = 0; i < BEFORE + V + after; i++) v[i] = i < BEFORE ? side[i] : i < BEFORE + V ? middle.get(i - BEFORE) : side[i - V];
 #pragma unroll
     for (int o = 0; o < outputs; o++) {
-      f[o] = v[o * STEP];
+      f[o] = get(o * STEP - BEFORE);
 #pragma unroll
-      for (int c = 1; c < SIZE; c++) f[o] = taken<average>(f[o], v[o * STEP + c]);
+      for (int c = 1; c < SIZE; c++) f[o] = taken<mode>(f[o], get(o * STEP - BEFORE + c));
+    }
+  }
+  __device__ __forceinline__ void join(uint32_t (&f)[found]) const
+  {
+#pragma unroll
+    for (int o = 0; o < found; o++) {
+      int a = 2 * o * STEP - BEFORE, b = 2 * o + 1 < outputs ? a + STEP : a;
+      f[o] = pair(a, b);
+#pragma unroll
+      for (int c = 1; c < SIZE; c++) f[o] = larger_pair<dtype>(f[o], pair(a + c, b + c));
     }
   }
 };
+template <int dtype, int mode> __device__ __forceinline__ uint32_t both(uint32_t a, uint32_t b) { return larger_pair<dtype>(a, b); }
+template <int dtype, int mode> __device__ __forceinline__ float both(float a, float b) { return taken<mode>(a, b); }
 
-template <int dtype, bool average, int V, int SIZE, int STEP, int BEFORE>
+/* The norm of a window whose squares leave the format, or may. */
+template <int dtype> __device__ __forceinline__ float norm_scaled(const strips &p, int64_t plane, int y0, int x0)
+{
+  float most = 0, sum = 0;
+  lp_unit unit;
+#pragma unroll 1
+  for (int pass = 0; pass < 2; pass++) {
+    for (int y = max(y0, 0); y < min(y0 + p.size[1], p.in[1]); y++)
+      for (int x = max(x0, 0); x < min(x0 + p.size[2], p.in[2]); x++) {
+        float t = fabsf(opened<dtype>(element<dtype>(p.x, plane + y * p.in[2] + x)));
+        if (pass) t = unit.of(t), sum += t * t;
+        else most = larger(most, t);
+      }
+    if (!(most > 0 && most < INFINITY)) return most;
+    unit = lp_unit(most);
+  }
+  return unit.back(sqrtf(sum));
+}
+
+template <int dtype, int mode, int V, int SIZE, int STEP, int BEFORE>
 __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ strips p)
 {
-  typedef strip<dtype, V, SIZE, STEP, BEFORE> line_strip;
-  constexpr int N = line_strip::outputs, ROWS = BATCH / STEP, KEPT = SIZE - STEP;
+  typedef strip<dtype, mode, V, SIZE, STEP, BEFORE> line;
+  constexpr int N = line::outputs, ROWS = rows_of(V, SIZE, STEP), LINES = (ROWS - 1) * STEP + SIZE;
   uint32_t thread = blockIdx.x * THREADS + threadIdx.x;
-  bool here = thread < p.threads;         /* all lanes stay */
-  thread = min(thread, p.threads - 1);
-  uint32_t q = thread / p.vectors, k = q / p.bands;
-  int x0 = (int)(thread - q * p.vectors) * V, o0 = (int)(q - k * p.bands) * p.band, end = here ? min(o0 + p.band, p.out[1]) : 0, ox = x0 / STEP;
-  int64_t from = (int64_t)k * p.in[1] * p.in[2], to = (int64_t)k * p.out[1] * p.out[2] + ox;
-  int y0 = o0 * STEP - p.before[1], rows = -1;
-  float kept[KEPT ? KEPT : 1][N], inverse[N];
+  if (thread >= p.threads) return;
+  uint32_t q = p.by_vectors(thread), k = p.by_bands(q);
+  int x0 = (int)(thread - q * p.vectors) * V, o0 = (int)(q - k * p.by_bands.by) * ROWS, ox = x0 / STEP, y0 = o0 * STEP - p.before[1];
+  int64_t from = (int64_t)k * p.in[1] * p.in[2], to = ((int64_t)k * p.out[1] + o0) * p.out[2] + ox;
+  line s[LINES];
+  const char *at = (const char *)p.x + (from + y0 * p.in[2] + x0) * bytes_of<dtype>;
+  int pitch = p.in[2] * bytes_of<dtype>;
 #pragma unroll
-  for (int n = 0; n < N; n++) inverse[n] = p.inverse;
+  for (int i = 0; i < LINES; i++, at += pitch) s[i].load(p, at, (unsigned)(y0 + i) < (unsigned)p.in[1], x0);
+  typename line::join_type f[ROWS][line::found];
 #pragma unroll
-  for (int i = 0; i < KEPT; i++) {
-    line_strip s;
-    s.template load<average>(p, from, y0 + i, x0);
-    s.template join<average>(kept[i], x0);
+  for (int i = 0; i < LINES; i++) {
+    typename line::join_type g[line::found];
+    s[i].join(g);
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+      if (i >= r * STEP && i < r * STEP + SIZE)
+#pragma unroll
+        for (int n = 0; n < line::found; n++) f[r][n] = i == r * STEP ? g[n] : both<dtype, mode>(f[r][n], g[n]);
   }
-#pragma unroll 1
-  for (int o = o0; o < o0 + p.band; o += ROWS) {
-    line_strip s[ROWS * STEP];
-    int line = o * STEP - p.before[1] + KEPT;
+  int left = 0, right = 0;                /* taps across: of windows between SIZE */
+  if (mode == AVERAGE && !p.even) left = taps_beside(p, 2, x0 - BEFORE, SIZE), right = taps_beside(p, 2, x0 - BEFORE + (N - 1) * STEP, SIZE);
 #pragma unroll
-    for (int i = 0; i < ROWS * STEP; i++) s[i].template load<average>(p, from, line + i, x0);
-    float f[KEPT + ROWS * STEP][N];
+  for (int r = 0; r < ROWS; r++) {
+    if (o0 + r >= p.out[1]) break;
+    bits<dtype, (N > 1 ? N : 4 / bytes_of<dtype>)> b;
+    bool plain = true;                    /* squares within the format */
+    if constexpr (line::paired) {
 #pragma unroll
-    for (int i = 0; i < KEPT; i++)
+      for (int n = 0; n < line::found; n++) b.word[n] = f[r][n];
+    } else {
+      float v[N > 1 ? N : 2];
+      int down = mode == AVERAGE ? taps_beside(p, 1, y0 + r * STEP, SIZE) : 0;
 #pragma unroll
-      for (int n = 0; n < N; n++) f[i][n] = kept[i][n];
+      for (int n = 0; n < N; n++) v[n] = f[r][n];
+      if (mode == AVERAGE && p.even)
 #pragma unroll
-    for (int i = 0; i < ROWS * STEP; i++) s[i].template join<average>(f[KEPT + i], x0);
+        for (int n = 0; n < N; n++) v[n] *= p.share;
+      if (mode == AVERAGE && !p.even)
 #pragma unroll
-    for (int r = 0; r < ROWS; r++) {
-      if (o + r >= end) break;
-      float v[N < 2 ? 2 : N];
+        for (int n = 0; n < N; n++) v[n] *= p.inverse[down * (n == 0 ? left : n == N - 1 ? right : SIZE)];
+      if (mode == NORM)
 #pragma unroll
-      for (int n = 0; n < N; n++) {
-        v[n] = f[r * STEP][n];
-#pragma unroll
-        for (int i = 1; i < SIZE; i++) v[n] = taken<average>(v[n], f[r * STEP + i][n]);
-      }
-      if (average && p.inverse == 0) {    /* divisors differ */
-        int now = taps_of(p, 1, (o + r) * STEP - p.before[1], SIZE);
-        if (now != rows) {                /* at an edge */
-          rows = now;
-#pragma unroll
-          for (int n = 0; n < N; n++) inverse[n] = 1 / (float)max(1, rows * taps_of(p, 2, (ox + n) * STEP - BEFORE, SIZE));
-        }
-      }
-      if (average)
-#pragma unroll
-        for (int n = 0; n < N; n++) v[n] *= inverse[n];
-      int64_t at = to + (int64_t)(o + r) * p.out[2];
-      if (N * bytes_of<dtype> >= 4 && p.whole) {
-        bits<dtype, N * bytes_of<dtype> >= 4 ? N : 2> b;
-        b.set(v);
-        b.store(p.y, at);
-      } else {
-#pragma unroll
-        for (int n = 0; n < N; n++)
-          if (ox + n < p.out[2]) element_put<dtype>(p.y, at + n, v[n]);
-      }
+        for (int n = 0; n < N; n++) plain &= v[n] > LP_LEAST && v[n] < INFINITY, v[n] = sqrtf(v[n]);
+      if (N == 1) v[1] = v[0];
+      b.set(v);
     }
+    int64_t place = to + r * p.out[2];
+    if (N > 1 && p.whole) b.store(p.y, place);
+    else
 #pragma unroll
-    for (int i = 0; i < KEPT; i++)
-#pragma unroll
-      for (int n = 0; n < N; n++) kept[i][n] = f[ROWS * STEP + i][n];
+      for (int n = 0; n < N; n++)
+        if (ox + n < p.out[2]) element_put<dtype>(p.y, place + n, b.raw(n));
+    if (mode == NORM && !plain)
+#pragma unroll 1
+      for (int n = 0; n < N && ox + n < p.out[2]; n++)
+        element_put<dtype>(p.y, place + n, closed<dtype>(norm_scaled<dtype>(p, from, y0 + r * STEP, x0 - BEFORE + n * STEP)));
   }
 }
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------- */
 
-template <int dtype, bool average, int V> __global__ void __launch_bounds__(THREADS) pool_tiles(const __grid_constant__ strips p)
+/* A maximum and its tap, and others': the first of equals, the first NaN. */
+__device__ __forceinline__ void join_taps(float &v, int &tap, float a, int other)
+{
+  bool same = a == v || (a != a && v != v);
+  if (same ? other < tap : a > v || a != a) v = a, tap = other;
+}
+
+template <int dtype, int mode, int V> __global__ void __launch_bounds__(THREADS) pool_tiles(const __grid_constant__ strips p)
 {
   uint32_t thread = min(blockIdx.x * THREADS + threadIdx.x, p.threads - 1);   /* all lanes stay: of the last, some repeat it */
-  uint32_t q = thread / p.vectors, k = q / p.out[1];
-  int vector = (int)(thread - q * p.vectors), o = (int)(q - k * p.out[1]);
+  uint32_t q = p.by_vectors(thread), k = p.by_bands(q);
+  int vector = (int)(thread - q * p.vectors), o = (int)(q - k * p.out[1]), across = p.size[2];
   int64_t at = ((int64_t)k * p.in[1] + o * p.size[1]) * p.in[2] + vector * V;
   float f[V], v;
+  int row[V], tap = 0;                    /* of each column's maximum */
 #pragma unroll
-  for (int i = 0; i < V; i++) f[i] = nothing<average>();
+  for (int j = 0; j < V; j++) f[j] = nothing<mode>(), row[j] = 0;
 #pragma unroll 1
   for (int r = 0; r < p.size[1]; r += TILE_BATCH) {
     bits<dtype, V> b[TILE_BATCH];
 #pragma unroll
     for (int i = 0; i < TILE_BATCH; i++)
-      if (r + i < p.size[1]) b[i].load(p.x, at + (int64_t)(r + i) * p.in[2]);
+      if (r + i < p.size[1]) b[i].load(p.x, at + (r + i) * p.in[2]);
 #pragma unroll
     for (int i = 0; i < TILE_BATCH; i++)
       if (r + i < p.size[1])
 #pragma unroll
-        for (int j = 0; j < V; j++) f[j] = taken<average>(f[j], b[i].get(j));
+        for (int j = 0; j < V; j++) {
+          float a = b[i].get(j);
+          if (mode != MAX_INDEX) f[j] = taken<mode>(f[j], a);
+          else if (a > f[j] || (a != a && f[j] == f[j])) f[j] = a, row[j] = r + i;
+        }
   }
   v = f[0];
+  if (mode == MAX_INDEX) {
+    int first = vector % p.lanes * V;
+    tap = row[0] * across + first;
 #pragma unroll
-  for (int j = 1; j < V; j++) v = taken<average>(v, f[j]);
-  for (int apart = 1; apart < p.lanes; apart *= 2) v = taken<average>(v, __shfl_down_sync(~0u, v, apart));
-  if (average) v *= 1 / ((float)p.size[1] * (float)p.size[2]);
-  if (vector % p.lanes == 0) element_put<dtype>(p.y, ((int64_t)k * p.out[1] + o) * p.out[2] + vector / p.lanes, v);
+    for (int j = 1; j < V; j++) join_taps(v, tap, f[j], row[j] * across + first + j);
+    for (int apart = 1; apart < p.lanes; apart *= 2) {
+      float a = __shfl_down_sync(~0u, v, apart);
+      join_taps(v, tap, a, __shfl_down_sync(~0u, tap, apart));
+    }
+  } else {
+#pragma unroll
+    for (int j = 1; j < V; j++) v = taken<mode>(v, f[j]);
+    for (int apart = 1; apart < p.lanes; apart *= 2) v = taken<mode>(v, __shfl_down_sync(~0u, v, apart));
+  }
+  if (mode == AVERAGE) v *= p.share;
+  if (vector % p.lanes) return;
+  int64_t to = ((int64_t)k * p.out[1] + o) * p.out[2] + vector / p.lanes;
+  element_put<dtype>(p.y, to, closed<dtype>(v));
+  if (mode != MAX_INDEX) return;
+  int r = tap / across, place = (o * p.size[1] + r) * p.in[2] + vector * V + tap - r * across;
+  element_store_wrapped(p.indices, to, p.index_dtype, p.index_dtype == QN_U8 ? tap : place);
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
 typedef const void *kernel;
-struct state { strips p; int32_t x, y; kernel kernel; };
+struct state { strips p; int32_t x, y, indices; kernel kernel; };
 
-template <int dtype, bool average, int V> static kernel choose_window(const strips &p)
+template <int dtype, int mode, int V> static kernel choose_window(const strips &p)
 {
   bool square = p.size[1] == p.size[2] && p.step[1] == p.step[2];
-  int size = square ? p.size[1] : 0, step = p.step[1], before = p.before[2];
-  if (size == 3 && step == 2 && before == 1) return (kernel)pool_strips<dtype, average, V, 3, 2, 1>;
-  if (size == 3 && step == 2 && before == 0) return (kernel)pool_strips<dtype, average, V, 3, 2, 0>;
-  if (size == 3 && step == 1 && before == 1) return (kernel)pool_strips<dtype, average, V, 3, 1, 1>;
-  if (size == 2 && step == 2 && before == 0) return (kernel)pool_strips<dtype, average, V, 2, 2, 0>;
+  int window = square ? 100 * p.size[1] + 10 * p.step[1] + p.before[2] : 0;
+  if (window == 321) return (kernel)pool_strips<dtype, mode, V, 3, 2, 1>;
+  if (window == 220) return (kernel)pool_strips<dtype, mode, V, 2, 2, 0>;
+  if constexpr (mode != NORM) {
+    if (window == 320) return (kernel)pool_strips<dtype, mode, V, 3, 2, 0>;
+    if (window == 311) return (kernel)pool_strips<dtype, mode, V, 3, 1, 1>;
+  }
   return nullptr;
 }
-template <int dtype, bool average> static kernel choose_width(strips *p)
+template <int dtype> static kernel choose(strips *p, int mode)
 {
   constexpr int wide = vector_per_16<dtype>;
   int lanes = p->size[2] / wide;
   bool tiles = p->step[1] == p->size[1] && p->step[2] == p->size[2] && p->in[1] == p->out[1] * p->size[1] && p->in[2] == p->out[2] * p->size[2] && !p->before[1] &&
-               !p->before[2] && p->size[2] % wide == 0 && lanes <= 32 && !(lanes & (lanes - 1));
+               !p->before[2] && p->size[2] % wide == 0 && lanes <= 32 && !(lanes & (lanes - 1)) && mode != NORM;
   int V = p->in[2] % wide == 0 ? wide : 2;
   if (p->in[2] % V) return nullptr;
   p->vectors = p->in[2] / V;
   p->lanes = tiles ? lanes : 0;
-  if (tiles) return (kernel)pool_tiles<dtype, average, wide>;
-  return V == wide ? choose_window<dtype, average, wide>(*p) : choose_window<dtype, average, 2>(*p);
+  if (tiles)
+    return mode == AVERAGE ? (kernel)pool_tiles<dtype, AVERAGE, wide> : mode == MAX ? (kernel)pool_tiles<dtype, MAX, wide> : (kernel)pool_tiles<dtype, MAX_INDEX, wide>;
+  if (mode == MAX_INDEX) return nullptr;
+  if (V == wide)
+    return mode == AVERAGE ? choose_window<dtype, AVERAGE, wide>(*p) : mode == MAX ? choose_window<dtype, MAX, wide>(*p) : choose_window<dtype, NORM, wide>(*p);
+  return mode == AVERAGE ? choose_window<dtype, AVERAGE, 2>(*p) : mode == MAX ? choose_window<dtype, MAX, 2>(*p) : nullptr;
 }
-template <int dtype> static kernel choose(strips *p, bool average) { return average ? choose_width<dtype, true>(p) : choose_width<dtype, false>(p); }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   const qn_value *x = cuda_value(r, QN_ROLE_POOL_MAX_X), *y = cuda_value(r, QN_ROLE_POOL_MAX_Y);
   if (x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "another");
-  if (pool_indices(op) >= 0) return qn_refuse(out, "no indices", "indices", "absent", "%s", "present");
   if (x->rank > 4) return qn_refuse(out, "1 or 2 spatial dims", "x", "2", "%d", x->rank - 2);
-  if (!qn_is_packed(x) || !qn_is_packed(y)) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
+  int32_t indices = pool_indices(op);
+  if (!qn_is_packed(x) || !qn_is_packed(y) || (indices >= 0 && !qn_is_packed(&r->value[indices]))) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
   if (x->align < 16 || y->align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align < y->align ? x->align : y->align);
   strips p = {};
   if (!pool_fill(&p, op, x, y)) return qn_refuse(out, "extents below 2^29", "x", "", "%s", "more");
   if (p.adaptive) return qn_refuse(out, "windows of one size", "x", "extents that y's divide", "%dx%d", p.in[1], p.in[2]);
   for (int d = 1; d < 3; d++)
     if (p.size[d] > 1 && p.dilation[d] != 1) return qn_refuse(out, "dilation 1", "x", "1", "%d", p.dilation[d]);
-  bool average = pool_is_average(op->op);
-  kernel kernel = x->dtype == QN_F32 ? choose<QN_F32>(&p, average) : x->dtype == QN_BF16 ? choose<QN_BF16>(&p, average) : choose<QN_F16>(&p, average);
+  if (op->op == QN_OP_POOL_LP && p.p != 2) return qn_refuse(out, "norms, and no other powers", "p", "2", "%g", p.p);
+  int mode = op->op == QN_OP_POOL_LP ? NORM : pool_is_average(op->op) ? AVERAGE : indices >= 0 ? MAX_INDEX : MAX;
+  kernel kernel = x->dtype == QN_F32 ? choose<QN_F32>(&p, mode) : x->dtype == QN_BF16 ? choose<QN_BF16>(&p, mode) : choose<QN_F16>(&p, mode);
   if (!kernel)
-    return qn_refuse(out, "an even width, and small windows or such side by side that are a power of two of vectors wide", "x", "3x3 every 1 or 2, 2x2 every 2, 8 or 16 wide",
-                     "%dx%d", p.size[1], p.size[2]);
+    return qn_refuse(out, "an even width, and small windows (of maxima without indices) or such side by side that are a power of two of vectors wide", "x",
+                     "3x3 every 1 or 2, 2x2 every 2, 8 or 16 wide", "%dx%d", p.size[1], p.size[2]);
   int V = p.in[2] / p.vectors, outputs = V / p.step[2];
   if (!p.lanes && p.out[2] > p.vectors * outputs) return qn_refuse(out, "outputs of a line above its vectors", "y", "fewer", "%d", p.out[2]);
   int64_t count = qn_elements(x) / ((int64_t)p.in[1] * p.in[2]);
-  int64_t bands = 1, rows = BATCH / qn_min_i64(p.step[1], 2);       /* a band: whole steps of the loop */
-  while (p.out[1] > 2 * rows * bands && count * p.vectors * bands < (int64_t)r->device->units * 3072) bands *= 2;
-  p.band = (int32_t)qn_round_up(qn_ceil_div(p.out[1], bands), rows);
-  p.bands = (int32_t)qn_ceil_div(p.out[1], p.band);
-  double threads = (double)count * p.vectors * (p.lanes ? p.out[1] : p.bands);
+  int64_t bands = p.lanes ? p.out[1] : qn_ceil_div(p.out[1], rows_of(V, p.size[1], p.step[1]));
+  double threads = (double)count * p.vectors * (double)bands;
   if (threads > INT32_MAX) return qn_refuse(out, "fewer than 2^31 threads", "x", "", "%s", "more");
   p.threads = (uint32_t)threads;
-  bool even = p.include_pad;
-  for (int d = 1; d < 3; d++) even &= (p.out[d] - 1) * p.step[d] + p.size[d] <= p.in[d] + p.before[d] + p.after[d];
-  p.inverse = even ? 1 / ((float)p.size[1] * (float)p.size[2]) : 0;
+  p.by_vectors = divider_of((uint32_t)p.vectors), p.by_bands = divider_of((uint32_t)bands);
+  if (indices >= 0) p.index_dtype = r->value[indices].dtype;
+  p.share = 1 / ((float)p.size[1] * (float)p.size[2]);
+  p.even = p.include_pad;
+  for (int d = 1; d < 3; d++) p.even &= (p.out[d] - 1) * p.step[d] + p.size[d] <= p.in[d] + p.before[d] + p.after[d];
   p.whole = !p.lanes && p.out[2] == p.vectors * outputs;
   state st = {};
-  st.p = p, st.x = op->arg[0], st.y = op->arg[1], st.kernel = kernel;
+  st.p = p, st.x = op->arg[0], st.y = op->arg[1], st.indices = indices, st.kernel = kernel;
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -301,11 +389,12 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   strips p = st->p;
   p.x = launch->ptr[st->x];
   p.y = launch->ptr[st->y];
+  p.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
   void *args[] = { &p };
   return cuda_check(cudaLaunchKernel(st->kernel, (p.threads + THREADS - 1) / THREADS, THREADS, args, 0, (cudaStream_t)launch->stream), "pool_strips");
 }
 
 #define ROW(op) { "strips", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE) };
+static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE), ROW(QN_OP_POOL_LP) };
 const qn_engine_list cuda_pool_strips_list = { row, sizeof row / sizeof *row };
