@@ -5,7 +5,8 @@
  *   average   y = sum of taps inside x / divisor, 0 where none is
  *
  * small: square windows of SIZE every STEP, known to the compiler: a thread takes STRIP outputs of a column, and what two of
- * them share once. other: any window; up to 32 lanes take the columns of one and join what they found. */
+ * them share once. other: any window, in two steps: what each line gives to each column of outputs (of a long line up to 32 lanes
+ * join what they found), then each output from its lines. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "pool.cuh"
@@ -17,7 +18,8 @@ struct planes : pool {                    /* in[0] and what else it knows of a t
   int64_t  total;                         /* elements of x */
   uint32_t count, per_block;              /* planes */
   int32_t  bands;                         /* of a plane, one block each; band: output rows of one */
-  int32_t  lanes;
+  int32_t  lanes, part;                   /* part: where in shared memory what lines give begins, in bytes */
+  divider  by_bands, by_rows, by_strips;  /* of a plane; of outputs */
 };
 
 /* What was found of a window so far, and where: its tap's number. */
@@ -29,7 +31,7 @@ template <int mode> struct found {
   __device__ __forceinline__ void take(float a, int at)
   {
     if (mode == AVERAGE) v += a;
-    else if (mode == MAX) v = v >= a || v != v ? v : a;
+    else if (mode == MAX) v = larger(v, a);
     else if (tap < 0 || a > v || (a != a && v == v)) v = a, tap = at;
   }
   /* Taps of another, of which some may come before ours. */
@@ -55,7 +57,7 @@ template <class T, int mode> __device__ __forceinline__ void put(const planes &p
   const int o[3] = { 0, oy, ox };
   const window w = window_of(p, o);
   int64_t to = ((int64_t)plane * p.out[1] + oy) * p.out[2] + ox;
-  tap_store((T *)p.y + to, mode == AVERAGE && f.tap >= 0 ? f.v / divisor_of(p, w) : f.v);
+  tap_store((T *)p.y + to, mode == AVERAGE ? f.v / fmaxf(divisor_of(p, w), 1) : f.v);     /* without a tap: 0 */
   if (mode == MAX_INDEX) element_store_wrapped(p.indices, to, p.index_dtype, p.index_dtype != QN_U8 && f.tap >= 0 ? place_in_plane(p, w, f.tap) : f.tap);
 }
 
@@ -66,62 +68,71 @@ __device__ __forceinline__ void small_windows(const planes &p, const T *s, uint3
   constexpr int lines = (STRIP - 1) * STEP + SIZE;
   int strips = (rows + STRIP - 1) / STRIP, units = n * strips * p.out[2];
   for (int unit = threadIdx.x; unit < units; unit += THREADS) {
-    int q = unit / p.out[2], ox = unit - q * p.out[2], k = q / strips, oy = o0 + (q - k * strips) * STRIP;
+    int q = p.by_out[2](unit), ox = unit - q * p.out[2], k = p.by_strips(q), oy = o0 + (q - k * strips) * STRIP;
     int x0 = ox * STEP - p.before[2], y0 = oy * STEP - p.before[1];
-    const T *line = s + ((int64_t)k * p.in[1] + y0) * p.in[2] + x0;
+    const T *line = s + (k * p.in[1] + y0) * p.in[2] + x0;
+    bool here[SIZE];
+#pragma unroll
+    for (int c = 0; c < SIZE; c++) here[c] = (unsigned)(x0 + c) < (unsigned)p.in[2];
     found<mode> f[STRIP];
 #pragma unroll
     for (int r = 0; r < lines; r++) {
       found<mode> g;
-      if ((unsigned)(y0 + r) < (unsigned)end) {
+      if ((unsigned)(y0 + r) < (unsigned)end)
 #pragma unroll
         for (int c = 0; c < SIZE; c++)
-          if ((unsigned)(x0 + c) < (unsigned)p.in[2]) {
-            g.take(tap_value(line, r * p.in[2] + c), c);
-            if (mode != MAX_INDEX) g.tap = 0;
-          }
-      }
+          if (here[c]) g.take(tap_value(line, r * p.in[2] + c), c);
 #pragma unroll
       for (int i = 0; i < STRIP; i++)
         if (r >= i * STEP && r < i * STEP + SIZE) {
-          if (mode != MAX_INDEX) f[i].take(g.v, 0), f[i].tap = max(f[i].tap, g.tap);
+          if (mode != MAX_INDEX) f[i].take(g.v, 0);
           else if (g.tap >= 0) f[i].take(g.v, (r - i * STEP) * SIZE + g.tap);
         }
     }
+    int across = mode == AVERAGE ? taps_beside(p, 2, x0, SIZE) : 0;
 #pragma unroll
-    for (int i = 0; i < STRIP; i++)
-      if (oy + i < o0 + rows) put<T, mode>(p, plane0 + k, oy + i, ox, f[i]);
+    for (int i = 0; i < STRIP; i++) {
+      if (oy + i >= o0 + rows) break;
+      if (mode == MAX_INDEX) put<T, mode>(p, plane0 + k, oy + i, ox, f[i]);
+      else tap_store((T *)p.y + ((int64_t)(plane0 + k) * p.out[1] + oy + i) * p.out[2] + ox, mode == AVERAGE ? f[i].v * p.inverse[across * taps_beside(p, 1, y0 + i * STEP, SIZE)] : f[i].v);
+    }
   }
 }
 
+/* part: of `lines` lines of x, the first number `first` of its plane, for each column of outputs; taps: behind them, MAX_INDEX. */
 template <class T, int mode>
-__device__ __forceinline__ void other_windows(const planes &p, const T *s, uint32_t plane0, int n, int o0, int rows)
+__device__ __forceinline__ void other_windows(const planes &p, const T *s, float *part, uint32_t plane0, int n, int o0, int rows, int first, int lines)
 {
-  int lane = threadIdx.x % p.lanes, units = n * rows * p.out[2], step = THREADS / p.lanes;
-  for (int first = 0; first < units; first += step) {       /* all lanes of a warp stay */
-    int unit = first + threadIdx.x / p.lanes;
+  int lane = threadIdx.x % p.lanes, step = THREADS / p.lanes, width = p.out[2], units = n * lines * width;
+  int *taps = (int *)part + units;
+  s += (int64_t)first * p.in[2];
+  for (int begin = 0; begin < units; begin += step) {       /* all lanes of a warp stay */
+    int unit = begin + threadIdx.x / p.lanes;
     bool here = unit < units;
-    int q = unit / p.out[2], ox = unit - q * p.out[2], k = q / rows, oy = o0 + q - k * rows;
-    int x0 = window_begin(p, 2, ox), y0 = window_begin(p, 1, oy), across = window_size(p, 2, ox), down = window_size(p, 1, oy);
-    const T *plane = s + (int64_t)k * p.in[1] * p.in[2];
+    int line = p.by_out[2](unit), ox = unit - line * width, x0 = window_begin(p, 2, ox), across = here ? window_size(p, 2, ox) : 0;
+    const T *from = s + line * p.in[2];
     found<mode> f;
-    for (int r = 0; here && r < down; r++) {
-      int y = y0 + r * p.dilation[1];
+    for (int c = lane; c < across; c += p.lanes) {
+      int x = x0 + c * p.dilation[2];
+      if ((unsigned)x < (unsigned)p.in[2]) f.take(tap_value(from, x), c);
+    }
+    for (int o = p.lanes / 2; o; o /= 2) f.join(__shfl_xor_sync(~0u, f.v, o), mode == MAX_INDEX ? __shfl_xor_sync(~0u, f.tap, o) : 0);
+    if (!here || lane) continue;
+    part[unit] = f.v;
+    if (mode == MAX_INDEX) taps[unit] = f.tap;
+  }
+  __syncthreads();
+  for (int unit = threadIdx.x; unit < n * rows * width; unit += THREADS) {
+    int q = p.by_out[2](unit), ox = unit - q * width, k = p.by_rows(q), oy = o0 + q - k * rows;
+    int y0 = window_begin(p, 1, oy), down = window_size(p, 1, oy), across = window_size(p, 2, ox);
+    found<mode> f;
+    for (int r = 0; r < down; r++) {
+      int y = y0 + r * p.dilation[1], at = (k * lines + y - first) * width + ox;
       if ((unsigned)y >= (unsigned)p.in[1]) continue;
-      for (int c = lane; c < across; c += p.lanes) {
-        int x = x0 + c * p.dilation[2];
-        if ((unsigned)x >= (unsigned)p.in[2]) continue;
-        f.take(tap_value(plane, y * p.in[2] + x), r * across + c);
-        if (mode != MAX_INDEX) f.tap = 0;
-      }
+      if (mode != MAX_INDEX) f.take(part[at], 0);
+      else if (taps[at] >= 0) f.take(part[at], r * across + taps[at]);
     }
-    for (int o = p.lanes / 2; o; o /= 2) {
-      float v = __shfl_xor_sync(~0u, f.v, o);
-      int tap = __shfl_xor_sync(~0u, f.tap, o);
-      f.join(v, tap);
-      if (mode != MAX_INDEX) f.tap = max(f.tap, tap);
-    }
-    if (here && lane == 0) put<T, mode>(p, plane0 + k, oy, ox, f);
+    put<T, mode>(p, plane0 + k, oy, ox, f);
   }
 }
 
@@ -129,7 +140,7 @@ template <class T, int mode, int SIZE, int STEP> __global__ void __launch_bounds
 {
   extern __shared__ uint4 stage[];
   constexpr int E = 16 / sizeof(T);
-  uint32_t group = p.bands == 1 ? blockIdx.x : blockIdx.x / p.bands, plane0 = group * p.per_block;
+  uint32_t group = p.bands == 1 ? blockIdx.x : p.by_bands(blockIdx.x), plane0 = group * p.per_block;
   int n = (int)min(p.per_block, p.count - plane0), o0 = 0, rows = p.out[1], first = 0, last = n * p.in[1];
   if (p.bands > 1) {                      /* per_block is 1 */
     o0 = (int)(blockIdx.x - group * p.bands) * p.band;
@@ -158,8 +169,8 @@ template <class T, int mode, int SIZE, int STEP> __global__ void __launch_bounds
   }
   __syncthreads();
   const T *s = (const T *)stage + (from - begin) - (int64_t)first * p.in[2];
-  if (SIZE) small_windows<T, mode, SIZE, STEP>(p, s, plane0, n, o0, rows, p.bands > 1 ? last : p.in[1]);
-  else other_windows<T, mode>(p, s, plane0, n, o0, rows);
+  if constexpr (SIZE != 0) small_windows<T, mode, SIZE, STEP>(p, s, plane0, n, o0, rows, p.bands > 1 ? last : p.in[1]);
+  else other_windows<T, mode>(p, s, (float *)((char *)stage + p.part), plane0, n, o0, rows, first, p.bands > 1 ? last - first : p.in[1]);
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
@@ -167,13 +178,21 @@ template <class T, int mode, int SIZE, int STEP> __global__ void __launch_bounds
 typedef const void *kernel;
 struct state { planes p; int32_t x, y, indices; uint32_t blocks, shared; kernel kernel; };
 
-template <class T, int mode> static kernel choose_window(const planes &p)
+/* 10 SIZE + STEP of a small window; 0: another. */
+static int small_window(const pool &p)
 {
   bool square = !p.adaptive && p.size[1] == p.size[2] && p.step[1] == p.step[2] && p.dilation[1] == 1 && p.dilation[2] == 1;
-  if (square && p.size[1] == 3 && p.step[1] == 2) return (kernel)pool_planes<T, mode, 3, 2>;
-  if (square && p.size[1] == 3 && p.step[1] == 1) return (kernel)pool_planes<T, mode, 3, 1>;
-  if (square && p.size[1] == 2 && p.step[1] == 2) return (kernel)pool_planes<T, mode, 2, 2>;
-  return (kernel)pool_planes<T, mode, 0, 0>;
+  int small = 10 * p.size[1] + p.step[1];
+  return square && (small == 32 || small == 31 || small == 22) ? small : 0;
+}
+template <class T, int mode> static kernel choose_window(const planes &p)
+{
+  switch (small_window(p)) {
+  case 32: return (kernel)pool_planes<T, mode, 3, 2>;
+  case 31: return (kernel)pool_planes<T, mode, 3, 1>;
+  case 22: return (kernel)pool_planes<T, mode, 2, 2>;
+  default: return (kernel)pool_planes<T, mode, 0, 0>;
+  }
 }
 template <class T> static kernel choose_mode(const planes &p, bool average, bool index)
 {
@@ -193,7 +212,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (x->align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align);
   planes p = {};
   bool fits = pool_fill(&p, op, x, y);
-  if (pool_is_adaptive(op->op) && !p.adaptive && indices >= 0) return qn_refuse(out, "indices of windows that differ in size", "x", "", "%s", "one size");
   for (int d = 1; d < 3; d++) fits = fits && p.in[d] + p.before[d] + p.after[d] <= 1 << 14 && p.size[d] * p.dilation[d] <= 1 << 14 && p.step[d] <= 1 << 14;
   if (!fits) return qn_refuse(out, "extents below 2^14", "x", "", "%s", "more");
   p.total = qn_elements(x);
@@ -202,22 +220,27 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.count = (uint32_t)count;
   if (indices >= 0) p.index_dtype = r->value[indices].dtype;
 
-  /* As many planes as make a good stage, or as many rows of outputs. */
-  int64_t esize = qn_kit_bytes(x->dtype), line = p.in[2] * esize, plane = p.in[1] * line, reach = (int64_t)(p.size[1] + p.adaptive - 1) * p.dilation[1] + 1;
-  int64_t units = 2 * r->device->units, most = most_shared(r->device);
-  p.per_block = (uint32_t)qn_max_i64(1, qn_min_i64(STAGE / 2 / plane, qn_ceil_div(count, units)));
+  /* As many planes as make a good stage, or as many rows of outputs. given: by a line to the columns of outputs. */
+  int64_t esize = qn_kit_bytes(x->dtype), line = p.in[2] * esize, given = small_window(p) ? 0 : p.out[2] * (indices >= 0 ? 8 : 4);
+  int64_t reach = (int64_t)(p.size[1] + p.adaptive - 1) * p.dilation[1] + 1;
+  int64_t units = 2 * r->device->units, most = most_shared(r->device) - 48, lines = p.in[1];
+  p.per_block = (uint32_t)qn_max_i64(1, qn_min_i64((given ? STAGE : STAGE / 2) / (lines * (line + given)), qn_ceil_div(count, units)));
   p.bands = 1, p.band = p.out[1];
-  int64_t shared = p.per_block * plane + 32;
-  if (plane > STAGE) {
-    int64_t band = (STAGE / line - reach) / p.step[1] + 1;
-    if (band < STRIP) band = qn_min_i64(STRIP, ((most - 32) / line - reach) / p.step[1] + 1);
+  if (lines * (line + given) > STAGE) {
+    int64_t band = (STAGE / (line + given) - reach) / p.step[1] + 1;
+    if (band < STRIP) band = qn_min_i64(STRIP, (most / (line + given) - reach) / p.step[1] + 1);
     p.band = (int32_t)qn_max_i64(1, qn_min_i64(band, p.out[1]));
     p.bands = (int32_t)qn_ceil_div(p.out[1], p.band);
-    shared = ((int64_t)(p.band - 1) * p.step[1] + reach) * line + 32;         /* adaptive steps are at most that */
-    if (shared > most) return qn_refuse(out, "a window's lines in shared memory", "x", "96 KB", "%lld", (long long)(reach * line));
+    if (p.bands > 1) lines = (int64_t)(p.band - 1) * p.step[1] + reach;     /* adaptive steps are at most that */
+    if (lines * (line + given) > most) return qn_refuse(out, "a window's lines in shared memory", "x", "96 KB", "%lld", (long long)(lines * (line + given)));
   }
+  p.part = (int32_t)qn_round_up(p.per_block * lines * line + 32, 16);       /* 32: x may begin and end amid a vector */
+  int64_t shared = p.part + p.per_block * lines * given;
   p.lanes = 1;
-  while (p.lanes < 32 && p.lanes * 2 <= p.size[2]) p.lanes *= 2;
+  while (p.lanes < 32 && p.lanes * 16 <= p.size[2]) p.lanes *= 2;
+  p.by_bands = divider_of((uint32_t)p.bands);
+  p.by_rows = divider_of((uint32_t)p.out[1]);
+  p.by_strips = divider_of((uint32_t)qn_ceil_div(p.band, STRIP));
   double blocks = (double)qn_ceil_div(count, p.per_block) * p.bands;
   if (blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 blocks", "x", "", "%s", "more");
   state st = {};

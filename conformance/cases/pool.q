@@ -29,6 +29,7 @@ pool_max x=f32/66000x1x2x2 window=2,2 indices=i32/66000x1x1x1 ; plain=1 fill=int
 
 pool_max x=f32/2x3x130x131 window=3,3 stride=2,2 pad=1,1 indices=i32/2x3x65x66 ; as=bf16
 pool_max x=f32/1x2x300x257 window=3,3 stride=1,1 ; as=f16
+pool_max x=f32/1x2x200x65 window=2,2 stride=150,2
 pool_max x=f32/3x5x14x14 window=2,2 ; as=bf16
 pool_max x=f32/1x3x40x33 window=19,17 stride=3,2 indices=i32/1x3x8x9
 pool_max x=f32/2x16x7x9/nhwc window=3,3 stride=2,2 pad=1,1 ; as=bf16,f16
@@ -44,6 +45,7 @@ pool_max x=f32/3x5x12x12 window=3,3 stride=1,1 pad=1,1 ; as=bf16,f16
 pool_max x=f32/3x5x14x14 window=3,3 stride=2,2 pad=1,1 ; as=bf16
 pool_max x=f32/3x5x16x16 window=3,3 stride=2,2 pad=1,1 ceil_mode=1 ; as=bf16
 pool_max x=bf16/2x3x32x32 window=8,8
+pool_max x=bf16/2x3x32x32 window=8,8 indices=u8/2x3x4x4
 pool_max x=bf16/2x64x33x33/nhwc window=3,3 stride=2,2 pad=1,1 ; as=f16
 pool_max x=bf16/2x24x17x15/nhwc window=3,3 stride=1,1 pad=1,1 indices=i32/2x24x17x15/nhwc
 
@@ -106,6 +108,7 @@ pool_average x=f32/1x1x1x2 window=1,2 stride=1,2 pad=0,2 include_pad=0 ; fill=ze
 pool_average x=bf16/3x5x13x16 window=3,3 stride=2,2 pad=1,1 include_pad=0
 pool_average x=f32/3x5x12x24 window=3,3 stride=2,2 ceil_mode=1 ; as=f16,bf16
 pool_average x=f32/3x5x12x24 window=3,3 stride=1,1 pad=1,1 ; as=bf16
+pool_average x=f32/3x5x13x24 window=3,3 stride=1,1 pad=1,1 include_pad=0 ; as=bf16
 pool_average x=f32/3x5x14x14 window=3,3 stride=2,2 pad=1,1 ; as=bf16,f16
 pool_average x=f32/3x5x14x14 window=2,2 ; as=bf16
 pool_average x=f32/3x5x16x24 window=8,8 ; as=bf16,f16
