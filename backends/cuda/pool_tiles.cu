@@ -3,27 +3,30 @@
  *
  *   max       dx[x] = dy of its window if the window's maximum is x: by its indices, or by x once more; else 0
  *   average   dx[x] = dy of its window / 4
+ *   lp        dx[x] = dy of its window sign(x) (|x| / y)^(p - 1), where its y is not 0
  *   y = chain(dx);  sums[c] = the sum of y over images and pixels
  *
  * A thread has 4 neighbouring windows, 8 elements of two rows. With a sum a block stays in one channel; the blocks of a channel
  * leave their parts in workspace, and the last of them to end adds these in order. */
 #include "chain.h"
 #include "engines.h"
+#include "pool_lp.cuh"
 #include "steps.cuh"
 #include "sums.cuh"
 #include "vector.cuh"
 
-enum { BY_INDEX, BY_X, AVERAGE, THREADS = 128, WINDOWS = 4 };
+enum { BY_INDEX, BY_X, AVERAGE, LP, THREADS = 128, WINDOWS = 4 };
 
 struct tiles {
-  const void *x, *dy, *indices;
+  const void *x, *dy, *indices, *norm;    /* norm: what lp pooling made of x */
   void    *y, *sums;                      /* NULL: not asked for, but for the sums of it; no sums */
   float   *partial;                       /* [channel][part] */
   uint32_t *tickets;                      /* of each channel: its parts that have ended */
   int32_t  how, width;                    /* width: of dx */
+  float    p;                             /* lp */
   uint32_t dtype, y_dtype, index_dtype, sum_dtype;
   uint32_t across, plane, channel, line, share, parts;      /* units of a row of windows, a plane, a channel; of what `parts` blocks share, and of one */
-  int64_t  x_stride[3], dy_stride[3], index_stride[4], y_stride[4], sum_stride;     /* N, C, H, W */
+  int64_t  x_stride[3], dy_stride[3], norm_stride[3], index_stride[4], y_stride[4], sum_stride;     /* N, C, H, W */
   cuda_steps steps;
 };
 
@@ -34,7 +37,7 @@ template <int dtype> __device__ __forceinline__ void gradient(float (&g)[2][8], 
 {
   float dy[WINDOWS];
   packet<dtype> row[2];
-  if (t.how == BY_X)
+  if (t.how == BY_X || t.how == LP)
 #pragma unroll
     for (int r = 0; r < 2; r++) row[r].load(t.x, dtype, place(t.x_stride, n, c, 2 * oy + r) + 2 * ox, 8, 0);
   vector_load(dy, t.dy, dtype, place(t.dy_stride, n, c, oy) + ox, 1, WINDOWS);
@@ -52,6 +55,19 @@ template <int dtype> __device__ __forceinline__ void gradient(float (&g)[2][8], 
       }
 #pragma unroll
       for (int k = 0; k < 4; k++) g[k / 2][2 * w + k % 2] = chosen == k ? dy[w] : 0;
+    }
+  } else if (t.how == LP) {
+    float norm[WINDOWS], of[8], dy_of[8];
+    vector_load(norm, t.norm, dtype, place(t.norm_stride, n, c, oy) + ox, 1, WINDOWS);
+#pragma unroll
+    for (int i = 0; i < 8; i++) of[i] = norm[i / 2], dy_of[i] = dy[i / 2];
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+      float x[8];
+      row[r].open(x);
+#pragma unroll
+      for (int i = 0; i < 8; i++) g[r][i] = 0;
+      lp_gradient(g[r], x, of, dy_of, t.p);
     }
   } else {
 #pragma unroll
@@ -122,7 +138,7 @@ __global__ void __launch_bounds__(THREADS) pool_tiles(const __grid_constant__ ti
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-struct state { tiles t; cuda_chain chain; int32_t dy, x, indices, sums; uint32_t blocks; };
+struct state { tiles t; cuda_chain chain; int32_t dy, x, norm, indices, sums; uint32_t blocks; };
 
 /* Are rows of whole vectors where they are asked for: W side by side, the rest in steps of `unit`? */
 static bool rows_fit(const qn_value *v, int64_t unit)
@@ -145,14 +161,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   const qn_pool *attr = (const qn_pool *)op->attr;
-  bool max = op->op == QN_OP_POOL_MAX_BACKWARD;
+  bool max = op->op == QN_OP_POOL_MAX_BACKWARD, lp = op->op == QN_OP_POOL_LP_BACKWARD;
   state s = {};
-  s.dy = qn_role(op, max ? QN_ROLE_POOL_MAX_BACKWARD_DY : QN_ROLE_POOL_AVERAGE_BACKWARD_DY);
+  s.dy = op->arg[0];                      /* the first role of all three; dx is the one output */
   s.indices = max ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES) : -1;
-  s.x = max ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X) : -1;
-  int32_t dx_at = qn_role(op, max ? QN_ROLE_POOL_MAX_BACKWARD_DX : QN_ROLE_POOL_AVERAGE_BACKWARD_DX);
-  const qn_value *dx = &r->value[dx_at], *dy = &r->value[s.dy], *x = s.x >= 0 ? &r->value[s.x] : NULL;
-  if ((dx->dtype != QN_F32 && dx->dtype != QN_F16 && dx->dtype != QN_BF16) || dy->dtype != dx->dtype || (x && x->dtype != dx->dtype))
+  s.x = max ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X) : lp ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_X) : -1;
+  s.norm = lp ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_Y) : -1;
+  int32_t dx_at = op->arg[op->first[op->n_inputs]];
+  const qn_value *dx = &r->value[dx_at], *dy = &r->value[s.dy], *x = s.x >= 0 ? &r->value[s.x] : NULL, *norm = lp ? &r->value[s.norm] : dy;
+  if ((dx->dtype != QN_F32 && dx->dtype != QN_F16 && dx->dtype != QN_BF16) || dy->dtype != dx->dtype || norm->dtype != dx->dtype || (x && x->dtype != dx->dtype))
     return qn_refuse(out, "dtypes", "dx", "f16, bf16 or f32 throughout", "%s", "another");
   if (dx->rank != 4) return qn_refuse(out, "two spatial dims", "dx", "2", "%d", dx->rank - 2);
   for (int d = 0; d < 2; d++) {
@@ -160,8 +177,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (window != 2 || step != 2 || attr->dilation[d] != 1 || attr->pad_before[d] || dx->dim[2 + d] != 2 * dy->dim[2 + d])
       return qn_refuse(out, "windows of 2 by 2 that tile the plane", "dx", "2", "%lld", (long long)window);
   }
+  if (lp && attr->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", attr->p);
   if (dy->dim[3] % WINDOWS) return qn_refuse(out, "windows by four along a row", "dy", "a multiple of 4", "%lld", (long long)dy->dim[3]);
-  if (!rows_fit(dy, WINDOWS) || (x && !rows_fit(x, 8))) return qn_refuse(out, "rows in steps of 16 bytes", x ? "x" : "dy", "nchw", "%s", "others");
+  if (!rows_fit(dy, WINDOWS) || !rows_fit(norm, WINDOWS) || (x && !rows_fit(x, 8))) return qn_refuse(out, "rows in steps of 16 bytes", x ? "x" : "dy", "nchw", "%s", "others");
   double elements = (double)qn_elements(dx);
   if (elements > 2e9) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
 
@@ -174,13 +192,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
   tiles *t = &s.t;
   t->dtype = dx->dtype;
-  t->how = !max ? AVERAGE : x ? BY_X : BY_INDEX;
+  t->how = lp ? LP : !max ? AVERAGE : x ? BY_X : BY_INDEX;
+  t->p = (float)attr->p;
   t->width = (int32_t)dx->dim[3];
   t->across = (uint32_t)(dy->dim[3] / WINDOWS);
   t->plane = t->across * (uint32_t)dy->dim[2];
   t->channel = t->plane * (uint32_t)dy->dim[0];
   for (int d = 0; d < 4; d++) {
-    if (d < 3) t->dy_stride[d] = dy->stride[d], t->x_stride[d] = x ? x->stride[d] : 0;
+    if (d < 3) t->dy_stride[d] = dy->stride[d], t->norm_stride[d] = norm->stride[d], t->x_stride[d] = x ? x->stride[d] : 0;
     if (s.indices >= 0) t->index_stride[d] = r->value[s.indices].stride[d];
     t->y_stride[d] = y->stride[d];
   }
@@ -210,6 +229,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   tiles t = st->t;
   t.dy = launch->ptr[st->dy];
   t.x = st->x >= 0 ? launch->ptr[st->x] : nullptr;
+  t.norm = st->norm >= 0 ? launch->ptr[st->norm] : nullptr;
   t.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
   t.y = launch->ptr[st->chain.out];
   t.sums = st->sums >= 0 ? launch->ptr[st->sums] : nullptr;
@@ -223,5 +243,5 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 
 #define ROW(op) { "tiles", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX_BACKWARD), ROW(QN_OP_POOL_AVERAGE_BACKWARD) };
+static const qn_engine row[] = { ROW(QN_OP_POOL_MAX_BACKWARD), ROW(QN_OP_POOL_AVERAGE_BACKWARD), ROW(QN_OP_POOL_LP_BACKWARD) };
 const qn_engine_list cuda_pool_tiles_list = { row, sizeof row / sizeof *row };
