@@ -7,7 +7,6 @@
  * Neighbouring threads are neighbours in memory: channels first if they are contiguous, else along the innermost extent.
  * Packed planes (NCHW) are pool_strips.cu's or pool_planes.cu's. */
 #include "engines.h"
-#include "functions.cuh"
 #include "pool.cuh"
 
 enum { MAX, MAX_INDEX, AVERAGE, THREADS = 128 };
@@ -27,7 +26,7 @@ template <int V, int mode> struct found {
 #pragma unroll
     for (int i = 0; i < V; i++) {
       if (mode == AVERAGE) v[i] += a[i];
-      else if (mode == MAX) v[i] = fn_max(v[i], a[i]);
+      else if (mode == MAX) v[i] = larger(v[i], a[i]);
       else if (tap[i] < 0 || a[i] > v[i] || (a[i] != a[i] && v[i] == v[i])) v[i] = a[i], tap[i] = at;
     }
     if (mode != MAX_INDEX) tap[0] = at;
@@ -45,13 +44,12 @@ template <int V, int mode> struct found {
   }
 };
 
-template <int V, int mode, int whole> __device__ __forceinline__ void put(const pool &p, const place &at, const window &w, int many, found<V, mode> &f)
+/* share: what a tap counts for in an average. */
+template <int V, int mode, int whole> __device__ __forceinline__ void put(const pool &p, const place &at, const window &w, int many, float share, found<V, mode> &f)
 {
-  if (mode == AVERAGE && f.tap[0] >= 0) {
-    float inverse = 1 / divisor_of(p, w);
+  if (mode == AVERAGE)
 #pragma unroll
-    for (int i = 0; i < V; i++) f.v[i] *= inverse;
-  }
+    for (int i = 0; i < V; i++) f.v[i] *= share;
   int64_t to = at.n * p.y_stride[0] + at.c * p.y_stride[1] + at.o[0] * p.y_stride[2] + at.o[1] * p.y_stride[3] + at.o[2] * p.y_stride[4];
   if (whole) vector_store_whole<whole ? whole : QN_F32>(f.v, p.y, to);
   else vector_store(f.v, p.y, p.dtype, to, 1, many);
@@ -91,7 +89,7 @@ template <int V, int mode, int whole> __global__ void __launch_bounds__(THREADS,
     }
     here &= split == 0;
   }
-  if (here) put<V, mode, whole>(p, at, w, many, f);
+  if (here) put<V, mode, whole>(p, at, w, many, mode == AVERAGE ? 1 / fmaxf(divisor_of(p, w), 1) : 1, f);
 }
 
 /* ---- small windows, channels last ----------------------------------------------------------------------------- */
@@ -126,6 +124,7 @@ template <int mode, int whole, int SIZE, int STEP> __global__ void __launch_boun
       }
     return f;
   };
+  int across = mode == AVERAGE ? taps_beside(p, 2, x0, SIZE) : 0;
   found<V, mode> line[KEPT + BATCH];
 #pragma unroll
   for (int i = 0; i < KEPT; i++) {
@@ -146,7 +145,7 @@ template <int mode, int whole, int SIZE, int STEP> __global__ void __launch_boun
       found<V, mode> f;
 #pragma unroll
       for (int r = 0; r < SIZE; r++) f.join(line[k * STEP + r], r * SIZE);
-      put<V, mode, whole>(p, at, window_of(p, at.o), V, f);
+      put<V, mode, whole>(p, at, window_of(p, at.o), V, mode == AVERAGE ? p.inverse[across * taps_beside(p, 1, at.o[1] * STEP - p.before[1], SIZE)] : 1, f);
     }
 #pragma unroll
     for (int i = 0; i < KEPT; i++) line[i] = line[BATCH + i];
