@@ -2,33 +2,42 @@
  *
  * Every transform says where y's element i comes from: x at base + sum i[d] stride[d]. What is kept of dims after merging
  * decides: where the innermost dim is contiguous in both, a thread moves one unit of 16, 8, 4, 2 or 1 bytes (rows); where it is
- * contiguous in y and another dim is in x, a block turns a tile of 64 x 64 (32 x 32 for 8 bytes) elements around (tiles).
+ * contiguous in y and another dim is in x, a block turns a tile around: words of 4 bytes where they lie so (words), else elements
+ * (tiles).
  * Pad and strided slices of one element's width stay with the direct engine. */
 #include "cuda_backend.h"
+#include "divisor.cuh"
 #include "engines.h"
 
-enum { MAX_DIMS = 6 };
+enum { MAX_DIMS = 6, TOGETHER = 4 };      /* TOGETHER: parts of one launch */
 
 struct move {
   const char *x;
   char    *y;
   int32_t  rank;
   uint32_t units;                         /* rows: how many in all; dim[0] counts units */
-  uint32_t dim[MAX_DIMS];                 /* innermost in y first */
+  divisor  dim[MAX_DIMS];                 /* innermost in y first */
   int64_t  x_stride[MAX_DIMS], y_stride[MAX_DIMS];          /* bytes */
   int32_t  across;                        /* tiles: the dim that is contiguous in x */
 };
 
-template <class T> __global__ void __launch_bounds__(256) transform_rows(const __grid_constant__ move m)
+/* Up to N parts of y in one launch, each by blocks of its own from first[] on. */
+template <int N> struct moves { move m[N]; uint32_t first[N]; };
+
+template <class T, int N> __global__ void __launch_bounds__(256) transform_rows(const __grid_constant__ moves<N> all)
 {
-  uint32_t unit = blockIdx.x * 256 + threadIdx.x;
+  int k = 0;
+#pragma unroll
+  for (int i = 1; i < N; i++) k += blockIdx.x >= all.first[i];
+  const move &m = all.m[N > 1 ? k : 0];
+  uint32_t unit = (blockIdx.x - all.first[k]) * 256 + threadIdx.x;
   if (unit >= m.units) return;
   int64_t from = 0, to = 0;
   uint32_t rest = unit;
 #pragma unroll
   for (int d = 0; d < MAX_DIMS; d++)
     if (d < m.rank) {
-      uint32_t q = d + 1 < m.rank ? rest / m.dim[d] : 0, i = rest - q * m.dim[d];
+      uint32_t i = rest, q = d + 1 < m.rank ? m.dim[d].of(rest, &i) : 0;
       from += i * m.x_stride[d];
       to += i * m.y_stride[d];
       rest = q;
@@ -36,76 +45,91 @@ template <class T> __global__ void __launch_bounds__(256) transform_rows(const _
   *(T *)(m.y + to) = *(const T *)(m.x + from);
 }
 
+/* Where the place that this block has of the dims other than these two begins. */
+__device__ __forceinline__ void others(const move &m, int64_t *from, int64_t *to)
+{
+  uint32_t rest = blockIdx.y;
+  for (int d = 1; d < m.rank; d++) {
+    if (d == m.across) continue;
+    uint32_t i, q = m.dim[d].of(rest, &i);
+    *from += i * m.x_stride[d];
+    *to += i * m.y_stride[d];
+    rest = q;
+  }
+}
+
 /* Dim 0 (contiguous in y) by dim `across` (contiguous in x), the others one place for each block. */
 template <class T, int TILE> __global__ void __launch_bounds__(256) transform_tiles(const __grid_constant__ move m)
 {
   __shared__ T tile[TILE][TILE + (sizeof(T) < 4 ? 4 / sizeof(T) : 1)];
   constexpr int LINES = 256 / TILE;
-  uint32_t nj = m.dim[m.across], tiles_j = (nj + TILE - 1) / TILE;
-  uint32_t j0 = blockIdx.x % tiles_j * TILE, i0 = blockIdx.x / tiles_j * TILE, rest = blockIdx.y;
+  uint32_t nj = m.dim[m.across].d, tiles_j = (nj + TILE - 1) / TILE;
+  uint32_t j0 = blockIdx.x % tiles_j * TILE, i0 = blockIdx.x / tiles_j * TILE;
   int64_t from = 0, to = 0;
-  for (int d = 1; d < m.rank; d++) {
-    if (d == m.across) continue;
-    uint32_t q = rest / m.dim[d], i = rest - q * m.dim[d];
-    from += i * m.x_stride[d];
-    to += i * m.y_stride[d];
-    rest = q;
-  }
+  others(m, &from, &to);
   uint32_t lane = threadIdx.x % TILE, line = threadIdx.x / TILE;
   const char *x = m.x + from + (int64_t)(j0 + lane) * sizeof(T);
 #pragma unroll
   for (int k = 0; k < TILE; k += LINES) {
     uint32_t i = i0 + line + k;
-    if (i < m.dim[0] && j0 + lane < nj) tile[line + k][lane] = *(const T *)(x + i * m.x_stride[0]);
+    if (i < m.dim[0].d && j0 + lane < nj) tile[line + k][lane] = *(const T *)(x + i * m.x_stride[0]);
   }
   __syncthreads();
   char *y = m.y + to + (int64_t)(i0 + lane) * sizeof(T);
 #pragma unroll
   for (int k = 0; k < TILE; k += LINES) {
     uint32_t j = j0 + line + k;
-    if (j < nj && i0 + lane < m.dim[0]) *(T *)(y + j * m.y_stride[m.across]) = tile[lane][line + k];
+    if (j < nj && i0 + lane < m.dim[0].d) *(T *)(y + j * m.y_stride[m.across]) = tile[lane][line + k];
   }
 }
 
-/* Two-byte elements in pairs: 4 bytes a thread both ways, 64 x 64 elements; all pairs aligned. */
-__global__ void __launch_bounds__(256) transform_pairs(const __grid_constant__ move m)
+/* Of E words the e-th elements, as one. */
+template <int E> __device__ __forceinline__ uint32_t picked(const uint32_t (&w)[E], int e)
 {
-  __shared__ uint32_t tile[64][33];
-  uint32_t nj = m.dim[m.across], tiles_j = (nj + 63) / 64;
-  uint32_t j0 = blockIdx.x % tiles_j * 64, i0 = blockIdx.x / tiles_j * 64, rest = blockIdx.y;
+  if (E == 1) return w[0];
+  if (E == 2) return __byte_perm(w[0], w[1 % E], e ? 0x7632 : 0x5410);
+  uint32_t pair = (e + 4) << 4 | e;
+  return __byte_perm(__byte_perm(w[0], w[1 % E], pair), __byte_perm(w[2 % E], w[3 % E], pair), 0x5410);
+}
+
+/* Elements in words of E, 4 bytes a thread both ways; all words aligned. Row i of a tile lies at place i / E of the i % E-th part, so that
+ * neither way two lanes meet in a bank. */
+template <int E> __global__ void __launch_bounds__(256) transform_words(const __grid_constant__ move m)
+{
+  constexpr int R = 8, I = 64, J = 32 * E, WIDE = I / E;
+  __shared__ uint32_t tile[I][33];
+  uint32_t ni = m.dim[0].d, nj = m.dim[m.across].d, tiles_i = (ni + I - 1) / I;        /* neighbours write neighbouring memory */
+  uint32_t j0 = blockIdx.x / tiles_i * J, i0 = blockIdx.x % tiles_i * I, lane = threadIdx.x % 32, line = threadIdx.x / 32;
   int64_t from = 0, to = 0;
-  for (int d = 1; d < m.rank; d++) {
-    if (d == m.across) continue;
-    uint32_t q = rest / m.dim[d], i = rest - q * m.dim[d];
-    from += i * m.x_stride[d];
-    to += i * m.y_stride[d];
-    rest = q;
-  }
-  uint32_t lane = threadIdx.x % 32, line = threadIdx.x / 32;
-  const char *x = m.x + from + (int64_t)(j0 + 2 * lane) * 2;
-  uint32_t v[8];
+  others(m, &from, &to);
+  const char *x = m.x + from + (int64_t)(j0 + lane * E) * (4 / E);
+  uint32_t v[R];
 #pragma unroll
-  for (int k = 0; k < 8; k++) {
+  for (int k = 0; k < R; k++) {
     uint32_t i = i0 + line + 8 * k;
-    v[k] = i < m.dim[0] && j0 + 2 * lane < nj ? *(const uint32_t *)(x + i * m.x_stride[0]) : 0;
+    if (i < ni && j0 + lane * E < nj) v[k] = *(const uint32_t *)(x + i * m.x_stride[0]);
   }
 #pragma unroll
-  for (int k = 0; k < 8; k++) tile[line + 8 * k][lane] = v[k];
+  for (int k = 0; k < R; k++) {
+    uint32_t i = line + 8 * k;
+    tile[i % E * WIDE + i / E][lane] = v[k];
+  }
   __syncthreads();
-  char *y = m.y + to + (int64_t)(i0 + 2 * lane) * 2;
 #pragma unroll
-  for (int k = 0; k < 4; k++) {
-    uint32_t pair = line + 8 * k, lo = tile[2 * lane][pair], hi = tile[2 * lane + 1][pair], j = j0 + 2 * pair;
-    if (i0 + 2 * lane < m.dim[0]) {
-      if (j < nj) *(uint32_t *)(y + j * m.y_stride[m.across]) = __byte_perm(lo, hi, 0x5410);
-      if (j + 1 < nj) *(uint32_t *)(y + (j + 1) * m.y_stride[m.across]) = __byte_perm(lo, hi, 0x7632);
-    }
+  for (int k = 0; k < WIDE * 32 / 256; k++) {
+    uint32_t item = threadIdx.x + 256 * k, word = item % WIDE, column = item / WIDE, i = i0 + word * E, j = j0 + column * E, w[E];
+#pragma unroll
+    for (int e = 0; e < E; e++) w[e] = tile[e * WIDE + word][column];
+    char *y = m.y + to + (int64_t)i * (4 / E);
+#pragma unroll
+    for (int e = 0; e < E; e++)
+      if (i < ni && j + e < nj) *(uint32_t *)(y + (j + e) * m.y_stride[m.across]) = picked<E>(w, e);
   }
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-enum { ROWS, TILES, PAIRS };
+enum { ROWS, TILES, WORDS };
 struct part { move m; int32_t x; int64_t x_offset, y_offset; int32_t how, bytes; };  /* one launch; offsets in bytes */
 struct state { int32_t y, n; part part[1]; };
 
@@ -122,13 +146,13 @@ static const char *lay_out(part *p, int rank, const int64_t *dim, const int64_t 
   if (nest.rank > MAX_DIMS) return "at most 6 dims that do not merge";
   move *m = &p->m;
   m->rank = nest.rank ? nest.rank : 1;
-  m->dim[0] = 1;
+  m->dim[0] = divisor_of(1);
   m->x_stride[0] = m->y_stride[0] = esize;
   double total = 1;
   for (int d = 0; d < nest.rank; d++) {
     int from = nest.rank - 1 - d;
     if (nest.dim[from] > INT32_MAX) return "dims below 2^31";
-    m->dim[d] = (uint32_t)nest.dim[from];
+    m->dim[d] = divisor_of(nest.dim[from]);
     m->y_stride[d] = nest.stride[0][from] * esize;
     m->x_stride[d] = nest.stride[1][from] * esize;
     total *= (double)nest.dim[from];
@@ -138,32 +162,32 @@ static const char *lay_out(part *p, int rank, const int64_t *dim, const int64_t 
   if (m->x_stride[0] != esize)
     for (int d = 1; d < m->rank; d++)
       if (m->x_stride[d] == esize) m->across = d;
-  if (m->across > 0 && m->dim[0] >= 8 && m->dim[m->across] >= 8) {
-    double others = total / m->dim[0] / m->dim[m->across];
+  if (m->across > 0 && m->dim[0].d >= 8 && m->dim[m->across].d >= 8) {
+    double others = total / m->dim[0].d / m->dim[m->across].d;
     if (others > 65535) return "at most 65535 transposes side by side";
-    bool even = esize == 2 && align >= 4 && divides(p->x_offset, 4) && divides(p->y_offset, 4) && m->dim[0] % 2 == 0 && m->dim[m->across] % 2 == 0;
+    bool words = esize <= 4 && align >= 4 && divides(p->x_offset, 4) && divides(p->y_offset, 4) && divides((int64_t)m->dim[0].d * esize, 4) && divides((int64_t)m->dim[m->across].d * esize, 4);
     for (int d = 0; d < m->rank; d++) {
-      if (d != m->across) even &= divides(m->x_stride[d], 4) != 0;
-      if (d != 0) even &= divides(m->y_stride[d], 4) != 0;
+      if (d != m->across) words &= divides(m->x_stride[d], 4) != 0;
+      if (d != 0) words &= divides(m->y_stride[d], 4) != 0;
     }
-    p->how = even ? PAIRS : TILES;
+    p->how = words ? WORDS : TILES;
     p->bytes = esize;
     return nullptr;
   }
   /* rows: as wide a unit as everything is a multiple of */
   int64_t unit = esize;
   if (m->x_stride[0] == esize) {
-    while (unit < 16 && unit * 2 <= (int64_t)align && divides((int64_t)m->dim[0] * esize, unit * 2) && divides(p->x_offset, unit * 2) && divides(p->y_offset, unit * 2)) {
+    while (unit < 16 && unit * 2 <= (int64_t)align && divides((int64_t)m->dim[0].d * esize, unit * 2) && divides(p->x_offset, unit * 2) && divides(p->y_offset, unit * 2)) {
       bool all = true;
       for (int d = 1; d < m->rank; d++) all &= divides(m->x_stride[d], unit * 2) && divides(m->y_stride[d], unit * 2);
       if (!all) break;
       unit *= 2;
     }
-    m->dim[0] = (uint32_t)((int64_t)m->dim[0] * esize / unit);
+    m->dim[0] = divisor_of((int64_t)m->dim[0].d * esize / unit);
     m->x_stride[0] = m->y_stride[0] = unit;
   }
   total = 1;
-  for (int d = 0; d < m->rank; d++) total *= m->dim[d];
+  for (int d = 0; d < m->rank; d++) total *= m->dim[d].d;
   if (total > 4e9) return "fewer than 2^32 units";
   m->units = (uint32_t)total;
   p->how = ROWS;
@@ -216,40 +240,64 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return QN_OK;
 }
 
-template <class T> static void rows(const move &m, cudaStream_t stream)
+template <class T, int N> static void launch_rows(const move *m, int n, cudaStream_t stream)
 {
-  transform_rows<T><<<(m.units + 255) / 256, 256, 0, stream>>>(m);
+  moves<N> all = {};
+  uint32_t blocks = 0;
+  for (int i = 0; i < N; i++) {
+    all.first[i] = i < n ? blocks : UINT32_MAX;
+    if (i < n) all.m[i] = m[i], blocks += m[i].units / 256 + (m[i].units % 256 > 0);
+  }
+  transform_rows<T, N><<<blocks, 256, 0, stream>>>(all);
+}
+template <class T> static void rows(const move *m, int n, cudaStream_t stream)
+{
+  if (n == 1) launch_rows<T, 1>(m, n, stream);
+  else launch_rows<T, TOGETHER>(m, n, stream);
 }
 
-template <class T, int TILE> static dim3 tile_grid(const move &m)
+/* Tiles of `down` elements of dim 0 by `wide` of the other. */
+static dim3 tile_grid(const move &m, int down, int wide)
 {
   int64_t others = 1;
   for (int d = 1; d < m.rank; d++)
-    if (d != m.across) others *= m.dim[d];
-  return dim3((m.dim[0] + TILE - 1) / TILE * ((m.dim[m.across] + TILE - 1) / TILE), (unsigned)others);
+    if (d != m.across) others *= m.dim[d].d;
+  return dim3((unsigned)(qn_ceil_div(m.dim[0].d, down) * qn_ceil_div(m.dim[m.across].d, wide)), (unsigned)others);
+}
+template <class T, int TILE> static void tiles(const move &m, cudaStream_t stream)
+{
+  transform_tiles<T, TILE><<<tile_grid(m, TILE, TILE), 256, 0, stream>>>(m);
+}
+template <int E> static void words(const move &m, cudaStream_t stream)
+{
+  transform_words<E><<<tile_grid(m, 64, 32 * E), 256, 0, stream>>>(m);
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const state *st = (const state *)p->state;
   cudaStream_t stream = (cudaStream_t)launch->stream;
-  for (int i = 0; i < st->n; i++) {
+  for (int i = 0, n; i < st->n; i += n) {
     const part *k = &st->part[i];
-    move m = k->m;
-    m.x = (const char *)launch->ptr[k->x] + k->x_offset;
-    m.y = (char *)launch->ptr[st->y] + k->y_offset;
-    if (k->how == ROWS) {
-      if (k->bytes == 16) rows<uint4>(m, stream);
-      else if (k->bytes == 8) rows<uint64_t>(m, stream);
-      else if (k->bytes == 4) rows<uint32_t>(m, stream);
-      else if (k->bytes == 2) rows<uint16_t>(m, stream);
-      else rows<uint8_t>(m, stream);
+    move all[TOGETHER], &m = all[0];
+    for (n = 0; n < TOGETHER && i + n < st->n && (n == 0 || (k->how == ROWS && k[n].how == ROWS && k[n].bytes == k->bytes)); n++) {
+      all[n] = k[n].m;
+      all[n].x = (const char *)launch->ptr[k[n].x] + k[n].x_offset;
+      all[n].y = (char *)launch->ptr[st->y] + k[n].y_offset;
     }
-    else if (k->how == PAIRS) transform_pairs<<<tile_grid<uint16_t, 64>(m), 256, 0, stream>>>(m);
-    else if (k->bytes == 8) transform_tiles<uint64_t, 32><<<tile_grid<uint64_t, 32>(m), 256, 0, stream>>>(m);
-    else if (k->bytes == 4) transform_tiles<uint32_t, 32><<<tile_grid<uint32_t, 32>(m), 256, 0, stream>>>(m);
-    else if (k->bytes == 2) transform_tiles<uint16_t, 64><<<tile_grid<uint16_t, 64>(m), 256, 0, stream>>>(m);
-    else transform_tiles<uint8_t, 64><<<tile_grid<uint8_t, 64>(m), 256, 0, stream>>>(m);
+    if (k->how == ROWS) {
+      if (k->bytes == 16) rows<uint4>(all, n, stream);
+      else if (k->bytes == 8) rows<uint64_t>(all, n, stream);
+      else if (k->bytes == 4) rows<uint32_t>(all, n, stream);
+      else if (k->bytes == 2) rows<uint16_t>(all, n, stream);
+      else rows<uint8_t>(all, n, stream);
+    }
+    else if (k->how == WORDS && k->bytes == 4) words<1>(m, stream);
+    else if (k->how == WORDS && k->bytes == 2) words<2>(m, stream);
+    else if (k->how == WORDS) words<4>(m, stream);
+    else if (k->bytes == 8) tiles<uint64_t, 32>(m, stream);
+    else if (k->bytes == 2) tiles<uint16_t, 64>(m, stream);
+    else tiles<uint8_t, 64>(m, stream);
   }
   return cuda_check(cudaGetLastError(), "transform_tiled");
 }

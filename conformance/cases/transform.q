@@ -26,6 +26,8 @@ permute x=f32/2x3x4x5 perm=0,2,3,1 ; as=f16
 permute x=f32/2x3x4x5 perm=3,2,1,0
 permute x=f32/33x65 perm=1,0
 permute x=u8/64x64 perm=1,0
+permute x=u8/72x132 perm=1,0
+permute x=f32/70x66 perm=1,0 ; as=bf16
 permute x=f64/17x31 perm=1,0
 permute x=f32/2x2x2x2x2x2x2x2 perm=7,6,5,4,3,2,1,0
 permute x=f32/1x5x1x3 perm=3,0,1,2
