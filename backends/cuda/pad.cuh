@@ -2,6 +2,7 @@
  * written without gaps, and vectors of 16 bytes that stand askew. */
 #pragma once
 #include "cuda_backend.h"
+#include "divisor.h"
 
 enum { PAD_DIMS = 6 };
 
@@ -11,22 +12,28 @@ struct padding {
   int32_t  rank, mode;
   uint32_t elements;                      /* of out */
   uint32_t out_dim[PAD_DIMS], in_dim[PAD_DIMS], before[PAD_DIMS];         /* innermost first; out's run on without gaps */
+  cuda_divisor by_out[PAD_DIMS];
   int64_t  in_stride[PAD_DIMS], in_bytes; /* bytes; in_bytes: from its first to behind its last */
 };
 
-/* 16 bytes from p on, of which the last stands at least 4 bytes before the tensor's end unless p is aligned. */
-__device__ __forceinline__ uint4 load_askew(const char *p)
+/* 16 bytes from p on, a multiple of E, as the two aligned vectors that hold them; the tensor goes on for 32 from p. */
+template <int E> __device__ __forceinline__ uint4 load_askew(const char *p)
 {
-  const uint32_t *word = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3);
-  if (((uintptr_t)p & 15) == 0) return *(const uint4 *)word;
-  uint32_t shift = (uint32_t)((uintptr_t)p & 3) * 8, w[5];
+  uint32_t askew = (uint32_t)((uintptr_t)p & 15);
+  const uint4 *at = (const uint4 *)(p - askew);
+  uint4 a = at[0], b = askew ? at[1] : a;
+  uint32_t w[8] = { a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w };
 #pragma unroll
-  for (int i = 0; i < 4; i++) w[i] = word[i];
-  w[4] = shift ? word[4] : 0;
+  for (int i = 0; i < 6; i++) w[i] = askew & 8 ? w[i + 2] : w[i];
+  if (E < 8)
 #pragma unroll
-  for (int i = 0; i < 4; i++) w[i] = __funnelshift_r(w[i], w[i + 1], shift);
+    for (int i = 0; i < 5; i++) w[i] = askew & 4 ? w[i + 1] : w[i];
+  if (E < 4)
+#pragma unroll
+    for (int i = 0; i < 4; i++) w[i] = __funnelshift_r(w[i], w[i + 1], (askew & 3) * 8);
   return make_uint4(w[0], w[1], w[2], w[3]);
 }
+enum { ASKEW = 32 };
 
 /* False: more dims than PAD_DIMS that do not merge. */
 static inline bool pad_fill(padding *p, const qn_padding *a, const qn_value *in, const qn_value *out)
@@ -53,5 +60,6 @@ static inline bool pad_fill(padding *p, const qn_padding *a, const qn_value *in,
     p->in_stride[p->rank++] = in->stride[d] * esize;
   }
   if (!p->rank) p->rank = 1, p->in_dim[0] = p->out_dim[0] = 1, p->in_stride[0] = esize;
+  for (int d = 0; d < p->rank; d++) p->by_out[d] = cuda_divide_by(p->out_dim[d]);
   return true;
 }

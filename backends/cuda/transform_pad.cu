@@ -1,6 +1,6 @@
 /* transform_pad.cu -- pad at the speed of memory: a thread writes 16 bytes of a y without gaps, wherever they lie in its rows.
  *
- * Most units lie inside one row of x: their bytes are loaded as aligned words and shifted to where they belong, as x's row stands
+ * Most units lie inside one row of x: their bytes are loaded as aligned vectors and shifted to where they belong, as x's row stands
  * askew to y's by its padding. The others go element by element, each from where its mode shows it. */
 #include "cuda_backend.h"
 #include "engines.h"
@@ -27,7 +27,7 @@ __device__ __forceinline__ int64_t row_source(const filling &p, uint32_t row)
 #pragma unroll
   for (int d = 1; d < PAD_DIMS; d++)
     if (d < p.rank) {
-      uint32_t q = d + 1 < p.rank ? row / p.out_dim[d] : 0;
+      uint32_t q = d + 1 < p.rank ? cuda_quotient(row, p.by_out[d]) : 0;
       int from = shown(p.mode, row - q * p.out_dim[d], p.before[d], p.in_dim[d]);
       inside &= from >= 0;
       offset += from * p.in_stride[d];
@@ -36,29 +36,21 @@ __device__ __forceinline__ int64_t row_source(const filling &p, uint32_t row)
   return inside ? offset : -1;
 }
 
-template <class T> __global__ static void __launch_bounds__(THREADS) transform_pad(const __grid_constant__ filling p)
+/* A unit that begins with element `first` of y, at place `at` of its row, element by element. */
+template <class T> __device__ __forceinline__ void fill_unit(const filling &p, uint32_t first, uint32_t row, uint32_t at)
 {
   constexpr int V = 16 / sizeof(T);
   union { uint4 whole; T element[V]; } out;
-  uint32_t unit = blockIdx.x * THREADS + threadIdx.x, first = unit * V;
-  if (unit >= p.units) return;
-  uint32_t row = p.rank > 1 ? first / p.out_dim[0] : 0, at = first - row * p.out_dim[0];
-  int64_t from = row_source(p, row);
-  uint32_t left = at - p.before[0];       /* wraps where at stands before x's row: then not below x_dim */
-  int64_t byte = from + (int64_t)left * (int64_t)sizeof(T);
-  bool inner = from >= 0 && left < p.in_dim[0] && p.in_dim[0] - left >= V;
-  if (inner && byte + 20 <= p.in_bytes) {
-    out.whole = load_askew(p.in + byte);
-  } else {
+  int64_t from = row_source(p, row), next = row_source(p, ++row);       /* of the next row once, for all lanes whose units go on there */
 #pragma unroll
-    for (int i = 0; i < V; i++) {
-      int source = shown(p.mode, at, p.before[0], p.in_dim[0]);
-      if (first + i >= p.elements) out.element[i] = T();
-      else out.element[i] = from >= 0 && source >= 0 ? *(const T *)(p.in + from + source * (int64_t)sizeof(T)) : (T)p.value;
-      if (++at == p.out_dim[0]) {
-        at = 0;
-        from = row_source(p, ++row);
-      }
+  for (int i = 0; i < V; i++) {
+    int source = shown(p.mode, at, p.before[0], p.in_dim[0]);
+    if (first + i >= p.elements) out.element[i] = T();
+    else out.element[i] = from >= 0 && source >= 0 ? *(const T *)(p.in + from + source * (int64_t)sizeof(T)) : (T)p.value;
+    if (++at == p.out_dim[0]) {
+      at = 0;
+      from = next;
+      if (p.out_dim[0] < V) next = row_source(p, ++row);
     }
   }
   if (p.elements - first >= V) {
@@ -67,6 +59,28 @@ template <class T> __global__ static void __launch_bounds__(THREADS) transform_p
     for (int i = 0; i < V; i++)
       if (first + i < p.elements) *(T *)(p.out + (int64_t)(first + i) * sizeof(T)) = out.element[i];
   }
+}
+
+/* The block gathers the units that want it element by element, so that few warps go that long way. */
+template <class T> __global__ static void __launch_bounds__(THREADS) transform_pad(const __grid_constant__ filling p)
+{
+  constexpr int V = 16 / sizeof(T);
+  __shared__ uint32_t later[THREADS], count;
+  uint32_t unit = blockIdx.x * THREADS + threadIdx.x, first = unit * V;
+  if (threadIdx.x == 0) count = 0;
+  __syncthreads();
+  if (unit < p.units) {
+    uint32_t row = cuda_quotient(first, p.by_out[0]), left = first - row * p.out_dim[0] - p.before[0];  /* wraps where before x's row */
+    bool inner = left < p.in_dim[0] && p.in_dim[0] - left >= V;
+    int64_t from = inner ? row_source(p, row) : -1, byte = from + (int64_t)left * (int64_t)sizeof(T);
+    if (from >= 0 && byte + ASKEW <= p.in_bytes) *(uint4 *)(p.out + (int64_t)first * sizeof(T)) = load_askew<sizeof(T)>(p.in + byte);
+    else later[atomicAdd(&count, 1)] = first;
+  }
+  __syncthreads();
+  if (threadIdx.x >= count) return;
+  first = later[threadIdx.x];
+  uint32_t row = cuda_quotient(first, p.by_out[0]);
+  fill_unit<T>(p, first, row, first - row * p.out_dim[0]);
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
@@ -79,7 +93,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_padding *a = (const qn_padding *)r->op[0].attr;
   int esize = (int)qn_kit_bytes(y->dtype);
   if (!qn_is_dense(y) || y->align < 16) return qn_refuse(out, "16 bytes are stored at once", "y", "no gaps, 16-byte alignment", "%s", "");
-  if (esize < 4 && x->align < 4) return qn_refuse(out, "x is read in words of 4 bytes", "x", "4-byte alignment", "%u", x->align);
   if (qn_elements(y) > INT32_MAX) return qn_refuse(out, "elements are counted in 31 bits", "y", "below 2^31", "%lld", (long long)qn_elements(y));
   filling p = {};
   if (!pad_fill(&p, a, x, y)) return qn_refuse(out, "at most 6 dims that do not merge", "y", "6", "%d", y->rank);

@@ -1,7 +1,7 @@
 /* transform_pad_backward.cu -- the gradient of pad at the speed of memory: dx[j] = the sum of dy over the places that pad filled from j.
  *
  * inner: 16 bytes of a row of dx whose columns pad copied once: rows of dy, one or (where dx's row was copied more often) several, are
- * loaded as aligned words, shifted and added. edge: the other columns, an element by a thread. */
+ * loaded as aligned vectors, shifted and added. edge: the other columns, an element by a thread. */
 #include "engines.h"
 #include "pad.cuh"
 #include "vector.cuh"
@@ -11,6 +11,7 @@ enum { THREADS = 256 };
 struct gathering : padding {              /* in is dy, out is dx */
   uint32_t left, inner, edge;             /* of a row: columns before the first vector; vectors; columns beside them */
   uint32_t rows;
+  cuda_divisor by_inner, by_edge;
 };
 
 /* The k-th place of dy, along dim d, that shows place j of dx; *count: how many do. */
@@ -38,7 +39,7 @@ __device__ __forceinline__ int64_t row_of(const gathering &p, uint32_t row, int 
 #pragma unroll
   for (int d = 1; d < PAD_DIMS; d++)
     if (d < p.rank) {
-      uint32_t q = d + 1 < p.rank ? row / p.out_dim[d] : 0;
+      uint32_t q = d + 1 < p.rank ? cuda_quotient(row, p.by_out[d]) : 0;
       int j = (int)(row - q * p.out_dim[d]), n, from = shows(p, d, j, 0, &n);
       if (n > 1) {
         from = shows(p, d, j, k % n, &n);
@@ -57,13 +58,13 @@ template <int dtype> __global__ static void __launch_bounds__(THREADS) transform
   uint32_t unit = blockIdx.x * THREADS + threadIdx.x, vectors = p.rows * p.inner;
   int rows, columns;
   if (unit < vectors) {
-    uint32_t row = unit / p.inner, column = p.left + (unit - row * p.inner) * V;
+    uint32_t row = cuda_quotient(unit, p.by_inner), column = p.left + (unit - row * p.inner) * V;
     float sum[V] = {};
     int k = 0;
     do {
       const int64_t at = row_of(p, row, k, &rows) + (int64_t)(column + p.before[0]) * E;
       float v[V];
-      if (at + 20 <= p.in_bytes) vector_open<dtype>(v, 0, load_askew(p.in + at));
+      if (at + ASKEW <= p.in_bytes) vector_open<dtype>(v, 0, load_askew<E>(p.in + at));
       else vector_load(v, p.in, dtype, at / E, 1, V);
 #pragma unroll
       for (int i = 0; i < V; i++) sum[i] += v[i];
@@ -72,7 +73,7 @@ template <int dtype> __global__ static void __launch_bounds__(THREADS) transform
     return;
   }
   unit -= vectors;
-  uint32_t row = unit / max(p.edge, 1u), column = unit - row * p.edge;
+  uint32_t row = cuda_quotient(unit, p.by_edge), column = unit - row * p.edge;
   if (row >= p.rows) return;
   if (column >= p.left) column += p.inner * V;
   float sum[1] = {};
@@ -101,7 +102,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (dx->dtype != QN_F32 && dx->dtype != QN_F16 && dx->dtype != QN_BF16) return qn_refuse(out, "sums are made in f32", "dx", "f32, f16 or bf16", "%s", qn_kit_name(dx->dtype));
   if (dy->dtype != dx->dtype) return qn_refuse(out, "one dtype", "dx", qn_kit_name(dy->dtype), "%s", qn_kit_name(dx->dtype));
   if (!qn_is_dense(dx) || dx->align < 16) return qn_refuse(out, "16 bytes are stored at once", "dx", "no gaps, 16-byte alignment", "%s", "");
-  if (dy->align < 4) return qn_refuse(out, "dy is read in words of 4 bytes", "dy", "4-byte alignment", "%u", dy->align);
   if (qn_elements(dx) > INT32_MAX) return qn_refuse(out, "elements are counted in 31 bits", "dx", "below 2^31", "%lld", (long long)qn_elements(dx));
   gathering p = {};
   if (!pad_fill(&p, a, dy, dx)) return qn_refuse(out, "at most 6 dims that do not merge", "dx", "6", "%d", dx->rank);
@@ -113,6 +113,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.inner = n % v || once[1] < p.left ? 0 : (uint32_t)((once[1] - p.left) / v);
   p.edge = (uint32_t)(n - (int64_t)p.inner * v);
   p.rows = (uint32_t)(p.elements / n);
+  p.by_inner = cuda_divide_by(qn_max_i64(p.inner, 1)), p.by_edge = cuda_divide_by(qn_max_i64(p.edge, 1));
   if (!p.inner) p.left = (uint32_t)n;
   pad_state st = {};
   st.p = p;
