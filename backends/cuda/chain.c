@@ -1,6 +1,8 @@
 /* chain.c -- which pointwise ops a contraction takes with it: those that form a chain from its sum, each with at most one
- * operand from outside, in functions that steps.cuh has. */
+ * operand from outside, in functions that steps.cuh has; and one normalization by given statistics. */
 #include "chain.h"
+
+const uint32_t cuda_chain_also[] = { QN_OP_BATCH_NORM_INFERENCE, 0 };
 
 void cuda_chain_begin(cuda_chain *c, int32_t out)
 {
@@ -9,14 +11,12 @@ void cuda_chain_begin(cuda_chain *c, int32_t out)
   c->n_ops = 1;
 }
 
-int cuda_chain_operand(cuda_chain *c, const qn_request *r, int32_t value, const cuda_out_dims *dims)
+static bool is_float(uint32_t dtype) { return dtype == QN_F32 || dtype == QN_F16 || dtype == QN_BF16; }
+
+static int add_operand(cuda_chain *c, const qn_value *v, int32_t value, const cuda_out_dims *dims)
 {
-  const qn_value *v = &r->value[value];
   int k = c->steps.n_operands;
-  bool host = v->flags & QN_VALUE_HOST;
   if (k == CUDA_MAX_OPERANDS) return -1;
-  bool integers = r->value[c->out].dtype == QN_I32;        /* then of integers alone */
-  if (integers ? v->dtype != QN_I32 : !host && v->dtype != QN_F32 && v->dtype != QN_F16 && v->dtype != QN_BF16) return -1;
   cuda_operand *o = &c->steps.operand[k];
   *o = (cuda_operand){ .dtype = v->dtype };
   if (dims->lies == CUDA_ALIKE && v->rank > 0) o->stride[0] = CUDA_ALIKE_ROW, o->stride[1] = 1;
@@ -31,9 +31,17 @@ int cuda_chain_operand(cuda_chain *c, const qn_request *r, int32_t value, const 
   }
   c->value[k] = value;
   c->dtype[k] = v->dtype;
-  c->host[k] = host;
+  c->host[k] = v->flags & QN_VALUE_HOST;
   c->steps.n_operands++;
   return k;
+}
+
+int cuda_chain_operand(cuda_chain *c, const qn_request *r, int32_t value, const cuda_out_dims *dims)
+{
+  const qn_value *v = &r->value[value];
+  bool integers = r->value[c->out].dtype == QN_I32;        /* then of integers alone */
+  if (integers ? v->dtype != QN_I32 : !(v->flags & QN_VALUE_HOST) && !is_float(v->dtype)) return -1;
+  return add_operand(c, v, value, dims);
 }
 
 bool cuda_chain_step(cuda_chain *c, uint32_t op, int operand, bool reversed, float alpha, float beta)
@@ -78,7 +86,43 @@ static bool operand_fits(const qn_value *v, const qn_value *y, const cuda_out_di
 
 static bool takes_on(const qn_value *y, const qn_value *now)
 {
-  return qn_same_dims(y, now) && (y->dtype == QN_F32 || y->dtype == QN_F16 || y->dtype == QN_BF16);
+  return qn_same_dims(y, now) && is_float(y->dtype);
+}
+
+/* One element for each channel, which is this dim of it. */
+static bool by_channel(cuda_fold *f, const qn_request *r, int tensor, int32_t value, int dim)
+{
+  f->value[tensor] = value;
+  if (value < 0) return true;
+  const qn_value *v = &r->value[value];
+  f->dtype[tensor] = v->dtype;
+  f->stride[tensor] = v->dim[dim] == 1 ? 0 : v->stride[dim];
+  return v->producer < 0 && v->dim[dim] == f->channels && qn_elements(v) == f->channels && is_float(v->dtype);
+}
+
+/* Three rows, of an element for each channel. A bias that is all there was so far goes into the first. */
+static bool fold(cuda_chain *c, const qn_request *r, const qn_node *norm, const cuda_out_dims *dims)
+{
+  const qn_norm_roles role = qn_norm_roles_of(norm->op);
+  const qn_value *x = &r->value[c->out];
+  const bool biased = c->n_ops == 1 && c->steps.n == 1;
+  cuda_fold f = { .channels = (int32_t)x->dim[1], .eps = (float)((const qn_norm *)norm->attr)->eps };
+  if (c->fold.channels || qn_role_at(norm, role.x) != c->out || f.eps <= 0) return false;
+  const bool all = by_channel(&f, r, CUDA_FOLD_BIAS, biased ? c->value[0] : -1, 0) && by_channel(&f, r, CUDA_FOLD_MEAN, qn_role_at(norm, role.mean), 1) &&
+                   by_channel(&f, r, CUDA_FOLD_VAR, qn_role_at(norm, role.var), 1) && by_channel(&f, r, CUDA_FOLD_SCALE, qn_role_at(norm, role.scale), 1) &&
+                   by_channel(&f, r, CUDA_FOLD_SHIFT, qn_role_at(norm, role.shift), 1);
+  if (!all || r->demands->workspace_limit < (uint64_t)cuda_fold_pitch(&f) * 3 * sizeof(float)) return false;
+  if (!biased && (c->steps.n + 3 > CUDA_MAX_STEPS || c->steps.n_operands + 3 > CUDA_MAX_OPERANDS)) return false;
+  if (biased) c->steps.n = c->steps.n_operands = 0;
+  qn_value row = { .dtype = QN_F32, .rank = x->rank, .align = 16 };
+  for (int d = 0; d < QN_MAX_RANK; d++) row.dim[d] = 1;
+  row.dim[1] = f.channels, row.stride[1] = 1;
+  f.less = c->steps.n_operands;
+  cuda_chain_step(c, QN_OP_ADD, add_operand(c, &row, -1, dims), false, 0, 0);
+  cuda_chain_step(c, QN_OP_MUL, add_operand(c, &row, -1, dims), false, 0, 0);
+  cuda_chain_step(c, QN_OP_ADD, add_operand(c, &row, -1, dims), false, 0, 0);
+  c->fold = f;
+  return true;
 }
 
 void cuda_chain_follow(cuda_chain *c, const qn_request *r, const cuda_out_dims *dims)
@@ -88,6 +132,13 @@ void cuda_chain_follow(cuda_chain *c, const qn_request *r, const cuda_out_dims *
     const qn_value *now = &r->value[c->out];
     const qn_pointwise *attr = op->attr;
     if ((now->flags & QN_VALUE_ESCAPE) || now->last_user != (int32_t)k) return;
+    if (op->op == QN_OP_BATCH_NORM_INFERENCE) {
+      const int32_t y = qn_role_at(op, qn_norm_roles_of(op->op).y);
+      if (!takes_on(&r->value[y], now) || !fold(c, r, op, dims)) return;
+      c->out = y;
+      c->n_ops = k + 1;
+      continue;
+    }
     if (op->family != QN_FAMILY_POINTWISE) return;
     uint32_t inputs = op->n_inputs;
     if (inputs > 2 || !known(op->op, inputs == 2)) return;
@@ -139,21 +190,33 @@ int32_t cuda_chain_second(cuda_chain *c, const qn_request *r, uint32_t dtype, bo
 void cuda_chain_bind(cuda_steps *steps, const cuda_chain *c, void *const *ptr)
 {
   for (int i = 0; i < steps->n_operands; i++) {
+    if (c->value[i] < 0) continue;
     const void *p = ptr[c->value[i]];
     if (c->host[i]) steps->operand[i].scalar = (float)qn_load_f64(p, c->dtype[i]);
     else steps->operand[i].p = p;
   }
 }
 
-bool cuda_chain_column_relu(const cuda_steps *s, int32_t *column, int32_t *relu)
+qn_status cuda_chain_start(cuda_steps *steps, const cuda_chain *c, const qn_launch *launch, void *rows)
 {
+  const cuda_fold *f = &c->fold;
+  cuda_chain_bind(steps, c, launch->ptr);
+  if (!f->channels) return QN_OK;
+  for (int i = 0; i < 3; i++) steps->operand[f->less + i].p = (float *)rows + i * cuda_fold_pitch(f);
+  return cuda_chain_fold(f, launch->ptr, rows, launch->stream);
+}
+
+bool cuda_chain_column_relu(const cuda_chain *c, int32_t *column, int32_t *factor, int32_t *relu)
+{
+  const cuda_steps *s = &c->steps;
   int k = 0;
-  *column = -1;
+  *column = *factor = -1;
   *relu = 0;
   if (k < s->n && s->step[k].op == QN_OP_ADD) {
     const cuda_operand *o = &s->operand[s->step[k].operand];
     if (o->stride[0] || o->stride[1] != 1 || o->stride[2] || o->stride[3]) return false;
     *column = s->step[k++].operand;
+    if (c->fold.channels && *column == c->fold.less) *factor = *column + 1, k += 2;
   }
   if (k < s->n && s->step[k].op == QN_OP_RELU) *relu = 1, k++;
   return k == s->n;

@@ -17,6 +17,7 @@
 #include "engines.h"
 
 enum { THREADS = 256, SHARED = 72 << 10, STRIP = 7, STRIP_THREADS = 128 };
+enum { STEPS, BIAS, FOLD };               /* what follows the sums of a strip: whatever steps; a bias and relu; the same and a fold */
 
 struct depthwise {
   plane    x;                             /* the tensor under the windows (backward: dy) */
@@ -26,11 +27,11 @@ struct depthwise {
   int32_t  channels, in[2], out[2];       /* channels: of y */
   int32_t  per_group, data;               /* filters of a group; backward by the data */
   int32_t  size[2], mul[2], step[2], off[2], div[2];
-  int32_t  flip, column, relu, plain;     /* plain: column (a bias; -1: none) and relu are all that follows */
+  int32_t  flip, column, relu, plain;     /* plain: column (a bias), factor (operands, -1: none) and relu are all that follows, y's dtype x's */
   int32_t  pairs, chunks, side;           /* window: pairs of channels of a block; in chunks of 16 bytes; rows copied at once */
   int32_t  lanes_h, lanes_w, tile_h, tile_w, blocks_h, blocks_w, tiles;  /* tiles of threads in a block; pixels of x below; blocks of an image, of all */
   int64_t  units;                         /* any: outputs; strip: tiles by pairs of channels */
-  int32_t  channels_fastest;
+  int32_t  channels_fastest, factor;
   int64_t  x_stride[4], y_stride[4], w_stride[3];           /* N, C, H, W; K, R, S */
   cuda_steps steps;
 };
@@ -99,7 +100,14 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_window(const __grid_cons
       }
 
       int64_t pixel = ((int64_t)walk.n * p.out[0] + y0) * p.out[1] + x0;
-      if (p.plain && p.out_dtype == dtype) {
+      if (p.plain) {
+        if (p.factor >= 0) {
+          column_fold lo = fold_of(p.steps, p.factor, channel), hi = fold_of(p.steps, p.factor, channel + 1);
+#pragma unroll
+          for (int t = 0; t < TH; t++)
+#pragma unroll
+            for (int q = 0; q < TW; q++) sum[t][q] = make_float2(folded(sum[t][q].x, lo), folded(sum[t][q].y, hi));
+        }
         if (p.relu)
 #pragma unroll
           for (int t = 0; t < TH; t++)
@@ -128,7 +136,7 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_window(const __grid_cons
 
 /* STRIP x STRIP outputs of two channels from (y0, x0) on. whole: all of them exist, and of the pixels below them at most the outermost
  * do not. */
-template <int dtype, bool plain, bool whole>
+template <int dtype, int then, bool whole>
 static __device__ __forceinline__ void strip_sum(const depthwise &p, const float2 (&w)[9], float2 bias, int n, int y0, int x0, int channel)
 {
   enum { ROWS = STRIP + 2, COLUMNS = STRIP + 2, AHEAD = 1 };
@@ -140,6 +148,8 @@ static __device__ __forceinline__ void strip_sum(const depthwise &p, const float
   bool first = left >= 0, last = left + COLUMNS <= p.x.w;
   raw rows[AHEAD + 1][COLUMNS];
   float2 sum[3][STRIP];
+  const int factor = then == FOLD ? p.factor : -1;
+  column_fold lo = fold_of(p.steps, factor, channel), hi = fold_of(p.steps, factor, channel + 1);
   auto load = [&](int r) {
     bool row = (whole && r > 0 && r < ROWS - 1) || (uint32_t)(top + r) < (uint32_t)p.x.h;
 #pragma unroll
@@ -170,21 +180,24 @@ static __device__ __forceinline__ void strip_sum(const depthwise &p, const float
     if (o < 0) continue;
     if (!whole && o >= high) break;
     float2 (&done)[STRIP] = sum[(r + 1) % 3];
-    if (plain && p.relu)
+    if (then == FOLD)
+#pragma unroll
+      for (int q = 0; q < STRIP; q++) done[q] = make_float2(folded(done[q].x, lo), folded(done[q].y, hi));
+    if (then != STEPS && p.relu)
 #pragma unroll
       for (int q = 0; q < STRIP; q++) done[q] = make_float2(fn_max(done[q].x, 0.f), fn_max(done[q].y, 0.f));
 #pragma unroll
     for (int q = 0; q < STRIP; q++) {
       if (!whole && q >= wide) continue;
-      if (!plain) store_pair(p.steps, done[q], p.y, p.out_dtype, pixel + o * p.out[1] + q, channel, p.channels);
+      if (then == STEPS) store_pair(p.steps, done[q], p.y, p.out_dtype, pixel + o * p.out[1] + q, channel, p.channels);
       else to[q * step] = pair_raw<dtype>(done[q]);
     }
     to += p.out[1] * step;
   }
 }
 
-/* Stride 1, 3 x 3. Grid: units of a tile and a pair of channels, the pair fastest. plain: p.plain, and y's dtype is x's. */
-template <int dtype, bool plain> __global__ void __launch_bounds__(STRIP_THREADS, plain && dtype != QN_F32 ? 5 : 4) depthwise_strip(const __grid_constant__ depthwise p)
+/* Stride 1, 3 x 3. Grid: units of a tile and a pair of channels, the pair fastest. */
+template <int dtype, int then> __global__ void __launch_bounds__(STRIP_THREADS, then == BIAS && dtype != QN_F32 ? 5 : 4) depthwise_strip(const __grid_constant__ depthwise p)
 {
   int unit = blockIdx.x * STRIP_THREADS + threadIdx.x, rest = unit / p.pairs, channel = (unit - rest * p.pairs) * 2;
   int n = rest / (p.blocks_h * p.blocks_w), tile = rest - n * (p.blocks_h * p.blocks_w), i = tile / p.blocks_w;
@@ -197,8 +210,8 @@ template <int dtype, bool plain> __global__ void __launch_bounds__(STRIP_THREADS
     w[t] = make_float2(element_load<float>(p.w, at, dtype), element_load<float>(p.w, at + p.w_stride[0], dtype));
   }
   bool whole = y0 + STRIP <= p.out[0] && x0 + STRIP <= p.out[1] && top >= -1 && left >= -1 && top + STRIP + 1 <= p.x.h && left + STRIP + 1 <= p.x.w;
-  if (plain && whole) strip_sum<dtype, plain, plain>(p, w, bias, n, y0, x0, channel);
-  else strip_sum<dtype, plain, false>(p, w, bias, n, y0, x0, channel);
+  if (then != STEPS && whole) strip_sum<dtype, then, then != STEPS>(p, w, bias, n, y0, x0, channel);
+  else strip_sum<dtype, then, false>(p, w, bias, n, y0, x0, channel);
 }
 
 __global__ void __launch_bounds__(THREADS) depthwise_any(const __grid_constant__ depthwise p)
@@ -236,10 +249,10 @@ __global__ void __launch_bounds__(THREADS) depthwise_any(const __grid_constant__
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-struct kernel { const void *function; int32_t size, stride, th, tw, pitch; uint32_t dtype; bool plain; };      /* pitch 0: strips */
-#define KERNEL(dtype, S, stride, TH, TW) { (const void *)depthwise_window<dtype, S, stride, TH, TW>, S, stride, TH, TW, depthwise_pitch<S>, dtype, false },
-#define STRIPS(dtype) { (const void *)depthwise_strip<dtype, true>, 3, 1, STRIP, STRIP, 0, dtype, true }, { (const void *)depthwise_strip<dtype, false>, 3, 1, STRIP, STRIP, 0, dtype, false },
-#define KERNELS(dtype) STRIPS(dtype) KERNEL(dtype, 3, 2, 2, 7) KERNEL(dtype, 5, 1, 2, 7) KERNEL(dtype, 5, 2, 1, 7) KERNEL(dtype, 7, 1, 2, 7)
+struct kernel { const void *function; int32_t size, stride, th, tw, pitch; uint32_t dtype; int32_t then; };    /* pitch 0: strips */
+#define KERNEL(dtype, S, stride, TH, TW) { (const void *)depthwise_window<dtype, S, stride, TH, TW>, S, stride, TH, TW, depthwise_pitch<S>, dtype, -1 },
+#define STRIPS(dtype, then) { (const void *)depthwise_strip<dtype, then>, 3, 1, STRIP, STRIP, 0, dtype, then },
+#define KERNELS(dtype) STRIPS(dtype, BIAS) STRIPS(dtype, FOLD) STRIPS(dtype, STEPS) KERNEL(dtype, 3, 2, 2, 7) KERNEL(dtype, 5, 1, 2, 7) KERNEL(dtype, 5, 2, 1, 7) KERNEL(dtype, 7, 1, 2, 7)
 static const kernel kernels[] = { KERNELS(QN_BF16) KERNELS(QN_F16) KERNELS(QN_F32) };
 
 /* The kernel for windows of this kind. */
@@ -249,9 +262,10 @@ static const kernel *find(const cuda_conv_problem *c, const depthwise *p, const 
   bool fits = c->filters == c->channels && p->channels % eight == 0 && qn_is_channels_last(in) && qn_is_channels_last(out) &&
               in->align >= 16 && out->align >= 2 * (uint32_t)qn_kit_bytes(out->dtype) &&
               c->size[0] == c->size[1] && c->dilation[0] == 1 && c->dilation[1] == 1 && p->div[0] == 1 && p->div[1] == 1 && p->mul[0] == p->mul[1];
+  const int32_t then = !p->plain ? STEPS : p->factor >= 0 ? FOLD : BIAS;
   if (fits)
     for (const kernel &k : kernels)
-      if (k.dtype == p->dtype && k.size == c->size[0] && k.stride == p->mul[0] && (!k.plain || (p->plain && p->out_dtype == p->dtype))) return &k;
+      if (k.dtype == p->dtype && k.size == c->size[0] && k.stride == p->mul[0] && (k.then < 0 || k.then == then)) return &k;
   return nullptr;
 }
 
@@ -316,8 +330,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   memcpy(p.y_stride, to_stride, sizeof to_stride);
   memcpy(p.w_stride, filter_stride, sizeof filter_stride);
   p.steps = chain.steps;
-  p.plain = cuda_chain_column_relu(&chain.steps, &p.column, &p.relu);
-  if (!p.plain) p.column = -1;
+  p.plain = cuda_chain_column_relu(&chain, &p.column, &p.factor, &p.relu) && to->dtype == in->dtype;
+  if (!p.plain) p.column = p.factor = -1;
 
   const kernel *window = find(&c, &p, in, to);
   double bytes = (outputs + (double)qn_elements(in)) * (double)qn_kit_bytes(p.dtype), sums = outputs * taps * (data ? p.per_group : 1);
@@ -355,12 +369,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   k->threads = (uint32_t)threads, k->shared = (uint32_t)shared;
   cuda_conv_kernel_pointer(k, data ? c.y_at : c.x_at, offsetof(depthwise, x.p));
   cuda_conv_kernel_pointer(k, c.w_at, offsetof(depthwise, w));
-  cuda_conv_kernel_steps(k, &chain, offsetof(depthwise, steps), offsetof(depthwise, y));
-  out->n_ops = chain.n_ops;
+  cuda_conv_kernel_steps(k, out, &chain, offsetof(depthwise, steps), offsetof(depthwise, y));
   return QN_OK;
 }
 
-#define ROW(op) { "depthwise", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
+#define ROW(op, also) { "depthwise", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, also, \
                   prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA) };
+static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD, cuda_chain_also), ROW(QN_OP_CONV_BACKWARD_DATA, nullptr) };
 const qn_engine_list cuda_conv_depthwise_list = { row, sizeof row / sizeof *row };

@@ -16,7 +16,7 @@ struct depthwise {
   const uint16_t *w;
   void    *y;
   int32_t  out[2], before[2], size[2];
-  int32_t  flip, column, relu;
+  int32_t  flip, column, factor, relu;     /* operands: of a bias and the fold (-1: none) */
   int32_t  tiles_h, tiles_w, tiles;
   int64_t  w_stride[3];                   /* K, R, S */
   cuda_steps steps;
@@ -81,6 +81,7 @@ template <class mma, int dtype> __global__ void __launch_bounds__(THREADS, 3) de
       const uint32_t *mine = taps + at * (BAND_MOST * PAIRS_OF_TAPS) + 2 * t - g + 7;
       float bias = 0;
       if (p.column >= 0 && channel < p.x.channels) bias = element_load<float>(p.steps.operand[p.column].p, channel, p.steps.operand[p.column].dtype);
+      column_fold fold = fold_of(p.steps, channel < p.x.channels ? p.factor : -1, channel);
       float sum[2][4];
 #pragma unroll
       for (int j = 0; j < 2; j++)
@@ -115,7 +116,7 @@ template <class mma, int dtype> __global__ void __launch_bounds__(THREADS, 3) de
       for (int j = 0; j < 2; j++)
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-          float lo = sum[j][half * 2], hi = sum[j][half * 2 + 1];
+          float lo = folded(sum[j][half * 2], fold), hi = folded(sum[j][half * 2 + 1], fold);
           if (p.relu) lo = fn_max(lo, 0.f), hi = fn_max(hi, 0.f);
           ((uint32_t *)plane)[(g + half * 8) * BAND_PAIRS + j * 4 + t] = dtype == QN_BF16 ? pack_bf16(lo, hi) : pack_f16(lo, hi);
         }
@@ -151,7 +152,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status) return status;
   bool data = c.mode == CUDA_CONV_DATA;
   const qn_value *in = data ? c.y : c.x, *to = &r->value[chain.out];
-  if (!cuda_chain_column_relu(&chain.steps, &p.column, &p.relu) || to->dtype != in->dtype || to->align < 16)
+  if (!cuda_chain_column_relu(&chain, &p.column, &p.factor, &p.relu) || to->dtype != in->dtype || to->align < 16)
     return qn_refuse(out, "no more than a bias and relu behind the sums, of the same dtype", "y", "", "%u steps", chain.steps.n);
   p.x.h = (int32_t)(data ? c.out[0] : c.in[0]), p.x.w = (int32_t)(data ? c.out[1] : c.in[1]), p.x.channels = (int32_t)c.channels;
   p.flip = data;
@@ -175,15 +176,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   k->threads = THREADS, k->shared = shared;
   cuda_conv_kernel_pointer(k, data ? c.y_at : c.x_at, offsetof(depthwise, x.p));
   cuda_conv_kernel_pointer(k, c.w_at, offsetof(depthwise, w));
-  cuda_conv_kernel_steps(k, &chain, offsetof(depthwise, steps), offsetof(depthwise, y));
+  cuda_conv_kernel_steps(k, out, &chain, offsetof(depthwise, steps), offsetof(depthwise, y));
   double moved = (double)(qn_elements(in) + qn_elements(to)) * 2 / 2500, turned = (double)p.tiles * (double)slabs * 5200 / (1.7 * r->device->units);
   out->estimate = 4000 + (moved > turned ? moved : turned);
-  out->n_ops = chain.n_ops;
   out->numerics.accumulator = QN_ACC_F32_TC;
   return QN_OK;
 }
 
-#define ROW(op) { "depthwise_mma", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, nullptr, nullptr, \
+#define ROW(op, also) { "depthwise_mma", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, nullptr, also, \
                   prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA) };
+static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD, cuda_chain_also), ROW(QN_OP_CONV_BACKWARD_DATA, nullptr) };
 const qn_engine_list cuda_conv_depthwise_mma_list = { row, sizeof row / sizeof *row };

@@ -4,8 +4,8 @@
  * A thread's sums lie in columns 2t and 2t + 1 of each product of eight filters; which filter a column is, is free. Filter
  * 32 (j/4) + 8 (n/2) + 2 (j%4) + n%2 at column n of product j gives a thread eight neighbours: 16 bytes to store. */
 #include "conv_first.cuh"
+#include "conv_store.cuh"
 #include "engines.h"
-#include "steps.cuh"
 
 enum { THREADS = 256, SHARED = 100 << 10 };
 
@@ -14,7 +14,7 @@ struct first {
   const uint16_t *x, *w;
   void    *y;
   uint32_t out_dtype;
-  int32_t  column, relu, plain;           /* plain: column (a bias; -1: none) and relu are all that follows */
+  int32_t  column, factor, relu, plain;   /* plain: column (a bias), factor (operands, -1: none) and relu are all that follows */
   cuda_steps steps;
 };
 
@@ -94,13 +94,22 @@ template <class mma, int dtype, int BN, int QM> __global__ void __launch_bounds_
           vector_load(bias, o.p, o.dtype, filter * o.stride[1], o.stride[1], 8);
         }
 #pragma unroll
+        for (int e = 0; e < 8; e++) {
+          column_fold fold = fold_of(p.steps, p.factor, filter + e);
+#pragma unroll
+          for (int i = 0; i < QM * 2; i++) {
+            float &v = sum[i / 2][half * 4 + e / 2][i % 2 * 2 + e % 2];
+            v = folded(v + bias[e], fold);
+          }
+        }
+#pragma unroll
         for (int i = 0; i < QM * 2; i++) {                   /* row g, and row g + 8 */
           int m = i / 2, part = i % 2 * 2, u = unit + m, h = u / across, w = (u - h * across) * 16 + g + part * 4;
           if (u >= units || y0 + h >= f.out[0] || x0 + w >= f.out[1]) continue;
           int pixel = (n * f.out[0] + y0 + h) * f.out[1] + x0 + w;
           float v[8];
 #pragma unroll
-          for (int e = 0; e < 8; e++) v[e] = sum[m][half * 4 + e / 2][part + e % 2] + bias[e];
+          for (int e = 0; e < 8; e++) v[e] = sum[m][half * 4 + e / 2][part + e % 2];
           if (p.plain && p.out_dtype == dtype) {
             if (p.relu)
 #pragma unroll
@@ -134,8 +143,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value *to = &r->value[chain.out];
   if (to->align < 16) return qn_refuse(out, "aligned to 16 bytes", "y", "16", "%u", to->align);
   p.steps = chain.steps;
-  p.plain = cuda_chain_column_relu(&chain.steps, &p.column, &p.relu) && to->dtype == c.x->dtype;
-  if (!p.plain) p.column = -1;
+  p.plain = cuda_chain_column_relu(&chain, &p.column, &p.factor, &p.relu) && to->dtype == c.x->dtype;
+  if (!p.plain) p.column = p.factor = -1;
   p.out_dtype = to->dtype;
   int bn = f->filters > 32 ? 2 : 1, steps = (f->all + 1) / 2, fixed = steps * (4 * bn * 256 + 16);
   double least = 0;
@@ -158,17 +167,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   k->threads = THREADS, k->shared = (uint32_t)(fixed + first_x_bytes(f));
   cuda_conv_kernel_pointer(k, c.x_at, offsetof(first, x));
   cuda_conv_kernel_pointer(k, c.w_at, offsetof(first, w));
-  cuda_conv_kernel_steps(k, &chain, offsetof(first, steps), offsetof(first, y));
+  cuda_conv_kernel_steps(k, out, &chain, offsetof(first, steps), offsetof(first, y));
   double bytes = (double)qn_elements(to) * (double)qn_kit_bytes(to->dtype) + (double)qn_elements(c.x) * 2;
   double product = (double)f->tiles * f->tile_h * f->tile_w * slabs * bn * 32 * steps * 16 / (r->device->units * 1024 * 1.2);
   out->estimate = 4000 + (product > bytes / 3500 ? product : bytes / 3500);
-  out->n_ops = chain.n_ops;
   out->numerics.accumulator = QN_ACC_F32_TC;
   return QN_OK;
 }
 
 static const qn_engine row[] = {
-  { "first_layer", QN_OP_CONV_FORWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, nullptr, nullptr,
+  { "first_layer", QN_OP_CONV_FORWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, nullptr, cuda_chain_also,
     prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
 const qn_engine_list cuda_conv_first_list = { row, sizeof row / sizeof *row };

@@ -20,7 +20,7 @@ struct grouped {
   void    *y;
   uint32_t out_dtype;
   int32_t  under, written, turned;        /* channels of a group of x and y as this kernel sees them; the filter is read from y to x */
-  int32_t  column, relu, plain;           /* plain: column (a bias; -1: none) and relu are all that follows, and y's dtype is x's */
+  int32_t  column, factor, relu, plain;   /* plain: column (a bias), factor (operands, -1: none) and relu are all that follows, y's dtype x's */
   int32_t  buffer;                        /* bytes from one tile of x to the next */
   cuda_steps steps;
 };
@@ -163,16 +163,20 @@ template <class mma, int dtype, int NT, bool columns> __global__ void __launch_b
     if (p.plain) {
       __syncthreads();                    /* the stage lies over the tile that has been used */
 #pragma unroll
-      for (int m = 0; m < QM; m++)
+      for (int j = 0; j < NT; j++) {
+        int c = j * 8 + lane % 4 * 2, channel = (first + group) * p.written + c;
+        bool there = first + group < f.groups && c < p.written;
+        float2 more = bias[(group * NT + j) * 4 + lane % 4];
+        column_fold of_lo = fold_of(p.steps, there ? p.factor : -1, channel), of_hi = fold_of(p.steps, there ? p.factor : -1, channel + 1);
 #pragma unroll
-        for (int j = 0; j < NT; j++)
+        for (int m = 0; m < QM; m++)
 #pragma unroll
           for (int half = 0; half < 2; half++) {
-            float2 more = bias[(group * NT + j) * 4 + lane % 4];
-            float lo = sum[m][j][half * 2] + more.x, hi = sum[m][j][half * 2 + 1] + more.y;
+            float lo = folded(sum[m][j][half * 2] + more.x, of_lo), hi = folded(sum[m][j][half * 2 + 1] + more.y, of_hi);
             if (p.relu) lo = fn_max(lo, 0.f), hi = fn_max(hi, 0.f);
             shared_store(here + ((m0 + m) * 16 + half * 8 + lane / 4) * STAGE + (group * NT + j) * 16 + lane % 4 * 4, dtype == QN_BF16 ? pack_bf16(lo, hi) : pack_f16(lo, hi));
           }
+      }
       __syncthreads();
 #pragma unroll
       for (int k = 0; k < GROUPED_PIXELS * 8 / GROUPED_THREADS; k++) {
@@ -238,8 +242,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.x.h = (int32_t)(data ? c.out[0] : c.in[0]), p.x.w = (int32_t)(data ? c.out[1] : c.in[1]), p.x.channels = (int32_t)in->dim[1];
   p.out_dtype = to->dtype;
   p.steps = chain.steps;
-  p.plain = cuda_chain_column_relu(&chain.steps, &p.column, &p.relu) && to->dtype == in->dtype && to->align >= 16;
-  if (!p.plain) p.column = -1;
+  p.plain = cuda_chain_column_relu(&chain, &p.column, &p.factor, &p.relu) && to->dtype == in->dtype && to->align >= 16;
+  if (!p.plain) p.column = p.factor = -1;
   int64_t classes = p.apart[0] * p.apart[1];
   int kind = grouped_in_columns(f) && classes == 1 ? 4 : f->beside == 8 ? 0 : f->beside == 4 ? 1 : f->beside == 2 ? 2 : 3, steps = (f->chunks * f->size[0] * f->size[1] + 1) / 2;
   int64_t fixed = (int64_t)steps * 64 * 32 + (steps + 1) / 2 * 16 + GROUPED_PIXELS * 8 + 256 + 16, stage = GROUPED_PIXELS * STAGE;
@@ -256,16 +260,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   k->threads = GROUPED_THREADS, k->shared = (uint32_t)shared;
   cuda_conv_kernel_pointer(k, data ? c.y_at : c.x_at, offsetof(grouped, x.p));
   cuda_conv_kernel_pointer(k, c.w_at, offsetof(grouped, w));
-  cuda_conv_kernel_steps(k, &chain, offsetof(grouped, steps), offsetof(grouped, y));
+  cuda_conv_kernel_steps(k, out, &chain, offsetof(grouped, steps), offsetof(grouped, y));
   double bytes = (double)qn_elements(to) * (double)qn_kit_bytes(to->dtype) + (double)qn_elements(in) * 2;
   double product = (double)f->tiles * GROUPED_PIXELS * (double)(slabs * classes) * 64 * steps * 16 / (r->device->units * 1024 * 0.5);
   out->estimate = 4000 + product + bytes / 3500;
-  out->n_ops = chain.n_ops;
   out->numerics.accumulator = QN_ACC_F32_TC;
   return QN_OK;
 }
 
-#define ROW(op) { "grouped", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, nullptr, nullptr, \
+#define ROW(op, also) { "grouped", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, nullptr, also, \
                   prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA) };
+static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD, cuda_chain_also), ROW(QN_OP_CONV_BACKWARD_DATA, nullptr) };
 const qn_engine_list cuda_conv_grouped_list = { row, sizeof row / sizeof *row };

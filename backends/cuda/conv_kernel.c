@@ -19,8 +19,10 @@ void cuda_conv_kernel_pointer(cuda_conv_kernel *k, int32_t value, size_t at)
   k->pointer[k->n_pointers++].at = (uint32_t)at;
 }
 
-void cuda_conv_kernel_steps(cuda_conv_kernel *k, const cuda_chain *chain, size_t at, size_t out_at)
+void cuda_conv_kernel_steps(cuda_conv_kernel *k, qn_prepared *out, const cuda_chain *chain, size_t at, size_t out_at)
 {
+  out->n_ops = chain->n_ops;
+  out->workspace = cuda_chain_bytes(chain);
   k->chain = *chain;
   k->has_steps = true;
   k->steps_at = (uint32_t)at;
@@ -102,7 +104,8 @@ qn_status cuda_conv_kernel_run(const qn_prepared *p, const qn_launch *launch)
   if (k->has_steps) {
     cuda_steps steps;
     memcpy(&steps, to + k->steps_at, sizeof steps);
-    cuda_chain_bind(&steps, &k->chain, launch->ptr);
+    qn_status s = cuda_chain_start(&steps, &k->chain, launch, launch->workspace);
+    if (s) return s;
     memcpy(to + k->steps_at, &steps, sizeof steps);
   }
   if (k->parts) memcpy(to + k->parts_at, &launch->workspace, sizeof(void *));

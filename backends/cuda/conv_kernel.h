@@ -35,7 +35,7 @@ qn_status cuda_conv_kernel_run(const qn_prepared *p, const qn_launch *launch);
 /* out's state, of which grid, threads and shared are still to be said; NULL: no memory. */
 cuda_conv_kernel *cuda_conv_kernel_begin(qn_prepared *out, const void *function, uint32_t most_shared, const void *parameters, size_t bytes);
 void cuda_conv_kernel_pointer(cuda_conv_kernel *k, int32_t value, size_t at);
-void cuda_conv_kernel_steps(cuda_conv_kernel *k, const cuda_chain *chain, size_t at, size_t out_at);
+void cuda_conv_kernel_steps(cuda_conv_kernel *k, qn_prepared *out, const cuda_chain *chain, size_t at, size_t out_at);
 void cuda_conv_kernel_parts(cuda_conv_kernel *k, qn_prepared *out, const cuda_conv_problem *c, int64_t parts, int64_t elements, size_t at);
 
 /* In how many equal shares `most` blocks walk over tiles. */

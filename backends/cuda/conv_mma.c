@@ -125,10 +125,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   launch->threads = (uint32_t)kernel->threads, launch->shared = (uint32_t)kernel->shared;
   cuda_conv_kernel_pointer(launch, data ? c.y_at : c.x_at, offsetof(cuda_conv_mma, gathered));
   cuda_conv_kernel_pointer(launch, filter ? c.y_at : c.w_at, data ? offsetof(cuda_conv_mma, filters) : offsetof(cuda_conv_mma, other.p));
-  if (!filter) cuda_conv_kernel_steps(launch, &chain, offsetof(cuda_conv_mma, steps), offsetof(cuda_conv_mma, out));
+  if (!filter) cuda_conv_kernel_steps(launch, out, &chain, offsetof(cuda_conv_mma, steps), offsetof(cuda_conv_mma, out));
   else if (parts == 1) cuda_conv_kernel_pointer(launch, c.w_at, offsetof(cuda_conv_mma, out));
   else cuda_conv_kernel_parts(launch, out, &c, parts, dw, offsetof(cuda_conv_mma, out));
-  out->n_ops = chain.n_ops;
   out->variant = names[best];
   out->estimate = least;
   out->numerics.accumulator = QN_ACC_F32_TC;
@@ -136,6 +135,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 }
 
 #define ROW(op_) { .name = "mma", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, .variants = names, \
-                   .prepare = prepare, .build = cuda_conv_kernel_build, .run = cuda_conv_kernel_run, .release = cuda_release }
+                   .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, .prepare = prepare, .build = cuda_conv_kernel_build, .run = cuda_conv_kernel_run, .release = cuda_release }
 static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
 const qn_engine_list cuda_conv_mma_list = { rows, sizeof rows / sizeof *rows };

@@ -6,7 +6,7 @@
  * A block has 64 filters of a tile of 8 rows by 32; the x below it and the filters are in shared memory. A warp has eight of the
  * filters, a thread two groups of four neighbouring outputs. */
 #include "conv_kernel.h"
-#include "element.cuh"
+#include "conv_store.cuh"
 #include "engines.h"
 #include "sm80.cuh"
 
@@ -15,11 +15,11 @@ enum { CHANNELS = 4, THREADS = 256, SLICE = 64, MINE = 8, ROWS = 8, COLUMNS = 32
 struct narrow {
   const float *x, *w;
   float   *y;
-  int32_t  channels, filters, in[2], out[2], before[2], relu, biased;
+  int32_t  channels, filters, in[2], out[2], before[2];
+  int32_t  column, factor, relu;          /* operands: of a bias and the fold (-1: none) */
   int32_t  across, image;                 /* tiles of a row, an image */
-  int64_t  x_stride[4], w_stride[4], y_stride[3], bias_stride;
-  uint32_t bias_dtype;
-  const void *bias;
+  int64_t  x_stride[4], w_stride[4], y_stride[3];
+  cuda_steps steps;
 };
 
 __global__ void __launch_bounds__(THREADS, 2) conv_narrow(const __grid_constant__ narrow p)
@@ -76,14 +76,19 @@ __global__ void __launch_bounds__(THREADS, 2) conv_narrow(const __grid_constant_
 #pragma unroll
   for (int m = 0; m < MINE; m++) {
     if (k0 + k + m >= p.filters) return;
-    float bias = p.biased ? element_load<float>(p.bias, (k0 + k + m) * p.bias_stride, p.bias_dtype) : 0;
+    float bias = 0;
+    column_fold fold = fold_of(p.steps, p.factor, k0 + k + m);
+    if (p.column >= 0) {
+      const cuda_operand &o = p.steps.operand[p.column];
+      bias = element_load<float>(o.p, (k0 + k + m) * o.stride[1], o.dtype);
+    }
     float *to = p.y + n * p.y_stride[0] + (k0 + k + m) * p.y_stride[1] + (y0 + row) * p.y_stride[2] + x0 + column;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
       float v[4];
 #pragma unroll
       for (int i = 0; i < 4; i++) {
-        v[i] = sum[half][i][m] + bias;
+        v[i] = folded(sum[half][i][m] + bias, fold);
         if (p.relu) v[i] = v[i] < 0 ? 0 : v[i];             /* NaN stays */
       }
       if (x0 + half * HALF + column < p.out[1]) *(float4 *)(to + half * HALF) = make_float4(v[0], v[1], v[2], v[3]);
@@ -100,8 +105,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status || (status = cuda_conv_wants_ampere(r, out)) || (status = cuda_conv_wants_narrow(&c, out))) return status;
   cuda_chain chain;
   narrow p = {};
-  int32_t bias;
-  if ((status = cuda_conv_problem_bias_relu(&c, r, &chain, &bias, &p.relu, out))) return status;
+  if ((status = cuda_conv_problem_bias_relu(&c, r, &chain, &p.column, &p.factor, &p.relu, out))) return status;
   const qn_value *y = &r->value[chain.out];
   if (y->dtype != QN_F32 || !cuda_conv_rows_of_vectors(y)) return qn_refuse(out, "rows of whole vectors of 16 bytes", "y", "a multiple of 4", "%lld", (long long)c.out[1]);
   p.channels = (int32_t)c.channels, p.filters = (int32_t)c.filters;
@@ -111,23 +115,21 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t across = qn_ceil_div(c.out[1], COLUMNS), image = across * qn_ceil_div(c.out[0], ROWS), slices = qn_ceil_div(c.filters, SLICE);
   if (image * c.x->dim[0] > INT32_MAX || slices > 65535) return qn_refuse(out, "a grid of blocks", "y", "fewer", "%s", "more");
   p.across = (int32_t)across, p.image = (int32_t)image;
-  if (bias >= 0) p.biased = 1, p.bias_stride = chain.steps.operand[bias].stride[1], p.bias_dtype = chain.steps.operand[bias].dtype;
+  p.steps = chain.steps;
   cuda_conv_kernel *k = cuda_conv_kernel_begin(out, (const void *)conv_narrow, 0, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)(image * c.x->dim[0]), k->grid[1] = (uint32_t)slices;
   k->threads = THREADS;
   cuda_conv_kernel_pointer(k, c.x_at, offsetof(narrow, x));
   cuda_conv_kernel_pointer(k, c.w_at, offsetof(narrow, w));
-  cuda_conv_kernel_pointer(k, chain.out, offsetof(narrow, y));
-  if (bias >= 0) cuda_conv_kernel_pointer(k, chain.value[bias], offsetof(narrow, bias));
+  cuda_conv_kernel_steps(k, out, &chain, offsetof(narrow, steps), offsetof(narrow, y));
   double rounds = (double)qn_ceil_div(image * c.x->dim[0] * slices, 2 * r->device->units);
-  out->n_ops = chain.n_ops;
   out->estimate = 4000 + rounds * (1000 + 1500 * (double)c.channels);
   return QN_OK;
 }
 
 static const qn_engine row[] = {
-  { "narrow", QN_OP_CONV_FORWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare,
+  { "narrow", QN_OP_CONV_FORWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, cuda_chain_also, prepare,
     cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
 const qn_engine_list cuda_conv_narrow_list = { row, sizeof row / sizeof *row };

@@ -110,13 +110,13 @@ static inline qn_status cuda_conv_problem_chain(const cuda_conv_problem *p, cons
   return QN_OK;
 }
 
-/* What follows the sums, where the engine's last step takes a bias, relu and f32 alone: the chain, and of it the bias's operand
+/* What follows the sums, where the engine's last step takes a bias, the fold, relu and f32 alone: the chain, and of it the operands
  * (-1: none) and whether relu follows. */
-static inline qn_status cuda_conv_problem_bias_relu(const cuda_conv_problem *p, const qn_request *r, cuda_chain *chain, int32_t *bias, int32_t *relu,
-                                                    qn_prepared *out)
+static inline qn_status cuda_conv_problem_bias_relu(const cuda_conv_problem *p, const qn_request *r, cuda_chain *chain, int32_t *bias, int32_t *factor,
+                                                    int32_t *relu, qn_prepared *out)
 {
   cuda_out_dims dims = { { 3, 1, 0, 2 }, CUDA_BY_DIMS };
-  for (qn_request some = *r; ; some.n_ops = 1) {
+  for (qn_request some = *r; ; some.n_ops = chain->n_ops - 1) {
     cuda_chain_begin(chain, p->mode == CUDA_CONV_FORWARD ? p->y_at : p->x_at);
     if (p->bias_at >= 0) {
       cuda_out_dims row = { { -1, 0, -1, -1 }, CUDA_BY_DIMS };     /* [K], along columns */
@@ -125,10 +125,10 @@ static inline qn_status cuda_conv_problem_bias_relu(const cuda_conv_problem *p, 
       cuda_chain_step(chain, QN_OP_ADD, k, false, 0, 0);
     }
     cuda_chain_follow(chain, &some, &dims);
-    if (cuda_chain_column_relu(&chain->steps, bias, relu) && r->value[chain->out].dtype == QN_F32) return QN_OK;
+    if (cuda_chain_column_relu(chain, bias, factor, relu) && r->value[chain->out].dtype == QN_F32) return QN_OK;
+    if (chain->n_ops > 1) continue;
     *bias = p->bias_at >= 0 ? 0 : -1;                       /* alone: of whatever stride */
-    *relu = 0;
-    if (some.n_ops == 1) return QN_OK;
+    return QN_OK;
   }
 }
 #endif

@@ -12,6 +12,15 @@ static __device__ __noinline__ void store_pair(const cuda_steps &steps, float2 v
   vector_store(two, y, dtype, (int64_t)pixel * channels + channel, 1, 2);
 }
 
+/* What the fold does to sums of channel c, behind the bias (chain.h): v factor + shift. Without one (operand -1) it is v. */
+struct column_fold { float factor, shift; };
+static __device__ __forceinline__ column_fold fold_of(const cuda_steps &steps, int factor, int c)
+{
+  if (factor < 0) return { 1, 0 };
+  return { ((const float *)steps.operand[factor].p)[c], ((const float *)steps.operand[factor + 1].p)[c] };
+}
+static __device__ __forceinline__ float folded(float v, column_fold f) { return fmaf(v, f.factor, f.shift); }
+
 /* The bias of two channels from `channel` on; 0 without one (column -1). */
 static __device__ __forceinline__ float2 bias_pair(const cuda_steps &steps, int column, int channel)
 {

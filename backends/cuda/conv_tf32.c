@@ -24,7 +24,7 @@ typedef struct state {
   mode     mode;
   bool     split, packs, unfolds;         /* the other operand into two parts; the gathered one is copied, as windows */
   int32_t  gathered, other, grid, step[2];        /* values; strides H, W by which dy is spread */
-  uint64_t at_packed, at_parts;           /* places in workspace; the gathered copy comes first */
+  uint64_t at_packed, at_parts, at_rows;  /* places in workspace; the gathered copy comes first; of what the chain folds */
   cuda_conv_pixels pixels, gradient;
   cuda_conv_unfold unfold;
   cuda_conv_filters filters;
@@ -142,7 +142,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
   uint64_t copy = packs ? (uint64_t)(from->dim[0] * seen_h * seen_w * qn_round_up(depth, 4)) * 4 : 0;
   uint64_t packed = (uint64_t)(steps * tiles_n * kernel->bn) * 128 * (split ? 2 : 1);
   uint64_t at_packed = (uint64_t)qn_round_up((int64_t)copy, 256), at_parts = at_packed + packed;
-  uint64_t workspace = at_parts + (mode == FILTER ? (uint64_t)(parts * columns * tiles_m * CUDA_TF32_ROWS) * 4 : 0);
+  uint64_t at_rows = at_parts + (mode == FILTER ? (uint64_t)(parts * columns * tiles_m * CUDA_TF32_ROWS) * 4 : 0), workspace = at_rows + cuda_chain_bytes(&chain);
   if (workspace > r->demands->workspace_limit) return qn_refuse(out, "workspace for operands laid out anew", "", "a limit above it", "%llu", (unsigned long long)workspace);
   if (tiles_m * tiles_n * parts > INT32_MAX || copy / 4 / 2048 > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "", "", "%s", "more");
 
@@ -153,7 +153,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
   st.mode = mode;
   st.split = split, st.packs = packs, st.unfolds = unfolds;
   st.gathered = gathered, st.other = other;
-  st.at_packed = at_packed, st.at_parts = at_parts;
+  st.at_packed = at_packed, st.at_parts = at_parts, st.at_rows = at_rows;
   st.pixels = pixels_of(from);
   st.gradient = pixels_of(vy);
   st.step[0] = spreads ? (int32_t)c->stride[0] : 1, st.step[1] = spreads ? (int32_t)c->stride[1] : 1;
@@ -257,7 +257,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   st->driver->tensor_map_address(&g.a, st->packs ? launch->workspace : gathered);
   g.b = packed;
   g.out = st->mode == FILTER ? parts : launch->ptr[st->chain.out];
-  cuda_chain_bind(&g.steps, &st->chain, launch->ptr);
+  if ((s = cuda_chain_start(&g.steps, &st->chain, launch, workspace + st->at_rows))) return s;
   s = cuda_conv_tf32_launch(&g, st->kernel, st->mode == FILTER, st->grid, launch->stream);
   if (!s && st->mode == FILTER)
     s = cuda_conv_join_filters(launch->ptr[st->chain.out], parts, &st->filters, g.parts, g.m, g.chunks * 64, launch->stream);
@@ -266,8 +266,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 
 #define ROWS(op_) \
   { .name = "3xtf32", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, .variants = variant_names, \
-    .prepare = prepare_three, .build = build, .run = run, .release = cuda_release }, \
+    .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, .prepare = prepare_three, .build = build, .run = run, .release = cuda_release }, \
   { .name = "tf32", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, .variants = variant_names, \
-    .prepare = prepare_one, .build = build, .run = run, .release = cuda_release }
+    .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, .prepare = prepare_one, .build = build, .run = run, .release = cuda_release }
 static const qn_engine rows[] = { ROWS(QN_OP_CONV_FORWARD), ROWS(QN_OP_CONV_BACKWARD_DATA), ROWS(QN_OP_CONV_BACKWARD_FILTER) };
 const qn_engine_list cuda_conv_tf32_list = { rows, sizeof rows / sizeof *rows };

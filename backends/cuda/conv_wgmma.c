@@ -10,7 +10,6 @@
  * three spatial dims, one group, channels in eights. */
 #include <stdlib.h>
 #include "chain.h"
-#include "conv_fold.h"
 #include "conv_layout.h"
 #include "conv_wgmma.h"
 #include "engines.h"
@@ -50,8 +49,7 @@ typedef struct pixel_class {
 typedef struct state {
   cuda_conv  conv;                        /* but for classes and addresses */
   cuda_chain chain;
-  cuda_conv_fold fold;                    /* if folded: what the chain's two rows are made of */
-  bool       folded;
+  int32_t    factor;                      /* the operand that the plain epilogue multiplies by; -1: none */
   const cuda_gemm_kernel *kernel;
   const cuda_driver *driver;
   problem    problem;
@@ -277,18 +275,6 @@ static int choose(const qn_request *r, const problem *p, const cuda_gemm_kernel 
 
 /* ---- prepare -------------------------------------------------------------------------------------- */
 
-/* The chain of a folded normalization: v factor + addend, and relu, over rows that its kernel makes. */
-static void fold_chain(cuda_chain *c, const cuda_conv_fold *f)
-{
-  cuda_chain_begin(c, f->out);
-  c->n_ops = f->n_ops;
-  c->steps.n_operands = 2;
-  for (int i = 0; i < 2; i++) c->steps.operand[i] = (cuda_operand){ .stride = { 0, 1 }, .dtype = QN_F32 };
-  cuda_chain_step(c, QN_OP_MUL, 0, false, 0, 0);
-  cuda_chain_step(c, QN_OP_ADD, 1, false, 0, 0);
-  if (f->relu) cuda_chain_step(c, QN_OP_RELU, -1, false, 0, 0);
-}
-
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   problem p = { 0 };
@@ -309,12 +295,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     cuda_chain_step(&chain, QN_OP_ADD, k, false, 0, 0);
   }
   bool packed = qn_is_channels_last(&r->value[p.written]);
-  cuda_conv_fold fold = { 0 };
-  bool folded = p.mode == CUDA_CONV_FORWARD && packed && cuda_conv_fold_read(&fold, r, p.written, bias) &&
-                is_sum(r->value[fold.out].dtype) && qn_is_channels_last(&r->value[fold.out]) &&
-                r->demands->workspace_limit >= (uint64_t)(8 * p.filters);
-  if (folded) fold_chain(&chain, &fold);
-  if (!folded && !filter && residues == 1 && packed) cuda_chain_follow(&chain, r, &dims);
+  if (!filter && residues == 1 && packed) cuda_chain_follow(&chain, r, &dims);
   const qn_value *to = &r->value[chain.out];
   if (chain.n_ops > 1 && !qn_is_channels_last(to)) {        /* a follower's output may lie otherwise: leave it to others */
     qn_request alone = *r;
@@ -389,15 +370,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   g->out_stride[0] = n;
   g->out_stride[1] = 1;
   g->steps = chain.steps;
-  bool plain = cuda_chain_column_relu(&chain.steps, &g->column, &g->relu) || folded;
-  if (folded) g->column = 1, g->relu = fold.relu;
+  bool plain = cuda_chain_column_relu(&chain, &g->column, &st->factor, &g->relu);
   g->store_map = plain && to->align >= 16 && n * out_bytes % 16 == 0;
-  st->fold = fold;
-  st->folded = folded;
 
   out->n_ops = chain.n_ops;
   out->variant = names[p.mode][best];
-  out->workspace = parts > 1 ? (uint64_t)(parts * dw * 4) : folded ? (uint64_t)(2 * n * 4) : 0;
+  out->workspace = parts > 1 ? (uint64_t)(parts * dw * 4) : cuda_chain_bytes(&chain);
   out->estimate = least;
   out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC };
   return QN_OK;
@@ -480,13 +458,9 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   st->driver->tensor_map_address(q->mode == CUDA_CONV_FILTER ? &g->a : &g->b, launch->ptr[q->other]);
   if (q->mode == CUDA_CONV_FILTER || (q->mode == CUDA_CONV_FORWARD && g->store_map)) st->driver->tensor_map_address(&g->y, product);
   g->out = product;
-  if (st->folded) {
-    float *factors = launch->workspace, *addends = factors + st->fold.channels;
-    qn_status s = cuda_conv_fold_run(&st->fold, launch->ptr, factors, addends, launch->stream);
-    if (s) return s;
-    g->steps.operand[0].p = g->factor = factors;
-    g->steps.operand[1].p = addends;
-  } else cuda_chain_bind(&g->steps, &st->chain, launch->ptr);
+  qn_status s = cuda_chain_start(&g->steps, &st->chain, launch, launch->workspace);
+  if (s) return s;
+  if (st->factor >= 0) g->factor = g->steps.operand[st->factor].p, g->shift = g->steps.operand[st->factor + 1].p;
   for (int i = 0; i < st->n_classes; i += CUDA_CONV_CLASSES) {
     int64_t pixels = 0;
     g->batch0 = (int32_t)qn_min_i64(st->n_classes - i, CUDA_CONV_CLASSES);
@@ -503,14 +477,14 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     if (q->mode != CUDA_CONV_FILTER) g->tiles_m = (int32_t)qn_ceil_div(pixels, st->kernel->bm);
     int splits = st->kernel->splits;
     int64_t tiles = (int64_t)g->tiles_m * g->tiles_n * g->batch0 * g->batch1, most = launch->device->units / splits;
-    qn_status s = cuda_gemm_launch(&c, st->kernel, st->kernel->function[0][0], (int)qn_min_i64(tiles, most) * splits, launch->stream, "conv_wgmma");
+    s = cuda_gemm_launch(&c, st->kernel, st->kernel->function[0][0], (int)qn_min_i64(tiles, most) * splits, launch->stream, "conv_wgmma");
     if (s) return s;
   }
   return st->parts > 1 ? cuda_conv_join(y, st->out_dtype, product, st->parts, q->filters * q->taps * q->channels, launch->stream) : QN_OK;
 }
 
 #define ROW(op_, mode) { .name = "wgmma", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
-                         .variants = names[mode], .also = mode == CUDA_CONV_FORWARD ? cuda_conv_fold_also : NULL, .prepare = prepare, .build = build, .run = run, .release = cuda_release }
+                         .variants = names[mode], .also = mode == CUDA_CONV_FORWARD ? cuda_chain_also : NULL, .prepare = prepare, .build = build, .run = run, .release = cuda_release }
 static const qn_engine rows[] = {
   ROW(QN_OP_CONV_FORWARD, CUDA_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA, CUDA_CONV_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER, CUDA_CONV_FILTER),
 };

@@ -23,8 +23,8 @@ typedef struct state {
   cuda_winograd_outputs outputs;
   cuda_conv_pixels from;
   cuda_chain chain;
-  int32_t  bias, parts;                   /* bias: the chain's operand, -1: none */
-  uint64_t at_right, at_product, scratch; /* places in workspace */
+  int32_t  bias, factor, parts;           /* bias, factor: the chain's operands, -1: none */
+  uint64_t at_right, at_product, at_rows, scratch;          /* places in workspace; at_rows: of what the chain folds */
 } state;
 
 static cuda_conv_pixels pixels_of(const qn_value *v)
@@ -119,16 +119,18 @@ static qn_status prepare_gradient(const qn_request *r, state *st)
   return prepare_product(r, st, points * st->parts, k, c, tiles.share);
 }
 
-/* A bias and relu, which the last transform takes; it writes f32. */
+/* A bias, the fold and relu, which the last transform takes; it writes f32. */
 static qn_status prepare_chain(const qn_request *r, state *st, qn_prepared *out)
 {
-  qn_status status = cuda_conv_problem_bias_relu(&st->problem, r, &st->chain, &st->bias, &st->outputs.relu, out);
+  qn_status status = cuda_conv_problem_bias_relu(&st->problem, r, &st->chain, &st->bias, &st->factor, &st->outputs.relu, out);
   if (status) return status;
   st->outputs.at = pixels_of(&r->value[st->chain.out]);
   if (st->bias >= 0) {
     st->outputs.bias_stride = st->chain.steps.operand[st->bias].stride[1];
     st->outputs.bias_dtype = st->chain.steps.operand[st->bias].dtype;
   }
+  st->at_rows = st->scratch;
+  st->scratch += (uint64_t)qn_round_up((int64_t)cuda_chain_bytes(&st->chain), 256);
   out->n_ops = st->chain.n_ops;
   return QN_OK;
 }
@@ -149,7 +151,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, int m)
   if (!st) return QN_NO_MEMORY;
   st->f = f;
   st->problem = p;
-  st->bias = -1;
   out->n_ops = 1;
   if (p.mode == CUDA_CONV_FILTER) {
     status = prepare_gradient(r, st);
@@ -211,14 +212,17 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   if (!s) s = cuda_host->part_run(st->product.part, launch, (void *[]){ left, right, product }, base + st->scratch, launch->counters);
   if (s) return s;
   if (filter) return cuda_winograd_gradient(&st->f, launch->ptr[c->w_at], product, &o.again, st->parts, launch->stream);
-  if (st->bias >= 0) o.bias = launch->ptr[st->chain.value[st->bias]];
+  cuda_steps steps = st->chain.steps;
+  if ((s = cuda_chain_start(&steps, &st->chain, launch, base + st->at_rows))) return s;
+  if (st->factor >= 0) o.factor = steps.operand[st->factor].p, o.shift = steps.operand[st->factor + 1].p;
+  if (st->bias >= 0) o.bias = steps.operand[st->bias].p;
   return cuda_winograd_outputs_launch(&st->f, launch->ptr[st->chain.out], product, &o, launch->stream);
 }
 
 #define ROWS(op_) \
   { .name = "winograd_4x4", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
-    .prepare = prepare_4x4, .build = build, .run = run, .release = cuda_product_release }, \
+    .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, .prepare = prepare_4x4, .build = build, .run = run, .release = cuda_product_release }, \
   { .name = "winograd_2x2", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
-    .prepare = prepare_2x2, .build = build, .run = run, .release = cuda_product_release }
+    .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, .prepare = prepare_2x2, .build = build, .run = run, .release = cuda_product_release }
 static const qn_engine rows[] = { ROWS(QN_OP_CONV_FORWARD), ROWS(QN_OP_CONV_BACKWARD_DATA), ROWS(QN_OP_CONV_BACKWARD_FILTER) };
 const qn_engine_list cuda_conv_winograd_list = { rows, sizeof rows / sizeof *rows };

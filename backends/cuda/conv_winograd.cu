@@ -313,6 +313,7 @@ template <int a, int m, bool by_channel> __global__ void __launch_bounds__(THREA
   auto finish = [&](float v, float *at, int n, int c, int h, int w) {
     if (!isfinite(v)) v = output_again(s.again, n, c, h, w);
     if (s.bias) v += element_load<float>(s.bias, c * s.bias_stride, s.bias_dtype);
+    if (s.factor) v = fmaf(v, s.factor[c], s.shift[c]);
     *at = s.relu && v < 0 ? 0 : v;
   };
   if constexpr (by_channel) {

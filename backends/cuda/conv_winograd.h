@@ -28,6 +28,7 @@ typedef struct cuda_winograd_outputs {
   cuda_winograd_tiles tiles;
   cuda_conv_pixels at;                    /* of the output */
   const void *bias;                       /* NULL: none */
+  const float *factor, *shift;            /* behind it, by channel; NULL: none */
   int64_t  bias_stride;
   uint32_t bias_dtype;
   int32_t  relu;

@@ -8,6 +8,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/backend.c \
   backends/cuda/chain.c \
   backends/cuda/chain.h \
+  backends/cuda/chain_fold.cu \
   backends/cuda/cuda_backend.h \
   backends/cuda/conv_channels_last.c \
   backends/cuda/conv_depthwise.cu \
@@ -29,8 +30,6 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_grouped_filter.cu \
   backends/cuda/conv_kernel.c \
   backends/cuda/conv_kernel.h \
-  backends/cuda/conv_fold.cu \
-  backends/cuda/conv_fold.h \
   backends/cuda/conv_layout.cu \
   backends/cuda/conv_layout.h \
   backends/cuda/conv_matmul.c \

@@ -289,8 +289,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   g->split_steps = (int32_t)qn_ceil_div(steps, splits);
   g->steps = chain.steps;
   bool wide = g->out_stride[1] == 1 || g->n == 1;
+  int32_t factor;                                           /* none: only behind a convolution */
   g->along = wide || g->out_stride[0] != 1 ? 0 : 1;
-  g->store_map = cuda_chain_column_relu(&chain.steps, &g->column, &g->relu) && wide && to->align >= 16 && st.kernel->bn / splits >= (out_bytes == 4 ? 32 : 64);
+  g->store_map = cuda_chain_column_relu(&chain, &g->column, &factor, &g->relu) && wide && to->align >= 16 && st.kernel->bn / splits >= (out_bytes == 4 ? 32 : 64);
   for (int i = 0; i < 4; i++)
     if (i != 1 && g->out_stride[i] * out_bytes % 16) g->store_map = 0;
   if (g->n * out_bytes % 16) g->store_map = 0;               /* the copy engine clips in units of 16 bytes */

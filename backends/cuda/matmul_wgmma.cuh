@@ -53,16 +53,9 @@ __device__ __forceinline__ gemm_unit gemm_unit_at(const cuda_gemm &g, int tile, 
   return u;
 }
 
-/* What the plain epilogue takes along, for the 8 count columns from n0 on: a factor and a bias for each column, and relu. */
+/* What the plain epilogue takes along, for the 8 count columns from n0 on: a bias for each column, a factor and shift, and relu. */
 template <int count> __device__ __forceinline__ void gemm_column_relu(const cuda_gemm &g, float *d, int n0)
 {
-  if (g.factor) {
-#pragma unroll
-    for (int j = 0; j < count; j++) {
-      float2 by = *(const float2 *)(g.factor + min(n0 + j * 8, g.n - 8) + threadIdx.x % 4 * 2);
-      d[4 * j] *= by.x, d[4 * j + 1] *= by.y, d[4 * j + 2] *= by.x, d[4 * j + 3] *= by.y;
-    }
-  }
   if (g.column >= 0) {
     const cuda_operand &o = g.steps.operand[g.column];
 #pragma unroll
@@ -77,6 +70,15 @@ template <int count> __device__ __forceinline__ void gemm_column_relu(const cuda
         b = o.dtype == QN_BF16 ? bf16_to_float(hi) : f16_to_float(hi);
       }
       d[4 * j] += a, d[4 * j + 1] += b, d[4 * j + 2] += a, d[4 * j + 3] += b;
+    }
+  }
+  if (g.factor) {
+#pragma unroll
+    for (int j = 0; j < count; j++) {
+      int col = min(n0 + j * 8, g.n - 8) + threadIdx.x % 4 * 2;
+      float2 by = *(const float2 *)(g.factor + col), more = *(const float2 *)(g.shift + col);
+      d[4 * j] = fmaf(d[4 * j], by.x, more.x), d[4 * j + 1] = fmaf(d[4 * j + 1], by.y, more.y);
+      d[4 * j + 2] = fmaf(d[4 * j + 2], by.x, more.x), d[4 * j + 3] = fmaf(d[4 * j + 3], by.y, more.y);
     }
   }
   if (g.relu) {

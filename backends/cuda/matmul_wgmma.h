@@ -27,7 +27,7 @@ typedef struct cuda_gemm {                /* the kernel's parameter */
   int64_t  out_stride[4];                 /* row, col, b0, b1 */
   uint32_t out_dtype;
   int32_t  store_map;                     /* y through the copy engine; of steps then only the next three are taken */
-  const float *factor;                    /* what each column is multiplied by; NULL: 1 */
+  const float *factor, *shift;            /* behind the bias, of each column; NULL: none */
   int32_t  column, relu;                  /* operand that is added to each column (-1: none), then max(v, 0) */
   int32_t  along;                         /* else: dim of the tile along which y is contiguous: 0 columns, 1 rows */
   int32_t  m, n, k_steps;

@@ -117,3 +117,44 @@ in w bf16/128x128x3x3/nhwc
 in b bf16/128
 y0 = conv_forward x=x w=w bias=b pad=1
 out y = relu x=y0 ; name=conv.bias.relu.n128.c128.k128.28x28.3x3
+
+# and into others: depthwise, a first layer, f32, a batch of one
+in x bf16/128x144x56x56/nhwc
+in w bf16/144x1x3x3/nhwc
+in m f32/1x144x1x1
+in v f32/1x144x1x1
+in g f32/1x144x1x1
+in h f32/1x144x1x1
+y0 = conv_forward x=x w=w groups=144 pad=1
+y1 = batch_norm_inference x=y0 mean=m var=v scale=g shift=h
+out y = relu x=y1 ; name=conv.batchnorm.relu.n128.c144.56x56.depthwise
+
+in x bf16/128x3x224x224/nhwc
+in w bf16/64x3x7x7/nhwc
+in m f32/1x64x1x1
+in v f32/1x64x1x1
+in g f32/1x64x1x1
+in h f32/1x64x1x1
+y0 = conv_forward x=x w=w pad=3 stride=2
+y1 = batch_norm_inference x=y0 mean=m var=v scale=g shift=h
+out y = relu x=y1 ; name=conv.batchnorm.relu.n128.c3.k64.224x224.7x7
+
+in x f32/32x64x56x56/nhwc
+in w f32/64x64x3x3/nhwc
+in m f32/1x64x1x1
+in v f32/1x64x1x1
+in g f32/1x64x1x1
+in h f32/1x64x1x1
+y0 = conv_forward x=x w=w pad=1
+y1 = batch_norm_inference x=y0 mean=m var=v scale=g shift=h
+out y = relu x=y1 ; name=conv.batchnorm.relu.n32.c64.k64.56x56.3x3.f32
+
+in x bf16/1x256x14x14/nhwc
+in w bf16/256x256x3x3/nhwc
+in m f32/1x256x1x1
+in v f32/1x256x1x1
+in g f32/1x256x1x1
+in h f32/1x256x1x1
+y0 = conv_forward x=x w=w pad=1
+y1 = batch_norm_inference x=y0 mean=m var=v scale=g shift=h
+out y = relu x=y1 ; name=conv.batchnorm.relu.n1.c256.k256.14x14.3x3

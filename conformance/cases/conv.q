@@ -50,6 +50,7 @@ conv_forward x=f32/2x4x6x6/36:0:6:1 w=f32/4x4x3x3
 # depthwise in whole pairs of channels: windows of 3, 5, 7, strides, tails of tiles, more pairs than a block has; and beyond
 conv_forward x=bf16/2x24x9x10/nhwc w=bf16/24x1x3x3/nhwc pad=1 groups=24 ; as=f16,f32
 conv_forward x=bf16/3x144x15x14/nhwc w=bf16/144x1x3x3/nhwc pad=0:1,1:0 groups=144 bias=bf16/144
+conv_forward x=bf16/2x24x9x10/nhwc w=bf16/24x1x3x3/nhwc pad=1 groups=24 bias=f32/24 y=f32/2x24x9x10/nhwc
 conv_forward x=bf16/1x256x8x9/nhwc w=bf16/256x1x3x3/nhwc stride=2 pad=1 groups=256 ; as=f32
 conv_forward x=f16/2x16x17x8/nhwc w=f16/16x1x5x5/nhwc pad=2 groups=16 y=f32/2x16x17x8/nhwc
 conv_forward x=bf16/1x8x11x20/nhwc w=bf16/8x1x5x5/nhwc stride=2 pad=3,0 groups=8 bias=f32/8
