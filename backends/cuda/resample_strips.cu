@@ -9,10 +9,10 @@
 #include "engines.h"
 #include "resample.cuh"
 
-enum { THREADS = 128, KEPT = 8 };         /* weights of a column's points that a thread keeps */
+enum { THREADS = 128 };
 
 struct strips : resampling {
-  int32_t  bf16, paired;                  /* paired: two columns of the output lie as one word */
+  int32_t  together;                      /* C columns of the output lie as one word of memory */
   int32_t  band;                          /* lines of a thread */
   int64_t  cells[3];                      /* depth, bands, C columns each */
   uint32_t units;
@@ -20,103 +20,123 @@ struct strips : resampling {
 
 /* ---- elements as they came --------------------------------------------------------------------------------------- */
 
-template <int E, int V> struct raw {      /* V of E bytes, 16 bytes or one element */
-  static constexpr int words = V == 1 ? 1 : 4;
-  uint32_t word[words];
+template <uint32_t T> constexpr int size_of = T == QN_F32 ? 4 : 2;
+
+template <uint32_t T, int V> struct raw {      /* V elements: 16 bytes, or one */
+  uint32_t word[V == 1 ? 1 : 4];
 
   __device__ __forceinline__ void load(bool there, const char *p)
   {
-    uint4 q = {};
-    if (there) {
-      if (words == 4) q = *(const uint4 *)p;
-      else q.x = E == 4 ? *(const uint32_t *)p : *(const uint16_t *)p;
+    if constexpr (V == 1) {
+      word[0] = 0;
+      if (there) word[0] = T == QN_F32 ? __ldg((const uint32_t *)p) : __ldg((const uint16_t *)p);
+    } else {
+      uint4 q = {};
+      if (there) q = __ldg((const uint4 *)p);
+      word[0] = q.x, word[1] = q.y, word[2] = q.z, word[3] = q.w;
     }
-    word[0] = q.x, word[1 % words] = words > 1 ? q.y : q.x, word[2 % words] = words > 1 ? q.z : q.x, word[3 % words] = words > 1 ? q.w : q.x;
   }
-  __device__ __forceinline__ float get(int i, bool bf16) const
+  __device__ __forceinline__ float get(int i) const
   {
-    if (E == 4) return __uint_as_float(word[i % words]);
-    uint32_t h = word[i / 2 % words];
-    return float_of(i & 1 ? h >> 16 : h & 0xffff, bf16);
+    if constexpr (T == QN_F32) return __uint_as_float(word[i]);
+    else if constexpr (T == QN_BF16) return __uint_as_float(i & 1 ? word[i / 2] & 0xffff0000u : word[i / 2] << 16);
+    else return f16_to_float((uint16_t)(i & 1 ? word[i / 2] >> 16 : word[i / 2]));
   }
 };
 
-template <int E, int N> __device__ __forceinline__ void put(const float *v, void *base, int64_t at, bool bf16)
+/* N elements to where a word of them lies: 16 or 8 bytes, or one. */
+template <uint32_t T, int N> __device__ __forceinline__ void put(const float *v, char *p)
 {
-  char *p = (char *)base + at * E;
-  uint32_t word[4];
+  if constexpr (N == 1) {
+    if constexpr (T == QN_F32) *(float *)p = v[0];
+    else *(uint16_t *)p = T == QN_BF16 ? float_to_bf16(v[0]) : float_to_f16(v[0]);
+  } else if constexpr (T == QN_F32) {
+    *(float4 *)p = make_float4(v[0], v[1], v[2], v[3]);
+  } else {
+    uint32_t word[4];
 #pragma unroll
-  for (int i = 0; i < (N * E + 3) / 4; i++)
-    word[i] = E == 4 ? __float_as_uint(v[i]) : bf16 ? pack_bf16(v[2 * i], v[N > 1 ? 2 * i + 1 : 2 * i]) : pack_f16(v[2 * i], v[N > 1 ? 2 * i + 1 : 2 * i]);
-  if (N * E == 16) *(uint4 *)p = make_uint4(word[0], word[1], word[2], word[3]);
-  else if (N * E == 4) *(uint32_t *)p = word[0];
-  else *(uint16_t *)p = (uint16_t)word[0];
+    for (int i = 0; i < N / 2; i++) word[i] = T == QN_BF16 ? pack_bf16(v[2 * i], v[2 * i + 1]) : pack_f16(v[2 * i], v[2 * i + 1]);
+    if constexpr (N == 8) *(uint4 *)p = make_uint4(word[0], word[1], word[2], word[3]);
+    else *(uint2 *)p = make_uint2(word[0], word[1]);
+  }
 }
 
-/* A thread's share of a line: W = C V elements of each of L layers. */
-template <int E, int V, int C, int L> __device__ __forceinline__ void put_line(const strips &s, const float (&v)[L][C * V], int layers, int64_t at, int column)
+/* A thread's share of a line: C V elements of each of L layers. */
+template <uint32_t T, int V, int C, int L> __device__ __forceinline__ void put_line(const strips &s, const float (&v)[L][C * V], int layers, char *to, int column)
 {
 #pragma unroll
-  for (int l = 0; l < L; l++) {
+  for (int l = 0; l < L; l++, to += s.out_layer * size_of<T>) {
     if (l >= layers) break;
-    int64_t to = at + l * s.out_layer;
-    if (C == 1) put<E, V>(v[l], s.out, to, s.bf16);
-    else if (s.paired) put<E, C * V>(v[l], s.out, to, s.bf16);
+    if (C == 1 || s.together) put<T, C * V>(v[l], to);
     else
 #pragma unroll
       for (int c = 0; c < C; c++)
-        if (column + c < s.out_dim[2]) put<E, V>(v[l] + c * V, s.out, to + c * s.out_stride[4], s.bf16);
+        if (column + c < s.out_dim[2]) put<T, V>(v[l] + c * V, to + c * s.out_stride[4] * size_of<T>);
+  }
+}
+
+/* Where the input's layers begin, `more` elements on; where there are fewer than L, the first instead. */
+template <int L> __device__ __forceinline__ void first_of(const char *(&from)[L], const strips &s, const cell<int32_t> &at, int64_t more, int size)
+{
+#pragma unroll
+  for (int l = 0; l < L; l++) {
+    from[l] = (const char *)s.in + (image_of(at, s.in_stride, s.in_layer) + (at.layer + l < s.layers ? l * s.in_layer : 0) + more) * size;
+    asm volatile("" : "+l"(from[l]));     /* a register, not worked out anew for each load */
   }
 }
 
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
 
-template <int E, int MODE, int V, int C, int L>
+template <uint32_t T, int MODE, bool DEEP, int V, int C, int L>
 __global__ static void __launch_bounds__(THREADS) resample_strips(const __grid_constant__ strips s)
 {
   typedef point<float, int32_t, MODE> spot;
-  constexpr int TAPS = spot::TAPS, W = C * V;
+  constexpr int TAPS = spot::TAPS, DEPTHS = DEEP ? TAPS : 1, W = C * V, E = size_of<T>;
   uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
   if (unit >= s.units) return;
   const cell<int32_t> at = cell_of<int32_t, V, L>(s, (int32_t)unit, s.cells);
   const int layers = (int)s.layers - at.layer, column = at.o[2] * C;
-  const int64_t from = image_of(at, s.in_stride, s.in_layer);
   const spot depth(s.dim[0], at.o[0]);
+  const char *from[L];
   float deep[TAPS], across[C][TAPS], line[TAPS][L][W];
-  int64_t place[C][TAPS];
+  int32_t place[C][TAPS];                 /* bytes from a line's first */
+  first_of<L>(from, s, at, DEEP ? 0 : depth.place(s.dim[0], 0) * s.in_stride[2], E);
   depth.weights(s.dim[0], deep);
 #pragma unroll
   for (int c = 0; c < C; c++) {
     spot p(s.dim[2], min(column + c, (int)s.out_dim[2] - 1));
     p.weights(s.dim[2], across[c]);
 #pragma unroll
-    for (int k = 0; k < TAPS; k++) place[c][k] = from + p.place(s.dim[2], k) * s.in_stride[4];
+    for (int k = 0; k < TAPS; k++) place[c][k] = p.place(s.dim[2], k) * (int32_t)s.in_stride[4] * E;
   }
   auto join = [&](float (&f)[L][W], int y) {
+    raw<T, V> q[DEPTHS][L][C][TAPS];
 #pragma unroll
-    for (int a = 0; a < TAPS; a++) {
+    for (int a = 0; a < DEPTHS; a++) {
+      const int64_t row = (y * s.in_stride[3] + (DEEP ? depth.place(s.dim[0], a) * s.in_stride[2] : 0)) * E;
+#pragma unroll
+      for (int l = 0; l < L; l++)
+#pragma unroll
+        for (int c = 0; c < C; c++)
+#pragma unroll
+          for (int k = 0; k < TAPS; k++) {
+            bool read = (!DEEP || deep[a] != 0) && ((MODE != QN_RESAMPLE_CUBIC && k == 0) || across[c][k] != 0);   /* a first weight of 0 is cubic's */
+            q[a][l][c][k].load(read, from[l] + row + place[c][k]);
+          }
+    }
+#pragma unroll
+    for (int a = 0; a < DEPTHS; a++) {
       if (a && deep[a] == 0) continue;
-      int64_t row = depth.place(s.dim[0], a) * s.in_stride[2] + y * s.in_stride[3];
-      raw<E, V> q[L][C][TAPS];
 #pragma unroll
       for (int c = 0; c < C; c++)
 #pragma unroll
         for (int k = 0; k < TAPS; k++) {
-          const char *tap = (const char *)s.in + (row + place[c][k]) * E;
-          bool read = MODE != QN_RESAMPLE_CUBIC ? k == 0 || across[c][k] != 0 : across[c][k] != 0 && deep[a] != 0;     /* a first weight of 0 is cubic's */
-#pragma unroll
-          for (int l = 0; l < L; l++, tap += s.in_layer * E) q[l][c][k].load(read && l < layers, tap);
-        }
-#pragma unroll
-      for (int c = 0; c < C; c++)
-#pragma unroll
-        for (int k = 0; k < TAPS; k++) {
-          float w = deep[a] * across[c][k];
+          float w = DEEP ? deep[a] * across[c][k] : across[c][k];
 #pragma unroll
           for (int l = 0; l < L; l++)
 #pragma unroll
             for (int v = 0; v < V; v++) {
-              float &sum = f[l][c * V + v], x = q[l][c][k].get(v, s.bf16);
+              float &sum = f[l][c * V + v], x = q[a][l][c][k].get(v);
               sum = MODE == QN_RESAMPLE_NEAREST ? x : a || k ? fmaf(w, x, sum) : w * x;
             }
         }
@@ -124,10 +144,11 @@ __global__ static void __launch_bounds__(THREADS) resample_strips(const __grid_c
   };
   int o = at.o[1] * s.band, end = min(o + s.band, (int)s.out_dim[1]);
   spot p(s.dim[1], o);
-  int64_t to = image_of(at, s.out_stride, s.out_layer) + at.o[0] * s.out_stride[2] + o * s.out_stride[3] + column * s.out_stride[4];
+  char *to = (char *)s.out + (image_of(at, s.out_stride, s.out_layer) + at.o[0] * s.out_stride[2] + o * s.out_stride[3] + column * s.out_stride[4]) * E;
+  const int64_t down_line = s.out_stride[3] * E;
   int next = p.below + spot::FIRST;       /* the line to be joined next, in a count that knows no edges */
 #pragma unroll 1
-  for (; o < end; o++, p.next(s.dim[1]), to += s.out_stride[3]) {
+  for (; o < end; o++, p.next(s.dim[1]), to += down_line) {
     int last = p.below + spot::FIRST + TAPS - 1;
     next = max(next, last - TAPS + 1);
 #pragma unroll 1
@@ -140,6 +161,10 @@ __global__ static void __launch_bounds__(THREADS) resample_strips(const __grid_c
           for (int i = 0; i < W; i++) line[k][l][i] = line[k + 1][l][i];
       join(line[TAPS - 1], clamp(next, (int)s.in_dim[1] - 1));
     }
+    if (MODE == QN_RESAMPLE_NEAREST) {
+      put_line<T, V, C, L>(s, line[0], layers, to, column);
+      continue;
+    }
     float down[TAPS], v[L][W];
     p.weights(s.dim[1], down);
 #pragma unroll
@@ -150,57 +175,65 @@ __global__ static void __launch_bounds__(THREADS) resample_strips(const __grid_c
 #pragma unroll
         for (int i = 0; i < W; i++) v[l][i] = k ? fmaf(down[k], line[k][l][i], v[l][i]) : MODE != QN_RESAMPLE_CUBIC || down[0] != 0 ? down[0] * line[0][l][i] : 0;
     }
-    put_line<E, V, C, L>(s, v, layers, to, column);
+    put_line<T, V, C, L>(s, v, layers, to, column);
   }
 }
 
 /* ---- backward ------------------------------------------------------------------------------------------------------ */
 
-template <int E, int MODE, int V, int C, int L>
+/* Points that have place j as a tap of some weight: those less than MODE places from it; nearest's from j to before j + 1. */
+template <int MODE> __device__ __forceinline__ void points_of(const ruler &r, int32_t j, int32_t *begin, int32_t *end)
+{
+  constexpr int before = MODE, after = MODE == QN_RESAMPLE_NEAREST ? 1 : MODE;
+  *begin = 0, *end = (int32_t)r.points;
+  if (r.step == 0) return;
+  auto first_beyond = [&](int32_t over) {                   /* the first point that lies further than over / under */
+    uint32_t rest;
+    over -= (int32_t)r.first;
+    return over < 0 ? 0 : min((int32_t)r.by_step.of((uint32_t)over, &rest) + 1, (int32_t)r.points);
+  };
+  *begin = first_beyond((j - before) * (int32_t)r.under - (MODE == QN_RESAMPLE_NEAREST));
+  *end = first_beyond((j + after) * (int32_t)r.under - 1);
+}
+
+/* A thread has one column; the weights of its first KEPT points, as many as there are where y has twice x's places, stay in registers. */
+template <uint32_t T, int MODE, int V, int L>
 __global__ static void __launch_bounds__(THREADS) resample_strips_backward(const __grid_constant__ strips s)
 {
   typedef point<float, int32_t, MODE> spot;
-  constexpr int TAPS = spot::TAPS, W = C * V;
-  __shared__ float kept[KEPT][C][THREADS];
+  constexpr int TAPS = spot::TAPS, KEPT = MODE == QN_RESAMPLE_NEAREST ? 2 : 2 * TAPS, E = size_of<T>;
   uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
   if (unit >= s.units) return;
   const cell<int32_t> at = cell_of<int32_t, V, L>(s, (int32_t)unit, s.cells);
-  const int layers = (int)s.layers - at.layer, column = at.o[2] * C;
-  const int64_t from = image_of(at, s.in_stride, s.in_layer);
-  auto across = [&](int i, int c) { return weight_in<float, int32_t, MODE>(s.dim[2], i, column + c); };
-  auto none = [&](int i) {
-    bool all = true;
-#pragma unroll
-    for (int c = 0; c < C; c++) all &= across(i, c) == 0;
-    return all;
-  };
+  const int layers = (int)s.layers - at.layer, column = at.o[2];
   int depth[2], points[2], lines[2], unused;                /* from, to */
-  points_near<int32_t>(s.dim[0], at.o[0], &depth[0], &depth[1]);
-  points_near<int32_t>(s.dim[2], column, &points[0], &unused);
-  points_near<int32_t>(s.dim[2], min(column + C, (int)s.out_dim[2]) - 1, &unused, &points[1]);
-  while (points[0] < points[1] && none(points[0])) points[0]++;
-  while (points[0] < points[1] && none(points[1] - 1)) points[1]--;
-  const int few = min(points[1], points[0] + KEPT);
-  for (int i = points[0]; i < few; i++)
+  points_of<MODE>(s.dim[0], at.o[0], &depth[0], &depth[1]);
+  points_of<MODE>(s.dim[2], column, &points[0], &points[1]);
+  const char *from[L];
+  first_of<L>(from, s, at, points[0] * s.in_stride[4], E);
+  const int64_t beside = s.in_stride[4] * E;
+  const bool near = V > 1 || beside == E; /* at offsets that instructions hold */
+  auto across = [&](int i) { return weight_in<float, int32_t, MODE>(s.dim[2], i, column); };
+  float kept[KEPT];
 #pragma unroll
-    for (int c = 0; c < C; c++) kept[i - points[0]][c][threadIdx.x] = across(i, c);
+  for (int i = 0; i < KEPT; i++) kept[i] = points[0] + i < points[1] ? across(points[0] + i) : 0;
 
   int row = at.o[1] * s.band, begin = row, end = min(row + s.band, (int)s.out_dim[1]);
-  points_near<int32_t>(s.dim[1], begin, &lines[0], &unused);
-  points_near<int32_t>(s.dim[1], end - 1, &unused, &lines[1]);
+  points_of<MODE>(s.dim[1], begin, &lines[0], &unused);
+  points_of<MODE>(s.dim[1], end - 1, &unused, &lines[1]);
   spot p(s.dim[1], lines[0]);
   row = min(row, p.place(s.dim[1], 0));
-  float sum[TAPS][L][W] = {};             /* of lines row, row + 1, ... */
-  int64_t to = image_of(at, s.out_stride, s.out_layer) + at.o[0] * s.out_stride[2] + column * s.out_stride[4];
+  float sum[TAPS][L][V] = {};             /* of lines row, row + 1, ... */
+  char *to = (char *)s.out + (image_of(at, s.out_stride, s.out_layer) + at.o[0] * s.out_stride[2] + row * s.out_stride[3] + column * s.out_stride[4]) * E;
   auto advance = [&] {
-    if (row >= begin) put_line<E, V, C, L>(s, sum[0], layers, to + row * s.out_stride[3], column);
+    if (row >= begin) put_line<T, V, 1, L>(s, sum[0], layers, to, column);
 #pragma unroll
     for (int k = 0; k < TAPS; k++)
 #pragma unroll
       for (int l = 0; l < L; l++)
 #pragma unroll
-        for (int i = 0; i < W; i++) sum[k][l][i] = k + 1 < TAPS ? sum[(k + 1) % TAPS][l][i] : 0;
-    row++;
+        for (int i = 0; i < V; i++) sum[k][l][i] = k + 1 < TAPS ? sum[(k + 1) % TAPS][l][i] : 0;
+    row++, to += s.out_stride[3] * E;
   };
 #pragma unroll 1
   for (int y = lines[0]; y < lines[1]; y++, p.next(s.dim[1])) {
@@ -208,44 +241,35 @@ __global__ static void __launch_bounds__(THREADS) resample_strips_backward(const
     if (first >= end) break;
 #pragma unroll 1
     while (row < first) advance();
-    float f[L][W] = {};
+    float f[L][V] = {};
 #pragma unroll 1
     for (int z = depth[0]; z < depth[1]; z++) {
       float deep = s.dim[0].points == 1 ? 1.f : weight_in<float, int32_t, MODE>(s.dim[0], z, at.o[0]);
       if (deep == 0) continue;
-      int64_t line = from + z * s.in_stride[2] + y * s.in_stride[3];
-      auto take = [&](int i, const float (&w)[C]) {
-        bool any = false;
-        raw<E, V> q[L];
-        const char *point = (const char *)s.in + (line + i * s.in_stride[4]) * E;
+      const int64_t line = (z * s.in_stride[2] + y * s.in_stride[3]) * E;
+      if (near) {
+        raw<T, V> q[KEPT][L];
 #pragma unroll
-        for (int c = 0; c < C; c++) any |= w[c] != 0;
+        for (int l = 0; l < L; l++)
 #pragma unroll
-        for (int l = 0; l < L; l++, point += s.in_layer * E) q[l].load(any && l < layers, point);
+          for (int i = 0; i < KEPT; i++) q[i][l].load(kept[i] != 0, from[l] + line + i * (V == 1 ? E : beside));
 #pragma unroll
-        for (int c = 0; c < C; c++)
+        for (int i = 0; i < KEPT; i++)
 #pragma unroll
           for (int l = 0; l < L; l++)
 #pragma unroll
-            for (int v = 0; v < V; v++) {
-              float &sum = f[l][c * V + v], x = q[l].get(v, s.bf16);
-              if (C == 1) sum = fmaf(deep * w[c], x, sum);
-              else if (w[c] != 0) sum = fmaf(deep * w[c], x, sum);
-            }
-      };
-#pragma unroll 4
-      for (int i = points[0]; i < few; i++) {
-        float w[C];
-#pragma unroll
-        for (int c = 0; c < C; c++) w[c] = kept[i - points[0]][c][threadIdx.x];
-        take(i, w);
+            for (int v = 0; v < V; v++) f[l][v] = fmaf(deep * kept[i], q[i][l].get(v), f[l][v]);
       }
 #pragma unroll 1
-      for (int i = few; i < points[1]; i++) {
-        float w[C];
+      for (int i = near ? KEPT : 0; i < points[1] - points[0]; i++) {
+        float w = across(points[0] + i);
+        raw<T, V> more[L];
 #pragma unroll
-        for (int c = 0; c < C; c++) w[c] = across(i, c);
-        take(i, w);
+        for (int l = 0; l < L; l++) more[l].load(w != 0, from[l] + line + i * beside);
+#pragma unroll
+        for (int l = 0; l < L; l++)
+#pragma unroll
+          for (int v = 0; v < V; v++) f[l][v] = fmaf(deep * w, more[l].get(v), f[l][v]);
       }
     }
     float weight[TAPS];
@@ -260,7 +284,7 @@ __global__ static void __launch_bounds__(THREADS) resample_strips_backward(const
 #pragma unroll
       for (int l = 0; l < L; l++)
 #pragma unroll
-        for (int i = 0; i < W; i++) sum[k][l][i] = fmaf(w, f[l][i], sum[k][l][i]);
+        for (int i = 0; i < V; i++) sum[k][l][i] = fmaf(w, f[l][i], sum[k][l][i]);
     }
   }
 #pragma unroll 1
@@ -272,27 +296,26 @@ __global__ static void __launch_bounds__(THREADS) resample_strips_backward(const
 typedef const void *kernel;
 struct strips_state { strips s; int32_t in, out; kernel kernel; };
 
-/* Layers of a thread: what fits its registers and keeps enough loads in flight. */
-template <int E, int MODE, int V, bool forward> static kernel kernel_of(strips *s, int *layers)
+/* Columns and layers of a thread: what fits its registers and keeps enough loads in flight. */
+template <uint32_t T, int MODE, int V> static kernel kernel_of(const strips &s, bool forward, int *columns, int *layers)
 {
-  constexpr int C = V == 1 && E == 2 ? 2 : 1, L = MODE == QN_RESAMPLE_CUBIC ? (V == 1 && C == 1 ? 2 : 1) : V > 1 ? 2 : 4 / C;
-  s->cells[0] = s->out_dim[0], s->cells[2] = qn_ceil_div(s->out_dim[2], C);
-  s->paired = C == 2 && s->out_dim[2] % 2 == 0 && s->out_stride[4] == 1;
-  for (int d = 0; d < 4; d++) s->paired &= s->out_stride[d] % 2 == 0;
-  *layers = L;
-  if constexpr (forward) return (kernel)resample_strips<E, MODE, V, C, L>;
-  else return (kernel)resample_strips_backward<E, MODE, V, C, L>;
+  constexpr bool CUBIC = MODE == QN_RESAMPLE_CUBIC, NEAREST = MODE == QN_RESAMPLE_NEAREST;
+  constexpr int C = V > 1 ? 1 : 4, FLAT = CUBIC ? 1 : V == 1 && NEAREST ? 4 : 2, BACK = V > 1 ? 1 : CUBIC ? 2 : 4;
+  bool deep = MODE == QN_RESAMPLE_LINEAR && s.in_dim[0] > 1;
+  *columns = forward ? C : 1, *layers = !forward ? BACK : deep ? 2 : FLAT;
+  if (!forward) return (kernel)resample_strips_backward<T, MODE, V, BACK>;
+  if constexpr (MODE == QN_RESAMPLE_LINEAR) if (deep) return (kernel)resample_strips<T, MODE, true, V, C, 2>;
+  return (kernel)resample_strips<T, MODE, false, V, C, FLAT>;
 }
-template <int E, int V, bool forward> static kernel choose_mode(strips *s, int *layers)
+template <uint32_t T, int V> static kernel choose_mode(const strips &s, bool forward, int *columns, int *layers)
 {
-  if (s->mode == QN_RESAMPLE_NEAREST) return kernel_of<E, QN_RESAMPLE_NEAREST, V, forward>(s, layers);
-  if (s->mode == QN_RESAMPLE_LINEAR) return kernel_of<E, QN_RESAMPLE_LINEAR, V, forward>(s, layers);
-  return kernel_of<E, QN_RESAMPLE_CUBIC, V, forward>(s, layers);
+  if (s.mode == QN_RESAMPLE_NEAREST) return kernel_of<T, QN_RESAMPLE_NEAREST, V>(s, forward, columns, layers);
+  if (s.mode == QN_RESAMPLE_LINEAR) return kernel_of<T, QN_RESAMPLE_LINEAR, V>(s, forward, columns, layers);
+  return kernel_of<T, QN_RESAMPLE_CUBIC, V>(s, forward, columns, layers);
 }
-template <bool forward> static kernel choose(strips *s, bool vectors, bool wide, int *layers)
+template <uint32_t T> static kernel choose(const strips &s, bool forward, bool vectors, int *columns, int *layers)
 {
-  if (wide) return vectors ? choose_mode<4, 4, forward>(s, layers) : choose_mode<4, 1, forward>(s, layers);
-  return vectors ? choose_mode<2, 8, forward>(s, layers) : choose_mode<2, 1, forward>(s, layers);
+  return vectors ? choose_mode<T, T == QN_F32 ? 4 : 8>(s, forward, columns, layers) : choose_mode<T, 1>(s, forward, columns, layers);
 }
 
 /* Do vectors of v channels lie at multiples of their size? */
@@ -314,14 +337,19 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   strips s = {};
   (resampling &)s = resampling_of((const qn_resampling *)op->attr, forward, in, to);
   if (!spatial_small(&s)) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)spatial_units(&s, 1, 1));
-  s.bf16 = in->dtype == QN_BF16;
-  bool wide = in->dtype == QN_F32, vectors = has_vectors(&s, wide ? 4 : 8, in, to);
-  int layers, v = vectors ? (wide ? 4 : 8) : 1;
-  kernel kernel = forward ? choose<true>(&s, vectors, wide, &layers) : choose<false>(&s, vectors, wide, &layers);
-  s.paired &= to->align >= 4;
+  if (forward && s.mode == QN_RESAMPLE_CUBIC && s.out_dim[0] * s.in_dim[0] > 1) return qn_refuse(out, "cubic in two dims at most", "x", "rank 3 or 4", "rank %d", in->rank);
+  int columns, layers, v = in->dtype == QN_F32 ? 4 : 8;
+  bool vectors = has_vectors(&s, v, in, to);
+  if (!vectors) v = 1;
+  kernel kernel = in->dtype == QN_F32 ? choose<QN_F32>(s, forward, vectors, &columns, &layers)
+                : in->dtype == QN_BF16 ? choose<QN_BF16>(s, forward, vectors, &columns, &layers) : choose<QN_F16>(s, forward, vectors, &columns, &layers);
+  if (s.in_dim[2] * s.in_stride[4] > 1 << 28) return qn_refuse(out, "places of a line are counted in 31 bits", "x", "fewer", "%lld", (long long)(s.in_dim[2] * s.in_stride[4]));
+  s.together = s.out_dim[2] % columns == 0 && s.out_stride[4] == 1 && to->align >= (uint32_t)(columns * (in->dtype == QN_F32 ? 4 : 2));
+  for (int d = 0; d < 4; d++) s.together &= s.out_stride[d] % columns == 0;
+  s.cells[0] = s.out_dim[0], s.cells[2] = qn_ceil_div(s.out_dim[2], columns);
   /* Bands: as long as they leave the device threads enough, for the lines at their ends are joined twice. */
   int64_t rows = s.out_dim[1], across = s.channels / v * s.cells[0] * s.cells[2] * qn_ceil_div(s.layers, layers) * s.outer;
-  int64_t bands = qn_min_i64(qn_ceil_div(rows, 4), qn_max_i64(qn_ceil_div(rows, 32), qn_ceil_div((int64_t)r->device->units * 4096, across)));
+  int64_t bands = qn_min_i64(qn_ceil_div(rows, 4), qn_max_i64(qn_ceil_div(rows, 32), qn_ceil_div((int64_t)r->device->units * (forward && v == 1 ? 8192 : 4096), across)));
   s.band = (int32_t)qn_ceil_div(rows, bands);
   s.cells[1] = qn_ceil_div(rows, s.band);
   s.units = (uint32_t)(across * s.cells[1]);

@@ -13,7 +13,7 @@ resample x=f32/1x2x33 size=70 mode=linear
 resample x=f32/1x2x4x5x6 size=3,8,6 mode=linear ; as=f16
 resample x=f32/1x2x1x5 size=4,1 mode=linear grid=align_corners
 resample x=f32/2x19x6x5/nhwc size=12,10 mode=linear ; as=bf16
-resample x=f32/2x16x6x5/nhwc size=12,10 mode=linear grid=align_corners ; as=bf16
+resample x=f32/2x16x6x5/nhwc size=12,10 mode=linear grid=align_corners ; as=f16,bf16
 resample x=f32/1x3x64x64 size=128,128 mode=linear ; as=bf16
 resample x=f32/2x3x5x7 size=9,4 mode=cubic ; as=f16,bf16,f64
 resample x=f32/2x3x5x7 size=10,14 mode=cubic grid=align_corners ; as=bf16
@@ -36,7 +36,7 @@ resample_backward dy=f32/1x2x70 dx=f32/1x2x33 mode=linear
 resample_backward dy=f32/1x2x3x8x6 dx=f32/1x2x4x5x6 mode=linear
 resample_backward dy=f32/1x2x3x40 dx=f32/1x2x2x3 mode=linear ; as=bf16
 resample_backward dy=f32/1x2x4x1 dx=f32/1x2x1x5 mode=linear grid=align_corners
-resample_backward dy=f32/2x16x12x10/nhwc dx=f32/2x16x6x5/nhwc mode=linear ; as=bf16
+resample_backward dy=f32/2x16x12x10/nhwc dx=f32/2x16x6x5/nhwc mode=linear ; as=f16,bf16
 resample_backward dy=f32/2x3x9x4 dx=f32/2x3x5x7 mode=cubic ; as=f16,f64
 resample_backward dy=f32/2x3x10x14 dx=f32/2x3x5x7 mode=cubic grid=align_corners ; as=bf16
 resample_backward dy=f32/2x3x3x20 dx=f32/2x3x5x7 mode=cubic grid=asymmetric
