@@ -103,10 +103,11 @@ __global__ static void __launch_bounds__(THREADS) order_points(const __grid_cons
   s.sorted[begin + smaller] = s.seen[i];
 }
 
-/* dy of some channels of a point, added with its weight: V neighbours in each of EACH / V vectors. */
+/* dy of some channels of a point, added with its weight: V neighbours in each of EACH / V vectors. Two cells beside each other hold one run of
+ * points, of which BATCH are under way at once. */
 template <int V> __global__ static void __launch_bounds__(THREADS) gather_points(const __grid_constant__ problem s, int64_t units)
 {
-  constexpr int N = EACH / V;
+  constexpr int N = EACH / V, BATCH = 4;
   int64_t unit = blockIdx.x * (int64_t)THREADS + threadIdx.x;
   if (unit >= units) return;
   unit_place<int32_t> u = unit_of<int32_t>(s.of, s.extent, (int32_t)unit);
@@ -114,25 +115,31 @@ template <int V> __global__ static void __launch_bounds__(THREADS) gather_points
   float sum[N][V] = {};
   int64_t image = u.n * s.dy_stride[0] + c.c * s.dy_stride[1];
 #pragma unroll 1
-  for (int k = 0; k < 8; k++) {           /* the cells that have this place as tap k */
-    if ((k & 4) && s.dims == 2) break;
-    int32_t cell = cell_at(s, u.n, u.at[0] + 1 - tap_bit<int32_t>(k, 0), u.at[1] + 1 - tap_bit<int32_t>(k, 1), u.at[2] + 1 - tap_bit<int32_t>(k, 2));
-    int32_t end = s.begin[cell + 1];
+  for (int k = s.dims == 2 ? 1 : 3; k >= 0; k--) {        /* the pairs of cells that have this place as a tap: bits as a tap's, but the last dim's */
+    const int a = k >> 1, b = k & 1;
+    const int32_t *begin = s.begin + cell_at(s, u.n, u.at[0] + 1 - a, u.at[1] + 1 - b, u.at[2]);
+    const int32_t middle = begin[1], end = begin[2];
 #pragma unroll 1
-    for (int32_t j = s.begin[cell]; j < end; j++) {
-      float4 seen = s.sorted[j];
-      float high[3] = { seen.x, seen.y, seen.z }, w = 1, v[N][V];
+    for (int32_t j = begin[0]; j < end; j += BATCH) {
+      float4 seen[BATCH];
+      float w[BATCH], v[BATCH][N][V];
 #pragma unroll
-      for (int d = 0; d < 3; d++) w *= tap_bit<int32_t>(k, d) ? high[d] : 1 - high[d];
-      if (w == 0) continue;
-      int64_t at = image + __float_as_int(seen.w);
+      for (int i = 0; i < BATCH; i++) seen[i] = j + i < end ? s.sorted[j + i] : make_float4(0, 0, 0, 0);
 #pragma unroll
-      for (int m = 0; m < N; m++)
-        if (c.c + m * c.step < c.end) load(v[m], s.dy, s.dtype, at + m * c.step * s.dy_stride[1]);
+      for (int i = 0; i < BATCH; i++) {
+        w[i] = (a ? seen[i].x : 1 - seen[i].x) * (b ? seen[i].y : 1 - seen[i].y) * (j + i < middle ? seen[i].z : 1 - seen[i].z);
+        if (j + i >= end) w[i] = 0;
+        int64_t at = image + __float_as_int(seen[i].w);
 #pragma unroll
-      for (int m = 0; m < N; m++)
+        for (int m = 0; m < N; m++)
+          if (w[i] != 0 && c.c + m * c.step < c.end) load(v[i][m], s.dy, s.dtype, at + m * c.step * s.dy_stride[1]);
+      }
 #pragma unroll
-        for (int e = 0; e < V; e++) sum[m][e] += w * v[m][e];
+      for (int i = 0; i < BATCH; i++)
+#pragma unroll
+        for (int m = 0; m < N; m++)
+#pragma unroll
+          for (int e = 0; e < V; e++) sum[m][e] = w[i] != 0 ? fmaf(w[i], v[i][m][e], sum[m][e]) : sum[m][e];
     }
   }
   int64_t to = u.n * s.dx_stride[0] + c.c * s.dx_stride[1] + u.at[0] * s.dx_stride[2] + u.at[1] * s.dx_stride[3] + u.at[2] * s.dx_stride[4];
