@@ -11,7 +11,7 @@
 #include "sums.cuh"
 #include "vector.cuh"
 
-enum { THREADS = 256, CHUNK = 2048, MOST_IMAGES = 1024 };      /* MOST_IMAGES: that have tickets */
+enum { THREADS = 256, CHUNK = 2048, BACKWARD_CHUNK = 8192, MOST_IMAGES = 1024 };      /* points; MOST_IMAGES: that have tickets */
 
 struct affine {
   const void *in;
@@ -102,7 +102,7 @@ template <int D> __global__ static void __launch_bounds__(THREADS) affine_chunks
   float sum[D][D + 1] = {}, scale[D];
 #pragma unroll
   for (int j = 0; j < D; j++) scale[j] = (float)s.scale[j];
-#pragma unroll 2
+#pragma unroll 4
   for (int32_t p = c.first + neighbours<D>::points * threadIdx.x; p < c.end; p += neighbours<D>::points * THREADS) {
     float g[N / 4][4];
     int32_t left = (c.points - p) * D;
@@ -215,7 +215,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   bool backward = op->op == QN_OP_AFFINE_GRID_BACKWARD;
-  affine_state st = { {}, op->arg[0], op->arg[1], 0, CHUNK };
+  affine_state st = { {}, op->arg[0], op->arg[1], 0, backward ? BACKWARD_CHUNK : CHUNK };
   const qn_value *in = &r->value[st.in], *to = &r->value[st.out], *grid = backward ? in : to;
   if (in->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "theta", "f32, f16 or bf16", "%s", "f64");
   if (!qn_is_packed(grid)) return qn_refuse(out, "the grid is packed", backward ? "dy" : "grid", "row-major without gaps", "%s", "strides");

@@ -7,7 +7,7 @@ affine_grid theta=f32/2x2x3 grid=bf16/2x1x8x2 align_corners=1
 affine_grid theta=f32/3x3x4 grid=f32/3x4x3x6x3 ; as=f16,bf16,f64
 affine_grid theta=f32/1x3x4 grid=f32/1x2x2x3x3 align_corners=1
 affine_grid_backward dy=f32/2x5x7x2 ; as=f16,bf16,f64
-affine_grid_backward dy=f32/3x50x45x2 align_corners=1 ; as=bf16
+affine_grid_backward dy=f32/2x103x85x2 align_corners=1
 affine_grid_backward dy=f32/2x3x4x5x3 ; as=f16
 
 grid_sample x=f32/2x3x7x5 grid=f32/2x6x11x2 ; as=f16,bf16,f64
