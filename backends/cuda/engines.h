@@ -35,6 +35,7 @@
   X(conv_fft)         \
   X(conv_channels_last) \
   X(conv_direct)      \
+  X(lrn_windows)      \
   X(lrn)              \
   X(lrn_taps)         \
   X(affine_grid)      \

@@ -76,6 +76,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/lrn.cuh \
   backends/cuda/lrn.cu \
   backends/cuda/lrn_taps.cu \
+  backends/cuda/lrn_windows.cu \
   backends/cuda/sampling.cu \
   backends/cuda/sampling.cuh \
   backends/cuda/sampling_sorted.cu \

@@ -1,20 +1,19 @@
-/* lrn.cu -- local response normalization and its gradient; with means, divisive normalization.
+/* lrn.cu -- local response normalization and its gradient; with means, which only direct takes here, divisive normalization.
  *
  *   y  = x b^-beta, b = k + alpha/n sum x^2        dx = g - 2 alpha beta/n x sum(g x/b), g = dy b^-beta, over the mirrored window
  *   with means m: (x - m)^2 for x^2, and sum(g' x'/b' (x - m')) for x sum(g x/b); dmeans = 2 alpha beta/n g x/b sum(x - m)
  *
- * windows: of three and five, packed, in registers, also with means: a thread makes some neighbours of some rows, and what lies beside them
- * comes from the lanes beside it. tiles: of any size, packed in either layout, a tile in shared memory by a block: the channels of some
- * places, or the planes of some channels, so that it has whole windows. Their sums are taken along one dim after the other, four neighbours
- * by a thread. direct: any strides and sizes, in double, an element by a thread; a gradient finds the sums of its neighbours' windows again.
- * Means in other windows, and planes too large for a tile: lrn_taps.cu. */
+ * tiles: windows of any size, packed in either layout, a tile in shared memory by a block: the channels of some places, or the planes of
+ * some channels, so that it has whole windows. Their sums are taken along one dim after the other, four neighbours by a thread. direct: any
+ * strides and sizes, in double, an element by a thread; a gradient finds the sums of its neighbours' windows again. Fast for windows of
+ * three and five: lrn_windows.cu; with means, and for planes too large for a tile: lrn_taps.cu. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "lrn.cuh"
 #include "spatial.cuh"
 #include "vector.cuh"
 
-enum { THREADS = 256, WINDOW_THREADS = 128, DIRECT_THREADS = 128, MOST_FLOATS = 12288 };        /* of one array of a tile: four of them fit a block */
+enum { THREADS = 256, DIRECT_THREADS = 128, MOST_FLOATS = 12288 };        /* of one array of a tile: four of them fit a block */
 
 struct tiles {
   const void *in, *x;                     /* in: dy, or x */
@@ -215,220 +214,6 @@ template <bool backward> __global__ static void __launch_bounds__(THREADS) lrn_t
   store_tile(backward ? g : from, s, tile);
 }
 
-/* ---- windows in registers ------------------------------------------------------------------------------------------- */
-
-struct grids {
-  const void *in, *x, *means;             /* in: dy, or x */
-  void    *out, *dmeans;
-  int32_t  rows, pitch;                   /* of a grid; elements of a row */
-  divisor  by_width, by_strips;           /* vectors of a row; strips of S rows of a grid */
-  uint32_t units;
-  bool     bf16, quarters;                /* of 16 bits; is beta 3/4 */
-  float    k, alpha, beta;                /* alpha/n */
-};
-
-/* V elements as they lie in memory, which is 16 or 32 bits for each. */
-template <bool narrow, int V> struct words {
-  static constexpr int N = narrow ? (V + 1) / 2 : V;
-  uint32_t word[N];
-
-  __device__ __forceinline__ void load(const void *from, int64_t at, bool there)
-  {
-#pragma unroll
-    for (int i = 0; i < N; i++) word[i] = 0;
-    if (!there) return;
-    if constexpr (narrow && V == 1) word[0] = ((const uint16_t *)from)[at];
-    else if constexpr (N == 1) word[0] = *(const uint32_t *)((const char *)from + at * (narrow ? 2 : 4));
-    else {
-      uint4 q = *(const uint4 *)((const char *)from + at * (narrow ? 2 : 4));
-      word[0] = q.x, word[1] = q.y, word[2] = q.z, word[3] = q.w;
-    }
-  }
-  __device__ __forceinline__ void open(float *v, bool bf16) const
-  {
-    if (!narrow) {
-#pragma unroll
-      for (int i = 0; i < V; i++) v[i] = __uint_as_float(word[i]);
-    } else if (bf16) {
-#pragma unroll
-      for (int i = 0; i < V; i++) v[i] = __uint_as_float(i & 1 ? word[i / 2] & 0xffff0000u : word[i / 2] << 16);
-    } else {
-#pragma unroll
-      for (int i = 0; i < V; i++) v[i] = f16_to_float((uint16_t)(word[i / 2] >> 16 * (i & 1)));
-    }
-  }
-  __device__ __forceinline__ void close(const float *v, bool bf16)
-  {
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-      if (!narrow) word[i] = __float_as_uint(v[i]);
-      else if (bf16) word[i] = pack_bf16(v[2 * i], V == 1 ? 0 : v[(2 * i + 1) % V]);
-      else word[i] = pack_f16(v[2 * i], V == 1 ? 0 : v[(2 * i + 1) % V]);
-    }
-  }
-  __device__ __forceinline__ void store(void *to, int64_t at) const
-  {
-    if constexpr (narrow && V == 1) ((uint16_t *)to)[at] = (uint16_t)word[0];
-    else if constexpr (N == 1) *(uint32_t *)((char *)to + at * (narrow ? 2 : 4)) = word[0];
-    else *(uint4 *)((char *)to + at * (narrow ? 2 : 4)) = make_uint4(word[0], word[1], word[2], word[3]);
-  }
-};
-
-/* Where a thread is. Of windows that reach across a row, lanes 0 and 31 only lend what they hold. */
-template <int V, int S, bool lanes> struct spot {
-  int32_t row;
-  int64_t at;                             /* of its first row's element */
-  bool first, last, makes;                /* in its row; does it make something */
-
-  __device__ __forceinline__ spot(const grids &s)
-  {
-    uint32_t thread = blockIdx.x * WINDOW_THREADS + threadIdx.x, lane = threadIdx.x & 31, unit = thread, column, strip;
-    if (lanes) unit = (uint32_t)max((int32_t)(thread / 32 * 30 + lane) - 1, 0);
-    makes = unit < s.units && !(lanes && (lane == 0 || lane == 31));
-    uint32_t line = s.by_width.of(min(unit, s.units - 1), &column), grid = s.by_strips.of(line, &strip);
-    row = strip * S;
-    at = ((int64_t)grid * s.rows + row) * s.pitch + column * V;
-    first = column == 0, last = column * V + V == s.pitch;
-  }
-};
-
-/* v between H elements of the lane before and H of the next; 0 beyond the row. */
-template <int V, int H> __device__ __forceinline__ void widen(float (&w)[V + 2 * H], const float (&v)[V], bool first, bool last)
-{
-#pragma unroll
-  for (int i = 0; i < V; i++) w[H + i] = v[i];
-#pragma unroll
-  for (int i = 0; i < H; i++) {
-    float before = __shfl_up_sync(~0u, v[V - H + i], 1), after = __shfl_down_sync(~0u, v[i], 1);
-    w[i] = first ? 0 : before, w[H + V + i] = last ? 0 : after;
-  }
-}
-
-/* p = b^-beta, root = b^-1/2. */
-template <int V> __device__ __forceinline__ void powers(float (&p)[V], float (&root)[V], const float (&b)[V], const grids &s)
-{
-#pragma unroll
-  for (int j = 0; j < V; j++) asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root[j]) : "f"(b[j]));
-  if (s.quarters) {
-#pragma unroll
-    for (int j = 0; j < V; j++) {
-      asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(p[j]) : "f"(root[j]));
-      p[j] *= root[j];
-    }
-  } else {
-#pragma unroll
-    for (int j = 0; j < V; j++) p[j] = power(b[j], s.beta);
-  }
-}
-
-template <bool narrow, int V, int A, int B, int S, bool divisive, bool backward> __global__ static void __launch_bounds__(WINDOW_THREADS) lrn_windows(const __grid_constant__ grids s)
-{
-  constexpr int R = A / 2, H = B / 2, T = backward ? S + 2 * R : S, ROWS = T + 2 * R;         /* windows; rows of x */
-  spot<V, S, (B > 1)> at(s);
-  int32_t top = at.row - (backward ? R : 0);              /* of the first window's middle */
-  words<narrow, V> x[ROWS], dy[backward ? T : 1], m[divisive ? T : 1], o;
-#pragma unroll
-  for (int i = 0; i < ROWS; i++) x[i].load(s.x, at.at + (int64_t)(top - R + i - at.row) * s.pitch, (uint32_t)(top - R + i) < (uint32_t)s.rows);
-#pragma unroll
-  for (int t = 0; t < T; t++) {
-    bool there = (uint32_t)(top + t) < (uint32_t)s.rows;
-    int64_t place = at.at + (int64_t)(top + t - at.row) * s.pitch;
-    if (backward) dy[t].load(s.in, place, there);
-    if (divisive) m[t].load(s.means, place, there);
-  }
-
-  float sum[T][V], distance[divisive && backward ? T : 1][V], g[T][V], gathered[backward ? S : 1][V], by = 2 * s.alpha * s.beta;
-#pragma unroll
-  for (int i = 0; i < ROWS; i++) {
-    float v[V], w[V + 2 * H];
-    x[i].open(v, s.bf16);
-    widen<V, H>(w, v, at.first, at.last);
-    bool there = (uint32_t)(top - R + i) < (uint32_t)s.rows;
-#pragma unroll
-    for (int j = 0; j < V; j++) {                         /* a window begins with row i */
-      if (i < T) sum[i % T][j] = 0;
-      if (divisive && backward && i < T) distance[i % T][j] = 0;
-    }
-    if constexpr (!divisive) {
-#pragma unroll
-      for (int j = 0; j < V; j++) {
-        float q = w[j] * w[j];
-#pragma unroll
-        for (int b = 1; b < B; b++) q += w[j + b] * w[j + b];
-#pragma unroll
-        for (int t = 0; t < T; t++)
-          if (t <= i && i < t + A) sum[t][j] += q;
-      }
-    } else if (there) {
-#pragma unroll
-      for (int t = 0; t < T; t++)
-        if (t <= i && i < t + A) {
-          float mean[V];
-          m[t].open(mean, s.bf16);
-#pragma unroll
-          for (int j = 0; j < V; j++)
-#pragma unroll
-            for (int b = 0; b < B; b++) {
-              float d = w[j + b] - mean[j];
-              if ((j + b < H && at.first) || (j + b >= H + V && at.last)) d = 0;
-              sum[t][j] += d * d;
-              if constexpr (backward) distance[t][j] += d;
-            }
-        }
-    }
-
-    constexpr int none = 0;
-    const int t = i - 2 * R, u = t - 2 * R;               /* whose window is whole now, and of these windows that hold it */
-    if (t < none) continue;
-    float b[V], p[V], root[V];
-    x[t + R].open(v, s.bf16);
-#pragma unroll
-    for (int j = 0; j < V; j++) b[j] = s.k + s.alpha * sum[t][j];
-    powers<V>(p, root, b, s);
-    if constexpr (!backward) {
-#pragma unroll
-      for (int j = 0; j < V; j++) v[j] *= p[j];
-      o.close(v, s.bf16);
-      if (at.makes && at.row + t < s.rows) o.store(s.out, at.at + (int64_t)t * s.pitch);
-    } else {
-      float r[V], mean[V], wide_mean[V + 2 * H];
-      dy[t].open(g[t], s.bf16);
-#pragma unroll
-      for (int j = 0; j < V; j++) {
-        g[t][j] *= p[j];
-        r[j] = g[t][j] * v[j] * (root[j] * root[j]);
-        if (t < S) gathered[t % S][j] = 0;
-      }
-      widen<V, H>(w, r, at.first, at.last);
-      if constexpr (divisive) {
-        m[t].open(mean, s.bf16);
-        widen<V, H>(wide_mean, mean, at.first, at.last);
-        if (t >= R && t < R + S && s.dmeans && at.makes && top + t < s.rows) {
-#pragma unroll
-          for (int j = 0; j < V; j++) r[j] = by * (r[j] * distance[t][j]);
-          o.close(r, s.bf16);
-          o.store(s.dmeans, at.at + (int64_t)(t - R) * s.pitch);
-        }
-      }
-#pragma unroll
-      for (int c = 0; c < S; c++)
-        if (c <= t && t < c + A) {
-          x[c + 2 * R].open(v, s.bf16);
-#pragma unroll
-          for (int j = 0; j < V; j++)
-#pragma unroll
-            for (int d = 0; d < B; d++) gathered[c][j] += divisive ? w[j + d] * (v[j] - wide_mean[j + d]) : w[j + d];
-        }
-      if (u < 0) continue;
-      x[u + 2 * R].open(v, s.bf16);
-#pragma unroll
-      for (int j = 0; j < V; j++) v[j] = g[u + R][j] - by * (divisive ? gathered[u][j] : v[j] * gathered[u][j]);
-      o.close(v, s.bf16);
-      if (at.makes && at.row + u < s.rows) o.store(s.out, at.at + (int64_t)u * s.pitch);
-    }
-  }
-}
-
 /* ---- direct ------------------------------------------------------------------------------------------------------ */
 
 struct problem {
@@ -576,73 +361,6 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return cuda_check(cudaLaunchKernel(st->kernel, dim3((unsigned)s.tiles), dim3(THREADS), args, st->shared, (cudaStream_t)launch->stream), "lrn");
 }
 
-struct windows_state { grids s; const void *kernel; roles at; unsigned blocks; };
-
-struct shape { uint8_t narrow, v, down, across, divisive, rows[2]; const void *kernel[2]; };      /* rows, kernel: forward, backward */
-
-template <bool narrow, int V, int A, int B, bool divisive, int F, int G> constexpr shape shape_of()
-{
-  return { narrow, V, A, B, divisive, { F, G }, { (const void *)lrn_windows<narrow, V, A, B, F, divisive, false>, (const void *)lrn_windows<narrow, V, A, B, G, divisive, true> } };
-}
-
-static const shape shapes[] = {
-  shape_of<false, 1, 5, 1, false, 8, 8>(), shape_of<true, 2, 5, 1, false, 8, 8>(), shape_of<true, 1, 5, 1, false, 8, 8>(),
-  shape_of<false, 4, 1, 5, false, 2, 1>(), shape_of<true, 8, 1, 5, false, 2, 1>(),
-  shape_of<false, 4, 3, 3, false, 4, 4>(), shape_of<true, 8, 3, 3, false, 4, 4>(),
-  shape_of<false, 4, 5, 5, false, 4, 4>(), shape_of<true, 8, 5, 5, false, 4, 4>(),
-  shape_of<false, 4, 5, 5, true, 4, 4>(), shape_of<true, 8, 5, 5, true, 4, 2>(),
-};
-
-static qn_status windows_prepare(const qn_request *r, qn_prepared *out)
-{
-  const qn_node *op = &r->op[0];
-  const qn_local_norm *a = (const qn_local_norm *)op->attr;
-  bool backward = op->op == QN_OP_LRN_BACKWARD, within = a->region == QN_LOCAL_WITHIN, alike = true;
-  windows_state st = { {}, NULL, roles_of(op), 0 };
-  grids *s = &st.s;
-  const qn_value *x = &r->value[st.at.x];
-  bool narrow = x->dtype != QN_F32, divisive = st.at.means >= 0, packed = qn_is_packed(x);
-  uint32_t align = 16;
-  if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
-  for (int32_t i = 0; i < op->first[op->n_roles]; i++) {
-    const qn_value *v = &r->value[op->arg[i]];
-    alike &= qn_same_layout(x, v), align = v->align < align ? v->align : align;
-  }
-  if (!alike || !(packed || (!within && qn_is_channels_last(x)))) return qn_refuse(out, "tensors are packed and alike", "x", within ? "channels first" : "one layout", "%s", "strides");
-  if (within && x->rank != 4) return qn_refuse(out, "windows lie in planes", "x", "rank 4", "%d", (int)x->rank);
-  if (!(a->k >= 1e-30 && a->alpha >= 0)) return qn_refuse(out, "what is raised to a power is no subnormal", "", "k of 1e-30 or more, alpha of 0 or more", "k=%g", a->k);
-  int64_t all = qn_elements(x), channels = x->dim[1], places = all / x->dim[0] / channels, rows = x->dim[0] * places, pitch = channels;
-  bool last = !packed || places == 1;
-  if (within) rows = x->dim[2], pitch = x->dim[3];
-  else if (!last) rows = channels, pitch = places;
-  if (all > 0x7fffffff) return qn_refuse(out, "elements are counted in 31 bits", "x", "fewer", "%lld", (long long)all);
-  int64_t down = within || !last ? a->size : 1, across = within || last ? a->size : 1;
-  for (const shape *k = shapes; !st.kernel && k < shapes + sizeof shapes / sizeof *shapes; k++) {
-    if (k->narrow != narrow || k->down != down || k->across != across || k->divisive != divisive) continue;
-    if (pitch % k->v != 0 || align < (uint32_t)k->v * (narrow ? 2 : 4)) continue;
-    int64_t strips = qn_ceil_div(rows, k->rows[backward]), units = all / (rows * pitch) * strips * (pitch / k->v);
-    s->by_width = divisor_of(pitch / k->v), s->by_strips = divisor_of(strips), s->units = (uint32_t)units;
-    st.kernel = k->kernel[backward], st.blocks = (unsigned)qn_ceil_div(qn_ceil_div(units, across > 1 ? 30 : 32), WINDOW_THREADS / 32);
-  }
-  if (!st.kernel) return qn_refuse(out, "windows and vectors are those that kernels were made for", "x", "size 5 (within also 3), rows of whole vectors of 16 bytes", "size %lld", (long long)a->size);
-  s->rows = (int32_t)rows, s->pitch = (int32_t)pitch;
-  s->bf16 = x->dtype == QN_BF16, s->quarters = a->beta == 0.75;
-  s->k = (float)a->k, s->alpha = (float)(a->alpha / (double)(within ? a->size * a->size : a->size)), s->beta = (float)a->beta;
-  out->estimate = 2200 + (double)all * op->first[op->n_roles] * (double)qn_kit_bytes(x->dtype) / 3700;
-  return cuda_keep(out, &st, sizeof st);
-}
-
-static qn_status windows_run(const qn_prepared *p, const qn_launch *launch)
-{
-  const windows_state *st = (const windows_state *)p->state;
-  grids s = st->s;
-  s.in = launch->ptr[st->at.in], s.x = launch->ptr[st->at.x], s.out = launch->ptr[st->at.out];
-  if (st->at.means >= 0) s.means = launch->ptr[st->at.means];
-  if (st->at.dmeans >= 0) s.dmeans = launch->ptr[st->at.dmeans];
-  void *args[] = { &s };
-  return cuda_check(cudaLaunchKernel(st->kernel, dim3(st->blocks), dim3(WINDOW_THREADS), args, 0, (cudaStream_t)launch->stream), "lrn");
-}
-
 static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 {
   const kept *k = (const kept *)p->state;
@@ -671,8 +389,6 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 }
 
 #define ROWS(op)                                                                                                                 \
-  { "windows", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,          \
-    windows_prepare, nullptr, windows_run, cuda_release },                                                                        \
   { "tiles", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,            \
     prepare, build, run, cuda_release },                                                                                         \
   DIRECT_ROW(op, run_direct)

@@ -5,7 +5,7 @@
 
 struct dim { int32_t n, inner; divisor by_n, by_inner; };      /* extent; elements from one to the next */
 
-static void set_dim(dim *d, int64_t n, int64_t inner)
+static inline void set_dim(dim *d, int64_t n, int64_t inner)
 {
   *d = { (int32_t)n, (int32_t)inner, divisor_of(n), divisor_of(inner) };
 }
