@@ -2,8 +2,8 @@
  *
  * top_k orders elements as 32-bit keys that rise with them (NaN the last, -0 and 0 one key; turned round for the smallest).
  *   warp    at most 256 elements: each lane holds 8; k times the largest of all is found and struck out
- *   radix   passes over the line count 11 bits of the keys that agree so far, until those that may be chosen fit in shared memory;
- *           one more gathers them (of too many equals the first) and they are sorted there (bitonic). Few lines are cut in parts:
+ *   radix   passes over the line count 11 bits of the keys that agree so far, until few enough may be chosen: another pass costs less
+ *           than sorting thousands. One more gathers them (of too many equals the first) and they are sorted (bitonic) in shared memory. Few lines are cut in parts:
  *           the k of each go to the workspace, and the k of those are the line's
  *
  * cumsum along the dim inside which elements are neighbours goes in pieces of 1024: sums of 4 by thread, then by warp, then by block, in f32 (integers in 64 bits); along another
@@ -103,7 +103,7 @@ __global__ static void __launch_bounds__(THREADS) top_k_warp(const __grid_consta
 
 /* ---- top_k of long lines ---------------------------------------------------------------------------------------- */
 
-enum { CROWD = 512, CROWD_WARPS = CROWD / 32, AHEAD = 8, BINS = 2048, MOST = 2048, ROOM = 4096 };   /* MOST: chosen of a line */
+enum { CROWD = 512, CROWD_WARPS = CROWD / 32, AHEAD = 8, BINS = 2048, MOST = 2048, ROOM = 1024 };   /* MOST: chosen of a line; ROOM: what is sorted, or what k is rounded up to */
 
 /* What a line, or part of one, is made of: elements of so many bytes, or (8) the pairs that parts have left over. Loads come first
  * and are turned to keys afterwards, so that several are in flight. */
@@ -163,7 +163,7 @@ __device__ __forceinline__ uint32_t count_before(uint32_t v, uint32_t *warp_coun
 /* A block for each part of a line (pairs: for each line). last: what it chooses is the line's, else it goes to the workspace. */
 template <int BYTES> __global__ static void __launch_bounds__(CROWD) top_k_radix(const __grid_constant__ lines s, bool last)
 {
-  __shared__ uint64_t pair[ROOM];
+  __shared__ uint64_t pair[MOST];
   __shared__ uint32_t bin[BINS], warp_count[CROWD_WARPS], found[3], held;
   uint32_t t = threadIdx.x, line = BYTES == 8 ? blockIdx.x : blockIdx.x / s.parts, part = BYTES == 8 ? 0 : blockIdx.x % s.parts;
   uint32_t first = part * s.part, n = BYTES == 8 ? s.parts * s.k : min(s.n - first, s.part), all;
@@ -171,9 +171,9 @@ template <int BYTES> __global__ static void __launch_bounds__(CROWD) top_k_radix
   const void *x = BYTES == 8 ? (const void *)((const uint64_t *)s.sums + (int64_t)line * n)
                              : (const char *)s.x + (from + first) * (BYTES == 8 ? 1 : BYTES);
   /* pairs rise as elements come: the wanted-th least, byte by byte, until few enough begin as it does */
-  uint32_t chosen = min(s.k, n), wanted = chosen, known = 0, alike = n;
+  uint32_t chosen = min(s.k, n), wanted = chosen, known = 0, alike = n, room = s.k > ROOM ? MOST : ROOM;
   int shift = 32;
-  while (shift > 0 && chosen - wanted + alike > ROOM) {
+  while (shift > 0 && chosen - wanted + alike > room) {
     int above = shift;
     shift = shift == 32 ? 21 : shift == 21 ? 10 : 0;
     uint32_t mask = (1u << (above - shift)) - 1;
@@ -199,7 +199,7 @@ template <int BYTES> __global__ static void __launch_bounds__(CROWD) top_k_radix
   }
   if (t == 0) held = 0;
   __syncthreads();
-  bool crowded = chosen - wanted + alike > ROOM;          /* so many equals: the first of them, in order */
+  bool crowded = chosen - wanted + alike > room;          /* so many equals: the first of them, in order */
   each_pair<BYTES>(s, x, first, n, [&](uint64_t p) {
     uint32_t high = shift == 32 ? 0 : (uint32_t)(p >> 32) >> shift;
     if (high < known || (high == known && !crowded)) pair[atomicAdd(&held, 1u)] = p;
