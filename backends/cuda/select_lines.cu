@@ -432,7 +432,7 @@ static const char *lines_of(lines *s, const qn_value *x, const qn_value *y, cons
   return nullptr;
 }
 
-static qn_status keep(const qn_request *r, qn_prepared *out, const lines *s, int32_t x, int32_t y, int32_t indices)
+static qn_status keep(qn_prepared *out, const lines *s, int32_t x, int32_t y, int32_t indices)
 {
   line_state st = {};
   st.s = *s;
@@ -454,7 +454,7 @@ static qn_status top_k_prepare(const qn_request *r, qn_prepared *out)
   s.parts = (uint32_t)qn_ceil_div(s.n, s.part);
   if (s.parts > 1) out->workspace = (size_t)s.count * s.parts * s.k * 8;
   const qn_node *op = &r->op[0];
-  return keep(r, out, &s, qn_role(op, QN_ROLE_TOP_K_X), qn_role(op, QN_ROLE_TOP_K_Y), qn_role(op, QN_ROLE_TOP_K_INDICES));
+  return keep(out, &s, qn_role(op, QN_ROLE_TOP_K_X), qn_role(op, QN_ROLE_TOP_K_Y), qn_role(op, QN_ROLE_TOP_K_INDICES));
 }
 
 static qn_status top_k_run(const qn_prepared *p, const qn_launch *launch)
@@ -492,7 +492,7 @@ static qn_status cumsum_prepare(const qn_request *r, qn_prepared *out)
     s.part = (uint32_t)qn_ceil_div(s.n, wanted);
     s.parts = (uint32_t)qn_ceil_div(s.n, s.part);
     if (s.parts > 1) out->workspace = (size_t)s.count * s.parts * 4;
-    return keep(r, out, &s, qn_role(&r->op[0], QN_ROLE_CUMSUM_X), qn_role(&r->op[0], QN_ROLE_CUMSUM_Y), -1);
+    return keep(out, &s, qn_role(&r->op[0], QN_ROLE_CUMSUM_X), qn_role(&r->op[0], QN_ROLE_CUMSUM_Y), -1);
   }
   /* parts for about 2048 blocks in all, whatever the device */
   int64_t pieces = qn_ceil_div(s.n, PIECE), parts = qn_min_i64(qn_min_i64(MOST_PARTS, pieces), qn_ceil_div(2048, s.count));
@@ -500,7 +500,7 @@ static qn_status cumsum_prepare(const qn_request *r, qn_prepared *out)
   s.parts = (uint32_t)qn_ceil_div(s.n, s.part);
   if ((double)s.count * s.parts > INT32_MAX) return qn_refuse(out, "fewer than 2^31 parts of lines", "x", "2^31", "%u", s.count);
   if (s.parts > 1) out->workspace = (size_t)s.count * s.parts * 8;
-  return keep(r, out, &s, qn_role(&r->op[0], QN_ROLE_CUMSUM_X), qn_role(&r->op[0], QN_ROLE_CUMSUM_Y), -1);
+  return keep(out, &s, qn_role(&r->op[0], QN_ROLE_CUMSUM_X), qn_role(&r->op[0], QN_ROLE_CUMSUM_Y), -1);
 }
 
 template <class T> static void cumsum_launch(const lines &s, cudaStream_t stream)

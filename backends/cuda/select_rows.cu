@@ -10,6 +10,7 @@
  * Dims are merged as far as x, y and the indices run on together. */
 #include "cuda_backend.h"
 #include "engines.h"
+#include "divisor.cuh"
 #include "vector.cuh"
 
 enum { MAX_DIMS = 6, UNITS = 4, THREADS = 256 };
@@ -390,6 +391,7 @@ struct encoding {
   const void *indices;
   int32_t  wide, rank;
   uint32_t elements, units, depth, dim[MAX_DIMS];         /* of the rows, innermost first */
+  divisor  by_depth;
   int64_t  stride[MAX_DIMS];              /* of indices */
   uint64_t on, off;
 };
@@ -397,21 +399,33 @@ struct encoding {
 template <class T> __global__ void __launch_bounds__(THREADS) one_hot_units(const __grid_constant__ encoding e)
 {
   constexpr int V = 16 / sizeof(T);
-  union { uint4 whole; T element[V]; } out;
-  uint32_t unit = blockIdx.x * THREADS + threadIdx.x, first = unit * V;
-  if (unit >= e.units) return;
-  uint32_t row = first / e.depth, k = first - row * e.depth;
-  int64_t index = index_at(e.indices, e.wide, offset_of(row, e.rank, e.dim, e.stride));
+  int64_t index[UNITS];
+  uint32_t row[UNITS], k[UNITS];
 #pragma unroll
-  for (int i = 0; i < V; i++) {
-    out.element[i] = (T)(k == index ? e.on : e.off);
-    if (++k < e.depth || first + i + 1 >= e.elements) continue;
-    k = 0;
-    index = index_at(e.indices, e.wide, offset_of(++row, e.rank, e.dim, e.stride));
+  for (int u = 0; u < UNITS; u++) {
+    uint32_t unit = (blockIdx.x * UNITS + u) * THREADS + threadIdx.x;
+    row[u] = e.by_depth.of(min(unit, e.units - 1) * V, &k[u]);
+    index[u] = index_at(e.indices, e.wide, offset_of(row[u], e.rank, e.dim, e.stride));
   }
-  if (e.elements - first >= V) *(uint4 *)(e.y + (int64_t)first * sizeof(T)) = out.whole;
-  else for (int i = 0; i < V; i++)
-    if (first + i < e.elements) *(T *)(e.y + (int64_t)(first + i) * sizeof(T)) = out.element[i];
+#pragma unroll
+  for (int u = 0; u < UNITS; u++) {
+    union { uint4 whole; T element[V]; } out;
+    uint32_t unit = (blockIdx.x * UNITS + u) * THREADS + threadIdx.x, first = unit * V, n = min(e.elements - first, (uint32_t)V);
+    if (unit >= e.units) return;
+    int hit = index[u] >= k[u] && index[u] < min(k[u] + V, e.depth) ? (int)(index[u] - k[u]) : -1;
+#pragma unroll
+    for (int i = 0; i < V; i++) out.element[i] = (T)(i == hit ? e.on : e.off);
+    for (uint32_t at = e.depth - k[u]; at < n; at += e.depth) {         /* rows that begin in this unit */
+      int64_t to = index_at(e.indices, e.wide, offset_of(++row[u], e.rank, e.dim, e.stride));
+      hit = to >= 0 && to < e.depth ? (int)(to + at < V ? to + at : V) : V;
+#pragma unroll
+      for (int i = 0; i < V; i++)
+        if (i == hit) out.element[i] = (T)e.on;
+    }
+    if (n == V) *(uint4 *)(e.y + (int64_t)first * sizeof(T)) = out.whole;
+    else for (int i = 0; i < V; i++)
+      if (i < (int)n) *(T *)(e.y + (int64_t)(first + i) * sizeof(T)) = out.element[i];
+  }
 }
 
 struct one_hot_state { encoding e; int32_t y, indices, bytes; };
@@ -440,7 +454,7 @@ static qn_status one_hot_prepare(const qn_request *r, qn_prepared *out)
     e.stride[d] = nest.stride[1][nest.rank - 1 - d];
   }
   e.wide = indices->dtype == QN_I64;
-  e.depth = (uint32_t)a->depth;
+  e.depth = (uint32_t)a->depth, e.by_depth = divisor_of(a->depth);
   e.elements = (uint32_t)qn_elements(y);
   e.units = (uint32_t)qn_ceil_div(e.elements, 16 / esize);
   qn_store_f64(&e.on, y->dtype, a->on);
@@ -457,7 +471,7 @@ static qn_status one_hot_run(const qn_prepared *p, const qn_launch *launch)
   const one_hot_state *st = (const one_hot_state *)p->state;
   cudaStream_t stream = (cudaStream_t)launch->stream;
   encoding e = st->e;
-  unsigned blocks = (e.units + THREADS - 1) / THREADS;
+  unsigned blocks = (unsigned)qn_ceil_div(e.units, THREADS * UNITS);
   e.y = (char *)launch->ptr[st->y];
   e.indices = launch->ptr[st->indices];
   switch (st->bytes) {

@@ -27,6 +27,7 @@ scatter_add dy=f32/6x5x11 indices=i32/11 dx=f32/6x5x7 axis=-1 ; labels=0..7
 scatter_add dy=f32/5000x4 indices=i32/5000 dx=f32/3x4 ; labels=0..3 plain=1
 scatter_add dy=f32/2100x8 indices=i32/2100 dx=f32/1000x8 ; labels=0..1200 plain=1
 scatter_add dy=f32/700x1 indices=i64/700 dx=f32/70000x1 ; labels=0..69999 plain=1 fill=int
+scatter_add dy=f32/66000x1 indices=i32/66000 dx=f32/300x1 ; labels=0..299 plain=1 fill=int
 scatter_add dy=f32/5 indices=i32 dx=f32/4x5 ; labels=0..3
 scatter_add dy=f32/40x33/40:1 indices=i32/40 dx=f32/6x33/36:1 ; labels=0..5 as=bf16
 scatter_add dy=f32/0x3 indices=i32/0 dx=f32/4x3 ; plain=1
@@ -48,6 +49,7 @@ one_hot indices=i32/6 depth=17 y=e5m2/6x17 on=2 ; labels=0..16
 one_hot indices=i64/6 depth=17 y=bool/6x17 ; labels=0..16
 one_hot indices=i32 depth=3 y=f64/3 ; labels=0..2
 one_hot indices=i32/700 depth=129 ; labels=0..128
+one_hot indices=i32/40 depth=3 y=i8/40x3 ; labels=-1..3
 
 # ties, rows of every length, all of them chosen
 top_k x=f32/5x9 k=3 indices=? ; as=f16,bf16,f64
