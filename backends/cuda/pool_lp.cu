@@ -21,7 +21,7 @@ template <int V, int whole> __device__ __forceinline__ void put(const float (&v)
 }
 
 /* One window of one channel in units in which no power leaves the format. */
-__device__ __forceinline__ float scaled(const pool &p, const place &at, const window &w)
+static __device__ __noinline__ float scaled(const pool &p, const place &at, const window &w)
 {
   float most = 0, sum = 0;
   lp_unit unit;
