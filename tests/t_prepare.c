@@ -3,6 +3,7 @@
  * Preparing runs on a device's description alone, so that engines for devices that this machine lacks can be held to their contract:
  * an answer is whole (what it takes, a finite estimate) or a refusal that names its rule, what was prepared is given back to the last
  * allocation, and memory that runs out on the way is reported and leaves nothing behind. Linked to core itself, for its counts. */
+#include <glob.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,6 @@
 #include "core.h"
 #include "tap.h"
 
-static const char *const files[] = { "cast", "conv", "conv_backward_data", "conv_backward_filter", "ctc", "graph", "loss", "lrn", "matmul",
-  "normalization", "pointwise", "pool", "pool_adaptive", "pool_backward", "quantize", "random", "reduce", "resample", "sampling", "select",
-  "softmax", "training", "transform" };
 static const struct { const char *backend, *model; } devices[] = {
   { "cpu_ref", NULL }, { "cuda", "h200" }, { "cuda", "a100" }, { "cuda", "t4" }, { "cuda", "generic" },
 };
@@ -55,11 +53,8 @@ static void explain(tally *t, const char *const *options, const char *model, con
 
 /* ---- all of them -------------------------------------------------------------------------------------- */
 
-static char *text_of(const char *name)
+static char *text_of(const char *path)
 {
-  char path[512];
-  const char *source = getenv("srcdir");
-  snprintf(path, sizeof path, "%s/conformance/cases/%s.q", source ? source : ".", name);
   FILE *f = fopen(path, "r");
   char *text = f ? calloc(1, 1 << 20) : NULL;
   if (text && fread(text, 1, (1 << 20) - 1, f) == 0) *text = '\0';
@@ -100,7 +95,12 @@ static void explain_all(tally *t, const char *const *options, const char *model,
 
 int main(void)
 {
+  glob_t files;
+  char pattern[512];
+  const char *source = getenv("srcdir");
+  snprintf(pattern, sizeof pattern, "%s/conformance/cases/*.q", source ? source : ".");
   qn_set_log(quiet, NULL);
+  if (!tap_ok(!glob(pattern, 0, NULL, &files), "case files are found")) return 1;
   for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
     char option[64];
     const char *const options[] = { option, NULL }, *model = devices[d].model, *what = model ? model : "this machine";
@@ -114,8 +114,8 @@ int main(void)
       tap_skip("this backend is not built", "%s for %s", devices[d].backend, what);
       continue;
     }
-    for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
-      char *text = text_of(files[f]);
+    for (size_t f = 0; f < files.gl_pathc; f++) {
+      char *text = text_of(files.gl_pathv[f]);
       if (!text) return 1;
       explain_all(&t, options, model, text, true);
       halve(text);
@@ -126,5 +126,6 @@ int main(void)
     tap_ok(!t.lost, "%s for %s: what was prepared is given back", devices[d].backend, what);
     tap_ok(!t.starved, "%s for %s: memory that runs out is reported and leaves nothing", devices[d].backend, what);
   }
+  globfree(&files);
   return tap_done();
 }
