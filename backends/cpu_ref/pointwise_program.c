@@ -310,7 +310,7 @@ static uint32_t compile(compiler *c, int32_t given)
     p->given = take_register(c, false);
     p->given_type = type;
     hold(c, given, type, p->given);
-    if (c->request->value[given].flags & QN_VALUE_ESCAPE && !store(c, given, type, p->given, NULL)) return 0;
+    if (escapes(c, given) && !store(c, given, type, p->given, NULL)) return 0;
   }
   for (uint32_t i = 0; i < c->n; i++)
     if (!compile_op(c, i)) return i;

@@ -385,3 +385,35 @@ in x f32/1x1030x2x3/nhwc
 in w f32/1030x1x3x3/nhwc
 y0 = conv_forward x=x w=w groups=1030 pad=1
 out y = silu x=y0
+
+# What the anchor makes is read by an op that is not fused, too.
+
+in a f32/17x19
+in b f32/19x23
+h = matmul a=a b=b
+out y = relu x=h
+out s = reduce_sum x=h axis=1 ; as=bf16
+
+in x f32/2x5x7x7
+in w f32/6x5x3x3
+h = conv_forward x=x w=w pad=1
+out y = relu x=h
+out s = reduce_sum x=h axis=1
+
+in x f32/1x6x9x9
+in w f32/6x1x3x3
+h = conv_forward x=x w=w groups=6 pad=1
+out y = relu x=h
+out s = reduce_sum x=h axis=1
+
+in dy f32/2x6x7x7/nhwc
+in w f32/6x8x3x3/nhwc
+h = conv_backward_data dy=dy w=w dx=f32/2x8x7x7/nhwc pad=1
+out y = relu x=h
+out s = reduce_sum x=h axis=1
+
+in x f32/7x64
+in w f32/1x64
+h = layer_norm x=x scale=w
+out y = relu x=h
+out s = reduce_sum x=h axis=1
