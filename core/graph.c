@@ -93,19 +93,16 @@ int qn_graph_index(const qn_graph *g, const char *name)
 
 enum { UNMADE = -2, WANTED = -2 };      /* as a producer, and as an output's last user, while a graph is checked */
 
-typedef char value_text[64];
-
-/* Its name, or the role in which an op first has it. */
-static const char *value_name(const qn_graph_view *v, int32_t i, value_text buffer)
+const char *qn__value_name(const qn_graph_view *v, int32_t i, qn__value_text buffer)
 {
   if (v->name[i][0]) return v->name[i];
-  snprintf(buffer, sizeof(value_text), "value %d", (int)i);
+  snprintf(buffer, sizeof(qn__value_text), "value %d", (int)i);
   for (uint32_t o = 0; o < v->n_ops; o++) {
     const qn_op_info *op = qn_op_find(v->op[o].op);
     for (uint32_t r = 0; r < op->n_roles; r++)
       for (int32_t k = v->op[o].first[r]; k < v->op[o].first[r + 1]; k++) {
         if (v->op[o].arg[k] != i) continue;
-        snprintf(buffer, sizeof(value_text), "%s: %s", op->name, op->role[r].name);
+        snprintf(buffer, sizeof(qn__value_text), "%s: %s", op->name, op->role[r].name);
         return buffer;
       }
   }
@@ -114,13 +111,13 @@ static const char *value_name(const qn_graph_view *v, int32_t i, value_text buff
 
 static qn_status check_alignment(const qn_graph_view *v, int32_t i, qn_value *value)
 {
-  value_text buffer;
+  qn__value_text buffer;
   uint32_t bytes = (uint32_t)qn_dtype_bytes(value->dtype);
   if (value->align == 0) value->align = 16;
   if (value->align > 16 || (value->align & (value->align - 1)))
-    return qn__fail(QN_BAD_ARGUMENT, "%s: alignment is %u; must be 1, 2, 4, 8 or 16", value_name(v, i, buffer), value->align);
+    return qn__fail(QN_BAD_ARGUMENT, "%s: alignment is %u; must be 1, 2, 4, 8 or 16", qn__value_name(v, i, buffer), value->align);
   if (value->align < bytes)
-    return qn__fail(QN_BAD_ARGUMENT, "%s: alignment is %u; %s needs %u", value_name(v, i, buffer), value->align,
+    return qn__fail(QN_BAD_ARGUMENT, "%s: alignment is %u; %s needs %u", qn__value_name(v, i, buffer), value->align,
                     qn_dtype_name(value->dtype), bytes);
   return QN_OK;
 }
@@ -147,15 +144,15 @@ static qn_status settle_op(qn_graph_view *v, int32_t o)
   qn_value *value = (qn_value *)v->value;
   const qn_op_info *op = qn_op_find(node->op);
   int32_t inputs = node->first[op->n_inputs], all = node->first[op->n_roles];
-  value_text buffer;
+  qn__value_text buffer;
   for (int32_t k = 0; k < inputs; k++)
     if (value[node->arg[k]].producer == UNMADE)
       return qn__fail(QN_BAD_ARGUMENT, "%s: reads %s, which is no input and made by no op before it", op->name,
-                      value_name(v, node->arg[k], buffer));
+                      qn__value_name(v, node->arg[k], buffer));
   for (int32_t k = inputs; k < all; k++) {
     qn_value *out = &value[node->arg[k]];
     if (out->producer != UNMADE)
-      return qn__fail(QN_BAD_ARGUMENT, "%s: writes %s, which %s", op->name, value_name(v, node->arg[k], buffer),
+      return qn__fail(QN_BAD_ARGUMENT, "%s: writes %s, which %s", op->name, qn__value_name(v, node->arg[k], buffer),
                       out->producer < 0 ? "is an input" : "an op before it has made");
     out->producer = o;
     if (!out->dtype) out->last_user = WANTED;
@@ -183,9 +180,9 @@ static qn_status check_over(const qn_graph_view *v, int32_t i, bool named)
                   : in->over >= 0 && in->over != i ? "and so is another output"
                   : named && !qn__same_place(out, in) ? "but differs from it in dtype, dims or strides"
                   : named && in->last_user > out->producer ? "which a later op reads" : NULL;
-  value_text a, b;
+  qn__value_text a, b;
   if (why)
-    return qn__fail(QN_BAD_ARGUMENT, "%s: is to take the memory of %s, %s", value_name(v, i, a), value_name(v, out->over, b), why);
+    return qn__fail(QN_BAD_ARGUMENT, "%s: is to take the memory of %s, %s", qn__value_name(v, i, a), qn__value_name(v, out->over, b), why);
   in->over = i;
   if (named) {
     out->align = in->align;
@@ -205,8 +202,8 @@ static qn_status check_lending(const qn_graph_view *v, int32_t o)
       if (out < 0 || v->value[out].producer != o) continue;
       int32_t at = w < 0 ? -1 : node->first[w] + k - node->first[r];
       if (w >= 0 && at < node->first[w + 1] && node->arg[at] == out) continue;
-      value_text name;
-      return qn__fail(QN_BAD_ARGUMENT, "%s: %s: may not take the memory of %s", op->name, value_name(v, out, name), op->role[r].name);
+      qn__value_text name;
+      return qn__fail(QN_BAD_ARGUMENT, "%s: %s: may not take the memory of %s", op->name, qn__value_name(v, out, name), op->role[r].name);
     }
   return QN_OK;
 }
@@ -215,13 +212,13 @@ qn_status qn__graph_finish(qn_graph *g)
 {
   qn_graph_view *v = &g->view;
   qn_value *value = (qn_value *)v->value;
-  value_text buffer;
+  qn__value_text buffer;
   qn_status status;
   for (uint32_t i = 0; i < v->n_values; i++) begin_value(&value[i], v->literal[i]);
   for (uint32_t i = 0; i < v->n_ins; i++) {
     qn_value *in = &value[v->pointer[i]];
     if (in->producer != UNMADE && !(in->flags & QN_VALUE_HOST))
-      return qn__fail(QN_BAD_ARGUMENT, "%s: stands twice among the inputs", value_name(v, v->pointer[i], buffer));
+      return qn__fail(QN_BAD_ARGUMENT, "%s: stands twice among the inputs", qn__value_name(v, v->pointer[i], buffer));
     in->producer = -1;
     if ((status = check_alignment(v, v->pointer[i], in))) return status;
   }
@@ -230,18 +227,18 @@ qn_status qn__graph_finish(qn_graph *g)
   for (uint32_t i = v->n_ins; i < v->n_pointers; i++) {
     qn_value *out = &value[v->pointer[i]];
     if (out->producer < 0)
-      return qn__fail(QN_BAD_ARGUMENT, "%s: is an output, but no op makes it", value_name(v, v->pointer[i], buffer));
+      return qn__fail(QN_BAD_ARGUMENT, "%s: is an output, but no op makes it", qn__value_name(v, v->pointer[i], buffer));
     if (out->flags & QN_VALUE_ESCAPE)
-      return qn__fail(QN_BAD_ARGUMENT, "%s: stands twice among the outputs", value_name(v, v->pointer[i], buffer));
+      return qn__fail(QN_BAD_ARGUMENT, "%s: stands twice among the outputs", qn__value_name(v, v->pointer[i], buffer));
     out->flags |= QN_VALUE_ESCAPE;
   }
   for (uint32_t i = 0; i < v->n_values; i++) {
     if (value[i].producer == UNMADE)
-      return qn__fail(QN_BAD_ARGUMENT, "%s: is no input and made by no op", value_name(v, (int32_t)i, buffer));
+      return qn__fail(QN_BAD_ARGUMENT, "%s: is no input and made by no op", qn__value_name(v, (int32_t)i, buffer));
     if (value[i].producer == -1 && value[i].last_user == -1)
-      return qn__fail(QN_BAD_ARGUMENT, "%s: is an input, but no op reads it", value_name(v, (int32_t)i, buffer));
+      return qn__fail(QN_BAD_ARGUMENT, "%s: is an input, but no op reads it", qn__value_name(v, (int32_t)i, buffer));
     if (value[i].over >= 0 && !(value[i].flags & QN_VALUE_ESCAPE))
-      return qn__fail(QN_BAD_ARGUMENT, "%s: takes another's memory, which only an output may", value_name(v, (int32_t)i, buffer));
+      return qn__fail(QN_BAD_ARGUMENT, "%s: takes another's memory, which only an output may", qn__value_name(v, (int32_t)i, buffer));
   }
   for (int named = 0; named < 2; named++)
     for (uint32_t i = v->n_ins; i < v->n_pointers; i++)
@@ -433,6 +430,7 @@ static qn_status argument(const qn_op_info *op, const char *name, const qn_tenso
   if (v->align < qn_dtype_bytes(t->dtype))
     return qn__fail(QN_BAD_ARGUMENT, "%s: %s: its address is a multiple of %u only; %s needs %zu", op->name, name, v->align,
                     qn_dtype_name(t->dtype), qn_dtype_bytes(t->dtype));
+  if (t->flags & QN_HOST) v->align = (uint32_t)qn_dtype_bytes(t->dtype);      /* the next call's may lie anywhere */
   if (t->flags & QN_HOST && t->rank == 0) *literal = qn_load_f64(t->data, t->dtype);
   return QN_OK;
 }

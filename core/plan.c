@@ -170,7 +170,7 @@ static qn_status fill_plan(qn_plan *p)
     p->mask |= b->mask;
     b->mate = i;
     if (!(v->flags & QN_VALUE_HOST)) b->bytes = (uint64_t)qn_extent_bytes(v);
-    b->null = b->bytes ? UINT64_C(1) << 63 : 0;
+    b->null = b->bytes || v->flags & QN_VALUE_HOST ? UINT64_C(1) << 63 : 0;
     if (v->over >= 0 && b->bytes) {
       p->mates = true;
       b->mate = (uint32_t)pointer_of[v->over];

@@ -104,6 +104,9 @@ bool qn__same_place(const qn_value *a, const qn_value *b);
 const qn_value *qn__layout_model(const qn_op_info *op, const qn_node *node, const qn_value *value, int32_t k);
 
 /* ---- graph.c ------------------------------------------------------------------------------ */
+/* A value's name, or the op and the role in which one first has it. */
+typedef char qn__value_text[64];
+const char *qn__value_name(const qn_graph_view *v, int32_t i, qn__value_text buffer);
 
 /* A graph of these sizes in one allocation, its arrays zeroed and in place. */
 typedef struct qn__graph_sizes { size_t ops, values, pointers, ints, attr_bytes, name_bytes; } qn__graph_sizes;

@@ -13,19 +13,15 @@
 
 /* ---- pointers ----------------------------------------------------------------------------------------------- */
 
-static const char *pointer_name(const qn_plan *p, uint32_t i)
-{
-  const char *name = p->graph->view.name[p->graph->view.pointer[i]];
-  return *name ? name : "?";
-}
-
 static qn_status bad_pointer(const qn_plan *p, void *const *ptr, uint32_t i)
 {
-  const char *name = pointer_name(p, i);
+  const qn_graph_view *g = &p->graph->view;
   const uint32_t mate = p->bounds[i].mate;
+  qn__value_text own, others;
+  const char *name = qn__value_name(g, g->pointer[i], own);
   if (ptr[i] != ptr[mate])
     return qn__fail(QN_BAD_ARGUMENT, "%s (pointer %u): is not where %s (pointer %u) is; the graph has one over the other", name, i,
-                    pointer_name(p, mate), mate);
+                    qn__value_name(g, g->pointer[mate], others), mate);
   if (!ptr[i]) return qn__fail(QN_BAD_ARGUMENT, "%s (pointer %u): is NULL", name, i);
   return qn__fail(QN_BAD_ARGUMENT, "%s (pointer %u): its address is not a multiple of %u, which the plan was promised", name, i,
                   (unsigned)p->bounds[i].mask + 1);
@@ -49,8 +45,10 @@ static qn_status check_overlap(const qn_plan *p, void *const *ptr, uint32_t out,
   const qn_graph_view *g = &p->graph->view;
   if (p->bounds[out].mate != out && ptr[out] == ptr[other] && lends_too(g, g->pointer[out], g->pointer[other])) return QN_OK;
   if (!qn__views_meet(&g->value[g->pointer[out]], (uintptr_t)ptr[out], &g->value[g->pointer[other]], (uintptr_t)ptr[other])) return QN_OK;
+  qn__value_text own, others;
   return qn__fail(QN_BAD_ARGUMENT, "%s (pointer %u): its memory overlaps that of %s (pointer %u); only a paired or elementwise input "
-                  "of the same dtype and strides may share an output's memory, whole", pointer_name(p, out), out, pointer_name(p, other), other);
+                  "of the same dtype and strides may share an output's memory, whole", qn__value_name(g, g->pointer[out], own), out,
+                  qn__value_name(g, g->pointer[other], others), other);
 }
 
 /* The close look, where something seems off: the sentence, or that all is well (an output over its input). */
@@ -213,16 +211,17 @@ static uint32_t alignment(const void *p)
 
 static uint32_t scalar_class(const qn_tensor *t)
 {
-  if (!t->data || !qn_dtype_bytes(t->dtype)) return QN_SCALAR_OTHER;
+  if (!qn_dtype_bytes(t->dtype)) return QN_SCALAR_OTHER;
   double x = qn_load_f64(t->data, t->dtype);
   return x == 0 ? QN_SCALAR_ZERO : x == 1 ? QN_SCALAR_ONE : QN_SCALAR_OTHER;
 }
 
-/* False: more than the words hold, or a rank or dtype that is none. */
+/* False: more than the words hold, a rank or dtype that is none, or a host scalar without data. */
 static inline bool add_tensor(words *k, const qn_tensor *t)
 {
   uint32_t rank = (uint32_t)t->rank;
   if (UNLIKELY(rank > QN_MAX_RANK || t->dtype >= QN_DTYPE_COUNT || k->n + 1 + 2 * QN_MAX_RANK > k->most || k->n_ptr == k->most_ptr)) return false;
+  if (UNLIKELY(t->flags & QN_HOST && !t->data)) return false;
   uint64_t *w = k->w + k->n;
   uint64_t what = UNLIKELY(t->flags & QN_HOST) ? 32 + scalar_class(t) : alignment(t->data);
   uint64_t reserved = (t->reserved[0] | t->reserved[1] | t->reserved[2]) != 0;
@@ -266,7 +265,7 @@ static inline bool read_problem(words *k, const qn_op_info *info, const qn_op *o
   uint32_t first[QN_MAX_ROLES + 1];
   k->w[0] = op->kind | terms << 32;
   k->n = 1;
-  if (info->attr_bytes && !add_attributes(k, info, op->attr)) return false;
+  if (info->attr_bytes ? !add_attributes(k, info, op->attr) : op->attr != NULL) return false;
   for (uint32_t r = 0; r < info->n_roles; r++) {
     const qn_arg *a = &op->arg[r];
     if (UNLIKELY(k->n == k->most || a->n < 0 || (a->n && !a->t))) return false;

@@ -1,5 +1,6 @@
 /* t_calls.c -- calls of one shape that differ in what they share and in their scalars: whichever came first, each is
  * computed, or refused, as if it were alone. A plan that is found must be the plan of the call. */
+#include <stdbool.h>
 #include <string.h>
 #include <quern/kit.h>
 #include "tap.h"
@@ -45,7 +46,7 @@ static void test_sharing(qn_context *ctx)
     tap_ok(calls[w] && !wrong[w], "a sum %s, %d times among the others%s", ways[w].what, calls[w], ways[w].refused ? ": refused" : "");
 }
 
-/* alpha by value: 0, 1 and others of every float dtype. */
+/* alpha by value: 0, 1 and others of every float dtype, wherever it lies; and none where calls before had one. */
 static void test_scalars(qn_context *ctx)
 {
   static const uint32_t dtypes[] = { QN_F64, QN_F32, QN_F16, QN_BF16 };
@@ -56,11 +57,12 @@ static void test_scalars(qn_context *ctx)
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     uint32_t dtype = dtypes[(seed >> 40) % 4];
     double alpha = values[(seed >> 50) % 5];
-    uint64_t word = 0;
-    qn_store_f64(&word, dtype, alpha);
+    uint64_t words[2] = { 0 };
+    void *at = (char *)words + (seed >> 30) % 2 * qn_dtype_bytes(dtype);
+    qn_store_f64(at, dtype, alpha);
     fill();
     if (alpha == 0) a[3] = NAN;         /* alpha 0 reads neither factor */
-    qn_tensor ta = square(a), tb = square(b), ty = square(y), s = qn_scalar(&word, dtype);
+    qn_tensor ta = square(a), tb = square(b), ty = square(y), s = qn_scalar(at, dtype);
     qn_status status = qn_matmul(ctx, &ta, &tb, NULL, NULL, &s, NULL, &ty);
     if (!status) status = qn_context_synchronize(ctx);
     for (int i = 0; i < N; i++) {
@@ -70,6 +72,11 @@ static void test_scalars(qn_context *ctx)
     }
   }
   tap_ok(!wrong, "400 products under alphas of four dtypes");
+  for (int i = 0; i < 4; i++) {
+    qn_tensor ta = square(a), tb = square(b), ty = square(y), s = qn_scalar(NULL, dtypes[i]);
+    tap_ok(qn_matmul(ctx, &ta, &tb, NULL, NULL, &s, NULL, &ty) == QN_BAD_ARGUMENT && strstr(qn_last_error(), "matmul: alpha: data is NULL"),
+           "an alpha of %s without data is refused where others were taken", qn_dtype_name(dtypes[i]));
+  }
 }
 
 /* An attribute struct of another size than today's, between calls with today's. */
@@ -93,6 +100,15 @@ static void test_attributes(qn_context *ctx)
     wrong += status || !(line > 0.9999 && line < 1.0001);
   }
   tap_ok(!wrong, "attributes of three sizes");
+
+  qn_tensor x = square(a), out = square(y);
+  qn_arg arg[] = { { &x, 1 }, { &out, 1 } };
+  bool refused = !qn_relu(ctx, &x, &out);
+  refused = refused && qn_run(ctx, &(qn_op){ QN_OP_RELU, 2, &axis, arg }) == QN_BAD_ARGUMENT;
+  tap_ok(refused, "attributes of an op that has none are refused, whatever ran before");
+  x.data = NULL;
+  refused = qn_relu(ctx, &x, &out) == QN_BAD_ARGUMENT && strstr(qn_last_error(), "relu: x");
+  tap_ok(refused, "a NULL is refused by its role: %s", qn_last_error());
 }
 
 int main(void)
