@@ -61,82 +61,26 @@ static double random_normal(void)
   return sum * 1.7320508;
 }
 
-typedef struct fill {
-  uint32_t dtype;
-  bool     positive;                    /* for ops that are NaN below zero */
-  int64_t  from, range;                 /* integers: in [from, from + range); 0: in [0, 128) */
-} fill;
-
-static void encode(const fill *f, double x, uint64_t bits, void *to)
+static void encode(uint32_t dtype, const qn_domain *d, double x, uint64_t bits, void *to)
 {
-  if (f->dtype == QN_BOOL)
-    qn_store_i64(to, f->dtype, bits & 1);
-  else if (qn_is_float(f->dtype))
-    qn_store_f64(to, f->dtype, f->positive && x < 0 ? -x : x);
+  if (qn_is_float(dtype))
+    qn_store_f64(to, dtype, d->floats == QN_FLOATS_ZERO ? 0 : d->floats == QN_FLOATS_POSITIVE && x < 0 ? -x : x);
   else
-    qn_store_i64(to, f->dtype, f->range ? f->from + (int64_t)(bits % (uint64_t)f->range) : (int64_t)(bits >> 57));
+    qn_store_i64(to, dtype, d->from + (int64_t)(bits % (uint64_t)d->range));
 }
 
 /* Random elements: pieces of a table of 8191, each from a random start. */
-static void fill_random(const fill *f, void *to, size_t n)
+static void fill_random(uint32_t dtype, const qn_domain *d, void *to, size_t n)
 {
   enum { TABLE = 8191, PIECE = 1024 };
   static _Alignas(16) char table[(TABLE + PIECE) * 8];
-  size_t e = qn_dtype_bytes(f->dtype);
+  size_t e = qn_dtype_bytes(dtype);
   for (size_t i = 0; i < TABLE + PIECE; i++)
-    encode(f, random_normal(), random_bits(), table + i * e);
+    encode(dtype, d, random_normal(), random_bits(), table + i * e);
   for (size_t i = 0; i < n; i += PIECE) {
     size_t piece = n - i < PIECE ? n - i : PIECE;
     memcpy((char *)to + i * e, table + random_bits() % TABLE * e, piece * e);
   }
-}
-
-/* Which places an index input of an op names; of ctc all frames and labels count, and no label is class 0. */
-static void places_named(const qn_graph_view *g, const qn_node *op, uint32_t role, fill *f)
-{
-  const qn_value *x = &g->value[op->arg[0]], *out = &g->value[op->arg[op->first[op->n_inputs]]];
-  const uint32_t backward = op->op == QN_OP_CTC_LOSS_BACKWARD;         /* whose roles are the forward's after dy */
-  switch (op->op) {
-  case QN_OP_GATHER:      f->range = x->dim[((const qn_axis *)op->attr)->axis]; break;
-  case QN_OP_SCATTER_ADD: f->range = out->dim[((const qn_axis *)op->attr)->axis]; break;
-  case QN_OP_ONE_HOT:     f->range = ((const qn_one_hot_encoding *)op->attr)->depth; break;
-  case QN_OP_CTC_LOSS: case QN_OP_CTC_LOSS_BACKWARD:
-    x = &g->value[op->arg[op->first[QN_ROLE_CTC_LOSS_X + backward]]];
-    f->from = f->range = 1;
-    if (role == QN_ROLE_CTC_LOSS_LABELS + backward) f->range = x->dim[2] - 1;
-    else if (role == QN_ROLE_CTC_LOSS_X_LENGTHS + backward) f->from = x->dim[0];
-    else f->from = g->value[op->arg[op->first[QN_ROLE_CTC_LOSS_LABELS + backward]]].dim[1];
-    break;
-  default: break;
-  }
-}
-
-/* What an input may hold, from the ops that read it. */
-static fill fill_for(const qn_graph_view *g, int32_t value)
-{
-  fill f = { .dtype = g->value[value].dtype };
-  for (uint32_t i = 0; i < g->n_ops; i++) {
-    const qn_node *op = &g->op[i];
-    for (uint32_t r = 0; r < op->n_inputs; r++)
-      for (int32_t a = op->first[r]; a < op->first[r + 1]; a++) {
-        if (op->arg[a] != value)
-          continue;
-        if (op->op == QN_OP_LOG || op->op == QN_OP_SQRT || op->op == QN_OP_RSQRT || op->op == QN_OP_POW)
-          f.positive = true;
-        if (qn_op_find(op->op)->role[r].class_ == 'z')         /* a scale of quantization */
-          f.positive = true;
-        if (qn_op_find(op->op)->role[r].class_ == 'i')
-          places_named(g, op, r, &f);
-        if (op->op == QN_OP_POOL_MAX_BACKWARD && !strcmp(qn_op_find(op->op)->role[r].name, "indices")) {
-          const qn_pool *pool = op->attr;
-          const qn_value *dx = &g->value[op->arg[op->first[op->n_inputs]]];
-          f.range = 1;
-          for (int d = 0; d < dx->rank - 2; d++)
-            f.range *= f.dtype == QN_U8 && pool->window[d] ? pool->window[d] : dx->dim[2 + d];
-        }
-      }
-  }
-  return f;
 }
 
 /* ---- sets of buffers ------------------------------------------------------------------------- */
@@ -205,8 +149,10 @@ static qn_status buffers_make(buffers *b, qn_context *ctx, const qn_graph_view *
     for (uint32_t i = 0; i < g->n_pointers; i++) {
       b->pointer[s][i] = b->memory[s] + offset[i];
       if (i < g->n_ins) {
-        fill f = fill_for(g, g->pointer[i]);
-        fill_random(&f, host + offset[i], (size_t)qn_extent(&g->value[g->pointer[i]]));
+        const qn_value *v = &g->value[g->pointer[i]];
+        qn_domain domain;
+        qn_input_domain(g, g->pointer[i], &domain);
+        fill_random(v->dtype, &domain, host + offset[i], (size_t)qn_extent(v));
       }
     }
     status = qn_copy_to_device(ctx, b->memory[s], host, bytes);

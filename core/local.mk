@@ -68,6 +68,7 @@ core_libcore_la_SOURCES = \
   core/record.c \
   core/trace.c \
   core/explain.c \
+  core/domain.c \
   core/tune.c
 nodist_core_libcore_la_SOURCES = core/schema_table.c core/calls.c
 core_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core -DQN_PLUGINDIR='"$(plugindir)"'

@@ -256,26 +256,34 @@ typedef struct bench {
   void **ptr; uint32_t n_values;          /* private buffers, one for each value that some candidate touches */
   void  *workspace, *counters;
   void  *flush; size_t flush_bytes;       /* written before each execution, so that it finds its inputs in memory */
-  double host[8];                         /* room for host scalars */
+  double *host;                           /* a place for each value that is a host scalar */
   void  *start, *stop;
 } bench;
 
 /* Numbers of ordinary size: timings on zeros, NaN or subnormals are of another machine. */
-static qn_status fill(const bench *b, void *p, uint32_t dtype, uint64_t bytes)
+static qn_status fill(const bench *b, const qn_request *r, uint32_t value)
 {
+  const qn_graph_view view = { .struct_size = sizeof view, .n_ops = r->n_ops, .n_values = r->n_values, .op = r->op, .value = r->value };
+  const uint32_t dtype = r->value[value].dtype;
+  const uint64_t bytes = (uint64_t)qn_extent_bytes(&r->value[value]);
   size_t each = qn_dtype_bytes(dtype), n = TILE / each;
   char *tile = qn__alloc(TILE);
   uint64_t seed = 88172645463325252u;
+  qn_domain domain;
   qn_status status = tile ? QN_OK : qn__fail(QN_NO_MEMORY, "no memory to measure");
+  qn_input_domain(&view, (int32_t)value, &domain);
   for (size_t i = 0; i < n && tile; i++) {
     seed ^= seed << 13;
     seed ^= seed >> 7;
     seed ^= seed << 17;
     double x = (double)(seed >> 11) * 0x1p-53;
-    qn_store_f64(tile + i * each, dtype, dtype <= QN_E5M2 ? 2 * x - 1 : x > 0.5);
+    if (qn_is_float(dtype))
+      qn_store_f64(tile + i * each, dtype, domain.floats == QN_FLOATS_ZERO ? 0 : domain.floats == QN_FLOATS_POSITIVE ? x : 2 * x - 1);
+    else qn_store_i64(tile + i * each, dtype, domain.from + (int64_t)(x * (double)domain.range));
   }
   for (uint64_t at = 0; at < bytes && !status; at += TILE)
-    status = b->ops->copy(b->dev, (char *)p + at, tile, bytes - at < TILE ? bytes - at : TILE, QN_COPY_TO_DEVICE, b->who->ctx->stream);
+    status = b->ops->copy(b->dev, (char *)b->ptr[value] + at, tile, bytes - at < TILE ? bytes - at : TILE, QN_COPY_TO_DEVICE,
+                          b->who->ctx->stream);
   if (!status && b->ops->stream_synchronize) status = b->ops->stream_synchronize(b->dev, b->who->ctx->stream);
   qn__free(tile);
   return status;
@@ -287,10 +295,10 @@ static qn_status allocate(bench *b, const qn_request *r, uint64_t workspace, uin
   for (uint32_t i = 0; i < r->n_values && !status; i++) {
     uint64_t bytes = (uint64_t)qn_extent_bytes(&r->value[i]);
     if (r->value[i].flags & QN_VALUE_HOST) {
-      qn_store_f64(b->host, r->value[i].dtype, r->value[i].scalar == QN_SCALAR_ZERO ? 0 : 1);
-      b->ptr[i] = b->host;
+      b->ptr[i] = &b->host[i];
+      qn_store_f64(b->ptr[i], r->value[i].dtype, b->who->literal[i]);
     } else if (r->value[i].over >= 0) continue;
-    else if (!(status = b->ops->alloc(b->dev, bytes ? bytes : 1, &b->ptr[i]))) status = fill(b, b->ptr[i], r->value[i].dtype, bytes);
+    else if (!(status = b->ops->alloc(b->dev, bytes ? bytes : 1, &b->ptr[i]))) status = fill(b, r, i);
   }
   for (uint32_t i = 0; i < r->n_values; i++)
     if (r->value[i].over >= 0) b->ptr[i] = b->ptr[r->value[i].over];
@@ -309,13 +317,14 @@ static qn_status allocate(bench *b, const qn_request *r, uint64_t workspace, uin
 static void release(bench *b, const qn_request *r)
 {
   for (uint32_t i = 0; b->ptr && i < r->n_values; i++)
-    if (b->ptr[i] && b->ptr[i] != b->host && r->value[i].over < 0) b->ops->free(b->dev, b->ptr[i]);
+    if (b->ptr[i] && !(r->value[i].flags & QN_VALUE_HOST) && r->value[i].over < 0) b->ops->free(b->dev, b->ptr[i]);
   if (b->workspace) b->ops->free(b->dev, b->workspace);
   if (b->counters) b->ops->free(b->dev, b->counters);
   if (b->flush) b->ops->free(b->dev, b->flush);
   if (b->start) b->ops->event_destroy(b->dev, b->start);
   if (b->stop) b->ops->event_destroy(b->dev, b->stop);
   qn__free(b->ptr);
+  qn__free(b->host);
 }
 
 /* On a device with streams the cache is written over first; while that runs, the launches that follow are enqueued, so
@@ -391,7 +400,8 @@ qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *bes
   trial *t = qn__alloc((size_t)n * sizeof *t);
   qn_status status = QN_OK;
   b.ptr = qn__alloc(r->n_values * sizeof *b.ptr);
-  if (!t || !b.ptr) status = qn__fail(QN_NO_MEMORY, "no memory to measure");
+  b.host = qn__alloc(r->n_values * sizeof *b.host);
+  if (!t || !b.ptr || !b.host) status = qn__fail(QN_NO_MEMORY, "no memory to measure");
   for (int i = 0; i < n && !status; i++) {
     t[i].part = part[i];
     if (part[i]->prepared.workspace > workspace) workspace = part[i]->prepared.workspace;

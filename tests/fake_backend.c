@@ -120,6 +120,29 @@ static qn_status takes_its_time(const qn_prepared *p, const qn_launch *l)
   return QN_OK;
 }
 
+/* What its scalars and indices hold decides how long it takes: short, if they are such as to give it its usual work. */
+static qn_status takes_by_data(const qn_request *r, qn_prepared *p)
+{
+  const qn_node *op = r->op;
+  p->n_ops = 1;
+  p->word[0] = op->op == QN_OP_GATHER;
+  p->word[1] = (uint64_t)op->arg[op->first[p->word[0] ? QN_ROLE_GATHER_INDICES : QN_ROLE_SGD_RATE]];
+  p->word[2] = (uint64_t)(p->word[0] ? r->value[p->word[1]].dim[0] : op->arg[op->first[QN_ROLE_SGD_SCALE]]);
+  p->word[3] = (uint64_t)r->value[op->arg[op->first[0]]].dim[0];
+  return QN_OK;
+}
+static qn_status takes_time_by_data(const qn_prepared *p, const qn_launch *l)
+{
+  bool usual = false;
+  if (p->word[0]) {
+    const int32_t *index = l->ptr[p->word[1]];
+    for (uint64_t i = 0; i < p->word[2]; i++) usual = usual || index[i] > 1;
+    for (uint64_t i = 0; i < p->word[2]; i++) usual = usual && index[i] >= 0 && index[i] < (int64_t)p->word[3];
+  } else usual = *(const double *)l->ptr[p->word[1]] == 0.5 && *(const double *)l->ptr[p->word[2]] == 1;
+  now += usual ? 1000000 : 9000000;
+  return QN_OK;
+}
+
 static qn_status takes_unbuildable(const qn_request *r, qn_prepared *p) { return takes_one(r, p); }
 static qn_status cannot_build(const qn_request *r, qn_prepared *p)
 {
@@ -163,6 +186,10 @@ static const qn_engine row[] = {
   { .name = "timed", .op = QN_OP_COPY, .variants = speeds, .prepare = takes_variant, .run = takes_time },
   { .name = "whole", .op = QN_OP_LOG_SOFTMAX, .prepare = takes_whole, .run = takes_its_time },
   { .name = "half", .op = QN_OP_LOG_SOFTMAX, .prepare = takes_half, .run = takes_its_time },
+  { .name = "by_data", .op = QN_OP_SGD, .prepare = takes_by_data, .run = takes_time_by_data },
+  { .name = "half", .op = QN_OP_SGD, .prepare = takes_half, .run = takes_its_time },
+  { .name = "by_data", .op = QN_OP_GATHER, .prepare = takes_by_data, .run = takes_time_by_data },
+  { .name = "half", .op = QN_OP_GATHER, .prepare = takes_half, .run = takes_its_time },
   { .name = "outer", .op = QN_OP_SLICE, .prepare = delegates, .build = builds_part, .run = runs_part, .release = releases_part },
   { .name = "part", .op = QN_OP_SLICE, .class_ = QN_CLASS_GENERIC, .prepare = takes_three, .run = runs_nothing },
 };

@@ -175,6 +175,12 @@ static void tuning(void)
   plan(ctx, "log_softmax x=f32/4x4 axis=1", &n, NULL);
   tap_ok(n == 1 && line_has(last_plan, 0, "fake/whole"), "alone the fastest is taken");
   qn_context_destroy(ctx);
+  ctx = context("tune=measure", option);
+  plan(ctx, "sgd params=f32/4 grads=f32/4 step=i64 rate=0.5 scale=1", &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/by_data"), "each host scalar is measured with its own number");
+  plan(ctx, "gather x=f32/50x2 indices=i32/64", &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/by_data"), "and indices with places that are there");
+  qn_context_destroy(ctx);
   ctx = context("tune=cached", option);
   plan(ctx, slower, &n, NULL);
   tap_ok(n == 2 && line_has(last_plan, 0, "fake/whole"), "that a part was split is remembered");

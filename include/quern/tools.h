@@ -59,6 +59,15 @@ const qn_graph_view *qn_graph_inspect(const qn_graph *graph);     /* lives as lo
 /* The other way: a graph from data, checked as a parsed one. producer, last_user and ESCAPE are found anew. */
 qn_status qn_graph_make(const qn_graph_view *view, qn_graph **graph_p);
 
+/* What a value may hold so that the ops that read it have their usual work: for who makes up data to time a problem on. Of the view
+ * only op and value are read. */
+typedef struct qn_domain {
+  int32_t floats;                         /* QN_FLOATS_... */
+  int64_t from, range;                    /* integers: from .. from + range - 1 */
+} qn_domain;
+enum { QN_FLOATS_ANY = 0, QN_FLOATS_POSITIVE = 1, QN_FLOATS_ZERO = 2 };
+void qn_input_domain(const qn_graph_view *graph, int32_t value, qn_domain *domain);
+
 /* Reads problems one after the other, from a .q file ("-": standard input) or from text. */
 typedef struct qn_reader qn_reader;
 qn_status qn_reader_open(const char *path, qn_reader **reader_p);
