@@ -327,10 +327,22 @@ static bool can_measure(const qn__asker *who)
   return who->ctx && !who->depth && !who->verdict && who->ctx->dev->ops->event_elapsed && !qn__context_capturing(who->ctx);
 }
 
-/* Builds every candidate that takes the first n_ops of the request, no more being offered, with each of its variants, and keeps the
- * fastest. One alone is measured only if its time is wanted. */
+/* Takes and builds it, if with that variant it takes as many ops as wanted; true: it takes something. */
+static bool compete(const qn__asker *who, const qn_request *request, const candidate *of, const char *variant, uint32_t n_ops,
+                    uint32_t wanted, qn_part **part, int *n_parts)
+{
+  candidate c = { of->backend, of->row, of->rank, of->variant, n_ops, QN_OK, {0} };
+  if (ask(who, request, variant, &c)) return false;
+  if (c.answer.n_ops != wanted) withdraw(&c);
+  else if (!bind(who, request, &c, &part[*n_parts])) ++*n_parts;
+  return true;
+}
+
+/* Builds every candidate that takes the first n_ops of the request, no more being offered, with each of its variants (or, where none
+ * of them is for this problem, as it likes), and keeps the fastest. One alone is measured only if its time is wanted. */
 static qn_part *fastest(const qn__asker *who, const qn_request *request, uint32_t n_ops, bool timed, candidate **order, int n)
 {
+  const uint32_t wanted = n_ops ? n_ops : order[0]->answer.n_ops;
   int most = 0, n_parts = 0, best = 0;
   for (int i = 0; i < n; i++) {
     const char *const *v = order[i]->row->variants;
@@ -339,13 +351,10 @@ static qn_part *fastest(const qn__asker *who, const qn_request *request, uint32_
   qn_part **part = qn__alloc((size_t)most * sizeof *part), *kept = NULL;
   if (!part) return NULL;
   for (int i = 0; i < n; i++) {
-    const char *const pin[] = { order[i]->variant, NULL }, *const *v = *pin ? pin : order[i]->row->variants;
-    for (int k = 0; v ? v[k] != NULL : k < 1; k++) {
-      candidate c = { order[i]->backend, order[i]->row, order[i]->rank, *pin, n_ops, QN_OK, {0} };
-      if (ask(who, request, v ? v[k] : NULL, &c)) continue;
-      if (c.answer.n_ops != (n_ops ? n_ops : order[0]->answer.n_ops)) withdraw(&c);
-      else if (!bind(who, request, &c, &part[n_parts])) n_parts++;
-    }
+    const char *const *v = order[i]->variant ? NULL : order[i]->row->variants;
+    bool takes = false;
+    for (; v && *v; v++) takes = compete(who, request, order[i], *v, n_ops, wanted, part, &n_parts) || takes;
+    if (!takes) compete(who, request, order[i], order[i]->variant, n_ops, wanted, part, &n_parts);
   }
   if (n_parts && (n_parts == 1 && !timed ? QN_OK : qn__tune_measure(who, part, n_parts, &best)) == QN_OK) kept = part[best];
   for (int i = 0; i < n_parts; i++)

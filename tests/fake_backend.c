@@ -90,6 +90,15 @@ static qn_status takes_variant(const qn_request *r, qn_prepared *p)
   return QN_OK;
 }
 
+/* Has variants, but none for this. */
+static qn_status takes_without_variant(const qn_request *r, qn_prepared *p)
+{
+  if (r->variant) return qn_refuse(p, "variants are for other dtypes", "x", "", "%s", r->variant);
+  p->n_ops = 1;
+  p->word[0] = 1000000;
+  return QN_OK;
+}
+
 /* The fast variant meets other work on its processor, now and then. */
 static qn_status takes_time(const qn_prepared *p, const qn_launch *l)
 {
@@ -184,6 +193,8 @@ static const qn_engine row[] = {
   { .name = "plain", .op = QN_OP_REDUCE_SUM, .class_ = QN_CLASS_GENERIC, .traits = D, .prepare = takes_one, .run = runs_nothing },
   { .name = "failing", .op = QN_OP_REDUCE_MAX, .class_ = QN_CLASS_GENERIC, .traits = D, .prepare = takes_one, .run = fails },
   { .name = "timed", .op = QN_OP_COPY, .variants = speeds, .prepare = takes_variant, .run = takes_time },
+  { .name = "half", .op = QN_OP_PAD, .prepare = takes_half, .run = takes_its_time },
+  { .name = "alone", .op = QN_OP_PAD, .variants = speeds, .prepare = takes_without_variant, .run = takes_its_time },
   { .name = "whole", .op = QN_OP_LOG_SOFTMAX, .prepare = takes_whole, .run = takes_its_time },
   { .name = "half", .op = QN_OP_LOG_SOFTMAX, .prepare = takes_half, .run = takes_its_time },
   { .name = "by_data", .op = QN_OP_SGD, .prepare = takes_by_data, .run = takes_time_by_data },

@@ -178,6 +178,8 @@ static void tuning(void)
   ctx = context("tune=measure", option);
   plan(ctx, "sgd params=f32/4 grads=f32/4 step=i64 rate=0.5 scale=1", &n, NULL);
   tap_ok(n == 1 && line_has(last_plan, 0, "fake/by_data"), "each host scalar is measured with its own number");
+  plan(ctx, "pad x=f32/8 pad=1", &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/alone"), "an engine none of whose variants is for the problem competes as it is");
   plan(ctx, "gather x=f32/50x2 indices=i32/64", &n, NULL);
   tap_ok(n == 1 && line_has(last_plan, 0, "fake/by_data"), "and indices with places that are there");
   qn_context_destroy(ctx);
