@@ -104,7 +104,7 @@ typedef struct qn__backend {
   qn_engine *engine;
   int       n_engines;
   int32_t  *by_op, *first;                          /* the op vtable: rows of qn__ops[i] are by_op[first[i]] .. first[i+1]-1 */
-  struct qn__backend *next;
+  struct qn__backend *_Atomic next;                 /* set when that one is whole; nothing else changes once this one is in the list */
 } qn__backend;
 #define QN__INSTANCES 64                            /* most backends that open instances: plans have their set in a word */
 /* name: of a backend, or an absolute path. An error that says why it cannot be had. */

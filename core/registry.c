@@ -1,8 +1,8 @@
 /* registry.c -- finds and loads backends: the built-in ones, then quern_*.so of QUERN_PLUGIN_PATH and of libdir/quern/1.
  *
  * Code is loaded by absolute path, from files and folders that only their owner (root or this user) can write, and is
- * never unloaded: threads, exit handlers and OpenMP's workers may still be in it. The registry's lock is not held
- * while a plugin's code runs. */
+ * never unloaded: threads, exit handlers and OpenMP's workers may still be in it. A backend joins the list when all is
+ * known of it, and stays: the list is walked without a lock. */
 #include "config.h"
 #include "core.h"
 #include <quern/library.h>
@@ -24,9 +24,8 @@ QN_BUILTIN_LIST(DECLARE)
 #define ROW(name) { #name, qn__builtin_##name },
 static const struct { const char *name; qn_entry_fn *entry; } builtin[] = { QN_BUILTIN_LIST(ROW) { NULL, NULL } };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;      /* guards the list, not the loading */
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;   /* one load at a time */
-static qn__backend *first;
+static qn__backend *_Atomic first;
 static bool searched;
 static int n_instances;
 
@@ -215,35 +214,33 @@ static qn_status load(qn__backend *b)
 
 /* ---- the list --------------------------------------------------------------------------------------- */
 
-static qn__backend *add(const char *name, const char *path)
+static qn__backend *make(const char *name, const char *path)
 {
   static const char *const none[] = { NULL };
-  qn__backend *b = qn__alloc(sizeof *b), **end = &first;
+  qn__backend *b = qn__alloc(sizeof *b);
   if (!b) return NULL;
   b->variables = none;
   b->instance = -1;
   b->name = qn__strdup(name);
   b->path = qn__strdup(path);
-  if (!b->name || !b->path) {
-    qn__free(b->name);
-    qn__free(b->path);
-    qn__free(b);
-    return NULL;
-  }
-  pthread_mutex_lock(&lock);
-  while (*end) end = &(*end)->next;
-  *end = b;
-  pthread_mutex_unlock(&lock);
-  return b;
+  if (b->name && b->path) return b;
+  qn__free(b->name);
+  qn__free(b->path);
+  qn__free(b);
+  return NULL;
 }
 
-static void settle(qn__backend *b, qn_status status)
+/* The last that is done to b: from here on it is read by others. */
+static void join(qn__backend *b, qn_status status)
 {
+  qn__backend *_Atomic *end = &first;
   b->status = status;
   if (status) {
     b->why = qn__strdup(qn_last_error());
     qn__log(QN_LOG_DEBUG, "backend skipped: %s", b->why ? b->why : "");
   } else qn__log(QN_LOG_DEBUG, "backend %s %s from %s, %d engines", b->name, b->table->version, b->path, b->n_engines);
+  while (*end) end = &(*end)->next;
+  *end = b;
 }
 
 static qn__backend *by_path(const char *path)
@@ -264,7 +261,7 @@ static qn__backend *load_path(const char *path)
 {
   const char *base = strrchr(path, '/');
   qn__backend *b = by_path(path);
-  if (!b && (b = add(base ? base + 1 : path, path))) settle(b, load(b));
+  if (!b && (b = make(base ? base + 1 : path, path))) join(b, load(b));
   return b;
 }
 
@@ -321,8 +318,8 @@ static void search(void)
   if (searched) return;
   searched = true;
   for (int i = 0; builtin[i].name; i++) {
-    qn__backend *b = add(builtin[i].name, "(built in)");
-    if (b) settle(b, adopt(b, builtin[i].entry));
+    qn__backend *b = make(builtin[i].name, "(built in)");
+    if (b) join(b, adopt(b, builtin[i].entry));
   }
   load_folders(qn__environment(QN_SET_PLUGIN_PATH));
 #ifdef QN_PLUGINDIR

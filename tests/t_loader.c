@@ -5,6 +5,8 @@
  * our own that QUERN_PLUGIN_PATH names too. Arguments: the folders where the three test plugins were built. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -112,6 +114,46 @@ static void check_variables(void)
   tap_ok(!qn_each_setting(NULL, see_setting, &shown) && shown >= 2, "and are shown among the settings");
 }
 
+/* While another thread is in a plugin's entry, which logs and is held there, the list of backends has none that is half made. */
+static sem_t entered, leave;
+static void hold(void *user, int level, const char *message)
+{
+  (void)user;
+  (void)level;
+  if (strcmp(message, "held")) return;
+  sem_post(&entered);
+  sem_wait(&leave);
+}
+
+static void *load_held(void *status)
+{
+  *(qn_status *)status = try(make("held", image, image_bytes, 0700));
+  return NULL;
+}
+
+static struct { int n, half_made; pthread_t loader; qn_status status; } walk;
+static void see_whole(void *user, const qn_backend_info *info)
+{
+  (void)user;
+  if (!walk.n++) {
+    must(!pthread_create(&walk.loader, NULL, load_held, &walk.status), "a thread");
+    sem_wait(&entered);
+  }
+  walk.half_made += !info->status && (!info->table || !*info->name);
+}
+
+static void check_half_made(void)
+{
+  sem_init(&entered, 0, 0);
+  sem_init(&leave, 0, 0);
+  qn_set_log(hold, NULL);
+  qn_each_backend(see_whole, NULL);
+  sem_post(&leave);
+  pthread_join(walk.loader, NULL);
+  qn_set_log(NULL, NULL);
+  tap_ok(walk.n && !walk.half_made && !walk.status, "a backend is listed when it is whole, not while it is loaded");
+}
+
 struct seen { int good, earlier, later, bad, bad_without_why; };
 static void see(void *user, const qn_backend_info *info)
 {
@@ -203,6 +245,7 @@ int main(int argc, char **argv)
   tap_ok(status == QN_NO_BACKEND && strstr(qn_last_error(), "abacus"), "refused: a device kind that nobody provides") ||
     (tap_note("status %d, \"%s\"", status, qn_last_error()), 0);
 
+  check_half_made();
   struct seen seen = { 0, 0, 0, 0, 0 };
   status = qn_each_backend(see, &seen);
   tap_ok(!status && seen.good >= 1 && seen.earlier == 1 && seen.later == 1, "qn_each_backend shows the good ones");
