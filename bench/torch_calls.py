@@ -307,12 +307,17 @@ def normalization(op, a, t):
             saved = torch.empty(x.shape[1]), torch.empty(x.shape[1])
             return lambda: aten.native_batch_norm.out(x, scale, shift, None, None, True, 0.1, eps, out=y, save_mean=saved[0], save_invstd=saved[1])
         return lambda: aten.native_batch_norm_backward(dy, x, scale, None, None, mean, rstd, True, eps, want)
-    if axes and axes != str(x.dim() - 1):                           # group norm: [N, G, C/G, spatial] by its last dims
-        if op == "layer_norm" and axes == "2,3" and x.dim() == 4:
-            n, g, c, hw = x.shape
-            side = math.isqrt(hw)
-            image = x.as_strided((n, g * c, side, side), (x.stride(0), x.stride(2), x.stride(3) * side, x.stride(3))) if side * side == hw else x.view(n, g * c, hw)
-            return lambda: F.group_norm(image, g, scale, shift, eps)     # native_group_norm takes no channels_last on CUDA
+    if axes == "2,3" and x.dim() == 4 and "scale" in t:
+        n, g, c, hw = x.shape
+        if t["scale"].shape[2] != c:                                # instance norm: [N, C, H, W]
+            return (lambda: F.instance_norm(x, weight=scale, bias=shift, eps=eps)) if op == "layer_norm" else None
+        side = math.isqrt(hw)                                       # group norm: [N, G, C/G, spatial]
+        image = lambda v: v.as_strided((n, g * c, side, side), (v.stride(0), v.stride(2), v.stride(3) * side, v.stride(3))) if side * side == hw else v.view(n, g * c, hw)
+        if op == "layer_norm":
+            return lambda: F.group_norm(image(x), g, scale, shift, eps)     # native_group_norm takes no channels_last on CUDA
+        if op == "layer_norm_backward":
+            return lambda: aten.native_group_norm_backward(image(dy), image(x), mean.view(n, g), rstd.view(n, g), scale, n, g * c, hw, g, want)
+    if axes and axes != str(x.dim() - 1):
         return None
     shape = list(x.shape[-1:])
     if op == "layer_norm":

@@ -1,30 +1,34 @@
-/* norm_columns.c -- normalization and its gradients, where the fastest dim is not normalized over and all others are: batch
- * norm with channels last, or by activation.
+/* norm_columns.c -- normalization and its gradients, where what is read are rows whose neighbouring columns share statistics, or have
+ * their own: batch, instance and group norm with channels last, batch norm by activation.
  *
  *   y = (x - mean) rstd scale + shift        dx = rstd (g - mean g - h mean(g h)), h = (x - mean) rstd, g = dy scale
  *
- * A column has statistics of its own; what is read are rows. A chunk of them, which stays in the cache, gives each column's sum and its
- * squares about the chunk's own mean; the chunks' are joined in order, so that threads change nothing:
- *   sum (x - mean)^2 = sum over chunks of their squares + n_k (mean_k - mean)^2. */
+ * A plane (an image, or of batch norm the batch) is rows of groups of `wide` columns; each group has statistics of its own. A chunk of
+ * rows, which stays in the cache, gives a group's sum and its squares about the chunk's own mean; the chunks' are joined in order:
+ *   sum (x - mean)^2 = sum over chunks of their squares + n_k (mean_k - mean)^2.
+ * The gradients need sums by column alone: a group's are those weighted by scale. Planes are worked on whole, each by one thread, or if
+ * they are few by all threads; each chunk is summed the same way whoever does it, so that threads change nothing. */
 #include "convert.h"
 #include "cpu_ref.h"
 
 enum { BAND = 1024,                       /* columns at a time */
-       CHUNK = 16384, LEAST_ROWS = 8 };   /* elements of a chunk, and rows however long */
+       CHUNK = 16384, LEAST_ROWS = 8,     /* elements of a chunk, and rows however long */
+       UNIT = 64,                         /* columns whose chunks are joined at a time, or one group of more */
+       LONG = 64, LONG_IN_LONG_ROWS = 16 };       /* columns of a group, from which norm_runs serves better */
 enum { X, Y, DY, SCALE, SHIFT, MEAN, RSTD, VAR, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, DSCALE, DSHIFT, TENSORS };
-enum { A_MEAN, A_RSTD, A_SCALE, A_SHIFT, A_SUM, A_ALONG, ARRAYS };         /* a number for each column */
+enum { BY_MEAN, BY_RSTD, BY_SUM, BY_ALONG, STATISTICS };                   /* numbers for each group of a plane */
 
 typedef struct problem {
-  bool     backward, centred, given;
-  int64_t  rows, columns, part;           /* part: rows of a chunk */
+  bool     backward, centred, given;      /* given: mean and var are inputs */
+  bool     own;                           /* each plane has scale and shift of its own */
+  int64_t  planes, rows, groups, wide, columns;
+  int64_t  part, chunks;                  /* rows of a chunk, chunks of a plane */
   double   eps, momentum;
   int32_t  value[TENSORS];                /* -1: absent */
   uint32_t dtype[TENSORS];
-  int64_t  step[TENSORS];                 /* from column to column */
-  qn_nest  nest;                          /* the rows of x, y, dy */
+  int64_t  step[TENSORS], inner[TENSORS]; /* from group to group, from column to column of one */
+  qn_nest  outer, nest;                   /* the planes, and the rows of one */
 } problem;
-
-static int64_t chunks_of(const problem *p) { return qn_ceil_div(p->rows, p->part); }
 
 /* ---- loops ----------------------------------------------------------------------------------------------- */
 
@@ -63,156 +67,327 @@ static void gradient(real *dx, const real *dy, const real *x, const real *mean, 
   for (int64_t i = 0; i < n; i++) dx[i] = rstd[i] * (dy[i] * scale[i] - (sum[i] + (x[i] - mean[i]) * rstd[i] * along[i]));
 }
 
-/* ---- a chunk ------------------------------------------------------------------------------------------------ */
+/* Adds each group's share of sum to total. */
+static void fold(real *total, const real *sum, int64_t n, int64_t wide)
+{
+  for (int64_t i = 0; i < n; i += wide) {
+    double s = 0;
+    for (int64_t k = i; k < qn_min_i64(i + wide, n); k++) s += (double)sum[k];
+    *total++ += (real)s;
+  }
+}
+
+/* A group's number for each of its columns, for n columns from the i-th on. */
+static const real *spread(const real *number, int64_t i, int64_t n, int64_t wide, real *buffer)
+{
+  if (wide == 1) return number + i;
+  number += i / wide;
+  for (int64_t k = 0, in = i % wide; k < n; in = 0, number++) {
+    const int64_t end = qn_min_i64(k + wide - in, n);
+    for (; k < end; k++) buffer[k] = *number;
+  }
+  return buffer;
+}
+
+/* ---- where things are --------------------------------------------------------------------------------------- */
 
 typedef struct work {
   const problem *p;
   void *const *ptr;
-  real  *array;                          /* [ARRAYS, columns] */
-  real  *found;                          /* [chunks, 2, columns]: sums, and squares or sums of dy h */
+  real  *by_group;                        /* [planes, STATISTICS, groups] */
+  real  *by_column;                       /* [planes or 1, 2, columns]: scale and shift */
+  real  *found;                           /* [planes, chunks, 2, groups, or columns for gradients]: sums, and squares or sums of dy h */
 } work;
 
-static real *array_of(const work *w, int which) { return w->array + which * w->p->columns; }
+static real *by_group(const work *w, int64_t plane, int which) { return w->by_group + (plane * STATISTICS + which) * w->p->groups; }
+static real *by_column(const work *w, int64_t plane, int second)
+{
+  return w->by_column + ((w->p->own ? plane : 0) * 2 + second) * w->p->columns;
+}
+static int64_t sums_of(const problem *p) { return p->backward ? p->columns : p->groups; }
+static real *found(const work *w, int64_t plane, int64_t chunk, int second)
+{
+  return w->found + ((plane * w->p->chunks + chunk) * 2 + second) * sums_of(w->p);
+}
+static int64_t rows_of(const problem *p, int64_t chunk) { return qn_min_i64((chunk + 1) * p->part, p->rows) - chunk * p->part; }
+
+static void begin_plane(const work *w, int64_t plane, qn_walk *at) { qn_walk_begin(at, &w->p->outer, w->p->outer.rank, plane); }
+
+/* The number of a group, or of its k-th column. */
+static char *place(const work *w, int t, const qn_walk *plane, int64_t group, int64_t k)
+{
+  const problem *p = w->p;
+  if (p->value[t] < 0) return NULL;
+  return (char *)w->ptr[p->value[t]] + (plane->offset[t] + group * p->step[t] + k * p->inner[t]) * qn_kit_bytes(p->dtype[t]);
+}
+static double number(const work *w, int t, const qn_walk *plane, int64_t group, int64_t k, double absent)
+{
+  const char *at = place(w, t, plane, group, k);
+  return at ? qn_load_f64(at, w->p->dtype[t]) : absent;
+}
+static void put(const work *w, int t, const qn_walk *plane, int64_t group, double x)
+{
+  char *at = place(w, t, plane, group, 0);
+  if (at) qn_store_f64(at, w->p->dtype[t], x);
+}
 
 /* n elements of t from column i of a row on: where they are, or in buffer. */
-static const real *piece(const work *w, int t, const qn_walk *row, int64_t i, int64_t n, real *buffer)
+static const real *piece(const work *w, int t, const qn_walk *plane, const qn_walk *row, int64_t i, int64_t n, real *buffer)
 {
-  const char *from = (const char *)w->ptr[w->p->value[t]] + (row->offset[t] + i) * qn_kit_bytes(w->p->dtype[t]);
+  const char *from = (const char *)w->ptr[w->p->value[t]] + (plane->offset[t] + row->offset[t] + i) * qn_kit_bytes(w->p->dtype[t]);
   if (w->p->dtype[t] == CPU_REAL) return (const real *)(const void *)from;
   row_to_real(buffer, from, w->p->dtype[t], n);
   return buffer;
 }
 
-#define EACH_ROW(p, chunk, row)                                                                                            \
-  for (int64_t r_ = (chunk) * (p)->part, end_ = (qn_walk_begin(&row, &(p)->nest, (p)->nest.rank, r_), qn_min_i64(r_ + (p)->part, (p)->rows)); \
-       r_ < end_; r_++, qn_walk_next(&row))
+/* ---- a chunk ------------------------------------------------------------------------------------------------ */
 
-static void look(const work *w, int64_t chunk)
+#define EACH_ROW(p, chunk, row)                                                                              \
+  for (int64_t r_ = (qn_walk_begin(&row, &(p)->nest, (p)->nest.rank, (chunk) * (p)->part), rows_of(p, chunk)); \
+       r_ > 0; r_--, qn_walk_next(&row))
+
+/* Bands of whole groups, or of one that is wider: their sums, then their squares. */
+static void look_forward(const work *w, int64_t plane, int64_t chunk)
 {
   const problem *p = w->p;
-  real *sum = w->found + chunk * 2 * p->columns, *second = sum + p->columns, from[BAND], given[BAND], mean[BAND];
-  const real rows = (real)(qn_min_i64((chunk + 1) * p->part, p->rows) - chunk * p->part);
-  qn_walk row;
+  real *sum = found(w, plane, chunk, 0), *squares = found(w, plane, chunk, 1);
+  real column[BAND], from[BAND], mean[BAND], buffer[BAND];
+  const int64_t together = qn_max_i64(1, BAND / p->wide);
+  const real count = (real)rows_of(p, chunk) * (real)p->wide;
+  qn_walk at, row;
+  begin_plane(w, plane, &at);
+  memset(sum, 0, (size_t)(2 * p->groups) * sizeof *sum);
+  for (int64_t g = 0; g < p->groups; g += together) {
+    const int64_t groups = qn_min_i64(together, p->groups - g), first = g * p->wide, width = groups * p->wide;
+    for (int64_t i = 0; i < width && p->centred; i += BAND) {
+      const int64_t n = qn_min_i64(BAND, width - i);
+      memset(column, 0, sizeof column);
+      EACH_ROW(p, chunk, row) add(column, piece(w, X, &at, &row, first + i, n, from), n);
+      fold(sum + g, column, n, p->wide);
+    }
+    for (int64_t k = 0; k < groups; k++) mean[k] = sum[g + k] / count;
+    for (int64_t i = 0; i < width; i += BAND) {
+      const int64_t n = qn_min_i64(BAND, width - i);
+      const real *about = spread(mean, i, n, p->wide, buffer);
+      memset(column, 0, sizeof column);
+      EACH_ROW(p, chunk, row) add_squares(column, piece(w, X, &at, &row, first + i, n, from), about, n);
+      fold(squares + g, column, n, p->wide);
+    }
+  }
+}
+
+static void look_backward(const work *w, int64_t plane, int64_t chunk)
+{
+  const problem *p = w->p;
+  real *sum = found(w, plane, chunk, 0), *along = found(w, plane, chunk, 1);
+  real from[BAND], given[BAND], buffer[2][BAND];
+  qn_walk at, row;
+  begin_plane(w, plane, &at);
   memset(sum, 0, (size_t)(2 * p->columns) * sizeof *sum);
   for (int64_t i = 0; i < p->columns; i += BAND) {
     const int64_t n = qn_min_i64(BAND, p->columns - i);
-    if (p->backward) {
-      EACH_ROW(p, chunk, row)
-        add_along(sum + i, second + i, piece(w, DY, &row, i, n, given), piece(w, X, &row, i, n, from), array_of(w, A_MEAN) + i, array_of(w, A_RSTD) + i, n);
-      continue;
-    }
-    if (p->centred) EACH_ROW(p, chunk, row) add(sum + i, piece(w, X, &row, i, n, from), n);
-    for (int64_t k = 0; k < n; k++) mean[k] = sum[i + k] / rows;
-    EACH_ROW(p, chunk, row) add_squares(second + i, piece(w, X, &row, i, n, from), mean, n);
+    const real *mean = spread(by_group(w, plane, BY_MEAN), i, n, p->wide, buffer[0]);
+    const real *rstd = spread(by_group(w, plane, BY_RSTD), i, n, p->wide, buffer[1]);
+    EACH_ROW(p, chunk, row)
+      add_along(sum + i, along + i, piece(w, DY, &at, &row, i, n, given), piece(w, X, &at, &row, i, n, from), mean, rstd, n);
   }
 }
 
-static void write(const work *w, int64_t chunk)
+static void write(const work *w, int64_t plane, int64_t chunk)
 {
   const problem *p = w->p;
-  real from[BAND], given[BAND], to[BAND];
-  qn_walk row;
+  real from[BAND], given[BAND], to[BAND], buffer[STATISTICS][BAND];
+  qn_walk at, row;
+  begin_plane(w, plane, &at);
   for (int64_t i = 0; i < p->columns; i += BAND) {
     const int64_t n = qn_min_i64(BAND, p->columns - i);
-    const real *mean = array_of(w, A_MEAN) + i, *rstd = array_of(w, A_RSTD) + i, *scale = array_of(w, A_SCALE) + i;
+    const real *scale = by_column(w, plane, 0) + i, *shift = by_column(w, plane, 1) + i, *by[STATISTICS] = { NULL };
+    for (int k = 0; k < (p->backward ? STATISTICS : BY_SUM); k++) by[k] = spread(by_group(w, plane, k), i, n, p->wide, buffer[k]);
     EACH_ROW(p, chunk, row) {
-      char *at = (char *)w->ptr[p->value[Y]] + (row.offset[Y] + i) * qn_kit_bytes(p->dtype[Y]);
-      real *y = p->dtype[Y] == CPU_REAL ? (real *)(void *)at : to;
-      const real *x = piece(w, X, &row, i, n, from);
-      if (p->backward) gradient(y, piece(w, DY, &row, i, n, given), x, mean, rstd, scale, array_of(w, A_SUM) + i, array_of(w, A_ALONG) + i, n);
-      else normalize(y, x, mean, rstd, scale, array_of(w, A_SHIFT) + i, n);
-      if (y == to) row_from_real(at, to, p->dtype[Y], n);
+      char *out = (char *)w->ptr[p->value[Y]] + (at.offset[Y] + row.offset[Y] + i) * qn_kit_bytes(p->dtype[Y]);
+      real *y = p->dtype[Y] == CPU_REAL ? (real *)(void *)out : to;
+      const real *x = piece(w, X, &at, &row, i, n, from);
+      if (p->backward) gradient(y, piece(w, DY, &at, &row, i, n, given), x, by[BY_MEAN], by[BY_RSTD], scale, by[BY_SUM], by[BY_ALONG], n);
+      else normalize(y, x, by[BY_MEAN], by[BY_RSTD], scale, shift, n);
+      if (y == to) row_from_real(out, to, p->dtype[Y], n);
     }
   }
 }
 
-/* ---- a column ------------------------------------------------------------------------------------------------ */
+/* ---- a group: its chunks joined --------------------------------------------------------------------------------- */
 
-static char *place(const work *w, int t, int64_t column)
-{
-  return w->p->value[t] < 0 ? NULL : (char *)w->ptr[w->p->value[t]] + column * w->p->step[t] * qn_kit_bytes(w->p->dtype[t]);
-}
-static double number(const work *w, int t, int64_t column, double absent)
-{
-  const char *at = place(w, t, column);
-  return at ? qn_load_f64(at, w->p->dtype[t]) : absent;
-}
-static void put(const work *w, int t, int64_t column, double x)
-{
-  char *at = place(w, t, column);
-  if (at) qn_store_f64(at, w->p->dtype[t], x);
-}
-
-/* The k-th chunk's sum, or what stands behind it. */
-static double found(const work *w, int64_t k, int second, int64_t column)
-{
-  return (double)w->found[(2 * k + second) * w->p->columns + column];
-}
-
-static void settle_forward(const work *w, int64_t column)
+static void settle_forward(const work *w, int64_t plane, const qn_walk *at, int64_t group)
 {
   const problem *p = w->p;
-  const double n = (double)p->rows, m = p->momentum;
-  double mean = number(w, MEAN, column, 0), var = number(w, VAR, column, 0);
+  const double n = (double)p->rows * (double)p->wide, m = p->momentum;
+  double mean = number(w, MEAN, at, group, 0, 0), var = number(w, VAR, at, group, 0, 0);
   if (!p->given) {
     mean = var = 0;
-    for (int64_t k = 0; k < chunks_of(p) && p->centred; k++) mean += found(w, k, 0, column);
+    for (int64_t k = 0; k < p->chunks && p->centred; k++) mean += (double)found(w, plane, k, 0)[group];
     mean /= n;
-    for (int64_t k = 0; k < chunks_of(p); k++) {
-      const double rows = (double)(qn_min_i64((k + 1) * p->part, p->rows) - k * p->part);
-      const double away = p->centred ? (double)((real)found(w, k, 0, column) / (real)rows) - mean : 0;
-      var += found(w, k, 1, column) + rows * away * away;
+    for (int64_t k = 0; k < p->chunks; k++) {
+      const real count = (real)rows_of(p, k) * (real)p->wide;
+      const double away = p->centred ? (double)(found(w, plane, k, 0)[group] / count) - mean : 0;
+      var += (double)found(w, plane, k, 1)[group] + (double)count * away * away;
     }
     var /= n;
-    put(w, NEW_MEAN, column, (1 - m) * number(w, RUNNING_MEAN, column, 0) + m * mean);
-    put(w, NEW_VAR, column, (1 - m) * number(w, RUNNING_VAR, column, 0) + m * (n > 1 ? var * n / (n - 1) : var));
-    put(w, MEAN, column, mean);
+    put(w, NEW_MEAN, at, group, (1 - m) * number(w, RUNNING_MEAN, at, group, 0, 0) + m * mean);
+    put(w, NEW_VAR, at, group, (1 - m) * number(w, RUNNING_VAR, at, group, 0, 0) + m * (n > 1 ? var * n / (n - 1) : var));
+    put(w, MEAN, at, group, mean);
   }
   const double rstd = 1 / sqrt(var + p->eps);
-  put(w, RSTD, column, rstd);
-  array_of(w, A_MEAN)[column] = (real)mean;
-  array_of(w, A_RSTD)[column] = (real)rstd;
-  array_of(w, A_SHIFT)[column] = (real)number(w, SHIFT, column, 0);
+  put(w, RSTD, at, group, rstd);
+  by_group(w, plane, BY_MEAN)[group] = (real)mean;
+  by_group(w, plane, BY_RSTD)[group] = (real)rstd;
 }
 
-static void settle_backward(const work *w, int64_t column)
+/* The sums of g and g h over a group where scale is infinite: each term has a sign. */
+static void sum_each(const work *w, int64_t plane, const qn_walk *at, int64_t group, double *sum, double *along)
 {
-  const double given = number(w, SCALE, column, 1), scale = isinf(given) ? NAN : given;      /* whatever the signs: Inf - Inf */
-  double sum = 0, along = 0, n = (double)w->p->rows;
-  for (int64_t k = 0; k < chunks_of(w->p); k++) {
-    sum += found(w, k, 0, column);
-    along += found(w, k, 1, column);
+  const problem *p = w->p;
+  const real mean = by_group(w, plane, BY_MEAN)[group], rstd = by_group(w, plane, BY_RSTD)[group];
+  real from, given;
+  qn_walk row;
+  *sum = *along = 0;
+  for (int64_t chunk = 0; chunk < p->chunks; chunk++)
+    EACH_ROW(p, chunk, row)
+      for (int64_t c = group * p->wide; c < (group + 1) * p->wide; c++) {
+        const real g = *piece(w, DY, at, &row, c, 1, &given) * by_column(w, plane, 0)[c];
+        *sum += (double)g;
+        *along += (double)(g * ((*piece(w, X, at, &row, c, 1, &from) - mean) * rstd));
+      }
+}
+
+/* n columns' sums over the planes from first to end. */
+static void totals(const work *w, int64_t first, int64_t end, int64_t column, int64_t n, double *sum, double *along)
+{
+  memset(sum, 0, (size_t)n * sizeof *sum);
+  memset(along, 0, (size_t)n * sizeof *along);
+  for (int64_t k = first * w->p->chunks; k < end * w->p->chunks; k++) {
+    const real *s = found(w, 0, k, 0) + column, *t = found(w, 0, k, 1) + column;
+    for (int64_t j = 0; j < n; j++) sum[j] += (double)s[j], along[j] += (double)t[j];
   }
-  put(w, DSHIFT, column, sum);
-  put(w, DSCALE, column, along);
-  array_of(w, A_SUM)[column] = (real)(w->p->centred ? scale * sum / n : 0);
-  array_of(w, A_ALONG)[column] = (real)(scale * along / n);
+}
+
+static void settle_backward(const work *w, int64_t plane, const qn_walk *at, int64_t group, int64_t groups)
+{
+  const problem *p = w->p;
+  const double n = (double)p->rows * (double)p->wide;
+  for (int64_t g = group; g < group + groups; g++) by_group(w, plane, BY_SUM)[g] = by_group(w, plane, BY_ALONG)[g] = 0;
+  double sums[UNIT], alongs[UNIT], sum = 0, along = 0;
+  bool infinite = false;
+  for (int64_t c = group * p->wide, end = (group + groups) * p->wide, first = c; c < end; c++) {
+    if ((c - first) % UNIT == 0) totals(w, plane, plane + 1, c, qn_min_i64(UNIT, end - c), sums, alongs);
+    const double scale = (double)by_column(w, plane, 0)[c];
+    infinite |= isinf(scale);
+    sum += scale * sums[(c - first) % UNIT];
+    along += scale * alongs[(c - first) % UNIT];
+    if ((c + 1) % p->wide) continue;
+    if (infinite) sum_each(w, plane, at, c / p->wide, &sum, &along);
+    by_group(w, plane, BY_SUM)[c / p->wide] = (real)(p->centred ? sum / n : 0);
+    by_group(w, plane, BY_ALONG)[c / p->wide] = (real)(along / n);
+    sum = along = 0, infinite = false;
+  }
+}
+
+static int64_t groups_of_unit(const problem *p) { return qn_max_i64(1, UNIT / p->wide); }
+static int64_t units_of(const problem *p) { return qn_ceil_div(p->groups, groups_of_unit(p)); }
+
+static void settle(const work *w, int64_t plane, int64_t unit)
+{
+  const int64_t first = unit * groups_of_unit(w->p), n = qn_min_i64(groups_of_unit(w->p), w->p->groups - first);
+  qn_walk at;
+  begin_plane(w, plane, &at);
+  if (w->p->backward) settle_backward(w, plane, &at, first, n);
+  else for (int64_t g = first; g < first + n; g++) settle_forward(w, plane, &at, g);
+}
+
+/* dscale and dshift of some columns, summed over all planes. */
+static void settle_parameters(const work *w, int64_t first, int64_t n)
+{
+  const problem *p = w->p;
+  double sum[UNIT], along[UNIT];
+  qn_walk at;
+  begin_plane(w, 0, &at);
+  totals(w, 0, p->planes, first, n, sum, along);
+  for (int64_t j = 0; j < n; j++) {
+    char *dscale = place(w, DSCALE, &at, (first + j) / p->wide, (first + j) % p->wide);
+    char *dshift = place(w, DSHIFT, &at, (first + j) / p->wide, (first + j) % p->wide);
+    if (dscale) qn_store_f64(dscale, p->dtype[DSCALE], along[j]);
+    if (dshift) qn_store_f64(dshift, p->dtype[DSHIFT], sum[j]);
+  }
 }
 
 /* ---- run ------------------------------------------------------------------------------------------------------- */
+
+static void load_parameters(const work *w, int64_t plane)
+{
+  const problem *p = w->p;
+  qn_walk at;
+  begin_plane(w, plane, &at);
+  for (int64_t c = 0; c < p->columns; c++) {
+    by_column(w, plane, 0)[c] = (real)number(w, SCALE, &at, c / p->wide, c % p->wide, 1);
+    by_column(w, plane, 1)[c] = (real)number(w, SHIFT, &at, c / p->wide, c % p->wide, 0);
+  }
+}
+
+static void load_plane(const work *w, int64_t plane)
+{
+  const problem *p = w->p;
+  qn_walk at;
+  begin_plane(w, plane, &at);
+  if (p->own) load_parameters(w, plane);
+  for (int64_t g = 0; g < p->groups && p->backward; g++) {
+    by_group(w, plane, BY_MEAN)[g] = (real)number(w, MEAN, &at, g, 0, 0);
+    by_group(w, plane, BY_RSTD)[g] = (real)number(w, RSTD, &at, g, 0, 1);
+  }
+}
+
+static void look(const work *w, int64_t plane, int64_t chunk)
+{
+  if (w->p->backward) look_backward(w, plane, chunk);
+  else if (!w->p->given) look_forward(w, plane, chunk);
+}
+
+static void run_plane(const work *w, int64_t plane)
+{
+  load_plane(w, plane);
+  for (int64_t k = 0; k < w->p->chunks; k++) look(w, plane, k);
+  for (int64_t u = 0; u < units_of(w->p); u++) settle(w, plane, u);
+  for (int64_t k = 0; k < w->p->chunks; k++) write(w, plane, k);
+}
+
+static void run_together(const work *w, int threads)
+{
+  const int64_t chunks = w->p->chunks, units = units_of(w->p);
+  for (int64_t plane = 0; plane < w->p->planes; plane++) load_plane(w, plane);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
+#pragma omp for schedule(static)
+    for (int64_t k = 0; k < w->p->planes * chunks; k++) look(w, k / chunks, k % chunks);
+#pragma omp for schedule(static)
+    for (int64_t u = 0; u < w->p->planes * units; u++) settle(w, u / units, u % units);
+#pragma omp for schedule(static)
+    for (int64_t k = 0; k < w->p->planes * chunks; k++) write(w, k / chunks, k % chunks);
+  }
+}
 
 CPU_RUNS(cpu_norm_columns_run);
 qn_status CPU_NAME(cpu_norm_columns_run)(const qn_prepared *prepared, const qn_launch *launch)
 {
   const problem *p = prepared->state;
-  real *array = launch->workspace;
-  const work w = { .p = p, .ptr = launch->ptr, .array = array, .found = array + ARRAYS * p->columns };
-  const int64_t chunks = chunks_of(p);
-  const int threads = (int)qn_min_i64(cpu_threads(launch, p->rows * p->columns * 4), chunks);
-  for (int64_t c = 0; c < p->columns; c++) {
-    array_of(&w, A_SCALE)[c] = (real)number(&w, SCALE, c, 1);
-    if (p->backward) array_of(&w, A_MEAN)[c] = (real)number(&w, MEAN, c, 0), array_of(&w, A_RSTD)[c] = (real)number(&w, RSTD, c, 1);
-  }
-  if (!p->given) {
+  work w = { .p = p, .ptr = launch->ptr, .by_group = launch->workspace };
+  w.by_column = w.by_group + p->planes * STATISTICS * p->groups;
+  w.found = w.by_column + (p->own ? p->planes : 1) * 2 * p->columns;
+  const int threads = (int)qn_min_i64(cpu_threads(launch, p->planes * p->rows * p->columns * 4), p->planes * p->chunks);
+  if (!p->own) load_parameters(&w, 0);
+  if (p->planes >= 4 * threads || p->planes % threads == 0) {
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-    for (int64_t k = 0; k < chunks; k++) look(&w, k);
-  }
-  for (int64_t c = 0; c < p->columns; c++) {
-    if (p->backward) settle_backward(&w, c);
-    else settle_forward(&w, c);
-  }
+    for (int64_t plane = 0; plane < p->planes; plane++) run_plane(&w, plane);
+  } else run_together(&w, threads);
+  if (p->value[DSCALE] < 0 && p->value[DSHIFT] < 0) return QN_OK;
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-  for (int64_t k = 0; k < chunks; k++) write(&w, k);
+  for (int64_t c = 0; c < p->columns; c += UNIT) settle_parameters(&w, c, qn_min_i64(UNIT, p->columns - c));
   return QN_OK;
 }
 
@@ -221,6 +396,64 @@ qn_status CPU_NAME(cpu_norm_columns_run)(const qn_prepared *prepared, const qn_l
 #ifdef CPU_BASELINE
 static const char *const names[TENSORS] = { "x", "y", "dy", "scale", "shift", "mean", "rstd", "var", "running_mean", "running_var",
                                             "new_mean", "new_var", "dscale", "dshift" };
+
+static bool is_parameter(int t) { return t == SCALE || t == SHIFT || t == DSCALE || t == DSHIFT; }
+
+/* The fastest dim of a nest, taken off it: of all tensors its step. */
+static int64_t take_last(qn_nest *nest, int64_t step[TENSORS])
+{
+  nest->rank--;
+  for (int t = 0; t < TENSORS; t++) step[t] = nest->stride[t][nest->rank];
+  return nest->dim[nest->rank];
+}
+
+/* Splits x's dims into planes, rows, groups, and columns of one. */
+static qn_status read_layout(const qn_value *const v[TENSORS], uint64_t mask, problem *p, qn_prepared *prepared)
+{
+  const qn_value *x = v[X];
+  p->nest.n = p->outer.n = TENSORS;
+  for (int32_t d = 0; d < x->rank; d++) {
+    const bool walked = mask >> d & 1;
+    qn_nest *nest = walked ? &p->nest : &p->outer;
+    nest->dim[nest->rank] = x->dim[d];
+    for (int t = 0; t < TENSORS; t++)
+      nest->stride[t][nest->rank] = !v[t] ? x->stride[d] : t > DY && v[t]->dim[d] == 1 ? 0 : v[t]->stride[d];
+    for (int t = SCALE; t < TENSORS; t++)
+      if (v[t] && !(is_parameter(t) && v[t]->dim[d] == 1) && v[t]->dim[d] != (walked && !is_parameter(t) ? 1 : x->dim[d]))
+        return qn_refuse(prepared, "statistics have an element for each group, parameters x's dims or 1", names[t], "those", "%s", "other dims");
+    nest->rank++;
+  }
+  qn_nest_simplify(&p->nest);
+  qn_nest_simplify(&p->outer);
+  p->wide = 1;
+  if (p->nest.rank && p->nest.stride[X][p->nest.rank - 1] == 1) p->wide = take_last(&p->nest, p->inner);
+  if (!p->outer.rank) return qn_refuse(prepared, "groups must lie side by side", "x", "channels last, or the last dims", "%s", "one group");
+  p->groups = take_last(&p->outer, p->step);
+  p->columns = p->groups * p->wide;
+  p->rows = p->planes = 1;
+  for (int32_t d = 0; d < p->nest.rank; d++) p->rows *= p->nest.dim[d];
+  for (int32_t d = 0; d < p->outer.rank; d++) p->planes *= p->outer.dim[d];
+  for (int t = X; t <= DY; t++)
+    if (p->step[t] != p->wide || (p->wide > 1 && p->inner[t] != 1))
+      return qn_refuse(prepared, "groups must lie side by side", "x", "channels last, or the last dims", "%s", "other strides");
+
+  bool by_column = false;
+  for (int t = SCALE; t < TENSORS; t++) {
+    if (!v[t] || !is_parameter(t)) continue;
+    by_column |= p->step[t] != 0 && p->inner[t] != 0;
+    bool across = false;
+    for (int32_t d = 0; d < p->nest.rank; d++) across |= p->nest.stride[t][d] != 0;
+    if (across) return qn_refuse(prepared, "parameters are the same for all rows", names[t], "1 along the rows", "%s", "other dims");
+    for (int32_t d = 0; d < p->outer.rank; d++) p->own |= p->outer.stride[t][d] != 0;
+    const bool gradient = t >= DSCALE, summed = (p->groups > 1 && !p->step[t]) || (p->wide > 1 && !p->inner[t]);
+    if (gradient && (p->own || summed))
+      return qn_refuse(prepared, "gradients of parameters have an element for each column", names[t], "columns", "%s", "other dims");
+  }
+  const int64_t too_wide = p->columns > CHUNK ? LONG_IN_LONG_ROWS : LONG;
+  if (p->wide > 1 && !by_column && (p->rows == 1 || p->wide >= too_wide))
+    return qn_refuse(prepared, "groups must not be long runs", "x", "channels last", "%lld in a row", (long long)p->wide);
+  return QN_OK;
+}
 
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
@@ -231,11 +464,9 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   const qn_norm_roles a = qn_norm_roles_of(node->op);
   const int8_t role[TENSORS] = { a.x, a.y < 0 ? a.dx : a.y, a.dy, a.scale, a.shift, a.mean, a.rstd, a.var, a.running_mean, a.running_var,
                                  a.new_mean, a.new_var, a.dscale, a.dshift };
-  problem p = { .backward = a.dy >= 0, .given = a.var >= 0, .rows = 1, .eps = norm->eps, .momentum = norm->momentum,
+  problem p = { .backward = a.dy >= 0, .given = a.var >= 0, .eps = norm->eps, .momentum = norm->momentum,
                 .centred = node->op != QN_OP_RMS_NORM && node->op != QN_OP_RMS_NORM_BACKWARD };
   const qn_value *v[TENSORS];
-  qn_nest across = { .n = TENSORS };
-  p.nest.n = 3;
   for (int t = 0; t < TENSORS; t++) {
     p.value[t] = qn_role_at(node, role[t]);
     v[t] = p.value[t] < 0 ? NULL : &request->value[p.value[t]];
@@ -243,29 +474,11 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     if (v[t] && (v[t]->dtype == QN_F64) != (CPU_REAL == QN_F64))
       return qn_refuse(prepared, "computes in " CPU_REAL_NAME, names[t], CPU_REALS, "%s", qn_kit_name(v[t]->dtype));
   }
-  const qn_value *x = v[X];
-  for (int32_t d = 0; d < x->rank; d++) {
-    const bool walked = norm->mask >> d & 1;
-    qn_nest *nest = walked ? &p.nest : &across;
-    nest->dim[nest->rank] = x->dim[d];
-    for (int t = 0; t < nest->n; t++) nest->stride[t][nest->rank] = (v[t] ? v[t] : x)->stride[d];
-    for (int t = SCALE; t < TENSORS; t++)
-      if (v[t] && v[t]->dim[d] != (walked ? 1 : x->dim[d]))
-        return qn_refuse(prepared, "parameters have an element for each column", names[t], "dims normalized over 1, the others x's", "%s", "other dims");
-    nest->rank++;
-    if (walked) p.rows *= x->dim[d];
-  }
-  qn_nest_simplify(&p.nest);
-  qn_nest_simplify(&across);
-  bool side_by_side = across.rank == 1;
-  for (int t = X; t <= DY; t++) side_by_side &= across.stride[t][0] == 1;
-  if (!side_by_side) return qn_refuse(prepared, "columns must lie side by side", "x", "channels last, or the last dims", "%s", "other strides");
-  p.columns = across.dim[0];
-  for (int t = 0; t < TENSORS; t++) p.step[t] = across.stride[t][0];
-  p.part = qn_max_i64(LEAST_ROWS, CHUNK / p.columns);
-  const int64_t kept = p.given ? 0 : 2 * chunks_of(&p);
-  prepared->workspace = (uint64_t)((ARRAYS + kept) * p.columns) * sizeof(real);
-
+  if ((status = read_layout(v, norm->mask, &p, prepared))) return status;
+  p.part = qn_min_i64(p.rows, qn_max_i64(LEAST_ROWS, CHUNK / p.columns));
+  p.chunks = qn_ceil_div(p.rows, p.part);
+  const int64_t kept = p.given ? 0 : 2 * p.chunks * sums_of(&p);
+  prepared->workspace = (uint64_t)(p.planes * (STATISTICS * p.groups + kept) + (p.own ? p.planes : 1) * 2 * p.columns) * sizeof(real);
   return cpu_keep(prepared, &p, sizeof p);
 }
 

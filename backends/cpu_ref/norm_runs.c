@@ -4,9 +4,9 @@
  *   y = h scale + shift, h = (x - mean) rstd        dx = rstd (g - mean g - h mean(g h)), g = dy scale
  *
  * A group is one thread's: a pass for the mean, one for the variance, one for y; from the cache where it fits. Parameters have
- * an element for each group, lie like a run, or (group norm, forward) have an element for each run. The gradients of the second kind
- * are added up by shares of the groups, or if those are few in a pass of its own, a block of columns by one thread: threads change
- * nothing. Sums: lanes over a piece, those in double.
+ * an element for each group, lie like a run, or (group norm) have an element for each run. The gradients of the second kind are added
+ * up by shares of the groups, or if those are few in a pass of its own, a block of columns by one thread; of the third each run's sums
+ * are kept and joined: threads change nothing. Sums: lanes over a piece, those in double.
  *
  * In f32, forward x may be a sum a + b, written where others want it, and y goes through the pointwise ops that follow (pointwise_tile.h),
  * piece by piece. */
@@ -24,7 +24,8 @@ typedef struct problem {
   bool     along, by_run;                 /* parameters lie like a run, or have an element for each */
   int64_t  groups, runs, length;
   int64_t  shares;                        /* in which dscale and dshift along a run are added up; 0: in a pass of its own */
-  int64_t  run_step[5];                   /* of x, y, dy, scale and shift, in elements */
+  int64_t  joined;                        /* groups whose runs share dscale and dshift, each `groups / joined` apart; 0: none wanted */
+  int64_t  run_step[TENSORS];             /* in elements */
   double   eps, momentum;
   int32_t  value[TENSORS];                /* -1: absent */
   uint32_t dtype[TENSORS];
@@ -121,6 +122,7 @@ typedef struct place {                    /* where a group's tensors are; NULL: 
   int64_t y;                              /* its place, if it is followed */
   const real *scale, *shift;              /* along a run, if that is one piece */
   real   *by_scale, *by_shift;            /* where the share's dscale and dshift are added up */
+  double *by_run;                         /* [2, runs]: the group's */
   void *const *ptr;                       /* of the launch */
 } place;
 
@@ -225,10 +227,25 @@ static void forward_group(const place *w)
   put(w, NEW_VAR, (1 - m) * number(w, RUNNING_VAR, 0) + m * (n_all > 1 ? var * n_all / (n_all - 1) : var));
 }
 
+/* A piece of run r: its sums for dscale and dshift, and weighted by its scale those of the group. */
+static void add_run(const place *w, double *sum, double *along, const real *dy, const real *x, real mean, real rstd, int64_t r, int64_t n)
+{
+  const real scale = of_run(w, SCALE, r, 1);
+  double s = 0, t = 0;
+  add_all(&s, &t, dy, x, mean, rstd, n);
+  if (w->by_run) w->by_run[r] += t, w->by_run[w->p->runs + r] += s;
+  if (isinf(scale)) {                     /* each term has a sign */
+    s = t = 0;
+    for (int64_t i = 0; i < n; i++) s += (double)(dy[i] * scale), t += (double)(dy[i] * scale * ((x[i] - mean) * rstd));
+    *sum += s, *along += t;
+  } else *sum += (double)scale * s, *along += (double)scale * t;
+}
+
 static void backward_group(const place *w)
 {
   const problem *p = w->p;
-  const double n_all = (double)p->runs * (double)p->length, scale = p->along ? 1 : number(w, SCALE, 1);
+  const bool one_scale = !p->along && !p->by_run;
+  const double n_all = (double)p->runs * (double)p->length, scale = one_scale ? number(w, SCALE, 1) : 1;
   const double finite = isinf(scale) ? NAN : scale;        /* whatever the signs: Inf - Inf */
   const real mean = (real)number(w, MEAN, 0), rstd = (real)number(w, RSTD, 1);
   real from[SPAN], given[SPAN], buffer[SPAN], to[SPAN];
@@ -237,9 +254,10 @@ static void backward_group(const place *w)
   EACH_PIECE(p, r, i, n) {
     x = piece(w, X, r, i, n, from), dy = piece(w, DY, r, i, n, given);
     if (p->along) add_each(&sum, &along, dy, x, mean, rstd, parameter(w, SCALE, i, n, buffer), n);
+    else if (p->by_run) add_run(w, &sum, &along, dy, x, mean, rstd, r, n);
     else add_all(&sum, &along, dy, x, mean, rstd, n);
   }
-  if (!p->along) {
+  if (one_scale) {
     put(w, DSCALE, along);
     put(w, DSHIFT, sum);
   }
@@ -249,7 +267,7 @@ static void backward_group(const place *w)
     if (w->by_scale) add_by_place(w->by_scale + i, w->by_shift + i, dy, x, mean, rstd, n);
     real *dx = piece_out(w, r, i, to);
     if (p->along) gradient_each(dx, dy, x, mean, rstd, parameter(w, SCALE, i, n, buffer), a, b, n);
-    else gradient_all(dx, dy, x, mean, rstd, (real)scale, a, b, n);
+    else gradient_all(dx, dy, x, mean, rstd, p->by_run ? of_run(w, SCALE, r, 1) : (real)scale, a, b, n);
     piece_done(w, r, i, n, dx);
   }
 }
@@ -288,7 +306,7 @@ static bool broadcasts(const qn_value *v, const qn_value *x)
 static qn_status read_layout(const qn_value *const v[TENSORS], uint64_t mask, problem *p, qn_prepared *prepared)
 {
   const qn_value *x = v[X];
-  qn_nest walked = { .n = p->by_run ? 5 : 3 };
+  qn_nest walked = { .n = p->by_run ? TENSORS : 3 };
   p->nest = (qn_nest){ .n = TENSORS };
   p->groups = 1;
   for (int32_t d = 0; d < x->rank; d++) {
@@ -313,6 +331,19 @@ static qn_status read_layout(const qn_value *const v[TENSORS], uint64_t mask, pr
   if (p->length < 16 && p->runs > 1) return qn_refuse(prepared, "runs must be long enough to be worth it", "x", "16 elements", "%lld", (long long)p->length);
   for (int t = 0; t < walked.n; t++) p->run_step[t] = walked.rank == 2 ? walked.stride[t][0] : 0;
   return QN_OK;
+}
+
+/* The outer dims whose groups share dscale and dshift; the inner have their own. */
+static qn_status count_joined(const qn_value *const v[TENSORS], problem *p, qn_prepared *prepared)
+{
+  p->joined = 1;
+  int32_t d = 0;
+  const int t = v[DSCALE] ? DSCALE : DSHIFT;
+  for (; d < p->nest.rank && p->nest.stride[t][d] == 0; d++) p->joined *= p->nest.dim[d];
+  bool own = p->runs == 1 || p->run_step[t] != 0;
+  for (; d < p->nest.rank; d++) own &= p->nest.stride[t][d] != 0;
+  if (own) return QN_OK;
+  return qn_refuse(prepared, "gradients of parameters have an element for each run", names[t], "1 along the outer dims alone", "%s", "other dims");
 }
 
 #ifndef CPU_REAL_F64
@@ -370,8 +401,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     grouped &= for_each_group(v[t], v[X], norm->mask);
     along &= like_a_run(v[t], v[X], norm->mask);
     p.by_run = !grouped && !along;
-    if (p.by_run && (p.backward || !broadcasts(v[t], v[X])))
-      return qn_refuse(prepared, "parameters have an element for each group, forward for each run, or lie like one", names[t], "either", "%s", "other dims or steps");
+    if (p.by_run && !broadcasts(v[t], v[X]))
+      return qn_refuse(prepared, "parameters have an element for each group or run, or lie like one", names[t], "either", "%s", "other dims or steps");
   }
   p.along = !grouped && !p.by_run;
   if ((status = read_layout(v, norm->mask, &p, prepared))) return status;
@@ -379,7 +410,12 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   prepared->n_ops = p.backward || request->n_ops == 1 ? 1 : take_more(request, v, norm->mask, &p, prepared);
   if (p.followed) p.runner = cpu_tile_runner(request->device);
 #endif
-  if (p.along && p.backward && (p.value[DSCALE] >= 0 || p.value[DSHIFT] >= 0)) {
+  const bool wanted = p.value[DSCALE] >= 0 || p.value[DSHIFT] >= 0;
+  if (p.by_run && wanted) {
+    if ((status = count_joined(v, &p, prepared))) return status;
+    prepared->workspace = (uint64_t)(p.groups * 2 * p.runs) * sizeof(double);
+  }
+  if (p.along && wanted) {
     p.shares = p.groups >= 2 * LEAST_SHARE ? qn_min_i64(SHARES, p.groups / LEAST_SHARE) : 0;
     prepared->workspace = (uint64_t)(p.shares * 2 * p.length) * sizeof(real);
   }
@@ -404,6 +440,7 @@ static void locate(place *w, const qn_walk *walk, const qn_launch *launch)
 
 static void run_groups(const problem *p, const qn_launch *launch, int64_t first, int64_t end, real *sums)
 {
+  double *const by_run = launch->workspace;
   qn_walk walk;
   real kept[2][SPAN];
   place w = { .p = p, .ptr = launch->ptr };
@@ -414,6 +451,10 @@ static void run_groups(const problem *p, const qn_launch *launch, int64_t first,
   qn_walk_begin(&walk, &p->nest, p->nest.rank, first);
   for (int64_t i = first; i < end; i++, qn_walk_next(&walk)) {
     locate(&w, &walk, launch);
+    if (p->joined) {
+      w.by_run = by_run + i * 2 * p->runs;
+      memset(w.by_run, 0, (size_t)(2 * p->runs) * sizeof *by_run);
+    }
     if (p->along && one_piece(p) && i == first) {
       w.scale = parameter(&w, SCALE, 0, p->length, kept[0]);
       w.shift = parameter(&w, SHIFT, 0, p->length, kept[1]);
@@ -431,6 +472,24 @@ static void join_shares(const problem *p, const qn_launch *launch)
       for (int64_t k = 0; k < p->shares; k++) sum += (double)from[2 * k * p->length];
       qn_store_f64((char *)launch->ptr[p->value[t]] + j * qn_kit_bytes(p->dtype[t]), p->dtype[t], sum);
     }
+}
+
+static void join_runs(const problem *p, const qn_launch *launch)
+{
+  const double *by_run = launch->workspace;
+  const int64_t own = p->groups / p->joined;
+  qn_walk walk;
+  place w = { .p = p, .ptr = launch->ptr };
+  qn_walk_begin(&walk, &p->nest, p->nest.rank, 0);
+  for (int64_t i = 0; i < own; i++, qn_walk_next(&walk)) {
+    locate(&w, &walk, launch);
+    for (int t = DSCALE; t <= DSHIFT; t++)
+      for (int64_t r = 0; r < p->runs && w.at[t]; r++) {
+        double sum = 0;
+        for (int64_t k = i; k < p->groups; k += own) sum += by_run[(2 * k + (t == DSHIFT)) * p->runs + r];
+        qn_store_f64(w.at[t] + r * p->run_step[t] * qn_kit_bytes(p->dtype[t]), p->dtype[t], sum);
+      }
+  }
 }
 
 /* dscale and dshift that lie like a run: columns first to end, over all groups in order. */
@@ -469,6 +528,7 @@ qn_status CPU_NAME(cpu_norm_runs_run)(const qn_prepared *prepared, const qn_laun
     join_shares(p, launch);
     return QN_OK;
   }
+  if (p->joined) join_runs(p, launch);
   if (!p->backward || !p->along || (p->value[DSCALE] < 0 && p->value[DSHIFT] < 0)) return QN_OK;
   const int64_t blocks = qn_ceil_div(p->length, COLUMNS), team = qn_min_i64(cpu_threads(launch, work), blocks);
 #pragma omp parallel for num_threads((int)team) schedule(static, 1) if (team > 1)

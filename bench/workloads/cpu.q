@@ -5,6 +5,10 @@ layer_norm x=bf16/4096x1024 scale=bf16/1x1024 shift=bf16/1x1024 ; name=layer_nor
 layer_norm_backward dy=f32/4096x1024 x=f32/4096x1024 scale=f32/1x1024 mean=f32/4096x1 rstd=f32/4096x1 dscale=? dshift=? ; name=layer_norm_backward.1024
 rms_norm x=f32/4096x1024 scale=f32/1x1024 ; name=rms_norm.1024
 layer_norm x=f32/16x32x8x784 axis=2,3 scale=f32/1x32x8x1 shift=f32/1x32x8x1 ; name=group_norm.32
+layer_norm x=f32/16x32x8x784/200704:8:1:256 axis=2,3 scale=f32/1x32x8x1 shift=f32/1x32x8x1 ; name=group_norm.32.nhwc
+layer_norm x=f32/16x256x28x28/nhwc axis=2,3 scale=f32/1x256x1x1 shift=f32/1x256x1x1 ; name=instance_norm.nhwc
+layer_norm_backward dy=f32/16x32x8x784 x=f32/16x32x8x784 scale=f32/1x32x8x1 mean=f32/16x32x1x1 rstd=f32/16x32x1x1 axis=2,3 dscale=? dshift=? ; name=group_norm_backward.32
+layer_norm_backward dy=f32/16x32x8x784/200704:8:1:256 x=f32/16x32x8x784/200704:8:1:256 scale=f32/1x32x8x1 mean=f32/16x32x1x1 rstd=f32/16x32x1x1 axis=2,3 dscale=? dshift=? ; name=group_norm_backward.32.nhwc
 batch_norm x=f32/16x128x28x28 scale=f32/1x128x1x1 shift=f32/1x128x1x1 mean=? rstd=? ; name=batch_norm
 batch_norm x=f32/16x128x28x28/nhwc scale=f32/1x128x1x1 shift=f32/1x128x1x1 mean=? rstd=? ; name=batch_norm.nhwc
 batch_norm_backward dy=f32/16x128x28x28 x=f32/16x128x28x28 scale=f32/1x128x1x1 mean=f32/1x128x1x1 rstd=f32/1x128x1x1 dscale=? dshift=? ; name=batch_norm_backward

@@ -146,6 +146,19 @@ batch_norm_backward dy=bf16/8x3x64x72 x=bf16/8x3x64x72 scale=f32/1x3x1x1 mean=f3
 batch_norm x=f64/40x600 scale=f64/1x600 mean=? rstd=? ; plain=1
 batch_norm_backward dy=f64/40x600 x=f64/40x600 scale=f64/1x600 mean=f64/1x600 rstd=f64/1x600 dscale=? dshift=? ; plain=1
 
+# group and instance norm, channels last: rows of several chunks, groups wider than a band, an outer dim's own parameters, one row;
+# and their gradients, in both layouts
+layer_norm x=f32/2x3x12x480/17280:12:1:36 axis=2,3 scale=f32/1x3x12x1 shift=f32/1x3x12x1 mean=? rstd=? ; as=bf16,f64
+layer_norm x=f32/1x2x1030x9/18540:1030:1:2060 axis=2,3 scale=f32/1x2x1030x1 shift=f32/1x2x1030x1 mean=? rstd=?
+layer_norm x=f32/5x3x4x9/108:4:1:12 axis=2,3 scale=f32/5x3x4x1 shift=f32/5x3x4x1
+rms_norm x=f32/3x4x6 axis=2 scale=f32/1x4x6 rstd=?
+layer_norm_backward dy=f32/2x3x4x9/108:4:1:12 x=f32/2x3x4x9/108:4:1:12 scale=f32/1x3x4x1 mean=f32/2x3x1x1 rstd=f32/2x3x1x1 axis=2,3 dscale=? dshift=? ; as=bf16,f64
+layer_norm_backward dy=f32/4x2x130x67/17420:130:1:260 x=f32/4x2x130x67/17420:130:1:260 scale=f32/1x2x130x1 mean=f32/4x2x1x1 rstd=f32/4x2x1x1 axis=2,3 dscale=? ; plain=1
+rms_norm_backward dy=f32/2x3x4x9/108:4:1:12 x=f32/2x3x4x9/108:4:1:12 scale=f32/1x3x4x1 rstd=f32/2x3x1x1 axis=2,3 dscale=?
+layer_norm_backward dy=f32/2x3x4x19 x=f32/2x3x4x19 scale=f32/1x3x4x1 mean=f32/2x3x1x1 rstd=f32/2x3x1x1 axis=2,3 dscale=? dshift=? ; as=bf16,f64
+layer_norm_backward dy=f32/3x5x6x6 x=f32/3x5x6x6 scale=f32/1x5x1x1 mean=f32/3x5x1x1 rstd=f32/3x5x1x1 axis=2,3 dscale=? dshift=?
+layer_norm_backward dy=bf16/2x2x3x3001 x=bf16/2x2x3x3001 scale=f32/1x2x3x1 mean=f32/2x2x1x1 rstd=f32/2x2x1x1 axis=2,3 dshift=? ; plain=1
+
 # nothing to normalize, and no rows
 layer_norm x=f32/0x5 mean=? rstd=?
 layer_norm x=f32/3x0 mean=? rstd=?

@@ -132,6 +132,47 @@ void nm_last_row_not_in_dshift(struct mut_call *c)
     mut_put(dshift, p, j, mut_get(dshift, p, j) - mut_get(dy, pdy, (rows - 1) * length + j));
 }
 
+/* The bugs below recompute group norms: x is [N, G, C/G, spatial]. */
+bool nm_by_group(struct mut_kept *k)
+{
+  const qn_value *x = mut_value(k, (uint32_t)qn_norm_roles_of(k->node.op).x);
+  return x->rank == 4 && attributes(k)->mask == 12;
+}
+
+/* The last image of the batch is in no sum by channel. */
+void nm_last_image_not_in_dshift(struct mut_call *c)
+{
+  qn_norm_roles r = qn_norm_roles_of(c->k->node.op);
+  void *pdy, *p;
+  const qn_value *dy = part(c, r.dy, &pdy), *dshift = part(c, r.dshift, &p);
+  int64_t channels = dy->dim[1] * dy->dim[2], spatial = dy->dim[3], image = (dy->dim[0] - 1) * channels * spatial;
+  if (!dshift || qn_elements(dshift) != channels)
+    return;
+  for (int64_t i = 0; i < channels * spatial; i++)
+    mut_put(dshift, p, i / spatial, mut_get(dshift, p, i / spatial) - mut_get(dy, pdy, image + i));
+}
+
+/* dx with the group's mean of g taken as if all channels had the first one's scale. */
+void nm_first_scale_for_group(struct mut_call *c)
+{
+  qn_norm_roles r = qn_norm_roles_of(c->k->node.op);
+  void *pdy, *pdx, *ps;
+  const qn_value *dy = part(c, r.dy, &pdy), *dx = part(c, r.dx, &pdx), *scale = part(c, r.scale, &ps);
+  int64_t wide = dy->dim[2], spatial = dy->dim[3], length = wide * spatial;
+  if (!scale || qn_elements(scale) != dy->dim[1] * wide)
+    return;
+  for (int64_t group = 0; group < dy->dim[0] * dy->dim[1]; group++) {
+    double off = 0;
+    for (int64_t i = 0; i < length; i++) {
+      int64_t first = group % dy->dim[1] * wide;
+      off += mut_get(dy, pdy, group * length + i) * (mut_get(scale, ps, first + i / spatial) - mut_get(scale, ps, first));
+    }
+    double gained = parameter(c, r.rstd, group, 0, 1, 1) * off / (double)length;
+    for (int64_t i = 0; i < length; i++)
+      mut_put(dx, pdx, group * length + i, mut_get(dx, pdx, group * length + i) + gained);
+  }
+}
+
 /* The output keeps what rms_norm has without its scale on the last elements, which a vector loop forgot. */
 void nm_scale_missing_on_tail(struct mut_call *c)
 {
