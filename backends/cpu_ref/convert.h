@@ -133,6 +133,29 @@ static inline void row_to_f32(float *restrict y, const void *restrict x, uint32_
   }
 }
 
+/* n integers as i64. */
+static inline void row_to_i64(int64_t *restrict y, const void *restrict x, uint32_t dtype, int64_t n)
+{
+  const int8_t *bytes = x;
+  const uint8_t *natural = x;
+  const int32_t *words = x;
+  switch (dtype) {
+  case QN_I64: memcpy(y, x, (size_t)n * 8); break;
+  case QN_I32:
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] = words[i];
+    break;
+  case QN_I8:
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] = bytes[i];
+    break;
+  default:
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) y[i] = natural[i];
+    break;
+  }
+}
+
 static inline void row_from_f32(void *restrict y, const float *restrict x, uint32_t dtype, int64_t n)
 {
   uint8_t *b = y;

@@ -8,17 +8,13 @@ enum { BAND = 256, BURST = 64 };
 
 /* The accumulators of a band. */
 typedef struct band {
-  float   sum[BAND];                      /* of a burst; extremes: the largest key */
-  double  total[BAND];
-  int32_t where[BAND];
+  float    sum[BAND];                     /* of a burst; extremes: the largest key */
+  double   total[BAND];                   /* extremes of f64: the largest key */
+  uint64_t whole[BAND];                   /* of integers: both */
+  int32_t  where[BAND];
 } band;
 
 /* ---- a row of a band --------------------------------------------------------------------------------------- */
-
-CPU_INLINE float f_key(float x, key k)
-{
-  return qn_f32_of_bits((qn_bits_of_f32(x) & (uint32_t)k.and) ^ (uint32_t)k.xor);
-}
 
 static void row_add(float *sum, const float *x, int64_t n, key k)
 {
@@ -58,6 +54,44 @@ static void row_where(float *best, int32_t *where, const float *x, int64_t n, in
   }
 }
 
+static void row_f64(uint32_t op, band *b, const double *x, int64_t n, int32_t at, key64 k)
+{
+  double *total = b->total;
+  int32_t *where = b->where;
+  if (!is_extreme(op)) {
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) total[j] += d_key(x[j], k);
+    return;
+  }
+#pragma omp simd
+  for (int64_t j = 0; j < n; j++) {
+    const double v = d_key(x[j], k);
+    const bool better = (v > total[j]) | ((v != v) & (total[j] == total[j])) | (where[j] < 0);
+    total[j] = better ? v : total[j];
+    where[j] = better ? at : where[j];
+  }
+}
+
+static void row_i64(uint32_t op, band *b, const int64_t *x, int64_t n, int32_t at, key64 k)
+{
+  uint64_t *whole = b->whole;
+  int32_t *where = b->where;
+  if (op == QN_OP_REDUCE_SUM)
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) whole[j] += (uint64_t)x[j];
+  else if (op == QN_OP_REDUCE_PROD)
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) whole[j] *= (uint64_t)x[j];
+  else
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) {
+      const int64_t v = x[j] ^ k.xor;
+      const bool better = (v > (int64_t)whole[j]) | (where[j] < 0);
+      whole[j] = better ? (uint64_t)v : whole[j];
+      where[j] = better ? at : where[j];
+    }
+}
+
 static void flush(band *b, int64_t n)
 {
 #pragma omp simd
@@ -75,25 +109,24 @@ static void one_part(const reduction *r, const char *x, int64_t part, int64_t n,
 {
   const int64_t first = part * r->part, end = qn_min_i64(first + r->part, r->count);
   const bool extreme = is_extreme(r->op);
-  float buffer[BAND];
+  int64_t buffer[BAND];
   for (int64_t j = 0; j < n; j++) {
     b->sum[j] = extreme ? -INFINITY : 0;
     b->total[j] = r->op == QN_OP_REDUCE_PROD;
-    b->where[j] = is_arg(r->op) ? -1 : 0;
+    b->whole[j] = r->op == QN_OP_REDUCE_PROD;
+    b->where[j] = is_arg(r->op) || (extreme && r->in != IN_F32) ? -1 : 0;
   }
   qn_walk walk;
   qn_walk_begin(&walk, &r->gone, r->gone.rank, first);
   for (int64_t i = first; i < end; i++, qn_walk_next(&walk)) {
-    const char *at = x + walk.offset[0] * r->x_bytes;
-    const float *row = (const float *)(const void *)at;
-    if (r->x_dtype != QN_F32) {
-      row_to_f32(buffer, at, r->x_dtype, n);
-      row = buffer;
-    }
-    switch (r->op) {
+    const void *row = widen(r, x + walk.offset[0] * r->x_bytes, n, buffer);
+    const int32_t place = is_arg(r->op) ? (int32_t)i : 0;
+    if (r->in == IN_F64) row_f64(r->op, b, row, n, place, r->key64);
+    else if (r->in == IN_I64) row_i64(r->op, b, row, n, place, r->key64);
+    else switch (r->op) {
     case QN_OP_REDUCE_PROD:  row_multiply(b->total, row, n); break;
     case QN_OP_REDUCE_NORM2: row_add_squares(b->total, row, n); break;
-    case QN_OP_ARGMAX: case QN_OP_ARGMIN: row_where(b->sum, b->where, row, n, (int32_t)i, r->key); break;
+    case QN_OP_ARGMAX: case QN_OP_ARGMIN: row_where(b->sum, b->where, row, n, place, r->key); break;
     case QN_OP_REDUCE_MAX: case QN_OP_REDUCE_MIN: case QN_OP_REDUCE_AMAX: row_largest(b->sum, row, n, r->key); break;
     default:
       row_add(b->sum, row, n, r->key);
@@ -106,7 +139,8 @@ static void one_part(const reduction *r, const char *x, int64_t part, int64_t n,
 
 static partial partial_of(const reduction *r, const band *b, int64_t j)
 {
-  return (partial){ .total = b->total[j], .best = is_extreme(r->op) ? b->sum[j] : 0, .where = b->where[j] };
+  const double best = !is_extreme(r->op) ? 0 : r->in == IN_F64 ? b->total[j] : (double)b->sum[j];
+  return (partial){ .total = b->total[j], .best = best, .whole = b->whole[j], .where = b->where[j] };
 }
 
 /* ---- prepare: refuses where the fastest dim goes (reduce_rows) --------------------------------------------------- */

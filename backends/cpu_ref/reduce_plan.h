@@ -4,7 +4,9 @@
  * there are few outputs the parts of one are shared among threads and wait in workspace. So threads change nothing.
  *
  *   sum, mean, norm1     lanes of f32 over a stretch, the stretches in double        norm2   likewise, of squares
- *   prod                 in double                                                    the others   compare keys, below */
+ *   prod                 in double                                                    the others   compare keys, below
+ *
+ * f64 stays in double, of which norm2 and prod could leave the range; integers are summed modulo 2^64. */
 #ifndef CPU_REDUCE_PLAN_H
 #define CPU_REDUCE_PLAN_H
 #include "convert.h"
@@ -12,22 +14,26 @@
 
 enum { PART = 65536 };
 
-/* max, min and amax are the largest key, arg... its first place: x itself, x with its sign turned, x without its sign. */
+/* max, min and amax are the largest key, arg... its first place: x itself, x with its sign turned (integers: ~x), x without its sign. */
 typedef struct key { int32_t and, xor; } key;
+typedef struct key64 { int64_t and, xor; } key64;
+enum { IN_F32, IN_F64, IN_I64 };          /* what x is widened to */
 
 typedef struct reduction {
   uint32_t op, x_dtype, y_dtype;
+  int      in;
   int32_t  x, y;                          /* values of the request */
   int64_t  x_bytes, y_bytes;
   key      key;
+  key64    key64;
   qn_nest  kept, gone;                    /* dims that stay: tensors y, x; dims that go: x, in the order of the index */
   int64_t  outputs, count;                /* count: elements that make one output */
   int64_t  part, parts;                   /* rows of `gone` in a part, and how many parts there are */
   bool     shared;                        /* parts of one output go to several threads */
 } reduction;
 
-/* A partial result: of sums and products `total`; of the others `best`, the largest key, and where it is. */
-typedef struct partial { double total; float best; int64_t where; } partial;
+/* A partial result: of sums and products `total`; of the others `best`, the largest key, and where it is. Of integers `whole` is both. */
+typedef struct partial { double total, best; uint64_t whole; int64_t where; } partial;
 
 static inline bool is_arg(uint32_t op) { return op == QN_OP_ARGMAX || op == QN_OP_ARGMIN; }
 static inline bool is_extreme(uint32_t op)
@@ -37,13 +43,17 @@ static inline bool is_extreme(uint32_t op)
 
 static inline partial partial_begin(const reduction *r)
 {
-  return (partial){ .total = r->op == QN_OP_REDUCE_PROD, .best = -INFINITY, .where = -1 };
+  return (partial){ .total = r->op == QN_OP_REDUCE_PROD, .best = -INFINITY, .whole = r->op == QN_OP_REDUCE_PROD, .where = -1 };
 }
 
 static inline void partial_fold(const reduction *r, partial *into, const partial *p)
 {
-  if (r->op == QN_OP_REDUCE_PROD) into->total *= p->total;
-  else into->total += p->total;
+  if (is_extreme(r->op) && r->in == IN_I64) {
+    if (p->where >= 0 && (into->where < 0 || (int64_t)p->whole > (int64_t)into->whole)) *into = *p;
+    return;
+  }
+  if (r->op == QN_OP_REDUCE_PROD) into->total *= p->total, into->whole *= p->whole;
+  else into->total += p->total, into->whole += p->whole;
   if (p->where >= 0 && (into->where < 0 || p->best > into->best || (p->best != p->best && into->best == into->best))) {
     into->best = p->best;
     into->where = p->where;
@@ -57,7 +67,12 @@ static inline void partial_store(const reduction *r, const partial *p, char *y)
     qn_store_i64(y, r->y_dtype, p->where);
     return;
   }
-  if (is_extreme(r->op)) value = qn_f32_of_bits(qn_bits_of_f32(p->best) ^ (uint32_t)r->key.xor);
+  if (r->in == IN_I64) {
+    const int64_t whole = (int64_t)(is_extreme(r->op) ? p->whole ^ (uint64_t)r->key64.xor : p->whole);
+    qn_store_i64(y, r->y_dtype, qn_wrap(r->y_dtype, whole));
+    return;
+  }
+  if (is_extreme(r->op)) value = r->key.xor ? -p->best : p->best;
   else if (r->op == QN_OP_REDUCE_MEAN) value /= (double)r->count;
   else if (r->op == QN_OP_REDUCE_NORM2) value = sqrt(value);
   qn_store_f64(y, r->y_dtype, value);
@@ -75,21 +90,41 @@ static inline bool falls(const qn_value *x, uint64_t mask)
   return true;
 }
 
-/* Splits x's dims. Refuses what neither engine takes: f64 and integers, which direct's sums serve as well. */
+/* n elements of x side by side, widened: where they are, or in buffer. */
+static inline const void *widen(const reduction *r, const void *x, int64_t n, void *buffer)
+{
+  if (r->x_dtype == QN_F32 || r->x_dtype == QN_F64 || r->x_dtype == QN_I64) return x;
+  if (r->in == IN_F32) row_to_f32(buffer, x, r->x_dtype, n);
+  else row_to_i64(buffer, x, r->x_dtype, n);
+  return buffer;
+}
+
+CPU_INLINE float f_key(float x, key k)
+{
+  return qn_f32_of_bits((qn_bits_of_f32(x) & (uint32_t)k.and) ^ (uint32_t)k.xor);
+}
+CPU_INLINE double d_key(double x, key64 k)
+{
+  return qn_f64_of_bits((qn_bits_of_f64(x) & (uint64_t)k.and) ^ (uint64_t)k.xor);
+}
+
+/* Splits x's dims. Refuses what neither engine takes. */
 static inline qn_status reduction_of(const qn_request *request, qn_prepared *prepared, reduction *r)
 {
   const qn_node *node = &request->op[0];
   const uint64_t named = ((const qn_axes *)node->attr)->mask, mask = named ? named : UINT64_MAX;
   const qn_value *x = &request->value[node->arg[0]], *y = &request->value[node->arg[1]];
-  if (!qn_is_float(x->dtype) || x->dtype == QN_F64)
-    return qn_refuse(prepared, "sums and compares f32", "x", "f32, f16, bf16", "dtype %u", x->dtype);
+  if (x->dtype == QN_F64 && (node->op == QN_OP_REDUCE_PROD || node->op == QN_OP_REDUCE_NORM2))
+    return qn_refuse(prepared, "products need a wider range than x's", "x", "f32, f16, bf16, integers", "%s", "f64");
   if (is_arg(node->op) && !falls(x, mask))
     return qn_refuse(prepared, "counts the reduced dims in the order of memory", "x", "falling strides", "%s", "");
 
   *r = (reduction){ .op = node->op, .x = node->arg[0], .y = node->arg[1], .x_dtype = x->dtype, .y_dtype = y->dtype,
-                    .x_bytes = qn_kit_bytes(x->dtype), .y_bytes = qn_kit_bytes(y->dtype), .key = { -1, 0 } };
-  if (r->op == QN_OP_REDUCE_AMAX || r->op == QN_OP_REDUCE_NORM1) r->key.and = INT32_MAX;
-  if (r->op == QN_OP_REDUCE_MIN || r->op == QN_OP_ARGMIN) r->key.xor = INT32_MIN;
+                    .in = x->dtype == QN_F64 ? IN_F64 : qn_is_float(x->dtype) ? IN_F32 : IN_I64,
+                    .x_bytes = qn_kit_bytes(x->dtype), .y_bytes = qn_kit_bytes(y->dtype) };
+  r->key = (key){ -1, 0 }, r->key64 = (key64){ -1, 0 };
+  if (r->op == QN_OP_REDUCE_AMAX || r->op == QN_OP_REDUCE_NORM1) r->key.and = INT32_MAX, r->key64.and = INT64_MAX;
+  if (r->op == QN_OP_REDUCE_MIN || r->op == QN_OP_ARGMIN) r->key.xor = INT32_MIN, r->key64.xor = r->in == IN_I64 ? -1 : INT64_MIN;
   qn_value gone = *x, kept = *x, to = *y;
   for (int32_t d = 0; d < x->rank; d++) {
     if (mask >> d & 1) kept.dim[d] = to.dim[d] = 1;

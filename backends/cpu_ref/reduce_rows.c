@@ -9,10 +9,6 @@ enum { SPAN = 4096 };
 /* ---- a stretch of f32 ------------------------------------------------------------------------------------ */
 
 CPU_INLINE v_f32 v_key(v_f32 x, key k) { return (v_f32)(((v_i32)x & k.and) ^ k.xor); }
-CPU_INLINE float f_key(float x, key k)
-{
-  return qn_f32_of_bits((qn_bits_of_f32(x) & (uint32_t)k.and) ^ (uint32_t)k.xor);
-}
 
 static double stretch_sum(const float *x, int64_t n, key k)
 {
@@ -90,17 +86,17 @@ static void stretch_where(const float *x, int64_t n, key k, int64_t base, partia
 {
   const float m = stretch_largest(x, n, k);
   const bool nan = m != m;
-  if (p->where >= 0 && !(m > p->best || (nan && p->best == p->best))) return;
+  if (p->where >= 0 && !((double)m > p->best || (nan && p->best == p->best))) return;
   for (int64_t i = 0; i < n; i++) {
     const float v = f_key(x[i], k);
     if (nan ? v == v : v != m) continue;
-    p->best = m;
+    p->best = (double)m;
     p->where = base + i;
     return;
   }
 }
 
-static void stretch(const reduction *r, const float *x, int64_t n, int64_t base, partial *p)
+static void stretch_f32(const reduction *r, const float *x, int64_t n, int64_t base, partial *p)
 {
   switch (r->op) {
   case QN_OP_REDUCE_PROD:  p->total *= stretch_product(x, n); break;
@@ -110,9 +106,131 @@ static void stretch(const reduction *r, const float *x, int64_t n, int64_t base,
     break;
   case QN_OP_ARGMAX: case QN_OP_ARGMIN: stretch_where(x, n, r->key, base, p); break;
   default:
-    p->best = f_larger(p->best, stretch_largest(x, n, r->key));
+    p->best = (double)f_larger((float)p->best, stretch_largest(x, n, r->key));
     p->where = 0;
     break;
+  }
+}
+
+/* ---- a stretch of f64, of integers ------------------------------------------------------------------------- */
+
+static void stretch_f64(const reduction *r, const double *x, int64_t n, int64_t base, partial *p)
+{
+  const key64 k = r->key64;
+  if (!is_extreme(r->op)) {
+    double s = 0;
+#pragma omp simd reduction(+: s)
+    for (int64_t i = 0; i < n; i++) s += d_key(x[i], k);
+    p->total += s;
+    return;
+  }
+  double most = -INFINITY;
+  int nan = 0;
+#pragma omp simd reduction(max: most) reduction(|: nan)
+  for (int64_t i = 0; i < n; i++) {
+    const double v = d_key(x[i], k);
+    most = v > most ? v : most;
+    nan |= v != v;
+  }
+  const bool had = p->best != p->best;
+  if (p->where >= 0 && (had || (!nan && most <= p->best))) return;
+  int64_t first = 0;
+  while (is_arg(r->op) && (nan ? x[first] == x[first] : d_key(x[first], k) != most)) first++;
+  p->best = nan ? (double)NAN : most;
+  p->where = base + first;
+}
+
+/* Integers as they are: a vector holds more of the narrow ones. */
+static uint64_t integer_sum(const void *x, uint32_t dtype, int64_t n)
+{
+  const int64_t *l = x;
+  const int32_t *w = x;
+  const int8_t *b = x;
+  const uint8_t *u = x;
+  int64_t s = 0;                          /* no more than SPAN of the narrow ones */
+  uint64_t wrapping = 0;
+  switch (dtype) {
+  case QN_I32:
+#pragma omp simd reduction(+: s)
+    for (int64_t i = 0; i < n; i++) s += w[i];
+    break;
+  case QN_I8:
+#pragma omp simd reduction(+: s)
+    for (int64_t i = 0; i < n; i++) s += b[i];
+    break;
+  case QN_U8:
+#pragma omp simd reduction(+: s)
+    for (int64_t i = 0; i < n; i++) s += u[i];
+    break;
+  default:
+#pragma omp simd reduction(+: wrapping)
+    for (int64_t i = 0; i < n; i++) wrapping += (uint64_t)l[i];
+    return wrapping;
+  }
+  return (uint64_t)s;
+}
+
+/* The largest of x, or of ~x if xor is -1, which turns the order. */
+static int64_t integer_largest(const void *x, uint32_t dtype, int64_t xor, int64_t n)
+{
+  const int64_t *l = x;
+  const int32_t *w = x, xor_w = (int32_t)xor;
+  const int8_t *b = x, xor_b = (int8_t)xor;
+  const uint8_t *u = x, xor_u = (uint8_t)xor;
+  int64_t most = INT64_MIN;
+  int32_t most_w = INT32_MIN;
+  int8_t most_b = INT8_MIN;
+  uint8_t most_u = 0;
+  switch (dtype) {
+  case QN_I32:
+#pragma omp simd reduction(max: most_w)
+    for (int64_t i = 0; i < n; i++) most_w = (w[i] ^ xor_w) > most_w ? (w[i] ^ xor_w) : most_w;
+    return most_w;
+  case QN_I8:
+#pragma omp simd reduction(max: most_b)
+    for (int64_t i = 0; i < n; i++) {
+      const int8_t v = (int8_t)(b[i] ^ xor_b);
+      most_b = v > most_b ? v : most_b;
+    }
+    return most_b;
+  case QN_U8:
+#pragma omp simd reduction(max: most_u)
+    for (int64_t i = 0; i < n; i++) {
+      const uint8_t v = (uint8_t)(u[i] ^ xor_u);
+      most_u = v > most_u ? v : most_u;
+    }
+    return xor ? ~(int64_t)(uint8_t)~most_u : most_u;
+  default:
+#pragma omp simd reduction(max: most)
+    for (int64_t i = 0; i < n; i++) most = (l[i] ^ xor) > most ? (l[i] ^ xor) : most;
+    return most;
+  }
+}
+
+static void stretch_integers(const reduction *r, const void *x, int64_t n, int64_t base, partial *p)
+{
+  if (r->op == QN_OP_REDUCE_SUM) {
+    p->whole += integer_sum(x, r->x_dtype, n);
+    return;
+  }
+  if (r->op == QN_OP_REDUCE_PROD) {
+    for (int64_t i = 0; i < n; i++) p->whole *= (uint64_t)qn_load_i64((const char *)x + i * r->x_bytes, r->x_dtype);
+    return;
+  }
+  const int64_t most = integer_largest(x, r->x_dtype, r->key64.xor, n);
+  if (p->where >= 0 && most <= (int64_t)p->whole) return;
+  int64_t first = 0;
+  while (is_arg(r->op) && (qn_load_i64((const char *)x + first * r->x_bytes, r->x_dtype) ^ r->key64.xor) != most) first++;
+  p->whole = (uint64_t)most;
+  p->where = base + first;
+}
+
+static void stretch(const reduction *r, const void *x, int64_t n, int64_t base, partial *p)
+{
+  switch (r->in) {
+  case IN_F64: stretch_f64(r, x, n, base, p); break;
+  case IN_I64: stretch_integers(r, x, n, base, p); break;
+  default:     stretch_f32(r, x, n, base, p); break;
   }
 }
 
@@ -124,7 +242,7 @@ static void row_piece(const reduction *r, const char *x, int64_t from, int64_t n
 {
   const int64_t stride = r->gone.rank ? r->gone.stride[0][r->gone.rank - 1] : 1;
   float buffer[SPAN];
-  char packed[SPAN * 4];
+  char packed[SPAN * 8];
   for (int64_t i = from; i < from + n; i += SPAN) {
     const int64_t m = qn_min_i64(SPAN, from + n - i);
     const char *at = x + i * stride * r->x_bytes;
@@ -132,11 +250,7 @@ static void row_piece(const reduction *r, const char *x, int64_t from, int64_t n
       gather_row(packed, at, r->x_bytes, stride, m);
       at = packed;
     }
-    if (r->x_dtype != QN_F32) {
-      row_to_f32(buffer, at, r->x_dtype, m);
-      at = (const char *)buffer;
-    }
-    stretch(r, (const float *)(const void *)at, m, base + i, p);
+    stretch(r, r->in == IN_F32 ? widen(r, at, m, buffer) : at, m, base + i, p);
   }
 }
 

@@ -161,6 +161,16 @@ reduce_min x=u8/5x40 axis=0
 reduce_max x=i64/33
 argmax x=i32/5x40 y=i64/5x1 axis=1
 argmin x=u8/5x40 y=i32/5x1 axis=1
+reduce_sum x=i32/9x70 axis=0 ; fill=bits
+reduce_prod x=i64/300x9 axis=0 ; fill=bits
+reduce_min x=i64/3x5000 axis=1 ; fill=bits
+reduce_max x=i8/70x33 axis=0
+argmin x=i32/70x33 y=i32/1x33 axis=0 ; fill=int
+argmax x=i8/4x9000 y=i64/4x1 axis=1 ; fill=int
+reduce_sum x=i32/2x40000 ; fill=bits plain=1
+reduce_min x=i8/9x70/t axis=1
+argmin x=f64/3x5000 y=i64/3x1 axis=1 ; fill=special,int
+argmax x=f64/70x33 y=i32/1x33 axis=0 ; fill=special,int
 
 # strides, misalignment, broadcast
 reduce_sum x=f32/5x33/1:5 axis=1
