@@ -10,6 +10,7 @@
  * Derived from each single op, one after the other in turn (all of them in the full tier): misaligned, pitched, another
  * dim order, gapped; and for pointwise ops in place. Each is a whole problem line of its own, so its repro needs no rule. */
 #include <dirent.h>
+#include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -313,6 +314,8 @@ static void load_refused(struct qc_list *list, const char *path)
   FILE *f = fopen(path, "r");
   char *line = NULL;
   size_t cap = 0;
+  if (!f)
+    qc_tap_comment("no refusals are checked: %s: %s", path, strerror(errno));
   for (int number = 1; f && getline(&line, &cap, f) > 0; number++) {
     line[strcspn(line, "\n")] = 0;
     if (*line && *line != '#') {

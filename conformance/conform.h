@@ -223,7 +223,7 @@ bool   qc_buffer_check(struct qc_buffer *b, void *raw, bool writable, char *why,
 
 /* ---- execute.c ----------------------------------------------------------------------------- */
 
-enum { QC_MAX_POINTERS = 128 };
+enum { QC_MAX_POINTERS = 128, QC_MAX_OPS = 64 };      /* of a problem; more are refused */
 /* Packed results, one for each output pointer of the problem; NULL for inputs. */
 void        qc_results_make(const struct qc_problem *p, void **raw);
 void        qc_results_free(void **raw);

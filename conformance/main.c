@@ -134,10 +134,16 @@ int main(int argc, char **argv)
     fprintf(stderr, "quern-conform: no backend is usable; `quern-info doctor` says why\n");
     return 2;
   }
-  char *backend[32];
+  enum { MOST = 32 };
+  char *backend[MOST];
   int n = 0;
-  for (char *s = strtok(names, ","); s && n < 32; s = strtok(NULL, ","))
+  for (char *s = strtok(names, ","); s; s = strtok(NULL, ",")) {
+    if (n == MOST) {
+      fprintf(stderr, "quern-conform: more than %d backends at once\n", MOST);
+      return 2;
+    }
     backend[n++] = s;
+  }
   if (!n) {
     fprintf(stderr, "quern-conform: \"%s\" names no backend\n", names);
     return 2;

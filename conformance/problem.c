@@ -80,9 +80,15 @@ struct qc_problem *qc_problem_make(const char *lines, char *why, size_t bytes)
     snprintf(why, bytes, "%s", qn_last_error());
     return NULL;
   }
+  const qn_graph_view *view = qn_graph_inspect(graph);
+  if (view->n_pointers > QC_MAX_POINTERS || view->n_ops > QC_MAX_OPS) {
+    snprintf(why, bytes, "%u tensors and %u ops; the suite has room for %d and %d", view->n_pointers, view->n_ops, QC_MAX_POINTERS, QC_MAX_OPS);
+    qn_graph_destroy(graph);
+    return NULL;
+  }
   struct qc_problem *p = qc_alloc(sizeof *p);
   p->graph = graph;
-  p->view = qn_graph_inspect(graph);
+  p->view = view;
   p->value = qc_alloc(p->view->n_values * sizeof *p->value);
   p->node = qc_alloc(p->view->n_ops * sizeof *p->node);
   for (uint32_t i = 0; i < p->view->n_values; i++) {
@@ -200,6 +206,9 @@ static bool fill_input(struct qc_problem *p, struct qc_value *v, int index, cons
       snprintf(why, bytes, "%s=%s: not a list of at most %lld numbers", key, text, (long long)v->n);
       return false;
     }
+    p->random = false;
+    for (int64_t k = 0; k < v->n && v->y; k++)
+      p->special |= !isfinite(qc_decode(v->q.dtype, (char *)v->raw + (size_t)k * qn_dtype_bytes(v->q.dtype)));
     settle_broadcast(v);
     return true;
   }

@@ -8,7 +8,6 @@
 #include <string.h>
 #include "conform.h"
 
-enum { MAX_PARTS = 32 };
 static const char *const levels[] = {"strict", "f32", "tf32", "fast"};
 
 /* What is run: one engine's plan for one fill of one case. */
@@ -19,7 +18,7 @@ struct trial {
   const char *fill, *math;
   uint64_t seed;
   qn_plan *plan;
-  qn_numerics numerics[MAX_PARTS];
+  qn_numerics numerics[QC_MAX_OPS];
   int n_parts;
   uint64_t traits;                      /* that all parts have */
   bool failed, vacuous;
@@ -99,7 +98,7 @@ static void check_declarations(struct trial *t)
 {
   t->traits = ~0ull;
   t->n_parts = qn_plan_parts(t->plan);
-  for (int i = 0; i < t->n_parts && i < MAX_PARTS; i++) {
+  for (int i = 0; i < t->n_parts; i++) {
     const qn_prepared *a = qn_plan_part(t->plan, i, NULL);
     const qn_numerics *d = &a->numerics;
     /* products of 8-bit floats may be summed as Tensor Cores do, if promoted in time (DESIGN: every 128 terms) */
@@ -132,16 +131,21 @@ static bool execute(struct trial *t, int place, bool recorded, uint64_t seed, vo
   return !verdict;
 }
 
+/* Is the sign of a zero of v defined: made by ops that move, drop or turn signs, and nothing else, from inputs? */
 static bool zero_has_sign(const struct qc_problem *p, const struct qc_value *v)
 {
   static const uint32_t ops[] = {QN_OP_NEG, QN_OP_ABS, QN_OP_SELECT, QN_OP_CAST, QN_OP_QUANTIZE, QN_OP_QUANTIZE_DYNAMIC};
+  const struct qc_node *maker = NULL;
   for (uint32_t k = 0; k < p->view->n_ops; k++)
     for (int o = 0; o < p->node[k].n_out; o++)
       if (p->node[k].out[o] == v)
-        for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-          if (p->node[k].op->kind == ops[i])
-            return true;
-  return false;
+        maker = &p->node[k];
+  bool has = false;
+  for (size_t i = 0; maker && i < sizeof ops / sizeof *ops; i++)
+    has |= maker->op->kind == ops[i];
+  for (int i = 0; has && i < maker->n_in; i++)
+    has = maker->in[i]->is_input || zero_has_sign(p, maker->in[i]);
+  return has;
 }
 
 static void judge(struct trial *t, void *const *raw, const char *which)
@@ -184,7 +188,7 @@ static void check_threads(struct trial *t, void *const *first)
 {
   const char *was = qn_context_get(qc_w.ctx, "threads");
   char threads[32];
-  snprintf(threads, sizeof threads, "%s", was ? was : "1");
+  snprintf(threads, sizeof threads, "%s", was);
   if (!strcmp(threads, "1") || qn_context_set(qc_w.ctx, "threads", "1"))
     return;
   qn_plan *kept = t->plan;
@@ -200,7 +204,8 @@ static void check_threads(struct trial *t, void *const *first)
   }
   t->plan = kept;
   qc_results_free(raw);
-  qn_context_set(qc_w.ctx, "threads", threads);
+  if (qn_context_set(qc_w.ctx, "threads", threads))
+    fail(t, "threads cannot be set back", qn_last_error());
 }
 
 /* The same bits on the device as if it were of another model, where the engine takes the problem there too. */
@@ -358,7 +363,8 @@ int qc_run_case(const struct qc_item *item)
   if (!qc_setting(item->settings, "fill", fills, sizeof fills))
     snprintf(fills, sizeof fills, "%s", default_fills(p));
   uint64_t seed = qc_setting(item->settings, "seed", text, sizeof text) ? strtoull(text, NULL, 10) : qc_opt.seed;
-  int step = 0, trusted = 0, runs = 0;
+  int step = 0;
+  struct trust { int runs, excluding; } *trust = qc_alloc((size_t)(qc_w.n_engines + 1) * sizeof *trust);
   bool took = false, failed = false;
   for (char *fill = fills, *next; fill && *fill; fill = next) {
     next = strchr(fill, ',');
@@ -381,8 +387,8 @@ int qc_run_case(const struct qc_item *item)
       if (!run_engine(&t, fill == fills))
         continue;
       took = true;
-      runs++;
-      trusted += !t.vacuous;
+      trust[i].runs++;
+      trust[i].excluding += !t.vacuous;
       failed |= t.failed;
       if (t.failed && e && e->failed_in != item) {
         e->failed_in = item;
@@ -391,10 +397,14 @@ int qc_run_case(const struct qc_item *item)
     }
   }
   qc_problem_free(p);
-  if (!failed && runs && !trusted) {
-    qc_say_fail("verdict", "mistrusted: no fill has a bound that excludes anything");
+  for (int i = 0; i <= qc_w.n_engines && !failed; i++) {
+    if (!trust[i].runs || trust[i].excluding)
+      continue;
+    qc_say_fail("- engine", "%s/%s", qc_w.backend, i < qc_w.n_engines ? qc_w.engine[i].name : "(planner's choice)");
+    qc_say_fail("  verdict", "mistrusted: no fill has a bound that excludes anything");
     failed = true;
   }
+  free(trust);
   if (!failed && !took && qc_w.skip_engines == 0) {
     if (qc_opt.engine || qc_opt.kills || !qc_w.table->device) {
       qc_say_note("no engine of the backend takes it");

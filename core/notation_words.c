@@ -91,7 +91,7 @@ bool qn__read_number(qn__span t, double *out)
   if (!qn__same(magnitude, "inf") && !qn__same(magnitude, "nan")) {
     for (size_t i = 0; i < magnitude.n; i++) {
       digits += qn__is_digit(magnitude.s[i]);
-      if (!qn__is_digit(magnitude.s[i]) && !strchr(".eE+-", magnitude.s[i])) return false;
+      if (!qn__is_digit(magnitude.s[i]) && !(magnitude.s[i] && strchr(".eE+-", magnitude.s[i]))) return false;
     }
     if (!digits) return false;
   }

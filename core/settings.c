@@ -55,8 +55,8 @@ static qn_status parse_device(qn__settings *s, const char *key, const char *text
 
 static qn_status parse_threads(qn__settings *s, const char *key, const char *text)
 {
-  int64_t v;
-  qn_status status = whole(key, text, 1, 4096, &v);
+  int64_t v = 0;
+  qn_status status = *text ? whole(key, text, 1, 4096, &v) : QN_OK;
   if (!status) s->threads = (int32_t)v;
   return status;
 }
@@ -102,6 +102,8 @@ static qn_status parse_bytes(qn__settings *s, const char *key, const char *text)
 {
   char *end;
   errno = 0;
+  s->workspace_limit = UINT64_MAX;
+  if (!*text) return QN_OK;
   unsigned long long v = strtoull(text, &end, 10);
   int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
   if (shift) end++;
@@ -203,8 +205,8 @@ static const struct setting {
   [QN_SET_MATH] = { "math", "QUERN_MATH", "f32", parse_math,
     "strict (the bound of a plain sum), f32 (adds Winograd, FFT, 3xTF32), tf32, fast (adds reduced accumulation, finite data only)" },
   [QN_SET_THREADS] = { "threads", "QUERN_THREADS", "", parse_threads,
-    "threads of a CPU context; unset: what OpenMP would use, 1 inside a parallel region" },
-  [QN_SET_WORKSPACE_LIMIT] = { "workspace_limit", "QUERN_WORKSPACE_LIMIT", "", parse_bytes, "bytes, with K, M or G" },
+    "threads of a CPU context; unset or empty: what OpenMP would use, 1 inside a parallel region" },
+  [QN_SET_WORKSPACE_LIMIT] = { "workspace_limit", "QUERN_WORKSPACE_LIMIT", "", parse_bytes, "bytes, with K, M or G; unset or empty: no limit" },
   [QN_SET_FALLBACK] = { "fallback", "QUERN_FALLBACK", "none", parse_fallback,
     "none; host: an op that no engine of the device has runs on the CPU, with copies, and is logged" },
   [QN_SET_LOG] = { "log", "QUERN_LOG", "warn", parse_log, "error, warn, info, debug; to stderr" },
