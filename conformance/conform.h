@@ -111,6 +111,7 @@ struct qc_list { struct qc_item *item; int n, cap; };
 void  qc_cases_load(struct qc_list *list);
 void  qc_list_add(struct qc_list *list, int kind, const char *line, const char *settings, const char *file);
 void  qc_random_cases(struct qc_list *list, int n, uint64_t seed);   /* random.c */
+char *qc_random_graph(uint64_t seed);                   /* random_graph.c; the caller frees; NULL: no memory */
 
 /* ---- fill.c ------------------------------------------------------------------------------- */
 

@@ -36,6 +36,7 @@ conform_sources = \
   conformance/line.c \
   conformance/cases.c \
   conformance/random.c \
+  conformance/random_graph.c \
   conformance/number.c \
   conformance/fill.c \
   conformance/problem.c \

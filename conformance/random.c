@@ -221,13 +221,18 @@ static char *chance(struct dice *d)
   return line;
 }
 
+static char *several_ops(struct dice *d) { return qc_random_graph(qc_hash(d->seed, 4244, d->n++)); }
+
 void qc_random_cases(struct qc_list *list, int n, uint64_t seed)
 {
-  static char *(*const makers[])(struct dice *) = {matmul, conv, conv, pool, along_axis, chance, pointwise, pointwise};
+  static char *(*const makers[])(struct dice *) = {matmul, conv, conv, pool, along_axis, chance, pointwise, pointwise, several_ops, several_ops};
   struct dice d = {seed, 0};
   int made = 0, refused = 0;
   while (made < n && refused <= n + 10) {
-    char *line = makers[roll(&d, sizeof makers / sizeof *makers)](&d), *settings = qc_format("seed=%llu", (unsigned long long)(seed + (uint64_t)made));
+    char *line = makers[roll(&d, sizeof makers / sizeof *makers)](&d);
+    if (!line)
+      break;
+    char *settings = qc_format("seed=%llu", (unsigned long long)(seed + (uint64_t)made));
     qn_graph *graph;
     if (qn_graph_parse(line, &graph)) {
       refused++;
