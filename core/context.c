@@ -20,19 +20,6 @@ qn_status qn__context_alive(const qn_context *ctx)
   return QN_OK;
 }
 
-/* ---- the current device, borrowed and given back ------------------------------------------------------ */
-
-qn_status qn__enter(qn_context *ctx, uint64_t *saved)
-{
-  *saved = 0;
-  return ctx->dev->ops->enter ? ctx->dev->ops->enter(&ctx->dev->desc, saved) : QN_OK;
-}
-
-void qn__leave(qn_context *ctx, uint64_t saved)
-{
-  if (ctx->dev->ops->enter) ctx->dev->ops->leave(&ctx->dev->desc, saved);
-}
-
 /* ---- create, destroy ------------------------------------------------------------------------------------ */
 
 static qn_status read_options(const char *const options[], qn__settings *s)
@@ -56,6 +43,7 @@ static qn_status read_options(const char *const options[], qn__settings *s)
 
 qn_status qn_context_create(const char *const options[], qn_context **ctx_p)
 {
+  static atomic_ullong ids;
   qn__backend *provider;
   qn_context *ctx = NULL;
   uint64_t saved;
@@ -65,13 +53,14 @@ qn_status qn_context_create(const char *const options[], qn_context **ctx_p)
   pthread_once(&fork_once, watch_fork);
   if (!(ctx = qn__alloc(sizeof *ctx))) return qn__fail(QN_NO_MEMORY, "no memory for a context");
   ctx->generation = atomic_load(&qn__generation);
+  ctx->id = atomic_fetch_add(&ids, 1) + 1;
   if ((status = read_options(options, &ctx->settings))) goto fail_settings;
   if ((status = qn__device_choose(&ctx->settings, &ctx->backend, &ctx->n_backends, &provider, &ordinal))) goto fail_backends;
   if ((status = qn__device_get(provider, ordinal, ctx->settings.text[QN_SET_DEVICE_MODEL], &ctx->dev))) goto fail_device;
   if ((status = qn__terms_intern(ctx->dev, &ctx->settings, ctx->backend, ctx->n_backends, &ctx->terms))) goto fail_device;
-  if ((status = qn__enter(ctx, &saved))) goto fail_device;
+  if ((status = qn__enter(ctx->dev, &saved))) goto fail_device;
   status = ctx->dev->ops->stream_create ? ctx->dev->ops->stream_create(&ctx->dev->desc, &ctx->own_stream) : QN_OK;
-  qn__leave(ctx, saved);
+  qn__leave(ctx->dev, saved);
   if (status) goto fail_device;
   ctx->stream = ctx->own_stream;
   *ctx_p = ctx;
@@ -123,13 +112,13 @@ void qn_context_destroy(qn_context *ctx)
     if (ctx->recording && !qn_record_end(ctx, &r)) qn_recording_destroy(r);
     qn_context_synchronize(ctx);
     qn__context_forget(ctx);
-    if (!qn__enter(ctx, &saved)) {
+    if (!qn__enter(ctx->dev, &saved)) {
       for (const qn__backend *b = qn__backends(); b; b = b->next)
         if (b->instance >= 0 && ctx->instance[b->instance] && b->table->close) b->table->close(ctx->instance[b->instance]);
       free_arena(ctx);
       if (ctx->own_stream && ctx->dev->ops->stream_destroy) ctx->dev->ops->stream_destroy(&ctx->dev->desc, ctx->own_stream);
       if (ctx->aside && ctx->dev->ops->stream_destroy) ctx->dev->ops->stream_destroy(&ctx->dev->desc, ctx->aside);
-      qn__leave(ctx, saved);
+      qn__leave(ctx->dev, saved);
     }
   }
   qn__settings_free(&ctx->settings);
@@ -200,9 +189,9 @@ qn_status qn_context_set_stream(qn_context *ctx, void *native_stream)
   if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording; end the recording before its stream is changed");
   if (next == ctx->stream) return QN_OK;
   if (!ctx->dev->ops->stream_wait) return qn__fail(QN_BAD_ARGUMENT, "native_stream: the device \"%s\" has no streams", ctx->dev->desc.kind);
-  if ((status = qn__enter(ctx, &saved))) return status;
+  if ((status = qn__enter(ctx->dev, &saved))) return status;
   status = ctx->dev->ops->stream_wait(&ctx->dev->desc, next, ctx->stream);
-  qn__leave(ctx, saved);
+  qn__leave(ctx->dev, saved);
   if (!status) ctx->stream = next;
   return status;
 }
@@ -211,9 +200,9 @@ qn_status qn_context_synchronize(qn_context *ctx)
 {
   uint64_t saved;
   qn_status status = qn__context_alive(ctx);
-  if (status || !ctx->dev->ops->stream_synchronize || (status = qn__enter(ctx, &saved))) return status;
+  if (status || !ctx->dev->ops->stream_synchronize || (status = qn__enter(ctx->dev, &saved))) return status;
   status = ctx->dev->ops->stream_synchronize(&ctx->dev->desc, ctx->stream);
-  qn__leave(ctx, saved);
+  qn__leave(ctx->dev, saved);
   return status;
 }
 
@@ -222,9 +211,9 @@ bool qn__context_capturing(qn_context *ctx)
   int yes = ctx->recording != NULL;
   uint64_t saved;
   if (yes || !ctx->dev->ops->capturing) return yes;
-  if (qn__enter(ctx, &saved)) return true;
+  if (qn__enter(ctx->dev, &saved)) return true;
   if (ctx->dev->ops->capturing(&ctx->dev->desc, ctx->stream, &yes)) yes = 1;
-  qn__leave(ctx, saved);
+  qn__leave(ctx->dev, saved);
   return yes != 0;
 }
 
@@ -238,9 +227,9 @@ qn_status qn_context_set_allocator(qn_context *ctx, const qn_allocator *allocato
   if (allocator && (allocator->struct_size < sizeof *allocator || !allocator->alloc || !allocator->free))
     return qn__fail(QN_BAD_ARGUMENT, "allocator: struct_size must be sizeof(qn_allocator), and alloc and free be given");
   if (ctx->recorded) return qn__fail(QN_NOT_READY, "ctx: its recordings use its workspace; set the allocator before the first of them");
-  if ((status = qn_context_synchronize(ctx)) || (status = qn__enter(ctx, &saved))) return status;
+  if ((status = qn_context_synchronize(ctx)) || (status = qn__enter(ctx->dev, &saved))) return status;
   free_arena(ctx);
-  qn__leave(ctx, saved);
+  qn__leave(ctx->dev, saved);
   ctx->allocator = allocator ? *allocator : (qn_allocator){0};
   qn__context_forget(ctx);                                      /* found again, their plans grow the new arena */
   return QN_OK;
@@ -314,7 +303,7 @@ qn_status qn__context_ready(qn_context *ctx, const qn_plan *p)
   if (qn__context_capturing(ctx))
     return qn__fail(QN_NOT_READY, "the workspace would have to grow to %llu bytes while a recording captures; run the step once first",
                     (unsigned long long)p->workspace);
-  if ((status = qn__enter(ctx, &saved))) return status;
+  if ((status = qn__enter(ctx->dev, &saved))) return status;
   for (const qn__backend *b = qn__backends(); b && !status; b = b->next)
     if (b->instance >= 0 && missing >> b->instance & 1) status = qn__context_instance(ctx, b, &instance);
   if (!status && p->workspace > ctx->workspace_bytes) status = grow(ctx, &ctx->workspace, &ctx->workspace_bytes, p->workspace);
@@ -325,7 +314,7 @@ qn_status qn__context_ready(qn_context *ctx, const qn_plan *p)
   if (!status && p->staging > ctx->staging_bytes) status = grow_staging(ctx, p->staging);
   if (!status) status = qn__context_room(&ctx->scratch, &ctx->scratch_bytes, p->scratch);
   if (!status && branches) status = ctx->dev->ops->stream_create(&ctx->dev->desc, &ctx->aside);
-  qn__leave(ctx, saved);
+  qn__leave(ctx->dev, saved);
   return status;
 }
 
@@ -340,21 +329,23 @@ qn_status qn_context_reserve(qn_context *ctx, const qn_plan *plan)
 
 /* ---- timing ----------------------------------------------------------------------------------------------------------- */
 
-struct qn_timer { qn_context *ctx; void *start, *stop; };
+struct qn_timer { qn_context *ctx; qn__device *dev; void *start, *stop; };      /* dev: ctx may be gone when the timer goes */
 
 qn_status qn_timer_create(qn_context *ctx, qn_timer **timer_p)
 {
   uint64_t saved;
   qn_status status = qn__context_alive(ctx);
   if (status) return status;
+  if (!timer_p) return qn__fail(QN_BAD_ARGUMENT, "timer_p: is NULL");
   qn_timer *t = qn__alloc(sizeof *t);
   if (!t) return qn__fail(QN_NO_MEMORY, "no memory for a timer");
   t->ctx = ctx;
-  if ((status = qn__enter(ctx, &saved))) goto fail;
-  if (!(status = ctx->dev->ops->event_create(&ctx->dev->desc, &t->start)))
-    status = ctx->dev->ops->event_create(&ctx->dev->desc, &t->stop);
-  if (status && t->start) ctx->dev->ops->event_destroy(&ctx->dev->desc, t->start);
-  qn__leave(ctx, saved);
+  t->dev = ctx->dev;
+  if ((status = qn__enter(t->dev, &saved))) goto fail;
+  if (!(status = t->dev->ops->event_create(&t->dev->desc, &t->start)))
+    status = t->dev->ops->event_create(&t->dev->desc, &t->stop);
+  if (status && t->start) t->dev->ops->event_destroy(&t->dev->desc, t->start);
+  qn__leave(t->dev, saved);
   if (status) goto fail;
   *timer_p = t;
   return QN_OK;
@@ -363,25 +354,26 @@ fail:
   return status;
 }
 
-static qn_status record(qn_timer *t, void *event)
+qn_status qn_timer_start(qn_timer *timer)
 {
   uint64_t saved;
-  qn_status status = qn__enter(t->ctx, &saved);
-  if (status) return status;
-  status = t->ctx->dev->ops->event_record(&t->ctx->dev->desc, event, t->ctx->stream);
-  qn__leave(t->ctx, saved);
+  if (!timer) return qn__fail(QN_BAD_ARGUMENT, "timer: is NULL");
+  qn_status status = qn__context_alive(timer->ctx);
+  if (status || (status = qn__enter(timer->dev, &saved))) return status;
+  status = timer->dev->ops->event_record(&timer->dev->desc, timer->start, timer->ctx->stream);
+  qn__leave(timer->dev, saved);
   return status;
 }
-
-qn_status qn_timer_start(qn_timer *timer) { return record(timer, timer->start); }
 
 qn_status qn_timer_stop(qn_timer *timer, double *ns)
 {
   uint64_t saved;
-  qn_status status = record(timer, timer->stop);
-  if (status || (status = qn__enter(timer->ctx, &saved))) return status;
-  status = timer->ctx->dev->ops->event_elapsed(&timer->ctx->dev->desc, timer->start, timer->stop, ns);
-  qn__leave(timer->ctx, saved);
+  if (!timer || !ns) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", timer ? "ns" : "timer");
+  qn_status status = qn__context_alive(timer->ctx);
+  if (status || (status = qn__enter(timer->dev, &saved))) return status;
+  if (!(status = timer->dev->ops->event_record(&timer->dev->desc, timer->stop, timer->ctx->stream)))
+    status = timer->dev->ops->event_elapsed(&timer->dev->desc, timer->start, timer->stop, ns);
+  qn__leave(timer->dev, saved);
   return status;
 }
 
@@ -389,10 +381,10 @@ void qn_timer_destroy(qn_timer *timer)
 {
   uint64_t saved;
   if (!timer) return;
-  if (!qn__enter(timer->ctx, &saved)) {
-    timer->ctx->dev->ops->event_destroy(&timer->ctx->dev->desc, timer->start);
-    timer->ctx->dev->ops->event_destroy(&timer->ctx->dev->desc, timer->stop);
-    qn__leave(timer->ctx, saved);
+  if (!qn__enter(timer->dev, &saved)) {
+    timer->dev->ops->event_destroy(&timer->dev->desc, timer->start);
+    timer->dev->ops->event_destroy(&timer->dev->desc, timer->stop);
+    qn__leave(timer->dev, saved);
   }
   qn__free(timer);
 }

@@ -138,6 +138,9 @@ typedef struct qn__device {
   struct qn__device *next;
 } qn__device;
 qn_status qn__device_get(qn__backend *provider, int ordinal, const char *model, qn__device **out);   /* model NULL: as it is */
+/* Makes a device current, as the calling thread's own; what was current comes back with leave. */
+qn_status qn__enter(const qn__device *dev, uint64_t *saved);
+void      qn__leave(const qn__device *dev, uint64_t saved);
 /* desc as that model: of a device that is not here (ordinal -1), or the live one narrowed to it. */
 qn_status qn__device_model(const qn__backend *provider, const char *model, qn_device *desc);
 /* Which backends s asks for (in order), and their device kind's provider. list is to be freed. */
@@ -263,6 +266,7 @@ qn_status qn__cache_get(struct qn__cache *c, const uint64_t *key, uint32_t n_wor
 
 struct qn_context {
   qn__device  *dev;
+  uint64_t     id;                                  /* no other context of the process has or had it */
   const qn__terms *terms;
   qn__settings settings;
   qn__backend **backend; int n_backends;            /* as chosen when it was made */
@@ -288,8 +292,6 @@ qn_status qn__context_room(void **block, uint64_t *have, uint64_t need);  /* hos
 bool      qn__context_capturing(struct qn_context *ctx);
 void      qn__context_forget(struct qn_context *ctx);                     /* its table of plans */
 qn_status qn__context_alive(const struct qn_context *ctx);        /* not NULL, not of the process that forked this one */
-qn_status qn__enter(struct qn_context *ctx, uint64_t *saved);
-void      qn__leave(struct qn_context *ctx, uint64_t saved);
 /* Takes an execution down: where the device captures only to keep the plan, else to do it in each replay. */
 qn_status qn__record_add(struct qn_context *ctx, const qn_plan *p, void *const *ptr);
 qn_status qn__record_copy(struct qn_context *ctx, void *to, const void *from, size_t bytes, int kind);

@@ -170,6 +170,17 @@ qn_status qn__device_get(qn__backend *provider, int ordinal, const char *model, 
   return status;
 }
 
+qn_status qn__enter(const qn__device *dev, uint64_t *saved)
+{
+  *saved = 0;
+  return dev->ops->enter ? dev->ops->enter(&dev->desc, saved) : QN_OK;
+}
+
+void qn__leave(const qn__device *dev, uint64_t saved)
+{
+  if (dev->ops->enter) dev->ops->leave(&dev->desc, saved);
+}
+
 qn_status qn_each_device(void (*row)(void *, const qn_backend_info *, const qn_device *), void *user)
 {
   for (qn__backend *b = qn__backends(); b; b = b->next) {

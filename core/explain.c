@@ -52,9 +52,9 @@ qn_status qn_explain(const char *const options[], const char *model, const qn_gr
   qn_status status = qn_context_create(options, &ctx);
   if (status) return status;
   qn__asker who = { .device = &ctx->dev->desc, .terms = ctx->terms, .ctx = ctx, .verdict = row, .user = user };
-  if (!(status = qn__enter(ctx, &saved))) {
+  if (!(status = qn__enter(ctx->dev, &saved))) {
     status = ask_everyone(&who, graph);
-    qn__leave(ctx, saved);
+    qn__leave(ctx->dev, saved);
   }
   qn_context_destroy(ctx);
   return status;

@@ -12,19 +12,19 @@ static qn_status allocate(qn_context *ctx, alloc_fn *alloc, size_t bytes, void *
 {
   uint64_t saved;
   *p = NULL;
-  qn_status status = bytes ? qn__enter(ctx, &saved) : QN_OK;
+  qn_status status = bytes ? qn__enter(ctx->dev, &saved) : QN_OK;
   if (status || !bytes) return status;
   status = alloc(&ctx->dev->desc, bytes, p);
-  qn__leave(ctx, saved);
+  qn__leave(ctx->dev, saved);
   return status;
 }
 
 static void release(qn_context *ctx, free_fn *give_back, void *p)
 {
   uint64_t saved;
-  if (!p || qn__context_alive(ctx) || qn__enter(ctx, &saved)) return;
+  if (!p || qn__context_alive(ctx) || qn__enter(ctx->dev, &saved)) return;
   give_back(&ctx->dev->desc, p);
-  qn__leave(ctx, saved);
+  qn__leave(ctx->dev, saved);
 }
 
 qn_status qn_alloc(qn_context *ctx, size_t bytes, void **p)
@@ -81,10 +81,10 @@ static qn_status enqueue(qn_context *ctx, void *to, const void *from, size_t byt
     return qn__fail(QN_NOT_READY, "ctx: is recording; a copy that is waited for cannot be part of a recording, an _async one can");
   if (!bytes) return QN_OK;
   if (ctx->recording && !ops->capture_begin) return qn__record_copy(ctx, to, from, bytes, kind);
-  if ((status = qn__enter(ctx, &saved))) return status;
+  if ((status = qn__enter(ctx->dev, &saved))) return status;
   status = ops->copy(&ctx->dev->desc, to, from, bytes, kind, ctx->stream);
   if (!status && waits && ops->stream_synchronize) status = ops->stream_synchronize(&ctx->dev->desc, ctx->stream);
-  qn__leave(ctx, saved);
+  qn__leave(ctx->dev, saved);
   return status;
 }
 

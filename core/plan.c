@@ -248,9 +248,9 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
     status = qn__fail(QN_NOT_READY, "a new problem cannot be planned while a recording captures; run the step once first");
     goto fail;
   }
-  if ((status = qn__enter(ctx, &saved))) goto fail;
+  if ((status = qn__enter(ctx->dev, &saved))) goto fail;
   status = qn__partition(&who, g, &part, &n);
-  qn__leave(ctx, saved);
+  qn__leave(ctx->dev, saved);
   if (status) goto fail;
   if (!(p->step = qn__alloc((size_t)(n + 1) * sizeof *p->step))) {
     for (int i = 0; i < n; i++) qn__part_free(part[i]);

@@ -9,7 +9,8 @@
 typedef struct entry { qn_plan *plan; void **ptr; void *scalars; size_t bytes; int kind; } entry;
 
 struct qn_recording {
-  qn_context *ctx;
+  qn__device *dev;
+  uint64_t    owner;                      /* the id of the context that made it, which it may outlive */
   void       *native;                     /* the device's; NULL: the list */
   entry      *list;
   int         n, cap;
@@ -24,11 +25,12 @@ qn_status qn_record_begin(qn_context *ctx)
   if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording already");
   qn_recording *r = qn__alloc(sizeof *r);
   if (!r) return qn__fail(QN_NO_MEMORY, "no memory for a recording");
-  r->ctx = ctx;
+  r->dev = ctx->dev;
+  r->owner = ctx->id;
   if (ctx->dev->ops->capture_begin) {
-    if (!(status = qn__enter(ctx, &saved))) {
+    if (!(status = qn__enter(ctx->dev, &saved))) {
       status = ctx->dev->ops->capture_begin(&ctx->dev->desc, ctx->stream);
-      qn__leave(ctx, saved);
+      qn__leave(ctx->dev, saved);
     }
     if (status) {
       qn__free(r);
@@ -94,16 +96,17 @@ qn_status qn__record_copy(qn_context *ctx, void *to, const void *from, size_t by
 qn_status qn_record_end(qn_context *ctx, qn_recording **recording_p)
 {
   uint64_t saved;
-  qn_status status = QN_OK;
-  if (!ctx || !recording_p) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", ctx ? "recording_p" : "ctx");
+  qn_status status = qn__context_alive(ctx);
+  if (status) return status;
+  if (!recording_p) return qn__fail(QN_BAD_ARGUMENT, "recording_p: is NULL");
   qn_recording *r = ctx->recording;
   if (!r) return qn__fail(QN_NOT_READY, "ctx: is not recording");
   ctx->recording = NULL;
   r->workspace = ctx->workspace;
   r->counters = ctx->counters;
-  if (ctx->dev->ops->capture_begin && !(status = qn__enter(ctx, &saved))) {
+  if (ctx->dev->ops->capture_begin && !(status = qn__enter(ctx->dev, &saved))) {
     status = ctx->dev->ops->capture_end(&ctx->dev->desc, ctx->stream, &r->native);
-    qn__leave(ctx, saved);
+    qn__leave(ctx->dev, saved);
   }
   if (status) qn_recording_destroy(r);
   else *recording_p = r;
@@ -116,12 +119,12 @@ qn_status qn_recording_replay(qn_context *ctx, qn_recording *recording)
   qn_status status = qn__context_alive(ctx);
   if (status) return status;
   if (!recording) return qn__fail(QN_BAD_ARGUMENT, "recording: is NULL");
-  if (recording->ctx != ctx) return qn__fail(QN_BAD_ARGUMENT, "recording: was made by another context, whose workspace it uses");
+  if (recording->owner != ctx->id) return qn__fail(QN_BAD_ARGUMENT, "recording: was made by another context, whose workspace it uses");
   if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording; a recording cannot be part of another");
   if (ctx->dev->ops->capture_begin) {
-    if ((status = qn__enter(ctx, &saved))) return status;
+    if ((status = qn__enter(ctx->dev, &saved))) return status;
     status = ctx->dev->ops->recording_launch(&ctx->dev->desc, recording->native, ctx->stream);
-    qn__leave(ctx, saved);
+    qn__leave(ctx->dev, saved);
     return status;
   }
   for (int i = 0; i < recording->n && !status; i++) {
@@ -136,9 +139,9 @@ void qn_recording_destroy(qn_recording *recording)
 {
   uint64_t saved;
   if (!recording) return;
-  if (recording->native && !qn__enter(recording->ctx, &saved)) {
-    recording->ctx->dev->ops->recording_destroy(&recording->ctx->dev->desc, recording->native);
-    qn__leave(recording->ctx, saved);
+  if (recording->native && !qn__enter(recording->dev, &saved)) {
+    recording->dev->ops->recording_destroy(&recording->dev->desc, recording->native);
+    qn__leave(recording->dev, saved);
   }
   for (int i = 0; i < recording->n; i++) {
     qn__free(recording->list[i].ptr);

@@ -352,7 +352,7 @@ static qn_status capture_end(const qn_device *d, void *stream, void **recording)
   (void)d;
   tell("end", stream, NULL);
   captures = false;
-  *recording = NULL;
+  *recording = &captures;
   return QN_OK;
 }
 static qn_status recording_launch(const qn_device *d, void *recording, void *stream)
@@ -366,6 +366,7 @@ static void recording_destroy(const qn_device *d, void *recording)
 {
   (void)d;
   (void)recording;
+  tell("recording gone", NULL, NULL);
 }
 static qn_status capturing(const qn_device *d, void *stream, int *yes)
 {

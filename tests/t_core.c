@@ -532,6 +532,31 @@ static void enqueued(void)
   qn_context_destroy(ctx);
 }
 
+/* A context may go before its recordings and timers; another is not taken for it. */
+static void outlived(void)
+{
+  static float x[8], y[8];
+  qn_tensor tx = qn_tensor_1d(x, QN_F32, 8), ty = qn_tensor_1d(y, QN_F32, 8);
+  qn_context *ctx = context("tune=off", NULL);
+  qn_recording *r = NULL;
+  qn_timer *timer = NULL;
+  double ns;
+  qn_set_log(take_down, NULL);
+  tap_ok(!qn_timer_create(ctx, &timer) && !qn_relu(ctx, &tx, &ty) && !qn_record_begin(ctx) && !qn_relu(ctx, &tx, &ty) &&
+         !qn_record_end(ctx, &r) && !qn_recording_replay(ctx, r), "a recording and a timer");
+  tap_ok(qn_timer_create(ctx, NULL) == QN_BAD_ARGUMENT && qn_timer_start(NULL) == QN_BAD_ARGUMENT &&
+         qn_timer_stop(NULL, &ns) == QN_BAD_ARGUMENT && qn_timer_stop(timer, NULL) == QN_BAD_ARGUMENT, "%s", qn_last_error());
+  qn_context_destroy(ctx);
+  ctx = context("tune=off", NULL);                              /* where the other was, if the allocator likes it */
+  tap_ok(qn_recording_replay(ctx, r) == QN_BAD_ARGUMENT, "a recording is not for the next context: %s", qn_last_error());
+  qn_context_destroy(ctx);
+  told[0] = 0;
+  qn_recording_destroy(r);
+  qn_timer_destroy(timer);
+  tap_ok(strstr(told, "recording gone") != NULL, "they may go after their context: %s", told);
+  qn_set_log(NULL, NULL);
+}
+
 /* Two ops on the CPU, one enqueued behind the other. */
 static void fallback_in_order(void)
 {
@@ -566,6 +591,7 @@ int main(void)
   snprintf(plugin, sizeof plugin, QN_FAKE_PLUGINS "quern_streams.so");
   branches();
   enqueued();
+  outlived();
   fallback_in_order();
   return tap_done();
 }

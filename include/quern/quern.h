@@ -204,7 +204,7 @@ typedef struct qn_recording qn_recording;
 qn_status qn_record_begin(qn_context *ctx);
 qn_status qn_record_end(qn_context *ctx, qn_recording **recording_p);
 qn_status qn_recording_replay(qn_context *ctx, qn_recording *recording);
-void      qn_recording_destroy(qn_recording *recording);
+void      qn_recording_destroy(qn_recording *recording);  /* also after its context; NULL is a no-op */
 
 /* ---- log ---------------------------------------------------------------------------------- */
 

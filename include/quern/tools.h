@@ -121,7 +121,7 @@ typedef struct qn_timer qn_timer;
 qn_status qn_timer_create(qn_context *ctx, qn_timer **timer_p);
 qn_status qn_timer_start(qn_timer *timer);
 qn_status qn_timer_stop(qn_timer *timer, double *ns);     /* waits */
-void      qn_timer_destroy(qn_timer *timer);
+void      qn_timer_destroy(qn_timer *timer);              /* also after its context; NULL is a no-op */
 const qn_device *qn_context_describe(const qn_context *ctx);
 
 #ifdef __cplusplus
