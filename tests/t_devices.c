@@ -18,12 +18,15 @@ typedef struct work {
 
 static float a[N * N], b[N * N];
 static work  on[MAX_DEVICES];
-static int   n_devices;
+static int   n_devices, unnamed;
 
 static void count(void *user, const qn_backend_info *info, const qn_device *device)
 {
   (void)user;
   (void)info;
+  if (device && !strcmp(device->kind, "cuda") && (!strcmp(device->model, "generic") || !*device->model ||
+                                                  (!strcmp(device->name, "NVIDIA H200") && strcmp(device->model, "h200"))))
+    unnamed++;
   if (device && !strcmp(device->kind, "cuda") && device->ordinal >= n_devices && device->ordinal < MAX_DEVICES) n_devices = device->ordinal + 1;
 }
 
@@ -103,6 +106,7 @@ int main(void)
     a[i] = (float)(i % 13 - 6) / 3;
     b[i] = (float)(i % 17 - 8) / 5;
   }
+  tap_ok(!unnamed, "each has a model of its own, by which measurements are remembered");
   void *before = current();
   int good = 1;
   for (int i = 0; i < n_devices; i++) good &= !prepare(&on[i], i);

@@ -3,6 +3,7 @@
  * The runtime is linked statically and opens the driver when it is first used, so this loads, and counts no devices,
  * where there is no GPU. Core has made the device current (enter) around all calls but count and describe. */
 #include "cuda_backend.h"
+#include <ctype.h>
 #include <pthread.h>
 
 /* ---- errors ---------------------------------------------------------------------------------- */
@@ -55,7 +56,7 @@ static qn_status device_count(int32_t *n)
   return cuda_check(e, "cudaGetDeviceCount");
 }
 
-/* Devices whose tuning tables are known by name. Figures are what prepare may rest on, read off such devices. */
+/* Devices that can be asked for by name. Figures are what prepare may rest on, read off such devices. */
 static const qn_device models[] = {
   { .kind = "cuda", .name = "NVIDIA H200 (model)", .model = "h200", .ordinal = -1, .units = 132, .arch_major = 9, .arch_minor = 0,
     .memory = 150754820096, .cache = 62914560, .shared_per_block = 232448, .shared_per_unit = 233472 },
@@ -92,6 +93,27 @@ static qn_status describe_model(const char *model, qn_device *out)
   return cuda_host->error(QN_BAD_ARGUMENT, "cuda: unknown device model; known: h200, a100, t4, generic");
 }
 
+/* What was tuned on one kind of device is not remembered for another: the models above by their whole names, any other by what the
+ * driver calls it, in small letters, and how many multiprocessors it has. */
+static void name_model(const char *name, int units, char *model, size_t bytes)
+{
+  static const struct { const char *name, *model; } known[] = {
+    { "NVIDIA H200", "h200" }, { "NVIDIA A100-SXM4-80GB", "a100" }, { "Tesla T4", "t4" },
+  };
+  char own[24];
+  size_t n = 0;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (!strcmp(name, known[i].name)) {
+      snprintf(model, bytes, "%s", known[i].model);
+      return;
+    }
+  for (const char *c = strncmp(name, "NVIDIA ", 7) ? name : name + 7; *c && n < sizeof own - 1; c++)
+    if (isalnum((unsigned char)*c)) own[n++] = (char)tolower((unsigned char)*c);
+    else if (n && own[n - 1] != '-') own[n++] = '-';
+  own[n] = 0;
+  snprintf(model, bytes, "%s-%d", own, units);
+}
+
 static qn_status device_describe(int32_t ordinal, qn_device *out)
 {
   struct cudaDeviceProp prop;
@@ -101,8 +123,7 @@ static qn_status device_describe(int32_t ordinal, qn_device *out)
   out->struct_size = sizeof *out;
   snprintf(out->kind, sizeof out->kind, "cuda");
   snprintf(out->name, sizeof out->name, "%.63s", prop.name);
-  const char *model = strstr(prop.name, "H200") ? "h200" : strstr(prop.name, "A100") ? "a100" : strstr(prop.name, "T4") ? "t4" : "generic";
-  snprintf(out->model, sizeof out->model, "%s", model);
+  name_model(prop.name, prop.multiProcessorCount, out->model, sizeof out->model);
   out->ordinal = ordinal;
   out->units = prop.multiProcessorCount;
   out->arch_major = prop.major;
