@@ -3,8 +3,8 @@
  * The file has a header line, then one line an entry, its fields separated by tabs:
  *   device model, demands, problem, backend/engine[:variant][|ops], the backend's version, nanoseconds
  * ops: how many of the problem's the engine was offered, where that was best, and it took that time for; none: all.
- * Names, never ordinals. Writers take a lock beside the file, merge with what is there, write a temporary file and
- * rename it, so that concurrent processes lose nothing; lines that do not parse are passed over, and a file with
+ * Names, never ordinals. Writers take a lock beside the file, add what they measured to what is there, write a temporary
+ * file and rename it, so that concurrent processes lose nothing; lines that do not parse are passed over, and a file with
  * another header is left alone. */
 #include "config.h"
 #include "core.h"
@@ -20,12 +20,18 @@
 
 #define HEADER "quern-tune 1\n"
 
-typedef struct entry { char *key, *choice, *version; double ns; struct entry *next; } entry;
+typedef struct entry {
+  char *key, *choice, *version;
+  double ns;
+  bool ours;                              /* measured here and not in the file yet; of all others the file knows better */
+  struct entry *next;
+} entry;
 
 enum { BUCKETS = 512 };
-typedef struct table { char *path; int n; entry *bucket[BUCKETS]; struct table *next; } table;
+typedef struct table { char *path; bool named; int n; entry *bucket[BUCKETS]; struct table *next; } table;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;        /* guards tables and entries; none is ever freed */
+static pthread_mutex_t remembering = PTHREAD_MUTEX_INITIALIZER; /* one at a time; taken before lock, held while a file is written */
 static table *tables;
 
 /* ---- the file ---------------------------------------------------------------------------------------------- */
@@ -44,7 +50,7 @@ static entry *find(const table *t, const char *key)
   return e;
 }
 
-static void put(table *t, const char *key, const char *choice, const char *version, double ns)
+static void put(table *t, const char *key, const char *choice, const char *version, double ns, bool ours)
 {
   entry *e = find(t, key);
   char *c = qn__strdup(choice), *v = qn__strdup(version);
@@ -69,6 +75,7 @@ static void put(table *t, const char *key, const char *choice, const char *versi
   e->choice = c;
   e->version = v;
   e->ns = ns < 1 ? 1 : ns;                                      /* written as a whole number, of which 0 is none */
+  e->ours = ours;
 }
 
 /* model \t demands \t problem make the key; false: not such a line. */
@@ -81,11 +88,12 @@ static bool parse_line(table *t, char *line)
   double ns = strtod(field[5], &end);
   if (*end || !(ns > 0) || !strchr(field[3], '/')) return false;
   field[1][-1] = field[2][-1] = '\t';                           /* the key's fields, one string again */
-  if (!find(t, field[0])) put(t, field[0], field[3], field[4], ns);   /* what this process measured is fresher */
+  const entry *e = find(t, field[0]);
+  if (!e || !e->ours) put(t, field[0], field[3], field[4], ns, false);
   return true;
 }
 
-/* False: there is a file, and it is not a tune cache. */
+/* False: there is a file, and it is not a tune cache, or not for us to read. */
 static bool read_file(table *t)
 {
   char *line = NULL;
@@ -99,7 +107,11 @@ static bool read_file(table *t)
     return false;
   }
   FILE *f = fopen(t->path, "re");
-  if (!f) return errno == ENOENT;
+  if (!f && errno == ENOENT) return true;
+  if (!f) {
+    qn__log(t->named ? QN_LOG_WARN : QN_LOG_INFO, "tune cache %s: cannot be read: %s", t->path, strerror(errno));
+    return false;
+  }
   if ((n = getline(&line, &room, f)) > 0 && strcmp(line, HEADER)) ours = false;
   while (ours && (n = getline(&line, &room, f)) > 0) {
     if (line[n - 1] == '\n') line[n - 1] = 0;
@@ -123,43 +135,60 @@ static void make_folders(const char *path)
   qn__free(copy);
 }
 
-static bool write_entries(const table *t, FILE *f)
+static void print_entries(const table *t, qn_text *text)
 {
-  bool ok = fputs(HEADER, f) >= 0;
+  qn__text_add(text, "%s", HEADER);
   for (int i = 0; i < BUCKETS; i++)
-    for (const entry *e = t->bucket[i]; e && ok; e = e->next)
-      ok = fprintf(f, "%s\t%s\t%s\t%.0f\n", e->key, e->choice, e->version, e->ns) > 0;
-  return fflush(f) == 0 && ok && fsync(fileno(f)) == 0;
+    for (const entry *e = t->bucket[i]; e; e = e->next) qn__text_add(text, "%s\t%s\t%s\t%.0f\n", e->key, e->choice, e->version, e->ns);
 }
 
+/* As readable as the file that it replaces; a new one, as any that the user makes. */
+static bool replace(const char *path, const char *temporary, const qn_text *text)
+{
+  struct stat old;
+  const bool was = !stat(path, &old);
+  unlink(temporary);                                            /* of a process that died and had our number */
+  int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+  bool ok = f && (!was || !fchmod(fd, old.st_mode & 07777)) && fwrite(text->s, 1, text->len, f) == text->len && !fflush(f) && !fsync(fd);
+  ok = ok && !rename(temporary, path);
+  const int saved = errno;
+  if (f) fclose(f);
+  else if (fd >= 0) close(fd);
+  if (fd >= 0 && !ok) unlink(temporary);
+  errno = saved;
+  return ok;
+}
+
+/* Under `remembering`, but `lock` only while it reads: a look-up does not wait for a disk. */
 static void write_file(table *t)
 {
-  qn_text beside = {0}, temporary = {0};
-  FILE *f = NULL;
-  int guard = -1, file = -1;
+  qn_text beside = {0}, temporary = {0}, text = {0};
+  int guard = -1;
+  bool ours = true;
   make_folders(t->path);
   qn__text_add(&beside, "%s.lock", t->path);
-  qn__text_add(&temporary, "%s.XXXXXX", t->path);
+  qn__text_add(&temporary, "%s.%ld", t->path, (long)getpid());
   if (beside.failed || temporary.failed) goto done;
   guard = open(beside.s, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (guard < 0 || flock(guard, LOCK_EX)) goto fail;
-  if (!read_file(t)) goto done;
-  if ((file = mkstemp(temporary.s)) < 0) goto fail;
-  if (!(f = fdopen(file, "w")) || !write_entries(t, f) || rename(temporary.s, t->path)) {
-    int saved = errno;
-    unlink(temporary.s);
-    errno = saved;
-    goto fail;
-  }
+  pthread_mutex_lock(&lock);
+  if ((ours = read_file(t))) print_entries(t, &text);
+  pthread_mutex_unlock(&lock);
+  if (!ours || text.failed) goto done;
+  if (!replace(t->path, temporary.s, &text)) goto fail;
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < BUCKETS; i++)
+    for (entry *e = t->bucket[i]; e; e = e->next) e->ours = false;
+  pthread_mutex_unlock(&lock);
   goto done;
 fail:
   qn__log(QN_LOG_WARN, "tune cache %s: is not written: %s", t->path, strerror(errno));
 done:
-  if (f) fclose(f);
-  else if (file >= 0) close(file);
   if (guard >= 0) close(guard);
   qn__free(beside.s);
   qn__free(temporary.s);
+  qn__free(text.s);
 }
 
 static void default_path(qn_text *t)
@@ -180,6 +209,7 @@ static table *table_of(const qn__terms *terms)
   for (t = tables; t && path.s && strcmp(t->path, path.s); t = t->next) {}
   if (!t && path.s && !path.failed && (t = qn__alloc(sizeof *t))) {
     t->path = path.s;
+    t->named = given;
     path.s = NULL;
     t->next = tables;
     tables = t;
@@ -228,13 +258,14 @@ void qn__tune_remember(const qn__asker *who, const qn_request *request, const qn
   qn__text_add(&choice, "%s/%s%s%s", part->backend->name, part->engine->name, part->prepared.variant ? ":" : "",
                part->prepared.variant ? part->prepared.variant : "");
   if (part->request.n_ops < request->n_ops) qn__text_add(&choice, "|%u", part->request.n_ops);
+  pthread_mutex_lock(&remembering);
   pthread_mutex_lock(&lock);
   table *t = table_of(who->terms);
-  if (t && key && !choice.failed && !strchr(key, '\n')) {
-    put(t, key, choice.s, part->backend->table->version, part->ns);
-    write_file(t);
-  }
+  bool add = t && key && !choice.failed && !strchr(key, '\n');
+  if (add) put(t, key, choice.s, part->backend->table->version, part->ns, true);
   pthread_mutex_unlock(&lock);
+  if (add) write_file(t);
+  pthread_mutex_unlock(&remembering);
   qn__free(key);
   qn__free(choice.s);
 }

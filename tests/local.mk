@@ -26,10 +26,12 @@ tests_quern_rider_la_SOURCES = tests/fake_backend.c
 tests_quern_rider_la_CPPFLAGS = $(AM_CPPFLAGS) -DFAKE_RIDER
 tests_quern_rider_la_LDFLAGS = $(tests_quern_fake_la_LDFLAGS)
 tests_quern_rider_la_LIBADD =
-check_PROGRAMS += tests/t_core
-TESTS += tests/t_core
-tests_t_core_SOURCES = tests/t_core.c tests/tap.h
+check_PROGRAMS += tests/t_core tests/t_tune
+TESTS += tests/t_core tests/t_tune
+tests_t_core_SOURCES = tests/t_core.c tests/fake.h tests/tap.h
 tests_t_core_CPPFLAGS = $(AM_CPPFLAGS) -DQN_FAKE_PLUGINS='"$(abs_top_builddir)/tests/.libs/"'
+tests_t_tune_SOURCES = tests/t_tune.c tests/fake.h tests/tap.h
+tests_t_tune_CPPFLAGS = $(tests_t_core_CPPFLAGS)
 endif
 
 # What the ops mean where libraries disagree: tables by hand.

@@ -1,51 +1,12 @@
-/* t_core.c -- the dispatcher: what the planner offers to engines, what demands forbid, what is remembered, measured,
- * recorded, delegated; on the backend of fake_backend.c, whose engines compute nothing, and on cpu_ref. */
+/* t_core.c -- the dispatcher: what the planner offers to engines, what demands forbid, what is recorded,
+ * delegated; on the backend of fake_backend.c, whose engines compute nothing, and on cpu_ref. */
 #include <quern/tools.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "fake.h"
 #include "tap.h"
-
-static char plugin[4096], last_plan[8192];
-
-static qn_context *context(const char *a, const char *b)
-{
-  qn_context *ctx = NULL;
-  char backend[4200];
-  snprintf(backend, sizeof backend, "backend=%s", plugin);
-  const char *const options[] = { backend, a, b, NULL };
-  if (qn_context_create(options, &ctx)) tap_note("%s", qn_last_error());
-  return ctx;
-}
-
-/* The engines of a graph's plan and how many parts; "" if it cannot be planned. */
-static const char *plan(qn_context *ctx, const char *lines, int *parts, size_t *workspace)
-{
-  qn_graph *g;
-  qn_plan *p;
-  last_plan[0] = 0;
-  *parts = 0;
-  if (qn_graph_parse(lines, &g)) {
-    tap_note("%s", qn_last_error());
-    return last_plan;
-  }
-  if (!qn_plan_create(ctx, g, &p)) {
-    qn_plan_print(p, last_plan, sizeof last_plan);
-    *parts = qn_plan_parts(p);
-    if (workspace) *workspace = qn_plan_workspace(p);
-    qn_plan_destroy(p);
-  }
-  qn_graph_destroy(g);
-  return last_plan;
-}
-
-static int line_has(const char *text, int line, const char *word)
-{
-  for (; line > 0 && text; line--) text = strchr(text, '\n') ? strchr(text, '\n') + 1 : NULL;
-  const char *end = text ? strchr(text, '\n') : NULL, *at = text ? strstr(text, word) : NULL;
-  return at && end && at < end;
-}
 
 /* ---- partition ------------------------------------------------------------------------------------------------ */
 
@@ -132,81 +93,6 @@ static void demands(void)
   tap_ok(qn_context_create(unknown, &bad) == QN_BAD_ARGUMENT && strstr(qn_last_error(), "known are"), "%s", qn_last_error());
   tap_ok(qn_context_set(ctx, "math", "exact") == QN_BAD_ARGUMENT && !strcmp(qn_context_get(ctx, "math"), ""), "%s", qn_last_error());
   qn_context_destroy(ctx);
-}
-
-/* ---- measuring ------------------------------------------------------------------------------------------------------ */
-
-static void tuning(void)
-{
-  char file[] = "/tmp/quern-t-core-XXXXXX", option[64], text[512] = "";
-  int n, fd = mkstemp(file);
-  if (fd >= 0) close(fd);
-  unlink(file);
-  snprintf(option, sizeof option, "tune_cache=%s", file);
-  qn_context *ctx = context("tune=measure", option);
-  plan(ctx, "copy x=f32/64", &n, NULL);
-  tap_ok(n == 1 && line_has(last_plan, 0, "fake/timed:fast"), "measuring finds the faster variant");
-  qn_context_destroy(ctx);
-  FILE *f = fopen(file, "r");
-  size_t got = f ? fread(text, 1, sizeof text - 1, f) : 0;
-  if (f) fclose(f);
-  tap_ok(got && strstr(text, "\tfake/timed:fast\t1\t") && strstr(text, "copy x=f32/64"), "and remembers it by name");
-  ctx = context("tune=cached", option);
-  plan(ctx, "copy x=f32/64", &n, NULL);
-  tap_ok(n == 1 && line_has(last_plan, 0, "fake/timed:fast"), "what is remembered is taken without measuring");
-  plan(ctx, "copy x=f32/65", &n, NULL);
-  tap_ok(n == 1 && line_has(last_plan, 0, "fake/timed:slow"), "and only for its problem");
-  qn_context_destroy(ctx);
-  ctx = context("tune=measure", option);
-  tap_ok(!qn_context_set(ctx, "engine", "copy=timed"), "measuring among pinned engines");
-  plan(ctx, "copy x=f32/67", &n, NULL);
-  tap_ok(n == 1 && line_has(last_plan, 0, "fake/timed:fast"), "finds the fastest of their variants");
-  tap_ok(!qn_context_set(ctx, "engine", "copy=timed:slow"), "a pinned variant");
-  plan(ctx, "copy x=f32/67", &n, NULL);
-  tap_ok(n == 1 && line_has(last_plan, 0, "fake/timed:slow"), "stays, whatever is remembered");
-  qn_context_destroy(ctx);
-  const char *slower = "in x f32/4x4\nz = log_softmax x=x axis=1\nt = tanh x=z\nout y = neg x=t\n";
-  const char *faster = "in x f32/4x4\nz = log_softmax x=x axis=1\nt = neg x=z\nout y = neg x=t\n";
-  ctx = context("tune=measure", option);
-  plan(ctx, slower, &n, NULL);
-  tap_ok(n == 2 && line_has(last_plan, 0, "fake/whole") && line_has(last_plan, 1, "fake/all"), "a fused part slower than its parts is split");
-  plan(ctx, faster, &n, NULL);
-  tap_ok(n == 1 && line_has(last_plan, 0, "fake/whole"), "and a faster one is not");
-  plan(ctx, "log_softmax x=f32/4x4 axis=1", &n, NULL);
-  tap_ok(n == 1 && line_has(last_plan, 0, "fake/whole"), "alone the fastest is taken");
-  qn_context_destroy(ctx);
-  ctx = context("tune=measure", option);
-  plan(ctx, "sgd params=f32/4 grads=f32/4 step=i64 rate=0.5 scale=1", &n, NULL);
-  tap_ok(n == 1 && line_has(last_plan, 0, "fake/by_data"), "each host scalar is measured with its own number");
-  plan(ctx, "pad x=f32/8 pad=1", &n, NULL);
-  tap_ok(n == 1 && line_has(last_plan, 0, "fake/alone"), "an engine none of whose variants is for the problem competes as it is");
-  plan(ctx, "gather x=f32/50x2 indices=i32/64", &n, NULL);
-  tap_ok(n == 1 && line_has(last_plan, 0, "fake/by_data"), "and indices with places that are there");
-  qn_context_destroy(ctx);
-  ctx = context("tune=cached", option);
-  plan(ctx, slower, &n, NULL);
-  tap_ok(n == 2 && line_has(last_plan, 0, "fake/whole"), "that a part was split is remembered");
-  plan(ctx, faster, &n, NULL);
-  tap_ok(n == 1, "with its problem");
-  qn_context_destroy(ctx);
-  if ((f = fopen(file, "w"))) {
-    fputs("something else\n", f);
-    fclose(f);
-  }
-  snprintf(option, sizeof option, "tune_cache=/tmp/../%s", file);       /* another name: the table above is in memory */
-  qn_set_log(NULL, NULL);
-  ctx = context("tune=measure", option);
-  plan(ctx, "copy x=f32/66", &n, NULL);
-  qn_context_destroy(ctx);
-  memset(text, 0, sizeof text);
-  if ((f = fopen(file, "r"))) {
-    got = fread(text, 1, sizeof text - 1, f);
-    fclose(f);
-  }
-  tap_ok(!strcmp(text, "something else\n"), "a file that is no tune cache is left alone");
-  unlink(file);
-  snprintf(option, sizeof option, "%s.lock", file);
-  unlink(option);
 }
 
 /* ---- contexts, recordings --------------------------------------------------------------------------------------------- */
@@ -577,7 +463,6 @@ int main(void)
   partition();
   deep();
   demands();
-  tuning();
   arena();
   instances();
   tracing();
