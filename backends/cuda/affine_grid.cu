@@ -6,7 +6,7 @@
  * block, and those in order by the block of an image that ends last. direct: any strides and sizes, in double, an element by a thread or
  * (the gradient) by a block. */
 #include "direct.cuh"
-#include "divisor.cuh"
+#include "divisor.h"
 #include "engines.h"
 #include "sums.cuh"
 #include "vector.cuh"
@@ -21,7 +21,7 @@ struct affine {
   int64_t  images, extent[3];             /* of the grid: x's first, then y's; 1 where there is none */
   int64_t  theta_stride[3], grid_stride[5];     /* grid: N, x, y, z, coordinate */
   double   scale[3];                      /* what 2w + 1 - W is divided by, inverted */
-  divisor  by[2];                         /* extent[0], extent[1] */
+  cuda_divisor by[2];                     /* extent[0], extent[1] */
 };
 
 /* Points side by side of one image, of a thread. */
@@ -29,16 +29,16 @@ template <int D> struct neighbours {
   static constexpr int points = D == 2 ? 2 : 4, coordinates = points * D;
   uint32_t at[3];
 
-  __device__ __forceinline__ neighbours(const affine &s, int32_t point) { at[2] = s.by[1].of(s.by[0].of((uint32_t)point, &at[0]), &at[1]); }
+  __device__ __forceinline__ neighbours(const affine &s, int32_t point) { at[2] = cuda_quotient(cuda_quotient((uint32_t)point, s.by[0], &at[0]), s.by[1], &at[1]); }
   /* (x, y, 1) of the point, then on to the next. */
   __device__ __forceinline__ void next(const affine &s, const float (&scale)[D], float (&along)[D + 1])
   {
 #pragma unroll
     for (int j = 0; j < D; j++) along[j] = (float)(2 * (int32_t)at[j] + 1 - (int32_t)s.extent[j]) * scale[j];
     along[D] = 1;
-    bool carry = ++at[0] == s.by[0].d;
+    bool carry = ++at[0] == s.by[0].by;
     at[0] = carry ? 0 : at[0], at[1] += carry;
-    carry = at[1] == s.by[1].d;
+    carry = at[1] == s.by[1].by;
     at[1] = carry ? 0 : at[1], at[2] += carry;
   }
 };
@@ -207,7 +207,7 @@ static affine affine_of(const void *attr, bool backward, const qn_value *in, con
     s.grid_stride[1 + d] = grid->stride[s.dims - d];
     s.scale[d] = n > 1 ? 1.0 / (double)(corners ? n - 1 : n) : 1;
   }
-  for (int d = 0; d < 2; d++) s.by[d] = divisor_of(s.extent[d]);
+  for (int d = 0; d < 2; d++) s.by[d] = cuda_divide_by(s.extent[d]);
   return s;
 }
 

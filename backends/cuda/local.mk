@@ -72,7 +72,6 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/loss_direct.cu \
   backends/cuda/loss_rows.cu \
   backends/cuda/affine_grid.cu \
-  backends/cuda/divisor.cuh \
   backends/cuda/lrn.cuh \
   backends/cuda/lrn.cu \
   backends/cuda/lrn_taps.cu \

@@ -1,20 +1,20 @@
 /* lrn.cuh -- what the engines of local normalization share: their dims, a window's power, the roles of a request. */
 #ifndef QUERN_CUDA_LRN_CUH
 #define QUERN_CUDA_LRN_CUH
-#include "divisor.cuh"
+#include "divisor.h"
 
-struct dim { int32_t n, inner; divisor by_n, by_inner; };      /* extent; elements from one to the next */
+struct dim { int32_t n, inner; cuda_divisor by_n, by_inner; };  /* extent; elements from one to the next */
 
 static inline void set_dim(dim *d, int64_t n, int64_t inner)
 {
-  *d = { (int32_t)n, (int32_t)inner, divisor_of(n), divisor_of(inner) };
+  *d = { (int32_t)n, (int32_t)inner, cuda_divide_by(n), cuda_divide_by(inner) };
 }
 
 /* Of element e along a dim. */
 __device__ __forceinline__ int32_t index_of(const dim &d, int32_t e)
 {
-  uint32_t i, rest;
-  d.by_n.of(d.by_inner.of(e, &rest), &i);
+  uint32_t i;
+  cuda_quotient(cuda_quotient((uint32_t)e, d.by_inner), d.by_n, &i);
   return (int32_t)i;
 }
 

@@ -19,7 +19,7 @@ struct windows {
   const void *in, *x, *means;             /* in: dy, or x */
   void    *out, *dmeans;                  /* dmeans may be NULL */
   int32_t  rows, pitch;                   /* of a grid; elements of a row */
-  divisor  by_width, by_strips;           /* vectors of a row; of a grid, how often a block's strips */
+  cuda_divisor by_width, by_strips;       /* vectors of a row; of a grid, how often a block's strips */
   uint32_t units;                         /* vectors of a row, for every block's strips */
   bool     quarters;                      /* beta is 3/4 */
   float    k, alpha, beta;                /* alpha/n */
@@ -85,7 +85,7 @@ template <int V, int S, int below, bool lanes> struct spot {
     uint32_t lane = threadIdx.x % 32, column, strips;
     uint32_t warp = threadIdx.x / 32, beside = below > 1 ? blockIdx.x : blockIdx.x * WARPS + warp;
     int32_t unit = lanes ? (int32_t)(beside * 30 + lane) - 1 : (int32_t)(beside * 32 + lane);
-    uint32_t grid = s.by_strips.of(s.by_width.of(min((uint32_t)max(unit, 0), s.units - 1), &column), &strips);
+    uint32_t grid = cuda_quotient(cuda_quotient(min((uint32_t)max(unit, 0), s.units - 1), s.by_width, &column), s.by_strips, &strips);
     row = (strips * below + (below > 1 ? warp : 0)) * S, column *= V;
     at = ((int64_t)grid * s.rows + row) * s.pitch + column;
     first = column == 0, last = column + V == s.pitch;
@@ -284,7 +284,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (k->dtype != x->dtype || k->down != down || k->across != across || k->divisive != divisive) continue;
     if (pitch % k->vector != 0 || align < (uint32_t)k->vector * qn_kit_bytes(x->dtype)) continue;
     int64_t strips = qn_ceil_div(rows, k->below[backward] * k->rows[backward]), units = all / (rows * pitch) * strips * (pitch / k->vector);
-    s->by_width = divisor_of(pitch / k->vector), s->by_strips = divisor_of(strips), s->units = (uint32_t)units;
+    s->by_width = cuda_divide_by(pitch / k->vector), s->by_strips = cuda_divide_by(strips), s->units = (uint32_t)units;
     st.kernel = k->kernel[backward], st.blocks = (unsigned)qn_ceil_div(qn_ceil_div(units, across > 1 ? 30 : 32), WARPS / k->below[backward]);
   }
   if (!st.kernel) return qn_refuse(out, "windows and vectors are those that kernels were made for", "x", "size 5, within also 3 without means; rows of whole vectors", "size %lld", (long long)a->size);

@@ -4,15 +4,9 @@
  * Shares that are all of one size are taken for the former. */
 #pragma once
 #include "cuda_backend.h"
+#include "divisor.h"
 #include "larger.cuh"
 #include "vector.cuh"
-
-/* Quotients of numbers below 2^31, by a product. */
-struct divider {
-  uint32_t by, product, shift;
-
-  __device__ __forceinline__ uint32_t operator()(uint32_t n) const { return by == 1 ? n : __umulhi(n, product) >> shift; }
-};
 
 struct pool {
   const void *x, *dy;
@@ -25,7 +19,7 @@ struct pool {
   int32_t  band;                          /* outputs of a column that are one unit */
   int32_t  in[3], out[3], size[3], step[3], dilation[3], before[3], after[3];
   int64_t  x_stride[5], y_stride[5], dx_stride[5], index_stride[5];       /* N, C, spatial */
-  divider  by_groups, by_cells[3], by_step[3], by_out[3];   /* cells: of the grid of units */
+  cuda_divisor by_groups, by_cells[3], by_step[3], by_out[3];   /* cells: of the grid of units */
 };
 
 struct place { uint32_t n, c; int o[3]; };  /* of one unit: channels innermost (V > 1), or the innermost extent */
@@ -35,18 +29,18 @@ template <int V> __device__ __forceinline__ place place_of(const pool &p, uint32
   place at;
   uint32_t rest = unit;
   if (V > 1) {
-    uint32_t q = p.by_groups(rest);
+    uint32_t q = cuda_quotient(rest, p.by_groups);
     at.c = (rest - q * p.groups) * V;
     rest = q;
   }
 #pragma unroll
   for (int d = 2; d >= 0; d--) {
-    uint32_t q = p.by_cells[d](rest);
+    uint32_t q = cuda_quotient(rest, p.by_cells[d]);
     at.o[d] = (int)(rest - q * p.by_cells[d].by);
     rest = q;
   }
   if (V == 1) {
-    uint32_t q = p.by_groups(rest);
+    uint32_t q = cuda_quotient(rest, p.by_groups);
     at.c = rest - q * p.groups;
     rest = q;
   }
@@ -56,11 +50,11 @@ template <int V> __device__ __forceinline__ place place_of(const pool &p, uint32
 
 __device__ __forceinline__ int window_begin(const pool &p, int d, int o)
 {
-  return p.adaptive ? (int)p.by_out[d]((uint32_t)o * p.in[d]) : o * p.step[d] - p.before[d];
+  return p.adaptive ? (int)cuda_quotient((uint32_t)o * p.in[d], p.by_out[d]) : o * p.step[d] - p.before[d];
 }
 __device__ __forceinline__ int window_size(const pool &p, int d, int o)
 {
-  return p.adaptive ? (int)p.by_out[d]((uint32_t)(o + 1) * p.in[d] + p.out[d] - 1) - window_begin(p, d, o) : p.size[d];
+  return p.adaptive ? (int)cuda_quotient((uint32_t)(o + 1) * p.in[d] + p.out[d] - 1, p.by_out[d]) - window_begin(p, d, o) : p.size[d];
 }
 
 struct window { int begin[3], size[3]; };
@@ -142,18 +136,11 @@ __device__ __forceinline__ void windows_over(const pool &p, int d, int x, int *f
     return;
   }
   int from = x + p.before[d] - (p.size[d] - 1) * p.dilation[d];
-  *first = from <= 0 ? 0 : (int)p.by_step[d](from + p.step[d] - 1);
-  *last = min((int)p.by_step[d](x + p.before[d]), p.out[d] - 1);
+  *first = from <= 0 ? 0 : (int)cuda_quotient(from + p.step[d] - 1, p.by_step[d]);
+  *last = min((int)cuda_quotient(x + p.before[d], p.by_step[d]), p.out[d] - 1);
 }
 
 /* ---- host -------------------------------------------------------------------------------------------------- */
-
-static inline divider divider_of(uint32_t by)
-{
-  int bits = 0;
-  while (by > 1u << bits) bits++;
-  return { by, (uint32_t)(((1ull << (31 + bits)) + by - 1) / by), (uint32_t)(bits - 1) };
-}
 
 static inline void pool_strides(const qn_value *v, int64_t *stride)
 {
@@ -218,7 +205,7 @@ static inline bool pool_fill(pool *p, const qn_node *op, const qn_value *x, cons
     int from = d - (5 - x->rank);
     p->in[d] = p->out[d] = p->size[d] = p->step[d] = p->dilation[d] = 1;
     if (from >= 0 && !(attr ? pool_dim(p, d, attr, from, x->dim[2 + from], y->dim[2 + from]) : pool_share(p, d, x->dim[2 + from], y->dim[2 + from]))) return false;
-    p->by_out[d] = divider_of((uint32_t)p->out[d]);
+    p->by_out[d] = cuda_divide_by(p->out[d]);
   }
   pool_strides(x, p->x_stride);
   pool_strides(y, p->y_stride);
@@ -239,9 +226,9 @@ static inline int pool_channels(const pool *p, const int64_t *const stride[], in
 static inline bool pool_units(pool *p, int v, const int32_t cells[3])
 {
   p->groups = (uint32_t)qn_ceil_div(p->c, v);
-  p->by_groups = divider_of(p->groups);
+  p->by_groups = cuda_divide_by(p->groups);
   double units = (double)p->n * p->groups;
-  for (int d = 0; d < 3; d++) units *= cells[d], p->by_cells[d] = divider_of((uint32_t)cells[d]), p->by_step[d] = divider_of((uint32_t)p->step[d]);
+  for (int d = 0; d < 3; d++) units *= cells[d], p->by_cells[d] = cuda_divide_by(cells[d]), p->by_step[d] = cuda_divide_by((uint32_t)p->step[d]);
   p->units = units > INT32_MAX ? 0 : (uint32_t)units;
   return units <= INT32_MAX;
 }

@@ -19,7 +19,7 @@ struct planes : pool {                    /* in[0] and what else it knows of a t
   uint32_t count, per_block;              /* planes */
   int32_t  bands;                         /* of a plane, one block each; band: output rows of one */
   int32_t  lanes, part;                   /* part: where in shared memory what lines give begins, in bytes */
-  divider  by_bands, by_rows, by_strips;  /* of a plane; of outputs */
+  cuda_divisor by_bands, by_rows, by_strips;  /* of a plane; of outputs */
 };
 
 /* What was found of a window so far, and where: its tap's number. */
@@ -68,7 +68,7 @@ __device__ __forceinline__ void small_windows(const planes &p, const T *s, uint3
   constexpr int lines = (STRIP - 1) * STEP + SIZE;
   int strips = (rows + STRIP - 1) / STRIP, units = n * strips * p.out[2];
   for (int unit = threadIdx.x; unit < units; unit += THREADS) {
-    int q = p.by_out[2](unit), ox = unit - q * p.out[2], k = p.by_strips(q), oy = o0 + (q - k * strips) * STRIP;
+    int q = cuda_quotient(unit, p.by_out[2]), ox = unit - q * p.out[2], k = cuda_quotient(q, p.by_strips), oy = o0 + (q - k * strips) * STRIP;
     int x0 = ox * STEP - p.before[2], y0 = oy * STEP - p.before[1];
     const T *line = s + (k * p.in[1] + y0) * p.in[2] + x0;
     bool here[SIZE];
@@ -109,7 +109,7 @@ __device__ __forceinline__ void other_windows(const planes &p, const T *s, float
   for (int begin = 0; begin < units; begin += step) {       /* all lanes of a warp stay */
     int unit = begin + threadIdx.x / p.lanes;
     bool here = unit < units;
-    int line = p.by_out[2](unit), ox = unit - line * width, x0 = window_begin(p, 2, ox), across = here ? window_size(p, 2, ox) : 0;
+    int line = cuda_quotient(unit, p.by_out[2]), ox = unit - line * width, x0 = window_begin(p, 2, ox), across = here ? window_size(p, 2, ox) : 0;
     const T *from = s + line * p.in[2];
     found<mode> f;
     for (int c = lane; c < across; c += p.lanes) {
@@ -123,7 +123,7 @@ __device__ __forceinline__ void other_windows(const planes &p, const T *s, float
   }
   __syncthreads();
   for (int unit = threadIdx.x; unit < n * rows * width; unit += THREADS) {
-    int q = p.by_out[2](unit), ox = unit - q * width, k = p.by_rows(q), oy = o0 + q - k * rows;
+    int q = cuda_quotient(unit, p.by_out[2]), ox = unit - q * width, k = cuda_quotient(q, p.by_rows), oy = o0 + q - k * rows;
     int y0 = window_begin(p, 1, oy), down = window_size(p, 1, oy), across = window_size(p, 2, ox);
     found<mode> f;
     for (int r = 0; r < down; r++) {
@@ -140,7 +140,7 @@ template <class T, int mode, int SIZE, int STEP> __global__ void __launch_bounds
 {
   extern __shared__ uint4 stage[];
   constexpr int E = 16 / sizeof(T);
-  uint32_t group = p.bands == 1 ? blockIdx.x : p.by_bands(blockIdx.x), plane0 = group * p.per_block;
+  uint32_t group = p.bands == 1 ? blockIdx.x : cuda_quotient(blockIdx.x, p.by_bands), plane0 = group * p.per_block;
   int n = (int)min(p.per_block, p.count - plane0), o0 = 0, rows = p.out[1], first = 0, last = n * p.in[1];
   if (p.bands > 1) {                      /* per_block is 1 */
     o0 = (int)(blockIdx.x - group * p.bands) * p.band;
@@ -238,9 +238,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t shared = p.part + p.per_block * lines * given;
   p.lanes = 1;
   while (p.lanes < 32 && p.lanes * 16 <= p.size[2]) p.lanes *= 2;
-  p.by_bands = divider_of((uint32_t)p.bands);
-  p.by_rows = divider_of((uint32_t)p.out[1]);
-  p.by_strips = divider_of((uint32_t)qn_ceil_div(p.band, STRIP));
+  p.by_bands = cuda_divide_by(p.bands);
+  p.by_rows = cuda_divide_by(p.out[1]);
+  p.by_strips = cuda_divide_by(qn_ceil_div(p.band, STRIP));
   double blocks = (double)qn_ceil_div(count, p.per_block) * p.bands;
   if (blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 blocks", "x", "", "%s", "more");
   state st = {};

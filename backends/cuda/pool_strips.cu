@@ -23,7 +23,7 @@ struct strips : pool {                    /* in[0] and what else it knows of a t
   int32_t  whole, even;                   /* strips: a thread's outputs of a line lie as one vector; all windows have as many taps */
   float    share;                         /* ... of which each counts so much */
   uint32_t threads;
-  divider  by_vectors, by_bands;          /* bands: tiles, or lines of a thread, of a column of outputs */
+  cuda_divisor by_vectors, by_bands;      /* bands: tiles, or lines of a thread, of a column of outputs */
 };
 
 template <int mode> __device__ __forceinline__ float nothing() { return mode == MAX || mode == MAX_INDEX ? -INFINITY : 0.f; }
@@ -192,7 +192,7 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
   constexpr int N = line::outputs, ROWS = rows_of(V, SIZE, STEP), LINES = (ROWS - 1) * STEP + SIZE;
   uint32_t thread = blockIdx.x * THREADS + threadIdx.x;
   if (thread >= p.threads) return;
-  uint32_t q = p.by_vectors(thread), k = p.by_bands(q);
+  uint32_t q = cuda_quotient(thread, p.by_vectors), k = cuda_quotient(q, p.by_bands);
   int x0 = (int)(thread - q * p.vectors) * V, o0 = (int)(q - k * p.by_bands.by) * ROWS, ox = x0 / STEP, y0 = o0 * STEP - p.before[1];
   int64_t from = (int64_t)k * p.in[1] * p.in[2], to = ((int64_t)k * p.out[1] + o0) * p.out[2] + ox;
   line s[LINES];
@@ -263,7 +263,7 @@ __device__ __forceinline__ void join_taps(float &v, int &tap, float a, int other
 template <int dtype, int mode, int V> __global__ void __launch_bounds__(THREADS) pool_tiles(const __grid_constant__ strips p)
 {
   uint32_t thread = min(blockIdx.x * THREADS + threadIdx.x, p.threads - 1);   /* all lanes stay: of the last, some repeat it */
-  uint32_t q = p.by_vectors(thread), k = p.by_bands(q);
+  uint32_t q = cuda_quotient(thread, p.by_vectors), k = cuda_quotient(q, p.by_bands);
   int vector = (int)(thread - q * p.vectors), o = (int)(q - k * p.out[1]), across = p.size[2];
   int64_t at = ((int64_t)k * p.in[1] + o * p.size[1]) * p.in[2] + vector * V;
   float f[V], v;
@@ -372,7 +372,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   double threads = (double)count * p.vectors * (double)bands;
   if (threads > INT32_MAX) return qn_refuse(out, "fewer than 2^31 threads", "x", "", "%s", "more");
   p.threads = (uint32_t)threads;
-  p.by_vectors = divider_of((uint32_t)p.vectors), p.by_bands = divider_of((uint32_t)bands);
+  p.by_vectors = cuda_divide_by((uint32_t)p.vectors), p.by_bands = cuda_divide_by((uint32_t)bands);
   if (indices >= 0) p.index_dtype = r->value[indices].dtype;
   p.share = 1 / ((float)p.size[1] * (float)p.size[2]);
   p.even = p.include_pad;

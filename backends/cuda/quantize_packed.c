@@ -2,13 +2,6 @@
 #include "engines.h"
 #include "quantize_packed.h"
 
-static cuda_divider divider_of(int64_t d)
-{
-  uint32_t l = 0;
-  while (((int64_t)1 << l) < d) l++;
-  return (cuda_divider){ (uint32_t)d, (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << l) - (uint64_t)d)) / (uint64_t)d + 1), l };
-}
-
 /* ---- prepare -------------------------------------------------------------------------------------------------- */
 
 enum { X, Y, SCALE, ZERO, AMAX, WALKED };
@@ -65,23 +58,23 @@ static qn_status choose_dynamic(state *s, const cuda_quantize_kernels *k, const 
   if (columns) {
     s->kernel = k->columns;
     s->threads = 128;
-    s->p.across = divider_of(qn_ceil_div(s->p.pitch, 32));
-    s->blocks = (unsigned)(s->p.across.d * qn_ceil_div(rows, high));
+    s->p.across = cuda_divide_by(qn_ceil_div(s->p.pitch, 32));
+    s->blocks = (unsigned)(s->p.across.by * qn_ceil_div(rows, high));
   } else if (n < 2 && vectors <= 32 && !(vectors & (vectors - 1)) && elements % wide == 0 && row % wide == 0) {
     s->kernel = k->lanes;
     s->p.lanes = (uint32_t)vectors;
-    s->p.wide = divider_of(vectors);
+    s->p.wide = cuda_divide_by(vectors);
     share_out(s, device);
   } else {
     int which = 0;
     while (vectors > kept * threads[which]) which++;
     s->kernel = k->tiles[which];
     s->threads = threads[which] < 128 ? 128 : threads[which];
-    s->p.wide = divider_of(wide / V);
+    s->p.wide = cuda_divide_by(wide / V);
     s->p.steps = (uint32_t)qn_ceil_div(vectors, threads[which]);
     s->p.step_rows = (uint32_t)(threads[which] / (wide / V)), s->p.step_columns = (uint32_t)(threads[which] % (wide / V));
-    s->p.across = divider_of(qn_ceil_div(row, wide));
-    s->p.tiles = (uint32_t)(s->p.across.d * qn_ceil_div(rows, high));
+    s->p.across = cuda_divide_by(qn_ceil_div(row, wide));
+    s->p.tiles = (uint32_t)(s->p.across.by * qn_ceil_div(rows, high));
     s->blocks = (unsigned)qn_ceil_div(s->p.tiles, s->threads / threads[which]);
   }
   return QN_OK;
@@ -130,14 +123,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (each) {
       s.p.pitch = (uint32_t)(l[0].dim / V), s.p.rows = (uint32_t)(elements / l[0].dim);
       s.p.high = s.p.vectors >= 16 * 128 * (uint32_t)r->device->units ? 16 : CUDA_QUANTIZE_VECTORS;
-      s.p.across = divider_of(s.p.pitch);
+      s.p.across = cuda_divide_by(s.p.pitch);
       s.blocks = (unsigned)qn_ceil_div(s.p.pitch * qn_ceil_div(s.p.rows, s.p.high), CUDA_QUANTIZE_THREADS);
     }
     s.p.levels = n;
     for (int i = 0; i < n; i++) {
       int unit = i ? 1 : V;
-      s.p.dim[i] = divider_of(l[i].dim / unit);
-      s.p.block[i] = divider_of(each && !i ? 1 : l[i].block / unit);
+      s.p.dim[i] = cuda_divide_by(l[i].dim / unit);
+      s.p.block[i] = cuda_divide_by(each && !i ? 1 : l[i].block / unit);
       s.p.stride[i] = (uint32_t)l[i].stride;
     }
   }

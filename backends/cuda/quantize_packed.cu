@@ -20,8 +20,6 @@ enum { THREADS = CUDA_QUANTIZE_THREADS, U = CUDA_QUANTIZE_VECTORS, LEVELS = CUDA
 template <int dtype> constexpr int per_vector = vector_per_16<dtype>;
 
 using problem = cuda_quantization;
-using divider = cuda_divider;
-__device__ __forceinline__ uint32_t divided(const divider &d, uint32_t n) { return (__umulhi(d.m, n) + n) >> d.shift; }
 
 /* ---- magnitudes, as the bits of f32 or of both halves of a word, among which NaN is the largest -------------- */
 
@@ -114,8 +112,8 @@ __device__ __forceinline__ uint32_t scale_place(const problem &p, uint32_t vecto
 #pragma unroll
   for (int l = 0; l < LEVELS; l++) {
     if (l >= p.levels) break;
-    uint32_t outer = l + 1 < p.levels ? divided(p.dim[l], vector) : 0, index = vector - outer * p.dim[l].d;
-    at += divided(p.block[l], index) * p.stride[l];
+    uint32_t outer = l + 1 < p.levels ? cuda_quotient(vector, p.dim[l]) : 0, index = vector - outer * p.dim[l].by;
+    at += cuda_quotient(index, p.block[l]) * p.stride[l];
     vector = outer;
   }
   return at;
@@ -289,7 +287,7 @@ template <int in> __global__ static void __launch_bounds__(THREADS) quantize_spr
 template <int in> __global__ static void __launch_bounds__(THREADS) quantize_each(const __grid_constant__ problem p)
 {
   constexpr int V = per_vector<in>;
-  uint32_t id = blockIdx.x * THREADS + threadIdx.x, down = divided(p.across, id), column = id - down * p.across.d;
+  uint32_t id = blockIdx.x * THREADS + threadIdx.x, down = cuda_quotient(id, p.across), column = id - down * p.across.by;
   uint32_t row = down * p.high, end = min(p.rows, row + p.high), at = column * V;
   if (row >= p.rows) return;
   scaler c[V];
@@ -366,7 +364,7 @@ template <int out> __global__ static void __launch_bounds__(THREADS) dequantize_
 template <int out> __global__ static void __launch_bounds__(THREADS) dequantize_each(const __grid_constant__ problem p)
 {
   constexpr int V = per_vector<out>;
-  uint32_t id = blockIdx.x * THREADS + threadIdx.x, down = divided(p.across, id), column = id - down * p.across.d;
+  uint32_t id = blockIdx.x * THREADS + threadIdx.x, down = cuda_quotient(id, p.across), column = id - down * p.across.by;
   uint32_t row = down * p.high, end = min(p.rows, row + p.high);
   if (row >= p.rows) return;
   float scale[V];
@@ -402,7 +400,7 @@ template <int in> __global__ static void __launch_bounds__(THREADS) quantize_lan
   for (int u = 0; u < U; u++) {
     uint32_t vector = first + u * THREADS;
     if (u >= p.steps || vector >= p.vectors) break;
-    c[u].set(p, scale_make(p, most[u], divided(p.wide, vector), vector % p.lanes == 0), 0);
+    c[u].set(p, scale_make(p, most[u], cuda_quotient(vector, p.wide), vector % p.lanes == 0), 0);
     if (store_scaled<in>(p, vector, word[u], most[u], c[u])) odd |= 1u << u;
   }
 #pragma unroll
@@ -413,11 +411,11 @@ template <int in> __global__ static void __launch_bounds__(THREADS) quantize_lan
 /* The vectors of a tile that are a thread's, one after the other. */
 struct walk {
   uint32_t r, c;
-  __device__ __forceinline__ walk(const problem &p, uint32_t t) { r = divided(p.wide, t), c = t - r * p.wide.d; }
+  __device__ __forceinline__ walk(const problem &p, uint32_t t) { r = cuda_quotient(t, p.wide), c = t - r * p.wide.by; }
   __device__ __forceinline__ void on(const problem &p)
   {
     r += p.step_rows, c += p.step_columns;
-    if (c >= p.wide.d) c -= p.wide.d, r++;
+    if (c >= p.wide.by) c -= p.wide.by, r++;
   }
 };
 
@@ -429,8 +427,8 @@ template <int in, int threads> __global__ static void __launch_bounds__(threads 
   __shared__ uint32_t part[threads / 32];
   uint32_t tile = blockIdx.x * tiles + threadIdx.x / threads, t = threadIdx.x % threads, all[1] = {}, odd = 0;
   if (tile >= p.tiles) return;            /* whole warps */
-  uint32_t down = divided(p.across, tile), row = down * p.high, column = (tile - down * p.across.d) * p.wide.d;
-  uint32_t high = min(p.high, p.rows - row), wide = min(p.wide.d, p.pitch - column), steps = p.steps, base = row * p.pitch + column;
+  uint32_t down = cuda_quotient(tile, p.across), row = down * p.high, column = (tile - down * p.across.by) * p.wide.by;
+  uint32_t high = min(p.high, p.rows - row), wide = min(p.wide.by, p.pitch - column), steps = p.steps, base = row * p.pitch + column;
   uint4 word[K];
   walk from(p, t), to = from;
 #pragma unroll
@@ -469,8 +467,8 @@ template <int in> __global__ static void __launch_bounds__(128) quantize_columns
 {
   constexpr int V = per_vector<in>;
   __shared__ uint4 part[4][32];
-  uint32_t down = divided(p.across, blockIdx.x), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  uint32_t c = (blockIdx.x - down * p.across.d) * 32 + lane, row = down * p.high, end = min(p.rows, row + p.high);
+  uint32_t down = cuda_quotient(blockIdx.x, p.across), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  uint32_t c = (blockIdx.x - down * p.across.by) * 32 + lane, row = down * p.high, end = min(p.rows, row + p.high);
   uint4 word[COLUMN_ROWS / 4], most = make_uint4(0, 0, 0, 0);
   constexpr uint32_t m = in == QN_F32 ? 0x7fffffffu : 0x7fff7fffu;
   auto join = [&](uint4 q) {

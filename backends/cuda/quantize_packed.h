@@ -2,6 +2,7 @@
 #ifndef QN_CUDA_QUANTIZE_PACKED_H
 #define QN_CUDA_QUANTIZE_PACKED_H
 #include "cuda_backend.h"
+#include "divisor.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -9,9 +10,6 @@ extern "C" {
 enum { CUDA_QUANTIZE_THREADS = 256, CUDA_QUANTIZE_VECTORS = 4,    /* of a block; of a thread, 16 bytes of floats each */
        CUDA_QUANTIZE_KEPT = 8,            /* and of a tile */
        CUDA_QUANTIZE_LEVELS = 3, CUDA_QUANTIZE_COLUMN = 32 };       /* of blocks; rows of a block that is a column, at most */
-
-/* n / d of n below 2^31, without dividing. */
-typedef struct cuda_divider { uint32_t d, m, shift; } cuda_divider;
 
 typedef struct cuda_quantization {
   const void *x;                          /* floats; in dequantize y, which is written */
@@ -23,13 +21,13 @@ typedef struct cuda_quantization {
   uint32_t    vectors;                    /* whole ones */
   int32_t     tail;                       /* elements after them */
   int32_t     levels;                     /* of blocks, innermost first; 0: one scale */
-  cuda_divider dim[CUDA_QUANTIZE_LEVELS], block[CUDA_QUANTIZE_LEVELS];       /* innermost in vectors */
+  cuda_divisor dim[CUDA_QUANTIZE_LEVELS], block[CUDA_QUANTIZE_LEVELS];       /* innermost in vectors */
   uint32_t    stride[CUDA_QUANTIZE_LEVELS];
   uint32_t    lanes;                      /* of a block */
   bool        powers;                     /* scales are e8m0 */
   uint32_t    high, rows, pitch, tiles;   /* of tiles and columns: rows of a block, rows and vectors of x in two dims, tiles */
   uint32_t    steps, step_rows, step_columns;      /* of a thread: vectors; in its tile, from one to the next */
-  cuda_divider across, wide;              /* tiles (each: vectors) beside one another, the vectors of a tile */
+  cuda_divisor across, wide;              /* tiles (each: vectors) beside one another, the vectors of a tile */
 } cuda_quantization;
 
 /* Of floats of one dtype. [1]: a scale for each element of the last dim. */

@@ -1,11 +1,11 @@
 /* resample.cuh -- where resampling looks at x: points as exact fractions, so that weights come from a remainder, not from the
  * difference of two large floats. */
 #pragma once
-#include "divisor.cuh"
+#include "divisor.h"
 #include "spatial.cuh"
 
 /* Point i of y lies at (first + i step) / under among x's places; nearest's a half further, so that its floor is the nearest. */
-struct ruler { int64_t first, step, under, places, points; float inverse; divisor by, by_step; };        /* inverse, by: of under */
+struct ruler { int64_t first, step, under, places, points; float inverse; cuda_divisor by, by_step; };   /* inverse, by: of under */
 
 struct resampling : spatial {
   int32_t mode;
@@ -30,7 +30,7 @@ template <class T, class I, int MODE> struct point {
     I over = (I)r.first + i * (I)r.step;
     if constexpr (sizeof(I) == 4) {       /* no point lies a whole place before the first */
       uint32_t left;
-      below = (I)r.by.of((uint32_t)(over + (I)r.under), &left) - 1, rest = (I)left;
+      below = (I)cuda_quotient((uint32_t)(over + (I)r.under), r.by, &left) - 1, rest = (I)left;
     } else below = floor_div<I>(over, (I)r.under), rest = over - below * (I)r.under;
   }
   __device__ __forceinline__ void next(const ruler &r)
@@ -81,7 +81,7 @@ static inline ruler ruler_of(const qn_resampling *a, int64_t x, int64_t y)
   else if (a->grid == QN_GRID_ALIGN_CORNERS) r.step = y > 1 ? x - 1 : 0, r.under = y > 1 ? y - 1 : 1;
   if (a->mode == QN_RESAMPLE_NEAREST && a->grid != QN_GRID_ASYMMETRIC) r.first = 2 * r.first + r.under, r.step *= 2, r.under *= 2;
   r.inverse = (float)(1 / (double)r.under);
-  r.by = divisor_of(r.under), r.by_step = divisor_of(r.step ? r.step : 1);
+  r.by = cuda_divide_by(r.under), r.by_step = cuda_divide_by(r.step ? r.step : 1);
   return r;
 }
 

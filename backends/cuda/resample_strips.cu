@@ -188,9 +188,8 @@ template <int MODE> __device__ __forceinline__ void points_of(const ruler &r, in
   *begin = 0, *end = (int32_t)r.points;
   if (r.step == 0) return;
   auto first_beyond = [&](int32_t over) {                   /* the first point that lies further than over / under */
-    uint32_t rest;
     over -= (int32_t)r.first;
-    return over < 0 ? 0 : min((int32_t)r.by_step.of((uint32_t)over, &rest) + 1, (int32_t)r.points);
+    return over < 0 ? 0 : min((int32_t)cuda_quotient((uint32_t)over, r.by_step) + 1, (int32_t)r.points);
   };
   *begin = first_beyond((j - before) * (int32_t)r.under - (MODE == QN_RESAMPLE_NEAREST));
   *end = first_beyond((j + after) * (int32_t)r.under - 1);

@@ -6,7 +6,7 @@
  * vectors: channels are innermost: what a point's taps are is worked out once by a thread, for those that have 16 bytes of its channels each.
  * points: a point and some of its channels by a thread; where channels are innermost eight threads share them, and add up by shuffles.
  * direct: one element, or point, by a thread in double, for any size. */
-#include "divisor.cuh"
+#include "divisor.h"
 #include "engines.h"
 #include "sampling.cuh"
 #include "vector.cuh"
@@ -15,7 +15,7 @@ enum { THREADS = 128, LANES = 8 };
 
 struct problem : points {
   int32_t  count;                         /* points of all images */
-  divisor  per_image, per_line, lanes;    /* points of an image and of a line of it; vectors of a point's channels */
+  cuda_divisor per_image, per_line, lanes;    /* points of an image and of a line of it; vectors of a point's channels */
   int32_t  group;                         /* of vectors: threads of a point in its slopes */
   share    of;
   const void *x, *dy;
@@ -63,8 +63,8 @@ template <int W> __device__ __forceinline__ bool find_taps(const problem &s, tap
 {
   uint32_t i = first + threadIdx.x, line, at[3] = { 0, 0, 0 }, n;
   if (i >= (uint32_t)s.count) return false;
-  n = s.per_image.of(i, &line);
-  at[1] = s.per_line.of(line, &at[2]);
+  n = cuda_quotient(i, s.per_image, &line);
+  at[1] = cuda_quotient(line, s.per_line, &at[2]);
   const int32_t place[3] = { 0, (int32_t)at[1], (int32_t)at[2] };
   axis<float, int32_t> a[3];
   bool nan = axes_of<float, int32_t, 2>(s, (int32_t)n, place, a);
@@ -111,12 +111,12 @@ template <uint32_t dtype> __global__ static void __launch_bounds__(THREADS) samp
 {
   constexpr int V = vector_per_16<dtype>;
   __shared__ taps<1> t;
-  const uint32_t first = blockIdx.x * THREADS, vectors = min(s.count - first, (uint32_t)THREADS) * s.lanes.d;
+  const uint32_t first = blockIdx.x * THREADS, vectors = min(s.count - first, (uint32_t)THREADS) * s.lanes.by;
   find_taps(s, t, first, NULL);
   __syncthreads();
 #pragma unroll 2
   for (uint32_t i = threadIdx.x; i < vectors; i += THREADS) {
-    uint32_t lane, p = s.lanes.of(i, &lane);
+    uint32_t lane, p = cuda_quotient(i, s.lanes, &lane);
     float w[1][4], sum[V] = {};
     uint4 q[4];
     load_weights(w, t, p);
@@ -287,7 +287,7 @@ static qn_status begin(sampling_state *st, const qn_request *r, qn_prepared *out
   int64_t places = qn_elements(x) / x->dim[1], count = qn_elements(y) / y->dim[1], c = x->dim[1];
   if (places > 1 << 30 || (double)count * (double)(c + LANES) > 1 << 30) return qn_refuse(out, "places are counted in 31 bits", "grid", "fewer points", "%lld", (long long)count);
   s->of.channels = c, s->count = (int32_t)count;
-  s->per_image = divisor_of(count / x->dim[0]), s->per_line = divisor_of(s->point[2]);
+  s->per_image = cuda_divide_by(count / x->dim[0]), s->per_line = cuda_divide_by(s->point[2]);
   return QN_OK;
 }
 
@@ -330,8 +330,8 @@ static qn_status prepare_vectors(const qn_request *r, qn_prepared *out)
     if (x->align < 16 || y->align < 16 || (d != 1 && (x->stride[d] % v || y->stride[d] % v))) return qn_refuse(out, "vectors are aligned", "x", "multiples of 16 bytes", "%s", "others");
   if (qn_extent(x) > 0x7fffffff) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)qn_extent(x));
   bool forward = r->op[0].op == QN_OP_GRID_SAMPLE;
-  st.s.lanes = divisor_of(x->dim[1] / v);
-  for (st.s.group = 1; st.s.group < 32 && st.s.group < (int32_t)st.s.lanes.d;) st.s.group *= 2;
+  st.s.lanes = cuda_divide_by(x->dim[1] / v);
+  for (st.s.group = 1; st.s.group < 32 && st.s.group < (int32_t)st.s.lanes.by;) st.s.group *= 2;
   st.units = qn_ceil_div(st.s.count, THREADS);
   st.kernel = x->dtype == QN_F32 ? vectors_of<QN_F32>(forward) : x->dtype == QN_BF16 ? vectors_of<QN_BF16>(forward) : vectors_of<QN_F16>(forward);
   return cuda_keep(out, &st, sizeof st);

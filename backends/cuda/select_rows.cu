@@ -10,7 +10,7 @@
  * Dims are merged as far as x, y and the indices run on together. */
 #include "cuda_backend.h"
 #include "engines.h"
-#include "divisor.cuh"
+#include "divisor.h"
 #include "vector.cuh"
 
 enum { MAX_DIMS = 6, UNITS = 4, THREADS = 256 };
@@ -391,7 +391,7 @@ struct encoding {
   const void *indices;
   int32_t  wide, rank;
   uint32_t elements, units, depth, dim[MAX_DIMS];         /* of the rows, innermost first */
-  divisor  by_depth;
+  cuda_divisor by_depth;
   int64_t  stride[MAX_DIMS];              /* of indices */
   uint64_t on, off;
 };
@@ -404,7 +404,7 @@ template <class T> __global__ void __launch_bounds__(THREADS) one_hot_units(cons
 #pragma unroll
   for (int u = 0; u < UNITS; u++) {
     uint32_t unit = (blockIdx.x * UNITS + u) * THREADS + threadIdx.x;
-    row[u] = e.by_depth.of(min(unit, e.units - 1) * V, &k[u]);
+    row[u] = cuda_quotient(min(unit, e.units - 1) * V, e.by_depth, &k[u]);
     index[u] = index_at(e.indices, e.wide, offset_of(row[u], e.rank, e.dim, e.stride));
   }
 #pragma unroll
@@ -454,7 +454,7 @@ static qn_status one_hot_prepare(const qn_request *r, qn_prepared *out)
     e.stride[d] = nest.stride[1][nest.rank - 1 - d];
   }
   e.wide = indices->dtype == QN_I64;
-  e.depth = (uint32_t)a->depth, e.by_depth = divisor_of(a->depth);
+  e.depth = (uint32_t)a->depth, e.by_depth = cuda_divide_by(a->depth);
   e.elements = (uint32_t)qn_elements(y);
   e.units = (uint32_t)qn_ceil_div(e.elements, 16 / esize);
   qn_store_f64(&e.on, y->dtype, a->on);

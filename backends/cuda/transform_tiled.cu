@@ -6,7 +6,7 @@
  * (tiles).
  * Pad and strided slices of one element's width stay with the direct engine. */
 #include "cuda_backend.h"
-#include "divisor.cuh"
+#include "divisor.h"
 #include "engines.h"
 
 enum { MAX_DIMS = 6, TOGETHER = 4 };      /* TOGETHER: parts of one launch */
@@ -16,7 +16,7 @@ struct move {
   char    *y;
   int32_t  rank;
   uint32_t units;                         /* rows: how many in all; dim[0] counts units */
-  divisor  dim[MAX_DIMS];                 /* innermost in y first */
+  cuda_divisor dim[MAX_DIMS];                 /* innermost in y first */
   int64_t  x_stride[MAX_DIMS], y_stride[MAX_DIMS];          /* bytes */
   int32_t  across;                        /* tiles: the dim that is contiguous in x */
 };
@@ -37,7 +37,7 @@ template <class T, int N> __global__ void __launch_bounds__(256) transform_rows(
 #pragma unroll
   for (int d = 0; d < MAX_DIMS; d++)
     if (d < m.rank) {
-      uint32_t i = rest, q = d + 1 < m.rank ? m.dim[d].of(rest, &i) : 0;
+      uint32_t i = rest, q = d + 1 < m.rank ? cuda_quotient(rest, m.dim[d], &i) : 0;
       from += i * m.x_stride[d];
       to += i * m.y_stride[d];
       rest = q;
@@ -51,7 +51,7 @@ __device__ __forceinline__ void others(const move &m, int64_t *from, int64_t *to
   uint32_t rest = blockIdx.y;
   for (int d = 1; d < m.rank; d++) {
     if (d == m.across) continue;
-    uint32_t i, q = m.dim[d].of(rest, &i);
+    uint32_t i, q = cuda_quotient(rest, m.dim[d], &i);
     *from += i * m.x_stride[d];
     *to += i * m.y_stride[d];
     rest = q;
@@ -63,7 +63,7 @@ template <class T, int TILE> __global__ void __launch_bounds__(256) transform_ti
 {
   __shared__ T tile[TILE][TILE + (sizeof(T) < 4 ? 4 / sizeof(T) : 1)];
   constexpr int LINES = 256 / TILE;
-  uint32_t nj = m.dim[m.across].d, tiles_j = (nj + TILE - 1) / TILE;
+  uint32_t nj = m.dim[m.across].by, tiles_j = (nj + TILE - 1) / TILE;
   uint32_t j0 = blockIdx.x % tiles_j * TILE, i0 = blockIdx.x / tiles_j * TILE;
   int64_t from = 0, to = 0;
   others(m, &from, &to);
@@ -72,14 +72,14 @@ template <class T, int TILE> __global__ void __launch_bounds__(256) transform_ti
 #pragma unroll
   for (int k = 0; k < TILE; k += LINES) {
     uint32_t i = i0 + line + k;
-    if (i < m.dim[0].d && j0 + lane < nj) tile[line + k][lane] = *(const T *)(x + i * m.x_stride[0]);
+    if (i < m.dim[0].by && j0 + lane < nj) tile[line + k][lane] = *(const T *)(x + i * m.x_stride[0]);
   }
   __syncthreads();
   char *y = m.y + to + (int64_t)(i0 + lane) * sizeof(T);
 #pragma unroll
   for (int k = 0; k < TILE; k += LINES) {
     uint32_t j = j0 + line + k;
-    if (j < nj && i0 + lane < m.dim[0].d) *(T *)(y + j * m.y_stride[m.across]) = tile[lane][line + k];
+    if (j < nj && i0 + lane < m.dim[0].by) *(T *)(y + j * m.y_stride[m.across]) = tile[lane][line + k];
   }
 }
 
@@ -98,7 +98,7 @@ template <int E> __global__ void __launch_bounds__(256) transform_words(const __
 {
   constexpr int R = 8, I = 64, J = 32 * E, WIDE = I / E;
   __shared__ uint32_t tile[I][33];
-  uint32_t ni = m.dim[0].d, nj = m.dim[m.across].d, tiles_i = (ni + I - 1) / I;        /* neighbours write neighbouring memory */
+  uint32_t ni = m.dim[0].by, nj = m.dim[m.across].by, tiles_i = (ni + I - 1) / I;        /* neighbours write neighbouring memory */
   uint32_t j0 = blockIdx.x / tiles_i * J, i0 = blockIdx.x % tiles_i * I, lane = threadIdx.x % 32, line = threadIdx.x / 32;
   int64_t from = 0, to = 0;
   others(m, &from, &to);
@@ -146,13 +146,13 @@ static const char *lay_out(part *p, int rank, const int64_t *dim, const int64_t 
   if (nest.rank > MAX_DIMS) return "at most 6 dims that do not merge";
   move *m = &p->m;
   m->rank = nest.rank ? nest.rank : 1;
-  m->dim[0] = divisor_of(1);
+  m->dim[0] = cuda_divide_by(1);
   m->x_stride[0] = m->y_stride[0] = esize;
   double total = 1;
   for (int d = 0; d < nest.rank; d++) {
     int from = nest.rank - 1 - d;
     if (nest.dim[from] > INT32_MAX) return "dims below 2^31";
-    m->dim[d] = divisor_of(nest.dim[from]);
+    m->dim[d] = cuda_divide_by(nest.dim[from]);
     m->y_stride[d] = nest.stride[0][from] * esize;
     m->x_stride[d] = nest.stride[1][from] * esize;
     total *= (double)nest.dim[from];
@@ -162,10 +162,10 @@ static const char *lay_out(part *p, int rank, const int64_t *dim, const int64_t 
   if (m->x_stride[0] != esize)
     for (int d = 1; d < m->rank; d++)
       if (m->x_stride[d] == esize) m->across = d;
-  if (m->across > 0 && m->dim[0].d >= 8 && m->dim[m->across].d >= 8) {
-    double others = total / m->dim[0].d / m->dim[m->across].d;
+  if (m->across > 0 && m->dim[0].by >= 8 && m->dim[m->across].by >= 8) {
+    double others = total / m->dim[0].by / m->dim[m->across].by;
     if (others > 65535) return "at most 65535 transposes side by side";
-    bool words = esize <= 4 && align >= 4 && divides(p->x_offset, 4) && divides(p->y_offset, 4) && divides((int64_t)m->dim[0].d * esize, 4) && divides((int64_t)m->dim[m->across].d * esize, 4);
+    bool words = esize <= 4 && align >= 4 && divides(p->x_offset, 4) && divides(p->y_offset, 4) && divides((int64_t)m->dim[0].by * esize, 4) && divides((int64_t)m->dim[m->across].by * esize, 4);
     for (int d = 0; d < m->rank; d++) {
       if (d != m->across) words &= divides(m->x_stride[d], 4) != 0;
       if (d != 0) words &= divides(m->y_stride[d], 4) != 0;
@@ -177,18 +177,18 @@ static const char *lay_out(part *p, int rank, const int64_t *dim, const int64_t 
   /* rows: as wide a unit as everything is a multiple of */
   int64_t unit = esize;
   if (m->x_stride[0] == esize) {
-    while (unit < 16 && unit * 2 <= (int64_t)align && divides((int64_t)m->dim[0].d * esize, unit * 2) && divides(p->x_offset, unit * 2) && divides(p->y_offset, unit * 2)) {
+    while (unit < 16 && unit * 2 <= (int64_t)align && divides((int64_t)m->dim[0].by * esize, unit * 2) && divides(p->x_offset, unit * 2) && divides(p->y_offset, unit * 2)) {
       bool all = true;
       for (int d = 1; d < m->rank; d++) all &= divides(m->x_stride[d], unit * 2) && divides(m->y_stride[d], unit * 2);
       if (!all) break;
       unit *= 2;
     }
-    m->dim[0] = divisor_of((int64_t)m->dim[0].d * esize / unit);
+    m->dim[0] = cuda_divide_by((int64_t)m->dim[0].by * esize / unit);
     m->x_stride[0] = m->y_stride[0] = unit;
   }
   total = 1;
-  for (int d = 0; d < m->rank; d++) total *= m->dim[d].d;
-  if (total > 4e9) return "fewer than 2^32 units";
+  for (int d = 0; d < m->rank; d++) total *= m->dim[d].by;
+  if (total > INT32_MAX) return "fewer than 2^31 units";
   m->units = (uint32_t)total;
   p->how = ROWS;
   p->bytes = (int32_t)unit;
@@ -261,8 +261,8 @@ static dim3 tile_grid(const move &m, int down, int wide)
 {
   int64_t others = 1;
   for (int d = 1; d < m.rank; d++)
-    if (d != m.across) others *= m.dim[d].d;
-  return dim3((unsigned)(qn_ceil_div(m.dim[0].d, down) * qn_ceil_div(m.dim[m.across].d, wide)), (unsigned)others);
+    if (d != m.across) others *= m.dim[d].by;
+  return dim3((unsigned)(qn_ceil_div(m.dim[0].by, down) * qn_ceil_div(m.dim[m.across].by, wide)), (unsigned)others);
 }
 template <class T, int TILE> static void tiles(const move &m, cudaStream_t stream)
 {
