@@ -4,20 +4,23 @@
  *   backward      dx = the sum of dy over the windows whose index is this place, or of dy / places over those that hold it: place a
  *                 lies in windows floor(a P / X) to ceil((a + 1) P / X), the same rule with x and y exchanged
  *
- * shared: a thread takes one place of y in several layers; of dx four neighbours in several layers, channels or columns, as they lie.
+ * shared: a thread takes one place of y in several layers; of dx neighbours, channels or columns, as they lie, in a band of rows.
  * direct: one place, for any strides and sizes, in double. */
 #include "divisor.h"
 #include "engines.h"
 #include "spatial.cuh"
+#include "vector.cuh"
 
 struct sharing : spatial {
   void    *indices;                       /* NULL: none */
   int32_t  average, wide;                 /* wide: i64 indices */
   int64_t  index_stride[5], index_layer;  /* N, C, spatial; from one layer to the next */
-  int32_t  columns;                       /* a gradient's: neighbours are columns, not channels */
-  int32_t  units, groups, cells[3], layer_groups;         /* ... its grid */
-  cuda_divisor by_groups, by_cells[3], by_layers, by_in[3], by_out[3];
+  int32_t  whole_indices;                 /* a gradient's: a vector of channels' are i32, side by side and aligned */
+  int32_t  units, band;                   /* ... its grid; rows of a unit */
+  cuda_divisor by_cells[5], by_in[3], by_out[3];          /* cells: innermost first; neighbours, places of a row beside them, planes */
 };
+
+enum { LAYERS = 8 };                      /* of a thread, forward */
 
 /* Windows of `places` among `windows`: begins and ends of the i-th. */
 template <class I> __device__ __forceinline__ void window_of(I i, I places, I windows, I *begin, I *end)
@@ -121,96 +124,91 @@ __global__ static void __launch_bounds__(128) adaptive_backward(const __grid_con
   }
 }
 
-enum { LAYERS = 8 };                      /* of a thread */
+struct range { int begin, end; };
 
-/* The gradient for V neighbours, columns or channels, in each of LAYERS layers: which windows hold them, and how many places those have,
- * is worked out once. */
+/* Windows that hold one of these places along a dim; places of a window. */
+__device__ __forceinline__ range windows_over(const sharing &s, int d, int place, int end)
+{
+  int windows = (int)s.in_dim[d], places = (int)s.out_dim[d];
+  return { (int)cuda_quotient(place * windows, s.by_out[d]), (int)cuda_quotient(end * windows + places - 1, s.by_out[d]) };
+}
+__device__ __forceinline__ range places_in(const sharing &s, int d, int window)
+{
+  int windows = (int)s.in_dim[d], places = (int)s.out_dim[d];
+  return { (int)cuda_quotient(window * places, s.by_in[d]), (int)cuda_quotient((window + 1) * places + windows - 1, s.by_in[d]) };
+}
+__device__ __forceinline__ int size_of(range r) { return r.end - r.begin; }
+
+template <int U> __device__ __forceinline__ void places_at(int (&place)[U], const sharing &s, int64_t at)
+{
+  if (U % 4 == 0 && s.whole_indices) {
+#pragma unroll
+    for (int i = 0; i < U; i += 4) {
+      int4 q = *(const int4 *)((const int32_t *)s.indices + at + i);
+      place[i] = q.x, place[i + 1] = q.y, place[i + 2] = q.z, place[i + 3] = q.w;
+    }
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < U; i++) place[i] = place_at(s, at + i * s.index_stride[1]);
+}
+
+/* The gradient for V neighbours, columns or channels, of a band's rows. Rows come in runs that the same windows hold, of which means are
+ * made once. */
 template <int dtype, int V, bool columns> __global__ static void __launch_bounds__(128) adaptive_gradient(const __grid_constant__ sharing s)
 {
-  constexpr int L = LAYERS, U = columns ? 1 : V;          /* U: numbers of dy for a window and a layer */
-  int unit = (int)(blockIdx.x * 128 + threadIdx.x), q;
-  if (unit >= s.units) return;
-  cell<int> at;
-  q = cuda_quotient(unit, s.by_groups);
-  at.c = (unit - q * s.groups) * U;
-  unit = q;
+  constexpr int U = columns ? 1 : V;      /* numbers of dy for a window */
+  uint32_t at[5], band = blockIdx.x * 128 + threadIdx.x;
+  if (band >= s.units) return;
 #pragma unroll
-  for (int d = 2; d >= 0; d--) {
-    q = cuda_quotient(unit, s.by_cells[d]);
-    at.o[d] = unit - q * s.cells[d];
-    unit = q;
-  }
-  at.n = cuda_quotient(unit, s.by_layers);
-  at.layer = (unit - at.n * s.layer_groups) * L;
-  if (columns) at.o[2] *= V;
-  int first[3], end[3], x = at.o[2], layers = (int)s.layers - at.layer;
+  for (int d = 0; d < 5; d++) band = cuda_quotient(band, s.by_cells[d], &at[d]);
+  const bool last = !columns || (V == 1 && s.channels_last);
+  const int64_t n = at[4], c = last ? at[0] * U : at[3];
+  const int x = (int)(last ? at[1] : at[0] * V), z = (int)at[2];
+  const int64_t from = n * s.in_stride[0] + c * s.in_stride[1], number = n * s.index_stride[0] + c * s.index_stride[1];
+  const int64_t to = n * s.out_stride[0] + c * s.out_stride[1] + z * s.out_stride[2] + x * s.out_stride[4];
+  const range deep = windows_over(s, 0, z, z + 1), wide = windows_over(s, 2, x, x + (columns ? V : 1));
+  int y = (int)band * s.band;
+  const int bottom = min(y + s.band, (int)s.out_dim[1]);
+  while (y < bottom) {
+    const range high = windows_over(s, 1, y, y + 1);
+    const int top = y, next = min(min(places_in(s, 1, high.begin).end, places_in(s, 1, high.end).begin), bottom);
+    float sum[V];
+    for (; y < next; y++) {
+      const int here = (z * (int)s.out_dim[1] + y) * (int)s.out_dim[2] + x;
+      if (y == top || !s.average) {
 #pragma unroll
-  for (int d = 0; d < 3; d++) {           /* windows */
-    int last = at.o[d] + (d == 2 && columns ? V : 1), in = (int)s.in_dim[d], out = (int)s.out_dim[d];
-    first[d] = cuda_quotient(at.o[d] * in, s.by_out[d]);
-    end[d] = cuda_quotient(last * in + out - 1, s.by_out[d]);
-  }
-  float sum[L][V];
-#pragma unroll
-  for (int l = 0; l < L; l++)
-#pragma unroll
-    for (int i = 0; i < V; i++) sum[l][i] = 0;
-  int here = (at.o[0] * (int)s.out_dim[1] + at.o[1]) * (int)s.out_dim[2] + x;
-  int64_t from = image_of(at, s.in_stride, s.in_layer), number = image_of(at, s.index_stride, s.index_layer);
+        for (int i = 0; i < V; i++) sum[i] = 0;
 #pragma unroll 1
-  for (int a = first[0]; a < end[0]; a++)
+        for (int a = deep.begin; a < deep.end; a++)
 #pragma unroll 1
-    for (int b = first[1]; b < end[1]; b++)
+          for (int b = high.begin; b < high.end; b++)
 #pragma unroll 1
-      for (int c = first[2]; c < end[2]; c++) {
-        int w[3] = { a, b, c }, begin = 0, last = 0, places = 1;
+            for (int w = wide.begin; w < wide.end; w++) {
+              const range over = places_in(s, 2, w);
+              const int64_t window = a * s.in_stride[2] + b * s.in_stride[3] + w * s.in_stride[4];
+              float v[U], share = 1;
+              int place[U] = {};
+              if constexpr (columns) vector_load(v, s.in, dtype, from + window, 1, 1);
+              else vector_load_whole<dtype>(v, s.in, from + window);
+              if (s.average) share /= (float)(size_of(places_in(s, 0, a)) * size_of(places_in(s, 1, b)) * size_of(over));
+              else places_at(place, s, number + a * s.index_stride[2] + b * s.index_stride[3] + w * s.index_stride[4]);
 #pragma unroll
-        for (int d = 0; d < 3; d++) {
-          int in = (int)s.in_dim[d], out = (int)s.out_dim[d];
-          begin = cuda_quotient(w[d] * out, s.by_in[d]);
-          last = cuda_quotient((w[d] + 1) * out + in - 1, s.by_in[d]);
-          places *= last - begin;
-        }
-        int64_t window = from + a * s.in_stride[2] + b * s.in_stride[3] + c * s.in_stride[4];
-        int64_t index = number + a * s.index_stride[2] + b * s.index_stride[3] + c * s.index_stride[4];
-        float v[L][U];
-        int place[L][U];                  /* that dy went to; average: all */
-#pragma unroll
-        for (int l = 0; l < L; l++)
-#pragma unroll
-          for (int i = 0; i < U; i++) v[l][i] = 0, place[l][i] = -1;
-#pragma unroll
-        for (int l = 0; l < L; l++)
-          if (l < layers) load(v[l], s.in, dtype, window + l * s.in_layer);
-        if (s.average) {
-          float share = 1 / (float)places;
-#pragma unroll
-          for (int i = 0; i < V; i++)
-            if (!columns || (x + i >= begin && x + i < last))
-#pragma unroll
-              for (int l = 0; l < L; l++) sum[l][i] += v[l][i % U] * share;
-        } else {
-#pragma unroll
-          for (int l = 0; l < L; l++)
-            if (l < layers)
-#pragma unroll
-              for (int i = 0; i < U; i++) place[l][i] = place_at(s, index + l * s.index_layer + i * s.index_stride[1]);
-#pragma unroll
-          for (int i = 0; i < V; i++)
-            if (!columns || (x + i >= begin && x + i < last))
-#pragma unroll
-              for (int l = 0; l < L; l++) sum[l][i] += place[l][i % U] == here + (columns ? i : 0) ? v[l][i % U] : 0;
-        }
+              for (int i = 0; i < V; i++) {
+                bool holds = !columns || (x + i >= over.begin && x + i < over.end);
+                if (holds && (s.average || place[i % U] == here + (columns ? i : 0))) sum[i] += v[i % U] * share;
+              }
+            }
       }
-  int64_t to = offset_of(at, s.out_stride, s.out_layer);
-#pragma unroll
-  for (int l = 0; l < L; l++)
-    if (l < layers) store(sum[l], s.out, dtype, to + l * s.out_layer);
+      if constexpr (V == 1) vector_store(sum, s.out, dtype, to + y * s.out_stride[3], 1, 1);
+      else vector_store_whole<dtype>(sum, s.out, to + y * s.out_stride[3]);
+    }
+  }
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-struct sharing_state { sharing s; int32_t in, out, indices, neighbours; };
+struct sharing_state { sharing s; int32_t in, out, indices; const void *gradient; };
 
 static sharing sharing_of(const qn_node *op, const qn_value *in, const qn_value *out, const qn_value *indices)
 {
@@ -231,28 +229,35 @@ static int32_t indices_role(uint32_t op)
 
 static bool is_forward(uint32_t op) { return op == QN_OP_POOL_ADAPTIVE_MAX || op == QN_OP_POOL_ADAPTIVE_AVERAGE; }
 
-/* The grid of units of a gradient; returns how many neighbours one takes. */
-static int gradient_units(sharing *s, const qn_value *dy, const qn_value *dx)
+/* Do vectors of v elements side by side along a dim begin at multiples of 16 bytes? */
+static bool in_vectors(const qn_value *t, const int64_t *stride, int64_t extent, int inner, int v)
 {
-  int v = spatial_vector(s, dy, dx);
-  bool rows = !s->channels_last && s->out_stride[4] == 1 && s->out_dim[2] % 4 == 0 && dx->align >= 16;
-  for (int d = 0; d < 4; d++) rows = rows && s->out_stride[d] % 4 == 0;
-  s->columns = v == 1;
-  if (rows) v = 4;
-  s->groups = (int32_t)(s->columns ? s->channels : s->channels / v);
-  s->layer_groups = (int32_t)qn_ceil_div(s->layers, LAYERS);
-  s->by_groups = cuda_divide_by(s->groups);
-  s->by_layers = cuda_divide_by(s->layer_groups);
-  int64_t units = s->outer * s->layer_groups * s->groups;
-  for (int d = 0; d < 3; d++) {
-    s->cells[d] = (int32_t)(d == 2 && rows ? s->out_dim[d] / v : s->out_dim[d]);
-    s->by_cells[d] = cuda_divide_by(s->cells[d]);
-    s->by_in[d] = cuda_divide_by(s->in_dim[d]);
-    s->by_out[d] = cuda_divide_by(s->out_dim[d]);
-    units *= s->cells[d];
-  }
-  s->units = (int32_t)units;
-  return v;
+  bool fit = stride[inner] == 1 && extent % v == 0 && t->align >= 16;
+  for (int d = 0; d < 5; d++) fit = fit && (d == inner || stride[d] % v == 0);
+  return fit;
+}
+
+template <int dtype> static const void *gradient_of(bool channels, bool columns)
+{
+  constexpr int V = vector_per_16<dtype>;
+  return channels ? (const void *)adaptive_gradient<dtype, V, false> : columns ? (const void *)adaptive_gradient<dtype, V, true> : (const void *)adaptive_gradient<dtype, 1, true>;
+}
+
+/* The kernel of a gradient, and its grid: bands of as many rows as leave a device several times the threads that it holds. */
+static const void *choose_gradient(sharing *s, const qn_value *dy, const qn_value *dx, const qn_value *indices, const qn_device *device)
+{
+  const int v = dx->dtype == QN_F32 ? 4 : 8;
+  const bool channels = s->channels_last && in_vectors(dy, s->in_stride, s->channels, 1, v) && in_vectors(dx, s->out_stride, s->channels, 1, v);
+  const bool columns = !s->channels_last && in_vectors(dx, s->out_stride, s->out_dim[2], 4, v);
+  const int64_t c = dx->dim[1], beside = channels ? c / v : s->channels_last ? c : columns ? s->out_dim[2] / v : s->out_dim[2];
+  const int64_t cells[5] = { beside, s->channels_last ? s->out_dim[2] : 1, s->out_dim[0], s->channels_last ? 1 : c, dx->dim[0] };
+  int64_t units = 1;
+  for (int d = 0; d < 5; d++) s->by_cells[d] = cuda_divide_by(cells[d]), units *= cells[d];
+  for (int d = 0; d < 3; d++) s->by_in[d] = cuda_divide_by(s->in_dim[d]), s->by_out[d] = cuda_divide_by(s->out_dim[d]);
+  s->band = (int32_t)qn_ceil_div(s->out_dim[1], qn_min_i64(qn_ceil_div((int64_t)device->units * 8192, units), s->out_dim[1]));
+  s->units = (int32_t)(units * qn_ceil_div(s->out_dim[1], s->band));
+  s->whole_indices = indices && !s->wide && in_vectors(indices, s->index_stride, s->channels, 1, 4);
+  return dx->dtype == QN_F32 ? gradient_of<QN_F32>(channels, columns) : dx->dtype == QN_BF16 ? gradient_of<QN_BF16>(channels, columns) : gradient_of<QN_F16>(channels, columns);
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -265,7 +270,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   sharing s = sharing_of(op, x, y, indices < 0 ? nullptr : &r->value[indices]);
   if (!spatial_small(&s)) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)spatial_units(&s, 1, 1));
   sharing_state st = {};
-  st.neighbours = is_forward(op->op) ? 1 : gradient_units(&s, x, y);
+  if (!is_forward(op->op)) st.gradient = choose_gradient(&s, x, y, indices < 0 ? nullptr : &r->value[indices], r->device);
   st.s = s;
   st.in = op->arg[0], st.out = to, st.indices = indices;
   return cuda_keep(out, &st, sizeof st);
@@ -277,14 +282,6 @@ template <class T, class I, int L> static void launch_forward(const sharing &s, 
   adaptive_forward<T, I, 1, L><<<direct_blocks(units, 128), 128, 0, stream>>>(s, units);
 }
 
-template <int dtype> static void launch_gradient(const sharing &s, int neighbours, cudaStream_t stream)
-{
-  unsigned blocks = (unsigned)(s.units + 127) / 128;
-  if (!s.columns) adaptive_gradient<dtype, 4, false><<<blocks, 128, 0, stream>>>(s);
-  else if (neighbours == 4) adaptive_gradient<dtype, 4, true><<<blocks, 128, 0, stream>>>(s);
-  else adaptive_gradient<dtype, 1, true><<<blocks, 128, 0, stream>>>(s);
-}
-
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const sharing_state *st = (const sharing_state *)p->state;
@@ -293,11 +290,12 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   s.in = launch->ptr[st->in];
   s.out = launch->ptr[st->out];
   s.indices = st->indices < 0 ? nullptr : launch->ptr[st->indices];
-  if (is_forward(p->engine->op)) launch_forward<float, int32_t, LAYERS>(s, stream);
-  else if (s.out_dtype == QN_F32) launch_gradient<QN_F32>(s, st->neighbours, stream);
-  else if (s.out_dtype == QN_BF16) launch_gradient<QN_BF16>(s, st->neighbours, stream);
-  else launch_gradient<QN_F16>(s, st->neighbours, stream);
-  return direct_launched("pool_adaptive");
+  if (is_forward(p->engine->op)) {
+    launch_forward<float, int32_t, LAYERS>(s, stream);
+    return direct_launched("pool_adaptive");
+  }
+  void *arguments[] = { &s };
+  return cuda_check(cudaLaunchKernel(st->gradient, dim3((unsigned)(s.units + 127) / 128), dim3(128), arguments, 0, stream), "pool_adaptive");
 }
 
 static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)

@@ -26,6 +26,7 @@ pool_adaptive_max_backward dy=f32/2x3x3x4 indices=i64/2x3x3x4 dx=f32/2x3x7x5 ; a
 pool_adaptive_max_backward dy=f32/2x3x7x9 indices=i32/2x3x7x9 dx=f32/2x3x4x5 ; as=bf16
 pool_adaptive_max_backward dy=f32/1x2x2x4x3 indices=i32/1x2x2x4x3 dx=f32/1x2x5x6x7
 pool_adaptive_max_backward dy=f32/2x19x5x3/nhwc indices=i32/2x19x5x3/nhwc dx=f32/2x19x13x10/nhwc ; as=bf16
+pool_adaptive_max_backward dy=f32/2x8x3x4/nhwc indices=i32/2x8x3x4/nhwc dx=f32/2x8x7x9/nhwc ; as=bf16
 pool_adaptive_max_backward dy=f32/2x5x7 indices=i32/2x5x7 dx=f32/2x5x33
 pool_adaptive_max_backward dy=f32/2x9x4x5 indices=i32/2x9x4x5 dx=f32/2x9x10x12 ; as=bf16
 pool_adaptive_average_backward dy=f32/2x3x4x3 dx=f32/2x3x8x9 ; as=f16,bf16,f64
