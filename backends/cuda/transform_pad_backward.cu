@@ -1,17 +1,17 @@
 /* transform_pad_backward.cu -- the gradient of pad at the speed of memory: dx[j] = the sum of dy over the places that pad filled from j.
  *
- * inner: 16 bytes of a row of dx whose columns pad copied once: rows of dy, one or (where dx's row was copied more often) several, are
- * loaded as aligned vectors, shifted and added. edge: the other columns, an element by a thread. */
+ * A thread has one column of ROWS neighbouring rows of dx, whose loads are on their way together; those of neighbouring threads lie side
+ * by side. Rows that pad copied more often, or that do not fill a band, are made one by one. */
 #include "engines.h"
 #include "pad.cuh"
 #include "vector.cuh"
 
-enum { THREADS = 256 };
+enum { THREADS = 256, ROWS = 8 };
 
 struct gathering : padding {              /* in is dy, out is dx */
-  uint32_t left, inner, edge;             /* of a row: columns before the first vector; vectors; columns beside them */
-  uint32_t rows;
-  cuda_divisor by_inner, by_edge;
+  uint32_t units;
+  int32_t  once[2];                       /* rows that pad copied once: from, to */
+  cuda_divisor by_bands;                  /* of rows */
 };
 
 /* The k-th place of dy, along dim d, that shows place j of dx; *count: how many do. */
@@ -31,63 +31,72 @@ __device__ __forceinline__ int shows(const gathering &p, int d, int j, int k, in
   return k == 0 ? here : k == 1 && mirrored ? left : right;
 }
 
-/* Of the rows of dy that belong to this row of dx, the k-th, in bytes; *count: how many there are. */
-__device__ __forceinline__ int64_t row_of(const gathering &p, uint32_t row, int k, int *count)
+/* Of the places of dy that show this place of the dims beyond rows, the k-th, in bytes; *count: how many there are. */
+__device__ __forceinline__ int64_t outer_of(const gathering &p, uint32_t outer, int k, int *count)
 {
   int64_t offset = 0;
   *count = 1;
 #pragma unroll
-  for (int d = 1; d < PAD_DIMS; d++)
+  for (int d = 2; d < PAD_DIMS; d++)
     if (d < p.rank) {
-      uint32_t q = d + 1 < p.rank ? cuda_quotient(row, p.by_out[d]) : 0;
-      int j = (int)(row - q * p.out_dim[d]), n, from = shows(p, d, j, 0, &n);
+      uint32_t j = outer;
+      if (d + 1 < p.rank) outer = cuda_quotient(outer, p.by_out[d], &j);
+      int n, from = shows(p, d, (int)j, 0, &n);
       if (n > 1) {
-        from = shows(p, d, j, k % n, &n);
+        from = shows(p, d, (int)j, k % n, &n);
         k /= n;
         *count *= n;
       }
       offset += from * p.in_stride[d];
-      row = q;
     }
   return offset;
 }
 
-template <int dtype> __global__ static void __launch_bounds__(THREADS) transform_pad_backward(const __grid_constant__ gathering p)
+/* Adds what column x of R rows of dy, from `row` on, has of these places. */
+template <int dtype, int R> __device__ __forceinline__ void add_rows(float (&sum)[R], const gathering &p, uint32_t outer, int row, int x)
 {
-  constexpr int V = vector_per_16<dtype>, E = 16 / V;
-  uint32_t unit = blockIdx.x * THREADS + threadIdx.x, vectors = p.rows * p.inner;
-  int rows, columns;
-  if (unit < vectors) {
-    uint32_t row = cuda_quotient(unit, p.by_inner), column = p.left + (unit - row * p.inner) * V;
-    float sum[V] = {};
-    int k = 0;
-    do {
-      const int64_t at = row_of(p, row, k, &rows) + (int64_t)(column + p.before[0]) * E;
-      float v[V];
-      if (at + ASKEW <= p.in_bytes) vector_open<dtype>(v, 0, load_askew<E>(p.in + at));
-      else vector_load(v, p.in, dtype, at / E, 1, V);
-#pragma unroll
-      for (int i = 0; i < V; i++) sum[i] += v[i];
-    } while (++k < rows);
-    vector_store_whole<dtype>(sum, p.out, (int64_t)row * p.out_dim[0] + column);
-    return;
-  }
-  unit -= vectors;
-  uint32_t row = cuda_quotient(unit, p.by_edge), column = unit - row * p.edge;
-  if (row >= p.rows) return;
-  if (column >= p.left) column += p.inner * V;
-  float sum[1] = {};
-  int k = 0;
+  constexpr int E = 16 / vector_per_16<dtype>;
+  int k = 0, outers, columns;
   do {
-    const int64_t at = row_of(p, row, k, &rows) / E;
+    const int64_t from = (outer_of(p, outer, k, &outers) + row * p.in_stride[1]) / E;
     int c = 0;
     do {
-      float v[1];
-      vector_load(v, p.in, dtype, at + shows(p, 0, (int)column, c, &columns), 1, 1);
-      sum[0] += v[0];
+      const int64_t at = from + shows(p, 0, x, c, &columns);
+      float v[R][1];
+#pragma unroll
+      for (int r = 0; r < R; r++) vector_load(v[r], p.in, dtype, at + r * (p.in_stride[1] / E), 1, 1);
+#pragma unroll
+      for (int r = 0; r < R; r++) sum[r] += v[r][0];
     } while (++c < columns);
-  } while (++k < rows);
-  vector_store(sum, p.out, dtype, (int64_t)row * p.out_dim[0] + column, 1, 1);
+  } while (++k < outers);
+}
+
+template <int dtype> __global__ static void __launch_bounds__(THREADS, 5) transform_pad_backward(const __grid_constant__ gathering p)
+{
+  uint32_t unit = blockIdx.x * THREADS + threadIdx.x, x, band;
+  if (unit >= p.units) return;
+  const uint32_t outer = cuda_quotient(cuda_quotient(unit, p.by_out[0], &x), p.by_bands, &band);
+  const int y = (int)band * ROWS, end = min(y + (int)ROWS, (int)p.out_dim[1]);
+  int64_t to = ((int64_t)outer * p.out_dim[1] + y) * p.out_dim[0] + x;
+  if (y >= p.once[0] && y + ROWS <= p.once[1]) {
+    float sum[ROWS] = {};
+    add_rows<dtype>(sum, p, outer, y + (int)p.before[1], (int)x);
+#pragma unroll
+    for (int r = 0; r < ROWS; r++, to += p.out_dim[0]) {
+      float v[1] = { sum[r] };
+      vector_store(v, p.out, dtype, to, 1, 1);
+    }
+    return;
+  }
+#pragma unroll 1
+  for (int j = y; j < end; j++, to += p.out_dim[0]) {
+    float sum[1] = {};
+    int k = 0, rows;
+    do {
+      add_rows<dtype>(sum, p, outer, shows(p, 1, j, k, &rows), (int)x);
+    } while (++k < rows);
+    vector_store(sum, p.out, dtype, to, 1, 1);
+  }
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
@@ -98,23 +107,22 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_value *dy = cuda_value(r, QN_ROLE_PAD_BACKWARD_DY), *dx = cuda_value(r, QN_ROLE_PAD_BACKWARD_DX);
   const qn_padding *a = (const qn_padding *)r->op[0].attr;
-  int esize = (int)qn_kit_bytes(dx->dtype), v = 16 / esize;
+  int esize = (int)qn_kit_bytes(dx->dtype);
   if (dx->dtype != QN_F32 && dx->dtype != QN_F16 && dx->dtype != QN_BF16) return qn_refuse(out, "sums are made in f32", "dx", "f32, f16 or bf16", "%s", qn_kit_name(dx->dtype));
   if (dy->dtype != dx->dtype) return qn_refuse(out, "one dtype", "dx", qn_kit_name(dy->dtype), "%s", qn_kit_name(dx->dtype));
-  if (!qn_is_dense(dx) || dx->align < 16) return qn_refuse(out, "16 bytes are stored at once", "dx", "no gaps, 16-byte alignment", "%s", "");
+  if (!qn_is_dense(dx)) return qn_refuse(out, "elements are counted as they lie", "dx", "no gaps", "%s", "gaps");
   if (qn_elements(dx) > INT32_MAX) return qn_refuse(out, "elements are counted in 31 bits", "dx", "below 2^31", "%lld", (long long)qn_elements(dx));
   gathering p = {};
   if (!pad_fill(&p, a, dy, dx)) return qn_refuse(out, "at most 6 dims that do not merge", "dx", "6", "%d", dx->rank);
   if (p.in_dim[0] > 1 && p.in_stride[0] != esize) return qn_refuse(out, "rows contiguous in both", "dy", "the order of dx's dims", "%s", "");
-  int64_t n = p.out_dim[0], before = p.before[0], after = p.in_dim[0] - n - before, once[2] = { 0, n };      /* columns copied once */
-  if (a->mode == QN_PAD_REFLECT) once[0] = before ? before + 1 : 0, once[1] = after ? n - 1 - after : n;
-  if (a->mode == QN_PAD_REPLICATE) once[0] = before > 0, once[1] = n - (after > 0);
-  p.left = (uint32_t)qn_min_i64(qn_round_up(once[0], v), n);
-  p.inner = n % v || once[1] < p.left ? 0 : (uint32_t)((once[1] - p.left) / v);
-  p.edge = (uint32_t)(n - (int64_t)p.inner * v);
-  p.rows = (uint32_t)(p.elements / n);
-  p.by_inner = cuda_divide_by(qn_max_i64(p.inner, 1)), p.by_edge = cuda_divide_by(qn_max_i64(p.edge, 1));
-  if (!p.inner) p.left = (uint32_t)n;
+  if (p.rank < 2) p.in_dim[1] = p.out_dim[1] = 1;
+  int32_t n = (int32_t)p.out_dim[1], before = (int32_t)p.before[1], after = (int32_t)p.in_dim[1] - n - before;
+  p.once[1] = n;
+  if (a->mode == QN_PAD_REFLECT) p.once[0] = before ? before + 1 : 0, p.once[1] = after ? n - 1 - after : n;
+  if (a->mode == QN_PAD_REPLICATE) p.once[0] = before > 0, p.once[1] = n - (after > 0);
+  int64_t bands = qn_ceil_div(n, (int64_t)ROWS);
+  p.by_bands = cuda_divide_by(bands);
+  p.units = (uint32_t)(p.elements / n * bands);
   pad_state st = {};
   st.p = p;
   st.dy = qn_role(&r->op[0], QN_ROLE_PAD_BACKWARD_DY), st.dx = qn_role(&r->op[0], QN_ROLE_PAD_BACKWARD_DX);
@@ -128,7 +136,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   gathering p = st->p;
   p.in = (const char *)launch->ptr[st->dy];
   p.out = (char *)launch->ptr[st->dx];
-  unsigned blocks = (unsigned)qn_ceil_div((int64_t)p.rows * (p.inner + p.edge), THREADS);
+  unsigned blocks = (unsigned)qn_ceil_div(p.units, THREADS);
   void *arguments[] = { &p };
   return cuda_check(cudaLaunchKernel(st->kernel, dim3(blocks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "transform_pad_backward");
 }

@@ -14,5 +14,6 @@ slice x=f32/4096x4096 step=2,2 ; name=slice.step2
 slice x=f32/64x256x28x28 start=0,64,0,0 length=64,128,28,28 ; name=slice.channels
 pad x=f32/32x64x56x56 pad=0,0,1,1 ; name=pad.image
 pad x=f32/1000x1000 pad=0:24,0:24 ; name=pad.tile
+pad_backward dy=f32/32x64x230x230 pad=0,0,3,3 mode=reflect ; name=pad_backward.image
 concat x=[f32/32x64x56x56,f32/32x64x56x56] axis=1 ; name=concat.channels
 concat x=[f32/4096x1024,f32/4096x1024,f32/4096x2048] axis=1 ; name=concat.columns
