@@ -105,6 +105,23 @@ __device__ __forceinline__ int zero_load(const problem &p, int64_t at)
   return !p.zero ? 0 : p.y_dtype == QN_U8 ? p.zero[at] : (int8_t)p.zero[at];
 }
 
+/* Of V neighbours: all on their way before the first is wanted. */
+template <int V> __device__ __forceinline__ void scales_beside(const problem &p, int64_t at, float (&scale)[V], int (&zero)[V])
+{
+  if (p.scale_dtype == QN_F32) {
+#pragma unroll
+    for (int i = 0; i < V; i++) scale[i] = ((const float *)p.scale)[at + i];
+  } else {
+#pragma unroll
+    for (int i = 0; i < V; i++) scale[i] = scale_load(p, at + i);
+  }
+#pragma unroll
+  for (int i = 0; i < V; i++) zero[i] = 0;
+  if (p.zero)
+#pragma unroll
+    for (int i = 0; i < V; i++) zero[i] = zero_load(p, at + i);
+}
+
 /* Where the scale of a vector stands. */
 __device__ __forceinline__ uint32_t scale_place(const problem &p, uint32_t vector)
 {
@@ -292,11 +309,11 @@ template <int in> __global__ static void __launch_bounds__(THREADS) quantize_eac
   if (row >= p.rows) return;
   scaler c[V];
   int zero[V];
-  float limit = 0;
+  float scale[V], limit = 0;
+  scales_beside(p, at, scale, zero);
 #pragma unroll
   for (int i = 0; i < V; i++) {
-    c[i].set(p, scale_load(p, at + i), 0);
-    zero[i] = zero_load(p, at + i);
+    c[i].set(p, scale[i], 0);
     limit = i && c[i].limit != limit ? __uint_as_float(0x7fc00000u) : c[i].limit;          /* alike, or NaN */
   }
   uint32_t first = row, odd = 0;
@@ -369,8 +386,7 @@ template <int out> __global__ static void __launch_bounds__(THREADS) dequantize_
   if (row >= p.rows) return;
   float scale[V];
   int zero[V];
-#pragma unroll
-  for (int i = 0; i < V; i++) scale[i] = scale_load(p, column * V + i), zero[i] = zero_load(p, column * V + i);
+  scales_beside(p, column * V, scale, zero);
   for (; row < end; row += U) {
     uint2 word[U];
 #pragma unroll
