@@ -109,7 +109,7 @@ __device__ __forceinline__ void sum_channel(const tiles &t, uint32_t c, uint32_t
   if (threadIdx.x == 0) element_store(t.sums, c * t.sum_stride, t.sum_dtype, v);
 }
 
-__global__ void __launch_bounds__(THREADS) pool_tiles(const __grid_constant__ tiles t)
+template <int dtype> __global__ void __launch_bounds__(THREADS) pool_tiles(const __grid_constant__ tiles t)
 {
   uint32_t line = blockIdx.x / t.parts, part = blockIdx.x - line * t.parts;
   uint32_t from = line * t.line + part * t.share, end = min(from + t.share, (line + 1) * t.line);
@@ -119,9 +119,7 @@ __global__ void __launch_bounds__(THREADS) pool_tiles(const __grid_constant__ ti
     rest -= n * t.plane;
     uint32_t oy = rest / t.across, ox = (rest - oy * t.across) * WINDOWS;
     float g[2][8];
-    if (t.dtype == QN_F32) gradient<QN_F32>(g, t, n, c, oy, ox);
-    else if (t.dtype == QN_BF16) gradient<QN_BF16>(g, t, n, c, oy, ox);
-    else gradient<QN_F16>(g, t, n, c, oy, ox);
+    gradient<dtype>(g, t, n, c, oy, ox);
 #pragma unroll 1
     for (int r = 0; r < 2; r++) {         /* the steps' code once */
       float v[8];
@@ -237,7 +235,9 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   t.tickets = (uint32_t *)launch->counters;
   cuda_chain_bind(&t.steps, &st->chain, launch->ptr);
   cudaStream_t stream = (cudaStream_t)launch->stream;
-  pool_tiles<<<st->blocks, THREADS, 0, stream>>>(t);
+  if (t.dtype == QN_F32) pool_tiles<QN_F32><<<st->blocks, THREADS, 0, stream>>>(t);
+  else if (t.dtype == QN_BF16) pool_tiles<QN_BF16><<<st->blocks, THREADS, 0, stream>>>(t);
+  else pool_tiles<QN_F16><<<st->blocks, THREADS, 0, stream>>>(t);
   return cuda_check(cudaGetLastError(), "pool_tiles");
 }
 
