@@ -184,10 +184,21 @@ static void count_along_w(const pooling *v, scratch *s)
   for (int64_t p = 0; p < v->out[2]; p++) s->count[p] = (float)taps_counted(v, 2, p);
 }
 
+/* The average of a plane without gaps, which is one row. */
+static bool one_average(const pooling *v)
+{
+  return !v->maximum && v->in[0] * v->in[1] * v->out[0] * v->out[1] == 1 && pool_whole(v, 2) && v->after[2] == 0;
+}
+
 static void forward(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, scratch *s)
 {
   const bool numbered = v->indices.value >= 0;
   const char *plane = tensor_at(&v->x, launch, n, c, 0, 0, 0);
+  if (one_average(v)) {
+    const float mean = pool_run_sum(pool_wide(&v->x, plane, v->in[2], s->wide), v->in[2]) / (float)v->in[2];
+    row_from_f32(tensor_at(&v->y, launch, n, c, 0, 0, 0), &mean, v->y.dtype, 1);
+    return;
+  }
   forget(s);
   for (int64_t pd = 0; pd < v->out[0]; pd++)
     for (int64_t ph = 0; ph < v->out[1]; ph++) {

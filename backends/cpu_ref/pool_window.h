@@ -218,10 +218,15 @@ static inline const float *pool_wide(const pool_tensor *t, const char *at, int64
 
 static inline float pool_run_sum(const float *x, int64_t n)
 {
-  v_f32 sums = { 0 };
+  v_f32 sums = { 0 }, others = sums;
   float sum = 0;
   int64_t i = 0;
+  for (; i + 2 * CPU_LANES <= n; i += 2 * CPU_LANES) {
+    sums += v_load(x + i);
+    others += v_load(x + i + CPU_LANES);
+  }
   for (; i + CPU_LANES <= n; i += CPU_LANES) sums += v_load(x + i);
+  sums += others;
   for (; i < n; i++) sum += x[i];
   for (int k = 0; k < CPU_LANES; k++) sum += sums[k];
   return sum;

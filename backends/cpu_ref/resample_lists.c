@@ -1,13 +1,14 @@
 /* resample_lists.c -- resample and its gradient by lists: for each place of the output, in each dim, the places that it is made of and
  * their weights. prepare makes the lists; y from x and dx from dy differ in nothing else.
  *
- *   channels last   a place's channels are the weighted sum of other places' channels, four at a time
+ *   channels last   a place's channels are the weighted sum of other places' channels, four at a time; or as otherwise, if that is less
  *   otherwise       the rows that an output row is made of are added up, then each of its places from that one row */
 #include "convert.h"
 #include "cpu_ref.h"
 
 enum { GRAIN = 16384,                     /* multiply-adds that are worth a thread */
-       AT_ONCE = 4 };                     /* rows that are added up in one pass */
+       AT_ONCE = 4,                       /* rows that are added up in one pass */
+       LONGEST = 32768 };                 /* elements of a row whose sum stays in the cache */
 
 /* Of output place o: entries begin[o] to begin[o + 1]; each: how many every place has, 0 if they differ. */
 typedef struct list { int32_t *begin, *source, each; float *weight; } list;
@@ -15,7 +16,7 @@ typedef struct list { int32_t *begin, *source, each; float *weight; } list;
 typedef struct resampling {
   int32_t  in, out, threads;              /* values of the request; threads that the workspace has room for */
   uint32_t dtype;
-  bool     channels_last;
+  bool     channels_last, rows_first;     /* rows_first: of channels too rows are added up before places */
   int64_t  bytes, n, c, in_dim[3], out_dim[3], in_stride[5], out_stride[5];
   int64_t  sources, scratch;              /* of one thread: rows, floats */
   list     list[3];
@@ -115,6 +116,37 @@ static void row_of_channels(const resampling *s, const source *from, int64_t n, 
   }
 }
 
+/* The sum of whole rows, or where the one that it is lies. */
+static const float *sum_rows(const resampling *s, const source *from, int64_t n, rows *r)
+{
+  if (s->dtype == QN_F32 && n == 1 && from->weight == 1) return (const float *)(const void *)from->row;
+  for (int64_t k = 0; k < n; k++) take_row(r, from[k].row, from[k].weight);
+  end_rows(r);
+  return r->sum;
+}
+
+/* By channels: the rows first, then places. */
+static void row_of_channels_by_rows(const resampling *s, const source *from, int64_t n, char *out, float *scratch)
+{
+  const list *l = &s->list[2];
+  const int64_t length = s->in_dim[2] * s->c;
+  rows of_rows = { .sum = scratch, .wide = scratch + length, .n = length, .dtype = s->dtype };
+  const float *const x = sum_rows(s, from, n, &of_rows);
+  rows r = { .sum = of_rows.wide + AT_ONCE * length, .n = s->c, .dtype = QN_F32 };
+  for (int64_t o = 0; o < s->out_dim[2]; o++) {
+    char *at = out + o * s->out_stride[4] * s->bytes;
+    if (s->dtype == QN_F32) r.sum = (float *)(void *)at;
+    r.begun = false;
+    for (int32_t c = l->begin[o]; c < l->begin[o + 1]; c++) {
+      if (r.taken == AT_ONCE) add_taken(&r);
+      r.row[r.taken] = x + l->source[c] * s->c;
+      r.weight[r.taken++] = l->weight[c];
+    }
+    end_rows(&r);
+    if (s->dtype != QN_F32) row_from_f32(at, r.sum, s->dtype, s->c);
+  }
+}
+
 /* Places of one row, each from as many others. */
 CPU_INLINE void sum_each(float *restrict y, const float *restrict x, const list *l, int each, int64_t n)
 {
@@ -144,10 +176,7 @@ static void row_of_places(const resampling *s, const source *from, int64_t n, ch
 {
   rows r = { .sum = scratch, .wide = scratch + s->in_dim[2], .n = s->in_dim[2], .dtype = s->dtype };
   float *y = s->dtype == QN_F32 ? (float *)(void *)out : r.wide + AT_ONCE * r.n;
-  const bool lone = s->dtype == QN_F32 && n == 1 && from->weight == 1;
-  for (int64_t k = 0; k < n && !lone; k++) take_row(&r, from[k].row, from[k].weight);
-  if (!lone) end_rows(&r);
-  sum_places(y, lone ? (const float *)(const void *)from->row : r.sum, &s->list[2], s->out_dim[2]);
+  sum_places(y, sum_rows(s, from, n, &r), &s->list[2], s->out_dim[2]);
   if (s->dtype != QN_F32) row_from_f32(out, y, s->dtype, s->out_dim[2]);
 }
 
@@ -171,7 +200,8 @@ qn_status CPU_NAME(cpu_resample_lists_run)(const qn_prepared *prepared, const qn
       char *out = (char *)launch->ptr[s->out]
                 + (n * s->out_stride[0] + c * s->out_stride[1] + o0 * s->out_stride[2] + o1 * s->out_stride[3]) * s->bytes;
       const int64_t n_sources = sources_of(s, in, o0, o1, sources);
-      if (s->channels_last) row_of_channels(s, sources, n_sources, out, scratch);
+      if (s->rows_first) row_of_channels_by_rows(s, sources, n_sources, out, scratch);
+      else if (s->channels_last) row_of_channels(s, sources, n_sources, out, scratch);
       else row_of_places(s, sources, n_sources, out, scratch);
     }
   }
@@ -284,7 +314,11 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     most[d] = most_entries(&s.list[d], s.out_dim[d]);
     s.list[d].each = most[d] * s.out_dim[d] == s.list[d].begin[s.out_dim[d]] ? (int32_t)most[d] : 0;
   }
-  s.scratch = qn_round_up(s.channels_last ? (1 + AT_ONCE) * s.c : (1 + AT_ONCE) * s.in_dim[2] + s.out_dim[2], 16);
+  const int64_t length = s.in_dim[2] * s.c, sums = most[0] * most[1] * most[2] * s.out_dim[2] * s.c;
+  s.rows_first = s.channels_last && s.in_stride[4] == s.c && length <= LONGEST &&
+                 most[0] * most[1] * length + most[2] * s.out_dim[2] * s.c < sums;
+  s.scratch = qn_round_up(s.rows_first ? (1 + AT_ONCE) * length + s.c : s.channels_last ? (1 + AT_ONCE) * s.c
+                          : (1 + AT_ONCE) * s.in_dim[2] + s.out_dim[2], 16);
   s.sources = qn_round_up(most[0] * most[1], 4);
   prepared->workspace = (uint64_t)s.threads * ((uint64_t)s.sources * sizeof(source) + (uint64_t)s.scratch * sizeof(float));
   memcpy(memory, &s, sizeof s);

@@ -3,13 +3,14 @@
  * A copy's dims are sorted by y's strides and merged where both tensors run on. Then, by what is fastest:
  *
  *   the same dim in x and y      rows, by memcpy
- *   another dim in x             the plane of both, in square blocks whose rows stay in L1 (a transpose)
+ *   another dim in x             the plane of both, in square blocks that stay in L1, made of tiles that stay in registers (a transpose)
  *   nothing packed               element by element
  *
  * slice and concat are copies from or to a part of a tensor. */
 #include "cpu_ref.h"
+#include "simd.h"
 
-enum { BLOCK = 32,                        /* elements on a side of a transposed block */
+enum { SIDE = 128,                        /* bytes on a side of a transposed block */
        STRIP = 256,                       /* rows of a plane that one task transposes */
        GRAIN = 1 << 17 };                 /* bytes that are worth a thread */
 
@@ -42,15 +43,62 @@ static void copy_row(char *restrict y, const char *restrict x, int64_t bytes, in
   }
 }
 
-/* y[j][i] = x[i][j] for i < rows, j < columns; pitches in elements. Inlined for constant bytes. */
-static inline __attribute__((always_inline)) void transpose_as(char *restrict y, int64_t y_pitch, const char *restrict x,
-                                                               int64_t x_pitch, int64_t rows, int64_t columns, size_t bytes)
+/* Elements of a and b in turn: those of their first halves, or of their second. Inlined for constant bytes, as all below. */
+typedef uint8_t tile_row __attribute__((vector_size(16)));
+CPU_INLINE tile_row first_in_turn(tile_row a, tile_row b, size_t bytes)
 {
-  char block[BLOCK * BLOCK * 8];          /* x's columns as rows */
-  const int64_t size = (int64_t)bytes;
+  switch (bytes) {
+  case 1:  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  case 2:  return __builtin_shufflevector(a, b, 0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21, 6, 7, 22, 23);
+  case 4:  return __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
+  default: return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+  }
+}
+CPU_INLINE tile_row second_in_turn(tile_row a, tile_row b, size_t bytes)
+{
+  switch (bytes) {
+  case 1:  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  case 2:  return __builtin_shufflevector(a, b, 8, 9, 24, 25, 10, 11, 26, 27, 12, 13, 28, 29, 14, 15, 30, 31);
+  case 4:  return __builtin_shufflevector(a, b, 8, 9, 10, 11, 24, 25, 26, 27, 12, 13, 14, 15, 28, 29, 30, 31);
+  default: return __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+  }
+}
+
+/* A tile of as many rows as a row has elements: a riffle of its halves, log2 of that often, is its transpose. */
+CPU_INLINE void transpose_tile(char *restrict y, int64_t y_pitch, const char *restrict x, int64_t x_pitch, size_t bytes)
+{
+  enum { MOST = sizeof(tile_row) };
+  const size_t n = MOST / bytes;
+  tile_row at[MOST], next[MOST];
+#pragma GCC unroll 16
+  for (size_t i = 0; i < n; i++) memcpy(&at[i], x + (int64_t)i * x_pitch, sizeof *at);
+#pragma GCC unroll 4
+  for (size_t done = 1; done < n; done *= 2) {
+#pragma GCC unroll 16
+    for (size_t i = 0; i < n / 2; i++) {
+      next[2 * i] = first_in_turn(at[i], at[i + n / 2], bytes);
+      next[2 * i + 1] = second_in_turn(at[i], at[i + n / 2], bytes);
+    }
+#pragma GCC unroll 16
+    for (size_t i = 0; i < n; i++) at[i] = next[i];
+  }
+#pragma GCC unroll 16
+  for (size_t i = 0; i < n; i++) memcpy(y + (int64_t)i * y_pitch, &at[i], sizeof *at);
+}
+
+/* y[j][i] = x[i][j] for i < rows, j < columns; pitches in elements. */
+CPU_INLINE void transpose_as(char *restrict y, int64_t y_pitch, const char *restrict x, int64_t x_pitch, int64_t rows, int64_t columns,
+                             size_t bytes)
+{
+  char block[SIDE * SIDE];                /* x's columns as rows */
+  const int64_t size = (int64_t)bytes, n = (int64_t)sizeof(tile_row) / size;
+  const int64_t tiled_rows = rows / n * n, tiled_columns = columns / n * n;
+  for (int64_t i = 0; i < tiled_rows; i += n)
+    for (int64_t j = 0; j < tiled_columns; j += n)
+      transpose_tile(block + j * SIDE + i * size, SIDE, x + (i * x_pitch + j) * size, x_pitch * size, bytes);
   for (int64_t i = 0; i < rows; i++)
-    for (int64_t j = 0; j < columns; j++) memcpy(block + (j * BLOCK + i) * size, x + (i * x_pitch + j) * size, bytes);
-  for (int64_t j = 0; j < columns; j++) memcpy(y + j * y_pitch * size, block + j * BLOCK * size, (size_t)rows * bytes);
+    for (int64_t j = i < tiled_rows ? tiled_columns : 0; j < columns; j++) memcpy(block + j * SIDE + i * size, x + (i * x_pitch + j) * size, bytes);
+  for (int64_t j = 0; j < columns; j++) memcpy(y + j * y_pitch * size, block + j * SIDE, (size_t)rows * bytes);
 }
 
 static void transpose(char *y, int64_t y_pitch, const char *x, int64_t x_pitch, int64_t rows, int64_t columns, int64_t bytes)
@@ -115,7 +163,7 @@ static void run_planes(const copy *c, char *y, const char *x, int threads)
 {
   const int32_t last = c->nest.rank - 1, across = c->across;
   const int64_t rows = c->nest.dim[last], columns = c->nest.dim[across];        /* x[rows][columns] to y[columns][rows] */
-  const int64_t y_pitch = c->nest.stride[0][across], x_pitch = c->nest.stride[1][last];
+  const int64_t y_pitch = c->nest.stride[0][across], x_pitch = c->nest.stride[1][last], block = SIDE / c->bytes;
   qn_nest outer = c->nest;                /* without the plane's dims */
   outer.dim[across] = outer.dim[last] = 1;
   const int64_t strips = qn_ceil_div(rows, STRIP), tasks = places(&outer, outer.rank) * strips;
@@ -124,11 +172,11 @@ static void run_planes(const copy *c, char *y, const char *x, int threads)
     qn_walk walk;
     qn_walk_begin(&walk, &outer, outer.rank, task / strips);
     const int64_t first = task % strips * STRIP, end = qn_min_i64(first + STRIP, rows);
-    for (int64_t j = 0; j < columns; j += BLOCK)
-      for (int64_t i = first; i < end; i += BLOCK)
+    for (int64_t j = 0; j < columns; j += block)
+      for (int64_t i = first; i < end; i += block)
         transpose(y + (walk.offset[0] + j * y_pitch + i) * c->bytes, y_pitch,
                   x + (walk.offset[1] + i * x_pitch + j) * c->bytes, x_pitch,
-                  qn_min_i64(BLOCK, end - i), qn_min_i64(BLOCK, columns - j), c->bytes);
+                  qn_min_i64(block, end - i), qn_min_i64(block, columns - j), c->bytes);
   }
 }
 
