@@ -22,25 +22,6 @@ qn_status qn__context_alive(const qn_context *ctx)
 
 /* ---- create, destroy ------------------------------------------------------------------------------------ */
 
-static qn_status read_options(const char *const options[], qn__settings *s)
-{
-  qn_status status = qn__settings_init(s);
-  for (int i = 0; !status && options && options[i]; i++) {
-    const char *eq = strchr(options[i], '=');
-    char key[32];
-    if (!eq || (size_t)(eq - options[i]) >= sizeof key)
-      status = qn__fail(QN_BAD_ARGUMENT, "options[%d]: \"%s\" is not of the form key=value", i, options[i]);
-    else {
-      memcpy(key, options[i], (size_t)(eq - options[i]));
-      key[eq - options[i]] = 0;
-      status = qn__settings_set(s, key, eq + 1, 2);
-    }
-    if (status) qn__settings_free(s);
-  }
-  if (!status && s->origin[QN_SET_PLUGIN_PATH] == 2) qn__backends_also(s->text[QN_SET_PLUGIN_PATH]);
-  return status;
-}
-
 qn_status qn_context_create(const char *const options[], qn_context **ctx_p)
 {
   static atomic_ullong ids;
@@ -54,7 +35,7 @@ qn_status qn_context_create(const char *const options[], qn_context **ctx_p)
   if (!(ctx = qn__alloc(sizeof *ctx))) return qn__fail(QN_NO_MEMORY, "no memory for a context");
   ctx->generation = atomic_load(&qn__generation);
   ctx->id = atomic_fetch_add(&ids, 1) + 1;
-  if ((status = read_options(options, &ctx->settings))) goto fail_settings;
+  if ((status = qn__settings_read(&ctx->settings, options))) goto fail_settings;
   if ((status = qn__device_choose(&ctx->settings, &ctx->backend, &ctx->n_backends, &provider, &ordinal))) goto fail_backends;
   if ((status = qn__device_get(provider, ordinal, ctx->settings.text[QN_SET_DEVICE_MODEL], &ctx->dev))) goto fail_device;
   if ((status = qn__terms_intern(ctx->dev, &ctx->settings, ctx->backend, ctx->n_backends, &ctx->terms))) goto fail_device;
@@ -153,6 +134,7 @@ qn_status qn_context_set(qn_context *ctx, const char *key, const char *value)
   }
   qn__settings_free(&ctx->settings);
   ctx->settings = s;
+  if (i == QN_SET_LOG) qn__settings_log(&s);
   if (terms != ctx->terms) qn__context_forget(ctx);
   ctx->terms = terms;
   return QN_OK;

@@ -77,7 +77,7 @@ typedef struct qn__pin { uint32_t op; char *backend, *engine, *variant; } qn__pi
 typedef struct qn__settings {
   char    *text[QN_SET_COUNT];                      /* as given; NULL: unset */
   uint8_t  origin[QN_SET_COUNT];                    /* 0 default, 1 environment, 2 context */
-  uint32_t determinism, math, tune;
+  uint32_t determinism, math, tune, log;
   bool     fallback, any_engine;                    /* any_engine: the pins end in "any" */
   int32_t  device, threads;                         /* device -1, threads 0: unset */
   uint64_t workspace_limit;
@@ -85,6 +85,9 @@ typedef struct qn__settings {
   int      n_pins;
 } qn__settings;
 qn_status qn__settings_init(qn__settings *s);       /* from the environment, which is read once */
+/* And then from a context's options: its log level is in force, its plugin_path looked into. */
+qn_status qn__settings_read(qn__settings *s, const char *const options[]);
+void      qn__settings_log(const qn__settings *s);  /* the process has one log level: the environment's, then whichever option came last */
 qn_status qn__settings_set(qn__settings *s, const char *key, const char *value, int origin);
 void      qn__settings_free(qn__settings *s);
 const char *qn__setting_key(int i);

@@ -21,15 +21,9 @@ static qn_status explain_model(const char *const options[], const char *model, c
   qn__terms *terms = NULL;
   qn_device desc = { .struct_size = sizeof desc, .ordinal = -1 };
   int n, ordinal;
-  qn_status status = qn__settings_init(&s);
+  qn_status status = qn__settings_read(&s, options);
   if (status) return status;
-  for (int i = 0; options && options[i] && !status; i++) {
-    const char *eq = strchr(options[i], '=');
-    char key[32] = "";
-    if (eq && (size_t)(eq - options[i]) < sizeof key) memcpy(key, options[i], (size_t)(eq - options[i]));
-    status = qn__settings_set(&s, key, eq ? eq + 1 : "", 2);
-  }
-  if (!status) status = qn__device_choose(&s, &list, &n, &provider, &ordinal);
+  status = qn__device_choose(&s, &list, &n, &provider, &ordinal);
   if (!status) status = qn__device_model(provider, model, &desc);
   if (!status) status = qn__terms_make(&desc, &s, list, n, &terms);
   if (!status) {

@@ -91,11 +91,7 @@ static qn_status parse_fallback(qn__settings *s, const char *key, const char *te
 static qn_status parse_log(qn__settings *s, const char *key, const char *text)
 {
   static const char *const word[] = { "error", "warn", "info", "debug" };
-  uint32_t v = 0;
-  (void)s;
-  qn_status status = one_of(key, text, word, 4, &v);
-  if (!status) atomic_store(&qn__log_level, (int)v);
-  return status;
+  return one_of(key, text, word, 4, &s->log);
 }
 
 static qn_status parse_bytes(qn__settings *s, const char *key, const char *text)
@@ -209,7 +205,7 @@ static const struct setting {
   [QN_SET_WORKSPACE_LIMIT] = { "workspace_limit", "QUERN_WORKSPACE_LIMIT", "", parse_bytes, "bytes, with K, M or G; unset or empty: no limit" },
   [QN_SET_FALLBACK] = { "fallback", "QUERN_FALLBACK", "none", parse_fallback,
     "none; host: an op that no engine of the device has runs on the CPU, with copies, and is logged" },
-  [QN_SET_LOG] = { "log", "QUERN_LOG", "warn", parse_log, "error, warn, info, debug; to stderr" },
+  [QN_SET_LOG] = { "log", "QUERN_LOG", "warn", parse_log, "error, warn, info, debug; to stderr; of the whole process, so a context's option changes it for all" },
   [QN_SET_TRACE] = { "trace", "QUERN_TRACE", "", parse_text, "file that records every problem executed, for quern-bench to replay" },
 };
 
@@ -247,6 +243,8 @@ void qn__settings_free(qn__settings *s)
   memset(s, 0, sizeof *s);
 }
 
+void qn__settings_log(const qn__settings *s) { atomic_store(&qn__log_level, (int)s->log); }
+
 /* ---- the environment, read once ---------------------------------------------------------------- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -268,6 +266,9 @@ static void read_environment(void)
     if (v && *v) read_value[i] = strdup(v);         /* empty is unset; for the life of the process: not core's counted memory */
     else if (!v && getenv(table[i].variable)) qn__log(QN_LOG_WARN, "%s is ignored in a program with raised rights", table[i].variable);
   }
+  qn__settings s = {0};
+  const char *level = read_value[QN_SET_LOG];
+  if (level && !parse_log(&s, table[QN_SET_LOG].variable, level)) qn__settings_log(&s);
 }
 
 const char *qn__environment(int setting)
@@ -323,6 +324,26 @@ qn_status qn__settings_init(qn__settings *s)
     }
   }
   return QN_OK;
+}
+
+qn_status qn__settings_read(qn__settings *s, const char *const options[])
+{
+  qn_status status = qn__settings_init(s);
+  for (int i = 0; !status && options && options[i]; i++) {
+    const char *eq = strchr(options[i], '=');
+    char key[32];
+    if (!eq || (size_t)(eq - options[i]) >= sizeof key)
+      status = qn__fail(QN_BAD_ARGUMENT, "options[%d]: \"%s\" is not of the form key=value", i, options[i]);
+    else {
+      memcpy(key, options[i], (size_t)(eq - options[i]));
+      key[eq - options[i]] = 0;
+      status = qn__settings_set(s, key, eq + 1, 2);
+    }
+    if (status) qn__settings_free(s);
+  }
+  if (!status && s->origin[QN_SET_LOG] == 2) qn__settings_log(s);
+  if (!status && s->origin[QN_SET_PLUGIN_PATH] == 2) qn__backends_also(s->text[QN_SET_PLUGIN_PATH]);
+  return status;
 }
 
 qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *, const qn_setting_info *), void *user)

@@ -84,6 +84,7 @@ QN_EXPORT qn_status ENTRY(const qn_host *host, const qn_backend **out)
     torn_device.stream_wait = NULL;
     table.device = &torn_device;
   }
+  if (CASE(apart)) table.name = "apart";
   if (CASE(held)) host->log(QN_LOG_WARN, "held");
   if (CASE(unknown_kind)) table.device_kind = "abacus";
   if (CASE(earlier)) {                                /* of minor 0, which knew no variables: what follows is no part of it */

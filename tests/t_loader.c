@@ -90,6 +90,14 @@ static void hear(void *user, int level, const char *message)
   if (level == QN_LOG_WARN) strncat(warnings, message, sizeof warnings - strlen(warnings) - 1);
 }
 
+static int heard_debug;
+static void hear_debug(void *user, int level, const char *message)
+{
+  (void)user;
+  (void)message;
+  heard_debug += level == QN_LOG_DEBUG;
+}
+
 static void see_setting(void *user, const qn_setting_info *s)
 {
   int *shown = user;
@@ -154,6 +162,52 @@ static void check_half_made(void)
   tap_ok(walk.n && !walk.half_made && !walk.status, "a backend is listed when it is whole, not while it is loaded");
 }
 
+/* The log's level is the process's: a context's option changes it, another context's making does not put it back. */
+static void check_log(void)
+{
+  const char *const loud[] = { "log=debug", NULL }, *const quiet[] = { "log=warn", NULL };
+  qn_context *a = NULL, *b = NULL, *c = NULL;
+  qn_status status = qn_context_create(loud, &a);
+  if (!status) status = qn_context_create(NULL, &b);
+  heard_debug = 0;
+  qn_set_log(hear_debug, NULL);
+  try("/nonexistent/quern_first.so");
+  tap_ok(!status && heard_debug, "a context's log level stays when another context is made");
+  if (!status) status = qn_context_create(quiet, &c);
+  if (!status) status = qn_context_set(a, "threads", "1");
+  heard_debug = 0;
+  try("/nonexistent/quern_second.so");
+  tap_ok(!status && !heard_debug, "until an option changes it");
+  qn_set_log(NULL, NULL);
+  qn_context_destroy(a);
+  qn_context_destroy(b);
+  qn_context_destroy(c);
+}
+
+/* Explaining on a model reads options as a context does. */
+static void count_verdict(void *user, const qn_verdict *v)
+{
+  *(int *)user += !strcmp(v->backend, "apart");
+}
+
+static void check_model_options(void)
+{
+  char apart[300], option[320], path[320];
+  const char *const options[] = { option, "backend=apart", NULL }, *const malformed[] = { "threads", NULL };
+  qn_graph *graph;
+  int n = 0;
+  snprintf(apart, sizeof apart, "%s/apart", folder);
+  snprintf(path, sizeof path, "%s/quern_apart.so", apart);
+  must(!mkdir(apart, 0700) && !rename(make("apart", image, image_bytes, 0700), path), path);
+  snprintf(option, sizeof option, "plugin_path=%s", apart);
+  must(!qn_graph_parse("matmul a=f32/4x4 b=f32/4x4", &graph), "a graph");
+  tap_ok(qn_explain(options, "generic", graph, count_verdict, &n) == QN_UNSUPPORTED && n == 1, "a model's backend is found by plugin_path: %s",
+         qn_last_error());
+  tap_ok(qn_explain(malformed, "generic", graph, count_verdict, &n) == QN_BAD_ARGUMENT && strstr(qn_last_error(), "key=value"), "%s",
+         qn_last_error());
+  qn_graph_destroy(graph);
+}
+
 struct seen { int good, earlier, later, bad, bad_without_why; };
 static void see(void *user, const qn_backend_info *info)
 {
@@ -177,6 +231,7 @@ int main(int argc, char **argv)
   char path_list[4096];
   snprintf(path_list, sizeof path_list, "%s%s%s", folder, others ? ":" : "", others ? others : "");
   setenv("QUERN_PLUGIN_PATH", path_list, 1);
+  setenv("QUERN_LOG", "warn", 1);
 
   check_variables();
   tap_ok(!try(make("earlier", image, image_bytes, 0700)), "one of an earlier minor, with a shorter table, is taken") ||
@@ -246,6 +301,8 @@ int main(int argc, char **argv)
     (tap_note("status %d, \"%s\"", status, qn_last_error()), 0);
 
   check_half_made();
+  check_log();
+  check_model_options();
   struct seen seen = { 0, 0, 0, 0, 0 };
   status = qn_each_backend(see, &seen);
   tap_ok(!status && seen.good >= 1 && seen.earlier == 1 && seen.later == 1, "qn_each_backend shows the good ones");
