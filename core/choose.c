@@ -248,8 +248,9 @@ static qn_status refused(const qn__asker *who, const qn_request *request, const 
 static void tell(const qn__asker *who, const qn_request *request, const list *l, int part_no, const candidate *chosen)
 {
   qn_text problem = {0};
+  if (!who->verdict) return;
   qn__request_print(&problem, request, who->literal);
-  for (int i = 0; i < l->n && who->verdict; i++) {
+  for (int i = 0; i < l->n; i++) {
     const candidate *c = &l->c[i];
     qn_verdict v = { c->backend->name, c->row->name, part_no, c == chosen, c->status, &c->answer, problem.s ? problem.s : "" };
     who->verdict(who->user, &v);
