@@ -24,6 +24,7 @@ typedef struct planner {
   int32_t *group;                         /* of each op: its part, UNPLANNED or NOTHING_TO_DO */
   uint8_t *in, *after, *seen;             /* of each op: in the region; after an op of it, by whatever path; visited */
   int32_t *stack;
+  int32_t *path, *at;                     /* of pull: from the user to a producer, and which of the predecessors of each comes next */
   int32_t *list, n, n_follow;             /* the region, in the order in which engines see it; anchor and followers */
   int32_t *local;                         /* of each value: its number in the request, or -1 */
   int32_t *value_of, n_values, n_args;    /* of the request's values: their numbers in the graph */
@@ -186,17 +187,21 @@ static bool feeds_follower(const planner *p, int32_t e)
  * follower needs, after all of them, nearest first: so every prefix of the list is a region too. */
 static void pull(planner *p, int32_t user, bool before)
 {
-  for (int32_t k = p->pred_first[user]; k < p->pred_first[user + 1]; k++) {
-    int32_t e = p->pred[k];
-    if (!pullable(p, e, user, before)) continue;
-    if (before) {
-      if (feeds(p, e, p->list[0])) continue;
-      pull(p, e, true);
-      take(p, e);
-    } else if (!feeds_follower(p, e)) {
-      take(p, e);
-      pull(p, e, false);
+  int32_t depth = 0;
+  p->path[0] = user;
+  p->at[0] = p->pred_first[user];
+  while (depth >= 0) {
+    const int32_t u = p->path[depth];
+    if (p->at[depth] == p->pred_first[u + 1]) {
+      if (before && depth) take(p, u);
+      depth--;
+      continue;
     }
+    const int32_t e = p->pred[p->at[depth]++];
+    if (!pullable(p, e, u, before) || (before ? feeds(p, e, p->list[0]) : feeds_follower(p, e))) continue;
+    if (!before) take(p, e);
+    p->path[++depth] = e;
+    p->at[depth] = p->pred_first[e];
   }
 }
 
@@ -416,7 +421,7 @@ static qn_status set_up(planner *p)
 {
   size_t n = (size_t)p->n_ops, values = p->g->n_values, args = 0;
   for (size_t i = 0; i < n; i++) args += (size_t)inputs_of(&p->g->op[i]);
-  int32_t *at = p->memory = qn__alloc((args + 4 * values + 1 + 4 * n + 2) * sizeof *at + 3 * n);
+  int32_t *at = p->memory = qn__alloc((args + 4 * values + 1 + 6 * n + 2) * sizeof *at + 3 * n);
   p->part = qn__alloc((n + 1) * sizeof *p->part);
   if (!at || !p->part) return qn__fail(QN_NO_MEMORY, "no memory to plan");
   p->reader = at;
@@ -428,7 +433,9 @@ static qn_status set_up(planner *p)
   p->group = p->pred_first + n + 1;
   p->stack = p->group + n;
   p->list = p->stack + n + 1;
-  p->in = (uint8_t *)(p->list + n);
+  p->path = p->list + n;
+  p->at = p->path + n;
+  p->in = (uint8_t *)(p->at + n);
   p->after = p->in + n;
   p->seen = p->after + n;
   memset(p->taker, 0xff, values * sizeof *p->taker);

@@ -1,6 +1,7 @@
 /* t_core.c -- the dispatcher: what the planner offers to engines, what demands forbid, what is recorded,
  * delegated; on the backend of fake_backend.c, whose engines compute nothing, and on cpu_ref. */
 #include <quern/tools.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -55,6 +56,33 @@ static void deep(void)
   double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
   tap_ok(n == BLOCKS && seconds < 10, "a graph of %d blocks is planned in %.2f s", BLOCKS, seconds);
   qn_context_destroy(ctx);
+}
+
+/* Thousands of producers in a row before an anchor, on a small stack. */
+static void *plan_chain(void *arg)
+{
+  enum { OPS = 3000 };
+  static char lines[OPS * 32 + 64];
+  char *at = lines + sprintf(lines, "in x f32/8x8\nin w f32/8x8\ny0 = abs x=x\n");
+  for (int i = 1; i < OPS; i++) at += sprintf(at, "y%d = abs x=y%d\n", i, i - 1);
+  sprintf(at, "out z = matmul a=y%d b=w\n", OPS - 1);
+  qn_context *ctx = context("tune=off", NULL);
+  plan(ctx, lines, arg, NULL);
+  qn_context_destroy(ctx);
+  return NULL;
+}
+
+static void long_chain(void)
+{
+  pthread_attr_t small;
+  pthread_t thread;
+  int n = 0;
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, 256 << 10);
+  if (pthread_create(&thread, &small, plan_chain, &n)) return tap_skip("no thread of 256 KB", "a long chain before an anchor");
+  pthread_join(thread, NULL);
+  pthread_attr_destroy(&small);
+  tap_ok(n > 1, "a long chain before an anchor needs no long stack: %d parts", n);
 }
 
 /* ---- demands ------------------------------------------------------------------------------------------------------ */
@@ -462,6 +490,7 @@ int main(void)
   snprintf(plugin, sizeof plugin, QN_FAKE_PLUGINS "quern_fake.so");
   partition();
   deep();
+  long_chain();
   demands();
   arena();
   instances();
