@@ -287,7 +287,9 @@ qn_status qn__terms_intern(qn__device *dev, const qn__settings *s, qn__backend *
 {
   static atomic_ullong ids;
   qn__terms *t, *known;
-  qn_status status = qn__terms_make(&dev->desc, s, list, n, &t);
+  qn_device desc = dev->desc, now = { .struct_size = sizeof now };
+  if (desc.threads > 0 && !dev->ops->describe(desc.ordinal, &now)) desc.threads = now.threads;     /* what OpenMP would use changes */
+  qn_status status = qn__terms_make(&desc, s, list, n, &t);
   if (status) return status;
   pthread_mutex_lock(&dev->lock);
   for (known = dev->terms; known && strcmp(known->key, t->key); known = known->next) {}

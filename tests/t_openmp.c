@@ -32,6 +32,22 @@ static qn_status compute(qn_context *ctx, const float *a, const float *b, float 
   return status ? status : qn_context_synchronize(ctx);
 }
 
+/* Of a product that is planned for as many threads as the context has; option NULL: what OpenMP would use. */
+static size_t workspace(const char *option)
+{
+  const char *const with[] = { "backend=cpu_ref", "tune=off", option, NULL };
+  qn_context *ctx = NULL;
+  qn_graph *graph = NULL;
+  qn_plan *plan = NULL;
+  size_t bytes = 0;
+  if (!qn_context_create(with, &ctx) && !qn_graph_parse("matmul a=f32/512x512 b=f32/512x512", &graph) && !qn_plan_create(ctx, graph, &plan))
+    bytes = qn_plan_workspace(plan);
+  qn_plan_destroy(plan);
+  qn_graph_destroy(graph);
+  qn_context_destroy(ctx);
+  return bytes;
+}
+
 int main(void)
 {
   static float a[SIDE * SIDE], b[SIDE * SIDE], outside[3 * SIDE * SIDE], inside[TEAM][3 * SIDE * SIDE];
@@ -42,6 +58,11 @@ int main(void)
   omp_set_num_threads(3);
   omp_set_dynamic(0);
 
+  const size_t one = workspace("threads=1"), three = workspace("threads=3");
+  tap_ok(workspace(NULL) == three, "a context has the threads that OpenMP would use");
+  omp_set_num_threads(1);
+  tap_ok(one != three && workspace(NULL) == one, "when it is made: %zu bytes of workspace, not %zu", one, three);
+  omp_set_num_threads(3);
   if (!tap_ok(!qn_context_create(options, &ctx) && !compute(ctx, a, b, outside), "called from outside"))
     tap_note("%s", qn_last_error());
   tap_ok(omp_get_max_threads() == 3 && !omp_get_dynamic() && omp_get_max_active_levels() >= 1,
