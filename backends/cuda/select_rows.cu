@@ -1,9 +1,9 @@
 /* select_rows.cu -- rows by their number, and their sums; rows with one element set.
  *
  *   gather        a thread moves units of 16 (8, 4, 2, 1) bytes of y, each from the row that its index names
- *   scatter_add   the indices are sorted with their places (by digits of 8 bits, the least first, so that places of one index stay
- *                 in order); then a thread adds up four neighbouring elements of one row of dx over the places that name it. No
- *                 atomic sum: the same bits every time, and rows that nothing names are written as 0 by the same pass.
+ *   scatter_add   a block has some of dx's rows. It reads all indices, twice, notes in order the places that name its rows, and sorts
+ *                 them by row; then a thread adds up four neighbouring elements of one row over its places. No atomic sum: the same
+ *                 bits every time, and rows that nothing names are written as 0 by the same pass.
  *
  *   one_hot       a thread writes 16 bytes of y, which may belong to several rows
  *
@@ -11,6 +11,7 @@
 #include "cuda_backend.h"
 #include "engines.h"
 #include "divisor.h"
+#include "sums.cuh"
 #include "vector.cuh"
 
 enum { MAX_DIMS = 6, UNITS = 4, THREADS = 256 };
@@ -137,20 +138,22 @@ static qn_status gather_run(const qn_prepared *p, const qn_launch *launch)
   return cuda_check(cudaGetLastError(), "gather_rows");
 }
 
-/* ---- scatter_add: sorting ------------------------------------------------------------------------------------ */
+/* ---- scatter_add ------------------------------------------------------------------------------------------- */
 
-enum { PER_THREAD = 8, TILE = THREADS * PER_THREAD, DIGITS = 256, SCAN_THREADS = 1024 };
+enum { SCATTER_THREADS = 512, SCATTER_WARPS = SCATTER_THREADS / 32, MOST_ROWS = 2048, NOTED = 2048, AT_ONCE = 4 };      /* AT_ONCE: loads of a thread in flight */
 
 struct scattering {
   const void *dy, *indices;
   void    *dx;
   uint32_t dy_dtype, dx_dtype;
   int32_t  wide, index_rank, rank;
-  uint32_t n, tiles, length;              /* indices; tiles of them; rows of dx */
-  uint32_t index_dim[MAX_DIMS], dim[MAX_DIMS], groups, units;   /* dims innermost first; dim[0] in groups of 4; units: for each row */
+  uint32_t n, length, rows;               /* indices; rows of dx, and of a block */
+  uint32_t index_dim[MAX_DIMS], dim[MAX_DIMS], units;           /* dims innermost first; dim[0] in groups of 4; units: for each row */
+  cuda_divisor by_units, by_groups;
   int64_t  index_stride[MAX_DIMS], named_stride[MAX_DIMS];      /* of indices and of dy, over the dims of indices */
   int64_t  dy_stride[MAX_DIMS], dx_stride[MAX_DIMS], row_stride;
-  uint32_t *key[2], *place[2], *count, *first;        /* workspace; count[digit][tile]; first[row]: in the sorted order */
+  uint2    *noted;                        /* workspace: (row, place) of blocks with more than NOTED of them, block after block */
+  uint32_t *sorted;                       /* their places by row */
 };
 
 /* Offset of the i-th place over these dims. */
@@ -165,154 +168,179 @@ __device__ __forceinline__ int64_t offset_of(uint32_t i, int rank, const uint32_
   return offset;
 }
 
-/* The first pass reads the indices themselves; those out of range become `length` and so come last. */
-__device__ __forceinline__ uint32_t key_at(const scattering &s, int pass, uint32_t i)
+/* The rows that the places i, i + 32, ... below `end` name; those out of range name row `length`, which no block has. */
+template <int whole> __device__ __forceinline__ void rows_named(uint32_t (&row)[AT_ONCE], const scattering &s, uint32_t i, uint32_t end)
 {
-  if (pass) return s.key[pass & 1][i];
-  int64_t index = index_at(s.indices, s.wide, offset_of(i, s.index_rank, s.index_dim, s.index_stride));
-  return index >= 0 && index < s.length ? (uint32_t)index : s.length;
+#pragma unroll
+  for (int k = 0; k < AT_ONCE; k++, i += 32) {
+    row[k] = s.length;
+    if (i >= end) continue;
+    int64_t index = index_at(s.indices, s.wide, whole ? i * s.index_stride[0] : offset_of(i, s.index_rank, s.index_dim, s.index_stride));
+    if (index >= 0 && index < s.length) row[k] = (uint32_t)index;
+  }
 }
 
-__global__ static void __launch_bounds__(THREADS) scatter_count(const __grid_constant__ scattering s, int pass)
+/* Four neighbouring elements of dy as they came: of a dtype known to the compiler, aligned, places and rows each one stride apart; or (0) any,
+ * of which n exist. */
+template <int whole> struct quad {
+  uint32_t word[whole == QN_F32 ? 4 : 2];
+
+  __device__ __forceinline__ void load(const scattering &s, int64_t at, uint32_t place, int)
+  {
+    at += place * s.named_stride[0];
+    if constexpr (whole == QN_F32) *(uint4 *)word = *(const uint4 *)((const float *)s.dy + at);
+    else *(uint2 *)word = *(const uint2 *)((const uint16_t *)s.dy + at);
+  }
+  __device__ __forceinline__ float open(int i) const
+  {
+    if (whole == QN_F32) return __uint_as_float(word[i]);
+    uint16_t h = (uint16_t)(word[i / 2] >> i % 2 * 16);
+    return whole == QN_BF16 ? bf16_to_float(h) : f16_to_float(h);
+  }
+};
+template <> struct quad<0> {
+  float held[4];
+
+  __device__ __forceinline__ void load(const scattering &s, int64_t at, uint32_t place, int n)
+  {
+    vector_load(held, s.dy, s.dy_dtype, at + offset_of(place, s.index_rank, s.index_dim, s.named_stride), s.dy_stride[0], n);
+  }
+  __device__ __forceinline__ float open(int i) const { return held[i]; }
+};
+
+/* And more places, from the j-th to the last, in their order. */
+template <int whole> __device__ __noinline__ float4 add_places(const scattering &s, int64_t x, int n, const uint32_t *sorted, uint32_t j, uint32_t last, float4 sum)
 {
-  __shared__ uint32_t count[DIGITS];
-  count[threadIdx.x] = 0;
+#pragma unroll 1
+  for (; j < last; j += AT_ONCE) {
+    quad<whole> v[AT_ONCE];
+#pragma unroll
+    for (int k = 0; k < AT_ONCE; k++) v[k].load(s, x, sorted[min(j + k, last - 1)], n);
+#pragma unroll
+    for (int k = 0; k < AT_ONCE; k++)
+      if (j + k < last) sum.x += v[k].open(0), sum.y += v[k].open(1), sum.z += v[k].open(2), sum.w += v[k].open(3);
+  }
+  return sum;
+}
+
+/* The u-th group of a block's rows: its row, and where it begins in dy (of place 0) and dx. */
+template <int whole> struct group {
+  uint32_t row;
+  int      n;
+  int64_t  x, y;
+
+  __device__ __forceinline__ group(const scattering &s, uint32_t begin, uint32_t u)
+  {
+    uint32_t unit, at;
+    row = cuda_quotient(u, s.by_units, &unit);
+    y = (begin + row) * s.row_stride;
+    if (whole) {
+      x = 4 * unit, y += 4 * unit, n = 4;
+      return;
+    }
+    uint32_t q = cuda_quotient(unit, s.by_groups, &at);
+    at *= 4;
+    n = min(4u, s.dim[0] - at);
+    x = at * s.dy_stride[0] + offset_of(q, s.rank - 1, s.dim + 1, s.dy_stride + 1);
+    y += at * s.dx_stride[0] + offset_of(q, s.rank - 1, s.dim + 1, s.dx_stride + 1);
+  }
+};
+
+template <int whole> __global__ void __launch_bounds__(SCATTER_THREADS, whole ? 2 : 1) scatter_rows(const __grid_constant__ scattering s)
+{
+  __shared__ uint2 noted_here[NOTED];
+  __shared__ uint32_t sorted_here[NOTED], first[MOST_ROWS + 1], inside[SCATTER_WARPS], below[SCATTER_WARPS];
+  uint32_t t = threadIdx.x, lane = t % 32, warp = t / 32, begin = blockIdx.x * s.rows, rows = min(s.rows, s.length - begin);
+
+  /* Each warp reads one stretch of the indices: how many name the block's rows, how many rows before them? */
+  uint32_t stretch = (s.n + SCATTER_THREADS - 1) / SCATTER_THREADS * 32, from = warp * stretch, end = min(from + stretch, s.n);
+  uint32_t row[AT_ONCE], mine = 0, under = 0;
+  for (uint32_t i = from; i < end; i += 32 * AT_ONCE) {
+    rows_named<whole>(row, s, i + lane, end);
+#pragma unroll
+    for (int k = 0; k < AT_ONCE; k++) mine += row[k] - begin < rows, under += row[k] < begin;
+  }
+  mine = warp_sum(mine), under = warp_sum(under);
+  if (lane == 0) inside[warp] = mine, below[warp] = under;
   __syncthreads();
-  for (int k = 0; k < PER_THREAD; k++) {
-    uint32_t i = blockIdx.x * TILE + k * THREADS + threadIdx.x;
-    if (i < s.n) atomicAdd(&count[key_at(s, pass, i) >> 8 * pass & 0xff], 1u);
+  uint32_t to = 0, all = 0, before = 0;
+  for (uint32_t w = 0; w < SCATTER_WARPS; w++) {
+    if (w == warp) to = all;
+    all += inside[w], before += below[w];
+  }
+  uint2 *noted = all > NOTED ? s.noted + before : noted_here;
+  uint32_t *sorted = all > NOTED ? s.sorted + before : sorted_here;
+  if (mine)
+    for (uint32_t i = from; i < end; i += 32 * AT_ONCE) {
+      rows_named<whole>(row, s, i + lane, end);
+#pragma unroll
+      for (int k = 0; k < AT_ONCE; k++) {
+        bool here = row[k] - begin < rows;
+        uint32_t set = __ballot_sync(~0u, here);
+        if (here) noted[to + __popc(set & ((1u << lane) - 1))] = make_uint2(row[k] - begin, i + 32 * k + lane);
+        to += __popc(set);
+      }
+    }
+  __syncthreads();
+
+  for (uint32_t r = t; r <= rows; r += SCATTER_THREADS) {       /* a thread's row: its places follow those of the rows before */
+    uint32_t at = 0;
+#pragma unroll 8
+    for (uint32_t j = 0; j < all; j++) at += noted[j].x < r;
+    first[r] = at;
+#pragma unroll 8
+    for (uint32_t j = 0; j < all; j++)
+      if (noted[j].x == r) sorted[at++] = noted[j].y;
   }
   __syncthreads();
-  s.count[threadIdx.x * s.tiles + blockIdx.x] = count[threadIdx.x];
-}
 
-/* Each count becomes the sum of those before it. One block. */
-__global__ static void __launch_bounds__(SCAN_THREADS) scatter_scan(const __grid_constant__ scattering s)
-{
-  __shared__ uint32_t warp_sum[32];
-  uint32_t n = DIGITS * s.tiles, each = (n + SCAN_THREADS - 1) / SCAN_THREADS;
-  uint32_t begin = min(threadIdx.x * each, n), end = min(begin + each, n), sum = 0, lane = threadIdx.x % 32;
-  for (uint32_t i = begin; i < end; i++) sum += s.count[i];
-  uint32_t upto = sum;
-  for (int o = 1; o < 32; o *= 2) {
-    uint32_t v = __shfl_up_sync(~0u, upto, o);
-    if (lane >= o) upto += v;
-  }
-  if (lane == 31) warp_sum[threadIdx.x / 32] = upto;
-  __syncthreads();
-  uint32_t before = upto - sum;
-  for (uint32_t w = 0; w < threadIdx.x / 32; w++) before += warp_sum[w];
-  for (uint32_t i = begin; i < end; i++) {
-    uint32_t v = s.count[i];
-    s.count[i] = before;
-    before += v;
-  }
-}
-
-/* To their places, in order within a tile: warp by warp, and within a warp by lane. */
-__global__ static void __launch_bounds__(THREADS) scatter_place(const __grid_constant__ scattering s, int pass)
-{
-  constexpr int WARPS = THREADS / 32;
-  __shared__ uint32_t next[DIGITS], in_warp[WARPS][DIGITS];
-  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  next[threadIdx.x] = s.count[threadIdx.x * s.tiles + blockIdx.x];
-  for (int k = 0; k < PER_THREAD; k++) {
-    uint32_t i = blockIdx.x * TILE + k * THREADS + threadIdx.x;
-    bool there = i < s.n;
-    uint32_t key = there ? key_at(s, pass, i) : 0, place = there && pass ? s.place[pass & 1][i] : i;
-    uint32_t digit = there ? key >> 8 * pass & 0xff : DIGITS;
-    for (int w = 0; w < WARPS; w++) in_warp[w][threadIdx.x] = 0;
-    __syncthreads();
-    uint32_t same = 0;                    /* lanes with this digit */
-    for (int bit = 0; bit < 9; bit++) {
-      uint32_t set = __ballot_sync(~0u, digit >> bit & 1);
-      same = bit ? same & (digit >> bit & 1 ? set : ~set) : digit & 1 ? set : ~set;
-    }
-    uint32_t rank = __popc(same & ((1u << lane) - 1));
-    if (there && rank == 0) in_warp[warp][digit] = __popc(same);
-    __syncthreads();
-    if (there) {
-      uint32_t to = next[digit] + rank;
-      for (uint32_t w = 0; w < warp; w++) to += in_warp[w][digit];
-      s.key[~pass & 1][to] = key;
-      s.place[~pass & 1][to] = place;
-    }
-    __syncthreads();
-    uint32_t all = 0;
-    for (int w = 0; w < WARPS; w++) all += in_warp[w][threadIdx.x];
-    next[threadIdx.x] += all;
-    __syncthreads();
-  }
-}
-
-/* first[row] = how many sorted keys are below it. */
-__global__ static void __launch_bounds__(THREADS) scatter_rows_begin(const __grid_constant__ scattering s, int passes)
-{
-  uint32_t row = blockIdx.x * THREADS + threadIdx.x, low = 0, high = s.n;
-  if (row > s.length) return;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (s.key[passes & 1][middle] < row) low = middle + 1;
-    else high = middle;
-  }
-  s.first[row] = low;
-}
-
-/* ---- scatter_add: sums ---------------------------------------------------------------------------------------- */
-
-__global__ static void __launch_bounds__(THREADS) scatter_sum(const __grid_constant__ scattering s, int passes)
-{
-  const uint32_t *place = s.place[passes & 1];
-  uint64_t all = (uint64_t)s.length * s.units;
-  for (uint64_t i = blockIdx.x * (uint64_t)THREADS + threadIdx.x; i < all; i += (uint64_t)gridDim.x * THREADS) {
-    uint32_t row = all >> 32 ? (uint32_t)(i / s.units) : (uint32_t)i / s.units, unit = (uint32_t)(i - (uint64_t)row * s.units);
-    uint32_t q = unit / s.groups, at = (unit - q * s.groups) * 4;
-    int n = min(4u, s.dim[0] - at);
-    int64_t from = at * s.dy_stride[0], to = row * s.row_stride + at * s.dx_stride[0];
-    if (s.rank > 1) {
-      from += offset_of(q, s.rank - 1, s.dim + 1, s.dy_stride + 1);
-      to += offset_of(q, s.rank - 1, s.dim + 1, s.dx_stride + 1);
-    }
-    float sum[4] = {};
-    uint32_t j = s.first[row], end = s.first[row + 1];
-    for (; j + 4 <= end; j += 4) {        /* four rows in flight, added in order */
-      float v[4][4];
+  constexpr int GROUPS = whole ? AT_ONCE : 1;
+  uint32_t units = rows * s.units, step = gridDim.y * SCATTER_THREADS;
+  for (uint32_t u = blockIdx.y * SCATTER_THREADS + t; u < units; u += GROUPS * step) {
+    quad<whole> v[GROUPS];                /* of the first places; few groups have more */
 #pragma unroll
-      for (int k = 0; k < 4; k++)
-        vector_load<4>(v[k], s.dy, s.dy_dtype, from + offset_of(place[j + k], s.index_rank, s.index_dim, s.named_stride), s.dy_stride[0], n);
-#pragma unroll
-      for (int k = 0; k < 4; k++)
-#pragma unroll
-        for (int e = 0; e < 4; e++) sum[e] += v[k][e];
+    for (int k = 0; k < GROUPS; k++) {
+      group<whole> g(s, begin, min(u + k * step, units - 1));
+      uint32_t j = first[g.row];
+      if (j < first[g.row + 1]) v[k].load(s, g.x, sorted[j], g.n);
     }
-    for (; j < end; j++) {
-      float v[4];
-      vector_load<4>(v, s.dy, s.dy_dtype, from + offset_of(place[j], s.index_rank, s.index_dim, s.named_stride), s.dy_stride[0], n);
 #pragma unroll
-      for (int e = 0; e < 4; e++) sum[e] += v[e];
+    for (int k = 0; k < GROUPS; k++) {
+      if (u + k * step >= units) break;
+      group<whole> g(s, begin, u + k * step);
+      uint32_t j = first[g.row], last = first[g.row + 1];
+      float4 sum = {};
+      if (j < last) sum = make_float4(v[k].open(0), v[k].open(1), v[k].open(2), v[k].open(3));
+      if (j + 1 < last) sum = add_places<whole>(s, g.x, g.n, sorted, j + 1, last, sum);
+      const float out[4] = { sum.x, sum.y, sum.z, sum.w };
+      if (!whole) vector_store<4>(out, s.dx, s.dx_dtype, g.y, s.dx_stride[0], g.n);
+      else if (s.dx_dtype == QN_F32) *(float4 *)((float *)s.dx + g.y) = sum;
+      else if (s.dx_dtype == QN_BF16) *(uint2 *)((uint16_t *)s.dx + g.y) = make_uint2(pack_bf16(sum.x, sum.y), pack_bf16(sum.z, sum.w));
+      else *(uint2 *)((uint16_t *)s.dx + g.y) = make_uint2(pack_f16(sum.x, sum.y), pack_f16(sum.z, sum.w));
     }
-    vector_store<4>(sum, s.dx, s.dx_dtype, to, s.dx_stride[0], n);
   }
 }
 
-struct scatter_state { scattering s; int32_t dy, indices, dx, passes; size_t at[6]; };
+struct scatter_state { scattering s; int32_t dy, indices, dx; uint32_t whole; dim3 blocks; };
 
 static qn_status scatter_prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_value *dy = cuda_value(r, QN_ROLE_SCATTER_ADD_DY), *dx = cuda_value(r, QN_ROLE_SCATTER_ADD_DX);
   const qn_value *indices = cuda_value(r, QN_ROLE_SCATTER_ADD_INDICES);
   int axis = (int)((const qn_axis *)r->op[0].attr)->axis;
-  if (dx->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "dx", "f32, f16 or bf16", "%s", "f64");
+  if (dx->dtype == QN_F64 || dy->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "dx", "f32, f16 or bf16", "%s", "f64");
   int64_t n = qn_elements(indices);
   if (n == 0 || n > INT32_MAX || dx->dim[axis] >= INT32_MAX)
     return qn_refuse(out, "places are counted in 32 bits", "indices", "1 to 2^31 - 1", "%lld", (long long)n);
   qn_nest named = {}, rest = {};          /* indices and dy over the dims of indices; dx and dy over the others */
-  named.n = rest.n = 2;
-  for (int d = 0; d < indices->rank; d++) {
-    named.dim[d] = indices->dim[d];
-    named.stride[0][d] = indices->stride[d], named.stride[1][d] = dy->stride[axis + d];
-  }
+  named.n = 3, rest.n = 2;
   named.rank = indices->rank;
+  for (int64_t d = named.rank - 1, number = 1; d >= 0; number *= named.dim[d--]) {
+    named.dim[d] = indices->dim[d];
+    named.stride[0][d] = number;          /* the order of places is that of the sums */
+    named.stride[1][d] = indices->stride[d], named.stride[2][d] = dy->stride[axis + d];
+  }
+  qn_nest_simplify(&named);
   for (int d = 0; d < dx->rank; d++) {
     if (d == axis) continue;
     rest.dim[rest.rank] = dx->dim[d];
@@ -320,21 +348,19 @@ static qn_status scatter_prepare(const qn_request *r, qn_prepared *out)
     rest.stride[1][rest.rank++] = dy->stride[d < axis ? d : d + indices->rank - 1];
   }
   qn_nest_simplify(&rest);
-  /* the indices keep their order, which is that of the sums */
   if (rest.rank > MAX_DIMS || named.rank > MAX_DIMS) return qn_refuse(out, "at most 6 dims that do not merge", "dx", "6", "%d", (int)rest.rank);
   scatter_state st = {};
   scattering *s = &st.s;
   s->dy_dtype = dy->dtype, s->dx_dtype = dx->dtype;
   s->wide = indices->dtype == QN_I64;
   s->n = (uint32_t)n;
-  s->tiles = (uint32_t)qn_ceil_div(n, TILE);
   s->length = (uint32_t)dx->dim[axis];
   s->row_stride = dx->stride[axis];
   s->index_rank = named.rank;
   for (int d = 0; d < named.rank; d++) {
     int from = named.rank - 1 - d;
     s->index_dim[d] = (uint32_t)named.dim[from];
-    s->index_stride[d] = named.stride[0][from], s->named_stride[d] = named.stride[1][from];
+    s->index_stride[d] = named.stride[1][from], s->named_stride[d] = named.stride[2][from];
   }
   s->rank = rest.rank ? rest.rank : 1;
   s->dim[0] = 1;
@@ -345,19 +371,20 @@ static qn_status scatter_prepare(const qn_request *r, qn_prepared *out)
     s->dim[d] = (uint32_t)rest.dim[from];
     s->dx_stride[d] = rest.stride[0][from], s->dy_stride[d] = rest.stride[1][from];
   }
-  s->groups = (s->dim[0] + 3) / 4;
-  s->units = s->groups;
-  for (int d = 1; d < s->rank; d++) s->units *= s->dim[d];
   if (units > 4e9)
     return qn_refuse(out, "rows of fewer than 2^32 elements", "dx", "4e9", "%g", units);
-  for (st.passes = 1; st.passes < 4 && s->length >> 8 * st.passes; st.passes++) {}
-  size_t bytes = 0, array = (size_t)qn_round_up(n * 4, 256);
-  for (int k = 0; k < 4; k++) st.at[k] = bytes, bytes += array;
-  st.at[4] = bytes, bytes += (size_t)qn_round_up((int64_t)DIGITS * s->tiles * 4, 256);
-  st.at[5] = bytes, bytes += (size_t)qn_round_up(((int64_t)s->length + 1) * 4, 256);
+  uint32_t groups = (s->dim[0] + 3) / 4, blocks = 2 * (uint32_t)r->device->units;
+  s->units = groups;
+  for (int d = 1; d < s->rank; d++) s->units *= s->dim[d];
+  s->by_groups = cuda_divide_by(groups), s->by_units = cuda_divide_by(s->units);
+  s->rows = (uint32_t)qn_min_i64(qn_min_i64(MOST_ROWS, qn_ceil_div(s->length, blocks)), qn_max_i64(1, INT32_MAX / (int64_t)s->units));
+  st.blocks.x = (s->length + s->rows - 1) / s->rows;
+  st.blocks.y = (uint32_t)qn_max_i64(1, qn_min_i64(blocks / st.blocks.x, qn_ceil_div((int64_t)s->rows * s->units, SCATTER_THREADS)));
+  bool whole = s->rank == 1 && s->index_rank <= 1 && s->dim[0] % 4 == 0 && s->dy_stride[0] == 1 && s->dx_stride[0] == 1 && s->named_stride[0] % 4 == 0 && s->row_stride % 4 == 0;
+  if (whole && dy->align >= 16 && dx->align >= 16) st.whole = dy->dtype;
   const qn_node *op = &r->op[0];
   st.dy = qn_role(op, QN_ROLE_SCATTER_ADD_DY), st.indices = qn_role(op, QN_ROLE_SCATTER_ADD_INDICES), st.dx = qn_role(op, QN_ROLE_SCATTER_ADD_DX);
-  out->workspace = bytes;
+  if (n > NOTED) out->workspace = (uint64_t)n * (sizeof *s->noted + sizeof *s->sorted);
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -365,23 +392,19 @@ static qn_status scatter_run(const qn_prepared *p, const qn_launch *launch)
 {
   const scatter_state *st = (const scatter_state *)p->state;
   cudaStream_t stream = (cudaStream_t)launch->stream;
-  char *workspace = (char *)launch->workspace;
   scattering s = st->s;
   s.dy = launch->ptr[st->dy];
   s.indices = launch->ptr[st->indices];
   s.dx = launch->ptr[st->dx];
-  for (int k = 0; k < 2; k++) s.key[k] = (uint32_t *)(workspace + st->at[k]), s.place[k] = (uint32_t *)(workspace + st->at[2 + k]);
-  s.count = (uint32_t *)(workspace + st->at[4]);
-  s.first = (uint32_t *)(workspace + st->at[5]);
-  for (int pass = 0; pass < st->passes; pass++) {
-    scatter_count<<<s.tiles, THREADS, 0, stream>>>(s, pass);
-    scatter_scan<<<1, SCAN_THREADS, 0, stream>>>(s);
-    scatter_place<<<s.tiles, THREADS, 0, stream>>>(s, pass);
+  s.noted = (uint2 *)launch->workspace;
+  s.sorted = (uint32_t *)(s.noted + s.n);
+  switch (st->whole) {
+  case QN_F32:  scatter_rows<QN_F32><<<st->blocks, SCATTER_THREADS, 0, stream>>>(s); break;
+  case QN_BF16: scatter_rows<QN_BF16><<<st->blocks, SCATTER_THREADS, 0, stream>>>(s); break;
+  case QN_F16:  scatter_rows<QN_F16><<<st->blocks, SCATTER_THREADS, 0, stream>>>(s); break;
+  default:      scatter_rows<0><<<st->blocks, SCATTER_THREADS, 0, stream>>>(s); break;
   }
-  scatter_rows_begin<<<s.length / THREADS + 1, THREADS, 0, stream>>>(s, st->passes);
-  int64_t blocks = qn_ceil_div((int64_t)s.length * s.units, THREADS);
-  scatter_sum<<<(unsigned)qn_min_i64(blocks, INT32_MAX), THREADS, 0, stream>>>(s, st->passes);
-  return cuda_check(cudaGetLastError(), "scatter_add");
+  return cuda_check(cudaGetLastError(), "scatter_rows");
 }
 
 /* ---- one_hot ---------------------------------------------------------------------------------------------------- */
@@ -488,7 +511,7 @@ static qn_status one_hot_run(const qn_prepared *p, const qn_launch *launch)
 static const qn_engine row[] = {
   { "rows", QN_OP_GATHER, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
     gather_prepare, nullptr, gather_run, cuda_release },
-  { "sorted", QN_OP_SCATTER_ADD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_PORTABLE, nullptr, nullptr,
+  { "ranges", QN_OP_SCATTER_ADD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_PORTABLE, nullptr, nullptr,
     scatter_prepare, nullptr, scatter_run, cuda_release },
   { "units", QN_OP_ONE_HOT, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
     one_hot_prepare, nullptr, one_hot_run, cuda_release },

@@ -24,7 +24,7 @@ scatter_add dy=f32/3x5x16 indices=i64/3x5 dx=f32/9x16 ; labels=0..8 as=bf16
 scatter_add dy=bf16/70x24 indices=i32/70 dx=f32/33x24 ; labels=-2..33
 scatter_add dy=f32/6x2x3x7 indices=i32/2x3 dx=f32/6x5x7 axis=1 ; labels=0..4 as=f16
 scatter_add dy=f32/6x5x11 indices=i32/11 dx=f32/6x5x7 axis=-1 ; labels=0..7
-scatter_add dy=f32/5000x4 indices=i32/5000 dx=f32/3x4 ; labels=0..3 plain=1
+scatter_add dy=f32/9000x4 indices=i32/9000 dx=f32/3x4 ; labels=0..3 plain=1
 scatter_add dy=f32/2100x8 indices=i32/2100 dx=f32/1000x8 ; labels=0..1200 plain=1
 scatter_add dy=f32/700x1 indices=i64/700 dx=f32/70000x1 ; labels=0..69999 plain=1 fill=int
 scatter_add dy=f32/66000x1 indices=i32/66000 dx=f32/300x1 ; labels=0..299 plain=1 fill=int
