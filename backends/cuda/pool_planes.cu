@@ -18,7 +18,7 @@ struct planes : pool {                    /* in[0] and what else it knows of a t
   int64_t  total;                         /* elements of x */
   uint32_t count, per_block;              /* planes */
   int32_t  bands;                         /* of a plane, one block each; band: output rows of one */
-  int32_t  lanes, part;                   /* part: where in shared memory what lines give begins, in bytes */
+  int32_t  lane_bits, part;               /* of lanes that join; part: where in shared memory what lines give begins, in bytes */
   cuda_divisor by_bands, by_rows, by_strips;  /* of a plane; of outputs */
 };
 
@@ -103,20 +103,30 @@ __device__ __forceinline__ void small_windows(const planes &p, const T *s, uint3
 template <class T, int mode>
 __device__ __forceinline__ void other_windows(const planes &p, const T *s, float *part, uint32_t plane0, int n, int o0, int rows, int first, int lines)
 {
-  int lane = threadIdx.x % p.lanes, step = THREADS / p.lanes, width = p.out[2], units = n * lines * width;
+  const int lanes = 1 << p.lane_bits, lane = threadIdx.x & (lanes - 1), step = THREADS >> p.lane_bits, width = p.out[2], units = n * lines * width;
   int *taps = (int *)part + units;
   s += (int64_t)first * p.in[2];
   for (int begin = 0; begin < units; begin += step) {       /* all lanes of a warp stay */
-    int unit = begin + threadIdx.x / p.lanes;
+    int unit = begin + (threadIdx.x >> p.lane_bits);
     bool here = unit < units;
-    int line = cuda_quotient(unit, p.by_out[2]), ox = unit - line * width, x0 = window_begin(p, 2, ox), across = here ? window_size(p, 2, ox) : 0;
-    const T *from = s + line * p.in[2];
+    int line = cuda_quotient(unit, p.by_out[2]), ox = unit - line * width, x0 = window_begin(p, 2, ox), apart = p.dilation[2], next = lanes * apart;
+    int before = max(-x0, 0), beyond = p.in[2] - x0;        /* taps inside x are those from here to here */
+    if (apart > 1) before = (before + apart - 1) / apart, beyond = (beyond + apart - 1) / apart;
+    const int end = here ? min(window_size(p, 2, ox), beyond) : 0;
+    int c = before + lane;
+    const T *from = s + line * p.in[2] + x0 + c * apart;
     found<mode> f;
-    for (int c = lane; c < across; c += p.lanes) {
-      int x = x0 + c * p.dilation[2];
-      if ((unsigned)x < (unsigned)p.in[2]) f.take(tap_value(from, x), c);
+#pragma unroll 1
+    for (; c + (BATCH - 1) * lanes < end; c += BATCH * lanes, from += BATCH * next) {
+      float v[BATCH];
+#pragma unroll
+      for (int b = 0; b < BATCH; b++) v[b] = tap_value(from, b * next);
+#pragma unroll
+      for (int b = 0; b < BATCH; b++) f.take(v[b], c + b * lanes);
     }
-    for (int o = p.lanes / 2; o; o /= 2) f.join(__shfl_xor_sync(~0u, f.v, o), mode == MAX_INDEX ? __shfl_xor_sync(~0u, f.tap, o) : 0);
+#pragma unroll 1
+    for (; c < end; c += lanes, from += next) f.take(tap_value(from, 0), c);
+    for (int o = lanes / 2; o; o /= 2) f.join(__shfl_xor_sync(~0u, f.v, o), mode == MAX_INDEX ? __shfl_xor_sync(~0u, f.tap, o) : 0);
     if (!here || lane) continue;
     part[unit] = f.v;
     if (mode == MAX_INDEX) taps[unit] = f.tap;
@@ -164,6 +174,7 @@ template <class T, int mode, int SIZE, int STEP> __global__ void __launch_bounds
       if (at >= vectors) continue;
       if (begin + (int64_t)(at + 1) * E <= p.total) stage[at] = q[b];
       else
+#pragma unroll 1
         for (int64_t j = begin + (int64_t)at * E; j < p.total; j++) ((T *)stage)[j - begin] = ((const T *)p.x)[j];
     }
   }
@@ -236,8 +247,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   p.part = (int32_t)qn_round_up(p.per_block * lines * line + 32, 16);       /* 32: x may begin and end amid a vector */
   int64_t shared = p.part + p.per_block * lines * given;
-  p.lanes = 1;
-  while (p.lanes < 32 && p.lanes * 16 <= p.size[2]) p.lanes *= 2;
+  while (p.lane_bits < 5 && 16 << p.lane_bits <= p.size[2]) p.lane_bits++;
   p.by_bands = cuda_divide_by(p.bands);
   p.by_rows = cuda_divide_by(p.out[1]);
   p.by_strips = cuda_divide_by(qn_ceil_div(p.band, STRIP));
