@@ -105,54 +105,45 @@ __device__ __forceinline__ int zero_load(const problem &p, int64_t at)
   return !p.zero ? 0 : p.y_dtype == QN_U8 ? p.zero[at] : (int8_t)p.zero[at];
 }
 
-/* Of V neighbours: all on their way before the first is wanted. */
-template <int V> __device__ __forceinline__ void scales_beside(const problem &p, int64_t at, float (&scale)[V], int (&zero)[V])
+/* Several scales and zero points: all on their way before the first is wanted. */
+template <int N> __device__ __forceinline__ void scales_load(const problem &p, const uint32_t (&at)[N], float (&scale)[N], int (&zero)[N])
 {
   if (p.scale_dtype == QN_F32) {
 #pragma unroll
-    for (int i = 0; i < V; i++) scale[i] = ((const float *)p.scale)[at + i];
-  } else {
+    for (int i = 0; i < N; i++) scale[i] = ((const float *)p.scale)[at[i]];
+  } else if (p.scale_dtype == QN_E8M0) {
+    uint8_t power[N];
 #pragma unroll
-    for (int i = 0; i < V; i++) scale[i] = scale_load(p, at + i);
+    for (int i = 0; i < N; i++) power[i] = ((const uint8_t *)p.scale)[at[i]];
+#pragma unroll
+    for (int i = 0; i < N; i++) scale[i] = e8m0_to_float(power[i]);
+  } else {
+    uint16_t half[N];
+#pragma unroll
+    for (int i = 0; i < N; i++) half[i] = ((const uint16_t *)p.scale)[at[i]];
+#pragma unroll
+    for (int i = 0; i < N; i++) scale[i] = p.scale_dtype == QN_BF16 ? bf16_to_float(half[i]) : f16_to_float(half[i]);
   }
 #pragma unroll
-  for (int i = 0; i < V; i++) zero[i] = 0;
+  for (int i = 0; i < N; i++) zero[i] = 0;
   if (p.zero)
 #pragma unroll
-    for (int i = 0; i < V; i++) zero[i] = zero_load(p, at + i);
-}
-
-/* Where the scale of a vector stands. */
-__device__ __forceinline__ uint32_t scale_place(const problem &p, uint32_t vector)
-{
-  uint32_t at = 0;
-#pragma unroll
-  for (int l = 0; l < LEVELS; l++) {
-    if (l >= p.levels) break;
-    uint32_t outer = l + 1 < p.levels ? cuda_quotient(vector, p.dim[l]) : 0, index = vector - outer * p.dim[l].by;
-    at += cuda_quotient(index, p.block[l]) * p.stride[l];
-    vector = outer;
-  }
-  return at;
+    for (int i = 0; i < N; i++) zero[i] = zero_load(p, at[i]);
 }
 
 /* ---- V elements to V octets and back ------------------------------------------------------------------------- */
 
 __device__ __forceinline__ bool is_f8(uint32_t dtype) { return dtype == QN_E4M3 || dtype == QN_E5M2; }
 
-__device__ __forceinline__ uint32_t octet(float q, int zero, uint32_t dtype)
+/* round(q) + zero, before it is saturated: rounded by a sum whose last place is 1. What is far above stays so as an integer. */
+__device__ __forceinline__ int level(float q, int zero) { return __float_as_int(fmaxf(q, -0x1p22f) + 0x1.8p23f) + (zero - 0x4b400000); }
+/* Saturates, a is the first octet. */
+__device__ __forceinline__ uint32_t join(int a, int b, int c, int d, uint32_t dtype)
 {
-  int low = dtype == QN_U8 ? 0 : -128;
-  return (uint32_t)(max(low - zero, min(low + 255 - zero, __float2int_rn(q))) + zero) & 0xff;
-}
-/* Of a quotient that is a number: rounded by a sum whose last place is 1. */
-__device__ __forceinline__ uint32_t plain_octet(float q, int zero, float low)
-{
-  return __float_as_uint(fminf(fmaxf(q, low), low + 255) + 0x1.8p23f) + (uint32_t)zero;
-}
-__device__ __forceinline__ uint32_t join(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
-{
-  return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+  uint32_t word;
+  if (dtype == QN_U8) asm("{.reg .b32 t; cvt.pack.sat.u8.s32.b32 t, %4, %3, 0; cvt.pack.sat.u8.s32.b32 %0, %2, %1, t;}" : "=r"(word) : "r"(a), "r"(b), "r"(c), "r"(d));
+  else asm("{.reg .b32 t; cvt.pack.sat.s8.s32.b32 t, %4, %3, 0; cvt.pack.sat.s8.s32.b32 %0, %2, %1, t;}" : "=r"(word) : "r"(a), "r"(b), "r"(c), "r"(d));
+  return word;
 }
 __device__ __forceinline__ uint32_t f8_octets(float a, float b, float c, float d, __nv_fp8_interpretation_t kind)
 {
@@ -168,12 +159,11 @@ template <bool plain, int V> __device__ __forceinline__ void store_octets(const 
     for (int i = 0; i < V; i += 4)
       word[i / 4] = dtype == QN_E4M3 ? f8_octets(q[i], q[i + 1], q[i + 2], q[i + 3], __NV_E4M3) : f8_octets(q[i], q[i + 1], q[i + 2], q[i + 3], __NV_E5M2);
   } else {
-    float low = dtype == QN_U8 ? 0 : -128;
-    uint32_t o[V];
+    int o[V];
 #pragma unroll
-    for (int i = 0; i < V; i++) o[i] = plain ? plain_octet(q[i], zero[i], low - (float)zero[i]) : octet(q[i], zero[i], dtype);
+    for (int i = 0; i < V; i++) o[i] = level(plain || q[i] == q[i] ? q[i] : 0, zero[i]);
 #pragma unroll
-    for (int i = 0; i < V; i += 4) word[i / 4] = join(o[i], o[i + 1], o[i + 2], o[i + 3]);
+    for (int i = 0; i < V; i += 4) word[i / 4] = join(o[i], o[i + 1], o[i + 2], o[i + 3], dtype);
   }
   if (V == 8) ((uint2 *)p.y)[vector] = make_uint2(word[0], word[V / 4 - 1]);
   else ((uint32_t *)p.y)[vector] = word[0];
@@ -252,15 +242,35 @@ __device__ __forceinline__ uint32_t among_threads(uint32_t most)
 
 /* ---- given scales -------------------------------------------------------------------------------------------- */
 
-/* Of a thread's vectors: all on their way before the first is wanted. */
-__device__ __forceinline__ void scales_load(const problem &p, uint32_t first, float (&scale)[U], int (&zero)[U])
+/* Of a thread's vectors. */
+__device__ __forceinline__ void scales_spread(const problem &p, uint32_t first, float (&scale)[U], int (&zero)[U])
 {
+  uint32_t rest[U], at[U];
 #pragma unroll
   for (int u = 0; u < U; u++) {
-    uint32_t vector = first + u * THREADS, at = p.levels && u < p.steps && vector < p.vectors ? scale_place(p, vector) : 0;
-    scale[u] = u && !p.levels ? scale[0] : scale_load(p, at);
-    zero[u] = u && !p.levels ? zero[0] : zero_load(p, at);
+    uint32_t vector = first + u * THREADS;
+    rest[u] = u < p.steps && vector < p.vectors ? vector : 0;
+    at[u] = 0;
   }
+#pragma unroll
+  for (int l = 0; l < LEVELS; l++) {
+    if (l >= p.levels) break;
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+      uint32_t index, outer = cuda_quotient(rest[u], p.dim[l], &index);
+      at[u] += cuda_quotient(index, p.block[l]) * p.stride[l];
+      rest[u] = outer;
+    }
+  }
+  scales_load(p, at, scale, zero);
+}
+/* Of the V columns from here on. */
+template <int V> __device__ __forceinline__ void scales_beside(const problem &p, uint32_t first, float (&scale)[V], int (&zero)[V])
+{
+  uint32_t at[V];
+#pragma unroll
+  for (int i = 0; i < V; i++) at[i] = first + i;
+  scales_load(p, at, scale, zero);
 }
 
 /* amax, if it is wanted, holds 0 before. The last come first, which a pass before may have left in the cache. */
@@ -274,7 +284,7 @@ template <int in> __global__ static void __launch_bounds__(THREADS) quantize_spr
 #pragma unroll
   for (int u = 0; u < U; u++)
     if (u < p.steps && first + u * THREADS < p.vectors) word[u] = __ldcs((const uint4 *)p.x + first + u * THREADS);
-  scales_load(p, first, scale, zero);
+  scales_spread(p, first, scale, zero);
   scaler c;
   uint32_t most = 0, odd = 0;
 #pragma unroll
@@ -293,7 +303,7 @@ template <int in> __global__ static void __launch_bounds__(THREADS) quantize_spr
     int64_t i = (int64_t)p.vectors * V + threadIdx.x;
     float x = element_load<float>(p.x, i, in), q = x / scale[0];
     most = max(most, __float_as_uint(x) & 0x7fffffffu);
-    p.y[i] = (uint8_t)(is_f8(p.y_dtype) ? f8_octets(q, 0, 0, 0, p.y_dtype == QN_E4M3 ? __NV_E4M3 : __NV_E5M2) : octet(q, zero[0], p.y_dtype));
+    p.y[i] = (uint8_t)(is_f8(p.y_dtype) ? f8_octets(q, 0, 0, 0, p.y_dtype == QN_E4M3 ? __NV_E4M3 : __NV_E5M2) : join(level(q == q ? q : 0, zero[0]), 0, 0, 0, p.y_dtype));
   }
   if (!p.amax) return;
   most = among_threads(most);
@@ -335,19 +345,34 @@ template <int in> __global__ static void __launch_bounds__(THREADS) quantize_eac
   for (; odd; odd &= odd - 1) store_odd_each<in>(p, (first + __ffs(odd) - 1) * p.pitch + column, at);
 }
 
-__device__ __forceinline__ float widened(uint32_t octet, uint32_t dtype, int zero)
+template <int V> __device__ __forceinline__ void widen_f8(float (&v)[V], const uint32_t (&word)[V / 4], __nv_fp8_interpretation_t kind)
 {
-  return dtype == QN_E4M3 ? f8_to_float((uint8_t)octet, __NV_E4M3) : dtype == QN_E5M2 ? f8_to_float((uint8_t)octet, __NV_E5M2)
-       : (float)((dtype == QN_U8 ? (int)octet : (int)(int8_t)octet) - zero);
+#pragma unroll
+  for (int i = 0; i < V; i += 2) {
+    const __half2_raw h = __nv_cvt_fp8x2_to_halfraw2((__nv_fp8x2_storage_t)(word[i / 4] >> i % 4 * 8), kind);
+    v[i] = f16_to_float(h.x), v[i + 1] = f16_to_float(h.y);
+  }
 }
-/* V octets by a scale each, or by the first. */
-template <int out, bool each> __device__ __forceinline__ void store_widened(const problem &p, uint32_t vector, uint2 word, const float *scale, const int *zero)
+/* V octets, less a zero point each or the first. */
+template <bool each, int V> __device__ __forceinline__ void widen(const problem &p, float (&v)[V], const uint32_t (&word)[V / 4], const int *zero)
+{
+  if (p.y_dtype == QN_E4M3) return widen_f8(v, word, __NV_E4M3);
+  if (p.y_dtype == QN_E5M2) return widen_f8(v, word, __NV_E5M2);
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    const int octet = (int)(word[i / 4] >> i % 4 * 8);
+    v[i] = (float)((p.y_dtype == QN_U8 ? (int)(uint8_t)octet : (int)(int8_t)octet) - zero[each ? i : 0]);
+  }
+}
+/* By a scale each, or by the first. */
+template <int out, bool each> __device__ __forceinline__ void store_widened(const problem &p, uint32_t vector, uint2 octets, const float *scale, const int *zero)
 {
   constexpr int V = per_vector<out>;
+  const uint32_t word[2] = { octets.x, octets.y };
   float v[V];
+  widen<each>(p, v, (const uint32_t (&)[V / 4])word, zero);
 #pragma unroll
-  for (int i = 0; i < V; i++)
-    v[i] = widened((i < 4 ? word.x : word.y) >> i % 4 * 8 & 0xff, p.y_dtype, zero[each ? i : 0]) * scale[each ? i : 0];
+  for (int i = 0; i < V; i++) v[i] *= scale[each ? i : 0];
   *((uint4 *)p.x + vector) = vector_close<out>(v, 0);
 }
 template <int out> __device__ __forceinline__ uint2 load_octets(const problem &p, uint32_t vector)
@@ -365,7 +390,7 @@ template <int out> __global__ static void __launch_bounds__(THREADS) dequantize_
     if (u < p.steps && first + u * THREADS < p.vectors) word[u] = load_octets<out>(p, first + u * THREADS);
   float scale[U];
   int zero[U];
-  scales_load(p, first, scale, zero);
+  scales_spread(p, first, scale, zero);
 #pragma unroll
   for (int u = 0; u < U; u++) {
     uint32_t vector = first + u * THREADS;
@@ -374,7 +399,10 @@ template <int out> __global__ static void __launch_bounds__(THREADS) dequantize_
   }
   if (p.tail && blockIdx.x == 0 && threadIdx.x < p.tail) {
     int64_t i = (int64_t)p.vectors * per_vector<out> + threadIdx.x;
-    element_store((void *)p.x, i, out, widened(p.y[i], p.y_dtype, zero[0]) * scale[0]);
+    const uint32_t word[1] = { p.y[i] };
+    float v[4];
+    widen<false>(p, v, word, zero);
+    element_store((void *)p.x, i, out, v[0] * scale[0]);
   }
 }
 
