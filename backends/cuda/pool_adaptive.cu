@@ -4,7 +4,7 @@
  *   backward      dx = the sum of dy over the windows whose index is this place, or of dy / places over those that hold it: place a
  *                 lies in windows floor(a P / X) to ceil((a + 1) P / X), the same rule with x and y exchanged
  *
- * shared: a thread takes one place of y in several layers; of dx neighbours, channels or columns, as they lie, in a band of rows.
+ * shared: a thread takes one place of y in several layers; of dx neighbours, channels or columns, as they lie, in several rows.
  * direct: one place, for any strides and sizes, in double. */
 #include "divisor.h"
 #include "engines.h"
@@ -16,11 +16,11 @@ struct sharing : spatial {
   int32_t  average, wide;                 /* wide: i64 indices */
   int64_t  index_stride[5], index_layer;  /* N, C, spatial; from one layer to the next */
   int32_t  whole_indices;                 /* a gradient's: a vector of channels' are i32, side by side and aligned */
-  int32_t  units, band;                   /* ... its grid; rows of a unit */
+  int32_t  units;                         /* ... its grid */
   cuda_divisor by_cells[5], by_in[3], by_out[3];          /* cells: innermost first; neighbours, places of a row beside them, planes */
 };
 
-enum { LAYERS = 8 };                      /* of a thread, forward */
+enum { LAYERS = 8, ROWS = 4 };            /* of a thread: layers of y; rows of dx */
 
 /* Windows of `places` among `windows`: begins and ends of the i-th. */
 template <class I> __device__ __forceinline__ void window_of(I i, I places, I windows, I *begin, I *end)
@@ -153,8 +153,7 @@ template <int U> __device__ __forceinline__ void places_at(int (&place)[U], cons
   for (int i = 0; i < U; i++) place[i] = place_at(s, at + i * s.index_stride[1]);
 }
 
-/* The gradient for V neighbours, columns or channels, of a band's rows. Rows come in runs that the same windows hold, of which means are
- * made once. */
+/* The gradient for V neighbours, columns or channels, of ROWS rows: what a window gives is had once for all of them. */
 template <int dtype, int V, bool columns> __global__ static void __launch_bounds__(128) adaptive_gradient(const __grid_constant__ sharing s)
 {
   constexpr int U = columns ? 1 : V;      /* numbers of dy for a window */
@@ -164,45 +163,48 @@ template <int dtype, int V, bool columns> __global__ static void __launch_bounds
   for (int d = 0; d < 5; d++) band = cuda_quotient(band, s.by_cells[d], &at[d]);
   const bool last = !columns || (V == 1 && s.channels_last);
   const int64_t n = at[4], c = last ? at[0] * U : at[3];
-  const int x = (int)(last ? at[1] : at[0] * V), z = (int)at[2];
+  const int x = (int)(last ? at[1] : at[0] * V), y = (int)band * ROWS, z = (int)at[2], bottom = (int)s.out_dim[1], pitch = (int)s.out_dim[2];
   const int64_t from = n * s.in_stride[0] + c * s.in_stride[1], number = n * s.index_stride[0] + c * s.index_stride[1];
-  const int64_t to = n * s.out_stride[0] + c * s.out_stride[1] + z * s.out_stride[2] + x * s.out_stride[4];
-  const range deep = windows_over(s, 0, z, z + 1), wide = windows_over(s, 2, x, x + (columns ? V : 1));
-  int y = (int)band * s.band;
-  const int bottom = min(y + s.band, (int)s.out_dim[1]);
-  while (y < bottom) {
-    const range high = windows_over(s, 1, y, y + 1);
-    const int top = y, next = min(min(places_in(s, 1, high.begin).end, places_in(s, 1, high.end).begin), bottom);
-    float sum[V];
-    for (; y < next; y++) {
-      const int here = (z * (int)s.out_dim[1] + y) * (int)s.out_dim[2] + x;
-      if (y == top || !s.average) {
+  const range deep = windows_over(s, 0, z, z + 1), high = windows_over(s, 1, y, min(y + (int)ROWS, bottom)), wide = windows_over(s, 2, x, x + (columns ? V : 1));
+  const int here = (z * bottom + y) * pitch + x;
+  float sum[ROWS][V] = {};
+#pragma unroll 1
+  for (int a = deep.begin; a < deep.end; a++)
+#pragma unroll 1
+    for (int b = high.begin; b < high.end; b++) {
+      const range down = places_in(s, 1, b);
+#pragma unroll 1
+      for (int w = wide.begin; w < wide.end; w++) {
+        const range over = places_in(s, 2, w);
+        float v[U];
+        int place[U] = {};
+        const int64_t window = from + a * s.in_stride[2] + b * s.in_stride[3] + w * s.in_stride[4];
+        if constexpr (columns) vector_load(v, s.in, dtype, window, 1, 1);
+        else vector_load_whole<dtype>(v, s.in, window);
+        if (s.average) {
+          const float share = 1 / (float)(size_of(places_in(s, 0, a)) * size_of(down) * size_of(over));
 #pragma unroll
-        for (int i = 0; i < V; i++) sum[i] = 0;
-#pragma unroll 1
-        for (int a = deep.begin; a < deep.end; a++)
-#pragma unroll 1
-          for (int b = high.begin; b < high.end; b++)
-#pragma unroll 1
-            for (int w = wide.begin; w < wide.end; w++) {
-              const range over = places_in(s, 2, w);
-              const int64_t window = a * s.in_stride[2] + b * s.in_stride[3] + w * s.in_stride[4];
-              float v[U], share = 1;
-              int place[U] = {};
-              if constexpr (columns) vector_load(v, s.in, dtype, from + window, 1, 1);
-              else vector_load_whole<dtype>(v, s.in, from + window);
-              if (s.average) share /= (float)(size_of(places_in(s, 0, a)) * size_of(places_in(s, 1, b)) * size_of(over));
-              else places_at(place, s, number + a * s.index_stride[2] + b * s.index_stride[3] + w * s.index_stride[4]);
+          for (int i = 0; i < U; i++) v[i] *= share;
+        } else {
+          places_at(place, s, number + a * s.index_stride[2] + b * s.index_stride[3] + w * s.index_stride[4]);
 #pragma unroll
-              for (int i = 0; i < V; i++) {
-                bool holds = !columns || (x + i >= over.begin && x + i < over.end);
-                if (holds && (s.average || place[i % U] == here + (columns ? i : 0))) sum[i] += v[i % U] * share;
-              }
-            }
+          for (int i = 0; i < U; i++) place[i] -= here;
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; r++)
+#pragma unroll
+          for (int i = 0; i < V; i++) {
+            const bool holds = y + r >= down.begin && y + r < down.end && (!columns || (x + i >= over.begin && x + i < over.end));
+            if (holds && (s.average || place[i % U] == r * pitch + (columns ? i : 0))) sum[r][i] += v[i % U];
+          }
       }
-      if constexpr (V == 1) vector_store(sum, s.out, dtype, to + y * s.out_stride[3], 1, 1);
-      else vector_store_whole<dtype>(sum, s.out, to + y * s.out_stride[3]);
     }
+  int64_t to = n * s.out_stride[0] + c * s.out_stride[1] + z * s.out_stride[2] + y * s.out_stride[3] + x * s.out_stride[4];
+#pragma unroll
+  for (int r = 0; r < ROWS; r++, to += s.out_stride[3]) {
+    if (y + r >= bottom) break;
+    if constexpr (V == 1) vector_store(sum[r], s.out, dtype, to, 1, 1);
+    else vector_store_whole<dtype>(sum[r], s.out, to);
   }
 }
 
@@ -243,19 +245,18 @@ template <int dtype> static const void *gradient_of(bool channels, bool columns)
   return channels ? (const void *)adaptive_gradient<dtype, V, false> : columns ? (const void *)adaptive_gradient<dtype, V, true> : (const void *)adaptive_gradient<dtype, 1, true>;
 }
 
-/* The kernel of a gradient, and its grid: bands of as many rows as leave a device several times the threads that it holds. */
-static const void *choose_gradient(sharing *s, const qn_value *dy, const qn_value *dx, const qn_value *indices, const qn_device *device)
+/* The kernel of a gradient, and its grid. */
+static const void *choose_gradient(sharing *s, const qn_value *dy, const qn_value *dx, const qn_value *indices)
 {
   const int v = dx->dtype == QN_F32 ? 4 : 8;
   const bool channels = s->channels_last && in_vectors(dy, s->in_stride, s->channels, 1, v) && in_vectors(dx, s->out_stride, s->channels, 1, v);
   const bool columns = !s->channels_last && in_vectors(dx, s->out_stride, s->out_dim[2], 4, v);
   const int64_t c = dx->dim[1], beside = channels ? c / v : s->channels_last ? c : columns ? s->out_dim[2] / v : s->out_dim[2];
   const int64_t cells[5] = { beside, s->channels_last ? s->out_dim[2] : 1, s->out_dim[0], s->channels_last ? 1 : c, dx->dim[0] };
-  int64_t units = 1;
+  int64_t units = qn_ceil_div(s->out_dim[1], (int64_t)ROWS);
   for (int d = 0; d < 5; d++) s->by_cells[d] = cuda_divide_by(cells[d]), units *= cells[d];
   for (int d = 0; d < 3; d++) s->by_in[d] = cuda_divide_by(s->in_dim[d]), s->by_out[d] = cuda_divide_by(s->out_dim[d]);
-  s->band = (int32_t)qn_ceil_div(s->out_dim[1], qn_min_i64(qn_ceil_div((int64_t)device->units * 8192, units), s->out_dim[1]));
-  s->units = (int32_t)(units * qn_ceil_div(s->out_dim[1], s->band));
+  s->units = (int32_t)units;
   s->whole_indices = indices && !s->wide && in_vectors(indices, s->index_stride, s->channels, 1, 4);
   return dx->dtype == QN_F32 ? gradient_of<QN_F32>(channels, columns) : dx->dtype == QN_BF16 ? gradient_of<QN_BF16>(channels, columns) : gradient_of<QN_F16>(channels, columns);
 }
@@ -270,7 +271,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   sharing s = sharing_of(op, x, y, indices < 0 ? nullptr : &r->value[indices]);
   if (!spatial_small(&s)) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)spatial_units(&s, 1, 1));
   sharing_state st = {};
-  if (!is_forward(op->op)) st.gradient = choose_gradient(&s, x, y, indices < 0 ? nullptr : &r->value[indices], r->device);
+  if (!is_forward(op->op)) st.gradient = choose_gradient(&s, x, y, indices < 0 ? nullptr : &r->value[indices]);
   st.s = s;
   st.in = op->arg[0], st.out = to, st.indices = indices;
   return cuda_keep(out, &st, sizeof st);
