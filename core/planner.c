@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { UNPLANNED = -1, NOTHING_TO_DO = -2 };
+enum { MOST_OFFERED = 1024 };             /* ops, to an engine: far more than any takes; else long graphs were planned in the square of them */
 
 typedef struct planner {
   const qn__asker *who;
@@ -276,6 +277,7 @@ static void form_region(planner *p, int32_t anchor)
   p->n_follow = p->n;
   if (!pointwise(p, anchor)) pull(p, anchor, false);
   cut_hazards(p);
+  if (p->n > MOST_OFFERED) p->n = MOST_OFFERED;
 }
 
 /* ---- the request --------------------------------------------------------------------------------------------- */
