@@ -38,6 +38,7 @@
   X(lrn_tiles)                                                                            \
   X(lrn_direct)                                                                           \
   X(resample_lists)                                                                       \
+  X(resample_lists_f64)                                                                   \
   X(resample_direct)                                                                      \
   X(pool_adaptive_direct)                                                                 \
   X(reduce_rows)                                                                          \

@@ -27,6 +27,7 @@ cpu_ref_copies = \
   backends/cpu_ref/lrn_tiles.c \
   backends/cpu_ref/sampling_points.c \
   backends/cpu_ref/resample_lists.c \
+  backends/cpu_ref/resample_lists_f64.c \
   backends/cpu_ref/loss_rows.c \
   backends/cpu_ref/quantize_runs.c \
   backends/cpu_ref/ctc_rows.c \

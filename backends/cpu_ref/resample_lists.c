@@ -11,7 +11,7 @@ enum { GRAIN = 16384,                     /* multiply-adds that are worth a thre
        LONGEST = 32768 };                 /* elements of a row whose sum stays in the cache */
 
 /* Of output place o: entries begin[o] to begin[o + 1]; each: how many every place has, 0 if they differ. */
-typedef struct list { int32_t *begin, *source, each; float *weight; } list;
+typedef struct list { int32_t *begin, *source, each; real *weight; } list;
 
 typedef struct resampling {
   int32_t  in, out, threads;              /* values of the request; threads that the workspace has room for */
@@ -25,21 +25,21 @@ typedef struct resampling {
 /* ---- rows that are added up ------------------------------------------------------------------------------------- */
 
 typedef struct rows {
-  float *sum, *wide;                      /* wide: for AT_ONCE rows, where they are not f32 */
+  real *sum, *wide;                      /* wide: for AT_ONCE rows, where they are narrower */
   int64_t n;
   uint32_t dtype;
   int taken;
   bool begun;                             /* sum holds something */
-  const float *row[AT_ONCE];
-  float weight[AT_ONCE];
+  const real *row[AT_ONCE];
+  real weight[AT_ONCE];
 } rows;
 
-CPU_INLINE void add_some(float *restrict sum, bool begun, const float *const *row, const float *weight, int some, int64_t n)
+CPU_INLINE void add_some(real *restrict sum, bool begun, const real *const *row, const real *weight, int some, int64_t n)
 {
-  const float *a = row[0], *b = row[1], *c = row[2], *d = row[3], w = weight[0], x = weight[1], y = weight[2], z = weight[3];
+  const real *a = row[0], *b = row[1], *c = row[2], *d = row[3], w = weight[0], x = weight[1], y = weight[2], z = weight[3];
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
-    float s = (begun ? sum[i] : 0) + w * a[i];
+    real s = (begun ? sum[i] : 0) + w * a[i];
     if (some > 1) s += x * b[i];
     if (some > 2) s += y * c[i];
     if (some > 3) s += z * d[i];
@@ -69,15 +69,15 @@ static void add_taken(rows *r)
 static void end_rows(rows *r)
 {
   if (r->taken) add_taken(r);
-  else if (!r->begun) memset(r->sum, 0, (size_t)r->n * 4);
+  else if (!r->begun) memset(r->sum, 0, (size_t)r->n * sizeof(real));
 }
 
-CPU_INLINE void take_row(rows *r, const char *in, float weight)
+CPU_INLINE void take_row(rows *r, const char *in, real weight)
 {
-  r->row[r->taken] = (const float *)(const void *)in;
-  if (r->dtype != QN_F32) {
-    float *wide = r->wide + r->taken * r->n;
-    row_to_f32(wide, in, r->dtype, r->n);
+  r->row[r->taken] = (const real *)(const void *)in;
+  if (r->dtype != CPU_REAL) {
+    real *wide = r->wide + r->taken * r->n;
+    row_to_real(wide, in, r->dtype, r->n);
     r->row[r->taken] = wide;
   }
   r->weight[r->taken++] = weight;
@@ -86,7 +86,7 @@ CPU_INLINE void take_row(rows *r, const char *in, float weight)
 
 /* ---- a row of the output ------------------------------------------------------------------------------------------ */
 
-typedef struct source { const char *row; float weight; } source;
+typedef struct source { const char *row; real weight; } source;
 
 /* The rows of x that output row (o0, o1) is made of. */
 static int64_t sources_of(const resampling *s, const char *in, int64_t o0, int64_t o1, source *to)
@@ -100,42 +100,42 @@ static int64_t sources_of(const resampling *s, const char *in, int64_t o0, int64
 }
 
 /* By channels: each place from other places. */
-static void row_of_channels(const resampling *s, const source *from, int64_t n, char *out, float *scratch)
+static void row_of_channels(const resampling *s, const source *from, int64_t n, char *out, real *scratch)
 {
   const list *l = &s->list[2];
   const int64_t apart = s->in_stride[4] * s->bytes;
   rows r = { .sum = scratch, .wide = scratch + s->c, .n = s->c, .dtype = s->dtype };
   for (int64_t o = 0; o < s->out_dim[2]; o++) {
     char *at = out + o * s->out_stride[4] * s->bytes;
-    if (s->dtype == QN_F32) r.sum = (float *)(void *)at;
+    if (s->dtype == CPU_REAL) r.sum = (real *)(void *)at;
     r.begun = false;
     for (int32_t c = l->begin[o]; c < l->begin[o + 1]; c++)
       for (int64_t k = 0; k < n; k++) take_row(&r, from[k].row + l->source[c] * apart, from[k].weight * l->weight[c]);
     end_rows(&r);
-    if (s->dtype != QN_F32) row_from_f32(at, r.sum, s->dtype, s->c);
+    if (s->dtype != CPU_REAL) row_from_real(at, r.sum, s->dtype, s->c);
   }
 }
 
 /* The sum of whole rows, or where the one that it is lies. */
-static const float *sum_rows(const resampling *s, const source *from, int64_t n, rows *r)
+static const real *sum_rows(const resampling *s, const source *from, int64_t n, rows *r)
 {
-  if (s->dtype == QN_F32 && n == 1 && from->weight == 1) return (const float *)(const void *)from->row;
+  if (s->dtype == CPU_REAL && n == 1 && from->weight == 1) return (const real *)(const void *)from->row;
   for (int64_t k = 0; k < n; k++) take_row(r, from[k].row, from[k].weight);
   end_rows(r);
   return r->sum;
 }
 
 /* By channels: the rows first, then places. */
-static void row_of_channels_by_rows(const resampling *s, const source *from, int64_t n, char *out, float *scratch)
+static void row_of_channels_by_rows(const resampling *s, const source *from, int64_t n, char *out, real *scratch)
 {
   const list *l = &s->list[2];
   const int64_t length = s->in_dim[2] * s->c;
   rows of_rows = { .sum = scratch, .wide = scratch + length, .n = length, .dtype = s->dtype };
-  const float *const x = sum_rows(s, from, n, &of_rows);
-  rows r = { .sum = of_rows.wide + AT_ONCE * length, .n = s->c, .dtype = QN_F32 };
+  const real *const x = sum_rows(s, from, n, &of_rows);
+  rows r = { .sum = of_rows.wide + AT_ONCE * length, .n = s->c, .dtype = CPU_REAL };
   for (int64_t o = 0; o < s->out_dim[2]; o++) {
     char *at = out + o * s->out_stride[4] * s->bytes;
-    if (s->dtype == QN_F32) r.sum = (float *)(void *)at;
+    if (s->dtype == CPU_REAL) r.sum = (real *)(void *)at;
     r.begun = false;
     for (int32_t c = l->begin[o]; c < l->begin[o + 1]; c++) {
       if (r.taken == AT_ONCE) add_taken(&r);
@@ -143,21 +143,21 @@ static void row_of_channels_by_rows(const resampling *s, const source *from, int
       r.weight[r.taken++] = l->weight[c];
     }
     end_rows(&r);
-    if (s->dtype != QN_F32) row_from_f32(at, r.sum, s->dtype, s->c);
+    if (s->dtype != CPU_REAL) row_from_real(at, r.sum, s->dtype, s->c);
   }
 }
 
 /* Places of one row, each from as many others. */
-CPU_INLINE void sum_each(float *restrict y, const float *restrict x, const list *l, int each, int64_t n)
+CPU_INLINE void sum_each(real *restrict y, const real *restrict x, const list *l, int each, int64_t n)
 {
   for (int64_t o = 0; o < n; o++) {
-    float total = 0;
+    real total = 0;
     for (int k = 0; k < each; k++) total += l->weight[o * each + k] * x[l->source[o * each + k]];
     y[o] = total;
   }
 }
 
-static void sum_places(float *restrict y, const float *restrict x, const list *l, int64_t n)
+static void sum_places(real *restrict y, const real *restrict x, const list *l, int64_t n)
 {
   switch (l->each) {
   case 1: sum_each(y, x, l, 1, n); return;
@@ -165,19 +165,19 @@ static void sum_places(float *restrict y, const float *restrict x, const list *l
   case 4: sum_each(y, x, l, 4, n); return;
   }
   for (int64_t o = 0; o < n; o++) {
-    float total = 0;
+    real total = 0;
     for (int32_t c = l->begin[o]; c < l->begin[o + 1]; c++) total += l->weight[c] * x[l->source[c]];
     y[o] = total;
   }
 }
 
 /* Of one channel: the rows first, then places. */
-static void row_of_places(const resampling *s, const source *from, int64_t n, char *out, float *scratch)
+static void row_of_places(const resampling *s, const source *from, int64_t n, char *out, real *scratch)
 {
   rows r = { .sum = scratch, .wide = scratch + s->in_dim[2], .n = s->in_dim[2], .dtype = s->dtype };
-  float *y = s->dtype == QN_F32 ? (float *)(void *)out : r.wide + AT_ONCE * r.n;
+  real *y = s->dtype == CPU_REAL ? (real *)(void *)out : r.wide + AT_ONCE * r.n;
   sum_places(y, sum_rows(s, from, n, &r), &s->list[2], s->out_dim[2]);
-  if (s->dtype != QN_F32) row_from_f32(out, y, s->dtype, s->out_dim[2]);
+  if (s->dtype != CPU_REAL) row_from_real(out, y, s->dtype, s->out_dim[2]);
 }
 
 /* ---- run -------------------------------------------------------------------------------------------------------- */
@@ -192,7 +192,7 @@ qn_status CPU_NAME(cpu_resample_lists_run)(const qn_prepared *prepared, const qn
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
   for (int t = 0; t < threads; t++) {
     source *sources = (source *)launch->workspace + t * s->sources;
-    float *scratch = (float *)((source *)launch->workspace + threads * s->sources) + t * s->scratch;
+    real *scratch = (real *)((source *)launch->workspace + threads * s->sources) + t * s->scratch;
     for (int64_t row = rows * t / threads; row < rows * (t + 1) / threads; row++) {
       const int64_t image = row / plane, o0 = row % plane / s->out_dim[1], o1 = row % s->out_dim[1];
       const int64_t n = s->channels_last ? image : image / s->c, c = s->channels_last ? 0 : image % s->c;
@@ -256,7 +256,7 @@ static void fill_list(list *l, const qn_resampling *a, int64_t x, int64_t y, boo
         int32_t *at = &l->begin[(backward ? place[k] : i) + 1];
         if (pass) {
           l->source[*at] = (int32_t)(backward ? i : place[k]);
-          l->weight[*at] = (float)sum;
+          l->weight[*at] = (real)sum;
         }
         ++*at;
       }
@@ -283,10 +283,11 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   const qn_value *in = &request->value[op->arg[0]], *out = &request->value[op->arg[1]];
   const bool backward = op->op == QN_OP_RESAMPLE_BACKWARD;
   const int taps = 1 << ((const qn_resampling *)op->attr)->mode;
-  if (in->dtype == QN_F64) return qn_refuse(prepared, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
+  if ((in->dtype == QN_F64) != (CPU_REAL == QN_F64))
+    return qn_refuse(prepared, "sums are made in " CPU_REAL_NAME, "x", CPU_REALS, "%s", qn_kit_name(in->dtype));
   resampling s = { .in = op->arg[0], .out = op->arg[1], .dtype = in->dtype, .bytes = qn_kit_bytes(in->dtype), .n = out->dim[0], .c = out->dim[1],
                    .threads = request->demands->threads };
-  int64_t ints = 0, most[3];
+  int64_t bytes = 0, entries[3], most[3];
   for (int d = 0; d < 3; d++) s.in_dim[d] = s.out_dim[d] = 1;
   for (int d = 0; d < in->rank; d++) {
     const int to = d < 2 ? d : d + 5 - in->rank;
@@ -296,19 +297,19 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   for (int d = 0; d < 3; d++) {
     if (s.in_dim[d] > 1 << 24 || s.out_dim[d] > 1 << 24) return qn_refuse(prepared, "lists of 2^24 places", "x", "smaller extents", "%lld", (long long)s.in_dim[d]);
     const int64_t points = backward ? s.in_dim[d] : s.out_dim[d];
-    ints += qn_round_up(s.out_dim[d] + 2, 2) + 2 * points * taps;
+    entries[d] = qn_round_up(points * taps, 2);
+    bytes += (qn_round_up(s.out_dim[d] + 2, 2) + entries[d]) * (int64_t)sizeof(int32_t) + entries[d] * (int64_t)sizeof(real);
   }
   s.channels_last = s.c > 1 && s.in_stride[1] == 1 && s.out_stride[1] == 1;
   if (!s.channels_last && ((s.in_dim[2] > 1 && s.in_stride[4] != 1) || (s.out_dim[2] > 1 && s.out_stride[4] != 1)))
     return qn_refuse(prepared, "rows, or channels, lie side by side in both", "x", "stride 1 in one of both", "%lld", (long long)s.in_stride[4]);
-  char *memory = cpu_state(prepared, sizeof s + (size_t)ints * 4);
+  char *memory = cpu_state(prepared, sizeof s + (size_t)bytes);
   if (!memory) return QN_NO_MEMORY;
   int32_t *at = (int32_t *)(void *)(memory + sizeof s);
   for (int d = 0; d < 3; d++) {
-    const int64_t points = backward ? s.in_dim[d] : s.out_dim[d];
     s.list[d] = (list){ .begin = at, .source = at + qn_round_up(s.out_dim[d] + 2, 2) };
-    s.list[d].weight = (float *)(s.list[d].source + points * taps);
-    at = s.list[d].source + 2 * points * taps;
+    s.list[d].weight = (real *)(void *)(s.list[d].source + entries[d]);
+    at = (int32_t *)(void *)(s.list[d].weight + entries[d]);
     if (backward) fill_list(&s.list[d], op->attr, s.out_dim[d], s.in_dim[d], true);
     else fill_list(&s.list[d], op->attr, s.in_dim[d], s.out_dim[d], false);
     most[d] = most_entries(&s.list[d], s.out_dim[d]);
@@ -320,7 +321,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   s.scratch = qn_round_up(s.rows_first ? (1 + AT_ONCE) * length + s.c : s.channels_last ? (1 + AT_ONCE) * s.c
                           : (1 + AT_ONCE) * s.in_dim[2] + s.out_dim[2], 16);
   s.sources = qn_round_up(most[0] * most[1], 4);
-  prepared->workspace = (uint64_t)s.threads * ((uint64_t)s.sources * sizeof(source) + (uint64_t)s.scratch * sizeof(float));
+  prepared->workspace = (uint64_t)s.threads * ((uint64_t)s.sources * sizeof(source) + (uint64_t)s.scratch * sizeof(real));
   memcpy(memory, &s, sizeof s);
   return QN_OK;
 }
@@ -329,6 +330,6 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED,                                                            \
     .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, .prepare = prepare, .run = run_, .release = cpu_release }
 #define ROWS(name, run) ROW(name, run, QN_OP_RESAMPLE), ROW(name, run, QN_OP_RESAMPLE_BACKWARD),
-static const qn_engine row[] = { CPU_COPIES(ROWS, "lists", cpu_resample_lists_run) };
+static const qn_engine row[] = { CPU_COPIES(ROWS, "lists" CPU_REAL_SUFFIX, cpu_resample_lists_run) };
 const qn_engine_list cpu_resample_lists = { row, sizeof row / sizeof *row };
 #endif

@@ -12,7 +12,7 @@ resample x=f32/2x3x5x7 size=3,20 mode=linear grid=asymmetric ; as=f16
 resample x=f32/1x2x33 size=70 mode=linear
 resample x=f32/1x2x4x5x6 size=3,8,6 mode=linear ; as=f16
 resample x=f32/1x2x1x5 size=4,1 mode=linear grid=align_corners
-resample x=f32/2x19x6x5/nhwc size=12,10 mode=linear ; as=bf16
+resample x=f32/2x19x6x5/nhwc size=12,10 mode=linear ; as=bf16,f64
 resample x=f32/2x16x6x5/nhwc size=12,10 mode=linear grid=align_corners ; as=f16,bf16
 resample x=f32/1x3x64x64 size=128,128 mode=linear ; as=bf16
 resample x=f32/2x3x5x7 size=9,4 mode=cubic ; as=f16,bf16,f64
@@ -20,7 +20,7 @@ resample x=f32/2x3x5x7 size=10,14 mode=cubic grid=align_corners ; as=bf16
 resample x=f32/2x3x5x7 size=3,20 mode=cubic grid=asymmetric ; as=f16
 resample x=f32/1x2x33 size=70 mode=cubic
 resample x=f32/1x2x4x5x6 size=3,8,6 mode=cubic
-resample x=f32/2x16x6x5/nhwc size=12,10 mode=cubic ; as=bf16
+resample x=f32/2x16x6x5/nhwc size=12,10 mode=cubic ; as=bf16,f64
 resample x=f32/1x1x1x1 size=3,2 mode=cubic
 resample x=f32/1x2x70001 size=3 ; plain=1
 
