@@ -28,8 +28,10 @@
   X(random_packed)                                                                        \
   X(random_direct)                                                                        \
   X(pool_planes)                                                                          \
+  X(pool_planes_f64)                                                                      \
   X(pool_adaptive_planes)                                                                 \
   X(pool_channels)                                                                        \
+  X(pool_channels_f64)                                                                    \
   X(pool_lp)                                                                              \
   X(pool_direct)                                                                          \
   X(affine_rows)                                                                          \

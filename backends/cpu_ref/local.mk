@@ -35,7 +35,9 @@ cpu_ref_copies = \
   backends/cpu_ref/training_lists.c \
   backends/cpu_ref/pool_window.h \
   backends/cpu_ref/pool_planes.c \
+  backends/cpu_ref/pool_planes_f64.c \
   backends/cpu_ref/pool_channels.c \
+  backends/cpu_ref/pool_channels_f64.c \
   backends/cpu_ref/pool_adaptive_planes.c \
   backends/cpu_ref/pool_lp.c \
   backends/cpu_ref/reduce_plan.h \

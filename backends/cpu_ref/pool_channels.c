@@ -8,7 +8,7 @@ enum { BAND = 1024 };                     /* channels at a time */
 
 /* ---- a tap -------------------------------------------------------------------------------------------------- */
 
-static void tap_argmax(float *y, int32_t *number, const float *x, int32_t here, int64_t n)
+static void tap_argmax(real *y, int32_t *number, const real *x, int32_t here, int64_t n)
 {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
@@ -20,7 +20,7 @@ static void tap_argmax(float *y, int32_t *number, const float *x, int32_t here, 
 
 /* What a window gives to a place: dy where the number is `here`, of averages dy / by. The first is not added to anything. The
  * numbers' dtype and `first` are constants where these are called. */
-CPU_INLINE void add_where_as(float *dx, const float *dy, const void *number, uint32_t dtype, int64_t here, bool first, int64_t n)
+CPU_INLINE void add_where_as(real *dx, const real *dy, const void *number, uint32_t dtype, int64_t here, bool first, int64_t n)
 {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
@@ -30,20 +30,20 @@ CPU_INLINE void add_where_as(float *dx, const float *dy, const void *number, uin
   }
 }
 
-CPU_INLINE void add_where_of(float *dx, const float *dy, const void *number, uint32_t dtype, int64_t here, bool first, int64_t n)
+CPU_INLINE void add_where_of(real *dx, const real *dy, const void *number, uint32_t dtype, int64_t here, bool first, int64_t n)
 {
   if (dtype == QN_U8) add_where_as(dx, dy, number, QN_U8, here, first, n);
   else if (dtype == QN_I32) add_where_as(dx, dy, number, QN_I32, here, first, n);
   else add_where_as(dx, dy, number, QN_I64, here, first, n);
 }
 
-static void add_where(float *dx, const float *dy, const void *number, uint32_t dtype, int64_t here, bool first, int64_t n)
+static void add_where(real *dx, const real *dy, const void *number, uint32_t dtype, int64_t here, bool first, int64_t n)
 {
   if (first) add_where_of(dx, dy, number, dtype, here, true, n);
   else add_where_of(dx, dy, number, dtype, here, false, n);
 }
 
-static void add_divided(float *dx, const float *dy, float by, bool first, int64_t n)
+static void add_divided(real *dx, const real *dy, real by, bool first, int64_t n)
 {
   if (first)
 #pragma omp simd
@@ -57,9 +57,9 @@ static void add_divided(float *dx, const float *dy, float by, bool first, int64_
 
 /* Into y, and of maxima into number where that is wanted. */
 static void pool(const pooling *v, const pool_tensor *x, const qn_launch *launch, const int64_t at[AXES], const span taps[3],
-                 int64_t c, int64_t n, uint32_t numbers, float *y, int32_t *number)
+                 int64_t c, int64_t n, uint32_t numbers, real *y, int32_t *number)
 {
-  float buffer[BAND];
+  real buffer[BAND];
   for (int64_t i = 0; i < n; i++) y[i] = v->maximum ? -INFINITY : 0;
   for (int64_t i = 0; number && i < n; i++) number[i] = -1;
   for (int64_t rd = taps[0].first; rd < taps[0].end; rd++)
@@ -68,7 +68,7 @@ static void pool(const pooling *v, const pool_tensor *x, const qn_launch *launch
       const int64_t base = number_base(v, numbers, rd, rh, d, h), w0 = start_of(v, 2, at[SW]);
       for (int64_t rw = taps[2].first; rw < taps[2].end; rw++) {
         const int64_t w = w0 + rw * v->dilation[2];
-        const float *from = pool_wide(x, tensor_at(x, launch, at[SN], c, d, h, w), n, buffer);
+        const real *from = pool_wide(x, tensor_at(x, launch, at[SN], c, d, h, w), n, buffer);
         if (!v->maximum) pool_row_sum(y, from, n);
         else if (number) tap_argmax(y, number, from, (int32_t)(base + (numbers == QN_U8 ? rw : w)), n);
         else pool_row_max(y, from, n);
@@ -76,28 +76,28 @@ static void pool(const pooling *v, const pool_tensor *x, const qn_launch *launch
     }
 }
 
-static float divisor(const pooling *v, int64_t pd, int64_t ph, int64_t pw)
+static real divisor(const pooling *v, int64_t pd, int64_t ph, int64_t pw)
 {
-  const float by = (float)(taps_counted(v, 0, pd) * taps_counted(v, 1, ph) * taps_counted(v, 2, pw));
+  const real by = (real)(taps_counted(v, 0, pd) * taps_counted(v, 1, ph) * taps_counted(v, 2, pw));
   return by > 0 ? by : 1;
 }
 
 static void forward(const pooling *v, const qn_launch *launch, const int64_t at[AXES], const span taps[3])
 {
   const bool numbered = v->indices.value >= 0;
-  float narrow[BAND];
+  real narrow[BAND];
   int32_t number[BAND];
   for (int64_t c = 0; c < v->c; c += BAND) {
     const int64_t n = qn_min_i64(BAND, v->c - c);
     char *to = tensor_at(&v->y, launch, at[SN], c, at[SD], at[SH], at[SW]);
-    float *y = v->y.dtype == QN_F32 ? (float *)(void *)to : narrow;
+    real *y = v->y.dtype == CPU_REAL ? (real *)(void *)to : narrow;
     pool(v, &v->x, launch, at, taps, c, n, v->indices.dtype, y, numbered ? number : NULL);
     if (!v->maximum) {
-      const float by = divisor(v, at[SD], at[SH], at[SW]);
+      const real by = divisor(v, at[SD], at[SH], at[SW]);
 #pragma omp simd
       for (int64_t i = 0; i < n; i++) y[i] = y[i] / by;
     }
-    if (y == narrow) row_from_f32(to, y, v->y.dtype, n);
+    if (y == narrow) row_from_real(to, y, v->y.dtype, n);
     if (numbered) put_indices(tensor_at(&v->indices, launch, at[SN], c, at[SD], at[SH], at[SW]), v->indices.dtype, number, n);
   }
 }
@@ -112,17 +112,17 @@ static int32_t *found_at(const pooling *v, const qn_launch *launch, int64_t n, i
 
 static void find(const pooling *v, const qn_launch *launch, const int64_t at[AXES], const span taps[3])
 {
-  float y[BAND];
+  real y[BAND];
   for (int64_t c = 0; c < v->c; c += BAND)
     pool(v, &v->seen, launch, at, taps, c, qn_min_i64(BAND, v->c - c), QN_I32, y, found_at(v, launch, at[SN], at[SD], at[SH], at[SW]) + c);
 }
 
 /* Adds to dx what a window gives to the place that has `here` for its number. */
 static void take(const pooling *v, const qn_launch *launch, const int64_t window[AXES], int64_t c, int64_t n, int64_t here, bool first,
-                 float *dx)
+                 real *dx)
 {
-  float buffer[BAND];
-  const float *dy = pool_wide(&v->y, tensor_at(&v->y, launch, window[SN], c, window[SD], window[SH], window[SW]), n, buffer);
+  real buffer[BAND];
+  const real *dy = pool_wide(&v->y, tensor_at(&v->y, launch, window[SN], c, window[SD], window[SH], window[SW]), n, buffer);
   if (!v->maximum) add_divided(dx, dy, divisor(v, window[SD], window[SH], window[SW]), first, n);
   else if (v->indices.value < 0)
     add_where(dx, dy, found_at(v, launch, window[SN], window[SD], window[SH], window[SW]) + c, QN_I32, here, first, n);
@@ -133,11 +133,11 @@ static void take(const pooling *v, const qn_launch *launch, const int64_t window
 static void backward(const pooling *v, const qn_launch *launch, const int64_t at[AXES], const span windows[3])
 {
   const uint32_t numbers = v->indices.value < 0 ? QN_I32 : v->indices.dtype;
-  float narrow[BAND];
+  real narrow[BAND];
   for (int64_t c = 0; c < v->c; c += BAND) {
     const int64_t n = qn_min_i64(BAND, v->c - c);
     char *to = tensor_at(&v->x, launch, at[SN], c, at[SD], at[SH], at[SW]);
-    float *dx = v->x.dtype == QN_F32 ? (float *)(void *)to : narrow;
+    real *dx = v->x.dtype == CPU_REAL ? (real *)(void *)to : narrow;
     bool first = true;
     for (int64_t pd = windows[0].first; pd < windows[0].end; pd++)
       for (int64_t ph = windows[1].first; ph < windows[1].end; ph++) {
@@ -151,7 +151,7 @@ static void backward(const pooling *v, const qn_launch *launch, const int64_t at
         }
       }
     if (first) memset(dx, 0, (size_t)n * sizeof *dx);      /* no window holds it */
-    if (dx == narrow) row_from_f32(to, dx, v->x.dtype, n);
+    if (dx == narrow) row_from_real(to, dx, v->x.dtype, n);
   }
 }
 
@@ -201,7 +201,7 @@ qn_status CPU_NAME(cpu_pool_channels_run)(const qn_prepared *prepared, const qn_
 }
 
 #ifdef CPU_BASELINE
-static const qn_engine row[] = { CPU_COPIES(POOL_ROWS, "channels", cpu_pool_channels_run)
-                                 CPU_COPIES(POOL_ADAPTIVE_ROWS, "channels", cpu_pool_channels_run) };
+static const qn_engine row[] = { CPU_COPIES(POOL_ROWS, "channels" CPU_REAL_SUFFIX, cpu_pool_channels_run)
+                                 CPU_COPIES(POOL_ADAPTIVE_ROWS, "channels" CPU_REAL_SUFFIX, cpu_pool_channels_run) };
 const qn_engine_list cpu_pool_channels = { row, sizeof row / sizeof *row };
 #endif

@@ -3,19 +3,19 @@
  * Forward, a window is taken in two steps: along W, a row of x becomes a row of partial results; then those rows are combined
  * down H and D. Partial rows that the next windows want again are kept. As columns come first within a row, the first of
  * equal maxima stays the first in row-major order. Backward, the gradient of a window is added to the rows it covers, or to
- * the place of its maximum, in an f32 plane: dx itself where it is f32. */
+ * the place of its maximum, in a plane of `real`: dx itself where it is of that dtype. */
 #include "pool_window.h"
 
 /* One thread's scratch, carved from the workspace. */
 typedef struct scratch {
-  float   *wide;                          /* W or P: a row of x or dy, widened */
-  float   *partial;                       /* rows * P: what the columns gave, and of maxima the numbers */
+  real    *wide;                         /* W or P: a row of x or dy, widened */
+  real    *partial;                      /* rows * P: what the columns gave, and of maxima the numbers */
   int32_t *partial_number;
   int64_t *tag;                           /* rows: which row of x it is */
-  float   *best;                          /* P */
+  real    *best;                         /* P */
   int32_t *number;                        /* P */
-  float   *count;                         /* P: taps counted along W */
-  float   *plane;                         /* backward, D * H * W */
+  real    *count;                        /* P: taps counted along W */
+  real    *plane;                        /* backward, D * H * W */
   int64_t  rows;
 } scratch;
 
@@ -23,25 +23,25 @@ static int64_t kept_rows(const pooling *v) { return v->size[0] * qn_min_i64((v->
 
 static int64_t carve(const pooling *v, char *base, scratch *s)
 {
-  const int64_t row = qn_round_up(v->in[2] * 4, 64), out = qn_round_up(v->out[2] * 4, 64), rows = kept_rows(v);
+  const int64_t size = sizeof(real), row = qn_round_up(v->in[2] * size, 64), out = qn_round_up(v->out[2] * size, 64), rows = kept_rows(v);
   int64_t at = 0;
   s->rows = rows;
-  s->wide = (float *)(void *)(base + at), at += qn_max_i64(out, row);
-  s->best = (float *)(void *)(base + at), at += qn_max_i64(out, row);
+  s->wide = (real *)(void *)(base + at), at += qn_max_i64(out, row);
+  s->best = (real *)(void *)(base + at), at += qn_max_i64(out, row);
   s->number = (int32_t *)(void *)(base + at), at += out;
-  s->count = (float *)(void *)(base + at), at += out;
-  s->partial = (float *)(void *)(base + at), at += rows * out;
+  s->count = (real *)(void *)(base + at), at += out;
+  s->partial = (real *)(void *)(base + at), at += rows * out;
   s->partial_number = (int32_t *)(void *)(base + at), at += rows * out;
   s->tag = (int64_t *)(void *)(base + at), at += qn_round_up(rows * 8, 64);
-  s->plane = (float *)(void *)(base + at);
-  if (pool_needs_plane(v)) at += qn_round_up(v->in[0] * v->in[1] * v->in[2] * 4, 64);
+  s->plane = (real *)(void *)(base + at);
+  if (pool_needs_plane(v)) at += qn_round_up(v->in[0] * v->in[1] * v->in[2] * size, 64);
   return qn_round_up(at, 256);
 }
 
 /* ---- along W --------------------------------------------------------------------------------------------- */
 
 /* Strides of 1 and 2 are written out, for vectors to be loaded. */
-static void columns_sum(float *y, const float *x, int64_t step, int64_t n)
+static void columns_sum(real *y, const real *x, int64_t step, int64_t n)
 {
   if (step == 1)
 #pragma omp simd
@@ -53,9 +53,9 @@ static void columns_sum(float *y, const float *x, int64_t step, int64_t n)
     for (int64_t i = 0; i < n; i++) y[i] += x[step * i];
 }
 
-CPU_INLINE float larger(float best, float x) { return ((x > best) | (x != x)) ? x : best; }
+CPU_INLINE real larger(real best, real x) { return ((x > best) | (x != x)) ? x : best; }
 
-static void columns_max(float *y, const float *x, int64_t step, int64_t n)
+static void columns_max(real *y, const real *x, int64_t step, int64_t n)
 {
   if (step == 1)
 #pragma omp simd
@@ -67,12 +67,12 @@ static void columns_max(float *y, const float *x, int64_t step, int64_t n)
     for (int64_t i = 0; i < n; i++) y[i] = larger(y[i], x[step * i]);
 }
 
-CPU_INLINE bool beats(float x, float best, int32_t number)
+CPU_INLINE bool beats(real x, real best, int32_t number)
 {
   return (x > best) | ((x != x) & (best == best)) | (number < 0);
 }
 
-static void columns_argmax(float *y, int32_t *number, const float *x, int64_t step, int32_t first, int32_t each, int64_t n)
+static void columns_argmax(real *y, int32_t *number, const real *x, int64_t step, int32_t first, int32_t each, int64_t n)
 {
   if (step == 2)
 #pragma omp simd
@@ -97,7 +97,7 @@ static bool few_windows(const pooling *v)
 }
 
 /* x, a row, to a row of partial results. numbers: u8 counts taps, others places in the row. */
-static void pool_row(const pooling *v, float *y, int32_t *number, uint32_t numbers, const float *x)
+static void pool_row(const pooling *v, real *y, int32_t *number, uint32_t numbers, const real *x)
 {
   if (!v->maximum && few_windows(v)) {
     for (int64_t p = 0; p < v->out[2]; p++) y[p] = pool_run_sum(x + p * v->step[2], v->size[2]);
@@ -109,7 +109,7 @@ static void pool_row(const pooling *v, float *y, int32_t *number, uint32_t numbe
     int64_t p, end;
     places_of_tap(v, 2, r, &p, &end);
     if (p >= end) continue;
-    const float *from = x + position(v, 2, p, r);
+    const real *from = x + position(v, 2, p, r);
     if (!v->maximum) columns_sum(y + p, from, v->step[2], end - p);
     else if (!number) columns_max(y + p, from, v->step[2], end - p);
     else if (numbers == QN_U8) columns_argmax(y + p, number + p, from, v->step[2], (int32_t)r, 0, end - p);
@@ -119,13 +119,13 @@ static void pool_row(const pooling *v, float *y, int32_t *number, uint32_t numbe
 
 /* ---- down H and D ------------------------------------------------------------------------------------------ */
 
-static void combine_max(float *best, const float *row, int64_t n)
+static void combine_max(real *best, const real *row, int64_t n)
 {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) best[i] = larger(best[i], row[i]);
 }
 
-static void combine_argmax(float *best, int32_t *number, const float *row, const int32_t *row_number, int32_t base, int64_t n)
+static void combine_argmax(real *best, int32_t *number, const real *row, const int32_t *row_number, int32_t base, int64_t n)
 {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
@@ -139,7 +139,7 @@ static void combine_argmax(float *best, int32_t *number, const float *row, const
 static void pool_rows(const pooling *v, const pool_tensor *x, const char *plane, int64_t pd, int64_t ph, bool numbered,
                       uint32_t numbers, scratch *s)
 {
-  const int64_t n = v->out[2], pitch = qn_round_up(n * 4, 64) / 4, per_depth = s->rows / v->size[0];
+  const int64_t n = v->out[2], size = sizeof(real), pitch = qn_round_up(n * size, 64) / size, per_depth = s->rows / v->size[0];
   for (int64_t i = 0; i < n; i++) s->best[i] = v->maximum ? -INFINITY : 0;
   for (int64_t i = 0; numbered && i < n; i++) s->number[i] = -1;
   for (int64_t rd = 0; rd < v->size[0]; rd++) {
@@ -149,7 +149,7 @@ static void pool_rows(const pooling *v, const pool_tensor *x, const char *plane,
       const int64_t h = position(v, 1, ph, rh);
       if (!inside(v, 1, h)) continue;
       const int64_t slot = rd * per_depth + h % per_depth, tag = d * v->in[1] + h;
-      float *row = s->partial + slot * pitch;
+      real *row = s->partial + slot * pitch;
       int32_t *row_number = numbered ? s->partial_number + slot * pitch : NULL;
       if (s->tag[slot] != tag) {
         const char *from = plane + (d * x->stride[SD] + h * x->stride[SH]) * x->bytes;
@@ -169,19 +169,19 @@ static void forget(scratch *s)
 }
 
 /* The divisors of a row of windows: what is counted down, times what is counted along W. */
-static void divide(const pooling *v, float *y, int64_t pd, int64_t ph, const float *count)
+static void divide(const pooling *v, real *y, int64_t pd, int64_t ph, const real *count)
 {
-  const float down = (float)(taps_counted(v, 0, pd) * taps_counted(v, 1, ph));
+  const real down = (real)(taps_counted(v, 0, pd) * taps_counted(v, 1, ph));
 #pragma omp simd
   for (int64_t i = 0; i < v->out[2]; i++) {
-    const float by = down * count[i];
+    const real by = down * count[i];
     y[i] = y[i] / (by > 0.0f ? by : 1.0f);
   }
 }
 
 static void count_along_w(const pooling *v, scratch *s)
 {
-  for (int64_t p = 0; p < v->out[2]; p++) s->count[p] = (float)taps_counted(v, 2, p);
+  for (int64_t p = 0; p < v->out[2]; p++) s->count[p] = (real)taps_counted(v, 2, p);
 }
 
 /* The average of a plane without gaps, which is one row. */
@@ -195,8 +195,8 @@ static void forward(const pooling *v, const qn_launch *launch, int64_t n, int64_
   const bool numbered = v->indices.value >= 0;
   const char *plane = tensor_at(&v->x, launch, n, c, 0, 0, 0);
   if (one_average(v)) {
-    const float mean = pool_run_sum(pool_wide(&v->x, plane, v->in[2], s->wide), v->in[2]) / (float)v->in[2];
-    row_from_f32(tensor_at(&v->y, launch, n, c, 0, 0, 0), &mean, v->y.dtype, 1);
+    const real mean = pool_run_sum(pool_wide(&v->x, plane, v->in[2], s->wide), v->in[2]) / (real)v->in[2];
+    row_from_real(tensor_at(&v->y, launch, n, c, 0, 0, 0), &mean, v->y.dtype, 1);
     return;
   }
   forget(s);
@@ -204,7 +204,7 @@ static void forward(const pooling *v, const qn_launch *launch, int64_t n, int64_
     for (int64_t ph = 0; ph < v->out[1]; ph++) {
       pool_rows(v, &v->x, plane, pd, ph, numbered, v->indices.dtype, s);
       if (!v->maximum) divide(v, s->best, pd, ph, s->count);
-      row_from_f32(tensor_at(&v->y, launch, n, c, pd, ph, 0), s->best, v->y.dtype, v->out[2]);
+      row_from_real(tensor_at(&v->y, launch, n, c, pd, ph, 0), s->best, v->y.dtype, v->out[2]);
       if (numbered) put_indices(tensor_at(&v->indices, launch, n, c, pd, ph, 0), v->indices.dtype, s->number, v->out[2]);
     }
 }
@@ -282,7 +282,7 @@ static void places_named(const pooling *v, const void *index, int64_t pd, int64_
 }
 
 static void add_to_maxima(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, int64_t pd, int64_t ph,
-                          const float *dy, const pool_plane *g, scratch *s)
+                          const real *dy, const pool_plane *g, scratch *s)
 {
   if (v->indices.value < 0) pool_rows(v, &v->seen, tensor_at(&v->seen, launch, n, c, 0, 0, 0), pd, ph, true, QN_I32, s);
   else places_named(v, tensor_at(&v->indices, launch, n, c, pd, ph, 0), pd, ph, s->number);
@@ -291,9 +291,9 @@ static void add_to_maxima(const pooling *v, const qn_launch *launch, int64_t n, 
 }
 
 /* dy / divisor, summed over the windows that cover each column, then added to each row that the windows cover. */
-static void add_to_windows(const pooling *v, int64_t pd, int64_t ph, const float *dy, const pool_plane *g, scratch *s)
+static void add_to_windows(const pooling *v, int64_t pd, int64_t ph, const real *dy, const pool_plane *g, scratch *s)
 {
-  float *spread = s->best, *each = s->partial;
+  real *spread = s->best, *each = s->partial;
   memcpy(each, dy, (size_t)v->out[2] * sizeof *each);
   divide(v, each, pd, ph, s->count);
   for (int64_t w = 0; w < v->in[2]; w++) spread[w] = 0;
@@ -303,7 +303,7 @@ static void add_to_windows(const pooling *v, int64_t pd, int64_t ph, const float
   for (int64_t r = 0; !few_windows(v) && r < v->size[2]; r++) {
     int64_t p, end;
     places_of_tap(v, 2, r, &p, &end);
-    float *to = spread + position(v, 2, p, r);
+    real *to = spread + position(v, 2, p, r);
     for (int64_t i = 0; i < end - p; i++) to[i * v->step[2]] += each[p + i];
   }
   for (int64_t rd = 0; rd < v->size[0]; rd++) {
@@ -321,9 +321,9 @@ static void backward(const pooling *v, const qn_launch *launch, int64_t n, int64
   forget(s);
   for (int64_t pd = 0; pd < v->out[0]; pd++)
     for (int64_t ph = 0; ph < v->out[1]; ph++) {
-      const float *dy = pool_wide(&v->y, tensor_at(&v->y, launch, n, c, pd, ph, 0), v->out[2], s->wide);
+      const real *dy = pool_wide(&v->y, tensor_at(&v->y, launch, n, c, pd, ph, 0), v->out[2], s->wide);
       if (v->maximum && v->indices.value < 0 && dy == s->wide) {     /* finding the maxima wants that row */
-        memcpy(s->count, dy, (size_t)v->out[2] * 4);
+        memcpy(s->count, dy, (size_t)v->out[2] * sizeof *dy);
         dy = s->count;
       }
       if (v->maximum) add_to_maxima(v, launch, n, c, pd, ph, dy, &g, s);
@@ -371,6 +371,6 @@ qn_status CPU_NAME(cpu_pool_planes_run)(const qn_prepared *prepared, const qn_la
 }
 
 #ifdef CPU_BASELINE
-static const qn_engine row[] = { CPU_COPIES(POOL_ROWS, "planes", cpu_pool_planes_run) };
+static const qn_engine row[] = { CPU_COPIES(POOL_ROWS, "planes" CPU_REAL_SUFFIX, cpu_pool_planes_run) };
 const qn_engine_list cpu_pool_planes = { row, sizeof row / sizeof *row };
 #endif

@@ -164,7 +164,8 @@ static inline qn_status pooling_of(const qn_request *request, qn_prepared *prepa
   for (int i = 0; i < 5; i++) {
     if (all[i]->value < 0) continue;
     const qn_value *value = &request->value[all[i]->value];
-    if (value->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", "x", "f32, f16, bf16", "f64");
+    if (qn_is_float(value->dtype) && (value->dtype == QN_F64) != (CPU_REAL == QN_F64))
+      return qn_refuse(prepared, "computes in " CPU_REAL_NAME, "x", CPU_REALS, "%s", qn_kit_name(value->dtype));
     if (all[i]->stride[fast] != 1)
       return qn_refuse(prepared, fast == SC ? "vectors run along the channels" : "vectors run along the last spatial dim", "",
                        "a stride of 1 there", "%lld", (long long)all[i]->stride[fast]);
@@ -208,50 +209,51 @@ static inline int pool_threads(const pooling *v, const qn_launch *launch, int64_
   return (int)qn_max_i64(1, qn_min_i64(qn_min_i64(cpu_threads(launch, work), v->threads), tasks));
 }
 
-/* n neighbouring elements as f32: in place, or in buffer. */
-static inline const float *pool_wide(const pool_tensor *t, const char *at, int64_t n, float *buffer)
+/* n neighbouring elements as real: in place, or in buffer. */
+static inline const real *pool_wide(const pool_tensor *t, const char *at, int64_t n, real *buffer)
 {
-  if (t->dtype == QN_F32) return (const float *)(const void *)at;
-  row_to_f32(buffer, at, t->dtype, n);
+  if (t->dtype == CPU_REAL) return (const real *)(const void *)at;
+  row_to_real(buffer, at, t->dtype, n);
   return buffer;
 }
 
-static inline float pool_run_sum(const float *x, int64_t n)
+static inline real pool_run_sum(const real *x, int64_t n)
 {
-  v_f32 sums = { 0 }, others = sums;
-  float sum = 0;
+  enum { LANES = CPU_VECTOR_BYTES / sizeof(real) };
+  v_real sums = { 0 }, others = sums;
+  real sum = 0;
   int64_t i = 0;
-  for (; i + 2 * CPU_LANES <= n; i += 2 * CPU_LANES) {
-    sums += v_load(x + i);
-    others += v_load(x + i + CPU_LANES);
+  for (; i + 2 * LANES <= n; i += 2 * LANES) {
+    sums += v_load_real(x + i);
+    others += v_load_real(x + i + LANES);
   }
-  for (; i + CPU_LANES <= n; i += CPU_LANES) sums += v_load(x + i);
+  for (; i + LANES <= n; i += LANES) sums += v_load_real(x + i);
   sums += others;
   for (; i < n; i++) sum += x[i];
-  for (int k = 0; k < CPU_LANES; k++) sum += sums[k];
+  for (int k = 0; k < LANES; k++) sum += sums[k];
   return sum;
 }
 
-/* The f32 plane in which gradients are summed: dx itself if it is f32; for maxima, whose places are numbers, it must also be without
+/* The plane in which gradients are summed: dx itself if it is of real's dtype; for maxima, whose places are numbers, it must also be without
  * gaps, else `held`, of the workspace. */
-typedef struct pool_plane { float *p; int64_t stride_d, stride_h; } pool_plane;
+typedef struct pool_plane { real *p; int64_t stride_d, stride_h; } pool_plane;
 
 static inline bool pool_needs_plane(const pooling *v)
 {
   const bool dense = (v->in[1] == 1 || v->x.stride[SH] == v->in[2]) &&
                      (v->in[0] == 1 || v->x.stride[SD] == v->in[1] * v->in[2]);
-  return v->backward && (v->x.dtype != QN_F32 || (v->maximum && !dense));
+  return v->backward && (v->x.dtype != CPU_REAL || (v->maximum && !dense));
 }
 
-static inline float *pool_plane_row(const pool_plane *g, int64_t d, int64_t h) { return g->p + d * g->stride_d + h * g->stride_h; }
+static inline real *pool_plane_row(const pool_plane *g, int64_t d, int64_t h) { return g->p + d * g->stride_d + h * g->stride_h; }
 
-static inline pool_plane pool_plane_begin(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, float *held)
+static inline pool_plane pool_plane_begin(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, real *held)
 {
   pool_plane g = { held, v->in[1] * v->in[2], v->in[2] };
-  if (!pool_needs_plane(v)) g = (pool_plane){ (float *)(void *)tensor_at(&v->x, launch, n, c, 0, 0, 0), v->x.stride[SD], v->x.stride[SH] };
+  if (!pool_needs_plane(v)) g = (pool_plane){ (real *)(void *)tensor_at(&v->x, launch, n, c, 0, 0, 0), v->x.stride[SD], v->x.stride[SH] };
   const int64_t rows = g.stride_h == v->in[2] ? v->in[1] : 1;       /* without gaps between them */
   for (int64_t d = 0; d < v->in[0]; d++)
-    for (int64_t h = 0; h < v->in[1]; h += rows) memset(pool_plane_row(&g, d, h), 0, (size_t)(rows * v->in[2]) * 4);
+    for (int64_t h = 0; h < v->in[1]; h += rows) memset(pool_plane_row(&g, d, h), 0, (size_t)(rows * v->in[2]) * sizeof *g.p);
   return g;
 }
 
@@ -259,7 +261,7 @@ static inline void pool_plane_end(const pooling *v, const qn_launch *launch, int
 {
   for (int64_t d = 0; pool_needs_plane(v) && d < v->in[0]; d++)
     for (int64_t h = 0; h < v->in[1]; h++)
-      row_from_f32(tensor_at(&v->x, launch, n, c, d, h, 0), pool_plane_row(g, d, h), v->x.dtype, v->in[2]);
+      row_from_real(tensor_at(&v->x, launch, n, c, d, h, 0), pool_plane_row(g, d, h), v->x.dtype, v->in[2]);
 }
 
 /* A maximum's number: of the tap in its window (u8) or of the place in x's plane, as `base` of its rows and what stands in
@@ -286,14 +288,14 @@ static inline void put_indices(void *to, uint32_t dtype, const int32_t *number, 
 
 /* ---- a row joins another ------------------------------------------------------------------- */
 
-static inline void pool_row_sum(float *y, const float *x, int64_t n)
+static inline void pool_row_sum(real *y, const real *x, int64_t n)
 {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) y[i] += x[i];
 }
 
 /* A NaN stays. */
-static inline void pool_row_max(float *y, const float *x, int64_t n)
+static inline void pool_row_max(real *y, const real *x, int64_t n)
 {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) y[i] = ((x[i] > y[i]) | (x[i] != x[i])) ? x[i] : y[i];

@@ -73,9 +73,11 @@ typedef float real;
 typedef float   v_f32 __attribute__((vector_size(CPU_VECTOR_BYTES)));
 typedef int32_t v_i32 __attribute__((vector_size(CPU_VECTOR_BYTES)));
 typedef double  v_f64 __attribute__((vector_size(CPU_VECTOR_BYTES)));
+typedef real    v_real __attribute__((vector_size(CPU_VECTOR_BYTES)));
 enum { CPU_LANES = CPU_VECTOR_BYTES / 4, CPU_LANES_F64 = CPU_VECTOR_BYTES / 8 };
 
 CPU_INLINE v_f32 v_load(const void *p)          { v_f32 v; memcpy(&v, p, sizeof v); return v; }
+CPU_INLINE v_real v_load_real(const real *p)    { v_real v; memcpy(&v, p, sizeof v); return v; }
 CPU_INLINE v_f32 v_all(float x)                 { return x - (v_f32){ 0 }; }
 CPU_INLINE v_f32 v_select(v_i32 mask, v_f32 a, v_f32 b) { return (v_f32)((mask & (v_i32)a) | (~mask & (v_i32)b)); }
 /* x where it is larger than m or NaN: once m is NaN it stays */
