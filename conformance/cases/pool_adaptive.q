@@ -6,7 +6,7 @@ pool_adaptive_max x=f32/2x3x7x5 size=3,4 indices=? ; as=f16,bf16
 pool_adaptive_max x=f32/2x3x4x5 size=7,9 indices=i64/2x3x7x9 ; as=bf16
 pool_adaptive_max x=f32/2x5x33 size=7
 pool_adaptive_max x=f32/1x2x5x6x7 size=2,4,3 indices=? ; as=f16
-pool_adaptive_max x=f32/2x19x13x10/nhwc size=5,3 indices=? ; as=bf16
+pool_adaptive_max x=f32/2x19x13x10/nhwc size=5,3 indices=? ; as=bf16,f64
 pool_adaptive_max x=f32/3x40x6x6/nhwc size=1,1
 pool_adaptive_max x=f32/2x3x16x32 size=2,2 indices=? ; as=bf16
 pool_adaptive_max x=f32/1x1x1x1 size=3,2 indices=?
@@ -25,7 +25,7 @@ pool_adaptive_max_backward dy=f32/2x3x4x3 indices=i32/2x3x4x3 dx=f32/2x3x8x9 ; a
 pool_adaptive_max_backward dy=f32/2x3x3x4 indices=i64/2x3x3x4 dx=f32/2x3x7x5 ; as=f16
 pool_adaptive_max_backward dy=f32/2x3x7x9 indices=i32/2x3x7x9 dx=f32/2x3x4x5 ; as=bf16
 pool_adaptive_max_backward dy=f32/1x2x2x4x3 indices=i32/1x2x2x4x3 dx=f32/1x2x5x6x7
-pool_adaptive_max_backward dy=f32/2x19x5x3/nhwc indices=i32/2x19x5x3/nhwc dx=f32/2x19x13x10/nhwc ; as=bf16
+pool_adaptive_max_backward dy=f32/2x19x5x3/nhwc indices=i32/2x19x5x3/nhwc dx=f32/2x19x13x10/nhwc ; as=bf16,f64
 pool_adaptive_max_backward dy=f32/2x8x3x4/nhwc indices=i32/2x8x3x4/nhwc dx=f32/2x8x7x9/nhwc ; as=bf16
 pool_adaptive_max_backward dy=f32/2x5x7 indices=i32/2x5x7 dx=f32/2x5x33
 pool_adaptive_max_backward dy=f32/2x9x4x5 indices=i32/2x9x4x5 dx=f32/2x9x10x12 ; as=bf16
@@ -33,7 +33,7 @@ pool_adaptive_average_backward dy=f32/2x3x4x3 dx=f32/2x3x8x9 ; as=f16,bf16,f64
 pool_adaptive_average_backward dy=f32/2x3x3x4 dx=f32/2x3x7x5 ; as=f16
 pool_adaptive_average_backward dy=f32/2x3x7x9 dx=f32/2x3x4x5 ; as=bf16
 pool_adaptive_average_backward dy=f32/1x2x2x4x3 dx=f32/1x2x5x6x7
-pool_adaptive_average_backward dy=f32/2x19x5x3/nhwc dx=f32/2x19x13x10/nhwc ; as=bf16
+pool_adaptive_average_backward dy=f32/2x19x5x3/nhwc dx=f32/2x19x13x10/nhwc ; as=bf16,f64
 pool_adaptive_average_backward dy=f32/2x8x4x4 dx=f32/2x8x16x16 ; as=f16
 pool_adaptive_average_backward dy=f32/2x9x4x5 dx=f32/2x9x10x12 ; as=bf16
 pool_adaptive_average_backward dy=f32/5x8x3x4/nhwc dx=f32/5x8x7x9/nhwc ; as=bf16
