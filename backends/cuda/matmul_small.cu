@@ -58,11 +58,13 @@ template <bool rows_contiguous> struct small_operand {
  * 16. The first at the lower end. */
 template <bool rows_contiguous> struct small_elements {
   typedef tiled_stage<TILE, DEPTH, 2, rows_contiguous> stage;
-  int at[4], turn[4];                     /* of each i; or of each k. turn: of a word that is then its pair, bits */
+  int at[4], turn[4];                     /* of each i; or of each k. turn: of two words, the lower of which is then its pair, bits */
+  int odd;                                /* may a pair lie across two words? */
 
   __device__ small_elements(const small_operand<rows_contiguous> &o)
   {
     int lane = threadIdx.x % 32, row = lane / 4, k = threadIdx.x / 32 * 16 + lane % 4 * 2;
+    odd = (o.base | o.pitch) & 2;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       int line = rows_contiguous ? k + i / 2 * 8 + i % 2 : row + i * 8;
@@ -79,7 +81,8 @@ template <bool rows_contiguous> struct small_elements {
       return lo | hi << 16;
     }
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(lo) : "r"(operand + at[i] + half * 16) : "memory");
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(hi) : "r"(operand + at[i] + half * 16 + 4) : "memory");
+    hi = 0;
+    asm volatile("{.reg .pred p; setp.ne.b32 p, %2, 0; @p ld.shared.u32 %0, [%1];}" : "+r"(hi) : "r"(operand + at[i] + half * 16 + 4), "r"(odd) : "memory");
     return __funnelshift_r(lo, hi, turn[i]);
   }
 };
@@ -93,10 +96,13 @@ template <class mma, bool ROWS_A, bool ROWS_B> struct small_product {
   small_elements<rows_a> a;
   small_elements<rows_b> b;
   float sum[2][4][4];                     /* 16 rows, 8 columns */
+  int left;                               /* k from this warp's first in the next stage on */
 
-  __device__ small_product(const small_operand<rows_a> &a, const small_operand<rows_b> &b) : a(a), b(b), sum{} {}
+  __device__ small_product(const small_operand<rows_a> &a, const small_operand<rows_b> &b, int k) : a(a), b(b), sum{}, left(k - threadIdx.x / 32 * 16) {}
   __device__ __forceinline__ void multiply(uint32_t stage_a, uint32_t stage_b)
   {
+    left -= DEPTH;
+    if (left <= -DEPTH) return;
     uint32_t x[2][4], y[4][2];
 #pragma unroll
     for (int i = 0; i < 2; i++)
@@ -142,7 +148,7 @@ template <class mma, bool rows_a, bool rows_b> __global__ void __launch_bounds__
   tiled_place u = { t % g.tiles_m * TILE, t / g.tiles_m * TILE, batch % g.batch0, batch / g.batch0 };
   small_operand<rows_a> a(g.a, u.m0, u.b0, u.b1);
   small_operand<rows_b> b(g.b, u.n0, u.b0, u.b1);
-  small_product<mma, rows_a, rows_b> p(a, b);
+  small_product<mma, rows_a, rows_b> p(a, b, g.k);
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
   cudaGridDependencySynchronize();        /* what came before in the stream may still write a and b */
