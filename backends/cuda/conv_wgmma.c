@@ -443,7 +443,7 @@ static qn_status build(const qn_request *r, qn_prepared *out)
     s = tiled(st->driver, &g->y, st->sum_dtype, dim, stride, slice, 64, 1);
   }
   if (s) return s;
-  return cuda_check(cudaFuncSetAttribute(st->kernel->function[0][0], cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel->shared), "cudaFuncSetAttribute");
+  return cuda_check(cudaFuncSetAttribute(st->kernel->function, cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel->shared), "cudaFuncSetAttribute");
 }
 
 /* ---- run ---------------------------------------------------------------------------------------------- */
@@ -477,7 +477,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     if (q->mode != CUDA_CONV_FILTER) g->tiles_m = (int32_t)qn_ceil_div(pixels, st->kernel->bm);
     int splits = st->kernel->splits;
     int64_t tiles = (int64_t)g->tiles_m * g->tiles_n * g->batch0 * g->batch1, most = launch->device->units / splits;
-    s = cuda_gemm_launch(&c, st->kernel, st->kernel->function[0][0], (int)qn_min_i64(tiles, most) * splits, launch->stream, "conv_wgmma");
+    s = cuda_gemm_launch(&c, st->kernel, (int)qn_min_i64(tiles, most) * splits, launch->stream, "conv_wgmma");
     if (s) return s;
   }
   return st->parts > 1 ? cuda_conv_join(y, st->out_dtype, product, st->parts, q->filters * q->taps * q->channels, launch->stream) : QN_OK;

@@ -13,67 +13,11 @@
 #include "matmul_wgmma.cuh"
 
 /* A tile of the product; its registers and its ring of stages are its own. */
-template <int kind, int BM, int BN, int ta, int tb, int splits> struct conv_shape : gemm_shape<kind, BM, BN, ta, tb, splits> {
-  typedef gemm_shape<kind, BM, BN, ta, tb, splits> base;
+template <int kind, int BM, int BN, int splits> struct conv_shape : gemm_shape<kind, BM, BN, splits> {
+  typedef gemm_shape<kind, BM, BN, splits> base;
   static constexpr bool spare_registers = base::groups == 4 || BM * BN >= 128 * 256;
   static constexpr int producer_registers = base::groups == 4 ? 32 : 40, consumer_registers = base::groups == 4 ? 112 : 232;
 };
-
-/* A CTA's ring of stages, with a place in it: each thread that fills or empties stages keeps its own. */
-template <class shape> struct gemm_ring {
-  unsigned char *shared;
-  uint32_t data, staging, full, empty;
-  int stage, phase;
-
-  __device__ __forceinline__ gemm_ring(unsigned char *raw) : stage(0), phase(0)        /* then __syncthreads */
-  {
-    shared = (unsigned char *)(((uintptr_t)raw + 1023) & ~(uintptr_t)1023);
-    data = shared_address(shared);
-    staging = data + shape::stages * shape::stage_bytes;
-    full = staging + shape::staging;
-    empty = full + 8 * shape::stages;
-    if (threadIdx.x == 0) {
-      for (int i = 0; i < shape::stages; i++) {
-        barrier_init(full + 8 * i, 1);
-        barrier_init(empty + 8 * i, 4 * shape::groups);
-      }
-      barrier_init_fence();
-    }
-  }
-  __device__ __forceinline__ uint32_t a() const { return data + stage * shape::stage_bytes; }
-  __device__ __forceinline__ uint32_t b() const { return a() + shape::a_bytes; }
-  __device__ __forceinline__ void next() { if (++stage == shape::stages) stage = 0, phase ^= 1; }
-  /* The producer waits for the stage to be free and announces its bytes to the barrier that is returned. */
-  __device__ __forceinline__ uint32_t claim()
-  {
-    barrier_wait(empty + 8 * stage, phase ^ 1);
-    barrier_expect(full + 8 * stage, shape::stage_bytes);
-    return full + 8 * stage;
-  }
-};
-
-/* d = the products of the next `count` stages, one or more. */
-template <int kind, class shape, int BN, int ta, int tb>
-__device__ __forceinline__ void gemm_multiply(gemm_ring<shape> &ring, float (&d)[BN / 2], uint64_t desc_a, uint64_t desc_b, int count)
-{
-  constexpr int step_a = (ta ? 16 * 128 : 32) >> 4, step_b = (tb ? 16 * shape::b_span : 32) >> 4;
-  int previous = 0, i = 0, lane = threadIdx.x % 32;
-  do {                                    /* do: a path around the loop would make ptxas serialise the products */
-    barrier_wait(ring.full + 8 * ring.stage, ring.phase);
-    uint64_t a = desc_a + ring.stage * (shape::stage_bytes >> 4), b = desc_b + ring.stage * (shape::stage_bytes >> 4);
-    wgmma_fence();
-#pragma unroll
-    for (int k = 0; k < shape::mma_steps; k++)
-      wgmma_columns<kind, ta, tb, BN>(d, a + k * step_a, b + k * step_b, i > 0 || k > 0);
-    wgmma_commit();
-    wgmma_wait<1>();
-    if (i > 0 && lane == 0) barrier_arrive(ring.empty + 8 * previous);
-    previous = ring.stage;
-    ring.next();
-  } while (++i < count);
-  wgmma_wait<0>();
-  if (lane == 0) barrier_arrive(ring.empty + 8 * previous);
-}
 
 struct conv_pixel { int n, d, h, w; };
 __device__ __forceinline__ conv_pixel conv_pixel_at(const cuda_conv_grid &v, int pixel)
@@ -209,7 +153,7 @@ template <int kind, int BM, int BN, int splits, int mode>
 __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) conv_wgmma(const __grid_constant__ cuda_conv p)
 {
   constexpr int ta = mode == CUDA_CONV_FILTER, tb = mode != CUDA_CONV_FORWARD;
-  typedef conv_shape<kind, BM, BN, ta, tb, splits> shape;
+  typedef conv_shape<kind, BM, BN, splits> shape;
   extern __shared__ unsigned char shared_raw[];
   const cuda_gemm &g = p.gemm;
   if (threadIdx.x == 0) {
@@ -217,7 +161,6 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) conv_wgmma(const __gri
     tma_prefetch_map(mode == CUDA_CONV_FILTER ? &g.a : &g.b);
   }
   gemm_ring<shape> ring(shared_raw);
-  __syncthreads();
   grid_dependents_launch();
   grid_dependency_wait();
 
@@ -242,8 +185,6 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) conv_wgmma(const __gri
   } else {
     if (shape::spare_registers) registers_raise<shape::consumer_registers>();
     int group = warpgroup - 1, half = 0;
-    uint64_t desc_a = mma_descriptor(ring.data + group * 8192, 16, 1024, 128);
-    uint64_t desc_b = mma_descriptor(ring.data + shape::a_bytes, tb ? 128 * shape::bk : 16, 1024, 128);
     for (int tile = blockIdx.x / splits; tile < tiles; tile += stride) {
       gemm_unit u = gemm_unit_at(g, tile, BM, BN);
       int row0 = u.m0 + group * 64;
@@ -254,7 +195,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) conv_wgmma(const __gri
         conv_zero<BN>(g, u, ring.staging + group * 2 * shape::slice_bytes, 1 + group, half, put);
       } else {
         float d[BN / 2];
-        gemm_multiply<kind, shape, BN, ta, tb>(ring, d, desc_a, desc_b, count);
+        gemm_multiply<kind, BN, ta, tb>(ring, d, group, count);
         uint32_t slices = ring.staging + group * 2 * shape::slice_bytes;
         float *slices_f32 = (float *)(ring.shared + (slices - ring.data));
         if constexpr (splits == 1) {
@@ -263,7 +204,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) conv_wgmma(const __gri
         } else {                                            /* the host gives each cluster one tile */
           constexpr int part = BN / splits;
           float e[part / 2];
-          gemm_join<BN, splits, shape::groups * 128>(d, e, ring.data);
+          gemm_join<BN, splits>(d, e, ring, group);
           u.n0 += share * part;
           if (mode == CUDA_CONV_FILTER) gemm_store_map<part>(g, e, u, slices, 1 + group, half, put);
           else gemm_store<part>(g, e, u, row0, slices, slices_f32, 1 + group, half, put);

@@ -79,7 +79,6 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/sampling.cu \
   backends/cuda/sampling.cuh \
   backends/cuda/sampling_sorted.cu \
-  backends/cuda/gemm_gather.cuh \
   backends/cuda/matmul_direct.cu \
   backends/cuda/matmul_mma.cuh \
   backends/cuda/matmul_mma_bf16.cu \

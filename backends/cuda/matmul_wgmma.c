@@ -9,9 +9,9 @@
  *   wgmma_f8_f16   e4m3, e5m2 as f16, which has all their values: f32 sums, at half the rate
  *   wgmma_i8       i8, u8 to i32
  *
- * Operands that the copy engine cannot fetch as they lie are gathered by threads (_g2) or packed into workspace (pack.h). Small outputs are summed in shares
- * by several multiprocessors (_k2, _k4); a skinny one has its operands exchanged (_t): a tile has at least 64 rows but as few
- * as 16 columns. */
+ * Operands that the copy engine cannot fetch as they lie are packed into workspace (pack.h). Small outputs are summed in shares by
+ * several multiprocessors (_k2, _k4); a skinny one has its operands exchanged (_t): a tile has at least 64 rows but as few as 16
+ * columns. */
 #include "engines.h"
 #include "matmul_problem.h"
 #include "matmul_wgmma.h"
@@ -21,21 +21,17 @@
 /* ---- variants --------------------------------------------------------------------------------- */
 
 /* A kernel's tile, the operands as they are or exchanged (t); as measured (matmul_wgmma_tiles.h). */
-typedef struct variant { int16_t bm, bn, splits, swap, gathered; int32_t step, fixed; } variant;
-#define EACH(bm, bn, splits, step, fixed, fixed_t) { bm, bn, splits, 0, 0, step, fixed }, { bm, bn, splits, 1, 0, step, fixed_t },
+typedef struct variant { int16_t bm, bn, splits, swap; int32_t step, fixed; } variant;
+#define EACH(bm, bn, splits, step, fixed, fixed_t) { bm, bn, splits, 0, step, fixed }, { bm, bn, splits, 1, step, fixed_t },
 #define NAME(bm, bn, splits, ...) #bm "x" #bn "_k" #splits, #bm "x" #bn "_k" #splits "_t",
-#define EACH_G(bm, bn, splits, step, fixed, fixed_t) { bm, bn, splits, 0, 1, step, fixed }, { bm, bn, splits, 1, 1, step, fixed_t },
-#define NAME_G(bm, bn, splits, ...) #bm "x" #bn "_g" #splits, #bm "x" #bn "_g" #splits "_t",
-static const variant variants_16[] = { CUDA_GEMM_TILES_16(EACH) CUDA_GEMM_GATHERED_16(EACH_G) }, variants_tf32[] = { CUDA_GEMM_TILES_TF32(EACH) },
+static const variant variants_16[] = { CUDA_GEMM_TILES_16(EACH) }, variants_tf32[] = { CUDA_GEMM_TILES_TF32(EACH) },
   variants_3xtf32[] = { CUDA_GEMM_TILES_3XTF32(EACH) }, variants_f8[] = { CUDA_GEMM_TILES_F8(EACH) },
   variants_f8_raw[] = { CUDA_GEMM_TILES_F8_RAW(EACH) }, variants_i8[] = { CUDA_GEMM_TILES_I8(EACH) };
-static const char *const names_16[] = { CUDA_GEMM_TILES_16(NAME) CUDA_GEMM_GATHERED_16(NAME_G) NULL }, *const names_tf32[] = { CUDA_GEMM_TILES_TF32(NAME) NULL },
+static const char *const names_16[] = { CUDA_GEMM_TILES_16(NAME) NULL }, *const names_tf32[] = { CUDA_GEMM_TILES_TF32(NAME) NULL },
   *const names_3xtf32[] = { CUDA_GEMM_TILES_3XTF32(NAME) NULL }, *const names_f8[] = { CUDA_GEMM_TILES_F8(NAME) NULL },
   *const names_f8_raw[] = { CUDA_GEMM_TILES_F8_RAW(NAME) NULL }, *const names_i8[] = { CUDA_GEMM_TILES_I8(NAME) NULL };
 #undef EACH
 #undef NAME
-#undef EACH_G
-#undef NAME_G
 
 /* ---- families: what an engine multiplies, and how ------------------------------------------------ */
 
@@ -83,7 +79,6 @@ typedef struct operand {
   cuda_matmul_side given, read;
   bool      rows_contiguous;              /* as read; else k is */
   int64_t   k;                            /* elements of a row as read */
-  int       width;                        /* gathered: bytes of a copy; else 0 */
   bool      packed;
   cuda_pack pack;
   uint64_t  offset;
@@ -100,7 +95,6 @@ typedef struct state {
   cuda_gemm gemm;                         /* but for addresses */
   cuda_chain chain;
   const cuda_gemm_kernel *kernel;
-  const void *function;
   const cuda_driver *driver;
   int32_t  grid;
   problem  problem;
@@ -128,17 +122,6 @@ static void widen(cuda_pack *p, uint32_t align)
     p->bytes *= 2;
     p->k /= 2, p->pitch /= 2, p->row_stride /= 2, p->batch_stride[0] /= 2, p->batch_stride[1] /= 2;
   }
-}
-
-/* Gathered, if either dim is contiguous. */
-static bool lay_out_gathered(operand *o, const cuda_matmul_side *given, const problem *p)
-{
-  *o = (operand){ .given = *given, .read = *given, .k = p->k, .rows_contiguous = given->k_stride != 1 && p->k > 1 };
-  if (o->rows_contiguous && given->row_stride != 1 && given->rows > 1) return false;
-  int64_t pitch = o->rows_contiguous ? given->k_stride : given->row_stride, strides = (pitch | given->batch_stride[0] | given->batch_stride[1]) * p->esize;
-  for (o->width = 16; o->width > 1; o->width /= 2)
-    if (given->align >= (uint32_t)o->width && strides % o->width == 0) break;
-  return o->width > 1;
 }
 
 /* How it will be read. split: into high and low parts. */
@@ -178,8 +161,7 @@ static double packing(const operand *o)
 static double arrival(const problem *p, const operand *o, int rows)
 {
   int64_t pitch = (o->rows_contiguous ? o->read.k_stride : o->read.row_stride) * p->esize;
-  double line = o->width == 16 ? 2.7 : o->width == 8 ? 5 : o->width == 4 ? 6.7 : o->width == 2 ? 11.5 : pitch % 128 && !o->packed ? 2.17 : 1.08;
-  return line * rows;
+  return (pitch % 128 && !o->packed ? 2.17 : 1.08) * rows;
 }
 
 /* Nanoseconds in all: rounds of tiles as measured, or the bytes from memory, if that is more. */
@@ -203,13 +185,6 @@ static bool variant_fits(const problem *p, const variant *v, const operand *a, c
   int64_t tiles = qn_ceil_div(a->given.rows, v->bm) * qn_ceil_div(b->given.rows, v->bn) * p->batch[0] * p->batch[1];
   int64_t share = qn_ceil_div(steps, splits), room = units_of_device / splits - (splits > 2 ? units_of_device / 44 : 0);
   return share * (splits - 1) < steps && tiles <= room;
-}
-
-static cuda_gemm_lines lines_of(const operand *o, int64_t k)
-{
-  const cuda_matmul_side *s = &o->read;
-  return (cuda_gemm_lines){ .pitch = (o->rows_contiguous ? s->k_stride : s->row_stride) * 2, .batch_stride = { s->batch_stride[0] * 2, s->batch_stride[1] * 2 },
-                            .lines = (int32_t)(o->rows_contiguous ? k : s->rows), .elements = (int32_t)(o->rows_contiguous ? s->rows : k), .width = o->width };
 }
 
 /* ---- prepare -------------------------------------------------------------------------------------- */
@@ -238,13 +213,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     const variant *v = &f->variants[i];
     if (r->variant && strcmp(r->variant, f->names[i])) continue;
     const cuda_matmul_side *on_left = v->swap ? &m.b : &m.a, *on_right = v->swap ? &m.a : &m.b;
-    operand left, right;
-    if (v->gathered) {
-      if (which == WGMMA_F8_F16 || !lay_out_gathered(&left, on_left, &p) || !lay_out_gathered(&right, on_right, &p)) continue;
-    } else {
-      left = lay_out(on_left, &p, false);
-      right = lay_out(on_right, &p, which == WGMMA_3XTF32);
-    }
+    operand left = lay_out(on_left, &p, false), right = lay_out(on_right, &p, which == WGMMA_3XTF32);
     if (!variant_fits(&p, v, &left, &right, r->device->units)) continue;
     right.offset = packed_bytes(&left);
     uint64_t bytes = right.offset + packed_bytes(&right);
@@ -259,7 +228,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "operands that cannot be fetched in units of 16 bytes are packed into workspace", "", "a limit above it", "%llu bytes",
                      (unsigned long long)wanted);
   if (best < 0) return qn_refuse(out, "a variant that this problem can be split into", "", "fewer shares, or more k", "%s", r->variant ? r->variant : "");
-  if (f->variants[best].swap) m.dims.dim_of[0] = m.dims.dim_of[1], m.dims.dim_of[1]--;
+  const variant *v = &f->variants[best];
+  if (v->swap) m.dims.dim_of[0] = m.dims.dim_of[1], m.dims.dim_of[1]--;
   cuda_chain chain;
   status = cuda_matmul_chain(r, out, &m, &chain);
   if (status) return status;
@@ -270,7 +240,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st.problem = p;
   st.chain = chain;
   st.kernel = kernels_of(which, p.a.given.dtype, p.b.given.dtype) + best / 2;
-  st.function = st.kernel->function[p.a.rows_contiguous][p.b.rows_contiguous];
 
   cuda_gemm *g = &st.gemm;
   int64_t steps = qn_ceil_div(p.k * p.esize, 128);
@@ -280,31 +249,30 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   g->m = (int32_t)p.a.given.rows;
   g->n = (int32_t)p.b.given.rows;
   g->k_steps = (int32_t)steps;
+  g->layout = p.a.rows_contiguous | p.b.rows_contiguous << 1;
   g->tiles_m = (int32_t)qn_ceil_div(g->m, st.kernel->bm);
   g->tiles_n = (int32_t)qn_ceil_div(g->n, st.kernel->bn);
   g->batch0 = (int32_t)p.batch[0];
   g->batch1 = (int32_t)p.batch[1];
   g->group = 12;
-  int splits = st.kernel->splits;
-  g->split_steps = (int32_t)qn_ceil_div(steps, splits);
+  g->split_steps = (int32_t)qn_ceil_div(steps, v->splits);
   g->steps = chain.steps;
   bool wide = g->out_stride[1] == 1 || g->n == 1;
   int32_t factor;                                           /* none: only behind a convolution */
   g->along = wide || g->out_stride[0] != 1 ? 0 : 1;
-  g->store_map = cuda_chain_column_relu(&chain, &g->column, &factor, &g->relu) && wide && to->align >= 16 && st.kernel->bn / splits >= (out_bytes == 4 ? 32 : 64);
+  g->store_map = cuda_chain_column_relu(&chain, &g->column, &factor, &g->relu) && wide && to->align >= 16 && st.kernel->bn / v->splits >= (out_bytes == 4 ? 32 : 64);
   for (int i = 0; i < 4; i++)
     if (i != 1 && g->out_stride[i] * out_bytes % 16) g->store_map = 0;
   if (g->n * out_bytes % 16) g->store_map = 0;               /* the copy engine clips in units of 16 bytes */
   if (g->column >= 0 && g->n % 8) g->store_map = 0;
   g->low = (int32_t)(p.b.k / 2);
-  if (p.a.width) g->lines_a = lines_of(&p.a, p.k), g->lines_b = lines_of(&p.b, p.k);
   if (p.esize == 4) {
     g->again = (cuda_gemm_again){ .a_stride = { p.a.given.row_stride, p.a.given.k_stride, p.a.given.batch_stride[0], p.a.given.batch_stride[1] },
                                   .b_stride = { p.b.given.row_stride, p.b.given.k_stride, p.b.given.batch_stride[0], p.b.given.batch_stride[1] },
                                   .k = (int32_t)p.k };
   }
-  int64_t tiles = (int64_t)g->tiles_m * g->tiles_n * g->batch0 * g->batch1, most = r->device->units / splits;
-  st.grid = (int32_t)(tiles < most ? tiles : most) * splits;
+  int64_t tiles = (int64_t)g->tiles_m * g->tiles_n * g->batch0 * g->batch1, most = r->device->units / st.kernel->splits;
+  st.grid = (int32_t)(tiles < most ? tiles : most) * st.kernel->splits;
 
   out->n_ops = chain.n_ops;
   out->variant = f->names[best];
@@ -353,20 +321,20 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   cuda_gemm *g = &st->gemm;
   (void)r;
   qn_status s = cuda_driver_get(&st->driver);
-  if (!s && !p->a.width) s = encode_operand(st->driver, &g->a, p, &p->a, k->bm);
-  if (!s && !p->b.width) s = encode_operand(st->driver, &g->b, p, &p->b, k->bn);
+  if (!s) s = encode_operand(st->driver, &g->a, p, &p->a, k->bm);
+  if (!s) s = encode_operand(st->driver, &g->b, p, &p->b, k->bn);
   if (!s && g->store_map) {
     int esize = (int)qn_kit_bytes(p->out_dtype);
     s = encode(st->driver, &g->y, esize == 4 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, esize, g->n, g->m, g->out_stride[0],
                p->batch, g->out_stride + 2, 128 / (uint32_t)esize, 64, 128);
   }
   if (s) return s;
-  return cuda_check(cudaFuncSetAttribute(st->function, cudaFuncAttributeMaxDynamicSharedMemorySize, k->shared), "cudaFuncSetAttribute");
+  return cuda_check(cudaFuncSetAttribute(st->kernel->function, cudaFuncAttributeMaxDynamicSharedMemorySize, k->shared), "cudaFuncSetAttribute");
 }
 
 /* ---- run ---------------------------------------------------------------------------------------------- */
 
-qn_status cuda_gemm_launch(const void *g, const cuda_gemm_kernel *kernel, const void *function, int grid, void *stream, const char *name)
+qn_status cuda_gemm_launch(const void *g, const cuda_gemm_kernel *kernel, int grid, void *stream, const char *name)
 {
   cudaLaunchAttribute attributes[] = {
     { .id = cudaLaunchAttributeProgrammaticStreamSerialization, .val = { .programmaticStreamSerializationAllowed = 1 } },
@@ -376,7 +344,7 @@ qn_status cuda_gemm_launch(const void *g, const cuda_gemm_kernel *kernel, const 
                                 .dynamicSmemBytes = (size_t)kernel->shared, .stream = stream,
                                 .attrs = attributes, .numAttrs = kernel->splits > 1 ? 2 : 1 };
   void *args[] = { (void *)g };
-  return cuda_check(cudaLaunchKernelExC(&config, function, args), name);
+  return cuda_check(cudaLaunchKernelExC(&config, kernel->function, args), name);
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
@@ -396,13 +364,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     qn_status s = cuda_pack_launch(n, pack, to, from, launch->stream);
     if (s) return s;
   }
-  if (o[0]->width) {
-    g.lines_a.p = at[0];
-    g.lines_b.p = at[1];
-  } else {
-    st->driver->tensor_map_address(&g.a, at[0]);
-    st->driver->tensor_map_address(&g.b, at[1]);
-  }
+  st->driver->tensor_map_address(&g.a, at[0]);
+  st->driver->tensor_map_address(&g.b, at[1]);
   if (g.store_map) st->driver->tensor_map_address(&g.y, y);
   g.out = y;
   if (g.again.k) {
@@ -410,7 +373,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     g.again.b = launch->ptr[st->problem.b.given.value];
   }
   cuda_chain_bind(&g.steps, &st->chain, launch->ptr);
-  return cuda_gemm_launch(&g, st->kernel, st->function, st->grid, launch->stream, "matmul_wgmma");
+  return cuda_gemm_launch(&g, st->kernel, st->grid, launch->stream, "matmul_wgmma");
 }
 
 #define ROW(name_, names, more) { .name = name_, .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES | (more), \

@@ -6,8 +6,6 @@
  * the next is being multiplied. The ring runs on through a unit's epilogue. Operands of 16 bits may be stored with
  * either dim contiguous: the descriptors, not copies, do the transposing. Others have k contiguous.
  *
- * What the copy engine cannot fetch the producer's warpgroup gathers itself (`gathered`, gemm_gather.cuh).
- *
  * 3xTF32: a is split in registers on its way to the Tensor Cores; b comes split, its low parts behind the high ones.
  * Sums of 8-bit floats keep 13 bits: `promoted` ones are added up in f32 stage by stage, each of 128 terms.
  *
@@ -16,21 +14,22 @@
  * taken through the chain and stored where they belong.
  *
  * A split sum is shared by the CTAs of a cluster, each with its part of k. When all are done each finishes its part of
- * the columns: the others' sums of them come straight into its shared memory. */
+ * the columns: the others' sums of them come straight into its shared memory, and a barrier there counts their bytes. */
 #pragma once
-#include "gemm_gather.cuh"
 #include "matmul_wgmma.h"
 #include "steps.cuh"
 #include "wgmma.cuh"
 
-template <int kind, int BM, int BN, int ta, int tb, int splits, bool promoted = false> struct gemm_shape {
+template <int kind, int BM, int BN, int splits, bool promoted = false> struct gemm_shape {
   static constexpr int esize = mma_operand<kind>::bytes;
   static constexpr int bk = 128 / esize, mma_steps = 4;
   static constexpr int groups = BM / 64, threads = 128 * (groups + 1);
   static constexpr int a_bytes = BM * 128, b_bytes = BN * 128, stage_bytes = a_bytes + b_bytes * (kind == MMA_3XTF32 ? 2 : 1);
-  static constexpr int b_span = tb && BN * esize < 128 ? BN * esize : 128;
+  static constexpr int b_span = BN * esize < 128 ? BN * esize : 128;      /* of b, where n is contiguous: bytes of a swizzled row */
   static constexpr int slice_bytes = 8192;                  /* 64 rows of 128 bytes */
   static constexpr int staging = groups * 2 * slice_bytes;
+  static constexpr int join_bytes = (splits - 1) * BM * (BN / splits) * 4;
+  static_assert(join_bytes <= staging, "the others' sums have no room");
   static constexpr int room = 232448 - 1024 - 512 - staging;
   static constexpr int stages = room / stage_bytes > 12 ? 12 : room / stage_bytes;
   static constexpr int shared = stages * stage_bytes + staging + 1024 + 512;
@@ -289,56 +288,19 @@ template <int N, bool again = false, class T, class F> __device__ __forceinline_
   }
 }
 
-/* Joins the shares of a split sum: into e come this CTA's columns, the rank-th part of the tile's. All of the cluster's
- * stages are free by now (first barrier), and take what the others send, which is added in an order that is the same each time. */
-template <int BN, int splits, int members> __device__ __forceinline__ void gemm_join(float (&d)[BN / 2], float (&e)[BN / 2 / splits], uint32_t ring)
-{
-  constexpr int part = BN / 2 / splits, quads = part / 4;
-  uint32_t rank = cluster_rank(), at = ring + (threadIdx.x - 128) * 16;
-  cluster_sync();
-#pragma unroll
-  for (int to = 0; to < splits; to++) {
-    if (to == rank) continue;
-    uint32_t there = cluster_address(at + rank * quads * members * 16, to);
-#pragma unroll
-    for (int q = 0; q < quads; q++) {
-      const float *p = d + to * part + 4 * q;
-      cluster_store(there + q * members * 16, p[0], p[1], p[2], p[3]);
-    }
-  }
-#pragma unroll
-  for (int i = 0; i < part; i++) {        /* e[i] = d[rank * part + i], with constant indices */
-    e[i] = d[i];
-#pragma unroll
-    for (int to = 1; to < splits; to++) e[i] = to == rank ? d[to * part + i] : e[i];
-  }
-  cluster_sync();
-#pragma unroll
-  for (int next = 1; next < splits; next++) {
-    uint32_t from = at + (rank + next) % splits * quads * members * 16;
-#pragma unroll
-    for (int q = 0; q < quads; q++) {
-      float v[4];
-      asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]) : "r"(from + q * members * 16) : "memory");
-#pragma unroll
-      for (int i = 0; i < 4; i++) e[4 * q + i] += v[i];
-    }
-  }
-}
-
 /* One stage of both operands, for k step `step` of unit u. */
-template <class shape, int BM, int BN, int ta, int tb> __device__ __forceinline__ void gemm_load(const cuda_gemm &g, const gemm_unit &u, int step,
-                                                                                                 uint32_t a, uint32_t b, uint32_t bar)
+template <class shape, int BM, int BN> __device__ __forceinline__ void gemm_load(const cuda_gemm &g, const gemm_unit &u, int step,
+                                                                                 uint32_t a, uint32_t b, uint32_t bar)
 {
   int k = step * shape::bk;
-  if (ta) {
+  if (shape::esize == 2 && g.layout & 1) {
 #pragma unroll
     for (int c = 0; c < BM / 64; c++)
       tma_load(a + c * 8192, &g.a, u.m0 + c * 64, k, u.b0, u.b1, bar);
   } else {
     tma_load(a, &g.a, k, u.m0, u.b0, u.b1, bar);
   }
-  if (tb) {
+  if (shape::esize == 2 && g.layout & 2) {
     constexpr int chunk = shape::b_span / shape::esize;
 #pragma unroll
     for (int c = 0; c < BN / chunk; c++)
@@ -349,54 +311,163 @@ template <class shape, int BM, int BN, int ta, int tb> __device__ __forceinline_
   }
 }
 
-/* The producer that gathers: a stage is announced when `lag` more are under way. */
-template <class shape, int BM, int BN, int ta, int tb>
-__device__ __forceinline__ void gemm_gather(const cuda_gemm &g, int tile, int tiles, int stride, int first, int last, uint32_t ring, uint32_t full, uint32_t empty)
+/* A CTA's ring of stages, with a place in it: each thread that fills or empties stages keeps its own. */
+template <class shape> struct gemm_ring {
+  unsigned char *shared;
+  uint32_t data, staging, full, empty, joined;
+  int stage, phase;
+
+  __device__ __forceinline__ gemm_ring(unsigned char *raw) : stage(0), phase(0)
+  {
+    shared = (unsigned char *)(((uintptr_t)raw + 1023) & ~(uintptr_t)1023);
+    data = shared_address(shared);
+    staging = data + shape::stages * shape::stage_bytes;
+    full = staging + shape::staging;
+    empty = full + 8 * shape::stages;
+    joined = empty + 8 * shape::stages;
+    if (threadIdx.x == 0) {
+      for (int i = 0; i < shape::stages; i++) {
+        barrier_init(full + 8 * i, 1);
+        barrier_init(empty + 8 * i, 4 * shape::groups);
+      }
+      barrier_init(joined, 1);
+      barrier_init_fence();
+      if (shape::join_bytes) barrier_expect(joined, shape::join_bytes);
+    }
+    __syncthreads();
+    if (shape::join_bytes) cluster_arrive();                /* gemm_join waits for the others' */
+  }
+  __device__ __forceinline__ uint32_t a() const { return data + stage * shape::stage_bytes; }
+  __device__ __forceinline__ uint32_t b() const { return a() + shape::a_bytes; }
+  __device__ __forceinline__ void next() { if (++stage == shape::stages) stage = 0, phase ^= 1; }
+  /* The producer waits for the stage to be free and announces its bytes to the barrier that is returned. */
+  __device__ __forceinline__ uint32_t claim()
+  {
+    barrier_wait(empty + 8 * stage, phase ^ 1);
+    barrier_expect(full + 8 * stage, shape::stage_bytes);
+    return full + 8 * stage;
+  }
+  /* A consumer waits for the stage to be filled; each of its warps says that it has read stage `read`. */
+  __device__ __forceinline__ void wait() const { barrier_wait(full + 8 * stage, phase); }
+  __device__ __forceinline__ void release(int read) const { if (threadIdx.x % 32 == 0) barrier_arrive(empty + 8 * read); }
+};
+
+/* Joins the shares of a split sum: into e come this CTA's columns, the rank-th part of the tile's. What the others send lies where slices
+ * are staged next, and is added in an order that is the same each time. */
+template <int BN, int splits, class shape> __device__ __forceinline__ void gemm_join(float (&d)[BN / 2], float (&e)[BN / 2 / splits], const gemm_ring<shape> &ring, int group)
 {
-  constexpr int lag = 3;
-  static_assert(shape::stages > lag && shape::esize == 2 && shape::b_span == 128, "gathered: 64 columns or more of 16 bits");
-  int stage = 0, phase = 0, begun = 0;
-  for (; tile < tiles; tile += stride) {
-    gemm_unit u = gemm_unit_at(g, tile, BM, BN);
-    gather_ahead<BM, ta>(g.lines_a, u.m0, first * 64, last * 64, u.b0, u.b1);
-    gather_ahead<BN, tb>(g.lines_b, u.n0, first * 64, last * 64, u.b0, u.b1);
-    for (int step = first; step < last; step++) {
-      uint32_t a = ring + stage * shape::stage_bytes;
-      barrier_wait(empty + 8 * stage, phase ^ 1);
-      gather<BM, ta> from_a;
-      gather<BN, tb> from_b;
-      from_a.begin(a, g.lines_a, u.m0, step * 64, u.b0, u.b1);
-      from_b.begin(a + shape::a_bytes, g.lines_b, u.n0, step * 64, u.b0, u.b1);
-      from_a.end(a, g.lines_a);
-      from_b.end(a + shape::a_bytes, g.lines_b);
-      copy_async_commit();
-      if (++begun > lag) gather_arrive<lag>(full + 8 * (stage < lag ? stage + shape::stages - lag : stage - lag));
-      if (++stage == shape::stages) stage = 0, phase ^= 1;
+  constexpr int part = BN / 2 / splits, quads = part / 4, row = 128 * 16;        /* of 16 bytes for each thread */
+  uint32_t rank = cluster_rank(), at = ring.staging + group * 2 * shape::slice_bytes + threadIdx.x % 128 * 16;
+  cluster_wait();                         /* the others' barriers are there */
+#pragma unroll
+  for (int to = 0; to < splits; to++) {
+    if (to == rank) continue;
+    uint32_t there = cluster_address(at + ((rank - to + splits) % splits - 1) * quads * row, to), bar = cluster_address(ring.joined, to);
+#pragma unroll
+    for (int q = 0; q < quads; q++) {
+      const float *p = d + to * part + 4 * q;
+      cluster_send(there + q * row, p[0], p[1], p[2], p[3], bar);
     }
   }
-  for (int left = min(begun, lag); left > 0; left--) gather_arrive<0>(full + 8 * (stage < left ? stage + shape::stages - left : stage - left));
+#pragma unroll
+  for (int i = 0; i < part; i++) {        /* e[i] = d[rank * part + i], with constant indices */
+    e[i] = d[i];
+#pragma unroll
+    for (int to = 1; to < splits; to++) e[i] = to == rank ? d[to * part + i] : e[i];
+  }
+  barrier_wait(ring.joined, 0);
+#pragma unroll
+  for (int next = 1; next < splits; next++) {               /* from the CTA of rank (rank + next) % splits */
+#pragma unroll
+    for (int q = 0; q < quads; q++) {
+      float v[4];
+      asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
+                   : "r"(at + ((next - 1) * quads + q) * row) : "memory");
+#pragma unroll
+      for (int i = 0; i < 4; i++) e[4 * q + i] += v[i];
+    }
+  }
 }
 
-template <int kind, int BM, int BN, int ta, int tb, int splits, bool promoted = false, bool gathered = false>
+/* d = the products of the next `count` stages, one or more, for rows of warpgroup `group`. ta, tb: m, n are contiguous, not k. */
+template <int kind, int BN, int ta, int tb, class shape, class acc>
+__device__ __forceinline__ void gemm_multiply(gemm_ring<shape> &ring, acc (&d)[BN / 2], int group, int count)
+{
+  constexpr int span = tb ? shape::b_span : 128, step_a = (ta ? 16 * 128 : 32) >> 4, step_b = (tb ? 16 * span : 32) >> 4;
+  uint64_t desc_a = mma_descriptor(ring.data + group * 8192, 16, 1024, 128);
+  uint64_t desc_b = mma_descriptor(ring.data + shape::a_bytes, tb ? span * shape::bk : 16, 8 * span, span);
+  int previous = 0, i = 0;
+  do {                                    /* do: a path around the loop would make ptxas serialise the products */
+    ring.wait();
+    uint64_t a = desc_a + ring.stage * (shape::stage_bytes >> 4), b = desc_b + ring.stage * (shape::stage_bytes >> 4);
+    wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < shape::mma_steps; k++) wgmma_columns<kind, ta, tb, BN>(d, a + k * step_a, b + k * step_b, i > 0 || k > 0);
+    wgmma_commit();
+    wgmma_wait<1>();
+    if (i > 0) ring.release(previous);
+    previous = ring.stage;
+    ring.next();
+  } while (++i < count);
+  wgmma_wait<0>();
+  ring.release(previous);
+}
+
+/* The same with a stage's products apart: three for each of 3xTF32, the smallest first, or (promoted) added up in f32, in halves where
+ * both sums have no room in registers. */
+template <int kind, int BN, class shape> __device__ __forceinline__ void gemm_multiply_apart(gemm_ring<shape> &ring, float (&d)[BN / 2], int group, int count)
+{
+  uint64_t desc_a = mma_descriptor(ring.data + group * 8192, 16, 1024, 128), desc_b = mma_descriptor(ring.data + shape::a_bytes, 16, 1024, 128);
+  int i = 0;
+  if constexpr (kind != MMA_3XTF32) {
+#pragma unroll
+    for (int j = 0; j < BN / 2; j++) d[j] = 0;
+  }
+  do {
+    ring.wait();
+    uint64_t a = desc_a + ring.stage * (shape::stage_bytes >> 4), b = desc_b + ring.stage * (shape::stage_bytes >> 4);
+    if constexpr (kind == MMA_3XTF32) {
+      uint32_t hi[16], lo[16];
+      mma_split_rows(ring.a() + group * 8192, hi, lo);
+      wgmma_fence();
+#pragma unroll
+      for (int k = 0; k < shape::mma_steps; k++) {
+        wgmma_tf32(d, lo + 4 * k, b + k * 2, i > 0 || k > 0);
+        wgmma_tf32(d, hi + 4 * k, b + (shape::b_bytes >> 4) + k * 2, 1);
+        wgmma_tf32(d, hi + 4 * k, b + k * 2, 1);
+      }
+      wgmma_commit();
+      wgmma_wait<0>();
+    } else {
+      constexpr int piece = shape::piece;
+      float part[piece / 2];
+#pragma unroll
+      for (int h = 0; h < BN / piece; h++) {
+        wgmma_fence();
+#pragma unroll
+        for (int k = 0; k < shape::mma_steps; k++) wgmma<kind, 0, 0>(part, a + k * 2, b + h * (piece * 128 >> 4) + k * 2, k > 0);
+        wgmma_commit();
+        wgmma_wait<0>();
+#pragma unroll
+        for (int j = 0; j < piece / 2; j++) {
+          asm volatile("" : "+f"(part[j]));                 /* is read behind the wait */
+          d[h * piece / 2 + j] += part[j];
+        }
+      }
+    }
+    ring.release(ring.stage);
+    ring.next();
+  } while (++i < count);
+}
+
+template <int kind, int BM, int BN, int splits, bool promoted = false>
 __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __grid_constant__ cuda_gemm g)
 {
-  typedef gemm_shape<kind, BM, BN, ta, tb, splits, promoted> shape;
+  typedef gemm_shape<kind, BM, BN, splits, promoted> shape;
   typedef typename mma_operand<kind>::acc acc;
   extern __shared__ unsigned char shared_raw[];
-  unsigned char *shared = (unsigned char *)(((uintptr_t)shared_raw + 1023) & ~(uintptr_t)1023);
-  uint32_t ring = shared_address(shared), staging = ring + shape::stages * shape::stage_bytes;
-  uint64_t *bars = (uint64_t *)(shared + shape::stages * shape::stage_bytes + shape::staging);
-  uint32_t full = shared_address(bars), empty = full + 8 * shape::stages;
-
-  if (threadIdx.x == 0) {
-    if (!gathered) tma_prefetch_map(&g.a), tma_prefetch_map(&g.b);
-    for (int i = 0; i < shape::stages; i++) {
-      barrier_init(full + 8 * i, gathered ? 128 : 1);
-      barrier_init(empty + 8 * i, 4 * shape::groups);
-    }
-    barrier_init_fence();
-  }
-  __syncthreads();
+  if (threadIdx.x == 0) tma_prefetch_map(&g.a), tma_prefetch_map(&g.b);
+  gemm_ring<shape> ring(shared_raw);
   grid_dependents_launch();
   grid_dependency_wait();                                   /* what came before in the stream may still write a and b */
 
@@ -405,88 +476,42 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
     first = cluster_rank() * g.split_steps;
     last = min(g.k_steps, first + g.split_steps);
   }
-  int warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0), stage = 0, phase = 0;
+  int warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
 
   if (warpgroup == 0) {
     if (shape::spare_registers) registers_lower<40>();
-    if constexpr (gathered) {
-      gemm_gather<shape, BM, BN, ta, tb>(g, blockIdx.x / splits, tiles, stride, first, last, ring, full, empty);
-    } else if (threadIdx.x == 0) {
+    if (threadIdx.x == 0) {
       for (int tile = blockIdx.x / splits; tile < tiles; tile += stride) {
         gemm_unit u = gemm_unit_at(g, tile, BM, BN);
-        for (int step = first; step < last; step++) {
-          uint32_t bar = full + 8 * stage, a = ring + stage * shape::stage_bytes, b = a + shape::a_bytes;
-          barrier_wait(empty + 8 * stage, phase ^ 1);
-          barrier_expect(bar, shape::stage_bytes);
-          gemm_load<shape, BM, BN, ta, tb>(g, u, step, a, b, bar);
-          if (++stage == shape::stages) stage = 0, phase ^= 1;
+        for (int step = first; step < last; step++, ring.next()) {
+          uint32_t bar = ring.claim();
+          gemm_load<shape, BM, BN>(g, u, step, ring.a(), ring.b(), bar);
         }
       }
     }
   } else {
     if (shape::spare_registers) registers_raise<232>();
-    int group = warpgroup - 1, lane = threadIdx.x % 32, half = 0;
-    uint64_t desc_a = mma_descriptor(ring + group * 8192, 16, 1024, 128);
-    uint64_t desc_b = mma_descriptor(ring + shape::a_bytes, tb ? shape::b_span * shape::bk : 16, 8 * shape::b_span, shape::b_span);
-    constexpr int step_a = (ta ? 16 * 128 : 32) >> 4, step_b = (tb ? 16 * shape::b_span : 32) >> 4;
+    int group = warpgroup - 1, half = 0;
     for (int tile = blockIdx.x / splits; tile < tiles; tile += stride) {
       gemm_unit u = gemm_unit_at(g, tile, BM, BN);
-      int count = last - first, previous = 0, i = 0;
       acc d[BN / 2];
-      if constexpr (promoted) {
-#pragma unroll
-        for (int j = 0; j < BN / 2; j++) d[j] = 0;
-      }
-      constexpr bool done = kind == MMA_3XTF32 || promoted;         /* with its products at the end of a k step */
-      do {                                /* do: a path around the loop would make ptxas serialise the products */
-        barrier_wait(full + 8 * stage, phase);
-        uint64_t a = desc_a + stage * (shape::stage_bytes >> 4), b = desc_b + stage * (shape::stage_bytes >> 4);
-        if constexpr (kind == MMA_3XTF32) {                 /* the smallest products first */
-          uint32_t hi[16], lo[16];
-          mma_split_rows(ring + stage * shape::stage_bytes + group * 8192, hi, lo);
-          wgmma_fence();
-#pragma unroll
-          for (int k = 0; k < shape::mma_steps; k++) {
-            wgmma_tf32(d, lo + 4 * k, b + k * step_b, i > 0 || k > 0);
-            wgmma_tf32(d, hi + 4 * k, b + (shape::b_bytes >> 4) + k * step_b, 1);
-            wgmma_tf32(d, hi + 4 * k, b + k * step_b, 1);
-          }
-          wgmma_commit();
-          wgmma_wait<0>();
-        } else if constexpr (promoted) {                    /* in halves, where both sums have no room in registers */
-          constexpr int piece = shape::piece;
-          acc part[piece / 2];
-#pragma unroll
-          for (int h = 0; h < BN / piece; h++) {
-            wgmma_fence();
-#pragma unroll
-            for (int k = 0; k < shape::mma_steps; k++)
-              wgmma<kind, ta, tb>(part, a + k * step_a, b + h * (piece * 128 >> 4) + k * step_b, k > 0);
-            wgmma_commit();
-            wgmma_wait<0>();
-#pragma unroll
-            for (int j = 0; j < piece / 2; j++) d[h * piece / 2 + j] += part[j];
-          }
-        } else {
-          wgmma_fence();
-#pragma unroll
-          for (int k = 0; k < shape::mma_steps; k++)
-            wgmma<kind, ta, tb>(d, a + k * step_a, b + k * step_b, i > 0 || k > 0);
-          wgmma_commit();
-          wgmma_wait<1>();
+      int count = last - first;
+      if constexpr (kind == MMA_3XTF32 || promoted) {
+        gemm_multiply_apart<kind, BN>(ring, d, group, count);
+      } else if constexpr (shape::esize != 2) {
+        gemm_multiply<kind, BN, 0, 0>(ring, d, group, count);
+      } else {
+        switch (g.layout) {               /* every way through it multiplies, or ptxas would serialise the products */
+        case 3:  gemm_multiply<kind, BN, 1, 1>(ring, d, group, count); break;
+        case 2:  gemm_multiply<kind, BN, 0, 1>(ring, d, group, count); break;
+        case 1:  gemm_multiply<kind, BN, 1, 0>(ring, d, group, count); break;
+        default: gemm_multiply<kind, BN, 0, 0>(ring, d, group, count);
         }
-        if (done ? lane == 0 : i > 0 && lane == 0) barrier_arrive(empty + 8 * (done ? stage : previous));
-        previous = stage;
-        if (++stage == shape::stages) stage = 0, phase ^= 1;
-      } while (++i < count);
-      if constexpr (!done) {
-        wgmma_wait<0>();
-        if (lane == 0) barrier_arrive(empty + 8 * previous);
       }
 
       int row0 = u.m0 + group * 64;
-      uint32_t slices = staging + group * 2 * shape::slice_bytes;
-      acc *slices_word = (acc *)(shared + (slices - ring));
+      uint32_t slices = ring.staging + group * 2 * shape::slice_bytes;
+      acc *slices_word = (acc *)(ring.shared + (slices - ring.data));
       constexpr bool again = mma_operand<kind>::bytes == 4;
       auto put = [&](uint32_t from, int column) { tma_store(&g.y, from, column, row0, u.b0, u.b1); };
       if constexpr (splits == 1) {
@@ -494,7 +519,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
       } else {                                              /* the host gives each cluster one tile */
         constexpr int part = BN / splits;
         float e[part / 2];
-        gemm_join<BN, splits, shape::groups * 128>(d, e, ring);
+        gemm_join<BN, splits>(d, e, ring, group);
         u.n0 += cluster_rank() * part;
         gemm_store<part, again>(g, e, u, row0, slices, slices_word, 1 + group, half, put);
       }

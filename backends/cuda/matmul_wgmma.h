@@ -13,14 +13,6 @@ typedef struct cuda_gemm_again {
   int32_t  k;
 } cuda_gemm_again;
 
-/* An operand that threads gather (gemm_gather.cuh): lines along whichever dim is contiguous. Strides in bytes. */
-typedef struct cuda_gemm_lines {
-  const void *p;
-  int64_t  pitch, batch_stride[2];
-  int32_t  lines, elements;               /* of all of it */
-  int32_t  width;                         /* bytes copied at once: 16, 8, 4, or 2 */
-} cuda_gemm_lines;
-
 typedef struct cuda_gemm {                /* the kernel's parameter */
   CUtensorMap a, b, y;                    /* y: only with store_map */
   void    *out;
@@ -31,26 +23,26 @@ typedef struct cuda_gemm {                /* the kernel's parameter */
   int32_t  column, relu;                  /* operand that is added to each column (-1: none), then max(v, 0) */
   int32_t  along;                         /* else: dim of the tile along which y is contiguous: 0 columns, 1 rows */
   int32_t  m, n, k_steps;
+  int32_t  layout;                        /* 1: a has m contiguous, not k; 2: b has n */
   int32_t  tiles_m, tiles_n, batch0, batch1;
   int32_t  group;                         /* tiles of M that are walked before N advances */
   int32_t  split_steps;                   /* of the k_steps, for each CTA of a cluster */
   int32_t  low;                           /* 3xTF32: b's low parts lie so many elements of k behind the high ones */
   cuda_gemm_again again;
-  cuda_gemm_lines lines_a, lines_b;       /* in the place of the maps a and b */
   cuda_steps steps;
 } cuda_gemm;
 
 typedef struct cuda_gemm_kernel {
   int32_t bm, bn, splits;                 /* the CTAs of a cluster share k; then a cluster has one tile */
   int32_t threads, shared;
-  const void *function[2][2];             /* [a has m contiguous][b has n contiguous] */
+  const void *function;
 } cuda_gemm_kernel;
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* matmul_wgmma.c: launches with programmatic serialisation, a cluster for each split tile. g: the function's parameter. */
-qn_status cuda_gemm_launch(const void *g, const cuda_gemm_kernel *kernel, const void *function, int grid, void *stream, const char *name);
+/* matmul_wgmma.c: launches with programmatic serialisation, a cluster for each split tile. g: the kernel's parameter. */
+qn_status cuda_gemm_launch(const void *g, const cuda_gemm_kernel *kernel, int grid, void *stream, const char *name);
 
 extern const cuda_gemm_kernel cuda_gemm_bf16[], cuda_gemm_f16[], cuda_gemm_tf32[], cuda_gemm_3xtf32[],      /* closed by bm 0 */
   *const cuda_gemm_f8[4], *const cuda_gemm_f8_raw[4], *const cuda_gemm_i8[4];     /* a e4m3 (s8), b likewise; b e5m2 (u8); a; both */

@@ -2,17 +2,11 @@
 #include "matmul_wgmma.cuh"
 #include "matmul_wgmma_tiles.h"
 
-#define KERNEL(bm, bn, splits, gathered)                                                                 \
-  { bm, bn, splits, gemm_shape<MMA_BF16, bm, bn, 0, 0, splits>::threads,                                 \
-    gemm_shape<MMA_BF16, bm, bn, 0, 0, splits>::shared,                                                  \
-    { { (const void *)matmul_wgmma<MMA_BF16, bm, bn, 0, 0, splits, false, gathered>,                    \
-        (const void *)matmul_wgmma<MMA_BF16, bm, bn, 0, 1, splits, false, gathered> },                  \
-      { (const void *)matmul_wgmma<MMA_BF16, bm, bn, 1, 0, splits, false, gathered>,                    \
-        (const void *)matmul_wgmma<MMA_BF16, bm, bn, 1, 1, splits, false, gathered> } } },
-#define TILE(bm, bn, splits, ...)     KERNEL(bm, bn, splits, false)
-#define GATHERED(bm, bn, splits, ...) KERNEL(bm, bn, splits, true)
+#define TILE(bm, bn, splits, ...)                                                                                       \
+  { bm, bn, splits, gemm_shape<MMA_BF16, bm, bn, splits>::threads, gemm_shape<MMA_BF16, bm, bn, splits>::shared, \
+    (const void *)matmul_wgmma<MMA_BF16, bm, bn, splits> },
 
 const cuda_gemm_kernel cuda_gemm_bf16[] = {
-  CUDA_GEMM_TILES_16(TILE) CUDA_GEMM_GATHERED_16(GATHERED)
+  CUDA_GEMM_TILES_16(TILE)
   {}
 };

@@ -3,9 +3,9 @@
 #include "matmul_wgmma_tiles.h"
 
 #define TILE(kind, bm, bn, splits, promoted)                                                                         \
-  { bm, bn, splits, gemm_shape<kind, bm, bn, 0, 0, splits, promoted>::threads,                                       \
-    gemm_shape<kind, bm, bn, 0, 0, splits, promoted>::shared,                                                        \
-    { { (const void *)matmul_wgmma<kind, bm, bn, 0, 0, splits, promoted>, 0 }, { 0, 0 } } },
+  { bm, bn, splits, gemm_shape<kind, bm, bn, splits, promoted>::threads,                                       \
+    gemm_shape<kind, bm, bn, splits, promoted>::shared,                                                        \
+    (const void *)matmul_wgmma<kind, bm, bn, splits, promoted> },
 
 #define PROMOTED(bm, bn, splits, ...) TILE(KIND, bm, bn, splits, true)
 #define RAW(bm, bn, splits, ...)      TILE(KIND, bm, bn, splits, false)

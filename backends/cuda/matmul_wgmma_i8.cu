@@ -3,9 +3,9 @@
 #include "matmul_wgmma_tiles.h"
 
 #define TILE(bm, bn, splits, ...)                                                                             \
-  { bm, bn, splits, gemm_shape<KIND, bm, bn, 0, 0, splits>::threads,                                     \
-    gemm_shape<KIND, bm, bn, 0, 0, splits>::shared,                                                      \
-    { { (const void *)matmul_wgmma<KIND, bm, bn, 0, 0, splits>, 0 }, { 0, 0 } } },
+  { bm, bn, splits, gemm_shape<KIND, bm, bn, splits>::threads,                                     \
+    gemm_shape<KIND, bm, bn, splits>::shared,                                                      \
+    (const void *)matmul_wgmma<KIND, bm, bn, splits> },
 
 #define KIND MMA_S8
 static const cuda_gemm_kernel ss[] = { CUDA_GEMM_TILES_I8(TILE) {} };

@@ -3,9 +3,9 @@
 #include "matmul_wgmma_tiles.h"
 
 #define TILE(kind, bm, bn, splits)                                                                       \
-  { bm, bn, splits, gemm_shape<kind, bm, bn, 0, 0, splits>::threads,                                     \
-    gemm_shape<kind, bm, bn, 0, 0, splits>::shared,                                                      \
-    { { (const void *)matmul_wgmma<kind, bm, bn, 0, 0, splits>, 0 }, { 0, 0 } } },
+  { bm, bn, splits, gemm_shape<kind, bm, bn, splits>::threads,                                     \
+    gemm_shape<kind, bm, bn, splits>::shared,                                                      \
+    (const void *)matmul_wgmma<kind, bm, bn, splits> },
 #define ROUNDED(bm, bn, splits, ...) TILE(MMA_TF32, bm, bn, splits)
 #define SPLIT(bm, bn, splits, ...)   TILE(MMA_3XTF32, bm, bn, splits)
 

@@ -7,10 +7,6 @@ enum { ROW_MAX_PARTS = 8, ROW_SHARE = 16384 };            /* blocks for a row; e
 template <int threads> constexpr int row_block = threads < 128 ? 128 : threads;
 template <int threads> constexpr int row_pairs = threads == 512 ? 16 * ROW_MAX_PARTS : 16;
 
-/* cluster_sync in two halves. */
-__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-
 /* Blocks, of that share, for a row of this length; 0: it is too long. */
 static inline int row_parts(const qn_device *device, int64_t length, int64_t share)
 {

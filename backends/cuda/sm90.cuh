@@ -44,10 +44,12 @@ __device__ __forceinline__ uint32_t cluster_rank()
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
   return r;
 }
+__device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 __device__ __forceinline__ void cluster_sync()
 {
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+  cluster_arrive();
+  cluster_wait();
 }
 
 /* Shared memory of CTA `rank` of the cluster. */
@@ -60,6 +62,12 @@ __device__ __forceinline__ uint32_t cluster_address(uint32_t address, uint32_t r
 __device__ __forceinline__ void cluster_store(uint32_t there, float a, float b, float c, float d)
 {
   asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" :: "r"(there), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
+}
+/* The same without waiting; `bar`, a barrier there, counts the 16 bytes when they have come. */
+__device__ __forceinline__ void cluster_send(uint32_t there, float a, float b, float c, float d, uint32_t bar)
+{
+  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];"
+               :: "r"(there), "f"(a), "f"(b), "f"(c), "f"(d), "r"(bar) : "memory");
 }
 
 /* A kernel launched with programmatic serialisation starts while its predecessor ends: it must wait before it touches
