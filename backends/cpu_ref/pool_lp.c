@@ -1,5 +1,6 @@
 /* pool_lp.c -- lp pooling and its gradient, a tap of many windows at a time: vectors run along the channels where they are the fastest
- * dim (NHWC), else along W (NCHW); there wide windows of which there are few are taken each by itself, vectors running along its taps.
+ * dim (NHWC), else along W (NCHW); there wide windows of which there are few are taken each by itself, vectors running along its taps,
+ * and forward the short rows of a small plane one behind the other.
  *
  *   forward   twice over the taps: the largest, most, then the sum of (|tap|/most)^p, so that no power leaves the format
  *   backward  a row of dx gathers dy sign(x) (|x|/y)^(p-1) from the windows that hold it
@@ -8,7 +9,8 @@
 #include "pool_window.h"
 #include "pointwise_math.h"
 
-enum { STRETCH = 256 };                   /* lanes whose powers libm may be asked for */
+enum { STRETCH = 256,                     /* lanes whose powers libm may be asked for */
+       SHORT = 64, SMALL = 1024 };        /* windows of a short row, and of a small plane */
 
 /* Lanes `to` to `to + n - 1` have this tap inside x: there the first of them lies, and backward its windows' y and dy. */
 typedef struct tap { const char *x, *y, *dy; int64_t to, n; } tap;
@@ -22,8 +24,16 @@ typedef struct scratch {
 
 static int64_t taps_of(const pooling *v) { return v->size[0] * v->size[1] * v->size[2]; }
 
+static bool few_windows(const pooling *v) { return v->fast == SW && v->size[2] > 4 * v->out[2]; }
+
+static bool by_planes(const pooling *v)
+{
+  return v->fast == SW && !v->backward && !few_windows(v) && v->out[2] <= SHORT && v->out[1] > 1 && v->out[1] * v->out[2] <= SMALL;
+}
+
 static int64_t lanes_of(const pooling *v)
 {
+  if (by_planes(v)) return qn_round_up(qn_max_i64(v->in[2], v->out[1] * v->out[2]), 16);
   return qn_round_up(v->fast == SC ? v->c : qn_max_i64(v->in[2], v->out[2]), 16);
 }
 
@@ -36,8 +46,6 @@ static int64_t carve(const pooling *v, char *base, scratch *s)
   for (size_t i = 0; i < sizeof row / sizeof *row; i++) *row[i] = (float *)(void *)(base + at), at += lanes_of(v) * 4;
   return qn_round_up(at, 256);
 }
-
-static bool few_windows(const pooling *v) { return v->fast == SW && v->size[2] > 4 * v->out[2]; }
 
 static void find_spans(const pooling *v, span *spans)
 {
@@ -217,6 +225,42 @@ static void forward(const pooling *v, const qn_launch *launch, const int64_t win
   row_from_f32(element(&v->y, launch, window), s->wide[0], v->y.dtype, n);
 }
 
+/* A tap of all windows over a plane, as lanes in s->wide[0]; 0, which changes nothing, where it lies outside x. */
+static void gather_tap(const pooling *v, const qn_launch *launch, const int64_t window[AXES], const int64_t tap[3], scratch *s)
+{
+  const int64_t d = position(v, 0, window[SD], tap[0]), columns = v->out[2];
+  const span along = s->spans[tap[2]];
+  float *lanes = s->wide[0];
+  memset(lanes, 0, (size_t)(v->out[1] * columns) * sizeof *lanes);
+  for (int64_t ph = 0; ph < v->out[1] && inside(v, 0, d) && along.first < along.end; ph++, lanes += columns) {
+    const int64_t h = position(v, 1, ph, tap[1]), n = along.end - along.first;
+    if (!inside(v, 1, h)) continue;
+    const char *at = tensor_at(&v->x, launch, window[SN], window[SC], d, h, position(v, 2, along.first, tap[2]));
+    const float *x = fetch(&v->x, at, v->step[2], n, lanes + along.first, s->packed);
+    if (x != lanes + along.first) memcpy(lanes + along.first, x, (size_t)n * sizeof *x);
+  }
+}
+
+static void forward_plane(const pooling *v, const qn_launch *launch, const int64_t window[AXES], scratch *s)
+{
+  const int64_t n = v->out[1] * v->out[2];
+  for (int64_t i = 0; i < n; i++) s->most[i] = s->sum[i] = 0;
+  for (int pass = 0; pass < 2; pass++)
+    for (int64_t i = 0; i < taps_of(v); i++) {
+      gather_tap(v, launch, window, (int64_t[]){ i / v->size[2] / v->size[1], i / v->size[2] % v->size[1], i % v->size[2] }, s);
+      if (pass == 0) {
+        lanes_max(s->most, s->wide[0], n);
+        continue;
+      }
+      lanes_ratio(s->term, s->wide[0], s->most, n);
+      raise_row(s->term, (float)v->p, n);
+      lanes_add(s->sum, 1, s->term, n);
+    }
+  lanes_root(s->wide[0], s->most, s->sum, v->p, n);
+  for (int64_t ph = 0; ph < v->out[1]; ph++)
+    row_from_f32(tensor_at(&v->y, launch, window[SN], window[SC], window[SD], ph, 0), s->wide[0] + ph * v->out[2], v->y.dtype, v->out[2]);
+}
+
 /* ---- backward: a row of dx, whose own place in v->fast is 0 ----------------------------------------------------------- */
 
 /* As list_taps, but by the place in x; window after window. */
@@ -309,6 +353,7 @@ qn_status CPU_NAME(cpu_pool_lp_run)(const qn_prepared *prepared, const qn_launch
   int64_t dim[AXES] = { v->n, v->c, extent[0], extent[1], extent[2] }, tasks = 1;
   const int64_t n = dim[v->fast];
   dim[v->fast] = 1;
+  if (by_planes(v)) dim[SH] = 1;
   for (int d = 0; d < AXES; d++) tasks *= dim[d];
   const int threads = pool_threads(v, launch, tasks);
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
@@ -319,7 +364,8 @@ qn_status CPU_NAME(cpu_pool_lp_run)(const qn_prepared *prepared, const qn_launch
     for (int64_t i = tasks * k / threads; i < tasks * (k + 1) / threads; i++) {
       int64_t at[AXES], rest = i;
       for (int d = AXES - 1; d >= 0; d--) at[d] = rest % dim[d], rest /= dim[d];
-      if (v->backward) (few_windows(v) ? backward_few : backward)(v, launch, at, n, &s);
+      if (by_planes(v)) forward_plane(v, launch, at, &s);
+      else if (v->backward) (few_windows(v) ? backward_few : backward)(v, launch, at, n, &s);
       else (few_windows(v) ? forward_few : forward)(v, launch, at, n, &s);
     }
   }
