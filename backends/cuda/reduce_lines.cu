@@ -1,20 +1,24 @@
 /* reduce_lines.cu -- reductions of f16, bf16 and f32 at the speed of memory, in f32, in a fixed order.
  *
- *   sum, mean, prod, max, min   norm1 = sum |x|   norm2 = sqrt(sum x^2)   amax = max |x|
+ *   sum, mean, prod, max, min   norm1 = sum |x|   norm2 = sqrt(sum x^2)   amax = max |x|   argmax, argmin = where
  *
  * rows: what is reduced is contiguous, in one run or several; a warp or a block for each result.
- * columns: what is kept is contiguous; a thread takes 8 neighbouring columns, a block up to 256, and lines of them in turn.
- * Where that makes too few blocks the lines are split, and the last block to end joins all the parts of its results, in order. */
+ * columns: what is kept is contiguous; a thread takes 8 neighbouring columns, a block from 32 to 256, and lines of them in turn.
+ * Few results make few blocks: their lines are split. The parts of columns meet in a cluster (Hopper) where that leaves no multiprocessor
+ * idle; else the last block to end joins all the parts of its results, in order. */
 #include "cuda_backend.h"
 #include "engines.h"
-#include "functions.cuh"
+#include "larger.cuh"
+#include "sm90.cuh"
 #include "vector.cuh"
 
-enum { V = 8, MAX_KEPT = 4, THREADS = 256, RESIDENT = 4 };
-/* |x| and -x are masks on the way in (and, for min, on the way out); squares are summed in double, for they overflow. */
-enum { SUM, SUM_SQUARES, PRODUCT, MAXIMUM };
+enum { V = 8, MAX_KEPT = 4, THREADS = 256, RESIDENT = 4, MOST_PARTS = 8 };       /* MOST_PARTS: of a cluster */
+/* |x| and -x are masks on the way in (and, for min, on the way out); squares are summed in double, for they overflow. Of PLACE the upper
+ * word grows with x, NaN above all, and the lower falls with x's number: the largest is the first of the largest. */
+enum { SUM, SUM_SQUARES, PRODUCT, MAXIMUM, PLACE };
 template <int kind> struct accumulator { typedef float type; };
 template <> struct accumulator<SUM_SQUARES> { typedef double type; };
+template <> struct accumulator<PLACE> { typedef uint64_t type; };
 
 struct lines {
   const void *x;
@@ -22,14 +26,18 @@ struct lines {
   void    *partial;                       /* [part][result], as accumulated */
   uint32_t *tickets;                      /* for each block of results: its parts that have ended */
   uint32_t keep, flip;                    /* bits of x */
+  float    none;                          /* an x that changes no result */
   uint32_t x_dtype, y_dtype, op;
-  int32_t  parts;
+  int32_t  parts, clustered;              /* clustered: the parts of a result are one cluster */
   int64_t  results, count;                /* how many, of how many elements each */
-  int64_t  length, repeat_stride;         /* count is made of runs of this length */
+  int64_t  length, repeat_stride;         /* count is made of `runs` of this length */
+  uint32_t runs;
   int64_t  line_stride;                   /* columns: between elements of a run */
   int64_t  items;                         /* packets (rows) or lines (columns) for each result, of which ... */
   uint32_t run;                           /* ... so many are of one run */
-  uint32_t lanes;                         /* a power of two up to 32: of a line, in one block (columns); of a warp, for one row */
+  uint32_t share;                         /* columns: lines of a run in one part */
+  uint32_t number_unit, number_repeat;    /* x's number, row-major, goes so far from one element of a run to the next, and from run to run */
+  uint32_t lanes;                         /* a power of two up to 32: of a line, in one block (columns); of a warp, for one row, or a block's 256 */
   int32_t  rank;                          /* of what is kept, innermost first */
   uint32_t dim[MAX_KEPT];
   int64_t  x_stride[MAX_KEPT], y_stride[MAX_KEPT];
@@ -38,7 +46,7 @@ struct lines {
   {
     int64_t at = 0;
     for (int d = 0; d < rank; d++) {
-      uint32_t q = i / dim[d];
+      uint32_t q = d + 1 < rank ? i / dim[d] : 0;
       at += (i - q * dim[d]) * stride[d];
       i = q;
     }
@@ -48,14 +56,23 @@ struct lines {
 
 template <int kind, class A> __device__ __forceinline__ A join(A a, A b)
 {
-  return kind == PRODUCT ? a * b : kind == MAXIMUM ? fn_max(a, b) : a + b;
+  return kind == PRODUCT ? a * b : kind == MAXIMUM ? (A)larger((float)a, (float)b) : kind == PLACE ? max(a, b) : a + b;
 }
-template <int kind, class A> __device__ __forceinline__ A seen(const lines &l, float v)
+/* An x, of that number. */
+template <int kind, class A> __device__ __forceinline__ A seen(const lines &l, float v, uint32_t number)
 {
   v = __uint_as_float((__float_as_uint(v) & l.keep) ^ l.flip);
+  if (kind == PLACE) {
+    uint32_t bits = __float_as_uint(v + 0.f), order = bits ^ ((uint32_t)((int32_t)bits >> 31) | 0x80000000u);     /* -0 is 0 */
+    return (A)((uint64_t)(v == v ? order : ~0u) << 32 | ~number);
+  }
   return kind == SUM_SQUARES ? (A)v * (A)v : (A)v;
 }
-template <int kind, class A> __device__ __forceinline__ A nothing() { return kind == PRODUCT ? A(1) : kind == MAXIMUM ? -(A)INFINITY : A(0); }
+template <int kind, class A> __device__ __forceinline__ A nothing() 
+{
+  if constexpr (kind == MAXIMUM) return -INFINITY;
+  return A(kind == PRODUCT);
+}
 template <int kind, class A> __device__ __forceinline__ A join_warp(A v, int lanes)
 {
   for (int o = lanes / 2; o; o >>= 1) v = join<kind>(v, __shfl_xor_sync(~0u, v, o));
@@ -68,48 +85,61 @@ template <class A> __device__ __forceinline__ void finish(const lines &l, uint32
   if (l.op == QN_OP_REDUCE_NORM2) v = sqrt(v);
   element_store(l.y, l.place(result, l.y_stride), l.y_dtype, l.flip ? -v : v);
 }
+__device__ __forceinline__ void finish(const lines &l, uint32_t result, uint64_t v)
+{
+  element_store_wrapped(l.y, l.place(result, l.y_stride), l.y_dtype, (uint32_t)~v);
+}
 
 /* Most are small enough for a division in 32 bits, of which short rows would notice no more. */
 __device__ __forceinline__ int64_t quotient(int64_t a, uint32_t b) { return a >> 32 ? a / b : (int64_t)((uint32_t)a / b); }
 
-/* One result's items from first on, every step-th below end; unit: elements between neighbours in a run. */
+/* One result's items from first on, every step-th below end; unit: elements between neighbours in a run, of which each holds so many. */
 struct walk {
   int64_t  at, advance, wrap;             /* where the next one lies */
+  uint32_t number, number_advance, number_wrap;     /* of its first element */
   uint32_t place, place_step, per_run;    /* and which of its run it is */
   int64_t  left;
 
-  __device__ walk(const lines &l, int64_t from, int64_t unit, int64_t first, int64_t end, uint32_t step)
+  __device__ walk(const lines &l, int64_t from, int64_t unit, uint32_t holds, int64_t first, int64_t end, uint32_t step)
   {
-    uint32_t run = (uint32_t)quotient(first, l.run), run_step = step / l.run;
+    uint32_t run = (uint32_t)quotient(first, l.run), run_step = step / l.run, apart = holds * l.number_unit;
     per_run = l.run;
     place = (uint32_t)(first - (int64_t)run * per_run);
     place_step = step - run_step * per_run;
     at = from + run * l.repeat_stride + place * unit;
     advance = run_step * l.repeat_stride + place_step * unit;
     wrap = l.repeat_stride - per_run * unit;
+    number = run * l.number_repeat + place * apart;
+    number_advance = run_step * l.number_repeat + place_step * apart;
+    number_wrap = l.number_repeat - per_run * apart;
     left = first < end ? quotient(end - first + step - 1, step) : 0;
   }
   __device__ __forceinline__ void next()
   {
     at += advance;
+    number += number_advance;
     place += place_step;
-    if (place >= per_run) place -= per_run, at += wrap;
+    if (place >= per_run) place -= per_run, at += wrap, number += number_wrap;
   }
 };
 
-/* A thread's items into 8 sums. rows: an item is a packet of the run; columns: a line of which the thread has n elements. */
+template <int whole, class A> constexpr int batch = whole == 0 ? 2 : whole == QN_F32 || sizeof(A) == 8 ? 4 : 8;   /* loads in flight */
+
+/* A thread's items into 8 sums. rows: an item is a packet of the run; columns: a line of which the thread has so many elements. */
 template <int kind, int whole, bool columns, class A> __device__ __forceinline__ void gather(A (&sum)[V], const lines &l, walk w, int columns_n)
 {
-  constexpr int BATCH = whole == 0 ? 2 : whole == QN_F32 || kind == SUM_SQUARES ? 4 : 8;    /* loads in flight */
+  constexpr int BATCH = batch<whole, A>;
 #pragma unroll
   for (int i = 0; i < V; i++) sum[i] = nothing<kind, A>();
   for (; w.left > 0; w.left -= BATCH) {
     packet<whole> x[BATCH];
     int n[BATCH];
+    uint32_t number[BATCH];
 #pragma unroll
     for (int b = 0; b < BATCH; b++) {
       n[b] = b >= w.left ? 0 : columns ? columns_n : whole ? (int)V : (int)min((int64_t)V, l.length - (int64_t)w.place * V);
       x[b].load(l.x, l.x_dtype, w.at, n[b], 0);
+      number[b] = w.number;
       w.next();
     }
 #pragma unroll
@@ -119,8 +149,48 @@ template <int kind, int whole, bool columns, class A> __device__ __forceinline__
       if (n[b] > 0)
 #pragma unroll
         for (int i = 0; i < V; i++)
-          if (whole || i < n[b]) sum[i] = join<kind>(sum[i], seen<kind, A>(l, v[i]));
+          if (whole || i < n[b]) sum[i] = join<kind>(sum[i], seen<kind, A>(l, v[i], number[b] + (columns ? 0 : i * l.number_unit)));
     }
+  }
+}
+
+/* Of whole lines of columns, so many bytes apart, a batch; ends: of which only `left` exist, and the last is loaded again: a question before
+ * each load would keep them from being in flight together. */
+template <int kind, int whole, bool ends, class A>
+__device__ __forceinline__ void gather_batch(A (&sum)[V], const lines &l, const char *at, int64_t apart, int left, uint32_t number, uint32_t number_step)
+{
+  constexpr int BATCH = batch<whole, A>;
+  packet<whole> x[BATCH];
+#pragma unroll
+  for (int b = 0; b < BATCH; b++) {
+    x[b].load(at, whole, 0, V, 0);
+    if (!ends || b + 1 < left) at += apart;
+  }
+#pragma unroll
+  for (int b = 0; b < BATCH; b++) {
+    float v[V];
+    x[b].open(v);
+#pragma unroll
+    for (int i = 0; i < V; i++) sum[i] = join<kind>(sum[i], seen<kind, A>(l, ends && b >= left ? l.none : v[i], number + b * number_step));
+  }
+}
+
+/* Every step-th line from `begin` to `end` of each run. */
+template <int kind, int whole, class A> __device__ __forceinline__ void gather_lines(A (&sum)[V], const lines &l, int64_t from, uint32_t begin, uint32_t end, uint32_t step)
+{
+  constexpr int BATCH = batch<whole, A>, bytes = whole == QN_F32 ? 4 : 2;
+#pragma unroll
+  for (int i = 0; i < V; i++) sum[i] = nothing<kind, A>();
+  int64_t apart = step * l.line_stride * bytes;
+  uint32_t number_step = step * l.number_unit;
+#pragma unroll 1
+  for (uint32_t run = 0; run < l.runs; run++) {
+    const char *at = (const char *)l.x + (from + run * l.repeat_stride + begin * l.line_stride) * bytes;
+    uint32_t number = run * l.number_repeat + begin * l.number_unit;
+    int left = begin < end ? (int)((end - begin + step - 1) / step) : 0;
+#pragma unroll 1
+    for (; left >= BATCH; left -= BATCH, at += BATCH * apart, number += BATCH * number_step) gather_batch<kind, whole, false>(sum, l, at, apart, left, number, number_step);
+    if (left > 0) gather_batch<kind, whole, true>(sum, l, at, apart, left, number, number_step);
   }
 }
 
@@ -141,12 +211,12 @@ __device__ __forceinline__ bool last_part(const lines &l, uint32_t ticket)
   return last;
 }
 
-/* The parts of n results from the first on, n <= THREADS: groups of threads take every so-manieth part. */
+/* The parts of n results from the first on, n <= blockDim.x: groups of threads take every so-manieth part. */
 template <int kind, class A> __device__ void join_parts(const lines &l, uint32_t first, int n, A *shared)
 {
   int wide = 32;
   while (wide < n) wide *= 2;
-  int groups = THREADS / wide, t = threadIdx.x % wide, g = threadIdx.x / wide;
+  int groups = blockDim.x / wide, t = threadIdx.x % wide, g = threadIdx.x / wide;
   A v = nothing<kind, A>();
   if (t < n) {
     const A *from = (const A *)l.partial + first + t;
@@ -164,26 +234,26 @@ template <int kind, class A> __device__ void join_parts(const lines &l, uint32_t
 /* ---- rows ------------------------------------------------------------------------------------------------ */
 
 /* A row by l.lanes lanes of a warp, or by the block. */
-template <int kind, int whole, bool block> __global__ void __launch_bounds__(THREADS, whole == QN_BF16 || whole == QN_F16 ? RESIDENT : 1) reduce_rows(const __grid_constant__ lines l)
+template <int kind, int whole> __global__ void __launch_bounds__(THREADS, whole == QN_BF16 || whole == QN_F16 ? RESIDENT : 1) reduce_rows(const __grid_constant__ lines l)
 {
   typedef typename accumulator<kind>::type A;
   __shared__ A shared[THREADS];
-  uint32_t threads = block ? THREADS : l.lanes, t = threadIdx.x % threads;
+  uint32_t threads = l.lanes, t = threadIdx.x % threads;
   int64_t job = blockIdx.x * (int64_t)(THREADS / threads) + threadIdx.x / threads;
   bool here = job < l.results * l.parts;  /* all lanes of a warp stay */
   if (!here) job = 0;
   uint32_t result = (uint32_t)(l.parts == 1 ? job : quotient(job, (uint32_t)l.parts)), part = (uint32_t)(job - (int64_t)result * l.parts);
   int64_t share = quotient(l.items + l.parts - 1, (uint32_t)l.parts);
   A sum[V];
-  gather<kind, whole, false>(sum, l, walk(l, l.place(result, l.x_stride), V, part * share + t, min(l.items, (part + 1) * share), threads), 0);
+  gather<kind, whole, false>(sum, l, walk(l, l.place(result, l.x_stride), V, V, part * share + t, min(l.items, (part + 1) * share), threads), 0);
 #pragma unroll
   for (int half = V / 2; half; half >>= 1)
 #pragma unroll
     for (int i = 0; i < V / 2; i++)
       if (i < half) sum[i] = join<kind>(sum[i], sum[i + half]);
-  A v = join_warp<kind>(sum[0], block ? 32 : l.lanes);
-  if (block) {
-    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = v;
+  A v = join_warp<kind>(sum[0], (int)min(threads, 32u));
+  if (threads == THREADS) {
+    if (t % 32 == 0) shared[t / 32] = v;
     __syncthreads();
     v = shared[0];
     for (int w = 1; w < THREADS / 32; w++) v = join<kind>(v, shared[w]);
@@ -198,38 +268,67 @@ template <int kind, int whole, bool block> __global__ void __launch_bounds__(THR
 
 /* ---- columns ----------------------------------------------------------------------------------------------- */
 
-template <int kind, int whole> __global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) reduce_columns(const __grid_constant__ lines l)
+/* The same place in another block of the cluster. */
+template <class A> __device__ __forceinline__ A of_block(const A *p, int rank)
+{
+  uint64_t there = (uint64_t)p;
+#if __CUDA_ARCH__ >= 900
+  asm("mapa.u64 %0, %0, %1;" : "+l"(there) : "r"(rank));
+#endif
+  return *(const volatile A *)there;
+}
+
+template <int kind, int whole> __global__ void __launch_bounds__(whole ? 2 * THREADS : THREADS, 1) reduce_columns(const __grid_constant__ lines l)
 {
   typedef typename accumulator<kind>::type A;
-  __shared__ A shared[THREADS / 32][32 * V];
-  uint32_t lane = threadIdx.x % l.lanes, line = threadIdx.x / l.lanes, step = THREADS / l.lanes, outer = blockIdx.z;
-  uint32_t c0 = (blockIdx.x * l.lanes + lane) * V, first = blockIdx.x * l.lanes * V;
+  extern __shared__ double room[];
+  A *shared = (A *)room;                  /* [warp][column] */
+  uint32_t t = threadIdx.x, lane = t % l.lanes, line = t / l.lanes, step = blockDim.x / l.lanes, outer = blockIdx.z;
+  uint32_t wide = l.lanes * V, first = blockIdx.x * wide, c0 = first + lane * V, result = outer * l.dim[0] + first;
   int n = (int)max((int64_t)0, min((int64_t)V, (int64_t)l.dim[0] - c0));
-  int64_t share = quotient(l.items + l.parts - 1, (uint32_t)l.parts);
   A sum[V];
-  int64_t from = l.place(outer * l.dim[0] + (n > 0 ? c0 : 0), l.x_stride), end = n > 0 ? min(l.items, (blockIdx.y + 1) * share) : 0;
-  gather<kind, whole, true>(sum, l, walk(l, from, l.line_stride, blockIdx.y * share + line, end, step), n);
+  int64_t from = l.place(outer * l.dim[0] + (n > 0 ? c0 : 0), l.x_stride);
+  if constexpr (whole != 0) {
+    gather_lines<kind, whole>(sum, l, from, blockIdx.y * l.share + line, n > 0 ? min((uint32_t)l.length, (blockIdx.y + 1) * l.share) : 0, step);
+  } else {
+    int64_t share = quotient(l.items + l.parts - 1, (uint32_t)l.parts), end = n > 0 ? min(l.items, (blockIdx.y + 1) * share) : 0;
+    gather<kind, whole, true>(sum, l, walk(l, from, l.line_stride, 1, blockIdx.y * share + line, end, step), n);
+  }
 #pragma unroll
   for (int i = 0; i < V; i++) {
     for (uint32_t o = 16; o >= l.lanes; o >>= 1) sum[i] = join<kind>(sum[i], __shfl_xor_sync(~0u, sum[i], o));
-    if (threadIdx.x % 32 < l.lanes) shared[threadIdx.x / 32][lane * V + i] = sum[i];
+    if (t % 32 < l.lanes) shared[t / 32 * wide + lane * V + i] = sum[i];
   }
   __syncthreads();
-  uint32_t c = first + threadIdx.x, result = outer * l.dim[0] + c;
-  if (threadIdx.x < l.lanes * V && c < l.dim[0]) {
-    A v = shared[0][threadIdx.x];
-#pragma unroll
-    for (int w = 1; w < THREADS / 32; w++) v = join<kind>(v, shared[w][threadIdx.x]);
-    if (l.parts == 1) finish(l, result, v);
-    else ((A *)l.partial)[blockIdx.y * l.results + result] = v;
+  bool here = t < wide && first + t < l.dim[0];
+  if (here) {
+    A v = shared[t];
+#pragma unroll 8
+    for (uint32_t w = 1; w < blockDim.x / 32; w++) v = join<kind>(v, shared[w * wide + t]);
+    if (l.parts == 1) finish(l, result + t, v);
+    else if (l.clustered) shared[t] = v;
+    else ((A *)l.partial)[blockIdx.y * l.results + result + t] = v;
   }
-  if (l.parts == 1 || !last_part(l, outer * gridDim.x + blockIdx.x)) return;
-  join_parts<kind>(l, outer * l.dim[0] + first, (int)min(l.lanes * V, l.dim[0] - first), shared[0]);
+  if (l.parts == 1) return;
+#if __CUDA_ARCH__ >= 900
+  if (l.clustered) {                      /* each block joins the parts of some of the columns */
+    uint32_t some = wide / l.parts, c = blockIdx.y * some + t;
+    cluster_sync();
+    if (t < some && first + c < l.dim[0]) {
+      A v = of_block(&shared[c], 0);
+      for (int k = 1; k < l.parts; k++) v = join<kind>(v, of_block(&shared[c], k));
+      finish(l, result + c, v);
+    }
+    cluster_sync();                       /* no block leaves before it was read */
+    return;
+  }
+#endif
+  if (last_part(l, outer * gridDim.x + blockIdx.x)) join_parts<kind>(l, result, (int)min(wide, l.dim[0] - first), shared);
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-struct state { lines l; int32_t x, y, columns, warps; uint32_t whole; unsigned blocks[3]; };      /* warps: for a row */
+struct state { lines l; int32_t x, y, columns, threads; uint32_t whole; unsigned blocks[3]; };      /* threads: of a block */
 
 static int kind_of(uint32_t op)
 {
@@ -237,8 +336,26 @@ static int kind_of(uint32_t op)
   case QN_OP_REDUCE_NORM2: return SUM_SQUARES;
   case QN_OP_REDUCE_PROD:  return PRODUCT;
   case QN_OP_REDUCE_MAX: case QN_OP_REDUCE_MIN: case QN_OP_REDUCE_AMAX: return MAXIMUM;
+  case QN_OP_ARGMAX: case QN_OP_ARGMIN: return PLACE;
   default: return SUM;
   }
+}
+static int accumulator_bytes(uint32_t op) { return kind_of(op) == SUM_SQUARES || kind_of(op) == PLACE ? 8 : 4; }
+
+/* About a block for each unit: of as many lanes of columns as leave enough blocks, but lines of 128 bytes; else in parts, if clusters of
+ * these make enough of them. */
+static bool fill_device(lines *l, state *st, const qn_device *device)
+{
+  int64_t outer = l->results / l->dim[0], units = device->units, blocks;
+  int least = l->x_dtype == QN_F32 ? 4 : 8, lanes = 32, parts = 1;
+  while (lanes > least && (lanes * V >= 2 * (int64_t)l->dim[0] || qn_ceil_div(l->dim[0], lanes * V) * outer * 4 < units * 3)) lanes /= 2;
+  blocks = qn_ceil_div(l->dim[0], lanes * V) * outer;
+  while (device->arch_major >= 9 && parts < MOST_PARTS && blocks * parts * 4 < units * 3) parts *= 2;
+  int64_t work = l->length * lanes / parts;
+  if (lanes * V >= 2 * (int64_t)l->dim[0] || blocks * parts * 4 < units * (parts == 1 ? 3 : 1) || (parts > 1 && work < 4 * THREADS)) return false;
+  l->lanes = (uint32_t)lanes, l->parts = parts, l->clustered = parts > 1;
+  st->threads = blocks * parts > units || work < 8 * THREADS ? THREADS : 2 * THREADS;
+  return true;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -246,21 +363,25 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_node *op = &r->op[0];
   const qn_value *x = &r->value[op->arg[0]], *y = &r->value[op->arg[1]];
   uint64_t mask = ((const qn_axes *)op->attr)->mask;
-  if ((x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) || !qn_is_float(y->dtype))
+  if ((x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) || (!qn_is_float(y->dtype) && kind_of(op->op) != PLACE))
     return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "another");
   qn_nest kept = {}, gone = {};
   kept.n = 2;
-  gone.n = 1;
-  for (int d = 0; d < x->rank; d++) {
+  gone.n = kind_of(op->op) == PLACE ? 2 : 1;
+  int64_t number = 1;
+  for (int d = x->rank - 1; d >= 0; d--)
     if (!mask || mask >> d & 1) {
       gone.dim[gone.rank] = x->dim[d];
-      gone.stride[0][gone.rank++] = x->stride[d];
-    } else {
+      gone.stride[0][gone.rank] = x->stride[d];
+      gone.stride[1][gone.rank++] = number;
+      number *= x->dim[d];
+    }
+  for (int d = 0; d < x->rank; d++)
+    if (mask && !(mask >> d & 1)) {
       kept.dim[kept.rank] = x->dim[d];
       kept.stride[0][kept.rank] = x->stride[d];
       kept.stride[1][kept.rank++] = y->stride[d];
     }
-  }
   qn_nest_simplify(&kept);
   qn_nest_simplify(&gone);
   lines l = {};
@@ -271,6 +392,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   l.count = l.results ? qn_elements(x) / l.results : 0;
   if (l.count == 0) return qn_refuse(out, "something to reduce", "x", "1 or more", "%s", "0");
   if (l.results > INT32_MAX || l.count > ((int64_t)1 << 38)) return qn_refuse(out, "fewer than 2^31 results", "y", "", "%s", "more");
+  if (kind_of(op->op) == PLACE && l.count > UINT32_MAX) return qn_refuse(out, "places in 32 bits", "x", "", "%lld", (long long)l.count);
   if (kept.rank > MAX_KEPT || gone.rank > 2) return qn_refuse(out, "at most 4 kept and 2 reduced dims that do not merge", "x", "", "%s", "more");
   l.rank = kept.rank;
   for (int d = 0; d < kept.rank; d++) {
@@ -282,7 +404,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int inner = gone.rank - 1;
   l.length = gone.rank ? gone.dim[inner] : 1;
   l.line_stride = gone.rank ? gone.stride[0][inner] : 1;
+  l.number_unit = gone.rank ? (uint32_t)gone.stride[1][inner] : 1;
+  l.number_repeat = gone.rank == 2 ? (uint32_t)gone.stride[1][0] : 0;
   int64_t runs = gone.rank == 2 ? gone.dim[0] : 1;
+  l.runs = (uint32_t)runs;
   l.repeat_stride = gone.rank == 2 ? gone.stride[0][0] : 0;
   if (l.length > INT32_MAX || runs > INT32_MAX) return qn_refuse(out, "runs below 2^31 elements", "x", "", "%lld", (long long)l.length);
   bool columns = kept.rank > 0 && l.x_stride[0] == 1 && l.line_stride != 1;
@@ -292,54 +417,68 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   state st = {};
   l.run = (uint32_t)(columns ? l.length : qn_ceil_div(l.length, V));
   l.items = runs * l.run;
-  int64_t blocks, parts;                  /* parts: until each unit has its blocks, of some work */
-  st.columns = columns;
-  st.warps = 1;
-  if (columns) {
-    int64_t outer = l.results / l.dim[0];
-    l.lanes = 32;
-    while (l.lanes > 1 && l.lanes * V / 2 >= l.dim[0]) l.lanes /= 2;
-    int64_t across, target = RESIDENT * (int64_t)r->device->units;
-    for (;; l.lanes /= 2) {               /* narrow blocks where wide ones would leave one block many parts to join */
-      across = qn_ceil_div(l.dim[0], l.lanes * V);
-      blocks = across * outer;
-      parts = target / blocks;
-      if (l.lanes <= 8 || parts <= 16) break;
-    }
-    parts = qn_min_i64(parts, l.items * l.lanes / THREADS / 4);
-    if (outer > 65535)
-      return qn_refuse(out, "at most 65535 outer places", "x", "65535", "%lld", (long long)outer);
-    st.blocks[0] = (unsigned)across;
-    st.blocks[2] = (unsigned)outer;
-  } else {
-    if (l.items > 64 && l.results < 16 * r->device->units) st.warps = THREADS / 32;
-    l.lanes = 32;                         /* fewer where a lane would have few packets, and rows are enough for all the lanes resident */
-    while (l.lanes > 4 && l.items < 8 * l.lanes && l.results * l.lanes / 2 >= RESIDENT * THREADS * (int64_t)r->device->units) l.lanes /= 2;
-    blocks = qn_ceil_div(l.results * st.warps, THREADS / 32);
-    parts = st.warps == 1 ? 1 : qn_min_i64(qn_ceil_div(2 * r->device->units, blocks), l.items / THREADS / 4);
-  }
-  parts = qn_max_i64(1, qn_min_i64(parts, blocks > 512 ? 1 : 1024));
-  int64_t part_bytes = l.results * (l.op == QN_OP_REDUCE_NORM2 ? 8 : 4);
-  if ((uint64_t)(parts * part_bytes) > r->demands->workspace_limit) parts = 1;
-  l.parts = (int32_t)parts;
-  l.keep = l.op == QN_OP_REDUCE_NORM1 || l.op == QN_OP_REDUCE_AMAX ? 0x7fffffffu : ~0u;
-  l.flip = l.op == QN_OP_REDUCE_MIN ? 0x80000000u : 0;
   bool whole = x->align >= 16 && l.repeat_stride % V == 0 && (columns ? l.dim[0] % V == 0 && l.line_stride % V == 0 : l.length % V == 0);
   for (int d = columns; d < l.rank; d++) whole &= l.x_stride[d] % V == 0;
   st.whole = whole ? x->dtype : 0;
+  st.columns = columns;
+  st.threads = THREADS;
+  int64_t outer = columns ? l.results / l.dim[0] : 1, blocks, parts;    /* parts: until each unit has its blocks, of some work */
+  if (outer > 65535) return qn_refuse(out, "at most 65535 outer places", "x", "65535", "%lld", (long long)outer);
+  if (columns && whole && fill_device(&l, &st, r->device)) {
+    parts = l.parts;
+    blocks = qn_ceil_div(l.dim[0], l.lanes * V) * outer;
+  } else if (columns) {
+    l.lanes = 32;
+    while (l.lanes > 1 && l.lanes * V / 2 >= l.dim[0]) l.lanes /= 2;
+    for (;; l.lanes /= 2) {               /* narrow blocks where wide ones would leave one block many parts to join */
+      blocks = qn_ceil_div(l.dim[0], l.lanes * V) * outer;
+      parts = (whole ? 2 : RESIDENT) * (int64_t)r->device->units / blocks;
+      if (l.lanes <= 8 || parts <= 16) break;
+    }
+    parts = qn_min_i64(parts, (whole ? l.length : l.items) * l.lanes / THREADS / 4);
+  } else {
+    l.lanes = l.items > 64 && l.results < 16 * r->device->units ? THREADS : 32;
+    /* Fewer where a lane would have few packets, and rows are enough for all the lanes resident. */
+    while (l.lanes <= 32 && l.lanes > 4 && l.items < 8 * l.lanes && l.results * l.lanes / 2 >= RESIDENT * THREADS * (int64_t)r->device->units) l.lanes /= 2;
+    blocks = qn_ceil_div(l.results, THREADS / l.lanes);
+    parts = l.lanes < THREADS ? 1 : qn_min_i64(qn_ceil_div(2 * r->device->units, blocks), l.items / THREADS / 4);
+  }
+  int64_t part_bytes = l.results * accumulator_bytes(l.op);
+  if (!l.clustered) {
+    parts = qn_max_i64(1, qn_min_i64(parts, blocks > 512 ? 1 : 1024));
+    if ((uint64_t)(parts * part_bytes) > r->demands->workspace_limit) parts = 1;
+    if (parts > 1) out->workspace = (uint64_t)(parts * part_bytes), out->counters = (uint64_t)blocks * 4;
+  }
+  st.blocks[0] = (unsigned)(blocks / outer);
+  st.blocks[2] = (unsigned)outer;
+  l.parts = (int32_t)parts;
+  l.share = (uint32_t)qn_ceil_div(l.length, parts);
+  l.keep = l.op == QN_OP_REDUCE_NORM1 || l.op == QN_OP_REDUCE_AMAX ? 0x7fffffffu : ~0u;
+  l.flip = l.op == QN_OP_REDUCE_MIN || l.op == QN_OP_ARGMIN ? 0x80000000u : 0;
+  l.none = l.op == QN_OP_REDUCE_PROD ? 1 : l.flip ? INFINITY : l.op == QN_OP_REDUCE_MAX || l.op == QN_OP_ARGMAX ? -INFINITY : 0;
   st.l = l;
   st.x = op->arg[0];
   st.y = op->arg[1];
-  out->workspace = parts > 1 ? (uint64_t)(parts * part_bytes) : 0;
-  out->counters = parts > 1 ? (uint64_t)blocks * 4 : 0;
   return cuda_keep(out, &st, sizeof st);
 }
 
 template <int kind, int whole> static void launch_as(const state *st, const lines &l, cudaStream_t stream)
 {
-  if (st->columns) reduce_columns<kind, whole><<<dim3(st->blocks[0], (unsigned)l.parts, st->blocks[2]), THREADS, 0, stream>>>(l);
-  else if (st->warps == 1) reduce_rows<kind, whole, false><<<(unsigned)qn_ceil_div(l.results, THREADS / l.lanes), THREADS, 0, stream>>>(l);
-  else reduce_rows<kind, whole, true><<<(unsigned)(l.results * l.parts), THREADS, 0, stream>>>(l);
+  if (st->columns) {
+    cudaLaunchAttribute cluster = {};
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim = { 1, (unsigned)l.parts, 1 };
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(st->blocks[0], (unsigned)l.parts, st->blocks[2]);
+    config.blockDim = dim3((unsigned)st->threads);
+    config.dynamicSmemBytes = sizeof(typename accumulator<kind>::type) * (size_t)st->threads * (l.lanes > 4 ? l.lanes / 4 : 1);
+    config.stream = stream;
+    config.attrs = &cluster;
+    config.numAttrs = l.clustered;
+    cudaLaunchKernelEx(&config, reduce_columns<kind, whole>, l);
+  } else {
+    reduce_rows<kind, whole><<<st->blocks[0] * (unsigned)l.parts, THREADS, 0, stream>>>(l);
+  }
 }
 
 template <int kind> static void launch_kind(const state *st, const lines &l, cudaStream_t stream)
@@ -363,6 +502,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   case SUM_SQUARES: launch_kind<SUM_SQUARES>(st, l, stream); break;
   case PRODUCT:     launch_kind<PRODUCT>(st, l, stream); break;
   case MAXIMUM:     launch_kind<MAXIMUM>(st, l, stream); break;
+  case PLACE:       launch_kind<PLACE>(st, l, stream); break;
   default:          launch_kind<SUM>(st, l, stream); break;
   }
   return cuda_check(cudaGetLastError(), "reduce_lines");
@@ -371,6 +511,6 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 #define ROW(op) { "lines", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = {
   ROW(QN_OP_REDUCE_SUM), ROW(QN_OP_REDUCE_MEAN), ROW(QN_OP_REDUCE_PROD), ROW(QN_OP_REDUCE_MAX), ROW(QN_OP_REDUCE_MIN),
-  ROW(QN_OP_REDUCE_NORM1), ROW(QN_OP_REDUCE_NORM2), ROW(QN_OP_REDUCE_AMAX),
+  ROW(QN_OP_REDUCE_NORM1), ROW(QN_OP_REDUCE_NORM2), ROW(QN_OP_REDUCE_AMAX), ROW(QN_OP_ARGMAX), ROW(QN_OP_ARGMIN),
 };
 const qn_engine_list cuda_reduce_lines_list = { row, sizeof row / sizeof *row };

@@ -109,6 +109,7 @@ argmin x=f32/7x1 y=i32/7x1 axis=1 ; as=f16
 argmin x=f32/1x65 y=i64/1x65 axis=0 ; as=f64
 argmin x=f32/64x64 y=i64/64x1 axis=1 ; as=f16,bf16,f64
 argmin x=f32/129x31 y=i32/1x31 axis=0 ; as=bf16
+argmax x=f32/2x9x8x7/nhwc y=i32/2x1x1x7 axis=1,2 ; fill=int
 
 # long rows, and rows around powers of two
 reduce_sum x=f32/100003 ; as=f16,bf16,f64
@@ -209,7 +210,10 @@ argmin x=f32/6 y=i64/1 ; fill=zero x.is=1,0,3,0,7,0 y.is=1 plain=1
 argmax x=f32/6 y=i32/1 ; fill=zero x.is=1,7,nan,9,nan,0 y.is=2 plain=1
 argmax x=f32/2x3 y=i32/1x1 ; fill=zero x.is=1,5,2,5,3,4 y.is=1 plain=1
 
-# many lines of few columns: narrow blocks
+# many lines of few columns: blocks whose parts meet in a cluster; of more, blocks that have them to themselves
 reduce_sum x=bf16/1500x1024 axis=0 ; plain=1
+reduce_min x=f32/2001x840 axis=0 ; plain=1
+reduce_norm2 x=bf16/2001x840 axis=0 ; plain=1
+reduce_max x=f32/1030x3208 axis=0 ; plain=1 as=bf16
 # so many short rows that fewer than 32 lanes take one
 reduce_sum x=bf16/70000x24 axis=1 ; plain=1
