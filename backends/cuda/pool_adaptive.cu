@@ -17,7 +17,8 @@ struct sharing : spatial {
   int64_t  index_stride[5], index_layer;  /* N, C, spatial; from one layer to the next */
   int32_t  whole_indices;                 /* a gradient's: a vector of channels' are i32, side by side and aligned */
   int32_t  units;                         /* ... its grid */
-  cuda_divisor by_cells[5], by_in[3], by_out[3];          /* cells: innermost first; neighbours, places of a row beside them, planes */
+  cuda_divisor by_cells[5];               /* as memory runs: neighbours, places of a row beside them, bands of rows, depth, channels */
+  cuda_divisor by_in[3], by_out[3];
 };
 
 enum { LAYERS = 8, ROWS = 4 };            /* of a thread: layers of y; rows of dx */
@@ -157,13 +158,13 @@ template <int U> __device__ __forceinline__ void places_at(int (&place)[U], cons
 template <int dtype, int V, bool columns> __global__ static void __launch_bounds__(128) adaptive_gradient(const __grid_constant__ sharing s)
 {
   constexpr int U = columns ? 1 : V;      /* numbers of dy for a window */
-  uint32_t at[5], band = blockIdx.x * 128 + threadIdx.x;
-  if (band >= s.units) return;
+  uint32_t at[5], image = blockIdx.x * 128 + threadIdx.x;
+  if (image >= s.units) return;
 #pragma unroll
-  for (int d = 0; d < 5; d++) band = cuda_quotient(band, s.by_cells[d], &at[d]);
+  for (int d = 0; d < 5; d++) image = cuda_quotient(image, s.by_cells[d], &at[d]);
   const bool last = !columns || (V == 1 && s.channels_last);
-  const int64_t n = at[4], c = last ? at[0] * U : at[3];
-  const int x = (int)(last ? at[1] : at[0] * V), y = (int)band * ROWS, z = (int)at[2], bottom = (int)s.out_dim[1], pitch = (int)s.out_dim[2];
+  const int64_t n = image, c = last ? at[0] * U : at[4];
+  const int x = (int)(last ? at[1] : at[0] * V), y = (int)at[2] * ROWS, z = (int)at[3], bottom = (int)s.out_dim[1], pitch = (int)s.out_dim[2];
   const int64_t from = n * s.in_stride[0] + c * s.in_stride[1], number = n * s.index_stride[0] + c * s.index_stride[1];
   const range deep = windows_over(s, 0, z, z + 1), high = windows_over(s, 1, y, min(y + (int)ROWS, bottom)), wide = windows_over(s, 2, x, x + (columns ? V : 1));
   const int here = (z * bottom + y) * pitch + x;
@@ -252,8 +253,9 @@ static const void *choose_gradient(sharing *s, const qn_value *dy, const qn_valu
   const bool channels = s->channels_last && in_vectors(dy, s->in_stride, s->channels, 1, v) && in_vectors(dx, s->out_stride, s->channels, 1, v);
   const bool columns = !s->channels_last && in_vectors(dx, s->out_stride, s->out_dim[2], 4, v);
   const int64_t c = dx->dim[1], beside = channels ? c / v : s->channels_last ? c : columns ? s->out_dim[2] / v : s->out_dim[2];
-  const int64_t cells[5] = { beside, s->channels_last ? s->out_dim[2] : 1, s->out_dim[0], s->channels_last ? 1 : c, dx->dim[0] };
-  int64_t units = qn_ceil_div(s->out_dim[1], (int64_t)ROWS);
+  const int64_t bands = qn_ceil_div(s->out_dim[1], (int64_t)ROWS);
+  const int64_t cells[5] = { beside, s->channels_last ? s->out_dim[2] : 1, bands, s->out_dim[0], s->channels_last ? 1 : c };
+  int64_t units = dx->dim[0];
   for (int d = 0; d < 5; d++) s->by_cells[d] = cuda_divide_by(cells[d]), units *= cells[d];
   for (int d = 0; d < 3; d++) s->by_in[d] = cuda_divide_by(s->in_dim[d]), s->by_out[d] = cuda_divide_by(s->out_dim[d]);
   s->units = (int32_t)units;
