@@ -311,7 +311,7 @@ template <int in> __global__ static void __launch_bounds__(THREADS) quantize_spr
 }
 
 /* A thread has a vector of columns in p.high rows, which share the columns' scales. */
-template <int in> __global__ static void __launch_bounds__(THREADS) quantize_each(const __grid_constant__ problem p)
+template <int in> __global__ static void __launch_bounds__(THREADS, 4) quantize_each(const __grid_constant__ problem p)
 {
   constexpr int V = per_vector<in>;
   uint32_t id = blockIdx.x * THREADS + threadIdx.x, down = cuda_quotient(id, p.across), column = id - down * p.across.by;
