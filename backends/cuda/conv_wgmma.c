@@ -477,7 +477,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     if (q->mode != CUDA_CONV_FILTER) g->tiles_m = (int32_t)qn_ceil_div(pixels, st->kernel->bm);
     int splits = st->kernel->splits;
     int64_t tiles = (int64_t)g->tiles_m * g->tiles_n * g->batch0 * g->batch1, most = launch->device->units / splits;
-    s = cuda_gemm_launch(&c, st->kernel, (int)qn_min_i64(tiles, most) * splits, launch->stream, "conv_wgmma");
+    s = cuda_gemm_launch(&c, st->kernel, (int)qn_min_i64(tiles, most) * splits, splits, launch->stream, "conv_wgmma");
     if (s) return s;
   }
   return st->parts > 1 ? cuda_conv_join(y, st->out_dtype, product, st->parts, q->filters * q->taps * q->channels, launch->stream) : QN_OK;

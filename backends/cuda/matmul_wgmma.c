@@ -96,7 +96,7 @@ typedef struct state {
   cuda_chain chain;
   const cuda_gemm_kernel *kernel;
   const cuda_driver *driver;
-  int32_t  grid;
+  int32_t  grid, cluster;
   problem  problem;
 } state;
 
@@ -164,6 +164,10 @@ static double arrival(const problem *p, const operand *o, int rows)
   return (pitch % 128 && !o->packed ? 2.17 : 1.08) * rows;
 }
 
+/* Launched in pairs: two CTAs of neighbouring multiprocessors have tiles below one another, and ask the cache for the same lines of b at
+ * about the same time. Of the other tiles none gains by it. */
+static bool in_pairs(const problem *p, const variant *v) { return p->esize == 2 && v->bm == 64 && v->bn == 128 && v->splits == 1; }
+
 /* Nanoseconds in all: rounds of tiles as measured, or the bytes from memory, if that is more. */
 static double cost(const problem *p, const variant *v, const operand *a, const operand *b, int units_of_device)
 {
@@ -173,7 +177,7 @@ static double cost(const problem *p, const variant *v, const operand *a, const o
   double between = v->fixed > 2100 ? v->fixed - 2000 : 100;            /* of two rounds; the first and last one's rest is paid once */
   double work = v->fixed + rounds * share * step + (rounds - 1) * between;
   double memory = 2500 + ((double)a->given.rows + (double)b->given.rows) * (double)p->k * p->esize * (double)(p->batch[0] * p->batch[1]) / 4400;
-  return (work > memory ? work + 0.15 * memory : memory + 0.15 * work) + packing(a) + packing(b);
+  return (work > memory ? work + 0.15 * memory : memory + (in_pairs(p, v) ? 0.11 : 0.15) * work) + packing(a) + packing(b);
 }
 
 /* A split tile wants its cluster to itself, and a part of k for each of its CTAs. */
@@ -272,7 +276,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                                   .k = (int32_t)p.k };
   }
   int64_t tiles = (int64_t)g->tiles_m * g->tiles_n * g->batch0 * g->batch1, most = r->device->units / st.kernel->splits;
-  st.grid = (int32_t)(tiles < most ? tiles : most) * st.kernel->splits;
+  st.cluster = in_pairs(&p, v) ? 2 : v->splits;
+  st.grid = (int32_t)(qn_ceil_div((tiles < most ? tiles : most) * v->splits, st.cluster) * st.cluster);
 
   out->n_ops = chain.n_ops;
   out->variant = f->names[best];
@@ -334,15 +339,15 @@ static qn_status build(const qn_request *r, qn_prepared *out)
 
 /* ---- run ---------------------------------------------------------------------------------------------- */
 
-qn_status cuda_gemm_launch(const void *g, const cuda_gemm_kernel *kernel, int grid, void *stream, const char *name)
+qn_status cuda_gemm_launch(const void *g, const cuda_gemm_kernel *kernel, int grid, int cluster, void *stream, const char *name)
 {
   cudaLaunchAttribute attributes[] = {
     { .id = cudaLaunchAttributeProgrammaticStreamSerialization, .val = { .programmaticStreamSerializationAllowed = 1 } },
-    { .id = cudaLaunchAttributeClusterDimension, .val = { .clusterDim = { (unsigned)kernel->splits, 1, 1 } } },
+    { .id = cudaLaunchAttributeClusterDimension, .val = { .clusterDim = { (unsigned)cluster, 1, 1 } } },
   };
   cudaLaunchConfig_t config = { .gridDim = { (unsigned)grid, 1, 1 }, .blockDim = { (unsigned)kernel->threads, 1, 1 },
                                 .dynamicSmemBytes = (size_t)kernel->shared, .stream = stream,
-                                .attrs = attributes, .numAttrs = kernel->splits > 1 ? 2 : 1 };
+                                .attrs = attributes, .numAttrs = cluster > 1 ? 2 : 1 };
   void *args[] = { (void *)g };
   return cuda_check(cudaLaunchKernelExC(&config, kernel->function, args), name);
 }
@@ -373,7 +378,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     g.again.b = launch->ptr[st->problem.b.given.value];
   }
   cuda_chain_bind(&g.steps, &st->chain, launch->ptr);
-  return cuda_gemm_launch(&g, st->kernel, st->grid, launch->stream, "matmul_wgmma");
+  return cuda_gemm_launch(&g, st->kernel, st->grid, st->cluster, launch->stream, "matmul_wgmma");
 }
 
 #define ROW(name_, names, more) { .name = name_, .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES | (more), \

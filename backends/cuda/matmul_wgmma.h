@@ -41,8 +41,8 @@ typedef struct cuda_gemm_kernel {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* matmul_wgmma.c: launches with programmatic serialisation, a cluster for each split tile. g: the kernel's parameter. */
-qn_status cuda_gemm_launch(const void *g, const cuda_gemm_kernel *kernel, int grid, void *stream, const char *name);
+/* matmul_wgmma.c: launches with programmatic serialisation, in clusters (1: none), as a split tile wants one. g: the kernel's parameter. */
+qn_status cuda_gemm_launch(const void *g, const cuda_gemm_kernel *kernel, int grid, int cluster, void *stream, const char *name);
 
 extern const cuda_gemm_kernel cuda_gemm_bf16[], cuda_gemm_f16[], cuda_gemm_tf32[], cuda_gemm_3xtf32[],      /* closed by bm 0 */
   *const cuda_gemm_f8[4], *const cuda_gemm_f8_raw[4], *const cuda_gemm_i8[4];     /* a e4m3 (s8), b likewise; b e5m2 (u8); a; both */
