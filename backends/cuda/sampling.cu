@@ -4,7 +4,8 @@
  *   dgrid  the sum over channels and taps of dy x times the other dims' weights and this dim's slope
  *
  * vectors: channels are innermost: what a point's taps are is worked out once by a thread, for those that have 16 bytes of its channels each.
- * points: a point and some of its channels by a thread; where channels are innermost eight threads share them, and add up by shuffles.
+ * points: a point and some of its channels by a thread, whose neighbours have the points around it; where channels are innermost eight
+ * threads share them, and add up by shuffles.
  * direct: one element, or point, by a thread in double, for any size. */
 #include "divisor.h"
 #include "engines.h"
@@ -17,6 +18,8 @@ struct problem : points {
   int32_t  count;                         /* points of all images */
   cuda_divisor per_image, per_line, lanes;    /* points of an image and of a line of it; vectors of a point's channels */
   int32_t  group;                         /* of vectors: threads of a point in its slopes */
+  cuda_divisor tiles[3];                  /* of points: a block's tiles of the grid along its dims, the last first */
+  int32_t  wide, high, each;              /* of points: of a tile, and channels of a thread */
   share    of;
   const void *x, *dy;
   void    *out;                           /* y, or dgrid */
@@ -175,84 +178,179 @@ template <uint32_t dtype> __global__ static void __launch_bounds__(THREADS) slop
 
 /* ---- points -------------------------------------------------------------------------------------------------------- */
 
-template <class T, class I, int D> __global__ static void __launch_bounds__(THREADS) sample(const __grid_constant__ problem s, int64_t units)
+/* A thread's point and the first of its channels. A warp of a tile has eight points by four: what they read lies close together however
+ * the grid turns. */
+struct place_in_grid { int32_t n, at[3], channel; bool there; };
+
+__device__ __forceinline__ place_in_grid place_of(const problem &s)
 {
-  constexpr int TAPS = 1 << D;
-  for (int64_t unit = blockIdx.x * (int64_t)THREADS + threadIdx.x; unit < units; unit += (int64_t)gridDim.x * THREADS) {
-    unit_place<I> u = unit_of<I>(s.of, s.point, (I)unit);
-    axis<T, I> a[3];
-    bool nan = axes_of<T, I, D>(s, u.n, u.at, a);
-    T w[TAPS];
-    int64_t at[TAPS], from = u.n * s.x_stride[0];
-    int64_t to = u.n * s.y_stride[0] + u.at[0] * s.y_stride[2] + u.at[1] * s.y_stride[3] + u.at[2] * s.y_stride[4];
+  const uint32_t t = threadIdx.x;
+  uint32_t x, y, z, tile = cuda_quotient(blockIdx.x, s.tiles[0], &x);
+  place_in_grid p;
+  p.n = (int32_t)cuda_quotient(cuda_quotient(tile, s.tiles[1], &y), s.tiles[2], &z);
+  p.channel = s.of.last ? t % LANES : 0;
+  x = x * s.wide + (s.of.last ? t / LANES : s.high == 1 ? t : t % 8 + t / 32 % 2 * 8);
+  y = y * s.high + (s.of.last || s.high == 1 ? 0 : t / 8 % 4 + t / 64 * 4);
+  p.at[0] = (int32_t)z, p.at[1] = (int32_t)y, p.at[2] = (int32_t)x;
+  p.there = y < s.point[1] && x < s.point[2];
+  return p;
+}
+
+/* A point's taps in one channel: where those of `used` lie. */
+template <int BYTES, int TAPS> struct corners {
+  const char *from[TAPS];
+  bool        used[TAPS];
+
+  __device__ __forceinline__ void fetch(uint32_t (&q)[TAPS], int64_t channel) const
+  {
 #pragma unroll
-    for (int k = 0; k < TAPS; k++) w[k] = tap_of<T, I>(s, a, k, &at[k]);
-    channels_of<I, 1> c(s.of, u.lane);
-#pragma unroll 2
-    for (; c.c < c.end; c.c += c.step) {
-      T v[TAPS][1], sum[1] = { nan ? T(NAN) : T(0) };
+    for (int k = 0; k < TAPS; k++) {
+      q[k] = 0;
+      if (used[k]) q[k] = fetch_element<BYTES>(from[k] + channel);
+    }
+  }
+};
+
+template <int BYTES, int D> __global__ static void __launch_bounds__(THREADS) sample_points(const __grid_constant__ problem s)
+{
+  constexpr int TAPS = 1 << D, BATCH = 4;
+  const place_in_grid p = place_of(s);
+  if (!p.there) return;
+  const bool bf16 = s.x_dtype == QN_BF16;
+  axis<float, int32_t> a[3];
+  const float none = axes_of<float, int32_t, D>(s, p.n, p.at, a) ? NAN : 0;
+  corners<BYTES, TAPS> t;
+  float w[TAPS];
 #pragma unroll
-      for (int k = 0; k < TAPS; k++) load(v[k], s.x, s.x_dtype, from + c.c * s.x_stride[1] + at[k]);
+  for (int k = 0; k < TAPS; k++) {
+    int64_t at;
+    w[k] = tap_of<float, int32_t>(s, a, k, &at);
+    t.used[k] = w[k] != 0, t.from[k] = (const char *)s.x + (p.n * s.x_stride[0] + at) * BYTES;
+  }
+  char *to = (char *)s.out + (p.n * s.y_stride[0] + p.at[0] * s.y_stride[2] + p.at[1] * s.y_stride[3] + p.at[2] * s.y_stride[4]) * BYTES;
+  const int64_t down = s.x_stride[1] * BYTES, over = s.y_stride[1] * BYTES;
+  const int step = s.of.last ? LANES : 1;
+  int c = p.channel + (int)blockIdx.y * s.each;
+  const int end = min(c - p.channel + s.each, (int)s.of.channels);
+#pragma unroll 1
+  for (; c < end; c += BATCH * step) {
+    uint32_t q[BATCH][TAPS];
 #pragma unroll
-      for (int k = 0; k < TAPS; k++) sum[0] += w[k] != 0 ? w[k] * v[k][0] : T(0);
-      store(sum, s.out, s.out_dtype, to + c.c * s.y_stride[1]);
+    for (int i = 0; i < BATCH; i++) t.fetch(q[i], min(c + i * step, end - 1) * down);
+#pragma unroll
+    for (int i = 0; i < BATCH; i++) {
+      float sum = none;
+#pragma unroll
+      for (int k = 0; k < TAPS; k++) sum = fmaf(w[k], element_of<BYTES>(q[i][k], bf16), sum);
+      if (c + i * step < end) put_element<BYTES>(to + (c + i * step) * over, sum, bf16);
     }
   }
 }
 
-template <class T, class I, int D> __global__ static void __launch_bounds__(THREADS) sample_slopes(const __grid_constant__ problem s, int64_t units)
+/* Each tap's products with dy are added up over the channels first, then the slopes made of those sums. */
+template <int BYTES, int D> __global__ static void __launch_bounds__(THREADS) slope_points(const __grid_constant__ problem s)
 {
-  constexpr int TAPS = 1 << D;
-  for (int64_t first = blockIdx.x * (int64_t)THREADS; first < units; first += (int64_t)gridDim.x * THREADS) {
-    int64_t unit = first + threadIdx.x;
-    bool mine = unit < units;
-    unit_place<I> u = unit_of<I>(s.of, s.point, mine ? (I)unit : 0);
-    axis<T, I> a[3];
-    bool nan = axes_of<T, I, D>(s, u.n, u.at, a);
-    T w[TAPS][D], sum[D];
-    int64_t at[TAPS], from = u.n * s.x_stride[0];
-    int64_t there = u.n * s.y_stride[0] + u.at[0] * s.y_stride[2] + u.at[1] * s.y_stride[3] + u.at[2] * s.y_stride[4];
+  constexpr int TAPS = 1 << D, BATCH = 4;
+  const place_in_grid p = place_of(s);
+  const bool bf16 = s.x_dtype == QN_BF16;
+  axis<float, int32_t> a[3];
+  const bool nan = p.there && axes_of<float, int32_t, D>(s, p.n, p.at, a);
+  corners<BYTES, TAPS> t;
+  float w[TAPS][D], by[TAPS] = {};
 #pragma unroll
-    for (int k = 0; k < TAPS; k++) {
-      bool any = false;
+  for (int k = 0; k < TAPS; k++) {
+    int64_t at = 0;
+    t.used[k] = false;
 #pragma unroll
-      for (int by = 3 - D; by < 3; by++) any |= (w[k][by - 3 + D] = slope_of(a, k, by)) != 0;
-      at[k] = 0;
+    for (int d = 0; d < D; d++) t.used[k] |= p.there && (w[k][d] = slope_of(a, k, d + 3 - D)) != 0;
 #pragma unroll
-      for (int d = 0; d < 3; d++) at[k] += any ? (a[d].below + tap_bit<I>(k, d)) * s.x_stride[2 + d] : 0;
+    for (int d = 0; d < 3; d++) at += t.used[k] ? (a[d].below + tap_bit<int32_t>(k, d)) * s.x_stride[2 + d] : 0;
+    t.from[k] = (const char *)s.x + (p.n * s.x_stride[0] + at) * BYTES;
+  }
+  const char *from = (const char *)s.dy + (p.n * s.y_stride[0] + p.at[0] * s.y_stride[2] + p.at[1] * s.y_stride[3] + p.at[2] * s.y_stride[4]) * BYTES;
+  const int64_t down = s.x_stride[1] * BYTES, over = s.y_stride[1] * BYTES;
+  const int step = s.of.last ? LANES : 1, end = p.there ? (int)s.of.channels : 0;
+#pragma unroll 1
+  for (int c = p.channel; c < end; c += BATCH * step) {
+    uint32_t q[BATCH][TAPS], g[BATCH];
+#pragma unroll
+    for (int i = 0; i < BATCH; i++) {
+      g[i] = fetch_element<BYTES>(from + min(c + i * step, end - 1) * over);
+      t.fetch(q[i], min(c + i * step, end - 1) * down);
     }
 #pragma unroll
-    for (int d = 0; d < D; d++) sum[d] = 0;
-    channels_of<I, 1> c(s.of, u.lane);
-#pragma unroll 2
-    for (; mine && c.c < c.end; c.c += c.step) {
-      T v[TAPS][1], g[1];
-      load(g, s.dy, s.dy_dtype, there + c.c * s.y_stride[1]);
-#pragma unroll
-      for (int k = 0; k < TAPS; k++) load(v[k], s.x, s.x_dtype, from + c.c * s.x_stride[1] + at[k]);
+    for (int i = 0; i < BATCH; i++)
 #pragma unroll
       for (int k = 0; k < TAPS; k++)
+        if (t.used[k] && c + i * step < end) by[k] = fmaf(element_of<BYTES>(g[i], bf16), element_of<BYTES>(q[i][k], bf16), by[k]);
+  }
+  float sum[D] = {};
 #pragma unroll
-        for (int d = 0; d < D; d++) sum[d] += w[k][d] != 0 ? w[k][d] * (v[k][0] * g[0]) : T(0);
-    }
+  for (int d = 0; d < D; d++) {
+#pragma unroll
+    for (int k = 0; k < TAPS; k++) sum[d] += t.used[k] && w[k][d] != 0 ? w[k][d] * by[k] : 0;
     if (s.of.last)
 #pragma unroll
-      for (int d = 0; d < D; d++)
+      for (int o = LANES / 2; o; o >>= 1) sum[d] += __shfl_xor_sync(~0u, sum[d], o);
+  }
+  if (!p.there || p.channel) return;
+  const int64_t to = p.n * s.out_stride[0] + p.at[0] * s.out_stride[1] + p.at[1] * s.out_stride[2] + p.at[2] * s.out_stride[3];
 #pragma unroll
-        for (int o = LANES / 2; o; o >>= 1) sum[d] += __shfl_xor_sync(~0u, sum[d], o);
-    if (!mine || u.lane) continue;
-    int64_t to = u.n * s.out_stride[0] + u.at[0] * s.out_stride[1] + u.at[1] * s.out_stride[2] + u.at[2] * s.out_stride[3];
-#pragma unroll
-    for (int d = 0; d < D; d++) {
-      T v[1] = { nan ? T(NAN) : sum[d] };
-      if (d >= D - s.dims) store(v, s.out, s.out_dtype, to + (D - 1 - d) * s.out_stride[4]);
+  for (int d = 0; d < D; d++)
+    if (d >= D - s.dims) element_store(s.out, to + (D - 1 - d) * s.out_stride[4], s.out_dtype, nan ? NAN : sum[d]);
+}
+
+/* ---- direct -------------------------------------------------------------------------------------------------------- */
+
+__global__ static void __launch_bounds__(THREADS) sample_direct(const __grid_constant__ problem s, int64_t units)
+{
+  for (int64_t unit = blockIdx.x * (int64_t)THREADS + threadIdx.x; unit < units; unit += (int64_t)gridDim.x * THREADS) {
+    unit_place<int64_t> u = unit_of<int64_t>(s.of, s.point, unit);
+    axis<double, int64_t> a[3];
+    double sum[1] = { axes_of<double, int64_t>(s, u.n, u.at, a) ? NAN : 0 };
+    for (int k = 0; k < 8; k++) {
+      int64_t at;
+      double v[1], w = tap_of<double, int64_t>(s, a, k, &at);
+      if (w == 0) continue;
+      load(v, s.x, s.x_dtype, u.n * s.x_stride[0] + u.lane * s.x_stride[1] + at);
+      sum[0] += w * v[0];
+    }
+    store(sum, s.out, s.out_dtype, u.n * s.y_stride[0] + u.lane * s.y_stride[1] + u.at[0] * s.y_stride[2] + u.at[1] * s.y_stride[3] + u.at[2] * s.y_stride[4]);
+  }
+}
+
+__global__ static void __launch_bounds__(THREADS) slope_direct(const __grid_constant__ problem s, int64_t units)
+{
+  for (int64_t unit = blockIdx.x * (int64_t)THREADS + threadIdx.x; unit < units; unit += (int64_t)gridDim.x * THREADS) {
+    unit_place<int64_t> u = unit_of<int64_t>(s.of, s.point, unit);
+    axis<double, int64_t> a[3];
+    const bool nan = axes_of<double, int64_t>(s, u.n, u.at, a);
+    const int64_t there = u.n * s.y_stride[0] + u.at[0] * s.y_stride[2] + u.at[1] * s.y_stride[3] + u.at[2] * s.y_stride[4];
+    double sum[3] = {};
+    for (int k = 0; k < 8; k++)
+      for (int d = 3 - s.dims; d < 3; d++) {
+        const double w = slope_of(a, k, d);
+        if (w == 0) continue;
+        int64_t at = u.n * s.x_stride[0];
+        for (int j = 0; j < 3; j++) at += (a[j].below + tap_bit<int64_t>(k, j)) * s.x_stride[2 + j];
+        for (int64_t c = 0; c < s.of.channels; c++) {
+          double v[1], g[1];
+          load(v, s.x, s.x_dtype, at + c * s.x_stride[1]);
+          load(g, s.dy, s.dy_dtype, there + c * s.y_stride[1]);
+          sum[d] += w * v[0] * g[0];
+        }
+      }
+    const int64_t to = u.n * s.out_stride[0] + u.at[0] * s.out_stride[1] + u.at[1] * s.out_stride[2] + u.at[2] * s.out_stride[3];
+    for (int d = 3 - s.dims; d < 3; d++) {
+      double v[1] = { nan ? (double)NAN : sum[d] };
+      store(v, s.out, s.out_dtype, to + (2 - d) * s.out_stride[4]);
     }
   }
 }
 
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
-struct sampling_state { problem s; int32_t grid, x, dy, out; int64_t units; const void *kernel; };
+struct sampling_state { problem s; int32_t grid, x, dy, out; int64_t units; uint32_t groups; const void *kernel; };
 
 static problem problem_of(const void *attr, bool forward, const qn_value *x, const qn_value *y, const qn_value *grid, const qn_value *out)
 {
@@ -264,14 +362,6 @@ static problem problem_of(const void *attr, bool forward, const qn_value *x, con
   if (!forward) s.out_stride[0] = out->stride[0], s.out_stride[4] = out->stride[out->rank - 1];
   for (int d = 0; d < s.dims && !forward; d++) s.out_stride[4 - s.dims + d] = out->stride[1 + d];
   return s;
-}
-
-template <class T, class I, int D> static qn_status launch_one(const problem &s, bool forward, int64_t units, void *stream)
-{
-  unsigned blocks = direct_blocks(units, THREADS);
-  if (forward) sample<T, I, D><<<blocks, THREADS, 0, (cudaStream_t)stream>>>(s, units);
-  else sample_slopes<T, I, D><<<blocks, THREADS, 0, (cudaStream_t)stream>>>(s, units);
-  return direct_launched("sampling");
 }
 
 /* What the fast engines ask first. */
@@ -291,27 +381,30 @@ static qn_status begin(sampling_state *st, const qn_request *r, qn_prepared *out
   return QN_OK;
 }
 
+template <int BYTES> static const void *points_of(bool forward, bool deep)
+{
+  if (deep) return forward ? (const void *)sample_points<BYTES, 3> : (const void *)slope_points<BYTES, 3>;
+  return forward ? (const void *)sample_points<BYTES, 2> : (const void *)slope_points<BYTES, 2>;
+}
+
 static qn_status prepare_points(const qn_request *r, qn_prepared *out)
 {
   sampling_state st = {};
   qn_status status = begin(&st, r, out);
   if (status) return status;
   const qn_value *x = &r->value[st.x], *y = &r->value[st.dy];
+  problem *s = &st.s;
   bool forward = r->op[0].op == QN_OP_GRID_SAMPLE, last = x->dim[1] > 1 && x->stride[1] == 1 && y->stride[1] == 1;
-  /* enough threads to fill a device, each with as many channels as that leaves: what a point costs is shared by them */
-  int64_t c = x->dim[1], lanes = last ? (int64_t)LANES : forward ? qn_min_i64(qn_ceil_div(c, 4), qn_max_i64(1, (1 << 20) / st.s.count)) : 1;
-  st.s.of = { last, c, lanes, qn_ceil_div(c, lanes) };
-  st.units = st.s.count * lanes;
+  int64_t c = x->dim[1];
+  s->of.last = last;
+  s->high = !last && s->point[1] >= 4 ? 8 : 1, s->wide = THREADS / s->high / (last ? LANES : 1);
+  s->tiles[0] = cuda_divide_by(qn_ceil_div(s->point[2], s->wide)), s->tiles[1] = cuda_divide_by(qn_ceil_div(s->point[1], s->high)), s->tiles[2] = cuda_divide_by(s->point[0]);
+  st.units = (int64_t)s->tiles[0].by * s->tiles[1].by * s->tiles[2].by * x->dim[0];
+  /* what a point costs is shared by its channels: as few threads have them as fill a device */
+  s->each = (int32_t)(forward && !last ? qn_max_i64(qn_min_i64(c, 4), qn_ceil_div(c * s->count, 1 << 20)) : c);
+  st.groups = (uint32_t)qn_ceil_div(c, s->each);
+  st.kernel = x->dtype == QN_F32 ? points_of<4>(forward, s->dims == 3) : points_of<2>(forward, s->dims == 3);
   return cuda_keep(out, &st, sizeof st);
-}
-
-static qn_status run_points(const qn_prepared *p, const qn_launch *launch)
-{
-  const sampling_state *st = (const sampling_state *)p->state;
-  bool forward = p->engine->op == QN_OP_GRID_SAMPLE;
-  problem s = st->s;
-  s.grid = launch->ptr[st->grid], s.x = launch->ptr[st->x], s.dy = launch->ptr[st->dy], s.out = launch->ptr[st->out];
-  return s.dims == 3 ? launch_one<float, int32_t, 3>(s, forward, st->units, launch->stream) : launch_one<float, int32_t, 2>(s, forward, st->units, launch->stream);
 }
 
 template <uint32_t dtype> static const void *vectors_of(bool forward) { return forward ? (const void *)sample_vectors<dtype> : (const void *)slope_vectors<dtype>; }
@@ -332,18 +425,18 @@ static qn_status prepare_vectors(const qn_request *r, qn_prepared *out)
   bool forward = r->op[0].op == QN_OP_GRID_SAMPLE;
   st.s.lanes = cuda_divide_by(x->dim[1] / v);
   for (st.s.group = 1; st.s.group < 32 && st.s.group < (int32_t)st.s.lanes.by;) st.s.group *= 2;
-  st.units = qn_ceil_div(st.s.count, THREADS);
+  st.units = qn_ceil_div(st.s.count, THREADS), st.groups = 1;
   st.kernel = x->dtype == QN_F32 ? vectors_of<QN_F32>(forward) : x->dtype == QN_BF16 ? vectors_of<QN_BF16>(forward) : vectors_of<QN_F16>(forward);
   return cuda_keep(out, &st, sizeof st);
 }
 
-static qn_status run_vectors(const qn_prepared *p, const qn_launch *launch)
+static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const sampling_state *st = (const sampling_state *)p->state;
   problem s = st->s;
   s.grid = launch->ptr[st->grid], s.x = launch->ptr[st->x], s.dy = launch->ptr[st->dy], s.out = launch->ptr[st->out];
   void *arguments[] = { &s };
-  return cuda_check(cudaLaunchKernel(st->kernel, dim3((unsigned)st->units), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "sampling");
+  return cuda_check(cudaLaunchKernel(st->kernel, dim3((unsigned)st->units, st->groups), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "sampling");
 }
 
 static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
@@ -356,11 +449,14 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
   int64_t c = k->value[x].dim[1];
   s.of = { 0, c, forward ? c : 1, forward ? 1 : c };
   int64_t units = qn_elements(&k->value[y]) / (forward ? 1 : c);
-  return launch_one<double, int64_t, 3>(s, forward, units, launch->stream);
+  unsigned blocks = direct_blocks(units, THREADS);
+  if (forward) sample_direct<<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s, units);
+  else slope_direct<<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s, units);
+  return direct_launched("sampling");
 }
 
-#define ROW(name, op, prepare, run) \
+#define ROW(name, op, prepare) \
   { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare, nullptr, run, cuda_release }
-#define ROWS(op) ROW("vectors", op, prepare_vectors, run_vectors), ROW("points", op, prepare_points, run_points), DIRECT_ROW(op, run_direct)
+#define ROWS(op) ROW("vectors", op, prepare_vectors), ROW("points", op, prepare_points), DIRECT_ROW(op, run_direct)
 static const qn_engine row[] = { ROWS(QN_OP_GRID_SAMPLE), ROWS(QN_OP_GRID_SAMPLE_BACKWARD_GRID) };
 const qn_engine_list cuda_sampling_list = { row, sizeof row / sizeof *row };

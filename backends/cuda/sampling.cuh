@@ -74,6 +74,22 @@ template <class T, class I, int D = 3> __device__ __forceinline__ bool axes_of(c
 /* Tap k: bit 2 - d tells which of dim d's two places. */
 template <class I> __device__ __forceinline__ int tap_bit(int k, int d) { return k >> (2 - d) & 1; }
 
+/* ---- elements of 4 bytes, or of 2 in one of two formats ---------------------------------------------------------------- */
+
+template <int BYTES> __device__ __forceinline__ uint32_t fetch_element(const char *p)
+{
+  return BYTES == 4 ? __ldg((const uint32_t *)p) : __ldg((const uint16_t *)p);
+}
+template <int BYTES> __device__ __forceinline__ float element_of(uint32_t word, bool bf16)
+{
+  return BYTES == 4 ? __uint_as_float(word) : float_of(word, bf16);
+}
+template <int BYTES> __device__ __forceinline__ void put_element(char *p, float v, bool bf16)
+{
+  if (BYTES == 4) *(float *)p = v;
+  else *(uint16_t *)p = bf16 ? float_to_bf16(v) : float_to_f16(v);
+}
+
 /* ---- threads and channels ------------------------------------------------------------------------------------------ */
 
 /* A unit: one place of a grid or an image, and some channels: vectors `lanes` apart where channels are innermost, else `each` in a row. */
