@@ -103,17 +103,20 @@ __global__ static void __launch_bounds__(THREADS) order_points(const __grid_cons
   s.sorted[begin + smaller] = s.seen[i];
 }
 
-/* dy of some channels of a point, added with its weight: V neighbours in each of EACH / V vectors. Two cells beside each other hold one run of
+/* dy of EACH channels of a point, added with its weight: channels one by one, or V as 16 bytes. Two cells beside each other hold one run of
  * points, of which BATCH are under way at once. */
-template <int V> __global__ static void __launch_bounds__(THREADS) gather_points(const __grid_constant__ problem s, int64_t units)
+template <int BYTES, int V> __global__ static void __launch_bounds__(THREADS) gather_points(const __grid_constant__ problem s, int64_t units)
 {
-  constexpr int N = EACH / V, BATCH = 4;
+  constexpr int N = EACH / V, BATCH = 4, WORDS = V == 1 ? 1 : 4;
   int64_t unit = blockIdx.x * (int64_t)THREADS + threadIdx.x;
   if (unit >= units) return;
+  const bool bf16 = s.dtype == QN_BF16;
   unit_place<int32_t> u = unit_of<int32_t>(s.of, s.extent, (int32_t)unit);
   channels_of<int32_t, V> c(s.of, u.lane);
+  const int many = (c.end - c.c + c.step - 1) / c.step;    /* of N: whose channels there are */
+  const char *from = (const char *)s.dy + (u.n * s.dy_stride[0] + c.c * s.dy_stride[1]) * BYTES;
+  const int64_t step = c.step * s.dy_stride[1] * BYTES;
   float sum[N][V] = {};
-  int64_t image = u.n * s.dy_stride[0] + c.c * s.dy_stride[1];
 #pragma unroll 1
   for (int k = s.dims == 2 ? 1 : 3; k >= 0; k--) {        /* the pairs of cells that have this place as a tap: bits as a tap's, but the last dim's */
     const int a = k >> 1, b = k & 1;
@@ -122,30 +125,50 @@ template <int V> __global__ static void __launch_bounds__(THREADS) gather_points
 #pragma unroll 1
     for (int32_t j = begin[0]; j < end; j += BATCH) {
       float4 seen[BATCH];
-      float w[BATCH], v[BATCH][N][V];
+      float w[BATCH];
+      uint32_t q[BATCH][N][WORDS];
 #pragma unroll
-      for (int i = 0; i < BATCH; i++) seen[i] = j + i < end ? s.sorted[j + i] : make_float4(0, 0, 0, 0);
+      for (int i = 0; i < BATCH; i++) seen[i] = s.sorted[min(j + i, end - 1)];
 #pragma unroll
       for (int i = 0; i < BATCH; i++) {
         w[i] = (a ? seen[i].x : 1 - seen[i].x) * (b ? seen[i].y : 1 - seen[i].y) * (j + i < middle ? seen[i].z : 1 - seen[i].z);
         if (j + i >= end) w[i] = 0;
-        int64_t at = image + __float_as_int(seen[i].w);
+        const char *at = from + (int64_t)__float_as_int(seen[i].w) * BYTES;
 #pragma unroll
-        for (int m = 0; m < N; m++)
-          if (w[i] != 0 && c.c + m * c.step < c.end) load(v[i][m], s.dy, s.dtype, at + m * c.step * s.dy_stride[1]);
+        for (int m = 0; m < N; m++, at += step) {
+          uint4 v = {};
+          if (w[i] != 0 && m < many) {
+            if (V == 1) v.x = fetch_element<BYTES>(at);
+            else v = __ldg((const uint4 *)at);
+          }
+          q[i][m][0] = v.x;
+          if (V > 1) q[i][m][1 % WORDS] = v.y, q[i][m][2 % WORDS] = v.z, q[i][m][3 % WORDS] = v.w;
+        }
       }
 #pragma unroll
       for (int i = 0; i < BATCH; i++)
 #pragma unroll
         for (int m = 0; m < N; m++)
 #pragma unroll
-          for (int e = 0; e < V; e++) sum[m][e] = w[i] != 0 ? fmaf(w[i], v[i][m][e], sum[m][e]) : sum[m][e];
+          for (int e = 0; e < V; e++) {
+            const uint32_t word = q[i][m][e * BYTES / 4], h = BYTES == 4 ? word : e & 1 ? word >> 16 : word & 0xffff;
+            sum[m][e] = fmaf(w[i], element_of<BYTES>(h, bf16), sum[m][e]);
+          }
     }
   }
-  int64_t to = u.n * s.dx_stride[0] + c.c * s.dx_stride[1] + u.at[0] * s.dx_stride[2] + u.at[1] * s.dx_stride[3] + u.at[2] * s.dx_stride[4];
+  const int64_t to = u.n * s.dx_stride[0] + c.c * s.dx_stride[1] + u.at[0] * s.dx_stride[2] + u.at[1] * s.dx_stride[3] + u.at[2] * s.dx_stride[4];
 #pragma unroll
-  for (int m = 0; m < N; m++)
-    if (c.c + m * c.step < c.end) store(sum[m], s.dx, s.dtype, to + m * c.step * s.dx_stride[1]);
+  for (int m = 0; m < N; m++) {
+    if (m >= many) break;
+    constexpr int F = V == 1 ? 1 : 4;
+#pragma unroll
+    for (int e = 0; e < V; e += F) {
+      float v[F];
+#pragma unroll
+      for (int i = 0; i < F; i++) v[i] = sum[m][e + i];
+      store(v, s.dx, s.dtype, to + m * c.step * s.dx_stride[1] + e);
+    }
+  }
 }
 
 __global__ static void __launch_bounds__(THREADS) gather_direct(const __grid_constant__ problem s, int64_t units)
@@ -174,7 +197,7 @@ __global__ static void __launch_bounds__(THREADS) gather_direct(const __grid_con
 
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
-struct sorted_state { problem s; int32_t dy, grid, dx, vector; int64_t units; };
+struct sorted_state { problem s; int32_t dy, grid, dx; void (*gather)(problem, int64_t); int64_t units; };
 
 static problem problem_of(const void *attr, const qn_value *dy, const qn_value *grid, const qn_value *dx)
 {
@@ -201,7 +224,7 @@ static uint64_t carve(problem *s, void *workspace)
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
-  sorted_state st = { {}, op->arg[0], op->arg[1], op->arg[2], 1, 0 };
+  sorted_state st = { {}, op->arg[0], op->arg[1], op->arg[2], nullptr, 0 };
   const qn_value *dy = &r->value[st.dy], *grid = &r->value[st.grid], *dx = &r->value[st.dx];
   if (dx->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "dy", "f32, f16 or bf16", "%s", "f64");
   problem *s = &st.s;
@@ -212,10 +235,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (points > 1e8 || cells > 1e9 || places * (double)(c + EACH) > 1e9 || qn_extent(dy) > 0x7fffffff)
     return qn_refuse(out, "places and points are counted in 31 bits", "dx", "fewer", "%.0f", places > points ? places : points);
   s->layers = (int32_t)layers, s->count = (int32_t)points, s->cells = (int32_t)cells;
-  bool last = c > 1 && dx->stride[1] == 1 && dy->stride[1] == 1, whole = last && c % 4 == 0 && dx->align >= 16 && dy->align >= 16;
-  for (int d = 0; d < dx->rank; d++)
-    if (d != 1) whole = whole && dx->stride[d] % 4 == 0 && dy->stride[d] % 4 == 0;
-  st.vector = whole ? 4 : 1;
+  bool last = c > 1 && dx->stride[1] == 1 && dy->stride[1] == 1, whole = last && dx->align >= 16 && dy->align >= 16;
+  const int bytes = dx->dtype == QN_F32 ? 4 : 2, v = 16 / bytes;
+  for (int d = 0; d < dx->rank; d++) whole = whole && (d == 1 ? c % v == 0 : dy->stride[d] % v == 0 && dx->stride[d] % v == 0);
+  st.gather = bytes == 4 ? whole ? gather_points<4, 4> : gather_points<4, 1> : whole ? gather_points<2, 8> : gather_points<2, 1>;
   s->of = { last, c, qn_ceil_div(c, EACH), EACH };
   st.units = (int64_t)places * s->of.lanes;
   out->workspace = carve(s, NULL);
@@ -237,8 +260,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   begin_cells<<<of_cells, SCAN_THREADS, 0, stream>>>(s);
   number_points<<<of_points, THREADS, 0, stream>>>(s);
   order_points<<<of_points, THREADS, 0, stream>>>(s);
-  if (st->vector == 4) gather_points<4><<<of_units, THREADS, 0, stream>>>(s, st->units);
-  else gather_points<1><<<of_units, THREADS, 0, stream>>>(s, st->units);
+  st->gather<<<of_units, THREADS, 0, stream>>>(s, st->units);
   return direct_launched("grid_sample_backward_data");
 }
 
