@@ -17,7 +17,7 @@ struct affine {
   const void *in;
   void    *out;
   uint32_t in_dtype, out_dtype;
-  int32_t  dims;
+  int32_t  dims, whole;                   /* whole: each image's coordinates are aligned words of four */
   int64_t  images, extent[3];             /* of the grid: x's first, then y's; 1 where there is none */
   int64_t  theta_stride[3], grid_stride[5];     /* grid: N, x, y, z, coordinate */
   double   scale[3];                      /* what 2w + 1 - W is divided by, inverted */
@@ -102,12 +102,7 @@ template <int D> __global__ static void __launch_bounds__(THREADS) affine_chunks
   float sum[D][D + 1] = {}, scale[D];
 #pragma unroll
   for (int j = 0; j < D; j++) scale[j] = (float)s.scale[j];
-#pragma unroll 4
-  for (int32_t p = c.first + neighbours<D>::points * threadIdx.x; p < c.end; p += neighbours<D>::points * THREADS) {
-    float g[N / 4][4];
-    int32_t left = (c.points - p) * D;
-#pragma unroll
-    for (int i = 0; i < N / 4; i++) vector_load<4>(g[i], s.in, s.in_dtype, ((int64_t)c.image * c.points + p) * D + 4 * i, 1, max(0, min(left - 4 * i, 4)));
+  auto add = [&](const float (&g)[N / 4][4], int32_t p) {
     neighbours<D> r(s, p);
 #pragma unroll
     for (int i = 0; i < neighbours<D>::points; i++) {
@@ -118,6 +113,35 @@ template <int D> __global__ static void __launch_bounds__(THREADS) affine_chunks
 #pragma unroll
         for (int j = 0; j <= D; j++) sum[k][j] = fmaf(g[(i * D + k) / 4][(i * D + k) % 4], along[j], sum[k][j]);
     }
+  };
+  constexpr int32_t STEP = neighbours<D>::points * THREADS, BATCH = 4;
+  int32_t p = c.first + neighbours<D>::points * threadIdx.x;
+  if (s.in_dtype == QN_F32 && s.whole)    /* BATCH steps' loads under way at once */
+#pragma unroll 1
+    for (; p < c.end; p += BATCH * STEP) {
+      float4 q[BATCH][N / 4];
+#pragma unroll
+      for (int b = 0; b < BATCH; b++)
+#pragma unroll
+        for (int i = 0; i < N / 4; i++) {
+          q[b][i] = make_float4(0, 0, 0, 0);
+          if (p + b * STEP < c.end) q[b][i] = __ldg((const float4 *)s.in + ((int64_t)c.image * c.points + p + b * STEP) * D / 4 + i);
+        }
+#pragma unroll
+      for (int b = 0; b < BATCH; b++) {
+        float g[N / 4][4];
+#pragma unroll
+        for (int i = 0; i < N / 4; i++) g[i][0] = q[b][i].x, g[i][1] = q[b][i].y, g[i][2] = q[b][i].z, g[i][3] = q[b][i].w;
+        add(g, p + b * STEP);
+      }
+    }
+#pragma unroll 1
+  for (; p < c.end; p += STEP) {
+    float g[N / 4][4];
+    int32_t left = (c.points - p) * D;
+#pragma unroll
+    for (int i = 0; i < N / 4; i++) vector_load<4>(g[i], s.in, s.in_dtype, ((int64_t)c.image * c.points + p) * D + 4 * i, 1, max(0, min(left - 4 * i, 4)));
+    add(g, p);
   }
 #pragma unroll
   for (int e = 0; e < SUMS; e++) {
@@ -199,7 +223,7 @@ static affine affine_of(const void *attr, bool backward, const qn_value *in, con
 {
   const qn_value *grid = backward ? in : out, *theta = backward ? out : in;
   bool corners = ((const qn_sampling *)attr)->align_corners;
-  affine s = { NULL, NULL, in->dtype, out->dtype, grid->rank - 2, grid->dim[0], { 1, 1, 1 }, {}, {}, { 1, 1, 1 }, {} };
+  affine s = { NULL, NULL, in->dtype, out->dtype, grid->rank - 2, 0, grid->dim[0], { 1, 1, 1 }, {}, {}, { 1, 1, 1 }, {} };
   for (int d = 0; d < 3; d++) s.theta_stride[d] = theta->stride[d];
   s.grid_stride[0] = grid->stride[0], s.grid_stride[4] = grid->stride[grid->rank - 1];
   for (int d = 0; d < s.dims; d++) {
@@ -224,6 +248,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t points = st.s.extent[0] * st.s.extent[1] * st.s.extent[2];
   if (backward && st.s.images > MOST_IMAGES) st.chunk = (int32_t)qn_round_up(points, 4);
   st.chunks = (int32_t)qn_ceil_div(points, st.chunk);
+  st.s.whole = points * st.s.dims % 4 == 0 && in->align >= 16;
   if (backward) out->workspace = (uint64_t)(st.s.images * st.chunks * st.s.dims * (st.s.dims + 1)) * sizeof(float);
   if (backward && st.chunks > 1) out->counters = (uint64_t)st.s.images * sizeof(uint32_t);
   return cuda_keep(out, &st, sizeof st);
