@@ -5,7 +5,8 @@
  *
  * A thread has a band of lines of its output, V channels of one column (channels last, 16 bytes) or C columns, in L layers, for which
  * geometry and weights are worked out once. It joins what a line of its input gives to its columns once for all the lines above it:
- * forward the last TAPS such lines are held and weighed for each line of y; backward each is added to the TAPS lines of dx under it. */
+ * forward the last TAPS such lines are held and weighed for each line of y; backward each is added to the TAPS lines of dx under it.
+ * Linear in three dims a thread has some lines of its columns, and walks down the planes in the same way. */
 #include "engines.h"
 #include "resample.cuh"
 
@@ -13,8 +14,8 @@ enum { THREADS = 128 };
 
 struct strips : resampling {
   int32_t  together;                      /* C columns of the output lie as one word of memory */
-  int32_t  band;                          /* lines of a thread */
-  int64_t  cells[3];                      /* depth, bands, C columns each */
+  int32_t  band;                          /* steps of a thread down the lines, or the depths */
+  int64_t  cells[3];                      /* depths, lines, columns in what a thread has of each */
   uint32_t units;
 };
 
@@ -87,61 +88,68 @@ template <int L> __device__ __forceinline__ void first_of(const char *(&from)[L]
 
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
 
-template <uint32_t T, int MODE, bool DEEP, int V, int C, int L>
-__global__ static void __launch_bounds__(THREADS) resample_strips(const __grid_constant__ strips s)
-{
-  typedef point<float, int32_t, MODE> spot;
-  constexpr int TAPS = spot::TAPS, DEPTHS = DEEP ? TAPS : 1, W = C * V, E = size_of<T>;
-  uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
-  if (unit >= s.units) return;
-  const cell<int32_t> at = cell_of<int32_t, V, L>(s, (int32_t)unit, s.cells);
-  const int layers = (int)s.layers - at.layer, column = at.o[2] * C;
-  const spot depth(s.dim[0], at.o[0]);
-  const char *from[L];
-  float deep[TAPS], across[C][TAPS], line[TAPS][L][W];
-  int32_t place[C][TAPS];                 /* bytes from a line's first */
-  first_of<L>(from, s, at, DEEP ? 0 : depth.place(s.dim[0], 0) * s.in_stride[2], E);
-  depth.weights(s.dim[0], deep);
+/* The columns of a thread: for each the weights of its taps, and how many bytes from a line's first they lie. Where a point is at a place
+ * the other taps weigh nothing and do not count: that place is read instead. */
+template <uint32_t T, int MODE, int C> struct columns {
+  static constexpr int TAPS = point<float, int32_t, MODE>::TAPS, SELF = MODE == QN_RESAMPLE_CUBIC;
+  float   weight[C][TAPS];
+  uint32_t place[C][TAPS];
+  bool    exact[C];
+
+  __device__ __forceinline__ columns(const strips &s, int first)
+  {
 #pragma unroll
-  for (int c = 0; c < C; c++) {
-    spot p(s.dim[2], min(column + c, (int)s.out_dim[2] - 1));
-    p.weights(s.dim[2], across[c]);
+    for (int c = 0; c < C; c++) {
+      point<float, int32_t, MODE> p(s.dim[2], min(first + c, (int)s.out_dim[2] - 1));
+      p.weights(s.dim[2], weight[c]);
+      exact[c] = MODE != QN_RESAMPLE_NEAREST && p.rest == 0;
 #pragma unroll
-    for (int k = 0; k < TAPS; k++) place[c][k] = p.place(s.dim[2], k) * (int32_t)s.in_stride[4] * E;
+      for (int k = 0; k < TAPS; k++) place[c][k] = (uint32_t)p.place(s.dim[2], exact[c] ? SELF : k) * (uint32_t)s.in_stride[4] * size_of<T>;
+    }
   }
-  auto join = [&](float (&f)[L][W], int y) {
-    raw<T, V> q[DEPTHS][L][C][TAPS];
+  /* What line `row` of each layer gives to them. */
+  template <int V, int L> __device__ __forceinline__ void join(float (&f)[L][C * V], const char *const (&from)[L], int row, int32_t stride) const
+  {
+    raw<T, V> q[L][C][TAPS];
 #pragma unroll
-    for (int a = 0; a < DEPTHS; a++) {
-      const int64_t row = (y * s.in_stride[3] + (DEEP ? depth.place(s.dim[0], a) * s.in_stride[2] : 0)) * E;
+    for (int l = 0; l < L; l++) {
+      const char *line = from[l] + (int64_t)row * stride;
+      asm volatile("" : "+l"(line));      /* one sum, not one of three terms for each load */
+#pragma unroll
+      for (int c = 0; c < C; c++)
+#pragma unroll
+        for (int k = 0; k < TAPS; k++) q[l][c][k].load(true, line + place[c][k]);
+    }
+#pragma unroll
+    for (int i = 0; i < TAPS; i++)
 #pragma unroll
       for (int l = 0; l < L; l++)
 #pragma unroll
         for (int c = 0; c < C; c++)
 #pragma unroll
-          for (int k = 0; k < TAPS; k++) {
-            bool read = (!DEEP || deep[a] != 0) && ((MODE != QN_RESAMPLE_CUBIC && k == 0) || across[c][k] != 0);   /* a first weight of 0 is cubic's */
-            q[a][l][c][k].load(read, from[l] + row + place[c][k]);
+          for (int v = 0; v < V; v++) {
+            const int k = (SELF + i) % TAPS;
+            float &sum = f[l][c * V + v], x = q[l][c][k].get(v);
+            if (i == 0) sum = MODE == QN_RESAMPLE_NEAREST ? x : weight[c][k] * x;
+            else if (!exact[c]) sum = fmaf(weight[c][k], x, sum);
           }
-    }
-#pragma unroll
-    for (int a = 0; a < DEPTHS; a++) {
-      if (a && deep[a] == 0) continue;
-#pragma unroll
-      for (int c = 0; c < C; c++)
-#pragma unroll
-        for (int k = 0; k < TAPS; k++) {
-          float w = DEEP ? deep[a] * across[c][k] : across[c][k];
-#pragma unroll
-          for (int l = 0; l < L; l++)
-#pragma unroll
-            for (int v = 0; v < V; v++) {
-              float &sum = f[l][c * V + v], x = q[a][l][c][k].get(v);
-              sum = MODE == QN_RESAMPLE_NEAREST ? x : a || k ? fmaf(w, x, sum) : w * x;
-            }
-        }
-    }
-  };
+  }
+};
+
+template <uint32_t T, int MODE, int V, int C, int L>
+__global__ static void __launch_bounds__(THREADS) resample_strips(const __grid_constant__ strips s)
+{
+  typedef point<float, int32_t, MODE> spot;
+  constexpr int TAPS = spot::TAPS, W = C * V, E = size_of<T>;
+  uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
+  if (unit >= s.units) return;
+  const cell<int32_t> at = cell_of<int32_t, V, L>(s, (int32_t)unit, s.cells);
+  const int layers = (int)s.layers - at.layer, column = at.o[2] * C;
+  const char *from[L];
+  first_of<L>(from, s, at, spot(s.dim[0], at.o[0]).place(s.dim[0], 0) * s.in_stride[2], E);
+  const columns<T, MODE, C> across(s, column);
+  const int32_t line_bytes = (int32_t)s.in_stride[3] * E;
+  float line[TAPS][L][W];
   int o = at.o[1] * s.band, end = min(o + s.band, (int)s.out_dim[1]);
   spot p(s.dim[1], o);
   char *to = (char *)s.out + (image_of(at, s.out_stride, s.out_layer) + at.o[0] * s.out_stride[2] + o * s.out_stride[3] + column * s.out_stride[4]) * E;
@@ -159,7 +167,7 @@ __global__ static void __launch_bounds__(THREADS) resample_strips(const __grid_c
         for (int l = 0; l < L; l++)
 #pragma unroll
           for (int i = 0; i < W; i++) line[k][l][i] = line[k + 1][l][i];
-      join(line[TAPS - 1], clamp(next, (int)s.in_dim[1] - 1));
+      across.template join<V, L>(line[TAPS - 1], from, clamp(next, (int)s.in_dim[1] - 1), line_bytes);
     }
     if (MODE == QN_RESAMPLE_NEAREST) {
       put_line<T, V, C, L>(s, line[0], layers, to, column);
@@ -176,6 +184,81 @@ __global__ static void __launch_bounds__(THREADS) resample_strips(const __grid_c
         for (int i = 0; i < W; i++) v[l][i] = k ? fmaf(down[k], line[k][l][i], v[l][i]) : MODE != QN_RESAMPLE_CUBIC || down[0] != 0 ? down[0] * line[0][l][i] : 0;
     }
     put_line<T, V, C, L>(s, v, layers, to, column);
+  }
+}
+
+/* Linear in three dims: a thread has R lines as well and walks down their depths. It holds what the last two planes of x give to its points. */
+template <uint32_t T, int V, int C, int R>
+__global__ static void __launch_bounds__(THREADS) resample_volumes(const __grid_constant__ strips s)
+{
+  typedef point<float, int32_t, QN_RESAMPLE_LINEAR> spot;
+  constexpr int W = C * V, E = size_of<T>;
+  uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
+  if (unit >= s.units) return;
+  const cell<int32_t> at = cell_of<int32_t, V, 1>(s, (int32_t)unit, s.cells);
+  const int column = at.o[2] * C, row = at.o[1] * R, rows = (int)s.out_dim[1] - row;
+  const char *from[1];
+  first_of<1>(from, s, at, 0, E);
+  const columns<T, QN_RESAMPLE_LINEAR, C> across(s, column);
+  const int32_t line_bytes = (int32_t)s.in_stride[3] * E;
+  int below[R];
+  float down[R], plane[2][R][1][W];
+#pragma unroll
+  for (int r = 0; r < R; r++) {
+    spot p(s.dim[1], min(row + r, (int)s.out_dim[1] - 1));
+    float w[2];
+    p.weights(s.dim[1], w);
+    below[r] = p.below, down[r] = w[1];
+  }
+  auto join = [&](float (&f)[R][1][W], int z) {
+    const char *const layer[1] = { from[0] + z * s.in_stride[2] * E };
+    float line[2][1][W];
+    int next = below[0];
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+      next = max(next, below[r]);
+#pragma unroll 1
+      for (; next <= below[r] + 1; next++) {
+#pragma unroll
+        for (int i = 0; i < W; i++) line[0][0][i] = line[1][0][i];
+        across.template join<V, 1>(line[1], layer, clamp(next, (int)s.in_dim[1] - 1), line_bytes);
+      }
+#pragma unroll
+      for (int i = 0; i < W; i++) {
+        f[r][0][i] = (1 - down[r]) * line[0][0][i];
+        if (down[r] != 0) f[r][0][i] = fmaf(down[r], line[1][0][i], f[r][0][i]);
+      }
+    }
+  };
+  int o = at.o[0] * s.band, end = min(o + s.band, (int)s.out_dim[0]);
+  spot p(s.dim[0], o);
+  char *to = (char *)s.out + (image_of(at, s.out_stride, s.out_layer) + o * s.out_stride[2] + row * s.out_stride[3] + column * s.out_stride[4]) * E;
+  int next = p.below;
+#pragma unroll 1
+  for (; o < end; o++, p.next(s.dim[0]), to += s.out_stride[2] * E) {
+    next = max(next, p.below);
+#pragma unroll 1
+    for (; next <= p.below + 1; next++) {
+#pragma unroll
+      for (int r = 0; r < R; r++)
+#pragma unroll
+        for (int i = 0; i < W; i++) plane[0][r][0][i] = plane[1][r][0][i];
+      join(plane[1], clamp(next, (int)s.in_dim[0] - 1));
+    }
+    float deep[2];
+    p.weights(s.dim[0], deep);
+    char *there = to;
+#pragma unroll
+    for (int r = 0; r < R; r++, there += s.out_stride[3] * E) {
+      if (r >= rows) break;
+      float v[1][W];
+#pragma unroll
+      for (int i = 0; i < W; i++) {
+        v[0][i] = deep[0] * plane[0][r][0][i];
+        if (deep[1] != 0) v[0][i] = fmaf(deep[1], plane[1][r][0][i], v[0][i]);
+      }
+      put_line<T, V, C, 1>(s, v, 1, there, column);
+    }
   }
 }
 
@@ -295,26 +378,27 @@ __global__ static void __launch_bounds__(THREADS) resample_strips_backward(const
 typedef const void *kernel;
 struct strips_state { strips s; int32_t in, out; kernel kernel; };
 
-/* Columns and layers of a thread: what fits its registers and keeps enough loads in flight. */
-template <uint32_t T, int MODE, int V> static kernel kernel_of(const strips &s, bool forward, int *columns, int *layers)
+/* What a thread has: what fits its registers and keeps enough loads in flight; the dim that it walks down. */
+struct plan { kernel kernel; int columns, lines, layers, walk; };
+
+template <uint32_t T, int MODE, int V> static plan plan_of(const strips &s, bool forward)
 {
   constexpr bool CUBIC = MODE == QN_RESAMPLE_CUBIC, NEAREST = MODE == QN_RESAMPLE_NEAREST;
-  constexpr int C = V > 1 ? 1 : 4, FLAT = CUBIC ? 1 : V == 1 && NEAREST ? 4 : 2, BACK = V > 1 ? 1 : CUBIC ? 2 : 4;
-  bool deep = MODE == QN_RESAMPLE_LINEAR && s.in_dim[0] > 1;
-  *columns = forward ? C : 1, *layers = !forward ? BACK : deep ? 2 : FLAT;
-  if (!forward) return (kernel)resample_strips_backward<T, MODE, V, BACK>;
-  if constexpr (MODE == QN_RESAMPLE_LINEAR) if (deep) return (kernel)resample_strips<T, MODE, true, V, C, 2>;
-  return (kernel)resample_strips<T, MODE, false, V, C, FLAT>;
+  constexpr int C = V > 1 ? 1 : 4, R = V > 1 ? 2 : 4, FLAT = CUBIC ? 1 : V == 1 && NEAREST ? 4 : 2, BACK = V > 1 ? 1 : CUBIC ? 2 : 4;
+  if (!forward) return { (kernel)resample_strips_backward<T, MODE, V, BACK>, 1, 1, BACK, 1 };
+  if constexpr (MODE == QN_RESAMPLE_LINEAR)
+    if (s.in_dim[0] > 1) return { (kernel)resample_volumes<T, V, C, R>, C, R, 1, 0 };
+  return { (kernel)resample_strips<T, MODE, V, C, FLAT>, C, 1, FLAT, 1 };
 }
-template <uint32_t T, int V> static kernel choose_mode(const strips &s, bool forward, int *columns, int *layers)
+template <uint32_t T, int V> static plan choose_mode(const strips &s, bool forward)
 {
-  if (s.mode == QN_RESAMPLE_NEAREST) return kernel_of<T, QN_RESAMPLE_NEAREST, V>(s, forward, columns, layers);
-  if (s.mode == QN_RESAMPLE_LINEAR) return kernel_of<T, QN_RESAMPLE_LINEAR, V>(s, forward, columns, layers);
-  return kernel_of<T, QN_RESAMPLE_CUBIC, V>(s, forward, columns, layers);
+  if (s.mode == QN_RESAMPLE_NEAREST) return plan_of<T, QN_RESAMPLE_NEAREST, V>(s, forward);
+  if (s.mode == QN_RESAMPLE_LINEAR) return plan_of<T, QN_RESAMPLE_LINEAR, V>(s, forward);
+  return plan_of<T, QN_RESAMPLE_CUBIC, V>(s, forward);
 }
-template <uint32_t T> static kernel choose(const strips &s, bool forward, bool vectors, int *columns, int *layers)
+template <uint32_t T> static plan choose(const strips &s, bool forward, bool vectors)
 {
-  return vectors ? choose_mode<T, T == QN_F32 ? 4 : 8>(s, forward, columns, layers) : choose_mode<T, 1>(s, forward, columns, layers);
+  return vectors ? choose_mode<T, T == QN_F32 ? 4 : 8>(s, forward) : choose_mode<T, 1>(s, forward);
 }
 
 /* Do vectors of v channels lie at multiples of their size? */
@@ -337,26 +421,25 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   (resampling &)s = resampling_of((const qn_resampling *)op->attr, forward, in, to);
   if (!spatial_small(&s)) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)spatial_units(&s, 1, 1));
   if (forward && s.mode == QN_RESAMPLE_CUBIC && s.out_dim[0] * s.in_dim[0] > 1) return qn_refuse(out, "cubic in two dims at most", "x", "rank 3 or 4", "rank %d", in->rank);
-  int columns, layers, v = in->dtype == QN_F32 ? 4 : 8;
+  int v = in->dtype == QN_F32 ? 4 : 8;
   bool vectors = has_vectors(&s, v, in, to);
   if (!vectors) v = 1;
-  kernel kernel = in->dtype == QN_F32 ? choose<QN_F32>(s, forward, vectors, &columns, &layers)
-                : in->dtype == QN_BF16 ? choose<QN_BF16>(s, forward, vectors, &columns, &layers) : choose<QN_F16>(s, forward, vectors, &columns, &layers);
-  if (s.in_dim[2] * s.in_stride[4] > 1 << 28) return qn_refuse(out, "places of a line are counted in 31 bits", "x", "fewer", "%lld", (long long)(s.in_dim[2] * s.in_stride[4]));
-  s.together = s.out_dim[2] % columns == 0 && s.out_stride[4] == 1 && to->align >= (uint32_t)(columns * (in->dtype == QN_F32 ? 4 : 2));
-  for (int d = 0; d < 4; d++) s.together &= s.out_stride[d] % columns == 0;
-  s.cells[0] = s.out_dim[0], s.cells[2] = qn_ceil_div(s.out_dim[2], columns);
-  /* Bands: as long as they leave the device threads enough, for the lines at their ends are joined twice. */
-  int64_t rows = s.out_dim[1], across = s.channels / v * s.cells[0] * s.cells[2] * qn_ceil_div(s.layers, layers) * s.outer;
-  int64_t bands = qn_min_i64(qn_ceil_div(rows, 4), qn_max_i64(qn_ceil_div(rows, 32), qn_ceil_div((int64_t)r->device->units * (forward && v == 1 ? 8192 : 4096), across)));
-  s.band = (int32_t)qn_ceil_div(rows, bands);
-  s.cells[1] = qn_ceil_div(rows, s.band);
-  s.units = (uint32_t)(across * s.cells[1]);
+  const plan plan = in->dtype == QN_F32 ? choose<QN_F32>(s, forward, vectors) : in->dtype == QN_BF16 ? choose<QN_BF16>(s, forward, vectors) : choose<QN_F16>(s, forward, vectors);
+  if (s.in_dim[2] * s.in_stride[4] > 1 << 28 || s.in_stride[3] > 1 << 28) return qn_refuse(out, "places of a line are counted in 31 bits", "x", "fewer", "%lld", (long long)(s.in_dim[2] * s.in_stride[4]));
+  s.together = s.out_dim[2] % plan.columns == 0 && s.out_stride[4] == 1 && to->align >= (uint32_t)(plan.columns * (in->dtype == QN_F32 ? 4 : 2));
+  for (int d = 0; d < 4; d++) s.together &= s.out_stride[d] % plan.columns == 0;
+  s.cells[0] = s.out_dim[0], s.cells[1] = qn_ceil_div(s.out_dim[1], plan.lines), s.cells[2] = qn_ceil_div(s.out_dim[2], plan.columns);
+  /* Bands: as long as they leave the device threads enough, for the lines (planes) at their ends are joined twice. */
+  int64_t steps = s.out_dim[plan.walk], across = s.channels / v * s.cells[!plan.walk] * s.cells[2] * qn_ceil_div(s.layers, plan.layers) * s.outer;
+  int64_t bands = qn_min_i64(qn_ceil_div(steps, 4), qn_max_i64(qn_ceil_div(steps, 32), qn_ceil_div((int64_t)r->device->units * (forward && v == 1 && plan.walk ? 8192 : 4096), across)));
+  s.band = (int32_t)qn_ceil_div(steps, bands);
+  s.cells[plan.walk] = qn_ceil_div(steps, s.band);
+  s.units = (uint32_t)(across * s.cells[plan.walk]);
 
   strips_state st = {};
   st.s = s;
   st.in = op->arg[0], st.out = op->arg[1];
-  st.kernel = kernel;
+  st.kernel = plan.kernel;
   return cuda_keep(out, &st, sizeof st);
 }
 
