@@ -11,12 +11,10 @@ conv_depthwise             depthwise_strip                 160  held to the regi
 conv_depthwise_mma_filter  depthwise_mma_filter            140  to be brought down: windows to 7 x 7
 conv_first_filter          .                                60  held to the registers that let another block in
 conv_winograd              gradient                         48  sums again where a result is not finite, which is rare
-loss_rows                  .                               110  to be brought down
 norm_kept                  .                                64  rows kept by a cluster
 norm_rows                  norm_backward_rowsILi512ELi4   1200  rows too long for what clusters there are
 pool_lp                    pool_lp                         110  powers, where no layout is known or they leave the format
 sampling_sorted            gather_direct                   100  generic: slow is allowed
-softmax_rows               softmax_(long_)?backward        140  to be brought down: long rows
 '
 
 n=0 failed=0

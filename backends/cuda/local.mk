@@ -156,7 +156,8 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/transform_pad_backward.cu \
   backends/cuda/transform_tiled.cu \
   backends/cuda/vector.cuh \
-  backends/cuda/wgmma.cuh
+  backends/cuda/wgmma.cuh \
+  backends/cuda/words.cuh
 if HAVE_CUBLASLT
 backends_cuda_quern_cuda_la_SOURCES += backends/cuda/matmul_cublaslt.c
 endif

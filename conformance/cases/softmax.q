@@ -48,6 +48,19 @@ log_softmax x=bf16/3x16384 ; as=f16
 softmax x=f32/2x16385 ; as=f16
 log_softmax x=f32/2x20008 ; as=bf16
 
+# rows that begin anywhere in a 16-byte word, by a warp, a block, several blocks; phases of x and y that differ
+softmax x=bf16/9x1001
+log_softmax x=f16/9x4099
+softmax x=bf16/5x33333
+softmax x=bf16/9x33/33:1 y=bf16/9x33/40:1
+softmax_backward y=f32/9x1001 dy=f32/9x1001 ; fill=signed:1 as=bf16
+log_softmax_backward y=f32/9x4099 dy=f32/9x4099 ; fill=signed:1 as=f16
+softmax_backward y=f32/5x20009 dy=f32/5x20009 ; fill=signed:1 as=bf16
+
+# longer than what is kept on chip
+softmax x=f32/2x500009 ; plain=1
+softmax_backward y=f32/2x250009 dy=f32/2x250009 ; fill=signed:1 plain=1
+
 # their gradients
 softmax_backward y=f32/3x1 dy=f32/3x1 ; fill=signed:1 as=f16,bf16,f64
 log_softmax_backward y=f32/3x1 dy=f32/3x1 ; fill=signed:1 as=f16,bf16,f64
