@@ -1,8 +1,7 @@
 /* logits.cuh -- a row of logits (f32, f16 or bf16) read once: its maximum, the sum of exponentials, the sum; by a warp or a block. */
 #pragma once
-#include <type_traits>
 #include "functions.cuh"
-#include "vector.cuh"
+#include "words.cuh"
 
 enum { LOGITS_V = 8, LOGITS_MOST = 1 << 30 };             /* of a row */
 
@@ -26,6 +25,19 @@ struct joint {
     s = s * exp_of(m - by) + o.s * exp_of(o.m - by);
     m = next;
     sum += o.sum;
+  }
+  __device__ __forceinline__ static joint of(float x) { return { x, exp_of(x - shift(x)), x }; }
+  /* Logits; those that are not there, -Inf. Their sum is the caller's to add. */
+  template <int N> __device__ __forceinline__ void join(const float (&v)[N])
+  {
+    float next = m, here = 0;
+#pragma unroll
+    for (int i = 0; i < N; i++) next = fmaxf(next, v[i]);
+    float by = shift(next);
+#pragma unroll
+    for (int i = 0; i < N; i++) here += exp_of(v[i] - by);
+    s = s * exp_of(m - by) + here;
+    m = next;
   }
   __device__ __forceinline__ void join_warp()
   {
@@ -52,72 +64,95 @@ template <int threads> __device__ __forceinline__ joint join_threads(joint j, jo
   return j;
 }
 
-/* Eight logits wherever they lie: less code than vector.cuh's for all dtypes, which small problems wait for. */
-struct loose {
-  float held[LOGITS_V];
+/* A row of logits by vectors. whole: the dtype, a row that begins anywhere by its 16-byte words; 0: eight of any dtype. */
+template <int whole> struct logits {
+  static constexpr int N = whole ? vector_per_16<whole> : LOGITS_V;
+  const void *x;
+  uint32_t dtype;
+  int classes;
+  int64_t at;
+  row_words w;
 
-  __device__ __forceinline__ void load(const void *x, uint32_t dtype, int64_t at, int n, float none)
+  __device__ __forceinline__ logits(const void *x_, uint32_t dtype_, int64_t at_, int classes_) : x(x_), dtype(dtype_), classes(classes_), at(at_)
   {
+    if (whole) w = words_of<whole>(at, classes);
+    else w = { 0, (classes + N - 1) / N, 0 };
+  }
+  __device__ __forceinline__ int left(int i) const { return classes - i * N; }       /* from vector i on, where all are vectors */
+  /* The class outside of the words that is this thread's of the row, or -1. */
+  __device__ __forceinline__ int edge(int lane) const { return whole ? edge_of(w, classes, lane) : -1; }
+};
+
+/* A vector of a row as it came from memory; what there is none of, -Inf. */
+template <int whole> struct held {
+  uint4 bits;
+
+  __device__ __forceinline__ void load(const logits<whole> &row, int i)
+  {
+    bits = i < row.w.count ? vector_place<whole>(row.x, row.at + row.w.lead)[i] : word_of_least<whole>();
+  }
+  __device__ __forceinline__ void open(float (&v)[logits<whole>::N]) const { vector_open<whole>(v, 0, bits); }
+};
+/* Less code than vector.cuh's for all dtypes, which small problems wait for. */
+template <> struct held<0> {
+  float value[LOGITS_V];
+
+  __device__ __forceinline__ void load(const logits<0> &row, int from)
+  {
+    const int64_t at = row.at + (int64_t)from * LOGITS_V;
+    const int n = row.left(from);
     uint32_t bits[LOGITS_V];              /* all on their way before one is opened */
 #pragma unroll
     for (int i = 0; i < LOGITS_V; i++)
-      if (i < n) bits[i] = dtype == QN_F32 ? ((const uint32_t *)x)[at + i] : ((const uint16_t *)x)[at + i];
+      if (i < n) bits[i] = row.dtype == QN_F32 ? ((const uint32_t *)row.x)[at + i] : ((const uint16_t *)row.x)[at + i];
 #pragma unroll
     for (int i = 0; i < LOGITS_V; i++) {
-      float v = dtype == QN_F32 ? __uint_as_float(bits[i]) : dtype == QN_BF16 ? bf16_to_float((uint16_t)bits[i]) : f16_to_float((uint16_t)bits[i]);
-      held[i] = i < n ? v : none;
+      float v = row.dtype == QN_F32 ? __uint_as_float(bits[i]) : row.dtype == QN_BF16 ? bf16_to_float((uint16_t)bits[i]) : f16_to_float((uint16_t)bits[i]);
+      value[i] = i < n ? v : -INFINITY;
     }
   }
   __device__ __forceinline__ void open(float (&v)[LOGITS_V]) const
   {
 #pragma unroll
-    for (int i = 0; i < LOGITS_V; i++) v[i] = held[i];
+    for (int i = 0; i < LOGITS_V; i++) v[i] = value[i];
   }
 };
 
-/* One thread's share of a stretch of a row, from class c on: K vectors, so that their loads overlap. */
+/* One thread's share of a stretch of a row, from vector `from` on: K vectors, so that their loads overlap. */
 template <int threads, int K, int whole> struct stretch {
-  enum { LENGTH = threads * LOGITS_V * K };
-  typename std::conditional<whole == 0, loose, packet<whole>>::type q[K];
+  enum { LENGTH = threads * K };          /* vectors */
+  held<whole> q[K];
 
-  __device__ __forceinline__ static int left(int classes, int c, int k)            /* logits of vector k that there are */
+  __device__ __forceinline__ static int vector(int from, int k) { return from + k * threads + (int)threadIdx.x % threads; }
+  __device__ __forceinline__ void load(const logits<whole> &row, int from)
   {
-    return max(min(classes - c - (int)(k * threads + threadIdx.x % threads) * LOGITS_V, (int)LOGITS_V), 0);
-  }
-  __device__ __forceinline__ void load(const void *x, uint32_t dtype, int64_t row, int classes, int c)
-  {
-    int64_t at = row + c + threadIdx.x % threads * LOGITS_V;
 #pragma unroll
-    for (int k = 0; k < K; k++) q[k].load(x, dtype, at + k * threads * LOGITS_V, left(classes, c, k), -INFINITY);
+    for (int k = 0; k < K; k++) q[k].load(row, vector(from, k));
   }
-  /* total: the sum of x, too. */
-  __device__ __forceinline__ void join(int classes, int c, bool total, joint &j) const
+  /* Joins these to j, and loads those of a stretch of `next` in their place. total: the sum of x, too. */
+  __device__ __forceinline__ void join(const logits<whole> &row, int from, bool total, joint &j, const logits<whole> &next, int next_from)
   {
 #pragma unroll
     for (int k = 0; k < K; k++) {
-      float v[LOGITS_V], next = j.m, s = 0;
+      float v[logits<whole>::N];
       q[k].open(v);
+      q[k].load(next, vector(next_from, k));
+      j.join(v);
+      if (total && vector(from, k) < row.w.count)
 #pragma unroll
-      for (int i = 0; i < LOGITS_V; i++) next = fmaxf(next, v[i]);
-      float by = joint::shift(next);
-#pragma unroll
-      for (int i = 0; i < LOGITS_V; i++) s += exp_of(v[i] - by);
-      if (total && left(classes, c, k) > 0)
-#pragma unroll
-        for (int i = 0; i < LOGITS_V; i++) j.sum += whole || i < left(classes, c, k) ? v[i] : 0;
-      j.s = j.s * exp_of(j.m - by) + s;
-      j.m = next;
+        for (int e = 0; e < logits<whole>::N; e++) j.sum += whole || e < row.left(vector(from, k)) ? v[e] : 0;
     }
   }
 };
 
 template <int threads, int K, int whole> __device__ __forceinline__ joint read_row(const void *x, uint32_t dtype, int64_t at, int classes, bool total)
 {
+  const logits<whole> row(x, dtype, at, classes);
+  const int end = row.edge(threadIdx.x % threads);
   joint j = { -INFINITY, 0, 0 };
-  for (int c = 0; c < classes; c += stretch<threads, K, whole>::LENGTH) {
-    stretch<threads, K, whole> s;
-    s.load(x, dtype, at, classes, c);
-    s.join(classes, c, total, j);
-  }
+  if (end >= 0) j = joint::of(logit(x, dtype, at + end));
+  stretch<threads, K, whole> s;
+  s.load(row, 0);
+  for (int from = 0; from < row.w.count; from += s.LENGTH) s.join(row, from, total, j, row, from + s.LENGTH);
   return j;
 }

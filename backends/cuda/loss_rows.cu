@@ -3,12 +3,10 @@
  * Forward: a row by a warp or a block, read once: each thread joins what it reads to its own maximum and sum of exponentials, while
  * what it will join next, of this row or of its next one, is on the way; then the threads join theirs. Reduced losses: each block
  * adds up those of its rows, the last block to finish adds up the blocks'.
- * Backward: eight elements by a thread, whichever row they are of. */
+ * Backward: a vector by a thread, whichever row it is of. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "logits.cuh"
-
-enum { V = LOGITS_V };
 
 struct rows {
   const void  *x, *labels;
@@ -20,6 +18,7 @@ struct rows {
   uint32_t     x_dtype, dx_dtype, label_dtype;
   int32_t      reduction;
   int64_t      rows, classes, ignore;
+  uint32_t     slots;                     /* of a gradient: threads for a row */
   int64_t      x_step, dx_step, label_step, loss_step, lse_step;           /* from row to row */
   float        smoothing, spread;         /* smoothing / C */
 
@@ -56,26 +55,26 @@ template <int threads, int K, int whole> __global__ static void __launch_bounds_
   const int64_t step = (int64_t)gridDim.x * side;
   double sum = 0, count = 0;
   int64_t row = (int64_t)blockIdx.x * side + threadIdx.x / threads, label = 0;
-  stretch<threads, K, whole> next;
-  if (row < r.rows) {
-    label = r.label(row);
-    next.load(r.x, r.x_dtype, row * r.x_step, (int)r.classes, 0);
-  }
+  stretch<threads, K, whole> q;
+  float edge = 0;                         /* of the row to come, where `end` is a class */
+  int end = -1;
+  logits<whole> next(r.x, r.x_dtype, row * r.x_step, row < r.rows ? (int)r.classes : 0);
+  if (row < r.rows) label = r.label(row);
+  q.load(next, 0);
+  if ((end = next.edge(lane)) >= 0) edge = logit(r.x, r.x_dtype, next.at + end);
   for (int turn = 0; row < r.rows; row += step, turn ^= 1) {
     const bool counts = label != r.ignore;
+    const logits<whole> here = next;
     float chosen = 0;
-    if (lane == 0 && label >= 0 && label < r.classes) chosen = logit(r.x, r.x_dtype, row * r.x_step + label);
-    if (row + step < r.rows) label = r.label(row + step);
+    if (lane == 0 && label >= 0 && label < r.classes) chosen = logit(r.x, r.x_dtype, here.at + label);
     joint j = { -INFINITY, 0, 0 };
-    const int classes = (int)r.classes;
-    int c = 0;
-    for (bool more = true; more; c += next.LENGTH) {
-      stretch<threads, K, whole> here = next;
-      more = counts && c + next.LENGTH < classes;
-      int64_t then = more ? row : row + step;
-      if (then < r.rows) next.load(r.x, r.x_dtype, then * r.x_step, classes, more ? c + next.LENGTH : 0);
-      here.join(classes, c, r.smoothing > 0, j);
-    }
+    if (end >= 0) j = joint::of(edge);
+    next = logits<whole>(r.x, r.x_dtype, (row + step) * r.x_step, row + step < r.rows ? (int)r.classes : 0);
+    if (row + step < r.rows) label = r.label(row + step);
+    if ((end = next.edge(lane)) >= 0) edge = logit(r.x, r.x_dtype, next.at + end);
+    int from = 0;
+    for (; counts && from + q.LENGTH < here.w.count; from += q.LENGTH) q.join(here, from, r.smoothing > 0, j, here, from + q.LENGTH);
+    q.join(here, from, r.smoothing > 0, j, next, 0);
     j.join_warp();
     if (threads > 32) {
       if (threadIdx.x % 32 == 0) shared[turn][lane / 32] = j;
@@ -124,25 +123,47 @@ template <int threads, int K, int whole> __global__ static void __launch_bounds_
 
 /* ---- backward ------------------------------------------------------------------------------------------------------ */
 
+struct slope {                            /* of a row's loss */
+  float g, lse, spread, chosen;           /* of dy; g (1 - smoothing) */
+  int   label;                            /* -1: no class of the row */
+
+  __device__ __forceinline__ float at(float x, int c) const { return g * (exp_of(x - lse) - spread) - (c == label ? chosen : 0); }
+};
+
+template <int whole> __device__ __forceinline__ void vector_put(const float (&v)[logits<whole>::N], void *base, uint32_t, int64_t at, int)
+{
+  *(uint4 *)vector_place<whole>(base, at) = vector_close<whole>(v, 0);
+}
+template <> __device__ __forceinline__ void vector_put<0>(const float (&v)[LOGITS_V], void *base, uint32_t dtype, int64_t at, int n)
+{
+  vector_store(v, base, dtype, at, 1, n);
+}
+
 template <int whole> __global__ static void __launch_bounds__(256) loss_backward_rows(const __grid_constant__ rows r)
 {
-  uint32_t vectors = (uint32_t)((r.classes + V - 1) / V), i = blockIdx.x * 256 + threadIdx.x, row = i / vectors;
+  constexpr int N = logits<whole>::N;
+  const uint32_t i = blockIdx.x * 256 + threadIdx.x, row = i / r.slots, slot = i - row * r.slots;
   if (row >= r.rows) return;
-  int64_t c = (int64_t)(i - row * vectors) * V;
-  int n = (int)min(r.classes - c, (int64_t)V);
-  packet<whole> x;                        /* on its way before it is known whether the row counts */
-  x.load(r.x, r.x_dtype, row * r.x_step + c, n, 0);
-  int64_t label = r.label(row), mine = label - c;
-  float g = r.dy[row * r.loss_step], lse = r.lse[row * r.lse_step], v[V];
-  if (r.reduction == QN_REDUCTION_MEAN) g /= *r.count;
-  x.open(v);
+  const logits<whole> x(r.x, r.x_dtype, row * r.x_step, (int)r.classes);
+  const int64_t to = row * r.dx_step;
+  const int c = x.w.lead + (int)slot * N, end = x.edge((int)slot);
+  held<whole> q;                          /* on its way before it is known whether the row counts */
+  float edge = 0;
+  q.load(x, (int)slot);
+  if (end >= 0) edge = logit(r.x, r.x_dtype, x.at + end);
+  const int64_t label = r.label(row);
+  const bool counts = label != r.ignore;
+  slope s = { r.dy[row * r.loss_step], r.lse[row * r.lse_step], r.spread, 0, label >= 0 && label < r.classes ? (int)label : -1 };
+  if (r.reduction == QN_REDUCTION_MEAN) s.g /= *r.count;
+  s.chosen = s.g * (1 - r.smoothing);
+  if ((int)slot < x.w.count) {
+    float v[N];
+    q.open(v);
 #pragma unroll
-  for (int k = 0; k < V; k++) v[k] = label != r.ignore ? g * (exp_of(v[k] - lse) - r.spread) : 0;
-  if (mine >= 0 && mine < V && label != r.ignore)
-#pragma unroll
-    for (int k = 0; k < V; k++) v[k] -= k == (int)mine ? g * (1 - r.smoothing) : 0;
-  if (whole) vector_store_whole<whole>(v, r.dx, row * r.dx_step + c);
-  else vector_store(v, r.dx, r.dx_dtype, row * r.dx_step + c, 1, n);
+    for (int k = 0; k < N; k++) v[k] = counts ? s.at(v[k], c + k) : 0;
+    vector_put<whole>(v, r.dx, r.dx_dtype, to + c, min(x.left((int)slot), (int)N));
+  }
+  if (whole && end >= 0) edge_store<whole ? whole : QN_F32>(r.dx, to + end, counts ? s.at(edge, end) : 0);
 }
 
 /* ---- prepare, run -------------------------------------------------------------------------------------------------- */
@@ -157,15 +178,10 @@ struct state {
   unsigned blocks, threads;
 };
 
-/* bytes: of a thread's share of a stretch. */
-template <int threads, int bytes> static const void *kernel_of(uint32_t whole)
+/* K: a thread's words of a stretch. */
+template <int threads, int K> static const void *kernel_of(uint32_t whole)
 {
-  switch (whole) {
-  case QN_F32:  return (const void *)loss_rows<threads, (bytes + 31) / 32, QN_F32>;
-  case QN_F16:  return (const void *)loss_rows<threads, bytes / 16, QN_F16>;
-  case QN_BF16: return (const void *)loss_rows<threads, bytes / 16, QN_BF16>;
-  default:      return (const void *)loss_rows<threads, (bytes + 31) / 32, 0>;
-  }
+  return whole == QN_F32 ? (const void *)loss_rows<threads, K, QN_F32> : whole == QN_F16 ? (const void *)loss_rows<threads, K, QN_F16> : (const void *)loss_rows<threads, K, QN_BF16>;
 }
 static const void *backward_kernel_of(uint32_t whole)
 {
@@ -190,15 +206,13 @@ static int64_t row_step(const qn_value *v, int32_t axis)
   return step;
 }
 
-static void choose_shape(state *s, const qn_device *device, uint32_t x_dtype, uint32_t whole)
+static void choose_shape(state *s, const qn_device *device, uint32_t whole)
 {
-  int64_t bytes = s->r.classes * (x_dtype == QN_F32 ? 4 : 2);
-  unsigned threads = bytes <= 2048 ? 32 : bytes <= 16384 ? 128 : 256;
-  s->kernel = bytes <= 512 ? kernel_of<32, 16>(whole) : threads == 32 ? kernel_of<32, 64>(whole) : threads == 128 ? kernel_of<128, 64>(whole) : kernel_of<256, 64>(whole);
-  s->threads = threads == 32 ? block_of<32> : threads;
-  unsigned side = s->threads / threads;
-  int64_t blocks = qn_ceil_div(s->r.rows, side);
-  s->blocks = (unsigned)qn_min_i64(blocks, (int64_t)device->units * (1024 / s->threads));
+  int64_t bytes = s->r.classes * (whole == QN_F32 ? 4 : 2);
+  unsigned threads = whole && bytes <= 2048 ? 32 : 128, side = block_of<32> / threads;
+  s->kernel = !whole ? (const void *)loss_rows<128, 1, 0> : threads == 128 ? kernel_of<128, 4>(whole) : bytes <= 512 ? kernel_of<32, 1>(whole) : kernel_of<32, 4>(whole);
+  s->threads = 128;
+  s->blocks = (unsigned)qn_min_i64(qn_ceil_div(s->r.rows, side), (int64_t)device->units * (1024 / s->threads));
 }
 
 static qn_status prepare(const qn_request *request, qn_prepared *out)
@@ -238,17 +252,27 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   r->ignore = attr->ignore;
   r->smoothing = (float)attr->smoothing;
   r->spread = (float)(attr->smoothing / (double)r->classes);
-  bool whole = x->align >= 16 && step[X] % V == 0 && r->classes % V == 0;
+  const int64_t per_word = x->dtype == QN_F32 ? 4 : 8;
+  bool whole = x->align >= 16, steady = step[X] % per_word == 0;
   if (s.backward) {
     r->dx_dtype = v[DX]->dtype;
-    whole &= v[DX]->dtype == x->dtype && v[DX]->align >= 16 && step[DX] % V == 0;
-    int64_t vectors = r->rows * qn_ceil_div(r->classes, V);
-    if (vectors > INT32_MAX) return qn_refuse(out, "fewer than 2^31 vectors of 8", "x", "", "%lld", (long long)vectors);
+    whole &= v[DX]->dtype == x->dtype && v[DX]->align >= 16 && (step[DX] - step[X]) % per_word == 0;
+    int64_t slots = whole ? qn_max_i64(r->classes / per_word, EDGE_THREADS) : qn_ceil_div(r->classes, LOGITS_V), vectors = r->rows * slots;
+    if (vectors > INT32_MAX) return qn_refuse(out, "fewer than 2^31 vectors", "x", "", "%lld", (long long)vectors);
+    r->slots = (uint32_t)slots;
     s.kernel = backward_kernel_of(whole ? x->dtype : 0);
     s.blocks = (unsigned)qn_ceil_div(vectors, 256);
     s.threads = 256;
   } else {
-    choose_shape(&s, request->device, x->dtype, whole ? x->dtype : 0);
+    if (whole) {                          /* a row's words, and so its sum's order, may depend on which row it is */
+      if (request->demands->determinism >= QN_DET_BATCH) {
+        if (r->classes % per_word) whole = false;
+        else if (!steady) return qn_refuse(out, "rows begin with a 16-byte word, where the batch must not matter", "x", "", "%lld apart", (long long)step[X]);
+      } else if (!steady) {
+        out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
+      }
+    }
+    choose_shape(&s, request->device, whole ? x->dtype : 0);
     s.joined = attr->reduction != QN_REDUCTION_NONE || v[COUNT];
     if (s.joined) out->workspace = s.blocks * sizeof(double2), out->counters = 4;
     if (attr->reduction != QN_REDUCTION_NONE) out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;    /* as many blocks as the device holds */

@@ -36,6 +36,12 @@ cross_entropy x=bf16/700x33 labels=i32/700x1 reduction=sum smoothing=0.1 lse=? ;
 cross_entropy x=f32/70x1025 labels=i32/70x1 reduction=mean lse=? ; labels=0..1024
 cross_entropy x=f32/1100x520 labels=i32/1100x1 reduction=mean lse=? count=? ; labels=0..519
 
+# rows that begin anywhere in a 16-byte word
+cross_entropy x=bf16/9x1001 labels=i32/9x1 lse=? smoothing=0.1 ; labels=0..1000
+cross_entropy x=f16/40x4099 labels=i32/40x1 reduction=mean lse=? ; labels=0..4098
+cross_entropy_backward dy=f32/9x1 x=bf16/9x1001 labels=i32/9x1 lse=f32/9x1 smoothing=0.1 ; labels=0..1000
+cross_entropy_backward dy=f32/9x1 x=f32/9x10 labels=i32/9x1 lse=f32/9x1 dx=x ; labels=-1..10 as=f16
+
 # axes, strides, alignment
 cross_entropy x=f32/3x7x4 labels=i32/3x1x4 axis=1 lse=? ; labels=0..6 as=bf16
 cross_entropy x=f32/3x7x4x5/nhwc labels=i32/3x1x4x5 axis=1 lse=? reduction=mean ; labels=0..6 as=bf16
