@@ -36,6 +36,7 @@ struct kept {
   int32_t  width, active;                 /* rows: threads for one; active: threads that take part, a multiple of lanes */
   int32_t  slots, stages, inputs, per_slot;         /* vectors of a thread; items on their way; tensors; 16-byte words */
   int32_t  lanes, groups, channels;       /* columns: vectors of a line; groups of an item; channels of a group. rows: 1 */
+  int32_t  exchange;                      /* columns: floats that threads tell one another by (join_columns) */
   int64_t  line_step[2];                  /* columns: of x and y */
   int64_t  group_step[2];                 /* columns: of mean and rstd */
   uint32_t repeat;                        /* rows: elements for each of a parameter's: 1, or those of a channel */
@@ -270,7 +271,7 @@ template <int whole, bool columns> __global__ void __launch_bounds__(THREADS, re
   constexpr int N = columns ? V : 1;
   extern __shared__ uint4 slots[];
   __shared__ float4 of_warp[2][WARPS];
-  float *exchange = (float *)(slots + (int64_t)a.stages * a.slots * a.per_slot * THREADS), *statistic = exchange + (2 * V + 1) * THREADS / 2 + 2 * V * MAX_LANES / 8;
+  float *exchange = (float *)(slots + (int64_t)a.stages * a.slots * a.per_slot * THREADS), *statistic = exchange + a.exchange;
   int team = (int)(blockIdx.x / (uint32_t)a.parts), rank = (int)(blockIdx.x - team * (uint32_t)a.parts);
   int together = columns ? 1 : THREADS / a.width, sub = columns ? 0 : threadIdx.x / a.width, p = columns ? threadIdx.x : threadIdx.x % a.width;
   mine<whole, columns> m(a, slots, rank);
@@ -409,8 +410,6 @@ struct state {
   const void *kernel;
   uint32_t  shared, blocks;
 };
-
-enum { EXCHANGE = ((2 * V + 1) * THREADS / 2 + 2 * V * MAX_LANES / 8) * 4 };
 
 static int32_t fewest_threads(int64_t vectors)        /* for a row: 4 vectors each, if that is enough */
 {
@@ -580,7 +579,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   /* how many blocks for an item, how many vectors for a thread */
   k.inputs = s.second >= 0 ? 2 : 1;
   k.per_slot = k.inputs * (k.dtype[X] == QN_F32 ? 2 : 1);
-  int64_t extra = columns ? EXCHANGE + (int64_t)k.groups * 8 : 0, most = (most_shared(columns) - extra) / (THREADS * 16 * k.per_slot);
+  k.exchange = max((2 * V + 1) * THREADS / 2, 2 * V * k.lanes + 2);       /* halves of threads; then two of each channel, a count */
+  int64_t extra = columns ? ((int64_t)k.exchange + 2 * k.groups) * (int64_t)sizeof(float) : 0, most = (most_shared(columns) - extra) / (THREADS * 16 * k.per_slot);
   k.width = columns ? THREADS : fewest_threads(k.vectors);
   k.active = THREADS / k.lanes * k.lanes;
   int64_t lines = k.vectors / k.lanes, at_once = columns ? k.active / k.lanes : k.width;

@@ -179,3 +179,6 @@ in r f32/4x3x5x5
 n = batch_norm x=x scale=g shift=h
 s = add a=n b=r
 out y = relu x=s ; as=bf16
+
+# group norm, channels last, with more than 1344 channels
+layer_norm x=bf16/2x8x208x36/59904:208:1:1664 axis=2,3 scale=bf16/1x8x208x1 shift=bf16/1x8x208x1 mean=? rstd=? ; plain=1
