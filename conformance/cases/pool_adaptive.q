@@ -15,7 +15,7 @@ pool_adaptive_average x=f32/2x3x7x5 size=3,4 ; as=f16,bf16
 pool_adaptive_average x=f32/2x3x4x5 size=7,9 ; as=bf16
 pool_adaptive_average x=f32/2x5x33 size=7
 pool_adaptive_average x=f32/1x2x5x6x7 size=2,4,3 ; as=f16
-pool_adaptive_average x=f32/2x19x13x10/nhwc size=5,3 ; as=bf16
+pool_adaptive_average x=f32/2x19x13x10/nhwc size=5,3 ; as=bf16,f64
 pool_adaptive_average x=f32/3x40x8x8/nhwc size=2,2 ; as=bf16
 pool_adaptive_average x=f32/2x8x16x16 size=4,4 ; as=f16
 pool_adaptive_average x=f32/2x3x16x16 size=2,2 ; as=bf16
