@@ -123,7 +123,7 @@ static bool left_mmx(void)
 {
 #ifdef __x86_64__
   struct { uint16_t control, unused, status, unused2, tags, unused3; uint32_t rest[4]; } x87;
-  __asm__ volatile("fnstenv %0\n\temms" : "=m"(x87));
+  __asm__ volatile("fnstenv %0\n\temms" : "=m"(x87) : : "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)");
   return x87.tags != 0xffff;
 #else
   return false;

@@ -8,12 +8,12 @@
 enum { MOST_INS = 3, MOST_OPS = 8, MOST_VALUES = MOST_INS + MOST_OPS };
 
 struct shape {
-  const char *dims, *axis, *reduced, *weight, *contraction;       /* contraction: what a keeps its shape by */
+  const char *dims, *weight, *contraction;      /* contraction: of w and what follows, of the same shape */
 };
 static const struct shape shapes[] = {
-  {"6x8", "1", "6x1", "8x8", "matmul a=%s b=w"},
-  {"2x4x6x6", "1", "2x1x6x6", "4x4x3x3", "conv_forward x=%s w=w pad=1"},
-  {"2x4x6x6/nhwc", "1", "2x1x6x6", "4x1x3x3", "conv_forward x=%s w=w pad=1 groups=4"},
+  {"6x8", "8x8", "matmul b=w a="},
+  {"2x4x6x6", "4x4x3x3", "conv_forward w=w pad=1 x="},
+  {"2x4x6x6/nhwc", "4x1x3x3", "conv_forward w=w pad=1 groups=4 x="},
 };
 
 struct value {
@@ -54,17 +54,14 @@ static void add_op(struct graph *g)
     v.b = pick(g, false);
     snprintf(v.text, sizeof v.text, "%s a=%s b=%s", two[roll(g, 4)], a, g->v[v.b].name);
   } else if (kind < 8) {
-    char form[64];
-    snprintf(form, sizeof form, "%s", g->shape->contraction);
-    char *mark = strstr(form, "%s");
-    snprintf(v.text, sizeof v.text, "%.*s%s%s", (int)(mark - form), form, a, mark + 2);
+    snprintf(v.text, sizeof v.text, "%s%s", g->shape->contraction, a);
     g->weighs = true;
   } else if (kind < 9) {
     v.normal = true;
-    snprintf(v.text, sizeof v.text, "%s x=%s axis=%s", norms[roll(g, 2)], a, g->shape->axis);
+    snprintf(v.text, sizeof v.text, "%s x=%s axis=1", norms[roll(g, 2)], a);
   } else {
     v.whole = false;
-    snprintf(v.text, sizeof v.text, "%s x=%s axis=%s", sums[roll(g, 3)], a, g->shape->axis);
+    snprintf(v.text, sizeof v.text, "%s x=%s axis=1", sums[roll(g, 3)], a);
   }
   snprintf(v.name, sizeof v.name, "v%d", g->n_values - g->n_ins);
   g->v[v.a].last = g->n_values;

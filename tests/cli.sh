@@ -123,6 +123,12 @@ for option in --seed=-1 --random=many --kills=0 --time-limit=nan; do
   verdict "quern-conform $option" $? 2 any "${option%=*}: '${option#*=}' is no"
 done
 
+many=$(awk 'BEGIN { printf "in x f32/4"; for (i = 0; i < 130; i++) printf " | out y%d = relu x=x", i }')
+timeout 60 "$conform" --backend cpu_ref --case "$many" >"$out" 2>"$err" </dev/null
+verdict "quern-conform: a problem of more tensors than it has room for" $? 1 any "131 tensors and 130 ops; the suite has room for"
+good "quern-conform: the sign of a zero that a sum left is not asked of a neg" "0 failed" "$conform" --backend cpu_ref \
+  --case 'in x f32/6x8 | v = neg x=x | h = rms_norm x=v | out y = neg x=h ; x.fill=const:0'
+
 for option in --seed=x --epochs=0 --batch=many; do
   timeout 60 "$programs/examples/cnn_digits" $option >"$out" 2>"$err" </dev/null
   verdict "cnn_digits $option" $? 2 any "${option%=*} wants"
