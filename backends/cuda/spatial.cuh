@@ -120,12 +120,3 @@ static inline bool spatial_small(const spatial *s)
   }
   return small && most < 1e9;
 }
-
-/* 4 where vectors of that many channels lie at multiples of their size in both; else 1. */
-static inline int spatial_vector(const spatial *s, const qn_value *in, const qn_value *out)
-{
-  bool whole = s->channels_last && s->channels % 4 == 0 && s->in_stride[1] == 1 && in->align >= 16 && out->align >= 16;
-  for (int d = 0; d < 5; d++)
-    if (d != 1) whole = whole && s->in_stride[d] % 4 == 0 && s->out_stride[d] % 4 == 0;
-  return whole ? 4 : 1;
-}
