@@ -215,3 +215,12 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) conv_wgmma(const __gri
     if (threadIdx.x % 128 == 0) tma_store_wait_read<0>();
   }
 }
+
+/* The table of a file that has named the dtype of its kernels, CONV_KIND. */
+#define CONV_KERNEL(bm, bn, splits, mode)                                                                                      \
+  { bm, bn, splits, gemm_shape<CONV_KIND, bm, bn, splits>::threads, gemm_shape<CONV_KIND, bm, bn, splits>::shared,             \
+    (const void *)conv_wgmma<CONV_KIND, bm, bn, splits, mode> },
+#define CONV_FORWARD(bm, bn, splits, step, tile) CONV_KERNEL(bm, bn, splits, CUDA_CONV_FORWARD)
+#define CONV_DATA(bm, bn, splits, step, tile)    CONV_KERNEL(bm, bn, splits, CUDA_CONV_DATA)
+#define CONV_FILTER(bm, bn, splits, step, tile)  CONV_KERNEL(bm, bn, splits, CUDA_CONV_FILTER)
+#define CONV_KERNELS { { CUDA_CONV_FORWARD_TILES(CONV_FORWARD) }, { CUDA_CONV_DATA_TILES(CONV_DATA) }, { CUDA_CONV_FILTER_TILES(CONV_FILTER) } }
