@@ -1,44 +1,30 @@
-/* domain.c -- what the inputs of a problem may hold for its ops to have their usual work: indices that name places, lengths that
- * count, radicands that are positive. The tuner and the bench make up their data by it. */
+/* domain.c -- what the inputs of a problem may hold for its ops to have their usual work, as the schema says of their roles. The
+ * tuner and the bench make up their data by it. */
 #include "config.h"
 #include "core.h"
 #include <string.h>
 
-static const qn_value *value_of(const qn_graph_view *g, const qn_node *op, uint32_t role) { return &g->value[op->arg[op->first[role]]]; }
-
-/* The spatial places of dx that an index of max pooling names, or (u8) the taps of its window. */
-static int64_t places_of(const qn_graph_view *g, const qn_node *op, uint32_t dtype)
+static const int64_t *attribute(const qn_node *op, const qn_op_info *info, const char *name)
 {
-  const qn_pool *pool = op->op == QN_OP_POOL_MAX_BACKWARD && dtype == QN_U8 ? op->attr : NULL;
-  const qn_value *dx = value_of(g, op, op->n_inputs);
+  for (uint32_t k = 0; k < info->n_attrs; k++)
+    if (!strcmp(info->attr[k].name, name)) return (const int64_t *)((const char *)op->attr + info->attr[k].offset);
+  return NULL;
+}
+
+/* The spatial places of v, or for a number of so few bits those of a window. */
+static int64_t places(const qn_node *op, const qn_op_info *info, const qn_value *v, uint32_t dtype)
+{
+  const int64_t *window = dtype == QN_U8 ? attribute(op, info, "window") : NULL;
   int64_t n = 1;
-  for (int d = 0; d < dx->rank - 2; d++) n *= pool && pool->window[d] ? pool->window[d] : dx->dim[2 + d];
+  for (int d = 0; d < v->rank - 2; d++) n *= window && window[d] ? window[d] : v->dim[2 + d];
   return n;
 }
 
-/* Of an index input. Of ctc all frames and labels count, and no label is class 0. */
-static void indices(const qn_graph_view *g, const qn_node *op, uint32_t role, uint32_t dtype, qn_domain *d)
+static int64_t extent(const qn_graph_view *g, const qn_node *op, const qn_op_info *info, const qn_role_info *role, uint32_t dtype)
 {
-  const uint32_t dy = op->op == QN_OP_CTC_LOSS_BACKWARD || op->op == QN_OP_CROSS_ENTROPY_BACKWARD;    /* comes before the forward's roles */
-  switch (op->op) {
-  case QN_OP_GATHER:      d->range = value_of(g, op, 0)->dim[((const qn_axis *)op->attr)->axis]; break;
-  case QN_OP_SCATTER_ADD: d->range = value_of(g, op, op->n_inputs)->dim[((const qn_axis *)op->attr)->axis]; break;
-  case QN_OP_ONE_HOT:     d->range = ((const qn_one_hot_encoding *)op->attr)->depth; break;
-  case QN_OP_POOL_MAX_BACKWARD: case QN_OP_POOL_ADAPTIVE_MAX_BACKWARD:
-    d->range = places_of(g, op, dtype);
-    break;
-  case QN_OP_CROSS_ENTROPY: case QN_OP_CROSS_ENTROPY_BACKWARD:
-    d->range = value_of(g, op, QN_ROLE_CROSS_ENTROPY_X + dy)->dim[((const qn_entropy *)op->attr)->axis];
-    break;
-  case QN_OP_CTC_LOSS: case QN_OP_CTC_LOSS_BACKWARD:
-    d->from = d->range = 1;
-    if (role == QN_ROLE_CTC_LOSS_LABELS + dy) d->range = value_of(g, op, QN_ROLE_CTC_LOSS_X + dy)->dim[2] - 1;
-    else if (role == QN_ROLE_CTC_LOSS_X_LENGTHS + dy) d->from = value_of(g, op, QN_ROLE_CTC_LOSS_X + dy)->dim[0];
-    else d->from = value_of(g, op, QN_ROLE_CTC_LOSS_LABELS + dy)->dim[1];
-    break;
-  default: break;
-  }
-  if (d->range < 1) d->range = 1;
+  const qn_value *v = &g->value[op->arg[op->first[role->of]]];
+  if (role->dim == QN_HOLDS_PLANE) return places(op, info, v, dtype);
+  return v->dim[role->dim == QN_HOLDS_AXIS ? *attribute(op, info, "axis") : role->dim];
 }
 
 void qn_input_domain(const qn_graph_view *g, int32_t value, qn_domain *domain)
@@ -50,11 +36,20 @@ void qn_input_domain(const qn_graph_view *g, int32_t value, qn_domain *domain)
     const qn_op_info *info = qn_op_find(op->op);
     for (uint32_t r = 0; r < op->n_inputs; r++)
       for (int32_t a = op->first[r]; a < op->first[r + 1]; a++) {
+        const qn_role_info *role = &info->role[r];
         if (op->arg[a] != value) continue;
-        if (op->op == QN_OP_LOG || op->op == QN_OP_SQRT || op->op == QN_OP_RSQRT || op->op == QN_OP_POW || info->role[r].class_ == 'z')
-          domain->floats = QN_FLOATS_POSITIVE;
-        if (!strcmp(info->role[r].name, "found")) domain->floats = QN_FLOATS_ZERO;           /* else training does nothing */
-        if (info->role[r].class_ == 'i' || info->role[r].class_ == 't') indices(g, op, r, dtype, domain);
+        switch (role->holds) {
+        case QN_HOLDS_POSITIVE: domain->floats = QN_FLOATS_POSITIVE; break;
+        case QN_HOLDS_ZERO:     domain->floats = QN_FLOATS_ZERO; break;
+        case QN_HOLDS_PLACE:
+          domain->from = role->from;
+          domain->range = extent(g, op, info, role, dtype) - role->from;
+          break;
+        case QN_HOLDS_COUNT:
+          domain->from = extent(g, op, info, role, dtype);
+          domain->range = 1;
+        }
+        if (domain->range < 1) domain->range = 1;
       }
   }
 }

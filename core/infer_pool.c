@@ -140,6 +140,10 @@ qn_status qn__infer_pool(const qn__problem *p)
     }
     if (g->stride[i] == 0) g->stride[i] = g->window[i];
   }
+  int64_t taps = 1;                     /* engines number them, most of which pad may hold */
+  for (int i = 0; i < spatial; i++)
+    if (__builtin_mul_overflow(taps, g->window[i], &taps) || taps > QN__MAX_ELEMENTS)
+      return qn__refuse(p, "window", "has more than %lld taps", (long long)QN__MAX_ELEMENTS);
 
   int64_t dim[QN_MAX_RANK] = { in->dim[0], in->dim[1] };
   for (int i = 0; i < spatial; i++) {

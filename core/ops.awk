@@ -21,7 +21,7 @@ function c_number(word)
   return word
 }
 
-# One role, "c?:m/y", into the tables of the op numbered o. Pairings are resolved when all roles are known.
+# One role, "c?:m/y", into the tables of the op numbered o. What names other roles is resolved when all are known.
 function add_role(o, word, output,    r, mark, name)
 {
   r = n_roles[o]++
@@ -34,11 +34,37 @@ function add_role(o, word, output,    r, mark, name)
   if (name ~ /\[\]$/) { role_flags[o, r] = role_flags[o, r] " | QN_ROLE_LIST"; sub(/\[\]$/, "", name) }
   sub(/^0 \| /, "", role_flags[o, r])
   role_name[o, r] = name
+  mark = index(word, "/")
+  role_pair[o, r] = mark ? substr(word, mark + 1) : ""
+  if (mark) word = substr(word, 1, mark - 1)
   role_class[o, r] = substr(word, 1, 1)
-  role_pair[o, r] = substr(word, 2, 1) == "/" ? substr(word, 3) : ""
-  if (index("fnmabitoskwqz", role_class[o, r]) == 0 || (length(word) > 1 && role_pair[o, r] == ""))
+  role_holds[o, r] = substr(word, 2)
+  if (index("fnmabitoskwqz", role_class[o, r]) == 0 || (mark && role_pair[o, r] == ""))
     die("role " name ": bad class " word)
+  if (role_holds[o, r] != "" && role_holds[o, r] !~ /^([+]|0|[0-9]*<[a-z_]+[.]([0-9]|axis|plane)|=[a-z_]+[.][0-9])$/)
+    die("role " name " holds what nobody knows: " role_holds[o, r])
   if (!output) n_inputs[o]++
+}
+
+function role_named(o, what,    r)
+{
+  for (r = 0; r < n_roles[o]; r++) if (role_name[o, r] == what) return r
+  die("op " name[o] " has no role " what)
+}
+
+# What an input holds, as the fields of qn_role_info.
+function holds_fields(o, word,    kind, from, dim)
+{
+  if (word == "") return "QN_HOLDS_ANY, 0, 0, 0"
+  if (word == "+") return "QN_HOLDS_POSITIVE, 0, 0, 0"
+  if (word == "0") return "QN_HOLDS_ZERO, 0, 0, 0"
+  kind = word ~ /^=/ ? "QN_HOLDS_COUNT" : "QN_HOLDS_PLACE"
+  from = kind == "QN_HOLDS_PLACE" ? substr(word, 1, index(word, "<") - 1) + 0 : 0
+  sub(/^[0-9]*[<=]/, "", word)
+  dim = substr(word, index(word, ".") + 1)
+  if (dim == "axis") dim = "QN_HOLDS_AXIS"
+  if (dim == "plane") dim = "QN_HOLDS_PLANE"
+  return kind ", " from ", " role_named(o, substr(word, 1, index(word, ".") - 1)) ", " dim
 }
 
 /^[ \t]*#/ || NF == 0 { next }
@@ -84,6 +110,7 @@ $1 == "op" {
   gsub(/\\/, "\\\\", text[o]); gsub(/"/, "\\\"", text[o])
   # a pointwise op's first output may take any input's memory
   for (r = 0; r < n_roles[o]; r++) {
+    holds[o, r] = holds_fields(o, role_holds[o, r])
     pair[o, r] = -1
     if (op_family[o] == "pointwise" && r < n_inputs[o]) pair[o, r] = n_inputs[o]
     if (role_pair[o, r] == "") continue
@@ -185,7 +212,7 @@ function emit_table(    i, o, r, g)
   for (o = 0; o < n_ops; o++) {
     printf "static const qn_role_info roles_%s[] = {", name[o]
     for (r = 0; r < n_roles[o]; r++)
-      printf "%s\n  { \"%s\", '%s', %s, %d }", (r ? "," : ""), role_name[o, r], role_class[o, r], role_flags[o, r], pair[o, r]
+      printf "%s\n  { \"%s\", '%s', %s, %d, %s }", (r ? "," : ""), role_name[o, r], role_class[o, r], role_flags[o, r], pair[o, r], holds[o, r]
     print "\n};"
   }
   print "\nconst qn_op_info qn__ops[] = {"

@@ -494,10 +494,40 @@ static void test_attributes(void)
   qn_graph_destroy(g);
 }
 
+/* What the schema says of inputs, to those who make up data. */
+static void test_domains(void)
+{
+  static const struct { const char *line; int input; qn_domain is; } table[] = {
+    { "relu x=f32/4", 0, { QN_FLOATS_ANY, 0, 128 } },
+    { "logical_not x=bool/4", 0, { QN_FLOATS_ANY, 0, 2 } },
+    { "log x=f32/4", 0, { QN_FLOATS_POSITIVE, 0, 128 } },
+    { "batch_norm_inference x=f32/2x3 mean=f32/1x3 var=f32/1x3", 2, { QN_FLOATS_POSITIVE, 0, 128 } },
+    { "sgd params=f32/4 grads=f32/4 step=i64 rate=f32 found=f32", 4, { QN_FLOATS_ZERO, 0, 128 } },
+    { "gather x=f32/7x50 indices=i32/6 axis=-1", 1, { QN_FLOATS_ANY, 0, 50 } },
+    { "scatter_add dy=f32/6x2 indices=i32/6 dx=f32/9x2", 1, { QN_FLOATS_ANY, 0, 9 } },
+    { "one_hot indices=i32/6 depth=11 axis=0", 0, { QN_FLOATS_ANY, 0, 11 } },
+    { "pool_max_backward dy=f32/1x1x4x3 indices=u8/1x1x4x3 dx=f32/1x1x8x9 window=2,3", 1, { QN_FLOATS_ANY, 0, 6 } },
+    { "pool_max_backward dy=f32/1x1x4x3 indices=i32/1x1x4x3 dx=f32/1x1x8x9 window=2,3", 1, { QN_FLOATS_ANY, 0, 72 } },
+    { "cross_entropy x=f32/4x10x2 labels=i32/4x1x2 axis=1", 1, { QN_FLOATS_ANY, 0, 10 } },
+    { "ctc_loss x=f32/12x2x5 labels=i32/2x3 x_lengths=i32/2 label_lengths=i64/2", 1, { QN_FLOATS_ANY, 1, 4 } },
+    { "ctc_loss x=f32/12x2x5 labels=i32/2x3 x_lengths=i32/2 label_lengths=i64/2", 2, { QN_FLOATS_ANY, 12, 1 } },
+    { "ctc_loss x=f32/12x2x5 labels=i32/2x3 x_lengths=i32/2 label_lengths=i64/2", 3, { QN_FLOATS_ANY, 3, 1 } },
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    qn_graph *g;
+    qn_domain d = { -1, -1, -1 };
+    if (!qn_graph_parse(table[i].line, &g)) qn_input_domain(qn_graph_inspect(g), qn_graph_inspect(g)->pointer[table[i].input], &d);
+    if (!tap_ok(d.floats == table[i].is.floats && d.from == table[i].is.from && d.range == table[i].is.range, "input %d of %s", table[i].input, table[i].line))
+      tap_note("%d, %lld on %lld; %s", d.floats, (long long)d.range, (long long)d.from, qn_last_error());
+    qn_graph_destroy(g);
+  }
+}
+
 int main(void)
 {
   test_found();
   test_refused();
   test_attributes();
+  test_domains();
   return tap_done();
 }

@@ -10,11 +10,17 @@ extern "C" {
 /* ---- the op schema, as core/ops.def declares it ------------------------------------------- */
 
 enum { QN_ROLE_OPTIONAL = 1u, QN_ROLE_LIST = 2u, QN_ROLE_OUTPUT = 4u };
+enum { QN_HOLDS_ANY, QN_HOLDS_POSITIVE, QN_HOLDS_ZERO,
+       QN_HOLDS_PLACE,                    /* from `from` to below dim `dim` of role `of` */
+       QN_HOLDS_COUNT };                  /* that dim */
+enum { QN_HOLDS_AXIS = -1, QN_HOLDS_PLANE = -2 };     /* as dim: the attribute; all spatial dims, of a u8 the window's */
 typedef struct qn_role_info {
   const char *name;                       /* "x" */
-  char        class_;                     /* f n m a b i t s, see ops.def */
+  char        class_;                     /* a letter, see ops.def */
   uint32_t    flags;                      /* QN_ROLE_... */
   int32_t     paired;                     /* the output role that may take this input's memory; -1 */
+  uint8_t     holds, from;                /* QN_HOLDS_...: what its elements are where the op has its usual work */
+  int8_t      of, dim;
 } qn_role_info;
 
 enum { QN_ATTR_INT, QN_ATTR_REAL, QN_ATTR_SPATIAL, QN_ATTR_SPADS, QN_ATTR_RANK, QN_ATTR_RPADS, QN_ATTR_AXES };
