@@ -29,7 +29,7 @@ typedef struct planner {
   int32_t *list, n, n_follow;             /* the region, in the order in which engines see it; anchor and followers */
   int32_t *local;                         /* of each value: its number in the request, or -1 */
   int32_t *value_of, n_values, n_args;    /* of the request's values: their numbers in the graph */
-  const uint32_t *also[16]; int n_also;   /* kinds that willing rows add for this anchor */
+  uint8_t also[QN__KINDS];                /* of each kind: a row for this anchor lets it join */
   qn_part **part; int n_parts;
   void *memory;
 } planner;
@@ -124,11 +124,7 @@ static bool pointwise(const planner *p, int32_t i) { return p->g->op[i].family =
 static bool joins(const planner *p, int32_t i)
 {
   if (p->group[i] != UNPLANNED || p->in[i]) return false;
-  if (pointwise(p, i)) return true;
-  for (int k = 0; k < p->n_also; k++)
-    for (const uint32_t *kind = p->also[k]; *kind; kind++)
-      if (*kind == p->g->op[i].op) return true;
-  return false;
+  return pointwise(p, i) || p->also[p->g->op[i].op];
 }
 
 static void take(planner *p, int32_t i)
@@ -138,13 +134,13 @@ static void take(planner *p, int32_t i)
   mark_after(p, i, p->after);
 }
 
-/* Whether everything that reads what op e makes is in the region or is op `user`. */
-static bool only_used_here(const planner *p, int32_t e, int32_t user)
+/* Whether everything that reads what op e makes is op `user` or, unless it must be that alone, in the region. */
+static bool only_used_here(const planner *p, int32_t e, int32_t user, bool alone)
 {
   const qn_node *op = &p->g->op[e];
   for (int32_t a = inputs_of(op); a < args_of(op); a++)
     for (int32_t k = p->reader_first[op->arg[a]]; k < p->reader_first[op->arg[a] + 1]; k++)
-      if (!p->in[p->reader[k]] && p->reader[k] != user) return false;
+      if (p->reader[k] != user && (alone || !p->in[p->reader[k]])) return false;
   return true;
 }
 
@@ -160,21 +156,22 @@ static bool comes_back(planner *p, int32_t e)
 }
 
 /* A pointwise op that the region may compute for itself: nothing that is still to be anchored stands behind it. What the anchor
- * reads may be read by others too. */
+ * reads may be read by others too; what a follower reads by it alone, for those of the region stand before it in the list. */
 static bool pullable(planner *p, int32_t e, int32_t user, bool alone)
 {
   if (p->in[e] || p->group[e] != UNPLANNED || !pointwise(p, e) || p->after[e]) return false;
-  if (!only_used_here(p, e, user) && (alone || comes_back(p, e))) return false;
+  if (!only_used_here(p, e, user, alone) && (alone || comes_back(p, e))) return false;
   for (int32_t k = p->pred_first[e]; k < p->pred_first[e + 1]; k++)
     if (p->group[p->pred[k]] == UNPLANNED && !pointwise(p, p->pred[k])) return false;
   return true;
 }
 
-static bool feeds(const planner *p, int32_t e, int32_t user)
+/* How often op `user` waits for op e: once for each operand that it makes. */
+static int32_t feeds(const planner *p, int32_t e, int32_t user)
 {
-  for (int32_t k = p->pred_first[user]; k < p->pred_first[user + 1]; k++)
-    if (p->pred[k] == e) return true;
-  return false;
+  int32_t n = 0;
+  for (int32_t k = p->pred_first[user]; k < p->pred_first[user + 1]; k++) n += p->pred[k] == e;
+  return n;
 }
 
 static bool feeds_follower(const planner *p, int32_t e)
@@ -185,7 +182,8 @@ static bool feeds_follower(const planner *p, int32_t e)
 }
 
 /* Side producers, which the anchor itself must not need, come before their user; the anchor's own producers, which no
- * follower needs, after all of them, nearest first: so every prefix of the list is a region too. */
+ * follower needs, after all of them, nearest first: so every prefix of the list is a region too. What the anchor reads in two
+ * roles is none of these: an engine computes it as it reads one of them. */
 static void pull(planner *p, int32_t user, bool before)
 {
   int32_t depth = 0;
@@ -199,7 +197,7 @@ static void pull(planner *p, int32_t user, bool before)
       continue;
     }
     const int32_t e = p->pred[p->at[depth]++];
-    if (!pullable(p, e, u, before) || (before ? feeds(p, e, p->list[0]) : feeds_follower(p, e))) continue;
+    if (!pullable(p, e, u, before) || (before ? feeds(p, e, p->list[0]) : feeds_follower(p, e) || (u == user && feeds(p, e, u) > 1))) continue;
     if (!before) take(p, e);
     p->path[++depth] = e;
     p->at[depth] = p->pred_first[e];
@@ -246,11 +244,14 @@ static void cut_hazards(planner *p)
 static void gather_also(planner *p, int32_t anchor)
 {
   const qn_op_info *info = qn_op_find(p->g->op[anchor].op);
-  p->n_also = 0;
+  memset(p->also, 0, sizeof p->also);
   for (int b = 0; b < p->who->terms->n_backends; b++) {
     const qn__backend *backend = p->who->terms->backend[b];
-    for (int i = 0; i < backend->n_engines && p->n_also < 16; i++)
-      if (backend->engine[i].also && qn__anchors(&backend->engine[i], info)) p->also[p->n_also++] = backend->engine[i].also;
+    for (int i = 0; i < backend->n_engines; i++) {
+      const qn_engine *row = &backend->engine[i];
+      for (const uint32_t *kind = row->also; kind && *kind && qn__anchors(row, info); kind++)
+        if (*kind < QN__KINDS) p->also[*kind] = 1;
+    }
   }
 }
 
