@@ -143,7 +143,7 @@ qn_status qn_context_set(qn_context *ctx, const char *key, const char *value)
 const char *qn_context_get(const qn_context *ctx, const char *key)
 {
   int i = ctx && key ? qn__setting_index(key) : -1;
-  return i < 0 ? NULL : ctx->settings.text[i] ? ctx->settings.text[i] : "";
+  return i < 0 ? NULL : qn__setting_value(&ctx->settings, i);
 }
 
 const char *qn_context_device(const qn_context *ctx)

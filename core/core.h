@@ -91,6 +91,7 @@ void      qn__settings_log(const qn__settings *s);  /* the process has one log l
 qn_status qn__settings_set(qn__settings *s, const char *key, const char *value, int origin);
 void      qn__settings_free(qn__settings *s);
 const char *qn__setting_key(int i);
+const char *qn__setting_value(const qn__settings *s, int i);    /* as given, else its default */
 int       qn__setting_index(const char *key);       /* -1: no such key; the sentence lists the known */
 const char *qn__environment(int setting);           /* the value that was read; NULL: unset */
 void        qn__settings_unknown(void);             /* warns, once, of variables that neither Quern nor a backend found reads */

@@ -183,6 +183,7 @@ void qn__leave(const qn__device *dev, uint64_t saved)
 
 qn_status qn_each_device(void (*row)(void *, const qn_backend_info *, const qn_device *), void *user)
 {
+  if (!row) return qn__fail(QN_BAD_ARGUMENT, "row: is NULL");
   for (qn__backend *b = qn__backends(); b; b = b->next) {
     int32_t n = 0;
     if (!b->table || !b->device || b->device->count(&n)) continue;

@@ -63,17 +63,18 @@ void qn_graph_destroy(qn_graph *g)
 
 const qn_graph_view *qn_graph_inspect(const qn_graph *g)
 {
-  return &g->view;
+  return g ? &g->view : NULL;
 }
 
 int qn_graph_pointers(const qn_graph *g)
 {
-  return (int)g->view.n_pointers;
+  return g ? (int)g->view.n_pointers : 0;
 }
 
 /* In a graph of one op that has no names its roles serve. */
 int qn_graph_index(const qn_graph *g, const char *name)
 {
+  if (!g || !name) return -1;
   const qn_graph_view *v = &g->view;
   int32_t value = -1;
   for (uint32_t i = 0; i < v->n_values && value < 0 && name[0]; i++)
@@ -358,6 +359,7 @@ static bool is_single(const qn_graph_view *v)
 
 qn_status qn_graph_make(const qn_graph_view *from, qn_graph **graph_p)
 {
+  if (!from || !graph_p) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", from ? "graph_p" : "view");
   *graph_p = NULL;
   qn__graph_sizes sizes;
   qn_status status = measure(from, &sizes);

@@ -41,9 +41,45 @@ static bool push_int(qn__vec *v, int32_t i)
 static qn_value *values(qn__parser *s) { return (qn_value *)s->value.p; }
 static int32_t n_values(const qn__parser *s) { return (int32_t)(s->value.n / sizeof(qn_value)); }
 
+/* Where a name stands among the slots, or would. */
+static size_t slot_of(const qn__parser *s, qn__span name)
+{
+  const qn__span *names = (const qn__span *)s->name.p;
+  uint64_t h = 0xcbf29ce484222325u;     /* FNV-1a */
+  for (size_t i = 0; i < name.n; i++) h = (h ^ (unsigned char)name.s[i]) * 0x100000001b3u;
+  size_t at = (size_t)(h ^ h >> 32) & (s->n_slots - 1);
+  for (int32_t i; (i = s->slot[at]) >= 0; at = (at + 1) & (s->n_slots - 1))
+    if (names[i].n == name.n && !memcmp(names[i].s, name.s, name.n)) break;
+  return at;
+}
+
+static int32_t find_name(const qn__parser *s, qn__span name)
+{
+  return name.n && s->n_slots ? s->slot[slot_of(s, name)] : -1;
+}
+
+static bool grow_slots(qn__parser *s)
+{
+  const qn__span *names = (const qn__span *)s->name.p;
+  const size_t n = s->n_slots ? 2 * s->n_slots : 64;
+  int32_t *slot = qn__alloc(n * sizeof *slot);
+  if (!slot) {
+    qn__fail(QN_NO_MEMORY, "no memory for a problem line");
+    return false;
+  }
+  memset(slot, 0xff, n * sizeof *slot);
+  qn__free(s->slot);
+  s->slot = slot;
+  s->n_slots = n;
+  for (int32_t i = 0; i < n_values(s); i++)
+    if (names[i].n) slot[slot_of(s, names[i])] = i;
+  return true;
+}
+
 /* -1: no memory */
 static int32_t add_value(qn__parser *s, const qn_value *value, qn__span name, double literal)
 {
+  if (name.n && 2 * (s->n_named + 1) > s->n_slots && !grow_slots(s)) return -1;
   qn_value *v = push(&s->value, sizeof *v);
   qn__span *n = v ? push(&s->name, sizeof *n) : NULL;
   double *l = n ? push(&s->literal, sizeof *l) : NULL;
@@ -51,15 +87,11 @@ static int32_t add_value(qn__parser *s, const qn_value *value, qn__span name, do
   *v = *value;
   *n = name;
   *l = literal;
+  if (name.n) {
+    s->slot[slot_of(s, name)] = n_values(s) - 1;
+    s->n_named++;
+  }
   return n_values(s) - 1;
-}
-
-static int32_t find_name(const qn__parser *s, qn__span name)
-{
-  const qn__span *names = (const qn__span *)s->name.p;
-  for (int32_t i = 0; i < n_values(s); i++)
-    if (names[i].n == name.n && name.n && !memcmp(names[i].s, name.s, name.n)) return i;
-  return -1;
 }
 
 /* Puts a place before the sentence that is there. */
@@ -454,6 +486,7 @@ static void release(qn__parser *s)
 {
   qn__vec *all[] = { &s->value, &s->name, &s->literal, &s->ints, &s->attr, &s->op, &s->in, &s->out };
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) qn__free(all[i]->p);
+  qn__free(s->slot);
 }
 
 /* The parsed pieces as a view, for qn_graph_make to check and keep. */

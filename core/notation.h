@@ -14,6 +14,8 @@ typedef struct qn__parser {
   int         line;
   bool        graph;                    /* not a single op line */
   qn__vec     value, name, literal, ints, attr, op, in, out;   /* of qn_value, qn__span, double, int32_t, bytes, ops, values */
+  int32_t    *slot;                     /* values by name: each at its hash or the next free place, -1 where there is none */
+  size_t      n_slots, n_named;         /* a power of two, at least twice the values in them */
 } qn__parser;
 
 /* notation.c: reads from p to end; the parser's memory is its own. settings (or NULL) gets what follows ";". */

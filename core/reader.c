@@ -66,6 +66,7 @@ static const char *problem_end(const char *p, const char *end, bool graph)
 
 qn_status qn_reader_next(qn_reader *r, qn_graph **graph_p, const char **settings_p, int *line_p)
 {
+  if (!r || !graph_p) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", r ? "graph_p" : "reader");
   *graph_p = NULL;
   r->settings.len = 0;
   r->settings.failed = false;
@@ -90,6 +91,7 @@ qn_status qn_reader_next(qn_reader *r, qn_graph **graph_p, const char **settings
 
 qn_status qn_graph_parse(const char *lines, qn_graph **graph_p)
 {
+  if (!lines || !graph_p) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", lines ? "graph_p" : "lines");
   qn_reader r = { .p = lines, .end = lines + strlen(lines), .line = 1 };
   qn_status status = qn_reader_next(&r, graph_p, NULL, NULL);
   if (!status && !*graph_p) status = qn__fail(QN_SYNTAX, "line %d, column 1: there is no problem here", r.line);
@@ -118,12 +120,14 @@ static qn_status new_reader(char *owned, size_t length, qn_reader **reader_p)
 
 qn_status qn_reader_text(const char *text, qn_reader **reader_p)
 {
+  if (!text || !reader_p) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", text ? "reader_p" : "text");
   *reader_p = NULL;
   return new_reader(qn__strdup(text), strlen(text), reader_p);
 }
 
 qn_status qn_reader_open(const char *path, qn_reader **reader_p)
 {
+  if (!path || !reader_p) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", path ? "reader_p" : "path");
   *reader_p = NULL;
   bool standard = !strcmp(path, "-");
   FILE *file = standard ? stdin : fopen(path, "rb");

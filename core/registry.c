@@ -371,6 +371,7 @@ qn_status qn__backend_get(const char *name, qn__backend **out)
 
 qn_status qn_each_backend(void (*row)(void *, const qn_backend_info *), void *user)
 {
+  if (!row) return qn__fail(QN_BAD_ARGUMENT, "row: is NULL");
   for (qn__backend *b = qn__backends(); b; b = b->next) {
     qn_backend_info info = { b->table ? b->name : "", b->table ? b->table->version : "", b->table ? b->table->device_kind : "",
                              b->path, b->status, b->why ? b->why : "", b->table };

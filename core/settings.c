@@ -210,6 +210,7 @@ static const struct setting {
 };
 
 const char *qn__setting_key(int i) { return table[i].key; }
+const char *qn__setting_value(const qn__settings *s, int i) { return s->text[i] ? s->text[i] : table[i].def; }
 
 int qn__setting_index(const char *key)
 {
@@ -351,13 +352,13 @@ qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *, const qn_se
   static const char *const origin[] = { "default", "environment", "context" };
   qn__settings own;
   const qn__settings *s = ctx ? &ctx->settings : &own;
+  if (!row) return qn__fail(QN_BAD_ARGUMENT, "row: is NULL");
   if (!ctx) {
     qn_status status = qn__settings_init(&own);
     if (status) return status;
   }
   for (int i = 0; i < QN_SET_COUNT; i++) {
-    qn_setting_info info = { table[i].key, table[i].variable, s->text[i] ? s->text[i] : table[i].def,
-                             origin[s->origin[i]], table[i].text };
+    qn_setting_info info = { table[i].key, table[i].variable, qn__setting_value(s, i), origin[s->origin[i]], table[i].text };
     row(user, &info);
   }
   for (qn__backend *b = qn__backends(); b; b = b->next)

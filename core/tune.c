@@ -160,6 +160,14 @@ static bool replace(const char *path, const char *temporary, const qn_text *text
   return ok;
 }
 
+/* Waits for the lock beside a file, whatever signals come meanwhile. */
+static int lock_file(int guard)
+{
+  int status;
+  while ((status = flock(guard, LOCK_EX)) && errno == EINTR) {}
+  return status;
+}
+
 /* Under `remembering`, but `lock` only while it reads: a look-up does not wait for a disk. */
 static void write_file(table *t)
 {
@@ -171,7 +179,7 @@ static void write_file(table *t)
   qn__text_add(&temporary, "%s.%ld", t->path, (long)getpid());
   if (beside.failed || temporary.failed) goto done;
   guard = open(beside.s, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (guard < 0 || flock(guard, LOCK_EX)) goto fail;
+  if (guard < 0 || lock_file(guard)) goto fail;
   pthread_mutex_lock(&lock);
   if ((ours = read_file(t))) print_entries(t, &text);
   pthread_mutex_unlock(&lock);

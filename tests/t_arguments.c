@@ -136,6 +136,28 @@ static void test_calls(void)
   call_refused("relu: attributes are given, but it has none", make_call(&c, QN_OP_RELU, &axis, 2, (qn_tensor[]){ x, y }));
 }
 
+/* ---- graphs that are not there ------------------------------------------------------------- */
+
+static bool null_refused(qn_status status) { return status == QN_BAD_ARGUMENT && strstr(qn_last_error(), "is NULL"); }
+
+static void test_nothing(void)
+{
+  qn_graph *g;
+  qn_reader *r;
+  char text[8] = "as";
+  qn_graph_view view = { .struct_size = sizeof view };
+  tap_ok(null_refused(qn_graph_parse(NULL, &g)) && null_refused(qn_graph_parse("relu x=f32/4", NULL)), "no lines, no place for a graph");
+  tap_ok(null_refused(qn_graph_make(NULL, &g)) && null_refused(qn_graph_make(&view, NULL)), "no view");
+  tap_ok(null_refused(qn_reader_text(NULL, &r)) && null_refused(qn_reader_text("", NULL)) && null_refused(qn_reader_open(NULL, &r)) &&
+         null_refused(qn_reader_open("-", NULL)) && null_refused(qn_reader_next(NULL, &g, NULL, NULL)), "no text, path, reader");
+  tap_ok(!qn_graph_print(NULL, text, sizeof text) && !*text && !qn_graph_pointers(NULL) && !qn_graph_inspect(NULL) &&
+         qn_graph_index(NULL, "x") == -1, "nothing is told of no graph");
+  tap_ok(!qn_graph_parse("relu x=f32/4", &g) && qn_graph_index(g, NULL) == -1, "no name is no tensor's");
+  qn_graph_destroy(g);
+  tap_ok(null_refused(qn_each_backend(NULL, NULL)) && null_refused(qn_each_device(NULL, NULL)) && null_refused(qn_each_setting(NULL, NULL, NULL)),
+         "nobody to tell of what is here");
+}
+
 /* ---- views of memory ---------------------------------------------------------------------- */
 
 static qn_value view(int rank, const int64_t *dim, const int64_t *stride)
@@ -192,6 +214,7 @@ static void test_views(void)
 int main(void)
 {
   test_calls();
+  test_nothing();
   test_views();
   return tap_done();
 }

@@ -3,6 +3,7 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "core.h"
 #include "problems.h"
 #include "tap.h"
@@ -229,6 +230,31 @@ static void test_graphs(void)
 }
 
 /* ---- canonical text ----------------------------------------------------------------------- */
+
+/* A long chain: each name is found, near and far; one taken long ago is refused; and all of it in much less than the square of the time. */
+static void test_names(void)
+{
+  enum { N = 60000, LINE = 40 };
+  char *lines = malloc((N + 3) * LINE), *at = lines;
+  qn_graph *g = NULL, *none = NULL;
+  const clock_t begin = clock();
+  at += sprintf(at, "in a f32/16\nv0 = relu x=a\n");
+  for (int i = 1; i < N; i++) at += sprintf(at, "v%d = add a=v%d b=v%d\n", i, i - 1, i / 2);
+  const char *end = at;
+  at += sprintf(at, "out y = add a=v%d b=a\n", N - 1);
+  bool right = !qn_graph_parse(lines, &g) && qn_graph_inspect(g)->n_ops == N + 1;
+  const qn_graph_view *v = right ? qn_graph_inspect(g) : NULL;
+  for (uint32_t i = 0; right && i < v->n_ops; i++) {
+    const qn_node *op = &v->op[i];
+    right = i == 0 || i == N || (!strcmp(v->name[op->arg[0]], v->name[v->op[i - 1].arg[v->op[i - 1].first[v->op[i - 1].n_inputs]]])
+                                 && atoi(v->name[op->arg[1]] + 1) == (int)i / 2);
+  }
+  tap_ok(right && (double)(clock() - begin) / CLOCKS_PER_SEC < 8, "a graph of %d names", N);
+  strcpy(lines + (end - lines), "out v7 = neg x=a\n");
+  tap_ok(qn_graph_parse(lines, &none) == QN_SYNTAX && strstr(qn_last_error(), "\"v7\" is taken"), "%s", qn_last_error());
+  qn_graph_destroy(g);
+  free(lines);
+}
 
 static void test_canonical(void)
 {
@@ -584,6 +610,7 @@ int main(void)
 {
   test_ops();
   test_graphs();
+  test_names();
   test_canonical();
   test_buffer();
   test_sentences();

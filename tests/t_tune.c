@@ -1,9 +1,15 @@
 /* t_tune.c -- what is measured and remembered: the choice among engines, variants and splits, on the fake device, whose clock
  * only their work moves; and the file between processes. */
 #include <quern/tools.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "fake.h"
 #include "tap.h"
@@ -156,6 +162,39 @@ static void refused(void)
   snprintf(file, sizeof file, "%s", path);
 }
 
+static void nothing(int signal) { (void)signal; }
+
+/* While another process holds the lock beside the file, timers go off that do not restart calls. */
+static void interrupted(void)
+{
+  char beside[80];
+  int ready[2];
+  char byte;
+  snprintf(beside, sizeof beside, "%s.lock", file);
+  qn_context *ctx = tuner("tune=measure");
+  if (pipe(ready)) return;
+  pid_t child = fork();
+  if (child == 0) {
+    int fd = open(beside, O_RDWR | O_CREAT, 0666);
+    if (flock(fd, LOCK_EX) || write(ready[1], "x", 1) != 1) _exit(1);
+    usleep(300000);
+    _exit(0);
+  }
+  const struct itimerval often = { { 0, 20000 }, { 0, 20000 } }, never = { { 0, 0 }, { 0, 0 } };
+  struct sigaction act = { .sa_handler = nothing }, old;
+  const int held = read(ready[0], &byte, 1) == 1;
+  sigaction(SIGALRM, &act, &old);
+  setitimer(ITIMER_REAL, &often, NULL);
+  gets(ctx, "copy x=f32/99", "fake/timed:fast");
+  setitimer(ITIMER_REAL, &never, NULL);
+  sigaction(SIGALRM, &old, NULL);
+  while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}
+  tap_ok(held && strstr(contents(), "copy x=f32/99\t"), "signals do not keep a measurement from the file");
+  close(ready[0]);
+  close(ready[1]);
+  qn_context_destroy(ctx);
+}
+
 int main(void)
 {
   char folder[] = "/tmp/quern-t-tune-XXXXXX", command[64];
@@ -167,6 +206,7 @@ int main(void)
   data();
   shared();
   modes();
+  interrupted();
   refused();
   snprintf(command, sizeof command, "rm -r %s", folder);
   if (system(command)) tap_note("%s is still there", folder);

@@ -6,6 +6,8 @@
  *             a failed call leaves its inputs untouched and its context usable
  *   owners    the caller owns tensors' memory and destroys what a _create call made
  *   threads   a context is used by one thread at a time; plans and graphs are immutable and shared
+ *   numbers   on a CPU are computed in the calling thread's floating-point mode, which must be the one that C begins with: to
+ *             nearest, subnormals kept (a program linked with -ffast-math flushes them, and is warned)
  *
  * A first program:
  *
@@ -109,8 +111,8 @@ typedef struct qn_context qn_context;
  * the same name (QUERN_BACKEND is "backend=..."); `quern-info config` lists them all. */
 qn_status qn_context_create(const char *const options[], qn_context **ctx_p);
 void      qn_context_destroy(qn_context *ctx);            /* waits for its own work; NULL is a no-op */
-qn_status qn_context_set(qn_context *ctx, const char *key, const char *value);  /* not "backend" or "device" */
-const char *qn_context_get(const qn_context *ctx, const char *key);             /* NULL: no such key */
+qn_status qn_context_set(qn_context *ctx, const char *key, const char *value);  /* not backend, device, device_model, plugin_path */
+const char *qn_context_get(const qn_context *ctx, const char *key);   /* what is in force, until the next set; NULL: no such key */
 qn_status qn_context_synchronize(qn_context *ctx);        /* until all that was enqueued is done */
 const char *qn_context_device(const qn_context *ctx);     /* "cpu", "cuda:0 (NVIDIA H200)" */
 
@@ -176,7 +178,7 @@ void      qn_graph_destroy(qn_graph *graph);
 /* Canonical text, closed by '\0' within `bytes`; returns the length it has or would have had. */
 size_t    qn_graph_print(const qn_graph *graph, char *text, size_t bytes);
 int       qn_graph_pointers(const qn_graph *graph);       /* how many pointers execute takes */
-int       qn_graph_index(const qn_graph *graph, const char *name);   /* of an `in` or `out` among them; -1: none */
+int       qn_graph_index(const qn_graph *graph, const char *name);   /* of an `in` or `out` among them, of a single op a role; -1: none */
 
 /* A graph bound to chosen engines. Executing allocates nothing and never synchronises. */
 typedef struct qn_plan qn_plan;
