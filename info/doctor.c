@@ -78,10 +78,13 @@ static bool check_folder(const char *path)
   return good ? said(true, path, text) : false;
 }
 
-static bool check_folders(void)
+static bool check_folders(const char *const options[])
 {
   bool good = true;
-  const char *path = secure_getenv("QUERN_PLUGIN_PATH");
+  const char *path = secure_getenv("QUERN_PLUGIN_PATH"), key[] = "plugin_path=";
+  for (int i = 0; options[i]; i++)
+    if (!strncmp(options[i], key, sizeof key - 1))
+      path = options[i] + sizeof key - 1;
   char *copy = path ? strdup(path) : NULL, *save = NULL;
   for (char *dir = copy ? strtok_r(copy, ":", &save) : NULL; dir; dir = strtok_r(NULL, ":", &save))
     good &= check_folder(dir);
@@ -180,7 +183,7 @@ int info_doctor(const char *const options[])
   int devices = 0;
   qn_context *ctx;
   printf("ok     libquern %s\n", qn_version());
-  good &= check_folders();
+  good &= check_folders(options);
   qn_each_backend(check_backend, &good);
   qn_each_device(count_device, &devices);
   if (!devices)

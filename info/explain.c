@@ -126,36 +126,11 @@ static void table_free(table *t)
   free(t->at);
 }
 
-/* The one problem of the argument; "-" reads it from standard input. */
-static qn_status read_problem(const char *line, qn_graph **graph)
-{
-  qn_reader *reader;
-  const char *settings;
-  int number;
-  if (strcmp(line, "-"))
-    return qn_graph_parse(line, graph);
-  qn_status status = qn_reader_open("-", &reader);
-  if (status)
-    return status;
-  status = qn_reader_next(reader, graph, &settings, &number);
-  qn_reader_close(reader);
-  return status;
-}
-
-int info_explain(const char *const options[], const char *model, const char *line)
+static int explain_graph(const char *const options[], const char *model, const qn_graph *graph)
 {
   table t = { 0 };
-  qn_graph *graph;
   bool all = true;
-  qn_status status = read_problem(line, &graph);
-  if (status)
-    return info_fail(status);
-  if (!graph) {
-    fprintf(stderr, "quern-info: standard input holds no problem\n");
-    return 2;
-  }
-  status = qn_explain(options, model, graph, add, &t);
-  qn_graph_destroy(graph);
+  qn_status status = qn_explain(options, model, graph, add, &t);
   if (t.failed) {
     fprintf(stderr, "quern-info: no memory\n");
     table_free(&t);
@@ -170,4 +145,48 @@ int info_explain(const char *const options[], const char *model, const char *lin
   if (status && !(status == QN_UNSUPPORTED && !all))
     return info_fail(status);
   return all ? 0 : 1;
+}
+
+/* All problems of standard input, a blank line between their tables; the worst of their exit statuses. */
+static int explain_input(const char *const options[], const char *model)
+{
+  qn_reader *reader;
+  int worst = 0, n = 0, line = 1;
+  qn_status status = qn_reader_open("-", &reader);
+  if (status)
+    return info_fail(status);
+  for (;; n++) {
+    qn_graph *graph;
+    const char *settings;
+    status = qn_reader_next(reader, &graph, &settings, &line);
+    if (!status && !graph)
+      break;
+    if (n)
+      putchar('\n');
+    fflush(stdout);
+    int rc = status ? info_fail(status) : explain_graph(options, model, graph);
+    qn_graph_destroy(graph);
+    worst = rc > worst ? rc : worst;
+    if (!status && rc == 2)             /* the options, which all of them share */
+      break;
+  }
+  qn_reader_close(reader);
+  if (n || worst)
+    return worst;
+  fprintf(stderr, "quern-info: standard input holds no problem\n");
+  return 2;
+}
+
+/* line: a problem, or "-". */
+int info_explain(const char *const options[], const char *model, const char *line)
+{
+  qn_graph *graph;
+  if (!strcmp(line, "-"))
+    return explain_input(options, model);
+  qn_status status = qn_graph_parse(line, &graph);
+  if (status)
+    return info_fail(status);
+  int rc = explain_graph(options, model, graph);
+  qn_graph_destroy(graph);
+  return rc;
 }

@@ -19,8 +19,8 @@ static const char doc[] =
 enum { KEY_EXPLAIN = 1000, KEY_MODEL };
 
 static const struct argp_option option_table[] = {
-  { "explain",      KEY_EXPLAIN, "LINE", 0, "every engine's verdict on a problem line or a graph (lines joined by |); - reads it "
-                                            "from standard input", 0 },
+  { "explain",      KEY_EXPLAIN, "LINE", 0, "every engine's verdict on a problem line or a graph (lines joined by |); - reads all "
+                                            "those of standard input", 0 },
   { "device-model", KEY_MODEL,   "M",    0, "explain as on that device, which need not be here: h200, a100, t4, generic", 0 },
   { "backend",      'b',         "LIST", 0, "as QUERN_BACKEND", 0 },
   { "set",          's',         "K=V",  0, "any other option, as engine=matmul=direct; may be repeated", 0 },

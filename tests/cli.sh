@@ -94,6 +94,15 @@ bad "QUERN_ENGINE of a family without engines of its own" "one by one" env QUERN
 good "quern-info" cpu_ref "$info"
 good "quern-info --explain names the engine" direct "$info" --explain "$line"
 good "quern-info config" QUERN_BACKEND "$info" config
+timeout 60 "$info" doctor --set plugin_path=/nonexistent >"$out" 2>"$err" </dev/null
+verdict "quern-info doctor looks into the folders that it is given" $? 0 any "/nonexistent: no such folder"
+printf 'relu x=f32/4\n\nrelu y\n# a graph\nin a f32/3\nout b = neg x=a\n\nexp x=f32/5 ; seed=1\n' |
+  timeout 60 "$info" --backend cpu_ref --explain - >"$out" 2>"$err"
+verdict "quern-info --explain - goes on after a line that is none" $? 2 1 "line 3, column 7"
+[ "$(grep -c '^part 0: ' "$out")" = 3 ]
+verdict "and explains all the others" $? 0 1 "part 0: exp x=f32/5"
+printf 'relu x=f32/4\nrelu x=f32/5\n' | timeout 60 "$info" --backend nonesuch --explain - >"$out" 2>"$err"
+verdict "a backend that is none is spoken of once" $? 2 1 nonesuch
 
 bad "quern-bench: a filter that leaves nothing" nonesuch "$bench" --case "$line" --filter nonesuch
 bad "quern-bench: --csv where there is no folder" "--csv" "$bench" --case "$line" --csv /nonexistent/x.csv
@@ -129,7 +138,10 @@ verdict "quern-conform: a problem of more tensors than it has room for" $? 1 any
 good "quern-conform: the sign of a zero that a sum left is not asked of a neg" "0 failed" "$conform" --backend cpu_ref \
   --case 'in x f32/6x8 | v = neg x=x | h = rms_norm x=v | out y = neg x=h ; x.fill=const:0'
 
-for option in --seed=x --epochs=0 --batch=many; do
+good "quern-conform: strides whose product no integer holds" "0 failed" "$conform" --backend cpu_ref \
+  --case 'conv_backward_data dy=f32/1x4x1x1 w=f32/4x4x3x3 stride=1099511627776 pad=1 dx=f32/1x4x8x8'
+
+for option in --seed=x --epochs=0 --batch=many --width=4,4x --rate=inf; do
   timeout 60 "$programs/examples/cnn_digits" $option >"$out" 2>"$err" </dev/null
   verdict "cnn_digits $option" $? 2 any "${option%=*} wants"
 done
