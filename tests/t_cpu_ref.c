@@ -4,6 +4,8 @@
 #include <quern/tools.h>
 #include <fenv.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "tap.h"
 #ifdef _OPENMP
 #include <omp.h>
@@ -79,6 +81,34 @@ static void test_inside_parallel(void)
 #endif
 }
 
+static char warned[256];
+static void keep_warning(void *user, int level, const char *message)
+{
+  (void)user;
+  if (level == QN_LOG_WARN) snprintf(warned, sizeof warned, "%s", message);
+}
+
+/* In a child, for a process is told once. */
+static void test_mode(const char *mode, const char *word)
+{
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    static const char *const options[] = { "backend=cpu_ref", NULL };
+    qn_context *ctx;
+    qn_set_log(keep_warning, NULL);
+    if (*mode == 'u') fesetround(FE_UPWARD);
+#ifdef __SSE__
+    if (*mode == 'f') __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);
+#endif
+    _exit(qn_context_create(options, &ctx) || !strstr(warned, word) || (!*word && *warned));
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  tap_ok(status == 0, "a thread that %s is %s", *mode == 'u' ? "rounds upwards" : *mode == 'f' ? "flushes subnormals" : "computes as C begins",
+         *word ? "warned" : "not warned");
+}
+
 static void test_memory(void)
 {
   static const char *const options[] = { "backend=cpu_ref", NULL };
@@ -141,6 +171,11 @@ static void test_narrowed(void)
 
 int main(void)
 {
+  test_mode("", "");
+  test_mode("up", "nearest");
+#ifdef __SSE__
+  test_mode("flush", "subnormal");
+#endif
   test_threads("preferred engines", NULL);
   test_threads("the oracle", "engine=conv_forward=direct,softmax=direct,reduce_sum=direct");
   test_inside_parallel();

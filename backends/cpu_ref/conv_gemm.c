@@ -343,7 +343,8 @@ void cpu_conv_ask(cpu_conv *c, const qn_request *request, const cpu_gemm_isa *is
   c->y_is = request->value[y];
   c->threads = request->demands->threads;
   c->phases = 1;
-  for (int32_t d = 2; backward && d < c->y_is.rank; d++) c->phases *= c->attr.stride[d - 2];
+  for (int32_t d = 2; backward && d < c->y_is.rank; d++)        /* more than are run are as good as many more */
+    c->phases *= qn_min_i64(c->attr.stride[d - 2], CPU_CONV_PHASES + 1);
 
   cpu_epilogue *e = &c->epilogue;
   e->rank = c->y_is.rank;

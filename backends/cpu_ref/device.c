@@ -1,6 +1,8 @@
 /* device.c -- the device kind "cpu": the machine's one CPU, its memory, its clock. It has no streams: every call blocks
  * until it is done, so ordering costs nothing and recordings are core's lists. */
 #include "cpu_ref.h"
+#include <fenv.h>
+#include <float.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
@@ -140,6 +142,20 @@ static qn_status describe_model(const char *model, qn_device *out)
   return QN_OK;
 }
 
+/* Every bound supposes a floating-point mode that engines, and the threads they wake, take from the caller. A program that was linked
+ * with -ffast-math has another. */
+static qn_status device_open(qn_device *device)
+{
+  volatile float least = FLT_MIN;
+  (void)device;
+  least = least / 2;
+  if (least == 0)
+    cpu_host->log(QN_LOG_WARN, "this thread takes subnormal numbers for 0 (FTZ or DAZ; -ffast-math sets them): results on the CPU keep no bound");
+  if (fegetround() != FE_TONEAREST)
+    cpu_host->log(QN_LOG_WARN, "this thread does not round to nearest: results on the CPU keep no bound");
+  return QN_OK;
+}
+
 /* ---- memory, in the order of the caller's own loads and stores -------------------------------- */
 
 static qn_status device_alloc(const qn_device *device, size_t bytes, void **p)
@@ -239,6 +255,7 @@ const qn_device_ops cpu_device = {
   .describe           = describe,
   .models             = models,
   .describe_model     = describe_model,
+  .open               = device_open,
   .stream_create      = stream_create,
   .stream_destroy     = stream_destroy,
   .stream_synchronize = stream_synchronize,

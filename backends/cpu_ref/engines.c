@@ -18,6 +18,7 @@
   X(norm_runs_f64)                                                                        \
   X(norm_direct)                                                                          \
   X(loss_rows)                                                                            \
+  X(loss_rows_f64)                                                                        \
   X(ctc_rows)                                                                             \
   X(ctc_direct)                                                                           \
   X(loss_direct)                                                                          \
@@ -48,6 +49,7 @@
   X(reduce_direct)                                                                        \
   X(transform_strided)                                                                    \
   X(transform_pad)                                                                        \
+  X(transform_pad_f64)                                                                    \
   X(transform_direct)                                                                     \
   X(select_rows)                                                                          \
   X(select_lines)                                                                         \

@@ -29,6 +29,7 @@ cpu_ref_copies = \
   backends/cpu_ref/resample_lists.c \
   backends/cpu_ref/resample_lists_f64.c \
   backends/cpu_ref/loss_rows.c \
+  backends/cpu_ref/loss_rows_f64.c \
   backends/cpu_ref/quantize_runs.c \
   backends/cpu_ref/ctc_rows.c \
   backends/cpu_ref/random_packed.c \
@@ -73,6 +74,7 @@ backends_cpu_ref_libbase_la_SOURCES = \
   backends/cpu_ref/select_lines.c \
   backends/cpu_ref/select_rows.c \
   backends/cpu_ref/transform_pad.c \
+  backends/cpu_ref/transform_pad_f64.c \
   backends/cpu_ref/transform_strided.c \
   $(cpu_ref_copies)
 backends_cpu_ref_libbase_la_CPPFLAGS = $(cpu_ref_cppflags) -DQN_ISA=baseline

@@ -1,4 +1,4 @@
-/* loss_rows.c -- cross-entropy and its gradient in f32, where the classes of a row lie side by side.
+/* loss_rows.c -- cross-entropy and its gradient in f32 (loss_rows_f64.c: in f64), where the classes of a row lie side by side.
  *
  * A row is one thread's. It is read once, span by span: each has its maximum and its sum of exponentials, which join as they
  * come. Reduced losses are kept for each row and added up in the order of rows, so that threads change nothing. */
@@ -19,9 +19,9 @@ typedef struct problem {
 
 /* ---- loops ----------------------------------------------------------------------------------------------- */
 
-static float sum_of(const float *x, int64_t n)
+static real sum_of(const real *x, int64_t n)
 {
-  float s = 0;
+  real s = 0;
 #pragma omp simd reduction(+: s)
   for (int64_t i = 0; i < n; i++) s += x[i];
   return s;
@@ -31,7 +31,7 @@ static float sum_of(const float *x, int64_t n)
 
 typedef struct place { const problem *p; char *at[TENSORS]; } place;
 
-static const float *span_of(const place *w, int64_t i, int64_t n, float *buffer)
+static const real *span_of(const place *w, int64_t i, int64_t n, real *buffer)
 {
   return logits_open(w->at[X] + i * qn_kit_bytes(w->p->dtype[X]), w->p->dtype[X], n, buffer);
 }
@@ -40,12 +40,12 @@ static double forward_row(const place *w)
 {
   const problem *p = w->p;
   const int64_t label = qn_load_i64(w->at[LABELS], p->dtype[LABELS]);
-  float buffer[SPAN], m = -INFINITY;
+  real buffer[SPAN], m = -INFINITY;
   double s = 0, sum = 0, lse = 0, loss = 0;
   if (label != p->a.ignore) {
     for (int64_t i = 0; i < p->classes; i += SPAN) {
       const int64_t n = qn_min_i64(SPAN, p->classes - i);
-      const float *x = span_of(w, i, n, buffer), next = logits_largest(x, m, n), from = next == -INFINITY ? 0 : next;
+      const real *x = span_of(w, i, n, buffer), next = logits_largest(x, m, n), from = next == -INFINITY ? 0 : next;
       s = (s == 0 ? 0 : s * exp((double)m - from)) + (double)logits_sum_of_exp(x, from, n);
       m = next;
       if (p->a.smoothing > 0) sum += (double)sum_of(x, n);
@@ -56,7 +56,7 @@ static double forward_row(const place *w)
       loss -= (1 - p->a.smoothing) * qn_load_f64(w->at[X] + label * qn_kit_bytes(p->dtype[X]), p->dtype[X]);
     if (p->a.smoothing > 0) loss -= p->a.smoothing / (double)p->classes * sum;
   }
-  if (w->at[LSE]) *(float *)(void *)w->at[LSE] = (float)lse;
+  if (w->at[LSE]) *(real *)(void *)w->at[LSE] = (real)lse;
   return loss;
 }
 
@@ -64,22 +64,22 @@ static void backward_row(const place *w)
 {
   const problem *p = w->p;
   const int64_t label = qn_load_i64(w->at[LABELS], p->dtype[LABELS]), bytes = qn_kit_bytes(p->dtype[DX]);
-  float buffer[SPAN], out[SPAN], g = *(const float *)(const void *)w->at[LOSS];
-  const float lse = *(const float *)(const void *)w->at[LSE], spread = (float)(p->a.smoothing / (double)p->classes);
-  if (p->a.reduction == QN_REDUCTION_MEAN) g /= *(const float *)(const void *)w->at[COUNT];
+  real buffer[SPAN], out[SPAN], g = *(const real *)(const void *)w->at[LOSS];
+  const real lse = *(const real *)(const void *)w->at[LSE], spread = (real)(p->a.smoothing / (double)p->classes);
+  if (p->a.reduction == QN_REDUCTION_MEAN) g /= *(const real *)(const void *)w->at[COUNT];
   for (int64_t i = 0; i < p->classes; i += SPAN) {
     const int64_t n = qn_min_i64(SPAN, p->classes - i);
     if (label == p->a.ignore) {
       memset(w->at[DX] + i * bytes, 0, (size_t)(n * bytes));
       continue;
     }
-    float *dx = p->dtype[DX] == QN_F32 ? (float *)(void *)w->at[DX] + i : out;
-    const float *x = span_of(w, i, n, buffer);
+    real *dx = p->dtype[DX] == CPU_REAL ? (real *)(void *)w->at[DX] + i : out;
+    const real *x = span_of(w, i, n, buffer);
     const bool here = label >= i && label < i + n;
-    const float at_label = here ? g * ((m_exp(x[label - i] - lse) - (float)(1 - p->a.smoothing)) - spread) : 0;
+    const real at_label = here ? g * ((logits_exp(x[label - i] - lse) - (real)(1 - p->a.smoothing)) - spread) : 0;
     logits_gradient(dx, x, lse, g, spread, n);
     if (here) dx[label - i] = at_label;
-    if (dx == out) row_from_f32(w->at[DX] + i * bytes, out, p->dtype[DX], n);
+    if (dx == out) row_from_real(w->at[DX] + i * bytes, out, p->dtype[DX], n);
   }
 }
 
@@ -99,7 +99,7 @@ static void run_rows(const problem *p, const qn_launch *launch, int64_t first, i
     }
     const double loss = forward_row(&w);
     if (losses) losses[row] = loss;
-    else *(float *)(void *)w.at[LOSS] = (float)loss;
+    else *(real *)(void *)w.at[LOSS] = (real)loss;
   }
 }
 
@@ -124,11 +124,11 @@ qn_status CPU_NAME(cpu_loss_rows_run)(const qn_prepared *prepared, const qn_laun
     run_rows(p, launch, first, qn_min_i64(first + share, p->rows), losses);
   if (p->backward || (!losses && p->value[COUNT] < 0)) return QN_OK;
   const int64_t count = count_rows(p, launch);
-  if (p->value[COUNT] >= 0) *(float *)launch->ptr[p->value[COUNT]] = (float)count;
+  if (p->value[COUNT] >= 0) *(real *)launch->ptr[p->value[COUNT]] = (real)count;
   if (!losses) return QN_OK;
   double sum = 0;
   for (int64_t row = 0; row < p->rows; row++) sum += losses[row];
-  *(float *)launch->ptr[p->value[LOSS]] = (float)(p->a.reduction == QN_REDUCTION_MEAN ? sum / (double)count : sum);
+  *(real *)launch->ptr[p->value[LOSS]] = (real)(p->a.reduction == QN_REDUCTION_MEAN ? sum / (double)count : sum);
   return QN_OK;
 }
 
@@ -154,7 +154,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     if (v[t]) p.dtype[t] = v[t]->dtype;
   }
   const qn_value *x = v[X];
-  if (x->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", "x", "f32, f16, bf16", "f64");
+  if ((x->dtype == QN_F64) != (CPU_REAL == QN_F64)) return qn_refuse(prepared, "computes in " CPU_REAL_NAME, "x", CPU_REALS, "%s", qn_kit_name(x->dtype));
   for (int t = X; t <= DX; t++)
     if (v[t] && v[t]->stride[p.a.axis] != 1 && x->dim[p.a.axis] > 1)
       return qn_refuse(prepared, "the classes of a row must lie side by side", t == X ? "x" : "dx", "stride 1", "%lld", (long long)v[t]->stride[p.a.axis]);
@@ -177,6 +177,6 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
     .prepare = prepare, .run = run_, .release = cpu_release }
 #define ROWS(name, run) ROW(name, run, QN_OP_CROSS_ENTROPY), ROW(name, run, QN_OP_CROSS_ENTROPY_BACKWARD),
-static const qn_engine row[] = { CPU_COPIES(ROWS, "rows", cpu_loss_rows_run) };
+static const qn_engine row[] = { CPU_COPIES(ROWS, "rows" CPU_REAL_SUFFIX, cpu_loss_rows_run) };
 const qn_engine_list cpu_loss_rows = { row, sizeof row / sizeof *row };
 #endif

@@ -98,26 +98,48 @@ static void squares(float *restrict to, const float *restrict x, int64_t n)
   for (int64_t i = 0; i < n; i++) to[i] = x[i] * x[i];
 }
 
-/* b^-beta from sums of squares; b is left in their place. */
-CPU_INLINE float power_of(const normalizer *s, float *sum)
+/* Powers -beta: the one that most networks have is two roots. */
+enum { ANY, NONE, THREE_QUARTERS };
+static int power_of(const normalizer *s) { return s->beta == 0 ? NONE : s->beta == 0.75f ? THREE_QUARTERS : ANY; }
+
+CPU_INLINE float raised(float b, float beta, int power)
 {
-  const float b = *sum = s->k + s->alpha * *sum;
-  return s->beta == 0 ? 1.0f : m_exp(-s->beta * m_log(b));
+  const float root = sqrtf(b);
+  return power == NONE ? 1.0f : power == THREE_QUARTERS ? 1.0f / (root * sqrtf(root)) : m_exp(-beta * m_log(b));
 }
 
-static void scale(const normalizer *s, float *restrict x, float *restrict sum, int64_t n)
+CPU_INLINE void scale_by(const normalizer *s, float *restrict x, const float *restrict sum, int power, int64_t n)
 {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) x[i] *= power_of(s, &sum[i]);
+  for (int64_t i = 0; i < n; i++) x[i] *= raised(s->k + s->alpha * sum[i], s->beta, power);
+}
+
+static void scale(const normalizer *s, float *x, const float *sum, int64_t n)
+{
+  switch (power_of(s)) {
+  case NONE:           scale_by(s, x, sum, NONE, n); break;
+  case THREE_QUARTERS: scale_by(s, x, sum, THREE_QUARTERS, n); break;
+  default:             scale_by(s, x, sum, ANY, n); break;
+  }
 }
 
 /* dy becomes g, the sums of squares g x/b. */
-static void spread(const normalizer *s, float *restrict dy, const float *restrict x, float *restrict sum, int64_t n)
+CPU_INLINE void spread_by(const normalizer *s, float *restrict dy, const float *restrict x, float *restrict sum, int power, int64_t n)
 {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
-    dy[i] *= power_of(s, &sum[i]);
-    sum[i] = dy[i] * x[i] / sum[i];
+    const float b = s->k + s->alpha * sum[i];
+    dy[i] *= raised(b, s->beta, power);
+    sum[i] = dy[i] * x[i] / b;
+  }
+}
+
+static void spread(const normalizer *s, float *dy, const float *x, float *sum, int64_t n)
+{
+  switch (power_of(s)) {
+  case NONE:           spread_by(s, dy, x, sum, NONE, n); break;
+  case THREE_QUARTERS: spread_by(s, dy, x, sum, THREE_QUARTERS, n); break;
+  default:             spread_by(s, dy, x, sum, ANY, n); break;
   }
 }
 

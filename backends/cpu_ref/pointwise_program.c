@@ -200,6 +200,14 @@ static bool escapes(const compiler *c, int32_t value)
   return v->flags & QN_VALUE_ESCAPE || v->last_user >= (int32_t)(c->first + c->n);
 }
 
+/* Whether an output takes its memory, in which its register may be: what outlives it must be a copy. */
+static bool is_overwritten(const compiler *c, int32_t value)
+{
+  for (uint32_t v = 0; v < c->request->n_values; v++)
+    if (c->request->value[v].over == value) return true;
+  return false;
+}
+
 /* (x - mean) / sqrt(var + eps) scale + shift, in one register. */
 static bool compile_norm(compiler *c, uint32_t i)
 {
@@ -257,7 +265,7 @@ static bool compile_op(compiler *c, uint32_t i)
     if (in[k] < 0) return false;
   }
 
-  if (node->op == QN_OP_CAST && type == out_type) {        /* nothing to compute unless the format is narrower */
+  if (node->op == QN_OP_CAST && type == out_type && !is_overwritten(c, node->arg[0])) {     /* nothing to compute unless the format is narrower */
     const uint32_t from = value[node->arg[0]].dtype;
     const bool fits = from == value[y].dtype || qn_kit_bytes(value[y].dtype) == cpu_type_bytes(type);
     if (fits || (qn_is_float(value[y].dtype) && !used)) {

@@ -1,7 +1,8 @@
 /* transform_pad.c -- pad, and its gradient, a row by one thread: along the dim that is fastest in the padded tensor.
  *
  * Forward, a row is x's between elements of `value`, or x's own. Backward, a row of dx is the sum of the rows of dy that show it
- * (the one inside, then those that a mirror or a repeated edge made of it, dim by dim), each with its own ends folded in. */
+ * (the one inside, then those that a mirror or a repeated edge made of it, dim by dim), each with its own ends folded in. Pad moves any
+ * dtype; of its gradient transform_pad_f64.c is the same in f64. */
 #include "convert.h"
 #include "cpu_ref.h"
 
@@ -51,8 +52,6 @@ static int threads_for(const qn_launch *launch, const padding *p, int64_t rows, 
   return (int)qn_min_i64(qn_min_i64(launch->threads, rows), 1 + rows * dim[p->rank - 1] * p->bytes / GRAIN);
 }
 
-/* ---- forward ------------------------------------------------------------------------------------------------ */
-
 static void copy_row(char *y, const char *x, int64_t bytes, int64_t y_stride, int64_t x_stride, int64_t n)
 {
   if (x_stride != 1 && y_stride != 1)
@@ -62,6 +61,9 @@ static void copy_row(char *y, const char *x, int64_t bytes, int64_t y_stride, in
   else if (n > 0) memcpy(y, x, (size_t)(n * bytes));
 }
 
+/* ---- forward ------------------------------------------------------------------------------------------------ */
+
+#ifndef CPU_REAL_F64
 /* n places of y from `from` on, all outside of x. */
 static void pad_edge(const padding *p, char *y, const char *x, int64_t from, int64_t n)
 {
@@ -102,6 +104,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   }
   return QN_OK;
 }
+#endif
 
 /* ---- backward ----------------------------------------------------------------------------------------------- */
 
@@ -120,17 +123,17 @@ static int64_t image(const padding *p, int32_t d, int64_t j, int64_t k)
 }
 
 /* sum += dy, or, the first time, sum = dy. */
-static void add_inside(const padding *p, float *sum, const char *dy, bool first)
+static void add_inside(const padding *p, real *sum, const char *dy, bool first)
 {
   const int32_t last = p->rank - 1;
   const int64_t stride = p->padded_stride[last];
   for (int64_t i = 0; i < p->dim[last]; i += STEP) {
     const int64_t n = qn_min_i64(STEP, p->dim[last] - i);
     const char *from = dy + i * stride * p->bytes;
-    char packed[STEP * 4];
-    float wide[STEP];
+    char packed[STEP * sizeof(real)];
+    real wide[STEP];
     if (stride != 1) gather_row(packed, from, p->bytes, stride, n), from = packed;
-    row_to_f32(first ? sum + i : wide, from, p->dtype, n);
+    row_to_real(first ? sum + i : wide, from, p->dtype, n);
     if (first) continue;
 #pragma omp simd
     for (int64_t k = 0; k < n; k++) sum[i + k] += wide[k];
@@ -138,15 +141,15 @@ static void add_inside(const padding *p, float *sum, const char *dy, bool first)
 }
 
 /* n places of dy from `from` on, all outside of dx. */
-static void add_edge(const padding *p, float *sum, const char *dy, int64_t from, int64_t n)
+static void add_edge(const padding *p, real *sum, const char *dy, int64_t from, int64_t n)
 {
   const int32_t last = p->rank - 1;
   for (int64_t i = 0; i < n; i++)
-    sum[shown(p->mode, from + i, p->dim[last])] += (float)qn_load_f64(dy + i * p->padded_stride[last] * p->bytes, p->dtype);
+    sum[shown(p->mode, from + i, p->dim[last])] += (real)qn_load_f64(dy + i * p->padded_stride[last] * p->bytes, p->dtype);
 }
 
 /* Adds the rows of dy that show row `at`, dims d and beyond being still open. */
-static void add_rows(const padding *p, float *sum, const char *dy, const int64_t *at, int32_t d, bool first)
+static void add_rows(const padding *p, real *sum, const char *dy, const int64_t *at, int32_t d, bool first)
 {
   const int32_t last = p->rank - 1;
   if (d < last) {
@@ -162,18 +165,18 @@ static void add_rows(const padding *p, float *sum, const char *dy, const int64_t
   add_edge(p, sum, dy + done * step, p->dim[last], p->padded[last] - done);
 }
 
-static void unpad_row(const padding *p, char *dx, const char *dy, const int64_t *at, float *held)
+static void unpad_row(const padding *p, char *dx, const char *dy, const int64_t *at, real *held)
 {
   const int32_t last = p->rank - 1;
   const int64_t bytes = qn_kit_bytes(p->sum_dtype);
   for (int32_t d = 0; d < last; d++) dx += at[d] * p->stride[d] * bytes;
-  float *sum = p->held ? held : (float *)(void *)dx;
+  real *sum = p->held ? held : (real *)(void *)dx;
   add_rows(p, sum, dy, at, 0, true);
   if (!p->held) return;
   for (int64_t i = 0; i < p->dim[last]; i += STEP) {
     const int64_t n = qn_min_i64(STEP, p->dim[last] - i);
-    char narrow[STEP * 4];
-    row_from_f32(narrow, sum + i, p->sum_dtype, n);
+    char narrow[STEP * sizeof(real)];
+    row_from_real(narrow, sum + i, p->sum_dtype, n);
     copy_row(dx + i * p->stride[last] * bytes, narrow, bytes, p->stride[last], 1, n);
   }
 }
@@ -185,7 +188,7 @@ static qn_status run_backward(const qn_prepared *prepared, const qn_launch *laun
   const int threads = (int)qn_min_i64(threads_for(launch, p, rows, p->dim), p->threads);
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
   for (int t = 0; t < threads; t++) {
-    float *held = p->held ? (float *)launch->workspace + t * qn_round_up(n, 16) : NULL;
+    real *held = p->held ? (real *)launch->workspace + t * qn_round_up(n, 16) : NULL;
     int64_t row = rows * t / threads, at[QN_MAX_RANK];
     find_row(p, p->dim, row, at);
     for (; row < rows * (t + 1) / threads; row++, next_row(p, p->dim, at))
@@ -194,7 +197,7 @@ static qn_status run_backward(const qn_prepared *prepared, const qn_launch *laun
   return QN_OK;
 }
 
-/* ---- prepare: forward takes all that pad is defined for, backward what is summed in f32 ---------------------------- */
+/* ---- prepare: forward takes all that pad is defined for, backward what is summed in `real` ---------------------------- */
 
 /* Sorts dims by falling strides of the padded tensor, drops those of 1, and joins a dim without padding to the one before it. */
 static padding padding_of(const qn_request *request, int32_t inner, int32_t outer)
@@ -236,26 +239,33 @@ static padding padding_of(const qn_request *request, int32_t inner, int32_t oute
   return p;
 }
 
+#ifndef CPU_REAL_F64
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
   const padding p = padding_of(request, qn_role(&request->op[0], QN_ROLE_PAD_X), qn_role(&request->op[0], QN_ROLE_PAD_Y));
   return cpu_keep(prepared, &p, sizeof p);
 }
+#endif
 
 static qn_status prepare_backward(const qn_request *request, qn_prepared *prepared)
 {
   padding p = padding_of(request, qn_role(&request->op[0], QN_ROLE_PAD_BACKWARD_DX), qn_role(&request->op[0], QN_ROLE_PAD_BACKWARD_DY));
-  if (p.dtype == QN_F64 || p.sum_dtype == QN_F64)
-    return qn_refuse(prepared, "sums are made in f32", "dx", "f32, f16 or bf16", "%s", "f64");
-  p.held = p.sum_dtype != QN_F32 || p.stride[p.rank - 1] != 1;
+  if ((p.dtype == QN_F64) != (CPU_REAL == QN_F64))          /* it comes with no other */
+    return qn_refuse(prepared, "sums are made in " CPU_REAL_NAME, "dx", CPU_REALS, "%s", qn_kit_name(p.dtype));
+  p.held = p.sum_dtype != CPU_REAL || p.stride[p.rank - 1] != 1;
   p.threads = request->demands->threads;
-  if (p.held) prepared->workspace = (uint64_t)(p.threads * qn_round_up(p.dim[p.rank - 1], 16)) * 4;
+  if (p.held) prepared->workspace = (uint64_t)(p.threads * qn_round_up(p.dim[p.rank - 1], 16)) * sizeof(real);
   return cpu_keep(prepared, &p, sizeof p);
 }
 
 #define ROW(anchor, prepare_, run_)                                                                               \
-  { .name = "rows", .op = anchor, .class_ = QN_CLASS_TUNED,                                                        \
+  { .name = "rows" CPU_REAL_SUFFIX, .op = anchor, .class_ = QN_CLASS_TUNED,                                                        \
     .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .prepare = prepare_, .run = run_, \
     .release = cpu_release }
-static const qn_engine row[] = { ROW(QN_OP_PAD, prepare, run), ROW(QN_OP_PAD_BACKWARD, prepare_backward, run_backward) };
+static const qn_engine row[] = {
+#ifndef CPU_REAL_F64
+  ROW(QN_OP_PAD, prepare, run),
+#endif
+  ROW(QN_OP_PAD_BACKWARD, prepare_backward, run_backward),
+};
 const qn_engine_list cpu_transform_pad = { row, sizeof row / sizeof *row };
