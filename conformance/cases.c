@@ -5,7 +5,7 @@
  *   ROLE.is=1,2,3   the values themselves, of an input, or of an output: then a golden case
  *   seed=N          default --seed                                      labels=LO..HI range of index inputs
  *   ROLE.offset=N   so many elements beyond an aligned address          plain=1       derive nothing
- *   as=f16,bf16     also with these dtypes in place of f32              tier=full     not in shorter runs
+ *   as=f16,bf16     also with these dtypes in place of f32 (none: the first)  tier=full     not in shorter runs
  *
  * Derived from each single op, one after the other in turn (all of them in the full tier): misaligned, pitched, another
  * dim order, gapped; and for pointwise ops in place. Each is a whole problem line of its own, so its repro needs no rule. */
@@ -197,12 +197,22 @@ static bool is_wide(const qn_graph_view *g, uint32_t value)
   return false;
 }
 
-/* The graph with another dtype where it has f32; the caller destroys it. NULL: the op has no such form. */
+/* What `as` replaces: f32, and where there is none, the dtype of the first tensor. */
+static uint32_t replaced(const qn_graph_view *g)
+{
+  for (uint32_t i = 0; i < g->n_values; i++)
+    if (g->value[i].dtype == QN_F32 && !(g->value[i].flags & QN_VALUE_HOST))
+      return QN_F32;
+  return g->value[0].dtype;
+}
+
+/* The graph with another dtype in its place; the caller destroys it. NULL: the op has no such form. */
 static qn_graph *with_dtype(const qn_graph *graph, uint32_t dtype)
 {
   struct qc_draft *d = qc_draft_of(graph);
+  const uint32_t from = replaced(&d->view);
   for (uint32_t i = 0; i < d->view.n_values; i++) {
-    if (d->value[i].dtype == QN_F32 && !(d->value[i].flags & QN_VALUE_HOST) && (dtype == QN_F64 || !is_wide(&d->view, i))) {
+    if (d->value[i].dtype == from && !(d->value[i].flags & QN_VALUE_HOST) && (dtype == QN_F64 || !is_wide(&d->view, i))) {
       d->value[i].dtype = dtype;
       if (d->value[i].align < 16 && d->value[i].align < qn_dtype_bytes(dtype))
         d->value[i].align = (uint32_t)qn_dtype_bytes(dtype);

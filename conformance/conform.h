@@ -110,8 +110,13 @@ struct qc_list { struct qc_item *item; int n, cap; };
 
 void  qc_cases_load(struct qc_list *list);
 void  qc_list_add(struct qc_list *list, int kind, const char *line, const char *settings, const char *file);
-void  qc_random_cases(struct qc_list *list, int n, uint64_t seed);   /* random.c */
-char *qc_random_graph(uint64_t seed);                   /* random_graph.c; the caller frees; NULL: no memory */
+
+/* random.c */
+struct qc_dice { uint64_t seed, n; };                   /* n: rolls so far */
+int64_t qc_roll(struct qc_dice *dice, int64_t sides);   /* 0 to sides - 1 */
+void    qc_random_cases(struct qc_list *list, int n, uint64_t seed);
+/* random_graph.c */
+char   *qc_random_graph(struct qc_dice *dice);          /* the caller frees; NULL: no memory */
 
 /* ---- fill.c ------------------------------------------------------------------------------- */
 

@@ -4,27 +4,25 @@
 #include <string.h>
 #include "conform.h"
 
-struct dice { uint64_t seed, n; };
-
-static int64_t roll(struct dice *d, int64_t sides)
+int64_t qc_roll(struct qc_dice *d, int64_t sides)
 {
   return (int64_t)(qc_hash(d->seed, 4242, d->n++) % (uint64_t)sides);
 }
 
-static int64_t size(struct dice *d, int64_t most)
+static int64_t size(struct qc_dice *d, int64_t most)
 {
   static const int64_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 127, 128, 129};
   int64_t s;
   do
-    s = sizes[roll(d, sizeof sizes / sizeof *sizes)];
+    s = sizes[qc_roll(d, sizeof sizes / sizeof *sizes)];
   while (s > most);
   return s;
 }
 
-static const char *float_dtype(struct dice *d)
+static const char *float_dtype(struct qc_dice *d)
 {
   static const char *const names[] = {"f32", "f32", "f16", "bf16", "f64"};
-  return names[roll(d, 5)];
+  return names[qc_roll(d, 5)];
 }
 
 static char *dims(const int64_t *dim, int rank)
@@ -39,16 +37,16 @@ static char *dims(const int64_t *dim, int rank)
 }
 
 /* dtype/dims, sometimes with another layout or alignment */
-static char *tensor(struct dice *d, const char *dtype, const int64_t *dim, int rank)
+static char *tensor(struct qc_dice *d, const char *dtype, const int64_t *dim, int rank)
 {
   char *shape = dims(dim, rank), *text;
   const char *layout = "";
-  if (rank == 2 && roll(d, 4) == 0)
+  if (rank == 2 && qc_roll(d, 4) == 0)
     layout = "/t";
-  if (rank == 4 && roll(d, 3) == 0)
+  if (rank == 4 && qc_roll(d, 3) == 0)
     layout = "/nhwc";
   uint32_t bytes = !strcmp(dtype, "f64") ? 8 : !strcmp(dtype, "f32") ? 4 : 2;
-  if (roll(d, 5) == 0)
+  if (qc_roll(d, 5) == 0)
     text = qc_format("%s/%s%s@%u", dtype, shape, layout, bytes);
   else
     text = qc_format("%s/%s%s", dtype, shape, layout);
@@ -56,23 +54,23 @@ static char *tensor(struct dice *d, const char *dtype, const int64_t *dim, int r
   return text;
 }
 
-static char *matmul(struct dice *d)
+static char *matmul(struct qc_dice *d)
 {
-  int rank = 2 + (int)roll(d, 3);
+  int rank = 2 + (int)qc_roll(d, 3);
   int64_t a[4], b[4], y[4], m = size(d, 129), n = size(d, 129), k = size(d, 129);
   for (int i = 0; i < rank - 2; i++) {
-    y[i] = 1 + roll(d, 3);
-    a[i] = roll(d, 4) ? y[i] : 1;
-    b[i] = a[i] == 1 ? y[i] : roll(d, 4) ? y[i] : 1;
+    y[i] = 1 + qc_roll(d, 3);
+    a[i] = qc_roll(d, 4) ? y[i] : 1;
+    b[i] = a[i] == 1 ? y[i] : qc_roll(d, 4) ? y[i] : 1;
   }
   a[rank - 2] = y[rank - 2] = m;
   a[rank - 1] = b[rank - 2] = k;
   b[rank - 1] = y[rank - 1] = n;
   const char *t = float_dtype(d);
   char *ta = tensor(d, t, a, rank), *tb = tensor(d, t, b, rank), *tc = tensor(d, t, y, rank);
-  bool c = roll(d, 3) == 0, bias = roll(d, 3) == 0, alpha = roll(d, 3) == 0;
+  bool c = qc_roll(d, 3) == 0, bias = qc_roll(d, 3) == 0, alpha = qc_roll(d, 3) == 0;
   char *line = qc_format("matmul a=%s b=%s%s%s%s%s", ta, tb, c ? " c=" : "", c ? tc : "", alpha ? " alpha=-0.5" : "",
-                         c && roll(d, 2) ? " beta=2" : "");
+                         c && qc_roll(d, 2) ? " beta=2" : "");
   if (bias) {
     char *longer = qc_format("%s bias=%s/%lld", line, t, (long long)n);
     free(line);
@@ -87,13 +85,13 @@ static char *matmul(struct dice *d)
 /* A window that fits, in `spatial` dims: input, output and attribute texts. */
 struct geometry { int64_t in[3], out[3], window[3]; char attr[256]; };
 
-static void make_geometry(struct dice *d, struct geometry *g, int spatial, bool pooling)
+static void make_geometry(struct qc_dice *d, struct geometry *g, int spatial, bool pooling)
 {
   char stride[64] = "", dilation[64] = "", pad[64] = "";
   for (int k = 0; k < spatial; k++) {
-    int64_t w = 1 + roll(d, 4), s = 1 + roll(d, 3), dil = roll(d, 4) ? 1 : 2, reach = dil * (w - 1) + 1;
-    int64_t before = pooling ? roll(d, w) : roll(d, 3), after = pooling ? roll(d, w) : roll(d, 3);
-    int64_t in = reach + roll(d, spatial == 1 ? 40 : 12);
+    int64_t w = 1 + qc_roll(d, 4), s = 1 + qc_roll(d, 3), dil = qc_roll(d, 4) ? 1 : 2, reach = dil * (w - 1) + 1;
+    int64_t before = pooling ? qc_roll(d, w) : qc_roll(d, 3), after = pooling ? qc_roll(d, w) : qc_roll(d, 3);
+    int64_t in = reach + qc_roll(d, spatial == 1 ? 40 : 12);
     g->in[k] = in;
     g->window[k] = w;
     g->out[k] = (in + before + after - reach) / s + 1;
@@ -105,19 +103,19 @@ static void make_geometry(struct dice *d, struct geometry *g, int spatial, bool 
   snprintf(g->attr, sizeof g->attr, "stride=%s dilation=%s pad=%s", stride, dilation, pad);
 }
 
-static char *conv(struct dice *d)
+static char *conv(struct qc_dice *d)
 {
   struct geometry g;
-  int spatial = 1 + (int)roll(d, 3);
+  int spatial = 1 + (int)qc_roll(d, 3);
   make_geometry(d, &g, spatial, false);
-  int64_t groups = roll(d, 3) ? 1 : 1 + roll(d, 4), c = (1 + roll(d, 9)) * groups, k = (1 + roll(d, 9)) * groups;
-  int64_t x[5] = {1 + roll(d, 3), c}, w[5] = {k, c / groups}, y[5] = {x[0], k};
+  int64_t groups = qc_roll(d, 3) ? 1 : 1 + qc_roll(d, 4), c = (1 + qc_roll(d, 9)) * groups, k = (1 + qc_roll(d, 9)) * groups;
+  int64_t x[5] = {1 + qc_roll(d, 3), c}, w[5] = {k, c / groups}, y[5] = {x[0], k};
   memcpy(x + 2, g.in, sizeof g.in);
   memcpy(w + 2, g.window, sizeof g.window);
   memcpy(y + 2, g.out, sizeof g.out);
   const char *t = float_dtype(d);
   char *tx = tensor(d, t, x, spatial + 2), *tw = tensor(d, t, w, spatial + 2), *ty = tensor(d, t, y, spatial + 2), *line;
-  switch (roll(d, 3)) {
+  switch (qc_roll(d, 3)) {
   case 0:  line = qc_format("conv_backward_data dy=%s w=%s dx=%s %s groups=%lld", ty, tw, tx, g.attr, (long long)groups); break;
   case 1:  line = qc_format("conv_backward_filter x=%s dy=%s dw=%s %s groups=%lld", tx, ty, tw, g.attr, (long long)groups); break;
   default: line = qc_format("conv_forward x=%s w=%s y=%s %s groups=%lld", tx, tw, ty, g.attr, (long long)groups);
@@ -128,22 +126,22 @@ static char *conv(struct dice *d)
   return line;
 }
 
-static char *pool(struct dice *d)
+static char *pool(struct qc_dice *d)
 {
   struct geometry g;
-  int spatial = 1 + (int)roll(d, 3);
+  int spatial = 1 + (int)qc_roll(d, 3);
   make_geometry(d, &g, spatial, true);
-  int64_t x[5] = {1 + roll(d, 3), 1 + roll(d, 20)}, y[5] = {x[0], x[1]};
+  int64_t x[5] = {1 + qc_roll(d, 3), 1 + qc_roll(d, 20)}, y[5] = {x[0], x[1]};
   memcpy(x + 2, g.in, sizeof g.in);
   memcpy(y + 2, g.out, sizeof g.out);
   const char *t = float_dtype(d);
   char *tx = tensor(d, t, x, spatial + 2), *ty = tensor(d, t, y, spatial + 2), *w = dims(g.window, spatial), *line;
   for (char *s = w; *s; s++)
     *s = *s == 'x' ? ',' : *s;
-  switch (roll(d, 4)) {
+  switch (qc_roll(d, 4)) {
   case 0:  line = qc_format("pool_max x=%s y=%s window=%s %s", tx, ty, w, g.attr); break;
-  case 1:  line = qc_format("pool_average x=%s y=%s window=%s %s include_pad=%d", tx, ty, w, g.attr, (int)roll(d, 2)); break;
-  case 2:  line = qc_format("pool_average_backward dy=%s dx=%s window=%s %s include_pad=%d", ty, tx, w, g.attr, (int)roll(d, 2)); break;
+  case 1:  line = qc_format("pool_average x=%s y=%s window=%s %s include_pad=%d", tx, ty, w, g.attr, (int)qc_roll(d, 2)); break;
+  case 2:  line = qc_format("pool_average_backward dy=%s dx=%s window=%s %s include_pad=%d", ty, tx, w, g.attr, (int)qc_roll(d, 2)); break;
   default: line = qc_format("pool_max_backward dy=%s x=%s dx=%s window=%s %s", ty, tx, tx, w, g.attr);
   }
   free(tx);
@@ -153,22 +151,22 @@ static char *pool(struct dice *d)
 }
 
 /* One operand and one result of the same shape, or one along an axis. */
-static char *along_axis(struct dice *d)
+static char *along_axis(struct qc_dice *d)
 {
   static const char *const ops[] = {"softmax", "log_softmax", "reduce_sum", "reduce_mean", "reduce_max", "reduce_min",
                                     "reduce_norm1", "reduce_norm2", "reduce_amax"};
-  int rank = 1 + (int)roll(d, 4);
+  int rank = 1 + (int)qc_roll(d, 4);
   int64_t dim[4];
   for (int k = 0; k < rank; k++)
     dim[k] = size(d, rank > 2 ? 17 : 129);
   char *x = tensor(d, float_dtype(d), dim, rank);
-  char *line = qc_format("%s x=%s axis=%lld", ops[roll(d, sizeof ops / sizeof *ops)], x, (long long)roll(d, rank));
+  char *line = qc_format("%s x=%s axis=%lld", ops[qc_roll(d, sizeof ops / sizeof *ops)], x, (long long)qc_roll(d, rank));
   free(x);
   return line;
 }
 
 /* A pointwise op of the schema whose operands are all floats. */
-static char *pointwise(struct dice *d)
+static char *pointwise(struct qc_dice *d)
 {
   const qn_op_info *op;
   bool fits;
@@ -176,12 +174,12 @@ static char *pointwise(struct dice *d)
     int n = 0;
     while (qn_op_at(n))
       n++;
-    op = qn_op_at((int)roll(d, n));
+    op = qn_op_at((int)qc_roll(d, n));
     fits = op->family == QN_FAMILY_POINTWISE && op->kind != QN_OP_CAST;
     for (uint32_t r = 0; r < op->n_roles; r++)
       fits &= op->role[r].class_ != 'b' || r >= op->n_inputs;
   } while (!fits);
-  int rank = 1 + (int)roll(d, 4);
+  int rank = 1 + (int)qc_roll(d, 4);
   int64_t dim[4];
   for (int k = 0; k < rank; k++)
     dim[k] = size(d, rank > 2 ? 17 : 129);
@@ -190,7 +188,7 @@ static char *pointwise(struct dice *d)
   for (uint32_t r = 0; r < op->n_inputs; r++) {
     int64_t own[4];
     for (int k = 0; k < rank; k++)
-      own[k] = r && roll(d, 5) == 0 ? 1 : dim[k];
+      own[k] = r && qc_roll(d, 5) == 0 ? 1 : dim[k];
     char *x = tensor(d, t, own, rank), *longer = qc_format("%s %s=%s", line, op->role[r].name, x);
     free(x);
     free(line);
@@ -200,36 +198,34 @@ static char *pointwise(struct dice *d)
 }
 
 /* Random numbers and dropout. */
-static char *chance(struct dice *d)
+static char *chance(struct qc_dice *d)
 {
   static const char *const ps[] = {"0.5", "0.1", "0.9", "0", "1"};
-  int rank = 1 + (int)roll(d, 4), kind = (int)roll(d, 5);
+  int rank = 1 + (int)qc_roll(d, 4), kind = (int)qc_roll(d, 5);
   int64_t dim[4], n = 1;
   for (int k = 0; k < rank; k++)
     n *= dim[k] = size(d, rank > 2 ? 17 : 129);
-  const char *t = float_dtype(d), *p = ps[roll(d, 5)], *key = roll(d, 3) ? "seed=42 offset=i64" : "seed=i64";
+  const char *t = float_dtype(d), *p = ps[qc_roll(d, 5)], *key = qc_roll(d, 3) ? "seed=42 offset=i64" : "seed=i64";
   char *x = tensor(d, t, dim, rank), *line;
   switch (kind) {
-  case 0:  line = qc_format("rng_uniform %s y=%s%s", key, x, roll(d, 2) ? "" : " min=-1 max=0.7"); break;
-  case 1:  line = qc_format("rng_normal %s y=%s%s", key, x, roll(d, 2) ? "" : " mean=3 deviation=0.1"); break;
+  case 0:  line = qc_format("rng_uniform %s y=%s%s", key, x, qc_roll(d, 2) ? "" : " min=-1 max=0.7"); break;
+  case 1:  line = qc_format("rng_normal %s y=%s%s", key, x, qc_roll(d, 2) ? "" : " mean=3 deviation=0.1"); break;
   case 2:  line = qc_format("rng_bernoulli %s y=%s p=%s", key, x, p); break;
-  case 3:  line = qc_format("dropout x=%s %s p=%s%s", x, key, p, roll(d, 2) ? " mask=?" : ""); break;
-  default: line = roll(d, 2) ? qc_format("dropout_backward dy=%s mask=u8/%lld p=%s", x, (long long)(n + 7) / 8, p)
+  case 3:  line = qc_format("dropout x=%s %s p=%s%s", x, key, p, qc_roll(d, 2) ? " mask=?" : ""); break;
+  default: line = qc_roll(d, 2) ? qc_format("dropout_backward dy=%s mask=u8/%lld p=%s", x, (long long)(n + 7) / 8, p)
                              : qc_format("dropout_backward dy=%s %s p=%s", x, key, p);
   }
   free(x);
   return line;
 }
 
-static char *several_ops(struct dice *d) { return qc_random_graph(qc_hash(d->seed, 4244, d->n++)); }
-
 void qc_random_cases(struct qc_list *list, int n, uint64_t seed)
 {
-  static char *(*const makers[])(struct dice *) = {matmul, conv, conv, pool, along_axis, chance, pointwise, pointwise, several_ops, several_ops};
-  struct dice d = {seed, 0};
+  static char *(*const makers[])(struct qc_dice *) = {matmul, conv, conv, pool, along_axis, chance, pointwise, pointwise, qc_random_graph, qc_random_graph};
+  struct qc_dice d = {seed, 0};
   int made = 0, refused = 0;
   while (made < n && refused <= n + 10) {
-    char *line = makers[roll(&d, sizeof makers / sizeof *makers)](&d);
+    char *line = makers[qc_roll(&d, sizeof makers / sizeof *makers)](&d);
     if (!line)
       break;
     char *settings = qc_format("seed=%llu", (unsigned long long)(seed + (uint64_t)made));

@@ -96,7 +96,7 @@ static void answer_key(const qn_plan *plan, char *key, size_t bytes)
 /* A declaration must fit the level of math that the engine asks for. */
 static void check_declarations(struct trial *t)
 {
-  t->traits = ~0ull;
+  t->traits = ~(uint64_t)QN_TRAIT_FINITE_ONLY;              /* which one part is enough for */
   t->n_parts = qn_plan_parts(t->plan);
   for (int i = 0; i < t->n_parts; i++) {
     const qn_prepared *a = qn_plan_part(t->plan, i, NULL);
@@ -116,7 +116,7 @@ static void check_declarations(struct trial *t)
     if (reduced && !(a->traits & QN_TRAIT_REDUCED))
       fail(t, "declaration", "it sums in less than f32 without the trait that says so");
     t->numerics[i] = *d;
-    t->traits &= a->traits;
+    t->traits = (t->traits & (a->traits | QN_TRAIT_FINITE_ONLY)) | (a->traits & QN_TRAIT_FINITE_ONLY);
   }
 }
 

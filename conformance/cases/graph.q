@@ -417,3 +417,46 @@ in w f32/1x64
 h = layer_norm x=x scale=w
 out y = relu x=h
 out s = reduce_sum x=h axis=1
+
+# what comes before a convolution, which reads it in a layout of its own
+in x f32/2x16x12x12
+in w f32/16x16x3x3
+r = relu x=x
+out y = conv_forward x=r w=w pad=1
+
+# a cast that changes nothing outlives its operand, whose memory another output takes
+in a f32/5000
+c = cast x=a y=f32/5000
+out p over a = mul a=a b=2
+out q = neg x=c
+
+# what stands in two roles of the anchor
+in a f32/1x64
+in b f32/1x64
+s = add a=a b=b
+out y = rms_norm x=s scale=s
+
+# a side producer that two followers read comes before both; and where the second is cut off
+in a f32/6x8
+in b f32/6x8
+in c f32/6x8
+s = sub a=b b=a
+n = layer_norm x=c
+m = mul a=s b=n
+out u = add a=m b=b
+r = relu x=m
+out v over a = mul a=r b=s
+
+in x f32/2x4x6x6
+in w f32/4x4x3x3
+y = conv_forward x=x w=w pad=1
+s = abs x=x
+r = relu x=y
+out u = add a=s b=r
+out v over x = mul a=s b=x
+
+# a factor that is infinite when rounded to tf32: relu makes 0 of the sum, which is not 0; and one that is infinite
+in a f32/64x4
+in b f32/4x4
+h = matmul a=a b=b
+out y = relu x=h ; a.is=-3.4028235e38,100,0,0,inf,0,0,0 b.is=1e-37,1e-37,1e-37,1e-37,1,1,1,1,0,0,0,0,0,0,0,0

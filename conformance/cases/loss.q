@@ -10,7 +10,7 @@ cross_entropy x=f32/4x33 labels=i32/4x1 lse=? smoothing=0.1 ; labels=0..32 as=f1
 cross_entropy x=f32/2x257 labels=i32/2x1 lse=? smoothing=0.1 ; labels=0..256 as=bf16
 cross_entropy x=f32/2x1000 labels=i64/2x1 lse=? smoothing=0.1 ; labels=0..999 as=bf16,f16,f64
 cross_entropy x=bf16/2x1024 labels=i32/2x1 lse=? ; labels=0..1023
-cross_entropy x=f32/2x4099 labels=i32/2x1 lse=? smoothing=0.3 ; labels=0..4098 as=bf16
+cross_entropy x=f32/2x4099 labels=i32/2x1 lse=? smoothing=0.3 ; labels=0..4098 as=bf16,f64
 cross_entropy x=bf16/2x8192 labels=i64/2x1 lse=? ; labels=0..8191
 cross_entropy x=f32/1x50257 labels=i64/1x1 lse=? smoothing=0.1 ; fill=signed labels=0..50256
 cross_entropy x=bf16/3x32768 labels=i32/3x1 lse=? ; fill=signed:4 labels=0..32767
@@ -24,7 +24,7 @@ cross_entropy x=f32/6x5 labels=i32/6x1 lse=? count=? reduction=mean ; labels.is=
 cross_entropy x=f32/4x9 labels=i32/4x1 lse=? smoothing=1 ; labels=0..8
 
 # what must not overflow
-cross_entropy x=f32/4x100 labels=i32/4x1 lse=? ; fill=far:1000,signed:80 labels=0..99
+cross_entropy x=f32/4x100 labels=i32/4x1 lse=? ; fill=far:1000,signed:80 labels=0..99 as=f64
 cross_entropy x=f16/4x100 labels=i32/4x1 lse=? smoothing=0.1 ; fill=far:1000 labels=0..99
 cross_entropy x=f32/3x2048 labels=i32/3x1 lse=? ; fill=ramp labels=0..2047
 

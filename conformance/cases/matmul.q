@@ -51,7 +51,7 @@ matmul a=f32/300x64 b=f32/64x1
 
 # long sums: only exact fills see one missing term
 matmul a=f32/3x5000 b=f32/5000x5 ; as=f16,bf16,f64
-matmul a=f32/2x65537 b=f32/65537x2 ; as=bf16
+matmul a=f32/2x65537 b=f32/65537x2 ; as=bf16 plain=1
 matmul a=f32/8x2048 b=f32/2048x8 ; fill=ipos,pos as=f16,bf16
 matmul a=f16/4x4096 b=f16/4096x4 y=f32/4x4 ; fill=ipos,pos,signed
 
@@ -67,6 +67,15 @@ matmul a=f32/5x7/1:5 b=f32/7x9/20:2 y=f32/5x9/30:3
 matmul a=f32/5x7/0:1 b=f32/7x9/9:0
 matmul a=f32/16x16@4 b=f32/16x16@8 y=f32/16x16@4
 matmul a=f32/9x9 b=f32/9x9 ; a.offset=1 b.offset=3
+
+# the longest sums in other layouts (below too): of one sign, for where signs differ they are narrower than a bound of any order
+matmul a=f32/2x65537/196612:3 b=f32/65537x2/7:3 y=f32/2x2/7:3 ; fill=int,ipos plain=1
+
+# rows that begin anywhere in a line of the cache, many enough to be taken by 8, 4, 2 classes of those that begin alike; a pitch beyond k
+matmul a=bf16/1000x200 b=bf16/200x72/t
+matmul a=bf16/1000x1024/1032:1 b=bf16/1024x64/t bias=bf16/64
+matmul a=f16/500x336 b=f16/336x136/t y=f32/500x136
+matmul a=bf16/250x352 b=bf16/352x304/t
 
 # batches, broadcast batches
 matmul a=f32/3x5x7 b=f32/3x7x9 ; as=f16,bf16,f64
@@ -145,7 +154,8 @@ matmul a=f32/3x70x44 b=f32/3x44x72/t
 matmul a=f32/2x3x70x44 b=f32/1x3x44x72
 matmul a=f32/128x4096 b=f32/4096x128/t ; fill=int,pos
 matmul a=f32/192x320 b=f32/320x320/t ; fill=wide,finite,tiny
-matmul a=bf16/129x513 b=bf16/513x257/t ; as=f16
+matmul a=bf16/2x65537@2 b=bf16/65537x2@2 y=bf16/2x2@2 ; fill=int,ipos plain=1
+matmul a=bf16/129x513 b=bf16/513x257/t
 matmul a=bf16/65x77/t b=bf16/77x91 y=f32/65x91 c=f32/65x91
 matmul a=bf16/3x65x70 b=bf16/1x70x91 bias=f32/91
 matmul a=e4m3/129x260 b=e4m3/260x68/t y=bf16/129x68

@@ -182,3 +182,17 @@ out y = relu x=s ; as=bf16
 
 # group norm, channels last, with more than 1344 channels
 layer_norm x=bf16/2x8x208x36/59904:208:1:1664 axis=2,3 scale=bf16/1x8x208x1 shift=bf16/1x8x208x1 mean=? rstd=? ; plain=1
+
+# gradients of group norm, kept: vectors of two channels, several units for a channel, more items than blocks hold at once, an image of
+# several blocks, lanes that no power of two is, a group of a cluster's blocks and of more
+layer_norm_backward dy=f32/2x3x8x19 x=f32/2x3x8x19 scale=f32/1x3x8x1 mean=f32/2x3x1x1 rstd=f32/2x3x1x1 axis=2,3 dscale=? dshift=? ; as=bf16 plain=1
+rms_norm_backward dy=f32/3x5x8x49 x=f32/3x5x8x49 scale=f32/1x5x8x1 rstd=f32/3x5x1x1 axis=2,3 dscale=? ; as=f16 plain=1
+layer_norm_backward dy=bf16/700x8x2x32 x=bf16/700x8x2x32 scale=bf16/1x8x2x1 mean=f32/700x8x1x1 rstd=f32/700x8x1x1 axis=2,3 dscale=? ; plain=1
+layer_norm_backward dy=bf16/3x5x8x300/12000:8:1:40 x=bf16/3x5x8x300/12000:8:1:40 scale=f32/1x5x8x1 mean=f32/3x5x1x1 rstd=f32/3x5x1x1 axis=2,3 dscale=? dshift=? ; plain=1
+layer_norm_backward dy=bf16/2x4x16x3000/192000:16:1:64 x=bf16/2x4x16x3000/192000:16:1:64 mean=f32/2x4x1x1 rstd=f32/2x4x1x1 axis=2,3 dshift=bf16/1x4x16x1 ; plain=1
+rms_norm_backward dy=f32/5x16x77/1232:1:16 x=f32/5x16x77/1232:1:16 scale=f32/1x16x1 rstd=f32/5x16x1 axis=2 dscale=? ; plain=1
+layer_norm_backward dy=f32/2x1x4x30000 x=f32/2x1x4x30000 scale=f32/1x1x4x1 mean=f32/2x1x1x1 rstd=f32/2x1x1x1 axis=2,3 dscale=? dshift=? ; plain=1
+layer_norm_backward dy=bf16/2x1x8x32000 x=bf16/2x1x8x32000 scale=bf16/1x1x8x1 mean=f32/2x1x1x1 rstd=f32/2x1x1x1 axis=2,3 dscale=? dshift=? ; plain=1
+
+# long rows, a ring of their slices: more rows than it has places
+layer_norm x=f32/9x557056 scale=f32/1x557056 rstd=? ; fill=signed plain=1

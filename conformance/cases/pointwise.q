@@ -114,6 +114,7 @@ clip x=f32/5x33 min=-1 max=0.5 ; as=bf16,f64
 # their gradients
 relu_backward dy=f32/3x11 x=f32/3x11 ; as=f16,bf16,f64
 relu_backward dy=f32/2053 x=f32/2053 ; fill=signed:20,finite plain=1
+relu_backward dy=f32/945 x=f32/945 ; fill=special plain=1
 relu_backward dy=bf16/65536 x=bf16/65536 ; fill=all dy.fill=ipos plain=1
 leaky_relu_backward dy=f32/3x12 x=f32/3x12 ; as=f16,bf16,f64
 leaky_relu_backward dy=f32/2053 x=f32/2053 ; fill=signed:20,finite plain=1

@@ -48,6 +48,9 @@ pool_max x=bf16/2x3x32x32 window=8,8
 pool_max x=bf16/2x3x32x32 window=8,8 indices=u8/2x3x4x4
 pool_max x=bf16/2x64x33x33/nhwc window=3,3 stride=2,2 pad=1,1 ; as=f16
 pool_max x=bf16/2x24x17x15/nhwc window=3,3 stride=1,1 pad=1,1 indices=i32/2x24x17x15/nhwc
+pool_max x=f32/2x3x4x9x8 window=1,3,3 stride=1,2,2 pad=0,1,1 ; as=bf16
+pool_max x=f32/2x3x4x9x7 window=1,2,2 indices=u8/2x3x4x4x3
+pool_average x=f32/2x3x4x9x8 window=1,3,3 stride=1 pad=0,1,1 include_pad=0 ; as=f16
 
 # average: divisors with and without the padding
 pool_average x=f32/2x3x8x9 window=2,2 ; as=f16
@@ -87,6 +90,8 @@ pool_average x=f32/1x24x40x9/nhwc window=32,3 stride=4,1 pad=3,1 ; as=f16
 pool_max x=f32/2x3x7x8 window=3,3 stride=2,2 pad=1,1 indices=u8/2x3x4x4 ; as=bf16
 pool_max x=f32/2x3x7x8 window=3,3 stride=2,2 pad=1,1 indices=i32/2x3x4x4 ; as=f16,f64
 pool_max x=f32/2x3x7x8/nhwc window=3,3 stride=2,2 pad=1,1 indices=i32/2x3x4x4/nhwc
+pool_max x=f32/2x16x9x7/nhwc window=3 stride=2 pad=1 indices=u8/2x16x5x4/nhwc ; as=bf16
+pool_max x=f32/2x16x7x6/nhwc window=2 indices=i64/2x16x3x3/nhwc ; as=f16
 
 # NaN wins at every place of a window, body and tail; nothing
 pool_max x=f32/4x7x9x9 window=3,3 stride=1,1 indices=i32/4x7x7x7 ; fill=special as=f16,bf16,f64

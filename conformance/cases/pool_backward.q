@@ -65,10 +65,27 @@ pool_max_backward dy=f32/2x3x5x4 indices=i32/2x3x5x4 dx=f32/2x3x10x8 window=2 ; 
 pool_max_backward dy=f32/2x3x5x4 indices=u8/2x3x5x4 dx=f32/2x3x10x8 window=2 ; as=bf16
 pool_average_backward dy=f32/2x70x5x8 dx=f32/2x70x10x16 window=2 ; as=f16,bf16
 
+# windows of 3 by 3 that overlap, in cells of two columns: pairs and odd widths, several cells, vectors of channels, depth
+pool_max_backward dy=f32/2x3x5x6 indices=u8/2x3x5x6 dx=f32/2x3x9x12 window=3 stride=2 pad=1 ; as=f16,bf16
+pool_max_backward dy=f32/2x3x9x4 indices=i64/2x3x9x4 dx=f32/2x3x18x7 window=3 stride=2 pad=1 ; as=f16,bf16
+pool_max_backward dy=f32/2x3x5x4 x=f32/2x3x11x9 window=3 stride=2 ; fill=int x.fill=special as=f16,bf16
+pool_max_backward dy=f32/2x3x6x5 x=f32/2x3x6x5 window=3 stride=1 pad=1 ; fill=int as=f16,bf16
+pool_max_backward dy=f32/2x16x3x4/nhwc x=f32/2x16x6x7/nhwc window=3 stride=2 pad=1 ; fill=int x.fill=special as=f16,bf16
+pool_max_backward dy=f32/1x8x3x4/nhwc x=f32/1x8x7x8/nhwc window=3 stride=2 ceil_mode=1 ; fill=int as=bf16
+pool_max_backward dy=f32/1x16x5x6/nhwc indices=i64/1x16x5x6/nhwc dx=f32/1x16x5x6/nhwc window=3 stride=1 pad=1 ; as=f16,bf16
+pool_max_backward dy=f32/1x16x3x7/nhwc indices=u8/1x16x3x7/nhwc dx=f32/1x16x3x7/nhwc window=3 stride=1 pad=1 ; as=bf16
+pool_max_backward dy=f32/1x2x2x3x4 indices=u8/1x2x2x3x4 dx=f32/1x2x5x6x7 window=2,3,3 stride=2 pad=0,1,1
+pool_max_backward dy=f32/1x8x4x3x3/nhwc indices=i64/1x8x4x3x3/nhwc dx=f32/1x8x5x7x7/nhwc window=2,3,3 stride=1,2,2 ; as=bf16
+pool_max_backward dy=f32/1x2x3x3x3 x=f32/1x2x3x6x6 window=1,3,3 stride=1,2,2 pad=0,1,1
+pool_average_backward dy=f32/1x16x6x5/nhwc dx=f32/1x16x6x5/nhwc window=3 stride=1 pad=1 include_pad=0 ; as=f16,bf16
+pool_average_backward dy=f32/2x5x5x4 dx=f32/2x5x10x9 window=3 stride=2 ceil_mode=1 ; as=f16,bf16
+pool_average_backward dy=f32/1x3x3x3x3 dx=f32/1x3x4x6x6 window=2,3,3 stride=1,2,2 pad=0,1:0,1:0 ; as=f16
+
 # golden: a tie gives all to the first; an index out of range adds nowhere; divisors
 pool_max_backward dy=f32/1x1x1x2 x=f32/1x1x1x4 window=1,2 ; fill=zero x.is=3,3,1,2 dy.is=5,7 dx.is=5,0,0,7 plain=1
 pool_max_backward dy=f32/1x1x1x3 indices=i32/1x1x1x3 dx=f32/1x1x1x4 window=1,2 stride=1,1 ; fill=zero dy.is=5,7,9 indices.is=1,1,-1 dx.is=0,12,0,0 plain=1
 pool_max_backward dy=f32/1x1x1x2 indices=u8/1x1x1x2 dx=f32/1x1x1x4 window=1,2 ; fill=zero dy.is=5,7 indices.is=1,255 dx.is=0,5,0,0 plain=1
+pool_max_backward dy=f32/1x1x1x2 indices=i64/1x1x1x2 dx=f32/1x1x2x4 window=2 ; fill=zero dy.is=5,7 indices.is=2,7 dx.is=0,0,0,0,0,0,0,7 plain=1
 pool_max_backward dy=f32/1x1x1x3 indices=i32/1x1x1x3 dx=f32/1x1x1x4 window=1,3 stride=1,2 pad=0,1:2 ; fill=zero dy.is=5,7,9 indices.is=0,3,4 dx.is=5,0,0,7 plain=1
 pool_max_backward dy=f32/1x1x1x2 indices=i64/1x1x1x2 dx=f32/1x1x1x4 window=1,2 stride=1,1 dilation=1,2 ; fill=zero dy.is=5,7 indices.is=1,3 dx.is=0,0,0,7 plain=1
 pool_average_backward dy=f32/1x1x1x2 dx=f32/1x1x1x4 window=1,3 stride=1,2 pad=0,1 include_pad=0 ; fill=zero dy.is=2,6 dx.is=1,3,2,2 plain=1

@@ -156,6 +156,9 @@ reduce_sum x=i8/9x50 y=i32/9x1 axis=1
 reduce_sum x=u8/4x1000 y=i64/4x1 axis=1
 reduce_sum x=i32/77
 reduce_sum x=i64/5x7 axis=0
+reduce_sum x=i32/64x64 axis=1 ; fill=bits
+reduce_sum x=i32/129x40 axis=0 ; fill=bits
+reduce_norm1 x=f64/3x300x16 y=f32/3x1x16 axis=1
 reduce_prod x=i32/4x9 axis=1 ; fill=ipos,bits
 reduce_max x=i8/5x40 axis=1
 reduce_min x=u8/5x40 axis=0

@@ -11,6 +11,8 @@ resample x=f32/2x3x5x7 size=10,14 mode=linear grid=align_corners ; as=bf16
 resample x=f32/2x3x5x7 size=3,20 mode=linear grid=asymmetric ; as=f16
 resample x=f32/1x2x33 size=70 mode=linear
 resample x=f32/1x2x4x5x6 size=3,8,6 mode=linear ; as=f16
+resample x=f32/1x2x2x3x33 size=3,5,198 mode=linear ; as=bf16          # columns of more than one warp
+resample x=f32/1x1x2x3x64 size=3,8,128 mode=linear                    # of a whole one
 resample x=f32/1x2x1x5 size=4,1 mode=linear grid=align_corners
 resample x=f32/2x19x6x5/nhwc size=12,10 mode=linear ; as=bf16,f64
 resample x=f32/2x16x6x5/nhwc size=12,10 mode=linear grid=align_corners ; as=f16,bf16

@@ -26,6 +26,7 @@ grid_sample x=f32/2x16x7x5/nhwc grid=f32/2x6x11x2 ; as=f16,bf16
 grid_sample x=f32/2x5x7x5/nhwc grid=f32/2x6x11x2 padding=border
 grid_sample x=f32/1x8x3x4x5/nhwc grid=f32/1x3x2x4x3 padding=reflection ; as=bf16
 grid_sample x=f32/1x1x1x1 grid=f32/1x2x3x2 padding=border align_corners=1
+grid_sample x=f32/1x262200x1x1 grid=f32/1x1x1x2 ; fill=signed plain=1
 
 grid_sample_backward_data dy=f32/2x3x6x11 grid=f32/2x6x11x2 dx=f32/2x3x7x5 ; as=f16,bf16,f64
 grid_sample_backward_data dy=bf16/2x9x6x11 grid=f32/2x6x11x2 dx=bf16/2x9x7x5 align_corners=1

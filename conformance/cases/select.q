@@ -33,11 +33,11 @@ scatter_add dy=f32/40x33/40:1 indices=i32/40 dx=f32/6x33/36:1 ; labels=0..5 as=b
 scatter_add dy=f32/0x3 indices=i32/0 dx=f32/4x3 ; plain=1
 
 pad_backward dy=f32/8x9 pad=1:2,2:0 ; as=f16,bf16,f64
-pad_backward dy=f32/9x11 pad=3:1,2:4 mode=reflect ; as=f16,bf16
+pad_backward dy=f32/9x11 pad=3:1,2:4 mode=reflect ; as=f16,bf16,f64
 pad_backward dy=f32/2x3x9x8 pad=0,0,2,1 mode=reflect
 pad_backward dy=f32/2x29x11 pad=0,2:1,3:2 mode=reflect ; as=bf16
 pad_backward dy=f32/9x11 pad=3:1,2:5 mode=replicate ; as=f16,f64
-pad_backward dy=f32/2x3x9x8/nhwc pad=0,0,2,3 mode=replicate ; as=bf16
+pad_backward dy=f32/2x3x9x8/nhwc pad=0,0,2,3 mode=replicate ; as=bf16,f64
 pad_backward dy=bf16/4x70 pad=0,6:1 mode=reflect dx=f32/4x63
 pad_backward dy=f32/60 pad=59:0 mode=replicate
 pad_backward dy=f32/59 pad=29:0 mode=reflect

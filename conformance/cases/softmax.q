@@ -101,6 +101,14 @@ log_softmax x=f32/3x70001 axis=0 ; plain=1
 softmax x=bf16/5x33 y=f32/5x33
 log_softmax x=f16/5x33 y=f32/5x33
 
+# columns in 16-byte words: a block, parts of a cluster, few lines; parts apart
+softmax x=f32/37x24 axis=0 ; as=f16,bf16
+log_softmax x=f32/2x700x24 axis=1 ; as=bf16
+softmax x=bf16/2x2x2056 axis=1
+softmax_backward y=f32/37x24 dy=f32/37x24 axis=0 ; fill=signed:1 as=f16,bf16
+softmax x=f32/9000x8 axis=0 ; plain=1 as=bf16
+log_softmax_backward y=f16/9000x8 dy=f16/9000x8 axis=0 ; fill=signed:1 plain=1
+
 # what the shift by the maximum is for; one Inf, one NaN; rows of -Inf
 softmax x=f32/7x65 ; fill=signed:88,signed:10000,far:1000 as=f16,bf16
 log_softmax x=f32/7x65 ; fill=signed:88,signed:10000,far:1000 as=bf16,f64

@@ -34,7 +34,7 @@ global_norm x=[f32/2049,f32/3x5,f32/1] scale=4 limit=0.5 divisor=? ; as=bf16,f16
 global_norm x=[f32/300,bf16/40,f16/9] scale=f32 limit=1000 divisor=?
 global_norm x=[f32/6x10/24:2,f32/8/0] divisor=?
 global_norm x=[f32/0x3] divisor=? limit=1
-global_norm x=[f32/8300,bf16/16390,f16/8192] divisor=? limit=1
+global_norm x=[f32/8300,bf16/16390,f16/8192] divisor=? limit=1000
 
 # loss scales
 amp_unscale grads=[f32/7,f32/3x5] scale=8 new_grads=? ; as=f16,bf16,f64
