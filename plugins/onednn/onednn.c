@@ -44,7 +44,7 @@ bool onednn_add(onednn_state *s, const qn_request *request, qn_prepared *p, int 
   }
   t->role = role;
   t->value = value;
-  t->output = v->producer >= 0;
+  t->output = v->producer == 0;           /* by our op; others of the region may make what it reads */
   s->n++;
   onednn_view(s, v->rank, v->dim, v->stride);
   if (t->given.ndims == v->rank)

@@ -69,7 +69,7 @@ static const qn_engine rows[] = {
   ROW(LEAKY_RELU, "eltwise", prepare_one, 0), ROW(GELU, "eltwise", prepare_one, 0), ROW(GELU_TANH, "eltwise", prepare_one, 0),
   ROW(TANH, "eltwise", prepare_one, 0), ROW(HARDSWISH, "eltwise", prepare_one, 0), ROW(ABS, "eltwise", prepare_one, 0),
   ROW(SQRT, "eltwise", prepare_one, 0), ROW(ROUND, "eltwise", prepare_one, 0),
-  ROW(RELU_BACKWARD, "eltwise", prepare_one, 0), ROW(GELU_BACKWARD, "eltwise", prepare_one, 0),
+  ROW(RELU_BACKWARD, "eltwise", prepare_one, QN_TRAIT_FINITE_ONLY), ROW(GELU_BACKWARD, "eltwise", prepare_one, 0),
   ROW(GELU_TANH_BACKWARD, "eltwise", prepare_one, 0), ROW(TANH_BACKWARD, "eltwise", prepare_one, 0),
   ROW(LEAKY_RELU_BACKWARD, "eltwise", prepare_one, QN_TRAIT_FINITE_ONLY), ROW(CLIP_BACKWARD, "eltwise", prepare_one, QN_TRAIT_FINITE_ONLY),
   ROW(HARDSWISH_BACKWARD, "eltwise", prepare_one, QN_TRAIT_FINITE_ONLY),

@@ -24,6 +24,18 @@ static geometry geometry_of(const qn_pool *pool, const int64_t *x, const int64_t
   return g;
 }
 
+/* oneDNN counts a window's taps in 32 bits, and walks over those in the padding. */
+static bool window_fits(qn_prepared *p, const geometry *g, int spatial)
+{
+  double taps = 1;
+  for (int i = 0; i < spatial; i++)
+    taps *= (double)g->window[i];
+  if (taps <= INT32_MAX)
+    return true;
+  qn_refuse(p, "oneDNN counts a window's taps in 32 bits", "", "fewer than 2^31", "%.0f", taps);
+  return false;
+}
+
 static qn_status prepare(const qn_request *request, qn_prepared *p)
 {
   const qn_node *op = &request->op[0];
@@ -36,6 +48,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
                         : pool->include_pad ? dnnl_pooling_avg_include_padding : dnnl_pooling_avg_exclude_padding;
   dnnl_pooling_v2_desc_t d;
   dnnl_status_t status;
+  if (!window_fits(p, &g, in->rank - 2))
+    return QN_UNSUPPORTED;
   onednn_state *s = onednn_begin(request, p);
   if (!s)
     return onednn_refused(p, QN_UNSUPPORTED);
@@ -67,6 +81,8 @@ static qn_status prepare_backward_max(const qn_request *request, qn_prepared *p)
     return qn_refuse(p, "oneDNN's indices are its own", "indices", "x alone", "%s", "indices");
   const qn_value *xv = &request->value[x], *yv = &request->value[dy];
   geometry g = geometry_of(op->attr, xv->dim + 2, yv->dim + 2, xv->rank - 2);
+  if (!window_fits(p, &g, xv->rank - 2))
+    return QN_UNSUPPORTED;
   onednn_state *s = onednn_begin(request, p);
   if (!s)
     return onednn_refused(p, QN_UNSUPPORTED);
