@@ -1,7 +1,8 @@
 /* batch_norm.c -- batch norm by cuDNN's own calls, which frameworks make: in training, its gradient, and with given statistics; by channels
  * or by activation, packed NCHW or NHWC.
  *
- * The variant `persistent` sums in scaled integers, which overflow where the data are large: finite data only, math fast. */
+ * The variant `persistent` sums in scaled integers, which overflow where the data are large, and f64's gradient has Inf where the formula has
+ * NaN: finite data only, math fast. */
 #include "peer.h"
 
 /* The parts that calls take, in the places of the operands; those that an op lacks are NULL. */
@@ -117,7 +118,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *p)
     c->number[0] = norm->eps;
     c->number[1] = norm->momentum;
     c->call = forward ? train : backward ? differentiate : infer;
-    if (persistent) {
+    if (persistent || (backward && x->dtype == QN_F64)) {
       p->traits |= QN_TRAIT_FINITE_ONLY;
       p->math = QN_MATH_FAST;
     }

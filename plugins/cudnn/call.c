@@ -100,6 +100,8 @@ void peer_call_release(qn_prepared *p)
   if (c->reduce) peer.cudnnDestroyReduceTensorDescriptor(c->reduce);
   if (c->activation) peer.cudnnDestroyActivationDescriptor(c->activation);
   if (c->two) peer.cudnnDestroyOpTensorDescriptor(c->two);
+  if (c->lrn) peer.cudnnDestroyLRNDescriptor(c->lrn);
+  if (c->transformer) peer.cudnnDestroySpatialTransformerDescriptor(c->transformer);
   peer_host->free(c);
   p->state = NULL;
 }

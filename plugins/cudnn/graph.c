@@ -67,6 +67,24 @@ cudnnBackendDescriptor_t peer_tensor(peer_graph *g, const qn_request *r, int32_t
   return d;
 }
 
+cudnnBackendDescriptor_t peer_given(peer_graph *g, float number)
+{
+  cudnnBackendDescriptor_t d = peer_make(g, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+  const cudnnDataType_t type = CUDNN_DATA_FLOAT;
+  const int64_t one[4] = { 1, 1, 1, 1 }, align = sizeof number, id = g->n_tensors + 1;
+  const bool by_value = true;
+  g->number[g->n_tensors] = number;
+  g->value[g->n_tensors++] = -1;
+  peer_set(g, d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
+  peer_set(g, d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, one);
+  peer_set(g, d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, one);
+  peer_set(g, d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &align);
+  peer_set(g, d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id);
+  peer_set(g, d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &by_value);
+  peer_finalize(g, d);
+  return d;
+}
+
 void peer_add(peer_graph *g, cudnnBackendDescriptor_t op)
 {
   peer_finalize(g, op);
@@ -245,7 +263,7 @@ qn_status peer_graph_run(const qn_prepared *p, const qn_launch *launch)
   void *pointer[PEER_TENSORS], *workspace = launch->workspace;
   for (int i = 0; i < g->n_tensors; i++) {
     id[i] = i + 1;
-    pointer[i] = launch->ptr[g->value[i]];
+    pointer[i] = g->value[i] >= 0 ? launch->ptr[g->value[i]] : (void *)&g->number[i];
   }
   cudnnStatus_t e = peer.cudnnSetStream(launch->instance, launch->stream);
   if (!e) e = peer.cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);

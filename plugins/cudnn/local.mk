@@ -13,11 +13,14 @@ plugins_cudnn_quern_cudnn_la_SOURCES = \
   plugins/cudnn/conv.c \
   plugins/cudnn/matmul.c \
   plugins/cudnn/call.c \
+  plugins/cudnn/norm.c \
   plugins/cudnn/batch_norm.c \
   plugins/cudnn/softmax.c \
   plugins/cudnn/pool.c \
   plugins/cudnn/reduce.c \
-  plugins/cudnn/pointwise.c
+  plugins/cudnn/pointwise.c \
+  plugins/cudnn/lrn.c \
+  plugins/cudnn/sampling.c
 plugins_cudnn_quern_cudnn_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/plugins/cudnn $(CUDA_CPPFLAGS) $(CUDNN_CPPFLAGS)
 plugins_cudnn_quern_cudnn_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS) -Wno-deprecated-declarations
 plugins_cudnn_quern_cudnn_la_LDFLAGS = $(PLUGIN_LDFLAGS)

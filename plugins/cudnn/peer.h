@@ -24,7 +24,11 @@ extern const qn_host *peer_host;          /* backend.c */
   X(cudnnSetOpTensorDescriptor) X(cudnnOpTensor) \
   X(cudnnBatchNormalizationForwardInference) X(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize) \
   X(cudnnGetBatchNormalizationBackwardExWorkspaceSize) X(cudnnGetBatchNormalizationTrainingExReserveSpaceSize) \
-  X(cudnnBatchNormalizationForwardTrainingEx) X(cudnnBatchNormalizationBackwardEx)
+  X(cudnnBatchNormalizationForwardTrainingEx) X(cudnnBatchNormalizationBackwardEx) \
+  X(cudnnCreateLRNDescriptor) X(cudnnDestroyLRNDescriptor) X(cudnnSetLRNDescriptor) X(cudnnLRNCrossChannelForward) X(cudnnLRNCrossChannelBackward) \
+  X(cudnnDivisiveNormalizationForward) X(cudnnDivisiveNormalizationBackward) \
+  X(cudnnCreateSpatialTransformerDescriptor) X(cudnnDestroySpatialTransformerDescriptor) X(cudnnSetSpatialTransformerNdDescriptor) \
+  X(cudnnSpatialTfGridGeneratorForward) X(cudnnSpatialTfGridGeneratorBackward) X(cudnnSpatialTfSamplerForward) X(cudnnSpatialTfSamplerBackward)
 typedef struct peer_calls {
 #define X(name) __typeof__(name) *name;
   CUDNN_CALLS(X)
@@ -83,6 +87,8 @@ typedef struct peer_call {
   cudnnReduceTensorDescriptor_t reduce;
   cudnnActivationDescriptor_t activation;
   cudnnOpTensorDescriptor_t two;
+  cudnnLRNDescriptor_t lrn;
+  cudnnSpatialTransformerDescriptor_t transformer;
   int           mode;                     /* these three: as the engine likes */
   double        number[2];
   size_t        reserve_at;
@@ -101,12 +107,13 @@ void       peer_call_release(qn_prepared *p);
 
 /* ---- graph.c ---------------------------------------------------------------------------------------- */
 
-enum { PEER_PARTS = 24, PEER_TENSORS = 8 };
+enum { PEER_PARTS = 24, PEER_TENSORS = 10 };
 typedef struct peer_graph {
   cudnnStatus_t status;                   /* the first failure; after it nothing is done */
   int           n_parts, n_ops, n_tensors;
   cudnnBackendDescriptor_t part[PEER_PARTS], op[4], plan;
   int32_t       value[PEER_TENSORS];      /* of the request, for the tensors that are in memory; their ids are 1 on */
+  float         number[PEER_TENSORS];     /* where value is -1: given with the launch */
 } peer_graph;
 
 /* NULL after a refusal or without memory (*status), else the graph, which also stands in p->state. */
@@ -117,6 +124,7 @@ void peer_set_part(peer_graph *g, cudnnBackendDescriptor_t d, cudnnBackendAttrib
 void peer_finalize(peer_graph *g, cudnnBackendDescriptor_t d);
 /* value -1: an intermediate, in f32 (f64 for f64), that is never in memory. */
 cudnnBackendDescriptor_t peer_tensor(peer_graph *g, const qn_request *r, int32_t value, uint32_t dtype, const peer_shape *s);
+cudnnBackendDescriptor_t peer_given(peer_graph *g, float number);       /* a tensor of one element, known now */
 void peer_add(peer_graph *g, cudnnBackendDescriptor_t op);             /* finalizes it */
 /* y = a + b in f32 (f64): a bias after a contraction. */
 void peer_add_bias(peer_graph *g, uint32_t dtype, cudnnBackendDescriptor_t a, cudnnBackendDescriptor_t b, cudnnBackendDescriptor_t y);
@@ -139,5 +147,6 @@ qn_status peer_graph_run(const qn_prepared *p, const qn_launch *launch);
 void      peer_graph_release(qn_prepared *p);
 extern const char *const peer_variants[];
 
-extern const qn_engine_list peer_conv, peer_matmul, peer_batch_norm, peer_softmax, peer_pool, peer_reduce, peer_pointwise;
+extern const qn_engine_list peer_conv, peer_matmul, peer_norm, peer_batch_norm, peer_softmax, peer_pool, peer_reduce, peer_pointwise, peer_lrn,
+  peer_sampling;
 #endif
