@@ -93,6 +93,41 @@ static void explain_all(tally *t, const char *const *options, const char *model,
   qn_reader_close(reader);
 }
 
+/* ---- what an engine must leave to another: sizes that its kernel does not count to, blocks that the device does not launch -------- */
+
+static const struct { const char *model, *engine, *problem; } beyond[] = {
+  { "t4", "fft", "conv_forward x=f32/4x16x128x128 w=f32/16x16x15x15" },
+  { "h200", "strips", "pool_max x=f16/1x1x65536x65536 window=2 stride=2" },
+  { "h200", "vector", "pool_average x=f16/1x1x65536x65536/nhwc window=65536" },
+  { "h200", "vector", "pool_lp x=f16/1x1x65536x65536 window=2 stride=2" },
+  { "h200", "mma", "matmul a=f16/2147483647x1 b=f16/1x1" },
+  { "h200", "mma", "matmul a=f16/8x2147483640 b=f16/2147483640x8" },
+  { "h200", "units", "pad_backward dy=f16/3000000001 dx=f16/1 pad=3000000000:0" },
+};
+
+typedef struct asked { const char *engine; bool seen, refused; } asked;
+
+static void look(void *user, const qn_verdict *v)
+{
+  asked *a = user;
+  if (strcmp(v->engine, a->engine)) return;
+  a->seen = true;
+  a->refused = v->status == QN_UNSUPPORTED && v->answer && *v->answer->refusal.rule;
+}
+
+static void leave_to_others(void)
+{
+  static const char *const options[] = { "backend=cuda", NULL };
+  for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
+    asked a = { beyond[i].engine, false, false };
+    qn_graph *graph;
+    if (!tap_ok(!qn_graph_parse(beyond[i].problem, &graph), "parsed: %s", beyond[i].problem)) continue;
+    if (qn_explain(options, beyond[i].model, graph, look, &a) == QN_NO_BACKEND) tap_skip("this backend is not built", "%s", beyond[i].problem);
+    else tap_ok(a.seen && a.refused, "not cuda/%s on %s: %s", beyond[i].engine, beyond[i].model, beyond[i].problem);
+    qn_graph_destroy(graph);
+  }
+}
+
 int main(void)
 {
   glob_t files;
@@ -127,5 +162,6 @@ int main(void)
     tap_ok(!t.starved, "%s for %s: memory that runs out is reported and leaves nothing", devices[d].backend, what);
   }
   globfree(&files);
+  leave_to_others();
   return tap_done();
 }

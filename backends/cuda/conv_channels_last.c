@@ -1,10 +1,10 @@
 /* conv_channels_last.c -- convolutions in other layouts, or with channels that do not fill units of 16 bytes, on the engines for packed
  * channels last: what lies otherwise is copied into workspace, with zeros for the channels that it lacks, and the result is copied
- * out of it. The copies and the convolution are others' engines. f16 and bf16, one group. */
+ * out of it. The copies and the convolution are others' engines. f16, bf16 and f32, one group. */
 #include "cuda_backend.h"
 #include "engines.h"
 
-enum { UNIT = 8, MAX_ROLES = 4 };                           /* channels in a unit of 16 bytes */
+enum { MAX_ROLES = 4 };
 
 /* A tensor as it is, and as the convolution has it. */
 typedef struct side {
@@ -49,12 +49,12 @@ static void release(qn_prepared *p)
   cuda_release(p);
 }
 
-/* How side s has to lie; c, k: its dims of channels and filters, -1: none. */
-static void describe(side *s, const qn_value *v, int c, int k)
+/* How side s has to lie; c, k: its dims of channels and filters, -1: none; unit: channels in 16 bytes. */
+static void describe(side *s, const qn_value *v, int c, int k, int64_t unit)
 {
   s->outer = s->inner = *v;
-  if (c >= 0) s->inner.dim[c] = qn_round_up(v->dim[c], UNIT);
-  if (k >= 0) s->inner.dim[k] = qn_round_up(v->dim[k], UNIT);
+  if (c >= 0) s->inner.dim[c] = qn_round_up(v->dim[c], unit);
+  if (k >= 0) s->inner.dim[k] = qn_round_up(v->dim[k], unit);
   s->padded = !qn_same_dims(&s->outer, &s->inner);
   s->moved = s->padded || (v->rank > 1 && (!qn_is_channels_last(v) || v->align < 16));
   if (s->moved) packed(&s->inner);
@@ -89,7 +89,8 @@ static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static qn_status prepare_parts(const qn_request *r, state *st, qn_prepared *out)
 {
   qn_request part = { .struct_size = sizeof part, .instance = r->instance, .op = &st->node, .n_ops = 1, .n_values = (uint32_t)st->n, .value = st->value };
-  qn_status s = r->host->part_prepare(r, &part, r->device->arch_major == 9 ? "cuda/wgmma" : "cuda/mma", &st->conv);
+  bool wgmma = r->device->arch_major == 9 && st->value[0].dtype != QN_F32;
+  qn_status s = r->host->part_prepare(r, &part, wgmma ? "cuda/wgmma" : "cuda/mma", &st->conv);
   if (s) return s;
   const qn_prepared *answer = r->host->part_answer(st->conv);
   uint64_t own = answer->workspace;
@@ -118,7 +119,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_conv *c = op->attr;
   bool forward = op->op == QN_OP_CONV_FORWARD, filter = op->op == QN_OP_CONV_BACKWARD_FILTER;
   const qn_value *first = &r->value[op->arg[op->first[0]]];
-  if (first->dtype != QN_F16 && first->dtype != QN_BF16) return qn_refuse(out, "dtypes", "x", "f16 or bf16", "%s", qn_kit_name(first->dtype));
+  if (first->dtype != QN_F16 && first->dtype != QN_BF16 && first->dtype != QN_F32) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(first->dtype));
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
   state *st = cuda_state(out, sizeof *st);
   if (!st) return QN_NO_MEMORY;
@@ -133,7 +134,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     /* x [N, C, ...]  w [K, C, ...]  y [N, K, ...]  bias [K], by the order of roles */
     bool is_w = filter ? s->written : role == 1, is_bias = forward && role == 2;
     bool is_y = forward ? s->written : role == (filter ? 1u : 0u);
-    describe(s, v, is_y || is_bias ? -1 : 1, is_w || is_bias ? 0 : is_y ? 1 : -1);
+    describe(s, v, is_y || is_bias ? -1 : 1, is_w || is_bias ? 0 : is_y ? 1 : -1, 16 / (int64_t)qn_kit_bytes(first->dtype));
     moves |= s->moved;
     st->arg[st->n] = st->n;
     st->value[st->n++] = alone(s->inner, s->written);
@@ -146,7 +147,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st->node.arg = st->arg;
   if (!moves) {
     release(out);
-    return qn_refuse(out, "already packed channels last", "x", "another layout, or C no multiple of 8", "%s", "nhwc");
+    return qn_refuse(out, "already packed channels last", "x", "another layout, or C no multiple of 16 bytes", "%s", "nhwc");
   }
   qn_status s = prepare_parts(r, st, out);
   if (s || out->workspace > r->demands->workspace_limit) {

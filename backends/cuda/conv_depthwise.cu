@@ -363,7 +363,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   if (blocks * (window ? threads : 1) > INT32_MAX || slabs > 65535) return qn_refuse(out, "a grid of blocks", "y", "fewer elements", "%s", "more");
 
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, window ? window->function : (const void *)depthwise_any, SHARED, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, window ? window->function : (const void *)depthwise_any, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)blocks, k->grid[1] = (uint32_t)slabs;
   k->threads = (uint32_t)threads, k->shared = (uint32_t)shared;

@@ -276,7 +276,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t parts = cuda_conv_shares_of_sum(r, out, qn_ceil_div(p.tiles, walkers), resident / slabs, elements);
   if (parts < 1) return QN_UNSUPPORTED;
 
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, found->function, SHARED, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, found->function, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)parts, k->grid[1] = (uint32_t)slabs;
   k->threads = (uint32_t)threads, k->shared = (uint32_t)shared;

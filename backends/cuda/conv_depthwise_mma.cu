@@ -170,7 +170,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
   uint32_t shared = planes::bytes + CHANNELS * BAND_MOST * PAIRS_OF_TAPS * 4;
   const void *function = in->dtype == QN_F16 ? (const void *)depthwise_mma<mma_f16, QN_F16> : (const void *)depthwise_mma<mma_bf16, QN_BF16>;
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, function, shared, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, function, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)cuda_conv_shares(p.tiles, 3 * r->device->units / slabs), k->grid[1] = (uint32_t)slabs;
   k->threads = THREADS, k->shared = shared;

@@ -96,7 +96,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
   uint32_t shared = x_planes::bytes + dy_planes::bytes;
   const void *function = c.x->dtype == QN_F16 ? (const void *)depthwise_mma_filter<mma_f16, QN_F16> : (const void *)depthwise_mma_filter<mma_bf16, QN_BF16>;
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, function, shared, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, function, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)parts, k->grid[1] = (uint32_t)slabs;
   k->threads = THREADS, k->shared = shared;

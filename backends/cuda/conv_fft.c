@@ -103,7 +103,7 @@ static bool prepare_product(const qn_request *r, state *st)
 
 /* ---- the engine -------------------------------------------------------------------------------------------------- */
 
-static qn_status check(const cuda_conv_problem *c, qn_prepared *out)
+static qn_status check(const qn_request *r, const cuda_conv_problem *c, qn_prepared *out)
 {
   if (c->x->rank != 4) return qn_refuse(out, "two spatial dims", "x", "2", "%d", c->x->rank - 2);
   if (c->x->dtype != QN_F32 || c->w->dtype != QN_F32 || c->y->dtype != QN_F32) return qn_refuse(out, "dtypes", "x", "f32", "%s", "another");
@@ -112,6 +112,8 @@ static qn_status check(const cuda_conv_problem *c, qn_prepared *out)
     if (c->stride[d] != 1 || c->dilation[d] != 1) return qn_refuse(out, "stride and dilation of 1", "x", "1", "%lld", (long long)qn_max_i64(c->stride[d], c->dilation[d]));
     if (c->size[d] > MOST) return qn_refuse(out, "filters of at most 24 by 24", "w", "24", "%lld", (long long)c->size[d]);
   }
+  if (r->device->shared_per_block < CUDA_FFT_SHARED)
+    return qn_refuse(out, "the shared memory of a block of tiles", "", "a device with more", "%llu bytes", (unsigned long long)r->device->shared_per_block);
   return QN_OK;
 }
 
@@ -121,7 +123,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   cuda_conv_problem c;
   qn_status s = cuda_conv_problem_read(&c, r, out);
-  if (!s) s = check(&c, out);
+  if (!s) s = check(r, &c, out);
   if (s) return s;
   state *st = cuda_state(out, sizeof *st);
   if (!st) return QN_NO_MEMORY;
@@ -132,7 +134,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st->y_place = st->b_place + spectra_bytes(2 * st->n, st->k);
   st->scratch = st->y_place + spectra_bytes(st->m, st->n);
   int64_t columns = qn_max_i64(st->n, st->k);
-  if (st->scratch > r->demands->workspace_limit || st->scratch > r->device->memory / 8 || columns > 1 << 20) {
+  if (st->scratch > r->demands->workspace_limit || st->scratch > r->device->memory / 8 || qn_ceil_div(columns, CUDA_FFT_TILES) > 65535) {
     uint64_t bytes = st->scratch;
     cuda_product_release(out);
     return qn_refuse(out, "workspace for the transforms", "x", "below the limit and an eighth of memory", "%llu", (unsigned long long)bytes);

@@ -5,10 +5,11 @@
  * 16 of a real tile's rows are real and are one thread's. The other way the same backwards. Bins are written by 16 neighbours. */
 #include "conv_fft.h"
 #include "element.cuh"
+#include "shared_memory.h"
 
-enum { SIDE = CUDA_FFT_SIDE, BINS = CUDA_FFT_BINS, TILES = 16, THREADS = 256 };
+enum { SIDE = CUDA_FFT_SIDE, BINS = CUDA_FFT_BINS, TILES = CUDA_FFT_TILES, THREADS = 256, SHARED = CUDA_FFT_SHARED };
 enum { ROW = SIDE + 1, TILE = SIDE * ROW + 1, SPREAD = TILES + 1 };      /* pitches in shared memory: floats, floats, complex */
-constexpr int SHARED = BINS * SPREAD * 8 > TILES * TILE * 4 ? BINS * SPREAD * 8 : TILES * TILE * 4;
+static_assert(BINS * SPREAD * 8 == SHARED && TILES * TILE * 4 <= SHARED, "room for bins, and for tiles");
 
 /* ---- one sequence of 32 ------------------------------------------------------------------------------------ */
 
@@ -205,8 +206,8 @@ __global__ void __launch_bounds__(THREADS, 3) fft_restore(const __grid_constant_
 
 qn_status cuda_fft_build(void)
 {
-  qn_status s = cuda_check(cudaFuncSetAttribute(fft_transform, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED), "cudaFuncSetAttribute");
-  return s ? s : cuda_check(cudaFuncSetAttribute(fft_restore, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED), "cudaFuncSetAttribute");
+  qn_status s = cuda_allow_shared((const void *)fft_transform);
+  return s ? s : cuda_allow_shared((const void *)fft_restore);
 }
 
 static dim3 grid_of(int64_t rows, int64_t columns) { return dim3((unsigned)rows, (unsigned)qn_ceil_div(columns, TILES)); }

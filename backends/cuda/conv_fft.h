@@ -10,6 +10,9 @@ extern "C" {
 /* A real tile has 1024 values and its transform as many: of 32 x 17 complex ones, columns 0 and 16 are symmetric. */
 enum { CUDA_FFT_SIDE = 32, CUDA_FFT_BINS = 514 };
 
+/* Tiles of a block, and what it needs of shared memory for their bins, one more beside each. */
+enum { CUDA_FFT_TILES = 16, CUDA_FFT_SHARED = CUDA_FFT_BINS * (CUDA_FFT_TILES + 1) * 8 };
+
 /* Planes of a tensor and the tiles laid over them. A plane is element (outer, inner); tile (i, j) of it begins at pixel
  * (i step - before), and takes reach pixels each way. */
 typedef struct cuda_fft_tiles {

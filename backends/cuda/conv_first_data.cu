@@ -141,12 +141,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     p.high[d] = (int32_t)qn_floor_div(stride - 1 + f->before[d], stride);
   }
   int fixed = f->size[0] * f->size[1] * SLICE * p.columns * 2, best_h = 0, best_w = 0;
+  const int64_t room = qn_min_i64(SHARED, (int64_t)r->device->shared_per_block);
   double least = 0;
   for (int w = 16; w < p.places[1] + 16 && w <= 256; w += 16)
     for (int h = 1; h <= p.places[0] && h * w <= 256; h++) {           /* two sixteens for each warp */
       int64_t pixels = (int64_t)(h + p.high[0] - p.low[0]) * (w + p.high[1] - p.low[1]);
       double cost = (double)(qn_ceil_div(p.places[0], h) * qn_ceil_div(p.places[1], w)) * ((double)pixels + 2 * 256);
-      if (fixed + pixels * PIXEL > SHARED || (least > 0 && cost >= least)) continue;
+      if (fixed + pixels * PIXEL > room || (least > 0 && cost >= least)) continue;
       least = cost, best_h = h, best_w = w;
     }
   if (!best_h) return qn_refuse(out, "filters and a tile of dy in shared memory", "w", "fewer taps", "%d", f->size[0] * f->size[1]);
@@ -156,7 +157,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.dy_h = best_h + p.high[0] - p.low[0], p.dy_w = best_w + p.high[1] - p.low[1];
 
   p.dx_dtype = c.x->dtype;
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, functions[c.y->dtype == QN_F16][stride - 1], SHARED, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, functions[c.y->dtype == QN_F16][stride - 1], &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)cuda_conv_shares(f->tiles, 2 * r->device->units);
   k->threads = THREADS, k->shared = (uint32_t)(fixed + p.dy_h * p.dy_w * PIXEL);

@@ -106,13 +106,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   while (columns < WARPS && columns * NC < f->all) columns *= 2;
   p.columns = columns;
   int best_h = 0, best_w = 0;
+  const int64_t room = qn_min_i64(SHARED, (int64_t)r->device->shared_per_block);
   double least = 0;
   for (int w = 16; w < f->out[1] + 16 && w <= 512; w += 16)
     for (int h = 1; h <= f->out[0] && h * w <= 512; h++) {
       first_shape_tile(f, c.x->dim[0], h, w);
       int shares = WARPS / columns;
       double cost = (double)f->tiles * ((double)qn_round_up(h * w / 16, shares) * 16 * 4 + (double)f->x_h * f->x_w * f->pitch + h * w + 200);
-      if (h * w * PIXEL + first_x_bytes(f) > SHARED || f->x_w >= 4096 || (least > 0 && cost >= least)) continue;
+      if (h * w * PIXEL + first_x_bytes(f) > room || f->x_w >= 4096 || (least > 0 && cost >= least)) continue;
       least = cost, best_h = h, best_w = w;
     }
   if (!best_h) return qn_refuse(out, "a tile's pixels in shared memory", "x", "smaller windows", "%d", f->size[1]);
@@ -124,7 +125,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
   const void *function = c.x->dtype == QN_F16 ? (const void *)conv_first_filter<mma_f16> : (const void *)conv_first_filter<mma_bf16>;
   int64_t pixels = best_h * best_w * PIXEL + first_x_bytes(f), sums = (int64_t)columns * 4 * NC * 4 * 32 * 4;
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, function, SHARED, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, function, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)parts, k->grid[1] = (uint32_t)slices, k->grid[2] = (uint32_t)deep;
   k->threads = THREADS, k->shared = (uint32_t)qn_max_i64(pixels, sums);

@@ -247,13 +247,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t classes = p.apart[0] * p.apart[1];
   int kind = grouped_in_columns(f) && classes == 1 ? 4 : f->beside == 8 ? 0 : f->beside == 4 ? 1 : f->beside == 2 ? 2 : 3, steps = (f->chunks * f->size[0] * f->size[1] + 1) / 2;
   int64_t fixed = (int64_t)steps * 64 * 32 + (steps + 1) / 2 * 16 + GROUPED_PIXELS * 8 + 256 + 16, stage = GROUPED_PIXELS * STAGE;
-  if (!grouped_shape_fit(f, to->dim[0], fixed, 0, stage, kind == 4))
+  if (!grouped_shape_fit(f, r->device, to->dim[0], fixed, 0, stage, kind == 4))
     return qn_refuse(out, "filters and a tile's pixels in shared memory", "w", "fewer taps or channels", "%d", f->size[0] * f->size[1] * p.under);
   p.buffer = (int32_t)qn_max_i64((int64_t)f->x_h * f->line, stage);
   int64_t slabs = qn_ceil_div(f->groups, f->beside), shared = fixed + p.buffer * f->buffers;
   if (slabs > 65535) return qn_refuse(out, "a grid of blocks", "x", "fewer groups", "%d", f->groups);
 
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, functions[in->dtype == QN_F16][kind], GROUPED_SHARED, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, functions[in->dtype == QN_F16][kind], &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   int64_t resident = r->device->units * grouped_resident(shared, kind == 0 || kind == 4 ? 3 : 2);
   k->grid[0] = (uint32_t)cuda_conv_shares(f->tiles, resident / (slabs * classes)), k->grid[1] = (uint32_t)slabs, k->grid[2] = (uint32_t)classes;

@@ -101,9 +101,9 @@ static inline bool grouped_shape_tile(grouped_shape *f, int64_t images, int64_t 
 
 /* The same with two buffers or, where that makes tiles much smaller, one. A block needs `fixed` bytes, a buffer `beside` beyond x
  * and `least` at least. */
-static inline bool grouped_shape_fit(grouped_shape *f, int64_t images, int64_t fixed, int64_t beside, int64_t least, bool columns)
+static inline bool grouped_shape_fit(grouped_shape *f, const qn_device *device, int64_t images, int64_t fixed, int64_t beside, int64_t least, bool columns)
 {
-  int64_t room = GROUPED_SHARED - fixed;
+  int64_t room = qn_min_i64(GROUPED_SHARED, (int64_t)device->shared_per_block) - fixed;
   if (room < least || !grouped_shape_tile(f, images, room - beside, columns)) return false;
   grouped_shape one = *f;
   f->buffers = 2;

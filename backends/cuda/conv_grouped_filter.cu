@@ -157,7 +157,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.x.h = (int32_t)c.in[0], p.x.w = (int32_t)c.in[1], p.x.channels = (int32_t)c.channels;
   p.dy.h = f->out[0], p.dy.w = f->out[1], p.dy.channels = (int32_t)c.filters;
   int64_t fixed = GROUPED_PIXELS * 8 + 16;
-  if (!grouped_shape_fit(f, c.x->dim[0], fixed, (int64_t)GROUPED_PIXELS * p.dy_pixel, 0, kind == 4))
+  if (!grouped_shape_fit(f, r->device, c.x->dim[0], fixed, (int64_t)GROUPED_PIXELS * p.dy_pixel, 0, kind == 4))
     return qn_refuse(out, "a tile's pixels in shared memory", "x", "fewer taps or channels", "%d", p.all);
   p.dy_load = f->beside * f->filters / 8, p.dy_side = tile_side(GROUPED_THREADS, f->tile_w, p.dy_load);
   p.buffer = f->x_h * f->line + GROUPED_PIXELS * p.dy_pixel;
@@ -167,7 +167,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t parts = cuda_conv_shares_of_sum(r, out, f->tiles, resident / (slabs * deep), elements);
   if (parts < 1) return QN_UNSUPPORTED;
 
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, functions[c.x->dtype == QN_F16][kind], GROUPED_SHARED, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, functions[c.x->dtype == QN_F16][kind], &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)parts, k->grid[1] = (uint32_t)slabs, k->grid[2] = (uint32_t)deep;
   k->threads = GROUPED_THREADS, k->shared = (uint32_t)shared;

@@ -1,13 +1,13 @@
 /* conv_kernel.c -- one kernel with one struct of parameters, and what follows it. */
 #include "conv_kernel.h"
 #include "conv_layout.h"
+#include "shared_memory.h"
 
-cuda_conv_kernel *cuda_conv_kernel_begin(qn_prepared *out, const void *function, uint32_t most_shared, const void *parameters, size_t bytes)
+cuda_conv_kernel *cuda_conv_kernel_begin(qn_prepared *out, const void *function, const void *parameters, size_t bytes)
 {
   cuda_conv_kernel *k = cuda_state(out, sizeof *k);
   if (!k) return NULL;
   k->function = function;
-  k->most_shared = most_shared;
   k->grid[0] = k->grid[1] = k->grid[2] = 1;
   memcpy(k->parameters.byte, parameters, bytes);
   return k;
@@ -92,7 +92,7 @@ qn_status cuda_conv_kernel_build(const qn_request *r, qn_prepared *out)
 {
   const cuda_conv_kernel *k = out->state;
   (void)r;
-  return cuda_check(cudaFuncSetAttribute(k->function, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)k->most_shared), "cudaFuncSetAttribute");
+  return k->shared > 48 << 10 ? cuda_allow_shared(k->function) : QN_OK;
 }
 
 qn_status cuda_conv_kernel_run(const qn_prepared *p, const qn_launch *launch)

@@ -16,7 +16,6 @@ typedef union cuda_conv_parameters { unsigned char byte[CUDA_CONV_PARAMETERS]; u
 typedef struct cuda_conv_kernel {
   const void *function;
   uint32_t grid[3], threads, shared;
-  uint32_t most_shared;                   /* that this function is ever launched with, for all its plans share that attribute */
   struct { int32_t value; uint32_t at; } pointer[CUDA_CONV_POINTERS];
   int32_t  n_pointers;
   cuda_chain chain;                       /* what follows the sums, if has_steps */
@@ -33,7 +32,7 @@ qn_status cuda_conv_kernel_build(const qn_request *r, qn_prepared *out);
 qn_status cuda_conv_kernel_run(const qn_prepared *p, const qn_launch *launch);
 
 /* out's state, of which grid, threads and shared are still to be said; NULL: no memory. */
-cuda_conv_kernel *cuda_conv_kernel_begin(qn_prepared *out, const void *function, uint32_t most_shared, const void *parameters, size_t bytes);
+cuda_conv_kernel *cuda_conv_kernel_begin(qn_prepared *out, const void *function, const void *parameters, size_t bytes);
 void cuda_conv_kernel_pointer(cuda_conv_kernel *k, int32_t value, size_t at);
 void cuda_conv_kernel_steps(cuda_conv_kernel *k, qn_prepared *out, const cuda_chain *chain, size_t at, size_t out_at);
 void cuda_conv_kernel_parts(cuda_conv_kernel *k, qn_prepared *out, const cuda_conv_problem *c, int64_t parts, int64_t elements, size_t at);

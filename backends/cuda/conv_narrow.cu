@@ -116,7 +116,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (image * c.x->dim[0] > INT32_MAX || slices > 65535) return qn_refuse(out, "a grid of blocks", "y", "fewer", "%s", "more");
   p.across = (int32_t)across, p.image = (int32_t)image;
   p.steps = chain.steps;
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, (const void *)conv_narrow, 0, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, (const void *)conv_narrow, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)(image * c.x->dim[0]), k->grid[1] = (uint32_t)slices;
   k->threads = THREADS;

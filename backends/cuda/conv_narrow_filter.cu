@@ -132,7 +132,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.across = (int32_t)across, p.image = (int32_t)image, p.tiles = (int32_t)tiles;
   int64_t parts = cuda_conv_shares_of_sum(r, out, tiles, r->device->units / slices, elements);
   if (parts < 1) return QN_UNSUPPORTED;
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, (const void *)conv_narrow_filter, SHARED, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, (const void *)conv_narrow_filter, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)parts, k->grid[1] = (uint32_t)slices;
   k->threads = THREADS, k->shared = SHARED;

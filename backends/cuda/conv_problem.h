@@ -1,5 +1,5 @@
 /* conv_problem.h -- the three convolution ops seen as one: x, w and y of the forward convolution, one of them written, with one
- * or two spatial dims (one is a plane of height 1). For engines that take all three. */
+ * to three spatial dims; those that a tensor lacks are 1. For engines that take all three ops. */
 #ifndef QN_CUDA_CONV_PROBLEM_H
 #define QN_CUDA_CONV_PROBLEM_H
 #include "chain.h"
@@ -11,15 +11,15 @@ typedef struct cuda_conv_problem {
   int32_t x_at, w_at, y_at, bias_at;      /* in the request; bias -1: none */
   int32_t mode;
   int64_t channels, filters, groups;      /* channels, filters: of x and y, all groups together */
-  /* H, W */
-  int64_t in[2], out[2], size[2], stride[2], dilation[2], before[2];
-  int64_t w_stride[2];
+  /* H, W, D */
+  int64_t in[3], out[3], size[3], stride[3], dilation[3], before[3];
+  int64_t w_stride[3];
 } cuda_conv_problem;
 
 static inline bool cuda_conv_is_float(const qn_value *v) { return v->dtype == QN_F32 || v->dtype == QN_F16 || v->dtype == QN_BF16; }
 
-/* Refuses other ranks, dtypes other than f32, f16 and bf16, operands of two dtypes, and planes beyond 2^31 elements. */
-static inline qn_status cuda_conv_problem_read(cuda_conv_problem *p, const qn_request *r, qn_prepared *out)
+/* Refuses dtypes other than f32, f16 and bf16, operands of two dtypes, and images beyond 2^31 elements. */
+static inline qn_status cuda_conv_problem_read_volume(cuda_conv_problem *p, const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   const qn_conv *c = (const qn_conv *)op->attr;
@@ -37,16 +37,15 @@ static inline qn_status cuda_conv_problem_read(cuda_conv_problem *p, const qn_re
     p->x_at = qn_role(op, QN_ROLE_CONV_BACKWARD_FILTER_X), p->w_at = qn_role(op, QN_ROLE_CONV_BACKWARD_FILTER_DW), p->y_at = qn_role(op, QN_ROLE_CONV_BACKWARD_FILTER_DY);
   }
   p->x = &r->value[p->x_at], p->w = &r->value[p->w_at], p->y = &r->value[p->y_at];
-  if (p->x->rank != 3 && p->x->rank != 4) return qn_refuse(out, "one or two spatial dims", "x", "1 or 2", "%d", p->x->rank - 2);
   if (!cuda_conv_is_float(p->x) || !cuda_conv_is_float(p->w) || !cuda_conv_is_float(p->y)) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "another");
   const qn_value *a = p->mode == CUDA_CONV_DATA ? p->y : p->x, *b = p->mode == CUDA_CONV_FILTER ? p->y : p->w;
   if (a->dtype != b->dtype) return qn_refuse(out, "operands of one dtype", "w", "", "%s", "two");
   p->channels = p->x->dim[1];
   p->filters = p->y->dim[1];
   p->groups = c->groups;
-  int missing = 4 - p->x->rank;
-  for (int d = 0; d < 2; d++) {
-    int from = d - missing;
+  int dims = p->x->rank - 2;
+  for (int d = 0; d < 3; d++) {
+    int from = d < 2 ? dims - 2 + d : dims - 3;
     bool here = from >= 0;
     p->in[d] = here ? p->x->dim[2 + from] : 1, p->out[d] = here ? p->y->dim[2 + from] : 1, p->size[d] = here ? p->w->dim[2 + from] : 1;
     p->w_stride[d] = here ? p->w->stride[2 + from] : 0;
@@ -54,10 +53,18 @@ static inline qn_status cuda_conv_problem_read(cuda_conv_problem *p, const qn_re
     if (p->in[d] > 1 << 24 || p->out[d] > 1 << 24 || p->stride[d] > 1 << 20 || p->before[d] > 1 << 24 || p->size[d] * p->dilation[d] > 1 << 24)
       return qn_refuse(out, "extents below 2^24", "x", "", "%lld", (long long)p->in[d]);
   }
-  if ((double)p->in[0] * (double)p->in[1] * (double)p->channels > 2e9 || (double)p->out[0] * (double)p->out[1] * (double)p->filters > 2e9 ||
-      (double)p->x->dim[0] * (double)(p->in[0] * p->in[1] + p->out[0] * p->out[1]) > 2e9)
+  double in = (double)p->in[0] * (double)p->in[1] * (double)p->in[2], to = (double)p->out[0] * (double)p->out[1] * (double)p->out[2];
+  if (in * (double)p->channels > 2e9 || to * (double)p->filters > 2e9 || (double)p->x->dim[0] * (in + to) > 2e9)
     return qn_refuse(out, "images and pixels in 31 bits", "x", "", "%s", "more");
   return QN_OK;
+}
+
+/* The same of one or two spatial dims. */
+static inline qn_status cuda_conv_problem_read(cuda_conv_problem *p, const qn_request *r, qn_prepared *out)
+{
+  qn_status status = cuda_conv_problem_read_volume(p, r, out);
+  if (!status && p->x->rank > 4) return qn_refuse(out, "one or two spatial dims", "x", "1 or 2", "%d", p->x->rank - 2);
+  return status;
 }
 
 /* Windows along one dim. Backward by the data a stride parts pixels into classes, by what their place leaves after division: a class

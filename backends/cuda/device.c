@@ -2,7 +2,7 @@
  *
  * The runtime is linked statically and opens the driver when it is first used, so this loads, and counts no devices,
  * where there is no GPU. Core has made the device current (enter) around all calls but count and describe. */
-#include "cuda_backend.h"
+#include "shared_memory.h"
 #include <ctype.h>
 #include <pthread.h>
 
@@ -33,13 +33,26 @@ qn_status cuda_driver_get(const cuda_driver **driver)
     enum cudaDriverEntryPointQueryResult found;
     status = cuda_check(cudaGetDriverEntryPointByVersion(entry[i].name, entry[i].slot, 12000, cudaEnableDefault, &found), entry[i].name);
     if (!status && found != cudaDriverEntryPointSuccess)
-      status = cuda_host->error(QN_DEVICE, "cuda: the driver has no tensor maps; 525 or later has");
+      status = cuda_host->error(QN_DEVICE, "cuda: the driver has no tensor maps; 530 or later has, and what else is wanted");
   }
   known = known || !status;
   pthread_mutex_unlock(&lock);
   if (status) return status;
   *driver = &table;
   return QN_OK;
+}
+
+/* ---- kernels -------------------------------------------------------------------------------------- */
+
+qn_status cuda_allow_shared(const void *kernel)
+{
+  struct cudaFuncAttributes has;
+  int device = 0, most = 0;
+  qn_status s = cuda_check(cudaGetDevice(&device), "cudaGetDevice");
+  if (!s) s = cuda_check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute");
+  if (!s) s = cuda_check(cudaFuncGetAttributes(&has, kernel), "cudaFuncGetAttributes");
+  if (!s) s = cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most - (int)has.sharedSizeBytes), "cudaFuncSetAttribute");
+  return s;
 }
 
 /* ---- what devices there are -------------------------------------------------------------------- */

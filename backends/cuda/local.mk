@@ -140,6 +140,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/select_lines.cu \
   backends/cuda/select_rows.cu \
   backends/cuda/row.cuh \
+  backends/cuda/shared_memory.h \
   backends/cuda/sm80.cuh \
   backends/cuda/sm90.cuh \
   backends/cuda/softmax_direct.cu \

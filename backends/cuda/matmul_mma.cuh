@@ -6,6 +6,13 @@
 #pragma once
 #include "matmul_tiled.cuh"
 
+/* What load_matrices gives a lane of words: two by two, so many bytes apart. */
+template <int next, int other> __device__ __forceinline__ void load_words(uint32_t (&r)[4], uint32_t at)
+{
+#pragma unroll
+  for (int i = 0; i < 4; i++) asm volatile("ld.shared.u32 %0, [%1];" : "=r"(r[i]) : "r"(at + i % 2 * next + i / 2 * other) : "memory");
+}
+
 template <class mma, int WM, int WN, int QM, int QN, int BYTES, int STAGES, int RESIDENT, int ESIZE, bool ROWS_A, bool ROWS_B, bool TF32 = false, bool SPLIT = false>
 struct mma_product {
   typedef typename mma::number number;
@@ -14,8 +21,10 @@ struct mma_product {
   static constexpr bool any = ESIZE == 4 || QM * QN < 8;
   static constexpr bool rows_a = ROWS_A, rows_b = ROWS_B, again = TF32, integer = sizeof(number) == 4 && number(0.5f) == number(0);
   static constexpr float scale = TF32 ? 0x1p-48f : 1;
-  typedef tiled_stage<BM, BK, esize, rows_a> stage_a;
-  typedef tiled_stage<BN, BK, esize, rows_b> stage_b;
+  static constexpr bool words_a = rows_a && esize == 4, words_b = rows_b && esize == 4;   /* which ldmatrix cannot transpose */
+  static constexpr int pad_a = words_a ? 32 : 16, pad_b = words_b ? 32 : 16;
+  typedef tiled_stage<BM, BK, esize, rows_a, pad_a> stage_a;
+  typedef tiled_stage<BN, BK, esize, rows_b, pad_b> stage_b;
   number sum[QM * QN * 8];                /* [QM][2 QN][4] */
   uint32_t a_at, b_at;                    /* this lane's row of the first matrices */
   int row0, col0;
@@ -24,9 +33,11 @@ struct mma_product {
   {
     int lane = t % 32, warp = t / 32;
     row0 = warp / WN * QM * 16, col0 = warp % WN * QN * 16;
-    a_at = rows_a ? (lane % 8 + lane / 16 * 8) * stage_a::pitch + (row0 + lane / 8 % 2 * 8) * esize
+    a_at = words_a ? lane % 4 * stage_a::pitch + (row0 + lane / 4) * 4
+         : rows_a ? (lane % 8 + lane / 16 * 8) * stage_a::pitch + (row0 + lane / 8 % 2 * 8) * esize
                   : (row0 + lane % 16) * stage_a::pitch + lane / 16 * 16;
-    b_at = rows_b ? (lane % 8 + lane / 8 % 2 * 8) * stage_b::pitch + (col0 + lane / 16 * 8) * esize
+    b_at = words_b ? lane % 4 * stage_b::pitch + (col0 + lane / 4) * 4
+         : rows_b ? (lane % 8 + lane / 8 % 2 * 8) * stage_b::pitch + (col0 + lane / 16 * 8) * esize
                   : (col0 + lane % 8 + lane / 16 * 8) * stage_b::pitch + lane / 8 % 2 * 16;
     row0 += lane / 4, col0 += lane % 4 * 2;
 #pragma unroll
@@ -51,12 +62,16 @@ struct mma_product {
       uint32_t x[QM][4], y[QN][4], x_small[QM][4], y_small[QN][4];
 #pragma unroll
       for (int i = 0; i < QM; i++) {
-        load_matrices<rows_a>(x[i], a + a_at + (rows_a ? k / esize * stage_a::pitch + i * 16 * esize : i * 16 * stage_a::pitch + k));
+        uint32_t at = a + a_at + (rows_a ? k / esize * stage_a::pitch + i * 16 * esize : i * 16 * stage_a::pitch + k);
+        if (words_a) load_words<32, 4 * stage_a::pitch>(x[i], at);
+        else load_matrices<rows_a>(x[i], at);
         if (TF32) round_tf32(x[i], x_small[i]);
       }
 #pragma unroll
       for (int j = 0; j < QN; j++) {
-        load_matrices<rows_b>(y[j], b + b_at + (rows_b ? k / esize * stage_b::pitch + j * 16 * esize : j * 16 * stage_b::pitch + k));
+        uint32_t at = b + b_at + (rows_b ? k / esize * stage_b::pitch + j * 16 * esize : j * 16 * stage_b::pitch + k);
+        if (words_b) load_words<4 * stage_b::pitch, 32>(y[j], at);
+        else load_matrices<rows_b>(y[j], at);
         if (TF32) round_tf32(y[j], y_small[j]);
       }
       if (SPLIT) {

@@ -20,7 +20,7 @@ typedef struct cuda_matmul {
   cuda_out_dims dims;                     /* of y: rows, columns, batches */
 } cuda_matmul;
 
-/* Refuses dims beyond 2^31, batches that do not merge into two dims, alpha 0, k 0. */
+/* Refuses dims near 2^31 and beyond, batches that do not merge into two dims, alpha 0, k 0. */
 qn_status cuda_matmul_read(const qn_request *r, qn_prepared *out, cuda_matmul *p);
 /* alpha, beta c, bias, and the pointwise ops that follow; behind integers none. */
 qn_status cuda_matmul_chain(const qn_request *r, qn_prepared *out, const cuda_matmul *p, cuda_chain *chain);

@@ -8,6 +8,7 @@ template <int WM, int WN, int QM, int QN, int DEPTH, int STAGES, int RESIDENT> s
   static constexpr int esize = 4;
   static constexpr bool any = true;
   static constexpr bool rows_a = true, rows_b = true, again = false, integer = false;
+  static constexpr int pad_a = 16, pad_b = 16;
   typedef tiled_stage<BM, BK, 4, true> stage_a;
   typedef tiled_stage<BN, BK, 4, true> stage_b;
   float sum[QM * QN * 16];                /* [QM][4][QN][4] */

@@ -93,6 +93,7 @@ template <bool rows_contiguous> struct small_elements {
 template <class mma, bool ROWS_A, bool ROWS_B> struct small_product {
   static constexpr int BM = TILE, BN = TILE, BK = DEPTH, threads = THREADS, stages = STAGES, esize = 2;
   static constexpr bool rows_a = ROWS_A, rows_b = ROWS_B, any = false;
+  static constexpr int pad_a = 16, pad_b = 16;
   small_elements<rows_a> a;
   small_elements<rows_b> b;
   float sum[2][4][4];                     /* 16 rows, 8 columns */

@@ -7,6 +7,7 @@
  *
  *   BM, BN, BK, threads, stages      the tile, k elements of a stage
  *   esize, rows_a, rows_b            bytes of an element; how a stage lies: rows contiguous, or k
+ *   pad_a, pad_b                     of its lines
  *   number, integer, sum[]           of this thread
  *   multiply(a, b)                   one stage, from shared memory
  *   put(tile, pitch)                 its sums into a tile in shared memory
@@ -22,10 +23,11 @@
 
 /* ---- one stage of an operand ----------------------------------------------------------------------- */
 
-/* How it lies in shared memory: `outer` lines of `inner` elements, `pitch` bytes apart, which no 8 lines' 16 bytes share banks in. */
-template <int rows, int bk, int esize, bool rows_contiguous> struct tiled_stage {
+/* How it lies in shared memory: `outer` lines of `inner` elements, `pitch` bytes apart. With a pad of 16 no 8 lines' 16 bytes share banks,
+ * with one of 32 no 4 lines' 8 words. */
+template <int rows, int bk, int esize, bool rows_contiguous, int pad = 16> struct tiled_stage {
   static constexpr int outer = rows_contiguous ? bk : rows, inner = rows_contiguous ? rows : bk;
-  static constexpr int pitch = inner * esize + 16, bytes = outer * pitch;
+  static constexpr int pitch = inner * esize + pad, bytes = outer * pitch;
 };
 
 /* Lines of which outer_left and inner_left elements exist; the rest becomes 0. */
@@ -101,8 +103,8 @@ template <class stage, int threads> struct tiled_words<stage, 4, threads> {     
 };
 
 /* An operand's way through k: from the tile's first row on. */
-template <int rows, int bk, int esize, bool rows_contiguous, int threads, bool any> struct tiled_operand {
-  typedef tiled_stage<rows, bk, esize, rows_contiguous> stage;
+template <int rows, int bk, int esize, bool rows_contiguous, int threads, bool any, int pad = 16> struct tiled_operand {
+  typedef tiled_stage<rows, bk, esize, rows_contiguous, pad> stage;
   const cuda_tiled_side &side;
   const char *from;                       /* at k 0 */
   int64_t outer_stride, inner_stride;     /* bytes */
@@ -204,8 +206,8 @@ template <int BM, int BN> __device__ __noinline__ void tiled_finish_integer(cons
 
 template <class Product> struct tiled_shape {
   typedef Product P;
-  typedef tiled_operand<P::BM, P::BK, P::esize, P::rows_a, P::threads, P::any> operand_a;
-  typedef tiled_operand<P::BN, P::BK, P::esize, P::rows_b, P::threads, P::any> operand_b;
+  typedef tiled_operand<P::BM, P::BK, P::esize, P::rows_a, P::threads, P::any, P::pad_a> operand_a;
+  typedef tiled_operand<P::BN, P::BK, P::esize, P::rows_b, P::threads, P::any, P::pad_b> operand_b;
   static constexpr int a_bytes = operand_a::stage::bytes, stage_bytes = a_bytes + operand_b::stage::bytes;
   static constexpr int pitch = P::BN + 4, tile_bytes = P::BM * pitch * 4;
   static constexpr int shared = P::stages * stage_bytes > tile_bytes ? P::stages * stage_bytes : tile_bytes;
