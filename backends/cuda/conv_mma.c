@@ -1,5 +1,5 @@
 /* conv_mma.c -- convolution and its gradients as implicit products by mma.sync, on any device from compute capability 8.0 on.
- * Channels last, f16 and bf16.
+ * Channels last; f16, bf16, and f32 as tf32 (math tf32) or 3xTF32 (math f32).
  *
  *   forward          y[(n,p), k]  = sum over taps r and channels c of x[n, p stride + r dilation - pad, c] w[k, r, c]
  *   backward data    dx[(n,x), c] = sum over taps r and filters k of dy[n, (x + pad - r dilation) / stride, k] w[k, r, c],
@@ -7,7 +7,7 @@
  *   backward filter  dw[k, r, c]  = sum over pixels (n,p) of dy[(n,p), k] x[n, p stride + r dilation - pad, c]
  *
  * Threads gather the windows by asynchronous copies (conv_mma.cuh). A gradient by the filter has few tiles and many pixels: parts of
- * the pixels are summed side by side into workspace and joined in order. One or two spatial dims, one group, channels in eights. */
+ * the pixels are summed side by side into workspace and joined in order. One to three spatial dims, one group, channels in units of 16 bytes. */
 #include "conv_kernel.h"
 #include "conv_mma.h"
 #include "engines.h"
@@ -21,7 +21,7 @@ static const char *const names[] = { CUDA_CONV_MMA_TILES(NAME) NULL };
 /* Nanoseconds of so many tiles of `steps` stages: a multiprocessor works through them at the rate of products, copies or (alone) latency. */
 static double cost(const cuda_conv_mma_kernel *k, double tiles, double steps, double bytes, int multiprocessors)
 {
-  double product = (double)k->bm * k->bn * CUDA_CONV_MMA_DEPTH / k->rate, copy = (k->bm + k->bn) * CUDA_CONV_MMA_DEPTH * 2 / 32.0;
+  double product = (double)k->bm * k->bn * k->bk / k->rate, copy = (k->bm + k->bn) * 64 / 32.0;      /* a stage has 64 bytes of each row */
   double work = product > copy ? product : copy, room = (double)multiprocessors * k->resident, cycles = 0;
   for (double left = tiles; left > 0; left -= room) {       /* at most two kinds of round */
     double at_once = left < room ? left / multiprocessors : k->resident, rounds = left >= 2 * room ? (double)(int64_t)(left / room) : 1;
@@ -37,13 +37,13 @@ static double cost(const cuda_conv_mma_kernel *k, double tiles, double steps, do
 static int choose(const qn_request *r, const cuda_conv_problem *c, const cuda_conv_mma_kernel *kernels, int64_t m, int64_t n, double classes,
                   double k, int64_t dw, int64_t *parts, double *least)
 {
-  double bytes = 2 * ((double)qn_elements(c->x) + (double)qn_elements(c->y) + (double)qn_elements(c->w));
+  double bytes = (double)qn_kit_bytes(c->x->dtype) * ((double)qn_elements(c->x) + (double)qn_elements(c->y) + (double)qn_elements(c->w));
   int best = -1;
   for (int i = 0; i < CUDA_CONV_MMA_SIZES; i++) {
     const cuda_conv_mma_kernel *kernel = &kernels[i];
-    if ((r->variant && strcmp(r->variant, names[i])) || kernel->shared > (int64_t)r->device->shared_per_block) continue;
+    if (!kernel->function || (r->variant && strcmp(r->variant, names[i])) || kernel->shared > (int64_t)r->device->shared_per_block) continue;
     int64_t tiles = qn_ceil_div(m, kernel->bm) * qn_ceil_div(n, kernel->bn);
-    double steps = k / CUDA_CONV_MMA_DEPTH;
+    double steps = k / kernel->bk;
     for (int rounds = 0; rounds <= (c->mode == CUDA_CONV_FILTER ? 2 : 0); rounds++) {
       int64_t p = rounds ? qn_min_i64(rounds * (int64_t)r->device->units * kernel->resident / tiles, (int64_t)steps / 8) : 1;
       if (p < 1 || p > 1024 || (p > 1 && (uint64_t)(p * dw * 4) > r->demands->workspace_limit)) continue;
@@ -57,22 +57,31 @@ static int choose(const qn_request *r, const cuda_conv_problem *c, const cuda_co
 
 /* ---- prepare ---------------------------------------------------------------------------------------- */
 
+/* Which kernels; into out, what they claim. */
+static const cuda_conv_mma_kernel *kernels_of(const qn_request *r, const cuda_conv_problem *c, qn_prepared *out)
+{
+  uint32_t dtype = c->mode == CUDA_CONV_DATA ? c->y->dtype : c->x->dtype;
+  bool tf32 = r->demands->math >= QN_MATH_TF32;
+  out->math = dtype != QN_F32 ? QN_MATH_STRICT : tf32 ? QN_MATH_TF32 : QN_MATH_F32;
+  out->numerics.accumulator = dtype != QN_F32 ? QN_ACC_F32_TC : tf32 ? QN_ACC_TF32 : QN_ACC_3XTF32;
+  return (dtype == QN_BF16 ? cuda_conv_mma_bf16 : dtype == QN_F16 ? cuda_conv_mma_f16 : tf32 ? cuda_conv_mma_tf32 : cuda_conv_mma_3xtf32)[c->mode];
+}
+
 static qn_status check(const qn_request *r, const cuda_conv_problem *c, qn_prepared *out)
 {
   bool data = c->mode == CUDA_CONV_DATA, forward = c->mode == CUDA_CONV_FORWARD;
   qn_status status = cuda_conv_wants_ampere(r, out);
-  if (!status) status = cuda_conv_wants_halves(c, out);
   if (!status) status = cuda_conv_wants_channels_last(c->x, data ? "dx" : "x", out);
   if (!status) status = cuda_conv_wants_channels_last(c->w, "w", out);
   if (!status) status = cuda_conv_wants_channels_last(c->y, forward ? "y" : "dy", out);
   if (status) return status;
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
-  if (c->channels % 8) return qn_refuse(out, "channels in eights, for copies of 16 bytes", "x", "a multiple of 8", "%lld", (long long)c->channels);
-  if (!forward && c->filters % 8) return qn_refuse(out, "filters in eights, for copies of 16 bytes", "dy", "a multiple of 8", "%lld", (long long)c->filters);
-  if (data && (c->stride[0] > CUDA_CONV_APART || c->stride[1] > CUDA_CONV_APART))
-    return qn_refuse(out, "backward data of strides to 4", "dx", "1 to 4", "%lld", (long long)qn_max_i64(c->stride[0], c->stride[1]));
-  if ((double)(c->size[0] * c->size[1]) * (double)qn_max_i64(c->channels, c->filters) > 1 << 30)
-    return qn_refuse(out, "filters that 31 bits count", "w", "fewer", "%lld", (long long)(c->size[0] * c->size[1]));
+  int64_t unit = 16 / (int64_t)qn_kit_bytes((data ? c->y : c->x)->dtype), taps = c->size[0] * c->size[1] * c->size[2];
+  if (c->channels % unit) return qn_refuse(out, "channels in units of 16 bytes", "x", unit == 8 ? "a multiple of 8" : "a multiple of 4", "%lld", (long long)c->channels);
+  if (!forward && c->filters % unit) return qn_refuse(out, "filters in units of 16 bytes", "dy", unit == 8 ? "a multiple of 8" : "a multiple of 4", "%lld", (long long)c->filters);
+  for (int d = 0; d < 3 && data; d++)
+    if (c->stride[d] > CUDA_CONV_APART) return qn_refuse(out, "backward data of strides to 4", "dx", "1 to 4", "%lld", (long long)c->stride[d]);
+  if ((double)taps * (double)qn_max_i64(c->channels, c->filters) > 1 << 30) return qn_refuse(out, "filters that 31 bits count", "w", "fewer", "%lld", (long long)taps);
   return QN_OK;
 }
 
@@ -80,16 +89,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   cuda_conv_problem c;
   cuda_chain chain;
-  qn_status status = cuda_conv_problem_read(&c, r, out);
+  qn_status status = cuda_conv_problem_read_volume(&c, r, out);
   if (!status) status = check(r, &c, out);
   if (!status) status = cuda_conv_problem_chain(&c, r, &chain, out);
   if (status) return status;
   bool data = c.mode == CUDA_CONV_DATA, filter = c.mode == CUDA_CONV_FILTER;
   const qn_value *from = data ? c.y : c.x, *to = &r->value[chain.out];
-  int64_t taps = c.size[0] * c.size[1], images = c.x->dim[0], dw = c.filters * taps * c.channels, classes = 1;
-  cuda_conv_mma g = { .images = (int32_t)images, .channels = (int32_t)from->dim[1], .size_w = (int32_t)c.size[1], .taps = (int32_t)taps,
+  int64_t taps = c.size[0] * c.size[1] * c.size[2], images = c.x->dim[0], dw = c.filters * taps * c.channels, classes = 1;
+  cuda_conv_mma g = { .images = (int32_t)images, .channels = (int32_t)from->dim[1], .size = { (int32_t)c.size[0], (int32_t)c.size[1] }, .taps = (int32_t)taps,
                       .out_dtype = to->dtype, .steps = chain.steps };
-  for (int d = 0; d < 2; d++) {
+  for (int d = 0; d < 3; d++) {
     g.in[d] = (int32_t)(data ? c.out[d] : c.in[d]);
     g.extent[d] = (int32_t)(data ? c.in[d] : c.out[d]);
     g.apart[d] = data ? (int32_t)c.stride[d] : 1;
@@ -98,28 +107,28 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     for (int i = 0; i < g.apart[d]; i++) g.spans[d][i] = cuda_conv_span_of(&c, d, i);
     classes *= g.apart[d];
   }
-  int64_t pixels = images * g.spans[0][0].out * g.spans[1][0].out;       /* of the largest class */
+  int64_t pixels = images * g.spans[0][0].out * g.spans[1][0].out * g.spans[2][0].out;       /* of the largest class */
   int64_t m = filter ? c.filters : pixels, n = filter ? taps * c.channels : data ? c.channels : c.filters, k = filter ? pixels : taps * from->dim[1], parts = 1;
   double least = 0;
-  const cuda_conv_mma_kernel *kernels = (from->dtype == QN_BF16 ? cuda_conv_mma_bf16 : cuda_conv_mma_f16)[c.mode];
+  const cuda_conv_mma_kernel *kernels = kernels_of(r, &c, out);
   int best = choose(r, &c, kernels, m, n, (double)classes, (double)k / (double)classes, dw, &parts, &least);
-  if (best < 0) return qn_refuse(out, "a tile's stages in shared memory", "", "more of it", "%llu", (unsigned long long)r->device->shared_per_block);
+  if (best < 0) return qn_refuse(out, "a tile that there is for this dtype, its stages in shared memory", "", "another, or more of it", "%llu", (unsigned long long)r->device->shared_per_block);
   const cuda_conv_mma_kernel *kernel = &kernels[best];
   int64_t tiles_n = qn_ceil_div(n, kernel->bn), tiles = qn_ceil_div(m, kernel->bm) * tiles_n;
   if (tiles > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "", "", "%lld", (long long)tiles);
   g.n = (int32_t)n, g.k = (int32_t)k;
   g.tiles_n = (int32_t)tiles_n;
-  g.share = (int32_t)qn_round_up(qn_ceil_div(k, parts), CUDA_CONV_MMA_DEPTH);
+  g.share = (int32_t)qn_round_up(qn_ceil_div(k, parts), kernel->bk);
   parts = qn_ceil_div(k, g.share);
   if (filter) {                                             /* dy as [filters][pixels] */
     g.other = (cuda_tiled_side){ .row_stride = 1, .k_stride = c.filters, .rows = (int32_t)c.filters, .bytes = 16 };
-    g.by_w = cuda_divide_by(c.out[1]), g.by_hw = cuda_divide_by(c.out[0] * c.out[1]);
+    g.by_w = cuda_divide_by(c.out[1]), g.by_hw = cuda_divide_by(c.out[0] * c.out[1]), g.by_dhw = cuda_divide_by(c.out[0] * c.out[1] * c.out[2]);
   } else {                                                  /* w as [filters][taps, channels] */
     g.other = (cuda_tiled_side){ .row_stride = k, .k_stride = 1, .rows = (int32_t)c.filters, .bytes = 16 };
   }
   if (parts > 1) g.out_dtype = QN_F32, g.out_parts = dw;
 
-  cuda_conv_kernel *launch = cuda_conv_kernel_begin(out, kernel->function, (uint32_t)kernel->shared, &g, sizeof g);
+  cuda_conv_kernel *launch = cuda_conv_kernel_begin(out, kernel->function, &g, sizeof g);
   if (!launch) return QN_NO_MEMORY;
   launch->grid[0] = (uint32_t)tiles, launch->grid[1] = (uint32_t)parts, launch->grid[2] = (uint32_t)classes;
   launch->threads = (uint32_t)kernel->threads, launch->shared = (uint32_t)kernel->shared;
@@ -130,7 +139,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   else cuda_conv_kernel_parts(launch, out, &c, parts, dw, offsetof(cuda_conv_mma, out));
   out->variant = names[best];
   out->estimate = least;
-  out->numerics.accumulator = QN_ACC_F32_TC;
   return QN_OK;
 }
 

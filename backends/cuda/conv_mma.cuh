@@ -5,80 +5,138 @@
  *   backward data     pixels of dy at a tap    channels of filters            taps, filters
  *   backward filter   filters of dy            channels of x at each tap      pixels of a part
  *
- * Eight channels, 16 bytes, are copied at once, so that all of them belong to one tap. What a window has beyond the tensor is 0. */
+ * 16 bytes of channels are copied at once, so that all of them belong to one tap. What a window has beyond the tensor is 0. Sums of f32
+ * that are not finite are taken anew in plain f32. */
 #pragma once
 #include "conv_mma.h"
 #include "matmul_mma.cuh"
 
-/* A stage of the gathered tensor in lines of pixels: the windows of `rows` pixels from row0 on, at taps and channels from k on. */
-template <int rows, int bk, int threads> struct conv_pixels {
-  typedef tiled_stage<rows, bk, 2, false> stage;
-  static constexpr int chunks = bk / 8, at_once = threads / chunks, turns = rows / at_once;
-  static_assert(rows % at_once == 0, "whole turns");
+/* ---- places ------------------------------------------------------------------------------------------------- */
+
+/* A tap of a window, or a pixel (d then counts the planes of all images): W runs first. */
+struct conv_place {
+  int h, w, d;
+  __device__ __forceinline__ conv_place() {}
+  __device__ __forceinline__ conv_place(int i, int extent_h, int extent_w)
+  {
+    int row = i / extent_w;
+    w = i - row * extent_w, d = row / extent_h, h = row - d * extent_h;
+  }
+  __device__ __forceinline__ void next(int extent_h, int extent_w)
+  {
+    if (++w < extent_w) return;
+    w = 0;
+    if (++h == extent_h) h = 0, d++;
+  }
+};
+
+/* The windows of a class of pixels: of what its place leaves after division by the stride. */
+struct conv_class {
   const cuda_conv_mma &g;
+  conv_place residue;
+
+  __device__ __forceinline__ const cuda_conv_span &h() const { return g.spans[0][residue.h]; }
+  __device__ __forceinline__ const cuda_conv_span &w() const { return g.spans[1][residue.w]; }
+  __device__ __forceinline__ const cuda_conv_span &d() const { return g.spans[2][residue.d]; }
+  __device__ __forceinline__ int pixels() const { return h().out * w().out * d().out; }
+  __device__ __forceinline__ int taps() const { return h().taps * w().taps * d().taps; }
+  __device__ __forceinline__ conv_place pixel(int i) const { return conv_place(i, h().out, w().out); }
+  __device__ __forceinline__ conv_place tap(int i) const { return conv_place(i, h().taps, w().taps); }
+  /* Which of the filter's tap t is. */
+  __device__ __forceinline__ int tap_of(const conv_place &t) const
+  {
+    return ((d().tap + t.d * d().tap_step) * g.size[0] + h().tap + t.h * h().tap_step) * g.size[1] + w().tap + t.w * w().tap_step;
+  }
+  /* Makes of a pixel where its window begins; of which image. */
+  __device__ __forceinline__ int window(conv_place &p) const
+  {
+    int n = p.d / d().out;
+    p.h = p.h * g.pace[0] - h().before, p.w = p.w * g.pace[1] - w().before, p.d = (p.d - n * d().out) * g.pace[2] - d().before;
+    return n;
+  }
+};
+
+/* Is that in the gathered tensor? Then its elements begin at this one of the image. */
+__device__ __forceinline__ bool conv_inside(const cuda_conv_mma &g, int h, int w, int d)
+{
+  return (uint32_t)h < (uint32_t)g.in[0] && (uint32_t)w < (uint32_t)g.in[1] && (uint32_t)d < (uint32_t)g.in[2];
+}
+__device__ __forceinline__ int conv_offset(const cuda_conv_mma &g, int h, int w, int d) { return ((d * g.in[0] + h) * g.in[1] + w) * g.channels; }
+__device__ __forceinline__ int64_t conv_image(const cuda_conv_mma &g) { return (int64_t)g.in[0] * g.in[1] * g.in[2] * g.channels; }
+
+/* ---- operands ----------------------------------------------------------------------------------------------- */
+
+/* A stage of the gathered tensor in lines of pixels: the windows of `rows` pixels from row0 on, at taps and channels from k on. */
+template <class P> struct conv_pixels {
+  typedef typename tiled_shape<P>::operand_a::stage stage;
+  static constexpr int unit = 16 / P::esize, chunks = P::BK / unit, at_once = P::threads / chunks, turns = P::BM / at_once;
+  static_assert(P::BM % at_once == 0, "whole turns");
+  const cuda_conv_mma &g;
+  const conv_class &of;
   const char *image[turns];
-  int h[turns], w[turns];                 /* where the window begins */
-  int taps_h, taps_w, r, s, c;            /* this thread's chunk in the next stage */
+  conv_place begin[turns], tap;           /* of the windows; this thread's chunk in the next stage: tap and channel */
+  int c;
   uint32_t place;
 
-  __device__ __forceinline__ conv_pixels(const cuda_conv_mma &g, const cuda_conv_span &down, const cuda_conv_span &across, int row0, int k)
-    : g(g), taps_h(down.taps), taps_w(across.taps)
+  __device__ __forceinline__ conv_pixels(const cuda_conv_mma &g, const conv_class &of, int row0, int k) : g(g), of(of)
   {
-    int line = threadIdx.x / chunks, element = threadIdx.x % chunks * 8;
-    place = line * stage::pitch + element * 2;
-    int tap = (k + element) / g.channels;
-    c = k + element - tap * g.channels, r = tap / taps_w, s = tap - r * taps_w;
+    int line = threadIdx.x / chunks, element = threadIdx.x % chunks * unit, t = (k + element) / g.channels;
+    place = line * stage::pitch + element * P::esize;
+    c = k + element - t * g.channels;
+    tap = of.tap(t);
 #pragma unroll
     for (int i = 0; i < turns; i++) {
-      int row = row0 + i * at_once + line, rest = row / across.out, n = rest / down.out;
-      h[i] = n < g.images ? (rest - n * down.out) * g.pace[0] - down.before : -(1 << 29);
-      w[i] = (row - rest * across.out) * g.pace[1] - across.before;
-      image[i] = (const char *)g.gathered + (int64_t)n * g.in[0] * g.in[1] * g.channels * 2;
+      begin[i] = of.pixel(row0 + i * at_once + line);
+      int n = of.window(begin[i]);
+      if (n >= g.images) begin[i].h = -(1 << 29);
+      image[i] = (const char *)g.gathered + n * conv_image(g) * P::esize;
     }
   }
   __device__ __forceinline__ void load(uint32_t to, int, int)
   {
-    int down = r * g.step[0], across = s * g.step[1];
+    int h = tap.h * g.step[0], w = tap.w * g.step[1], d = tap.d * g.step[2];
 #pragma unroll
     for (int i = 0; i < turns; i++) {
-      int y = h[i] + down, x = w[i] + across;
-      bool there = r < taps_h && (uint32_t)y < (uint32_t)g.in[0] && (uint32_t)x < (uint32_t)g.in[1];
-      const char *from = there ? image[i] + (int64_t)((y * g.in[1] + x) * g.channels + c) * 2 : (const char *)g.gathered;
+      const conv_place &b = begin[i];
+      bool there = tap.d < of.d().taps && conv_inside(g, b.h + h, b.w + w, b.d + d);
+      const char *from = there ? image[i] + (int64_t)(conv_offset(g, b.h + h, b.w + w, b.d + d) + c) * P::esize : (const char *)g.gathered;
       copy_async<16>(to + place + i * at_once * stage::pitch, from, there ? 16 : 0);
     }
-    for (c += bk; c >= g.channels; c -= g.channels)
-      if (++s == taps_w) s = 0, r++;
+    for (c += P::BK; c >= g.channels; c -= g.channels) tap.next(of.h().taps, of.w().taps);
   }
   __device__ __forceinline__ void store(uint32_t) const {}
 };
 
-/* The same in lines of (tap, channel), which are rows of the product: pixels from k on are summed over. */
-template <int rows, int bk, int threads> struct conv_windows {
-  typedef tiled_stage<rows, bk, 2, true> stage;
-  static constexpr int chunks = rows / 8, at_once = threads / chunks, turns = bk / at_once;
-  static_assert(bk % at_once == 0, "whole turns");
+/* The same in lines of (tap, channel), which are columns of the product: pixels from k on are summed over. */
+template <class P> struct conv_windows {
+  typedef typename tiled_shape<P>::operand_b::stage stage;
+  static constexpr int unit = 16 / P::esize, chunks = P::BN / unit, at_once = P::threads / chunks, turns = P::BK / at_once;
+  static_assert(P::BK % at_once == 0, "whole turns");
   const cuda_conv_mma &g;
-  int h, w, c, line;                      /* of the window of pixel 0 */
+  conv_place first;                       /* of the window of pixel 0 */
+  int c, line;
   bool exists;
   uint32_t place;
 
-  __device__ __forceinline__ conv_windows(const cuda_conv_mma &g, int row0) : g(g)
+  __device__ __forceinline__ conv_windows(const cuda_conv_mma &g, const conv_class &of, int col0) : g(g)
   {
-    int element = threadIdx.x % chunks * 8, row = row0 + element, tap = row / g.channels, r = tap / g.size_w;
+    int element = threadIdx.x % chunks * unit, col = col0 + element, tap = col / g.channels;
     line = threadIdx.x / chunks;
-    place = line * stage::pitch + element * 2;
-    exists = row < g.n;
-    c = row - tap * g.channels;
-    h = r * g.step[0] - g.spans[0][0].before, w = (tap - r * g.size_w) * g.step[1] - g.spans[1][0].before;
+    place = line * stage::pitch + element * P::esize;
+    exists = col < g.n;
+    c = col - tap * g.channels;
+    first = conv_place(tap, g.size[0], g.size[1]);
+    first.h = first.h * g.step[0] - of.h().before, first.w = first.w * g.step[1] - of.w().before, first.d = first.d * g.step[2] - of.d().before;
   }
   __device__ __forceinline__ void load(uint32_t to, int k, int k_end)
   {
 #pragma unroll
     for (int i = 0; i < turns; i++) {
-      int pixel = k + i * at_once + line, n = cuda_quotient(pixel, g.by_hw), rest = cuda_quotient(pixel, g.by_w);
-      int y = (rest - n * g.spans[0][0].out) * g.pace[0] + h, x = (pixel - rest * g.spans[1][0].out) * g.pace[1] + w;
-      bool there = exists && pixel < k_end && (uint32_t)y < (uint32_t)g.in[0] && (uint32_t)x < (uint32_t)g.in[1];
-      const char *from = (const char *)g.gathered + (there ? (((int64_t)n * g.in[0] + y) * g.in[1] + x) * g.channels + c : 0) * 2;
+      int pixel = k + i * at_once + line, row = cuda_quotient(pixel, g.by_w), plane = cuda_quotient(pixel, g.by_hw), n = cuda_quotient(pixel, g.by_dhw);
+      int w = (pixel - row * g.spans[1][0].out) * g.pace[1] + first.w, h = (row - plane * g.spans[0][0].out) * g.pace[0] + first.h;
+      int d = (plane - n * g.spans[2][0].out) * g.pace[2] + first.d;
+      bool there = exists && pixel < k_end && conv_inside(g, h, w, d);
+      const char *from = (const char *)g.gathered + (there ? n * conv_image(g) + conv_offset(g, h, w, d) + c : 0) * P::esize;
       copy_async<16>(to + place + i * at_once * stage::pitch, from, there ? 16 : 0);
     }
   }
@@ -86,36 +144,36 @@ template <int rows, int bk, int threads> struct conv_windows {
 };
 
 /* Filters as backward by the data reads them: lines of channels, one for each (tap, filter) from k on. */
-template <int rows, int bk, int threads> struct conv_turned {
-  typedef tiled_stage<rows, bk, 2, true> stage;
-  static constexpr int chunks = rows / 8, at_once = threads / chunks, turns = bk / at_once;
-  static_assert(bk % at_once == 0, "whole turns");
+template <class P> struct conv_turned {
+  typedef typename tiled_shape<P>::operand_b::stage stage;
+  static constexpr int unit = 16 / P::esize, chunks = P::BN / unit, at_once = P::threads / chunks, turns = P::BK / at_once;
+  static_assert(P::BK % at_once == 0, "whole turns");
   const cuda_conv_mma &g;
-  const cuda_conv_span &down, &across;
-  int r[turns], s[turns], filter[turns], channel;
+  const conv_class &of;
+  conv_place tap[turns];
+  int filter[turns], channel;
   uint32_t place;
 
-  __device__ __forceinline__ conv_turned(const cuda_conv_mma &g, const cuda_conv_span &down, const cuda_conv_span &across, int row0) : g(g), down(down), across(across)
+  __device__ __forceinline__ conv_turned(const cuda_conv_mma &g, const conv_class &of, int col0) : g(g), of(of)
   {
-    int line = threadIdx.x / chunks, element = threadIdx.x % chunks * 8;
-    place = line * stage::pitch + element * 2;
-    channel = row0 + element;
+    int line = threadIdx.x / chunks, element = threadIdx.x % chunks * unit;
+    place = line * stage::pitch + element * P::esize;
+    channel = col0 + element;
 #pragma unroll
     for (int i = 0; i < turns; i++) {
-      int tap = (i * at_once + line) / g.channels;
-      filter[i] = i * at_once + line - tap * g.channels, r[i] = tap / across.taps, s[i] = tap - r[i] * across.taps;
+      int t = (i * at_once + line) / g.channels;
+      filter[i] = i * at_once + line - t * g.channels;
+      tap[i] = of.tap(t);
     }
   }
   __device__ __forceinline__ void load(uint32_t to, int, int)
   {
 #pragma unroll
     for (int i = 0; i < turns; i++) {
-      int tap = (down.tap + r[i] * down.tap_step) * g.size_w + across.tap + s[i] * across.tap_step;
-      bool there = r[i] < down.taps && channel < g.n;
-      const char *from = (const char *)g.filters + (there ? ((int64_t)filter[i] * g.taps + tap) * g.n + channel : 0) * 2;
+      bool there = tap[i].d < of.d().taps && channel < g.n;
+      const char *from = (const char *)g.filters + (there ? ((int64_t)filter[i] * g.taps + of.tap_of(tap[i])) * g.n + channel : 0) * P::esize;
       copy_async<16>(to + place + i * at_once * stage::pitch, from, there ? 16 : 0);
-      for (filter[i] += bk; filter[i] >= g.channels; filter[i] -= g.channels)
-        if (++s[i] == across.taps) s[i] = 0, r[i]++;
+      for (filter[i] += P::BK; filter[i] >= g.channels; filter[i] -= g.channels) tap[i].next(of.h().taps, of.w().taps);
     }
   }
   __device__ __forceinline__ void store(uint32_t) const {}
@@ -123,21 +181,55 @@ template <int rows, int bk, int threads> struct conv_turned {
 
 /* ---- the kernel --------------------------------------------------------------------------------------------- */
 
-/* The tile of sums in shared memory through the steps to the output's rows. apart: pixels of a class, (0, 0) at `corner`. */
-template <int BM, int BN> static __device__ __noinline__ void conv_mma_finish(const cuda_conv_mma &g, const float *tile, int pitch, int m0, int n0, int m, int out_h, int out_w, int corner, int64_t base)
+/* One sum in plain f32, as the formula says; backward by the filter over pixels k to k_end. */
+template <int mode> static __device__ __noinline__ float conv_sum_again(const cuda_conv_mma &g, const conv_class &of, int row, int col, int k, int k_end)
 {
-  for (int i = threadIdx.x; i < BM * BN / 8; i += blockDim.x) {
-    int r = i / (BN / 8), c = i % (BN / 8) * 8, row = m0 + r, col = n0 + c, n = min(8, g.n - col);
-    if (row >= m || n <= 0) continue;
-    if (g.apart[0] > 1 || g.apart[1] > 1) {
-      int rest = row / out_w, image = rest / out_h;
-      row = (image * g.extent[0] + (rest - image * out_h) * g.apart[0]) * g.extent[1] + (row - rest * out_w) * g.apart[1] + corner;
+  const float *from = (const float *)g.gathered, *other = (const float *)(mode == CUDA_CONV_DATA ? g.filters : g.other.p);
+  float sum = 0;
+  if (mode == CUDA_CONV_FILTER) {
+    int t = col / g.channels, c = col - t * g.channels;
+    conv_place tap(t, g.size[0], g.size[1]);
+    for (int i = k; i < k_end; i++) {
+      conv_place p = of.pixel(i);
+      int n = of.window(p), h = p.h + tap.h * g.step[0], w = p.w + tap.w * g.step[1], d = p.d + tap.d * g.step[2];
+      if (conv_inside(g, h, w, d)) sum += from[n * conv_image(g) + conv_offset(g, h, w, d) + c] * other[(int64_t)i * g.other.rows + row];
     }
+  } else {
+    conv_place p = of.pixel(row), tap(0, 1, 1);
+    int n = of.window(p);
+    for (; tap.d < of.d().taps; tap.next(of.h().taps, of.w().taps)) {
+      int h = p.h + tap.h * g.step[0], w = p.w + tap.w * g.step[1], d = p.d + tap.d * g.step[2], t = of.tap_of(tap);
+      if (!conv_inside(g, h, w, d)) continue;
+      const float *x = from + n * conv_image(g) + conv_offset(g, h, w, d);
+#pragma unroll 1
+      for (int c = 0; c < g.channels; c++)
+        sum += x[c] * other[mode == CUDA_CONV_DATA ? ((int64_t)c * g.taps + t) * g.n + col : ((int64_t)col * g.taps + t) * g.channels + c];
+    }
+  }
+  return sum;
+}
+
+/* The tile of sums in shared memory through the steps to the output's rows. apart: pixels of a class, its first at `corner`. */
+template <class P, int mode> static __device__ __noinline__ void conv_mma_finish(const cuda_conv_mma &g, const conv_class &of, const float *tile, int m0, int n0, int m, int corner)
+{
+  for (int i = threadIdx.x; i < P::BM * P::BN / 8; i += blockDim.x) {
+    int r = i / (P::BN / 8), c = i % (P::BN / 8) * 8, row = m0 + r, col = n0 + c, n = min(8, g.n - col), k = blockIdx.y * g.share;
+    if (row >= m || n <= 0) continue;
     float v[8];
 #pragma unroll
-    for (int e = 0; e < 8; e++) v[e] = tile[r * pitch + c + e];
+    for (int e = 0; e < 8; e++) v[e] = tile[r * tiled_shape<P>::pitch + c + e];
+    if constexpr (P::again) {
+#pragma unroll
+      for (int e = 0; e < 8; e++)
+        if (e < n && !isfinite(v[e])) v[e] = conv_sum_again<mode>(g, of, row, col + e, k, min(g.k, k + g.share));
+    }
+    if (g.apart[0] > 1 || g.apart[1] > 1 || g.apart[2] > 1) {
+      conv_place p = of.pixel(row);
+      int image = p.d / of.d().out, plane = image * g.extent[2] + (p.d - image * of.d().out) * g.apart[2];
+      row = (plane * g.extent[0] + p.h * g.apart[0]) * g.extent[1] + p.w * g.apart[1] + corner;
+    }
     steps_apply(g.steps, v, row, col, 0, 0, 0, n);
-    store8(v, g.out, g.out_dtype, base + (int64_t)row * g.n + col, 1, n);
+    store8(v, g.out, g.out_dtype, blockIdx.y * g.out_parts + (int64_t)row * g.n + col, 1, n);
   }
 }
 
@@ -150,34 +242,32 @@ template <class P, int mode> __global__ void __launch_bounds__(P::threads, P::re
   extern __shared__ __align__(16) unsigned char shared[];
   uint32_t ring = shared_address(shared);
   int tile_m = blockIdx.x / g.tiles_n, m0 = tile_m * P::BM, n0 = (blockIdx.x - tile_m * g.tiles_n) * P::BN, k = blockIdx.y * g.share;
-  int class_h = blockIdx.z / g.apart[1], class_w = blockIdx.z - class_h * g.apart[1];
-  const cuda_conv_span &down = g.spans[0][class_h], &across = g.spans[1][class_w];
-  int m = mode == CUDA_CONV_FILTER ? g.other.rows : g.images * down.out * across.out;
+  conv_class of = { g, conv_place(blockIdx.z, g.apart[0], g.apart[1]) };
+  int m = mode == CUDA_CONV_FILTER ? g.other.rows : g.images * of.pixels();
   if (m0 >= m) return;                    /* of a smaller class than others */
   P p(threadIdx.x);
   if constexpr (mode == CUDA_CONV_FORWARD) {
-    conv_pixels<P::BM, P::BK, P::threads> a(g, down, across, m0, k);
-    tiled_operand<P::BN, P::BK, 2, false, P::threads, false> b(g.other, n0, 0, 0);
+    conv_pixels<P> a(g, of, m0, k);
+    tiled_operand<P::BN, P::BK, P::esize, false, P::threads, false> b(g.other, n0, 0, 0);
     tiled_sum(p, a, b, ring, k, g.k);
   } else if constexpr (mode == CUDA_CONV_DATA) {
-    int taps = down.taps * across.taps;
-    if (taps) {
-      conv_pixels<P::BM, P::BK, P::threads> a(g, down, across, m0, k);
-      conv_turned<P::BN, P::BK, P::threads> b(g, down, across, n0);
-      tiled_sum(p, a, b, ring, k, taps * g.channels);
+    if (of.taps()) {
+      conv_pixels<P> a(g, of, m0, k);
+      conv_turned<P> b(g, of, n0);
+      tiled_sum(p, a, b, ring, k, of.taps() * g.channels);
     }
   } else {
-    tiled_operand<P::BM, P::BK, 2, true, P::threads, false> a(g.other, m0, 0, 0);
-    conv_windows<P::BN, P::BK, P::threads> b(g, n0);
+    tiled_operand<P::BM, P::BK, P::esize, true, P::threads, false, P::pad_a> a(g.other, m0, 0, 0);
+    conv_windows<P> b(g, of, n0);
     tiled_sum(p, a, b, ring, k, min(g.k, k + g.share));
   }
   __syncthreads();                        /* the ring becomes the tile */
   p.put((float *)shared, shape::pitch);
   __syncthreads();
-  conv_mma_finish<P::BM, P::BN>(g, (const float *)shared, shape::pitch, m0, n0, m, down.out, across.out, class_h * g.extent[1] + class_w, blockIdx.y * g.out_parts);
+  conv_mma_finish<P, mode>(g, of, (const float *)shared, m0, n0, m, (of.residue.d * g.extent[0] + of.residue.h) * g.extent[1] + of.residue.w);
 }
 
 /* Of P<rows_a, rows_b>. */
 #define CONV_MMA_KERNEL(P, rate, mode, rows_a, rows_b) \
-  { P<rows_a, rows_b>::BM, P<rows_a, rows_b>::BN, P<rows_a, rows_b>::threads, P<rows_a, rows_b>::resident, rate, tiled_shape<P<rows_a, rows_b>>::shared, \
+  { P<rows_a, rows_b>::BM, P<rows_a, rows_b>::BN, P<rows_a, rows_b>::BK, P<rows_a, rows_b>::threads, P<rows_a, rows_b>::resident, rate, tiled_shape<P<rows_a, rows_b>>::shared, \
     (const void *)conv_mma<P<rows_a, rows_b>, mode> }

@@ -6,7 +6,7 @@
 #include "matmul_tiled.h"
 
 /* The kernel's parameter: a product of m rows by n columns, summed over k. Pixels are those of y, backward by the data of a class of
- * dx's; along dim d the window of pixel i meets at its tap t the gathered tensor's i pace + t step - before. */
+ * dx's; along dim d (H, W, D) the window of pixel i meets at its tap t the gathered tensor's i pace + t step - before. */
 typedef struct cuda_conv_mma {
   const void *gathered;                   /* x, backward by the data dy; channels last */
   const void *filters;                    /* backward by the data */
@@ -17,25 +17,26 @@ typedef struct cuda_conv_mma {
   int32_t  k, share;                      /* share: of a part of the sum, which are out_parts elements apart */
   int64_t  out_parts;
   int32_t  tiles_n;
-  int32_t  in[2], channels;               /* of the gathered tensor */
-  int32_t  size_w, taps;                  /* of the filter's rows; of all */
-  int32_t  pace[2], step[2];
-  int32_t  apart[2], extent[2];           /* pixels of the output: from one of a class to the next; in all */
-  cuda_conv_span spans[2][CUDA_CONV_APART];
-  cuda_divisor by_w, by_hw;               /* pixels of a row, of an image; backward by the filter */
+  int32_t  in[3], channels;               /* of the gathered tensor */
+  int32_t  size[2], taps;                 /* the filter's H and W; all its taps */
+  int32_t  pace[3], step[3];
+  int32_t  apart[3], extent[3];           /* pixels of the output: from one of a class to the next; in all */
+  cuda_conv_span spans[3][CUDA_CONV_APART];
+  cuda_divisor by_w, by_hw, by_dhw;       /* pixels of a row, of a plane, of an image; backward by the filter */
   cuda_steps steps;
 } cuda_conv_mma;
 
-typedef struct cuda_conv_mma_kernel { int32_t bm, bn, threads, resident, rate, shared; const void *function; } cuda_conv_mma_kernel;
+typedef struct cuda_conv_mma_kernel { int32_t bm, bn, bk, threads, resident, rate, shared; const void *function; } cuda_conv_mma_kernel;
 
 /* Tiles that are compiled, and products a cycle and multiprocessor, for estimates. */
 #define CUDA_CONV_MMA_TILES(X) X(128, 128) X(64, 64)
-enum { CUDA_CONV_MMA_SIZES = 2, CUDA_CONV_MMA_DEPTH = 32 };
+enum { CUDA_CONV_MMA_SIZES = 2 };
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-extern const cuda_conv_mma_kernel cuda_conv_mma_bf16[3][CUDA_CONV_MMA_SIZES], cuda_conv_mma_f16[3][CUDA_CONV_MMA_SIZES];     /* [forward, data, filter] */
+typedef const cuda_conv_mma_kernel cuda_conv_mma_table[3][CUDA_CONV_MMA_SIZES];         /* [forward, data, filter]; not each tile in each dtype */
+extern cuda_conv_mma_table cuda_conv_mma_bf16, cuda_conv_mma_f16, cuda_conv_mma_tf32, cuda_conv_mma_3xtf32;
 #ifdef __cplusplus
 }
 #endif

@@ -1,10 +1,10 @@
 /* conv_mma_bf16.cu -- the convolution kernels by mma.sync on bf16. */
 #include "conv_mma.cuh"
 
-template <bool rows_a, bool rows_b> using large = mma_product<mma_bf16, 2, 4, 4, 2, CUDA_CONV_MMA_DEPTH * 2, 4, 2, 2, rows_a, rows_b>;
-template <bool rows_a, bool rows_b> using small = mma_product<mma_bf16, 2, 2, 2, 2, CUDA_CONV_MMA_DEPTH * 2, 4, 3, 2, rows_a, rows_b>;
+template <bool rows_a, bool rows_b> using large = mma_product<mma_bf16, 2, 4, 4, 2, 64, 4, 2, 2, rows_a, rows_b>;
+template <bool rows_a, bool rows_b> using small = mma_product<mma_bf16, 2, 2, 2, 2, 64, 4, 3, 2, rows_a, rows_b>;
 
-const cuda_conv_mma_kernel cuda_conv_mma_bf16[3][CUDA_CONV_MMA_SIZES] = {
+cuda_conv_mma_table cuda_conv_mma_bf16 = {
   { CONV_MMA_KERNEL(large, 560, CUDA_CONV_FORWARD, false, false), CONV_MMA_KERNEL(small, 345, CUDA_CONV_FORWARD, false, false) },
   { CONV_MMA_KERNEL(large, 560, CUDA_CONV_DATA, false, true), CONV_MMA_KERNEL(small, 345, CUDA_CONV_DATA, false, true) },
   { CONV_MMA_KERNEL(large, 560, CUDA_CONV_FILTER, true, true), CONV_MMA_KERNEL(small, 345, CUDA_CONV_FILTER, true, true) },

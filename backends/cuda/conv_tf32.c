@@ -116,7 +116,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
   int64_t chunks = qn_ceil_div(depth, mode == FILTER ? 64 : 32), row_blocks = tap_steps * chunks;
   int64_t rows = mode == FORWARD ? pixels_y : mode == DATA ? pixels_x : row_blocks * 64;
   int64_t tiles_m = qn_ceil_div(rows, CUDA_TF32_ROWS), steps = mode == FILTER ? qn_ceil_div(pixels_y, CUDA_TF32_DEPTH) : row_blocks;
-  if (steps > INT32_MAX || steps == 0) return qn_refuse(out, "something to sum, and not too much", "x", "", "%s", "");
+  if (steps > INT32_MAX || steps == 0 || tiles_m > INT32_MAX / CUDA_TF32_ROWS) return qn_refuse(out, "something to sum, and not too much", "x", "", "%s", "");
   bool spreads = mode == DATA && (c->stride[0] > 1 || c->stride[1] > 1), packs = unfolds || spreads || !in_place(from);
   int64_t seen_h = spreads ? (from->dim[2] - 1) * c->stride[0] + 1 : unfolds ? vy->dim[2] : from->dim[2];
   int64_t seen_w = spreads ? (from->dim[3] - 1) * c->stride[1] + 1 : unfolds ? vy->dim[3] : from->dim[3];

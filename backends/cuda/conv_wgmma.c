@@ -366,6 +366,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   g->batch0 = 1;
   g->batch1 = (int32_t)parts;
   g->group = 12;
+  g->last_m = g->last_n = INT32_MAX;
+  cuda_gemm_walk(g);
   g->out_dtype = st->sum_dtype;
   g->out_stride[0] = n;
   g->out_stride[1] = 1;
@@ -475,6 +477,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
       st->driver->tensor_map_address(&c.written[j], (char *)y + k->written.offset * qn_kit_bytes(st->sum_dtype));
     }
     if (q->mode != CUDA_CONV_FILTER) g->tiles_m = (int32_t)qn_ceil_div(pixels, st->kernel->bm);
+    cuda_gemm_walk(g);
     int splits = st->kernel->splits;
     int64_t tiles = (int64_t)g->tiles_m * g->tiles_n * g->batch0 * g->batch1, most = launch->device->units / splits;
     s = cuda_gemm_launch(&c, st->kernel, (int)qn_min_i64(tiles, most) * splits, splits, launch->stream, "conv_wgmma");

@@ -159,6 +159,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) conv_wgmma(const __gri
   if (threadIdx.x == 0) {
     tma_prefetch_map(&p.gathered[0]);
     tma_prefetch_map(mode == CUDA_CONV_FILTER ? &g.a : &g.b);
+    if (g.store_map) tma_prefetch_map(mode == CUDA_CONV_DATA ? &p.written[0] : &g.y);
   }
   gemm_ring<shape> ring(shared_raw);
   grid_dependents_launch();

@@ -38,6 +38,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_mma.h \
   backends/cuda/conv_mma_bf16.cu \
   backends/cuda/conv_mma_f16.cu \
+  backends/cuda/conv_mma_tf32.cu \
   backends/cuda/conv_narrow.cu \
   backends/cuda/conv_narrow_filter.cu \
   backends/cuda/conv_tf32.c \
@@ -179,6 +180,7 @@ CUDA_AMPERE_OBJECTS = \
   backends/cuda/conv_first_filter.lo \
   backends/cuda/conv_mma_bf16.lo \
   backends/cuda/conv_mma_f16.lo \
+  backends/cuda/conv_mma_tf32.lo \
   backends/cuda/conv_narrow.lo \
   backends/cuda/conv_narrow_filter.lo \
   backends/cuda/matmul_mma_bf16.lo \
