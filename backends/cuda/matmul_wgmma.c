@@ -86,7 +86,8 @@ typedef struct operand {
 
 typedef struct problem {
   int64_t  k, batch[2];
-  int      which, esize;                  /* bytes of an element as multiplied */
+  int      which, esize, out_bytes;       /* bytes of an element as multiplied; of the sum, before what follows it */
+  int      class_bits;                    /* rows of a by classes (matmul_wgmma.cuh) */
   uint32_t out_dtype;
   operand  a, b;                          /* as the kernel has them */
 } problem;
@@ -96,7 +97,7 @@ typedef struct state {
   cuda_chain chain;
   const cuda_gemm_kernel *kernel;
   const cuda_driver *driver;
-  int32_t  grid, cluster;
+  int32_t  grid, cluster, box_a, box_b;   /* boxes: rows */
   problem  problem;
 } state;
 
@@ -157,26 +158,47 @@ static double packing(const operand *o)
   return o->packed ? 1500 + (double)packed_bytes(o) * (o->pack.split || o->pack.f8 ? 1.5 : 2) / 3500 : 0;
 }
 
-/* Nanoseconds in which a step's lines arrive. Those that lie across two lines of the cache take the copy engine twice the time. */
+/* Nanoseconds in which a step's rows arrive. Those that lie across two lines of the cache take the copy engine twice the time: with a pitch of
+ * whole lines none do, with one of an odd number of 16 bytes seven of eight. */
 static double arrival(const problem *p, const operand *o, int rows)
 {
   int64_t pitch = (o->rows_contiguous ? o->read.k_stride : o->read.row_stride) * p->esize;
-  return (pitch % 128 && !o->packed ? 2.17 : 1.08) * rows;
+  return 1.08 * rows * (o->packed ? 1 : 2 - (double)(pitch & -pitch & 127 ? pitch & -pitch & 127 : 128) / 128);
 }
 
-/* Launched in pairs: two CTAs of neighbouring multiprocessors have tiles below one another, and ask the cache for the same lines of b at
- * about the same time. Of the other tiles none gains by it. */
-static bool in_pairs(const problem *p, const variant *v) { return p->esize == 2 && v->bm == 64 && v->bn == 128 && v->splits == 1; }
+/* Into how many classes rows of a may go, as bits: none where that is no gain (one class, or tiles that would be far from full), or where tiles
+ * are not stored by the copy engine, which wants columns of y contiguous. */
+static int class_bits(const problem *p, const variant *v, const operand *a, const qn_value *y, int column)
+{
+  int64_t pitch = a->read.row_stride * p->esize, rows = a->given.rows;
+  int bits = 0;
+  if (p->esize != 2 || v->splits > 1 || v->bm < 128 || p->batch[0] * p->batch[1] > 1 || a->rows_contiguous || a->packed || cuda_stride(y, column) != 1) return 0;
+  while ((pitch << bits) % 128) bits++;
+  return rows % (1 << bits) || (rows >> bits) * 8 < qn_ceil_div(rows >> bits, v->bm) * v->bm * 7 ? 0 : bits;
+}
+
+/* Launched in pairs: two CTAs of neighbouring multiprocessors ask the cache for the same lines at about the same time: of b, their tiles
+ * being below one another, or of the rows of a that whole lines are fetched of. Of the other tiles none gains by it. */
+static bool in_pairs(const problem *p, const variant *v)
+{
+  return p->esize == 2 && v->splits == 1 && (p->class_bits ? v->bm == 128 && v->bn == 64 : v->bm == 64 && v->bn == 128);
+}
+
+static int64_t tiles_down(const problem *p, const variant *v, const operand *a)
+{
+  return qn_ceil_div(a->given.rows >> p->class_bits, v->bm) << p->class_bits;
+}
 
 /* Nanoseconds in all: rounds of tiles as measured, or the bytes from memory, if that is more. */
 static double cost(const problem *p, const variant *v, const operand *a, const operand *b, int units_of_device)
 {
-  int64_t tiles = qn_ceil_div(a->given.rows, v->bm) * qn_ceil_div(b->given.rows, v->bn) * p->batch[0] * p->batch[1];
-  double share = (double)qn_ceil_div(qn_ceil_div(p->k * p->esize, 128), v->splits), rounds = (double)qn_ceil_div(tiles * v->splits, units_of_device);
-  double arriving = arrival(p, a, v->bm) + arrival(p, b, v->bn), step = p->esize == 2 && arriving > v->step ? arriving : v->step;
-  double between = v->fixed > 2100 ? v->fixed - 2000 : 100;            /* of two rounds; the first and last one's rest is paid once */
+  int64_t tiles = tiles_down(p, v, a) * qn_ceil_div(b->given.rows, v->bn) * p->batch[0] * p->batch[1], k = p->k + (p->class_bits ? 64 : 0);
+  double share = (double)qn_ceil_div(qn_ceil_div(k * p->esize, 128), v->splits), rounds = (double)qn_ceil_div(tiles * v->splits, units_of_device);
+  double arriving = (p->class_bits ? 1.08 * v->bm : arrival(p, a, v->bm)) + arrival(p, b, v->bn), step = p->esize == 2 && arriving > v->step ? arriving : v->step;
+  double between = v->fixed > 1600 ? v->fixed - 1500 : 100;            /* of two rounds; the launch and the first stage are paid once */
   double work = v->fixed + rounds * share * step + (rounds - 1) * between;
-  double memory = 2500 + ((double)a->given.rows + (double)b->given.rows) * (double)p->k * p->esize * (double)(p->batch[0] * p->batch[1]) / 4400;
+  double elements = ((double)a->given.rows + (double)b->given.rows) * (double)p->k * p->esize + (double)a->given.rows * (double)b->given.rows * p->out_bytes;
+  double memory = 1500 + elements * (double)(p->batch[0] * p->batch[1]) / 4400;
   return (work > memory ? work + 0.15 * memory : memory + (in_pairs(p, v) ? 0.11 : 0.15) * work) + packing(a) + packing(b);
 }
 
@@ -193,9 +215,15 @@ static bool variant_fits(const problem *p, const variant *v, const operand *a, c
 
 /* ---- prepare -------------------------------------------------------------------------------------- */
 
+/* Of the box that a step takes of an operand: no more than there are. f32 wants zeros beyond them, for its sums are looked at (gemm_not_finite). */
+static int32_t box_rows(const problem *p, const operand *o, int64_t rows, int32_t of_tile)
+{
+  return o->rows_contiguous || p->esize == 4 ? of_tile : (int32_t)qn_min_i64(rows, of_tile);
+}
+
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  const qn_value *a = cuda_value(r, QN_ROLE_MATMUL_A), *b = cuda_value(r, QN_ROLE_MATMUL_B);
+  const qn_value *a = cuda_value(r, QN_ROLE_MATMUL_A), *b = cuda_value(r, QN_ROLE_MATMUL_B), *y = cuda_value(r, QN_ROLE_MATMUL_Y);
   if (r->device->arch_major != 9 || r->device->arch_minor != 0)
     return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   int which = 0;
@@ -207,10 +235,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status) return status;
   if (m.m > INT32_MAX / 2 || m.n > INT32_MAX / 2 || m.k > INT32_MAX / 2) return qn_refuse(out, "dims beyond 2^30", "y", "less than 2^30", "more");
   if (m.batch[0] * m.batch[1] > 65535) return qn_refuse(out, "batches beyond 65535", "y", "at most 65535", "%lld", (long long)(m.batch[0] * m.batch[1]));
-  problem p = { .k = m.k, .batch = { m.batch[0], m.batch[1] }, .which = which, .esize = which == WGMMA_F8_F16 ? 2 : (int)qn_kit_bytes(a->dtype) };
+  problem p = { .k = m.k, .batch = { m.batch[0], m.batch[1] }, .which = which, .esize = which == WGMMA_F8_F16 ? 2 : (int)qn_kit_bytes(a->dtype),
+                .out_bytes = (int)qn_kit_bytes(y->dtype) };
 
   /* which tile: the one asked for, or the cheapest */
-  int best = -1;
+  int best = -1, classes = 0;
   double least = 0;
   uint64_t workspace = 0, wanted = 0;
   for (int i = 0; f->names[i]; i++) {
@@ -225,8 +254,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
       wanted = bytes;
       continue;
     }
-    double t = cost(&p, v, &left, &right, r->device->units);
-    if (best < 0 || t < least) best = i, least = t, p.a = left, p.b = right, workspace = bytes;
+    for (int bits = class_bits(&p, v, &left, y, m.dims.dim_of[!v->swap]);; bits = 0) {
+      problem by = p;
+      by.class_bits = bits;
+      double t = cost(&by, v, &left, &right, r->device->units);
+      if (best < 0 || t < least) best = i, least = t, p.a = left, p.b = right, classes = bits, workspace = bytes;
+      if (!bits) break;
+    }
   }
   if (best < 0 && wanted)
     return qn_refuse(out, "operands that cannot be fetched in units of 16 bytes are packed into workspace", "", "a limit above it", "%llu bytes",
@@ -241,7 +275,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.out_dtype = to->dtype;
 
   state st = { 0 };
-  st.problem = p;
   st.chain = chain;
   st.kernel = kernels_of(which, p.a.given.dtype, p.b.given.dtype) + best / 2;
 
@@ -254,11 +287,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   g->n = (int32_t)p.b.given.rows;
   g->k_steps = (int32_t)steps;
   g->layout = p.a.rows_contiguous | p.b.rows_contiguous << 1;
-  g->tiles_m = (int32_t)qn_ceil_div(g->m, st.kernel->bm);
   g->tiles_n = (int32_t)qn_ceil_div(g->n, st.kernel->bn);
   g->batch0 = (int32_t)p.batch[0];
   g->batch1 = (int32_t)p.batch[1];
-  g->group = 12;
   g->split_steps = (int32_t)qn_ceil_div(steps, v->splits);
   g->steps = chain.steps;
   bool wide = g->out_stride[1] == 1 || g->n == 1;
@@ -269,6 +300,21 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (i != 1 && g->out_stride[i] * out_bytes % 16) g->store_map = 0;
   if (g->n * out_bytes % 16) g->store_map = 0;               /* the copy engine clips in units of 16 bytes */
   if (g->column >= 0 && g->n % 8) g->store_map = 0;
+  if (g->store_map && classes) {
+    p.class_bits = g->class_bits = classes;
+    g->class_shift = (int32_t)(p.a.read.row_stride % 64);
+    g->k_spare = (int32_t)(steps * 64 - p.k);
+  }
+  g->tiles_m = (int32_t)tiles_down(&p, v, &p.a);
+  st.cluster = in_pairs(&p, v) ? 2 : v->splits;
+  g->group = st.cluster > 1 && p.class_bits ? 1 : 12;
+  cuda_gemm_walk(g);
+  int64_t rows = p.a.given.rows >> p.class_bits;
+  bool back = g->store_map && v->splits == 1 && p.esize < 4;
+  g->last_m = back && !p.a.rows_contiguous && rows > st.kernel->bm ? (int32_t)rows - st.kernel->bm : INT32_MAX;
+  g->last_n = back && !p.b.rows_contiguous && g->n > st.kernel->bn ? g->n - st.kernel->bn : INT32_MAX;
+  st.box_a = box_rows(&p, &p.a, rows, st.kernel->bm), st.box_b = box_rows(&p, &p.b, g->n, st.kernel->bn);
+  g->stage_bytes = 128 * (st.box_a + st.box_b * (which == WGMMA_3XTF32 ? 2 : 1));
   g->low = (int32_t)(p.b.k / 2);
   if (p.esize == 4) {
     g->again = (cuda_gemm_again){ .a_stride = { p.a.given.row_stride, p.a.given.k_stride, p.a.given.batch_stride[0], p.a.given.batch_stride[1] },
@@ -276,7 +322,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                                   .k = (int32_t)p.k };
   }
   int64_t tiles = (int64_t)g->tiles_m * g->tiles_n * g->batch0 * g->batch1, most = r->device->units / st.kernel->splits;
-  st.cluster = in_pairs(&p, v) ? 2 : v->splits;
+  st.problem = p;
   st.grid = (int32_t)(qn_ceil_div((tiles < most ? tiles : most) * v->splits, st.cluster) * st.cluster);
 
   out->n_ops = chain.n_ops;
@@ -290,51 +336,61 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 /* ---- build ------------------------------------------------------------------------------------------ */
 
-static qn_status encode(const cuda_driver *driver, CUtensorMap *map, CUtensorMapDataType type, int esize, int64_t inner, int64_t outer,
-                        int64_t outer_stride, const int64_t batch[2], const int64_t batch_stride[2], uint32_t box_inner, uint32_t box_outer, int span)
+/* dim, stride (of dims 1 to 3) and box count elements. */
+static qn_status encode(const cuda_driver *driver, CUtensorMap *map, CUtensorMapDataType type, int esize, const int64_t dim[4], const int64_t stride[3],
+                        const cuuint32_t box[4], int span)
 {
-  cuuint64_t dim[4] = { (cuuint64_t)inner, (cuuint64_t)outer, (cuuint64_t)batch[0], (cuuint64_t)batch[1] };
-  int64_t pitch = outer > 1 ? outer_stride * esize : qn_ceil_div(inner * esize, 16) * 16;
-  cuuint64_t stride[3] = { (cuuint64_t)pitch, batch[0] > 1 ? (cuuint64_t)(batch_stride[0] * esize) : (cuuint64_t)pitch,
-                           batch[1] > 1 ? (cuuint64_t)(batch_stride[1] * esize) : (cuuint64_t)pitch };
-  cuuint32_t box[4] = { box_inner, box_outer, 1, 1 }, one[4] = { 1, 1, 1, 1 };
+  cuuint64_t extent[4], pitch[3];
+  cuuint32_t one[4] = { 1, 1, 1, 1 };
+  for (int d = 0; d < 4; d++) extent[d] = (cuuint64_t)dim[d];
+  for (int d = 0; d < 3; d++) pitch[d] = dim[d + 1] > 1 ? (cuuint64_t)(stride[d] * esize) : (cuuint64_t)qn_round_up(dim[0] * esize, 16);
   CUtensorMapSwizzle swizzle = span == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : span == 64 ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_32B;
   /* some address that is aligned; run puts in the true one */
-  CUresult e = driver->tensor_map_tiled(map, type, 4, (void *)0x10000, dim, stride, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+  CUresult e = driver->tensor_map_tiled(map, type, 4, (void *)0x10000, extent, pitch, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
                                         CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return e == CUDA_SUCCESS ? QN_OK : cuda_host->error(QN_INTERNAL, "cuda: matmul_wgmma: the driver refused a tensor map");
 }
 
+/* Lines of `inner` elements, `lines` of them `stride` apart, in boxes of so many bytes and lines: by classes, each 2^class_bits-th line is of
+ * a box, and there are no batches. */
+static qn_status encode_lines(const cuda_driver *driver, CUtensorMap *map, CUtensorMapDataType type, int esize, int64_t inner, int64_t lines, int64_t stride,
+                              const problem *p, const int64_t batch_stride[2], int class_bits, int box_bytes, int box_lines)
+{
+  cuuint32_t across = (cuuint32_t)(box_bytes / esize), down = (cuuint32_t)box_lines;
+  if (class_bits)
+    return encode(driver, map, type, esize, (int64_t[]){ inner, 1 << class_bits, lines >> class_bits, 1 }, (int64_t[]){ stride, stride << class_bits, 0 },
+                  (cuuint32_t[]){ across, 1, down, 1 }, box_bytes);
+  return encode(driver, map, type, esize, (int64_t[]){ inner, lines, p->batch[0], p->batch[1] }, (int64_t[]){ stride, batch_stride[0], batch_stride[1] },
+                (cuuint32_t[]){ across, down, 1, 1 }, box_bytes);
+}
+
 /* An operand in boxes of 128 bytes by `rows`; where rows are contiguous, of `span` bytes of them by as many k as a stage has. */
-static qn_status encode_operand(const cuda_driver *driver, CUtensorMap *map, const problem *p, const operand *o, int rows)
+static qn_status encode_operand(const cuda_driver *driver, CUtensorMap *map, const problem *p, const operand *o, int rows, int class_bits)
 {
   CUtensorMapDataType type = p->esize == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : p->esize == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16 :
                              p->which == WGMMA_TF32 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
   const cuda_matmul_side *s = &o->read;
-  uint32_t unit = (uint32_t)(128 / p->esize);
-  if (!o->rows_contiguous)
-    return encode(driver, map, type, p->esize, o->k, s->rows, s->row_stride, p->batch, s->batch_stride, unit, (uint32_t)rows, 128);
+  if (!o->rows_contiguous) return encode_lines(driver, map, type, p->esize, o->k, s->rows, s->row_stride, p, s->batch_stride, class_bits, 128, rows);
   int span = rows * p->esize < 128 ? rows * p->esize : 128;
-  return encode(driver, map, type, p->esize, s->rows, o->k, s->k_stride, p->batch, s->batch_stride, (uint32_t)(span / p->esize), unit, span);
+  return encode_lines(driver, map, type, p->esize, s->rows, o->k, s->k_stride, p, s->batch_stride, 0, span, 128 / p->esize);
 }
 
 static qn_status build(const qn_request *r, qn_prepared *out)
 {
   state *st = out->state;
   const problem *p = &st->problem;
-  const cuda_gemm_kernel *k = st->kernel;
   cuda_gemm *g = &st->gemm;
   (void)r;
   qn_status s = cuda_driver_get(&st->driver);
-  if (!s) s = encode_operand(st->driver, &g->a, p, &p->a, k->bm);
-  if (!s) s = encode_operand(st->driver, &g->b, p, &p->b, k->bn);
+  if (!s) s = encode_operand(st->driver, &g->a, p, &p->a, st->box_a, p->class_bits);
+  if (!s) s = encode_operand(st->driver, &g->b, p, &p->b, st->box_b, 0);
   if (!s && g->store_map) {
     int esize = (int)qn_kit_bytes(p->out_dtype);
-    s = encode(st->driver, &g->y, esize == 4 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, esize, g->n, g->m, g->out_stride[0],
-               p->batch, g->out_stride + 2, 128 / (uint32_t)esize, 64, 128);
+    s = encode_lines(st->driver, &g->y, esize == 4 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, esize, g->n, g->m, g->out_stride[0],
+                     p, g->out_stride + 2, p->class_bits, 128, 64);
   }
   if (s) return s;
-  return cuda_check(cudaFuncSetAttribute(st->kernel->function, cudaFuncAttributeMaxDynamicSharedMemorySize, k->shared), "cudaFuncSetAttribute");
+  return cuda_check(cudaFuncSetAttribute(st->kernel->function, cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel->shared), "cudaFuncSetAttribute");
 }
 
 /* ---- run ---------------------------------------------------------------------------------------------- */

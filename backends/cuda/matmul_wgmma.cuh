@@ -6,6 +6,14 @@
  * the next is being multiplied. The ring runs on through a unit's epilogue. Operands of 16 bits may be stored with
  * either dim contiguous: the descriptors, not copies, do the transposing. Others have k contiguous.
  *
+ * Rows whose pitch is no multiple of 128 bytes begin anywhere in a line of the cache, and a box of them takes twice the lines. Every 2^bits-th
+ * row begins at the same place of a line, though: a tile of one such class of rows of a, its windows of k moved ahead by that place, is
+ * fetched in whole lines (b, in the same windows, is not).
+ *
+ * Rows beyond an operand, which the copy engine must write zeros for, take it several times what others do. So the last tile is moved back
+ * where two may store the same sums (the plain epilogue, whole sums), and where there is but one tile its box is as high as the operand:
+ * what shared memory then has beyond it goes to sums that are not stored.
+ *
  * 3xTF32: a is split in registers on its way to the Tensor Cores; b comes split, its low parts behind the high ones.
  * Sums of 8-bit floats keep 13 bits: `promoted` ones are added up in f32 stage by stage, each of 128 terms.
  *
@@ -37,18 +45,26 @@ template <int kind, int BM, int BN, int splits, bool promoted = false> struct ge
   static constexpr bool spare_registers = groups == 2 && BN + (promoted ? piece : 0) >= 256;
 };
 
-struct gemm_unit { int m0, n0, b0, b1; };
+struct gemm_unit {
+  int m0, n0, b0, b1;
+  int k0, steps;                          /* the windows of k begin so much ahead of it; and there are so many */
+  int rows[3];                            /* m0, b0, b1 in the maps of a and y, or by classes: which, its row, 0 */
+};
 
 __device__ __forceinline__ gemm_unit gemm_unit_at(const cuda_gemm &g, int tile, int bm, int bn)
 {
   gemm_unit u;
-  int tiles = g.tiles_m * g.tiles_n, batch = tile / tiles, t = tile - batch * tiles, row = g.group * g.tiles_n, band = t / row;
-  t -= band * row;
-  int height = min(g.group, g.tiles_m - band * g.group);
-  u.m0 = (band * g.group + t % height) * bm;
-  u.n0 = t / height * bn;
-  u.b1 = batch / g.batch0;
-  u.b0 = batch - u.b1 * g.batch0;
+  uint32_t t, in_band, down, b0;
+  int batch = cuda_quotient(tile, g.by_batch, &t), band = cuda_quotient(t, g.by_band, &in_band);
+  int n = cuda_quotient(in_band, (band + 1) * g.group > g.tiles_m ? g.by_rest : g.by_group, &down);
+  int tile_m = band * g.group + down, of = tile_m & ((1 << g.class_bits) - 1);
+  u.m0 = min((tile_m >> g.class_bits) * bm, g.last_m);
+  u.n0 = min(n * bn, g.last_n);
+  u.b1 = cuda_quotient(batch, g.by_batch0, &b0);
+  u.b0 = b0;
+  u.k0 = of * g.class_shift % 64;
+  u.steps = g.k_steps + (u.k0 > g.k_spare);
+  u.rows[0] = g.class_bits ? of : u.m0, u.rows[1] = g.class_bits ? u.m0 : u.b0, u.rows[2] = u.b1;
   return u;
 }
 
@@ -210,7 +226,7 @@ __device__ __forceinline__ void gemm_mend(const cuda_gemm &g, const gemm_unit &u
     int64_t at = row * g.out_stride[0] + col * g.out_stride[1] + u.b0 * g.out_stride[2] + u.b1 * g.out_stride[3];
     float v[8];
     load8(v, g.out, g.out_dtype, at, 1, 1);
-    if (isfinite(v[0])) continue;
+    if (isfinite(v[0]) && !(g.relu && v[0] == 0)) continue;  /* of -Inf relu has made 0 */
     v[0] = gemm_again(g.again, row, col, u.b0, u.b1);
     steps_apply(g.steps, v, row, col, u.b0, u.b1, 0, 1);
     store8(v, g.out, g.out_dtype, at, 1, 1);
@@ -292,13 +308,13 @@ template <int N, bool again = false, class T, class F> __device__ __forceinline_
 template <class shape, int BM, int BN> __device__ __forceinline__ void gemm_load(const cuda_gemm &g, const gemm_unit &u, int step,
                                                                                  uint32_t a, uint32_t b, uint32_t bar)
 {
-  int k = step * shape::bk;
+  int k = step * shape::bk - u.k0;
   if (shape::esize == 2 && g.layout & 1) {
 #pragma unroll
     for (int c = 0; c < BM / 64; c++)
       tma_load(a + c * 8192, &g.a, u.m0 + c * 64, k, u.b0, u.b1, bar);
   } else {
-    tma_load(a, &g.a, k, u.m0, u.b0, u.b1, bar);
+    tma_load(a, &g.a, k, u.rows[0], u.rows[1], u.rows[2], bar);
   }
   if (shape::esize == 2 && g.layout & 2) {
     constexpr int chunk = shape::b_span / shape::esize;
@@ -341,10 +357,10 @@ template <class shape> struct gemm_ring {
   __device__ __forceinline__ uint32_t b() const { return a() + shape::a_bytes; }
   __device__ __forceinline__ void next() { if (++stage == shape::stages) stage = 0, phase ^= 1; }
   /* The producer waits for the stage to be free and announces its bytes to the barrier that is returned. */
-  __device__ __forceinline__ uint32_t claim()
+  __device__ __forceinline__ uint32_t claim(uint32_t bytes = shape::stage_bytes)
   {
     barrier_wait(empty + 8 * stage, phase ^ 1);
-    barrier_expect(full + 8 * stage, shape::stage_bytes);
+    barrier_expect(full + 8 * stage, bytes);
     return full + 8 * stage;
   }
   /* A consumer waits for the stage to be filled; each of its warps says that it has read stage `read`. */
@@ -466,16 +482,15 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
   typedef gemm_shape<kind, BM, BN, splits, promoted> shape;
   typedef typename mma_operand<kind>::acc acc;
   extern __shared__ unsigned char shared_raw[];
-  if (threadIdx.x == 0) tma_prefetch_map(&g.a), tma_prefetch_map(&g.b);
+  if (threadIdx.x == 0) {
+    tma_prefetch_map(&g.a), tma_prefetch_map(&g.b);
+    if (g.store_map) tma_prefetch_map(&g.y);
+  }
   gemm_ring<shape> ring(shared_raw);
   grid_dependents_launch();
   grid_dependency_wait();                                   /* what came before in the stream may still write a and b */
 
-  int tiles = g.tiles_m * g.tiles_n * g.batch0 * g.batch1, stride = gridDim.x / splits, first = 0, last = g.k_steps;
-  if (splits > 1) {
-    first = cluster_rank() * g.split_steps;
-    last = min(g.k_steps, first + g.split_steps);
-  }
+  int tiles = g.tiles_m * g.tiles_n * g.batch0 * g.batch1, stride = gridDim.x / splits, first = splits > 1 ? cluster_rank() * g.split_steps : 0;
   int warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
 
   if (warpgroup == 0) {
@@ -483,8 +498,9 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
     if (threadIdx.x == 0) {
       for (int tile = blockIdx.x / splits; tile < tiles; tile += stride) {
         gemm_unit u = gemm_unit_at(g, tile, BM, BN);
+        int last = splits > 1 ? min(u.steps, first + g.split_steps) : u.steps;
         for (int step = first; step < last; step++, ring.next()) {
-          uint32_t bar = ring.claim();
+          uint32_t bar = ring.claim(g.stage_bytes);
           gemm_load<shape, BM, BN>(g, u, step, ring.a(), ring.b(), bar);
         }
       }
@@ -495,7 +511,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
     for (int tile = blockIdx.x / splits; tile < tiles; tile += stride) {
       gemm_unit u = gemm_unit_at(g, tile, BM, BN);
       acc d[BN / 2];
-      int count = last - first;
+      int count = splits > 1 ? min(u.steps - first, g.split_steps) : u.steps;
       if constexpr (kind == MMA_3XTF32 || promoted) {
         gemm_multiply_apart<kind, BN>(ring, d, group, count);
       } else if constexpr (shape::esize != 2) {
@@ -513,7 +529,9 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
       uint32_t slices = ring.staging + group * 2 * shape::slice_bytes;
       acc *slices_word = (acc *)(ring.shared + (slices - ring.data));
       constexpr bool again = mma_operand<kind>::bytes == 4;
-      auto put = [&](uint32_t from, int column) { tma_store(&g.y, from, column, row0, u.b0, u.b1); };
+      auto put = [&](uint32_t from, int column) {
+        tma_store(&g.y, from, column, u.rows[0] + (g.class_bits ? 0 : group * 64), u.rows[1] + (g.class_bits ? group * 64 : 0), u.rows[2]);
+      };
       if constexpr (splits == 1) {
         gemm_store<BN, again>(g, d, u, row0, slices, slices_word, 1 + group, half, put);
       } else {                                              /* the host gives each cluster one tile */

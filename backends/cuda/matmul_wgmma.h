@@ -2,7 +2,8 @@
 #ifndef QN_CUDA_MATMUL_WGMMA_H
 #define QN_CUDA_MATMUL_WGMMA_H
 #include <cuda.h>
-#include <quern/backend.h>
+#include <quern/kit.h>
+#include "divisor.h"
 #include "steps.h"
 
 /* f32 operands: where a sum is taken again, in plain f32. Tensor Cores read f32 in parts, of which Inf and what rounds to
@@ -26,6 +27,11 @@ typedef struct cuda_gemm {                /* the kernel's parameter */
   int32_t  layout;                        /* 1: a has m contiguous, not k; 2: b has n */
   int32_t  tiles_m, tiles_n, batch0, batch1;
   int32_t  group;                         /* tiles of M that are walked before N advances */
+  cuda_divisor by_batch, by_band, by_group, by_rest, by_batch0;         /* cuda_gemm_walk */
+  int32_t  last_m, last_n;                /* no tile begins further on */
+  int32_t  stage_bytes;                   /* that the copy engine brings for a step */
+  int32_t  class_bits, class_shift;       /* rows of a in 2^class_bits classes (matmul_wgmma.cuh), class i beginning i class_shift % 64 k in a line */
+  int32_t  k_spare;                       /* what the last step has beyond k */
   int32_t  split_steps;                   /* of the k_steps, for each CTA of a cluster */
   int32_t  low;                           /* 3xTF32: b's low parts lie so many elements of k behind the high ones */
   cuda_gemm_again again;
@@ -37,6 +43,16 @@ typedef struct cuda_gemm_kernel {
   int32_t threads, shared;
   const void *function;
 } cuda_gemm_kernel;
+
+/* Divisors for the walk over tiles: of a batch, of a band of `group` rows of tiles, of a column in it and in the last one. */
+static inline void cuda_gemm_walk(cuda_gemm *g)
+{
+  int32_t rest = g->tiles_m % g->group;
+  g->by_batch = cuda_divide_by(qn_max_i64((int64_t)g->tiles_m * g->tiles_n, 1));
+  g->by_band = cuda_divide_by(qn_max_i64((int64_t)g->group * g->tiles_n, 1));
+  g->by_group = cuda_divide_by(g->group), g->by_rest = cuda_divide_by(rest ? rest : g->group);
+  g->by_batch0 = cuda_divide_by(g->batch0);
+}
 
 #ifdef __cplusplus
 extern "C" {
