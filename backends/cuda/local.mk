@@ -140,16 +140,19 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/select_direct.cu \
   backends/cuda/select_lines.cu \
   backends/cuda/select_rows.cu \
-  backends/cuda/row.cuh \
   backends/cuda/shared_memory.h \
   backends/cuda/sm80.cuh \
   backends/cuda/sm90.cuh \
+  backends/cuda/softmax.cuh \
+  backends/cuda/softmax_columns.cuh \
   backends/cuda/softmax_direct.cu \
   backends/cuda/softmax_rows.cu \
   backends/cuda/spatial.cuh \
   backends/cuda/steps.cuh \
   backends/cuda/steps.h \
   backends/cuda/sums.cuh \
+  backends/cuda/team.cuh \
+  backends/cuda/team.h \
   backends/cuda/tile.cuh \
   backends/cuda/training_direct.cu \
   backends/cuda/training_lists.cu \

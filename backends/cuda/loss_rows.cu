@@ -3,7 +3,7 @@
  * Forward: a row by a warp or a block, read once: each thread joins what it reads to its own maximum and sum of exponentials, while
  * what it will join next, of this row or of its next one, is on the way; then the threads join theirs. Reduced losses: each block
  * adds up those of its rows, the last block to finish adds up the blocks'.
- * Backward: a vector by a thread, whichever row it is of. */
+ * Backward: a stretch of a row, two vectors of a thread, by some lanes of a warp or by a block. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "logits.cuh"
@@ -18,7 +18,7 @@ struct rows {
   uint32_t     x_dtype, dx_dtype, label_dtype;
   int32_t      reduction;
   int64_t      rows, classes, ignore;
-  uint32_t     slots;                     /* of a gradient: threads for a row */
+  uint32_t     lanes, stretches;          /* of a gradient: threads for a stretch of a row, stretches of a row */
   int64_t      x_step, dx_step, label_step, loss_step, lse_step;           /* from row to row */
   float        smoothing, spread;         /* smoothing / C */
 
@@ -125,9 +125,18 @@ template <int threads, int K, int whole> __global__ static void __launch_bounds_
 
 struct slope {                            /* of a row's loss */
   float g, lse, spread, chosen;           /* of dy; g (1 - smoothing) */
-  int   label;                            /* -1: no class of the row */
+  int64_t label;
+  bool  counts;
 
-  __device__ __forceinline__ float at(float x, int c) const { return g * (exp_of(x - lse) - spread) - (c == label ? chosen : 0); }
+  /* Of the classes from c on. */
+  template <int N> __device__ __forceinline__ void at(float (&x)[N], int64_t c) const
+  {
+#pragma unroll
+    for (int i = 0; i < N; i++) x[i] = counts ? g * (exp_of(x[i] - lse) - spread) : 0;
+    if (label < c || label >= c + N || !counts) return;
+#pragma unroll
+    for (int i = 0; i < N; i++) x[i] -= c + i == label ? chosen : 0;
+  }
 };
 
 template <int whole> __device__ __forceinline__ void vector_put(const float (&v)[logits<whole>::N], void *base, uint32_t, int64_t at, int)
@@ -139,31 +148,40 @@ template <> __device__ __forceinline__ void vector_put<0>(const float (&v)[LOGIT
   vector_store(v, base, dtype, at, 1, n);
 }
 
-template <int whole> __global__ static void __launch_bounds__(256) loss_backward_rows(const __grid_constant__ rows r)
+enum { SLOPE_BLOCK = 128 };
+template <int whole> constexpr int slope_words = whole ? 2 : 1;            /* of a thread */
+
+template <int whole> __global__ static void __launch_bounds__(SLOPE_BLOCK) loss_backward_rows(const __grid_constant__ rows r)
 {
-  constexpr int N = logits<whole>::N;
-  const uint32_t i = blockIdx.x * 256 + threadIdx.x, row = i / r.slots, slot = i - row * r.slots;
+  constexpr int N = logits<whole>::N, K = slope_words<whole>;
+  const uint32_t i = blockIdx.x * (SLOPE_BLOCK / r.lanes) + threadIdx.x / r.lanes, row = i / r.stretches, lane = threadIdx.x % r.lanes;
   if (row >= r.rows) return;
+  const int first = (int)((i - row * r.stretches) * r.lanes * K + lane);
   const logits<whole> x(r.x, r.x_dtype, row * r.x_step, (int)r.classes);
   const int64_t to = row * r.dx_step;
-  const int c = x.w.lead + (int)slot * N, end = x.edge((int)slot);
-  held<whole> q;                          /* on its way before it is known whether the row counts */
-  float edge = 0;
-  q.load(x, (int)slot);
-  if (end >= 0) edge = logit(r.x, r.x_dtype, x.at + end);
-  const int64_t label = r.label(row);
-  const bool counts = label != r.ignore;
-  slope s = { r.dy[row * r.loss_step], r.lse[row * r.lse_step], r.spread, 0, label >= 0 && label < r.classes ? (int)label : -1 };
+  const int end = x.edge(first);
+  held<whole> q[K];                       /* on their way before it is known whether the row counts */
+  float edge[1] = { 0 };
+#pragma unroll
+  for (int k = 0; k < K; k++) q[k].load(x, first + k * (int)r.lanes);
+  if (end >= 0) edge[0] = logit(r.x, r.x_dtype, x.at + end);
+  slope s = { r.dy[row * r.loss_step], r.lse[row * r.lse_step], r.spread, 0, r.label(row), false };
   if (r.reduction == QN_REDUCTION_MEAN) s.g /= *r.count;
   s.chosen = s.g * (1 - r.smoothing);
-  if ((int)slot < x.w.count) {
-    float v[N];
-    q.open(v);
+  s.counts = s.label != r.ignore;
 #pragma unroll
-    for (int k = 0; k < N; k++) v[k] = counts ? s.at(v[k], c + k) : 0;
-    vector_put<whole>(v, r.dx, r.dx_dtype, to + c, min(x.left((int)slot), (int)N));
+  for (int k = 0; k < K; k++) {
+    const int word = first + k * (int)r.lanes, c = x.w.lead + word * N;
+    if (word >= x.w.count) break;
+    float v[N];
+    q[k].open(v);
+    s.at(v, c);
+    vector_put<whole>(v, r.dx, r.dx_dtype, to + c, min(x.left(word), (int)N));
   }
-  if (whole && end >= 0) edge_store<whole ? whole : QN_F32>(r.dx, to + end, counts ? s.at(edge, end) : 0);
+  if (whole && end >= 0) {
+    s.at(edge, end);
+    edge_store<whole ? whole : QN_F32>(r.dx, to + end, edge[0]);
+  }
 }
 
 /* ---- prepare, run -------------------------------------------------------------------------------------------------- */
@@ -257,12 +275,15 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   if (s.backward) {
     r->dx_dtype = v[DX]->dtype;
     whole &= v[DX]->dtype == x->dtype && v[DX]->align >= 16 && (step[DX] - step[X]) % per_word == 0;
-    int64_t slots = whole ? qn_max_i64(r->classes / per_word, EDGE_THREADS) : qn_ceil_div(r->classes, LOGITS_V), vectors = r->rows * slots;
-    if (vectors > INT32_MAX) return qn_refuse(out, "fewer than 2^31 vectors", "x", "", "%lld", (long long)vectors);
-    r->slots = (uint32_t)slots;
+    int64_t words = whole ? qn_max_i64(r->classes / per_word, 1) : qn_ceil_div(r->classes, LOGITS_V), each = whole ? slope_words<QN_F32> : slope_words<0>;
+    r->lanes = EDGE_THREADS + 1;          /* the edges' threads are of the first stretch */
+    while (r->lanes < SLOPE_BLOCK && r->lanes * each < words) r->lanes *= 2;
+    int64_t stretches = qn_ceil_div(words, r->lanes * each), blocks = qn_ceil_div(r->rows * stretches, SLOPE_BLOCK / r->lanes);
+    if (blocks * SLOPE_BLOCK > INT32_MAX) return qn_refuse(out, "fewer than 2^31 vectors", "x", "", "%lld", (long long)(r->rows * words));
+    r->stretches = (uint32_t)stretches;
     s.kernel = backward_kernel_of(whole ? x->dtype : 0);
-    s.blocks = (unsigned)qn_ceil_div(vectors, 256);
-    s.threads = 256;
+    s.blocks = (unsigned)blocks;
+    s.threads = SLOPE_BLOCK;
   } else {
     if (whole) {                          /* a row's words, and so its sum's order, may depend on which row it is */
       if (request->demands->determinism >= QN_DET_BATCH) {

@@ -8,101 +8,15 @@
  * read itself, so registers stay few and several blocks share a multiprocessor: one's loads run under another's stores.
  * long: those that do not fit there are read twice, the second time partly from the cache.
  * any: dtypes or phases that differ, twice by a block.
- * columns: the axis is not innermost; a thread takes four neighbouring columns along it, twice. */
-#include <cfloat>
+ * columns: the axis is not innermost (softmax_columns.cuh). */
 #include "cuda_backend.h"
 #include "engines.h"
-#include "sm90.cuh"
-#include "words.cuh"
+#include "shared_memory.h"
+#include "softmax_columns.cuh"
 
-enum { MAX_OUTER = 4, V = 8, LANES_MOST = 1024, BLOCK_MOST = 512, KEPT_PARTS = 8,
+enum { V = 8, LANES_MOST = 1024, BLOCK_MOST = 512,
        KEPT_SHARE = 32 * 1024, KEPT_TOLD = 2048 };         /* bytes: of a block where a row may have more; set aside */
 
-struct rows {
-  const void *x, *dy;                     /* backward: x is y */
-  void    *y;
-  uint32_t x_dtype, dy_dtype, y_dtype;
-  int32_t  logarithm, backward;
-  int32_t  lanes;                         /* lanes: for a row */
-  int32_t  parts, share;                  /* kept: blocks for a row, words of each */
-  int32_t  steady;                        /* all rows begin at one phase */
-  int64_t  length, count;
-  int64_t  step[3];                       /* along the axis: x, y, dy */
-  int32_t  rank;                          /* of the other dims, innermost first */
-  uint32_t dim[MAX_OUTER];
-  int64_t  stride[3][MAX_OUTER];
-
-  __device__ void begin(int64_t row, int64_t at[3]) const
-  {
-    at[0] = at[1] = at[2] = 0;
-    uint32_t rest = (uint32_t)row;
-#pragma unroll 1
-    for (int d = 0; d < rank; d++) {
-      uint32_t q = rest / dim[d], i = rest - q * dim[d];
-      for (int t = 0; t < 3; t++) at[t] += i * stride[t][d];
-      rest = q;
-    }
-  }
-};
-
-/* ---- the arithmetic ------------------------------------------------------------------------------------------ */
-
-/* exp(x): to 2 ulps and |x| units of rounding. As a term of a sum near 1 or above, what is subnormal may be 0. */
-__device__ __forceinline__ float exp_of(float x)
-{
-  float y;
-  asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x * 1.44269504f));
-  return y;
-}
-__device__ __forceinline__ float exp2_term(float x)
-{
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-__device__ __forceinline__ float exp_term(float x) { return exp2_term(x * 1.44269504f); }
-
-/* A maximum so far, and the sum of exp(x - m). It begins with the least number, so that exp(x - m) is 0 where all x are -Inf, and
- * 0 / 0 is NaN. */
-struct spread {
-  float m, s;
-
-  template <int N> __device__ __forceinline__ void join(const float (&v)[N])
-  {
-    float top = m, sum = 0;
-#pragma unroll
-    for (int i = 0; i < N; i++) top = fmaxf(top, v[i]);
-#pragma unroll
-    for (int i = 0; i < N; i++) sum += exp_term(v[i] - top);
-    s = s * exp_term(m - top) + sum;
-    m = top;
-  }
-  __device__ __forceinline__ void join(spread o)
-  {
-    float top = fmaxf(m, o.m);
-    s = s * exp_term(m - top) + o.s * exp_term(o.m - top);
-    m = top;
-  }
-};
-
-/* Over neighbouring lanes of a warp, all of them or a part. */
-__device__ __forceinline__ float sum_lanes(float v, int lanes = 32)
-{
-  for (int o = lanes / 2; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
-  return v;
-}
-__device__ __forceinline__ float max_lanes(float v, int lanes = 32)
-{
-  for (int o = lanes / 2; o; o >>= 1) v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
-  return v;
-}
-/* The warp's threads' in one; of gradients, which have no maximum, the sum. */
-template <bool backward> __device__ __forceinline__ spread join_warp(spread j)
-{
-  if (backward) return { j.m, sum_lanes(j.s) };
-  float top = max_lanes(j.m);
-  return { top, sum_lanes(j.s * exp_term(j.m - top)) };
-}
 /* n warps' that lie in shared memory, the same in all warps. */
 template <bool backward> __device__ __forceinline__ spread join_told(const spread *told, int n)
 {
@@ -114,49 +28,31 @@ template <bool backward> __device__ __forceinline__ spread join_told(const sprea
   return join_warp<backward>(j);
 }
 
-/* What a row's elements become, once the whole row is known. */
-struct finish {
-  float m, s, scale, ln;                  /* backward: s alone */
-  bool  logarithm;
-
-  __device__ __forceinline__ float forward(float x) const { return logarithm ? x - m - ln : exp_of(x - m) * scale; }
-  /* Of a long row, whose sum errs by more than a square does: fewer instructions, and what is subnormal stays. */
-  __device__ __forceinline__ float forward_long(float x) const
-  {
-    float root = exp2_term((x - m) * 0.72134752f);
-    return logarithm ? x - m - ln : root * scale * root;
-  }
-  __device__ __forceinline__ float backward(float y, float dy) const { return logarithm ? dy - exp_of(y) * s : y * (dy - s); }
-  /* A term of a gradient's sum. */
-  __device__ __forceinline__ static float term(bool logarithm, float y, float dy) { return logarithm ? dy : y * dy; }
-};
-__device__ __forceinline__ finish finish_of(spread j, bool logarithm) { return { j.m, j.s, 1 / j.s, logf(j.s), logarithm }; }
-
 /* ---- lanes: a row in the registers of 8, 16 or 32 lanes ------------------------------------------------------------ */
 
-enum { LANES_BLOCK = 128, LANES_LEAST = 8 };
+enum { LANES_BLOCK = 128, LANES_LEAST = 3 };            /* LEAST: bits */
 template <int dtype> constexpr int lanes_words = dtype == QN_F32 ? 8 : 4;  /* of a thread */
 
 /* Where a thread's row and its part of it lie. */
 template <int dtype> struct lanes_place {
   int64_t at[3];
   row_words w;
-  int lane, end[2];
+  int lanes, lane, end[2];
 
   __device__ __forceinline__ lanes_place(const rows &r)
   {
-    int64_t row = blockIdx.x * (int64_t)(LANES_BLOCK / r.lanes) + threadIdx.x / r.lanes;
+    int64_t row = blockIdx.x * (int64_t)(LANES_BLOCK >> r.lane_bits) + (threadIdx.x >> r.lane_bits);
     const int length = row < r.count ? (int)r.length : 0;  /* its lanes stay, for the warp's others */
-    lane = threadIdx.x % r.lanes;
+    lanes = 1 << r.lane_bits, lane = threadIdx.x & (lanes - 1);
     r.begin(row, at);
     w = words_of<dtype>(at[0], length);
-    for (int i = 0; i < 2; i++) end[i] = edge_of(w, length, lane + i * r.lanes);
+    for (int i = 0; i < 2; i++) end[i] = r.edges ? edge_of(w, length, lane + i * lanes) : -1;
   }
-  __device__ __forceinline__ bool has(const rows &r, int k) const { return lane + k * r.lanes < w.count; }
-  __device__ __forceinline__ bool none(const rows &r, int k) const { return k * r.lanes >= w.count; }       /* in the row */
-  __device__ __forceinline__ uint4 *word(const rows &r, const void *base, int t, int k) const
+  __device__ __forceinline__ bool has(int k) const { return lane + k * lanes < w.count; }
+  __device__ __forceinline__ bool none(int k) const { return k * lanes >= w.count; }       /* in the row */
+  __device__ __forceinline__ uint4 *word(const void *base, int t, int k) const
   {
-    return (uint4 *)vector_place<dtype>(base, at[t] + w.lead) + lane + k * r.lanes;
+    return (uint4 *)vector_place<dtype>(base, at[t] + w.lead) + lane + k * lanes;
   }
 };
 
@@ -167,42 +63,49 @@ template <int dtype> __global__ static void __launch_bounds__(LANES_BLOCK, dtype
   uint4 q[K];
   float e[K][E], edge[2], m = -FLT_MAX, s = 0;
 #pragma unroll
-  for (int k = 0; k < K; k++) q[k] = p.has(r, k) ? *p.word(r, r.x, 0, k) : word_of_least<dtype>();
+  for (int k = 0; k < K; k++) q[k] = p.has(k) ? *p.word(r.x, 0, k) : word_of_least<dtype>();
+  if (r.edges)
 #pragma unroll
-  for (int i = 0; i < 2; i++) {
-    edge[i] = p.end[i] < 0 ? -INFINITY : edge_load<dtype>(r.x, p.at[0] + p.end[i]);
-    m = fmaxf(m, edge[i]);
-  }
+    for (int i = 0; i < 2; i++) {
+      edge[i] = p.end[i] < 0 ? -INFINITY : edge_load<dtype>(r.x, p.at[0] + p.end[i]);
+      m = fmaxf(m, edge[i]);
+    }
 #pragma unroll
   for (int k = 0; k < K; k++) {
     vector_open<dtype>(e[k], 0, q[k]);
 #pragma unroll
     for (int i = 0; i < E; i++) m = fmaxf(m, e[k][i]);
   }
-  m = max_lanes(m, r.lanes);
+  m = max_lanes(m, p.lanes);
+  const float cm = spread{ m, 0 }.cm();
 #pragma unroll
   for (int k = 0; k < K; k++) {
-    if (p.none(r, k)) continue;
+    if (p.none(k)) continue;
 #pragma unroll
     for (int i = 0; i < E; i++) {
-      float y = exp_of(e[k][i] - m);
+      float root = softmax_root(e[k][i], cm), y = root * root;
       s += y;
       if (!r.logarithm) e[k][i] = y;
     }
   }
+  if (r.edges)
 #pragma unroll
-  for (int i = 0; i < 2; i++) s += exp_term(edge[i] - m);
-  const finish f = finish_of({ m, sum_lanes(s, r.lanes) }, r.logarithm);
+    for (int i = 0; i < 2; i++) {
+      float root = softmax_root(edge[i], cm);
+      s = fmaf(root, root, s);
+    }
+  const finish f = finish_of<false>({ m, sum_lanes(s, p.lanes) }, r.logarithm);
 #pragma unroll
   for (int k = 0; k < K; k++) {
-    if (!p.has(r, k)) continue;
+    if (!p.has(k)) continue;
 #pragma unroll
-    for (int i = 0; i < E; i++) e[k][i] = r.logarithm ? f.forward(e[k][i]) : e[k][i] * f.scale;
-    *p.word(r, r.y, 1, k) = vector_close<dtype>(e[k], 0);
+    for (int i = 0; i < E; i++) e[k][i] = r.logarithm ? f.forward(true, e[k][i]) : e[k][i] * f.b;
+    *p.word(r.y, 1, k) = vector_close<dtype>(e[k], 0);
   }
+  if (r.edges)
 #pragma unroll
-  for (int i = 0; i < 2; i++)
-    if (p.end[i] >= 0) edge_store<dtype>(r.y, p.at[1] + p.end[i], f.forward(edge[i]));
+    for (int i = 0; i < 2; i++)
+      if (p.end[i] >= 0) edge_store<dtype>(r.y, p.at[1] + p.end[i], f.forward(r.logarithm, edge[i]));
 }
 
 template <int dtype> __global__ static void __launch_bounds__(LANES_BLOCK, dtype == QN_F32 ? 5 : 6) softmax_backward_lanes(const __grid_constant__ rows r)
@@ -214,14 +117,15 @@ template <int dtype> __global__ static void __launch_bounds__(LANES_BLOCK, dtype
 #pragma unroll
   for (int k = 0; k < K; k++) {
     y[k] = dy[k] = make_uint4(0, 0, 0, 0);
-    if (p.has(r, k)) y[k] = *p.word(r, r.x, 0, k), dy[k] = *p.word(r, r.dy, 2, k);
+    if (p.has(k)) y[k] = *p.word(r.x, 0, k), dy[k] = *p.word(r.dy, 2, k);
   }
+  if (r.edges)
 #pragma unroll
-  for (int i = 0; i < 2; i++) {
-    edge[i] = p.end[i] < 0 ? 0 : edge_load<dtype>(r.x, p.at[0] + p.end[i]);
-    edge_dy[i] = p.end[i] < 0 ? 0 : edge_load<dtype>(r.dy, p.at[2] + p.end[i]);
-    s += finish::term(r.logarithm, edge[i], edge_dy[i]);
-  }
+    for (int i = 0; i < 2; i++) {
+      edge[i] = p.end[i] < 0 ? 0 : edge_load<dtype>(r.x, p.at[0] + p.end[i]);
+      edge_dy[i] = p.end[i] < 0 ? 0 : edge_load<dtype>(r.dy, p.at[2] + p.end[i]);
+      s += finish::term(r.logarithm, edge[i], edge_dy[i]);
+    }
 #pragma unroll
   for (int k = 0; k < K; k++) {
     float a[E], b[E];
@@ -230,114 +134,119 @@ template <int dtype> __global__ static void __launch_bounds__(LANES_BLOCK, dtype
 #pragma unroll
     for (int i = 0; i < E; i++) s += finish::term(r.logarithm, a[i], b[i]);
   }
-  const finish f = finish_of({ 0, sum_lanes(s, r.lanes) }, r.logarithm);
+  const finish f = finish_of<true>({ 0, sum_lanes(s, p.lanes) }, r.logarithm);
 #pragma unroll
   for (int k = 0; k < K; k++) {
-    if (!p.has(r, k)) continue;
+    if (!p.has(k)) continue;
     float a[E], b[E];
     vector_open<dtype>(a, 0, y[k]);
     vector_open<dtype>(b, 0, dy[k]);
 #pragma unroll
-    for (int i = 0; i < E; i++) a[i] = f.backward(a[i], b[i]);
-    *p.word(r, r.y, 1, k) = vector_close<dtype>(a, 0);
+    for (int i = 0; i < E; i++) a[i] = f.backward(r.logarithm, a[i], b[i]);
+    *p.word(r.y, 1, k) = vector_close<dtype>(a, 0);
   }
+  if (r.edges)
 #pragma unroll
-  for (int i = 0; i < 2; i++)
-    if (p.end[i] >= 0) edge_store<dtype>(r.y, p.at[1] + p.end[i], f.backward(edge[i], edge_dy[i]));
+    for (int i = 0; i < 2; i++)
+      if (p.end[i] >= 0) edge_store<dtype>(r.y, p.at[1] + p.end[i], f.backward(r.logarithm, edge[i], edge_dy[i]));
 }
 
 /* ---- kept, long: a row by a block, or by a cluster's ------------------------------------------------------------------ */
 
-__device__ __forceinline__ void keep(uint4 *to, const uint4 *from)
-{
-#if __CUDA_ARCH__ >= 800
-  copy_async<16>(shared_address(to), from, 16);
-#else
-  *to = *from;
-#endif
-}
-
-/* To shared memory of another block of the cluster. */
-__device__ __forceinline__ void tell(uint32_t there, spread j)
-{
-  asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" :: "r"(there), "f"(j.m), "f"(j.s) : "memory");
-}
-
-/* kept: in shared memory; else each word is read twice. */
-template <int dtype, bool backward, bool kept> __global__ static void __launch_bounds__(BLOCK_MOST) softmax_blocks(const __grid_constant__ rows r)
+/* A thread's words, from the i-th on every step-th. */
+template <int dtype, bool backward, bool logarithm>
+__device__ __forceinline__ void finish_words(finish f, uint4 *y, const uint4 *x, const uint4 *dy, int i, int n, int step)
 {
   constexpr int E = vector_per_16<dtype>;
+#pragma unroll 2
+  for (; i < n; i += step) {
+    float v[E], d[E];
+    vector_open<dtype>(v, 0, x[i]);
+    if (backward) vector_open<dtype>(d, 0, dy[i]);
+#pragma unroll
+    for (int e = 0; e < E; e++) v[e] = backward ? f.backward(logarithm, v[e], d[e]) : f.forward(logarithm, v[e]);
+    y[i] = vector_close<dtype>(v, 0);
+  }
+}
+
+/* kept: in shared memory; else each word is read twice. Of a row's blocks, blockIdx.y is one. */
+template <int dtype, bool backward, bool kept> __global__ static void __launch_bounds__(BLOCK_MOST, 3) softmax_blocks(const __grid_constant__ rows r)
+{
+  constexpr int E = vector_per_16<dtype>, AT_ONCE = dtype == QN_F16 ? 2 : 4;
   extern __shared__ uint4 words[];        /* kept: of x, of dy */
   __shared__ spread told[KEPT_PARTS * BLOCK_MOST / 32];
-  const int length = (int)r.length, warps = blockDim.x / 32, warp = threadIdx.x / 32;
-  int rank = 0;
-  uint32_t row = blockIdx.x;
 #if __CUDA_ARCH__ >= 900
-  if (r.parts > 1) rank = (int)cluster_rank(), row /= (uint32_t)r.parts, cluster_arrive();
+  __shared__ uint64_t all_told[16];      /* one; 128 bytes, that words begin with a row of banks */
 #endif
+  const int length = (int)r.length, share = (int)r.share, rank = blockIdx.y, warps = blockDim.x / 32, step = blockDim.x;
   int64_t at[3];
-  r.begin(row, at);
+  r.begin(blockIdx.x, at);
   const row_words w = words_of<dtype>(at[0], length);
-  const int first = rank * r.share, n = min(r.share, w.count - first), end = rank ? -1 : edge_of(w, length, threadIdx.x);
+  const int first = rank * share, n = min(share, w.count - first), end = rank ? -1 : edge_of(w, length, threadIdx.x);
   /* A warp's words fill lines of 128 bytes: it is the first ones that are few. */
-  const int begin = (int)threadIdx.x - (r.steady ? 0 : (int)(((at[1] + w.lead) / E + first) & 7)), mine = begin < 0 ? begin + (int)blockDim.x : begin;
+  const int begin = (int)threadIdx.x - (r.steady ? 0 : (int)(((at[1] + w.lead) / E + first) & 7)), mine = begin < 0 ? begin + step : begin;
   const uint4 *x = vector_place<dtype>(r.x, at[0] + w.lead) + first, *dy = vector_place<dtype>(r.dy, at[2] + w.lead) + first;
 #pragma unroll 4
-  for (int i = mine; kept && i < n; i += blockDim.x) {
+  for (int i = mine; kept && i < n; i += step) {
     keep(words + i, x + i);
-    if (backward) keep(words + r.share + i, dy + i);
+    if (backward) keep(words + share + i, dy + i);
   }
   float edge = backward ? 0 : -INFINITY, edge_dy = 0;
   if (end >= 0) {
     edge = edge_load<dtype>(r.x, at[0] + end);
     if (backward) edge_dy = edge_load<dtype>(r.dy, at[2] + end);
   }
-#if __CUDA_ARCH__ >= 800
-  copy_async_commit();
-  copy_async_wait<0>();
+#if __CUDA_ARCH__ >= 900
+  if (r.parts > 1) tell_begin(shared_address(all_told), warps * r.parts * (int)sizeof(spread));
 #endif
-  const uint4 *from = kept ? words : x, *from_dy = kept ? words + r.share : dy;
+  if (kept) keep_wait(), x = words, dy = words + share;
 
-  spread j = { fmaxf(edge, -FLT_MAX), backward ? finish::term(r.logarithm, edge, edge_dy) : 0 };
-  if (!backward) j.s = exp_term(edge - j.m);
-#pragma unroll kept ? 2 : 4
-  for (int i = mine; i < n; i += blockDim.x) {
-    float v[E], d[E];
-    vector_open<dtype>(v, 0, from[i]);
-    if (backward) {
-      vector_open<dtype>(d, 0, from_dy[i]);
+  spread j = { -FLT_MAX, 0 };
+  int i = mine;
+  if (backward) {
+    j.s = finish::term(r.logarithm, edge, edge_dy);
+#pragma unroll 2
+    for (; i < n; i += step) {
+      float v[E], d[E];
+      vector_open<dtype>(v, 0, x[i]);
+      vector_open<dtype>(d, 0, dy[i]);
 #pragma unroll
       for (int e = 0; e < E; e++) j.s += finish::term(r.logarithm, v[e], d[e]);
-    } else {
-      j.join(v);
     }
+  } else {
+    for (; i + (AT_ONCE - 1) * step < n; i += AT_ONCE * step) {
+      uint4 q[AT_ONCE];
+#pragma unroll
+      for (int k = 0; k < AT_ONCE; k++) q[k] = x[i + k * step];
+      j.join<dtype>(q);
+    }
+    for (; i < n; i += step) {
+      uint4 q[1] = { x[i] };
+      j.join<dtype>(q);
+    }
+    float one[1] = { edge };
+    j.join(one, edge);
   }
   j = join_warp<backward>(j);
 #if __CUDA_ARCH__ >= 900
   if (r.parts > 1) {
-    int to = threadIdx.x % 32;
-    cluster_wait();                       /* all have begun */
-    if (to < r.parts) tell(cluster_address(shared_address(told + rank * warps + warp), to), j);
-    cluster_sync();
+    const uint32_t bar = shared_address(all_told);
+    const int to = threadIdx.x % 32;
+    cluster_wait();
+    if (to < r.parts) tell(told + rank * warps + threadIdx.x / 32, bar, to, j);
+    barrier_wait(bar, 0);
   } else
 #endif
   {
-    if (threadIdx.x % 32 == 0) told[warp] = j;
+    if (threadIdx.x % 32 == 0) told[threadIdx.x / 32] = j;
     __syncthreads();
   }
-  const finish f = finish_of(join_told<backward>(told, warps * r.parts), r.logarithm);
+  const finish f = finish_of<backward>(join_told<backward>(told, warps * r.parts), r.logarithm);
 
   uint4 *y = (uint4 *)vector_place<dtype>(r.y, at[1] + w.lead) + first;
-#pragma unroll 2
-  for (int i = mine; i < n; i += blockDim.x) {
-    float v[E], d[E];
-    vector_open<dtype>(v, 0, from[i]);
-    if (backward) vector_open<dtype>(d, 0, from_dy[i]);
-#pragma unroll
-    for (int e = 0; e < E; e++) v[e] = backward ? f.backward(v[e], d[e]) : f.forward_long(v[e]);
-    y[i] = vector_close<dtype>(v, 0);
-  }
-  if (end >= 0) edge_store<dtype>(r.y, at[1] + end, backward ? f.backward(edge, edge_dy) : f.forward_long(edge));
+  if (r.logarithm) finish_words<dtype, backward, true>(f, y, x, dy, mine, n, step);
+  else finish_words<dtype, backward, false>(f, y, x, dy, mine, n, step);
+  if (end >= 0) edge_store<dtype>(r.y, at[1] + end, backward ? f.backward(r.logarithm, edge, edge_dy) : f.forward(r.logarithm, edge));
 }
 
 /* ---- any: dtypes or phases that differ --------------------------------------------------------------------------------- */
@@ -363,69 +272,23 @@ template <bool backward> __global__ static void __launch_bounds__(BLOCK_MOST) so
       if (backward) j.s += e < n ? finish::term(r.logarithm, v[e], d[e]) : 0;
       else v[e] = e < n ? v[e] : -INFINITY;
     }
-    if (!backward) j.join(v);
+    if (!backward) j.join(v, max_of(v));
   }
   j = join_warp<backward>(j);
   if (threadIdx.x % 32 == 0) told[threadIdx.x / 32] = j;
   __syncthreads();
-  const finish f = finish_of(join_told<backward>(told, blockDim.x / 32), r.logarithm);
+  const finish f = finish_of<backward>(join_told<backward>(told, blockDim.x / 32), r.logarithm);
 #pragma unroll 1
   for (int64_t i = threadIdx.x * V; i < r.length; i += blockDim.x * V) {
     float v[V], d[V];
     int n = read(v, d, i);
 #pragma unroll
-    for (int e = 0; e < V; e++) v[e] = backward ? f.backward(v[e], d[e]) : f.forward(v[e]);
+    for (int e = 0; e < V; e++) v[e] = backward ? f.backward(r.logarithm, v[e], d[e]) : f.forward(r.logarithm, v[e]);
     vector_store(v, r.y, r.y_dtype, at[1] + i, 1, n);
   }
 }
 
-/* ---- columns -------------------------------------------------------------------------------------------------- */
-
-enum { W = 4 };                           /* neighbouring columns of a thread; dim[0] of the other dims is contiguous */
-
-__global__ void __launch_bounds__(128) softmax_columns(const __grid_constant__ rows r)
-{
-  uint32_t per_row = (r.dim[0] + W - 1) / W;
-  int64_t item = blockIdx.x * (int64_t)128 + threadIdx.x, at[3];
-  uint32_t outer = (uint32_t)(item / per_row), c0 = (uint32_t)(item - (int64_t)outer * per_row) * W;
-  if ((int64_t)outer * r.dim[0] >= r.count) return;
-  r.begin((int64_t)outer * r.dim[0] + c0, at);
-  int n = min((int)(r.dim[0] - c0), (int)W);
-  spread all[W];
-#pragma unroll
-  for (int i = 0; i < W; i++) all[i] = { -FLT_MAX, 0 };
-  for (int64_t j = 0; j < r.length; j++) {
-    float v[W], dy[W];
-    vector_load(v, r.x, r.x_dtype, at[0] + j * r.step[0], r.stride[0][0], n);
-    if (r.backward) vector_load(dy, r.dy, r.dy_dtype, at[2] + j * r.step[2], r.stride[2][0], n);
-#pragma unroll
-    for (int i = 0; i < W; i++) {
-      float one[] = { v[i] };
-      if (r.backward) all[i].s += finish::term(r.logarithm, v[i], dy[i]);
-      else all[i].join(one);
-    }
-  }
-  finish f[W];
-#pragma unroll
-  for (int i = 0; i < W; i++) f[i] = finish_of(all[i], r.logarithm);
-  for (int64_t j = 0; j < r.length; j++) {
-    float v[W], dy[W];
-    vector_load(v, r.x, r.x_dtype, at[0] + j * r.step[0], r.stride[0][0], n);
-    if (r.backward) vector_load(dy, r.dy, r.dy_dtype, at[2] + j * r.step[2], r.stride[2][0], n);
-#pragma unroll
-    for (int i = 0; i < W; i++) v[i] = r.backward ? f[i].backward(v[i], dy[i]) : f[i].forward(v[i]);
-    vector_store(v, r.y, r.y_dtype, at[1] + j * r.step[1], r.stride[1][0], n);
-  }
-}
-
 /* ---- host ------------------------------------------------------------------------------------------------------- */
-
-struct state {
-  rows     r;
-  int32_t  number[3];                     /* x, y, dy */
-  const void *kernel;
-  unsigned blocks, threads, shared;       /* shared: bytes */
-};
 
 static const void *lanes_kernel(const rows *r)
 {
@@ -445,17 +308,19 @@ template <int dtype> static const void *blocks_of(bool backward, bool kept)
 static void choose_blocks(state *s, const qn_device *device, bool portable)
 {
   rows *r = &s->r;
-  const int64_t words = r->length / (r->x_dtype == QN_F32 ? 4 : 8), tensors = r->backward ? 2 : 1;
-  r->parts = 1;
-  while (r->parts < KEPT_PARTS && words * 16 * tensors > (int64_t)KEPT_SHARE * r->parts) r->parts *= 2;
-  bool fits = true;
-  if (r->parts > 1 && (portable || device->arch_major < 9 || r->count * r->parts > INT32_MAX)) r->parts = 1, fits = false;
-  int64_t share = qn_ceil_div(words, r->parts), bytes = share * 16 * tensors;
+  const int64_t words = r->length / (r->x_dtype == QN_F32 ? 4 : 8), each = 16 * (r->backward ? 2 : 1);
+  int64_t parts = 1;
+  if (words * each > 2 * KEPT_SHARE)
+    while (parts < KEPT_PARTS && words * each > KEPT_SHARE * parts) parts *= 2;
+  bool fits = parts == 1 || (!portable && device->arch_major >= 9);
+  if (!fits) parts = 1;
+  const int64_t share = qn_ceil_div(words, parts), bytes = share * each;
   fits &= bytes + KEPT_TOLD <= (int64_t)device->shared_per_block;
-  r->share = (int32_t)share;
+  r->parts = (int32_t)parts;
+  r->share = share;
   s->kernel = r->x_dtype == QN_F32 ? blocks_of<QN_F32>(r->backward, fits) : r->x_dtype == QN_F16 ? blocks_of<QN_F16>(r->backward, fits) : blocks_of<QN_BF16>(r->backward, fits);
-  s->blocks = (unsigned)(r->count * r->parts);
-  s->threads = share <= 1024 ? 128 : share <= 2048 ? 256 : BLOCK_MOST;
+  s->blocks = (unsigned)r->count;
+  s->threads = bytes <= 16 * 1024 ? 128 : bytes <= KEPT_SHARE ? 256 : BLOCK_MOST;
   s->shared = fits ? (unsigned)bytes : 0;
 }
 
@@ -489,25 +354,28 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   }
   qn_nest_simplify(&nest);
   if (nest.rank > MAX_OUTER) return qn_refuse(out, "at most 4 other dims that do not merge", "x", "4", "%d", nest.rank);
-  r->rank = nest.rank;
+  r->rank = nest.rank, r->parts = 1;
   /* whole: of one dtype, rows that begin at one phase in all; steady: at the same in every row. */
-  bool contiguous = true, whole = r->length <= INT32_MAX, steady = true;
+  bool contiguous = true, whole = r->length <= INT32_MAX, steady = true, columns = true;
   int64_t per_word = x->dtype == QN_F32 ? 4 : 8;
   for (int t = 0; t < 3; t++) {
     r->step[t] = r->length > 1 ? v[t]->stride[axis] : 1;
     contiguous &= r->step[t] == 1;
     whole &= v[t]->dtype == x->dtype && v[t]->align >= 16;
+    columns &= nest.rank > 0 && nest.stride[t][nest.rank - 1] == 1 && r->step[t] % per_word == 0;
     for (int d = 0; d < nest.rank; d++) {
       int64_t stride = r->stride[t][d] = nest.stride[t][nest.rank - 1 - d];
       steady &= stride % per_word == 0;
+      columns &= d == 0 || stride % per_word == 0;
       whole &= (stride - r->stride[0][d]) % per_word == 0;
     }
   }
   for (int d = 0; d < nest.rank; d++) r->dim[d] = (uint32_t)nest.dim[nest.rank - 1 - d];
   if (nest.rank == 0) r->rank = 1, r->dim[0] = 1;
-  r->steady = steady;
+  r->steady = steady, r->edges = !steady || r->length % per_word;
   r->x_dtype = x->dtype, r->y_dtype = v[1]->dtype, r->dy_dtype = v[2]->dtype;
-  if (!contiguous && r->count * 8 < r->length)
+  columns &= whole && r->dim[0] % per_word == 0;
+  if (!contiguous && !columns && r->count * 8 < r->length)
     return qn_refuse(out, "a contiguous axis, or many columns", "x", "a stride of 1", "%lld", (long long)r->step[0]);
 
   if (contiguous && whole) {              /* a row's words, and so its sums' order, may depend on which row it is */
@@ -519,18 +387,16 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
     }
   }
   if (!contiguous) {
-    s.kernel = (const void *)softmax_columns;
-    s.threads = 128;
-    s.blocks = (unsigned)qn_ceil_div(qn_ceil_div(r->dim[0], W) * (r->count / r->dim[0]), s.threads);
+    if (!columns || !choose_columns(&s, request->device, request->demands, out)) choose_any_columns(&s);
   } else if (whole && r->length <= LANES_MOST) {
     s.kernel = lanes_kernel(r);
     s.threads = LANES_BLOCK;
-    r->lanes = LANES_LEAST;
-    while (r->lanes * (LANES_MOST / 32) < r->length) r->lanes *= 2;
-    s.blocks = (unsigned)qn_ceil_div(r->count, LANES_BLOCK / r->lanes);
+    r->lane_bits = LANES_LEAST;
+    while ((LANES_MOST / 32 << r->lane_bits) < r->length) r->lane_bits++;
+    s.blocks = (unsigned)qn_ceil_div(r->count, LANES_BLOCK >> r->lane_bits);
   } else if (whole) {
     choose_blocks(&s, request->device, request->demands->determinism == QN_DET_PORTABLE);
-    if (r->length * (x->dtype == QN_F32 ? 4 : 2) * (r->backward ? 2 : 1) > KEPT_SHARE && request->demands->determinism != QN_DET_PORTABLE)
+    if (r->length * (x->dtype == QN_F32 ? 4 : 2) * (r->backward ? 2 : 1) > 2 * KEPT_SHARE && request->demands->determinism != QN_DET_PORTABLE)
       out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;         /* without clusters a row is one block's */
   } else {
     s.kernel = r->backward ? (const void *)softmax_any<true> : (const void *)softmax_any<false>;
@@ -540,11 +406,10 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   return cuda_keep(out, &s, sizeof s);
 }
 
-static qn_status build(const qn_request *request, qn_prepared *p)
+static qn_status build(const qn_request *, qn_prepared *p)
 {
   const state *s = (const state *)p->state;
-  if (!s->shared) return QN_OK;
-  return cuda_check(cudaFuncSetAttribute(s->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)request->device->shared_per_block - KEPT_TOLD), "softmax_rows");
+  return s->shared ? cuda_allow_shared(s->kernel) : QN_OK;
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
@@ -554,17 +419,22 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   r.x = launch->ptr[s->number[0]];
   r.y = launch->ptr[s->number[1]];
   r.dy = launch->ptr[s->number[2]];
+  r.told = (spread *)launch->workspace;
   cudaLaunchAttribute cluster = {};
   cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = { (unsigned)r.parts, 1, 1 };
+  cluster.val.clusterDim = { 1, (unsigned)r.parts, 1 };
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(s->blocks);
+  config.gridDim = dim3(s->blocks, (unsigned)r.parts);
   config.blockDim = dim3(s->threads);
   config.dynamicSmemBytes = s->shared;
   config.stream = (cudaStream_t)launch->stream;
   config.attrs = &cluster;
-  config.numAttrs = r.parts > 1;
+  config.numAttrs = r.phase == TOGETHER && r.parts > 1;
   void *args[] = { &r };
+  if (r.phase == MEASURE) {
+    cudaLaunchKernelExC(&config, s->kernel, args);
+    r.phase = WRITE;
+  }
   return cuda_check(cudaLaunchKernelExC(&config, s->kernel, args), "softmax_rows");
 }
 

@@ -1,0 +1,206 @@
+/* softmax.cuh -- softmax and log-softmax: the problem, the arithmetic, what is kept in shared memory.
+ *
+ * exp(x - m) is the square of 2^(c x - c m), c half of log2(e): one multiply-add before the power, and what is subnormal stays. That c m
+ * is rounded divides all the terms of a row by the same. */
+#pragma once
+#include <cfloat>
+#include "functions.cuh"
+#include "sm90.cuh"
+#include "words.cuh"
+
+constexpr float SOFTMAX_C = 0.72134752f;
+
+__device__ __forceinline__ float softmax_root(float x, float cm) { return fn_exp2(fmaf(x, SOFTMAX_C, -cm)); }
+
+template <int N> __device__ __forceinline__ float max_of(const float (&v)[N])
+{
+  float top = v[0];
+#pragma unroll
+  for (int i = 1; i < N; i++) top = fmaxf(top, v[i]);
+  return top;
+}
+/* The largest of a word. */
+template <int dtype> __device__ __forceinline__ float word_max(uint4 q)
+{
+#if __CUDA_ARCH__ >= 800
+  if (dtype == QN_BF16) {
+    asm("max.bf16x2 %0, %0, %1;" : "+r"(q.x) : "r"(q.y));
+    asm("max.bf16x2 %0, %0, %1;" : "+r"(q.z) : "r"(q.w));
+    asm("max.bf16x2 %0, %0, %1;" : "+r"(q.x) : "r"(q.z));
+    return fmaxf(__uint_as_float(q.x << 16), __uint_as_float(q.x & 0xffff0000u));
+  }
+  if (dtype == QN_F16) {
+    asm("max.f16x2 %0, %0, %1;" : "+r"(q.x) : "r"(q.y));
+    asm("max.f16x2 %0, %0, %1;" : "+r"(q.z) : "r"(q.w));
+    asm("max.f16x2 %0, %0, %1;" : "+r"(q.x) : "r"(q.z));
+    return fmaxf(f16_to_float((uint16_t)q.x), f16_to_float((uint16_t)(q.x >> 16)));
+  }
+#endif
+  float v[vector_per_16<dtype>];
+  vector_open<dtype>(v, 0, q);
+  return max_of(v);
+}
+
+/* A maximum so far, and the sum of the squares. It begins with the least number, so that these are 0 where all x are -Inf, and 0 / 0
+ * is NaN. */
+struct spread {
+  float m, s;
+
+  __device__ __forceinline__ float cm() const { return __fmul_rn(SOFTMAX_C, m); }
+  __device__ __forceinline__ void raise(float top)
+  {
+    float before = cm();
+    m = top;
+    float r = fn_exp2(before - cm());
+    s *= r * r;
+  }
+  /* x, the largest of which is top; -Inf adds nothing. */
+  template <int N> __device__ __forceinline__ void join(const float (&x)[N], float top)
+  {
+    raise(fmaxf(m, top));
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+      float r = softmax_root(x[i], cm());
+      s = fmaf(r, r, s);
+    }
+  }
+  template <int dtype, int N> __device__ __forceinline__ void join(const uint4 (&q)[N])
+  {
+    constexpr int E = vector_per_16<dtype>;
+    float x[N * E], top = m;
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+      top = fmaxf(top, word_max<dtype>(q[k]));
+      vector_open<dtype>(x, k * E, q[k]);
+    }
+    join(x, top);
+  }
+  __device__ __forceinline__ void join(spread o)
+  {
+    raise(fmaxf(m, o.m));
+    o.raise(m);
+    s += o.s;
+  }
+};
+
+/* Over neighbouring lanes of a warp, all of them or a part; or (from a stride on) over those that far apart. */
+__device__ __forceinline__ float sum_lanes(float v, int lanes = 32, int apart = 1)
+{
+  for (int o = lanes / 2; o >= apart; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+  return v;
+}
+__device__ __forceinline__ float max_lanes(float v, int lanes = 32, int apart = 1)
+{
+  for (int o = lanes / 2; o >= apart; o >>= 1) v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
+  return v;
+}
+/* The threads' of a warp, so many lanes apart, in one; of gradients, which have no maximum, the sum. */
+template <bool backward> __device__ __forceinline__ spread join_warp(spread j, int apart = 1)
+{
+  if (!backward) j.raise(max_lanes(j.m, 32, apart));
+  j.s = sum_lanes(j.s, 32, apart);
+  return j;
+}
+
+/* What a row's elements become, once the whole row is known. */
+struct finish {
+  float a, b;                             /* softmax: c m, 1 / s; log_softmax: m, ln s; backward: of b, s, alone */
+
+  __device__ __forceinline__ float forward(bool logarithm, float x) const
+  {
+    if (logarithm) return x - a - b;
+    float r = softmax_root(x, a);
+    return r * b * r;
+  }
+  __device__ __forceinline__ float backward(bool logarithm, float y, float dy) const
+  {
+    float r = softmax_root(y, 0);
+    return logarithm ? dy - r * b * r : y * (dy - b);
+  }
+  /* A term of a gradient's sum. */
+  __device__ __forceinline__ static float term(bool logarithm, float y, float dy) { return logarithm ? dy : y * dy; }
+};
+template <bool backward> __device__ __forceinline__ finish finish_of(spread j, bool logarithm)
+{
+  if (backward) return { 0, j.s };
+  if (logarithm) return { j.m, logf(j.s) };
+  return { j.cm(), 1 / j.s };
+}
+
+/* ---- the problem ------------------------------------------------------------------------------------------------ */
+
+enum { MAX_OUTER = 4, KEPT_PARTS = 8 };  /* KEPT_PARTS: of a cluster */
+
+struct rows {
+  const void *x, *dy;                     /* backward: x is y */
+  void    *y;
+  uint32_t x_dtype, dy_dtype, y_dtype;
+  int32_t  logarithm, backward;
+  int32_t  lane_bits;                     /* 2^ so many lanes for a row; columns: neighbouring words of a block */
+  int32_t  parts;                         /* blocks for a row, or for columns */
+  int64_t  share;                         /* of one: words, or lines */
+  int32_t  steady, edges;                 /* all rows begin at one phase; some have elements outside of the words */
+  int32_t  phase, room;                   /* columns: TOGETHER, or MEASURE and WRITE; words that a block keeps */
+  spread  *told;                          /* columns: [parts][count] */
+  int64_t  length, count;
+  int64_t  step[3];                       /* along the axis: x, y, dy */
+  int32_t  rank;                          /* of the other dims, innermost first */
+  uint32_t dim[MAX_OUTER];
+  int64_t  stride[3][MAX_OUTER];
+
+  __device__ void begin(int64_t row, int64_t at[3]) const
+  {
+    at[0] = at[1] = at[2] = 0;
+    uint32_t rest = (uint32_t)row;
+#pragma unroll 1
+    for (int d = 0; d < rank; d++) {
+      uint32_t q = d + 1 < rank ? rest / dim[d] : 0, i = rest - q * dim[d];
+      for (int t = 0; t < 3; t++) at[t] += i * stride[t][d];
+      rest = q;
+    }
+  }
+};
+
+struct state {
+  rows     r;
+  int32_t  number[3];                     /* x, y, dy */
+  const void *kernel;
+  unsigned blocks, threads, shared;       /* shared: bytes */
+};
+
+/* ---- what is kept ----------------------------------------------------------------------------------------------- */
+
+/* In shared memory. What a thread keeps, it reads itself. */
+__device__ __forceinline__ void keep(uint4 *to, const uint4 *from)
+{
+#if __CUDA_ARCH__ >= 800
+  copy_async<16>(shared_address(to), from, 16);
+#else
+  *to = *from;
+#endif
+}
+__device__ __forceinline__ void keep_wait()
+{
+#if __CUDA_ARCH__ >= 800
+  copy_async_commit();
+  copy_async_wait<0>();
+#endif
+}
+
+/* What a cluster's blocks tell one another, so many bytes to each, which a barrier of its own counts. All have begun (cluster_wait) before
+ * one is told something. */
+__device__ __forceinline__ void tell_begin(uint32_t bar, int bytes)
+{
+  if (threadIdx.x == 0) {
+    barrier_init(bar, 1);
+    barrier_init_fence();
+    barrier_expect(bar, bytes);
+  }
+  __syncwarp();
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void tell(const spread *place, uint32_t bar, int block, spread j)
+{
+  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];"
+               :: "r"(cluster_address(shared_address(place), block)), "f"(j.m), "f"(j.s), "r"(cluster_address(bar, block)) : "memory");
+}

@@ -1,0 +1,83 @@
+/* team.cuh -- what the blocks of a team tell one another: pairs of numbers, each of which carries the item's number, so that who
+ * reads them sees whether they are there. No counter is met at, no fence is waited for.
+ *
+ * A block that tells of an item when it has heard from all of the n-th before knows that those have heard of the 2n-th before: 2n places
+ * suffice. */
+#pragma once
+#include "sm90.cuh"
+#include "team.h"
+
+struct team_member {
+  const cuda_team &t;
+  int      team, rank;
+  ulonglong2 *told;                       /* [turns, parts, each] */
+
+  /* shared: the block's own, of cuda_team_shared bytes, if there are any. */
+  __device__ team_member(const cuda_team &team_of, ulonglong2 *shared) : t(team_of)
+  {
+    team = (int)(blockIdx.x / (uint32_t)t.parts), rank = (int)(blockIdx.x - team * (uint32_t)t.parts);
+    told = t.cluster ? shared : (ulonglong2 *)t.told + team * cuda_team_words(&t);
+  }
+  /* All of a block, before anything is told. */
+  __device__ __forceinline__ void begin() const
+  {
+    if (t.parts == 1 || !t.cluster) return;
+    for (int i = threadIdx.x; i < cuda_team_words(&t); i += blockDim.x) told[i] = make_ulonglong2(0, 0);
+    __syncthreads();
+#if __CUDA_ARCH__ >= 900
+    cluster_sync();
+#endif
+  }
+  __device__ __forceinline__ ulonglong2 *place(int turn, int part) const { return told + (turn % t.turns * t.parts + part) * t.each; }
+  /* One thread: pair i of the block's part. */
+  __device__ __forceinline__ void tell(int turn, int i, float2 v) const
+  {
+    uint64_t tag = (uint64_t)(uint32_t)(turn + 1) << 32, x = tag | __float_as_uint(v.x), y = tag | __float_as_uint(v.y);
+    ulonglong2 *to = place(turn, rank) + i;
+#if __CUDA_ARCH__ >= 900
+    if (t.cluster) {
+      for (int b = 0; b < t.parts; b++)
+        asm volatile("st.relaxed.cluster.shared::cluster.v2.u64 [%0], {%1, %2};" :: "r"(cluster_address(shared_address(to), b)), "l"(x), "l"(y) : "memory");
+      return;
+    }
+#endif
+    asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" :: "l"(to), "l"(x), "l"(y) : "memory");
+  }
+  /* One thread: pair i of all that are told of an item, [parts, each]. */
+  __device__ __forceinline__ float2 hear(int turn, int i) const
+  {
+    const ulonglong2 *from = place(turn, 0) + i;
+    uint64_t x, y;
+    do
+#if __CUDA_ARCH__ >= 900
+      if (t.cluster) asm volatile("ld.relaxed.cluster.shared::cta.v2.u64 {%0, %1}, [%2];" : "=l"(x), "=l"(y) : "r"(shared_address(from)) : "memory");
+      else
+#endif
+      asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(x), "=l"(y) : "l"(from) : "memory");
+    while ((uint32_t)(x >> 32) != (uint32_t)turn + 1 || (uint32_t)(y >> 32) != (uint32_t)turn + 1);
+    return make_float2(__uint_as_float((uint32_t)x), __uint_as_float((uint32_t)y));
+  }
+  /* All of a block, at the end: nothing is told to a block that has ended; the last one leaves what is global 0. */
+  __device__ __forceinline__ void leave(bool *last) const
+  {
+    if (t.parts == 1) return;
+    __syncthreads();                      /* all is heard */
+#if __CUDA_ARCH__ >= 900
+    if (t.cluster) {
+      cluster_sync();
+      return;
+    }
+#endif
+    const int words = (int)cuda_team_words(&t);
+    if (threadIdx.x == 0) {
+      uint32_t *met = (uint32_t *)((ulonglong2 *)t.told + (int64_t)t.teams * words) + team;
+      __threadfence();
+      *last = atomicAdd(met, 1) == (uint32_t)t.parts - 1;
+      if (*last) *met = 0;
+      __threadfence();
+    }
+    __syncthreads();
+    if (!*last) return;
+    for (int i = threadIdx.x; i < words; i += blockDim.x) told[i] = make_ulonglong2(0, 0);
+  }
+};
