@@ -46,7 +46,9 @@
   X(softmax_rows)     \
   X(softmax_direct)   \
   X(norm_rows)        \
+  X(norm_ring)        \
   X(norm_kept)        \
+  X(norm_groups)      \
   X(norm_split)       \
   X(norm_direct)      \
   X(loss_rows)        \

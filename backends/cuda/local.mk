@@ -107,8 +107,12 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pack.h \
   backends/cuda/norm_direct.cu \
   backends/cuda/norm_follow.cuh \
+  backends/cuda/norm_groups.c \
+  backends/cuda/norm_groups.cu \
+  backends/cuda/norm_groups.h \
   backends/cuda/norm_kept.cu \
   backends/cuda/norm_moments.cuh \
+  backends/cuda/norm_ring.cu \
   backends/cuda/norm_rows.cu \
   backends/cuda/norm_split.cu \
   backends/cuda/pointwise_direct.cu \
@@ -192,6 +196,7 @@ CUDA_AMPERE_OBJECTS = \
   backends/cuda/matmul_mma_tf32.lo \
   backends/cuda/matmul_simt.lo \
   backends/cuda/matmul_small.lo \
+  backends/cuda/norm_groups.lo \
   backends/cuda/norm_kept.lo
 $(CUDA_AMPERE_OBJECTS): NVCC_GENCODE := $(filter-out -gencode=arch=compute_7%,$(NVCC_GENCODE))
 
@@ -204,6 +209,7 @@ CUDA_HOPPER_OBJECTS = \
   backends/cuda/matmul_wgmma_f8.lo \
   backends/cuda/matmul_wgmma_i8.lo \
   backends/cuda/matmul_wgmma_tf32.lo \
+  backends/cuda/norm_ring.lo \
   backends/cuda/pack.lo
 $(CUDA_HOPPER_OBJECTS): NVCC_GENCODE = -gencode=arch=compute_90a,code=sm_90a
 

@@ -13,6 +13,7 @@
 #include "engines.h"
 #include "functions.cuh"
 #include "norm_moments.cuh"
+#include "shared_memory.h"
 #include "sm80.cuh"
 #include "vector.cuh"
 
@@ -580,7 +581,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   k.inputs = s.second >= 0 ? 2 : 1;
   k.per_slot = k.inputs * (k.dtype[X] == QN_F32 ? 2 : 1);
   k.exchange = max((2 * V + 1) * THREADS / 2, 2 * V * k.lanes + 2);       /* halves of threads; then two of each channel, a count */
-  int64_t extra = columns ? ((int64_t)k.exchange + 2 * k.groups) * (int64_t)sizeof(float) : 0, most = (most_shared(columns) - extra) / (THREADS * 16 * k.per_slot);
+  const int64_t room = qn_min_i64(most_shared(columns), (int64_t)r->device->shared_per_block - 2 * WARPS * (int64_t)sizeof(float4));     /* of_warp */
+  int64_t extra = columns ? ((int64_t)k.exchange + 2 * k.groups) * (int64_t)sizeof(float) : 0, most = (room - extra) / (THREADS * 16 * k.per_slot);
   k.width = columns ? THREADS : fewest_threads(k.vectors);
   k.active = THREADS / k.lanes * k.lanes;
   int64_t lines = k.vectors / k.lanes, at_once = columns ? k.active / k.lanes : k.width;
@@ -590,7 +592,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   k.stages = 2 * k.slots <= most ? 2 : 1;
   s.shared = (uint32_t)(k.stages * k.slots * k.per_slot * THREADS * 16 + extra);
   int64_t resident = (int64_t)r->device->units * qn_min_i64(resident_blocks(columns), (int64_t)r->device->shared_per_unit / (s.shared + 1536));
-  if (s.shared > r->device->shared_per_block || resident < k.parts)
+  if (s.shared > room || resident < k.parts)
     return qn_refuse(out, "a group must fit into the shared memory of the device", "x", "", "%lld elements", (long long)k.length);
   k.teams = (int32_t)qn_min_i64(qn_ceil_div(k.items, columns ? 1 : THREADS / k.width), resident / k.parts);
   s.blocks = (uint32_t)(k.teams * k.parts);
@@ -608,7 +610,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 static qn_status build(const qn_request *, qn_prepared *p)
 {
-  return cuda_check(cudaFuncSetAttribute(((const state *)p->state)->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_shared(true)), "norm_kept");
+  return cuda_allow_shared(((const state *)p->state)->kernel);
 }
 
 static void *pointer(const qn_launch *launch, int32_t number) { return number < 0 ? nullptr : launch->ptr[number]; }

@@ -9,7 +9,7 @@
  * the next one's loads in flight while they work, for a thread's columns must always be the same. */
 #include "cuda_backend.h"
 #include "engines.h"
-#include "row.cuh"
+#include "sm90.cuh"
 #include "sums.cuh"
 #include "vector.cuh"
 
@@ -61,7 +61,7 @@ template <int whole, bool spread> __device__ __forceinline__ void parameter(floa
   uint32_t dtype = r.dtype[t];
   if (spread) {
 #pragma unroll
-    for (int i = 0; i < V; i++) w[i] = i && whole ? w[0] : i < n ? element_load<float>(base, at + (uint32_t)(j + i) / r.repeat, dtype3(dtype)) : 0;
+    for (int i = 0; i < V; i++) w[i] = i < n ? element_load<float>(base, at + (uint32_t)(j + i) / r.repeat, dtype3(dtype)) : 0;
   }
   else if (!whole) vector_load(w, base, dtype3(dtype), j, 1, max(0, n));
   else if (n <= 0) {
@@ -70,6 +70,54 @@ template <int whole, bool spread> __device__ __forceinline__ void parameter(floa
   }
   else if (whole == QN_F32 || dtype == QN_F32) vector_load_whole<QN_F32>(w, base, j);
   else vector_load_whole<whole ? whole : QN_F32>(w, base, j);
+}
+
+/* ---- which row a thread has, and what the row's warps tell one another ---------------------------------------------------- */
+
+enum { ROW_MAX_PARTS = 8, ROW_SHARE = 16384 };            /* blocks for a row; elements of a block of 512 threads at most */
+template <int threads> constexpr int row_block = threads < 128 ? 128 : threads;
+template <int threads> constexpr int row_pairs = threads == 512 ? 16 * ROW_MAX_PARTS : 16;
+
+/* Blocks, of that share, for a row of this length; 0: it is too long. */
+static inline int row_parts(const qn_device *device, int64_t length, int64_t share)
+{
+  int parts = 1;
+  while (parts < ROW_MAX_PARTS && length > share * parts) parts *= 2;
+  return length > share * parts || (parts > 1 && device->arch_major < 9) ? 0 : parts;
+}
+
+/* The block's first row, counted in rows of a block (or cluster), and its rank in the cluster, which it tells that it has begun. */
+template <int threads> __device__ __forceinline__ uint32_t row_enter(int parts, int *rank)
+{
+  *rank = 0;
+#if __CUDA_ARCH__ >= 900
+  if (threads == 512 && parts > 1) {
+    *rank = (int)cluster_rank();
+    cluster_arrive();
+    return blockIdx.x / (uint32_t)parts;
+  }
+#endif
+  return blockIdx.x;
+}
+
+/* Each warp's four to all warps of the row, in all its blocks; returns how many there are. A row of one block meets at a named
+ * barrier. begun: the cluster has met since row_enter. */
+template <int threads> __device__ __forceinline__ int row_exchange(int parts, int rank, int barrier, bool begun, float4 *pairs, float4 mine)
+{
+  constexpr int warps = threads / 32;
+  int warp = threadIdx.x % threads / 32;
+  if (threadIdx.x % 32 == 0) pairs[rank * warps + warp] = mine;
+#if __CUDA_ARCH__ >= 900
+  if (threads == 512 && parts > 1) {
+    int to = threadIdx.x % 32;
+    if (!begun) cluster_wait();
+    if (to < parts && to != rank) cluster_store(cluster_address(shared_address(&pairs[rank * warps + warp]), to), mine.x, mine.y, mine.z, mine.w);
+    cluster_sync();
+    return warps * parts;
+  }
+#endif
+  group_sync(barrier, threads);
+  return warps;
 }
 
 /* ---- forward: a row is `parts` blocks of `threads` threads, each with K vectors -------------------------------- */
@@ -323,23 +371,23 @@ struct shape {
   int32_t threads;
   kernel  of[4];                          /* scattered, f32, bf16, f16; NULL: a longer shape */
 };
-#define FORWARD(threads, K, spread, any)                                                                                            \
-  { threads * K * V, threads, { any, (kernel)norm_rows<threads, K, QN_F32, spread>, (kernel)norm_rows<threads, K, QN_BF16, spread>, \
-                                (kernel)norm_rows<threads, K, QN_F16, spread> } }
+#define FORWARD(threads, K, any)                                                                                                  \
+  { threads * K * V, threads, { any, (kernel)norm_rows<threads, K, QN_F32, false>, (kernel)norm_rows<threads, K, QN_BF16, false>, \
+                                (kernel)norm_rows<threads, K, QN_F16, false> } }
 #define GRADIENT(threads, K, any)                                                                                                   \
   { threads * K * V, threads, { any, (kernel)norm_backward_rows<threads, K, QN_F32>, (kernel)norm_backward_rows<threads, K, QN_BF16>, \
                                 (kernel)norm_backward_rows<threads, K, QN_F16> } }
 #define LONG (kernel)norm_backward_rows<512, 4, 0>        /* where clusters are not, or too small: it spills */
 static const shape forward[] = {
-  FORWARD(32, 1, false, nullptr),
-  FORWARD(32, 4, false, ((kernel)norm_rows<32, 4, 0, false>)),
-  FORWARD(128, 4, false, ((kernel)norm_rows<128, 4, 0, false>)),
-  FORWARD(256, 4, false, nullptr),
-  FORWARD(512, 4, false, ((kernel)norm_rows<512, 4, 0, false>)),
+  FORWARD(32, 1, nullptr),
+  FORWARD(32, 4, ((kernel)norm_rows<32, 4, 0, false>)),
+  FORWARD(128, 4, ((kernel)norm_rows<128, 4, 0, false>)),
+  FORWARD(256, 4, nullptr),
+  FORWARD(512, 4, ((kernel)norm_rows<512, 4, 0, false>)),
 };
-static const shape forward_spread[] = {
-  FORWARD(128, 4, true, ((kernel)norm_rows<128, 4, 0, true>)),
-  FORWARD(512, 4, true, ((kernel)norm_rows<512, 4, 0, true>)),
+static const shape forward_spread[] = {   /* whole vectors are norm_kept's */
+  { 128 * 4 * V, 128, { (kernel)norm_rows<128, 4, 0, true> } },
+  { 512 * 4 * V, 512, { (kernel)norm_rows<512, 4, 0, true> } },
 };
 static const shape backward[] = {
   GRADIENT(32, 2, nullptr),
@@ -439,7 +487,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.spread = s.r.repeat > 1;
   for (int t = SCALE; t <= SHIFT; t++)
     for (int d = 0; d < outer.rank; d++) s.spread |= s.number[t] >= 0 && s.r.stride[t][d] != 0;
-  s.whole &= !s.spread || s.r.repeat % V == 0;            /* spread: one element for a vector */
+  s.whole &= !s.spread;
   if (s.dscale >= 0) s.dscale_dtype = r->value[s.dscale].dtype;
   if (s.dshift >= 0) s.dshift_dtype = r->value[s.dshift].dtype;
 

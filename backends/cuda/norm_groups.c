@@ -1,0 +1,264 @@
+/* norm_groups.c -- the host half of norm_groups: what is walked and kept, how items are shared out. */
+#include "engines.h"
+#include "norm_groups.h"
+#include "shared_memory.h"
+
+enum { V = CUDA_GROUPS_V, X = CUDA_GROUPS_X, DX = CUDA_GROUPS_DX, SCALE = CUDA_GROUPS_SCALE, DSCALE = CUDA_GROUPS_DSCALE, DSHIFT = CUDA_GROUPS_DSHIFT,
+       MEAN = CUDA_GROUPS_MEAN, RSTD = CUDA_GROUPS_RSTD, TENSORS = CUDA_GROUPS_TENSORS };
+enum { STATIC = 16 };                     /* bytes of shared memory that the kernels declare */
+
+typedef struct state {
+  cuda_groups k;
+  int32_t   number[TENSORS], dy;          /* values of the request; -1: absent */
+  int32_t   kind, threads;                /* of a block */
+  bool      sums;                         /* dscale or dshift is wanted */
+  int64_t   sides;                        /* items that have channels of their own */
+  int64_t   shared;                       /* bytes for a block */
+} state;
+
+/* Channels of an item. */
+static int64_t channels_of(const state *s) { return s->kind == CUDA_GROUPS_COLUMNS ? s->k.lanes * V : s->k.channels; }
+
+/* ---- what is normalized over ------------------------------------------------------------------------------------------- */
+
+/* Contiguous groups: whether the parameters have an element for `repeat` of a group's. */
+static const char *read_parameters(state *s, const qn_nest *walked)
+{
+  cuda_groups *k = &s->k;
+  const int last = walked->rank - 1;
+  int64_t repeat = 0;
+  for (int t = SCALE; t <= DSHIFT; t++) {
+    if (s->number[t] < 0) continue;
+    const int64_t from = walked->stride[t][0], to = walked->stride[t][last];
+    const int64_t here = from == 0 && to == 0 ? k->length : last == 1 && from == 1 && to == 0 ? walked->dim[1] : 0;
+    if (here < V || (repeat && here != repeat)) return "parameters have an element for a group, or for each of its channels, of 8 or more";
+    repeat = here;
+  }
+  if (k->length % V || k->length > INT32_MAX / 2) return "a group is whole vectors, of fewer than 2^30 elements";
+  k->repeat = (int32_t)(repeat ? repeat : k->length);
+  s->kind = CUDA_GROUPS_CHANNELS;
+  k->channels = (int32_t)(k->length / k->repeat);
+  return NULL;
+}
+
+/* Columns: whether groups are some neighbouring channels. An item is of so many that a line has at least so many bytes of it, if it
+ * may be. The dim that groups are counted by becomes one of items. */
+static const char *read_columns(state *s, const qn_nest *walked, qn_nest *outer, int64_t least)
+{
+  cuda_groups *k = &s->k;
+  const int last = walked->rank - 1, g = outer->rank - 1;
+  const int64_t channels = last == 1 ? walked->dim[1] : 1, lines = walked->dim[0];
+  if (g < 0 || outer->stride[X][g] != channels || outer->stride[DX][g] != channels || (last == 1 && (walked->stride[X][1] != 1 || walked->stride[DX][1] != 1)))
+    return "groups are contiguous, or some neighbouring channels of all lines";
+  const int64_t line = channels * outer->dim[g];
+  if (line % V || walked->stride[X][0] < line) return "lines are whole vectors";
+  for (int t = SCALE; t <= DSHIFT; t++) {
+    if (s->number[t] < 0) continue;
+    bool ok = walked->stride[t][0] == 0 && (last == 0 || walked->stride[t][1] == 1) && outer->stride[t][g] == channels;
+    for (int d = 0; d < g; d++) ok &= outer->stride[t][d] == 0;
+    if (!ok) return "parameters have an element for each channel";
+  }
+  int64_t groups = 1;
+  while (groups < outer->dim[g] && (groups * channels * qn_kit_bytes(k->dtype[X]) < least || groups * channels % V || outer->dim[g] % groups)) groups++;
+  if (groups * channels > CUDA_GROUPS_LANES * V) return "items of up to 2048 channels";
+  k->lanes = (int32_t)(groups * channels / V), k->groups = (int32_t)groups, k->channels = (int32_t)channels;
+  if (lines * line > INT32_MAX / 2) return "an image has fewer than 2^30 elements";
+  k->vectors = (int32_t)(lines * k->lanes);
+  for (int t = X; t <= DX; t++) k->line_step[t] = walked->stride[t][0];
+  k->group_step[0] = outer->stride[MEAN][g], k->group_step[1] = outer->stride[RSTD][g];
+  outer->dim[g] /= groups;
+  for (int t = 0; t < TENSORS; t++) outer->stride[t][g] *= groups;
+  k->items /= groups;
+  s->kind = CUDA_GROUPS_COLUMNS;
+  return NULL;
+}
+
+/* What is walked, kept, and how the parameters lie. The first tensors are walked. */
+static const char *read_layout(const qn_request *r, state *s, int64_t least)
+{
+  cuda_groups *k = &s->k;
+  const qn_norm *norm = r->op[0].attr;
+  const qn_value *x = &r->value[s->number[X]];
+  qn_nest walked = { 0 }, outer = { 0 };
+  walked.n = DSHIFT + 1, outer.n = TENSORS;
+  k->items = k->length = k->repeat = 1;
+  for (int d = 0; d < x->rank; d++) {
+    const bool in = norm->mask >> d & 1;
+    qn_nest *nest = in ? &walked : &outer;
+    nest->dim[nest->rank] = x->dim[d];
+    for (int t = 0; t < nest->n; t++) {
+      const qn_value *v = s->number[t] < 0 ? NULL : &r->value[s->number[t]];
+      nest->stride[t][nest->rank] = !v || v->dim[d] == 1 ? 0 : v->stride[d];
+    }
+    nest->rank++;
+    *(in ? &k->length : &k->items) *= x->dim[d];
+  }
+  qn_nest_simplify(&walked);
+  qn_nest_simplify(&outer);
+  if (walked.rank < 1 || walked.rank > 2) return "groups are contiguous, or some neighbouring channels of all lines";
+  const int last = walked.rank - 1;
+  bool rows = true;
+  for (int t = X; t <= DX; t++) rows &= walked.stride[t][last] == 1 && (last == 0 || walked.stride[t][0] == walked.dim[1]);
+  k->lanes = k->groups = 1;
+  k->vectors = (int32_t)qn_min_i64(INT32_MAX, k->length / V);
+  const char *rule = rows ? read_parameters(s, &walked) : read_columns(s, &walked, &outer, least);
+  if (rule) return rule;
+  if (outer.rank > CUDA_GROUPS_OUTER || k->items > INT32_MAX / 2) return "at most 5 other dims that do not merge, fewer than 2^30 groups";
+  k->rank = outer.rank;
+  for (int d = 0; d < outer.rank; d++) {
+    k->dim[d] = (uint32_t)outer.dim[outer.rank - 1 - d];
+    k->by_dim[d] = cuda_divide_by(k->dim[d]);
+    for (int t = 0; t < TENSORS; t++) k->stride[t][d] = outer.stride[t][outer.rank - 1 - d];
+  }
+  k->by_repeat = cuda_divide_by(k->repeat);
+  for (int t = SCALE; t <= DSHIFT; t++)
+    if (s->number[t] >= 0 && ((k->dtype[t] != k->dtype[X] && k->dtype[t] != QN_F32) || r->value[s->number[t]].align < 16))
+      return "parameters of x's dtype or f32, aligned to 16 bytes";
+  for (int t = X; t <= DX; t++) {
+    bool whole = r->value[s->number[t]].align >= 16 && k->line_step[t] % V == 0 && r->value[s->number[t]].dtype == x->dtype;
+    for (int d = 0; d < outer.rank; d++) whole &= k->stride[t][d] % V == 0;
+    if (!whole) return "x and dx of one dtype, in whole vectors aligned to 16 bytes";
+    int64_t span = 0;
+    for (int d = 0; d < walked.rank; d++) span += (walked.dim[d] - 1) * walked.stride[t][d];
+    if (span >= INT32_MAX) return "an item spans fewer than 2^31 elements";
+  }
+  return NULL;
+}
+
+/* ---- how items are shared out ------------------------------------------------------------------------------------------ */
+
+/* Bytes of a block beside its vectors: where its threads, and the team's blocks, are joined. */
+static int64_t fixed_bytes(const state *s)
+{
+  const cuda_groups *k = &s->k;
+  const int64_t told = cuda_team_shared(&k->team), parts = k->team.parts;
+  if (s->kind == CUDA_GROUPS_COLUMNS) return told + 4 * (cuda_groups_exchange(k->lanes) + 2 * k->groups * (int64_t)(2 + (parts > 1 ? parts : 0)));
+  return told + 8 * (k->channels * (int64_t)k->pieces + parts + k->channels);
+}
+
+/* Lanes that sum a channel's vectors; and units of them for a channel, where there are more than channels. */
+static void share_channels(state *s)
+{
+  cuda_groups *k = &s->k;
+  const int64_t vectors = qn_ceil_div(k->repeat, V);
+  k->unit = 1;
+  while (k->unit < 32 && k->unit * 2 <= vectors) k->unit *= 2;
+  k->pieces = (int32_t)qn_max_i64(1, qn_min_i64(s->threads / k->unit / k->channels, qn_ceil_div(vectors, k->unit)));
+}
+
+/* Whether `resident` blocks of a multiprocessor have room each for an item, or a part of it. */
+static bool fits(state *s, const qn_device *device, int64_t resident, int64_t parts, bool cluster)
+{
+  cuda_groups *k = &s->k;
+  const bool columns = s->kind == CUDA_GROUPS_COLUMNS;
+  const int64_t unit = columns ? k->lanes : parts > 1 ? 32 : 1;       /* of contiguous ones, whole lines of the cache */
+  const int32_t most = columns ? CUDA_GROUPS_COLUMNS_THREADS : CUDA_GROUPS_THREADS;
+  k->share = (int32_t)(qn_ceil_div(qn_ceil_div(k->vectors, parts), unit) * unit);
+  k->team = (cuda_team){ .parts = (int32_t)qn_ceil_div(k->vectors, k->share), .each = k->groups, .turns = 2, .cluster = cluster };
+  s->threads = columns ? most : 32;
+  while (s->threads < most && k->share > 8 * s->threads) s->threads *= 2;
+  k->active = s->threads / k->lanes * k->lanes;
+  share_channels(s);
+  s->shared = fixed_bytes(s) + (int64_t)2 * V * qn_kit_bytes(k->dtype[X]) * k->share;
+  const bool stay = parts > 1 && !cluster;                  /* a team's blocks: all are resident, and take item after item */
+  k->team.teams = (int32_t)(stay ? qn_min_i64(k->items, device->units * resident / k->team.parts) : k->items);
+  return s->shared <= qn_min_i64((int64_t)device->shared_per_unit / resident - 1024, (int64_t)device->shared_per_block) - STATIC && k->team.teams > 0 &&
+         k->team.teams * (int64_t)k->team.parts <= INT32_MAX;
+}
+
+/* Two blocks of a multiprocessor hide one another's waits; an item too large for one of them is a cluster's; else a team of all that are
+ * needed has it. */
+static bool share_out(state *s, const qn_device *device, bool clusters, bool teams)
+{
+  if (fits(s, device, 2, 1, false)) return true;
+  for (int64_t parts = 2; parts <= CUDA_TEAM_CLUSTER && clusters && device->arch_major >= 9; parts *= 2)
+    if (fits(s, device, 2, parts, true)) return true;
+  if (!teams) return false;
+  if (fits(s, device, 1, 1, false)) return true;
+  for (int64_t parts = 2; parts <= 2 * device->units; parts++)
+    if (fits(s, device, 2, parts, false)) return true;
+  return false;
+}
+
+/* Whether dy lies as x does, and the channels' parameters vary over the innermost of the other dims, or not at all. */
+static const char *read_others(const qn_request *r, state *s)
+{
+  const cuda_groups *k = &s->k;
+  const qn_value *x = &r->value[s->number[X]], *dy = &r->value[s->dy];
+  if (dy->dtype != x->dtype || dy->align < 16 || !qn_same_layout(dy, x)) return "dy lies as x does";
+  bool varies = false;
+  for (int t = SCALE; t <= DSHIFT; t++)
+    for (int d = 0; d < k->rank; d++) {
+      if (s->number[t] < 0 || k->stride[t][d] == 0) continue;
+      if (d > 0 || k->stride[t][d] != channels_of(s)) return "parameters lie like a group's channels, one group's after another's";
+      varies = true;
+    }
+  s->sides = varies ? k->dim[0] : 1;
+  return NULL;
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_norm_roles roles = qn_norm_roles_of(r->op[0].op);
+  const int8_t role[TENSORS] = { roles.x, roles.dx, roles.scale, roles.dscale, roles.dshift, roles.mean, roles.rstd };
+  state s = { .dy = qn_role_at(&r->op[0], roles.dy) };
+  cuda_groups *k = &s.k;
+  if (r->device->arch_major < 8) return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  for (int t = 0; t < TENSORS; t++) {
+    s.number[t] = qn_role_at(&r->op[0], role[t]);
+    if (s.number[t] >= 0) k->dtype[t] = r->value[s.number[t]].dtype;
+  }
+  if (k->dtype[X] != QN_F32 && k->dtype[X] != QN_BF16 && k->dtype[X] != QN_F16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(k->dtype[X]));
+  const state unread = s;
+  bool shared = false;
+  for (int64_t least = 256; least >= 32 && !shared; least /= 2) {   /* columns: the wider the better, but no wider than what holds it */
+    s = unread;
+    const char *rule = read_layout(r, &s, least);
+    if (!rule) rule = read_others(r, &s);
+    if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");
+    k->centred = r->op[0].op == QN_OP_LAYER_NORM_BACKWARD;
+    shared = share_out(&s, r->device, least <= 128 || s.kind != CUDA_GROUPS_COLUMNS, least == 32 || s.kind != CUDA_GROUPS_COLUMNS);
+  }
+  if (!shared)
+    return qn_refuse(out, "a group must fit into the shared memory of the device", "x", "", "%lld elements", (long long)k->length);
+  out->counters = (uint64_t)cuda_team_counters(&k->team);
+  s.sums = s.number[DSCALE] >= 0 || s.number[DSHIFT] >= 0;
+  if (s.sums) out->workspace = (uint64_t)k->items * (uint64_t)k->team.parts * (uint64_t)channels_of(&s) * 2 * sizeof(float);
+  out->estimate = 5000 + (double)k->items * k->vectors * V * 3 * qn_kit_bytes(k->dtype[X]) / 2200;
+  return cuda_keep(out, &s, sizeof s);
+}
+
+/* ---- build, run ------------------------------------------------------------------------------------------------------------ */
+
+static qn_status build(const qn_request *r, qn_prepared *p)
+{
+  (void)r;
+  const state *s = p->state;
+  return cuda_allow_shared(cuda_norm_groups_kernel(s->k.dtype[X], s->kind));
+}
+
+static void *pointer(const qn_launch *launch, int32_t number) { return number < 0 ? NULL : launch->ptr[number]; }
+
+static qn_status run(const qn_prepared *p, const qn_launch *launch)
+{
+  const state *s = p->state;
+  cuda_groups k = s->k;
+  const cuda_team *team = &k.team;
+  for (int t = 0; t < TENSORS; t++) k.p[t] = pointer(launch, s->number[t]);
+  k.dy = launch->ptr[s->dy];
+  k.team.told = launch->counters;
+  k.sums = s->sums ? launch->workspace : NULL;
+  cudaLaunchAttribute how = { .id = cudaLaunchAttributeCooperative, .val.cooperative = 1 };         /* a team's blocks wait for one another */
+  if (team->cluster) how = (cudaLaunchAttribute){ .id = cudaLaunchAttributeClusterDimension, .val.clusterDim = { (unsigned)team->parts, 1, 1 } };
+  const cudaLaunchConfig_t config = { .gridDim = { (unsigned)(team->teams * team->parts), 1, 1 }, .blockDim = { (unsigned)s->threads, 1, 1 },
+                                      .dynamicSmemBytes = (size_t)s->shared, .stream = launch->stream, .attrs = &how, .numAttrs = team->parts > 1 };
+  const qn_status status = cuda_check(cudaLaunchKernelExC(&config, cuda_norm_groups_kernel(k.dtype[X], s->kind), (void *[]){ &k }), "norm_groups");
+  if (status || !s->sums) return status;
+  const cuda_groups_sums sums = { k.sums, k.p[DSCALE], k.p[DSHIFT], { k.dtype[DSCALE], k.dtype[DSHIFT] }, k.items / s->sides, s->sides, team->parts, (int32_t)channels_of(s) };
+  cuda_norm_groups_add(&sums, launch->stream);
+  return cuda_check(cudaGetLastError(), "norm_groups");
+}
+
+#define ROW(op) { "groups", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, NULL, NULL, prepare, build, run, cuda_release }
+static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM_BACKWARD), ROW(QN_OP_RMS_NORM_BACKWARD) };
+const qn_engine_list cuda_norm_groups_list = { row, sizeof row / sizeof *row };

@@ -1,0 +1,68 @@
+/* norm_groups.h -- what the host and the kernels of norm_groups share. */
+#ifndef QN_CUDA_NORM_GROUPS_H
+#define QN_CUDA_NORM_GROUPS_H
+#include <vector_types.h>
+#include "cuda_backend.h"
+#include "divisor.h"
+#include "team.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { CUDA_GROUPS_V = 8, CUDA_GROUPS_LANES = 256, CUDA_GROUPS_OUTER = 5 };
+enum { CUDA_GROUPS_X, CUDA_GROUPS_DX, CUDA_GROUPS_SCALE, CUDA_GROUPS_DSCALE, CUDA_GROUPS_DSHIFT, CUDA_GROUPS_MEAN, CUDA_GROUPS_RSTD, CUDA_GROUPS_TENSORS };
+
+/* Groups are contiguous; or some neighbouring channels of all lines of an image. */
+enum { CUDA_GROUPS_CHANNELS, CUDA_GROUPS_COLUMNS };
+
+typedef struct cuda_groups {
+  void    *p[CUDA_GROUPS_TENSORS];
+  const void *dy;
+  uint32_t dtype[CUDA_GROUPS_TENSORS];
+  int32_t  rank;                          /* of the dims that items are counted by, innermost first */
+  uint32_t dim[CUDA_GROUPS_OUTER];
+  cuda_divisor by_dim[CUDA_GROUPS_OUTER];
+  int64_t  stride[CUDA_GROUPS_TENSORS][CUDA_GROUPS_OUTER];
+  int64_t  items, length;                 /* length: elements of a group */
+  cuda_team team;                         /* the blocks that have an item */
+  int32_t  vectors, share;                /* of an item, of one block's part of it */
+  int32_t  active;                        /* columns: threads that take part, a multiple of lanes */
+  int32_t  repeat;                        /* channels: elements of a group for each of a parameter's */
+  int32_t  lanes, groups, channels;       /* columns: vectors of a line; groups of an item; channels: 1. channels of a group */
+  int64_t  line_step[2];                  /* columns: from line to line of x and dx */
+  int64_t  group_step[2];                 /* columns: of mean and rstd */
+  cuda_divisor by_repeat;
+  bool     centred;
+  int32_t  unit, pieces;                  /* channels: lanes that sum vectors together; such units for a channel */
+  float2  *sums;                          /* [items, parts, channels of an item] of dy and dy h; NULL: not wanted */
+} cuda_groups;
+
+/* What is left of dscale and dshift: sums over `copies` times `parts` of the items' sums, of which `sides` have channels of their own. */
+typedef struct cuda_groups_sums {
+  const float2 *sums;
+  void    *dscale, *dshift;
+  uint32_t dtype[2];
+  int64_t  copies, sides;
+  int32_t  parts, channels;
+} cuda_groups_sums;
+
+/* Threads of a block at most; of columns, always. */
+enum { CUDA_GROUPS_THREADS = 512, CUDA_GROUPS_COLUMNS_THREADS = 384 };
+
+/* Floats of shared memory in which columns are joined: by half of a block's threads, then as channels. */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+static inline int32_t cuda_groups_exchange(int32_t lanes)
+{
+  const int32_t halves = CUDA_GROUPS_V * CUDA_GROUPS_COLUMNS_THREADS, channels = 2 * CUDA_GROUPS_V * lanes;
+  return channels > halves ? channels : halves;
+}
+
+const void *cuda_norm_groups_kernel(uint32_t dtype, int kind);
+void cuda_norm_groups_add(const cuda_groups_sums *a, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
