@@ -49,6 +49,7 @@ dist_workload_DATA = \
   bench/workloads/normalization.q \
   bench/workloads/pointwise.q \
   bench/workloads/pool_adaptive.q \
+  bench/workloads/pool_backward.q \
   bench/workloads/pooling.q \
   bench/workloads/quantize.q \
   bench/workloads/random.q \

@@ -119,6 +119,8 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pointwise_program.cu \
   backends/cuda/pad.cuh \
   backends/cuda/pool.cuh \
+  backends/cuda/pool_bands.cuh \
+  backends/cuda/pool_gradient.cuh \
   backends/cuda/pool_lp.cuh \
   backends/cuda/pool_adaptive.cu \
   backends/cuda/pool_backward.cu \

@@ -12,6 +12,7 @@ struct pool {
   const void *x, *dy;
   void    *y, *dx, *indices;
   uint32_t dtype, index_dtype;
+  int32_t  whole_indices;                 /* of V channels they lie side by side and aligned */
   int32_t  average, adaptive, include_pad;
   float    p;                             /* lp: the exponent */
   float    inverse[10];                   /* of so many taps; of none 0 */
@@ -83,10 +84,10 @@ __device__ __forceinline__ int taps_of(const pool &p, int d, int start, int size
 }
 __device__ __forceinline__ float divisor_of(const pool &p, const window &w)
 {
-  int taps = 1;
+  float taps = 1;
 #pragma unroll
-  for (int d = 0; d < 3; d++) taps *= taps_of(p, d, w.begin[d], w.size[d]);
-  return (float)taps;
+  for (int d = 0; d < 3; d++) taps *= (float)taps_of(p, d, w.begin[d], w.size[d]);
+  return taps;
 }
 
 /* A tap, by its number in the window, as its place in the plane. */
@@ -109,19 +110,23 @@ template <int V, int whole, class F> __device__ __forceinline__ void pool_taps(c
       if ((unsigned)z >= (unsigned)p.in[0] || (unsigned)y >= (unsigned)p.in[1]) continue;
       int64_t row = base + z * p.x_stride[2] + y * p.x_stride[3];
       for (int r2 = 0; r2 < w.size[2]; r2 += AT_ONCE) {
-        float v[AT_ONCE][V];
+        uint4 q[AT_ONCE];                 /* whole: as they came */
+        float v[whole ? 1 : AT_ONCE][V];
         bool inside[AT_ONCE];
 #pragma unroll
         for (int b = 0; b < AT_ONCE; b++) {
           int x = w.begin[2] + (r2 + b) * p.dilation[2];
           inside[b] = r2 + b < w.size[2] && (unsigned)x < (unsigned)p.in[2];
           if (!inside[b]) continue;
-          if (whole) vector_load_whole<whole ? whole : QN_F32>(v[b], p.x, row + x * p.x_stride[4]);
-          else vector_load(v[b], p.x, p.dtype, row + x * p.x_stride[4], 1, many);
+          if (whole) q[b] = *vector_place<whole ? whole : QN_F32>(p.x, row + x * p.x_stride[4]);
+          else vector_load(v[whole ? 0 : b], p.x, p.dtype, row + x * p.x_stride[4], 1, many);
         }
 #pragma unroll
-        for (int b = 0; b < AT_ONCE; b++)
-          if (inside[b]) visitor(v[b], (r0 * w.size[1] + r1) * w.size[2] + r2 + b);
+        for (int b = 0; b < AT_ONCE; b++) {
+          if (!inside[b]) continue;
+          if (whole) vector_open<whole ? whole : QN_F32>(v[0], 0, q[b]);
+          visitor(v[whole ? 0 : b], (r0 * w.size[1] + r1) * w.size[2] + r2 + b);
+        }
       }
     }
   }
@@ -188,7 +193,7 @@ static inline bool pool_share(pool *p, int d, int64_t in, int64_t out)
   return true;
 }
 
-/* The geometry of a pooling of x to y; false: too large. */
+/* The geometry of a pooling of x to y; false: too large, as planes are whose places 31 bits do not count. */
 static inline bool pool_fill(pool *p, const qn_node *op, const qn_value *x, const qn_value *y)
 {
   const qn_pool *attr = pool_is_adaptive(op->op) ? nullptr : (const qn_pool *)op->attr;
@@ -209,6 +214,16 @@ static inline bool pool_fill(pool *p, const qn_node *op, const qn_value *x, cons
   }
   pool_strides(x, p->x_stride);
   pool_strides(y, p->y_stride);
+  return (double)p->in[0] * p->in[1] * p->in[2] <= INT32_MAX;
+}
+
+/* Planes by themselves: a third dim in which each window is one place is more planes, in which taps (u8), but not places, are as
+ * they were; false: it is not such. */
+static inline bool pool_fold(pool *p, bool places)
+{
+  bool several = p->in[0] > 1;
+  if (p->size[0] != 1 || p->before[0] != 0 || p->in[0] != p->out[0] || (several && (places || p->step[0] != 1))) return false;
+  p->in[0] = p->out[0] = 1;
   return true;
 }
 

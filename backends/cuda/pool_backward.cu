@@ -1,147 +1,558 @@
-/* pool_backward.cu -- gradients of pooling, adaptive too, of f16, bf16 and f32: a thread gathers V neighbouring channels of one place of dx
- * (channels last), or one place (any other layout), so that no two threads add to one place.
+/* pool_backward.cu -- gradients of pooling of f16, bf16 and f32, so that no two threads add to one place of dx.
  *
  *   max       dx[x] = the sum of dy over the windows whose maximum came from x: by its indices, or by x once more
- *   average   dx[x] = the sum of dy / divisor over the windows that cover x */
+ *   average   dx[x] = the sum of dy / divisor over the windows that cover x
+ *
+ * bands: small squares of windows over packed planes (NCHW), in shared memory: pool_bands.cuh.
+ * cells: squares of 2 by 2 or 3 by 3 in the last two dims, known to the compiler: a thread has a cell of dx, some rows by two columns,
+ * of a vector of channels (NHWC) or one (planes that bands does not take), and reads each window that covers the cell once.
+ * gather: any windows: a thread has V neighbours, channels or columns as they lie, or one place, in several rows. */
 #include "engines.h"
-#include "pool.cuh"
+#include "pool_bands.cuh"
+#include "words.cuh"
 
-enum { BY_INDEX, BY_X, AVERAGE, THREADS = 128 };
+enum { THREADS = 128 };
 
-template <int V, int whole> __device__ __forceinline__ void fetch(float (&v)[V], const pool &p, const void *base, int64_t at, int many)
+template <int dtype> __device__ __forceinline__ const void *image_of(const void *base, uint32_t n, int64_t stride) { return (const char *)base + n * stride * (dtype == QN_F32 ? 4 : 2); }
+
+template <int dtype, int C> __device__ __forceinline__ void fetch(float (&v)[C], const void *base, int at)
 {
-  if (whole) vector_load_whole<whole ? whole : QN_F32>(v, base, at);
-  else vector_load(v, base, p.dtype, at, 1, many);
+  if constexpr (C == 1) v[0] = edge_load<dtype>(base, at);
+  else vector_load_whole<dtype>(v, base, at);
+}
+template <class I, int C> __device__ __forceinline__ void fetch_indices(I (&v)[C], const void *base, int at)
+{
+  const I *from = (const I *)base + at;
+  if constexpr (C == 1) v[0] = *from;
+  else if constexpr (sizeof v == 4) *(uint32_t *)v = *(const uint32_t *)from;
+  else if constexpr (sizeof v == 8) *(uint2 *)v = *(const uint2 *)from;
+  else
+#pragma unroll
+    for (int i = 0; i < (int)sizeof v / 16; i++) ((uint4 *)v)[i] = ((const uint4 *)from)[i];
 }
 
-/* Which tap of the window from `begin` on is the maximum: the first of equals, the first NaN. */
-template <int V, int whole>
-__device__ __forceinline__ void maximum(int (&tap)[V], const pool &p, int64_t base, const int begin[3], int many)
+/* The windows that reach over places from `place` to `end`; with a dilation some may pass them by. */
+struct range { int begin, end; };
+__device__ __forceinline__ range windows_over(const pool &p, int d, int place, int end)
 {
-  float best[V];
+  range r;
+  int other;
+  windows_over(p, d, place, &r.begin, &other);
+  windows_over(p, d, end - 1, &other, &r.end);
+  return { r.begin, r.end + 1 };
+}
+
+/* ---- cells --------------------------------------------------------------------------------------------------- */
+
+__host__ __device__ constexpr int rows_of(int c) { return c > 1 ? 2 : 8; }
+
+/* C taps of a window, a byte each, from indices; mark: the number of the first tap of this depth. */
+template <int how, int SIZE, int C> __device__ __forceinline__ void taps_by_index(uint32_t (&tap)[(C + 3) / 4], const void *indices, int at, uint32_t mark, int begin, int width)
+{
+  if constexpr (how == BY_PLACE) {
+    alignas(16) int64_t index[C];
+    fetch_indices(index, indices, at);
 #pragma unroll
-  for (int i = 0; i < V; i++) tap[i] = -1, best[i] = -INFINITY;
-  for (int r0 = 0, t = 0; r0 < p.size[0]; r0++)
-    for (int r1 = 0; r1 < p.size[1]; r1++)
-      for (int r2 = 0; r2 < p.size[2]; r2++, t++) {
-        int z = begin[0] + r0 * p.dilation[0], y = begin[1] + r1 * p.dilation[1], x = begin[2] + r2 * p.dilation[2];
+    for (int i = 0; i < C; i++) {
+      uint32_t t = tap_of<SIZE>(place_among(index[i]), begin, width);
+      tap[i / 4] = i % 4 ? tap[i / 4] | t << 8 * (i % 4) : t;
+    }
+  } else if constexpr (C == 1) {
+    tap[0] = ((const uint8_t *)indices)[at] - mark;
+  } else {
+#pragma unroll
+    for (int k = 0; k < C / 4; k++) tap[k] = __vsub4(((const uint32_t *)((const uint8_t *)indices + at))[k], mark * 0x01010101u);
+  }
+}
+
+/* The taps of all windows over a cell by x, found once for the windows that share a line. at: the cell's place in the image. */
+template <class over, int dtype, int C, int SIZE, int STEP>
+__device__ __forceinline__ void taps_by_x(uint32_t (&tap)[over::DOWN][over::ACROSS][over::WORDS], const gradient &p, const void *image, int at, int y0, int x0)
+{
+  constexpr int LINES = (over::DOWN - 1) * STEP + SIZE, COLUMNS = (over::ACROSS - 1) * STEP + SIZE;
+  float best[over::DOWN][over::ACROSS][C];
+  int   chosen[over::DOWN][over::ACROSS][C];
+#pragma unroll
+  for (int j = 0; j < over::DOWN; j++)    /* the first inside, and none is more than -Inf */
+#pragma unroll
+    for (int k = 0; k < over::ACROSS; k++)
+#pragma unroll
+      for (int i = 0; i < C; i++) best[j][k][i] = -INFINITY, chosen[j][k][i] = max(-(y0 + over::begin(j)), 0) * SIZE + max(-(x0 + over::begin(k)), 0);
+#pragma unroll
+  for (int l = 0; l < LINES; l++) {
+    const int y = over::begin(0) + l;
+    float v[COLUMNS][C];
+#pragma unroll
+    for (int c = 0; c < COLUMNS; c++) {
+      const int x = over::begin(0) + c;
+#pragma unroll
+      for (int i = 0; i < C; i++) v[c][i] = -INFINITY;
+      if ((unsigned)(y0 + y) < (unsigned)p.in[1] && (unsigned)(x0 + x) < (unsigned)p.in[2]) fetch<dtype>(v[c], image, at + y * p.of_x.y + (C == 1 ? x : x * p.of_x.x));
+    }
+#pragma unroll
+    for (int k = 0; k < over::ACROSS; k++)
+#pragma unroll
+      for (int i = 0; i < C; i++) {
+        float most = v[k * STEP][i];
+        int   column = max(-(x0 + over::begin(k)), 0);
+#pragma unroll
+        for (int c = 0; c < SIZE; c++) {
+          float a = v[k * STEP + c][i];
+          if (!(a <= most) && most == most) most = a, column = c;
+        }
+#pragma unroll
+        for (int j = 0; j < over::DOWN; j++)
+          if (l >= j * STEP && l < j * STEP + SIZE && !(most <= best[j][k][i]) && best[j][k][i] == best[j][k][i])
+            best[j][k][i] = most, chosen[j][k][i] = (l - j * STEP) * SIZE + column;
+      }
+  }
+#pragma unroll
+  for (int j = 0; j < over::DOWN; j++)
+#pragma unroll
+    for (int k = 0; k < over::ACROSS; k++)
+#pragma unroll
+      for (int i = 0; i < C; i++) tap[j][k][i / 4] = i % 4 ? tap[j][k][i / 4] | chosen[j][k][i] << 8 * (i % 4) : chosen[j][k][i];
+}
+
+template <int dtype, int how, int C, int SIZE, int STEP, int BEFORE> __global__ void __launch_bounds__(THREADS) pool_cells(const __grid_constant__ gradient p)
+{
+  typedef cover<rows_of(C), C, SIZE, STEP, BEFORE> over;
+  constexpr int ROWS = over::ROWS, COLUMNS = over::COLUMNS, DOWN = over::DOWN, ACROSS = over::ACROSS;
+  constexpr int LINES = STEP > 1 || how == BY_X ? DOWN : C > 1 ? 1 : 2;     /* whose loads are in flight together */
+  static_assert(DOWN % LINES == 0, "whole batches of lines");
+  uint32_t at[4], n = blockIdx.x * THREADS + threadIdx.x;
+  if (n >= p.units) return;
+#pragma unroll
+  for (int d = 0; d < 4; d++) n = cuda_quotient(n, p.by_cell[d], &at[d]);
+  const int column = (int)at[C > 1], row = (int)at[1 + (C > 1)], z = (int)at[2 + (C > 1)], c = C > 1 ? (int)at[0] * C : (int)at[3];
+  const int x0 = column * COLUMNS, y0 = row * ROWS, ox = column * (COLUMNS / STEP) + over::first, oy = row * (ROWS / STEP) + over::first;
+  const void *dy_image = image_of<dtype>(p.dy, n, p.y_stride[0]), *indices = (const char *)p.indices + n * p.index_stride[0] * (how == BY_PLACE ? 8 : 1);
+  float sum[ROWS][COLUMNS][C] = {};
+  range deep = { 0, 1 };
+  if (!p.flat) deep = windows_over(p, 0, z, z + 1);
+#pragma unroll 1
+  for (int oz = deep.begin; oz < deep.end; oz++) {
+    uint32_t depth = 0, rest = 0;         /* which tap of the window this plane is */
+    if (!p.flat) depth = cuda_quotient(z - window_begin(p, 0, oz), p.by_dilation[0], &rest);
+    if (rest) continue;
+    const int from = c * p.of_dy.c + oz * p.of_dy.z + oy * p.of_dy.y + (C == 1 ? ox : ox * p.of_dy.x);
+    const int index = c * p.of_index.c + oz * p.of_index.z + oy * p.of_index.y + (C == 1 ? ox : ox * p.of_index.x), corner = (z * p.in[1] + y0) * p.in[2] + x0;
+    uint32_t tap[DOWN][ACROSS][over::WORDS];
+    if (how == BY_X)
+      taps_by_x<over, dtype, C, SIZE, STEP>(tap, p, image_of<dtype>(p.x, n, p.x_stride[0]), c * p.of_x.c + z * p.of_x.z + y0 * p.of_x.y + (C == 1 ? x0 : x0 * p.of_x.x), y0, x0);
+#pragma unroll
+    for (int j0 = 0; j0 < DOWN; j0 += LINES) {
+      float dy[LINES][ACROSS][C];
+#pragma unroll
+      for (int l = 0; l < LINES; l++)
+#pragma unroll
+        for (int k = 0; k < ACROSS; k++) {
+          const int j = j0 + l;
+#pragma unroll
+          for (int i = 0; i < C; i++) dy[l][k][i] = 0;
+#pragma unroll
+          for (int i = 0; how <= BY_PLACE && i < over::WORDS; i++) tap[j][k][i] = ~0u;
+          if ((unsigned)(oy + j) >= (unsigned)p.out[1] || (unsigned)(ox + k) >= (unsigned)p.out[2]) continue;
+          fetch<dtype>(dy[l][k], dy_image, from + j * p.of_dy.y + (C == 1 ? k : k * p.of_dy.x));
+          if (how <= BY_PLACE)
+            taps_by_index<how, SIZE, C>(tap[j][k], indices, index + j * p.of_index.y + (C == 1 ? k : k * p.of_index.x), depth * (SIZE * SIZE),
+                                        corner + over::begin(j) * p.in[2] + over::begin(k), p.in[2]);
+        }
+      if (how == AVERAGE && !p.even) {
+#pragma unroll
+        for (int l = 0; l < LINES; l++)
+#pragma unroll
+          for (int k = 0; k < ACROSS; k++) {
+            const float share = p.inverse[taps_beside(p, 1, y0 + over::begin(j0 + l), SIZE) * taps_beside(p, 2, x0 + over::begin(k), SIZE)];
+#pragma unroll
+            for (int i = 0; i < C; i++) dy[l][k][i] *= share;
+          }
+      }
+#pragma unroll
+      for (int l = 0; l < LINES; l++) {
+        const int j = j0 + l;
+        float line[COLUMNS][C] = {};      /* a mean's: what the windows of a line give to each column */
+#pragma unroll
+        for (int k = 0; k < ACROSS; k++)
+#pragma unroll
+          for (int i = 0; i < C; i++) {
+            const uint32_t chosen = how == AVERAGE ? 0 : C == 1 ? tap[j][k][0] : tap[j][k][i / 4] >> 8 * (i % 4) & 255;
+#pragma unroll
+            for (int b = 0; b < COLUMNS; b++) {
+              if (!over::covers(k, b)) continue;
+              if (how == AVERAGE) line[b][i] += dy[l][k][i];
+              else
+#pragma unroll
+                for (int a = 0; a < ROWS; a++)
+                  if (over::covers(j, a)) add_where(sum[a][b][i], chosen, over::tap(j, a) * SIZE + over::tap(k, b), dy[l][k][i]);
+            }
+          }
+        if (how == AVERAGE)
+#pragma unroll
+          for (int a = 0; a < ROWS; a++)
+            if (over::covers(j, a))
+#pragma unroll
+              for (int b = 0; b < COLUMNS; b++)
+#pragma unroll
+                for (int i = 0; i < C; i++) sum[a][b][i] += line[b][i];
+      }
+    }
+  }
+  char *to = (char *)image_of<dtype>(p.dx, n, p.dx_stride[0]) + (int64_t)(c * p.of_dx.c + z * p.of_dx.z + y0 * p.of_dx.y + (C == 1 ? x0 : x0 * p.of_dx.x)) * (dtype == QN_F32 ? 4 : 2);
+#pragma unroll
+  for (int a = 0; a < ROWS; a++) {
+    if (y0 + a >= p.in[1]) break;
+    if (how == AVERAGE && p.even)
+#pragma unroll
+      for (int b = 0; b < COLUMNS; b++)
+#pragma unroll
+        for (int i = 0; i < C; i++) sum[a][b][i] *= p.share;
+    if constexpr (C > 1) {
+      vector_store_whole<dtype>(sum[a][0], to, a * p.of_dx.y);
+      if (x0 + 1 < p.in[2]) vector_store_whole<dtype>(sum[a][1], to, a * p.of_dx.y + p.of_dx.x);
+    } else if (!p.pairs) {
+      edge_store<dtype>(to, a * p.of_dx.y, sum[a][0][0]);
+      if (x0 + 1 < p.in[2]) edge_store<dtype>(to, a * p.of_dx.y + 1, sum[a][1][0]);
+    } else {
+      pair_store<dtype>(to, a * p.of_dx.y, sum[a][0][0], sum[a][1][0]);
+    }
+  }
+}
+
+/* ---- any windows --------------------------------------------------------------------------------------------- */
+
+enum { ROWS = 4 };                        /* of a thread */
+
+__device__ __forceinline__ bool holds(const gradient &p, int d, int begin, int size, int place)
+{
+  bool within = (unsigned)(place - begin) < (unsigned)((size - 1) * p.dilation[d] + 1);
+  if (p.dilation[d] > 1 && within) {
+    uint32_t rest;
+    cuda_quotient(place - begin, p.by_dilation[d], &rest);
+    within = rest == 0;
+  }
+  return within;
+}
+
+/* The place of a tap, by its number; -1: it is not of this window, or outside x. */
+__device__ __forceinline__ int place_of_tap(const gradient &p, const window &w, uint32_t tap)
+{
+  uint32_t r[3];
+  uint32_t beyond = cuda_quotient(cuda_quotient(cuda_quotient(tap, p.by_size[2], &r[2]), p.by_size[1], &r[1]), p.by_size[0], &r[0]);
+  int at[3];
+  bool inside = beyond == 0;
+#pragma unroll
+  for (int d = 0; d < 3; d++) at[d] = w.begin[d] + (int)r[d] * p.dilation[d], inside &= (unsigned)at[d] < (unsigned)p.in[d];
+  return inside ? (at[0] * p.in[1] + at[1]) * p.in[2] + at[2] : -1;
+}
+
+/* The place of a window's maximum: the first of equals, the first NaN; -1: no tap inside x. */
+template <int dtype, int U> __device__ __forceinline__ void maximum(int (&place)[U], const gradient &p, const void *image, int base, const window &w)
+{
+  float best[U];
+#pragma unroll
+  for (int i = 0; i < U; i++) place[i] = -1, best[i] = -INFINITY;
+#pragma unroll 1
+  for (int r0 = 0; r0 < w.size[0]; r0++)
+#pragma unroll 1
+    for (int r1 = 0; r1 < w.size[1]; r1++)
+#pragma unroll 1
+      for (int r2 = 0; r2 < w.size[2]; r2++) {
+        int z = w.begin[0] + r0 * p.dilation[0], y = w.begin[1] + r1 * p.dilation[1], x = w.begin[2] + r2 * p.dilation[2];
         if ((unsigned)z >= (unsigned)p.in[0] || (unsigned)y >= (unsigned)p.in[1] || (unsigned)x >= (unsigned)p.in[2]) continue;
-        float v[V];
-        fetch<V, whole>(v, p, p.x, base + z * p.x_stride[2] + y * p.x_stride[3] + x * p.x_stride[4], many);
+        float v[U];
+        fetch<dtype>(v, image, base + z * p.of_x.z + y * p.of_x.y + x * p.of_x.x);
 #pragma unroll
-        for (int i = 0; i < V; i++)
-          if (tap[i] < 0 || v[i] > best[i] || (v[i] != v[i] && best[i] == best[i])) best[i] = v[i], tap[i] = t;
+        for (int i = 0; i < U; i++)
+          if (place[i] < 0 || v[i] > best[i] || (v[i] != v[i] && best[i] == best[i])) best[i] = v[i], place[i] = (z * p.in[1] + y) * p.in[2] + x;
       }
 }
 
-template <int V, int how, int whole> __global__ void __launch_bounds__(THREADS, 4) pool_backward(const __grid_constant__ pool p)
+template <int dtype, int U, bool by_x> __device__ __forceinline__ void places_of(int (&place)[U], const gradient &p, uint32_t n, int c, int index, const window &w)
 {
-  uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
-  if (unit >= p.units) return;
-  place at = place_of<V>(p, unit);
-  int many = whole ? V : min(V, (int)(p.c - at.c)), first[3], last[3];
-  int64_t x_base = at.n * p.x_stride[0] + at.c * p.x_stride[1], y_base = at.n * p.y_stride[0] + at.c * p.y_stride[1];
-  int64_t index_base = at.n * p.index_stride[0] + at.c * p.index_stride[1];
-  int64_t here = ((int64_t)at.o[0] * p.in[1] + at.o[1]) * p.in[2] + at.o[2];
-  float sum[V] = {};
+  const char *indices = (const char *)p.indices;
+  if (by_x) {
+    maximum<dtype>(place, p, image_of<dtype>(p.x, n, p.x_stride[0]), c * p.of_x.c, w);
+  } else if (p.index_dtype == QN_U8) {
+    alignas(16) uint8_t tap[U];
+    fetch_indices(tap, indices + n * p.index_stride[0], index);
 #pragma unroll
-  for (int d = 0; d < 3; d++) windows_over(p, d, at.o[d], &first[d], &last[d]);
-  for (int o0 = first[0]; o0 <= last[0]; o0++)
-    for (int o1 = first[1]; o1 <= last[1]; o1++)
-      for (int o2 = first[2]; o2 <= last[2]; o2++) {
-        int o[3] = { o0, o1, o2 }, r[3];
+    for (int i = 0; i < U; i++) place[i] = place_of_tap(p, w, tap[i]);
+  } else if (p.index_dtype == QN_I32) {
+    alignas(16) int32_t at[U];
+    fetch_indices(at, indices + n * p.index_stride[0] * 4, index);
+#pragma unroll
+    for (int i = 0; i < U; i++) place[i] = at[i];
+  } else {
+    alignas(16) int64_t at[U];
+    fetch_indices(at, indices + n * p.index_stride[0] * 8, index);
+#pragma unroll
+    for (int i = 0; i < U; i++) place[i] = place_among(at[i]);
+  }
+}
+
+template <int dtype, int V, bool columns, bool by_x> __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ gradient p)
+{
+  constexpr int U = columns ? 1 : V;      /* channels of a window */
+  uint32_t at[4], n = blockIdx.x * THREADS + threadIdx.x;
+  if (n >= p.units) return;
+#pragma unroll
+  for (int d = 0; d < 4; d++) n = cuda_quotient(n, p.by_cell[d], &at[d]);
+  const bool last = !columns || (V == 1 && p.channels_last);
+  const int c = (int)(last ? at[0] * U : at[3]), x = (int)(last ? at[1] : at[0] * V), y = (int)(last ? at[2] : at[1]) * ROWS, z = (int)(last ? at[3] : at[2]);
+  const int pitch = p.in[2], here = (z * p.in[1] + y) * pitch + x;
+  const void *dy_image = image_of<dtype>(p.dy, n, p.y_stride[0]);
+  const range deep = windows_over(p, 0, z, z + 1), high = windows_over(p, 1, y, min(y + ROWS, p.in[1])), wide = windows_over(p, 2, x, x + (columns ? V : 1));
+  float sum[ROWS][V] = {};
+#pragma unroll 1
+  for (int oz = deep.begin; oz < deep.end; oz++)
+#pragma unroll 1
+    for (int oy = high.begin; oy < high.end; oy++)
+#pragma unroll 1
+      for (int ox = wide.begin; ox < wide.end; ox++) {
+        const int o[3] = { oz, oy, ox };
         const window w = window_of(p, o);
-        bool covers = true;
+        if (p.dilation[0] > 1 && !holds(p, 0, w.begin[0], w.size[0], z)) continue;
+        float dy[U];
+        int place[U] = {};
+        fetch<dtype>(dy, dy_image, c * p.of_dy.c + oz * p.of_dy.z + oy * p.of_dy.y + ox * p.of_dy.x);
+        if (p.average) {
+          const float share = p.even ? p.share : 1 / divisor_of(p, w);
 #pragma unroll
-        for (int d = 0; d < 3; d++) {
-          r[d] = p.dilation[d] == 1 ? at.o[d] - w.begin[d] : (at.o[d] - w.begin[d]) / p.dilation[d];
-          covers &= r[d] * p.dilation[d] == at.o[d] - w.begin[d];
+          for (int i = 0; i < U; i++) dy[i] *= share;
+        } else {
+          places_of<dtype, U, by_x>(place, p, n, c, c * p.of_index.c + oz * p.of_index.z + oy * p.of_index.y + ox * p.of_index.x, w);
         }
-        if (!covers) continue;
-        int tap = (r[0] * w.size[1] + r[1]) * w.size[2] + r[2];
-        float dy[V];
-        fetch<V, whole>(dy, p, p.dy, y_base + o0 * p.y_stride[2] + o1 * p.y_stride[3] + o2 * p.y_stride[4], many);
-        if (how == AVERAGE) {
-          float divisor = divisor_of(p, w);
+        bool column[columns ? V : 1];
 #pragma unroll
-          for (int i = 0; i < V; i++) sum[i] += dy[i] / divisor;
-        } else if (how == BY_INDEX) {
-          int64_t index = index_base + o0 * p.index_stride[2] + o1 * p.index_stride[3] + o2 * p.index_stride[4];
+        for (int i = 0; i < (columns ? V : 1); i++) column[i] = holds(p, 2, w.begin[2], w.size[2], x + i);
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+          if (!holds(p, 1, w.begin[1], w.size[1], y + r)) continue;
 #pragma unroll
           for (int i = 0; i < V; i++)
-            if (i < many) {
-              int64_t k = element_load<int64_t>(p.indices, index + i * p.index_stride[1], p.index_dtype);
-              sum[i] += k == (p.index_dtype == QN_U8 ? tap : here) ? dy[i] : 0;
-            }
-        } else {
-          int chosen[V];
-          maximum<V, whole>(chosen, p, x_base, w.begin, many);
-#pragma unroll
-          for (int i = 0; i < V; i++) sum[i] += chosen[i] == tap ? dy[i] : 0;
+            if (column[columns ? i : 0] && (p.average || place[i % U] - here == r * pitch + (columns ? i : 0))) sum[r][i] += dy[i % U];
         }
       }
-  int64_t to = at.n * p.dx_stride[0] + at.c * p.dx_stride[1] + at.o[0] * p.dx_stride[2] + at.o[1] * p.dx_stride[3] + at.o[2] * p.dx_stride[4];
-  if (whole) vector_store_whole<whole ? whole : QN_F32>(sum, p.dx, to);
-  else vector_store(sum, p.dx, p.dtype, to, 1, many);
+  void *to = (void *)image_of<dtype>(p.dx, n, p.dx_stride[0]);
+  int beyond = c * p.of_dx.c + z * p.of_dx.z + y * p.of_dx.y + x * p.of_dx.x;
+#pragma unroll
+  for (int r = 0; r < ROWS; r++, beyond += p.of_dx.y) {
+    if (y + r >= p.in[1]) break;
+    if constexpr (V == 1) edge_store<dtype>(to, beyond, sum[r][0]);
+    else vector_store_whole<dtype>(sum[r], to, beyond);
+  }
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-struct state { pool p; int32_t dy, indices, x, dx, v; uint32_t whole; };
+typedef const void *kernel;
+struct state { bands p; int32_t dy, indices, x, dx; kernel kernel; uint32_t blocks, threads, shared; };
 
-static qn_status prepare(const qn_request *r, qn_prepared *out)
+/* Of one image in 32 bits; false: it is too large. */
+static bool within_image(strides *s, const int64_t *stride, const pool *p, const int32_t *extent)
 {
-  const qn_node *op = &r->op[0];
-  state s = {};                           /* dy is the first role of all four, a maximum's indices the second, dx the one output */
-  s.dy = op->arg[0];
-  s.dx = op->arg[op->first[op->n_inputs]];
-  s.indices = pool_is_average(op->op) ? -1 : qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES);
-  s.x = op->op == QN_OP_POOL_MAX_BACKWARD ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X) : -1;
-  const qn_value *dx = &r->value[s.dx], *dy = &r->value[s.dy], *x = s.x >= 0 ? &r->value[s.x] : dx;
+  double reach = (double)p->c * (double)stride[1];
+  for (int d = 0; d < 3; d++) reach += (double)extent[d] * (double)stride[2 + d];
+  s->c = (int32_t)stride[1], s->z = (int32_t)stride[2], s->y = (int32_t)stride[3], s->x = (int32_t)stride[4];
+  return reach < INT32_MAX;
+}
+
+/* Roles, dtypes and geometry of any of these gradients. */
+static qn_status fill(state *s, const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];          /* dy is the first role of both, a maximum's indices the second, dx the one output */
+  s->dy = op->arg[0];
+  s->dx = op->arg[op->first[op->n_inputs]];
+  s->indices = pool_is_average(op->op) ? -1 : qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES);
+  s->x = op->op == QN_OP_POOL_MAX_BACKWARD && s->indices < 0 ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X) : -1;
+  const qn_value *dx = &r->value[s->dx], *dy = &r->value[s->dy], *x = s->x >= 0 ? &r->value[s->x] : dx;
   if ((dx->dtype != QN_F32 && dx->dtype != QN_F16 && dx->dtype != QN_BF16) || dy->dtype != dx->dtype || x->dtype != dx->dtype)
     return qn_refuse(out, "dtypes", "dx", "f16, bf16 or f32 throughout", "%s", "another");
-  if (!pool_fill(&s.p, op, x, dy)) return qn_refuse(out, "extents below 2^29", "dx", "", "%s", "more");
-  pool_strides(dx, s.p.dx_stride);
-  if (s.indices >= 0) {
-    s.p.index_dtype = r->value[s.indices].dtype;
-    pool_strides(&r->value[s.indices], s.p.index_stride);
+  gradient *p = &s->p;
+  if (!pool_fill(p, op, x, dy)) return qn_refuse(out, "extents below 2^29", "dx", "", "%s", "more");
+  if ((double)p->in[0] * p->in[1] * p->in[2] > INT32_MAX) return qn_refuse(out, "places below 2^31", "dx", "", "%s", "more");
+  p->average = pool_is_average(op->op);
+  pool_strides(dx, p->dx_stride);
+  if (s->indices >= 0) {
+    p->index_dtype = r->value[s->indices].dtype;
+    pool_strides(&r->value[s->indices], p->index_stride);
   }
-  bool last = s.p.x_stride[1] == 1 && s.p.y_stride[1] == 1 && s.p.dx_stride[1] == 1 && dx->dim[1] > 1;
-  s.v = last ? (dx->dtype == QN_F32 ? 4 : 8) : 1;
-  if (!pool_units(&s.p, s.v, s.p.in)) return qn_refuse(out, "fewer than 2^31 units", "dx", "", "%s", "more");
-  bool whole = last && s.p.c % s.v == 0 && dx->align >= 16 && dy->align >= 16 && x->align >= 16 && pool_steps(s.p.x_stride, s.v) &&
-               pool_steps(s.p.y_stride, s.v) && pool_steps(s.p.dx_stride, s.v);
-  s.whole = whole ? dx->dtype : 0;
+  if (!within_image(&p->of_x, p->x_stride, p, p->in) || !within_image(&p->of_dx, p->dx_stride, p, p->in) || !within_image(&p->of_dy, p->y_stride, p, p->out) ||
+      !within_image(&p->of_index, p->index_stride, p, p->out))
+    return qn_refuse(out, "images within 2^31 elements", "dx", "", "%s", "more");
+  p->flat = p->in[0] == 1 && p->out[0] == 1 && p->before[0] == 0;
+  p->even = 1;
+  for (int d = 0; d < 3; d++) {
+    int64_t reach = (p->out[d] - 1) * (int64_t)p->step[d] + (p->size[d] - 1) * (int64_t)p->dilation[d];
+    p->even &= p->include_pad ? reach < p->in[d] + p->before[d] + p->after[d] : p->before[d] == 0 && reach < p->in[d];
+    p->by_step[d] = cuda_divide_by(p->step[d]), p->by_size[d] = cuda_divide_by(p->size[d]), p->by_dilation[d] = cuda_divide_by(p->dilation[d]);
+  }
+  p->share = 1 / ((float)p->size[0] * (float)p->size[1] * (float)p->size[2]);
+  return QN_OK;
+}
+
+/* Channels of a thread: a vector of 16 bytes, if all lie so. */
+static int channels_of(const state *s, const qn_request *r)
+{
+  const int32_t value[] = { s->dx, s->dy, s->x, s->indices };
+  const int64_t *stride[4] = { s->p.dx_stride, s->p.y_stride };
+  uint32_t whole, align = 16;
+  int n = 2;
+  for (int i = 0; i < 4; i++) {
+    if (value[i] < 0) continue;
+    if (i >= 2) stride[n++] = i == 2 ? s->p.x_stride : s->p.index_stride;
+    if (r->value[value[i]].align < align) align = r->value[value[i]].align;
+  }
+  return pool_channels(&s->p, stride, n, align, &whole);
+}
+
+/* The grid, and what there is to keep. */
+static qn_status keep(state *s, const int64_t cells[4], qn_prepared *out)
+{
+  double units = (double)s->p.n;
+  for (int d = 0; d < 4; d++) units *= (double)cells[d], s->p.by_cell[d] = cuda_divide_by(cells[d]);
+  if (units > INT32_MAX) return qn_refuse(out, "fewer than 2^31 cells", "dx", "", "%s", "more");
+  s->p.units = (uint32_t)units;
+  s->blocks = qn_ceil_div(s->p.units, THREADS), s->threads = THREADS;
+  return cuda_keep(out, s, sizeof *s);
+}
+
+/* Size, step and padding before of square windows, as digits; 0: others. */
+static int square_of(const pool *p)
+{
+  bool square = p->size[1] == p->size[2] && p->step[1] == p->step[2] && p->before[1] == p->before[2] && p->dilation[1] == 1 && p->dilation[2] == 1;
+  return square && p->size[1] < 4 && p->step[1] < 4 && p->before[1] < 4 ? 100 * p->size[1] + 10 * p->step[1] + p->before[1] : 0;
+}
+
+template <int dtype, bool average> static kernel bands_by_window(int window)
+{
+  return window == 321 ? (kernel)pool_bands<dtype, average, 3, 2, 1> : window == 320 ? (kernel)pool_bands<dtype, average, 3, 2, 0>
+       : window == 311 ? (kernel)pool_bands<dtype, average, 3, 1, 1> : window == 220 ? (kernel)pool_bands<dtype, average, 2, 2, 0> : nullptr;
+}
+template <int dtype> static kernel bands_of(bool average, int window) { return average ? bands_by_window<dtype, true>(window) : bands_by_window<dtype, false>(window); }
+
+static qn_status prepare_bands(const qn_request *r, qn_prepared *out)
+{
+  state s = {};
+  qn_status status = fill(&s, r, out);
+  if (status != QN_OK) return status;
+  bands *p = &s.p;
+  const int32_t value[] = { s.dx, s.dy, s.x, s.indices };
+  const qn_value *dx = &r->value[s.dx];
+  for (int i = 0; i < 4; i++)
+    if (value[i] >= 0 && (!qn_is_packed(&r->value[value[i]]) || r->value[value[i]].align < 16))
+      return qn_refuse(out, "packed planes, aligned to 16 bytes", "dx", "nchw", "%s", "others");
+  int window = square_of(p);
+  s.kernel = dx->dtype == QN_F32 ? bands_of<QN_F32>(p->average, window) : dx->dtype == QN_BF16 ? bands_of<QN_BF16>(p->average, window) : bands_of<QN_F16>(p->average, window);
+  if (!s.kernel) return qn_refuse(out, "small squares of windows", "dx", "3x3 every 2 or every 1, or 2x2 every 2", "%dx%d", p->size[1], p->size[2]);
+  p->by_depth = cuda_divide_by(p->in[0]);
+  if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "1 deep", "%d", p->size[0]);
+  if (p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
+  p->source = s.x >= 0 ? BY_X : s.indices >= 0 && p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE;
+  p->windows = qn_elements(&r->value[s.dy]), p->places = qn_elements(dx);
+  p->count = (uint32_t)(p->places / ((int64_t)p->in[1] * p->in[2]));
+  p->pairs = p->in[2] % 2 == 0;
+  int64_t bytes = qn_kit_bytes(dx->dtype), shared = band_choose(p, bytes, r->device->units);
+  if (!shared) return qn_refuse(out, "some rows in 48 KB", "dx", "narrower", "%d wide", p->in[2]);
+  double blocks = (double)qn_ceil_div(p->count, p->per_block) * p->bands;
+  if (p->places > INT32_MAX || blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
+  s.blocks = (uint32_t)blocks, s.threads = BAND_THREADS, s.shared = (uint32_t)shared;
   return cuda_keep(out, &s, sizeof s);
 }
 
-template <int V, int whole> static void launch_as(const pool &p, cudaStream_t stream)
+/* Of windows that are rare, some are left to gather. */
+template <int dtype, int how, int C> static kernel cells_by_window(int window)
 {
-  unsigned blocks = (p.units + THREADS - 1) / THREADS;
-  if (p.average) pool_backward<V, AVERAGE, whole><<<blocks, THREADS, 0, stream>>>(p);
-  else if (p.indices) pool_backward<V, BY_INDEX, whole><<<blocks, THREADS, 0, stream>>>(p);
-  else pool_backward<V, BY_X, whole><<<blocks, THREADS, 0, stream>>>(p);
+  if (window == 321) return (kernel)pool_cells<dtype, how, C, 3, 2, 1>;
+  if (window == 220) return (kernel)pool_cells<dtype, how, C, 2, 2, 0>;
+  if constexpr (C > 1 && how <= BY_PLACE)
+    if (window == 320) return (kernel)pool_cells<dtype, how, C, 3, 2, 0>;
+  if constexpr (C > 1 && how != BY_X)
+    if (window == 311) return (kernel)pool_cells<dtype, how, C, 3, 1, 1>;
+  return nullptr;
+}
+template <int dtype, int C> static kernel cells_of(int how, int window)
+{
+  if constexpr (C > 1)
+    if (how == BY_X) return cells_by_window<dtype, BY_X, C>(window);
+  return how == AVERAGE ? cells_by_window<dtype, AVERAGE, C>(window) : how == BY_X ? nullptr : how == BY_TAP ? cells_by_window<dtype, BY_TAP, C>(window) : cells_by_window<dtype, BY_PLACE, C>(window);
+}
+template <int dtype> static kernel cells_of(int how, int window, bool vectors)
+{
+  return vectors ? cells_of<dtype, vector_per_16<dtype>>(how, window) : cells_of<dtype, 1>(how, window);
+}
+
+static qn_status prepare_cells(const qn_request *r, qn_prepared *out)
+{
+  state s = {};
+  qn_status status = fill(&s, r, out);
+  if (status != QN_OK) return status;
+  gradient *p = &s.p;
+  const qn_value *dx = &r->value[s.dx];
+  if (p->size[0] > 1 && s.x >= 0) return qn_refuse(out, "maxima of planes by x", "x", "indices", "%d deep", p->size[0]);
+  if (p->size[0] > 1 && p->average && !p->even) return qn_refuse(out, "windows of as many taps", "dx", "no padding left out", "%d deep", p->size[0]);
+  if (p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
+  int v = channels_of(&s, r);
+  if (v == 1 && !(p->dx_stride[4] == 1 && p->y_stride[4] == 1 && p->x_stride[4] == 1 && (s.indices < 0 || p->index_stride[4] == 1)))
+    return qn_refuse(out, "columns side by side, or channels in vectors", "dx", "nchw or nhwc", "%s", "others");
+  if (s.indices >= 0 && p->index_dtype == QN_I32) return qn_refuse(out, "indices", "indices", "u8 or i64", "%s", "i32");
+  const int window = square_of(p), how = p->average ? AVERAGE : s.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE;
+  s.kernel = dx->dtype == QN_F32 ? cells_of<QN_F32>(how, window, v > 1) : dx->dtype == QN_BF16 ? cells_of<QN_BF16>(how, window, v > 1) : cells_of<QN_F16>(how, window, v > 1);
+  if (!s.kernel) return qn_refuse(out, "small squares of windows", "dx", "3x3 every 2 or every 1, or 2x2 every 2", "%dx%d", p->size[1], p->size[2]);
+  p->pairs = p->in[2] % 2 == 0 && dx->align >= 8 && p->dx_stride[1] % 2 == 0 && pool_steps(p->dx_stride, 2);
+  const int64_t across = qn_ceil_div(p->in[2], 2), down = qn_ceil_div(p->in[1], rows_of(v));
+  const int64_t one[4] = { across, down, p->in[0], p->c }, several[4] = { p->c / v, across, down, p->in[0] };
+  return keep(&s, v > 1 ? several : one, out);
+}
+
+template <int dtype> static kernel gather_of(bool channels, bool columns, bool by_x)
+{
+  constexpr int V = vector_per_16<dtype>;
+  if (channels) return by_x ? (kernel)pool_gather<dtype, V, false, true> : (kernel)pool_gather<dtype, V, false, false>;
+  if (columns) return (kernel)pool_gather<dtype, V, true, false>;
+  return by_x ? (kernel)pool_gather<dtype, 1, true, true> : (kernel)pool_gather<dtype, 1, true, false>;
+}
+
+static qn_status prepare_gather(const qn_request *r, qn_prepared *out)
+{
+  state s = {};
+  qn_status status = fill(&s, r, out);
+  if (status != QN_OK) return status;
+  gradient *p = &s.p;
+  const qn_value *dx = &r->value[s.dx];
+  int v = dx->dtype == QN_F32 ? 4 : 8;
+  bool channels = channels_of(&s, r) > 1, columns = s.x < 0 && p->in[2] % v == 0 && p->dx_stride[4] == 1 && dx->align >= 16;
+  for (int d = 0; d < 4; d++) columns &= p->dx_stride[d] % v == 0;
+  p->channels_last = dx->dim[1] > 1 && dx->stride[1] == 1 && !columns;
+  s.kernel = dx->dtype == QN_F32 ? gather_of<QN_F32>(channels, columns, s.x >= 0) : dx->dtype == QN_BF16 ? gather_of<QN_BF16>(channels, columns, s.x >= 0)
+                                                                                                       : gather_of<QN_F16>(channels, columns, s.x >= 0);
+  bool last = channels || p->channels_last;
+  const int64_t c = p->c, down = qn_ceil_div(p->in[1], ROWS), across = columns ? p->in[2] / v : p->in[2];
+  const int64_t first[4] = { across, down, p->in[0], c }, behind[4] = { channels ? c / v : c, across, down, p->in[0] };
+  return keep(&s, last ? behind : first, out);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const state *st = (const state *)prepared->state;
-  pool p = st->p;
+  bands p = st->p;
   p.dy = launch->ptr[st->dy];
   p.dx = launch->ptr[st->dx];
   p.x = st->x >= 0 ? launch->ptr[st->x] : nullptr;
   p.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
-  cudaStream_t stream = (cudaStream_t)launch->stream;
-  if (st->whole == QN_BF16) launch_as<8, QN_BF16>(p, stream);
-  else if (st->whole == QN_F16) launch_as<8, QN_F16>(p, stream);
-  else if (st->whole == QN_F32) launch_as<4, QN_F32>(p, stream);
-  else if (st->v == 8) launch_as<8, 0>(p, stream);
-  else if (st->v == 4) launch_as<4, 0>(p, stream);
-  else launch_as<1, 0>(p, stream);
-  return cuda_check(cudaGetLastError(), "pool_backward");
+  void *arguments[] = { &p };
+  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, st->threads, arguments, st->shared, (cudaStream_t)launch->stream), "pool_backward");
 }
 
-#define ROW(op) { "gather", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX_BACKWARD), ROW(QN_OP_POOL_AVERAGE_BACKWARD) };
+#define ROW(name, op, prepare) { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
+                                 prepare, nullptr, run, cuda_release }
+static const qn_engine row[] = {
+  ROW("bands", QN_OP_POOL_MAX_BACKWARD, prepare_bands),
+  ROW("bands", QN_OP_POOL_AVERAGE_BACKWARD, prepare_bands),
+  ROW("cells", QN_OP_POOL_MAX_BACKWARD, prepare_cells),
+  ROW("cells", QN_OP_POOL_AVERAGE_BACKWARD, prepare_cells),
+  ROW("gather", QN_OP_POOL_MAX_BACKWARD, prepare_gather),
+  ROW("gather", QN_OP_POOL_AVERAGE_BACKWARD, prepare_gather),
+};
 const qn_engine_list cuda_pool_backward_list = { row, sizeof row / sizeof *row };

@@ -126,7 +126,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if ((x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) || y->dtype != x->dtype || dy->dtype != x->dtype || dx->dtype != x->dtype)
     return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32 throughout", "%s", "another");
   pool *p = &s.p;
-  if (!pool_fill(p, op, x, y)) return qn_refuse(out, "extents below 2^29", "x", "", "%s", "more");
+  if (!pool_fill(p, op, x, y)) return qn_refuse(out, "extents below 2^29, planes below 2^31", "x", "", "%s", "more");
   if (p->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", p->p);
   pool_strides(dy, p->index_stride);
   pool_strides(dx, p->dx_stride);

@@ -7,9 +7,11 @@
  * small: square windows of SIZE every STEP, known to the compiler: a thread takes STRIP outputs of a column, and what two of
  * them share once. other: any window, in two steps: what each line gives to each column of outputs (of a long line up to 32 lanes
  * join what they found), then each output from its lines. */
+#include <cuda_pipeline_primitives.h>
 #include "cuda_backend.h"
 #include "engines.h"
 #include "pool.cuh"
+#include "shared_memory.h"
 
 enum { THREADS = 256, STRIP = 4, BATCH = 4, STAGE = 26 << 10, STAGE_MOST = 96 << 10 };
 enum { MAX, MAX_INDEX, AVERAGE };
@@ -161,23 +163,14 @@ template <class T, int mode, int SIZE, int STEP> __global__ void __launch_bounds
   }
   int64_t plane = (int64_t)plane0 * p.in[1] * p.in[2], from = plane + (int64_t)first * p.in[2], begin = from / E * E;
   int vectors = (int)((plane + (int64_t)last * p.in[2] - begin + E - 1) / E);
-  for (int i = threadIdx.x; i < vectors; i += BATCH * THREADS) {
-    uint4 q[BATCH];
-#pragma unroll
-    for (int b = 0; b < BATCH; b++) {
-      int at = i + b * THREADS;
-      if (at < vectors && begin + (int64_t)(at + 1) * E <= p.total) q[b] = ((const uint4 *)((const T *)p.x + begin))[at];
-    }
-#pragma unroll
-    for (int b = 0; b < BATCH; b++) {
-      int at = i + b * THREADS;
-      if (at >= vectors) continue;
-      if (begin + (int64_t)(at + 1) * E <= p.total) stage[at] = q[b];
-      else
+  const int whole = (int)min((int64_t)vectors, (p.total - begin) / E);
+  const uint4 *x = (const uint4 *)((const T *)p.x + begin);
+  for (int i = threadIdx.x; i < whole; i += THREADS) __pipeline_memcpy_async(&stage[i], &x[i], 16);
+  __pipeline_commit();
 #pragma unroll 1
-        for (int64_t j = begin + (int64_t)at * E; j < p.total; j++) ((T *)stage)[j - begin] = ((const T *)p.x)[j];
-    }
-  }
+  for (int64_t j = whole < vectors ? begin + (int64_t)whole * E + threadIdx.x : p.total; j < p.total; j += THREADS)   /* x ends amid a vector */
+    ((T *)stage)[j - begin] = ((const T *)p.x)[j];
+  __pipeline_wait_prior(0);
   __syncthreads();
   const T *s = (const T *)stage + (from - begin) - (int64_t)first * p.in[2];
   if constexpr (SIZE != 0) small_windows<T, mode, SIZE, STEP>(p, s, plane0, n, o0, rows, p.bands > 1 ? last : p.in[1]);
@@ -210,21 +203,19 @@ template <class T> static kernel choose_mode(const planes &p, bool average, bool
   return average ? choose_window<T, AVERAGE>(p) : index ? choose_window<T, MAX_INDEX>(p) : choose_window<T, MAX>(p);
 }
 
-static int most_shared(const qn_device *device) { return (int)qn_min_i64(STAGE_MOST, (int64_t)device->shared_per_block); }
-
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   const qn_value *x = cuda_value(r, QN_ROLE_POOL_MAX_X), *y = cuda_value(r, QN_ROLE_POOL_MAX_Y);
   int32_t indices = pool_indices(op);
   if (x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "another");
-  if (x->rank > 4) return qn_refuse(out, "1 or 2 spatial dims", "x", "2", "%d", x->rank - 2);
   if (!qn_is_packed(x) || !qn_is_packed(y) || (indices >= 0 && !qn_is_packed(&r->value[indices]))) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
   if (x->align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align);
   planes p = {};
   bool fits = pool_fill(&p, op, x, y);
   for (int d = 1; d < 3; d++) fits = fits && p.in[d] + p.before[d] + p.after[d] <= 1 << 14 && p.size[d] * p.dilation[d] <= 1 << 14 && p.step[d] <= 1 << 14;
   if (!fits) return qn_refuse(out, "extents below 2^14", "x", "", "%s", "more");
+  if (!pool_fold(&p, indices >= 0 && r->value[indices].dtype != QN_U8)) return qn_refuse(out, "windows within a plane", "x", "1 deep", "%d", p.size[0]);
   p.total = qn_elements(x);
   int64_t count = p.total / ((int64_t)p.in[1] * p.in[2]);
   if (count > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", "x", "", "%lld", (long long)count);
@@ -234,7 +225,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   /* As many planes as make a good stage, or as many rows of outputs. given: by a line to the columns of outputs. */
   int64_t esize = qn_kit_bytes(x->dtype), line = p.in[2] * esize, given = small_window(p) ? 0 : p.out[2] * (indices >= 0 ? 8 : 4);
   int64_t reach = (int64_t)(p.size[1] + p.adaptive - 1) * p.dilation[1] + 1;
-  int64_t units = 2 * r->device->units, most = most_shared(r->device) - 48, lines = p.in[1];
+  int64_t units = 2 * r->device->units, most = qn_min_i64(STAGE_MOST, (int64_t)r->device->shared_per_block) - 48, lines = p.in[1];
   p.per_block = (uint32_t)qn_max_i64(1, qn_min_i64((given ? STAGE : STAGE / 2) / (lines * (line + given)), qn_ceil_div(count, units)));
   p.bands = 1, p.band = p.out[1];
   if (lines * (line + given) > STAGE) {
@@ -266,11 +257,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return cuda_keep(out, &st, sizeof st);
 }
 
-static qn_status build(const qn_request *r, qn_prepared *prepared)
+static qn_status build(const qn_request *, qn_prepared *prepared)
 {
   const state *st = (const state *)prepared->state;
-  if (st->shared <= 48 << 10) return QN_OK;
-  return cuda_check(cudaFuncSetAttribute(st->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_shared(r->device)), "pool_planes");
+  return st->shared > 48 << 10 ? cuda_allow_shared(st->kernel) : QN_OK;
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)

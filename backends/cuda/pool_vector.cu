@@ -44,6 +44,19 @@ template <int V, int mode> struct found {
   }
 };
 
+template <class I, int V> __device__ __forceinline__ void indices_store(const int (&index)[V], void *base, int64_t at)
+{
+  alignas(16) I v[V];
+#pragma unroll
+  for (int i = 0; i < V; i++) v[i] = (I)index[i];
+  I *to = (I *)base + at;
+  if constexpr (sizeof v == 4) *(uint32_t *)to = *(uint32_t *)v;
+  else if constexpr (sizeof v == 8) *(uint2 *)to = *(uint2 *)v;
+  else
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof v / 16); i++) ((uint4 *)to)[i] = ((uint4 *)v)[i];
+}
+
 /* share: what a tap counts for in an average. */
 template <int V, int mode, int whole> __device__ __forceinline__ void put(const pool &p, const place &at, const window &w, int many, float share, found<V, mode> &f)
 {
@@ -55,12 +68,22 @@ template <int V, int mode, int whole> __device__ __forceinline__ void put(const 
   else vector_store(f.v, p.y, p.dtype, to, 1, many);
   if (mode != MAX_INDEX) return;
   to = at.n * p.index_stride[0] + at.c * p.index_stride[1] + at.o[0] * p.index_stride[2] + at.o[1] * p.index_stride[3] + at.o[2] * p.index_stride[4];
+  int index[V];                           /* -1 is 255 of u8 */
 #pragma unroll
   for (int i = 0; i < V; i++) {
-    int t = f.tap[mode == MAX_INDEX ? i : 0];
-    if (p.index_dtype != QN_U8 && t >= 0) t = place_in_plane(p, w, t);
-    if (i < many) element_store_wrapped(p.indices, to + i * p.index_stride[1], p.index_dtype, t);        /* -1 is 255 of u8 */
+    index[i] = f.tap[mode == MAX_INDEX ? i : 0];
+    if (p.index_dtype != QN_U8 && index[i] >= 0) index[i] = place_in_plane(p, w, index[i]);
   }
+  if constexpr (whole != 0)
+    if (p.whole_indices) {
+      if (p.index_dtype == QN_U8) indices_store<uint8_t>(index, p.indices, to);
+      else if (p.index_dtype == QN_I32) indices_store<int32_t>(index, p.indices, to);
+      else indices_store<int64_t>(index, p.indices, to);
+      return;
+    }
+#pragma unroll
+  for (int i = 0; i < V; i++)
+    if (i < many) element_store_wrapped(p.indices, to + i * p.index_stride[1], p.index_dtype, index[i]);
 }
 
 /* ---- any window ---------------------------------------------------------------------------------------------- */
@@ -163,12 +186,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int32_t indices = pool_indices(op);
   if (x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "another");
   pool p;
-  if (!pool_fill(&p, op, x, y)) return qn_refuse(out, "extents below 2^29", "x", "", "%s", "more");
-  double plane = (double)p.in[0] * p.in[1] * p.in[2];
+  if (!pool_fill(&p, op, x, y)) return qn_refuse(out, "extents below 2^29, planes below 2^31", "x", "", "%s", "more");
   if (indices >= 0) {
     p.index_dtype = r->value[indices].dtype;
     pool_strides(&r->value[indices], p.index_stride);
-    if (plane > INT32_MAX) return qn_refuse(out, "places below 2^31", "x", "", "%s", "more");
   }
   int v = p.x_stride[1] == 1 && p.y_stride[1] == 1 && x->dim[1] > 1 ? (x->dtype == QN_F32 ? 4 : 8) : 1;
   if (v == 1 && pool_is_adaptive(op->op)) return qn_refuse(out, "channels side by side", "x", "channels last", "%s", "another layout");
@@ -181,6 +202,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st.v = v;
   bool whole = v > 1 && p.c % v == 0 && x->align >= 16 && y->align >= 16 && pool_steps(p.x_stride, v) && pool_steps(p.y_stride, v);
   st.whole = whole ? x->dtype : 0;
+  st.p.whole_indices = indices >= 0 && r->value[indices].align >= 16 && p.index_stride[1] == 1 && pool_steps(p.index_stride, v);
   bool square = !p.adaptive && p.size[0] == 1 && p.size[1] == p.size[2] && p.step[1] == p.step[2] && p.dilation[1] == 1 && p.dilation[2] == 1 && p.in[0] == 1;
   int small = 10 * p.size[1] + p.step[1];
   st.small = 0;

@@ -1,0 +1,231 @@
+/* pool_bands.cuh -- gradients of pooling of packed planes (NCHW) by small squares of windows: a block brings the windows of some whole
+ * planes of dx, or of a band of rows of one, to shared memory, finds each window's tap there once, and leaves with dx in 16-byte words. */
+#pragma once
+#include <cuda_pipeline_primitives.h>
+#include "pool_gradient.cuh"
+#include "words.cuh"
+
+struct bands : gradient {
+  int64_t  windows, places;               /* elements of dy, of dx */
+  uint32_t count, per_block;              /* planes */
+  int32_t  bands, band;                   /* of a plane, one block each; rows of one, whole cells */
+  int32_t  margin;                        /* windows that a cell reaches beyond those which are there */
+  int32_t  at_tap, at_x, at_dx;           /* where these begin in shared memory, in bytes */
+  int32_t  source;                        /* of maxima: BY_TAP, BY_PLACE, BY_X */
+  cuda_divisor by_bands, by_down, by_across, by_depth;
+};
+
+enum { BAND_THREADS = 128, BAND_ROWS = 8 };
+
+/* Elements from..end of `total` to shared memory in aligned 16-byte words; the place there of number `from`. */
+template <int bytes> __device__ __forceinline__ int band_load(char *to, const void *base, int64_t from, int64_t end, int64_t total)
+{
+  constexpr int E = 16 / bytes;
+  const int64_t begin = from / E * E;
+  const char *x = (const char *)base + begin * bytes;
+  const int words = (int)((end - begin + E - 1) / E), whole = (int)min((int64_t)words, (total - begin) / E);
+  for (int i = threadIdx.x; i < whole; i += BAND_THREADS) __pipeline_memcpy_async(to + i * 16, x + i * 16, 16);
+  for (int i = whole * 16 + threadIdx.x; whole < words && i < (int)(total - begin) * bytes; i += BAND_THREADS) to[i] = x[i];    /* it ends amid a word */
+  return (int)(from - begin);
+}
+
+template <int dtype> __device__ __forceinline__ uint32_t band_bits(const char *s, int at)
+{
+  return dtype == QN_F32 ? ((const uint32_t *)s)[at] : ((const uint16_t *)s)[at];
+}
+template <int dtype> __device__ __forceinline__ float band_open(uint32_t h)
+{
+  return dtype == QN_F32 ? __uint_as_float(h) : dtype == QN_BF16 ? __uint_as_float(h << 16) : f16_to_float((uint16_t)h);
+}
+
+/* The i-th window of a block: of which of its n planes, and where it begins. */
+struct band_window { int plane, y, x; };
+template <int STEP, int BEFORE> __device__ __forceinline__ band_window band_window_of(const bands &p, int i, int n, int o0)
+{
+  const int line = cuda_quotient(i, p.by_out[2]), k = n > 1 ? cuda_quotient(line, p.by_out[1]) : 0;
+  return { k, (n > 1 ? line - k * p.out[1] : o0 + line) * STEP - BEFORE, (i - line * p.out[2]) * STEP - BEFORE };
+}
+
+/* The tap of the maximum of a window that begins at (y, x), whose first tap is number `at`. */
+template <int dtype, int SIZE> __device__ __forceinline__ uint32_t band_maximum(const gradient &p, const char *s, int at, int y, int x)
+{
+  float best = -INFINITY;
+  int   tap = max(-y, 0) * SIZE + max(-x, 0);               /* the first inside, and none is more than -Inf */
+#pragma unroll
+  for (int r = 0; r < SIZE; r++)
+#pragma unroll
+    for (int c = 0; c < SIZE; c++) {
+      if ((unsigned)(y + r) >= (unsigned)p.in[1] || (unsigned)(x + c) >= (unsigned)p.in[2]) continue;
+      float v = band_open<dtype>(band_bits<dtype>(s, at + r * p.in[2] + c));
+      if (!(v <= best) && best == best) best = v, tap = r * SIZE + c;
+    }
+  return tap;
+}
+
+template <int dtype, bool average, int SIZE, int STEP, int BEFORE> __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant__ bands p)
+{
+  typedef cover<BAND_ROWS, 1, SIZE, STEP, BEFORE> over;
+  constexpr int DOWN = over::DOWN, ACROSS = over::ACROSS, bytes = dtype == QN_F32 ? 4 : 2, E = 16 / bytes;
+  extern __shared__ uint4 stage[];
+  char *const memory = (char *)stage;
+  const int wide = p.out[2], high = p.out[1];
+  const uint32_t group = p.bands == 1 ? blockIdx.x : cuda_quotient(blockIdx.x, p.by_bands), plane = group * p.per_block;
+  const int n = (int)min(p.per_block, p.count - plane), top = (int)(blockIdx.x - group * p.bands) * p.band, rows = min(p.band, p.in[1] - top);
+  const int o0 = p.bands == 1 ? 0 : max(top / STEP + over::first, 0), o1 = p.bands == 1 ? high : min((top + rows - 1 + BEFORE) / STEP + 1, high);
+  const int lines = n > 1 ? n * high : max(o1 - o0, 0);     /* of windows */
+
+  /* dy, and taps or what they come from */
+  const int64_t from = ((int64_t)plane * high + o0) * wide, end = from + (int64_t)lines * wide;
+  char *const dy = memory + p.margin * bytes, *const tap = memory + p.at_tap + p.margin;
+  const int in_dy = band_load<bytes>(dy, p.dy, from, end, p.windows);
+  int in_tap = 0, in_x = 0;
+  const int y_begin = p.bands == 1 ? 0 : max(o0 * STEP - BEFORE, 0), y_end = p.bands == 1 ? p.in[1] : min((o1 - 1) * STEP - BEFORE + SIZE, p.in[1]);
+  if (!average && p.source == BY_TAP) in_tap = band_load<1>(tap, p.indices, from, end, p.windows);
+  if (!average && p.source == BY_X) {
+    const int64_t x = ((int64_t)plane * p.in[1] + y_begin) * p.in[2];
+    in_x = band_load<bytes>(memory + p.at_x, p.x, x, x + (int64_t)(n > 1 ? n * p.in[1] : max(y_end - y_begin, 0)) * p.in[2], p.places);
+  }
+  __pipeline_commit();
+  if (!average && p.source == BY_PLACE) {
+    enum { AT_ONCE = 4 };
+    for (int i0 = threadIdx.x; i0 < lines * wide; i0 += AT_ONCE * BAND_THREADS) {
+      int place[AT_ONCE];
+#pragma unroll
+      for (int b = 0; b < AT_ONCE; b++) {
+        const int i = min(i0 + b * BAND_THREADS, lines * wide - 1);
+        place[b] = p.index_dtype == QN_I32 ? ((const int32_t *)p.indices)[from + i] : place_among(((const int64_t *)p.indices)[from + i]);
+      }
+#pragma unroll
+      for (int b = 0; b < AT_ONCE; b++) {
+        const int i = i0 + b * BAND_THREADS;
+        if (i >= lines * wide) break;
+        const band_window w = band_window_of<STEP, BEFORE>(p, i, n, o0);
+        uint32_t z;
+        cuda_quotient(plane + w.plane, p.by_depth, &z);
+        tap[i] = (char)tap_of<SIZE>(place[b], ((int)z * p.in[1] + w.y) * p.in[2] + w.x, p.in[2]);
+      }
+    }
+  }
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  if (!average && p.source == BY_X) {
+    for (int i = threadIdx.x; i < lines * wide; i += BAND_THREADS) {
+      const band_window w = band_window_of<STEP, BEFORE>(p, i, n, o0);
+      tap[i] = (char)band_maximum<dtype, SIZE>(p, memory + p.at_x, in_x + (w.plane * p.in[1] + w.y - y_begin) * p.in[2] + w.x, w.y, w.x);
+    }
+    __syncthreads();
+  }
+
+  /* cells */
+  const int64_t to = ((int64_t)plane * p.in[1] + top) * p.in[2];
+  const int in_dx = (int)(to % E), down = (rows + BAND_ROWS - 1) / BAND_ROWS, across = p.by_across.by;
+  char *const dx = memory + p.at_dx;
+  for (int i = threadIdx.x; i < n * down * across; i += BAND_THREADS) {
+    const int q = cuda_quotient(i, p.by_across), k = n > 1 ? cuda_quotient(q, p.by_down) : 0, column = i - q * across, y0 = (q - k * down) * BAND_ROWS, x0 = column * 2;
+    const int oy = (top + y0) / STEP + over::first, ox = column * (2 / STEP) + over::first, at = (k * high + oy - o0) * wide + ox;
+    float sum[BAND_ROWS][2] = {};
+    uint32_t outside[ACROSS];             /* ~0: a window that is not there */
+#pragma unroll
+    for (int b = 0; b < ACROSS; b++) outside[b] = (unsigned)(ox + b) < (unsigned)wide ? 0 : ~0u;
+#pragma unroll
+    for (int j = 0; j < DOWN; j++) {
+      const uint32_t beyond = (unsigned)(oy + j) < (unsigned)high ? 0 : ~0u;
+      float line[2] = {};
+#pragma unroll
+      for (int w = 0; w < ACROSS; w++) {
+        const uint32_t none = outside[w] | beyond, bits = band_bits<dtype>(dy, in_dy + at + j * wide + w);
+        if (average) {
+          float v = band_open<dtype>(bits & ~none);
+          if (!p.even) v *= p.inverse[taps_beside(p, 1, top + y0 + over::begin(j), SIZE) * taps_beside(p, 2, x0 + over::begin(w), SIZE)];
+#pragma unroll
+          for (int b = 0; b < 2; b++)
+            if (over::covers(w, b)) line[b] += v;
+        } else {
+          const float v = band_open<dtype>(bits);
+          const uint32_t chosen = (uint8_t)tap[in_tap + at + j * wide + w] | none;
+#pragma unroll
+          for (int b = 0; b < 2; b++)
+#pragma unroll
+            for (int a = 0; a < BAND_ROWS; a++)
+              if (over::covers(w, b) && over::covers(j, a)) add_where(sum[a][b], chosen, over::tap(j, a) * SIZE + over::tap(w, b), v);
+        }
+      }
+      if (average)
+#pragma unroll
+        for (int a = 0; a < BAND_ROWS; a++)
+          if (over::covers(j, a)) sum[a][0] += line[0], sum[a][1] += line[1];
+    }
+    const int place = in_dx + (k * p.in[1] + y0) * p.in[2] + x0;
+#pragma unroll
+    for (int a = 0; a < BAND_ROWS; a++) {
+      if (y0 + a >= rows) break;
+      if (average && p.even) sum[a][0] *= p.share, sum[a][1] *= p.share;
+      if (!p.pairs) {
+        edge_store<dtype>(dx, place + a * p.in[2], sum[a][0]);
+        if (x0 + 1 < p.in[2]) edge_store<dtype>(dx, place + a * p.in[2] + 1, sum[a][1]);
+      } else {
+        pair_store<dtype>(dx, place + a * p.in[2], sum[a][0], sum[a][1]);
+      }
+    }
+  }
+  __syncthreads();
+
+  /* dx */
+  const int elements = (n > 1 ? n * p.in[1] : rows) * p.in[2], ends = in_dx + elements;
+  char *const out = (char *)p.dx + (to - in_dx) * bytes;
+  for (int i = threadIdx.x; i * E < ends; i += BAND_THREADS) {
+    if (i * E >= in_dx && (i + 1) * E <= ends) {
+      *(uint4 *)(out + i * 16) = *(const uint4 *)(dx + i * 16);
+      continue;
+    }
+    for (int e = max(i * E, in_dx); e < min((i + 1) * E, ends); e++) {
+      if (bytes == 4) ((uint32_t *)out)[e] = ((const uint32_t *)dx)[e];
+      else ((uint16_t *)out)[e] = ((const uint16_t *)dx)[e];
+    }
+  }
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------------- */
+
+enum { BAND_MEMORY = 24 << 10, BAND_MEMORY_MOST = 48 << 10 };
+
+/* Shared memory of n planes or (n is 1) so many rows; where its parts begin. */
+static inline int64_t band_memory(bands *p, int64_t n, int64_t rows, int64_t bytes)
+{
+  bool whole = rows >= p->in[1];
+  int64_t lines = whole ? n * p->out[1] : rows / p->step[1] + 2, x_rows = whole ? n * p->in[1] : rows + 2 * p->size[1] + p->step[1];
+  int64_t windows = (lines + 1) * p->out[2] + 2 * (int64_t)p->margin + 32, size = qn_round_up(windows * bytes, 16);
+  p->at_tap = (int32_t)size;
+  if (!p->average) size += qn_round_up(windows, 16);
+  p->at_x = (int32_t)size;
+  if (p->source == BY_X) size += qn_round_up((x_rows * p->in[2] + 16) * bytes, 16);
+  p->at_dx = (int32_t)size;
+  return size + qn_round_up(((whole ? n * p->in[1] : rows) * p->in[2] + 8) * bytes, 16);
+}
+
+/* So many planes, or rows of one, for a block that most of its threads have cells; bytes of shared memory; 0: too wide. */
+static inline int64_t band_choose(bands *p, int64_t bytes, int64_t units)
+{
+  int64_t across = qn_ceil_div(p->in[2], 2), down = qn_ceil_div(p->in[1], BAND_ROWS), many = qn_max_i64(1, p->count / (4 * units)), best = 0;
+  double most = 0;
+  p->margin = (int32_t)qn_round_up((BAND_ROWS / p->step[1] + 2) * (int64_t)p->out[2] + 2, 16);
+  for (int64_t n = 1; n <= qn_min_i64(many, 256); n++) {
+    if (band_memory(p, n, p->in[1], bytes) > BAND_MEMORY) break;
+    int64_t cells = n * down * across;
+    double busy = (double)cells / (double)qn_round_up(cells, BAND_THREADS);
+    if (busy > most + 0.02) most = busy, best = n;
+  }
+  p->per_block = best ? (uint32_t)best : 1;
+  p->band = best ? (int32_t)qn_round_up(p->in[1], BAND_ROWS) : 0;
+  for (int64_t d = 1; !best && d < down; d++) {
+    if (d > 1 && band_memory(p, 1, d * BAND_ROWS, bytes) > BAND_MEMORY) break;
+    int64_t cells = d * across, lines = d * BAND_ROWS / p->step[1];
+    double busy = (double)cells / (double)qn_round_up(cells, BAND_THREADS) * (double)lines / (double)(lines + 1);
+    if (busy > most + 0.02) most = busy, p->band = (int32_t)(d * BAND_ROWS);
+  }
+  if (!p->band) return 0;
+  p->bands = (int32_t)qn_ceil_div(p->in[1], p->band);
+  p->by_bands = cuda_divide_by(p->bands), p->by_across = cuda_divide_by(across), p->by_down = cuda_divide_by(down);
+  int64_t memory = band_memory(p, p->per_block, p->band, bytes);
+  return memory <= BAND_MEMORY_MOST ? memory : 0;
+}
