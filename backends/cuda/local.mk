@@ -136,11 +136,13 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/quantize_direct.cu \
   backends/cuda/quantize_packed.c \
   backends/cuda/quantize_packed.cu \
+  backends/cuda/quantize_packed.cuh \
   backends/cuda/quantize_packed.h \
   backends/cuda/random_packed.cu \
   backends/cuda/reduce_direct.cu \
   backends/cuda/reduce_lines.cu \
   backends/cuda/resample.cuh \
+  backends/cuda/resample_elements.cuh \
   backends/cuda/resample_direct.cu \
   backends/cuda/resample_strips.cu \
   backends/cuda/select_direct.cu \

@@ -10,6 +10,7 @@
 #include "cuda_backend.h"
 #include "engines.h"
 #include "lrn.cuh"
+#include "shared_memory.h"
 #include "spatial.cuh"
 #include "vector.cuh"
 
@@ -346,10 +347,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return cuda_keep(out, &st, sizeof st);
 }
 
-static qn_status build(const qn_request *r, qn_prepared *p)
+static qn_status build(const qn_request *, qn_prepared *p)
 {
-  const tiles_state *st = (const tiles_state *)p->state;
-  return cuda_check(cudaFuncSetAttribute(st->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)r->device->shared_per_block), "lrn");
+  return cuda_allow_shared(((const tiles_state *)p->state)->kernel);
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)

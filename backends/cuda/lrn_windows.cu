@@ -179,8 +179,8 @@ template <uint32_t dtype, int V, int A, int B, bool divisive, bool backward, int
         for (int j = 0; j < V; j++)
 #pragma unroll
           for (int b = 0; b < B; b++) {
+            if ((j + b < H && at.first) || (j + b >= H + V && at.last)) continue;
             float d = w[j + b] - v[j];
-            if ((j + b < H && at.first) || (j + b >= H + V && at.last)) d = 0;
             squares[c][j] += d * d, distance[c][j] += d;
           }
       }

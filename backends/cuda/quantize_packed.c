@@ -9,9 +9,9 @@ enum { X, Y, SCALE, ZERO, AMAX, WALKED };
 typedef struct state {
   cuda_quantization p;
   int32_t  value[WALKED];                 /* of the request; -1: absent */
-  const void *kernel, *before;            /* before: makes the scale that kernel reads; NULL: none */
+  const void *kernel, *before;            /* before: clears amax, or finds what the scale is made of; NULL: none */
   unsigned blocks, threads, before_blocks;
-  bool     joins;                         /* all blocks of threads make amax, from 0 on */
+  bool     early;                         /* kernel may begin while `before` runs */
 } state;
 
 static qn_status refuse_levels(qn_prepared *out, const qn_block_level *l, int n, int V)
@@ -51,7 +51,8 @@ static qn_status choose_dynamic(state *s, const cuda_quantize_kernels *k, const 
     s->before_blocks = (unsigned)qn_max_i64(1, qn_min_i64(qn_ceil_div(s->p.vectors, CUDA_QUANTIZE_THREADS * CUDA_QUANTIZE_VECTORS), (int64_t)device->units * 8));
     s->kernel = k->spread[0];
     share_out(s, device);
-    out->counters = 8;
+    s->p.parts = s->before_blocks;
+    out->workspace = s->p.parts * sizeof(uint32_t);
     return QN_OK;
   }
   s->p.pitch = (uint32_t)(row / V), s->p.rows = (uint32_t)rows, s->p.high = (uint32_t)high;
@@ -115,17 +116,17 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (n && (status = refuse_levels(out, l, n, V))) return status;
     if (s.value[AMAX] >= 0) {
       if (n) return qn_refuse(out, "amax is of the whole tensor", "amax", "one element", "%lld", (long long)qn_elements(scale));
-      s.joins = true;
+      s.before = k.clear, s.before_blocks = 1;
     }
     bool each = n && l[0].block == 1;
     s.kernel = (back ? k.back : k.spread)[each];
     share_out(&s, r->device);
     if (each) {
       s.p.pitch = (uint32_t)(l[0].dim / V), s.p.rows = (uint32_t)(elements / l[0].dim);
-      s.p.high = s.p.vectors >= 16 * 128 * (uint32_t)r->device->units ? 16 : CUDA_QUANTIZE_VECTORS;
       s.p.across = cuda_divide_by(s.p.pitch);
-      s.blocks = (unsigned)qn_ceil_div(s.p.pitch * qn_ceil_div(s.p.rows, s.p.high), CUDA_QUANTIZE_THREADS);
+      s.blocks = (unsigned)qn_ceil_div(s.p.pitch * qn_ceil_div(s.p.rows, CUDA_QUANTIZE_VECTORS), CUDA_QUANTIZE_THREADS);
     }
+    while (n > 1 && l[n - 1].block == l[n - 1].dim) n--;            /* the same scales for all of them */
     s.p.levels = n;
     for (int i = 0; i < n; i++) {
       int unit = i ? 1 : V;
@@ -138,7 +139,17 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return cuda_keep(out, &s, sizeof s);
 }
 
-/* ---- run ------------------------------------------------------------------------------------------------------- */
+/* ---- build, run ------------------------------------------------------------------------------------------------ */
+
+static qn_status build(const qn_request *r, qn_prepared *out)
+{
+  (void)r;
+  state *s = out->state;
+  struct cudaFuncAttributes has;
+  qn_status status = s->before ? cuda_check(cudaFuncGetAttributes(&has, s->kernel), "cudaFuncGetAttributes") : QN_OK;
+  if (!status) s->early = s->before && has.ptxVersion >= 90;         /* else it would not wait for what `before` writes */
+  return status;
+}
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
@@ -147,19 +158,18 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   void *ptr[WALKED];
   for (int t = 0; t < WALKED; t++) ptr[t] = s->value[t] < 0 ? NULL : launch->ptr[s->value[t]];
   p.x = ptr[X], p.y = ptr[Y], p.scale = ptr[SCALE], p.zero = ptr[ZERO], p.amax = ptr[AMAX];
-  p.counters = launch->counters;
+  p.part = launch->workspace;
   void *arguments[] = { &p };
-  qn_status status = s->joins ? cuda_check(cudaMemsetAsync(p.amax, 0, sizeof(float), (cudaStream_t)launch->stream), "quantize_packed") : QN_OK;
-  if (status) return status;
   if (s->before) {
-    status = cuda_check(cudaLaunchKernel(s->before, (dim3){ s->before_blocks, 1, 1 }, (dim3){ CUDA_QUANTIZE_THREADS, 1, 1 }, arguments, 0, (cudaStream_t)launch->stream), "quantize_extreme");
+    qn_status status = cuda_check(cudaLaunchKernel(s->before, (dim3){ s->before_blocks, 1, 1 }, (dim3){ CUDA_QUANTIZE_THREADS, 1, 1 }, arguments, 0, (cudaStream_t)launch->stream), "quantize_packed");
     if (status) return status;
-    p.amax = NULL;                        /* it is written */
   }
-  return cuda_check(cudaLaunchKernel(s->kernel, (dim3){ s->blocks, 1, 1 }, (dim3){ s->threads, 1, 1 }, arguments, 0, (cudaStream_t)launch->stream), "quantize_packed");
+  cudaLaunchAttribute early = { .id = cudaLaunchAttributeProgrammaticStreamSerialization, .val = { .programmaticStreamSerializationAllowed = 1 } };
+  cudaLaunchConfig_t config = { .gridDim = { s->blocks, 1, 1 }, .blockDim = { s->threads, 1, 1 }, .stream = (cudaStream_t)launch->stream, .attrs = &early, .numAttrs = s->early };
+  return cuda_check(cudaLaunchKernelExC(&config, s->kernel, arguments), "quantize_packed");
 }
 
-#define ROW(anchor) { .name = "packed", .op = anchor, .class_ = QN_CLASS_TUNED, .prepare = prepare, .run = run, .release = cuda_release, \
+#define ROW(anchor) { .name = "packed", .op = anchor, .class_ = QN_CLASS_TUNED, .prepare = prepare, .build = build, .run = run, .release = cuda_release, \
                       .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE }
 static const qn_engine row[] = { ROW(QN_OP_QUANTIZE), ROW(QN_OP_DEQUANTIZE), ROW(QN_OP_QUANTIZE_DYNAMIC) };
 const qn_engine_list cuda_quantize_packed_list = { row, sizeof row / sizeof *row };

@@ -16,8 +16,8 @@ typedef struct cuda_quantization {
   uint8_t    *y;                          /* octets */
   void       *scale, *amax;
   const uint8_t *zero;
-  uint32_t   *counters;
-  uint32_t    y_dtype, scale_dtype;
+  uint32_t   *part;                       /* magnitudes, the largest of each block of threads */
+  uint32_t    y_dtype, scale_dtype, parts;        /* parts: 0 where the scale is given */
   uint32_t    vectors;                    /* whole ones */
   int32_t     tail;                       /* elements after them */
   int32_t     levels;                     /* of blocks, innermost first; 0: one scale */
@@ -31,7 +31,7 @@ typedef struct cuda_quantization {
 } cuda_quantization;
 
 /* Of floats of one dtype. [1]: a scale for each element of the last dim. */
-typedef struct cuda_quantize_kernels { const void *spread[2], *back[2], *lanes, *tiles[5], *columns, *extreme; } cuda_quantize_kernels;
+typedef struct cuda_quantize_kernels { const void *spread[2], *back[2], *lanes, *tiles[5], *columns, *extreme, *clear; } cuda_quantize_kernels;
 cuda_quantize_kernels cuda_quantize_kernels_of(uint32_t dtype);
 
 #ifdef __cplusplus

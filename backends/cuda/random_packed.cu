@@ -11,6 +11,8 @@
 
 enum { THREADS = 256, FILL_CHUNKS = 4 };
 enum { GIVEN, DRAWN, DRAWN_KEPT };        /* where a mask comes from; kept: and is written */
+/* Of a thread: what is made once for all its words is shared by more of them, where words are what limits. */
+__host__ __device__ constexpr int drop_chunks(int mask, int whole) { return !whole || mask == GIVEN ? 1 : whole == QN_F32 || mask == DRAWN ? 2 : 4; }
 
 struct problem {
   const void *x;
@@ -29,13 +31,14 @@ struct problem {
 /* A thread's chunks of V elements, THREADS apart. */
 template <int V, int chunks> struct place {
   static constexpr int span = THREADS * V * chunks;
-  int64_t chunk;
+  int64_t first;
   int     left;                           /* elements from there to the end, as far as this matters */
   __device__ __forceinline__ place(int64_t n)
   {
-    chunk = blockIdx.x * (int64_t)(span / V) + threadIdx.x;
-    left = (int)min(n - chunk * V, (int64_t)span);
+    first = blockIdx.x * (int64_t)span + threadIdx.x * V;
+    left = (int)min(n - first, (int64_t)span);
   }
+  __device__ __forceinline__ int64_t element(int u) const { return first + u * THREADS * V; }
   __device__ __forceinline__ int elements_of(int u) const { return max(0, min(V, left - u * THREADS * V)); }
   __device__ __forceinline__ bool all() const { return left >= span - (THREADS - 1) * V; }
   /* The words of its elements. */
@@ -57,10 +60,10 @@ template <int V, int chunks> struct place {
   {
     if (whole && all()) {
 #pragma unroll
-      for (int u = 0; u < chunks; u++) vector_store_whole<whole>(v[u], base, (chunk + u * THREADS) * V);
+      for (int u = 0; u < chunks; u++) vector_store_whole<whole>(v[u], base, element(u));
     } else {
 #pragma unroll
-      for (int u = 0; u < chunks; u++) vector_store(v[u], base, whole ? whole : dtype3(dtype), (chunk + u * THREADS) * V, 1, elements_of(u));
+      for (int u = 0; u < chunks; u++) vector_store(v[u], base, whole ? whole : dtype3(dtype), element(u), 1, elements_of(u));
     }
   }
 };
@@ -131,28 +134,40 @@ template <int op, int whole> __global__ static void __launch_bounds__(THREADS) r
   at.template store<whole>(v, p.y, p.y_dtype);
 }
 
-/* ---- dropout and its gradient: by a thread an octet of the mask ------------------------------------------------------------ */
+/* ---- dropout and its gradient: a chunk is an octet of the mask ------------------------------------------------------------ */
 
 template <int mask, int whole> __global__ static void __launch_bounds__(THREADS) random_drop(const __grid_constant__ problem p)
 {
-  const place<8, 1> at(p.n);
-  const int n = at.elements_of(0);
-  packet<whole> x;
-  uint32_t w[1][8], bits = 0;
-  float v[1][8];
-  if (whole && at.all()) x.load(p.x, whole, at.chunk * 8, n, 0);
-  if (mask == GIVEN) bits = n ? p.mask[at.chunk] : 0;
-  else at.draw(p, w);                     /* while x is on its way */
-  if (whole && at.all()) x.open(v[0]);
-  else vector_load(v[0], p.x, whole ? whole : dtype3(p.x_dtype), at.chunk * 8, 1, n);
+  constexpr int chunks = drop_chunks(mask, whole);
+  const place<8, chunks> at(p.n);
+  packet<whole> x[chunks];
+  uint32_t w[chunks][8], bits[chunks] = {};
+  float v[chunks][8];
+  if (whole && at.all())
 #pragma unroll
-  for (int i = 0; i < 8; i++) {
-    const bool kept = mask == GIVEN ? bits >> i & 1 : !p.any || w[0][i] > p.last;
-    if (mask == DRAWN_KEPT) bits |= kept ? 1u << i : 0;
-    v[0][i] = kept ? v[0][i] * p.scale : 0;
+    for (int u = 0; u < chunks; u++) x[u].load(p.x, whole, at.element(u), 8, 0);
+  if (mask == GIVEN) {
+#pragma unroll
+    for (int u = 0; u < chunks; u++) bits[u] = at.elements_of(u) ? p.mask[at.element(u) / 8] : 0;
+  } else {
+    at.draw(p, w);                        /* while x is on its way */
+  }
+#pragma unroll
+  for (int u = 0; u < chunks; u++) {
+    if (whole && at.all()) x[u].open(v[u]);
+    else vector_load(v[u], p.x, whole ? whole : dtype3(p.x_dtype), at.element(u), 1, at.elements_of(u));
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      const bool kept = mask == GIVEN ? bits[u] >> i & 1 : !p.any || w[u][i] > p.last;
+      if (mask == DRAWN_KEPT) bits[u] |= kept ? 1u << i : 0;
+      v[u][i] = kept ? v[u][i] * p.scale : 0;
+    }
   }
   at.template store<whole>(v, p.y, p.y_dtype);
-  if (mask == DRAWN_KEPT && n) p.mask_out[at.chunk] = (uint8_t)(bits & (0xffu >> (8 - n)));
+  if (mask == DRAWN_KEPT)
+#pragma unroll
+    for (int u = 0; u < chunks; u++)
+      if (const int n = at.elements_of(u)) p.mask_out[at.element(u) / 8] = (uint8_t)(bits[u] & (0xffu >> (8 - n)));
 }
 
 /* ---- prepare, run -------------------------------------------------------------------------------------------------------- */
@@ -227,9 +242,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.p.n = qn_elements(y);
   if (s.seed >= 0) s.seed_value = r->value[s.seed];
   if (s.offset >= 0) s.offset_value = r->value[s.offset];
-  bool whole = x->dtype == y->dtype && x->align >= 16 && y->align >= 16;
-  s.kernel = kernel_of(op->op, s.mask >= 0 ? GIVEN : s.mask_out >= 0 ? DRAWN_KEPT : DRAWN, whole ? y->dtype : 0);
-  int64_t blocks = qn_ceil_div(s.p.n, THREADS * (int64_t)(s.x >= 0 || !whole ? 8 : FILL_CHUNKS * (y->dtype == QN_F32 ? 4 : 8)));
+  int from = s.mask >= 0 ? GIVEN : s.mask_out >= 0 ? DRAWN_KEPT : DRAWN, whole = x->dtype == y->dtype && x->align >= 16 && y->align >= 16 ? y->dtype : 0;
+  int octets = s.x >= 0 ? drop_chunks(from, whole) : !whole ? 1 : whole == QN_F32 ? FILL_CHUNKS / 2 : FILL_CHUNKS;
+  s.kernel = kernel_of(op->op, from, whole);
+  int64_t blocks = qn_ceil_div(s.p.n, THREADS * 8 * (int64_t)octets);
   if (blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 blocks of threads", "y", "", "%lld", (long long)blocks);
   s.blocks = (unsigned)blocks;
   return cuda_keep(out, &s, sizeof s);

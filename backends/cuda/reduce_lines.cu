@@ -1,4 +1,4 @@
-/* reduce_lines.cu -- reductions of f16, bf16 and f32 at the speed of memory, in f32, in a fixed order.
+/* reduce_lines.cu -- reductions of f16, bf16 and f32 (and sums of f64 and i32) at the speed of memory, in a fixed order.
  *
  *   sum, mean, prod, max, min   norm1 = sum |x|   norm2 = sqrt(sum x^2)   amax = max |x|   argmax, argmin = where
  *
@@ -16,9 +16,33 @@ enum { V = 8, MAX_KEPT = 4, THREADS = 256, RESIDENT = 4, MOST_PARTS = 8 };      
 /* |x| and -x are masks on the way in (and, for min, on the way out); squares are summed in double, for they overflow. Of PLACE the upper
  * word grows with x, NaN above all, and the lower falls with x's number: the largest is the first of the largest. */
 enum { SUM, SUM_SQUARES, PRODUCT, MAXIMUM, PLACE };
-template <int kind> struct accumulator { typedef float type; };
-template <> struct accumulator<SUM_SQUARES> { typedef double type; };
-template <> struct accumulator<PLACE> { typedef uint64_t type; };
+template <int kind, int whole> struct accumulator { typedef float type; };
+template <int whole> struct accumulator<SUM_SQUARES, whole> { typedef double type; };
+template <int whole> struct accumulator<PLACE, whole> { typedef uint64_t type; };
+template <> struct accumulator<SUM, QN_F64> { typedef double type; };
+template <> struct accumulator<SUM, QN_I32> { typedef int64_t type; };
+
+__host__ __device__ constexpr int bytes_of(uint32_t dtype) { return dtype == QN_F64 ? 8 : dtype == QN_F32 || dtype == QN_I32 ? 4 : 2; }
+
+/* Eight elements as they came from memory. */
+template <int whole> struct eight : packet<whole> { typedef float number; };
+template <class T> struct eight_of {
+  typedef T number;
+  T v[V];
+
+  __device__ __forceinline__ void load(const void *base, uint32_t, int64_t at, int n, float)
+  {
+#pragma unroll
+    for (int k = 0; k < (int)(sizeof v / 16); k++) ((uint4 *)v)[k] = n > 0 ? ((const uint4 *)((const T *)base + at))[k] : make_uint4(0, 0, 0, 0);
+  }
+  __device__ __forceinline__ void open(T (&to)[V]) const
+  {
+#pragma unroll
+    for (int i = 0; i < V; i++) to[i] = v[i];
+  }
+};
+template <> struct eight<QN_F64> : eight_of<double> {};
+template <> struct eight<QN_I32> : eight_of<int32_t> {};
 
 struct lines {
   const void *x;
@@ -68,6 +92,8 @@ template <int kind, class A> __device__ __forceinline__ A seen(const lines &l, f
   }
   return kind == SUM_SQUARES ? (A)v * (A)v : (A)v;
 }
+template <int kind, class A> __device__ __forceinline__ A seen(const lines &l, double v, uint32_t) { return l.op == QN_OP_REDUCE_NORM1 ? fabs(v) : v; }
+template <int kind, class A> __device__ __forceinline__ A seen(const lines &, int32_t v, uint32_t) { return v; }
 template <int kind, class A> __device__ __forceinline__ A nothing() 
 {
   if constexpr (kind == MAXIMUM) return -INFINITY;
@@ -88,6 +114,10 @@ template <class A> __device__ __forceinline__ void finish(const lines &l, uint32
 __device__ __forceinline__ void finish(const lines &l, uint32_t result, uint64_t v)
 {
   element_store_wrapped(l.y, l.place(result, l.y_stride), l.y_dtype, (uint32_t)~v);
+}
+__device__ __forceinline__ void finish(const lines &l, uint32_t result, int64_t v)
+{
+  element_store_wrapped(l.y, l.place(result, l.y_stride), l.y_dtype, v);
 }
 
 /* Most are small enough for a division in 32 bits, of which short rows would notice no more. */
@@ -123,7 +153,7 @@ struct walk {
   }
 };
 
-template <int whole, class A> constexpr int batch = whole == 0 ? 2 : whole == QN_F32 || sizeof(A) == 8 ? 4 : 8;   /* loads in flight */
+template <int whole, class A> constexpr int batch = whole == 0 || whole == QN_F64 ? 2 : whole == QN_F32 || sizeof(A) == 8 ? 4 : 8;   /* loads in flight */
 
 /* A thread's items into 8 sums. rows: an item is a packet of the run; columns: a line of which the thread has so many elements. */
 template <int kind, int whole, bool columns, class A> __device__ __forceinline__ void gather(A (&sum)[V], const lines &l, walk w, int columns_n)
@@ -132,7 +162,7 @@ template <int kind, int whole, bool columns, class A> __device__ __forceinline__
 #pragma unroll
   for (int i = 0; i < V; i++) sum[i] = nothing<kind, A>();
   for (; w.left > 0; w.left -= BATCH) {
-    packet<whole> x[BATCH];
+    eight<whole> x[BATCH];
     int n[BATCH];
     uint32_t number[BATCH];
 #pragma unroll
@@ -144,7 +174,7 @@ template <int kind, int whole, bool columns, class A> __device__ __forceinline__
     }
 #pragma unroll
     for (int b = 0; b < BATCH; b++) {
-      float v[V];
+      typename eight<whole>::number v[V];
       x[b].open(v);
       if (n[b] > 0)
 #pragma unroll
@@ -160,7 +190,7 @@ template <int kind, int whole, bool ends, class A>
 __device__ __forceinline__ void gather_batch(A (&sum)[V], const lines &l, const char *at, int64_t apart, int left, uint32_t number, uint32_t number_step)
 {
   constexpr int BATCH = batch<whole, A>;
-  packet<whole> x[BATCH];
+  eight<whole> x[BATCH];
 #pragma unroll
   for (int b = 0; b < BATCH; b++) {
     x[b].load(at, whole, 0, V, 0);
@@ -168,17 +198,17 @@ __device__ __forceinline__ void gather_batch(A (&sum)[V], const lines &l, const 
   }
 #pragma unroll
   for (int b = 0; b < BATCH; b++) {
-    float v[V];
+    typename eight<whole>::number v[V];
     x[b].open(v);
 #pragma unroll
-    for (int i = 0; i < V; i++) sum[i] = join<kind>(sum[i], seen<kind, A>(l, ends && b >= left ? l.none : v[i], number + b * number_step));
+    for (int i = 0; i < V; i++) sum[i] = join<kind>(sum[i], seen<kind, A>(l, ends && b >= left ? (typename eight<whole>::number)l.none : v[i], number + b * number_step));
   }
 }
 
 /* Every step-th line from `begin` to `end` of each run. */
 template <int kind, int whole, class A> __device__ __forceinline__ void gather_lines(A (&sum)[V], const lines &l, int64_t from, uint32_t begin, uint32_t end, uint32_t step)
 {
-  constexpr int BATCH = batch<whole, A>, bytes = whole == QN_F32 ? 4 : 2;
+  constexpr int BATCH = batch<whole, A>, bytes = bytes_of(whole);
 #pragma unroll
   for (int i = 0; i < V; i++) sum[i] = nothing<kind, A>();
   int64_t apart = step * l.line_stride * bytes;
@@ -236,7 +266,7 @@ template <int kind, class A> __device__ void join_parts(const lines &l, uint32_t
 /* A row by l.lanes lanes of a warp, or by the block. */
 template <int kind, int whole> __global__ void __launch_bounds__(THREADS, whole == QN_BF16 || whole == QN_F16 ? RESIDENT : 1) reduce_rows(const __grid_constant__ lines l)
 {
-  typedef typename accumulator<kind>::type A;
+  typedef typename accumulator<kind, whole>::type A;
   __shared__ A shared[THREADS];
   uint32_t threads = l.lanes, t = threadIdx.x % threads;
   int64_t job = blockIdx.x * (int64_t)(THREADS / threads) + threadIdx.x / threads;
@@ -269,24 +299,27 @@ template <int kind, int whole> __global__ void __launch_bounds__(THREADS, whole 
 /* ---- columns ----------------------------------------------------------------------------------------------- */
 
 /* The same place in another block of the cluster. */
-template <class A> __device__ __forceinline__ A of_block(const A *p, int rank)
+template <class A> __device__ __forceinline__ volatile A *of_block(A *p, int rank)
 {
   uint64_t there = (uint64_t)p;
 #if __CUDA_ARCH__ >= 900
   asm("mapa.u64 %0, %0, %1;" : "+l"(there) : "r"(rank));
 #endif
-  return *(const volatile A *)there;
+  return (volatile A *)there;
 }
 
 template <int kind, int whole> __global__ void __launch_bounds__(whole ? 2 * THREADS : THREADS, 1) reduce_columns(const __grid_constant__ lines l)
 {
-  typedef typename accumulator<kind>::type A;
+  typedef typename accumulator<kind, whole>::type A;
   extern __shared__ double room[];
-  A *shared = (A *)room;                  /* [warp][column] */
+  A *shared = (A *)room;                  /* [warp][column]; of a cluster: [part][some columns] */
   uint32_t t = threadIdx.x, lane = t % l.lanes, line = t / l.lanes, step = blockDim.x / l.lanes, outer = blockIdx.z;
   uint32_t wide = l.lanes * V, first = blockIdx.x * wide, c0 = first + lane * V, result = outer * l.dim[0] + first;
   int n = (int)max((int64_t)0, min((int64_t)V, (int64_t)l.dim[0] - c0));
   A sum[V];
+#if __CUDA_ARCH__ >= 900
+  if (l.clustered) cluster_arrive();
+#endif
   int64_t from = l.place(outer * l.dim[0] + (n > 0 ? c0 : 0), l.x_stride);
   if constexpr (whole != 0) {
     gather_lines<kind, whole>(sum, l, from, blockIdx.y * l.share + line, n > 0 ? min((uint32_t)l.length, (blockIdx.y + 1) * l.share) : 0, step);
@@ -300,26 +333,28 @@ template <int kind, int whole> __global__ void __launch_bounds__(whole ? 2 * THR
     if (t % 32 < l.lanes) shared[t / 32 * wide + lane * V + i] = sum[i];
   }
   __syncthreads();
-  bool here = t < wide && first + t < l.dim[0];
+  const bool here = t < wide && first + t < l.dim[0];
+  A v = nothing<kind, A>();
   if (here) {
-    A v = shared[t];
+    v = shared[t];
 #pragma unroll 8
     for (uint32_t w = 1; w < blockDim.x / 32; w++) v = join<kind>(v, shared[w * wide + t]);
     if (l.parts == 1) finish(l, result + t, v);
-    else if (l.clustered) shared[t] = v;
-    else ((A *)l.partial)[blockIdx.y * l.results + result + t] = v;
+    else if (!l.clustered) ((A *)l.partial)[blockIdx.y * l.results + result + t] = v;
   }
   if (l.parts == 1) return;
 #if __CUDA_ARCH__ >= 900
-  if (l.clustered) {                      /* each block joins the parts of some of the columns */
-    uint32_t some = wide / l.parts, c = blockIdx.y * some + t;
+  if (l.clustered) {                      /* each block joins the parts of some of the columns, which the others bring */
+    const uint32_t some = wide / l.parts, c = blockIdx.y * some + t;
+    A *brought = shared + blockDim.x / 32 * wide;
+    cluster_wait();                       /* all have begun */
+    if (here) *of_block(brought + blockIdx.y * some + t % some, (int)(t / some)) = v;
     cluster_sync();
     if (t < some && first + c < l.dim[0]) {
-      A v = of_block(&shared[c], 0);
-      for (int k = 1; k < l.parts; k++) v = join<kind>(v, of_block(&shared[c], k));
+      v = brought[t];
+      for (int k = 1; k < l.parts; k++) v = join<kind>(v, brought[k * some + t]);
       finish(l, result + c, v);
     }
-    cluster_sync();                       /* no block leaves before it was read */
     return;
   }
 #endif
@@ -340,14 +375,14 @@ static int kind_of(uint32_t op)
   default: return SUM;
   }
 }
-static int accumulator_bytes(uint32_t op) { return kind_of(op) == SUM_SQUARES || kind_of(op) == PLACE ? 8 : 4; }
+static int accumulator_bytes(uint32_t op, uint32_t x) { return kind_of(op) == SUM_SQUARES || kind_of(op) == PLACE || x == QN_F64 || x == QN_I32 ? 8 : 4; }
 
 /* About a block for each unit: of as many lanes of columns as leave enough blocks, but lines of 128 bytes; else in parts, if clusters of
  * these make enough of them. */
 static bool fill_device(lines *l, state *st, const qn_device *device)
 {
   int64_t outer = l->results / l->dim[0], units = device->units, blocks;
-  int least = l->x_dtype == QN_F32 ? 4 : 8, lanes = 32, parts = 1;
+  int least = 16 / bytes_of(l->x_dtype), lanes = 32, parts = 1;
   while (lanes > least && (lanes * V >= 2 * (int64_t)l->dim[0] || qn_ceil_div(l->dim[0], lanes * V) * outer * 4 < units * 3)) lanes /= 2;
   blocks = qn_ceil_div(l->dim[0], lanes * V) * outer;
   while (device->arch_major >= 9 && parts < MOST_PARTS && blocks * parts * 4 < units * 3) parts *= 2;
@@ -363,8 +398,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_node *op = &r->op[0];
   const qn_value *x = &r->value[op->arg[0]], *y = &r->value[op->arg[1]];
   uint64_t mask = ((const qn_axes *)op->attr)->mask;
-  if ((x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) || (!qn_is_float(y->dtype) && kind_of(op->op) != PLACE))
-    return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "another");
+  const bool sums = kind_of(op->op) == SUM && (x->dtype == QN_F64 ? qn_is_float(y->dtype) : x->dtype == QN_I32 && !qn_is_float(y->dtype));
+  if (!sums && ((x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) || (!qn_is_float(y->dtype) && kind_of(op->op) != PLACE)))
+    return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32; for sums f64 or i32", "%s", "another");
   qn_nest kept = {}, gone = {};
   kept.n = 2;
   gone.n = kind_of(op->op) == PLACE ? 2 : 1;
@@ -419,6 +455,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   l.items = runs * l.run;
   bool whole = x->align >= 16 && l.repeat_stride % V == 0 && (columns ? l.dim[0] % V == 0 && l.line_stride % V == 0 : l.length % V == 0);
   for (int d = columns; d < l.rank; d++) whole &= l.x_stride[d] % V == 0;
+  if (sums && !whole) return qn_refuse(out, "f64 and i32 in whole packets", "x", "runs and strides of 8 elements, aligned to 16 bytes", "%s", "others");
   st.whole = whole ? x->dtype : 0;
   st.columns = columns;
   st.threads = THREADS;
@@ -437,13 +474,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     }
     parts = qn_min_i64(parts, (whole ? l.length : l.items) * l.lanes / THREADS / 4);
   } else {
-    l.lanes = l.items > 64 && l.results < 16 * r->device->units ? THREADS : 32;
+    l.lanes = l.items > 64 && l.results < (x->dtype == QN_F64 ? 4 : 16) * r->device->units ? THREADS : 32;         /* a lane's packets of f64 are four words */
     /* Fewer where a lane would have few packets, and rows are enough for all the lanes resident. */
     while (l.lanes <= 32 && l.lanes > 4 && l.items < 8 * l.lanes && l.results * l.lanes / 2 >= RESIDENT * THREADS * (int64_t)r->device->units) l.lanes /= 2;
     blocks = qn_ceil_div(l.results, THREADS / l.lanes);
     parts = l.lanes < THREADS ? 1 : qn_min_i64(qn_ceil_div(2 * r->device->units, blocks), l.items / THREADS / 4);
   }
-  int64_t part_bytes = l.results * accumulator_bytes(l.op);
+  int64_t part_bytes = l.results * accumulator_bytes(l.op, l.x_dtype);
   if (!l.clustered) {
     parts = qn_max_i64(1, qn_min_i64(parts, blocks > 512 ? 1 : 1024));
     if ((uint64_t)(parts * part_bytes) > r->demands->workspace_limit) parts = 1;
@@ -471,7 +508,7 @@ template <int kind, int whole> static void launch_as(const state *st, const line
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(st->blocks[0], (unsigned)l.parts, st->blocks[2]);
     config.blockDim = dim3((unsigned)st->threads);
-    config.dynamicSmemBytes = sizeof(typename accumulator<kind>::type) * (size_t)st->threads * (l.lanes > 4 ? l.lanes / 4 : 1);
+    config.dynamicSmemBytes = sizeof(typename accumulator<kind, whole>::type) * ((size_t)st->threads * (l.lanes > 4 ? l.lanes / 4 : 1) + (l.clustered ? l.lanes * V : 0));
     config.stream = stream;
     config.attrs = &cluster;
     config.numAttrs = l.clustered;
@@ -483,6 +520,10 @@ template <int kind, int whole> static void launch_as(const state *st, const line
 
 template <int kind> static void launch_kind(const state *st, const lines &l, cudaStream_t stream)
 {
+  if constexpr (kind == SUM) {
+    if (st->whole == QN_F64) return launch_as<kind, QN_F64>(st, l, stream);
+    if (st->whole == QN_I32) return launch_as<kind, QN_I32>(st, l, stream);
+  }
   if (st->whole == QN_F32) launch_as<kind, QN_F32>(st, l, stream);
   else if (st->whole == QN_BF16) launch_as<kind, QN_BF16>(st, l, stream);
   else if (st->whole == QN_F16) launch_as<kind, QN_F16>(st, l, stream);

@@ -6,11 +6,11 @@
  * A thread has a band of lines of its output, V channels of one column (channels last, 16 bytes) or C columns, in L layers, for which
  * geometry and weights are worked out once. It joins what a line of its input gives to its columns once for all the lines above it:
  * forward the last TAPS such lines are held and weighed for each line of y; backward each is added to the TAPS lines of dx under it.
- * Linear in three dims a thread has some lines of its columns, and walks down the planes in the same way. */
+ * Linear in three dims a thread, or a warp, has some lines of its columns and walks down the planes in the same way. */
 #include "engines.h"
-#include "resample.cuh"
+#include "resample_elements.cuh"
 
-enum { THREADS = 128 };
+enum { THREADS = 128, MANY = 4096, AHEAD = 2 };        /* AHEAD: lines of dy that are on their way to L2 */
 
 struct strips : resampling {
   int32_t  together;                      /* C columns of the output lie as one word of memory */
@@ -18,73 +18,6 @@ struct strips : resampling {
   int64_t  cells[3];                      /* depths, lines, columns in what a thread has of each */
   uint32_t units;
 };
-
-/* ---- elements as they came --------------------------------------------------------------------------------------- */
-
-template <uint32_t T> constexpr int size_of = T == QN_F32 ? 4 : 2;
-
-template <uint32_t T, int V> struct raw {      /* V elements: 16 bytes, or one */
-  uint32_t word[V == 1 ? 1 : 4];
-
-  __device__ __forceinline__ void load(bool there, const char *p)
-  {
-    if constexpr (V == 1) {
-      word[0] = 0;
-      if (there) word[0] = T == QN_F32 ? __ldg((const uint32_t *)p) : __ldg((const uint16_t *)p);
-    } else {
-      uint4 q = {};
-      if (there) q = __ldg((const uint4 *)p);
-      word[0] = q.x, word[1] = q.y, word[2] = q.z, word[3] = q.w;
-    }
-  }
-  __device__ __forceinline__ float get(int i) const
-  {
-    if constexpr (T == QN_F32) return __uint_as_float(word[i]);
-    else if constexpr (T == QN_BF16) return __uint_as_float(i & 1 ? word[i / 2] & 0xffff0000u : word[i / 2] << 16);
-    else return f16_to_float((uint16_t)(i & 1 ? word[i / 2] >> 16 : word[i / 2]));
-  }
-};
-
-/* N elements to where a word of them lies: 16 or 8 bytes, or one. */
-template <uint32_t T, int N> __device__ __forceinline__ void put(const float *v, char *p)
-{
-  if constexpr (N == 1) {
-    if constexpr (T == QN_F32) *(float *)p = v[0];
-    else *(uint16_t *)p = T == QN_BF16 ? float_to_bf16(v[0]) : float_to_f16(v[0]);
-  } else if constexpr (T == QN_F32) {
-    *(float4 *)p = make_float4(v[0], v[1], v[2], v[3]);
-  } else {
-    uint32_t word[4];
-#pragma unroll
-    for (int i = 0; i < N / 2; i++) word[i] = T == QN_BF16 ? pack_bf16(v[2 * i], v[2 * i + 1]) : pack_f16(v[2 * i], v[2 * i + 1]);
-    if constexpr (N == 8) *(uint4 *)p = make_uint4(word[0], word[1], word[2], word[3]);
-    else *(uint2 *)p = make_uint2(word[0], word[1]);
-  }
-}
-
-/* A thread's share of a line: C V elements of each of L layers. */
-template <uint32_t T, int V, int C, int L> __device__ __forceinline__ void put_line(const strips &s, const float (&v)[L][C * V], int layers, char *to, int column)
-{
-#pragma unroll
-  for (int l = 0; l < L; l++, to += s.out_layer * size_of<T>) {
-    if (l >= layers) break;
-    if (C == 1 || s.together) put<T, C * V>(v[l], to);
-    else
-#pragma unroll
-      for (int c = 0; c < C; c++)
-        if (column + c < s.out_dim[2]) put<T, V>(v[l] + c * V, to + c * s.out_stride[4] * size_of<T>);
-  }
-}
-
-/* Where the input's layers begin, `more` elements on; where there are fewer than L, the first instead. */
-template <int L> __device__ __forceinline__ void first_of(const char *(&from)[L], const strips &s, const cell<int32_t> &at, int64_t more, int size)
-{
-#pragma unroll
-  for (int l = 0; l < L; l++) {
-    from[l] = (const char *)s.in + (image_of(at, s.in_stride, s.in_layer) + (at.layer + l < s.layers ? l * s.in_layer : 0) + more) * size;
-    asm volatile("" : "+l"(from[l]));     /* a register, not worked out anew for each load */
-  }
-}
 
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
 
@@ -170,7 +103,7 @@ __global__ static void __launch_bounds__(THREADS) resample_strips(const __grid_c
       across.template join<V, L>(line[TAPS - 1], from, clamp(next, (int)s.in_dim[1] - 1), line_bytes);
     }
     if (MODE == QN_RESAMPLE_NEAREST) {
-      put_line<T, V, C, L>(s, line[0], layers, to, column);
+      put_line<T, V, C, L>(s, line[0], layers, to, column, s.together);
       continue;
     }
     float down[TAPS], v[L][W];
@@ -183,7 +116,7 @@ __global__ static void __launch_bounds__(THREADS) resample_strips(const __grid_c
 #pragma unroll
         for (int i = 0; i < W; i++) v[l][i] = k ? fmaf(down[k], line[k][l][i], v[l][i]) : MODE != QN_RESAMPLE_CUBIC || down[0] != 0 ? down[0] * line[0][l][i] : 0;
     }
-    put_line<T, V, C, L>(s, v, layers, to, column);
+    put_line<T, V, C, L>(s, v, layers, to, column, s.together);
   }
 }
 
@@ -257,7 +190,117 @@ __global__ static void __launch_bounds__(THREADS) resample_volumes(const __grid_
         v[0][i] = deep[0] * plane[0][r][0][i];
         if (deep[1] != 0) v[0][i] = fmaf(deep[1], plane[1][r][0][i], v[0][i]);
       }
-      put_line<T, V, C, 1>(s, v, 1, there, column);
+      put_line<T, V, C, 1>(s, v, 1, there, column, s.together);
+    }
+  }
+}
+
+/* The same for single channels: a warp has R lines of at most 128 columns. It joins planes and lines where x has its columns, 64 at most, of which a
+ * lane has two, and across last, by shared memory. With wider lines, or with fewer columns, lanes would idle: then threads do better. */
+struct volumes : resampling {
+  int32_t  together, band, cols;          /* as of strips; columns of a warp */
+  uint32_t units;                         /* warps */
+  cuda_divisor by_tiles, by_rows, by_bands, by_channels;
+};
+
+template <uint32_t T, int R> __global__ static void __launch_bounds__(THREADS, 6) resample_warps(const __grid_constant__ volumes s)
+{
+  typedef point<float, int32_t, QN_RESAMPLE_LINEAR> spot;
+  constexpr int E = size_of<T>, C = 4, X = 2;
+  __shared__ float shared[THREADS / 32][R][X * 33];        /* a column's place among banks: neighbours' points are two places apart */
+  const uint32_t unit = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  if (unit >= s.units) return;
+  uint32_t tile, group, band, channel;
+  const uint32_t n = cuda_quotient(cuda_quotient(cuda_quotient(cuda_quotient(unit, s.by_tiles, &tile), s.by_rows, &group), s.by_bands, &band), s.by_channels, &channel);
+  const int first = (int)tile * s.cols, row = (int)group * R, rows = (int)s.out_dim[1] - row, left = min(s.cols, (int)s.out_dim[2] - first) - lane * C;
+  const int begin = spot(s.dim[2], first).place(s.dim[2], 0);
+  float right[C], down[R];
+  int place[C][2];                        /* in shared memory */
+#pragma unroll
+  for (int c = 0; c < C; c++) {
+    const spot p(s.dim[2], min(first + min(lane * C + c, s.cols - 1), (int)s.out_dim[2] - 1));
+    float w[2];
+    p.weights(s.dim[2], w);
+    right[c] = w[1];
+    for (int k = 0; k < 2; k++) {
+      const int at = p.place(s.dim[2], k) - begin;
+      place[c][k] = k && p.rest == 0 ? X * 33 - 1 : at + at / 32;
+    }
+  }
+  uint32_t line[R][2];                    /* bytes from a plane's first */
+#pragma unroll
+  for (int r = 0; r < R; r++) {
+    const spot p(s.dim[1], min(row + r, (int)s.out_dim[1] - 1));
+    float w[2];
+    p.weights(s.dim[1], w);
+    down[r] = w[1];
+    for (int k = 0; k < 2; k++) {
+      line[r][k] = (uint32_t)p.place(s.dim[1], k) * (uint32_t)s.in_stride[3] * E;
+      asm volatile("" : "+r"(line[r][k]));  /* a register, not worked out anew for each plane */
+    }
+  }
+  const char *from[X];
+#pragma unroll
+  for (int x = 0; x < X; x++) from[x] = (const char *)s.in + (n * s.in_stride[0] + channel * s.in_stride[1] + min(begin + x * 32 + lane, (int)s.in_dim[2] - 1) * s.in_stride[4]) * E;
+
+  const bool whole = s.together && left >= C && rows >= R;
+  float plane[2][R][X];
+  float (&mine)[R][X * 33] = shared[threadIdx.x / 32];
+  if (lane < R) mine[lane][X * 33 - 1] = 0; /* what a point that is at a place finds beside it */
+  int o = (int)band * s.band, end = min(o + s.band, (int)s.out_dim[0]);
+  spot p(s.dim[0], o);
+  char *to = (char *)s.out + (n * s.out_stride[0] + channel * s.out_stride[1] + o * s.out_stride[2] + row * s.out_stride[3] + (first + lane * C) * s.out_stride[4]) * E;
+  int next = p.below;
+#pragma unroll 1
+  for (; o < end; o++, p.next(s.dim[0]), to += s.out_stride[2] * E) {
+    next = max(next, p.below);
+#pragma unroll 1
+    for (; next <= p.below + 1; next++) {
+      raw<T, 1> q[R][2][X];
+#pragma unroll
+      for (int x = 0; x < X; x++) {
+        const char *at = from[x] + clamp(next, (int)s.in_dim[0] - 1) * s.in_stride[2] * E;
+        asm volatile("" : "+l"(at));
+#pragma unroll
+        for (int r = 0; r < R; r++)
+#pragma unroll
+          for (int k = 0; k < 2; k++) q[r][k][x].load(true, at + line[r][k]);
+      }
+#pragma unroll
+      for (int r = 0; r < R; r++)
+#pragma unroll
+        for (int x = 0; x < X; x++) {
+          plane[0][r][x] = plane[1][r][x];
+          plane[1][r][x] = (1 - down[r]) * q[r][0][x].get(0);
+          if (down[r] != 0) plane[1][r][x] = fmaf(down[r], q[r][1][x].get(0), plane[1][r][x]);
+        }
+    }
+    float deep[2];
+    p.weights(s.dim[0], deep);
+#pragma unroll
+    for (int r = 0; r < R; r++)
+#pragma unroll
+      for (int x = 0; x < X; x++) {
+        float v = deep[0] * plane[0][r][x];
+        if (deep[1] != 0) v = fmaf(deep[1], plane[1][r][x], v);
+        mine[r][x * 33 + lane] = v;
+      }
+    __syncwarp();
+    float v[R][C];
+#pragma unroll
+    for (int c = 0; c < C; c++)
+#pragma unroll
+      for (int r = 0; r < R; r++) v[r][c] = fmaf(right[c], mine[r][place[c][1]], (1 - right[c]) * mine[r][place[c][0]]);
+    __syncwarp();
+    char *there = to;
+#pragma unroll
+    for (int r = 0; r < R; r++, there += s.out_stride[3] * E) {
+      if (whole) put<T, C>(v[r], there);
+      else
+#pragma unroll
+        for (int c = 0; c < C; c++)
+          if (r < rows && c < left) put<T, 1>(v[r] + c, there + c * s.out_stride[4] * E);
     }
   }
 }
@@ -278,95 +321,128 @@ template <int MODE> __device__ __forceinline__ void points_of(const ruler &r, in
   *end = first_beyond((j + after) * (int32_t)r.under - 1);
 }
 
-/* A thread has one column; the weights of its first KEPT points, as many as there are where y has twice x's places, stay in registers. */
+struct gradient : resampling {
+  int32_t  band;                          /* lines of dx of a block */
+  uint32_t units;                         /* threads: a column of dx each, V of its channels, L layers */
+  cuda_divisor by_channels, by_columns, by_layers, by_blocks, by_bands;
+};
+
+/* A line of dy: where it lies, in bytes; the first line of dx that it adds to, and the weights of that and those after it. */
+template <int TAPS> struct line_of_dy { int64_t from; int32_t row; float weight[TAPS]; };
+
+/* A block's threads add the same lines of dy to the same lines of dx, each to its column; they list them together. The weights of a column's
+ * first KEPT points, as many as there are where y has twice x's places, stay in registers. */
 template <uint32_t T, int MODE, int V, int L>
-__global__ static void __launch_bounds__(THREADS) resample_strips_backward(const __grid_constant__ strips s)
+__global__ static void __launch_bounds__(THREADS, V > 1 && MODE == QN_RESAMPLE_CUBIC ? 4 : 8) resample_strips_backward(const __grid_constant__ gradient s)
 {
   typedef point<float, int32_t, MODE> spot;
   constexpr int TAPS = spot::TAPS, KEPT = MODE == QN_RESAMPLE_NEAREST ? 2 : 2 * TAPS, E = size_of<T>;
-  uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
-  if (unit >= s.units) return;
-  const cell<int32_t> at = cell_of<int32_t, V, L>(s, (int32_t)unit, s.cells);
-  const int layers = (int)s.layers - at.layer, column = at.o[2];
-  int depth[2], points[2], lines[2], unused;                /* from, to */
-  points_of<MODE>(s.dim[0], at.o[0], &depth[0], &depth[1]);
-  points_of<MODE>(s.dim[2], column, &points[0], &points[1]);
+  __shared__ line_of_dy<TAPS> list[THREADS];
+  uint32_t block, band, channel, column, group;
+  const int plane = (int)cuda_quotient(cuda_quotient(blockIdx.x, s.by_blocks, &block), s.by_bands, &band);
+  const bool mine = block * THREADS + threadIdx.x < s.units;
+  const uint32_t unit = mine ? block * THREADS + threadIdx.x : 0;
+  const uint32_t n = cuda_quotient(cuda_quotient(cuda_quotient(unit, s.by_channels, &channel), s.by_columns, &column), s.by_layers, &group);
+  const int begin = (int)band * s.band, end = min(begin + s.band, (int)s.out_dim[1]);
+  const int layer = (int)group * L, layers = mine ? (int)s.layers - layer : 0;
+  int points[2], lines[2], depths[2], unused;               /* of dy: from, to */
+  points_of<MODE>(s.dim[2], (int)column, &points[0], &points[1]);
+  points_of<MODE>(s.dim[1], begin, &lines[0], &unused);
+  points_of<MODE>(s.dim[1], end - 1, &unused, &lines[1]);
+  points_of<MODE>(s.dim[0], plane, &depths[0], &depths[1]);
+  const int deep = depths[1] - depths[0], steps = (lines[1] - lines[0]) * deep, count = points[1] - points[0];
+
+  const cell<int32_t> at = { (int32_t)n, (int32_t)channel * V, layer, { plane, begin, (int32_t)column } };
   const char *from[L];
   first_of<L>(from, s, at, points[0] * s.in_stride[4], E);
   const int64_t beside = s.in_stride[4] * E;
   const bool near = V > 1 || beside == E; /* at offsets that instructions hold */
-  auto across = [&](int i) { return weight_in<float, int32_t, MODE>(s.dim[2], i, column); };
+  auto across = [&](int i) { return weight_in<float, int32_t, MODE>(s.dim[2], points[0] + i, (int)column); };
   float kept[KEPT];
 #pragma unroll
-  for (int i = 0; i < KEPT; i++) kept[i] = points[0] + i < points[1] ? across(points[0] + i) : 0;
+  for (int i = 0; i < KEPT; i++) kept[i] = i < count ? across(i) : 0;
 
-  int row = at.o[1] * s.band, begin = row, end = min(row + s.band, (int)s.out_dim[1]);
-  points_of<MODE>(s.dim[1], begin, &lines[0], &unused);
-  points_of<MODE>(s.dim[1], end - 1, &unused, &lines[1]);
-  spot p(s.dim[1], lines[0]);
-  row = min(row, p.place(s.dim[1], 0));
+  int row = begin;
   float sum[TAPS][L][V] = {};             /* of lines row, row + 1, ... */
-  char *to = (char *)s.out + (image_of(at, s.out_stride, s.out_layer) + at.o[0] * s.out_stride[2] + row * s.out_stride[3] + column * s.out_stride[4]) * E;
+  char *to = (char *)s.out + offset_of(at, s.out_stride, s.out_layer) * E;
   auto advance = [&] {
-    if (row >= begin) put_line<T, V, 1, L>(s, sum[0], layers, to, column);
+    put_line<T, V, 1, L>(s, sum[0], layers, to, (int)column, true);
+    to += s.out_stride[3] * E;
 #pragma unroll
     for (int k = 0; k < TAPS; k++)
 #pragma unroll
       for (int l = 0; l < L; l++)
 #pragma unroll
         for (int i = 0; i < V; i++) sum[k][l][i] = k + 1 < TAPS ? sum[(k + 1) % TAPS][l][i] : 0;
-    row++, to += s.out_stride[3] * E;
+    row++;
   };
 #pragma unroll 1
-  for (int y = lines[0]; y < lines[1]; y++, p.next(s.dim[1])) {
-    int first = p.place(s.dim[1], 0);
-    if (first >= end) break;
+  for (int first = 0; first < steps; first += THREADS) {
+    __syncthreads();
+    if (first + (int)threadIdx.x < steps) {
+      const int step = first + (int)threadIdx.x, y = step / deep, z = depths[0] + step - y * deep;
+      const spot p(s.dim[1], lines[0] + y);
+      const float part = s.dim[0].points == 1 ? 1.f : weight_in<float, int32_t, MODE>(s.dim[0], z, plane);
+      line_of_dy<TAPS> &line = list[threadIdx.x];
+      line.from = (z * s.in_stride[2] + (lines[0] + y) * s.in_stride[3]) * E;
+      line.row = max(p.place(s.dim[1], 0), begin);
+      float weight[TAPS];
+      p.weights(s.dim[1], weight);
+#pragma unroll
+      for (int k = 0; k < TAPS; k++) {
+        float w = MODE == QN_RESAMPLE_NEAREST && k == 0 ? 1 : 0;        /* of all taps that are at this line: at an edge several */
+        if (MODE != QN_RESAMPLE_NEAREST)
+#pragma unroll
+          for (int tap = 0; tap < TAPS; tap++) w += p.place(s.dim[1], tap) == line.row + k ? weight[tap] : 0;
+        line.weight[k] = line.row + k < end ? w * part : 0;
+      }
+    }
+    __syncthreads();
 #pragma unroll 1
-    while (row < first) advance();
-    float f[L][V] = {};
+    for (int i = 0; i < min(steps - first, (int)THREADS); i++) {
+      const line_of_dy<TAPS> line = list[i];
+      const int64_t ahead = list[min(i + AHEAD, min(steps - first, (int)THREADS) - 1)].from;
+#pragma unroll
+      for (int l = 0; l < L; l++) prefetch(from[l] + ahead);
 #pragma unroll 1
-    for (int z = depth[0]; z < depth[1]; z++) {
-      float deep = s.dim[0].points == 1 ? 1.f : weight_in<float, int32_t, MODE>(s.dim[0], z, at.o[0]);
-      if (deep == 0) continue;
-      const int64_t line = (z * s.in_stride[2] + y * s.in_stride[3]) * E;
+      while (row < line.row) advance();
+      float f[L][V] = {};
       if (near) {
         raw<T, V> q[KEPT][L];
 #pragma unroll
-        for (int l = 0; l < L; l++)
+        for (int l = 0; l < L; l++) {
+          const char *here = from[l] + line.from;
+          asm volatile("" : "+l"(here));    /* one sum, not one for each load */
 #pragma unroll
-          for (int i = 0; i < KEPT; i++) q[i][l].load(kept[i] != 0, from[l] + line + i * (V == 1 ? E : beside));
+          for (int i = 0; i < KEPT; i++)
+            if (kept[i] != 0) q[i][l].load(true, here + i * (V == 1 ? E : beside));
+        }
 #pragma unroll
         for (int i = 0; i < KEPT; i++)
+          if (kept[i] != 0)
+#pragma unroll
+            for (int l = 0; l < L; l++)
+#pragma unroll
+              for (int v = 0; v < V; v++) f[l][v] = fmaf(kept[i], q[i][l].get(v), f[l][v]);
+      }
+#pragma unroll 1
+      for (int i = near ? KEPT : 0; i < count; i++) {
+        const float w = across(i);
+        raw<T, V> more[L];
+#pragma unroll
+        for (int l = 0; l < L; l++) more[l].load(w != 0, from[l] + line.from + i * beside);
+#pragma unroll
+        for (int l = 0; l < L; l++)
+#pragma unroll
+          for (int v = 0; v < V; v++) f[l][v] = fmaf(w, more[l].get(v), f[l][v]);
+      }
+#pragma unroll
+      for (int k = 0; k < TAPS; k++)
+        if (line.weight[k] != 0)
 #pragma unroll
           for (int l = 0; l < L; l++)
 #pragma unroll
-            for (int v = 0; v < V; v++) f[l][v] = fmaf(deep * kept[i], q[i][l].get(v), f[l][v]);
-      }
-#pragma unroll 1
-      for (int i = near ? KEPT : 0; i < points[1] - points[0]; i++) {
-        float w = across(points[0] + i);
-        raw<T, V> more[L];
-#pragma unroll
-        for (int l = 0; l < L; l++) more[l].load(w != 0, from[l] + line + i * beside);
-#pragma unroll
-        for (int l = 0; l < L; l++)
-#pragma unroll
-          for (int v = 0; v < V; v++) f[l][v] = fmaf(deep * w, more[l].get(v), f[l][v]);
-      }
-    }
-    float weight[TAPS];
-    p.weights(s.dim[1], weight);
-#pragma unroll
-    for (int k = 0; k < TAPS; k++) {
-      float w = MODE == QN_RESAMPLE_NEAREST ? 1 : 0;        /* of all taps that are at this line: at an edge several */
-      if (MODE != QN_RESAMPLE_NEAREST)
-#pragma unroll
-        for (int tap = 0; tap < TAPS; tap++) w += p.place(s.dim[1], tap) == row + k ? weight[tap] : 0;
-      if (w == 0) continue;
-#pragma unroll
-      for (int l = 0; l < L; l++)
-#pragma unroll
-        for (int i = 0; i < V; i++) sum[k][l][i] = fmaf(w, f[l][i], sum[k][l][i]);
+            for (int v = 0; v < V; v++) sum[k][l][v] = fmaf(line.weight[k], f[l][v], sum[k][l][v]);
     }
   }
 #pragma unroll 1
@@ -376,27 +452,34 @@ __global__ static void __launch_bounds__(THREADS) resample_strips_backward(const
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
 typedef const void *kernel;
-struct strips_state { strips s; int32_t in, out; kernel kernel; };
+struct strips_state { union { strips forward; volumes deep; gradient backward; }; kernel kernel; uint32_t blocks; int32_t in, out; };
 
 /* What a thread has: what fits its registers and keeps enough loads in flight; the dim that it walks down. */
 struct plan { kernel kernel; int columns, lines, layers, walk; };
 
-template <uint32_t T, int MODE, int V> static plan plan_of(const strips &s, bool forward)
+/* Has a warp a whole line of x, and three quarters of its lanes columns of y? */
+static bool fills_warps(const resampling &s) { return s.in_dim[2] <= 64 && s.out_dim[2] >= 96 * qn_ceil_div(s.out_dim[2], 128); }
+
+template <uint32_t T, int MODE, int V> static plan plan_of(const resampling &s, bool forward)
 {
   constexpr bool CUBIC = MODE == QN_RESAMPLE_CUBIC, NEAREST = MODE == QN_RESAMPLE_NEAREST;
   constexpr int C = V > 1 ? 1 : 4, R = V > 1 ? 2 : 4, FLAT = CUBIC ? 1 : V == 1 && NEAREST ? 4 : 2, BACK = V > 1 ? 1 : CUBIC ? 2 : 4;
   if (!forward) return { (kernel)resample_strips_backward<T, MODE, V, BACK>, 1, 1, BACK, 1 };
   if constexpr (MODE == QN_RESAMPLE_LINEAR)
-    if (s.in_dim[0] > 1) return { (kernel)resample_volumes<T, V, C, R>, C, R, 1, 0 };
+    if (s.in_dim[0] > 1) {
+      if constexpr (V == 1)
+        if (fills_warps(s)) return { (kernel)resample_warps<T, R>, C, R, 1, 0 };
+      return { (kernel)resample_volumes<T, V, C, R>, C, R, 1, 0 };
+    }
   return { (kernel)resample_strips<T, MODE, V, C, FLAT>, C, 1, FLAT, 1 };
 }
-template <uint32_t T, int V> static plan choose_mode(const strips &s, bool forward)
+template <uint32_t T, int V> static plan choose_mode(const resampling &s, bool forward)
 {
   if (s.mode == QN_RESAMPLE_NEAREST) return plan_of<T, QN_RESAMPLE_NEAREST, V>(s, forward);
   if (s.mode == QN_RESAMPLE_LINEAR) return plan_of<T, QN_RESAMPLE_LINEAR, V>(s, forward);
   return plan_of<T, QN_RESAMPLE_CUBIC, V>(s, forward);
 }
-template <uint32_t T> static plan choose(const strips &s, bool forward, bool vectors)
+template <uint32_t T> static plan choose(const resampling &s, bool forward, bool vectors)
 {
   return vectors ? choose_mode<T, T == QN_F32 ? 4 : 8>(s, forward) : choose_mode<T, 1>(s, forward);
 }
@@ -410,50 +493,100 @@ static bool has_vectors(const spatial *s, int v, const qn_value *in, const qn_va
   return whole;
 }
 
-static qn_status prepare(const qn_request *r, qn_prepared *out)
+/* What both directions ask first. v: channels of a vector, or 1. */
+static qn_status begin(resampling *s, plan *plan, int *v, strips_state *st, const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
-  const qn_value *in = &r->value[op->arg[0]], *to = &r->value[op->arg[1]];
-  bool forward = op->op == QN_OP_RESAMPLE;
+  const qn_value *in = &r->value[st->in = op->arg[0]], *to = &r->value[st->out = op->arg[1]];
+  const bool forward = op->op == QN_OP_RESAMPLE;
   if (in->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
   if (in->dtype != to->dtype) return qn_refuse(out, "one dtype", "y", qn_kit_name(in->dtype), "%s", qn_kit_name(to->dtype));
-  strips s = {};
-  (resampling &)s = resampling_of((const qn_resampling *)op->attr, forward, in, to);
-  if (!spatial_small(&s)) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)spatial_units(&s, 1, 1));
-  if (forward && s.mode == QN_RESAMPLE_CUBIC && s.out_dim[0] * s.in_dim[0] > 1) return qn_refuse(out, "cubic in two dims at most", "x", "rank 3 or 4", "rank %d", in->rank);
-  int v = in->dtype == QN_F32 ? 4 : 8;
-  bool vectors = has_vectors(&s, v, in, to);
-  if (!vectors) v = 1;
-  const plan plan = in->dtype == QN_F32 ? choose<QN_F32>(s, forward, vectors) : in->dtype == QN_BF16 ? choose<QN_BF16>(s, forward, vectors) : choose<QN_F16>(s, forward, vectors);
+  *s = resampling_of((const qn_resampling *)op->attr, forward, in, to);
+  if (!spatial_small(s)) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)spatial_units(s, 1, 1));
+  *v = in->dtype == QN_F32 ? 4 : 8;
+  const bool vectors = has_vectors(s, *v, in, to);
+  if (!vectors) *v = 1;
+  *plan = in->dtype == QN_F32 ? choose<QN_F32>(*s, forward, vectors) : in->dtype == QN_BF16 ? choose<QN_BF16>(*s, forward, vectors) : choose<QN_F16>(*s, forward, vectors);
+  st->kernel = plan->kernel;
+  return QN_OK;
+}
+
+/* Among warps: columns evenly, in words of what a lane has; bands as below. */
+static void divide(volumes *s, strips_state *st, const plan &plan, int units)
+{
+  const int64_t steps = s->out_dim[0], columns = s->out_dim[2], rows = qn_ceil_div(s->out_dim[1], plan.lines), tiles = qn_ceil_div(columns, 32 * plan.columns);
+  const int64_t n = s->channels_last ? s->layers : s->outer, channels = s->channels_last ? s->channels : s->layers, warps = tiles * rows * channels * n;
+  int64_t bands = qn_min_i64(qn_ceil_div(steps, 4), qn_max_i64(qn_ceil_div(steps, 64), qn_ceil_div((int64_t)units * 64, warps)));
+  s->cols = (int32_t)qn_round_up(qn_ceil_div(columns, tiles), plan.columns);
+  s->band = (int32_t)qn_ceil_div(steps, bands), bands = qn_ceil_div(steps, s->band);
+  s->units = (uint32_t)(warps * bands);
+  s->by_tiles = cuda_divide_by(tiles), s->by_rows = cuda_divide_by(rows), s->by_bands = cuda_divide_by(bands), s->by_channels = cuda_divide_by(channels);
+  st->blocks = (uint32_t)qn_ceil_div(s->units, THREADS / 32);
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  strips_state st = {};
+  strips &s = st.forward;
+  plan plan;
+  int v;
+  qn_status status = begin(&s, &plan, &v, &st, r, out);
+  if (status) return status;
+  const qn_value *in = &r->value[st.in], *to = &r->value[st.out];
+  if (s.mode == QN_RESAMPLE_CUBIC && s.out_dim[0] * s.in_dim[0] > 1) return qn_refuse(out, "cubic in two dims at most", "x", "rank 3 or 4", "rank %d", in->rank);
   if (s.in_dim[2] * s.in_stride[4] > 1 << 28 || s.in_stride[3] > 1 << 28) return qn_refuse(out, "places of a line are counted in 31 bits", "x", "fewer", "%lld", (long long)(s.in_dim[2] * s.in_stride[4]));
   s.together = s.out_dim[2] % plan.columns == 0 && s.out_stride[4] == 1 && to->align >= (uint32_t)(plan.columns * (in->dtype == QN_F32 ? 4 : 2));
   for (int d = 0; d < 4; d++) s.together &= s.out_stride[d] % plan.columns == 0;
+  if (s.mode == QN_RESAMPLE_LINEAR && s.in_dim[0] > 1 && v == 1 && fills_warps(s)) {
+    if (s.in_dim[1] * s.in_stride[3] > 1 << 28) return qn_refuse(out, "places of a plane are counted in 31 bits", "x", "fewer", "%lld", (long long)(s.in_dim[1] * s.in_stride[3]));
+    volumes deep = {};
+    (resampling &)deep = s;
+    deep.together = s.together;
+    st.deep = deep;
+    divide(&st.deep, &st, plan, r->device->units);
+    return cuda_keep(out, &st, sizeof st);
+  }
   s.cells[0] = s.out_dim[0], s.cells[1] = qn_ceil_div(s.out_dim[1], plan.lines), s.cells[2] = qn_ceil_div(s.out_dim[2], plan.columns);
   /* Bands: as long as they leave the device threads enough, for the lines (planes) at their ends are joined twice. */
   int64_t steps = s.out_dim[plan.walk], across = s.channels / v * s.cells[!plan.walk] * s.cells[2] * qn_ceil_div(s.layers, plan.layers) * s.outer;
-  int64_t bands = qn_min_i64(qn_ceil_div(steps, 4), qn_max_i64(qn_ceil_div(steps, 32), qn_ceil_div((int64_t)r->device->units * (forward && v == 1 && plan.walk ? 8192 : 4096), across)));
+  int64_t bands = qn_min_i64(qn_ceil_div(steps, 4), qn_max_i64(qn_ceil_div(steps, 32), qn_ceil_div((int64_t)r->device->units * (v == 1 && plan.walk ? 8192 : 4096), across)));
   s.band = (int32_t)qn_ceil_div(steps, bands);
   s.cells[plan.walk] = qn_ceil_div(steps, s.band);
   s.units = (uint32_t)(across * s.cells[plan.walk]);
+  st.blocks = (s.units + THREADS - 1) / THREADS;
+  return cuda_keep(out, &st, sizeof st);
+}
 
+static qn_status prepare_backward(const qn_request *r, qn_prepared *out)
+{
   strips_state st = {};
-  st.s = s;
-  st.in = op->arg[0], st.out = op->arg[1];
-  st.kernel = plan.kernel;
+  gradient &s = st.backward;
+  plan plan;
+  int v;
+  qn_status status = begin(&s, &plan, &v, &st, r, out);
+  if (status) return status;
+  const int64_t channels = s.channels / v, layers = qn_ceil_div(s.layers, plan.layers), units = channels * s.out_dim[2] * layers * s.outer;
+  /* Bands: as long as they leave the device threads enough, for the lines of dy at their ends are read twice: more of them with more taps. */
+  const int64_t steps = s.out_dim[1], all = units * s.out_dim[0];
+  int64_t bands = qn_min_i64(qn_ceil_div(steps, 4), qn_max_i64(qn_ceil_div(steps, 32), qn_ceil_div((int64_t)r->device->units * (MANY >> s.mode), all)));
+  s.band = (int32_t)qn_ceil_div(steps, bands), bands = qn_ceil_div(steps, s.band);
+  s.units = (uint32_t)units;
+  const int64_t blocks = qn_ceil_div(units, THREADS);
+  s.by_channels = cuda_divide_by(channels), s.by_columns = cuda_divide_by(s.out_dim[2]), s.by_layers = cuda_divide_by(layers);
+  s.by_blocks = cuda_divide_by(blocks), s.by_bands = cuda_divide_by(bands);
+  st.blocks = (uint32_t)(blocks * bands * s.out_dim[0]);
   return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
-  const strips_state *st = (const strips_state *)p->state;
-  strips s = st->s;
-  s.in = launch->ptr[st->in];
-  s.out = launch->ptr[st->out];
-  void *arguments[] = { &s };
-  return cuda_check(cudaLaunchKernel(st->kernel, dim3((s.units + THREADS - 1) / THREADS), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "resample_strips");
+  strips_state st = *(const strips_state *)p->state;
+  st.forward.in = launch->ptr[st.in], st.forward.out = launch->ptr[st.out];   /* both begin alike */
+  void *arguments[] = { &st.forward };
+  return cuda_check(cudaLaunchKernel(st.kernel, dim3(st.blocks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "resample_strips");
 }
 
-#define ROW(op) { "strips", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_RESAMPLE), ROW(QN_OP_RESAMPLE_BACKWARD) };
+#define ROW(op, prepare) { "strips", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
+                           prepare, nullptr, run, cuda_release }
+static const qn_engine row[] = { ROW(QN_OP_RESAMPLE, prepare), ROW(QN_OP_RESAMPLE_BACKWARD, prepare_backward) };
 const qn_engine_list cuda_resample_strips_list = { row, sizeof row / sizeof *row };

@@ -401,7 +401,7 @@ static qn_status prepare_points(const qn_request *r, qn_prepared *out)
   s->tiles[0] = cuda_divide_by(qn_ceil_div(s->point[2], s->wide)), s->tiles[1] = cuda_divide_by(qn_ceil_div(s->point[1], s->high)), s->tiles[2] = cuda_divide_by(s->point[0]);
   st.units = (int64_t)s->tiles[0].by * s->tiles[1].by * s->tiles[2].by * x->dim[0];
   /* what a point costs is shared by its channels: as few threads have them as fill a device */
-  s->each = (int32_t)(forward && !last ? qn_max_i64(qn_min_i64(c, 4), qn_ceil_div(c * s->count, 1 << 20)) : c);
+  s->each = (int32_t)(forward && !last ? qn_max_i64(qn_max_i64(qn_min_i64(c, 4), qn_ceil_div(c, 65535)), qn_ceil_div(c * s->count, 1 << 20)) : c);
   st.groups = (uint32_t)qn_ceil_div(c, s->each);
   st.kernel = x->dtype == QN_F32 ? points_of<4>(forward, s->dims == 3) : points_of<2>(forward, s->dims == 3);
   return cuda_keep(out, &st, sizeof st);

@@ -10,7 +10,8 @@
 #include "vector.cuh"
 
 enum { THREADS = 256, V = 4, FEW = 24, MANY = 400 };
-enum { STEP_CHUNK = THREADS * V, WRITE_CHUNK = 8 * STEP_CHUNK, READ_CHUNK = 32 * STEP_CHUNK };      /* elements of a block: of a step; written; read alone */
+enum { STEP_CHUNK = THREADS * V, READ_CHUNK = 32 * STEP_CHUNK };           /* elements of a block: of a step; read alone */
+enum { READ_AHEAD = 4, WRITTEN = 8 };     /* vectors of a thread on their way at once: read alone; all that it writes */
 enum { P, G, M, S, NEW_P, NEW_M, NEW_S, COPY, LISTS };     /* M, S: first and second moments; of a norm and of unscaling G and NEW_P */
 
 struct entry { void *p[LISTS]; int64_t n; uint32_t first; uint16_t dtype, aligned; };      /* first: chunk; dtype: of G; aligned: all, to 16 bytes */
@@ -148,11 +149,13 @@ template <int op, int most> __global__ static void __launch_bounds__(THREADS, 6)
 
 /* ---- norms and checks ---------------------------------------------------------------------------------------------- */
 
-/* Shows a visitor n elements, by vectors of 16 bytes, many on their way at once, and writes what it leaves of them: what is written
- * goes by one vector at a time, since reads that come far ahead of writes make these slower. */
+/* Elements of a block that writes. */
+__host__ __device__ static inline int write_chunk(uint32_t dtype) { return THREADS * WRITTEN * (dtype == QN_F32 ? 4 : 8); }
+
+/* Shows a visitor n elements, by vectors of 16 bytes, several on their way at once, and writes what it leaves of them. */
 template <int dtype, bool writes, class F> __device__ __forceinline__ void visit_vectors(const void *from, void *to, int64_t at, int n, F visitor)
 {
-  constexpr int E = vector_per_16<dtype>, K = writes ? 1 : 4;
+  constexpr int E = vector_per_16<dtype>, K = writes ? WRITTEN : READ_AHEAD;
 #pragma unroll 1
   for (int first = threadIdx.x * E; first < n; first += THREADS * E * K) {
     uint4 q[K];
@@ -163,7 +166,7 @@ template <int dtype, bool writes, class F> __device__ __forceinline__ void visit
       float v[E];
       vector_open<dtype>(v, 0, q[k]);
       visitor(v);
-      if (writes && first + E <= n) *(uint4 *)vector_place<dtype>(to, at + first) = vector_close<dtype>(v, 0);
+      if (writes && first + k * THREADS * E + E <= n) *(uint4 *)vector_place<dtype>(to, at + first + k * THREADS * E) = vector_close<dtype>(v, 0);
     }
   }
   const int rest = n - n % E + threadIdx.x;
@@ -174,7 +177,7 @@ template <int dtype, bool writes, class F> __device__ __forceinline__ void visit
 }
 template <bool writes, class F> __device__ __forceinline__ void visit(const entry &e, uint32_t chunk, F visitor)
 {
-  constexpr int most = writes ? WRITE_CHUNK : READ_CHUNK;
+  const int most = writes ? write_chunk(e.dtype) : READ_CHUNK;
   const int64_t at = (int64_t)(chunk - e.first) * most;
   const int n = (int)min(e.n - at, (int64_t)most);
   const uint32_t dtype = dtype3(e.dtype);
@@ -227,8 +230,13 @@ template <int most> __global__ static void __launch_bounds__(THREADS) training_u
   if (e.p[NEW_P]) visit<true>(e, blockIdx.x, unscale);
   else visit<false>(e, blockIdx.x, unscale);
   any = __syncthreads_or(any);
-  if (any && threadIdx.x == 0) *(volatile uint32_t *)a.flag = 1;
-  if (!last_block(a) || threadIdx.x) return;
+  if (threadIdx.x) return;                /* nobody waits for the ticket */
+  if (any) {
+    *(volatile uint32_t *)a.flag = 1;
+    __threadfence();
+  }
+  if (!last_to_come(a)) return;
+  __threadfence();
   *a.norm = __ldcg(a.flag) ? 1 : 0;
   *a.flag = 0;
 }
@@ -248,7 +256,7 @@ struct state {
 static bool is_step(uint32_t op) { return op != QN_OP_GLOBAL_NORM && op != QN_OP_AMP_UNSCALE; }
 static int64_t chunks_of(const state *s, const item *t)
 {
-  return qn_ceil_div(t->n, is_step(s->c.op) ? STEP_CHUNK : t->number[NEW_P] >= 0 ? WRITE_CHUNK : READ_CHUNK);
+  return qn_ceil_div(t->n, is_step(s->c.op) ? STEP_CHUNK : t->number[NEW_P] >= 0 ? write_chunk(t->dtype) : READ_CHUNK);
 }
 
 static qn_status read_attributes(state *s, const qn_node *op)

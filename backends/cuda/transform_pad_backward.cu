@@ -1,7 +1,7 @@
 /* transform_pad_backward.cu -- the gradient of pad at the speed of memory: dx[j] = the sum of dy over the places that pad filled from j.
  *
  * A thread has one column of ROWS neighbouring rows of dx, whose loads are on their way together; those of neighbouring threads lie side
- * by side. Rows that pad copied more often, or that do not fill a band, are made one by one. */
+ * by side. Of rows that pad copied more often a thread has one. */
 #include "engines.h"
 #include "pad.cuh"
 #include "vector.cuh"
@@ -10,8 +10,9 @@ enum { THREADS = 256, ROWS = 8 };
 
 struct gathering : padding {              /* in is dy, out is dx */
   uint32_t units;
-  int32_t  once[2];                       /* rows that pad copied once: from, to */
-  cuda_divisor by_bands;                  /* of rows */
+  uint32_t once[2];                       /* rows that pad copied once, ROWS at least, or none: from, to */
+  uint32_t bands;                         /* of these */
+  cuda_divisor by_bands;                  /* and the other rows */
 };
 
 /* The k-th place of dy, along dim d, that shows place j of dx; *count: how many do. */
@@ -71,31 +72,32 @@ template <int dtype, int R> __device__ __forceinline__ void add_rows(float (&sum
   } while (++k < outers);
 }
 
-template <int dtype> __global__ static void __launch_bounds__(THREADS, 5) transform_pad_backward(const __grid_constant__ gathering p)
+/* The last band may take some rows of the one before it again. */
+template <int dtype> __global__ static void __launch_bounds__(THREADS) transform_pad_backward(const __grid_constant__ gathering p)
 {
   uint32_t unit = blockIdx.x * THREADS + threadIdx.x, x, band;
   if (unit >= p.units) return;
   const uint32_t outer = cuda_quotient(cuda_quotient(unit, p.by_out[0], &x), p.by_bands, &band);
-  const int y = (int)band * ROWS, end = min(y + (int)ROWS, (int)p.out_dim[1]);
-  int64_t to = ((int64_t)outer * p.out_dim[1] + y) * p.out_dim[0] + x;
-  if (y >= p.once[0] && y + ROWS <= p.once[1]) {
+  const int64_t plane = (int64_t)outer * p.out_dim[1];
+  if (band < p.bands) {
+    const uint32_t y = min(p.once[0] + band * ROWS, p.once[1] - ROWS);
     float sum[ROWS] = {};
-    add_rows<dtype>(sum, p, outer, y + (int)p.before[1], (int)x);
+    add_rows<dtype>(sum, p, outer, (int)(y + p.before[1]), (int)x);
+    int64_t to = (plane + y) * p.out_dim[0] + x;
 #pragma unroll
     for (int r = 0; r < ROWS; r++, to += p.out_dim[0]) {
       float v[1] = { sum[r] };
       vector_store(v, p.out, dtype, to, 1, 1);
     }
-    return;
-  }
-#pragma unroll 1
-  for (int j = y; j < end; j++, to += p.out_dim[0]) {
+  } else {
+    uint32_t y = band - p.bands;
+    if (y >= p.once[0]) y += p.once[1] - p.once[0];
     float sum[1] = {};
     int k = 0, rows;
     do {
-      add_rows<dtype>(sum, p, outer, shows(p, 1, j, k, &rows), (int)x);
+      add_rows<dtype>(sum, p, outer, shows(p, 1, (int)y, k, &rows), (int)x);
     } while (++k < rows);
-    vector_store(sum, p.out, dtype, to, 1, 1);
+    vector_store(sum, p.out, dtype, (plane + y) * p.out_dim[0] + x, 1, 1);
   }
 }
 
@@ -112,17 +114,22 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (dy->dtype != dx->dtype) return qn_refuse(out, "one dtype", "dx", qn_kit_name(dy->dtype), "%s", qn_kit_name(dx->dtype));
   if (!qn_is_dense(dx)) return qn_refuse(out, "elements are counted as they lie", "dx", "no gaps", "%s", "gaps");
   if (qn_elements(dx) > INT32_MAX) return qn_refuse(out, "elements are counted in 31 bits", "dx", "below 2^31", "%lld", (long long)qn_elements(dx));
+  for (int d = 0; d < dy->rank; d++)
+    if (dy->dim[d] > INT32_MAX) return qn_refuse(out, "places are counted in 31 bits", "dy", "below 2^31", "%lld", (long long)dy->dim[d]);
   gathering p = {};
   if (!pad_fill(&p, a, dy, dx)) return qn_refuse(out, "at most 6 dims that do not merge", "dx", "6", "%d", dx->rank);
   if (p.in_dim[0] > 1 && p.in_stride[0] != esize) return qn_refuse(out, "rows contiguous in both", "dy", "the order of dx's dims", "%s", "");
   if (p.rank < 2) p.in_dim[1] = p.out_dim[1] = 1;
-  int32_t n = (int32_t)p.out_dim[1], before = (int32_t)p.before[1], after = (int32_t)p.in_dim[1] - n - before;
-  p.once[1] = n;
-  if (a->mode == QN_PAD_REFLECT) p.once[0] = before ? before + 1 : 0, p.once[1] = after ? n - 1 - after : n;
-  if (a->mode == QN_PAD_REPLICATE) p.once[0] = before > 0, p.once[1] = n - (after > 0);
-  int64_t bands = qn_ceil_div(n, (int64_t)ROWS);
+  const int32_t n = (int32_t)p.out_dim[1], before = (int32_t)p.before[1], after = (int32_t)p.in_dim[1] - n - before;
+  int32_t from = 0, to = n;
+  if (a->mode == QN_PAD_REFLECT) from = before ? before + 1 : 0, to = after ? n - 1 - after : n;
+  if (a->mode == QN_PAD_REPLICATE) from = before > 0, to = n - (after > 0);
+  if (to - from < ROWS) from = to = 0;
+  p.once[0] = (uint32_t)from, p.once[1] = (uint32_t)to;
+  p.bands = (uint32_t)qn_ceil_div(to - from, ROWS);
+  const int64_t bands = p.bands + n - (to - from);
   p.by_bands = cuda_divide_by(bands);
-  p.units = (uint32_t)(p.elements / n * bands);
+  p.units = (uint32_t)(qn_elements(dx) / n * bands);
   pad_state st = {};
   st.p = p;
   st.dy = qn_role(&r->op[0], QN_ROLE_PAD_BACKWARD_DY), st.dx = qn_role(&r->op[0], QN_ROLE_PAD_BACKWARD_DX);

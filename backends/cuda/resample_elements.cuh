@@ -1,0 +1,70 @@
+/* resample_elements.cuh -- the elements that resample_strips.cu reads as they came and stores as words; where its threads' layers begin. */
+#pragma once
+#include "resample.cuh"
+
+template <uint32_t T> constexpr int size_of = T == QN_F32 ? 4 : 2;
+
+template <uint32_t T, int V> struct raw {      /* V elements: 16 bytes, or one */
+  uint32_t word[V == 1 ? 1 : 4];
+
+  __device__ __forceinline__ void load(bool there, const char *p)
+  {
+    if constexpr (V == 1) {
+      word[0] = 0;
+      if (there) word[0] = T == QN_F32 ? __ldg((const uint32_t *)p) : __ldg((const uint16_t *)p);
+    } else {
+      uint4 q = {};
+      if (there) q = __ldg((const uint4 *)p);
+      word[0] = q.x, word[1] = q.y, word[2] = q.z, word[3] = q.w;
+    }
+  }
+  __device__ __forceinline__ float get(int i) const
+  {
+    if constexpr (T == QN_F32) return __uint_as_float(word[i]);
+    else if constexpr (T == QN_BF16) return __uint_as_float(i & 1 ? word[i / 2] & 0xffff0000u : word[i / 2] << 16);
+    else return f16_to_float((uint16_t)(i & 1 ? word[i / 2] >> 16 : word[i / 2]));
+  }
+};
+
+/* N elements to where a word of them lies: 16 or 8 bytes, or one. */
+template <uint32_t T, int N> __device__ __forceinline__ void put(const float *v, char *p)
+{
+  if constexpr (N == 1) {
+    if constexpr (T == QN_F32) *(float *)p = v[0];
+    else *(uint16_t *)p = T == QN_BF16 ? float_to_bf16(v[0]) : float_to_f16(v[0]);
+  } else if constexpr (T == QN_F32) {
+    *(float4 *)p = make_float4(v[0], v[1], v[2], v[3]);
+  } else {
+    uint32_t word[4];
+#pragma unroll
+    for (int i = 0; i < N / 2; i++) word[i] = T == QN_BF16 ? pack_bf16(v[2 * i], v[2 * i + 1]) : pack_f16(v[2 * i], v[2 * i + 1]);
+    if constexpr (N == 8) *(uint4 *)p = make_uint4(word[0], word[1], word[2], word[3]);
+    else *(uint2 *)p = make_uint2(word[0], word[1]);
+  }
+}
+
+/* A thread's share of a line: C V elements of each of L layers. */
+template <uint32_t T, int V, int C, int L> __device__ __forceinline__ void put_line(const spatial &s, const float (&v)[L][C * V], int layers, char *to, int column, bool together)
+{
+#pragma unroll
+  for (int l = 0; l < L; l++, to += s.out_layer * size_of<T>) {
+    if (l >= layers) break;
+    if (C == 1 || together) put<T, C * V>(v[l], to);
+    else
+#pragma unroll
+      for (int c = 0; c < C; c++)
+        if (column + c < s.out_dim[2]) put<T, V>(v[l] + c * V, to + c * s.out_stride[4] * size_of<T>);
+  }
+}
+
+/* Where the input's layers begin, `more` elements on; where there are fewer than L, the first instead. */
+template <int L> __device__ __forceinline__ void first_of(const char *(&from)[L], const spatial &s, const cell<int32_t> &at, int64_t more, int size)
+{
+#pragma unroll
+  for (int l = 0; l < L; l++) {
+    from[l] = (const char *)s.in + (image_of(at, s.in_stride, s.in_layer) + (at.layer + l < s.layers ? l * s.in_layer : 0) + more) * size;
+    asm volatile("" : "+l"(from[l]));     /* a register, not worked out anew for each load */
+  }
+}
+
+__device__ __forceinline__ void prefetch(const char *p) { asm volatile("prefetch.global.L2 [%0];" :: "l"(p)); }
