@@ -312,12 +312,12 @@ void measure(side *const s[], int n, const bench_case *c, const measure_options 
       t[i].b = &b[made];
     } else {
       t[i].b = &b[i];
-      made = i;
       random_state = 1;                 /* the same data on both devices */
       if ((r[i].status = buffers_make(&b[i], s[i]->ctx, g))) {
         fail(&r[i], r[i].status);
         continue;
       }
+      made = i;
     }
     if (!ready(&t[i], c, o, &r[i]))
       live++;

@@ -164,7 +164,9 @@ static void csv_side(FILE *f, const side *s, const row *r, int i)
   fputc(',', f);
   quoted(f, x->status ? x->why : x->engine);
   if (x->status) {
-    fprintf(f, ",%s,,,,,,,", qn_status_text(x->status));
+    fputc(',', f);
+    quoted(f, qn_status_text(x->status));
+    fprintf(f, ",,,,,,,");
     return;
   }
   fprintf(f, ",%s,%.1f,%.1f,%.1f,%.4f,%.2f,%.2f,%.3f", class_name[x->class_], x->ns, x->ns_q1, x->ns_q3, share(r, i),

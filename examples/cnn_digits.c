@@ -440,10 +440,10 @@ static int whole(const char *option, const char *text, int least, struct argp_st
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
   options *o = state->input;
-  char *end;
+  char *end, behind;
   switch (key) {
   case 'w':
-    if (sscanf(text, "%d,%d", &o->c1, &o->c2) != 2 || o->c1 < 1 || o->c2 < 1 || o->c1 > 4096 || o->c2 > 4096)
+    if (sscanf(text, "%d,%d%c", &o->c1, &o->c2, &behind) != 2 || o->c1 < 1 || o->c2 < 1 || o->c1 > 4096 || o->c2 > 4096)
       argp_error(state, "--width wants two numbers of channels, as 16,32, not %s", text);
     break;
   case 'e': o->epochs = whole("--epochs", text, 1, state); break;
@@ -454,8 +454,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     break;
   case 'r':
     o->rate = strtod(text, &end);
-    if (*end || !(o->rate > 0))
-      argp_error(state, "--rate wants a number above 0, not %s", text);
+    if (*end || !(o->rate > 0 && o->rate <= 1e6))
+      argp_error(state, "--rate wants a number above 0, at most 1e6, not %s", text);
     break;
   case 's': o->seed = (unsigned long)whole("--seed", text, 0, state); break;
   case 'l':

@@ -28,6 +28,8 @@ layer_norm x=bf16/512x32x16x196 axis=2,3 scale=bf16/1x32x16x1 shift=bf16/1x32x16
 layer_norm x=bf16/128x32x8x3136/802816:8:1:256 axis=2,3 scale=bf16/1x32x8x1 shift=bf16/1x32x8x1 ; name=groupnorm.g32.n128.c256.56x56.nhwc
 layer_norm x=bf16/128x32x2x12544/802816:2:1:64 axis=2,3 scale=bf16/1x32x2x1 shift=bf16/1x32x2x1 ; name=groupnorm.g32.n128.c64.112x112.nhwc
 layer_norm x=bf16/512x32x16x196/100352:16:1:512 axis=2,3 scale=bf16/1x32x16x1 shift=bf16/1x32x16x1 ; name=groupnorm.g32.n512.c512.14x14.nhwc
+layer_norm_backward dy=bf16/128x32x8x3136 x=bf16/128x32x8x3136 axis=2,3 scale=bf16/1x32x8x1 mean=f32/128x32x1x1 rstd=f32/128x32x1x1 dscale=? dshift=? ; name=groupnorm.bwd.g32.n128.c256.56x56.nchw
+layer_norm_backward dy=bf16/128x32x8x3136/802816:8:1:256 x=bf16/128x32x8x3136/802816:8:1:256 axis=2,3 scale=bf16/1x32x8x1 mean=f32/128x32x1x1 rstd=f32/128x32x1x1 dscale=? dshift=? ; name=groupnorm.bwd.g32.n128.c256.56x56.nhwc
 layer_norm x=bf16/128x1048576 scale=bf16/1x1048576 shift=bf16/1x1048576 ; name=layernorm.128x1048576
 rms_norm x=f32/64x1048576 scale=f32/1x1048576 ; name=rmsnorm.f32.64x1048576
 
