@@ -254,7 +254,7 @@ static bool cast(rows r, const cpu_instruction *code)
     for (int64_t i = 0; i < r.n; i++) whole[i] = r.a[i] != 0.0f;
   else if (code->out_type == CPU_I32)
     to_i32(whole, r.a, r.n, code->dtype);
-  else if (code->dtype == QN_F32)
+  else if (code->dtype == QN_F32 && r.n)  /* no elements: no rows either, only a question */
     memmove(r.y, r.a, (size_t)r.n * sizeof *r.a);
   else
     for (int64_t at = 0; at < r.n; at += STRETCH) {
