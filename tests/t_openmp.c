@@ -35,7 +35,7 @@ static qn_status compute(qn_context *ctx, const float *a, const float *b, float 
 /* Of a product that is planned for as many threads as the context has; option NULL: what OpenMP would use. */
 static size_t workspace(const char *option)
 {
-  const char *const with[] = { "backend=cpu_ref", "tune=off", option, NULL };
+  const char *const with[] = { "backend=cpu_ref", "tune=off", "engine=matmul=blocked", option, NULL };
   qn_context *ctx = NULL;
   qn_graph *graph = NULL;
   qn_plan *plan = NULL;

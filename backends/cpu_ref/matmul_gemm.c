@@ -182,6 +182,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   p.a.at.base = launch->ptr[p.a.at.value];
   p.b.at.base = launch->ptr[p.b.at.value];
   p.y.at.base = launch->ptr[p.y.at.value];
+  if (p.epilogue.alpha == 0) p.k = 0;     /* never reads a or b; OpenBLAS's kernels for small matrices do */
 #pragma omp parallel num_threads(threads)
   {
 #ifdef _OPENMP
