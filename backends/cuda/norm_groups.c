@@ -180,20 +180,23 @@ static bool share_out(state *s, const qn_device *device, bool clusters, bool tea
   return false;
 }
 
-/* Whether dy lies as x does, and the channels' parameters vary over the innermost of the other dims, or not at all. */
+/* Whether dy lies as x does, and the channels' parameters vary over the innermost of the other dims, or not at all: all of them, for their
+ * sums are over the same items. */
 static const char *read_others(const qn_request *r, state *s)
 {
   const cuda_groups *k = &s->k;
   const qn_value *x = &r->value[s->number[X]], *dy = &r->value[s->dy];
   if (dy->dtype != x->dtype || dy->align < 16 || !qn_same_layout(dy, x)) return "dy lies as x does";
-  bool varies = false;
-  for (int t = SCALE; t <= DSHIFT; t++)
-    for (int d = 0; d < k->rank; d++) {
-      if (s->number[t] < 0 || k->stride[t][d] == 0) continue;
-      if (d > 0 || k->stride[t][d] != channels_of(s)) return "parameters lie like a group's channels, one group's after another's";
-      varies = true;
-    }
-  s->sides = varies ? k->dim[0] : 1;
+  int given = 0, varying = 0;
+  for (int t = SCALE; t <= DSHIFT; t++) {
+    if (s->number[t] < 0) continue;
+    given++;
+    varying += k->rank > 0 && k->stride[t][0] != 0;
+    for (int d = 0; d < k->rank; d++)
+      if (k->stride[t][d] != 0 && (d > 0 || k->stride[t][d] != channels_of(s))) return "parameters lie like a group's channels, one group's after another's";
+  }
+  if (varying && varying < given) return "parameters are alike for all groups, or none is";
+  s->sides = varying ? k->dim[0] : 1;
   return NULL;
 }
 
