@@ -478,7 +478,10 @@ static void read_chain(const qn_request *r, state *st, qn_prepared *out)
   cuda_chain_begin(&st->chain, st->number[Y]);
   cuda_chain_follow(&st->chain, r, &dims);
   const qn_value *y = &r->value[st->chain.out];
-  if (y->dtype != st->s.dtype[X] || y->align < 16) return;
+  if (y->dtype != st->s.dtype[X] || y->align < 16) {        /* nothing is taken, nor bound in run */
+    cuda_chain_begin(&st->chain, st->number[Y]);
+    return;
+  }
   out->n_ops = st->chain.n_ops;
   st->second = cuda_chain_second(&st->chain, r, r->value[st->chain.out].dtype, &st->s.relu);
   st->number[Y] = st->chain.out;
