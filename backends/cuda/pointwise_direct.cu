@@ -9,6 +9,7 @@ struct pointwise {
   int32_t  n, condition;                  /* operands; select's condition comes before them */
   tensor   operand[3], y;
   scalar   value[3];                      /* of operands of rank 0 */
+  int64_t  whole[3];                      /* the same of the host's, as integers, which may have more digits than a double */
   double   alpha, beta;
   int64_t  elements;
 };
@@ -38,13 +39,25 @@ __device__ static double floating_operand(const pointwise &v, int k, int64_t i)
   return v.type == QN_F64 ? x : (float)x;
 }
 
+__device__ static bool is_float(uint32_t dtype) { return dtype >= QN_F64 && dtype <= QN_BF16; }
+
 __device__ static int64_t whole_operand(const pointwise &v, int k, int64_t i)
 {
   const tensor &t = v.operand[k];
+  const scalar &s = v.value[k];
   if (t.rank > 0) return t.load<int64_t>(place(t, v.y, i));
-  double x = v.value[k].p ? element_load<double>(v.value[k].p, 0, v.value[k].dtype) : v.value[k].value;
+  if (!s.p) return v.whole[k];
+  if (!is_float(s.dtype)) return integer_clamp(element_load<int64_t>(s.p, 0, s.dtype), v.type);
+  double x = element_load<double>(s.p, 0, s.dtype);
   if (v.type == QN_BOOL) return x != 0;
   return x != x ? 0 : integer_clamp(__double2ll_rn(x), v.type);
+}
+
+/* Select's. A host's is no pointer of the device's. */
+__device__ static bool condition(const pointwise &v, int64_t i)
+{
+  const tensor &t = v.operand[0];
+  return t.rank > 0 || v.value[0].p ? t.load<int64_t>(place(t, v.y, i)) != 0 : v.value[0].value != 0;
 }
 
 __device__ static double floating(const pointwise &v, double a, double b)
@@ -86,14 +99,13 @@ __device__ static int64_t whole(uint32_t op, int64_t a, int64_t b)
 
 __global__ static void __launch_bounds__(256) pointwise_direct(const __grid_constant__ pointwise v)
 {
-  bool is_float = v.type >= QN_F64 && v.type <= QN_BF16;
   for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < v.elements; i += (int64_t)gridDim.x * blockDim.x) {
     int64_t to = place(v.y, v.y, i);
     int a = 0, b = v.n > 1 ? 1 : 0;
     if (v.condition) {                    /* select: one of the two, and the other is not looked at */
-      a = b = v.operand[0].load<int64_t>(place(v.operand[0], v.y, i)) ? 1 : 2;
+      a = b = condition(v, i) ? 1 : 2;
     }
-    if (is_float) {
+    if (is_float(v.type)) {
       double x = floating_operand(v, a, i);
       v.y.store(to, v.condition ? x : floating(v, x, a == b ? x : floating_operand(v, b, i)));
     } else {
@@ -103,6 +115,16 @@ __global__ static void __launch_bounds__(256) pointwise_direct(const __grid_cons
       else element_store_wrapped(v.y.p, to, v.y.dtype, r);
     }
   }
+}
+
+/* A host's scalar in an integer computation, converted to its type. */
+static int64_t whole_of(const pointwise *v, const kept *k, const qn_launch *launch, int i)
+{
+  const qn_value *s = &k->value[k->first[i]];
+  const void *p = launch->ptr[k->number[k->first[i]]];
+  if (!(s->flags & QN_VALUE_HOST) || qn_is_float(v->type)) return 0;
+  if (v->type == QN_BOOL) return qn_load_f64(p, s->dtype) != 0;
+  return qn_min_i64(qn_max_i64(qn_load_i64(p, s->dtype), qn_least(v->type)), qn_largest(v->type));
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
@@ -119,6 +141,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   }
   v.y = direct_tensor(k, launch, (uint32_t)v.n, 0);
   v.type = computation_type(&v);
+  for (int i = 0; i < v.n; i++) v.whole[i] = whole_of(&v, k, launch, i);
   v.elements = direct_elements(v.y);
   if (attr) {
     v.alpha = v.type == QN_F64 ? attr->alpha : (float)attr->alpha;
