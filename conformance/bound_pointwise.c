@@ -230,7 +230,7 @@ void qc_bound_pointwise(struct qc_problem *p, struct qc_node *n)
   bool rounded_once = correctly_rounded(n->op->kind) && n->compute != QN_F64;
   for (int i = 0; i < n->n_in; i++) {
     const struct qc_value *v = n->in[i];
-    bool narrow = v->q.rank == 0 && (y->q.dtype == n->compute || qc_round(y->q.dtype, v->y[0]) == v->y[0]);
+    bool narrow = v->q.rank == 0 && (!v->y || y->q.dtype == n->compute || qc_round(y->q.dtype, v->y[0]) == v->y[0]);
     rounded_once &= narrow || v->q.dtype == y->q.dtype;
   }
   double u = qc_unit(n->compute), a0 = 0, a1 = 0;
