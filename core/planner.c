@@ -301,6 +301,7 @@ static void number_values(planner *p)
 static bool escapes(const planner *p, int32_t value)
 {
   if (p->g->value[value].flags & QN_VALUE_ESCAPE) return true;  /* an output of the graph */
+  if (p->reader_first[value] == p->reader_first[value + 1]) return true;      /* nobody's: its op writes it all the same */
   for (int32_t k = p->reader_first[value]; k < p->reader_first[value + 1]; k++)
     if (!p->in[p->reader[k]]) return true;
   return false;

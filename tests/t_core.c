@@ -321,6 +321,29 @@ static void over_promise(void)
   qn_context_destroy(ctx);
 }
 
+/* What nobody reads is written all the same: an engine of one op asks of no output whether it has a place. */
+static void unread(void)
+{
+  static const char *const graph[] = {
+    "in x f32/1x2x4x4 | y0 = pool_max x=x indices=i window=2 | out y = relu x=y0",
+    "in x f32/1x2x4x4 | d = cumsum x=x | e = softmax x=x | f = layer_norm x=x mean=m rstd=r | g = copy x=f | out y = relu x=x",
+  };
+  static float x[32] = { 1, -2 }, y[32];
+  void *ptr[] = { x, y };
+  const char *const cpu[] = { "backend=cpu_ref", NULL };
+  qn_context *ctx;
+  if (qn_context_create(cpu, &ctx)) return tap_skip(qn_last_error(), "outputs that nobody reads");
+  for (size_t i = 0; i < sizeof graph / sizeof *graph; i++) {
+    qn_graph *g = NULL;
+    qn_plan *p = NULL;
+    y[0] = 7;
+    tap_ok(!qn_graph_parse(graph[i], &g) && !qn_plan_create(ctx, g, &p) && !qn_plan_execute(ctx, p, ptr) && y[0] == 1, "%s", graph[i]);
+    qn_plan_destroy(p);
+    qn_graph_destroy(g);
+  }
+  qn_context_destroy(ctx);
+}
+
 /* 600 scales of tensors in place, one over another's place, one elsewhere; recorded too, for the plan is kept. */
 static void long_lists(void)
 {
@@ -500,6 +523,7 @@ int main(void)
   fallback();
   fallback_in_graph();
   over_promise();
+  unread();
   long_lists();
   many_plans();
   snprintf(plugin, sizeof plugin, QN_FAKE_PLUGINS "quern_streams.so");
