@@ -67,10 +67,11 @@ static uint32_t class_dtypes(char class_)
 static qn_status check_value(const qn__problem *p, uint32_t r, const char *name, const qn_value *v)
 {
   const qn_role_info *role = &p->op->role[r];
-  bool output = role->flags & QN_ROLE_OUTPUT;
+  bool output = role->flags & QN_ROLE_OUTPUT, wanted = output && !v->dtype;       /* whose strides say nothing */
+  if (wanted && v->rank == -1) return QN_OK;
   if (v->rank < 0 || v->rank > QN_MAX_RANK)
     return qn__refuse(p, name, "rank is %d; must be 0 to %d", (int)v->rank, QN_MAX_RANK);
-  if (!qn_dtype_bytes(v->dtype)) return qn__refuse(p, name, "dtype is %u, which is no dtype", (unsigned)v->dtype);
+  if (!wanted && !qn_dtype_bytes(v->dtype)) return qn__refuse(p, name, "dtype is %u, which is no dtype", (unsigned)v->dtype);
   bool scalar = role->class_ == 's' || role->class_ == 'k';
   if (scalar && v->rank) return qn__refuse(p, name, "rank is %d; a scalar has rank 0", (int)v->rank);
   if (v->flags & QN_VALUE_HOST) {
@@ -84,17 +85,17 @@ static qn_status check_value(const qn__problem *p, uint32_t r, const char *name,
   bool empty = false;
   for (int i = 0; i < v->rank; i++) {
     if (v->dim[i] < 0) return qn__refuse(p, name, "dim %d is %lld; must be at least 0", i, (long long)v->dim[i]);
-    if (v->stride[i] < 0) return qn__refuse(p, name, "stride %d is %lld; must be at least 0", i, (long long)v->stride[i]);
+    if (v->stride[i] < 0 && !wanted) return qn__refuse(p, name, "stride %d is %lld; must be at least 0", i, (long long)v->stride[i]);
     empty = empty || v->dim[i] == 0;
   }
   for (int i = 0; i < v->rank; i++) {
     if (v->dim[i] <= 1) continue;
     elements *= v->dim[i];
-    if (!empty) reach += (qn__wide)(v->dim[i] - 1) * v->stride[i];
+    if (!empty && !wanted) reach += (qn__wide)(v->dim[i] - 1) * v->stride[i];
     if (elements > QN__MAX_ELEMENTS || reach > QN__MAX_ELEMENTS)
       return qn__refuse(p, name, "%s at these strides is more than memory can hold", qn__dims(v).s);
   }
-  if (output && !empty) {
+  if (output && !empty && !wanted) {
     for (int i = 0; i < v->rank; i++)
       if (v->dim[i] > 1 && v->stride[i] == 0)
         return qn__refuse(p, name, "stride %d is 0; only inputs may be broadcast", i);
@@ -110,7 +111,6 @@ static qn_status check_values(const qn__problem *p)
     uint32_t set = class_dtypes(role->class_);
     for (int32_t k = p->node->first[r]; k < p->node->first[r + 1]; k++) {
       const qn_value *v = &p->value[p->node->arg[k]];
-      if (role->flags & QN_ROLE_OUTPUT && !v->dtype) continue;
       char item[64];
       const char *name = role->name;
       if (role->flags & QN_ROLE_LIST) {
@@ -119,6 +119,7 @@ static qn_status check_values(const qn__problem *p)
       }
       qn_status status = check_value(p, r, name, v);
       if (status) return status;
+      if (!v->dtype) continue;            /* wanted */
       /* a pointwise op converts its scalars, so they may be any float beside integers */
       uint32_t accepted = p->op->family == QN_FAMILY_POINTWISE && role->class_ == 'n' && !v->rank ? set | QN__FLOATS : set;
       if (role->class_ == 'k' && v->flags & QN_VALUE_HOST) accepted |= QN__BIT(QN_F64);     /* a number of a line */

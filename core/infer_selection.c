@@ -23,7 +23,8 @@ static qn_status scatter_add(const qn__problem *p)
   }
   if (!alike)
     return qn__refuse(p, "dy", "dims are %s; must be %s, which gather takes from dx by indices", qn__dims(dy).s, qn__dims(&gathered).s);
-  return qn__dtype_in(p, QN_ROLE_SCATTER_ADD_DX, qn__kin(dy->dtype));
+  if ((status = qn__dtype_in(p, QN_ROLE_SCATTER_ADD_DX, qn__kin(dy->dtype)))) return status;
+  return qn__settle(p, QN_ROLE_SCATTER_ADD_DX, dy->dtype, dx->rank, dx->dim);
 }
 
 static qn_status pad_backward(const qn__problem *p)

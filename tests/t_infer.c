@@ -494,6 +494,35 @@ static void test_attributes(void)
   qn_graph_destroy(g);
 }
 
+/* An output of which only the dtype is wanted, as qn_graph_make takes it. */
+static void test_given_dims(void)
+{
+  static const int32_t first[] = { 0, 1, 2, 3 }, arg[] = { 0, 1, 2 };
+  static const struct { uint32_t op; qn_value value[3]; uint32_t dtype; } table[] = {       /* dtype 0: is refused */
+    { QN_OP_SCATTER_ADD, { { .dtype = QN_F32, .rank = 1, .dim = { 3 }, .stride = { 1 }, .over = -1 },
+                           { .dtype = QN_I32, .rank = 1, .dim = { 3 }, .stride = { 1 }, .over = -1 },
+                           { .rank = 1, .dim = { 5 }, .over = -1 } }, QN_F32 },
+    { QN_OP_SCATTER_ADD, { { .dtype = QN_F32, .rank = 8, .dim = { 3, 1, 1, 1, 1, 1, 1, 1 }, .over = -1 },
+                           { .dtype = QN_I32, .over = -1 }, { .rank = 9, .dim = { 3, 1, 1, 1, 1, 1, 1, 1 }, .over = -1 } }, 0 },
+    { QN_OP_CONV_BACKWARD_DATA, { { .dtype = QN_F32, .rank = 3, .dim = { 1, 1, 0 }, .over = -1 },
+                                  { .dtype = QN_F32, .rank = 3, .dim = { 1, 1, 1 }, .stride = { 1, 1, 1 }, .over = -1 },
+                                  { .rank = 3, .dim = { 1, 1, -5 }, .over = -1 } }, 0 },
+    { QN_OP_CONV_BACKWARD_DATA, { { .dtype = QN_F32, .rank = 3, .dim = { 1, 1, 2 }, .stride = { 2, 2, 1 }, .over = -1 },
+                                  { .dtype = QN_F32, .rank = 3, .dim = { 1, 1, 1 }, .stride = { 1, 1, 1 }, .over = -1 },
+                                  { .rank = 3, .dim = { 1, 1, INT64_MAX }, .over = -1 } }, 0 },
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    const qn_node node = { .op = table[i].op, .n_roles = 3, .first = first, .arg = arg };
+    const qn_graph_view view = { .struct_size = sizeof view, .n_ops = 1, .n_values = 3, .n_pointers = 3, .n_ins = 2, .op = &node,
+                                 .value = table[i].value, .pointer = arg };
+    qn_graph *g = NULL;
+    qn_status status = qn_graph_make(&view, &g);
+    tap_ok(table[i].dtype ? !status && qn_graph_inspect(g)->value[2].dtype == table[i].dtype : status == QN_BAD_ARGUMENT,
+           "%s, the dims of its output given: %s", qn_op_find(table[i].op)->name, status ? qn_last_error() : "taken");
+    qn_graph_destroy(g);
+  }
+}
+
 /* What the schema says of inputs, to those who make up data. */
 static void test_domains(void)
 {
@@ -528,6 +557,7 @@ int main(void)
   test_found();
   test_refused();
   test_attributes();
+  test_given_dims();
   test_domains();
   return tap_done();
 }
