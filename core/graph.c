@@ -329,8 +329,9 @@ static qn_status measure(const qn_graph_view *v, qn__graph_sizes *n)
     const qn_value *value = &v->value[i];
     if (value->over < -1 || value->over >= (int32_t)v->n_values)
       return qn__fail(QN_BAD_ARGUMENT, "graph: value %u is over value %d; there are %u", i, (int)value->over, v->n_values);
-    if (value->flags & QN_VALUE_HOST && (!v->literal || value->dtype != QN_F64 || value->rank))
-      return qn__fail(QN_BAD_ARGUMENT, "graph: value %u is a host scalar; it must be f64 of rank 0, and its number in literal[]", i);
+    if (value->flags & QN_VALUE_HOST && (!v->literal || (value->dtype != QN_F64 && value->dtype != QN_BOOL) || value->rank))
+      return qn__fail(QN_BAD_ARGUMENT, "graph: value %u is a host scalar; it must be f64 (a truth value: bool) of rank 0, and its "
+                      "number in literal[]", i);
     const char *name = v->name ? v->name[i] : NULL;
     if (!name || !name[0]) continue;
     if (!qn__is_name(name, strlen(name)))

@@ -105,14 +105,17 @@ static qn_status place(const qn__parser *s, const char *at, qn_status status)
 
 static const qn__span no_name = { "", 0 };
 
-/* One tensor, number or name that an op reads, as an argument. */
-static qn_status read_input(qn__parser *s, const char *role, qn__span t)
+/* One tensor, number or name that an op reads, as an argument. A truth value is 0 or 1, any other number an f64. */
+static qn_status read_input(qn__parser *s, const qn_role_info *info, qn__span t)
 {
+  const char *role = info->name;
+  const bool truth = info->class_ == 'b';
   double number;
   qn_value v;
   if (t.n == 1 && t.s[0] == '?') return qn__syntax(s, t.s, "%s is an input; only outputs can be wanted with \"?\"", role);
   if (qn__read_number(t, &number)) {
-    v = (qn_value){ .dtype = QN_F64, .over = -1, .align = 16, .flags = QN_VALUE_HOST };
+    if (truth && number != 0 && number != 1) return qn__syntax(s, t.s, "%s: \"%s\" is no truth value; 0 and 1 are", role, qn__show(t).s);
+    v = (qn_value){ .dtype = truth ? QN_BOOL : QN_F64, .over = -1, .align = 16, .flags = QN_VALUE_HOST };
     int32_t i = add_value(s, &v, no_name, number);
     return i >= 0 && push_int(&s->ints, i) ? QN_OK : QN_NO_MEMORY;
   }
@@ -129,9 +132,9 @@ static qn_status read_input(qn__parser *s, const char *role, qn__span t)
   return i >= 0 && push_int(&s->ints, i) ? QN_OK : QN_NO_MEMORY;
 }
 
-static qn_status read_list(qn__parser *s, const char *role, qn__span t)
+static qn_status read_list(qn__parser *s, const qn_role_info *role, qn__span t)
 {
-  if (t.n < 2 || t.s[t.n - 1] != ']') return qn__syntax(s, t.s + t.n, "%s: expected \"]\" at the end of the list", role);
+  if (t.n < 2 || t.s[t.n - 1] != ']') return qn__syntax(s, t.s + t.n, "%s: expected \"]\" at the end of the list", role->name);
   const char *p = t.s + 1, *end = t.s + t.n - 1;
   if (p == end) return QN_OK;
   for (;; p++) {
@@ -364,7 +367,7 @@ static qn_status read_op(qn__parser *s, qn__span word, qn__span name, int32_t ov
     if (!(role->flags & QN_ROLE_OUTPUT)) {
       if (!t.s) status = QN_OK;         /* a missing one is the schema's to refuse */
       else if (t.s[0] == '[' && !(role->flags & QN_ROLE_LIST)) status = qn__syntax(s, t.s, "%s takes one tensor, not a list", role->name);
-      else status = t.s[0] == '[' ? read_list(s, role->name, t) : read_input(s, role->name, t);
+      else status = t.s[0] == '[' ? read_list(s, role, t) : read_input(s, role, t);
     } else if (t.s || !(role->flags & QN_ROLE_OPTIONAL)) {
       bool named = r == op->n_inputs;
       if (role->flags & QN_ROLE_LIST) status = read_output_list(s, op, role->name, t, first);

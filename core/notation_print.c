@@ -257,6 +257,7 @@ static void print_op(const printer *w, const qn_node *node, bool inherits)
   int32_t *arg = (int32_t *)(attr + 2 * op->attr_bytes);
   for (size_t k = 0; k < n; k++) {
     copies[k] = w->v->value[node->arg[k]];
+    if (copies[k].flags & QN_VALUE_HOST && copies[k].dtype != QN_BOOL) copies[k].dtype = QN_F64;  /* as its number will be read */
     arg[k] = (int32_t)k;
   }
   trial t = { .op = op, .node = *node, .right = copies, .value = copies + n, .attr = attr,

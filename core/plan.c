@@ -142,14 +142,6 @@ static qn_status place_values(qn_plan *p, qn__step *step, const int32_t *pointer
   return QN_OK;
 }
 
-/* A literal is kept in the dtype that its value has. */
-static void set_literal(void *at, uint32_t dtype, double x)
-{
-  float f = (float)x;
-  if (dtype == QN_F32) memcpy(at, &f, sizeof f);
-  else memcpy(at, &x, sizeof x);
-}
-
 static qn_status fill_plan(qn_plan *p)
 {
   const qn_graph_view *g = &p->graph->view;
@@ -178,7 +170,7 @@ static qn_status fill_plan(qn_plan *p)
     }
   }
   for (uint32_t i = 0; i < g->n_values; i++)
-    if (g->value[i].flags & QN_VALUE_HOST) set_literal(&p->literal[i], g->value[i].dtype, g->literal[i]);
+    if (g->value[i].flags & QN_VALUE_HOST) qn_store_f64(&p->literal[i], g->value[i].dtype, g->literal[i]);
   if (p->n_pointers > QN__MANY) p->scratch = p->n_pointers * sizeof(qn__range);
   for (uint32_t s = 0; s < p->n_steps; s++) {
     uint64_t staging = qn__fallback_staging(p->step[s].part);

@@ -100,7 +100,7 @@ qn_status qn__request_graph(const qn_request *r, uint32_t from, const double *kn
   for (int32_t v = 0; v < n; v++) {
     value[v].over = value[v].over >= 0 ? number[value[v].over] : -1;
     if (value[v].flags & QN_VALUE_HOST) {
-      value[v].dtype = QN_F64;
+      if (value[v].dtype != QN_BOOL) value[v].dtype = QN_F64;
       value[v].align = 8;
     } else if (!made_here(r, &value[v], from)) pointer[view.n_ins++] = v;
   }

@@ -203,6 +203,40 @@ static void tracing(void)
   unlink(file);
 }
 
+/* Numbers of calls that are no f64, as a line has them: what is traced is read back as the problem that it was. */
+static void tracing_numbers(void)
+{
+  char file[] = "/tmp/quern-t-trace-XXXXXX", option[64];
+  const char *const cpu[] = { "backend=cpu_ref", "tune=off", option, NULL };
+  float number = 1, x[4] = { 1, 2, 3, 4 }, y[4] = { 0 };
+  uint8_t yes = 1;
+  qn_tensor n = qn_scalar(&number, QN_F32), c = qn_scalar(&yes, QN_BOOL), tx = qn_tensor_1d(x, QN_F32, 4), ty = qn_tensor_1d(y, QN_F32, 4);
+  qn_tensor one = qn_tensor_make(y, QN_F32, 0, NULL);
+  qn_context *ctx;
+  qn_reader *r = NULL;
+  qn_graph *g = NULL;
+  int fd = mkstemp(file);
+  snprintf(option, sizeof option, "trace=%s", file);
+  if (qn_context_create(cpu, &ctx)) return tap_skip(qn_last_error(), "numbers in a trace");
+  tap_ok(!qn_exp(ctx, &n, &one) && y[0] > 2.7f && !qn_select(ctx, &c, &tx, &n, &ty) && y[3] == 4, "calls with numbers: %s", qn_last_error());
+  qn_reader_open(file, &r);
+  for (size_t i = 0; i < 2; i++) {
+    int read = !qn_reader_next(r, &g, NULL, NULL) && g;
+    const qn_graph_view *v = qn_graph_inspect(g);
+    tap_ok(read && v->value[v->n_values - 1].dtype == QN_F32, "their lines are read: %s", read ? "" : qn_last_error());
+    qn_plan *p = NULL;
+    void *ptr[] = { x, y };
+    y[1] = 7;
+    if (i == 1) tap_ok(read && !qn_plan_create(ctx, g, &p) && !qn_plan_execute(ctx, p, ptr) && y[1] == 2, "and run");
+    qn_plan_destroy(p);
+    qn_graph_destroy(g);
+  }
+  qn_reader_close(r);
+  qn_context_destroy(ctx);
+  close(fd);
+  unlink(file);
+}
+
 static void recording(void)
 {
   qn_context *ctx;
@@ -518,6 +552,7 @@ int main(void)
   arena();
   instances();
   tracing();
+  tracing_numbers();
   recording();
   copies();
   fallback();

@@ -51,7 +51,8 @@ const char       *qn_family_name(uint32_t family);    /* "?" if none */
 /* ---- graphs as data ----------------------------------------------------------------------- */
 
 /* A graph, spread out. Values are numbered by first appearance; pointer[] lists the values that execute takes
- * pointers for (ins, then outs). A host scalar is a value with QN_VALUE_HOST and its number in literal[]. */
+ * pointers for (ins, then outs). A host scalar is a value with QN_VALUE_HOST, of f64 (for a role of bools: bool), and its
+ * number in literal[]. */
 typedef struct qn_graph_view {
   uint64_t        struct_size;
   uint32_t        n_ops, n_values, n_pointers, n_ins;
