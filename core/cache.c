@@ -20,12 +20,17 @@ struct qn__cache {
   int             n;
 };
 
+void qn__cache_in_child(struct qn__cache *c)
+{
+  pthread_mutex_init(&c->lock, NULL);
+  pthread_cond_init(&c->done, NULL);
+  c->making = NULL;                     /* those who were at it are not here */
+}
+
 struct qn__cache *qn__cache_new(void)
 {
   struct qn__cache *c = qn__alloc(sizeof *c);
-  if (!c) return NULL;
-  pthread_mutex_init(&c->lock, NULL);
-  pthread_cond_init(&c->done, NULL);
+  if (c) qn__cache_in_child(c);
   return c;
 }
 

@@ -9,7 +9,17 @@
 
 atomic_int qn__generation = 1;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-static void in_child(void) { atomic_fetch_add(&qn__generation, 1); }
+
+/* Of the parent's threads only the one that forked is here: nobody else gives back the locks that they held. */
+static void in_child(void)
+{
+  atomic_fetch_add(&qn__generation, 1);
+  qn__log_in_child();
+  qn__registry_in_child();
+  qn__devices_in_child();
+  qn__tune_in_child();
+}
+
 static void watch_fork(void) { pthread_atfork(NULL, NULL, in_child); }
 
 qn_status qn__context_alive(const qn_context *ctx)

@@ -23,6 +23,13 @@ void  qn__free(void *p);
 extern atomic_long qn__alloc_count, qn__alloc_live;           /* for tests: made so far, not yet freed */
 extern atomic_long qn__fail_alloc_at;                         /* fault injection: the n-th from now fails; 0: none */
 extern const qn_host qn__host;                      /* host.c: what backends call back */
+/* After fork, in the child: the locks of status.c, registry.c, device.c, cache.c and tune.c anew. */
+struct qn__cache;
+void qn__log_in_child(void);
+void qn__registry_in_child(void);
+void qn__devices_in_child(void);
+void qn__cache_in_child(struct qn__cache *c);
+void qn__tune_in_child(void);
 
 /* A growing string; after a failed growth `failed` is set and appends do nothing. */
 typedef struct qn_text { char *s; size_t len, cap; bool failed; } qn_text;

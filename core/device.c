@@ -101,6 +101,15 @@ qn_status qn__device_choose(const qn__settings *s, qn__backend ***list, int *n, 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static qn__device *devices;
 
+void qn__devices_in_child(void)
+{
+  pthread_mutex_init(&lock, NULL);
+  for (qn__device *d = devices; d; d = d->next) {
+    pthread_mutex_init(&d->lock, NULL);
+    qn__cache_in_child(d->cache);
+  }
+}
+
 qn_status qn__device_model(const qn__backend *provider, const char *model, qn_device *desc)
 {
   const qn_device_ops *ops = provider->device;

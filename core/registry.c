@@ -29,6 +29,8 @@ static qn__backend *_Atomic first;
 static bool searched;
 static int n_instances;
 
+void qn__registry_in_child(void) { pthread_mutex_init(&loading, NULL); }
+
 /* ---- one table, checked and indexed -------------------------------------------------------------- */
 
 bool qn__anchors(const qn_engine *row, const qn_op_info *op)

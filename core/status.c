@@ -66,6 +66,8 @@ void qn_set_log(void (*fn)(void *user, int level, const char *message), void *us
   pthread_mutex_unlock(&log_lock);
 }
 
+void qn__log_in_child(void) { pthread_mutex_init(&log_lock, NULL); }
+
 void qn__log(int level, const char *format, ...)
 {
   static const char *const name[] = { "error", "warning", "info", "debug" };

@@ -34,6 +34,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;        /* guards tables
 static pthread_mutex_t remembering = PTHREAD_MUTEX_INITIALIZER; /* one at a time; taken before lock, held while a file is written */
 static table *tables;
 
+void qn__tune_in_child(void)
+{
+  pthread_mutex_init(&lock, NULL);
+  pthread_mutex_init(&remembering, NULL);
+}
+
 /* ---- the file ---------------------------------------------------------------------------------------------- */
 
 static unsigned bucket_of(const char *key)
@@ -193,7 +199,10 @@ static void write_file(table *t)
 fail:
   qn__log(QN_LOG_WARN, "tune cache %s: is not written: %s", t->path, strerror(errno));
 done:
-  if (guard >= 0) close(guard);
+  if (guard >= 0) {
+    flock(guard, LOCK_UN);                /* closing gives it back only if no child was forked meanwhile, which has it too */
+    close(guard);
+  }
   qn__free(beside.s);
   qn__free(temporary.s);
   qn__free(text.s);

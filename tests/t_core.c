@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include "fake.h"
@@ -378,6 +379,52 @@ static void unread(void)
   qn_context_destroy(ctx);
 }
 
+static pthread_barrier_t planning, forked;
+
+static void wait_for_fork(void *user, int level, const char *message)
+{
+  (void)user;
+  (void)level;
+  if (!strstr(message, "could not be built")) return;
+  pthread_barrier_wait(&planning);
+  pthread_barrier_wait(&forked);
+}
+
+static void *sum(void *made)
+{
+  static float x[64], y[1];
+  qn_axes all = QN_AXES_INIT;
+  qn_tensor tx = qn_tensor_1d(x, QN_F32, 64), ty = qn_tensor_1d(y, QN_F32, 1);
+  qn_context *ctx = context("tune=off", NULL);
+  *(qn_status *)made = qn_reduce_sum(ctx, &all, &tx, &ty);
+  qn_context_destroy(ctx);
+  return NULL;
+}
+
+/* A child that is forked while another thread plans finds nobody planning. */
+static void fork_while_planning(void)
+{
+  pthread_t thread;
+  qn_status made = QN_INTERNAL;
+  int status = 0;
+  pthread_barrier_init(&planning, NULL, 2);
+  pthread_barrier_init(&forked, NULL, 2);
+  qn_set_log(wait_for_fork, NULL);
+  pthread_create(&thread, NULL, sum, &made);
+  pthread_barrier_wait(&planning);
+  pid_t child = fork();
+  if (!child) {
+    alarm(20);                          /* a hang is a failure too */
+    qn_set_log(NULL, NULL);
+    sum(&made);
+    _exit(made != QN_OK);
+  }
+  pthread_barrier_wait(&forked);
+  pthread_join(thread, NULL);
+  qn_set_log(NULL, NULL);
+  tap_ok(child > 0 && waitpid(child, &status, 0) == child && status == 0 && made == QN_OK, "a child makes what was planned as it was forked");
+}
+
 /* 600 scales of tensors in place, one over another's place, one elsewhere; recorded too, for the plan is kept. */
 static void long_lists(void)
 {
@@ -559,6 +606,7 @@ int main(void)
   fallback_in_graph();
   over_promise();
   unread();
+  fork_while_planning();
   long_lists();
   many_plans();
   snprintf(plugin, sizeof plugin, QN_FAKE_PLUGINS "quern_streams.so");

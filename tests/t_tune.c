@@ -195,6 +195,42 @@ static void interrupted(void)
   qn_context_destroy(ctx);
 }
 
+static pid_t lingering;
+
+static void fork_once(void *user, int level, const char *message)
+{
+  (void)user;
+  (void)level;
+  if (lingering || !strstr(message, "passed over")) return;
+  lingering = fork();
+  if (lingering) return;
+  alarm(30);
+  pause();
+  _exit(0);
+}
+
+/* A child forked while the file is written does not keep the lock beside it. */
+static void forked(void)
+{
+  qn_context *ctx = tuner("tune=measure");
+  gets(ctx, "copy x=f32/101", "");
+  FILE *f = fopen(file, "a");
+  if (f) {
+    fputs("no entry\n", f);
+    fclose(f);
+  }
+  qn_set_log(fork_once, NULL);
+  alarm(20);                            /* a hang is a failure too */
+  gets(ctx, "copy x=f32/102", "");
+  gets(ctx, "copy x=f32/103", "");
+  alarm(0);
+  qn_set_log(NULL, NULL);
+  tap_ok(lingering > 0 && strstr(contents(), "copy x=f32/103\t"), "a child that lingers does not keep measurements from the file");
+  if (lingering > 0) kill(lingering, SIGKILL);
+  waitpid(lingering, NULL, 0);
+  qn_context_destroy(ctx);
+}
+
 int main(void)
 {
   char folder[] = "/tmp/quern-t-tune-XXXXXX", command[64];
@@ -207,6 +243,7 @@ int main(void)
   shared();
   modes();
   interrupted();
+  forked();
   refused();
   snprintf(command, sizeof command, "rm -r %s", folder);
   if (system(command)) tap_note("%s is still there", folder);
