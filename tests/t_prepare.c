@@ -105,7 +105,14 @@ static const struct { const char *model, *engine, *problem; } beyond[] = {
   { "h200", "units", "pad_backward dy=f16/3000000001 dx=f16/1 pad=3000000000:0" },
 };
 
-typedef struct asked { const char *engine; bool seen, refused; } asked;
+/* The second op's operand, or its result, does not go on in memory where the first one's batches, which the kernel has as one dim, do. */
+static const struct { const char *model, *engine, *problem; } followed[] = {
+  { "h200", "wgmma_3xtf32", "in a f32/2x1x4x16x16 | in b f32/2x1x4x16x16 | in r f32/1x1x4x16x16 | y0 = matmul a=a b=b | out y = add a=y0 b=r" },
+  { "h200", "mma", "in a f32/2x1x4x16x16 | in b f32/2x1x4x16x16 | in r f32/1x1x4x16x16 | y0 = matmul a=a b=b | out y = add a=y0 b=r" },
+  { "h200", "mma", "in a f32/2x3x16x16 | in b f32/2x3x16x16 | y0 = matmul a=a b=b | out y = relu x=y0 y=f32/2x3x16x16/1024:256:16:1" },
+};
+
+typedef struct asked { const char *engine; bool seen, refused; uint32_t n_ops; } asked;
 
 static void look(void *user, const qn_verdict *v)
 {
@@ -113,17 +120,26 @@ static void look(void *user, const qn_verdict *v)
   if (strcmp(v->engine, a->engine)) return;
   a->seen = true;
   a->refused = v->status == QN_UNSUPPORTED && v->answer && *v->answer->refusal.rule;
+  a->n_ops = v->status || !v->answer ? 0 : v->answer->n_ops;
 }
 
 static void leave_to_others(void)
 {
   static const char *const options[] = { "backend=cuda", NULL };
   for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
-    asked a = { beyond[i].engine, false, false };
+    asked a = { beyond[i].engine, false, false, 0 };
     qn_graph *graph;
     if (!tap_ok(!qn_graph_parse(beyond[i].problem, &graph), "parsed: %s", beyond[i].problem)) continue;
     if (qn_explain(options, beyond[i].model, graph, look, &a) == QN_NO_BACKEND) tap_skip("this backend is not built", "%s", beyond[i].problem);
     else tap_ok(a.seen && a.refused, "not cuda/%s on %s: %s", beyond[i].engine, beyond[i].model, beyond[i].problem);
+    qn_graph_destroy(graph);
+  }
+  for (size_t i = 0; i < sizeof followed / sizeof *followed; i++) {
+    asked a = { followed[i].engine, false, false, 0 };
+    qn_graph *graph;
+    if (!tap_ok(!qn_graph_parse(followed[i].problem, &graph), "parsed: %s", followed[i].problem)) continue;
+    if (qn_explain(options, followed[i].model, graph, look, &a) == QN_NO_BACKEND) tap_skip("this backend is not built", "%s", followed[i].problem);
+    else tap_ok(a.n_ops == 1, "cuda/%s on %s takes the first op alone: %s", followed[i].engine, followed[i].model, followed[i].problem);
     qn_graph_destroy(graph);
   }
 }

@@ -63,6 +63,13 @@ static bool known(uint32_t op, bool binary)
   return false;
 }
 
+static bool is_among(const cuda_out_dims *dims, int d)
+{
+  for (int i = 0; i < 4; i++)
+    if (dims->dim_of[i] == d) return true;
+  return false;
+}
+
 /* A tensor's dims broadcast to y's: an operand of a merged dim must be spread along all of it or none. */
 static bool operand_fits(const qn_value *v, const qn_value *y, const cuda_out_dims *dims)
 {
@@ -71,22 +78,24 @@ static bool operand_fits(const qn_value *v, const qn_value *y, const cuda_out_di
   if (dims->lies == CUDA_CHANNELS_LAST) return v->dim[1] == y->dim[1] && (qn_elements(v) == v->dim[1] || (qn_same_dims(v, y) && qn_is_channels_last(v)));
   int named = 0;
   for (int d = 0; d < y->rank; d++) {
-    bool is_named = false;
-    for (int i = 0; i < 4; i++) is_named |= dims->dim_of[i] == d;
+    bool is_named = is_among(dims, d);
     named += is_named;
     if (is_named || y->dim[d] == 1) continue;
-    /* merged into the next named dim: strides must go on from it, or be 0 throughout */
-    int64_t inner = d + 1 < y->rank ? d + 1 : -1;
-    if (inner < 0) return false;
+    /* merged into the next dim that there is, or is named: strides must go on from it, or be 0 throughout */
+    int inner = d + 1;
+    while (inner < y->rank && y->dim[inner] == 1 && !is_among(dims, inner)) inner++;
+    if (inner == y->rank) return false;
     int64_t s0 = v->dim[d] == 1 ? 0 : v->stride[d], s1 = v->dim[inner] == 1 ? 0 : v->stride[inner];
     if (s0 != s1 * y->dim[inner]) return false;
   }
   return named > 0;
 }
 
-static bool takes_on(const qn_value *y, const qn_value *now)
+/* What follows `now`. Kernels step along the dims that they have merged, wherever it lies. (Packed channels last is asked for in the end.) */
+static bool takes_on(const qn_value *y, const qn_value *now, const cuda_out_dims *dims)
 {
-  return qn_same_dims(y, now) && is_float(y->dtype);
+  if (!qn_same_dims(y, now) || !is_float(y->dtype)) return false;
+  return dims->lies == CUDA_CHANNELS_LAST || qn_same_layout(y, now) || (dims->lies == CUDA_BY_DIMS && operand_fits(y, y, dims));
 }
 
 /* One element for each channel, which is this dim of it. */
@@ -134,7 +143,7 @@ void cuda_chain_follow(cuda_chain *c, const qn_request *r, const cuda_out_dims *
     if ((now->flags & QN_VALUE_ESCAPE) || now->last_user != (int32_t)k) return;
     if (op->op == QN_OP_BATCH_NORM_INFERENCE) {
       const int32_t y = qn_role_at(op, qn_norm_roles_of(op->op).y);
-      if (!takes_on(&r->value[y], now) || !fold(c, r, op, dims)) return;
+      if (!takes_on(&r->value[y], now, dims) || !fold(c, r, op, dims)) return;
       c->out = y;
       c->n_ops = k + 1;
       continue;
@@ -144,7 +153,7 @@ void cuda_chain_follow(cuda_chain *c, const qn_request *r, const cuda_out_dims *
     if (inputs > 2 || !known(op->op, inputs == 2)) return;
     int first = op->arg[op->first[0]], second = inputs == 2 ? op->arg[op->first[1]] : -1, out = op->arg[op->first[inputs]];
     const qn_value *y = &r->value[out];
-    if (!takes_on(y, now) || (dims->lies == CUDA_ALIKE && !qn_same_layout(y, now))) return;
+    if (!takes_on(y, now, dims)) return;
     bool reversed = inputs == 2 && second == c->out;
     if (inputs == 2 && first == second) return;
     int other = inputs == 1 ? -1 : reversed ? first : second;
