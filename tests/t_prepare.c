@@ -102,6 +102,8 @@ static const struct { const char *model, *engine, *problem; } beyond[] = {
   { "h200", "vector", "pool_lp x=f16/1x1x65536x65536 window=2 stride=2" },
   { "h200", "mma", "matmul a=f16/2147483647x1 b=f16/1x1" },
   { "h200", "mma", "matmul a=f16/8x2147483640 b=f16/2147483640x8" },
+  { "h200", "wgmma", "matmul a=f16/65535x1x64 b=f16/1x64x16777216" },
+  { "h200", "mma", "conv_forward x=f16/1x8x1x8/nhwc w=f16/8x8x1x1/nhwc stride=1,1048576 pad=0,0:34359738368" },
   { "h200", "units", "pad_backward dy=f16/3000000001 dx=f16/1 pad=3000000000:0" },
 };
 

@@ -50,7 +50,8 @@ static inline qn_status cuda_conv_problem_read_volume(cuda_conv_problem *p, cons
     p->in[d] = here ? p->x->dim[2 + from] : 1, p->out[d] = here ? p->y->dim[2 + from] : 1, p->size[d] = here ? p->w->dim[2 + from] : 1;
     p->w_stride[d] = here ? p->w->stride[2 + from] : 0;
     p->stride[d] = here ? c->stride[from] : 1, p->dilation[d] = here ? c->dilation[from] : 1, p->before[d] = here ? c->pad_before[from] : 0;
-    if (p->in[d] > 1 << 24 || p->out[d] > 1 << 24 || p->stride[d] > 1 << 20 || p->before[d] > 1 << 24 || p->size[d] * p->dilation[d] > 1 << 24)
+    const int64_t after = here ? c->pad_after[from] : 0;   /* bounds where the last window begins */
+    if (p->in[d] > 1 << 24 || p->out[d] > 1 << 24 || p->stride[d] > 1 << 20 || p->before[d] > 1 << 24 || after > 1 << 24 || p->size[d] * p->dilation[d] > 1 << 24)
       return qn_refuse(out, "extents below 2^24", "x", "", "%lld", (long long)p->in[d]);
   }
   double in = (double)p->in[0] * (double)p->in[1] * (double)p->in[2], to = (double)p->out[0] * (double)p->out[1] * (double)p->out[2];

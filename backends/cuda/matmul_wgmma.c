@@ -298,7 +298,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   g->store_map = cuda_chain_column_relu(&chain, &g->column, &factor, &g->relu) && wide && to->align >= 16 && st.kernel->bn / v->splits >= (out_bytes == 4 ? 32 : 64);
   for (int i = 0; i < 4; i++)
     if (i != 1 && g->out_stride[i] * out_bytes % 16) g->store_map = 0;
-  if (g->n * out_bytes % 16) g->store_map = 0;               /* the copy engine clips in units of 16 bytes */
+  if ((int64_t)g->n * out_bytes % 16) g->store_map = 0;      /* the copy engine clips in units of 16 bytes */
   if (g->column >= 0 && g->n % 8) g->store_map = 0;
   if (g->store_map && classes) {
     p.class_bits = g->class_bits = classes;
@@ -322,6 +322,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                                   .k = (int32_t)p.k };
   }
   int64_t tiles = (int64_t)g->tiles_m * g->tiles_n * g->batch0 * g->batch1, most = r->device->units / st.kernel->splits;
+  if (tiles > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "y", "fewer rows, columns or batches", "%lld", (long long)tiles);
   st.problem = p;
   st.grid = (int32_t)(qn_ceil_div((tiles < most ? tiles : most) * v->splits, st.cluster) * st.cluster);
 
