@@ -299,7 +299,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int i = 0; i < 4; i++)
     if (i != 1 && g->out_stride[i] * out_bytes % 16) g->store_map = 0;
   if ((int64_t)g->n * out_bytes % 16) g->store_map = 0;      /* the copy engine clips in units of 16 bytes */
-  if (g->column >= 0 && g->n % 8) g->store_map = 0;
+  /* a column in y's own place: a tile that was moved back, or a sum taken again, would read it after y has been stored */
+  if (g->column >= 0 && (g->n % 8 || to->over == chain.value[g->column])) g->store_map = 0;
   if (g->store_map && classes) {
     p.class_bits = g->class_bits = classes;
     g->class_shift = (int32_t)(p.a.read.row_stride % 64);
