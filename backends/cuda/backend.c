@@ -4,11 +4,18 @@
 
 const qn_host *cuda_host;
 
+/* Tensor maps want more than an allocation's alignment. The pointer before the state is to what was allocated. */
 void *cuda_state(qn_prepared *p, size_t bytes)
 {
-  p->state = cuda_host->alloc(bytes);
-  if (!p->state) cuda_host->error(QN_NO_MEMORY, "no memory for an engine's state");
-  return p->state;
+  const size_t align = _Alignof(CUtensorMap);
+  void **block = cuda_host->alloc(bytes + align + sizeof *block);
+  if (!block) {
+    cuda_host->error(QN_NO_MEMORY, "no memory for an engine's state");
+    return p->state = NULL;
+  }
+  void **state = (void **)(((uintptr_t)(block + 1) + align - 1) / align * align);
+  state[-1] = block;
+  return p->state = state;
 }
 
 qn_status cuda_keep(qn_prepared *p, const void *state, size_t bytes)
@@ -20,7 +27,7 @@ qn_status cuda_keep(qn_prepared *p, const void *state, size_t bytes)
 
 void cuda_release(qn_prepared *p)
 {
-  cuda_host->free(p->state);
+  if (p->state) cuda_host->free(((void **)p->state)[-1]);
   p->state = NULL;
 }
 

@@ -30,8 +30,8 @@ typedef struct cuda_driver {
 qn_status cuda_driver_get(const cuda_driver **driver);      /* fails where the driver is too old for tensor maps */
 
 /* ---- an engine's state (backend.c) ---- */
-/* One piece of memory behind p->state, from prepare to release. cuda_state: zeroed; NULL: there is none, which has been said, so
- * return QN_NO_MEMORY. A refusal after it wants cuda_release. cuda_keep: a copy of what prepare has in hand. */
+/* One piece of memory behind p->state, from prepare to release, aligned as tensor maps want it. cuda_state: zeroed; NULL: there is none,
+ * which has been said, so return QN_NO_MEMORY. A refusal after it wants cuda_release. cuda_keep: a copy of what prepare has in hand. */
 void     *cuda_state(qn_prepared *p, size_t bytes);
 qn_status cuda_keep(qn_prepared *p, const void *state, size_t bytes);
 void      cuda_release(qn_prepared *p);
