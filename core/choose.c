@@ -2,7 +2,9 @@
  *
  * Candidates are the pinned engines, if there are any. Order of choice: what the tune cache names; what is measured now, if
  * that is on; else tuned before generic, the longest answer, the backends in the order asked for, the smallest estimate, table
- * order. What breaks a demand is no candidate. When nobody takes it, everyone's reason is in the sentence. */
+ * order. From `deterministic batch` on no time chooses, neither measured nor estimated: it has to do with the batch and the device's
+ * size, and another engine gives other bits. What breaks a demand is no candidate. When nobody takes it, everyone's reason is in
+ * the sentence. */
 #include "config.h"
 #include "core.h"
 #include <stdio.h>
@@ -14,6 +16,7 @@ typedef struct candidate {
   qn_engine   *row;
   int          rank;                                /* place in the order of asking */
   const char  *variant;                             /* pinned; NULL: any */
+  double       ns;                                  /* the estimate, if it may choose */
   uint32_t     offered;                             /* how many of the request's ops; 0: all */
   qn_status    status;
   qn_prepared  answer;
@@ -175,11 +178,10 @@ static qn_status ask_all(const qn__asker *who, const qn_request *request, const 
 static int better(const void *pa, const void *pb)
 {
   const candidate *a = *(candidate *const *)pa, *b = *(candidate *const *)pb;
-  double ea = a->answer.estimate > 0 ? a->answer.estimate : 1e300, eb = b->answer.estimate > 0 ? b->answer.estimate : 1e300;
   if (a->answer.class_ != b->answer.class_) return a->answer.class_ < b->answer.class_ ? -1 : 1;
   if (a->answer.n_ops != b->answer.n_ops) return a->answer.n_ops > b->answer.n_ops ? -1 : 1;
   if (a->backend != b->backend) return a->rank < b->rank ? -1 : 1;
-  if (ea != eb) return ea < eb ? -1 : 1;
+  if (a->ns != b->ns) return a->ns < b->ns ? -1 : 1;
   return a->rank < b->rank ? -1 : 1;
 }
 
@@ -311,7 +313,7 @@ static bool take_remembered(const qn__asker *who, const qn_request *request, con
     const char *variant = colon ? variant_of(c, colon + 1) : NULL;
     if (colon && !variant) return false;
     if (variant || ops) {
-      candidate other = { c->backend, c->row, c->rank, c->variant, (uint32_t)ops, QN_OK, {0} };
+      candidate other = { c->backend, c->row, c->rank, c->variant, 0, (uint32_t)ops, QN_OK, {0} };
       if (ask(who, request, variant, &other)) return false;
       withdraw(c);
       *c = other;
@@ -332,7 +334,7 @@ static bool can_measure(const qn__asker *who)
 static bool compete(const qn__asker *who, const qn_request *request, const candidate *of, const char *variant, uint32_t n_ops,
                     uint32_t wanted, qn_part **part, int *n_parts)
 {
-  candidate c = { of->backend, of->row, of->rank, of->variant, n_ops, QN_OK, {0} };
+  candidate c = { of->backend, of->row, of->rank, of->variant, 0, n_ops, QN_OK, {0} };
   if (ask(who, request, variant, &c)) return false;
   if (c.answer.n_ops != wanted) withdraw(&c);
   else if (!bind(who, request, &c, &part[*n_parts])) ++*n_parts;
@@ -427,7 +429,8 @@ qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const
   const char *slash = only ? strchr(only, '/') : NULL;
   filter f = { slash ? only : NULL, slash ? slash + 1 : only, slash ? (size_t)(slash - only) : 0,
                only ? 0 : pinned_op(who->terms, &request->op[0]), over_nothing(request) };
-  const uint32_t tune = only ? QN_TUNE_OFF : who->terms->settings.tune;
+  const bool by_time = who->terms->demands.determinism < QN_DET_BATCH;
+  const uint32_t tune = only || !by_time ? QN_TUNE_OFF : who->terms->settings.tune;
   qn__choice choice;
   bool pinned = f.pin_op != 0, known = tune != QN_TUNE_OFF && qn__tune_lookup(who, request, pinned, &choice);
   bool everyone = only || pinned || known || tune == QN_TUNE_MEASURE || who->verdict;
@@ -454,8 +457,11 @@ qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const
     goto done;
   }
   willing = 0;
-  for (int i = 0; i < l.n; i++)
-    if (!l.c[i].status) order[willing++] = &l.c[i];
+  for (int i = 0; i < l.n; i++) {
+    candidate *c = &l.c[i];
+    c->ns = by_time && c->answer.estimate > 0 ? c->answer.estimate : 1e300;
+    if (!c->status) order[willing++] = c;
+  }
   qsort(order, (size_t)willing, sizeof *order, better);
   if (known) known = take_remembered(who, request, &choice, order, willing);
   if (!known && tune == QN_TUNE_MEASURE && can_measure(who) && !measured(who, request, pinned, order, willing, out))

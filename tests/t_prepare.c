@@ -146,6 +146,32 @@ static void leave_to_others(void)
   }
 }
 
+/* ---- no figure that the batch has a part in chooses where bits are not to depend on it ----------------------------------------------- */
+
+static void note_chosen(void *user, const qn_verdict *v)
+{
+  if (v->chosen) *(const char **)user = v->engine;
+}
+
+static void whatever_the_batch(void)
+{
+  static const char *const options[] = { "backend=cuda", "deterministic=batch", NULL };
+  const char *engine[2] = { "", "" };
+  for (int i = 0; i < 2; i++) {
+    char problem[160];
+    qn_graph *graph;
+    snprintf(problem, sizeof problem, "conv_forward x=bf16/%dx64x28x28/nhwc w=bf16/64x1x7x7/nhwc groups=64 pad=3", i ? 256 : 1);
+    if (!tap_ok(!qn_graph_parse(problem, &graph), "parsed: %s", problem)) continue;
+    qn_status status = qn_explain(options, "h200", graph, note_chosen, &engine[i]);
+    qn_graph_destroy(graph);
+    if (status == QN_NO_BACKEND) {
+      tap_skip("this backend is not built", "%s", problem);
+      return;
+    }
+  }
+  tap_ok(*engine[0] && !strcmp(engine[0], engine[1]), "deterministic=batch: one image goes to %s, 256 to %s", engine[0], engine[1]);
+}
+
 int main(void)
 {
   glob_t files;
@@ -181,5 +207,6 @@ int main(void)
   }
   globfree(&files);
   leave_to_others();
+  whatever_the_batch();
   return tap_done();
 }
