@@ -35,7 +35,7 @@ template <bool rows_contiguous> struct small_operand {
     for (int i = 0; i < turns; i++) {
       int e = i * THREADS + threadIdx.x, line = e / parts, part = e % parts;
       from[i] = first + line * stride - shift(line) + part * 16;
-      bytes[i] = shift(line) - part * 16 + (rows_contiguous ? min(rows_left, (int)TILE) * 2 : line < rows_left ? 0 : INT_MIN / 2);
+      bytes[i] = shift(line) - part * 16 + (rows_contiguous ? min(rows_left, (int)TILE) * 2 : line < rows_left ? 0 : INT_MIN / 4 * 3);
     }
   }
   __device__ __forceinline__ int shift(int line) const { return (base + line * pitch) & 15; }

@@ -37,7 +37,7 @@ __device__ __forceinline__ void tiled_copy(uint32_t to, const char *from, int64_
   constexpr int per_line = stage::inner * esize / width, lines = threads / per_line, turns = (stage::outer + lines - 1) / lines;
   static_assert(threads % per_line == 0, "a line is copied at once");
   int line = threadIdx.x / per_line, at = threadIdx.x % per_line * width;
-  int bytes = min(max(inner_left * esize - at, 0), width);
+  int bytes = min(max(min(inner_left, (int)stage::inner) * esize - at, 0), width);        /* what is left in all may be 2^31 bytes */
   from += line * stride + at;
   to += line * stage::pitch + at;
 #pragma unroll 4
