@@ -28,6 +28,11 @@ AC_DEFUN([QN_LINK_FLAG], [
   CFLAGS=$qn_saved_CFLAGS
   AC_SUBST([$2])])
 
+# QN_AUTO(NAME): --with-NAME is auto, yes or no; where the library lies is said otherwise.
+AC_DEFUN([QN_AUTO], [
+  AS_CASE([$with_$1], [auto|yes|no], [],
+    [AC_MSG_ERROR([--with-$1=$with_$1: known are auto, yes and no; CPPFLAGS and LDFLAGS say where it lies])])])
+
 # QN_OPENBLAS: sets OPENBLAS_CFLAGS, OPENBLAS_LIBS, QN_HAVE_OPENBLAS and $openblas_said. The OpenMP build of OpenBLAS
 # is wanted: it shares our threads and knows when it is called from inside one of them.
 AC_DEFUN([QN_OPENBLAS], [
@@ -60,21 +65,24 @@ AC_DEFUN([QN_OPENBLAS], [
 # QN_ONEDNN: sets ONEDNN_LIBS, the condition HAVE_ONEDNN and $onednn_said.
 AC_DEFUN([QN_ONEDNN], [
   ONEDNN_LIBS= onednn_said="no: not asked for"
-  AS_IF([test "x$with_onednn" != xno], [
-    AC_MSG_CHECKING([for oneDNN 2])
-    qn_saved_LIBS=$LIBS
-    LIBS="-ldnnl $LIBS"
-    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <dnnl.h>
+  AS_IF([test "x$with_onednn" != xno && test "x$enable_shared" != xyes],
+    [onednn_said="no: it is a plugin, and --disable-shared builds none"],
+   [test "x$with_onednn" != xno && test -z "$OPENMP_CFLAGS"],
+    [onednn_said="no: its threads are OpenMP's"],
+   [test "x$with_onednn" != xno],
+    [AC_MSG_CHECKING([for oneDNN 2])
+     qn_saved_LIBS=$LIBS
+     LIBS="-ldnnl $LIBS"
+     AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <dnnl.h>
 #if DNNL_VERSION_MAJOR != 2
 #error
 #endif]], [[return dnnl_version()->major;]])],
-      [AC_MSG_RESULT([yes])
-       ONEDNN_LIBS=-ldnnl onednn_said="yes: the plugin onednn"],
-      [AC_MSG_RESULT([no])
-       onednn_said="no: its headers of version 2 were not found (Debian: libdnnl-dev)"
-       AS_IF([test "x$with_onednn" = xyes], [AC_MSG_ERROR([--with-onednn: $onednn_said])])])
-    LIBS=$qn_saved_LIBS])
-  AS_IF([test -n "$ONEDNN_LIBS" && test -z "$OPENMP_CFLAGS"], [ONEDNN_LIBS= onednn_said="no: its threads are OpenMP's"])
+       [AC_MSG_RESULT([yes])
+        ONEDNN_LIBS=-ldnnl onednn_said="yes: the plugin onednn"],
+       [AC_MSG_RESULT([no])
+        onednn_said="no: its headers of version 2 were not found (Debian: libdnnl-dev)"])
+     LIBS=$qn_saved_LIBS])
+  AS_IF([test "x$with_onednn" = xyes && test -z "$ONEDNN_LIBS"], [AC_MSG_ERROR([--with-onednn: $onednn_said])])
   AM_CONDITIONAL([HAVE_ONEDNN], [test -n "$ONEDNN_LIBS"])
   AC_SUBST([ONEDNN_LIBS])])
 

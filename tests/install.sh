@@ -131,6 +131,11 @@ elif [ -e "$libdir/libquern.so" ]; then
   ok "configure --disable-shared --enable-static" configure || give_up
   ok "make install of the library alone" $MAKE -C "$tmp/static-build" -j2 include/quern/opnum.h install-libLTLIBRARIES \
     install-pkgincludeHEADERS install-nodist_pkgincludeHEADERS install-pkgconfigDATA || give_up
+  refused() { mkdir -p "$tmp/refused" && (cd "$tmp/refused" && "$srcdir/configure" --quiet CC="$CC" CXX="$CXX" "$@" 2>&1) | grep "error: .*$word"; }
+  word='--disable-shared builds none'
+  ok "configure: a plugin asked for that cannot be built is an error" refused --with-onednn=yes --without-cuda --disable-shared --enable-static
+  word='known are auto, yes and no'
+  ok "configure: so is a folder where none is taken" refused --with-openblas=/nowhere
 fi
 one_archive() { [ "$(cd "$(dirname "$(find "$static" -name libquern.a)")" && ls -d lib*)" = "$(printf 'libquern.a\nlibquern.la')" ]; }
 foreign_names() { ! nm -g --defined-only "$(find "$static" -name libquern.a)" | awk 'NF == 3 && $3 !~ /^(qn_|cpu_|__odr_asan)/ { print $3 }' | grep .; }
