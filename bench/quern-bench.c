@@ -2,6 +2,7 @@
 #include <argp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "bench.h"
 #include "../info/output.h"
@@ -130,6 +131,25 @@ static bool any_selected(const settings *s)
   return false;
 }
 
+/* May the tune cache be written there, as far as can be told beforehand? It makes its folders itself, and leaves alone what is none. */
+static bool tunable(const char *path)
+{
+  static const char begins[] = "quern-tune ";
+  char word[sizeof begins] = "";
+  struct stat st;
+  if (stat(path, &st))
+    return true;
+  if (!writable("--tune", path))
+    return false;
+  FILE *f = S_ISREG(st.st_mode) ? fopen(path, "r") : NULL;
+  bool good = f && (!fgets(word, sizeof word, f) || !strcmp(word, begins));
+  if (f)
+    fclose(f);
+  if (!good)
+    fprintf(stderr, "quern-bench: --tune: %s: is no tune cache\n", path);
+  return good;
+}
+
 static int run_cases(settings *s, side *const sides[], int n, const char *const extra[])
 {
   row *rows = calloc((size_t)s->cases.n, sizeof *rows);
@@ -195,7 +215,7 @@ int main(int argc, char **argv)
     fprintf(stderr, "quern-bench: nothing to measure: no name or line of %d problems contains \"%s\"\n", s.cases.n, s.filter);
     s.bad = 2;
   }
-  if (!s.bad && ((s.csv && !writable("--csv", s.csv)) || (s.plot && !plottable(s.plot))))
+  if (!s.bad && ((s.csv && !writable("--csv", s.csv)) || (s.plot && !plottable(s.plot)) || (s.tune && !tunable(s.tune))))
     s.bad = 2;                          /* now, not after an hour of measuring */
   if (s.bad) {
     cases_free(&s.cases);

@@ -203,7 +203,7 @@ bool writable(const char *option, const char *path)
   struct stat st;
   snprintf(folder, sizeof folder, "%s", path);
   bool here = !stat(path, &st), is_folder = here && S_ISDIR(st.st_mode);
-  if (!is_folder && !(here ? access(path, W_OK) : access(dirname(folder), W_OK | X_OK)))
+  if (*path && !is_folder && !(here ? access(path, W_OK) : access(dirname(folder), W_OK | X_OK)))
     return true;
   fprintf(stderr, "quern-bench: %s: cannot write %s: %s\n", option, path, strerror(is_folder ? EISDIR : errno));
   return false;

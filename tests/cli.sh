@@ -106,6 +106,7 @@ verdict "a backend that is none is spoken of once" $? 2 1 nonesuch
 
 bad "quern-bench: a filter that leaves nothing" nonesuch "$bench" --case "$line" --filter nonesuch
 bad "quern-bench: --csv where there is no folder" "--csv" "$bench" --case "$line" --csv /nonexistent/x.csv
+bad "quern-bench: --csv without a name" "--csv" "$bench" --case "$line" --csv ''
 bad "quern-bench: --plot of no known kind" .svg "$bench" --case "$line" --plot x.jpeg
 bad "quern-bench: a workload that is not there" nonexistent "$bench" --workload /nonexistent.q
 fifo=$(mktemp -d)
@@ -156,6 +157,12 @@ verdict "quern-bench --tune" $? 0 any "cpu_ref/"
 verdict "remembers a problem once" $? 0 any .
 timeout 60 "$bench" --backend cpu_ref --tune "$tuned/file/below" --time 0.01 --case 'matmul a=f32/32x32 b=f32/32x32' >"$out" 2>"$err"
 verdict "quern-bench --tune where no file can be" $? 1 any "nothing was remembered"
+echo 'relu x=f32/4' >"$tuned/other"
+for file in "$tuned" "$tuned/other" /dev/null; do
+  bad "quern-bench --tune ${file#"$tuned/"}, which is no tune cache" --tune "$bench" --backend cpu_ref --tune "$file" --case "$line"
+done
+[ "$(cat "$tuned/other")" = 'relu x=f32/4' ]
+verdict "and such a file is left alone" $? 0 any "no tune cache"
 rm -rf "$tuned"
 
 # A problem that nobody takes: every engine with its reason.
