@@ -68,7 +68,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
   case 'e': qc_opt.engine = arg; break;
   case 'f': qc_opt.filter = arg; break;
   case 'v': qc_opt.verbose = true; break;
-  case KEY_CASE: qc_opt.line = arg; break;
+  case KEY_CASE:
+    if (qc_opt.line)
+      argp_error(state, "one --case at a time; more of them go into a file of --cases");
+    qc_opt.line = arg;
+    break;
   case KEY_CASES: qc_opt.cases = arg; break;
   case KEY_MODEL: qc_opt.model = arg; break;
   case KEY_LIST: qc_opt.list = true; break;

@@ -40,7 +40,11 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
   if ((key == 'b' || key == 's') && s->n_options == INFO_MAX_OPTIONS)
     argp_error(state, "too many options");
   switch (key) {
-  case KEY_EXPLAIN: s->line = text; break;
+  case KEY_EXPLAIN:
+    if (s->line)
+      argp_error(state, "one --explain at a time; --explain - reads all lines of standard input");
+    s->line = text;
+    break;
   case KEY_MODEL:   s->model = text; break;
   case 'b':
     snprintf(s->backend, sizeof s->backend, "backend=%s", text);

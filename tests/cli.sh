@@ -125,6 +125,10 @@ rm -rf "$fifo"
 for setting in bogus=1 z.fill=int y.fill=int x.seed=3 seed=x labels=3 as=f99 tier=soon plain=0; do
   bad "quern-conform: a case with the setting $setting" "setting '${setting%%=*}" "$conform" --case "$line ; $setting"
 done
+timeout 60 "$conform" --case "$line" --case 'exp x=f32/4' >"$out" 2>"$err" </dev/null
+verdict "quern-conform: a second --case is not passed over" $? 2 any "one --case"
+timeout 60 "$info" --explain "$line" --explain 'exp x=f32/4' >"$out" 2>"$err" </dev/null
+verdict "quern-info: a second --explain is not passed over" $? 2 any "one --explain"
 bad "quern-conform: a folder without cases" /nonexistent "$conform" --cases /nonexistent
 bad "quern-conform: a backend without a name" "names no backend" "$conform" --backend , --case "$line"
 good "quern-conform: an empty QUERN_BACKEND is unset" "0 failed" env QUERN_BACKEND= "$conform" --case "$line"
