@@ -504,5 +504,9 @@ int main(int argc, char **argv)
   if (!o.quiet)
     print_engines(&net);
   clean_up(&net);
+  if (fflush(stdout) || ferror(stdout)) {
+    fprintf(stderr, "cnn_digits: standard output cannot be written\n");
+    return 1;
+  }
   return accuracy >= 97.5 ? 0 : 1;
 }

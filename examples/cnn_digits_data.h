@@ -53,7 +53,7 @@ static void read_digits(digits *d, const char *path)
     int pixel, got = 0;
     for (int i = 0; i < PIXELS && (got = fscanf(f, "%d,", &pixel)) == 1; i++)
       d->image[d->n][i] = ((float)pixel - 4.9f) / 6.0f;             /* mean 0, variance 1 */
-    if (got != 1 || fscanf(f, "%d", &d->label[d->n]) != 1)
+    if (got != 1 || fscanf(f, "%d", &d->label[d->n]) != 1 || d->label[d->n] < 0 || d->label[d->n] >= CLASSES)
       break;
     d->order[d->n] = d->n;
   }

@@ -151,6 +151,14 @@ for option in --seed=x --epochs=0 --batch=many --width=4,4x --rate=inf; do
   verdict "cnn_digits $option" $? 2 any "${option%=*} wants"
 done
 
+if [ -w /dev/full ]; then
+  lost "$programs/examples/cnn_digits" --quiet --epochs=1 --width=1,1 --batch=1437
+  verdict "cnn_digits: a full disk" $? 1 1 "standard output cannot be written"
+fi
+sed '7s/,[0-9]*$/,10/' "${top_srcdir-.}/examples/data/digits.csv" >"$out.csv"
+bad "cnn_digits: a label that is no digit" "line 7" "$programs/examples/cnn_digits" --data "$out.csv"
+rm -f "$out.csv"
+
 # Tuning ahead of time: a line in the file for each problem, once.
 tuned=$(mktemp -d)
 for _ in 1 2; do
