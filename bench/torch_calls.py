@@ -215,23 +215,26 @@ def softmax(op, a, t):
 def pooling(op, a, t):
     x, dy, y, dx = (t.get(k) for k in ("x", "dy", "y", "dx"))
     whole = x if x is not None else dx
-    if whole.dim() != 4:
+    if whole.dim() != 4 or "dilation" in a:
         return None
     size = ints(a["size"], 2) if "size" in a else None
     window, stride, pad = pool_arguments(a, whole)
+    ceil, padding_counts = a.get("ceil_mode") == "1", a.get("include_pad") != "0"
     where = torch.empty_like(y if y is not None else dy, dtype=torch.int64)
     if op == "pool_average":
-        if x.is_cuda and window == stride and pad == [0, 0]:        # as the anchor list has it
+        if x.is_cuda and window == stride and pad == [0, 0] and not ceil:       # as the anchor list has it
             return lambda: aten.adaptive_avg_pool2d.out(x, list(y.shape[2:]), out=y)
-        return lambda: aten.avg_pool2d.out(x, window, stride, pad, out=y)
+        return lambda: aten.avg_pool2d.out(x, window, stride, pad, ceil, padding_counts, out=y)
     if op == "pool_average_backward":
-        return lambda: aten.avg_pool2d_backward.grad_input(dy, dx, window, stride, pad, False, True, None, grad_input=dx)
+        return lambda: aten.avg_pool2d_backward.grad_input(dy, dx, window, stride, pad, ceil, padding_counts, None, grad_input=dx)
     if op == "pool_max":
-        return lambda: aten.max_pool2d_with_indices.out(x, window, stride, pad, out=y, indices=where)
+        return lambda: aten.max_pool2d_with_indices.out(x, window, stride, pad, [1, 1], ceil, out=y, indices=where)
     if op == "pool_max_backward":
-        image = torch.randn(dx.shape, dtype=dx.dtype).contiguous(memory_format=layout_of(dx))
-        where = aten.max_pool2d_with_indices(image, window, stride, pad)[1]
-        return lambda: aten.max_pool2d_with_indices_backward.grad_input(dy, image, window, stride, pad, [1, 1], False, where, grad_input=dx)
+        image = x if x is not None else torch.randn(dx.shape, dtype=dx.dtype).contiguous(memory_format=layout_of(dx))
+        where = aten.max_pool2d_with_indices(image, window, stride, pad, [1, 1], ceil)[1]
+        if "indices" in t:
+            t["indices"].copy_(taps_of(where, dx.shape[3], window, stride, pad) if t["indices"].dtype == torch.uint8 else where)
+        return lambda: aten.max_pool2d_with_indices_backward.grad_input(dy, image, window, stride, pad, [1, 1], ceil, where, grad_input=dx)
     if op == "pool_adaptive_average":
         return lambda: aten.adaptive_avg_pool2d.out(x, size, out=y)
     if op == "pool_adaptive_average_backward":
@@ -243,14 +246,22 @@ def pooling(op, a, t):
         where = aten.adaptive_max_pool2d(image, list(dy.shape[2:]))[1]
         t["indices"].copy_(where)
         return lambda: aten.adaptive_max_pool2d_backward.grad_input(dy, image, where, grad_input=dx)
-    if op == "pool_lp" and pad == [0, 0]:
+    if ceil or pad != [0, 0]:                                       # PyTorch's lp pooling scales a window that hangs over
+        return None
+    if op == "pool_lp":
         return lambda: F.lp_pool2d(x, float(a.get("p", 2)), window, stride)
-    if op == "pool_lp_backward" and pad == [0, 0]:                  # by autograd, which keeps the forward's intermediate results
+    if op == "pool_lp_backward":                                    # by autograd, which keeps the forward's intermediate results
         with torch.enable_grad():
             image = x.clone().requires_grad_()
             pooled = F.lp_pool2d(image, float(a.get("p", 2)), window, stride)
         y.copy_(pooled)
         return lambda: torch.autograd.grad(pooled, image, dy, retain_graph=True)
+
+
+def taps_of(where, width, window, stride, pad):
+    """Places in a plane as the taps of their windows."""
+    first = [torch.arange(n) * s - p for n, s, p in zip(where.shape[2:], stride, pad)]
+    return (where // width - first[0].view(-1, 1)) * window[1] + where % width - first[1]
 
 
 def layout_of(x):
@@ -372,13 +383,11 @@ def quantization(op, a, t):
         return None
     dtype = torch.qint8 if narrow.dtype == torch.int8 else torch.quint8
     zeros = torch.zeros(scale.numel(), dtype=torch.int64) if zero is None else zero.flatten().long()
-    if along:
-        arguments, f = (scale.flatten().double(), zeros, along[0], dtype), torch.quantize_per_channel
-    else:
-        arguments, f = (float(scale), int(zeros), dtype), torch.quantize_per_tensor
+    rule = (scale.flatten().double(), zeros, along[0]) if along else (float(scale), int(zeros))
     if op == "quantize":
-        return lambda: f(x, *arguments)
-    held = f(torch.randn(x.shape), *arguments)
+        f = torch.quantize_per_channel if along else torch.quantize_per_tensor
+        return lambda: f(x, *rule, dtype)
+    held = (torch._make_per_channel_quantized_tensor if along else torch._make_per_tensor_quantized_tensor)(x, *rule)
     return lambda: held.dequantize()
 
 
@@ -545,7 +554,9 @@ def build(problem, words):
 def copy_of(theirs):
     """Of the first output of a call, if it gave tensors."""
     theirs = theirs[0] if isinstance(theirs, (tuple, list)) and theirs else theirs
-    return theirs.clone() if isinstance(theirs, torch.Tensor) else None
+    if not isinstance(theirs, torch.Tensor):
+        return None
+    return theirs.int_repr() if theirs.is_quantized else theirs.clone()
 
 
 def apart(family, ours, theirs):
