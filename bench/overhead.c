@@ -202,7 +202,7 @@ static int calls(bench *b)
 int first_result(const char *backend)
 {
   char option[4300];
-  snprintf(option, sizeof option, "backend=%s", backend);
+  snprintf(option, sizeof option, "backend=%s", backend ? backend : "");
   qn_context *ctx;
   if (qn_context_create(backend ? (const char *[]){ option, NULL } : NULL, &ctx))
     return complain("first result");
