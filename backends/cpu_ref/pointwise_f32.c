@@ -56,7 +56,7 @@ CPU_INLINE float g_gelu(float dy, float x, float a, float b)
   return dy * (cdf + x * pdf);
 }
 /* x, but not far below where a sigmoid of it is 0 already: what multiplies that must not overflow. -Inf stays. */
-CPU_INLINE float not_below(float limit, float x) { return (x < limit) & (x > -INFINITY) ? limit : x; }
+CPU_INLINE float not_below(float limit, float x) { return ((x < limit) & (x > -INFINITY)) ? limit : x; }
 CPU_INLINE float g_gelu_tanh(float dy, float x, float a, float b)  /* s (1 + x 2 (1 - s) du/dx), s = sigmoid(2u) */
 {
   (void)a, (void)b;

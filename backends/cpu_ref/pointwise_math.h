@@ -188,7 +188,7 @@ CPU_INLINE float m_below_even(float b)   { return m_abs(b) < 16777216.0f ? b : 0
 CPU_INLINE bool m_pow_beyond(float a, float b)
 {
   const float small = m_below_even(b);
-  return !(m_abs(a) < INFINITY) | !(m_abs(b) < INFINITY) | (m_abs(a) < 1.17549435e-38f)
+  return (int)!(m_abs(a) < INFINITY) | !(m_abs(b) < INFINITY) | (m_abs(a) < 1.17549435e-38f)
        | ((a < 0.0f) & ((float)(int32_t)small != small));
 }
 

@@ -39,7 +39,7 @@ static void row_largest(float *best, const float *x, int64_t n, key k)
 #pragma omp simd
   for (int64_t j = 0; j < n; j++) {
     const float v = f_key(x[j], k);
-    best[j] = (v > best[j]) | (v != v) ? v : best[j];
+    best[j] = ((v > best[j]) | (v != v)) ? v : best[j];
   }
 }
 

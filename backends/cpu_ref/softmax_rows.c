@@ -221,7 +221,7 @@ static void forward_band(const problem *p, char *const at[TENSORS], int64_t rows
   for (int64_t i = 0; i < p->length; i++) {
     const float *x = across(p, X, at[X], i, rows, from);
 #pragma omp simd
-    for (int64_t j = 0; j < rows; j++) m[j] = (x[j] > m[j]) | (x[j] != x[j]) ? x[j] : m[j];
+    for (int64_t j = 0; j < rows; j++) m[j] = ((x[j] > m[j]) | (x[j] != x[j])) ? x[j] : m[j];
   }
   for (int64_t i = 0; i < p->length; i++) {
     const float *x = across(p, X, at[X], i, rows, from);
