@@ -112,14 +112,8 @@ static const void *source_columns(const cpu_gemm *g, int64_t group, int64_t k0, 
                                   void *buffer, int64_t *step)
 {
   const cpu_conv *c = g->user;
-  const cpu_window *w = &c->window;
-  const int64_t element = (int64_t)cpu_gemm_row_bytes(g->type), ld = cpu_gemm_ld(g->nc, (size_t)element);
-  for (int64_t k = 0; k < kc; k++) {
-    const int64_t in = c->taps_fastest ? (k0 + k) / w->taps : (k0 + k) % w->channels;
-    const int64_t tap = c->taps_fastest ? (k0 + k) % w->taps : (k0 + k) / w->channels;
-    cpu_window_pixels(g->isa, w, group_source(c, group) + in * w->stride[1] * qn_kit_bytes(w->dtype), tap, j0, nc,
-                      (char *)buffer + k * ld * element);
-  }
+  const int64_t ld = cpu_gemm_ld(g->nc, cpu_gemm_row_bytes(g->type));
+  cpu_window_pixels(g->isa, &c->window, group_source(c, group), c->taps_fastest, k0, kc, j0, nc, buffer, ld);
   *step = ld;
   return buffer;
 }
@@ -162,42 +156,42 @@ static const void *filter_columns(const cpu_gemm *g, int64_t group, int64_t k0, 
 
 /* ---- tiles of y ----------------------------------------------------------------------------------- */
 
-/* The index in y's dims of a pixel, and how many pixels from there on run along its last dim. */
-static int64_t pixel_index(const cpu_conv *c, int64_t pixel, int64_t *index)
+/* The index in y's dims of the pixel at `at`, and how many pixels run from there along the axis; `at` moves past them. */
+static int64_t next_run(const cpu_conv *c, int64_t at[4], int64_t *index)
 {
   const cpu_window *w = &c->window;
   const int32_t rank = c->epilogue.rank;
-  int64_t at[4];
+  index[0] = at[0];
   if (c->flat) {
-    index[0] = pixel / w->pixels;
-    index[c->axis] = pixel % w->pixels;
+    index[c->axis] = (at[1] * w->axis[1].n + at[2]) * w->axis[2].n + at[3];
+    at[0]++;
+    at[1] = at[2] = at[3] = 0;
     return w->pixels - index[c->axis];
   }
-  cpu_window_pixel(w, pixel, at);
-  index[0] = at[0];
   for (int32_t d = 2; d < rank; d++) index[d] = at[4 - rank + d];
-  return w->axis[2].n - at[3];
+  cpu_window_next_line(w, at);
+  return w->axis[2].n - index[rank - 1];
 }
 
 static void finish(const cpu_gemm *g, int64_t group, int64_t i0, int64_t mc, int64_t j0, int64_t nc, void *acc, int64_t ld)
 {
   const cpu_conv *c = g->user;
-  const int64_t element = g->type == CPU_GEMM_F64 ? 8 : 4;
-  int64_t index[QN_MAX_RANK] = {0};
-  if (c->pixels_in_columns)
-    for (int64_t j = 0, run; j < nc; j += run) {
-      run = qn_min_i64(pixel_index(c, j0 + j, index), nc - j);
+  const int64_t element = g->type == CPU_GEMM_F64 ? 8 : 4, pixels = c->pixels_in_columns ? nc : mc;
+  int64_t index[QN_MAX_RANK] = {0}, at[4];
+  cpu_window_pixel(&c->window, c->pixels_in_columns ? j0 : i0, at);
+  for (int64_t p = 0, run; p < pixels; p += run) {
+    run = qn_min_i64(next_run(c, at, index), pixels - p);
+    if (c->pixels_in_columns)
       for (int64_t i = 0; i < mc; i++) {
         index[1] = group * g->m + i0 + i;
-        cpu_epilogue_row(&c->epilogue, index, c->axis, run, (char *)acc + (i * ld + j) * element);
+        cpu_epilogue_row(&c->epilogue, index, c->axis, run, (char *)acc + (i * ld + p) * element);
       }
-    }
-  else
-    for (int64_t i = 0; i < mc; i++) {
-      pixel_index(c, i0 + i, index);
-      index[1] = group * g->n + j0;
-      cpu_epilogue_row(&c->epilogue, index, 1, nc, (char *)acc + i * ld * element);
-    }
+    else
+      for (int64_t i = 0; i < run; i++, index[c->axis]++) {
+        index[1] = group * g->n + j0;
+        cpu_epilogue_row(&c->epilogue, index, 1, nc, (char *)acc + (p + i) * ld * element);
+      }
+  }
 }
 
 /* ---- what is asked ---------------------------------------------------------------------------------- */

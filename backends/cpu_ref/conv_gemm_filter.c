@@ -30,18 +30,12 @@ static const char *of_group(const cpu_window *w, const char *data, int64_t group
   return data + group * w->channels * w->stride[1] * qn_kit_bytes(w->dtype);
 }
 
-static const char *of_channel(const cpu_window *w, const char *group, int64_t channel)
-{
-  return group + channel * w->stride[1] * qn_kit_bytes(w->dtype);
-}
-
 /* dst[c][pixel] = dy there */
 static void dy_by_channel(const gradient *p, int64_t group, int64_t c0, int64_t channels, int64_t first, int64_t pixels,
                           char *dst, int64_t ld)
 {
   const cpu_window *w = &p->dy;
   const char *const data = of_group(w, p->dy_data, group);
-  const int64_t element = (int64_t)cpu_gemm_row_bytes(p->gemm.type);
   if (w->stride[1] == 1 && p->gemm.type == CPU_GEMM_F32) {
     float strip[STRIP][CPU_GEMM_MC_MAX];
     for (int64_t i = 0; i < pixels; i += STRIP) {
@@ -50,8 +44,7 @@ static void dy_by_channel(const gradient *p, int64_t group, int64_t c0, int64_t 
       p->gemm.isa->turn(strip[0], CPU_GEMM_MC_MAX, n, channels, (float *)dst + i, ld);
     }
   } else {
-    for (int64_t c = 0; c < channels; c++)
-      cpu_window_pixels(p->gemm.isa, w, of_channel(w, data, c0 + c), 0, first, pixels, dst + c * ld * element);
+    cpu_window_pixels(p->gemm.isa, w, data, true, c0, channels, first, pixels, dst, ld);
   }
 }
 
@@ -66,8 +59,7 @@ static void dy_by_pixel(const gradient *p, int64_t group, int64_t c0, int64_t ch
     float strip[STRIP][CPU_GEMM_KC_MAX];
     for (int64_t i = 0; i < channels; i += STRIP) {
       const int64_t n = qn_min_i64(STRIP, channels - i);
-      for (int64_t s = 0; s < n; s++)
-        cpu_window_pixels(p->gemm.isa, w, of_channel(w, data, c0 + i + s), 0, first, pixels, (char *)strip[s]);
+      cpu_window_pixels(p->gemm.isa, w, data, true, c0 + i, n, first, pixels, (char *)strip, CPU_GEMM_KC_MAX);
       p->gemm.isa->turn(strip[0], CPU_GEMM_KC_MAX, n, pixels, (float *)dst + i, ld);
     }
   } else {
@@ -81,11 +73,9 @@ static void left_block(const cpu_gemm *g, int64_t group, int64_t i0, int64_t mc,
   const gradient *p = g->user;
   const int64_t element = (int64_t)cpu_gemm_row_bytes(g->type), ld = cpu_gemm_ld(g->kc, (size_t)element);
   if (p->places_in_columns) dy_by_channel(p, group, i0, mc, k0, kc, buffer, ld);
+  else cpu_window_pixels(g->isa, &p->x, of_group(&p->x, p->x_data, group), true, i0, mc, k0, kc, buffer, ld);
   for (int64_t i = 0; i < mc; i++) {
     char *const to = (char *)buffer + i * ld * element;
-    if (!p->places_in_columns)
-      cpu_window_pixels(g->isa, &p->x, of_channel(&p->x, of_group(&p->x, p->x_data, group), (i0 + i) / p->x.taps),
-                        (i0 + i) % p->x.taps, k0, kc, to);
     if (g->type == CPU_GEMM_I16 && kc % 2) memset(to + kc * element, 0, (size_t)element);
     row[i] = to;
   }

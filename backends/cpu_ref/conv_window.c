@@ -114,7 +114,7 @@ static inline void zero(char *dst, int64_t n, int64_t element)
 static inline void see(const cpu_gemm_isa *isa, uint32_t dtype, const char *src, int64_t stride, int64_t n, char *dst)
 {
   if (n <= 0) return;
-  if (dtype != QN_F32 || stride != 1) {
+  if (dtype != QN_F32 || stride != 1 || n >= 64) {
     isa->widen[dtype](src, stride, n, dst);
     return;
   }
@@ -132,14 +132,23 @@ static bool inside(const cpu_window_axis *axis, int64_t position)
   return position >= 0 && position < axis->extent;
 }
 
-void cpu_window_pixels(const cpu_gemm_isa *isa, const cpu_window *w, const char *source, int64_t tap, int64_t first, int64_t n,
-                       char *dst)
+void cpu_window_next_line(const cpu_window *w, int64_t at[4])
+{
+  at[3] = 0;
+  if (++at[2] < w->axis[1].n) return;
+  at[2] = 0;
+  if (++at[1] < w->axis[0].n) return;
+  at[1] = 0;
+  at[0]++;
+}
+
+/* What a tap sees of a channel, from the pixel at `at` on. */
+static void lines_of_pixels(const cpu_gemm_isa *isa, const cpu_window *w, const char *source, const int64_t r[3], const int64_t from_at[4],
+                            int64_t n, char *dst)
 {
   const cpu_window_axis *const x = &w->axis[2];
   const int64_t from = qn_kit_bytes(w->dtype), to = (int64_t)cpu_gemm_row_bytes(cpu_gemm_type(w->dtype));
-  int64_t at[4], r[3];
-  cpu_window_pixel(w, first, at);
-  cpu_window_tap(w, tap, r);
+  int64_t at[4] = {from_at[0], from_at[1], from_at[2], from_at[3]};
   /* the pixels of a line whose tap lies inside: from low on, before high */
   const int64_t shift = r[2] * x->tap_step + x->start;
   const int64_t low = qn_max_i64(0, qn_ceil_div(-shift, x->step));
@@ -160,13 +169,72 @@ void cpu_window_pixels(const cpu_gemm_isa *isa, const cpu_window *w, const char 
       zero(line + at[3] * to, end - at[3], to);
     }
     done += end - at[3];
-    at[3] = 0;                            /* on to the next line */
-    if (++at[2] == w->axis[1].n) {
-      at[2] = 0;
-      if (++at[1] == w->axis[0].n) {
-        at[1] = 0;
-        at[0]++;
-      }
+    cpu_window_next_line(w, at);
+  }
+}
+
+/* The same where a plane of pixels is as wide as the source's and takes the same steps: a tap sees the plane itself, shifted, but for
+ * what it sees past the ends of lines. So a run of lines is one copy, and then those ends are cleared. */
+static void planes_of_pixels(const cpu_gemm_isa *isa, const cpu_window *w, const char *source, const int64_t r[3],
+                             const int64_t from_at[4], int64_t n, char *dst)
+{
+  const int64_t from = qn_kit_bytes(w->dtype), to = (int64_t)cpu_gemm_row_bytes(cpu_gemm_type(w->dtype));
+  const int64_t width = w->axis[2].n, plane = w->axis[1].n * width;
+  const int64_t dx = r[2] * w->axis[2].tap_step + w->axis[2].start, dy = r[1] * w->axis[1].tap_step + w->axis[1].start;
+  const int64_t shift = dy * width + dx;
+  const int64_t low = qn_max_i64(0, -dy) * width, high = qn_min_i64(w->axis[1].n, w->axis[1].extent - dy) * width;
+  const int64_t gap = qn_min_i64(width, dx < 0 ? -dx : dx), gap_at = dx < 0 ? 0 : width - gap;
+  int64_t at[4] = {from_at[0], from_at[1], from_at[2], from_at[3]};
+  for (int64_t done = 0; done < n;) {
+    const int64_t z = at[1] * w->axis[0].step + r[0] * w->axis[0].tap_step + w->axis[0].start;
+    const int64_t begin = at[2] * width + at[3], end = qn_min_i64(plane, begin + n - done);
+    char *const pixel = dst + (done - begin) * to;         /* the plane's first */
+    /* the pixels that see anything of this plane, and those among them whose place lies in it */
+    const int64_t first = qn_min_i64(qn_max_i64(begin, inside(&w->axis[0], z) ? low : end), end);
+    const int64_t last = qn_max_i64(first, qn_min_i64(end, high));
+    const int64_t start = qn_min_i64(qn_max_i64(first, -shift), last);
+    const int64_t stop = qn_max_i64(start, qn_min_i64(last, w->axis[1].extent * width - shift));
+    zero(pixel + begin * to, start - begin, to);
+    see(isa, w->dtype, source + (at[0] * w->stride[0] + z * w->stride[2] + (start + shift) * w->stride[4]) * from, w->stride[4],
+        stop - start, pixel + start * to);
+    zero(pixel + stop * to, end - stop, to);
+    for (int64_t line = qn_max_i64(at[2] * width, low); gap && line < last; line += width) {
+      const int64_t clear = qn_max_i64(line + gap_at, start);
+      zero(pixel + clear * to, qn_min_i64(line + gap_at + gap, stop) - clear, to);
+    }
+    done += end - begin;
+    at[2] = w->axis[1].n - 1;
+    cpu_window_next_line(w, at);
+  }
+}
+
+/* On to the next tap; false: it was the last, and this is the first. */
+static bool next_tap(const cpu_window *w, int64_t r[3])
+{
+  for (int d = 2; d >= 0; d--) {
+    if (++r[d] < w->axis[d].taps) return true;
+    r[d] = 0;
+  }
+  return false;
+}
+
+void cpu_window_pixels(const cpu_gemm_isa *isa, const cpu_window *w, const char *source, bool taps_fastest, int64_t place,
+                       int64_t places, int64_t first, int64_t n, char *dst, int64_t ld)
+{
+  const int64_t from = qn_kit_bytes(w->dtype), to = (int64_t)cpu_gemm_row_bytes(cpu_gemm_type(w->dtype));
+  const bool planes = w->axis[1].step == 1 && w->axis[2].step == 1 && w->axis[2].n == w->axis[2].extent
+                      && w->stride[3] == w->axis[2].extent * w->stride[4];
+  int64_t channel = taps_fastest ? place / w->taps : place % w->channels;
+  int64_t at[4], r[3];
+  cpu_window_pixel(w, first, at);
+  cpu_window_tap(w, taps_fastest ? place % w->taps : place / w->channels, r);
+  for (int64_t p = 0; p < places; p++, dst += ld * to) {
+    (planes ? planes_of_pixels : lines_of_pixels)(isa, w, source + channel * w->stride[1] * from, r, at, n, dst);
+    if (taps_fastest) {
+      if (!next_tap(w, r)) channel++;
+    } else if (++channel == w->channels) {
+      channel = 0;
+      next_tap(w, r);
     }
   }
 }

@@ -29,13 +29,15 @@ void cpu_window_phase(cpu_window *w, const qn_value *dx, const qn_value *dy, con
 
 /* Image, then spatial position, of the pixel `index` of all images. */
 void cpu_window_pixel(const cpu_window *w, int64_t index, int64_t at[4]);
+/* From any pixel of a line to the first of the next. */
+void cpu_window_next_line(const cpu_window *w, int64_t at[4]);
 /* The tap's place on each axis. */
 void cpu_window_tap(const cpu_window *w, int64_t tap, int64_t at[3]);
 
-/* dst[i] = what tap `tap` of pixel first + i sees of a channel, for n pixels in a row through all images; `source` is
- * that channel's first element. dst is of the row type of the dtype. */
-void cpu_window_pixels(const cpu_gemm_isa *isa, const cpu_window *w, const char *source, int64_t tap, int64_t first, int64_t n,
-                       char *dst);
+/* dst[p ld + i] = what pixel first + i sees at place `place` + p of its window, for n pixels in a row through all images.
+ * Places are (channel, tap), or (tap, channel); `source` is the group's first element. dst is of the row type of the dtype. */
+void cpu_window_pixels(const cpu_gemm_isa *isa, const cpu_window *w, const char *source, bool taps_fastest, int64_t place,
+                       int64_t places, int64_t first, int64_t n, char *dst, int64_t ld);
 /* dst[i] = what a pixel sees at place first + i of its window, whose places are (tap, channel), channels fastest;
  * `source` is the group's first element. */
 void cpu_window_places(const cpu_gemm_isa *isa, const cpu_window *w, const char *source, int64_t pixel, int64_t first, int64_t n,
