@@ -10,13 +10,15 @@
 
 #define LINE 64
 #define KC_F32 320                        /* nr columns of a run fill 20 of the 32 KB of a first-level cache */
-#define TILE_ROWS 258                     /* a run of a tile's A, of its B and its sums share a second-level cache, */
-#define TILE_COLUMNS 272                  /*   where the block that the inner loop returns to should stay */
-#define TILE_LONG 516                     /* a side whose other block is dear to lay out, and the side across it */
-#define TILE_SHORT 112
-#define SMALL_SUMS 16384                  /* of a tile whose k is a single run: they are read again at once */
+#define TILE_ROWS 264                     /* a run of a tile's A, of its B and its sums share a second-level cache, where the */
+#define TILE_COLUMNS 288                  /*   block that the inner loop returns to should stay; multiples of every mr and nr */
+#define TILE_LONG 516                     /* a side whose other block is dear to lay out */
+#define TILE_SHORT 112                    /* rows across such columns, */
+#define SMALL_SUMS 16384                  /*   and sums of a tile whose k is a single run: they are read again at once */
 #define TILE_LEAST 96                     /* shorter, a tile is laid out for longer than it is computed */
-#define TILES 16                          /* enough for threads to share, where the work bears it */
+#define PARTS 12                          /* of all tiles together, where k is long and tiles are few */
+#define PART_RUNS 2                       /* a part's least: its sums are written and read once more */
+#define TILES_EACH 6                      /* enough for threads to end together, where the work bears it */
 #define TILE_WORK (1 << 20)               /* products worth a tile of their own */
 
 size_t cpu_gemm_row_bytes(uint32_t type)
@@ -52,6 +54,13 @@ static int64_t even_part(int64_t n, int64_t most, int64_t step)
   return qn_round_up(qn_ceil_div(n, parts), step);
 }
 
+/* Whether strips of a tile's rows are finished one by one, each written while the next is computed. Where k is a single run they
+ * all use the first one's place, which stays in cache. */
+static bool in_strips(const cpu_gemm *g)
+{
+  return g->keep_rows && g->split == 1 && g->k > 0;
+}
+
 static int64_t n_tiles(const cpu_gemm *g)
 {
   return g->batch * qn_ceil_div(g->m, g->mc) * qn_ceil_div(g->n, g->nc);
@@ -66,12 +75,13 @@ static area area_of(const cpu_gemm *g)
 {
   const size_t element = cpu_gemm_row_bytes(g->type);
   const int64_t mc = qn_round_up(g->mc, g->isa->type[g->type].mr);
+  const int64_t sum_rows = in_strips(g) && g->k <= g->kc ? g->isa->type[g->type].mr : mc;
   area at;
   at.a = 0;
   at.b = at.a + (size_t)qn_round_up(mc * cpu_gemm_ld(g->kc, element) * (int64_t)element, LINE);
   at.pairs = at.b + (g->b_ready ? 0 : (size_t)qn_round_up(g->kc * cpu_gemm_ld(g->nc, element) * (int64_t)element, LINE));
   at.sums = at.pairs + (g->type == CPU_GEMM_I16 ? (size_t)(g->kc / 2 * cpu_gemm_ld(g->nc, 4) * 4) : 0);
-  at.total = at.sums + (size_t)qn_round_up(mc * cpu_gemm_ld(g->nc, sum_bytes(g->type)) * (int64_t)sum_bytes(g->type), LINE);
+  at.total = at.sums + (size_t)qn_round_up(sum_rows * cpu_gemm_ld(g->nc, sum_bytes(g->type)) * (int64_t)sum_bytes(g->type), LINE);
   return at;
 }
 
@@ -83,26 +93,28 @@ static size_t partial_bytes(const cpu_gemm *g)
 uint64_t cpu_gemm_plan(cpu_gemm *g, int threads)
 {
   const int mr = g->isa->type[g->type].mr, nr = g->isa->type[g->type].nr;
-  const double work = (double)g->batch * (double)g->m * (double)g->n * (double)g->k;
-  const int64_t wanted = work / TILE_WORK < 1 ? 1 : work / TILE_WORK < TILES ? (int64_t)(work / TILE_WORK) : TILES;
+  const double work = (double)g->batch * (double)g->m * (double)g->n * (double)g->k / TILE_WORK;
   const int64_t room = g->type == CPU_GEMM_F64 ? 2 : 1;
   int64_t rows = (g->keep_rows ? TILE_LONG : g->keep_columns ? TILE_SHORT : TILE_ROWS) / room;
-  int64_t columns = (g->keep_columns ? TILE_LONG : g->keep_rows ? TILE_SHORT : TILE_COLUMNS) / room;
   g->kc = g->k ? even_part(g->k, g->type == CPU_GEMM_I16 ? 2 * KC_F32 : KC_F32 / room, 2) : 2;
-  g->nc = even_part(g->n, columns, nr);
+  g->nc = even_part(g->n, (g->keep_columns ? TILE_LONG : TILE_COLUMNS) / room, nr);
   if (g->b_ready && g->k <= g->kc) rows = qn_max_i64(4 * mr, qn_min_i64(rows, SMALL_SUMS / g->nc));
   g->mc = even_part(g->m, rows, mr);
-  if (g->keep_rows && g->k <= g->kc) columns = qn_max_i64(2 * nr, qn_min_i64(columns, SMALL_SUMS / g->mc));
-  g->nc = even_part(g->n, columns, nr);
+
+  /* kc and split order the sums, so they are the problem's; mc and nc say only who computes them */
+  const int64_t runs = qn_max_i64(1, qn_ceil_div(g->k, g->kc));
+  const int64_t parts = qn_min_i64((int64_t)(work < PARTS ? work : PARTS) / n_tiles(g), runs / PART_RUNS);
+  g->split = qn_ceil_div(runs, qn_ceil_div(runs, qn_max_i64(1, parts)));
+
+  const int64_t most = threads > 1 ? (int64_t)threads * TILES_EACH : 1, wanted = work < (double)most ? (int64_t)work : most;
   for (;;) {                              /* cut in halves: the longer side, or the one that may be cut */
     const bool rows_can = g->mc > (g->keep_columns ? 4 * mr : TILE_LEAST);
     const bool columns_can = g->nc > (g->keep_rows ? 2 * nr : TILE_LEAST);
-    if (n_tiles(g) >= wanted || (!rows_can && !columns_can)) break;
+    if (n_tiles(g) * g->split >= wanted || (!rows_can && !columns_can)) break;
     const bool prefer_rows = g->keep_columns || (!g->keep_rows && g->mc >= g->nc);
-    if (rows_can && (prefer_rows || !columns_can)) g->mc = even_part(g->m, rows = g->mc / 2, mr);
-    else g->nc = even_part(g->n, columns = g->nc / 2, nr);
+    if (rows_can && (prefer_rows || !columns_can)) g->mc = even_part(g->m, g->mc / 2, mr);
+    else g->nc = even_part(g->n, g->nc / 2, nr);
   }
-  g->split = qn_max_i64(1, qn_min_i64(wanted / n_tiles(g), g->k / (4 * g->kc)));
   g->threads = (int)qn_min_i64(threads, n_tiles(g) * g->split);
   return (uint64_t)g->threads * area_of(g).total + (g->split > 1 ? (uint64_t)(n_tiles(g) * g->split) * partial_bytes(g) : 0);
 }
@@ -137,7 +149,7 @@ static const void *pair_rows(const int16_t *b, int64_t step, int64_t kc, int64_t
   return pairs;
 }
 
-/* acc = the sum over k in [k0, k1) */
+/* acc = the sum over k in [k0, k1); or finishes it, strip by strip. */
 static void sum_tile(const cpu_gemm *g, const tile *t, int64_t k0, int64_t k1, char *area_bytes, const area *at,
                      char *acc, int64_t ld)
 {
@@ -145,8 +157,14 @@ static void sum_tile(const cpu_gemm *g, const tile *t, int64_t k0, int64_t k1, c
   cpu_gemm_micro *const micro = g->isa->type[g->type].micro;
   const size_t element = sum_bytes(g->type);               /* of an i16 row this is a pair */
   const void *row[CPU_GEMM_MC_MAX];
+  /* the inner loop runs over the smaller block, which stays in the second-level cache */
+  const bool finishes = in_strips(g), columns_inside = t->nc < t->mc || finishes;
+  const int64_t outer = columns_inside ? t->mc : t->nc, inner = columns_inside ? t->nc : t->mc;
+  const int64_t outer_step = columns_inside ? mr : nr, inner_step = columns_inside ? nr : mr;
+  const int64_t down = finishes && g->k <= g->kc ? 0 : ld;
   if (k0 >= k1) memset(acc, 0, (size_t)(t->mc * ld) * element);
   for (int64_t k = k0; k < k1; k += g->kc) {
+    const bool last = k + g->kc >= k1;
     int64_t kc = qn_min_i64(g->kc, k1 - k), a_step, b_step;
     const char *b = g->b(g, t->batch, k, kc, t->j0, t->nc, area_bytes + at->b, &b_step);
     g->a(g, t->batch, t->i0, t->mc, k, kc, area_bytes + at->a, row, &a_step);
@@ -156,16 +174,15 @@ static void sum_tile(const cpu_gemm *g, const tile *t, int64_t k0, int64_t k1, c
       b_step = pair_ld;
       kc = (kc + 1) / 2;
     }
-    /* the inner loop runs over the smaller block, which stays in the second-level cache */
-    const bool columns_inside = t->nc < t->mc;
-    const int64_t outer = columns_inside ? t->mc : t->nc, inner = columns_inside ? t->nc : t->mc;
-    const int64_t outer_step = columns_inside ? mr : nr, inner_step = columns_inside ? nr : mr;
-    for (int64_t o = 0; o < outer; o += outer_step)
+    for (int64_t o = 0; o < outer; o += outer_step) {
       for (int64_t in = 0; in < inner; in += inner_step) {
         const int64_t i = columns_inside ? o : in, j = columns_inside ? in : o;
         micro((int)qn_min_i64(mr, t->mc - i), kc, row + i, a_step, b + (size_t)j * element, b_step,
-              acc + (size_t)(i * ld + j) * element, ld, k > k0);
+              acc + (size_t)(i * down + j) * element, ld, k > k0);
       }
+      if (finishes && last)
+        g->finish(g, t->batch, t->i0 + o, qn_min_i64(mr, t->mc - o), t->j0, t->nc, acc + (size_t)(o * down) * element, ld);
+    }
   }
 }
 
@@ -200,7 +217,7 @@ void cpu_gemm_run(const cpu_gemm *g, int threads, void *workspace)
       const int64_t k0 = item % g->split * part_k;
       char *const acc = g->split > 1 ? parts + (size_t)item * part_bytes : mine + at.sums;
       sum_tile(g, &t, k0, qn_min_i64(k0 + part_k, g->k), mine, &at, acc, ld);
-      if (g->split == 1) g->finish(g, t.batch, t.i0, t.mc, t.j0, t.nc, acc, ld);
+      if (g->split == 1 && !in_strips(g)) g->finish(g, t.batch, t.i0, t.mc, t.j0, t.nc, acc, ld);
     }
     if (g->split > 1) {
 #pragma omp for schedule(dynamic)

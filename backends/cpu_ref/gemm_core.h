@@ -7,8 +7,8 @@
  *
  *   rows       f16, bf16 and 8-bit floats are widened to f32 as they are laid out, i8 and u8 to i16
  *   order      an element is summed by ascending k, in runs of kc that are then added one after the other (with split > 1,
- *              in `split` such sums, added in order). Tiles and runs depend on the problem alone: the number of threads
- *              never changes a bit
+ *              in `split` such sums, added in order). Runs and split depend on the problem alone, and how large tiles are
+ *              orders no sum: the number of threads never changes a bit
  *   copies     gemm_kernel.c is compiled once for each instruction set; the device description says which one runs */
 #ifndef CPU_GEMM_CORE_H
 #define CPU_GEMM_CORE_H
@@ -56,7 +56,8 @@ struct cpu_gemm {
   int64_t  split;
   int      threads;                       /* that the workspace is cut for */
   bool     b_ready;                       /* B comes laid out: no buffer is set aside for it */
-  bool     keep_rows, keep_columns;       /* a tile's rows, or columns, are cut last: laying out the other block is dear */
+  bool     keep_rows, keep_columns;       /* a tile's rows, or columns, are cut last: laying out the other block is dear.
+                                           * With keep_rows a tile may be finished by strips of its rows */
 
   /* Rows i0 to i0+mc-1 of A, k0 to k0+kc-1: row[i] and their step along k. `buffer` has room for them at a distance of
    * cpu_gemm_ld(kc) elements. Rows of i16 have step 1 and, where kc is odd, a zero after them. */
@@ -66,13 +67,13 @@ struct cpu_gemm {
    * a multiple of nr columns; `buffer` has room for rows at a distance of cpu_gemm_ld(nc) elements. */
   const void *(*b)(const cpu_gemm *g, int64_t batch, int64_t k0, int64_t kc, int64_t j0, int64_t nc,
                    void *buffer, int64_t *step);
-  /* Takes the tile; acc may be written over. */
+  /* Takes the tile, or a strip of it; acc may be written over. */
   void (*finish)(const cpu_gemm *g, int64_t batch, int64_t i0, int64_t mc, int64_t j0, int64_t nc, void *acc, int64_t ld);
   const void *user;
 };
 
-/* Chooses mc, nc, kc, split from isa, type, batch, m, n, k and gives the workspace's bytes. Less workspace than `limit`
- * is not promised: the engine compares. */
+/* Chooses kc and split from isa, type, batch, m, n, k, and mc and nc from the threads as well; gives the workspace's bytes. Less
+ * workspace than `limit` is not promised: the engine compares. */
 uint64_t cpu_gemm_plan(cpu_gemm *g, int threads);
 /* threads: of the launch; more than planned for are not used. */
 void cpu_gemm_run(const cpu_gemm *g, int threads, void *workspace);
