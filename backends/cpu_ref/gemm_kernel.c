@@ -96,6 +96,7 @@ static void widen_f32(const void *src, int64_t stride, int64_t n, void *dst)
   const float *from = src;
   float *to = dst;
   if (stride == 1) memcpy(to, from, (size_t)n * sizeof *to);
+  else if (stride == 2) for (int64_t i = 0; i < n; i++) to[i] = from[i * 2];         /* a constant becomes shuffles */
   else for (int64_t i = 0; i < n; i++) to[i] = from[i * stride];
 }
 
