@@ -203,7 +203,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   bool whole = v > 1 && p.c % v == 0 && x->align >= 16 && y->align >= 16 && pool_steps(p.x_stride, v) && pool_steps(p.y_stride, v);
   st.whole = whole ? x->dtype : 0;
   st.p.whole_indices = indices >= 0 && r->value[indices].align >= 16 && p.index_stride[1] == 1 && pool_steps(p.index_stride, v);
-  bool square = !p.adaptive && p.size[0] == 1 && p.size[1] == p.size[2] && p.step[1] == p.step[2] && p.dilation[1] == 1 && p.dilation[2] == 1 && p.in[0] == 1;
+  bool square = !p.adaptive && p.size[0] == 1 && p.size[1] == p.size[2] && p.step[1] == p.step[2] && p.dilation[1] == 1 && p.dilation[2] == 1 &&
+                p.in[0] == 1 && p.out[0] == 1 && p.before[0] == 0;
   int small = 10 * p.size[1] + p.step[1];
   st.small = 0;
   if (whole && square && (small == 32 || small == 31 || small == 22)) {
