@@ -215,7 +215,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     int32_t cells[3] = { 1, (int32_t)qn_ceil_div(p.out[1], st.p.band), p.out[2] };
     pool_units(&st.p, v, cells);
   }
-  if (indices < 0)
+  /* A large window's lines are shared by as many threads as this batch and device leave idle; a sum then has other bits. */
+  const bool splits = indices < 0 && !st.small && p.size[1] >= 4 && !(p.average && r->demands->determinism >= QN_DET_BATCH);
+  if (splits && p.average) out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
+  if (splits)
     while (st.p.splits < 8 && st.p.splits * 4 <= (uint32_t)p.size[1] && st.p.splits * st.p.units < 2048u * (uint32_t)r->device->units) st.p.splits *= 2;
   return cuda_keep(out, &st, sizeof st);
 }
