@@ -382,7 +382,7 @@ __global__ static void __launch_bounds__(THREADS, V > 1 && MODE == QN_RESAMPLE_C
     if (first + (int)threadIdx.x < steps) {
       const int step = first + (int)threadIdx.x, y = step / deep, z = depths[0] + step - y * deep;
       const spot p(s.dim[1], lines[0] + y);
-      const float part = s.dim[0].points == 1 ? 1.f : weight_in<float, int32_t, MODE>(s.dim[0], z, plane);
+      const float part = s.dim[0].places == 1 ? 1.f : weight_in<float, int32_t, MODE>(s.dim[0], z, plane);
       line_of_dy<TAPS> &line = list[threadIdx.x];
       line.from = (z * s.in_stride[2] + (lines[0] + y) * s.in_stride[3]) * E;
       line.row = max(p.place(s.dim[1], 0), begin);
