@@ -11,7 +11,7 @@
 #include "sums.cuh"
 #include "vector.cuh"
 
-enum { THREADS = 256, CHUNK = 2048, BACKWARD_CHUNK = 8192, MOST_IMAGES = 1024 };      /* points; MOST_IMAGES: that have tickets */
+enum { THREADS = 256, CHUNK = 2048, BACKWARD_CHUNK = 8192, MOST_IMAGES = 1024 };      /* points; MOST_IMAGES: of one launch, that have tickets */
 
 struct affine {
   const void *in;
@@ -217,7 +217,7 @@ __global__ static void __launch_bounds__(THREADS) affine_direct_backward(const _
 
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
-struct affine_state { affine s; int32_t in, out, chunks, chunk; };
+struct affine_state { affine s; int32_t in, out, chunks, chunk, together; };      /* together: images of one launch of the gradient */
 
 static affine affine_of(const void *attr, bool backward, const qn_value *in, const qn_value *out)
 {
@@ -239,18 +239,18 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   bool backward = op->op == QN_OP_AFFINE_GRID_BACKWARD;
-  affine_state st = { {}, op->arg[0], op->arg[1], 0, backward ? BACKWARD_CHUNK : CHUNK };
+  affine_state st = { {}, op->arg[0], op->arg[1], 0, backward ? BACKWARD_CHUNK : CHUNK, 0 };
   const qn_value *in = &r->value[st.in], *to = &r->value[st.out], *grid = backward ? in : to;
   if (in->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "theta", "f32, f16 or bf16", "%s", "f64");
   if (!qn_is_packed(grid)) return qn_refuse(out, "the grid is packed", backward ? "dy" : "grid", "row-major without gaps", "%s", "strides");
   if (qn_elements(grid) > 1 << 30) return qn_refuse(out, "places are counted in 31 bits", backward ? "dy" : "grid", "fewer", "%lld", (long long)qn_elements(grid));
   st.s = affine_of(op->attr, backward, in, to);
   int64_t points = st.s.extent[0] * st.s.extent[1] * st.s.extent[2];
-  if (backward && st.s.images > MOST_IMAGES) st.chunk = (int32_t)qn_round_up(points, 4);
   st.chunks = (int32_t)qn_ceil_div(points, st.chunk);
   st.s.whole = points * st.s.dims % 4 == 0 && in->align >= 16;
-  if (backward) out->workspace = (uint64_t)(st.s.images * st.chunks * st.s.dims * (st.s.dims + 1)) * sizeof(float);
-  if (backward && st.chunks > 1) out->counters = (uint64_t)st.s.images * sizeof(uint32_t);
+  if (backward) st.together = (int32_t)(st.chunks > 1 ? qn_min_i64(st.s.images, MOST_IMAGES) : st.s.images);
+  if (backward) out->workspace = (uint64_t)st.together * st.chunks * st.s.dims * (st.s.dims + 1) * sizeof(float);
+  if (backward && st.chunks > 1) out->counters = (uint64_t)st.together * sizeof(uint32_t);
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -259,17 +259,22 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const affine_state *st = (const affine_state *)p->state;
   affine s = st->s;
   s.in = launch->ptr[st->in], s.out = launch->ptr[st->out];
-  unsigned blocks = (unsigned)s.images * (unsigned)st->chunks;
   cudaStream_t stream = (cudaStream_t)launch->stream;
   if (p->engine->op == QN_OP_AFFINE_GRID) {
+    unsigned blocks = (unsigned)s.images * (unsigned)st->chunks;
     if (s.dims == 2) affine_packed<2><<<blocks, THREADS, 0, stream>>>(s, st->chunks);
     else affine_packed<3><<<blocks, THREADS, 0, stream>>>(s, st->chunks);
     return direct_launched("affine_grid");
   }
   float *part = (float *)launch->workspace;
   uint32_t *tickets = (uint32_t *)launch->counters;
-  if (s.dims == 2) affine_chunks<2><<<blocks, THREADS, 0, stream>>>(s, part, tickets, st->chunks, st->chunk);
-  else affine_chunks<3><<<blocks, THREADS, 0, stream>>>(s, part, tickets, st->chunks, st->chunk);
+  const int64_t image = s.extent[0] * s.extent[1] * s.extent[2] * s.dims * qn_kit_bytes(s.in_dtype), theta = s.theta_stride[0] * qn_kit_bytes(s.out_dtype);
+  for (int64_t first = 0; first < s.images; first += st->together) {        /* an image's sums are the same however many there are */
+    unsigned blocks = (unsigned)qn_min_i64(st->together, s.images - first) * (unsigned)st->chunks;
+    s.in = (const char *)launch->ptr[st->in] + first * image, s.out = (char *)launch->ptr[st->out] + first * theta;
+    if (s.dims == 2) affine_chunks<2><<<blocks, THREADS, 0, stream>>>(s, part, tickets, st->chunks, st->chunk);
+    else affine_chunks<3><<<blocks, THREADS, 0, stream>>>(s, part, tickets, st->chunks, st->chunk);
+  }
   return direct_launched("affine_grid");
 }
 
