@@ -179,7 +179,7 @@ static inline bool pool_dim(pool *p, int d, const qn_pool *attr, int from, int64
 {
   int64_t size = attr->window[from] ? attr->window[from] : in, step = attr->stride[from] ? attr->stride[from] : size;
   int64_t before = attr->pad_before[from], after = attr->pad_after[from], dilation = attr->dilation[from];
-  if (in + before + after > 1 << 29 || size * dilation > 1 << 29 || step > 1 << 29 || out * step > 1 << 30) return false;
+  if (in + before + after >= 1 << 29 || size * dilation > 1 << 29 || step > 1 << 29 || out * step > 1 << 30) return false;
   p->in[d] = (int32_t)in, p->out[d] = (int32_t)out, p->size[d] = (int32_t)size, p->step[d] = (int32_t)step;
   p->dilation[d] = (int32_t)dilation, p->before[d] = (int32_t)before, p->after[d] = (int32_t)after;
   return true;
@@ -187,7 +187,7 @@ static inline bool pool_dim(pool *p, int d, const qn_pool *attr, int from, int64
 /* Shares of one size, or (adaptive) of this size or one less or more. */
 static inline bool pool_share(pool *p, int d, int64_t in, int64_t out)
 {
-  if (in > 1 << 29 || out > 1 << 29 || (in + 1) * (out + 1) > INT32_MAX) return false;
+  if (in >= 1 << 29 || out >= 1 << 29 || (in + 1) * (out + 1) > INT32_MAX) return false;
   p->in[d] = (int32_t)in, p->out[d] = (int32_t)out, p->size[d] = p->step[d] = (int32_t)qn_ceil_div(in, out);
   p->adaptive |= in % out != 0;
   return true;

@@ -364,19 +364,18 @@ static qn_status scatter_prepare(const qn_request *r, qn_prepared *out)
   }
   s->rank = rest.rank ? rest.rank : 1;
   s->dim[0] = 1;
-  double units = 1;
+  double elements = 1, units = 1;
   for (int d = 0; d < rest.rank; d++) {
     int from = rest.rank - 1 - d;
-    units *= (double)rest.dim[from];
+    elements *= (double)rest.dim[from], units *= (double)(d ? rest.dim[from] : qn_ceil_div(rest.dim[from], 4));
     s->dim[d] = (uint32_t)rest.dim[from];
     s->dx_stride[d] = rest.stride[0][from], s->dy_stride[d] = rest.stride[1][from];
   }
-  if (units > 4e9)
-    return qn_refuse(out, "rows of fewer than 2^32 elements", "dx", "4e9", "%g", units);
-  uint32_t groups = (s->dim[0] + 3) / 4, blocks = 2 * (uint32_t)r->device->units;
-  s->units = groups;
-  for (int d = 1; d < s->rank; d++) s->units *= s->dim[d];
-  s->by_groups = cuda_divide_by(groups), s->by_units = cuda_divide_by(s->units);
+  if (elements > 4e9 || units > INT32_MAX)
+    return qn_refuse(out, "rows of fewer than 2^32 elements, and of 2^31 groups of four", "dx", "4e9", "%g", elements);
+  uint32_t blocks = 2 * (uint32_t)r->device->units;
+  s->units = (uint32_t)units;
+  s->by_groups = cuda_divide_by((s->dim[0] + 3) / 4), s->by_units = cuda_divide_by(s->units);
   s->rows = (uint32_t)qn_min_i64(qn_min_i64(MOST_ROWS, qn_ceil_div(s->length, blocks)), qn_max_i64(1, INT32_MAX / (int64_t)s->units));
   st.blocks.x = (s->length + s->rows - 1) / s->rows;
   st.blocks.y = (uint32_t)qn_max_i64(1, qn_min_i64(blocks / st.blocks.x, qn_ceil_div((int64_t)s->rows * s->units, SCATTER_THREADS)));
