@@ -117,8 +117,8 @@ void qc_encode(uint32_t dtype, double v, void *p)
     static const double least[QN_DTYPE_COUNT] = {[QN_I8] = -128, [QN_I32] = -0x1p31, [QN_I64] = -0x1p63};
     static const double most[QN_DTYPE_COUNT] = {[QN_I8] = 127, [QN_U8] = 255, [QN_I32] = 0x1p31 - 1, [QN_I64] = 0x1p63,
                                                 [QN_BOOL] = 1};
-    int64_t i = isnan(v) ? 0 : v <= least[dtype] ? (int64_t)least[dtype]
-              : v >= most[dtype] ? (dtype == QN_I64 ? INT64_MAX : (int64_t)most[dtype]) : (int64_t)v;
+    int64_t i = dtype == QN_BOOL ? v != 0 : isnan(v) ? 0 : v <= least[dtype] ? (int64_t)least[dtype]
+              : v >= most[dtype] ? (dtype == QN_I64 ? INT64_MAX : (int64_t)most[dtype]) : (int64_t)nearbyint(v);
     memcpy(p, &i, qn_dtype_bytes(dtype));       /* little endian, as every machine that we know */
   }
 }

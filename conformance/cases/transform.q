@@ -76,3 +76,5 @@ pad x=f32/1 pad=4:2 mode=replicate
 pad x=f32/65 pad=64:64 mode=reflect
 pad x=f32/4x256 pad=1,4 mode=reflect
 pad x=f32/4x256 pad=0,8 value=3
+pad x=i8/2 pad=1 value=1.5 ; x.is=7,-3 y.is=2,7,-3,2 plain=1
+pad x=bool/1 pad=1 value=0.5 ; x.is=0 y.is=1,0,1 plain=1
