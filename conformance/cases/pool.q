@@ -119,3 +119,7 @@ pool_average x=f32/3x5x14x14 window=2,2 ; as=bf16
 pool_average x=f32/3x5x16x24 window=8,8 ; as=bf16,f16
 pool_average x=f32/3x5x32x32 window=16,16 ; as=bf16
 pool_average x=bf16/2x64x33x33/nhwc window=3,3 stride=2,2 pad=1,1 include_pad=0
+
+# one plane deep, and windows in the padding before and behind it
+pool_max x=f32/1x8x1x9x9/nhwc window=1,3,3 stride=1,2,2 pad=1 ; plain=1
+pool_average x=f32/1x8x1x6x5/nhwc window=1,2,2 stride=1,2,2 pad=0:1,0,0 ; plain=1

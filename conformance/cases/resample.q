@@ -44,3 +44,5 @@ resample_backward dy=f32/2x3x10x14 dx=f32/2x3x5x7 mode=cubic grid=align_corners 
 resample_backward dy=f32/2x3x3x20 dx=f32/2x3x5x7 mode=cubic grid=asymmetric
 resample_backward dy=f32/2x16x12x10/nhwc dx=f32/2x16x6x5/nhwc mode=cubic
 resample_backward dy=f32/1x1x3x2 dx=f32/1x1x1x1 mode=cubic
+resample_backward dy=f32/1x2x1x3x5 dx=f32/1x2x4x3x5 mode=linear ; plain=1
+resample_backward dy=f32/1x2x1x5x4 dx=f32/1x2x3x3x2 mode=cubic grid=align_corners ; plain=1
