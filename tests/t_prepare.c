@@ -172,6 +172,25 @@ static void whatever_the_batch(void)
   tap_ok(*engine[0] && !strcmp(engine[0], engine[1]), "deterministic=batch: one image goes to %s, 256 to %s", engine[0], engine[1]);
 }
 
+/* ---- nor does what a device lacks, where bits are not to depend on it ----------------------------------------------------------------- */
+
+static void whatever_the_device(void)
+{
+  static const char *const options[] = { "backend=cuda", "deterministic=portable", NULL }, *const models[] = { "h200", "a100", "t4" };
+  static const char *const problems[] = { "conv_forward x=f32/1x3x8x8 w=f32/5x3x3x3 pad=1", "conv_forward x=f32/1x6x8x8 w=f32/6x1x3x3 pad=1 groups=6",
+    "conv_backward_data dy=bf16/1x8x8x8/nhwc w=bf16/8x1x5x5/nhwc dx=bf16/1x8x8x8/nhwc pad=2 groups=8" };
+  for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+    const char *engine[3] = { "", "", "" };
+    qn_graph *graph;
+    qn_status status = QN_OK;
+    if (!tap_ok(!qn_graph_parse(problems[i], &graph), "parsed: %s", problems[i])) continue;
+    for (int m = 0; m < 3 && status != QN_NO_BACKEND; m++) status = qn_explain(options, models[m], graph, note_chosen, &engine[m]);
+    qn_graph_destroy(graph);
+    if (status == QN_NO_BACKEND) tap_skip("this backend is not built", "%s", problems[i]);
+    else tap_ok(*engine[0] && !strcmp(engine[0], engine[1]) && !strcmp(engine[0], engine[2]), "deterministic=portable: h200 %s, a100 %s, t4 %s: %s", engine[0], engine[1], engine[2], problems[i]);
+  }
+}
+
 int main(void)
 {
   glob_t files;
@@ -208,5 +227,6 @@ int main(void)
   globfree(&files);
   leave_to_others();
   whatever_the_batch();
+  whatever_the_device();
   return tap_done();
 }

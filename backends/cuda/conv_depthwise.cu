@@ -269,8 +269,8 @@ static const kernel *find(const cuda_conv_problem *c, const depthwise *p, const 
   return nullptr;
 }
 
-/* How many channels, and which tile of outputs, a block takes: least traffic and idle threads. */
-static void divide(depthwise *p, const kernel *k, int64_t images, int *blocks_of_channels, int *least_shared)
+/* How many channels, and which tile of outputs, a block takes: least traffic and idle threads. False: none has room. */
+static bool divide(depthwise *p, const kernel *k, int64_t images, int64_t room, int *blocks_of_channels, int *least_shared)
 {
   int bytes = (int)qn_kit_bytes(p->dtype), chunk = 8 / bytes, chunks = p->channels / 2 / chunk;          /* chunk: pairs in 16 bytes */
   int slabs = (int)qn_ceil_div(chunks, k->pitch / chunk), tiles_h = (int)qn_ceil_div(p->out[0], k->th), tiles_w = (int)qn_ceil_div(p->out[1], k->tw);
@@ -284,20 +284,20 @@ static void divide(depthwise *p, const kernel *k, int64_t images, int *blocks_of
       int shared = k->pitch * (k->size * k->size * 8 + 2 * tile_h * tile_w * 2 * bytes);
       int64_t blocks_h = qn_ceil_div(tiles_h, h), blocks_w = qn_ceil_div(tiles_w, w);
       double cost = (double)(blocks_h * blocks_w) * (tile_h * tile_w + h * k->th * w * k->tw);
-      if (shared > SHARED || (least > 0 && cost >= least)) continue;
+      if (shared > room || (least > 0 && cost >= least)) continue;
       least = cost;
       p->lanes_h = h, p->lanes_w = w, p->tile_h = tile_h, p->tile_w = tile_w;
       p->blocks_h = (int32_t)blocks_h, p->blocks_w = (int32_t)blocks_w;
       p->tiles = (int32_t)(images * blocks_h * blocks_w);
       *least_shared = shared;
     }
+  return least > 0;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   cuda_conv_problem c;
   qn_status status = cuda_conv_problem_read(&c, r, out);
-  if (!status) status = cuda_conv_wants_ampere(r, out);
   if (status) return status;
   if (c.groups != c.channels || c.groups == 1)
     return qn_refuse(out, "each channel a group", "x", "as many groups as channels, two or more", "%lld", (long long)c.groups);
@@ -346,7 +346,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     out->estimate = 3000 + (moved > added ? moved : added);
   }
   if (window && window->pitch) {
-    divide(&p, window, to->dim[0], &slabs, &shared);
+    if (!divide(&p, window, to->dim[0], qn_min_i64(SHARED, (int64_t)r->device->shared_per_block), &slabs, &shared))
+      return qn_refuse(out, "a tile's pixels in shared memory", "x", "a device with more", "%llu bytes", (unsigned long long)r->device->shared_per_block);
     threads = (int)qn_round_up(p.pairs * p.lanes_h * p.lanes_w, 32);
     p.side = tile_side(threads, p.tile_w, p.chunks);
     blocks = cuda_conv_shares(p.tiles, 3 * r->device->units / slabs);

@@ -102,7 +102,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   cuda_conv_problem c;
   qn_status status = cuda_conv_problem_read(&c, r, out);
-  if (status || (status = cuda_conv_wants_ampere(r, out)) || (status = cuda_conv_wants_narrow(&c, out))) return status;
+  if (status || (status = cuda_conv_wants_narrow(&c, out))) return status;
   cuda_chain chain;
   narrow p = {};
   if ((status = cuda_conv_problem_bias_relu(&c, r, &chain, &p.column, &p.factor, &p.relu, out))) return status;

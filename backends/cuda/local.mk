@@ -180,7 +180,6 @@ backends_cuda_quern_cuda_la_LDFLAGS = $(PLUGIN_LDFLAGS)
 backends_cuda_quern_cuda_la_LIBADD = $(CUDA_LIBS) $(LIBM)
 
 CUDA_AMPERE_OBJECTS = \
-  backends/cuda/conv_depthwise.lo \
   backends/cuda/conv_depthwise_filter.lo \
   backends/cuda/conv_depthwise_mma.lo \
   backends/cuda/conv_depthwise_mma_filter.lo \
@@ -192,7 +191,6 @@ CUDA_AMPERE_OBJECTS = \
   backends/cuda/conv_mma_bf16.lo \
   backends/cuda/conv_mma_f16.lo \
   backends/cuda/conv_mma_tf32.lo \
-  backends/cuda/conv_narrow.lo \
   backends/cuda/conv_narrow_filter.lo \
   backends/cuda/matmul_mma_bf16.lo \
   backends/cuda/matmul_mma_f16.lo \

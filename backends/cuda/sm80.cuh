@@ -1,4 +1,5 @@
-/* sm80.cuh -- Ampere's asynchronous copies, matrix loads and Tensor Core products in thin wrappers. */
+/* sm80.cuh -- Ampere's asynchronous copies, matrix loads and Tensor Core products in thin wrappers. Devices before it have the copies
+ * alone, which then are not asynchronous. */
 #pragma once
 #include <cstdint>
 
@@ -14,14 +15,29 @@ __device__ __forceinline__ void shared_load(float *v, uint32_t from)       /* fo
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]) : "r"(from) : "memory");
 }
 
-/* `width` (4, 8, 16) bytes to shared memory, of which the first `bytes` are read and the others become 0. */
+/* `width` (4, 8, 16) bytes to shared memory, of which the first `bytes`, in whole words before Ampere, are read and the others become 0. */
 template <int width> __device__ __forceinline__ void copy_async(uint32_t to, const void *from, int bytes)
 {
+#if __CUDA_ARCH__ < 800
+#pragma unroll
+  for (int i = 0; i < width; i += 4) shared_store(to + i, i < bytes ? *(const uint32_t *)((const char *)from + i) : 0);
+#else
   if (width == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(to), "l"(from), "r"(bytes) : "memory");
   else asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" :: "r"(to), "l"(from), "n"(width), "r"(bytes) : "memory");
+#endif
 }
-__device__ __forceinline__ void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int pending> __device__ __forceinline__ void copy_async_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(pending) : "memory"); }
+__device__ __forceinline__ void copy_async_commit()
+{
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int pending> __device__ __forceinline__ void copy_async_wait()
+{
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" :: "n"(pending) : "memory");
+#endif
+}
 
 /* Four 8 x 8 matrices of 16-bit elements (or 8 x 4 of words), whose rows' addresses lanes 0-7, 8-15, ... hold. */
 template <bool transposed> __device__ __forceinline__ void load_matrices(uint32_t (&r)[4], uint32_t at)
