@@ -1,7 +1,7 @@
 /* measure.c -- the time of one problem on one or two sides, measured in turn on the same data.
  *
  * Several sets of buffers, together larger than the last-level cache, are visited one after the other, so each execution
- * finds its inputs in memory. One sample is a recording of one execution on each set, replayed until it is
+ * finds its inputs in memory; but a problem so small that MAX_SETS of its sets fit into that cache finds them there. One sample is a recording of one execution on each set, replayed until it is
  * long enough for the device's timer. Samples of the two sides alternate, and the order within a pair too; the ratio is
  * the median over pairs, so what drifts (clocks, neighbours) falls on both. */
 #include <stdlib.h>
@@ -11,7 +11,8 @@
 #include "bench.h"
 
 enum { MAX_SETS = 24, MIN_ROUNDS = 5, MAX_ROUNDS = 301 };
-static const double cache_multiple = 6, most_rotated = 400e6, sample_ns = 2e6, overtime = 10;
+static const double cache_multiple = 6, least_multiple = 1.5, most_rotated = 400e6;     /* most: unless that is less than the least */
+static const double sample_ns = 2e6, overtime = 10;
 
 static double now_ns(void)
 {
@@ -131,8 +132,8 @@ static qn_status buffers_make(buffers *b, qn_context *ctx, const qn_graph_view *
   if (!offset)
     return status;
   size_t bytes = b->set_bytes = layout(g, offset) + 256;
-  double past = cache_multiple * (double)device->cache;
-  double want = (past < most_rotated ? past : most_rotated) / (double)bytes + 1;
+  double past = cache_multiple * (double)device->cache, least = least_multiple * (double)device->cache;
+  double want = (past < most_rotated ? past : least > most_rotated ? least : most_rotated) / (double)bytes + 1;
   double most = (double)device->memory / 4 / (double)bytes;
   int sets = want > MAX_SETS ? MAX_SETS : (int)want;
   sets = sets > most ? (int)most : sets;

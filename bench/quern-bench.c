@@ -11,7 +11,7 @@ static const char doc[] =
   "Measure a backend or an engine, or two of them in turn, on problem lines.\v"
   "SIDE is backend[/engine[:variant]] [option=value]..., for instance \"cpu_ref\", \"cuda/wgmma:128x256_c2\" or "
   "\"cuda engine=matmul=wgmma,any math=tf32\"; the backends null and openblas are the bench's own. Each execution finds its "
-  "inputs in memory, not in the last-level cache. A row gives the median time, the share of what the device can do at "
+  "inputs in memory, not in the last-level cache, unless 24 sets of them fit into that. A row gives the median time, the share of what the device can do at "
   "best (a large copy or a large matmul, measured first, whichever binds), and the speed of the first side over the second.\n\n"
   "Exit status: 0 all was measured (what --vs refuses is no failure); 1 something failed; 2 the options or a file are wrong, or "
   "standard output cannot be written.";
