@@ -564,4 +564,6 @@ def apart(family, ours, theirs):
     if family == "random" or theirs is None or not isinstance(ours, torch.Tensor) or ours.numel() != theirs.numel():
         return ""
     ours, theirs = ours.double(), theirs.reshape(ours.shape).double()           # group norm's dims differ
-    return f"{((ours - theirs).abs().max() / theirs.abs().max()).item():.0e}"
+    alike = (ours == theirs) | (ours.isnan() & theirs.isnan())                  # Inf less Inf is NaN
+    largest = torch.where(theirs.isfinite(), theirs.abs(), 0.0).max()
+    return f"{(torch.where(alike, 0.0, (ours - theirs).abs()).max() / largest).item():.0e}"
