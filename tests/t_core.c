@@ -95,6 +95,14 @@ static void demands(void)
   plan(ctx, "relu x=f32/8", &n, NULL);
   tap_ok(n == 1 && line_has(last_plan, 0, "fake/single"), "determinism leaves the engine that promises it");
   qn_context_destroy(ctx);
+  ctx = context("deterministic=1", "tune=off");
+  plan(ctx, "cumsum x=f32/100x8 axis=1", &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/eager"), "the smaller estimate is taken");
+  qn_context_destroy(ctx);
+  ctx = context("deterministic=batch", "tune=measure");
+  plan(ctx, "cumsum x=f32/100x8 axis=1", &n, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/even"), "unless rows must have the bits that they have in any batch: no time counts");
+  qn_context_destroy(ctx);
   ctx = context("workspace_limit=999", "tune=off");
   plan(ctx, "matmul a=f32/4x4 b=f32/4x4", &n, NULL);
   tap_ok(n == 1 && line_has(last_plan, 0, "fake/one"), "the workspace limit passes over an engine that needs more");
