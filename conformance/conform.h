@@ -274,9 +274,12 @@ int  qc_check_pointer(const struct qc_item *item);
 int  qc_check_probe(const struct qc_item *item);
 int  qc_check_gradient(const struct qc_item *item);
 int  qc_check_adjoint(const struct qc_item *item);
-/* check_batch.c: the last row of the batch alone gives the bits that it has among the others. raw: the first output. */
-bool qc_check_batch(const struct qc_engine *e, const char *math, const struct qc_problem *p, const void *raw, char *why,
-                    size_t bytes);
+/* check_batch.c: the last row of the batch alone gives the bits that it has among the others. raw: all results. */
+bool qc_check_batch(const struct qc_engine *e, const char *math, const struct qc_problem *p, void *const *raw, char *why, size_t bytes);
+bool qc_rows_apart(const struct qc_problem *p);
+#define QC_RUNGS_MATH "f32"
+/* check_rungs.c: what `deterministic` promises holds for the planner's own choice. */
+bool qc_check_rungs(const struct qc_problem *p, char *why, size_t bytes);
 
 /* ---- pipe.c, parent.c: what a worker says, and who listens ----------------------------------- */
 

@@ -62,6 +62,7 @@ conform_sources = \
   conformance/engine.c \
   conformance/check_batch.c \
   conformance/check_other.c \
+  conformance/check_rungs.c \
   conformance/grad.c
 
 bin_PROGRAMS += conformance/quern-conform

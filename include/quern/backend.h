@@ -128,7 +128,9 @@ enum { QN_ACC_NATIVE = 0,                 /* f32 (f64 for f64, i32 for integers)
        QN_ACC_DOUBLE = 7 };               /* the oracle's */
 enum { QN_METHOD_DIRECT = 0, QN_METHOD_WINOGRAD = 1, QN_METHOD_FFT = 2 };
 
-enum {                                    /* traits, each proved by the conformance suite */
+/* Traits, each proved by the conformance suite. Under demands of `batch` and beyond, an engine that has that rung's trait must not
+ * let the batch (nor, under `portable`, the device) decide whether it refuses: another engine would take some rows. */
+enum {
   QN_TRAIT_DETERMINISTIC   = 1u,          /* same bits run to run, whatever the threads */
   QN_TRAIT_BATCH_INVARIANT = 2u,          /* same bits for a row whatever else is in the batch */
   QN_TRAIT_PORTABLE        = 4u,          /* same bits on any device of the kind, of any size */
