@@ -44,6 +44,18 @@ static inline const qn_value *cuda_value(const qn_request *r, uint32_t role)
   return i < 0 ? NULL : &r->value[i];
 }
 
+/* Clusters: code with them is made for 9.0 alone; devices above run what was made for 8.0, which knows none, and so does 9.0 where a build
+ * leaves its code out. For files that nvcc compiles. */
+#ifdef __CUDA_ARCH_LIST__
+static inline bool cuda_has_clusters(const qn_device *device)
+{
+  static const int made[] = { __CUDA_ARCH_LIST__ };
+  bool found = false;
+  for (size_t i = 0; i < sizeof made / sizeof *made; i++) found |= made[i] == 900;
+  return found && device->arch_major == 9 && device->arch_minor == 0;
+}
+#endif
+
 #ifdef __cplusplus
 }
 #endif

@@ -99,6 +99,7 @@ static qn_status describe_model(const char *model, qn_device *out)
     if (live.units < out->units) out->units = live.units;
     if (live.shared_per_block < out->shared_per_block) out->shared_per_block = live.shared_per_block;
     if (live.shared_per_unit < out->shared_per_unit) out->shared_per_unit = live.shared_per_unit;
+    if (live.arch_major > 9 && out->arch_major == 9) out->arch_major = 8, out->arch_minor = 0;      /* what was made for 9.0 runs nowhere else */
     if (live.arch_major < out->arch_major || (live.arch_major == out->arch_major && live.arch_minor < out->arch_minor))
       out->arch_major = live.arch_major, out->arch_minor = live.arch_minor;
     return QN_OK;

@@ -171,7 +171,7 @@ static bool fits(state *s, const qn_device *device, int64_t resident, int64_t pa
 static bool share_out(state *s, const qn_device *device, bool clusters, bool teams)
 {
   if (fits(s, device, 2, 1, false)) return true;
-  for (int64_t parts = 2; parts <= CUDA_TEAM_CLUSTER && clusters && device->arch_major >= 9; parts *= 2)
+  for (int64_t parts = 2; parts <= CUDA_TEAM_CLUSTER && clusters && cuda_norm_groups_clusters(device); parts *= 2)
     if (fits(s, device, 2, parts, true)) return true;
   if (!teams) return false;
   if (fits(s, device, 1, 1, false)) return true;

@@ -393,6 +393,8 @@ template <int whole> static const void *of_kind(int kind)
 }
 const void *cuda_norm_groups_kernel(uint32_t dtype, int kind) { return dtype == QN_F32 ? of_kind<QN_F32>(kind) : dtype == QN_BF16 ? of_kind<QN_BF16>(kind) : of_kind<QN_F16>(kind); }
 
+bool cuda_norm_groups_clusters(const qn_device *device) { return cuda_has_clusters(device); }
+
 void cuda_norm_groups_add(const cuda_groups_sums *a, void *stream)
 {
   add_items<<<(unsigned)((a->sides * a->channels + 31) / 32), 256, 0, (cudaStream_t)stream>>>(*a);

@@ -59,6 +59,7 @@ static inline int32_t cuda_groups_exchange(int32_t lanes)
   return channels > halves ? channels : halves;
 }
 
+bool cuda_norm_groups_clusters(const qn_device *device);
 const void *cuda_norm_groups_kernel(uint32_t dtype, int kind);
 void cuda_norm_groups_add(const cuda_groups_sums *a, void *stream);
 

@@ -221,7 +221,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_norm *norm = (const qn_norm *)r->op[0].attr;
   state s = {};
   rings &a = s.a;
-  if (r->device->arch_major < 9) return qn_refuse(out, "made for compute capability 9.0 and up", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  if (r->device->arch_major != 9 || r->device->arch_minor != 0) return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   for (int t = 0; t < TENSORS; t++) s.number[t] = qn_role_at(&r->op[0], role[t]);
   const qn_value *x = &r->value[s.number[X]];
   if (x->dtype != QN_F32 && x->dtype != QN_BF16 && x->dtype != QN_F16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(x->dtype));

@@ -83,7 +83,7 @@ static inline int row_parts(const qn_device *device, int64_t length, int64_t sha
 {
   int parts = 1;
   while (parts < ROW_MAX_PARTS && length > share * parts) parts *= 2;
-  return length > share * parts || (parts > 1 && device->arch_major < 9) ? 0 : parts;
+  return length > share * parts || (parts > 1 && !cuda_has_clusters(device)) ? 0 : parts;
 }
 
 /* The block's first row, counted in rows of a block (or cluster), and its rank in the cluster, which it tells that it has begun. */

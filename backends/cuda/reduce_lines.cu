@@ -385,7 +385,7 @@ static bool fill_device(lines *l, state *st, const qn_device *device)
   int least = 16 / bytes_of(l->x_dtype), lanes = 32, parts = 1;
   while (lanes > least && (lanes * V >= 2 * (int64_t)l->dim[0] || qn_ceil_div(l->dim[0], lanes * V) * outer * 4 < units * 3)) lanes /= 2;
   blocks = qn_ceil_div(l->dim[0], lanes * V) * outer;
-  while (device->arch_major >= 9 && parts < MOST_PARTS && blocks * parts * 4 < units * 3) parts *= 2;
+  while (cuda_has_clusters(device) && parts < MOST_PARTS && blocks * parts * 4 < units * 3) parts *= 2;
   int64_t work = l->length * lanes / parts;
   if (lanes * V >= 2 * (int64_t)l->dim[0] || blocks * parts * 4 < units * (parts == 1 ? 3 : 1) || (parts > 1 && work < 4 * THREADS)) return false;
   l->lanes = (uint32_t)lanes, l->parts = parts, l->clustered = parts > 1;

@@ -228,7 +228,7 @@ static bool choose_columns(state *s, const qn_device *device, const qn_demands *
   auto room = [&](int64_t parts) { return qn_ceil_div(qn_ceil_div(r->length, parts), lines) * COLUMNS_BLOCK * tensors; };
   const bool portable = determinism == QN_DET_PORTABLE;
   const int64_t limit = portable ? (int64_t)COLUMNS_ROOM : qn_min_i64(tensors * COLUMNS_ROOM, (int64_t)device->shared_per_block - 16 * 1024);
-  int64_t parts = 1, most = device->arch_major >= 9 && !portable ? KEPT_PARTS : 1;
+  int64_t parts = 1, most = cuda_has_clusters(device) && !portable ? KEPT_PARTS : 1;
   while (parts < most && room(parts) * 16 > limit) parts *= 2;
   /* Whether they are together may depend on how many columns there are, and on the device. */
   const int64_t splits = r->length / (COLUMNS_AT_ONCE * lines), apart = determinism >= QN_DET_BATCH ? 1 : qn_min_i64(2 * device->units / blocks, splits);

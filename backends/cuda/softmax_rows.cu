@@ -312,7 +312,7 @@ static void choose_blocks(state *s, const qn_device *device, bool portable)
   int64_t parts = 1;
   if (words * each > 2 * KEPT_SHARE)
     while (parts < KEPT_PARTS && words * each > KEPT_SHARE * parts) parts *= 2;
-  bool fits = parts == 1 || (!portable && device->arch_major >= 9);
+  bool fits = parts == 1 || (!portable && cuda_has_clusters(device));
   if (!fits) parts = 1;
   const int64_t share = qn_ceil_div(words, parts), bytes = share * each;
   fits &= bytes + KEPT_TOLD <= (int64_t)device->shared_per_block;
