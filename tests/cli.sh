@@ -129,6 +129,7 @@ timeout 60 "$conform" --case "$line" --case 'exp x=f32/4' >"$out" 2>"$err" </dev
 verdict "quern-conform: a second --case is not passed over" $? 2 any "one --case"
 timeout 60 "$info" --explain "$line" --explain 'exp x=f32/4' >"$out" 2>"$err" </dev/null
 verdict "quern-info: a second --explain is not passed over" $? 2 any "one --explain"
+bad "quern-conform: an engine of a family is not one of its op" "under its name" "$conform" --backend cpu_ref --engine relu/direct --case "$line"
 bad "quern-conform: a folder without cases" /nonexistent "$conform" --cases /nonexistent
 bad "quern-conform: a backend without a name" "names no backend" "$conform" --backend , --case "$line"
 good "quern-conform: an empty QUERN_BACKEND is unset" "0 failed" env QUERN_BACKEND= "$conform" --case "$line"
