@@ -104,6 +104,13 @@ qn_status qn__attr_bounds(const qn__problem *p, const char *name, const int64_t 
   return QN_OK;
 }
 
+int64_t qn__covered(int64_t taps, int64_t dilation)
+{
+  int64_t span;
+  if (__builtin_mul_overflow(taps - 1, dilation, &span) || span > 4 * QN__MAX_ELEMENTS) return 4 * QN__MAX_ELEMENTS;
+  return span + 1;
+}
+
 qn_status qn__settle_axis(const qn__problem *p, int64_t *axis, int rank)
 {
   if (*axis < -1 || *axis >= rank)

@@ -213,6 +213,9 @@ uint64_t  qn__fallback_staging(const qn_part *part);            /* host memory t
 
 /* ---- plan.c ---------------------------------------------------------------------------------- */
 
+/* To where the next block of workspace may begin. */
+static inline uint64_t qn__round_up(uint64_t bytes) { return (bytes + 255) & ~UINT64_C(255); }
+
 /* Where a value of a part is at run time. */
 typedef struct qn__place { int32_t kind; int32_t index; uint64_t offset; } qn__place;
 enum { QN_PLACE_NONE, QN_PLACE_POINTER, QN_PLACE_WORKSPACE, QN_PLACE_LITERAL };

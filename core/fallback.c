@@ -15,8 +15,6 @@ typedef struct fallback {
   uint64_t         staging;
 } fallback;
 
-static uint64_t round_up(uint64_t n) { return (n + 255) & ~UINT64_C(255); }
-
 /* ---- run: what lies in the context's staging memory --------------------------------------------------- */
 
 /* At its head, for the call from the stream: */
@@ -39,17 +37,17 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   void **ptr = (void **)(c + 1);
   qn_status status = f->ops->stream_synchronize ? f->ops->stream_synchronize(launch->device, launch->stream) : QN_OK;
   if (status) return status;              /* what was enqueued before may still be in that memory */
-  at += round_up(sizeof *c + r->n_values * sizeof *ptr);
+  at += qn__round_up(sizeof *c + r->n_values * sizeof *ptr);
   *c = (call){ f, { .struct_size = sizeof c->launch, .ptr = ptr, .device = f->cpu, .threads = f->threads } };
   c->launch.workspace = at;
-  at += round_up(f->inner->prepared.workspace);
+  at += qn__round_up(f->inner->prepared.workspace);
   /* Outputs are fetched too: what lies in the gaps of their strides must come back as it was. */
   for (uint32_t v = 0; v < r->n_values && !status; v++) {
     uint64_t bytes = (uint64_t)qn_extent_bytes(&r->value[v]);
     ptr[v] = at;
     if (r->value[v].flags & QN_VALUE_HOST) memcpy(at, launch->ptr[v], bytes);
     else status = f->ops->copy(launch->device, at, launch->ptr[v], bytes, QN_COPY_TO_HOST, launch->stream);
-    at += round_up(bytes);
+    at += qn__round_up(bytes);
   }
   if (!status) status = f->ops->host_call(launch->device, launch->stream, compute, c);
   for (uint32_t v = 0; v < r->n_values && !status; v++)
@@ -131,8 +129,8 @@ qn_status qn__fallback_part(const qn__asker *who, const qn_request *request, qn_
   f->cpu = &cpu->desc;
   f->ops = ops;
   f->threads = terms->demands.threads;
-  f->staging = 256 + round_up(sizeof(call) + one.n_values * sizeof(void *)) + round_up(f->inner->prepared.workspace);
-  for (uint32_t v = 0; v < one.n_values; v++) f->staging += round_up((uint64_t)qn_extent_bytes(&one.value[v]));
+  f->staging = 256 + qn__round_up(sizeof(call) + one.n_values * sizeof(void *)) + qn__round_up(f->inner->prepared.workspace);
+  for (uint32_t v = 0; v < one.n_values; v++) f->staging += qn__round_up((uint64_t)qn_extent_bytes(&one.value[v]));
   p->prepared = f->inner->prepared;
   p->prepared.engine = p->engine = &row;
   p->prepared.class_ = QN_CLASS_HOST;

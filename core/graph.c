@@ -404,13 +404,6 @@ qn_status qn_graph_make(const qn_graph_view *from, qn_graph **graph_p)
 
 /* ---- from a call -------------------------------------------------------------------------- */
 
-/* The largest power of two, at most 16, that divides the address. */
-static uint32_t alignment_of(const void *p)
-{
-  uintptr_t bits = (uintptr_t)p | 16;
-  return (uint32_t)(bits & (~bits + 1));
-}
-
 static qn_status argument(const qn_op_info *op, const char *name, const qn_tensor *t, qn_value *v, double *literal)
 {
   if (t->reserved[0] || t->reserved[1] || t->reserved[2])
@@ -429,7 +422,7 @@ static qn_status argument(const qn_op_info *op, const char *name, const qn_tenso
     empty = empty || t->dim[i] == 0;
   }
   if (!t->data && !empty) return qn__fail(QN_BAD_ARGUMENT, "%s: %s: data is NULL", op->name, name);
-  v->align = empty ? 16 : alignment_of(t->data);
+  v->align = empty ? 16 : qn__alignment(t->data);
   if (v->align < qn_dtype_bytes(t->dtype))
     return qn__fail(QN_BAD_ARGUMENT, "%s: %s: its address is a multiple of %u only; %s needs %zu", op->name, name, v->align,
                     qn_dtype_name(t->dtype), qn_dtype_bytes(t->dtype));

@@ -71,17 +71,9 @@ qn_status qn__infer_matmul(const qn__problem *p)
 
 /* ---- convolutions: x [N, C, X...]  w [K, C/groups, R...]  y [N, K, P...] ------------------------ */
 
-/* What the taps cover, saturated: dims and attributes are bounded, their product is not. */
-static int64_t covered(int64_t taps, int64_t dilation)
-{
-  int64_t span;
-  if (__builtin_mul_overflow(taps - 1, dilation, &span) || span > 4 * QN__MAX_ELEMENTS) return 4 * QN__MAX_ELEMENTS;
-  return span + 1;
-}
-
 static int64_t outputs(const qn_conv *g, int i, int64_t extent, int64_t taps)
 {
-  int64_t room = extent + g->pad_before[i] + g->pad_after[i] - covered(taps, g->dilation[i]);
+  int64_t room = extent + g->pad_before[i] + g->pad_after[i] - qn__covered(taps, g->dilation[i]);
   return room < 0 ? 0 : room / g->stride[i] + 1;
 }
 
@@ -151,7 +143,7 @@ qn_status qn__infer_conv(const qn__problem *p)
       int64_t step;
       if (__builtin_mul_overflow(y->dim[i] - 1, g->stride[s], &step) || step > QN__MAX_ELEMENTS)
         return qn__refuse(p, out_name, "would be more than memory can hold");
-      if (out == x) dim[i] = step + covered(w->dim[i], g->dilation[s]) - g->pad_before[s] - g->pad_after[s];
+      if (out == x) dim[i] = step + qn__covered(w->dim[i], g->dilation[s]) - g->pad_before[s] - g->pad_after[s];
       else {
         int64_t room = x->dim[i] + g->pad_before[s] + g->pad_after[s] - 1 - step - g->stride[s];   /* taps reach beyond it */
         dim[i] = room < 0 ? 1 : room / g->dilation[s] + 2;

@@ -1,17 +1,9 @@
 /* infer_pool.c -- pooling: how many windows fit, and what the indices can count; and ops that are told the size of y. */
 #include "problem.h"
 
-/* What a window covers, saturated. */
-static int64_t covered(int64_t window, int64_t dilation)
-{
-  int64_t span;
-  if (__builtin_mul_overflow(window - 1, dilation, &span) || span > 4 * QN__MAX_ELEMENTS) return 4 * QN__MAX_ELEMENTS;
-  return span + 1;
-}
-
 static int64_t windows(const qn_pool *g, int i, int64_t extent)
 {
-  int64_t room = extent + g->pad_before[i] + g->pad_after[i] - covered(g->window[i], g->dilation[i]), s = g->stride[i];
+  int64_t room = extent + g->pad_before[i] + g->pad_after[i] - qn__covered(g->window[i], g->dilation[i]), s = g->stride[i];
   if (!g->ceil_mode) return room < 0 ? 0 : room / s + 1;
   int64_t n = room + s - 1 < 0 ? 0 : (room + s - 1) / s + 1;
   int64_t starts = extent + g->pad_before[i];           /* a window starts before this */
@@ -157,7 +149,7 @@ qn_status qn__infer_pool(const qn__problem *p)
       int64_t step;
       if (__builtin_mul_overflow(in->dim[i + 2] - 1, g->stride[i], &step) || step > QN__MAX_ELEMENTS)
         return qn__refuse(p, out_name, "would be more than memory can hold");
-      *extent = step + covered(g->window[i], g->dilation[i]) - g->pad_before[i] - g->pad_after[i];
+      *extent = step + qn__covered(g->window[i], g->dilation[i]) - g->pad_before[i] - g->pad_after[i];
       if (*extent < 0) *extent = 0;
     }
     int64_t n = windows(g, i, *extent);

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t round_up(uint64_t n) { return (n + 255) & ~UINT64_C(255); }
-
 /* ---- workspace: each block lives for some steps; blocks that live together do not overlap ------------------- */
 
 typedef struct block { uint64_t bytes, offset; int first, last; } block;
@@ -103,12 +101,12 @@ static qn_status lay_out(qn_plan *p, const int32_t *pointer_of, uint64_t *at)
       if (!materialised(part, v)) continue;
       if (b[g].first < 0) b[g].first = (int)s;
       if (b[g].last < last) b[g].last = last;
-      b[g].bytes = round_up((uint64_t)qn_extent_bytes(&p->graph->view.value[g]));
+      b[g].bytes = qn__round_up((uint64_t)qn_extent_bytes(&p->graph->view.value[g]));
     }
-    b[n_values + s] = (block){ round_up(part->prepared.workspace), 0, (int)s, last };
+    b[n_values + s] = (block){ qn__round_up(part->prepared.workspace), 0, (int)s, last };
     if (part->prepared.counters > counters[aside]) counters[aside] = part->prepared.counters;
   }
-  p->counters_aside = p->branches ? round_up(counters[0]) : 0;
+  p->counters_aside = p->branches ? qn__round_up(counters[0]) : 0;
   p->counters = counters[1] ? p->counters_aside + counters[1] : counters[0];
   for (uint32_t i = 0; i < n; i++)
     if (b[i].first >= 0 && b[i].bytes) order[used++] = &b[i];

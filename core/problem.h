@@ -73,6 +73,8 @@ qn_status qn__gathered_dims(const qn__problem *p, const qn_value *x, const qn_va
 qn_status qn__check_padding(const qn__problem *p, int rank, const int64_t *x_dim);
 /* Are the first n entries of an attribute at least this, and small enough not to overflow anything? */
 qn_status qn__attr_bounds(const qn__problem *p, const char *name, const int64_t *entry, int n, int64_t least);
+/* What the taps of a window cover, saturated: dims and attributes are bounded, their product is not. */
+int64_t qn__covered(int64_t taps, int64_t dilation);
 
 #define QN__BIT(dtype) (1u << (dtype))
 #define QN__FLOATS   (QN__BIT(QN_F64) | QN__BIT(QN_F32) | QN__BIT(QN_F16) | QN__BIT(QN_BF16))
@@ -104,6 +106,13 @@ bool qn__same_place(const qn_value *a, const qn_value *b);
 const qn_value *qn__layout_model(const qn_op_info *op, const qn_node *node, const qn_value *value, int32_t k);
 
 /* ---- graph.c ------------------------------------------------------------------------------ */
+/* The largest power of two, at most 16, that divides the address. */
+static inline uint32_t qn__alignment(const void *p)
+{
+  uintptr_t bits = (uintptr_t)p | 16;
+  return (uint32_t)(bits & (~bits + 1));
+}
+
 /* A value's name, or the op and the role in which one first has it. */
 typedef char qn__value_text[64];
 const char *qn__value_name(const qn_graph_view *v, int32_t i, qn__value_text buffer);

@@ -203,12 +203,6 @@ enum { WORDS_ON_STACK = 1024, POINTERS_ON_STACK = 128 };
 
 typedef struct words { uint64_t *w; uint32_t n, most; void **ptr; uint32_t n_ptr, most_ptr; } words;
 
-static uint32_t alignment(const void *p)
-{
-  uintptr_t low = (uintptr_t)p & 15;
-  return low ? (uint32_t)(low & -low) : 16;
-}
-
 static uint32_t scalar_class(const qn_tensor *t)
 {
   if (!qn_dtype_bytes(t->dtype)) return QN_SCALAR_OTHER;
@@ -223,7 +217,7 @@ static inline bool add_tensor(words *k, const qn_tensor *t)
   if (UNLIKELY(rank > QN_MAX_RANK || t->dtype >= QN_DTYPE_COUNT || k->n + 1 + 2 * QN_MAX_RANK > k->most || k->n_ptr == k->most_ptr)) return false;
   if (UNLIKELY(t->flags & QN_HOST && !t->data)) return false;
   uint64_t *w = k->w + k->n;
-  uint64_t what = UNLIKELY(t->flags & QN_HOST) ? 32 + scalar_class(t) : alignment(t->data);
+  uint64_t what = UNLIKELY(t->flags & QN_HOST) ? 32 + scalar_class(t) : qn__alignment(t->data);
   uint64_t reserved = (t->reserved[0] | t->reserved[1] | t->reserved[2]) != 0;
   *w++ = t->dtype | (uint64_t)rank << 8 | what << 16 | reserved << 24 | (uint64_t)t->flags << 32;
   for (uint32_t d = 0; d < rank; d++) {
