@@ -134,9 +134,12 @@ static void print_default(const qn_attr_info *a)
     printf("      %-12s dims by number, default all\n", a->name);
   else if (a->identity)
     printf("      %-12s one%s, default 0,1,2...\n", a->name, shape[a->type]);
-  else if (a->words)
-    printf("      %-12s %s, default %.*s\n", a->name, a->words, (int)strcspn(a->words, "|"), a->words);
-  else
+  else if (a->words) {
+    const char *word = a->words;
+    for (int i = 0; i < (int)a->def; i++)
+      word += strcspn(word, "|") + 1;
+    printf("      %-12s %s, default %.*s\n", a->name, a->words, (int)strcspn(word, "|"), word);
+  } else
     printf("      %-12s one%s, default %g\n", a->name, shape[a->type], a->def);
 }
 

@@ -93,6 +93,7 @@ bad "QUERN_ENGINE of a variant that is none" "no variant" env QUERN_ENGINE=matmu
 bad "QUERN_ENGINE of a family without engines of its own" "one by one" env QUERN_ENGINE=contraction=direct "$info" --backend cpu_ref
 good "quern-info" cpu_ref "$info"
 good "quern-info --explain names the engine" direct "$info" --explain "$line"
+good "quern-info ops says the default word" "nearest|linear, default linear" "$info" ops
 good "quern-info config" QUERN_BACKEND "$info" config
 timeout 60 "$info" doctor --set plugin_path=/nonexistent >"$out" 2>"$err" </dev/null
 verdict "quern-info doctor looks into the folders that it is given" $? 0 any "/nonexistent: no such folder"
