@@ -144,23 +144,45 @@ static bool only_used_here(const planner *p, int32_t e, int32_t user, bool alone
   return true;
 }
 
-/* Whether with op e, which others read too, a path would leave the region and come back. */
-static bool comes_back(planner *p, int32_t e)
+/* Whether an op outside the region that is marked as seen must come before op i. */
+static bool waits_for_seen(const planner *p, int32_t i)
+{
+  for (int32_t k = p->pred_first[i]; k < p->pred_first[i + 1]; k++)
+    if (!p->in[p->pred[k]] && p->seen[p->pred[k]]) return true;
+  return false;
+}
+
+/* Whether with op e, for which others wait too, a path would leave the region, or those that pull e into it, and come back. */
+static bool comes_back(planner *p, int32_t e, int32_t depth)
 {
   memset(p->seen, 0, (size_t)p->n_ops);
   mark_after(p, e, p->seen);
+  for (int32_t i = 0; i <= depth; i++) p->seen[p->path[i]] = 0;
   for (int32_t i = 0; i < p->n; i++)
-    for (int32_t k = p->pred_first[p->list[i]]; k < p->pred_first[p->list[i] + 1]; k++)
-      if (!p->in[p->pred[k]] && p->seen[p->pred[k]]) return true;
+    if (waits_for_seen(p, p->list[i])) return true;
+  for (int32_t i = 0; i <= depth; i++)
+    if (waits_for_seen(p, p->path[i])) return true;
+  return false;
+}
+
+/* Whether an op, of the region if it must be, writes over what op e reads: it waits for e, though it may read nothing of it. */
+static bool is_overwritten(const planner *p, int32_t e, bool here)
+{
+  for (int32_t a = 0; a < inputs_of(&p->g->op[e]); a++) {
+    int32_t taker = p->taker[p->g->op[e].arg[a]];
+    if (taker >= 0 && taker != e && (p->in[taker] || !here)) return true;
+  }
   return false;
 }
 
 /* A pointwise op that the region may compute for itself: nothing that is still to be anchored stands behind it. What the anchor
  * reads may be read by others too; what a follower reads by it alone, for those of the region stand before it in the list. */
-static bool pullable(planner *p, int32_t e, int32_t user, bool alone)
+static bool pullable(planner *p, int32_t e, int32_t user, bool alone, int32_t depth)
 {
   if (p->in[e] || p->group[e] != UNPLANNED || !pointwise(p, e) || p->after[e]) return false;
-  if (!only_used_here(p, e, user, alone) && (alone || comes_back(p, e))) return false;
+  const bool elsewhere = !only_used_here(p, e, user, alone);
+  if (alone && (elsewhere || is_overwritten(p, e, true))) return false;        /* it would stand behind what waits for it */
+  if ((elsewhere || is_overwritten(p, e, false)) && comes_back(p, e, depth)) return false;
   for (int32_t k = p->pred_first[e]; k < p->pred_first[e + 1]; k++)
     if (p->group[p->pred[k]] == UNPLANNED && !pointwise(p, p->pred[k])) return false;
   return true;
@@ -197,7 +219,7 @@ static void pull(planner *p, int32_t user, bool before)
       continue;
     }
     const int32_t e = p->pred[p->at[depth]++];
-    if (!pullable(p, e, u, before) || (before ? feeds(p, e, p->list[0]) : feeds_follower(p, e) || (u == user && feeds(p, e, u) > 1))) continue;
+    if (!pullable(p, e, u, before, depth) || (before ? feeds(p, e, p->list[0]) : feeds_follower(p, e) || (u == user && feeds(p, e, u) > 1))) continue;
     if (!before) take(p, e);
     p->path[++depth] = e;
     p->at[depth] = p->pred_first[e];

@@ -387,6 +387,31 @@ static void unread(void)
   qn_context_destroy(ctx);
 }
 
+/* What reads a tensor stays before what writes over it, though only a third op joins the two: in program order they can run. */
+static void written_over(void)
+{
+  static const char *const graph[] = {
+    "in a f32/4x4 | in b f32/4x4 | out s = mul a=a b=a | out t over a = mul a=b b=a | y = matmul a=b b=t | out z = add a=s b=y",
+    "in a f32/4x4 | in b f32/4x4 | in c f32/4x4 | s = add a=c b=c | m = softmax x=a | out t over c = softmax x=m | "
+    "out u = matmul a=m b=b c=t | e = softmax x=a | out z over b = add a=s b=e",
+    "in a f32/4x4 | in b f32/4x4 | s = neg x=b | t = mul a=s b=a | out u over a = tanh x=b | v = layer_norm x=b | out w = tanh x=t | "
+    "e = add a=v b=u | out z = add a=e b=w",
+    "in a f32/4x4 | in b f32/4x4 | s = mul a=a b=b | t = add a=a b=a | out u over b = relu x=t | v = layer_norm x=u | out w = add a=s b=v",
+  };
+  const char *const cpu[] = { "backend=cpu_ref", "tune=off", NULL };
+  qn_context *ctx;
+  if (qn_context_create(cpu, &ctx)) return tap_skip(qn_last_error(), "what is written over");
+  for (size_t i = 0; i < sizeof graph / sizeof *graph; i++) {
+    qn_graph *g = NULL;
+    qn_plan *p = NULL;
+    int planned = !qn_graph_parse(graph[i], &g) && !qn_plan_create(ctx, g, &p);
+    tap_ok(planned, "%s: %s", graph[i], planned ? "planned" : qn_last_error());
+    qn_plan_destroy(p);
+    qn_graph_destroy(g);
+  }
+  qn_context_destroy(ctx);
+}
+
 static pthread_barrier_t planning, forked;
 
 static void wait_for_fork(void *user, int level, const char *message)
@@ -614,6 +639,7 @@ int main(void)
   fallback_in_graph();
   over_promise();
   unread();
+  written_over();
   fork_while_planning();
   long_lists();
   many_plans();
