@@ -190,7 +190,7 @@ qn_status qn_plan_execute(qn_context *ctx, const qn_plan *plan, void *const poin
 /* For a plan made by another context of the same device: grow ctx's arena to it. */
 qn_status qn_context_reserve(qn_context *ctx, const qn_plan *plan);
 /* Workspace and counters from the caller for this execution alone (recordings that run side by side must).
- * workspace: qn_plan_workspace() bytes, 256-byte aligned; counters: qn_plan_counters() bytes, zero, left zero. */
+ * workspace: qn_plan_workspace() bytes, 256-byte aligned; counters: qn_plan_counters() bytes, 16-byte aligned, zero, left zero. */
 qn_status qn_plan_execute_with(qn_context *ctx, const qn_plan *plan, void *const pointers[],
                                void *workspace, void *counters);
 size_t    qn_plan_workspace(const qn_plan *plan);
