@@ -107,7 +107,7 @@ static struct dim dim_of(const qn_sampling *a, double g, double eg, int64_t n, d
   for (double at = from; at <= to && t.n < MOST; at++) {
     if (at < 0 || at > last)
       continue;
-    double w = nearest ? at == own : fmax(0, 1 - fabs(p - at));
+    double w = nearest ? from == to : fmax(0, 1 - fabs(p - at));      /* nearest, unsure: of each 0 or 1 */
     t.place[t.n] = (int64_t)at;
     t.nominal[t.n] = w;
     t.high[t.n] = nearest ? 1 : w > 0 || q > 0 ? fmin(1, w + q + (w == 1 ? 0 : 2 * u)) : 0;

@@ -49,3 +49,4 @@ grid_sample_backward_grid dy=f32/1x3x3x4x5 x=f32/1x3x4x5x3 grid=f32/1x3x4x5x3 ; 
 grid_sample_backward_grid dy=f32/2x16x6x11/nhwc x=f32/2x16x7x5/nhwc grid=f32/2x6x11x2 ; as=f16,bf16
 grid_sample_backward_grid dy=f32/1x136x2x3/nhwc x=f32/1x136x3x2/nhwc grid=f32/1x2x3x2
 grid_sample_backward_grid dy=f32/2x5x6x11/nhwc x=f32/2x5x7x5/nhwc grid=f32/2x6x11x2 padding=border
+grid_sample x=f32/1x1x2x1 grid=f32/1x1x2x2 align_corners=1 mode=nearest ; x.is=3,-5 grid.is=0,1e-10,0,1 plain=1      # between two places
