@@ -460,3 +460,14 @@ in a f32/64x4
 in b f32/4x4
 h = matmul a=a b=b
 out y = relu x=h ; a.is=-3.4028235e38,100,0,0,inf,0,0,0 b.is=1e-37,1e-37,1e-37,1e-37,1,1,1,1,0,0,0,0,0,0,0,0
+
+# scalars of i64 keep digits that a double has not
+in a i64
+b = add a=a b=1
+out c = sub a=b b=a ; a.is=9007199254740992 c.is=1
+
+# an engine that takes less than what follows it reads nothing of the rest
+in x bf16/8x16x6x6/nhwc
+y = batch_norm x=x
+z = mul a=y b=0.5
+out w = cast x=z y=f32/8x16x6x6/nhwc

@@ -196,3 +196,6 @@ layer_norm_backward dy=bf16/2x1x8x32000 x=bf16/2x1x8x32000 scale=bf16/1x1x8x1 me
 
 # long rows, a ring of their slices: more rows than it has places
 layer_norm x=f32/9x557056 scale=f32/1x557056 rstd=? ; fill=signed plain=1
+
+# gradients of parameters that differ from group to group, and of one that does not
+layer_norm_backward dy=bf16/2x3x16x40 x=bf16/2x3x16x40 scale=f32/1x3x16x1 mean=f32/2x3x1x1 rstd=f32/2x3x1x1 axis=2,3 dscale=? dshift=f32/1x1x16x1 ; plain=1

@@ -320,3 +320,7 @@ hardswish_backward dy=f32/5 x=f32/5 ; fill=zero dy.is=6 x.is=-4,-3,0,3,4 dx.is=0
 abs x=i8/3 ; fill=zero x.is=-128,-5,5 y.is=-128,5,5 plain=1
 add a=i8/2 b=i8/2 ; fill=zero a.is=127,-128 b.is=1,-1 y.is=-128,127 plain=1
 mul a=u8/2 b=u8/2 ; fill=zero a.is=16,255 b.is=17,255 y.is=16,1 plain=1
+
+# select by a condition that is a scalar
+select c=bool a=f32/31 b=f32/1 ; as=f16,f64
+select c=bool a=i64/9 b=2
