@@ -36,6 +36,8 @@ struct qc_options {
 };
 extern struct qc_options qc_opt;
 
+/* ---- memory.c ----------------------------------------------------------------------------- */
+
 void *qc_alloc(size_t bytes);           /* zeroed; a suite without memory bails out */
 char *qc_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

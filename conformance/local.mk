@@ -33,6 +33,7 @@ conform_sources = \
   conformance/worker.c \
   conformance/pipe.c \
   conformance/tap.c \
+  conformance/memory.c \
   conformance/line.c \
   conformance/cases.c \
   conformance/random.c \

@@ -1,6 +1,5 @@
 /* main.c -- quern-conform: options. The work is in parent.c, worker.c and below. */
 #include <argp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include "conform.h"
@@ -9,25 +8,6 @@
 struct qc_options qc_opt = {.cases = QC_CASES_DIR, .seed = 1, .tier = QC_DEFAULT, .time_limit = 60};
 
 static const char *worker;
-
-void *qc_alloc(size_t bytes)
-{
-  void *p = calloc(1, bytes ? bytes : 1);
-  if (!p)
-    qc_tap_bail("the suite ran out of memory");
-  return p;
-}
-
-char *qc_format(const char *format, ...)
-{
-  char *text = NULL;
-  va_list args;
-  va_start(args, format);
-  if (vasprintf(&text, format, args) < 0)
-    qc_tap_bail("the suite ran out of memory");
-  va_end(args);
-  return text;
-}
 
 enum { KEY_CASE = 1000, KEY_SEED, KEY_TIER, KEY_LIST, KEY_RANDOM, KEY_TIME, KEY_CASES, KEY_MODEL, KEY_KILLS, KEY_WORKER };
 

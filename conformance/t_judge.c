@@ -1,31 +1,11 @@
 /* t_judge.c -- the judge judged: numbers, fills, the comparer, and the bound of a sum against accumulators that are right and
  * accumulators that are not. No backend takes part. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include "conform.h"
 
 struct qc_options qc_opt = {.seed = 1, .tier = QC_DEFAULT};
-
-void *qc_alloc(size_t bytes)
-{
-  void *p = calloc(1, bytes ? bytes : 1);
-  if (!p)
-    abort();
-  return p;
-}
-
-char *qc_format(const char *format, ...)
-{
-  char *text = NULL;
-  va_list args;
-  va_start(args, format);
-  if (vasprintf(&text, format, args) < 0)
-    abort();
-  va_end(args);
-  return text;
-}
 
 static void check(bool ok, const char *name) { qc_tap_point(ok, name, NULL); }
 
