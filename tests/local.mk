@@ -87,6 +87,20 @@ TESTS += tests/cuda_kernels.sh
 endif
 EXTRA_DIST += tests/cuda_kernels.sh
 
+# What the CUDA backend launches on devices that are not here: its own objects, linked with a stand-in for the CUDA runtime.
+check_PROGRAMS += tests/t_launches
+TESTS += tests/t_launches
+tests_t_launches_SOURCES = $(conform_sources) tests/t_launches.c tests/fake_cuda.h tests/tap.h
+tests_t_launches_LDADD = $(LDADD) $(LIBM) -ldl
+if HAVE_CUDA
+check_LTLIBRARIES += tests/launches/quern_cuda.la
+endif
+tests_launches_quern_cuda_la_SOURCES = tests/fake_cuda.c tests/fake_cuda.h
+tests_launches_quern_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
+tests_launches_quern_cuda_la_LDFLAGS = -module -avoid-version -shared $(ZDEFS_LDFLAGS) -rpath $(abs_builddir) \
+                                       -export-symbols-regex '^(quern_plugin_entry_v1|fake_cuda_table)$$'
+tests_launches_quern_cuda_la_LIBADD = $(backends_cuda_quern_cuda_la_OBJECTS) -ldl -lstdc++ -lpthread $(LIBM)
+
 # Plugins that are not what they should be. -rpath makes libtool build a shared object of what is never installed.
 if BUILD_PLUGINS
 check_PROGRAMS += tests/t_loader

@@ -1,0 +1,1007 @@
+/* fake_cuda.c -- a stand-in for the CUDA runtime, and for what of the driver is reached through it, on a machine without either.
+ *
+ * Linked with the CUDA backend's own objects in place of cudart, it holds what they ask for to the limits of the devices below, and
+ * runs nothing: a launch, a tensor map, a copy that a device would refuse is refused here, with a sentence. Device memory is a range
+ * of addresses that nothing may touch from the host; what lies where is known to the byte.
+ *
+ *   devices     what they are limited to                   memory      what is allocated; the range in question must be
+ *   kernels     their attributes, from the objects' code   launches    grid, block, shared memory, clusters, parameters
+ *   maps        tensor maps' documented requirements       the rest    streams, events: nothing happens
+ *
+ * One thread at a time. */
+#include <dlfcn.h>
+#include <elf.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include "fake_cuda.h"
+
+#define ARRAY(a) (sizeof(a) / sizeof *(a))
+
+static void *grown(void *p, size_t n, size_t bytes)     /* of n members, where n is a power of two or 0: room for as many more */
+{
+  if (n & (n - 1)) return p;
+  p = realloc(p, (n ? 2 * n : 1) * bytes);
+  if (!p) abort();
+  return p;
+}
+
+/* ---- devices: those that the backend has a model of, and one of a kind that it has none of ---------------- */
+
+typedef struct device {
+  const char *name;
+  int    major, minor, units;
+  size_t memory, cache, shared_per_block, shared_per_unit;
+  int    threads_per_unit, blocks_per_unit;
+} device;
+
+static const device devices[] = {
+  { "NVIDIA H200",           9, 0, 132, 150754820096, 62914560, 232448, 233472, 2048, 32 },
+  { "NVIDIA A100-SXM4-80GB", 8, 0, 108,  85899345920, 41943040, 166912, 167936, 2048, 32 },
+  { "Tesla T4",              7, 5,  40,  16106127360,  4194304,  65536,  65536, 1024, 16 },
+  { "NVIDIA L4",             8, 9,  58,  24152899584, 50331648, 101376, 102400, 1536, 24 },
+  { "least of all",          7, 5,  16,   4294967296,  2097152,  49152,  65536, 1024, 16 },     /* the model "generic" */
+};
+enum { DEVICES = ARRAY(devices), REGISTERS = 65536, WARP = 32, ORDINARY_SHARED = 48 * 1024 };
+
+static int current;
+
+static const device *here(void) { return &devices[current]; }
+
+/* What the system keeps of each block's shared memory. */
+static size_t reserved(const device *d) { return d->major >= 8 ? 1024 : 0; }
+
+/* ---- what was not kept ---------------------------------------------------------------------------------- */
+
+static cudaError_t last;                /* the runtime's */
+static char first_broken[512];
+static bool any_broken;
+
+static cudaError_t broken(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static cudaError_t broken(cudaError_t error, const char *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  if (!any_broken) vsnprintf(first_broken, sizeof first_broken, format, args);
+  va_end(args);
+  any_broken = true;
+  return last = error;
+}
+
+static const char *ask_broken(void)
+{
+  bool was = any_broken;
+  any_broken = false;
+  last = cudaSuccess;
+  return was ? first_broken : NULL;
+}
+
+/* ---- kernels: what the compiler made of them -------------------------------------------------------------- */
+
+enum { MOST_PARAMETERS = 16, MOST_IMAGES = 8 };
+
+typedef struct code {                   /* a kernel, as one architecture has it */
+  char *name;
+  int   registers;                      /* 0: not known; PTX is compiled on the device */
+  int   threads, exactly;               /* most of a block, by its launch bounds; what a block must have; 0: not stated */
+  int   local;                          /* bytes of shared memory of its own */
+  int   parameters;
+  struct { int offset, size; } parameter[MOST_PARAMETERS];
+} code;
+
+typedef struct image {
+  bool   ptx, read;
+  int    arch;                          /* 90 */
+  const uint8_t *bytes;
+  size_t packed, size;                  /* size: unpacked */
+  code  *of;
+  size_t n;
+} image;
+
+typedef struct module { image image[MOST_IMAGES]; int n; } module;
+
+typedef struct kernel {
+  const void *function;                 /* its stub in the host's code */
+  const char *name;
+  module     *module;
+  const code *found[DEVICES];
+  int         dynamic[DEVICES];         /* most dynamic shared memory, as set; -1: not set */
+} kernel;
+
+static kernel *kernels;
+static size_t  n_kernels;
+static bool    sorted;
+static char    cannot_read[256];
+
+/* -- packed images -- */
+
+static uint8_t *unpack(const image *m)
+{
+  static size_t (*decompress)(void *, size_t, const void *, size_t);
+  uint8_t *to = malloc(m->size + 1);
+  if (!to) abort();
+  to[m->size] = 0;
+  if (!m->packed) {
+    memcpy(to, m->bytes, m->size);
+    return to;
+  }
+  void *library = decompress ? NULL : dlopen("libzstd.so.1", RTLD_NOW);
+  if (library) *(void **)&decompress = dlsym(library, "ZSTD_decompress");
+  if (!decompress) snprintf(cannot_read, sizeof cannot_read, "the kernels' code is compressed, and libzstd.so.1 is not here");
+  else if (decompress(to, m->size, m->bytes, m->packed) == m->size) return to;
+  else snprintf(cannot_read, sizeof cannot_read, "the kernels' code is compressed in a way that is not read here");
+  free(to);
+  return NULL;
+}
+
+/* -- machine code: an ELF file, with the attributes of NAME in section .nv.info.NAME, its shared memory in .nv.shared.NAME -- */
+
+static code *code_named(image *m, const char *name, size_t length)
+{
+  for (size_t i = 0; i < m->n; i++)
+    if (strlen(m->of[i].name) == length && !memcmp(m->of[i].name, name, length)) return &m->of[i];
+  m->of = grown(m->of, m->n, sizeof *m->of);
+  code *c = &m->of[m->n++];
+  *c = (code){ .name = strndup(name, length) };
+  return c;
+}
+
+enum { ATTRIBUTE_THREADS = 0x05, ATTRIBUTE_EXACT_THREADS = 0x10, ATTRIBUTE_PARAMETER = 0x17, ATTRIBUTE_REGISTERS = 0x2f };
+
+static uint32_t word(const uint8_t *p)
+{
+  uint32_t w;
+  memcpy(&w, p, sizeof w);
+  return w;
+}
+
+/* Of a kernel, or (c NULL) of all: an attribute is a form, a kind, and two bytes of value or (form 4) of the value's length. */
+static void read_attributes(image *m, code *c, const uint8_t *at, size_t bytes, const char *names, const Elf64_Sym *symbol)
+{
+  for (const uint8_t *end = at + bytes; at + 4 <= end;) {
+    const uint32_t form = at[0], kind = at[1], length = form == 4 ? word(at) >> 16 : 0;
+    const uint8_t *value = at + 4;
+    at = value + length;
+    if (at > end || form != 4) continue;
+    if (!c && kind == ATTRIBUTE_REGISTERS) {
+      const char *name = names + symbol[word(value)].st_name;
+      code_named(m, name, strlen(name))->registers = (int)word(value + 4);
+    }
+    if (!c) continue;
+    if (kind == ATTRIBUTE_THREADS) c->threads = (int)(word(value) * word(value + 4) * word(value + 8));
+    if (kind == ATTRIBUTE_EXACT_THREADS) c->exactly = (int)(word(value) * word(value + 4) * word(value + 8));
+    if (kind == ATTRIBUTE_PARAMETER) {
+      const int i = (int)(word(value + 4) & 0xffff);
+      if (i >= MOST_PARAMETERS) continue;
+      c->parameter[i].offset = (int)(word(value + 4) >> 16);
+      c->parameter[i].size = (int)(word(value + 8) >> 18);
+      if (c->parameters <= i) c->parameters = i + 1;
+    }
+  }
+}
+
+static void read_elf(image *m, const uint8_t *file)
+{
+  static const char info[] = ".nv.info.", shared[] = ".nv.shared.";
+  const Elf64_Ehdr *head = (const void *)file;
+  const Elf64_Shdr *section = (const void *)(file + head->e_shoff);
+  const char *names = (const char *)file + section[head->e_shstrndx].sh_offset, *symbols = NULL;
+  const Elf64_Sym *symbol = NULL;
+  for (int i = 0; i < head->e_shnum; i++)
+    if (section[i].sh_type == SHT_SYMTAB) {
+      symbol = (const void *)(file + section[i].sh_offset);
+      symbols = (const char *)file + section[section[i].sh_link].sh_offset;
+    }
+  for (int i = 0; i < head->e_shnum && symbol; i++) {
+    const char *name = names + section[i].sh_name;
+    const uint8_t *at = file + section[i].sh_offset;
+    if (!strcmp(name, ".nv.info")) read_attributes(m, NULL, at, section[i].sh_size, symbols, symbol);
+    else if (!strncmp(name, info, sizeof info - 1))
+      read_attributes(m, code_named(m, name + sizeof info - 1, strlen(name + sizeof info - 1)), at, section[i].sh_size, symbols, symbol);
+    else if (!strncmp(name, shared, sizeof shared - 1) && strncmp(name, ".nv.shared.reserved", 19)) {
+      const int bytes = (int)section[i].sh_size, systems = m->arch >= 90 && bytes ? 1024 : 0;     /* from 9.0 on the system's own comes first */
+      code_named(m, name + sizeof shared - 1, strlen(name + sizeof shared - 1))->local = bytes - systems;
+    }
+  }
+}
+
+/* -- PTX: its text; registers are the device's compiler's to choose, within the launch bounds -- */
+
+static size_t word_length(const char *s) { return strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$"); }
+
+/* Bytes that ".shared .align 16 .b8 name[512];" (at its first word) declares; its name. An extern one has none. */
+static int declared(const char *s, const char **name)
+{
+  const char *end = s + strcspn(s, ";\n"), *open = memchr(s, '[', (size_t)(end - s)), *type = strstr(s, " .b");
+  if (!type || type > end) type = strstr(s, " .u");
+  if (!type || type > end) type = strstr(s, " .f");
+  if (!type || type > end) return 0;
+  *name = type + 1 + strcspn(type + 1, " \t") + 1;
+  return atoi(type + 3) / 8 * (open ? atoi(open + 1) : 1);
+}
+
+static void read_entry(image *m, const char *text, const char *entry)
+{
+  const char *name = entry + strlen(".entry ");
+  const char *body = strchr(name, '{'), *end = body ? strstr(body, "\n}") : NULL, *bound;
+  if (!end) return;
+  code *c = code_named(m, name, word_length(name));
+  int x, y = 1, z = 1, offset = 0;
+  if ((bound = strstr(name, ".maxntid")) && bound < body && sscanf(bound, ".maxntid %d, %d, %d", &x, &y, &z) >= 1) c->threads = x * y * z;
+  if ((bound = strstr(name, ".reqntid")) && bound < body && sscanf(bound, ".reqntid %d, %d, %d", &x, &y, &z) >= 1) c->exactly = x * y * z;
+  for (const char *p = name; (p = strstr(p, ".param ")) && p < body; p++) {
+    const char *align = strstr(p, ".align "), *stop = p + strcspn(p, ",\n"), *open = memchr(p, '[', (size_t)(stop - p));
+    int size = open ? atoi(open + 1) : 0, unit = align && align < stop ? atoi(align + 7) : 0;
+    if (!open) size = unit = atoi(p + strlen(".param .u")) / 8;
+    if (c->parameters == MOST_PARAMETERS || !unit) break;
+    offset = (offset + unit - 1) / unit * unit;
+    c->parameter[c->parameters].offset = offset;
+    c->parameter[c->parameters++].size = size;
+    offset += size;
+  }
+  for (const char *p = text; (p = strstr(p, ".shared ")) && p < end; p++) {       /* its own, and those of the file that it names */
+    const char *variable = NULL;
+    const bool outside = p < entry, begins = p == text || p[-1] == '\n' || p[-1] == '\t' || !strncmp(p - 6, ".weak ", 6);
+    const int bytes = begins && (outside || p > body) ? declared(p, &variable) : 0;
+    if (!bytes) continue;
+    char *named = strndup(variable, word_length(variable));
+    const char *use = outside ? strstr(body, named) : body;
+    if (use && use < end) c->local += bytes;
+    free(named);
+  }
+}
+
+static void read_ptx(image *m, const char *text)
+{
+  for (const char *p = text; (p = strstr(p, ".entry ")); p++) read_entry(m, text, p);
+}
+
+/* -- which image a device takes: machine code of its generation, else PTX of none that is newer -- */
+
+static const image *chosen(const module *m, const device *d)
+{
+  const image *best = NULL;
+  for (int i = 0; i < m->n; i++) {
+    const image *c = &m->image[i];
+    const bool fits = c->ptx ? c->arch <= 10 * d->major + d->minor : c->arch / 10 == d->major && c->arch % 10 <= d->minor;
+    if (fits && (!best || best->ptx > c->ptx || (best->ptx == c->ptx && best->arch < c->arch))) best = c;
+  }
+  return best;
+}
+
+static const code *read_code(image *m, const char *name)
+{
+  uint8_t *file = m->read ? NULL : unpack(m);
+  if (file && m->ptx) read_ptx(m, (const char *)file);
+  else if (file) read_elf(m, file);
+  free(file);
+  m->read = true;
+  for (size_t i = 0; i < m->n; i++)
+    if (!strcmp(m->of[i].name, name)) return &m->of[i];
+  return NULL;
+}
+
+/* NULL: none for the current device, which is said. */
+static const code *code_of(kernel *k)
+{
+  const image *m = chosen(k->module, here());
+  if (!k->found[current] && m) k->found[current] = read_code((image *)m, k->name);
+  if (!k->found[current]) broken(cudaErrorNoKernelImageForDevice, "%s: %s", k->name, *cannot_read ? cannot_read : "there is no code for this device");
+  return k->found[current];
+}
+
+/* PTX becomes what the device's compiler makes of it: the registers are taken to be those of what machine code there is. */
+static int registers_of(const kernel *k, const code *c)
+{
+  for (int i = 0; i < k->module->n && !c->registers; i++) {
+    image *m = &k->module->image[i];
+    const code *other = m->ptx ? NULL : read_code(m, k->name);
+    if (other && (!c->threads || other->registers * c->threads <= REGISTERS)) return other->registers;
+  }
+  return c->registers;
+}
+
+/* -- how many threads the registers let a block have, and blocks a multiprocessor: they go to warps by 256, in four quarters -- */
+
+static int warps_by_registers(int registers)
+{
+  const int each = (registers * WARP + 255) / 256 * 256;
+  return each ? REGISTERS / 4 / each * 4 : 64;
+}
+
+static int most_threads(const kernel *k, const code *c)
+{
+  const int by_registers = warps_by_registers(registers_of(k, c)) * WARP, most = by_registers < 1024 ? by_registers : 1024;
+  return c->threads && c->threads < most ? c->threads : most;
+}
+
+static int resident_blocks(const kernel *k, const code *c, int threads, size_t dynamic)
+{
+  const device *d = here();
+  const int warps = (threads + WARP - 1) / WARP, of_registers = (warps + 3) / 4 * 4;
+  const size_t shared = ((size_t)c->local + dynamic + reserved(d) + 127) / 128 * 128;
+  int most = d->blocks_per_unit;
+  if (d->threads_per_unit / (warps * WARP) < most) most = d->threads_per_unit / (warps * WARP);
+  if (warps_by_registers(registers_of(k, c)) / of_registers < most) most = warps_by_registers(registers_of(k, c)) / of_registers;
+  if (shared && d->shared_per_unit / shared < (size_t)most) most = (int)(d->shared_per_unit / shared);
+  return most;
+}
+
+/* -- registration, as nvcc's code asks for it before main -- */
+
+typedef struct fat_head { uint32_t magic; uint16_t version, head; uint64_t bytes; } fat_head;
+typedef struct fat_entry {
+  uint16_t kind, version;               /* kind 1: PTX; 2: machine code */
+  uint32_t head;
+  uint64_t bytes;
+  uint32_t packed, unused;
+  uint16_t minor, major;
+  uint32_t arch;
+  uint64_t name, flags, zero, size;     /* size: unpacked; 0: it is not packed */
+} fat_entry;
+
+typedef struct fat_wrapper { int magic, version; const void *data; void *other; } fat_wrapper;
+
+void **__cudaRegisterFatBinary(void *wrapper);
+void __cudaRegisterFatBinaryEnd(void **handle);
+void __cudaUnregisterFatBinary(void **handle);
+char __cudaInitModule(void **handle);
+void __cudaRegisterFunction(void **handle, const char *function, char *stub, const char *name, int limit, void *tid, void *bid, dim3 *block,
+                            dim3 *grid, int *warp);
+void __cudaRegisterVar(void **handle, char *variable, char *address, const char *name, int external, size_t bytes, int constant, int global);
+cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *function);
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream);
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream);
+
+void **__cudaRegisterFatBinary(void *wrapper)
+{
+  module *m = calloc(1, sizeof *m);
+  const uint8_t *data = ((const fat_wrapper *)wrapper)->data;
+  fat_head head;
+  if (!m) abort();
+  memcpy(&head, data, sizeof head);
+  if (head.magic != 0xba55ed50u) snprintf(cannot_read, sizeof cannot_read, "the kernels' code is in a form that is not read here");
+  for (size_t at = head.head; head.magic == 0xba55ed50u && at < head.head + head.bytes && m->n < MOST_IMAGES;) {
+    fat_entry e;
+    memcpy(&e, data + at, sizeof e);
+    m->image[m->n++] = (image){ .ptx = e.kind == 1, .arch = (int)e.arch, .bytes = data + at + e.head, .packed = e.size ? e.packed : 0,
+                                .size = e.size ? e.size : e.bytes };
+    at += e.head + e.bytes;
+  }
+  return (void **)m;
+}
+
+void __cudaRegisterFatBinaryEnd(void **handle) { (void)handle; }
+void __cudaUnregisterFatBinary(void **handle) { (void)handle; }
+char __cudaInitModule(void **handle) { return (void)handle, 1; }
+
+void __cudaRegisterFunction(void **handle, const char *function, char *stub, const char *name, int limit, void *tid, void *bid, dim3 *block,
+                            dim3 *grid, int *warp)
+{
+  (void)stub, (void)limit, (void)tid, (void)bid, (void)block, (void)grid, (void)warp;
+  kernels = grown(kernels, n_kernels, sizeof *kernels);
+  kernels[n_kernels] = (kernel){ .function = function, .name = name, .module = (module *)handle };
+  for (int i = 0; i < DEVICES; i++) kernels[n_kernels].dynamic[i] = -1;
+  n_kernels++;
+}
+
+void __cudaRegisterVar(void **handle, char *variable, char *address, const char *name, int external, size_t bytes, int constant, int global)
+{
+  (void)handle, (void)variable, (void)address, (void)name, (void)external, (void)bytes, (void)constant, (void)global;
+}
+
+static int by_function(const void *a, const void *b)
+{
+  const uintptr_t x = (uintptr_t)((const kernel *)a)->function, y = (uintptr_t)((const kernel *)b)->function;
+  return (x > y) - (x < y);
+}
+
+static kernel *kernel_of(const void *function)
+{
+  const kernel key = { .function = function };
+  if (!sorted) qsort(kernels, n_kernels, sizeof *kernels, by_function);
+  sorted = true;
+  kernel *k = bsearch(&key, kernels, n_kernels, sizeof *kernels, by_function);
+  if (!k) broken(cudaErrorInvalidDeviceFunction, "a function that is no kernel is launched, or asked about");
+  return k;
+}
+
+static int count_code(int ordinal)
+{
+  int n = 0;
+  for (size_t i = 0; i < n_kernels; i++) {
+    const image *m = chosen(kernels[i].module, &devices[ordinal]);
+    n += m && read_code((image *)m, kernels[i].name);
+  }
+  return *cannot_read ? -1 : n;
+}
+
+/* -- what the backend asks of them -- */
+
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *out, const void *function)
+{
+  kernel *k = kernel_of(function);
+  const code *c = k ? code_of(k) : NULL;
+  if (!c) return last;
+  memset(out, 0, sizeof *out);
+  out->sharedSizeBytes = (size_t)c->local;
+  out->numRegs = registers_of(k, c);
+  out->maxThreadsPerBlock = most_threads(k, c);
+  out->maxDynamicSharedSizeBytes = k->dynamic[current] < 0 ? ORDINARY_SHARED - c->local : k->dynamic[current];
+  out->ptxVersion = chosen(k->module, here())->arch;
+  out->binaryVersion = 10 * here()->major + here()->minor;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute, int value)
+{
+  kernel *k = kernel_of(function);
+  const code *c = k ? code_of(k) : NULL;
+  if (!c) return last;
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize)
+    return broken(cudaErrorInvalidValue, "%s: attribute %d is set, which this stand-in does not know", k->name, (int)attribute);
+  if (value < 0 || (size_t)(c->local + value) > here()->shared_per_block)
+    return broken(cudaErrorInvalidValue, "%s: cudaFuncSetAttribute: %d bytes of dynamic shared memory beside %d of its own; a block has at most %zu", k->name,
+                  value, c->local, here()->shared_per_block);
+  k->dynamic[current] = value;
+  return cudaSuccess;
+}
+
+/* ---- memory: addresses that no host has ---------------------------------------------------------------- */
+
+#define MEMORY UINT64_C(0x0d5c000000000000)
+#define MEMORY_END UINT64_C(0x0d5d000000000000)
+enum { APART = 1 << 20 };               /* between allocations, so that what misses one hits none */
+
+typedef struct block { uint64_t at, bytes; } block;
+static block   *blocks;
+static size_t   n_blocks;
+static uint64_t next = MEMORY + APART;
+
+static bool in_memory(uint64_t at) { return at >= MEMORY && at < MEMORY_END; }
+
+static const block *block_of(uint64_t at, uint64_t bytes)       /* that has the range whole; NULL: none */
+{
+  for (size_t i = 0; i < n_blocks; i++)
+    if (at >= blocks[i].at && at + bytes <= blocks[i].at + blocks[i].bytes) return &blocks[i];
+  return NULL;
+}
+
+/* Where an address lies that is in no allocation, for a sentence. */
+static const char *beside(uint64_t at)
+{
+  static char text[128];
+  const block *near = NULL;
+  for (size_t i = 0; i < n_blocks; i++)
+    if (blocks[i].at <= at + APART / 2 && (!near || near->at < blocks[i].at)) near = &blocks[i];
+  if (!near) return "where nothing is allocated";
+  const bool ahead = at < near->at;
+  snprintf(text, sizeof text, "%llu bytes %s an allocation of %llu", (unsigned long long)(ahead ? near->at - at : at - near->at), ahead ? "ahead of" : "into",
+           (unsigned long long)near->bytes);
+  return text;
+}
+
+static cudaError_t check_range(const char *what, const void *p, size_t bytes)
+{
+  if (!bytes || block_of((uint64_t)(uintptr_t)p, bytes)) return cudaSuccess;
+  return broken(cudaErrorInvalidValue, "%s: %zu bytes at %s", what, bytes, beside((uint64_t)(uintptr_t)p));
+}
+
+cudaError_t cudaMalloc(void **p, size_t bytes)
+{
+  *p = NULL;
+  if (!bytes) return cudaSuccess;
+  if (bytes > MEMORY_END - next - 2 * APART) return last = cudaErrorMemoryAllocation;
+  blocks = grown(blocks, n_blocks, sizeof *blocks);
+  blocks[n_blocks++] = (block){ next, bytes };
+  *p = (void *)(uintptr_t)next;
+  next += (bytes + 255) / 256 * 256 + APART;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFree(void *p)
+{
+  for (size_t i = 0; i < n_blocks && p; i++)
+    if (blocks[i].at == (uint64_t)(uintptr_t)p) {
+      memmove(&blocks[i], &blocks[i + 1], (--n_blocks - i) * sizeof *blocks);
+      return cudaSuccess;
+    }
+  return p ? broken(cudaErrorInvalidValue, "cudaFree of what is not allocated") : cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream)
+{
+  (void)value, (void)stream;
+  return check_range("cudaMemsetAsync", p, bytes);
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
+{
+  cudaError_t e = cudaSuccess;
+  (void)stream;
+  if (kind != cudaMemcpyDeviceToHost) e = check_range("cudaMemcpyAsync, to", to, bytes);
+  if (!e && kind != cudaMemcpyHostToDevice) e = check_range("cudaMemcpyAsync, from", from, bytes);
+  return e;
+}
+
+cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned flags)
+{
+  (void)flags;
+  *p = malloc(bytes);
+  return *p ? cudaSuccess : (last = cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaFreeHost(void *p)
+{
+  free(p);
+  return cudaSuccess;
+}
+
+/* ---- launches ------------------------------------------------------------------------------------------- */
+
+static long launches;
+static int  streams;                    /* that live */
+
+static cudaError_t check_shape(const kernel *k, const code *c, dim3 grid, dim3 block)
+{
+  const cudaError_t e = cudaErrorInvalidConfiguration;
+  const uint64_t threads = (uint64_t)block.x * block.y * block.z;
+  if (!grid.x || !grid.y || !grid.z || grid.x > 2147483647u || grid.y > 65535 || grid.z > 65535)
+    return broken(e, "%s: a grid of %u x %u x %u; 2147483647 x 65535 x 65535 is the most, 1 the least", k->name, grid.x, grid.y, grid.z);
+  if (!threads || block.x > 1024 || block.y > 1024 || block.z > 64 || threads > 1024)
+    return broken(e, "%s: a block of %u x %u x %u; 1024 x 1024 x 64, and 1024 in all, is the most", k->name, block.x, block.y, block.z);
+  if (c->exactly && threads != (uint64_t)c->exactly)
+    return broken(e, "%s: %llu threads; it is compiled for blocks of %d", k->name, (unsigned long long)threads, c->exactly);
+  if (threads > (uint64_t)most_threads(k, c))
+    return broken(cudaErrorLaunchOutOfResources, "%s: %llu threads; with its %d registers and launch bounds of %d it may have %d", k->name,
+                  (unsigned long long)threads, registers_of(k, c), c->threads, most_threads(k, c));
+  return cudaSuccess;
+}
+
+static cudaError_t check_shared(const kernel *k, const code *c, size_t dynamic)
+{
+  const int set = k->dynamic[current];
+  if (set < 0 && dynamic + (size_t)c->local > ORDINARY_SHARED)
+    return broken(cudaErrorInvalidValue, "%s: %zu bytes of dynamic shared memory beside %d of its own; without cudaFuncSetAttribute %d is the most", k->name,
+                  dynamic, c->local, ORDINARY_SHARED);
+  if (set >= 0 && dynamic > (size_t)set && dynamic + (size_t)c->local > ORDINARY_SHARED)
+    return broken(cudaErrorInvalidValue, "%s: %zu bytes of dynamic shared memory; cudaFuncSetAttribute said %d", k->name, dynamic, set);
+  if (dynamic + (size_t)c->local > here()->shared_per_block)
+    return broken(cudaErrorInvalidValue, "%s: %zu bytes of dynamic shared memory beside %d of its own; a block has at most %zu", k->name, dynamic, c->local,
+                  here()->shared_per_block);
+  return cudaSuccess;
+}
+
+/* A word of a parameter that is an address of device memory is one of an allocation, or the one right behind it. */
+static cudaError_t check_arguments(const kernel *k, const code *c, void **args)
+{
+  for (int i = 0; i < c->parameters; i++)
+    for (int at = 0; at + 8 <= c->parameter[i].size; at += 8) {
+      uint64_t value;
+      memcpy(&value, (const char *)args[i] + at, sizeof value);
+      if (in_memory(value) && !block_of(value, 0))
+        return broken(cudaErrorIllegalAddress, "%s: parameter %d has at byte %d an address %s", k->name, i, at, beside(value));
+    }
+  return cudaSuccess;
+}
+
+static cudaError_t check_together(const kernel *k, const code *c, dim3 grid, dim3 block, size_t dynamic)
+{
+  const uint64_t all = (uint64_t)grid.x * grid.y * grid.z;
+  const int each = resident_blocks(k, c, (int)(block.x * block.y * block.z), dynamic);
+  if (all <= (uint64_t)each * (uint64_t)here()->units) return cudaSuccess;
+  return broken(cudaErrorCooperativeLaunchTooLarge, "%s: a cooperative launch of %llu blocks; %d are resident on each of %d multiprocessors", k->name,
+                (unsigned long long)all, each, here()->units);
+}
+
+static cudaError_t check_cluster(const kernel *k, const code *c, dim3 grid, dim3 block, size_t dynamic, unsigned x, unsigned y, unsigned z)
+{
+  const cudaError_t e = cudaErrorInvalidClusterSize;
+  if (here()->major < 9) return broken(e, "%s: a cluster, which devices before 9.0 have not", k->name);
+  if (!x || !y || !z || x * y * z > 8) return broken(e, "%s: a cluster of %u x %u x %u blocks; 8 is the most", k->name, x, y, z);
+  if (grid.x % x || grid.y % y || grid.z % z)
+    return broken(e, "%s: a grid of %u x %u x %u is no whole number of clusters of %u x %u x %u", k->name, grid.x, grid.y, grid.z, x, y, z);
+  if (!resident_blocks(k, c, (int)(block.x * block.y * block.z), dynamic)) return broken(e, "%s: a cluster of blocks none of which fits", k->name);
+  return cudaSuccess;
+}
+
+static cudaError_t launch(kernel *k, const cudaLaunchConfig_t *with, void **args)
+{
+  const code *c = k ? code_of(k) : NULL;
+  if (!c) return last;
+  launches++;
+  cudaError_t e = check_shape(k, c, with->gridDim, with->blockDim);
+  if (!e) e = check_shared(k, c, with->dynamicSmemBytes);
+  if (!e) e = check_arguments(k, c, args);
+  if (!e && !with->stream) e = broken(cudaErrorInvalidResourceHandle, "%s: it is not launched on the stream", k->name);
+  for (unsigned i = 0; i < with->numAttrs && !e; i++) {
+    const cudaLaunchAttribute *a = &with->attrs[i];
+    if (a->id == cudaLaunchAttributeClusterDimension)
+      e = check_cluster(k, c, with->gridDim, with->blockDim, with->dynamicSmemBytes, a->val.clusterDim.x, a->val.clusterDim.y, a->val.clusterDim.z);
+    else if (a->id == cudaLaunchAttributeCooperative)
+      e = a->val.cooperative ? check_together(k, c, with->gridDim, with->blockDim, with->dynamicSmemBytes) : cudaSuccess;
+    else if (a->id != cudaLaunchAttributeProgrammaticStreamSerialization)
+      e = broken(cudaErrorInvalidValue, "%s: launch attribute %d, which this stand-in does not know", k->name, (int)a->id);
+    else if (a->val.programmaticStreamSerializationAllowed && here()->major < 9)
+      e = broken(cudaErrorNotSupported, "%s: programmatic serialisation, which devices before 9.0 have not", k->name);
+  }
+  return e;
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *with, const void *function, void **args) { return launch(kernel_of(function), with, args); }
+
+cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
+{
+  const cudaLaunchConfig_t with = { .gridDim = grid, .blockDim = block, .dynamicSmemBytes = shared, .stream = stream };
+  return launch(kernel_of(function), &with, args);
+}
+
+/* -- what f<<<grid, block, shared, stream>>>(...) becomes -- */
+
+static cudaLaunchConfig_t pushed;
+
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream)
+{
+  pushed = (cudaLaunchConfig_t){ .gridDim = grid, .blockDim = block, .dynamicSmemBytes = shared, .stream = stream };
+  return 0;
+}
+
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream)
+{
+  *grid = pushed.gridDim;
+  *block = pushed.blockDim;
+  *shared = pushed.dynamicSmemBytes;
+  *(cudaStream_t *)stream = pushed.stream;
+  return cudaSuccess;
+}
+
+cudaError_t __cudaGetKernel(cudaKernel_t *handle, const void *function)
+{
+  *handle = (cudaKernel_t)(uintptr_t)function;
+  return cudaSuccess;
+}
+
+cudaError_t __cudaLaunchKernel(cudaKernel_t handle, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
+{
+  return cudaLaunchKernel(handle, grid, block, args, shared, stream);
+}
+
+/* ---- tensor maps, by the documentation of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col ----------------- */
+
+typedef struct map { uint64_t span; } map;      /* what is kept in one: bytes from its address to its last element */
+
+static CUresult bad_map(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static CUresult bad_map(const char *format, ...)
+{
+  char text[400];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  broken(cudaErrorInvalidValue, "tensor map: %s", text);
+  last = cudaSuccess;                     /* the driver's errors are not the runtime's */
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+static unsigned type_bytes(CUtensorMapDataType type)
+{
+  switch ((int)type) {
+  case CU_TENSOR_MAP_DATA_TYPE_UINT8: return 1;
+  case CU_TENSOR_MAP_DATA_TYPE_UINT16: case CU_TENSOR_MAP_DATA_TYPE_FLOAT16: case CU_TENSOR_MAP_DATA_TYPE_BFLOAT16: return 2;
+  case CU_TENSOR_MAP_DATA_TYPE_UINT32: case CU_TENSOR_MAP_DATA_TYPE_INT32: case CU_TENSOR_MAP_DATA_TYPE_FLOAT32:
+  case CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ: case CU_TENSOR_MAP_DATA_TYPE_TFLOAT32: case CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ: return 4;
+  case CU_TENSOR_MAP_DATA_TYPE_UINT64: case CU_TENSOR_MAP_DATA_TYPE_INT64: case CU_TENSOR_MAP_DATA_TYPE_FLOAT64: return 8;
+  default: return 0;
+  }
+}
+
+/* What both kinds share; inner: bytes of a box along dim 0. */
+static CUresult check_map(CUtensorMap *to, CUtensorMapDataType type, unsigned rank, const void *address, const cuuint64_t *dim, const cuuint64_t *stride,
+                          const cuuint32_t *step, uint64_t inner, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle)
+{
+  static const unsigned spans[] = { 16, 32, 64, 128 };    /* bytes, of each swizzle */
+  const unsigned bytes = type_bytes(type);
+  uint64_t span = bytes;
+  if (here()->major < 9) return bad_map("devices before 9.0 have none");
+  if ((uintptr_t)to % _Alignof(CUtensorMap)) return bad_map("it lies at an address that is no multiple of %zu", _Alignof(CUtensorMap));
+  if (!bytes || interleave || (unsigned)swizzle >= ARRAY(spans)) return bad_map("a type, interleave or swizzle that this stand-in does not know");
+  if ((uintptr_t)address % 16) return bad_map("an address that is no multiple of 16");
+  for (unsigned i = 0; i < rank; i++) {
+    if (!dim[i] || dim[i] > UINT64_C(1) << 32) return bad_map("dim %u is %llu; 1 to 2^32 are allowed", i, (unsigned long long)dim[i]);
+    if (i && (!step[i] || step[i] > 8)) return bad_map("the step along dim %u is %u; 1 to 8 are allowed", i, step[i]);
+    if (i && (stride[i - 1] % 16 || stride[i - 1] >= UINT64_C(1) << 40))
+      return bad_map("the stride of dim %u is %llu bytes; multiples of 16 below 2^40 are allowed", i, (unsigned long long)stride[i - 1]);
+    span += (dim[i] - 1) * (i ? stride[i - 1] : bytes);
+  }
+  if (!inner || inner % 16) return bad_map("a box has %llu bytes along dim 0; multiples of 16 are allowed", (unsigned long long)inner);
+  if (swizzle && inner > spans[swizzle]) return bad_map("a box has %llu bytes along dim 0, the swizzle %u", (unsigned long long)inner, spans[swizzle]);
+  *(map *)to = (map){ span };
+  return CUDA_SUCCESS;
+}
+
+static CUresult encode_tiled(CUtensorMap *to, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *dim, const cuuint64_t *stride,
+                             const cuuint32_t *box, const cuuint32_t *step, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                             CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
+{
+  (void)promotion, (void)fill;
+  if (rank < 1 || rank > 5) return bad_map("its rank is %u; 1 to 5 are allowed", rank);
+  for (unsigned i = 0; i < rank; i++)
+    if (!box[i] || box[i] > 256) return bad_map("a box has %u elements along dim %u; 1 to 256 are allowed", box[i], i);
+  return check_map(to, type, rank, address, dim, stride, step, (uint64_t)box[0] * type_bytes(type), interleave, swizzle);
+}
+
+static CUresult encode_im2col(CUtensorMap *to, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *dim, const cuuint64_t *stride,
+                              const int *lower, const int *upper, cuuint32_t channels, cuuint32_t pixels, const cuuint32_t *step,
+                              CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
+{
+  static const int corner[] = { 32768, 128, 16 };         /* from -so many to one less, by rank */
+  (void)promotion, (void)fill;
+  if (rank < 3 || rank > 5) return bad_map("its rank is %u; 3 to 5 are allowed", rank);
+  for (unsigned i = 0; i < rank - 2; i++) {
+    const int most = corner[rank - 3];
+    if (lower[i] < -most || lower[i] >= most || upper[i] < -most || upper[i] >= most)
+      return bad_map("corners of %d and %d along dim %u; %d to %d are allowed", lower[i], upper[i], i + 1, -most, most - 1);
+    if ((int64_t)dim[i + 1] + upper[i] - lower[i] <= 0) return bad_map("corners of %d and %d leave nothing of dim %u", lower[i], upper[i], i + 1);
+  }
+  if (channels > 256) return bad_map("%u channels of a pixel; 256 is the most", channels);
+  if (pixels < 1 || pixels > 1024) return bad_map("%u pixels of a column; 1 to 1024 are allowed", pixels);
+  return check_map(to, type, rank, address, dim, stride, step, (uint64_t)channels * type_bytes(type), interleave, swizzle);
+}
+
+static CUresult replace_address(CUtensorMap *to, void *address)
+{
+  const uint64_t at = (uint64_t)(uintptr_t)address, span = ((const map *)to)->span;
+  if ((uintptr_t)to % _Alignof(CUtensorMap)) return bad_map("it lies at an address that is no multiple of %zu", _Alignof(CUtensorMap));
+  if (at % 16) return bad_map("an address that is no multiple of 16");
+  if (!block_of(at, span)) return bad_map("it spans %llu bytes, from %s", (unsigned long long)span, beside(at));
+  return CUDA_SUCCESS;
+}
+
+/* ---- the rest -------------------------------------------------------------------------------------------- */
+
+static CUresult context_get(CUcontext *context)
+{
+  *context = (CUcontext)(uintptr_t)&devices[current];
+  return CUDA_SUCCESS;
+}
+
+static CUresult context_set(CUcontext context)
+{
+  current = (int)((const device *)(uintptr_t)context - devices);
+  return CUDA_SUCCESS;
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **entry, unsigned version, unsigned long long flags,
+                                             enum cudaDriverEntryPointQueryResult *found)
+{
+  static const struct { const char *name; void *entry; } known[] = {
+    { "cuCtxGetCurrent", (void *)context_get }, { "cuCtxSetCurrent", (void *)context_set }, { "cuTensorMapEncodeTiled", (void *)encode_tiled },
+    { "cuTensorMapEncodeIm2col", (void *)encode_im2col }, { "cuTensorMapReplaceAddress", (void *)replace_address },
+  };
+  (void)version, (void)flags;
+  *entry = NULL;
+  for (size_t i = 0; i < ARRAY(known); i++)
+    if (!strcmp(known[i].name, name)) *entry = known[i].entry;
+  *found = *entry ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceCount(int *n)
+{
+  *n = DEVICES;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int *ordinal)
+{
+  *ordinal = current;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int ordinal)
+{
+  current = ordinal;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int ordinal)
+{
+  const device *d = &devices[ordinal];
+  memset(out, 0, sizeof *out);
+  snprintf(out->name, sizeof out->name, "%s", d->name);
+  out->major = d->major;
+  out->minor = d->minor;
+  out->multiProcessorCount = d->units;
+  out->totalGlobalMem = d->memory;
+  out->l2CacheSize = (int)d->cache;
+  out->sharedMemPerBlock = ORDINARY_SHARED;
+  out->sharedMemPerBlockOptin = d->shared_per_block;
+  out->sharedMemPerMultiprocessor = d->shared_per_unit;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int ordinal)
+{
+  const device *d = &devices[ordinal];
+  switch ((int)attribute) {
+  case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = (int)d->shared_per_block; return cudaSuccess;
+  case cudaDevAttrMultiProcessorCount: *value = d->units; return cudaSuccess;
+  default: return broken(cudaErrorInvalidValue, "cudaDeviceGetAttribute %d, which this stand-in does not know", (int)attribute);
+  }
+}
+
+cudaError_t cudaGetLastError(void)
+{
+  const cudaError_t e = last;
+  last = cudaSuccess;
+  return e;
+}
+
+const char *cudaGetErrorName(cudaError_t error) { return error ? "a limit is not kept" : "none"; }
+const char *cudaGetErrorString(cudaError_t error) { return error ? first_broken : "no error"; }
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+  (void)flags;
+  *stream = (cudaStream_t)(uintptr_t)++streams;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) { return (void)stream, cudaSuccess; }
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return (void)stream, cudaSuccess; }
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) { return (void)stream, (void)event, (void)flags, cudaSuccess; }
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
+{
+  (void)stream;
+  *status = cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+  (void)flags;
+  *event = (cudaEvent_t)event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, 0); }
+cudaError_t cudaEventDestroy(cudaEvent_t event) { return (void)event, cudaSuccess; }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) { return (void)event, (void)stream, cudaSuccess; }
+cudaError_t cudaEventSynchronize(cudaEvent_t event) { return (void)event, cudaSuccess; }
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t stop)
+{
+  (void)start, (void)stop;
+  *ms = 1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *arg)
+{
+  (void)stream;
+  fn(arg);
+  return cudaSuccess;
+}
+
+static cudaError_t no_recordings(void) { return last = cudaErrorStreamCaptureUnsupported; }
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) { return (void)stream, (void)mode, no_recordings(); }
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) { return (void)stream, (void)graph, no_recordings(); }
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
+{
+  (void)exec, (void)graph, (void)flags;
+  return no_recordings();
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) { return (void)exec, (void)stream, no_recordings(); }
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return (void)graph, cudaSuccess; }
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) { return (void)exec, cudaSuccess; }
+
+/* ---- itself: what it must let through, and what not ---------------------------------------------------------- */
+
+static char *cell;                      /* of 256 bytes of device memory */
+
+static void try_launch(kernel *k, dim3 grid, dim3 block, size_t shared, const cudaLaunchAttribute *how, bool streamed, const void *word)
+{
+  static const uint64_t zeros[4096];    /* more than any parameter has */
+  const code *c = code_of(k);
+  uint64_t first[4096] = { (uint64_t)(uintptr_t)word };
+  const cudaLaunchConfig_t with = { .gridDim = grid, .blockDim = block, .dynamicSmemBytes = shared, .stream = streamed ? (cudaStream_t)&cell : NULL,
+                                    .attrs = (cudaLaunchAttribute *)(uintptr_t)how, .numAttrs = how != NULL };
+  void *args[MOST_PARAMETERS];
+  for (int i = 0; i < MOST_PARAMETERS; i++) args[i] = (void *)(uintptr_t)zeros;
+  if (c && c->parameters && c->parameter[0].size >= 8) args[0] = first;
+  (void)launch(k, &with, args);
+}
+
+static void try_map(cuuint64_t stride, cuuint32_t box, uint64_t address)
+{
+  CUtensorMap map;
+  const cuuint64_t dim[2] = { 64, 2 };
+  const cuuint32_t boxes[2] = { 64, box }, steps[2] = { 1, 1 };
+  if (!encode_tiled(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, (void *)0x10000, dim, &stride, boxes, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                    CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE))
+    (void)replace_address(&map, (void *)(uintptr_t)address);
+}
+
+static void judge(const char **wrong, bool keeps, const char *what)
+{
+  if (keeps != !ask_broken() && !*wrong) *wrong = what;
+}
+
+/* On the device: NULL, or what was not judged as it must be. */
+static const char *judge_itself(int ordinal)
+{
+  const cudaLaunchAttribute odd = { .id = cudaLaunchAttributeClusterDimension, .val.clusterDim = { 2, 1, 1 } };
+  const cudaLaunchAttribute together = { .id = cudaLaunchAttributeCooperative, .val.cooperative = 1 };
+  const dim3 one = { 1, 1, 1 }, warp = { 32, 1, 1 };
+  const int before = current;
+  const char *wrong = NULL;
+  kernel *k = NULL;
+  current = ordinal;
+  for (size_t i = 0; i < n_kernels && !k; i++) {        /* one whose first parameter may be a pointer */
+    const image *m = chosen(kernels[i].module, here());
+    const code *c = m ? read_code((image *)m, kernels[i].name) : NULL;
+    if (c && c->parameters && c->parameter[0].size >= 8 && !c->exactly && most_threads(&kernels[i], c) >= 32) k = &kernels[i];
+  }
+  if (!k || cudaMalloc((void **)&cell, 256)) wrong = "no kernel to try";
+  ask_broken();
+  if (!wrong) {
+    try_launch(k, one, warp, 0, NULL, true, cell);
+    judge(&wrong, true, "a plain launch");
+    try_launch(k, one, warp, 0, NULL, true, cell + 256);
+    judge(&wrong, true, "a pointer to the end");
+    try_launch(k, one, warp, 0, NULL, true, cell + 257);
+    judge(&wrong, false, "a pointer beyond the end");
+    try_launch(k, one, warp, 0, NULL, false, cell);
+    judge(&wrong, false, "no stream");
+    try_launch(k, (dim3){ 0, 1, 1 }, warp, 0, NULL, true, cell);
+    judge(&wrong, false, "an empty grid");
+    try_launch(k, (dim3){ 1, 65536, 1 }, warp, 0, NULL, true, cell);
+    judge(&wrong, false, "a grid of 65536 along y");
+    try_launch(k, one, (dim3){ 32, 33, 1 }, 0, NULL, true, cell);
+    judge(&wrong, false, "a block of 1056 threads");
+    try_launch(k, one, (dim3){ (unsigned)most_threads(k, code_of(k)) + 1, 1, 1 }, 0, NULL, true, cell);
+    judge(&wrong, false, "a thread more than its launch bounds");
+    try_launch(k, one, (dim3){ 1, 1, 65 }, 0, NULL, true, cell);
+    judge(&wrong, false, "a block of 65 along z");
+    try_launch(k, one, warp, ORDINARY_SHARED + 1, NULL, true, cell);
+    judge(&wrong, false, "more shared memory than was asked for");
+    try_launch(k, one, warp, 0, &odd, true, cell);
+    judge(&wrong, false, "half a cluster");
+    try_launch(k, (dim3){ 2, 1, 1 }, warp, 0, &odd, true, cell);
+    judge(&wrong, here()->major >= 9, "a cluster");
+    try_launch(k, one, warp, 0, &together, true, cell);
+    judge(&wrong, true, "a cooperative launch");
+    try_launch(k, (dim3){ 1000000, 1, 1 }, warp, 0, &together, true, cell);
+    judge(&wrong, false, "a cooperative launch of a million blocks");
+    cudaFuncSetAttribute(k->function, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20);
+    judge(&wrong, false, "more shared memory than there is");
+    cudaMemsetAsync(cell, 0, 256, NULL);
+    judge(&wrong, true, "a fill to the end");
+    cudaMemsetAsync(cell + 1, 0, 256, NULL);
+    judge(&wrong, false, "a fill beyond the end");
+    try_map(192, 2, (uint64_t)(uintptr_t)cell);
+    judge(&wrong, here()->major >= 9, "a tensor map");
+    try_map(208, 2, (uint64_t)(uintptr_t)cell);
+    judge(&wrong, false, "a tensor map beyond the end");
+    try_map(100, 2, (uint64_t)(uintptr_t)cell);
+    judge(&wrong, false, "a tensor map's stride of 100");
+    try_map(64, 257, (uint64_t)(uintptr_t)cell);
+    judge(&wrong, false, "a tensor map's box of 257");
+    try_map(64, 2, (uint64_t)(uintptr_t)cell + 8);
+    judge(&wrong, false, "a tensor map's address");
+  }
+  (void)cudaFree(cell);
+  current = before;
+  return wrong;
+}
+
+/* ---- what the test asks ------------------------------------------------------------------------------------ */
+
+static long ask_launches(void) { return launches; }
+static const char *ask_unread(void) { return cannot_read; }
+
+extern const fake_cuda fake_cuda_table;
+__attribute__((visibility("default"))) const fake_cuda fake_cuda_table = { DEVICES, judge_itself, ask_broken, ask_launches, count_code, ask_unread };
