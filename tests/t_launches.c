@@ -192,6 +192,7 @@ int main(void)
     return tap_done();
   }
   setenv("QUERN_PLUGIN_PATH", folder, 1);
+  setenv("QUERN_CUBLASLT", "/none", 1);   /* else what delegates products may take it, and it opens a device of its own */
   qn_set_log(quiet, NULL);
   void *object = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
   fake = object ? dlsym(object, FAKE_CUDA_TABLE) : NULL;
