@@ -9,8 +9,6 @@
  *   maps        tensor maps' documented requirements       the rest    streams, events: nothing happens
  *
  * One thread at a time. */
-#include <dlfcn.h>
-#include <elf.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,17 +17,10 @@
 #include <string.h>
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+#include "cuda_code.h"
 #include "fake_cuda.h"
 
 #define ARRAY(a) (sizeof(a) / sizeof *(a))
-
-static void *grown(void *p, size_t n, size_t bytes)     /* of n members, where n is a power of two or 0: room for as many more */
-{
-  if (n & (n - 1)) return p;
-  p = realloc(p, (n ? 2 * n : 1) * bytes);
-  if (!p) abort();
-  return p;
-}
 
 /* ---- devices: those that the backend has a model of, and one of a kind that it has none of ---------------- */
 
@@ -47,7 +38,7 @@ static const device devices[] = {
   { "NVIDIA L4",             8, 9,  58,  24152899584, 50331648, 101376, 102400, 1536, 24 },
   { "least of all",          7, 5,  16,   4294967296,  2097152,  49152,  65536, 1024, 16 },     /* the model "generic" */
 };
-enum { DEVICES = ARRAY(devices), REGISTERS = 65536, WARP = 32, ORDINARY_SHARED = 48 * 1024 };
+enum { DEVICES = ARRAY(devices), WARP = 32, ORDINARY_SHARED = 48 * 1024 };
 
 static int current;
 
@@ -83,28 +74,6 @@ static const char *ask_broken(void)
 
 /* ---- kernels: what the compiler made of them -------------------------------------------------------------- */
 
-enum { MOST_PARAMETERS = 16, MOST_IMAGES = 8 };
-
-typedef struct code {                   /* a kernel, as one architecture has it */
-  char *name;
-  int   registers;                      /* 0: not known; PTX is compiled on the device */
-  int   threads, exactly;               /* most of a block, by its launch bounds; what a block must have; 0: not stated */
-  int   local;                          /* bytes of shared memory of its own */
-  int   parameters;
-  struct { int offset, size; } parameter[MOST_PARAMETERS];
-} code;
-
-typedef struct image {
-  bool   ptx, read;
-  int    arch;                          /* 90 */
-  const uint8_t *bytes;
-  size_t packed, size;                  /* size: unpacked */
-  code  *of;
-  size_t n;
-} image;
-
-typedef struct module { image image[MOST_IMAGES]; int n; } module;
-
 typedef struct kernel {
   const void *function;                 /* its stub in the host's code */
   const char *name;
@@ -116,194 +85,14 @@ typedef struct kernel {
 static kernel *kernels;
 static size_t  n_kernels;
 static bool    sorted;
-static char    cannot_read[256];
-
-/* -- packed images -- */
-
-static uint8_t *unpack(const image *m)
-{
-  static size_t (*decompress)(void *, size_t, const void *, size_t);
-  uint8_t *to = malloc(m->size + 1);
-  if (!to) abort();
-  to[m->size] = 0;
-  if (!m->packed) {
-    memcpy(to, m->bytes, m->size);
-    return to;
-  }
-  void *library = decompress ? NULL : dlopen("libzstd.so.1", RTLD_NOW);
-  if (library) *(void **)&decompress = dlsym(library, "ZSTD_decompress");
-  if (!decompress) snprintf(cannot_read, sizeof cannot_read, "the kernels' code is compressed, and libzstd.so.1 is not here");
-  else if (decompress(to, m->size, m->bytes, m->packed) == m->size) return to;
-  else snprintf(cannot_read, sizeof cannot_read, "the kernels' code is compressed in a way that is not read here");
-  free(to);
-  return NULL;
-}
-
-/* -- machine code: an ELF file, with the attributes of NAME in section .nv.info.NAME, its shared memory in .nv.shared.NAME -- */
-
-static code *code_named(image *m, const char *name, size_t length)
-{
-  for (size_t i = 0; i < m->n; i++)
-    if (strlen(m->of[i].name) == length && !memcmp(m->of[i].name, name, length)) return &m->of[i];
-  m->of = grown(m->of, m->n, sizeof *m->of);
-  code *c = &m->of[m->n++];
-  *c = (code){ .name = strndup(name, length) };
-  return c;
-}
-
-enum { ATTRIBUTE_THREADS = 0x05, ATTRIBUTE_EXACT_THREADS = 0x10, ATTRIBUTE_PARAMETER = 0x17, ATTRIBUTE_REGISTERS = 0x2f };
-
-static uint32_t word(const uint8_t *p)
-{
-  uint32_t w;
-  memcpy(&w, p, sizeof w);
-  return w;
-}
-
-/* Of a kernel, or (c NULL) of all: an attribute is a form, a kind, and two bytes of value or (form 4) of the value's length. */
-static void read_attributes(image *m, code *c, const uint8_t *at, size_t bytes, const char *names, const Elf64_Sym *symbol)
-{
-  for (const uint8_t *end = at + bytes; at + 4 <= end;) {
-    const uint32_t form = at[0], kind = at[1], length = form == 4 ? word(at) >> 16 : 0;
-    const uint8_t *value = at + 4;
-    at = value + length;
-    if (at > end || form != 4) continue;
-    if (!c && kind == ATTRIBUTE_REGISTERS) {
-      const char *name = names + symbol[word(value)].st_name;
-      code_named(m, name, strlen(name))->registers = (int)word(value + 4);
-    }
-    if (!c) continue;
-    if (kind == ATTRIBUTE_THREADS) c->threads = (int)(word(value) * word(value + 4) * word(value + 8));
-    if (kind == ATTRIBUTE_EXACT_THREADS) c->exactly = (int)(word(value) * word(value + 4) * word(value + 8));
-    if (kind == ATTRIBUTE_PARAMETER) {
-      const int i = (int)(word(value + 4) & 0xffff);
-      if (i >= MOST_PARAMETERS) continue;
-      c->parameter[i].offset = (int)(word(value + 4) >> 16);
-      c->parameter[i].size = (int)(word(value + 8) >> 18);
-      if (c->parameters <= i) c->parameters = i + 1;
-    }
-  }
-}
-
-static void read_elf(image *m, const uint8_t *file)
-{
-  static const char info[] = ".nv.info.", shared[] = ".nv.shared.";
-  const Elf64_Ehdr *head = (const void *)file;
-  const Elf64_Shdr *section = (const void *)(file + head->e_shoff);
-  const char *names = (const char *)file + section[head->e_shstrndx].sh_offset, *symbols = NULL;
-  const Elf64_Sym *symbol = NULL;
-  for (int i = 0; i < head->e_shnum; i++)
-    if (section[i].sh_type == SHT_SYMTAB) {
-      symbol = (const void *)(file + section[i].sh_offset);
-      symbols = (const char *)file + section[section[i].sh_link].sh_offset;
-    }
-  for (int i = 0; i < head->e_shnum && symbol; i++) {
-    const char *name = names + section[i].sh_name;
-    const uint8_t *at = file + section[i].sh_offset;
-    if (!strcmp(name, ".nv.info")) read_attributes(m, NULL, at, section[i].sh_size, symbols, symbol);
-    else if (!strncmp(name, info, sizeof info - 1))
-      read_attributes(m, code_named(m, name + sizeof info - 1, strlen(name + sizeof info - 1)), at, section[i].sh_size, symbols, symbol);
-    else if (!strncmp(name, shared, sizeof shared - 1) && strncmp(name, ".nv.shared.reserved", 19)) {
-      const int bytes = (int)section[i].sh_size, systems = m->arch >= 90 && bytes ? 1024 : 0;     /* from 9.0 on the system's own comes first */
-      code_named(m, name + sizeof shared - 1, strlen(name + sizeof shared - 1))->local = bytes - systems;
-    }
-  }
-}
-
-/* -- PTX: its text; registers are the device's compiler's to choose, within the launch bounds -- */
-
-static size_t word_length(const char *s) { return strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$"); }
-
-/* Bytes that ".shared .align 16 .b8 name[512];" (at its first word) declares; its name. An extern one has none. */
-static int declared(const char *s, const char **name)
-{
-  const char *end = s + strcspn(s, ";\n"), *open = memchr(s, '[', (size_t)(end - s)), *type = strstr(s, " .b");
-  if (!type || type > end) type = strstr(s, " .u");
-  if (!type || type > end) type = strstr(s, " .f");
-  if (!type || type > end) return 0;
-  *name = type + 1 + strcspn(type + 1, " \t") + 1;
-  return atoi(type + 3) / 8 * (open ? atoi(open + 1) : 1);
-}
-
-static void read_entry(image *m, const char *text, const char *entry)
-{
-  const char *name = entry + strlen(".entry ");
-  const char *body = strchr(name, '{'), *end = body ? strstr(body, "\n}") : NULL, *bound;
-  if (!end) return;
-  code *c = code_named(m, name, word_length(name));
-  int x, y = 1, z = 1, offset = 0;
-  if ((bound = strstr(name, ".maxntid")) && bound < body && sscanf(bound, ".maxntid %d, %d, %d", &x, &y, &z) >= 1) c->threads = x * y * z;
-  if ((bound = strstr(name, ".reqntid")) && bound < body && sscanf(bound, ".reqntid %d, %d, %d", &x, &y, &z) >= 1) c->exactly = x * y * z;
-  for (const char *p = name; (p = strstr(p, ".param ")) && p < body; p++) {
-    const char *align = strstr(p, ".align "), *stop = p + strcspn(p, ",\n"), *open = memchr(p, '[', (size_t)(stop - p));
-    int size = open ? atoi(open + 1) : 0, unit = align && align < stop ? atoi(align + 7) : 0;
-    if (!open) size = unit = atoi(p + strlen(".param .u")) / 8;
-    if (c->parameters == MOST_PARAMETERS || !unit) break;
-    offset = (offset + unit - 1) / unit * unit;
-    c->parameter[c->parameters].offset = offset;
-    c->parameter[c->parameters++].size = size;
-    offset += size;
-  }
-  for (const char *p = text; (p = strstr(p, ".shared ")) && p < end; p++) {       /* its own, and those of the file that it names */
-    const char *variable = NULL;
-    const bool outside = p < entry, begins = p == text || p[-1] == '\n' || p[-1] == '\t' || !strncmp(p - 6, ".weak ", 6);
-    const int bytes = begins && (outside || p > body) ? declared(p, &variable) : 0;
-    if (!bytes) continue;
-    char *named = strndup(variable, word_length(variable));
-    const char *use = outside ? strstr(body, named) : body;
-    if (use && use < end) c->local += bytes;
-    free(named);
-  }
-}
-
-static void read_ptx(image *m, const char *text)
-{
-  for (const char *p = text; (p = strstr(p, ".entry ")); p++) read_entry(m, text, p);
-}
-
-/* -- which image a device takes: machine code of its generation, else PTX of none that is newer -- */
-
-static const image *chosen(const module *m, const device *d)
-{
-  const image *best = NULL;
-  for (int i = 0; i < m->n; i++) {
-    const image *c = &m->image[i];
-    const bool fits = c->ptx ? c->arch <= 10 * d->major + d->minor : c->arch / 10 == d->major && c->arch % 10 <= d->minor;
-    if (fits && (!best || best->ptx > c->ptx || (best->ptx == c->ptx && best->arch < c->arch))) best = c;
-  }
-  return best;
-}
-
-static const code *read_code(image *m, const char *name)
-{
-  uint8_t *file = m->read ? NULL : unpack(m);
-  if (file && m->ptx) read_ptx(m, (const char *)file);
-  else if (file) read_elf(m, file);
-  free(file);
-  m->read = true;
-  for (size_t i = 0; i < m->n; i++)
-    if (!strcmp(m->of[i].name, name)) return &m->of[i];
-  return NULL;
-}
 
 /* NULL: none for the current device, which is said. */
 static const code *code_of(kernel *k)
 {
-  const image *m = chosen(k->module, here());
-  if (!k->found[current] && m) k->found[current] = read_code((image *)m, k->name);
-  if (!k->found[current]) broken(cudaErrorNoKernelImageForDevice, "%s: %s", k->name, *cannot_read ? cannot_read : "there is no code for this device");
+  const char *unread = code_unread();
+  if (!k->found[current]) k->found[current] = code_in(k->module, k->name, here()->major, here()->minor);
+  if (!k->found[current]) broken(cudaErrorNoKernelImageForDevice, "%s: %s", k->name, *unread ? unread : "there is no code for this device");
   return k->found[current];
-}
-
-/* PTX becomes what the device's compiler makes of it: the registers are taken to be those of what machine code there is. */
-static int registers_of(const kernel *k, const code *c)
-{
-  for (int i = 0; i < k->module->n && !c->registers; i++) {
-    image *m = &k->module->image[i];
-    const code *other = m->ptx ? NULL : read_code(m, k->name);
-    if (other && (!c->threads || other->registers * c->threads <= REGISTERS)) return other->registers;
-  }
-  return c->registers;
 }
 
 /* -- how many threads the registers let a block have, and blocks a multiprocessor: they go to warps by 256, in four quarters -- */
@@ -316,7 +105,7 @@ static int warps_by_registers(int registers)
 
 static int most_threads(const kernel *k, const code *c)
 {
-  const int by_registers = warps_by_registers(registers_of(k, c)) * WARP, most = by_registers < 1024 ? by_registers : 1024;
+  const int by_registers = warps_by_registers(registers_in(k->module, k->name, c)) * WARP, most = by_registers < 1024 ? by_registers : 1024;
   return c->threads && c->threads < most ? c->threads : most;
 }
 
@@ -327,23 +116,12 @@ static int resident_blocks(const kernel *k, const code *c, int threads, size_t d
   const size_t shared = ((size_t)c->local + dynamic + reserved(d) + 127) / 128 * 128;
   int most = d->blocks_per_unit;
   if (d->threads_per_unit / (warps * WARP) < most) most = d->threads_per_unit / (warps * WARP);
-  if (warps_by_registers(registers_of(k, c)) / of_registers < most) most = warps_by_registers(registers_of(k, c)) / of_registers;
+  if (warps_by_registers(registers_in(k->module, k->name, c)) / of_registers < most) most = warps_by_registers(registers_in(k->module, k->name, c)) / of_registers;
   if (shared && d->shared_per_unit / shared < (size_t)most) most = (int)(d->shared_per_unit / shared);
   return most;
 }
 
 /* -- registration, as nvcc's code asks for it before main -- */
-
-typedef struct fat_head { uint32_t magic; uint16_t version, head; uint64_t bytes; } fat_head;
-typedef struct fat_entry {
-  uint16_t kind, version;               /* kind 1: PTX; 2: machine code */
-  uint32_t head;
-  uint64_t bytes;
-  uint32_t packed, unused;
-  uint16_t minor, major;
-  uint32_t arch;
-  uint64_t name, flags, zero, size;     /* size: unpacked; 0: it is not packed */
-} fat_entry;
 
 typedef struct fat_wrapper { int magic, version; const void *data; void *other; } fat_wrapper;
 
@@ -359,24 +137,7 @@ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struc
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream);
 
-void **__cudaRegisterFatBinary(void *wrapper)
-{
-  module *m = calloc(1, sizeof *m);
-  const uint8_t *data = ((const fat_wrapper *)wrapper)->data;
-  fat_head head;
-  if (!m) abort();
-  memcpy(&head, data, sizeof head);
-  if (head.magic != 0xba55ed50u) snprintf(cannot_read, sizeof cannot_read, "the kernels' code is in a form that is not read here");
-  for (size_t at = head.head; head.magic == 0xba55ed50u && at < head.head + head.bytes && m->n < MOST_IMAGES;) {
-    fat_entry e;
-    memcpy(&e, data + at, sizeof e);
-    m->image[m->n++] = (image){ .ptx = e.kind == 1, .arch = (int)e.arch, .bytes = data + at + e.head, .packed = e.size ? e.packed : 0,
-                                .size = e.size ? e.size : e.bytes };
-    at += e.head + e.bytes;
-  }
-  return (void **)m;
-}
-
+void **__cudaRegisterFatBinary(void *wrapper) { return (void **)module_of(((const fat_wrapper *)wrapper)->data); }
 void __cudaRegisterFatBinaryEnd(void **handle) { (void)handle; }
 void __cudaUnregisterFatBinary(void **handle) { (void)handle; }
 char __cudaInitModule(void **handle) { return (void)handle, 1; }
@@ -415,11 +176,8 @@ static kernel *kernel_of(const void *function)
 static int count_code(int ordinal)
 {
   int n = 0;
-  for (size_t i = 0; i < n_kernels; i++) {
-    const image *m = chosen(kernels[i].module, &devices[ordinal]);
-    n += m && read_code((image *)m, kernels[i].name);
-  }
-  return *cannot_read ? -1 : n;
+  for (size_t i = 0; i < n_kernels; i++) n += code_in(kernels[i].module, kernels[i].name, devices[ordinal].major, devices[ordinal].minor) != NULL;
+  return *code_unread() ? -1 : n;
 }
 
 /* -- what the backend asks of them -- */
@@ -431,10 +189,10 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *out, const void *fu
   if (!c) return last;
   memset(out, 0, sizeof *out);
   out->sharedSizeBytes = (size_t)c->local;
-  out->numRegs = registers_of(k, c);
+  out->numRegs = registers_in(k->module, k->name, c);
   out->maxThreadsPerBlock = most_threads(k, c);
   out->maxDynamicSharedSizeBytes = k->dynamic[current] < 0 ? ORDINARY_SHARED - c->local : k->dynamic[current];
-  out->ptxVersion = chosen(k->module, here())->arch;
+  out->ptxVersion = arch_in(k->module, here()->major, here()->minor);
   out->binaryVersion = 10 * here()->major + here()->minor;
   return cudaSuccess;
 }
@@ -560,7 +318,7 @@ static cudaError_t check_shape(const kernel *k, const code *c, dim3 grid, dim3 b
     return broken(e, "%s: %llu threads; it is compiled for blocks of %d", k->name, (unsigned long long)threads, c->exactly);
   if (threads > (uint64_t)most_threads(k, c))
     return broken(cudaErrorLaunchOutOfResources, "%s: %llu threads; with its %d registers and launch bounds of %d it may have %d", k->name,
-                  (unsigned long long)threads, registers_of(k, c), c->threads, most_threads(k, c));
+                  (unsigned long long)threads, registers_in(k->module, k->name, c), c->threads, most_threads(k, c));
   return cudaSuccess;
 }
 
@@ -941,8 +699,7 @@ static const char *judge_itself(int ordinal)
   kernel *k = NULL;
   current = ordinal;
   for (size_t i = 0; i < n_kernels && !k; i++) {        /* one whose first parameter may be a pointer */
-    const image *m = chosen(kernels[i].module, here());
-    const code *c = m ? read_code((image *)m, kernels[i].name) : NULL;
+    const code *c = code_in(kernels[i].module, kernels[i].name, here()->major, here()->minor);
     if (c && c->parameters && c->parameter[0].size >= 8 && !c->exactly && most_threads(&kernels[i], c) >= 32) k = &kernels[i];
   }
   if (!k || cudaMalloc((void **)&cell, 256)) wrong = "no kernel to try";
@@ -1001,7 +758,6 @@ static const char *judge_itself(int ordinal)
 /* ---- what the test asks ------------------------------------------------------------------------------------ */
 
 static long ask_launches(void) { return launches; }
-static const char *ask_unread(void) { return cannot_read; }
 
 extern const fake_cuda fake_cuda_table;
-__attribute__((visibility("default"))) const fake_cuda fake_cuda_table = { DEVICES, judge_itself, ask_broken, ask_launches, count_code, ask_unread };
+__attribute__((visibility("default"))) const fake_cuda fake_cuda_table = { DEVICES, judge_itself, ask_broken, ask_launches, count_code, code_unread };

@@ -95,7 +95,7 @@ tests_t_launches_LDADD = $(LDADD) $(LIBM) -ldl
 if HAVE_CUDA
 check_LTLIBRARIES += tests/launches/quern_cuda.la
 endif
-tests_launches_quern_cuda_la_SOURCES = tests/fake_cuda.c tests/fake_cuda.h
+tests_launches_quern_cuda_la_SOURCES = tests/fake_cuda.c tests/fake_cuda.h tests/cuda_code.c tests/cuda_code.h
 tests_launches_quern_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_launches_quern_cuda_la_LDFLAGS = -module -avoid-version -shared $(ZDEFS_LDFLAGS) -rpath $(abs_builddir) \
                                        -export-symbols-regex '^(quern_plugin_entry_v1|fake_cuda_table)$$'
