@@ -27,6 +27,7 @@ static const char *host_option(const char *key)
 static qn_status host_part_prepare(const qn_request *parent, const qn_request *part, const char *engine, qn_part **out)
 {
   const qn__asker *who = parent->core;
+  if (!who) return qn__fail(QN_INTERNAL, "part_prepare: parent is not what prepare was called with");
   if (who->depth >= 8) return qn__fail(QN_INTERNAL, "engines delegate to each other without end");
   qn__asker inner = *who;
   inner.depth++;
