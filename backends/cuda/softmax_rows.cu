@@ -432,7 +432,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   config.numAttrs = r.phase == TOGETHER && r.parts > 1;
   void *args[] = { &r };
   if (r.phase == MEASURE) {
-    cudaLaunchKernelExC(&config, s->kernel, args);
+    const qn_status status = cuda_check(cudaLaunchKernelExC(&config, s->kernel, args), "softmax_rows");
+    if (status) return status;
     r.phase = WRITE;
   }
   return cuda_check(cudaLaunchKernelExC(&config, s->kernel, args), "softmax_rows");
