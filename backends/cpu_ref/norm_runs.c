@@ -369,6 +369,14 @@ static qn_status read_layout(const qn_value *const v[TENSORS], uint64_t mask, pr
   return QN_OK;
 }
 
+/* Are both summed over the same dims? */
+static bool summed_alike(const problem *p, int a, int b)
+{
+  bool alike = (p->run_step[a] == 0) == (p->run_step[b] == 0);
+  for (int32_t d = 0; d < p->nest.rank; d++) alike &= (p->nest.stride[a][d] == 0) == (p->nest.stride[b][d] == 0);
+  return alike;
+}
+
 /* The outer dims whose groups share dscale and dshift; the inner have their own. */
 static qn_status count_joined(const qn_value *const v[TENSORS], problem *p, qn_prepared *prepared)
 {
@@ -378,7 +386,7 @@ static qn_status count_joined(const qn_value *const v[TENSORS], problem *p, qn_p
   for (; d < p->nest.rank && p->nest.stride[t][d] == 0; d++) p->joined *= p->nest.dim[d];
   bool own = p->runs == 1 || p->run_step[t] != 0;
   for (; d < p->nest.rank; d++) own &= p->nest.stride[t][d] != 0;
-  if (own) return QN_OK;
+  if (own && (!v[DSCALE] || !v[DSHIFT] || summed_alike(p, DSCALE, DSHIFT))) return QN_OK;
   return qn_refuse(prepared, "gradients of parameters have an element for each run", names[t], "1 along the outer dims alone", "%s", "other dims");
 }
 
