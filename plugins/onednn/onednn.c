@@ -70,13 +70,16 @@ void onednn_add_own(onednn_state *s, int role)
   s->tensor[s->n++] = (onednn_tensor){ .role = role, .value = -1, .output = true };
 }
 
+/* A dim of 1 may have any step; oneDNN's products fail where it is shorter than what lies behind it. */
 void onednn_view(onednn_state *s, int rank, const int64_t *dim, const int64_t *stride)
 {
   onednn_tensor *t = &s->tensor[s->n - 1];
   dnnl_dims_t dims, strides;
-  for (int i = 0; i < rank; i++) {
+  int64_t behind = 1;
+  for (int i = rank - 1; i >= 0; i--) {
     dims[i] = dim[i];
-    strides[i] = stride[i];
+    strides[i] = dim[i] == 1 ? behind : stride[i];
+    behind = qn_max_i64(behind, strides[i] * dim[i]);
   }
   if (dnnl_memory_desc_init_by_strides(&t->given, rank, dims, dnnl_f32, strides) != dnnl_success)
     memset(&t->given, 0, sizeof t->given);

@@ -36,6 +36,20 @@ static bool window_fits(qn_prepared *p, const geometry *g, int spatial)
   return false;
 }
 
+/* A maximum over padding alone is -Inf; oneDNN's is the least finite number. Windows that step over all of x count as such. */
+static bool all_see_x(qn_prepared *p, const geometry *g, const int64_t *x, const int64_t *y, int spatial)
+{
+  bool see = true;
+  for (int i = 0; i < spatial; i++) {
+    const int64_t step = g->dilation[i] + 1, first = (g->window[i] - 1) * step - g->before[i], last = (y[i] - 1) * g->stride[i] - g->before[i];
+    see &= first >= 0 && last < x[i] && (step <= x[i] || g->window[i] == 1);
+  }
+  if (see)
+    return true;
+  qn_refuse(p, "oneDNN's maximum over padding alone is no -Inf", "", "windows that all have an element of x", "%s", "others");
+  return false;
+}
+
 static qn_status prepare(const qn_request *request, qn_prepared *p)
 {
   const qn_node *op = &request->op[0];
@@ -48,7 +62,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
                         : pool->include_pad ? dnnl_pooling_avg_include_padding : dnnl_pooling_avg_exclude_padding;
   dnnl_pooling_v2_desc_t d;
   dnnl_status_t status;
-  if (!window_fits(p, &g, in->rank - 2))
+  if (!window_fits(p, &g, in->rank - 2) || (op->op == QN_OP_POOL_MAX && !all_see_x(p, &g, in->dim + 2, out->dim + 2, in->rank - 2)))
     return QN_UNSUPPORTED;
   onednn_state *s = onednn_begin(request, p);
   if (!s)
@@ -81,7 +95,7 @@ static qn_status prepare_backward_max(const qn_request *request, qn_prepared *p)
     return qn_refuse(p, "oneDNN's indices are its own", "indices", "x alone", "%s", "indices");
   const qn_value *xv = &request->value[x], *yv = &request->value[dy];
   geometry g = geometry_of(op->attr, xv->dim + 2, yv->dim + 2, xv->rank - 2);
-  if (!window_fits(p, &g, xv->rank - 2))
+  if (!window_fits(p, &g, xv->rank - 2) || !all_see_x(p, &g, xv->dim + 2, yv->dim + 2, xv->rank - 2))
     return QN_UNSUPPORTED;
   onednn_state *s = onednn_begin(request, p);
   if (!s)
