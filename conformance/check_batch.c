@@ -46,7 +46,7 @@ static int batch_dim(const struct qc_node *n, const struct qc_value *v, const ch
   return -2;
 }
 
-/* Do rows lie one after the other, each as it would lie alone? No parameter that may be all rows' is each row's own. */
+/* Do rows lie one after the other, each as it would lie alone, without a gap? No parameter that may be all rows' is each row's own. */
 bool qc_rows_apart(const struct qc_problem *p)
 {
   const struct qc_node *n = &p->node[0];
@@ -58,9 +58,11 @@ bool qc_rows_apart(const struct qc_problem *p)
       continue;
     if (n->op->family == QN_FAMILY_NORMALIZATION && (!strcmp(role, "scale") || !strcmp(role, "shift")))
       return false;
+    int64_t row = 1;                    /* elements from a row's first to its last */
     for (int k = 0; k < v->q.rank; k++)
-      if (v->q.dim[k] > 1 && v->q.stride[k] > v->q.stride[dim])
-        return false;
+      row += k == dim ? 0 : (v->q.dim[k] - 1) * v->q.stride[k];
+    if (v->q.stride[dim] != row)
+      return false;
   }
   return true;
 }

@@ -1,7 +1,7 @@
 /* check_rungs.c -- what the demand `deterministic` promises, whichever engines the planner takes: under `batch` a row alone has the
  * bits that it has among others, under `portable` the device has those of another model. Engines that keep the promise one by one
- * break it together where the batch, or the device, decides between them. A row's own layout may decide: where rows are not apart in
- * memory it changes with their number. */
+ * break it together where the batch, or the device, decides between them. A row's own layout may decide: where rows lie in one another
+ * or apart it changes with their number. */
 #include <stdio.h>
 #include <string.h>
 #include "conform.h"
