@@ -188,6 +188,7 @@ int main(void)
   strncat(folder, "/tests/launches/.libs", sizeof folder - strlen(folder) - 1);
   plugin = qc_format("%s/quern_cuda.so", folder);
   if (access(plugin, F_OK)) {
+    free(plugin);
     tap_skip("the CUDA backend is not built", "launches on devices that are not here");
     return tap_done();
   }
@@ -195,6 +196,7 @@ int main(void)
   setenv("QUERN_CUBLASLT", "/none", 1);   /* else what delegates products may take it, and it opens a device of its own */
   qn_set_log(quiet, NULL);
   void *object = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
+  free(plugin);
   fake = object ? dlsym(object, FAKE_CUDA_TABLE) : NULL;
   if (!tap_ok(fake != NULL, "the CUDA backend loads with a stand-in for the runtime")) {
     tap_note("%s", dlerror());
