@@ -101,6 +101,13 @@ tests_launches_quern_cuda_la_LDFLAGS = -module -avoid-version -shared $(ZDEFS_LD
                                        -export-symbols-regex '^(quern_plugin_entry_v1|fake_cuda_table)$$'
 tests_launches_quern_cuda_la_LIBADD = $(backends_cuda_quern_cuda_la_OBJECTS) -ldl -lstdc++ -lpthread $(LIBM)
 
+# The CUDA backend's kernels, emulated on the CPU. Not of make check: it compiles them anew, which takes minutes.
+EXTRA_DIST += tests/emulated/build.mk tests/emulated/conform.tap tests/emulated/device.h tests/emulated/emulated.cpp \
+              tests/emulated/ptx.h tests/emulated/translate.py
+check-emulated: conformance/quern-conform$(EXEEXT)
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS=tests/emulated/conform.tap
+.PHONY: check-emulated
+
 # Plugins that are not what they should be. -rpath makes libtool build a shared object of what is never installed.
 if BUILD_PLUGINS
 check_PROGRAMS += tests/t_loader

@@ -1,0 +1,43 @@
+# build.mk -- quern_cuda.so of emulated kernels, in the folder that it is made in. conform.tap says where the sources (S), the build (B)
+# and the compilers are. A file below with a row in engines.h is a list of engines; the other lists are left out.
+EMULATED = \
+  direct.cu chain.c chain_fold.cu \
+  pool_strips.cu pool_planes.cu pool_vector.cu pool_tiles.cu pool_backward.cu pool_lp.cu pool_direct.cu pool_adaptive.cu \
+  softmax_rows.cu softmax_direct.cu
+
+CUDA = $(S)/backends/cuda
+HERE = $(S)/tests/emulated
+
+# The generated folder comes first: its engines.h and its *.cuh are in place of the sources'.
+CPPFLAGS_ALL = -DHAVE_CONFIG_H -D_GNU_SOURCE -Igenerated -I$(B) -I$(B)/include -I$(S)/include -I$(CUDA) $(CUDA_CPPFLAGS) -MMD -MP
+CXXFLAGS_ALL = -std=c++17 -fpermissive          # a member may have the name of what made it, says nvcc
+CFLAGS_ALL   = -O1 -g -fPIC -fvisibility=hidden -ffp-contract=off -w -U_FORTIFY_SOURCE
+CHECKS       = -fsanitize=alignment,bounds -fno-sanitize-recover=alignment,bounds
+
+generated = $(patsubst $(CUDA)/%,generated/%,$(wildcard $(CUDA)/*.cuh)) generated/engines.h generated/engines.c
+objects   = $(patsubst %,%.o,$(EMULATED) backend.c device.c) engines.o emulated.o
+
+quern_cuda.so: $(objects)
+	$(CXX) -shared -o $@ $(objects) -Wl,-Bsymbolic,-z,defs -lpthread -lm
+
+generated/engines.h: $(CUDA)/engines.h $(HERE)/build.mk
+	@mkdir -p generated
+	awk '/^  *X\(/ { file = $$1; gsub(/X\(|\)/, "", file); if (!index(" $(EMULATED)", " " file ".c")) { print "  \\"; next } } 1' $< >$@
+generated/engines.c: $(CUDA)/engines.c
+	@mkdir -p generated
+	cp $< $@
+generated/%: $(CUDA)/% $(HERE)/translate.py $(HERE)/ptx.h
+	@mkdir -p generated
+	$(PYTHON) $(HERE)/translate.py $(HERE)/ptx.h $< $@
+
+%.cu.o: generated/%.cu | $(generated)
+	$(CXX) $(CXXFLAGS_ALL) -x c++ -include $(HERE)/device.h $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(CHECKS) -c -o $@ $<
+%.c.o: $(CUDA)/%.c | $(generated)
+	$(CC) -std=gnu11 $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c -o $@ $<
+engines.o: generated/engines.c | $(generated)
+	$(CC) -std=gnu11 $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c -o $@ $<
+emulated.o: $(HERE)/emulated.cpp
+	$(CXX) $(CXXFLAGS_ALL) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c -o $@ $<
+
+.SECONDARY:
+-include $(wildcard *.d)

@@ -1,0 +1,470 @@
+/* emulated.cpp -- what runs the kernels that translate.py made C++ of, on a machine without a GPU: a device of fibers, and of the CUDA
+ * runtime what the CUDA backend calls. A launch is run at once, one block after the other, unless it is recorded.
+ *
+ * Errors of a kernel are the runtime's: the launch fails, its sentence is cudaGetErrorString's. They are: a block that waits for threads
+ * that do not come; a lane that is not in its mask, or whose mask names lanes that have left; an access that is not aligned; an index
+ * beyond an array's end; what is written past the shared memory that was asked for; an instruction that is not emulated. A write
+ * elsewhere kills the process, if the address is nobody's, or is the suite's to find.
+ *
+ *   EMULATED_UNITS   multiprocessors: 4, where unset; what engines cut their work for
+ *   EMULATED_ARCH    compute capability, 75 to 90: 80, where unset, with such a device's shared memory
+ *   EMULATED_ORDER   in which a block's threads run between barriers, and a launch's blocks: forward, where unset, backward, or chance;
+ *                    a result that depends on it is a race
+ *   EMULATED_SEED    of chance
+ *
+ * Not emulated, for it would take more than it tells: the Tensor Cores, tensor maps and bulk copies, clusters, and blocks that wait for one
+ * another (they are not there at once); engines that have nothing else are left out of build.mk. Weak ordering of memory cannot
+ * show either: a missing fence does no harm here, nor a copy that is not waited for. */
+#include <csetjmp>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <vector>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <cuda.h>
+#include "device.h"
+
+/* ---- settings -------------------------------------------------------------------------------------------------- */
+
+static long setting(const char *name, long otherwise)
+{
+  const char *value = getenv(name);
+  return value ? atol(value) : otherwise;
+}
+
+typedef struct model { int arch; size_t shared_per_block, shared_per_unit; } model;
+
+static const model &device_model()
+{
+  static const model models[] = { { 75, 65536, 65536 }, { 80, 166912, 167936 }, { 89, 101376, 102400 }, { INT_MAX, 232448, 233472 } };
+  const long arch = setting("EMULATED_ARCH", 80);
+  const model *m = models;
+  while (m->arch < arch) m++;
+  return *m;
+}
+
+/* ---- what runs ------------------------------------------------------------------------------------------------- */
+
+enum { MOST_THREADS = 1024, MOST_SHARED = 232448, CANARY = 256, STACK = 256 << 10 };
+
+enum state { READY, AT_BLOCK, AT_NAMED, AT_WARP, DONE };
+
+typedef struct fiber {
+  jmp_buf  at;
+  bool     made;                        /* at: where it goes on; else it has yet to be made */
+  state    is;
+  uint3    index;
+  int      lane, vote;
+  unsigned mask;                        /* AT_WARP */
+  int      id, threads;                 /* AT_NAMED */
+  char     gives[16], given[16];        /* to its warp: while it waits; once all have come */
+} fiber;
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+int emulated_lane;
+alignas(1024) char emulated_shared[MOST_SHARED + CANARY];
+emulated_bind **emulated_ask;
+const char *emulated_kernel;
+
+static std::recursive_mutex lock;       /* around all that follows */
+static fiber fibers[MOST_THREADS], *now;
+static int threads, turns[MOST_THREADS], voted;
+static size_t shared_bytes;
+static jmp_buf scheduler;
+static const std::function<void()> *body;
+
+static cudaError_t last;
+static char sentence[512];
+
+void emulated_error(const char *format, ...)
+{
+  char what[256];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(what, sizeof what, format, args);
+  va_end(args);
+  snprintf(sentence, sizeof sentence, "%s; thread %u %u %u of block %u %u %u, %s", what, threadIdx.x, threadIdx.y, threadIdx.z, blockIdx.x,
+           blockIdx.y, blockIdx.z, emulated_kernel);
+  _longjmp(scheduler, 2);
+}
+
+void *emulated_at_shared(uint32_t at, int bytes)
+{
+  char *p = emulated_shared + (int32_t)at;
+  if (at % (unsigned)bytes) emulated_error("an access of %d bytes at shared address %u, which is not aligned to them", bytes, at);
+  if (at < sizeof emulated_shared && at + (unsigned)bytes > shared_bytes)
+    emulated_error("an access of %d bytes at shared address %u, of %zu that there are", bytes, at, shared_bytes);
+  return p;
+}
+
+/* What the compiler's checks (-fsanitize=alignment,bounds) call, with what they found; of it what is read here. */
+struct found_place { const char *file; unsigned line, column; };
+extern "C" [[noreturn]] void __ubsan_handle_type_mismatch_v1_abort(found_place *place, unsigned long p)
+{
+  emulated_error("%s:%u: an access to %#lx, which is not aligned to its type", place->file, place->line, p);
+}
+extern "C" [[noreturn]] void __ubsan_handle_out_of_bounds_abort(found_place *place, unsigned long index)
+{
+  emulated_error("%s:%u: index %ld is beyond the array", place->file, place->line, (long)index);
+}
+
+/* ---- fibers: made by makecontext, then switched by longjmp, which asks nothing of the system ------------------- */
+
+static void wait_as(state is)
+{
+  now->is = is;
+  if (!_setjmp(now->at)) _longjmp(scheduler, 1);
+}
+
+static void live()
+{
+  for (;;) {
+    (*body)();
+    wait_as(DONE);
+  }
+}
+
+static void make(fiber *f)
+{
+  static char *stacks;
+  static ucontext_t context;
+  if (!stacks) stacks = (char *)mmap(NULL, (size_t)MOST_THREADS * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (stacks == MAP_FAILED) abort();
+  getcontext(&context);
+  context.uc_stack.ss_sp = stacks + (f - fibers) * STACK;
+  context.uc_stack.ss_size = STACK;
+  makecontext(&context, live, 0);
+  f->made = true;
+  setcontext(&context);
+}
+
+static void go_on(fiber *f)
+{
+  now = f;
+  threadIdx = f->index;
+  emulated_lane = f->lane;
+  if (_setjmp(scheduler)) return;
+  if (f->made) _longjmp(f->at, 1);
+  make(f);
+}
+
+int emulated_block_barrier(int vote)
+{
+  now->vote = vote != 0;
+  wait_as(AT_BLOCK);
+  return voted;
+}
+
+void emulated_named_barrier(int id, int of)
+{
+  now->id = id, now->threads = of;
+  wait_as(AT_NAMED);
+}
+
+void emulated_give(unsigned mask, const void *word, size_t bytes)
+{
+  if (!(mask >> now->lane & 1)) emulated_error("lane %d takes part in what is for the lanes of mask %#x", now->lane, mask);
+  now->mask = mask;
+  memcpy(now->gives, word, bytes);
+  wait_as(AT_WARP);
+}
+
+const void *emulated_given(int lane)
+{
+  static const unsigned char none[16] = { 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255 };
+  const fiber *of = now - now->lane + lane;
+  return lane < 0 || lane >= warpSize || of >= fibers + threads || !(now->mask >> lane & 1) ? (const void *)none : of->given;
+}
+
+/* ---- barriers: looked at when no thread can go on. So each that is let go reads what it was given before that may change. ---- */
+
+static bool let_go_of_warp(fiber *warp)
+{
+  bool any = false;
+  const int lanes = std::min<int>(warpSize, (int)(fibers + threads - warp));
+  for (fiber *f = warp; f < warp + lanes; f++) {
+    if (f->is != AT_WARP) continue;
+    unsigned there = lanes == warpSize ? 0 : ~0u << lanes;    /* of a last, shorter warp any mask will do */
+    const unsigned mask = f->mask;
+    for (int l = 0; l < lanes; l++) {
+      if (warp[l].is == AT_WARP && warp[l].mask == mask) there |= 1u << l;
+      if (warp[l].is == DONE && mask >> l & 1) {
+        now = f, threadIdx = f->index;
+        snprintf(sentence, sizeof sentence, "lanes of mask %#x wait for lane %d, which has left; %s", mask, l, emulated_kernel);
+        last = cudaErrorLaunchFailure;
+        return false;
+      }
+    }
+    if (~there & mask) continue;
+    any = true;
+    for (int l = 0; l < lanes; l++)
+      if (mask >> l & 1) {
+        memcpy(warp[l].given, warp[l].gives, sizeof warp[l].given);
+        warp[l].is = READY;
+      }
+  }
+  return any;
+}
+
+static bool let_go_of_named()
+{
+  bool any = false;
+  for (int i = 0; i < threads; i++) {
+    const int id = fibers[i].id;
+    int there = 0;
+    if (fibers[i].is != AT_NAMED) continue;
+    for (int k = 0; k < threads; k++) there += fibers[k].is == AT_NAMED && fibers[k].id == id;
+    if (there != fibers[i].threads) continue;
+    any = true;
+    for (int k = 0; k < threads; k++)
+      if (fibers[k].is == AT_NAMED && fibers[k].id == id) fibers[k].is = READY;
+  }
+  return any;
+}
+
+/* Threads that have ended are not waited for. */
+static bool let_go_of_block()
+{
+  voted = 0;
+  for (int i = 0; i < threads; i++) {
+    if (fibers[i].is != AT_BLOCK && fibers[i].is != DONE) return false;
+    voted |= fibers[i].is == AT_BLOCK && fibers[i].vote;
+  }
+  for (int i = 0; i < threads; i++)
+    if (fibers[i].is == AT_BLOCK) fibers[i].is = READY;
+  return true;
+}
+
+static void say_who_waits()
+{
+  static const char *const at[] = { "", "at a barrier of the block", "at a named barrier", "for its warp" };
+  int of[DONE + 1] = { 0 };
+  for (int i = 0; i < threads; i++) of[fibers[i].is]++;
+  int n = snprintf(sentence, sizeof sentence, "threads wait for ones that do not come:");
+  for (int s = AT_BLOCK; s < DONE; s++)
+    if (of[s]) n += snprintf(sentence + n, sizeof sentence - (size_t)n, " %d %s,", of[s], at[s]);
+  snprintf(sentence + n, sizeof sentence - (size_t)n, " %d have left; block %u %u %u, %s", of[DONE], blockIdx.x, blockIdx.y, blockIdx.z, emulated_kernel);
+  last = cudaErrorLaunchFailure;
+}
+
+/* ---- blocks and launches --------------------------------------------------------------------------------------- */
+
+enum order { FORWARD, BACKWARD, CHANCE };
+
+static order run_order()
+{
+  const char *s = getenv("EMULATED_ORDER");
+  return s && !strcmp(s, "backward") ? BACKWARD : s && !strcmp(s, "chance") ? CHANCE : FORWARD;
+}
+
+static unsigned chance(unsigned n)      /* below n */
+{
+  static uint64_t state = (uint64_t)setting("EMULATED_SEED", 1);
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  return (unsigned)((state >> 32) * n >> 32);
+}
+
+static void put_in_order(order o)
+{
+  for (int i = 0; i < threads; i++) turns[i] = o == BACKWARD ? threads - 1 - i : i;
+  for (int i = threads - 1; i > 0 && o == CHANCE; i--) std::swap(turns[i], turns[chance((unsigned)i + 1)]);
+}
+
+/* Whether it ended well. */
+static bool run_block()
+{
+  int living = threads;
+  for (int i = 0; i < threads; i++) {
+    fiber *f = &fibers[i];
+    f->is = READY;
+    f->index = make_uint3((unsigned)i % blockDim.x, (unsigned)i / blockDim.x % blockDim.y, (unsigned)i / (blockDim.x * blockDim.y));
+    f->lane = i % warpSize;
+  }
+  while (living) {
+    bool any = false;
+    for (int i = 0; i < threads; i++) {
+      fiber *f = &fibers[turns[i]];
+      if (f->is != READY) continue;
+      any = true;
+      last = cudaErrorLaunchFailure;    /* unless it comes back by waiting */
+      go_on(f);
+      if (f->is == READY) return false;
+      last = cudaSuccess;
+      living -= f->is == DONE;
+    }
+    for (int w = 0; w < threads; w += warpSize) any |= let_go_of_warp(fibers + w);
+    if (last) return false;
+    any |= let_go_of_named();
+    if (any || !living || let_go_of_block()) continue;
+    say_who_waits();
+    return false;
+  }
+  for (int i = 0; i < CANARY; i++)
+    if (emulated_shared[shared_bytes + (size_t)i] != (char)0xab) {
+      snprintf(sentence, sizeof sentence, "byte %zu of shared memory was written, of %zu that there are; block %u %u %u, %s",
+               shared_bytes + (size_t)i, shared_bytes, blockIdx.x, blockIdx.y, blockIdx.z, emulated_kernel);
+      last = cudaErrorLaunchFailure;
+      return false;
+    }
+  return true;
+}
+
+static void run_launch(dim3 grid, dim3 block, size_t shared, const std::function<void()> &thread)
+{
+  const uint64_t count = (uint64_t)block.x * block.y * block.z, blocks = (uint64_t)grid.x * grid.y * grid.z;
+  if (!count || count > MOST_THREADS || block.z > 64 || !blocks || grid.x > INT_MAX || grid.y > 65535 || grid.z > 65535
+      || shared > device_model().shared_per_block) {
+    snprintf(sentence, sizeof sentence, "a launch of %u x %u x %u blocks of %u x %u x %u threads with %zu bytes of shared memory", grid.x, grid.y,
+             grid.z, block.x, block.y, block.z, shared);
+    last = cudaErrorInvalidConfiguration;
+    return;
+  }
+  const order o = run_order();
+  threads = (int)count, shared_bytes = shared, body = &thread, gridDim = grid, blockDim = block;
+  for (uint64_t i = 0; i < blocks; i++) {
+    const uint64_t b = o == BACKWARD || (o == CHANCE && shared % 2 == 0) ? blocks - 1 - i : i;
+    blockIdx = make_uint3((unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y), (unsigned)(b / grid.x / grid.y));
+    memset(emulated_shared, 0xff, shared);
+    memset(emulated_shared + shared, 0xab, CANARY);
+    put_in_order(o);
+    if (run_block()) continue;
+    for (fiber &f : fibers) f.made = false;                   /* in the midst of a kernel */
+    return;
+  }
+}
+
+/* ---- streams: what is enqueued is done, or recorded ------------------------------------------------------------ */
+
+typedef std::vector<std::function<void()>> recording;
+static recording *recorded;
+static cudaStream_t recorded_stream;
+
+static void enqueue(cudaStream_t stream, std::function<void()> f)
+{
+  std::lock_guard<std::recursive_mutex> held(lock);
+  if (recorded && stream == recorded_stream) recorded->push_back(f);
+  else f();
+}
+
+void emulated_enqueue(dim3 grid, dim3 block, size_t shared, cudaStream_t stream, std::function<void()> thread)
+{
+  enqueue(stream, [=] { run_launch(grid, block, shared, thread); });
+}
+
+static cudaError_t taken()              /* the error that there is, once */
+{
+  std::lock_guard<std::recursive_mutex> held(lock);
+  return std::exchange(last, cudaSuccess);
+}
+
+/* ---- of the runtime what the backend calls --------------------------------------------------------------------- */
+
+#define API extern "C" cudaError_t
+
+typedef struct parameters { char bytes[32764]; } parameters;  /* as many as a kernel may have: where it looks for its own, when it is asked */
+
+API cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
+{
+  static const parameters none = {};
+  std::lock_guard<std::recursive_mutex> held(lock);
+  emulated_bind *bind = NULL;
+  emulated_ask = &bind;
+  ((void (*)(parameters))kernel)(none);
+  emulated_ask = NULL;
+  emulated_enqueue(grid, block, shared, stream, bind(kernel, args));
+  return taken();
+}
+
+API cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **args)
+{
+  for (unsigned i = 0; i < config->numAttrs; i++)
+    if (config->attrs[i].id == cudaLaunchAttributeCooperative || config->attrs[i].id == cudaLaunchAttributeClusterDimension) {
+      snprintf(sentence, sizeof sentence, "blocks that wait for one another are not emulated");
+      return cudaErrorNotSupported;
+    }
+  return cudaLaunchKernel(kernel, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, config->stream);
+}
+
+extern "C" const char *cudaGetErrorString(cudaError_t) { return sentence; }
+extern "C" const char *cudaGetErrorName(cudaError_t e)
+{
+  return e == cudaErrorLaunchFailure ? "the kernel" : e == cudaErrorInvalidConfiguration ? "the launch" : "the emulation";
+}
+API cudaGetLastError() { return taken(); }
+
+API cudaGetDeviceCount(int *n) { return *n = 1, cudaSuccess; }
+API cudaGetDevice(int *device) { return *device = 0, cudaSuccess; }
+API cudaSetDevice(int) { return cudaSuccess; }
+API cudaGetDeviceProperties(cudaDeviceProp *p, int)
+{
+  const long arch = setting("EMULATED_ARCH", 80);
+  memset(p, 0, sizeof *p);
+  strcpy(p->name, "emulated");
+  p->major = (int)arch / 10, p->minor = (int)arch % 10;
+  p->multiProcessorCount = (int)setting("EMULATED_UNITS", 4);
+  p->totalGlobalMem = 1ull << 33;
+  p->l2CacheSize = 4 << 20;
+  p->sharedMemPerBlockOptin = device_model().shared_per_block;
+  p->sharedMemPerMultiprocessor = device_model().shared_per_unit;
+  return cudaSuccess;
+}
+API cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int)
+{
+  snprintf(sentence, sizeof sentence, "attribute %d is not emulated", (int)attribute);
+  if (attribute == cudaDevAttrMultiProcessorCount) *value = (int)setting("EMULATED_UNITS", 4);
+  else if (attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin) *value = (int)device_model().shared_per_block;
+  else return cudaErrorNotSupported;
+  return cudaSuccess;
+}
+API cudaFuncGetAttributes(cudaFuncAttributes *a, const void *) { return memset(a, 0, sizeof *a), cudaSuccess; }
+API cudaFuncSetAttribute(const void *, cudaFuncAttribute, int) { return cudaSuccess; }
+
+API cudaMalloc(void **p, size_t n) { return (*p = aligned_alloc(256, (n + 256) / 256 * 256)) ? cudaSuccess : cudaErrorMemoryAllocation; }
+API cudaFree(void *p) { return free(p), cudaSuccess; }
+API cudaHostAlloc(void **p, size_t n, unsigned) { return cudaMalloc(p, n); }
+API cudaFreeHost(void *p) { return cudaFree(p); }
+API cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind, cudaStream_t stream)
+{
+  return enqueue(stream, [=] { memcpy(to, from, n); }), cudaSuccess;
+}
+API cudaMemsetAsync(void *to, int byte, size_t n, cudaStream_t stream) { return enqueue(stream, [=] { memset(to, byte, n); }), cudaSuccess; }
+API cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f, void *with) { return enqueue(stream, [=] { f(with); }), cudaSuccess; }
+
+API cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) { return *s = (cudaStream_t)malloc(1), cudaSuccess; }
+API cudaStreamDestroy(cudaStream_t s) { return free(s), cudaSuccess; }
+API cudaStreamSynchronize(cudaStream_t) { return taken(); }
+API cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
+API cudaEventCreateWithFlags(cudaEvent_t *e, unsigned) { return *e = (cudaEvent_t)malloc(1), cudaSuccess; }
+API cudaEventCreate(cudaEvent_t *e) { return cudaEventCreateWithFlags(e, 0); }
+API cudaEventDestroy(cudaEvent_t e) { return free(e), cudaSuccess; }
+API cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
+API cudaEventSynchronize(cudaEvent_t) { return taken(); }
+API cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent_t) { return *ms = 1, cudaSuccess; }
+
+API cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) { return recorded = new recording, recorded_stream = stream, cudaSuccess; }
+API cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph) { return *graph = (cudaGraph_t)std::exchange(recorded, nullptr), cudaSuccess; }
+API cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *s)
+{
+  return *s = recorded && stream == recorded_stream ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone, cudaSuccess;
+}
+API cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long) { return *exec = (cudaGraphExec_t)graph, cudaSuccess; }
+API cudaGraphDestroy(cudaGraph_t) { return cudaSuccess; }       /* it has become the exec */
+API cudaGraphExecDestroy(cudaGraphExec_t exec) { return delete (recording *)exec, cudaSuccess; }
+API cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+  for (const auto &f : *(recording *)exec) enqueue(stream, f);
+  return taken();
+}
+
+static CUresult context_get(CUcontext *context) { return *context = (CUcontext)&last, CUDA_SUCCESS; }
+static CUresult context_set(CUcontext) { return CUDA_SUCCESS; }
+API cudaGetDriverEntryPointByVersion(const char *name, void **entry, unsigned, unsigned long long, cudaDriverEntryPointQueryResult *found)
+{
+  *entry = !strcmp(name, "cuCtxGetCurrent") ? (void *)context_get : !strcmp(name, "cuCtxSetCurrent") ? (void *)context_set : NULL;
+  *found = *entry ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
+}
