@@ -1,9 +1,19 @@
 # build.mk -- quern_cuda.so of emulated kernels, in the folder that it is made in. conform.tap says where the sources (S), the build (B)
 # and the compilers are. A file below with a row in engines.h is a list of engines; the other lists are left out.
 EMULATED = \
-  direct.cu chain.c chain_fold.cu \
-  pool_strips.cu pool_planes.cu pool_vector.cu pool_tiles.cu pool_backward.cu pool_lp.cu pool_direct.cu pool_adaptive.cu \
-  softmax_rows.cu softmax_direct.cu
+  affine_grid.cu chain.c chain_fold.cu \
+  conv_depthwise.cu conv_depthwise_filter.cu conv_direct.cu conv_fft.c conv_fft.cu conv_kernel.c conv_layout.cu conv_narrow.cu \
+  conv_narrow_filter.cu \
+  ctc_direct.cu ctc_two_ended.cu \
+  direct.cu loss_direct.cu loss_rows.cu lrn.cu lrn_taps.cu lrn_windows.cu matmul_direct.cu matmul_problem.c \
+  matmul_thin.cu \
+  norm_direct.cu norm_groups.c norm_groups.cu norm_kept.cu norm_rows.cu norm_split.cu \
+  pointwise_direct.cu pointwise_program.cu \
+  pool_adaptive.cu pool_backward.cu pool_direct.cu pool_lp.cu pool_planes.cu pool_strips.cu pool_tiles.cu pool_vector.cu \
+  quantize_direct.cu quantize_packed.c quantize_packed.cu random_direct.cu random_packed.cu reduce_direct.cu reduce_lines.cu \
+  resample_direct.cu resample_strips.cu sampling.cu sampling_sorted.cu select_direct.cu select_lines.cu select_rows.cu \
+  softmax_direct.cu softmax_rows.cu training_direct.cu training_lists.cu \
+  transform_direct.cu transform_pad.cu transform_pad_backward.cu transform_tiled.cu
 
 CUDA = $(S)/backends/cuda
 HERE = $(S)/tests/emulated

@@ -57,16 +57,16 @@ template <class T> T *emulated_aligned(T *p)
 
 void emulated_enqueue(dim3 grid, dim3 block, size_t shared, cudaStream_t stream, std::function<void()> thread);
 
-template <class... P> struct emulated_launcher {
-  void (*kernel)(P...);
+template <class F> struct emulated_launcher {
+  F      thread;
   dim3   grid, block;
   size_t shared;
   cudaStream_t stream;
-  void operator()(P... p) const { emulated_enqueue(grid, block, shared, stream, [=, k = kernel] { k(p...); }); }
+  template <class... A> void operator()(A... a) const { emulated_enqueue(grid, block, shared, stream, [=, f = thread] { f(a...); }); }
 };
-template <class... P> emulated_launcher<P...> emulated_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = 0)
+template <class F> emulated_launcher<F> emulated_launch(F thread, dim3 grid, dim3 block, size_t shared = 0, cudaStream_t stream = 0)
 {
-  return { kernel, grid, block, shared, stream };
+  return { thread, grid, block, shared, stream };
 }
 
 /* The runtime knows a kernel by its address alone. So each begins with EMULATED_KERNEL: called while emulated_ask is there, it says how
@@ -89,20 +89,13 @@ template <class... P> bool emulated_asked(const char *name, const P &...)
 }
 #define EMULATED_KERNEL(...) if (emulated_asked(__PRETTY_FUNCTION__, ##__VA_ARGS__)) return
 
-template <class... P, class... A> cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...), A... a)
-{
-  std::tuple<P...> p(a...);
-  return std::apply([&](P &... each) {
-    void *args[] = { (void *)&each... };
-    return cudaLaunchKernelExC(config, (const void *)kernel, args);
-  }, p);
-}
 inline void cudaTriggerProgrammaticLaunchCompletion() {}
 inline void cudaGridDependencySynchronize() {}
 
 /* ---- shared memory --------------------------------------------------------------------------------------------- */
 
-extern char emulated_shared[];          /* what a launch asks for; addresses of 32 bits count from here, those of __shared__ variables too */
+/* What a launch asks for. Addresses of 32 bits count from here, those of __shared__ variables too. */
+extern char emulated_shared[];
 void *emulated_at_shared(uint32_t at, int bytes);
 inline size_t __cvta_generic_to_shared(const void *p) { return (uint32_t)((const char *)p - emulated_shared); }
 
@@ -186,11 +179,15 @@ template <class T> void __stcs(T *p, T v) { *emulated_aligned(p) = v; }
 
 inline void emulated_copy(void *to, const void *from, size_t width, size_t bytes)
 {
-  if (((uintptr_t)to | (uintptr_t)from) % width) emulated_error("a copy of %zu bytes from %p to %p, which are not both aligned to them", width, from, to);
+  if (((uintptr_t)to | (uintptr_t)from) % width)
+    emulated_error("a copy of %zu bytes from %p to %p, which are not both aligned to them", width, from, to);
   memcpy(to, from, bytes);
   memset((char *)to + bytes, 0, width - bytes);
 }
-inline void __pipeline_memcpy_async(void *to, const void *from, size_t width, size_t zeros = 0) { emulated_copy(to, from, width, width - zeros); }
+inline void __pipeline_memcpy_async(void *to, const void *from, size_t width, size_t zeros = 0)
+{
+  emulated_copy(to, from, width, width - zeros);
+}
 inline void __pipeline_commit() {}
 inline void __pipeline_wait_prior(int) {}
 
@@ -206,8 +203,14 @@ template <class T, class U> T atomicMax(T *p, U v) { return emulated_atomic(p, [
 template <class T, class U> T atomicMin(T *p, U v) { return emulated_atomic(p, [=](T old) { return min(old, (T)v); }); }
 template <class T, class U> T atomicOr(T *p, U v) { return emulated_atomic(p, [=](T old) { return (T)(old | v); }); }
 template <class T, class U> T atomicExch(T *p, U v) { return emulated_atomic(p, [=](T) { return (T)v; }); }
-template <class T, class U, class V> T atomicCAS(T *p, U is, V v) { return emulated_atomic(p, [=](T old) { return old == (T)is ? (T)v : old; }); }
-inline unsigned atomicInc(unsigned *p, unsigned most) { return emulated_atomic(p, [=](unsigned old) { return old >= most ? 0 : old + 1; }); }
+template <class T, class U, class V> T atomicCAS(T *p, U is, V v)
+{
+  return emulated_atomic(p, [=](T old) { return old == (T)is ? (T)v : old; });
+}
+inline unsigned atomicInc(unsigned *p, unsigned most)
+{
+  return emulated_atomic(p, [=](unsigned old) { return old >= most ? 0 : old + 1; });
+}
 
 /* ---- bits ------------------------------------------------------------------------------------------------------ */
 
@@ -230,10 +233,19 @@ inline int __popc(unsigned v) { return __builtin_popcount(v); }
 inline int __ffs(int v) { return __builtin_ffs(v); }
 inline int __clz(int v) { return v ? __builtin_clz((unsigned)v) : 32; }
 inline int __clzll(long long v) { return v ? __builtin_clzll((unsigned long long)v) : 64; }
-inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned by) { return (unsigned)(((uint64_t)high << 32 | low) << (by & 31) >> 32); }
-inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) { return (unsigned)(((uint64_t)high << 32 | low) >> (by & 31)); }
+inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned by)
+{
+  return (unsigned)(((uint64_t)high << 32 | low) << (by & 31) >> 32);
+}
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by)
+{
+  return (unsigned)(((uint64_t)high << 32 | low) >> (by & 31));
+}
 inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
-inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return (unsigned long long)((unsigned __int128)a * b >> 64); }
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b)
+{
+  return (unsigned long long)((unsigned __int128)a * b >> 64);
+}
 inline unsigned __brev(unsigned v)
 {
   unsigned r = 0;
@@ -253,15 +265,17 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selectors)
   }
   return r;
 }
-template <class T, class F> unsigned emulated_lanes(unsigned a, unsigned b, F f)      /* of a word, by T */
+/* Words of parts of type T. */
+template <class T, class F> unsigned emulated_parts(unsigned a, unsigned b, F f)
 {
+  const unsigned bits = 8 * sizeof(T);
   unsigned r = 0;
-  for (unsigned i = 0; i < 32; i += 8 * sizeof(T)) r |= ((unsigned)f((T)(a >> i), (T)(b >> i)) & (unsigned)(~0ull >> (64 - 8 * sizeof(T)))) << i;
+  for (unsigned i = 0; i < 32; i += bits) r |= ((unsigned)f((T)(a >> i), (T)(b >> i)) & ((1u << bits) - 1)) << i;
   return r;
 }
-inline unsigned __vmaxs2(unsigned a, unsigned b) { return emulated_lanes<int16_t>(a, b, [](int x, int y) { return max(x, y); }); }
-inline unsigned __vmaxu2(unsigned a, unsigned b) { return emulated_lanes<uint16_t>(a, b, [](int x, int y) { return max(x, y); }); }
-inline unsigned __vsub4(unsigned a, unsigned b) { return emulated_lanes<uint8_t>(a, b, [](int x, int y) { return x - y; }); }
+inline unsigned __vmaxs2(unsigned a, unsigned b) { return emulated_parts<int16_t>(a, b, [](int x, int y) { return max(x, y); }); }
+inline unsigned __vmaxu2(unsigned a, unsigned b) { return emulated_parts<uint16_t>(a, b, [](int x, int y) { return max(x, y); }); }
+inline unsigned __vsub4(unsigned a, unsigned b) { return emulated_parts<uint8_t>(a, b, [](int x, int y) { return x - y; }); }
 
 /* ---- conversions to integers: to the nearest, held within the range; of NaN, 0 or, of 64 bits, the least -------- */
 

@@ -80,15 +80,30 @@ static const std::function<void()> *body;
 static cudaError_t last;
 static char sentence[512];
 
-void emulated_error(const char *format, ...)
+static void launch_fails(const char *format, va_list args)
 {
-  char what[256];
+  int n = vsnprintf(sentence, sizeof sentence / 2, format, args);
+  n = std::min<int>(n, sizeof sentence / 2 - 1);
+  snprintf(sentence + n, sizeof sentence - (size_t)n, "; block %u %u %u of %s", blockIdx.x, blockIdx.y, blockIdx.z, emulated_kernel);
+  last = cudaErrorLaunchFailure;
+}
+
+static bool block_fails(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static bool block_fails(const char *format, ...)
+{
   va_list args;
   va_start(args, format);
-  vsnprintf(what, sizeof what, format, args);
+  launch_fails(format, args);
   va_end(args);
-  snprintf(sentence, sizeof sentence, "%s; thread %u %u %u of block %u %u %u, %s", what, threadIdx.x, threadIdx.y, threadIdx.z, blockIdx.x,
-           blockIdx.y, blockIdx.z, emulated_kernel);
+  return false;
+}
+
+void emulated_error(const char *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  launch_fails(format, args);
+  va_end(args);
   _longjmp(scheduler, 2);
 }
 
@@ -132,7 +147,8 @@ static void make(fiber *f)
 {
   static char *stacks;
   static ucontext_t context;
-  if (!stacks) stacks = (char *)mmap(NULL, (size_t)MOST_THREADS * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const int kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  if (!stacks) stacks = (char *)mmap(NULL, (size_t)MOST_THREADS * STACK, PROT_READ | PROT_WRITE, kind, -1, 0);
   if (stacks == MAP_FAILED) abort();
   getcontext(&context);
   context.uc_stack.ss_sp = stacks + (f - fibers) * STACK;
@@ -142,14 +158,20 @@ static void make(fiber *f)
   setcontext(&context);
 }
 
-static void go_on(fiber *f)
+/* Until it waits or has ended; false: until it failed. */
+static bool go_on(fiber *f)
 {
   now = f;
   threadIdx = f->index;
   emulated_lane = f->lane;
-  if (_setjmp(scheduler)) return;
+  switch (_setjmp(scheduler)) {
+  case 0: break;
+  case 1: return true;
+  default: return false;
+  }
   if (f->made) _longjmp(f->at, 1);
   make(f);
+  return false;
 }
 
 int emulated_block_barrier(int vote)
@@ -192,12 +214,7 @@ static bool let_go_of_warp(fiber *warp)
     const unsigned mask = f->mask;
     for (int l = 0; l < lanes; l++) {
       if (warp[l].is == AT_WARP && warp[l].mask == mask) there |= 1u << l;
-      if (warp[l].is == DONE && mask >> l & 1) {
-        now = f, threadIdx = f->index;
-        snprintf(sentence, sizeof sentence, "lanes of mask %#x wait for lane %d, which has left; %s", mask, l, emulated_kernel);
-        last = cudaErrorLaunchFailure;
-        return false;
-      }
+      if (warp[l].is == DONE && mask >> l & 1) return block_fails("lanes of mask %#x wait for lane %d, which has left", mask, l);
     }
     if (~there & mask) continue;
     any = true;
@@ -239,16 +256,12 @@ static bool let_go_of_block()
   return true;
 }
 
-static void say_who_waits()
+static bool deadlock()
 {
-  static const char *const at[] = { "", "at a barrier of the block", "at a named barrier", "for its warp" };
   int of[DONE + 1] = { 0 };
   for (int i = 0; i < threads; i++) of[fibers[i].is]++;
-  int n = snprintf(sentence, sizeof sentence, "threads wait for ones that do not come:");
-  for (int s = AT_BLOCK; s < DONE; s++)
-    if (of[s]) n += snprintf(sentence + n, sizeof sentence - (size_t)n, " %d %s,", of[s], at[s]);
-  snprintf(sentence + n, sizeof sentence - (size_t)n, " %d have left; block %u %u %u, %s", of[DONE], blockIdx.x, blockIdx.y, blockIdx.z, emulated_kernel);
-  last = cudaErrorLaunchFailure;
+  return block_fails("threads wait for some that do not come: %d at the block's barrier, %d at a named one, %d for their warp; %d have left",
+                     of[AT_BLOCK], of[AT_NAMED], of[AT_WARP], of[DONE]);
 }
 
 /* ---- blocks and launches --------------------------------------------------------------------------------------- */
@@ -261,17 +274,17 @@ static order run_order()
   return s && !strcmp(s, "backward") ? BACKWARD : s && !strcmp(s, "chance") ? CHANCE : FORWARD;
 }
 
-static unsigned chance(unsigned n)      /* below n */
+static uint64_t chance(uint64_t n)      /* below n */
 {
   static uint64_t state = (uint64_t)setting("EMULATED_SEED", 1);
   state = state * 6364136223846793005u + 1442695040888963407u;
-  return (unsigned)((state >> 32) * n >> 32);
+  return (state >> 32) % n;
 }
 
 static void put_in_order(order o)
 {
   for (int i = 0; i < threads; i++) turns[i] = o == BACKWARD ? threads - 1 - i : i;
-  for (int i = threads - 1; i > 0 && o == CHANCE; i--) std::swap(turns[i], turns[chance((unsigned)i + 1)]);
+  for (int i = threads - 1; i > 0 && o == CHANCE; i--) std::swap(turns[i], turns[chance((uint64_t)i + 1)]);
 }
 
 /* Whether it ended well. */
@@ -290,26 +303,17 @@ static bool run_block()
       fiber *f = &fibers[turns[i]];
       if (f->is != READY) continue;
       any = true;
-      last = cudaErrorLaunchFailure;    /* unless it comes back by waiting */
-      go_on(f);
-      if (f->is == READY) return false;
-      last = cudaSuccess;
+      if (!go_on(f)) return false;
       living -= f->is == DONE;
     }
     for (int w = 0; w < threads; w += warpSize) any |= let_go_of_warp(fibers + w);
     if (last) return false;
     any |= let_go_of_named();
-    if (any || !living || let_go_of_block()) continue;
-    say_who_waits();
-    return false;
+    if (!any && living && !let_go_of_block()) return deadlock();
   }
   for (int i = 0; i < CANARY; i++)
-    if (emulated_shared[shared_bytes + (size_t)i] != (char)0xab) {
-      snprintf(sentence, sizeof sentence, "byte %zu of shared memory was written, of %zu that there are; block %u %u %u, %s",
-               shared_bytes + (size_t)i, shared_bytes, blockIdx.x, blockIdx.y, blockIdx.z, emulated_kernel);
-      last = cudaErrorLaunchFailure;
-      return false;
-    }
+    if (emulated_shared[shared_bytes + (size_t)i] != (char)0xab)
+      return block_fails("byte %zu of shared memory was written, of %zu that there are", shared_bytes + (size_t)i, shared_bytes);
   return true;
 }
 
@@ -318,15 +322,17 @@ static void run_launch(dim3 grid, dim3 block, size_t shared, const std::function
   const uint64_t count = (uint64_t)block.x * block.y * block.z, blocks = (uint64_t)grid.x * grid.y * grid.z;
   if (!count || count > MOST_THREADS || block.z > 64 || !blocks || grid.x > INT_MAX || grid.y > 65535 || grid.z > 65535
       || shared > device_model().shared_per_block) {
-    snprintf(sentence, sizeof sentence, "a launch of %u x %u x %u blocks of %u x %u x %u threads with %zu bytes of shared memory", grid.x, grid.y,
-             grid.z, block.x, block.y, block.z, shared);
+    snprintf(sentence, sizeof sentence, "a launch of %u x %u x %u blocks of %u x %u x %u threads with %zu bytes of shared memory",
+             grid.x, grid.y, grid.z, block.x, block.y, block.z, shared);
     last = cudaErrorInvalidConfiguration;
     return;
   }
   const order o = run_order();
   threads = (int)count, shared_bytes = shared, body = &thread, gridDim = grid, blockDim = block;
+  const bool down = o == BACKWARD || (o == CHANCE && chance(2));
+  const uint64_t first = o == CHANCE ? chance(blocks) : 0;
   for (uint64_t i = 0; i < blocks; i++) {
-    const uint64_t b = o == BACKWARD || (o == CHANCE && shared % 2 == 0) ? blocks - 1 - i : i;
+    const uint64_t b = down ? blocks - 1 - (first + i) % blocks : (first + i) % blocks;
     blockIdx = make_uint3((unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y), (unsigned)(b / grid.x / grid.y));
     memset(emulated_shared, 0xff, shared);
     memset(emulated_shared + shared, 0xab, CANARY);
@@ -365,7 +371,8 @@ static cudaError_t taken()              /* the error that there is, once */
 
 #define API extern "C" cudaError_t
 
-typedef struct parameters { char bytes[32764]; } parameters;  /* as many as a kernel may have: where it looks for its own, when it is asked */
+/* As many as a kernel may have: where it would look for its own, when it is asked. */
+typedef struct parameters { char bytes[32764]; } parameters;
 
 API cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
 {
@@ -431,7 +438,10 @@ API cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind, cudaSt
 {
   return enqueue(stream, [=] { memcpy(to, from, n); }), cudaSuccess;
 }
-API cudaMemsetAsync(void *to, int byte, size_t n, cudaStream_t stream) { return enqueue(stream, [=] { memset(to, byte, n); }), cudaSuccess; }
+API cudaMemsetAsync(void *to, int byte, size_t n, cudaStream_t stream)
+{
+  return enqueue(stream, [=] { memset(to, byte, n); }), cudaSuccess;
+}
 API cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f, void *with) { return enqueue(stream, [=] { f(with); }), cudaSuccess; }
 
 API cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) { return *s = (cudaStream_t)malloc(1), cudaSuccess; }
@@ -445,13 +455,22 @@ API cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
 API cudaEventSynchronize(cudaEvent_t) { return taken(); }
 API cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent_t) { return *ms = 1, cudaSuccess; }
 
-API cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) { return recorded = new recording, recorded_stream = stream, cudaSuccess; }
-API cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph) { return *graph = (cudaGraph_t)std::exchange(recorded, nullptr), cudaSuccess; }
+API cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode)
+{
+  return recorded = new recording, recorded_stream = stream, cudaSuccess;
+}
+API cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph)
+{
+  return *graph = (cudaGraph_t)std::exchange(recorded, nullptr), cudaSuccess;
+}
 API cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *s)
 {
   return *s = recorded && stream == recorded_stream ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone, cudaSuccess;
 }
-API cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long) { return *exec = (cudaGraphExec_t)graph, cudaSuccess; }
+API cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long)
+{
+  return *exec = (cudaGraphExec_t)graph, cudaSuccess;
+}
 API cudaGraphDestroy(cudaGraph_t) { return cudaSuccess; }       /* it has become the exec */
 API cudaGraphExecDestroy(cudaGraphExec_t exec) { return delete (recording *)exec, cudaSuccess; }
 API cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)

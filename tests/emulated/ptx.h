@@ -70,8 +70,14 @@ inline void ptx_ld_shared_v4_f32(float &a, float &b, float &c, float &d, uint32_
 inline void ptx_st_shared_u32(uint32_t at, uint32_t v) { emulated_word<uint32_t>(at) = v; }
 
 /* Copies that go on beside: here they are made at once, bytes of width, and zeros behind them. */
-inline void ptx_cp_async_cg_shared_global(uint32_t to, const void *from, int width, int bytes) { emulated_copy(emulated_at_shared(to, width), from, width, bytes); }
-inline void ptx_cp_async_ca_shared_global(uint32_t to, const void *from, int width, int bytes) { emulated_copy(emulated_at_shared(to, width), from, width, bytes); }
+inline void ptx_cp_async_cg_shared_global(uint32_t to, const void *from, int width, int bytes)
+{
+  emulated_copy(emulated_at_shared(to, width), from, width, bytes);
+}
+inline void ptx_cp_async_ca_shared_global(uint32_t to, const void *from, int width, int bytes)
+{
+  emulated_copy(emulated_at_shared(to, width), from, width, bytes);
+}
 inline void ptx_cp_async_commit_group() {}
 inline void ptx_cp_async_wait_group(int) {}
 inline void ptx_prefetch_global_L2(const void *) {}

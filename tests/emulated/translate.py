@@ -2,7 +2,7 @@
 #
 #   translate.py INSTRUCTIONS FROM TO      INSTRUCTIONS: the header whose functions ptx_NAME are the instructions that are known
 #
-#   kernel<<<grid, block>>>(a)             emulated_launch(kernel, grid, block)(a)
+#   kernel<<<grid, block>>>(a)             emulated_launch([=](auto... p) { kernel(p...); }, grid, block)(a)
 #   __global__ void kernel(T a) {          the same, and then EMULATED_KERNEL(a): what can be asked of it by its address alone
 #   extern __shared__ T name[];            T *const name = (T *)emulated_shared;
 #   asm("max.f32 %0, %1, %2;" : ...);      ptx_max_f32(y, a, b); of an instruction that is not known: an error once it is run
@@ -53,7 +53,7 @@ def newlines(text):
 
 
 def kernel_parameters(text, at):
-    """Of the kernel whose __global__ ends at text[at]: the place behind its opening brace and its parameters' names; None: only declared."""
+    """Of the kernel whose __global__ ends at text[at]: where its body begins, its parameters' names; None: it is only declared."""
     while True:
         at = text.index('(', at)
         end = closing(text, at)
@@ -69,9 +69,11 @@ def kernel_name(text):
     """The expression at the end of text that is launched: a name with its template's arguments, or what points to a kernel."""
     at, depth = len(text), 0
     while at:
-        arrow = text[at - 2:at] == '->'
-        depth += (text[at - 1] == '>' and not arrow) - (text[at - 1] == '<')
-        if depth == 0 and not arrow and not re.match(r'[\w:.\]\[<]', text[at - 1]):
+        if text[at - 2:at] == '->':
+            at -= 2
+            continue
+        depth += (text[at - 1] == '>') - (text[at - 1] == '<')
+        if depth == 0 and not re.match(r'[\w:.\]\[<]', text[at - 1]):
             break
         at -= 1
     return text[at:]
@@ -134,7 +136,9 @@ def translate(text, known):
         elif kind == 'launch':
             name = kernel_name(out)
             stop = text.index('>>>', at)
-            out = out[:len(out) - len(name)] + 'emulated_launch(%s, %s)' % (name, text[at:stop])
+            member = re.search(r'->|\.', name)           # is read now: who holds it need not be there later
+            thread = '[=, member = %s](auto... p) { member(p...); }' if member else '[=](auto... p) { %s(p...); }'
+            out = out[:len(out) - len(name)] + 'emulated_launch(%s, %s)' % (thread % name, text[at:stop])
             at = stop + 3
     for place in sorted(inserted):
         out += text[at:place] + inserted[place]
