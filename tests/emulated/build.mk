@@ -1,13 +1,8 @@
 # build.mk -- quern_cuda.so of emulated kernels, in the folder that it is made in. conform.tap says where the sources (S), the build (B)
-# and the compilers are. A file below with a row in engines.h is a list of engines; the other lists are left out.
+# and the compilers are. A file below with a row in engines.h is a list of engines; the other lists are left out. Convolutions are yet to come.
 EMULATED = \
-  affine_grid.cu chain.c chain_fold.cu \
-  conv_depthwise.cu conv_depthwise_filter.cu conv_direct.cu conv_fft.c conv_fft.cu conv_kernel.c conv_layout.cu conv_narrow.cu \
-  conv_narrow_filter.cu \
-  ctc_direct.cu ctc_two_ended.cu \
-  direct.cu loss_direct.cu loss_rows.cu lrn.cu lrn_taps.cu lrn_windows.cu matmul_direct.cu matmul_problem.c \
-  matmul_thin.cu \
-  norm_direct.cu norm_groups.c norm_groups.cu norm_kept.cu norm_rows.cu norm_split.cu \
+  affine_grid.cu chain.c chain_fold.cu ctc_direct.cu ctc_two_ended.cu direct.cu loss_direct.cu loss_rows.cu \
+  lrn.cu lrn_taps.cu lrn_windows.cu matmul_direct.cu matmul_problem.c matmul_thin.cu norm_direct.cu norm_rows.cu norm_split.cu \
   pointwise_direct.cu pointwise_program.cu \
   pool_adaptive.cu pool_backward.cu pool_direct.cu pool_lp.cu pool_planes.cu pool_strips.cu pool_tiles.cu pool_vector.cu \
   quantize_direct.cu quantize_packed.c quantize_packed.cu random_direct.cu random_packed.cu reduce_direct.cu reduce_lines.cu \
@@ -20,12 +15,13 @@ HERE = $(S)/tests/emulated
 
 # The generated folder comes first: its engines.h and its *.cuh are in place of the sources'.
 CPPFLAGS_ALL = -DHAVE_CONFIG_H -D_GNU_SOURCE -Igenerated -I$(B) -I$(B)/include -I$(S)/include -I$(CUDA) $(CUDA_CPPFLAGS) -MMD -MP
-CXXFLAGS_ALL = -std=c++17 -fpermissive          # a member may have the name of what made it, says nvcc
+CXXFLAGS_ALL = -std=c++17 -fpermissive -fno-gnu-unique    # permissive: a member may have the name of what made it, says nvcc
 CFLAGS_ALL   = -O1 -g -fPIC -fvisibility=hidden -ffp-contract=off -w -U_FORTIFY_SOURCE
 CHECKS       = -fsanitize=alignment,bounds -fno-sanitize-recover=alignment,bounds
 
 generated = $(patsubst $(CUDA)/%,generated/%,$(wildcard $(CUDA)/*.cuh)) generated/engines.h generated/engines.c
-objects   = $(patsubst %,%.o,$(EMULATED) backend.c device.c) engines.o emulated.o
+objects   = $(patsubst %.cu,%.own.o,$(filter %.cu,$(EMULATED))) $(patsubst %.c,%.c.o,$(filter %.c,$(EMULATED)) backend.c device.c) \
+            engines.o emulated.o
 
 quern_cuda.so: $(objects)
 	$(CXX) -shared -o $@ $(objects) -Wl,-Bsymbolic,-z,defs -lpthread -lm
@@ -42,6 +38,11 @@ generated/%: $(CUDA)/% $(HERE)/translate.py $(HERE)/ptx.h
 
 %.cu.o: generated/%.cu | $(generated)
 	$(CXX) $(CXXFLAGS_ALL) -x c++ -include $(HERE)/device.h $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(CHECKS) -c -o $@ $<
+# What templates become is each file's own: two files may have a struct rows each, and the linker would take the one's code for both.
+%.own.o: %.cu.o $(HERE)/build.mk
+	$(LD) -r --force-group-allocation -o $@ $<
+	nm $@ | awk '$$2 ~ /^[WV]$$/ { print $$3 }' >$*.local
+	test ! -s $*.local || objcopy --localize-symbols=$*.local $@
 %.c.o: $(CUDA)/%.c | $(generated)
 	$(CC) -std=gnu11 $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c -o $@ $<
 engines.o: generated/engines.c | $(generated)

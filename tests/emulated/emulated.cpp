@@ -260,7 +260,7 @@ static bool deadlock()
 {
   int of[DONE + 1] = { 0 };
   for (int i = 0; i < threads; i++) of[fibers[i].is]++;
-  return block_fails("threads wait for some that do not come: %d at the block's barrier, %d at a named one, %d for their warp; %d have left",
+  return block_fails("threads wait in vain: %d at the block's barrier, %d at a named one, %d for their warp; %d have left",
                      of[AT_BLOCK], of[AT_NAMED], of[AT_WARP], of[DONE]);
 }
 
