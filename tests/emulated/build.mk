@@ -1,5 +1,6 @@
 # build.mk -- quern_cuda.so of emulated kernels, in the folder that it is made in. conform.tap says where the sources (S), the build (B)
-# and the compilers are. A file below with a row in engines.h is a list of engines; the other lists are left out. Convolutions are yet to come.
+# and the compilers are. A file below that has a row in engines.h is a list of engines; the other lists are left out: those of the Tensor
+# Cores, of blocks that wait for one another (norm_kept, norm_groups), and, so far, of convolutions.
 EMULATED = \
   affine_grid.cu chain.c chain_fold.cu ctc_direct.cu ctc_two_ended.cu direct.cu loss_direct.cu loss_rows.cu \
   lrn.cu lrn_taps.cu lrn_windows.cu matmul_direct.cu matmul_problem.c matmul_thin.cu norm_direct.cu norm_rows.cu norm_split.cu \
