@@ -46,16 +46,20 @@ static int batch_dim(const struct qc_node *n, const struct qc_value *v, const ch
   return -2;
 }
 
-/* Do rows lie one after the other, each as it would lie alone, without a gap? No parameter that may be all rows' is each row's own. */
+/* Are there rows, one after the other, each as it would lie alone, without a gap? No parameter that may be all rows' is each row's own. */
 bool qc_rows_apart(const struct qc_problem *p)
 {
   const struct qc_node *n = &p->node[0];
+  bool rows = false;
   for (int i = 0; i < n->n_in + n->n_out; i++) {
     const struct qc_value *v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
     const char *role = n->op->role[i < n->n_in ? n->in_role[i] : n->out_role[i - n->n_in]].name;
     const int dim = batch_dim(n, v, role);
+    if (dim == -2)
+      return false;
     if (dim < 0 || v->q.dim[dim] < 2)
       continue;
+    rows = true;
     if (n->op->family == QN_FAMILY_NORMALIZATION && (!strcmp(role, "scale") || !strcmp(role, "shift")))
       return false;
     int64_t row = 1;                    /* elements from a row's first to its last */
@@ -64,7 +68,7 @@ bool qc_rows_apart(const struct qc_problem *p)
     if (v->q.stride[dim] != row)
       return false;
   }
-  return true;
+  return rows;
 }
 
 /* The last index along `dim` of packed elements, packed. */

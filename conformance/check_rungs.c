@@ -6,9 +6,12 @@
 #include <string.h>
 #include "conform.h"
 
-static bool demand(qn_context *ctx, const char *rung)
+static bool demand(qn_context *ctx, const char *rung, char *why, size_t bytes)
 {
-  return !qn_context_set(ctx, "deterministic", rung);
+  bool set = !qn_context_set(ctx, "deterministic", rung);
+  if (!set)
+    snprintf(why, bytes, "%s", qn_last_error());
+  return set;
 }
 
 /* Runs what the planner makes of p on ctx. */
@@ -45,9 +48,10 @@ static bool check_row(const struct qc_problem *p, char *why, size_t bytes)
 {
   void *raw[QC_MAX_POINTERS];
   qc_results_make(p, raw);
-  bool ok = demand(qc_w.ctx, "batch") && run_on(qc_w.ctx, p, raw, why, bytes) && qc_check_batch(NULL, QC_RUNGS_MATH, p, raw, why, bytes);
+  bool ok = demand(qc_w.ctx, "batch", why, bytes) && run_on(qc_w.ctx, p, raw, why, bytes) &&
+            qc_check_batch(NULL, QC_RUNGS_MATH, p, raw, why, bytes);
   qc_results_free(raw);
-  return demand(qc_w.ctx, "0") && ok;
+  return ok;
 }
 
 static bool check_model(const struct qc_problem *p, char *why, size_t bytes)
@@ -55,14 +59,18 @@ static bool check_model(const struct qc_problem *p, char *why, size_t bytes)
   void *here[QC_MAX_POINTERS], *there[QC_MAX_POINTERS];
   qc_results_make(p, here);
   qc_results_make(p, there);
-  bool ok = demand(qc_w.ctx, "portable") && demand(qc_w.narrowed, "portable") && run_on(qc_w.ctx, p, here, why, bytes) &&
-            run_on(qc_w.narrowed, p, there, why, bytes) && same(p, here, there, why, bytes);
+  bool ok = demand(qc_w.ctx, "portable", why, bytes) && demand(qc_w.narrowed, "portable", why, bytes) &&
+            run_on(qc_w.ctx, p, here, why, bytes) && run_on(qc_w.narrowed, p, there, why, bytes) && same(p, here, there, why, bytes);
   qc_results_free(here);
   qc_results_free(there);
-  return demand(qc_w.ctx, "0") && demand(qc_w.narrowed, "0") && ok;
+  return ok;
 }
 
 bool qc_check_rungs(const struct qc_problem *p, char *why, size_t bytes)
 {
-  return (!qc_rows_apart(p) || check_row(p, why, bytes)) && (!qc_w.narrowed || check_model(p, why, bytes));
+  char was[32];
+  snprintf(was, sizeof was, "%s", qn_context_get(qc_w.ctx, "deterministic"));
+  bool ok = (!qc_rows_apart(p) || check_row(p, why, bytes)) && (!qc_w.narrowed || check_model(p, why, bytes));
+  ok &= demand(qc_w.ctx, was, why, bytes);
+  return (!qc_w.narrowed || demand(qc_w.narrowed, was, why, bytes)) && ok;
 }
