@@ -333,6 +333,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   const int32_t last = p.nest.rank - 1;
   p.band = !fast_axis && last >= 0 && p.nest.dim[last] >= 4;
   for (int32_t t = 0; t < p.nest.n && p.band; t++) p.band = p.nest.stride[t][last] == 1;
+  if (fast_axis) prepared->traits |= QN_TRAIT_BATCH_INVARIANT;      /* elsewhere the other dims say whether there are bands */
 
   return cpu_keep(prepared, &p, sizeof p);
 }
