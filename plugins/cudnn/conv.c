@@ -2,7 +2,8 @@
  *
  * What its engines do not note, and is therefore left to math fast: f32 filter gradients by transforms, to 4 digits at worst;
  * f16 and bf16 in NCHW with partial sums kept in 16 bits and Inf lost; groups as one product with zeros between them, where Inf
- * and NaN spread to other groups (most engines, in every dtype, with Tensor Cores and without). */
+ * and NaN spread to other groups (most engines, in every dtype, with Tensor Cores and without); 16 bits forward where the channels
+ * fill no vector, where -Inf became 0 (cuDNN 9.19). */
 #include "peer.h"
 
 static cudnnBackendDescriptor_t tensor(peer_graph *g, const qn_request *r, int32_t value, bool channels_last)
@@ -118,7 +119,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *p, const direction *w
   peer_terms terms = { .dtype = xv->dtype, .out_dtype = (way == &data ? xv : way == &filter ? wv : yv)->dtype,
                        .no_tf32 = bias >= 0, .winograd_filter = square3 ? 3 : 0,
                        .broken = way == &filter && (grouped || odd) ? broken_filter : way == &data && grouped ? broken_data : NULL,
-                       .transforms = way == &filter, .reduces = half && !last, .mixes = conv->groups > 1 };
+                       .transforms = way == &filter, .reduces = half && !last, .loses = conv->groups > 1 || (way == &forward && odd) };
   return peer_graph_choose(g, r, p, &terms);
 }
 

@@ -177,7 +177,7 @@ static bool declare(qn_prepared *p, uint32_t notes, const peer_terms *t)
     p->traits |= QN_TRAIT_REDUCED;
     p->numerics.store = t->out_dtype;
   }
-  if (hidden || t->reduces || t->mixes || (single && t->tf32)) p->traits |= QN_TRAIT_FINITE_ONLY;
+  if (hidden || t->reduces || t->loses || (single && t->tf32)) p->traits |= QN_TRAIT_FINITE_ONLY;
   if (p->traits & (QN_TRAIT_REDUCED | QN_TRAIT_FINITE_ONLY)) p->math = QN_MATH_FAST;
   return true;
 }
