@@ -75,8 +75,8 @@ static cudnnBackendDescriptor_t bias_tensor(peer_graph *g, const qn_request *r, 
 }
 
 /* Of groups in 16 bits, and filter gradients of channels that no vector holds: sums of products in 16 bits, and transforms, both
- * without a note (cuDNN 9.14). */
-static const int64_t broken_data[] = { 25, -1 }, broken_filter[] = { 17, 47, -1 };
+ * without a note (cuDNN 9.14; engine 61: 9.19). Of other filter gradients in 16 bits: partial sums in 16 bits (9.19). */
+static const int64_t broken_data[] = { 25, -1 }, broken_filter[] = { 17, 47, 61, -1 }, reduced_filter[] = { 47, -1 };
 
 /* x, w, y: the values in those places, gradients or not. */
 static qn_status prepare(const qn_request *r, qn_prepared *p, const direction *way, int32_t x, int32_t w, int32_t y, int32_t bias)
@@ -119,6 +119,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *p, const direction *w
   peer_terms terms = { .dtype = xv->dtype, .out_dtype = (way == &data ? xv : way == &filter ? wv : yv)->dtype,
                        .no_tf32 = bias >= 0, .winograd_filter = square3 ? 3 : 0,
                        .broken = way == &filter && (grouped || odd) ? broken_filter : way == &data && grouped ? broken_data : NULL,
+                       .reduced = way == &filter && half ? reduced_filter : NULL,
                        .transforms = way == &filter, .reduces = half && !last, .loses = conv->groups > 1 || (way == &forward && odd) };
   return peer_graph_choose(g, r, p, &terms);
 }

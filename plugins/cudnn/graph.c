@@ -151,14 +151,23 @@ static uint32_t notes_of(cudnnBackendDescriptor_t config, int64_t *number)
 
 static bool noted(uint32_t notes, cudnnBackendNumericalNote_t note) { return notes >> note & 1; }
 
-/* What an engine of these notes declares; false: it cannot be bounded. */
-static bool declare(qn_prepared *p, uint32_t notes, const peer_terms *t)
+static bool listed(const int64_t *numbers, int64_t number)
 {
+  while (numbers && *numbers >= 0)
+    if (*numbers++ == number) return true;
+  return false;
+}
+
+/* What cuDNN's engine of this number and these notes declares; false: it cannot be bounded. */
+static bool declare(qn_prepared *p, int64_t number, uint32_t notes, const peer_terms *t)
+{
+  if (listed(t->broken, number)) return false;
   bool half = t->dtype == QN_F16 || t->dtype == QN_BF16, single = t->dtype == QN_F32;
   bool tile6 = noted(notes, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6), tile4 = noted(notes, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4);
   bool tile13 = noted(notes, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13);
   bool winograd = noted(notes, CUDNN_NUMERICAL_NOTE_WINOGRAD) || tile4 || tile6 || tile13, fft = noted(notes, CUDNN_NUMERICAL_NOTE_FFT);
   bool tensor = noted(notes, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) || noted(notes, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) || (single && t->tf32);
+  bool reduces = t->reduces || listed(t->reduced, number);
   bool hidden = t->transforms && (single || t->reduces);              /* a transform or tf32, noted or not */
   if ((winograd || fft) && !hidden && (!single || tensor)) return false;
   if (winograd && !hidden && (!t->winograd_filter || tile13)) return false;
@@ -173,11 +182,11 @@ static bool declare(qn_prepared *p, uint32_t notes, const peer_terms *t)
     p->numerics.tile = (tile4 ? 4 : 6) - t->winograd_filter + 1;      /* inputs of a tile, outputs of one */
     p->numerics.filter = t->winograd_filter;
   }
-  if (t->reduces || noted(notes, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)) {
+  if (reduces || noted(notes, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)) {
     p->traits |= QN_TRAIT_REDUCED;
     p->numerics.store = t->out_dtype;
   }
-  if (hidden || t->reduces || t->loses || (single && t->tf32)) p->traits |= QN_TRAIT_FINITE_ONLY;
+  if (hidden || reduces || t->loses || (single && t->tf32)) p->traits |= QN_TRAIT_FINITE_ONLY;
   if (p->traits & (QN_TRAIT_REDUCED | QN_TRAIT_FINITE_ONLY)) p->math = QN_MATH_FAST;
   return true;
 }
@@ -212,9 +221,7 @@ static bool take(peer_graph *g, const qn_request *r, qn_prepared *p, const peer_
   char said[80];
   snprintf(said, sizeof said, "cudnn: %s is engine %lld, notes %#x", peer_variants[i], (long long)number, notes);
   peer_host->log(QN_LOG_DEBUG, said);
-  for (const int64_t *b = t->broken; b && *b >= 0; b++)
-    if (*b == number) return false;
-  if (notes == UINT32_MAX || !declare(p, notes, t) || !demands_allow(r->demands, p)) return false;
+  if (notes == UINT32_MAX || !declare(p, number, notes, t) || !demands_allow(r->demands, p)) return false;
   g->plan = make_plan(handle, c->at[i], &workspace);
   p->workspace = (uint64_t)workspace;
   if (g->plan && demands_allow(r->demands, p)) return true;

@@ -137,7 +137,7 @@ typedef struct peer_terms {
   bool     tf32;                          /* f32 operands are rounded, noted or not, and Inf is lost */
   bool     transforms;                    /* Winograd, FFT and tf32 are not noted: all are held to their bounds */
   bool     reduces;                       /* partial sums in the output's dtype, and lost Inf, are not noted */
-  const int64_t *broken;                  /* NULL, or cuDNN's numbers of engines that keep no bound, closed by -1 */
+  const int64_t *broken, *reduced;        /* NULL, or cuDNN's numbers of engines that keep no bound, or do what reduces says, closed by -1 */
   bool     loses;                         /* Inf and NaN are lost, or spread to where 0 multiplies them */
 } peer_terms;
 /* The last step of a prepare: the engine that the variant names, or the heuristics' first, that the demands allow. Whatever
