@@ -45,6 +45,7 @@
   X(pointwise_direct) \
   X(softmax_rows)     \
   X(softmax_direct)   \
+  X(norm_trip)        \
   X(norm_rows)        \
   X(norm_ring)        \
   X(norm_kept)        \
