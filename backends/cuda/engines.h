@@ -47,6 +47,7 @@
   X(softmax_direct)   \
   X(norm_trip)        \
   X(norm_rows)        \
+  X(norm_cluster)     \
   X(norm_ring)        \
   X(norm_kept)        \
   X(norm_groups)      \

@@ -105,6 +105,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/matmul_wgmma_tiles.h \
   backends/cuda/pack.cu \
   backends/cuda/pack.h \
+  backends/cuda/norm_cluster.cu \
   backends/cuda/norm_direct.cu \
   backends/cuda/norm_follow.cuh \
   backends/cuda/norm_groups.c \
@@ -213,6 +214,7 @@ CUDA_HOPPER_OBJECTS = \
   backends/cuda/matmul_wgmma_f8.lo \
   backends/cuda/matmul_wgmma_i8.lo \
   backends/cuda/matmul_wgmma_tf32.lo \
+  backends/cuda/norm_cluster.lo \
   backends/cuda/norm_ring.lo \
   backends/cuda/pack.lo
 $(CUDA_HOPPER_OBJECTS): NVCC_GENCODE = -gencode=arch=compute_90a,code=sm_90a

@@ -31,33 +31,27 @@ template <class S> __device__ __forceinline__ S from_below(const S &mine, int o)
   float4 v = mine.pack();
   return S::unpack(make_float4(__shfl_down_sync(~0u, v.x, o), __shfl_down_sync(~0u, v.y, o), __shfl_down_sync(~0u, v.z, o), 0));
 }
-/* A warp's, one of each lane; everyone gets it. */
-__device__ __forceinline__ moments warp_join_lanes(const moments &mine)
+/* A warp's, one of each lane, `all` numbers together; everyone gets it. Sums about the first lane's mean: one trip over the lanes, for
+ * at most as many digits as there are of them. */
+__device__ __forceinline__ moments warp_join_lanes(const moments &mine, float all)
 {
-  float count = warp_sum(mine.count), mean = warp_sum(mine.mean * mine.count);
-  mean = count > 0 ? mean / count : 0;
-  float d = mine.mean - mean;
-  return { mean, warp_sum(mine.count > 0 ? mine.squares + d * d * mine.count : 0), count };
+  const float about = finite_or_0(__shfl_sync(~0u, mine.mean, 0)), d = mine.mean - about, s1 = mine.count * d;
+  return moments_about(about, warp_sum(s1), warp_sum(mine.squares + s1 * d), all, true);
 }
-/* All n of them by a warp, each lane every 32nd; everyone gets it. of(i) is asked twice. */
+/* All n of them by a warp, each lane every 32nd; everyone gets it. Sums about the first one's mean. */
 template <class F> __device__ __forceinline__ moments warp_join_all(int n, F of)
 {
-  float count = 0, mean = 0, squares = 0;
+  const float about = finite_or_0(of(0).mean);
+  float count = 0, s1 = 0, s2 = 0;
 #pragma unroll 1
   for (int i = threadIdx.x % 32; i < n; i += 32) {
-    moments m = of(i);
+    const moments m = of(i);
+    const float d = m.mean - about, s = m.count * d;
     count += m.count;
-    mean += m.mean * m.count;
+    s1 += s;
+    s2 += m.squares + s * d;
   }
-  count = warp_sum(count);
-  mean = warp_sum(mean);
-  mean = count > 0 ? mean / count : 0;
-#pragma unroll 1
-  for (int i = threadIdx.x % 32; i < n; i += 32) {
-    moments m = of(i);
-    squares += m.squares + (m.mean - mean) * (m.mean - mean) * m.count;
-  }
-  return { mean, warp_sum(squares), count };
+  return moments_about(about, warp_sum(s1), warp_sum(s2), warp_sum(count), true);
 }
 /* Lanes that are `apart` from one another, neighbours joined first; the first of them gets it all. */
 template <class S> __device__ __forceinline__ void warp_join(S &mine, int apart)

@@ -1,0 +1,167 @@
+/* norm_cluster.cu -- layer_norm and rms_norm of rows that a cluster's blocks keep in shared memory: each element is read once and written
+ * once.
+ *
+ * Blocks are small, so that several share a multiprocessor: one's loads run under another's stores. A thread copies the 16-byte words that
+ * it will read itself. Each warp sends its moments to all blocks of the row, where a barrier counts the bytes. */
+#include "cuda_backend.h"
+#include "engines.h"
+#include "norm_moments.cuh"
+#include "norm_nests.h"
+#include "shared_memory.h"
+#include "sm90.cuh"
+#include "vector.cuh"
+
+enum { X, Y, SCALE, SHIFT, MEAN, RSTD, TENSORS };
+enum { THREADS = 256, WARPS = THREADS / 32, SHARE = 2048, MOST_PARTS = 8, REGISTERS_HOLD = 16384 };      /* SHARE: words of a block; REGISTERS_HOLD: elements */
+
+struct shares {
+  const void *p[TENSORS];
+  int64_t  step[TENSORS];                 /* from row to row: words of x and y, elements of mean and rstd */
+  int32_t  words, share, parts;           /* words of a row, of a block; blocks */
+  float    eps, inverse;                  /* inverse: of a row's length */
+  bool     centred;
+};
+
+/* A thread's words, about the mean of the first. */
+template <int dtype, bool centred> __device__ __forceinline__ moments measure(const uint4 *word, int n)
+{
+  constexpr int E = vector_per_16<dtype>;
+  float v[E], from = 0, s1 = 0, s2 = 0;
+  int i = threadIdx.x, count = 0;
+  if (centred && i < n) {
+    vector_open<dtype>(v, 0, word[i]);
+#pragma unroll
+    for (int e = 0; e < E; e++) from += v[e];
+    from = finite_or_0(from * (1.f / E));
+  }
+#pragma unroll 2
+  for (; i < n; i += THREADS) {
+    vector_open<dtype>(v, 0, word[i]);
+#pragma unroll
+    for (int e = 0; e < E; e++) {
+      const float d = centred ? v[e] - from : v[e];
+      if (centred) s1 += d;
+      s2 = fmaf(d, d, s2);
+    }
+    count += E;
+  }
+  return moments_about(from, s1, s2, (float)count, centred);
+}
+
+template <int dtype> __global__ void __launch_bounds__(THREADS, 6) norm_cluster(const __grid_constant__ shares a)
+{
+  constexpr int E = vector_per_16<dtype>;
+  extern __shared__ uint4 words[];
+  __shared__ float4 told[MOST_PARTS * WARPS];
+  __shared__ uint64_t all_told[16];       /* one; 128 bytes, that words begin with a row of banks */
+  const int rank = (int)cluster_rank(), first = rank * a.share, n = min(a.share, a.words - first), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const uint32_t row = blockIdx.x / (uint32_t)a.parts, bar = shared_address(all_told);
+  const uint4 *x = (const uint4 *)a.p[X] + row * a.step[X] + first;
+#pragma unroll 2
+  for (int i = threadIdx.x; i < n; i += THREADS) copy_async<16>(shared_address(words + i), x + i, 16);
+  copy_async_commit();
+  if (threadIdx.x == 0) {
+    barrier_init(bar, 1);
+    barrier_init_fence();
+    barrier_expect(bar, a.parts * WARPS * (int)sizeof(float4));
+  }
+  __syncwarp();
+  cluster_arrive();
+  copy_async_wait<0>();
+  const moments mine = a.centred ? measure<dtype, true>(words, n) : measure<dtype, false>(words, n), ours = warp_join_lanes(mine, warp_sum(mine.count));
+  cluster_wait();
+  if (lane < a.parts) cluster_send(cluster_address(shared_address(&told[rank * WARPS + warp]), lane), ours.mean, ours.squares, ours.count, 0, cluster_address(bar, lane));
+  barrier_wait(bar, 0);
+  const moments all = warp_join_all(a.parts * WARPS, [&](int i) { return moments::unpack(told[i]); });
+  const float rstd = 1 / sqrtf(all.squares * a.inverse + a.eps);
+  const uint4 *scale = (const uint4 *)a.p[SCALE] + first, *shift = (const uint4 *)a.p[SHIFT] + first;
+  uint4 *y = (uint4 *)a.p[Y] + row * a.step[Y] + first;
+#pragma unroll 2
+  for (int i = threadIdx.x; i < n; i += THREADS) {
+    float v[E], w[E];
+    vector_open<dtype>(v, 0, words[i]);
+#pragma unroll
+    for (int e = 0; e < E; e++) v[e] = (v[e] - all.mean) * rstd;
+    if (a.p[SCALE]) {
+      vector_open<dtype>(w, 0, __ldg(scale + i));
+#pragma unroll
+      for (int e = 0; e < E; e++) v[e] *= w[e];
+    }
+    if (a.p[SHIFT]) {
+      vector_open<dtype>(w, 0, __ldg(shift + i));
+#pragma unroll
+      for (int e = 0; e < E; e++) v[e] += w[e];
+    }
+    y[i] = vector_close<dtype>(v, 0);
+  }
+  if (threadIdx.x || cluster_rank()) return;
+  if (a.p[MEAN]) ((float *)a.p[MEAN])[row * a.step[MEAN]] = all.mean;
+  if (a.p[RSTD]) ((float *)a.p[RSTD])[row * a.step[RSTD]] = rstd;
+}
+
+/* ---- prepare, build, run --------------------------------------------------------------------------------------------------- */
+
+struct state { shares a; int32_t number[TENSORS]; const void *kernel; unsigned blocks; };
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_norm_roles roles = qn_norm_roles_of(r->op[0].op);
+  const int8_t role[TENSORS] = { roles.x, roles.y, roles.scale, roles.shift, roles.mean, roles.rstd };
+  state s = {};
+  shares &a = s.a;
+  if (!cuda_has_clusters(r->device)) return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  for (int t = 0; t < TENSORS; t++) s.number[t] = qn_role_at(&r->op[0], role[t]);
+  const qn_value *x = &r->value[s.number[X]];
+  if (x->dtype != QN_F32 && x->dtype != QN_BF16 && x->dtype != QN_F16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(x->dtype));
+  const cuda_norm_nests nests = cuda_norm_nests_of(r, s.number, SHIFT + 1, TENSORS);
+  const qn_nest *walked = &nests.walked, *outer = &nests.outer;
+  const int64_t per_word = x->dtype == QN_F32 ? 4 : 8, words = nests.length / per_word;
+  if (nests.length <= REGISTERS_HOLD || nests.length % per_word || words > SHARE * MOST_PARTS)
+    return qn_refuse(out, "rows of whole 16-byte words, longer than registers hold, no longer than a cluster's blocks keep", "x", "16384 to 131072 elements (f32: 65536)", "%lld", (long long)nests.length);
+  if (outer->rank > 1 || nests.groups > INT32_MAX / MOST_PARTS) return qn_refuse(out, "rows at one step from one another, fewer than 2^28", "x", "other dims that merge", "%d dims", outer->rank);
+  bool whole = walked->rank == 1;
+  for (int t = X; t <= SHIFT && whole; t++) {
+    const qn_value *v = s.number[t] < 0 ? nullptr : &r->value[s.number[t]];
+    if (!v) continue;
+    const int64_t step = outer->rank ? outer->stride[t][0] : 0;
+    whole = walked->stride[t][0] == 1 && v->dtype == x->dtype && v->align >= 16 && step % per_word == 0 && (t <= Y || step == 0);
+    a.step[t] = step / per_word;
+  }
+  if (!whole) return qn_refuse(out, "tensors of one dtype, in 16-byte words, contiguous where they are normalized over; parameters alike for all rows", "x", "", "%s", "others");
+  for (int t = MEAN; t <= RSTD && outer->rank; t++) a.step[t] = outer->stride[t][0];
+  for (a.parts = 2; words > SHARE * a.parts; a.parts *= 2) {}
+  a.words = (int32_t)words;
+  a.share = (int32_t)qn_round_up(qn_ceil_div(words, a.parts), 8);           /* whole lines of the cache */
+  a.eps = (float)((const qn_norm *)r->op[0].attr)->eps;
+  a.inverse = 1 / (float)nests.length;
+  a.centred = r->op[0].op == QN_OP_LAYER_NORM;
+  s.kernel = x->dtype == QN_F32 ? (const void *)norm_cluster<QN_F32> : x->dtype == QN_BF16 ? (const void *)norm_cluster<QN_BF16> : (const void *)norm_cluster<QN_F16>;
+  s.blocks = (unsigned)(nests.groups * a.parts);
+  out->estimate = 3000 + (double)nests.groups * (double)words * 32 / 3600;
+  return cuda_keep(out, &s, sizeof s);
+}
+
+static qn_status build(const qn_request *, qn_prepared *p) { return cuda_allow_shared(((const state *)p->state)->kernel); }
+
+static qn_status run(const qn_prepared *p, const qn_launch *launch)
+{
+  const state *s = (const state *)p->state;
+  shares a = s->a;
+  for (int t = 0; t < TENSORS; t++) a.p[t] = s->number[t] < 0 ? nullptr : launch->ptr[s->number[t]];
+  cudaLaunchAttribute cluster = {};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = { (unsigned)a.parts, 1, 1 };
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(s->blocks);
+  config.blockDim = dim3(THREADS);
+  config.dynamicSmemBytes = (size_t)a.share * 16;
+  config.stream = (cudaStream_t)launch->stream;
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  void *arguments[] = { &a };
+  return cuda_check(cudaLaunchKernelExC(&config, s->kernel, arguments), "norm_cluster");
+}
+
+#define ROW(op) { "cluster", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, nullptr, nullptr, prepare, build, run, cuda_release }
+static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM), ROW(QN_OP_RMS_NORM) };
+const qn_engine_list cuda_norm_cluster_list = { row, sizeof row / sizeof *row };
