@@ -12,8 +12,8 @@
 #include "team.cuh"
 #include "vector.cuh"
 
-enum { WORDS = 4, WORKERS = 512, WARPS = WORKERS / 32, HEARERS = 3, STAGES = 6, AHEAD = 4, TURNS = 8, MAX_OUTER = 4 };
-enum { SLICE = WORDS * WORKERS, THREADS = WORKERS + 32 + 32 * HEARERS, MAX_PARTS = 256 };        /* SLICE: 16-byte words of a block at most */
+enum { WORDS = 4, WORKERS = 512, WARPS = WORKERS / 32, HEARERS = 2, STAGES = 6, AHEAD = 4, TURNS = 8, MAX_OUTER = 4 };
+enum { SLICE = WORDS * WORKERS, THREADS = WORKERS + 32 + 32 * HEARERS, MAX_PARTS = 160 };        /* SLICE: 16-byte words of a block at most */
 enum { X, Y, SCALE, SHIFT, MEAN, RSTD, TENSORS };
 static_assert(TURNS > AHEAD, "what is measured is not written over before all have read it");
 
@@ -30,6 +30,7 @@ struct rings {
 
   __device__ __forceinline__ int64_t place(int row, int t) const
   {
+    if (rank < 2) return row * stride[t][0];
     uint32_t rest = (uint32_t)row;
     int64_t at = 0;
 #pragma unroll 1
@@ -45,7 +46,7 @@ struct rings {
 /* What passes between a block's warps; rows take turns. */
 struct news {
   float4   of_warp[TURNS][WARPS];
-  float2   heard[HEARERS][MAX_PARTS], statistic[TURNS];     /* statistic: mean and rstd */
+  float2   statistic[TURNS];              /* mean and rstd */
   uint64_t measured[TURNS], known[TURNS];
   bool     last;
 };
@@ -62,6 +63,7 @@ template <int whole> struct worker {
   const team_member &team;
   uint4   *slot;                          /* the thread's first */
   int32_t  first, count;                  /* words: its first in the row, how many */
+  float    all;                           /* elements of the warp */
   uint4    scale[WORDS], shift[WORDS];
 
   __device__ worker(const rings &a, news &n, const team_member &team, uint4 *slots) : a(a), n(n), team(team), slot(slots + threadIdx.x)
@@ -69,6 +71,7 @@ template <int whole> struct worker {
     first = team.rank * a.share + threadIdx.x;
     const int end = min((team.rank + 1) * a.share, a.words);
     count = first < end ? (end - first + WORKERS - 1) / WORKERS : 0;
+    all = warp_sum((float)(count * E));
   }
   __device__ __forceinline__ int row_of(int i) const { return team.team + i * a.team.teams; }
   __device__ __forceinline__ const uint4 *word(int t, int row) const { return (const uint4 *)vector_place<whole>(a.p[t], a.place(row, t)) + first; }
@@ -87,18 +90,24 @@ template <int whole> struct worker {
   }
   __device__ __forceinline__ void load_parameters()
   {
+    float one[E], none[E] = {};
+#pragma unroll
+    for (int e = 0; e < E; e++) one[e] = 1;
 #pragma unroll
     for (int k = 0; k < WORDS; k++) {
+      scale[k] = vector_close<whole>(one, 0), shift[k] = vector_close<whole>(none, 0);
       if (k < count && a.p[SCALE]) scale[k] = ((const uint4 *)a.p[SCALE])[first + k * WORKERS];
       if (k < count && a.p[SHIFT]) shift[k] = ((const uint4 *)a.p[SHIFT])[first + k * WORKERS];
     }
   }
-  __device__ __forceinline__ void measure(int i)
+  template <bool centred> __device__ __forceinline__ moments mine(int i) const
   {
     float v[E], from = 0, s1 = 0, s2 = 0;
-    if (a.centred && count > 0) {
+    if (centred && count > 0) {
       vector_open<whole>(v, 0, *kept(i, 0));
-      from = finite_or_0(v[0]);
+#pragma unroll
+      for (int e = 0; e < E; e++) from += v[e];
+      from = finite_or_0(from * (1.f / E));
     }
 #pragma unroll
     for (int k = 0; k < WORDS; k++) {
@@ -106,12 +115,16 @@ template <int whole> struct worker {
       vector_open<whole>(v, 0, *kept(i, k));
 #pragma unroll
       for (int e = 0; e < E; e++) {
-        float d = v[e] - from;
-        s1 += d;
+        const float d = centred ? v[e] - from : v[e];
+        if (centred) s1 += d;
         s2 += d * d;
       }
     }
-    const moments warp = warp_join_lanes(moments_about(from, s1, s2, (float)(count * E), a.centred));
+    return moments_about(from, s1, s2, (float)(count * E), centred);
+  }
+  __device__ __forceinline__ void measure(int i)
+  {
+    const moments warp = warp_join_lanes(a.centred ? mine<true>(i) : mine<false>(i), all);
     if (threadIdx.x % 32) return;
     n.of_warp[i % TURNS][threadIdx.x / 32] = warp.pack();
     barrier_arrive(turn_barrier(n.measured, i));
@@ -124,20 +137,12 @@ template <int whole> struct worker {
 #pragma unroll
     for (int k = 0; k < WORDS; k++) {
       if (k >= count) break;
-      float v[E], w[E];
+      float v[E], w[E], u[E];
       vector_open<whole>(v, 0, *kept(i, k));
+      vector_open<whole>(w, 0, scale[k]);
+      vector_open<whole>(u, 0, shift[k]);
 #pragma unroll
-      for (int e = 0; e < E; e++) v[e] = (v[e] - s.x) * s.y;
-      if (a.p[SCALE]) {
-        vector_open<whole>(w, 0, scale[k]);
-#pragma unroll
-        for (int e = 0; e < E; e++) v[e] *= w[e];
-      }
-      if (a.p[SHIFT]) {
-        vector_open<whole>(w, 0, shift[k]);
-#pragma unroll
-        for (int e = 0; e < E; e++) v[e] += w[e];
-      }
+      for (int e = 0; e < E; e++) v[e] = fmaf((v[e] - s.x) * s.y, w[e], u[e]);
       y[k * WORKERS] = vector_close<whole>(v, 0);
     }
   }
@@ -171,17 +176,27 @@ __device__ __forceinline__ void tell_rows(news &n, const team_member &team, int 
   }
 }
 
-template <int E> __device__ __forceinline__ void hear_rows(const rings &a, news &n, const team_member &team, int rows, int hearer)
+template <int E, int N> __device__ __forceinline__ void hear_rows(const rings &a, news &n, const team_member &team, int rows, int hearer)
 {
-  float2 *heard = n.heard[hearer];
+  float of[N];                            /* elements of the parts that the lane hears from */
+#pragma unroll
+  for (int k = 0; k < N; k++) {
+    const int b = threadIdx.x % 32 + 32 * k;
+    of[k] = b < a.team.parts ? (float)((min((b + 1) * a.share, a.words) - b * a.share) * E) : 0;
+  }
 #pragma unroll 1
   for (int i = hearer; i < rows; i += HEARERS) {
-    for (int b = threadIdx.x % 32; b < a.team.parts; b += 32) heard[b] = team.hear(i, b);
-    __syncwarp();
-    const moments all = warp_join_all(a.team.parts, [&](int b) {
-      return moments{ heard[b].x, heard[b].y, (float)((min((b + 1) * a.share, a.words) - b * a.share) * E) };
-    });
-    __syncwarp();
+    float2 v[N];
+    team.hear_parts(i, 0, v);
+    const float about = finite_or_0(__shfl_sync(~0u, v[0].x, 0));
+    float s1 = 0, s2 = 0;
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+      const float d = v[k].x - about, s = of[k] * d;
+      s1 += s;
+      s2 += v[k].y + s * d;
+    }
+    const moments all = moments_about(about, warp_sum(s1), warp_sum(s2), (float)a.length, true);
     if (threadIdx.x % 32) continue;
     const float rstd = 1 / sqrtf(all.squares / (float)a.length + a.eps);
     const int row = team.team + i * a.team.teams;
@@ -205,7 +220,8 @@ template <int whole> __global__ void __launch_bounds__(THREADS, 1) norm_ring(con
   __syncthreads();
   if (warp < WARPS) worker<whole>(a, n, team, slots).work(rows);
   else if (warp == WARPS) tell_rows(n, team, rows);
-  else hear_rows<vector_per_16<whole>>(a, n, team, rows, warp - WARPS - 1);
+  else if (a.team.parts <= 32) hear_rows<vector_per_16<whole>, 1>(a, n, team, rows, warp - WARPS - 1);
+  else hear_rows<vector_per_16<whole>, MAX_PARTS / 32>(a, n, team, rows, warp - WARPS - 1);
   team.leave(&n.last);
 }
 

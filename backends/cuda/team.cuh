@@ -57,6 +57,27 @@ struct team_member {
     while ((uint32_t)(x >> 32) != (uint32_t)turn + 1 || (uint32_t)(y >> 32) != (uint32_t)turn + 1);
     return make_float2(__uint_as_float((uint32_t)x), __uint_as_float((uint32_t)y));
   }
+  /* A warp: pair i of all parts, each lane every 32nd's (beyond: 0); all words are asked for before one is looked at. */
+  template <int N> __device__ __forceinline__ void hear_parts(int turn, int i, float2 (&v)[N]) const
+  {
+    const uint32_t tag = (uint32_t)turn + 1;
+    bool there;
+    do {
+      uint64_t x[N], y[N];
+      there = true;
+#pragma unroll
+      for (int j = 0; j < N; j++) {
+        const int part = threadIdx.x % 32 + 32 * j;
+        x[j] = y[j] = (uint64_t)tag << 32;
+        if (part < t.parts) asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(x[j]), "=l"(y[j]) : "l"(place(turn, part) + i) : "memory");
+      }
+#pragma unroll
+      for (int j = 0; j < N; j++) {
+        there &= (uint32_t)(x[j] >> 32) == tag && (uint32_t)(y[j] >> 32) == tag;
+        v[j] = make_float2(__uint_as_float((uint32_t)x[j]), __uint_as_float((uint32_t)y[j]));
+      }
+    } while (!__all_sync(~0u, there));
+  }
   /* All of a block, at the end: nothing is told to a block that has ended; the last one leaves what is global 0. */
   __device__ __forceinline__ void leave(bool *last) const
   {
