@@ -71,6 +71,7 @@
   X(pool_lp)          \
   X(pool_direct)      \
   X(pool_adaptive)    \
+  X(resample_halves)  \
   X(resample_strips)  \
   X(resample_direct)  \
   X(reduce_lines)     \

@@ -147,6 +147,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/resample.cuh \
   backends/cuda/resample_elements.cuh \
   backends/cuda/resample_direct.cu \
+  backends/cuda/resample_halves.cu \
   backends/cuda/resample_strips.cu \
   backends/cuda/select_direct.cu \
   backends/cuda/select_lines.cu \

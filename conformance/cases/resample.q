@@ -46,3 +46,7 @@ resample_backward dy=f32/2x16x12x10/nhwc dx=f32/2x16x6x5/nhwc mode=cubic
 resample_backward dy=f32/1x1x3x2 dx=f32/1x1x1x1 mode=cubic
 resample_backward dy=f32/1x2x1x3x5 dx=f32/1x2x4x3x5 mode=linear ; plain=1
 resample_backward dy=f32/1x2x1x5x4 dx=f32/1x2x3x3x2 mode=cubic grid=align_corners ; plain=1
+
+# exactly twice the lines and columns, wider than a warp
+resample_backward dy=f32/2x3x14x24 dx=f32/2x3x7x12 mode=linear ; as=f16,bf16
+resample_backward dy=f32/1x5x10x148 dx=f32/1x5x5x74 mode=linear
