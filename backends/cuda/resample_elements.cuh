@@ -26,6 +26,25 @@ template <uint32_t T, int V> struct raw {      /* V elements: 16 bytes, or one *
   }
 };
 
+/* A lane's two columns: a word, or apart. */
+template <uint32_t T, bool PAIRS> struct raw_columns {
+  uint32_t word[PAIRS && T != QN_F32 ? 1 : 2];
+
+  __device__ __forceinline__ void load(int x, const char *p)
+  {
+    if constexpr (PAIRS && T == QN_F32) {
+      const uint2 v = __ldg((const uint2 *)p);
+      word[0] = v.x, word[1] = v.y;
+    } else word[x] = PAIRS || T == QN_F32 ? __ldg((const uint32_t *)p) : __ldg((const uint16_t *)p);
+  }
+  __device__ __forceinline__ float get(int x) const
+  {
+    if constexpr (T == QN_F32) return __uint_as_float(word[x]);
+    else if constexpr (!PAIRS) return float_of(word[x], T == QN_BF16);
+    else return T == QN_BF16 ? __uint_as_float(x ? word[0] & 0xffff0000u : word[0] << 16) : f16_to_float((uint16_t)(x ? word[0] >> 16 : word[0]));
+  }
+};
+
 /* N elements to where a word of them lies: 16 or 8 bytes, or one. */
 template <uint32_t T, int N> __device__ __forceinline__ void put(const float *v, char *p)
 {

@@ -203,11 +203,12 @@ struct volumes : resampling {
   cuda_divisor by_tiles, by_rows, by_bands, by_channels;
 };
 
-template <uint32_t T, int R> __global__ static void __launch_bounds__(THREADS, 6) resample_warps(const __grid_constant__ volumes s)
+template <uint32_t T, int R, bool PAIRS> __global__ static void __launch_bounds__(THREADS, PAIRS ? 4 : T == QN_F32 ? 5 : 6) resample_warps(const __grid_constant__ volumes s)
 {
   typedef point<float, int32_t, QN_RESAMPLE_LINEAR> spot;
   constexpr int E = size_of<T>, C = 4, X = 2;
-  __shared__ float shared[THREADS / 32][R][X * 33];        /* a column's place among banks: neighbours' points are two places apart */
+  static_assert(R == 4, "a column's lines are one word of shared memory");
+  __shared__ float4 shared[THREADS / 32][X * 36 + 1];      /* a column's place among banks: neighbours' points are two places apart */
   const uint32_t unit = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   if (unit >= s.units) return;
@@ -225,7 +226,7 @@ template <uint32_t T, int R> __global__ static void __launch_bounds__(THREADS, 6
     right[c] = w[1];
     for (int k = 0; k < 2; k++) {
       const int at = p.place(s.dim[2], k) - begin;
-      place[c][k] = k && p.rest == 0 ? X * 33 - 1 : at + at / 32;
+      place[c][k] = k && p.rest == 0 ? X * 36 : at + at / 8;
     }
   }
   uint32_t line[R][2];                    /* bytes from a plane's first */
@@ -240,58 +241,73 @@ template <uint32_t T, int R> __global__ static void __launch_bounds__(THREADS, 6
       asm volatile("" : "+r"(line[r][k]));  /* a register, not worked out anew for each plane */
     }
   }
-  const char *from[X];
+  const int own = PAIRS ? 2 * lane : lane, column = own + own / 8;        /* a lane's columns: side by side where two are a word */
+  const char *from[PAIRS ? 1 : X];
 #pragma unroll
-  for (int x = 0; x < X; x++) from[x] = (const char *)s.in + (n * s.in_stride[0] + channel * s.in_stride[1] + min(begin + x * 32 + lane, (int)s.in_dim[2] - 1) * s.in_stride[4]) * E;
+  for (int x = 0; x < (PAIRS ? 1 : X); x++)
+    from[x] = (const char *)s.in + (n * s.in_stride[0] + channel * s.in_stride[1] + min(begin + x * 32 + own, (int)s.in_dim[2] - X + !PAIRS) * s.in_stride[4]) * E;
 
   const bool whole = s.together && left >= C && rows >= R;
   float plane[2][R][X];
-  float (&mine)[R][X * 33] = shared[threadIdx.x / 32];
-  if (lane < R) mine[lane][X * 33 - 1] = 0; /* what a point that is at a place finds beside it */
+  float4 (&mine)[X * 36 + 1] = shared[threadIdx.x / 32];
+  if (lane == 0) mine[X * 36] = make_float4(0, 0, 0, 0);     /* what a point that is at a place finds beside it */
   int o = (int)band * s.band, end = min(o + s.band, (int)s.out_dim[0]);
   spot p(s.dim[0], o);
   char *to = (char *)s.out + (n * s.out_stride[0] + channel * s.out_stride[1] + o * s.out_stride[2] + row * s.out_stride[3] + (first + lane * C) * s.out_stride[4]) * E;
   int next = p.below;
+  raw_columns<T, PAIRS> q[R][2];          /* of the plane to be joined next; where columns are pairs they are on their way while another is stored */
+  auto fetch = [&] {
+    const int64_t plane_bytes = clamp(next, (int)s.in_dim[0] - 1) * s.in_stride[2] * E;
+#pragma unroll
+    for (int x = 0; x < (PAIRS ? 1 : X); x++) {
+      const char *at = from[x] + plane_bytes;
+      asm volatile("" : "+l"(at));
+#pragma unroll
+      for (int r = 0; r < R; r++)
+#pragma unroll
+        for (int k = 0; k < 2; k++) q[r][k].load(x, at + line[r][k]);
+    }
+  };
+  if (PAIRS) fetch();
 #pragma unroll 1
   for (; o < end; o++, p.next(s.dim[0]), to += s.out_stride[2] * E) {
+    if (PAIRS && next < p.below) next = p.below, fetch();   /* planes were left out */
     next = max(next, p.below);
 #pragma unroll 1
-    for (; next <= p.below + 1; next++) {
-      raw<T, 1> q[R][2][X];
-#pragma unroll
-      for (int x = 0; x < X; x++) {
-        const char *at = from[x] + clamp(next, (int)s.in_dim[0] - 1) * s.in_stride[2] * E;
-        asm volatile("" : "+l"(at));
-#pragma unroll
-        for (int r = 0; r < R; r++)
-#pragma unroll
-          for (int k = 0; k < 2; k++) q[r][k][x].load(true, at + line[r][k]);
-      }
+    while (next <= p.below + 1) {
+      if (!PAIRS) fetch();
 #pragma unroll
       for (int r = 0; r < R; r++)
 #pragma unroll
         for (int x = 0; x < X; x++) {
           plane[0][r][x] = plane[1][r][x];
-          plane[1][r][x] = (1 - down[r]) * q[r][0][x].get(0);
-          if (down[r] != 0) plane[1][r][x] = fmaf(down[r], q[r][1][x].get(0), plane[1][r][x]);
+          plane[1][r][x] = (1 - down[r]) * q[r][0].get(x);
+          if (down[r] != 0) plane[1][r][x] = fmaf(down[r], q[r][1].get(x), plane[1][r][x]);
         }
+      next++;
+      if (PAIRS) fetch();
     }
     float deep[2];
     p.weights(s.dim[0], deep);
 #pragma unroll
-    for (int r = 0; r < R; r++)
+    for (int x = 0; x < X; x++) {
+      float v[R];
 #pragma unroll
-      for (int x = 0; x < X; x++) {
-        float v = deep[0] * plane[0][r][x];
-        if (deep[1] != 0) v = fmaf(deep[1], plane[1][r][x], v);
-        mine[r][x * 33 + lane] = v;
+      for (int r = 0; r < R; r++) {
+        v[r] = deep[0] * plane[0][r][x];
+        if (deep[1] != 0) v[r] = fmaf(deep[1], plane[1][r][x], v[r]);
       }
+      mine[column + x * (PAIRS ? 1 : 36)] = make_float4(v[0], v[1], v[2], v[3]);
+    }
     __syncwarp();
     float v[R][C];
 #pragma unroll
-    for (int c = 0; c < C; c++)
-#pragma unroll
-      for (int r = 0; r < R; r++) v[r][c] = fmaf(right[c], mine[r][place[c][1]], (1 - right[c]) * mine[r][place[c][0]]);
+    for (int c = 0; c < C; c++) {
+      const float4 a = mine[place[c][0]], b = mine[place[c][1]];
+      const float u = 1 - right[c];
+      v[0][c] = fmaf(right[c], b.x, u * a.x), v[1][c] = fmaf(right[c], b.y, u * a.y);
+      v[2][c] = fmaf(right[c], b.z, u * a.z), v[3][c] = fmaf(right[c], b.w, u * a.w);
+    }
     __syncwarp();
     char *there = to;
 #pragma unroll
@@ -460,7 +476,7 @@ struct plan { kernel kernel; int columns, lines, layers, walk; };
 /* Has a warp a whole line of x, and three quarters of its lanes columns of y? */
 static bool fills_warps(const resampling &s) { return s.in_dim[2] <= 64 && s.out_dim[2] >= 96 * qn_ceil_div(s.out_dim[2], 128); }
 
-template <uint32_t T, int MODE, int V> static plan plan_of(const resampling &s, bool forward)
+template <uint32_t T, int MODE, int V> static plan plan_of(const resampling &s, bool forward, bool pairs)
 {
   constexpr bool CUBIC = MODE == QN_RESAMPLE_CUBIC, NEAREST = MODE == QN_RESAMPLE_NEAREST;
   constexpr int C = V > 1 ? 1 : 4, R = V > 1 ? 2 : 4, FLAT = CUBIC ? 1 : V == 1 && NEAREST ? 4 : 2, BACK = V > 1 ? 1 : CUBIC ? 2 : 4;
@@ -468,20 +484,20 @@ template <uint32_t T, int MODE, int V> static plan plan_of(const resampling &s, 
   if constexpr (MODE == QN_RESAMPLE_LINEAR)
     if (s.in_dim[0] > 1) {
       if constexpr (V == 1)
-        if (fills_warps(s)) return { (kernel)resample_warps<T, R>, C, R, 1, 0 };
+        if (fills_warps(s)) return { pairs ? (kernel)resample_warps<T, R, true> : (kernel)resample_warps<T, R, false>, C, R, 1, 0 };
       return { (kernel)resample_volumes<T, V, C, R>, C, R, 1, 0 };
     }
   return { (kernel)resample_strips<T, MODE, V, C, FLAT>, C, 1, FLAT, 1 };
 }
-template <uint32_t T, int V> static plan choose_mode(const resampling &s, bool forward)
+template <uint32_t T, int V> static plan choose_mode(const resampling &s, bool forward, bool pairs)
 {
-  if (s.mode == QN_RESAMPLE_NEAREST) return plan_of<T, QN_RESAMPLE_NEAREST, V>(s, forward);
-  if (s.mode == QN_RESAMPLE_LINEAR) return plan_of<T, QN_RESAMPLE_LINEAR, V>(s, forward);
-  return plan_of<T, QN_RESAMPLE_CUBIC, V>(s, forward);
+  if (s.mode == QN_RESAMPLE_NEAREST) return plan_of<T, QN_RESAMPLE_NEAREST, V>(s, forward, pairs);
+  if (s.mode == QN_RESAMPLE_LINEAR) return plan_of<T, QN_RESAMPLE_LINEAR, V>(s, forward, pairs);
+  return plan_of<T, QN_RESAMPLE_CUBIC, V>(s, forward, pairs);
 }
-template <uint32_t T> static plan choose(const resampling &s, bool forward, bool vectors)
+template <uint32_t T> static plan choose(const resampling &s, bool forward, bool vectors, bool pairs)
 {
-  return vectors ? choose_mode<T, T == QN_F32 ? 4 : 8>(s, forward) : choose_mode<T, 1>(s, forward);
+  return vectors ? choose_mode<T, T == QN_F32 ? 4 : 8>(s, forward, false) : choose_mode<T, 1>(s, forward, pairs);
 }
 
 /* Do vectors of v channels lie at multiples of their size? */
@@ -490,6 +506,14 @@ static bool has_vectors(const spatial *s, int v, const qn_value *in, const qn_va
   bool whole = s->channels_last && s->channels % v == 0 && s->in_stride[1] == 1 && in->align >= 16 && out->align >= 16;
   for (int d = 0; d < 5; d++)
     if (d != 1) whole = whole && s->in_stride[d] % v == 0 && s->out_stride[d] % v == 0;
+  return whole;
+}
+
+/* Are two columns of x an aligned word, and the first of a warp's the first of one? */
+static bool has_pairs(const resampling &s, const qn_value *in)
+{
+  bool whole = s.out_dim[2] <= 128 && s.in_dim[2] % 2 == 0 && s.in_stride[4] == 1 && in->align >= 2u * (unsigned)qn_kit_bytes(in->dtype);
+  for (int d = 0; d < 4; d++) whole = whole && s.in_stride[d] % 2 == 0;
   return whole;
 }
 
@@ -506,7 +530,8 @@ static qn_status begin(resampling *s, plan *plan, int *v, strips_state *st, cons
   *v = in->dtype == QN_F32 ? 4 : 8;
   const bool vectors = has_vectors(s, *v, in, to);
   if (!vectors) *v = 1;
-  *plan = in->dtype == QN_F32 ? choose<QN_F32>(*s, forward, vectors) : in->dtype == QN_BF16 ? choose<QN_BF16>(*s, forward, vectors) : choose<QN_F16>(*s, forward, vectors);
+  const bool pairs = has_pairs(*s, in);
+  *plan = in->dtype == QN_F32 ? choose<QN_F32>(*s, forward, vectors, pairs) : in->dtype == QN_BF16 ? choose<QN_BF16>(*s, forward, vectors, pairs) : choose<QN_F16>(*s, forward, vectors, pairs);
   st->kernel = plan->kernel;
   return QN_OK;
 }

@@ -50,3 +50,7 @@ resample_backward dy=f32/1x2x1x5x4 dx=f32/1x2x3x3x2 mode=cubic grid=align_corner
 # exactly twice the lines and columns, wider than a warp
 resample_backward dy=f32/2x3x14x24 dx=f32/2x3x7x12 mode=linear ; as=f16,bf16
 resample_backward dy=f32/1x5x10x148 dx=f32/1x5x5x74 mode=linear
+
+# volumes whose columns are pairs, with planes left out
+resample x=f32/1x2x5x9x64 size=11,18,128 mode=linear ; as=f16,bf16
+resample x=bf16/1x2x15x5x50 size=3,10,99 mode=linear
