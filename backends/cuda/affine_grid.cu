@@ -8,6 +8,7 @@
 #include "direct.cuh"
 #include "divisor.h"
 #include "engines.h"
+#include "sampling.cuh"
 #include "sums.cuh"
 #include "vector.cuh"
 
@@ -229,7 +230,7 @@ static affine affine_of(const void *attr, bool backward, const qn_value *in, con
   for (int d = 0; d < s.dims; d++) {
     int64_t n = s.extent[d] = grid->dim[s.dims - d];
     s.grid_stride[1 + d] = grid->stride[s.dims - d];
-    s.scale[d] = n > 1 ? 1.0 / (double)(corners ? n - 1 : n) : 1;
+    s.scale[d] = affine_scale(n, corners);
   }
   for (int d = 0; d < 2; d++) s.by[d] = cuda_divide_by(s.extent[d]);
   return s;

@@ -112,26 +112,34 @@ template <int W> __device__ __forceinline__ void load_weights(float (&w)[W][4], 
 
 template <uint32_t dtype> __global__ static void __launch_bounds__(THREADS) sample_vectors(const __grid_constant__ problem s)
 {
-  constexpr int V = vector_per_16<dtype>;
+  constexpr int V = vector_per_16<dtype>, BATCH = 2;
   __shared__ taps<1> t;
   const uint32_t first = blockIdx.x * THREADS, vectors = min(s.count - first, (uint32_t)THREADS) * s.lanes.by;
   find_taps(s, t, first, NULL);
   __syncthreads();
-#pragma unroll 2
-  for (uint32_t i = threadIdx.x; i < vectors; i += THREADS) {
-    uint32_t lane, p = cuda_quotient(i, s.lanes, &lane);
-    float w[1][4], sum[V] = {};
-    uint4 q[4];
-    load_weights(w, t, p);
-    load_taps<dtype>(q, w, s, t, p, lane * V);
+#pragma unroll 1
+  for (uint32_t i = threadIdx.x; i < vectors; i += BATCH * THREADS) {
+    uint32_t lane[BATCH], p[BATCH];
+    float w[BATCH][1][4];
+    uint4 q[BATCH][4];
 #pragma unroll
-    for (int k = 0; k < 4; k++) {
-      float x[V];
-      vector_open<dtype>(x, 0, q[k]);
-#pragma unroll
-      for (int e = 0; e < V; e++) sum[e] = fmaf(w[0][k], x[e], sum[e]);
+    for (int b = 0; b < BATCH; b++) {
+      p[b] = cuda_quotient(min(i + b * THREADS, vectors - 1), s.lanes, &lane[b]);
+      load_weights(w[b], t, p[b]);
+      load_taps<dtype>(q[b], w[b], s, t, p[b], lane[b] * V);
     }
-    vector_store_whole<dtype>(sum, s.out, t.to[p] + lane * V);
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+      float sum[V] = {};
+#pragma unroll
+      for (int k = 0; k < 4; k++) {
+        float x[V];
+        vector_open<dtype>(x, 0, q[b][k]);
+#pragma unroll
+        for (int e = 0; e < V; e++) sum[e] = fmaf(w[b][0][k], x[e], sum[e]);
+      }
+      if (i + b * THREADS < vectors) vector_store_whole<dtype>(sum, s.out, t.to[p[b]] + lane[b] * V);
+    }
   }
 }
 
@@ -350,7 +358,7 @@ __global__ static void __launch_bounds__(THREADS) slope_direct(const __grid_cons
 
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
-struct sampling_state { problem s; int32_t grid, x, dy, out; int64_t units; uint32_t groups; const void *kernel; };
+struct sampling_state { problem s; bool mapped, forward; int32_t from, grid, x, dy, out; int64_t units; uint32_t groups; const void *kernel; };     /* from: of points */
 
 static problem problem_of(const void *attr, bool forward, const qn_value *x, const qn_value *y, const qn_value *grid, const qn_value *out)
 {
@@ -367,13 +375,18 @@ static problem problem_of(const void *attr, bool forward, const qn_value *x, con
 /* What the fast engines ask first. */
 static qn_status begin(sampling_state *st, const qn_request *r, qn_prepared *out)
 {
-  const qn_node *op = &r->op[0];
-  bool forward = op->op == QN_OP_GRID_SAMPLE;
+  sampler of;
+  qn_status status = sampler_of(&of, r, out);
+  if (status) return status;
+  const qn_node *op = of.op;
+  if (op->op == QN_OP_GRID_SAMPLE_BACKWARD_DATA) return qn_refuse(out, "what is sampled, or the gradient by points", "dx", "", "%s", "another gradient");
+  const bool forward = st->forward = op->op == QN_OP_GRID_SAMPLE;
   st->x = op->arg[forward ? 0 : 1], st->grid = op->arg[forward ? 1 : 2], st->dy = op->arg[forward ? 2 : 0], st->out = op->arg[forward ? 2 : 3];
   const qn_value *x = &r->value[st->x], *y = &r->value[st->dy], *grid = &r->value[st->grid];
   if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
   problem *s = &st->s;
   *s = problem_of(op->attr, forward, x, y, grid, &r->value[st->out]);
+  st->mapped = of.mapped, st->from = sampler_points(&of, r, s);
   int64_t places = qn_elements(x) / x->dim[1], count = qn_elements(y) / y->dim[1], c = x->dim[1];
   if (places > 1 << 30 || (double)count * (double)(c + LANES) > 1 << 30) return qn_refuse(out, "places are counted in 31 bits", "grid", "fewer points", "%lld", (long long)count);
   s->of.channels = c, s->count = (int32_t)count;
@@ -394,7 +407,7 @@ static qn_status prepare_points(const qn_request *r, qn_prepared *out)
   if (status) return status;
   const qn_value *x = &r->value[st.x], *y = &r->value[st.dy];
   problem *s = &st.s;
-  bool forward = r->op[0].op == QN_OP_GRID_SAMPLE, last = x->dim[1] > 1 && x->stride[1] == 1 && y->stride[1] == 1;
+  bool forward = st.forward, last = x->dim[1] > 1 && x->stride[1] == 1 && y->stride[1] == 1;
   int64_t c = x->dim[1];
   s->of.last = last;
   s->high = !last && s->point[1] >= 4 ? 8 : 1, s->wide = THREADS / s->high / (last ? LANES : 1);
@@ -422,7 +435,7 @@ static qn_status prepare_vectors(const qn_request *r, qn_prepared *out)
   for (int d = 0; d < 4; d++)
     if (x->align < 16 || y->align < 16 || (d != 1 && (x->stride[d] % v || y->stride[d] % v))) return qn_refuse(out, "vectors are aligned", "x", "multiples of 16 bytes", "%s", "others");
   if (qn_extent(x) > 0x7fffffff) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)qn_extent(x));
-  bool forward = r->op[0].op == QN_OP_GRID_SAMPLE;
+  bool forward = st.forward;
   st.s.lanes = cuda_divide_by(x->dim[1] / v);
   for (st.s.group = 1; st.s.group < 32 && st.s.group < (int32_t)st.s.lanes.by;) st.s.group *= 2;
   st.units = qn_ceil_div(st.s.count, THREADS), st.groups = 1;
@@ -434,7 +447,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const sampling_state *st = (const sampling_state *)p->state;
   problem s = st->s;
-  s.grid = launch->ptr[st->grid], s.x = launch->ptr[st->x], s.dy = launch->ptr[st->dy], s.out = launch->ptr[st->out];
+  sampler_look(&s, st->mapped, launch->ptr[st->from]), s.x = launch->ptr[st->x], s.dy = launch->ptr[st->dy], s.out = launch->ptr[st->out];
   void *arguments[] = { &s };
   return cuda_check(cudaLaunchKernel(st->kernel, dim3((unsigned)st->units, st->groups), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "sampling");
 }
@@ -455,8 +468,9 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
   return direct_launched("sampling");
 }
 
-#define ROW(name, op, prepare) \
-  { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare, nullptr, run, cuda_release }
-#define ROWS(op) ROW("vectors", op, prepare_vectors), ROW("points", op, prepare_points), DIRECT_ROW(op, run_direct)
-static const qn_engine row[] = { ROWS(QN_OP_GRID_SAMPLE), ROWS(QN_OP_GRID_SAMPLE_BACKWARD_GRID) };
+#define ROW(name, also, op, prepare) \
+  { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, also, prepare, nullptr, run, cuda_release }
+#define TUNED(op, also) ROW("vectors", also, op, prepare_vectors), ROW("points", also, op, prepare_points)
+#define ROWS(op) TUNED(op, nullptr), DIRECT_ROW(op, run_direct)
+static const qn_engine row[] = { ROWS(QN_OP_GRID_SAMPLE), ROWS(QN_OP_GRID_SAMPLE_BACKWARD_GRID), TUNED(QN_OP_AFFINE_GRID, samplers_also) };
 const qn_engine_list cuda_sampling_list = { row, sizeof row / sizeof *row };

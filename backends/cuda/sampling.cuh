@@ -4,8 +4,17 @@
 #pragma once
 #include "spatial.cuh"
 
+/* What makes the points where no grid names them: theta (x, y, 1), as affine_grid.cu does it. */
+struct affine_map {
+  const void *theta;
+  uint32_t dtype;
+  int64_t  stride[3];
+  float    scale[3];                      /* of x, y, z */
+};
+
 struct points {
   const void *grid;
+  affine_map map;                         /* theta NULL: there is a grid */
   uint32_t grid_dtype;
   int32_t  dims, mode, padding, align_corners;
   int64_t  extent[3], point[3];           /* of the image, of the grid: dims that are missing come first and have one place */
@@ -52,21 +61,43 @@ template <class T, class I> __device__ __forceinline__ axis<T, I> axis_of(const 
   return a;
 }
 
+/* x of all points of a line, or y or z. */
+__device__ __forceinline__ float along_of(const points &s, int j, int32_t at) { return (float)(2 * at + 1 - (int32_t)s.point[2 - j]) * s.map.scale[j]; }
+
+/* Coordinate k of the point at this place of image n's grid. */
+template <class T, class I> __device__ __forceinline__ T coordinate_of(const points &s, I n, const I (&at)[3], int k)
+{
+  T v[1];
+  if constexpr (sizeof(T) == 4)
+    if (s.map.theta) {
+      const int64_t row = n * s.map.stride[0] + k * s.map.stride[1];
+      load(v, s.map.theta, s.map.dtype, row + s.dims * s.map.stride[2]);
+      float sum = v[0];
+#pragma unroll
+      for (int j = 0; j < 3; j++) {
+        if (j >= s.dims) break;
+        load(v, s.map.theta, s.map.dtype, row + j * s.map.stride[2]);
+        sum = fmaf(v[0], along_of(s, j, at[2 - j]), sum);
+      }
+      return sum;
+    }
+  load(v, s.grid, s.grid_dtype, n * s.grid_stride[0] + at[0] * s.grid_stride[1] + at[1] * s.grid_stride[2] + at[2] * s.grid_stride[3] + k * s.grid_stride[4]);
+  return v[0];
+}
+
 /* The axes of the point at this place of image n's grid of at most D dims; true: it is nowhere (NaN, or infinite and mirrored). */
 template <class T, class I, int D = 3> __device__ __forceinline__ bool axes_of(const points &s, I n, const I (&at)[3], axis<T, I> (&a)[3])
 {
   bool nan = false;
-  int64_t from = n * s.grid_stride[0] + at[0] * s.grid_stride[1] + at[1] * s.grid_stride[2] + at[2] * s.grid_stride[3];
 #pragma unroll
   for (int d = 0; d < 3; d++) {
     if (d < 3 - D || d < 3 - s.dims) {
       a[d] = { 0, { true, false }, { 1, 0 }, 0 };
       continue;
     }
-    T g[1];
-    load(g, s.grid, s.grid_dtype, from + (2 - d) * s.grid_stride[4]);
-    nan |= g[0] != g[0] || (s.padding == QN_SAMPLE_REFLECTION && fabs(g[0]) == T(INFINITY));
-    a[d] = axis_of<T, I>(s, g[0], (I)s.extent[d]);
+    const T g = coordinate_of<T, I>(s, n, at, 2 - d);
+    nan |= g != g || (s.padding == QN_SAMPLE_REFLECTION && fabs(g) == T(INFINITY));
+    a[d] = axis_of<T, I>(s, g, (I)s.extent[d]);
   }
   return nan;
 }
@@ -130,7 +161,7 @@ template <class I, int V> struct channels_of {
 static inline points points_of(const void *attr, const qn_value *grid, const qn_value *image)
 {
   const qn_sampling *a = (const qn_sampling *)attr;
-  points s = { NULL, grid->dtype, grid->rank - 2, (int32_t)a->mode, (int32_t)a->padding, (int32_t)a->align_corners, { 1, 1, 1 }, { 1, 1, 1 }, {} };
+  points s = { NULL, {}, grid->dtype, grid->rank - 2, (int32_t)a->mode, (int32_t)a->padding, (int32_t)a->align_corners, { 1, 1, 1 }, { 1, 1, 1 }, {} };
   s.grid_stride[0] = grid->stride[0], s.grid_stride[4] = grid->stride[grid->rank - 1];
   for (int d = 0; d < s.dims; d++) {
     s.extent[3 - s.dims + d] = image->dim[2 + d];
@@ -139,3 +170,43 @@ static inline points points_of(const void *attr, const qn_value *grid, const qn_
   }
   return s;
 }
+
+/* What 2w + 1 - n is divided by in an affine grid, inverted. */
+static inline double affine_scale(int64_t n, bool corners) { return n > 1 ? 1.0 / (double)(corners ? n - 1 : n) : 1; }
+
+/* The op that samples: the first, at the points of a grid; or the second, at those that the first makes for it alone. */
+struct sampler { const qn_node *op; bool mapped; };
+
+static const uint32_t samplers_also[] = { QN_OP_GRID_SAMPLE, QN_OP_GRID_SAMPLE_BACKWARD_DATA, QN_OP_GRID_SAMPLE_BACKWARD_GRID, 0 };
+
+/* The grid among the op's arguments. */
+static inline int sampler_grid(uint32_t op) { return op == QN_OP_GRID_SAMPLE_BACKWARD_GRID ? 2 : 1; }
+
+static inline qn_status sampler_of(sampler *of, const qn_request *r, qn_prepared *out)
+{
+  *of = { &r->op[0], r->op[0].op == QN_OP_AFFINE_GRID };
+  if (!of->mapped) return QN_OK;
+  const int32_t made = r->op[0].arg[1];
+  const qn_value *grid = &r->value[made];
+  bool taken = r->n_ops > 1 && !(grid->flags & QN_VALUE_ESCAPE) && grid->last_user == 1, known = false;
+  for (int i = 0; samplers_also[i]; i++) known |= taken && r->op[1].op == samplers_also[i];
+  for (int i = 0; i < 3 && known; i++) known = (r->op[1].arg[i] == made) == (i == sampler_grid(r->op[1].op));       /* it may be the image, too */
+  if (!known) return qn_refuse(out, "a grid for one sampler alone", "grid", "", "%s", taken ? "another op" : "more readers");
+  of->op = &r->op[1];
+  if (grid->dtype != QN_F32 || r->value[r->op[0].arg[0]].dtype == QN_F64) return qn_refuse(out, "points are f32", "grid", "f32", "%s", qn_kit_name(grid->dtype));
+  out->n_ops = 2;
+  return QN_OK;
+}
+
+/* The value that points come from: the grid, or theta; and what makes them of it. */
+static inline int32_t sampler_points(const sampler *of, const qn_request *r, points *s)
+{
+  const int32_t grid = of->op->arg[sampler_grid(of->op->op)];
+  if (!of->mapped) return grid;
+  const int32_t value = r->op[0].arg[0];
+  const qn_value *theta = &r->value[value];
+  s->map.dtype = theta->dtype;
+  for (int d = 0; d < 3; d++) s->map.stride[d] = theta->stride[d], s->map.scale[d] = (float)affine_scale(s->point[2 - d], ((const qn_sampling *)r->op[0].attr)->align_corners);
+  return value;
+}
+static inline void sampler_look(points *s, bool mapped, const void *from) { (mapped ? s->map.theta : s->grid) = from; }

@@ -50,3 +50,29 @@ grid_sample_backward_grid dy=f32/2x16x6x11/nhwc x=f32/2x16x7x5/nhwc grid=f32/2x6
 grid_sample_backward_grid dy=f32/1x136x2x3/nhwc x=f32/1x136x3x2/nhwc grid=f32/1x2x3x2
 grid_sample_backward_grid dy=f32/2x5x6x11/nhwc x=f32/2x5x7x5/nhwc grid=f32/2x6x11x2 padding=border
 grid_sample x=f32/1x1x2x1 grid=f32/1x1x2x2 align_corners=1 mode=nearest ; x.is=3,-5 grid.is=0,1e-10,0,1 plain=1      # between two places
+
+# grids made where they are read
+in theta f32/2x2x3
+in x f32/2x5x7x5
+g = affine_grid theta=theta grid=f32/2x6x11x2 align_corners=1
+out y = grid_sample x=x grid=g
+
+in theta bf16/2x3x4
+in x bf16/2x2x3x4x5
+g = affine_grid theta=theta grid=f32/2x3x4x5x3
+out y = grid_sample x=x grid=g padding=reflection
+
+in theta f32/2x2x3
+in x bf16/2x16x7x5/nhwc
+g = affine_grid theta=theta grid=f32/2x6x11x2
+out y = grid_sample x=x grid=g padding=border
+
+in theta f32/2x2x3
+in x f32/2x8x7x5/nhwc
+in dy f32/2x8x6x11/nhwc
+g = affine_grid theta=theta grid=f32/2x6x11x2
+out dg = grid_sample_backward_grid dy=dy x=x grid=g
+
+in theta f32/2x2x3
+g = affine_grid theta=theta grid=f32/2x6x11x2
+out y = grid_sample x=g grid=g
