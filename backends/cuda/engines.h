@@ -40,6 +40,7 @@
   X(lrn_taps)         \
   X(affine_grid)      \
   X(sampling)         \
+  X(sampling_lists)   \
   X(sampling_sorted)  \
   X(pointwise_program) \
   X(pointwise_direct) \

@@ -79,6 +79,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/lrn_windows.cu \
   backends/cuda/sampling.cu \
   backends/cuda/sampling.cuh \
+  backends/cuda/sampling_lists.cu \
   backends/cuda/sampling_sorted.cu \
   backends/cuda/matmul_direct.cu \
   backends/cuda/matmul_mma.cuh \

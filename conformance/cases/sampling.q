@@ -76,3 +76,12 @@ out dg = grid_sample_backward_grid dy=dy x=x grid=g
 in theta f32/2x2x3
 g = affine_grid theta=theta grid=f32/2x6x11x2
 out y = grid_sample x=g grid=g
+
+# points that fit a block, many of a cell
+grid_sample_backward_data dy=f32/1x4x40x40/nhwc grid=f32/1x40x40x2 dx=f32/1x4x5x3/nhwc padding=border
+grid_sample_backward_data dy=f32/1x4x40x40/nhwc grid=f32/1x40x40x2 dx=f32/1x4x3x3/nhwc ; grid.fill=const:0.1 fill=signed,special
+
+in theta f32/2x2x3
+in dy f32/2x8x6x9/nhwc
+g = affine_grid theta=theta grid=f32/2x6x9x2
+out dx = grid_sample_backward_data dy=dy grid=g dx=f32/2x8x7x5/nhwc
