@@ -41,6 +41,7 @@
   X(affine_grid)      \
   X(sampling)         \
   X(sampling_lists)   \
+  X(sampling_planes)  \
   X(sampling_sorted)  \
   X(pointwise_program) \
   X(pointwise_direct) \

@@ -85,3 +85,10 @@ in theta f32/2x2x3
 in dy f32/2x8x6x9/nhwc
 g = affine_grid theta=theta grid=f32/2x6x9x2
 out dx = grid_sample_backward_data dy=dy grid=g dx=f32/2x8x7x5/nhwc
+
+# planes of 16-byte words in shared memory, two by two, odd channels, around the ring's end, more points than a block's
+grid_sample x=f32/2x5x8x10 grid=f32/2x6x11x2 ; as=f16,bf16
+grid_sample x=f32/1x7x128x124 grid=f32/1x5x7x2 padding=border
+grid_sample x=bf16/2x3x8x10 grid=f32/2x6x11x2 padding=border align_corners=1
+grid_sample_backward_grid dy=f32/2x19x6x11 x=f32/2x19x8x10 grid=f32/2x6x11x2 ; as=f16,bf16
+grid_sample_backward_grid dy=f32/1x3x91x92 x=f32/1x3x4x4 grid=f32/1x91x92x2 padding=border align_corners=1
