@@ -115,7 +115,7 @@ template <int D> __global__ static void __launch_bounds__(THREADS) affine_chunks
         for (int j = 0; j <= D; j++) sum[k][j] = fmaf(g[(i * D + k) / 4][(i * D + k) % 4], along[j], sum[k][j]);
     }
   };
-  constexpr int32_t STEP = neighbours<D>::points * THREADS, BATCH = 4;
+  constexpr int32_t STEP = neighbours<D>::points * THREADS, BATCH = D == 2 ? 8 : 4;
   int32_t p = c.first + neighbours<D>::points * threadIdx.x;
   if (s.in_dtype == QN_F32 && s.whole)    /* BATCH steps' loads under way at once */
 #pragma unroll 1
