@@ -65,6 +65,7 @@
   X(quantize_direct)  \
   X(random_packed)    \
   X(random_direct)    \
+  X(pool_runs)        \
   X(pool_strips)      \
   X(pool_planes)      \
   X(pool_vector)      \

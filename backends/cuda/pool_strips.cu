@@ -95,20 +95,6 @@ template <int dtype, int V> struct bits {                 /* 4, 8 or 16 bytes */
 
 /* ---- strips ---------------------------------------------------------------------------------------------------- */
 
-/* The larger of each half. */
-template <int dtype> __device__ __forceinline__ uint32_t larger_pair(uint32_t a, uint32_t b)
-{
-  uint32_t v;
-#if __CUDA_ARCH__ >= 800
-  if (dtype == QN_BF16) asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
-  else asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
-#else
-  float lo = larger(opened<dtype>(a & 0xffff), opened<dtype>(b & 0xffff)), hi = larger(opened<dtype>(a >> 16), opened<dtype>(b >> 16));
-  v = closed<dtype>(lo) | closed<dtype>(hi) << 16;
-#endif
-  return v;
-}
-
 /* Lines of outputs of a thread: two where these share more than half of their lines of x, and more of narrow vectors. */
 __host__ __device__ constexpr int rows_of(int v, int size, int step) { return v > 2 ? (2 * step < size ? 2 : 1) : size == 2 ? 4 : 2; }
 

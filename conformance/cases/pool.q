@@ -123,3 +123,10 @@ pool_average x=bf16/2x64x33x33/nhwc window=3,3 stride=2,2 pad=1,1 include_pad=0
 # one plane deep, and windows in the padding before and behind it
 pool_max x=f32/1x8x1x9x9/nhwc window=1,3,3 stride=1,2,2 pad=1 ; plain=1
 pool_average x=f32/1x8x1x6x5/nhwc window=1,2,2 stride=1,2,2 pad=0:1,0,0 ; plain=1
+
+# small planes, several for a block: a last block and a last word that are cut short, rows of several pieces
+pool_average x=bf16/5x9x14x14 window=3 stride=2 pad=1 ; as=f16
+pool_average x=bf16/5x9x13x22 window=3 stride=2 pad=1 include_pad=0
+pool_average x=f16/5x9x14x14 window=2
+pool_max x=bf16/5x9x14x14 window=3 stride=2 pad=1 ; x.fill=special as=f16
+pool_max x=f16/5x9x7x30 window=2

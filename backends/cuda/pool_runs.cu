@@ -1,0 +1,154 @@
+/* pool_runs.cu -- pooling of small packed planes (NCHW) of f16 and bf16: a block brings a run of whole planes to shared memory as it lies, and
+ * leaves with a run of y, both in 16-byte words.
+ *
+ *   max       y = the largest tap inside x, NaN above all
+ *   average   y = sum of taps inside x / divisor
+ *
+ * Square windows of 3 every 2 from -1 on, or of 2 every 2, of rows of an even width: an output has a word of each line, and of
+ * threes the word's left neighbour. A thread takes OUTPUTS of a row. */
+#include <cuda_pipeline_primitives.h>
+#include "engines.h"
+#include "pool.cuh"
+
+enum { THREADS = 128, OUTPUTS = 7, PLANES = 32, ALIGNED = 8 };     /* planes of a block; so many begin at a multiple of 16 bytes */
+
+struct runs : pool {                      /* in[0] and what else it knows of a third dim are 1 */
+  uint32_t count, per_block;              /* planes */
+  int32_t  even;                          /* all windows have as many taps */
+  float    share;                         /* ... of which each counts so much */
+  uint32_t segments;                      /* of a row of outputs */
+  int32_t  at_y;                          /* where in shared memory y begins, in bytes */
+  cuda_divisor by_segments;
+};
+
+template <int dtype> __device__ __forceinline__ float low(uint32_t w) { return dtype == QN_BF16 ? __uint_as_float(w << 16) : f16_to_float((uint16_t)w); }
+template <int dtype> __device__ __forceinline__ float high(uint32_t w) { return dtype == QN_BF16 ? __uint_as_float(w & 0xffff0000u) : f16_to_float((uint16_t)(w >> 16)); }
+
+/* Words of `bytes` from one place to another, both aligned to 16 bytes; what is left of them by halves. */
+__device__ __forceinline__ void store_run(char *to, const char *from, int bytes)
+{
+  for (int i = threadIdx.x; i < bytes / 16; i += THREADS) ((uint4 *)to)[i] = ((const uint4 *)from)[i];
+  for (int i = bytes / 16 * 8 + threadIdx.x; i < bytes / 2; i += THREADS) ((uint16_t *)to)[i] = ((const uint16_t *)from)[i];
+}
+
+template <int dtype, bool average, int SIZE> __global__ void __launch_bounds__(THREADS) pool_runs(const __grid_constant__ runs p)
+{
+  constexpr int BEFORE = SIZE - 2, STEP = 2;
+  extern __shared__ uint4 stage[];
+  uint16_t *const y = (uint16_t *)((char *)stage + p.at_y);
+  const uint32_t plane = blockIdx.x * p.per_block;
+  const int n = (int)min(p.per_block, p.count - plane), pitch = p.in[2] / 2, bytes = n * p.in[1] * p.in[2] * 2;
+  const char *x = (const char *)p.x + (int64_t)plane * p.in[1] * p.in[2] * 2;
+  for (int i = threadIdx.x; i < bytes / 16; i += THREADS) __pipeline_memcpy_async(&stage[i], x + i * 16, 16);
+  __pipeline_commit();
+  for (int i = bytes / 16 * 8 + threadIdx.x; i < bytes / 2; i += THREADS) ((uint16_t *)stage)[i] = ((const uint16_t *)x)[i];
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  for (int unit = threadIdx.x; unit < n * p.out[1] * (int)p.segments; unit += THREADS) {
+    uint32_t segment;
+    const int line = cuda_quotient(unit, p.by_segments, &segment), k = cuda_quotient(line, p.by_out[1]), oy = line - k * p.out[1], ox = segment * OUTPUTS;
+    const int y0 = oy * STEP - BEFORE;
+    const uint32_t *from = (const uint32_t *)stage + (k * p.in[1] + y0) * pitch + ox;
+    if constexpr (average) {
+      float column[2 * OUTPUTS + 1] = {};
+#pragma unroll
+      for (int r = 0; r < SIZE; r++, from += pitch) {
+        if ((unsigned)(y0 + r) >= (unsigned)p.in[1]) continue;
+        if (BEFORE && ox > 0) column[0] += high<dtype>(from[-1]);
+#pragma unroll
+        for (int i = 0; i < OUTPUTS; i++)
+          if (ox + i < pitch) column[2 * i + 1] += low<dtype>(from[i]), column[2 * i + 2] += high<dtype>(from[i]);
+      }
+      const int down = taps_beside(p, 1, y0, SIZE);
+#pragma unroll
+      for (int i = 0; i < OUTPUTS; i++) {
+        if (ox + i >= p.out[2]) break;
+        float v = column[2 * i + 1] + column[2 * i + 2];
+        if (BEFORE) v += column[2 * i];
+        v *= p.even ? p.share : p.inverse[down * taps_beside(p, 2, (ox + i) * STEP - BEFORE, SIZE)];
+        y[line * p.out[2] + ox + i] = dtype == QN_BF16 ? float_to_bf16(v) : float_to_f16(v);
+      }
+    } else {
+      const uint32_t none = dtype == QN_BF16 ? 0xff80ff80u : 0xfc00fc00u;
+      uint32_t left = none, word[OUTPUTS];
+#pragma unroll
+      for (int i = 0; i < OUTPUTS; i++) word[i] = none;
+#pragma unroll
+      for (int r = 0; r < SIZE; r++, from += pitch) {
+        if ((unsigned)(y0 + r) >= (unsigned)p.in[1]) continue;
+        if (BEFORE && ox > 0) left = larger_pair<dtype>(left, from[-1]);
+#pragma unroll
+        for (int i = 0; i < OUTPUTS; i++)
+          if (ox + i < pitch) word[i] = larger_pair<dtype>(word[i], from[i]);
+      }
+#pragma unroll
+      for (int i = 0; i < OUTPUTS; i++) {
+        if (ox + i >= p.out[2]) break;
+        uint32_t v = larger_pair<dtype>(word[i], word[i] >> 16);
+        if (BEFORE) v = larger_pair<dtype>(v, (i ? word[i - 1] : left) >> 16);
+        y[line * p.out[2] + ox + i] = (uint16_t)v;
+      }
+    }
+  }
+  __syncthreads();
+  store_run((char *)p.y + (int64_t)plane * p.out[1] * p.out[2] * 2, (const char *)y, n * p.out[1] * p.out[2] * 2);
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------------- */
+
+typedef const void *kernel;
+struct state { runs p; int32_t x, y; kernel kernel; uint32_t blocks, shared; };
+
+template <int dtype> static kernel kernel_of(bool average, int size)
+{
+  if (size == 3) return average ? (kernel)pool_runs<dtype, true, 3> : (kernel)pool_runs<dtype, false, 3>;
+  return average ? (kernel)pool_runs<dtype, true, 2> : (kernel)pool_runs<dtype, false, 2>;
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];
+  const qn_value *x = cuda_value(r, QN_ROLE_POOL_MAX_X), *y = cuda_value(r, QN_ROLE_POOL_MAX_Y);
+  if (x->dtype != QN_F16 && x->dtype != QN_BF16) return qn_refuse(out, "dtypes", "x", "f16 or bf16", "%s", qn_kit_name(x->dtype));
+  if (pool_indices(op) >= 0) return qn_refuse(out, "no indices", "indices", "none", "%s", "some");
+  if (!qn_is_packed(x) || !qn_is_packed(y)) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
+  if (x->align < 16 || y->align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align < y->align ? x->align : y->align);
+  state s = {};
+  runs *p = &s.p;
+  if (!pool_fill(p, op, x, y) || !pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "x", "1 deep", "%d", p->size[0]);
+  bool square = !p->adaptive && p->size[1] == p->size[2] && p->dilation[1] == 1 && p->dilation[2] == 1;
+  for (int d = 1; d < 3; d++) square = square && p->step[d] == 2 && p->before[d] == p->size[d] - 2 && p->out[d] <= (p->in[d] + 1) / 2;
+  if (!square || (p->size[1] != 3 && p->size[1] != 2)) return qn_refuse(out, "squares of windows every 2", "x", "3x3 from -1 on, or 2x2", "%dx%d", p->size[1], p->size[2]);
+  const int64_t plane = (int64_t)p->in[1] * p->in[2] * 2, y_plane = (int64_t)p->out[1] * p->out[2] * 2;
+  if (p->in[2] % 2 || plane > 1024) return qn_refuse(out, "even widths, planes of a kilobyte", "x", "14x14", "%dx%d", p->in[1], p->in[2]);
+  p->count = (uint32_t)(qn_elements(x) / (plane / 2));
+  p->segments = (uint32_t)qn_ceil_div(p->out[2], OUTPUTS);
+  p->by_segments = cuda_divide_by(p->segments);
+  p->share = 1 / ((float)p->size[1] * (float)p->size[2]);
+  p->even = p->include_pad;
+  for (int d = 1; d < 3; d++) p->even &= (p->out[d] - 1) * p->step[d] + p->size[d] <= p->in[d] + p->before[d] + p->after[d];
+  const int64_t share = qn_ceil_div(p->count, 8 * (int64_t)r->device->units);      /* of few planes a block has fewer */
+  p->per_block = (uint32_t)qn_min_i64(PLANES, qn_round_up(share, ALIGNED));
+  p->at_y = (int32_t)(p->per_block * plane);
+  s.shared = (uint32_t)(p->per_block * (plane + y_plane));
+  s.blocks = (uint32_t)qn_ceil_div(p->count, p->per_block);
+  s.x = op->arg[0], s.y = op->arg[1];
+  const bool average = pool_is_average(op->op);
+  s.kernel = x->dtype == QN_BF16 ? kernel_of<QN_BF16>(average, p->size[1]) : kernel_of<QN_F16>(average, p->size[1]);
+  return cuda_keep(out, &s, sizeof s);
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const state *st = (const state *)prepared->state;
+  runs p = st->p;
+  p.x = launch->ptr[st->x];
+  p.y = launch->ptr[st->y];
+  void *arguments[] = { &p };
+  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, THREADS, arguments, st->shared, (cudaStream_t)launch->stream), "pool_runs");
+}
+
+#define ROW(op) { "runs", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
+                  prepare, nullptr, run, cuda_release }
+static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE) };
+const qn_engine_list cuda_pool_runs_list = { row, sizeof row / sizeof *row };
