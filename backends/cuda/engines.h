@@ -70,6 +70,7 @@
   X(pool_planes)      \
   X(pool_vector)      \
   X(pool_tiles)       \
+  X(pool_spread)      \
   X(pool_backward)    \
   X(pool_lp)          \
   X(pool_direct)      \

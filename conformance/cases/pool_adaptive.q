@@ -62,3 +62,7 @@ pool_lp_backward dy=f32/1x2x2x2x3 x=f32/1x2x5x6x7 y=f32/1x2x2x2x3 window=2,3,2 p
 pool_lp_backward dy=f32/2x19x4x4/nhwc x=f32/2x19x9x9/nhwc y=f32/2x19x4x4/nhwc window=3 stride=2 ; y.fill=near as=bf16
 pool_lp_backward dy=f32/1x2x2x2 x=f32/1x2x4x4 y=f32/1x2x2x2 window=2 ; y.is=0,1,2,0.5 plain=1
 pool_lp_backward dy=f32/3x5x6x8 x=f32/3x5x12x16 y=f32/3x5x6x8 window=2 p=3 ; y.fill=near as=f16,bf16
+
+# shares of one size
+pool_adaptive_average_backward dy=f32/2x8x1x2/nhwc dx=f32/2x8x5x6/nhwc ; as=bf16
+pool_adaptive_average_backward dy=f32/3x5x1x1 dx=f32/3x5x7x7 ; as=f16

@@ -1,0 +1,191 @@
+/* pool_spread.cu -- gradients of pooling by windows that tile x, or by one over all of it: f16, bf16 and f32, packed planes (NCHW), and
+ * of means over whole rows channels last (NHWC).
+ *
+ *   max       dx[x] = dy of its window if the window's index, a place in the plane, is x; else 0
+ *   average   dx[x] = dy of its window / places of the window
+ *
+ * A thread stores 16 bytes of dx, numbered as they lie, and loads what dy there is above them: a few neighbours, or a vector of channels. */
+#include "engines.h"
+#include "pool.cuh"
+#include "words.cuh"
+
+enum { THREADS = 256 };
+
+/* Extents and steps of x's dims, the outermost with all planes: of such as lie in one another's windows whole, one is left. */
+struct spread {
+  const void *dy, *indices;
+  void    *dx;
+  int32_t  wide;                          /* i64 indices */
+  float    share;
+  uint32_t words;                         /* of dx, the last of which may be cut short */
+  uint32_t elements;                      /* of dx, or pixels */
+  int32_t  out[2];                        /* windows of a row, rows of windows */
+  cuda_divisor by_in[2], by_step[3];      /* columns, rows, the rest */
+  cuda_divisor by_groups;                 /* channels last: vectors of a pixel */
+  cuda_divisor by_plane;                  /* maxima: places of a plane */
+};
+
+/* Number of the first window of a row of places. */
+__device__ __forceinline__ uint32_t row_of_windows(const spread &p, uint32_t row)
+{
+  uint32_t y, plane = cuda_quotient(row, p.by_in[1], &y);
+  return (cuda_quotient(plane, p.by_step[2]) * p.out[1] + cuda_quotient(y, p.by_step[1])) * p.out[0];
+}
+
+/* What windows give to places: of means the share of dy that each has, of maxima dy to one. */
+template <int dtype, bool max> struct giver {
+  uint32_t place;                         /* of the word's first element in its plane */
+  uint32_t held;
+  float    dy;
+  int64_t  index;
+
+  __device__ __forceinline__ giver(const spread &p, uint32_t first) : held(~0u)
+  {
+    if (max) cuda_quotient(first, p.by_plane, &place);
+  }
+  __device__ __forceinline__ float to(const spread &p, uint32_t window, int i)
+  {
+    if (!max) return edge_load<dtype>(p.dy, window) * p.share;
+    if (window != held) {
+      held = window, dy = edge_load<dtype>(p.dy, window);
+      index = p.wide ? ((const int64_t *)p.indices)[window] : ((const int32_t *)p.indices)[window];
+    }
+    const uint32_t here = place + i;
+    return index == (int64_t)(here < p.by_plane.by ? here : here - p.by_plane.by) ? dy : 0;
+  }
+};
+
+/* flat: one dim is left. wide: of the elements of a word, so many neighbours have one window. */
+template <int dtype, bool max, bool flat, int wide> __global__ void __launch_bounds__(THREADS) pool_spread(const __grid_constant__ spread p)
+{
+  constexpr int E = vector_per_16<dtype>;
+  const uint32_t word = blockIdx.x * THREADS + threadIdx.x, first = word * E;
+  if (word >= p.words) return;
+  const int many = (int)min((uint32_t)E, p.elements - first);
+  giver<dtype, max> give(p, first);
+  float v[E];
+  uint32_t x;
+  if (flat) {
+    const uint32_t window = cuda_quotient(first, p.by_step[0], &x), step = p.by_step[0].by;
+    if (!max && step >= E) {
+      const float a = give.to(p, window, 0), b = x + many > step ? give.to(p, window + 1, 0) : 0;
+#pragma unroll
+      for (int i = 0; i < E; i++) v[i] = x + i < step ? a : b;
+    } else {
+#pragma unroll
+      for (int i = 0; i < E; i++) v[i] = i < many ? give.to(p, window + cuda_quotient(x + i, p.by_step[0]), i) : 0;
+    }
+  } else {
+    const uint32_t row = cuda_quotient(first, p.by_in[0], &x), here = row_of_windows(p, row), next = row_of_windows(p, row + 1), width = p.by_in[0].by;
+#pragma unroll
+    for (int i = 0; i < E; i++)
+      v[i] = !max && i % wide ? v[i - i % wide]
+           : i < many ? give.to(p, x + i < width ? here + cuda_quotient(x + i, p.by_step[0]) : next + cuda_quotient(x + i - width, p.by_step[0]), i) : 0;
+  }
+  if (many == E) vector_store_whole<dtype>(v, p.dx, first);
+  else vector_store(v, p.dx, dtype, first, 1, many);
+}
+
+template <int dtype> __global__ void __launch_bounds__(THREADS) pool_spread_channels(const __grid_constant__ spread p)
+{
+  const uint32_t word = blockIdx.x * THREADS + threadIdx.x;
+  if (word >= p.words) return;
+  uint32_t group;
+  const uint32_t window = cuda_quotient(cuda_quotient(word, p.by_groups, &group), p.by_step[0]);
+  float v[vector_per_16<dtype>];
+  vector_open<dtype>(v, 0, ((const uint4 *)p.dy)[window * p.by_groups.by + group]);
+#pragma unroll
+  for (int i = 0; i < vector_per_16<dtype>; i++) v[i] *= p.share;
+  ((uint4 *)p.dx)[word] = vector_close<dtype>(v, 0);
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------------- */
+
+typedef const void *kernel;
+struct state { spread p; int32_t dy, indices, dx; kernel kernel; };
+
+template <int dtype> static kernel kernel_of(bool max, bool channels, bool flat)
+{
+  if (max) return flat ? (kernel)pool_spread<dtype, true, true, 1> : (kernel)pool_spread<dtype, true, false, 1>;
+  return channels ? (kernel)pool_spread_channels<dtype> : flat ? (kernel)pool_spread<dtype, false, true, 1> : (kernel)pool_spread<dtype, false, false, 2>;
+}
+
+/* The share of dim d of a place in its window, where all are alike and each place has one: what a window is wide then; 0: it is not so. */
+static int64_t step_of(const pool *p, int d, double *share)
+{
+  const int64_t in = p->in[d], out = p->out[d], begin = -(int64_t)p->before[d], end = begin + p->size[d];
+  if (p->size[d] > 1 && p->dilation[d] != 1) return 0;
+  if (out == 1 && begin <= 0 && end >= in) {
+    *share /= p->include_pad ? (double)qn_min_i64(end, in + p->after[d]) - (double)begin : (double)in;
+    return in;
+  }
+  *share /= p->size[d];
+  return begin == 0 && (out == 1 || p->step[d] == p->size[d]) && in == out * p->size[d] ? p->size[d] : 0;
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];          /* dy is the first input, dx the one output */
+  const bool max = op->op == QN_OP_POOL_MAX_BACKWARD;
+  state s = {};
+  s.dy = op->arg[0], s.dx = op->arg[op->first[op->n_inputs]];
+  s.indices = max ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES) : -1;
+  const qn_value *dy = &r->value[s.dy], *dx = &r->value[s.dx];
+  if ((dx->dtype != QN_F32 && dx->dtype != QN_F16 && dx->dtype != QN_BF16) || dy->dtype != dx->dtype)
+    return qn_refuse(out, "dtypes", "dx", "f16, bf16 or f32 throughout", "%s", "another");
+  const int64_t v = dx->dtype == QN_F32 ? 4 : 8, elements = qn_elements(dx), channels = dx->dim[1];
+  if (max && (s.indices < 0 || r->value[s.indices].dtype == QN_U8)) return qn_refuse(out, "maxima by their places", "indices", "i32 or i64", "%s", "none, or taps");
+  const bool planes = qn_is_packed(dx) && qn_is_packed(dy) && (!max || qn_is_packed(&r->value[s.indices])), last = !planes && !max && qn_is_channels_last(dx) && qn_is_channels_last(dy) && channels % v == 0;
+  if (!planes && !last) return qn_refuse(out, "packed planes, or vectors of channels last", "dx", "nchw, or nhwc of a multiple of 8 channels", "%s", "others");
+  if (dx->align < 16 || dy->align < (last ? 16 : (uint32_t)qn_kit_bytes(dy->dtype))) return qn_refuse(out, "16-byte alignment", "dx", "16", "%u", dx->align);
+  pool geometry;
+  if (!pool_fill(&geometry, op, dx, dy) || elements > INT32_MAX - 16) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%lld", (long long)elements);
+
+  /* dims as few as can be, the innermost last */
+  int64_t in[3] = { 1, 1, 1 }, step[3] = { 1, 1, 1 };
+  double share = 1;
+  int dims = 0;
+  for (int d = 0; d < 3; d++) {
+    const int64_t here = geometry.in[d], wide = step_of(&geometry, d, &share);
+    if (!wide || geometry.adaptive) return qn_refuse(out, "windows that tile x, or one over all of it", "dx", "a stride as wide as the window", "%d", geometry.size[d]);
+    if (here == 1) continue;
+    if (dims && (wide == here || (wide == 1 && step[dims - 1] == 1))) step[dims - 1] *= wide, in[dims - 1] *= here;
+    else in[dims] = here, step[dims] = wide, dims++;
+  }
+  if (last && dims > 1) return qn_refuse(out, "one dim of pixels", "dx", "windows that are whole rows", "%d wide", geometry.size[2]);
+  if (dims > 1 && (in[dims - 1] < v || (!max && (in[dims - 1] % 2 || step[dims - 1] % 2))))
+    return qn_refuse(out, "rows of 16 bytes, and of means windows of an even width", "dx", "8 wide", "%lld", (long long)in[dims - 1]);
+  spread *p = &s.p;
+  p->share = (float)share;
+  p->elements = (uint32_t)elements;
+  p->words = (uint32_t)qn_ceil_div(elements, v);
+  p->wide = max && r->value[s.indices].dtype == QN_I64;
+  p->by_plane = cuda_divide_by((int64_t)geometry.in[0] * geometry.in[1] * geometry.in[2]);
+  p->by_groups = cuda_divide_by(last ? channels / v : 1);
+  for (int i = 0; i < 3; i++) {           /* columns, rows, the rest: the outermost runs on through all planes */
+    const bool outer = i + 1 >= dims;
+    const int64_t wide = i < dims ? step[dims - 1 - i] : 1;
+    p->by_step[i] = cuda_divide_by(wide);
+    if (i == 2) break;
+    p->by_in[i] = cuda_divide_by(outer ? (int64_t)1 << 31 : in[dims - 1 - i]);
+    p->out[i] = outer ? 0 : (int32_t)(in[dims - 1 - i] / wide);
+  }
+  s.kernel = dx->dtype == QN_F32 ? kernel_of<QN_F32>(max, last, dims <= 1) : dx->dtype == QN_BF16 ? kernel_of<QN_BF16>(max, last, dims <= 1) : kernel_of<QN_F16>(max, last, dims <= 1);
+  return cuda_keep(out, &s, sizeof s);
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const state *st = (const state *)prepared->state;
+  spread p = st->p;
+  p.dy = launch->ptr[st->dy];
+  p.dx = launch->ptr[st->dx];
+  p.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
+  void *arguments[] = { &p };
+  return cuda_check(cudaLaunchKernel(st->kernel, (p.words + THREADS - 1) / THREADS, THREADS, arguments, 0, (cudaStream_t)launch->stream), "pool_spread");
+}
+
+#define ROW(op) { "spread", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
+                  prepare, nullptr, run, cuda_release }
+static const qn_engine row[] = { ROW(QN_OP_POOL_MAX_BACKWARD), ROW(QN_OP_POOL_AVERAGE_BACKWARD), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD) };
+const qn_engine_list cuda_pool_spread_list = { row, sizeof row / sizeof *row };
