@@ -71,6 +71,8 @@
   X(pool_vector)      \
   X(pool_tiles)       \
   X(pool_spread)      \
+  X(pool_scatter)     \
+  X(pool_means)       \
   X(pool_backward)    \
   X(pool_lp)          \
   X(pool_direct)      \

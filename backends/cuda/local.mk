@@ -127,13 +127,16 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pool.cuh \
   backends/cuda/pool_bands.cuh \
   backends/cuda/pool_gradient.cuh \
+  backends/cuda/pool_lanes.cuh \
   backends/cuda/pool_lp.cuh \
   backends/cuda/pool_adaptive.cu \
   backends/cuda/pool_backward.cu \
   backends/cuda/pool_direct.cu \
   backends/cuda/pool_lp.cu \
+  backends/cuda/pool_means.cu \
   backends/cuda/pool_planes.cu \
   backends/cuda/pool_runs.cu \
+  backends/cuda/pool_scatter.cu \
   backends/cuda/pool_spread.cu \
   backends/cuda/pool_strips.cu \
   backends/cuda/pool_tiles.cu \

@@ -347,65 +347,7 @@ template <int dtype, int V, bool columns, bool by_x> __global__ void __launch_bo
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
 typedef const void *kernel;
-struct state { bands p; int32_t dy, indices, x, dx; kernel kernel; uint32_t blocks, threads, shared; };
-
-/* Of one image in 32 bits; false: it is too large. */
-static bool within_image(strides *s, const int64_t *stride, const pool *p, const int32_t *extent)
-{
-  double reach = (double)p->c * (double)stride[1];
-  for (int d = 0; d < 3; d++) reach += (double)extent[d] * (double)stride[2 + d];
-  s->c = (int32_t)stride[1], s->z = (int32_t)stride[2], s->y = (int32_t)stride[3], s->x = (int32_t)stride[4];
-  return reach < INT32_MAX;
-}
-
-/* Roles, dtypes and geometry of any of these gradients. */
-static qn_status fill(state *s, const qn_request *r, qn_prepared *out)
-{
-  const qn_node *op = &r->op[0];          /* dy is the first role of both, a maximum's indices the second, dx the one output */
-  s->dy = op->arg[0];
-  s->dx = op->arg[op->first[op->n_inputs]];
-  s->indices = pool_is_average(op->op) ? -1 : qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES);
-  s->x = op->op == QN_OP_POOL_MAX_BACKWARD && s->indices < 0 ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X) : -1;
-  const qn_value *dx = &r->value[s->dx], *dy = &r->value[s->dy], *x = s->x >= 0 ? &r->value[s->x] : dx;
-  if ((dx->dtype != QN_F32 && dx->dtype != QN_F16 && dx->dtype != QN_BF16) || dy->dtype != dx->dtype || x->dtype != dx->dtype)
-    return qn_refuse(out, "dtypes", "dx", "f16, bf16 or f32 throughout", "%s", "another");
-  gradient *p = &s->p;
-  if (!pool_fill(p, op, x, dy)) return qn_refuse(out, "extents below 2^29", "dx", "", "%s", "more");
-  if ((double)p->in[0] * p->in[1] * p->in[2] > INT32_MAX) return qn_refuse(out, "places below 2^31", "dx", "", "%s", "more");
-  p->average = pool_is_average(op->op);
-  pool_strides(dx, p->dx_stride);
-  if (s->indices >= 0) {
-    p->index_dtype = r->value[s->indices].dtype;
-    pool_strides(&r->value[s->indices], p->index_stride);
-  }
-  if (!within_image(&p->of_x, p->x_stride, p, p->in) || !within_image(&p->of_dx, p->dx_stride, p, p->in) || !within_image(&p->of_dy, p->y_stride, p, p->out) ||
-      !within_image(&p->of_index, p->index_stride, p, p->out))
-    return qn_refuse(out, "images within 2^31 elements", "dx", "", "%s", "more");
-  p->flat = p->in[0] == 1 && p->out[0] == 1 && p->before[0] == 0;
-  p->even = 1;
-  for (int d = 0; d < 3; d++) {
-    int64_t reach = (p->out[d] - 1) * (int64_t)p->step[d] + (p->size[d] - 1) * (int64_t)p->dilation[d];
-    p->even &= p->include_pad ? reach < p->in[d] + p->before[d] + p->after[d] : p->before[d] == 0 && reach < p->in[d];
-    p->by_step[d] = cuda_divide_by(p->step[d]), p->by_size[d] = cuda_divide_by(p->size[d]), p->by_dilation[d] = cuda_divide_by(p->dilation[d]);
-  }
-  p->share = 1 / ((float)p->size[0] * (float)p->size[1] * (float)p->size[2]);
-  return QN_OK;
-}
-
-/* Channels of a thread: a vector of 16 bytes, if all lie so. */
-static int channels_of(const state *s, const qn_request *r)
-{
-  const int32_t value[] = { s->dx, s->dy, s->x, s->indices };
-  const int64_t *stride[4] = { s->p.dx_stride, s->p.y_stride };
-  uint32_t whole, align = 16;
-  int n = 2;
-  for (int i = 0; i < 4; i++) {
-    if (value[i] < 0) continue;
-    if (i >= 2) stride[n++] = i == 2 ? s->p.x_stride : s->p.index_stride;
-    if (r->value[value[i]].align < align) align = r->value[value[i]].align;
-  }
-  return pool_channels(&s->p, stride, n, align, &whole);
-}
+struct state { bands p; gradient_roles of; kernel kernel; uint32_t blocks, threads, shared; };
 
 /* The grid, and what there is to keep. */
 static qn_status keep(state *s, const int64_t cells[4], qn_prepared *out)
@@ -418,13 +360,6 @@ static qn_status keep(state *s, const int64_t cells[4], qn_prepared *out)
   return cuda_keep(out, s, sizeof *s);
 }
 
-/* Size, step and padding before of square windows, as digits; 0: others. */
-static int square_of(const pool *p)
-{
-  bool square = p->size[1] == p->size[2] && p->step[1] == p->step[2] && p->before[1] == p->before[2] && p->dilation[1] == 1 && p->dilation[2] == 1;
-  return square && p->size[1] < 4 && p->step[1] < 4 && p->before[1] < 4 ? 100 * p->size[1] + 10 * p->step[1] + p->before[1] : 0;
-}
-
 template <int dtype, bool average> static kernel bands_by_window(int window)
 {
   return window == 321 ? (kernel)pool_bands<dtype, average, 3, 2, 1> : window == 320 ? (kernel)pool_bands<dtype, average, 3, 2, 0>
@@ -435,11 +370,11 @@ template <int dtype> static kernel bands_of(bool average, int window) { return a
 static qn_status prepare_bands(const qn_request *r, qn_prepared *out)
 {
   state s = {};
-  qn_status status = fill(&s, r, out);
+  qn_status status = gradient_fill(&s.p, &s.of, r, out);
   if (status != QN_OK) return status;
   bands *p = &s.p;
-  const int32_t value[] = { s.dx, s.dy, s.x, s.indices };
-  const qn_value *dx = &r->value[s.dx];
+  const int32_t value[] = { s.of.dx, s.of.dy, s.of.x, s.of.indices };
+  const qn_value *dx = &r->value[s.of.dx];
   for (int i = 0; i < 4; i++)
     if (value[i] >= 0 && (!qn_is_packed(&r->value[value[i]]) || r->value[value[i]].align < 16))
       return qn_refuse(out, "packed planes, aligned to 16 bytes", "dx", "nchw", "%s", "others");
@@ -449,8 +384,8 @@ static qn_status prepare_bands(const qn_request *r, qn_prepared *out)
   p->by_depth = cuda_divide_by(p->in[0]);
   if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "1 deep", "%d", p->size[0]);
   if (p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
-  p->source = s.x >= 0 ? BY_X : s.indices >= 0 && p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE;
-  p->windows = qn_elements(&r->value[s.dy]), p->places = qn_elements(dx);
+  p->source = s.of.x >= 0 ? BY_X : s.of.indices >= 0 && p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE;
+  p->windows = qn_elements(&r->value[s.of.dy]), p->places = qn_elements(dx);
   p->count = (uint32_t)(p->places / ((int64_t)p->in[1] * p->in[2]));
   p->pairs = p->in[2] % 2 == 0;
   int64_t bytes = qn_kit_bytes(dx->dtype), shared = band_choose(p, bytes, r->device->units);
@@ -464,7 +399,8 @@ static qn_status prepare_bands(const qn_request *r, qn_prepared *out)
 /* Of windows that are rare, some are left to gather. */
 template <int dtype, int how, int C> static kernel cells_by_window(int window)
 {
-  if (window == 321) return (kernel)pool_cells<dtype, how, C, 3, 2, 1>;
+  if constexpr (how != BY_X)
+    if (window == 321) return (kernel)pool_cells<dtype, how, C, 3, 2, 1>;
   if (window == 220) return (kernel)pool_cells<dtype, how, C, 2, 2, 0>;
   if constexpr (C > 1 && how <= BY_PLACE)
     if (window == 320) return (kernel)pool_cells<dtype, how, C, 3, 2, 0>;
@@ -486,18 +422,18 @@ template <int dtype> static kernel cells_of(int how, int window, bool vectors)
 static qn_status prepare_cells(const qn_request *r, qn_prepared *out)
 {
   state s = {};
-  qn_status status = fill(&s, r, out);
+  qn_status status = gradient_fill(&s.p, &s.of, r, out);
   if (status != QN_OK) return status;
   gradient *p = &s.p;
-  const qn_value *dx = &r->value[s.dx];
-  if (p->size[0] > 1 && s.x >= 0) return qn_refuse(out, "maxima of planes by x", "x", "indices", "%d deep", p->size[0]);
+  const qn_value *dx = &r->value[s.of.dx];
+  if (p->size[0] > 1 && s.of.x >= 0) return qn_refuse(out, "maxima of planes by x", "x", "indices", "%d deep", p->size[0]);
   if (p->size[0] > 1 && p->average && !p->even) return qn_refuse(out, "windows of as many taps", "dx", "no padding left out", "%d deep", p->size[0]);
   if (p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
-  int v = channels_of(&s, r);
-  if (v == 1 && !(p->dx_stride[4] == 1 && p->y_stride[4] == 1 && p->x_stride[4] == 1 && (s.indices < 0 || p->index_stride[4] == 1)))
+  int v = gradient_channels(&s.p, &s.of, r);
+  if (v == 1 && !(p->dx_stride[4] == 1 && p->y_stride[4] == 1 && p->x_stride[4] == 1 && (s.of.indices < 0 || p->index_stride[4] == 1)))
     return qn_refuse(out, "columns side by side, or channels in vectors", "dx", "nchw or nhwc", "%s", "others");
-  if (s.indices >= 0 && p->index_dtype == QN_I32) return qn_refuse(out, "indices", "indices", "u8 or i64", "%s", "i32");
-  const int window = square_of(p), how = p->average ? AVERAGE : s.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE;
+  if (s.of.indices >= 0 && p->index_dtype == QN_I32) return qn_refuse(out, "indices", "indices", "u8 or i64", "%s", "i32");
+  const int window = square_of(p), how = p->average ? AVERAGE : s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE;
   s.kernel = dx->dtype == QN_F32 ? cells_of<QN_F32>(how, window, v > 1) : dx->dtype == QN_BF16 ? cells_of<QN_BF16>(how, window, v > 1) : cells_of<QN_F16>(how, window, v > 1);
   if (!s.kernel) return qn_refuse(out, "small squares of windows", "dx", "3x3 every 2 or every 1, or 2x2 every 2", "%dx%d", p->size[1], p->size[2]);
   p->pairs = p->in[2] % 2 == 0 && dx->align >= 8 && p->dx_stride[1] % 2 == 0 && pool_steps(p->dx_stride, 2);
@@ -517,16 +453,16 @@ template <int dtype> static kernel gather_of(bool channels, bool columns, bool b
 static qn_status prepare_gather(const qn_request *r, qn_prepared *out)
 {
   state s = {};
-  qn_status status = fill(&s, r, out);
+  qn_status status = gradient_fill(&s.p, &s.of, r, out);
   if (status != QN_OK) return status;
   gradient *p = &s.p;
-  const qn_value *dx = &r->value[s.dx];
+  const qn_value *dx = &r->value[s.of.dx];
   int v = dx->dtype == QN_F32 ? 4 : 8;
-  bool channels = channels_of(&s, r) > 1, columns = s.x < 0 && p->in[2] % v == 0 && p->dx_stride[4] == 1 && dx->align >= 16;
+  bool channels = gradient_channels(&s.p, &s.of, r) > 1, columns = s.of.x < 0 && p->in[2] % v == 0 && p->dx_stride[4] == 1 && dx->align >= 16;
   for (int d = 0; d < 4; d++) columns &= p->dx_stride[d] % v == 0;
   p->channels_last = dx->dim[1] > 1 && dx->stride[1] == 1 && !columns;
-  s.kernel = dx->dtype == QN_F32 ? gather_of<QN_F32>(channels, columns, s.x >= 0) : dx->dtype == QN_BF16 ? gather_of<QN_BF16>(channels, columns, s.x >= 0)
-                                                                                                       : gather_of<QN_F16>(channels, columns, s.x >= 0);
+  s.kernel = dx->dtype == QN_F32 ? gather_of<QN_F32>(channels, columns, s.of.x >= 0) : dx->dtype == QN_BF16 ? gather_of<QN_BF16>(channels, columns, s.of.x >= 0)
+                                                                                                       : gather_of<QN_F16>(channels, columns, s.of.x >= 0);
   bool last = channels || p->channels_last;
   const int64_t c = p->c, down = qn_ceil_div(p->in[1], ROWS), across = columns ? p->in[2] / v : p->in[2];
   const int64_t first[4] = { across, down, p->in[0], c }, behind[4] = { channels ? c / v : c, across, down, p->in[0] };
@@ -537,10 +473,10 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const state *st = (const state *)prepared->state;
   bands p = st->p;
-  p.dy = launch->ptr[st->dy];
-  p.dx = launch->ptr[st->dx];
-  p.x = st->x >= 0 ? launch->ptr[st->x] : nullptr;
-  p.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
+  p.dy = launch->ptr[st->of.dy];
+  p.dx = launch->ptr[st->of.dx];
+  p.x = st->of.x >= 0 ? launch->ptr[st->of.x] : nullptr;
+  p.indices = st->of.indices >= 0 ? launch->ptr[st->of.indices] : nullptr;
   void *arguments[] = { &p };
   return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, st->threads, arguments, st->shared, (cudaStream_t)launch->stream), "pool_backward");
 }

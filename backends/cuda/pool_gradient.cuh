@@ -58,3 +58,71 @@ template <int SIZE> __device__ __forceinline__ uint32_t tap_of(int place, int be
     if (place - begin >= r * width) column -= width, row = r;
   return (unsigned)column < SIZE ? row * SIZE + column : 255;
 }
+
+/* ---- host ------------------------------------------------------------------------------------------------------- */
+
+struct gradient_roles { int32_t dy, indices, x, dx; };    /* values of the request; -1: none */
+
+/* Of one image in 32 bits; false: it is too large. */
+static inline bool within_image(strides *s, const int64_t *stride, const pool *p, const int32_t *extent)
+{
+  double reach = (double)p->c * (double)stride[1];
+  for (int d = 0; d < 3; d++) reach += (double)extent[d] * (double)stride[2 + d];
+  s->c = (int32_t)stride[1], s->z = (int32_t)stride[2], s->y = (int32_t)stride[3], s->x = (int32_t)stride[4];
+  return reach < INT32_MAX;
+}
+
+/* Roles, dtypes and geometry of any of these gradients. */
+static inline qn_status gradient_fill(gradient *p, gradient_roles *of, const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];          /* dy is the first role of both, a maximum's indices the second, dx the one output */
+  of->dy = op->arg[0];
+  of->dx = op->arg[op->first[op->n_inputs]];
+  of->indices = pool_is_average(op->op) ? -1 : qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES);
+  of->x = op->op == QN_OP_POOL_MAX_BACKWARD && of->indices < 0 ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X) : -1;
+  const qn_value *dx = &r->value[of->dx], *dy = &r->value[of->dy], *x = of->x >= 0 ? &r->value[of->x] : dx;
+  if ((dx->dtype != QN_F32 && dx->dtype != QN_F16 && dx->dtype != QN_BF16) || dy->dtype != dx->dtype || x->dtype != dx->dtype)
+    return qn_refuse(out, "dtypes", "dx", "f16, bf16 or f32 throughout", "%s", "another");
+  if (!pool_fill(p, op, x, dy)) return qn_refuse(out, "extents below 2^29", "dx", "", "%s", "more");
+  if ((double)p->in[0] * p->in[1] * p->in[2] > INT32_MAX) return qn_refuse(out, "places below 2^31", "dx", "", "%s", "more");
+  p->average = pool_is_average(op->op);
+  pool_strides(dx, p->dx_stride);
+  if (of->indices >= 0) {
+    p->index_dtype = r->value[of->indices].dtype;
+    pool_strides(&r->value[of->indices], p->index_stride);
+  }
+  if (!within_image(&p->of_x, p->x_stride, p, p->in) || !within_image(&p->of_dx, p->dx_stride, p, p->in) || !within_image(&p->of_dy, p->y_stride, p, p->out) ||
+      !within_image(&p->of_index, p->index_stride, p, p->out))
+    return qn_refuse(out, "images within 2^31 elements", "dx", "", "%s", "more");
+  p->flat = p->in[0] == 1 && p->out[0] == 1 && p->before[0] == 0;
+  p->even = 1;
+  for (int d = 0; d < 3; d++) {
+    int64_t reach = (p->out[d] - 1) * (int64_t)p->step[d] + (p->size[d] - 1) * (int64_t)p->dilation[d];
+    p->even &= p->include_pad ? reach < p->in[d] + p->before[d] + p->after[d] : p->before[d] == 0 && reach < p->in[d];
+    p->by_step[d] = cuda_divide_by(p->step[d]), p->by_size[d] = cuda_divide_by(p->size[d]), p->by_dilation[d] = cuda_divide_by(p->dilation[d]);
+  }
+  p->share = 1 / ((float)p->size[0] * (float)p->size[1] * (float)p->size[2]);
+  return QN_OK;
+}
+
+/* Channels of a thread: a vector of 16 bytes, if all lie so. */
+static inline int gradient_channels(const gradient *p, const gradient_roles *of, const qn_request *r)
+{
+  const int32_t value[] = { of->dx, of->dy, of->x, of->indices };
+  const int64_t *stride[4] = { p->dx_stride, p->y_stride };
+  uint32_t whole, align = 16;
+  int n = 2;
+  for (int i = 0; i < 4; i++) {
+    if (value[i] < 0) continue;
+    if (i >= 2) stride[n++] = i == 2 ? p->x_stride : p->index_stride;
+    if (r->value[value[i]].align < align) align = r->value[value[i]].align;
+  }
+  return pool_channels(p, stride, n, align, &whole);
+}
+
+/* Size, step and padding before of square windows, as digits; 0: others. */
+static inline int square_of(const pool *p)
+{
+  bool square = p->size[1] == p->size[2] && p->step[1] == p->step[2] && p->before[1] == p->before[2] && p->dilation[1] == 1 && p->dilation[2] == 1;
+  return square && p->size[1] < 4 && p->step[1] < 4 && p->before[1] < 4 ? 100 * p->size[1] + 10 * p->step[1] + p->before[1] : 0;
+}

@@ -1,0 +1,58 @@
+/* pool_lanes.cuh -- gradients of pooling of channels last (NHWC), where a lane has a word of channels of a strip of columns of dx, and goes down
+ * a band of its rows. */
+#pragma once
+#include "pool_gradient.cuh"
+#include "vector.cuh"
+
+struct lanes : gradient {
+  int32_t  strips, chunks, bands, band;   /* of columns, of channels, of rows; rows of one */
+  uint32_t warps;
+  cuda_divisor by_strips, by_chunks, by_bands;
+};
+
+/* ---- words of channels ------------------------------------------------------------------------------------------ */
+
+template <int dtype> constexpr int per_word = dtype == QN_F32 ? 1 : 2;
+
+template <int dtype> __device__ __forceinline__ float channel(uint32_t w, int i)
+{
+  if (dtype == QN_F32) return __uint_as_float(w);
+  if (dtype == QN_BF16) return __uint_as_float(i ? w & 0xffff0000u : w << 16);
+  return f16_to_float((uint16_t)(i ? w >> 16 : w));
+}
+template <int dtype> __device__ __forceinline__ uint32_t word_of(const float *v)
+{
+  return dtype == QN_F32 ? __float_as_uint(v[0]) : dtype == QN_BF16 ? pack_bf16(v[0], v[per_word<dtype> - 1]) : pack_f16(v[0], v[per_word<dtype> - 1]);
+}
+
+/* ---- a strip ------------------------------------------------------------------------------------------------------ */
+
+struct strip { int n, x0, top, end, c; };            /* rows top to end of dx; c: this lane's first channel */
+
+__device__ __forceinline__ bool strip_of(strip &s, const lanes &p, uint32_t warp, int columns, int channels)
+{
+  uint32_t chunk, column, band;
+  s.n = (int)cuda_quotient(cuda_quotient(cuda_quotient(warp, p.by_chunks, &chunk), p.by_strips, &column), p.by_bands, &band);
+  s.x0 = (int)column * columns;
+  s.top = (int)band * p.band, s.end = min(s.top + p.band, p.in[1]);
+  s.c = (int)(chunk * 32 + threadIdx.x % 32) * channels;
+  return warp < p.warps && s.c < (int)p.c;
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------------- */
+
+enum { IN_FLIGHT = 32 };                  /* warps for each of the device's units, if bands of 16 rows give so many */
+
+/* The grid of warps for strips of so many columns; false: too many. */
+static inline bool lanes_choose(lanes *p, const qn_request *r, int64_t columns, uint32_t dtype)
+{
+  p->strips = (int32_t)qn_ceil_div(p->in[2], columns);
+  p->chunks = (int32_t)qn_ceil_div(p->c, dtype == QN_F32 ? 32 : 64);
+  const int64_t across = (int64_t)p->n * p->strips * p->chunks;
+  const int64_t bands = qn_max_i64(qn_ceil_div(p->in[1], 1024), qn_min_i64(qn_ceil_div(p->in[1], 16), qn_ceil_div(IN_FLIGHT * (int64_t)r->device->units, across)));
+  p->band = (int32_t)qn_round_up(qn_ceil_div(p->in[1], bands), 2);
+  p->bands = (int32_t)qn_ceil_div(p->in[1], p->band);
+  p->warps = (uint32_t)(across * p->bands);
+  p->by_strips = cuda_divide_by(p->strips), p->by_chunks = cuda_divide_by(p->chunks), p->by_bands = cuda_divide_by(p->bands);
+  return (double)across * p->bands < INT32_MAX / 32;
+}
