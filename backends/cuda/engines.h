@@ -73,6 +73,7 @@
   X(pool_spread)      \
   X(pool_scatter)     \
   X(pool_means)       \
+  X(pool_scatter_planes) \
   X(pool_backward)    \
   X(pool_lp)          \
   X(pool_direct)      \

@@ -137,6 +137,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pool_planes.cu \
   backends/cuda/pool_runs.cu \
   backends/cuda/pool_scatter.cu \
+  backends/cuda/pool_scatter_planes.cu \
   backends/cuda/pool_spread.cu \
   backends/cuda/pool_strips.cu \
   backends/cuda/pool_tiles.cu \
