@@ -12,10 +12,10 @@ struct bands : gradient {
   int32_t  margin;                        /* windows that a cell reaches beyond those which are there */
   int32_t  at_tap, at_x, at_dx;           /* where these begin in shared memory, in bytes */
   int32_t  source;                        /* of maxima: BY_TAP, BY_PLACE, BY_X */
-  cuda_divisor by_bands, by_down, by_across, by_depth;
+  cuda_divisor by_bands, by_down, by_across, by_depth, by_strips;
 };
 
-enum { BAND_THREADS = 128, BAND_ROWS = 8 };
+enum { BAND_THREADS = 128, BAND_ROWS = 8, BAND_STRIP = 4 };  /* STRIP: windows every 1 of a column whose maxima a thread finds */
 
 /* Elements from..end of `total` to shared memory in aligned 16-byte words; the place there of number `from`. */
 template <int bytes> __device__ __forceinline__ int band_load(char *to, const void *base, int64_t from, int64_t end, int64_t total)
@@ -46,20 +46,37 @@ template <int STEP, int BEFORE> __device__ __forceinline__ band_window band_wind
   return { k, (n > 1 ? line - k * p.out[1] : o0 + line) * STEP - BEFORE, (i - line * p.out[2]) * STEP - BEFORE };
 }
 
-/* The tap of the maximum of a window that begins at (y, x), whose first tap is number `at`. */
-template <int dtype, int SIZE> __device__ __forceinline__ uint32_t band_maximum(const gradient &p, const char *s, int at, int y, int x)
+/* The taps of the maxima of up to N windows of a column, the first of which begins at (y, x): what a line gives is found once. The first tap of
+ * the first is number `at`; taps lie `apart`. */
+template <int dtype, int SIZE, int STEP, int N> __device__ __forceinline__ void band_maxima(const gradient &p, char *tap, int apart, int many, const char *s, int at, int y, int x)
 {
-  float best = -INFINITY;
-  int   tap = max(-y, 0) * SIZE + max(-x, 0);               /* the first inside, and none is more than -Inf */
+  float best[N];
+  int   chosen[N];
 #pragma unroll
-  for (int r = 0; r < SIZE; r++)
+  for (int n = 0; n < N; n++) best[n] = -INFINITY, chosen[n] = max(-(y + n * STEP), 0) * SIZE + max(-x, 0);      /* the first inside, and none is more than -Inf */
+#pragma unroll
+  for (int l = 0; l < (N - 1) * STEP + SIZE; l++) {
+    if (l >= (many - 1) * STEP + SIZE) break;
+    if ((unsigned)(y + l) >= (unsigned)p.in[1]) continue;
+    float most = -INFINITY;
+    int   column = max(-x, 0);
 #pragma unroll
     for (int c = 0; c < SIZE; c++) {
-      if ((unsigned)(y + r) >= (unsigned)p.in[1] || (unsigned)(x + c) >= (unsigned)p.in[2]) continue;
-      float v = band_open<dtype>(band_bits<dtype>(s, at + r * p.in[2] + c));
-      if (!(v <= best) && best == best) best = v, tap = r * SIZE + c;
+      if ((unsigned)(x + c) >= (unsigned)p.in[2]) continue;
+      float v = band_open<dtype>(band_bits<dtype>(s, at + l * p.in[2] + c));
+      if (N == 1) {
+        if (!(v <= best[0]) && best[0] == best[0]) best[0] = v, chosen[0] = l * SIZE + c;
+      } else if (!(v <= most) && most == most) {
+        most = v, column = c;
+      }
     }
-  return tap;
+#pragma unroll
+    for (int n = 0; n < N; n++)
+      if (N > 1 && l >= n * STEP && l < n * STEP + SIZE && !(most <= best[n]) && best[n] == best[n]) best[n] = most, chosen[n] = (l - n * STEP) * SIZE + column;
+  }
+#pragma unroll
+  for (int n = 0; n < N; n++)
+    if (n < many) tap[n * apart] = (char)chosen[n];
 }
 
 template <int dtype, bool average, int SIZE, int STEP, int BEFORE> __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant__ bands p)
@@ -109,9 +126,20 @@ template <int dtype, bool average, int SIZE, int STEP, int BEFORE> __global__ vo
   __pipeline_wait_prior(0);
   __syncthreads();
   if (!average && p.source == BY_X) {
+    constexpr int N = STEP == 1 ? BAND_STRIP : 1;
+    const int column = n > 1 ? high : lines, strips = (column + N - 1) / N;
+    for (int i = threadIdx.x; i < n * strips * wide; i += BAND_THREADS) {
+      const int q = cuda_quotient(i, p.by_out[2]), k = n > 1 ? cuda_quotient(q, p.by_strips) : 0, o = (q - k * strips) * N, ox = i - q * wide;
+      const int y = (o0 + o) * STEP - BEFORE, x = ox * STEP - BEFORE;
+      band_maxima<dtype, SIZE, STEP, N>(p, tap + (k * high + o) * wide + ox, wide, column - o, memory + p.at_x, in_x + (k * p.in[1] + y - y_begin) * p.in[2] + x, y, x);
+    }
+    __syncthreads();
+  }
+  constexpr bool in_place = average && dtype == QN_F32;     /* windows of unlike counts of taps are divided once, where that rounds no more */
+  if (in_place && !p.even) {
     for (int i = threadIdx.x; i < lines * wide; i += BAND_THREADS) {
       const band_window w = band_window_of<STEP, BEFORE>(p, i, n, o0);
-      tap[i] = (char)band_maximum<dtype, SIZE>(p, memory + p.at_x, in_x + (w.plane * p.in[1] + w.y - y_begin) * p.in[2] + w.x, w.y, w.x);
+      ((float *)dy)[in_dy + i] *= p.inverse[taps_beside(p, 1, w.y, SIZE) * taps_beside(p, 2, w.x, SIZE)];
     }
     __syncthreads();
   }
@@ -136,7 +164,7 @@ template <int dtype, bool average, int SIZE, int STEP, int BEFORE> __global__ vo
         const uint32_t none = outside[w] | beyond, bits = band_bits<dtype>(dy, in_dy + at + j * wide + w);
         if (average) {
           float v = band_open<dtype>(bits & ~none);
-          if (!p.even) v *= p.inverse[taps_beside(p, 1, top + y0 + over::begin(j), SIZE) * taps_beside(p, 2, x0 + over::begin(w), SIZE)];
+          if (!in_place && !p.even) v *= p.inverse[taps_beside(p, 1, top + y0 + over::begin(j), SIZE) * taps_beside(p, 2, x0 + over::begin(w), SIZE)];
 #pragma unroll
           for (int b = 0; b < 2; b++)
             if (over::covers(w, b)) line[b] += v;
@@ -226,6 +254,7 @@ static inline int64_t band_choose(bands *p, int64_t bytes, int64_t units)
   if (!p->band) return 0;
   p->bands = (int32_t)qn_ceil_div(p->in[1], p->band);
   p->by_bands = cuda_divide_by(p->bands), p->by_across = cuda_divide_by(across), p->by_down = cuda_divide_by(down);
+  p->by_strips = cuda_divide_by(qn_ceil_div(p->out[1], p->step[1] == 1 ? (int64_t)BAND_STRIP : 1));
   int64_t memory = band_memory(p, p->per_block, p->band, bytes);
   return memory <= BAND_MEMORY_MOST ? memory : 0;
 }

@@ -89,3 +89,26 @@ pool_max_backward dy=f32/1x1x1x2 indices=i64/1x1x1x2 dx=f32/1x1x2x4 window=2 ; f
 pool_max_backward dy=f32/1x1x1x3 indices=i32/1x1x1x3 dx=f32/1x1x1x4 window=1,3 stride=1,2 pad=0,1:2 ; fill=zero dy.is=5,7,9 indices.is=0,3,4 dx.is=5,0,0,7 plain=1
 pool_max_backward dy=f32/1x1x1x2 indices=i64/1x1x1x2 dx=f32/1x1x1x4 window=1,2 stride=1,1 dilation=1,2 ; fill=zero dy.is=5,7 indices.is=1,3 dx.is=0,0,0,7 plain=1
 pool_average_backward dy=f32/1x1x1x2 dx=f32/1x1x1x4 window=1,3 stride=1,2 pad=0,1 include_pad=0 ; fill=zero dy.is=2,6 dx.is=1,3,2,2 plain=1
+
+# windows that tile planes, one over all of them: by places, and means; dims that are merged, words that begin amid a row or a plane
+pool_max_backward dy=f32/2x3x4x3x7 indices=i64/2x3x4x3x7 dx=f32/2x3x8x6x14 window=2 ; as=f16,bf16
+pool_max_backward dy=f32/2x3x5 indices=i32/2x3x5 dx=f32/2x3x15 window=3 ; as=bf16
+pool_average_backward dy=f32/3x5x7x7 dx=f32/3x5x14x14 window=2 ; as=f16,bf16
+pool_average_backward dy=f32/3x5x11 dx=f32/3x5x33 window=3 ; as=bf16
+pool_average_backward dy=f32/3x5x1x1 dx=f32/3x5x7x7 ; as=f16,bf16
+pool_average_backward dy=f32/2x8x1x1 dx=f32/2x8x5x6 window=7,8 pad=1 include_pad=0 ; as=bf16
+pool_average_backward dy=f32/2x8x2x3x4/nhwc dx=f32/2x8x4x9x8/nhwc window=2,3,2 ; as=bf16
+pool_average_backward dy=f32/2x8x2x1x4 dx=f32/2x8x4x9x8 window=2,9,2 ; as=f16
+
+# strips of columns, bands of rows and chunks of channels, each with a last that is cut short
+pool_max_backward dy=f32/1x40x17x16/nhwc x=f32/1x40x34x31/nhwc window=3 stride=2 pad=1 ; x.fill=special as=f16,bf16
+pool_max_backward dy=f32/1x72x19x17/nhwc x=f32/1x72x19x17/nhwc window=3 stride=1 pad=1 ; fill=int as=bf16
+pool_max_backward dy=f32/1x40x19x17/nhwc indices=u8/1x40x19x17/nhwc dx=f32/1x40x19x17/nhwc window=3 stride=1 pad=1 ; as=f16,bf16
+pool_max_backward dy=f32/1x8x17x16/nhwc indices=i64/1x8x17x16/nhwc dx=f32/1x8x33x31/nhwc window=3 stride=2 pad=1 ; as=f16,bf16
+pool_max_backward dy=f32/2x2x20x20 indices=i64/2x2x20x20 dx=f32/2x2x20x20 window=5 stride=1 pad=2 ; as=bf16
+pool_max_backward dy=f32/2x2x700 indices=u8/2x2x700 dx=f32/2x2x1400 window=3 stride=2 pad=1 ; as=bf16
+pool_max_backward dy=f32/1x2x17x110 x=f32/1x2x34x220 window=3 stride=2 pad=1 ; fill=int x.fill=special as=bf16
+pool_max_backward dy=f32/1x2x31x130 x=f32/1x2x31x130 window=3 stride=1 pad=1 ; as=f16,bf16
+pool_average_backward dy=f32/1x40x35x15/nhwc dx=f32/1x40x35x15/nhwc window=3 stride=1 pad=1 include_pad=0 ; as=f16,bf16
+pool_average_backward dy=f32/2x5x70x35 dx=f32/2x5x70x35 window=3 stride=1 pad=1 include_pad=0
+pool_average_backward dy=f32/2x5x15x27 dx=f32/2x5x17x29 window=3 stride=1
