@@ -108,6 +108,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/matmul_wgmma_tiles.h \
   backends/cuda/pack.cu \
   backends/cuda/pack.h \
+  backends/cuda/norm_activation.cuh \
   backends/cuda/norm_cluster.cu \
   backends/cuda/norm_direct.cu \
   backends/cuda/norm_follow.cuh \

@@ -1,6 +1,7 @@
 /* norm_groups.c -- the host half of norm_groups: what is walked and kept, how items are shared out. */
 #include "engines.h"
 #include "norm_groups.h"
+#include "norm_nests.h"
 #include "shared_memory.h"
 
 enum { V = CUDA_GROUPS_V, X = CUDA_GROUPS_X, DX = CUDA_GROUPS_DX, SCALE = CUDA_GROUPS_SCALE, DSCALE = CUDA_GROUPS_DSCALE, DSHIFT = CUDA_GROUPS_DSHIFT,
@@ -77,24 +78,11 @@ static const char *read_columns(state *s, const qn_nest *walked, qn_nest *outer,
 static const char *read_layout(const qn_request *r, state *s, int64_t least)
 {
   cuda_groups *k = &s->k;
-  const qn_norm *norm = r->op[0].attr;
   const qn_value *x = &r->value[s->number[X]];
-  qn_nest walked = { 0 }, outer = { 0 };
-  walked.n = DSHIFT + 1, outer.n = TENSORS;
-  k->items = k->length = k->repeat = 1;
-  for (int d = 0; d < x->rank; d++) {
-    const bool in = norm->mask >> d & 1;
-    qn_nest *nest = in ? &walked : &outer;
-    nest->dim[nest->rank] = x->dim[d];
-    for (int t = 0; t < nest->n; t++) {
-      const qn_value *v = s->number[t] < 0 ? NULL : &r->value[s->number[t]];
-      nest->stride[t][nest->rank] = !v || v->dim[d] == 1 ? 0 : v->stride[d];
-    }
-    nest->rank++;
-    *(in ? &k->length : &k->items) *= x->dim[d];
-  }
-  qn_nest_simplify(&walked);
-  qn_nest_simplify(&outer);
+  cuda_norm_nests nests = cuda_norm_nests_of(r, s->number, DSHIFT + 1, TENSORS);
+  const qn_nest walked = nests.walked;
+  qn_nest outer = nests.outer;
+  k->items = nests.groups, k->length = nests.length, k->repeat = 1;
   if (walked.rank < 1 || walked.rank > 2) return "groups are contiguous, or some neighbouring channels of all lines";
   const int last = walked.rank - 1;
   bool rows = true;

@@ -8,11 +8,12 @@
  * their statistics through global memory. Blocks stay and take item after item. A thread copies its own vectors to shared memory
  * and reads them there itself; as it writes an element out, the next item's takes its place, so that copies are in flight
  * whatever the block waits for. */
-#include "chain.h"
 #include "cuda_backend.h"
+#include "divisor.h"
 #include "engines.h"
-#include "functions.cuh"
+#include "norm_activation.cuh"
 #include "norm_moments.cuh"
+#include "norm_nests.h"
 #include "shared_memory.h"
 #include "sm80.cuh"
 #include "vector.cuh"
@@ -41,9 +42,9 @@ struct kept {
   int64_t  line_step[2];                  /* columns: of x and y */
   int64_t  group_step[2];                 /* columns: of mean and rstd */
   uint32_t repeat;                        /* rows: elements for each of a parameter's: 1, or those of a channel */
+  cuda_divisor by_repeat;
   float    eps;
-  uint32_t act;                           /* QN_OP_...: relu, gelu, gelu_tanh, silu; 0: none */
-  float    act_beta;
+  norm_activation act;
   bool     centred, before;
   float4  *part;                          /* [teams, 2, parts, groups] */
   uint32_t *met;                          /* [teams] */
@@ -251,20 +252,14 @@ template <int whole> __device__ __forceinline__ void parameter(float (&w)[V], co
     else vector_load_whole<whole>(w, a.p[t], j);
     return;
   }
-  uint32_t c = (uint32_t)j / a.repeat, left = (c + 1) * a.repeat - (uint32_t)j;
-  float here = element_load<float>(a.p[t], at + c, dtype), next = left < V ? element_load<float>(a.p[t], at + c + 1, dtype) : here;
+  const uint32_t c = cuda_quotient((uint32_t)j, a.by_repeat), left = (c + 1) * a.repeat - (uint32_t)j;
+  const float here = element_load<float>(a.p[t], at + c, dtype);
 #pragma unroll
-  for (int i = 0; i < V; i++) w[i] = i < left ? here : next;
-}
-
-#define ACTIVATIONS(X) X(RELU) X(GELU) X(GELU_TANH) X(SILU)
-__device__ __forceinline__ void activate(const kept &a, float (&v)[V])
-{
-  switch (a.act) {
-#define ACT(name) case QN_OP_##name: _Pragma("unroll") for (int i = 0; i < V; i++) v[i] = fn_unary(QN_OP_##name, v[i], 0.f, a.act_beta); break;
-  ACTIVATIONS(ACT)
-#undef ACT
-  }
+  for (int i = 0; i < V; i++) w[i] = here;
+  if (left >= V) return;
+  const float next = element_load<float>(a.p[t], at + c + 1, dtype);
+#pragma unroll
+  for (uint32_t i = 1; i < V; i++) w[i] = i < left ? here : next;
 }
 
 template <int whole, bool columns> __global__ void __launch_bounds__(THREADS, resident_blocks(columns)) norm_kept(const __grid_constant__ kept a)
@@ -391,7 +386,7 @@ template <int whole, bool columns> __global__ void __launch_bounds__(THREADS, re
         if (k + u >= m.count) break;
         int64_t at = y_at + m.start[1] + (k + u) * m.step[1];
         if (after < a.items) m.fetch(stage, k + u, next_x, next_second);
-        activate(a, v[u]);
+        activate(a.act, v[u]);
         vector_store_whole<whole>(v[u], a.p[Y], at);
       }
     }
@@ -423,24 +418,10 @@ static int32_t fewest_threads(int64_t vectors)        /* for a row: 4 vectors ea
 static const char *read_layout(const qn_request *r, state *s)
 {
   kept &k = s->k;
-  const qn_norm *norm = (const qn_norm *)r->op[0].attr;
   const qn_value *x = &r->value[s->number[X]];
-  qn_nest walked = {}, outer = {};
-  walked.n = SHIFT + 1, outer.n = TENSORS;
-  k.items = k.length = 1;
-  for (int d = 0; d < x->rank; d++) {
-    bool in = norm->mask >> d & 1;
-    qn_nest *nest = in ? &walked : &outer;
-    nest->dim[nest->rank] = x->dim[d];
-    for (int t = 0; t < nest->n; t++) {
-      const qn_value *v = s->number[t] < 0 ? nullptr : &r->value[s->number[t]];
-      nest->stride[t][nest->rank] = !v || v->dim[d] == 1 ? 0 : v->stride[d];
-    }
-    nest->rank++;
-    *(in ? &k.length : &k.items) *= x->dim[d];
-  }
-  qn_nest_simplify(&walked);
-  qn_nest_simplify(&outer);
+  cuda_norm_nests nests = cuda_norm_nests_of(r, s->number, SHIFT + 1, TENSORS);
+  qn_nest &walked = nests.walked, &outer = nests.outer;
+  k.items = nests.groups, k.length = nests.length;
   if (walked.rank < 1 || walked.rank > 2) return "groups are contiguous, or some neighbouring channels of all lines";
   int last = walked.rank - 1;
   int64_t inner = walked.dim[last];
@@ -500,18 +481,6 @@ static const char *read_layout(const qn_request *r, state *s)
   return nullptr;
 }
 
-/* Whether what is left of a chain is one activation, or nothing. */
-static bool read_activation(kept *k, const cuda_steps *left, bool relu)
-{
-  k->act = relu ? (uint32_t)QN_OP_RELU : 0;
-  if (left->n == 0) return true;
-  if (left->n > 1 || relu) return false;
-  k->act = left->step[0].op, k->act_beta = left->step[0].beta;
-#define ACT(name) || k->act == QN_OP_##name
-  return false ACTIVATIONS(ACT);
-#undef ACT
-}
-
 /* An addition and an activation behind y, or an addition in front of x. */
 static void read_chain(const qn_request *r, state *s, qn_prepared *out)
 {
@@ -524,7 +493,7 @@ static void read_chain(const qn_request *r, state *s, qn_prepared *out)
     cuda_chain_follow(&s->chain, &some, &dims);
     s->second = cuda_chain_second(&s->chain, r, x->dtype, &relu);
     const qn_value *to = &r->value[s->chain.out];
-    if (read_activation(&k, &s->chain.steps, relu) && (s->chain.n_ops == 1 || (to->dtype == x->dtype && to->align >= 16))) break;
+    if (norm_activation_is(&k.act, &s->chain.steps, relu) && (s->chain.n_ops == 1 || (to->dtype == x->dtype && to->align >= 16))) break;
   }
   s->number[Y] = s->chain.out;
   s->sum = -1;
@@ -595,6 +564,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (s.shared > room || resident < k.parts)
     return qn_refuse(out, "a group must fit into the shared memory of the device", "x", "", "%lld elements", (long long)k.length);
   k.teams = (int32_t)qn_min_i64(qn_ceil_div(k.items, columns ? 1 : THREADS / k.width), resident / k.parts);
+  k.by_repeat = cuda_divide_by(qn_max_i64(1, k.repeat));
   s.blocks = (uint32_t)(k.teams * k.parts);
   s.kernel = kernel_of(k.dtype[X], columns);
   if (k.parts > 1) {
