@@ -50,6 +50,7 @@
   X(norm_trip)        \
   X(norm_rows)        \
   X(norm_cluster)     \
+  X(norm_planes)      \
   X(norm_ring)        \
   X(norm_kept)        \
   X(norm_groups)      \

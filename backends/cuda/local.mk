@@ -118,6 +118,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/norm_kept.cu \
   backends/cuda/norm_moments.cuh \
   backends/cuda/norm_nests.h \
+  backends/cuda/norm_planes.cu \
   backends/cuda/norm_ring.cu \
   backends/cuda/norm_rows.cu \
   backends/cuda/norm_split.cu \
@@ -213,7 +214,8 @@ CUDA_AMPERE_OBJECTS = \
   backends/cuda/matmul_simt.lo \
   backends/cuda/matmul_small.lo \
   backends/cuda/norm_groups.lo \
-  backends/cuda/norm_kept.lo
+  backends/cuda/norm_kept.lo \
+  backends/cuda/norm_planes.lo
 $(CUDA_AMPERE_OBJECTS): NVCC_GENCODE := $(filter-out -gencode=arch=compute_7%,$(NVCC_GENCODE))
 
 CUDA_HOPPER_OBJECTS = \
