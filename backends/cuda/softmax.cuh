@@ -81,6 +81,18 @@ struct spread {
     o.raise(m);
     s += o.s;
   }
+  template <int N> __device__ __forceinline__ void join(spread (&o)[N])
+  {
+    float top = m;
+#pragma unroll
+    for (int i = 0; i < N; i++) top = fmaxf(top, o[i].m);
+    raise(top);
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+      o[i].raise(m);
+      s += o[i].s;
+    }
+  }
 };
 
 /* Over neighbouring lanes of a warp, all of them or a part; or (from a stride on) over those that far apart. */
@@ -138,10 +150,11 @@ struct rows {
   int32_t  logarithm, backward;
   int32_t  lane_bits;                     /* 2^ so many lanes for a row; columns: neighbouring words of a block */
   int32_t  parts;                         /* blocks for a row, or for columns */
+  int32_t  together;                      /* columns: and so many of them in a cluster */
   int64_t  share;                         /* of one: words, or lines */
   int32_t  steady, edges;                 /* all rows begin at one phase; some have elements outside of the words */
   int32_t  phase, room;                   /* columns: TOGETHER, or MEASURE and WRITE; words that a block keeps */
-  spread  *told;                          /* columns: [parts][count] */
+  spread  *told;                          /* columns: [parts / together][count] */
   int64_t  length, count;
   int64_t  step[3];                       /* along the axis: x, y, dy */
   int32_t  rank;                          /* of the other dims, innermost first */

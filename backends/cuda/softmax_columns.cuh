@@ -7,8 +7,8 @@
 #include "cuda_backend.h"
 #include "softmax.cuh"
 
-enum { LOG2_COLUMNS_BLOCK = 7, COLUMNS_BLOCK = 1 << LOG2_COLUMNS_BLOCK, COLUMNS_AT_ONCE = 4, COLUMNS_ROOM = 40 * 1024 };       /* ROOM: bytes of a block, about */
-/* Parts of columns are blocks of a cluster; or they are measured first, and then all is written. */
+enum { LOG2_COLUMNS_BLOCK = 7, COLUMNS_BLOCK = 1 << LOG2_COLUMNS_BLOCK, COLUMNS_AT_ONCE = 4, TOLD_AT_ONCE = 16, COLUMNS_ROOM = 40 * 1024 };       /* ROOM: bytes of a block, about */
+/* Parts of columns are blocks of a cluster; or they are measured first, by clusters too, and then all is written. */
 enum { TOGETHER, MEASURE, WRITE };
 
 /* The lines' words q of E columns. */
@@ -105,8 +105,10 @@ template <int dtype, bool backward> __global__ static void __launch_bounds__(COL
     if (backward) keep(dy + k * COLUMNS_BLOCK, vector_place<dtype>(r.dy, at[2]) + k * apart[2]);
   }
 #if __CUDA_ARCH__ >= 900
-  const bool cluster = r.phase == TOGETHER && r.parts > 1;
-  if (cluster) tell_begin(shared_address(all_told), r.parts * wide * (int)sizeof(spread));
+  const bool cluster = r.phase != WRITE && r.together > 1;
+  if (cluster) tell_begin(shared_address(all_told), r.together * wide * (int)sizeof(spread));
+  if (r.phase == MEASURE) grid_dependents_launch();
+  if (r.phase == WRITE) grid_dependency_wait();
 #endif
 
   spread *told = (spread *)(words + r.room);      /* [many][wide] */
@@ -122,15 +124,20 @@ template <int dtype, bool backward> __global__ static void __launch_bounds__(COL
       if (lanes >= 32 || t % 32 < lanes) told[(lanes < 32 ? t / 32 : line) * wide + lane * E + e] = j[e];
     }
   } else {
+    const int clusters = r.parts / r.together;
     many = max(COLUMNS_BLOCK / E >> bits, 1);
     for (int i = t; i < wide * many; i += COLUMNS_BLOCK) {
       const int64_t c = first + (i & (wide - 1));
-      spread j = { -FLT_MAX, 0 };
-#pragma unroll 8
-      for (int p = c < r.count ? i / E >> bits : r.parts; p < r.parts; p += many) {
-        spread o = r.told[p * r.count + c];
-        if (backward) j.s += o.s;
-        else j.join(o);
+      spread j = { -FLT_MAX, 0 }, o[TOLD_AT_ONCE];
+      for (int p = i / E >> bits; p < clusters && c < r.count; p += TOLD_AT_ONCE * many) {
+#pragma unroll
+        for (int k = 0; k < TOLD_AT_ONCE; k++) o[k] = p + k * many < clusters ? r.told[(p + k * many) * r.count + c] : spread{ -FLT_MAX, 0 };
+        if (backward) {
+#pragma unroll
+          for (int k = 0; k < TOLD_AT_ONCE; k++) j.s += o[k].s;
+        } else {
+          j.join(o);
+        }
       }
       told[i] = j;
     }
@@ -138,23 +145,25 @@ template <int dtype, bool backward> __global__ static void __launch_bounds__(COL
   }
   __syncthreads();
 #if __CUDA_ARCH__ >= 900
-  spread *all = told + many * wide;       /* of the cluster's blocks: [parts][wide] */
+  spread *all = told + many * wide;       /* of the cluster's blocks: [together][wide] */
   if (cluster) cluster_wait();
 #endif
   for (int c = t; c < wide; c += COLUMNS_BLOCK) {
-    const spread j = told[c] = joined<backward>(told + c, many, wide);
-    if (r.phase == MEASURE && first + c < r.count) r.told[blockIdx.y * r.count + first + c] = j;
+    told[c] = joined<backward>(told + c, many, wide);
 #if __CUDA_ARCH__ >= 900
-    for (int to = 0; cluster && to < r.parts; to++) tell(all + blockIdx.y * wide + c, shared_address(all_told), to, j);
+    for (int to = 0; cluster && to < r.together; to++) tell(all + blockIdx.y % r.together * wide + c, shared_address(all_told), to, told[c]);
 #endif
   }
-  if (r.phase == MEASURE) return;
 #if __CUDA_ARCH__ >= 900
   if (cluster) {
     barrier_wait(shared_address(all_told), 0);
-    for (int c = t; c < wide; c += COLUMNS_BLOCK) told[c] = joined<backward>(all + c, r.parts, wide);
+    for (int c = t; c < wide; c += COLUMNS_BLOCK) told[c] = joined<backward>(all + c, r.together, wide);
   }
 #endif
+  if (r.phase == MEASURE) {
+    for (int c = t; c < wide && first + c < r.count && blockIdx.y % r.together == 0; c += COLUMNS_BLOCK) r.told[blockIdx.y / r.together * r.count + first + c] = told[c];
+    return;
+  }
   __syncthreads();
 
   finish f[E];
@@ -235,11 +244,15 @@ static bool choose_columns(state *s, const qn_device *device, const qn_demands *
   if (determinism < QN_DET_BATCH && splits >= 4 * parts) out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
   if (!portable && room(1) * 16 > COLUMNS_ROOM) out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;
   const bool together = room(parts) * 16 <= limit && apart < 4 * parts;
+  r->together = (int32_t)parts;
   if (!together) {
     parts = qn_max_i64(apart, 1);
     while (room(parts) * 16 > limit) parts *= 2;
-    if (parts > 65535 || (uint64_t)(parts * r->count) * sizeof(spread) > demands->workspace_limit) return false;
-    out->workspace = (uint64_t)(parts * r->count) * sizeof(spread);
+    r->together = parts >= 2 * most ? (int32_t)most : 1;
+    parts = qn_round_up(parts, r->together);
+    const uint64_t told = (uint64_t)(parts / r->together * r->count) * sizeof(spread);
+    if (parts > 65535 || told > demands->workspace_limit) return false;
+    out->workspace = told;
   }
   r->phase = together ? TOGETHER : MEASURE;
   r->parts = (int32_t)parts;
@@ -248,7 +261,7 @@ static bool choose_columns(state *s, const qn_device *device, const qn_demands *
   s->kernel = columns_kernel(r);
   s->threads = COLUMNS_BLOCK;
   s->blocks = (unsigned)blocks;
-  s->shared = (unsigned)(r->room * 16 + (qn_max_i64(wide * (lanes < 32 ? COLUMNS_BLOCK / 32 : lines), COLUMNS_BLOCK) + (together ? wide * parts : 0)) * (int64_t)sizeof(spread));
+  s->shared = (unsigned)(r->room * 16 + (qn_max_i64(wide * (lanes < 32 ? COLUMNS_BLOCK / 32 : lines), COLUMNS_BLOCK) + wide * r->together) * (int64_t)sizeof(spread));
   return true;
 }
 

@@ -420,21 +420,26 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   r.y = launch->ptr[s->number[1]];
   r.dy = launch->ptr[s->number[2]];
   r.told = (spread *)launch->workspace;
-  cudaLaunchAttribute cluster = {};
+  const uint32_t together = r.phase == MEASURE ? (uint32_t)r.together : (uint32_t)r.parts;
+  cudaLaunchAttribute cluster = {}, early = {};
   cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = { 1, (unsigned)r.parts, 1 };
+  cluster.val.clusterDim = { 1, together, 1 };
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(s->blocks, (unsigned)r.parts);
   config.blockDim = dim3(s->threads);
   config.dynamicSmemBytes = s->shared;
   config.stream = (cudaStream_t)launch->stream;
   config.attrs = &cluster;
-  config.numAttrs = r.phase == TOGETHER && r.parts > 1;
+  config.numAttrs = together > 1;
   void *args[] = { &r };
   if (r.phase == MEASURE) {
     const qn_status status = cuda_check(cudaLaunchKernelExC(&config, s->kernel, args), "softmax_rows");
     if (status) return status;
     r.phase = WRITE;
+    config.attrs = &early;
+    config.numAttrs = r.together > 1;     /* there are clusters: it waits for what is measured */
   }
   return cuda_check(cudaLaunchKernelExC(&config, s->kernel, args), "softmax_rows");
 }
