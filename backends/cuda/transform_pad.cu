@@ -5,7 +5,7 @@
 #include "engines.h"
 #include "pad.cuh"
 
-enum { THREADS = 256 };
+enum { THREADS = 256, ROWS = 4 };
 
 struct filling : padding {                /* dims and strides of words */
   uint32_t units;
@@ -39,14 +39,11 @@ __device__ __forceinline__ int64_t outer_source(const filling &p, uint32_t outer
   return inside ? offset : -1;
 }
 
-template <class T> constexpr int rows_of = sizeof(T) == 16 ? 4 : 8;
-
 template <class T, int N> struct alignas(sizeof(T) * N) words { T of[N]; };
 
 /* N words, stored as one, of each row. */
 template <class T, int N> __global__ static void __launch_bounds__(THREADS) transform_pad(const __grid_constant__ filling p)
 {
-  constexpr int ROWS = rows_of<T>;
   const uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
   if (unit >= p.units) return;
   uint32_t x, band;
@@ -117,8 +114,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   while (p.out_dim[0] % together || y->align % (together * word)) together /= 2;
   p.by_columns = cuda_divide_by(p.out_dim[0] / together);
   for (int i = 0; i < 16 / esize; i++) qn_store_f64((char *)p.pattern + i * esize, y->dtype, a->value);
-  const int rows = word == 16 ? rows_of<uint4> : rows_of<uint8_t>;
-  const int64_t bands = qn_ceil_div(p.out_dim[1], rows);
+  const int64_t bands = qn_ceil_div(p.out_dim[1], ROWS);
   p.by_bands = cuda_divide_by(bands);
   p.units = (uint32_t)(qn_elements(y) * esize / word / together / p.out_dim[1] * bands);
   pad_state st = {};
