@@ -230,9 +230,9 @@ template <int kind, int whole, class A> __device__ __forceinline__ void gather_l
 __device__ __forceinline__ bool last_part(const lines &l, uint32_t ticket)
 {
   __shared__ bool last;
-  __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) {
+    __threadfence();                      /* for all, whose writes it has seen */
     last = atomicAdd(&l.tickets[ticket], 1) + 1 == (uint32_t)l.parts;
     if (last) l.tickets[ticket] = 0;
     __threadfence();
@@ -241,10 +241,10 @@ __device__ __forceinline__ bool last_part(const lines &l, uint32_t ticket)
   return last;
 }
 
-/* The parts of n results from the first on, n <= blockDim.x: groups of threads take every so-manieth part. */
+/* The parts of n results from the first on, n <= blockDim.x: groups of threads take every so-manieth part, and are joined by halves. */
 template <int kind, class A> __device__ void join_parts(const lines &l, uint32_t first, int n, A *shared)
 {
-  int wide = 32;
+  int wide = 1;
   while (wide < n) wide *= 2;
   int groups = blockDim.x / wide, t = threadIdx.x % wide, g = threadIdx.x / wide;
   A v = nothing<kind, A>();
@@ -253,12 +253,14 @@ template <int kind, class A> __device__ void join_parts(const lines &l, uint32_t
 #pragma unroll 8
     for (int p = g; p < l.parts; p += groups) v = join<kind>(v, __ldcg(&from[(int64_t)p * l.results]));
   }
-  __syncthreads();
-  shared[threadIdx.x] = v;
-  __syncthreads();
-  if (g > 0 || t >= n) return;
-  for (int k = 1; k < groups; k++) v = join<kind>(v, shared[k * wide + t]);
-  finish(l, first + t, v);
+  while (groups > 1) {
+    groups /= 2;
+    __syncthreads();
+    shared[threadIdx.x] = v;
+    __syncthreads();
+    if (g < groups) v = join<kind>(v, shared[threadIdx.x + groups * wide]);
+  }
+  if (g == 0 && t < n) finish(l, first + t, v);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------ */
@@ -478,7 +480,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     /* Fewer where a lane would have few packets, and rows are enough for all the lanes resident. */
     while (l.lanes <= 32 && l.lanes > 4 && l.items < 8 * l.lanes && l.results * l.lanes / 2 >= RESIDENT * THREADS * (int64_t)r->device->units) l.lanes /= 2;
     blocks = qn_ceil_div(l.results, THREADS / l.lanes);
-    parts = l.lanes < THREADS ? 1 : qn_min_i64(qn_ceil_div(2 * r->device->units, blocks), l.items / THREADS / 4);
+    parts = l.lanes < THREADS || blocks >= r->device->units ? 1 : qn_min_i64(qn_ceil_div(2 * r->device->units, blocks), l.items / THREADS / 4);
   }
   int64_t part_bytes = l.results * accumulator_bytes(l.op, l.x_dtype);
   if (!l.clustered) {
