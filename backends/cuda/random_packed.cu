@@ -9,9 +9,10 @@
 #include "random.cuh"
 #include "vector.cuh"
 
-enum { THREADS = 256, FILL_CHUNKS = 4 };
+enum { THREADS = 256 };
 enum { GIVEN, DRAWN, DRAWN_KEPT };        /* where a mask comes from; kept: and is written */
 /* Of a thread: what is made once for all its words is shared by more of them, where words are what limits. */
+__host__ __device__ constexpr int fill_chunks(uint32_t op, int whole) { return !whole ? 1 : op == QN_OP_RNG_UNIFORM && whole == QN_F32 ? 4 : 8; }
 __host__ __device__ constexpr int drop_chunks(int mask, int whole) { return !whole || mask == GIVEN ? 1 : whole == QN_F32 || mask == DRAWN ? 2 : 4; }
 
 struct problem {
@@ -129,7 +130,7 @@ template <int op, int whole, int V> __device__ __forceinline__ void make(const p
 /* A chunk is 16 bytes. */
 template <int op, int whole> __global__ static void __launch_bounds__(THREADS) random_fill(const __grid_constant__ problem p)
 {
-  constexpr int V = whole ? vector_per_16<whole> : 8, chunks = whole ? FILL_CHUNKS : 1;
+  constexpr int V = whole ? vector_per_16<whole> : 8, chunks = fill_chunks(op, whole);
   const place<V, chunks> at(p.n);
   uint32_t w[chunks][V];
   float v[chunks][V];
@@ -248,7 +249,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (s.seed >= 0) s.seed_value = r->value[s.seed];
   if (s.offset >= 0) s.offset_value = r->value[s.offset];
   int from = s.mask >= 0 ? GIVEN : s.mask_out >= 0 ? DRAWN_KEPT : DRAWN, whole = x->dtype == y->dtype && x->align >= 16 && y->align >= 16 ? y->dtype : 0;
-  int octets = s.x >= 0 ? drop_chunks(from, whole) : !whole ? 1 : whole == QN_F32 ? FILL_CHUNKS / 2 : FILL_CHUNKS;
+  int octets = s.x >= 0 ? drop_chunks(from, whole) : fill_chunks(op->op, whole) / (whole == QN_F32 ? 2 : 1);
   s.kernel = kernel_of(op->op, from, whole);
   int64_t blocks = qn_ceil_div(s.p.n, THREADS * 8 * (int64_t)octets);
   if (blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 blocks of threads", "y", "", "%lld", (long long)blocks);
