@@ -1,10 +1,10 @@
 # build.mk -- quern_cuda.so of emulated kernels, in the folder that it is made in. conform.tap says where the sources (S), the build (B)
 # and the compilers are. A file below that has a row in engines.h is a list of engines; the other lists are left out: those of the Tensor
-# Cores, of blocks that wait for one another (norm_kept, norm_groups), and, so far, of convolutions.
+# Cores, of what is made for 9.0 alone (norm_cluster, norm_ring), and, so far, of convolutions.
 EMULATED = \
   affine_grid.cu chain.c chain_fold.cu ctc_direct.cu ctc_two_ended.cu direct.cu loss_direct.cu loss_rows.cu \
-  lrn.cu lrn_taps.cu lrn_windows.cu matmul_direct.cu matmul_problem.c matmul_thin.cu norm_direct.cu norm_planes.cu norm_rows.cu \
-  norm_split.cu norm_trip.cu \
+  lrn.cu lrn_taps.cu lrn_windows.cu matmul_direct.cu matmul_problem.c matmul_thin.cu norm_direct.cu norm_groups.c norm_groups.cu \
+  norm_kept.cu norm_planes.cu norm_rows.cu norm_split.cu norm_trip.cu \
   pointwise_direct.cu pointwise_program.cu \
   pool_adaptive.cu pool_backward.cu pool_direct.cu pool_lp.cu pool_means.cu pool_planes.cu pool_runs.cu pool_scatter.cu pool_scatter_planes.cu pool_spread.cu pool_strips.cu pool_tiles.cu pool_vector.cu \
   quantize_direct.cu quantize_packed.c quantize_packed.cu random_direct.cu random_packed.cu reduce_direct.cu reduce_lines.cu \

@@ -103,6 +103,7 @@ inline size_t __cvta_generic_to_shared(const void *p) { return (uint32_t)((const
 
 int  emulated_block_barrier(int vote);  /* whether any thread's vote is not 0 */
 void emulated_named_barrier(int id, int threads);
+void emulated_let_others();             /* go on: what this thread waits for is not there yet */
 inline void __syncthreads() { emulated_block_barrier(0); }
 inline int  __syncthreads_or(int vote) { return emulated_block_barrier(vote); }
 inline void __threadfence() {}
@@ -194,8 +195,11 @@ inline void __pipeline_wait_prior(int) {}
 /* A fiber is not interrupted. */
 template <class T, class F> T emulated_atomic(T *p, F f)
 {
-  const T old = *emulated_aligned(p);
-  *p = f(old);
+  emulated_aligned(p);
+  T old, next;
+  __atomic_load(p, &old, __ATOMIC_RELAXED);                 /* blocks may run side by side */
+  do next = f(old);
+  while (!__atomic_compare_exchange(p, &old, &next, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
   return old;
 }
 template <class T, class U> T atomicAdd(T *p, U v) { return emulated_atomic(p, [=](T old) { return (T)(old + v); }); }

@@ -12,9 +12,12 @@
  *                    a result that depends on it is a race
  *   EMULATED_SEED    of chance
  *
- * Not emulated, for it would take more than it tells: the Tensor Cores, tensor maps and bulk copies, clusters, and blocks that wait for one
- * another (they are not there at once); engines that have nothing else are left out of build.mk. Weak ordering of memory cannot
- * show either: a missing fence does no harm here, nor a copy that is not waited for. */
+ * Blocks that wait for one another (a cooperative launch) run side by side, each in a process of its own, for which device memory is
+ * shared among processes.
+ *
+ * Not emulated, for it would take more than it tells: the Tensor Cores, tensor maps and bulk copies, and clusters; engines that have
+ * nothing else are left out of build.mk. Weak ordering of memory cannot show either: a missing fence does no harm here, nor a copy that
+ * is not waited for. */
 #include <csetjmp>
 #include <cstdarg>
 #include <cstdio>
@@ -22,8 +25,11 @@
 #include <memory>
 #include <mutex>
 #include <vector>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <ucontext.h>
+#include <unistd.h>
 #include <cuda.h>
 #include "device.h"
 
@@ -76,6 +82,7 @@ static int threads, turns[MOST_THREADS], voted;
 static size_t shared_bytes;
 static jmp_buf scheduler;
 static const std::function<void()> *body;
+static int64_t only_block = -1;         /* of a process that runs one block of a launch; -1: all */
 
 static cudaError_t last;
 static char sentence[512];
@@ -200,6 +207,12 @@ const void *emulated_given(int lane)
   static const unsigned char none[16] = { 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255 };
   const fiber *of = now - now->lane + lane;
   return lane < 0 || lane >= warpSize || of >= fibers + threads || !(now->mask >> lane & 1) ? (const void *)none : of->given;
+}
+
+void emulated_let_others()
+{
+  if (only_block >= 0) sched_yield();
+  wait_as(READY);
 }
 
 /* ---- barriers: looked at when no thread can go on. So each that is let go reads what it was given before that may change. ---- */
@@ -333,6 +346,7 @@ static void run_launch(dim3 grid, dim3 block, size_t shared, const std::function
   const uint64_t first = o == CHANCE ? chance(blocks) : 0;
   for (uint64_t i = 0; i < blocks; i++) {
     const uint64_t b = down ? blocks - 1 - (first + i) % blocks : (first + i) % blocks;
+    if (only_block >= 0 && b != (uint64_t)only_block) continue;
     blockIdx = make_uint3((unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y), (unsigned)(b / grid.x / grid.y));
     memset(emulated_shared, 0xff, shared);
     memset(emulated_shared + shared, 0xab, CANARY);
@@ -340,6 +354,28 @@ static void run_launch(dim3 grid, dim3 block, size_t shared, const std::function
     if (run_block()) continue;
     for (fiber &f : fibers) f.made = false;                   /* in the midst of a kernel */
     return;
+  }
+}
+
+/* The same, blocks side by side. What failed in one of them it says on stderr. */
+static void run_together(dim3 grid, dim3 block, size_t shared, const std::function<void()> &thread)
+{
+  std::vector<pid_t> processes;
+  for (int64_t b = 0; b < (int64_t)grid.x; b++) {
+    const pid_t process = fork();
+    if (!process) {
+      only_block = b;
+      run_launch(grid, block, shared, thread);
+      if (last) fprintf(stderr, "# %s\n", sentence);
+      _exit(last != cudaSuccess);
+    }
+    processes.push_back(process);
+  }
+  for (pid_t process : processes) {
+    int status;
+    if (process > 0 && waitpid(process, &status, 0) == process && !status) continue;
+    snprintf(sentence, sizeof sentence, "one of %u blocks that run side by side", grid.x);
+    last = cudaErrorLaunchFailure;
   }
 }
 
@@ -356,6 +392,10 @@ static void enqueue(cudaStream_t stream, std::function<void()> f)
   else f();
 }
 
+static void enqueue_together(dim3 grid, dim3 block, size_t shared, cudaStream_t stream, std::function<void()> thread)
+{
+  enqueue(stream, [=] { run_together(grid, block, shared, thread); });
+}
 void emulated_enqueue(dim3 grid, dim3 block, size_t shared, cudaStream_t stream, std::function<void()> thread)
 {
   enqueue(stream, [=] { run_launch(grid, block, shared, thread); });
@@ -374,25 +414,35 @@ static cudaError_t taken()              /* the error that there is, once */
 /* As many as a kernel may have: where it would look for its own, when it is asked. */
 typedef struct parameters { char bytes[32764]; } parameters;
 
-API cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
+static std::function<void()> bound(const void *kernel, void **args)
 {
   static const parameters none = {};
-  std::lock_guard<std::recursive_mutex> held(lock);
   emulated_bind *bind = NULL;
   emulated_ask = &bind;
   ((void (*)(parameters))kernel)(none);
   emulated_ask = NULL;
-  emulated_enqueue(grid, block, shared, stream, bind(kernel, args));
+  return bind(kernel, args);
+}
+
+API cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
+{
+  std::lock_guard<std::recursive_mutex> held(lock);
+  emulated_enqueue(grid, block, shared, stream, bound(kernel, args));
   return taken();
 }
 
 API cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **args)
 {
-  for (unsigned i = 0; i < config->numAttrs; i++)
-    if (config->attrs[i].id == cudaLaunchAttributeCooperative || config->attrs[i].id == cudaLaunchAttributeClusterDimension) {
-      snprintf(sentence, sizeof sentence, "blocks that wait for one another are not emulated");
+  for (unsigned i = 0; i < config->numAttrs; i++) {
+    if (config->attrs[i].id == cudaLaunchAttributeClusterDimension) {
+      snprintf(sentence, sizeof sentence, "clusters are not emulated");
       return cudaErrorNotSupported;
     }
+    if (config->attrs[i].id != cudaLaunchAttributeCooperative) continue;
+    std::lock_guard<std::recursive_mutex> held(lock);
+    enqueue_together(config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream, bound(kernel, args));
+    return taken();
+  }
   return cudaLaunchKernel(kernel, config->gridDim, config->blockDim, args, config->dynamicSmemBytes, config->stream);
 }
 
@@ -430,8 +480,23 @@ API cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int)
 API cudaFuncGetAttributes(cudaFuncAttributes *a, const void *) { return memset(a, 0, sizeof *a), cudaSuccess; }
 API cudaFuncSetAttribute(const void *, cudaFuncAttribute, int) { return cudaSuccess; }
 
-API cudaMalloc(void **p, size_t n) { return (*p = aligned_alloc(256, (n + 256) / 256 * 256)) ? cudaSuccess : cudaErrorMemoryAllocation; }
-API cudaFree(void *p) { return free(p), cudaSuccess; }
+/* Behind a page that knows its size. */
+API cudaMalloc(void **p, size_t n)
+{
+  enum { PAGE = 4096 };
+  size_t *head = (size_t *)mmap(NULL, n + PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (head == MAP_FAILED) return cudaErrorMemoryAllocation;
+  *head = n + PAGE;
+  *p = (char *)head + PAGE;
+  return cudaSuccess;
+}
+API cudaFree(void *p)
+{
+  if (!p) return cudaSuccess;
+  char *head = (char *)p - 4096;
+  munmap(head, *(size_t *)head);
+  return cudaSuccess;
+}
 API cudaHostAlloc(void **p, size_t n, unsigned) { return cudaMalloc(p, n); }
 API cudaFreeHost(void *p) { return cudaFree(p); }
 API cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind, cudaStream_t stream)

@@ -87,5 +87,28 @@ inline void ptx_prefetch_global_L2(const void *) {}
 
 inline void ptx_bar_sync(int id, int threads) { emulated_named_barrier(id, threads); }
 inline void ptx_griddepcontrol_wait() {}
+inline void ptx_selp_u32(uint32_t &d, uint32_t a, uint32_t b, bool p) { d = p ? a : b; }
+
+/* In shared memory: so many arrivals complete a phase. */
+struct emulated_mbarrier { uint32_t arrivals; uint16_t missing, phase; };
+inline void ptx_mbarrier_init_shared_cta_b64(uint32_t at, uint32_t arrivals) { emulated_word<emulated_mbarrier>(at) = { arrivals, (uint16_t)arrivals, 0 }; }
+inline void ptx_mbarrier_arrive_shared_cta_b64(uint32_t at)
+{
+  emulated_mbarrier &b = emulated_word<emulated_mbarrier>(at);
+  if (!--b.missing) b.missing = (uint16_t)b.arrivals, b.phase ^= 1;
+}
+inline void ptx_mbarrier_try_wait_parity_shared_cta_b64(bool &done, uint32_t at, uint32_t parity)
+{
+  done = emulated_word<emulated_mbarrier>(at).phase != parity;
+  if (!done) emulated_let_others();
+}
+
+/* Of global memory, in which blocks that run side by side tell one another. */
+inline void ptx_st_relaxed_gpu_global_v2_u64(void *to, uint64_t x, uint64_t y) { ((volatile uint64_t *)to)[0] = x, ((volatile uint64_t *)to)[1] = y; }
+inline void ptx_ld_relaxed_gpu_global_v2_u64(uint64_t &x, uint64_t &y, const void *from)
+{
+  emulated_let_others();
+  x = ((const volatile uint64_t *)from)[0], y = ((const volatile uint64_t *)from)[1];
+}
 inline void ptx_griddepcontrol_launch_dependents() {}
 #endif

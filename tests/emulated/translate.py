@@ -90,14 +90,14 @@ def instruction(line, operand, known):
     function = 'ptx_' + re.sub(r'\W+', '_', name)
     if function not in known:
         return UNKNOWN % name
-    rest = re.sub(r'\b([a-z]\w*)', r'register_\1', re.sub(r'[\[\]{}]', '', rest))
+    rest = re.sub(r'\b([a-z]\w*)', r'register_\1', re.sub(r'[\[\]{}]|\b_, ', '', rest))
     rest = re.sub(r'%(\d+)', lambda m: operand[int(m.group(1))], rest)
     return ('if (%sregister_%s) ' % guard.groups() if guard else '') + '%s(%s);' % (function, rest)
 
 
 def assembly(inside, known):
     """What stands between the parentheses of asm(): instructions : outputs : inputs : what it changes."""
-    parts = split(inside.replace('::', ': :'), ':')
+    parts = split(re.sub(r'"(?:\\.|[^"\\])*"|::', lambda m: m.group() if m.group() != '::' else ': :', inside), ':')
     if LITERAL.sub('', parts[0]).strip():
         return '{ %s }' % UNKNOWN % 'what a macro composes'
     operand = []
