@@ -46,17 +46,32 @@ template <int STEP, int BEFORE> __device__ __forceinline__ band_window band_wind
   return { k, (n > 1 ? line - k * p.out[1] : o0 + line) * STEP - BEFORE, (i - line * p.out[2]) * STEP - BEFORE };
 }
 
-/* The taps of the maxima of up to N windows of a column, the first of which begins at (y, x): what a line gives is found once. The first tap of
- * the first is number `at`; taps lie `apart`. */
-template <int dtype, int SIZE, int STEP, int N> __device__ __forceinline__ void band_maxima(const gradient &p, char *tap, int apart, int many, const char *s, int at, int y, int x)
+/* The tap of the maximum of a window that begins at (y, x), whose first tap is number `at`. */
+template <int dtype, int SIZE> __device__ __forceinline__ uint32_t band_maximum(const gradient &p, const char *s, int at, int y, int x)
 {
-  float best[N];
-  int   chosen[N];
+  float best = -INFINITY;
+  int   tap = max(-y, 0) * SIZE + max(-x, 0);               /* the first inside, and none is more than -Inf */
 #pragma unroll
-  for (int n = 0; n < N; n++) best[n] = -INFINITY, chosen[n] = max(-(y + n * STEP), 0) * SIZE + max(-x, 0);      /* the first inside, and none is more than -Inf */
+  for (int r = 0; r < SIZE; r++)
 #pragma unroll
-  for (int l = 0; l < (N - 1) * STEP + SIZE; l++) {
-    if (l >= (many - 1) * STEP + SIZE) break;
+    for (int c = 0; c < SIZE; c++) {
+      if ((unsigned)(y + r) >= (unsigned)p.in[1] || (unsigned)(x + c) >= (unsigned)p.in[2]) continue;
+      float v = band_open<dtype>(band_bits<dtype>(s, at + r * p.in[2] + c));
+      if (!(v <= best) && best == best) best = v, tap = r * SIZE + c;
+    }
+  return tap;
+}
+
+/* The same of up to BAND_STRIP windows every 1 of a column, the first of which begins at (y, x): what a line gives is found once. Taps lie `apart`. */
+template <int dtype, int SIZE> __device__ __forceinline__ void band_maxima(const gradient &p, char *tap, int apart, int many, const char *s, int at, int y, int x)
+{
+  float best[BAND_STRIP];
+  int   chosen[BAND_STRIP];
+#pragma unroll
+  for (int n = 0; n < BAND_STRIP; n++) best[n] = -INFINITY, chosen[n] = max(-(y + n), 0) * SIZE + max(-x, 0);
+#pragma unroll
+  for (int l = 0; l < BAND_STRIP - 1 + SIZE; l++) {
+    if (l >= many - 1 + SIZE) break;
     if ((unsigned)(y + l) >= (unsigned)p.in[1]) continue;
     float most = -INFINITY;
     int   column = max(-x, 0);
@@ -64,18 +79,14 @@ template <int dtype, int SIZE, int STEP, int N> __device__ __forceinline__ void 
     for (int c = 0; c < SIZE; c++) {
       if ((unsigned)(x + c) >= (unsigned)p.in[2]) continue;
       float v = band_open<dtype>(band_bits<dtype>(s, at + l * p.in[2] + c));
-      if (N == 1) {
-        if (!(v <= best[0]) && best[0] == best[0]) best[0] = v, chosen[0] = l * SIZE + c;
-      } else if (!(v <= most) && most == most) {
-        most = v, column = c;
-      }
+      if (!(v <= most) && most == most) most = v, column = c;
     }
 #pragma unroll
-    for (int n = 0; n < N; n++)
-      if (N > 1 && l >= n * STEP && l < n * STEP + SIZE && !(most <= best[n]) && best[n] == best[n]) best[n] = most, chosen[n] = (l - n * STEP) * SIZE + column;
+    for (int n = 0; n < BAND_STRIP; n++)
+      if (l >= n && l < n + SIZE && !(most <= best[n]) && best[n] == best[n]) best[n] = most, chosen[n] = (l - n) * SIZE + column;
   }
 #pragma unroll
-  for (int n = 0; n < N; n++)
+  for (int n = 0; n < BAND_STRIP; n++)
     if (n < many) tap[n * apart] = (char)chosen[n];
 }
 
@@ -126,12 +137,18 @@ template <int dtype, bool average, int SIZE, int STEP, int BEFORE> __global__ vo
   __pipeline_wait_prior(0);
   __syncthreads();
   if (!average && p.source == BY_X) {
-    constexpr int N = STEP == 1 ? BAND_STRIP : 1;
-    const int column = n > 1 ? high : lines, strips = (column + N - 1) / N;
-    for (int i = threadIdx.x; i < n * strips * wide; i += BAND_THREADS) {
-      const int q = cuda_quotient(i, p.by_out[2]), k = n > 1 ? cuda_quotient(q, p.by_strips) : 0, o = (q - k * strips) * N, ox = i - q * wide;
-      const int y = (o0 + o) * STEP - BEFORE, x = ox * STEP - BEFORE;
-      band_maxima<dtype, SIZE, STEP, N>(p, tap + (k * high + o) * wide + ox, wide, column - o, memory + p.at_x, in_x + (k * p.in[1] + y - y_begin) * p.in[2] + x, y, x);
+    if (STEP == 1) {
+      const int column = n > 1 ? high : lines, strips = (column + BAND_STRIP - 1) / BAND_STRIP;
+      for (int i = threadIdx.x; i < n * strips * wide; i += BAND_THREADS) {
+        const int q = cuda_quotient(i, p.by_out[2]), k = n > 1 ? cuda_quotient(q, p.by_strips) : 0, o = (q - k * strips) * BAND_STRIP, ox = i - q * wide;
+        const int y = o0 + o - BEFORE, x = ox - BEFORE;
+        band_maxima<dtype, SIZE>(p, tap + (k * high + o) * wide + ox, wide, column - o, memory + p.at_x, in_x + (k * p.in[1] + y - y_begin) * p.in[2] + x, y, x);
+      }
+    } else {
+      for (int i = threadIdx.x; i < lines * wide; i += BAND_THREADS) {
+        const band_window w = band_window_of<STEP, BEFORE>(p, i, n, o0);
+        tap[i] = (char)band_maximum<dtype, SIZE>(p, memory + p.at_x, in_x + (w.plane * p.in[1] + w.y - y_begin) * p.in[2] + w.x, w.y, w.x);
+      }
     }
     __syncthreads();
   }
@@ -254,7 +271,7 @@ static inline int64_t band_choose(bands *p, int64_t bytes, int64_t units)
   if (!p->band) return 0;
   p->bands = (int32_t)qn_ceil_div(p->in[1], p->band);
   p->by_bands = cuda_divide_by(p->bands), p->by_across = cuda_divide_by(across), p->by_down = cuda_divide_by(down);
-  p->by_strips = cuda_divide_by(qn_ceil_div(p->out[1], p->step[1] == 1 ? (int64_t)BAND_STRIP : 1));
+  p->by_strips = cuda_divide_by(qn_ceil_div(p->out[1], (int64_t)BAND_STRIP));
   int64_t memory = band_memory(p, p->per_block, p->band, bytes);
   return memory <= BAND_MEMORY_MOST ? memory : 0;
 }
