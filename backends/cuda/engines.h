@@ -48,6 +48,7 @@
   X(softmax_rows)     \
   X(softmax_direct)   \
   X(norm_trip)        \
+  X(norm_trip_backward) \
   X(norm_rows)        \
   X(norm_cluster)     \
   X(norm_planes)      \

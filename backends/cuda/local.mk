@@ -118,11 +118,14 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/norm_kept.cu \
   backends/cuda/norm_moments.cuh \
   backends/cuda/norm_nests.h \
+  backends/cuda/norm_parameters.cuh \
+  backends/cuda/norm_parts.cuh \
   backends/cuda/norm_planes.cu \
   backends/cuda/norm_ring.cu \
   backends/cuda/norm_rows.cu \
   backends/cuda/norm_split.cu \
   backends/cuda/norm_trip.cu \
+  backends/cuda/norm_trip_backward.cu \
   backends/cuda/pointwise_direct.cu \
   backends/cuda/pointwise_program.cu \
   backends/cuda/pad.cuh \

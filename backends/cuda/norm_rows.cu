@@ -9,6 +9,7 @@
  * the next one's loads in flight while they work, for a thread's columns must always be the same. */
 #include "cuda_backend.h"
 #include "engines.h"
+#include "norm_parts.cuh"
 #include "sm90.cuh"
 #include "sums.cuh"
 #include "vector.cuh"
@@ -18,7 +19,8 @@ enum { X, Y, DY, MEAN, RSTD, SCALE, SHIFT, WALKED };      /* y is dx in a gradie
 
 struct rows {
   void    *p[WALKED];
-  float   *part;                          /* gradients: [jobs, 2, length]; NULL: no dscale or dshift */
+  float   *part[2];                       /* gradients: dscale's and dshift's of the first block; NULL: nobody wants it */
+  int64_t  part_step;                     /* from block (or cluster) to block */
   uint32_t dtype[WALKED];
   int32_t  rank, centred;
   int32_t  parts, jobs;                   /* blocks for a row; backward: blocks, or clusters, that share the rows */
@@ -285,10 +287,10 @@ template <int threads, int K, int whole> __global__ void __launch_bounds__(BACKW
     }
     if (!ahead) next.template load<threads>(r, row + step, first);
   }
-  if (!r.part) return;
 #pragma unroll
   for (int what = 0; what < 2; what++) {
-    float *to = r.part + (job * 2 + what) * r.length;
+    if (!r.part[what]) continue;
+    float *to = r.part[what] + job * r.part_step;
     if constexpr (groups == 1) {
 #pragma unroll
       for (int k = 0; k < K; k++) {
@@ -310,35 +312,15 @@ template <int threads, int K, int whole> __global__ void __launch_bounds__(BACKW
   }
 }
 
-struct gradients { const float *part; void *dscale, *dshift; uint32_t dscale_dtype, dshift_dtype; int64_t length; int32_t jobs; };
-
-/* A column of the blocks' parts by a column of 8 threads: in order within each, then over them. */
-__global__ static void __launch_bounds__(256) add_parts(const __grid_constant__ gradients a)
-{
-  __shared__ float shared[8][33];
-  int64_t j = blockIdx.x * (int64_t)32 + threadIdx.x % 32;
-  int y = threadIdx.x / 32;
-  float sum = 0;
-  if (j < 2 * a.length)
-#pragma unroll 8
-    for (int b = y; b < a.jobs; b += 8) sum += a.part[b * 2 * a.length + j];
-  shared[y][threadIdx.x % 32] = sum;
-  __syncthreads();
-  if (y || j >= 2 * a.length) return;
-  for (int i = 1; i < 8; i++) sum += shared[i][threadIdx.x];
-  if (j < a.length && a.dscale) element_store(a.dscale, j, dtype3(a.dscale_dtype), sum);
-  if (j >= a.length && a.dshift) element_store(a.dshift, j - a.length, dtype3(a.dshift_dtype), sum);
-}
-
 /* ---- what it takes -------------------------------------------------------------------------------------------- */
 
 struct state {
   rows    r;
-  int32_t number[WALKED], dscale, dshift; /* values of the request; -1: absent */
-  uint32_t dscale_dtype, dshift_dtype;
+  column_parts parts;
+  int32_t number[WALKED], gradient[2];    /* values of the request; -1: absent; dscale, dshift */
   const void *kernel;
   int32_t threads, blocks;
-  bool    backward, whole, parts;
+  bool    backward, whole;
   bool    spread;                         /* parameters differ from row to row, or lie like a row's channels */
 };
 
@@ -427,7 +409,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.number[RSTD] = role(r, roles.rstd);
   s.number[SCALE] = role(r, roles.scale);
   s.number[SHIFT] = role(r, roles.shift);
-  s.dscale = role(r, roles.dscale), s.dshift = role(r, roles.dshift);
+  s.gradient[0] = role(r, roles.dscale), s.gradient[1] = role(r, roles.dshift);
   const qn_value *x = &r->value[s.number[X]];
   if (x->dtype == QN_F64) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "f64");
 
@@ -454,7 +436,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!s.r.parts) return qn_refuse(out, "a group must fit into the registers of a block, on Hopper of a cluster", "x", "at most 16384 or 131072 elements", "%lld", (long long)length);
   if (count * s.r.parts > INT32_MAX) return qn_refuse(out, "fewer than 2^31 groups", "x", "", "%lld", (long long)count);
   if (outer.rank > MAX_OUTER) return qn_refuse(out, "at most 4 other dims that do not merge", "x", "4", "%d", outer.rank);
-  const int32_t parameter[] = { s.number[SCALE], s.number[SHIFT], s.dscale, s.dshift };
+  const int32_t parameter[] = { s.number[SCALE], s.number[SHIFT], s.gradient[0], s.gradient[1] };
   static const char *const names[] = { "scale", "shift", "dscale", "dshift" };
   int64_t repeat = 0;                     /* alike in all; gradients sum up none */
   for (int i = 0; i < 4; i++) {
@@ -488,14 +470,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int t = SCALE; t <= SHIFT; t++)
     for (int d = 0; d < outer.rank; d++) s.spread |= s.number[t] >= 0 && s.r.stride[t][d] != 0;
   s.whole &= !s.spread;
-  if (s.dscale >= 0) s.dscale_dtype = r->value[s.dscale].dtype;
-  if (s.dshift >= 0) s.dshift_dtype = r->value[s.dshift].dtype;
 
-  s.parts = s.dscale >= 0 || s.dshift >= 0;
   choose_shape(&s, r->device);
+  s.parts = column_parts_of(r, s.gradient, s.r.jobs, length);
   if (s.r.parts > 1) out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;       /* without clusters another engine takes it */
-  if (s.parts) out->workspace = (uint64_t)s.r.jobs * 2 * (uint64_t)length * sizeof(float);
-
+  out->workspace = column_parts_bytes(&s.parts);
   return cuda_keep(out, &s, sizeof s);
 }
 
@@ -507,7 +486,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   cudaStream_t stream = (cudaStream_t)launch->stream;
   rows r = s->r;
   for (int t = 0; t < WALKED; t++) r.p[t] = pointer(launch, s->number[t]);
-  r.part = s->parts ? (float *)launch->workspace : nullptr;
+  column_parts parts = s->parts;
+  r.part_step = column_parts_place(&parts, s->gradient, launch, r.part);
   cudaLaunchAttribute cluster = {};
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim = { (unsigned)r.parts, 1, 1 };
@@ -519,10 +499,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   config.numAttrs = r.parts > 1;
   void *arguments[] = { &r };
   qn_status status = cuda_check(cudaLaunchKernelExC(&config, s->kernel, arguments), "norm_rows");
-  if (status || !s->parts) return status;
-  gradients g = { r.part, pointer(launch, s->dscale), pointer(launch, s->dshift), s->dscale_dtype, s->dshift_dtype, r.length, r.jobs };
-  add_parts<<<(unsigned)qn_ceil_div(2 * r.length, 32), 256, 0, stream>>>(g);
-  return cuda_check(cudaGetLastError(), "norm_rows");
+  return status ? status : column_parts_add(parts, stream);
 }
 
 /* Sums over rows are made by as many blocks as the device holds: no gradient is portable. */

@@ -211,3 +211,8 @@ in g bf16/1x4x8x1
 in h bf16/1x4x8x1
 n = layer_norm x=x scale=g shift=h axis=2,3
 out y = gelu x=n ; plain=1
+
+# gradients of rows that a block's registers hold: several of a block, which takes more than once; one
+layer_norm_backward dy=bf16/1100x600 x=bf16/1100x600/608:1 scale=bf16/1x600 mean=f32/1100x1 rstd=f32/1100x1 dscale=? dshift=? ; plain=1
+rms_norm_backward dy=bf16/140x2048 x=bf16/140x2048 scale=bf16/1x2048 rstd=f32/140x1 dscale=f32/1x2048 ; plain=1
+layer_norm_backward dy=f16/7x4104 x=f16/7x4104 mean=f32/7x1 rstd=f32/7x1 dshift=? ; plain=1
