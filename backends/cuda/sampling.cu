@@ -5,14 +5,14 @@
  *
  * vectors: channels are innermost: what a point's taps are is worked out once by a thread, for those that have 16 bytes of its channels each.
  * points: a point and some of its channels by a thread, whose neighbours have the points around it; where channels are innermost eight
- * threads share them, and add up by shuffles.
+ * threads share them. Of a slope eight or four do, which add up in order.
  * direct: one element, or point, by a thread in double, for any size. */
 #include "divisor.h"
 #include "engines.h"
 #include "sampling.cuh"
 #include "vector.cuh"
 
-enum { THREADS = 128, LANES = 8 };
+enum { THREADS = 128, LANES = 8, PARTS = 4, PLACES = 64, ACROSS = 16 };
 
 struct problem : points {
   int32_t  count;                         /* points of all images */
@@ -156,11 +156,14 @@ template <uint32_t dtype> __global__ static void __launch_bounds__(THREADS) slop
 #pragma unroll 1
   for (int p = threadIdx.x / s.group; p < THREADS; p += groups) {
     float sum[2] = { 0, 0 };
-    const bool there = first + p < (uint32_t)s.count;
-    for (int c = lane * V; there && c < (int)s.of.channels; c += s.group * V) {
-      float w[2][4], g[V];
+    float w[2][4];
+    bool any = false;
+    load_weights(w, t, p);
+#pragma unroll
+    for (int k = 0; k < 4; k++) any |= first + p < (uint32_t)s.count && (w[0][k] != 0 || w[1][k] != 0);
+    for (int c = lane * V; any && c < (int)s.of.channels; c += s.group * V) {
+      float g[V];
       uint4 q[4];
-      load_weights(w, t, p);
       load_taps<dtype>(q, w, s, t, p, c);
       vector_load_whole<dtype>(g, s.dy, t.to[p] + c);
 #pragma unroll
@@ -186,19 +189,16 @@ template <uint32_t dtype> __global__ static void __launch_bounds__(THREADS) slop
 
 /* ---- points -------------------------------------------------------------------------------------------------------- */
 
-/* A thread's point and the first of its channels. A warp of a tile has eight points by four: what they read lies close together however
- * the grid turns. */
-struct place_in_grid { int32_t n, at[3], channel; bool there; };
+/* A block's point, of a tile ACROSS wide. A warp has A points by 32 / A: what they read lies close together however the grid turns. */
+struct place_in_grid { int32_t n, at[3]; bool there; };
 
-__device__ __forceinline__ place_in_grid place_of(const problem &s)
+template <int A> __device__ __forceinline__ place_in_grid place_of(const problem &s, uint32_t number)
 {
-  const uint32_t t = threadIdx.x;
   uint32_t x, y, z, tile = cuda_quotient(blockIdx.x, s.tiles[0], &x);
   place_in_grid p;
   p.n = (int32_t)cuda_quotient(cuda_quotient(tile, s.tiles[1], &y), s.tiles[2], &z);
-  p.channel = s.of.last ? t % LANES : 0;
-  x = x * s.wide + (s.of.last ? t / LANES : s.high == 1 ? t : t % 8 + t / 32 % 2 * 8);
-  y = y * s.high + (s.of.last || s.high == 1 ? 0 : t / 8 % 4 + t / 64 * 4);
+  x = x * s.wide + (s.high == 1 ? number : number % A + number / 32 % (ACROSS / A) * A);
+  y = y * s.high + (s.high == 1 ? 0 : number % 32 / A + number / (32 * ACROSS / A) * (32 / A));
   p.at[0] = (int32_t)z, p.at[1] = (int32_t)y, p.at[2] = (int32_t)x;
   p.there = y < s.point[1] && x < s.point[2];
   return p;
@@ -222,7 +222,7 @@ template <int BYTES, int TAPS> struct corners {
 template <int BYTES, int D> __global__ static void __launch_bounds__(THREADS) sample_points(const __grid_constant__ problem s)
 {
   constexpr int TAPS = 1 << D, BATCH = 4;
-  const place_in_grid p = place_of(s);
+  const place_in_grid p = place_of<8>(s, s.of.last ? threadIdx.x / LANES : threadIdx.x);
   if (!p.there) return;
   const bool bf16 = s.x_dtype == QN_BF16;
   axis<float, int32_t> a[3];
@@ -237,9 +237,8 @@ template <int BYTES, int D> __global__ static void __launch_bounds__(THREADS) sa
   }
   char *to = (char *)s.out + (p.n * s.y_stride[0] + p.at[0] * s.y_stride[2] + p.at[1] * s.y_stride[3] + p.at[2] * s.y_stride[4]) * BYTES;
   const int64_t down = s.x_stride[1] * BYTES, over = s.y_stride[1] * BYTES;
-  const int step = s.of.last ? LANES : 1;
-  int c = p.channel + (int)blockIdx.y * s.each;
-  const int end = min(c - p.channel + s.each, (int)s.of.channels);
+  const int step = s.of.last ? LANES : 1, end = min(((int)blockIdx.y + 1) * s.each, (int)s.of.channels);
+  int c = (int)blockIdx.y * s.each + (s.of.last ? threadIdx.x % LANES : 0);
 #pragma unroll 1
   for (; c < end; c += BATCH * step) {
     uint32_t q[BATCH][TAPS];
@@ -256,15 +255,18 @@ template <int BYTES, int D> __global__ static void __launch_bounds__(THREADS) sa
 }
 
 /* Each tap's products with dy are added up over the channels first, then the slopes made of those sums. */
-template <int BYTES, int D> __global__ static void __launch_bounds__(THREADS) slope_points(const __grid_constant__ problem s)
+template <int BYTES, int D> __global__ static void __launch_bounds__(PARTS * PLACES) slope_points(const __grid_constant__ problem s)
 {
-  constexpr int TAPS = 1 << D, BATCH = 4;
-  const place_in_grid p = place_of(s);
+  constexpr int TAPS = 1 << D, BATCH = 16 / TAPS;
+  __shared__ float shared[D][PARTS * PLACES];
+  const int part = s.of.last ? threadIdx.x % LANES : threadIdx.x / PLACES;
+  const place_in_grid p = place_of<16>(s, s.of.last ? threadIdx.x / LANES : threadIdx.x % PLACES);
   const bool bf16 = s.x_dtype == QN_BF16;
   axis<float, int32_t> a[3];
   const bool nan = p.there && axes_of<float, int32_t, D>(s, p.n, p.at, a);
   corners<BYTES, TAPS> t;
   float w[TAPS][D], by[TAPS] = {};
+  bool any = false;
 #pragma unroll
   for (int k = 0; k < TAPS; k++) {
     int64_t at = 0;
@@ -273,17 +275,17 @@ template <int BYTES, int D> __global__ static void __launch_bounds__(THREADS) sl
     for (int d = 0; d < D; d++) t.used[k] |= p.there && (w[k][d] = slope_of(a, k, d + 3 - D)) != 0;
 #pragma unroll
     for (int d = 0; d < 3; d++) at += t.used[k] ? (a[d].below + tap_bit<int32_t>(k, d)) * s.x_stride[2 + d] : 0;
-    t.from[k] = (const char *)s.x + (p.n * s.x_stride[0] + at) * BYTES;
+    t.from[k] = (const char *)s.x + (p.n * s.x_stride[0] + at) * BYTES, any |= t.used[k];
   }
   const char *from = (const char *)s.dy + (p.n * s.y_stride[0] + p.at[0] * s.y_stride[2] + p.at[1] * s.y_stride[3] + p.at[2] * s.y_stride[4]) * BYTES;
   const int64_t down = s.x_stride[1] * BYTES, over = s.y_stride[1] * BYTES;
-  const int step = s.of.last ? LANES : 1, end = p.there ? (int)s.of.channels : 0;
+  const int step = s.of.last ? LANES : 1, first = s.of.last ? part : part * s.each, end = !any ? 0 : s.of.last ? (int)s.of.channels : min(first + s.each, (int)s.of.channels);
 #pragma unroll 1
-  for (int c = p.channel; c < end; c += BATCH * step) {
+  for (int c = first; c < end; c += BATCH * step) {
     uint32_t q[BATCH][TAPS], g[BATCH];
 #pragma unroll
     for (int i = 0; i < BATCH; i++) {
-      g[i] = fetch_element<BYTES>(from + min(c + i * step, end - 1) * over);
+      g[i] = fetch_last<BYTES>(from + min(c + i * step, end - 1) * over);
       t.fetch(q[i], min(c + i * step, end - 1) * down);
     }
 #pragma unroll
@@ -294,18 +296,21 @@ template <int BYTES, int D> __global__ static void __launch_bounds__(THREADS) sl
   }
   float sum[D] = {};
 #pragma unroll
-  for (int d = 0; d < D; d++) {
+  for (int d = 0; d < D; d++)
 #pragma unroll
     for (int k = 0; k < TAPS; k++) sum[d] += t.used[k] && w[k][d] != 0 ? w[k][d] * by[k] : 0;
-    if (s.of.last)
 #pragma unroll
-      for (int o = LANES / 2; o; o >>= 1) sum[d] += __shfl_xor_sync(~0u, sum[d], o);
-  }
-  if (!p.there || p.channel) return;
+  for (int d = 0; d < D; d++) shared[d][threadIdx.x] = sum[d];
+  __syncthreads();
+  if (!p.there || part) return;
   const int64_t to = p.n * s.out_stride[0] + p.at[0] * s.out_stride[1] + p.at[1] * s.out_stride[2] + p.at[2] * s.out_stride[3];
 #pragma unroll
-  for (int d = 0; d < D; d++)
-    if (d >= D - s.dims) element_store(s.out, to + (D - 1 - d) * s.out_stride[4], s.out_dtype, nan ? NAN : sum[d]);
+  for (int d = 0; d < D; d++) {
+    if (d < D - s.dims) continue;
+    float v = sum[d];
+    for (int i = 1; i < (s.of.last ? LANES : PARTS); i++) v += shared[d][threadIdx.x + i * (s.of.last ? 1 : PLACES)];
+    element_store(s.out, to + (D - 1 - d) * s.out_stride[4], s.out_dtype, nan ? NAN : v);
+  }
 }
 
 /* ---- direct -------------------------------------------------------------------------------------------------------- */
@@ -358,7 +363,7 @@ __global__ static void __launch_bounds__(THREADS) slope_direct(const __grid_cons
 
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
-struct sampling_state { problem s; bool mapped, forward; int32_t from, grid, x, dy, out; int64_t units; uint32_t groups; const void *kernel; };     /* from: of points */
+struct sampling_state { problem s; bool mapped, forward; int32_t from, grid, x, dy, out; int64_t units; uint32_t groups, threads; const void *kernel; };     /* from: of points */
 
 static problem problem_of(const void *attr, bool forward, const qn_value *x, const qn_value *y, const qn_value *grid, const qn_value *out)
 {
@@ -410,12 +415,14 @@ static qn_status prepare_points(const qn_request *r, qn_prepared *out)
   bool forward = st.forward, last = x->dim[1] > 1 && x->stride[1] == 1 && y->stride[1] == 1;
   int64_t c = x->dim[1];
   s->of.last = last;
-  s->high = !last && s->point[1] >= 4 ? 8 : 1, s->wide = THREADS / s->high / (last ? LANES : 1);
+  st.threads = forward ? THREADS : PARTS * PLACES;
+  const int32_t places = (int32_t)st.threads / (last ? LANES : forward ? 1 : PARTS);        /* of a block */
+  s->high = !last && s->point[1] >= 4 ? places / ACROSS : 1, s->wide = places / s->high;
   s->tiles[0] = cuda_divide_by(qn_ceil_div(s->point[2], s->wide)), s->tiles[1] = cuda_divide_by(qn_ceil_div(s->point[1], s->high)), s->tiles[2] = cuda_divide_by(s->point[0]);
   st.units = (int64_t)s->tiles[0].by * s->tiles[1].by * s->tiles[2].by * x->dim[0];
   /* what a point costs is shared by its channels: as few threads have them as fill a device */
-  s->each = (int32_t)(forward && !last ? qn_max_i64(qn_max_i64(qn_min_i64(c, 4), qn_ceil_div(c, 65535)), qn_ceil_div(c * s->count, 1 << 20)) : c);
-  st.groups = (uint32_t)qn_ceil_div(c, s->each);
+  s->each = (int32_t)(last ? c : !forward ? qn_ceil_div(c, PARTS) : qn_max_i64(qn_max_i64(qn_min_i64(c, 4), qn_ceil_div(c, 65535)), qn_ceil_div(c * s->count, 1 << 20)));
+  st.groups = forward ? (uint32_t)qn_ceil_div(c, s->each) : 1;
   st.kernel = x->dtype == QN_F32 ? points_of<4>(forward, s->dims == 3) : points_of<2>(forward, s->dims == 3);
   return cuda_keep(out, &st, sizeof st);
 }
@@ -438,7 +445,7 @@ static qn_status prepare_vectors(const qn_request *r, qn_prepared *out)
   bool forward = st.forward;
   st.s.lanes = cuda_divide_by(x->dim[1] / v);
   for (st.s.group = 1; st.s.group < 32 && st.s.group < (int32_t)st.s.lanes.by;) st.s.group *= 2;
-  st.units = qn_ceil_div(st.s.count, THREADS), st.groups = 1;
+  st.units = qn_ceil_div(st.s.count, THREADS), st.groups = 1, st.threads = THREADS;
   st.kernel = x->dtype == QN_F32 ? vectors_of<QN_F32>(forward) : x->dtype == QN_BF16 ? vectors_of<QN_BF16>(forward) : vectors_of<QN_F16>(forward);
   return cuda_keep(out, &st, sizeof st);
 }
@@ -449,7 +456,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   problem s = st->s;
   sampler_look(&s, st->mapped, launch->ptr[st->from]), s.x = launch->ptr[st->x], s.dy = launch->ptr[st->dy], s.out = launch->ptr[st->out];
   void *arguments[] = { &s };
-  return cuda_check(cudaLaunchKernel(st->kernel, dim3((unsigned)st->units, st->groups), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "sampling");
+  return cuda_check(cudaLaunchKernel(st->kernel, dim3((unsigned)st->units, st->groups), dim3(st->threads), arguments, 0, (cudaStream_t)launch->stream), "sampling");
 }
 
 static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)

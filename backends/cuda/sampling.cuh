@@ -111,6 +111,11 @@ template <int BYTES> __device__ __forceinline__ uint32_t fetch_element(const cha
 {
   return BYTES == 4 ? __ldg((const uint32_t *)p) : __ldg((const uint16_t *)p);
 }
+/* What nobody reads again. */
+template <int BYTES> __device__ __forceinline__ uint32_t fetch_last(const char *p)
+{
+  return BYTES == 4 ? __ldcs((const uint32_t *)p) : __ldcs((const uint16_t *)p);
+}
 template <int BYTES> __device__ __forceinline__ float element_of(uint32_t word, bool bf16)
 {
   return BYTES == 4 ? __uint_as_float(word) : float_of(word, bf16);
