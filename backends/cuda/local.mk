@@ -131,12 +131,15 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pad.cuh \
   backends/cuda/pool.cuh \
   backends/cuda/pool_bands.cuh \
+  backends/cuda/pool_falls.h \
   backends/cuda/pool_gradient.cuh \
   backends/cuda/pool_lanes.cuh \
   backends/cuda/pool_lp.cuh \
+  backends/cuda/pool_peak.cuh \
   backends/cuda/pool_adaptive.cu \
   backends/cuda/pool_backward.cu \
   backends/cuda/pool_direct.cu \
+  backends/cuda/pool_falls.cu \
   backends/cuda/pool_lp.cu \
   backends/cuda/pool_means.cu \
   backends/cuda/pool_planes.cu \

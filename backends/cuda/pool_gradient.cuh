@@ -124,5 +124,5 @@ static inline int gradient_channels(const gradient *p, const gradient_roles *of,
 static inline int square_of(const pool *p)
 {
   bool square = p->size[1] == p->size[2] && p->step[1] == p->step[2] && p->before[1] == p->before[2] && p->dilation[1] == 1 && p->dilation[2] == 1;
-  return square && p->size[1] < 4 && p->step[1] < 4 && p->before[1] < 4 ? 100 * p->size[1] + 10 * p->step[1] + p->before[1] : 0;
+  return square && p->size[1] < 10 && p->step[1] < 10 && p->before[1] < 10 ? 100 * p->size[1] + 10 * p->step[1] + p->before[1] : 0;
 }

@@ -5,7 +5,7 @@
  *
  * A lane adds what a window gives to the place of its maximum, in shared memory that no other lane sees: a ring of rows, from where those
  * leave that no later window covers. */
-#include "engines.h"
+#include "pool_falls.h"
 #include "pool_lanes.cuh"
 
 /* ---- maxima by x ------------------------------------------------------------------------------------------------- */
@@ -245,6 +245,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 }
 
 static const qn_engine row[] = {
+  CUDA_POOL_FALLS(QN_OP_POOL_MAX_BACKWARD, cuda_pool_falls_prepare),
   { "scatter", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
     prepare, nullptr, run, cuda_release },
 };

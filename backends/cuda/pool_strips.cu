@@ -9,7 +9,7 @@
  * x gives to the V / STEP windows above it is made once for the lines of outputs that a thread has.
  * tiles: windows side by side of V 2^k columns: 2^k neighbouring threads join what they found. */
 #include "cuda_backend.h"
-#include "engines.h"
+#include "pool_falls.h"
 #include "pool.cuh"
 #include "pool_lp.cuh"
 #include <type_traits>
@@ -382,5 +382,5 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 
 #define ROW(op) { "strips", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE), ROW(QN_OP_POOL_LP) };
+static const qn_engine row[] = { CUDA_POOL_FALLS(QN_OP_POOL_MAX, cuda_pool_falls_prepare_max), ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE), ROW(QN_OP_POOL_LP) };
 const qn_engine_list cuda_pool_strips_list = { row, sizeof row / sizeof *row };
