@@ -1,7 +1,7 @@
 /* pool_spread.cu -- gradients of pooling by windows that tile x, or by one over all of it: f16, bf16 and f32, packed planes (NCHW), and
  * of means over whole rows channels last (NHWC).
  *
- *   max       dx[x] = dy of its window if the window's index, a place in the plane, is x; else 0
+ *   max       dx[x] = dy of its window if the window's index is x; else 0
  *   average   dx[x] = dy of its window / places of the window
  *
  * A thread stores 16 bytes of dx, numbered as they lie, and loads what dy there is above them: a few neighbours, or a vector of channels. */
@@ -20,6 +20,7 @@ struct spread {
   uint32_t words;                         /* of dx, the last of which may be cut short */
   uint32_t elements;                      /* of dx, or pixels */
   int32_t  out[2];                        /* windows of a row, rows of windows */
+  cuda_divisor by_units, by_rows;         /* maxima, of whole words of windows: those of a row, rows of windows */
   cuda_divisor by_in[2], by_step[3];      /* columns, rows, the rest */
   cuda_divisor by_groups;                 /* channels last: vectors of a pixel */
   cuda_divisor by_plane;                  /* maxima: places of a plane */
@@ -99,11 +100,56 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_spread_chan
   ((uint4 *)p.dx)[word] = vector_close<dtype>(v, 0);
 }
 
+/* Maxima, where a word of dx has whole windows: a thread has K of them, and stores a word of each of their rows. */
+template <class T, int K> struct alignas(sizeof(T) * K < 16 ? sizeof(T) * K : 16) several { T v[K]; };
+
+template <int dtype, class index, int K> __global__ void __launch_bounds__(THREADS) pool_spread_windows(const __grid_constant__ spread p)
+{
+  constexpr int E = vector_per_16<dtype>, STEP = E / K;
+  const uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
+  if (unit >= p.words) return;
+  uint32_t u, y, place;
+  const uint32_t z = cuda_quotient(cuda_quotient(unit, p.by_units, &u), p.by_rows, &y), width = p.by_in[0].by, area = p.by_in[1].by * width;
+  const uint32_t first = z * p.by_step[2].by * area + y * p.by_step[1].by * width + u * E;
+  cuda_quotient(first, p.by_plane, &place);
+  const several<index, K> at = ((const several<index, K> *)p.indices)[unit];
+  float dy[K];
+  if constexpr (dtype == QN_F32) {
+    const several<float, K> q = ((const several<float, K> *)p.dy)[unit];
+#pragma unroll
+    for (int k = 0; k < K; k++) dy[k] = q.v[k];
+  } else {
+    const several<uint16_t, K> q = ((const several<uint16_t, K> *)p.dy)[unit];
+#pragma unroll
+    for (int k = 0; k < K; k++) dy[k] = dtype == QN_BF16 ? bf16_to_float(q.v[k]) : f16_to_float(q.v[k]);
+  }
+#pragma unroll 1
+  for (uint32_t a = 0, tap = 0; a < p.by_step[2].by; a++)
+#pragma unroll 1
+    for (uint32_t b = 0; b < p.by_step[1].by; b++, tap += STEP) {
+      const uint32_t beyond = a * area + b * width;
+      float v[E];
+#pragma unroll
+      for (int i = 0; i < E; i++) v[i] = at.v[i / STEP] == (index)(sizeof(index) == 1 ? tap + i % STEP : place + beyond + i) ? dy[i / STEP] : 0;
+      vector_store_whole<dtype>(v, p.dx, first + beyond);
+    }
+}
+
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
 typedef const void *kernel;
 struct state { spread p; int32_t dy, indices, dx; kernel kernel; };
 
+template <int dtype, class index> static kernel windows_of(int64_t k)
+{
+  if constexpr (dtype != QN_F32)
+    if (k == 4) return (kernel)pool_spread_windows<dtype, index, 4>;
+  return k == 2 ? (kernel)pool_spread_windows<dtype, index, 2> : k == 1 ? (kernel)pool_spread_windows<dtype, index, 1> : nullptr;
+}
+template <int dtype> static kernel windows_of(uint32_t index, int64_t k)
+{
+  return index == QN_U8 ? windows_of<dtype, uint8_t>(k) : index == QN_I32 ? windows_of<dtype, int32_t>(k) : windows_of<dtype, int64_t>(k);
+}
 template <int dtype> static kernel kernel_of(bool max, bool channels, bool flat)
 {
   if (max) return flat ? (kernel)pool_spread<dtype, true, true, 1> : (kernel)pool_spread<dtype, true, false, 1>;
@@ -134,7 +180,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if ((dx->dtype != QN_F32 && dx->dtype != QN_F16 && dx->dtype != QN_BF16) || dy->dtype != dx->dtype)
     return qn_refuse(out, "dtypes", "dx", "f16, bf16 or f32 throughout", "%s", "another");
   const int64_t v = dx->dtype == QN_F32 ? 4 : 8, elements = qn_elements(dx), channels = dx->dim[1];
-  if (max && (s.indices < 0 || r->value[s.indices].dtype == QN_U8)) return qn_refuse(out, "maxima by their places", "indices", "i32 or i64", "%s", "none, or taps");
+  if (max && (s.indices < 0)) return qn_refuse(out, "maxima by indices", "indices", "some", "%s", "none");
   const bool planes = qn_is_packed(dx) && qn_is_packed(dy) && (!max || qn_is_packed(&r->value[s.indices])), last = !planes && !max && qn_is_channels_last(dx) && qn_is_channels_last(dy) && channels % v == 0;
   if (!planes && !last) return qn_refuse(out, "packed planes, or vectors of channels last", "dx", "nchw, or nhwc of a multiple of 8 channels", "%s", "others");
   if (dx->align < 16 || dy->align < (last ? 16 : (uint32_t)qn_kit_bytes(dy->dtype))) return qn_refuse(out, "16-byte alignment", "dx", "16", "%u", dx->align);
@@ -147,6 +193,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int dims = 0;
   for (int d = 0; d < 3; d++) {
     const int64_t here = geometry.in[d], wide = step_of(&geometry, d, &share);
+    if (max && r->value[s.indices].dtype == QN_U8 && (geometry.before[d] || geometry.size[d] != wide)) return qn_refuse(out, "taps of windows that are all inside", "dx", "no padding", "%d", geometry.before[d]);
     if (!wide || geometry.adaptive) return qn_refuse(out, "windows that tile x, or one over all of it", "dx", "a stride as wide as the window", "%d", geometry.size[d]);
     if (here == 1) continue;
     if (dims && (wide == here || (wide == 1 && step[dims - 1] == 1))) step[dims - 1] *= wide, in[dims - 1] *= here;
@@ -170,6 +217,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     p->by_in[i] = cuda_divide_by(outer ? (int64_t)1 << 31 : in[dims - 1 - i]);
     p->out[i] = outer ? 0 : (int32_t)(in[dims - 1 - i] / wide);
   }
+  const int64_t wide = p->by_step[0].by, k = max && v % wide == 0 && p->by_in[0].by % v == 0 && elements % v == 0 && dy->align >= 16 && r->value[s.indices].align >= 16 ? v / wide : 0;
+  if (k) {
+    p->by_units = cuda_divide_by(p->by_in[0].by / v), p->by_rows = cuda_divide_by(dims > 2 ? p->by_in[1].by / p->by_step[1].by : (int64_t)1 << 31);
+    p->words = (uint32_t)(qn_elements(dy) / k);
+    const uint32_t index = r->value[s.indices].dtype;
+    s.kernel = dx->dtype == QN_F32 ? windows_of<QN_F32>(index, k) : dx->dtype == QN_BF16 ? windows_of<QN_BF16>(index, k) : windows_of<QN_F16>(index, k);
+  }
+  if (s.kernel) return cuda_keep(out, &s, sizeof s);
+  if (max && r->value[s.indices].dtype == QN_U8) return qn_refuse(out, "maxima by places, or whole windows in 16 bytes", "indices", "i32 or i64", "%s", "u8");
   s.kernel = dx->dtype == QN_F32 ? kernel_of<QN_F32>(max, last, dims <= 1) : dx->dtype == QN_BF16 ? kernel_of<QN_BF16>(max, last, dims <= 1) : kernel_of<QN_F16>(max, last, dims <= 1);
   return cuda_keep(out, &s, sizeof s);
 }
