@@ -77,6 +77,87 @@ template <int V, int whole> __global__ void __launch_bounds__(THREADS) pool_lp(c
   }
 }
 
+/* ---- small windows, channels last, of squares or cubes ------------------------------------------------------------ */
+
+/* Squares of SIZE every STEP in the last two dims: a thread walks down a column of windows, and sums a line's powers once for all the windows
+ * that share it. */
+template <int whole, int P, int SIZE, int STEP> __global__ void __launch_bounds__(THREADS) pool_lp_small(const __grid_constant__ pool p)
+{
+  constexpr int V = vector_per_16<whole>, KEPT = SIZE - STEP;
+  const uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
+  if (unit >= p.units) return;
+  place at = place_of<V>(p, unit);
+  at.o[1] *= p.band;
+  const int end = min(at.o[1] + p.band, p.out[1]), x0 = at.o[2] * STEP - p.before[2];
+  int y = at.o[1] * STEP - p.before[1];
+  const int64_t base = at.n * p.x_stride[0] + at.c + x0 * p.x_stride[4];
+  int64_t to = at.n * p.y_stride[0] + at.c + at.o[1] * p.y_stride[3] + at.o[2] * p.y_stride[4];
+  struct line { float sum[V]; uint4 any; };               /* any: not 0 if a tap is not, but for its sign */
+  const auto load = [&](uint4 (&q)[SIZE], int row) {
+#pragma unroll
+    for (int c = 0; c < SIZE; c++) {
+      q[c] = make_uint4(0, 0, 0, 0);
+      if ((unsigned)row < (unsigned)p.in[1] && (unsigned)(x0 + c) < (unsigned)p.in[2]) q[c] = *vector_place<whole>(p.x, base + row * p.x_stride[3] + c * p.x_stride[4]);
+    }
+  };
+  const auto join = [&](const uint4 (&q)[SIZE]) {
+    line l = {};
+#pragma unroll
+    for (int c = 0; c < SIZE; c++) {
+      float v[V];
+      vector_open<whole>(v, 0, q[c]);
+      l.any.x |= q[c].x, l.any.y |= q[c].y, l.any.z |= q[c].z, l.any.w |= q[c].w;
+#pragma unroll
+      for (int i = 0; i < V; i++) l.sum[i] += P == 2 ? v[i] * v[i] : v[i] * v[i] * fabsf(v[i]);
+    }
+    return l;
+  };
+  line kept[KEPT ? KEPT : 1];
+#pragma unroll
+  for (int r = 0; r < KEPT; r++) {
+    uint4 q[SIZE];
+    load(q, y + r);
+    kept[r] = join(q);
+  }
+  uint4 q[STEP][SIZE];
+#pragma unroll
+  for (int r = 0; r < STEP; r++) load(q[r], y + KEPT + r);
+#pragma unroll 1
+  for (; at.o[1] < end; at.o[1]++, y += STEP, to += p.y_stride[3]) {
+    line all[SIZE];
+#pragma unroll
+    for (int r = 0; r < SIZE; r++) all[r] = r < KEPT ? kept[r < KEPT ? r : 0] : join(q[r < KEPT ? 0 : r - KEPT]);
+    if (at.o[1] + 1 < end)
+#pragma unroll
+      for (int r = 0; r < STEP; r++) load(q[r], y + STEP + KEPT + r);
+    float sum[V];
+    uint32_t any[4] = {};
+    bool plain = true;
+#pragma unroll
+    for (int r = 0; r < SIZE; r++) any[0] |= all[r].any.x, any[1] |= all[r].any.y, any[2] |= all[r].any.z, any[3] |= all[r].any.w;
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+      sum[i] = all[0].sum[i];
+#pragma unroll
+      for (int r = 1; r < SIZE; r++) sum[i] += all[r].sum[i];
+      const uint32_t bits = V == 4 ? any[i % 4] & 0x7fffffffu : any[i / 2 % 4] & 0x7fffu << i % 2 * 16;
+      plain &= bits == 0 || (sum[i] > LP_LEAST && sum[i] < INFINITY);
+      sum[i] = bits == 0 ? 0 : P == 2 ? sqrtf(sum[i]) : cbrtf(sum[i]);
+    }
+#pragma unroll
+    for (int r = 0; r < KEPT; r++) kept[r] = all[STEP + r];
+    vector_store_whole<whole>(sum, p.y, to);
+    if (plain) continue;
+    place one = at;
+    const window w = window_of(p, at.o);
+#pragma unroll 1
+    for (int i = 0; i < V; i++, one.c++) {
+      float v[1] = { scaled(p, one, w) };
+      vector_store(v, p.y, p.dtype, to + i, 1, 1);
+    }
+  }
+}
+
 template <int V, int whole> __global__ void __launch_bounds__(THREADS) pool_lp_backward(const __grid_constant__ pool p)
 {
   uint32_t id = blockIdx.x * THREADS + threadIdx.x;
@@ -114,6 +195,15 @@ template <int V, int whole> static kernel kernel_of(bool backward)
 {
   return backward ? (kernel)pool_lp_backward<V, whole> : (kernel)pool_lp<V, whole>;
 }
+template <int whole, int P> static kernel small_of(const pool *p)
+{
+  return p->size[1] == 3 && p->step[1] == 2 ? (kernel)pool_lp_small<whole, P, 3, 2> : p->size[1] == 2 && p->step[1] == 2 ? (kernel)pool_lp_small<whole, P, 2, 2> : nullptr;
+}
+template <int whole> static kernel small_of(const pool *p)
+{
+  const bool square = p->size[0] == 1 && p->size[1] == p->size[2] && p->step[1] == p->step[2] && p->dilation[1] == 1 && p->dilation[2] == 1 && p->in[0] == 1 && p->out[0] == 1 && p->before[0] == 0;
+  return !square ? nullptr : p->p == 2 ? small_of<whole, 2>(p) : p->p == 3 ? small_of<whole, 3>(p) : nullptr;
+}
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -137,6 +227,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int v = pool_channels(p, strides, 4, align, &whole);
   if (!pool_units(p, v, back ? p->in : p->out)) return qn_refuse(out, "fewer than 2^31 units", "x", "", "%s", "more");
   s.kernel = whole == QN_F32 ? kernel_of<4, QN_F32>(back) : whole == QN_BF16 ? kernel_of<8, QN_BF16>(back) : whole == QN_F16 ? kernel_of<8, QN_F16>(back) : kernel_of<1, 0>(back);
+  kernel small = back || !whole ? nullptr : whole == QN_F32 ? small_of<QN_F32>(p) : whole == QN_BF16 ? small_of<QN_BF16>(p) : small_of<QN_F16>(p);
+  if (small) {                            /* a column for each thread, in so many bands that there are threads enough */
+    const int64_t across = (int64_t)p->n * p->groups * p->out[2];
+    const int64_t bands = qn_min_i64(qn_ceil_div(p->out[1], 2), qn_max_i64(qn_ceil_div(p->out[1], 16), qn_ceil_div(2048 * (int64_t)r->device->units, across)));
+    p->band = (int32_t)qn_ceil_div(p->out[1], bands);
+    const int32_t cells[3] = { 1, (int32_t)qn_ceil_div(p->out[1], p->band), p->out[2] };
+    pool_units(p, v, cells);
+    s.kernel = small;
+  }
   return cuda_keep(out, &s, sizeof s);
 }
 

@@ -66,3 +66,5 @@ pool_lp_backward dy=f32/3x5x6x8 x=f32/3x5x12x16 y=f32/3x5x6x8 window=2 p=3 ; y.f
 # shares of one size
 pool_adaptive_average_backward dy=f32/2x8x1x2/nhwc dx=f32/2x8x5x6/nhwc ; as=bf16
 pool_adaptive_average_backward dy=f32/3x5x1x1 dx=f32/3x5x7x7 ; as=f16
+pool_lp x=f32/2x8x31x12/nhwc window=3 stride=2 pad=1 p=3 ; x.fill=special as=f16,bf16
+pool_lp x=f32/2x8x11x12/nhwc window=2 p=2 ; x.fill=special as=bf16
