@@ -125,7 +125,15 @@ static qn_status adopt_device(qn__backend *b, const qn_device_ops *theirs)
   return QN_OK;
 }
 
-static qn_status adopt(qn__backend *b, qn_entry_fn *entry)
+static qn__backend *by_name(const char *name)
+{
+  for (qn__backend *b = first; b; b = b->next)
+    if (b->table && !strcmp(b->name, name)) return b;
+  return NULL;
+}
+
+/* found: not asked for by its path, so that its name is how it is reached, and the first of a name is the one meant. */
+static qn_status adopt(qn__backend *b, qn_entry_fn *entry, bool found)
 {
   const qn_backend *t = NULL;
   qn__fail(QN_OK, "%s", "");
@@ -136,6 +144,8 @@ static qn_status adopt(qn__backend *b, qn_entry_fn *entry)
     return qn__fail(QN_NO_BACKEND, "%s: its entry failed: %s", b->path, *said ? said : qn_status_text(status));
   }
   if ((status = check_table(b->path, t))) return status;
+  const qn__backend *same = found ? by_name(t->name) : NULL;
+  if (same) return qn__fail(QN_NO_BACKEND, "%s: is a second backend %s; the one found first, %s, stands", b->path, t->name, same->path);
   char *name = qn__strdup(t->name);
   if (!name) return qn__fail(QN_NO_MEMORY, "%s: no memory for its name", b->path);
   qn__free(b->name);
@@ -182,7 +192,7 @@ static qn_status whole(const char *path)
   return QN_OK;
 }
 
-static qn_status load(qn__backend *b)
+static qn_status load(qn__backend *b, bool found)
 {
   char folder[4096];
   const char *slash = strrchr(b->path, '/');
@@ -211,7 +221,7 @@ static qn_status load(qn__backend *b)
                     b->path, QN_ABI_MAJOR);
   qn_entry_fn *entry;
   memcpy(&entry, &symbol, sizeof entry);                      /* ISO C has no cast from void * to a function */
-  return adopt(b, entry);
+  return adopt(b, entry, found);
 }
 
 /* ---- the list --------------------------------------------------------------------------------------- */
@@ -252,18 +262,11 @@ static qn__backend *by_path(const char *path)
   return NULL;
 }
 
-static qn__backend *by_name(const char *name)
-{
-  for (qn__backend *b = first; b; b = b->next)
-    if (b->table && !strcmp(b->name, name)) return b;
-  return NULL;
-}
-
-static qn__backend *load_path(const char *path)
+static qn__backend *load_path(const char *path, bool found)
 {
   const char *base = strrchr(path, '/');
   qn__backend *b = by_path(path);
-  if (!b && (b = make(base ? base + 1 : path, path))) join(b, load(b));
+  if (!b && (b = make(base ? base + 1 : path, path))) join(b, load(b, found));
   return b;
 }
 
@@ -301,7 +304,7 @@ static void load_folder(const char *folder, int missing)
   closedir(dir);
   if (n) qsort(file, (size_t)n, sizeof *file, by_text);         /* readdir's order is nobody's */
   for (int i = 0; i < n; i++) {
-    load_path(file[i]);
+    load_path(file[i], true);
     qn__free(file[i]);
   }
   qn__free(file);
@@ -321,7 +324,7 @@ static void search(void)
   searched = true;
   for (int i = 0; builtin[i].name; i++) {
     qn__backend *b = make(builtin[i].name, "(built in)");
-    if (b) join(b, adopt(b, builtin[i].entry));
+    if (b) join(b, adopt(b, builtin[i].entry, true));
   }
   load_folders(qn__environment(QN_SET_PLUGIN_PATH));
 #ifdef QN_PLUGINDIR
@@ -349,7 +352,7 @@ qn_status qn__backend_get(const char *name, qn__backend **out)
 {
   pthread_mutex_lock(&loading);
   search();
-  qn__backend *b = strchr(name, '/') ? load_path(name) : by_name(name);
+  qn__backend *b = strchr(name, '/') ? load_path(name, false) : by_name(name);
   pthread_mutex_unlock(&loading);
   if (b && !b->status) {
     *out = b;

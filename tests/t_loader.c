@@ -208,6 +208,29 @@ static void check_model_options(void)
   qn_graph_destroy(graph);
 }
 
+static void see_second(void *user, const qn_backend_info *info)
+{
+  if (strstr(info->path, "/second/") && info->status == QN_NO_BACKEND && strstr(info->why, "found first")) ++*(int *)user;
+}
+
+/* Of two files that were found with one name the first is meant, whatever is asked; the other says so. */
+static void check_second(void)
+{
+  char path[300], option[320];
+  const char *const options[] = { option, "backend=test", NULL };
+  qn_context *ctx = NULL;
+  int n = 0;
+  snprintf(path, sizeof path, "%s/second", folder);
+  snprintf(option, sizeof option, "plugin_path=%s", path);
+  must(!mkdir(path, 0700), path);
+  strcat(path, "/quern_good.so");
+  must(!link(make("good", image, image_bytes, 0700), path), path);
+  qn_status status = qn_context_create(options, &ctx);
+  tap_ok(!status && !qn_each_backend(see_second, &n) && n == 1, "a second backend of the same name is found, and not taken") ||
+    (tap_note("status %d, %d, \"%s\"", status, n, qn_last_error()), 0);
+  qn_context_destroy(ctx);
+}
+
 struct seen { int good, earlier, later, bad, bad_without_why; };
 static void see(void *user, const qn_backend_info *info)
 {
@@ -296,6 +319,7 @@ int main(int argc, char **argv)
   }
   qn_status status = try("test");
   tap_ok(!status, "the good one is also found by its name, in QUERN_PLUGIN_PATH") || (tap_note("%s", qn_last_error()), 0);
+  check_second();
   status = try(make("unknown_kind", image, image_bytes, 0700));
   tap_ok(status == QN_NO_BACKEND && strstr(qn_last_error(), "abacus"), "refused: a device kind that nobody provides") ||
     (tap_note("status %d, \"%s\"", status, qn_last_error()), 0);
