@@ -8,7 +8,7 @@
 #include "convert.h"
 #include "cpu_ref.h"
 
-enum { BLOCK = 256,                       /* points */
+enum { BLOCK = 512,                       /* points; of two dims their tables fit into 32 KB */
        CHANNELS = 16,                     /* of dx by one owner */
        GRAIN = 4096 };                    /* multiply-adds that are worth a thread */
 
@@ -34,91 +34,109 @@ typedef struct block {
   float   weight[8][BLOCK], slope[3][8][BLOCK];
 } block;
 
-typedef struct axis { int64_t below; bool in[2]; float weight[2], slope; } axis;
+/* A block's coordinates along one axis: the place below, and the taps there and one above; slope: of their weights. */
+typedef struct axis { int32_t below[BLOCK]; float weight[2][BLOCK], slope[2][BLOCK]; } axis;
 
-static float mirrored(float at, float low, float high, float *slope)
+/* `at` as mirrors at low and high show it; *slope turns with it. */
+CPU_INLINE float mirrored(float at, float low, float high, float *slope)
 {
-  if (high <= low) return *slope = 0, low;
   const float span = high - low, from = fabsf(at - low), turns = floorf(from / span), rest = from - turns * span;
-  const bool odd = fmodf(turns, 2) != 0;
-  if (odd != (at < low)) *slope = -*slope;
-  return odd ? high - rest : low + rest;
+  const bool odd = turns - 2 * floorf(turns / 2) != 0, still = !(high > low);
+  *slope = still ? 0 : odd != (at < low) ? -*slope : *slope;
+  return still ? low : odd ? high - rest : low + rest;
 }
 
-static axis axis_of(const qn_sampling *a, float g, int64_t n)
+CPU_INLINE void axis_points(axis *to, const float *restrict g, int64_t count, int64_t n, bool corners, uint32_t padding, bool nearest)
 {
-  axis t = { 0 };
-  const float last = (float)(n - 1);
-  float p = a->align_corners ? (g + 1) / 2 * last : ((g + 1) * (float)n - 1) / 2;
-  t.slope = a->align_corners ? last / 2 : (float)n / 2;
-  if (a->padding == QN_SAMPLE_REFLECTION) p = a->align_corners ? mirrored(p, 0, last, &t.slope) : mirrored(p, -0.5f, last + 0.5f, &t.slope);
-  if (a->padding != QN_SAMPLE_ZEROS) {
-    if (!(p > 0 && p < last)) t.slope = 0;
-    p = p > 0 ? p : 0;
-    p = p < last ? p : last;
+  const float extent = (float)n, last = (float)(n - 1), steep = corners ? last / 2 : extent / 2, low = corners ? 0 : -0.5f;
+  const int32_t places = (int32_t)n;
+  int32_t *restrict below = to->below;
+  float *restrict weight0 = to->weight[0], *restrict weight1 = to->weight[1], *restrict slope0 = to->slope[0], *restrict slope1 = to->slope[1];
+#pragma omp simd
+  for (int64_t i = 0; i < count; i++) {
+    float p = corners ? (g[i] + 1) / 2 * last : ((g[i] + 1) * extent - 1) / 2, slope = steep;
+    if (padding == QN_SAMPLE_REFLECTION) p = mirrored(p, low, last - low, &slope);
+    if (padding != QN_SAMPLE_ZEROS) {
+      slope = p > 0 && p < last ? slope : 0;
+      p = p > 0 ? p : 0;
+      p = p < last ? p : last;
+    }
+    const bool here = p > -1 && p < extent;
+    p = here ? p : 0;
+    const float under = nearest ? rintf(p) : floorf(p), above = p - under;
+    const int32_t place = (int32_t)under;
+    const bool first = here && place >= 0 && place < places, second = here && !nearest && place + 1 < places;
+    below[i] = place;
+    weight0[i] = !first ? 0 : nearest ? 1 : 1 - above;
+    weight1[i] = second ? above : 0;
+    slope0[i] = first && !nearest ? -slope : 0;
+    slope1[i] = second ? slope : 0;
   }
-  if (!(p > -1 && p < (float)n)) return t;
-  if (a->mode == QN_RESAMPLE_NEAREST) {
-    t.below = (int64_t)rintf(p);
-    t.in[0] = t.below >= 0 && t.below < n;
-    t.weight[0] = t.in[0];
-    t.slope = 0;
-    return t;
-  }
-  const float under = floorf(p), above = p - under;
-  t.below = (int64_t)under;
-  t.in[0] = t.below >= 0, t.in[1] = t.below + 1 < n;
-  t.weight[0] = t.in[0] ? 1 - above : 0, t.weight[1] = t.in[1] ? above : 0;
-  return t;
 }
 
-static void one_point(const sampler *s, const char *grid, int64_t n, const int64_t at[3], bool slopes, block *b, int64_t i)
+/* The rule's cases apart, so that each is a loop without questions. */
+static void axis_block(const qn_sampling *a, const float *g, int64_t count, int64_t n, axis *to)
 {
-  axis a[3];
-  int64_t from = n * s->grid_stride[0];
-  for (int d = 0; d < 3; d++) from += at[d] * s->grid_stride[1 + d];
-  b->nan[i] = false;
-  b->from[i] = n * s->y_stride[0] + at[0] * s->y_stride[2] + at[1] * s->y_stride[3] + at[2] * s->y_stride[4];
-  b->to[i] = n * s->out_stride[0] + at[0] * s->out_stride[1] + at[1] * s->out_stride[2] + at[2] * s->out_stride[3];
-  for (int d = 0; d < 3; d++) {
-    a[d] = (axis){ .in = { true, false }, .weight = { 1, 0 } };
-    if (d < 3 - s->dims) continue;
-    const int64_t here = from + (2 - d) * s->grid_stride[4];
-    const float g = s->grid_dtype == QN_F32 ? ((const float *)(const void *)grid)[here]
-                                            : (float)qn_load_f64(grid + here * qn_kit_bytes(s->grid_dtype), s->grid_dtype);
-    b->nan[i] |= isnan(g) || (isinf(g) && s->rule.padding == QN_SAMPLE_REFLECTION);
-    a[d] = axis_of(&s->rule, g, s->extent[d]);
-  }
-  for (int k = 0; k < 1 << s->dims; k++) {
-    int64_t place = 0;
-    float w = 1;
-    bool any = false;
-    for (int d = 0; d < 3; d++) {
-      const int bit = k >> (2 - d) & 1;
-      place += (a[d].below + bit) * s->x_stride[2 + d];
-      w *= a[d].weight[bit];
+  const bool nearest = a->mode == QN_RESAMPLE_NEAREST;
+  if (a->padding == QN_SAMPLE_REFLECTION) axis_points(to, g, count, n, a->align_corners, QN_SAMPLE_REFLECTION, nearest);
+  else if (a->padding == QN_SAMPLE_ZEROS) axis_points(to, g, count, n, a->align_corners, QN_SAMPLE_ZEROS, nearest);
+  else axis_points(to, g, count, n, a->align_corners, a->padding, nearest);
+}
+
+/* Tap k, of these dims: where it lies, its weight and, if asked for, its slopes. */
+static void taps_of(const sampler *s, const axis *axes, int k, bool slopes, block *b)
+{
+  float *weight = b->weight[k];
+  int32_t *at = b->at[k];
+  int32_t any[BLOCK];
+  for (int64_t i = 0; i < b->n; i++) weight[i] = 1, at[i] = 0, any[i] = 0;
+  for (int d = 3 - (int)s->dims; d < 3; d++) {
+    const int bit = k >> (2 - d) & 1;
+    const uint32_t stride = (uint32_t)s->x_stride[2 + d];      /* what overflows is of no tap */
+#pragma omp simd
+    for (int64_t i = 0; i < b->n; i++) {
+      weight[i] *= axes[d].weight[bit][i];
+      at[i] = (int32_t)((uint32_t)at[i] + ((uint32_t)axes[d].below[i] + (uint32_t)bit) * stride);
     }
-    for (int by = 3 - (int)s->dims; by < 3 && slopes; by++) {
-      const int own = k >> (2 - by) & 1;
-      float v = a[by].in[own] ? (own ? a[by].slope : -a[by].slope) : 0;
-      for (int d = 0; d < 3; d++) v *= d == by ? 1 : a[d].weight[k >> (2 - d) & 1];
-      b->slope[by][k][i] = v;
-      any |= v != 0;
-    }
-    b->weight[k][i] = b->nan[i] ? 0 : w;
-    b->at[k][i] = w != 0 || any ? (int32_t)place : 0;
   }
+  for (int by = 3 - (int)s->dims; by < 3 && slopes; by++) {
+    float *slope = b->slope[by][k];
+    memcpy(slope, axes[by].slope[k >> (2 - by) & 1], (size_t)b->n * sizeof *slope);
+    for (int d = 3 - (int)s->dims; d < 3; d++)
+      for (int64_t i = 0; i < b->n && d != by; i++) slope[i] *= axes[d].weight[k >> (2 - d) & 1][i];
+    for (int64_t i = 0; i < b->n; i++) any[i] |= slope[i] != 0;
+  }
+  for (int64_t i = 0; i < b->n; i++) {
+    at[i] = (weight[i] != 0) | any[i] ? at[i] : 0;
+    weight[i] = b->nan[i] ? 0 : weight[i];
+  }
+  for (int64_t i = b->n; i < BLOCK; i++) at[i] = 0, weight[i] = 0;      /* points are taken by the vector */
 }
 
 static void points_block(const sampler *s, const qn_launch *launch, int64_t n, int64_t first, bool slopes, block *b)
 {
   const int64_t row = s->point[2], plane = row * s->point[1];
-  int64_t at[3] = { first / plane, first % plane / row, first % row };
+  const char *grid = launch->ptr[s->grid];
+  int64_t at[3] = { first / plane, first % plane / row, first % row }, from[BLOCK];
+  axis axes[3];
+  float g[BLOCK];
   b->n = qn_min_i64(BLOCK, s->points - first);
   for (int64_t i = 0; i < b->n; i++) {
-    one_point(s, launch->ptr[s->grid], n, at, slopes, b, i);
+    b->nan[i] = false;
+    from[i] = n * s->grid_stride[0] + at[0] * s->grid_stride[1] + at[1] * s->grid_stride[2] + at[2] * s->grid_stride[3];
+    b->from[i] = n * s->y_stride[0] + at[0] * s->y_stride[2] + at[1] * s->y_stride[3] + at[2] * s->y_stride[4];
+    b->to[i] = n * s->out_stride[0] + at[0] * s->out_stride[1] + at[1] * s->out_stride[2] + at[2] * s->out_stride[3];
     for (int d = 2; d >= 0 && ++at[d] == s->point[d] && d > 0; d--) at[d] = 0;
   }
+  for (int d = 3 - (int)s->dims; d < 3; d++) {
+    for (int64_t i = 0; i < b->n; i++) {
+      const int64_t here = from[i] + (2 - d) * s->grid_stride[4];
+      g[i] = s->grid_dtype == QN_F32 ? ((const float *)(const void *)grid)[here] : (float)qn_load_f64(grid + here * qn_kit_bytes(s->grid_dtype), s->grid_dtype);
+      b->nan[i] |= isnan(g[i]) || (isinf(g[i]) && s->rule.padding == QN_SAMPLE_REFLECTION);
+    }
+    axis_block(&s->rule, g, b->n, s->extent[d], &axes[d]);
+  }
+  for (int k = 0; k < 1 << s->dims; k++) taps_of(s, axes, k, slopes, b);
 }
 
 /* ---- rows of channels, side by side ------------------------------------------------------------------------------- */
@@ -189,18 +207,36 @@ static const float *plane_dy(const sampler *s, const qn_launch *launch, const bl
   return wide;
 }
 
+/* sum += w x, a tap after the other, but where w is 0. */
+CPU_INLINE void sample_taps(float *sum, const float *x, const block *b, int taps)
+{
+  for (int64_t i = 0; i < b->n; i += CPU_LANES) {
+    v_f32 v = v_load(sum + i);
+    for (int k = 0; k < taps; k++) {
+      const v_f32 w = v_load(b->weight[k] + i);
+      v += v_select(w != 0, w * v_gather(x, b->at[k] + i), v_all(0));
+    }
+    memcpy(sum + i, &v, sizeof v);
+  }
+}
+
+/* Of each tap, product += x dy; dy ends with a whole vector. */
+CPU_INLINE void multiply_taps(float (*product)[BLOCK], const float *x, const float *dy, const block *b, int taps)
+{
+  for (int64_t i = 0; i < b->n; i += CPU_LANES)
+    for (int k = 0; k < taps; k++) {
+      const v_f32 v = v_load(product[k] + i) + v_gather(x, b->at[k] + i) * v_load(dy + i);
+      memcpy(product[k] + i, &v, sizeof v);
+    }
+}
+
+/* The values of tap k, of 16-bit elements, as f32. */
 static void gather(const sampler *s, const qn_launch *launch, int64_t base, const int32_t *restrict at, float *restrict to, int64_t n)
 {
-  if (s->x_dtype == QN_F32) {
-    const float *restrict x = f32(launch, s->x, base);
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) to[i] = x[at[i]];
-  } else {
-    const uint16_t *x = (const uint16_t *)launch->ptr[s->x] + base;
-    uint16_t held[BLOCK];
-    for (int64_t i = 0; i < n; i++) held[i] = x[at[i]];
-    row_to_f32(to, held, s->x_dtype, n);
-  }
+  const uint16_t *x = (const uint16_t *)launch->ptr[s->x] + base;
+  uint16_t held[BLOCK];
+  for (int64_t i = 0; i < n; i++) held[i] = x[at[i]];
+  row_to_f32(to, held, s->x_dtype, n);
 }
 
 /* sum += w v, but where w is 0. */
@@ -218,15 +254,19 @@ static void add_products(float *restrict sum, const float *restrict a, const flo
 
 static void sample_planes(const sampler *s, const qn_launch *launch, int64_t n, const block *b)
 {
-  float sum[BLOCK], v[BLOCK], none[BLOCK];
+  float sum[BLOCK], v[BLOCK], none[BLOCK] = { 0 };
   char *y = launch->ptr[s->out];
   for (int64_t i = 0; i < b->n; i++) none[i] = b->nan[i] ? NAN : 0;
   for (int64_t c = 0; c < s->c; c++) {
-    memcpy(sum, none, (size_t)b->n * sizeof *sum);
-    for (int k = 0; k < 1 << s->dims; k++) {
-      gather(s, launch, n * s->x_stride[0] + c * s->x_stride[1], b->at[k], v, b->n);
-      add_points(sum, b->weight[k], v, b->n);
-    }
+    const int64_t base = n * s->x_stride[0] + c * s->x_stride[1];
+    memcpy(sum, none, sizeof sum);
+    if (s->x_dtype == QN_F32 && s->dims == 2) sample_taps(sum, f32(launch, s->x, base), b, 4);
+    else if (s->x_dtype == QN_F32) sample_taps(sum, f32(launch, s->x, base), b, 1 << s->dims);
+    else
+      for (int k = 0; k < 1 << s->dims; k++) {
+        gather(s, launch, base, b->at[k], v, b->n);
+        add_points(sum, b->weight[k], v, b->n);
+      }
     if (s->side) row_from_f32(y + (b->from[0] + c * s->y_stride[1]) * s->x_bytes, sum, s->x_dtype, b->n);
     for (int64_t i = 0; i < b->n && !s->side; i++) qn_store_f64(y + (b->from[i] + c * s->y_stride[1]) * s->x_bytes, s->x_dtype, sum[i]);
   }
@@ -236,14 +276,19 @@ static void sample_planes(const sampler *s, const qn_launch *launch, int64_t n, 
 static void slope_planes(const sampler *s, const qn_launch *launch, int64_t n, const block *b, float (*sum)[BLOCK])
 {
   const int taps = 1 << s->dims;
-  float wide[BLOCK], v[BLOCK], product[8][BLOCK];
-  for (int k = 0; k < taps; k++) memset(product[k], 0, (size_t)b->n * sizeof **product);
+  float wide[BLOCK] = { 0 }, v[BLOCK], product[8][BLOCK];
+  memset(product, 0, (size_t)taps * sizeof *product);
   for (int64_t c = 0; c < s->c; c++) {
     const float *dy = plane_dy(s, launch, b, c, wide);
-    for (int k = 0; k < taps; k++) {
-      gather(s, launch, n * s->x_stride[0] + c * s->x_stride[1], b->at[k], v, b->n);
-      add_products(product[k], v, dy, b->n);
-    }
+    const int64_t base = n * s->x_stride[0] + c * s->x_stride[1];
+    if (b->n % CPU_LANES && dy != wide) dy = memcpy(wide, dy, (size_t)b->n * sizeof *dy);
+    if (s->x_dtype == QN_F32 && s->dims == 2) multiply_taps(product, f32(launch, s->x, base), dy, b, 4);
+    else if (s->x_dtype == QN_F32) multiply_taps(product, f32(launch, s->x, base), dy, b, taps);
+    else
+      for (int k = 0; k < taps; k++) {
+        gather(s, launch, base, b->at[k], v, b->n);
+        add_products(product[k], v, dy, b->n);
+      }
   }
   for (int k = 0; k < taps; k++)
     for (int by = 3 - (int)s->dims; by < 3; by++) add_points(sum[by], b->slope[by][k], product[k], b->n);

@@ -8,6 +8,9 @@
 #define CPU_SIMD_H
 #include <config.h>
 #include <stdbool.h>
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
 #include <quern/kit.h>
 
 #define CPU_ISA_baseline 1
@@ -78,6 +81,19 @@ enum { CPU_LANES = CPU_VECTOR_BYTES / 4, CPU_LANES_F64 = CPU_VECTOR_BYTES / 8 };
 
 CPU_INLINE v_f32 v_load(const void *p)          { v_f32 v; memcpy(&v, p, sizeof v); return v; }
 CPU_INLINE v_real v_load_real(const real *p)    { v_real v; memcpy(&v, p, sizeof v); return v; }
+/* x[at], one by one where the set has no such load; compilers make none of a loop. Into zeros: else each waits for the one before. */
+CPU_INLINE v_f32 v_gather(const float *x, const int32_t *at)
+{
+#if defined __AVX512F__
+  return (v_f32)_mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, _mm512_loadu_si512(at), x, 4);
+#elif defined __AVX2__
+  return (v_f32)_mm256_mask_i32gather_ps(_mm256_setzero_ps(), x, _mm256_loadu_si256((const __m256i *)(const void *)at), (__m256)_mm256_set1_epi32(-1), 4);
+#else
+  v_f32 v;
+  for (int i = 0; i < CPU_LANES; i++) v[i] = x[at[i]];
+  return v;
+#endif
+}
 CPU_INLINE v_f32 v_all(float x)                 { return x - (v_f32){ 0 }; }
 CPU_INLINE v_f32 v_select(v_i32 mask, v_f32 a, v_f32 b) { return (v_f32)((mask & (v_i32)a) | (~mask & (v_i32)b)); }
 /* x where it is larger than m or NaN: once m is NaN it stays */
