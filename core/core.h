@@ -14,6 +14,9 @@
 /* Sets this thread's sentence and gives status back: return qn__fail(QN_BAD_ARGUMENT, "x: rank %d, ...", r). */
 qn_status qn__fail(qn_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void      qn__log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Of a lock under which backends are called, or something is logged: the listener is called when the last has been given back. */
+void      qn__lock(pthread_mutex_t *lock);
+void      qn__unlock(pthread_mutex_t *lock);
 extern atomic_int qn__log_level;                    /* messages above it are not made */
 /* All memory of core: zeroed; NULL when there is none or when a test wants a failure (qn__fail_alloc_at). */
 void *qn__alloc(size_t bytes);

@@ -170,12 +170,12 @@ qn_status qn__device_get(qn__backend *provider, int ordinal, const char *model, 
   if (ordinal >= n)
     return qn__fail(QN_NO_BACKEND, n ? "device: %d is not here; %s has %d, numbered from 0" : "device: %d is not here; %s has none",
                     ordinal, provider->name, (int)n);
-  pthread_mutex_lock(&lock);
+  qn__lock(&lock);
   qn__device *d = devices;
   while (d && (d->provider != provider || d->desc.ordinal != ordinal || strcmp(d->narrowed, model ? model : ""))) d = d->next;
   if (d) *out = d;
   else status = make(provider, ordinal, model, out);
-  pthread_mutex_unlock(&lock);
+  qn__unlock(&lock);
   return status;
 }
 

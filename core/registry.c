@@ -334,26 +334,26 @@ static void search(void)
 
 qn__backend *qn__backends(void)
 {
-  pthread_mutex_lock(&loading);
+  qn__lock(&loading);
   search();
-  pthread_mutex_unlock(&loading);
+  qn__unlock(&loading);
   return first;
 }
 
 void qn__backends_also(const char *path)
 {
-  pthread_mutex_lock(&loading);
+  qn__lock(&loading);
   search();
   load_folders(path);
-  pthread_mutex_unlock(&loading);
+  qn__unlock(&loading);
 }
 
 qn_status qn__backend_get(const char *name, qn__backend **out)
 {
-  pthread_mutex_lock(&loading);
+  qn__lock(&loading);
   search();
   qn__backend *b = strchr(name, '/') ? load_path(name, false) : by_name(name);
-  pthread_mutex_unlock(&loading);
+  qn__unlock(&loading);
   if (b && !b->status) {
     *out = b;
     return QN_OK;

@@ -68,9 +68,25 @@ void qn_set_log(void (*fn)(void *user, int level, const char *message), void *us
 
 void qn__log_in_child(void) { pthread_mutex_init(&log_lock, NULL); }
 
-void qn__log(int level, const char *format, ...)
+/* What this thread logged under locks, for when it has given them back: the listener may call the library, which takes them. */
+static _Thread_local struct { int locks; qn_text kept; } saved;      /* level, text, 0; level, text, 0; ... */
+
+static void say(int level, const char *message)
 {
   static const char *const name[] = { "error", "warning", "info", "debug" };
+  pthread_mutex_lock(&log_lock);
+  void (*fn)(void *, int, const char *) = log_fn;
+  void *user = log_user;
+  pthread_mutex_unlock(&log_lock);
+  char before[SENTENCE_BYTES];            /* the listener may fail at something of its own */
+  memcpy(before, sentence, strlen(sentence) + 1);
+  if (fn) fn(user, level, message);
+  else fprintf(stderr, "quern: %s: %s\n", name[level > QN_LOG_DEBUG ? QN_LOG_DEBUG : level], message);
+  memcpy(sentence, before, strlen(before) + 1);
+}
+
+void qn__log(int level, const char *format, ...)
+{
   if (level < QN_LOG_ERROR || level > atomic_load_explicit(&qn__log_level, memory_order_relaxed)) return;
   char message[2048];
   va_list args;
@@ -78,13 +94,24 @@ void qn__log(int level, const char *format, ...)
   int length = vsnprintf(message, sizeof message, format, args);
   va_end(args);
   mark_truncated(message, sizeof message, length);
+  if (!saved.locks) say(level, message);
+  else qn__text_add(&saved.kept, "%c%s%c", '0' + level, message, 0);
+}
 
-  pthread_mutex_lock(&log_lock);
-  void (*fn)(void *, int, const char *) = log_fn;
-  void *user = log_user;
-  pthread_mutex_unlock(&log_lock);      /* not held in the call: what it calls may log */
-  if (fn) fn(user, level, message);
-  else fprintf(stderr, "quern: %s: %s\n", name[level > QN_LOG_DEBUG ? QN_LOG_DEBUG : level], message);
+void qn__lock(pthread_mutex_t *lock)
+{
+  pthread_mutex_lock(lock);
+  saved.locks++;
+}
+
+void qn__unlock(pthread_mutex_t *lock)
+{
+  pthread_mutex_unlock(lock);
+  if (--saved.locks) return;
+  qn_text kept = saved.kept;
+  saved.kept = (qn_text){ 0 };
+  for (size_t at = 0; at < kept.len; at += strlen(kept.s + at) + 1) say(kept.s[at] - '0', kept.s + at + 1);
+  qn__free(kept.s);
 }
 
 /* ---- memory ------------------------------------------------------------------------------- */

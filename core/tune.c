@@ -186,15 +186,15 @@ static void write_file(table *t)
   if (beside.failed || temporary.failed) goto done;
   guard = open(beside.s, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (guard < 0 || lock_file(guard)) goto fail;
-  pthread_mutex_lock(&lock);
+  qn__lock(&lock);
   if ((ours = read_file(t))) print_entries(t, &text);
-  pthread_mutex_unlock(&lock);
+  qn__unlock(&lock);
   if (!ours || text.failed) goto done;
   if (!replace(t->path, temporary.s, &text)) goto fail;
-  pthread_mutex_lock(&lock);
+  qn__lock(&lock);
   for (int i = 0; i < BUCKETS; i++)
     for (entry *e = t->bucket[i]; e; e = e->next) e->ours = false;
-  pthread_mutex_unlock(&lock);
+  qn__unlock(&lock);
   goto done;
 fail:
   qn__log(QN_LOG_WARN, "tune cache %s: is not written: %s", t->path, strerror(errno));
@@ -256,14 +256,14 @@ static char *key_of(const qn__asker *who, const qn_request *request, bool pinned
 bool qn__tune_lookup(const qn__asker *who, const qn_request *request, bool pinned, qn__choice *out)
 {
   bool found = false;
-  pthread_mutex_lock(&lock);
+  qn__lock(&lock);
   const table *t = table_of(who->terms);
   char *key = t && t->n ? key_of(who, request, pinned) : NULL;       /* an empty cache costs no printing */
   const entry *e = key ? find(t, key) : NULL;
   if (e) out->ns = e->ns;
   if (e) found = (size_t)snprintf(out->name, sizeof out->name, "%s", e->choice) < sizeof out->name &&
                  (size_t)snprintf(out->version, sizeof out->version, "%s", e->version) < sizeof out->version;
-  pthread_mutex_unlock(&lock);
+  qn__unlock(&lock);
   qn__free(key);
   return found;
 }
@@ -275,14 +275,14 @@ void qn__tune_remember(const qn__asker *who, const qn_request *request, const qn
   qn__text_add(&choice, "%s/%s%s%s", part->backend->name, part->engine->name, part->prepared.variant ? ":" : "",
                part->prepared.variant ? part->prepared.variant : "");
   if (part->request.n_ops < request->n_ops) qn__text_add(&choice, "|%u", part->request.n_ops);
-  pthread_mutex_lock(&remembering);
-  pthread_mutex_lock(&lock);
+  qn__lock(&remembering);
+  qn__lock(&lock);
   table *t = table_of(who->terms);
   bool add = t && key && !choice.failed && !strchr(key, '\n');
   if (add) put(t, key, choice.s, part->backend->table->version, part->ns, true);
-  pthread_mutex_unlock(&lock);
+  qn__unlock(&lock);
   if (add) write_file(t);
-  pthread_mutex_unlock(&remembering);
+  qn__unlock(&remembering);
   qn__free(key);
   qn__free(choice.s);
 }
