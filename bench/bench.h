@@ -15,7 +15,6 @@ typedef struct side {
   const char *backend;                  /* the context's option; NULL: its default */
   const char *engine;                   /* pinned for the ops of each case that have it; NULL: free */
   const char *engine_backend;           /* the backend that the pinned engine is of */
-  const char *pins;                     /* the user's own engine=...; NULL */
   qn_context *ctx;
 } side;
 

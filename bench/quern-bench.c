@@ -24,7 +24,7 @@ static const struct argp_option option_table[] = {
   { "vs",           KEY_VS,       "SIDE", 0, "what to compare it with", 0 },
   { "workload",     'w',          "FILE", 0, "problem lines; may be repeated; - is standard input", 0 },
   { "case",         KEY_CASE,     "LINE", 0, "one problem line; may be repeated", 0 },
-  { "replay",       KEY_REPLAY,   "FILE", 0, "a trace (QUERN_TRACE): equal problems are measured once and weighed by their number", 0 },
+  { "replay",       KEY_REPLAY,   "FILE", 0, "a trace (QUERN_TRACE): equal problems are measured once, and weighed by how many plans of them were run", 0 },
   { "filter",       KEY_FILTER,   "TEXT", 0, "only problems whose name or line contains TEXT", 0 },
   { "csv",          KEY_CSV,      "FILE", 0, "write a row for each problem", 0 },
   { "plot",         KEY_PLOT,     "FILE", 0, "draw the speeds (with --vs) or shares as .svg or .png, by gnuplot", 0 },

@@ -68,9 +68,9 @@ int side_open(side *s, const char *spec, const char *const extra[])
     word = strtok_r(NULL, " ", &save);
   }
   for (; word; word = strtok_r(NULL, " ", &save)) {
-    if (!strncmp(word, "engine=", 7))
-      s->pins = word + 7;
-    else if (!strchr(word, '='))
+    if (s->engine && !strncmp(word, "engine=", 7))
+      return complain(s, "an engine is named twice: behind the backend's name, and by engine=");
+    if (!strchr(word, '='))
       return complain(s, "after the backend come option=value pairs, as in \"cuda math=tf32\"");
     if (n == 2 * MAX_OPTIONS - 1)
       return complain(s, "too many options");
@@ -116,6 +116,18 @@ static void look_in(void *user, const qn_backend_info *b)
       q->found = true;
 }
 
+/* Is it one of the list? Its end is no proof: softmax=X ends log_softmax=X. */
+static bool has_pin(const char *list, const char *pin, size_t bytes)
+{
+  for (; *list; list += *list == ',') {
+    size_t item = strcspn(list, ",");
+    if (item == bytes && !strncmp(list, pin, bytes))
+      return true;
+    list += item;
+  }
+  return false;
+}
+
 qn_status side_pin(side *s, const qn_graph_view *g, char *why, size_t bytes)
 {
   char pins[1024] = "";
@@ -126,7 +138,7 @@ qn_status side_pin(side *s, const qn_graph_view *g, char *why, size_t bytes)
     const char *op = qn_op_find(g->op[i].op)->name;
     char pin[256];
     int n = snprintf(pin, sizeof pin, "%s=%s/%s", op, s->engine_backend, s->engine);
-    if (strstr(pins, pin))
+    if (has_pin(pins, pin, (size_t)n))
       continue;
     search q = { s, &g->op[i], strcspn(s->engine, ":"), false };
     qn_each_backend(look_in, &q);

@@ -134,9 +134,9 @@ void report_groups(const row *rows, int n_rows, const side *const s[], int n)
       else
         traced[k] += (double)rows[i].c->count * rows[i].r[k].ns;
   }
-  if (calls > n_rows)                   /* a trace: weigh each problem by its calls */
+  if (calls > n_rows)                   /* a trace has a problem for each plan that ran, however often */
     for (int k = 0; k < n; k++) {
-      printf("%ld calls on %s: %.3f ms", calls - lacking[k], s[k]->spec, traced[k] / 1e6);
+      printf("each of %ld plans once, on %s: %.3f ms", calls - lacking[k], s[k]->spec, traced[k] / 1e6);
       if (lacking[k])
         printf("; %ld more it did not take", lacking[k]);
       putchar('\n');
