@@ -125,6 +125,8 @@ typedef struct qn__backend {
 qn_status qn__backend_get(const char *name, qn__backend **out);
 void      qn__backends_also(const char *path);      /* looks into a context's own plugin_path */
 qn__backend *qn__backends(void);                    /* every one found, loaded now if not yet; first the built-in ones */
+qn__backend *qn__backends_here(void);               /* those that are loaded */
+const char *qn__screened(const char *variable);     /* of the environment; NULL: unset, or the program has raised rights */
 bool      qn__anchors(const qn_engine *row, const qn_op_info *op);
 
 /* ---- device.c: devices, shared by contexts -------------------------------------------------- */
@@ -159,6 +161,8 @@ void      qn__leave(const qn__device *dev, uint64_t saved);
 qn_status qn__device_model(const qn__backend *provider, const char *model, qn_device *desc);
 /* Which backends s asks for (in order), and their device kind's provider. list is to be freed. */
 qn_status qn__device_choose(const qn__settings *s, qn__backend ***list, int *n, qn__backend **provider, int *ordinal);
+/* The same for a model of a device that need not be here: with no backend named, of the first that knows it. */
+qn_status qn__device_choose_model(const qn__settings *s, const char *model, qn__backend ***list, int *n, qn__backend **provider);
 qn_status qn__terms_intern(qn__device *dev, const qn__settings *s, qn__backend *const *list, int n, const qn__terms **out);
 /* Terms for a description that no device stands behind; freed with qn__terms_free. */
 qn_status qn__terms_make(const qn_device *desc, const qn__settings *s, qn__backend *const *list, int n, qn__terms **out);
@@ -293,6 +297,7 @@ struct qn_context {
   qn_allocator allocator;
   void        *workspace; uint64_t workspace_bytes;
   void        *counters;  uint64_t counters_bytes;
+  bool         counters_unclean;                    /* a fill failed: zeros are owed */
   void        *staging;   uint64_t staging_bytes;   /* host memory, for the fallback */
   void        *scratch;   uint64_t scratch_bytes;   /* host memory, of execute alone: long lists of pointers */
   void        *call;      uint64_t call_bytes;      /* host memory: the words and pointers of a long call */

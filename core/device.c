@@ -45,6 +45,15 @@ static qn_status provider_of(const char *kind, qn__backend **out)
   return qn__fail(QN_NO_BACKEND, "no backend here provides the device \"%s\"", kind);
 }
 
+static qn_status append_kind(qn__backend *provider, qn__backend ***list, int *n)
+{
+  qn__backend *all = qn__backends();
+  qn_status status = append(list, n, provider);
+  for (qn__backend *b = all; b && !status; b = b->next)
+    if (serves(b, provider->table->device_kind) && !b->status && !shadowed(all, b)) status = append(list, n, b);
+  return status;
+}
+
 /* Unset: the first provider with a device, a GPU before the CPU; it and all others of its kind. */
 static qn_status choose_all(qn__backend ***list, int *n, qn__backend **provider)
 {
@@ -54,10 +63,7 @@ static qn_status choose_all(qn__backend ***list, int *n, qn__backend **provider)
       if (b->table && serves(b, "cpu") == (bool)cpu && !shadowed(all, b) && has_device(b)) found = b;
   if (!found) return qn__fail(QN_NO_BACKEND, "no backend here has a device; `quern-info` says what was skipped and why");
   *provider = found;
-  qn_status status = append(list, n, found);
-  for (qn__backend *b = all; b && !status; b = b->next)
-    if (serves(b, found->table->device_kind) && !b->status && !shadowed(all, b)) status = append(list, n, b);
-  return status;
+  return append_kind(found, list, n);
 }
 
 static qn_status choose_named(const char *names, qn__backend ***list, int *n, qn__backend **provider)
@@ -88,12 +94,34 @@ qn_status qn__device_choose(const qn__settings *s, qn__backend ***list, int *n, 
   *ordinal = s->device < 0 ? 0 : s->device;
   qn_status status = s->text[QN_SET_BACKEND] ? choose_named(s->text[QN_SET_BACKEND], list, n, provider)
                                              : choose_all(list, n, provider);
-  qn__settings_unknown();                             /* now that backends are here, which may read some */
+  qn__settings_unknown();
   if (status) {
     qn__free(*list);
     *list = NULL;
   }
   return status;
+}
+
+static bool knows(const qn__backend *provider, const char *model)
+{
+  const char *const *m = provider->device->models;
+  while (m && *m && strcmp(*m, model)) m++;
+  return m && *m;
+}
+
+qn_status qn__device_choose_model(const qn__settings *s, const char *model, qn__backend ***list, int *n, qn__backend **provider)
+{
+  int ordinal;
+  qn__backend *all = qn__backends();
+  qn_status status = qn__device_choose(s, list, n, provider, &ordinal);
+  if (status || s->text[QN_SET_BACKEND] || knows(*provider, model)) return status;
+  for (qn__backend *b = all; b; b = b->next)
+    if (b->table && !b->status && b->device && !shadowed(all, b) && knows(b, model)) {
+      *n = 0;
+      *provider = b;
+      return append_kind(b, list, n);
+    }
+  return QN_OK;
 }
 
 /* ---- devices ------------------------------------------------------------------------------------------ */
@@ -116,9 +144,7 @@ qn_status qn__device_model(const qn__backend *provider, const char *model, qn_de
   if (!ops->describe_model) return qn__fail(QN_BAD_ARGUMENT, "model: backend %s knows no models", provider->name);
   qn_status status = ops->describe_model(model, desc);
   if (!status) return QN_OK;
-  const char *const *named = ops->models;
-  while (named && *named && strcmp(*named, model)) named++;
-  if (named && *named) return status;                 /* the backend knows it, and has said what is wrong with it here */
+  if (knows(provider, model)) return status;          /* it has said what is wrong with it here */
   qn_text known = {0};
   for (const char *const *m = ops->models; m && *m; m++) qn__text_add(&known, "%s%s", m == ops->models ? "" : ", ", *m);
   status = qn__fail(QN_BAD_ARGUMENT, "model: \"%s\" is not known to backend %s; known are %s", model, provider->name,

@@ -20,10 +20,10 @@ static qn_status explain_model(const char *const options[], const char *model, c
   qn__backend **list = NULL, *provider;
   qn__terms *terms = NULL;
   qn_device desc = { .struct_size = sizeof desc, .ordinal = -1 };
-  int n, ordinal;
+  int n;
   qn_status status = qn__settings_read(&s, options);
   if (status) return status;
-  status = qn__device_choose(&s, &list, &n, &provider, &ordinal);
+  status = qn__device_choose_model(&s, model, &list, &n, &provider);
   if (!status) status = qn__device_model(provider, model, &desc);
   if (!status) status = qn__terms_make(&desc, &s, list, n, &terms);
   if (!status) {

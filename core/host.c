@@ -17,11 +17,7 @@ static const char *host_option(const char *key)
   size_t n = 6;
   for (; *key && n + 1 < sizeof name; key++) name[n++] = (char)toupper((unsigned char)*key);
   if (*key) return NULL;
-#ifdef HAVE_SECURE_GETENV
-  return secure_getenv(name);
-#else
-  return getenv(name);
-#endif
+  return qn__screened(name);
 }
 
 static qn_status host_part_prepare(const qn_request *parent, const qn_request *part, const char *engine, qn_part **out)

@@ -71,7 +71,10 @@ core_libcore_la_SOURCES = \
   core/domain.c \
   core/tune.c
 nodist_core_libcore_la_SOURCES = core/schema_table.c core/calls.c
-core_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core -DQN_PLUGINDIR='"$(plugindir)"'
+core_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
+if BUILD_PLUGINS
+core_libcore_la_CPPFLAGS += -DQN_PLUGINDIR='"$(plugindir)"'
+endif
 core_libcore_la_CFLAGS = $(AM_CFLAGS) $(CORE_CFLAGS)
 
 lib_LTLIBRARIES += libquern.la

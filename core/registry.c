@@ -1,7 +1,7 @@
 /* registry.c -- finds and loads backends: the built-in ones, then quern_*.so of QUERN_PLUGIN_PATH and of libdir/quern/1.
  *
- * Code is loaded by absolute path, from files and folders that only their owner (root or this user) can write, and is
- * never unloaded: threads, exit handlers and OpenMP's workers may still be in it. A backend joins the list when all is
+ * Code is loaded by absolute path, from files and folders that belong to root or this user and that not everyone may write,
+ * and is never unloaded: threads, exit handlers and OpenMP's workers may still be in it. A backend joins the list when all is
  * known of it, and stays: the list is walked without a lock. */
 #include "config.h"
 #include "core.h"
@@ -26,7 +26,7 @@ static const struct { const char *name; qn_entry_fn *entry; } builtin[] = { QN_B
 
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;   /* one load at a time */
 static qn__backend *_Atomic first;
-static bool searched;
+static bool built_in, searched;
 static int n_instances;
 
 void qn__registry_in_child(void) { pthread_mutex_init(&loading, NULL); }
@@ -48,6 +48,14 @@ const qn_engine *qn_backend_engine(const qn_backend *table, int i)
   return NULL;
 }
 
+/* A word of a line of the tune cache? */
+static bool is_word(const char *s)
+{
+  size_t n = 0;
+  while (s[n] && (unsigned char)s[n] >= ' ') n++;
+  return !s[n] && n < sizeof ((qn__choice *)0)->version;
+}
+
 static qn_status index_engines(qn__backend *b)
 {
   const qn_backend *t = b->table;
@@ -62,6 +70,7 @@ static qn_status index_engines(qn__backend *b)
     memcpy(row, qn_backend_engine(t, i), size);
     if (!row->name || !row->prepare || !row->run)
       return qn__fail(QN_NO_BACKEND, "%s: row %d of its engines lacks a name, prepare or run", b->path, i);
+    if (!is_word(row->name)) return qn__fail(QN_NO_BACKEND, "%s: the name of row %d of its engines has over 63 bytes, or control characters", b->path, i);
     b->n_engines++;
   }
   for (int pass = 0; pass < 2; pass++) {
@@ -96,10 +105,11 @@ static qn_status check_table(const char *path, const qn_backend *t)
   if (t->engine_size < ENGINE_LEAST || t->engine_size > MOST_BYTES || t->engine_size % _Alignof(qn_engine))
     return qn__fail(QN_NO_BACKEND, "%s: its rows have %u bytes, at least %zu and a multiple of %zu are needed", path,
                     t->engine_size, ENGINE_LEAST, _Alignof(qn_engine));
-  if (!t->name || !*t->name || strpbrk(t->name, "/,: ") || strlen(t->name) > 63)
+  if (!t->name || !*t->name || strpbrk(t->name, "/,: ") || !is_word(t->name))
     return qn__fail(QN_NO_BACKEND, "%s: its name is missing, too long, or has one of \"/,: \" in it", path);
   if (!t->version || !t->device_kind || !*t->device_kind || strlen(t->device_kind) > 15 || !t->engines)
     return qn__fail(QN_NO_BACKEND, "%s: its table lacks a version, a device kind or a list of engines", path);
+  if (!is_word(t->version)) return qn__fail(QN_NO_BACKEND, "%s: its version has over 63 bytes, or control characters", path);
   return QN_OK;
 }
 
@@ -318,14 +328,21 @@ static void load_folders(const char *path)
   qn__free(copy);
 }
 
-static void search(void)
+static void take_built_in(void)
 {
-  if (searched) return;
-  searched = true;
+  if (built_in) return;
+  built_in = true;
   for (int i = 0; builtin[i].name; i++) {
     qn__backend *b = make(builtin[i].name, "(built in)");
     if (b) join(b, adopt(b, builtin[i].entry, true));
   }
+}
+
+static void search(void)
+{
+  take_built_in();
+  if (searched) return;
+  searched = true;
   load_folders(qn__environment(QN_SET_PLUGIN_PATH));
 #ifdef QN_PLUGINDIR
   load_folder(QN_PLUGINDIR, QN_LOG_DEBUG);
@@ -340,6 +357,8 @@ qn__backend *qn__backends(void)
   return first;
 }
 
+qn__backend *qn__backends_here(void) { return first; }
+
 void qn__backends_also(const char *path)
 {
   qn__lock(&loading);
@@ -351,8 +370,12 @@ void qn__backends_also(const char *path)
 qn_status qn__backend_get(const char *name, qn__backend **out)
 {
   qn__lock(&loading);
-  search();
-  qn__backend *b = strchr(name, '/') ? load_path(name, false) : by_name(name);
+  take_built_in();
+  qn__backend *b = strchr(name, '/') ? NULL : by_name(name);
+  if (!b) {                               /* who names what is here runs no plugin's code */
+    search();
+    b = strchr(name, '/') ? load_path(name, false) : by_name(name);
+  }
   qn__unlock(&loading);
   if (b && !b->status) {
     *out = b;

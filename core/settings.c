@@ -206,7 +206,7 @@ static const struct setting {
   [QN_SET_FALLBACK] = { "fallback", "QUERN_FALLBACK", "none", parse_fallback,
     "none; host: an op that no engine of the device has runs on the CPU, with copies, and is logged" },
   [QN_SET_LOG] = { "log", "QUERN_LOG", "warn", parse_log, "error, warn, info, debug; to stderr; of the whole process, so a context's option changes it for all" },
-  [QN_SET_TRACE] = { "trace", "QUERN_TRACE", "", parse_text, "file that records every problem executed, for quern-bench to replay" },
+  [QN_SET_TRACE] = { "trace", "QUERN_TRACE", "", parse_text, "file that gets every plan's problem when it first runs, for quern-bench to replay" },
 };
 
 const char *qn__setting_key(int i) { return table[i].key; }
@@ -251,7 +251,7 @@ void qn__settings_log(const qn__settings *s) { atomic_store(&qn__log_level, (int
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char *read_value[QN_SET_COUNT];
 
-static const char *screened(const char *name)
+const char *qn__screened(const char *name)
 {
 #ifdef HAVE_SECURE_GETENV
   return secure_getenv(name);
@@ -263,7 +263,7 @@ static const char *screened(const char *name)
 static void read_environment(void)
 {
   for (int i = 0; i < QN_SET_COUNT; i++) {
-    const char *v = screened(table[i].variable);
+    const char *v = qn__screened(table[i].variable);
     if (v && *v) read_value[i] = strdup(v);         /* empty is unset; for the life of the process: not core's counted memory */
     else if (!v && getenv(table[i].variable)) qn__log(QN_LOG_WARN, "%s is ignored in a program with raised rights", table[i].variable);
   }
@@ -288,7 +288,7 @@ static bool is_known(const char *text, size_t len)
 {
   for (int i = 0; i < QN_SET_COUNT; i++)
     if (is_named(table[i].variable, text, len)) return true;
-  for (qn__backend *b = qn__backends(); b; b = b->next)
+  for (qn__backend *b = qn__backends(); b; b = b->next)         /* now that one is asked for that may be a plugin's */
     for (const char *const *v = b->variables; v[0] && v[1]; v += 2)
       if (is_named(v[0], text, len)) return true;
   return false;
@@ -363,7 +363,7 @@ qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *, const qn_se
   }
   for (qn__backend *b = qn__backends(); b; b = b->next)
     for (const char *const *v = b->variables; v[0] && v[1]; v += 2) {
-      const char *value = screened(v[0]);
+      const char *value = qn__screened(v[0]);
       qn_setting_info info = { "", v[0], value ? value : "", origin[value && *value], v[1] };
       row(user, &info);
     }

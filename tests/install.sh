@@ -131,6 +131,8 @@ elif [ -e "$libdir/libquern.so" ]; then
   ok "configure --disable-shared --enable-static" configure || give_up
   ok "make install of the library alone" $MAKE -C "$tmp/static-build" -j2 include/quern/opnum.h install-libLTLIBRARIES \
     install-pkgincludeHEADERS install-nodist_pkgincludeHEADERS install-pkgconfigDATA || give_up
+  mkdir -p "$static/lib/quern/1"          # of another build of that prefix: an archive alone does not look there
+  cp "$srcdir/README.md" "$static/lib/quern/1/quern_x.so"
   refused() { mkdir -p "$tmp/refused" && (cd "$tmp/refused" && "$srcdir/configure" --quiet CC="$CC" CXX="$CXX" "$@" 2>&1) | grep "error: .*$word"; }
   word='--disable-shared builds none'
   ok "configure: a plugin asked for that cannot be built is an error" refused --with-onednn=yes --without-cuda --disable-shared --enable-static
