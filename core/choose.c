@@ -64,6 +64,24 @@ static qn_request offered(const qn_request *request, const candidate *c)
   return r;
 }
 
+/* What no engine may answer; sums of so many bytes do not wrap. */
+#define MOST_BYTES (UINT64_C(1) << 56)
+static qn_status sound(qn_prepared *a, uint32_t offered)
+{
+  char seen[64];
+  if (a->n_ops > offered) {
+    snprintf(seen, sizeof seen, "%u of %u ops taken", a->n_ops, offered);
+    forbid(&a->refusal, "a defect of the engine: it took more than it was offered", seen, "");
+  } else if (a->workspace > MOST_BYTES || a->counters > MOST_BYTES) {
+    snprintf(seen, sizeof seen, "workspace of %llu bytes, counters of %llu", (unsigned long long)a->workspace, (unsigned long long)a->counters);
+    forbid(&a->refusal, "a defect of the engine: it wants more memory than there can be", seen, "");
+  } else if (a->class_ > QN_CLASS_HOST || a->math > QN_MATH_FAST) {
+    snprintf(seen, sizeof seen, "class %u, math %u", (unsigned)a->class_, (unsigned)a->math);
+    forbid(&a->refusal, "a defect of the engine: its class or math is none", seen, "");
+  } else return QN_OK;
+  return QN_INTERNAL;
+}
+
 static qn_status ask(const qn__asker *who, const qn_request *request, const char *variant, candidate *c)
 {
   qn_request r = offered(request, c);
@@ -80,12 +98,7 @@ static qn_status ask(const qn__asker *who, const qn_request *request, const char
   c->status = c->row->prepare(&r, a);
   if (!c->status) {
     if (!a->n_ops) a->n_ops = 1;
-    if (a->n_ops > r.n_ops) {
-      char seen[64];
-      snprintf(seen, sizeof seen, "%u of %u ops taken", a->n_ops, r.n_ops);
-      forbid(&a->refusal, "a defect of the engine: it took more than it was offered", seen, "");
-      c->status = QN_INTERNAL;
-    } else c->status = demanded(&who->terms->demands, a);
+    if (!(c->status = sound(a, r.n_ops))) c->status = demanded(&who->terms->demands, a);
     if (c->status && c->row->release) c->row->release(a);
   } else if (!*a->refusal.rule) {
     const char *said = c->status == QN_UNSUPPORTED ? "it gave no reason" : qn_last_error();

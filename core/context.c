@@ -91,6 +91,7 @@ static void free_arena(qn_context *ctx)
   ctx->workspace = ctx->counters = ctx->outgrown = NULL;
   ctx->outgrown_bytes = NULL;
   ctx->workspace_bytes = ctx->counters_bytes = 0;
+  ctx->counters_unclean = false;
   ctx->n_outgrown = 0;
 }
 
@@ -104,7 +105,7 @@ void qn_context_destroy(qn_context *ctx)
     qn_context_synchronize(ctx);
     qn__context_forget(ctx);
     if (!qn__enter(ctx->dev, &saved)) {
-      for (const qn__backend *b = qn__backends(); b; b = b->next)
+      for (const qn__backend *b = qn__backends_here(); b; b = b->next)
         if (b->instance >= 0 && ctx->instance[b->instance] && b->table->close) b->table->close(ctx->instance[b->instance]);
       free_arena(ctx);
       if (ctx->own_stream && ctx->dev->ops->stream_destroy) ctx->dev->ops->stream_destroy(&ctx->dev->desc, ctx->own_stream);
@@ -243,6 +244,10 @@ static qn_status grow(qn_context *ctx, void **block, uint64_t *have, uint64_t ne
   if (ctx->allocator.alloc) {
     if (!(p = ctx->allocator.alloc(ctx->allocator.user, need)))
       return qn__fail(QN_NO_MEMORY, "the caller's allocator gave no workspace of %llu bytes", (unsigned long long)need);
+    if ((uintptr_t)p & 255) {
+      if (ctx->allocator.free) ctx->allocator.free(ctx->allocator.user, p, need);
+      return qn__fail(QN_BAD_ARGUMENT, "the caller's allocator gave %p; a workspace is aligned to 256 bytes", p);
+    }
   } else if ((status = ctx->dev->ops->alloc(&ctx->dev->desc, need, &p))) return status;
   if (*block) {
     ctx->outgrown[ctx->n_outgrown] = *block;
@@ -290,18 +295,22 @@ qn_status qn__context_ready(qn_context *ctx, const qn_plan *p)
   bool grows = p->workspace > ctx->workspace_bytes || p->counters > ctx->counters_bytes || p->staging > ctx->staging_bytes ||
                p->scratch > ctx->scratch_bytes;
   qn_status status;
-  bool branches = p->branches && !ctx->aside;
-  if (!missing && !grows && !branches) return QN_OK;
+  bool branches = p->branches && !ctx->aside, unclean = p->counters && ctx->counters_unclean;
+  if (!missing && !grows && !branches && !unclean) return QN_OK;
   if (qn__context_capturing(ctx))
     return qn__fail(QN_NOT_READY, "the workspace would have to grow to %llu bytes while a recording captures; run the step once first",
                     (unsigned long long)p->workspace);
   if ((status = qn__enter(ctx->dev, &saved))) return status;
-  for (const qn__backend *b = qn__backends(); b && !status; b = b->next)
+  for (const qn__backend *b = qn__backends_here(); b && !status; b = b->next)
     if (b->instance >= 0 && missing >> b->instance & 1) status = qn__context_instance(ctx, b, &instance);
   if (!status && p->workspace > ctx->workspace_bytes) status = grow(ctx, &ctx->workspace, &ctx->workspace_bytes, p->workspace);
   if (!status && p->counters > ctx->counters_bytes) {
     status = grow(ctx, &ctx->counters, &ctx->counters_bytes, p->counters);
-    if (!status) status = ctx->dev->ops->fill(&ctx->dev->desc, ctx->counters, 0, p->counters, ctx->stream);
+    unclean = ctx->counters_unclean |= !status;
+  }
+  if (!status && unclean) {
+    status = ctx->dev->ops->fill(&ctx->dev->desc, ctx->counters, 0, ctx->counters_bytes, ctx->stream);
+    ctx->counters_unclean = status;
   }
   if (!status && p->staging > ctx->staging_bytes) status = grow_staging(ctx, p->staging);
   if (!status) status = qn__context_room(&ctx->scratch, &ctx->scratch_bytes, p->scratch);

@@ -102,7 +102,7 @@ static inline uint64_t seems_off(const qn_plan *p, void *const *ptr)
 
 static qn_status not_ready(void)
 {
-  return qn__fail(QN_NOT_READY, "plan: was made by another context; call qn_context_reserve(ctx, plan) once first");
+  return qn__fail(QN_NOT_READY, "plan: needs more workspace than ctx has, for another context made it, or ctx's allocator was changed; call qn_context_reserve(ctx, plan) once first");
 }
 
 static __attribute__((noinline)) qn_status execute_closely(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace,
@@ -144,7 +144,7 @@ static inline bool is_at_home(const qn_context *ctx, const qn_plan *p)
 
 static inline bool is_ready(const qn_context *ctx, const qn_plan *p)
 {
-  return is_at_home(ctx, p) && p->workspace <= ctx->workspace_bytes && p->counters <= ctx->counters_bytes;
+  return is_at_home(ctx, p) && p->workspace <= ctx->workspace_bytes && p->counters <= ctx->counters_bytes && !(p->counters && ctx->counters_unclean);
 }
 
 static qn_status check_call(const qn_context *ctx, const qn_plan *plan, void *const pointers[])

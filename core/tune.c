@@ -181,8 +181,10 @@ static void write_file(table *t)
   int guard = -1;
   bool ours = true;
   make_folders(t->path);
-  qn__text_add(&beside, "%s.lock", t->path);
-  qn__text_add(&temporary, "%s.%ld", t->path, (long)getpid());
+  char *real = realpath(t->path, NULL);                         /* what a link leads to, if it does */
+  const char *path = real ? real : t->path;
+  qn__text_add(&beside, "%s.lock", path);
+  qn__text_add(&temporary, "%s.%ld", path, (long)getpid());
   if (beside.failed || temporary.failed) goto done;
   guard = open(beside.s, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (guard < 0 || lock_file(guard)) goto fail;
@@ -190,7 +192,7 @@ static void write_file(table *t)
   if ((ours = read_file(t))) print_entries(t, &text);
   qn__unlock(&lock);
   if (!ours || text.failed) goto done;
-  if (!replace(t->path, temporary.s, &text)) goto fail;
+  if (!replace(path, temporary.s, &text)) goto fail;
   qn__lock(&lock);
   for (int i = 0; i < BUCKETS; i++)
     for (entry *e = t->bucket[i]; e; e = e->next) e->ours = false;
@@ -203,6 +205,7 @@ done:
     flock(guard, LOCK_UN);                /* closing gives it back only if no child was forked meanwhile, which has it too */
     close(guard);
   }
+  free(real);
   qn__free(beside.s);
   qn__free(temporary.s);
   qn__free(text.s);
@@ -210,7 +213,7 @@ done:
 
 static void default_path(qn_text *t)
 {
-  const char *cache = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
+  const char *cache = qn__screened("XDG_CACHE_HOME"), *home = qn__screened("HOME");
   if (cache && *cache == '/') qn__text_add(t, "%s/quern/tune", cache);
   else if (home && *home == '/') qn__text_add(t, "%s/.cache/quern/tune", home);
 }

@@ -32,6 +32,14 @@ static qn_status takes_three(const qn_request *r, qn_prepared *p)
   return QN_OK;
 }
 
+/* More memory than a sum of such can say. */
+static qn_status takes_the_sea(const qn_request *r, qn_prepared *p)
+{
+  (void)r;
+  p->workspace = (uint64_t)-10;
+  return QN_OK;
+}
+
 /* What a device with streams does, told in the log. */
 static void tell(const char *what, void *stream, void *other)
 {
@@ -196,6 +204,7 @@ static const qn_engine row[] = {
   { .name = "one", .op = QN_OP_MATMUL, .class_ = QN_CLASS_GENERIC, .traits = D, .prepare = takes_one, .run = runs_nothing },
   { .name = "all", .op = QN_FAMILY_POINTWISE | QN_ANCHOR_FAMILY, .prepare = takes_all, .run = runs_nothing },
   { .name = "single", .op = QN_FAMILY_POINTWISE | QN_ANCHOR_FAMILY, .class_ = QN_CLASS_GENERIC, .traits = D, .prepare = takes_one, .run = runs_nothing },
+  { .name = "sea", .op = QN_OP_CONCAT, .prepare = takes_the_sea, .run = runs_nothing },
   { .name = "odd", .op = QN_OP_SOFTMAX, .prepare = refuses, .run = runs_nothing },
   { .name = "unbuildable", .op = QN_OP_REDUCE_SUM, .prepare = takes_unbuildable, .build = cannot_build, .run = runs_nothing },
   { .name = "plain", .op = QN_OP_REDUCE_SUM, .class_ = QN_CLASS_GENERIC, .traits = D, .prepare = takes_one, .run = runs_nothing },

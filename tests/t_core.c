@@ -110,6 +110,8 @@ static void demands(void)
   ctx = context("engine=matmul=three", "workspace_limit=999");
   plan(ctx, "matmul a=f32/4x4 b=f32/4x4", &n, NULL);
   tap_ok(n == 0 && strstr(qn_last_error(), "over the limit"), "a pinned engine that breaks a demand is an error: %s", qn_last_error());
+  plan(ctx, "concat x=[f32/2,f32/3] axis=0", &n, NULL);
+  tap_ok(n == 0 && strstr(qn_last_error(), "more memory than there can be"), "an answer that cannot be meant is refused: %s", qn_last_error());
   qn_context_destroy(ctx);
   ctx = context("engine=matmul=three,any", "workspace_limit=999");
   plan(ctx, "matmul a=f32/4x4 b=f32/4x4", &n, NULL);
@@ -147,6 +149,42 @@ static void returned(void *user, void *p, size_t bytes)
   (void)bytes;
   allocations--;
   free(p);
+}
+
+static void *askew(void *user, size_t bytes)
+{
+  (void)user;
+  allocations++;
+  return (char *)malloc(bytes + 512) + 1;
+}
+static void returned_askew(void *user, void *p, size_t bytes)
+{
+  (void)user;
+  (void)bytes;
+  allocations--;
+  free((char *)p - 1);
+}
+
+/* What the caller's allocator gives is looked at; changed later, it is asked again for plans that are there. */
+static void allocators(void)
+{
+  qn_context *ctx = context("tune=off", NULL);
+  qn_allocator mine = { sizeof mine, askew, returned_askew, NULL }, right = { sizeof right, counted, returned, NULL };
+  qn_graph *g;
+  qn_plan *p;
+  float *buffer = aligned_alloc(64, 4096);
+  void *ptr[] = { buffer, buffer + 64, buffer + 128 };
+  qn_graph_parse("matmul a=f32/4x4 b=f32/4x4", &g);
+  qn_context_set_allocator(ctx, &mine);
+  tap_ok(qn_plan_create(ctx, g, &p) == QN_BAD_ARGUMENT && !allocations, "workspace that is not aligned is given back: %s", qn_last_error());
+  qn_context_set_allocator(ctx, NULL);
+  tap_ok(!qn_plan_create(ctx, g, &p) && !qn_plan_execute(ctx, p, ptr) && !qn_context_set_allocator(ctx, &right) && qn_plan_execute(ctx, p, ptr) == QN_NOT_READY &&
+         strstr(qn_last_error(), "allocator"), "a new allocator has nothing yet for an old plan: %s", qn_last_error());
+  tap_ok(!qn_context_reserve(ctx, p) && !qn_plan_execute(ctx, p, ptr), "until it is asked to reserve");
+  qn_plan_destroy(p);
+  qn_graph_destroy(g);
+  qn_context_destroy(ctx);
+  free(buffer);
 }
 
 static void arena(void)
@@ -630,6 +668,7 @@ int main(void)
   long_chain();
   demands();
   arena();
+  allocators();
   instances();
   tracing();
   tracing_numbers();

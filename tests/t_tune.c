@@ -134,6 +134,21 @@ static void modes(void)
   umask(mask);
 }
 
+/* A link stays one: what it leads to is replaced. */
+static void linked(void)
+{
+  char real[sizeof file + 8];
+  struct stat st;
+  snprintf(real, sizeof real, "%s.real", file);
+  qn_context *ctx = tuner("tune=measure");
+  const int made = !rename(file, real) && !symlink(real, file);
+  gets(ctx, "copy x=f32/73", "fake/timed:fast");
+  tap_ok(made && !lstat(file, &st) && S_ISLNK(st.st_mode) && strstr(contents(), "copy x=f32/73"), "a link to a cache stays a link");
+  qn_context_destroy(ctx);
+  unlink(file);
+  rename(real, file);
+}
+
 static char warned[512];
 static void hear(void *user, int level, const char *message)
 {
@@ -242,6 +257,7 @@ int main(void)
   data();
   shared();
   modes();
+  linked();
   interrupted();
   forked();
   refused();
