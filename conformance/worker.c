@@ -110,7 +110,6 @@ static void find_provider(void *user, const qn_backend_info *info)
     qc_w.provider = info->table;
 }
 
-/* The context under test. A backend without a device may delegate to its kind's provider, so that one is enabled too. */
 /* A context on a backend or a list of them; otherwise says why there is none. */
 static bool open_context(const char *first, const char *second)
 {
@@ -139,6 +138,7 @@ static void open_narrowed(void)
   }
 }
 
+/* The context under test. A backend without a device may delegate to its kind's provider, so that one is enabled too. */
 static bool open_backend(void)
 {
   if (!open_context(qc_opt.backend, NULL))

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <quern/library.h>
 #include "info.h"
 
 /* ---- config ------------------------------------------------------------------------------------- */
@@ -37,17 +38,11 @@ static bool said(bool good, const char *what, const char *detail)
   return good;
 }
 
-/* The loader refuses what others could have written: a folder or file that belongs to a stranger or is world-writable. */
-static bool check_permissions(const char *path)
+/* As the loader judges them. */
+static bool check_permissions(const char *path, bool folder)
 {
-  struct stat st;
-  if (stat(path, &st))
-    return said(false, path, strerror(errno));
-  if (st.st_uid && st.st_uid != geteuid())
-    return said(false, path, "belongs to another user than you or root, so nothing is loaded from it");
-  if (st.st_mode & S_IWOTH)
-    return said(false, path, "can be written by everyone, so nothing is loaded from it (chmod o-w)");
-  return true;
+  char why[1024];
+  return qn_library_trusted(path, folder, why, sizeof why) || said(false, why, "");
 }
 
 static bool check_folder(const char *path)
@@ -59,18 +54,18 @@ static bool check_folder(const char *path)
     printf("note   %s: no such folder\n", path);
     return true;
   }
-  if (!check_permissions(path))
+  if (!check_permissions(path, true))
     return false;
   DIR *dir = opendir(path);
   if (!dir)
     return said(false, path, strerror(errno));
   for (struct dirent *entry; (entry = readdir(dir));) {
     size_t n = strlen(entry->d_name);
-    if (n < 9 || strncmp(entry->d_name, "quern_", 6) || strcmp(entry->d_name + n - 3, ".so"))
+    if (n < 10 || strncmp(entry->d_name, "quern_", 6) || strcmp(entry->d_name + n - 3, ".so"))
       continue;
     char file[4096];
     snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
-    good &= check_permissions(file);
+    good &= check_permissions(file, false);
     plugins++;
   }
   closedir(dir);

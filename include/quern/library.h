@@ -30,7 +30,7 @@ typedef struct qn_library {
   char  why[1024];
 } qn_library;
 
-/* 1: a regular file (a folder) that nobody but root and this user can have written; else 0 and why. */
+/* 1: a regular file (a folder) that root or this user owns, and not everyone may write (its group may); else 0 and why. */
 static inline int qn_library_trusted(const char *path, int folder, char *why, size_t bytes)
 {
   struct stat st;

@@ -116,7 +116,8 @@ const char *qn_context_get(const qn_context *ctx, const char *key);   /* what is
 qn_status qn_context_synchronize(qn_context *ctx);        /* until all that was enqueued is done */
 const char *qn_context_device(const qn_context *ctx);     /* "cpu", "cuda:0 (NVIDIA H200)" */
 
-/* The caller's stream (a cudaStream_t as void *) in place of the context's own; NULL goes back.
+/* The caller's stream (a cudaStream_t as void *) in place of the context's own; NULL goes back to that, which does not wait
+ * for CUDA's default stream: cudaStreamLegacy, (void *)1, names the default one (cudaStreamPerThread, (void *)2).
  * Work enqueued on the new one first waits for the old one's. */
 qn_status qn_context_set_stream(qn_context *ctx, void *native_stream);
 void     *qn_context_stream(const qn_context *ctx);
