@@ -109,6 +109,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pack.cu \
   backends/cuda/pack.h \
   backends/cuda/norm_activation.cuh \
+  backends/cuda/norm_bands.cu \
   backends/cuda/norm_cluster.cu \
   backends/cuda/norm_direct.cu \
   backends/cuda/norm_follow.cuh \
@@ -219,6 +220,7 @@ CUDA_AMPERE_OBJECTS = \
   backends/cuda/matmul_mma_tf32.lo \
   backends/cuda/matmul_simt.lo \
   backends/cuda/matmul_small.lo \
+  backends/cuda/norm_bands.lo \
   backends/cuda/norm_groups.lo \
   backends/cuda/norm_kept.lo \
   backends/cuda/norm_planes.lo

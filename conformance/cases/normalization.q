@@ -216,3 +216,11 @@ out y = gelu x=n ; plain=1
 layer_norm_backward dy=bf16/1100x600 x=bf16/1100x600/608:1 scale=bf16/1x600 mean=f32/1100x1 rstd=f32/1100x1 dscale=? dshift=? ; plain=1
 rms_norm_backward dy=bf16/140x2048 x=bf16/140x2048 scale=bf16/1x2048 rstd=f32/140x1 dscale=f32/1x2048 ; plain=1
 layer_norm_backward dy=f16/7x4104 x=f16/7x4104 mean=f32/7x1 rstd=f32/7x1 dshift=? ; plain=1
+
+# bands: of one block, and of a cluster's; channels first, whose planes fill no words, or two of which share one
+layer_norm x=bf16/2x8x8x3136/200704:8:1:64 axis=2,3 scale=bf16/1x8x8x1 shift=bf16/1x8x8x1 mean=? rstd=? ; plain=1
+layer_norm x=f32/1x8x4x3001/96032:4:1:32 axis=2,3 scale=f32/1x8x4x1 shift=f32/1x8x4x1 mean=? rstd=? ; plain=1
+layer_norm x=f16/2x32x2x12544/802816:2:1:64 axis=2,3 scale=f16/1x32x2x1 shift=f16/1x32x2x1 mean=? rstd=? ; plain=1
+batch_norm x=bf16/128x8x14x14 scale=f32/1x8x1x1 shift=f32/1x8x1x1 running_mean=f32/1x8x1x1 running_var=f32/1x8x1x1 mean=? rstd=? new_mean=? new_var=? ; plain=1
+batch_norm x=bf16/128x32x7x7 scale=f32/1x32x1x1 shift=f32/1x32x1x1 mean=? rstd=? ; plain=1
+batch_norm x=f16/16x48x3x2 scale=f32/1x48x1x1 shift=f32/1x48x1x1 mean=? rstd=?

@@ -1,0 +1,381 @@
+/* norm_bands.cu -- layer_norm, rms_norm and batch_norm of groups that have a run of elements in each of many lines, side by side there:
+ * each element is read once and written once.
+ *
+ *   y = act((x - mean) rstd scale + shift)
+ *
+ * Group and instance norm, channels last: a line is a pixel. Batch norm, channels first: a line is an image, a run a channel's plane.
+ * An item is a band: the runs of some neighbouring groups, in whole 16-byte words, of all lines that those have. It is one block's, or a
+ * cluster's, which keep it in shared memory between its two uses; blocks of one multiprocessor hide one another's waits. A thread copies
+ * its own words and reads them there itself. They all have the same place in their lines, so that it knows once and for all whose they are. */
+#include "cuda_backend.h"
+#include "divisor.h"
+#include "engines.h"
+#include "norm_activation.cuh"
+#include "norm_moments.cuh"
+#include "norm_nests.h"
+#include "shared_memory.h"
+#include "sm90.cuh"
+#include "vector.cuh"
+
+enum { X, Y, SCALE, SHIFT, MEAN, RSTD, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, TENSORS };
+enum { THREADS = 512, MAX_OUTER = 4, MOST_PARTS = 8 };
+
+struct bands {
+  void    *p[TENSORS];
+  uint32_t dtype[TENSORS];
+  cuda_divisor by_dim[MAX_OUTER];         /* the dims that items are counted by, innermost first; 1 where there are fewer */
+  int64_t  stride[TENSORS][MAX_OUTER];
+  int64_t  line_step[2], group_step[TENSORS], run_step[2];  /* run_step: of scale and shift, from element to element of a run */
+  int32_t  lines, share, parts;           /* of an item, of a block's part of it; blocks */
+  int32_t  lanes, rows;                   /* words of a line, a thread for each; lines at once */
+  int32_t  groups, run;                   /* of an item; elements of a group in a line */
+  cuda_divisor by_run;
+  int32_t  folds;                         /* groups of which a word may have elements: 1, 2, or one for each element */
+  bool     joins, centred;                /* joins: lanes divide a warp, whose lines are added up there */
+  float    eps, inverse, momentum, unbiased;      /* inverse: of a group's length; unbiased: that less 1 */
+  norm_activation act;
+
+  __device__ __forceinline__ int64_t place(int item, int t) const
+  {
+    int64_t at = 0;
+#pragma unroll
+    for (int d = 0; d < MAX_OUTER; d++) {
+      const int q = cuda_quotient(item, by_dim[d]);
+      at += (item - q * (int)by_dim[d].by) * stride[t][d];
+      item = q;
+    }
+    return at;
+  }
+  __device__ __forceinline__ void put(int t, int64_t at, float v) const { if (p[t]) ((float *)p[t])[at] = v; }
+  __device__ __forceinline__ float get(int t, int64_t at) const { return p[t] ? ((const float *)p[t])[at] : 0; }
+};
+
+/* Shared memory behind the words. Sums of a row of threads, or of a warp, are told by lane and, of its word, by group. */
+struct board {
+  float  *mean, *rstd, *scale, *shift;    /* of each element of a line */
+  float4 *heard;                          /* [parts, groups] */
+  float2 *told;                           /* [tellers, lanes, folds]: mean, squares */
+  float  *count;                          /* [tellers]: lines */
+
+  static __host__ __device__ int tellers(const bands &a, int threads) { return a.joins ? threads / 32 : a.rows; }
+  static __host__ __device__ int64_t bytes(const bands &a, int threads, int E)
+  {
+    return 16 * (int64_t)a.lanes * E + (a.parts > 1 ? 16 * a.parts * a.groups : 0) + tellers(a, threads) * ((int64_t)a.lanes * a.folds * 8 + 4);
+  }
+  __device__ board(const bands &a, uint4 *words, int E)
+  {
+    mean = (float *)(words + a.share * a.lanes), rstd = mean + a.lanes * E, scale = rstd + a.lanes * E, shift = scale + a.lanes * E;
+    heard = (float4 *)(shift + a.lanes * E);
+    told = (float2 *)(heard + (a.parts > 1 ? a.parts * a.groups : 0));
+    count = (float *)(told + tellers(a, blockDim.x) * a.lanes * a.folds);
+  }
+};
+
+/* Of a word, of n lines: the elements' moments, or one's for all, become those of its groups. */
+template <int N, int E> __device__ __forceinline__ void tell(const bands &a, float2 *to, const float (&mean)[N], const float (&squares)[N], float n, int first)
+{
+  if (N == 1 || a.folds > 2) {
+#pragma unroll
+    for (int e = 0; e < N; e++) to[e] = make_float2(mean[e], squares[e]);
+    return;
+  }
+  const int here = min((int)E, (int)(cuda_quotient(first, a.by_run) + 1) * a.run - first);         /* elements of the word's first group */
+  float m[2] = {}, s[2] = {};
+#pragma unroll
+  for (int e = 0; e < N; e++) m[e < here ? 0 : 1] += mean[e];
+  m[0] *= 1 / (float)here, m[1] *= 1 / (float)max(1, E - here);
+#pragma unroll
+  for (int e = 0; e < N; e++) {
+    const float d = a.centred ? mean[e] - m[e < here ? 0 : 1] : 0;
+    s[e < here ? 0 : 1] += squares[e] + n * d * d;
+  }
+  to[0] = make_float2(m[0], s[0]), to[1] = make_float2(m[1], s[1]);
+}
+
+/* What was told of group g. A warp; everyone gets it. */
+template <int E> __device__ __forceinline__ moments gather(const bands &a, const board &b, int g)
+{
+  const int begin = g * a.run, end = begin + a.run, unit = a.folds > 2 ? 1 : E, first = begin / unit, width = (end - 1) / unit - first + 1;
+  return warp_join_all(board::tellers(a, blockDim.x) * width, [&](int i) -> moments {
+    const int teller = i / width, u = first + i - teller * width, pitch = a.lanes * (a.folds > 2 ? E : 1);
+    const float2 q = b.told[a.folds == 2 ? (teller * pitch + u) * 2 + (u * unit < begin) : teller * pitch + u];
+    return { q.x, q.y, b.count[teller] * (float)(min(end, u * unit + unit) - max(begin, u * unit)) };
+  });
+}
+
+/* one: a word is of one group. */
+template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) norm_bands(const __grid_constant__ bands a)
+{
+  constexpr int E = vector_per_16<whole>, N = one ? 1 : E, size = whole == QN_F32 ? 4 : 2;
+  extern __shared__ uint4 words[];
+#if __CUDA_ARCH__ >= 900
+  __shared__ uint64_t all_heard;
+#endif
+  const board b(a, words, E);
+  const int t = threadIdx.x, row = (uint32_t)t / (uint32_t)a.lanes, lane = t - row * a.lanes, warp = t / 32, warps = blockDim.x / 32, of_warp = t % 32, active = a.rows * a.lanes;
+  int item = blockIdx.x, rank = 0;
+#if __CUDA_ARCH__ >= 900
+  if (a.parts > 1) rank = (int)cluster_rank(), item = (uint32_t)item / (uint32_t)a.parts;
+#endif
+  const int lines = min(a.share, a.lines - rank * a.share), count = row < a.rows && row < lines ? (uint32_t)(lines - row + a.rows - 1) / (uint32_t)a.rows : 0;
+  const int half = (count + 1) / 2;
+  const int64_t line = (int64_t)rank * a.share + row;
+
+  const char *x = (const char *)a.p[X] + (a.place(item, X) + line * a.line_step[X]) * size + lane * 16;
+  const int64_t x_step = a.rows * a.line_step[X] * size, y_step = a.rows * a.line_step[Y] * size;
+  auto fetch = [&](int k, int to) {
+#pragma unroll 4
+    for (; k < to; k++, x += x_step) copy_async<16>(shared_address(words + k * active + t), x, 16);
+    copy_async_commit();
+  };
+  fetch(0, half);                         /* measured while the others come */
+  fetch(half, count);
+#if __CUDA_ARCH__ >= 900
+  if (a.parts > 1) {
+    if (t == 0) {
+      barrier_init(shared_address(&all_heard), 1);
+      barrier_init_fence();
+      barrier_expect(shared_address(&all_heard), a.parts * a.groups * (int)sizeof(float4));
+    }
+    __syncwarp();
+    cluster_arrive();
+  }
+#endif
+  const int64_t scales = a.place(item, SCALE), shifts = a.place(item, SHIFT);
+  for (int i = t; i < a.lanes * E; i += blockDim.x) {
+    const int g = cuda_quotient(i, a.by_run), j = i - g * a.run;
+    b.scale[i] = a.p[SCALE] ? element_load<float>(a.p[SCALE], scales + g * a.group_step[SCALE] + j * a.run_step[0], dtype3(a.dtype[SCALE])) : 1;
+    b.shift[i] = a.p[SHIFT] ? element_load<float>(a.p[SHIFT], shifts + g * a.group_step[SHIFT] + j * a.run_step[1], dtype3(a.dtype[SHIFT])) : 0;
+  }
+
+  float v[E], from[N] = {}, s1[N] = {}, s2[N] = {}, n = (float)count;
+  auto measure = [&](int k, int to) {
+#pragma unroll 4
+    for (; k < to; k++) {
+      vector_open<whole>(v, 0, words[k * active + t]);
+#pragma unroll
+      for (int e = 0; e < E; e++) {
+        const float d = v[e] - from[e % N];
+        s1[e % N] += d;
+        s2[e % N] = fmaf(d, d, s2[e % N]);
+      }
+    }
+  };
+  copy_async_wait<1>();
+  if (a.centred) {                        /* distances from the first line's, of a warp's where those are added up */
+    uint4 q = count ? words[t] : make_uint4(0, 0, 0, 0);
+    if (a.joins) q = make_uint4(__shfl_sync(~0u, q.x, lane), __shfl_sync(~0u, q.y, lane), __shfl_sync(~0u, q.z, lane), __shfl_sync(~0u, q.w, lane));
+    vector_open<whole>(v, 0, q);
+#pragma unroll
+    for (int e = 0; e < N; e++) from[e] = finite_or_0(v[e]);
+  }
+  measure(0, half);
+  copy_async_wait<0>();
+  measure(half, count);
+  for (int o = a.joins ? a.lanes : 32; o < 32; o *= 2) {
+#pragma unroll
+    for (int e = 0; e < N; e++) s1[e] += __shfl_xor_sync(~0u, s1[e], o), s2[e] += __shfl_xor_sync(~0u, s2[e], o);
+    n += __shfl_xor_sync(~0u, n, o);
+  }
+#pragma unroll
+  for (int e = 0; e < N; e++) {
+    const moments m = moments_about(from[e], s1[e], s2[e], n * (E / N), a.centred);
+    s1[e] = m.mean, s2[e] = m.squares;
+  }
+  if (a.joins ? of_warp < a.lanes : t < active) {
+    const int teller = a.joins ? warp : row;
+    tell<N, E>(a, b.told + (teller * a.lanes + lane) * a.folds, s1, s2, n, lane * E);
+    if (lane == 0) b.count[teller] = n;
+  }
+  __syncthreads();
+
+#if __CUDA_ARCH__ >= 900
+  if (a.parts > 1) {
+    cluster_wait();
+    for (int g = warp; g < a.groups; g += warps) {
+      const moments ours = gather<E>(a, b, g);
+      if (of_warp < a.parts)
+        cluster_send(cluster_address(shared_address(b.heard + rank * a.groups + g), of_warp), ours.mean, ours.squares, ours.count, 0, cluster_address(shared_address(&all_heard), of_warp));
+    }
+    barrier_wait(shared_address(&all_heard), 0);
+  }
+#endif
+  for (int g = warp; g < a.groups; g += warps) {
+    const moments all = a.parts > 1 ? warp_join_all(a.parts, [&](int i) { return moments::unpack(b.heard[i * a.groups + g]); }) : gather<E>(a, b, g);
+    const float var = all.squares * a.inverse, rstd = 1 / sqrtf(var + a.eps);
+    for (int i = g * a.run + of_warp; i < (g + 1) * a.run; i += 32) b.mean[i] = all.mean, b.rstd[i] = rstd;
+    if (rank == 0 && of_warp == 0) {
+      a.put(MEAN, a.place(item, MEAN) + g * a.group_step[MEAN], all.mean);
+      a.put(RSTD, a.place(item, RSTD) + g * a.group_step[RSTD], rstd);
+      a.put(NEW_MEAN, a.place(item, NEW_MEAN) + g * a.group_step[NEW_MEAN],
+            (1 - a.momentum) * a.get(RUNNING_MEAN, a.place(item, RUNNING_MEAN) + g * a.group_step[RUNNING_MEAN]) + a.momentum * all.mean);
+      a.put(NEW_VAR, a.place(item, NEW_VAR) + g * a.group_step[NEW_VAR],
+            (1 - a.momentum) * a.get(RUNNING_VAR, a.place(item, RUNNING_VAR) + g * a.group_step[RUNNING_VAR]) + a.momentum * all.squares * a.unbiased);
+    }
+  }
+  __syncthreads();
+
+  float mean[N], rstd[N], scale[E], shift[E];
+  if (count) {
+#pragma unroll
+    for (int e = 0; e < N; e++) mean[e] = b.mean[lane * E + e], rstd[e] = b.rstd[lane * E + e];
+#pragma unroll
+    for (int e = 0; e < E; e++) scale[e] = b.scale[lane * E + e], shift[e] = b.shift[lane * E + e];
+  }
+  char *y = (char *)a.p[Y] + (a.place(item, Y) + line * a.line_step[Y]) * size + lane * 16;
+#pragma unroll 2
+  for (int k = 0; k < count; k++, y += y_step) {
+    vector_open<whole>(v, 0, words[k * active + t]);
+#pragma unroll
+    for (int e = 0; e < E; e++) v[e] = fmaf((v[e] - mean[e % N]) * rstd[e % N], scale[e], shift[e]);
+    if (a.act.op) activate(a.act, v);
+    *(uint4 *)y = vector_close<whole>(v, 0);
+  }
+}
+
+/* ---- what it takes ---------------------------------------------------------------------------------------------------- */
+
+struct state {
+  bands    a;
+  int32_t  number[TENSORS];               /* values of the request; -1: absent */
+  int64_t  items, elements;               /* elements: of x */
+  const void *kernel;
+  uint32_t threads, shared;
+};
+
+/* Whether a line has a run of each group of an item, side by side. outer: the last dim is the one that such groups are counted by. */
+static const char *read_layout(const qn_request *r, state *s, qn_nest *outer)
+{
+  bands &a = s->a;
+  const qn_value *x = &r->value[s->number[X]], *y = &r->value[s->number[Y]];
+  const int64_t E = 16 / qn_kit_bytes(x->dtype);
+  const cuda_norm_nests nests = cuda_norm_nests_of(r, s->number, SHIFT + 1, TENSORS);
+  const qn_nest &walked = nests.walked;
+  *outer = nests.outer;
+  const int last = walked.rank - 1, g = outer->rank - 1;
+  if (last < 0 || last > 1 || g < 0 || g >= MAX_OUTER) return "lines at one step from one another, and groups to each, counted by up to 4 dims that do not merge";
+  const int64_t run = last == 1 ? walked.dim[1] : 1, line = run * outer->dim[g];
+  bool ok = walked.stride[X][0] >= line && walked.stride[Y][0] >= line;
+  for (int t = X; t <= Y; t++) ok &= outer->stride[t][g] == run && (last == 0 || walked.stride[t][1] == 1);
+  if (!ok) return "a line has a run of each of its groups, side by side";
+  for (int t = SCALE; t <= SHIFT; t++) {
+    if (s->number[t] < 0) continue;
+    if (walked.stride[t][0]) return "parameters are alike for all lines";
+    a.run_step[t - SCALE] = last == 1 ? walked.stride[t][1] : 0;
+    if (a.dtype[t] != QN_F32 && a.dtype[t] != QN_F16 && a.dtype[t] != QN_BF16) return "parameters of f16, bf16 or f32";
+  }
+  for (int t = X; t <= Y; t++) {
+    a.line_step[t] = walked.stride[t][0];
+    ok &= r->value[s->number[t]].align >= 16 && a.line_step[t] % E == 0;
+    for (int d = 0; d < g; d++) ok &= outer->stride[t][d] % E == 0;
+  }
+  if (!ok || y->dtype != x->dtype || line % E) return "x and y of one dtype, in whole words aligned to 16 bytes";
+  if (walked.dim[0] * line > INT32_MAX / 2 || nests.groups > INT32_MAX / MOST_PARTS) return "fewer than 2^30 elements in such lines, and 2^27 groups";
+  a.lines = (int32_t)walked.dim[0], a.run = (int32_t)run, a.by_run = cuda_divide_by(run);
+  a.folds = run % E == 0 ? 1 : run >= E - 1 || 2 * run == E ? 2 : (int32_t)E;
+  a.inverse = 1 / (float)nests.length, a.unbiased = 1 / (float)qn_max_i64(1, nests.length - 1);
+  s->items = nests.groups, s->elements = nests.groups * nests.length;
+  for (int t = 0; t < TENSORS; t++) a.group_step[t] = outer->stride[t][g];
+  return nullptr;
+}
+
+/* An item of so many groups, by so many blocks of so many threads; whether `resident` of those have room in a multiprocessor. */
+static bool share_out(state *s, const qn_device *device, const qn_nest *outer, int64_t E, int64_t groups, int64_t parts, uint32_t threads, int64_t resident)
+{
+  bands &a = s->a;
+  const int64_t words = groups * a.run / E;
+  if (words > threads || parts > a.lines) return false;
+  a.lanes = (int32_t)words, a.groups = (int32_t)groups, a.parts = (int32_t)parts;
+  a.rows = (int32_t)(threads / words), a.joins = 32 % words == 0;
+  a.share = (int32_t)qn_ceil_div(a.lines, parts);
+  if ((parts - 1) * a.share >= a.lines) return false;         /* none is without lines */
+  const int64_t shared = (int64_t)a.share * words * 16 + board::bytes(a, (int)threads, (int)E);
+  if (shared > qn_min_i64((int64_t)device->shared_per_unit / resident - 1024, (int64_t)device->shared_per_block) - 16) return false;
+  s->threads = threads, s->shared = (uint32_t)shared;
+  const int g = outer->rank - 1;
+  for (int d = 0; d < MAX_OUTER; d++) {
+    const int from = g - d;
+    a.by_dim[d] = cuda_divide_by(from < 0 ? 1 : d == 0 ? outer->dim[from] / groups : outer->dim[from]);
+    for (int t = 0; t < TENSORS; t++) a.stride[t][d] = from < 0 ? 0 : outer->stride[t][from] * (d == 0 ? groups : 1);
+  }
+  return true;
+}
+
+/* In this order: bytes of a line at least; threads of a block, such blocks of a multiprocessor; blocks for an item at most. Small blocks hide
+ * one another's waits best, where a line's bytes are enough and no cluster is needed; a cluster larger than 8 is seldom scheduled. */
+static const struct { int64_t least; uint32_t threads; int64_t resident, parts; } form[] = {
+  { 128, 128, 8, 1 }, { 128, 256, 4, 1 }, { 128, 512, 2, 1 }, { 128, 256, 4, 8 }, { 128, 512, 2, 8 }, { 64, 512, 2, 8 }, { 32, 512, 2, 8 }, { 128, 512, 1, 1 },
+};
+
+/* Batch norm: a cluster, or one block of a multiprocessor, is slower than two trips of which the cache has one, if those are in whole words. */
+static bool choose(state *s, const qn_device *device, const qn_nest *outer, int64_t E, bool batch)
+{
+  const int64_t all = outer->dim[outer->rank - 1];
+  const bool alone = !batch || s->a.run % E || (uint64_t)s->elements * (uint64_t)(16 / E) > device->cache;
+  for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
+    int64_t groups = 1;
+    while (groups < all && (groups * s->a.run * (16 / E) < form[i].least || groups * s->a.run % E || all % groups)) groups++;
+    if (groups * s->a.run % E || (form[i].resident == 1 && !alone)) continue;
+    for (int64_t parts = 1; parts <= (batch || !cuda_has_clusters(device) ? 1 : form[i].parts); parts += parts < 4 ? 1 : 2)
+      if (share_out(s, device, outer, E, groups, parts, form[i].threads, form[i].resident)) return true;
+  }
+  return false;
+}
+
+template <int whole> static const void *kernel_of(const state &s) { return s.a.folds == 1 ? (const void *)norm_bands<whole, true> : (const void *)norm_bands<whole, false>; }
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_norm_roles roles = qn_norm_roles_of(r->op[0].op);
+  const int8_t role[TENSORS] = { roles.x, roles.y, roles.scale, roles.shift, roles.mean, roles.rstd, roles.running_mean, roles.running_var, roles.new_mean, roles.new_var };
+  const qn_norm *norm = (const qn_norm *)r->op[0].attr;
+  state s = {};
+  bands &a = s.a;
+  if (r->device->arch_major < 8) return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  for (int t = 0; t < TENSORS; t++) {
+    s.number[t] = qn_role_at(&r->op[0], role[t]);
+    if (s.number[t] >= 0) a.dtype[t] = r->value[s.number[t]].dtype;
+  }
+  const uint32_t dtype = a.dtype[X];
+  if (dtype != QN_F32 && dtype != QN_BF16 && dtype != QN_F16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
+  s.number[Y] = norm_activation_behind(r, s.number[Y], &a.act, out);
+  qn_nest outer;
+  const char *rule = read_layout(r, &s, &outer);
+  if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");
+  const int64_t E = 16 / qn_kit_bytes(dtype);
+  if (!choose(&s, r->device, &outer, E, r->op[0].op == QN_OP_BATCH_NORM))
+    return qn_refuse(out, "a band must fit into the shared memory of a block or of a cluster's", "x", "", "%d lines", a.lines);
+  s.items /= a.groups;
+  a.eps = (float)norm->eps, a.momentum = (float)norm->momentum;
+  a.centred = r->op[0].op != QN_OP_RMS_NORM;
+  s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(s) : dtype == QN_BF16 ? kernel_of<QN_BF16>(s) : kernel_of<QN_F16>(s);
+  out->estimate = 3000 + (double)s.elements * 2 * qn_kit_bytes(dtype) / 3000;
+  return cuda_keep(out, &s, sizeof s);
+}
+
+/* ---- build, run ------------------------------------------------------------------------------------------------------- */
+
+static qn_status build(const qn_request *, qn_prepared *p) { return cuda_allow_shared(((const state *)p->state)->kernel); }
+
+static qn_status run(const qn_prepared *p, const qn_launch *launch)
+{
+  const state *s = (const state *)p->state;
+  bands a = s->a;
+  for (int t = 0; t < TENSORS; t++) a.p[t] = s->number[t] < 0 ? nullptr : launch->ptr[s->number[t]];
+  cudaLaunchAttribute cluster = {};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = { (unsigned)a.parts, 1, 1 };
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3((unsigned)(s->items * a.parts));
+  config.blockDim = dim3(s->threads);
+  config.dynamicSmemBytes = s->shared;
+  config.stream = (cudaStream_t)launch->stream;
+  config.attrs = &cluster;
+  config.numAttrs = a.parts > 1;
+  void *arguments[] = { &a };
+  return cuda_check(cudaLaunchKernelExC(&config, s->kernel, arguments), "norm_bands");
+}
+
+#define ROW(op, traits) { "bands", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | traits, nullptr, nullptr, prepare, build, run, cuda_release }
+static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM, QN_TRAIT_BATCH_INVARIANT), ROW(QN_OP_RMS_NORM, QN_TRAIT_BATCH_INVARIANT), ROW(QN_OP_BATCH_NORM, 0) };
+const qn_engine_list cuda_norm_bands_list = { row, sizeof row / sizeof *row };
