@@ -106,7 +106,8 @@ static bool prepare_product(const qn_request *r, state *st)
 static qn_status check(const qn_request *r, const cuda_conv_problem *c, qn_prepared *out)
 {
   if (c->x->rank != 4) return qn_refuse(out, "two spatial dims", "x", "2", "%d", c->x->rank - 2);
-  if (c->x->dtype != QN_F32 || c->w->dtype != QN_F32 || c->y->dtype != QN_F32) return qn_refuse(out, "dtypes", "x", "f32", "%s", "another");
+  qn_status status = cuda_conv_wants_f32(c, out);
+  if (status) return status;
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
   for (int d = 0; d < 2; d++) {
     if (c->stride[d] != 1 || c->dilation[d] != 1) return qn_refuse(out, "stride and dilation of 1", "x", "1", "%lld", (long long)qn_max_i64(c->stride[d], c->dilation[d]));

@@ -52,9 +52,9 @@ qn_status cuda_conv_wants_ampere(const qn_request *r, qn_prepared *out)
 
 qn_status cuda_conv_wants_halves(const cuda_conv_problem *c, qn_prepared *out)
 {
-  uint32_t dtype = c->mode == CUDA_CONV_DATA ? c->y->dtype : c->x->dtype;
-  if (dtype == QN_F16 || dtype == QN_BF16) return QN_OK;
-  return qn_refuse(out, "dtypes", "x", "f16 or bf16", "%s", "another");
+  const qn_value *read = c->mode == CUDA_CONV_DATA ? c->y : c->x;
+  if (read->dtype == QN_F16 || read->dtype == QN_BF16) return QN_OK;
+  return qn_refuse(out, "dtypes", cuda_conv_name(c, read), "f16 or bf16", "%s", qn_kit_name(read->dtype));
 }
 
 qn_status cuda_conv_wants_channels_last(const qn_value *v, const char *name, qn_prepared *out)
@@ -76,7 +76,8 @@ qn_status cuda_conv_read_halves(cuda_conv_problem *c, const qn_request *r, qn_pr
 qn_status cuda_conv_wants_narrow(const cuda_conv_problem *c, qn_prepared *out)
 {
   if (c->x->rank != 4) return qn_refuse(out, "two spatial dims", "x", "2", "%d", c->x->rank - 2);
-  if (c->x->dtype != QN_F32 || c->w->dtype != QN_F32 || c->y->dtype != QN_F32) return qn_refuse(out, "dtypes", "x", "f32", "%s", "another");
+  qn_status status = cuda_conv_wants_f32(c, out);
+  if (status) return status;
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
   if (c->channels > 4) return qn_refuse(out, "at most 4 channels", "x", "4", "%lld", (long long)c->channels);
   for (int d = 0; d < 2; d++) {

@@ -23,7 +23,8 @@ static int64_t pixel_stride(const qn_value *v) { return v->dim[3] > 1 ? v->strid
 static qn_status check(const cuda_conv_problem *p, qn_prepared *out)
 {
   if (p->x->rank != 4) return qn_refuse(out, "two spatial dims", "x", "2", "%d", p->x->rank - 2);
-  if (p->x->dtype != QN_F32 || p->w->dtype != QN_F32 || p->y->dtype != QN_F32) return qn_refuse(out, "dtypes", "x", "f32", "%s", "another");
+  qn_status status = cuda_conv_wants_f32(p, out);
+  if (status) return status;
   if (p->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)p->groups);
   for (int d = 0; d < 2; d++)
     if (p->size[d] != 1 || p->stride[d] != 1 || p->before[d] != 0 || p->in[d] != p->out[d])

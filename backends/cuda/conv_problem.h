@@ -18,6 +18,22 @@ typedef struct cuda_conv_problem {
 
 static inline bool cuda_conv_is_float(const qn_value *v) { return v->dtype == QN_F32 || v->dtype == QN_F16 || v->dtype == QN_BF16; }
 
+/* What the op itself calls x, w or y. */
+static inline const char *cuda_conv_name(const cuda_conv_problem *p, const qn_value *v)
+{
+  if (v == p->w) return p->mode == CUDA_CONV_FILTER ? "dw" : "w";
+  if (v == p->x) return p->mode == CUDA_CONV_DATA ? "dx" : "x";
+  return p->mode == CUDA_CONV_FORWARD ? "y" : "dy";
+}
+
+static inline qn_status cuda_conv_wants_f32(const cuda_conv_problem *p, qn_prepared *out)
+{
+  const qn_value *all[] = { p->x, p->w, p->y };
+  for (int i = 0; i < 3; i++)
+    if (all[i]->dtype != QN_F32) return qn_refuse(out, "dtypes", cuda_conv_name(p, all[i]), "f32", "%s", qn_kit_name(all[i]->dtype));
+  return QN_OK;
+}
+
 /* Refuses dtypes other than f32, f16 and bf16, operands of two dtypes, and images beyond 2^31 elements. */
 static inline qn_status cuda_conv_problem_read_volume(cuda_conv_problem *p, const qn_request *r, qn_prepared *out)
 {
@@ -37,7 +53,9 @@ static inline qn_status cuda_conv_problem_read_volume(cuda_conv_problem *p, cons
     p->x_at = qn_role(op, QN_ROLE_CONV_BACKWARD_FILTER_X), p->w_at = qn_role(op, QN_ROLE_CONV_BACKWARD_FILTER_DW), p->y_at = qn_role(op, QN_ROLE_CONV_BACKWARD_FILTER_DY);
   }
   p->x = &r->value[p->x_at], p->w = &r->value[p->w_at], p->y = &r->value[p->y_at];
-  if (!cuda_conv_is_float(p->x) || !cuda_conv_is_float(p->w) || !cuda_conv_is_float(p->y)) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "another");
+  const qn_value *all[] = { p->x, p->w, p->y };
+  for (int i = 0; i < 3; i++)
+    if (!cuda_conv_is_float(all[i])) return qn_refuse(out, "dtypes", cuda_conv_name(p, all[i]), "f16, bf16 or f32", "%s", qn_kit_name(all[i]->dtype));
   const qn_value *a = p->mode == CUDA_CONV_DATA ? p->y : p->x, *b = p->mode == CUDA_CONV_FILTER ? p->y : p->w;
   if (a->dtype != b->dtype) return qn_refuse(out, "operands of one dtype", "w", "", "%s", "two");
   p->channels = p->x->dim[1];
@@ -107,7 +125,7 @@ static inline qn_status cuda_conv_problem_chain(const cuda_conv_problem *p, cons
   if (p->bias_at >= 0) {
     cuda_out_dims row = { { -1, 0, -1, -1 }, CUDA_BY_DIMS };       /* [K], along columns */
     int k = cuda_chain_operand(chain, r, p->bias_at, &row);
-    if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", "another");
+    if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", qn_kit_name(r->value[p->bias_at].dtype));
     cuda_chain_step(chain, QN_OP_ADD, k, false, 0, 0);
   }
   if (p->mode == CUDA_CONV_FILTER || !qn_is_channels_last(&r->value[written])) return QN_OK;
@@ -129,7 +147,7 @@ static inline qn_status cuda_conv_problem_bias_relu(const cuda_conv_problem *p, 
     if (p->bias_at >= 0) {
       cuda_out_dims row = { { -1, 0, -1, -1 }, CUDA_BY_DIMS };     /* [K], along columns */
       int k = cuda_chain_operand(chain, r, p->bias_at, &row);
-      if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", "another");
+      if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", qn_kit_name(r->value[p->bias_at].dtype));
       cuda_chain_step(chain, QN_OP_ADD, k, false, 0, 0);
     }
     cuda_chain_follow(chain, &some, &dims);

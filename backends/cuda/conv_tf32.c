@@ -52,7 +52,8 @@ static qn_status check(const qn_conv *c, const qn_value *x, const qn_value *w, c
 {
   if (x->rank != 4) return qn_refuse(out, "two spatial dims", "x", "2", "%d", x->rank - 2);
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
-  if (x->dtype != QN_F32 || w->dtype != QN_F32 || y->dtype != QN_F32) return qn_refuse(out, "dtypes", "x", "f32", "%s", "another");
+  const uint32_t other = x->dtype != QN_F32 ? x->dtype : w->dtype != QN_F32 ? w->dtype : y->dtype;
+  if (other != QN_F32) return qn_refuse(out, "dtypes", "x", "f32, and of the others", "%s", qn_kit_name(other));
   for (int d = 0; d < 2; d++) {
     int64_t reach = (w->dim[2 + d] - 1) * c->dilation[d];
     if (c->stride[d] > 8 || reach > 120 || c->pad_before[d] > 120 || c->pad_after[d] > 120)
@@ -95,7 +96,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
   if (bias >= 0) {
     cuda_out_dims row = { { -1, 0, -1, -1 }, CUDA_BY_DIMS };       /* [K], along columns */
     int k = cuda_chain_operand(&chain, r, bias, &row);
-    if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", "another");
+    if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", qn_kit_name(r->value[bias].dtype));
     cuda_chain_step(&chain, QN_OP_ADD, k, false, 0, 0);
   }
   if (mode != FILTER) cuda_chain_follow(&chain, r, &dims);

@@ -291,7 +291,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (bias >= 0) {
     cuda_out_dims row = { { -1, 0, -1, -1 }, CUDA_BY_DIMS };       /* [K], along columns */
     int k = cuda_chain_operand(&chain, r, bias, &row);
-    if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", "another");
+    if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", qn_kit_name(r->value[bias].dtype));
     cuda_chain_step(&chain, QN_OP_ADD, k, false, 0, 0);
   }
   bool packed = qn_is_channels_last(&r->value[p.written]);

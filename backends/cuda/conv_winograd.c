@@ -49,7 +49,8 @@ static qn_status prepare_product(const qn_request *r, state *st, int64_t batch, 
 static qn_status check(const cuda_conv_problem *p, const cuda_winograd *f, qn_prepared *out)
 {
   if (p->x->rank != 4) return qn_refuse(out, "two spatial dims", "x", "2", "%d", p->x->rank - 2);
-  if (p->x->dtype != QN_F32 || p->w->dtype != QN_F32 || p->y->dtype != QN_F32) return qn_refuse(out, "dtypes", "x", "f32", "%s", "another");
+  qn_status status = cuda_conv_wants_f32(p, out);
+  if (status) return status;
   if (p->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)p->groups);
   for (int d = 0; d < 2; d++) {
     if (p->stride[d] != 1 || p->dilation[d] != 1) return qn_refuse(out, "stride and dilation of 1", "x", "1", "%lld", (long long)qn_max_i64(p->stride[d], p->dilation[d]));

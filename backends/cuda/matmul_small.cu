@@ -196,7 +196,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   qn_status status = cuda_matmul_read(r, out, &m);
   if (status) return status;
-  if ((m.a.dtype != QN_BF16 && m.a.dtype != QN_F16) || m.b.dtype != m.a.dtype) return qn_refuse(out, "dtypes", "a", "both f16 or both bf16", "%s", "others");
+  if ((m.a.dtype != QN_BF16 && m.a.dtype != QN_F16) || m.b.dtype != m.a.dtype) return qn_refuse(out, "dtypes", "a", "both f16 or both bf16", "%s, %s", qn_kit_name(m.a.dtype), qn_kit_name(m.b.dtype));
   bool rows_a, rows_b;
   if (!lies(&m.a, m.k, &rows_a) || !lies(&m.b, m.k, &rows_b)) return qn_refuse(out, "operands with a contiguous dim", rows_a ? "a" : "b", "a stride of 1", "%s", "none");
   int64_t tiles_m = qn_ceil_div(m.m, TILE), tiles_n = qn_ceil_div(m.n, TILE), tiles = tiles_m * tiles_n * m.batch[0] * m.batch[1];

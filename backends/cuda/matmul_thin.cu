@@ -164,7 +164,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_matmul m;
   qn_status status = cuda_matmul_read(r, out, &m);
   if (status) return status;
-  if (m.a.dtype != QN_F32 || m.b.dtype != QN_F32) return qn_refuse(out, "dtypes", "a", "f32", "%s", "another");
+  if (m.a.dtype != QN_F32 || m.b.dtype != QN_F32) return qn_refuse(out, "dtypes", m.a.dtype != QN_F32 ? "a" : "b", "f32", "%s", qn_kit_name(m.a.dtype != QN_F32 ? m.a.dtype : m.b.dtype));
   if (m.a.align < 4 || m.b.align < 4) return qn_refuse(out, "elements at their own alignment", "a", "4 bytes", "%s", "less");
   if (m.m > FEW && m.n > FEW) return qn_refuse(out, "rows or columns of 16 or fewer", "y", "16", "%lld", (long long)qn_min_i64(m.m, m.n));
   int64_t batches = m.batch[0] * m.batch[1];

@@ -229,7 +229,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int which = 0;
   while (strcmp(families[which].engine, out->engine->name)) which++;
   const family *f = &families[which];
-  if (!kernels_of(which, a->dtype, b->dtype)) return qn_refuse(out, "dtypes", "a", f->takes, "%s", "another");
+  if (!kernels_of(which, a->dtype, b->dtype)) return qn_refuse(out, "dtypes", "a", f->takes, "%s, %s", qn_kit_name(a->dtype), qn_kit_name(b->dtype));
   cuda_matmul m;
   qn_status status = cuda_matmul_read(r, out, &m);
   if (status) return status;

@@ -336,7 +336,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   for (int t = 0; t < 3; t++) {
     v[t] = &request->value[s.number[t]];
     if (v[t]->dtype != QN_F32 && v[t]->dtype != QN_F16 && v[t]->dtype != QN_BF16)
-      return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "another");
+      return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(v[t]->dtype));
   }
   const qn_value *x = v[0];
   int64_t axis = ((const qn_axis *)op->attr)->axis;
