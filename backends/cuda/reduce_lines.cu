@@ -3,7 +3,8 @@
  *   sum, mean, prod, max, min   norm1 = sum |x|   norm2 = sqrt(sum x^2)   amax = max |x|   argmax, argmin = where
  *
  * rows: what is reduced is contiguous, in one run or several; a warp or a block for each result.
- * columns: what is kept is contiguous; a thread takes 8 neighbouring columns, a block from 32 to 256, and lines of them in turn.
+ * columns: what is kept is contiguous; a thread takes 8 neighbouring columns, a block from 32 to 256, and lines of them in turn; or, of a
+ * few lines and very many columns, all.
  * Few results make few blocks: their lines are split. The parts of columns meet in a cluster (Hopper) where that leaves no multiprocessor
  * idle; else the last block to end joins all the parts of its results, in order. */
 #include "cuda_backend.h"
@@ -12,7 +13,7 @@
 #include "sm90.cuh"
 #include "vector.cuh"
 
-enum { V = 8, MAX_KEPT = 4, THREADS = 256, RESIDENT = 4, MOST_PARTS = 8 };       /* MOST_PARTS: of a cluster */
+enum { V = 8, MAX_KEPT = 4, THREADS = 256, RESIDENT = 4, MOST_PARTS = 8, MOST_LINES = 64 };       /* of a cluster; of a thread that has whole columns */
 /* |x| and -x are masks on the way in (and, for min, on the way out); squares are summed in double, for they overflow. Of PLACE the upper
  * word grows with x, NaN above all, and the lower falls with x's number: the largest is the first of the largest. */
 enum { SUM, SUM_SQUARES, PRODUCT, MAXIMUM, PLACE };
@@ -53,6 +54,7 @@ struct lines {
   float    none;                          /* an x that changes no result */
   uint32_t x_dtype, y_dtype, op;
   int32_t  parts, clustered;              /* clustered: the parts of a result are one cluster */
+  bool     ordered;                       /* x's numbers grow from run to run */
   int64_t  results, count;                /* how many, of how many elements each */
   int64_t  length, repeat_stride;         /* count is made of `runs` of this length */
   uint32_t runs;
@@ -61,7 +63,7 @@ struct lines {
   uint32_t run;                           /* ... so many are of one run */
   uint32_t share;                         /* columns: lines of a run in one part */
   uint32_t number_unit, number_repeat;    /* x's number, row-major, goes so far from one element of a run to the next, and from run to run */
-  uint32_t lanes;                         /* a power of two up to 32: of a line, in one block (columns); of a warp, for one row, or a block's 256 */
+  uint32_t lanes;                         /* a power of two up to 32: of a line, in one block (columns); of a warp, for one row; or a block's, all */
   int32_t  rank;                          /* of what is kept, innermost first */
   uint32_t dim[MAX_KEPT];
   int64_t  x_stride[MAX_KEPT], y_stride[MAX_KEPT];
@@ -78,18 +80,26 @@ struct lines {
   }
 };
 
+/* What a thread has seen of PLACE where x's numbers grow as it goes: a comparison costs a third of a key's. */
+struct found { float value; uint32_t number; };
+template <class A> constexpr bool finds = false;
+template <> constexpr bool finds<found> = true;
+
 template <int kind, class A> __device__ __forceinline__ A join(A a, A b)
 {
   return kind == PRODUCT ? a * b : kind == MAXIMUM ? (A)larger((float)a, (float)b) : kind == PLACE ? max(a, b) : a + b;
 }
+__device__ __forceinline__ float masked(const lines &l, float v) { return __uint_as_float((__float_as_uint(v) & l.keep) ^ l.flip); }
+__device__ __forceinline__ uint64_t key_of(float v, uint32_t number)
+{
+  uint32_t bits = __float_as_uint(v + 0.f), order = bits ^ ((uint32_t)((int32_t)bits >> 31) | 0x80000000u);       /* -0 is 0 */
+  return (uint64_t)(v == v ? order : ~0u) << 32 | ~number;
+}
 /* An x, of that number. */
 template <int kind, class A> __device__ __forceinline__ A seen(const lines &l, float v, uint32_t number)
 {
-  v = __uint_as_float((__float_as_uint(v) & l.keep) ^ l.flip);
-  if (kind == PLACE) {
-    uint32_t bits = __float_as_uint(v + 0.f), order = bits ^ ((uint32_t)((int32_t)bits >> 31) | 0x80000000u);     /* -0 is 0 */
-    return (A)((uint64_t)(v == v ? order : ~0u) << 32 | ~number);
-  }
+  v = masked(l, v);
+  if constexpr (kind == PLACE) return key_of(v, number);
   return kind == SUM_SQUARES ? (A)v * (A)v : (A)v;
 }
 template <int kind, class A> __device__ __forceinline__ A seen(const lines &l, double v, uint32_t) { return l.op == QN_OP_REDUCE_NORM1 ? fabs(v) : v; }
@@ -98,6 +108,12 @@ template <int kind, class A> __device__ __forceinline__ A nothing()
 {
   if constexpr (kind == MAXIMUM) return -INFINITY;
   return A(kind == PRODUCT);
+}
+template <int kind, class A, class T> __device__ __forceinline__ void see(A &sum, const lines &l, T v, uint32_t number) { sum = join<kind>(sum, seen<kind, A>(l, v, number)); }
+template <int kind> __device__ __forceinline__ void see(found &best, const lines &l, float v, uint32_t number)
+{
+  v = masked(l, v);
+  if (!(v <= best.value) & best.value == best.value) best = { v, number };       /* NaN is more than all but NaN */
 }
 template <int kind, class A> __device__ __forceinline__ A join_warp(A v, int lanes)
 {
@@ -159,8 +175,6 @@ template <int whole, class A> constexpr int batch = whole == 0 || whole == QN_F6
 template <int kind, int whole, bool columns, class A> __device__ __forceinline__ void gather(A (&sum)[V], const lines &l, walk w, int columns_n)
 {
   constexpr int BATCH = batch<whole, A>;
-#pragma unroll
-  for (int i = 0; i < V; i++) sum[i] = nothing<kind, A>();
   for (; w.left > 0; w.left -= BATCH) {
     eight<whole> x[BATCH];
     int n[BATCH];
@@ -179,7 +193,7 @@ template <int kind, int whole, bool columns, class A> __device__ __forceinline__
       if (n[b] > 0)
 #pragma unroll
         for (int i = 0; i < V; i++)
-          if (whole || i < n[b]) sum[i] = join<kind>(sum[i], seen<kind, A>(l, v[i], number[b] + (columns ? 0 : i * l.number_unit)));
+          if (whole || i < n[b]) see<kind>(sum[i], l, v[i], number[b] + (columns || finds<A> ? 0 : i * l.number_unit));
     }
   }
 }
@@ -201,7 +215,7 @@ __device__ __forceinline__ void gather_batch(A (&sum)[V], const lines &l, const 
     typename eight<whole>::number v[V];
     x[b].open(v);
 #pragma unroll
-    for (int i = 0; i < V; i++) sum[i] = join<kind>(sum[i], seen<kind, A>(l, ends && b >= left ? (typename eight<whole>::number)l.none : v[i], number + b * number_step));
+    for (int i = 0; i < V; i++) see<kind>(sum[i], l, ends && b >= left ? (typename eight<whole>::number)l.none : v[i], number + b * number_step);
   }
 }
 
@@ -209,8 +223,6 @@ __device__ __forceinline__ void gather_batch(A (&sum)[V], const lines &l, const 
 template <int kind, int whole, class A> __device__ __forceinline__ void gather_lines(A (&sum)[V], const lines &l, int64_t from, uint32_t begin, uint32_t end, uint32_t step)
 {
   constexpr int BATCH = batch<whole, A>, bytes = bytes_of(whole);
-#pragma unroll
-  for (int i = 0; i < V; i++) sum[i] = nothing<kind, A>();
   int64_t apart = step * l.line_stride * bytes;
   uint32_t number_step = step * l.number_unit;
 #pragma unroll 1
@@ -222,6 +234,25 @@ template <int kind, int whole, class A> __device__ __forceinline__ void gather_l
     for (; left >= BATCH; left -= BATCH, at += BATCH * apart, number += BATCH * number_step) gather_batch<kind, whole, false>(sum, l, at, apart, left, number, number_step);
     if (left > 0) gather_batch<kind, whole, true>(sum, l, at, apart, left, number, number_step);
   }
+}
+
+/* By `into`, a thread's items from this number on, or none; apart: numbers between its 8 sums. */
+template <int kind, int whole, class A, class F> __device__ __forceinline__ void collect(A (&sum)[V], const lines &l, bool any, uint32_t number, uint32_t apart, F into)
+{
+  if constexpr (kind == PLACE && whole != 0) {
+    if (l.ordered) {
+      found best[V];
+#pragma unroll
+      for (int i = 0; i < V; i++) best[i] = { -INFINITY, number };
+      into(best);
+#pragma unroll
+      for (int i = 0; i < V; i++) sum[i] = any ? key_of(best[i].value, best[i].number + i * apart) : 0;
+      return;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < V; i++) sum[i] = nothing<kind, A>();
+  into(sum);
 }
 
 /* ---- parts of a result ------------------------------------------------------------------------------------- */
@@ -277,7 +308,8 @@ template <int kind, int whole> __global__ void __launch_bounds__(THREADS, whole 
   uint32_t result = (uint32_t)(l.parts == 1 ? job : quotient(job, (uint32_t)l.parts)), part = (uint32_t)(job - (int64_t)result * l.parts);
   int64_t share = quotient(l.items + l.parts - 1, (uint32_t)l.parts);
   A sum[V];
-  gather<kind, whole, false>(sum, l, walk(l, l.place(result, l.x_stride), V, V, part * share + t, min(l.items, (part + 1) * share), threads), 0);
+  const walk w(l, l.place(result, l.x_stride), V, V, part * share + t, min(l.items, (part + 1) * share), threads);
+  collect<kind, whole>(sum, l, w.left > 0, w.number, l.number_unit, [&](auto &to) { gather<kind, whole, false>(to, l, w, 0); });
 #pragma unroll
   for (int half = V / 2; half; half >>= 1)
 #pragma unroll
@@ -324,10 +356,19 @@ template <int kind, int whole> __global__ void __launch_bounds__(whole ? 2 * THR
 #endif
   int64_t from = l.place(outer * l.dim[0] + (n > 0 ? c0 : 0), l.x_stride);
   if constexpr (whole != 0) {
-    gather_lines<kind, whole>(sum, l, from, blockIdx.y * l.share + line, n > 0 ? min((uint32_t)l.length, (blockIdx.y + 1) * l.share) : 0, step);
+    const uint32_t begin = blockIdx.y * l.share + line, end = n > 0 ? min((uint32_t)l.length, (blockIdx.y + 1) * l.share) : 0;
+    collect<kind, whole>(sum, l, begin < end, begin * l.number_unit, 0, [&](auto &to) { gather_lines<kind, whole>(to, l, from, begin, end, step); });
   } else {
     int64_t share = quotient(l.items + l.parts - 1, (uint32_t)l.parts), end = n > 0 ? min(l.items, (blockIdx.y + 1) * share) : 0;
-    gather<kind, whole, true>(sum, l, walk(l, from, l.line_stride, 1, blockIdx.y * share + line, end, step), n);
+    const walk w(l, from, l.line_stride, 1, blockIdx.y * share + line, end, step);
+    collect<kind, whole>(sum, l, w.left > 0, w.number, 0, [&](auto &to) { gather<kind, whole, true>(to, l, w, n); });
+  }
+  if (step == 1) {                        /* all lines of its columns are a thread's; through shared memory results are stored side by side */
+#pragma unroll
+    for (int i = 0; i < V; i++) shared[t * V + i] = sum[i];
+    __syncthreads();
+    for (uint32_t c = t; c < wide && first + c < l.dim[0]; c += blockDim.x) finish(l, result + c, shared[c]);
+    return;
   }
 #pragma unroll
   for (int i = 0; i < V; i++) {
@@ -447,6 +488,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t runs = gone.rank == 2 ? gone.dim[0] : 1;
   l.runs = (uint32_t)runs;
   l.repeat_stride = gone.rank == 2 ? gone.stride[0][0] : 0;
+  l.ordered = gone.rank < 2 || gone.stride[1][0] >= l.length * gone.stride[1][inner];
   if (l.length > INT32_MAX || runs > INT32_MAX) return qn_refuse(out, "runs below 2^31 elements", "x", "", "%lld", (long long)l.length);
   bool columns = kept.rank > 0 && l.x_stride[0] == 1 && l.line_stride != 1;
   if (!columns && l.line_stride != 1 && l.length > 1)
@@ -463,7 +505,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st.threads = THREADS;
   int64_t outer = columns ? l.results / l.dim[0] : 1, blocks, parts;    /* parts: until each unit has its blocks, of some work */
   if (outer > 65535) return qn_refuse(out, "at most 65535 outer places", "x", "65535", "%lld", (long long)outer);
-  if (columns && whole && fill_device(&l, &st, r->device)) {
+  if (columns && whole && l.runs == 1 && l.length <= MOST_LINES && l.results >= V * THREADS * (int64_t)r->device->units) {
+    st.threads = THREADS / 2;
+    l.lanes = (uint32_t)st.threads;
+    parts = 1;
+    blocks = qn_ceil_div(l.dim[0], l.lanes * V) * outer;
+  } else if (columns && whole && fill_device(&l, &st, r->device)) {
     parts = l.parts;
     blocks = qn_ceil_div(l.dim[0], l.lanes * V) * outer;
   } else if (columns) {
@@ -510,7 +557,7 @@ template <int kind, int whole> static void launch_as(const state *st, const line
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(st->blocks[0], (unsigned)l.parts, st->blocks[2]);
     config.blockDim = dim3((unsigned)st->threads);
-    config.dynamicSmemBytes = sizeof(typename accumulator<kind, whole>::type) * ((size_t)st->threads * (l.lanes > 4 ? l.lanes / 4 : 1) + (l.clustered ? l.lanes * V : 0));
+    config.dynamicSmemBytes = sizeof(typename accumulator<kind, whole>::type) * ((size_t)st->threads * (l.lanes > 32 ? (size_t)V : l.lanes > 4 ? l.lanes / 4 : 1) + (l.clustered ? l.lanes * V : 0));
     config.stream = stream;
     config.attrs = &cluster;
     config.numAttrs = l.clustered;
