@@ -1,7 +1,7 @@
 /* transform_tiled.cu -- copies at the speed of memory: rows in units of 16 bytes, transposes in tiles through shared memory.
  *
  * Every transform says where y's element i comes from: x at base + sum i[d] stride[d]. What is kept of dims after merging
- * decides: where the innermost dim is contiguous in both, a thread moves one unit of 16, 8, 4, 2 or 1 bytes (rows); where it is
+ * decides: where the innermost dim is contiguous in both, a thread moves a unit of 16 bytes or some of 8, 4, 2 or 1 (rows); where it is
  * contiguous in y and another dim is in x, a block turns a tile around: words of 4 bytes where they lie so (words), else elements
  * (tiles).
  * Pad and strided slices of one element's width stay with the direct engine. */
@@ -24,25 +24,38 @@ struct move {
 /* Up to N parts of y in one launch, each by blocks of its own from first[] on. */
 template <int N> struct moves { move m[N]; uint32_t first[N]; };
 
+/* Units of a thread: narrow ones are on their way together. */
+template <class T> constexpr int units_of = sizeof(T) < 4 ? 4 : sizeof(T) < 16 ? 2 : 1;
+
 template <class T, int N> __global__ void __launch_bounds__(256) transform_rows(const __grid_constant__ moves<N> all)
 {
+  constexpr int K = units_of<T>;
   int k = 0;
 #pragma unroll
   for (int i = 1; i < N; i++) k += blockIdx.x >= all.first[i];
   const move &m = all.m[N > 1 ? k : 0];
-  uint32_t unit = (blockIdx.x - all.first[k]) * 256 + threadIdx.x;
-  if (unit >= m.units) return;
-  int64_t from = 0, to = 0;
-  uint32_t rest = unit;
+  const uint32_t first = (blockIdx.x - all.first[k]) * (256 * K) + threadIdx.x;
+  T v[K];
+  int64_t to[K];
 #pragma unroll
-  for (int d = 0; d < MAX_DIMS; d++)
-    if (d < m.rank) {
-      uint32_t i = rest, q = d + 1 < m.rank ? cuda_quotient(rest, m.dim[d], &i) : 0;
-      from += i * m.x_stride[d];
-      to += i * m.y_stride[d];
-      rest = q;
-    }
-  *(T *)(m.y + to) = *(const T *)(m.x + from);
+  for (int u = 0; u < K; u++) {
+    uint32_t rest = first + u * 256;
+    if (rest >= m.units) break;
+    int64_t from = 0;
+    to[u] = 0;
+#pragma unroll
+    for (int d = 0; d < MAX_DIMS; d++)
+      if (d < m.rank) {
+        uint32_t i = rest, q = d + 1 < m.rank ? cuda_quotient(rest, m.dim[d], &i) : 0;
+        from += i * m.x_stride[d];
+        to[u] += i * m.y_stride[d];
+        rest = q;
+      }
+    v[u] = *(const T *)(m.x + from);
+  }
+#pragma unroll
+  for (int u = 0; u < K; u++)
+    if (first + u * 256 < m.units) *(T *)(m.y + to[u]) = v[u];
 }
 
 /* Where the place that this block has of the dims other than these two begins. */
@@ -246,7 +259,7 @@ template <class T, int N> static void launch_rows(const move *m, int n, cudaStre
   uint32_t blocks = 0;
   for (int i = 0; i < N; i++) {
     all.first[i] = i < n ? blocks : UINT32_MAX;
-    if (i < n) all.m[i] = m[i], blocks += m[i].units / 256 + (m[i].units % 256 > 0);
+    if (i < n) all.m[i] = m[i], blocks += (uint32_t)qn_ceil_div(m[i].units, 256 * units_of<T>);
   }
   transform_rows<T, N><<<blocks, 256, 0, stream>>>(all);
 }
