@@ -56,7 +56,7 @@ template <int in> __global__ static void __launch_bounds__(THREADS) quantize_spr
   int zero[U];
 #pragma unroll
   for (int u = 0; u < U; u++)
-    if (u < p.steps && first + u * THREADS < p.vectors) word[u] = __ldcs((const uint4 *)p.x + first + u * THREADS);
+    if (u < p.steps && first + u * THREADS < p.vectors) word[u] = __ldg((const uint4 *)p.x + first + u * THREADS);
   if (p.parts) scale_join(p, scale, zero);
   else scales_spread(p, first, scale, zero);
   scaler c;
@@ -108,7 +108,7 @@ template <int in> __global__ static void __launch_bounds__(THREADS, 4) quantize_
   uint4 word[U];
 #pragma unroll
   for (int u = 0; u < U; u++)
-    if (u < at.rows) word[u] = __ldcs((const uint4 *)p.x + at.first + u * p.pitch);
+    if (u < at.rows) word[u] = __ldg((const uint4 *)p.x + at.first + u * p.pitch);
   scaler c[V];
   int zero[V];
   float scale[V];
@@ -159,8 +159,8 @@ template <int out, bool each> __device__ __forceinline__ void store_widened(cons
 }
 template <int out> __device__ __forceinline__ uint2 load_octets(const problem &p, uint32_t vector)
 {
-  if (per_vector<out> == 8) return __ldcs((const uint2 *)p.y + vector);
-  return make_uint2(__ldcs((const uint32_t *)p.y + vector), 0);
+  if (per_vector<out> == 8) return __ldg((const uint2 *)p.y + vector);
+  return make_uint2(__ldg((const uint32_t *)p.y + vector), 0);
 }
 
 template <int out> __global__ static void __launch_bounds__(THREADS) dequantize_spread(const __grid_constant__ problem p)
@@ -215,7 +215,7 @@ template <int in> __global__ static void __launch_bounds__(THREADS, 6) quantize_
   scaler c[U];
 #pragma unroll
   for (int u = 0; u < U; u++)
-    word[u] = u < p.steps && first + u * THREADS < p.vectors ? __ldcs((const uint4 *)p.x + first + u * THREADS) : make_uint4(0, 0, 0, 0);
+    word[u] = u < p.steps && first + u * THREADS < p.vectors ? __ldg((const uint4 *)p.x + first + u * THREADS) : make_uint4(0, 0, 0, 0);
 #pragma unroll
   for (int u = 0; u < U; u++) most[u] = magnitude<in>(largest<in>(word[u]));
   among_lanes(most, p.lanes);
@@ -258,7 +258,7 @@ template <int in, int threads> __global__ static void __launch_bounds__(threads 
 #pragma unroll
   for (int k = 0; k < K; k++, from.on(p)) {
     if (k >= steps) break;
-    word[k] = from.r < high && from.c < wide ? __ldcs((const uint4 *)p.x + base + from.r * p.pitch + from.c) : make_uint4(0, 0, 0, 0);
+    word[k] = from.r < high && from.c < wide ? __ldg((const uint4 *)p.x + base + from.r * p.pitch + from.c) : make_uint4(0, 0, 0, 0);
   }
 #pragma unroll
   for (int k = 0; k < K; k++) {
@@ -301,7 +301,7 @@ template <int in> __global__ static void __launch_bounds__(128) quantize_columns
 #pragma unroll
   for (int k = 0; k < COLUMN_ROWS / 4; k++) {
     uint32_t r = row + warp + 4 * k;
-    word[k] = r < end && c < p.pitch ? __ldcs((const uint4 *)p.x + r * p.pitch + c) : make_uint4(0, 0, 0, 0);
+    word[k] = r < end && c < p.pitch ? __ldg((const uint4 *)p.x + r * p.pitch + c) : make_uint4(0, 0, 0, 0);
   }
 #pragma unroll
   for (int k = 0; k < COLUMN_ROWS / 4; k++) join(word[k]);
