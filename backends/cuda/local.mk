@@ -106,6 +106,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/matmul_wgmma_i8.cu \
   backends/cuda/matmul_wgmma_tf32.cu \
   backends/cuda/matmul_wgmma_tiles.h \
+  backends/cuda/meet.cuh \
   backends/cuda/pack.cu \
   backends/cuda/pack.h \
   backends/cuda/norm_activation.cuh \

@@ -11,6 +11,7 @@
 #include "cuda_backend.h"
 #include "divisor.h"
 #include "engines.h"
+#include "meet.cuh"
 #include "norm_activation.cuh"
 #include "norm_moments.cuh"
 #include "norm_nests.h"
@@ -220,25 +221,6 @@ template <class F> __device__ __forceinline__ void join_columns(const kept &a, m
   }
 }
 
-/* The team's blocks have all written their parts. `turn` counts from 1. */
-__device__ __forceinline__ void team_meet(uint32_t *met, uint32_t parts, uint32_t turn)
-{
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    __threadfence();
-    atomicAdd(met, 1);
-    while (*(volatile uint32_t *)met < parts * turn) {}
-    __threadfence();
-  }
-  __syncthreads();
-}
-
-/* The last one out leaves 0: all have seen the last meeting. */
-__device__ __forceinline__ void team_leave(uint32_t *met, uint32_t parts, uint32_t turns)
-{
-  if (threadIdx.x == 0 && atomicAdd(met, 1) == parts * turns + parts - 1) *met = 0;
-}
-
 __device__ __forceinline__ float rstd_of(const kept &a, const moments &m) { return 1 / sqrtf(m.squares / (float)a.length + a.eps); }
 
 /* ---- the kernel ------------------------------------------------------------------------------------------------------ */
@@ -315,7 +297,7 @@ template <int whole, bool columns> __global__ void __launch_bounds__(THREADS, re
         else statistic[2 * g] = all.mean, statistic[2 * g + 1] = rstd_of(a, all);
       });
       if (a.parts > 1) {
-        team_meet(a.met + team, a.parts, turn + 1);
+        blocks_meet(a.met + team, a.parts, turn + 1);
         for (int g = threadIdx.x / 32; g < a.groups; g += WARPS) {
           moments all = warp_join_all(a.parts, [&](int b) { return moments::unpack(__ldcg(&part[b * a.groups + g])); });
           if (threadIdx.x % 32 == 0) statistic[2 * g] = all.mean, statistic[2 * g + 1] = rstd_of(a, all);
@@ -336,7 +318,7 @@ template <int whole, bool columns> __global__ void __launch_bounds__(THREADS, re
       moments all = measure_row(m, stage, of_warp[turn & 1]);
       if (a.parts > 1) {
         if (threadIdx.x == 0) part[rank] = all.pack();
-        team_meet(a.met + team, a.parts, turn + 1);
+        blocks_meet(a.met + team, a.parts, turn + 1);
         all = warp_join_all(a.parts, [&](int b) { return moments::unpack(__ldcg(&part[b])); });
       }
       mean[0] = all.mean, rstd[0] = rstd_of(a, all);
@@ -394,7 +376,7 @@ template <int whole, bool columns> __global__ void __launch_bounds__(THREADS, re
     if (++stage == a.stages) stage = 0;
   }
   copy_async_wait<0>();
-  if (a.parts > 1) team_leave(a.met + team, a.parts, turn);
+  if (a.parts > 1) blocks_leave(a.met + team, a.parts, turn);
 }
 
 /* ---- prepare -------------------------------------------------------------------------------------------------------------- */

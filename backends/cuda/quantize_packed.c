@@ -1,6 +1,7 @@
 /* quantize_packed.c -- the host half of quantization of packed tensors: which kernel, and how blocks of scales lie. */
 #include "engines.h"
 #include "quantize_packed.h"
+#include "shared_memory.h"
 
 /* ---- prepare -------------------------------------------------------------------------------------------------- */
 
@@ -9,9 +10,9 @@ enum { X, Y, SCALE, ZERO, AMAX, WALKED };
 typedef struct state {
   cuda_quantization p;
   int32_t  value[WALKED];                 /* of the request; -1: absent */
-  const void *kernel, *before;            /* before: clears amax, or finds what the scale is made of; NULL: none */
-  unsigned blocks, threads, before_blocks;
-  bool     early;                         /* kernel may begin while `before` runs */
+  const void *kernel, *before;            /* before: clears amax, or makes the scale and does what it keeps; NULL: none */
+  unsigned blocks, threads, before_blocks, before_threads, shared;
+  bool     early, together;               /* kernel may begin while `before` runs; whose blocks wait for one another */
 } state;
 
 static qn_status refuse_levels(qn_prepared *out, const qn_block_level *l, int n, int V)
@@ -27,11 +28,11 @@ static qn_status refuse_levels(qn_prepared *out, const qn_block_level *l, int n,
 }
 
 /* Blocks of threads that take so many vectors each that every multiprocessor has some. */
-static void share_out(state *s, const qn_device *device)
+static void share_out(state *s, uint32_t vectors, const qn_device *device)
 {
   int64_t most = CUDA_QUANTIZE_THREADS * (int64_t)CUDA_QUANTIZE_VECTORS;
-  s->p.steps = s->p.vectors >= most * device->units ? CUDA_QUANTIZE_VECTORS : 1;
-  s->blocks = (unsigned)qn_max_i64(1, qn_ceil_div(s->p.vectors, CUDA_QUANTIZE_THREADS * (int64_t)s->p.steps));
+  s->p.steps = vectors >= most * device->units ? CUDA_QUANTIZE_VECTORS : 1;
+  s->blocks = (unsigned)qn_max_i64(1, qn_ceil_div(vectors, CUDA_QUANTIZE_THREADS * (int64_t)s->p.steps));
   s->threads = CUDA_QUANTIZE_THREADS;
 }
 
@@ -47,10 +48,25 @@ static qn_status choose_dynamic(state *s, const cuda_quantize_kernels *k, const 
     return qn_refuse(out, "blocks are parts of a matrix", "block", "blocks in one or two dims", "%s", "others");
   if (!columns && (row % V || wide % V || vectors > kept * threads[n ? 4 : 2])) {
     if (n) return qn_refuse(out, "a block is kept in registers, in whole vectors", "block", "multiples of 16 bytes, of 128 KB at most; or columns of at most 32", "%lldx%lld", (long long)high, (long long)wide);
-    s->before = k->extreme;
-    s->before_blocks = (unsigned)qn_max_i64(1, qn_min_i64(qn_ceil_div(s->p.vectors, CUDA_QUANTIZE_THREADS * CUDA_QUANTIZE_VECTORS), (int64_t)device->units * 8));
+    /* Rounds of `step` vectors that stay on the chip. Less is two kernels' matter of a few us, much more theirs of bytes. */
+    const int64_t most = CUDA_QUANTIZE_HELD + ((int64_t)device->shared_per_block - 1024) / (CUDA_QUANTIZE_KEEPERS * 16), step = (int64_t)device->units * CUDA_QUANTIZE_KEEPERS;
+    if (s->p.vectors >= CUDA_QUANTIZE_VECTORS * step && s->p.vectors <= 2 * most * step) {
+      s->before = k->kept;
+      s->together = true;
+      s->before_threads = CUDA_QUANTIZE_KEEPERS;
+      s->before_blocks = (unsigned)qn_min_i64(qn_ceil_div(s->p.vectors, CUDA_QUANTIZE_KEEPERS), device->units);
+      s->p.kept = (uint32_t)qn_max_i64(0, qn_min_i64(most, qn_ceil_div(s->p.vectors, step)) - CUDA_QUANTIZE_HELD);
+      s->p.again = (uint32_t)qn_max_i64(0, s->p.vectors - step * most);
+      s->shared = s->p.kept * CUDA_QUANTIZE_KEEPERS * 16;
+      out->counters = sizeof(uint32_t);
+    } else {
+      s->before = k->extreme;
+      s->before_threads = CUDA_QUANTIZE_THREADS;
+      s->before_blocks = (unsigned)qn_max_i64(1, qn_min_i64(qn_ceil_div(s->p.vectors, CUDA_QUANTIZE_THREADS * CUDA_QUANTIZE_VECTORS), (int64_t)device->units * 8));
+      s->p.again = s->p.vectors;
+    }
     s->kernel = k->spread[0];
-    share_out(s, device);
+    share_out(s, s->p.again, device);
     s->p.parts = s->before_blocks;
     out->workspace = s->p.parts * sizeof(uint32_t);
     return QN_OK;
@@ -65,7 +81,7 @@ static qn_status choose_dynamic(state *s, const cuda_quantize_kernels *k, const 
     s->kernel = k->lanes;
     s->p.lanes = (uint32_t)vectors;
     s->p.wide = cuda_divide_by(vectors);
-    share_out(s, device);
+    share_out(s, s->p.vectors, device);
   } else {
     int which = 0;
     while (vectors > kept * threads[which]) which++;
@@ -116,11 +132,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (n && (status = refuse_levels(out, l, n, V))) return status;
     if (s.value[AMAX] >= 0) {
       if (n) return qn_refuse(out, "amax is of the whole tensor", "amax", "one element", "%lld", (long long)qn_elements(scale));
-      s.before = k.clear, s.before_blocks = 1;
+      s.before = k.clear, s.before_blocks = 1, s.before_threads = 32;
     }
     bool each = n && l[0].block == 1;
     s.kernel = (back ? k.back : k.spread)[each];
-    share_out(&s, r->device);
+    share_out(&s, s.p.vectors, r->device);
     if (each) {
       s.p.pitch = (uint32_t)(l[0].dim / V), s.p.rows = (uint32_t)(elements / l[0].dim);
       s.p.across = cuda_divide_by(s.p.pitch);
@@ -148,6 +164,7 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   struct cudaFuncAttributes has;
   qn_status status = s->before ? cuda_check(cudaFuncGetAttributes(&has, s->kernel), "cudaFuncGetAttributes") : QN_OK;
   if (!status) s->early = s->before && has.ptxVersion >= 90;         /* else it would not wait for what `before` writes */
+  if (!status && s->shared > 48 << 10) status = cuda_allow_shared(s->before);
   return status;
 }
 
@@ -160,9 +177,14 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   p.x = ptr[X], p.y = ptr[Y], p.scale = ptr[SCALE], p.zero = ptr[ZERO], p.amax = ptr[AMAX];
   p.part = launch->workspace;
   void *arguments[] = { &p };
+  p.met = s->together ? launch->counters : NULL;
   if (s->before) {
-    qn_status status = cuda_check(cudaLaunchKernel(s->before, (dim3){ s->before_blocks, 1, 1 }, (dim3){ CUDA_QUANTIZE_THREADS, 1, 1 }, arguments, 0, (cudaStream_t)launch->stream), "quantize_packed");
-    if (status) return status;
+    cudaLaunchAttribute together = { .id = cudaLaunchAttributeCooperative, .val = { .cooperative = 1 } };      /* its blocks wait for one another */
+    cudaLaunchConfig_t config = { .gridDim = { s->before_blocks, 1, 1 }, .blockDim = { s->before_threads, 1, 1 }, .dynamicSmemBytes = s->shared,
+                                  .stream = (cudaStream_t)launch->stream, .attrs = &together, .numAttrs = s->together };
+    qn_status status = cuda_check(cudaLaunchKernelExC(&config, s->before, arguments), "quantize_packed");
+    if (status || (s->together && !p.again)) return status;
+    if (s->together) p.vectors = p.again, p.tail = 0;
   }
   cudaLaunchAttribute early = { .id = cudaLaunchAttributeProgrammaticStreamSerialization, .val = { .programmaticStreamSerializationAllowed = 1 } };
   cudaLaunchConfig_t config = { .gridDim = { s->blocks, 1, 1 }, .blockDim = { s->threads, 1, 1 }, .stream = (cudaStream_t)launch->stream, .attrs = &early, .numAttrs = s->early };

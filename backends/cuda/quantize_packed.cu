@@ -6,6 +6,7 @@
  *   tiles    scales are made: a block is a row or a tile that a warp or a block of threads keeps in its registers
  *   columns  scales are made: a block is up to 32 rows of one column
  *   extreme  and, where it fits none, one for the whole tensor, made in a pass of its own before spread
+ *   kept     the same of what the chip holds, or most of it: that is read once
  *
  * What limits these is how many instructions an element costs: 16-bit magnitudes are compared two at a time, and a vector whose
  * largest says that nothing in it is odd goes without questions. */
@@ -35,7 +36,7 @@ __device__ __forceinline__ void scales_spread(const problem &p, uint32_t first, 
   }
   scales_load(p, at, scale, zero);
 }
-/* One for all, of what quantize_extreme has found. */
+/* One for all, of what a kernel before has found. */
 __device__ __forceinline__ void scale_join(const problem &p, float (&scale)[U], int (&zero)[U])
 {
   uint32_t most = 0;
@@ -49,7 +50,6 @@ __device__ __forceinline__ void scale_join(const problem &p, float (&scale)[U], 
 /* The last vectors come first, which a pass before may have left in the cache. amax, if it is wanted, holds 0 when it is waited for. */
 template <int in> __global__ static void __launch_bounds__(THREADS) quantize_spread(const __grid_constant__ problem p)
 {
-  constexpr int V = per_vector<in>;
   const uint32_t first = (gridDim.x - 1 - blockIdx.x) * THREADS * p.steps + threadIdx.x;
   uint4 word[U];
   float scale[U];
@@ -75,12 +75,8 @@ template <int in> __global__ static void __launch_bounds__(THREADS) quantize_spr
 #pragma unroll
   for (int u = 0; u < U; u++)
     if (odd >> u & 1) store_odd<in>(p, first + u * THREADS, scale[u], zero[u]);
-  if (p.tail && blockIdx.x == 0 && threadIdx.x < p.tail) {         /* of a tensor with one scale */
-    int64_t i = (int64_t)p.vectors * V + threadIdx.x;
-    float x = element_load<float>(p.x, i, in), q = x / scale[0];
-    most = max(most, __float_as_uint(x) & 0x7fffffffu);
-    p.y[i] = (uint8_t)(is_f8(p.y_dtype) ? f8_octets(q, 0, 0, 0, p.y_dtype == QN_E4M3 ? __NV_E4M3 : __NV_E5M2) : join(level(q == q ? q : 0, zero[0]), 0, 0, 0, p.y_dtype));
-  }
+  if (p.tail && blockIdx.x == 0 && threadIdx.x < p.tail)           /* of a tensor with one scale */
+    most = max(most, store_last<in>(p, (int64_t)p.vectors * per_vector<in> + threadIdx.x, scale[0], zero[0]));
   if (!p.amax || p.parts) return;
   most = among_threads(most);
   if (threadIdx.x) return;
@@ -357,6 +353,63 @@ template <int in> __global__ static void __launch_bounds__(THREADS) quantize_ext
   if (threadIdx.x == 0) p.part[blockIdx.x] = most;
 }
 
+/* All of x for its largest magnitude; then y of the last vectors, which shared memory and registers have kept. The first ones are left to
+ * quantize_spread. */
+template <int in> __global__ static void __launch_bounds__(KEEPERS, 1) quantize_kept(const __grid_constant__ problem p)
+{
+  extern __shared__ uint4 room[];
+  const uint32_t t = threadIdx.x, step = gridDim.x * KEEPERS, first = blockIdx.x * KEEPERS + t;
+  const uint4 *x = (const uint4 *)p.x, none = make_uint4(0, 0, 0, 0);
+  uint32_t most = 0;
+#pragma unroll 1
+  for (uint32_t v = first; v < p.again; v += step * AT_ONCE) {
+    uint4 word[AT_ONCE];
+#pragma unroll
+    for (int u = 0; u < AT_ONCE; u++) word[u] = v + u * step < p.again ? x[v + u * step] : none;
+#pragma unroll
+    for (int u = 0; u < AT_ONCE; u++) most = larger<in>(most, largest<in>(word[u]));
+  }
+  const uint32_t mine = p.again + first;
+#pragma unroll 1
+  for (uint32_t k = 0; k < p.kept; k += U) {
+    uint4 word[U];
+#pragma unroll
+    for (int u = 0; u < U; u++) word[u] = k + u < p.kept && mine + (k + u) * step < p.vectors ? __ldcs(x + mine + (k + u) * step) : none;
+#pragma unroll
+    for (int u = 0; u < U; u++) {
+      most = larger<in>(most, largest<in>(word[u]));
+      if (k + u < p.kept) room[(k + u) * KEEPERS + t] = word[u];
+    }
+  }
+  const uint32_t held = mine + p.kept * step;
+  uint4 word[HELD];
+#pragma unroll
+  for (int u = 0; u < HELD; u++) word[u] = held + u * step < p.vectors ? __ldcs(x + held + u * step) : none;
+#pragma unroll
+  for (int u = 0; u < HELD; u++) most = larger<in>(most, largest<in>(word[u]));
+  most = magnitude<in>(most);
+  const int64_t tail = (int64_t)p.vectors * per_vector<in> + t;
+  const bool has_tail = blockIdx.x == 0 && t < p.tail;
+  if (has_tail) most = max(most, __float_as_uint(element_load<float>(p.x, tail, in)) & 0x7fffffffu);
+  most = among_blocks(p, among_threads<KEEPERS>(most));
+  let_second_begin();
+
+  const float scale = scale_make(p, most, 0, p.again == 0 && blockIdx.x == 0 && t == 0);
+  scaler c;
+  const bool plain = scaler_set(p, c, scale, 0) & __uint_as_float(most) < limit_of(p);
+  if (has_tail) store_last<in>(p, tail, scale, 0);
+  if (!plain) {
+    for (uint32_t v = p.again + first; v < p.vectors; v += step) store_odd<in>(p, v, scale, 0);
+    return;
+  }
+#pragma unroll
+  for (int u = 0; u < HELD; u++)
+    if (held + u * step < p.vectors) store_scaled<in>(p, held + u * step, word[u], c);
+#pragma unroll 2
+  for (uint32_t k = 0; k < p.kept; k++)
+    if (mine + k * step < p.vectors) store_scaled<in>(p, mine + k * step, room[k * KEEPERS + t], c);
+}
+
 __global__ static void quantize_clear(const __grid_constant__ problem p)
 {
   let_second_begin();
@@ -370,7 +423,7 @@ template <int dtype> static cuda_quantize_kernels kernels_of()
            (const void *)quantize_lanes<dtype>,
            { (const void *)quantize_tiles<dtype, 32>, (const void *)quantize_tiles<dtype, 128>, (const void *)quantize_tiles<dtype, 256>,
              (const void *)quantize_tiles<dtype, 512>, (const void *)quantize_tiles<dtype, 1024> },
-           (const void *)quantize_columns<dtype>, (const void *)quantize_extreme<dtype>, (const void *)quantize_clear };
+           (const void *)quantize_columns<dtype>, (const void *)quantize_extreme<dtype>, (const void *)quantize_kept<dtype>, (const void *)quantize_clear };
 }
 cuda_quantize_kernels cuda_quantize_kernels_of(uint32_t dtype)
 {

@@ -6,10 +6,11 @@
  * itself is taken. */
 #pragma once
 #include "quantize_packed.h"
+#include "meet.cuh"
 #include "quantize.cuh"
 #include "vector.cuh"
 
-enum { THREADS = CUDA_QUANTIZE_THREADS, U = CUDA_QUANTIZE_VECTORS, LEVELS = CUDA_QUANTIZE_LEVELS, COLUMN_ROWS = CUDA_QUANTIZE_COLUMN };
+enum { THREADS = CUDA_QUANTIZE_THREADS, KEEPERS = CUDA_QUANTIZE_KEEPERS, HELD = CUDA_QUANTIZE_HELD, AT_ONCE = 4, U = CUDA_QUANTIZE_VECTORS, LEVELS = CUDA_QUANTIZE_LEVELS, COLUMN_ROWS = CUDA_QUANTIZE_COLUMN };
 template <int dtype> constexpr int per_vector = vector_per_16<dtype>;
 
 using problem = cuda_quantization;
@@ -205,6 +206,14 @@ template <int in> __device__ __noinline__ static void store_odd_each(const probl
   store_octets<false>(p, vector, v, zero);
 }
 
+/* An element by itself; its magnitude. */
+template <int in> __device__ __forceinline__ uint32_t store_last(const problem &p, int64_t i, float scale, int zero)
+{
+  const float x = element_load<float>(p.x, i, in), q = x / scale;
+  p.y[i] = (uint8_t)(is_f8(p.y_dtype) ? f8_octets(q, 0, 0, 0, p.y_dtype == QN_E4M3 ? __NV_E4M3 : __NV_E5M2) : join(level(q == q ? q : 0, zero), 0, 0, 0, p.y_dtype));
+  return __float_as_uint(x) & 0x7fffffffu;
+}
+
 /* The scale that a largest magnitude makes; written by one thread. */
 __device__ __forceinline__ float scale_make(const problem &p, uint32_t most, int64_t at, bool writes)
 {
@@ -223,15 +232,26 @@ __device__ __forceinline__ float scale_make(const problem &p, uint32_t most, int
 }
 
 /* The largest of a block's threads. */
-__device__ __forceinline__ uint32_t among_threads(uint32_t most)
+template <int threads = THREADS> __device__ __forceinline__ uint32_t among_threads(uint32_t most)
 {
-  __shared__ uint32_t part[THREADS / 32];
+  __shared__ uint32_t part[threads / 32];
   uint32_t all[1] = { most };
   among_lanes(all, 32);
   if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = all[0];
   __syncthreads();
-  for (int w = 0; w < THREADS / 32; w++) all[0] = max(all[0], part[w]);
+  for (int w = 0; w < threads / 32; w++) all[0] = max(all[0], part[w]);
   return all[0];
+}
+/* Of all blocks'. */
+__device__ __forceinline__ uint32_t among_blocks(const problem &p, uint32_t most)
+{
+  __shared__ uint32_t all;
+  if (threadIdx.x == 0) p.part[blockIdx.x] = all = most;
+  blocks_meet(p.met, gridDim.x, 1);
+  for (uint32_t i = threadIdx.x; i < gridDim.x; i += blockDim.x) atomicMax(&all, __ldcg(p.part + i));
+  __syncthreads();
+  blocks_leave(p.met, gridDim.x, 1);
+  return all;
 }
 
 /* The second of two kernels begins when the first lets it, and then waits for what that one writes. */

@@ -115,3 +115,5 @@ in s f32/1x1
 r = relu x=x
 q = quantize x=r scale=s y=i8/8x24
 out y = dequantize x=q scale=s
+
+quantize_dynamic x=f32/400003 y=e4m3/400003 amax=? ; as=bf16 fill=signed:4
