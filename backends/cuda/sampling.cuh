@@ -102,6 +102,13 @@ template <class T, class I, int D = 3> __device__ __forceinline__ bool axes_of(c
   return nan;
 }
 
+/* Is a place of the image a tap in this dim? and the weight of the upper, where that is none what it would be. */
+template <class T, class I> __device__ __forceinline__ bool held_by(const axis<T, I> &a) { return a.in[0] || a.in[1]; }
+template <class T, class I> __device__ __forceinline__ T upper_of(const points &s, const axis<T, I> &a)
+{
+  return s.mode == QN_RESAMPLE_NEAREST || a.in[1] ? a.weight[1] : 1 - a.weight[0];
+}
+
 /* Tap k: bit 2 - d tells which of dim d's two places. */
 template <class I> __device__ __forceinline__ int tap_bit(int k, int d) { return k >> (2 - d) & 1; }
 

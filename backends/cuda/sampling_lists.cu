@@ -68,14 +68,9 @@ __device__ __forceinline__ bool axes_of(const points &s, float2 g, axis<float, i
 /* The cell of a point, or -1, and its axes. */
 __device__ __forceinline__ int32_t cell_of(const problem &s, float2 g, axis<float, int32_t> (&a)[2])
 {
-  const bool there = !axes_of(s, g, a) && (a[0].in[0] || a[0].in[1]) && (a[1].in[0] || a[1].in[1]);
+  const bool there = !axes_of(s, g, a) && held_by(a[0]) && held_by(a[1]);
   return there ? (a[0].below + 1) * s.across + a[1].below + 1 : -1;
 }
-__device__ __forceinline__ float upper(const problem &s, const axis<float, int32_t> &a)
-{
-  return s.mode == QN_RESAMPLE_NEAREST || a.in[1] ? a.weight[1] : 1 - a.weight[0];
-}
-
 template <int BYTES> __global__ static void __launch_bounds__(SORT_THREADS, 1) sort_points(const __grid_constant__ problem s)
 {
   extern __shared__ __align__(16) char shared[];
@@ -108,17 +103,7 @@ template <int BYTES> __global__ static void __launch_bounds__(SORT_THREADS, 1) s
   const int32_t each = (cells + SORT_THREADS - 1) / SORT_THREADS, from = min((int32_t)threadIdx.x * each, cells), to = min(from + each, cells);
   int32_t sum = 0;
   for (int32_t k = from; k < to; k++) sum += held[k];
-  int32_t mine = sum;
-#pragma unroll
-  for (int o = 1; o < 32; o *= 2) {
-    int32_t v = __shfl_up_sync(~0u, mine, o);
-    mine += (int)threadIdx.x % 32 >= o ? v : 0;
-  }
-  __syncthreads();
-  if (threadIdx.x % 32 == 31) part[threadIdx.x / 32] = mine;
-  __syncthreads();
-  int32_t total = 0, start = mine - sum;
-  for (int w = 0; w < SORT_THREADS / 32; w++) start += w < (int)threadIdx.x / 32 ? part[w] : 0, total += part[w];
+  int32_t total, start = block_before<SORT_THREADS>(sum, part, &total);
   int32_t *begin = s.begin + (int64_t)n * (s.cells + 1) + first;
   for (int32_t k = from; k < to; k++) {
     const int32_t v = held[k];
@@ -142,7 +127,7 @@ template <int BYTES> __global__ static void __launch_bounds__(SORT_THREADS, 1) s
     axis<float, int32_t> a[2];
     cell_of(s, grid.point(s, i), a);
     uint32_t column, line = cuda_quotient((uint32_t)i, s.by_line, &column);
-    listed[at] = make_float4(upper(s, a[1]), upper(s, a[0]), __int_as_float((int32_t)(line * s.dy_stride[2] + column * s.dy_stride[3]) * BYTES), 0);
+    listed[at] = make_float4(upper_of(s, a[1]), upper_of(s, a[0]), __int_as_float((int32_t)(line * s.dy_stride[2] + column * s.dy_stride[3]) * BYTES), 0);
   }
 }
 

@@ -43,8 +43,8 @@ __global__ static void __launch_bounds__(THREADS) count_points(const __grid_cons
   float high[3];
 #pragma unroll
   for (int d = 0; d < 3; d++) {
-    there &= a[d].in[0] || a[d].in[1];
-    high[d] = s.mode == QN_RESAMPLE_NEAREST || a[d].in[1] ? a[d].weight[1] : 1 - a[d].weight[0];
+    there &= held_by(a[d]);
+    high[d] = upper_of(s, a[d]);
   }
   s.seen[i] = make_float4(high[0], high[1], high[2], __int_as_float((int32_t)(at[0] * s.dy_stride[2] + at[1] * s.dy_stride[3] + at[2] * s.dy_stride[4])));
   int32_t cell = cell_at(s, rest, a[0].below + 1, a[1].below + 1, a[2].below + 1);
@@ -70,17 +70,8 @@ __global__ static void __launch_bounds__(SCAN_THREADS) begin_cells(const __grid_
   before = block_sum<SCAN_THREADS>(before, shared);
 #pragma unroll
   for (int k = 0; k < SPAN; k++) sum += held[k] = i + k < s.cells ? s.held[i + k] : 0;
-  int32_t mine = sum;                     /* then the sum of this warp's threads up to this */
-#pragma unroll
-  for (int o = 1; o < 32; o *= 2) {
-    int32_t v = __shfl_up_sync(~0u, mine, o);
-    mine += (int)threadIdx.x % 32 >= o ? v : 0;
-  }
-  __syncthreads();
-  if (threadIdx.x % 32 == 31) shared[threadIdx.x / 32] = mine;
-  __syncthreads();
-  before += mine - sum;
-  for (int w = 0; w < (int)threadIdx.x / 32; w++) before += shared[w];
+  int32_t all;
+  before += block_before<SCAN_THREADS>(sum, shared, &all);
 #pragma unroll
   for (int k = 0; k < SPAN; k++) {
     if (i + k <= s.cells) s.begin[i + k] = before;

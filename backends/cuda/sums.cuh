@@ -24,3 +24,21 @@ template <int threads> __device__ __forceinline__ double block_sum(double v)
   __shared__ double part[threads / 32];
   return block_sum<threads>(v, part);
 }
+
+/* The sum over the threads before this one; *total: over all. */
+template <int threads, class T> __device__ __forceinline__ T block_before(T v, T *part, T *total)
+{
+  T upto = v;                             /* of this warp's threads, with this one */
+#pragma unroll
+  for (int o = 1; o < 32; o *= 2) {
+    const T other = __shfl_up_sync(~0u, upto, o);
+    upto += (int)threadIdx.x % 32 >= o ? other : 0;
+  }
+  __syncthreads();
+  if (threadIdx.x % 32 == 31) part[threadIdx.x / 32] = upto;
+  __syncthreads();
+  T before = upto - v;
+  *total = 0;
+  for (int w = 0; w < threads / 32; w++) before += w < (int)threadIdx.x / 32 ? part[w] : 0, *total += part[w];
+  return before;
+}
