@@ -36,6 +36,7 @@
   X(conv_channels_last) \
   X(conv_direct)      \
   X(lrn_windows)      \
+  X(lrn_planes)       \
   X(lrn)              \
   X(lrn_taps)         \
   X(affine_grid)      \

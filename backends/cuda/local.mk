@@ -75,6 +75,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/affine_grid.cu \
   backends/cuda/lrn.cuh \
   backends/cuda/lrn.cu \
+  backends/cuda/lrn_planes.cu \
   backends/cuda/lrn_taps.cu \
   backends/cuda/lrn_windows.cu \
   backends/cuda/sampling.cu \

@@ -1,4 +1,4 @@
-/* lrn.cuh -- what the engines of local normalization share: their dims, a window's power, the roles of a request. */
+/* lrn.cuh -- what the engines of local normalization share: their dims, a window's powers, the roles of a request. */
 #ifndef QUERN_CUDA_LRN_CUH
 #define QUERN_CUDA_LRN_CUH
 #include "divisor.h"
@@ -20,6 +20,27 @@ __device__ __forceinline__ int32_t index_of(const dim &d, int32_t e)
 
 /* b^-beta, by the approximate logarithm and exponential, of which the bound knows. */
 __device__ __forceinline__ float power(float b, float beta) { return beta == 0 ? 1.0f : exp2f(-beta * __log2f(b)); }
+
+__device__ __forceinline__ float root_of(float a)
+{
+  float r;
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
+  return r;
+}
+
+/* root = b^-1/2, p = b^-beta, which is 3/4 where so said; b is no subnormal. */
+template <int V> __device__ __forceinline__ void powers(float (&p)[V], float (&root)[V], const float (&b)[V], bool quarters, float beta)
+{
+#pragma unroll
+  for (int j = 0; j < V; j++) asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root[j]) : "f"(b[j]));
+  if (quarters) {
+#pragma unroll
+    for (int j = 0; j < V; j++) p[j] = root[j] * root_of(root[j]);
+  } else {
+#pragma unroll
+    for (int j = 0; j < V; j++) p[j] = power(b[j], beta);
+  }
+}
 
 /* Values of the request, -1: absent; in: dy, or x. */
 struct roles { int32_t in, x, means, out, dmeans; };

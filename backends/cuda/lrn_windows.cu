@@ -6,8 +6,8 @@
  * where those are innermost (1 x 5), or planes (3 x 3, 5 x 5). A thread makes V neighbours of each of S rows, from rows that it holds; what
  * lies beside its own comes from the lanes beside it. The first and the last lane of a warp have but one beside them and make nothing: warps
  * overlap by them. With means sums are tap by tap, for an expanded square would cancel; without, by row, then over rows.
- * Refused: other windows; rows that are no whole vectors; means in windows of channels or of three; f16 in planes; b that may be subnormal;
- * f64; 2^31 elements and more. */
+ * Refused: other windows; rows that are no whole vectors; means in windows of channels, of three, or of a gradient (lrn_planes); f16 in planes;
+ * b that may be subnormal; f64; 2^31 elements and more. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "lrn.cuh"
@@ -17,7 +17,7 @@ enum { WARPS = 4, THREADS = 32 * WARPS };
 
 struct windows {
   const void *in, *x, *means;             /* in: dy, or x */
-  void    *out, *dmeans;                  /* dmeans may be NULL */
+  void    *out;
   int32_t  rows, pitch;                   /* of a grid; elements of a row */
   cuda_divisor by_width, by_strips;       /* vectors of a row; of a grid, how often a block's strips */
   uint32_t units;                         /* vectors of a row, for every block's strips */
@@ -104,27 +104,6 @@ template <int V, int S, int below, bool lanes> struct spot {
   }
 };
 
-__device__ __forceinline__ float root_of(float a)
-{
-  float r;
-  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
-  return r;
-}
-
-/* root = b^-1/2, p = b^-beta; b is no subnormal. */
-template <int V> __device__ __forceinline__ void powers(float (&p)[V], float (&root)[V], const float (&b)[V], const windows &s)
-{
-#pragma unroll
-  for (int j = 0; j < V; j++) asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root[j]) : "f"(b[j]));
-  if (s.quarters) {
-#pragma unroll
-    for (int j = 0; j < V; j++) p[j] = root[j] * root_of(root[j]);
-  } else {
-#pragma unroll
-    for (int j = 0; j < V; j++) p[j] = power(b[j], s.beta);
-  }
-}
-
 /* The sum of w (square: of its squares) over the B elements around each of V. */
 template <bool square, int V, int B> __device__ __forceinline__ void across(float (&q)[V], const float (&w)[V + B - 1])
 {
@@ -140,7 +119,8 @@ template <bool square, int V, int B> __device__ __forceinline__ void across(floa
  * those around what it makes, and once they are there, row u = c - R of dx is. */
 template <uint32_t dtype, int V, int A, int B, bool divisive, bool backward, int S> __global__ static void __launch_bounds__(THREADS) lrn_windows(const __grid_constant__ windows s)
 {
-  constexpr int R = A / 2, H = B / 2, FROM = backward ? 2 * R : R, ROWS = S + 2 * FROM, LEAD = divisive && backward ? 4 : ROWS;
+  constexpr int R = A / 2, H = B / 2, FROM = backward ? 2 * R : R, ROWS = S + 2 * FROM;
+  static_assert(!(divisive && backward), "lrn_planes has those");
   const spot<V, S, below_of<V, A, B, backward>, (B > 1)> at(s);
   if (!__any_sync(~0u, at.row < s.rows)) return;
   packed<dtype, V> x[ROWS], dy[ROWS], m[ROWS], o;
@@ -148,18 +128,16 @@ template <uint32_t dtype, int V, int A, int B, bool divisive, bool backward, int
   auto there = [&](int i) { return (uint32_t)(at.row + i - FROM) < (uint32_t)s.rows; };
   auto place = [&](int i) { return at.at + (int64_t)(i - FROM) * s.pitch; };
   auto fetch = [&](int i) {
-    if (i >= ROWS) return;
     x[i].load(s.x, place(i), there(i));
     if (i < R || i >= ROWS - R) return;
     if (divisive) m[i].load(s.means, place(i), there(i));
     if (backward) dy[i].load(s.in, place(i), there(i));
   };
 #pragma unroll
-  for (int i = 0; i < LEAD; i++) fetch(i);
+  for (int i = 0; i < ROWS; i++) fetch(i);
 #pragma unroll
   for (int i = 0; i < ROWS; i++) {
     float v[V], w[V + 2 * H], q[V];
-    fetch(i + LEAD);
     x[i].open(v);
     at.template widen<H>(w, v);
     if constexpr (!divisive) across<true, V, B>(q, w);
@@ -192,44 +170,28 @@ template <uint32_t dtype, int V, int A, int B, bool divisive, bool backward, int
     x[c].open(v);
 #pragma unroll
     for (int j = 0; j < V; j++) b[j] = s.k + s.alpha * squares[c][j];
-    powers<V>(p, root, b, s);
+    powers<V>(p, root, b, s.quarters, s.beta);
     if constexpr (!backward) {
 #pragma unroll
       for (int j = 0; j < V; j++) v[j] *= p[j];
       if (at.makes && there(c)) o.store(s.out, place(c), v);
     } else {
-      float r[V], mean[V], around[V + 2 * H];
+      float r[V];
       dy[c].open(g[c]);
 #pragma unroll
       for (int j = 0; j < V; j++) g[c][j] *= p[j], r[j] = g[c][j] * v[j] * (root[j] * root[j]);
       at.template widen<H>(w, r);
-      if constexpr (divisive) {
-        m[c].open(mean);
-        at.template widen<H>(around, mean);
-        if (c >= FROM && c < FROM + S && s.dmeans && at.makes && there(c)) {
-#pragma unroll
-          for (int j = 0; j < V; j++) r[j] = by * (r[j] * distance[c][j]);
-          o.store(s.dmeans, place(c), r);
-        }
-      } else {
-        across<false, V, B>(q, w);
-      }
+      across<false, V, B>(q, w);
 #pragma unroll
       for (int k = FROM; k < FROM + S; k++) {
         if (c < k - R || c > k + R) continue;
-        x[k].open(v);
 #pragma unroll
-        for (int j = 0; j < V; j++) {
-          if (c == k - R) gathered[k][j] = 0;
-#pragma unroll
-          for (int d = 0; d < B && divisive; d++) gathered[k][j] += w[j + d] * (v[j] - around[j + d]);
-          if (!divisive) gathered[k][j] += q[j];
-        }
+        for (int j = 0; j < V; j++) gathered[k][j] = c == k - R ? q[j] : gathered[k][j] + q[j];
       }
       if (u < FROM) continue;
       x[u].open(v);
 #pragma unroll
-      for (int j = 0; j < V; j++) v[j] = g[u][j] - by * (divisive ? gathered[u][j] : v[j] * gathered[u][j]);
+      for (int j = 0; j < V; j++) v[j] = g[u][j] - by * (v[j] * gathered[u][j]);
       if (at.makes && there(u)) o.store(s.out, place(u), v);
     }
   }
@@ -242,18 +204,22 @@ struct windows_state { windows s; const void *kernel; roles at; unsigned blocks;
 /* A kernel for each direction: forward, backward. rows: S. */
 struct shape { uint32_t dtype; int vector, down, across, divisive, rows[2], below[2]; const void *kernel[2]; };
 
-template <uint32_t dtype, int V, int A, int B, bool divisive, int F, int G> constexpr shape shape_of()
+template <uint32_t dtype, int V, int A, int B, int F, int G> constexpr shape shape_of()
 {
-  return { dtype, V, A, B, divisive, { F, G }, { below_of<V, A, B, false>, below_of<V, A, B, true> },
-           { (const void *)lrn_windows<dtype, V, A, B, divisive, false, F>, (const void *)lrn_windows<dtype, V, A, B, divisive, true, G> } };
+  return { dtype, V, A, B, false, { F, G }, { below_of<V, A, B, false>, below_of<V, A, B, true> },
+           { (const void *)lrn_windows<dtype, V, A, B, false, false, F>, (const void *)lrn_windows<dtype, V, A, B, false, true, G> } };
+}
+template <uint32_t dtype, int V, int A, int B, int F> constexpr shape divisive_of()
+{
+  return { dtype, V, A, B, true, { F, F }, { below_of<V, A, B, false>, 1 }, { (const void *)lrn_windows<dtype, V, A, B, true, false, F>, NULL } };
 }
 
 static const shape shapes[] = {
-  shape_of<QN_F32, 1, 5, 1, false, 8, 8>(), shape_of<QN_BF16, 4, 5, 1, false, 8, 8>(), shape_of<QN_F16, 4, 5, 1, false, 8, 8>(),
-  shape_of<QN_F32, 4, 1, 5, false, 2, 1>(), shape_of<QN_BF16, 8, 1, 5, false, 2, 2>(), shape_of<QN_F16, 8, 1, 5, false, 2, 2>(),
-  shape_of<QN_F32, 4, 3, 3, false, 4, 4>(), shape_of<QN_BF16, 8, 3, 3, false, 4, 4>(),
-  shape_of<QN_F32, 4, 5, 5, false, 8, 4>(), shape_of<QN_BF16, 4, 5, 5, false, 8, 7>(),
-  shape_of<QN_F32, 4, 5, 5, true, 4, 7>(), shape_of<QN_BF16, 8, 5, 5, true, 2, 2>(),
+  shape_of<QN_F32, 1, 5, 1, 8, 8>(), shape_of<QN_BF16, 4, 5, 1, 8, 8>(), shape_of<QN_F16, 4, 5, 1, 8, 8>(),
+  shape_of<QN_F32, 4, 1, 5, 2, 1>(), shape_of<QN_BF16, 8, 1, 5, 2, 2>(), shape_of<QN_F16, 8, 1, 5, 2, 2>(),
+  shape_of<QN_F32, 4, 3, 3, 4, 4>(), shape_of<QN_BF16, 8, 3, 3, 4, 4>(),
+  shape_of<QN_F32, 4, 5, 5, 8, 4>(), shape_of<QN_BF16, 4, 5, 5, 8, 7>(),
+  divisive_of<QN_F32, 4, 5, 5, 4>(), divisive_of<QN_BF16, 8, 5, 5, 2>(),
 };
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -281,7 +247,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (all > 0x7fffffff) return qn_refuse(out, "elements are counted in 31 bits", "x", "fewer", "%lld", (long long)all);
   int64_t down = within || !last ? a->size : 1, across = within || last ? a->size : 1;
   for (const shape *k = shapes; !st.kernel && k < shapes + sizeof shapes / sizeof *shapes; k++) {
-    if (k->dtype != x->dtype || k->down != down || k->across != across || k->divisive != divisive) continue;
+    if (k->dtype != x->dtype || k->down != down || k->across != across || k->divisive != divisive || !k->kernel[backward]) continue;
     if (pitch % k->vector != 0 || align < (uint32_t)k->vector * qn_kit_bytes(x->dtype)) continue;
     int64_t strips = qn_ceil_div(rows, k->below[backward] * k->rows[backward]), units = all / (rows * pitch) * strips * (pitch / k->vector);
     s->by_width = cuda_divide_by(pitch / k->vector), s->by_strips = cuda_divide_by(strips), s->units = (uint32_t)units;
@@ -301,7 +267,6 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   windows s = st->s;
   s.in = launch->ptr[st->at.in], s.x = launch->ptr[st->at.x], s.out = launch->ptr[st->at.out];
   if (st->at.means >= 0) s.means = launch->ptr[st->at.means];
-  if (st->at.dmeans >= 0) s.dmeans = launch->ptr[st->at.dmeans];
   void *args[] = { &s };
   return cuda_check(cudaLaunchKernel(st->kernel, dim3(st->blocks), dim3(THREADS), args, 0, (cudaStream_t)launch->stream), "lrn");
 }

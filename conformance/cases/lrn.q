@@ -55,3 +55,6 @@ lrn_backward dy=f32/1x2x3x4x4 x=f32/1x2x3x4x4 means=f32/1x2x3x4x4 size=2 alpha=2
 lrn_backward dy=f32/1x8x4x4/nhwc x=f32/1x8x4x4/nhwc means=f32/1x8x4x4/nhwc size=3 alpha=2 region=within dmeans=? ; as=bf16
 lrn_backward dy=f32/2x7x5x8 x=f32/2x7x5x8 means=f32/2x7x5x8 alpha=2 dmeans=?
 lrn_backward dy=f32/1x9x7x24 x=f32/1x9x7x24 means=f32/1x9x7x24 alpha=2 region=within dmeans=? ; as=bf16
+
+# planes of several tiles, of which the last are smaller
+lrn_backward dy=f32/1x1x61x72 x=f32/1x1x61x72 means=f32/1x1x61x72 alpha=2 region=within dmeans=? ; as=bf16
