@@ -189,16 +189,16 @@ template <uint32_t dtype> __global__ static void __launch_bounds__(THREADS) slop
 
 /* ---- points -------------------------------------------------------------------------------------------------------- */
 
-/* A block's point, of a tile ACROSS wide. A warp has A points by 32 / A: what they read lies close together however the grid turns. */
+/* A block's point, of a tile ACROSS wide. A warp has eight points by four: what they read lies close together however the grid turns. */
 struct place_in_grid { int32_t n, at[3]; bool there; };
 
-template <int A> __device__ __forceinline__ place_in_grid place_of(const problem &s, uint32_t number)
+__device__ __forceinline__ place_in_grid place_of(const problem &s, uint32_t number)
 {
   uint32_t x, y, z, tile = cuda_quotient(blockIdx.x, s.tiles[0], &x);
   place_in_grid p;
   p.n = (int32_t)cuda_quotient(cuda_quotient(tile, s.tiles[1], &y), s.tiles[2], &z);
-  x = x * s.wide + (s.high == 1 ? number : number % A + number / 32 % (ACROSS / A) * A);
-  y = y * s.high + (s.high == 1 ? 0 : number % 32 / A + number / (32 * ACROSS / A) * (32 / A));
+  x = x * s.wide + (s.high == 1 ? number : number % 8 + number / 32 % 2 * 8);
+  y = y * s.high + (s.high == 1 ? 0 : number / 8 % 4 + number / 64 * 4);
   p.at[0] = (int32_t)z, p.at[1] = (int32_t)y, p.at[2] = (int32_t)x;
   p.there = y < s.point[1] && x < s.point[2];
   return p;
@@ -222,7 +222,7 @@ template <int BYTES, int TAPS> struct corners {
 template <int BYTES, int D> __global__ static void __launch_bounds__(THREADS) sample_points(const __grid_constant__ problem s)
 {
   constexpr int TAPS = 1 << D, BATCH = 4;
-  const place_in_grid p = place_of<8>(s, s.of.last ? threadIdx.x / LANES : threadIdx.x);
+  const place_in_grid p = place_of(s, s.of.last ? threadIdx.x / LANES : threadIdx.x);
   if (!p.there) return;
   const bool bf16 = s.x_dtype == QN_BF16;
   axis<float, int32_t> a[3];
@@ -260,7 +260,7 @@ template <int BYTES, int D> __global__ static void __launch_bounds__(PARTS * PLA
   constexpr int TAPS = 1 << D, BATCH = 16 / TAPS;
   __shared__ float shared[D][PARTS * PLACES];
   const int part = s.of.last ? threadIdx.x % LANES : threadIdx.x / PLACES;
-  const place_in_grid p = place_of<16>(s, s.of.last ? threadIdx.x / LANES : threadIdx.x % PLACES);
+  const place_in_grid p = place_of(s, s.of.last ? threadIdx.x / LANES : threadIdx.x % PLACES);
   const bool bf16 = s.x_dtype == QN_BF16;
   axis<float, int32_t> a[3];
   const bool nan = p.there && axes_of<float, int32_t, D>(s, p.n, p.at, a);
