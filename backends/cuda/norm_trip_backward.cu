@@ -23,7 +23,9 @@ struct rows_back {
   const float *mean, *rstd;
   float   *part[2];                       /* dscale and dshift of the first block; NULL: nobody wants it */
   int64_t  part_step;                     /* from block to block */
-  int64_t  x_step, dx_step, dy_step, mean_step, rstd_step;        /* from row to row: words, elements */
+  int64_t  x_step, dx_step, dy_step;      /* from row to row: words */
+  int64_t  x_hop, dx_hop, dy_hop;         /* from one to the next that the same threads take */
+  int32_t  mean_step, rstd_step;          /* elements */
   int32_t  rows, words;                   /* words: of a row */
   float    inverse;                       /* of a row's length */
 };
@@ -82,15 +84,15 @@ template <int threads, int dtype, bool centred> __global__ void __launch_bounds_
 #pragma unroll
       for (int k = 0; k < K; k++)
         if (t + k * threads < a.words) next.x[k] = x[k * threads], next.dy[k] = dy[k * threads];
-      next.mean = centred ? a.mean[ahead * a.mean_step] : 0, next.rstd = a.rstd[ahead * a.rstd_step];
-      x += step * a.x_step, dy += step * a.dy_step;
+      next.mean = centred ? a.mean[(int64_t)ahead * a.mean_step] : 0, next.rstd = a.rstd[(int64_t)ahead * a.rstd_step];
+      x += a.x_hop, dy += a.dy_hop;
     }
     ahead += step;
   };
   load_next();
   parameter_words<dtype>(scale, a.scale, 1, t, threads, a.words - t);
 #pragma unroll 1
-  for (; row < a.rows; row += step, dx += step * a.dx_step, turn ^= 1) {
+  for (; row < a.rows; row += step, dx += a.dx_hop, turn ^= 1) {
     const row_words now = next;
     load_next();
     float h[K][E], g[K][E], sum = 0, along = 0;
@@ -171,11 +173,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     const qn_value *v = s.number[t] < 0 ? nullptr : &r->value[s.number[t]];
     if (!v) continue;
     if (outer->rank) step[t] = outer->stride[t][0];
+    if (t >= MEAN && step[t] != (int32_t)step[t]) return qn_refuse(out, "rows' statistics fewer than 2^31 elements apart", t == MEAN ? "mean" : "rstd", "", "%lld", (long long)step[t]);
     if (t <= DSHIFT) whole = walked->stride[t][0] == 1 && (t <= DY || step[t] == 0);
     if (t <= SCALE) whole &= v->dtype == x->dtype && v->align >= 16 && step[t] % E == 0;
   }
   if (!whole) return qn_refuse(out, "tensors of one dtype, in 16-byte words, contiguous where they are normalized over; parameters alike for all rows", "x", "", "%s", "others");
-  a.x_step = step[X] / E, a.dx_step = step[DX] / E, a.dy_step = step[DY] / E, a.mean_step = step[MEAN], a.rstd_step = step[RSTD];
+  a.x_step = step[X] / E, a.dx_step = step[DX] / E, a.dy_step = step[DY] / E, a.mean_step = (int32_t)step[MEAN], a.rstd_step = (int32_t)step[RSTD];
   a.rows = (int32_t)nests.groups, a.words = (int32_t)(nests.length / E);
   a.inverse = 1 / (float)nests.length;
   int size = 0, threads = 64;
@@ -183,6 +186,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.kernel = kernels[x->dtype == QN_F16][r->op[0].op == QN_OP_LAYER_NORM_BACKWARD][size];
   s.gradient[0] = s.number[DSCALE], s.gradient[1] = s.number[DSHIFT];
   s.parts = column_parts_of(r, s.gradient, (int32_t)qn_min_i64(qn_ceil_div(nests.groups, BLOCK / threads), r->device->units), nests.length);
+  const int64_t taken = (int64_t)s.parts.jobs * (BLOCK / threads);          /* rows at a time */
+  a.x_hop = taken * a.x_step, a.dx_hop = taken * a.dx_step, a.dy_hop = taken * a.dy_step;
   out->workspace = column_parts_bytes(&s.parts);
   return cuda_keep(out, &s, sizeof s);
 }
