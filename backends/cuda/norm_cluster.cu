@@ -137,7 +137,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   a.centred = r->op[0].op == QN_OP_LAYER_NORM;
   s.kernel = x->dtype == QN_F32 ? (const void *)norm_cluster<QN_F32> : x->dtype == QN_BF16 ? (const void *)norm_cluster<QN_BF16> : (const void *)norm_cluster<QN_F16>;
   s.blocks = (unsigned)(nests.groups * a.parts);
-  out->estimate = 3000 + (double)nests.groups * (double)words * 32 / 3600;
+  out->estimate = 3000 + (double)nests.groups * (double)words * 32 / (s.number[SHIFT] < 0 ? 3600 : 3270);
   return cuda_keep(out, &s, sizeof s);
 }
 
