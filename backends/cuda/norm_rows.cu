@@ -360,11 +360,12 @@ struct shape {
   { threads * K * V, threads, { any, (kernel)norm_backward_rows<threads, K, QN_F32>, (kernel)norm_backward_rows<threads, K, QN_BF16>, \
                                 (kernel)norm_backward_rows<threads, K, QN_F16> } }
 #define LONG (kernel)norm_backward_rows<512, 4, 0>        /* where clusters are not, or too small: it spills */
+/* Forward, a row has the same threads however its neighbours lie, so alone it has the same bits; of a warp's shapes the longer one adds zeros. */
 static const shape forward[] = {
   FORWARD(32, 1, nullptr),
   FORWARD(32, 4, ((kernel)norm_rows<32, 4, 0, false>)),
   FORWARD(128, 4, ((kernel)norm_rows<128, 4, 0, false>)),
-  FORWARD(256, 4, nullptr),
+  FORWARD(256, 4, ((kernel)norm_rows<256, 4, 0, false>)),
   FORWARD(512, 4, ((kernel)norm_rows<512, 4, 0, false>)),
 };
 static const shape forward_spread[] = {   /* whole vectors are norm_kept's */
