@@ -6,8 +6,20 @@
 struct norm_activation { uint32_t op; float beta; };      /* QN_OP_...: one of these; 0: none */
 
 #define NORM_ACTIVATIONS(X) X(RELU) X(GELU) X(GELU_TANH) X(SILU)
-template <int N> __device__ __forceinline__ void activate(const norm_activation &a, float (&v)[N])
+/* v sigmoid(x), to what f16 and bf16 hold: by e^(-|x|/2), twice, where e^x may be subnormal. */
+__device__ __forceinline__ float norm_times_sigmoid(float v, float x)
 {
+  const float h = fn_exp2(fabsf(x) * -0.72134752044448170f), part = x < 0 ? h : 1;
+  return v * part * fn_ratio(part, fmaf(h, h, 1.f));
+}
+/* rounded: v goes to 16 bits. */
+template <bool rounded, int N> __device__ __forceinline__ void activate(const norm_activation &a, float (&v)[N])
+{
+  if (rounded && (a.op == QN_OP_SILU || a.op == QN_OP_GELU_TANH)) {
+#pragma unroll
+    for (int i = 0; i < N; i++) v[i] = norm_times_sigmoid(v[i], a.op == QN_OP_SILU ? a.beta * v[i] : fn_twice_u(v[i]));
+    return;
+  }
   switch (a.op) {
 #define ACT(name) case QN_OP_##name: _Pragma("unroll") for (int i = 0; i < N; i++) v[i] = fn_unary(QN_OP_##name, v[i], 0.f, a.beta); break;
   NORM_ACTIVATIONS(ACT)

@@ -228,7 +228,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) nor
     vector_open<whole>(v, 0, words[k * active + t]);
 #pragma unroll
     for (int e = 0; e < E; e++) v[e] = fmaf((v[e] - mean[e % N]) * rstd[e % N], scale[e], shift[e]);
-    if (a.act.op) activate(a.act, v);
+    if (a.act.op) activate<whole != QN_F32>(a.act, v);
     *(uint4 *)y = vector_close<whole>(v, 0);
   }
 }

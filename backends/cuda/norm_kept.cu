@@ -368,7 +368,7 @@ template <int whole, bool columns> __global__ void __launch_bounds__(THREADS, re
         if (k + u >= m.count) break;
         int64_t at = y_at + m.start[1] + (k + u) * m.step[1];
         if (after < a.items) m.fetch(stage, k + u, next_x, next_second);
-        activate(a.act, v[u]);
+        activate<whole != QN_F32>(a.act, v[u]);
         vector_store_whole<whole>(v[u], a.p[Y], at);
       }
     }

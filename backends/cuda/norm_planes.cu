@@ -111,7 +111,7 @@ template <int whole> __global__ void __launch_bounds__(THREADS, 2) norm_planes(c
 #pragma unroll
       for (int e = 0; e < E; e++) v[e] = fmaf(v[e], e < left ? here.x : next.x, e < left ? here.y : next.y);
     }
-    if (a.act.op) activate(a.act, v);
+    if (a.act.op) activate<whole != QN_F32>(a.act, v);
     y[k] = vector_close<whole>(v, 0);
   }
 }

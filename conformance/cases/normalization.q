@@ -230,3 +230,13 @@ rms_norm x=f16/3x40000 scale=f16/1x40000 rstd=? ; plain=1
 layer_norm x=f32/5x20004 scale=f32/1x20004 shift=f32/1x20004 mean=? rstd=? ; plain=1
 rms_norm x=bf16/27x262152 scale=bf16/1x262152 ; plain=1
 layer_norm x=bf16/9x557072 scale=bf16/1x557072 shift=bf16/1x557072 mean=? rstd=? ; plain=1
+
+in x bf16/2x4x8x120/3840:8:1:32
+in g bf16/1x4x8x1
+in h bf16/1x4x8x1
+n = layer_norm x=x scale=g shift=h axis=2,3
+out y = silu x=n
+
+in x f16/2x4x8x120/3840:8:1:32
+n = layer_norm x=x axis=2,3
+out y = silu x=n beta=-2.5
