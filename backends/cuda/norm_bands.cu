@@ -1,7 +1,9 @@
-/* norm_bands.cu -- layer_norm, rms_norm and batch_norm of groups that have a run of elements in each of many lines, side by side there:
- * each element is read once and written once.
+/* norm_bands.cu -- layer_norm, rms_norm and batch_norm, and their gradients, of groups that have a run of elements in each of many lines,
+ * side by side there: each element is read once and written once.
  *
- *   y = act((x - mean) rstd scale + shift)
+ *   with h = (x - mean) rstd, g = dy scale:
+ *   y = act(h scale + shift)
+ *   dx = rstd (g - mean g - h mean(g h)), dscale = sum dy h, dshift = sum dy         rms_norm: without mean, without mean g
  *
  * Group and instance norm, channels last: a line is a pixel. Batch norm, channels first: a line is an image, a run a channel's plane.
  * An item is a band: the runs of some neighbouring groups, in whole 16-byte words, of all lines that those have. It is one block's, or a
@@ -11,13 +13,14 @@
 #include "divisor.h"
 #include "engines.h"
 #include "norm_activation.cuh"
+#include "norm_groups.h"
 #include "norm_moments.cuh"
 #include "norm_nests.h"
 #include "shared_memory.h"
 #include "sm90.cuh"
 #include "vector.cuh"
 
-enum { X, Y, SCALE, SHIFT, MEAN, RSTD, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, TENSORS };
+enum { X, Y, SCALE, SHIFT, DSCALE, DSHIFT, MEAN, RSTD, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, TENSORS };       /* of a gradient Y is dx */
 enum { THREADS = 512, MAX_OUTER = 4, MOST_PARTS = 8 };
 
 struct bands {
@@ -25,7 +28,7 @@ struct bands {
   uint32_t dtype[TENSORS];
   cuda_divisor by_dim[MAX_OUTER];         /* the dims that items are counted by, innermost first; 1 where there are fewer */
   int64_t  stride[TENSORS][MAX_OUTER];
-  int64_t  line_step[2], group_step[TENSORS], run_step[2];  /* run_step: of scale and shift, from element to element of a run */
+  int64_t  line_step[2], group_step[TENSORS], run_step[4];  /* run_step: of scale, shift and their gradients, from element to element of a run */
   int32_t  lines, share, parts;           /* of an item, of a block's part of it; blocks */
   int32_t  lanes, rows;                   /* words of a line, a thread for each; lines at once */
   int32_t  groups, run;                   /* of an item; elements of a group in a line */
@@ -34,6 +37,9 @@ struct bands {
   bool     joins, centred;                /* joins: lanes divide a warp, whose lines are added up there */
   float    eps, inverse, momentum, unbiased;      /* inverse: of a group's length; unbiased: that less 1 */
   norm_activation act;
+  const void *dy;                         /* lies as x does */
+  bool     each;                          /* parameters have an element for each of a line's, alike for some items: dscale and dshift are sums over those */
+  float2  *sums;                          /* of dy and dy h, if `each`: [items, parts, elements of a line]; NULL: not wanted */
 
   __device__ __forceinline__ int64_t place(int item, int t) const
   {
@@ -46,8 +52,84 @@ struct bands {
     }
     return at;
   }
+  /* Of the item's element i of a line; base: the item's first. */
+  __device__ __forceinline__ float parameter(int t, int64_t base, int i, float none) const
+  {
+    const int g = cuda_quotient(i, by_run), j = i - g * run;
+    return p[t] ? element_load<float>(p[t], base + g * group_step[t] + j * run_step[t - SCALE], dtype3(dtype[t])) : none;
+  }
   __device__ __forceinline__ void put(int t, int64_t at, float v) const { if (p[t]) ((float *)p[t])[at] = v; }
   __device__ __forceinline__ float get(int t, int64_t at) const { return p[t] ? ((const float *)p[t])[at] : 0; }
+};
+
+/* What a thread has of an item: from line `line` on every a.rows-th of its block's lines, at one place. */
+struct mine {
+  int      item, rank, row, lane, active, count;
+  int64_t  line;
+
+  __device__ __forceinline__ mine(const bands &a)
+  {
+    const int t = threadIdx.x;
+    row = (uint32_t)t / (uint32_t)a.lanes, lane = t - row * a.lanes, active = a.rows * a.lanes;
+    item = blockIdx.x, rank = 0;
+#if __CUDA_ARCH__ >= 900
+    if (a.parts > 1) rank = (int)cluster_rank(), item = (uint32_t)item / (uint32_t)a.parts;
+#endif
+    const int lines = min(a.share, a.lines - rank * a.share);
+    count = row < a.rows && row < lines ? (uint32_t)(lines - row + a.rows - 1) / (uint32_t)a.rows : 0;
+    line = (int64_t)rank * a.share + row;
+  }
+  /* Where its first word is in x or y, and from one to the next: bytes. */
+  template <int whole> __device__ __forceinline__ int64_t start(const bands &a, int t) const
+  {
+    return (a.place(item, t) + line * a.line_step[t]) * (16 / vector_per_16<whole>) + lane * 16;
+  }
+  template <int whole> __device__ __forceinline__ int64_t step(const bands &a, int t) const { return a.rows * a.line_step[t] * (16 / vector_per_16<whole>); }
+  __device__ __forceinline__ bool tells(const bands &a) const { return a.joins ? threadIdx.x % 32 < a.lanes : threadIdx.x < active; }
+  __device__ __forceinline__ int teller(const bands &a) const { return a.joins ? threadIdx.x / 32 : row; }
+};
+
+/* A cluster's blocks tell one another of each group: a barrier of each counts the bytes. All threads, but `tell`: a warp. */
+struct meeting {
+  const bands &a;
+  float4  *heard;                         /* [parts, groups] */
+  uint32_t bar;
+
+  __device__ __forceinline__ void begin() const
+  {
+#if __CUDA_ARCH__ >= 900
+    if (a.parts == 1) return;
+    if (threadIdx.x == 0) {
+      barrier_init(bar, 1);
+      barrier_init_fence();
+      barrier_expect(bar, a.parts * a.groups * (int)sizeof(float4));
+    }
+    __syncwarp();
+    cluster_arrive();
+#endif
+  }
+  __device__ __forceinline__ void ready() const
+  {
+#if __CUDA_ARCH__ >= 900
+    if (a.parts > 1) cluster_wait();
+#endif
+  }
+  __device__ __forceinline__ void tell(int rank, int g, float x, float y, float z) const
+  {
+    const int to = threadIdx.x % 32;
+    if (a.parts == 1 && to == 0) heard[g] = make_float4(x, y, z, 0);
+#if __CUDA_ARCH__ >= 900
+    if (a.parts > 1 && to < a.parts)
+      cluster_send(cluster_address(shared_address(heard + rank * a.groups + g), to), x, y, z, 0, cluster_address(bar, to));
+#endif
+  }
+  __device__ __forceinline__ void wait() const
+  {
+    __syncwarp();
+#if __CUDA_ARCH__ >= 900
+    if (a.parts > 1) barrier_wait(bar, 0);
+#endif
+  }
 };
 
 /* Shared memory behind the words. Sums of a row of threads, or of a warp, are told by lane and, of its word, by group. */
@@ -106,53 +188,32 @@ template <int E> __device__ __forceinline__ moments gather(const bands &a, const
 /* one: a word is of one group. */
 template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) norm_bands(const __grid_constant__ bands a)
 {
-  constexpr int E = vector_per_16<whole>, N = one ? 1 : E, size = whole == QN_F32 ? 4 : 2;
+  constexpr int E = vector_per_16<whole>, N = one ? 1 : E;
   extern __shared__ uint4 words[];
-#if __CUDA_ARCH__ >= 900
   __shared__ uint64_t all_heard;
-#endif
   const board b(a, words, E);
-  const int t = threadIdx.x, row = (uint32_t)t / (uint32_t)a.lanes, lane = t - row * a.lanes, warp = t / 32, warps = blockDim.x / 32, of_warp = t % 32, active = a.rows * a.lanes;
-  int item = blockIdx.x, rank = 0;
-#if __CUDA_ARCH__ >= 900
-  if (a.parts > 1) rank = (int)cluster_rank(), item = (uint32_t)item / (uint32_t)a.parts;
-#endif
-  const int lines = min(a.share, a.lines - rank * a.share), count = row < a.rows && row < lines ? (uint32_t)(lines - row + a.rows - 1) / (uint32_t)a.rows : 0;
-  const int half = (count + 1) / 2;
-  const int64_t line = (int64_t)rank * a.share + row;
+  const meeting others = { a, b.heard, shared_address(&all_heard) };
+  const mine m(a);
+  const int t = threadIdx.x, warp = t / 32, warps = blockDim.x / 32, of_warp = t % 32, half = (m.count + 1) / 2;
 
-  const char *x = (const char *)a.p[X] + (a.place(item, X) + line * a.line_step[X]) * size + lane * 16;
-  const int64_t x_step = a.rows * a.line_step[X] * size, y_step = a.rows * a.line_step[Y] * size;
+  const char *x = (const char *)a.p[X] + m.start<whole>(a, X);
+  const int64_t x_step = m.step<whole>(a, X), y_step = m.step<whole>(a, Y);
   auto fetch = [&](int k, int to) {
 #pragma unroll 4
-    for (; k < to; k++, x += x_step) copy_async<16>(shared_address(words + k * active + t), x, 16);
+    for (; k < to; k++, x += x_step) copy_async<16>(shared_address(words + k * m.active + t), x, 16);
     copy_async_commit();
   };
   fetch(0, half);                         /* measured while the others come */
-  fetch(half, count);
-#if __CUDA_ARCH__ >= 900
-  if (a.parts > 1) {
-    if (t == 0) {
-      barrier_init(shared_address(&all_heard), 1);
-      barrier_init_fence();
-      barrier_expect(shared_address(&all_heard), a.parts * a.groups * (int)sizeof(float4));
-    }
-    __syncwarp();
-    cluster_arrive();
-  }
-#endif
-  const int64_t scales = a.place(item, SCALE), shifts = a.place(item, SHIFT);
-  for (int i = t; i < a.lanes * E; i += blockDim.x) {
-    const int g = cuda_quotient(i, a.by_run), j = i - g * a.run;
-    b.scale[i] = a.p[SCALE] ? element_load<float>(a.p[SCALE], scales + g * a.group_step[SCALE] + j * a.run_step[0], dtype3(a.dtype[SCALE])) : 1;
-    b.shift[i] = a.p[SHIFT] ? element_load<float>(a.p[SHIFT], shifts + g * a.group_step[SHIFT] + j * a.run_step[1], dtype3(a.dtype[SHIFT])) : 0;
-  }
+  fetch(half, m.count);
+  others.begin();
+  const int64_t scales = a.place(m.item, SCALE), shifts = a.place(m.item, SHIFT);
+  for (int i = t; i < a.lanes * E; i += blockDim.x) b.scale[i] = a.parameter(SCALE, scales, i, 1), b.shift[i] = a.parameter(SHIFT, shifts, i, 0);
 
-  float v[E], from[N] = {}, s1[N] = {}, s2[N] = {}, n = (float)count;
+  float v[E], from[N] = {}, s1[N] = {}, s2[N] = {}, n = (float)m.count;
   auto measure = [&](int k, int to) {
 #pragma unroll 4
     for (; k < to; k++) {
-      vector_open<whole>(v, 0, words[k * active + t]);
+      vector_open<whole>(v, 0, words[k * m.active + t]);
 #pragma unroll
       for (int e = 0; e < E; e++) {
         const float d = v[e] - from[e % N];
@@ -163,15 +224,16 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) nor
   };
   copy_async_wait<1>();
   if (a.centred) {                        /* distances from the first line's, of a warp's where those are added up */
-    uint4 q = count ? words[t] : make_uint4(0, 0, 0, 0);
-    if (a.joins) q = make_uint4(__shfl_sync(~0u, q.x, lane), __shfl_sync(~0u, q.y, lane), __shfl_sync(~0u, q.z, lane), __shfl_sync(~0u, q.w, lane));
+    uint4 q = m.count ? words[t] : make_uint4(0, 0, 0, 0);
+    if (a.joins)
+      q = make_uint4(__shfl_sync(~0u, q.x, m.lane), __shfl_sync(~0u, q.y, m.lane), __shfl_sync(~0u, q.z, m.lane), __shfl_sync(~0u, q.w, m.lane));
     vector_open<whole>(v, 0, q);
 #pragma unroll
     for (int e = 0; e < N; e++) from[e] = finite_or_0(v[e]);
   }
   measure(0, half);
   copy_async_wait<0>();
-  measure(half, count);
+  measure(half, m.count);
   for (int o = a.joins ? a.lanes : 32; o < 32; o *= 2) {
 #pragma unroll
     for (int e = 0; e < N; e++) s1[e] += __shfl_xor_sync(~0u, s1[e], o), s2[e] += __shfl_xor_sync(~0u, s2[e], o);
@@ -179,53 +241,47 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) nor
   }
 #pragma unroll
   for (int e = 0; e < N; e++) {
-    const moments m = moments_about(from[e], s1[e], s2[e], n * (E / N), a.centred);
-    s1[e] = m.mean, s2[e] = m.squares;
+    const moments of = moments_about(from[e], s1[e], s2[e], n * (E / N), a.centred);
+    s1[e] = of.mean, s2[e] = of.squares;
   }
-  if (a.joins ? of_warp < a.lanes : t < active) {
-    const int teller = a.joins ? warp : row;
-    tell<N, E>(a, b.told + (teller * a.lanes + lane) * a.folds, s1, s2, n, lane * E);
-    if (lane == 0) b.count[teller] = n;
+  if (m.tells(a)) {
+    tell<N, E>(a, b.told + (m.teller(a) * a.lanes + m.lane) * a.folds, s1, s2, n, m.lane * E);
+    if (m.lane == 0) b.count[m.teller(a)] = n;
   }
   __syncthreads();
 
-#if __CUDA_ARCH__ >= 900
-  if (a.parts > 1) {
-    cluster_wait();
-    for (int g = warp; g < a.groups; g += warps) {
-      const moments ours = gather<E>(a, b, g);
-      if (of_warp < a.parts)
-        cluster_send(cluster_address(shared_address(b.heard + rank * a.groups + g), of_warp), ours.mean, ours.squares, ours.count, 0, cluster_address(shared_address(&all_heard), of_warp));
-    }
-    barrier_wait(shared_address(&all_heard), 0);
+  others.ready();
+  for (int g = warp; g < a.groups && a.parts > 1; g += warps) {
+    const moments ours = gather<E>(a, b, g);
+    others.tell(m.rank, g, ours.mean, ours.squares, ours.count);
   }
-#endif
+  others.wait();
   for (int g = warp; g < a.groups; g += warps) {
     const moments all = a.parts > 1 ? warp_join_all(a.parts, [&](int i) { return moments::unpack(b.heard[i * a.groups + g]); }) : gather<E>(a, b, g);
     const float var = all.squares * a.inverse, rstd = 1 / sqrtf(var + a.eps);
     for (int i = g * a.run + of_warp; i < (g + 1) * a.run; i += 32) b.mean[i] = all.mean, b.rstd[i] = rstd;
-    if (rank == 0 && of_warp == 0) {
-      a.put(MEAN, a.place(item, MEAN) + g * a.group_step[MEAN], all.mean);
-      a.put(RSTD, a.place(item, RSTD) + g * a.group_step[RSTD], rstd);
-      a.put(NEW_MEAN, a.place(item, NEW_MEAN) + g * a.group_step[NEW_MEAN],
-            (1 - a.momentum) * a.get(RUNNING_MEAN, a.place(item, RUNNING_MEAN) + g * a.group_step[RUNNING_MEAN]) + a.momentum * all.mean);
-      a.put(NEW_VAR, a.place(item, NEW_VAR) + g * a.group_step[NEW_VAR],
-            (1 - a.momentum) * a.get(RUNNING_VAR, a.place(item, RUNNING_VAR) + g * a.group_step[RUNNING_VAR]) + a.momentum * all.squares * a.unbiased);
+    if (m.rank == 0 && of_warp == 0) {
+      a.put(MEAN, a.place(m.item, MEAN) + g * a.group_step[MEAN], all.mean);
+      a.put(RSTD, a.place(m.item, RSTD) + g * a.group_step[RSTD], rstd);
+      a.put(NEW_MEAN, a.place(m.item, NEW_MEAN) + g * a.group_step[NEW_MEAN],
+            (1 - a.momentum) * a.get(RUNNING_MEAN, a.place(m.item, RUNNING_MEAN) + g * a.group_step[RUNNING_MEAN]) + a.momentum * all.mean);
+      a.put(NEW_VAR, a.place(m.item, NEW_VAR) + g * a.group_step[NEW_VAR],
+            (1 - a.momentum) * a.get(RUNNING_VAR, a.place(m.item, RUNNING_VAR) + g * a.group_step[RUNNING_VAR]) + a.momentum * all.squares * a.unbiased);
     }
   }
   __syncthreads();
 
   float mean[N], rstd[N], scale[E], shift[E];
-  if (count) {
+  if (m.count) {
 #pragma unroll
-    for (int e = 0; e < N; e++) mean[e] = b.mean[lane * E + e], rstd[e] = b.rstd[lane * E + e];
+    for (int e = 0; e < N; e++) mean[e] = b.mean[m.lane * E + e], rstd[e] = b.rstd[m.lane * E + e];
 #pragma unroll
-    for (int e = 0; e < E; e++) scale[e] = b.scale[lane * E + e], shift[e] = b.shift[lane * E + e];
+    for (int e = 0; e < E; e++) scale[e] = b.scale[m.lane * E + e], shift[e] = b.shift[m.lane * E + e];
   }
-  char *y = (char *)a.p[Y] + (a.place(item, Y) + line * a.line_step[Y]) * size + lane * 16;
+  char *y = (char *)a.p[Y] + m.start<whole>(a, Y);
 #pragma unroll 2
-  for (int k = 0; k < count; k++, y += y_step) {
-    vector_open<whole>(v, 0, words[k * active + t]);
+  for (int k = 0; k < m.count; k++, y += y_step) {
+    vector_open<whole>(v, 0, words[k * m.active + t]);
 #pragma unroll
     for (int e = 0; e < E; e++) v[e] = fmaf((v[e] - mean[e % N]) * rstd[e % N], scale[e], shift[e]);
     if (a.act.op) activate<whole != QN_F32>(a.act, v);
@@ -233,11 +289,127 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) nor
   }
 }
 
+/* ---- the gradient ----------------------------------------------------------------------------------------------------- */
+
+/* Shared memory behind the words of x and of dy. */
+struct gradient_board {
+  float  *mean, *rstd, *scale, *less, *along;     /* of each element of a line; less, along: means of g and g h */
+  float4 *heard;                          /* [parts, groups]: sums of dy and dy h, of g and g h if `each` */
+  float2 *told;                           /* [tellers, elements of a line]: sums of dy and dy h */
+
+  static __host__ __device__ int64_t bytes(const bands &a, int threads, int E)
+  {
+    return (20 + 8 * (int64_t)board::tellers(a, threads)) * a.lanes * E + 16 * a.parts * a.groups;
+  }
+  __device__ gradient_board(const bands &a, uint4 *words, int E)
+  {
+    const int n = a.lanes * E;
+    heard = (float4 *)(words + 2 * a.share * a.lanes), told = (float2 *)(heard + a.parts * a.groups);
+    mean = (float *)(told + board::tellers(a, blockDim.x) * n), rstd = mean + n, scale = rstd + n, less = scale + n, along = less + n;
+  }
+};
+
+/* one: a word is of one group. */
+template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 2 : 1) norm_bands_gradient(const __grid_constant__ bands a)
+{
+  constexpr int E = vector_per_16<whole>, N = one ? 1 : E;
+  extern __shared__ uint4 words[];
+  __shared__ uint64_t all_heard;
+  const gradient_board b(a, words, E);
+  const meeting others = { a, b.heard, shared_address(&all_heard) };
+  const mine m(a);
+  uint4 *dys = words + a.share * a.lanes;
+  const int t = threadIdx.x, warp = t / 32, warps = blockDim.x / 32, of_warp = t % 32;
+  const int line_elements = a.lanes * E, tellers = board::tellers(a, blockDim.x);
+  const char *x = (const char *)a.p[X] + m.start<whole>(a, X), *dy = (const char *)a.dy + m.start<whole>(a, X);
+  const int64_t step = m.step<whole>(a, X), dx_step = m.step<whole>(a, Y);
+#pragma unroll 4
+  for (int k = 0; k < m.count; k++, x += step, dy += step) {
+    copy_async<16>(shared_address(words + k * m.active + t), x, 16);
+    copy_async<16>(shared_address(dys + k * m.active + t), dy, 16);
+  }
+  copy_async_commit();
+  others.begin();
+  const int64_t scales = a.place(m.item, SCALE), means = a.place(m.item, MEAN), rstds = a.place(m.item, RSTD);
+  for (int i = t; i < line_elements; i += blockDim.x) {
+    const int g = cuda_quotient(i, a.by_run);
+    const float scale = a.parameter(SCALE, scales, i, 1);
+    b.mean[i] = a.centred ? a.get(MEAN, means + g * a.group_step[MEAN]) : 0, b.rstd[i] = a.get(RSTD, rstds + g * a.group_step[RSTD]);
+    b.scale[i] = fabsf(scale) < INFINITY ? scale : NAN;     /* of an infinite one the differences in dx are NaN */
+  }
+  __syncthreads();
+  float v[E], d[E], mean[N], rstd[N], s1[E] = {}, s2[E] = {};
+  if (m.count)
+#pragma unroll
+    for (int e = 0; e < N; e++) mean[e] = b.mean[m.lane * E + e], rstd[e] = b.rstd[m.lane * E + e];
+  copy_async_wait<0>();
+#pragma unroll 2
+  for (int k = 0; k < m.count; k++) {
+    vector_open<whole>(v, 0, words[k * m.active + t]);
+    vector_open<whole>(d, 0, dys[k * m.active + t]);
+#pragma unroll
+    for (int e = 0; e < E; e++) s1[e] += d[e], s2[e] = fmaf(d[e], (v[e] - mean[e % N]) * rstd[e % N], s2[e]);
+  }
+  for (int o = a.joins ? a.lanes : 32; o < 32; o *= 2)
+#pragma unroll
+    for (int e = 0; e < E; e++) s1[e] += __shfl_xor_sync(~0u, s1[e], o), s2[e] += __shfl_xor_sync(~0u, s2[e], o);
+  if (m.tells(a))
+#pragma unroll
+    for (int e = 0; e < E; e++) b.told[m.teller(a) * line_elements + m.lane * E + e] = make_float2(s1[e], s2[e]);
+  __syncthreads();
+
+  others.ready();
+  for (int g = warp; g < a.groups; g += warps) {
+    float sum = 0, along = 0;
+    for (int i = of_warp; i < tellers * a.run; i += 32) {
+      const int teller = cuda_quotient(i, a.by_run), p = g * a.run + i - teller * a.run;
+      const float2 q = b.told[teller * line_elements + p];
+      const float w = a.each ? b.scale[p] : 1;
+      sum += w * q.x, along += w * q.y;
+    }
+    others.tell(m.rank, g, warp_sum(sum), warp_sum(along), 0);
+  }
+  for (int p = t; a.sums && p < line_elements; p += blockDim.x) {
+    float2 sum = make_float2(0, 0);
+    for (int i = 0; i < tellers; i++) sum.x += b.told[i * line_elements + p].x, sum.y += b.told[i * line_elements + p].y;
+    a.sums[((int64_t)m.item * a.parts + m.rank) * line_elements + p] = sum;
+  }
+  others.wait();
+  for (int g = warp; g < a.groups; g += warps) {
+    float sum = 0, along = 0;
+    for (int i = 0; i < a.parts; i++) sum += b.heard[i * a.groups + g].x, along += b.heard[i * a.groups + g].y;
+    if (!a.each && m.rank == 0 && of_warp == 0) {
+      if (a.p[DSCALE]) element_store(a.p[DSCALE], a.place(m.item, DSCALE) + g * a.group_step[DSCALE], dtype3(a.dtype[DSCALE]), along);
+      if (a.p[DSHIFT]) element_store(a.p[DSHIFT], a.place(m.item, DSHIFT) + g * a.group_step[DSHIFT], dtype3(a.dtype[DSHIFT]), sum);
+    }
+    const float w = a.inverse * (a.each ? 1 : b.scale[g * a.run]);
+    for (int i = g * a.run + of_warp; i < (g + 1) * a.run; i += 32) b.less[i] = a.centred ? sum * w : 0, b.along[i] = along * w;
+  }
+  __syncthreads();
+
+  float scale[E], less[N], along[N];
+  if (m.count) {
+#pragma unroll
+    for (int e = 0; e < N; e++) less[e] = b.less[m.lane * E + e], along[e] = b.along[m.lane * E + e];
+#pragma unroll
+    for (int e = 0; e < E; e++) scale[e] = b.scale[m.lane * E + e];
+  }
+  char *dx = (char *)a.p[Y] + m.start<whole>(a, Y);
+#pragma unroll 2
+  for (int k = 0; k < m.count; k++, dx += dx_step) {
+    vector_open<whole>(v, 0, words[k * m.active + t]);
+    vector_open<whole>(d, 0, dys[k * m.active + t]);
+#pragma unroll
+    for (int e = 0; e < E; e++) v[e] = rstd[e % N] * (d[e] * scale[e] - less[e % N] - (v[e] - mean[e % N]) * rstd[e % N] * along[e % N]);
+    *(uint4 *)dx = vector_close<whole>(v, 0);
+  }
+}
+
 /* ---- what it takes ---------------------------------------------------------------------------------------------------- */
 
 struct state {
   bands    a;
-  int32_t  number[TENSORS];               /* values of the request; -1: absent */
+  int32_t  number[TENSORS], dy;           /* values of the request; -1: absent */
   int64_t  items, elements;               /* elements: of x */
   const void *kernel;
   uint32_t threads, shared;
@@ -249,19 +421,23 @@ static const char *read_layout(const qn_request *r, state *s, qn_nest *outer)
   bands &a = s->a;
   const qn_value *x = &r->value[s->number[X]], *y = &r->value[s->number[Y]];
   const int64_t E = 16 / qn_kit_bytes(x->dtype);
-  const cuda_norm_nests nests = cuda_norm_nests_of(r, s->number, SHIFT + 1, TENSORS);
+  const cuda_norm_nests nests = cuda_norm_nests_of(r, s->number, DSHIFT + 1, TENSORS);
   const qn_nest &walked = nests.walked;
   *outer = nests.outer;
   const int last = walked.rank - 1, g = outer->rank - 1;
-  if (last < 0 || last > 1 || g < 0 || g >= MAX_OUTER) return "lines at one step from one another, and groups to each, counted by up to 4 dims that do not merge";
+  if (last < 0 || last > 1 || g < 0 || g >= MAX_OUTER)
+    return "lines at one step from one another, and groups to each, counted by up to 4 dims that do not merge";
   const int64_t run = last == 1 ? walked.dim[1] : 1, line = run * outer->dim[g];
   bool ok = walked.stride[X][0] >= line && walked.stride[Y][0] >= line;
   for (int t = X; t <= Y; t++) ok &= outer->stride[t][g] == run && (last == 0 || walked.stride[t][1] == 1);
   if (!ok) return "a line has a run of each of its groups, side by side";
-  for (int t = SCALE; t <= SHIFT; t++) {
+  bool spread = false, shared = false;    /* gradients of parameters are of a run's elements, of all items' groups */
+  for (int t = SCALE; t <= DSHIFT; t++) {
     if (s->number[t] < 0) continue;
     if (walked.stride[t][0]) return "parameters are alike for all lines";
     a.run_step[t - SCALE] = last == 1 ? walked.stride[t][1] : 0;
+    spread |= a.run_step[t - SCALE] != 0;
+    for (int d = 0; d < g; d++) shared |= outer->stride[t][d] == 0;
     if (a.dtype[t] != QN_F32 && a.dtype[t] != QN_F16 && a.dtype[t] != QN_BF16) return "parameters of f16, bf16 or f32";
   }
   for (int t = X; t <= Y; t++) {
@@ -269,6 +445,15 @@ static const char *read_layout(const qn_request *r, state *s, qn_nest *outer)
     ok &= r->value[s->number[t]].align >= 16 && a.line_step[t] % E == 0;
     for (int d = 0; d < g; d++) ok &= outer->stride[t][d] % E == 0;
   }
+  a.each = spread || shared;
+  for (int t = SCALE; t <= DSHIFT && s->dy >= 0; t++) {
+    if (s->number[t] < 0) continue;
+    bool as = !a.each || (outer->stride[t][g] == run && (run == 1 || a.run_step[t - SCALE] == 1));
+    for (int d = 0; d < g; d++) as &= a.each == (outer->stride[t][d] == 0);
+    if (!as) return "a gradient's parameters have an element for each group, or for each of a line's";
+  }
+  const qn_value *dy = s->dy < 0 ? x : &r->value[s->dy];
+  if (dy->dtype != x->dtype || dy->align < 16 || !qn_same_layout(dy, x)) return "dy lies as x does";
   if (!ok || y->dtype != x->dtype || line % E) return "x and y of one dtype, in whole words aligned to 16 bytes";
   if (walked.dim[0] * line > INT32_MAX / 2 || nests.groups > INT32_MAX / MOST_PARTS) return "fewer than 2^30 elements in such lines, and 2^27 groups";
   a.lines = (int32_t)walked.dim[0], a.run = (int32_t)run, a.by_run = cuda_divide_by(run);
@@ -289,7 +474,8 @@ static bool share_out(state *s, const qn_device *device, const qn_nest *outer, i
   a.rows = (int32_t)(threads / words), a.joins = 32 % words == 0;
   a.share = (int32_t)qn_ceil_div(a.lines, parts);
   if ((parts - 1) * a.share >= a.lines) return false;         /* none is without lines */
-  const int64_t shared = (int64_t)a.share * words * 16 + board::bytes(a, (int)threads, (int)E);
+  const int64_t kept = a.share * words * 16;
+  const int64_t shared = s->dy < 0 ? kept + board::bytes(a, (int)threads, (int)E) : 2 * kept + gradient_board::bytes(a, (int)threads, (int)E);
   if (shared > qn_min_i64((int64_t)device->shared_per_unit / resident - 1024, (int64_t)device->shared_per_block) - 16) return false;
   s->threads = threads, s->shared = (uint32_t)shared;
   const int g = outer->rank - 1;
@@ -303,31 +489,42 @@ static bool share_out(state *s, const qn_device *device, const qn_nest *outer, i
 
 /* In this order: bytes of a line at least; threads of a block, such blocks of a multiprocessor; blocks for an item at most. Small blocks hide
  * one another's waits best, where a line's bytes are enough and no cluster is needed; a cluster larger than 8 is seldom scheduled. */
-static const struct { int64_t least; uint32_t threads; int64_t resident, parts; } form[] = {
+struct form { int64_t least; uint32_t threads; int64_t resident, parts; };
+static const form forward_forms[] = {
   { 128, 128, 8, 1 }, { 128, 256, 4, 1 }, { 128, 512, 2, 1 }, { 128, 256, 4, 8 }, { 128, 512, 2, 8 }, { 64, 512, 2, 8 }, { 32, 512, 2, 8 }, { 128, 512, 1, 1 },
 };
+static const form gradient_forms[] = {
+  { 128, 128, 8, 1 }, { 128, 256, 4, 1 }, { 64, 256, 4, 8 }, { 32, 256, 2, 1 },
+};
 
-/* Batch norm: a cluster, or one block of a multiprocessor, is slower than two trips of which the cache has one, if those are in whole words. */
-static bool choose(state *s, const qn_device *device, const qn_nest *outer, int64_t E, bool batch)
+/* Batch norm: a cluster, or one block of a multiprocessor, is slower than two trips of which the cache has one, if those are in whole words.
+ * Gradients: so is a cluster than norm_groups, where words are of several groups. */
+template <size_t n> static bool choose(state *s, const qn_device *device, const qn_nest *outer, int64_t E, bool batch, const form (&forms)[n])
 {
   const int64_t all = outer->dim[outer->rank - 1];
   const bool alone = !batch || s->a.run % E || (uint64_t)s->elements * (uint64_t)(16 / E) > device->cache;
-  for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
+  const bool clusters = !batch && (s->dy < 0 || s->a.folds == 1) && cuda_has_clusters(device);
+  for (const form &f : forms) {
     int64_t groups = 1;
-    while (groups < all && (groups * s->a.run * (16 / E) < form[i].least || groups * s->a.run % E || all % groups)) groups++;
-    if (groups * s->a.run % E || (form[i].resident == 1 && !alone)) continue;
-    for (int64_t parts = 1; parts <= (batch || !cuda_has_clusters(device) ? 1 : form[i].parts); parts += parts < 4 ? 1 : 2)
-      if (share_out(s, device, outer, E, groups, parts, form[i].threads, form[i].resident)) return true;
+    while (groups < all && (groups * s->a.run * (16 / E) < f.least || groups * s->a.run % E || all % groups)) groups++;
+    if (groups * s->a.run % E || (f.resident == 1 && !alone)) continue;
+    for (int64_t parts = 1; parts <= (clusters ? f.parts : 1); parts += parts < 4 ? 1 : 2)
+      if (share_out(s, device, outer, E, groups, parts, f.threads, f.resident)) return true;
   }
   return false;
 }
 
-template <int whole> static const void *kernel_of(const state &s) { return s.a.folds == 1 ? (const void *)norm_bands<whole, true> : (const void *)norm_bands<whole, false>; }
+template <int whole> static const void *kernel_of(const state &s)
+{
+  if (s.dy >= 0) return s.a.folds == 1 ? (const void *)norm_bands_gradient<whole, true> : (const void *)norm_bands_gradient<whole, false>;
+  return s.a.folds == 1 ? (const void *)norm_bands<whole, true> : (const void *)norm_bands<whole, false>;
+}
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_norm_roles roles = qn_norm_roles_of(r->op[0].op);
-  const int8_t role[TENSORS] = { roles.x, roles.y, roles.scale, roles.shift, roles.mean, roles.rstd, roles.running_mean, roles.running_var, roles.new_mean, roles.new_var };
+  const int8_t role[TENSORS] = { roles.x, roles.y < 0 ? roles.dx : roles.y, roles.scale, roles.shift, roles.dscale, roles.dshift, roles.mean, roles.rstd,
+                                 roles.running_mean, roles.running_var, roles.new_mean, roles.new_var };
   const qn_norm *norm = (const qn_norm *)r->op[0].attr;
   state s = {};
   bands &a = s.a;
@@ -338,18 +535,21 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   const uint32_t dtype = a.dtype[X];
   if (dtype != QN_F32 && dtype != QN_BF16 && dtype != QN_F16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
-  s.number[Y] = norm_activation_behind(r, s.number[Y], &a.act, out);
+  s.dy = qn_role_at(&r->op[0], roles.dy);
+  if (s.dy < 0) s.number[Y] = norm_activation_behind(r, s.number[Y], &a.act, out);
   qn_nest outer;
   const char *rule = read_layout(r, &s, &outer);
   if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");
   const int64_t E = 16 / qn_kit_bytes(dtype);
-  if (!choose(&s, r->device, &outer, E, r->op[0].op == QN_OP_BATCH_NORM))
+  const bool batch = r->op[0].op == QN_OP_BATCH_NORM || r->op[0].op == QN_OP_BATCH_NORM_BACKWARD;
+  if (!(s.dy < 0 ? choose(&s, r->device, &outer, E, batch, forward_forms) : choose(&s, r->device, &outer, E, batch, gradient_forms)))
     return qn_refuse(out, "a band must fit into the shared memory of a block or of a cluster's", "x", "", "%d lines", a.lines);
   s.items /= a.groups;
+  if (a.each && (s.number[DSCALE] >= 0 || s.number[DSHIFT] >= 0)) out->workspace = (uint64_t)s.items * a.parts * a.lanes * E * sizeof(float2);
   a.eps = (float)norm->eps, a.momentum = (float)norm->momentum;
-  a.centred = r->op[0].op != QN_OP_RMS_NORM;
+  a.centred = r->op[0].op != QN_OP_RMS_NORM && r->op[0].op != QN_OP_RMS_NORM_BACKWARD;
   s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(s) : dtype == QN_BF16 ? kernel_of<QN_BF16>(s) : kernel_of<QN_F16>(s);
-  out->estimate = 3000 + (double)s.elements * 2 * qn_kit_bytes(dtype) / 3000;
+  out->estimate = 3000 + (double)s.elements * (s.dy < 0 ? 2 : 3) * qn_kit_bytes(dtype) / 3000;
   return cuda_keep(out, &s, sizeof s);
 }
 
@@ -362,6 +562,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const state *s = (const state *)p->state;
   bands a = s->a;
   for (int t = 0; t < TENSORS; t++) a.p[t] = s->number[t] < 0 ? nullptr : launch->ptr[s->number[t]];
+  if (s->dy >= 0) a.dy = launch->ptr[s->dy];
+  if (a.each && (a.p[DSCALE] || a.p[DSHIFT])) a.sums = (float2 *)launch->workspace;
   cudaLaunchAttribute cluster = {};
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim = { (unsigned)a.parts, 1, 1 };
@@ -373,9 +575,17 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   config.attrs = &cluster;
   config.numAttrs = a.parts > 1;
   void *arguments[] = { &a };
-  return cuda_check(cudaLaunchKernelExC(&config, s->kernel, arguments), "norm_bands");
+  const qn_status status = cuda_check(cudaLaunchKernelExC(&config, s->kernel, arguments), "norm_bands");
+  if (status || !a.sums) return status;
+  const int64_t sides = a.by_dim[0].by;   /* bands of a line */
+  const cuda_groups_sums sums = { a.sums, a.p[DSCALE], a.p[DSHIFT], { a.dtype[DSCALE], a.dtype[DSHIFT] }, s->items / sides, sides, a.parts, a.groups * a.run };
+  cuda_norm_groups_add(&sums, launch->stream);
+  return cuda_check(cudaGetLastError(), "norm_bands");
 }
 
 #define ROW(op, traits) { "bands", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | traits, nullptr, nullptr, prepare, build, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM, QN_TRAIT_BATCH_INVARIANT), ROW(QN_OP_RMS_NORM, QN_TRAIT_BATCH_INVARIANT), ROW(QN_OP_BATCH_NORM, 0) };
+static const qn_engine row[] = {
+  ROW(QN_OP_LAYER_NORM, QN_TRAIT_BATCH_INVARIANT), ROW(QN_OP_LAYER_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT), ROW(QN_OP_RMS_NORM, QN_TRAIT_BATCH_INVARIANT),
+  ROW(QN_OP_RMS_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT), ROW(QN_OP_BATCH_NORM, 0), ROW(QN_OP_BATCH_NORM_BACKWARD, 0),
+};
 const qn_engine_list cuda_norm_bands_list = { row, sizeof row / sizeof *row };

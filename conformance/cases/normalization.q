@@ -231,6 +231,13 @@ layer_norm x=f32/5x20004 scale=f32/1x20004 shift=f32/1x20004 mean=? rstd=? ; pla
 rms_norm x=bf16/27x262152 scale=bf16/1x262152 ; plain=1
 layer_norm x=bf16/9x557072 scale=bf16/1x557072 shift=bf16/1x557072 mean=? rstd=? ; plain=1
 
+# gradients of bands
+layer_norm_backward dy=bf16/2x8x8x3136/200704:8:1:64 x=bf16/2x8x8x3136/200704:8:1:64 axis=2,3 scale=bf16/1x8x8x1 mean=f32/2x8x1x1 rstd=f32/2x8x1x1 dscale=? dshift=? ; plain=1
+layer_norm_backward dy=f32/1x8x4x3001/96032:4:1:32 x=f32/1x8x4x3001/96032:4:1:32 axis=2,3 scale=f32/1x8x4x1 mean=f32/1x8x1x1 rstd=f32/1x8x1x1 dscale=? dshift=? ; plain=1
+layer_norm_backward dy=f16/2x32x2x12544/802816:2:1:64 x=f16/2x32x2x12544/802816:2:1:64 axis=2,3 scale=f16/1x32x2x1 mean=f32/2x32x1x1 rstd=f32/2x32x1x1 dscale=? dshift=? ; plain=1
+batch_norm_backward dy=bf16/128x8x14x14 x=bf16/128x8x14x14 scale=f32/1x8x1x1 mean=f32/1x8x1x1 rstd=f32/1x8x1x1 dscale=? dshift=? ; plain=1
+batch_norm_backward dy=bf16/128x32x7x7 x=bf16/128x32x7x7 scale=f32/1x32x1x1 mean=f32/1x32x1x1 rstd=f32/1x32x1x1 dscale=? ; plain=1
+
 in x bf16/2x4x8x120/3840:8:1:32
 in g bf16/1x4x8x1
 in h bf16/1x4x8x1
