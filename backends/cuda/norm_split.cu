@@ -348,7 +348,7 @@ __device__ __forceinline__ void apply_range(const split &s, int64_t *from, int64
   *from = max(chunk * s.chunk, *to - s.share);
 }
 
-/* Of apply: y, dx, or y and what follows it, whose kernels have the registers for that. */
+/* Of apply: y, and relu; dx; or y and what else follows it, whose kernels have the registers for that. */
 enum { FORWARD, BACKWARD, FOLLOWED };
 constexpr int apply_resident(bool columns, int what, int whole) { return !whole ? 1 : what == FOLLOWED ? 2 : columns ? RESIDENT : RESIDENT + 1; }
 
@@ -364,6 +364,9 @@ __device__ __forceinline__ void finish(const split &s, float (&v)[V], const pack
       for (int i = 0; i < V; i++) v[i] += u[i];
     }
     follow(s.steps, s.relu, v, at, n);
+  } else if (what == FORWARD && s.relu) {
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] = fn_unary(QN_OP_RELU, v[i], 0.f, 0.f);
   }
   store<whole>(v, s, at, n);
 }
@@ -553,7 +556,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st.second = -1;
   if (whole && !s.backward) read_chain(r, &st, out);
   if (s.backward) choose_dtype<BACKWARD>(&st, whole ? x->dtype : 0);
-  else if (out->n_ops > 1) choose_dtype<FOLLOWED>(&st, x->dtype);
+  else if (st.second >= 0 || st.chain.steps.n > 0) choose_dtype<FOLLOWED>(&st, x->dtype);
   else choose_dtype<FORWARD>(&st, whole ? x->dtype : 0);
   /* One round of blocks, or (planes, whose parts are few) two; a chunk is so long that a thread has some batches of it. */
   int64_t least = 4 * batch_of<QN_BF16> * (columns ? THREADS / s.lanes : THREADS);
