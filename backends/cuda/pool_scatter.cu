@@ -1,119 +1,86 @@
-/* pool_scatter.cu -- gradients of max pooling by 3 by 3, of f16, bf16 and f32 of channels last (NHWC): a lane has a word of channels, and goes
- * down a band of a strip of columns of dx window by window, so that each window is read, and its maximum found, once.
+/* pool_scatter.cu -- gradients of max pooling by 3 by 3, of f16, bf16 and f32 of channels last (NHWC): a lane has a word of channels of a strip of
+ * columns of dx, and goes down a band of rows with them and the windows over them in registers.
  *
  *   dx[x] = the sum of dy over the windows whose maximum came from x: by its indices, or by x once more
  *
- * A lane adds what a window gives to the place of its maximum, in shared memory that no other lane sees: a ring of rows, from where those
- * leave that no later window covers. */
+ * Each window is read, and its maximum found, once for a strip, and a line's maxima once for all the windows that have it. */
 #include "pool_falls.h"
 #include "pool_lanes.cuh"
+#include "pool_peak.cuh"
 
-/* ---- maxima by x ------------------------------------------------------------------------------------------------- */
+enum { SIZE = 3, BEFORE = 1, WARPS = 4 };
+enum { PITCH = 8 };                       /* of bits, from row to row of a window */
 
-/* The largest so far and its place: the first of equals, the first NaN. Of 16 bits both are in one word, where the earlier of equals has the
- * larger low half; of f32, as integers in the order of the floats. */
+/* The largest so far and its place. Of 16 bits both are in one word, where the earlier of equals has the larger low half. */
 template <bool halves> struct peak {
   uint32_t order, where;
 
-  __device__ __forceinline__ peak() : order(0), where(0) {}
-  __device__ __forceinline__ peak(uint32_t o, uint32_t at) : order(o), where(at) {}
   __device__ __forceinline__ void join(const peak &later)
   {
     if (halves) order = max(order, later.order);
     else if (later.order > order) *this = later;
   }
-  __device__ __forceinline__ bool none() const { return halves ? (order & 0xffffu) == 0 : order == 0; }
-  __device__ __forceinline__ uint32_t place() const { return halves ? ~order : where; }
+  __device__ __forceinline__ uint32_t place() const { return halves ? ~order & 0xffffu : where; }
 };
 
-/* The peaks that the channels of a word at place `at` are, -0 as 0, all NaN alike and above all; outside: none. */
-template <int dtype> __device__ __forceinline__ void peaks_of(peak<dtype != QN_F32> (&e)[per_word<dtype>], uint32_t w, int at, bool inside)
+/* COLUMNS of a strip; BLOCKS of a multiprocessor. */
+template <int dtype, int how, int STEP, int COLUMNS, int BLOCKS> __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_scatter(const __grid_constant__ lanes p)
 {
-  if constexpr (dtype == QN_F32) {
-    const float v = __uint_as_float(w) + 0.f;
-    const uint32_t b = v == v ? __float_as_uint(v) : 0x7fffffffu;
-    e[0] = peak<false>(inside ? b ^ ((uint32_t)((int32_t)b >> 31) | 0x80000000u) : 0, at);
-  } else {
-    uint32_t v;                           /* a sum's NaN is 7fff */
-    if constexpr (dtype == QN_BF16) {
-      const __nv_bfloat162 sum = __hadd2(*(const __nv_bfloat162 *)&w, __floats2bfloat162_rn(0, 0));
-      v = *(const uint32_t *)&sum;
-    } else {
-      const __half2 sum = __hadd2(*(const __half2 *)&w, __floats2half2_rn(0, 0));
-      v = *(const uint32_t *)&sum;
-    }
-    const uint32_t order = v ^ ((v >> 15 & 0x10001u) * 0xffffu | 0x80008000u), low = inside ? 0xffffu - (uint32_t)at : 0;
-    e[0] = peak<true>(inside ? order << 16 | low : 0, 0), e[1] = peak<true>(inside ? (order & 0xffff0000u) | low : 0, 0);
-  }
-}
-
-/* ---- the kernel -------------------------------------------------------------------------------------------------- */
-
-/* Rows that windows still add to, and one; places of one in memory, of which two are of no column. */
-enum { RING = 4, PITCH = 8, PLACES = RING * PITCH, COLUMNS = PITCH - 2 };
-
-template <int dtype> constexpr int warps_of = 4 / per_word<dtype>;       /* of a block: they share nothing but 16 KB */
-
-template <int dtype, int how, int STEP> __global__ void __launch_bounds__(warps_of<dtype> * 32) pool_scatter(const __grid_constant__ lanes p)
-{
-  enum { WARPS = warps_of<dtype>, L = per_word<dtype>, SIZE = 3, BEFORE = 1, FIRST = (BEFORE - SIZE + 1) / STEP, WINDOWS = (COLUMNS - 1 + BEFORE) / STEP - FIRST + 1,
-         ACROSS = (WINDOWS - 1) * STEP + SIZE, X0 = FIRST * STEP - BEFORE, ROWS = how == BY_X ? STEP : 1 };
-  __shared__ float memory[WARPS * L * PLACES * 32];
+  enum { L = per_word<dtype>, bytes = 4 / L, INDEX = how == BY_PLACE ? 8 : 1, KEPT = SIZE - STEP, FIRST = (BEFORE - SIZE + 1) / STEP, WINDOWS = (COLUMNS - 1 + BEFORE) / STEP - FIRST + 1,
+         ACROSS = (WINDOWS - 1) * STEP + SIZE, X0 = FIRST * STEP - BEFORE };
   strip s;
   if (!strip_of(s, p, blockIdx.x * WARPS + threadIdx.x / 32, COLUMNS, L)) return;
-  float *const ring = memory + threadIdx.x / 32 * (L * PLACES * 32) + threadIdx.x % 32;
-  for (int i = 0; i < L * PLACES; i++) ring[i * 32] = 0;
+  const int oy_begin = max((s.top + BEFORE - SIZE + STEP) / STEP, 0), oy_end = (s.end - 1 + BEFORE) / STEP + 1, ox = s.x0 / STEP + FIRST;      /* dx may go on below the last window */
 
-  const int oy_begin = max((s.top + BEFORE - SIZE + STEP) / STEP, 0), oy_end = min((s.end - 1 + BEFORE) / STEP + 1, p.out[1]), ox = s.x0 / STEP + FIRST;
-  const int y_base = oy_begin * STEP - BEFORE - RING;      /* of row 0 of the ring */
-  const uint32_t *const dy = (const uint32_t *)p.dy + ((int64_t)s.n * p.y_stride[0] + s.c + (int64_t)ox * p.of_dy.x) / L;
-  const char *const index = (const char *)p.indices + ((int64_t)s.n * p.index_stride[0] + s.c + (int64_t)ox * p.of_index.x) * (how == BY_PLACE ? 8 : 1);
-  const uint32_t *const x = (const uint32_t *)p.x + ((int64_t)s.n * p.x_stride[0] + s.c + (int64_t)(s.x0 + X0) * p.of_x.x) / L;
-  uint32_t *const dx = (uint32_t *)p.dx + ((int64_t)s.n * p.dx_stride[0] + s.c + (int64_t)s.x0 * p.of_dx.x) / L;
-  const int dy_row = p.of_dy.y / L, dy_step = p.of_dy.x / L, x_row = p.of_x.y / L, x_step = p.of_x.x / L, dx_row = p.of_dx.y / L, dx_step = p.of_dx.x / L;
-
-  struct lines {
-    uint32_t dy[WINDOWS], x[how == BY_X ? ROWS : 1][ACROSS];
-    alignas(16) int64_t place[how == BY_PLACE ? WINDOWS : 1][L];
-    uint32_t tap[WINDOWS];
-  };
-  const auto load_x = [&](uint32_t (&v)[ACROSS], int y) {
-    const bool row = (unsigned)y < (unsigned)p.in[1];
+  /* in bytes, of all of a tensor */
+  const uint32_t dy = (uint32_t)(s.n * p.y_stride[0] + s.c) * bytes, index = (uint32_t)(s.n * p.index_stride[0] + s.c) * INDEX, x = (uint32_t)(s.n * p.x_stride[0] + s.c) * bytes;
+  const uint32_t dx = (uint32_t)(s.n * p.dx_stride[0] + s.c + s.x0 * p.of_dx.x) * bytes;
+  uint32_t x_at[ACROSS], dy_at[WINDOWS], index_at[WINDOWS];
 #pragma unroll
-    for (int i = 0; i < ACROSS; i++) {
-      v[i] = 0;
-      if (row && (unsigned)(s.x0 + X0 + i) < (unsigned)p.in[2]) v[i] = x[y * x_row + i * x_step];
-    }
+  for (int i = 0; i < ACROSS; i++) x_at[i] = min(max(s.x0 + X0 + i, 0), p.in[2] - 1) * p.of_x.x * bytes;
+#pragma unroll
+  for (int k = 0; k < WINDOWS; k++) dy_at[k] = min(max(ox + k, 0), p.out[2] - 1) * p.of_dy.x * bytes, index_at[k] = min(max(ox + k, 0), p.out[2] - 1) * p.of_index.x * INDEX;
+
+  /* what is outside is as its neighbour inside, of the same place */
+  struct line {
+    uint32_t dy[WINDOWS], tap[how == BY_TAP ? WINDOWS : 1], x[how == BY_X ? STEP : 1][ACROSS];
+    alignas(16) int64_t place[how == BY_PLACE ? WINDOWS : 1][L];
   };
-  const auto load = [&](lines &l, int oy) {
+  const auto column_of = [&](int i) { return min(max(s.x0 + X0 + i, 0), p.in[2] - 1); };
+  const auto row_of = [&](int y) { return min(max(y, 0), p.in[1] - 1); };
+  const auto load_x = [&](uint32_t (&v)[ACROSS], int y) {
+    const uint32_t row = x + row_of(y) * p.of_x.y * bytes;
+#pragma unroll
+    for (int i = 0; i < ACROSS; i++) v[i] = *(const uint32_t *)((const char *)p.x + (row + x_at[i]));
+  };
+  const auto load = [&](line &l, int oy) {
+    const uint32_t o = min(oy, min(oy_end, p.out[1]) - 1), row = dy + o * p.of_dy.y * bytes, indices = index + o * p.of_index.y * INDEX;
 #pragma unroll
     for (int k = 0; k < WINDOWS; k++) {
-      l.dy[k] = 0, l.tap[k] = 0;
-      if constexpr (how == BY_PLACE)
-#pragma unroll
-        for (int i = 0; i < L; i++) l.place[k][i] = -1;
-      if ((unsigned)(ox + k) >= (unsigned)p.out[2] || oy >= oy_end) continue;
-      l.dy[k] = dy[oy * dy_row + k * dy_step];
-      const int at = oy * p.of_index.y + k * p.of_index.x;
-      if (how == BY_TAP) l.tap[k] = L == 2 ? *(const uint16_t *)(index + at) : *(const uint8_t *)(index + at);
+      l.dy[k] = *(const uint32_t *)((const char *)p.dy + (row + dy_at[k]));
+      const char *const from = (const char *)p.indices + (indices + index_at[k]);
+      if (how == BY_TAP) l.tap[k] = L == 2 ? *(const uint16_t *)from : *(const uint8_t *)from;
       if constexpr (how == BY_PLACE) {
-        if (L == 2) *(longlong2 *)l.place[k] = *(const longlong2 *)(index + (int64_t)at * 8);
-        else l.place[k][0] = ((const int64_t *)index)[at];
+        if (L == 2) *(longlong2 *)l.place[k] = *(const longlong2 *)from;
+        else l.place[k][0] = *(const int64_t *)from;
       }
     }
     if constexpr (how == BY_X)
 #pragma unroll
-      for (int r = 0; r < ROWS; r++) load_x(l.x[r], oy * STEP - BEFORE + SIZE - STEP + r);
+      for (int r = 0; r < STEP; r++) load_x(l.x[r], oy * STEP - BEFORE + KEPT + r);
   };
 
   /* of a row of x, what is largest for each window */
-  typedef peak<dtype != QN_F32> peak;
+  typedef peak<L == 2> peak;
   const auto largest = [&](peak (&m)[WINDOWS][L], const uint32_t (&v)[ACROSS], int y) {
-    const int at = (y - y_base) * PITCH + X0;
-    const bool row = (unsigned)y < (unsigned)p.in[1];
+    const int row = (row_of(y) - (oy_begin * STEP - BEFORE)) * PITCH;
     peak e[ACROSS][L];
 #pragma unroll
-    for (int a = 0; a < ACROSS; a++) peaks_of<dtype>(e[a], v[a], at + a, row && (unsigned)(s.x0 + X0 + a) < (unsigned)p.in[2]);
+    for (int a = 0; a < ACROSS; a++) {
+      const uint32_t order = order_of<dtype>(v[a]), at = row + column_of(a) - s.x0 - X0;
+      e[a][0].order = L == 2 ? order << 16 | (0xffffu - at) : order, e[a][0].where = at;
+      if (L == 2) e[a][L - 1].order = (order & 0xffff0000u) | (0xffffu - at);
+    }
 #pragma unroll
     for (int k = 0; k < WINDOWS; k++)
 #pragma unroll
@@ -123,78 +90,73 @@ template <int dtype, int how, int STEP> __global__ void __launch_bounds__(warps_
         for (int a = 1; a < SIZE; a++) m[k][i].join(e[k * STEP + a][i]);
       }
   };
-  peak before[how == BY_X ? SIZE - STEP : 1][WINDOWS][L];  /* the lines of a window that the one above it has as well */
+  peak most[how == BY_X ? SIZE : 1][WINDOWS][L];           /* of each line of the windows */
   if constexpr (how == BY_X)
 #pragma unroll
-    for (int r = 0; r < SIZE - STEP; r++) {
+    for (int r = 0; r < KEPT; r++) {
       uint32_t v[ACROSS];
       load_x(v, oy_begin * STEP - BEFORE + r);
-      largest(before[r], v, oy_begin * STEP - BEFORE + r);
+      largest(most[STEP + r], v, oy_begin * STEP - BEFORE + r);
     }
 
-  lines now;
+  float sum[SIZE][COLUMNS][L] = {};
+  line now;
   load(now, oy_begin);
-  const int oy_last = (s.end - 1 + BEFORE) / STEP + 1;    /* dx may go on below the last window */
 #pragma unroll 1
-  for (int oy = oy_begin; oy < oy_last; oy++) {
-    lines next;
+  for (int oy = oy_begin; oy < oy_end; oy++) {
+    line next;
     load(next, oy + 1);
-    const int y0 = oy * STEP - BEFORE, at = (y0 - y_base) * PITCH + X0;
-    peak found[how == BY_X ? WINDOWS : 1][L];
+    const int y0 = oy * STEP - BEFORE;
     if constexpr (how == BY_X) {
-      peak rows[ROWS][WINDOWS][L];
 #pragma unroll
-      for (int r = 0; r < ROWS; r++) largest(rows[r], now.x[r], y0 + SIZE - STEP + r);
+      for (int r = 0; r < KEPT; r++)
 #pragma unroll
-      for (int k = 0; k < WINDOWS; k++)
+        for (int k = 0; k < WINDOWS; k++)
 #pragma unroll
-        for (int i = 0; i < L; i++) {
-          found[k][i] = before[0][k][i];
+          for (int i = 0; i < L; i++) most[r][k][i] = most[r + STEP][k][i];
 #pragma unroll
-          for (int r = 1; r < SIZE; r++) found[k][i].join(r < SIZE - STEP ? before[r][k][i] : rows[r - (SIZE - STEP)][k][i]);
-#pragma unroll
-          for (int r = 0; r < SIZE - STEP; r++) before[r][k][i] = r + STEP < SIZE - STEP ? before[r + STEP][k][i] : rows[r + STEP - (SIZE - STEP)][k][i];
-        }
+      for (int r = 0; r < STEP; r++) largest(most[KEPT + r], now.x[r], y0 + KEPT + r);
     }
 #pragma unroll
     for (int k = 0; k < WINDOWS; k++) {
-      float *at_place[L], sum[L];
+      const bool there = (unsigned)(ox + k) < (unsigned)p.out[2] && oy < p.out[1];
 #pragma unroll
       for (int i = 0; i < L; i++) {
-        float v = channel<dtype>(now.dy[k], i);
-        uint32_t place;
+        const float v = there ? channel<dtype>(now.dy[k], i) : 0;
+        uint32_t bits;
         if constexpr (how == BY_X) {
-          place = found[k][i].place();
-          if (found[k][i].none()) v = 0;
-        } else if constexpr (how == BY_TAP) {
-          const uint32_t tap = i ? now.tap[k] >> 8 : now.tap[k] & 255;
-          place = at + k * STEP + tap + (tap * 11 >> 5) * (PITCH - SIZE);
-          if (tap >= SIZE * SIZE) v = 0;
+          peak found = most[0][k][i];
+#pragma unroll
+          for (int r = 1; r < SIZE; r++) found.join(most[r][k][i]);
+          bits = 1u << (found.place() - ((oy - oy_begin) * STEP * PITCH + k * STEP) & 31);
         } else {
-          const uint32_t tap = tap_of<SIZE>(place_among(now.place[k][i]), y0 * p.in[2] + s.x0 + X0 + k * STEP, p.in[2]);
-          place = at + k * STEP + tap + (tap * 11 >> 5) * (PITCH - SIZE);
-          if (tap >= SIZE * SIZE) v = 0;
+          const uint32_t tap = how == BY_TAP ? (i ? now.tap[k] >> 8 : now.tap[k] & 255) : tap_of<SIZE>(place_among(now.place[how == BY_PLACE ? k : 0][i]), y0 * p.in[2] + s.x0 + X0 + k * STEP, p.in[2]);
+          bits = tap < SIZE * SIZE ? 1u << tap : 0;
         }
-        at_place[i] = ring + (i * PLACES + (place & PLACES - 1)) * 32, sum[i] = *at_place[i] + v;
-      }
 #pragma unroll
-      for (int i = 0; i < L; i++) *at_place[i] = sum[i];
-    }
+        for (int r = 0; r < SIZE; r++)
 #pragma unroll
-    for (int r = 0; r < STEP; r++) {       /* rows that no later window covers */
-      const int y = y0 + r, row = ((y - y_base) * PITCH & PLACES - 1);
-      const bool here = y >= s.top && y < s.end;
-#pragma unroll
-      for (int a = 0; a < COLUMNS; a++) {
-        float v[L];
-#pragma unroll
-        for (int i = 0; i < L; i++) {
-          v[i] = ring[(i * PLACES + row + a) * 32];
-          ring[(i * PLACES + row + a) * 32] = 0;
-        }
-        if (here && s.x0 + a < p.in[2]) dx[y * dx_row + a * dx_step] = word_of<dtype>(v);
+          for (int c = 0; c < SIZE; c++) {
+            const int column = X0 + k * STEP + c;
+            if (column >= 0 && column < COLUMNS) add_at_bit(sum[r][column < 0 ? 0 : column % COLUMNS][i], bits, r * (how == BY_X ? PITCH : SIZE) + c, v);
+          }
       }
     }
+#pragma unroll
+    for (int r = 0; r < STEP; r++) {    /* rows that no later window covers */
+      const int y = y0 + r;
+      if (y < s.top || y >= s.end) continue;
+      const uint32_t to = dx + y * p.of_dx.y * bytes;
+#pragma unroll
+      for (int a = 0; a < COLUMNS; a++)
+        if (s.x0 + a < p.in[2]) *(uint32_t *)((char *)p.dx + (to + a * p.of_dx.x * bytes)) = word_of<dtype>(sum[r][a]);
+    }
+#pragma unroll
+    for (int r = 0; r < SIZE; r++)
+#pragma unroll
+      for (int a = 0; a < COLUMNS; a++)
+#pragma unroll
+        for (int i = 0; i < L; i++) sum[r][a][i] = r < KEPT ? sum[r < KEPT ? r + STEP : r][a][i] : 0;
     now = next;
   }
 }
@@ -202,14 +164,19 @@ template <int dtype, int how, int STEP> __global__ void __launch_bounds__(warps_
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
 typedef const void *kernel;
-struct state { lanes p; gradient_roles of; kernel kernel; uint32_t blocks, threads; };
+struct state { lanes p; gradient_roles of; kernel kernel; uint32_t blocks; };
 
-template <int dtype> static kernel kernel_of(int how, int window)
+/* A kernel and the columns of its strips. */
+struct form { kernel kernel; int columns; };
+template <int dtype> static form form_of(int how, int window)
 {
-  if (how == BY_TAP && window == 311) return (kernel)pool_scatter<dtype, BY_TAP, 1>;
-  if constexpr (dtype != QN_F32)          /* f32 by taps is faster in cells */
-    if (how == BY_TAP && window == 321) return (kernel)pool_scatter<dtype, BY_TAP, 2>;
-  return window != 321 || how == BY_TAP ? nullptr : how == BY_PLACE ? (kernel)pool_scatter<dtype, BY_PLACE, 2> : (kernel)pool_scatter<dtype, BY_X, 2>;
+  constexpr bool half = dtype != QN_F32;
+  if (how == BY_TAP && window == 311) return { (kernel)pool_scatter<dtype, BY_TAP, 1, 4, 7>, 4 };
+  if constexpr (half)                     /* f32 by taps is faster in cells */
+    if (how == BY_TAP && window == 321) return { (kernel)pool_scatter<dtype, BY_TAP, 2, 4, 7>, 4 };
+  if (window != 321 || how == BY_TAP) return {};
+  if (how == BY_PLACE) return { (kernel)pool_scatter<dtype, BY_PLACE, 2, 4, 5>, 4 };
+  return { (kernel)pool_scatter<dtype, BY_X, 2, half ? 4 : 6, half ? 5 : 4>, half ? 4 : 6 };
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -224,11 +191,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
   if (s.of.indices >= 0 && p->index_dtype == QN_I32) return qn_refuse(out, "indices", "indices", "u8 or i64", "%s", "i32");
   const int window = square_of(p), how = s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE;
-  s.kernel = dx->dtype == QN_F32 ? kernel_of<QN_F32>(how, window) : dx->dtype == QN_BF16 ? kernel_of<QN_BF16>(how, window) : kernel_of<QN_F16>(how, window);
-  if (!s.kernel) return qn_refuse(out, "squares of 3 by 3 from -1 on", "dx", "every 2; by u8 of f32 every 1", "%dx%d", p->size[1], p->size[2]);
-  if (!lanes_choose(p, r, COLUMNS, dx->dtype)) return qn_refuse(out, "fewer than 2^26 warps", "dx", "", "%s", "more");
-  const uint32_t warps = dx->dtype == QN_F32 ? warps_of<QN_F32> : warps_of<QN_BF16>;
-  s.blocks = (uint32_t)qn_ceil_div(p->warps, warps), s.threads = 32 * warps;
+  const int64_t image = qn_max_i64(qn_max_i64(p->x_stride[0], p->dx_stride[0]) * 4, qn_max_i64(p->y_stride[0] * 4, p->index_stride[0] * 8));
+  if ((double)p->n * (double)image >= 4294967296.0) return qn_refuse(out, "tensors of less than 4 GiB", "dx", "", "%s", "more");
+  const form form = dx->dtype == QN_F32 ? form_of<QN_F32>(how, window) : dx->dtype == QN_BF16 ? form_of<QN_BF16>(how, window) : form_of<QN_F16>(how, window);
+  if (!form.kernel) return qn_refuse(out, "squares of 3 by 3 from -1 on", "dx", "every 2; by u8 of f32 every 1", "%dx%d", p->size[1], p->size[2]);
+  if (!lanes_choose(p, r, form.columns, dx->dtype)) return qn_refuse(out, "fewer than 2^26 warps", "dx", "", "%s", "more");
+  s.kernel = form.kernel, s.blocks = (uint32_t)qn_ceil_div(p->warps, WARPS);
   return cuda_keep(out, &s, sizeof s);
 }
 
@@ -241,7 +209,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   p.x = st->of.x >= 0 ? launch->ptr[st->of.x] : nullptr;
   p.indices = st->of.indices >= 0 ? launch->ptr[st->of.indices] : nullptr;
   void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, st->threads, arguments, 0, (cudaStream_t)launch->stream), "pool_scatter");
+  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, WARPS * 32, arguments, 0, (cudaStream_t)launch->stream), "pool_scatter");
 }
 
 static const qn_engine row[] = {
