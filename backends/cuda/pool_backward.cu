@@ -360,12 +360,15 @@ static qn_status keep(state *s, const int64_t cells[4], qn_prepared *out)
   return cuda_keep(out, s, sizeof *s);
 }
 
-template <int dtype, bool average> static kernel bands_by_window(int window)
+template <int dtype, int mode> static kernel bands_by_window(int window)
 {
-  return window == 321 ? (kernel)pool_bands<dtype, average, 3, 2, 1> : window == 320 ? (kernel)pool_bands<dtype, average, 3, 2, 0>
-       : window == 311 ? (kernel)pool_bands<dtype, average, 3, 1, 1> : window == 220 ? (kernel)pool_bands<dtype, average, 2, 2, 0> : nullptr;
+  return window == 321 ? (kernel)pool_bands<dtype, mode, 3, 2, 1> : window == 320 ? (kernel)pool_bands<dtype, mode, 3, 2, 0>
+       : window == 311 ? (kernel)pool_bands<dtype, mode, 3, 1, 1> : window == 220 ? (kernel)pool_bands<dtype, mode, 2, 2, 0> : nullptr;
 }
-template <int dtype> static kernel bands_of(bool average, int window) { return average ? bands_by_window<dtype, true>(window) : bands_by_window<dtype, false>(window); }
+template <int dtype> static kernel bands_of(const gradient *p, int window)
+{
+  return !p->average ? bands_by_window<dtype, MAXIMA>(window) : p->even && window == 311 ? (kernel)pool_bands<dtype, EVEN_MEANS, 3, 1, 1> : bands_by_window<dtype, MEANS>(window);
+}
 
 static qn_status prepare_bands(const qn_request *r, qn_prepared *out)
 {
@@ -379,7 +382,7 @@ static qn_status prepare_bands(const qn_request *r, qn_prepared *out)
     if (value[i] >= 0 && (!qn_is_packed(&r->value[value[i]]) || r->value[value[i]].align < 16))
       return qn_refuse(out, "packed planes, aligned to 16 bytes", "dx", "nchw", "%s", "others");
   int window = square_of(p);
-  s.kernel = dx->dtype == QN_F32 ? bands_of<QN_F32>(p->average, window) : dx->dtype == QN_BF16 ? bands_of<QN_BF16>(p->average, window) : bands_of<QN_F16>(p->average, window);
+  s.kernel = dx->dtype == QN_F32 ? bands_of<QN_F32>(p, window) : dx->dtype == QN_BF16 ? bands_of<QN_BF16>(p, window) : bands_of<QN_F16>(p, window);
   if (!s.kernel) return qn_refuse(out, "small squares of windows", "dx", "3x3 every 2 or every 1, or 2x2 every 2", "%dx%d", p->size[1], p->size[2]);
   p->by_depth = cuda_divide_by(p->in[0]);
   if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "1 deep", "%d", p->size[0]);

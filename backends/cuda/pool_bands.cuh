@@ -90,9 +90,12 @@ template <int dtype, int SIZE> __device__ __forceinline__ void band_maxima(const
     if (n < many) tap[n * apart] = (char)chosen[n];
 }
 
-template <int dtype, bool average, int SIZE, int STEP, int BEFORE> __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant__ bands p)
+enum { MAXIMA, MEANS, EVEN_MEANS };       /* EVEN: of windows every 1 of as many taps each, which are summed as they are */
+
+template <int dtype, int mode, int SIZE, int STEP, int BEFORE> __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant__ bands p)
 {
   typedef cover<BAND_ROWS, 1, SIZE, STEP, BEFORE> over;
+  constexpr bool average = mode != MAXIMA, weighed = mode == MEANS;
   constexpr int DOWN = over::DOWN, ACROSS = over::ACROSS, bytes = dtype == QN_F32 ? 4 : 2, E = 16 / bytes;
   extern __shared__ uint4 stage[];
   char *const memory = (char *)stage;
@@ -152,15 +155,6 @@ template <int dtype, bool average, int SIZE, int STEP, int BEFORE> __global__ vo
     }
     __syncthreads();
   }
-  constexpr bool in_place = average && dtype == QN_F32;     /* windows of unlike counts of taps are divided once, where that rounds no more */
-  if (in_place && !p.even) {
-    for (int i = threadIdx.x; i < lines * wide; i += BAND_THREADS) {
-      const band_window w = band_window_of<STEP, BEFORE>(p, i, n, o0);
-      ((float *)dy)[in_dy + i] *= p.inverse[taps_beside(p, 1, w.y, SIZE) * taps_beside(p, 2, w.x, SIZE)];
-    }
-    __syncthreads();
-  }
-
   /* cells */
   const int64_t to = ((int64_t)plane * p.in[1] + top) * p.in[2];
   const int in_dx = (int)(to % E), down = (rows + BAND_ROWS - 1) / BAND_ROWS, across = p.by_across.by;
@@ -170,8 +164,12 @@ template <int dtype, bool average, int SIZE, int STEP, int BEFORE> __global__ vo
     const int oy = (top + y0) / STEP + over::first, ox = column * (2 / STEP) + over::first, at = (k * high + oy - o0) * wide + ox;
     float sum[BAND_ROWS][2] = {};
     uint32_t outside[ACROSS];             /* ~0: a window that is not there */
+    float    weight[ACROSS];              /* of means: SIZE to a window's taps across, which no float rounds */
 #pragma unroll
-    for (int b = 0; b < ACROSS; b++) outside[b] = (unsigned)(ox + b) < (unsigned)wide ? 0 : ~0u;
+    for (int b = 0; b < ACROSS; b++) {
+      outside[b] = (unsigned)(ox + b) < (unsigned)wide ? 0 : ~0u;
+      weight[b] = weighed && !p.even ? SIZE * p.inverse[taps_beside(p, 2, x0 + over::begin(b), SIZE)] : 1;
+    }
 #pragma unroll
     for (int j = 0; j < DOWN; j++) {
       const uint32_t beyond = (unsigned)(oy + j) < (unsigned)high ? 0 : ~0u;
@@ -180,11 +178,10 @@ template <int dtype, bool average, int SIZE, int STEP, int BEFORE> __global__ vo
       for (int w = 0; w < ACROSS; w++) {
         const uint32_t none = outside[w] | beyond, bits = band_bits<dtype>(dy, in_dy + at + j * wide + w);
         if (average) {
-          float v = band_open<dtype>(bits & ~none);
-          if (!in_place && !p.even) v *= p.inverse[taps_beside(p, 1, top + y0 + over::begin(j), SIZE) * taps_beside(p, 2, x0 + over::begin(w), SIZE)];
+          const float v = band_open<dtype>(bits & ~none);
 #pragma unroll
           for (int b = 0; b < 2; b++)
-            if (over::covers(w, b)) line[b] += v;
+            if (over::covers(w, b)) line[b] = weighed ? fmaf(v, weight[w], line[b]) : line[b] + v;
         } else {
           const float v = band_open<dtype>(bits);
           const uint32_t chosen = (uint8_t)tap[in_tap + at + j * wide + w] | none;
@@ -195,16 +192,21 @@ template <int dtype, bool average, int SIZE, int STEP, int BEFORE> __global__ vo
               if (over::covers(w, b) && over::covers(j, a)) add_where(sum[a][b], chosen, over::tap(j, a) * SIZE + over::tap(w, b), v);
         }
       }
-      if (average)
+      if (average) {
+        float weight = 1;
+        if (weighed && !p.even) weight = SIZE * p.inverse[taps_beside(p, 1, top + y0 + over::begin(j), SIZE)];
 #pragma unroll
         for (int a = 0; a < BAND_ROWS; a++)
-          if (over::covers(j, a)) sum[a][0] += line[0], sum[a][1] += line[1];
+          if (over::covers(j, a))
+#pragma unroll
+            for (int b = 0; b < 2; b++) sum[a][b] = weighed ? fmaf(line[b], weight, sum[a][b]) : sum[a][b] + line[b];
+      }
     }
     const int place = in_dx + (k * p.in[1] + y0) * p.in[2] + x0;
 #pragma unroll
     for (int a = 0; a < BAND_ROWS; a++) {
       if (y0 + a >= rows) break;
-      if (average && p.even) sum[a][0] *= p.share, sum[a][1] *= p.share;
+      if (average) sum[a][0] *= p.share, sum[a][1] *= p.share;
       if (!p.pairs) {
         edge_store<dtype>(dx, place + a * p.in[2], sum[a][0]);
         if (x0 + 1 < p.in[2]) edge_store<dtype>(dx, place + a * p.in[2] + 1, sum[a][1]);
