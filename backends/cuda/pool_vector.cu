@@ -4,7 +4,8 @@
  *   max       y = the largest tap inside x, NaN above all, the first of equals; no tap inside: -Inf
  *   average   y = sum of taps inside x / divisor, 0 where none is
  *
- * Neighbouring threads are neighbours in memory: channels first if they are contiguous, else along the innermost extent.
+ * Neighbouring threads are neighbours in memory: channels first if they are contiguous, else along the innermost extent. Large windows that overlap are
+ * taken line by line, in shared memory.
  * Packed planes (NCHW) are pool_strips.cu's or pool_planes.cu's. */
 #include "engines.h"
 #include "pool.cuh"
@@ -175,9 +176,86 @@ template <int mode, int whole, int SIZE, int STEP> __global__ void __launch_boun
   }
 }
 
+/* ---- large windows that overlap, channels last ------------------------------------------------------------------- */
+
+/* A block has some vectors of channels of a band of outputs: of each line of x what it gives to each column of outputs, in shared memory, and of those
+ * lines each output. */
+enum { LARGE_THREADS = 256, LARGE_MEMORY = 40 << 10 };
+
+template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) pool_large(const __grid_constant__ pool p)
+{
+  constexpr int V = vector_per_16<whole>;
+  extern __shared__ float4 lines[];
+  uint32_t band, chunk;
+  place at;
+  at.n = cuda_quotient(cuda_quotient(blockIdx.x, p.by_cells[1], &band), p.by_cells[0], &chunk);
+  const int many = (int)min(p.splits, p.groups - chunk * p.splits), top = (int)band * p.band, rows = min(p.band, p.out[1] - top);
+  const int y0 = top * p.step[1] - p.before[1], high = (rows - 1) * p.step[1] + (p.size[1] - 1) * p.dilation[1] + 1;
+  const auto column = [&](int i, int *row) {              /* which of a line's outputs, and which vector of it, a number is */
+    uint32_t k, x;
+    *row = (int)cuda_quotient(cuda_quotient(i, p.by_cells[2], &k), p.by_out[2], &x);
+    at.c = (chunk * p.splits + k) * V, at.o[2] = (int)x;
+    return (int)k < many;
+  };
+  for (int i = threadIdx.x; i < high * p.out[2] * (int)p.splits; i += LARGE_THREADS) {
+    int row;
+    if (!column(i, &row) || (unsigned)(y0 + row) >= (unsigned)p.in[1]) continue;
+    const int64_t base = at.n * p.x_stride[0] + at.c + (y0 + row) * p.x_stride[3];
+    const int x0 = at.o[2] * p.step[2] - p.before[2];
+    found<V, mode> f;
+#pragma unroll 4
+    for (int c = 0; c < p.size[2]; c++) {
+      const int x = x0 + c * p.dilation[2];
+      if ((unsigned)x >= (unsigned)p.in[2]) continue;
+      float v[V];
+      vector_load_whole<whole>(v, p.x, base + x * p.x_stride[4]);
+      f.take(v, 0);
+    }
+#pragma unroll
+    for (int q = 0; q < V / 4; q++) lines[i * (V / 4) + q] = make_float4(f.v[q * 4], f.v[q * 4 + 1], f.v[q * 4 + 2], f.v[q * 4 + 3]);
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < rows * p.out[2] * (int)p.splits; i += LARGE_THREADS) {
+    int row;
+    if (!column(i, &row)) continue;
+    at.o[0] = 0, at.o[1] = top + row;
+    found<V, mode> f;
+#pragma unroll 4
+    for (int r = 0; r < p.size[1]; r++) {
+      const int below = row * p.step[1] + r * p.dilation[1];
+      if ((unsigned)(y0 + below) >= (unsigned)p.in[1]) continue;
+      float v[V];
+#pragma unroll
+      for (int q = 0; q < V / 4; q++) {
+        const float4 w = lines[(i + (below - row) * p.out[2] * (int)p.splits) * (V / 4) + q];
+        v[q * 4] = w.x, v[q * 4 + 1] = w.y, v[q * 4 + 2] = w.z, v[q * 4 + 3] = w.w;
+      }
+      f.take(v, 0);
+    }
+    const window w = window_of(p, at.o);
+    put<V, mode, whole>(p, at, w, V, mode == AVERAGE ? 1 / fmaxf(divisor_of(p, w), 1) : 1, f);
+  }
+}
+
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-struct state { pool p; int32_t x, y, indices, v, small; uint32_t whole; };      /* small: 10 SIZE + STEP, or 0 */
+/* Vectors of a block (p->splits) and its band, as shared memory takes them and the device is filled; bytes of it, 0: too wide. */
+static int64_t large_choose(pool *p, int64_t bytes, int64_t units)
+{
+  int64_t best = 0;
+  for (uint32_t k = p->groups < 4 ? p->groups : 4; k && !best; k /= 2)
+    for (int64_t bands = 1; bands <= p->out[1] && !best; bands *= 2) {
+      const int64_t band = qn_ceil_div(p->out[1], bands), high = (band - 1) * p->step[1] + (p->size[1] - 1) * (int64_t)p->dilation[1] + 1, shared = high * p->out[2] * k * bytes;
+      if (shared > LARGE_MEMORY || (k > 1 && (double)p->n * qn_ceil_div(p->groups, k) * bands < 2 * units) || (bands > 1 && band < p->size[1])) continue;
+      const int64_t chunks = qn_ceil_div(p->groups, k);
+      best = shared, p->splits = k, p->band = (int32_t)band;
+      p->by_cells[0] = cuda_divide_by(chunks), p->by_cells[1] = cuda_divide_by(qn_ceil_div(p->out[1], band)), p->by_cells[2] = cuda_divide_by(k);
+      p->units = (uint32_t)(p->n * chunks * qn_ceil_div(p->out[1], band));
+    }
+  return best;
+}
+
+struct state { pool p; int32_t x, y, indices, v, small; uint32_t whole; int64_t large; };     /* small: 10 SIZE + STEP, or 0; large: bytes of shared memory, or 0 */
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -215,6 +293,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     int32_t cells[3] = { 1, (int32_t)qn_ceil_div(p.out[1], st.p.band), p.out[2] };
     pool_units(&st.p, v, cells);
   }
+  const bool flat = p.size[0] == 1 && p.in[0] == 1 && p.out[0] == 1 && p.before[0] == 0 && p.step[1] < p.size[1] && p.step[2] < p.size[2] && p.size[1] * (int64_t)p.size[2] >= 25;
+  st.large = whole && flat && indices < 0 && !p.adaptive ? large_choose(&st.p, 4 * v, r->device->units) : 0;
+  if (st.large) return cuda_keep(out, &st, sizeof st);
   /* A large window's lines are shared by as many threads as this batch and device leave idle; a sum then has other bits. */
   const bool splits = indices < 0 && !st.small && p.size[1] >= 4 && !(p.average && r->demands->determinism >= QN_DET_BATCH);
   if (splits && p.average) out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
@@ -241,7 +322,9 @@ template <int whole, int SIZE, int STEP> static void launch_small(const pool &p,
 
 template <int V, int whole> static void launch_whole(const state *st, const pool &p, cudaStream_t stream)
 {
-  if (st->small == 32) launch_small<whole, 3, 2>(p, stream);
+  if (st->large && p.average) pool_large<AVERAGE, whole><<<p.units, LARGE_THREADS, st->large, stream>>>(p);
+  else if (st->large) pool_large<MAX, whole><<<p.units, LARGE_THREADS, st->large, stream>>>(p);
+  else if (st->small == 32) launch_small<whole, 3, 2>(p, stream);
   else if (st->small == 31) launch_small<whole, 3, 1>(p, stream);
   else if (st->small == 22) launch_small<whole, 2, 2>(p, stream);
   else launch_any<V, whole>(p, stream);

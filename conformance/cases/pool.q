@@ -133,3 +133,5 @@ pool_max x=f16/5x9x7x30 window=2
 pool_max x=f32/3x3x36x28 window=3 stride=2 pad=1 indices=i64/3x3x18x14 ; x.fill=special as=f16,bf16
 pool_max x=f32/2x3x28x300 window=3 stride=1 pad=1 indices=u8/2x3x28x300 ; x.fill=special as=bf16
 pool_max x=f32/3x3x36x28 window=2 indices=i64/3x3x18x14 ; as=bf16
+pool_max x=f32/2x12x40x31/nhwc window=9 stride=2 pad=3 ; as=bf16
+pool_average x=f32/2x16x20x20/nhwc window=13 stride=1 pad=6 include_pad=0 ; as=bf16
