@@ -13,9 +13,10 @@ enum { MEAN_COLUMNS = 7, MEAN_WARPS = 4 };
 
 template <int dtype> __global__ void __launch_bounds__(MEAN_WARPS * 32) pool_means(const __grid_constant__ lanes p)
 {
-  enum { L = per_word<dtype>, ACROSS = MEAN_COLUMNS + SIZE - 1, AHEAD = 2 /* rows in flight */ };
+  enum { L = per_word<dtype>, ACROSS = MEAN_COLUMNS + SIZE - 1, AHEAD = 3 /* rows in flight */ };
   strip s;
-  if (!strip_of(s, p, blockIdx.x * MEAN_WARPS + threadIdx.x / 32, MEAN_COLUMNS, L)) return;
+  const uint32_t warp = __shfl_sync(~0u, blockIdx.x * MEAN_WARPS + threadIdx.x / 32, 0);  /* the warp's, as compilers see so */
+  if (!strip_of(s, p, warp, MEAN_COLUMNS, L)) return;
   const int ox = s.x0 + p.before[2] - (SIZE - 1);          /* the first window over the first column */
   const uint32_t *const dy = (const uint32_t *)p.dy + ((int64_t)s.n * p.y_stride[0] + s.c + (int64_t)ox * p.of_dy.x) / L;
   uint32_t *const dx = (uint32_t *)p.dx + ((int64_t)s.n * p.dx_stride[0] + s.c + (int64_t)s.x0 * p.of_dx.x) / L;
@@ -52,14 +53,12 @@ template <int dtype> __global__ void __launch_bounds__(MEAN_WARPS * 32) pool_mea
   for (int r = 0; r < AHEAD; r++) load(w[r], first + SIZE - 1 + r);
 #pragma unroll 1
   for (int y0 = s.top; y0 < s.end; y0 += AHEAD) {
-    uint32_t next[AHEAD][ACROSS];
-#pragma unroll
-    for (int r = 0; r < AHEAD; r++) load(next[r], y0 + AHEAD + r + p.before[1]);
 #pragma unroll
     for (int r = 0; r < AHEAD; r++) {
       const int y = y0 + r;
       float line[MEAN_COLUMNS][L];
       sum(line, w[r], y + p.before[1]);
+      load(w[r], y + AHEAD + p.before[1]);
 #pragma unroll
       for (int a = 0; a < MEAN_COLUMNS; a++) {
         float v[L];
@@ -71,8 +70,6 @@ template <int dtype> __global__ void __launch_bounds__(MEAN_WARPS * 32) pool_mea
         }
         if (y < s.end && s.x0 + a < p.in[2]) dx[y * dx_row + a * dx_step] = word_of<dtype>(v);
       }
-#pragma unroll
-      for (int k = 0; k < ACROSS; k++) w[r][k] = next[r][k];
     }
   }
 }
