@@ -114,21 +114,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value *x = &r->value[s.number[X]];
   if (x->dtype != QN_F32 && x->dtype != QN_BF16 && x->dtype != QN_F16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(x->dtype));
   const cuda_norm_nests nests = cuda_norm_nests_of(r, s.number, SHIFT + 1, TENSORS);
-  const qn_nest *walked = &nests.walked, *outer = &nests.outer;
+  const qn_nest *outer = &nests.outer;
   const int64_t per_word = x->dtype == QN_F32 ? 4 : 8, words = nests.length / per_word;
   if (nests.length <= REGISTERS_HOLD || nests.length % per_word || words > SHARE * MOST_PARTS)
     return qn_refuse(out, "rows of whole 16-byte words, longer than registers hold, no longer than a cluster's blocks keep", "x", "16384 to 131072 elements (f32: 65536)", "%lld", (long long)nests.length);
   if (outer->rank > 1 || nests.groups > INT32_MAX / MOST_PARTS) return qn_refuse(out, "rows at one step from one another, fewer than 2^28", "x", "other dims that merge", "%d dims", outer->rank);
-  bool whole = walked->rank == 1;
-  for (int t = X; t <= SHIFT && whole; t++) {
-    const qn_value *v = s.number[t] < 0 ? nullptr : &r->value[s.number[t]];
-    if (!v) continue;
-    const int64_t step = outer->rank ? outer->stride[t][0] : 0;
-    whole = walked->stride[t][0] == 1 && v->dtype == x->dtype && v->align >= 16 && step % per_word == 0 && (t <= Y || step == 0);
-    a.step[t] = step / per_word;
-  }
-  if (!whole) return qn_refuse(out, "tensors of one dtype, in 16-byte words, contiguous where they are normalized over; parameters alike for all rows", "x", "", "%s", "others");
-  for (int t = MEAN; t <= RSTD && outer->rank; t++) a.step[t] = outer->stride[t][0];
+  const qn_status status = cuda_norm_word_rows(r, s.number, &nests, a.step, out);
+  if (status) return status;
   for (a.parts = 2; words > SHARE * a.parts; a.parts *= 2) {}
   a.words = (int32_t)words;
   a.share = (int32_t)qn_round_up(qn_ceil_div(words, a.parts), 8);           /* whole lines of the cache */
