@@ -38,7 +38,6 @@ qn_status qn_context_create(const char *const options[], qn_context **ctx_p)
   qn__backend *provider;
   qn_context *ctx = NULL;
   uint64_t saved;
-  int ordinal;
   qn_status status;
   if (!ctx_p) return qn__fail(QN_BAD_ARGUMENT, "ctx_p: is NULL");
   pthread_once(&fork_once, watch_fork);
@@ -46,8 +45,8 @@ qn_status qn_context_create(const char *const options[], qn_context **ctx_p)
   ctx->generation = atomic_load(&qn__generation);
   ctx->id = atomic_fetch_add(&ids, 1) + 1;
   if ((status = qn__settings_read(&ctx->settings, options))) goto fail_settings;
-  if ((status = qn__device_choose(&ctx->settings, &ctx->backend, &ctx->n_backends, &provider, &ordinal))) goto fail_backends;
-  if ((status = qn__device_get(provider, ordinal, ctx->settings.text[QN_SET_DEVICE_MODEL], &ctx->dev))) goto fail_device;
+  if ((status = qn__device_choose(&ctx->settings, &ctx->backend, &ctx->n_backends, &provider))) goto fail_backends;
+  if ((status = qn__device_get(provider, &ctx->settings, &ctx->dev))) goto fail_device;
   if ((status = qn__terms_intern(ctx->dev, &ctx->settings, ctx->backend, ctx->n_backends, &ctx->terms))) goto fail_device;
   if ((status = qn__enter(ctx->dev, &saved))) goto fail_device;
   status = ctx->dev->ops->stream_create ? ctx->dev->ops->stream_create(&ctx->dev->desc, &ctx->own_stream) : QN_OK;
@@ -136,8 +135,8 @@ qn_status qn_context_set(qn_context *ctx, const char *key, const char *value)
     return qn__fail(QN_BAD_ARGUMENT, "%s: is settled when a context is made; make another", key);
   if ((status = qn__settings_init(&s))) return status;
   for (int k = 0; k < QN_SET_COUNT && !status; k++)
-    if (ctx->settings.origin[k] == 2 && k != i) status = qn__settings_set(&s, qn__setting_key(k), ctx->settings.text[k], 2);
-  if (!status) status = qn__settings_set(&s, key, value, 2);
+    if (ctx->settings.origin[k] == QN_FROM_CONTEXT && k != i) status = qn__settings_set(&s, qn__setting_key(k), ctx->settings.text[k], QN_FROM_CONTEXT);
+  if (!status) status = qn__settings_set(&s, key, value, QN_FROM_CONTEXT);
   if (!status) status = qn__terms_intern(ctx->dev, &s, ctx->backend, ctx->n_backends, &terms);
   if (status) {
     qn__settings_free(&s);

@@ -80,13 +80,14 @@ qn_status qn__graph_of_op(const qn_op *op, qn_graph **graph_p);   /* one op, che
 enum { QN_SET_BACKEND, QN_SET_DEVICE, QN_SET_DEVICE_MODEL, QN_SET_PLUGIN_PATH, QN_SET_ENGINE, QN_SET_TUNE, QN_SET_TUNE_CACHE, QN_SET_DETERMINISTIC,
        QN_SET_MATH, QN_SET_THREADS, QN_SET_WORKSPACE_LIMIT, QN_SET_FALLBACK, QN_SET_LOG, QN_SET_TRACE, QN_SET_COUNT };
 enum { QN_TUNE_OFF, QN_TUNE_CACHED, QN_TUNE_MEASURE };
+enum { QN_FROM_DEFAULT, QN_FROM_ENVIRONMENT, QN_FROM_CONTEXT };
 
 /* "matmul=cuda/wgmma:128x256_c2": an op or family, and the engine it is to have. */
-typedef struct qn__pin { uint32_t op; char *backend, *engine, *variant; } qn__pin;   /* op as an engine's anchor */
+typedef struct qn__pin { uint32_t op; char *backend, *engine, *variant; } qn__pin;   /* op as an engine's anchor; 0: another device's */
 
 typedef struct qn__settings {
   char    *text[QN_SET_COUNT];                      /* as given; NULL: unset */
-  uint8_t  origin[QN_SET_COUNT];                    /* 0 default, 1 environment, 2 context */
+  uint8_t  origin[QN_SET_COUNT];                    /* QN_FROM_... */
   uint32_t determinism, math, tune, log;
   bool     fallback, any_engine;                    /* any_engine: the pins end in "any" */
   int32_t  device, threads;                         /* device -1, threads 0: unset */
@@ -153,14 +154,15 @@ typedef struct qn__device {
   struct qn__cache *cache;
   struct qn__device *next;
 } qn__device;
-qn_status qn__device_get(qn__backend *provider, int ordinal, const char *model, qn__device **out);   /* model NULL: as it is */
+/* The device that s means; s NULL: the first, as it is. */
+qn_status qn__device_get(qn__backend *provider, const qn__settings *s, qn__device **out);
 /* Makes a device current, as the calling thread's own; what was current comes back with leave. */
 qn_status qn__enter(const qn__device *dev, uint64_t *saved);
 void      qn__leave(const qn__device *dev, uint64_t saved);
 /* desc as that model: of a device that is not here (ordinal -1), or the live one narrowed to it. */
 qn_status qn__device_model(const qn__backend *provider, const char *model, qn_device *desc);
 /* Which backends s asks for (in order), and their device kind's provider. list is to be freed. */
-qn_status qn__device_choose(const qn__settings *s, qn__backend ***list, int *n, qn__backend **provider, int *ordinal);
+qn_status qn__device_choose(const qn__settings *s, qn__backend ***list, int *n, qn__backend **provider);
 /* The same for a model of a device that need not be here: with no backend named, of the first that knows it. */
 qn_status qn__device_choose_model(const qn__settings *s, const char *model, qn__backend ***list, int *n, qn__backend **provider);
 qn_status qn__terms_intern(qn__device *dev, const qn__settings *s, qn__backend *const *list, int n, const qn__terms **out);

@@ -86,12 +86,11 @@ static qn_status choose_named(const char *names, qn__backend ***list, int *n, qn
   return status;
 }
 
-qn_status qn__device_choose(const qn__settings *s, qn__backend ***list, int *n, qn__backend **provider, int *ordinal)
+qn_status qn__device_choose(const qn__settings *s, qn__backend ***list, int *n, qn__backend **provider)
 {
   *list = NULL;
   *n = 0;
   *provider = NULL;
-  *ordinal = s->device < 0 ? 0 : s->device;
   qn_status status = s->text[QN_SET_BACKEND] ? choose_named(s->text[QN_SET_BACKEND], list, n, provider)
                                              : choose_all(list, n, provider);
   qn__settings_unknown();
@@ -111,9 +110,8 @@ static bool knows(const qn__backend *provider, const char *model)
 
 qn_status qn__device_choose_model(const qn__settings *s, const char *model, qn__backend ***list, int *n, qn__backend **provider)
 {
-  int ordinal;
   qn__backend *all = qn__backends();
-  qn_status status = qn__device_choose(s, list, n, provider, &ordinal);
+  qn_status status = qn__device_choose(s, list, n, provider);
   if (status || s->text[QN_SET_BACKEND] || knows(*provider, model)) return status;
   for (qn__backend *b = all; b; b = b->next)
     if (b->table && !b->status && b->device && !shadowed(all, b) && knows(b, model)) {
@@ -188,8 +186,26 @@ fail:
   return status;
 }
 
-qn_status qn__device_get(qn__backend *provider, int ordinal, const char *model, qn__device **out)
+static bool known_elsewhere(const qn__backend *provider, const char *model)
 {
+  for (const qn__backend *b = qn__backends(); b; b = b->next)
+    if (b != provider && b->table && !b->status && b->device && knows(b, model)) return true;
+  return false;
+}
+
+/* The environment speaks to a whole program, whose contexts may be on several kinds of device: an ordinal is a GPU's, for there is
+ * one CPU, and a model is theirs who know it. An option speaks to this context. */
+static bool is_meant(const qn__settings *s, int setting, const qn__backend *provider)
+{
+  if (!s || !s->text[setting] || s->origin[setting] != QN_FROM_ENVIRONMENT) return s && s->text[setting];
+  return setting == QN_SET_DEVICE ? !serves(provider, "cpu")
+                                  : knows(provider, s->text[setting]) || !known_elsewhere(provider, s->text[setting]);
+}
+
+qn_status qn__device_get(qn__backend *provider, const qn__settings *s, qn__device **out)
+{
+  int ordinal = is_meant(s, QN_SET_DEVICE, provider) ? s->device : 0;
+  const char *model = is_meant(s, QN_SET_DEVICE_MODEL, provider) ? s->text[QN_SET_DEVICE_MODEL] : NULL;
   int32_t n = 0;
   qn_status status = provider->device->count(&n);
   if (status) return status;
@@ -235,41 +251,65 @@ qn_status qn_each_device(void (*row)(void *, const qn_backend_info *, const qn_d
 
 static int default_threads(const qn_device *desc) { return desc->threads > 0 ? desc->threads : 1; }
 
-static qn_status check_pins(const qn__terms *t)
+/* Has b the pinned engine, variant and all? known, variants (or NULL): what it has for the op; the variants of that engine. */
+static bool has_pinned(const qn__backend *b, const qn__pin *pin, qn_text *known, qn_text *variants)
 {
-  for (int i = 0; i < t->settings.n_pins; i++) {
-    const qn__pin *pin = &t->settings.pin[i];
-    qn_text known = {0}, variants = {0};
-    bool found = false;
-    for (int k = 0; k < t->n_backends; k++) {
-      const qn__backend *b = t->backend[k];
-      for (int e = 0; e < b->n_engines; e++) {
-        const qn_engine *row = &b->engine[e];
-        const qn_op_info *op = pin->op & QN_ANCHOR_FAMILY ? NULL : qn_op_find(pin->op);
-        if (op ? !qn__anchors(row, op) : row->op != pin->op) continue;
-        qn__text_add(&known, "%s%s/%s", known.len ? ", " : "", b->name, row->name);
-        if (strcmp(row->name, pin->engine) || (pin->backend && strcmp(pin->backend, b->name))) continue;
-        for (int v = 0; pin->variant && row->variants && row->variants[v]; v++) {
-          found = found || !strcmp(row->variants[v], pin->variant);
-          qn__text_add(&variants, "%s%s", variants.len ? ", " : "", row->variants[v]);
-        }
-        found = found || !pin->variant;
-      }
+  const qn_op_info *op = pin->op & QN_ANCHOR_FAMILY ? NULL : qn_op_find(pin->op);
+  bool found = false;
+  for (int e = 0; e < b->n_engines; e++) {
+    const qn_engine *row = &b->engine[e];
+    if (op ? !qn__anchors(row, op) : row->op != pin->op) continue;
+    if (known) qn__text_add(known, "%s%s/%s", known->len ? ", " : "", b->name, row->name);
+    if (strcmp(row->name, pin->engine) || (pin->backend && strcmp(pin->backend, b->name))) continue;
+    for (int v = 0; pin->variant && row->variants && row->variants[v]; v++) {
+      found = found || !strcmp(row->variants[v], pin->variant);
+      if (variants) qn__text_add(variants, "%s%s", variants->len ? ", " : "", row->variants[v]);
     }
-    bool family = pin->op & QN_ANCHOR_FAMILY;
-    const char *op = family ? qn_family_name(pin->op & ~QN_ANCHOR_FAMILY) : qn_op_find(pin->op)->name;
-    qn_status status = QN_OK;
-    if (!found && variants.s)
-      status = qn__fail(QN_BAD_ARGUMENT, "engine: %s has no variant \"%s\" of %s here; known are %s", op, pin->variant, pin->engine, variants.s);
-    else if (!found)
-      status = qn__fail(QN_BAD_ARGUMENT, "engine: %s has no engine \"%s%s%s%s%s\" here; known are %s%s", op,
-        pin->backend ? pin->backend : "", pin->backend ? "/" : "", pin->engine, pin->variant ? ":" : "",
-        pin->variant ? pin->variant : "", known.s ? known.s : "none", family && !known.s ? ": name the ops of the family one by one" : "");
-    qn__free(known.s);
-    qn__free(variants.s);
-    if (status) return status;
+    found = found || !pin->variant;
   }
-  return QN_OK;
+  return found;
+}
+
+static bool pinned_elsewhere(const qn__terms *t, const qn__pin *pin)
+{
+  for (const qn__backend *b = qn__backends(); b; b = b->next)
+    if (b->table && !b->status && !serves(b, t->backend[0]->table->device_kind) && has_pinned(b, pin, NULL, NULL)) return true;
+  return false;
+}
+
+/* keep: it is for a context on this device; see is_meant. */
+static qn_status check_pin(const qn__terms *t, const qn__pin *pin, bool *keep)
+{
+  qn_text known = {0}, variants = {0};
+  const bool family = pin->op & QN_ANCHOR_FAMILY;
+  const char *op = family ? qn_family_name(pin->op & ~QN_ANCHOR_FAMILY) : qn_op_find(pin->op)->name;
+  qn_status status = QN_OK;
+  *keep = false;
+  for (int k = 0; k < t->n_backends; k++) *keep |= has_pinned(t->backend[k], pin, &known, &variants);
+  const bool elsewhere = !*keep && t->settings.origin[QN_SET_ENGINE] == QN_FROM_ENVIRONMENT && pinned_elsewhere(t, pin);
+  if (elsewhere)
+    qn__log(QN_LOG_INFO, "QUERN_ENGINE: %s of %s is another device's; a context on \"%s\" goes without", pin->engine, op,
+            t->backend[0]->table->device_kind);
+  else if (!*keep && variants.s)
+    status = qn__fail(QN_BAD_ARGUMENT, "engine: %s has no variant \"%s\" of %s here; known are %s", op, pin->variant, pin->engine, variants.s);
+  else if (!*keep)
+    status = qn__fail(QN_BAD_ARGUMENT, "engine: %s has no engine \"%s%s%s%s%s\" here; known are %s%s", op,
+      pin->backend ? pin->backend : "", pin->backend ? "/" : "", pin->engine, pin->variant ? ":" : "",
+      pin->variant ? pin->variant : "", known.s ? known.s : "none", family && !known.s ? ": name the ops of the family one by one" : "");
+  qn__free(known.s);
+  qn__free(variants.s);
+  return status;
+}
+
+static qn_status check_pins(qn__terms *t)
+{
+  qn_status status = QN_OK;
+  for (int i = 0; i < t->settings.n_pins && !status; i++) {
+    bool keep;
+    status = check_pin(t, &t->settings.pin[i], &keep);
+    if (!keep) t->settings.pin[i].op = 0;
+  }
+  return status;
 }
 
 void qn__terms_free(qn__terms *t)

@@ -88,7 +88,7 @@ static qn_status cpu_terms(const qn__terms *from, qn__device **dev, const qn__te
   qn__backend *b = qn__backends();
   while (b && (!b->table || b->status || strcmp(b->table->device_kind, "cpu") || !b->device)) b = b->next;
   if (!b) return qn__fail(QN_NO_BACKEND, "fallback: no backend here provides the CPU");
-  qn_status status = qn__device_get(b, 0, NULL, dev);
+  qn_status status = qn__device_get(b, NULL, dev);
   if (status || (status = qn__settings_init(&s))) return status;
   s.determinism = from->demands.determinism;
   s.math = from->demands.math;

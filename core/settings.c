@@ -227,7 +227,7 @@ qn_status qn__settings_set(qn__settings *s, const char *key, const char *value, 
 {
   int i = qn__setting_index(key);
   if (i < 0) return QN_BAD_ARGUMENT;
-  qn_status status = table[i].parse(s, origin == 1 ? table[i].variable : table[i].key, value);
+  qn_status status = table[i].parse(s, origin == QN_FROM_ENVIRONMENT ? table[i].variable : table[i].key, value);
   if (status) return status;
   char *copy = qn__strdup(value);
   if (!copy) return qn__fail(QN_NO_MEMORY, "no memory for option %s", key);
@@ -318,7 +318,7 @@ qn_status qn__settings_init(qn__settings *s)
   s->workspace_limit = UINT64_MAX;
   for (int i = 0; i < QN_SET_COUNT; i++) {
     const char *v = qn__environment(i);
-    qn_status status = v ? qn__settings_set(s, table[i].key, v, 1) : QN_OK;
+    qn_status status = v ? qn__settings_set(s, table[i].key, v, QN_FROM_ENVIRONMENT) : QN_OK;
     if (status) {
       qn__settings_free(s);
       return status;
@@ -338,12 +338,12 @@ qn_status qn__settings_read(qn__settings *s, const char *const options[])
     else {
       memcpy(key, options[i], (size_t)(eq - options[i]));
       key[eq - options[i]] = 0;
-      status = qn__settings_set(s, key, eq + 1, 2);
+      status = qn__settings_set(s, key, eq + 1, QN_FROM_CONTEXT);
     }
     if (status) qn__settings_free(s);
   }
-  if (!status && s->origin[QN_SET_LOG] == 2) qn__settings_log(s);
-  if (!status && s->origin[QN_SET_PLUGIN_PATH] == 2) qn__backends_also(s->text[QN_SET_PLUGIN_PATH]);
+  if (!status && s->origin[QN_SET_LOG] == QN_FROM_CONTEXT) qn__settings_log(s);
+  if (!status && s->origin[QN_SET_PLUGIN_PATH] == QN_FROM_CONTEXT) qn__backends_also(s->text[QN_SET_PLUGIN_PATH]);
   return status;
 }
 

@@ -91,6 +91,10 @@ bad "quern-info: a command and --explain" both "$info" config --explain "$line"
 bad "quern-info: --device-model without --explain" "goes with --explain" "$info" --device-model h200
 bad "QUERN_ENGINE of a variant that is none" "no variant" env QUERN_ENGINE=matmul=cpu_ref/blocked:nonesuch "$info" --backend cpu_ref
 bad "QUERN_ENGINE of a family without engines of its own" "one by one" env QUERN_ENGINE=contraction=direct "$info" --backend cpu_ref
+fake="QUERN_PLUGIN_PATH=$(cd "$programs/tests/.libs" && pwd)" settings="QUERN_DEVICE=1 QUERN_ENGINE=matmul=fake/three"
+good "the environment's device and engines of another kind of device" cpu_ref/ env "$fake" $settings "$info" --backend cpu_ref --explain "$line"
+bad "an option for an engine of another kind of device" "no engine" env "$fake" "$info" --backend cpu_ref --set engine=matmul=fake/three --explain "$line"
+bad "an option for a second CPU" "numbered from 0" "$info" --backend cpu_ref --set device=1 --explain "$line"
 good "quern-info" cpu_ref "$info"
 good "quern-info --explain names the engine" direct "$info" --explain "$line"
 good "quern-info ops says the default word" "nearest|linear, default linear" "$info" ops
