@@ -33,10 +33,8 @@ static int batch_dim(const struct qc_node *n, const struct qc_value *v, const ch
     uint64_t mask = ((const qn_axes *)n->attr)->mask;
     return mask == 0 || mask & 1 ? -2 : 0;
   }
-  case QN_FAMILY_NORMALIZATION: {       /* dscale and dshift add rows up */
-    uint64_t mask = ((const qn_norm *)n->attr)->mask;
-    return mask & 1 || !strcmp(role, "dscale") || !strcmp(role, "dshift") ? -2 : v->q.dim[0] == y->dim[0] ? 0 : -1;
-  }
+  case QN_FAMILY_NORMALIZATION:         /* dscale and dshift of rows that share them add up, and have none themselves */
+    return ((const qn_norm *)n->attr)->mask & 1 ? -2 : v->q.dim[0] == y->dim[0] ? 0 : -1;
   case QN_FAMILY_POOLING: case QN_FAMILY_RESAMPLING: case QN_FAMILY_LOCAL:
   case QN_FAMILY_SAMPLING:
     return 0;
