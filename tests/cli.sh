@@ -95,6 +95,7 @@ fake="QUERN_PLUGIN_PATH=$(cd "$programs/tests/.libs" && pwd)" settings="QUERN_DE
 good "the environment's device and engines of another kind of device" cpu_ref/ env "$fake" $settings "$info" --backend cpu_ref --explain "$line"
 bad "an option for an engine of another kind of device" "no engine" env "$fake" "$info" --backend cpu_ref --set engine=matmul=fake/three --explain "$line"
 bad "an option for a second CPU" "numbered from 0" "$info" --backend cpu_ref --set device=1 --explain "$line"
+good "a device model that another device than the first knows" cpu_ref/tile_avx2 env "$fake" "$info" --device-model avx2 --explain "$line"
 good "quern-info" cpu_ref "$info"
 good "quern-info --explain names the engine" direct "$info" --explain "$line"
 good "quern-info ops says the default word" "nearest|linear, default linear" "$info" ops
@@ -109,6 +110,11 @@ verdict "and explains all the others" $? 0 1 "part 0: exp x=f32/5"
 printf 'relu x=f32/4\nrelu x=f32/5\n' | timeout 60 "$info" --backend nonesuch --explain - >"$out" 2>"$err"
 verdict "a backend that is none is spoken of once" $? 2 1 nonesuch
 
+graph=$(mktemp)
+printf 'in a f32/8x8\nm = matmul a=a b=a\nout y = mul a=m b=a\n' >"$graph"
+good "quern-bench pins the engine for mul, too, which is in matmul's name" "cpu_ref/direct + cpu_ref/di" \
+  "$bench" --backend cpu_ref/direct --workload "$graph" --time 0.01
+rm -f "$graph"
 bad "quern-bench: a filter that leaves nothing" nonesuch "$bench" --case "$line" --filter nonesuch
 bad "quern-bench: --csv where there is no folder" "--csv" "$bench" --case "$line" --csv /nonexistent/x.csv
 bad "quern-bench: --csv without a name" "--csv" "$bench" --case "$line" --csv ''
