@@ -70,6 +70,7 @@
   X(random_packed)    \
   X(random_direct)    \
   X(pool_runs)        \
+  X(pool_falls)       \
   X(pool_strips)      \
   X(pool_planes)      \
   X(pool_vector)      \

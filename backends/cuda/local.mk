@@ -134,7 +134,6 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pad.cuh \
   backends/cuda/pool.cuh \
   backends/cuda/pool_bands.cuh \
-  backends/cuda/pool_falls.h \
   backends/cuda/pool_gradient.cuh \
   backends/cuda/pool_lanes.cuh \
   backends/cuda/pool_lp.cuh \

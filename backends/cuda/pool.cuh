@@ -160,6 +160,13 @@ static inline bool pool_steps(const int64_t *stride, int v)
   return true;
 }
 
+/* Core has seen that an op's floats are of one dtype. */
+static inline qn_status pool_wants_floats(const qn_value *v, const char *name, qn_prepared *out)
+{
+  if (v->dtype == QN_F32 || v->dtype == QN_F16 || v->dtype == QN_BF16) return QN_OK;
+  return qn_refuse(out, "dtypes", name, "f16, bf16 or f32", "%s", qn_kit_name(v->dtype));
+}
+
 static inline bool pool_is_adaptive(uint32_t op)
 {
   return op == QN_OP_POOL_ADAPTIVE_MAX || op == QN_OP_POOL_ADAPTIVE_AVERAGE || op == QN_OP_POOL_ADAPTIVE_MAX_BACKWARD || op == QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD;

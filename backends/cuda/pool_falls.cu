@@ -8,7 +8,7 @@
  * line by line. A window's place is a bit of a word, and what it adds to one is predicated: bits become predicates many at once.
  *
  * line: gradients of rows by themselves (1-D), where a thread reads the windows over its 4 columns. */
-#include "pool_falls.h"
+#include "engines.h"
 #include "pool_peak.cuh"
 #include "words.cuh"
 
@@ -357,7 +357,7 @@ template <int dtype> static kernel kernel_of(int how, int window, bool line)
   return how == BY_TAP ? kernel_of<dtype, BY_TAP>(window) : how == BY_PLACE ? kernel_of<dtype, BY_PLACE>(window) : kernel_of<dtype, BY_X>(window);
 }
 
-qn_status cuda_pool_falls_prepare(const qn_request *r, qn_prepared *out)
+static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
 {
   state s = {};
   s.y = -1;
@@ -400,7 +400,7 @@ template <int dtype> static kernel max_of(uint32_t index, int window)
   return index == QN_U8 ? max_of<dtype, uint8_t>(window) : index == QN_I64 ? max_of<dtype, int64_t>(window) : nullptr;
 }
 
-qn_status cuda_pool_falls_prepare_max(const qn_request *r, qn_prepared *out)
+static qn_status prepare_max(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   state s = {};
@@ -408,7 +408,8 @@ qn_status cuda_pool_falls_prepare_max(const qn_request *r, qn_prepared *out)
   falls *p = &s.p;
   if (s.of.indices < 0) return qn_refuse(out, "indices too", "indices", "some", "%s", "none");
   const qn_value *value[] = { &r->value[s.of.x], &r->value[s.y], &r->value[s.of.indices] }, *x = value[0];
-  if ((x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) || value[1]->dtype != x->dtype) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "another");
+  qn_status status = pool_wants_floats(x, "x", out);
+  if (status) return status;
   for (int i = 0; i < 3; i++)
     if (!qn_is_packed(value[i]) || value[i]->align < 16) return qn_refuse(out, "packed planes, aligned to 16 bytes", "x", "nchw", "%s", "others");
   if (!pool_fill(p, op, x, value[1])) return qn_refuse(out, "extents below 2^29, planes below 2^31", "x", "", "%s", "more");
@@ -426,7 +427,7 @@ qn_status cuda_pool_falls_prepare_max(const qn_request *r, qn_prepared *out)
   return cuda_keep(out, &s, sizeof s);
 }
 
-qn_status cuda_pool_falls_run(const qn_prepared *prepared, const qn_launch *launch)
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const state *st = (const state *)prepared->state;
   falls p = st->p;
@@ -438,3 +439,8 @@ qn_status cuda_pool_falls_run(const qn_prepared *prepared, const qn_launch *laun
   void *arguments[] = { &p };
   return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, st->threads, arguments, 0, (cudaStream_t)launch->stream), "pool_falls");
 }
+
+#define ROW(op, prepare) { "falls", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
+                           prepare, nullptr, run, cuda_release }
+static const qn_engine row[] = { ROW(QN_OP_POOL_MAX, prepare_max), ROW(QN_OP_POOL_MAX_BACKWARD, prepare_gradient) };
+const qn_engine_list cuda_pool_falls_list = { row, sizeof row / sizeof *row };

@@ -81,8 +81,8 @@ static inline qn_status gradient_fill(gradient *p, gradient_roles *of, const qn_
   of->indices = pool_is_average(op->op) ? -1 : qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES);
   of->x = op->op == QN_OP_POOL_MAX_BACKWARD && of->indices < 0 ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X) : -1;
   const qn_value *dx = &r->value[of->dx], *dy = &r->value[of->dy], *x = of->x >= 0 ? &r->value[of->x] : dx;
-  if ((dx->dtype != QN_F32 && dx->dtype != QN_F16 && dx->dtype != QN_BF16) || dy->dtype != dx->dtype || x->dtype != dx->dtype)
-    return qn_refuse(out, "dtypes", "dx", "f16, bf16 or f32 throughout", "%s", "another");
+  qn_status status = pool_wants_floats(dx, "dx", out);
+  if (status) return status;
   if (!pool_fill(p, op, x, dy)) return qn_refuse(out, "extents below 2^29", "dx", "", "%s", "more");
   if ((double)p->in[0] * p->in[1] * p->in[2] > INT32_MAX) return qn_refuse(out, "places below 2^31", "dx", "", "%s", "more");
   p->average = pool_is_average(op->op);

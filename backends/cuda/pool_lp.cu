@@ -213,8 +213,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.x = qn_role(op, back ? QN_ROLE_POOL_LP_BACKWARD_X : QN_ROLE_POOL_LP_X), s.y = qn_role(op, back ? QN_ROLE_POOL_LP_BACKWARD_Y : QN_ROLE_POOL_LP_Y);
   s.dy = back ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_DY) : -1, s.dx = back ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_DX) : -1;
   const qn_value *x = &r->value[s.x], *y = &r->value[s.y], *dy = back ? &r->value[s.dy] : y, *dx = back ? &r->value[s.dx] : x;
-  if ((x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) || y->dtype != x->dtype || dy->dtype != x->dtype || dx->dtype != x->dtype)
-    return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32 throughout", "%s", "another");
+  qn_status status = pool_wants_floats(x, "x", out);
+  if (status) return status;
   pool *p = &s.p;
   if (!pool_fill(p, op, x, y)) return qn_refuse(out, "extents below 2^29, planes below 2^31", "x", "", "%s", "more");
   if (p->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", p->p);

@@ -208,7 +208,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_node *op = &r->op[0];
   const qn_value *x = cuda_value(r, QN_ROLE_POOL_MAX_X), *y = cuda_value(r, QN_ROLE_POOL_MAX_Y);
   int32_t indices = pool_indices(op);
-  if (x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "another");
+  qn_status status = pool_wants_floats(x, "x", out);
+  if (status) return status;
   if (!qn_is_packed(x) || !qn_is_packed(y) || (indices >= 0 && !qn_is_packed(&r->value[indices]))) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
   if (x->align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align);
   planes p = {};

@@ -4,7 +4,7 @@
  *   dx[x] = the sum of dy over the windows whose maximum came from x: by its indices, or by x once more
  *
  * Each window is read, and its maximum found, once for a strip, and a line's maxima once for all the windows that have it. */
-#include "pool_falls.h"
+#include "engines.h"
 #include "pool_lanes.cuh"
 #include "pool_peak.cuh"
 
@@ -213,7 +213,6 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 }
 
 static const qn_engine row[] = {
-  CUDA_POOL_FALLS(QN_OP_POOL_MAX_BACKWARD, cuda_pool_falls_prepare),
   { "scatter", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
     prepare, nullptr, run, cuda_release },
 };

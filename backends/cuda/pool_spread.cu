@@ -177,8 +177,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.dy = op->arg[0], s.dx = op->arg[op->first[op->n_inputs]];
   s.indices = max ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES) : -1;
   const qn_value *dy = &r->value[s.dy], *dx = &r->value[s.dx];
-  if ((dx->dtype != QN_F32 && dx->dtype != QN_F16 && dx->dtype != QN_BF16) || dy->dtype != dx->dtype)
-    return qn_refuse(out, "dtypes", "dx", "f16, bf16 or f32 throughout", "%s", "another");
+  qn_status status = pool_wants_floats(dx, "dx", out);
+  if (status) return status;
   const int64_t v = dx->dtype == QN_F32 ? 4 : 8, elements = qn_elements(dx), channels = dx->dim[1];
   if (max && (s.indices < 0)) return qn_refuse(out, "maxima by indices", "indices", "some", "%s", "none");
   const bool planes = qn_is_packed(dx) && qn_is_packed(dy) && (!max || qn_is_packed(&r->value[s.indices])), last = !planes && !max && qn_is_channels_last(dx) && qn_is_channels_last(dy) && channels % v == 0;

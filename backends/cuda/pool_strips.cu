@@ -8,8 +8,7 @@
  * strips: square windows of SIZE every STEP, BEFORE columns of padding to the left, known to the compiler: what a line of
  * x gives to the V / STEP windows above it is made once for the lines of outputs that a thread has.
  * tiles: windows side by side of V 2^k columns: 2^k neighbouring threads join what they found. */
-#include "cuda_backend.h"
-#include "pool_falls.h"
+#include "engines.h"
 #include "pool.cuh"
 #include "pool_lp.cuh"
 #include <type_traits>
@@ -335,7 +334,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   const qn_value *x = cuda_value(r, QN_ROLE_POOL_MAX_X), *y = cuda_value(r, QN_ROLE_POOL_MAX_Y);
-  if (x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "another");
+  qn_status status = pool_wants_floats(x, "x", out);
+  if (status) return status;
   int32_t indices = pool_indices(op);
   if (!qn_is_packed(x) || !qn_is_packed(y) || (indices >= 0 && !qn_is_packed(&r->value[indices]))) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
   if (x->align < 16 || y->align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align < y->align ? x->align : y->align);
@@ -382,5 +382,5 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 
 #define ROW(op) { "strips", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { CUDA_POOL_FALLS(QN_OP_POOL_MAX, cuda_pool_falls_prepare_max), ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE), ROW(QN_OP_POOL_LP) };
+static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE), ROW(QN_OP_POOL_LP) };
 const qn_engine_list cuda_pool_strips_list = { row, sizeof row / sizeof *row };

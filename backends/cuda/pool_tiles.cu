@@ -10,6 +10,7 @@
  * leave their parts in workspace, and the last of them to end adds these in order. */
 #include "chain.h"
 #include "engines.h"
+#include "pool.cuh"
 #include "pool_lp.cuh"
 #include "steps.cuh"
 #include "sums.cuh"
@@ -167,8 +168,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.norm = lp ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_Y) : -1;
   int32_t dx_at = op->arg[op->first[op->n_inputs]];
   const qn_value *dx = &r->value[dx_at], *dy = &r->value[s.dy], *x = s.x >= 0 ? &r->value[s.x] : NULL, *norm = lp ? &r->value[s.norm] : dy;
-  if ((dx->dtype != QN_F32 && dx->dtype != QN_F16 && dx->dtype != QN_BF16) || dy->dtype != dx->dtype || norm->dtype != dx->dtype || (x && x->dtype != dx->dtype))
-    return qn_refuse(out, "dtypes", "dx", "f16, bf16 or f32 throughout", "%s", "another");
+  qn_status status = pool_wants_floats(dx, "dx", out);
+  if (status) return status;
   if (dx->rank != 4) return qn_refuse(out, "two spatial dims", "dx", "2", "%d", dx->rank - 2);
   for (int d = 0; d < 2; d++) {
     int64_t window = attr->window[d] ? attr->window[d] : dx->dim[2 + d], step = attr->stride[d] ? attr->stride[d] : window;

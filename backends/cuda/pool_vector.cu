@@ -262,7 +262,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_node *op = &r->op[0];
   const qn_value *x = cuda_value(r, QN_ROLE_POOL_MAX_X), *y = cuda_value(r, QN_ROLE_POOL_MAX_Y);
   int32_t indices = pool_indices(op);
-  if (x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "another");
+  qn_status status = pool_wants_floats(x, "x", out);
+  if (status) return status;
   pool p;
   if (!pool_fill(&p, op, x, y)) return qn_refuse(out, "extents below 2^29, planes below 2^31", "x", "", "%s", "more");
   if (indices >= 0) {
