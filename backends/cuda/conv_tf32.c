@@ -16,13 +16,27 @@ static const char *const variant_names[] = { "128x64", "128x128", NULL };
 
 typedef enum mode { FORWARD, DATA, FILTER } mode;
 
+/* What is asked, and the product that it becomes. */
+typedef struct problem {
+  mode     mode;
+  bool     split;
+  const qn_conv  *c;
+  const qn_value *x, *w, *y;              /* or their gradients */
+  int      gathered, other, written;      /* values */
+  const qn_value *from;                   /* the gathered one */
+  bool     unfolds, spreads, packs;       /* it is copied: as windows, with dy's strides between its pixels, anyhow */
+  int64_t  seen[2];                       /* H, W of it, or of its copy */
+  int64_t  taps, depth, chunks;           /* of a window that is summed tap by tap; channels of a tap, and their blocks */
+  int64_t  rows, columns, blocks, steps, tiles_m;     /* of the product; blocks of 64 rows (FILTER), steps along its depth */
+} problem;
+
 typedef struct state {
   cuda_conv_tf32 product;
   cuda_chain chain;
   const cuda_conv_tf32_kernel *kernel;
   const cuda_driver *driver;
   mode     mode;
-  bool     split, packs, unfolds;         /* the other operand into two parts; the gathered one is copied, as windows */
+  bool     split, packs, unfolds;         /* the other operand into two parts; see problem */
   int32_t  gathered, other, grid, step[2];        /* values; strides H, W by which dy is spread */
   uint64_t at_packed, at_parts, at_rows;  /* places in workspace; the gathered copy comes first; of what the chain folds */
   cuda_conv_pixels pixels, gradient;
@@ -48,8 +62,10 @@ static bool in_place(const qn_value *v)
   return ok;
 }
 
-static qn_status check(const qn_conv *c, const qn_value *x, const qn_value *w, const qn_value *y, qn_prepared *out)
+static qn_status check(const problem *p, qn_prepared *out)
 {
+  const qn_conv *c = p->c;
+  const qn_value *x = p->x, *w = p->w, *y = p->y;
   if (x->rank != 4) return qn_refuse(out, "two spatial dims", "x", "2", "%d", x->rank - 2);
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
   const uint32_t other = x->dtype != QN_F32 ? x->dtype : w->dtype != QN_F32 ? w->dtype : y->dtype;
@@ -64,6 +80,52 @@ static qn_status check(const qn_conv *c, const qn_value *x, const qn_value *w, c
   return QN_OK;
 }
 
+/* ---- the problem as a product ------------------------------------------------------------------------------ */
+
+static qn_status read_problem(const qn_request *r, problem *p, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];
+  const mode mode = op->op == QN_OP_CONV_FORWARD ? FORWARD : op->op == QN_OP_CONV_BACKWARD_DATA ? DATA : FILTER;
+  const int x = qn_role(op, mode == FORWARD ? QN_ROLE_CONV_FORWARD_X : mode == DATA ? QN_ROLE_CONV_BACKWARD_DATA_DX : QN_ROLE_CONV_BACKWARD_FILTER_X);
+  const int w = qn_role(op, mode == FORWARD ? QN_ROLE_CONV_FORWARD_W : mode == DATA ? QN_ROLE_CONV_BACKWARD_DATA_W : QN_ROLE_CONV_BACKWARD_FILTER_DW);
+  const int y = qn_role(op, mode == FORWARD ? QN_ROLE_CONV_FORWARD_Y : mode == DATA ? QN_ROLE_CONV_BACKWARD_DATA_DY : QN_ROLE_CONV_BACKWARD_FILTER_DY);
+  if (r->device->arch_major != 9 || r->device->arch_minor != 0)
+    return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  p->mode = mode;
+  p->c = op->attr;
+  p->x = &r->value[x], p->w = &r->value[w], p->y = &r->value[y];
+  p->gathered = mode == DATA ? y : x, p->other = mode == FILTER ? y : w, p->written = mode == FORWARD ? y : mode == DATA ? x : w;
+  p->from = &r->value[p->gathered];
+  return check(p, out);
+}
+
+static qn_status make_product(problem *p, qn_prepared *out)
+{
+  const qn_conv *c = p->c;
+  const int64_t taps = p->w->dim[2] * p->w->dim[3], channels = p->from->dim[1];
+  const int64_t pixels_x = p->x->dim[0] * p->x->dim[2] * p->x->dim[3], pixels_y = p->y->dim[0] * p->y->dim[2] * p->y->dim[3];
+  p->unfolds = p->mode != DATA && channels <= 8 && taps > 1 && channels * taps <= 1024;
+  p->spreads = p->mode == DATA && (c->stride[0] > 1 || c->stride[1] > 1);
+  p->packs = p->unfolds || p->spreads || !in_place(p->from);
+  for (int d = 0; d < 2; d++)
+    p->seen[d] = p->spreads ? (p->from->dim[2 + d] - 1) * c->stride[d] + 1 : p->unfolds ? p->y->dim[2 + d] : p->from->dim[2 + d];
+  p->taps = p->unfolds ? 1 : taps;
+  p->depth = p->unfolds ? channels * taps : channels;
+  p->chunks = qn_ceil_div(p->depth, p->mode == FILTER ? 64 : 32);
+  p->blocks = p->taps * p->chunks;
+  p->columns = p->mode == DATA ? p->x->dim[1] : p->y->dim[1];
+  p->rows = p->mode == FORWARD ? pixels_y : p->mode == DATA ? pixels_x : p->blocks * 64;
+  p->tiles_m = qn_ceil_div(p->rows, CUDA_TF32_ROWS);
+  p->steps = p->mode == FILTER ? qn_ceil_div(pixels_y, CUDA_TF32_DEPTH) : p->blocks;
+  if (p->steps > INT32_MAX || p->steps == 0 || p->tiles_m > INT32_MAX / CUDA_TF32_ROWS)
+    return qn_refuse(out, "something to sum, and not too much", "x", "", "%s", "");
+  return QN_OK;
+}
+
+/* ---- which tile, and how many parts ------------------------------------------------------------------------- */
+
+typedef struct choice { int variant; int64_t parts; double ns; } choice;
+
 /* Nanoseconds of the product, by the clocks that a k step and a tile's end took on an H200. */
 static double cost(const cuda_conv_tf32_kernel *k, mode mode, bool split, int64_t units, int64_t share, int multiprocessors)
 {
@@ -72,150 +134,168 @@ static double cost(const cuda_conv_tf32_kernel *k, mode mode, bool split, int64_
   return (3000 + rounds * ((double)share * step[mode == FILTER][split][k->bn == 128] + 1000 + 62.0 * k->bn)) / 1.75 + 1000;
 }
 
-static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
+static qn_status choose(const qn_request *r, const problem *p, const cuda_conv_tf32_kernel *kernels, choice *best, qn_prepared *out)
 {
-  const qn_node *op = &r->op[0];
-  const qn_conv *c = op->attr;
-  mode mode = op->op == QN_OP_CONV_FORWARD ? FORWARD : op->op == QN_OP_CONV_BACKWARD_DATA ? DATA : FILTER;
-  int x = qn_role(op, mode == FORWARD ? QN_ROLE_CONV_FORWARD_X : mode == DATA ? QN_ROLE_CONV_BACKWARD_DATA_DX : QN_ROLE_CONV_BACKWARD_FILTER_X);
-  int w = qn_role(op, mode == FORWARD ? QN_ROLE_CONV_FORWARD_W : mode == DATA ? QN_ROLE_CONV_BACKWARD_DATA_W : QN_ROLE_CONV_BACKWARD_FILTER_DW);
-  int y = qn_role(op, mode == FORWARD ? QN_ROLE_CONV_FORWARD_Y : mode == DATA ? QN_ROLE_CONV_BACKWARD_DATA_DY : QN_ROLE_CONV_BACKWARD_FILTER_DY);
-  const qn_value *vx = &r->value[x], *vw = &r->value[w], *vy = &r->value[y];
-  int gathered = mode == DATA ? y : x, other = mode == FILTER ? y : w;
-  const qn_value *from = &r->value[gathered];
-  if (r->device->arch_major != 9 || r->device->arch_minor != 0)
-    return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
-  qn_status status = check(c, vx, vw, vy, out);
-  if (status) return status;
-
-  /* what happens to the sums */
-  cuda_chain chain;
-  cuda_out_dims dims = { { 3, 1, 0, -1 }, CUDA_BY_DIMS };
-  cuda_chain_begin(&chain, mode == FORWARD ? y : mode == DATA ? x : w);
-  int bias = mode == FORWARD ? qn_role(op, QN_ROLE_CONV_FORWARD_BIAS) : -1;
-  if (bias >= 0) {
-    cuda_out_dims row = { { -1, 0, -1, -1 }, CUDA_BY_DIMS };       /* [K], along columns */
-    int k = cuda_chain_operand(&chain, r, bias, &row);
-    if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", qn_kit_name(r->value[bias].dtype));
-    cuda_chain_step(&chain, QN_OP_ADD, k, false, 0, 0);
-  }
-  if (mode != FILTER) cuda_chain_follow(&chain, r, &dims);
-  const qn_value *to = &r->value[chain.out];
-  int64_t row_stride = to->dim[3] > 1 ? to->stride[3] : to->stride[2];
-  if (mode != FILTER && to->dim[2] > 1 && to->dim[3] > 1 && to->stride[2] != to->stride[3] * to->dim[3]) {
-    if (chain.n_ops == 1) return qn_refuse(out, "H and W as one dim", mode == DATA ? "dx" : "y", "a stride of H that is W times that of W", "%lld", (long long)to->stride[2]);
-    qn_request alone = *r;
-    alone.n_ops = 1;
-    return prepare(&alone, out, split);
-  }
-
-  /* the product's dims: rows in blocks, columns, k steps */
-  int64_t taps = vw->dim[2] * vw->dim[3], pixels_x = vx->dim[0] * vx->dim[2] * vx->dim[3], pixels_y = vy->dim[0] * vy->dim[2] * vy->dim[3];
-  int64_t channels = from->dim[1];
-  bool unfolds = mode != DATA && channels <= 8 && taps > 1 && channels * taps <= 1024;
-  int64_t depth = unfolds ? channels * taps : channels, tap_steps = unfolds ? 1 : taps, columns = mode == DATA ? vx->dim[1] : vy->dim[1];
-  int64_t chunks = qn_ceil_div(depth, mode == FILTER ? 64 : 32), row_blocks = tap_steps * chunks;
-  int64_t rows = mode == FORWARD ? pixels_y : mode == DATA ? pixels_x : row_blocks * 64;
-  int64_t tiles_m = qn_ceil_div(rows, CUDA_TF32_ROWS), steps = mode == FILTER ? qn_ceil_div(pixels_y, CUDA_TF32_DEPTH) : row_blocks;
-  if (steps > INT32_MAX || steps == 0 || tiles_m > INT32_MAX / CUDA_TF32_ROWS) return qn_refuse(out, "something to sum, and not too much", "x", "", "%s", "");
-  bool spreads = mode == DATA && (c->stride[0] > 1 || c->stride[1] > 1), packs = unfolds || spreads || !in_place(from);
-  int64_t seen_h = spreads ? (from->dim[2] - 1) * c->stride[0] + 1 : unfolds ? vy->dim[2] : from->dim[2];
-  int64_t seen_w = spreads ? (from->dim[3] - 1) * c->stride[1] + 1 : unfolds ? vy->dim[3] : from->dim[3];
-
-  /* which tile, and how many parts */
-  const cuda_conv_tf32_kernel *kernels = split ? cuda_conv_tf32_three : cuda_conv_tf32_one;
-  int best = -1;
-  int64_t parts = 1;
-  double least = 0;
+  const bool filter = p->mode == FILTER;
+  *best = (choice){ -1, 1, 0 };
   for (int i = 0; variant_names[i]; i++) {
     if (r->variant && strcmp(r->variant, variant_names[i])) continue;
-    int64_t tiles = tiles_m * qn_ceil_div(columns, kernels[i].bn);
-    for (int64_t p = 1; p <= (mode == FILTER ? qn_min_i64(qn_max_i64(4 * r->device->units / tiles, 1), steps) : 1); p++) {
-      int64_t share = qn_ceil_div(steps, p);
-      if (share * (p - 1) >= steps) continue;
-      double t = cost(&kernels[i], mode, split, tiles * p, share, r->device->units) + (mode == FILTER ? (double)(p * rows * columns) * 8 / 3000 : 0);
-      if (best < 0 || t < least) best = i, least = t, parts = p;
+    const int64_t tiles = p->tiles_m * qn_ceil_div(p->columns, kernels[i].bn);
+    const int64_t most = filter ? qn_min_i64(qn_max_i64(4 * r->device->units / tiles, 1), p->steps) : 1;
+    for (int64_t parts = 1; parts <= most; parts++) {
+      const int64_t share = qn_ceil_div(p->steps, parts);
+      if (share * (parts - 1) >= p->steps) continue;
+      const double join = filter ? (double)(parts * p->rows * p->columns) * 8 / 3000 : 0;
+      const double ns = cost(&kernels[i], p->mode, p->split, tiles * parts, share, r->device->units) + join;
+      if (best->variant < 0 || ns < best->ns) *best = (choice){ i, parts, ns };
     }
   }
-  if (best < 0) return qn_refuse(out, "one of its variants", "", "128x64 or 128x128", "%s", r->variant ? r->variant : "");
-  const cuda_conv_tf32_kernel *kernel = &kernels[best];
-  int64_t tiles_n = qn_ceil_div(columns, kernel->bn);
-  uint64_t copy = packs ? (uint64_t)(from->dim[0] * seen_h * seen_w * qn_round_up(depth, 4)) * 4 : 0;
-  uint64_t packed = (uint64_t)(steps * tiles_n * kernel->bn) * 128 * (split ? 2 : 1);
-  uint64_t at_packed = (uint64_t)qn_round_up((int64_t)copy, 256), at_parts = at_packed + packed;
-  uint64_t at_rows = at_parts + (mode == FILTER ? (uint64_t)(parts * columns * tiles_m * CUDA_TF32_ROWS) * 4 : 0), workspace = at_rows + cuda_chain_bytes(&chain);
-  if (workspace > r->demands->workspace_limit) return qn_refuse(out, "workspace for operands laid out anew", "", "a limit above it", "%llu", (unsigned long long)workspace);
-  if (tiles_m * tiles_n * parts > INT32_MAX || copy / 4 / 2048 > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "", "", "%s", "more");
+  if (best->variant < 0) return qn_refuse(out, "one of its variants", "", "128x64 or 128x128", "%s", r->variant ? r->variant : "");
+  return QN_OK;
+}
 
-  state st = { 0 };
-  cuda_conv_tf32 *g = &st.product;
-  st.chain = chain;
-  st.kernel = kernel;
-  st.mode = mode;
-  st.split = split, st.packs = packs, st.unfolds = unfolds;
-  st.gathered = gathered, st.other = other;
-  st.at_packed = at_packed, st.at_parts = at_parts, st.at_rows = at_rows;
-  st.pixels = pixels_of(from);
-  st.gradient = pixels_of(vy);
-  st.step[0] = spreads ? (int32_t)c->stride[0] : 1, st.step[1] = spreads ? (int32_t)c->stride[1] : 1;
-  st.unfold = (cuda_conv_unfold){ (int32_t)vy->dim[2], (int32_t)vy->dim[3], (int32_t)vw->dim[2], (int32_t)vw->dim[3], (int32_t)c->stride[0], (int32_t)c->stride[1],
-                                   (int32_t)c->pad_before[0], (int32_t)c->pad_before[1], (int32_t)c->dilation[0], (int32_t)c->dilation[1] };
-  int row = mode == DATA ? 1 : 0;                           /* rows of the packed filters: K, or C */
-  st.filters = (cuda_conv_filters){ .row_stride = vw->stride[row], .col_stride = vw->stride[1 - row], .r_stride = vw->stride[2], .s_stride = vw->stride[3],
-    .rows = (int32_t)vw->dim[row], .cols = (int32_t)vw->dim[1 - row], .taps = (int32_t)taps, .taps_w = (int32_t)vw->dim[3], .unfolded = unfolds, .reversed = mode == DATA };
+/* ---- prepare ------------------------------------------------------------------------------------------------ */
 
-  /* windows over the gathered tensor, as it is or as it is copied; maps name W before H */
-  const qn_value *grid = mode == DATA ? vx : vy;            /* whose pixels they belong to */
-  for (int d = 0; d < 2; d++) {
-    int at = 1 - d;
-    int64_t reach = (vw->dim[2 + at] - 1) * c->dilation[at], before = mode == DATA ? reach - c->pad_before[at] : c->pad_before[at];
-    st.lower[d] = unfolds ? 0 : (int32_t)-before;
-    st.upper[d] = unfolds ? 0 : (int32_t)(mode == DATA ? vx->dim[2 + at] - (at ? seen_w : seen_h) - before : c->pad_after[at] - reach);
-    st.pace[d] = unfolds || mode == DATA ? 1 : (int32_t)c->stride[at];
+/* What happens to the sums. */
+static qn_status make_chain(const qn_request *r, const problem *p, cuda_chain *chain, qn_prepared *out)
+{
+  const cuda_out_dims dims = { { 3, 1, 0, -1 }, CUDA_BY_DIMS };
+  const int bias = p->mode == FORWARD ? qn_role(&r->op[0], QN_ROLE_CONV_FORWARD_BIAS) : -1;
+  cuda_chain_begin(chain, p->written);
+  if (bias >= 0) {
+    const cuda_out_dims row = { { -1, 0, -1, -1 }, CUDA_BY_DIMS };         /* [K], along columns */
+    const int k = cuda_chain_operand(chain, r, bias, &row);
+    if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", qn_kit_name(r->value[bias].dtype));
+    cuda_chain_step(chain, QN_OP_ADD, k, false, 0, 0);
   }
-  if (st.upper[0] < -128 || st.upper[0] > 127 || st.upper[1] < -128 || st.upper[1] > 127)
-    return qn_refuse(out, "windows that end within 128 of the edge", "x", "", "%s", "");
-  st.dim[0] = packs ? qn_round_up(depth, 4) : depth, st.dim[1] = seen_w, st.dim[2] = seen_h, st.dim[3] = from->dim[0];
-  st.stride[0] = packs ? st.dim[0] : from->stride[3];
-  st.stride[1] = packs ? st.dim[0] * seen_w : from->stride[2];
-  st.stride[2] = packs ? st.dim[0] * seen_w * seen_h : from->stride[0];
-  for (int d = 0; d < 3; d++)                               /* a dim of 1 may have any stride */
-    if (st.dim[d + 1] == 1) st.stride[d] = d ? st.stride[d - 1] * st.dim[d] : qn_round_up(st.dim[0], 4);
+  if (p->mode != FILTER) cuda_chain_follow(chain, r, &dims);
+  return QN_OK;
+}
 
-  g->m = (int32_t)(mode == FILTER ? tiles_m * CUDA_TF32_ROWS : rows);
-  g->n = (int32_t)columns;
-  g->tiles_m = (int32_t)tiles_m, g->tiles_n = (int32_t)tiles_n;
-  g->parts = (int32_t)parts;
-  g->k_steps = (int32_t)steps;
-  g->share = (int32_t)qn_ceil_div(steps, parts);
-  g->taps_w = unfolds ? 1 : (int32_t)vw->dim[3];
-  g->chunks = (int32_t)chunks;
-  g->blocks = (int32_t)row_blocks;
+/* Pixels of one image are one dim of the product's rows. */
+static bool in_rows(const qn_value *to)
+{
+  return to->dim[2] <= 1 || to->dim[3] <= 1 || to->stride[2] == to->stride[3] * to->dim[3];
+}
+
+static uint64_t share_workspace(const problem *p, const choice *best, int64_t columns, state *st)
+{
+  const uint64_t copy = p->packs ? (uint64_t)(p->from->dim[0] * p->seen[0] * p->seen[1] * qn_round_up(p->depth, 4)) * 4 : 0;
+  const uint64_t packed = (uint64_t)(p->steps * columns) * 128 * (p->split ? 2 : 1);
+  const uint64_t parts = p->mode == FILTER ? (uint64_t)(best->parts * p->columns * p->tiles_m * CUDA_TF32_ROWS) * 4 : 0;
+  st->at_packed = (uint64_t)qn_round_up((int64_t)copy, 256);
+  st->at_parts = st->at_packed + packed;
+  st->at_rows = st->at_parts + parts;
+  return copy;
+}
+
+static void describe_packing(const problem *p, state *st)
+{
+  const qn_conv *c = p->c;
+  const qn_value *w = p->w, *y = p->y;
+  const int row = p->mode == DATA ? 1 : 0;                  /* rows of the packed filters: K, or C */
+  st->pixels = pixels_of(p->from);
+  st->gradient = pixels_of(y);
+  for (int d = 0; d < 2; d++) st->step[d] = p->spreads ? (int32_t)c->stride[d] : 1;
+  st->unfold = (cuda_conv_unfold){ (int32_t)y->dim[2], (int32_t)y->dim[3], (int32_t)w->dim[2], (int32_t)w->dim[3], (int32_t)c->stride[0], (int32_t)c->stride[1],
+                                   (int32_t)c->pad_before[0], (int32_t)c->pad_before[1], (int32_t)c->dilation[0], (int32_t)c->dilation[1] };
+  st->filters = (cuda_conv_filters){ .row_stride = w->stride[row], .col_stride = w->stride[1 - row], .r_stride = w->stride[2], .s_stride = w->stride[3],
+    .rows = (int32_t)w->dim[row], .cols = (int32_t)w->dim[1 - row], .taps = (int32_t)(w->dim[2] * w->dim[3]), .taps_w = (int32_t)w->dim[3],
+    .unfolded = p->unfolds, .reversed = p->mode == DATA };
+}
+
+/* Windows over the gathered tensor, as it is or as it is copied; maps name W before H. */
+static qn_status describe_map(const problem *p, state *st, qn_prepared *out)
+{
+  const qn_conv *c = p->c;
+  for (int d = 0; d < 2; d++) {
+    const int at = 1 - d;
+    const int64_t reach = (p->w->dim[2 + at] - 1) * c->dilation[at], before = p->mode == DATA ? reach - c->pad_before[at] : c->pad_before[at];
+    st->lower[d] = p->unfolds ? 0 : (int32_t)-before;
+    st->upper[d] = p->unfolds ? 0 : (int32_t)(p->mode == DATA ? p->x->dim[2 + at] - p->seen[at] - before : c->pad_after[at] - reach);
+    st->pace[d] = p->unfolds || p->mode == DATA ? 1 : (int32_t)c->stride[at];
+    if (st->upper[d] < -128 || st->upper[d] > 127) return qn_refuse(out, "windows that end within 128 of the edge", "x", "", "%s", "");
+  }
+  st->dim[0] = p->packs ? qn_round_up(p->depth, 4) : p->depth, st->dim[1] = p->seen[1], st->dim[2] = p->seen[0], st->dim[3] = p->from->dim[0];
+  st->stride[0] = p->packs ? st->dim[0] : p->from->stride[3];
+  st->stride[1] = p->packs ? st->dim[0] * p->seen[1] : p->from->stride[2];
+  st->stride[2] = p->packs ? st->dim[0] * p->seen[1] * p->seen[0] : p->from->stride[0];
+  for (int d = 0; d < 3; d++)                               /* a dim of 1 may have any stride */
+    if (st->dim[d + 1] == 1) st->stride[d] = d ? st->stride[d - 1] * st->dim[d] : qn_round_up(st->dim[0], 4);
+  return QN_OK;
+}
+
+static void describe_product(const problem *p, const choice *best, const qn_value *to, state *st)
+{
+  const qn_value *grid = p->mode == DATA ? p->x : p->y;     /* whose pixels the windows belong to */
+  cuda_conv_tf32 *g = &st->product;
+  g->m = (int32_t)(p->mode == FILTER ? p->tiles_m * CUDA_TF32_ROWS : p->rows);
+  g->n = (int32_t)p->columns;
+  g->tiles_m = (int32_t)p->tiles_m, g->tiles_n = (int32_t)qn_ceil_div(p->columns, st->kernel->bn);
+  g->parts = (int32_t)best->parts;
+  g->k_steps = (int32_t)p->steps;
+  g->share = (int32_t)qn_ceil_div(p->steps, best->parts);
+  g->taps_w = p->unfolds ? 1 : (int32_t)p->w->dim[3];
+  g->chunks = (int32_t)p->chunks;
+  g->blocks = (int32_t)p->blocks;
   g->image_w = (int32_t)grid->dim[3];
   g->image_hw = (int32_t)(grid->dim[2] * grid->dim[3]);
-  g->stride_w = st.pace[0], g->stride_h = st.pace[1];
-  g->start_w = st.lower[0], g->start_h = st.lower[1];
-  g->dilation_w = unfolds ? 0 : (int32_t)c->dilation[1], g->dilation_h = unfolds ? 0 : (int32_t)c->dilation[0];
-  g->steps = chain.steps;
-  if (mode == FILTER) {                                     /* parts: [part][column][row] */
+  g->stride_w = st->pace[0], g->stride_h = st->pace[1];
+  g->start_w = st->lower[0], g->start_h = st->lower[1];
+  g->dilation_w = p->unfolds ? 0 : (int32_t)p->c->dilation[1], g->dilation_h = p->unfolds ? 0 : (int32_t)p->c->dilation[0];
+  g->steps = st->chain.steps;
+  if (p->mode == FILTER) {                                  /* parts: [part][column][row] */
     g->along = 1;
     g->image_rows = g->m;
     g->out_dtype = QN_F32;
     g->out_stride[0] = 1, g->out_stride[1] = g->m;
-    g->part_stride = g->m * columns;
+    g->part_stride = g->m * p->columns;
   } else {
     g->image_rows = (int32_t)(to->dim[2] * to->dim[3]);
     g->out_dtype = to->dtype;
-    g->out_stride[0] = row_stride, g->out_stride[1] = to->stride[1], g->out_stride[2] = to->stride[0];
-    g->along = row_stride == 1 && !(to->stride[1] == 1 && to->dim[1] > 1);
+    g->out_stride[0] = to->dim[3] > 1 ? to->stride[3] : to->stride[2], g->out_stride[1] = to->stride[1], g->out_stride[2] = to->stride[0];
+    g->along = g->out_stride[0] == 1 && !(to->stride[1] == 1 && to->dim[1] > 1);
   }
-  int64_t units = tiles_m * tiles_n * parts;
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
+{
+  problem p = { .split = split };
+  choice best;
+  state st = { 0 };
+  const cuda_conv_tf32_kernel *kernels = split ? cuda_conv_tf32_three : cuda_conv_tf32_one;
+  qn_status status = read_problem(r, &p, out);
+  if (status || (status = make_chain(r, &p, &st.chain, out))) return status;
+  const qn_value *to = &r->value[st.chain.out];
+  if (p.mode != FILTER && !in_rows(to)) {
+    if (st.chain.n_ops == 1)
+      return qn_refuse(out, "H and W as one dim", p.mode == DATA ? "dx" : "y", "a stride of H that is W times that of W", "%lld", (long long)to->stride[2]);
+    qn_request alone = *r;
+    alone.n_ops = 1;
+    return prepare(&alone, out, split);
+  }
+  if ((status = make_product(&p, out)) || (status = choose(r, &p, kernels, &best, out))) return status;
+  st.kernel = &kernels[best.variant];
+  st.mode = p.mode;
+  st.split = split, st.packs = p.packs, st.unfolds = p.unfolds;
+  st.gathered = p.gathered, st.other = p.other;
+
+  const int64_t tiles_n = qn_ceil_div(p.columns, st.kernel->bn), units = p.tiles_m * tiles_n * best.parts;
+  const uint64_t copy = share_workspace(&p, &best, tiles_n * st.kernel->bn, &st), packed = st.at_parts - st.at_packed;
+  const uint64_t workspace = st.at_rows + cuda_chain_bytes(&st.chain);
+  if (workspace > r->demands->workspace_limit)
+    return qn_refuse(out, "workspace for operands laid out anew", "", "a limit above it", "%llu", (unsigned long long)workspace);
+  if (units > INT32_MAX || copy / 4 / 2048 > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "", "", "%s", "more");
   st.grid = (int32_t)qn_min_i64(units, r->device->units);
 
-  out->n_ops = chain.n_ops;
-  out->variant = variant_names[best];
+  describe_packing(&p, &st);
+  if ((status = describe_map(&p, &st, out))) return status;
+  describe_product(&p, &best, to, &st);
+
+  out->n_ops = st.chain.n_ops;
+  out->variant = variant_names[best.variant];
   out->workspace = workspace;
-  out->estimate = least + (double)copy / 1700 + (double)packed / 2500 + (packs ? 2500 : 1500) + (mode == FILTER ? 1500 : 0);
+  out->estimate = best.ns + (double)copy / 1700 + (double)packed / 2500 + (p.packs ? 2500 : 1500) + (p.mode == FILTER ? 1500 : 0);
   out->math = split ? QN_MATH_F32 : QN_MATH_TF32;
   out->numerics = (qn_numerics){ .accumulator = split ? QN_ACC_3XTF32 : QN_ACC_TF32 };
   return cuda_keep(out, &st, sizeof st);
