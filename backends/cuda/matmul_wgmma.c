@@ -221,116 +221,144 @@ static int32_t box_rows(const problem *p, const operand *o, int64_t rows, int32_
   return o->rows_contiguous || p->esize == 4 ? of_tile : (int32_t)qn_min_i64(rows, of_tile);
 }
 
-static qn_status prepare(const qn_request *r, qn_prepared *out)
+static qn_status read_problem(const qn_request *r, problem *p, cuda_matmul *m, qn_prepared *out)
 {
   const qn_value *a = cuda_value(r, QN_ROLE_MATMUL_A), *b = cuda_value(r, QN_ROLE_MATMUL_B), *y = cuda_value(r, QN_ROLE_MATMUL_Y);
   if (r->device->arch_major != 9 || r->device->arch_minor != 0)
     return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   int which = 0;
   while (strcmp(families[which].engine, out->engine->name)) which++;
-  const family *f = &families[which];
-  if (!kernels_of(which, a->dtype, b->dtype)) return qn_refuse(out, "dtypes", "a", f->takes, "%s, %s", qn_kit_name(a->dtype), qn_kit_name(b->dtype));
-  cuda_matmul m;
-  qn_status status = cuda_matmul_read(r, out, &m);
+  if (!kernels_of(which, a->dtype, b->dtype))
+    return qn_refuse(out, "dtypes", "a", families[which].takes, "%s, %s", qn_kit_name(a->dtype), qn_kit_name(b->dtype));
+  qn_status status = cuda_matmul_read(r, out, m);
   if (status) return status;
-  if (m.m > INT32_MAX / 2 || m.n > INT32_MAX / 2 || m.k > INT32_MAX / 2) return qn_refuse(out, "dims beyond 2^30", "y", "less than 2^30", "more");
-  if (m.batch[0] * m.batch[1] > 65535) return qn_refuse(out, "batches beyond 65535", "y", "at most 65535", "%lld", (long long)(m.batch[0] * m.batch[1]));
-  problem p = { .k = m.k, .batch = { m.batch[0], m.batch[1] }, .which = which, .esize = which == WGMMA_F8_F16 ? 2 : (int)qn_kit_bytes(a->dtype),
-                .out_bytes = (int)qn_kit_bytes(y->dtype) };
+  if (m->m > INT32_MAX / 2 || m->n > INT32_MAX / 2 || m->k > INT32_MAX / 2) return qn_refuse(out, "dims beyond 2^30", "y", "less than 2^30", "more");
+  if (m->batch[0] * m->batch[1] > 65535)
+    return qn_refuse(out, "batches beyond 65535", "y", "at most 65535", "%lld", (long long)(m->batch[0] * m->batch[1]));
+  *p = (problem){ .k = m->k, .batch = { m->batch[0], m->batch[1] }, .which = which, .esize = which == WGMMA_F8_F16 ? 2 : (int)qn_kit_bytes(a->dtype),
+                  .out_bytes = (int)qn_kit_bytes(y->dtype) };
+  return QN_OK;
+}
 
-  /* which tile: the one asked for, or the cheapest */
-  int best = -1, classes = 0;
-  double least = 0;
-  uint64_t workspace = 0, wanted = 0;
+typedef struct choice { int variant, class_bits; double ns; uint64_t workspace; } choice;
+
+/* The tile that is asked for, or the cheapest; p gets its operands. */
+static qn_status choose(const qn_request *r, const cuda_matmul *m, problem *p, choice *best, qn_prepared *out)
+{
+  const family *f = &families[p->which];
+  const qn_value *y = cuda_value(r, QN_ROLE_MATMUL_Y);
+  uint64_t wanted = 0;
+  *best = (choice){ .variant = -1 };
   for (int i = 0; f->names[i]; i++) {
     const variant *v = &f->variants[i];
     if (r->variant && strcmp(r->variant, f->names[i])) continue;
-    const cuda_matmul_side *on_left = v->swap ? &m.b : &m.a, *on_right = v->swap ? &m.a : &m.b;
-    operand left = lay_out(on_left, &p, false), right = lay_out(on_right, &p, which == WGMMA_3XTF32);
-    if (!variant_fits(&p, v, &left, &right, r->device->units)) continue;
+    const cuda_matmul_side *on_left = v->swap ? &m->b : &m->a, *on_right = v->swap ? &m->a : &m->b;
+    operand left = lay_out(on_left, p, false), right = lay_out(on_right, p, p->which == WGMMA_3XTF32);
+    if (!variant_fits(p, v, &left, &right, r->device->units)) continue;
     right.offset = packed_bytes(&left);
-    uint64_t bytes = right.offset + packed_bytes(&right);
+    const uint64_t bytes = right.offset + packed_bytes(&right);
     if (bytes > r->demands->workspace_limit) {
       wanted = bytes;
       continue;
     }
-    for (int bits = class_bits(&p, v, &left, y, m.dims.dim_of[!v->swap]);; bits = 0) {
-      problem by = p;
+    for (int bits = class_bits(p, v, &left, y, m->dims.dim_of[!v->swap]);; bits = 0) {
+      problem by = *p;
       by.class_bits = bits;
-      double t = cost(&by, v, &left, &right, r->device->units);
-      if (best < 0 || t < least) best = i, least = t, p.a = left, p.b = right, classes = bits, workspace = bytes;
+      const double ns = cost(&by, v, &left, &right, r->device->units);
+      if (best->variant < 0 || ns < best->ns) *best = (choice){ i, bits, ns, bytes }, p->a = left, p->b = right;
       if (!bits) break;
     }
   }
-  if (best < 0 && wanted)
-    return qn_refuse(out, "operands that cannot be fetched in units of 16 bytes are packed into workspace", "", "a limit above it", "%llu bytes",
-                     (unsigned long long)wanted);
-  if (best < 0) return qn_refuse(out, "a variant that this problem can be split into", "", "fewer shares, or more k", "%s", r->variant ? r->variant : "");
-  const variant *v = &f->variants[best];
-  if (v->swap) m.dims.dim_of[0] = m.dims.dim_of[1], m.dims.dim_of[1]--;
-  cuda_chain chain;
-  status = cuda_matmul_chain(r, out, &m, &chain);
-  if (status) return status;
-  const qn_value *to = &r->value[chain.out];
-  p.out_dtype = to->dtype;
+  if (best->variant >= 0) return QN_OK;
+  if (!wanted) return qn_refuse(out, "a variant that this problem can be split into", "", "fewer shares, or more k", "%s", r->variant ? r->variant : "");
+  return qn_refuse(out, "operands that cannot be fetched in units of 16 bytes are packed into workspace", "", "a limit above it", "%llu bytes",
+                   (unsigned long long)wanted);
+}
 
-  state st = { 0 };
-  st.chain = chain;
-  st.kernel = kernels_of(which, p.a.given.dtype, p.b.given.dtype) + best / 2;
-
-  cuda_gemm *g = &st.gemm;
-  int64_t steps = qn_ceil_div(p.k * p.esize, 128);
-  int out_bytes = (int)qn_kit_bytes(to->dtype);
-  for (int i = 0; i < 4; i++) g->out_stride[i] = cuda_stride(to, m.dims.dim_of[i]);
-  g->out_dtype = to->dtype;
-  g->m = (int32_t)p.a.given.rows;
-  g->n = (int32_t)p.b.given.rows;
-  g->k_steps = (int32_t)steps;
-  g->layout = p.a.rows_contiguous | p.b.rows_contiguous << 1;
-  g->tiles_n = (int32_t)qn_ceil_div(g->n, st.kernel->bn);
-  g->batch0 = (int32_t)p.batch[0];
-  g->batch1 = (int32_t)p.batch[1];
-  g->split_steps = (int32_t)qn_ceil_div(steps, v->splits);
-  g->steps = chain.steps;
-  bool wide = g->out_stride[1] == 1 || g->n == 1;
-  int32_t factor;                                           /* none: only behind a convolution */
-  g->along = wide || g->out_stride[0] != 1 ? 0 : 1;
-  g->store_map = cuda_chain_column_relu(&chain, &g->column, &factor, &g->relu) && wide && to->align >= 16 && st.kernel->bn / v->splits >= (out_bytes == 4 ? 32 : 64);
+/* Do tiles go out by the copy engine? It wants columns contiguous, and all else in units of 16 bytes, for so it clips. */
+static bool stored_by_map(const cuda_gemm *g, const cuda_chain *chain, const qn_value *to, int columns_of_share)
+{
+  const int bytes = (int)qn_kit_bytes(to->dtype);
+  bool fits = (g->out_stride[1] == 1 || g->n == 1) && to->align >= 16 && columns_of_share >= (bytes == 4 ? 32 : 64) && (int64_t)g->n * bytes % 16 == 0;
   for (int i = 0; i < 4; i++)
-    if (i != 1 && g->out_stride[i] * out_bytes % 16) g->store_map = 0;
-  if ((int64_t)g->n * out_bytes % 16) g->store_map = 0;      /* the copy engine clips in units of 16 bytes */
+    if (i != 1) fits = fits && g->out_stride[i] * bytes % 16 == 0;
   /* a column in y's own place: a tile that was moved back, or a sum taken again, would read it after y has been stored */
-  if (g->column >= 0 && (g->n % 8 || to->over == chain.value[g->column])) g->store_map = 0;
-  if (g->store_map && classes) {
-    p.class_bits = g->class_bits = classes;
-    g->class_shift = (int32_t)(p.a.read.row_stride % 64);
-    g->k_spare = (int32_t)(steps * 64 - p.k);
-  }
-  g->tiles_m = (int32_t)tiles_down(&p, v, &p.a);
-  st.cluster = in_pairs(&p, v) ? 2 : v->splits;
-  g->group = st.cluster > 1 && p.class_bits ? 1 : 12;
-  cuda_gemm_walk(g);
-  int64_t rows = p.a.given.rows >> p.class_bits;
-  bool back = g->store_map && v->splits == 1 && p.esize < 4;
-  g->last_m = back && !p.a.rows_contiguous && rows > st.kernel->bm ? (int32_t)rows - st.kernel->bm : INT32_MAX;
-  g->last_n = back && !p.b.rows_contiguous && g->n > st.kernel->bn ? g->n - st.kernel->bn : INT32_MAX;
-  st.box_a = box_rows(&p, &p.a, rows, st.kernel->bm), st.box_b = box_rows(&p, &p.b, g->n, st.kernel->bn);
-  g->stage_bytes = 128 * (st.box_a + st.box_b * (which == WGMMA_3XTF32 ? 2 : 1));
-  g->low = (int32_t)(p.b.k / 2);
-  if (p.esize == 4) {
-    g->again = (cuda_gemm_again){ .a_stride = { p.a.given.row_stride, p.a.given.k_stride, p.a.given.batch_stride[0], p.a.given.batch_stride[1] },
-                                  .b_stride = { p.b.given.row_stride, p.b.given.k_stride, p.b.given.batch_stride[0], p.b.given.batch_stride[1] },
-                                  .k = (int32_t)p.k };
-  }
-  int64_t tiles = (int64_t)g->tiles_m * g->tiles_n * g->batch0 * g->batch1, most = r->device->units / st.kernel->splits;
-  if (tiles > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "y", "fewer rows, columns or batches", "%lld", (long long)tiles);
-  st.problem = p;
-  st.grid = (int32_t)(qn_ceil_div((tiles < most ? tiles : most) * v->splits, st.cluster) * st.cluster);
+  return fits && (g->column < 0 || (g->n % 8 == 0 && to->over != chain->value[g->column]));
+}
 
-  out->n_ops = chain.n_ops;
-  out->variant = f->names[best];
-  out->workspace = workspace;
-  out->estimate = least;
+static void describe_sums(const problem *p, const variant *v, const qn_value *to, const cuda_matmul *m, state *st)
+{
+  cuda_gemm *g = &st->gemm;
+  const int64_t steps = qn_ceil_div(p->k * p->esize, 128);
+  int32_t factor;                                           /* none: only behind a convolution */
+  for (int i = 0; i < 4; i++) g->out_stride[i] = cuda_stride(to, m->dims.dim_of[i]);
+  g->out_dtype = to->dtype;
+  g->m = (int32_t)p->a.given.rows;
+  g->n = (int32_t)p->b.given.rows;
+  g->k_steps = (int32_t)steps;
+  g->split_steps = (int32_t)qn_ceil_div(steps, v->splits);
+  g->layout = p->a.rows_contiguous | p->b.rows_contiguous << 1;
+  g->tiles_n = (int32_t)qn_ceil_div(g->n, st->kernel->bn);
+  g->batch0 = (int32_t)p->batch[0];
+  g->batch1 = (int32_t)p->batch[1];
+  g->steps = st->chain.steps;
+  g->along = g->out_stride[1] == 1 || g->n == 1 || g->out_stride[0] != 1 ? 0 : 1;
+  g->store_map = cuda_chain_column_relu(&st->chain, &g->column, &factor, &g->relu) && stored_by_map(g, &st->chain, to, st->kernel->bn / v->splits);
+}
+
+/* How tiles follow one another, and what of the operands a step fetches; p knows whether rows go by classes. */
+static void describe_tiles(const problem *p, const variant *v, state *st)
+{
+  cuda_gemm *g = &st->gemm;
+  const int64_t rows = p->a.given.rows >> p->class_bits;
+  const bool back = g->store_map && v->splits == 1 && p->esize < 4;
+  if (p->class_bits) {
+    g->class_bits = p->class_bits;
+    g->class_shift = (int32_t)(p->a.read.row_stride % 64);
+    g->k_spare = (int32_t)(g->k_steps * 64 - p->k);
+  }
+  g->tiles_m = (int32_t)tiles_down(p, v, &p->a);
+  st->cluster = in_pairs(p, v) ? 2 : v->splits;
+  g->group = st->cluster > 1 && p->class_bits ? 1 : 12;
+  cuda_gemm_walk(g);
+  g->last_m = back && !p->a.rows_contiguous && rows > st->kernel->bm ? (int32_t)rows - st->kernel->bm : INT32_MAX;
+  g->last_n = back && !p->b.rows_contiguous && g->n > st->kernel->bn ? g->n - st->kernel->bn : INT32_MAX;
+  st->box_a = box_rows(p, &p->a, rows, st->kernel->bm), st->box_b = box_rows(p, &p->b, g->n, st->kernel->bn);
+  g->stage_bytes = 128 * (st->box_a + st->box_b * (p->which == WGMMA_3XTF32 ? 2 : 1));
+  g->low = (int32_t)(p->b.k / 2);
+  if (p->esize == 4)
+    g->again = (cuda_gemm_again){ .a_stride = { p->a.given.row_stride, p->a.given.k_stride, p->a.given.batch_stride[0], p->a.given.batch_stride[1] },
+                                  .b_stride = { p->b.given.row_stride, p->b.given.k_stride, p->b.given.batch_stride[0], p->b.given.batch_stride[1] },
+                                  .k = (int32_t)p->k };
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  problem p = { 0 };
+  cuda_matmul m;
+  choice best;
+  state st = { 0 };
+  qn_status status = read_problem(r, &p, &m, out);
+  if (status || (status = choose(r, &m, &p, &best, out))) return status;
+  const family *f = &families[p.which];
+  const variant *v = &f->variants[best.variant];
+  if (v->swap) m.dims.dim_of[0] = m.dims.dim_of[1], m.dims.dim_of[1]--;
+  if ((status = cuda_matmul_chain(r, out, &m, &st.chain))) return status;
+  const qn_value *to = &r->value[st.chain.out];
+  p.out_dtype = to->dtype;
+  st.kernel = kernels_of(p.which, p.a.given.dtype, p.b.given.dtype) + best.variant / 2;
+  describe_sums(&p, v, to, &m, &st);
+  if (st.gemm.store_map) p.class_bits = best.class_bits;
+  describe_tiles(&p, v, &st);
+  const int64_t tiles = (int64_t)st.gemm.tiles_m * st.gemm.tiles_n * st.gemm.batch0 * st.gemm.batch1, most = r->device->units / st.kernel->splits;
+  if (tiles > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "y", "fewer rows, columns or batches", "%lld", (long long)tiles);
+  st.grid = (int32_t)(qn_ceil_div((tiles < most ? tiles : most) * v->splits, st.cluster) * st.cluster);
+  st.problem = p;
+
+  out->n_ops = st.chain.n_ops;
+  out->variant = f->names[best.variant];
+  out->workspace = best.workspace;
+  out->estimate = best.ns;
   out->math = f->math;
   out->numerics = f->numerics;
   return cuda_keep(out, &st, sizeof st);
