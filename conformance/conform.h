@@ -30,7 +30,7 @@ struct qc_options {
   const char *model;                    /* NULL, or the device model that the backend is narrowed to */
   const char *cases;                    /* folder of .q files */
   uint64_t    seed;
-  int         tier, random, kills;      /* kills: an engine is retired after failing so many cases; 0: never */
+  int         tier, random, runs, kills;        /* runs: of what is deterministic; kills: an engine is retired after failing so many cases; 0: never */
   double      time_limit;               /* seconds for one case */
   bool        list, verbose;
 };

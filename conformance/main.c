@@ -5,11 +5,11 @@
 #include "conform.h"
 #include "../info/output.h"
 
-struct qc_options qc_opt = {.cases = QC_CASES_DIR, .seed = 1, .tier = QC_DEFAULT, .time_limit = 60};
+struct qc_options qc_opt = {.cases = QC_CASES_DIR, .seed = 1, .tier = QC_DEFAULT, .runs = 2, .time_limit = 60};
 
 static const char *worker;
 
-enum { KEY_CASE = 1000, KEY_SEED, KEY_TIER, KEY_LIST, KEY_RANDOM, KEY_TIME, KEY_CASES, KEY_MODEL, KEY_KILLS, KEY_WORKER };
+enum { KEY_CASE = 1000, KEY_SEED, KEY_TIER, KEY_LIST, KEY_RANDOM, KEY_RUNS, KEY_TIME, KEY_CASES, KEY_MODEL, KEY_KILLS, KEY_WORKER };
 
 static const struct argp_option options[] = {
   {"backend", 'b', "NAME,...", 0, "backends to judge, each in a process of its own (default: QUERN_BACKEND, else all that have a device here)", 0},
@@ -21,6 +21,7 @@ static const struct argp_option options[] = {
   {"seed", KEY_SEED, "N", 0, "of fills and random cases (default 1)", 0},
   {"tier", KEY_TIER, "quick|default|full", 0, "how much; quick is no conformance run", 0},
   {"random", KEY_RANDOM, "N", 0, "N random problems besides", 0},
+  {"runs", KEY_RUNS, "N", 0, "in which a deterministic engine must give the same bits (default 2)", 0},
   {"time-limit", KEY_TIME, "S", 0, "seconds that a step may take (default 60; 0: no limit)", 0},
   {"kills", KEY_KILLS, "N", 0, "retire an engine after it failed N points", 0},
   {"list", KEY_LIST, 0, 0, "print the items and run none", 0},
@@ -59,6 +60,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
   case KEY_WORKER: worker = arg; break;
   case KEY_SEED: qc_opt.seed = whole("--seed", arg, 0, UINT64_MAX, state); break;
   case KEY_RANDOM: qc_opt.random = (int)whole("--random", arg, 0, 1000000, state); break;
+  case KEY_RUNS: qc_opt.runs = (int)whole("--runs", arg, 2, 1000000, state); break;
   case KEY_KILLS: qc_opt.kills = (int)whole("--kills", arg, 1, 1000000, state); break;
   case KEY_TIME:
     qc_opt.time_limit = strtod(arg, &end);

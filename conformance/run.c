@@ -50,8 +50,11 @@ static void fail(struct trial *t, const char *verdict, const char *text)
   if (*text)
     qc_say_fail("  why", "\"%s\"", text);
   qc_say_fail("  math", "%s", t->math);
-  qc_say_fail("  repro", "quern-conform --backend %s%s%s --case '%s ; %s'", qc_opt.backend, t->e ? " --engine " : "",
-              t->e ? t->e->name : "", line, settings);
+  char runs[32] = "";
+  if (qc_opt.runs > 2)
+    snprintf(runs, sizeof runs, " --runs %d", qc_opt.runs);
+  qc_say_fail("  repro", "quern-conform --backend %s%s%s%s --case '%s ; %s'", qc_opt.backend, t->e ? " --engine " : "",
+              t->e ? t->e->name : "", runs, line, settings);
   free(settings);
   free(line);
 }
@@ -248,6 +251,9 @@ static void run_plan(struct trial *t, bool first_fill)
     else
       judge(t, two, recorded ? ", in the replay" : ", in the second run");
   }
+  for (int run = 2; run < qc_opt.runs && !t->failed && t->traits & QN_TRAIT_DETERMINISTIC; run++)
+    if (execute(t, run & 1 ? QC_AT_START : QC_AT_END, false, t->seed + 23 + (uint64_t)run, two))
+      compare_bits(t, one, two, "not deterministic");
   if (!t->failed && first_fill && qc_w.cpu && t->traits & QN_TRAIT_DETERMINISTIC)
     check_threads(t, one);
   if (!t->failed && first_fill && qc_w.narrowed && t->e && t->traits & QN_TRAIT_PORTABLE)

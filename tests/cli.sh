@@ -144,11 +144,18 @@ bad "quern-conform: an engine of a family is not one of its op" "under its name"
 bad "quern-conform: a folder without cases" /nonexistent "$conform" --cases /nonexistent
 bad "quern-conform: a backend without a name" "names no backend" "$conform" --backend , --case "$line"
 good "quern-conform: an empty QUERN_BACKEND is unset" "0 failed" env QUERN_BACKEND= "$conform" --case "$line"
-for option in --seed=-1 --random=many --kills=0 --time-limit=nan; do
+for option in --seed=-1 --random=many --runs=1 --kills=0 --time-limit=nan; do
   timeout 60 "$conform" $option --case "$line" >"$out" 2>"$err" </dev/null
   verdict "quern-conform $option" $? 2 any "${option%=*}: '${option#*=}' is no"
 done
 
+if [ -f "$programs/conformance/mutant/.libs/quern_mutant.so" ]; then
+  seldom=$(cd "$programs/conformance/mutant/.libs" && pwd)
+  judge() { timeout 60 env QUERN_PLUGIN_PATH="$seldom" "$conform" --backend mutant --engine tanh/seldom_otherwise \
+    "$@" --case 'tanh x=f32/64 ; fill=signed:4' >"$out" 2>"$err" </dev/null; }
+  judge; verdict "quern-conform: other bits in the eighth run do not show in two" $? 0 any "0 failed"
+  judge --runs 20; verdict "quern-conform --runs 20: they show" $? 1 any "--runs 20 --case"
+fi
 many=$(awk 'BEGIN { printf "in x f32/4"; for (i = 0; i < 130; i++) printf " | out y%d = relu x=x", i }')
 timeout 60 "$conform" --backend cpu_ref --case "$many" >"$out" 2>"$err" </dev/null
 verdict "quern-conform: a problem of more tensors than it has room for" $? 1 any "131 tensors and 130 ops; the suite has room for"

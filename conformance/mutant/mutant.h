@@ -137,6 +137,7 @@ void pw_writes_past_end(struct mut_call *);
 void pw_reads_past_end(struct mut_call *);
 void pw_by_reciprocal(struct mut_call *);
 void pw_not_deterministic(struct mut_call *);
+void pw_seldom_otherwise(struct mut_call *);
 void pw_input_overwritten(struct mut_call *);
 void pw_workspace_overrun(struct mut_call *);
 void pw_trusts_workspace(struct mut_call *);

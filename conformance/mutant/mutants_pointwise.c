@@ -84,15 +84,18 @@ void pw_by_reciprocal(struct mut_call *c)
   }
 }
 
-/* A race, as seen from outside: every other call, one element's last bit. */
-void pw_not_deterministic(struct mut_call *c)
+/* A race, as seen from outside: one element's last bit, in one of so many calls. */
+static void race(struct mut_call *c, int one_of)
 {
   static atomic_int calls;
   void *p;
   const qn_value *y = output(c, &p);
-  if (atomic_fetch_add(&calls, 1) % 2 && qn_elements(y) > 2)
+  if (atomic_fetch_add(&calls, 1) % one_of == one_of - 1 && qn_elements(y) > 2)
     *((char *)p + mut_offset(y, 1, NULL) * qn_kit_bytes(y->dtype)) ^= 1;
 }
+
+void pw_not_deterministic(struct mut_call *c) { race(c, 2); }
+void pw_seldom_otherwise(struct mut_call *c) { race(c, 8); }
 
 void pw_input_overwritten(struct mut_call *c)
 {
