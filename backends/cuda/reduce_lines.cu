@@ -441,9 +441,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_node *op = &r->op[0];
   const qn_value *x = &r->value[op->arg[0]], *y = &r->value[op->arg[1]];
   uint64_t mask = ((const qn_axes *)op->attr)->mask;
-  const bool sums = kind_of(op->op) == SUM && (x->dtype == QN_F64 ? qn_is_float(y->dtype) : x->dtype == QN_I32 && !qn_is_float(y->dtype));
-  if (!sums && ((x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16) || (!qn_is_float(y->dtype) && kind_of(op->op) != PLACE)))
-    return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32; for sums f64 or i32", "%s", "another");
+  const bool sum = kind_of(op->op) == SUM, wide = sum && (x->dtype == QN_F64 || x->dtype == QN_I32);
+  if (!wide && x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16)
+    return qn_refuse(out, "dtypes", "x", sum ? "f16, bf16, f32, f64 or i32" : "f16, bf16 or f32", "%s", qn_kit_name(x->dtype));
   qn_nest kept = {}, gone = {};
   kept.n = 2;
   gone.n = kind_of(op->op) == PLACE ? 2 : 1;
@@ -470,9 +470,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   l.results = qn_elements(y);
   l.count = l.results ? qn_elements(x) / l.results : 0;
   if (l.count == 0) return qn_refuse(out, "something to reduce", "x", "1 or more", "%s", "0");
-  if (l.results > INT32_MAX || l.count > ((int64_t)1 << 38)) return qn_refuse(out, "fewer than 2^31 results", "y", "", "%s", "more");
+  if (l.results > INT32_MAX || l.count > ((int64_t)1 << 38)) return qn_refuse(out, "fewer than 2^31 results, each of at most 2^38 elements", "y", "", "%lld of %lld", (long long)l.results, (long long)l.count);
   if (kind_of(op->op) == PLACE && l.count > UINT32_MAX) return qn_refuse(out, "places in 32 bits", "x", "", "%lld", (long long)l.count);
-  if (kept.rank > MAX_KEPT || gone.rank > 2) return qn_refuse(out, "at most 4 kept and 2 reduced dims that do not merge", "x", "", "%s", "more");
+  if (kept.rank > MAX_KEPT || gone.rank > 2) return qn_refuse(out, "at most 4 kept and 2 reduced dims that do not merge", "x", "", "%d and %d", kept.rank, gone.rank);
   l.rank = kept.rank;
   for (int d = 0; d < kept.rank; d++) {
     int from = kept.rank - 1 - d;
@@ -499,7 +499,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   l.items = runs * l.run;
   bool whole = x->align >= 16 && l.repeat_stride % V == 0 && (columns ? l.dim[0] % V == 0 && l.line_stride % V == 0 : l.length % V == 0);
   for (int d = columns; d < l.rank; d++) whole &= l.x_stride[d] % V == 0;
-  if (sums && !whole) return qn_refuse(out, "f64 and i32 in whole packets", "x", "runs and strides of 8 elements, aligned to 16 bytes", "%s", "others");
+  if (wide && !whole) return qn_refuse(out, "f64 and i32 in whole packets", "x", "runs and strides of 8 elements, aligned to 16 bytes", "%s", "others");
   st.whole = whole ? x->dtype : 0;
   st.columns = columns;
   st.threads = THREADS;
