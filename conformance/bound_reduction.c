@@ -127,7 +127,11 @@ static bool adaptive(const struct qc_node *n)
   return qc_attr_int(n->op, n->attr, "size", 0, 0, -1) >= 0;
 }
 
-static double adaptive_taps(int64_t places, int64_t windows) { return ceil((double)places / (double)windows) + (places % windows != 0); }
+static bool uneven(int64_t places, int64_t windows) { return windows && places % windows; }
+static double adaptive_taps(int64_t places, int64_t windows)
+{
+  return windows ? ceil((double)places / (double)windows) + uneven(places, windows) : 0;
+}
 
 /* The most taps of a window; *padded: some have fewer. */
 static double window_taps(const struct qc_node *n, const qn_value *plane, bool *padded)
@@ -138,7 +142,7 @@ static double window_taps(const struct qc_node *n, const qn_value *plane, bool *
     for (int d = 0; d < plane->rank - 2; d++) {
       int64_t windows = qc_attr_int(n->op, n->attr, "size", d, 0, 0);
       taps *= adaptive_taps(plane->dim[2 + d], windows);
-      *padded |= plane->dim[2 + d] % windows != 0;
+      *padded |= uneven(plane->dim[2 + d], windows);
     }
     return taps;
   }

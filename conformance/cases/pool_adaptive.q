@@ -68,3 +68,7 @@ pool_adaptive_average_backward dy=f32/2x8x1x2/nhwc dx=f32/2x8x5x6/nhwc ; as=bf16
 pool_adaptive_average_backward dy=f32/3x5x1x1 dx=f32/3x5x7x7 ; as=f16
 pool_lp x=f32/2x8x31x12/nhwc window=3 stride=2 pad=1 p=3 ; x.fill=special as=f16,bf16
 pool_lp x=f32/2x8x11x12/nhwc window=2 p=2 ; x.fill=special as=bf16
+
+# no windows: a gradient of nothing is 0
+pool_adaptive_average_backward dy=f32/1x2x0x3 dx=f32/1x2x5x4
+pool_adaptive_max_backward dy=f32/1x2x0x3 indices=i32/1x2x0x3 dx=f32/1x2x5x4
