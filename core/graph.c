@@ -204,7 +204,8 @@ static qn_status check_lending(const qn_graph_view *v, int32_t o)
       int32_t at = w < 0 ? -1 : node->first[w] + k - node->first[r];
       if (w >= 0 && at < node->first[w + 1] && node->arg[at] == out) continue;
       qn__value_text name;
-      return qn__fail(QN_BAD_ARGUMENT, "%s: %s: may not take the memory of %s", op->name, qn__value_name(v, out, name), op->role[r].name);
+      return qn__fail(QN_BAD_ARGUMENT, "%s: may not take the memory of %s, which %s may still read when it writes there",
+                      qn__value_name(v, out, name), op->role[r].name, op->name);
     }
   return QN_OK;
 }

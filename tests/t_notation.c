@@ -374,7 +374,7 @@ static void test_sentences(void)
     { "conv_forward x=f32/1x1x4x4 w=f32/1x1x3x3 pad=1;1", NULL, QN_OK },
     { "conv_forward x=f32/1x1x4x4 w=f32/1x1x3x3 pad=1.5", "\".5\" cannot follow", QN_SYNTAX },
     { "add a=f32/4 b=2 y=b", "cannot take the memory of b, a number", QN_SYNTAX },
-    { "softmax x=f32/4 y=x", "softmax: y: may not take the memory of x", QN_BAD_ARGUMENT },
+    { "softmax x=f32/4 y=x", "line 1: softmax: y: may not take the memory of x", QN_BAD_ARGUMENT },
     { "in x f32/4", "there is no op", QN_SYNTAX },
     { "in f32 f32/4 | out y = relu x=f32", "expected a name", QN_SYNTAX },
     { "in x f32/4 | in x f32/4 | out y = add a=x b=x", "\"x\" is taken", QN_SYNTAX },
