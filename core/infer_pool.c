@@ -26,22 +26,17 @@ static qn_status check_geometry(const qn__problem *p, int spatial)
   return QN_OK;
 }
 
-/* u8 counts taps in the window, i32 and i64 places in x's spatial plane. */
-static qn_status check_indices(const qn__problem *p, uint32_t role, const qn_value *x)
+/* Indices count places in x's spatial plane, u8 taps in the window. */
+static qn_status settle_indices(const qn__problem *p, uint32_t role, const qn_value *x, int rank, const int64_t *dim)
 {
   const qn_value *indices = qn__arg(p, role);
-  const qn_pool *g = p->attr;
-  if (!indices) return QN_OK;
-  double taps = 1, plane = 1;
-  for (int i = 2; i < x->rank; i++) {
-    taps *= (double)g->window[i - 2];
-    plane *= (double)x->dim[i];
-  }
-  if (indices->dtype == QN_U8 && taps > 255)
-    return qn__refuse(p, "indices", "dtype is u8, which counts 255 taps; the window has %.0f: use i32 or i64", taps);
-  if (indices->dtype == QN_I32 && plane > 0x7fffffff)
-    return qn__refuse(p, "indices", "dtype is i32; the plane has %.0f places: use i64", plane);
-  return QN_OK;
+  double places = 1;
+  for (int i = 2; i < rank; i++) places *= (double)x->dim[i];
+  bool wide = places > 0x7fffffff;
+  qn_status status = p->op->forward ? qn__same_dims(p, role, 0) : qn__settle(p, role, wide ? QN_I64 : QN_I32, rank, dim);
+  if (!status && indices && indices->dtype == QN_I32 && wide)
+    return qn__refuse(p, "indices", "dtype is i32; the plane has %.0f places: use i64", places);
+  return status;
 }
 
 static bool adaptive_op(uint32_t kind)
@@ -61,7 +56,6 @@ qn_status qn__infer_sized(const qn__problem *p)
   qn_adaptive *a = p->attr;
   int rank = in->rank;
   int64_t dim[QN_MAX_RANK] = { in->dim[0], in->dim[1] };
-  double places = 1;
   if (rank < 3 || rank > 5)
     return qn__refuse(p, qn__role_name(p, 0), "rank is %d; must be 3 to 5: batch, channels and 1 to 3 spatial dims", rank);
   if (backward && out->rank < 0) return qn__refuse(p, out_name, "must be given: its extents are not in dy");
@@ -77,102 +71,103 @@ qn_status qn__infer_sized(const qn__problem *p)
       return qn__refuse(p, "size", "entry %d is %lld; dy's dim %d is %lld", i - 2, (long long)*size, i, (long long)in->dim[i]);
     dim[i] = backward ? out->dim[i] : *size;
     const qn_value *plane = backward ? out : in;
-    places *= (double)plane->dim[i];
     if (plane->dim[i] == 0 && *size)
       return qn__refuse(p, backward ? out_name : "x", "dim %d is 0, which no place of %s can be made of", i, backward ? "dy" : "y");
   }
   for (int i = rank - 2; i < 3; i++) a->size[i] = 0;
   if ((status = qn__dtype_in(p, out_role, QN__BIT(in->dtype)))) return status;
   if ((status = qn__settle(p, out_role, in->dtype, rank, dim))) return status;
-  if (!has_indices) return QN_OK;
-  if (backward) status = qn__same_dims(p, indices_role, 0);
-  else status = qn__settle(p, indices_role, places > 0x7fffffff ? QN_I64 : QN_I32, rank, dim);
-  const qn_value *indices = qn__arg(p, indices_role);
-  if (!status && indices && indices->dtype == QN_I32 && places > 0x7fffffff)
-    return qn__refuse(p, "indices", "dtype is i32; the plane has %.0f places: use i64", places);
-  return status;
+  return has_indices ? settle_indices(p, indices_role, backward ? out : in, rank, dim) : QN_OK;
+}
+
+/* The larger side, whose extents give global pooling its window: x, or in a backward op x or dx as far as they are known, else NULL. */
+static qn_status larger_side(const qn__problem *p, int rank, const qn_value **x)
+{
+  const qn_value *in = qn__arg(p, 0), *out = qn__arg(p, p->op->n_inputs), *given = NULL;
+  *x = in;
+  if (!p->op->forward) return QN_OK;
+  if (p->op->kind == QN_OP_POOL_MAX_BACKWARD) {
+    given = qn__arg(p, QN_ROLE_POOL_MAX_BACKWARD_X);
+    if (!given && !qn__arg(p, QN_ROLE_POOL_MAX_BACKWARD_INDICES))
+      return qn__refuse(p, "indices", "is missing, and so is x; one of them tells where the maxima came from");
+  }
+  if (p->op->kind == QN_OP_POOL_LP_BACKWARD) given = qn__arg(p, QN_ROLE_POOL_LP_BACKWARD_X);
+  if (given && given->rank != rank) return qn__refuse(p, "x", "rank is %d; must be dy's, %d", (int)given->rank, rank);
+  if (out->rank >= 0 && out->rank != rank)
+    return qn__refuse(p, qn__role_name(p, p->op->n_inputs), "rank is %d; must be dy's, %d", (int)out->rank, rank);
+  *x = given ? given : out->rank == rank ? out : NULL;
+  if (*x && ((*x)->dim[0] != in->dim[0] || (*x)->dim[1] != in->dim[1]))
+    return qn__refuse(p, qn__role_name(p, 0), "dims are %s; batch and channels must be those of %s", qn__dims(in).s, qn__dims(*x).s);
+  return QN_OK;
+}
+
+/* Windows and strides that are 0 become numbers. */
+static qn_status complete_windows(const qn__problem *p, int spatial, const qn_value *x)
+{
+  qn_pool *g = p->attr;
+  int64_t taps = 1;                     /* engines number them, most of which pad may hold */
+  for (int i = 0; i < 3; i++) {
+    if (i >= spatial) g->window[i] = g->stride[i] = 1;
+    else if (g->window[i] == 0) {
+      if (!x) return qn__refuse(p, qn__role_name(p, p->op->n_inputs), "must be given, because the window is its whole extent");
+      g->window[i] = x->dim[i + 2] > 0 ? x->dim[i + 2] : 1;
+    }
+    if (g->stride[i] == 0) g->stride[i] = g->window[i];
+    if (__builtin_mul_overflow(taps, g->window[i], &taps) || taps > QN__MAX_ELEMENTS)
+      return qn__refuse(p, "window", "has more than %lld taps", (long long)QN__MAX_ELEMENTS);
+  }
+  return QN_OK;
+}
+
+/* An extent of dx where nothing else says it: the least that gives dy's. */
+static qn_status least_extent(const qn__problem *p, int i, int64_t windows, int64_t *extent)
+{
+  const qn_pool *g = p->attr;
+  int64_t step;
+  if (__builtin_mul_overflow(windows - 1, g->stride[i], &step) || step > QN__MAX_ELEMENTS)
+    return qn__refuse(p, qn__role_name(p, p->op->n_inputs), "would be more than memory can hold");
+  *extent = step + qn__covered(g->window[i], g->dilation[i]) - g->pad_before[i] - g->pad_after[i];
+  if (*extent < 0) *extent = 0;
+  return QN_OK;
 }
 
 /* x (or dx) [N, C, X...]  y (or dy), indices [N, C, P...] */
 qn_status qn__infer_pool(const qn__problem *p)
 {
   if (adaptive_op(p->op->kind)) return qn__infer_sized(p);
-  bool backward = p->op->forward != 0, has_indices = p->op->kind == QN_OP_POOL_MAX || p->op->kind == QN_OP_POOL_MAX_BACKWARD;
-  uint32_t indices_role = backward ? QN_ROLE_POOL_MAX_BACKWARD_INDICES : QN_ROLE_POOL_MAX_INDICES;
-  uint32_t out_role = p->op->n_inputs;
-  const qn_value *in = qn__arg(p, 0), *out = qn__arg(p, out_role);
-  const char *in_name = qn__role_name(p, 0), *out_name = qn__role_name(p, out_role);
-  qn_pool *g = p->attr;
-  int rank = in->rank, spatial = rank - 2;
+  const uint32_t kind = p->op->kind, out_role = p->op->n_inputs;
+  const bool backward = p->op->forward != 0, lp = kind == QN_OP_POOL_LP || kind == QN_OP_POOL_LP_BACKWARD;
+  const qn_value *in = qn__arg(p, 0), *x;
+  const qn_pool *g = p->attr;
+  int rank = in->rank;
   if (rank < 3 || rank > 5)
-    return qn__refuse(p, in_name, "rank is %d; must be 3 to 5: batch, channels and 1 to 3 spatial dims", rank);
-  qn_status status = check_geometry(p, spatial);
+    return qn__refuse(p, qn__role_name(p, 0), "rank is %d; must be 3 to 5: batch, channels and 1 to 3 spatial dims", rank);
+  qn_status status = check_geometry(p, rank - 2);
   if (status) return status;
-  bool lp = p->op->kind == QN_OP_POOL_LP || p->op->kind == QN_OP_POOL_LP_BACKWARD;
   if (lp && !(g->p >= 1 && g->p <= 1e6)) return qn__refuse(p, "p", "is %g; must be 1 to 1e6", g->p);
-
-  /* the larger side, whose extents give global pooling its window: x, or in a backward op x or dx as far as they are known */
-  const qn_value *x = in;
-  if (backward) {
-    const qn_value *given = p->op->kind == QN_OP_POOL_MAX_BACKWARD ? qn__arg(p, QN_ROLE_POOL_MAX_BACKWARD_X)
-                          : lp ? qn__arg(p, QN_ROLE_POOL_LP_BACKWARD_X) : NULL;
-    if (p->op->kind == QN_OP_POOL_MAX_BACKWARD && !given && !qn__arg(p, indices_role))
-      return qn__refuse(p, "indices", "is missing, and so is x; one of them tells where the maxima came from");
-    if (given && given->rank != rank)
-      return qn__refuse(p, "x", "rank is %d; must be dy's, %d", (int)given->rank, rank);
-    x = given ? given : out->rank == rank ? out : NULL;
-    if (out->rank >= 0 && out->rank != rank)
-      return qn__refuse(p, out_name, "rank is %d; must be dy's, %d", (int)out->rank, rank);
-  }
-  for (int i = 0; i < 3; i++) {
-    if (i >= spatial) g->window[i] = g->stride[i] = 1;
-    else if (g->window[i] == 0) {
-      if (!x) return qn__refuse(p, out_name, "must be given, because the window is its whole extent");
-      g->window[i] = x->dim[i + 2] > 0 ? x->dim[i + 2] : 1;
-    }
-    if (g->stride[i] == 0) g->stride[i] = g->window[i];
-  }
-  int64_t taps = 1;                     /* engines number them, most of which pad may hold */
-  for (int i = 0; i < spatial; i++)
-    if (__builtin_mul_overflow(taps, g->window[i], &taps) || taps > QN__MAX_ELEMENTS)
-      return qn__refuse(p, "window", "has more than %lld taps", (long long)QN__MAX_ELEMENTS);
+  if ((status = larger_side(p, rank, &x)) || (status = complete_windows(p, rank - 2, x))) return status;
 
   int64_t dim[QN_MAX_RANK] = { in->dim[0], in->dim[1] };
-  for (int i = 0; i < spatial; i++) {
+  for (int i = 0; i < rank - 2; i++) {
     int64_t *extent = &dim[i + 2];
-    if (!backward) {
-      *extent = windows(g, i, x->dim[i + 2]);
-      continue;
-    }
     if (x) *extent = x->dim[i + 2];
-    else {                              /* the least that gives dy's */
-      int64_t step;
-      if (__builtin_mul_overflow(in->dim[i + 2] - 1, g->stride[i], &step) || step > QN__MAX_ELEMENTS)
-        return qn__refuse(p, out_name, "would be more than memory can hold");
-      *extent = step + qn__covered(g->window[i], g->dilation[i]) - g->pad_before[i] - g->pad_after[i];
-      if (*extent < 0) *extent = 0;
-    }
+    else if ((status = least_extent(p, i, in->dim[i + 2], extent))) return status;
     int64_t n = windows(g, i, *extent);
-    if (n != in->dim[i + 2])
-      return qn__refuse(p, in_name, "dim %d is %lld; an extent of %lld has %lld windows", i + 2, (long long)in->dim[i + 2],
+    if (backward && n != in->dim[i + 2])
+      return qn__refuse(p, qn__role_name(p, 0), "dim %d is %lld; an extent of %lld has %lld windows", i + 2, (long long)in->dim[i + 2],
                         (long long)*extent, (long long)n);
+    if (!backward) *extent = n;
   }
-  if (backward && x && (x->dim[0] != dim[0] || x->dim[1] != dim[1]))
-    return qn__refuse(p, in_name, "dims are %s; batch and channels must be those of %s", qn__dims(in).s, qn__dims(x).s);
-
-  if ((status = qn__dtype_in(p, out_role, QN__BIT(in->dtype)))) return status;
+  for (uint32_t r = 1; r < p->op->n_roles; r++)       /* but indices */
+    if (p->op->role[r].class_ == 'f' && (status = qn__dtype_in(p, r, QN__BIT(in->dtype)))) return status;
   if ((status = qn__settle(p, out_role, in->dtype, rank, dim))) return status;
-  if (lp && backward) {
-    if ((status = qn__dtype_in(p, QN_ROLE_POOL_LP_BACKWARD_X, QN__BIT(in->dtype)))) return status;
-    if ((status = qn__dtype_in(p, QN_ROLE_POOL_LP_BACKWARD_Y, QN__BIT(in->dtype)))) return status;
-    return qn__same_dims(p, QN_ROLE_POOL_LP_BACKWARD_Y, 0);
-  }
-  if (!has_indices) return QN_OK;
-  if (backward && (status = qn__dtype_in(p, QN_ROLE_POOL_MAX_BACKWARD_X, QN__BIT(in->dtype)))) return status;
-  const qn_value *plane = backward ? out : in;
-  double places = 1;
-  for (int i = 2; i < rank; i++) places *= (double)plane->dim[i];
-  if (backward) status = qn__same_dims(p, indices_role, 0);
-  else status = qn__settle(p, indices_role, places > 0x7fffffff ? QN_I64 : QN_I32, rank, dim);
-  return status ? status : check_indices(p, indices_role, plane);
+  if (kind == QN_OP_POOL_LP_BACKWARD) return qn__same_dims(p, QN_ROLE_POOL_LP_BACKWARD_Y, 0);
+  if (kind != QN_OP_POOL_MAX && kind != QN_OP_POOL_MAX_BACKWARD) return QN_OK;
+
+  uint32_t indices_role = backward ? QN_ROLE_POOL_MAX_BACKWARD_INDICES : QN_ROLE_POOL_MAX_INDICES;
+  const qn_value *indices = qn__arg(p, indices_role);
+  int64_t taps = g->window[0] * g->window[1] * g->window[2];
+  if (indices && indices->dtype == QN_U8 && taps > 255)
+    return qn__refuse(p, "indices", "dtype is u8, which counts 255 taps; the window has %lld: use i32 or i64", (long long)taps);
+  return settle_indices(p, indices_role, backward ? qn__arg(p, out_role) : in, rank, dim);
 }
