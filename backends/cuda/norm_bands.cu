@@ -39,6 +39,7 @@ struct bands {
   norm_activation act;
   const void *dy;                         /* lies as x does */
   bool     each;                          /* parameters have an element for each of a line's, alike for some items: dscale and dshift are sums over those */
+  bool     spread;                        /* parameters differ along a run */
   float2  *sums;                          /* of dy and dy h, if `each`: [items, parts, elements of a line]; NULL: not wanted */
 
   __device__ __forceinline__ int64_t place(int item, int t) const
@@ -294,7 +295,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) nor
 /* Shared memory behind the words of x and of dy. */
 struct gradient_board {
   float  *mean, *rstd, *scale, *less, *along;     /* of each element of a line; less, along: means of g and g h */
-  float4 *heard;                          /* [parts, groups]: sums of dy and dy h, of g and g h if `each` */
+  float4 *heard;                          /* [parts, groups]: sums of dy and dy h, of g and g h if `spread` */
   float2 *told;                           /* [tellers, elements of a line]: sums of dy and dy h */
 
   static __host__ __device__ int64_t bytes(const bands &a, int threads, int E)
@@ -364,7 +365,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 
     for (int i = of_warp; i < tellers * a.run; i += 32) {
       const int teller = cuda_quotient(i, a.by_run), p = g * a.run + i - teller * a.run;
       const float2 q = b.told[teller * line_elements + p];
-      const float w = a.each ? b.scale[p] : 1;
+      const float w = a.spread ? b.scale[p] : 1;
       sum += w * q.x, along += w * q.y;
     }
     others.tell(m.rank, g, warp_sum(sum), warp_sum(along), 0);
@@ -382,7 +383,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 
       if (a.p[DSCALE]) element_store(a.p[DSCALE], a.place(m.item, DSCALE) + g * a.group_step[DSCALE], dtype3(a.dtype[DSCALE]), along);
       if (a.p[DSHIFT]) element_store(a.p[DSHIFT], a.place(m.item, DSHIFT) + g * a.group_step[DSHIFT], dtype3(a.dtype[DSHIFT]), sum);
     }
-    const float w = a.inverse * (a.each ? 1 : b.scale[g * a.run]);
+    const float w = a.inverse * (a.spread ? 1 : b.scale[g * a.run]);
     for (int i = g * a.run + of_warp; i < (g + 1) * a.run; i += 32) b.less[i] = a.centred ? sum * w : 0, b.along[i] = along * w;
   }
   __syncthreads();
@@ -431,12 +432,12 @@ static const char *read_layout(const qn_request *r, state *s, qn_nest *outer)
   bool ok = walked.stride[X][0] >= line && walked.stride[Y][0] >= line;
   for (int t = X; t <= Y; t++) ok &= outer->stride[t][g] == run && (last == 0 || walked.stride[t][1] == 1);
   if (!ok) return "a line has a run of each of its groups, side by side";
-  bool spread = false, shared = false;    /* gradients of parameters are of a run's elements, of all items' groups */
+  bool shared = false;                    /* gradients of parameters are of a run's elements, of all items' groups */
   for (int t = SCALE; t <= DSHIFT; t++) {
     if (s->number[t] < 0) continue;
     if (walked.stride[t][0]) return "parameters are alike for all lines";
     a.run_step[t - SCALE] = last == 1 ? walked.stride[t][1] : 0;
-    spread |= a.run_step[t - SCALE] != 0;
+    a.spread |= a.run_step[t - SCALE] != 0;
     for (int d = 0; d < g; d++) shared |= outer->stride[t][d] == 0;
     if (a.dtype[t] != QN_F32 && a.dtype[t] != QN_F16 && a.dtype[t] != QN_BF16) return "parameters of f16, bf16 or f32";
   }
@@ -445,7 +446,7 @@ static const char *read_layout(const qn_request *r, state *s, qn_nest *outer)
     ok &= r->value[s->number[t]].align >= 16 && a.line_step[t] % E == 0;
     for (int d = 0; d < g; d++) ok &= outer->stride[t][d] % E == 0;
   }
-  a.each = spread || shared;
+  a.each = a.spread || shared;
   for (int t = SCALE; t <= DSHIFT && s->dy >= 0; t++) {
     if (s->number[t] < 0) continue;
     bool as = !a.each || (outer->stride[t][g] == run && (run == 1 || a.run_step[t - SCALE] == 1));
