@@ -85,6 +85,7 @@
   X(pool_adaptive)    \
   X(resample_halves)  \
   X(resample_strips)  \
+  X(resample_strips_backward) \
   X(resample_direct)  \
   X(reduce_lines)     \
   X(reduce_direct)    \

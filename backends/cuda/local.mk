@@ -168,6 +168,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/resample_direct.cu \
   backends/cuda/resample_halves.cu \
   backends/cuda/resample_strips.cu \
+  backends/cuda/resample_strips_backward.cu \
   backends/cuda/select_direct.cu \
   backends/cuda/select_lines.cu \
   backends/cuda/select_rows.cu \

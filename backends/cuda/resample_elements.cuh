@@ -1,4 +1,5 @@
-/* resample_elements.cuh -- the elements that resample_strips.cu reads as they came and stores as words; where its threads' layers begin. */
+/* resample_elements.cuh -- the elements that threads of strips read as they came and store as words; where their layers begin; what is asked of
+ * a problem in either direction. */
 #pragma once
 #include "resample.cuh"
 
@@ -87,3 +88,28 @@ template <int L> __device__ __forceinline__ void first_of(const char *(&from)[L]
 }
 
 __device__ __forceinline__ void prefetch(const char *p) { asm volatile("prefetch.global.L2 [%0];" :: "l"(p)); }
+
+/* ---- host ---------------------------------------------------------------------------------------------------------- */
+
+/* Do vectors of v channels lie at multiples of their size? */
+static inline bool has_vectors(const spatial &s, int v, const qn_value *in, const qn_value *out)
+{
+  bool whole = s.channels_last && s.channels % v == 0 && s.in_stride[1] == 1 && in->align >= 16 && out->align >= 16;
+  for (int d = 0; d < 5; d++)
+    if (d != 1) whole = whole && s.in_stride[d] % v == 0 && s.out_stride[d] % v == 0;
+  return whole;
+}
+
+/* v: channels of a vector, or 1. */
+static inline qn_status strips_begin(resampling *s, int *v, const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];
+  const qn_value *in = &r->value[op->arg[0]], *to = &r->value[op->arg[1]];
+  if (in->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
+  if (in->dtype != to->dtype) return qn_refuse(out, "one dtype", "y", qn_kit_name(in->dtype), "%s", qn_kit_name(to->dtype));
+  *s = resampling_of((const qn_resampling *)op->attr, op->op == QN_OP_RESAMPLE, in, to);
+  if (!spatial_small(s)) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)spatial_units(s, 1, 1));
+  *v = in->dtype == QN_F32 ? 4 : 8;
+  if (!has_vectors(*s, *v, in, to)) *v = 1;
+  return QN_OK;
+}

@@ -1,25 +1,21 @@
-/* resample_strips.cu -- resampling of f16, bf16 and f32 and its gradient, by threads that walk down the lines of a grid.
+/* resample_strips.cu -- resampling of f16, bf16 and f32 by threads that walk down the lines of y: the sum over the taps around its point of the
+ * product of each dim's weight times x; a tap of weight 0 is not read.
  *
- *   y    the sum over the taps around its point of the product of each dim's weight times x; a tap of weight 0 is not read
- *   dx   the sum over the points that have it as a tap of dy times its weight, gathered
- *
- * A thread has a band of lines of its output, V channels of one column (channels last, 16 bytes) or C columns, in L layers, for which
- * geometry and weights are worked out once. It joins what a line of its input gives to its columns once for all the lines above it:
- * forward the last TAPS such lines are held and weighed for each line of y; backward each is added to the TAPS lines of dx under it.
- * Linear in three dims a thread, or a warp, has some lines of its columns and walks down the planes in the same way. */
+ * A thread has a band of lines, V channels of one column (channels last, 16 bytes) or C columns, in L layers, for which geometry and
+ * weights are worked out once. It joins what a line of x gives to its columns once for all the lines of y: the last TAPS such lines are
+ * held and weighed for each. Linear in three dims a thread, or a warp, has some lines of its columns and walks down the planes in the
+ * same way. */
 #include "engines.h"
 #include "resample_elements.cuh"
 
-enum { THREADS = 128, MANY = 4096, AHEAD = 2 };        /* AHEAD: lines of dy that are on their way to L2 */
+enum { THREADS = 128 };
 
 struct strips : resampling {
-  int32_t  together;                      /* C columns of the output lie as one word of memory */
+  int32_t  together;                      /* C columns of y lie as one word of memory */
   int32_t  band;                          /* steps of a thread down the lines, or the depths */
   int64_t  cells[3];                      /* depths, lines, columns in what a thread has of each */
   uint32_t units;
 };
-
-/* ---- forward ------------------------------------------------------------------------------------------------------- */
 
 /* The columns of a thread: for each the weights of its taps, and how many bytes from a line's first they lie. Where a point is at a place
  * the other taps weigh nothing and do not count: that place is read instead. */
@@ -321,154 +317,10 @@ template <uint32_t T, int R, bool PAIRS> __global__ static void __launch_bounds_
   }
 }
 
-/* ---- backward ------------------------------------------------------------------------------------------------------ */
-
-/* Points that have place j as a tap of some weight: those less than MODE places from it; nearest's from j to before j + 1. */
-template <int MODE> __device__ __forceinline__ void points_of(const ruler &r, int32_t j, int32_t *begin, int32_t *end)
-{
-  constexpr int before = MODE, after = MODE == QN_RESAMPLE_NEAREST ? 1 : MODE;
-  *begin = 0, *end = (int32_t)r.points;
-  if (r.step == 0) return;
-  auto first_beyond = [&](int32_t over) {                   /* the first point that lies further than over / under */
-    over -= (int32_t)r.first;
-    return over < 0 ? 0 : min((int32_t)cuda_quotient((uint32_t)over, r.by_step) + 1, (int32_t)r.points);
-  };
-  *begin = first_beyond((j - before) * (int32_t)r.under - (MODE == QN_RESAMPLE_NEAREST));
-  *end = first_beyond((j + after) * (int32_t)r.under - 1);
-}
-
-struct gradient : resampling {
-  int32_t  band;                          /* lines of dx of a block */
-  uint32_t units;                         /* threads: a column of dx each, V of its channels, L layers */
-  cuda_divisor by_channels, by_columns, by_layers, by_blocks, by_bands;
-};
-
-/* A line of dy: where it lies, in bytes; the first line of dx that it adds to, and the weights of that and those after it. */
-template <int TAPS> struct line_of_dy { int64_t from; int32_t row; float weight[TAPS]; };
-
-/* A block's threads add the same lines of dy to the same lines of dx, each to its column; they list them together. The weights of a column's
- * first KEPT points, as many as there are where y has twice x's places, stay in registers. */
-template <uint32_t T, int MODE, int V, int L>
-__global__ static void __launch_bounds__(THREADS, V > 1 && MODE == QN_RESAMPLE_CUBIC ? 4 : 8) resample_strips_backward(const __grid_constant__ gradient s)
-{
-  typedef point<float, int32_t, MODE> spot;
-  constexpr int TAPS = spot::TAPS, KEPT = MODE == QN_RESAMPLE_NEAREST ? 2 : 2 * TAPS, E = size_of<T>;
-  __shared__ line_of_dy<TAPS> list[THREADS];
-  uint32_t block, band, channel, column, group;
-  const int plane = (int)cuda_quotient(cuda_quotient(blockIdx.x, s.by_blocks, &block), s.by_bands, &band);
-  const bool mine = block * THREADS + threadIdx.x < s.units;
-  const uint32_t unit = mine ? block * THREADS + threadIdx.x : 0;
-  const uint32_t n = cuda_quotient(cuda_quotient(cuda_quotient(unit, s.by_channels, &channel), s.by_columns, &column), s.by_layers, &group);
-  const int begin = (int)band * s.band, end = min(begin + s.band, (int)s.out_dim[1]);
-  const int layer = (int)group * L, layers = mine ? (int)s.layers - layer : 0;
-  int points[2], lines[2], depths[2], unused;               /* of dy: from, to */
-  points_of<MODE>(s.dim[2], (int)column, &points[0], &points[1]);
-  points_of<MODE>(s.dim[1], begin, &lines[0], &unused);
-  points_of<MODE>(s.dim[1], end - 1, &unused, &lines[1]);
-  points_of<MODE>(s.dim[0], plane, &depths[0], &depths[1]);
-  const int deep = depths[1] - depths[0], steps = (lines[1] - lines[0]) * deep, count = points[1] - points[0];
-
-  const cell<int32_t> at = { (int32_t)n, (int32_t)channel * V, layer, { plane, begin, (int32_t)column } };
-  const char *from[L];
-  first_of<L>(from, s, at, points[0] * s.in_stride[4], E);
-  const int64_t beside = s.in_stride[4] * E;
-  const bool near = V > 1 || beside == E; /* at offsets that instructions hold */
-  auto across = [&](int i) { return weight_in<float, int32_t, MODE>(s.dim[2], points[0] + i, (int)column); };
-  float kept[KEPT];
-#pragma unroll
-  for (int i = 0; i < KEPT; i++) kept[i] = i < count ? across(i) : 0;
-
-  int row = begin;
-  float sum[TAPS][L][V] = {};             /* of lines row, row + 1, ... */
-  char *to = (char *)s.out + offset_of(at, s.out_stride, s.out_layer) * E;
-  auto advance = [&] {
-    put_line<T, V, 1, L>(s, sum[0], layers, to, (int)column, true);
-    to += s.out_stride[3] * E;
-#pragma unroll
-    for (int k = 0; k < TAPS; k++)
-#pragma unroll
-      for (int l = 0; l < L; l++)
-#pragma unroll
-        for (int i = 0; i < V; i++) sum[k][l][i] = k + 1 < TAPS ? sum[(k + 1) % TAPS][l][i] : 0;
-    row++;
-  };
-#pragma unroll 1
-  for (int first = 0; first < steps; first += THREADS) {
-    __syncthreads();
-    if (first + (int)threadIdx.x < steps) {
-      const int step = first + (int)threadIdx.x, y = step / deep, z = depths[0] + step - y * deep;
-      const spot p(s.dim[1], lines[0] + y);
-      const float part = s.dim[0].places == 1 ? 1.f : weight_in<float, int32_t, MODE>(s.dim[0], z, plane);
-      line_of_dy<TAPS> &line = list[threadIdx.x];
-      line.from = (z * s.in_stride[2] + (lines[0] + y) * s.in_stride[3]) * E;
-      line.row = max(p.place(s.dim[1], 0), begin);
-      float weight[TAPS];
-      p.weights(s.dim[1], weight);
-#pragma unroll
-      for (int k = 0; k < TAPS; k++) {
-        float w = MODE == QN_RESAMPLE_NEAREST && k == 0 ? 1 : 0;        /* of all taps that are at this line: at an edge several */
-        if (MODE != QN_RESAMPLE_NEAREST)
-#pragma unroll
-          for (int tap = 0; tap < TAPS; tap++) w += p.place(s.dim[1], tap) == line.row + k ? weight[tap] : 0;
-        line.weight[k] = line.row + k < end ? w * part : 0;
-      }
-    }
-    __syncthreads();
-#pragma unroll 1
-    for (int i = 0; i < min(steps - first, (int)THREADS); i++) {
-      const line_of_dy<TAPS> line = list[i];
-      const int64_t ahead = list[min(i + AHEAD, min(steps - first, (int)THREADS) - 1)].from;
-#pragma unroll
-      for (int l = 0; l < L; l++) prefetch(from[l] + ahead);
-#pragma unroll 1
-      while (row < line.row) advance();
-      float f[L][V] = {};
-      if (near) {
-        raw<T, V> q[KEPT][L];
-#pragma unroll
-        for (int l = 0; l < L; l++) {
-          const char *here = from[l] + line.from;
-          asm volatile("" : "+l"(here));    /* one sum, not one for each load */
-#pragma unroll
-          for (int i = 0; i < KEPT; i++)
-            if (kept[i] != 0) q[i][l].load(true, here + i * (V == 1 ? E : beside));
-        }
-#pragma unroll
-        for (int i = 0; i < KEPT; i++)
-          if (kept[i] != 0)
-#pragma unroll
-            for (int l = 0; l < L; l++)
-#pragma unroll
-              for (int v = 0; v < V; v++) f[l][v] = fmaf(kept[i], q[i][l].get(v), f[l][v]);
-      }
-#pragma unroll 1
-      for (int i = near ? KEPT : 0; i < count; i++) {
-        const float w = across(i);
-        raw<T, V> more[L];
-#pragma unroll
-        for (int l = 0; l < L; l++) more[l].load(w != 0, from[l] + line.from + i * beside);
-#pragma unroll
-        for (int l = 0; l < L; l++)
-#pragma unroll
-          for (int v = 0; v < V; v++) f[l][v] = fmaf(w, more[l].get(v), f[l][v]);
-      }
-#pragma unroll
-      for (int k = 0; k < TAPS; k++)
-        if (line.weight[k] != 0)
-#pragma unroll
-          for (int l = 0; l < L; l++)
-#pragma unroll
-            for (int v = 0; v < V; v++) sum[k][l][v] = fmaf(line.weight[k], f[l][v], sum[k][l][v]);
-    }
-  }
-#pragma unroll 1
-  while (row < end) advance();
-}
-
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
 typedef const void *kernel;
-struct strips_state { union { strips forward; volumes deep; gradient backward; }; kernel kernel; uint32_t blocks; int32_t in, out; };
+struct strips_state { union { strips s; volumes deep; }; kernel kernel; uint32_t blocks; int32_t in, out; };
 
 /* What a thread has: what fits its registers and keeps enough loads in flight; the dim that it walks down. */
 struct plan { kernel kernel; int columns, lines, layers, walk; };
@@ -476,11 +328,10 @@ struct plan { kernel kernel; int columns, lines, layers, walk; };
 /* Has a warp a whole line of x, and three quarters of its lanes columns of y? */
 static bool fills_warps(const resampling &s) { return s.in_dim[2] <= 64 && s.out_dim[2] >= 96 * qn_ceil_div(s.out_dim[2], 128); }
 
-template <uint32_t T, int MODE, int V> static plan plan_of(const resampling &s, bool forward, bool pairs)
+template <uint32_t T, int MODE, int V> static plan plan_of(const resampling &s, bool pairs)
 {
   constexpr bool CUBIC = MODE == QN_RESAMPLE_CUBIC, NEAREST = MODE == QN_RESAMPLE_NEAREST;
-  constexpr int C = V > 1 ? 1 : 4, R = V > 1 ? 2 : 4, FLAT = CUBIC ? 1 : V == 1 && NEAREST ? 4 : 2, BACK = V > 1 ? 1 : CUBIC ? 2 : 4;
-  if (!forward) return { (kernel)resample_strips_backward<T, MODE, V, BACK>, 1, 1, BACK, 1 };
+  constexpr int C = V > 1 ? 1 : 4, R = V > 1 ? 2 : 4, FLAT = CUBIC ? 1 : V == 1 && NEAREST ? 4 : 2;
   if constexpr (MODE == QN_RESAMPLE_LINEAR)
     if (s.in_dim[0] > 1) {
       if constexpr (V == 1)
@@ -489,24 +340,15 @@ template <uint32_t T, int MODE, int V> static plan plan_of(const resampling &s, 
     }
   return { (kernel)resample_strips<T, MODE, V, C, FLAT>, C, 1, FLAT, 1 };
 }
-template <uint32_t T, int V> static plan choose_mode(const resampling &s, bool forward, bool pairs)
+template <uint32_t T, int V> static plan choose_mode(const resampling &s, bool pairs)
 {
-  if (s.mode == QN_RESAMPLE_NEAREST) return plan_of<T, QN_RESAMPLE_NEAREST, V>(s, forward, pairs);
-  if (s.mode == QN_RESAMPLE_LINEAR) return plan_of<T, QN_RESAMPLE_LINEAR, V>(s, forward, pairs);
-  return plan_of<T, QN_RESAMPLE_CUBIC, V>(s, forward, pairs);
+  if (s.mode == QN_RESAMPLE_NEAREST) return plan_of<T, QN_RESAMPLE_NEAREST, V>(s, pairs);
+  if (s.mode == QN_RESAMPLE_LINEAR) return plan_of<T, QN_RESAMPLE_LINEAR, V>(s, pairs);
+  return plan_of<T, QN_RESAMPLE_CUBIC, V>(s, pairs);
 }
-template <uint32_t T> static plan choose(const resampling &s, bool forward, bool vectors, bool pairs)
+template <uint32_t T> static plan choose(const resampling &s, bool vectors, bool pairs)
 {
-  return vectors ? choose_mode<T, T == QN_F32 ? 4 : 8>(s, forward, false) : choose_mode<T, 1>(s, forward, pairs);
-}
-
-/* Do vectors of v channels lie at multiples of their size? */
-static bool has_vectors(const spatial *s, int v, const qn_value *in, const qn_value *out)
-{
-  bool whole = s->channels_last && s->channels % v == 0 && s->in_stride[1] == 1 && in->align >= 16 && out->align >= 16;
-  for (int d = 0; d < 5; d++)
-    if (d != 1) whole = whole && s->in_stride[d] % v == 0 && s->out_stride[d] % v == 0;
-  return whole;
+  return vectors ? choose_mode<T, T == QN_F32 ? 4 : 8>(s, false) : choose_mode<T, 1>(s, pairs);
 }
 
 /* Are two columns of x an aligned word, and the first of a warp's the first of one? */
@@ -515,25 +357,6 @@ static bool has_pairs(const resampling &s, const qn_value *in)
   bool whole = s.out_dim[2] <= 128 && s.in_dim[2] % 2 == 0 && s.in_stride[4] == 1 && in->align >= 2u * (unsigned)qn_kit_bytes(in->dtype);
   for (int d = 0; d < 4; d++) whole = whole && s.in_stride[d] % 2 == 0;
   return whole;
-}
-
-/* What both directions ask first. v: channels of a vector, or 1. */
-static qn_status begin(resampling *s, plan *plan, int *v, strips_state *st, const qn_request *r, qn_prepared *out)
-{
-  const qn_node *op = &r->op[0];
-  const qn_value *in = &r->value[st->in = op->arg[0]], *to = &r->value[st->out = op->arg[1]];
-  const bool forward = op->op == QN_OP_RESAMPLE;
-  if (in->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
-  if (in->dtype != to->dtype) return qn_refuse(out, "one dtype", "y", qn_kit_name(in->dtype), "%s", qn_kit_name(to->dtype));
-  *s = resampling_of((const qn_resampling *)op->attr, forward, in, to);
-  if (!spatial_small(s)) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)spatial_units(s, 1, 1));
-  *v = in->dtype == QN_F32 ? 4 : 8;
-  const bool vectors = has_vectors(s, *v, in, to);
-  if (!vectors) *v = 1;
-  const bool pairs = has_pairs(*s, in);
-  *plan = in->dtype == QN_F32 ? choose<QN_F32>(*s, forward, vectors, pairs) : in->dtype == QN_BF16 ? choose<QN_BF16>(*s, forward, vectors, pairs) : choose<QN_F16>(*s, forward, vectors, pairs);
-  st->kernel = plan->kernel;
-  return QN_OK;
 }
 
 /* Among warps: columns evenly, in words of what a lane has; bands as below. */
@@ -551,13 +374,16 @@ static void divide(volumes *s, strips_state *st, const plan &plan, int units)
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  strips_state st = {};
-  strips &s = st.forward;
-  plan plan;
-  int v;
-  qn_status status = begin(&s, &plan, &v, &st, r, out);
+  const qn_node *op = &r->op[0];
+  strips_state st = { {}, NULL, 0, op->arg[0], op->arg[1] };
+  strips &s = st.s;
+  int v = 1;
+  qn_status status = strips_begin(&s, &v, r, out);
   if (status) return status;
   const qn_value *in = &r->value[st.in], *to = &r->value[st.out];
+  const bool pairs = has_pairs(s, in);
+  const plan plan = in->dtype == QN_F32 ? choose<QN_F32>(s, v > 1, pairs) : in->dtype == QN_BF16 ? choose<QN_BF16>(s, v > 1, pairs) : choose<QN_F16>(s, v > 1, pairs);
+  st.kernel = plan.kernel;
   if (s.mode == QN_RESAMPLE_CUBIC && s.out_dim[0] * s.in_dim[0] > 1) return qn_refuse(out, "cubic in two dims at most", "x", "rank 3 or 4", "rank %d", in->rank);
   if (s.in_dim[2] * s.in_stride[4] > 1 << 28 || s.in_stride[3] > 1 << 28) return qn_refuse(out, "places of a line are counted in 31 bits", "x", "fewer", "%lld", (long long)(s.in_dim[2] * s.in_stride[4]));
   s.together = s.out_dim[2] % plan.columns == 0 && s.out_stride[4] == 1 && to->align >= (uint32_t)(plan.columns * (in->dtype == QN_F32 ? 4 : 2));
@@ -582,36 +408,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return cuda_keep(out, &st, sizeof st);
 }
 
-static qn_status prepare_backward(const qn_request *r, qn_prepared *out)
-{
-  strips_state st = {};
-  gradient &s = st.backward;
-  plan plan;
-  int v;
-  qn_status status = begin(&s, &plan, &v, &st, r, out);
-  if (status) return status;
-  const int64_t channels = s.channels / v, layers = qn_ceil_div(s.layers, plan.layers), units = channels * s.out_dim[2] * layers * s.outer;
-  /* Bands: as long as they leave the device threads enough, for the lines of dy at their ends are read twice: more of them with more taps. */
-  const int64_t steps = s.out_dim[1], all = units * s.out_dim[0];
-  int64_t bands = qn_min_i64(qn_ceil_div(steps, 4), qn_max_i64(qn_ceil_div(steps, 32), qn_ceil_div((int64_t)r->device->units * (MANY >> s.mode), all)));
-  s.band = (int32_t)qn_ceil_div(steps, bands), bands = qn_ceil_div(steps, s.band);
-  s.units = (uint32_t)units;
-  const int64_t blocks = qn_ceil_div(units, THREADS);
-  s.by_channels = cuda_divide_by(channels), s.by_columns = cuda_divide_by(s.out_dim[2]), s.by_layers = cuda_divide_by(layers);
-  s.by_blocks = cuda_divide_by(blocks), s.by_bands = cuda_divide_by(bands);
-  st.blocks = (uint32_t)(blocks * bands * s.out_dim[0]);
-  return cuda_keep(out, &st, sizeof st);
-}
-
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   strips_state st = *(const strips_state *)p->state;
-  st.forward.in = launch->ptr[st.in], st.forward.out = launch->ptr[st.out];   /* both begin alike */
-  void *arguments[] = { &st.forward };
+  st.s.in = launch->ptr[st.in], st.s.out = launch->ptr[st.out];   /* both begin alike */
+  void *arguments[] = { &st.s };
   return cuda_check(cudaLaunchKernel(st.kernel, dim3(st.blocks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "resample_strips");
 }
 
-#define ROW(op, prepare) { "strips", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                           prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_RESAMPLE, prepare), ROW(QN_OP_RESAMPLE_BACKWARD, prepare_backward) };
+static const qn_engine row[] = {
+  { "strips", QN_OP_RESAMPLE, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
+    prepare, nullptr, run, cuda_release },
+};
 const qn_engine_list cuda_resample_strips_list = { row, sizeof row / sizeof *row };
