@@ -2,7 +2,8 @@
  * once.
  *
  * Blocks are small, so that several share a multiprocessor: one's loads run under another's stores. A thread copies the 16-byte words that
- * it will read itself. Each warp sends its moments to all blocks of the row, where a barrier counts the bytes. */
+ * it will read itself. Each warp sends its moments to all blocks of the row, where a barrier counts the bytes. Where every thread has the
+ * same words, as most rows let it, no word is asked about: questions between loads keep them from being in flight together. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "norm_moments.cuh"
@@ -12,53 +13,51 @@
 #include "vector.cuh"
 
 enum { X, Y, SCALE, SHIFT, MEAN, RSTD, TENSORS };
-enum { THREADS = 256, WARPS = THREADS / 32, SHARE = 2048, MOST_PARTS = 8, REGISTERS_HOLD = 16384 };      /* SHARE: words of a block; REGISTERS_HOLD: elements */
+enum { K = 8, THREADS = 256, WARPS = THREADS / 32, SHARE = K * THREADS, MOST_PARTS = 8, REGISTERS_HOLD = 16384 };      /* K, SHARE: words of a thread, of a block; REGISTERS_HOLD: elements */
 
 struct shares {
   const void *p[TENSORS];
   int64_t  step[TENSORS];                 /* from row to row: words of x and y, elements of mean and rstd */
   int32_t  words, share, parts;           /* words of a row, of a block; blocks */
   float    eps, inverse;                  /* inverse: of a row's length */
-  bool     centred;
 };
 
-/* A thread's words, about the mean of the first. */
-template <int dtype, bool centred> __device__ __forceinline__ moments measure(const uint4 *word, int n)
+/* A thread's, THREADS apart. */
+template <int dtype, bool scales, bool shifts>
+__device__ __forceinline__ void write_words(uint4 *y, const uint4 *word, const uint4 *scale, const uint4 *shift, int count, float mean, float rstd)
 {
   constexpr int E = vector_per_16<dtype>;
-  float v[E], from = 0, s1 = 0, s2 = 0;
-  int i = threadIdx.x, count = 0;
-  if (centred && i < n) {
-    vector_open<dtype>(v, 0, word[i]);
-#pragma unroll
-    for (int e = 0; e < E; e++) from += v[e];
-    from = finite_or_0(from * (1.f / E));
-  }
 #pragma unroll 2
-  for (; i < n; i += THREADS) {
-    vector_open<dtype>(v, 0, word[i]);
+  for (int k = 0; k < count; k++) {
+    float v[E], w[E], u[E];
+    if (scales) vector_open<dtype>(w, 0, __ldg(scale + k * THREADS));
+    if (shifts) vector_open<dtype>(u, 0, __ldg(shift + k * THREADS));
+    vector_open<dtype>(v, 0, word[k * THREADS]);
 #pragma unroll
     for (int e = 0; e < E; e++) {
-      const float d = centred ? v[e] - from : v[e];
-      if (centred) s1 += d;
-      s2 = fmaf(d, d, s2);
+      v[e] = (v[e] - mean) * rstd;
+      if (scales) v[e] *= w[e];
+      if (shifts) v[e] += u[e];
     }
-    count += E;
+    y[k * THREADS] = vector_close<dtype>(v, 0);
   }
-  return moments_about(from, s1, s2, (float)count, centred);
 }
 
-template <int dtype> __global__ void __launch_bounds__(THREADS, 6) norm_cluster(const __grid_constant__ shares a)
+/* full: a block has SHARE words. */
+template <int dtype, bool centred, bool full> __global__ void __launch_bounds__(THREADS, full ? 6 : 5) norm_cluster(const __grid_constant__ shares a)
 {
   constexpr int E = vector_per_16<dtype>;
   extern __shared__ uint4 words[];
   __shared__ float4 told[MOST_PARTS * WARPS];
   __shared__ uint64_t all_told[16];       /* one; 128 bytes, that words begin with a row of banks */
-  const int rank = (int)cluster_rank(), first = rank * a.share, n = min(a.share, a.words - first), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int rank = (int)cluster_rank(), share = full ? (int)SHARE : a.share, first = rank * share + threadIdx.x, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int left = min(share, a.words - rank * share) - (int)threadIdx.x, count = full ? (int)K : max(0, (left + THREADS - 1) / THREADS);
   const uint32_t row = blockIdx.x / (uint32_t)a.parts, bar = shared_address(all_told);
   const uint4 *x = (const uint4 *)a.p[X] + row * a.step[X] + first;
-#pragma unroll 2
-  for (int i = threadIdx.x; i < n; i += THREADS) copy_async<16>(shared_address(words + i), x + i, 16);
+  uint4 *word = words + threadIdx.x;
+#pragma unroll
+  for (int k = 0; k < K; k++)
+    if (k < count) copy_async<16>(shared_address(word + k * THREADS), x + k * THREADS, 16);
   copy_async_commit();
   if (threadIdx.x == 0) {
     barrier_init(bar, 1);
@@ -66,35 +65,41 @@ template <int dtype> __global__ void __launch_bounds__(THREADS, 6) norm_cluster(
     barrier_expect(bar, a.parts * WARPS * (int)sizeof(float4));
   }
   __syncwarp();
-  cluster_arrive();
+  cluster_arrive_relaxed();               /* the others need the barrier alone, not what is being copied here */
+
+  float v[E], from = 0, s1 = 0, s2 = 0;   /* about the mean of the first word */
   copy_async_wait<0>();
-  const moments mine = a.centred ? measure<dtype, true>(words, n) : measure<dtype, false>(words, n), ours = warp_join_lanes(mine, warp_sum(mine.count));
+  if (centred && count > 0) {
+    vector_open<dtype>(v, 0, word[0]);
+#pragma unroll
+    for (int e = 0; e < E; e++) from += v[e];
+    from = finite_or_0(from * (1.f / E));
+  }
+#pragma unroll 2
+  for (int k = 0; k < count; k++) {
+    vector_open<dtype>(v, 0, word[k * THREADS]);
+#pragma unroll
+    for (int e = 0; e < E; e++) {
+      const float d = centred ? v[e] - from : v[e];
+      if (centred) s1 += d;
+      s2 = fmaf(d, d, s2);
+    }
+  }
+  const float n = (float)(count * E);
+  const moments ours = warp_join_lanes(moments_about(from, s1, s2, n, centred), full ? 32 * n : warp_sum(n));
   cluster_wait();
   if (lane < a.parts) cluster_send(cluster_address(shared_address(&told[rank * WARPS + warp]), lane), ours.mean, ours.squares, ours.count, 0, cluster_address(bar, lane));
   barrier_wait(bar, 0);
   const moments all = warp_join_all(a.parts * WARPS, [&](int i) { return moments::unpack(told[i]); });
   const float rstd = 1 / sqrtf(all.squares * a.inverse + a.eps);
+
   const uint4 *scale = (const uint4 *)a.p[SCALE] + first, *shift = (const uint4 *)a.p[SHIFT] + first;
   uint4 *y = (uint4 *)a.p[Y] + row * a.step[Y] + first;
-#pragma unroll 2
-  for (int i = threadIdx.x; i < n; i += THREADS) {
-    float v[E], w[E];
-    vector_open<dtype>(v, 0, words[i]);
-#pragma unroll
-    for (int e = 0; e < E; e++) v[e] = (v[e] - all.mean) * rstd;
-    if (a.p[SCALE]) {
-      vector_open<dtype>(w, 0, __ldg(scale + i));
-#pragma unroll
-      for (int e = 0; e < E; e++) v[e] *= w[e];
-    }
-    if (a.p[SHIFT]) {
-      vector_open<dtype>(w, 0, __ldg(shift + i));
-#pragma unroll
-      for (int e = 0; e < E; e++) v[e] += w[e];
-    }
-    y[i] = vector_close<dtype>(v, 0);
-  }
-  if (threadIdx.x || cluster_rank()) return;
+  if (a.p[SCALE] && centred && a.p[SHIFT]) write_words<dtype, true, true>(y, word, scale, shift, count, all.mean, rstd);
+  else if (a.p[SCALE]) write_words<dtype, true, false>(y, word, scale, shift, count, all.mean, rstd);
+  else if (centred && a.p[SHIFT]) write_words<dtype, false, true>(y, word, scale, shift, count, all.mean, rstd);
+  else write_words<dtype, false, false>(y, word, scale, shift, count, all.mean, rstd);
+  if (threadIdx.x || rank) return;
   if (a.p[MEAN]) ((float *)a.p[MEAN])[row * a.step[MEAN]] = all.mean;
   if (a.p[RSTD]) ((float *)a.p[RSTD])[row * a.step[RSTD]] = rstd;
 }
@@ -102,6 +107,12 @@ template <int dtype> __global__ void __launch_bounds__(THREADS, 6) norm_cluster(
 /* ---- prepare, build, run --------------------------------------------------------------------------------------------------- */
 
 struct state { shares a; int32_t number[TENSORS]; const void *kernel; unsigned blocks; };
+
+template <int dtype> static const void *kernel_of(bool centred, bool full)
+{
+  if (centred) return full ? (const void *)norm_cluster<dtype, true, true> : (const void *)norm_cluster<dtype, true, false>;
+  return full ? (const void *)norm_cluster<dtype, false, true> : (const void *)norm_cluster<dtype, false, false>;
+}
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -126,10 +137,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   a.share = (int32_t)qn_round_up(qn_ceil_div(words, a.parts), 8);           /* whole lines of the cache */
   a.eps = (float)((const qn_norm *)r->op[0].attr)->eps;
   a.inverse = 1 / (float)nests.length;
-  a.centred = r->op[0].op == QN_OP_LAYER_NORM;
-  s.kernel = x->dtype == QN_F32 ? (const void *)norm_cluster<QN_F32> : x->dtype == QN_BF16 ? (const void *)norm_cluster<QN_BF16> : (const void *)norm_cluster<QN_F16>;
+  const bool centred = r->op[0].op == QN_OP_LAYER_NORM, full = words == SHARE * a.parts;
+  s.kernel = x->dtype == QN_F32 ? kernel_of<QN_F32>(centred, full) : x->dtype == QN_BF16 ? kernel_of<QN_BF16>(centred, full) : kernel_of<QN_F16>(centred, full);
   s.blocks = (unsigned)(nests.groups * a.parts);
-  out->estimate = 3000 + (double)nests.groups * (double)words * 32 / (s.number[SHIFT] < 0 ? 3600 : 3270);
+  const bool shifted = s.number[SHIFT] >= 0;
+  out->estimate = 3000 + (double)nests.groups * (double)words * 32 / (full ? shifted ? 3870 : 3990 : shifted ? 3270 : 3600);
   return cuda_keep(out, &s, sizeof s);
 }
 

@@ -210,7 +210,7 @@ __device__ __forceinline__ void tell_begin(uint32_t bar, int bytes)
     barrier_expect(bar, bytes);
   }
   __syncwarp();
-  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+  cluster_arrive_relaxed();
 }
 __device__ __forceinline__ void tell(const spread *place, uint32_t bar, int block, spread j)
 {
