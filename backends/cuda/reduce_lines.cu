@@ -174,7 +174,7 @@ template <int whole, class A> constexpr int batch = whole == 0 || whole == QN_F6
 /* A thread's items into 8 sums. rows: an item is a packet of the run; columns: a line of which the thread has so many elements. */
 template <int kind, int whole, bool columns, class A> __device__ __forceinline__ void gather(A (&sum)[V], const lines &l, walk w, int columns_n)
 {
-  constexpr int BATCH = batch<whole, A>;
+  constexpr int BATCH = whole == QN_F32 && sizeof(A) == 8 ? 2 : batch<whole, A>;          /* what leaves room for other blocks */
   for (; w.left > 0; w.left -= BATCH) {
     eight<whole> x[BATCH];
     int n[BATCH];
@@ -297,7 +297,7 @@ template <int kind, class A> __device__ void join_parts(const lines &l, uint32_t
 /* ---- rows ------------------------------------------------------------------------------------------------ */
 
 /* A row by l.lanes lanes of a warp, or by the block. */
-template <int kind, int whole> __global__ void __launch_bounds__(THREADS, whole == QN_BF16 || whole == QN_F16 ? RESIDENT : 1) reduce_rows(const __grid_constant__ lines l)
+template <int kind, int whole> __global__ void __launch_bounds__(THREADS, whole == QN_BF16 || whole == QN_F16 || whole == QN_F32 ? RESIDENT : 1) reduce_rows(const __grid_constant__ lines l)
 {
   typedef typename accumulator<kind, whole>::type A;
   __shared__ A shared[THREADS];
