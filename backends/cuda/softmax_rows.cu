@@ -30,7 +30,8 @@ template <bool backward> __device__ __forceinline__ spread join_told(const sprea
 
 /* ---- lanes: a row in the registers of 8, 16 or 32 lanes ------------------------------------------------------------ */
 
-enum { LANES_BLOCK = 128, LANES_LEAST = 3 };            /* LEAST: bits */
+/* LEAST: bits; FEW: words of a thread of a short row, which waits for the code that goes over more. */
+enum { LANES_BLOCK = 128, LANES_LEAST = 3, LANES_FEW = 2 };
 template <int dtype> constexpr int lanes_words = dtype == QN_F32 ? 8 : 4;  /* of a thread */
 
 /* Where a thread's row and its part of it lie. */
@@ -56,9 +57,9 @@ template <int dtype> struct lanes_place {
   }
 };
 
-template <int dtype> __global__ static void __launch_bounds__(LANES_BLOCK, dtype == QN_F32 ? 6 : 7) softmax_lanes(const __grid_constant__ rows r)
+template <int dtype, int K> __global__ static void __launch_bounds__(LANES_BLOCK, dtype == QN_F32 ? 6 : 7) softmax_lanes(const __grid_constant__ rows r)
 {
-  constexpr int E = vector_per_16<dtype>, K = lanes_words<dtype>;
+  constexpr int E = vector_per_16<dtype>;
   const lanes_place<dtype> p(r);
   uint4 q[K];
   float e[K][E], edge[2], m = -FLT_MAX, s = 0;
@@ -108,9 +109,9 @@ template <int dtype> __global__ static void __launch_bounds__(LANES_BLOCK, dtype
       if (p.end[i] >= 0) edge_store<dtype>(r.y, p.at[1] + p.end[i], f.forward(r.logarithm, edge[i]));
 }
 
-template <int dtype> __global__ static void __launch_bounds__(LANES_BLOCK, dtype == QN_F32 ? 5 : 6) softmax_backward_lanes(const __grid_constant__ rows r)
+template <int dtype, int K> __global__ static void __launch_bounds__(LANES_BLOCK, dtype == QN_F32 ? 5 : 6) softmax_backward_lanes(const __grid_constant__ rows r)
 {
-  constexpr int E = vector_per_16<dtype>, K = lanes_words<dtype>;
+  constexpr int E = vector_per_16<dtype>;
   const lanes_place<dtype> p(r);
   uint4 y[K], dy[K];
   float edge[2], edge_dy[2], s = 0;
@@ -290,13 +291,10 @@ template <bool backward> __global__ static void __launch_bounds__(BLOCK_MOST) so
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-static const void *lanes_kernel(const rows *r)
+template <int dtype> static const void *lanes_of(bool backward, bool few)
 {
-  switch (r->x_dtype) {
-  case QN_F32: return r->backward ? (const void *)softmax_backward_lanes<QN_F32> : (const void *)softmax_lanes<QN_F32>;
-  case QN_F16: return r->backward ? (const void *)softmax_backward_lanes<QN_F16> : (const void *)softmax_lanes<QN_F16>;
-  default:     return r->backward ? (const void *)softmax_backward_lanes<QN_BF16> : (const void *)softmax_lanes<QN_BF16>;
-  }
+  if (backward) return few ? (const void *)softmax_backward_lanes<dtype, LANES_FEW> : (const void *)softmax_backward_lanes<dtype, lanes_words<dtype>>;
+  return few ? (const void *)softmax_lanes<dtype, LANES_FEW> : (const void *)softmax_lanes<dtype, lanes_words<dtype>>;
 }
 template <int dtype> static const void *blocks_of(bool backward, bool kept)
 {
@@ -304,13 +302,15 @@ template <int dtype> static const void *blocks_of(bool backward, bool kept)
   return kept ? (const void *)softmax_blocks<dtype, false, true> : (const void *)softmax_blocks<dtype, false, false>;
 }
 
+/* Bytes of a row that are one block's, where its words are kept. */
+static int64_t kept_alone(const rows *r) { return r->backward ? (int64_t)KEPT_SHARE : 2 * (int64_t)KEPT_SHARE; }
 /* Blocks for a row, so that several are on a multiprocessor. portable: the same on all devices. */
 static void choose_blocks(state *s, const qn_device *device, bool portable)
 {
   rows *r = &s->r;
   const int64_t words = r->length / (r->x_dtype == QN_F32 ? 4 : 8), each = 16 * (r->backward ? 2 : 1);
   int64_t parts = 1;
-  if (words * each > 2 * KEPT_SHARE)
+  if (words * each > kept_alone(r))
     while (parts < KEPT_PARTS && words * each > KEPT_SHARE * parts) parts *= 2;
   bool fits = parts == 1 || (!portable && cuda_has_clusters(device));
   if (!fits) parts = 1;
@@ -389,14 +389,16 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   if (!contiguous) {
     if (!columns || !choose_columns(&s, request->device, request->demands, out)) choose_any_columns(&s);
   } else if (whole && r->length <= LANES_MOST) {
-    s.kernel = lanes_kernel(r);
+    const bool few = r->length <= 32 * LANES_FEW * per_word;
+    const int64_t each = few ? LANES_FEW * per_word : LANES_MOST / 32;     /* elements of a lane */
+    s.kernel = x->dtype == QN_F32 ? lanes_of<QN_F32>(r->backward, few) : x->dtype == QN_F16 ? lanes_of<QN_F16>(r->backward, few) : lanes_of<QN_BF16>(r->backward, few);
     s.threads = LANES_BLOCK;
     r->lane_bits = LANES_LEAST;
-    while ((LANES_MOST / 32 << r->lane_bits) < r->length) r->lane_bits++;
+    while (each << r->lane_bits < r->length) r->lane_bits++;
     s.blocks = (unsigned)qn_ceil_div(r->count, LANES_BLOCK >> r->lane_bits);
   } else if (whole) {
     choose_blocks(&s, request->device, request->demands->determinism == QN_DET_PORTABLE);
-    if (r->length * (x->dtype == QN_F32 ? 4 : 2) * (r->backward ? 2 : 1) > 2 * KEPT_SHARE && request->demands->determinism != QN_DET_PORTABLE)
+    if (r->length * (x->dtype == QN_F32 ? 4 : 2) * (r->backward ? 2 : 1) > kept_alone(r) && request->demands->determinism != QN_DET_PORTABLE)
       out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;         /* without clusters a row is one block's */
   } else {
     s.kernel = r->backward ? (const void *)softmax_any<true> : (const void *)softmax_any<false>;
