@@ -1,12 +1,13 @@
 /* loss_rows.cu -- cross-entropy and its gradient where the classes of a row lie side by side and rows at one distance.
  *
- * Forward: a row by a warp or a block, read once: each thread joins what it reads to its own maximum and sum of exponentials, while
- * what it will join next, of this row or of its next one, is on the way; then the threads join theirs. Reduced losses: each block
- * adds up those of its rows, the last block to finish adds up the blocks'.
+ * Forward: a short row by a warp, in its registers; others by a block: each thread joins what it reads to its own maximum and sum of
+ * exponentials, while what it will join next, of this row or of its next one, is on the way; then the threads join theirs. Reduced
+ * losses: each block adds up those of its rows, the last block to finish adds up the blocks'.
  * Backward: a stretch of a row, two vectors of a thread, by some lanes of a warp or by a block. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "logits.cuh"
+#include "sums.cuh"
 
 struct rows {
   const void  *x, *labels;
@@ -30,95 +31,141 @@ struct rows {
 
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
 
-/* threads: of a row. Blocks of narrow rows have several side by side. */
-template <int threads> constexpr int block_of = threads == 32 ? 128 : threads;
+enum { WARPS_BLOCK = 512, ROW_BLOCK = 128, FEW_ROWS = 64 };       /* FEW_ROWS: of one block */
 
-/* Everyone of a block gets the sums over all its threads. */
-template <int block> __device__ __forceinline__ void block_sum(double &a, double &b)
+/* What the first lanes of a block's warps have, over all blocks. */
+template <int block> __device__ __forceinline__ void add_up(const rows &r, double sum, double count)
 {
-  __shared__ double2 part[32];
-  for (int o = 16; o; o >>= 1) a += __shfl_xor_sync(~0u, a, o), b += __shfl_xor_sync(~0u, b, o);
-  __syncthreads();                        /* what is there has been read */
-  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = make_double2(a, b);
+  __shared__ double2 of[block / 32];
+  const int lane = threadIdx.x % 32;
+  if (lane == 0) of[threadIdx.x / 32] = make_double2(sum, count);
   __syncthreads();
-  double2 mine = threadIdx.x % 32 < block / 32 ? part[threadIdx.x % 32] : make_double2(0, 0);
-  a = mine.x, b = mine.y;
-  for (int o = 16; o; o >>= 1) a += __shfl_xor_sync(~0u, a, o), b += __shfl_xor_sync(~0u, b, o);
+  if (threadIdx.x >= 32) return;
+  sum = count = 0;
+  if (lane < block / 32) sum = of[lane].x, count = of[lane].y;
+  sum = warp_sum(sum), count = warp_sum(count);
+  if (gridDim.x > 1) {
+    uint32_t before = 0;
+    if (lane == 0) {
+      r.part[blockIdx.x] = make_double2(sum, count);
+      __threadfence();
+      before = atomicInc(r.ticket, gridDim.x - 1);        /* and leaves 0 */
+      __threadfence();
+    }
+    if (__shfl_sync(~0u, before, 0) != gridDim.x - 1) return;
+    sum = count = 0;
+#pragma unroll 8
+    for (unsigned b = lane; b < gridDim.x; b += 32) {
+      const double2 part = __ldcg(r.part + b);
+      sum += part.x, count += part.y;
+    }
+    sum = warp_sum(sum), count = warp_sum(count);
+  }
+  if (lane) return;
+  if (r.count) *r.count = (float)count;
+  if (r.reduction != QN_REDUCTION_NONE) *r.loss = (float)(r.reduction == QN_REDUCTION_MEAN ? sum / count : sum);
 }
 
-template <int threads, int K, int whole> __global__ static void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) loss_rows(const __grid_constant__ rows r)
+/* A row that is known, by one thread. */
+__device__ __forceinline__ void put_loss(const rows &r, int64_t row, bool counts, const joint &j, float chosen, double &sum, double &count)
 {
-  constexpr int block = block_of<threads>, side = block / threads, warps = threads / 32;
-  __shared__ joint shared[2][warps];      /* of this row, while the one before is being read */
-  __shared__ bool last;
-  const int lane = threadIdx.x % threads;
-  const int64_t step = (int64_t)gridDim.x * side;
+  float lse = 0, loss = 0;
+  if (counts) {
+    lse = joint::shift(j.m) + logf(j.s);
+    loss = lse - (1 - r.smoothing) * chosen;
+    if (r.smoothing > 0) loss -= r.spread * j.sum;
+    count += 1;
+  }
+  sum += loss;
+  if (r.lse) r.lse[row * r.lse_step] = lse;
+  if (r.reduction == QN_REDUCTION_NONE) r.loss[row * r.loss_step] = loss;
+}
+
+/* A row by a warp; K: words of a lane. */
+template <int K, int whole> __global__ static void __launch_bounds__(WARPS_BLOCK, 2) loss_warps(const __grid_constant__ rows r)
+{
+  constexpr int N = logits<whole>::N, side = WARPS_BLOCK / 32;
+  const int lane = threadIdx.x % 32;
   double sum = 0, count = 0;
-  int64_t row = (int64_t)blockIdx.x * side + threadIdx.x / threads, label = 0;
-  stretch<threads, K, whole> q;
+#pragma unroll 1
+  for (int64_t row = blockIdx.x * (int64_t)side + threadIdx.x / 32; row < r.rows; row += (int64_t)gridDim.x * side) {
+    const logits<whole> x(r.x, whole, row * r.x_step, (int)r.classes);
+    const int end = x.edge(lane);
+    held<whole> q[K];
+    joint j = { -INFINITY, 0, 0 };
+    float edge = -INFINITY, chosen = 0;
+#pragma unroll
+    for (int k = 0; k < K; k++) q[k].load(x, lane + 32 * k);
+    if (end >= 0) edge = logit(r.x, whole, x.at + end);
+    const int64_t label = r.label(row);
+    if (label >= 0 && label < r.classes) chosen = logit(r.x, whole, x.at + label);
+    float v[K][N];
+    j.m = edge;
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+      q[k].open(v[k]);
+#pragma unroll
+      for (int e = 0; e < N; e++) j.m = fmaxf(j.m, v[k][e]);
+    }
+#pragma unroll
+    for (int o = 16; o; o >>= 1) j.m = fmaxf(j.m, __shfl_xor_sync(~0u, j.m, o));
+    const float by = joint::shift(j.m);
+    j.s = exp_of(edge - by);
+    if (end >= 0) j.sum = edge;
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+#pragma unroll
+      for (int e = 0; e < N; e++) j.s += exp_of(v[k][e] - by);
+      if (r.smoothing > 0 && lane + 32 * k < x.w.count)
+#pragma unroll
+        for (int e = 0; e < N; e++) j.sum += v[k][e];
+    }
+    j.s = warp_sum(j.s);
+    if (r.smoothing > 0) j.sum = warp_sum(j.sum);
+    if (lane == 0) put_loss(r, row, label != r.ignore, j, chosen, sum, count);
+  }
+  if (r.part) add_up<WARPS_BLOCK>(r, sum, count);
+}
+
+/* A row by a block; K: words of a thread at once. */
+template <int K, int whole> __global__ static void __launch_bounds__(ROW_BLOCK, 1024 / ROW_BLOCK) loss_rows(const __grid_constant__ rows r)
+{
+  constexpr int warps = ROW_BLOCK / 32;
+  __shared__ joint shared[2][warps];      /* of this row, while the one before is being read */
+  const int t = threadIdx.x;
+  double sum = 0, count = 0;
+  int64_t row = blockIdx.x, label = 0;
+  stretch<ROW_BLOCK, K, whole> q;
   float edge = 0;                         /* of the row to come, where `end` is a class */
   int end = -1;
   logits<whole> next(r.x, r.x_dtype, row * r.x_step, row < r.rows ? (int)r.classes : 0);
   if (row < r.rows) label = r.label(row);
   q.load(next, 0);
-  if ((end = next.edge(lane)) >= 0) edge = logit(r.x, r.x_dtype, next.at + end);
-  for (int turn = 0; row < r.rows; row += step, turn ^= 1) {
+  if ((end = next.edge(t)) >= 0) edge = logit(r.x, r.x_dtype, next.at + end);
+  for (int turn = 0; row < r.rows; row += gridDim.x, turn ^= 1) {
     const bool counts = label != r.ignore;
     const logits<whole> here = next;
     float chosen = 0;
-    if (lane == 0 && label >= 0 && label < r.classes) chosen = logit(r.x, r.x_dtype, here.at + label);
+    if (t == 0 && label >= 0 && label < r.classes) chosen = logit(r.x, r.x_dtype, here.at + label);
     joint j = { -INFINITY, 0, 0 };
     if (end >= 0) j = joint::of(edge);
-    next = logits<whole>(r.x, r.x_dtype, (row + step) * r.x_step, row + step < r.rows ? (int)r.classes : 0);
-    if (row + step < r.rows) label = r.label(row + step);
-    if ((end = next.edge(lane)) >= 0) edge = logit(r.x, r.x_dtype, next.at + end);
+    const int64_t after = row + gridDim.x;
+    next = logits<whole>(r.x, r.x_dtype, after * r.x_step, after < r.rows ? (int)r.classes : 0);
+    if (after < r.rows) label = r.label(after);
+    if ((end = next.edge(t)) >= 0) edge = logit(r.x, r.x_dtype, next.at + end);
     int from = 0;
     for (; counts && from + q.LENGTH < here.w.count; from += q.LENGTH) q.join(here, from, r.smoothing > 0, j, here, from + q.LENGTH);
     q.join(here, from, r.smoothing > 0, j, next, 0);
     j.join_warp();
-    if (threads > 32) {
-      if (threadIdx.x % 32 == 0) shared[turn][lane / 32] = j;
-      __syncthreads();
-      if (lane >= 32) continue;
-      j = { -INFINITY, 0, 0 };
-      if (lane < warps) j = shared[turn][lane];
-      j.join_warp();
-    }
-    if (lane) continue;
-    float lse = 0, loss = 0;
-    if (counts) {
-      lse = joint::shift(j.m) + logf(j.s);
-      loss = lse - (1 - r.smoothing) * chosen;
-      if (r.smoothing > 0) loss -= r.spread * j.sum;
-      count += 1;
-    }
-    sum += loss;
-    if (r.lse) r.lse[row * r.lse_step] = lse;
-    if (r.reduction == QN_REDUCTION_NONE) r.loss[row * r.loss_step] = loss;
-  }
-  if (!r.part) return;
-
-  block_sum<block>(sum, count);
-  if (gridDim.x > 1) {
-    if (threadIdx.x == 0) {
-      r.part[blockIdx.x] = make_double2(sum, count);
-      __threadfence();
-      last = atomicInc(r.ticket, gridDim.x - 1) == gridDim.x - 1;          /* and leaves 0 */
-      __threadfence();
-    }
+    if (t % 32 == 0) shared[turn][t / 32] = j;
     __syncthreads();
-    if (!last) return;
-    sum = count = 0;
-#pragma unroll 4
-    for (unsigned b = threadIdx.x; b < gridDim.x; b += block) {
-      double2 part = __ldcg(r.part + b);
-      sum += part.x, count += part.y;
-    }
-    block_sum<block>(sum, count);
+    if (t >= 32) continue;
+    j = { -INFINITY, 0, 0 };
+    if (t < warps) j = shared[turn][t];
+    j.join_warp();
+    if (t == 0) put_loss(r, row, counts, j, chosen, sum, count);
   }
-  if (threadIdx.x) return;
-  if (r.count) *r.count = (float)count;
-  if (r.reduction != QN_REDUCTION_NONE) *r.loss = (float)(r.reduction == QN_REDUCTION_MEAN ? sum / count : sum);
+  if (r.part) add_up<ROW_BLOCK>(r, sum, count);
 }
 
 /* ---- backward ------------------------------------------------------------------------------------------------------ */
@@ -196,10 +243,9 @@ struct state {
   unsigned blocks, threads;
 };
 
-/* K: a thread's words of a stretch. */
-template <int threads, int K> static const void *kernel_of(uint32_t whole)
+template <int whole> static const void *kernel_of(int64_t words)
 {
-  return whole == QN_F32 ? (const void *)loss_rows<threads, K, QN_F32> : whole == QN_F16 ? (const void *)loss_rows<threads, K, QN_F16> : (const void *)loss_rows<threads, K, QN_BF16>;
+  return words <= 32 ? (const void *)loss_warps<1, whole> : words <= 128 ? (const void *)loss_warps<4, whole> : (const void *)loss_rows<4, whole>;
 }
 static const void *backward_kernel_of(uint32_t whole)
 {
@@ -226,11 +272,11 @@ static int64_t row_step(const qn_value *v, int32_t axis)
 
 static void choose_shape(state *s, const qn_device *device, uint32_t whole)
 {
-  int64_t bytes = s->r.classes * (whole == QN_F32 ? 4 : 2);
-  unsigned threads = whole && bytes <= 2048 ? 32 : 128, side = block_of<32> / threads;
-  s->kernel = !whole ? (const void *)loss_rows<128, 1, 0> : threads == 128 ? kernel_of<128, 4>(whole) : bytes <= 512 ? kernel_of<32, 1>(whole) : kernel_of<32, 4>(whole);
-  s->threads = 128;
-  s->blocks = (unsigned)qn_min_i64(qn_ceil_div(s->r.rows, side), (int64_t)device->units * (1024 / s->threads));
+  const int64_t words = qn_ceil_div(s->r.classes, whole == QN_F32 ? 4 : 8);
+  const bool warps = whole && words <= 128;
+  s->kernel = whole == QN_F32 ? kernel_of<QN_F32>(words) : whole == QN_F16 ? kernel_of<QN_F16>(words) : whole ? kernel_of<QN_BF16>(words) : (const void *)loss_rows<1, 0>;
+  s->threads = warps ? WARPS_BLOCK : ROW_BLOCK;
+  s->blocks = (unsigned)qn_min_i64(qn_ceil_div(s->r.rows, warps ? s->r.rows <= FEW_ROWS ? FEW_ROWS : WARPS_BLOCK / 32 : 1), (int64_t)device->units * (1024 / s->threads));
 }
 
 static qn_status prepare(const qn_request *request, qn_prepared *out)
