@@ -360,8 +360,9 @@ static void run_launch(dim3 grid, dim3 block, size_t shared, const std::function
 /* The same, blocks side by side. What failed in one of them it says on stderr. */
 static void run_together(dim3 grid, dim3 block, size_t shared, const std::function<void()> &thread)
 {
+  const int64_t blocks = (int64_t)grid.x * grid.y * grid.z;
   std::vector<pid_t> processes;
-  for (int64_t b = 0; b < (int64_t)grid.x; b++) {
+  for (int64_t b = 0; b < blocks; b++) {
     const pid_t process = fork();
     if (!process) {
       only_block = b;
@@ -374,7 +375,7 @@ static void run_together(dim3 grid, dim3 block, size_t shared, const std::functi
   for (pid_t process : processes) {
     int status;
     if (process > 0 && waitpid(process, &status, 0) == process && !status) continue;
-    snprintf(sentence, sizeof sentence, "one of %u blocks that run side by side", grid.x);
+    snprintf(sentence, sizeof sentence, "one of %lld blocks that run side by side", (long long)blocks);
     last = cudaErrorLaunchFailure;
   }
 }
