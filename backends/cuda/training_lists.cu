@@ -17,12 +17,10 @@ enum { P, G, M, S, NEW_P, NEW_M, NEW_S, COPY, LISTS };     /* M, S: first and se
 struct entry { void *p[LISTS]; int64_t n; uint32_t first; uint16_t dtype, aligned; };      /* first: chunk; dtype: of G; aligned: all, to 16 bytes */
 
 struct number { const void *p; uint32_t dtype; double value; };            /* p NULL: the value */
-struct factors { float b1, c1, b2, c2, eps, decay; };     /* c: 1 - b; sgd: b1 is the momentum */
 struct common {
   uint32_t op, dtype_p, dtype_g, dtype_copy;
   int32_t  n, nesterov, closes;           /* closes: the last launch of its list */
-  double   log_b1, log_b2, limit;         /* to the base of 2 */
-  factors  f;
+  double   b1, b2, log_b1, log_b2, eps, decay, limit;       /* sgd: b1 is the momentum; to the base of 2 */
   number   step, rate, scale, found;
   int64_t *new_step;
   float   *norm, *divisor;                /* norm is found where gradients are checked */
@@ -33,14 +31,6 @@ template <int most> struct lists : common { entry list[most]; };
 static_assert(sizeof(lists<MANY>) <= 32764, "the most that a launch takes");
 
 __device__ __forceinline__ double value_of(const number &s) { return s.p ? element_load<double>(s.p, 0, s.dtype) : s.value; }
-/* Read before anything that follows. */
-__device__ __forceinline__ int64_t step_of(const number &s)
-{
-  if (!s.p) return (int64_t)s.value;
-  int64_t step;
-  asm volatile("ld.acquire.gpu.global.s64 %0, [%1];" : "=l"(step) : "l"(s.p) : "memory");
-  return step;
-}
 
 template <int most> __device__ __forceinline__ const entry &entry_of(const lists<most> &a, uint32_t chunk)
 {
@@ -73,36 +63,33 @@ __device__ static bool last_block(const common &a)
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
 
-struct pace { float rate, size, unbias2, unscale; };      /* of this step */
+struct factors { float b1, c1, b2, c2, eps, decay, rate, size, unbias2, unscale; };        /* c: 1 - b */
 
-template <int op> __device__ __forceinline__ void move(const factors &f, const pace &now, int nesterov, float &p, float g, float &m, float &s)
+template <int op> __device__ __forceinline__ void move(const factors &f, int nesterov, float &p, float g, float &m, float &s)
 {
-  g *= now.unscale;
+  g *= f.unscale;
   if (op != QN_OP_ADAMW) g = fmaf(f.decay, p, g);
   if (op == QN_OP_SGD) {
     m = fmaf(f.b1, m, g);
-    p -= now.rate * (nesterov ? fmaf(f.b1, m, g) : m);
+    p -= f.rate * (nesterov ? fmaf(f.b1, m, g) : m);
     return;
   }
   m = fmaf(f.b1, m, f.c1 * g);
   s = fmaf(f.b2, s, f.c2 * (g * g));
-  float by = now.size * (m / (sqrtf(s * now.unbias2) + f.eps));
-  if (op == QN_OP_ADAMW) by = fmaf(now.rate * f.decay, p, by);
+  float by = f.size * (m / (sqrtf(s * f.unbias2) + f.eps));
+  if (op == QN_OP_ADAMW) by = fmaf(f.rate * f.decay, p, by);
   p -= by;
 }
 
-/* By the first lanes of a warp: their powers and quotients take as long as one. */
-template <int op> __device__ __forceinline__ void find_pace(const common &a, double t, pace *now)
+template <int op> __device__ static factors factors_of(const common &a)
 {
-  const int lane = threadIdx.x;
-  const double rate = value_of(a.rate);
-  double below = 1;
-  if (op != QN_OP_SGD) below -= exp2((t + 1) * (lane ? a.log_b2 : a.log_b1));
-  if (lane == 2) below = value_of(a.scale);
-  const float v = (float)((lane ? 1 : rate) / below);
-  if (lane == 0) now->rate = (float)rate, now->size = v;
-  if (lane == 1) now->unbias2 = v;
-  if (lane == 2) now->unscale = v;
+  double rate = value_of(a.rate), t = rint(value_of(a.step)) + 1;
+  factors f = { (float)a.b1, (float)(1 - a.b1), (float)a.b2, (float)(1 - a.b2), (float)a.eps, (float)a.decay, (float)rate, 0, 0, (float)(1 / value_of(a.scale)) };
+  if (op != QN_OP_SGD) {
+    f.size = (float)(rate / (1 - exp2(t * a.log_b1)));
+    f.unbias2 = (float)(1 / (1 - exp2(t * a.log_b2)));
+  }
+  return f;
 }
 
 /* Four elements as they come, and opened later: 16 bits lie in the first half. */
@@ -128,7 +115,7 @@ template <int op, int most> __global__ static void __launch_bounds__(THREADS, 6)
   const int64_t at = (int64_t)(blockIdx.x - e.first) * STEP_CHUNK + threadIdx.x * V;
   const int n = (int)max(min(e.n - at, (int64_t)V), (int64_t)0);
   const bool found = value_of(a.found) != 0, whole = e.aligned && n == V;
-  __shared__ pace shared;
+  __shared__ factors shared;
   uint4 raw[4] = {};
   if (whole) {                            /* all on their way before the first is opened */
     raw[P] = fetch(e.p[P], a.dtype_p, at);
@@ -136,15 +123,7 @@ template <int op, int most> __global__ static void __launch_bounds__(THREADS, 6)
     if (e.p[M]) raw[M] = fetch(e.p[M], QN_F32, at);
     if (op != QN_OP_SGD) raw[S] = fetch(e.p[S], QN_F32, at);
   }
-  bool last = false;
-  int64_t step = 0;
-  if (threadIdx.x < 3) {
-    step = step_of(a.step);
-    __syncwarp(7);
-    /* The step may stand in its own place: these lanes alone read it; the last of the blocks to have done so writes the next. */
-    if (threadIdx.x == 0) last = last_to_come(a);
-    find_pace<op>(a, (double)step, &shared);
-  }
+  if (threadIdx.x == 0) shared = factors_of<op>(a);
   __syncthreads();
   float p[V], g[V], m[V], s[V];
   open(p, a.dtype_p, raw[P]), open(g, a.dtype_g, raw[G]), open(m, QN_F32, raw[M]), open(s, QN_F32, raw[S]);
@@ -154,15 +133,18 @@ template <int op, int most> __global__ static void __launch_bounds__(THREADS, 6)
     if (e.p[M]) vector_load(m, e.p[M], QN_F32, at, 1, n);
     if (op != QN_OP_SGD) vector_load(s, e.p[S], QN_F32, at, 1, n);
   }
-  const pace now = shared;
+  const factors f = shared;
 #pragma unroll
   for (int i = 0; i < V; i++)
-    if (!found) move<op>(a.f, now, a.nesterov, p[i], g[i], m[i], s[i]);
+    if (!found) move<op>(f, a.nesterov, p[i], g[i], m[i], s[i]);
   vector_store(p, e.p[NEW_P], dtype3(a.dtype_p), at, 1, n);
   if (e.p[NEW_M]) vector_store(m, e.p[NEW_M], QN_F32, at, 1, n);
   if (op != QN_OP_SGD) vector_store(s, e.p[NEW_S], QN_F32, at, 1, n);
   if (e.p[COPY]) vector_store(p, e.p[COPY], dtype3(a.dtype_copy), at, 1, n);
-  if (last) *a.new_step = step + (found ? 0 : 1);
+  /* The step may stand in its own place: this thread alone has read it, and used it; the last of the blocks to have done so writes
+   * the next. Here nobody waits for the ticket. */
+  if (threadIdx.x == 0 && last_to_come(a))
+    *a.new_step = (a.step.p ? *(const int64_t *)a.step.p : (int64_t)a.step.value) + (found ? 0 : 1);
 }
 
 /* ---- norms and checks ---------------------------------------------------------------------------------------------- */
@@ -281,12 +263,12 @@ static qn_status read_attributes(state *s, const qn_node *op)
 {
   if (op->op == QN_OP_SGD) {
     const qn_sgd_rule *a = (const qn_sgd_rule *)op->attr;
-    s->c.f.b1 = (float)a->momentum, s->c.f.decay = (float)a->decay, s->c.nesterov = (int32_t)a->nesterov;
+    s->c.b1 = a->momentum, s->c.decay = a->decay, s->c.nesterov = (int32_t)a->nesterov;
   } else if (op->op == QN_OP_GLOBAL_NORM) {
     s->c.limit = ((const qn_norm_limit *)op->attr)->limit;
   } else if (op->op != QN_OP_AMP_UNSCALE) {
     const qn_adam_rule *a = (const qn_adam_rule *)op->attr;
-    s->c.f = { (float)a->beta1, (float)(1 - a->beta1), (float)a->beta2, (float)(1 - a->beta2), (float)a->eps, (float)a->decay };
+    s->c.b1 = a->beta1, s->c.b2 = a->beta2, s->c.eps = a->eps, s->c.decay = a->decay;
     s->c.log_b1 = log2(a->beta1), s->c.log_b2 = log2(a->beta2);
   }
   return QN_OK;

@@ -105,7 +105,6 @@ inline void ptx_mbarrier_try_wait_parity_shared_cta_b64(bool &done, uint32_t at,
 
 /* Of global memory, in which blocks that run side by side tell one another. */
 inline void ptx_st_relaxed_gpu_global_v2_u64(void *to, uint64_t x, uint64_t y) { ((volatile uint64_t *)to)[0] = x, ((volatile uint64_t *)to)[1] = y; }
-inline void ptx_ld_acquire_gpu_global_s64(int64_t &x, const void *from) { x = *(const volatile int64_t *)from; }
 inline void ptx_ld_relaxed_gpu_global_v2_u64(uint64_t &x, uint64_t &y, const void *from)
 {
   emulated_let_others();
