@@ -45,6 +45,8 @@ static int64_t integer(const struct qc_value *v, int64_t i)
 static int64_t label_of(const struct loss *s, int64_t row) { return integer(s->labels, row); }
 
 static double settled(double e) { return isnan(e) ? INFINITY : e; }
+/* Is the quotient of a mean's gradient beyond what engines compute in, which the twin still holds? */
+static bool too_large(const struct loss *s, double g) { return isfinite(g) && fabs(g) >= qc_overflow(s->n->compute); }
 
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
 
@@ -119,14 +121,14 @@ static void backward(const struct loss *s)
     double g = dy->y[of], eg = dy->e[of];
     if (s->a->reduction == QN_REDUCTION_MEAN) {
       g /= count->y[0];
-      eg = eg / fabs(count->y[0]) + fabs(g) * count->e[0] / fabs(count->y[0]);
+      eg = eg / fabs(count->y[0]) + fabs(g) * count->e[0] / fabs(count->y[0]) + tiny;
     }
     for (int64_t j = 0; j < s->classes && label != s->a->ignore; j++) {
       int64_t i = first + j * s->inner;
       double away = s->x->y[i] - lse->y[row], p = exp(away), d = (2 * fabs(away) + 4) * s->u + s->x->e[i] + lse->e[row];
       double at = j == label ? 1 - s->a->smoothing : 0, t = p + at + spread;
       double inner = (p > 0 ? p * expm1(d) : 0) + 3 * s->u * t + vanishing;
-      bool undecided = (isinf(g) && fabs(p - at - spread) <= inner) || p >= qc_overflow(s->n->compute);
+      bool undecided = (isinf(g) && fabs(p - at - spread) <= inner) || too_large(s, g) || p >= qc_overflow(s->n->compute);
       dx->e[i] = undecided ? QC_ANY : settled(fabs(g) * inner + (eg + 2 * s->u * fabs(g)) * t + tiny);
     }
   }
@@ -248,6 +250,9 @@ static void join_paths(struct paths *p)
     p->l = m + log(sum);
     p->of_l = fmax(p->of_l, log1p(grown / sum));
   }
+  for (int64_t i = p->states > 1 ? p->states - 2 : 0; i < p->states && p->frames > 0; i++)
+    if (isnan(p->to[(p->frames - 1) * p->states + i]))
+      p->l = NAN;                       /* which is not "no path": classes that it does not spell have their softmax */
   p->of_l += p->s.u * (16 + 2 * fabs(p->l));
 }
 
@@ -285,7 +290,7 @@ static void ctc_backward(struct paths *p, struct qc_node *n)
   for (int64_t i = 0; i < p->samples; i++) {
     double g = dy->y[dy->n == 1 ? 0 : i], eg = dy->e[dy->n == 1 ? 0 : i];
     if (p->a->reduction == QN_REDUCTION_MEAN)
-      g /= (double)p->samples, eg /= (double)p->samples;
+      g /= (double)p->samples, eg = eg / (double)p->samples + tiny;
     paths_make(p, i, qc_role(n, "x_lengths"), qc_role(n, "label_lengths"));
     for (int64_t t = 0; t < p->frames; t++)
       emissions_of(p, t, lse->y[t * p->samples + i], lse->e[t * p->samples + i]);
@@ -304,7 +309,7 @@ static void ctc_backward(struct paths *p, struct qc_node *n)
         states++;
       }
       inner += ((double)states + 3) * u * (y + share);
-      bool any = p->undecided || (isinf(g) && fabs(y - share) <= inner) || y >= qc_overflow(n->compute);
+      bool any = p->undecided || (isinf(g) && fabs(y - share) <= inner) || too_large(&p->s, g) || y >= qc_overflow(n->compute);
       dx->e[at] = any ? QC_ANY : p->l == -INFINITY ? 0 : settled(fabs(g) * inner + (eg + 2 * u * fabs(g)) * (y + share) + tiny);
     }
     paths_free(p);

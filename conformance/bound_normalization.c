@@ -79,7 +79,7 @@ static void measured_statistics(const struct norm *s, uint64_t mask, int64_t gro
 {
   int64_t n = count(s->x, mask, true), index[QN_MAX_RANK];
   bool centred = s->n->op->kind != QN_OP_RMS_NORM;
-  double sum = 0, size = 0, inexact = 0, squares = 0, spread = 0;
+  double sum = 0, size = 0, inexact = 0, squares = 0, spread = 0, tiny = qc_half_ulp(s->n->compute, 0);
   for (int64_t j = 0; j < n; j++) {
     place(s->x, mask, group, j, index);
     struct number x = look(PART(s, x), index, 0);
@@ -87,7 +87,7 @@ static void measured_statistics(const struct norm *s, uint64_t mask, int64_t gro
     size += fabs(x.y);
     inexact += x.e;
   }
-  *mean = centred ? (struct number){sum / (double)n, (c + 2 * s->u) * size / (double)n + inexact / (double)n} : (struct number){0, 0};
+  *mean = centred ? (struct number){sum / (double)n, (c + 2 * s->u) * size / (double)n + inexact / (double)n + tiny} : (struct number){0, 0};
   for (int64_t j = 0; j < n; j++) {
     place(s->x, mask, group, j, index);
     struct number x = look(PART(s, x), index, 0);
@@ -96,8 +96,7 @@ static void measured_statistics(const struct norm *s, uint64_t mask, int64_t gro
     spread += 2 * d * x.e + x.e * x.e;
   }
   var->y = squares / (double)n;
-  var->e = (c + 4 * s->u) * (var->y + (centred ? size / (double)n * sqrt(var->y) : 0)) + mean->e * mean->e + spread / (double)n +
-           qc_half_ulp(s->n->compute, 0);
+  var->e = (c + 4 * s->u) * (var->y + (centred ? size / (double)n * sqrt(var->y) : 0)) + mean->e * mean->e + spread / (double)n + tiny;
 }
 
 static void forward_group(const struct norm *s, uint64_t mask, int64_t group, const struct qc_numerics *k)
@@ -126,11 +125,12 @@ static void forward_group(const struct norm *s, uint64_t mask, int64_t group, co
     place(s->x, mask, group, j, index);
     struct number x = look(PART(s, x), index, 0), scale = look(PART(s, scale), index, 1), shift = look(PART(s, shift), index, 0);
     double d = fabs(x.y - mean.y), ed = mean.e + x.e + 2 * u * (fabs(x.y) + fabs(mean.y)), y = fabs(look(PART(s, y), index, 0).y);
-    double e = fabs(scale.y) * (ed * (r + er) + d * er) + scale.e * (d + ed) * (r + er) + 4 * u * d * r * fabs(scale.y);
+    double tiny = qc_half_ulp(s->n->compute, 0);        /* what the distance in deviations loses where it is subnormal */
+    double e = fabs(scale.y) * (ed * (r + er) + d * er + tiny) + scale.e * (d + ed) * (r + er) + 4 * u * d * r * fabs(scale.y);
     if (isinf(scale.y) && vanishes(s, d * r))
       e = QC_ANY;
     else
-      e += shift.e + 2 * u * (fabs(shift.y) + y) + qc_half_ulp(s->n->compute, 0);
+      e += shift.e + 2 * u * (fabs(shift.y) + y) + tiny;
     set(PART(s, y), index, e);
   }
 }

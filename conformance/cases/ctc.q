@@ -51,3 +51,7 @@ in m i32/2
 x = matmul a=a b=w
 out l = ctc_loss x=x labels=t x_lengths=n label_lengths=m reduction=mean lse=s
 out s ; labels=1..5 n.is=12,11 m.is=3,2
+
+# a NaN is not the want of a path; a quotient of a mean that vanishes
+ctc_loss_backward dy=f32/1 x=f32/2x1x3 labels=i32/1x2 x_lengths=i32/1 label_lengths=i32/1 lse=f32/2x1x1 ; labels=1..2 x_lengths.is=2 label_lengths.is=0 x.is=nan,1,2,0,1,2 lse.is=3 plain=1
+ctc_loss_backward dy=f32/1 x=f32/2x3x3 labels=i32/3x1 x_lengths=i32/3 label_lengths=i32/3 lse=f32/2x3x1 reduction=mean ; labels=1..2 x_lengths.is=2 label_lengths.is=1 dy.is=1.4e-45 lse.is=-80 plain=1

@@ -78,3 +78,7 @@ x = matmul a=a b=w
 out l = cross_entropy x=x labels=t reduction=mean lse=s count=c smoothing=0.1
 out s
 out c
+
+# a quotient of a mean that vanishes, or is beyond f32
+cross_entropy_backward dy=f32/1x1 x=f32/1x3 labels=i32/1x1 lse=f32/1x1 count=f32/1x1 reduction=mean ; labels=0..2 dy.is=1.4e-45 count.is=3 lse.is=-80 x.is=1,2,3 plain=1
+cross_entropy_backward dy=f32/1x1 x=f32/1x3 labels=i32/1x1 lse=f32/1x1 count=f32/1x1 reduction=mean ; labels=0..2 dy.is=3e38 count.is=1e-40 lse.is=500 x.is=1,2,3 plain=1

@@ -247,3 +247,7 @@ out y = silu x=n
 in x f16/2x4x8x120/3840:8:1:32
 n = layer_norm x=x axis=2,3
 out y = silu x=n beta=-2.5
+
+# subnormal means, and distances before they are scaled
+rms_norm x=f32/2x3 scale=f32/1x3 ; x.is=3,1e-43,2.1e-43,-2,5e-44,1.3e-43 scale.is=1,7.1,-6.7 plain=1
+layer_norm x=f32/2x4 scale=f32/1x4 ; x.is=0,0,0,1e-43 scale.is=1,7.1,-6.7,3 plain=1
