@@ -116,7 +116,10 @@ void  qc_list_add(struct qc_list *list, int kind, const char *line, const char *
 /* random.c */
 struct qc_dice { uint64_t seed, n; };                   /* n: rolls so far */
 int64_t qc_roll(struct qc_dice *dice, int64_t sides);   /* 0 to sides - 1 */
+const char *qc_random_float(struct qc_dice *dice);      /* a dtype */
 void    qc_random_cases(struct qc_list *list, int n, uint64_t seed);
+/* random_families.c */
+char   *qc_random_family(struct qc_dice *dice);         /* as qc_random_graph; settings behind ";" */
 /* random_graph.c */
 char   *qc_random_graph(struct qc_dice *dice);          /* the caller frees; NULL: no memory */
 

@@ -37,6 +37,7 @@ conform_sources = \
   conformance/line.c \
   conformance/cases.c \
   conformance/random.c \
+  conformance/random_families.c \
   conformance/random_graph.c \
   conformance/number.c \
   conformance/fill.c \

@@ -1,5 +1,6 @@
 /* random.c -- problems made by chance from the schema: --random N --seed S. Each is written as a problem line, so it is its own
- * repro. Sizes come from around the tile edges; now and then a dim is 1, a tensor transposed, an attribute odd. */
+ * repro. Sizes come from around the tile edges; now and then a dim is 1, a tensor transposed, an attribute odd. Here are products,
+ * convolutions, windows, pointwise ops and random numbers; the rest in random_families.c, graphs in random_graph.c. */
 #include <stdlib.h>
 #include <string.h>
 #include "conform.h"
@@ -19,7 +20,7 @@ static int64_t size(struct qc_dice *d, int64_t most)
   return s;
 }
 
-static const char *float_dtype(struct qc_dice *d)
+const char *qc_random_float(struct qc_dice *d)
 {
   static const char *const names[] = {"f32", "f32", "f16", "bf16", "f64"};
   return names[qc_roll(d, 5)];
@@ -66,7 +67,7 @@ static char *matmul(struct qc_dice *d)
   a[rank - 2] = y[rank - 2] = m;
   a[rank - 1] = b[rank - 2] = k;
   b[rank - 1] = y[rank - 1] = n;
-  const char *t = float_dtype(d);
+  const char *t = qc_random_float(d);
   char *ta = tensor(d, t, a, rank), *tb = tensor(d, t, b, rank), *tc = tensor(d, t, y, rank);
   bool c = qc_roll(d, 3) == 0, bias = qc_roll(d, 3) == 0, alpha = qc_roll(d, 3) == 0;
   char *line = qc_format("matmul a=%s b=%s%s%s%s%s", ta, tb, c ? " c=" : "", c ? tc : "", alpha ? " alpha=-0.5" : "",
@@ -113,7 +114,7 @@ static char *conv(struct qc_dice *d)
   memcpy(x + 2, g.in, sizeof g.in);
   memcpy(w + 2, g.window, sizeof g.window);
   memcpy(y + 2, g.out, sizeof g.out);
-  const char *t = float_dtype(d);
+  const char *t = qc_random_float(d);
   char *tx = tensor(d, t, x, spatial + 2), *tw = tensor(d, t, w, spatial + 2), *ty = tensor(d, t, y, spatial + 2), *line;
   switch (qc_roll(d, 3)) {
   case 0:  line = qc_format("conv_backward_data dy=%s w=%s dx=%s %s groups=%lld", ty, tw, tx, g.attr, (long long)groups); break;
@@ -134,7 +135,7 @@ static char *pool(struct qc_dice *d)
   int64_t x[5] = {1 + qc_roll(d, 3), 1 + qc_roll(d, 20)}, y[5] = {x[0], x[1]};
   memcpy(x + 2, g.in, sizeof g.in);
   memcpy(y + 2, g.out, sizeof g.out);
-  const char *t = float_dtype(d);
+  const char *t = qc_random_float(d);
   char *tx = tensor(d, t, x, spatial + 2), *ty = tensor(d, t, y, spatial + 2), *w = dims(g.window, spatial), *line;
   for (char *s = w; *s; s++)
     *s = *s == 'x' ? ',' : *s;
@@ -159,7 +160,7 @@ static char *along_axis(struct qc_dice *d)
   int64_t dim[4];
   for (int k = 0; k < rank; k++)
     dim[k] = size(d, rank > 2 ? 17 : 129);
-  char *x = tensor(d, float_dtype(d), dim, rank);
+  char *x = tensor(d, qc_random_float(d), dim, rank);
   char *line = qc_format("%s x=%s axis=%lld", ops[qc_roll(d, sizeof ops / sizeof *ops)], x, (long long)qc_roll(d, rank));
   free(x);
   return line;
@@ -184,7 +185,7 @@ static char *pointwise(struct qc_dice *d)
   for (int k = 0; k < rank; k++)
     dim[k] = size(d, rank > 2 ? 17 : 129);
   char *line = strdup(op->name);
-  const char *t = float_dtype(d);
+  const char *t = qc_random_float(d);
   for (uint32_t r = 0; r < op->n_inputs; r++) {
     int64_t own[4];
     for (int k = 0; k < rank; k++)
@@ -205,7 +206,7 @@ static char *chance(struct qc_dice *d)
   int64_t dim[4], n = 1;
   for (int k = 0; k < rank; k++)
     n *= dim[k] = size(d, rank > 2 ? 17 : 129);
-  const char *t = float_dtype(d), *p = ps[qc_roll(d, 5)], *key = qc_roll(d, 3) ? "seed=42 offset=i64" : "seed=i64";
+  const char *t = qc_random_float(d), *p = ps[qc_roll(d, 5)], *key = qc_roll(d, 3) ? "seed=42 offset=i64" : "seed=i64";
   char *x = tensor(d, t, dim, rank), *line;
   switch (kind) {
   case 0:  line = qc_format("rng_uniform %s y=%s%s", key, x, qc_roll(d, 2) ? "" : " min=-1 max=0.7"); break;
@@ -221,14 +222,18 @@ static char *chance(struct qc_dice *d)
 
 void qc_random_cases(struct qc_list *list, int n, uint64_t seed)
 {
-  static char *(*const makers[])(struct qc_dice *) = {matmul, conv, conv, pool, along_axis, chance, pointwise, pointwise, qc_random_graph, qc_random_graph};
+  static char *(*const makers[])(struct qc_dice *) = {matmul, conv, conv, pool, along_axis, chance, pointwise, pointwise, qc_random_graph, qc_random_graph,
+                                                     qc_random_family, qc_random_family, qc_random_family, qc_random_family};
   struct qc_dice d = {seed, 0};
   int made = 0, refused = 0;
   while (made < n && refused <= n + 10) {
     char *line = makers[qc_roll(&d, sizeof makers / sizeof *makers)](&d);
     if (!line)
       break;
-    char *settings = qc_format("seed=%llu", (unsigned long long)(seed + (uint64_t)made));
+    char *own = strchr(line, ';');
+    char *settings = qc_format("seed=%llu%s", (unsigned long long)(seed + (uint64_t)made), own ? own + 1 : "");
+    if (own)
+      *own = '\0';
     qn_graph *graph;
     if (qn_graph_parse(line, &graph)) {
       refused++;
