@@ -37,31 +37,36 @@ enum { WARPS_BLOCK = 512, ROW_BLOCK = 128, FEW_ROWS = 64 };       /* FEW_ROWS: o
 template <int block> __device__ __forceinline__ void add_up(const rows &r, double sum, double count)
 {
   __shared__ double2 of[block / 32];
+  __shared__ bool last;
   const int lane = threadIdx.x % 32;
-  if (lane == 0) of[threadIdx.x / 32] = make_double2(sum, count);
-  __syncthreads();
-  if (threadIdx.x >= 32) return;
-  sum = count = 0;
-  if (lane < block / 32) sum = of[lane].x, count = of[lane].y;
-  sum = warp_sum(sum), count = warp_sum(count);
+  const auto meet = [&] {                 /* the first warp gets what those lanes have */
+    if (lane == 0) of[threadIdx.x / 32] = make_double2(sum, count);
+    __syncthreads();
+    if (threadIdx.x >= 32) return;
+    sum = count = 0;
+    if (lane < block / 32) sum = of[lane].x, count = of[lane].y;
+    sum = warp_sum(sum), count = warp_sum(count);
+  };
+  meet();
   if (gridDim.x > 1) {
-    uint32_t before = 0;
-    if (lane == 0) {
+    if (threadIdx.x == 0) {
       r.part[blockIdx.x] = make_double2(sum, count);
       __threadfence();
-      before = atomicInc(r.ticket, gridDim.x - 1);        /* and leaves 0 */
+      last = atomicInc(r.ticket, gridDim.x - 1) == gridDim.x - 1;          /* and leaves 0 */
       __threadfence();
     }
-    if (__shfl_sync(~0u, before, 0) != gridDim.x - 1) return;
+    __syncthreads();
+    if (!last) return;
     sum = count = 0;
-#pragma unroll 8
-    for (unsigned b = lane; b < gridDim.x; b += 32) {
+#pragma unroll 4
+    for (unsigned b = threadIdx.x; b < gridDim.x; b += block) {
       const double2 part = __ldcg(r.part + b);
       sum += part.x, count += part.y;
     }
     sum = warp_sum(sum), count = warp_sum(count);
+    meet();
   }
-  if (lane) return;
+  if (threadIdx.x) return;
   if (r.count) *r.count = (float)count;
   if (r.reduction != QN_REDUCTION_NONE) *r.loss = (float)(r.reduction == QN_REDUCTION_MEAN ? sum / count : sum);
 }
