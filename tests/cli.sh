@@ -39,6 +39,11 @@ good()
   verdict "$words" $? 0 any "$word"
 }
 
+beside()        # beside FOLDER: a plugin path with FOLDER before what the build's own plugins are in
+{
+  echo "$(cd "$1" && pwd)${QUERN_PLUGIN_PATH:+:$QUERN_PLUGIN_PATH}"
+}
+
 each()          # each NAME COMMAND... : a program that takes a problem line as its last argument
 {
   name=$1
@@ -91,11 +96,14 @@ bad "quern-info: a command and --explain" both "$info" config --explain "$line"
 bad "quern-info: --device-model without --explain" "goes with --explain" "$info" --device-model h200
 bad "QUERN_ENGINE of a variant that is none" "no variant" env QUERN_ENGINE=matmul=cpu_ref/blocked:nonesuch "$info" --backend cpu_ref
 bad "QUERN_ENGINE of a family without engines of its own" "one by one" env QUERN_ENGINE=contraction=direct "$info" --backend cpu_ref
-fake="QUERN_PLUGIN_PATH=$(cd "$programs/tests/.libs" && pwd)" settings="QUERN_DEVICE=1 QUERN_ENGINE=matmul=fake/three"
-good "the environment's device and engines of another kind of device" cpu_ref/ env "$fake" $settings "$info" --backend cpu_ref --explain "$line"
-bad "an option for an engine of another kind of device" "no engine" env "$fake" "$info" --backend cpu_ref --set engine=matmul=fake/three --explain "$line"
+plugins="$programs/tests/.libs"
+if [ -f "$plugins/quern_fake.so" ]; then
+  fake="QUERN_PLUGIN_PATH=$(beside "$plugins")" settings="QUERN_DEVICE=1 QUERN_ENGINE=matmul=fake/three"
+  good "the environment's device and engines of another kind of device" cpu_ref/ env "$fake" $settings "$info" --backend cpu_ref --explain "$line"
+  bad "an option for an engine of another kind of device" "no engine" env "$fake" "$info" --backend cpu_ref --set engine=matmul=fake/three --explain "$line"
+  good "a device model that another device than the first knows" cpu_ref/tile_avx2 env "$fake" "$info" --device-model avx2 --explain "$line"
+fi
 bad "an option for a second CPU" "numbered from 0" "$info" --backend cpu_ref --set device=1 --explain "$line"
-good "a device model that another device than the first knows" cpu_ref/tile_avx2 env "$fake" "$info" --device-model avx2 --explain "$line"
 good "quern-info" cpu_ref "$info"
 good "quern-info --explain names the engine" direct "$info" --explain "$line"
 good "quern-info ops says the default word" "nearest|linear, default linear" "$info" ops
@@ -149,8 +157,9 @@ for option in --seed=-1 --random=many --runs=1 --kills=0 --time-limit=nan; do
   verdict "quern-conform $option" $? 2 any "${option%=*}: '${option#*=}' is no"
 done
 
-if [ -f "$programs/conformance/mutant/.libs/quern_mutant.so" ]; then
-  seldom=$(cd "$programs/conformance/mutant/.libs" && pwd)
+plugins="$programs/conformance/mutant/.libs"
+if [ -f "$plugins/quern_mutant.so" ]; then
+  seldom=$(beside "$plugins")
   judge() { timeout 60 env QUERN_PLUGIN_PATH="$seldom" "$conform" --backend mutant --engine tanh/seldom_otherwise \
     "$@" --case 'tanh x=f32/64 ; fill=signed:4' >"$out" 2>"$err" </dev/null; }
   judge; verdict "quern-conform: other bits in the eighth run do not show in two" $? 0 any "0 failed"
