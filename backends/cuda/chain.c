@@ -44,6 +44,17 @@ int cuda_chain_operand(cuda_chain *c, const qn_request *r, int32_t value, const 
   return add_operand(c, v, value, dims);
 }
 
+qn_status cuda_chain_begin_conv(cuda_chain *c, const qn_request *r, int32_t out, int32_t bias, qn_prepared *p)
+{
+  const cuda_out_dims row = { { -1, 0, -1, -1 }, CUDA_BY_DIMS };
+  cuda_chain_begin(c, out);
+  if (bias < 0) return QN_OK;
+  const int k = cuda_chain_operand(c, r, bias, &row);
+  if (k < 0) return qn_refuse(p, "dtypes", "bias", "f16, bf16 or f32", "%s", qn_kit_name(r->value[bias].dtype));
+  cuda_chain_step(c, QN_OP_ADD, k, false, 0, 0);
+  return QN_OK;
+}
+
 bool cuda_chain_step(cuda_chain *c, uint32_t op, int operand, bool reversed, float alpha, float beta)
 {
   if (c->steps.n == CUDA_MAX_STEPS) return false;

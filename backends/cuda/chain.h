@@ -47,6 +47,8 @@ typedef struct cuda_out_dims { int32_t dim_of[4], lies; } cuda_out_dims;
 void cuda_chain_begin(cuda_chain *c, int32_t out);
 /* Its place among the operands; -1: no room, or a dtype that steps do not read. */
 int  cuda_chain_operand(cuda_chain *c, const qn_request *r, int32_t value, const cuda_out_dims *dims);
+/* Begins with a convolution's bias [K], a row along columns; bias: its value, -1: none. */
+qn_status cuda_chain_begin_conv(cuda_chain *c, const qn_request *r, int32_t out, int32_t bias, qn_prepared *p);
 bool cuda_chain_step(cuda_chain *c, uint32_t op, int operand, bool reversed, float alpha, float beta);     /* false: no room */
 /* Takes as many of r->op[1...] as go on from c->out one after the other. */
 void cuda_chain_follow(cuda_chain *c, const qn_request *r, const cuda_out_dims *dims);

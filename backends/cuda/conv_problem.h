@@ -121,13 +121,8 @@ static inline cuda_conv_span cuda_conv_span_of(const cuda_conv_problem *c, int d
 static inline qn_status cuda_conv_problem_chain(const cuda_conv_problem *p, const qn_request *r, cuda_chain *chain, qn_prepared *out)
 {
   int32_t written = p->mode == CUDA_CONV_FORWARD ? p->y_at : p->mode == CUDA_CONV_DATA ? p->x_at : p->w_at;
-  cuda_chain_begin(chain, written);
-  if (p->bias_at >= 0) {
-    cuda_out_dims row = { { -1, 0, -1, -1 }, CUDA_BY_DIMS };       /* [K], along columns */
-    int k = cuda_chain_operand(chain, r, p->bias_at, &row);
-    if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", qn_kit_name(r->value[p->bias_at].dtype));
-    cuda_chain_step(chain, QN_OP_ADD, k, false, 0, 0);
-  }
+  qn_status status = cuda_chain_begin_conv(chain, r, written, p->bias_at, out);
+  if (status) return status;
   if (p->mode == CUDA_CONV_FILTER || !qn_is_channels_last(&r->value[written])) return QN_OK;
   cuda_chain alone = *chain;
   cuda_out_dims dims = { { -1, -1, -1, -1 }, CUDA_CHANNELS_LAST };
@@ -143,13 +138,8 @@ static inline qn_status cuda_conv_problem_bias_relu(const cuda_conv_problem *p, 
 {
   cuda_out_dims dims = { { 3, 1, 0, 2 }, CUDA_BY_DIMS };
   for (qn_request some = *r; ; some.n_ops = chain->n_ops - 1) {
-    cuda_chain_begin(chain, p->mode == CUDA_CONV_FORWARD ? p->y_at : p->x_at);
-    if (p->bias_at >= 0) {
-      cuda_out_dims row = { { -1, 0, -1, -1 }, CUDA_BY_DIMS };     /* [K], along columns */
-      int k = cuda_chain_operand(chain, r, p->bias_at, &row);
-      if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", qn_kit_name(r->value[p->bias_at].dtype));
-      cuda_chain_step(chain, QN_OP_ADD, k, false, 0, 0);
-    }
+    qn_status status = cuda_chain_begin_conv(chain, r, p->mode == CUDA_CONV_FORWARD ? p->y_at : p->x_at, p->bias_at, out);
+    if (status) return status;
     cuda_chain_follow(chain, &some, &dims);
     if (cuda_chain_column_relu(chain, bias, factor, relu) && r->value[chain->out].dtype == QN_F32) return QN_OK;
     if (chain->n_ops > 1) continue;

@@ -156,22 +156,6 @@ static qn_status choose(const qn_request *r, const problem *p, const cuda_conv_t
 
 /* ---- prepare ------------------------------------------------------------------------------------------------ */
 
-/* What happens to the sums. */
-static qn_status make_chain(const qn_request *r, const problem *p, cuda_chain *chain, qn_prepared *out)
-{
-  const cuda_out_dims dims = { { 3, 1, 0, -1 }, CUDA_BY_DIMS };
-  const int bias = p->mode == FORWARD ? qn_role(&r->op[0], QN_ROLE_CONV_FORWARD_BIAS) : -1;
-  cuda_chain_begin(chain, p->written);
-  if (bias >= 0) {
-    const cuda_out_dims row = { { -1, 0, -1, -1 }, CUDA_BY_DIMS };         /* [K], along columns */
-    const int k = cuda_chain_operand(chain, r, bias, &row);
-    if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", qn_kit_name(r->value[bias].dtype));
-    cuda_chain_step(chain, QN_OP_ADD, k, false, 0, 0);
-  }
-  if (p->mode != FILTER) cuda_chain_follow(chain, r, &dims);
-  return QN_OK;
-}
-
 /* Pixels of one image are one dim of the product's rows. */
 static bool in_rows(const qn_value *to)
 {
@@ -265,7 +249,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
   state st = { 0 };
   const cuda_conv_tf32_kernel *kernels = split ? cuda_conv_tf32_three : cuda_conv_tf32_one;
   qn_status status = read_problem(r, &p, out);
-  if (status || (status = make_chain(r, &p, &st.chain, out))) return status;
+  if (status) return status;
+  const int bias = p.mode == FORWARD ? qn_role(&r->op[0], QN_ROLE_CONV_FORWARD_BIAS) : -1;
+  if ((status = cuda_chain_begin_conv(&st.chain, r, p.written, bias, out))) return status;
+  if (p.mode != FILTER) cuda_chain_follow(&st.chain, r, &(cuda_out_dims){ { 3, 1, 0, -1 }, CUDA_BY_DIMS });
   const qn_value *to = &r->value[st.chain.out];
   if (p.mode != FILTER && !in_rows(to)) {
     if (st.chain.n_ops == 1)

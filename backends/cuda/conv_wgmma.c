@@ -250,52 +250,115 @@ static double bytes_of(const problem *p)
   return 2 * (x + y + (double)(p->filters * p->taps * p->channels));
 }
 
-/* Which kernel, and parts of the pixels for the gradient by the filter. -1: none. */
-static int choose(const qn_request *r, const problem *p, const cuda_gemm_kernel *kernels, int64_t m, int64_t n, int64_t batch, double steps,
-                  int64_t dw, int64_t *parts, double *least)
+typedef struct product { int64_t m, n, steps, chunks, dw; } product;       /* steps of all classes; elements of dw */
+typedef struct choice { int kernel; int64_t parts; double ns; } choice;
+
+/* Which kernel, and parts of the pixels for the gradient by the filter. */
+static qn_status choose(const qn_request *r, const problem *p, const cuda_gemm_kernel *kernels, const product *g, int64_t classes, choice *best,
+                        qn_prepared *out)
 {
-  int best = -1;
-  double bytes = bytes_of(p);
+  const double bytes = bytes_of(p), steps = (double)g->steps / (double)classes;
+  *best = (choice){ -1, 1, 0 };
   for (int i = 0; kernels[i].bm; i++) {
     if (r->variant && strcmp(r->variant, names[p->mode][i])) continue;
     int splits = kernels[i].splits;
-    if (splits > 1 && (batch > 1 || steps < 2 * splits || kernels[i].bn / splits < 64)) continue;
-    int64_t tiles = qn_ceil_div(m, kernels[i].bm) * qn_ceil_div(n, kernels[i].bn);
+    if (splits > 1 && (classes > 1 || steps < 2 * splits || kernels[i].bn / splits < 64)) continue;
+    int64_t tiles = qn_ceil_div(g->m, kernels[i].bm) * qn_ceil_div(g->n, kernels[i].bn);
     for (int rounds = 0; rounds <= (p->mode == CUDA_CONV_FILTER && splits == 1 ? 2 : 0); rounds++) {
       int64_t q = rounds == 0 ? 1 : qn_min_i64(rounds * (int64_t)r->device->units / tiles, (int64_t)steps / 8);
-      if (q < 1 || (rounds && q == 1) || q > 1024 || (q > 1 && (uint64_t)(q * dw * 4) > r->demands->workspace_limit)) continue;
-      double t = cost(&measured[p->mode][i], tiles * batch * q, steps / (double)q, splits, bytes, r->device->units);
+      if (q < 1 || (rounds && q == 1) || q > 1024 || (q > 1 && (uint64_t)(q * g->dw * 4) > r->demands->workspace_limit)) continue;
+      double t = cost(&measured[p->mode][i], tiles * classes * q, steps / (double)q, splits, bytes, r->device->units);
       if (t < 0) continue;
-      if (q > 1) t += JOIN + (double)(q * dw * 4) / JOIN_BANDWIDTH;
-      if (best < 0 || t < *least) best = i, *least = t, *parts = q;
+      if (q > 1) t += JOIN + (double)(q * g->dw * 4) / JOIN_BANDWIDTH;
+      if (best->kernel < 0 || t < best->ns) *best = (choice){ i, q, t };
     }
   }
-  return best;
+  if (best->kernel < 0) return qn_refuse(out, "a variant that this problem can be split into", "", "fewer shares", "%s", r->variant ? r->variant : "");
+  return QN_OK;
 }
 
 /* ---- prepare -------------------------------------------------------------------------------------- */
 
+/* Pixels and taps, class by class, those with most taps first. */
+static qn_status make_classes(const qn_request *r, int64_t residues, state *st, product *g, qn_prepared *out)
+{
+  const problem *p = &st->problem;
+  const qn_value *gathered = &r->value[p->gathered], *to = &r->value[st->chain.out];
+  int64_t taps = 0, pixels = 0;
+  for (int64_t i = 0; i < residues; i++) {
+    pixel_class *k = &st->class_[st->n_classes];
+    if (p->mode == CUDA_CONV_DATA) residue_class(k, p, gathered, to, i);
+    else whole_class(k, p, gathered);
+    if (k->grid.pixels == 0) {
+      memset(k, 0, sizeof *k);
+      continue;
+    }
+    if (k->grid.taps && !within_reach(&k->gathered, p->spatial))
+      return qn_refuse(out, "windows that begin and end near the edge", "x", "within 127 pixels, in three dims 15", "%s", "further");
+    pixels = qn_max_i64(pixels, k->grid.pixels);
+    taps += k->grid.taps;
+    st->n_classes++;
+  }
+  qsort(st->class_, (size_t)st->n_classes, sizeof *st->class_, most_taps_first);
+
+  const bool filter = p->mode == CUDA_CONV_FILTER, data = p->mode == CUDA_CONV_DATA;
+  g->chunks = qn_ceil_div(data ? p->filters : p->channels, 64);
+  g->m = filter ? p->filters : pixels;
+  g->n = filter ? p->taps * g->chunks * 64 : data ? p->channels : p->filters;
+  g->steps = filter ? qn_ceil_div(p->images * p->y[0] * p->y[1] * p->y[2], 64) : taps * g->chunks;
+  g->dw = p->filters * p->taps * p->channels;
+  return QN_OK;
+}
+
+/* The operand that is not gathered: dy as [pixels][filters], or w as [filters][taps][channels]. */
+static void describe_other(state *st)
+{
+  const problem *p = &st->problem;
+  const int64_t pixels = p->images * p->y[0] * p->y[1] * p->y[2];
+  const bool filter = p->mode == CUDA_CONV_FILTER;
+  const int64_t dim[4] = { filter ? p->filters : p->channels, filter ? pixels : p->taps, filter ? 1 : p->filters, 1 };
+  const int64_t stride[3] = { dim[0], dim[0] * dim[1], 0 };
+  memcpy(st->other_dim, dim, sizeof dim);
+  memcpy(st->other_stride, stride, sizeof stride);
+}
+
+static void describe_product(const product *d, const qn_value *to, state *st)
+{
+  cuda_gemm *g = &st->conv.gemm;
+  const int splits = st->kernel->splits, out_bytes = (int)qn_kit_bytes(st->sum_dtype);
+  st->conv.chunks = (int32_t)d->chunks;
+  st->conv.volume = st->problem.spatial == 3;
+  g->m = (int32_t)d->m;
+  g->n = (int32_t)d->n;
+  g->k_steps = (int32_t)qn_ceil_div(d->steps, st->parts);
+  g->split_steps = (int32_t)qn_ceil_div(g->k_steps, splits);
+  g->tiles_m = (int32_t)qn_ceil_div(d->m, st->kernel->bm);
+  g->tiles_n = (int32_t)qn_ceil_div(d->n, st->kernel->bn);
+  g->batch0 = 1;
+  g->batch1 = st->parts;
+  g->group = 12;
+  g->last_m = g->last_n = INT32_MAX;
+  cuda_gemm_walk(g);
+  g->out_dtype = st->sum_dtype;
+  g->out_stride[0] = d->n;
+  g->out_stride[1] = 1;
+  g->steps = st->chain.steps;
+  g->store_map = cuda_chain_column_relu(&st->chain, &g->column, &st->factor, &g->relu) && to->align >= 16 && d->n * out_bytes % 16 == 0;
+}
+
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   problem p = { 0 };
+  product g = { 0 };
+  choice best;
+  cuda_chain chain;
   qn_status status = read_problem(r, &p, out);
   if (status) return status;
-  bool filter = p.mode == CUDA_CONV_FILTER, data = p.mode == CUDA_CONV_DATA;
-  int64_t residues = data ? p.stride[0] * p.stride[1] * p.stride[2] : 1;
-
-  /* what happens to the sums */
-  cuda_chain chain;
-  cuda_out_dims dims = { { -1, -1, -1, -1 }, filter ? CUDA_BY_DIMS : CUDA_CHANNELS_LAST };
-  cuda_chain_begin(&chain, p.written);
-  int bias = p.mode == CUDA_CONV_FORWARD ? qn_role(&r->op[0], QN_ROLE_CONV_FORWARD_BIAS) : -1;
-  if (bias >= 0) {
-    cuda_out_dims row = { { -1, 0, -1, -1 }, CUDA_BY_DIMS };       /* [K], along columns */
-    int k = cuda_chain_operand(&chain, r, bias, &row);
-    if (k < 0) return qn_refuse(out, "dtypes", "bias", "f16, bf16 or f32", "%s", qn_kit_name(r->value[bias].dtype));
-    cuda_chain_step(&chain, QN_OP_ADD, k, false, 0, 0);
-  }
-  bool packed = qn_is_channels_last(&r->value[p.written]);
-  if (!filter && residues == 1 && packed) cuda_chain_follow(&chain, r, &dims);
+  const int64_t residues = p.mode == CUDA_CONV_DATA ? p.stride[0] * p.stride[1] * p.stride[2] : 1;
+  const int bias = p.mode == CUDA_CONV_FORWARD ? qn_role(&r->op[0], QN_ROLE_CONV_FORWARD_BIAS) : -1;
+  if ((status = cuda_chain_begin_conv(&chain, r, p.written, bias, out))) return status;
+  if (p.mode != CUDA_CONV_FILTER && residues == 1 && qn_is_channels_last(&r->value[p.written]))
+    cuda_chain_follow(&chain, r, &(cuda_out_dims){ { -1, -1, -1, -1 }, CUDA_CHANNELS_LAST });
   const qn_value *to = &r->value[chain.out];
   if (chain.n_ops > 1 && !qn_is_channels_last(to)) {        /* a follower's output may lie otherwise: leave it to others */
     qn_request alone = *r;
@@ -308,77 +371,23 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st->chain = chain;
   st->problem = p;
   st->out_dtype = to->dtype;
-
-  /* pixels and taps */
-  int64_t m = filter ? p.filters : 0, taps = 0;
-  const qn_value *gathered = &r->value[p.gathered];
-  for (int64_t i = 0; i < residues; i++) {
-    pixel_class *k = &st->class_[st->n_classes];
-    if (data) residue_class(k, &p, gathered, to, i);
-    else whole_class(k, &p, gathered);
-    if (k->grid.pixels == 0) {
-      memset(k, 0, sizeof *k);
-      continue;
-    }
-    if (k->grid.taps && !within_reach(&k->gathered, p.spatial)) {
-      cuda_release(out);
-      return qn_refuse(out, "windows that begin and end near the edge", "x", "within 127 pixels, in three dims 15", "%s", "further");
-    }
-    if (!filter) m = qn_max_i64(m, k->grid.pixels);
-    taps += k->grid.taps;
-    st->n_classes++;
-  }
-  qsort(st->class_, (size_t)st->n_classes, sizeof *st->class_, most_taps_first);
-
-  /* the product's dims, and which tile */
-  cuda_gemm *g = &st->conv.gemm;
-  int64_t chunks = qn_ceil_div(data ? p.filters : p.channels, 64), n = filter ? p.taps * chunks * 64 : data ? p.channels : p.filters;
-  int64_t pixels_y = p.images * p.y[0] * p.y[1] * p.y[2], dw = p.filters * p.taps * p.channels, parts = 1;
-  int64_t steps = filter ? qn_ceil_div(pixels_y, 64) : taps * chunks;
   const cuda_gemm_kernel *kernels = (p.dtype == QN_BF16 ? cuda_conv_bf16 : cuda_conv_f16)[p.mode];
-  double least = 0;
-  int best = choose(r, &p, kernels, m, n, st->n_classes, (double)steps / st->n_classes, dw, &parts, &least);
-  if (best < 0) {
+  status = make_classes(r, residues, st, &g, out);
+  if (!status) status = choose(r, &p, kernels, &g, st->n_classes, &best, out);
+  if (status) {
     cuda_release(out);
-    return qn_refuse(out, "a variant that this problem can be split into", "", "fewer shares", "%s", r->variant ? r->variant : "");
+    return status;
   }
-  st->kernel = &kernels[best];
-  st->parts = (int32_t)parts;
-  st->sum_dtype = parts > 1 ? (uint32_t)QN_F32 : to->dtype;
-  st->conv.chunks = (int32_t)chunks;
-  st->conv.volume = p.spatial == 3;
-
-  if (filter) {                                             /* dy as [pixels][filters] */
-    memcpy(st->other_dim, (int64_t[]){ p.filters, pixels_y, 1, 1 }, sizeof st->other_dim);
-    memcpy(st->other_stride, (int64_t[]){ p.filters, p.filters * pixels_y, 0 }, sizeof st->other_stride);
-  } else {                                                  /* w as [filters][taps][channels] */
-    memcpy(st->other_dim, (int64_t[]){ p.channels, p.taps, p.filters, 1 }, sizeof st->other_dim);
-    memcpy(st->other_stride, (int64_t[]){ p.channels, p.channels * p.taps, 0 }, sizeof st->other_stride);
-  }
-
-  int splits = st->kernel->splits, out_bytes = (int)qn_kit_bytes(st->sum_dtype);
-  g->m = (int32_t)m;
-  g->n = (int32_t)n;
-  g->k_steps = (int32_t)qn_ceil_div(steps, parts);
-  g->split_steps = (int32_t)qn_ceil_div(g->k_steps, splits);
-  g->tiles_m = (int32_t)qn_ceil_div(m, st->kernel->bm);
-  g->tiles_n = (int32_t)qn_ceil_div(n, st->kernel->bn);
-  g->batch0 = 1;
-  g->batch1 = (int32_t)parts;
-  g->group = 12;
-  g->last_m = g->last_n = INT32_MAX;
-  cuda_gemm_walk(g);
-  g->out_dtype = st->sum_dtype;
-  g->out_stride[0] = n;
-  g->out_stride[1] = 1;
-  g->steps = chain.steps;
-  bool plain = cuda_chain_column_relu(&chain, &g->column, &st->factor, &g->relu);
-  g->store_map = plain && to->align >= 16 && n * out_bytes % 16 == 0;
+  st->kernel = &kernels[best.kernel];
+  st->parts = (int32_t)best.parts;
+  st->sum_dtype = best.parts > 1 ? (uint32_t)QN_F32 : to->dtype;
+  describe_other(st);
+  describe_product(&g, to, st);
 
   out->n_ops = chain.n_ops;
-  out->variant = names[p.mode][best];
-  out->workspace = parts > 1 ? (uint64_t)(parts * dw * 4) : cuda_chain_bytes(&chain);
-  out->estimate = least;
+  out->variant = names[p.mode][best.kernel];
+  out->workspace = best.parts > 1 ? (uint64_t)(best.parts * g.dw * 4) : cuda_chain_bytes(&chain);
+  out->estimate = best.ns;
   out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC };
   return QN_OK;
 }
