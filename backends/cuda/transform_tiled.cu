@@ -3,7 +3,7 @@
  * Every transform says where y's element i comes from: x at base + sum i[d] stride[d]. What is kept of dims after merging
  * decides: where the innermost dim is contiguous in both, a thread moves a unit of 16 bytes or some of 8, 4, 2 or 1 (rows); where it is
  * contiguous in y and another dim is in x, a block turns a tile around: words of 4 bytes where they lie so (words), else elements
- * (tiles).
+ * (tiles). Few channels, to or from planes, a thread turns around in its registers (few).
  * Pad and strided slices of one element's width stay with the direct engine. */
 #include "cuda_backend.h"
 #include "divisor.h"
@@ -15,10 +15,10 @@ struct move {
   const char *x;
   char    *y;
   int32_t  rank;
-  uint32_t units;                         /* rows: how many in all; dim[0] counts units */
+  uint32_t units;                         /* rows, few: how many in all; dim[0], few: the planes' dim, counts units */
   cuda_divisor dim[MAX_DIMS];                 /* innermost in y first */
   int64_t  x_stride[MAX_DIMS], y_stride[MAX_DIMS];          /* bytes */
-  int32_t  across;                        /* tiles: the dim that is contiguous in x */
+  int32_t  across, beside;                /* tiles: the dim that is contiguous in x; words: one whose places are columns of it that run on, or -1 */
 };
 
 /* Up to N parts of y in one launch, each by blocks of its own from first[] on. */
@@ -58,12 +58,11 @@ template <class T, int N> __global__ void __launch_bounds__(256) transform_rows(
     if (first + u * 256 < m.units) *(T *)(m.y + to[u]) = v[u];
 }
 
-/* Where the place that this block has of the dims other than these two begins. */
-__device__ __forceinline__ void others(const move &m, int64_t *from, int64_t *to)
+/* Where this place of the dims other than these two begins. */
+__device__ __forceinline__ void others(const move &m, uint32_t rest, int64_t *from, int64_t *to)
 {
-  uint32_t rest = blockIdx.y;
   for (int d = 1; d < m.rank; d++) {
-    if (d == m.across) continue;
+    if (d == m.across || d == m.beside) continue;
     uint32_t i, q = cuda_quotient(rest, m.dim[d], &i);
     *from += i * m.x_stride[d];
     *to += i * m.y_stride[d];
@@ -79,7 +78,7 @@ template <class T, int TILE> __global__ void __launch_bounds__(256) transform_ti
   uint32_t nj = m.dim[m.across].by, tiles_j = (nj + TILE - 1) / TILE;
   uint32_t j0 = blockIdx.x % tiles_j * TILE, i0 = blockIdx.x / tiles_j * TILE;
   int64_t from = 0, to = 0;
-  others(m, &from, &to);
+  others(m, blockIdx.y, &from, &to);
   uint32_t lane = threadIdx.x % TILE, line = threadIdx.x / TILE;
   const char *x = m.x + from + (int64_t)(j0 + lane) * sizeof(T);
 #pragma unroll
@@ -111,10 +110,11 @@ template <int E> __global__ void __launch_bounds__(256) transform_words(const __
 {
   constexpr int R = 8, I = 64, J = 32 * E, WIDE = I / E;
   __shared__ uint32_t tile[I][33];
-  uint32_t ni = m.dim[0].by, nj = m.dim[m.across].by, tiles_i = (ni + I - 1) / I;        /* neighbours write neighbouring memory */
+  const bool beside = m.beside >= 0;
+  uint32_t ni = m.dim[0].by, nj = m.dim[m.across].by * (beside ? m.dim[m.beside].by : 1), tiles_i = (ni + I - 1) / I;        /* neighbours write neighbouring memory */
   uint32_t j0 = blockIdx.x / tiles_i * J, i0 = blockIdx.x % tiles_i * I, lane = threadIdx.x % 32, line = threadIdx.x / 32;
   int64_t from = 0, to = 0;
-  others(m, &from, &to);
+  others(m, blockIdx.y, &from, &to);
   const char *x = m.x + from + (int64_t)(j0 + lane * E) * (4 / E);
   uint32_t v[R];
 #pragma unroll
@@ -134,19 +134,66 @@ template <int E> __global__ void __launch_bounds__(256) transform_words(const __
 #pragma unroll
     for (int e = 0; e < E; e++) w[e] = tile[e * WIDE + word][column];
     char *y = m.y + to + (int64_t)i * (4 / E);
+    uint32_t c = j;                       /* E columns lie in one place of what is beside */
+    if (beside) y += cuda_quotient(j, m.dim[m.across], &c) * m.y_stride[m.beside];
 #pragma unroll
     for (int e = 0; e < E; e++)
-      if (i < ni && j + e < nj) *(uint32_t *)(y + (j + e) * m.y_stride[m.across]) = picked<E>(w, e);
+      if (i < ni && j + e < nj) *(uint32_t *)(y + (c + e) * m.y_stride[m.across]) = picked<E>(w, e);
   }
+}
+
+/* C channels that lie side by side in y (or, back, in x) and each in a plane of the other: 16 bytes of each plane by a thread. */
+template <class T, int C, bool back> __global__ void __launch_bounds__(256) transform_few(const __grid_constant__ move m)
+{
+  constexpr int N = 16 / sizeof(T);
+  const uint32_t unit = blockIdx.x * 256 + threadIdx.x;
+  if (unit >= m.units) return;
+  const int line = back ? 0 : m.across, channel = back ? m.across : 0;
+  uint32_t i, rest = cuda_quotient(unit, m.dim[line], &i);
+  int64_t from = i * m.x_stride[line], to = i * m.y_stride[line];
+  others(m, rest, &from, &to);
+  union { uint4 word[C]; T of[C * N]; } in, out;
+#pragma unroll
+  for (int c = 0; c < C; c++) in.word[c] = *(const uint4 *)(m.x + from + c * (back ? 16 : m.x_stride[channel]));
+#pragma unroll
+  for (int n = 0; n < N; n++)
+#pragma unroll
+    for (int c = 0; c < C; c++)
+      if (back) out.of[c * N + n] = in.of[n * C + c];
+      else out.of[n * C + c] = in.of[c * N + n];
+#pragma unroll
+  for (int c = 0; c < C; c++) *(uint4 *)(m.y + to + c * (back ? m.y_stride[channel] : 16)) = out.word[c];
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-enum { ROWS, TILES, WORDS };
+enum { ROWS, TILES, WORDS, FEW, FEW_BACK };
 struct part { move m; int32_t x; int64_t x_offset, y_offset; int32_t how, bytes; };  /* one launch; offsets in bytes */
 struct state { int32_t y, n; part part[1]; };
 
 static int64_t divides(int64_t bytes, int64_t unit) { return bytes % unit == 0; }
+
+/* Few channels of planes that are whole vectors? */
+static bool lay_out_few(part *p, int esize, uint32_t align, double total)
+{
+  move *m = &p->m;
+  const bool back = m->dim[0].by > m->dim[m->across].by;
+  const int line = back ? 0 : m->across, channel = back ? m->across : 0;
+  const int64_t channels = m->dim[channel].by, apart = channels * esize;
+  if (channels > 4 || esize > 4 || align < 16 || !divides(p->x_offset, 16) || !divides(p->y_offset, 16) || total / channels > INT32_MAX) return false;
+  if ((back ? m->x_stride : m->y_stride)[line] != apart || !divides((int64_t)m->dim[line].by * esize, 16)) return false;
+  for (int d = 0; d < m->rank; d++) {
+    if (d == line) continue;
+    if ((d != channel || !back) && !divides(m->x_stride[d], 16)) return false;
+    if ((d != channel || back) && !divides(m->y_stride[d], 16)) return false;
+  }
+  m->dim[line] = cuda_divide_by((int64_t)m->dim[line].by * esize / 16);
+  m->x_stride[line] = back ? 16 * channels : 16, m->y_stride[line] = back ? 16 : 16 * channels;
+  m->units = (uint32_t)(total / channels * esize / 16);
+  p->how = back ? FEW_BACK : FEW;
+  p->bytes = esize;
+  return true;
+}
 
 /* y's elements of these dims from x by strides; NULL, or why not. */
 static const char *lay_out(part *p, int rank, const int64_t *dim, const int64_t *xs, const int64_t *ys, int esize, uint32_t align)
@@ -170,7 +217,7 @@ static const char *lay_out(part *p, int rank, const int64_t *dim, const int64_t 
     m->x_stride[d] = nest.stride[1][from] * esize;
     total *= (double)nest.dim[from];
   }
-  m->across = -1;
+  m->across = m->beside = -1;
   if (m->y_stride[0] != esize) return "y's innermost dim contiguous";
   if (m->x_stride[0] != esize)
     for (int d = 1; d < m->rank; d++)
@@ -185,8 +232,11 @@ static const char *lay_out(part *p, int rank, const int64_t *dim, const int64_t 
     }
     p->how = words ? WORDS : TILES;
     p->bytes = esize;
+    for (int d = 1; d < m->rank && words && m->dim[m->across].by * esize < 128; d++)
+      if (d != m->across && m->x_stride[d] == (int64_t)m->dim[m->across].by * esize && m->dim[d].by <= 1 << 24) m->beside = d;
     return nullptr;
   }
+  if (m->across > 0 && lay_out_few(p, esize, align, total)) return nullptr;
   /* rows: as wide a unit as everything is a multiple of */
   int64_t unit = esize;
   if (m->x_stride[0] == esize) {
@@ -272,10 +322,11 @@ template <class T> static void rows(const move *m, int n, cudaStream_t stream)
 /* Tiles of `down` elements of dim 0 by `wide` of the other. */
 static dim3 tile_grid(const move &m, int down, int wide)
 {
-  int64_t others = 1;
+  int64_t others = 1, across = m.dim[m.across].by;
   for (int d = 1; d < m.rank; d++)
-    if (d != m.across) others *= m.dim[d].by;
-  return dim3((unsigned)(qn_ceil_div(m.dim[0].by, down) * qn_ceil_div(m.dim[m.across].by, wide)), (unsigned)others);
+    if (d == m.beside) across *= m.dim[d].by;
+    else if (d != m.across) others *= m.dim[d].by;
+  return dim3((unsigned)(qn_ceil_div(m.dim[0].by, down) * qn_ceil_div(across, wide)), (unsigned)others);
 }
 template <class T, int TILE> static void tiles(const move &m, cudaStream_t stream)
 {
@@ -284,6 +335,16 @@ template <class T, int TILE> static void tiles(const move &m, cudaStream_t strea
 template <int E> static void words(const move &m, cudaStream_t stream)
 {
   transform_words<E><<<tile_grid(m, 64, 32 * E), 256, 0, stream>>>(m);
+}
+
+template <class T> static void few(const move &m, bool back, cudaStream_t stream)
+{
+  const unsigned blocks = (unsigned)qn_ceil_div(m.units, 256);
+  switch (m.dim[back ? m.across : 0].by) {
+  case 2: return back ? transform_few<T, 2, true><<<blocks, 256, 0, stream>>>(m) : transform_few<T, 2, false><<<blocks, 256, 0, stream>>>(m);
+  case 3: return back ? transform_few<T, 3, true><<<blocks, 256, 0, stream>>>(m) : transform_few<T, 3, false><<<blocks, 256, 0, stream>>>(m);
+  case 4: return back ? transform_few<T, 4, true><<<blocks, 256, 0, stream>>>(m) : transform_few<T, 4, false><<<blocks, 256, 0, stream>>>(m);
+  }
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
@@ -304,6 +365,11 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
       else if (k->bytes == 4) rows<uint32_t>(all, n, stream);
       else if (k->bytes == 2) rows<uint16_t>(all, n, stream);
       else rows<uint8_t>(all, n, stream);
+    }
+    else if (k->how == FEW || k->how == FEW_BACK) {
+      if (k->bytes == 4) few<uint32_t>(m, k->how == FEW_BACK, stream);
+      else if (k->bytes == 2) few<uint16_t>(m, k->how == FEW_BACK, stream);
+      else few<uint8_t>(m, k->how == FEW_BACK, stream);
     }
     else if (k->how == WORDS && k->bytes == 4) words<1>(m, stream);
     else if (k->how == WORDS && k->bytes == 2) words<2>(m, stream);

@@ -78,3 +78,9 @@ pad x=f32/4x256 pad=1,4 mode=reflect
 pad x=f32/4x256 pad=0,8 value=3
 pad x=i8/2 pad=1 value=1.5 ; x.is=7,-3 y.is=2,7,-3,2 plain=1
 pad x=bool/1 pad=1 value=0.5 ; x.is=0 y.is=1,0,1 plain=1
+permute x=f32/70x3x5x16 perm=3,1,2,0 ; as=bf16                           # narrow lines that run on
+permute x=u8/72x3x12x20 perm=3,1,2,0
+permute x=u8/2x8x8x3 perm=0,3,1,2 ; as=bf16,f32                          # few channels, apart and together
+permute x=u8/2x3x8x8 perm=0,2,3,1 ; as=bf16,f32
+permute x=bf16/3x4x16 perm=0,2,1
+permute x=f32/16x2 perm=1,0
