@@ -145,7 +145,9 @@ static bool gradient_agrees(const struct qc_node *back, int o)
 {
   const qn_op_info *forward = qn_op_find(back->op->forward);
   const char *output = back->op->role[back->out_role[o]].name;        /* "dx": by x */
-  struct qc_value *by_role[QN_MAX_ROLES] = {0}, *back_role[QN_MAX_ROLES] = {0}, *dy = new_value(&qc_role(back, "dy")->q);
+  bool broadcasts = back->op->family == QN_FAMILY_POINTWISE;          /* then dy may be one for many: here it is written out */
+  struct qc_value *by_role[QN_MAX_ROLES] = {0}, *back_role[QN_MAX_ROLES] = {0};
+  struct qc_value *dy = new_value(broadcasts ? &back->out[o]->q : &qc_role(back, "dy")->q);
   struct qc_value *out[QN_MAX_ROLES] = {0}, *grad;
   for (int i = 0; i < back->n_out; i++)
     out[i] = new_value(&back->out[i]->q);

@@ -324,3 +324,13 @@ mul a=u8/2 b=u8/2 ; fill=zero a.is=16,255 b.is=17,255 y.is=16,1 plain=1
 # select by a condition that is a scalar
 select c=bool a=f32/31 b=f32/1 ; as=f16,f64
 select c=bool a=i64/9 b=2
+
+# an only input, or a gradient's, that is one for many
+relu x=f32/1x5 y=f32/3x5 ; as=bf16,f64
+relu x=f32/300x1 y=f32/300x7 ; as=f16
+relu x=f32 y=f32/3x50
+neg x=i32/1x70 y=i32/3x70
+relu_backward dy=f32/3x1 x=f32/1x70
+gelu_backward dy=f32/1x70 x=f32/3x70 ; as=bf16
+gelu_backward dy=f32 x=f32/70
+gelu_backward dy=0.5 x=f32/70

@@ -22,6 +22,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   const qn_value *y = &request->value[qn_role(request->op, QN_ROLE_RELU_Y)];
   if (x->dtype != QN_F32) return qn_refuse(p, "the kernel reads f32", "x", "f32", "%s", qn_kit_name(x->dtype));
   if (y->dtype != QN_F32) return qn_refuse(p, "the kernel writes f32", "y", "f32", "%s", qn_kit_name(y->dtype));
+  if (!qn_same_dims(x, y)) return qn_refuse(p, "the kernel broadcasts nothing", "x", "y's dims", "%s", "1 for many");
   if (!qn_is_packed(x) || !qn_is_packed(y))
     return qn_refuse(p, "the kernel walks one packed row", qn_is_packed(x) ? "y" : "x", "the last dim fastest, without gaps",
                      "%s", "other strides");
