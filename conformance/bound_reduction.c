@@ -133,7 +133,7 @@ static double adaptive_taps(int64_t places, int64_t windows)
   return windows ? ceil((double)places / (double)windows) + uneven(places, windows) : 0;
 }
 
-/* The most taps of a window; *padded: some have fewer. */
+/* The most taps of a window inside x; *padded: some have fewer. */
 static double window_taps(const struct qc_node *n, const qn_value *plane, bool *padded)
 {
   double taps = 1;
@@ -149,7 +149,7 @@ static double window_taps(const struct qc_node *n, const qn_value *plane, bool *
   *padded = qc_attr_int(n->op, n->attr, "ceil_mode", 0, 0, 0) != 0;
   for (int d = 0; d < plane->rank - 2; d++) {
     int64_t window = qc_attr_int(n->op, n->attr, "window", d, 0, 0);
-    taps *= (double)(window ? window : plane->dim[2 + d]);
+    taps *= (double)(window && window < plane->dim[2 + d] ? window : plane->dim[2 + d]);     /* what is beyond x adds nothing */
     *padded |= qc_attr_int(n->op, n->attr, "pad", d, 0, 0) || qc_attr_int(n->op, n->attr, "pad", d, 1, 0);
   }
   return taps;

@@ -32,6 +32,12 @@ static pooling pooling_of(const qn_prepared *p, const cpu_grid *x, const cpu_gri
     v.w.outputs[d] = y->dim[2 + d];
     v.taps *= v.w.size[d];
   }
+  if (v.taps <= 255) return v;                            /* u8 indices count them */
+  v.taps = 1;
+  for (int d = 0; d < 3; d++) {                           /* what never reaches x or its padding is not looked at */
+    v.w.size[d] = qn_min_i64(v.w.size[d], qn_ceil_div(v.w.before[d] + v.w.inputs[d] + v.after[d], v.w.dilation[d]));
+    v.taps *= v.w.size[d];
+  }
   return v;
 }
 

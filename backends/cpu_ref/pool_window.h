@@ -159,6 +159,9 @@ static inline qn_status pooling_of(const qn_request *request, qn_prepared *prepa
     v->before[d] = has ? pool->pad_before[from] : 0;
     v->after[d] = has ? pool->pad_after[from] : 0;
   }
+  const bool counted = v->size[0] * v->size[1] * v->size[2] <= 255;      /* its taps, by u8 indices */
+  for (int d = 0; d < 3 && !counted; d++)                 /* what never reaches x or its padding is not looked at */
+    v->size[d] = qn_min_i64(v->size[d], qn_ceil_div(v->before[d] + v->in[d] + v->after[d], v->dilation[d]));
 
   const pool_tensor *all[5] = { &v->x, &v->y, &v->indices, &v->seen, &v->made };
   for (int i = 0; i < 5; i++) {

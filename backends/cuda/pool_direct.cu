@@ -186,6 +186,9 @@ static void windows_of(pooling *v, const kept *k, const grid &x, const grid &y, 
     v->w.inputs[d] = x.dim[2 + d];
     v->w.outputs[d] = y.dim[2 + d];
   }
+  bool counted = v->w.size[0] * v->w.size[1] * v->w.size[2] <= 255;      /* its taps, by u8 indices */
+  for (int d = 0; d < 3 && !counted; d++)                 /* what never reaches x or its padding is not looked at */
+    v->w.size[d] = qn_min_i64(v->w.size[d], qn_ceil_div(v->w.before[d] + v->w.inputs[d] + v->w.after[d], v->w.dilation[d]));
 }
 
 static qn_status forward(const qn_prepared *p, const qn_launch *launch)

@@ -135,3 +135,10 @@ pool_max x=f32/2x3x28x300 window=3 stride=1 pad=1 indices=u8/2x3x28x300 ; x.fill
 pool_max x=f32/3x3x36x28 window=2 indices=i64/3x3x18x14 ; as=bf16
 pool_max x=f32/2x12x40x31/nhwc window=9 stride=2 pad=3 ; as=bf16
 pool_average x=f32/2x16x20x20/nhwc window=13 stride=1 pad=6 include_pad=0 ; as=bf16
+
+# windows that reach far beyond x and its padding, where nothing counts
+pool_average x=f32/2x3x4x5 window=1099511627776,2 ceil_mode=1 ; as=f64
+pool_average x=f32/2x3x4x5/nhwc window=2,1099511627776 pad=1,2 ceil_mode=1 include_pad=0
+pool_max x=f32/2x3x4x5 window=1099511627776,2 ceil_mode=1 indices=? ; as=f64
+pool_max x=f32/2x3x4x5 window=3,1099511627776 dilation=1,2 pad=1 ceil_mode=1
+pool_lp x=f32/2x3x4x5 window=1099511627776,2 ceil_mode=1 ; as=f64

@@ -120,3 +120,9 @@ pool_max_backward dy=f32/2x3x4x14x28 indices=i64/2x3x4x14x28 dx=f32/2x3x4x28x56 
 pool_max_backward dy=f32/2x3x28 indices=i64/2x3x28 dx=f32/2x3x56 window=3 stride=2 pad=1 ; as=bf16
 pool_max_backward dy=f32/2x3x4x6x4 indices=i64/2x3x4x6x4 dx=f32/2x3x8x12x8 window=2 ; as=bf16
 pool_max_backward dy=f32/2x3x6x4 indices=u8/2x3x6x4 dx=f32/2x3x18x8 window=3,2 ; as=bf16
+
+# windows that reach far beyond x and its padding, where nothing counts
+pool_average_backward dy=f32/2x3x1x3 dx=f32/2x3x4x5 window=1099511627776,2 ceil_mode=1 ; as=f64
+pool_max_backward dy=f32/2x3x1x3 indices=i32/2x3x1x3 dx=f32/2x3x4x5 window=1099511627776,2 ceil_mode=1 ; labels=-1..19
+pool_max_backward dy=f32/2x3x1x3 x=f32/2x3x4x5 window=1099511627776,2 ceil_mode=1
+pool_lp_backward dy=f32/2x3x1x3 x=f32/2x3x4x5 y=f32/2x3x1x3 window=1099511627776,2 ceil_mode=1
