@@ -170,6 +170,7 @@ static void normalize_about(const normalizer *s, float *y, float *x, float *m, f
   const int64_t extent = s->n[s->dims - 1], inner = s->inner[s->dims - 1];
   for (int64_t i = 0; i < extent; i++)
     for (int64_t j = 0; j < inner; j++) index[i * inner + j] = (int32_t)i;
+  memset(index + extent * inner, 0, CPU_LANES * sizeof *index);      /* what a row's last vector reads beyond its end */
   sum_taps(s, SQUARES, a, x, m, NULL, index, n);
   if (!s->backward) {
     scale(s, y, a, n);
