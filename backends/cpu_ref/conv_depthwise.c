@@ -178,7 +178,8 @@ static void row_of_pixels(const depthwise *d, const float *laid, int64_t n, int6
   const cpu_operand *const out = &conv->epilogue.y;
   const bool straight = out->dtype == QN_F32 && out->stride[1] == 1 && !conv->epilogue.follow;
   const bool joined = out->stride[1] == 1 && out->stride[last] == channels;
-  const int64_t apart = straight ? out->stride[last] : joined ? channels : CHANNELS_MAX, room = PIXELS * CHANNELS_MAX / apart;
+  const int64_t apart = straight ? out->stride[last] : joined ? channels : CHANNELS_MAX;     /* straight, one pixel a row: 0 */
+  const int64_t room = straight ? 0 : PIXELS * CHANNELS_MAX / apart;
   const float *const bias = laid + w->taps * all + c0;
   float buffer[PIXELS * CHANNELS_MAX];
   int64_t at[TAPS_MAX], across[TAPS_MAX], lines = 0;       /* the taps whose line is inside, in order */

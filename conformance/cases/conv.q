@@ -139,3 +139,7 @@ conv_forward x=f16/1x8x6x6 w=f16/8x8x3x3 bias=f32/8 y=f32/1x8x4x4
 conv_forward x=f32/2x3x19x44 w=f32/70x3x3x3 bias=f32/70 pad=1
 conv_forward x=f32/2x4x6x10/nhwc w=f32/9x4x3x3/nhwc y=f32/2x9x5x8/600:60:12:1 pad=1:0,0
 conv_forward x=f32/1x2x9x8 w=f32/3x2x3x3 pad=1 ; fill=int x.fill=special
+
+# depthwise, channels last, rows of one pixel
+conv_forward x=f32/2x24x7x7/nhwc w=f32/24x1x7x7 groups=24 ; as=bf16
+conv_forward x=f32/2x8x5x3/nhwc w=f32/8x1x3x3 bias=f32/8 groups=8

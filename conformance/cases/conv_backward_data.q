@@ -104,3 +104,6 @@ conv_backward_data dy=f32/3x35x14x23 w=f32/35x37x3x3 dx=f32/3x37x14x23 pad=1
 conv_backward_data dy=f32/2x33x11x8/nhwc w=f32/33x40x3x3/nhwc dx=f32/2x40x9x10/nhwc pad=2,0
 conv_backward_data dy=f32/2x36x12x5 w=f32/36x12x5x5 dx=f32/2x12x13x9 pad=2:1,0
 conv_backward_data dy=f32/2x4x11x12 w=f32/4x3x5x5 dx=f32/2x3x11x12 pad=2 ; fill=int dy.fill=special
+
+# depthwise, channels last, rows of one pixel
+conv_backward_data dy=f32/2x24x5x3/nhwc w=f32/24x1x3x5 dx=f32/2x24x5x1/nhwc pad=1,3 groups=24 ; as=bf16
