@@ -240,7 +240,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   case QN_OP_SLICE:
     for (int32_t d = 0; d < y->rank; d++) {
       first += ((const qn_slicing *)node->attr)->start[d] * x.stride[d];
-      x.stride[d] *= ((const qn_slicing *)node->attr)->step[d];
+      if (y->dim[d] > 1) x.stride[d] *= ((const qn_slicing *)node->attr)->step[d];      /* of one place any step will do, the largest too */
       x.dim[d] = y->dim[d];
     }
     t->copy[t->n++] = copy_of(node, 0, &x, y, first, 0);

@@ -84,3 +84,6 @@ permute x=u8/2x8x8x3 perm=0,3,1,2 ; as=bf16,f32                          # few c
 permute x=u8/2x3x8x8 perm=0,2,3,1 ; as=bf16,f32
 permute x=bf16/3x4x16 perm=0,2,1
 permute x=f32/16x2 perm=1,0
+
+# a step beyond the dim takes one place
+slice x=f32/9x50 step=288230376151711744,3 ; as=u8
