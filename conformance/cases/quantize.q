@@ -117,3 +117,6 @@ q = quantize x=r scale=s y=i8/8x24
 out y = dequantize x=q scale=s
 
 quantize_dynamic x=f32/400003 y=e4m3/400003 amax=? ; as=bf16 fill=signed:4
+
+# golden: NaN counts as 0 among integers, which zero_point then moves
+quantize x=f32/3 scale=f32 zero_point=u8 y=u8/3 ; fill=zero x.is=nan,1,-inf scale.is=1 zero_point.is=50 y.is=50,51,0 plain=1

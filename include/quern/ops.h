@@ -334,8 +334,9 @@ qn_status qn_dropout_backward(qn_context *ctx, const qn_chance *chance, const qn
  *
  * Formats: i8 and u8 whole numbers, e4m3 and e5m2 of OCP's 8-bit floats (largest 448 and 57344). Every result is defined bit by
  * bit: the quotient or product is rounded to f32 (to f64 where x, or y, is f64), and that to the result, to nearest even.
- * Beyond the format's range, infinities included, y is its largest number (i8: -128 to 127). NaN stays NaN, and is 0 among
- * integers. There is no gradient by x but the caller's choice of one (usually dy); that of dequantize by x is none. */
+ * Beyond the format's range, infinities included, y is its largest number (i8: -128 to 127). NaN stays NaN; among integers it
+ * counts as 0, so that y is zero_point. There is no gradient by x but the caller's choice of one (usually dy); that of dequantize by x
+ * is none. */
 typedef struct qn_blocks {
   uint64_t struct_size;
   int64_t  block[8];                  /* >= 0 */
@@ -651,7 +652,8 @@ qn_status qn_mish(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* 
 /* y = min(max(x, min), max); NaN stays */
 qn_status qn_clip(qn_context *ctx, const qn_pointwise *attr, const qn_tensor *x, const qn_tensor *y);
 
-/* Their gradients: dx = dy f'(x). At a kink relu, leaky_relu, elu and clip take the side of the smaller x: relu'(0) = 0. */
+/* Their gradients: dx = dy f'(x). At a kink relu, leaky_relu and elu take the side of the smaller x: relu'(0) = 0; clip gives 0 at
+ * either end. */
 /* dx = x > 0 ? dy : 0 */
 qn_status qn_relu_backward(qn_context *ctx, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *dx);
 /* dx = x > 0 ? dy : slope dy */
