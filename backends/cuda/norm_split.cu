@@ -15,7 +15,7 @@
 #include "norm_moments.cuh"
 #include "vector.cuh"
 
-enum { V = 8, THREADS = 256, WARPS = THREADS / 32, RESIDENT = 3, MAX_CHUNKS = 2048 };
+enum { V = 8, THREADS = 256, WARPS = THREADS / 32, RESIDENT = 3, MAX_CHUNKS = 2000 };
 /* Tensors with an element, or more, for each group. y is dx in a gradient. */
 enum { X, Y, DY, SCALE, SHIFT, MEAN, RSTD, VAR, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, DSCALE, DSHIFT, TENSORS };
 
@@ -272,20 +272,22 @@ template <bool backward, int whole> __global__ void __launch_bounds__(THREADS, w
   s.part[blockIdx.y * s.groups + g] = all.pack();
 }
 
-/* ---- combine: a block has 8 neighbouring groups, 32 threads each ---------------------------------------------------- */
+/* ---- combine: a block has 2 neighbouring groups, 128 threads each --------------------------------------------------- */
 
-enum { TOGETHER = 8, BY = THREADS / TOGETHER };
+enum { TOGETHER = 2, BY = THREADS / TOGETHER };
 
 template <class S> __device__ __forceinline__ S of_group(const split &s, int64_t g)
 {
-  __shared__ float4 seen[WARPS][TOGETHER];
+  __shared__ float4 seen[WARPS * TOGETHER];
+  const int lane = threadIdx.x % 32;
   S all = {};
 #pragma unroll 4
   for (int i = threadIdx.x / TOGETHER; i < s.chunks && g < s.groups && !s.given; i += BY) all.join(S::unpack(s.part[i * s.groups + g]));
   warp_join(all, TOGETHER);
-  if (threadIdx.x % 32 < TOGETHER) seen[threadIdx.x / 32][threadIdx.x % 32] = all.pack();
+  if (lane < TOGETHER) seen[threadIdx.x / 32 * TOGETHER + lane] = all.pack();
   __syncthreads();
-  for (int w = 1; w < WARPS; w++) all.join(S::unpack(seen[w][threadIdx.x % TOGETHER]));
+  all = S::unpack(lane < WARPS * TOGETHER ? seen[lane] : make_float4(0, 0, 0, 0));
+  warp_join(all, TOGETHER);
   return all;                             /* the first TOGETHER threads have it */
 }
 
@@ -559,12 +561,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   else if (st.second >= 0 || st.chain.steps.n > 0) choose_dtype<FOLLOWED>(&st, x->dtype);
   else choose_dtype<FORWARD>(&st, whole ? x->dtype : 0);
   /* One round of blocks, or (planes, whose parts are few) two; a chunk is so long that a thread has some batches of it. */
-  int64_t least = 4 * batch_of<QN_BF16> * (columns ? THREADS / s.lanes : THREADS);
+  int64_t batch = batch_of<QN_BF16> * (columns ? THREADS / s.lanes : THREADS), least = 4 * batch;
   int64_t blocks = (int64_t)r->device->units * (columns ? RESIDENT : 2 * (RESIDENT + 1));
   int64_t chunks = qn_min_i64(qn_ceil_div(s.pieces, least), qn_min_i64(MAX_CHUNKS, qn_max_i64(1, blocks / side)));
   s.chunk = qn_ceil_div(s.pieces, chunks);
+  if (columns) s.chunk = qn_round_up(s.chunk, batch);
   s.chunks = (int32_t)qn_ceil_div(s.pieces, s.chunk);
-  s.share = qn_min_i64(s.chunk, qn_max_i64(least, qn_ceil_div(s.chunk, 16)));
+  /* apply: blocks of one batch pass fastest, unless what they begin with is long */
+  const bool brief = !s.given && st.second < 0 && st.chain.steps.n == 0;
+  s.share = qn_min_i64(s.chunk, brief ? qn_round_up(qn_ceil_div(s.chunk, 32), batch) : qn_max_i64(least, qn_ceil_div(s.chunk, 16)));
   out->workspace = (uint64_t)s.chunks * (uint64_t)s.groups * sizeof(float4) + (uint64_t)s.groups * FACTORS * sizeof(float);
 
   return cuda_keep(out, &st, sizeof st);
