@@ -366,25 +366,31 @@ template <int whole, int kind> __global__ void __launch_bounds__(threads_of<kind
   team.leave(&last);
 }
 
-/* A channel by a column of 8 threads: items in order within each, then over them. */
-__global__ static void __launch_bounds__(256) add_items(const __grid_constant__ cuda_groups_sums a)
+/* A channel by the rows of a block, each in order, then by a warp. */
+enum { ADDED = 8, ADDERS = 1024 };        /* channels of a block, its threads */
+__global__ static void __launch_bounds__(ADDERS) add_items(const __grid_constant__ cuda_groups_sums a)
 {
-  __shared__ float2 shared[8][33];
-  const int64_t j = blockIdx.x * (int64_t)32 + threadIdx.x % 32, side = j / a.channels;
-  const int y = threadIdx.x / 32;
+  __shared__ float2 of_warp[ADDERS / 32][ADDED];
+  const int64_t channels = a.sides * a.channels, first = blockIdx.x * (int64_t)ADDED, j = min(first + threadIdx.x % ADDED, channels - 1), side = j / a.channels;
+  const uint32_t n = (uint32_t)a.copies * (uint32_t)a.parts;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   float2 sum = make_float2(0, 0);
-  if (j < a.sides * a.channels)
-#pragma unroll 4
-    for (int64_t i = y; i < a.copies * a.parts; i += 8) {
-      const float2 v = a.sums[((i / a.parts * a.sides + side) * a.parts + i % a.parts) * a.channels + j - side * a.channels];
-      sum.x += v.x, sum.y += v.y;
-    }
-  shared[y][threadIdx.x % 32] = sum;
+#pragma unroll 8
+  for (uint32_t i = threadIdx.x / ADDED; i < n; i += ADDERS / ADDED) {
+    const uint32_t copy = i / (uint32_t)a.parts;
+    const float2 v = a.sums[((copy * a.sides + side) * a.parts + (i - copy * (uint32_t)a.parts)) * a.channels + (j - side * a.channels)];
+    sum.x += v.x, sum.y += v.y;
+  }
+#pragma unroll
+  for (int o = ADDED; o < 32; o *= 2) sum.x += __shfl_xor_sync(~0u, sum.x, o), sum.y += __shfl_xor_sync(~0u, sum.y, o);
+  if (lane < ADDED) of_warp[warp][lane] = sum;
   __syncthreads();
-  if (y || j >= a.sides * a.channels) return;
-  for (int i = 1; i < 8; i++) sum.x += shared[i][threadIdx.x].x, sum.y += shared[i][threadIdx.x].y;
-  if (a.dscale) element_store(a.dscale, j, dtype3(a.dtype[0]), sum.y);
-  if (a.dshift) element_store(a.dshift, j, dtype3(a.dtype[1]), sum.x);
+  if (warp >= ADDED || first + warp >= channels) return;
+  sum = of_warp[lane][warp];
+  sum = make_float2(warp_sum(sum.x), warp_sum(sum.y));
+  if (lane) return;
+  if (a.dscale) element_store(a.dscale, first + warp, dtype3(a.dtype[0]), sum.y);
+  if (a.dshift) element_store(a.dshift, first + warp, dtype3(a.dtype[1]), sum.x);
 }
 
 template <int whole> static const void *of_kind(int kind)
@@ -397,5 +403,5 @@ bool cuda_norm_groups_clusters(const qn_device *device) { return cuda_has_cluste
 
 void cuda_norm_groups_add(const cuda_groups_sums *a, void *stream)
 {
-  add_items<<<(unsigned)((a->sides * a->channels + 31) / 32), 256, 0, (cudaStream_t)stream>>>(*a);
+  add_items<<<(unsigned)((a->sides * a->channels + ADDED - 1) / ADDED), ADDERS, 0, (cudaStream_t)stream>>>(*a);
 }
