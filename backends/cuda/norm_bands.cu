@@ -391,9 +391,9 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 
   float scale[E], less[N], along[N];
   if (m.count) {
 #pragma unroll
-    for (int e = 0; e < N; e++) less[e] = b.less[m.lane * E + e], along[e] = b.along[m.lane * E + e];
+    for (int e = 0; e < N; e++) less[e] = rstd[e] * b.less[m.lane * E + e], along[e] = rstd[e] * b.along[m.lane * E + e];
 #pragma unroll
-    for (int e = 0; e < E; e++) scale[e] = b.scale[m.lane * E + e];
+    for (int e = 0; e < E; e++) scale[e] = rstd[e % N] * b.scale[m.lane * E + e];
   }
   char *dx = (char *)a.p[Y] + m.start<whole>(a, Y);
 #pragma unroll 2
@@ -401,7 +401,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 
     vector_open<whole>(v, 0, words[k * m.active + t]);
     vector_open<whole>(d, 0, dys[k * m.active + t]);
 #pragma unroll
-    for (int e = 0; e < E; e++) v[e] = rstd[e % N] * (d[e] * scale[e] - less[e % N] - (v[e] - mean[e % N]) * rstd[e % N] * along[e % N]);
+    for (int e = 0; e < E; e++) v[e] = fmaf(d[e], scale[e], -fmaf((v[e] - mean[e % N]) * rstd[e % N], along[e % N], less[e % N]));
     *(uint4 *)dx = vector_close<whole>(v, 0);
   }
 }
@@ -495,16 +495,16 @@ static const form forward_forms[] = {
   { 128, 128, 8, 1 }, { 128, 256, 4, 1 }, { 128, 512, 2, 1 }, { 128, 256, 4, 8 }, { 128, 512, 2, 8 }, { 64, 512, 2, 8 }, { 32, 512, 2, 8 }, { 128, 512, 1, 1 },
 };
 static const form gradient_forms[] = {
-  { 128, 128, 8, 1 }, { 128, 256, 4, 1 }, { 64, 256, 4, 8 }, { 32, 256, 2, 1 },
+  { 128, 128, 8, 1 }, { 128, 256, 4, 1 }, { 64, 128, 4, 8 }, { 64, 256, 4, 8 }, { 32, 256, 2, 1 },
 };
 
-/* Batch norm: a cluster, or one block of a multiprocessor, is slower than two trips of which the cache has one, if those are in whole words.
- * Gradients: so is a cluster than norm_groups, where words are of several groups. */
+/* Batch norm: a cluster, or one block of a multiprocessor, is slower than two trips of which the cache has one, if those are in whole words;
+ * its gradients have clusters where planes are not. Other gradients: a cluster is slower than norm_groups, where words are of several groups. */
 template <size_t n> static bool choose(state *s, const qn_device *device, const qn_nest *outer, int64_t E, bool batch, const form (&forms)[n])
 {
   const int64_t all = outer->dim[outer->rank - 1];
   const bool alone = !batch || s->a.run % E || (uint64_t)s->elements * (uint64_t)(16 / E) > device->cache;
-  const bool clusters = !batch && (s->dy < 0 || s->a.folds == 1) && cuda_has_clusters(device);
+  const bool clusters = (batch ? s->dy >= 0 && s->a.run > E && s->a.run % E : s->dy < 0 || s->a.folds == 1) && cuda_has_clusters(device);
   for (const form &f : forms) {
     int64_t groups = 1;
     while (groups < all && (groups * s->a.run * (16 / E) < f.least || groups * s->a.run % E || all % groups)) groups++;
