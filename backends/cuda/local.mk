@@ -138,6 +138,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pool_lanes.cuh \
   backends/cuda/pool_lp.cuh \
   backends/cuda/pool_peak.cuh \
+  backends/cuda/pool_sweep.cuh \
   backends/cuda/pool_adaptive.cu \
   backends/cuda/pool_backward.cu \
   backends/cuda/pool_direct.cu \

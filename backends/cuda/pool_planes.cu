@@ -6,14 +6,15 @@
  *
  * small: square windows of SIZE every STEP, known to the compiler: a thread takes STRIP outputs of a column, and what two of
  * them share once. other: any window, in two steps: what each line gives to each column of outputs (of a long line up to 32 lanes
- * join what they found), then each output from its lines. */
+ * join what they found), then each output from its lines. wide: the same of windows every 1, SWEEP of them by a thread. */
 #include <cuda_pipeline_primitives.h>
 #include "cuda_backend.h"
 #include "engines.h"
 #include "pool.cuh"
+#include "pool_sweep.cuh"
 #include "shared_memory.h"
 
-enum { THREADS = 256, STRIP = 4, BATCH = 4, STAGE = 26 << 10, STAGE_MOST = 96 << 10 };
+enum { THREADS = 256, STRIP = 4, BATCH = 4, STAGE = 26 << 10, STAGE_MOST = 96 << 10, WIDE = -1 /* a SIZE */ };
 enum { MAX, MAX_INDEX, AVERAGE };
 
 struct planes : pool {                    /* in[0] and what else it knows of a third dim are 1 */
@@ -22,6 +23,7 @@ struct planes : pool {                    /* in[0] and what else it knows of a t
   int32_t  bands;                         /* of a plane, one block each; band: output rows of one */
   int32_t  lane_bits, part;               /* of lanes that join; part: where in shared memory what lines give begins, in bytes */
   cuda_divisor by_bands, by_rows, by_strips;  /* of a plane; of outputs */
+  cuda_divisor by_across, by_down;        /* wide: what threads take of a line, of a column */
 };
 
 /* What was found of a window so far, and where: its tap's number. */
@@ -148,6 +150,36 @@ __device__ __forceinline__ void other_windows(const planes &p, const T *s, float
   }
 }
 
+template <class T, int mode>
+__device__ __forceinline__ void wide_windows(const planes &p, const T *s, float *part, uint32_t plane0, int n, int o0, int rows, int first, int lines)
+{
+  const int width = p.out[2], across = p.by_across.by, down = p.by_down.by;
+  s += (int64_t)first * p.in[2];
+  for (int unit = threadIdx.x; unit < n * lines * across; unit += THREADS) {
+    const int line = cuda_quotient(unit, p.by_across), ox = (unit - line * across) * SWEEP;
+    const T *const from = s + line * p.in[2];
+    float f[SWEEP][1];
+    sweep<mode == AVERAGE>(f, ox - p.before[2], p.size[2], p.in[2], [&](float (&v)[1], int x) { v[0] = tap_value(from, x); });
+#pragma unroll
+    for (int k = 0; k < SWEEP; k++)
+      if (ox + k < width) part[line * width + ox + k] = f[k][0];
+  }
+  __syncthreads();
+  for (int unit = threadIdx.x; unit < n * down * width; unit += THREADS) {
+    const int q = cuda_quotient(unit, p.by_out[2]), ox = unit - q * width, k = cuda_quotient(q, p.by_down), o = (q - k * down) * SWEEP;
+    const float *const from = part + (k * lines - first) * width + ox;
+    float f[SWEEP][1];
+    sweep<mode == AVERAGE>(f, o0 + o - p.before[1], p.size[1], first + lines, [&](float (&v)[1], int y) { v[0] = from[y * width]; });
+#pragma unroll
+    for (int r = 0; r < SWEEP; r++) {
+      if (o + r >= rows) break;
+      found<mode> g;
+      g.v = f[r][0];
+      put<T, mode>(p, plane0 + k, o0 + o + r, ox, g);
+    }
+  }
+}
+
 template <class T, int mode, int SIZE, int STEP> __global__ void __launch_bounds__(THREADS) pool_planes(const __grid_constant__ planes p)
 {
   extern __shared__ uint4 stage[];
@@ -173,8 +205,10 @@ template <class T, int mode, int SIZE, int STEP> __global__ void __launch_bounds
   __pipeline_wait_prior(0);
   __syncthreads();
   const T *s = (const T *)stage + (from - begin) - (int64_t)first * p.in[2];
-  if constexpr (SIZE != 0) small_windows<T, mode, SIZE, STEP>(p, s, plane0, n, o0, rows, p.bands > 1 ? last : p.in[1]);
-  else other_windows<T, mode>(p, s, (float *)((char *)stage + p.part), plane0, n, o0, rows, first, p.bands > 1 ? last - first : p.in[1]);
+  const int lines = p.bands > 1 ? last - first : p.in[1];
+  if constexpr (SIZE == WIDE) wide_windows<T, mode>(p, s, (float *)((char *)stage + p.part), plane0, n, o0, rows, first, lines);
+  else if constexpr (SIZE != 0) small_windows<T, mode, SIZE, STEP>(p, s, plane0, n, o0, rows, first + lines);
+  else other_windows<T, mode>(p, s, (float *)((char *)stage + p.part), plane0, n, o0, rows, first, lines);
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
@@ -189,8 +223,16 @@ static int small_window(const pool &p)
   int small = 10 * p.size[1] + p.step[1];
   return square && (small == 32 || small == 31 || small == 22) ? small : 0;
 }
+static bool is_wide(const pool &p)
+{
+  bool wide = !p.adaptive;
+  for (int d = 1; d < 3; d++) wide = wide && p.size[d] >= SWEEP && p.step[d] == 1 && p.dilation[d] == 1;
+  return wide;
+}
 template <class T, int mode> static kernel choose_window(const planes &p)
 {
+  if constexpr (mode != MAX_INDEX)
+    if (is_wide(p)) return (kernel)pool_planes<T, mode, WIDE, 1>;
   switch (small_window(p)) {
   case 32: return (kernel)pool_planes<T, mode, 3, 2>;
   case 31: return (kernel)pool_planes<T, mode, 3, 1>;
@@ -228,6 +270,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t reach = (int64_t)(p.size[1] + p.adaptive - 1) * p.dilation[1] + 1;
   int64_t units = 2 * r->device->units, most = qn_min_i64(STAGE_MOST, (int64_t)r->device->shared_per_block) - 48, lines = p.in[1];
   p.per_block = (uint32_t)qn_max_i64(1, qn_min_i64((given ? STAGE : STAGE / 2) / (lines * (line + given)), qn_ceil_div(count, units)));
+  if (is_wide(p) && indices < 0) p.per_block = (uint32_t)qn_max_i64(1, qn_min_i64(p.per_block, count / (5 * r->device->units)));
   p.bands = 1, p.band = p.out[1];
   if (lines * (line + given) > STAGE) {
     int64_t band = (STAGE / (line + given) - reach) / p.step[1] + 1;
@@ -243,6 +286,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.by_bands = cuda_divide_by(p.bands);
   p.by_rows = cuda_divide_by(p.out[1]);
   p.by_strips = cuda_divide_by(qn_ceil_div(p.band, STRIP));
+  p.by_across = cuda_divide_by(qn_ceil_div(p.out[2], (int64_t)SWEEP)), p.by_down = cuda_divide_by(qn_ceil_div(p.band, (int64_t)SWEEP));
   double blocks = (double)qn_ceil_div(count, p.per_block) * p.bands;
   if (blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 blocks", "x", "", "%s", "more");
   state st = {};

@@ -9,6 +9,7 @@
  * Packed planes (NCHW) are pool_strips.cu's or pool_planes.cu's. */
 #include "engines.h"
 #include "pool.cuh"
+#include "pool_sweep.cuh"
 
 enum { MAX, MAX_INDEX, AVERAGE, THREADS = 128 };
 
@@ -237,6 +238,54 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
   }
 }
 
+/* The same of windows every 1, of which a thread takes SWEEP. */
+template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) pool_sweeps(const __grid_constant__ pool p)
+{
+  constexpr int V = vector_per_16<whole>;
+  extern __shared__ float4 lines[];
+  uint32_t band, chunk, k;
+  const uint32_t n = cuda_quotient(cuda_quotient(blockIdx.x, p.by_cells[1], &band), p.by_cells[0], &chunk);
+  const int many = (int)min(p.splits, p.groups - chunk * p.splits), top = (int)band * p.band, rows = min(p.band, p.out[1] - top), width = p.out[2], K = (int)p.splits;
+  const int first = max(top - p.before[1], 0), end = min(top - p.before[1] + rows - 1 + p.size[1], p.in[1]), across = (width + SWEEP - 1) / SWEEP, down = (rows + SWEEP - 1) / SWEEP;
+  const int64_t base = n * p.x_stride[0] + chunk * p.splits * V;
+  for (int i = threadIdx.x; i < (end - first) * across * K; i += LARGE_THREADS) {
+    const int q = (int)cuda_quotient(i, p.by_cells[2], &k), row = q / across, ox = (q - row * across) * SWEEP;
+    if ((int)k >= many) continue;
+    const int64_t from = base + k * V + (first + row) * p.x_stride[3];
+    float f[SWEEP][V];
+    sweep<mode == AVERAGE>(f, ox - p.before[2], p.size[2], p.in[2], [&](float (&v)[V], int x) { vector_load_whole<whole>(v, p.x, from + x * p.x_stride[4]); });
+#pragma unroll
+    for (int j = 0; j < SWEEP; j++)
+      if (ox + j < width)
+#pragma unroll
+        for (int c = 0; c < V / 4; c++) lines[((row * width + ox + j) * K + k) * (V / 4) + c] = make_float4(f[j][c * 4], f[j][c * 4 + 1], f[j][c * 4 + 2], f[j][c * 4 + 3]);
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < down * width * K; i += LARGE_THREADS) {
+    uint32_t ox;
+    const int q = (int)cuda_quotient(i, p.by_cells[2], &k), o = (int)cuda_quotient(q, p.by_out[2], &ox) * SWEEP;
+    if ((int)k >= many) continue;
+    float f[SWEEP][V];
+    sweep<mode == AVERAGE>(f, top + o - p.before[1], p.size[1], end, [&](float (&v)[V], int y) {
+#pragma unroll
+      for (int c = 0; c < V / 4; c++) {
+        const float4 w = lines[(((y - first) * width + (int)ox) * K + k) * (V / 4) + c];
+        v[c * 4] = w.x, v[c * 4 + 1] = w.y, v[c * 4 + 2] = w.z, v[c * 4 + 3] = w.w;
+      }
+    });
+    place at = { n, (chunk * p.splits + k) * V, { 0, top + o, (int)ox } };
+#pragma unroll
+    for (int r = 0; r < SWEEP; r++, at.o[1]++) {
+      if (o + r >= rows) break;
+      found<V, mode> g;
+#pragma unroll
+      for (int c = 0; c < V; c++) g.v[c] = f[r][c];
+      const window w = window_of(p, at.o);
+      put<V, mode, whole>(p, at, w, V, mode == AVERAGE ? 1 / fmaxf(divisor_of(p, w), 1) : 1, g);
+    }
+  }
+}
+
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
 /* Vectors of a block (p->splits) and its band, as shared memory takes them and the device is filled; bytes of it, 0: too wide. */
@@ -246,7 +295,7 @@ static int64_t large_choose(pool *p, int64_t bytes, int64_t units)
   for (uint32_t k = p->groups < 4 ? p->groups : 4; k && !best; k /= 2)
     for (int64_t bands = 1; bands <= p->out[1] && !best; bands *= 2) {
       const int64_t band = qn_ceil_div(p->out[1], bands), high = (band - 1) * p->step[1] + (p->size[1] - 1) * (int64_t)p->dilation[1] + 1, shared = high * p->out[2] * k * bytes;
-      if (shared > LARGE_MEMORY || (k > 1 && (double)p->n * qn_ceil_div(p->groups, k) * bands < 2 * units) || (bands > 1 && band < p->size[1])) continue;
+      if (shared > LARGE_MEMORY || (k > 1 && (double)p->n * qn_ceil_div(p->groups, k) * bands < units + units / 2) || (bands > 1 && band < p->size[1])) continue;
       const int64_t chunks = qn_ceil_div(p->groups, k);
       best = shared, p->splits = k, p->band = (int32_t)band;
       p->by_cells[0] = cuda_divide_by(chunks), p->by_cells[1] = cuda_divide_by(qn_ceil_div(p->out[1], band)), p->by_cells[2] = cuda_divide_by(k);
@@ -323,7 +372,10 @@ template <int whole, int SIZE, int STEP> static void launch_small(const pool &p,
 
 template <int V, int whole> static void launch_whole(const state *st, const pool &p, cudaStream_t stream)
 {
-  if (st->large && p.average) pool_large<AVERAGE, whole><<<p.units, LARGE_THREADS, st->large, stream>>>(p);
+  const bool sweeps = p.step[1] == 1 && p.step[2] == 1 && p.dilation[1] == 1 && p.dilation[2] == 1 && p.size[1] >= SWEEP && p.size[2] >= SWEEP;
+  if (st->large && sweeps && p.average) pool_sweeps<AVERAGE, whole><<<p.units, LARGE_THREADS, st->large, stream>>>(p);
+  else if (st->large && sweeps) pool_sweeps<MAX, whole><<<p.units, LARGE_THREADS, st->large, stream>>>(p);
+  else if (st->large && p.average) pool_large<AVERAGE, whole><<<p.units, LARGE_THREADS, st->large, stream>>>(p);
   else if (st->large) pool_large<MAX, whole><<<p.units, LARGE_THREADS, st->large, stream>>>(p);
   else if (st->small == 32) launch_small<whole, 3, 2>(p, stream);
   else if (st->small == 31) launch_small<whole, 3, 1>(p, stream);
