@@ -1,108 +1,152 @@
-/* pool_means.cu -- gradients of mean pooling by 3 by 3 every 1, of f16, bf16 and f32 of channels last (NHWC).
+/* pool_means.cu -- gradients of mean pooling by 3 by 3 every 1 or every 2, of f16, bf16 and f32 of channels last (NHWC): a thread has 16 bytes of channels
+ * of some columns of dx, and goes down a band of rows.
  *
  *   dx[x] = the sum of dy / divisor over the windows that cover x
  *
- * Sums of three of a row of dy, kept for the three rows of dx that they belong to: a lane goes down a band of rows, with a word of channels of
- * a few columns. */
+ * What lies across of a row of windows is summed once for the rows of dx that it covers. */
 #include "engines.h"
-#include "pool_lanes.cuh"
+#include "pool_gradient.cuh"
 
-enum { SIZE = 3 };
+enum { SIZE = 3, THREADS = 128, COLUMNS = 2, AHEAD = 2, LEAST = 8 };        /* rows of windows in flight; rows of a band, at least */
 
-enum { MEAN_COLUMNS = 7, MEAN_WARPS = 4 };
+struct means : gradient {
+  int32_t  band;                          /* rows of dx, whole steps */
+  uint32_t threads;
+  cuda_divisor by_vectors, by_strips, by_bands;
+};
 
-template <int dtype> __global__ void __launch_bounds__(MEAN_WARPS * 32) pool_means(const __grid_constant__ lanes p)
+template <int dtype, int STEP, bool even> __global__ void __launch_bounds__(THREADS) pool_means(const __grid_constant__ means p)
 {
-  enum { L = per_word<dtype>, ACROSS = MEAN_COLUMNS + SIZE - 1, AHEAD = 3 /* rows in flight */ };
-  strip s;
-  const uint32_t warp = __shfl_sync(~0u, blockIdx.x * MEAN_WARPS + threadIdx.x / 32, 0);  /* the warp's, as compilers see so */
-  if (!strip_of(s, p, warp, MEAN_COLUMNS, L)) return;
-  const int ox = s.x0 + p.before[2] - (SIZE - 1);          /* the first window over the first column */
-  const uint32_t *const dy = (const uint32_t *)p.dy + ((int64_t)s.n * p.y_stride[0] + s.c + (int64_t)ox * p.of_dy.x) / L;
-  uint32_t *const dx = (uint32_t *)p.dx + ((int64_t)s.n * p.dx_stride[0] + s.c + (int64_t)s.x0 * p.of_dx.x) / L;
-  const int dy_row = p.of_dy.y / L, dy_step = p.of_dy.x / L, dx_row = p.of_dx.y / L, dx_step = p.of_dx.x / L;
-  const auto load = [&](uint32_t (&w)[ACROSS], int oy) {
+  constexpr int V = vector_per_16<dtype>, WINDOWS = (COLUMNS - 1) / STEP + SIZE - STEP + 1, KEPT = SIZE - STEP;
+  const uint32_t thread = blockIdx.x * THREADS + threadIdx.x;
+  if (thread >= p.threads) return;
+  uint32_t vector, strip, band;
+  const uint32_t n = cuda_quotient(cuda_quotient(cuda_quotient(thread, p.by_vectors, &vector), p.by_strips, &strip), p.by_bands, &band);
+  const int x0 = (int)strip * COLUMNS, top = (int)band * p.band, end = min(top + p.band, p.in[1]), columns = min((int)COLUMNS, p.in[2] - x0);
+  const int ox = (x0 + p.before[2] - SIZE + STEP) / STEP;       /* the first window over the first column */
+  const char *const dy = (const char *)p.dy + (n * p.y_stride[0] + vector * V) * (16 / V);
+  char *const dx = (char *)p.dx + (n * p.dx_stride[0] + vector * V + (int64_t)x0 * p.of_dx.x) * (16 / V);
+
+  uint32_t at[WINDOWS], there[WINDOWS];   /* there: ~0, or 0 of a window that is not */
+  float across[WINDOWS];                  /* SIZE to a window's taps, which no float rounds */
 #pragma unroll
-    for (int k = 0; k < ACROSS; k++) {
-      w[k] = 0;
-      if ((unsigned)(ox + k) < (unsigned)p.out[2] && (unsigned)oy < (unsigned)p.out[1]) w[k] = dy[oy * dy_row + k * dy_step];
-    }
-  };
-  const auto sum = [&](float (&line)[MEAN_COLUMNS][L], const uint32_t (&w)[ACROSS], int oy) {
-    const int down = p.even ? 0 : taps_beside(p, 1, oy - p.before[1], SIZE);
-#pragma unroll
-    for (int i = 0; i < L; i++) {
-      float v[ACROSS];
-#pragma unroll
-      for (int k = 0; k < ACROSS; k++) {
-        v[k] = channel<dtype>(w[k], i);
-        if (!p.even) v[k] *= p.inverse[down * taps_beside(p, 2, ox + k - p.before[2], SIZE)];
-      }
-#pragma unroll
-      for (int a = 0; a < MEAN_COLUMNS; a++) line[a][i] = v[a] + v[a + 1] + v[a + 2];
-    }
-  };
-  const int first = s.top + p.before[1] - (SIZE - 1);
-  uint32_t w[AHEAD][ACROSS];
-  float above[SIZE - 1][MEAN_COLUMNS][L];
-#pragma unroll
-  for (int r = 0; r < SIZE - 1; r++) load(w[r], first + r);
-#pragma unroll
-  for (int r = 0; r < SIZE - 1; r++) sum(above[r], w[r], first + r);
-#pragma unroll
-  for (int r = 0; r < AHEAD; r++) load(w[r], first + SIZE - 1 + r);
-#pragma unroll 1
-  for (int y0 = s.top; y0 < s.end; y0 += AHEAD) {
-#pragma unroll
-    for (int r = 0; r < AHEAD; r++) {
-      const int y = y0 + r;
-      float line[MEAN_COLUMNS][L];
-      sum(line, w[r], y + p.before[1]);
-      load(w[r], y + AHEAD + p.before[1]);
-#pragma unroll
-      for (int a = 0; a < MEAN_COLUMNS; a++) {
-        float v[L];
-#pragma unroll
-        for (int i = 0; i < L; i++) {
-          v[i] = above[0][a][i] + above[1][a][i] + line[a][i];
-          if (p.even) v[i] *= p.share;
-          above[0][a][i] = above[1][a][i], above[1][a][i] = line[a][i];
-        }
-        if (y < s.end && s.x0 + a < p.in[2]) dx[y * dx_row + a * dx_step] = word_of<dtype>(v);
-      }
-    }
+  for (int k = 0; k < WINDOWS; k++) {
+    const int o = ox + k;
+    at[k] = min(max(o, 0), p.out[2] - 1) * p.of_dy.x * (16 / V), there[k] = (unsigned)o < (unsigned)p.out[2] ? ~0u : 0;
+    across[k] = even ? 1 : SIZE * p.inverse[max(1, taps_beside(p, 2, o * STEP - p.before[2], SIZE))];
   }
+  const auto load = [&](uint4 (&q)[WINDOWS], int oy) {
+    const char *const row = dy + (int64_t)(min(max(oy, 0), p.out[1] - 1) * p.of_dy.y) * (16 / V);
+#pragma unroll
+    for (int k = 0; k < WINDOWS; k++) q[k] = *(const uint4 *)(row + at[k]);
+  };
+  /* What a row of windows gives to each column. */
+  const auto sum = [&](float (&line)[COLUMNS][V], const uint4 (&q)[WINDOWS], int oy) {
+    const uint32_t here = (unsigned)oy < (unsigned)p.out[1] ? ~0u : 0;
+    const float down = even ? 1 : p.share * SIZE * p.inverse[max(1, taps_beside(p, 1, oy * STEP - p.before[1], SIZE))];
+    float v[WINDOWS][V];
+#pragma unroll
+    for (int k = 0; k < WINDOWS; k++) {
+      const uint32_t mask = there[k] & here;
+      vector_open<dtype>(v[k], 0, make_uint4(q[k].x & mask, q[k].y & mask, q[k].z & mask, q[k].w & mask));
+      if (!even)
+#pragma unroll
+        for (int i = 0; i < V; i++) v[k][i] *= across[k] * down;
+    }
+#pragma unroll
+    for (int a = 0; a < COLUMNS; a++)
+#pragma unroll
+      for (int i = 0; i < V; i++)
+        if (STEP == 1) line[a][i] = a % 2 ? (v[a][i] + v[a + 1][i]) + v[a + 2][i] : v[a][i] + (v[a + 1][i] + v[a + 2][i]);
+        else line[a][i] = a % 2 ? v[a / 2][i] + v[a / 2 + 1][i] : v[a / 2][i];
+  };
+  const auto store = [&](int y, const float (&v)[COLUMNS][V]) {
+    if (y < top || y >= end) return;
+    char *const to = dx + (int64_t)(y * p.of_dx.y) * (16 / V);
+#pragma unroll
+    for (int a = 0; a < COLUMNS; a++) {
+      float w[V];
+#pragma unroll
+      for (int i = 0; i < V; i++) w[i] = even ? v[a][i] * p.share : v[a][i];
+      if (a < columns) *(uint4 *)(to + a * p.of_dx.x * (16 / V)) = vector_close<dtype>(w, 0);
+    }
+  };
+
+  /* Every 1, line[0] is what two rows of windows give and line[1] what the last of them does; every 2, line[0] is the last. */
+  float line[KEPT][COLUMNS][V];
+  uint4 q[AHEAD][WINDOWS];
+  const int first = (top + p.before[1] - SIZE + STEP) / STEP;
+#pragma unroll
+  for (int r = 0; r < KEPT; r++) load(q[r], first + r);
+#pragma unroll
+  for (int r = 0; r < KEPT; r++) sum(line[r], q[r], first + r);
+#pragma unroll
+  for (int a = 0; a < AHEAD; a++) load(q[a], first + KEPT + a);
+  if (STEP == 1)
+#pragma unroll
+    for (int a = 0; a < COLUMNS; a++)
+#pragma unroll
+      for (int i = 0; i < V; i++) line[0][a][i] += line[KEPT - 1][a][i];
+#pragma unroll 1
+  for (int oy0 = first + KEPT; oy0 * STEP - p.before[1] - (STEP - 1) < end; oy0 += AHEAD)
+#pragma unroll
+    for (int k = 0; k < AHEAD; k++) {
+      const int oy = oy0 + k, y = oy * STEP - p.before[1];
+      float next[COLUMNS][V], both[COLUMNS][V];
+      sum(next, q[k], oy);
+      load(q[k], oy + AHEAD);
+      if (STEP == 2) store(y - 1, line[0]);
+#pragma unroll
+      for (int a = 0; a < COLUMNS; a++)
+#pragma unroll
+        for (int i = 0; i < V; i++) {
+          both[a][i] = line[0][a][i] + next[a][i];
+          line[0][a][i] = STEP == 1 ? line[KEPT - 1][a][i] + next[a][i] : next[a][i], line[KEPT - 1][a][i] = next[a][i];
+        }
+      store(y, both);
+    }
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
 typedef const void *kernel;
-struct state { lanes p; gradient_roles of; kernel kernel; uint32_t blocks; };
+struct state { means p; gradient_roles of; kernel kernel; };
+
+template <int dtype, int STEP> static kernel kernel_of(bool even) { return even ? (kernel)pool_means<dtype, STEP, true> : (kernel)pool_means<dtype, STEP, false>; }
+template <int dtype> static kernel kernel_of(int window, bool even)
+{
+  return window / 10 == 31 && window % 10 < SIZE ? kernel_of<dtype, 1>(even) : window == 321 ? kernel_of<dtype, 2>(even) : nullptr;
+}
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   state s = {};
   qn_status status = gradient_fill(&s.p, &s.of, r, out);
   if (status != QN_OK) return status;
-  lanes *p = &s.p;
-  const qn_value *dx = &r->value[s.of.dx];
-  if (gradient_channels(p, &s.of, r) == 1) return qn_refuse(out, "channels side by side in vectors", "dx", "nhwc of a multiple of 8", "%s", "others");
+  means *p = &s.p;
+  const uint32_t dtype = r->value[s.of.dx].dtype;
+  const int v = gradient_channels(p, &s.of, r), window = square_of(p);
+  if (v == 1) return qn_refuse(out, "channels side by side in vectors", "dx", "nhwc of a multiple of 8", "%s", "others");
   if (!p->flat) return qn_refuse(out, "windows within a plane", "dx", "1 deep", "%d", p->size[0]);
-  if (square_of(p) / 10 != 31 || p->before[1] >= SIZE) return qn_refuse(out, "squares of 3 by 3 every 1", "dx", "3x3", "%dx%d", p->size[1], p->size[2]);
-  if (!lanes_choose(p, r, MEAN_COLUMNS, dx->dtype)) return qn_refuse(out, "fewer than 2^26 warps", "dx", "", "%s", "more");
-  s.blocks = (uint32_t)qn_ceil_div(p->warps, MEAN_WARPS);
-  s.kernel = dx->dtype == QN_F32 ? (kernel)pool_means<QN_F32> : dx->dtype == QN_BF16 ? (kernel)pool_means<QN_BF16> : (kernel)pool_means<QN_F16>;
+  s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(window, p->even) : dtype == QN_BF16 ? kernel_of<QN_BF16>(window, p->even) : kernel_of<QN_F16>(window, p->even);
+  if (!s.kernel) return qn_refuse(out, "windows of 3 by 3", "dx", "every 1, or every 2 from -1 on", "%dx%d", p->size[1], p->size[2]);
+  const int64_t bands = qn_max_i64(1, p->in[1] / LEAST), strips = qn_ceil_div(p->in[2], (int64_t)COLUMNS);
+  p->band = (int32_t)qn_round_up(qn_ceil_div(p->in[1], bands), p->step[1]);
+  const double threads = (double)p->n * (double)(p->c / v) * (double)strips * (double)qn_ceil_div(p->in[1], p->band);
+  if (threads > INT32_MAX) return qn_refuse(out, "fewer than 2^31 threads", "dx", "", "%s", "more");
+  p->threads = (uint32_t)threads;
+  p->by_vectors = cuda_divide_by(p->c / v), p->by_strips = cuda_divide_by(strips), p->by_bands = cuda_divide_by(qn_ceil_div(p->in[1], p->band));
   return cuda_keep(out, &s, sizeof s);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const state *st = (const state *)prepared->state;
-  lanes p = st->p;
+  means p = st->p;
   p.dy = launch->ptr[st->of.dy];
   p.dx = launch->ptr[st->of.dx];
   void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, MEAN_WARPS * 32, arguments, 0, (cudaStream_t)launch->stream), "pool_means");
+  return cuda_check(cudaLaunchKernel(st->kernel, (p.threads + THREADS - 1) / THREADS, THREADS, arguments, 0, (cudaStream_t)launch->stream), "pool_means");
 }
 
 static const qn_engine row[] = {
