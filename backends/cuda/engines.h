@@ -71,12 +71,15 @@
   X(random_direct)    \
   X(pool_runs)        \
   X(pool_falls)       \
+  X(pool_slides)      \
+  X(pool_sinks)       \
+  X(pool_drops)       \
+  X(pool_scatter)     \
   X(pool_strips)      \
   X(pool_planes)      \
   X(pool_vector)      \
   X(pool_tiles)       \
   X(pool_spread)      \
-  X(pool_scatter)     \
   X(pool_means)       \
   X(pool_scatter_planes) \
   X(pool_backward)    \

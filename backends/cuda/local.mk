@@ -134,6 +134,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pad.cuh \
   backends/cuda/pool.cuh \
   backends/cuda/pool_bands.cuh \
+  backends/cuda/pool_falls.cuh \
   backends/cuda/pool_gradient.cuh \
   backends/cuda/pool_lanes.cuh \
   backends/cuda/pool_lp.cuh \
@@ -142,6 +143,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pool_adaptive.cu \
   backends/cuda/pool_backward.cu \
   backends/cuda/pool_direct.cu \
+  backends/cuda/pool_drops.cu \
   backends/cuda/pool_falls.cu \
   backends/cuda/pool_lp.cu \
   backends/cuda/pool_means.cu \
@@ -149,6 +151,8 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pool_runs.cu \
   backends/cuda/pool_scatter.cu \
   backends/cuda/pool_scatter_planes.cu \
+  backends/cuda/pool_sinks.cu \
+  backends/cuda/pool_slides.cu \
   backends/cuda/pool_spread.cu \
   backends/cuda/pool_strips.cu \
   backends/cuda/pool_tiles.cu \

@@ -1,92 +1,101 @@
-/* pool_falls.cu -- max pooling with indices, and its gradients, of f16, bf16 and f32, packed planes (NCHW), by small squares of windows: a lane has 4
- * columns of a plane of x and the windows that begin there, and goes down a band of rows with both in registers.
+/* pool_falls.cu -- max pooling with indices, and its gradients by them, of f16, bf16 and f32, packed planes (NCHW), by small squares of windows.
  *
  *   max        y = the largest tap inside x, NaN above all, the first of equals; indices: which
- *   backward   dx[x] = the sum of dy over the windows whose maximum came from x: by its indices, or by x once more
+ *   backward   dx[x] = the sum of dy over the windows whose index is x
  *
- * What a lane needs of its neighbours' x, and what its windows give to their columns, goes from lane to lane. Of x, a window's largest is found
- * line by line. A window's place is a bit of a word, and what it adds to one is predicated: bits become predicates many at once.
+ * Of x, a window's largest is found line by line. A window's place is a bit of a word, and what it adds to one is predicated: bits become predicates
+ * many at once.
  *
  * line: gradients of rows by themselves (1-D), where a thread reads the windows over its 4 columns. */
 #include "engines.h"
-#include "pool_peak.cuh"
-#include "words.cuh"
+#include "pool_falls.cuh"
 
-struct falls : gradient {
-  uint32_t count, warps;                  /* planes */
-  int32_t  per_warp;                      /* planes side by side; 0: a plane has several strips */
-  int32_t  band;                          /* rows of one, whole steps */
-  cuda_divisor by_lanes, by_strips, by_bands, by_width, by_depth;      /* lanes of a row; depth: planes of a channel, which places count through */
-};
+/* ---- the kernel ------------------------------------------------------------------------------------------------- */
 
-enum { C = 4, THREADS = 128, STRIP = 30 };  /* columns of a lane; of a warp, lanes that store where a row has more */
-
-/* Windows of HIGH_ by WIDE_, every DOWN_ and STEP_, from -ABOVE_ and -BEFORE_ on. Of a lane's windows: how many; the places of a line, of which number
- * 0 is column -BEFORE, and RIGHT are beyond the lane's columns. */
-template <int HIGH_, int DOWN_, int ABOVE_, int WIDE_, int STEP_, int BEFORE_> struct fall {
-  static constexpr int HIGH = HIGH_, DOWN = DOWN_, ABOVE = ABOVE_, WIDE = WIDE_, STEP = STEP_, BEFORE = BEFORE_;
-  static constexpr int KEPT = HIGH - DOWN, WINDOWS = C / STEP, PLACES = (WINDOWS - 1) * STEP + WIDE, RIGHT = PLACES - BEFORE - C;
-};
-
-/* ---- a lane ------------------------------------------------------------------------------------------------------ */
-
-struct lane {
-  bool here, owns, left, right;           /* is there one, does it store, has it neighbours? */
-  uint32_t plane, column;
-  int  top, end;                          /* rows, of a band */
-};
-
-__device__ __forceinline__ lane lane_of(const falls &p, int rows)
+/* AHEAD: lines of windows in flight. */
+template <int dtype, int how, class of, int AHEAD> __global__ void __launch_bounds__(THREADS) pool_falls(const __grid_constant__ falls p)
 {
-  const uint32_t warp = blockIdx.x * (THREADS / 32) + threadIdx.x / 32, number = threadIdx.x % 32;
-  lane at;
-  uint32_t band, strip;
-  at.plane = cuda_quotient(cuda_quotient(warp, p.by_bands, &band), p.by_strips, &strip), at.column = number;
-  at.here = warp < p.warps, at.owns = true;
-  if (p.per_warp) {
-    at.plane = at.plane * p.per_warp + cuda_quotient(number, p.by_lanes, &at.column);
-    at.here &= number < p.per_warp * p.by_lanes.by && at.plane < p.count;
-  } else {                                /* the outermost lanes are neighbours only */
-    at.column = strip * STRIP + number - 1;
-    at.here &= at.column < p.by_lanes.by;
-    at.owns = number > 0 && number <= STRIP;
-  }
-  if (!at.here) at.plane = 0, at.column = 0, at.owns = false;
-  at.left = at.here && at.column > 0, at.right = at.here && at.column + 1 < p.by_lanes.by;
-  at.top = (int)band * p.band, at.end = min(at.top + p.band, rows);
-  return at;
-}
+  constexpr int HIGH = of::HIGH, DOWN = of::DOWN, ABOVE = of::ABOVE, WIDE = of::WIDE, STEP = of::STEP, BEFORE = of::BEFORE, RIGHT = of::RIGHT, KEPT = of::KEPT;
+  constexpr int WINDOWS = of::WINDOWS, PLACES = of::PLACES, E = dtype == QN_F32 ? 1 : 2, bytes = 4 / E;
+  static_assert(BEFORE <= C && RIGHT >= 0 && RIGHT <= C && HIGH * WIDE <= 31, "neighbours' columns, and taps that a word counts");
+  const lane at = lane_of(p, p.in[1], blockIdx.x * (THREADS / 32) + threadIdx.x / 32);
+  uint32_t z;
+  cuda_quotient(at.plane, p.by_depth, &z);
+  const int top = at.top, end = at.end, height = p.in[1], width = p.in[2], high = p.out[1], wide = p.out[2];
+  const int oy_begin = max((top + ABOVE - HIGH + DOWN) / DOWN, 0), oy_end = (end - 1 + ABOVE) / DOWN + 1;      /* dx may go on below the last window */
+  const int64_t in_x = (int64_t)at.plane * height * width + at.column * C, in_y = (int64_t)at.plane * high * wide + at.column * WINDOWS;
+  const char *const dy = (const char *)p.dy + in_y * bytes, *const index = (const char *)p.indices + in_y * (how == BY_TAP ? 1 : p.index_dtype == QN_I64 ? 8 : 4);
+  char *const dx = (char *)p.dx + in_x * bytes;
 
-/* ---- columns of a line ------------------------------------------------------------------------------------------ */
+  struct line {
+    words<WINDOWS / E> dy;
+    words<how == BY_PLACE ? WINDOWS * 2 : 1> index;         /* taps; places */
+  };
+  const auto load = [&](line &l, int oy) {
+    const int here = min(oy, high - 1) * wide;
+    l.dy = load_words<WINDOWS / E>(dy, (int64_t)here * bytes);
+    if (how == BY_TAP) *l.index.w = WINDOWS == 4 ? *(const uint32_t *)(index + here) : *(const uint16_t *)(index + here);
+    if constexpr (how == BY_PLACE) {
+      if (p.index_dtype == QN_I64) l.index = load_words<WINDOWS * 2>(index, (int64_t)here * 8);
+      else *(words<WINDOWS> *)&l.index = load_words<WINDOWS>(index, (int64_t)here * 4);
+    }
+  };
 
-/* N words as they lie, 16 bytes at once. */
-template <int N> struct alignas(N < 4 ? 4 * N : 16) words { uint32_t w[N]; };
-template <int N> __device__ __forceinline__ words<N> load_words(const char *base, int64_t offset)
-{
-  words<N> q;
-  const uint32_t *from = (const uint32_t *)(base + offset);
-  if constexpr (N == 1) *q.w = *from;
-  else if constexpr (N == 2) *(uint2 *)q.w = *(const uint2 *)from;
-  else
+  float sum[HIGH][PLACES] = {};
+  line ahead[AHEAD];
 #pragma unroll
-    for (int i = 0; i < N / 4; i++) ((uint4 *)q.w)[i] = ((const uint4 *)from)[i];
-  return q;
-}
-template <int dtype, int N> __device__ __forceinline__ float open(const words<N> &q, int i)
-{
-  if (dtype == QN_F32) return __uint_as_float(q.w[i % N]);
-  const uint32_t w = q.w[i / 2 % N];
-  if (dtype == QN_BF16) return __uint_as_float(i % 2 ? w & 0xffff0000u : w << 16);
-  return f16_to_float((uint16_t)(i % 2 ? w >> 16 : w));
-}
-template <int dtype> __device__ __forceinline__ void store(void *base, int at, const float *v)
-{
-  if (dtype == QN_F32) *(float4 *)((float *)base + at) = make_float4(v[0], v[1], v[2], v[3]);
-  else if (dtype == QN_BF16) *(uint2 *)((uint16_t *)base + at) = make_uint2(pack_bf16(v[0], v[1]), pack_bf16(v[2], v[3]));
-  else *(uint2 *)((uint16_t *)base + at) = make_uint2(pack_f16(v[0], v[1]), pack_f16(v[2], v[3]));
+  for (int a = 0; a < AHEAD; a++) load(ahead[a], min(oy_begin + a, oy_end - 1));
+#pragma unroll 1
+  for (int oy0 = oy_begin; oy0 < oy_end; oy0 += AHEAD)
+#pragma unroll
+    for (int a = 0; a < AHEAD; a++) {
+      const int oy = oy0 + a, y0 = oy * DOWN - ABOVE;
+      if (AHEAD > 1 && oy >= oy_end) break;
+      const line &l = ahead[a];
+#pragma unroll
+      for (int w = 0; w < WINDOWS; w++) {
+        const float v = oy < high ? open<dtype>(l.dy, w) : 0;
+        uint32_t bits = 0;
+        if constexpr (how == BY_TAP) {
+          const uint32_t tap = *l.index.w >> 8 * w & 255;
+          if (tap < HIGH * WIDE) bits = 1u << tap;
+        } else {
+          const int place = p.index_dtype == QN_I64 ? place_among((int64_t)((uint64_t)l.index.w[2 * w + 1] << 32 | l.index.w[2 * w])) : (int)l.index.w[w];
+          uint32_t c, r = cuda_quotient((uint32_t)max(place, 0), p.by_width, &c) - (z * height + y0);
+          c -= at.column * C + w * STEP - BEFORE;
+          if (place >= 0 && r < HIGH && c < WIDE) bits = 1u << (r * WIDE + c);
+        }
+#pragma unroll
+        for (int r = 0; r < HIGH; r++)
+#pragma unroll
+          for (int c = 0; c < WIDE; c++) add_at_bit(sum[r][w * STEP + c], bits, r * WIDE + c, v);
+      }
+      load(ahead[a], min(oy + AHEAD, oy_end - 1));
+#pragma unroll
+      for (int r = 0; r < DOWN; r++) {    /* rows that no later window covers */
+        const int y = y0 + r;
+#pragma unroll
+        for (int i = 0; i < BEFORE; i++) {
+          const float there = __shfl_down_sync(~0u, sum[r][i], 1);
+          if (at.right) sum[r][C + i] += there;
+        }
+#pragma unroll
+        for (int i = 0; i < RIGHT; i++) {
+          const float there = __shfl_up_sync(~0u, sum[r][BEFORE + C + i], 1);
+          if (at.left) sum[r][BEFORE + i] += there;
+        }
+        if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum[r] + BEFORE);
+      }
+#pragma unroll
+      for (int r = 0; r < HIGH; r++)
+#pragma unroll
+        for (int i = 0; i < PLACES; i++) sum[r][i] = r < KEPT ? sum[r < KEPT ? r + DOWN : r][i] : 0;
+    }
 }
 
-/* ---- maxima by x ------------------------------------------------------------------------------------------------- */
+template <class index, int N> struct alignas(sizeof(index) * N < 16 ? sizeof(index) * N : 16) several { index v[N]; };
+
+/* ---- maxima and their indices ------------------------------------------------------------------------------------ */
 
 /* The largest of a line or a window, and where it is. Of 16 bits both are in one word, where the earlier of equals has the larger low half: the number
  * of the bit. */
@@ -135,120 +144,10 @@ template <int dtype, class of> __device__ __forceinline__ uint32_t largest_of_wi
   return largest;
 }
 
-/* ---- the kernel ------------------------------------------------------------------------------------------------- */
-
-/* AHEAD: lines of windows in flight. */
-template <int dtype, int how, class of, int AHEAD> __global__ void __launch_bounds__(THREADS) pool_falls(const __grid_constant__ falls p)
-{
-  constexpr int HIGH = of::HIGH, DOWN = of::DOWN, ABOVE = of::ABOVE, WIDE = of::WIDE, STEP = of::STEP, BEFORE = of::BEFORE, RIGHT = of::RIGHT, KEPT = of::KEPT;
-  constexpr int WINDOWS = of::WINDOWS, PLACES = of::PLACES, E = dtype == QN_F32 ? 1 : 2, bytes = 4 / E;
-  static_assert(BEFORE <= C && RIGHT >= 0 && RIGHT <= C && HIGH * WIDE <= 31, "neighbours' columns, and taps that a word counts");
-  const lane at = lane_of(p, p.in[1]);
-  uint32_t z;
-  cuda_quotient(at.plane, p.by_depth, &z);
-  const int top = at.top, end = at.end, height = p.in[1], width = p.in[2], high = p.out[1], wide = p.out[2];
-  const int oy_begin = max((top + ABOVE - HIGH + DOWN) / DOWN, 0), oy_end = (end - 1 + ABOVE) / DOWN + 1;      /* dx may go on below the last window */
-  const int64_t in_x = (int64_t)at.plane * height * width + at.column * C, in_y = (int64_t)at.plane * high * wide + at.column * WINDOWS;
-  const char *const x_image = (const char *)p.x + in_x * bytes, *const dy = (const char *)p.dy + in_y * bytes;
-  const char *const index = (const char *)p.indices + in_y * (how == BY_TAP ? 1 : p.index_dtype == QN_I64 ? 8 : 4);
-  char *const dx = (char *)p.dx + in_x * bytes;
-
-  struct line {
-    words<WINDOWS / E> dy;
-    words<C / E> x[how == BY_X ? DOWN : 1];
-    words<how == BY_PLACE ? WINDOWS * 2 : 1> index;         /* taps; places */
-  };
-  const auto load_x = [&](int y) { return load_words<C / E>(x_image, (int64_t)(min(max(y, 0), height - 1) * width) * bytes); };
-  const auto load = [&](line &l, int oy) {
-    const int here = min(oy, high - 1) * wide;
-    l.dy = load_words<WINDOWS / E>(dy, (int64_t)here * bytes);
-    if constexpr (how == BY_X)
-#pragma unroll
-      for (int r = 0; r < DOWN; r++) l.x[r] = load_x(oy * DOWN - ABOVE + KEPT + r);
-    if (how == BY_TAP) *l.index.w = WINDOWS == 4 ? *(const uint32_t *)(index + here) : *(const uint16_t *)(index + here);
-    if constexpr (how == BY_PLACE) {
-      if (p.index_dtype == QN_I64) l.index = load_words<WINDOWS * 2>(index, (int64_t)here * 8);
-      else *(words<WINDOWS> *)&l.index = load_words<WINDOWS>(index, (int64_t)here * 4);
-    }
-  };
-  peak<dtype != QN_F32> most[how == BY_X ? HIGH : 1][WINDOWS];             /* of each line of the windows */
-  const auto open_x = [&](peak<dtype != QN_F32> (&m)[WINDOWS], const words<C / E> &q, int y) {
-    if constexpr (how == BY_X) largest_of_line<dtype, of>(m, q, at.here && (unsigned)y < (unsigned)height, at);
-  };
-  if constexpr (how == BY_X)
-#pragma unroll
-    for (int r = 0; r < KEPT; r++) open_x(most[DOWN + r], load_x(oy_begin * DOWN - ABOVE + r), oy_begin * DOWN - ABOVE + r);
-
-  float sum[HIGH][PLACES] = {};
-  line ahead[AHEAD];
-#pragma unroll
-  for (int a = 0; a < AHEAD; a++) load(ahead[a], min(oy_begin + a, oy_end - 1));
-#pragma unroll 1
-  for (int oy0 = oy_begin; oy0 < oy_end; oy0 += AHEAD)
-#pragma unroll
-    for (int a = 0; a < AHEAD; a++) {
-      const int oy = oy0 + a, y0 = oy * DOWN - ABOVE;
-      if (AHEAD > 1 && oy >= oy_end) break;
-      const line &l = ahead[a];
-      if constexpr (how == BY_X) {
-#pragma unroll
-        for (int r = 0; r < KEPT; r++)
-#pragma unroll
-          for (int w = 0; w < WINDOWS; w++) most[r][w] = most[r + DOWN][w];
-#pragma unroll
-        for (int r = 0; r < DOWN; r++) open_x(most[KEPT + r], l.x[r], y0 + KEPT + r);
-      }
-#pragma unroll
-      for (int w = 0; w < WINDOWS; w++) {
-        const float v = oy < high ? open<dtype>(l.dy, w) : 0;
-        uint32_t bits = 0;
-        if constexpr (how == BY_X) {
-          largest_of_window<dtype, of>(most, w, &bits);
-        } else if constexpr (how == BY_TAP) {
-          const uint32_t tap = *l.index.w >> 8 * w & 255;
-          if (tap < HIGH * WIDE) bits = 1u << tap;
-        } else {
-          const int place = p.index_dtype == QN_I64 ? place_among((int64_t)((uint64_t)l.index.w[2 * w + 1] << 32 | l.index.w[2 * w])) : (int)l.index.w[w];
-          uint32_t c, r = cuda_quotient((uint32_t)max(place, 0), p.by_width, &c) - (z * height + y0);
-          c -= at.column * C + w * STEP - BEFORE;
-          if (place >= 0 && r < HIGH && c < WIDE) bits = 1u << (r * WIDE + c);
-        }
-#pragma unroll
-        for (int r = 0; r < HIGH; r++)
-#pragma unroll
-          for (int c = 0; c < WIDE; c++) add_at_bit(sum[r][w * STEP + c], bits, how == BY_X ? bit_of<E == 2>(r, HIGH, w * STEP + c, w * STEP) : r * WIDE + c, v);
-      }
-      load(ahead[a], min(oy + AHEAD, oy_end - 1));
-#pragma unroll
-      for (int r = 0; r < DOWN; r++) {    /* rows that no later window covers */
-        const int y = y0 + r;
-#pragma unroll
-        for (int i = 0; i < BEFORE; i++) {
-          const float there = __shfl_down_sync(~0u, sum[r][i], 1);
-          if (at.right) sum[r][C + i] += there;
-        }
-#pragma unroll
-        for (int i = 0; i < RIGHT; i++) {
-          const float there = __shfl_up_sync(~0u, sum[r][BEFORE + C + i], 1);
-          if (at.left) sum[r][BEFORE + i] += there;
-        }
-        if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum[r] + BEFORE);
-      }
-#pragma unroll
-      for (int r = 0; r < HIGH; r++)
-#pragma unroll
-        for (int i = 0; i < PLACES; i++) sum[r][i] = r < KEPT ? sum[r < KEPT ? r + DOWN : r][i] : 0;
-    }
-}
-
-template <class index, int N> struct alignas(sizeof(index) * N < 16 ? sizeof(index) * N : 16) several { index v[N]; };
-
-/* ---- maxima and their indices ------------------------------------------------------------------------------------ */
-
 template <int dtype, class index, class of, int AHEAD> __global__ void __launch_bounds__(THREADS) pool_falls_max(const __grid_constant__ falls p)
 {
   constexpr int HIGH = of::HIGH, DOWN = of::DOWN, ABOVE = of::ABOVE, KEPT = of::KEPT, WINDOWS = of::WINDOWS, E = dtype == QN_F32 ? 1 : 2, bytes = 4 / E;
-  const lane at = lane_of(p, p.out[1]);
+  const lane at = lane_of(p, p.out[1], blockIdx.x * (THREADS / 32) + threadIdx.x / 32);
   uint32_t z;
   cuda_quotient(at.plane, p.by_depth, &z);
   const int height = p.in[1], width = p.in[2], high = p.out[1], wide = p.out[2];
@@ -325,28 +224,11 @@ template <int dtype, class index> __global__ void __launch_bounds__(2 * THREADS)
 typedef const void *kernel;
 struct state { falls p; gradient_roles of; int32_t y; kernel kernel; uint32_t blocks, threads; };        /* y: of maxima, whose indices and x are of.indices and of.x */
 
-enum { IN_FLIGHT = 240, LEAST = 8 };      /* warps for each of the device's units, if bands of 8 rows give so many */
-
-/* The grid of warps for bands of so many of these rows, whole steps; false: too many. */
-static bool choose(state *s, const qn_request *r, int64_t rows, int64_t step)
-{
-  falls *p = &s->p;
-  const int64_t lanes = p->in[2] / C;
-  p->per_warp = (int32_t)(32 / lanes);
-  const int64_t strips = p->per_warp ? 1 : qn_ceil_div(lanes, (int64_t)STRIP), across = qn_ceil_div(p->count, qn_max_i64(p->per_warp, 1)) * strips;
-  const int64_t bands = qn_min_i64(qn_ceil_div(p->in[1], LEAST), qn_ceil_div(IN_FLIGHT * (int64_t)r->device->units, across));
-  p->band = (int32_t)qn_round_up(qn_ceil_div(rows, bands), step);
-  const int64_t warps = across * qn_ceil_div(rows, p->band);
-  p->by_lanes = cuda_divide_by(lanes), p->by_strips = cuda_divide_by(strips), p->by_bands = cuda_divide_by(qn_ceil_div(rows, p->band)), p->by_width = cuda_divide_by(p->in[2]);
-  p->warps = (uint32_t)warps, s->threads = THREADS, s->blocks = (uint32_t)qn_ceil_div(warps, THREADS / 32);
-  return warps <= INT32_MAX / 32;
-}
-
 template <int dtype, int how> static kernel kernel_of(int window)
 {
   constexpr int E = dtype == QN_F32 ? 1 : 2;
-  if (window == 321) return (kernel)pool_falls<dtype, how, fall<3, 2, 1, 3, 2, 1>, how == BY_TAP ? 4 * E : how == BY_X ? 4 - E : 2>;
-  if (window == 311) return (kernel)pool_falls<dtype, how, fall<3, 1, 1, 3, 1, 1>, how == BY_X ? 1 : how == BY_TAP ? 2 + 2 * E : 2>;
+  if (window == 321) return (kernel)pool_falls<dtype, how, fall<3, 2, 1, 3, 2, 1>, how == BY_TAP ? 4 * E : 2>;
+  if (window == 311) return (kernel)pool_falls<dtype, how, fall<3, 1, 1, 3, 1, 1>, how == BY_TAP ? 2 + 2 * E : 2>;
   if constexpr (how == BY_PLACE)
     if (window == 512) return (kernel)pool_falls<dtype, how, fall<5, 1, 2, 5, 1, 2>, 1>;
   return nullptr;
@@ -354,39 +236,30 @@ template <int dtype, int how> static kernel kernel_of(int window)
 template <int dtype> static kernel kernel_of(int how, int window, bool line)
 {
   if (line) return how == BY_TAP ? (kernel)pool_line<dtype, uint8_t> : (kernel)pool_line<dtype, int64_t>;
-  return how == BY_TAP ? kernel_of<dtype, BY_TAP>(window) : how == BY_PLACE ? kernel_of<dtype, BY_PLACE>(window) : kernel_of<dtype, BY_X>(window);
+  return how == BY_TAP ? kernel_of<dtype, BY_TAP>(window) : kernel_of<dtype, BY_PLACE>(window);
 }
 
 static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
 {
   state s = {};
   s.y = -1;
-  qn_status status = gradient_fill(&s.p, &s.of, r, out);
+  qn_status status = falls_fill(&s.p, &s.of, r, out);
   if (status != QN_OK) return status;
   falls *p = &s.p;
-  const int32_t value[] = { s.of.dx, s.of.dy, s.of.x, s.of.indices };
   const qn_value *dx = &r->value[s.of.dx];
-  for (int i = 0; i < 4; i++)
-    if (value[i] >= 0 && (!qn_is_packed(&r->value[value[i]]) || r->value[value[i]].align < 16))
-      return qn_refuse(out, "packed planes, aligned to 16 bytes", "dx", "nchw", "%s", "others");
-  p->by_depth = cuda_divide_by(p->in[0]);
-  if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "1 deep", "%d", p->size[0]);
-  const int64_t places = qn_elements(dx);
-  if (places > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
-  p->count = (uint32_t)(places / ((int64_t)p->in[1] * p->in[2]));
-  const int how = s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = square_of(p);
+  if (s.of.indices < 0) return qn_refuse(out, "maxima by indices", "indices", "some", "%s", "none");
+  const int how = p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = square_of(p);
   const bool line = p->in[1] == 1 && p->out[1] == 1 && p->size[1] == 1 && p->before[1] == 0 && p->size[2] == 3 && p->step[2] == 2 && p->before[2] == 1 && p->dilation[2] == 1 &&
                     (how == BY_TAP || (how == BY_PLACE && p->by_depth.by == 1));
   s.kernel = dx->dtype == QN_F32 ? kernel_of<QN_F32>(how, window, line) : dx->dtype == QN_BF16 ? kernel_of<QN_BF16>(how, window, line) : kernel_of<QN_F16>(how, window, line);
   if (!s.kernel || (line && how == BY_PLACE && p->index_dtype != QN_I64)) return qn_refuse(out, "small windows", "dx", "3x3 every 2 or every 1", "%dx%d", p->size[1], p->size[2]);
-  if (p->in[2] % C || p->out[2] != p->in[2] / p->step[2]) return qn_refuse(out, "rows of 4 columns, each with its windows", "dx", "56", "%d", p->in[2]);
-
   if (line) {
     p->by_lanes = cuda_divide_by(p->in[2] / C);
     s.threads = 2 * THREADS, s.blocks = (uint32_t)qn_ceil_div(p->count * (int64_t)p->by_lanes.by, s.threads);
     return cuda_keep(out, &s, sizeof s);
   }
-  if (!choose(&s, r, p->in[1], p->step[1])) return qn_refuse(out, "fewer than 2^26 warps", "dx", "", "%s", "more");
+  if (!falls_choose(p, r, p->in[1], p->step[1])) return qn_refuse(out, "fewer than 2^26 warps", "dx", "", "%s", "more");
+  s.threads = THREADS, s.blocks = (uint32_t)qn_ceil_div(p->warps, THREADS / 32);
   return cuda_keep(out, &s, sizeof s);
 }
 
@@ -423,7 +296,8 @@ static qn_status prepare_max(const qn_request *r, qn_prepared *out)
   const double planes = (double)qn_elements(x) / ((double)p->in[1] * p->in[2]);
   if (planes > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", "x", "", "%s", "more");
   p->count = (uint32_t)planes;
-  if (!choose(&s, r, p->out[1], 1)) return qn_refuse(out, "fewer than 2^26 warps", "x", "", "%s", "more");
+  if (!falls_choose(p, r, p->out[1], 1)) return qn_refuse(out, "fewer than 2^26 warps", "x", "", "%s", "more");
+  s.threads = THREADS, s.blocks = (uint32_t)qn_ceil_div(p->warps, THREADS / 32);
   return cuda_keep(out, &s, sizeof s);
 }
 

@@ -41,18 +41,48 @@ __device__ __forceinline__ bool strip_of(strip &s, const lanes &p, uint32_t warp
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-enum { IN_FLIGHT = 32 };                  /* warps for each of the device's units, if bands of 16 rows give so many */
+enum { IN_FLIGHT = 32, WARPS = 4 };       /* warps for each of the device's units, if bands of 16 rows give so many; of a block */
 
-/* The grid of warps for strips of so many columns; false: too many. */
-static inline bool lanes_choose(lanes *p, const qn_request *r, int64_t columns, uint32_t dtype)
+struct lanes_state { lanes p; gradient_roles of; const void *kernel; uint32_t shared; };
+
+/* What these gradients ask for. */
+static inline qn_status lanes_fill(lanes_state *s, const qn_request *r, qn_prepared *out)
 {
+  lanes *p = &s->p;
+  qn_status status = gradient_fill(p, &s->of, r, out);
+  if (status != QN_OK) return status;
+  if (gradient_channels(p, &s->of, r) == 1) return qn_refuse(out, "channels side by side in vectors", "dx", "nhwc of a multiple of 8", "%s", "others");
+  if (!p->flat) return qn_refuse(out, "windows within a plane", "dx", "1 deep", "%d", p->size[0]);
+  if (p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
+  const int64_t image = qn_max_i64(qn_max_i64(p->x_stride[0], p->dx_stride[0]) * 4, qn_max_i64(p->y_stride[0] * 4, p->index_stride[0] * 8));
+  if ((double)p->n * (double)image >= 4294967296.0) return qn_refuse(out, "tensors of less than 4 GiB", "dx", "", "%s", "more");
+  return QN_OK;
+}
+
+/* The grid of warps for strips of so many columns, lanes of so many channels. */
+static inline qn_status lanes_keep(lanes_state *s, const qn_request *r, int64_t columns, int64_t channels, qn_prepared *out)
+{
+  lanes *p = &s->p;
   p->strips = (int32_t)qn_ceil_div(p->in[2], columns);
-  p->chunks = (int32_t)qn_ceil_div(p->c, dtype == QN_F32 ? 32 : 64);
+  p->chunks = (int32_t)qn_ceil_div(p->c, 32 * channels);
   const int64_t across = (int64_t)p->n * p->strips * p->chunks;
   const int64_t bands = qn_max_i64(qn_ceil_div(p->in[1], 1024), qn_min_i64(qn_ceil_div(p->in[1], 16), qn_ceil_div(IN_FLIGHT * (int64_t)r->device->units, across)));
   p->band = (int32_t)qn_round_up(qn_ceil_div(p->in[1], bands), 2);
   p->bands = (int32_t)qn_ceil_div(p->in[1], p->band);
+  if ((double)across * p->bands >= INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", "dx", "", "%s", "more");
   p->warps = (uint32_t)(across * p->bands);
   p->by_strips = cuda_divide_by(p->strips), p->by_chunks = cuda_divide_by(p->chunks), p->by_bands = cuda_divide_by(p->bands);
-  return (double)across * p->bands < INT32_MAX / 32;
+  return cuda_keep(out, s, sizeof *s);
+}
+
+static inline qn_status lanes_run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const lanes_state *st = (const lanes_state *)prepared->state;
+  lanes p = st->p;
+  p.dy = launch->ptr[st->of.dy];
+  p.dx = launch->ptr[st->of.dx];
+  p.x = st->of.x >= 0 ? launch->ptr[st->of.x] : nullptr;
+  p.indices = st->of.indices >= 0 ? launch->ptr[st->of.indices] : nullptr;
+  void *arguments[] = { &p };
+  return cuda_check(cudaLaunchKernel(st->kernel, (p.warps + WARPS - 1) / WARPS, WARPS * 32, arguments, st->shared, (cudaStream_t)launch->stream), prepared->engine->name);
 }

@@ -1,0 +1,185 @@
+/* pool_drops.cu -- gradients of max pooling by its indices, of f16, bf16 and f32 of channels last (NHWC), by windows of 3 by 3 every 1 from -1 on: a lane
+ * has a word of channels of a strip of columns of dx, and goes down a band of rows; the sums of three rows are in shared memory, where each lane has its
+ * own, and a window adds to one of them.
+ *
+ *   dx[x] = the sum of dy over the windows whose index is x */
+#include "engines.h"
+#include "pool_lanes.cuh"
+
+enum { SIZE = 3, TAPS = SIZE * SIZE, BEFORE = SIZE - 1 };  /* the first of a strip's windows' places is so many columns before it */
+
+/* Of a strip. In shared memory, in bytes: from place to place, from channel to channel. AHEAD: lines of windows in flight. */
+template <int how> struct drops {
+  static constexpr int COLUMNS = how == BY_TAP ? 7 : 4, WINDOWS = COLUMNS + SIZE - 1, PLACES = WINDOWS + SIZE - 1, AHEAD = how == BY_TAP ? SIZE : 1;
+  static constexpr int CHANNEL = SIZE * PLACES * 32 * 4;
+};
+enum { PLACE = 32 * 4 };
+
+/* Bytes 0 to 7 of two words, and for 8 what the sign of byte 0 is (0 or -1), by the lower halves of the two lower bytes of a word, to bytes 0 and 2. */
+__device__ __forceinline__ uint32_t bytes_by(uint32_t low, uint32_t high, uint32_t by)
+{
+#ifdef __CUDA_ARCH__
+  uint32_t v;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(v) : "r"(low), "r"(high), "r"(by));
+  return v;
+#else
+  const uint64_t all = (uint64_t)high << 32 | low;
+  uint32_t v = 0;
+  for (int i = 0; i < 4; i += 2) {
+    const uint32_t n = by >> 4 * i & 15, byte = (uint32_t)(all >> 8 * (n & 7)) & 255;
+    v |= (n & 8 ? (byte & 128 ? 255 : 0) : byte) << 8 * i;
+  }
+  return v;
+#endif
+}
+
+/* base + PLACE times a byte with a sign: number 0 or 2. */
+template <int number> __device__ __forceinline__ uint32_t place_by(uint32_t bytes, uint32_t base)
+{
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 610
+  uint32_t v;
+  asm("dp4a.s32.u32 %0, %1, %2, %3;" : "=r"(v) : "r"(bytes), "n"((uint32_t)PLACE << 8 * number), "r"(base));
+  return v;
+#else
+  return base + (uint32_t)((int32_t)(int8_t)(bytes >> 8 * number) * PLACE);
+#endif
+}
+
+/* Three lines of sums take their turns in the same memory. */
+template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32) pool_drops(const __grid_constant__ lanes p)
+{
+  typedef drops<how> of;
+  constexpr int COLUMNS = of::COLUMNS, WINDOWS = of::WINDOWS, PLACES = of::PLACES, AHEAD = of::AHEAD, CHANNEL = of::CHANNEL;
+  enum { L = per_word<dtype>, bytes = 4 / L, INDEX = how == BY_PLACE ? 8 : 1 };
+  extern __shared__ float sums[];
+  strip s;
+  if (!strip_of(s, p, __shfl_sync(~0u, blockIdx.x * WARPS + threadIdx.x / 32, 0), COLUMNS, L)) return;    /* compilers see so that it is the warp's */
+  const int oy_begin = max(s.top - 1, 0), oy_end = s.end + 1, ox = s.x0 - 1, columns = min(COLUMNS, p.in[2] - s.x0);
+  const auto sum_at = [&](uint32_t at) -> float & { return *(float *)((char *)sums + at); };
+  const uint32_t own = threadIdx.x / 32 * (CHANNEL * L) + threadIdx.x % 32 * 4;
+#pragma unroll
+  for (int i = 0; i < SIZE * PLACES * L; i++) sum_at(own + i * PLACE) = 0;
+
+  /* in bytes, of all of a tensor; a window that is not there is its neighbour with a dy of 0 */
+  const uint32_t dy = (uint32_t)(s.n * p.y_stride[0] + s.c) * bytes, index = (uint32_t)(s.n * p.index_stride[0] + s.c) * INDEX, dx = (uint32_t)(s.n * p.dx_stride[0] + s.c + s.x0 * p.of_dx.x) * bytes;
+  uint32_t at[WINDOWS], there[WINDOWS];
+#pragma unroll
+  for (int k = 0; k < WINDOWS; k++) at[k] = min(max(ox + k, 0), p.out[2] - 1), there[k] = (unsigned)(ox + k) < (unsigned)p.out[2] ? ~0u : 0;
+  struct line {
+    uint32_t dy[WINDOWS], tap[WINDOWS];   /* tap: a byte for each channel */
+    alignas(16) int64_t place[how == BY_PLACE ? WINDOWS : 1][L];
+  };
+  const auto load = [&](line &l, int oy) {
+    const uint32_t o = min(oy, min(oy_end, p.out[1]) - 1), row = dy + o * p.of_dy.y * bytes, indices = index + o * p.of_index.y * INDEX;
+#pragma unroll
+    for (int k = 0; k < WINDOWS; k++) {
+      l.dy[k] = *(const uint32_t *)((const char *)p.dy + (row + at[k] * p.of_dy.x * bytes));
+      const char *const from = (const char *)p.indices + (indices + at[k] * p.of_index.x * INDEX);
+      if constexpr (how == BY_TAP) l.tap[k] = L == 2 ? *(const uint16_t *)from : *(const uint8_t *)from;
+      else if constexpr (L == 2) *(longlong2 *)l.place[k] = *(const longlong2 *)from;
+      else *l.place[k] = *(const int64_t *)from;
+    }
+  };
+  line ahead[AHEAD];
+#pragma unroll
+  for (int a = 0; a < AHEAD; a++) load(ahead[a], oy_begin + a);
+#pragma unroll 1
+  for (int oy0 = oy_begin; oy0 < oy_end; oy0 += SIZE)
+#pragma unroll
+    for (int u = 0; u < SIZE; u++) {
+      const int oy = oy0 + u, y = oy - 1;
+      if (oy >= oy_end) break;
+      line &l = ahead[u % AHEAD];
+      if constexpr (how == BY_PLACE)
+#pragma unroll
+        for (int k = 0; k < WINDOWS; k++) {
+          l.tap[k] = 0;
+#pragma unroll
+          for (int i = 0; i < L; i++) l.tap[k] |= tap_of<SIZE>(place_among(l.place[k][i]), y * p.in[2] + s.x0 - BEFORE + k, p.in[2]) << 8 * i;
+        }
+      uint32_t beyond = 0;                /* bit 7 of a byte: a tap that there is not */
+#pragma unroll
+      for (int k = 0; k < WINDOWS; k++) l.dy[k] &= there[k], beyond |= l.tap[k] | (l.tap[k] + (0x80 - TAPS) * 0x0101u);
+      if (beyond & (L == 2 ? 0x8080u : 0x80u))
+#pragma unroll
+        for (int k = 0; k < WINDOWS; k++)
+#pragma unroll
+          for (int i = 0; i < L; i++)
+            if ((l.tap[k] >> 8 * i & 255) >= TAPS) l.tap[k] &= ~(255u << 8 * i), l.dy[k] &= L == 1 ? 0 : i ? 0xffffu : 0xffff0000u;
+
+      /* where a window's taps are, from the last of them on, which bytes_by finds to be 0 or -1 */
+      const int row0 = u, row1 = (row0 + 1) % SIZE, row2 = (row0 + 2) % SIZE, last = row2 * PLACES + SIZE - 1, down = row0 < row2;
+      const auto from_last = [&](int tap) { return (uint32_t)((tap < SIZE ? row0 : tap < 2 * SIZE ? row1 : row2) * PLACES + tap % SIZE - last - down) & 255u; };
+      const uint32_t low = from_last(0) | from_last(1) << 8 | from_last(2) << 16 | from_last(3) << 24, high = from_last(4) | from_last(5) << 8 | from_last(6) << 16 | from_last(7) << 24;
+      if (oy < p.out[1])
+#pragma unroll
+        for (int g = 0; g < SIZE; g++) {  /* windows that have no place in common, at once */
+          enum { AT_ONCE = (WINDOWS + SIZE - 1) / SIZE };
+          uint32_t to[AT_ONCE][L];
+          float sum[AT_ONCE][L];
+#pragma unroll
+          for (int k = g; k < WINDOWS; k += SIZE) {
+            const uint32_t found = bytes_by(low, high, l.tap[k]);
+            to[k / SIZE][0] = place_by<0>(found, own) + (last + down + k) * PLACE;
+            if (L == 2) to[k / SIZE][L - 1] = place_by<2>(found, own) + (last + down + k) * PLACE + CHANNEL;
+#pragma unroll
+            for (int i = 0; i < L; i++) sum[k / SIZE][i] = sum_at(to[k / SIZE][i]);
+          }
+#pragma unroll
+          for (int k = g; k < WINDOWS; k += SIZE)
+#pragma unroll
+            for (int i = 0; i < L; i++) sum_at(to[k / SIZE][i]) = sum[k / SIZE][i] + channel<dtype>(l.dy[k], i);
+        }
+      load(l, oy + AHEAD);
+      /* the row that no later window covers */
+      const uint32_t to = dx + y * p.of_dx.y * bytes;
+      uint32_t word[COLUMNS];
+#pragma unroll
+      for (int a = 0; a < COLUMNS; a++) {
+        float v[L];
+#pragma unroll
+        for (int i = 0; i < L; i++) {
+          float &sum = sum_at(own + (row0 * PLACES + BEFORE + a) * PLACE + i * CHANNEL);
+          v[i] = sum, sum = 0;
+        }
+        word[a] = word_of<dtype>(v);
+      }
+      if (y < s.top || y >= s.end) continue;
+      if (columns == COLUMNS) {
+#pragma unroll
+        for (int a = 0; a < COLUMNS; a++) *(uint32_t *)((char *)p.dx + (to + a * p.of_dx.x * bytes)) = word[a];
+      } else {
+#pragma unroll
+        for (int a = 0; a < COLUMNS - 1; a++)
+          if (a < columns) *(uint32_t *)((char *)p.dx + (to + a * p.of_dx.x * bytes)) = word[a];
+      }
+    }
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------------- */
+
+/* A kernel, the columns of its strips, and its shared memory. */
+struct form { const void *kernel; int columns; uint32_t shared; };
+template <int dtype, int how> static form form_of() { return { (const void *)pool_drops<dtype, how>, drops<how>::COLUMNS, (uint32_t)(WARPS * drops<how>::CHANNEL * per_word<dtype>) }; }
+template <int dtype> static form form_of(bool taps) { return taps ? form_of<dtype, BY_TAP>() : form_of<dtype, BY_PLACE>(); }
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  lanes_state s = {};
+  qn_status status = lanes_fill(&s, r, out);
+  if (status != QN_OK) return status;
+  const uint32_t dtype = r->value[s.of.dx].dtype;
+  if (s.of.indices < 0) return qn_refuse(out, "maxima by indices", "indices", "some", "%s", "none");
+  if (s.p.index_dtype == QN_I32) return qn_refuse(out, "indices", "indices", "u8 or i64", "%s", "i32");
+  if (square_of(&s.p) != 311) return qn_refuse(out, "windows of 3 by 3 from -1 on", "dx", "every 1", "%dx%d", s.p.size[1], s.p.size[2]);
+  const bool taps = s.p.index_dtype == QN_U8;
+  const form form = dtype == QN_F32 ? form_of<QN_F32>(taps) : dtype == QN_BF16 ? form_of<QN_BF16>(taps) : form_of<QN_F16>(taps);
+  s.kernel = form.kernel, s.shared = form.shared;
+  return lanes_keep(&s, r, form.columns, dtype == QN_F32 ? 1 : 2, out);
+}
+
+static const qn_engine row[] = {
+  { "drops", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
+    prepare, nullptr, lanes_run, cuda_release },
+};
+const qn_engine_list cuda_pool_drops_list = { row, sizeof row / sizeof *row };

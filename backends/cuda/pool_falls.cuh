@@ -1,0 +1,115 @@
+/* pool_falls.cuh -- what the engines share in which a lane has 4 columns of a packed plane (NCHW) of x and the windows that begin there, and goes down a
+ * band of rows with both in registers. What it needs of its neighbours' x, and what its windows give to their columns, goes from lane to lane. */
+#pragma once
+#include "pool_peak.cuh"
+#include "words.cuh"
+
+struct falls : gradient {
+  uint32_t count, warps;                  /* planes */
+  int32_t  per_warp;                      /* planes side by side; 0: a plane has several strips */
+  int32_t  band;                          /* rows of one, whole steps */
+  cuda_divisor by_lanes, by_strips, by_bands, by_width, by_depth;      /* lanes of a row; depth: planes of a channel, which places count through */
+};
+
+enum { C = 4, THREADS = 128, STRIP = 30 };  /* columns of a lane; of a warp, lanes that store where a row has more */
+
+/* Windows of HIGH_ by WIDE_, every DOWN_ and STEP_, from -ABOVE_ and -BEFORE_ on. Of a lane's windows: how many; the places of a line, of which number
+ * 0 is column -BEFORE, and RIGHT are beyond the lane's columns. */
+template <int HIGH_, int DOWN_, int ABOVE_, int WIDE_, int STEP_, int BEFORE_> struct fall {
+  static constexpr int HIGH = HIGH_, DOWN = DOWN_, ABOVE = ABOVE_, WIDE = WIDE_, STEP = STEP_, BEFORE = BEFORE_;
+  static constexpr int KEPT = HIGH - DOWN, WINDOWS = C / STEP, PLACES = (WINDOWS - 1) * STEP + WIDE, RIGHT = PLACES - BEFORE - C;
+};
+
+/* ---- a lane ------------------------------------------------------------------------------------------------------ */
+
+struct lane {
+  bool here, owns, left, right;           /* is there one, does it store, has it neighbours? */
+  uint32_t plane, column;
+  int  top, end;                          /* rows, of a band */
+};
+
+__device__ __forceinline__ lane lane_of(const falls &p, int rows, uint32_t warp)
+{
+  const uint32_t number = threadIdx.x % 32;
+  lane at;
+  uint32_t band, strip;
+  at.plane = cuda_quotient(cuda_quotient(warp, p.by_bands, &band), p.by_strips, &strip), at.column = number;
+  at.here = warp < p.warps, at.owns = true;
+  if (p.per_warp) {
+    at.plane = at.plane * p.per_warp + cuda_quotient(number, p.by_lanes, &at.column);
+    at.here &= number < p.per_warp * p.by_lanes.by && at.plane < p.count;
+  } else {                                /* the outermost lanes are neighbours only */
+    at.column = strip * STRIP + number - 1;
+    at.here &= at.column < p.by_lanes.by;
+    at.owns = number > 0 && number <= STRIP;
+  }
+  if (!at.here) at.plane = 0, at.column = 0, at.owns = false;
+  at.left = at.here && at.column > 0, at.right = at.here && at.column + 1 < p.by_lanes.by;
+  at.top = (int)band * p.band, at.end = min(at.top + p.band, rows);
+  return at;
+}
+
+/* ---- columns of a line ------------------------------------------------------------------------------------------ */
+
+/* N words as they lie, 16 bytes at once. */
+template <int N> struct alignas(N < 4 ? 4 * N : 16) words { uint32_t w[N]; };
+template <int N> __device__ __forceinline__ words<N> load_words(const char *base, int64_t offset)
+{
+  words<N> q;
+  const uint32_t *from = (const uint32_t *)(base + offset);
+  if constexpr (N == 1) *q.w = *from;
+  else if constexpr (N == 2) *(uint2 *)q.w = *(const uint2 *)from;
+  else
+#pragma unroll
+    for (int i = 0; i < N / 4; i++) ((uint4 *)q.w)[i] = ((const uint4 *)from)[i];
+  return q;
+}
+template <int dtype, int N> __device__ __forceinline__ float open(const words<N> &q, int i)
+{
+  if (dtype == QN_F32) return __uint_as_float(q.w[i % N]);
+  const uint32_t w = q.w[i / 2 % N];
+  if (dtype == QN_BF16) return __uint_as_float(i % 2 ? w & 0xffff0000u : w << 16);
+  return f16_to_float((uint16_t)(i % 2 ? w >> 16 : w));
+}
+template <int dtype> __device__ __forceinline__ void store(void *base, int at, const float *v)
+{
+  if (dtype == QN_F32) *(float4 *)((float *)base + at) = make_float4(v[0], v[1], v[2], v[3]);
+  else if (dtype == QN_BF16) *(uint2 *)((uint16_t *)base + at) = make_uint2(pack_bf16(v[0], v[1]), pack_bf16(v[2], v[3]));
+  else *(uint2 *)((uint16_t *)base + at) = make_uint2(pack_f16(v[0], v[1]), pack_f16(v[2], v[3]));
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------------- */
+
+enum { IN_FLIGHT = 240, LEAST = 8 };      /* warps for each of the device's units, if bands of 8 rows give so many */
+
+/* The grid of warps for bands of so many of these rows, whole steps; false: too many. */
+static inline bool falls_choose(falls *p, const qn_request *r, int64_t rows, int64_t step)
+{
+  const int64_t lanes = p->in[2] / C;
+  p->per_warp = (int32_t)(32 / lanes);
+  const int64_t strips = p->per_warp ? 1 : qn_ceil_div(lanes, (int64_t)STRIP), across = qn_ceil_div(p->count, qn_max_i64(p->per_warp, 1)) * strips;
+  const int64_t bands = qn_min_i64(qn_ceil_div(p->in[1], LEAST), qn_ceil_div(IN_FLIGHT * (int64_t)r->device->units, across));
+  p->band = (int32_t)qn_round_up(qn_ceil_div(rows, bands), step);
+  const int64_t warps = across * qn_ceil_div(rows, p->band);
+  p->by_lanes = cuda_divide_by(lanes), p->by_strips = cuda_divide_by(strips), p->by_bands = cuda_divide_by(qn_ceil_div(rows, p->band)), p->by_width = cuda_divide_by(p->in[2]);
+  p->warps = (uint32_t)warps;
+  return warps <= INT32_MAX / 32;
+}
+
+/* What these gradients ask for: packed planes, windows within one, rows of whole lanes. */
+static inline qn_status falls_fill(falls *p, gradient_roles *of, const qn_request *r, qn_prepared *out)
+{
+  qn_status status = gradient_fill(p, of, r, out);
+  if (status != QN_OK) return status;
+  const int32_t value[] = { of->dx, of->dy, of->x, of->indices };
+  for (int i = 0; i < 4; i++)
+    if (value[i] >= 0 && (!qn_is_packed(&r->value[value[i]]) || r->value[value[i]].align < 16))
+      return qn_refuse(out, "packed planes, aligned to 16 bytes", "dx", "nchw", "%s", "others");
+  p->by_depth = cuda_divide_by(p->in[0]);
+  if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "1 deep", "%d", p->size[0]);
+  const int64_t places = qn_elements(&r->value[of->dx]);
+  if (places > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
+  p->count = (uint32_t)(places / ((int64_t)p->in[1] * p->in[2]));
+  if (p->in[2] % C || p->out[2] != p->in[2] / p->step[2]) return qn_refuse(out, "rows of 4 columns, each with its windows", "dx", "56", "%d", p->in[2]);
+  return QN_OK;
+}

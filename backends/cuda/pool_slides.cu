@@ -1,0 +1,141 @@
+/* pool_slides.cu -- gradients of max pooling by x once more, of f16, bf16 and f32, packed planes (NCHW), by windows of 3 by 3 every 2 or every 1 from
+ * -1 on.
+ *
+ *   dx[x] = the sum of dy over the windows whose maximum came from x
+ *
+ * In two steps: a window gives its dy to that of its three lines whose largest is the first of the largest, a line's part of a window, which all windows
+ * below and above share, gives what it was given to the first of its largest places. What is outside x is as its neighbour inside: it may be chosen
+ * in place of that, and then what it was given is. */
+#include "engines.h"
+#include "pool_falls.cuh"
+
+enum { SIZE = 3, AHEAD = 3 };             /* lines of windows in flight; three, in which the lines of a window take their turns in the same registers */
+
+template <int dtype, class of> __global__ void __launch_bounds__(THREADS, 6) pool_slides(const __grid_constant__ falls p)
+{
+  constexpr int STEP = of::STEP, RIGHT = of::RIGHT, KEPT = of::KEPT, WINDOWS = of::WINDOWS, PLACES = of::PLACES, E = dtype == QN_F32 ? 1 : 2, bytes = 4 / E;
+  static_assert(of::HIGH == SIZE && of::WIDE == SIZE && of::BEFORE == 1 && of::DOWN == STEP && AHEAD == SIZE, "");
+  const lane at = lane_of(p, p.in[1], __shfl_sync(~0u, blockIdx.x * (THREADS / 32) + threadIdx.x / 32, 0));     /* compilers see then that it is the warp's */
+  const int top = at.top, end = at.end, height = p.in[1], width = p.in[2], high = p.out[1], wide = p.out[2];
+  const int oy_begin = max((top + 1 - SIZE + STEP) / STEP, 0), oy_end = end / STEP + 1;     /* dx may go on below the last window */
+  const int64_t in_x = (int64_t)at.plane * height * width + at.column * C, in_y = (int64_t)at.plane * high * wide + at.column * WINDOWS;
+  const char *const x = (const char *)p.x + in_x * bytes, *const dy = (const char *)p.dy + in_y * bytes;
+  char *const dx = (char *)p.dx + in_x * bytes;
+
+  struct line { words<WINDOWS / E> dy; words<C / E> x[STEP]; };
+  const auto load_x = [&](int y) { return load_words<C / E>(x, (int64_t)(min(max(y, 0), height - 1) * width) * bytes); };
+  const auto load = [&](line &l, int oy) {
+    l.dy = load_words<WINDOWS / E>(dy, (int64_t)(min(oy, high - 1) * wide) * bytes);
+#pragma unroll
+    for (int r = 0; r < STEP; r++) l.x[r] = load_x(oy * STEP - 1 + KEPT + r);
+  };
+  /* of three lines: x, what is largest for each window, what that is given */
+  float number[SIZE][C], most[SIZE][WINDOWS], given[SIZE][WINDOWS];
+  const auto beside = [&](float (&v)[PLACES], const float (&own)[C]) {
+#pragma unroll
+    for (int i = 0; i < C; i++) v[1 + i] = own[i];
+    const float before = __shfl_up_sync(~0u, own[C - 1], 1);
+    v[0] = at.left ? before : own[0];
+    if (RIGHT) {
+      const float after = __shfl_down_sync(~0u, own[0], 1);
+      v[PLACES - 1] = at.right ? after : own[C - 1];
+    }
+  };
+  const auto open_x = [&](int r, const words<C / E> &q) {
+    float v[PLACES];
+#pragma unroll
+    for (int i = 0; i < C; i++) number[r][i] = __uint_as_float(plain<QN_F32>(__float_as_uint(open<dtype>(q, i))));
+    beside(v, number[r]);
+#pragma unroll
+    for (int w = 0; w < WINDOWS; w++)     /* every 1, two windows share what is larger of two places */
+      most[r][w] = STEP == 1 && w % 2 ? larger(larger(v[w], v[w + 1]), v[w + 2]) : larger(v[w * STEP], larger(v[w * STEP + 1], v[w * STEP + 2]));
+  };
+  const auto give_to = [&](float &a, float &b, float &c, float p, float q, float largest, float v) {
+    give<QN_F32>(a, b, c, __float_as_uint(p), __float_as_uint(q), __float_as_uint(largest), v);
+  };
+#pragma unroll
+  for (int r = 0; r < KEPT; r++) {
+    open_x(r, load_x(oy_begin * STEP - 1 + r));
+#pragma unroll
+    for (int w = 0; w < WINDOWS; w++) given[r][w] = 0;
+  }
+
+  line ahead[AHEAD];
+#pragma unroll
+  for (int a = 0; a < AHEAD; a++) load(ahead[a], min(oy_begin + a, oy_end - 1));
+#pragma unroll 1
+  for (int oy0 = oy_begin; oy0 < oy_end; oy0 += AHEAD)
+#pragma unroll
+    for (int a = 0; a < AHEAD; a++) {
+      const int oy = oy0 + a, y0 = oy * STEP - 1, first = a * STEP % SIZE, second = (first + 1) % SIZE, third = (first + 2) % SIZE;
+      if (oy >= oy_end) break;
+#pragma unroll
+      for (int r = 0; r < STEP; r++) open_x((first + KEPT + r) % SIZE, ahead[a].x[r]);
+#pragma unroll
+      for (int w = 0; w < WINDOWS; w++) {
+        const float v = oy < high ? open<dtype>(ahead[a].dy, w) : 0;
+        if (STEP == 2) given[second][w] = 0;
+        given[third][w] = 0;
+        give_to(given[first][w], given[second][w], given[third][w], most[first][w], most[second][w], larger(larger(most[first][w], most[second][w]), most[third][w]), v);
+        if (y0 < 0) given[second][w] += given[first][w];
+      }
+      load(ahead[a], min(oy + AHEAD, oy_end - 1));
+#pragma unroll
+      for (int r = 0; r < STEP; r++) {    /* lines that no later window covers */
+        const int k = (first + r) % SIZE, y = y0 + r;
+        float v[PLACES], sum[PLACES] = {};
+        beside(v, number[k]);
+#pragma unroll
+        for (int w = 0; w < WINDOWS; w++) give_to(sum[w * STEP], sum[w * STEP + 1], sum[w * STEP + 2], v[w * STEP], v[w * STEP + 1], most[k][w], given[k][w]);
+        const float right = __shfl_down_sync(~0u, sum[0], 1);               /* what the lane to the right gives to the last column here */
+        if (RIGHT) {
+          const float left = __shfl_up_sync(~0u, sum[PLACES - 1], 1);
+          if (at.left) sum[1] += left;
+        }
+        if (!at.left) sum[1] += sum[0];
+        if (at.right) sum[C] += right;
+        if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum + 1);
+      }
+    }
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------------- */
+
+typedef const void *kernel;
+struct state { falls p; gradient_roles of; kernel kernel; };
+
+template <int dtype> static kernel kernel_of(int window)
+{
+  return window == 321 ? (kernel)pool_slides<dtype, fall<3, 2, 1, 3, 2, 1>> : window == 311 ? (kernel)pool_slides<dtype, fall<3, 1, 1, 3, 1, 1>> : nullptr;
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  state s = {};
+  qn_status status = falls_fill(&s.p, &s.of, r, out);
+  if (status != QN_OK) return status;
+  const uint32_t dtype = r->value[s.of.dx].dtype;
+  if (s.of.x < 0) return qn_refuse(out, "maxima by x", "x", "some", "%s", "none");
+  const int window = square_of(&s.p);
+  s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(window) : dtype == QN_BF16 ? kernel_of<QN_BF16>(window) : kernel_of<QN_F16>(window);
+  if (!s.kernel) return qn_refuse(out, "windows of 3 by 3 from -1 on", "dx", "every 2 or every 1", "%dx%d", s.p.size[1], s.p.size[2]);
+  if (!falls_choose(&s.p, r, s.p.in[1], s.p.step[1])) return qn_refuse(out, "fewer than 2^26 warps", "dx", "", "%s", "more");
+  return cuda_keep(out, &s, sizeof s);
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const state *st = (const state *)prepared->state;
+  falls p = st->p;
+  p.dy = launch->ptr[st->of.dy];
+  p.dx = launch->ptr[st->of.dx];
+  p.x = launch->ptr[st->of.x];
+  void *arguments[] = { &p };
+  return cuda_check(cudaLaunchKernel(st->kernel, (p.warps + THREADS / 32 - 1) / (THREADS / 32), THREADS, arguments, 0, (cudaStream_t)launch->stream), "pool_slides");
+}
+
+static const qn_engine row[] = {
+  { "slides", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
+    prepare, nullptr, run, cuda_release },
+};
+const qn_engine_list cuda_pool_slides_list = { row, sizeof row / sizeof *row };
