@@ -1,21 +1,21 @@
-/* pool_scatter.cu -- gradients of max pooling by its indices, of f16, bf16 and f32 of channels last (NHWC), by windows of 3 by 3 every 2 from -1 on: a lane
- * has a word of channels of a strip of columns of dx, and goes down a band of rows with them and the windows over them in registers.
+/* pool_scatter.cu -- gradients of max pooling by its indices, of f16 and bf16 of channels last (NHWC), by windows of 3 by 3 every 2 from -1 on: a lane
+ * has a word of two channels of a strip of columns of dx, and goes down a band of rows with them and the windows over them in registers.
  *
  *   dx[x] = the sum of dy over the windows whose index is x
  *
- * Each window is read once for a strip. */
+ * Each window is read once for a strip. Of f32 cells are faster. */
 #include "engines.h"
 #include "pool_lanes.cuh"
 #include "pool_peak.cuh"
 
-enum { SIZE = 3, STEP = 2, BEFORE = 1, COLUMNS = 4 };     /* of a strip */
+enum { SIZE = 3, STEP = 2, BEFORE = 1, COLUMNS = 4, CHANNELS = 2 };         /* of a strip; of a word */
 
 /* BLOCKS of a multiprocessor. */
 template <int dtype, int how, int BLOCKS> __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_scatter(const __grid_constant__ lanes p)
 {
-  enum { L = per_word<dtype>, bytes = 4 / L, INDEX = how == BY_PLACE ? 8 : 1, KEPT = SIZE - STEP, WINDOWS = (COLUMNS - 1 + BEFORE) / STEP + 1 };
+  enum { bytes = 4 / CHANNELS, INDEX = how == BY_PLACE ? 8 : 1, KEPT = SIZE - STEP, WINDOWS = (COLUMNS - 1 + BEFORE) / STEP + 1 };
   strip s;
-  if (!strip_of(s, p, blockIdx.x * WARPS + threadIdx.x / 32, COLUMNS, L)) return;
+  if (!strip_of(s, p, blockIdx.x * WARPS + threadIdx.x / 32, COLUMNS, CHANNELS)) return;
   const int oy_begin = max((s.top + BEFORE - SIZE + STEP) / STEP, 0), oy_end = (s.end - 1 + BEFORE) / STEP + 1, ox = s.x0 / STEP;      /* dx may go on below the last window */
 
   /* in bytes, of all of a tensor */
@@ -27,7 +27,7 @@ template <int dtype, int how, int BLOCKS> __global__ void __launch_bounds__(WARP
 
   struct line {
     uint32_t dy[WINDOWS], tap[how == BY_TAP ? WINDOWS : 1];
-    alignas(16) int64_t place[how == BY_PLACE ? WINDOWS : 1][L];
+    alignas(16) int64_t place[how == BY_PLACE ? WINDOWS : 1][CHANNELS];
   };
   const auto load = [&](line &l, int oy) {
     const uint32_t o = min(oy, min(oy_end, p.out[1]) - 1), row = dy + o * p.of_dy.y * bytes, indices = index + o * p.of_index.y * INDEX;
@@ -35,15 +35,12 @@ template <int dtype, int how, int BLOCKS> __global__ void __launch_bounds__(WARP
     for (int k = 0; k < WINDOWS; k++) {
       l.dy[k] = *(const uint32_t *)((const char *)p.dy + (row + dy_at[k]));
       const char *const from = (const char *)p.indices + (indices + index_at[k]);
-      if (how == BY_TAP) l.tap[k] = L == 2 ? *(const uint16_t *)from : *(const uint8_t *)from;
-      if constexpr (how == BY_PLACE) {
-        if (L == 2) *(longlong2 *)l.place[k] = *(const longlong2 *)from;
-        else l.place[k][0] = *(const int64_t *)from;
-      }
+      if (how == BY_TAP) l.tap[k] = *(const uint16_t *)from;
+      if constexpr (how == BY_PLACE) *(longlong2 *)l.place[k] = *(const longlong2 *)from;
     }
   };
 
-  float sum[SIZE][COLUMNS][L] = {};
+  float sum[SIZE][COLUMNS][CHANNELS] = {};
   line now;
   load(now, oy_begin);
 #pragma unroll 1
@@ -55,7 +52,7 @@ template <int dtype, int how, int BLOCKS> __global__ void __launch_bounds__(WARP
     for (int k = 0; k < WINDOWS; k++) {
       const bool there = (unsigned)(ox + k) < (unsigned)p.out[2] && oy < p.out[1];
 #pragma unroll
-      for (int i = 0; i < L; i++) {
+      for (int i = 0; i < CHANNELS; i++) {
         const float v = there ? channel<dtype>(now.dy[k], i) : 0;
         const uint32_t tap = how == BY_TAP ? (i ? now.tap[k] >> 8 : now.tap[k] & 255) : tap_of<SIZE>(place_among(now.place[how == BY_PLACE ? k : 0][i]), y0 * p.in[2] + s.x0 - BEFORE + k * STEP, p.in[2]);
         const uint32_t bits = tap < SIZE * SIZE ? 1u << tap : 0;
@@ -82,19 +79,14 @@ template <int dtype, int how, int BLOCKS> __global__ void __launch_bounds__(WARP
 #pragma unroll
       for (int a = 0; a < COLUMNS; a++)
 #pragma unroll
-        for (int i = 0; i < L; i++) sum[r][a][i] = r < KEPT ? sum[r < KEPT ? r + STEP : r][a][i] : 0;
+        for (int i = 0; i < CHANNELS; i++) sum[r][a][i] = r < KEPT ? sum[r < KEPT ? r + STEP : r][a][i] : 0;
     now = next;
   }
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-template <int dtype> static const void *kernel_of(int how)
-{
-  if constexpr (dtype != QN_F32)          /* f32 by taps is faster in cells */
-    if (how == BY_TAP) return (const void *)pool_scatter<dtype, BY_TAP, 7>;
-  return how == BY_PLACE ? (const void *)pool_scatter<dtype, BY_PLACE, 5> : nullptr;
-}
+template <int dtype> static const void *kernel_of(int how) { return how == BY_TAP ? (const void *)pool_scatter<dtype, BY_TAP, 7> : (const void *)pool_scatter<dtype, BY_PLACE, 5>; }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -102,13 +94,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   qn_status status = lanes_fill(&s, r, out);
   if (status != QN_OK) return status;
   const uint32_t dtype = r->value[s.of.dx].dtype;
+  if (dtype == QN_F32) return qn_refuse(out, "dtypes of two a word", "dx", "f16 or bf16", "%s", "f32");
   if (s.of.indices < 0) return qn_refuse(out, "maxima by indices", "indices", "some", "%s", "none");
   if (s.p.index_dtype == QN_I32) return qn_refuse(out, "indices", "indices", "u8 or i64", "%s", "i32");
   if (square_of(&s.p) != 321) return qn_refuse(out, "windows of 3 by 3 from -1 on", "dx", "every 2", "%dx%d", s.p.size[1], s.p.size[2]);
   const int how = s.p.index_dtype == QN_U8 ? BY_TAP : BY_PLACE;
-  s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(how) : dtype == QN_BF16 ? kernel_of<QN_BF16>(how) : kernel_of<QN_F16>(how);
-  if (!s.kernel) return qn_refuse(out, "taps of 16-bit floats", "dx", "f16 or bf16", "%s", "f32");
-  return lanes_keep(&s, r, COLUMNS, dtype == QN_F32 ? 1 : 2, out);
+  s.kernel = dtype == QN_BF16 ? kernel_of<QN_BF16>(how) : kernel_of<QN_F16>(how);
+  return lanes_keep(&s, r, COLUMNS, CHANNELS, out);
 }
 
 static const qn_engine row[] = {
