@@ -47,8 +47,8 @@ static qn_status check_overlap(const qn_plan *p, void *const *ptr, uint32_t out,
   if (!qn__views_meet(&g->value[g->pointer[out]], (uintptr_t)ptr[out], &g->value[g->pointer[other]], (uintptr_t)ptr[other])) return QN_OK;
   qn__value_text own, others;
   return qn__fail(QN_BAD_ARGUMENT, "%s (pointer %u): its memory overlaps that of %s (pointer %u); only a paired or elementwise input "
-                  "of the same dtype and strides may share an output's memory, whole", qn__value_name(g, g->pointer[out], own), out,
-                  qn__value_name(g, g->pointer[other], others), other);
+                  "of the same dtype and strides may share an output's memory, whole, and in a plan where its graph says so (y=x)",
+                  qn__value_name(g, g->pointer[out], own), out, qn__value_name(g, g->pointer[other], others), other);
 }
 
 /* The close look, where something seems off: the sentence, or that all is well (an output over its input). */

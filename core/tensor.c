@@ -42,8 +42,8 @@ void qn__pack(int rank, const int64_t *dim, int64_t *stride, const int *order)
 
 qn_tensor qn_tensor_make(void *data, uint32_t dtype, int rank, const int64_t *dim)
 {
-  qn_tensor t = { .data = data, .dtype = dtype, .rank = rank };
-  if (rank < 0 || rank > QN_MAX_RANK) return t;
+  qn_tensor t = { .data = data, .dtype = dtype, .rank = dim ? rank : -(rank != 0) };    /* without dims: what every call refuses */
+  if (t.rank < 0 || rank > QN_MAX_RANK) return t;
   if (rank) memcpy(t.dim, dim, (size_t)rank * sizeof *dim);
   qn__pack(rank, t.dim, t.stride, NULL);
   return t;
@@ -78,9 +78,9 @@ qn_tensor qn_scalar(const void *host_value, uint32_t dtype)
 
 qn_tensor qn_transposed(const qn_tensor *t)
 {
-  qn_tensor v = *t;
-  int i = v.rank - 2, j = v.rank - 1;
-  if (i < 0 || j >= QN_MAX_RANK) return v;
+  qn_tensor v = t ? *t : (qn_tensor){0};
+  if (v.rank < 2 || v.rank > QN_MAX_RANK) return v;
+  const int i = v.rank - 2, j = v.rank - 1;
   v.dim[i] = t->dim[j];
   v.dim[j] = t->dim[i];
   v.stride[i] = t->stride[j];
@@ -90,7 +90,7 @@ qn_tensor qn_transposed(const qn_tensor *t)
 
 int64_t qn_tensor_elements(const qn_tensor *t)
 {
-  if (t->rank < 0 || t->rank > QN_MAX_RANK) return 0;
+  if (!t || t->rank < 0 || t->rank > QN_MAX_RANK) return 0;
   int64_t n = 1;
   for (int i = 0; i < t->rank; i++) {
     if (t->dim[i] <= 0) return 0;

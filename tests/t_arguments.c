@@ -81,6 +81,12 @@ static void test_calls(void)
   call_refused("flags are 0x4; accepted: QN_HOST or 0", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ t, y }));
   t = x, t.flags = QN_HOST;
   call_refused("a host value has rank 0", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ t, y }));
+  t = qn_tensor_make(memory, QN_F32, 2, NULL);
+  call_refused("rank is -1; must be 0 to 8", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ t, y }));
+  t = qn_transposed(NULL);
+  tap_ok(t.dtype == 0 && qn_tensor_elements(NULL) == 0, "no tensor, transposed, has no dtype; no tensor has no elements");
+  t = x, t.rank = INT32_MIN, t = qn_transposed(&t);
+  tap_ok(t.rank == INT32_MIN && qn_tensor_elements(&t) == 0, "a rank that is none is left as it is");
   t = x, t.rank = 9;
   call_refused("rank is 9; must be 0 to 8", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ t, y }));
   t = x, t.dtype = 77;
