@@ -41,3 +41,76 @@ static inline bool pad_fill(padding *p, const qn_padding *a, const qn_value *in,
   for (int d = 0; d < p->rank; d++) p->by_out[d] = cuda_divide_by(p->out_dim[d]);
   return true;
 }
+
+/* The place among in's n that `at` of pad's out shows; -1: none, but the value. */
+__device__ __forceinline__ int pad_shown(int mode, uint32_t at, uint32_t before, uint32_t n)
+{
+  int from = (int)(at - before);
+  if (from >= 0 && from < (int)n) return from;
+  if (mode == QN_PAD_REFLECT) return from < 0 ? -from : 2 * ((int)n - 1) - from;
+  return mode == QN_PAD_REPLICATE ? (from < 0 ? 0 : (int)n - 1) : -1;
+}
+
+/* Where in pad's in this place of the dims from FIRST on comes from, in bytes; -1: nowhere. */
+template <int FIRST> __device__ __forceinline__ int64_t pad_source(const padding &p, uint32_t outer)
+{
+  int64_t offset = 0;
+  bool inside = true;
+#pragma unroll
+  for (int d = FIRST; d < PAD_DIMS; d++)
+    if (d < p.rank) {
+      uint32_t j = outer;
+      if (d + 1 < p.rank) outer = cuda_quotient(outer, p.by_out[d], &j);
+      int from = pad_shown(p.mode, j, p.before[d], p.in_dim[d]);
+      inside &= from >= 0;
+      offset += from * p.in_stride[d];
+    }
+  return inside ? offset : -1;
+}
+
+/* The gradient's: the k-th place of dy, along dim d, that shows place j of dx; *count: how many do. */
+__device__ __forceinline__ int pad_shows(const padding &p, int d, int j, int k, int *count)
+{
+  int n = (int)p.out_dim[d], before = (int)p.before[d], all = (int)p.in_dim[d], here = j + before;
+  *count = 1;
+  if (p.mode == QN_PAD_REPLICATE) {
+    int first = j ? here : 0, last = j == n - 1 ? all - 1 : here;
+    *count = last - first + 1;
+    return first + k;
+  }
+  if (p.mode != QN_PAD_REFLECT) return here;
+  int left = before - j, right = before + 2 * (n - 1) - j;
+  bool mirrored = j > 0 && left >= 0;
+  *count = 1 + mirrored + (j < n - 1 && right < all);
+  return k == 0 ? here : k == 1 && mirrored ? left : right;
+}
+
+/* Of the places of dy that show this place of the dims from FIRST on, the k-th, in bytes; *count: how many there are. */
+template <int FIRST> __device__ __forceinline__ int64_t pad_sources(const padding &p, uint32_t outer, int k, int *count)
+{
+  int64_t offset = 0;
+  *count = 1;
+#pragma unroll
+  for (int d = FIRST; d < PAD_DIMS; d++)
+    if (d < p.rank) {
+      uint32_t j = outer;
+      if (d + 1 < p.rank) outer = cuda_quotient(outer, p.by_out[d], &j);
+      int n, from = pad_shows(p, d, (int)j, 0, &n);
+      if (n > 1) {
+        from = pad_shows(p, d, (int)j, k % n, &n);
+        k /= n;
+        *count *= n;
+      }
+      offset += from * p.in_stride[d];
+    }
+  return offset;
+}
+
+/* dx's places along dim d that one place of dy shows and no other: from once[0] to once[1]. */
+static inline void pad_once(const padding &p, int d, int32_t once[2])
+{
+  const int32_t n = (int32_t)p.out_dim[d], before = (int32_t)p.before[d], after = (int32_t)p.in_dim[d] - n - before;
+  once[0] = 0, once[1] = n;
+  if (p.mode == QN_PAD_REFLECT) once[0] = before ? before + 1 : 0, once[1] = after ? n - 1 - after : n;
+  if (p.mode == QN_PAD_REPLICATE) once[0] = before > 0, once[1] = n - (after > 0);
+}

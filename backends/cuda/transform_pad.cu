@@ -13,32 +13,6 @@ struct filling : padding {                /* dims and strides of words */
   alignas(16) uint64_t pattern[2];        /* of the value */
 };
 
-/* The place among x's n that `at` shows; -1: none, but the value. */
-__device__ __forceinline__ int shown(int mode, uint32_t at, uint32_t before, uint32_t n)
-{
-  int from = (int)(at - before);
-  if (from >= 0 && from < (int)n) return from;
-  if (mode == QN_PAD_REFLECT) return from < 0 ? -from : 2 * ((int)n - 1) - from;
-  return mode == QN_PAD_REPLICATE ? (from < 0 ? 0 : (int)n - 1) : -1;
-}
-
-/* Where in x this place of the dims beyond rows comes from, in bytes; -1: nowhere. */
-__device__ __forceinline__ int64_t outer_source(const filling &p, uint32_t outer)
-{
-  int64_t offset = 0;
-  bool inside = true;
-#pragma unroll
-  for (int d = 2; d < PAD_DIMS; d++)
-    if (d < p.rank) {
-      uint32_t j = outer;
-      if (d + 1 < p.rank) outer = cuda_quotient(outer, p.by_out[d], &j);
-      int from = shown(p.mode, j, p.before[d], p.in_dim[d]);
-      inside &= from >= 0;
-      offset += from * p.in_stride[d];
-    }
-  return inside ? offset : -1;
-}
-
 template <class T, int N> struct alignas(sizeof(T) * N) words { T of[N]; };
 
 /* N words, stored as one, of each row. */
@@ -48,11 +22,11 @@ template <class T, int N> __global__ static void __launch_bounds__(THREADS) tran
   if (unit >= p.units) return;
   uint32_t x, band;
   const uint32_t outer = cuda_quotient(cuda_quotient(unit, p.by_columns, &x), p.by_bands, &band), y = band * ROWS;
-  const int64_t from = outer_source(p, outer);
+  const int64_t from = pad_source<2>(p, outer);
   const char *in[N];                      /* NULL: the value */
 #pragma unroll
   for (int i = 0; i < N; i++) {
-    const int column = from < 0 ? -1 : shown(p.mode, x * N + i, p.before[0], p.in_dim[0]);
+    const int column = from < 0 ? -1 : pad_shown(p.mode, x * N + i, p.before[0], p.in_dim[0]);
     in[i] = column < 0 ? nullptr : p.in + from + column * (int64_t)sizeof(T);
   }
   words<T, N> row[ROWS];
@@ -72,7 +46,7 @@ template <class T, int N> __global__ static void __launch_bounds__(THREADS) tran
     } else {
 #pragma unroll
       for (int r = 0; r < ROWS; r++) {
-        const int line = y + r < p.out_dim[1] ? shown(p.mode, y + r, p.before[1], p.in_dim[1]) : -1;
+        const int line = y + r < p.out_dim[1] ? pad_shown(p.mode, y + r, p.before[1], p.in_dim[1]) : -1;
         if (line >= 0) row[r].of[i] = *(const T *)(in[i] + line * p.in_stride[1]);
       }
     }

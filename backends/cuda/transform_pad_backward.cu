@@ -15,54 +15,16 @@ struct gathering : padding {              /* in is dy, out is dx */
   cuda_divisor by_bands;                  /* and the other rows */
 };
 
-/* The k-th place of dy, along dim d, that shows place j of dx; *count: how many do. */
-__device__ __forceinline__ int shows(const gathering &p, int d, int j, int k, int *count)
-{
-  int n = (int)p.out_dim[d], before = (int)p.before[d], all = (int)p.in_dim[d], here = j + before;
-  *count = 1;
-  if (p.mode == QN_PAD_REPLICATE) {
-    int first = j ? here : 0, last = j == n - 1 ? all - 1 : here;
-    *count = last - first + 1;
-    return first + k;
-  }
-  if (p.mode != QN_PAD_REFLECT) return here;
-  int left = before - j, right = before + 2 * (n - 1) - j;
-  bool mirrored = j > 0 && left >= 0;
-  *count = 1 + mirrored + (j < n - 1 && right < all);
-  return k == 0 ? here : k == 1 && mirrored ? left : right;
-}
-
-/* Of the places of dy that show this place of the dims beyond rows, the k-th, in bytes; *count: how many there are. */
-__device__ __forceinline__ int64_t outer_of(const gathering &p, uint32_t outer, int k, int *count)
-{
-  int64_t offset = 0;
-  *count = 1;
-#pragma unroll
-  for (int d = 2; d < PAD_DIMS; d++)
-    if (d < p.rank) {
-      uint32_t j = outer;
-      if (d + 1 < p.rank) outer = cuda_quotient(outer, p.by_out[d], &j);
-      int n, from = shows(p, d, (int)j, 0, &n);
-      if (n > 1) {
-        from = shows(p, d, (int)j, k % n, &n);
-        k /= n;
-        *count *= n;
-      }
-      offset += from * p.in_stride[d];
-    }
-  return offset;
-}
-
 /* Adds what column x of R rows of dy, from `row` on, has of these places. */
 template <int dtype, int R> __device__ __forceinline__ void add_rows(float (&sum)[R], const gathering &p, uint32_t outer, int row, int x)
 {
   constexpr int E = 16 / vector_per_16<dtype>;
   int k = 0, outers, columns;
   do {
-    const int64_t from = (outer_of(p, outer, k, &outers) + row * p.in_stride[1]) / E;
+    const int64_t from = (pad_sources<2>(p, outer, k, &outers) + row * p.in_stride[1]) / E;
     int c = 0;
     do {
-      const int64_t at = from + shows(p, 0, x, c, &columns);
+      const int64_t at = from + pad_shows(p, 0, x, c, &columns);
       float v[R][1];
 #pragma unroll
       for (int r = 0; r < R; r++) vector_load(v[r], p.in, dtype, at + r * (p.in_stride[1] / E), 1, 1);
@@ -95,7 +57,7 @@ template <int dtype> __global__ static void __launch_bounds__(THREADS) transform
     float sum[1] = {};
     int k = 0, rows;
     do {
-      add_rows<dtype>(sum, p, outer, shows(p, 1, (int)y, k, &rows), (int)x);
+      add_rows<dtype>(sum, p, outer, pad_shows(p, 1, (int)y, k, &rows), (int)x);
     } while (++k < rows);
     vector_store(sum, p.out, dtype, (plane + y) * p.out_dim[0] + x, 1, 1);
   }
@@ -120,10 +82,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!pad_fill(&p, a, dy, dx)) return qn_refuse(out, "at most 6 dims that do not merge", "dx", "6", "%d", dx->rank);
   if (p.in_dim[0] > 1 && p.in_stride[0] != esize) return qn_refuse(out, "rows contiguous in both", "dy", "the order of dx's dims", "%s", "");
   if (p.rank < 2) p.in_dim[1] = p.out_dim[1] = 1;
-  const int32_t n = (int32_t)p.out_dim[1], before = (int32_t)p.before[1], after = (int32_t)p.in_dim[1] - n - before;
-  int32_t from = 0, to = n;
-  if (a->mode == QN_PAD_REFLECT) from = before ? before + 1 : 0, to = after ? n - 1 - after : n;
-  if (a->mode == QN_PAD_REPLICATE) from = before > 0, to = n - (after > 0);
+  int32_t once[2];
+  pad_once(p, 1, once);
+  int32_t n = (int32_t)p.out_dim[1], from = once[0], to = once[1];
   if (to - from < ROWS) from = to = 0;
   p.once[0] = (uint32_t)from, p.once[1] = (uint32_t)to;
   p.bands = (uint32_t)qn_ceil_div(to - from, ROWS);

@@ -17,3 +17,5 @@ pad x=f32/32x64x224x224 pad=0,0,3,3 mode=reflect ; name=pad.reflect
 pad x=bf16/32x64x224x224 pad=0,0,1,1 mode=replicate ; name=pad.replicate
 pad x=f32/32x64x224x224 pad=0,0,1,1 ; name=pad.constant
 pad_backward dy=f32/32x64x230x230 pad=0,0,3,3 mode=reflect ; name=pad_backward.reflect
+pad x=u8/32x64x224x224 pad=0,0,1,1 mode=replicate ; name=pad.replicate.u8
+pad_backward dy=bf16/32x64x230x230 pad=0,0,3,3 mode=reflect ; name=pad_backward.reflect.bf16

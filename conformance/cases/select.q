@@ -86,3 +86,6 @@ cumsum x=f32/1x1
 cumsum x=f32/4x1 exclusive=1
 cumsum x=f32/0x4 ; plain=1
 cumsum x=f32/2x70001 ; plain=1 fill=int
+pad_backward dy=f32/3x11x106 pad=0,1:2,3:2 mode=reflect ; as=f16,bf16    # long runs, out of step
+pad_backward dy=bf16/3x9x150 pad=0:1,2,5:6 mode=replicate ; as=f32
+pad_backward dy=bf16/3x5x10003 pad=0,1,3:4 ; as=f32

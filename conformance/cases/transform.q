@@ -87,3 +87,6 @@ permute x=f32/16x2 perm=1,0
 
 # a step beyond the dim takes one place
 slice x=f32/9x50 step=288230376151711744,3 ; as=u8
+pad x=u8/3x5x101 pad=0,1,3:2 mode=reflect ; as=bf16,f32                  # long runs, out of step
+pad x=bf16/2x7x60 pad=1,2:0,5:9 value=2 ; as=u8,f32
+pad x=u8/2x3x20001 pad=0,1:0,1:2 mode=replicate ; as=f16
