@@ -53,6 +53,7 @@
   X(norm_rows)        \
   X(norm_cluster)     \
   X(norm_planes)      \
+  X(norm_belt)        \
   X(norm_bands)       \
   X(norm_ring)        \
   X(norm_kept)        \

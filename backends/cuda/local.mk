@@ -112,6 +112,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pack.h \
   backends/cuda/norm_activation.cuh \
   backends/cuda/norm_bands.cu \
+  backends/cuda/norm_belt.cu \
   backends/cuda/norm_cluster.cu \
   backends/cuda/norm_direct.cu \
   backends/cuda/norm_follow.cuh \
@@ -243,6 +244,7 @@ CUDA_HOPPER_OBJECTS = \
   backends/cuda/matmul_wgmma_f8.lo \
   backends/cuda/matmul_wgmma_i8.lo \
   backends/cuda/matmul_wgmma_tf32.lo \
+  backends/cuda/norm_belt.lo \
   backends/cuda/norm_cluster.lo \
   backends/cuda/norm_ring.lo \
   backends/cuda/pack.lo

@@ -1,6 +1,6 @@
 # build.mk -- quern_cuda.so of emulated kernels, in the folder that it is made in. conform.tap says where the sources (S), the build (B)
 # and the compilers are. A file below that has a row in engines.h is a list of engines; the other lists are left out: those of the Tensor
-# Cores, of what is made for 9.0 alone (norm_cluster, norm_ring), and, so far, of convolutions.
+# Cores, of what is made for 9.0 alone (norm_belt, norm_cluster, norm_ring), and, so far, of convolutions.
 EMULATED = \
   affine_grid.cu chain.c chain_fold.cu ctc_direct.cu ctc_two_ended.cu direct.cu loss_direct.cu loss_rows.cu \
   lrn.cu lrn_planes.cu lrn_taps.cu lrn_windows.cu matmul_direct.cu matmul_problem.c matmul_thin.cu norm_bands.cu norm_direct.cu norm_groups.c norm_groups.cu \
