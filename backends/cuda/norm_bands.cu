@@ -391,9 +391,9 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 
   float scale[E], less[N], along[N];
   if (m.count) {
 #pragma unroll
-    for (int e = 0; e < N; e++) less[e] = rstd[e] * b.less[m.lane * E + e], along[e] = rstd[e] * b.along[m.lane * E + e];
+    for (int e = 0; e < N; e++) less[e] = b.less[m.lane * E + e], along[e] = b.along[m.lane * E + e];
 #pragma unroll
-    for (int e = 0; e < E; e++) scale[e] = rstd[e % N] * b.scale[m.lane * E + e];
+    for (int e = 0; e < E; e++) scale[e] = b.scale[m.lane * E + e];
   }
   char *dx = (char *)a.p[Y] + m.start<whole>(a, Y);
 #pragma unroll 2
@@ -401,7 +401,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 
     vector_open<whole>(v, 0, words[k * m.active + t]);
     vector_open<whole>(d, 0, dys[k * m.active + t]);
 #pragma unroll
-    for (int e = 0; e < E; e++) v[e] = fmaf(d[e], scale[e], -fmaf((v[e] - mean[e % N]) * rstd[e % N], along[e % N], less[e % N]));
+    for (int e = 0; e < E; e++) v[e] = rstd[e % N] * (d[e] * scale[e] - less[e % N] - (v[e] - mean[e % N]) * rstd[e % N] * along[e % N]);
     *(uint4 *)dx = vector_close<whole>(v, 0);
   }
 }

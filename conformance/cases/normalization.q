@@ -251,3 +251,6 @@ out y = silu x=n beta=-2.5
 # subnormal means, and distances before they are scaled
 rms_norm x=f32/2x3 scale=f32/1x3 ; x.is=3,1e-43,2.1e-43,-2,5e-44,1.3e-43 scale.is=1,7.1,-6.7 plain=1
 layer_norm x=f32/2x4 scale=f32/1x4 ; x.is=0,0,0,1e-43 scale.is=1,7.1,-6.7,3 plain=1
+
+# what overflows is a difference times rstd, not what it is of
+layer_norm_backward dy=f32/1x8x4/32:1:8 x=f32/1x8x4/32:1:8 axis=2 scale=f32/1x8x1 mean=f32/1x8x1 rstd=f32/1x8x1 dscale=? ; dy.is=1,2,3,4,5,7,9 x.is=1e-20,-3e-20,2e-20,1e-21,0 mean.is=0 rstd.is=1e20 scale.is=1e25 plain=1
