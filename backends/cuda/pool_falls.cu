@@ -101,11 +101,6 @@ template <class index, int N> struct alignas(sizeof(index) * N < 16 ? sizeof(ind
  * of the bit. */
 template <bool halves> struct peak { uint32_t order, bits; };
 
-template <bool halves> __host__ __device__ constexpr int bit_of(int row, int rows, int place, int first)
-{
-  return halves ? (rows - 1 - row) * 8 + 7 - place : row * 8 + place - first;
-}
-
 template <int dtype, class of> __device__ __forceinline__ void largest_of_line(peak<dtype != QN_F32> (&m)[of::WINDOWS], words<C / (dtype == QN_F32 ? 1 : 2)> q, bool inside, const lane &at)
 {
   constexpr int E = dtype == QN_F32 ? 1 : 2, BEFORE = of::BEFORE, STEP = of::STEP;
