@@ -158,7 +158,7 @@ static qn_status narrow(qn__device *d, const char *model)
   memcpy(live, d->desc.model, sizeof live);
   qn_status status = qn__device_model(d->provider, model, &d->desc);
   snprintf(d->narrowed, sizeof d->narrowed, "%s", model);
-  snprintf(d->desc.model, sizeof d->desc.model, "%.15s@%s", model, live);
+  snprintf(d->desc.model, sizeof d->desc.model, "%.15s@%.15s", model, live);
   return status;
 }
 

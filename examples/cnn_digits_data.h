@@ -57,9 +57,11 @@ static void read_digits(digits *d, const char *path)
       break;
     d->order[d->n] = d->n;
   }
+  const int failed = ferror(f);
   fclose(f);
   if (d->n != MAX_DIGITS) {
-    fprintf(stderr, "cnn_digits: %s: line %d is no digit\n", path, d->n + 1);
+    if (failed) fprintf(stderr, "cnn_digits: cannot read %s; --data says where digits.csv is\n", path);
+    else fprintf(stderr, "cnn_digits: %s: line %d is no digit\n", path, d->n + 1);
     exit(2);
   }
   d->n_train = d->n * 4 / 5;

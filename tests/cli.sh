@@ -186,6 +186,7 @@ fi
 sed '7s/,[0-9]*$/,10/' "${top_srcdir-.}/examples/data/digits.csv" >"$out.csv"
 bad "cnn_digits: a label that is no digit" "line 7" "$programs/examples/cnn_digits" --data "$out.csv"
 rm -f "$out.csv"
+bad "cnn_digits: data that is a folder" "cannot read" "$programs/examples/cnn_digits" --data "${top_srcdir-.}"
 
 # Tuning ahead of time: a line in the file for each problem, once.
 tuned=$(mktemp -d)
