@@ -83,7 +83,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     } else if (k->op == QN_OP_SLICE) {
       const qn_slicing *s = (const qn_slicing *)k->attr;
       t.base += s->start[d] * x.stride[d];
-      t.stride[d] *= s->step[d];
+      if (t.y.dim[d] > 1) t.stride[d] *= s->step[d];        /* of one place any step will do, the largest too */
     } else if (k->op == QN_OP_PAD) {
       const qn_padding *s = (const qn_padding *)k->attr;
       t.base -= s->pad_before[d] * x.stride[d];

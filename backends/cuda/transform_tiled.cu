@@ -280,7 +280,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
       for (int d = 0; d < y->rank; d++) {
         const qn_slicing *s = (const qn_slicing *)op->attr;
         base += s->start[d] * x->stride[d];
-        xs[d] *= s->step[d];
+        if (dim[d] > 1) xs[d] *= s->step[d];    /* of one place any step will do, the largest too */
       }
     if (op->op == QN_OP_CONCAT) {
       int64_t axis = ((const qn_axis *)op->attr)->axis;
