@@ -223,16 +223,10 @@ static int small_window(const pool &p)
   int small = 10 * p.size[1] + p.step[1];
   return square && (small == 32 || small == 31 || small == 22) ? small : 0;
 }
-static bool is_wide(const pool &p)
-{
-  bool wide = !p.adaptive;
-  for (int d = 1; d < 3; d++) wide = wide && p.size[d] >= SWEEP && p.step[d] == 1 && p.dilation[d] == 1;
-  return wide;
-}
-template <class T, int mode> static kernel choose_window(const planes &p)
+template <class T, int mode> static kernel choose_window(const planes &p, bool wide)
 {
   if constexpr (mode != MAX_INDEX)
-    if (is_wide(p)) return (kernel)pool_planes<T, mode, WIDE, 1>;
+    if (wide) return (kernel)pool_planes<T, mode, WIDE, 1>;
   switch (small_window(p)) {
   case 32: return (kernel)pool_planes<T, mode, 3, 2>;
   case 31: return (kernel)pool_planes<T, mode, 3, 1>;
@@ -240,9 +234,9 @@ template <class T, int mode> static kernel choose_window(const planes &p)
   default: return (kernel)pool_planes<T, mode, 0, 0>;
   }
 }
-template <class T> static kernel choose_mode(const planes &p, bool average, bool index)
+template <class T> static kernel choose_mode(const planes &p, bool average, bool index, bool wide)
 {
-  return average ? choose_window<T, AVERAGE>(p) : index ? choose_window<T, MAX_INDEX>(p) : choose_window<T, MAX>(p);
+  return average ? choose_window<T, AVERAGE>(p, wide) : index ? choose_window<T, MAX_INDEX>(p, false) : choose_window<T, MAX>(p, wide);
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -270,11 +264,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t reach = (int64_t)(p.size[1] + p.adaptive - 1) * p.dilation[1] + 1;
   int64_t units = 2 * r->device->units, most = qn_min_i64(STAGE_MOST, (int64_t)r->device->shared_per_block) - 48, lines = p.in[1];
   p.per_block = (uint32_t)qn_max_i64(1, qn_min_i64((given ? STAGE : STAGE / 2) / (lines * (line + given)), qn_ceil_div(count, units)));
-  if (is_wide(p) && indices < 0) p.per_block = (uint32_t)qn_max_i64(1, qn_min_i64(p.per_block, count / (5 * r->device->units)));
+  const bool average = pool_is_average(op->op);
+  bool wide = sweep_takes(p) && indices < 0;
+  if (wide) p.per_block = (uint32_t)qn_max_i64(1, qn_min_i64(p.per_block, count / (5 * r->device->units)));
   p.bands = 1, p.band = p.out[1];
   if (lines * (line + given) > STAGE) {
     int64_t band = (STAGE / (line + given) - reach) / p.step[1] + 1;
-    if (band < STRIP) band = qn_min_i64(STRIP, (most / (line + given) - reach) / p.step[1] + 1);
+    if (band < STRIP) {                   /* as many as this device has room for: where a band begins must not tell in sums */
+      wide = wide && !average;
+      band = qn_min_i64(STRIP, (most / (line + given) - reach) / p.step[1] + 1);
+    }
     p.band = (int32_t)qn_max_i64(1, qn_min_i64(band, p.out[1]));
     p.bands = (int32_t)qn_ceil_div(p.out[1], p.band);
     if (p.bands > 1) lines = (int64_t)(p.band - 1) * p.step[1] + reach;     /* adaptive steps are at most that */
@@ -296,9 +295,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st.indices = indices;
   st.blocks = (uint32_t)blocks;
   st.shared = (uint32_t)shared;
-  bool average = pool_is_average(op->op);
-  st.kernel = x->dtype == QN_F32 ? choose_mode<float>(p, average, indices >= 0)
-             : x->dtype == QN_BF16 ? choose_mode<bf16_bits>(p, average, indices >= 0) : choose_mode<f16_bits>(p, average, indices >= 0);
+  st.kernel = x->dtype == QN_F32 ? choose_mode<float>(p, average, indices >= 0, wide)
+             : x->dtype == QN_BF16 ? choose_mode<bf16_bits>(p, average, indices >= 0, wide) : choose_mode<f16_bits>(p, average, indices >= 0, wide);
   return cuda_keep(out, &st, sizeof st);
 }
 

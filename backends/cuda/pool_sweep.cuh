@@ -1,6 +1,6 @@
 /* pool_sweep.cuh -- windows every 1 of a line: what lies in all of several side by side is found once for them. */
 #pragma once
-#include "larger.cuh"
+#include "pool.cuh"
 
 enum { SWEEP = 5 };                       /* side by side; odd, so that lanes which have such each read of different banks */
 
@@ -37,4 +37,11 @@ template <bool sums, int V, class L> __device__ __forceinline__ void sweep(float
     if (k < SWEEP - 1) join(f[k], left[k]);
     if (k > 0) join(f[k], right[k - 1]);
   }
+}
+
+static inline bool sweep_takes(const pool &p)
+{
+  bool takes = !p.adaptive;
+  for (int d = 1; d < 3; d++) takes = takes && p.size[d] >= SWEEP && p.step[d] == 1 && p.dilation[d] == 1;
+  return takes;
 }

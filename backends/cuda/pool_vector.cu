@@ -238,7 +238,8 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
   }
 }
 
-/* The same of windows every 1, of which a thread takes SWEEP. */
+/* The same of windows every 1, of which a thread takes SWEEP. A band begins at a multiple of that: which places a window's sum begins with is
+ * told by its own place, not by the band's. */
 template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) pool_sweeps(const __grid_constant__ pool p)
 {
   constexpr int V = vector_per_16<whole>;
@@ -246,7 +247,7 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
   uint32_t band, chunk, k;
   const uint32_t n = cuda_quotient(cuda_quotient(blockIdx.x, p.by_cells[1], &band), p.by_cells[0], &chunk);
   const int many = (int)min(p.splits, p.groups - chunk * p.splits), top = (int)band * p.band, rows = min(p.band, p.out[1] - top), width = p.out[2], K = (int)p.splits;
-  const int first = max(top - p.before[1], 0), end = min(top - p.before[1] + rows - 1 + p.size[1], p.in[1]), across = (width + SWEEP - 1) / SWEEP, down = (rows + SWEEP - 1) / SWEEP;
+  const int first = max(top - p.before[1], 0), end = max(min(top - p.before[1] + rows - 1 + p.size[1], p.in[1]), 0), across = (width + SWEEP - 1) / SWEEP, down = (rows + SWEEP - 1) / SWEEP;
   const int64_t base = n * p.x_stride[0] + chunk * p.splits * V;
   for (int i = threadIdx.x; i < (end - first) * across * K; i += LARGE_THREADS) {
     const int q = (int)cuda_quotient(i, p.by_cells[2], &k), row = q / across, ox = (q - row * across) * SWEEP;
@@ -294,7 +295,7 @@ static int64_t large_choose(pool *p, int64_t bytes, int64_t units)
   int64_t best = 0;
   for (uint32_t k = p->groups < 4 ? p->groups : 4; k && !best; k /= 2)
     for (int64_t bands = 1; bands <= p->out[1] && !best; bands *= 2) {
-      const int64_t band = qn_ceil_div(p->out[1], bands), high = (band - 1) * p->step[1] + (p->size[1] - 1) * (int64_t)p->dilation[1] + 1, shared = high * p->out[2] * k * bytes;
+      const int64_t band = qn_min_i64(p->out[1], qn_round_up(qn_ceil_div(p->out[1], bands), sweep_takes(*p) ? SWEEP : 1)), high = (band - 1) * p->step[1] + (p->size[1] - 1) * (int64_t)p->dilation[1] + 1, shared = high * p->out[2] * k * bytes;
       if (shared > LARGE_MEMORY || (k > 1 && (double)p->n * qn_ceil_div(p->groups, k) * bands < units + units / 2) || (bands > 1 && band < p->size[1])) continue;
       const int64_t chunks = qn_ceil_div(p->groups, k);
       best = shared, p->splits = k, p->band = (int32_t)band;
@@ -372,7 +373,7 @@ template <int whole, int SIZE, int STEP> static void launch_small(const pool &p,
 
 template <int V, int whole> static void launch_whole(const state *st, const pool &p, cudaStream_t stream)
 {
-  const bool sweeps = p.step[1] == 1 && p.step[2] == 1 && p.dilation[1] == 1 && p.dilation[2] == 1 && p.size[1] >= SWEEP && p.size[2] >= SWEEP;
+  const bool sweeps = sweep_takes(p);
   if (st->large && sweeps && p.average) pool_sweeps<AVERAGE, whole><<<p.units, LARGE_THREADS, st->large, stream>>>(p);
   else if (st->large && sweeps) pool_sweeps<MAX, whole><<<p.units, LARGE_THREADS, st->large, stream>>>(p);
   else if (st->large && p.average) pool_large<AVERAGE, whole><<<p.units, LARGE_THREADS, st->large, stream>>>(p);

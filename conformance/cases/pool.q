@@ -142,3 +142,14 @@ pool_average x=f32/2x3x4x5/nhwc window=2,1099511627776 pad=1,2 ceil_mode=1 inclu
 pool_max x=f32/2x3x4x5 window=1099511627776,2 ceil_mode=1 indices=? ; as=f64
 pool_max x=f32/2x3x4x5 window=3,1099511627776 dilation=1,2 pad=1 ceil_mode=1
 pool_lp x=f32/2x3x4x5 window=1099511627776,2 ceil_mode=1 ; as=f64
+
+# large windows every 1, of which five side by side share what lies in all: bands of a plane, windows and bands wholly in padding
+pool_max x=f32/2x8x13x17/nhwc window=5,6 stride=1 pad=2,3 ; as=bf16,f16
+pool_max x=f32/1x8x40x40/nhwc window=5 stride=1 pad=20 ; as=bf16
+pool_average x=f32/1x8x40x40/nhwc window=5 stride=1 pad=20 include_pad=0 ; as=bf16
+pool_average x=f32/2x8x36x36/nhwc window=7 stride=1 ; as=bf16
+pool_max x=f32/3x5x17x13 window=5,7 stride=1 pad=2,3 ; as=bf16,f16
+pool_average x=f32/3x5x17x13 window=6,5 stride=1 pad=5:0,2:4 include_pad=0 ; as=bf16
+pool_max x=f32/1x2x130x120 window=9 stride=1 pad=4 ; as=bf16
+pool_average x=f32/1x2x130x120 window=9 stride=1 pad=20:4,4:20 ; as=f16
+pool_average x=f32/1x2x20x1000 window=6 stride=1
