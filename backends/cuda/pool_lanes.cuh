@@ -54,8 +54,13 @@ static inline qn_status lanes_fill(lanes_state *s, const qn_request *r, qn_prepa
   if (gradient_channels(p, &s->of, r) == 1) return qn_refuse(out, "channels side by side in vectors", "dx", "nhwc of a multiple of 8", "%s", "others");
   if (!p->flat) return qn_refuse(out, "windows within a plane", "dx", "1 deep", "%d", p->size[0]);
   if (p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
-  const int64_t image = qn_max_i64(qn_max_i64(p->x_stride[0], p->dx_stride[0]) * 4, qn_max_i64(p->y_stride[0] * 4, p->index_stride[0] * 8));
-  if ((double)p->n * (double)image >= 4294967296.0) return qn_refuse(out, "tensors of less than 4 GiB", "dx", "", "%s", "more");
+  const int64_t *stride[] = { p->x_stride, p->dx_stride, p->y_stride, p->index_stride };
+  for (int t = 0; t < 4; t++) {           /* images need not be what is outermost */
+    const int32_t *extent = t < 2 ? p->in : p->out;
+    double reach = (double)p->n * (double)stride[t][0] + p->c;
+    for (int d = 1; d < 3; d++) reach += (double)extent[d] * (double)stride[t][2 + d];
+    if (reach * (t < 3 ? 4 : 8) >= 4294967296.0) return qn_refuse(out, "tensors of less than 4 GiB", "dx", "", "%s", "more");
+  }
   return QN_OK;
 }
 

@@ -126,3 +126,10 @@ pool_average_backward dy=f32/2x3x1x3 dx=f32/2x3x4x5 window=1099511627776,2 ceil_
 pool_max_backward dy=f32/2x3x1x3 indices=i32/2x3x1x3 dx=f32/2x3x4x5 window=1099511627776,2 ceil_mode=1 ; labels=-1..19
 pool_max_backward dy=f32/2x3x1x3 x=f32/2x3x4x5 window=1099511627776,2 ceil_mode=1
 pool_lp_backward dy=f32/2x3x1x3 x=f32/2x3x4x5 y=f32/2x3x1x3 window=1099511627776,2 ceil_mode=1
+
+# a window deeper than x's one plane: its taps below count as padding, or not
+pool_average_backward dy=f32/1x8x1x5x5/nhwc dx=f32/1x8x1x5x5/nhwc window=3 stride=1 pad=0:2,1,1 include_pad=0 ; as=bf16
+pool_average_backward dy=f32/1x8x1x5x5/nhwc dx=f32/1x8x1x5x5/nhwc window=3 stride=2,1,1 pad=0:1,1,1 ceil_mode=1
+pool_average_backward dy=f32/1x2x1x5x8 dx=f32/1x2x1x5x8 window=3 stride=1 pad=0:2,1,1 include_pad=0
+pool_max_backward dy=f32/1x8x1x5x5/nhwc x=f32/1x8x1x5x5/nhwc window=3 stride=1 pad=0:2,1,1
+pool_max_backward dy=f32/1x8x1x5x5/nhwc indices=u8/1x8x1x5x5/nhwc dx=f32/1x8x1x5x5/nhwc window=3 stride=1 pad=0:2,1,1
