@@ -59,6 +59,7 @@
   X(norm_kept)        \
   X(norm_groups)      \
   X(norm_split)       \
+  X(norm_inference)   \
   X(norm_direct)      \
   X(loss_rows)        \
   X(loss_direct)      \

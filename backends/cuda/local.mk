@@ -119,6 +119,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/norm_groups.c \
   backends/cuda/norm_groups.cu \
   backends/cuda/norm_groups.h \
+  backends/cuda/norm_inference.cu \
   backends/cuda/norm_kept.cu \
   backends/cuda/norm_moments.cuh \
   backends/cuda/norm_nests.h \

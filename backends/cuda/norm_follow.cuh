@@ -1,7 +1,9 @@
-/* norm_follow.cuh -- the pointwise ops behind a normalization: relu where the values are, all else out of line, for it is long. */
+/* norm_follow.cuh -- the pointwise ops behind a normalization: the addition of a tensor that lies as y does and relu where the values are,
+ * all else out of line, for it is long. They are taken where y lies in whole vectors. */
 #pragma once
 #include "chain.h"
 #include "steps.cuh"
+#include "vector.cuh"
 
 struct eight { float v[8]; };
 
@@ -12,17 +14,60 @@ static __device__ __noinline__ eight follow_steps(const cuda_steps &steps, eight
   return a;
 }
 
-__device__ __forceinline__ void follow(const cuda_steps &steps, bool relu, float (&v)[8], int64_t at, int n)
-{
-  if (relu) {
+/* What a kernel is told of it: y = relu(y + second), then steps. A kernel without registers for all of it takes relu alone. */
+struct norm_tail {
+  bool        relu;
+  const void *second;                     /* NULL: nothing is added */
+  cuda_steps  steps;
+
+  /* n elements of y from `at` on; more: what is added, as it came. */
+  template <bool all, int whole> __device__ __forceinline__ void follow(float (&v)[8], const packet<whole> &more, int64_t at, int n) const
+  {
+    if constexpr (all) if (second) {
+      float u[8];
+      more.open(u);
 #pragma unroll
-    for (int i = 0; i < 8; i++) v[i] = fn_unary(QN_OP_RELU, v[i], 0.f, 0.f);
+      for (int i = 0; i < 8; i++) v[i] += u[i];
+    }
+    if (relu) {
+#pragma unroll
+      for (int i = 0; i < 8; i++) v[i] = fn_unary(QN_OP_RELU, v[i], 0.f, 0.f);
+    }
+    if constexpr (all) if (steps.n) {
+      eight a;
+#pragma unroll
+      for (int i = 0; i < 8; i++) a.v[i] = v[i];
+      a = follow_steps(steps, a, at, n);
+#pragma unroll
+      for (int i = 0; i < 8; i++) v[i] = a.v[i];
+    }
   }
-  if (steps.n == 0) return;
-  eight a;
-#pragma unroll
-  for (int i = 0; i < 8; i++) a.v[i] = v[i];
-  a = follow_steps(steps, a, at, n);
-#pragma unroll
-  for (int i = 0; i < 8; i++) v[i] = a.v[i];
+};
+
+/* What a plan keeps of it. */
+struct norm_follower { cuda_chain chain; int32_t second; };
+
+/* Reads what follows value y, in whole vectors of its dtype: whether it is more than relu. chain.out is then what is written. */
+static inline bool norm_follower_read(norm_follower *f, const qn_request *r, int32_t y, bool whole, norm_tail *tail, qn_prepared *out)
+{
+  const cuda_out_dims dims = { { -1, -1, -1, -1 }, CUDA_ALIKE };
+  cuda_chain_begin(&f->chain, y);
+  f->second = -1;
+  if (!whole) return false;
+  cuda_chain_follow(&f->chain, r, &dims);
+  const qn_value *to = &r->value[f->chain.out];
+  if (to->dtype != r->value[y].dtype || to->align < 16) {   /* nothing is taken, nor bound in run */
+    cuda_chain_begin(&f->chain, y);
+    return false;
+  }
+  out->n_ops = f->chain.n_ops;
+  f->second = cuda_chain_second(&f->chain, r, to->dtype, &tail->relu);
+  return f->second >= 0 || f->chain.steps.n > 0;
+}
+
+static inline void norm_follower_bind(const norm_follower *f, norm_tail *tail, const qn_launch *launch)
+{
+  tail->second = f->second < 0 ? nullptr : launch->ptr[f->second];
+  tail->steps = f->chain.steps;
+  cuda_chain_bind(&tail->steps, &f->chain, launch->ptr);
 }

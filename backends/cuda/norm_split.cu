@@ -17,7 +17,7 @@
 
 enum { V = 8, THREADS = 256, WARPS = THREADS / 32, RESIDENT = 3, MAX_CHUNKS = 2000 };
 /* Tensors with an element, or more, for each group. y is dx in a gradient. */
-enum { X, Y, DY, SCALE, SHIFT, MEAN, RSTD, VAR, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, DSCALE, DSHIFT, TENSORS };
+enum { X, Y, DY, SCALE, SHIFT, MEAN, RSTD, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, DSCALE, DSHIFT, TENSORS };
 
 enum { F_MEAN, F_RSTD, F_SCALE, F_P, F_Q, FACTORS };      /* what apply takes of a group; q of a gradient only */
 
@@ -32,10 +32,8 @@ struct split {
   int64_t  share;                         /* of a chunk, for one block of apply */
   int32_t  chunks, lanes;                 /* lanes: columns: of a line, in one block; a power of two up to 32 */
   float    eps, momentum;
-  bool     columns, centred, backward, given;       /* given: mean and var are inputs */
-  bool     relu;                          /* y = relu(y + second), then steps */
-  const void *second;                     /* NULL: nothing is added */
-  cuda_steps steps;
+  bool     columns, centred, backward;
+  norm_tail tail;
   float4  *part;                          /* [chunks, groups] */
   float   *factor;                        /* [FACTORS, groups] */
 
@@ -111,9 +109,7 @@ template <int whole> __device__ __forceinline__ void load(packet<whole> &x, cons
 }
 template <int whole> __device__ __forceinline__ void store(const float (&v)[V], const split &s, int64_t at, int n)
 {
-  if (whole)                              /* not to be kept: x may still be */
-#pragma unroll
-    for (int k = 0; k < V; k += vector_per_16<whole>) __stcs((uint4 *)vector_place<whole>(s.p[Y], at + k), vector_close<whole ? whole : QN_F32>(v, k));
+  if constexpr (whole) vector_store_once<whole>(v, s.p[Y], at);       /* not to be kept: x may still be */
   else vector_store(v, s.p[Y], dtype3(s.dtype[Y]), at, 1, n);
 }
 
@@ -282,7 +278,7 @@ template <class S> __device__ __forceinline__ S of_group(const split &s, int64_t
   const int lane = threadIdx.x % 32;
   S all = {};
 #pragma unroll 4
-  for (int i = threadIdx.x / TOGETHER; i < s.chunks && g < s.groups && !s.given; i += BY) all.join(S::unpack(s.part[i * s.groups + g]));
+  for (int i = threadIdx.x / TOGETHER; i < s.chunks && g < s.groups; i += BY) all.join(S::unpack(s.part[i * s.groups + g]));
   warp_join(all, TOGETHER);
   if (lane < TOGETHER) seen[threadIdx.x / 32 * TOGETHER + lane] = all.pack();
   __syncthreads();
@@ -306,14 +302,12 @@ __global__ static void __launch_bounds__(THREADS) combine(const __grid_constant_
   } else {
     moments all = of_group<moments>(s, g);
     if (threadIdx.x >= TOGETHER || g >= s.groups) return;
-    float var = s.given ? s.get(VAR, g, 0) : all.squares / n, mean = s.given ? s.get(MEAN, g, 0) : all.mean, rstd = 1 / sqrtf(var + s.eps);
-    if (!s.given) {
-      s.put(MEAN, g, mean);
-      s.put(RSTD, g, rstd);
-      s.put(NEW_MEAN, g, (1 - s.momentum) * s.get(RUNNING_MEAN, g, 0) + s.momentum * mean);
-      s.put(NEW_VAR, g, (1 - s.momentum) * s.get(RUNNING_VAR, g, 0) + s.momentum * (s.n > 1 ? all.squares / (n - 1) : var));
-    }
-    s.keep(g, mean, rstd, s.get(SCALE, g, 1), s.get(SHIFT, g, 0), 0);
+    float var = all.squares / n, rstd = 1 / sqrtf(var + s.eps);
+    s.put(MEAN, g, all.mean);
+    s.put(RSTD, g, rstd);
+    s.put(NEW_MEAN, g, (1 - s.momentum) * s.get(RUNNING_MEAN, g, 0) + s.momentum * all.mean);
+    s.put(NEW_VAR, g, (1 - s.momentum) * s.get(RUNNING_VAR, g, 0) + s.momentum * (s.n > 1 ? all.squares / (n - 1) : var));
+    s.keep(g, all.mean, rstd, s.get(SCALE, g, 1), s.get(SHIFT, g, 0), 0);
   }
 }
 
@@ -358,18 +352,7 @@ constexpr int apply_resident(bool columns, int what, int whole) { return !whole 
 template <int what, int whole>
 __device__ __forceinline__ void finish(const split &s, float (&v)[V], const packet<whole> &second, int64_t at, int n)
 {
-  if constexpr (what == FOLLOWED) {
-    if (s.second) {
-      float u[V];
-      second.open(u);
-#pragma unroll
-      for (int i = 0; i < V; i++) v[i] += u[i];
-    }
-    follow(s.steps, s.relu, v, at, n);
-  } else if (what == FORWARD && s.relu) {
-#pragma unroll
-    for (int i = 0; i < V; i++) v[i] = fn_unary(QN_OP_RELU, v[i], 0.f, 0.f);
-  }
+  if constexpr (what != BACKWARD) s.tail.follow<what == FOLLOWED>(v, second, at, n);
   store<whole>(v, s, at, n);
 }
 
@@ -381,9 +364,9 @@ __device__ __forceinline__ void apply_lines(const split &s, const place &w, int 
   packet<whole> second[what == FOLLOWED ? B : 1];
   int64_t at = (w.from + (int64_t)first * w.step) * s.line_step[Y] + w.g0, step = w.step * s.line_step[Y];
   l.load(s, w, first);
-  if (what == FOLLOWED && s.second)
+  if (what == FOLLOWED && s.tail.second)
 #pragma unroll
-    for (int b = 0; b < B; b++) second[what == FOLLOWED ? b : 0].load(s.second, dtype3(s.dtype[Y]), at + b * step, w.n, 0);
+    for (int b = 0; b < B; b++) second[what == FOLLOWED ? b : 0].load(s.tail.second, dtype3(s.dtype[Y]), at + b * step, w.n, 0);
 #pragma unroll
   for (int b = 0; b < B; b++) {
     float v[V], u[V] = {};
@@ -421,7 +404,7 @@ __device__ __forceinline__ void apply_vectors(const split &s, int64_t g, uint32_
     w[k] = place_of(s, g, j + k * THREADS, vectors);
     load(x[k], s, X, w[k].x, w[k].n);
     if constexpr (backward) load(dy[k], s, DY, w[k].dy, w[k].n);
-    if (what == FOLLOWED && s.second) second[what == FOLLOWED ? k : 0].load(s.second, dtype3(s.dtype[Y]), w[k].y, w[k].n, 0);
+    if (what == FOLLOWED && s.tail.second) second[what == FOLLOWED ? k : 0].load(s.tail.second, dtype3(s.dtype[Y]), w[k].y, w[k].n, 0);
   }
 #pragma unroll
   for (int k = 0; k < B; k++) {
@@ -452,7 +435,7 @@ template <int what, int whole> __global__ void __launch_bounds__(THREADS, apply_
 /* ---- prepare, run --------------------------------------------------------------------------------------------------- */
 
 typedef void (*kernel)(split);
-struct state { split s; cuda_chain chain; int32_t number[TENSORS], second; kernel measure, apply; };
+struct state { split s; norm_follower after; int32_t number[TENSORS]; kernel measure, apply; };
 
 template <int what, int whole> static void choose(state *st)
 {
@@ -471,26 +454,9 @@ template <int what> static void choose_dtype(state *st, uint32_t whole)
 static void roles_of(const qn_request *r, int32_t number[TENSORS])
 {
   const qn_norm_roles a = qn_norm_roles_of(r->op[0].op);
-  const int8_t role[TENSORS] = { a.x, a.y < 0 ? a.dx : a.y, a.dy, a.scale, a.shift, a.mean, a.rstd, a.var, a.running_mean, a.running_var,
+  const int8_t role[TENSORS] = { a.x, a.y < 0 ? a.dx : a.y, a.dy, a.scale, a.shift, a.mean, a.rstd, a.running_mean, a.running_var,
                                  a.new_mean, a.new_var, a.dscale, a.dshift };
   for (int t = 0; t < TENSORS; t++) number[t] = role[t] < 0 ? -1 : qn_role(&r->op[0], (uint32_t)role[t]);
-}
-
-/* What follows y, if it lies as y does, all of it in whole vectors. */
-static void read_chain(const qn_request *r, state *st, qn_prepared *out)
-{
-  cuda_out_dims dims = { { -1, -1, -1, -1 }, CUDA_ALIKE };
-  cuda_chain_begin(&st->chain, st->number[Y]);
-  cuda_chain_follow(&st->chain, r, &dims);
-  const qn_value *y = &r->value[st->chain.out];
-  if (y->dtype != st->s.dtype[X] || y->align < 16) {        /* nothing is taken, nor bound in run */
-    cuda_chain_begin(&st->chain, st->number[Y]);
-    return;
-  }
-  out->n_ops = st->chain.n_ops;
-  st->second = cuda_chain_second(&st->chain, r, r->value[st->chain.out].dtype, &st->s.relu);
-  st->number[Y] = st->chain.out;
-  st->s.dtype[Y] = r->value[st->chain.out].dtype;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -543,7 +509,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.momentum = (float)norm->momentum;
   s.centred = r->op[0].op != QN_OP_RMS_NORM && r->op[0].op != QN_OP_RMS_NORM_BACKWARD;
   s.backward = st.number[DY] >= 0;
-  s.given = st.number[VAR] >= 0;
 
   s.lanes = 32;
   while (s.lanes > 1 && s.lanes * V / 2 >= s.groups) s.lanes /= 2;
@@ -555,10 +520,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     const qn_value *v = st.number[t] < 0 ? nullptr : &r->value[st.number[t]];
     if (v) whole &= v->dtype == x->dtype && v->align >= 16 && s.line_step[t] % V == 0 && (columns || s.step[t] % V == 0);
   }
-  st.second = -1;
-  if (whole && !s.backward) read_chain(r, &st, out);
+  const bool tailed = norm_follower_read(&st.after, r, st.number[Y], whole && !s.backward, &s.tail, out);
   if (s.backward) choose_dtype<BACKWARD>(&st, whole ? x->dtype : 0);
-  else if (st.second >= 0 || st.chain.steps.n > 0) choose_dtype<FOLLOWED>(&st, x->dtype);
+  else if (tailed) choose_dtype<FOLLOWED>(&st, x->dtype);
   else choose_dtype<FORWARD>(&st, whole ? x->dtype : 0);
   /* One round of blocks, or (planes, whose parts are few) two; a chunk is so long that a thread has some batches of it. */
   int64_t batch = batch_of<QN_BF16> * (columns ? THREADS / s.lanes : THREADS), least = 4 * batch;
@@ -568,8 +532,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (columns) s.chunk = qn_round_up(s.chunk, batch);
   s.chunks = (int32_t)qn_ceil_div(s.pieces, s.chunk);
   /* apply: blocks of one batch pass fastest, unless what they begin with is long */
-  const bool brief = !s.given && st.second < 0 && st.chain.steps.n == 0;
-  s.share = qn_min_i64(s.chunk, brief ? qn_round_up(qn_ceil_div(s.chunk, 32), batch) : qn_max_i64(least, qn_ceil_div(s.chunk, 16)));
+  s.share = qn_min_i64(s.chunk, !tailed ? qn_round_up(qn_ceil_div(s.chunk, 32), batch) : qn_max_i64(least, qn_ceil_div(s.chunk, 16)));
   out->workspace = (uint64_t)s.chunks * (uint64_t)s.groups * sizeof(float4) + (uint64_t)s.groups * FACTORS * sizeof(float);
 
   return cuda_keep(out, &st, sizeof st);
@@ -581,13 +544,12 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   cudaStream_t stream = (cudaStream_t)launch->stream;
   split s = st->s;
   for (int t = 0; t < TENSORS; t++) s.p[t] = st->number[t] < 0 ? nullptr : launch->ptr[st->number[t]];
-  s.second = st->second < 0 ? nullptr : launch->ptr[st->second];
-  s.steps = st->chain.steps;
-  cuda_chain_bind(&s.steps, &st->chain, launch->ptr);
+  s.p[Y] = launch->ptr[st->after.chain.out];
+  norm_follower_bind(&st->after, &s.tail, launch);
   s.part = (float4 *)launch->workspace;
   s.factor = (float *)(s.part + (int64_t)s.chunks * s.groups);
   dim3 grid((unsigned)(s.columns ? qn_ceil_div(s.groups, s.lanes * V) : s.groups), (unsigned)s.chunks);
-  if (!s.given) st->measure<<<grid, THREADS, 0, stream>>>(s);
+  st->measure<<<grid, THREADS, 0, stream>>>(s);
   combine<<<(unsigned)qn_ceil_div(s.groups, TOGETHER), THREADS, 0, stream>>>(s);
   grid.y *= (unsigned)qn_ceil_div(s.chunk, s.share);
   st->apply<<<grid, THREADS, 0, stream>>>(s);
@@ -597,7 +559,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 /* How a group is cut depends on the number of groups, so a batch of rows is not invariant. */
 #define ROW(op) { "split", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = {
-  ROW(QN_OP_BATCH_NORM), ROW(QN_OP_BATCH_NORM_BACKWARD), ROW(QN_OP_BATCH_NORM_INFERENCE),
+  ROW(QN_OP_BATCH_NORM), ROW(QN_OP_BATCH_NORM_BACKWARD),
   ROW(QN_OP_LAYER_NORM), ROW(QN_OP_LAYER_NORM_BACKWARD), ROW(QN_OP_RMS_NORM), ROW(QN_OP_RMS_NORM_BACKWARD),
 };
 const qn_engine_list cuda_norm_split_list = { row, sizeof row / sizeof *row };

@@ -142,6 +142,13 @@ template <int dtype, int V> __device__ __forceinline__ void vector_store_whole(c
   for (int k = 0; k < V; k += vector_per_16<dtype>) *(uint4 *)vector_place<dtype>(base, at + k) = vector_close<dtype>(v, k);
 }
 
+/* The same, not to be kept in a cache: nobody reads it soon. */
+template <int dtype, int V> __device__ __forceinline__ void vector_store_once(const float (&v)[V], void *base, int64_t at)
+{
+#pragma unroll
+  for (int k = 0; k < V; k += vector_per_16<dtype>) __stcs((uint4 *)vector_place<dtype>(base, at + k), vector_close<dtype>(v, k));
+}
+
 /* Eight elements as they came from memory: of a dtype known to the compiler, whole; or (0) of any, of which the first n exist,
  * opened at once. What does not exist is `none`. */
 template <int whole> struct packet {
@@ -153,6 +160,13 @@ template <int whole> struct packet {
 #pragma unroll
     for (int k = 0; k < (int)(sizeof word / 16); k++)
       word[k] = n > 0 ? *vector_place<whole>(base, at + k * vector_per_16<whole>) : make_uint4(h, h, h, h);
+  }
+  /* Of what is not read again; n: all or none. */
+  __device__ __forceinline__ void load_once(const void *base, int64_t at, int n)
+  {
+#pragma unroll
+    for (int k = 0; k < (int)(sizeof word / 16); k++)
+      word[k] = n > 0 ? __ldcs(vector_place<whole>(base, at + k * vector_per_16<whole>)) : make_uint4(0, 0, 0, 0);
   }
   __device__ __forceinline__ void open(float (&v)[8]) const
   {

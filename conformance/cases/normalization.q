@@ -254,3 +254,36 @@ layer_norm x=f32/2x4 scale=f32/1x4 ; x.is=0,0,0,1e-43 scale.is=1,7.1,-6.7,3 plai
 
 # what overflows is a difference times rstd, not what it is of
 layer_norm_backward dy=f32/1x8x4/32:1:8 x=f32/1x8x4/32:1:8 axis=2 scale=f32/1x8x1 mean=f32/1x8x1 rstd=f32/1x8x1 dscale=? ; dy.is=1,2,3,4,5,7,9 x.is=1e-20,-3e-20,2e-20,1e-21,0 mean.is=0 rstd.is=1e20 scale.is=1e25 plain=1
+
+# by given statistics: more lines and groups than a block takes, whole vectors and others; parameters that lie apart; gaps between images
+batch_norm_inference x=f32/5x264x9x9/nhwc mean=f32/1x264x1x1 var=f32/1x264x1x1 scale=f32/1x264x1x1 shift=f32/1x264x1x1 ; as=bf16,f16
+batch_norm_inference x=f32/3x16x3x3/nhwc mean=f32/1x16x1x1/32:2:1:1 var=f32/1x16x1x1/48:3:1:1 shift=f32/1x16x1x1 ; as=bf16,f16
+batch_norm_inference x=f32/9x4x24x48 mean=f32/1x4x1x1 var=f32/1x4x1x1 scale=f32/1x4x1x1 shift=f32/1x4x1x1 ; as=bf16,f16
+batch_norm_inference x=f32/70x3x5x7 mean=f32/1x3x1x1/9:3:1:1 var=f32/1x3x1x1 scale=f32/1x3x1x1 ; as=bf16,f16
+batch_norm_inference x=f32/3x8x4x4/200:16:4:1 mean=f32/1x8x1x1 var=f32/1x8x1x1 scale=f32/1x8x1x1 ; as=bf16
+batch_norm_inference x=f32/3x8x4x4/200:1:40:8 mean=f32/1x8x1x1 var=f32/1x8x1x1 scale=f32/1x8x1x1 ; as=bf16
+batch_norm_inference x=bf16/4x16x4x4/nhwc@2 mean=f32/1x16x1x1@4 var=f32/1x16x1x1 scale=f32/1x16x1x1
+
+in x f32/3x16x9x9/nhwc
+in m f32/1x16x1x1
+in v f32/1x16x1x1
+in g f32/1x16x1x1
+n = batch_norm_inference x=x mean=m var=v scale=g eps=0.25
+out y = relu x=n ; as=bf16,f16
+
+in x f32/3x16x9x9/nhwc
+in r f32/3x16x9x9/nhwc
+in m f32/1x16x1x1
+in v f32/1x16x1x1
+in h f32/1x16x1x1
+n = batch_norm_inference x=x mean=m var=v shift=h
+s = add a=n b=r
+out y = relu x=s ; as=bf16,f16
+
+in x f32/9x4x24x48
+in r f32/9x4x24x48
+in m f32/1x4x1x1
+in v f32/1x4x1x1
+n = batch_norm_inference x=x mean=m var=v
+t = tanh x=n
+out y = mul a=t b=r ; as=bf16,f16
