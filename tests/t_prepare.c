@@ -95,16 +95,18 @@ static void explain_all(tally *t, const char *const *options, const char *model,
 
 /* ---- what an engine must leave to another: sizes that its kernel does not count to, blocks that the device does not launch -------- */
 
-static const struct { const char *model, *engine, *problem; } beyond[] = {
-  { "t4", "fft", "conv_forward x=f32/4x16x128x128 w=f32/16x16x15x15" },
-  { "h200", "strips", "pool_max x=f16/1x1x65536x65536 window=2 stride=2" },
-  { "h200", "vector", "pool_average x=f16/1x1x65536x65536/nhwc window=65536" },
-  { "h200", "vector", "pool_lp x=f16/1x1x65536x65536 window=2 stride=2" },
-  { "h200", "mma", "matmul a=f16/2147483647x1 b=f16/1x1" },
-  { "h200", "mma", "matmul a=f16/8x2147483640 b=f16/2147483640x8" },
-  { "h200", "wgmma", "matmul a=f16/65535x1x64 b=f16/1x64x16777216" },
-  { "h200", "mma", "conv_forward x=f16/1x8x1x8/nhwc w=f16/8x8x1x1/nhwc stride=1,1048576 pad=0,0:34359738368" },
-  { "h200", "units", "pad_backward dy=f16/3000000001 dx=f16/1 pad=3000000000:0" },
+static const struct { const char *backend, *model, *engine, *problem; } beyond[] = {
+  { "cuda", "t4", "fft", "conv_forward x=f32/4x16x128x128 w=f32/16x16x15x15" },
+  { "cuda", "h200", "strips", "pool_max x=f16/1x1x65536x65536 window=2 stride=2" },
+  { "cuda", "h200", "vector", "pool_average x=f16/1x1x65536x65536/nhwc window=65536" },
+  { "cuda", "h200", "vector", "pool_lp x=f16/1x1x65536x65536 window=2 stride=2" },
+  { "cuda", "h200", "mma", "matmul a=f16/2147483647x1 b=f16/1x1" },
+  { "cuda", "h200", "mma", "matmul a=f16/8x2147483640 b=f16/2147483640x8" },
+  { "cuda", "h200", "wgmma", "matmul a=f16/65535x1x64 b=f16/1x64x16777216" },
+  { "cuda", "h200", "mma", "conv_forward x=f16/1x8x1x8/nhwc w=f16/8x8x1x1/nhwc stride=1,1048576 pad=0,0:34359738368" },
+  { "cuda", "h200", "units", "pad_backward dy=f16/3000000001 dx=f16/1 pad=3000000000:0" },
+  { "onednn", NULL, "matmul", "matmul a=f32/4294967296x16 b=f32/16x16" },
+  { "onednn", NULL, "direct_conv", "conv_backward_filter x=f32/1x2x5x6 dy=f32/1x4294967296x5x6 pad=1" },
 };
 
 /* The second op's operand, or its result, does not go on in memory where the first one's batches, which the kernel has as one dim, do. */
@@ -127,15 +129,18 @@ static void look(void *user, const qn_verdict *v)
 
 static void leave_to_others(void)
 {
-  static const char *const options[] = { "backend=cuda", NULL };
   for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
     asked a = { beyond[i].engine, false, false, 0 };
+    char backend[32];
+    const char *const options[] = { backend, NULL };
+    snprintf(backend, sizeof backend, "backend=%s", beyond[i].backend);
     qn_graph *graph;
     if (!tap_ok(!qn_graph_parse(beyond[i].problem, &graph), "parsed: %s", beyond[i].problem)) continue;
     if (qn_explain(options, beyond[i].model, graph, look, &a) == QN_NO_BACKEND) tap_skip("this backend is not built", "%s", beyond[i].problem);
-    else tap_ok(a.seen && a.refused, "not cuda/%s on %s: %s", beyond[i].engine, beyond[i].model, beyond[i].problem);
+    else tap_ok(a.seen && a.refused, "not %s/%s on %s: %s", beyond[i].backend, beyond[i].engine, beyond[i].model ? beyond[i].model : "this device", beyond[i].problem);
     qn_graph_destroy(graph);
   }
+  static const char *const options[] = { "backend=cuda", NULL };
   for (size_t i = 0; i < sizeof followed / sizeof *followed; i++) {
     asked a = { followed[i].engine, false, false, 0 };
     qn_graph *graph;

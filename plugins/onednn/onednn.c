@@ -38,6 +38,12 @@ bool onednn_add(onednn_state *s, const qn_request *request, qn_prepared *p, int 
     qn_refuse(p, "f32 tensors alone are asked of oneDNN", name[s->n], "f32", "%s", v->flags & QN_VALUE_HOST ? "a number" : qn_kit_name(v->dtype));
     return false;
   }
+  for (int i = 0; i < v->rank; i++) {
+    if (v->dim[i] > ONEDNN_LONGEST) {
+      qn_refuse(p, "oneDNN counts along a dim in 32 bits", name[s->n], "dims of up to 1073741824", "%lld", (long long)v->dim[i]);
+      return false;
+    }
+  }
   if (role == DNNL_ARG_BIAS && v->dim[0] > 1 && v->stride[0] != 1) {
     qn_refuse(p, "oneDNN reads a bias as if it had no gaps", "bias", "a stride of 1", "%lld", (long long)v->stride[0]);
     return false;

@@ -19,7 +19,7 @@ typedef struct onednn_tensor {
   dnnl_primitive_t   reorder;           /* where the two differ; made by build */
 } onednn_tensor;
 
-enum { ONEDNN_TENSORS = 8 };
+enum { ONEDNN_TENSORS = 8, ONEDNN_LONGEST = 1 << 30 };      /* the longest dim: its blocks, rounded up, are counted in an int */
 typedef struct onednn_state {
   dnnl_primitive_desc_t first_desc, desc;         /* first: NULL, or what is run before, on those of the tensors that it knows */
   dnnl_primitive_t      first, primitive;
