@@ -622,7 +622,7 @@ qn_status qn_ceil(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* 
 qn_status qn_round(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the nearest integer, ties to even */
 
 /* Activations. Their parameters, by the function: leaky_relu alpha = slope; elu alpha; silu, softplus beta;
- * clip alpha = min, beta = max. Each function has an INIT with its defaults. */
+ * clip alpha = min, beta = max, neither of them NaN. Each function has an INIT with its defaults. */
 typedef struct qn_pointwise {
   uint64_t struct_size;
   double   alpha, beta;
