@@ -2,7 +2,7 @@
  *
  *   softmax                d_i = (2|x_i - m| + |m| + 4) u + input error,  e = y (d_i + sum y_j d_j + c(n))
  *   log_softmax            e = u (2|x_i - m| + |m| + 8) + c(n) + input error of x_i and the row's mean
- *   softmax_backward       e = y [3u (|dy| + T) + c(n) T],  T = sum y |dy|
+ *   softmax_backward       e = y [3u (|dy| + T) + c(n) T + n eta],  T = sum y |dy|,  eta = 2^-150, which a product of T may lose
  *   log_softmax_backward   e = 2u |dx| + exp(y) [8u |sum dy| + c(n) sum |dy| + u |y| |sum dy|] */
 #include <math.h>
 #include <stdlib.h>
@@ -50,7 +50,8 @@ static void softmax_backward_row(const struct row *r)
   }
   for (int64_t i = 0; i < r->n; i++) {
     double y = fabs(r->a[i * r->step]), dy = fabs(r->b[i * r->step]), ey = r->ea[i * r->step], edy = r->eb[i * r->step];
-    r->e[i * r->step] = y * (3 * r->u * (dy + t) + r->c * t) + y * (edy + inexact) + ey * (dy + edy + t + inexact);
+    const double own = 3 * r->u * (dy + t) + r->c * t + (double)r->n * 0x1p-150;
+    r->e[i * r->step] = y * (own + edy + inexact) + ey * (dy + edy + t + inexact);
   }
 }
 

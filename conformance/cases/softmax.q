@@ -124,3 +124,6 @@ softmax x=f32/9x0 ; plain=1
 softmax x=f32/1x4 ; fill=zero x.is=-inf,0,-inf,0 y.is=0,0.5,0,0.5 plain=1
 softmax x=f32/1x2 ; fill=zero x.is=-inf,-inf y.is=nan plain=1
 log_softmax x=f32/1x2 ; fill=zero x.is=-inf,3 y.is=-inf,0 plain=1
+
+# products below the least normal
+softmax_backward y=f32/5x1 dy=f32/5x1 ; fill=special plain=1
