@@ -254,7 +254,7 @@ static void add_oracle_check(struct qc_list *list, const qn_graph *graph, const 
 {
   const qn_graph_view *view = qn_graph_inspect(graph);
   const qn_op_info *op = qn_op_find(view->op[0].op);
-  if (view->n_ops != 1 || strcmp(qc_opt.backend, "cpu_ref") || qc_opt.engine)
+  if (view->n_ops != 1 || strcmp(qc_opt.backend, "cpu_ref") || qc_opt.engine || !qc_is_float(view->value[0].dtype))
     return;
   int kind = op->forward ? QC_GRAD : QC_CASE;
   if (op->kind == QN_OP_CONV_FORWARD || op->kind == QN_OP_POOL_MAX || op->kind == QN_OP_POOL_AVERAGE)

@@ -108,3 +108,6 @@ conv_backward_filter x=f32/2x3x19x44 dy=f32/2x70x19x44 dw=f32/70x3x3x3 pad=1
 conv_backward_filter x=f32/140x1x5x10 dy=f32/140x3x3x8 dw=f32/3x1x3x3
 conv_backward_filter x=f32/2x2x9x64 dy=f32/2x5x10x64/3600:720:72:1 dw=f32/5x2x3x3 pad=2:1,1
 conv_backward_filter x=f32/2x4x6x8/nhwc dy=f32/2x64x6x8 dw=f32/64x4x3x3 pad=1 ; fill=int x.fill=special
+
+# u8 by u8: integers have no finite differences
+conv_backward_filter x=u8/2x3x4x4 dy=u8/2x5x2x2 ; plain=1
