@@ -450,6 +450,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   }
   p.along = !grouped && !p.by_run;
   if ((status = read_layout(v, norm->mask, &p, prepared))) return status;
+  if (p.backward && p.length * p.runs == 1)     /* its one parameter is a group's or a run's by how many groups there are: other bits */
+    return qn_refuse(prepared, "gradients by one element are no sums", "x", "2 elements to normalize over", "%s", "1");
 #ifndef CPU_REAL_F64
   prepared->n_ops = p.backward || request->n_ops == 1 ? 1 : take_more(request, v, norm->mask, &p, prepared);
   if (p.followed) p.runner = cpu_tile_runner(request->device);

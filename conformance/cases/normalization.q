@@ -287,3 +287,7 @@ in v f32/1x4x1x1
 n = batch_norm_inference x=x mean=m var=v
 t = tanh x=n
 out y = mul a=t b=r ; as=bf16,f16
+
+# groups of one element: a row alone has one parameter too, and the same bits
+rms_norm_backward dy=f32/3x1 x=f32/3x1 scale=f32/1x1 rstd=f32/3x1 dscale=? ; fill=near plain=1
+layer_norm_backward dy=f32/3x1 x=f32/3x1 scale=f32/3x1 mean=f32/3x1 rstd=f32/3x1 dscale=? ; fill=near plain=1
