@@ -269,7 +269,7 @@ static void run_planes(const depthwise *d, int threads, float *workspace)
   const cpu_window *w = &d->conv.window;
   const int64_t channels = d->conv.y_is.dim[1], depths = w->axis[0].n, strips = qn_ceil_div(w->axis[1].n, d->rows);
   const int64_t items = d->conv.y_is.dim[0] * channels * depths * strips;
-#pragma omp parallel for num_threads(threads) schedule(static)
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
   for (int64_t item = 0; item < items; item++) {
 #ifdef _OPENMP
     float *const work = workspace + omp_get_thread_num() * d->per_thread;
@@ -296,7 +296,7 @@ static void run_channels(const depthwise *d, int threads, float *laid)
   const cpu_operand *const bias = &conv->epilogue.bias;
   if (bias->base) conv->gemm.isa->widen[bias->dtype](bias->base, bias->stride[1], channels, laid + w->taps * channels);
   else memset(laid + w->taps * channels, 0, (size_t)channels * sizeof *laid);
-#pragma omp parallel for num_threads(threads) schedule(static)
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
   for (int64_t item = 0; item < rows * parts; item++) {
     const int64_t row = item / parts, c0 = item % parts * CHANNELS_MAX;
     row_of_pixels(d, laid, row / w->axis[1].n / w->axis[0].n, row / w->axis[1].n % w->axis[0].n, row % w->axis[1].n, c0,
@@ -369,7 +369,7 @@ qn_status CPU_NAME(cpu_conv_depthwise_run)(const qn_prepared *p, const qn_launch
 {
   depthwise d = *(const depthwise *)p->state;
   if (d.follow.taken) cpu_follow_bind(&d.follow, &d.conv.epilogue, launch->ptr);
-  const int threads = launch->threads < d.conv.threads ? launch->threads : d.conv.threads;
+  const int64_t planes = d.conv.y_is.dim[0] * d.conv.y_is.dim[1];
   for (int64_t phase = 0; phase < d.conv.phases; phase++) {
     if (d.conv.phases > 1) {
       cpu_conv_phase(&d.conv, phase);
@@ -377,6 +377,8 @@ qn_status CPU_NAME(cpu_conv_depthwise_run)(const qn_prepared *p, const qn_launch
     }
     if (d.conv.window.pixels == 0) continue;
     cpu_conv_bind(&d.conv, launch->ptr);
+    const int64_t work = planes * d.conv.window.pixels * (d.conv.window.taps + 1);
+    const int threads = (int)qn_min_i64(cpu_threads(launch, work), d.conv.threads);
     if (d.by_channels) run_channels(&d, threads, launch->workspace);
     else run_planes(&d, threads, launch->workspace);
   }

@@ -7,6 +7,7 @@
  * laid out as the product asks for them, never the whole of im2col. The product's columns are what y runs along: pixels
  * (NCHW) or channels (NHWC). The filter is laid out once a run, or read in place where its rows are as the product wants.
  * Wins wherever a group has more than a few channels; conv_depthwise.c takes those of one. */
+#include "simd.h"
 #include "cpu_ref.h"
 #include "conv_window.h"
 #include "gemm_epilogue.h"
@@ -46,18 +47,19 @@ static void lay_tap(const cpu_conv *c, int64_t group, int64_t tap, char *dst)
                w->channels, c->gemm.n, dst, c->laid_ld);
 }
 
-static void lay_filter(const cpu_conv *c, int threads)
+static void lay_filter(const cpu_conv *c, const qn_launch *launch)
 {
   const int64_t to = (int64_t)cpu_gemm_row_bytes(c->gemm.type), groups = c->gemm.batch;
+  const int threads = cpu_threads(launch, (int64_t)c->laid_bytes / to);
   if (c->pixels_in_columns) {
-#pragma omp parallel for num_threads(threads) schedule(static)
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int64_t row = 0; row < groups * c->gemm.m; row++) {
       char *const dst = c->laid + row * c->laid_ld * to;
       lay_row(c, row / c->gemm.m, row % c->gemm.m, dst);
       if (c->gemm.k % 2) memset(dst + c->gemm.k * to, 0, (size_t)to);       /* the i16 kernel takes pairs */
     }
   } else {
-#pragma omp parallel for num_threads(threads) schedule(static)
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int64_t i = 0; i < groups * c->window.taps; i++)
       lay_tap(c, i / c->window.taps, i % c->window.taps, c->laid + i * c->window.channels * c->laid_ld * to);
   }
@@ -380,7 +382,7 @@ void cpu_conv_run(cpu_conv *c, const qn_launch *launch)
       choose(c, c->threads);
     }
     cpu_conv_bind(c, launch->ptr);
-    if (!c->filter_in_place) lay_filter(c, launch->threads);
+    if (!c->filter_in_place) lay_filter(c, launch);
     cpu_gemm_run(&c->gemm, launch->threads, c->laid + c->laid_bytes);
   }
 }

@@ -20,6 +20,7 @@
 #define PART_RUNS 2                       /* a part's least: its sums are written and read once more */
 #define TILES_EACH 6                      /* enough for threads to end together, where the work bears it */
 #define TILE_WORK (1 << 20)               /* products worth a tile of their own */
+#define THREADS_EACH 8                    /* threads worth waking for as many */
 
 size_t cpu_gemm_row_bytes(uint32_t type)
 {
@@ -115,7 +116,8 @@ uint64_t cpu_gemm_plan(cpu_gemm *g, int threads)
     if (rows_can && (prefer_rows || !columns_can)) g->mc = even_part(g->m, g->mc / 2, mr);
     else g->nc = even_part(g->n, g->nc / 2, nr);
   }
-  g->threads = (int)qn_min_i64(threads, n_tiles(g) * g->split);
+  const int64_t useful = work * THREADS_EACH < threads ? (int64_t)(work * THREADS_EACH) + 1 : threads;
+  g->threads = (int)qn_min_i64(useful, n_tiles(g) * g->split);
   return (uint64_t)g->threads * area_of(g).total + (g->split > 1 ? (uint64_t)(n_tiles(g) * g->split) * partial_bytes(g) : 0);
 }
 
@@ -204,7 +206,7 @@ void cpu_gemm_run(const cpu_gemm *g, int threads, void *workspace)
   char *const areas = workspace, *const parts = areas + (size_t)g->threads * at.total;
   /* where k is split, each part is whole runs of kc */
   const int64_t part_k = qn_round_up(qn_ceil_div(qn_max_i64(g->k, 1), g->split), g->kc);
-#pragma omp parallel num_threads(threads < g->threads ? threads : g->threads)
+#pragma omp parallel num_threads(threads < g->threads ? threads : g->threads) if (g->threads > 1)
   {
 #ifdef _OPENMP
     char *const mine = areas + (size_t)omp_get_thread_num() * at.total;
