@@ -40,8 +40,9 @@ static void make_memory(struct memory *m, const qn_plan *plan, const struct qc_p
     m->pointer[i] = qc_buffer_pointer(m->buffer[i]);
   }
   size_t bytes = qn_plan_workspace(plan), used = bytes, counters = qn_plan_counters(plan);
-  if (qn_plan_parts(plan) == 1 && qn_plan_part(plan, 0, NULL)->workspace < bytes)
-    used = qn_plan_part(plan, 0, NULL)->workspace;      /* the plan's figure is rounded up; the engine's is exact */
+  const qn_prepared *part = qn_plan_parts(plan) == 1 ? qn_plan_part(plan, 0, NULL) : NULL;
+  if (part && part->n_ops == view->n_ops && part->workspace < bytes)    /* of fewer ops: what an empty one reads lies there too */
+    used = part->workspace;             /* the plan's figure is rounded up; the engine's is exact */
   m->workspace = qc_buffer_bytes(qc_w.ctx, bytes, used, place, seed + 1000);
   m->counters = qc_buffer_bytes(qc_w.ctx, counters, counters, place, seed + 1001);
   qc_buffer_zero(m->counters);
