@@ -291,3 +291,8 @@ out y = mul a=t b=r ; as=bf16,f16
 # groups of one element: a row alone has one parameter too, and the same bits
 rms_norm_backward dy=f32/3x1 x=f32/3x1 scale=f32/1x1 rstd=f32/3x1 dscale=? ; fill=near plain=1
 layer_norm_backward dy=f32/3x1 x=f32/3x1 scale=f32/3x1 mean=f32/3x1 rstd=f32/3x1 dscale=? ; fill=near plain=1
+
+# more items than an H200 has blocks or teams of them: what takes turns is taken again
+layer_norm_backward dy=f32/41x2x32x856/54784:32:1:64 x=f32/41x2x32x856/54784:32:1:64 axis=2,3 scale=f32/1x2x32x1 mean=f32/41x2x1x1 rstd=f32/41x2x1x1 dscale=? dshift=? ; plain=1 fill=signed
+layer_norm_backward dy=bf16/1200x8x8x5/320:8:1:64 x=bf16/1200x8x8x5/320:8:1:64 axis=2,3 scale=f32/1x8x8x1 mean=f32/1200x8x1x1 rstd=f32/1200x8x1x1 dscale=? dshift=? ; plain=1 fill=signed
+rms_norm_backward dy=f16/1200x16x5/80:1:16 x=f16/1200x16x5/80:1:16 axis=2 scale=f16/1x16x1 rstd=f32/1200x16x1 dscale=? ; plain=1 fill=signed
