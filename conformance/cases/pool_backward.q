@@ -115,6 +115,7 @@ pool_average_backward dy=f32/2x5x15x27 dx=f32/2x5x17x29 window=3 stride=1
 
 # lanes of 4 columns: planes side by side, bands of them, planes of several; whole words of windows that tile x
 pool_max_backward dy=f32/3x3x28x28 x=f32/3x3x28x28 window=3 stride=1 pad=1 ; fill=int x.fill=special as=f16,bf16
+pool_max_backward dy=f32/1x2x19x132 x=f32/1x2x19x132 window=3 stride=1 pad=1 ; fill=int x.fill=special as=f16,bf16
 pool_max_backward dy=f32/2x5x28x28 indices=u8/2x5x28x28 dx=f32/2x5x28x28 window=3 stride=1 pad=1 ; as=bf16
 pool_max_backward dy=f32/2x3x4x14x28 indices=i64/2x3x4x14x28 dx=f32/2x3x4x28x56 window=1,3,3 stride=1,2,2 pad=0,1,1 ; as=bf16
 pool_max_backward dy=f32/2x3x28 indices=i64/2x3x28 dx=f32/2x3x56 window=3 stride=2 pad=1 ; as=bf16
