@@ -9,6 +9,7 @@
 #include "cpu_ref.h"
 
 enum { BLOCK = 512,                       /* points; of two dims their tables fit into 32 KB */
+       ASK = 8,                           /* points, of which one has its lines asked for */
        CHANNELS = 16,                     /* of dx by one owner */
        GRAIN = 4096 };                    /* multiply-adds that are worth a thread */
 
@@ -27,11 +28,11 @@ typedef struct sampler {
 /* Tap k of each point lies at[k] from the image's first element and weighs weight[k], which grows as the coordinates do by slope[k];
  * 0 and at 0 where there is none. */
 typedef struct block {
+  int32_t at[8][BLOCK];                   /* first: vectors of them lie on lines of the cache */
+  float   weight[8][BLOCK], slope[3][8][BLOCK];
   int64_t n, from[BLOCK];                 /* each point in y */
   int64_t to[BLOCK];                      /* and in dgrid */
   bool    nan[BLOCK];
-  int32_t at[8][BLOCK];
-  float   weight[8][BLOCK], slope[3][8][BLOCK];
 } block;
 
 /* A block's coordinates along one axis: the place below, and the taps there and one above; slope: of their weights. */
@@ -165,17 +166,34 @@ static float dot(const float *restrict a, const float *restrict b, int64_t n)
   return sum;
 }
 
+/* A point's channels, of four taps: all at once. */
+static void sample_four(float *restrict y, const float *image, const block *b, int64_t i, int64_t n)
+{
+  const float *restrict x0 = image + b->at[0][i], *restrict x1 = image + b->at[1][i];
+  const float *restrict x2 = image + b->at[2][i], *restrict x3 = image + b->at[3][i];
+  const float w0 = b->weight[0][i], w1 = b->weight[1][i], w2 = b->weight[2][i], w3 = b->weight[3][i];
+#pragma omp simd
+  for (int64_t c = 0; c < n; c++) y[c] = w0 * x0[c] + w1 * x1[c] + w2 * x2[c] + w3 * x3[c];
+}
+
 static void sample_rows(const sampler *s, const qn_launch *launch, int64_t n, const block *b)
 {
   float sum[BLOCK], wide[BLOCK];
-  for (int64_t i = 0; i < b->n; i++)
+  const bool four = s->x_dtype == QN_F32 && s->dims == 2;
+  const int64_t image = n * s->x_stride[0];
+  for (int64_t i = 0; i < b->n; i++) {
+    if (four && b->weight[0][i] != 0 && b->weight[1][i] != 0 && b->weight[2][i] != 0 && b->weight[3][i] != 0) {
+      sample_four(f32(launch, s->out, b->from[i]), f32(launch, s->x, image), b, i, s->c);
+      continue;
+    }
     for (int64_t c = 0; c < s->c; c += BLOCK) {
       const int64_t count = qn_min_i64(BLOCK, s->c - c);
       for (int64_t e = 0; e < count; e++) sum[e] = b->nan[i] ? NAN : 0;
       for (int k = 0; k < 1 << s->dims; k++)
-        if (b->weight[k][i] != 0) add_row(sum, row(s, launch, s->x, n * s->x_stride[0] + b->at[k][i] + c, count, wide), b->weight[k][i], count);
+        if (b->weight[k][i] != 0) add_row(sum, row(s, launch, s->x, image + b->at[k][i] + c, count, wide), b->weight[k][i], count);
       row_from_f32((char *)launch->ptr[s->out] + (b->from[i] + c) * s->x_bytes, sum, s->x_dtype, count);
     }
+  }
 }
 
 static void slope_rows(const sampler *s, const qn_launch *launch, int64_t n, const block *b, float (*sum)[BLOCK])
@@ -207,11 +225,19 @@ static const float *plane_dy(const sampler *s, const qn_launch *launch, const bl
   return wide;
 }
 
-/* sum += w x, a tap after the other, but where w is 0. */
-CPU_INLINE void sample_taps(float *sum, const float *x, const block *b, int taps)
+/* The lines of the cache that points from i on will be gathered from, of another plane: gathers ask for none ahead, and wait. */
+CPU_INLINE void ask_taps(const float *x, const block *b, int64_t i, int taps)
+{
+  for (int64_t e = i; e < i + CPU_LANES; e += ASK)
+    __builtin_prefetch(x + b->at[0][e]), __builtin_prefetch(x + b->at[taps - 1][e]);
+}
+
+/* sum += w x, a tap after the other, but where w is 0; next: what is taken next, for other points' sums. */
+CPU_INLINE void sample_taps(float *sum, const float *x, const float *next, const block *b, int taps)
 {
   for (int64_t i = 0; i < b->n; i += CPU_LANES) {
     v_f32 v = v_load(sum + i);
+    ask_taps(next, b, i, taps);
     for (int k = 0; k < taps; k++) {
       const v_f32 w = v_load(b->weight[k] + i);
       v += v_select(w != 0, w * v_gather(x, b->at[k] + i), v_all(0));
@@ -221,13 +247,15 @@ CPU_INLINE void sample_taps(float *sum, const float *x, const block *b, int taps
 }
 
 /* Of each tap, product += x dy; dy ends with a whole vector. */
-CPU_INLINE void multiply_taps(float (*product)[BLOCK], const float *x, const float *dy, const block *b, int taps)
+CPU_INLINE void multiply_taps(float (*product)[BLOCK], const float *x, const float *next, const float *dy, const block *b, int taps)
 {
-  for (int64_t i = 0; i < b->n; i += CPU_LANES)
+  for (int64_t i = 0; i < b->n; i += CPU_LANES) {
+    ask_taps(next, b, i, taps);
     for (int k = 0; k < taps; k++) {
       const v_f32 v = v_load(product[k] + i) + v_gather(x, b->at[k] + i) * v_load(dy + i);
       memcpy(product[k] + i, &v, sizeof v);
     }
+  }
 }
 
 /* The values of tap k, of 16-bit elements, as f32. */
@@ -258,10 +286,10 @@ static void sample_planes(const sampler *s, const qn_launch *launch, int64_t n, 
   char *y = launch->ptr[s->out];
   for (int64_t i = 0; i < b->n; i++) none[i] = b->nan[i] ? NAN : 0;
   for (int64_t c = 0; c < s->c; c++) {
-    const int64_t base = n * s->x_stride[0] + c * s->x_stride[1];
+    const int64_t base = n * s->x_stride[0] + c * s->x_stride[1], next = c + 1 < s->c ? base + s->x_stride[1] : base;
     memcpy(sum, none, sizeof sum);
-    if (s->x_dtype == QN_F32 && s->dims == 2) sample_taps(sum, f32(launch, s->x, base), b, 4);
-    else if (s->x_dtype == QN_F32) sample_taps(sum, f32(launch, s->x, base), b, 1 << s->dims);
+    if (s->x_dtype == QN_F32 && s->dims == 2) sample_taps(sum, f32(launch, s->x, base), f32(launch, s->x, next), b, 4);
+    else if (s->x_dtype == QN_F32) sample_taps(sum, f32(launch, s->x, base), f32(launch, s->x, next), b, 1 << s->dims);
     else
       for (int k = 0; k < 1 << s->dims; k++) {
         gather(s, launch, base, b->at[k], v, b->n);
@@ -280,10 +308,10 @@ static void slope_planes(const sampler *s, const qn_launch *launch, int64_t n, c
   memset(product, 0, (size_t)taps * sizeof *product);
   for (int64_t c = 0; c < s->c; c++) {
     const float *dy = plane_dy(s, launch, b, c, wide);
-    const int64_t base = n * s->x_stride[0] + c * s->x_stride[1];
+    const int64_t base = n * s->x_stride[0] + c * s->x_stride[1], next = c + 1 < s->c ? base + s->x_stride[1] : base;
     if (b->n % CPU_LANES && dy != wide) dy = memcpy(wide, dy, (size_t)b->n * sizeof *dy);
-    if (s->x_dtype == QN_F32 && s->dims == 2) multiply_taps(product, f32(launch, s->x, base), dy, b, 4);
-    else if (s->x_dtype == QN_F32) multiply_taps(product, f32(launch, s->x, base), dy, b, taps);
+    if (s->x_dtype == QN_F32 && s->dims == 2) multiply_taps(product, f32(launch, s->x, base), f32(launch, s->x, next), dy, b, 4);
+    else if (s->x_dtype == QN_F32) multiply_taps(product, f32(launch, s->x, base), f32(launch, s->x, next), dy, b, taps);
     else
       for (int k = 0; k < taps; k++) {
         gather(s, launch, base, b->at[k], v, b->n);
@@ -310,8 +338,12 @@ static void by_points(const sampler *s, const qn_launch *launch, int64_t n, int6
   else slope_planes(s, launch, n, b, sum);
   char *to = launch->ptr[s->out];
   for (int64_t i = 0; i < b->n; i++)
-    for (int64_t d = 0; d < s->dims; d++)
-      qn_store_f64(to + (b->to[i] + d * s->out_stride[4]) * qn_kit_bytes(s->out_dtype), s->out_dtype, b->nan[i] ? NAN : sum[2 - d][i]);
+    for (int64_t d = 0; d < s->dims; d++) {
+      const float slope = b->nan[i] ? NAN : sum[2 - d][i];
+      const int64_t at = b->to[i] + d * s->out_stride[4];
+      if (s->out_dtype == QN_F32) *f32(launch, s->out, at) = slope;
+      else qn_store_f64(to + at * qn_kit_bytes(s->out_dtype), s->out_dtype, slope);
+    }
 }
 
 /* dx of some channels of an image, in place or in scratch: [C, X] or, channels last, [X, C]. */
