@@ -2,12 +2,15 @@
  *
  * top_k makes a number of each element that falls as it should come: its key, turned round, above its place. Those that are less
  * than the k-th so far collect in a buffer of 2k or so, which is cut to the k least whenever it is full; the rest never leave the
- * line. cumsum goes along the axis with a band of lines that lie side by side, their sums in double. */
+ * line; of few, the k least so far stay in order. cumsum goes along the axis with a band of lines that lie side by side, or with some
+ * that do not, their sums in double. */
 #include <stdlib.h>
 #include "convert.h"
 #include "cpu_ref.h"
 
 enum { BAND = 64,                         /* lines of cumsum side by side */
+       IN_STEP = 4,                       /* apart */
+       FEW = 16,                          /* k whose least are kept in order */
        WIDE = 1024 };                     /* elements of top_k widened at a time */
 
 typedef struct lines {
@@ -97,7 +100,30 @@ static int rising(const void *a, const void *b)
   return (u > v) - (u < v);
 }
 
-static void rank_line(const lines *s, const char *x, char *y, char *indices, uint64_t *buffer)
+/* Among the few that are least so far, in order: the largest falls out. Without a branch, for where it belongs is chance. */
+static void keep(uint64_t *least, int64_t k, uint64_t pair)
+{
+  for (int64_t i = k - 1; i > 0; i--) {
+    const uint64_t above = least[i - 1] > pair ? least[i - 1] : pair;
+    least[i] = least[i] < above ? least[i] : above;
+  }
+  least[0] = least[0] < pair ? least[0] : pair;
+}
+
+/* The k least in order. */
+static void rank_few(const lines *s, const char *x, uint64_t *least)
+{
+  uint64_t pair[WIDE];
+  for (int64_t i = 0; i < s->k; i++) least[i] = UINT64_MAX;
+  for (int64_t first = 0; first < s->n; first += WIDE) {
+    const int64_t n = qn_min_i64(WIDE, s->n - first);
+    pairs_of(s, x, first, n, pair);
+    for (int64_t i = 0; i < n; i++)
+      if (pair[i] < least[s->k - 1]) keep(least, s->k, pair[i]);
+  }
+}
+
+static void rank_many(const lines *s, const char *x, uint64_t *buffer)
 {
   const int64_t room = buffer_size(s);
   int64_t held = 0;
@@ -118,6 +144,12 @@ static void rank_line(const lines *s, const char *x, char *y, char *indices, uin
   }
   cut(buffer, held, s->k);
   qsort(buffer, (size_t)s->k, sizeof *buffer, rising);
+}
+
+static void rank_line(const lines *s, const char *x, char *y, char *indices, uint64_t *buffer)
+{
+  if (s->k <= FEW) rank_few(s, x, buffer);
+  else rank_many(s, x, buffer);
   for (int64_t k = 0; k < s->k; k++) {
     const int64_t place = (int64_t)(uint32_t)buffer[k];
     memcpy(y + k * s->y_step * s->bytes, x + place * s->x_step * s->bytes, (size_t)s->bytes);
@@ -161,34 +193,38 @@ static qn_status top_k_run(const qn_prepared *prepared, const qn_launch *launch)
 
 /* ---- cumsum ----------------------------------------------------------------------------------------------------- */
 
-/* One line of f32, its sum in a register. */
-static void sum_line(const lines *s, const float *x, float *y)
+/* Some lines of f32 in step, their sums in registers: each addition of a line waits for the one before. */
+CPU_INLINE void sum_some(const lines *s, const float *x, float *y, int64_t x_apart, int64_t y_apart, int some)
 {
-  const int64_t from = s->reverse ? s->n - 1 : 0, way = s->reverse ? -1 : 1;
-  double sum = 0;
-  for (int64_t j = 0; j < s->n; j++) {
-    const int64_t at = from + way * j;
-    const double before = sum;
-    sum += (double)x[at * s->x_step];
-    y[at * s->y_step] = (float)(s->exclusive ? before : sum);
+  const int64_t way = s->reverse ? -1 : 1, x_step = way * s->x_step, y_step = way * s->y_step, n = s->n;
+  const bool exclusive = s->exclusive;
+  double before[IN_STEP], sum[IN_STEP] = { 0 };
+  if (s->reverse) x += (n - 1) * s->x_step, y += (n - 1) * s->y_step;
+  for (int64_t j = 0; j < n; j++) {
+#pragma GCC unroll 4
+    for (int i = 0; i < some; i++) before[i] = sum[i], sum[i] += (double)x[i * x_apart + j * x_step];
+#pragma GCC unroll 4
+    for (int i = 0; i < some; i++) y[i * y_apart + j * y_step] = (float)(exclusive ? before[i] : sum[i]);
   }
 }
 
-/* n lines of which the next is x_apart and y_apart further. f32 in both where side by side is written out for vectors. */
-static void sum_band(const lines *s, const char *x, char *y, int64_t x_apart, int64_t y_apart, int64_t n)
+static void sum_lines(const lines *s, const float *x, float *y, int64_t x_apart, int64_t y_apart, int64_t n)
+{
+  int64_t i = 0;
+  for (; i + IN_STEP <= n; i += IN_STEP) sum_some(s, x + i * x_apart, y + i * y_apart, x_apart, y_apart, IN_STEP);
+  for (; i < n; i++) sum_some(s, x + i * x_apart, y + i * y_apart, x_apart, y_apart, 1);
+}
+
+/* n lines side by side; f32 in both is written out for vectors. */
+static void sum_band(const lines *s, const char *x, char *y, bool narrow, int64_t n)
 {
   const int64_t y_bytes = qn_kit_bytes(s->y_dtype);
-  const bool narrow = s->x_dtype == QN_F32 && s->y_dtype == QN_F32, plain = narrow && x_apart == 1 && y_apart == 1;
   double sum[BAND] = { 0 };
-  if (narrow && n == 1) {
-    sum_line(s, (const float *)(const void *)x, (float *)(void *)y);
-    return;
-  }
   for (int64_t j = 0; j < s->n; j++) {
     const int64_t at = s->reverse ? s->n - 1 - j : j;
     const char *from = x + at * s->x_step * s->bytes;
     char *to = y + at * s->y_step * y_bytes;
-    if (plain) {
+    if (narrow) {
       const float *xs = (const float *)(const void *)from;
       float *ys = (float *)(void *)to;
 #pragma omp simd
@@ -198,11 +234,21 @@ static void sum_band(const lines *s, const char *x, char *y, int64_t x_apart, in
         sum[i] = after;
       }
     } else for (int64_t i = 0; i < n; i++) {
-      const double before = sum[i], after = before + qn_load_f64(from + i * x_apart * s->bytes, s->x_dtype);
-      qn_store_f64(to + i * y_apart * y_bytes, s->y_dtype, s->exclusive ? before : after);
+      const double before = sum[i], after = before + qn_load_f64(from + i * s->bytes, s->x_dtype);
+      qn_store_f64(to + i * y_bytes, s->y_dtype, s->exclusive ? before : after);
       sum[i] = after;
     }
   }
+}
+
+/* n lines of which the next is x_apart and y_apart further. */
+static void sum_task(const lines *s, const char *x, char *y, int64_t x_apart, int64_t y_apart, int64_t n)
+{
+  const bool narrow = s->x_dtype == QN_F32 && s->y_dtype == QN_F32, beside = n > 1 && x_apart == 1 && y_apart == 1;
+  if (beside) sum_band(s, x, y, narrow, n);
+  else if (narrow) sum_lines(s, (const float *)(const void *)x, (float *)(void *)y, x_apart, y_apart, n);
+  else
+    for (int64_t i = 0; i < n; i++) sum_band(s, x + i * x_apart * s->bytes, y + i * y_apart * qn_kit_bytes(s->y_dtype), false, 1);
 }
 
 static qn_status cumsum_prepare(const qn_request *request, qn_prepared *prepared)
@@ -232,8 +278,7 @@ static qn_status cumsum_run(const qn_prepared *prepared, const qn_launch *launch
     qn_walk_begin(&walk, &s->nest, last, task / bands);
     const char *x = (const char *)launch->ptr[s->x] + (walk.offset[0] + first * xs) * s->bytes;
     char *y = (char *)launch->ptr[s->y] + (walk.offset[1] + first * ys) * qn_kit_bytes(s->y_dtype);
-    if (xs == 1 && ys == 1) sum_band(s, x, y, 1, 1, n);
-    else for (int64_t i = 0; i < n; i++) sum_band(s, x + i * xs * s->bytes, y + i * ys * qn_kit_bytes(s->y_dtype), 0, 0, 1);
+    sum_task(s, x, y, xs, ys, n);
   }
   return QN_OK;
 }
