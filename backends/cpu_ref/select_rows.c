@@ -1,7 +1,8 @@
 /* select_rows.c -- rows by their number (gather), their sums (scatter_add), and rows with one element set (one_hot).
  *
- * gather copies a row for each index. In scatter_add each thread owns some rows of dx and reads all indices in their order, so the
- * sums have one order whatever the threads; they are made in dx where it is f32, else in f32 rows of the workspace. */
+ * gather copies a row for each index. In scatter_add each thread owns some rows of dx: it reads all indices, chains those of each row
+ * in their order, so that the sums have one order whatever the threads, and goes through dx once; a row is summed where it is, if that
+ * is f32, else in the workspace. */
 #include "convert.h"
 #include "cpu_ref.h"
 
@@ -14,7 +15,8 @@ typedef struct rows {
   qn_nest  nest;                          /* gather: y, x, indices; one_hot: y's rows, indices; scatter_add: indices, dy */
   qn_nest  row;                           /* scatter_add: within a row of dx: dx, dy */
   int64_t  row_elements, out_step;
-  bool     held;                          /* scatter_add: sums in workspace */
+  int32_t  threads;                       /* scatter_add: that the workspace has rows for */
+  bool     held, packed;                  /* sums in workspace; else dx without gaps */
   unsigned char on[8], off[8];
 } rows;
 
@@ -155,10 +157,10 @@ static qn_status scatter_prepare(const qn_request *request, qn_prepared *prepare
       r.row.stride[0][d] = step;
       step *= r.row.dim[d];
     }
-    r.out_step = r.row_stride;
-    r.row_stride = r.row_elements;
-    prepared->workspace = (uint64_t)(r.length * r.row_elements) * 4;
   }
+  r.packed = !r.held && last == 0 && r.row_stride == r.row_elements;
+  r.threads = request->demands->threads;
+  prepared->workspace = (uint64_t)(r.length + r.count) * 8 + (r.held ? (uint64_t)(r.threads * r.row_elements) * 4 : 0);
   return cpu_keep(prepared, &r, sizeof r);
 }
 
@@ -181,36 +183,65 @@ static void add_row(const rows *r, float *sum, const char *dy)
   }
 }
 
-/* Rows of dx from `first` to `end`: 0, then the sums, then narrowed. */
-static void own_rows(const rows *r, const qn_launch *launch, int64_t first, int64_t end)
+/* The indices of each row from `first` to `end`, in their order: the last one of a row, -1 if it has none, and after each the next,
+ * after the last the first. */
+static void chain(const rows *r, const void *indices, int64_t first, int64_t end, int64_t *last, int64_t *next)
 {
-  float *sums = r->held ? launch->workspace : launch->ptr[r->out];
-  const int32_t last = r->row.rank - 1;
-  const int64_t n = r->row.dim[last], lines = r->row_elements / n;
+  for (int64_t row = first; row < end; row++) last[row] = -1;
   qn_walk walk;
-  for (int64_t row = first; row < end; row++) {
-    qn_walk_begin(&walk, &r->row, last, 0);
-    for (int64_t i = 0; i < lines; i++, qn_walk_next(&walk)) memset(sums + row * r->row_stride + walk.offset[0], 0, (size_t)n * 4);
-  }
   qn_walk_begin(&walk, &r->nest, r->nest.rank, 0);
   for (int64_t i = 0; i < r->count; i++, qn_walk_next(&walk)) {
-    const int64_t row = index_at(r, launch->ptr[r->indices], walk.offset[0]);
-    if (row >= first && row < end) add_row(r, sums + row * r->row_stride, (const char *)launch->ptr[r->in] + walk.offset[1] * r->bytes);
+    const int64_t row = index_at(r, indices, walk.offset[0]);
+    if (row < first || row >= end) continue;
+    next[i] = last[row] < 0 ? i : next[last[row]];
+    if (last[row] >= 0) next[last[row]] = i;
+    last[row] = i;
   }
-  for (int64_t row = first; row < end && r->held; row++) {
-    qn_walk_begin(&walk, &r->row, last, 0);
-    for (int64_t i = 0; i < lines; i++, qn_walk_next(&walk))
-      row_from_f32((char *)launch->ptr[r->out] + (row * r->out_step + walk.offset[2]) * qn_kit_bytes(r->out_dtype),
-                   sums + row * r->row_stride + walk.offset[0], r->out_dtype, n);
+}
+
+/* A row of dx: 0, then the sums, then narrowed. */
+static void own_row(const rows *r, const qn_launch *launch, int64_t row, int64_t last, const int64_t *next, float *held)
+{
+  const int32_t inner = r->row.rank - 1;
+  const int64_t n = r->row.dim[inner], lines = r->row_elements / n;
+  float *sum = r->held ? held : (float *)launch->ptr[r->out] + row * r->row_stride;
+  qn_walk walk;
+  qn_walk_begin(&walk, &r->row, inner, 0);
+  for (int64_t i = 0; i < lines; i++, qn_walk_next(&walk)) memset(sum + walk.offset[0], 0, (size_t)n * 4);
+  for (int64_t i = last < 0 ? -1 : next[last]; i >= 0; i = i == last ? -1 : next[i]) {
+    qn_walk_begin(&walk, &r->nest, r->nest.rank, i);
+    add_row(r, sum, (const char *)launch->ptr[r->in] + walk.offset[1] * r->bytes);
+  }
+  qn_walk_begin(&walk, &r->row, inner, 0);
+  for (int64_t i = 0; i < lines && r->held; i++, qn_walk_next(&walk))
+    row_from_f32((char *)launch->ptr[r->out] + (row * r->row_stride + walk.offset[2]) * qn_kit_bytes(r->out_dtype),
+                 sum + walk.offset[0], r->out_dtype, n);
+}
+
+/* Rows of dx from `first` to `end`; of those without an index as many as lie together are one memset. */
+static void own_rows(const rows *r, const qn_launch *launch, int64_t first, int64_t end, float *held)
+{
+  int64_t *last = launch->workspace, *next = last + r->length;
+  const int64_t n = r->row_elements;
+  chain(r, launch->ptr[r->indices], first, end, last, next);
+  for (int64_t row = first, none; row < end; row++) {
+    for (none = 0; r->packed && row + none < end && last[row + none] < 0; none++) continue;
+    if (none > 0) {
+      memset((float *)launch->ptr[r->out] + row * n, 0, (size_t)(none * n) * 4);
+      row += none - 1;
+    } else own_row(r, launch, row, last[row], next, held);
   }
 }
 
 static qn_status scatter_run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const rows *r = prepared->state;
-  const int threads = (int)qn_min_i64(cpu_threads(launch, (r->count + r->length) * r->row_elements), r->length);
+  const int64_t useful = qn_min_i64(cpu_threads(launch, (r->count + r->length) * r->row_elements), r->threads);
+  const int threads = (int)qn_min_i64(useful, r->length);
+  float *held = (float *)((int64_t *)launch->workspace + r->length + r->count);
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
-  for (int t = 0; t < threads; t++) own_rows(r, launch, r->length * t / threads, r->length * (t + 1) / threads);
+  for (int t = 0; t < threads; t++)
+    own_rows(r, launch, r->length * t / threads, r->length * (t + 1) / threads, r->held ? held + t * r->row_elements : NULL);
   return QN_OK;
 }
 
