@@ -273,10 +273,10 @@ static void tell(const qn__asker *who, const qn_request *request, const list *l,
   qn__free(problem.s);
 }
 
-static bool over_nothing(const qn_request *r)
+bool qn__over_nothing(const qn_node *op, const qn_value *value)
 {
-  for (int32_t a = 0; a < r->op[0].first[r->op[0].n_inputs]; a++) {
-    const qn_value *v = &r->value[r->op[0].arg[a]];
+  for (int32_t a = 0; a < op->first[op->n_inputs]; a++) {
+    const qn_value *v = &value[op->arg[a]];
     for (int d = 0; d < v->rank; d++)
       if (!v->dim[d]) return true;
   }
@@ -441,7 +441,7 @@ qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const
   const candidate *chosen = NULL;
   const char *slash = only ? strchr(only, '/') : NULL;
   filter f = { slash ? only : NULL, slash ? slash + 1 : only, slash ? (size_t)(slash - only) : 0,
-               only ? 0 : pinned_op(who->terms, &request->op[0]), over_nothing(request) };
+               only ? 0 : pinned_op(who->terms, &request->op[0]), qn__over_nothing(&request->op[0], request->value) };
   const bool by_time = who->terms->demands.determinism < QN_DET_BATCH;
   const uint32_t tune = only || !by_time ? QN_TUNE_OFF : who->terms->settings.tune;
   qn__choice choice;

@@ -201,6 +201,8 @@ void      qn__part_free(qn_part *p);                /* NULL is a no-op */
 /* The best engine that the asker's terms allow, built unless for a model or in delegation (part_build does it then).
  * The request is copied. only: "backend/engine", "engine" or NULL. */
 qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const char *only, int part_no, qn_part **out);
+/* Whether the op reads a tensor with a zero dim: the generic engine's, alone. */
+bool      qn__over_nothing(const qn_node *op, const qn_value *value);
 /* Binds every op of a graph (but those with nothing to write), in an order in which the parts can run. */
 qn_status qn__partition(const qn__asker *who, const qn_graph *g, qn_part ***parts, int *n_parts);
 

@@ -124,7 +124,7 @@ static bool pointwise(const planner *p, int32_t i) { return p->g->op[i].family =
 static bool joins(const planner *p, int32_t i)
 {
   if (p->group[i] != UNPLANNED || p->in[i]) return false;
-  return pointwise(p, i) || p->also[p->g->op[i].op];
+  return pointwise(p, i) || (p->also[p->g->op[i].op] && !qn__over_nothing(&p->g->op[i], p->g->value));
 }
 
 static void take(planner *p, int32_t i)

@@ -478,3 +478,10 @@ in w f64/4x3x3x3
 y0 = conv_forward x=x w=w pad=1
 y1 = relu x=y0
 out y = pool_max x=y1 window=2 ; plain=1
+
+# a sum over nothing follows no anchor: it goes to the generic engine by itself
+in t f32/2x2x3
+in x f32/2x0x7x5
+in dy f32/2x0x6x5
+g = affine_grid theta=t grid=f32/2x6x5x2
+out dg = grid_sample_backward_grid dy=dy x=x grid=g ; plain=1
