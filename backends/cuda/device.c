@@ -55,6 +55,16 @@ qn_status cuda_allow_shared(const void *kernel)
   return s;
 }
 
+qn_status cuda_launch_clusters(const void *kernel, unsigned blocks, unsigned cluster, unsigned threads, size_t shared, void **arguments, const qn_launch *launch,
+                               const char *name)
+{
+  cudaLaunchAttribute how = { .id = cudaLaunchAttributeClusterDimension, .val.clusterDim = { cluster, 1, 1 } };
+  if (cluster == CUDA_TOGETHER) how = (cudaLaunchAttribute){ .id = cudaLaunchAttributeCooperative, .val.cooperative = 1 };
+  const cudaLaunchConfig_t config = { .gridDim = { blocks, 1, 1 }, .blockDim = { threads, 1, 1 }, .dynamicSmemBytes = shared,
+                                      .stream = (cudaStream_t)launch->stream, .attrs = &how, .numAttrs = cluster != 1 };
+  return cuda_check(cudaLaunchKernelExC(&config, kernel, arguments), name);
+}
+
 /* ---- what devices there are -------------------------------------------------------------------- */
 
 static qn_status device_count(int32_t *n)

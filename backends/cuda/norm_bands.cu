@@ -565,18 +565,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   for (int t = 0; t < TENSORS; t++) a.p[t] = s->number[t] < 0 ? nullptr : launch->ptr[s->number[t]];
   if (s->dy >= 0) a.dy = launch->ptr[s->dy];
   if (a.each && (a.p[DSCALE] || a.p[DSHIFT])) a.sums = (float2 *)launch->workspace;
-  cudaLaunchAttribute cluster = {};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = { (unsigned)a.parts, 1, 1 };
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3((unsigned)(s->items * a.parts));
-  config.blockDim = dim3(s->threads);
-  config.dynamicSmemBytes = s->shared;
-  config.stream = (cudaStream_t)launch->stream;
-  config.attrs = &cluster;
-  config.numAttrs = a.parts > 1;
   void *arguments[] = { &a };
-  const qn_status status = cuda_check(cudaLaunchKernelExC(&config, s->kernel, arguments), "norm_bands");
+  const qn_status status = cuda_launch_clusters(s->kernel, (unsigned)(s->items * a.parts), (unsigned)a.parts, s->threads, s->shared, arguments, launch, "norm_bands");
   if (status || !a.sums) return status;
   const int64_t sides = a.by_dim[0].by;   /* bands of a line */
   const cuda_groups_sums sums = { a.sums, a.p[DSCALE], a.p[DSHIFT], { a.dtype[DSCALE], a.dtype[DSHIFT] }, s->items / sides, sides, a.parts, a.groups * a.run };

@@ -383,18 +383,9 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   s->driver->tensor_map_address(&dy, launch->ptr[s->dy]);
   a.team.told = launch->counters;
   a.sums = a.p[DSCALE] || a.p[DSHIFT] ? (float2 *)launch->workspace : nullptr;
-  cudaLaunchAttribute together = {};
-  together.id = cudaLaunchAttributeCooperative;           /* a team's blocks wait for one another */
-  together.val.cooperative = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3((unsigned)(a.team.teams * a.team.parts));
-  config.blockDim = dim3(THREADS);
-  config.dynamicSmemBytes = s->shared;
-  config.stream = (cudaStream_t)launch->stream;
-  config.attrs = &together;
-  config.numAttrs = a.team.parts > 1;
   void *arguments[] = { &a, &x, &dy };
-  const qn_status status = cuda_check(cudaLaunchKernelExC(&config, s->kernel, arguments), "norm_belt");
+  const unsigned cluster = a.team.parts > 1 ? CUDA_TOGETHER : 1;
+  const qn_status status = cuda_launch_clusters(s->kernel, (unsigned)(a.team.teams * a.team.parts), cluster, THREADS, s->shared, arguments, launch, "norm_belt");
   if (status || !a.sums) return status;
   const cuda_groups_sums sums = { a.sums, a.p[DSCALE], a.p[DSHIFT], { a.dtype[DSCALE], a.dtype[DSHIFT] },
                                   s->images, a.bands, a.team.parts, a.groups * a.run };

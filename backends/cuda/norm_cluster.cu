@@ -152,18 +152,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const state *s = (const state *)p->state;
   shares a = s->a;
   for (int t = 0; t < TENSORS; t++) a.p[t] = s->number[t] < 0 ? nullptr : launch->ptr[s->number[t]];
-  cudaLaunchAttribute cluster = {};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = { (unsigned)a.parts, 1, 1 };
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(s->blocks);
-  config.blockDim = dim3(THREADS);
-  config.dynamicSmemBytes = (size_t)a.share * 16;
-  config.stream = (cudaStream_t)launch->stream;
-  config.attrs = &cluster;
-  config.numAttrs = 1;
   void *arguments[] = { &a };
-  return cuda_check(cudaLaunchKernelExC(&config, s->kernel, arguments), "norm_cluster");
+  return cuda_launch_clusters(s->kernel, s->blocks, (unsigned)a.parts, THREADS, (size_t)a.share * 16, arguments, launch, "norm_cluster");
 }
 
 #define ROW(op) { "cluster", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, nullptr, nullptr, prepare, build, run, cuda_release }

@@ -239,11 +239,9 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   k.dy = launch->ptr[s->dy];
   k.team.told = launch->counters;
   k.sums = s->sums ? launch->workspace : NULL;
-  cudaLaunchAttribute how = { .id = cudaLaunchAttributeCooperative, .val.cooperative = 1 };         /* a team's blocks wait for one another */
-  if (team->cluster) how = (cudaLaunchAttribute){ .id = cudaLaunchAttributeClusterDimension, .val.clusterDim = { (unsigned)team->parts, 1, 1 } };
-  const cudaLaunchConfig_t config = { .gridDim = { (unsigned)(team->teams * team->parts), 1, 1 }, .blockDim = { (unsigned)s->threads, 1, 1 },
-                                      .dynamicSmemBytes = (size_t)s->shared, .stream = launch->stream, .attrs = &how, .numAttrs = team->parts > 1 };
-  const qn_status status = cuda_check(cudaLaunchKernelExC(&config, cuda_norm_groups_kernel(k.dtype[X], s->kind), (void *[]){ &k }), "norm_groups");
+  const unsigned cluster = team->parts == 1 ? 1 : team->cluster ? (unsigned)team->parts : CUDA_TOGETHER;
+  const qn_status status = cuda_launch_clusters(cuda_norm_groups_kernel(k.dtype[X], s->kind), (unsigned)(team->teams * team->parts), cluster, (unsigned)s->threads,
+                                                (size_t)s->shared, (void *[]){ &k }, launch, "norm_groups");
   if (status || !s->sums) return status;
   const cuda_groups_sums sums = { k.sums, k.p[DSCALE], k.p[DSHIFT], { k.dtype[DSCALE], k.dtype[DSHIFT] }, k.items / s->sides, s->sides, team->parts, (int32_t)channels_of(s) };
   cuda_norm_groups_add(&sums, launch->stream);

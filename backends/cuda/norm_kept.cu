@@ -576,18 +576,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   k.sum = pointer(launch, s->sum);
   k.part = (float4 *)launch->workspace;
   k.met = (uint32_t *)launch->counters;
-  cudaLaunchAttribute together = {};
-  together.id = cudaLaunchAttributeCooperative;           /* a team's blocks wait for one another */
-  together.val.cooperative = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(s->blocks);
-  config.blockDim = dim3(THREADS);
-  config.dynamicSmemBytes = s->shared;
-  config.stream = (cudaStream_t)launch->stream;
-  config.attrs = &together;
-  config.numAttrs = k.parts > 1;
   void *arguments[] = { &k };
-  return cuda_check(cudaLaunchKernelExC(&config, s->kernel, arguments), "norm_kept");
+  return cuda_launch_clusters(s->kernel, s->blocks, k.parts > 1 ? CUDA_TOGETHER : 1, THREADS, s->shared, arguments, launch, "norm_kept");
 }
 
 #define ROW(op) { "kept", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, nullptr, nullptr, prepare, build, run, cuda_release }

@@ -244,18 +244,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   rings a = s->a;
   for (int t = 0; t < TENSORS; t++) a.p[t] = s->number[t] < 0 ? nullptr : launch->ptr[s->number[t]];
   a.team.told = launch->counters;
-  cudaLaunchAttribute together = {};
-  together.id = cudaLaunchAttributeCooperative;           /* a team's blocks wait for one another */
-  together.val.cooperative = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3((unsigned)(a.team.teams * a.team.parts));
-  config.blockDim = dim3(THREADS);
-  config.dynamicSmemBytes = SHARED;
-  config.stream = (cudaStream_t)launch->stream;
-  config.attrs = &together;
-  config.numAttrs = 1;
   void *arguments[] = { &a };
-  return cuda_check(cudaLaunchKernelExC(&config, s->kernel, arguments), "norm_ring");
+  return cuda_launch_clusters(s->kernel, (unsigned)(a.team.teams * a.team.parts), CUDA_TOGETHER, THREADS, SHARED, arguments, launch, "norm_ring");
 }
 
 #define ROW(op) { "ring", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, nullptr, nullptr, prepare, build, run, cuda_release }

@@ -10,6 +10,7 @@
 #include "cuda_backend.h"
 #include "engines.h"
 #include "norm_parts.cuh"
+#include "shared_memory.h"
 #include "sm90.cuh"
 #include "sums.cuh"
 #include "vector.cuh"
@@ -484,23 +485,13 @@ static void *pointer(const qn_launch *launch, int32_t number) { return number < 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const state *s = (const state *)p->state;
-  cudaStream_t stream = (cudaStream_t)launch->stream;
   rows r = s->r;
   for (int t = 0; t < WALKED; t++) r.p[t] = pointer(launch, s->number[t]);
   column_parts parts = s->parts;
   r.part_step = column_parts_place(&parts, s->gradient, launch, r.part);
-  cudaLaunchAttribute cluster = {};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = { (unsigned)r.parts, 1, 1 };
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3((unsigned)s->blocks);
-  config.blockDim = dim3((unsigned)s->threads);
-  config.stream = stream;
-  config.attrs = &cluster;
-  config.numAttrs = r.parts > 1;
   void *arguments[] = { &r };
-  qn_status status = cuda_check(cudaLaunchKernelExC(&config, s->kernel, arguments), "norm_rows");
-  return status ? status : column_parts_add(parts, stream);
+  qn_status status = cuda_launch_clusters(s->kernel, (unsigned)s->blocks, (unsigned)r.parts, (unsigned)s->threads, 0, arguments, launch, "norm_rows");
+  return status ? status : column_parts_add(parts, (cudaStream_t)launch->stream);
 }
 
 /* Sums over rows are made by as many blocks as the device holds: no gradient is portable. */
