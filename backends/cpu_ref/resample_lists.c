@@ -99,11 +99,38 @@ static int64_t sources_of(const resampling *s, const char *in, int64_t o0, int64
   return n;
 }
 
+/* By channels: places of one row, each from as many others. */
+CPU_INLINE void sum_each_channels(real *y, int64_t y_apart, const real *x, int64_t x_apart, const list *l, int each, int64_t places, int64_t n)
+{
+  for (int64_t o = 0; o < places; o++) {
+    const real *row[AT_ONCE] = { NULL };
+    real weight[AT_ONCE] = { 0 };
+    for (int k = 0; k < each; k++) row[k] = x + l->source[o * each + k] * x_apart, weight[k] = l->weight[o * each + k];
+    add_some(y + o * y_apart, false, row, weight, each, n);
+  }
+}
+
+/* Says whether it has. */
+static bool sum_channels(const resampling *s, const real *x, int64_t x_apart, char *out)
+{
+  const list *l = &s->list[2];
+  const int64_t apart = s->out_stride[4], places = s->out_dim[2], n = s->c;
+  real *y = (real *)(void *)out;
+  if (s->dtype != CPU_REAL) return false;
+  switch (l->each) {
+  case 1:  sum_each_channels(y, apart, x, x_apart, l, 1, places, n); return true;
+  case 2:  sum_each_channels(y, apart, x, x_apart, l, 2, places, n); return true;
+  case 4:  sum_each_channels(y, apart, x, x_apart, l, 4, places, n); return true;
+  default: return false;
+  }
+}
+
 /* By channels: each place from other places. */
 static void row_of_channels(const resampling *s, const source *from, int64_t n, char *out, real *scratch)
 {
   const list *l = &s->list[2];
   const int64_t apart = s->in_stride[4] * s->bytes;
+  if (n == 1 && from->weight == 1 && sum_channels(s, (const real *)(const void *)from->row, s->in_stride[4], out)) return;
   rows r = { .sum = scratch, .wide = scratch + s->c, .n = s->c, .dtype = s->dtype };
   for (int64_t o = 0; o < s->out_dim[2]; o++) {
     char *at = out + o * s->out_stride[4] * s->bytes;
@@ -132,6 +159,7 @@ static void row_of_channels_by_rows(const resampling *s, const source *from, int
   const int64_t length = s->in_dim[2] * s->c;
   rows of_rows = { .sum = scratch, .wide = scratch + length, .n = length, .dtype = s->dtype };
   const real *const x = sum_rows(s, from, n, &of_rows);
+  if (sum_channels(s, x, s->c, out)) return;
   rows r = { .sum = of_rows.wide + AT_ONCE * length, .n = s->c, .dtype = CPU_REAL };
   for (int64_t o = 0; o < s->out_dim[2]; o++) {
     char *at = out + o * s->out_stride[4] * s->bytes;
