@@ -1,8 +1,8 @@
 /* transform_pad.c -- pad, and its gradient, a row by one thread: along the dim that is fastest in the padded tensor.
  *
  * Forward, a row is x's between elements of `value`, or x's own. Backward, a row of dx is the sum of the rows of dy that show it
- * (the one inside, then those that a mirror or a repeated edge made of it, dim by dim), each with its own ends folded in. Pad moves any
- * dtype; of its gradient transform_pad_f64.c is the same in f64. */
+ * (the one inside, then those that a mirror or a repeated edge made of it, dim by dim), each with its own ends folded in; of a constant's
+ * padding it is the one inside, copied. Pad moves any dtype; of its gradient transform_pad_f64.c is the same in f64. */
 #include "convert.h"
 #include "cpu_ref.h"
 
@@ -12,7 +12,7 @@ enum { GRAIN = 1 << 17,                   /* bytes that are worth a thread */
 typedef struct padding {                  /* dims by falling strides of the padded tensor; the last is walked as rows */
   int32_t  inner, outer, rank;            /* values of the request: x and y, or dx and dy */
   int32_t  threads;                       /* backward: that the workspace has rows for */
-  bool     held;                          /* backward: sums in workspace, else in dx */
+  bool     held, copied;                  /* backward: sums in workspace, else in dx; or nothing is added, and rows are dy's */
   uint32_t dtype, sum_dtype;              /* of the padded tensor; of dx, which may be another */
   int64_t  bytes, mode;
   int64_t  dim[QN_MAX_RANK], padded[QN_MAX_RANK], before[QN_MAX_RANK];
@@ -54,11 +54,13 @@ static int threads_for(const qn_launch *launch, const padding *p, int64_t rows, 
 
 static void copy_row(char *y, const char *x, int64_t bytes, int64_t y_stride, int64_t x_stride, int64_t n)
 {
-  if (x_stride != 1 && y_stride != 1)
+  const bool odd = bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8;       /* widened */
+  if (n <= 0) return;
+  if (x_stride == 1 && y_stride == 1) memcpy(y, x, (size_t)(n * bytes));
+  else if (odd || (x_stride != 1 && y_stride != 1))
     for (int64_t i = 0; i < n; i++) memcpy(y + i * y_stride * bytes, x + i * x_stride * bytes, (size_t)bytes);
   else if (x_stride != 1) gather_row(y, x, bytes, x_stride, n);
-  else if (y_stride != 1) scatter_row(y, x, bytes, y_stride, n);
-  else if (n > 0) memcpy(y, x, (size_t)(n * bytes));
+  else scatter_row(y, x, bytes, y_stride, n);
 }
 
 /* ---- forward ------------------------------------------------------------------------------------------------ */
@@ -165,6 +167,14 @@ static void add_rows(const padding *p, real *sum, const char *dy, const int64_t 
   add_edge(p, sum, dy + done * step, p->dim[last], p->padded[last] - done);
 }
 
+static void cut_row(const padding *p, char *dx, const char *dy, const int64_t *at)
+{
+  const int32_t last = p->rank - 1;
+  int64_t to = 0, from = p->before[last] * p->padded_stride[last];
+  for (int32_t d = 0; d < last; d++) to += at[d] * p->stride[d], from += (at[d] + p->before[d]) * p->padded_stride[d];
+  copy_row(dx + to * p->bytes, dy + from * p->bytes, p->bytes, p->stride[last], p->padded_stride[last], p->dim[last]);
+}
+
 static void unpad_row(const padding *p, char *dx, const char *dy, const int64_t *at, real *held)
 {
   const int32_t last = p->rank - 1;
@@ -192,7 +202,8 @@ static qn_status run_backward(const qn_prepared *prepared, const qn_launch *laun
     int64_t row = rows * t / threads, at[QN_MAX_RANK];
     find_row(p, p->dim, row, at);
     for (; row < rows * (t + 1) / threads; row++, next_row(p, p->dim, at))
-      unpad_row(p, launch->ptr[p->inner], launch->ptr[p->outer], at, held);
+      if (p->copied) cut_row(p, launch->ptr[p->inner], launch->ptr[p->outer], at);
+      else unpad_row(p, launch->ptr[p->inner], launch->ptr[p->outer], at, held);
   }
   return QN_OK;
 }
@@ -240,9 +251,23 @@ static padding padding_of(const qn_request *request, int32_t inner, int32_t oute
 }
 
 #ifndef CPU_REAL_F64
+/* What is shown whole, packed channels that are last, becomes one element. */
+static void widen_elements(padding *p)
+{
+  const int32_t last = p->rank - 1;
+  const int64_t n = p->dim[last];
+  bool whole = last > 0 && p->mode != QN_PAD_CONSTANT && n == p->padded[last] && p->stride[last] == 1 && p->padded_stride[last] == 1;
+  for (int32_t d = 0; d < last && whole; d++) whole = p->stride[d] % n == 0 && p->padded_stride[d] % n == 0;
+  if (!whole) return;
+  for (int32_t d = 0; d < last; d++) p->stride[d] /= n, p->padded_stride[d] /= n;
+  p->bytes *= n;
+  p->rank--;
+}
+
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
-  const padding p = padding_of(request, qn_role(&request->op[0], QN_ROLE_PAD_X), qn_role(&request->op[0], QN_ROLE_PAD_Y));
+  padding p = padding_of(request, qn_role(&request->op[0], QN_ROLE_PAD_X), qn_role(&request->op[0], QN_ROLE_PAD_Y));
+  widen_elements(&p);
   return cpu_keep(prepared, &p, sizeof p);
 }
 #endif
@@ -252,7 +277,8 @@ static qn_status prepare_backward(const qn_request *request, qn_prepared *prepar
   padding p = padding_of(request, qn_role(&request->op[0], QN_ROLE_PAD_BACKWARD_DX), qn_role(&request->op[0], QN_ROLE_PAD_BACKWARD_DY));
   if ((p.dtype == QN_F64) != (CPU_REAL == QN_F64))          /* it comes with no other */
     return qn_refuse(prepared, "sums are made in " CPU_REAL_NAME, "dx", CPU_REALS, "%s", qn_kit_name(p.dtype));
-  p.held = p.sum_dtype != CPU_REAL || p.stride[p.rank - 1] != 1;
+  p.copied = p.mode == QN_PAD_CONSTANT && p.dtype == p.sum_dtype;
+  p.held = !p.copied && (p.sum_dtype != CPU_REAL || p.stride[p.rank - 1] != 1);
   p.threads = request->demands->threads;
   if (p.held) prepared->workspace = (uint64_t)(p.threads * qn_round_up(p.dim[p.rank - 1], 16)) * sizeof(real);
   return cpu_keep(prepared, &p, sizeof p);

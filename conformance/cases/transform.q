@@ -68,6 +68,7 @@ pad x=f32/5x7 pad=1:4,2:6 mode=reflect ; as=f16,bf16,f64
 pad x=f32/5x7 pad=1:9,2:12 mode=replicate ; as=f16,bf16
 pad x=f32/2x3x9x8 pad=0,0,3,1:2 mode=reflect ; as=bf16
 pad x=f32/2x3x9x8/nhwc pad=0,0,3,1:2 mode=replicate ; as=f16
+pad x=u8/2x3x4x5/nhwc y=u8/2x3x6x7/252:1:42:6 pad=0,0,1,1 mode=reflect ; as=bf16
 pad x=u8/3x70 pad=0,5 mode=reflect
 pad x=u8/3x9 pad=1,0:1                                   # bytes stored by twos
 pad x=bf16/3x13 pad=1,2:1 mode=reflect                  # halves by twos
