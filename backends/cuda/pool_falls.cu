@@ -217,7 +217,6 @@ template <int dtype, class index> __global__ void __launch_bounds__(2 * THREADS)
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
 typedef const void *kernel;
-struct state { falls p; gradient_roles of; int32_t y; kernel kernel; uint32_t blocks, threads; };        /* y: of maxima, whose indices and x are of.indices and of.x */
 
 template <int dtype, int how> static kernel kernel_of(int window)
 {
@@ -236,7 +235,7 @@ template <int dtype> static kernel kernel_of(int how, int window, bool line)
 
 static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
 {
-  state s = {};
+  falls_state s = {};
   s.y = -1;
   qn_status status = falls_fill(&s.p, &s.of, r, out);
   if (status != QN_OK) return status;
@@ -253,9 +252,7 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
     s.threads = 2 * THREADS, s.blocks = (uint32_t)qn_ceil_div(p->count * (int64_t)p->by_lanes.by, s.threads);
     return cuda_keep(out, &s, sizeof s);
   }
-  if (!falls_choose(p, r, p->in[1], p->step[1])) return qn_refuse(out, "fewer than 2^26 warps", "dx", "", "%s", "more");
-  s.threads = THREADS, s.blocks = (uint32_t)qn_ceil_div(p->warps, THREADS / 32);
-  return cuda_keep(out, &s, sizeof s);
+  return falls_keep(&s, r, p->in[1], p->step[1], out);
 }
 
 template <int dtype, class index> static kernel max_of(int window)
@@ -271,7 +268,7 @@ template <int dtype> static kernel max_of(uint32_t index, int window)
 static qn_status prepare_max(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
-  state s = {};
+  falls_state s = {};
   s.of = { -1, qn_role(op, QN_ROLE_POOL_MAX_INDICES), qn_role(op, QN_ROLE_POOL_MAX_X), -1 }, s.y = qn_role(op, QN_ROLE_POOL_MAX_Y);
   falls *p = &s.p;
   if (s.of.indices < 0) return qn_refuse(out, "indices too", "indices", "some", "%s", "none");
@@ -291,25 +288,10 @@ static qn_status prepare_max(const qn_request *r, qn_prepared *out)
   const double planes = (double)qn_elements(x) / ((double)p->in[1] * p->in[2]);
   if (planes > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", "x", "", "%s", "more");
   p->count = (uint32_t)planes;
-  if (!falls_choose(p, r, p->out[1], 1)) return qn_refuse(out, "fewer than 2^26 warps", "x", "", "%s", "more");
-  s.threads = THREADS, s.blocks = (uint32_t)qn_ceil_div(p->warps, THREADS / 32);
-  return cuda_keep(out, &s, sizeof s);
-}
-
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
-{
-  const state *st = (const state *)prepared->state;
-  falls p = st->p;
-  p.dy = st->of.dy >= 0 ? launch->ptr[st->of.dy] : nullptr;
-  p.dx = st->of.dx >= 0 ? launch->ptr[st->of.dx] : nullptr;
-  p.y = st->y >= 0 ? launch->ptr[st->y] : nullptr;
-  p.x = st->of.x >= 0 ? launch->ptr[st->of.x] : nullptr;
-  p.indices = st->of.indices >= 0 ? launch->ptr[st->of.indices] : nullptr;
-  void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, st->threads, arguments, 0, (cudaStream_t)launch->stream), "pool_falls");
+  return falls_keep(&s, r, p->out[1], 1, out);
 }
 
 #define ROW(op, prepare) { "falls", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                           prepare, nullptr, run, cuda_release }
+                           prepare, nullptr, falls_run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_POOL_MAX, prepare_max), ROW(QN_OP_POOL_MAX_BACKWARD, prepare_gradient) };
 const qn_engine_list cuda_pool_falls_list = { row, sizeof row / sizeof *row };

@@ -82,9 +82,12 @@ template <int dtype> __device__ __forceinline__ void store(void *base, int at, c
 
 enum { IN_FLIGHT = 240, LEAST = 8 };      /* warps for each of the device's units, if bands of 8 rows give so many */
 
-/* The grid of warps for bands of so many of these rows, whole steps; false: too many. */
-static inline bool falls_choose(falls *p, const qn_request *r, int64_t rows, int64_t step)
+struct falls_state { falls p; gradient_roles of; int32_t y; const void *kernel; uint32_t blocks, threads; };     /* y: of maxima, whose indices and x are of.indices and of.x; or -1 */
+
+/* The grid of warps for bands of so many of these rows, whole steps. */
+static inline qn_status falls_keep(falls_state *s, const qn_request *r, int64_t rows, int64_t step, qn_prepared *out)
 {
+  falls *p = &s->p;
   const int64_t lanes = p->in[2] / C;
   p->per_warp = (int32_t)(32 / lanes);
   const int64_t strips = p->per_warp ? 1 : qn_ceil_div(lanes, (int64_t)STRIP), across = qn_ceil_div(p->count, qn_max_i64(p->per_warp, 1)) * strips;
@@ -92,8 +95,23 @@ static inline bool falls_choose(falls *p, const qn_request *r, int64_t rows, int
   p->band = (int32_t)qn_round_up(qn_ceil_div(rows, bands), step);
   const int64_t warps = across * qn_ceil_div(rows, p->band);
   p->by_lanes = cuda_divide_by(lanes), p->by_strips = cuda_divide_by(strips), p->by_bands = cuda_divide_by(qn_ceil_div(rows, p->band)), p->by_width = cuda_divide_by(p->in[2]);
+  if (warps > INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", "", "", "%s", "more");
   p->warps = (uint32_t)warps;
-  return warps <= INT32_MAX / 32;
+  s->threads = THREADS, s->blocks = (uint32_t)qn_ceil_div(warps, THREADS / 32);
+  return cuda_keep(out, s, sizeof *s);
+}
+
+static inline qn_status falls_run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const falls_state *st = (const falls_state *)prepared->state;
+  falls p = st->p;
+  p.dy = st->of.dy >= 0 ? launch->ptr[st->of.dy] : nullptr;
+  p.dx = st->of.dx >= 0 ? launch->ptr[st->of.dx] : nullptr;
+  p.y = st->y >= 0 ? launch->ptr[st->y] : nullptr;
+  p.x = st->of.x >= 0 ? launch->ptr[st->of.x] : nullptr;
+  p.indices = st->of.indices >= 0 ? launch->ptr[st->of.indices] : nullptr;
+  void *arguments[] = { &p };
+  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, st->threads, arguments, 0, (cudaStream_t)launch->stream), prepared->engine->name);
 }
 
 /* What these gradients ask for: packed planes, windows within one, rows of whole lanes. */

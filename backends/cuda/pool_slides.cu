@@ -102,7 +102,6 @@ template <int dtype, class of> __global__ void __launch_bounds__(THREADS, 6) poo
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
 typedef const void *kernel;
-struct state { falls p; gradient_roles of; kernel kernel; };
 
 template <int dtype> static kernel kernel_of(int window)
 {
@@ -111,7 +110,8 @@ template <int dtype> static kernel kernel_of(int window)
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  state s = {};
+  falls_state s = {};
+  s.y = -1;
   qn_status status = falls_fill(&s.p, &s.of, r, out);
   if (status != QN_OK) return status;
   const uint32_t dtype = r->value[s.of.dx].dtype;
@@ -119,23 +119,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int window = square_of(&s.p);
   s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(window) : dtype == QN_BF16 ? kernel_of<QN_BF16>(window) : kernel_of<QN_F16>(window);
   if (!s.kernel) return qn_refuse(out, "windows of 3 by 3 from -1 on", "dx", "every 2 or every 1", "%dx%d", s.p.size[1], s.p.size[2]);
-  if (!falls_choose(&s.p, r, s.p.in[1], s.p.step[1])) return qn_refuse(out, "fewer than 2^26 warps", "dx", "", "%s", "more");
-  return cuda_keep(out, &s, sizeof s);
-}
-
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
-{
-  const state *st = (const state *)prepared->state;
-  falls p = st->p;
-  p.dy = launch->ptr[st->of.dy];
-  p.dx = launch->ptr[st->of.dx];
-  p.x = launch->ptr[st->of.x];
-  void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, (p.warps + THREADS / 32 - 1) / (THREADS / 32), THREADS, arguments, 0, (cudaStream_t)launch->stream), "pool_slides");
+  return falls_keep(&s, r, s.p.in[1], s.p.step[1], out);
 }
 
 static const qn_engine row[] = {
   { "slides", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    prepare, nullptr, run, cuda_release },
+    prepare, nullptr, falls_run, cuda_release },
 };
 const qn_engine_list cuda_pool_slides_list = { row, sizeof row / sizeof *row };
