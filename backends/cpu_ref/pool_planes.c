@@ -187,7 +187,7 @@ static void count_along_w(const pooling *v, scratch *s)
 /* The average of a plane without gaps, which is one row. */
 static bool one_average(const pooling *v)
 {
-  return !v->maximum && v->in[0] * v->in[1] * v->out[0] * v->out[1] == 1 && pool_whole(v, 2) && v->after[2] == 0;
+  return !v->maximum && v->in[0] * v->in[1] == 1 && pool_whole(v, 0) && pool_whole(v, 1) && pool_whole(v, 2);
 }
 
 static void forward(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, scratch *s)

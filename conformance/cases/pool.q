@@ -153,3 +153,9 @@ pool_average x=f32/3x5x17x13 window=6,5 stride=1 pad=5:0,2:4 include_pad=0 ; as=
 pool_max x=f32/1x2x130x120 window=9 stride=1 pad=4 ; as=bf16
 pool_average x=f32/1x2x130x120 window=9 stride=1 pad=20:4,4:20 ; as=f16
 pool_average x=f32/1x2x20x1000 window=6 stride=1
+
+# all of a plane of one row, and padding above and below it that counts, or a row of padding alone
+pool_average x=f32/2x1x1x3 window=3 stride=4 pad=1,0 ; plain=1
+pool_average x=f32/2x2x1x1x17 window=3,2,17 stride=9 pad=1,1:0,0 ; as=f64 plain=1
+pool_average x=f32/2x1x1x3 window=1,3 stride=4 pad=1:0,0 ; plain=1
+pool_average x=f32/2x3x1x7 window=1,7 stride=7 pad=0,0:3 ; plain=1
