@@ -308,9 +308,10 @@ static qn_status measure(const qn_graph_view *v, qn__graph_sizes *n)
     if (node->n_roles != op->n_roles || !node->first)
       return qn__fail(QN_BAD_ARGUMENT, "%s: %u roles are given; it has %u", op->name, node->first ? node->n_roles : 0, op->n_roles);
     if (node->first[0] < 0) return qn__fail(QN_BAD_ARGUMENT, "%s: first[0] is below 0", op->name);
-    for (uint32_t r = 0; r < op->n_roles; r++) {
+    for (uint32_t r = 0; r < op->n_roles; r++)    /* before any of arg is read: the last says how long it is */
       if (node->first[r + 1] < node->first[r])
         return qn__fail(QN_BAD_ARGUMENT, "%s: %s: ends before it begins", op->name, op->role[r].name);
+    for (uint32_t r = 0; r < op->n_roles; r++) {
       for (int32_t k = node->first[r]; k < node->first[r + 1]; k++)
         if (!node->arg || node->arg[k] < 0 || (uint32_t)node->arg[k] >= v->n_values)
           return qn__fail(QN_BAD_ARGUMENT, "%s: %s: is a value out of range", op->name, op->role[r].name);
