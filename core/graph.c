@@ -289,6 +289,14 @@ static qn_status check_names(const qn_graph_view *v)
   return status;
 }
 
+const char *qn__literal_refused(const qn_role_info *role, double number)
+{
+  if (role->class_ == 'b' && number != 0 && number != 1) return "is no truth value; 0 and 1 are";
+  const bool whole = number >= -0x1p63 && number < 0x1p63 && number == (double)(int64_t)number;
+  if (role->class_ == 'k' && !whole) return "is no whole number of 64 bits";
+  return NULL;
+}
+
 /* Shape of the data: enough to copy it safely; what it means is qn__graph_finish's. */
 static qn_status measure(const qn_graph_view *v, qn__graph_sizes *n)
 {
@@ -312,9 +320,13 @@ static qn_status measure(const qn_graph_view *v, qn__graph_sizes *n)
       if (node->first[r + 1] < node->first[r])
         return qn__fail(QN_BAD_ARGUMENT, "%s: %s: ends before it begins", op->name, op->role[r].name);
     for (uint32_t r = 0; r < op->n_roles; r++) {
-      for (int32_t k = node->first[r]; k < node->first[r + 1]; k++)
+      for (int32_t k = node->first[r]; k < node->first[r + 1]; k++) {
         if (!node->arg || node->arg[k] < 0 || (uint32_t)node->arg[k] >= v->n_values)
           return qn__fail(QN_BAD_ARGUMENT, "%s: %s: is a value out of range", op->name, op->role[r].name);
+        const bool host = v->value[node->arg[k]].flags & QN_VALUE_HOST;
+        const char *const why = host && v->literal ? qn__literal_refused(&op->role[r], v->literal[node->arg[k]]) : NULL;
+        if (why) return qn__fail(QN_BAD_ARGUMENT, "%s: %s: %g %s", op->name, op->role[r].name, v->literal[node->arg[k]], why);
+      }
       if (r >= op->n_inputs && node->first[r + 1] - node->first[r] > 1 && !(op->role[r].flags & QN_ROLE_LIST))
         return qn__fail(QN_BAD_ARGUMENT, "%s: %s: takes one tensor", op->name, op->role[r].name);
     }

@@ -114,9 +114,8 @@ static qn_status read_input(qn__parser *s, const qn_role_info *info, qn__span t)
   qn_value v;
   if (t.n == 1 && t.s[0] == '?') return qn__syntax(s, t.s, "%s is an input; only outputs can be wanted with \"?\"", role);
   if (qn__read_number(t, &number)) {
-    if (truth && number != 0 && number != 1) return qn__syntax(s, t.s, "%s: \"%s\" is no truth value; 0 and 1 are", role, qn__show(t).s);
-    if (info->class_ == 'k' && !(number >= -0x1p63 && number < 0x1p63 && number == (double)(int64_t)number))
-      return qn__syntax(s, t.s, "%s: \"%s\" is no whole number of 64 bits", role, qn__show(t).s);
+    const char *const why = qn__literal_refused(info, number);
+    if (why) return qn__syntax(s, t.s, "%s: \"%s\" %s", role, qn__show(t).s, why);
     v = (qn_value){ .dtype = truth ? QN_BOOL : QN_F64, .over = -1, .align = 16, .flags = QN_VALUE_HOST };
     int32_t i = add_value(s, &v, no_name, number);
     return i >= 0 && push_int(&s->ints, i) ? QN_OK : QN_NO_MEMORY;

@@ -120,6 +120,8 @@ const char *qn__value_name(const qn_graph_view *v, int32_t i, qn__value_text buf
 /* A graph of these sizes in one allocation, its arrays zeroed and in place. */
 typedef struct qn__graph_sizes { size_t ops, values, pointers, ints, attr_bytes, name_bytes; } qn__graph_sizes;
 
+/* NULL, or what is wrong with a number in this role: "is no truth value; ...". */
+const char *qn__literal_refused(const qn_role_info *role, double number);
 bool qn__is_name(const char *s, size_t length);       /* a letter or _, then letters, digits, _; no dtype, number or keyword */
 
 /* ---- notation.c, notation_print.c ---------------------------------------------------------- */

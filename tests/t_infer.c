@@ -523,6 +523,34 @@ static void test_given_dims(void)
   }
 }
 
+/* What no line could say is no graph's data either: numbers that a role does not take, roles that overlap. */
+static void test_bad_data(void)
+{
+  static const struct { const char *line; double number; bool taken; } table[] = {
+    { "rng_uniform seed=7 y=f32/4", 8, true }, { "rng_uniform seed=7 y=f32/4", 0.5, false }, { "rng_uniform seed=7 y=f32/4", NAN, false },
+    { "rng_uniform seed=7 y=f32/4", 0x1p63, false }, { "logical_and a=bool/4 b=1", 0, true }, { "logical_and a=bool/4 b=1", 2, false },
+    { "add a=f32/4 b=1", NAN, true },
+  };
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    qn_graph *g = NULL, *h = NULL;
+    if (!tap_ok(!qn_graph_parse(table[i].line, &g), "parsed: %s", table[i].line)) continue;
+    qn_graph_view view = *qn_graph_inspect(g);
+    double literal[8];
+    for (uint32_t v = 0; v < view.n_values && v < 8; v++) literal[v] = view.value[v].flags & QN_VALUE_HOST ? table[i].number : view.literal[v];
+    view.literal = literal;
+    const qn_status status = qn_graph_make(&view, &h);
+    tap_ok(table[i].taken ? !status : status == QN_BAD_ARGUMENT, "%s, with %g: %s", table[i].line, table[i].number, status ? qn_last_error() : "taken");
+    qn_graph_destroy(h);
+    qn_graph_destroy(g);
+  }
+  static const qn_value value[2] = { { .dtype = QN_F32, .rank = 1, .dim = { 3 }, .stride = { 1 }, .over = -1 }, { .over = -1 } };
+  static const int32_t first[] = { 0, 1000000, 2 }, arg[] = { 0, 1 };
+  const qn_node node = { .op = QN_OP_RELU, .n_roles = 2, .first = first, .arg = arg };
+  const qn_graph_view view = { .struct_size = sizeof view, .n_ops = 1, .n_values = 2, .n_pointers = 2, .n_ins = 1, .op = &node, .value = value, .pointer = arg };
+  qn_graph *g = NULL;
+  tap_ok(qn_graph_make(&view, &g) == QN_BAD_ARGUMENT && strstr(qn_last_error(), "ends before it begins"), "a role that ends beyond the next: %s", qn_last_error());
+}
+
 /* What the schema says of inputs, to those who make up data. */
 static void test_domains(void)
 {
@@ -558,6 +586,7 @@ int main(void)
   test_refused();
   test_attributes();
   test_given_dims();
+  test_bad_data();
   test_domains();
   return tap_done();
 }
