@@ -199,7 +199,7 @@ static void chain(const rows *r, const void *indices, int64_t first, int64_t end
   }
 }
 
-/* A row of dx: 0, then the sums, then narrowed. */
+/* A row of dx: 0, if it is not yet, then the sums, then narrowed. */
 static void own_row(const rows *r, const qn_launch *launch, int64_t row, int64_t last, const int64_t *next, float *held)
 {
   const int32_t inner = r->row.rank - 1;
@@ -207,7 +207,7 @@ static void own_row(const rows *r, const qn_launch *launch, int64_t row, int64_t
   float *sum = r->held ? held : (float *)launch->ptr[r->out] + row * r->row_stride;
   qn_walk walk;
   qn_walk_begin(&walk, &r->row, inner, 0);
-  for (int64_t i = 0; i < lines; i++, qn_walk_next(&walk)) memset(sum + walk.offset[0], 0, (size_t)n * 4);
+  for (int64_t i = 0; i < lines && !r->packed; i++, qn_walk_next(&walk)) memset(sum + walk.offset[0], 0, (size_t)n * 4);
   for (int64_t i = last < 0 ? -1 : next[last]; i >= 0; i = i == last ? -1 : next[i]) {
     qn_walk_begin(&walk, &r->nest, r->nest.rank, i);
     add_row(r, sum, (const char *)launch->ptr[r->in] + walk.offset[1] * r->bytes);
@@ -218,18 +218,27 @@ static void own_row(const rows *r, const qn_launch *launch, int64_t row, int64_t
                  sum + walk.offset[0], r->out_dtype, n);
 }
 
-/* Rows of dx from `first` to `end`; of those without an index as many as lie together are one memset. */
+/* The row of dy that is added first, while dx is cleared. Inlined: compilers find that such a function does nothing. */
+CPU_INLINE void ask_row(const rows *r, const qn_launch *launch, int64_t index)
+{
+  qn_walk walk;
+  qn_walk_begin(&walk, &r->nest, r->nest.rank, index);
+  const char *dy = (const char *)launch->ptr[r->in] + walk.offset[1] * r->bytes;
+  for (int64_t i = 0; i < qn_min_i64(r->row_elements, STEP) * r->bytes; i += 64) __builtin_prefetch(dy + i);
+}
+
+/* Rows of dx from `first` to `end`. Without gaps, those up to one that has an index are cleared with it, by one memset. */
 static void own_rows(const rows *r, const qn_launch *launch, int64_t first, int64_t end, float *held)
 {
   int64_t *last = launch->workspace, *next = last + r->length;
   const int64_t n = r->row_elements;
   chain(r, launch->ptr[r->indices], first, end, last, next);
-  for (int64_t row = first, none; row < end; row++) {
-    for (none = 0; r->packed && row + none < end && last[row + none] < 0; none++) continue;
-    if (none > 0) {
-      memset((float *)launch->ptr[r->out] + row * n, 0, (size_t)(none * n) * 4);
-      row += none - 1;
-    } else own_row(r, launch, row, last[row], next, held);
+  for (int64_t row = first; row < end; row++) {
+    const int64_t clear = row;
+    while (r->packed && row < end && last[row] < 0) row++;
+    if (r->packed && row < end) ask_row(r, launch, next[last[row]]);
+    if (r->packed) memset((float *)launch->ptr[r->out] + clear * n, 0, (size_t)((qn_min_i64(row + 1, end) - clear) * n) * 4);
+    if (row < end) own_row(r, launch, row, last[row], next, held);
   }
 }
 
