@@ -183,7 +183,8 @@ static void whatever_the_device(void)
 {
   static const char *const options[] = { "backend=cuda", "deterministic=portable", NULL }, *const models[] = { "h200", "a100", "t4" };
   static const char *const problems[] = { "conv_forward x=f32/1x3x8x8 w=f32/5x3x3x3 pad=1", "conv_forward x=f32/1x6x8x8 w=f32/6x1x3x3 pad=1 groups=6",
-    "conv_backward_data dy=bf16/1x8x8x8/nhwc w=bf16/8x1x5x5/nhwc dx=bf16/1x8x8x8/nhwc pad=2 groups=8" };
+    "conv_backward_data dy=bf16/1x8x8x8/nhwc w=bf16/8x1x5x5/nhwc dx=bf16/1x8x8x8/nhwc pad=2 groups=8",
+    "pool_average x=f32/1x2x40x2000 window=7 stride=2", "lrn x=f32/2x12000x3x3/nhwc size=31" };
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
     const char *engine[3] = { "", "", "" };
     qn_graph *graph;

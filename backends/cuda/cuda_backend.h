@@ -44,6 +44,13 @@ static inline const qn_value *cuda_value(const qn_request *r, uint32_t role)
   return i < 0 ? NULL : &r->value[i];
 }
 
+/* Bytes of shared memory that a block may have; where bits must not tell the device, so many that each has: what is refused is refused on all. */
+static inline int64_t cuda_room(const qn_request *r)
+{
+  const int64_t here = (int64_t)r->device->shared_per_block;
+  return r->demands->determinism == QN_DET_PORTABLE ? qn_min_i64(here, 48 << 10) : here;
+}
+
 /* Clusters: code with them is made for 9.0 alone; devices above run what was made for 8.0, which knows none, and so does 9.0 where a build
  * leaves its code out. For files that nvcc compiles. */
 #ifdef __CUDA_ARCH_LIST__

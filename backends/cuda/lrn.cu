@@ -340,7 +340,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s->tiles *= s->blocks;
   s->k = (float)a->k, s->alpha = (float)(a->alpha / n), s->beta = (float)a->beta;
   st.shared = (uint32_t)(s->floats * ((backward ? 3 : 2) + (s->dims > 1)) * 4);
-  if (st.shared > r->device->shared_per_block || s->tiles > 0x7fffffff)
+  if (st.shared > cuda_room(r) || s->tiles > 0x7fffffff)
     return qn_refuse(out, "a tile lies in shared memory", "x", "fewer places in a window's dims", "%u bytes", st.shared);
   st.kernel = kernels[backward];
   out->estimate = 2500 + all * op->first[op->n_roles] * (double)qn_kit_bytes(x->dtype) / 3500;

@@ -262,7 +262,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   /* As many planes as make a good stage, or as many rows of outputs. given: by a line to the columns of outputs. */
   int64_t esize = qn_kit_bytes(x->dtype), line = p.in[2] * esize, given = small_window(p) ? 0 : p.out[2] * (indices >= 0 ? 8 : 4);
   int64_t reach = (int64_t)(p.size[1] + p.adaptive - 1) * p.dilation[1] + 1;
-  int64_t units = 2 * r->device->units, most = qn_min_i64(STAGE_MOST, (int64_t)r->device->shared_per_block) - 48, lines = p.in[1];
+  int64_t units = 2 * r->device->units, most = qn_min_i64(STAGE_MOST, cuda_room(r)) - 48, lines = p.in[1];
   p.per_block = (uint32_t)qn_max_i64(1, qn_min_i64((given ? STAGE : STAGE / 2) / (lines * (line + given)), qn_ceil_div(count, units)));
   const bool average = pool_is_average(op->op);
   bool wide = sweep_takes(p) && indices < 0;
