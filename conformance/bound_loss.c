@@ -46,7 +46,6 @@ static int64_t label_of(const struct loss *s, int64_t row) { return integer(s->l
 
 static double settled(double e) { return isnan(e) ? INFINITY : e; }
 /* Is the quotient of a mean's gradient beyond what engines compute in, which the twin still holds? */
-static bool too_large(const struct loss *s, double g) { return isfinite(g) && fabs(g) >= qc_overflow(s->n->compute); }
 
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
 
@@ -115,7 +114,7 @@ static void backward(const struct loss *s)
 {
   struct qc_value *dy = qc_role(s->n, "dy"), *lse = qc_role(s->n, "lse"), *count = qc_role(s->n, "count"), *dx = s->n->out[0];
   double spread = s->a->smoothing / (double)s->classes, tiny = qc_half_ulp(s->n->compute, 0);
-  double vanishing = s->n->compute == QN_F64 ? 0x1p-1022 : 0x1p-126;
+  double vanishing = qc_least_normal(s->n->compute);
   for (int64_t row = 0; row < s->rows; row++) {
     int64_t label = label_of(s, row), first = first_of(s, row), of = dy->n == 1 ? 0 : row;
     double g = dy->y[of], eg = dy->e[of];
@@ -128,7 +127,7 @@ static void backward(const struct loss *s)
       double away = s->x->y[i] - lse->y[row], p = exp(away), d = (2 * fabs(away) + 4) * s->u + s->x->e[i] + lse->e[row];
       double at = j == label ? 1 - s->a->smoothing : 0, t = p + at + spread;
       double inner = (p > 0 ? p * expm1(d) : 0) + 3 * s->u * t + vanishing;
-      bool undecided = (isinf(g) && fabs(p - at - spread) <= inner) || too_large(s, g) || p >= qc_overflow(s->n->compute);
+      bool undecided = (isinf(g) && fabs(p - at - spread) <= inner) || qc_overflows(s->n->compute, g) || p >= qc_overflow(s->n->compute);
       dx->e[i] = undecided ? QC_ANY : settled(fabs(g) * inner + (eg + 2 * s->u * fabs(g)) * t + tiny);
     }
   }
@@ -286,7 +285,7 @@ static void ctc_backward(struct paths *p, struct qc_node *n)
 {
   const struct qc_value *dy = qc_role(n, "dy"), *lse = qc_role(n, "lse");
   struct qc_value *dx = n->out[0];
-  double u = p->s.u, tiny = qc_half_ulp(n->compute, 0), vanishing = n->compute == QN_F64 ? 0x1p-1022 : 0x1p-126;
+  double u = p->s.u, tiny = qc_half_ulp(n->compute, 0), vanishing = qc_least_normal(n->compute);
   for (int64_t i = 0; i < p->samples; i++) {
     double g = dy->y[dy->n == 1 ? 0 : i], eg = dy->e[dy->n == 1 ? 0 : i];
     if (p->a->reduction == QN_REDUCTION_MEAN)
@@ -309,7 +308,7 @@ static void ctc_backward(struct paths *p, struct qc_node *n)
         states++;
       }
       inner += ((double)states + 3) * u * (y + share);
-      bool any = p->undecided || (isinf(g) && fabs(y - share) <= inner) || too_large(&p->s, g) || y >= qc_overflow(n->compute);
+      bool any = p->undecided || (isinf(g) && fabs(y - share) <= inner) || qc_overflows(n->compute, g) || y >= qc_overflow(n->compute);
       dx->e[at] = any ? QC_ANY : p->l == -INFINITY ? 0 : settled(fabs(g) * inner + (eg + 2 * u * fabs(g)) * (y + share) + tiny);
     }
     paths_free(p);

@@ -2,14 +2,17 @@
  *
  *   softmax                d_i = (2|x_i - m| + |m| + 4) u + input error,  e = y (d_i + sum y_j d_j + c(n))
  *   log_softmax            e = u (2|x_i - m| + |m| + 8) + c(n) + input error of x_i and the row's mean
- *   softmax_backward       e = y [3u (|dy| + T) + c(n) T + n eta],  T = sum y |dy|,  eta = 2^-150, which a product of T may lose
- *   log_softmax_backward   e = 2u |dx| + exp(y) [8u |sum dy| + c(n) sum |dy| + u |y| |sum dy|] */
+ *   softmax_backward       e = y [3u (|dy| + T) + c(n) T + n t] + t,  T = sum y |dy|
+ *   log_softmax_backward   e = 2u |dx| + exp(y) [8u |sum dy| + c(n) sum |dy| + u |y| |sum dy|] + 6t |sum dy| + t
+ *
+ * t: half the least subnormal, what a product that underflows is off by; an exponential 6 of them (bound_pointwise.c). Where a sum may
+ * overflow, or an exponential that may be 0 or infinite meets what is infinite or may be 0, nothing is known. */
 #include <math.h>
 #include <stdlib.h>
 #include "conform.h"
 
 /* One row: `n` elements `step` apart. */
-struct row { const double *a, *b, *y, *ea, *eb; double *e; int64_t n, step; double u, c; };
+struct row { const double *a, *b, *y, *ea, *eb; double *e; int64_t n, step; double u, c, t; uint32_t compute; };
 
 static void softmax_row(const struct row *r)
 {
@@ -23,7 +26,7 @@ static void softmax_row(const struct row *r)
       if (pass == 0)
         mean += y * d;
       else
-        r->e[i * r->step] = y * (d + mean + r->c) + (fabs(x - m) < INFINITY ? 0x1p-149 : 0);
+        r->e[i * r->step] = y * (d + mean + r->c) + (fabs(x - m) < INFINITY ? 2 * r->t : 0);
     }
 }
 
@@ -46,12 +49,12 @@ static void softmax_backward_row(const struct row *r)
   for (int64_t i = 0; i < r->n; i++) {
     double y = fabs(r->a[i * r->step]), dy = fabs(r->b[i * r->step]);
     t += y * dy;
-    inexact += (y + r->ea[i * r->step]) * (dy + r->eb[i * r->step]) - y * dy;
+    inexact += (y + r->ea[i * r->step]) * (dy + r->eb[i * r->step]) - y * dy + r->t;
   }
   for (int64_t i = 0; i < r->n; i++) {
     double y = fabs(r->a[i * r->step]), dy = fabs(r->b[i * r->step]), ey = r->ea[i * r->step], edy = r->eb[i * r->step];
-    const double own = 3 * r->u * (dy + t) + r->c * t + (double)r->n * 0x1p-150;
-    r->e[i * r->step] = y * (own + edy + inexact) + ey * (dy + edy + t + inexact);
+    r->e[i * r->step] = qc_overflows(r->compute, dy + t) ? QC_ANY
+                      : y * (3 * r->u * (dy + t) + r->c * t) + y * (edy + inexact) + ey * (dy + edy + t + inexact) + r->t;
   }
 }
 
@@ -64,9 +67,14 @@ static void log_softmax_backward_row(const struct row *r)
     inexact += r->eb[i * r->step];
   }
   for (int64_t i = 0; i < r->n; i++) {
-    double y = r->a[i * r->step], grow = exp(y), ey = expm1(r->ea[i * r->step]);
-    r->e[i * r->step] = 2 * r->u * fabs(r->y[i * r->step]) + r->eb[i * r->step] + grow * inexact +
-                        grow * (r->u * (8 + fabs(y)) * fabs(sum) + r->c * magnitude) + grow * ey * (fabs(sum) + inexact);
+    double y = r->a[i * r->step], grow = exp(y), ey = expm1(r->ea[i * r->step]), *e = &r->e[i * r->step];
+    bool lost = isfinite(y) && grow < qc_least_normal(r->compute) && isinf(sum);
+    bool grown = isfinite(y) && grow >= qc_overflow(r->compute) && !(grow * (fabs(sum) - inexact - r->c * magnitude) >= qc_overflow(r->compute));
+    *e = 2 * r->u * fabs(r->y[i * r->step]) + r->eb[i * r->step] + (6 * fabs(sum) + 1) * r->t;
+    if (grow > 0)
+      *e += grow * inexact + grow * (r->u * (8 + fabs(y)) * fabs(sum) + r->c * magnitude) + grow * ey * (fabs(sum) + inexact);
+    if (lost || grown || qc_overflows(r->compute, magnitude))
+      *e = QC_ANY;
   }
 }
 
@@ -79,7 +87,8 @@ void qc_bound_softmax(struct qc_problem *p, struct qc_node *n, const struct qc_n
   for (int d = (int)axis + 1; d < q->rank; d++)
     inner *= q->dim[d];
   int64_t len = q->dim[axis], outer = n->out[0]->n / (len * inner);
-  struct row r = {.n = len, .step = inner, .u = qc_unit(n->compute), .c = qc_sum_error(k, n->compute, (double)len)};
+  struct row r = {.n = len, .step = inner, .u = qc_unit(n->compute), .c = qc_sum_error(k, n->compute, (double)len),
+                  .t = qc_half_ulp(n->compute, 0), .compute = n->compute};
   for (int64_t o = 0; o < outer; o++)
     for (int64_t i = 0; i < inner; i++) {
       int64_t at = o * len * inner + i;

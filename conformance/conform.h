@@ -50,6 +50,8 @@ double qc_round(uint32_t dtype, double v);                /* encode, then decode
 double qc_unit(uint32_t dtype);                           /* u = 2^-p; 0 for integers */
 double qc_half_ulp(uint32_t dtype, double v);             /* u |v|, at least half the least subnormal; 0 for integers */
 double qc_overflow(uint32_t dtype);                       /* magnitudes from here on round to Inf */
+bool   qc_overflows(uint32_t dtype, double v);            /* finite and beyond them: computed in that dtype it is Inf, and soon NaN */
+double qc_least_normal(uint32_t dtype);                   /* what is computed and lies below may be 0, which times Inf is NaN */
 
 /* ---- tensors in the suite: packed, last dim fastest ---------------------------------------- */
 
@@ -159,6 +161,7 @@ struct qc_node {
   int       in_role[64], out_role[64];
   struct qc_twin *twin, *absolute;
   double   *s;                          /* the op on absolute values; NULL until wanted */
+  double    divisor;                    /* that s has been divided by: a sum's magnitude is the two's product */
   double    n_terms;                    /* of each sum */
 };
 

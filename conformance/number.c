@@ -42,6 +42,16 @@ double qc_overflow(uint32_t dtype)
   return f->max + ldexp(1, e - f->p - 1);
 }
 
+bool qc_overflows(uint32_t dtype, double v)
+{
+  return isfinite(v) && fabs(v) >= qc_overflow(dtype);
+}
+
+double qc_least_normal(uint32_t dtype)
+{
+  return ldexp(1, formats[dtype].emin);
+}
+
 static double decode_bits(const struct format *f, uint64_t bits)
 {
   int width = 64 - __builtin_clzll(f->inf ? ((uint64_t)(2 * f->bias + 1) << f->mantissa) : 0x78u);

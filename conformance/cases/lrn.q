@@ -58,3 +58,9 @@ lrn_backward dy=f32/1x9x7x24 x=f32/1x9x7x24 means=f32/1x9x7x24 alpha=2 region=wi
 
 # planes of several tiles, of which the last are smaller
 lrn_backward dy=f32/1x1x61x72 x=f32/1x1x61x72 means=f32/1x1x61x72 alpha=2 region=within dmeans=? ; as=bf16
+
+# a power that underflows, and meets infinities; one that overflows
+lrn x=f32/2x7x6x5 k=1e-05 beta=8.5 alpha=0.5 ; fill=signed,tiny plain=1
+lrn_backward dy=f32/2x7x6x5 x=f32/2x7x6x5 beta=8.5 alpha=0.5 ; fill=special,tiny plain=1
+lrn_backward dy=f32/2x7x6x5 x=f32/2x7x6x5 means=f32/2x7x6x5 size=3 beta=8.5 alpha=0.5 region=within dmeans=? ; fill=special plain=1
+lrn_backward dy=f32/2x7x6x5 x=f32/2x7x6x5 k=0.001 beta=8.5 alpha=0.5 ; fill=special,bits plain=1 as=bf16

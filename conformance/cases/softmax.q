@@ -120,6 +120,14 @@ log_softmax x=f32/2x9 ; fill=const:-inf,const:0
 softmax x=f32/0x9 ; plain=1
 softmax x=f32/9x0 ; plain=1
 
+# products and exponentials that underflow or overflow, and infinities that meet them; sums that do
+softmax_backward y=f32/300x2 dy=f32/300x2 ; fill=special,tiny,bits plain=1 as=f16,bf16
+log_softmax_backward y=f32/300x3 dy=f32/300x3 ; fill=special,tiny,bits plain=1 as=f16,bf16
+log_softmax_backward y=f16/300x3 dy=f16/300x3 ; fill=special seed=33 plain=1
+
+# rows that overlap
+softmax x=f32/9x7/2:1 y=f32/9x7 ; plain=1
+
 # golden
 softmax x=f32/1x4 ; fill=zero x.is=-inf,0,-inf,0 y.is=0,0.5,0,0.5 plain=1
 softmax x=f32/1x2 ; fill=zero x.is=-inf,-inf y.is=nan plain=1
