@@ -2,7 +2,7 @@
  *
  * e of a value is its own op's error, plus what the errors of its inputs do, plus the rounding to its dtype; a fused engine
  * that skips the rounding of an intermediate stays within that. What is exact (integer fills whose sums fit the accumulator,
- * copies, comparisons) has e = 0 and is compared bit for bit. */
+ * copies, comparisons) has e = 0 and is compared bit for bit. Where nothing is known e is QC_ANY. */
 #include <string.h>
 #include "conform.h"
 
@@ -33,6 +33,15 @@ static void bound_quantization(struct qc_node *n)
   for (int o = 0; o < n->n_out && !qc_inputs_exact(n); o++)
     for (int64_t i = 0; n->out[o]->e && i < n->out[o]->n; i++)
       n->out[o]->e[i] = QC_ANY;
+}
+
+/* Where the magnitudes of a sum's terms are together too large for the computation, one order of them overflows and another does not:
+ * Inf, NaN or the number, all are right. */
+static void bound_overflow(struct qc_node *n)
+{
+  for (int64_t i = 0; n->s && n->out[0]->e && i < n->out[0]->n; i++)
+    if (qc_overflows(n->compute, n->s[i] * n->divisor))
+      n->out[0]->e[i] = QC_ANY;
 }
 
 void qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts)
@@ -67,6 +76,7 @@ void qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts)
     case QN_FAMILY_TRAINING:    qc_bound_training(n, &k); break;
     case QN_FAMILY_QUANTIZATION: bound_quantization(n); break;
     }
+    bound_overflow(n);
     for (int o = 0; o < n->n_out; o++)
       round_output(n->out[o], n->op->family == QN_FAMILY_POINTWISE ? n->compute : QN_DTYPE_NONE);
   }

@@ -11,7 +11,8 @@
  *            e_h = r (e_x + e_m + 2u(|x| + |mean|)) + |d| e_r + 3u|h|
  *            dx = r (g + G + |h| B) with (c + 4u) on the means;  dscale: sum |dy| e_h + (c + 4u) sum |dy h|
  *
- * Where h (or g) may underflow to 0 and meets an infinity, the product is infinite or NaN: either is right. */
+ * Where h (or g) may underflow to 0 and meets an infinity, the product is infinite or NaN: either is right. Where a sum, a square or a
+ * product is too large for the computation's dtype, nothing is known. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,14 +46,15 @@ static struct number look(const struct qc_value *v, const int64_t *index, double
   return (struct number){v->y[at], v->e ? v->e[at] : 0};
 }
 
+/* e, or where nothing is known of what is finite, ANY. */
 static void set(struct qc_value *v, const int64_t *index, double e)
 {
   if (v)
-    v->e[broadcast(v, index)] = isnan(e) ? INFINITY : e;
+    v->e[broadcast(v, index)] = isfinite(e) ? e : isfinite(v->y[broadcast(v, index)]) ? QC_ANY : INFINITY;
 }
 
 /* 0 in the dtype of the computation, or as good as, but no 0. */
-static bool vanishes(const struct norm *s, double v) { return v > 0 && v < (s->n->compute == QN_F64 ? 0x1p-1022 : 0x1p-126); }
+static bool vanishes(const struct norm *s, double v) { return v > 0 && v < qc_least_normal(s->n->compute); }
 
 /* ---- the places of a group: those of x whose index is `home` in the dims that mask leaves out ----------------------- */
 
@@ -96,7 +98,9 @@ static void measured_statistics(const struct norm *s, uint64_t mask, int64_t gro
     spread += 2 * d * x.e + x.e * x.e;
   }
   var->y = squares / (double)n;
-  var->e = (c + 4 * s->u) * (var->y + (centred ? size / (double)n * sqrt(var->y) : 0)) + mean->e * mean->e + spread / (double)n + tiny;
+  if (qc_overflows(s->n->compute, size))
+    mean->e = INFINITY;
+  var->e = qc_overflows(s->n->compute, squares) ? INFINITY : (c + 4 * s->u) * (var->y + (centred ? size / (double)n * sqrt(var->y) : 0)) + mean->e * mean->e + spread / (double)n + tiny;
 }
 
 static void forward_group(const struct norm *s, uint64_t mask, int64_t group, const struct qc_numerics *k)
@@ -113,6 +117,7 @@ static void forward_group(const struct norm *s, uint64_t mask, int64_t group, co
   }
   double t = var.y + s->eps, least = fmax(t - var.e, s->eps * (1 - 2 * u)), r = 1 / sqrt(t), high = 1 / sqrt(least);
   double er = fmax(high - r, r - 1 / sqrt(t + var.e)) + 4 * u * high, m = s->momentum;
+  er = isinf(var.e) ? INFINITY : er;
   struct number running = look(PART(s, running_mean), index, 0), running_var = look(PART(s, running_var), index, 0);
   double correction = n > 1 ? (double)n / (double)(n - 1) : 1;
   if (!PART(s, var))
@@ -127,7 +132,9 @@ static void forward_group(const struct norm *s, uint64_t mask, int64_t group, co
     double d = fabs(x.y - mean.y), ed = mean.e + x.e + 2 * u * (fabs(x.y) + fabs(mean.y)), y = fabs(look(PART(s, y), index, 0).y);
     double tiny = qc_half_ulp(s->n->compute, 0);        /* what the distance in deviations loses where it is subnormal */
     double e = fabs(scale.y) * (ed * (r + er) + d * er + tiny) + scale.e * (d + ed) * (r + er) + 4 * u * d * r * fabs(scale.y);
-    if (isinf(scale.y) && vanishes(s, d * r))
+    double folded = (fabs(x.y) + fabs(mean.y)) * r;     /* before they cancel */
+    if ((isinf(scale.y) && vanishes(s, d * r)) || qc_overflows(s->n->compute, folded) ||
+        qc_overflows(s->n->compute, folded * fabs(scale.y) + fabs(shift.y)))
       e = QC_ANY;
     else
       e += shift.e + 2 * u * (fabs(shift.y) + y) + tiny;
@@ -165,9 +172,10 @@ static void backward_group(const struct norm *s, uint64_t mask, int64_t group, c
     g.y += t.g.y / (double)n;
     g.e += t.g.e / (double)n;
     b.y += t.g.y * t.h.y / (double)n;
-    any |= (isinf(t.g.y) && vanishes(s, t.h.y)) || (isinf(t.h.y) && vanishes(s, t.g.y));
+    any |= (isinf(t.g.y) && vanishes(s, t.h.y)) || (isinf(t.h.y) && vanishes(s, t.g.y)) || qc_overflows(s->n->compute, t.h.y);
     b.e += (t.g.y * t.h.e + t.g.e * (t.h.y + t.h.e)) / (double)n;
   }
+  any |= qc_overflows(s->n->compute, g.y * (double)n) || qc_overflows(s->n->compute, b.y * (double)n);
   g.e += (c + 2 * u) * g.y;
   b.e += (c + 4 * u) * b.y;
   if (s->n->op->kind == QN_OP_RMS_NORM_BACKWARD)
@@ -177,7 +185,8 @@ static void backward_group(const struct norm *s, uint64_t mask, int64_t group, c
     struct term t = term_at(s, index);
     double q = t.g.y + g.y + t.h.y * b.y;
     double eq = t.g.e + g.e + t.h.y * b.e + t.h.e * (b.y + b.e) + 3 * u * q;
-    set(PART(s, dx), index, any || (isinf(b.y) && vanishes(s, t.h.y)) ? QC_ANY : t.r.y * eq + t.r.e * (q + eq) + 3 * u * t.r.y * q + qc_half_ulp(s->n->compute, 0));
+    bool unknown = any || (isinf(b.y) && vanishes(s, t.h.y)) || qc_overflows(s->n->compute, q) || qc_overflows(s->n->compute, t.r.y * q);
+    set(PART(s, dx), index, unknown ? QC_ANY : t.r.y * eq + t.r.e * (q + eq) + 3 * u * t.r.y * q + qc_half_ulp(s->n->compute, 0));
   }
 }
 
@@ -189,16 +198,17 @@ static void by_parameter(const struct norm *s, struct qc_value *out, bool produc
   int64_t groups = out ? count(s->x, mask, false) : 0, n = count(s->x, mask, true), index[QN_MAX_RANK];
   double c = qc_sum_error(k, s->n->compute, (double)n) + 4 * s->u;
   for (int64_t i = 0; i < groups; i++) {
-    double e = 0;
+    double e = 0, size = 0;
     bool any = false;
     for (int64_t j = 0; j < n; j++) {
       place(s->x, mask, i, j, index);
       struct term t = term_at(s, index);
-      any |= products && isinf(t.dy) && vanishes(s, t.h.y);
+      any |= products && ((isinf(t.dy) && vanishes(s, t.h.y)) || qc_overflows(s->n->compute, t.h.y));
+      size += products ? t.dy * t.h.y : t.dy;
       e += products ? t.dy * t.h.e + t.edy * (t.h.y + t.h.e) + c * t.dy * t.h.y : t.edy + c * t.dy;
     }
     place(s->x, mask, i, 0, index);
-    set(out, index, any ? QC_ANY : e + qc_half_ulp(s->n->compute, 0));
+    set(out, index, any || qc_overflows(s->n->compute, size) ? QC_ANY : e + qc_half_ulp(s->n->compute, 0));
   }
 }
 

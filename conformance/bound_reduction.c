@@ -42,6 +42,7 @@ static void add_sum_error(struct qc_node *n, const struct qc_numerics *k, double
   struct qc_value *y = n->out[0];
   if (!n->s)
     n->s = qc_abs_run(n, false);
+  n->divisor = divisor;
   if (exact_able && plain(k) && fits_exactly(n, n->s, divisor))
     return;
   double c = qc_sum_error(k, n->compute, terms_summed) + 2 * qc_unit(n->compute);

@@ -79,7 +79,8 @@ void qc_bound_resampling(struct qc_node *n, const struct qc_numerics *k)
   struct sums to = {qc_alloc(bytes), qc_alloc(bytes), qc_alloc(bytes)};
   each_tap(n, back, &to);
   for (int64_t i = 0; i < y->n; i++)
-    y->e[i] = (qc_sum_error(k, n->compute, to.n[i]) + 3 * d * u) * to.s[i] + d * (a->mode == QN_RESAMPLE_LINEAR ? 2 : 16) * u * to.t[i]
+    y->e[i] = qc_overflows(n->compute, fmax(to.s[i], to.t[i])) ? QC_ANY
+            : (qc_sum_error(k, n->compute, to.n[i]) + 3 * d * u) * to.s[i] + d * (a->mode == QN_RESAMPLE_LINEAR ? 2 : 16) * u * to.t[i]
               + to.n[i] * qc_half_ulp(n->compute, 0);
   free(to.s);
   free(to.t);

@@ -178,7 +178,7 @@ static void add(struct sums *to, const struct tap *t, double v, double e)
 static double error_of(const struct sums *s, const struct qc_node *n, const struct qc_numerics *k, int d, bool nearest)
 {
   double u = qc_unit(n->compute), tiny = qc_half_ulp(n->compute, 0);
-  if (s->unknown)
+  if (s->unknown || qc_overflows(n->compute, s->high))
     return QC_ANY;
   if (nearest)
     return s->e + s->high - s->s + (s->n > 1 ? qc_sum_error(k, n->compute, s->n) * s->high : 0);

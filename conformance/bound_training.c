@@ -60,12 +60,13 @@ static struct moved by_adam(const struct qc_node *n, int k, int64_t i, double u,
   double m1 = a->beta1 * m->y[i] + (1 - a->beta1) * g, v1 = a->beta2 * v->y[i] + (1 - a->beta2) * g * g;
   double em = a->beta1 * m->e[i] + (1 - a->beta1) * eg + 4 * u * (a->beta1 * fabs(m->y[i]) + (1 - a->beta1) * fabs(g));
   double ev = a->beta2 * v->e[i] + (1 - a->beta2) * (2 * fabs(g) * eg + eg * eg) + 5 * u * (a->beta2 * fabs(v->y[i]) + (1 - a->beta2) * g * g);
-  em += qc_half_ulp(n->compute, 0), ev += 2 * qc_half_ulp(n->compute, 0);
+  double tiny = qc_half_ulp(n->compute, 0);       /* of each product that underflows */
+  em += 2 * tiny, ev += 3 * tiny;
   set(item(n, "new_m", k), i, em);
   set(item(n, "new_v", k), i, ev);
-  double c1 = 1 - pow(a->beta1, t), c2 = 1 - pow(a->beta2, t), w = v1 / c2, ew = ev / fabs(c2) + 3 * u * fabs(w);
+  double c1 = 1 - pow(a->beta1, t), c2 = 1 - pow(a->beta2, t), w = v1 / c2, ew = ev / fabs(c2) + 3 * u * fabs(w) + tiny;
   double root = sqrt(w), d = root + a->eps, ed = fmax(sqrt(w + ew) - root, root - sqrt(fmax(w - ew, 0))) + 2 * u * d;
-  double mh = m1 / c1, emh = em / fabs(c1) + 2 * u * fabs(mh), by = mh / d;
+  double mh = m1 / c1, emh = em / fabs(c1) + 2 * u * fabs(mh) + tiny, by = mh / d;
   double e = d > ed ? (fabs(mh) + emh) / (d - ed) - fabs(by) + 3 * u * fabs(by) : INFINITY;
   if (n->op->kind == QN_OP_ADAMW) {
     by += a->decay * p;

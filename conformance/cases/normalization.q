@@ -296,3 +296,9 @@ layer_norm_backward dy=f32/3x1 x=f32/3x1 scale=f32/3x1 mean=f32/3x1 rstd=f32/3x1
 layer_norm_backward dy=f32/41x2x32x856/54784:32:1:64 x=f32/41x2x32x856/54784:32:1:64 axis=2,3 scale=f32/1x2x32x1 mean=f32/41x2x1x1 rstd=f32/41x2x1x1 dscale=? dshift=? ; plain=1 fill=signed
 layer_norm_backward dy=bf16/1200x8x8x5/320:8:1:64 x=bf16/1200x8x8x5/320:8:1:64 axis=2,3 scale=f32/1x8x8x1 mean=f32/1200x8x1x1 rstd=f32/1200x8x1x1 dscale=? dshift=? ; plain=1 fill=signed
 rms_norm_backward dy=f16/1200x16x5/80:1:16 x=f16/1200x16x5/80:1:16 axis=2 scale=f16/1x16x1 rstd=f32/1200x16x1 dscale=? ; plain=1 fill=signed
+
+# squares and products beyond f32
+layer_norm x=bf16/16x8 scale=bf16/1x8 mean=? rstd=? ; fill=signed:4,bits plain=1
+rms_norm x=bf16/16x7 scale=bf16/1x7 rstd=? ; fill=signed:4,bits plain=1
+batch_norm_inference x=f32/4x3x5x5/nhwc mean=f32/1x3x1x1 var=f32/1x3x1x1 scale=f32/1x3x1x1 shift=f32/1x3x1x1 ; fill=signed:4,bits var.fill=pos plain=1
+rms_norm_backward dy=bf16/16x8 x=bf16/16x8 scale=bf16/1x8 rstd=f32/16x1 dscale=? axis=1 ; fill=signed:4,bits plain=1

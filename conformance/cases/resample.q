@@ -54,3 +54,6 @@ resample_backward dy=f32/1x5x10x148 dx=f32/1x5x5x74 mode=linear
 # volumes whose columns are pairs, with planes left out
 resample x=f32/1x2x5x9x64 size=11,18,128 mode=linear ; as=f16,bf16
 resample x=bf16/1x2x15x5x50 size=3,10,99 mode=linear
+
+# sums of weighted taps that overflow
+resample x=f32/2x16x6x5/nhwc y=f32/2x16x12x10/nhwc mode=cubic ; fill=bits plain=1

@@ -63,3 +63,6 @@ out b over q
 out c
 out d
 out n
+
+# moments that are subnormal
+adam params=[f32/70] grads=[f32/70] m=[f32/70] v=[f32/70] step=0 rate=0.1 ; fill=pos,tiny v0.fill=zero plain=1
