@@ -118,9 +118,38 @@ static void add_tf32_subnormals(struct qc_node *n)
     n->out[0]->e[i] += n->n_terms * largest * 0x1p-136;
 }
 
+/* A tap in the padding may be left out, or be 0 times the other operand (ops.h): where that is Inf or NaN the sum is its own or NaN.
+ * Of the terms that are no numbers, those inside are counted by the op itself, and all of them by their channel. */
+static void free_padding(struct qc_node *n)
+{
+  const struct qc_value *b = n->in[1], *y = n->out[0];
+  const bool filter = n->op->kind == QN_OP_CONV_BACKWARD_FILTER, data = n->op->kind == QN_OP_CONV_BACKWARD_DATA;
+  const int64_t *of = b->q.dim, channels = y->q.dim[!filter], groups = qc_attr_int(n->op, n->attr, "groups", 0, 0, 1);
+  double *in[64] = {0}, *inside = qc_alloc((size_t)y->n * sizeof *inside + 8), *all = qc_alloc((size_t)channels * sizeof *all + 8);
+  for (int i = 0; i < n->n_in; i++) {   /* ones; which are no numbers; and no bias */
+    in[i] = qc_alloc((size_t)n->in[i]->n * sizeof **in + 8);
+    for (int64_t k = 0; i < 2 && k < n->in[i]->n; k++)
+      in[i][k] = i == 0 || !isfinite(b->y[k]);
+  }
+  for (int64_t k = 0, rest = b->n / (of[0] * of[1]); k < b->n; k++) {
+    int64_t second = k / rest % of[1], first = k / rest / of[1];
+    int64_t channel = filter ? second : data ? first / (of[0] / groups) * of[1] + second : first;
+    all[channel] += in[1][k];
+  }
+  qc_twin_run(n->twin, (const void *const *)in, (void *[]){inside});
+  for (int64_t i = 0; i < y->n; i++) {
+    int64_t rest = y->n / y->q.dim[0] / (filter ? 1 : channels);
+    if (inside[i] < all[i / rest % channels])
+      y->e[i] = QC_ANY;
+  }
+  for (int i = 0; i < n->n_in; i++)
+    free(in[i]);
+  free(inside);
+  free(all);
+}
+
 void qc_bound_contraction(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
 {
-  (void)p;
   double *e = n->out[0]->e;
   if (!n->s) {
     n->s = qc_abs_run(n, false);
@@ -145,4 +174,6 @@ void qc_bound_contraction(struct qc_problem *p, struct qc_node *n, const struct 
       add_fft(n);
   }
   qc_propagate_abs(n);
+  if (p->special && n->op->kind != QN_OP_MATMUL && n->in[1]->n)
+    free_padding(n);
 }

@@ -127,6 +127,9 @@ conv_forward x=f32/2x3x7x9 w=f32/4x3x3x3 pad=1 ; fill=int x.fill=special as=f16,
 conv_forward x=f32/1x4x6x6 w=f32/4x1x3x3 groups=4 pad=1 ; fill=signed x.fill=special
 conv_forward x=f32/1x3x5x5 w=f32/4x3x3x3 ; fill=int w.fill=special
 
+# a tap in the padding may be 0 times what is no number
+conv_forward x=f32/1x2x5x6 w=f32/3x2x3x3 pad=1 ; fill=signed w.fill=special as=f16,bf16
+
 # 8-bit types, and f32 results of 16-bit inputs
 conv_forward x=i8/2x5x7x7 w=i8/6x5x3x3 pad=1
 conv_forward x=u8/1x4x6x6 w=i8/4x1x3x3 groups=4

@@ -107,3 +107,6 @@ conv_backward_data dy=f32/2x4x11x12 w=f32/4x3x5x5 dx=f32/2x3x11x12 pad=2 ; fill=
 
 # depthwise, channels last, rows of one pixel
 conv_backward_data dy=f32/2x24x5x3/nhwc w=f32/24x1x3x5 dx=f32/2x24x5x1/nhwc pad=1,3 groups=24 ; as=bf16
+
+# what lies beyond dy may be 0 times what is no number
+conv_backward_data dy=f32/1x4x4x4 w=f32/4x2x3x3 dx=f32/1x4x8x8 stride=2 pad=1 groups=2 ; fill=signed w.fill=special as=bf16

@@ -111,3 +111,6 @@ conv_backward_filter x=f32/2x4x6x8/nhwc dy=f32/2x64x6x8 dw=f32/64x4x3x3 pad=1 ; 
 
 # u8 by u8: integers have no finite differences
 conv_backward_filter x=u8/2x3x4x4 dy=u8/2x5x2x2 ; plain=1
+
+# what lies in the padding may be 0 times what is no number
+conv_backward_filter x=f32/1x4x8x8 dy=f32/1x4x4x4 dw=f32/4x2x3x3 stride=2 pad=1 groups=2 ; fill=signed dy.fill=special as=bf16

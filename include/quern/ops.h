@@ -46,7 +46,8 @@ typedef struct qn_conv {
  * x [N, C, spatial]   w [K, C/groups, taps]   bias [K]   y [N, K, P]
  * P = (X + pad_before + pad_after - dilation (R-1) - 1) / stride + 1, at least 0
  * dtypes: as matmul's, x and w in the place of a and b.
- * Trap: a tap in the padding may be left out or be 0 times the filter's element, so where that is NaN or Inf y may be NaN. */
+ * Trap: a tap in the padding may be left out or be 0 times the filter's element, so where that is NaN or Inf y may be NaN. So may, in
+ * the gradients, what a term beyond dy (by x) or in x's padding (by w) would be multiplied by. */
 qn_status qn_conv_forward(qn_context *ctx, const qn_conv *conv, const qn_tensor *x, const qn_tensor *w,
                           const qn_tensor *bias, const qn_tensor *y);
 /* dx = the gradient of sum(dy conv_forward(x, w)) by x.   dy [N, K, P]   w [K, C/groups, taps]   dx [N, C, spatial]
