@@ -52,6 +52,7 @@ static bool make_node(struct qc_problem *p, struct qc_node *n, const qn_node *fr
 {
   n->op = qn_op_find(from->op);
   n->attr = from->attr;
+  n->divisor = 1;
   n->node = *from;
   for (uint32_t r = 0; r < from->n_roles; r++) {
     for (int a = from->first[r]; a < from->first[r + 1]; a++) {
@@ -145,24 +146,52 @@ void qc_problem_free(struct qc_problem *p)
 
 /* ---- filling ------------------------------------------------------------------------------ */
 
-/* Elements that share an address share a value: the one with the smallest index. */
-static void settle_broadcast(struct qc_value *v)
+/* Do strides step over all that the smaller ones reach? Otherwise two elements may have one address. */
+static bool steps_apart(const qn_value *q)
 {
-  bool shared = false;
-  for (int k = 0; k < v->q.rank; k++)
-    shared |= v->q.stride[k] == 0 && v->q.dim[k] > 1;
-  if (!shared)
-    return;
-  size_t bytes = qn_dtype_bytes(v->q.dtype);
-  for (int64_t i = 0; i < v->n; i++) {
-    int64_t rest = i, from = 0, step = 1;
-    for (int k = v->q.rank - 1; k >= 0; k--) {
-      from += (v->q.stride[k] ? rest % v->q.dim[k] : 0) * step;
-      rest /= v->q.dim[k];
-      step *= v->q.dim[k];
-    }
-    memmove((char *)v->raw + (size_t)i * bytes, (char *)v->raw + (size_t)from * bytes, bytes);
+  int64_t reach = 0;
+  bool apart = true, taken[QN_MAX_RANK] = {false};
+  for (int round = 0; round < q->rank; round++) {
+    int least = -1;
+    for (int k = 0; k < q->rank; k++)
+      if (!taken[k] && (least < 0 || q->stride[k] < q->stride[least]))
+        least = k;
+    taken[least] = true;
+    apart &= q->dim[least] == 1 || q->stride[least] > reach;
+    reach += q->dim[least] == 1 ? 0 : (q->dim[least] - 1) * q->stride[least];
   }
+  return apart;
+}
+
+struct place { int64_t offset, index; };
+static int by_offset(const void *a, const void *b)
+{
+  const struct place *p = a, *q = b;
+  return p->offset != q->offset ? (p->offset > q->offset) - (p->offset < q->offset) : (p->index > q->index) - (p->index < q->index);
+}
+
+/* Elements of an input that share an address (a stride of 0, rows that overlap) share a value: that of the smallest index. False: they
+ * had others. */
+static bool settle_shared(struct qc_value *v)
+{
+  if (steps_apart(&v->q) || !v->n)
+    return true;
+  const size_t bytes = qn_dtype_bytes(v->q.dtype);
+  struct place *place = qc_alloc((size_t)v->n * sizeof *place);
+  bool same = true;
+  for (int64_t i = 0; i < v->n; i++)
+    place[i] = (struct place){qc_offset(&v->q, i), i};
+  qsort(place, (size_t)v->n, sizeof *place, by_offset);
+  for (int64_t i = 1; i < v->n; i++) {
+    if (place[i].offset != place[i - 1].offset)
+      continue;
+    char *to = (char *)v->raw + (size_t)place[i].index * bytes;
+    const char *from = (const char *)v->raw + (size_t)place[i - 1].index * bytes;
+    same &= !memcmp(to, from, bytes);
+    memcpy(to, from, bytes);
+  }
+  free(place);
+  return same;
 }
 
 /* "1,2,nan" into packed elements; repeats its list when it is shorter, but takes none that is longer. */
@@ -209,8 +238,10 @@ static bool fill_input(struct qc_problem *p, struct qc_value *v, int index, cons
     p->random = false;
     for (int64_t k = 0; k < v->n && v->y; k++)
       p->special |= !isfinite(qc_decode(v->q.dtype, (char *)v->raw + (size_t)k * qn_dtype_bytes(v->q.dtype)));
-    settle_broadcast(v);
-    return true;
+    if (settle_shared(v))
+      return true;
+    snprintf(why, bytes, "%s: elements that share an address are given more than one value", key);
+    return false;
   }
   snprintf(key, sizeof key, "%s.fill", v->name);
   bool own = qc_setting(settings, key, text, sizeof text);
@@ -222,7 +253,7 @@ static bool fill_input(struct qc_problem *p, struct qc_value *v, int index, cons
   const struct qc_node *n = &p->node[0];
   if (!own && !strcmp(v->name, "indices") && p->view->n_ops == 1 && n->op->family == QN_FAMILY_POOLING) {
     qc_fill_taps(v, n->op, n->attr, &n->out[0]->q, seed);
-    settle_broadcast(v);
+    settle_shared(v);
     return true;
   }
   if (!own && (v->q.dtype == QN_I32 || v->q.dtype == QN_I64) && qc_setting(settings, "labels", key, sizeof key)) {
@@ -236,7 +267,7 @@ static bool fill_input(struct qc_problem *p, struct qc_value *v, int index, cons
   }
   p->special |= qc_fill_is_special(how);
   p->random &= qc_fill_is_random(how);
-  settle_broadcast(v);
+  settle_shared(v);
   return true;
 }
 

@@ -205,3 +205,6 @@ matmul a=f32/3x11x65 b=f32/3x65x150
 matmul a=f32/64x10 b=f32/10x300/t
 matmul a=f32/1x1x32x8 b=f32/5x3x8x7 alpha=0.5 c=f32/5x3x32x7 beta=2
 matmul a=f32/70x16 b=f32/16x19 y=f32/70x19/t
+
+# an operand whose rows overlap, as of a signal in frames
+matmul a=f32/20x9/3:1 b=f32/9x6 ; plain=1

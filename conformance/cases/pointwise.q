@@ -335,5 +335,8 @@ gelu_backward dy=f32/1x70 x=f32/3x70 ; as=bf16
 gelu_backward dy=f32 x=f32/70
 gelu_backward dy=0.5 x=f32/70
 
+# an operand whose rows overlap
+add a=f32/9x8/3:1 b=f32/9x8 ; fill=signed plain=1
+
 # golden: the ends of clip are flat
 clip_backward dy=f32/5 x=f32/5 min=-1 max=1 ; fill=zero dy.is=7 x.is=-2,-1,0,1,2 dx.is=0,0,7,0,0 plain=1

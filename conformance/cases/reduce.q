@@ -220,3 +220,7 @@ reduce_norm2 x=bf16/2001x840 axis=0 ; plain=1
 reduce_max x=f32/1030x3208 axis=0 ; plain=1 as=bf16
 # so many short rows that fewer than 32 lanes take one
 reduce_sum x=bf16/70000x24 axis=1 ; plain=1
+
+# sums that overflow in one order and not in another; rows that overlap
+reduce_mean x=bf16/64x5 axis=0 ; fill=bits plain=1
+reduce_sum x=f32/9x7/2:1 axis=1 ; plain=1
