@@ -29,6 +29,12 @@ static int batch_dim(const struct qc_node *n, const struct qc_value *v, const ch
     const qn_entropy *a = n->attr;
     return a->axis == 0 || y->rank < 2 || a->reduction != QN_REDUCTION_NONE ? -2 : v->q.dim[0] == y->dim[0] ? 0 : -1;
   }
+  case QN_FAMILY_SELECTION: case QN_FAMILY_SCAN: {        /* what reads by place has no rows */
+    if (n->op->kind != QN_OP_TOP_K && n->op->family == QN_FAMILY_SELECTION)
+      return -2;
+    int64_t axis = qc_attr_int(n->op, n->attr, "axis", 0, 0, 0);
+    return axis == 0 || y->rank < 2 || axis == -y->rank ? -2 : 0;
+  }
   case QN_FAMILY_REDUCTION: {
     uint64_t mask = ((const qn_axes *)n->attr)->mask;
     return mask == 0 || mask & 1 ? -2 : 0;
@@ -42,6 +48,20 @@ static int batch_dim(const struct qc_node *n, const struct qc_value *v, const ch
     return v->q.dim[0] == y->dim[0] ? 0 : -1;
   }
   return -2;
+}
+
+bool qc_has_rows(const struct qc_problem *p)
+{
+  const struct qc_node *n = &p->node[0];
+  bool has = false;
+  for (int i = 0; p->view->n_ops == 1 && i < n->n_in + n->n_out; i++) {
+    const struct qc_value *v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
+    int dim = batch_dim(n, v, n->op->role[i < n->n_in ? n->in_role[i] : n->out_role[i - n->n_in]].name);
+    if (dim == -2)
+      return false;
+    has |= dim >= 0;
+  }
+  return has;
 }
 
 /* Are there rows, one after the other, each as it would lie alone, without a gap? No parameter that may be all rows' is each row's own. */
@@ -107,33 +127,32 @@ static bool same_rows(const struct qc_problem *p, const struct qc_problem *one, 
   return same;
 }
 
-bool qc_check_batch(const struct qc_engine *e, const char *math, const struct qc_problem *p, void *const *raw, char *why, size_t bytes)
+enum qc_rows qc_check_batch(const struct qc_engine *e, const char *math, const struct qc_problem *p, void *const *raw, char *why, size_t bytes)
 {
   const struct qc_node *n = &p->node[0];
   int dim[64 + 64];
+  bool rows = false, alike = true;      /* alike: a row alone lies as it does among the others, where none begins in another */
+  if (!qc_has_rows(p))
+    return QC_ROWS_UNSEEN;
   struct qc_draft *d = qc_draft_of(p->graph);
-  bool rows = false, ok = true;
-  for (int i = 0; i < n->n_in + n->n_out && ok; i++) {
+  for (int i = 0; i < n->n_in + n->n_out; i++) {
     const struct qc_value *v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
     int role = i < n->n_in ? n->in_role[i] : n->out_role[i - n->n_in];
     dim[i] = batch_dim(n, v, n->op->role[role].name);
-    ok = dim[i] != -2;
     if (dim[i] >= 0) {
+      alike &= qc_steps_apart(&v->q) || v->q.stride[dim[i]] == 0;
       rows |= d->value[v - p->value].dim[dim[i]] > 1;
       d->value[v - p->value].dim[dim[i]] = 1;
     }
   }
-  qn_graph *graph = NULL;
+  char *lines = rows && alike ? qc_draft_text(d) : NULL;
+  qc_draft_free(d);
+  struct qc_problem *one = lines ? qc_problem_make(lines, why, bytes) : NULL;
+  free(lines);
+  enum qc_rows result = QC_ROWS_UNSEEN;
   qn_plan *plan;
   qn_status status;
-  if (!ok || !rows || qn_graph_make(&d->view, &graph)) {
-    qc_draft_free(d);
-    return true;                        /* nothing to compare */
-  }
-  char *lines = qc_print(graph);
-  struct qc_problem *one = qc_problem_make(lines, why, bytes);
-  ok = one != NULL;
-  if (ok && qc_plan_pinned(e, math, one->graph, &plan, &status)) {
+  if (one && qc_plan_pinned(e, math, one->graph, &plan, &status)) {
     void *results[QC_MAX_POINTERS];
     qc_results_make(one, results);
     for (int i = 0; i < n->n_in; i++) {
@@ -143,16 +162,11 @@ bool qc_check_batch(const struct qc_engine *e, const char *math, const struct qc
       else
         memcpy(to->raw, n->in[i]->raw, (size_t)to->n * qn_dtype_bytes(to->q.dtype));
     }
-    const char *verdict = qc_execute(plan, one, QC_AT_END, false, 5, results, why, bytes);
-    ok = !verdict;
-    if (ok)
-      ok = same_rows(p, one, dim, raw, results, why, bytes);
+    bool same = !qc_execute(plan, one, QC_AT_END, false, 5, results, why, bytes) && same_rows(p, one, dim, raw, results, why, bytes);
+    result = same ? QC_ROWS_SAME : QC_ROWS_DIFFER;
     qc_results_free(results);
     qn_plan_destroy(plan);
   }
   qc_problem_free(one);
-  free(lines);
-  qn_graph_destroy(graph);
-  qc_draft_free(d);
-  return ok;
+  return result;
 }

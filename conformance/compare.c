@@ -56,7 +56,7 @@ void qc_compare(const struct qc_value *v, const void *raw, bool strict_zero, str
     return;
   }
   size_t bytes = qn_dtype_bytes(v->q.dtype);
-  int64_t blind = 0, finite = 0;
+  int64_t blind = 0, open = 0, finite = 0;
   double largest = 0;
   for (int64_t i = 0; i < v->n; i++)
     if (isfinite(v->y[i]))
@@ -67,6 +67,7 @@ void qc_compare(const struct qc_value *v, const void *raw, bool strict_zero, str
     if (isfinite(v->y[i])) {
       finite++;
       blind += v->e[i] >= largest && !v->once;
+      open += v->e[i] == QC_ANY && !v->once;
     }
     if (ok && isinf(ratio))
       ratio = 0;
@@ -81,4 +82,5 @@ void qc_compare(const struct qc_value *v, const void *raw, bool strict_zero, str
     }
   }
   out->vacuous = largest > 0 && finite && blind * 2 > finite;
+  out->undecided = finite && ((largest > 0 ? blind : 0) + open) * 2 > finite;
 }

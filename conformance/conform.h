@@ -73,6 +73,7 @@ struct qc_value {
 #define QC_ANY (-1.0)
 
 int64_t qc_elements(const qn_value *q);         /* its elements */
+bool    qc_steps_apart(const qn_value *q);      /* each stride steps over all that the smaller ones reach: no two elements have one address */
 /* Offset in elements of packed index i under q's strides. */
 int64_t qc_offset(const qn_value *q, int64_t i);
 
@@ -215,7 +216,7 @@ double *qc_winograd_sum(struct qc_node *n, int tile, int filter);
 struct qc_verdict {
   int64_t failed, total, first, worst;  /* element indices */
   double  ratio, got, want, bound;      /* of the worst */
-  bool    vacuous;                      /* the bound excludes nothing worth the name */
+  bool    vacuous, undecided;           /* the bound excludes nothing worth the name; nor, with that, what is asked of most elements */
 };
 /* raw: packed results in v's dtype. strict_zero: the sign of zero counts. */
 void qc_compare(const struct qc_value *v, const void *raw, bool strict_zero, struct qc_verdict *out);
@@ -252,6 +253,7 @@ struct qc_engine {                      /* a row, or one variant of it, of the b
   const char *variant;
   char name[96];                        /* "conv_forward/direct", "pointwise/loops", "matmul/wgmma:128x256" */
   int  reached, kills;                  /* kills: cases that it failed */
+  uint32_t claimed, compared;           /* traits: that it claims where they can be compared with something; and that were */
   const struct qc_item *failed_in;
 };
 struct qc_worker {
@@ -282,8 +284,11 @@ int  qc_check_pointer(const struct qc_item *item);
 int  qc_check_probe(const struct qc_item *item);
 int  qc_check_gradient(const struct qc_item *item);
 int  qc_check_adjoint(const struct qc_item *item);
-/* check_batch.c: the last row of the batch alone gives the bits that it has among the others. raw: all results. */
-bool qc_check_batch(const struct qc_engine *e, const char *math, const struct qc_problem *p, void *const *raw, char *why, size_t bytes);
+/* check_batch.c: whether the last row of the batch alone gives the bits that it has among the others. raw: all results. UNSEEN: there is
+ * one row, or what computes them refuses one. */
+enum qc_rows { QC_ROWS_SAME, QC_ROWS_DIFFER, QC_ROWS_UNSEEN };
+bool qc_has_rows(const struct qc_problem *p);   /* that the op treats as independent */
+enum qc_rows qc_check_batch(const struct qc_engine *e, const char *math, const struct qc_problem *p, void *const *raw, char *why, size_t bytes);
 bool qc_rows_apart(const struct qc_problem *p);
 #define QC_RUNGS_MATH "f32"
 /* check_rungs.c: what `deterministic` promises holds for the planner's own choice. */

@@ -85,6 +85,7 @@ struct session {
   int points, n_engines;
   char **engine;
   int *reached;                         /* 1: by a case; 2: on a device model; -1: it died there */
+  unsigned *claimed, *compared;         /* traits, by engine */
   int at, step, running;                /* the point, its steps so far, the engine now running */
   int closing;                          /* the engine being tried on device models; -1: not yet */
   char title[8192], note[4096], *yaml;
@@ -143,6 +144,12 @@ static void take_line(struct session *s, char *line)
     if (n >= 0 && n < s->n_engines && s->reached[n] <= 0)
       s->reached[n] = *line == 'R' ? 1 : 2;
     break;
+  case 'P': {
+    unsigned claimed, compared;
+    if (sscanf(line, "P %d %u %u", &n, &claimed, &compared) == 3 && n >= 0 && n < s->n_engines)
+      s->claimed[n] |= claimed, s->compared[n] |= compared;
+    break;
+  }
   case 'C': s->closing = atoi(line + 2); break;
   case 'D': finish_point(s, strrchr(line, ' ') + 1); break;
   case 'X': s->done = true; break;
@@ -196,6 +203,8 @@ static void open_session(struct session *s, char **argv)
   s->open = false;
   s->closing = -1;
   s->reached = qc_alloc((size_t)s->n_engines * sizeof *s->reached + 1);
+  s->claimed = qc_alloc((size_t)s->n_engines * sizeof *s->claimed + 1);
+  s->compared = qc_alloc((size_t)s->n_engines * sizeof *s->compared + 1);
 }
 
 static void run_session(struct session *s, char **argv)
@@ -240,15 +249,25 @@ static void run_session(struct session *s, char **argv)
   }
 }
 
+/* Of each engine: a case ran on it, and compared its rows if it says that they do not depend on one another. */
 static void report_engines(struct session *s)
 {
+  int portable = 0, compared = 0;
   for (int i = 0; i < s->n_engines; i++) {
+    bool unseen = s->claimed[i] & ~s->compared[i] & QN_TRAIT_BATCH_INVARIANT;
     char *name = qc_format("%s/%s is reached by a case", s->backend, s->engine[i]);
-    qc_tap_point(s->reached[i] > 0, name, s->reached[i] == 2 ? "SKIP only on other devices of its kind" : NULL);
+    qc_tap_point(s->reached[i] > 0 && !unseen, name, s->reached[i] == 2 ? "SKIP only on other devices of its kind" : NULL);
     if (s->reached[i] < 0)
       qc_tap_yaml("verdict: the process died when it was asked about another device model");
+    else if (unseen)
+      qc_tap_yaml("verdict: it claims to be batch_invariant, and no case compared a row alone with what it is among others");
     free(name);
+    portable += (s->claimed[i] & QN_TRAIT_PORTABLE) != 0;
+    compared += (s->compared[i] & QN_TRAIT_PORTABLE) != 0;
   }
+  if (portable > compared)
+    qc_tap_comment("engines that claim to be portable: %d, of which compared: %d; for others no second model of device is at hand", portable,
+                   compared);
 }
 
 int qc_parent_main(char **backends, int n, char **argv)
@@ -273,7 +292,7 @@ int qc_parent_main(char **backends, int n, char **argv)
   qc_tap_comment("quern %s, seed %llu, tier %s", qn_version(), (unsigned long long)qc_opt.seed,
                  qc_opt.tier == QC_QUICK ? "quick (not a conformance run)" : qc_opt.tier == QC_FULL ? "full" : "default");
   for (int i = 0; i < n; i++) {
-    qc_tap_comment("backend %s: %d engines", s[i].backend, s[i].n_engines);
+    qc_tap_comment("backend %s: %d engine%s", s[i].backend, s[i].n_engines, s[i].n_engines == 1 ? "" : "s");
     run_session(&s[i], argv);
     if (coverage)
       report_engines(&s[i]);

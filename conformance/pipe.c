@@ -4,7 +4,8 @@
  *   L 3 matmul/gemm  engine 3's name            E 4 3   the point's fourth step runs engine 3
  *   T note           for the point's name       Y key: value   what went wrong        R 3   engine 3 was reached
  *   D 17 ok          point 17 is done           C 3   engine 3, which nothing reached, is tried elsewhere
- *   M 3              one of them would take it  X     all is done
+ *   M 3              one of them would take it  P 3 2 0   traits that engine 3 claims, and of them those compared
+ *   X                all is done
  *   B text           the run ends here: why
  *
  * worker.c says what frames a point, the checks within one what stands here; parent.c reads it all. */

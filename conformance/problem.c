@@ -146,8 +146,7 @@ void qc_problem_free(struct qc_problem *p)
 
 /* ---- filling ------------------------------------------------------------------------------ */
 
-/* Do strides step over all that the smaller ones reach? Otherwise two elements may have one address. */
-static bool steps_apart(const qn_value *q)
+bool qc_steps_apart(const qn_value *q)
 {
   int64_t reach = 0;
   bool apart = true, taken[QN_MAX_RANK] = {false};
@@ -174,7 +173,7 @@ static int by_offset(const void *a, const void *b)
  * had others. */
 static bool settle_shared(struct qc_value *v)
 {
-  if (steps_apart(&v->q) || !v->n)
+  if (qc_steps_apart(&v->q) || !v->n)
     return true;
   const size_t bytes = qn_dtype_bytes(v->q.dtype);
   struct place *place = qc_alloc((size_t)v->n * sizeof *place);

@@ -180,6 +180,7 @@ int qc_worker_main(int first, int skip_engines)
       printf("S %d %s %s\n", i, list.item[i].file, list.item[i].title);
     return 0;
   }
+  struct said { uint32_t claimed, compared; } *said = qc_alloc((size_t)(qc_w.n_engines + 1) * sizeof *said);
   for (int i = first; i < list.n; i++) {
     static const char *const words[] = {"ok", "fail", "skip"};
     qc_w.skip_engines = i == first ? skip_engines : 0;
@@ -190,6 +191,10 @@ int qc_worker_main(int first, int skip_engines)
       if (qc_w.engine[k].reached == 1) {
         qc_w.engine[k].reached = 2;
         printf("R %d\n", k);
+      }
+      if (qc_w.engine[k].claimed != said[k].claimed || qc_w.engine[k].compared != said[k].compared) {
+        said[k] = (struct said){qc_w.engine[k].claimed, qc_w.engine[k].compared};
+        printf("P %d %u %u\n", k, said[k].claimed, said[k].compared);
       }
     }
     printf("D %d %s\n", i, words[status]);
@@ -205,6 +210,7 @@ int qc_worker_main(int first, int skip_engines)
   }
   printf("X\n");
   fflush(stdout);
+  free(said);
   qn_context_destroy(qc_w.narrowed);
   qn_context_destroy(qc_w.ctx);
   return 0;

@@ -165,6 +165,18 @@ if [ -f "$plugins/quern_mutant.so" ]; then
   judge; verdict "quern-conform: other bits in the eighth run do not show in two" $? 0 any "0 failed"
   judge --runs 20; verdict "quern-conform --runs 20: they show" $? 1 any "--runs 20 --case"
 fi
+plugins="$programs/plugins/example/.libs"
+if [ -f "$plugins/quern_example.so" ]; then
+  folder=$(mktemp -d)
+  echo 'relu x=f32/1x64 ; plain=1' >"$folder/one.q"
+  example() { timeout 60 env QUERN_PLUGIN_PATH="$(beside "$plugins")" "$conform" --backend example --cases "$folder" >"$out" 2>"$err" </dev/null; }
+  example; verdict "quern-conform: what no row was compared for is not proved" $? 1 any "no case compared a row alone"
+  echo 'relu x=f32/2x64 ; plain=1' >"$folder/one.q"
+  example; verdict "quern-conform: two rows prove it" $? 0 any "0 failed"
+  rm -r "$folder"
+fi
+bad_value() { timeout 60 "$conform" --backend cpu_ref --case "$1" >"$out" 2>"$err" </dev/null; verdict "quern-conform: $2" $? 1 any "$3"; }
+bad_value 'relu x=f32/2x3/0:1 ; x.is=1,2,3,4' "two values for one address" "share an address"
 many=$(awk 'BEGIN { printf "in x f32/4"; for (i = 0; i < 130; i++) printf " | out y%d = relu x=x", i }')
 timeout 60 "$conform" --backend cpu_ref --case "$many" >"$out" 2>"$err" </dev/null
 verdict "quern-conform: a problem of more tensors than it has room for" $? 1 any "131 tensors and 130 ops; the suite has room for"
