@@ -415,7 +415,7 @@ void qc_cases_load(struct qc_list *list)
   }
   free(entry);
   if (bad_cases)
-    qc_tap_bail(qc_format("%d cases are no problems", bad_cases));
+    qc_tap_bail(qc_format(bad_cases == 1 ? "%d case is no problem" : "%d cases are no problems", bad_cases));
   char *path = qc_format("%s/refused.txt", qc_opt.cases);
   load_refused(list, path);
   free(path);

@@ -75,7 +75,21 @@ static bool is_whole(const char *s)
   return *s && !s[strspn(s, "0123456789")];
 }
 
-/* What a setting's value should have been; NULL: it is that. Fills and values are looked at where they are used. */
+static bool are_fills(const char *list)
+{
+  bool known = *list;
+  for (const char *s = list; known && *s;) {
+    size_t n = strcspn(s, ",");
+    char *one = qc_format("%.*s", (int)n, s);
+    struct qc_value none = {.q = {.dtype = QN_F32}};
+    known = qc_fill(&none, one, 0, 0, 3) && (!s[n] || s[n + 1]);
+    free(one);
+    s += n + (s[n] == ',');
+  }
+  return known;
+}
+
+/* What a setting's value should have been; NULL: it is that. Values are looked at where they are used. */
 static const char *value_wanted(const char *key, const char *value)
 {
   long long low, high;
@@ -90,6 +104,8 @@ static const char *value_wanted(const char *key, const char *value)
     return strcmp(value, "quick") && strcmp(value, "full") ? "quick or full" : NULL;
   if (!strcmp(key, "as"))
     return are_dtypes(value) ? NULL : "dtypes joined by commas";
+  if (!strcmp(key, "fill"))
+    return are_fills(value) ? NULL : "fills joined by commas, as int:3,signed,special; docs/conformance.md has them all";
   return *value ? NULL : "a value";
 }
 

@@ -283,7 +283,9 @@ int qc_parent_main(char **backends, int n, char **argv)
   if (qc_opt.list)
     return 0;
   if (!points) {
-    fprintf(stderr, "quern-conform: no item matches\n");
+    fprintf(stderr, "quern-conform: no case is left to run%s%s%s%s%s\n", qc_opt.filter ? ": --filter leaves those that hold " : "",
+            qc_opt.filter ? qc_opt.filter : "", qc_opt.engine ? qc_opt.filter ? ", --engine those of an op that " : ": --engine leaves those of an op that " : "",
+            qc_opt.engine ? qc_opt.engine : "", qc_opt.engine ? " is for" : "");
     return 2;
   }
   struct timespec begin, end;
@@ -299,7 +301,7 @@ int qc_parent_main(char **backends, int n, char **argv)
   }
   clock_gettime(CLOCK_MONOTONIC, &end);
   int failed = qc_tap_failed();
-  qc_tap_comment("%d points, %d failed, %.1f s", points, failed,
+  qc_tap_comment("%d point%s, %d failed, %.1f s", points, points == 1 ? "" : "s", failed,
                  (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) * 1e-9);
   return failed != 0;
 }
