@@ -58,6 +58,7 @@ lrn_backward dy=f32/1x9x7x24 x=f32/1x9x7x24 means=f32/1x9x7x24 alpha=2 region=wi
 
 # planes of several tiles, of which the last are smaller
 lrn_backward dy=f32/1x1x61x72 x=f32/1x1x61x72 means=f32/1x1x61x72 alpha=2 region=within dmeans=? ; as=bf16
+lrn_backward dy=f32/2x1x61x72 x=f32/2x1x61x72 means=f32/2x1x61x72 alpha=2 region=within dmeans=? ; plain=1
 
 # a power that underflows, and meets infinities; one that overflows
 lrn x=f32/2x7x6x5 k=1e-05 beta=8.5 alpha=0.5 ; fill=signed,tiny plain=1
