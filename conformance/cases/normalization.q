@@ -302,3 +302,8 @@ layer_norm x=bf16/16x8 scale=bf16/1x8 mean=? rstd=? ; fill=signed:4,bits plain=1
 rms_norm x=bf16/16x7 scale=bf16/1x7 rstd=? ; fill=signed:4,bits plain=1
 batch_norm_inference x=f32/4x3x5x5/nhwc mean=f32/1x3x1x1 var=f32/1x3x1x1 scale=f32/1x3x1x1 shift=f32/1x3x1x1 ; fill=signed:4,bits var.fill=pos plain=1
 rms_norm_backward dy=bf16/16x8 x=bf16/16x8 scale=bf16/1x8 rstd=f32/16x1 dscale=? axis=1 ; fill=signed:4,bits plain=1
+
+# a parameter along the dims normalized over, where one group has as many channels as it
+batch_norm_inference x=f32/2x1x2x1 mean=f32/1x1x1x1 var=f32/1x1x1x1 scale=f32/1x1x2x1 ; fill=pos plain=1
+batch_norm_inference x=f32/3x4x5/nhwc mean=f32/1x4x1 var=f32/1x4x1 shift=f32/1x4x5 ; fill=pos plain=1
+batch_norm_inference x=f32/3x4x8 mean=f32/1x4x1 var=f32/1x4x1 scale=f32/3x1x1 ; fill=pos plain=1
