@@ -61,13 +61,13 @@ CPU_INLINE float g_gelu_tanh(float dy, float x, float a, float b)  /* s (1 + x 2
 {
   (void)a, (void)b;
   const float u = gelu_inner(x), v = not_below(-100.0f, x), v2 = x > 100.0f ? 1e4f : v * v;
-  return m_times_sigmoid(dy * (1.0f + v * (2.0f * m_sigmoid(-u)) * (0.797884561f * (1.0f + 0.134145f * v2))), u);
+  return m_product_sigmoid(dy, 1.0f + v * (2.0f * m_sigmoid(-u)) * (0.797884561f * (1.0f + 0.134145f * v2)), u);
 }
 CPU_INLINE float g_silu(float dy, float x, float a, float b)
 {
   (void)a;
   const float z = not_below(-2e4f, b * x);
-  return m_times_sigmoid(dy * (1.0f + z * m_sigmoid(-z)), z);
+  return m_product_sigmoid(dy, 1.0f + z * m_sigmoid(-z), z);
 }
 CPU_INLINE float g_sigmoid(float dy, float x, float a, float b)
 {
@@ -79,7 +79,7 @@ CPU_INLINE float g_tanh(float dy, float x, float a, float b)       /* 1 - tanh^2
 {
   (void)a, (void)b;
   const float e = m_exp(-2.0f * m_abs(x)), t = 1.0f / (1.0f + e);
-  return m_times_exp(4.0f * dy * t * t, -2.0f * m_abs(x));
+  return m_product_exp(dy * t * t, 4.0f, -2.0f * m_abs(x));
 }
 CPU_INLINE float g_softplus(float dy, float x, float a, float b)   { (void)a; return m_times_sigmoid(dy, b * x); }
 CPU_INLINE float g_hardswish(float dy, float x, float a, float b)
@@ -93,7 +93,7 @@ CPU_INLINE float g_mish(float dy, float x, float a, float b)       /* as f_mish;
   (void)a, (void)b;
   const float e = m_exp(x > 20.0f ? 20.0f : x), n = e * (e + 2.0f), r = 1.0f / (n + 2.0f), s = e / (1.0f + e);
   const float left = x > 20.0f ? 0.0f : 4.0f * (n + 1.0f) * r * r, v = not_below(-2e4f, x);
-  const float far = m_times_exp(dy * (1.0f + v), v);
+  const float far = m_product_exp(dy, 1.0f + v, v);
   return x < -20.0f ? far : dy * (n * r + x * s * left);
 }
 CPU_INLINE float g_over_root(float a, float b, float alpha, float beta) { (void)beta; return a / __builtin_sqrtf(b + alpha); }

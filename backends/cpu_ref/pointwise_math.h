@@ -42,8 +42,9 @@ CPU_INLINE float m_exp(float x)
   return y * m_exp2i(half) * m_exp2i(k - half);
 }
 
-/* f e^x, which does not underflow before the product does. Below -10^4 e^x is 0, even to an infinite f. */
-CPU_INLINE float m_times_exp(float f, float x)
+/* f g e^x, which does not underflow before the product does, nor overflow for a g up to 10^4 where x is far below 0. Below -10^4 e^x is 0, even
+ * to an infinite f. */
+CPU_INLINE float m_product_exp(float f, float g, float x)
 {
   int32_t k;
   const float zero = x < -1e4f ? 0.0f : 1.0f;
@@ -51,8 +52,9 @@ CPU_INLINE float m_times_exp(float f, float x)
   x = x < -200.0f ? -200.0f : x;
   const float y = m_expm1_reduced(m_reduce(x, &k)) + 1.0f;
   const int32_t third = (int32_t)((uint32_t)k * 11u) >> 5;    /* k is -288 to 128, or NaN's, and then nothing matters */
-  return y * m_exp2i(third) * f * m_exp2i(third) * (m_exp2i(k - 2 * third) * zero);      /* f y could overflow */
+  return y * m_exp2i(third) * f * m_exp2i(third) * g * (m_exp2i(k - 2 * third) * zero);      /* f y could overflow */
 }
+CPU_INLINE float m_times_exp(float f, float x) { return m_product_exp(f, 1.0f, x); }
 
 /* e^x - 1 for x <= 0 */
 CPU_INLINE float m_expm1_negative(float x)
@@ -138,17 +140,18 @@ CPU_INLINE float m_sigmoid(float x)
   return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
 
-/* f sigmoid(x), likewise: f / (1 + e), and where x < 0 that times e, with e = e^-|x| once whole and once in factors */
-CPU_INLINE float m_times_sigmoid(float f, float x)
+/* f g sigmoid(x), likewise: f g / (1 + e), and where x < 0 that times e, with e = e^-|x| once whole and once in factors */
+CPU_INLINE float m_product_sigmoid(float f, float g, float x)
 {
   int32_t k;
   const float z = -m_abs(x), zero = z < -1e4f ? 0.0f : 1.0f;
   const float y = m_expm1_reduced(m_reduce(z < -200.0f ? -200.0f : z, &k)) + 1.0f;
   const int32_t third = (int32_t)((uint32_t)k * 11u) >> 5;
   const float scale = m_exp2i(third), last = m_exp2i(k - 2 * third);
-  const float t = f / (1.0f + y * scale * scale * last), left = y * scale * t * scale * (last * zero);
-  return x < 0.0f ? left : t;
+  const float t = f / (1.0f + y * scale * scale * last), left = y * scale * t * scale * g * (last * zero);
+  return x < 0.0f ? left : t * g;
 }
+CPU_INLINE float m_times_sigmoid(float f, float x) { return m_product_sigmoid(f, 1.0f, x); }
 
 /* x in quarter turns, in double: x = k pi/2 + r. pi/2's first part has 33 bits, so k times it is exact for |x| < 2^20.
  * What is beyond, m_turns_beyond, goes to libm. */

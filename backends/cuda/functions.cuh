@@ -68,10 +68,17 @@ template <class T> __device__ __forceinline__ T fn_gelu_tanh_derivative(T x)
 }
 /* x, but no finite one so far below 0 that a product with it overflows before e^x makes it 0. */
 template <class T> __device__ __forceinline__ T fn_bounded(T x) { return x < T(-1000) && x - x == T(0) ? T(-1000) : x; }
+/* a b e^x, x far below 0: none of it overflows before e^x makes it small. */
+template <class T> __device__ __forceinline__ T fn_product_exp(T a, T b, T x)
+{
+  T h = exp(T(0.5) * x);
+  return a * h * b * h;
+}
 /* dy s (1 + z (1 - s)), z = beta x, s = sigmoid(z) */
 template <class T> __device__ __forceinline__ T fn_silu_backward(T dy, T z)
 {
-  return fn_times_sigmoid(dy * (T(1) + fn_bounded(z) * fn_sigmoid(-z)), z);
+  T slope = T(1) + fn_bounded(z) * fn_sigmoid(-z);
+  return z < T(-30) ? fn_product_exp(dy, slope, z) : dy * fn_times_sigmoid(slope, z);
 }
 /* x tanh(softplus(x)): with e = e^x, tanh is (e^2 + 2e) / (e^2 + 2e + 2). */
 template <class T> __device__ __forceinline__ T fn_mish(T x)
@@ -80,7 +87,7 @@ template <class T> __device__ __forceinline__ T fn_mish(T x)
 }
 template <class T> __device__ __forceinline__ T fn_mish_backward(T dy, T x)
 {
-  if (x < T(-30)) return fn_times_exp(dy * (T(1) + fn_bounded(x)), x);
+  if (x < T(-30)) return fn_product_exp(dy, T(1) + fn_bounded(x), x);
   T t = tanh(fn_softplus(x));
   return dy * (t + x * fn_sigmoid(x) * (T(1) - t) * (T(1) + t));
 }

@@ -340,3 +340,12 @@ add a=f32/9x8/3:1 b=f32/9x8 ; fill=signed plain=1
 
 # golden: the ends of clip are flat
 clip_backward dy=f32/5 x=f32/5 min=-1 max=1 ; fill=zero dy.is=7 x.is=-2,-1,0,1,2 dx.is=0,0,7,0,0 plain=1
+
+# gradients near the largest number, where the slope's factors would make more of them
+tanh_backward dy=f32/6 x=f32/6 ; dy.is=3e38,1e38,-3e38 x.is=0,-20,40,-60,100,-1000 plain=1
+silu_backward dy=f32/6 x=f32/6 ; dy.is=3e38,1e38,-3e38 x.is=0,-20,-40,-60,-100,-1000 plain=1
+mish_backward dy=f32/6 x=f32/6 ; dy.is=3e38,1e38,-3e38 x.is=0,-20,-40,-60,-100,-1000 plain=1
+gelu_tanh_backward dy=f32/6 x=f32/6 ; dy.is=3e38,1e38,-3e38 x.is=0,-2,-4,-6,-9,-1000 plain=1
+tanh_backward dy=f32/2053 x=f32/2053 ; fill=bits plain=1
+silu_backward dy=f32/2053 x=f32/2053 ; fill=bits plain=1
+mish_backward dy=f32/2053 x=f32/2053 ; fill=bits plain=1
