@@ -45,7 +45,6 @@ static int64_t integer(const struct qc_value *v, int64_t i)
 static int64_t label_of(const struct loss *s, int64_t row) { return integer(s->labels, row); }
 
 static double settled(double e) { return isnan(e) ? INFINITY : e; }
-/* Is the quotient of a mean's gradient beyond what engines compute in, which the twin still holds? */
 
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
 
