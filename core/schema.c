@@ -14,7 +14,7 @@ const qn_op_info *qn_op_find(uint32_t kind)
 
 const qn_op_info *qn_op_named(const char *name)
 {
-  for (int i = 0; i < qn__n_ops; i++)
+  for (int i = 0; name && i < qn__n_ops; i++)
     if (!strcmp(qn__ops[i].name, name)) return &qn__ops[i];
   return NULL;
 }

@@ -453,6 +453,7 @@ static void test_refused(void)
     if (!tap_ok(right, "%s: %s", refused[i].line, status ? qn_last_error() : "taken")) tap_note("wanted: %s", refused[i].has);
     qn_graph_destroy(g);
   }
+  tap_ok(!qn_op_named(NULL) && !qn_op_named(""), "no name is no op's");
   /* the one-input functions share one rule: integers and f8 are no floats, y has x's dims */
   for (int i = 0; qn_op_at(i); i++) {
     const qn_op_info *op = qn_op_at(i);

@@ -45,7 +45,7 @@ typedef struct qn_op_info {
 } qn_op_info;
 const qn_op_info *qn_op_at(int i);                    /* i from 0; NULL past the end */
 const qn_op_info *qn_op_find(uint32_t kind);          /* NULL: no such op */
-const qn_op_info *qn_op_named(const char *name);      /* NULL: no such op */
+const qn_op_info *qn_op_named(const char *name);      /* NULL: no such op, or no name */
 const char       *qn_family_name(uint32_t family);    /* "?" if none */
 
 /* ---- graphs as data ----------------------------------------------------------------------- */
