@@ -468,7 +468,8 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
   s.x = launch->ptr[k->number[x]], s.grid = launch->ptr[k->number[grid]], s.dy = launch->ptr[k->number[y]], s.out = launch->ptr[k->number[out]];
   int64_t c = k->value[x].dim[1];
   s.of = { 0, c, forward ? c : 1, forward ? 1 : c };
-  int64_t units = qn_elements(&k->value[y]) / (forward ? 1 : c);
+  const qn_value *points = &k->value[out];                 /* a gradient's: without its coordinates */
+  int64_t units = qn_elements(points) / (forward ? 1 : points->dim[points->rank - 1]);
   unsigned blocks = direct_blocks(units, THREADS);
   if (forward) sample_direct<<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s, units);
   else slope_direct<<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s, units);

@@ -121,7 +121,7 @@ softmax x=f32/0x9 ; plain=1
 softmax x=f32/9x0 ; plain=1
 
 # products and exponentials that underflow or overflow, and infinities that meet them; sums that do
-softmax_backward y=f32/300x2 dy=f32/300x2 ; fill=special,tiny,bits plain=1 as=f16,bf16
+softmax_backward y=f32/300x2 dy=f32/300x2 ; fill=signed,special,tiny,bits plain=1 as=f16,bf16
 log_softmax_backward y=f32/300x3 dy=f32/300x3 ; fill=special,tiny,bits plain=1 as=f16,bf16
 log_softmax_backward y=f16/300x3 dy=f16/300x3 ; fill=special seed=33 plain=1
 
