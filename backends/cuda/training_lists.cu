@@ -370,6 +370,7 @@ template <int most> static qn_status launch_some(const state *s, const qn_launch
     e->dtype = (uint16_t)t->dtype;
     chunks += (uint32_t)chunks_of(s, t);
   }
+  memset(a.list + a.n, 0, (size_t)(most - a.n) * sizeof *a.list);         /* a launch takes nothing along that lay on the stack */
   a.closes = c->base + chunks == (uint32_t)s->chunks;
   c->base += chunks;
   void *arguments[] = { &a };
