@@ -44,7 +44,6 @@ struct split {
     float *f = factor + g;
     f[0] = mean, f[groups] = rstd, f[2 * groups] = scale, f[3 * groups] = p, f[4 * groups] = q;
   }
-  /* One of the three dtypes there are here, so that no code is made for others. */
   __host__ __device__ int64_t vectors() const { return (line + V - 1) / V; }            /* of a line of a plane */
 };
 

@@ -95,7 +95,7 @@ static inline qn_status falls_keep(falls_state *s, const qn_request *r, int64_t 
   p->band = (int32_t)qn_round_up(qn_ceil_div(rows, bands), step);
   const int64_t warps = across * qn_ceil_div(rows, p->band);
   p->by_lanes = cuda_divide_by(lanes), p->by_strips = cuda_divide_by(strips), p->by_bands = cuda_divide_by(qn_ceil_div(rows, p->band)), p->by_width = cuda_divide_by(p->in[2]);
-  if (warps > INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", "", "", "%s", "more");
+  if (warps > INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", s->y < 0 ? "dx" : "x", "", "%s", "more");
   p->warps = (uint32_t)warps;
   s->threads = THREADS, s->blocks = (uint32_t)qn_ceil_div(warps, THREADS / 32);
   return cuda_keep(out, s, sizeof *s);
