@@ -383,8 +383,9 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 
       if (a.p[DSCALE]) element_store(a.p[DSCALE], a.place(m.item, DSCALE) + g * a.group_step[DSCALE], dtype3(a.dtype[DSCALE]), along);
       if (a.p[DSHIFT]) element_store(a.p[DSHIFT], a.place(m.item, DSHIFT) + g * a.group_step[DSHIFT], dtype3(a.dtype[DSHIFT]), sum);
     }
-    const float w = a.inverse * (a.spread ? 1 : b.scale[g * a.run]);
-    for (int i = g * a.run + of_warp; i < (g + 1) * a.run; i += 32) b.less[i] = a.centred ? sum * w : 0, b.along[i] = along * w;
+    const float w = a.spread ? 1 : b.scale[g * a.run];    /* last: of a subnormal scale inverse would leave no digits */
+    sum = a.centred ? sum * a.inverse * w : 0, along = along * a.inverse * w;
+    for (int i = g * a.run + of_warp; i < (g + 1) * a.run; i += 32) b.less[i] = sum, b.along[i] = along;
   }
   __syncthreads();
 

@@ -307,3 +307,6 @@ rms_norm_backward dy=bf16/16x8 x=bf16/16x8 scale=bf16/1x8 rstd=f32/16x1 dscale=?
 batch_norm_inference x=f32/2x1x2x1 mean=f32/1x1x1x1 var=f32/1x1x1x1 scale=f32/1x1x2x1 ; fill=pos plain=1
 batch_norm_inference x=f32/3x4x5/nhwc mean=f32/1x4x1 var=f32/1x4x1 shift=f32/1x4x5 ; fill=pos plain=1
 batch_norm_inference x=f32/3x4x8 mean=f32/1x4x1 var=f32/1x4x1 scale=f32/3x1x1 ; fill=pos plain=1
+
+# a subnormal scale keeps its digits: no factor goes into it first
+batch_norm_backward dy=f32/2x8x4x3 x=f32/2x8x4x3 scale=f32/1x8x4x3 mean=f32/1x8x4x3/288:36:9:3 rstd=f32/1x8x4x3@4 dscale=? dshift=? axis=0 ; fill=special seed=8695
