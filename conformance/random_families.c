@@ -24,9 +24,12 @@ static void put(struct line *l, const char *format, ...)
   va_end(args);
 }
 
-/* Near the widths of vectors and tiles; few elements in all where there are many dims. */
+/* Near the widths of vectors and tiles; few elements in all where there are many dims. Often 1 or 2: there strides tell nothing, groups
+ * have one element, and halves of a tile are empty. */
 static int64_t extent(struct line *l, int rank)
 {
+  if (now_and_then(l))
+    return 1 + roll(l, 2);
   static const int64_t extents[] = {1, 2, 3, 5, 7, 8, 9, 4, 6, 13, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 257};
   return extents[roll(l, rank < 2 ? 23 : rank < 3 ? 20 : rank < 4 ? 12 : 9)];
 }
