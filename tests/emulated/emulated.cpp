@@ -24,6 +24,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 #include <sched.h>
 #include <sys/mman.h>
@@ -384,12 +385,12 @@ static void run_together(dim3 grid, dim3 block, size_t shared, const std::functi
 
 typedef std::vector<std::function<void()>> recording;
 static recording *recorded;
-static cudaStream_t recorded_stream;
+static std::set<const void *> recorded_on;  /* the stream, those that wait for what it has recorded, and the events in between */
 
 static void enqueue(cudaStream_t stream, std::function<void()> f)
 {
   std::lock_guard<std::recursive_mutex> held(lock);
-  if (recorded && stream == recorded_stream) recorded->push_back(f);
+  if (recorded && recorded_on.count(stream)) recorded->push_back(f);
   else f();
 }
 
@@ -513,17 +514,22 @@ API cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f, void *with) { return
 API cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) { return *s = (cudaStream_t)malloc(1), cudaSuccess; }
 API cudaStreamDestroy(cudaStream_t s) { return free(s), cudaSuccess; }
 API cudaStreamSynchronize(cudaStream_t) { return taken(); }
-API cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
+/* Streams in the order of their calls keep what events ask for; a recording spreads along them. */
+static void spreads(const void *from, const void *to)
+{
+  if (recorded && recorded_on.count(from)) recorded_on.insert(to);
+}
+API cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned) { return spreads(e, s), cudaSuccess; }
 API cudaEventCreateWithFlags(cudaEvent_t *e, unsigned) { return *e = (cudaEvent_t)malloc(1), cudaSuccess; }
 API cudaEventCreate(cudaEvent_t *e) { return cudaEventCreateWithFlags(e, 0); }
 API cudaEventDestroy(cudaEvent_t e) { return free(e), cudaSuccess; }
-API cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
+API cudaEventRecord(cudaEvent_t e, cudaStream_t s) { return spreads(s, e), cudaSuccess; }
 API cudaEventSynchronize(cudaEvent_t) { return taken(); }
 API cudaEventElapsedTime(float *ms, cudaEvent_t, cudaEvent_t) { return *ms = 1, cudaSuccess; }
 
 API cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode)
 {
-  return recorded = new recording, recorded_stream = stream, cudaSuccess;
+  return recorded = new recording, recorded_on = { stream }, cudaSuccess;
 }
 API cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph)
 {
@@ -531,7 +537,7 @@ API cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph)
 }
 API cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *s)
 {
-  return *s = recorded && stream == recorded_stream ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone, cudaSuccess;
+  return *s = recorded && recorded_on.count(stream) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone, cudaSuccess;
 }
 API cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long)
 {
