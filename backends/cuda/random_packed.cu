@@ -100,14 +100,14 @@ __device__ __forceinline__ void normal(const problem &p, uint32_t first, uint32_
   const float series = fmaf(fmaf(fmaf(fmaf(fmaf(0.834015727f, g, 0.189716339f), g, 0.537230372f), g, 0.663790107f), g, 1.00007987f), g, 1.99999964f);
   const float radius = root_near(g < 0.3125f ? series * g : log2_near(v) * -1.38629436f) * p.deviation;
 
-  const uint32_t turn = second + (1u << 29), sign = 1u << 31;       /* the quarter is in its upper two bits, what remains in the next 22 */
-  const float t = __uint_as_float(__funnelshift_r((second << 2) + sign, 0x3f800000u >> 22, 10)) - 1.25f, z = t * t;      /* half turns */
+  const uint32_t turn = second + (1u << 29);      /* the quarter is in its upper two bits, what remains in the next 22 */
+  const float t = __uint_as_float(__funnelshift_r(turn << 2, 0x3f800000u >> 22, 10)) - 1.25f, z = t * t;      /* half turns */
   const float sine = fmaf(fmaf(fmaf(-0.589012206f, z, 2.54976106f), z, -5.16770792f), z, 3.14159274f) * t;
   const float cosine = fmaf(fmaf(fmaf(-1.30550921f, z, 4.05751896f), z, -4.9347868f), z, 0.99999994f);
   const bool odd = bit_of(turn, 30);
-  const uint32_t across = __float_as_uint(odd ? sine : cosine) ^ ((turn + (1u << 30)) & sign), up = __float_as_uint(odd ? cosine : sine) ^ (turn & sign);
-  a = fmaf(radius, __uint_as_float(across), p.mean);
-  b = fmaf(radius, __uint_as_float(up), p.mean);
+  const float across = odd ? -sine : cosine, up = odd ? cosine : sine, signed_radius = __uint_as_float(__float_as_uint(radius) ^ (turn & 1u << 31));
+  a = fmaf(signed_radius, across, p.mean);
+  b = fmaf(signed_radius, up, p.mean);
 }
 
 template <int op, int whole, int V> __device__ __forceinline__ void make(const problem &p, const uint32_t (&w)[V], float (&v)[V])
