@@ -7,22 +7,23 @@
  *
  * strips: square windows of SIZE every STEP, BEFORE columns of padding to the left, known to the compiler: what a line of
  * x gives to the V / STEP windows above it is made once for the lines of outputs that a thread has.
- * tiles: windows side by side of V 2^k columns: 2^k neighbouring threads join what they found. */
+ * tiles: windows side by side of V 2^k columns: 2^k neighbouring threads join what they found. They may be deep; of such of one line a thread has several. */
 #include "engines.h"
 #include "pool.cuh"
 #include "pool_lp.cuh"
 #include <type_traits>
 
 enum { MAX, MAX_INDEX, AVERAGE, NORM };
-enum { THREADS = 128, TILE_BATCH = 8 };  /* lines of a tile in flight */
+enum { THREADS = 128, TILE_BATCH = 8, SEVERAL = 4, DEEP_MOST = 16 };        /* tiles: lines in flight; tiles of a thread; lines of a deep one */
 
-struct strips : pool {                    /* in[0] and what else it knows of a third dim are 1 */
+struct strips : pool {                    /* in[0] and what else it knows of a third dim are 1, but of tiles */
   int32_t  vectors;                       /* of a line */
-  int32_t  lanes;                         /* tiles: vectors of a window */
+  int32_t  lanes, lane_bits, lines;       /* tiles: vectors of a window, a power of two, and its lines */
+  int32_t  each;                          /* ... and of how many a thread has parts */
   int32_t  whole, even;                   /* strips: a thread's outputs of a line lie as one vector; all windows have as many taps */
   float    share;                         /* ... of which each counts so much */
   uint32_t threads;
-  cuda_divisor by_vectors, by_bands;      /* bands: tiles, or lines of a thread, of a column of outputs */
+  cuda_divisor by_vectors, by_bands, by_high;     /* bands: tiles, or lines of a thread, of a column of outputs; high: size[1] */
 };
 
 template <int mode> __device__ __forceinline__ float nothing() { return mode == MAX || mode == MAX_INDEX ? -INFINITY : 0.f; }
@@ -245,54 +246,69 @@ __device__ __forceinline__ void join_taps(float &v, int &tap, float a, int other
   if (same ? other < tap : a > v || a != a) v = a, tap = other;
 }
 
-template <int dtype, int mode, int V> __global__ void __launch_bounds__(THREADS) pool_tiles(const __grid_constant__ strips p)
+/* TILES: of which a thread has parts, THREADS apart; several: such of one line. The planes of a deep one are in[1] lines apart. */
+template <int dtype, int mode, int V, int TILES> __global__ void __launch_bounds__(THREADS) pool_tiles(const __grid_constant__ strips p)
 {
-  uint32_t thread = min(blockIdx.x * THREADS + threadIdx.x, p.threads - 1);   /* all lanes stay: of the last, some repeat it */
-  uint32_t q = cuda_quotient(thread, p.by_vectors), k = cuda_quotient(q, p.by_bands);
-  int vector = (int)(thread - q * p.vectors), o = (int)(q - k * p.out[1]), across = p.size[2];
-  int64_t at = ((int64_t)k * p.in[1] + o * p.size[1]) * p.in[2] + vector * V;
-  float f[V], v;
-  int row[V], tap = 0;                    /* of each column's maximum */
+  constexpr int LINES = TILES > 1 ? 1 : TILE_BATCH;       /* in flight */
+  const int lines = TILES > 1 ? 1 : p.lines;
+  uint32_t q[TILES], k[TILES];
+  int vector[TILES], o[TILES], row[TILES][V];             /* row: of each column's maximum */
+  const char *at[TILES];
+  float f[TILES][V];
 #pragma unroll
-  for (int j = 0; j < V; j++) f[j] = nothing<mode>(), row[j] = 0;
+  for (int t = 0; t < TILES; t++) {
+    const uint32_t thread = min((blockIdx.x * TILES + t) * THREADS + threadIdx.x, p.threads - 1);     /* all lanes stay: of the last, some repeat it */
+    q[t] = cuda_quotient(thread, p.by_vectors), k[t] = cuda_quotient(q[t], p.by_bands);
+    vector[t] = (int)(thread - q[t] * p.vectors), o[t] = (int)(q[t] - k[t] * p.out[1]);
+    at[t] = (const char *)p.x + (((int64_t)k[t] * p.size[0] * p.in[1] + o[t] * p.size[1]) * p.in[2] + vector[t] * V) * bytes_of<dtype>;
+#pragma unroll
+    for (int j = 0; j < V; j++) f[t][j] = nothing<mode>(), row[t][j] = 0;
+  }
 #pragma unroll 1
-  for (int r = 0; r < p.size[1]; r += TILE_BATCH) {
-    bits<dtype, V> b[TILE_BATCH];
+  for (int r = 0; r < lines; r += LINES) {
+    bits<dtype, V> b[TILES][LINES];
 #pragma unroll
-    for (int i = 0; i < TILE_BATCH; i++)
-      if (r + i < p.size[1]) b[i].load(p.x, at + (r + i) * p.in[2]);
+    for (int t = 0; t < TILES; t++)
 #pragma unroll
-    for (int i = 0; i < TILE_BATCH; i++)
-      if (r + i < p.size[1])
+      for (int i = 0; i < LINES; i++)
+        if (r + i < lines) b[t][i].load(at[t], (r + i + (int)cuda_quotient(r + i, p.by_high) * (p.in[1] - p.size[1])) * p.in[2]);
 #pragma unroll
-        for (int j = 0; j < V; j++) {
-          float a = b[i].get(j);
-          if (mode != MAX_INDEX) f[j] = taken<mode>(f[j], a);
-          else if (a > f[j] || (a != a && f[j] == f[j])) f[j] = a, row[j] = r + i;
-        }
+    for (int t = 0; t < TILES; t++)
+#pragma unroll
+      for (int i = 0; i < LINES; i++)
+        if (r + i < lines)
+#pragma unroll
+          for (int j = 0; j < V; j++) {
+            float a = b[t][i].get(j);
+            if (mode != MAX_INDEX) f[t][j] = taken<mode>(f[t][j], a);
+            else if (a > f[t][j] || (a != a && f[t][j] == f[t][j])) f[t][j] = a, row[t][j] = r + i;
+          }
   }
-  v = f[0];
-  if (mode == MAX_INDEX) {
-    int first = vector % p.lanes * V;
-    tap = row[0] * across + first;
 #pragma unroll
-    for (int j = 1; j < V; j++) join_taps(v, tap, f[j], row[j] * across + first + j);
-    for (int apart = 1; apart < p.lanes; apart *= 2) {
-      float a = __shfl_down_sync(~0u, v, apart);
-      join_taps(v, tap, a, __shfl_down_sync(~0u, tap, apart));
+  for (int t = 0; t < TILES; t++) {
+    const int across = p.size[2], first = (vector[t] & (p.lanes - 1)) * V;
+    float v = f[t][0];
+    int tap = row[t][0] * across + first;
+    if (mode == MAX_INDEX) {
+#pragma unroll
+      for (int j = 1; j < V; j++) join_taps(v, tap, f[t][j], row[t][j] * across + first + j);
+      for (int apart = 1; apart < p.lanes; apart *= 2) {
+        float a = __shfl_down_sync(~0u, v, apart);
+        join_taps(v, tap, a, __shfl_down_sync(~0u, tap, apart));
+      }
+    } else {
+#pragma unroll
+      for (int j = 1; j < V; j++) v = taken<mode>(v, f[t][j]);
+      for (int apart = 1; apart < p.lanes; apart *= 2) v = taken<mode>(v, __shfl_down_sync(~0u, v, apart));
     }
-  } else {
-#pragma unroll
-    for (int j = 1; j < V; j++) v = taken<mode>(v, f[j]);
-    for (int apart = 1; apart < p.lanes; apart *= 2) v = taken<mode>(v, __shfl_down_sync(~0u, v, apart));
+    if (mode == AVERAGE) v *= p.share;
+    if (first) continue;
+    const int64_t to = (int64_t)q[t] * p.out[2] + (vector[t] >> p.lane_bits);
+    element_put<dtype>(p.y, to, closed<dtype>(v));
+    if (mode != MAX_INDEX) continue;
+    int r = tap / across, place = (o[t] * p.size[1] + r) * p.in[2] + vector[t] * V + tap - r * across;
+    element_store_wrapped(p.indices, to, p.index_dtype, p.index_dtype == QN_U8 ? tap : place);
   }
-  if (mode == AVERAGE) v *= p.share;
-  if (vector % p.lanes) return;
-  int64_t to = ((int64_t)k * p.out[1] + o) * p.out[2] + vector / p.lanes;
-  element_put<dtype>(p.y, to, closed<dtype>(v));
-  if (mode != MAX_INDEX) return;
-  int r = tap / across, place = (o * p.size[1] + r) * p.in[2] + vector * V + tap - r * across;
-  element_store_wrapped(p.indices, to, p.index_dtype, p.index_dtype == QN_U8 ? tap : place);
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
@@ -312,18 +328,32 @@ template <int dtype, int mode, int V> static kernel choose_window(const strips &
   }
   return nullptr;
 }
-template <int dtype> static kernel choose(strips *p, int mode)
+template <int dtype, int V, int TILES> static kernel choose_tiles(int mode)
+{
+  return mode == AVERAGE ? (kernel)pool_tiles<dtype, AVERAGE, V, TILES> : mode == MAX ? (kernel)pool_tiles<dtype, MAX, V, TILES> : (kernel)pool_tiles<dtype, MAX_INDEX, V, TILES>;
+}
+/* Side by side without a rest, and a power of two of vectors wide. */
+static bool takes_tiles(const pool &p, int V, int mode)
+{
+  const int lanes = p.size[2] / V;
+  bool side_by_side = mode != NORM;
+  for (int d = 0; d < 3; d++) side_by_side &= (p.step[d] == p.size[d] || p.out[d] == 1) && p.in[d] == p.out[d] * p.size[d] && !p.before[d];
+  return side_by_side && p.size[2] % V == 0 && lanes <= 32 && !(lanes & (lanes - 1));
+}
+/* many: vectors that are more than the threads which the device holds. */
+template <int dtype> static kernel choose(strips *p, int mode, bool many)
 {
   constexpr int wide = vector_per_16<dtype>;
-  int lanes = p->size[2] / wide;
-  bool tiles = p->step[1] == p->size[1] && p->step[2] == p->size[2] && p->in[1] == p->out[1] * p->size[1] && p->in[2] == p->out[2] * p->size[2] && !p->before[1] &&
-               !p->before[2] && p->size[2] % wide == 0 && lanes <= 32 && !(lanes & (lanes - 1)) && mode != NORM;
-  int V = p->in[2] % wide == 0 ? wide : 2;
+  const bool deep = p->size[0] > 1, tiles = takes_tiles(*p, wide, mode), narrow = deep && !tiles;
+  if (narrow && !takes_tiles(*p, 2, mode)) return nullptr;
+  int V = p->in[2] % wide == 0 && !narrow ? wide : 2;
   if (p->in[2] % V) return nullptr;
   p->vectors = p->in[2] / V;
-  p->lanes = tiles ? lanes : 0;
-  if (tiles)
-    return mode == AVERAGE ? (kernel)pool_tiles<dtype, AVERAGE, wide> : mode == MAX ? (kernel)pool_tiles<dtype, MAX, wide> : (kernel)pool_tiles<dtype, MAX_INDEX, wide>;
+  p->lanes = tiles || narrow ? p->size[2] / V : 0;
+  while (1 << p->lane_bits < p->lanes) p->lane_bits++;
+  p->each = many && tiles && p->lines == 1 ? SEVERAL : 1;
+  if (narrow) return mode == AVERAGE ? (kernel)pool_tiles<dtype, AVERAGE, 2, 1> : (kernel)pool_tiles<dtype, MAX, 2, 1>;
+  if (tiles) return p->each > 1 ? choose_tiles<dtype, wide, SEVERAL>(mode) : choose_tiles<dtype, wide, 1>(mode);
   if (mode == MAX_INDEX) return nullptr;
   if (V == wide)
     return mode == AVERAGE ? choose_window<dtype, AVERAGE, wide>(*p) : mode == MAX ? choose_window<dtype, MAX, wide>(*p) : choose_window<dtype, NORM, wide>(*p);
@@ -341,26 +371,29 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (x->align < 16 || y->align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align < y->align ? x->align : y->align);
   strips p = {};
   if (!pool_fill(&p, op, x, y)) return qn_refuse(out, "extents below 2^29", "x", "", "%s", "more");
-  if (!pool_fold(&p, indices >= 0 && r->value[indices].dtype != QN_U8)) return qn_refuse(out, "windows within a plane", "x", "1 deep", "%d", p.size[0]);
   if (p.adaptive) return qn_refuse(out, "windows of one size", "x", "extents that y's divide", "%dx%d", p.in[1], p.in[2]);
-  for (int d = 1; d < 3; d++)
+  if (!pool_fold(&p, indices >= 0 && r->value[indices].dtype != QN_U8) && (indices >= 0 || p.size[0] == 1 || p.size[0] * (int64_t)p.size[1] > DEEP_MOST))
+    return qn_refuse(out, "windows within a plane, or without indices and of few lines", "x", "1 deep, or 16 lines", "%d deep", p.size[0]);
+  for (int d = 0; d < 3; d++)
     if (p.size[d] > 1 && p.dilation[d] != 1) return qn_refuse(out, "dilation 1", "x", "1", "%d", p.dilation[d]);
   if (op->op == QN_OP_POOL_LP && p.p != 2) return qn_refuse(out, "norms, and no other powers", "p", "2", "%g", p.p);
   int mode = op->op == QN_OP_POOL_LP ? NORM : pool_is_average(op->op) ? AVERAGE : indices >= 0 ? MAX_INDEX : MAX;
-  kernel kernel = x->dtype == QN_F32 ? choose<QN_F32>(&p, mode) : x->dtype == QN_BF16 ? choose<QN_BF16>(&p, mode) : choose<QN_F16>(&p, mode);
+  p.lines = p.size[0] * p.size[1];
+  const bool many = qn_elements(x) * qn_kit_bytes(x->dtype) / 16 > 2048 * (int64_t)r->device->units;
+  kernel kernel = x->dtype == QN_F32 ? choose<QN_F32>(&p, mode, many) : x->dtype == QN_BF16 ? choose<QN_BF16>(&p, mode, many) : choose<QN_F16>(&p, mode, many);
   if (!kernel)
     return qn_refuse(out, "an even width, and small windows (of maxima without indices) or such side by side that are a power of two of vectors wide", "x",
-                     "3x3 every 1 or 2, 2x2 every 2, 8 or 16 wide", "%dx%d", p.size[1], p.size[2]);
+                     "3x3 every 1 or 2, 2x2 every 2, 8 or 16 wide", "%dx%d", p.lines, p.size[2]);
   int V = p.in[2] / p.vectors, outputs = V / p.step[2];
   if (!p.lanes && p.out[2] > p.vectors * outputs) return qn_refuse(out, "outputs of a line above its vectors", "y", "fewer", "%d", p.out[2]);
-  int64_t count = qn_elements(x) / ((int64_t)p.in[1] * p.in[2]);
+  int64_t count = qn_elements(x) / ((int64_t)p.size[0] * p.in[1] * p.in[2]);
   int64_t bands = p.lanes ? p.out[1] : qn_ceil_div(p.out[1], rows_of(V, p.size[1], p.step[1]));
   double threads = (double)count * p.vectors * (double)bands;
   if (threads > INT32_MAX) return qn_refuse(out, "fewer than 2^31 threads", "x", "", "%s", "more");
   p.threads = (uint32_t)threads;
-  p.by_vectors = cuda_divide_by((uint32_t)p.vectors), p.by_bands = cuda_divide_by((uint32_t)bands);
+  p.by_vectors = cuda_divide_by((uint32_t)p.vectors), p.by_bands = cuda_divide_by((uint32_t)bands), p.by_high = cuda_divide_by(p.size[1]);
   if (indices >= 0) p.index_dtype = r->value[indices].dtype;
-  p.share = 1 / ((float)p.size[1] * (float)p.size[2]);
+  p.share = 1 / ((float)p.lines * (float)p.size[2]);
   p.even = p.include_pad;
   for (int d = 1; d < 3; d++) p.even &= (p.out[d] - 1) * p.step[d] + p.size[d] <= p.in[d] + p.before[d] + p.after[d];
   p.whole = !p.lanes && p.out[2] == p.vectors * outputs;
@@ -377,7 +410,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   p.y = launch->ptr[st->y];
   p.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
   void *args[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, (p.threads + THREADS - 1) / THREADS, THREADS, args, 0, (cudaStream_t)launch->stream), "pool_strips");
+  return cuda_check(cudaLaunchKernel(st->kernel, (unsigned)qn_ceil_div(p.threads, p.each * THREADS), THREADS, args, 0, (cudaStream_t)launch->stream), "pool_strips");
 }
 
 #define ROW(op) { "strips", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \

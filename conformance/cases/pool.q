@@ -159,3 +159,13 @@ pool_average x=f32/2x1x1x3 window=3 stride=4 pad=1,0 ; plain=1
 pool_average x=f32/2x2x1x1x17 window=3,2,17 stride=9 pad=1,1:0,0 ; as=f64 plain=1
 pool_average x=f32/2x1x1x3 window=1,3 stride=4 pad=1:0,0 ; plain=1
 pool_average x=f32/2x3x1x7 window=1,7 stride=7 pad=0,0:3 ; plain=1
+
+# windows side by side that are several lines deep; and such of one line, more of them than a device has threads, the last threads without any
+pool_average x=f32/2x3x8x6x10 window=2,2,2 ; as=bf16,f16
+pool_max x=f32/2x3x8x6x12 window=2,2,2 ; x.fill=special as=bf16,f16
+pool_average x=f32/2x3x6x8x16 window=3,2,8 ; as=bf16
+pool_max x=f32/2x3x6x8x16 window=2,4,16 ; as=bf16
+pool_adaptive_average x=f32/2x3x8x6x12 y=f32/2x3x4x3x6
+pool_max x=f32/2x33x16400 window=4 ; plain=1
+pool_max x=f32/2x33x16400 window=8 indices=i32/2x33x2050 ; plain=1
+pool_average x=f32/2x33x16400 window=4 ; plain=1
