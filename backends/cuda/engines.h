@@ -78,6 +78,7 @@
   X(pool_drops)       \
   X(pool_scatter)     \
   X(pool_strips)      \
+  X(pool_flat)        \
   X(pool_planes)      \
   X(pool_vector)      \
   X(pool_tiles)       \

@@ -169,3 +169,15 @@ pool_adaptive_average x=f32/2x3x8x6x12 y=f32/2x3x4x3x6
 pool_max x=f32/2x33x16400 window=4 ; plain=1
 pool_max x=f32/2x33x16400 window=8 indices=i32/2x33x2050 ; plain=1
 pool_average x=f32/2x33x16400 window=4 ; plain=1
+
+# windows of 3 by 3 every 1 that keep an odd width: all remainders of a vector, lines shorter than one, a last vector that is cut short
+pool_max x=f32/2x3x9x35 window=3 stride=1 pad=1 ; x.fill=special as=bf16,f16
+pool_max x=f32/3x5x7x13 window=3 stride=1 pad=1 ; as=bf16
+pool_max x=bf16/3x5x6x9 window=3 stride=1 pad=1
+pool_max x=f16/3x5x11x7 window=3 stride=1 pad=1 ; x.fill=special
+pool_max x=f32/3x5x4x1 window=3 stride=1 pad=1 ; as=bf16
+pool_average x=f32/2x3x9x35 window=3 stride=1 pad=1 ; as=bf16,f16
+pool_average x=f32/3x5x7x13 window=3 stride=1 pad=1 include_pad=0 ; as=bf16
+pool_average x=f16/3x5x6x9 window=3 stride=1 pad=1 include_pad=0
+pool_average x=bf16/3x5x11x7 window=3 stride=1 pad=1
+pool_average x=f32/40x3x1x3 window=3 stride=1 pad=1 include_pad=0 ; as=f16
