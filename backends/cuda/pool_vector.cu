@@ -6,7 +6,7 @@
  *
  * Neighbouring threads are neighbours in memory: channels first if they are contiguous, else along the innermost extent. Large windows that overlap are
  * taken line by line, in shared memory.
- * Packed planes (NCHW) are pool_strips.cu's or pool_planes.cu's. */
+ * Packed planes (NCHW) are pool_strips.cu's, pool_flat.cu's or pool_planes.cu's. */
 #include "engines.h"
 #include "pool.cuh"
 #include "pool_sweep.cuh"
@@ -123,7 +123,10 @@ template <int V, int mode, int whole> __global__ void __launch_bounds__(THREADS,
  * windows that share it; the lines of BATCH / STEP windows are in flight at once. */
 enum { BATCH = 2 };
 
-template <int mode, int whole, int SIZE, int STEP> __global__ void __launch_bounds__(THREADS) pool_small(const __grid_constant__ pool p)
+/* Blocks that a multiprocessor holds of windows every 1; such are not more than are held at once. */
+constexpr int small_resident(uint32_t dtype) { return dtype == QN_F32 ? 7 : 5; }
+
+template <int mode, int whole, int SIZE, int STEP> __global__ void __launch_bounds__(THREADS, STEP == 1 && mode == AVERAGE ? small_resident(whole) : 0) pool_small(const __grid_constant__ pool p)
 {
   constexpr int V = vector_per_16<whole>, KEPT = SIZE - STEP, ROWS = BATCH / STEP;
   uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
@@ -339,7 +342,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (whole && square && (small == 32 || small == 31 || small == 22)) {
     st.small = small;
     int64_t across = (int64_t)p.n * p.groups * p.out[2];    /* a column for each thread, in so many bands that there are threads enough */
-    int64_t bands = qn_min_i64(qn_ceil_div(p.out[1], 2), qn_max_i64(qn_ceil_div(p.out[1], 8), qn_ceil_div(2048 * (int64_t)r->device->units, across)));
+    const int64_t held = (small == 31 && indices < 0 ? small_resident(x->dtype) * THREADS : 2048) * (int64_t)r->device->units;
+    int64_t bands = qn_min_i64(qn_ceil_div(p.out[1], 2), qn_max_i64(qn_ceil_div(p.out[1], 8), held / across));
     st.p.band = (int32_t)qn_ceil_div(p.out[1], bands);
     int32_t cells[3] = { 1, (int32_t)qn_ceil_div(p.out[1], st.p.band), p.out[2] };
     pool_units(&st.p, v, cells);
