@@ -98,7 +98,7 @@
   X(transform_tiled)  \
   X(transform_pad)    \
   X(transform_pad_backward) \
-  X(transform_pad_lines) \
+  X(transform_pad_tiles) \
   X(transform_direct) \
   X(select_rows)      \
   X(select_lines)     \

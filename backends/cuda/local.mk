@@ -199,7 +199,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/transform_direct.cu \
   backends/cuda/transform_pad.cu \
   backends/cuda/transform_pad_backward.cu \
-  backends/cuda/transform_pad_lines.cu \
+  backends/cuda/transform_pad_tiles.cu \
   backends/cuda/transform_tiled.cu \
   backends/cuda/vector.cuh \
   backends/cuda/wgmma.cuh \

@@ -43,7 +43,7 @@ static inline bool pad_fill(padding *p, const qn_padding *a, const qn_value *in,
 }
 
 /* The place among in's n that `at` of pad's out shows; -1: none, but the value. */
-__device__ __forceinline__ int pad_shown(int mode, uint32_t at, uint32_t before, uint32_t n)
+static __host__ __device__ __forceinline__ int pad_shown(int mode, uint32_t at, uint32_t before, uint32_t n)
 {
   int from = (int)(at - before);
   if (from >= 0 && from < (int)n) return from;

@@ -89,3 +89,8 @@ cumsum x=f32/2x70001 ; plain=1 fill=int
 pad_backward dy=f32/3x11x106 pad=0,1:2,3:2 mode=reflect ; as=f16,bf16    # long runs, out of step
 pad_backward dy=bf16/3x9x150 pad=0:1,2,5:6 mode=replicate ; as=f32
 pad_backward dy=bf16/3x5x10003 pad=0,1,3:4 ; as=f32
+pad_backward dy=f32/2x133x70 pad=0,3:2,3 mode=reflect ; as=f16,bf16    # rows of whole vectors, in tiles
+pad_backward dy=bf16/2x7x4102 pad=0,1,5:1 mode=reflect ; as=f32
+pad_backward dy=f32/3x300x39 pad=0,40:2,4:3 mode=reflect ; as=bf16
+pad_backward dy=f32/3x90x45@4 pad=0,2:0,1:4 mode=replicate ; as=f16 dy.offset=1
+pad_backward dy=bf16/2x60x83 pad=0,1,2:1 ; as=f32

@@ -91,3 +91,7 @@ slice x=f32/9x50 step=288230376151711744,3 ; as=u8
 pad x=u8/3x5x101 pad=0,1,3:2 mode=reflect ; as=bf16,f32                  # long runs, out of step
 pad x=bf16/2x7x60 pad=1,2:0,5:9 value=2 ; as=u8,f32
 pad x=u8/2x3x20001 pad=0,1:0,1:2 mode=replicate ; as=f16
+pad x=bf16/2x150x221 pad=0,2:3,1:2 mode=reflect ; as=u8,f32             # planes in tiles
+pad x=u8/2x90x300 pad=1:0,120:60,3 value=9 ; as=f32
+pad x=f16/2x80x500 pad=0,90:1,2:1 mode=replicate ; as=i8
+pad x=f32/2x70x130 pad=0,69:50,4 mode=reflect ; as=u8

@@ -10,7 +10,7 @@ EMULATED = \
   quantize_direct.cu quantize_packed.c quantize_packed.cu random_direct.cu random_packed.cu reduce_direct.cu reduce_lines.cu \
   resample_direct.cu resample_halves.cu resample_strips.cu resample_strips_backward.cu sampling.cu sampling_lists.cu sampling_planes.cu sampling_sorted.cu select_direct.cu select_lines.cu select_rows.cu \
   softmax_direct.cu softmax_rows.cu training_direct.cu training_lists.cu \
-  transform_direct.cu transform_pad.cu transform_pad_lines.cu transform_pad_backward.cu transform_tiled.cu
+  transform_direct.cu transform_pad.cu transform_pad_tiles.cu transform_pad_backward.cu transform_tiled.cu
 
 CUDA = $(S)/backends/cuda
 HERE = $(S)/tests/emulated

@@ -1,0 +1,275 @@
+/* transform_pad_tiles.cu -- pad and its gradient in planes: a block takes what neighbouring rows of what is written come from, one run of bytes,
+ * to shared memory as it lies, so that every byte comes from memory once, in whole vectors. From there a thread makes vectors as they lie
+ * in what is written, whose elements are neighbours in one row of what is read; what lies at a row's ends goes by the element.
+ * Refused: planes that are not packed, rows too long; of the gradient, outer dims that are padded. */
+#include "engines.h"
+#include "pad.cuh"
+#include "shared_memory.h"
+#include "sm80.cuh"
+#include "vector.cuh"
+
+enum { THREADS = 256, VECTOR = 16 };
+enum { ROOM = 16 << 10, MOST = 48 << 10 };          /* bytes of a block's rows; with those that pad's border shows besides, or of one row */
+
+struct tiling : padding {                 /* pad: x, y; its gradient: dy, dx; bytes where not said */
+  int64_t  high;                          /* where in ends */
+  uint32_t rows, bands;                   /* of out: a block's at most, blocks of a plane */
+  uint32_t pitch, width;                  /* of a row of in, of out */
+  uint32_t from, run;                     /* in a row of out, where the run begins whose elements are a row's of in, and how long it is */
+  uint32_t vectors, edges;                /* of a run at most; elements of a row beside them at most */
+  cuda_divisor by_bands, by_vectors, by_edges;
+  alignas(16) uint64_t pattern[2];        /* of the value */
+};
+
+/* The rows of x that rows `from` to `to` of y show lie between these. */
+static __host__ __device__ __forceinline__ void rows_shown(const padding &p, int from, int to, int *low, int *high)
+{
+  const int before = (int)p.before[1], n = (int)p.in_dim[1], turn[4] = { from, to - 1, before, before + n - 1 };
+  *low = n, *high = 0;
+  for (int i = 0; i < 4; i++) {
+    const int row = turn[i] < from || turn[i] >= to ? -1 : pad_shown(p.mode, (uint32_t)turn[i], (uint32_t)before, (uint32_t)n);
+    if (row < 0) continue;
+    if (row < *low) *low = row;
+    if (row >= *high) *high = row + 1;
+  }
+  if (*low >= *high) *low = *high = 0;
+}
+
+/* The rows of dy that rows `from` to `to` of dx are sums of. */
+static __host__ __device__ __forceinline__ void rows_summed(const padding &p, int from, int to, int *low, int *high)
+{
+  const int before = (int)p.before[1], n = (int)p.out_dim[1], all = (int)p.in_dim[1], after = all - n - before;
+  *low = from + before, *high = to + before;
+  if (p.mode == QN_PAD_REPLICATE) {
+    if (from == 0) *low = 0;
+    if (to == n) *high = all;
+  } else if (p.mode == QN_PAD_REFLECT) {
+    const int left = to - 1 < before ? to - 1 : before, right = from > n - 1 - after ? from : n - 1 - after;
+    if (left >= 1 && left >= from && before - left < *low) *low = before - left;
+    if (right <= n - 2 && right < to && before + 2 * (n - 1) - right >= *high) *high = before + 2 * (n - 1) - right + 1;
+  }
+}
+
+/* What of in is in shared memory: whole vectors, the first of which holds row `low`. */
+template <class T> struct tile {
+  const char *shared;                     /* where row `low` begins */
+  int low;
+
+  __device__ __forceinline__ tile(const tiling &p, char *room, int64_t plane, int first, int high) : low(first)
+  {
+    const int64_t from = plane + (int64_t)low * p.pitch;
+    const uint32_t skip = (uint32_t)(uintptr_t)(p.in + from) % VECTOR, bytes = skip + (uint32_t)(high - low) * p.pitch;
+    shared = room + skip;
+    for (uint32_t at = threadIdx.x * VECTOR; at < bytes; at += THREADS * VECTOR) {
+      const int64_t of = from - skip + at;
+      if (of >= 0 && of + VECTOR <= p.high) {
+        copy_async<VECTOR>(shared_address(room + at), p.in + of, VECTOR);
+      } else {                            /* in's ends */
+        for (int i = 0; i < VECTOR; i += sizeof(T))
+          if (of + i >= 0 && of + i < p.high) *(T *)(room + at + i) = *(const T *)(p.in + of + i);
+      }
+    }
+    copy_async_commit();
+    copy_async_wait<0>();
+  }
+  __device__ __forceinline__ const char *row(const tiling &p, int row) const { return shared + (uint32_t)(row - low) * p.pitch; }
+};
+
+/* 16 bytes out of the two vectors that they lie in. */
+__device__ __forceinline__ uint4 vector_at(const char *from)
+{
+  const uint32_t skip = (uint32_t)(uintptr_t)from % VECTOR;
+  const uint4 first = *(const uint4 *)(from - skip), second = skip ? *(const uint4 *)(from - skip + VECTOR) : first;
+  uint32_t w[8] = { first.x, first.y, first.z, first.w, second.x, second.y, second.z, second.w };
+#pragma unroll
+  for (int i = 0; i < 6; i++) w[i] = skip & 8 ? w[i + 2] : w[i];
+#pragma unroll
+  for (int i = 0; i < 5; i++) w[i] = skip & 4 ? w[i + 1] : w[i];
+  const uint32_t bits = skip % 4 * 8;
+  return make_uint4(__funnelshift_r(w[0], w[1], bits), __funnelshift_r(w[1], w[2], bits), __funnelshift_r(w[2], w[3], bits), __funnelshift_r(w[3], w[4], bits));
+}
+
+/* A block's rows of out: row `y` of plane `outer` and those below it. */
+struct rows_of {
+  uint32_t outer, y, rows;
+  char *out;
+
+  __device__ __forceinline__ rows_of(const tiling &p)
+  {
+    uint32_t band;
+    outer = cuda_quotient(blockIdx.x, p.by_bands, &band), y = band * p.rows, rows = min(p.rows, p.out_dim[1] - y);
+    out = p.out + ((int64_t)outer * p.out_dim[1] + y) * p.width;
+  }
+  /* Bytes from a run's begin to its first vector. */
+  __device__ __forceinline__ uint32_t skip(const tiling &p, uint32_t row) const { return -(uint32_t)(uintptr_t)(out + row * p.width + p.from) % VECTOR; }
+  /* The i-th vector of the block: its row, and where in the run it begins; false: there is none. */
+  __device__ __forceinline__ bool vector(const tiling &p, uint32_t i, uint32_t *row, uint32_t *at) const
+  {
+    *row = cuda_quotient(i, p.by_vectors, at);
+    *at = *at * VECTOR + skip(p, *row);
+    return *at + VECTOR <= p.run;
+  }
+  /* The i-th element beside them: its row, its column. */
+  template <int E> __device__ __forceinline__ bool edge(const tiling &p, uint32_t i, uint32_t *row, uint32_t *column) const
+  {
+    *row = cuda_quotient(i, p.by_edges, column);
+    const uint32_t before = skip(p, *row);
+    if (*column * E >= p.from + before) *column += (p.run - before) / VECTOR * (VECTOR / E);
+    return *column * E < p.width;
+  }
+};
+
+template <class T> __global__ static void __launch_bounds__(THREADS) transform_pad_tiles(const __grid_constant__ tiling p)
+{
+  constexpr int E = sizeof(T);
+  extern __shared__ __align__(16) char room[];
+  const rows_of to(p);
+  const int64_t plane = pad_source<2>(p, to.outer);
+  int low, high;
+  rows_shown(p, (int)to.y, (int)(to.y + to.rows), &low, &high);
+  if (plane < 0) low = high = 0;
+  const tile<T> x(p, room, max(plane, (int64_t)0), low, high);
+  __syncthreads();
+  const auto shown = [&](uint32_t row) { return plane < 0 ? -1 : pad_shown(p.mode, to.y + row, p.before[1], p.in_dim[1]); };
+  uint32_t row, at;
+  for (uint32_t i = threadIdx.x; i < to.rows * p.vectors; i += THREADS) {
+    if (!to.vector(p, i, &row, &at)) continue;
+    const int line = shown(row);
+    *(uint4 *)(to.out + row * p.width + p.from + at) = line < 0 ? *(const uint4 *)p.pattern : vector_at(x.row(p, line) + at);
+  }
+  for (uint32_t i = threadIdx.x; i < to.rows * p.edges; i += THREADS) {
+    if (!to.template edge<E>(p, i, &row, &at)) continue;
+    const int line = shown(row), column = pad_shown(p.mode, at, p.before[0], p.in_dim[0]);
+    *(T *)(to.out + row * p.width + at * E) = line < 0 || column < 0 ? *(const T *)p.pattern : ((const T *)x.row(p, line))[column];
+  }
+}
+
+/* Each sum begins with its first term, so that one alone keeps its bits. */
+template <class T, int dtype> __global__ static void __launch_bounds__(THREADS) transform_pad_tiles_backward(const __grid_constant__ tiling p)
+{
+  constexpr int E = sizeof(T), V = VECTOR / E;
+  extern __shared__ __align__(16) char room[];
+  const rows_of to(p);
+  int columns, lines, low, high;
+  rows_summed(p, (int)to.y, (int)(to.y + to.rows), &low, &high);
+  const tile<T> dy(p, room, pad_sources<2>(p, to.outer, 0, &lines), low, high);
+  __syncthreads();
+  const auto shows = [&](uint32_t row, int k) { return pad_shows(p, 1, (int)(to.y + row), k, &lines); };
+  uint32_t row, at;
+  for (uint32_t i = threadIdx.x; i < to.rows * p.vectors; i += THREADS) {
+    if (!to.vector(p, i, &row, &at)) continue;
+    const uint32_t from = p.from + at + p.before[0] * E;
+    uint4 all = vector_at(dy.row(p, shows(row, 0)) + from);
+    if (lines > 1) {
+      float sum[V], more[V];
+      vector_open<dtype>(sum, 0, all);
+      for (int k = 1; k < lines; k++) {
+        vector_open<dtype>(more, 0, vector_at(dy.row(p, shows(row, k)) + from));
+#pragma unroll
+        for (int j = 0; j < V; j++) sum[j] += more[j];
+      }
+      all = vector_close<dtype>(sum, 0);
+    }
+    *(uint4 *)(to.out + row * p.width + p.from + at) = all;
+  }
+  for (uint32_t i = threadIdx.x; i < to.rows * p.edges; i += THREADS) {
+    if (!to.template edge<E>(p, i, &row, &at)) continue;
+    const char *line = dy.row(p, shows(row, 0));
+    T bits = ((const T *)line)[pad_shows(p, 0, (int)at, 0, &columns)];
+    if (lines > 1 || columns > 1) {
+      float sum[1], more[1];
+      vector_load(sum, &bits, dtype, 0, 1, 1);
+      for (int k = 0; k < lines; k++)
+        for (int c = 0; c < columns; c++) {
+          if (!k && !c) continue;
+          vector_load(more, dy.row(p, shows(row, k)), dtype, pad_shows(p, 0, (int)at, c, &columns), 1, 1);
+          sum[0] += more[0];
+        }
+      vector_store(sum, &bits, dtype, 0, 1, 1);
+    }
+    *(T *)(to.out + row * p.width + at * E) = bits;
+  }
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------------- */
+
+struct pad_state { tiling p; int32_t in, out; const void *kernel; unsigned blocks; uint32_t shared; };
+
+static const void *kernel_of(bool back, uint32_t dtype, int esize)
+{
+  if (!back) return esize == 1 ? (const void *)transform_pad_tiles<uint8_t> : esize == 2 ? (const void *)transform_pad_tiles<uint16_t> : esize == 4 ? (const void *)transform_pad_tiles<uint32_t> : nullptr;
+  switch (dtype) {
+  case QN_F32:  return (const void *)transform_pad_tiles_backward<uint32_t, QN_F32>;
+  case QN_BF16: return (const void *)transform_pad_tiles_backward<uint16_t, QN_BF16>;
+  case QN_F16:  return (const void *)transform_pad_tiles_backward<uint16_t, QN_F16>;
+  default:      return nullptr;
+  }
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *result)
+{
+  const bool back = r->op[0].op == QN_OP_PAD_BACKWARD;
+  const int roles[2] = { back ? QN_ROLE_PAD_BACKWARD_DY : QN_ROLE_PAD_X, back ? QN_ROLE_PAD_BACKWARD_DX : QN_ROLE_PAD_Y };
+  const char *written = back ? "dx" : "y", *read = back ? "dy" : "x";
+  const qn_value *in = cuda_value(r, roles[0]), *out = cuda_value(r, roles[1]);
+  const qn_padding *a = (const qn_padding *)r->op[0].attr;
+  const int esize = (int)qn_kit_bytes(out->dtype);
+  pad_state st = {};
+  st.kernel = kernel_of(back, out->dtype, esize);
+  if (!st.kernel) return qn_refuse(result, back ? "sums are made in f32" : "narrow elements", written, back ? "f32, f16 or bf16" : "at most 4 bytes", "%s", qn_kit_name(out->dtype));
+  if (in->dtype != out->dtype) return qn_refuse(result, "one dtype", written, qn_kit_name(in->dtype), "%s", qn_kit_name(out->dtype));
+  if (!qn_is_dense(out)) return qn_refuse(result, "elements are counted as they lie", written, "no gaps", "%s", "gaps");
+  if (qn_elements(out) > INT32_MAX) return qn_refuse(result, "elements are counted in 31 bits", written, "below 2^31", "%lld", (long long)qn_elements(out));
+  for (int d = 0; d < in->rank; d++)
+    if (in->dim[d] > INT32_MAX) return qn_refuse(result, "places are counted in 31 bits", read, "below 2^31", "%lld", (long long)in->dim[d]);
+  tiling p = {};
+  if (!pad_fill(&p, a, in, out)) return qn_refuse(result, "at most 6 dims that do not merge", written, "6", "%d", out->rank);
+  const int64_t pitch = (int64_t)p.in_dim[0] * esize, width = (int64_t)p.out_dim[0] * esize;
+  if (p.rank < 2 || p.in_stride[0] != esize || p.in_stride[1] != pitch) return qn_refuse(result, "rows lie side by side", read, "packed, in the order of the other's dims", "%s", "strides");
+  for (int d = 2; d < p.rank && back; d++)
+    if (p.in_dim[d] != p.out_dim[d]) return qn_refuse(result, "planes are padded", written, "no padding of outer dims", "%s", "padding");
+  if (pitch > MOST || width > MOST) return qn_refuse(result, "rows in shared memory", pitch > width ? read : written, "rows of 48 KB at most", "%lld", (long long)(pitch > width ? pitch : width));
+  int32_t once[2] = { (int32_t)p.before[0], (int32_t)(p.before[0] + p.in_dim[0]) }, most = 0;
+  if (back) pad_once(p, 0, once);
+  p.high = esize;
+  for (int d = 0; d < p.rank; d++) p.high += (int64_t)(p.in_dim[d] - 1) * p.in_stride[d];
+  p.pitch = (uint32_t)pitch, p.width = (uint32_t)width;
+  p.from = (uint32_t)once[0] * (uint32_t)esize, p.run = once[1] > once[0] ? (uint32_t)(once[1] - once[0]) * (uint32_t)esize : 0;
+  const bool aligned = width % VECTOR == 0 && out->align >= VECTOR;       /* so that every row's vectors begin alike */
+  const uint32_t skip = aligned ? -p.from % VECTOR : (uint32_t)(VECTOR - esize), whole = p.run < skip ? 0 : (p.run - skip) / VECTOR;        /* vectors of a run at least */
+  if (!whole) return qn_refuse(result, "vectors of neighbours", written, "one at least in a row", "%s", "none");
+  p.vectors = aligned ? whole : p.run / VECTOR;
+  p.edges = p.out_dim[0] - whole * (VECTOR / (uint32_t)esize);
+  const int64_t n = p.out_dim[1], bands = qn_ceil_div(n, qn_max_i64(ROOM / pitch, 1));
+  p.rows = (uint32_t)qn_ceil_div(n, bands), p.bands = (uint32_t)qn_ceil_div(n, p.rows);
+  for (int64_t y = 0; y < n; y += p.rows) {
+    int low, high;
+    (back ? rows_summed : rows_shown)(p, (int)y, (int)qn_min_i64(y + p.rows, n), &low, &high);
+    if (high - low > most) most = high - low;
+  }
+  const int64_t shared = most * pitch + 2 * VECTOR;
+  if (shared > MOST) return qn_refuse(result, "rows in shared memory", read, "48 KB", "%lld", (long long)shared);
+  p.by_bands = cuda_divide_by(p.bands), p.by_vectors = cuda_divide_by(p.vectors), p.by_edges = cuda_divide_by(p.edges ? p.edges : 1);
+  for (int i = 0; i < VECTOR / esize && !back; i++) qn_store_f64((char *)p.pattern + i * esize, out->dtype, a->value);
+  st.p = p;
+  st.in = qn_role(&r->op[0], roles[0]), st.out = qn_role(&r->op[0], roles[1]);
+  st.blocks = (unsigned)(qn_elements(out) / (n * p.out_dim[0]) * p.bands);
+  st.shared = (uint32_t)shared;
+  /* many blocks, of much to do: faster than units */
+  if (p.vectors * p.rows >= 2 * THREADS && st.blocks >= 16u * (unsigned)r->device->units) result->estimate = 1e4 + (double)qn_elements(out) * esize * 2 / 4000;
+  return cuda_keep(result, &st, sizeof st);
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const pad_state *st = (const pad_state *)prepared->state;
+  tiling p = st->p;
+  p.in = (const char *)launch->ptr[st->in];
+  p.out = (char *)launch->ptr[st->out];
+  void *arguments[] = { &p };
+  return cuda_check(cudaLaunchKernel(st->kernel, dim3(st->blocks), dim3(THREADS), arguments, st->shared, (cudaStream_t)launch->stream), "transform_pad_tiles");
+}
+
+#define ROW(op) { "tiles", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare, nullptr, run, cuda_release }
+static const qn_engine row[] = { ROW(QN_OP_PAD), ROW(QN_OP_PAD_BACKWARD) };
+const qn_engine_list cuda_transform_pad_tiles_list = { row, sizeof row / sizeof *row };
