@@ -4,7 +4,8 @@
  *   backward      dx = the sum of dy over the windows whose index is this place, or of dy / places over those that hold it: place a
  *                 lies in windows floor(a P / X) to ceil((a + 1) P / X), the same rule with x and y exchanged
  *
- * shared: a thread takes one place of y in several layers; of dx neighbours, channels or columns, as they lie, in several rows.
+ * shared: a thread takes one place of y in several layers; of dx neighbours, channels or columns, as they lie, in several rows, or (means of channels
+ * last) what is alike of one window.
  * direct: one place, for any strides and sizes, in double. */
 #include "divisor.h"
 #include "engines.h"
@@ -16,7 +17,7 @@ struct sharing : spatial {
   int32_t  average, wide;                 /* wide: i64 indices */
   int64_t  index_stride[5], index_layer;  /* N, C, spatial; from one layer to the next */
   int32_t  whole_indices;                 /* a gradient's: a vector of channels' are i32, side by side and aligned */
-  int32_t  units;                         /* ... its grid */
+  int32_t  units, rows;                   /* ... its grid; rows of a thread, of plates */
   cuda_divisor by_cells[5];               /* as memory runs: neighbours, places of a row beside them, bands of rows, depth, channels */
   cuda_divisor by_in[3], by_out[3];
 };
@@ -209,6 +210,69 @@ template <int dtype, int V, bool columns> __global__ static void __launch_bounds
   }
 }
 
+/* Along a dim: the places of window i alone, if there is one more behind them that the next has too, and the places of both windows. Where windows are no
+ * more than places, no place has more than two. */
+struct plate { range alone; int seam, size[2]; };
+__device__ __forceinline__ plate plate_of(const sharing &s, int d, int i)
+{
+  const int windows = (int)s.in_dim[d];
+  const range here = places_in(s, d, i), next = places_in(s, d, min(i + 1, windows - 1));
+  const int begin = (int)cuda_quotient(i * (int)s.out_dim[d] + windows - 1, s.by_in[d]), seam = i + 1 < windows && next.begin < here.end;
+  return { { begin, here.end - seam }, seam, { size_of(here), size_of(next) } };
+}
+
+/* The gradient of means of no more windows than places, channels last: a thread has a vector of channels of some rows of a plate and its seams. The places
+ * of a plate are alike, and so are those of a seam. */
+template <int dtype> __global__ static void __launch_bounds__(128) adaptive_plates(const __grid_constant__ sharing s)
+{
+  constexpr int V = vector_per_16<dtype>;
+  uint32_t vector, i, part, j, n = blockIdx.x * 128 + threadIdx.x;
+  if (n >= s.units) return;
+  n = cuda_quotient(cuda_quotient(cuda_quotient(cuda_quotient(n, s.by_cells[0], &vector), s.by_cells[1], &i), s.by_cells[2], &part), s.by_cells[3], &j);
+  const plate across = plate_of(s, 2, (int)i), down = plate_of(s, 1, (int)j);
+  const int top = down.alone.begin + (int)part * s.rows, end = min(top + s.rows, down.alone.end + down.seam);
+  if (top >= end) return;
+  const int64_t from = n * s.in_stride[0] + vector * V + j * s.in_stride[3] + i * s.in_stride[4];
+  const bool below = end > down.alone.end;
+  uint4 q[2][2];
+#pragma unroll
+  for (int a = 0; a < 2; a++)
+#pragma unroll
+    for (int b = 0; b < 2; b++) q[a][b] = *vector_place<dtype>(s.in, from + (a && below ? s.in_stride[3] : 0) + (b && across.seam ? s.in_stride[4] : 0));
+  float sum[2][V] = {};                   /* of the places of one window; of those of two */
+  const auto add = [&](int a) {           /* a row of windows */
+#pragma unroll
+    for (int b = 0; b < 2; b++) {
+      const float share = 1 / (float)(down.size[a] * across.size[b]);
+      float v[V];
+      vector_open<dtype>(v, 0, q[a][b]);
+#pragma unroll
+      for (int k = 0; k < V; k++) {
+        v[k] *= share;
+        if (b == 0) sum[0][k] += v[k];
+        sum[1][k] += v[k];
+      }
+    }
+  };
+  char *to = (char *)vector_place<dtype>(s.out, n * s.out_stride[0] + vector * V + top * s.out_stride[3] + across.alone.begin * s.out_stride[4]);
+  const int64_t row = s.out_stride[3] * (16 / V), column = s.out_stride[4] * (16 / V);
+  const auto store = [&](int rows) {
+    const uint4 alone = vector_close<dtype>(sum[0], 0), both = vector_close<dtype>(sum[1], 0);
+#pragma unroll 1
+    for (int r = 0; r < rows; r++, to += row) {
+      char *at = to;
+#pragma unroll 4
+      for (int x = across.alone.begin; x < across.alone.end; x++, at += column) *(uint4 *)at = alone;
+      if (across.seam) *(uint4 *)at = both;
+    }
+  };
+  add(0);
+  store(min(end, down.alone.end) - top);
+  if (!below) return;
+  add(1);
+  store(1);
+}
+
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
 struct sharing_state { sharing s; int32_t in, out, indices; const void *gradient; };
@@ -246,18 +310,32 @@ template <int dtype> static const void *gradient_of(bool channels, bool columns)
   return channels ? (const void *)adaptive_gradient<dtype, V, false> : columns ? (const void *)adaptive_gradient<dtype, V, true> : (const void *)adaptive_gradient<dtype, 1, true>;
 }
 
+/* The grid of plates, of as few rows as still fill these processors some times. */
+static void choose_plates(sharing *s, int64_t vectors, int64_t images, int64_t processors)
+{
+  const int64_t windows = s->in_dim[1] * s->in_dim[2] * vectors * images, most = qn_ceil_div(s->out_dim[1], s->in_dim[1]);
+  s->rows = (int32_t)qn_max_i64(1, most * windows / (4 * 2048 * processors));
+  const int64_t parts = qn_ceil_div(most, s->rows), cells[4] = { vectors, s->in_dim[2], parts, s->in_dim[1] };
+  for (int d = 0; d < 4; d++) s->by_cells[d] = cuda_divide_by(cells[d]);
+  s->units = (int32_t)(windows * parts);
+}
+
 /* The kernel of a gradient, and its grid. */
-static const void *choose_gradient(sharing *s, const qn_value *dy, const qn_value *dx, const qn_value *indices)
+static const void *choose_gradient(sharing *s, const qn_value *dy, const qn_value *dx, const qn_value *indices, int64_t processors)
 {
   const int v = dx->dtype == QN_F32 ? 4 : 8;
   const bool channels = s->channels_last && in_vectors(dy, s->in_stride, s->channels, 1, v) && in_vectors(dx, s->out_stride, s->channels, 1, v);
+  for (int d = 0; d < 3; d++) s->by_in[d] = cuda_divide_by(s->in_dim[d]), s->by_out[d] = cuda_divide_by(s->out_dim[d]);
+  if (s->average && channels && s->out_dim[0] == 1 && s->in_dim[0] == 1 && s->in_dim[1] <= s->out_dim[1] && s->in_dim[2] <= s->out_dim[2]) {
+    choose_plates(s, dx->dim[1] / v, dx->dim[0], processors);
+    return dx->dtype == QN_F32 ? (const void *)adaptive_plates<QN_F32> : dx->dtype == QN_BF16 ? (const void *)adaptive_plates<QN_BF16> : (const void *)adaptive_plates<QN_F16>;
+  }
   const bool columns = !s->channels_last && in_vectors(dx, s->out_stride, s->out_dim[2], 4, v);
   const int64_t c = dx->dim[1], beside = channels ? c / v : s->channels_last ? c : columns ? s->out_dim[2] / v : s->out_dim[2];
   const int64_t bands = qn_ceil_div(s->out_dim[1], (int64_t)ROWS);
   const int64_t cells[5] = { beside, s->channels_last ? s->out_dim[2] : 1, bands, s->out_dim[0], s->channels_last ? 1 : c };
   int64_t units = dx->dim[0];
   for (int d = 0; d < 5; d++) s->by_cells[d] = cuda_divide_by(cells[d]), units *= cells[d];
-  for (int d = 0; d < 3; d++) s->by_in[d] = cuda_divide_by(s->in_dim[d]), s->by_out[d] = cuda_divide_by(s->out_dim[d]);
   s->units = (int32_t)units;
   s->whole_indices = indices && !s->wide && in_vectors(indices, s->index_stride, s->channels, 1, 4);
   return dx->dtype == QN_F32 ? gradient_of<QN_F32>(channels, columns) : dx->dtype == QN_BF16 ? gradient_of<QN_BF16>(channels, columns) : gradient_of<QN_F16>(channels, columns);
@@ -272,7 +350,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   sharing s = sharing_of(op, x, y, indices < 0 ? nullptr : &r->value[indices]);
   if (!spatial_small(&s)) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)spatial_units(&s, 1, 1));
   sharing_state st = {};
-  if (!is_forward(op->op)) st.gradient = choose_gradient(&s, x, y, indices < 0 ? nullptr : &r->value[indices]);
+  if (!is_forward(op->op)) st.gradient = choose_gradient(&s, x, y, indices < 0 ? nullptr : &r->value[indices], r->device->units);
   st.s = s;
   st.in = op->arg[0], st.out = to, st.indices = indices;
   return cuda_keep(out, &st, sizeof st);

@@ -72,3 +72,11 @@ pool_lp x=f32/2x8x11x12/nhwc window=2 p=2 ; x.fill=special as=bf16
 # no windows: a gradient of nothing is 0
 pool_adaptive_average_backward dy=f32/1x2x0x3 dx=f32/1x2x5x4
 pool_adaptive_max_backward dy=f32/1x2x0x3 indices=i32/1x2x0x3 dx=f32/1x2x5x4
+
+# means of fewer windows than places, channels last: seams in both dims, in one, in none; one place more than windows; bands of one row
+pool_adaptive_average_backward dy=f32/2x16x7x7/nhwc dx=f32/2x16x25x26/nhwc ; as=f16,bf16
+pool_adaptive_average_backward dy=f32/2x8x3x4/nhwc dx=f32/2x8x12x9/nhwc ; as=bf16
+pool_adaptive_average_backward dy=f32/2x8x5x6/nhwc dx=f32/2x8x6x7/nhwc ; as=bf16
+pool_adaptive_average_backward dy=f32/2x8x4x4/nhwc dx=f32/2x8x16x8/nhwc ; as=f16
+pool_adaptive_average_backward dy=f32/2x8x4x1/nhwc dx=f32/2x8x4x9/nhwc ; as=bf16
+pool_adaptive_average_backward dy=f32/2x8x3x9/nhwc dx=f32/2x8x7x4/nhwc ; as=bf16
