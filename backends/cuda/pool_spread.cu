@@ -9,7 +9,7 @@
 #include "pool.cuh"
 #include "words.cuh"
 
-enum { THREADS = 256 };
+enum { THREADS = 256, MOST_ROWS = 16 };   /* of a thread that stores a word of each */
 
 /* Extents and steps of x's dims, the outermost with all planes: of such as lie in one another's windows whole, one is left. */
 struct spread {
@@ -20,7 +20,7 @@ struct spread {
   uint32_t words;                         /* of dx, the last of which may be cut short */
   uint32_t elements;                      /* of dx, or pixels */
   int32_t  out[2];                        /* windows of a row, rows of windows */
-  cuda_divisor by_units, by_rows;         /* maxima, of whole words of windows: those of a row, rows of windows */
+  cuda_divisor by_units, by_rows;         /* where rows are whole words: those of a row, rows of windows; else: places of a row of windows */
   cuda_divisor by_in[2], by_step[3];      /* columns, rows, the rest */
   cuda_divisor by_groups;                 /* channels last: vectors of a pixel */
   cuda_divisor by_plane;                  /* maxima: places of a plane */
@@ -98,6 +98,48 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_spread_chan
 #pragma unroll
   for (int i = 0; i < vector_per_16<dtype>; i++) v[i] *= p.share;
   ((uint4 *)p.dx)[word] = vector_close<dtype>(v, 0);
+}
+
+/* Means of windows of an even width, where rows are whole words: a thread stores one in all rows of the windows that it loads. */
+template <int dtype> __global__ void __launch_bounds__(THREADS) pool_spread_rows(const __grid_constant__ spread p)
+{
+  constexpr int E = vector_per_16<dtype>;
+  const uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
+  if (unit >= p.words) return;
+  uint32_t u, y;
+  const uint32_t row = cuda_quotient(unit, p.by_units, &u), z = cuda_quotient(row, p.by_rows, &y), width = p.by_in[0].by, area = p.by_in[1].by * width;
+  uint32_t at = z * p.by_step[2].by * area + y * p.by_step[1].by * width + u * E;
+  float v[E];
+#pragma unroll
+  for (int i = 0; i < E; i += 2) v[i] = v[i + 1] = edge_load<dtype>(p.dy, row * p.out[0] + cuda_quotient(u * E + i, p.by_step[0])) * p.share;
+  const uint4 word = vector_close<dtype>(v, 0);
+#pragma unroll 1
+  for (uint32_t a = 0; a < p.by_step[2].by; a++, at += area - p.by_step[1].by * width)
+#pragma unroll 4
+    for (uint32_t b = 0; b < p.by_step[1].by; b++, at += width) *(uint4 *)vector_place<dtype>(p.dx, at) = word;
+}
+
+/* The same of two dims, where words may go on in the row behind and the last is whole. */
+template <int dtype> __global__ void __launch_bounds__(THREADS) pool_spread_bands(const __grid_constant__ spread p)
+{
+  constexpr int E = vector_per_16<dtype>;
+  const uint32_t word = blockIdx.x * THREADS + threadIdx.x;
+  if (word >= p.words) return;
+  uint32_t beyond, x, within;             /* from the first place of a row of windows; from the first of a row; from the window's first */
+  uint32_t row = cuda_quotient(word * E, p.by_units, &beyond) * p.out[0];
+  uint32_t left = p.by_step[1].by - cuda_quotient(beyond, p.by_in[0], &x), window = cuda_quotient(x, p.by_step[0], &within);     /* left: rows of these windows */
+  float v[E];
+#pragma unroll
+  for (int i = 0; i < E; i += 2) {
+    v[i] = v[i + 1] = edge_load<dtype>(p.dy, row + window) * p.share;
+    within += 2;
+    if (within == p.by_step[0].by) within = 0, window++;
+    if (window == (uint32_t)p.out[0]) {
+      window = 0;
+      if (--left == 0) left = p.by_step[1].by, row += p.out[0];
+    }
+  }
+  vector_store_whole<dtype>(v, p.dx, word * E);
 }
 
 /* Maxima, where a word of dx has whole windows: a thread has K of them, and stores a word of each of their rows. */
@@ -223,6 +265,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     p->words = (uint32_t)(qn_elements(dy) / k);
     const uint32_t index = r->value[s.indices].dtype;
     s.kernel = dx->dtype == QN_F32 ? windows_of<QN_F32>(index, k) : dx->dtype == QN_BF16 ? windows_of<QN_BF16>(index, k) : windows_of<QN_F16>(index, k);
+  }
+  const int64_t rows = p->by_step[1].by * (int64_t)p->by_step[2].by;       /* of a window */
+  if (!max && dims > 1 && in[dims - 1] % v == 0 && rows <= MOST_ROWS) {
+    p->by_units = cuda_divide_by(p->by_in[0].by / v), p->by_rows = cuda_divide_by(dims > 2 ? p->by_in[1].by / p->by_step[1].by : (int64_t)1 << 31);
+    p->words = (uint32_t)(elements / v / rows);
+    s.kernel = dx->dtype == QN_F32 ? (kernel)pool_spread_rows<QN_F32> : dx->dtype == QN_BF16 ? (kernel)pool_spread_rows<QN_BF16> : (kernel)pool_spread_rows<QN_F16>;
+  } else if (!max && dims == 2 && elements % v == 0) {
+    p->by_units = cuda_divide_by(in[1] * p->by_step[1].by);
+    s.kernel = dx->dtype == QN_F32 ? (kernel)pool_spread_bands<QN_F32> : dx->dtype == QN_BF16 ? (kernel)pool_spread_bands<QN_BF16> : (kernel)pool_spread_bands<QN_F16>;
   }
   if (s.kernel) return cuda_keep(out, &s, sizeof s);
   if (max && r->value[s.indices].dtype == QN_U8) return qn_refuse(out, "maxima by places, or whole windows in 16 bytes", "indices", "i32 or i64", "%s", "u8");
