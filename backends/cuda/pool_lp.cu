@@ -7,7 +7,7 @@
 #include "pool.cuh"
 #include "pool_lp.cuh"
 
-enum { THREADS = 128 };
+enum { THREADS = 128, BLOCKS = 4 };       /* of a multiprocessor, of pool_lp_small */
 
 template <int V, int whole> __device__ __forceinline__ void fetch(float (&v)[V], const pool &p, const void *base, int64_t at, int many)
 {
@@ -79,9 +79,12 @@ template <int V, int whole> __global__ void __launch_bounds__(THREADS) pool_lp(c
 
 /* ---- small windows, channels last, of squares or cubes ------------------------------------------------------------ */
 
+/* Of t of LP_LEAST to infinity; the error of a third of a logarithm, some 2^-18, is not seen in 16 bits. */
+template <int whole, int P> __device__ __forceinline__ float root_of(float t) { return P == 3 && whole != QN_F32 ? exp2f(__log2f(t) * (1 / 3.f)) : lp_root(t, P); }
+
 /* Squares of SIZE every STEP in the last two dims: a thread walks down a column of windows, and sums a line's powers once for all the windows
  * that share it. */
-template <int whole, int P, int SIZE, int STEP> __global__ void __launch_bounds__(THREADS) pool_lp_small(const __grid_constant__ pool p)
+template <int whole, int P, int SIZE, int STEP> __global__ void __launch_bounds__(THREADS, BLOCKS) pool_lp_small(const __grid_constant__ pool p)
 {
   constexpr int V = vector_per_16<whole>, KEPT = SIZE - STEP;
   const uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
@@ -142,7 +145,7 @@ template <int whole, int P, int SIZE, int STEP> __global__ void __launch_bounds_
       for (int r = 1; r < SIZE; r++) sum[i] += all[r].sum[i];
       const uint32_t bits = V == 4 ? any[i % 4] & 0x7fffffffu : any[i / 2 % 4] & 0x7fffu << i % 2 * 16;
       plain &= bits == 0 || (sum[i] > LP_LEAST && sum[i] < INFINITY);
-      sum[i] = bits == 0 ? 0 : P == 2 ? sqrtf(sum[i]) : cbrtf(sum[i]);
+      sum[i] = bits == 0 ? 0 : root_of<whole, P>(sum[i]);
     }
 #pragma unroll
     for (int r = 0; r < KEPT; r++) kept[r] = all[STEP + r];
@@ -228,10 +231,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!pool_units(p, v, back ? p->in : p->out)) return qn_refuse(out, "fewer than 2^31 units", "x", "", "%s", "more");
   s.kernel = whole == QN_F32 ? kernel_of<4, QN_F32>(back) : whole == QN_BF16 ? kernel_of<8, QN_BF16>(back) : whole == QN_F16 ? kernel_of<8, QN_F16>(back) : kernel_of<1, 0>(back);
   kernel small = back || !whole ? nullptr : whole == QN_F32 ? small_of<QN_F32>(p) : whole == QN_BF16 ? small_of<QN_BF16>(p) : small_of<QN_F16>(p);
-  if (small) {                            /* a column for each thread, in so many bands that there are threads enough */
+  if (small) {                            /* a column for each thread, in bands that fill the device some whole times */
     const int64_t across = (int64_t)p->n * p->groups * p->out[2];
-    const int64_t bands = qn_min_i64(qn_ceil_div(p->out[1], 2), qn_max_i64(qn_ceil_div(p->out[1], 16), qn_ceil_div(2048 * (int64_t)r->device->units, across)));
-    p->band = (int32_t)qn_ceil_div(p->out[1], bands);
+    double least = INFINITY;
+    for (int64_t band = 2; band <= 16; band++) {
+      const int64_t blocks = qn_ceil_div(across * qn_ceil_div(p->out[1], band), (int64_t)THREADS);
+      const double cost = (double)qn_ceil_div(blocks, BLOCKS * (int64_t)r->device->units) * (double)(band * p->step[1] + p->size[1] - p->step[1]);      /* rows of x, one after the other */
+      if (cost < least) least = cost, p->band = (int32_t)band;
+    }
     const int32_t cells[3] = { 1, (int32_t)qn_ceil_div(p->out[1], p->band), p->out[2] };
     pool_units(p, v, cells);
     s.kernel = small;
