@@ -10,6 +10,8 @@
 #include "engines.h"
 #include "pool_falls.cuh"
 
+enum { RESIDENT = 24 };                   /* warps of a multiprocessor with the registers of windows of 5 by 5 */
+
 /* ---- the kernel ------------------------------------------------------------------------------------------------- */
 
 /* AHEAD: lines of windows in flight. */
@@ -252,7 +254,7 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
     s.threads = 2 * THREADS, s.blocks = (uint32_t)qn_ceil_div(p->count * (int64_t)p->by_lanes.by, s.threads);
     return cuda_keep(out, &s, sizeof s);
   }
-  return falls_keep(&s, r, p->in[1], p->step[1], out);
+  return falls_keep(&s, r, p->in[1], p->step[1], window == 512 ? RESIDENT : 0, out);
 }
 
 template <int dtype, class index> static kernel max_of(int window)
@@ -288,7 +290,7 @@ static qn_status prepare_max(const qn_request *r, qn_prepared *out)
   const double planes = (double)qn_elements(x) / ((double)p->in[1] * p->in[2]);
   if (planes > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", "x", "", "%s", "more");
   p->count = (uint32_t)planes;
-  return falls_keep(&s, r, p->out[1], 1, out);
+  return falls_keep(&s, r, p->out[1], 1, 0, out);
 }
 
 #define ROW(op, prepare) { "falls", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \

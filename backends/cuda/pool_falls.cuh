@@ -84,14 +84,16 @@ enum { IN_FLIGHT = 240, LEAST = 8 };      /* warps for each of the device's unit
 
 struct falls_state { falls p; gradient_roles of; int32_t y; const void *kernel; uint32_t blocks, threads; };     /* y: of maxima, whose indices and x are of.indices and of.x; or -1 */
 
-/* The grid of warps for bands of so many of these rows, whole steps. */
-static inline qn_status falls_keep(falls_state *s, const qn_request *r, int64_t rows, int64_t step, qn_prepared *out)
+/* The grid of warps for bands of so many of these rows, whole steps. resident: warps of a unit, if there are to be no more, for a band costs many lines
+ * beside its own; or 0. */
+static inline qn_status falls_keep(falls_state *s, const qn_request *r, int64_t rows, int64_t step, int64_t resident, qn_prepared *out)
 {
   falls *p = &s->p;
   const int64_t lanes = p->in[2] / C;
   p->per_warp = (int32_t)(32 / lanes);
   const int64_t strips = p->per_warp ? 1 : qn_ceil_div(lanes, (int64_t)STRIP), across = qn_ceil_div(p->count, qn_max_i64(p->per_warp, 1)) * strips;
-  const int64_t bands = qn_min_i64(qn_ceil_div(p->in[1], LEAST), qn_ceil_div(IN_FLIGHT * (int64_t)r->device->units, across));
+  const int64_t wanted = resident ? qn_max_i64(1, resident * r->device->units / across) : qn_ceil_div(IN_FLIGHT * (int64_t)r->device->units, across);
+  const int64_t bands = qn_min_i64(qn_ceil_div(p->in[1], LEAST), wanted);
   p->band = (int32_t)qn_round_up(qn_ceil_div(rows, bands), step);
   const int64_t warps = across * qn_ceil_div(rows, p->band);
   p->by_lanes = cuda_divide_by(lanes), p->by_strips = cuda_divide_by(strips), p->by_bands = cuda_divide_by(qn_ceil_div(rows, p->band)), p->by_width = cuda_divide_by(p->in[2]);

@@ -119,7 +119,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int window = square_of(&s.p);
   s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(window) : dtype == QN_BF16 ? kernel_of<QN_BF16>(window) : kernel_of<QN_F16>(window);
   if (!s.kernel) return qn_refuse(out, "windows of 3 by 3 from -1 on", "dx", "every 2 or every 1", "%dx%d", s.p.size[1], s.p.size[2]);
-  return falls_keep(&s, r, s.p.in[1], s.p.step[1], out);
+  return falls_keep(&s, r, s.p.in[1], s.p.step[1], 0, out);
 }
 
 static const qn_engine row[] = {
