@@ -391,6 +391,7 @@ static qn_status prepare_bands(const qn_request *r, qn_prepared *out)
   p->windows = qn_elements(&r->value[s.of.dy]), p->places = qn_elements(dx);
   p->count = (uint32_t)(p->places / ((int64_t)p->in[1] * p->in[2]));
   p->pairs = p->in[2] % 2 == 0;
+  for (int m = 0; m < p->size[1]; m++) p->weight[m] = (float)p->size[1] / (float)(p->size[1] - m);
   int64_t bytes = qn_kit_bytes(dx->dtype), shared = band_choose(p, bytes, r->device->units);
   if (!shared) return qn_refuse(out, "some rows in 48 KB", "dx", "narrower", "%d wide", p->in[2]);
   double blocks = (double)qn_ceil_div(p->count, p->per_block) * p->bands;

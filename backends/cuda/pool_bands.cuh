@@ -13,6 +13,7 @@ struct bands : gradient {
   int32_t  at_tap, at_x, at_dx;           /* where these begin in shared memory, in bytes */
   int32_t  source;                        /* of maxima: BY_TAP, BY_PLACE, BY_X */
   cuda_divisor by_bands, by_down, by_across, by_depth, by_strips;
+  float    weight[16];                    /* of means, along a dim: SIZE to the taps of a window that has so many fewer, which no float rounds; 0: to none */
 };
 
 enum { BAND_THREADS = 128, BAND_ROWS = 8, BAND_STRIP = 4 };  /* STRIP: windows every 1 of a column whose maxima a thread finds */
@@ -90,13 +91,16 @@ template <int dtype, int SIZE> __device__ __forceinline__ void band_maxima(const
     if (n < many) tap[n * apart] = (char)chosen[n];
 }
 
+/* Columns of a cell. Odd, so that lanes beside one another read and write different banks; two f16 or bf16 are a word. */
+__host__ __device__ constexpr int band_columns(bool f32, int step) { return f32 && step == 1 ? 3 : 2; }
+
 enum { MAXIMA, MEANS, EVEN_MEANS };       /* EVEN: of windows every 1 of as many taps each, which are summed as they are */
 
 template <int dtype, int mode, int SIZE, int STEP, int BEFORE> __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant__ bands p)
 {
-  typedef cover<BAND_ROWS, 1, SIZE, STEP, BEFORE> over;
+  typedef cover<BAND_ROWS, 1, SIZE, STEP, BEFORE, band_columns(dtype == QN_F32, STEP)> over;
   constexpr bool average = mode != MAXIMA, weighed = mode == MEANS;
-  constexpr int DOWN = over::DOWN, ACROSS = over::ACROSS, bytes = dtype == QN_F32 ? 4 : 2, E = 16 / bytes;
+  constexpr int DOWN = over::DOWN, ACROSS = over::ACROSS, COLUMNS = over::COLUMNS, bytes = dtype == QN_F32 ? 4 : 2, E = 16 / bytes;
   extern __shared__ uint4 stage[];
   char *const memory = (char *)stage;
   const int wide = p.out[2], high = p.out[1];
@@ -159,34 +163,36 @@ template <int dtype, int mode, int SIZE, int STEP, int BEFORE> __global__ void _
   const int64_t to = ((int64_t)plane * p.in[1] + top) * p.in[2];
   const int in_dx = (int)(to % E), down = (rows + BAND_ROWS - 1) / BAND_ROWS, across = p.by_across.by;
   char *const dx = memory + p.at_dx;
+  const int first_tap = p.include_pad ? INT32_MIN / 2 : 0;
+  const auto fewer = [&](int d, int start) { return max(first_tap - start, 0) + max(start + SIZE - (p.include_pad ? p.in[d] + p.after[d] : p.in[d]), 0); };
   for (int i = threadIdx.x; i < n * down * across; i += BAND_THREADS) {
-    const int q = cuda_quotient(i, p.by_across), k = n > 1 ? cuda_quotient(q, p.by_down) : 0, column = i - q * across, y0 = (q - k * down) * BAND_ROWS, x0 = column * 2;
-    const int oy = (top + y0) / STEP + over::first, ox = column * (2 / STEP) + over::first, at = (k * high + oy - o0) * wide + ox;
-    float sum[BAND_ROWS][2] = {};
+    const int q = cuda_quotient(i, p.by_across), k = n > 1 ? cuda_quotient(q, p.by_down) : 0, column = i - q * across, y0 = (q - k * down) * BAND_ROWS, x0 = column * COLUMNS;
+    const int oy = (top + y0) / STEP + over::first, ox = column * (COLUMNS / STEP) + over::first, at = (k * high + oy - o0) * wide + ox;
+    float sum[BAND_ROWS][COLUMNS] = {};
     uint32_t outside[ACROSS];             /* ~0: a window that is not there */
-    float    weight[ACROSS];              /* of means: SIZE to a window's taps across, which no float rounds */
+    float    weight[ACROSS];
 #pragma unroll
     for (int b = 0; b < ACROSS; b++) {
       outside[b] = (unsigned)(ox + b) < (unsigned)wide ? 0 : ~0u;
-      weight[b] = weighed && !p.even ? SIZE * p.inverse[taps_beside(p, 2, x0 + over::begin(b), SIZE)] : 1;
+      weight[b] = weighed && !p.even ? p.weight[fewer(2, x0 + over::begin(b))] : 1;
     }
 #pragma unroll
     for (int j = 0; j < DOWN; j++) {
       const uint32_t beyond = (unsigned)(oy + j) < (unsigned)high ? 0 : ~0u;
-      float line[2] = {};
+      float line[COLUMNS] = {};
 #pragma unroll
       for (int w = 0; w < ACROSS; w++) {
         const uint32_t none = outside[w] | beyond, bits = band_bits<dtype>(dy, in_dy + at + j * wide + w);
         if (average) {
           const float v = band_open<dtype>(bits & ~none);
 #pragma unroll
-          for (int b = 0; b < 2; b++)
+          for (int b = 0; b < COLUMNS; b++)
             if (over::covers(w, b)) line[b] = weighed ? fmaf(v, weight[w], line[b]) : line[b] + v;
         } else {
           const float v = band_open<dtype>(bits);
           const uint32_t chosen = (uint8_t)tap[in_tap + at + j * wide + w] | none;
 #pragma unroll
-          for (int b = 0; b < 2; b++)
+          for (int b = 0; b < COLUMNS; b++)
 #pragma unroll
             for (int a = 0; a < BAND_ROWS; a++)
               if (over::covers(w, b) && over::covers(j, a)) add_where(sum[a][b], chosen, over::tap(j, a) * SIZE + over::tap(w, b), v);
@@ -194,24 +200,26 @@ template <int dtype, int mode, int SIZE, int STEP, int BEFORE> __global__ void _
       }
       if (average) {
         float weight = 1;
-        if (weighed && !p.even) weight = SIZE * p.inverse[taps_beside(p, 1, top + y0 + over::begin(j), SIZE)];
+        if (weighed && !p.even) weight = p.weight[fewer(1, top + y0 + over::begin(j))];
 #pragma unroll
         for (int a = 0; a < BAND_ROWS; a++)
           if (over::covers(j, a))
 #pragma unroll
-            for (int b = 0; b < 2; b++) sum[a][b] = weighed ? fmaf(line[b], weight, sum[a][b]) : sum[a][b] + line[b];
+            for (int b = 0; b < COLUMNS; b++) sum[a][b] = weighed ? fmaf(line[b], weight, sum[a][b]) : sum[a][b] + line[b];
       }
     }
     const int place = in_dx + (k * p.in[1] + y0) * p.in[2] + x0;
 #pragma unroll
     for (int a = 0; a < BAND_ROWS; a++) {
       if (y0 + a >= rows) break;
-      if (average) sum[a][0] *= p.share, sum[a][1] *= p.share;
-      if (!p.pairs) {
-        edge_store<dtype>(dx, place + a * p.in[2], sum[a][0]);
-        if (x0 + 1 < p.in[2]) edge_store<dtype>(dx, place + a * p.in[2] + 1, sum[a][1]);
-      } else {
+#pragma unroll
+      for (int b = 0; b < COLUMNS; b++) sum[a][b] *= average ? p.share : 1;
+      if (COLUMNS == 2 && p.pairs) {
         pair_store<dtype>(dx, place + a * p.in[2], sum[a][0], sum[a][1]);
+      } else {
+#pragma unroll
+        for (int b = 0; b < COLUMNS; b++)
+          if (b == 0 || x0 + b < p.in[2]) edge_store<dtype>(dx, place + a * p.in[2] + b, sum[a][b]);
       }
     }
   }
@@ -253,7 +261,7 @@ static inline int64_t band_memory(bands *p, int64_t n, int64_t rows, int64_t byt
 /* So many planes, or rows of one, for a block that most of its threads have cells; bytes of shared memory; 0: too wide. */
 static inline int64_t band_choose(bands *p, int64_t bytes, int64_t units)
 {
-  int64_t across = qn_ceil_div(p->in[2], 2), down = qn_ceil_div(p->in[1], BAND_ROWS), many = qn_max_i64(1, p->count / (4 * units)), best = 0;
+  int64_t across = qn_ceil_div(p->in[2], band_columns(bytes == 4, p->step[1])), down = qn_ceil_div(p->in[1], BAND_ROWS), many = qn_max_i64(1, p->count / (4 * units)), best = 0;
   double most = 0;
   p->margin = (int32_t)qn_round_up((BAND_ROWS / p->step[1] + 2) * (int64_t)p->out[2] + 2, 16);
   for (int64_t n = 1; n <= qn_min_i64(many, 256); n++) {

@@ -20,10 +20,10 @@ struct gradient : pool {
 /* A place among fewer than 2^31; -1: none. */
 template <class I> __device__ __forceinline__ int place_among(I index) { return index == (int)index ? (int)index : -1; }
 
-/* Of R rows by two columns, and windows of SIZE every STEP from -BEFORE on. Cells begin at multiples of STEP, so that of the windows
+/* Of R rows by two columns or more, and windows of SIZE every STEP from -BEFORE on. Cells begin at multiples of STEP, so that of the windows
  * that cover some places of it, which they are and where they begin is known to the compiler: number 0 is `first` beyond (place / STEP). */
-template <int R, int C, int SIZE, int STEP, int BEFORE> struct cover {
-  static constexpr int ROWS = R, COLUMNS = 2, WORDS = (C + 3) / 4;
+template <int R, int C, int SIZE, int STEP, int BEFORE, int COLUMNS_ = 2> struct cover {
+  static constexpr int ROWS = R, COLUMNS = COLUMNS_, WORDS = (C + 3) / 4;
   static constexpr int first = (BEFORE - SIZE + 1) / STEP;
   static constexpr int DOWN = (ROWS - 1 + BEFORE) / STEP - first + 1, ACROSS = (COLUMNS - 1 + BEFORE) / STEP - first + 1;
   /* Where a window begins, from the cell; which of its taps a place is. */

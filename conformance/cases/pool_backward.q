@@ -143,3 +143,19 @@ pool_average_backward dy=f32/3x5x7x7 dx=f32/3x5x14x14 window=2 ; as=f16,bf16
 pool_average_backward dy=f32/1x3x3x3 dx=f32/1x3x9x18 window=3,6 ; as=f16,bf16
 pool_average_backward dy=f32/2x3x2x4 dx=f32/2x3x40x16 window=20,4 ; as=bf16
 pool_average_backward dy=f32/1x3x2x3x5 dx=f32/1x3x4x6x10 window=2 ; as=f16,bf16
+
+# planes in bands, windows every 1: one, two and three columns in the last cell; one row left; a plane of several bands; padding behind alone
+pool_average_backward dy=f32/3x5x17x16 dx=f32/3x5x17x16 window=3 stride=1 pad=1 ; as=bf16
+pool_average_backward dy=f32/3x5x9x17 dx=f32/3x5x9x17 window=3 stride=1 pad=1 include_pad=0 ; as=bf16
+pool_average_backward dy=f32/1x1x75x121 dx=f32/1x1x75x121 window=3 stride=1 pad=1 include_pad=0
+pool_average_backward dy=f32/2x3x9x11 dx=f32/2x3x10x12 window=3 stride=1 pad=1:0,1:0 include_pad=0
+pool_average_backward dy=f32/2x3x8x9 dx=f32/2x3x6x7 window=3 stride=1 pad=1:3,1:3 include_pad=0
+pool_average_backward dy=f32/2x3x8x9 dx=f32/2x3x6x7 window=3 stride=1 pad=1:3,1:3
+pool_max_backward dy=f32/3x5x9x17 indices=u8/3x5x9x17 dx=f32/3x5x9x17 window=3 stride=1 pad=1
+pool_max_backward dy=f32/3x5x8x19 x=f32/3x5x8x19 window=3 stride=1 pad=1
+
+# channels last, a word of them a lane: lanes of one image, of two and of several in a warp, and fewer images than would fill the last
+pool_max_backward dy=bf16/3x96x5x6/nhwc indices=u8/3x96x5x6/nhwc dx=bf16/3x96x9x11/nhwc window=3 stride=2 pad=1 ; as=f16
+pool_max_backward dy=bf16/5x40x6x9/nhwc indices=u8/5x40x6x9/nhwc dx=bf16/5x40x6x9/nhwc window=3 stride=1 pad=1 ; as=f16,f32
+pool_max_backward dy=bf16/9x8x6x9/nhwc indices=i64/9x8x6x9/nhwc dx=bf16/9x8x6x9/nhwc window=3 stride=1 pad=1 ; as=f32
+pool_max_backward dy=bf16/7x24x5x5/nhwc x=bf16/7x24x9x9/nhwc window=3 stride=2 pad=1 ; as=f32
