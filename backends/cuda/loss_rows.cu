@@ -1,6 +1,6 @@
 /* loss_rows.cu -- cross-entropy and its gradient where the classes of a row lie side by side and rows at one distance.
  *
- * Forward: a short row by a warp, in its registers; others by a block: each thread joins what it reads to its own maximum and sum of
+ * Forward: a short row by a warp or a quarter of one, in its registers; others by a block: each thread joins what it reads to its own maximum and sum of
  * exponentials, while what it will join next, of this row or of its next one, is on the way; then the threads join theirs. Reduced
  * losses: each block adds up those of its rows, the last block to finish adds up the blocks'.
  * Backward: a stretch of a row, two vectors of a thread, by some lanes of a warp or by a block. */
@@ -31,15 +31,17 @@ struct rows {
 
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
 
-enum { WARPS_BLOCK = 512, ROW_BLOCK = 128, FEW_ROWS = 64 };       /* FEW_ROWS: of one block */
+enum { WARPS_BLOCK = 512, ROW_BLOCK = 128, FEW_ROWS = 64, FEW_LANES = 8, FEW_WORDS = 32 };       /* FEW_ROWS: of one block */
 
-/* What the first lanes of a block's warps have, over all blocks. */
-template <int block> __device__ __forceinline__ void add_up(const rows &r, double sum, double count)
+/* What the first of so many lanes each have, over all blocks. */
+template <int block, int lanes> __device__ __forceinline__ void add_up(const rows &r, double sum, double count)
 {
   __shared__ double2 of[block / 32];
   __shared__ bool last;
   const int lane = threadIdx.x % 32;
-  const auto meet = [&] {                 /* the first warp gets what those lanes have */
+#pragma unroll
+  for (int o = lanes; o < 32; o *= 2) sum += __shfl_xor_sync(~0u, sum, o), count += __shfl_xor_sync(~0u, count, o);
+  const auto meet = [&] {                 /* the first warp gets what its first lanes have */
     if (lane == 0) of[threadIdx.x / 32] = make_double2(sum, count);
     __syncthreads();
     if (threadIdx.x >= 32) return;
@@ -86,26 +88,33 @@ __device__ __forceinline__ void put_loss(const rows &r, int64_t row, bool counts
   if (r.reduction == QN_REDUCTION_NONE) r.loss[row * r.loss_step] = loss;
 }
 
-/* A row by a warp; K: words of a lane. */
-template <int K, int whole> __global__ static void __launch_bounds__(WARPS_BLOCK, 2) loss_warps(const __grid_constant__ rows r)
+/* A row by neighbouring lanes of a warp; K: words of one. */
+template <int K, int lanes, int whole> __global__ static void __launch_bounds__(WARPS_BLOCK, 2) loss_warps(const __grid_constant__ rows r)
 {
-  constexpr int N = logits<whole>::N, side = WARPS_BLOCK / 32;
-  const int lane = threadIdx.x % 32;
+  constexpr int N = logits<whole>::N, side = WARPS_BLOCK / lanes, EDGES = lanes > EDGE_THREADS ? 1 : 2;
+  const int lane = threadIdx.x % lanes;
   double sum = 0, count = 0;
 #pragma unroll 1
-  for (int64_t row = blockIdx.x * (int64_t)side + threadIdx.x / 32; row < r.rows; row += (int64_t)gridDim.x * side) {
-    const logits<whole> x(r.x, whole, row * r.x_step, (int)r.classes);
-    const int end = x.edge(lane);
+  for (int64_t of_warp = blockIdx.x * (int64_t)side + threadIdx.x / 32 * (32 / lanes); of_warp < r.rows; of_warp += (int64_t)gridDim.x * side) {
+    const int64_t row = of_warp + threadIdx.x % 32 / lanes;
+    const bool here = lanes == 32 || row < r.rows;        /* a row's lanes stay, for the warp's others */
+    const logits<whole> x(r.x, whole, here ? row * r.x_step : 0, here ? (int)r.classes : 0);
     held<whole> q[K];
     joint j = { -INFINITY, 0, 0 };
-    float edge = -INFINITY, chosen = 0;
+    float edge[EDGES], chosen = 0;
+    int end[EDGES];
 #pragma unroll
-    for (int k = 0; k < K; k++) q[k].load(x, lane + 32 * k);
-    if (end >= 0) edge = logit(r.x, whole, x.at + end);
-    const int64_t label = r.label(row);
+    for (int k = 0; k < K; k++) q[k].load(x, lane + lanes * k);
+#pragma unroll
+    for (int i = 0; i < EDGES; i++) {
+      end[i] = x.edge(lane + lanes * i);
+      edge[i] = end[i] >= 0 ? logit(r.x, whole, x.at + end[i]) : -INFINITY;
+    }
+    const int64_t label = here ? r.label(row) : -1;
     if (label >= 0 && label < r.classes) chosen = logit(r.x, whole, x.at + label);
     float v[K][N];
-    j.m = edge;
+#pragma unroll
+    for (int i = 0; i < EDGES; i++) j.m = fmaxf(j.m, edge[i]);
 #pragma unroll
     for (int k = 0; k < K; k++) {
       q[k].open(v[k]);
@@ -113,23 +122,26 @@ template <int K, int whole> __global__ static void __launch_bounds__(WARPS_BLOCK
       for (int e = 0; e < N; e++) j.m = fmaxf(j.m, v[k][e]);
     }
 #pragma unroll
-    for (int o = 16; o; o >>= 1) j.m = fmaxf(j.m, __shfl_xor_sync(~0u, j.m, o));
+    for (int o = lanes / 2; o; o >>= 1) j.m = fmaxf(j.m, __shfl_xor_sync(~0u, j.m, o));
     const float by = joint::shift(j.m);
-    j.s = exp_of(edge - by);
-    if (end >= 0) j.sum = edge;
+#pragma unroll
+    for (int i = 0; i < EDGES; i++) {
+      j.s += exp_of(edge[i] - by);
+      if (end[i] >= 0) j.sum += edge[i];
+    }
 #pragma unroll
     for (int k = 0; k < K; k++) {
 #pragma unroll
       for (int e = 0; e < N; e++) j.s += exp_of(v[k][e] - by);
-      if (r.smoothing > 0 && lane + 32 * k < x.w.count)
+      if (r.smoothing > 0 && lane + lanes * k < x.w.count)
 #pragma unroll
         for (int e = 0; e < N; e++) j.sum += v[k][e];
     }
-    j.s = warp_sum(j.s);
-    if (r.smoothing > 0) j.sum = warp_sum(j.sum);
-    if (lane == 0) put_loss(r, row, label != r.ignore, j, chosen, sum, count);
+    j.s = warp_sum<lanes>(j.s);
+    if (r.smoothing > 0) j.sum = warp_sum<lanes>(j.sum);
+    if (lane == 0 && here) put_loss(r, row, label != r.ignore, j, chosen, sum, count);
   }
-  if (r.part) add_up<WARPS_BLOCK>(r, sum, count);
+  if (r.part) add_up<WARPS_BLOCK, lanes>(r, sum, count);
 }
 
 /* A row by a block; K: words of a thread at once. */
@@ -170,7 +182,7 @@ template <int K, int whole> __global__ static void __launch_bounds__(ROW_BLOCK, 
     j.join_warp();
     if (t == 0) put_loss(r, row, counts, j, chosen, sum, count);
   }
-  if (r.part) add_up<ROW_BLOCK>(r, sum, count);
+  if (r.part) add_up<ROW_BLOCK, 32>(r, sum, count);
 }
 
 /* ---- backward ------------------------------------------------------------------------------------------------------ */
@@ -250,7 +262,8 @@ struct state {
 
 template <int whole> static const void *kernel_of(int64_t words)
 {
-  return words <= 32 ? (const void *)loss_warps<1, whole> : words <= 128 ? (const void *)loss_warps<4, whole> : (const void *)loss_rows<4, whole>;
+  if (words <= FEW_WORDS) return words <= FEW_LANES ? (const void *)loss_warps<1, FEW_LANES, whole> : (const void *)loss_warps<4, FEW_LANES, whole>;
+  return words <= 128 ? (const void *)loss_warps<4, 32, whole> : (const void *)loss_rows<4, whole>;
 }
 static const void *backward_kernel_of(uint32_t whole)
 {
@@ -281,7 +294,8 @@ static void choose_shape(state *s, const qn_device *device, uint32_t whole)
   const bool warps = whole && words <= 128;
   s->kernel = whole == QN_F32 ? kernel_of<QN_F32>(words) : whole == QN_F16 ? kernel_of<QN_F16>(words) : whole ? kernel_of<QN_BF16>(words) : (const void *)loss_rows<1, 0>;
   s->threads = warps ? WARPS_BLOCK : ROW_BLOCK;
-  s->blocks = (unsigned)qn_min_i64(qn_ceil_div(s->r.rows, warps ? s->r.rows <= FEW_ROWS ? FEW_ROWS : WARPS_BLOCK / 32 : 1), (int64_t)device->units * (1024 / s->threads));
+  const int64_t side = !warps ? 1 : s->r.rows <= FEW_ROWS ? FEW_ROWS : WARPS_BLOCK / (words <= FEW_WORDS ? FEW_LANES : 32);
+  s->blocks = (unsigned)qn_min_i64(qn_ceil_div(s->r.rows, side), (int64_t)device->units * (1024 / s->threads));
 }
 
 static qn_status prepare(const qn_request *request, qn_prepared *out)

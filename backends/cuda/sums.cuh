@@ -1,10 +1,11 @@
 /* sums.cuh -- sums over the threads of a warp and of a block: the same tree every time, and everyone gets it. */
 #pragma once
 
-template <class T> __device__ __forceinline__ T warp_sum(T v)
+/* lanes: neighbouring ones. */
+template <int lanes = 32, class T> __device__ __forceinline__ T warp_sum(T v)
 {
 #pragma unroll
-  for (int o = 16; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
+  for (int o = lanes / 2; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
   return v;
 }
 

@@ -82,3 +82,9 @@ out c
 # a quotient of a mean that vanishes, or is beyond f32
 cross_entropy_backward dy=f32/1x1 x=f32/1x3 labels=i32/1x1 lse=f32/1x1 count=f32/1x1 reduction=mean ; labels=0..2 dy.is=1.4e-45 count.is=3 lse.is=-80 x.is=1,2,3 plain=1
 cross_entropy_backward dy=f32/1x1 x=f32/1x3 labels=i32/1x1 lse=f32/1x1 count=f32/1x1 reduction=mean ; labels=0..2 dy.is=3e38 count.is=1e-40 lse.is=500 x.is=1,2,3 plain=1
+
+# few classes: several rows of a warp, of which the last have none
+cross_entropy x=f32/67x32 labels=i32/67x1 reduction=mean lse=? count=? ignore=3 ; labels=-1..33 as=bf16,f16
+cross_entropy x=bf16/130x61 labels=i64/130x1 reduction=sum smoothing=0.1 lse=? ; labels=0..60
+cross_entropy x=f32/64x29 labels=i32/64x1 smoothing=0.2 lse=? ; labels=0..28 x.fill=special
+cross_entropy x=f32/67x101 labels=i32/67x1 reduction=mean lse=? count=? smoothing=0.1 ; labels=0..100 as=bf16
