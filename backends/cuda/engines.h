@@ -79,6 +79,7 @@
   X(pool_scatter)     \
   X(pool_strips)      \
   X(pool_flat)        \
+  X(pool_global)      \
   X(pool_planes)      \
   X(pool_vector)      \
   X(pool_tiles)       \

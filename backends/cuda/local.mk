@@ -148,6 +148,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pool_drops.cu \
   backends/cuda/pool_falls.cu \
   backends/cuda/pool_flat.cu \
+  backends/cuda/pool_global.cu \
   backends/cuda/pool_lp.cu \
   backends/cuda/pool_means.cu \
   backends/cuda/pool_planes.cu \

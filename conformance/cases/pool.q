@@ -181,3 +181,12 @@ pool_average x=f32/3x5x7x13 window=3 stride=1 pad=1 include_pad=0 ; as=bf16
 pool_average x=f16/3x5x6x9 window=3 stride=1 pad=1 include_pad=0
 pool_average x=bf16/3x5x11x7 window=3 stride=1 pad=1
 pool_average x=f32/40x3x1x3 window=3 stride=1 pad=1 include_pad=0 ; as=f16
+
+# windows that are all of a small plane: its bytes a multiple of 16, of 4, of 2; planes that are no multiple of 32
+pool_average x=f32/5x7x7x7 ; as=bf16,f16
+pool_max x=f32/5x7x7x7 window=7 ; x.fill=special as=bf16,f16
+pool_average x=f32/3x11x8x6 window=8,6 include_pad=0 ; as=bf16,f16
+pool_max x=f32/3x11x14x14 ; as=bf16,f16
+pool_average x=f32/2x40x2x5x3 ; as=bf16,f16
+pool_max x=f32/2x3x250 ; x.fill=special
+pool_adaptive_average x=bf16/3x30x6x7 size=1
