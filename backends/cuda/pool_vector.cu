@@ -355,7 +355,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const bool splits = indices < 0 && !st.small && p.size[1] >= 4 && !(p.average && r->demands->determinism >= QN_DET_BATCH);
   if (splits && p.average) out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
   if (splits)
-    while (st.p.splits < 8 && st.p.splits * 4 <= (uint32_t)p.size[1] && st.p.splits * st.p.units < 2048u * (uint32_t)r->device->units) st.p.splits *= 2;
+    while (st.p.splits < 8 && st.p.splits * 2 <= (uint32_t)p.size[1] && st.p.splits * st.p.units < 2048u * (uint32_t)r->device->units) st.p.splits *= 2;
   return cuda_keep(out, &st, sizeof st);
 }
 
