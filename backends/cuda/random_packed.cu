@@ -98,7 +98,9 @@ __device__ __forceinline__ void normal(const problem &p, uint32_t first, uint32_
 {
   const float v = (float)(int32_t)((first >> 8) + 1) * 0x1p-24f, g = 1 - v;
   const float series = fmaf(fmaf(fmaf(fmaf(fmaf(0.834015727f, g, 0.189716339f), g, 0.537230372f), g, 0.663790107f), g, 1.00007987f), g, 1.99999964f);
-  const float radius = root_near(g < 0.3125f ? series * g : log2_near(v) * -1.38629436f) * p.deviation;
+  float square = log2_near(v) * -1.38629436f;
+  if (g < 0.3125f) square = series * g;
+  const float radius = root_near(square) * p.deviation;
 
   const uint32_t turn = second + (1u << 29);      /* the quarter is in its upper two bits, what remains in the next 22 */
   const float t = __uint_as_float(__funnelshift_r(turn << 2, 0x3f800000u >> 22, 10)) - 1.25f, z = t * t;      /* half turns */
