@@ -145,7 +145,7 @@ template <class T> __global__ static void __launch_bounds__(THREADS) transform_p
 }
 
 /* Each sum begins with its first term, so that one alone keeps its bits. */
-template <class T, int dtype> __global__ static void __launch_bounds__(THREADS) transform_pad_tiles_backward(const __grid_constant__ tiling p)
+template <class T, int dtype> __global__ static void __launch_bounds__(THREADS, sizeof(T) == 2 ? 8 : 6) transform_pad_tiles_backward(const __grid_constant__ tiling p)
 {
   constexpr int E = sizeof(T), V = VECTOR / E;
   extern __shared__ __align__(16) char room[];
