@@ -34,6 +34,12 @@ __device__ __forceinline__ float fn_exp2(float x)          /* a subnormal result
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+__device__ __forceinline__ float fn_reciprocal(float x)   /* the same */
+{
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 __device__ __forceinline__ float fn_phi_given(float x, float bell)         /* bell = e^(-x^2/2) */
 {
   float t, r = 0.0341215329f;

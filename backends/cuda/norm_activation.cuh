@@ -6,18 +6,20 @@
 struct norm_activation { uint32_t op; float beta; };      /* QN_OP_...: one of these; 0: none */
 
 #define NORM_ACTIVATIONS(X) X(RELU) X(GELU) X(GELU_TANH) X(SILU)
-/* v sigmoid(x), to what f16 and bf16 hold: by e^(-|x|/2), twice, where e^x may be subnormal. */
-__device__ __forceinline__ float norm_times_sigmoid(float v, float x)
+/* v sigmoid(-c), to what f16 and bf16 hold; c: in factors of 2, u times `by`. All of the quotient is 2^-20 of itself: e^c is finite as long as
+ * the result is not 0, and the factor of v as fine as that, subnormal or not. */
+__device__ __forceinline__ float norm_times_sigmoid(float v, float u, float by)
 {
-  const float h = fn_exp2(fabsf(x) * -0.72134752044448170f), part = x < 0 ? h : 1;
-  return v * part * fn_ratio(part, fmaf(h, h, 1.f));
+  const float e = fn_exp2(fmaf(u, by, -20.f));
+  return v * (fn_reciprocal(e + 0x1p-20f) * 0x1p-20f);
 }
 /* rounded: v goes to 16 bits. */
 template <bool rounded, int N> __device__ __forceinline__ void activate(const norm_activation &a, float (&v)[N])
 {
   if (rounded && (a.op == QN_OP_SILU || a.op == QN_OP_GELU_TANH)) {
+    const float by = -1.4426950408889634f * (a.op == QN_OP_SILU ? a.beta : 1.f);
 #pragma unroll
-    for (int i = 0; i < N; i++) v[i] = norm_times_sigmoid(v[i], a.op == QN_OP_SILU ? a.beta * v[i] : fn_twice_u(v[i]));
+    for (int i = 0; i < N; i++) v[i] = norm_times_sigmoid(v[i], a.op == QN_OP_SILU ? v[i] : fn_twice_u(v[i]), by);
     return;
   }
   switch (a.op) {
