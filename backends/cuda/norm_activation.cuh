@@ -1,32 +1,41 @@
 /* norm_activation.cuh -- the one activation behind a normalization that is taken where the values are. */
 #pragma once
+#include <type_traits>
 #include "chain.h"
 #include "functions.cuh"
 
 struct norm_activation { uint32_t op; float beta; };      /* QN_OP_...: one of these; 0: none */
 
 #define NORM_ACTIVATIONS(X) X(RELU) X(GELU) X(GELU_TANH) X(SILU)
-/* v sigmoid(-c), to what f16 and bf16 hold; c: in factors of 2, u times `by`. All of the quotient is 2^-20 of itself: e^c is finite as long as
- * the result is not 0, and the factor of v as fine as that, subnormal or not. */
+/* v / (1 + 2^(u by)), to what f16 and bf16 hold. Both terms of the divisor are 2^-20 of themselves: it is finite as long as the result is not
+ * 0, and what v is multiplied by last has the digits that the result has, be it subnormal. */
 __device__ __forceinline__ float norm_times_sigmoid(float v, float u, float by)
 {
   const float e = fn_exp2(fmaf(u, by, -20.f));
   return v * (fn_reciprocal(e + 0x1p-20f) * 0x1p-20f);
 }
-/* rounded: v goes to 16 bits. */
-template <bool rounded, int N> __device__ __forceinline__ void activate(const norm_activation &a, float (&v)[N])
+/* op: 0, or one of those. rounded: v goes to 16 bits. */
+template <bool rounded, uint32_t op, int N> __device__ __forceinline__ void activate(float beta, float (&v)[N])
 {
-  if (rounded && (a.op == QN_OP_SILU || a.op == QN_OP_GELU_TANH)) {
-    const float by = -1.4426950408889634f * (a.op == QN_OP_SILU ? a.beta : 1.f);
 #pragma unroll
-    for (int i = 0; i < N; i++) v[i] = norm_times_sigmoid(v[i], a.op == QN_OP_SILU ? v[i] : fn_twice_u(v[i]), by);
-    return;
-  }
+  for (int i = 0; i < N; i++)
+    if (rounded && op == QN_OP_SILU) v[i] = norm_times_sigmoid(v[i], v[i], -1.4426950408889634f * beta);
+    else if (rounded && op == QN_OP_GELU_TANH) v[i] = norm_times_sigmoid(v[i], fn_twice_u(v[i]), -1.4426950408889634f);
+    else if (op) v[i] = fn_unary(op, v[i], 0.f, beta);
+}
+/* f(op), of a constant's type: what it loops over asks no more which it is. */
+template <class F> __device__ __forceinline__ void with_activation(const norm_activation &a, F f)
+{
   switch (a.op) {
-#define ACT(name) case QN_OP_##name: _Pragma("unroll") for (int i = 0; i < N; i++) v[i] = fn_unary(QN_OP_##name, v[i], 0.f, a.beta); break;
+#define ACT(name) case QN_OP_##name: f(std::integral_constant<uint32_t, QN_OP_##name>()); return;
   NORM_ACTIVATIONS(ACT)
 #undef ACT
+  default: f(std::integral_constant<uint32_t, 0>());
   }
+}
+template <bool rounded, int N> __device__ __forceinline__ void activate(const norm_activation &a, float (&v)[N])
+{
+  with_activation(a, [&](auto op) { activate<rounded, decltype(op)::value>(a.beta, v); });
 }
 
 /* Whether what is left of a chain is one activation, or nothing. relu: one was taken from its front. */

@@ -26,15 +26,17 @@ enum { THREADS = 512, MAX_OUTER = 4, MOST_PARTS = 8 };
 struct bands {
   void    *p[TENSORS];
   uint32_t dtype[TENSORS];
-  cuda_divisor by_dim[MAX_OUTER];         /* the dims that items are counted by, innermost first; 1 where there are fewer */
+  int32_t  dims;
+  cuda_divisor by_dim[MAX_OUTER];         /* the dims that items are counted by, innermost first */
   int64_t  stride[TENSORS][MAX_OUTER];
   int64_t  line_step[2], group_step[TENSORS], run_step[4];  /* run_step: of scale, shift and their gradients, from element to element of a run */
   int32_t  lines, share, parts;           /* of an item, of a block's part of it; blocks */
   int32_t  lanes, rows;                   /* words of a line, a thread for each; lines at once */
   int32_t  groups, run;                   /* of an item; elements of a group in a line */
-  cuda_divisor by_run;
+  cuda_divisor by_run, by_lanes, by_rows, by_parts;
+  int32_t  join_bits;                     /* 2^so many threads join what there is of a group */
   int32_t  folds;                         /* groups of which a word may have elements: 1, 2, or one for each element */
-  bool     joins, centred;                /* joins: lanes divide a warp, whose lines are added up there */
+  bool     joins, centred, leaves;        /* joins: lanes divide a warp, whose lines are added up there; leaves: mean, rstd or what runs */
   float    eps, inverse, momentum, unbiased;      /* inverse: of a group's length; unbiased: that less 1 */
   norm_activation act;
   const void *dy;                         /* lies as x does */
@@ -47,6 +49,7 @@ struct bands {
     int64_t at = 0;
 #pragma unroll
     for (int d = 0; d < MAX_OUTER; d++) {
+      if (d == dims) break;
       const int q = cuda_quotient(item, by_dim[d]);
       at += (item - q * (int)by_dim[d].by) * stride[t][d];
       item = q;
@@ -71,13 +74,13 @@ struct mine {
   __device__ __forceinline__ mine(const bands &a)
   {
     const int t = threadIdx.x;
-    row = (uint32_t)t / (uint32_t)a.lanes, lane = t - row * a.lanes, active = a.rows * a.lanes;
+    row = cuda_quotient(t, a.by_lanes), lane = t - row * a.lanes, active = a.rows * a.lanes;
     item = blockIdx.x, rank = 0;
 #if __CUDA_ARCH__ >= 900
-    if (a.parts > 1) rank = (int)cluster_rank(), item = (uint32_t)item / (uint32_t)a.parts;
+    if (a.parts > 1) rank = (int)cluster_rank(), item = cuda_quotient(item, a.by_parts);
 #endif
     const int lines = min(a.share, a.lines - rank * a.share);
-    count = row < a.rows && row < lines ? (uint32_t)(lines - row + a.rows - 1) / (uint32_t)a.rows : 0;
+    count = row < a.rows && row < lines ? cuda_quotient(lines - row + a.rows - 1, a.by_rows) : 0;
     line = (int64_t)rank * a.share + row;
   }
   /* Where its first word is in x or y, and from one to the next: bytes. */
@@ -90,12 +93,13 @@ struct mine {
   __device__ __forceinline__ int teller(const bands &a) const { return a.joins ? threadIdx.x / 32 : row; }
 };
 
-/* A cluster's blocks tell one another of each group: a barrier of each counts the bytes. All threads, but `tell`: a warp. */
+/* A cluster's blocks tell one another of each group: a barrier of each counts the bytes. All threads, but `tell`. */
 struct meeting {
   const bands &a;
   float4  *heard;                         /* [parts, groups] */
   uint32_t bar;
 
+  /* Before anything is loaded. */
   __device__ __forceinline__ void begin() const
   {
 #if __CUDA_ARCH__ >= 900
@@ -106,7 +110,7 @@ struct meeting {
       barrier_expect(bar, a.parts * a.groups * (int)sizeof(float4));
     }
     __syncwarp();
-    cluster_arrive();
+    cluster_arrive_relaxed();
 #endif
   }
   __device__ __forceinline__ void ready() const
@@ -115,12 +119,12 @@ struct meeting {
     if (a.parts > 1) cluster_wait();
 #endif
   }
-  __device__ __forceinline__ void tell(int rank, int g, float x, float y, float z) const
+  __device__ __forceinline__ void tell(int rank, int g, float x, float y, float z, int width) const        /* so many threads, a power of 2 */
   {
-    const int to = threadIdx.x % 32;
-    if (a.parts == 1 && to == 0) heard[g] = make_float4(x, y, z, 0);
+    const int first = threadIdx.x & (width - 1);
+    if (a.parts == 1 && first == 0) heard[g] = make_float4(x, y, z, 0);
 #if __CUDA_ARCH__ >= 900
-    if (a.parts > 1 && to < a.parts)
+    for (int to = first; a.parts > 1 && to < a.parts; to += width)
       cluster_send(cluster_address(shared_address(heard + rank * a.groups + g), to), x, y, z, 0, cluster_address(bar, to));
 #endif
   }
@@ -135,7 +139,8 @@ struct meeting {
 
 /* Shared memory behind the words. Sums of a row of threads, or of a warp, are told by lane and, of its word, by group. */
 struct board {
-  float  *mean, *rstd, *scale, *shift;    /* of each element of a line */
+  float  *scale, *shift;                  /* of each element of a line */
+  float2 *known;                          /* of each group: mean, rstd */
   float4 *heard;                          /* [parts, groups] */
   float2 *told;                           /* [tellers, lanes, folds]: mean, squares */
   float  *count;                          /* [tellers]: lines */
@@ -143,13 +148,13 @@ struct board {
   static __host__ __device__ int tellers(const bands &a, int threads) { return a.joins ? threads / 32 : a.rows; }
   static __host__ __device__ int64_t bytes(const bands &a, int threads, int E)
   {
-    return 16 * (int64_t)a.lanes * E + (a.parts > 1 ? 16 * a.parts * a.groups : 0) + tellers(a, threads) * ((int64_t)a.lanes * a.folds * 8 + 4);
+    return 8 * ((int64_t)a.lanes * E + a.groups) + (a.parts > 1 ? 16 * a.parts * a.groups : 0) + tellers(a, threads) * ((int64_t)a.lanes * a.folds * 8 + 4);
   }
   __device__ board(const bands &a, uint4 *words, int E)
   {
-    mean = (float *)(words + a.share * a.lanes), rstd = mean + a.lanes * E, scale = rstd + a.lanes * E, shift = scale + a.lanes * E;
+    scale = (float *)(words + a.share * a.lanes), shift = scale + a.lanes * E;
     heard = (float4 *)(shift + a.lanes * E);
-    told = (float2 *)(heard + (a.parts > 1 ? a.parts * a.groups : 0));
+    known = (float2 *)(heard + (a.parts > 1 ? a.parts * a.groups : 0)), told = known + a.groups;
     count = (float *)(told + tellers(a, blockDim.x) * a.lanes * a.folds);
   }
 };
@@ -175,12 +180,15 @@ template <int N, int E> __device__ __forceinline__ void tell(const bands &a, flo
   to[0] = make_float2(m[0], s[0]), to[1] = make_float2(m[1], s[1]);
 }
 
-/* What was told of group g. A warp; everyone gets it. */
+/* What was told of group g. As many neighbouring lanes as join it; all of them get it. */
 template <int E> __device__ __forceinline__ moments gather(const bands &a, const board &b, int g)
 {
-  const int begin = g * a.run, end = begin + a.run, unit = a.folds > 2 ? 1 : E, first = begin / unit, width = (end - 1) / unit - first + 1;
-  return warp_join_all(board::tellers(a, blockDim.x) * width, [&](int i) -> moments {
-    const int teller = i / width, u = first + i - teller * width, pitch = a.lanes * (a.folds > 2 ? E : 1);
+  const bool each = a.folds > 2;          /* told of elements, not of words */
+  const int begin = g * a.run, end = begin + a.run, unit = each ? 1 : E, first = each ? begin : begin / E, width = (each ? end - 1 : (end - 1) / E) - first + 1;
+  const int pitch = a.lanes * (each ? E : 1);
+  const float inverse = __fdividef(1, (float)width);      /* far from a whole number by more than it is wrong */
+  return lanes_join_all(1 << a.join_bits, board::tellers(a, blockDim.x) * width, [&](int i) -> moments {
+    const int teller = (int)(((float)i + .5f) * inverse), u = first + i - teller * width;
     const float2 q = b.told[a.folds == 2 ? (teller * pitch + u) * 2 + (u * unit < begin) : teller * pitch + u];
     return { q.x, q.y, b.count[teller] * (float)(min(end, u * unit + unit) - max(begin, u * unit)) };
   });
@@ -194,8 +202,9 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) nor
   __shared__ uint64_t all_heard;
   const board b(a, words, E);
   const meeting others = { a, b.heard, shared_address(&all_heard) };
+  others.begin();
   const mine m(a);
-  const int t = threadIdx.x, warp = t / 32, warps = blockDim.x / 32, of_warp = t % 32, half = (m.count + 1) / 2;
+  const int t = threadIdx.x, of_warp = t % 32, half = (m.count + 1) / 2;
 
   const char *x = (const char *)a.p[X] + m.start<whole>(a, X);
   const int64_t x_step = m.step<whole>(a, X), y_step = m.step<whole>(a, Y);
@@ -206,7 +215,6 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) nor
   };
   fetch(0, half);                         /* measured while the others come */
   fetch(half, m.count);
-  others.begin();
   const int64_t scales = a.place(m.item, SCALE), shifts = a.place(m.item, SHIFT);
   for (int i = t; i < a.lanes * E; i += blockDim.x) b.scale[i] = a.parameter(SCALE, scales, i, 1), b.shift[i] = a.parameter(SHIFT, shifts, i, 0);
 
@@ -252,42 +260,52 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) nor
   __syncthreads();
 
   others.ready();
-  for (int g = warp; g < a.groups && a.parts > 1; g += warps) {
-    const moments ours = gather<E>(a, b, g);
-    others.tell(m.rank, g, ours.mean, ours.squares, ours.count);
+  const int width = 1 << a.join_bits, first = t >> a.join_bits, apart = blockDim.x >> a.join_bits;
+  const int warp_first = of_warp >> a.join_bits;      /* a warp's threads stay together */
+  for (int g = first; g - warp_first < a.groups && a.parts > 1; g += apart) {
+    const moments ours = gather<E>(a, b, min(g, a.groups - 1));
+    if (g < a.groups) others.tell(m.rank, g, ours.mean, ours.squares, ours.count, width);
   }
+  char *const y = (char *)a.p[Y] + m.start<whole>(a, Y);
   others.wait();
-  for (int g = warp; g < a.groups; g += warps) {
-    const moments all = a.parts > 1 ? warp_join_all(a.parts, [&](int i) { return moments::unpack(b.heard[i * a.groups + g]); }) : gather<E>(a, b, g);
-    const float var = all.squares * a.inverse, rstd = 1 / sqrtf(var + a.eps);
-    for (int i = g * a.run + of_warp; i < (g + 1) * a.run; i += 32) b.mean[i] = all.mean, b.rstd[i] = rstd;
-    if (m.rank == 0 && of_warp == 0) {
-      a.put(MEAN, a.place(m.item, MEAN) + g * a.group_step[MEAN], all.mean);
-      a.put(RSTD, a.place(m.item, RSTD) + g * a.group_step[RSTD], rstd);
-      a.put(NEW_MEAN, a.place(m.item, NEW_MEAN) + g * a.group_step[NEW_MEAN],
-            (1 - a.momentum) * a.get(RUNNING_MEAN, a.place(m.item, RUNNING_MEAN) + g * a.group_step[RUNNING_MEAN]) + a.momentum * all.mean);
-      a.put(NEW_VAR, a.place(m.item, NEW_VAR) + g * a.group_step[NEW_VAR],
-            (1 - a.momentum) * a.get(RUNNING_VAR, a.place(m.item, RUNNING_VAR) + g * a.group_step[RUNNING_VAR]) + a.momentum * all.squares * a.unbiased);
-    }
+  for (int g = first; g - warp_first < a.groups; g += apart) {
+    const int here = min(g, a.groups - 1);
+    const moments all = a.parts == 1 ? gather<E>(a, b, here)
+                                     : lanes_join_all(width, a.parts, [&](int i) { return moments::unpack(b.heard[i * a.groups + here]); });
+    const float rstd = 1 / sqrtf(all.squares * a.inverse + a.eps);
+    if ((t & (width - 1)) || g >= a.groups) continue;
+    b.known[g] = make_float2(all.mean, rstd);
+    if (!a.leaves || m.rank) continue;
+    a.put(MEAN, a.place(m.item, MEAN) + g * a.group_step[MEAN], all.mean);
+    a.put(RSTD, a.place(m.item, RSTD) + g * a.group_step[RSTD], rstd);
+    a.put(NEW_MEAN, a.place(m.item, NEW_MEAN) + g * a.group_step[NEW_MEAN],
+          (1 - a.momentum) * a.get(RUNNING_MEAN, a.place(m.item, RUNNING_MEAN) + g * a.group_step[RUNNING_MEAN]) + a.momentum * all.mean);
+    a.put(NEW_VAR, a.place(m.item, NEW_VAR) + g * a.group_step[NEW_VAR],
+          (1 - a.momentum) * a.get(RUNNING_VAR, a.place(m.item, RUNNING_VAR) + g * a.group_step[RUNNING_VAR]) + a.momentum * all.squares * a.unbiased);
   }
   __syncthreads();
+  if (!m.count) return;
 
   float mean[N], rstd[N], scale[E], shift[E];
-  if (m.count) {
 #pragma unroll
-    for (int e = 0; e < N; e++) mean[e] = b.mean[m.lane * E + e], rstd[e] = b.rstd[m.lane * E + e];
-#pragma unroll
-    for (int e = 0; e < E; e++) scale[e] = b.scale[m.lane * E + e], shift[e] = b.shift[m.lane * E + e];
+  for (int e = 0; e < N; e++) {
+    const float2 s = b.known[cuda_quotient(m.lane * E + e, a.by_run)];
+    mean[e] = s.x, rstd[e] = s.y;
   }
-  char *y = (char *)a.p[Y] + m.start<whole>(a, Y);
+#pragma unroll
+  for (int e = 0; e < E; e++) scale[e] = b.scale[m.lane * E + e], shift[e] = b.shift[m.lane * E + e];
+  with_activation(a.act, [&](auto op) {
+    char *to = y;
+    const uint4 *from_word = words + t;
 #pragma unroll 2
-  for (int k = 0; k < m.count; k++, y += y_step) {
-    vector_open<whole>(v, 0, words[k * m.active + t]);
+    for (int k = 0; k < m.count; k++, to += y_step, from_word += m.active) {
+      vector_open<whole>(v, 0, *from_word);
 #pragma unroll
-    for (int e = 0; e < E; e++) v[e] = fmaf((v[e] - mean[e % N]) * rstd[e % N], scale[e], shift[e]);
-    if (a.act.op) activate<whole != QN_F32>(a.act, v);
-    *(uint4 *)y = vector_close<whole>(v, 0);
-  }
+      for (int e = 0; e < E; e++) v[e] = fmaf((v[e] - mean[e % N]) * rstd[e % N], scale[e], shift[e]);
+      activate<whole != QN_F32, decltype(op)::value>(a.act.beta, v);
+      *(uint4 *)to = vector_close<whole>(v, 0);
+    }
+  });
 }
 
 /* ---- the gradient ----------------------------------------------------------------------------------------------------- */
@@ -318,6 +336,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 
   __shared__ uint64_t all_heard;
   const gradient_board b(a, words, E);
   const meeting others = { a, b.heard, shared_address(&all_heard) };
+  others.begin();
   const mine m(a);
   uint4 *dys = words + a.share * a.lanes;
   const int t = threadIdx.x, warp = t / 32, warps = blockDim.x / 32, of_warp = t % 32;
@@ -330,7 +349,6 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 
     copy_async<16>(shared_address(dys + k * m.active + t), dy, 16);
   }
   copy_async_commit();
-  others.begin();
   const int64_t scales = a.place(m.item, SCALE), means = a.place(m.item, MEAN), rstds = a.place(m.item, RSTD);
   for (int i = t; i < line_elements; i += blockDim.x) {
     const int g = cuda_quotient(i, a.by_run);
@@ -368,7 +386,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 
       const float w = a.spread ? b.scale[p] : 1;
       sum += w * q.x, along += w * q.y;
     }
-    others.tell(m.rank, g, warp_sum(sum), warp_sum(along), 0);
+    others.tell(m.rank, g, warp_sum(sum), warp_sum(along), 0, 32);
   }
   for (int p = t; a.sums && p < line_elements; p += blockDim.x) {
     float2 sum = make_float2(0, 0);
@@ -474,6 +492,8 @@ static bool share_out(state *s, const qn_device *device, const qn_nest *outer, i
   if (words > threads || parts > a.lines) return false;
   a.lanes = (int32_t)words, a.groups = (int32_t)groups, a.parts = (int32_t)parts;
   a.rows = (int32_t)(threads / words), a.joins = 32 % words == 0;
+  a.by_lanes = cuda_divide_by(a.lanes), a.by_rows = cuda_divide_by(a.rows), a.by_parts = cuda_divide_by(parts);
+  for (a.join_bits = 5; a.join_bits > 0 && groups << a.join_bits > threads;) a.join_bits--;
   a.share = (int32_t)qn_ceil_div(a.lines, parts);
   if ((parts - 1) * a.share >= a.lines) return false;         /* none is without lines */
   const int64_t kept = a.share * words * 16;
@@ -481,6 +501,7 @@ static bool share_out(state *s, const qn_device *device, const qn_nest *outer, i
   if (shared > qn_min_i64((int64_t)device->shared_per_unit / resident - 1024, (int64_t)device->shared_per_block) - 16) return false;
   s->threads = threads, s->shared = (uint32_t)shared;
   const int g = outer->rank - 1;
+  a.dims = outer->rank;
   for (int d = 0; d < MAX_OUTER; d++) {
     const int from = g - d;
     a.by_dim[d] = cuda_divide_by(from < 0 ? 1 : d == 0 ? outer->dim[from] / groups : outer->dim[from]);
@@ -548,6 +569,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "a band must fit into the shared memory of a block or of a cluster's", "x", "", "%d lines", a.lines);
   s.items /= a.groups;
   if (a.each && (s.number[DSCALE] >= 0 || s.number[DSHIFT] >= 0)) out->workspace = (uint64_t)s.items * a.parts * a.lanes * E * sizeof(float2);
+  a.leaves = s.number[MEAN] >= 0 || s.number[RSTD] >= 0 || s.number[NEW_MEAN] >= 0 || s.number[NEW_VAR] >= 0;
   a.eps = (float)norm->eps, a.momentum = (float)norm->momentum;
   a.centred = r->op[0].op != QN_OP_RMS_NORM && r->op[0].op != QN_OP_RMS_NORM_BACKWARD;
   s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(s) : dtype == QN_BF16 ? kernel_of<QN_BF16>(s) : kernel_of<QN_F16>(s);

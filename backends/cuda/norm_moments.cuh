@@ -38,21 +38,22 @@ __device__ __forceinline__ moments warp_join_lanes(const moments &mine, float al
   const float about = finite_or_0(__shfl_sync(~0u, mine.mean, 0)), d = mine.mean - about, s1 = mine.count * d;
   return moments_about(about, warp_sum(s1), warp_sum(mine.squares + s1 * d), all, true);
 }
-/* All n of them by a warp, each lane every 32nd; everyone gets it. Sums about the first one's mean. */
-template <class F> __device__ __forceinline__ moments warp_join_all(int n, F of)
+/* All n of them by `width` neighbouring lanes, a power of 2, each lane every so manyth; all of those get it. Sums about the first one's mean. */
+template <class F> __device__ __forceinline__ moments lanes_join_all(int width, int n, F of)
 {
   const float about = finite_or_0(of(0).mean);
   float count = 0, s1 = 0, s2 = 0;
 #pragma unroll 1
-  for (int i = threadIdx.x % 32; i < n; i += 32) {
+  for (int i = threadIdx.x & (width - 1); i < n; i += width) {
     const moments m = of(i);
     const float d = m.mean - about, s = m.count * d;
     count += m.count;
     s1 += s;
     s2 += m.squares + s * d;
   }
-  return moments_about(about, warp_sum(s1), warp_sum(s2), warp_sum(count), true);
+  return moments_about(about, lanes_sum(s1, width), lanes_sum(s2, width), lanes_sum(count, width), true);
 }
+template <class F> __device__ __forceinline__ moments warp_join_all(int n, F of) { return lanes_join_all(32, n, of); }
 /* Lanes that are `apart` from one another, neighbours joined first; the first of them gets it all. */
 template <class S> __device__ __forceinline__ void warp_join(S &mine, int apart)
 {

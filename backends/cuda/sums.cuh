@@ -8,6 +8,16 @@ template <int lanes = 32, class T> __device__ __forceinline__ T warp_sum(T v)
   for (int o = lanes / 2; o; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
   return v;
 }
+/* Over `width` neighbouring lanes, a power of 2. */
+template <class T> __device__ __forceinline__ T lanes_sum(T v, int width)
+{
+#pragma unroll
+  for (int o = 16; o; o >>= 1) {
+    const T other = __shfl_xor_sync(~0u, v, o);
+    if (o < width) v += other;
+  }
+  return v;
+}
 
 /* part: a place for each warp. */
 template <int threads, class T> __device__ __forceinline__ T block_sum(T v, T *part)

@@ -248,6 +248,16 @@ in x f16/2x4x8x120/3840:8:1:32
 n = layer_norm x=x axis=2,3
 out y = silu x=n beta=-2.5
 
+# where e^-x is beyond f32, and the result is subnormal or 0
+in x bf16/2x4x8x120/3840:8:1:32
+n = layer_norm x=x axis=2,3
+out y = silu x=n beta=60
+
+in x bf16/2x4x8x120/3840:8:1:32
+in g bf16/1x4x8x1
+n = layer_norm x=x scale=g axis=2,3
+out y = gelu_tanh x=n
+
 # subnormal means, and distances before they are scaled
 rms_norm x=f32/2x3 scale=f32/1x3 ; x.is=3,1e-43,2.1e-43,-2,5e-44,1.3e-43 scale.is=1,7.1,-6.7 plain=1
 layer_norm x=f32/2x4 scale=f32/1x4 ; x.is=0,0,0,1e-43 scale.is=1,7.1,-6.7,3 plain=1
@@ -296,6 +306,12 @@ layer_norm_backward dy=f32/3x1 x=f32/3x1 scale=f32/3x1 mean=f32/3x1 rstd=f32/3x1
 layer_norm_backward dy=f32/41x2x32x856/54784:32:1:64 x=f32/41x2x32x856/54784:32:1:64 axis=2,3 scale=f32/1x2x32x1 mean=f32/41x2x1x1 rstd=f32/41x2x1x1 dscale=? dshift=? ; plain=1 fill=signed
 layer_norm_backward dy=bf16/1200x8x8x5/320:8:1:64 x=bf16/1200x8x8x5/320:8:1:64 axis=2,3 scale=f32/1x8x8x1 mean=f32/1200x8x1x1 rstd=f32/1200x8x1x1 dscale=? dshift=? ; plain=1 fill=signed
 rms_norm_backward dy=f16/1200x16x5/80:1:16 x=f16/1200x16x5/80:1:16 axis=2 scale=f16/1x16x1 rstd=f32/1200x16x1 dscale=? ; plain=1 fill=signed
+
+# group norm, channels last: words of two groups, of one, of each element's
+layer_norm x=f32/3x32x10x700/224000:10:1:320 axis=2,3 scale=f32/1x32x10x1 shift=f32/1x32x10x1 mean=? rstd=? ; as=bf16 plain=1
+layer_norm x=bf16/5x32x16x196/100352:16:1:512 axis=2,3 scale=bf16/1x32x16x1 shift=bf16/1x32x16x1 mean=? rstd=? ; plain=1
+layer_norm x=f16/3x32x2x1801/115264:2:1:64 axis=2,3 scale=f32/1x32x2x1 ; plain=1
+layer_norm x=bf16/4x8x8x50/3200:8:1:64 axis=2,3 scale=bf16/1x8x8x1 mean=? rstd=? ; fill=signed:4,bits plain=1
 
 # squares and products beyond f32
 layer_norm x=bf16/16x8 scale=bf16/1x8 mean=? rstd=? ; fill=signed:4,bits plain=1
