@@ -45,8 +45,11 @@ template <int number> __device__ __forceinline__ uint32_t place_by(uint32_t byte
 #endif
 }
 
+/* Blocks of a multiprocessor: what shared memory they leave has the loads in flight. */
+template <int dtype> constexpr int blocks_of = dtype == QN_F32 ? 5 : 4;
+
 /* Three lines of sums take their turns in the same memory. */
-template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32) pool_drops(const __grid_constant__ lanes p)
+template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32, blocks_of<dtype>) pool_drops(const __grid_constant__ lanes p)
 {
   typedef drops<how> of;
   constexpr int COLUMNS = of::COLUMNS, WINDOWS = of::WINDOWS, PLACES = of::PLACES, AHEAD = of::AHEAD, CHANNEL = of::CHANNEL;
@@ -60,21 +63,26 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32) pool
 #pragma unroll
   for (int i = 0; i < SIZE * PLACES * L; i++) sum_at(own + i * PLACE) = 0;
 
-  /* in bytes, of all of a tensor; a window that is not there is its neighbour with a dy of 0 */
-  const uint32_t dy = (uint32_t)(s.n * p.y_stride[0] + s.c) * bytes, index = (uint32_t)(s.n * p.index_stride[0] + s.c) * INDEX, dx = (uint32_t)(s.n * p.dx_stride[0] + s.c + s.x0 * p.of_dx.x) * bytes;
-  uint32_t at[WINDOWS], there[WINDOWS];
+  const char *const dy = (const char *)p.dy + (uint32_t)(s.n * p.y_stride[0] + s.c) * bytes, *const index = (const char *)p.indices + (uint32_t)(s.n * p.index_stride[0] + s.c) * INDEX;
+  char *const dx = (char *)p.dx + (uint32_t)(s.n * p.dx_stride[0] + s.c + s.x0 * p.of_dx.x) * bytes;
+  /* in bytes, from a row's begin; a window that is not there is its neighbour with a dy of 0 */
+  uint32_t dy_at[WINDOWS], index_at[WINDOWS], there[WINDOWS];
 #pragma unroll
-  for (int k = 0; k < WINDOWS; k++) at[k] = min(max(ox + k, 0), p.out[2] - 1), there[k] = (unsigned)(ox + k) < (unsigned)p.out[2] ? ~0u : 0;
+  for (int k = 0; k < WINDOWS; k++) {
+    const int at = min(max(ox + k, 0), p.out[2] - 1);
+    dy_at[k] = at * p.of_dy.x * bytes, index_at[k] = at * p.of_index.x * INDEX, there[k] = (unsigned)(ox + k) < (unsigned)p.out[2] ? ~0u : 0;
+  }
   struct line {
     uint32_t dy[WINDOWS], tap[WINDOWS];   /* tap: a byte for each channel */
     alignas(16) int64_t place[how == BY_PLACE ? WINDOWS : 1][L];
   };
   const auto load = [&](line &l, int oy) {
-    const uint32_t o = min(oy, min(oy_end, p.out[1]) - 1), row = dy + o * p.of_dy.y * bytes, indices = index + o * p.of_index.y * INDEX;
+    const uint32_t o = min(oy, min(oy_end, p.out[1]) - 1);
+    const char *const dy_row = dy + o * p.of_dy.y * bytes, *const index_row = index + o * p.of_index.y * INDEX;
 #pragma unroll
     for (int k = 0; k < WINDOWS; k++) {
-      l.dy[k] = *(const uint32_t *)((const char *)p.dy + (row + at[k] * p.of_dy.x * bytes));
-      const char *const from = (const char *)p.indices + (indices + at[k] * p.of_index.x * INDEX);
+      l.dy[k] = *(const uint32_t *)(dy_row + dy_at[k]);
+      const char *const from = index_row + index_at[k];
       if constexpr (how == BY_TAP) l.tap[k] = L == 2 ? *(const uint16_t *)from : *(const uint8_t *)from;
       else if constexpr (L == 2) *(longlong2 *)l.place[k] = *(const longlong2 *)from;
       else *l.place[k] = *(const int64_t *)from;
@@ -132,7 +140,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32) pool
         }
       load(l, oy + AHEAD);
       /* the row that no later window covers */
-      const uint32_t to = dx + y * p.of_dx.y * bytes;
+      char *const to = dx + (uint32_t)(y * p.of_dx.y * bytes);
       uint32_t word[COLUMNS];
 #pragma unroll
       for (int a = 0; a < COLUMNS; a++) {
@@ -147,11 +155,11 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32) pool
       if (y < s.top || y >= s.end) continue;
       if (columns == COLUMNS) {
 #pragma unroll
-        for (int a = 0; a < COLUMNS; a++) *(uint32_t *)((char *)p.dx + (to + a * p.of_dx.x * bytes)) = word[a];
+        for (int a = 0; a < COLUMNS; a++) *(uint32_t *)(to + (uint32_t)(a * p.of_dx.x * bytes)) = word[a];
       } else {
 #pragma unroll
         for (int a = 0; a < COLUMNS - 1; a++)
-          if (a < columns) *(uint32_t *)((char *)p.dx + (to + a * p.of_dx.x * bytes)) = word[a];
+          if (a < columns) *(uint32_t *)(to + (uint32_t)(a * p.of_dx.x * bytes)) = word[a];
       }
     }
 }

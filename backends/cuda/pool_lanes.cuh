@@ -5,9 +5,9 @@
 #include "vector.cuh"
 
 struct lanes : gradient {
-  int32_t  strips, chunks, bands, band;   /* of columns, of channels, of rows; rows of one */
+  int32_t  band, images;                  /* rows of a band; images whose lanes are counted on, so that fewer warps have idle ones */
   uint32_t warps;
-  cuda_divisor by_strips, by_chunks, by_bands;
+  cuda_divisor by_strips, by_chunks, by_bands, by_lanes;        /* columns, warps of some images' channels, rows; lanes of a pixel */
 };
 
 /* ---- words of channels ------------------------------------------------------------------------------------------ */
@@ -31,12 +31,14 @@ struct strip { int n, x0, top, end, c; };            /* rows top to end of dx; c
 
 __device__ __forceinline__ bool strip_of(strip &s, const lanes &p, uint32_t warp, int columns, int channels)
 {
-  uint32_t chunk, column, band;
-  s.n = (int)cuda_quotient(cuda_quotient(cuda_quotient(warp, p.by_chunks, &chunk), p.by_strips, &column), p.by_bands, &band);
+  uint32_t chunk, column, band, lane;
+  const uint32_t first = cuda_quotient(cuda_quotient(cuda_quotient(warp, p.by_chunks, &chunk), p.by_strips, &column), p.by_bands, &band) * p.images;
+  const uint32_t image = cuda_quotient(chunk * 32 + threadIdx.x % 32, p.by_lanes, &lane);
+  s.n = (int)(first + image);
   s.x0 = (int)column * columns;
   s.top = (int)band * p.band, s.end = min(s.top + p.band, p.in[1]);
-  s.c = (int)(chunk * 32 + threadIdx.x % 32) * channels;
-  return warp < p.warps && s.c < (int)p.c;
+  s.c = (int)lane * channels;
+  return warp < p.warps && image < (uint32_t)p.images && s.n < (int)p.n;
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
@@ -68,15 +70,19 @@ static inline qn_status lanes_fill(lanes_state *s, const qn_request *r, qn_prepa
 static inline qn_status lanes_keep(lanes_state *s, const qn_request *r, int64_t columns, int64_t channels, qn_prepared *out)
 {
   lanes *p = &s->p;
-  p->strips = (int32_t)qn_ceil_div(p->in[2], columns);
-  p->chunks = (int32_t)qn_ceil_div(p->c, 32 * channels);
-  const int64_t across = (int64_t)p->n * p->strips * p->chunks;
+  const int64_t strips = qn_ceil_div(p->in[2], columns), pixel = qn_ceil_div(p->c, channels);
+  int64_t across = INT64_MAX;             /* warps of the images' channels */
+  for (int64_t images = 1; images <= qn_min_i64(32, p->n); images *= 2) {
+    const int64_t warps = qn_ceil_div(p->n, images) * qn_ceil_div(images * pixel, 32);
+    if (warps < across) across = warps, p->images = (int32_t)images;
+  }
+  across *= strips;
   const int64_t bands = qn_max_i64(qn_ceil_div(p->in[1], 1024), qn_min_i64(qn_ceil_div(p->in[1], 16), qn_ceil_div(IN_FLIGHT * (int64_t)r->device->units, across)));
   p->band = (int32_t)qn_round_up(qn_ceil_div(p->in[1], bands), 2);
-  p->bands = (int32_t)qn_ceil_div(p->in[1], p->band);
-  if ((double)across * p->bands >= INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", "dx", "", "%s", "more");
-  p->warps = (uint32_t)(across * p->bands);
-  p->by_strips = cuda_divide_by(p->strips), p->by_chunks = cuda_divide_by(p->chunks), p->by_bands = cuda_divide_by(p->bands);
+  const int64_t whole = qn_ceil_div(p->in[1], p->band);
+  if ((double)across * (double)whole >= INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", "dx", "", "%s", "more");
+  p->warps = (uint32_t)(across * whole);
+  p->by_strips = cuda_divide_by(strips), p->by_chunks = cuda_divide_by(qn_ceil_div(p->images * pixel, 32)), p->by_bands = cuda_divide_by(whole), p->by_lanes = cuda_divide_by(pixel);
   return cuda_keep(out, s, sizeof *s);
 }
 
