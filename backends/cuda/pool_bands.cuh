@@ -242,7 +242,7 @@ template <int dtype, int mode, int SIZE, int STEP, int BEFORE> __global__ void _
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-enum { BAND_MEMORY = 24 << 10, BAND_MEMORY_MOST = 48 << 10 };
+enum { BAND_MEMORY = 32 << 10, BAND_MEMORY_MOST = 48 << 10 };
 
 /* Shared memory of n planes or (n is 1) so many rows; where its parts begin. */
 static inline int64_t band_memory(bands *p, int64_t n, int64_t rows, int64_t bytes)
