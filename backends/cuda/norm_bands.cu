@@ -232,13 +232,17 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) nor
     }
   };
   copy_async_wait<1>();
-  if (a.centred) {                        /* distances from the first line's, of a warp's where those are added up */
-    uint4 q = m.count ? words[t] : make_uint4(0, 0, 0, 0);
-    if (a.joins)
-      q = make_uint4(__shfl_sync(~0u, q.x, m.lane), __shfl_sync(~0u, q.y, m.lane), __shfl_sync(~0u, q.z, m.lane), __shfl_sync(~0u, q.w, m.lane));
-    vector_open<whole>(v, 0, q);
+  if (a.centred) {                        /* distances from what is in the middle of three: of a word, of lines; a warp's where those are added up */
+    float near[3][E];
 #pragma unroll
-    for (int e = 0; e < N; e++) from[e] = finite_or_0(v[e]);
+    for (int k = 0; k < (N == 1 ? 1 : 3); k++) {
+      uint4 q = m.count ? words[min(k, half - 1) * m.active + t] : make_uint4(0, 0, 0, 0);
+      if (a.joins)
+        q = make_uint4(__shfl_sync(~0u, q.x, m.lane), __shfl_sync(~0u, q.y, m.lane), __shfl_sync(~0u, q.z, m.lane), __shfl_sync(~0u, q.w, m.lane));
+      vector_open<whole>(near[k], 0, q);
+    }
+#pragma unroll
+    for (int e = 0; e < N; e++) from[e] = finite_or_0(N == 1 ? middle(near[0][0], near[0][1], near[0][2]) : middle(near[0][e], near[1][e], near[2][e]));
   }
   measure(0, half);
   copy_async_wait<0>();

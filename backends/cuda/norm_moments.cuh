@@ -25,6 +25,8 @@ __device__ __forceinline__ moments moments_about(float from, float s1, float s2,
   return { centred ? from + s1 * share : 0, centred ? s2 - s1 * s1 * share : s2, n };
 }
 __device__ __forceinline__ float finite_or_0(float x) { return fabsf(x) < INFINITY ? x : 0; }
+/* The second of three: what distances are taken from should be no number far from all others, for it would cost them their digits. */
+__device__ __forceinline__ float middle(float a, float b, float c) { return fmaxf(fminf(a, b), fminf(fmaxf(a, b), c)); }
 
 template <class S> __device__ __forceinline__ S from_below(const S &mine, int o)
 {

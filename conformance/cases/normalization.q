@@ -326,3 +326,6 @@ batch_norm_inference x=f32/3x4x8 mean=f32/1x4x1 var=f32/1x4x1 scale=f32/3x1x1 ; 
 
 # a subnormal scale keeps its digits: no factor goes into it first
 batch_norm_backward dy=f32/2x8x4x3 x=f32/2x8x4x3 scale=f32/1x8x4x3 mean=f32/1x8x4x3/288:36:9:3 rstd=f32/1x8x4x3@4 dscale=? dshift=? axis=0 ; fill=special seed=8695
+
+# a first element far from all others: distances from it would leave the mean few digits
+layer_norm x=bf16/1200x8x8x5/320:8:1:64 scale=bf16/1x8x8x1 shift=bf16/1x8x8x1 mean=? rstd=? axis=2,3 ; fill=special plain=1
