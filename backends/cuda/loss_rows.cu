@@ -188,7 +188,7 @@ template <int K, int whole> __global__ static void __launch_bounds__(ROW_BLOCK, 
 /* ---- backward ------------------------------------------------------------------------------------------------------ */
 
 struct slope {                            /* of a row's loss */
-  float g, lse, spread, chosen;           /* of dy; g (1 - smoothing) */
+  float g, lse, spread, chosen;           /* of dy; 1 - smoothing */
   int64_t label;
   bool  counts;
 
@@ -196,10 +196,12 @@ struct slope {                            /* of a row's loss */
   template <int N> __device__ __forceinline__ void at(float (&x)[N], int64_t c) const
   {
 #pragma unroll
-    for (int i = 0; i < N; i++) x[i] = counts ? g * (exp_of(x[i] - lse) - spread) : 0;
-    if (label < c || label >= c + N || !counts) return;
+    for (int i = 0; i < N; i++) x[i] = exp_of(x[i] - lse) - spread;
+    if (label >= c && label < c + N)
 #pragma unroll
-    for (int i = 0; i < N; i++) x[i] -= c + i == label ? chosen : 0;
+      for (int i = 0; i < N; i++) x[i] -= c + i == label ? chosen : 0;
+#pragma unroll
+    for (int i = 0; i < N; i++) x[i] = counts ? g * x[i] : 0;     /* last: of an infinite dy a difference would be NaN */
   }
 };
 
@@ -231,7 +233,7 @@ template <int whole> __global__ static void __launch_bounds__(SLOPE_BLOCK) loss_
   if (end >= 0) edge[0] = logit(r.x, r.x_dtype, x.at + end);
   slope s = { r.dy[row * r.loss_step], r.lse[row * r.lse_step], r.spread, 0, r.label(row), false };
   if (r.reduction == QN_REDUCTION_MEAN) s.g /= *r.count;
-  s.chosen = s.g * (1 - r.smoothing);
+  s.chosen = 1 - r.smoothing;
   s.counts = s.label != r.ignore;
 #pragma unroll
   for (int k = 0; k < K; k++) {

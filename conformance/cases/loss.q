@@ -88,3 +88,6 @@ cross_entropy x=f32/67x32 labels=i32/67x1 reduction=mean lse=? count=? ignore=3 
 cross_entropy x=bf16/130x61 labels=i64/130x1 reduction=sum smoothing=0.1 lse=? ; labels=0..60
 cross_entropy x=f32/64x29 labels=i32/64x1 smoothing=0.2 lse=? ; labels=0..28 x.fill=special
 cross_entropy x=f32/67x101 labels=i32/67x1 reduction=mean lse=? count=? smoothing=0.1 ; labels=0..100 as=bf16
+
+# an infinite dy goes to the difference, not to its terms
+cross_entropy_backward dy=f32/4x13x1 x=bf16/4x13x17@2 labels=i32/4x13x1 lse=f32/4x13x1 ignore=0 ; fill=special seed=766 labels=-1..17
