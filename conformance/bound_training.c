@@ -3,9 +3,10 @@
  *   g        e_g = e_grad / scale + 2u |grad / scale| + 2u |decay p|
  *   sgd      e_u = |momentum| e_velocity + e_g + 3u (|momentum velocity| + |g|)       p: rate (e_u + 3u (...)) + 2u (|p| + |move|)
  *   adam     e_m = b1 e + (1 - b1) e_g + 4u (|b1 m| + |(1 - b1) g|)    e_v = b2 e + (1 - b2)(2|g| e_g + e_g^2) + 5u (|b2 v| + (1 - b2) g^2)
- *            d = sqrt(v') + eps, v' = v / (1 - b2^t) within e_v' = e_v / (1 - b2^t) + 3u v', so d within what the root makes of that,
+ *            d = sqrt(v') + eps, v' = v / (1 - b2^t) within e_v' = e_v / (1 - b2^t) + (3u + 2^-52 / (1 - b2^t)) v', so d within what the root makes of that,
  *            and 2u d; move = rate m' / d within rate ((|m'| + e_m') / (d - e_d) - |m'| / d) + 5u |move|
  *   norm     (c(n) / 2 + 4u) norm: the root halves the relative error of the sum of squares */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,10 +65,14 @@ static struct moved by_adam(const struct qc_node *n, int k, int64_t i, double u,
   em += 2 * tiny, ev += 3 * tiny;
   set(item(n, "new_m", k), i, em);
   set(item(n, "new_v", k), i, ev);
-  double c1 = 1 - pow(a->beta1, t), c2 = 1 - pow(a->beta2, t), w = v1 / c2, ew = ev / fabs(c2) + 3 * u * fabs(w) + tiny;
-  double root = sqrt(w), d = root + a->eps, ed = fmax(sqrt(w + ew) - root, root - sqrt(fmax(w - ew, 0))) + 2 * u * d;
-  double mh = m1 / c1, emh = em / fabs(c1) + 2 * u * fabs(mh) + tiny, by = mh / d;
-  double e = d > ed ? (fabs(mh) + emh) / (d - ed) - fabs(by) + 3 * u * fabs(by) : INFINITY;
+  double c1 = 1 - pow(a->beta1, t), c2 = 1 - pow(a->beta2, t), power = 0x1p-52;        /* power: what b^t may be off, in double always */
+  double w = v1 / c2, ew = ev / fabs(c2) + (3 * u + power / fabs(c2)) * fabs(w) + tiny;
+  /* differences of roots and of quotients by what differs: of f64 they themselves would be 0 */
+  double root = sqrt(w), low = fmax(w - ew, 0), d = root + a->eps;
+  double up = ew < INFINITY ? ew / fmax(sqrt(w + ew) + root, DBL_MIN) : INFINITY, down = w > low ? (w - low) / (root + sqrt(low)) : 0;
+  double ed = fmax(up, down) + 2 * u * d;
+  double mh = m1 / c1, emh = em / fabs(c1) + (2 * u + power / fabs(c1)) * fabs(mh) + tiny, by = mh / d;
+  double e = d > ed ? (emh + fabs(mh) * (ed / d)) / (d - ed) + 3 * u * fabs(by) : INFINITY;
   if (n->op->kind == QN_OP_ADAMW) {
     by += a->decay * p;
     e += 3 * u * fabs(a->decay * p);
