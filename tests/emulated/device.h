@@ -313,8 +313,17 @@ inline float  __sinf(float a) { return std::sin(a); }
 /* Of functions that CUDA's headers declare for the host as well, and define nowhere. */
 inline float  emulated_rsqrtf(float a) { return 1 / std::sqrt(a); }
 inline double emulated_rsqrt(double a) { return 1 / std::sqrt(a); }
-inline double emulated_cospi(double x) { return (double)cosl(M_PIl * x); }
-inline double emulated_sinpi(double x) { return (double)sinl(M_PIl * x); }
+/* Near its zeros, of which pi x loses digits, the one is the other of what is left. */
+inline double emulated_cospi(double x)
+{
+  const double r = fabs(remainder(x, 2));
+  return (double)(r < .25 ? cosl(M_PIl * r) : r < .75 ? sinl(M_PIl * (.5 - r)) : -cosl(M_PIl * (1 - r)));
+}
+inline double emulated_sinpi(double x)
+{
+  const double r = remainder(x, 2), a = fabs(r);
+  return copysign((double)(a < .25 ? sinl(M_PIl * a) : a < .75 ? cosl(M_PIl * (.5 - a)) : sinl(M_PIl * (1 - a))), r);
+}
 inline void   emulated_sincospi(double x, double *s, double *c) { *s = emulated_sinpi(x), *c = emulated_cospi(x); }
 inline float  emulated_cospif(float x) { return (float)std::cos(M_PI * x); }
 inline float  emulated_sinpif(float x) { return (float)std::sin(M_PI * x); }
