@@ -42,8 +42,8 @@ __device__ __forceinline__ float fn_reciprocal(float x)   /* the same */
 }
 __device__ __forceinline__ float fn_phi_given(float x, float bell)         /* bell = e^(-x^2/2) */
 {
-  float t, r = 0.0341215329f;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(t) : "f"(fmaf(0.3f, fabsf(x), 1.f)));
+  const float t = fn_reciprocal(fmaf(0.3f, fabsf(x), 1.f));
+  float r = 0.0341215329f;
   r = fmaf(r, t, -0.149783732f);
   r = fmaf(r, t, 0.19181731f);
   r = fmaf(r, t, -0.0386409494f);

@@ -181,6 +181,15 @@ static inline int32_t pool_indices(const qn_node *op)
   return pool_is_average(op->op) ? -1 : op->op == QN_OP_POOL_MAX ? qn_role(op, QN_ROLE_POOL_MAX_INDICES) : qn_role(op, QN_ROLE_POOL_ADAPTIVE_MAX_INDICES);
 }
 
+/* Of kernels that take packed planes by vectors. align: the least of what they read and write in these. */
+static inline qn_status pool_wants_planes(const qn_node *op, const qn_value *x, const qn_value *y, uint32_t align, qn_prepared *out)
+{
+  if (pool_indices(op) >= 0) return qn_refuse(out, "no indices", "indices", "none", "%s", "some");
+  if (!qn_is_packed(x) || !qn_is_packed(y)) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
+  if (align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", align);
+  return QN_OK;
+}
+
 /* What the attributes say of dim `from`; false: too large. */
 static inline bool pool_dim(pool *p, int d, const qn_pool *attr, int from, int64_t in, int64_t out)
 {

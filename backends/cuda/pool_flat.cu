@@ -105,10 +105,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_node *op = &r->op[0];
   const qn_value *x = cuda_value(r, QN_ROLE_POOL_MAX_X), *y = cuda_value(r, QN_ROLE_POOL_MAX_Y);
   qn_status status = pool_wants_floats(x, "x", out);
+  if (!status) status = pool_wants_planes(op, x, y, x->align < y->align ? x->align : y->align, out);
   if (status) return status;
-  if (pool_indices(op) >= 0) return qn_refuse(out, "no indices", "indices", "none", "%s", "some");
-  if (!qn_is_packed(x) || !qn_is_packed(y)) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
-  if (x->align < 16 || y->align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align < y->align ? x->align : y->align);
   if (qn_elements(x) > 1 << 30) return qn_refuse(out, "at most 2^30 elements", "x", "fewer", "%lld", (long long)qn_elements(x));
   flat p = {};
   if (!pool_fill(&p, op, x, y) || !pool_fold(&p, false)) return qn_refuse(out, "windows within a plane", "x", "1 deep", "%d", p.size[0]);

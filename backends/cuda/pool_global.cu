@@ -91,10 +91,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_node *op = &r->op[0];
   const qn_value *x = cuda_value(r, QN_ROLE_POOL_MAX_X), *y = cuda_value(r, QN_ROLE_POOL_MAX_Y);
   qn_status status = pool_wants_floats(x, "x", out);
+  if (!status) status = pool_wants_planes(op, x, y, x->align, out);
   if (status) return status;
-  if (pool_indices(op) >= 0) return qn_refuse(out, "no indices", "indices", "none", "%s", "some");
-  if (!qn_is_packed(x) || !qn_is_packed(y)) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
-  if (x->align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align);
   planes p = {};
   if (!pool_fill(&p, op, x, y)) return qn_refuse(out, "extents below 2^29", "x", "", "%s", "more");
   for (int d = 0; d < 3; d++)

@@ -110,9 +110,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_node *op = &r->op[0];
   const qn_value *x = cuda_value(r, QN_ROLE_POOL_MAX_X), *y = cuda_value(r, QN_ROLE_POOL_MAX_Y);
   if (x->dtype != QN_F16 && x->dtype != QN_BF16) return qn_refuse(out, "dtypes", "x", "f16 or bf16", "%s", qn_kit_name(x->dtype));
-  if (pool_indices(op) >= 0) return qn_refuse(out, "no indices", "indices", "none", "%s", "some");
-  if (!qn_is_packed(x) || !qn_is_packed(y)) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
-  if (x->align < 16 || y->align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align < y->align ? x->align : y->align);
+  const qn_status status = pool_wants_planes(op, x, y, x->align < y->align ? x->align : y->align, out);
+  if (status) return status;
   state s = {};
   runs *p = &s.p;
   if (!pool_fill(p, op, x, y) || !pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "x", "1 deep", "%d", p->size[0]);

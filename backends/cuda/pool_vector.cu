@@ -6,7 +6,7 @@
  *
  * Neighbouring threads are neighbours in memory: channels first if they are contiguous, else along the innermost extent. Large windows that overlap are
  * taken line by line, in shared memory.
- * Packed planes (NCHW) are pool_strips.cu's, pool_flat.cu's or pool_planes.cu's. */
+ * Packed planes (NCHW) are pool_strips.cu's, pool_flat.cu's, pool_global.cu's or pool_planes.cu's. */
 #include "engines.h"
 #include "pool.cuh"
 #include "pool_sweep.cuh"

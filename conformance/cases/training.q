@@ -67,5 +67,5 @@ out n
 # moments that are subnormal
 adam params=[f32/70] grads=[f32/70] m=[f32/70] v=[f32/70] step=0 rate=0.1 ; fill=pos,tiny v0.fill=zero plain=1
 
-# in f64 the bound's own differences vanish
+# in f64 it shows what 1 - b^t loses
 adamw params=[f64/4@8] grads=[f64/4] m=[f64/4] v=[f64/4] step=3 rate=0.25 scale=4 ; fill=pos seed=2770
