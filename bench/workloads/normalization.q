@@ -30,6 +30,16 @@ layer_norm x=bf16/128x32x2x12544/802816:2:1:64 axis=2,3 scale=bf16/1x32x2x1 shif
 layer_norm x=bf16/512x32x16x196/100352:16:1:512 axis=2,3 scale=bf16/1x32x16x1 shift=bf16/1x32x16x1 ; name=groupnorm.g32.n512.c512.14x14.nhwc
 layer_norm_backward dy=bf16/128x32x8x3136 x=bf16/128x32x8x3136 axis=2,3 scale=bf16/1x32x8x1 mean=f32/128x32x1x1 rstd=f32/128x32x1x1 dscale=? dshift=? ; name=groupnorm.bwd.g32.n128.c256.56x56.nchw
 layer_norm_backward dy=bf16/128x32x8x3136/802816:8:1:256 x=bf16/128x32x8x3136/802816:8:1:256 axis=2,3 scale=bf16/1x32x8x1 mean=f32/128x32x1x1 rstd=f32/128x32x1x1 dscale=? dshift=? ; name=groupnorm.bwd.g32.n128.c256.56x56.nhwc
+batch_norm x=bf16/128x2048x7x7 scale=f32/1x2048x1x1 shift=f32/1x2048x1x1 mean=? rstd=? ; name=batchnorm.n128.c2048.7x7.nchw
+batch_norm x=bf16/128x512x28x28 scale=f32/1x512x1x1 shift=f32/1x512x1x1 mean=? rstd=? ; name=batchnorm.n128.c512.28x28.nchw
+layer_norm x=bf16/128x32x8x784/200704:8:1:256 scale=bf16/1x32x8x1 shift=bf16/1x32x8x1 axis=2,3 ; name=groupnorm.g32.n128.c256.28x28.nhwc
+layer_norm_backward dy=bf16/512x32x16x196/100352:16:1:512 x=bf16/512x32x16x196/100352:16:1:512 scale=bf16/1x32x16x1 mean=f32/512x32x1x1 rstd=f32/512x32x1x1 dscale=? dshift=? axis=2,3 ; name=groupnorm.bwd.g32.n512.c512.14x14.nhwc
+layer_norm_backward dy=bf16/128x32x2x12544/802816:2:1:64 x=bf16/128x32x2x12544/802816:2:1:64 scale=bf16/1x32x2x1 mean=f32/128x32x1x1 rstd=f32/128x32x1x1 dscale=? dshift=? axis=2,3 ; name=groupnorm.bwd.g32.n128.c64.112x112.nhwc
+layer_norm_backward dy=bf16/128x32x8x784/200704:8:1:256 x=bf16/128x32x8x784/200704:8:1:256 scale=bf16/1x32x8x1 mean=f32/128x32x1x1 rstd=f32/128x32x1x1 dscale=? dshift=? axis=2,3 ; name=groupnorm.bwd.g32.n128.c256.28x28.nhwc
+batch_norm_backward dy=bf16/128x512x14x14 x=bf16/128x512x14x14 scale=f32/1x512x1x1 mean=f32/1x512x1x1 rstd=f32/1x512x1x1 dscale=? dshift=? ; name=batchnorm.bwd.n128.c512.14x14.nchw
+batch_norm_backward dy=bf16/128x2048x7x7 x=bf16/128x2048x7x7 scale=f32/1x2048x1x1 mean=f32/1x2048x1x1 rstd=f32/1x2048x1x1 dscale=? dshift=? ; name=batchnorm.bwd.n128.c2048.7x7.nchw
+batch_norm_backward dy=bf16/128x512x28x28 x=bf16/128x512x28x28 scale=f32/1x512x1x1 mean=f32/1x512x1x1 rstd=f32/1x512x1x1 dscale=? dshift=? ; name=batchnorm.bwd.n128.c512.28x28.nchw
+batch_norm_backward dy=bf16/32x2048x7x7/nhwc x=bf16/32x2048x7x7/nhwc scale=f32/1x2048x1x1 mean=f32/1x2048x1x1 rstd=f32/1x2048x1x1 dscale=? dshift=? ; name=batchnorm.bwd.n32.c2048.7x7.nhwc
 layer_norm x=bf16/128x1048576 scale=bf16/1x1048576 shift=bf16/1x1048576 ; name=layernorm.128x1048576
 rms_norm x=f32/64x1048576 scale=f32/1x1048576 ; name=rmsnorm.f32.64x1048576
 
@@ -58,6 +68,12 @@ in g bf16/1x32x8x1
 in h bf16/1x32x8x1
 n = layer_norm x=x scale=g shift=h axis=2,3
 out y = silu x=n ; name=groupnorm.silu.n128.c256.56x56.nhwc
+
+in x bf16/128x32x8x3136
+in g bf16/1x32x8x1
+in h bf16/1x32x8x1
+n = layer_norm x=x scale=g shift=h axis=2,3
+out y = silu x=n ; name=groupnorm.silu.n128.c256.56x56.nchw
 
 in x bf16/128x256x56x56/nhwc
 in r bf16/128x256x56x56/nhwc

@@ -1,4 +1,4 @@
-# Gradients of the usual networks' pooling, of 100 to 200 MB.
+# Gradients of the usual networks' pooling, of 100 to 400 MB; forward with the indices that they read.
 
 pool_max_backward dy=f32/64x64x56x56 indices=u8/64x64x56x56 dx=f32/64x64x112x112 window=3 stride=2 pad=1 ; name=resnet.u8
 pool_max_backward dy=f32/64x64x56x56 indices=i64/64x64x56x56 dx=f32/64x64x112x112 window=3 stride=2 pad=1 ; name=resnet.i64
@@ -30,3 +30,19 @@ pool_average_backward dy=f32/64x128x4096 dx=f32/64x128x16384 window=4 ; name=ave
 pool_max_backward dy=f32/64x128x8192 indices=u8/64x128x8192 dx=f32/64x128x16384 window=3 stride=2 pad=1 ; name=max.1d
 pool_max_backward dy=f32/8x64x16x28x28 indices=i64/8x64x16x28x28 dx=f32/8x64x32x56x56 window=2 ; name=c3d.i64
 pool_max_backward dy=f32/8x64x16x56x56 indices=i64/8x64x16x56x56 dx=f32/8x64x16x112x112 window=1,3,3 stride=1,2,2 pad=0,1,1 ; name=i3d.i64
+pool_max_backward dy=bf16/256x480x28x28 x=bf16/256x480x28x28 window=3 stride=1 pad=1 ; name=googlenet.x.bf16
+pool_max_backward dy=f32/64x128x8192 indices=i64/64x128x8192 dx=f32/64x128x16384 window=3 stride=2 pad=1 ; name=max.1d.i64
+pool_max_backward dy=f32/64x128x56x56 indices=i64/64x128x56x56 window=2 ; name=vgg.i64
+pool_max_backward dy=bf16/128x128x56x56 indices=u8/128x128x56x56 window=2 ; name=vgg.u8.bf16
+pool_average_backward dy=bf16/128x288x35x35 window=3 stride=1 pad=1 include_pad=0 ; name=average.inside.bf16
+pool_average_backward dy=f32/128x256x28x28 window=3 stride=1 pad=1 ; name=average.28
+pool_max_backward dy=bf16/256x480x28x28/nhwc x=bf16/256x480x28x28/nhwc window=3 stride=1 pad=1 ; name=googlenet.x.bf16.nhwc
+pool_max_backward dy=f32/128x480x28x28/nhwc x=f32/128x480x28x28/nhwc window=3 stride=1 pad=1 ; name=googlenet.x.nhwc
+pool_max_backward dy=f32/128x480x28x28/nhwc indices=u8/128x480x28x28/nhwc window=3 stride=1 pad=1 ; name=googlenet.u8.nhwc
+pool_max_backward dy=f32/64x64x56x56/nhwc indices=i64/64x64x56x56/nhwc dx=f32/64x64x112x112/nhwc window=3 stride=2 pad=1 ; name=resnet.i64.nhwc
+pool_max_backward dy=bf16/256x480x28x28/nhwc indices=i64/256x480x28x28/nhwc window=3 stride=1 pad=1 ; name=googlenet.i64.bf16.nhwc
+pool_max x=f32/64x64x112x112 indices=i64/64x64x56x56 window=3 stride=2 pad=1 ; name=forward.resnet.i64
+pool_max x=f32/64x64x112x112 indices=u8/64x64x56x56 window=3 stride=2 pad=1 ; name=forward.resnet.u8
+pool_max x=bf16/128x64x112x112 indices=i64/128x64x56x56 window=3 stride=2 pad=1 ; name=forward.resnet.i64.bf16
+pool_max x=f32/64x128x112x112 indices=i64/64x128x56x56 window=2 ; name=forward.vgg.i64
+pool_max x=f32/128x480x28x28 indices=u8/128x480x28x28 window=3 stride=1 pad=1 ; name=forward.googlenet.u8
