@@ -441,7 +441,10 @@ static qn_status argument(const qn_op_info *op, const char *name, const qn_tenso
     return qn__fail(QN_BAD_ARGUMENT, "%s: %s: its address is a multiple of %u only; %s needs %zu", op->name, name, v->align,
                     qn_dtype_name(t->dtype), qn_dtype_bytes(t->dtype));
   if (t->flags & QN_HOST) v->align = (uint32_t)qn_dtype_bytes(t->dtype);      /* the next call's may lie anywhere */
-  if (t->flags & QN_HOST && t->rank == 0) *literal = qn_load_f64(t->data, t->dtype);
+  if (t->flags & QN_HOST && t->rank == 0) {
+    *literal = qn_load_f64(t->data, t->dtype);
+    if (t->dtype == QN_I64 && *literal == 0x1p63) *literal = 0x1.fffffffffffffp62;    /* rounded up past i64: lines could not be read back */
+  }
   return QN_OK;
 }
 

@@ -61,24 +61,24 @@ char qn__decimal_point(void)
   return half[1];
 }
 
-/* Digits at *p, no sign; false: none, or more than int64_t holds. */
-bool qn__read_size(const char **p, const char *end, int64_t *out)
+/* sign times the digits at *p; false: there are none, or int64_t does not hold it. */
+static bool read_digits(const char **p, const char *end, int sign, int64_t *out)
 {
   const char *start = *p;
   int64_t n = 0;
   while (*p < end && qn__is_digit(**p))
-    if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *(*p)++ - '0', &n)) return false;
+    if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, sign * (*(*p)++ - '0'), &n)) return false;
   *out = n;
   return *p > start;
 }
 
+bool qn__read_size(const char **p, const char *end, int64_t *out) { return read_digits(p, end, 1, out); }
+
 bool qn__read_integer(const char **p, const char *end, int64_t *out)
 {
-  bool negative = *p < end && **p == '-';
-  *p += negative;
-  if (!qn__read_size(p, end, out)) return false;
-  if (negative) *out = -*out;
-  return true;
+  const int sign = *p < end && **p == '-' ? -1 : 1;
+  *p += sign < 0;
+  return read_digits(p, end, sign, out);
 }
 
 /* The whole span as a number: 1, -0.5, 1e-3, inf, -inf, nan. */

@@ -15,6 +15,18 @@ typedef struct trace {
   atomic_bool written;
 } trace;
 
+/* All of it or nothing: half a line would be another problem. */
+static bool append(int file, const char *text, size_t bytes)
+{
+  ssize_t written = write(file, text, bytes);
+  if (written == (ssize_t)bytes) return true;
+  if (written < 0) return false;
+  off_t end = lseek(file, 0, SEEK_CUR);
+  if (end < written || ftruncate(file, end - written)) return false;
+  errno = ENOSPC;
+  return false;
+}
+
 static void write_plan(const trace *t)
 {
   char name[1];
@@ -25,7 +37,7 @@ static void write_plan(const trace *t)
   else {
     qn_graph_print(t->plan->graph, text, length + 1);
     strcpy(text + length, length && text[length - 1] == '\n' ? "\n" : "\n\n");
-    if (write(file, text, strlen(text)) < 0) qn__log(QN_LOG_WARN, "trace: %s: %s", t->path, strerror(errno));
+    if (!append(file, text, strlen(text))) qn__log(QN_LOG_WARN, "trace: %s: %s", t->path, strerror(errno));
   }
   if (file >= 0) close(file);
   qn__free(text);

@@ -2,8 +2,10 @@
  * delegated; on the backend of fake_backend.c, whose engines compute nothing, and on cpu_ref. */
 #include <quern/tools.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -279,6 +281,55 @@ static void tracing_numbers(void)
     qn_graph_destroy(g);
   }
   qn_reader_close(r);
+  qn_context_destroy(ctx);
+  close(fd);
+  unlink(file);
+}
+
+/* The largest key as an f64 would be 2^63, which no key is. */
+static void tracing_keys(void)
+{
+  char file[] = "/tmp/quern-t-trace-XXXXXX", option[64];
+  const char *const cpu[] = { "backend=cpu_ref", "tune=off", option, NULL };
+  const int64_t most = INT64_MAX;
+  float y[4];
+  qn_tensor seed = qn_scalar(&most, QN_I64), ty = qn_tensor_1d(y, QN_F32, 4);
+  qn_context *ctx;
+  qn_reader *r = NULL;
+  qn_graph *g = NULL;
+  int fd = mkstemp(file);
+  snprintf(option, sizeof option, "trace=%s", file);
+  if (qn_context_create(cpu, &ctx)) return tap_skip(qn_last_error(), "keys in a trace");
+  tap_ok(!qn_rng_uniform(ctx, NULL, &seed, NULL, &ty), "the largest key is taken: %s", qn_last_error());
+  qn_reader_open(file, &r);
+  tap_ok(!qn_reader_next(r, &g, NULL, NULL) && g, "and its line read: %s", g ? "" : qn_last_error());
+  qn_graph_destroy(g);
+  qn_reader_close(r);
+  qn_context_destroy(ctx);
+  close(fd);
+  unlink(file);
+}
+
+/* A disk that fills up within a line: the line does not stand there by half. */
+static void tracing_on_a_full_disk(void)
+{
+  char file[] = "/tmp/quern-t-trace-XXXXXX", option[64], text[256] = "";
+  static float x[8], y[8];
+  qn_tensor tx = qn_tensor_1d(x, QN_F32, 7), ty = qn_tensor_1d(y, QN_F32, 7);
+  struct rlimit limit, little;
+  int fd = mkstemp(file);
+  snprintf(option, sizeof option, "trace=%s", file);
+  qn_context *ctx = context("tune=off", option);
+  getrlimit(RLIMIT_FSIZE, &limit);
+  little = limit;
+  little.rlim_cur = 10;
+  signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &little);
+  qn_status status = qn_relu(ctx, &tx, &ty);
+  setrlimit(RLIMIT_FSIZE, &limit);
+  signal(SIGXFSZ, SIG_DFL);
+  tap_ok(!status && !qn_abs(ctx, &tx, &ty) && read(fd, text, sizeof text - 1) > 0 && !strncmp(text, "abs x=f32/7\n", 12),
+         "of a line that found no room nothing is left: %s", text);
   qn_context_destroy(ctx);
   close(fd);
   unlink(file);
@@ -672,6 +723,8 @@ int main(void)
   instances();
   tracing();
   tracing_numbers();
+  tracing_keys();
+  tracing_on_a_full_disk();
   recording();
   copies();
   fallback();
