@@ -161,7 +161,7 @@ static bool open_backend(void)
 
 int qc_worker_main(int first, int skip_engines)
 {
-  struct qc_list list = {0};
+  static struct qc_list list;             /* for as long as the process lives */
   if (!open_backend())
     return 0;
   qc_w.cpu = !strcmp(qc_w.table->device_kind, "cpu");
