@@ -93,17 +93,6 @@ qn_status qn__settle_value(const qn__problem *p, uint32_t role, qn_value *v, uin
   return QN_OK;
 }
 
-qn_status qn__attr_bounds(const qn__problem *p, const char *name, const int64_t *entry, int n, int64_t least)
-{
-  for (int i = 0; i < n; i++) {
-    if (entry[i] < least)
-      return qn__refuse(p, name, "entry %d is %lld; must be at least %lld", i, (long long)entry[i], (long long)least);
-    if (entry[i] > QN__MAX_ELEMENTS)
-      return qn__refuse(p, name, "entry %d is %lld; more than any tensor holds", i, (long long)entry[i]);
-  }
-  return QN_OK;
-}
-
 int64_t qn__covered(int64_t taps, int64_t dilation)
 {
   int64_t span;

@@ -1,20 +1,42 @@
 /* infer.c -- one op's arguments held against the schema, then against its family's rules, which give the dtype and dims
  * of outputs that are wanted. What passes here no engine checks again. */
+#include <stdio.h>
 #include <string.h>
 #include <quern/kit.h>
 #include "problem.h"
 
 /* ---- attributes --------------------------------------------------------------------------- */
 
-static qn_status check_words(const qn__problem *p)
+static qn_status check_entry(const qn__problem *p, const qn_attr_info *a, const void *at, int i)
+{
+  char entry[24] = "";
+  int64_t whole;
+  double x;
+  if (qn__attr_capacity(a) > 1) snprintf(entry, sizeof entry, "entry %d ", i);
+  memcpy(&x, at, sizeof x);
+  memcpy(&whole, at, sizeof whole);
+  if (a->type != QN_ATTR_REAL) x = (double)whole;
+  if (x >= a->least && x <= a->most) return QN_OK;
+  if (a->type == QN_ATTR_REAL) return qn__refuse(p, a->name, "is %g; must be %s", x, a->range);
+  if (whole > QN__MAX_ELEMENTS) return qn__refuse(p, a->name, "%sis %lld; more than any tensor holds", entry, (long long)whole);
+  return qn__refuse(p, a->name, "%sis %lld; must be %s", entry, (long long)whole, a->range);
+}
+
+static qn_status check_attributes(const qn__problem *p)
 {
   for (uint32_t k = 0; k < p->op->n_attrs; k++) {
     const qn_attr_info *a = &p->op->attr[k];
+    const char *at = (const char *)p->attr;
     int64_t value;
     int n;
-    if (!a->words) continue;
-    memcpy(&value, (const char *)p->attr + a->offset, sizeof value);
-    if (!qn__word(a->words, value, &n)) return qn__refuse(p, a->name, "is %lld; must be the number of one of %s", (long long)value, a->words);
+    memcpy(&value, at + a->offset, sizeof value);
+    if (a->words && !qn__word(a->words, value, &n))
+      return qn__refuse(p, a->name, "is %lld; must be the number of one of %s", (long long)value, a->words);
+    for (int i = 0; a->range && i < qn__attr_entries(a, p->node, p->value); i++) {
+      qn_status status = check_entry(p, a, at + a->offset + 8 * i, i);
+      if (!status && a->offset2) status = check_entry(p, a, at + a->offset2 + 8 * i, i);
+      if (status) return status;
+    }
   }
   return QN_OK;
 }
@@ -177,7 +199,7 @@ static qn_status infer(const qn__problem *p)
   qn_status status = check_roles(p);
   if (status || (status = check_values(p))) return status;
   if (p->attr) trim_attributes(p);
-  if ((status = check_words(p))) return status;
+  if ((status = check_attributes(p))) return status;
   if ((status = family_rules(p))) return status;
   return check_outputs(p);
 }

@@ -77,17 +77,6 @@ static int64_t outputs(const qn_conv *g, int i, int64_t extent, int64_t taps)
   return room < 0 ? 0 : room / g->stride[i] + 1;
 }
 
-static qn_status check_geometry(const qn__problem *p, int spatial)
-{
-  const qn_conv *g = p->attr;
-  qn_status status;
-  if ((status = qn__attr_bounds(p, "stride", g->stride, spatial, 1))) return status;
-  if ((status = qn__attr_bounds(p, "dilation", g->dilation, spatial, 1))) return status;
-  if ((status = qn__attr_bounds(p, "pad", g->pad_before, spatial, 0))) return status;
-  if ((status = qn__attr_bounds(p, "pad", g->pad_after, spatial, 0))) return status;
-  return qn__attr_bounds(p, "groups", &g->groups, 1, 1);
-}
-
 /* The tensor that an op is to find, of the three: dims that are wanted, or checked where they are given. The spatial
  * ones of dx and dw are not settled by dy's: those given are tried, and else the least that give dy's. */
 qn_status qn__infer_conv(const qn__problem *p)
@@ -106,8 +95,6 @@ qn_status qn__infer_conv(const qn__problem *p)
     return qn__refuse(p, qn__role_name(p, 1), "rank is %d; must be %s's, %d", (int)qn__arg(p, 1)->rank, qn__role_name(p, 0), rank);
   if (out->rank >= 0 && out->rank != rank)
     return qn__refuse(p, out_name, "rank is %d; must be %s's, %d", (int)out->rank, qn__role_name(p, 0), rank);
-  qn_status status = check_geometry(p, rank - 2);
-  if (status) return status;
 
   /* channels and batch */
   if (w != out) {
@@ -160,6 +147,7 @@ qn_status qn__infer_conv(const qn__problem *p)
   }
 
   product product;
+  qn_status status;
   if ((status = product_of(p, 0, 1, &product)) || (status = qn__dtype_in(p, out_role, product.accepted))) return status;
   if ((status = qn__settle(p, out_role, product.dtype, rank, dim))) return status;
   return p->op->kind == QN_OP_CONV_FORWARD ? check_bias(p, QN_ROLE_CONV_FORWARD_BIAS, y_role, dim[1]) : QN_OK;

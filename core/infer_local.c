@@ -1,5 +1,4 @@
 /* infer_local.c -- normalization by neighbours: every tensor has the dims of the first. */
-#include <math.h>
 #include "problem.h"
 
 qn_status qn__infer_local(const qn__problem *p)
@@ -10,10 +9,7 @@ qn_status qn__infer_local(const qn__problem *p)
   if (x->rank < least || x->rank > 5)
     return qn__refuse(p, qn__role_name(p, 0), "rank is %d; must be %d to 5: batch, channels%s", (int)x->rank, least,
                       least == 3 ? " and 1 to 3 spatial dims" : " and spatial dims");
-  qn_status status = qn__attr_bounds(p, "size", &a->size, 1, 1);
-  const struct { const char *name; double value; } real[] = { { "alpha", a->alpha }, { "beta", a->beta }, { "k", a->k } };
-  for (int i = 0; i < 3 && !status; i++)
-    if (!(real[i].value >= 0) || isinf(real[i].value)) status = qn__refuse(p, real[i].name, "is %g; must be finite and at least 0", real[i].value);
+  qn_status status = QN_OK;
   for (uint32_t r = 1; r < p->op->n_roles && !status; r++) {
     status = qn__dtype_in(p, r, QN__BIT(x->dtype));
     if (!status) status = qn__settle(p, r, x->dtype, x->rank, x->dim);

@@ -36,7 +36,6 @@ static qn_status cross_entropy(const qn__problem *p)
   if (x->rank < 1) return qn__refuse(p, "x", "rank is 0; must be at least 1");
   qn_status status = qn__settle_axis(p, &a->axis, x->rank);
   if (status) return status;
-  if (!(a->smoothing >= 0 && a->smoothing <= 1)) return qn__refuse(p, "smoothing", "is %g; must be 0 to 1", a->smoothing);
   if (backward && a->reduction == QN_REDUCTION_MEAN && !qn__arg(p, r->count))
     return qn__refuse(p, "count", "is missing; the gradient of a mean wants it");
 
@@ -68,7 +67,6 @@ static qn_status ctc(const qn__problem *p)
   if (labels->rank != 2) return qn__refuse(p, "labels", "rank is %d; must be 2: samples, labels of each", labels->rank);
   if (a->blank < 0 || a->blank >= x->dim[2])
     return qn__refuse(p, "blank", "is %lld; must be one of x's %lld classes", (long long)a->blank, (long long)x->dim[2]);
-  if (a->zero_infinity < 0 || a->zero_infinity > 1) return qn__refuse(p, "zero_infinity", "is %lld; must be 0 or 1", (long long)a->zero_infinity);
 
   int64_t samples[2] = { x->dim[1], labels->dim[1] }, frames[3] = { x->dim[0], x->dim[1], 1 };
   qn_status status = qn__settle(p, r->labels, QN_I32, 2, samples);

@@ -1,5 +1,4 @@
 /* infer_normalization.c -- normalization: which dims are normalized over, and what that makes of statistics and parameters. */
-#include <math.h>
 #include <string.h>
 #include "problem.h"
 
@@ -23,8 +22,6 @@ static qn_status complete_attributes(const qn__problem *p, const qn_value *x)
   if (norm->mask & ~all)
     return qn__refuse(p, "axis", "names dim %d; x's rank is %d", 63 - __builtin_clzll(norm->mask & ~all), (int)x->rank);
   if (!norm->mask) norm->mask = batch ? all & ~(uint64_t)2 : (uint64_t)1 << (x->rank - 1);
-  if (!(norm->eps >= 0) || isinf(norm->eps)) return qn__refuse(p, "eps", "is %g; must be finite and at least 0", norm->eps);
-  if (!(norm->momentum >= 0 && norm->momentum <= 1)) return qn__refuse(p, "momentum", "is %g; must be 0 to 1", norm->momentum);
   return QN_OK;
 }
 

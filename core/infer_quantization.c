@@ -6,8 +6,6 @@
 static qn_status complete_blocks(const qn__problem *p, const qn_value *x, const qn_value *scale, int64_t *scale_dim)
 {
   int64_t *block = ((qn_blocks *)p->attr)->block;
-  qn_status status = qn__attr_bounds(p, "block", block, x->rank, 0);
-  if (status) return status;
   if (scale && scale->rank && scale->rank != x->rank)
     return qn__refuse(p, "scale", "rank is %d; must be 0 or x's, %d", (int)scale->rank, (int)x->rank);
   for (int i = 0; i < x->rank; i++) {

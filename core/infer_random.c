@@ -2,29 +2,6 @@
 #include <math.h>
 #include "problem.h"
 
-/* The family's rules have three kinds of attributes; each op has one. */
-static qn_status check_attributes(const qn__problem *p)
-{
-  const qn_uniform *uniform = p->attr;
-  const qn_gauss *gauss = p->attr;
-  const qn_chance *chance = p->attr;
-  switch (p->op->kind) {
-  case QN_OP_RNG_UNIFORM:
-    if (!isfinite(uniform->min)) return qn__refuse(p, "min", "is %g; must be finite", uniform->min);
-    if (!isfinite(uniform->max - uniform->min) || uniform->max < uniform->min)
-      return qn__refuse(p, "max", "is %g; must be at least min, and finitely far from it", uniform->max);
-    return QN_OK;
-  case QN_OP_RNG_NORMAL:
-    if (!isfinite(gauss->mean)) return qn__refuse(p, "mean", "is %g; must be finite", gauss->mean);
-    if (!(gauss->deviation >= 0) || isinf(gauss->deviation))
-      return qn__refuse(p, "deviation", "is %g; must be finite and at least 0", gauss->deviation);
-    return QN_OK;
-  default:
-    if (!(chance->p >= 0 && chance->p <= 1)) return qn__refuse(p, "p", "is %g; must be 0 to 1", chance->p);
-    return QN_OK;
-  }
-}
-
 /* One bit for each element of like, in octets. */
 static qn_status settle_mask(const qn__problem *p, uint32_t role, const qn_value *like)
 {
@@ -36,8 +13,7 @@ static qn_status settle_mask(const qn__problem *p, uint32_t role, const qn_value
 
 qn_status qn__infer_random(const qn__problem *p)
 {
-  qn_status status = check_attributes(p);
-  if (status) return status;
+  qn_status status;
   const qn_value *x = qn__arg(p, 0), *y = qn__arg(p, p->op->n_inputs);
   switch (p->op->kind) {
   case QN_OP_DROPOUT:
@@ -52,6 +28,11 @@ qn_status qn__infer_random(const qn__problem *p)
     if ((status = qn__dtype_in(p, QN_ROLE_DROPOUT_BACKWARD_DX, qn__kin(x->dtype)))) return status;
     if ((status = settle_mask(p, QN_ROLE_DROPOUT_BACKWARD_MASK, x))) return status;
     return qn__settle(p, QN_ROLE_DROPOUT_BACKWARD_DX, x->dtype, x->rank, x->dim);
+  case QN_OP_RNG_UNIFORM: {
+    const qn_uniform *a = p->attr;
+    if (!isfinite(a->max - a->min) || a->max < a->min)
+      return qn__refuse(p, "max", "is %g; must be at least min, and finitely far from it", a->max);
+  } /* fall through */
   default:
     if (!y->dtype || y->rank < 0) return qn__refuse(p, "y", "must be given: nothing else says its dtype and dims");
     return QN_OK;

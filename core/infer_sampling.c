@@ -40,8 +40,6 @@ static qn_status check_image(const qn__problem *p, uint32_t role)
 
 qn_status qn__infer_sampling(const qn__problem *p)
 {
-  const qn_sampling *a = p->attr;
-  if (a->align_corners != 0 && a->align_corners != 1) return qn__refuse(p, "align_corners", "is %lld; must be 0 or 1", (long long)a->align_corners);
   if (p->op->kind == QN_OP_AFFINE_GRID || p->op->kind == QN_OP_AFFINE_GRID_BACKWARD) return infer_affine(p);
   enum { X = QN_ROLE_GRID_SAMPLE_BACKWARD_GRID_X, DGRID = QN_ROLE_GRID_SAMPLE_BACKWARD_GRID_DGRID, DX = QN_ROLE_GRID_SAMPLE_BACKWARD_DATA_DX };
   bool by_grid = p->op->kind == QN_OP_GRID_SAMPLE_BACKWARD_GRID, forward = p->op->kind == QN_OP_GRID_SAMPLE;

@@ -1,38 +1,14 @@
-/* infer_training.c -- steps of training: lists of one length whose tensors agree, scalars, and attributes within reason. */
-#include <math.h>
+/* infer_training.c -- steps of training: lists of one length whose tensors agree, and scalars. */
 #include <string.h>
 #include "problem.h"
 
-static qn_status check_attributes(const qn__problem *p)
+/* A velocity is kept where there is momentum, and nowhere else. */
+static qn_status check_velocity(const qn__problem *p)
 {
-  const qn_sgd_rule *sgd = p->attr;
-  const qn_adam_rule *adam = p->attr;
-  const qn_norm_limit *norm = p->attr;
-  const qn_loss_scaling *scaling = p->attr;
-  switch (p->op->kind) {
-  case QN_OP_SGD:
-    if (!isfinite(sgd->momentum)) return qn__refuse(p, "momentum", "is %g; must be finite", sgd->momentum);
-    if (!isfinite(sgd->decay)) return qn__refuse(p, "decay", "is %g; must be finite", sgd->decay);
-    if (sgd->nesterov < 0 || sgd->nesterov > 1) return qn__refuse(p, "nesterov", "is %lld; must be 0 or 1", (long long)sgd->nesterov);
-    if ((sgd->momentum != 0) != (qn__arg(p, QN_ROLE_SGD_VELOCITY) != NULL))
-      return qn__refuse(p, "velocity", sgd->momentum != 0 ? "is missing; momentum wants it" : "is given, but momentum is 0");
-    if (!qn__arg(p, QN_ROLE_SGD_VELOCITY) != !qn__arg(p, QN_ROLE_SGD_NEW_VELOCITY))
-      return qn__refuse(p, "new_velocity", "and velocity must be given both or neither");
-    return QN_OK;
-  case QN_OP_ADAM: case QN_OP_ADAMW:
-    if (!(adam->beta1 >= 0 && adam->beta1 < 1)) return qn__refuse(p, "beta1", "is %g; must be at least 0 and below 1", adam->beta1);
-    if (!(adam->beta2 >= 0 && adam->beta2 < 1)) return qn__refuse(p, "beta2", "is %g; must be at least 0 and below 1", adam->beta2);
-    if (!(adam->eps >= 0) || isinf(adam->eps)) return qn__refuse(p, "eps", "is %g; must be finite and at least 0", adam->eps);
-    if (!isfinite(adam->decay)) return qn__refuse(p, "decay", "is %g; must be finite", adam->decay);
-    return QN_OK;
-  case QN_OP_GLOBAL_NORM:
-    if (!(norm->limit > 0)) return qn__refuse(p, "limit", "is %g; must be above 0", norm->limit);
-    return QN_OK;
-  case QN_OP_AMP_UPDATE:
-    if (!(scaling->growth > 0) || isinf(scaling->growth)) return qn__refuse(p, "growth", "is %g; must be finite and above 0", scaling->growth);
-    if (!(scaling->backoff > 0) || isinf(scaling->backoff)) return qn__refuse(p, "backoff", "is %g; must be finite and above 0", scaling->backoff);
-    if (scaling->interval < 1) return qn__refuse(p, "interval", "is %lld; must be at least 1", (long long)scaling->interval);
-  }
+  const bool momentum = ((const qn_sgd_rule *)p->attr)->momentum != 0, velocity = qn__arg(p, QN_ROLE_SGD_VELOCITY);
+  if (momentum != velocity) return qn__refuse(p, "velocity", momentum ? "is missing; momentum wants it" : "is given, but momentum is 0");
+  if (velocity != (qn__arg(p, QN_ROLE_SGD_NEW_VELOCITY) != NULL))
+    return qn__refuse(p, "new_velocity", "and velocity must be given both or neither");
   return QN_OK;
 }
 
@@ -61,7 +37,7 @@ static qn_status check_list(const qn__problem *p, uint32_t r, uint32_t first)
 
 qn_status qn__infer_training(const qn__problem *p)
 {
-  qn_status status = check_attributes(p);
+  qn_status status = p->op->kind == QN_OP_SGD ? check_velocity(p) : QN_OK;
   if (status) return status;
   uint32_t first = 0, exact = QN_F32;
   qn__list_length(p->op, p->node->first, &first);

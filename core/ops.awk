@@ -21,6 +21,30 @@ function c_number(word)
   return word
 }
 
+# One end of a range, as a C expression that is within it.
+function c_end(word)
+{
+  if (word == "") return "0x1p58"         # QN__MAX_ELEMENTS
+  if (word == "<inf") return "DBL_MAX"
+  if (word == ">-inf") return "-DBL_MAX"
+  if (word == ">0") return "DBL_TRUE_MIN"
+  if (word == "<1") return "1 - DBL_EPSILON / 2"
+  if (word !~ /^-?([0-9][0-9e]*|inf)$/) die("a range cannot end at " word)
+  return c_number(word)
+}
+
+# least..most, as a sentence ends with it: "must be ..."
+function range_text(type, least, most,    from)
+{
+  from = least ~ /^>/ ? "above " substr(least, 2) : "at least " least
+  if (least == ">-inf" && most == "<inf") return "finite"
+  if (least == "-inf" && most == "inf") return "a number or an infinity"
+  if (most == "<inf") return "finite and " from
+  if (most == "" || most == "inf") return from
+  if (most ~ /^</) return from " and below " substr(most, 2)
+  return least (type == "int" && most == least + 1 ? " or " : " to ") most
+}
+
 # One role, "c?:m/y", into the tables of the op numbered o. What names other roles is resolved when all are known.
 function add_role(o, word, output,    r, mark, name)
 {
@@ -120,10 +144,17 @@ $1 == "op" {
   next
 }
 
-group != "" && (NF == 4 || (NF == 5 && $1 == "int")) && $1 ~ /^(int|real|spatial|spads|rank|rpads|axes)$/ {
+group != "" && (NF == 4 || (NF == 5 && ($1 == "int" || $5 ~ /[.][.]/))) && $1 ~ /^(int|real|spatial|spads|rank|rpads|axes)$/ {
   a = n_attrs[group]++
   attr_type[group, a] = $1; attr_name[group, a] = $2; attr_default[group, a] = $3; attr_field[group, a] = $4
-  attr_words[group, a] = $5
+  mark = index($5, "..")
+  attr_words[group, a] = mark ? "" : $5
+  attr_range[group, a] = "NULL, 0, 0"
+  if (mark) {
+    least = substr($5, 1, mark - 1)
+    most = substr($5, mark + 2)
+    attr_range[group, a] = "\"" range_text($1, least, most) "\", " c_end(least) ", " c_end(most)
+  }
   next
 }
 
@@ -183,10 +214,10 @@ function emit_group(group,    a, s, n, i, type, field, value, list)
   for (a = 0; a < n_attrs[group]; a++) {
     type = attr_type[group, a]
     field = attr_field[group, a]
-    printf "  { \"%s\", QN_ATTR_%s, offsetof(%s, %s), %s, %s, %d, %s },\n", attr_name[group, a], toupper(type), s,
+    printf "  { \"%s\", QN_ATTR_%s, offsetof(%s, %s), %s, %s, %d, %s, %s },\n", attr_name[group, a], toupper(type), s,
            is_pads(type) ? field "_before" : field, is_pads(type) ? "offsetof(" s ", " field "_after)" : "0",
            c_number(attr_default[group, a]), (attr_default[group, a] == "-"),
-           attr_words[group, a] == "" ? "NULL" : "\"" attr_words[group, a] "\""
+           attr_words[group, a] == "" ? "NULL" : "\"" attr_words[group, a] "\"", attr_range[group, a]
   }
   printf "};\nstatic const %s default_%s = {\n  .struct_size = sizeof(%s),\n", s, group, s
   for (a = 0; a < n_attrs[group]; a++) {
@@ -206,7 +237,7 @@ function emit_group(group,    a, s, n, i, type, field, value, list)
 function emit_table(    i, o, r, g)
 {
   header("schema_table.c -- the op schema as data.")
-  print "#include <math.h>\n#include <stddef.h>\n#include \"core.h\""
+  print "#include <float.h>\n#include <math.h>\n#include <stddef.h>\n#include \"core.h\""
   for (i = 0; i < n_groups; i++) emit_group(groups[i])
   print ""
   for (o = 0; o < n_ops; o++) {

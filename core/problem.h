@@ -71,8 +71,6 @@ qn_status qn__settle_axis(const qn__problem *p, int64_t *axis, int rank);
 qn_status qn__gathered_dims(const qn__problem *p, const qn_value *x, const qn_value *indices, int axis, int *rank, int64_t *dim);
 /* The reflections of pad must find their mirror. */
 qn_status qn__check_padding(const qn__problem *p, int rank, const int64_t *x_dim);
-/* Are the first n entries of an attribute at least this, and small enough not to overflow anything? */
-qn_status qn__attr_bounds(const qn__problem *p, const char *name, const int64_t *entry, int n, int64_t least);
 /* What the taps of a window cover, saturated: dims and attributes are bounded, their product is not. */
 int64_t qn__covered(int64_t taps, int64_t dilation);
 

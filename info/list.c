@@ -140,7 +140,7 @@ static void print_default(const qn_attr_info *a)
       word += strcspn(word, "|") + 1;
     printf("      %-12s %s, default %.*s\n", a->name, a->words, (int)strcspn(word, "|"), word);
   } else
-    printf("      %-12s one%s, default %g\n", a->name, shape[a->type], a->def);
+    printf("      %-12s one%s%s%s, default %g\n", a->name, shape[a->type], a->range ? ", " : "", a->range ? a->range : "", a->def);
 }
 
 int info_ops(const char *const options[])

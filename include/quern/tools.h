@@ -30,6 +30,8 @@ typedef struct qn_attr_info {
   double      def;                        /* default of each entry */
   int32_t     identity;                   /* 1: the default of entry i is i */
   const char *words;                      /* "constant|reflect": what lines say for 0, 1, ...; NULL: numbers */
+  const char *range;                      /* what each entry may be, "at least 1"; NULL: the op's own rules say */
+  double      least, most;                /* in numbers, if there is a range */
 } qn_attr_info;
 
 typedef struct qn_op_info {
