@@ -346,6 +346,7 @@ tanh_backward dy=f32/6 x=f32/6 ; dy.is=3e38,1e38,-3e38 x.is=0,-20,40,-60,100,-10
 silu_backward dy=f32/6 x=f32/6 ; dy.is=3e38,1e38,-3e38 x.is=0,-20,-40,-60,-100,-1000 plain=1
 mish_backward dy=f32/6 x=f32/6 ; dy.is=3e38,1e38,-3e38 x.is=0,-20,-40,-60,-100,-1000 plain=1
 gelu_tanh_backward dy=f32/6 x=f32/6 ; dy.is=3e38,1e38,-3e38 x.is=0,-2,-4,-6,-9,-1000 plain=1
+gelu_tanh_backward dy=f32/6 x=f32/6 ; dy.is=1,-1,2,1,1,1 x.is=7.6,-7.6,100,-1000,3e5,-1e20 plain=1 as=f64
 tanh_backward dy=f32/2053 x=f32/2053 ; fill=bits plain=1
 silu_backward dy=f32/2053 x=f32/2053 ; fill=bits plain=1
 mish_backward dy=f32/2053 x=f32/2053 ; fill=bits plain=1

@@ -142,6 +142,7 @@ void pw_input_overwritten(struct mut_call *);
 void pw_workspace_overrun(struct mut_call *);
 void pw_trusts_workspace(struct mut_call *);
 void pw_kink_on_wrong_side(struct mut_call *);
+void pw_half_far_out(struct mut_call *);
 void pw_cast_truncates(struct mut_call *);
 void tr_nan_quieted(struct mut_call *);
 void tr_seam(struct mut_call *);
