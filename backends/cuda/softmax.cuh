@@ -143,32 +143,33 @@ template <bool backward> __device__ __forceinline__ finish finish_of(spread j, b
 
 enum { MAX_OUTER = 4, KEPT_PARTS = 8 };  /* KEPT_PARTS: of a cluster */
 
-struct rows {
+struct rows {                             /* what short rows want first lies together */
   const void *x, *dy;                     /* backward: x is y */
   void    *y;
-  uint32_t x_dtype, dy_dtype, y_dtype;
-  int32_t  logarithm, backward;
+  int64_t  length, count;
   int32_t  lane_bits;                     /* 2^ so many lanes for a row; columns: neighbouring words of a block */
+  int32_t  steady, edges;                 /* all rows begin at one phase; some have elements outside of the words */
+  int32_t  rank;                          /* of the other dims, innermost first */
+  int64_t  stride[MAX_OUTER][3];          /* of x, y, dy */
+  int32_t  logarithm, backward;
+  uint32_t x_dtype, dy_dtype, y_dtype;
   int32_t  parts;                         /* blocks for a row, or for columns */
   int32_t  together;                      /* columns: and so many of them in a cluster */
   int64_t  share;                         /* of one: words, or lines */
-  int32_t  steady, edges;                 /* all rows begin at one phase; some have elements outside of the words */
-  int32_t  phase, room;                   /* columns: TOGETHER, or MEASURE and WRITE; words that a block keeps */
-  spread  *told;                          /* columns: [parts / together][count] */
-  int64_t  length, count;
+  int32_t  phase, room;                   /* columns: TOGETHER, MEET, or MEASURE and WRITE; words that a block keeps */
+  spread  *told;                          /* columns: [parts / together][count]; of MEET [count][parts] */
+  uint32_t *met;                          /* of MEET, for the blocks of some columns each */
   int64_t  step[3];                       /* along the axis: x, y, dy */
-  int32_t  rank;                          /* of the other dims, innermost first */
   uint32_t dim[MAX_OUTER];
-  int64_t  stride[3][MAX_OUTER];
 
   __device__ void begin(int64_t row, int64_t at[3]) const
   {
-    at[0] = at[1] = at[2] = 0;
     uint32_t rest = (uint32_t)row;
+    for (int t = 0; t < 3; t++) at[t] = rank == 1 ? rest * stride[0][t] : 0;
 #pragma unroll 1
-    for (int d = 0; d < rank; d++) {
+    for (int d = 0; d < rank && rank > 1; d++) {
       uint32_t q = d + 1 < rank ? rest / dim[d] : 0, i = rest - q * dim[d];
-      for (int t = 0; t < 3; t++) at[t] += i * stride[t][d];
+      for (int t = 0; t < 3; t++) at[t] += i * stride[d][t];
       rest = q;
     }
   }

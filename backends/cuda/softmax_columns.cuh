@@ -1,15 +1,18 @@
 /* softmax_columns.cuh -- softmax, log-softmax and their gradients along a dim that is not the innermost, for softmax_rows.cu.
  *
  * columns: a word of neighbouring columns by neighbouring threads, its lines by several. All that a block reads is kept in shared memory; a
- * column of many lines is shared by a cluster's blocks, or (longer ones, and few) measured in parts first and then written.
+ * column of many lines is shared by a cluster's blocks, or (longer ones, and few) by all blocks, which keep it in their registers, or measured
+ * in parts first and then written.
  * any: dtypes, strides and dims that are no words: a thread takes four neighbouring columns along the axis, twice. */
 #pragma once
 #include "cuda_backend.h"
+#include "meet.cuh"
 #include "softmax.cuh"
 
 enum { LOG2_COLUMNS_BLOCK = 7, COLUMNS_BLOCK = 1 << LOG2_COLUMNS_BLOCK, COLUMNS_AT_ONCE = 4, TOLD_AT_ONCE = 16, COLUMNS_ROOM = 40 * 1024 };       /* ROOM: bytes of a block, about */
-/* Parts of columns are blocks of a cluster; or they are measured first, by clusters too, and then all is written. */
-enum { TOGETHER, MEASURE, WRITE };
+/* Parts of columns are blocks of a cluster; or they are measured first, by clusters too, and then all is written; or all blocks meet. */
+enum { TOGETHER, MEASURE, WRITE, MEET };
+enum { MEETERS = 1024, MEET_BITS = 3, MEET_LANES = 1 << MEET_BITS, MEET_LINES = MEETERS / MEET_LANES, MEET_WORDS = 4, MEET_PARTS = 8 };   /* WORDS: of a thread; PARTS: of a lane at once */
 
 /* The lines' words q of E columns. */
 template <int dtype, int N> __device__ __forceinline__ void join_lines(spread (&j)[vector_per_16<dtype>], const uint4 (&q)[N])
@@ -174,6 +177,88 @@ template <int dtype, bool backward> __global__ static void __launch_bounds__(COL
   else finish_lines<dtype, backward, false>(f, y, apart[1], x, dy, n);
 }
 
+/* Blocks that all are resident, each of which keeps its lines in registers; a warp joins what there is of a column. */
+template <int dtype, bool backward> __global__ static void __launch_bounds__(MEETERS, 1) softmax_columns_meet(const __grid_constant__ rows r)
+{
+  constexpr int E = vector_per_16<dtype>, WIDE = MEET_LANES * E, WARPS = MEETERS / 32, K = MEET_WORDS;
+  __shared__ spread told[WARPS][WIDE + 1];
+  __shared__ finish known[WIDE];
+  const int t = threadIdx.x, lane = t % MEET_LANES, line = t / MEET_LANES;
+  const int64_t first = (int64_t)blockIdx.x * WIDE, begin = blockIdx.y * r.share + line, end = first + lane * E < r.count ? min((blockIdx.y + 1) * r.share, r.length) : 0;
+  int64_t at[3];
+  r.begin(end ? first + lane * E : 0, at);
+  uint4 x[K], dy[K];
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    const int64_t l = begin + k * MEET_LINES;
+    x[k] = dy[k] = backward ? make_uint4(0, 0, 0, 0) : word_of_least<dtype>();
+    if (l < end) x[k] = *vector_place<dtype>(r.x, at[0] + l * r.step[0]);
+    if (backward && l < end) dy[k] = *vector_place<dtype>(r.dy, at[2] + l * r.step[2]);
+  }
+  spread j[E];
+#pragma unroll
+  for (int e = 0; e < E; e++) j[e] = { -FLT_MAX, 0 };
+  if (backward) {
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+      float v[E], d[E];
+      vector_open<dtype>(v, 0, x[k]);
+      vector_open<dtype>(d, 0, dy[k]);
+#pragma unroll
+      for (int e = 0; e < E; e++) j[e].s += finish::term(r.logarithm, v[e], d[e]);
+    }
+  } else {
+    join_lines<dtype>(j, x);
+  }
+#pragma unroll
+  for (int e = 0; e < E; e++) {
+    j[e] = join_warp<backward>(j[e], MEET_LANES);
+    if (t % 32 < MEET_LANES) told[t / 32][lane * E + e] = j[e];
+  }
+  __syncthreads();
+  for (int c = t / 32; c < WIDE; c += WARPS) {
+    const spread one = join_warp<backward>(told[t % 32][c]);
+    if (t % 32 == 0 && first + c < r.count) r.told[(first + c) * r.parts + blockIdx.y] = one;
+  }
+  blocks_meet(r.met + blockIdx.x, r.parts, 1);
+  for (int c = t / 32; c < WIDE && first + c < r.count; c += WARPS) {
+    const float2 *from = (const float2 *)r.told + (first + c) * r.parts;
+    spread one = { -FLT_MAX, 0 };
+    for (int p = t % 32; p < r.parts; p += 32 * MEET_PARTS) {
+      spread o[MEET_PARTS];
+#pragma unroll
+      for (int k = 0; k < MEET_PARTS; k++) {
+        const float2 v = p + 32 * k < r.parts ? __ldcg(from + p + 32 * k) : make_float2(-FLT_MAX, 0);
+        o[k] = { v.x, v.y };
+      }
+      if (backward) {
+#pragma unroll
+        for (int k = 0; k < MEET_PARTS; k++) one.s += o[k].s;
+      } else {
+        one.join(o);
+      }
+    }
+    one = join_warp<backward>(one);
+    if (t % 32 == 0) known[c] = finish_of<backward>(one, r.logarithm);
+  }
+  __syncthreads();
+  blocks_leave(r.met + blockIdx.x, r.parts, 1);
+  finish f[E];
+#pragma unroll
+  for (int e = 0; e < E; e++) f[e] = known[lane * E + e];
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    const int64_t l = begin + k * MEET_LINES;
+    if (l >= end) break;
+    float v[E], d[E];
+    vector_open<dtype>(v, 0, x[k]);
+    if (backward) vector_open<dtype>(d, 0, dy[k]);
+#pragma unroll
+    for (int e = 0; e < E; e++) v[e] = backward ? f[e].backward(r.logarithm, v[e], d[e]) : f[e].forward(r.logarithm, v[e]);
+    *(uint4 *)vector_place<dtype>(r.y, at[1] + l * r.step[1]) = vector_close<dtype>(v, 0);
+  }
+}
+
 /* ---- any columns: a thread takes four neighbouring ones along the axis, twice --------------------------------------------- */
 
 enum { W = 4 };                           /* neighbouring columns of a thread; dim[0] of the other dims is contiguous */
@@ -192,7 +277,7 @@ __global__ void __launch_bounds__(128) softmax_any_columns(const __grid_constant
   for (int64_t j = 0; j < r.length; j++) {
     float v[W], dy[W];
     vector_load(v, r.x, r.x_dtype, at[0] + j * r.step[0], r.stride[0][0], n);
-    if (r.backward) vector_load(dy, r.dy, r.dy_dtype, at[2] + j * r.step[2], r.stride[2][0], n);
+    if (r.backward) vector_load(dy, r.dy, r.dy_dtype, at[2] + j * r.step[2], r.stride[0][2], n);
 #pragma unroll
     for (int i = 0; i < W; i++) {
       float one[] = { v[i] };
@@ -206,10 +291,10 @@ __global__ void __launch_bounds__(128) softmax_any_columns(const __grid_constant
   for (int64_t j = 0; j < r.length; j++) {
     float v[W], dy[W];
     vector_load(v, r.x, r.x_dtype, at[0] + j * r.step[0], r.stride[0][0], n);
-    if (r.backward) vector_load(dy, r.dy, r.dy_dtype, at[2] + j * r.step[2], r.stride[2][0], n);
+    if (r.backward) vector_load(dy, r.dy, r.dy_dtype, at[2] + j * r.step[2], r.stride[0][2], n);
 #pragma unroll
     for (int i = 0; i < W; i++) v[i] = r.backward ? f[i].backward(r.logarithm, v[i], dy[i]) : f[i].forward(r.logarithm, v[i]);
-    vector_store(v, r.y, r.y_dtype, at[1] + j * r.step[1], r.stride[1][0], n);
+    vector_store(v, r.y, r.y_dtype, at[1] + j * r.step[1], r.stride[0][1], n);
   }
 }
 
@@ -217,6 +302,13 @@ __global__ void __launch_bounds__(128) softmax_any_columns(const __grid_constant
 
 static const void *columns_kernel(const rows *r)
 {
+  if (r->phase == MEET) {
+    switch (r->x_dtype) {
+    case QN_F32: return r->backward ? (const void *)softmax_columns_meet<QN_F32, true> : (const void *)softmax_columns_meet<QN_F32, false>;
+    case QN_F16: return r->backward ? (const void *)softmax_columns_meet<QN_F16, true> : (const void *)softmax_columns_meet<QN_F16, false>;
+    default:     return r->backward ? (const void *)softmax_columns_meet<QN_BF16, true> : (const void *)softmax_columns_meet<QN_BF16, false>;
+    }
+  }
   switch (r->x_dtype) {
   case QN_F32: return r->backward ? (const void *)softmax_columns<QN_F32, true> : (const void *)softmax_columns<QN_F32, false>;
   case QN_F16: return r->backward ? (const void *)softmax_columns<QN_F16, true> : (const void *)softmax_columns<QN_F16, false>;
@@ -245,6 +337,21 @@ static bool choose_columns(state *s, const qn_device *device, const qn_demands *
   if (!portable && room(1) * 16 > COLUMNS_ROOM) out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;
   const bool together = room(parts) * 16 <= limit && apart < 4 * parts;
   r->together = (int32_t)parts;
+  r->phase = together ? TOGETHER : MEASURE;
+  if (!together && determinism < QN_DET_BATCH && r->lane_bits == MEET_BITS && blocks <= device->units) {
+    const int64_t all = device->units / blocks;
+    const uint64_t told = (uint64_t)(all * r->count) * sizeof(spread);
+    r->share = qn_ceil_div(r->length, all);
+    if (r->share <= MEET_WORDS * MEET_LINES && told <= demands->workspace_limit) {
+      r->phase = MEET;
+      r->parts = (int32_t)all;
+      out->workspace = told, out->counters = (uint64_t)blocks * sizeof(uint32_t);
+      s->kernel = columns_kernel(r);
+      s->threads = MEETERS;
+      s->blocks = (unsigned)blocks;
+      return true;
+    }
+  }
   if (!together) {
     parts = qn_max_i64(apart, 1);
     while (room(parts) * 16 > limit) parts *= 2;
@@ -254,7 +361,6 @@ static bool choose_columns(state *s, const qn_device *device, const qn_demands *
     if (parts > 65535 || told > demands->workspace_limit) return false;
     out->workspace = told;
   }
-  r->phase = together ? TOGETHER : MEASURE;
   r->parts = (int32_t)parts;
   r->share = qn_ceil_div(r->length, parts);
   r->room = (int32_t)room(parts);

@@ -364,10 +364,10 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
     whole &= v[t]->dtype == x->dtype && v[t]->align >= 16;
     columns &= nest.rank > 0 && nest.stride[t][nest.rank - 1] == 1 && r->step[t] % per_word == 0;
     for (int d = 0; d < nest.rank; d++) {
-      int64_t stride = r->stride[t][d] = nest.stride[t][nest.rank - 1 - d];
+      int64_t stride = r->stride[d][t] = nest.stride[t][nest.rank - 1 - d];
       steady &= stride % per_word == 0;
       columns &= d == 0 || stride % per_word == 0;
-      whole &= (stride - r->stride[0][d]) % per_word == 0;
+      whole &= (stride - r->stride[d][0]) % per_word == 0;
     }
   }
   for (int d = 0; d < nest.rank; d++) r->dim[d] = (uint32_t)nest.dim[nest.rank - 1 - d];
@@ -422,19 +422,22 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   r.y = launch->ptr[s->number[1]];
   r.dy = launch->ptr[s->number[2]];
   r.told = (spread *)launch->workspace;
+  r.met = (uint32_t *)launch->counters;
   const uint32_t together = r.phase == MEASURE ? (uint32_t)r.together : (uint32_t)r.parts;
-  cudaLaunchAttribute cluster = {}, early = {};
+  cudaLaunchAttribute cluster = {}, early = {}, resident = {};
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim = { 1, together, 1 };
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
+  resident.id = cudaLaunchAttributeCooperative;
+  resident.val.cooperative = 1;
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(s->blocks, (unsigned)r.parts);
   config.blockDim = dim3(s->threads);
   config.dynamicSmemBytes = s->shared;
   config.stream = (cudaStream_t)launch->stream;
-  config.attrs = &cluster;
-  config.numAttrs = together > 1;
+  config.attrs = r.phase == MEET ? &resident : &cluster;
+  config.numAttrs = r.phase == MEET || together > 1;
   void *args[] = { &r };
   if (r.phase == MEASURE) {
     const qn_status status = cuda_check(cudaLaunchKernelExC(&config, s->kernel, args), "softmax_rows");

@@ -108,6 +108,9 @@ softmax x=bf16/2x2x2056 axis=1
 softmax_backward y=f32/37x24 dy=f32/37x24 axis=0 ; fill=signed:1 as=f16,bf16
 softmax x=f32/9000x8 axis=0 ; plain=1 as=bf16
 log_softmax_backward y=f16/9000x8 dy=f16/9000x8 axis=0 ; fill=signed:1 plain=1
+log_softmax x=bf16/70001x16 axis=0 ; plain=1                              # more than all blocks' registers keep
+softmax_backward y=f32/70001x12 dy=f32/70001x12 axis=0 ; fill=signed:1 plain=1
+softmax_backward y=bf16/3001x80 dy=bf16/3001x80 axis=0 ; fill=signed:1 plain=1
 
 # what the shift by the maximum is for; one Inf, one NaN; rows of -Inf
 softmax x=f32/7x65 ; fill=signed:88,signed:10000,far:1000 as=f16,bf16
