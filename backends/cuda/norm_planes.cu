@@ -49,7 +49,8 @@ struct planes {
   }
 };
 
-template <int whole> __global__ void __launch_bounds__(THREADS, 2) norm_planes(const __grid_constant__ planes a)
+/* pieces: equal ones of a word, each of one channel; 0: a channel may end anywhere in a word. */
+template <int whole, int pieces> __global__ void __launch_bounds__(THREADS, 2) norm_planes(const __grid_constant__ planes a)
 {
   constexpr int E = vector_per_16<whole>;
   extern __shared__ uint4 shared[];
@@ -85,12 +86,14 @@ template <int whole> __global__ void __launch_bounds__(THREADS, 2) norm_planes(c
       s2 = fmaf(d, d, s2);
     }
   }
-  moments warp = moments_about(from, s1, s2, (float)n, a.centred);
-  warp_join(warp, 1);
-  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = warp.pack();
-  __syncthreads();
-  const int first = sub * a.width / 32;
-  const moments all = warp_join_all(a.width / 32, [&](int w) { return moments::unpack(of_warp[first + w]); });
+  moments all = warp_join_lanes(moments_about(from, s1, s2, (float)n, a.centred), warp_sum((float)n));
+  if (a.width == 32) __syncwarp();        /* the table is there */
+  else {
+    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = all.pack();
+    __syncthreads();
+    const int first = sub * a.width / 32;
+    all = warp_join_all(a.width / 32, [&](int w) { return moments::unpack(of_warp[first + w]); });
+  }
   const float mean = all.mean, rstd = 1 / sqrtf(all.squares / (float)a.length + a.eps);
   if (t == 0 && there && a.p[MEAN]) ((float *)a.p[MEAN])[a.place(group, MEAN)] = mean;
   if (t == 0 && there && a.p[RSTD]) ((float *)a.p[RSTD])[a.place(group, RSTD)] = rstd;
@@ -98,16 +101,19 @@ template <int whole> __global__ void __launch_bounds__(THREADS, 2) norm_planes(c
   uint4 *y = (uint4 *)vector_place<whole>(a.p[Y], a.place(group, Y));
 #pragma unroll 2
   for (int k = t; k < words; k += a.width) {
-    const int c = cuda_quotient(k * E, a.by_repeat), left = (c + 1) * a.repeat - k * E;
-    const float2 here = table[c];
     vector_open<whole>(v, 0, held[k]);
 #pragma unroll
     for (int e = 0; e < E; e++) v[e] = (v[e] - mean) * rstd;
-    if (left >= E) {
+    if constexpr (pieces) {
 #pragma unroll
-      for (int e = 0; e < E; e++) v[e] = fmaf(v[e], here.x, here.y);
+      for (int i = 0; i < pieces; i++) {
+        const float2 of = table[cuda_quotient(k * E + i * (E / pieces), a.by_repeat)];
+#pragma unroll
+        for (int e = i * (E / pieces); e < (i + 1) * (E / pieces); e++) v[e] = fmaf(v[e], of.x, of.y);
+      }
     } else {
-      const float2 next = table[c + 1];
+      const int c = cuda_quotient(k * E, a.by_repeat), left = (c + 1) * a.repeat - k * E;
+      const float2 here = table[c], next = left < E ? table[c + 1] : here;
 #pragma unroll
       for (int e = 0; e < E; e++) v[e] = fmaf(v[e], e < left ? here.x : next.x, e < left ? here.y : next.y);
     }
@@ -124,6 +130,12 @@ struct state {
   const void *kernel;
   uint32_t shared;
 };
+
+template <int whole> static const void *kernel_of(int repeat)
+{
+  constexpr int E = vector_per_16<whole>;
+  return repeat % E == 0 ? (const void *)norm_planes<whole, 1> : repeat % (E / 2) == 0 ? (const void *)norm_planes<whole, 2> : (const void *)norm_planes<whole, 0>;
+}
 
 /* Whether groups are contiguous, and the parameters have an element for each channel of one. */
 static const char *read_layout(const qn_request *r, state *s)
@@ -190,7 +202,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.shared = (uint32_t)shared;
   a.eps = (float)((const qn_norm *)r->op[0].attr)->eps;
   a.centred = r->op[0].op == QN_OP_LAYER_NORM;
-  s.kernel = dtype == QN_F32 ? (const void *)norm_planes<QN_F32> : dtype == QN_BF16 ? (const void *)norm_planes<QN_BF16> : (const void *)norm_planes<QN_F16>;
+  s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(a.repeat) : dtype == QN_BF16 ? kernel_of<QN_BF16>(a.repeat) : kernel_of<QN_F16>(a.repeat);
   out->estimate = 3000 + (double)a.groups * a.words * 32 / 3000;
   return cuda_keep(out, &s, sizeof s);
 }
