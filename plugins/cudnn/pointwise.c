@@ -2,7 +2,8 @@
  * of one packed layout.
  *
  * What NaN and Inf become in these is nowhere said and differs by dtype, so they vouch for finite data only: math fast. Its elu
- * has no digits near 0, its sigmoid and silu make subnormal f32 results 0: those are not here. */
+ * has no digits near 0: it is not here. Its f32 sigmoid is 0 where that should be subnormal, and with it what silu and its gradient
+ * make of it: they are refused. */
 #include "peer.h"
 
 /* ---- one operand: x, y; or dy, x, dx -------------------------------------------------------------- */
@@ -66,8 +67,8 @@ static qn_status prepare_activation(const qn_request *r, qn_prepared *p)
   qn_status s;
   peer_call *c = begin(r, p, &s);
   if (!c) return s;
-  if (c->dtype == QN_F32 && (c->op == QN_OP_SIGMOID || c->op == QN_OP_SILU)) {
-    qn_refuse(p, "cuDNN's f32 kernel makes subnormal results 0", "x", "another dtype", "%s", "f32");
+  if (c->dtype == QN_F32 && (c->op == QN_OP_SIGMOID || c->op == QN_OP_SILU || c->op == QN_OP_SILU_BACKWARD)) {
+    qn_refuse(p, "cuDNN's f32 kernel makes subnormal sigmoids 0", "x", "another dtype", "%s", "f32");
     return peer_call_refused(p);
   }
   describe_activation(c, r->op[0].attr);
