@@ -128,8 +128,8 @@ enum { QN_ACC_NATIVE = 0,                 /* f32 (f64 for f64, i32 for integers)
        QN_ACC_DOUBLE = 7 };               /* the oracle's */
 enum { QN_METHOD_DIRECT = 0, QN_METHOD_WINOGRAD = 1, QN_METHOD_FFT = 2 };
 
-/* Traits, each proved by the conformance suite. Under demands of `batch` and beyond, an engine that has that rung's trait must not
- * let the batch (nor, under `portable`, the device) decide whether it refuses: another engine would take some rows. */
+/* Traits, each proved by the conformance suite. An engine with the trait that a demand of `batch` or beyond asks for must not let the
+ * batch (under `portable`: nor the device) decide whether it refuses: for some batches another engine would compute the same rows. */
 enum {
   QN_TRAIT_DETERMINISTIC   = 1u,          /* same bits run to run, whatever the threads */
   QN_TRAIT_BATCH_INVARIANT = 2u,          /* same bits for a row whatever else is in the batch */
@@ -205,8 +205,8 @@ struct qn_backend {
 
 enum { QN_COPY_TO_DEVICE = 0, QN_COPY_TO_HOST = 1, QN_COPY_ON_DEVICE = 2 };
 
-/* A device provider. All but count and describe want a live device, which core has made current. Those that a device has no
- * use for are NULL: models and describe_model; open; enter and leave; the four of streams; the five of captures; host_call;
+/* A device provider. All but count and describe want a live device, which core has made current. What a device has no use for is
+ * NULL, in whole groups: models and describe_model; open; enter and leave; the four of streams; the five of captures; host_call;
  * the two of host memory. */
 typedef struct qn_device_ops {
   uint64_t struct_size;

@@ -46,8 +46,8 @@ typedef struct qn_conv {
  * x [N, C, spatial]   w [K, C/groups, taps]   bias [K]   y [N, K, P]
  * P = (X + pad_before + pad_after - dilation (R-1) - 1) / stride + 1, at least 0
  * dtypes: as matmul's, x and w in the place of a and b.
- * Trap: a tap in the padding may be left out or be 0 times the filter's element, so where that is NaN or Inf y may be NaN. So may, in
- * the gradients, what a term beyond dy (by x) or in x's padding (by w) would be multiplied by. */
+ * Trap: an engine leaves a tap in the padding out, or multiplies 0 by the filter's element, which makes y NaN where that is NaN or Inf.
+ * So in the gradients: dx may be NaN by a term beyond dy, dw by one in x's padding. */
 qn_status qn_conv_forward(qn_context *ctx, const qn_conv *conv, const qn_tensor *x, const qn_tensor *w,
                           const qn_tensor *bias, const qn_tensor *y);
 /* dx = the gradient of sum(dy conv_forward(x, w)) by x.   dy [N, K, P]   w [K, C/groups, taps]   dx [N, C, spatial]
@@ -100,7 +100,7 @@ typedef struct qn_norm {
 qn_status qn_layer_norm(qn_context *ctx, const qn_norm *norm, const qn_tensor *x, const qn_tensor *scale,
                         const qn_tensor *shift, const qn_tensor *y, const qn_tensor *mean, const qn_tensor *rstd);
 /* With h = (x - mean) rstd, g = dy scale:   dx = rstd (g - mean g - h mean(g h))
- *   dscale = sum dy h, dshift = sum dy, along the dims where they have 1 and x has more. dscale has scale's dims. */
+ *   dscale = sum dy h, dshift = sum dy, each summed along the dims where it has 1 and x has more. dscale has scale's dims. */
 qn_status qn_layer_norm_backward(qn_context *ctx, const qn_norm *norm, const qn_tensor *dy, const qn_tensor *x,
                                  const qn_tensor *scale, const qn_tensor *mean, const qn_tensor *rstd,
                                  const qn_tensor *dx, const qn_tensor *dscale, const qn_tensor *dshift);

@@ -116,9 +116,9 @@ const char *qn_context_get(const qn_context *ctx, const char *key);   /* what is
 qn_status qn_context_synchronize(qn_context *ctx);        /* until all that was enqueued is done */
 const char *qn_context_device(const qn_context *ctx);     /* "cpu", "cuda:0 (NVIDIA H200)" */
 
-/* The caller's stream (a cudaStream_t as void *) in place of the context's own; NULL goes back to that, which does not wait
- * for CUDA's default stream: cudaStreamLegacy, (void *)1, names the default one (cudaStreamPerThread, (void *)2).
- * Work enqueued on the new one first waits for the old one's. */
+/* The caller's stream (a cudaStream_t as void *) in place of the context's own; NULL: the context's own again, which does not wait
+ * for CUDA's default stream. For the default stream itself pass cudaStreamLegacy, (void *)1, or cudaStreamPerThread, (void *)2.
+ * Work enqueued on the new stream first waits for that of the old one. */
 qn_status qn_context_set_stream(qn_context *ctx, void *native_stream);
 void     *qn_context_stream(const qn_context *ctx);
 
@@ -138,9 +138,9 @@ void      qn_free(qn_context *ctx, void *p);                      /* NULL is a n
 /* Copies are ordered with the context's work. These two return when `bytes` have arrived. */
 qn_status qn_copy_to_device(qn_context *ctx, void *device, const void *host, size_t bytes);
 qn_status qn_copy_to_host(qn_context *ctx, void *host, const void *device, size_t bytes);
-/* These two enqueue (a CPU copies at once): the host's bytes have been read, or have arrived, after qn_context_synchronize,
- * and stay as they are until then. With ordinary memory CUDA may make the call wait; with that of qn_alloc_host it does not.
- * They may be part of a recording, whose replays copy anew: then the host's memory must be of qn_alloc_host. */
+/* These two enqueue (a CPU copies at once): only after qn_context_synchronize have the host's bytes been read, or arrived, so
+ * leave them alone until then. With ordinary memory CUDA may make the call wait; with memory of qn_alloc_host it does not.
+ * They may be part of a recording, whose replays copy anew: the host's memory must then be of qn_alloc_host. */
 qn_status qn_copy_to_device_async(qn_context *ctx, void *device, const void *host, size_t bytes);
 qn_status qn_copy_to_host_async(qn_context *ctx, void *host, const void *device, size_t bytes);
 /* Host memory that the device reaches by itself (CUDA: pinned); 256-byte aligned. Freed when no copy is under way. */

@@ -19,7 +19,7 @@ typedef struct qn_role_info {
   char        class_;                     /* a letter, see ops.def */
   uint32_t    flags;                      /* QN_ROLE_... */
   int32_t     paired;                     /* the output role that may take this input's memory; -1 */
-  uint8_t     holds, from;                /* QN_HOLDS_...: what its elements are where the op has its usual work */
+  uint8_t     holds, from;                /* QN_HOLDS_...: what its elements must be for the op to do its usual work */
   int8_t      of, dim;
 } qn_role_info;
 
@@ -68,8 +68,8 @@ const qn_graph_view *qn_graph_inspect(const qn_graph *graph);     /* lives as lo
 /* The other way: a graph from data, checked as a parsed one. producer, last_user and ESCAPE are found anew. */
 qn_status qn_graph_make(const qn_graph_view *view, qn_graph **graph_p);
 
-/* What a value may hold so that the ops that read it have their usual work: for who makes up data to time a problem on. Of the view
- * only op and value are read. */
+/* What a value must hold for the ops that read it to do their usual work: for programs that make up data to time a problem on. Of the
+ * view only op and value are read. */
 typedef struct qn_domain {
   int32_t floats;                         /* QN_FLOATS_... */
   int64_t from, range;                    /* integers: from .. from + range - 1 */
