@@ -1,10 +1,10 @@
-/* choose.c -- asks the engines for a request, and binds the best that says yes.
+/* choose.c -- asks the engines about a request, and binds the best that says yes.
  *
- * Candidates are the pinned engines, if there are any. Order of choice: what the tune cache names; what is measured now, if
- * that is on; else tuned before generic, the longest answer, the backends in the order asked for, the smallest estimate, table
- * order. From `deterministic batch` on no time chooses, neither measured nor estimated: it has to do with the batch and the device's
- * size, and another engine gives other bits. What breaks a demand is no candidate. When nobody takes it, everyone's reason is in
- * the sentence. */
+ * Candidates are the pinned engines, if there are any, else all; what breaks a demand is none. Order of choice: what the tune
+ * cache names; what is measured now, if that is on; else tuned before generic, the longest answer, the backends in the order
+ * asked for, the smallest estimate, table order. From `deterministic=batch` on times choose nothing, measured or estimated: they
+ * depend on the batch and on the device's size, and another engine gives other bits. When no engine takes the request, the error
+ * lists every engine's reason. */
 #include "config.h"
 #include "core.h"
 #include <stdio.h>
@@ -163,7 +163,7 @@ static bool cannot_lose(const qn_request *request, const list *l)
   return false;
 }
 
-/* everyone: also those backends that cannot win by what they answer alone. */
+/* everyone: do not stop at a backend whose answer no later one can beat. */
 static qn_status ask_all(const qn__asker *who, const qn_request *request, const filter *f, bool everyone, list *l)
 {
   qn_status status = QN_OK;
@@ -309,7 +309,7 @@ static void withdraw(candidate *c)
   c->status = QN_UNSUPPORTED;
 }
 
-/* Puts the remembered engine first, offered as much as it was then. A name that is no longer here, or of another version, is ignored. */
+/* Puts the remembered engine first, offered as many ops as it was then. An engine that is gone, or of another version, is ignored. */
 static bool take_remembered(const qn__asker *who, const qn_request *request, const qn__choice *remembered, candidate **order, int n)
 {
   qn__choice choice = *remembered;
@@ -343,7 +343,7 @@ static bool can_measure(const qn__asker *who)
   return who->ctx && !who->depth && !who->verdict && who->ctx->dev->ops->event_elapsed && !qn__context_capturing(who->ctx);
 }
 
-/* Takes and builds it, if with that variant it takes as many ops as wanted; true: it takes something. */
+/* Asks and builds an engine with that variant, to compete if it takes as many ops as wanted. True: it takes some. */
 static bool compete(const qn__asker *who, const qn_request *request, const candidate *of, const char *variant, uint32_t n_ops,
                     uint32_t wanted, qn_part **part, int *n_parts)
 {
@@ -405,8 +405,9 @@ static double time_of_rest(const qn__asker *who, const qn_request *request, uint
   return ns;
 }
 
-/* The fastest of those that take the most; unless an engine that takes fewer and what then follows take less time together. Tried
- * are the anchor alone, and what some engine stops at by itself. Pointwise ops in a row are one pass over memory: nothing to try. */
+/* The fastest of those that take the most ops; or one that takes fewer, if its time and that of the rest make less together. Shorter
+ * prefixes tried are the anchor alone and those at which some engine stops of itself. A row of pointwise ops is one pass over
+ * memory in any case: nothing to try. */
 static qn_status measured(const qn__asker *who, const qn_request *request, bool pinned, candidate **order, int n, qn_part **out)
 {
   const uint32_t most = order[0]->answer.n_ops;

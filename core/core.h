@@ -14,7 +14,8 @@
 /* Sets this thread's sentence and gives status back: return qn__fail(QN_BAD_ARGUMENT, "x: rank %d, ...", r). */
 qn_status qn__fail(qn_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void      qn__log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Of a lock under which backends are called, or something is logged: the listener is called when the last has been given back. */
+/* For locks that are held while backends are called or messages logged: the log's listener, which may call the library, runs only
+ * after this thread has released the last of them. */
 void      qn__lock(pthread_mutex_t *lock);
 void      qn__unlock(pthread_mutex_t *lock);
 extern atomic_int qn__log_level;                    /* messages above it are not made */
@@ -58,16 +59,16 @@ struct qn_graph {
   void         *memory[8];                          /* what to free */
 };
 
-/* infer.c: one op's rules. On entry attr is a whole, writable copy and inputs are known; outputs with dtype 0 are wanted
- * (rank -1: dims too), others given and checked. On success all outputs are whole but for strides of wanted ones
- * (qn__default_strides). name(role) for sentences. */
+/* infer.c: one op's rules. On entry attr is a whole, writable copy and the inputs are known; outputs with dtype 0 are wanted
+ * (with rank -1 their dims too), the others are given and checked. On success all outputs are complete, but for the strides of
+ * those wanted (qn__default_strides). */
 qn_status qn__infer(const qn_op_info *op, void *attr, const qn_node *node, qn_value *value);
 
 /* layout.c */
 void      qn__default_strides(qn_value *v, const qn_value *like);   /* packed, in like's dim order (NULL: last fastest) */
 bool      qn__overlaps_itself(const qn_value *v);   /* two indices, one address */
 
-/* Do memory ranges meet of which one at least is written? Sorts them. */
+/* Do two of these memory ranges meet, at least one of them written? Sorts them. */
 typedef struct qn__range { uintptr_t begin, end; } qn__range;         /* end: twice the address, and 1 if it is written */
 bool      qn__ranges_meet(qn__range *r, size_t n);
 
@@ -156,7 +157,7 @@ typedef struct qn__device {
 } qn__device;
 /* The device that s means; s NULL: the first, as it is. */
 qn_status qn__device_get(qn__backend *provider, const qn__settings *s, qn__device **out);
-/* Makes a device current, as the calling thread's own; what was current comes back with leave. */
+/* Makes a device current for the calling thread; qn__leave restores the one that was. */
 qn_status qn__enter(const qn__device *dev, uint64_t *saved);
 void      qn__leave(const qn__device *dev, uint64_t saved);
 /* desc as that model: of a device that is not here (ordinal -1), or the live one narrowed to it. */
@@ -242,9 +243,11 @@ typedef struct qn__step {
   bool       aside;                                 /* nothing in the plan waits for it: a recording lets it run beside what follows */
 } qn__step;
 
-/* What execute checks of each pointer: the bits of `mask` must be 0 in it, those of `null` in its predecessor (user
- * addresses have no top bit, NULL's predecessor has); it is that of its `mate`, the input that it takes the memory of (or
- * itself); and an output shares none of these bytes with another, for which such an input has 0 of them. */
+/* What execute checks of each pointer p:
+ *   mask    p & mask is 0: its alignment
+ *   null    p - 1 & null is 0: p is not NULL (user addresses have no top bit; NULL - 1 has)
+ *   mate    p is the pointer of that number: of the input whose memory it takes, or its own
+ *   bytes   no output shares bytes with another pointer; an input that lends its memory counts as 0 bytes */
 typedef struct qn__bounds { uint64_t mask, null, bytes; uint32_t mate; } qn__bounds;
 #define QN__MANY 48                                 /* more pointers than these are sorted to see whether they overlap */
 
@@ -321,7 +324,7 @@ qn_status qn__context_alive(const struct qn_context *ctx);        /* not NULL, n
 /* Takes an execution down: where the device captures only to keep the plan, else to do it in each replay. */
 qn_status qn__record_add(struct qn_context *ctx, const qn_plan *p, void *const *ptr);
 qn_status qn__record_copy(struct qn_context *ctx, void *to, const void *from, size_t bytes, int kind);
-/* With QUERN_TRACE: puts a step around the plan's first that writes its lines when it first runs. */
+/* With QUERN_TRACE: wraps the plan's first step in one that writes the plan's lines when it first runs. */
 void      qn__trace_wrap(struct qn_context *ctx, qn_plan *p);
 void      qn__trace_free(qn_plan *p);
 

@@ -283,6 +283,7 @@ static qn_status check_pin(const qn__terms *t, const qn__pin *pin, bool *keep)
   qn_text known = {0}, variants = {0};
   const bool family = pin->op & QN_ANCHOR_FAMILY;
   const char *op = family ? qn_family_name(pin->op & ~QN_ANCHOR_FAMILY) : qn_op_find(pin->op)->name;
+  const char *key = t->settings.origin[QN_SET_ENGINE] == QN_FROM_ENVIRONMENT ? "QUERN_ENGINE" : "engine";
   qn_status status = QN_OK;
   *keep = false;
   for (int k = 0; k < t->n_backends; k++) *keep |= has_pinned(t->backend[k], pin, &known, &variants);
@@ -291,9 +292,9 @@ static qn_status check_pin(const qn__terms *t, const qn__pin *pin, bool *keep)
     qn__log(QN_LOG_INFO, "QUERN_ENGINE: %s of %s is another device's; a context on \"%s\" goes without", pin->engine, op,
             t->backend[0]->table->device_kind);
   else if (!*keep && variants.s)
-    status = qn__fail(QN_BAD_ARGUMENT, "engine: %s has no variant \"%s\" of %s here; known are %s", op, pin->variant, pin->engine, variants.s);
+    status = qn__fail(QN_BAD_ARGUMENT, "%s: %s has no variant \"%s\" of %s here; known are %s", key, op, pin->variant, pin->engine, variants.s);
   else if (!*keep)
-    status = qn__fail(QN_BAD_ARGUMENT, "engine: %s has no engine \"%s%s%s%s%s\" here; known are %s%s", op,
+    status = qn__fail(QN_BAD_ARGUMENT, "%s: %s has no engine \"%s%s%s%s%s\" here; known are %s%s", key, op,
       pin->backend ? pin->backend : "", pin->backend ? "/" : "", pin->engine, pin->variant ? ":" : "",
       pin->variant ? pin->variant : "", known.s ? known.s : "none", family && !known.s ? ": name the ops of the family one by one" : "");
   qn__free(known.s);

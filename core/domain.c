@@ -1,4 +1,4 @@
-/* domain.c -- what the inputs of a problem may hold for its ops to have their usual work, as the schema says of their roles. The
+/* domain.c -- what the inputs of a problem must hold for its ops to do their usual work, as the schema says of their roles. The
  * tuner and the bench make up their data by it. */
 #include "config.h"
 #include "core.h"

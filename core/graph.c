@@ -172,8 +172,8 @@ static qn_status settle_op(qn_graph_view *v, int32_t o)
   return QN_OK;
 }
 
-/* An output that takes an input's memory: the only one, alike, and read by nobody afterwards. The input's own `over` names it
- * meanwhile, by a pass of its own over all of them. */
+/* An output that takes an input's memory: the only one that does, alike, and with no reader of the input after it. While a graph is
+ * checked the input's own `over` names that output: a first pass over all outputs sets it (named false), a second relies on it. */
 static qn_status check_over(const qn_graph_view *v, int32_t i, bool named)
 {
   qn_value *out = (qn_value *)&v->value[i], *in = (qn_value *)&v->value[out->over];
@@ -192,7 +192,7 @@ static qn_status check_over(const qn_graph_view *v, int32_t i, bool named)
   return QN_OK;
 }
 
-/* What an op reads and itself writes over it may read only in a role that lends, and at the same place of a list. */
+/* An op that writes over one of its own inputs may read that only in a role that lends to the output, at the same place of a list. */
 static qn_status check_lending(const qn_graph_view *v, int32_t o)
 {
   const qn_node *node = &v->op[o];
@@ -476,7 +476,7 @@ static qn_value *taker(const qn_op_info *op, const qn_op *call, qn_graph_view *v
   return qn__same_place(out, in) && !(in->flags & QN_VALUE_HOST) && qn_extent_bytes(in) ? out : NULL;
 }
 
-/* Tensors that share memory: an output that stands exactly where an input that lends does is over it. */
+/* Tensors that share memory: an output exactly where an input stands that may lend to it is `over` that input; all else is refused. */
 static qn_status find_sharing(const qn_op_info *op, const qn_op *call, qn_graph_view *v)
 {
   const qn_node *node = &v->op[0];

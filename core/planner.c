@@ -134,7 +134,7 @@ static void take(planner *p, int32_t i)
   mark_after(p, i, p->after);
 }
 
-/* Whether everything that reads what op e makes is op `user` or, unless it must be that alone, in the region. */
+/* Whether op `user` alone reads what op e makes; or, if not `alone`, it and ops of the region. */
 static bool only_used_here(const planner *p, int32_t e, int32_t user, bool alone)
 {
   const qn_node *op = &p->g->op[e];
@@ -152,7 +152,7 @@ static bool waits_for_seen(const planner *p, int32_t i)
   return false;
 }
 
-/* Whether with op e, for which others wait too, a path would leave the region, or those that pull e into it, and come back. */
+/* With op e, for which others wait too, in the region: would a path leave the region, or the ops that pull e in, and come back? */
 static bool comes_back(planner *p, int32_t e, int32_t depth)
 {
   memset(p->seen, 0, (size_t)p->n_ops);
@@ -165,7 +165,7 @@ static bool comes_back(planner *p, int32_t e, int32_t depth)
   return false;
 }
 
-/* Whether an op, of the region if it must be, writes over what op e reads: it waits for e, though it may read nothing of it. */
+/* Whether an op (here: one of the region) writes over what op e reads. It must wait for e even if it reads nothing that e makes. */
 static bool is_overwritten(const planner *p, int32_t e, bool here)
 {
   for (int32_t a = 0; a < inputs_of(&p->g->op[e]); a++) {
@@ -175,8 +175,8 @@ static bool is_overwritten(const planner *p, int32_t e, bool here)
   return false;
 }
 
-/* A pointwise op that the region may compute for itself: nothing that is still to be anchored stands behind it. What the anchor
- * reads may be read by others too; what a follower reads by it alone, for those of the region stand before it in the list. */
+/* A pointwise op that the region may compute for itself: it waits for no op that is still to become an anchor. The anchor's producers
+ * may have other readers too; a follower's may not (alone), for those of the region would stand before it in the list. */
 static bool pullable(planner *p, int32_t e, int32_t user, bool alone, int32_t depth)
 {
   if (p->in[e] || p->group[e] != UNPLANNED || !pointwise(p, e) || p->after[e]) return false;
@@ -203,9 +203,9 @@ static bool feeds_follower(const planner *p, int32_t e)
   return false;
 }
 
-/* Side producers, which the anchor itself must not need, come before their user; the anchor's own producers, which no
- * follower needs, after all of them, nearest first: so every prefix of the list is a region too. What the anchor reads in two
- * roles is none of these: an engine computes it as it reads one of them. */
+/* Adds producers to the list such that every prefix of it is a region too. before: those of a follower, each in front of its user;
+ * the anchor must not need them. Else: those of the anchor, behind everything, nearest first; no follower may need them. A value
+ * that the anchor reads in two roles has its producer left out, for an engine computes a producer as it reads one role. */
 static void pull(planner *p, int32_t user, bool before)
 {
   int32_t depth = 0;

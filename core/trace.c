@@ -1,5 +1,5 @@
-/* trace.c -- QUERN_TRACE: a step around a plan's first, put there as the plan is made, writes the plan's lines to the
- * file when it first runs, whole problems separated by blank lines, for quern-bench to replay. Unasked it costs nothing.
+/* trace.c -- QUERN_TRACE: as a plan is made its first step is wrapped in one that, when it first runs, writes the plan's lines
+ * to the file: whole problems, separated by blank lines, for quern-bench to replay. Without the variable it costs nothing.
  * A captured execution is traced as it is captured. */
 #include "config.h"
 #include "core.h"
@@ -33,7 +33,8 @@ static void write_plan(const trace *t)
   size_t length = qn_graph_print(t->plan->graph, name, 0);
   char *text = qn__alloc(length + 4);
   int file = open(t->path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (file < 0 || !text) qn__log(QN_LOG_WARN, "trace: %s: %s", t->path, file < 0 ? strerror(errno) : "no memory");
+  if (file < 0 || !text)
+    qn__log(QN_LOG_WARN, "trace: %s: %s", t->path, file >= 0 ? "no memory" : errno == ELOOP ? "is a symbolic link, which is not followed" : strerror(errno));
   else {
     qn_graph_print(t->plan->graph, text, length + 1);
     strcpy(text + length, length && text[length - 1] == '\n' ? "\n" : "\n\n");
