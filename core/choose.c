@@ -349,8 +349,8 @@ static bool compete(const qn__asker *who, const qn_request *request, const candi
 {
   candidate c = { of->backend, of->row, of->rank, of->variant, 0, n_ops, QN_OK, {0} };
   if (ask(who, request, variant, &c)) return false;
-  if (c.answer.n_ops != wanted) withdraw(&c);
-  else if (!bind(who, request, &c, &part[*n_parts])) ++*n_parts;
+  if (c.answer.n_ops == wanted && !bind(who, request, &c, &part[*n_parts])) ++*n_parts;
+  else withdraw(&c);
   return true;
 }
 

@@ -176,6 +176,22 @@ static qn_status traces(void)
   return status;
 }
 
+/* An engine that could not be measured, for want of memory, is out of the race and keeps nothing. */
+static qn_status measurements(void)
+{
+  static float a[6];
+  char option[64];
+  const char *const measured[] = { "backend=cpu_ref", "threads=1", "tune=measure", option, NULL };
+  qn_tensor ta = qn_tensor_2d(a, QN_F32, 2, 3);
+  qn_context *ctx = NULL;
+  snprintf(option, sizeof option, "tune_cache=/tmp/quern-alloc-%d/tune", (int)getppid());
+  qn_status status = qn_context_create(measured, &ctx);
+  if (!status) status = qn_sqrt(ctx, &ta, &ta);
+  qn_context_destroy(ctx);
+  unlink(strchr(option, '/'));                    /* the next one measures too */
+  return status;
+}
+
 /* What else than QN_NO_MEMORY a scenario may end with: a plan that the cache had no memory for is not found under capture.
  * cold: from a process where nothing has been loaded yet. There memory that runs out while backends are sought may
  * cost a backend for good, so the second run is not held against it. */
@@ -186,6 +202,7 @@ static const struct scenario { const char *name; qn_status (*run)(void); bool co
   { "calls", calls, false, QN_NO_MEMORY }, { "a recording", recordings, false, QN_NOT_READY },
   { "explanations", explanations, false, QN_NO_MEMORY }, { "a timer and memory", timers, false, QN_NO_MEMORY },
   { "a trace", traces, false, QN_NO_MEMORY },
+  { "measurements", measurements, false, QN_NO_MEMORY },
 };
 
 /* ---- children ---------------------------------------------------------------------------------------- */
@@ -239,7 +256,7 @@ static const char *meaning(int code)
 
 int main(void)
 {
-  char trace[64];
+  char trace[64], tune[64];
   for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
     const struct scenario *s = &scenarios[i];
     long n = 0, bad = 0;
@@ -253,5 +270,9 @@ int main(void)
   }
   snprintf(trace, sizeof trace, "/tmp/quern-alloc-%d.q", (int)getpid());
   unlink(trace);
+  snprintf(tune, sizeof tune, "/tmp/quern-alloc-%d/tune.lock", (int)getpid());
+  unlink(tune);
+  *strrchr(tune, '/') = 0;
+  rmdir(tune);
   return tap_done();
 }
