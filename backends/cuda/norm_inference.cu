@@ -180,13 +180,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   const qn_value *x = &r->value[st.number[X]], *y = &r->value[st.number[Y]];
   if (x->dtype == QN_F64) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "f64");
-  const uint64_t mask = ((const qn_norm *)r->op[0].attr)->mask;
-  for (int t = SCALE; t < TENSORS; t++)
-    for (int32_t d = 0; d < x->rank && st.number[t] >= 0; d++)
-      if (mask >> d & 1 && r->value[st.number[t]].dim[d] != 1)
-        return qn_refuse(out, "parameters have an element for each group", t == SCALE ? "scale" : "shift", "1 along the dims normalized over", "%lld",
-                         (long long)r->value[st.number[t]].dim[d]);
-
+  static const char *const name[TENSORS] = { "x", "y", "mean", "var", "scale", "shift" };
+  qn_status status = cuda_norm_by_group(r, st.number, name, SCALE, TENSORS, false, out);
+  if (status) return status;
   const cuda_norm_nests nest = cuda_norm_nests_of(r, st.number, 2, TENSORS);
   const qn_nest &in = nest.walked, &of = nest.outer;
   if (of.rank > 1) return qn_refuse(out, "the dims not normalized over must lie as one, in all tensors", "x", "1 that does not merge", "%d", of.rank);

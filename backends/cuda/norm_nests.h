@@ -33,6 +33,23 @@ static inline cuda_norm_nests cuda_norm_nests_of(const qn_request *r, const int3
   return n;
 }
 
+/* Refuses a parameter, of the values from `first` on, that has more than one element for a group; or, where each group must have its
+ * own, fewer. */
+static inline qn_status cuda_norm_by_group(const qn_request *r, const int32_t *number, const char *const *name, int32_t first, int32_t all,
+                                           bool own, qn_prepared *out)
+{
+  const uint64_t mask = ((const qn_norm *)r->op[0].attr)->mask;
+  const qn_value *x = &r->value[number[0]];
+  for (int32_t t = first; t < all; t++)
+    for (int32_t d = 0; d < x->rank && number[t] >= 0; d++) {
+      const int64_t dim = r->value[number[t]].dim[d];
+      if (mask >> d & 1 ? dim != 1 : own && dim != x->dim[d])
+        return qn_refuse(out, "a parameter has one element for each group", name[t],
+                         own ? "1 along the dims normalized over, x's dims along the others" : "1 along the dims normalized over", "%lld", (long long)dim);
+    }
+  return QN_OK;
+}
+
 /* Of x, y, scale, shift, mean and rstd, in this order: rows of whole 16-byte words of one dtype, at one step (outer's rank is at most 1), with
  * parameters alike for all. step: from row to row, words of the first four, elements of mean and rstd. */
 static inline qn_status cuda_norm_word_rows(const qn_request *r, const int32_t *number, const cuda_norm_nests *n, int64_t *step, qn_prepared *out)

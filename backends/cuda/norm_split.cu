@@ -13,6 +13,7 @@
 #include "engines.h"
 #include "norm_follow.cuh"
 #include "norm_moments.cuh"
+#include "norm_nests.h"
 #include "vector.cuh"
 
 enum { V = 8, THREADS = 256, WARPS = THREADS / 32, RESIDENT = 3, MAX_CHUNKS = 2000 };
@@ -467,33 +468,20 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value *x = &r->value[st.number[X]];
   if (x->dtype == QN_F64) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "f64");
 
-  qn_nest kept = {}, walked = {};
-  kept.n = TENSORS, walked.n = 3;
-  s.groups = s.n = 1;
-  for (int d = 0; d < x->rank; d++) {
-    bool in = norm->mask >> d & 1;
-    qn_nest *nest = in ? &walked : &kept;
-    nest->dim[nest->rank] = x->dim[d];
-    for (int t = 0; t < TENSORS; t++) {
-      const qn_value *v = st.number[t] < 0 ? nullptr : &r->value[st.number[t]];
-      if (v) s.dtype[t] = v->dtype;
-      if (v && t > DY && (in ? v->dim[d] != 1 : v->dim[d] != x->dim[d]))
-        return qn_refuse(out, "a parameter must have one element for each group", t == SCALE ? "scale" : t == SHIFT ? "shift" : t == DSCALE ? "dscale" : "dshift",
-                         "1 along the dims normalized over, x's dims along the others", "%lld", (long long)v->dim[d]);
-      if (t < nest->n) nest->stride[t][nest->rank] = v ? v->stride[d] : t < 3 ? x->stride[d] : 0;
-    }
-    nest->rank++;
-    *(in ? &s.n : &s.groups) *= x->dim[d];
-  }
-  /* an absent tensor must not keep dims from merging: it takes the steps of the one before it */
-  for (int t = DY + 1; t < TENSORS; t++)
-    if (st.number[t] < 0)
-      for (int d = 0; d < kept.rank; d++) kept.stride[t][d] = kept.stride[t - 1][d];
-  qn_nest_simplify(&kept);
-  qn_nest_simplify(&walked);
+  static const char *const name[TENSORS] = { "x", "y", "dy", "scale", "shift", "mean", "rstd", "running_mean", "running_var", "new_mean",
+                                             "new_var", "dscale", "dshift" };
+  qn_status status = cuda_norm_by_group(r, st.number, name, SCALE, TENSORS, true, out);
+  if (status) return status;
+  const cuda_norm_nests nest = cuda_norm_nests_of(r, st.number, DY + 1, TENSORS);
+  const qn_nest &kept = nest.outer, &walked = nest.walked;
+  for (int t = 0; t < TENSORS; t++)
+    if (st.number[t] >= 0) s.dtype[t] = r->value[st.number[t]].dtype;
+  s.groups = nest.groups;
+  s.n = nest.length;
   if (kept.rank > 1) return qn_refuse(out, "the dims not normalized over must lie as one, in all tensors", "x", "1 that does not merge", "%d", kept.rank);
   bool columns = kept.rank == 1 && walked.rank <= 1, planes = walked.rank == 1 || walked.rank == 2;
-  for (int t = 0; t < 3; t++) {
+  for (int t = X; t <= DY; t++) {
+    if (st.number[t] < 0) continue;
     columns &= kept.rank == 1 && kept.stride[t][0] == 1;
     planes &= walked.rank > 0 && walked.stride[t][walked.rank - 1] == 1;
   }
