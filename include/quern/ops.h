@@ -5,7 +5,8 @@
  * Outputs' dims must be given and right (a refusal says what they should be). Work is enqueued on ctx's stream, which no call waits for.
  *
  * Arithmetic: f16 and bf16 are computed and summed in f32, f32 in f32, f64 in f64, i8 and u8 products in i32 exactly, and
- * rounded once, to nearest even, to the output. Integer arithmetic wraps. A zero dim makes an op a no-op.
+ * rounded once, to nearest even, to the output. Integer arithmetic wraps. A zero dim makes an op a no-op. Attributes that are real
+ * numbers are meant to be in the range of that arithmetic: beside f32 one of 1e39 may count as Inf, an eps of 1e-50 as 0.
  *
  * Each prototype is compiled against the schema (core/ops.def): where they differ the build fails. */
 #ifndef QUERN_OPS_H
