@@ -215,7 +215,7 @@ template <uint32_t dtype, int V, int A, int B, int F> constexpr shape divisive_o
 }
 
 static const shape shapes[] = {
-  shape_of<QN_F32, 1, 5, 1, 8, 8>(), shape_of<QN_BF16, 4, 5, 1, 8, 8>(), shape_of<QN_F16, 4, 5, 1, 8, 8>(),
+  shape_of<QN_F32, 1, 5, 1, 16, 8>(), shape_of<QN_BF16, 4, 5, 1, 8, 8>(), shape_of<QN_F16, 4, 5, 1, 8, 8>(),
   shape_of<QN_F32, 4, 1, 5, 2, 1>(), shape_of<QN_BF16, 8, 1, 5, 2, 2>(), shape_of<QN_F16, 8, 1, 5, 2, 2>(),
   shape_of<QN_F32, 4, 3, 3, 4, 4>(), shape_of<QN_BF16, 8, 3, 3, 4, 4>(),
   shape_of<QN_F32, 4, 5, 5, 8, 4>(), shape_of<QN_BF16, 4, 5, 5, 8, 7>(),
