@@ -1,11 +1,17 @@
-/* lrn_planes.cu -- the gradient of divisive normalization by windows of 5 x 5 in packed planes: a block takes a tile of a plane, with what lies
- * around it, to shared memory, where each window's sums are made once and serve all that lie in it.
+/* lrn_planes.cu -- the gradient of divisive normalization by windows of 5 x 5 in packed planes, row after row.
  *
  *   windows   b = k + alpha/n sum (x - m)^2, g = dy b^-beta, r = g x/b; dmeans = h r sum (x - m), h = 2 alpha beta/n
  *   gather    dx = g - h sum r (x - m), over the windows that hold a place
  *
- * Tap by tap, for an expanded square would cancel. A thread makes V neighbours of each of ROWS rows, from rows that it reads one after another.
+ * A thread goes down V columns of a strip of rows. As a row of x comes, the windows two above it are whole; their r is given to the five
+ * rows that they hold, of which the uppermost then is dx. Beside a thread's columns lie other lanes': x and m are read from shared memory,
+ * where a warp has the rows of its windows and those on their way; r comes by shuffles.
+ * An expanded square would cancel, and tap by tap each window is 75 instructions. So a row's five have a mean c + t and squares about it,
+ * which come from distances to c, one of the five: that costs at most five times the sum's rounding. Then
+ * sum (x - m)^2 = sum over rows of squares about c + t, and 5 ((c - m) + t)^2. Where that is not finite, or the window reaches over the
+ * plane's upper or lower edge, it is made tap by tap.
  * Refused: other windows; rows that are no whole vectors; b that may be subnormal; f64; 2^31 elements and more. */
+#include <cfloat>
 #include "cuda_backend.h"
 #include "engines.h"
 #include "lrn.cuh"
@@ -13,182 +19,223 @@
 #include "sm80.cuh"
 #include "spatial.cuh"
 
-enum { THREADS = 224, BLOCKS = 4, ROWS = 2, V = 4, SIZE = 5, REACH = SIZE / 2, HALO = 2 * REACH, WIDEST = 64, ROOM = 54 << 10 };
+enum { WARPS = 2, THREADS = 32 * WARPS, BLOCKS = 8, V = 4, SIZE = 5, REACH = SIZE / 2, HALO = 2 * REACH, WIDE = V + HALO };
+enum { ROWS = 8, AHEAD = ROWS - SIZE };   /* what a warp has in shared memory; of these on their way */
+enum { X, MEANS, DY, READ };
+enum { MOST_STRIPS = 16 };                /* of a plane */
 
 struct planes {
-  const void *dy, *x, *means;
+  const void *from[READ];
   void    *dx, *dmeans;                   /* dmeans may be NULL */
-  uint32_t dtype;
-  int32_t  height, width, high, wide;     /* of a plane, of a tile of dx */
-  int32_t  pitch, place;                  /* in shared memory: elements of a row, of each of x, means, r and g */
-  cuda_divisor across, down, vectors, own;          /* tiles of a plane; vectors of a tile's row, of one of dx */
+  int32_t  height, width, high;           /* of a plane; rows of a strip */
+  cuda_divisor across;                    /* vectors of a row */
+  uint32_t units;                         /* of a row in all planes */
+  int32_t  useful, beside;                /* lanes that make something; on either side of them, lanes that lend what they hold */
   bool     quarters;                      /* beta is 3/4 */
   float    k, alpha, beta;                /* alpha/n */
 };
 
-/* A tile of dx and the HALO around it, as far as the plane goes. In shared memory rows of x, means and r have REACH more at either end. */
-struct tile {
-  int32_t top, left, bottom, right;       /* of dx, in the plane */
-  int32_t row, column, rows, columns;     /* the first of all in the plane; how many */
-  int64_t from;                           /* elements before the first */
-  float  *x, *means, *r, *g;              /* g takes dy's place */
+/* A thread's columns. */
+struct spot {
+  int32_t at;                             /* element, in row 0 */
+  bool    first, last, holds, makes;      /* first, last: of a plane's row or of the warp */
 
-  __device__ __forceinline__ tile(const planes &s, float *shared)
+  __device__ __forceinline__ spot(const planes &s)
   {
-    uint32_t i, j, plane = cuda_quotient(cuda_quotient(blockIdx.x, s.across, &i), s.down, &j);
-    top = (int32_t)j * s.high, left = (int32_t)i * s.wide, bottom = min(top + s.high, s.height), right = min(left + s.wide, s.width);
-    row = max(top - HALO, 0), column = max(left - HALO, 0), rows = min(bottom + HALO, s.height) - row, columns = min(right + HALO, s.width) - column;
-    from = ((int64_t)plane * s.height + row) * s.width + column;
-    x = shared, means = x + s.place, r = means + s.place, g = r + s.place;
+    const int32_t lane = threadIdx.x % 32, unit = (int32_t)(blockIdx.x * WARPS + threadIdx.x / 32) * s.useful + lane - s.beside;
+    uint32_t column, plane = cuda_quotient(min((uint32_t)max(unit, 0), s.units - 1), s.across, &column);
+    at = (int32_t)plane * s.height * s.width + (int32_t)column * V;
+    first = column == 0 || lane == 0, last = column + 1 == s.across.by || lane == 31;
+    holds = lane < s.useful + 2 * s.beside;
+    makes = (uint32_t)unit < s.units && lane >= s.beside && lane < s.useful + s.beside;
   }
 };
 
-__device__ __forceinline__ void widened(float (&w)[V + HALO], const float *p)
-{
-  const float4 a = *(const float4 *)p, b = *(const float4 *)(p + 4);
-  w[0] = a.x, w[1] = a.y, w[2] = a.z, w[3] = a.w, w[4] = b.x, w[5] = b.y, w[6] = b.z, w[7] = b.w;
-}
-__device__ __forceinline__ void get(float (&v)[V], const float *p)
-{
-  const float2 a = *(const float2 *)p, b = *(const float2 *)(p + 2);
-  v[0] = a.x, v[1] = a.y, v[2] = b.x, v[3] = b.y;
-}
-__device__ __forceinline__ void put(float *p, const float (&v)[V])
-{
-  *(float2 *)p = make_float2(v[0], v[1]), *(float2 *)(p + 2) = make_float2(v[2], v[3]);
-}
+/* Rows of a warp in shared memory, at this lane's columns; they are counted from 0. */
+template <uint32_t dtype> struct window_rows {
+  static constexpr int BYTES = dtype == QN_F32 ? 4 : 2, ROW = (V + 32 * V + V) * BYTES, WARP = ROWS * READ * ROW;
+  uint32_t own;
 
-template <bool F32> __device__ __forceinline__ void load_tile(const planes &s, const tile &t)
-{
-  for (uint32_t i = threadIdx.x; i < t.rows * s.vectors.by; i += THREADS) {
-    uint32_t unit;
-    const int32_t row = (int32_t)cuda_quotient(i, s.vectors, &unit), column = (int32_t)unit * V, to = row * s.pitch + column;
-    if (column >= t.columns) continue;
-    const int64_t from = t.from + (int64_t)row * s.width + column;
-    if constexpr (F32) {
-      const float *x = (const float *)s.x + from, *means = (const float *)s.means + from;
-      const uint32_t to_x = shared_address(t.x + to + REACH), to_means = shared_address(t.means + to + REACH);
-      copy_async<8>(to_x, x, 8), copy_async<8>(to_x + 8, x + 2, 8);
-      copy_async<8>(to_means, means, 8), copy_async<8>(to_means + 8, means + 2, 8);
-      copy_async<16>(shared_address(t.g + to), (const float *)s.dy + from, 16);
+  __device__ __forceinline__ window_rows(const char *shared)
+  {
+    own = shared_address(shared) + threadIdx.x / 32 * WARP + (V + threadIdx.x % 32 * V) * BYTES;
+  }
+  __device__ __forceinline__ uint32_t row(int of, int32_t i) const { return own + (uint32_t)i % ROWS * (READ * ROW) + of * ROW; }
+  /* Two from this place on, four, and those beside these. */
+  __device__ __forceinline__ void pair(float &a, float &b, uint32_t at) const
+  {
+    if constexpr (dtype == QN_F32) {
+      asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(a), "=f"(b) : "r"(at) : "memory");
     } else {
-      float x[V], means[V], dy[V];
-      load(x, s.x, s.dtype, from), load(means, s.means, s.dtype, from), load(dy, s.dy, s.dtype, from);
-      put(t.x + to + REACH, x), put(t.means + to + REACH, means), put(t.g + to, dy);
+      uint32_t h;
+      asm volatile("ld.shared.u32 %0, [%1];" : "=r"(h) : "r"(at) : "memory");
+      a = float_of(h & 0xffff, dtype == QN_BF16), b = float_of(h >> 16, dtype == QN_BF16);
     }
   }
-  copy_async_commit();
-  for (int32_t i = threadIdx.x; i < t.rows * HALO; i += THREADS) {         /* beyond the plane nothing is gathered */
-    const int32_t at = i / HALO * s.pitch + (i % HALO < REACH ? i % HALO : t.columns + i % HALO);
-    t.means[at] = t.r[at] = 0;
+  __device__ __forceinline__ void open(float (&v)[V], int of, int32_t i) const
+  {
+    if constexpr (dtype == QN_F32) shared_load(v, row(of, i));
+    else pair(v[0], v[1], row(of, i)), pair(v[2], v[3], row(of, i) + 2 * BYTES);
   }
-  copy_async_wait<0>();
-}
+  __device__ __forceinline__ void beside(float (&w)[WIDE], int of, int32_t i) const
+  {
+    pair(w[0], w[1], row(of, i) - REACH * BYTES), pair(w[WIDE - 2], w[WIDE - 1], row(of, i) + V * BYTES);
+  }
+};
 
-__device__ __forceinline__ void make_windows(const planes &s, const tile &t)
+/* Row i is row top - HALO + i of the plane. */
+template <uint32_t dtype> __global__ static void __launch_bounds__(THREADS, BLOCKS) lrn_planes(const __grid_constant__ planes s)
 {
-  const int32_t first = max(t.top - REACH, 0) - t.row, end = min(t.bottom + REACH, s.height) - t.row;
-  for (uint32_t i = threadIdx.x; i < (end - first + ROWS - 1) / ROWS * s.vectors.by; i += THREADS) {
-    uint32_t unit;
-    const int32_t row = first + (int32_t)cuda_quotient(i, s.vectors, &unit) * ROWS, column = (int32_t)unit * V, over = t.column + column;
-    if (column >= t.columns) continue;
-    const bool leftmost = over == 0, rightmost = over + V == s.width;
-    float mean[ROWS][V], squares[ROWS][V] = {}, distance[ROWS][V] = {};
+  typedef window_rows<dtype> rows;
+  constexpr int PACKET = V * rows::BYTES;
+  extern __shared__ __align__(16) char shared[];
+  const spot at(s);
+  const rows read(shared);
+  const int32_t top = blockIdx.y * s.high, bottom = min(top + s.high, s.height), start = top ? 0 : HALO;
+  const int32_t begin = max(top - HALO, 0), end = min(bottom + HALO, s.height);
+  const float by = 2 * s.alpha * s.beta;
+  const float n[V] = { at.first ? 3.0f : 5, at.first ? 4.0f : 5, at.last ? 4.0f : 5, at.last ? 3.0f : 5 };
+  const float part[V] = { at.first ? 1.0f / 3 : 0.2f, at.first ? 0.25f : 0.2f, at.last ? 0.25f : 0.2f, at.last ? 1.0f / 3 : 0.2f };
+
+  auto fetch = [&](int32_t i) {
+    const int32_t row = top - HALO + i;
+    if (at.holds && row >= begin && row < end) {
 #pragma unroll
-    for (int k = 0; k < ROWS; k++) get(mean[k], t.means + min(row + k, end - 1) * s.pitch + column + REACH);
+      for (int of = 0; of < READ; of++)
+        copy_async<PACKET>(read.row(of, i), (const char *)s.from[of] + (int64_t)(at.at + row * s.width) * rows::BYTES, PACKET);
+    }
+    copy_async_commit();
+  };
+
+  float c[SIZE] = {}, t[SIZE][V] = {}, about[SIZE][V] = {}, x[SIZE][V] = {}, g[SIZE][V] = {}, sum[SIZE][V] = {};
 #pragma unroll
-    for (int from = 0; from < ROWS + HALO; from++) {
-      if ((uint32_t)(row + from - REACH) < (uint32_t)t.rows) {
-        float w[V + HALO];
-        widened(w, t.x + (row + from - REACH) * s.pitch + column);
+  for (int i = 0; i < AHEAD; i++) fetch(start + i);
+#pragma unroll 1
+  for (int32_t first = start; first < s.high + 2 * HALO; first += SIZE) {
 #pragma unroll
-        for (int k = 0; k < ROWS; k++) {
-          if (from < k || from > k + HALO) continue;
+    for (int now = 0; now < SIZE; now++) {
+      const int middle = (now + SIZE - REACH) % SIZE, oldest = (now + 1) % SIZE;
+      const int32_t i = first + now, row = top - HALO + i, down = row - REACH, up = row - HALO;
+      copy_async_wait<AHEAD - 1>();
+      __syncwarp();
+      fetch(i + AHEAD);
+
+      if (row >= begin && row < end) {
+        float w[WIDE];
+        read.open(x[now], X, i), read.beside(w, X, i);
+        c[now] = x[now][1];
 #pragma unroll
-          for (int j = 0; j < V; j++)
+        for (int k = 0; k < WIDE; k++) {
+          if (k >= REACH && k < REACH + V) w[k] = x[now][k - REACH];
+          w[k] -= c[now];
+          if (k < REACH && at.first) w[k] = 0;
+          if (k >= REACH + V && at.last) w[k] = 0;
+        }
+        const float left = w[1] + w[2], right = w[4] + w[5];         /* w[3] is 0 */
+        const float lefts = w[1] * w[1] + w[2] * w[2], rights = w[4] * w[4] + w[5] * w[5];
+        const float d[V] = { w[0] + left + w[4], left + right, w[2] + right + w[6], right + (w[6] + w[7]) };
+        const float q[V] = { lefts + w[0] * w[0] + w[4] * w[4], lefts + rights, rights + w[2] * w[2] + w[6] * w[6],
+                             rights + (w[6] * w[6] + w[7] * w[7]) };
 #pragma unroll
-            for (int c = 0; c < SIZE; c++) {
-              if ((j + c < REACH && leftmost) || (j + c >= V + REACH && rightmost)) continue;
-              const float d = w[j + c] - mean[k][j];
-              squares[k][j] += d * d, distance[k][j] += d;
+        for (int j = 0; j < V; j++) t[now][j] = d[j] * part[j], about[now][j] = q[j] - d[j] * t[now][j];
+      }
+#pragma unroll
+      for (int j = 0; j < V; j++) sum[now][j] = 0;
+
+      const bool inside = down >= max(top - REACH, 0) && down < min(bottom + REACH, s.height);
+      float r[WIDE] = {}, m[WIDE];
+      if (inside) {
+        float mean[V], b[V] = {}, spread[V], distance[V] = {}, p[V], root[V], dy[V];
+        read.open(mean, MEANS, i - REACH);
+        bool known = up >= 0 && up + SIZE <= s.height;
+        if (known) {
+#pragma unroll
+          for (int k = 0; k < SIZE; k++)
+#pragma unroll
+            for (int j = 0; j < V; j++) {
+              const int from = (oldest + k) % SIZE;
+              const float d = (c[from] - mean[j]) + t[from][j];
+              b[j] = k ? b[j] + about[from][j] : about[from][j];
+              spread[j] = k ? spread[j] + d * d : d * d, distance[j] = k ? distance[j] + d : d;
             }
+#pragma unroll
+          for (int j = 0; j < V; j++) b[j] += n[j] * spread[j], distance[j] *= n[j], known = known && b[j] <= FLT_MAX;
+        }
+        if (!known && at.holds) {
+#pragma unroll
+          for (int j = 0; j < V; j++) b[j] = distance[j] = 0;
+#pragma unroll 1
+          for (int32_t k = max(up, 0); k < min(up + (int)SIZE, s.height); k++) {
+            float w[WIDE], v[V];
+            read.open(v, X, i - row + k), read.beside(w, X, i - row + k);
+#pragma unroll
+            for (int j = 0; j < V; j++) w[REACH + j] = v[j];
+#pragma unroll
+            for (int j = 0; j < V; j++)
+#pragma unroll
+              for (int e = 0; e < SIZE; e++) {
+                const bool beyond = (j + e < REACH && at.first) || (j + e >= REACH + V && at.last);
+                const float d = beyond ? 0 : w[j + e] - mean[j];
+                b[j] += d * d, distance[j] += d;
+              }
+          }
+        }
+#pragma unroll
+        for (int j = 0; j < V; j++) b[j] = s.k + s.alpha * b[j];
+        powers<V>(p, root, b, s.quarters, s.beta);
+        read.open(dy, DY, i - REACH);
+#pragma unroll
+        for (int j = 0; j < V; j++) {
+          g[middle][j] = dy[j] * p[j];
+          r[REACH + j] = g[middle][j] * x[middle][j] * (root[j] * root[j]), m[REACH + j] = mean[j];
+        }
+        if (s.dmeans && at.makes && down >= top && down < bottom) {
+#pragma unroll
+          for (int j = 0; j < V; j++) distance[j] = by * (r[REACH + j] * distance[j]);
+          store(distance, s.dmeans, dtype, at.at + down * s.width);
         }
       }
-      const int k = from - HALO, at = (row + k) * s.pitch + column;
-      if (k < 0 || row + k >= end) continue;
-      float b[V], p[V], root[V], x[V], g[V];
 #pragma unroll
-      for (int j = 0; j < V; j++) b[j] = s.k + s.alpha * squares[k][j];
-      powers<V>(p, root, b, s.quarters, s.beta);
-      get(x, t.x + at + REACH), get(g, t.g + at);
+      for (int k = 0; k < REACH; k++) {
+        const float before = __shfl_up_sync(~0u, r[V + k], 1), after = __shfl_down_sync(~0u, r[REACH + k], 1);
+        r[k] = at.first ? 0 : before, r[REACH + V + k] = at.last ? 0 : after;
+      }
+      if (inside) {
+        read.beside(m, MEANS, i - REACH);
+        if (at.first) m[0] = m[1] = 0;
+        if (at.last) m[WIDE - 2] = m[WIDE - 1] = 0;
 #pragma unroll
-      for (int j = 0; j < V; j++) g[j] *= p[j], x[j] = g[j] * x[j] * (root[j] * root[j]);
-      put(t.g + at, g), put(t.r + at + REACH, x);
-      const int32_t down = t.row + row + k;
-      if (!s.dmeans || down < t.top || down >= t.bottom || over < t.left || over >= t.right) continue;
-#pragma unroll
-      for (int j = 0; j < V; j++) x[j] = 2 * s.alpha * s.beta * (x[j] * distance[k][j]);
-      store(x, s.dmeans, s.dtype, t.from + (int64_t)(row + k) * s.width + column);
-    }
-  }
-}
-
-__device__ __forceinline__ void gather(const planes &s, const tile &t)
-{
-  const int32_t first = t.top - t.row, end = t.bottom - t.row;
-  for (uint32_t i = threadIdx.x; i < (end - first + ROWS - 1) / ROWS * s.own.by; i += THREADS) {
-    uint32_t column;
-    const int32_t row = first + (int32_t)cuda_quotient(i, s.own, &column) * ROWS;
-    column = column * V + t.left - t.column;
-    if (t.column + (int32_t)column >= t.right) continue;
-    float x[ROWS][V], sum[ROWS][V] = {};
-#pragma unroll
-    for (int k = 0; k < ROWS; k++) get(x[k], t.x + min(row + k, end - 1) * s.pitch + column + REACH);
-#pragma unroll
-    for (int from = 0; from < ROWS + HALO; from++) {
-      if ((uint32_t)(row + from - REACH) < (uint32_t)t.rows) {
-        float r[V + HALO], means[V + HALO];
-        widened(r, t.r + (row + from - REACH) * s.pitch + column), widened(means, t.means + (row + from - REACH) * s.pitch + column);
-#pragma unroll
-        for (int k = 0; k < ROWS; k++) {
-          if (from < k || from > k + HALO) continue;
+        for (int k = 0; k < SIZE; k++)
 #pragma unroll
           for (int j = 0; j < V; j++)
 #pragma unroll
-            for (int c = 0; c < SIZE; c++) sum[k][j] += r[j + c] * (x[k][j] - means[j + c]);
-        }
+            for (int e = 0; e < SIZE; e++) sum[(oldest + k) % SIZE][j] += r[j + e] * (x[(oldest + k) % SIZE][j] - m[j + e]);
       }
-      const int k = from - HALO;
-      if (k < 0 || row + k >= end) continue;
-      float g[V];
-      get(g, t.g + (row + k) * s.pitch + column);
+
+      if (at.makes && up >= top && up < bottom) {
+        float dx[V];
 #pragma unroll
-      for (int j = 0; j < V; j++) g[j] -= 2 * s.alpha * s.beta * sum[k][j];
-      store(g, s.dx, s.dtype, t.from + (int64_t)(row + k) * s.width + column);
+        for (int j = 0; j < V; j++) dx[j] = g[oldest][j] - by * sum[oldest][j];
+        store(dx, s.dx, dtype, at.at + up * s.width);
+      }
     }
   }
-}
-
-template <bool F32> __global__ static void __launch_bounds__(THREADS, BLOCKS) lrn_planes(const __grid_constant__ planes s)
-{
-  extern __shared__ __align__(16) float shared[];
-  const tile t(s, shared);
-  load_tile<F32>(s, t);
-  __syncthreads();
-  make_windows(s, t);
-  __syncthreads();
-  gather(s, t);
 }
 
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
-struct planes_state { planes s; const void *kernel; roles at; unsigned blocks; uint32_t shared; };
+struct planes_state { planes s; const void *kernel; roles at; unsigned blocks, strips; uint32_t shared; };
+
+template <uint32_t dtype> static void choose(planes_state *st)
+{
+  st->kernel = (const void *)lrn_planes<dtype>, st->shared = WARPS * window_rows<dtype>::WARP;
+}
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   const qn_local_norm *a = (const qn_local_norm *)op->attr;
-  planes_state st = { {}, NULL, roles_of(op), 0, 0 };
+  planes_state st = { {}, NULL, roles_of(op), 0, 0, 0 };
   planes *s = &st.s;
   const qn_value *x = &r->value[st.at.x];
   bool alike = qn_is_packed(x);
@@ -202,18 +249,27 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!alike || x->rank != 4) return qn_refuse(out, "windows lie in planes, packed and alike", "x", "rank 4, channels first", "rank %d", (int)x->rank);
   if (x->dim[3] % V != 0 || align < V * qn_kit_bytes(x->dtype)) return qn_refuse(out, "rows are whole vectors", "x", "rows of a multiple of four", "%lld", (long long)x->dim[3]);
   if (!(a->k >= 1e-30 && a->alpha >= 0)) return qn_refuse(out, "what is raised to a power is no subnormal", "", "k of 1e-30 or more, alpha of 0 or more", "k=%g, alpha=%g", a->k, a->alpha);
-  const int64_t all = qn_elements(x), height = x->dim[2], width = x->dim[3];
+  const int64_t all = qn_elements(x), height = x->dim[2], width = x->dim[3], across = width / V, units = all / (height * V);
   if (all > 0x7fffffff) return qn_refuse(out, "elements are counted in 31 bits", "x", "fewer", "%lld", (long long)all);
-  const int64_t wide = qn_round_up(qn_ceil_div(width, qn_ceil_div(width, WIDEST)), V), columns = qn_min_i64(width, wide + 2 * HALO);
-  const int64_t most = qn_min_i64(ROOM, (int64_t)r->device->shared_per_block - 1024) / (4 * (columns + HALO) * (int64_t)sizeof(float));      /* rows in shared memory */
-  const int64_t high = height <= most ? height : qn_ceil_div(height, qn_ceil_div(height, most - 2 * HALO)), across = qn_ceil_div(width, wide), down = qn_ceil_div(height, high);
-  s->height = (int32_t)height, s->width = (int32_t)width, s->high = (int32_t)high, s->wide = (int32_t)wide, s->dtype = x->dtype;
-  s->pitch = (int32_t)columns + HALO, s->place = (int32_t)(qn_min_i64(height, high + 2 * HALO) * s->pitch);
-  s->across = cuda_divide_by(across), s->down = cuda_divide_by(down), s->vectors = cuda_divide_by(columns / V), s->own = cuda_divide_by(wide / V);
+  const int whole = across <= 32 ? (int)(32 / across * across) : 0;      /* lanes, where a warp takes whole rows */
+  s->beside = whole >= 28 ? 0 : 2, s->useful = whole >= 28 ? whole : 28;
+  /* As many strips as take least time: turns of the whole device, by the rows of each. */
+  const int64_t turn = (int64_t)r->device->units * BLOCKS * WARPS * s->useful;
+  int64_t high = height, least = 0;
+  for (int64_t strips = 1; strips <= qn_min_i64(height, MOST_STRIPS); strips++) {
+    const int64_t each = qn_ceil_div(height, strips), time = qn_ceil_div(units * qn_ceil_div(height, each), turn) * (each + 2 * HALO);
+    if (!least || time < least) least = time, high = each;
+  }
+  s->height = (int32_t)height, s->width = (int32_t)width, s->high = (int32_t)high;
+  s->across = cuda_divide_by(across), s->units = (uint32_t)units;
   s->quarters = a->beta == 0.75;
   s->k = (float)a->k, s->alpha = (float)(a->alpha / (SIZE * SIZE)), s->beta = (float)a->beta;
-  st.blocks = (unsigned)(all / (height * width) * across * down), st.shared = (uint32_t)(4 * s->place * sizeof(float));
-  st.kernel = x->dtype == QN_F32 ? (const void *)lrn_planes<true> : (const void *)lrn_planes<false>;
+  st.blocks = (unsigned)qn_ceil_div(qn_ceil_div(units, s->useful), WARPS), st.strips = (unsigned)qn_ceil_div(height, high);
+  switch (x->dtype) {
+  case QN_F32:  choose<QN_F32>(&st); break;
+  case QN_BF16: choose<QN_BF16>(&st); break;
+  default:      choose<QN_F16>(&st); break;
+  }
   out->estimate = 2200 + (double)all * op->first[op->n_roles] * (double)qn_kit_bytes(x->dtype) / 3700;
   return cuda_keep(out, &st, sizeof st);
 }
@@ -227,10 +283,10 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const planes_state *st = (const planes_state *)p->state;
   planes s = st->s;
-  s.dy = launch->ptr[st->at.in], s.x = launch->ptr[st->at.x], s.means = launch->ptr[st->at.means], s.dx = launch->ptr[st->at.out];
+  s.from[X] = launch->ptr[st->at.x], s.from[MEANS] = launch->ptr[st->at.means], s.from[DY] = launch->ptr[st->at.in], s.dx = launch->ptr[st->at.out];
   if (st->at.dmeans >= 0) s.dmeans = launch->ptr[st->at.dmeans];
   void *args[] = { &s };
-  return cuda_check(cudaLaunchKernel(st->kernel, dim3(st->blocks), dim3(THREADS), args, st->shared, (cudaStream_t)launch->stream), "lrn");
+  return cuda_check(cudaLaunchKernel(st->kernel, dim3(st->blocks, st->strips), dim3(THREADS), args, st->shared, (cudaStream_t)launch->stream), "lrn");
 }
 
 static const qn_engine row[] = {

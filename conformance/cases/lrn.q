@@ -33,6 +33,10 @@ lrn x=f32/2x8x5x7/nhwc means=f32/2x8x5x7/nhwc size=5 alpha=2 region=within ; as=
 lrn x=f32/1x3x4x5 means=f32/1x3x4x5/60:0:5:1 size=3 alpha=2 region=within
 lrn x=f32/2x7x5x8 means=f32/2x7x5x8 alpha=2
 lrn x=f32/1x9x7x24 means=f32/1x9x7x24 alpha=2 region=within ; as=bf16
+# wider than a warp, far from 0, of one row
+lrn x=f32/1x1x19x144 means=f32/1x1x19x144 alpha=2 region=within ; as=f16,bf16
+lrn x=f32/1x2x13x16 means=f32/1x2x13x16 alpha=2 region=within ; x.fill=far:100 means.fill=far:100
+lrn x=f32/1x5x1x8 means=f32/1x5x1x8 alpha=2 region=within
 
 lrn_backward dy=f32/2x7x3x5 x=f32/2x7x3x5 alpha=0.5 ; as=f16,bf16,f64
 lrn_backward dy=f32/2x16x6x6 x=f32/2x16x6x6 alpha=0.5 k=2 ; as=f16,bf16
@@ -56,7 +60,10 @@ lrn_backward dy=f32/1x8x4x4/nhwc x=f32/1x8x4x4/nhwc means=f32/1x8x4x4/nhwc size=
 lrn_backward dy=f32/2x7x5x8 x=f32/2x7x5x8 means=f32/2x7x5x8 alpha=2 dmeans=?
 lrn_backward dy=f32/1x9x7x24 x=f32/1x9x7x24 means=f32/1x9x7x24 alpha=2 region=within dmeans=? ; as=bf16
 
-# planes of several tiles, of which the last are smaller
+# planes wider than a warp, far from 0, of one vector; of several strips, of which the last is smaller
+lrn_backward dy=f32/1x1x9x144 x=f32/1x1x9x144 means=f32/1x1x9x144 alpha=2 beta=0.6 region=within dmeans=? ; as=f16,bf16
+lrn_backward dy=f32/1x2x13x16 x=f32/1x2x13x16 means=f32/1x2x13x16 alpha=2 region=within dmeans=? ; x.fill=far:100 means.fill=far:100
+lrn_backward dy=f32/1x2x4x4 x=f32/1x2x4x4 means=f32/1x2x4x4 alpha=2 region=within
 lrn_backward dy=f32/1x1x61x72 x=f32/1x1x61x72 means=f32/1x1x61x72 alpha=2 region=within dmeans=? ; as=bf16
 lrn_backward dy=f32/2x1x61x72 x=f32/2x1x61x72 means=f32/2x1x61x72 alpha=2 region=within dmeans=? ; plain=1
 

@@ -63,6 +63,11 @@ template <class T> void ptx_ld_shared_v4_u32(T &a, T &b, T &c, T &d, uint32_t at
   const uint4 q = emulated_word<uint4>(at);
   a = q.x, b = q.y, c = q.z, d = q.w;
 }
+inline void ptx_ld_shared_v2_f32(float &a, float &b, uint32_t at)
+{
+  const float2 p = emulated_word<float2>(at);
+  a = p.x, b = p.y;
+}
 inline void ptx_ld_shared_v4_f32(float &a, float &b, float &c, float &d, uint32_t at)
 {
   const float4 q = emulated_word<float4>(at);
