@@ -154,12 +154,14 @@ template <class T, int mode>
 __device__ __forceinline__ void wide_windows(const planes &p, const T *s, float *part, uint32_t plane0, int n, int o0, int rows, int first, int lines)
 {
   const int width = p.out[2], across = p.by_across.by, down = p.by_down.by;
+  const float none = mode == AVERAGE ? 0 : -INFINITY;
+  const auto join = [](float a, float b) { return mode == AVERAGE ? a + b : larger(a, b); };
   s += (int64_t)first * p.in[2];
   for (int unit = threadIdx.x; unit < n * lines * across; unit += THREADS) {
     const int line = cuda_quotient(unit, p.by_across), ox = (unit - line * across) * SWEEP;
     const T *const from = s + line * p.in[2];
     float f[SWEEP][1];
-    sweep<mode == AVERAGE>(f, ox - p.before[2], p.size[2], p.in[2], [&](float (&v)[1], int x) { v[0] = tap_value(from, x); });
+    sweep(f, ox - p.before[2], p.size[2], p.in[2], none, [&](float (&v)[1], int x) { v[0] = tap_value(from, x); }, join);
 #pragma unroll
     for (int k = 0; k < SWEEP; k++)
       if (ox + k < width) part[line * width + ox + k] = f[k][0];
@@ -169,7 +171,7 @@ __device__ __forceinline__ void wide_windows(const planes &p, const T *s, float 
     const int q = cuda_quotient(unit, p.by_out[2]), ox = unit - q * width, k = cuda_quotient(q, p.by_down), o = (q - k * down) * SWEEP;
     const float *const from = part + (k * lines - first) * width + ox;
     float f[SWEEP][1];
-    sweep<mode == AVERAGE>(f, o0 + o - p.before[1], p.size[1], first + lines, [&](float (&v)[1], int y) { v[0] = from[y * width]; });
+    sweep(f, o0 + o - p.before[1], p.size[1], first + lines, none, [&](float (&v)[1], int y) { v[0] = from[y * width]; }, join);
 #pragma unroll
     for (int r = 0; r < SWEEP; r++) {
       if (o + r >= rows) break;

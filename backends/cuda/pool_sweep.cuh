@@ -4,38 +4,41 @@
 
 enum { SWEEP = 5 };                       /* side by side; odd, so that lanes which have such each read of different banks */
 
-/* Of windows of `size` places, at least SWEEP, from `first` on, each one further than the last: sums, or what is largest, of their places within 0 to
- * extent. load: V numbers of a place. */
-template <bool sums, int V, class L> __device__ __forceinline__ void sweep(float (&f)[SWEEP][V], int first, int size, int extent, L load)
+/* Of windows of `size` places, at least SWEEP, from `first` on, each one further than the last: what join makes of their places within 0 to extent, from
+ * `none` on. load: V numbers, or words of some, of a place. */
+template <int V, class T, class L, class J> __device__ __forceinline__ void sweep(T (&f)[SWEEP][V], int first, int size, int extent, T none, L load, J join)
 {
-  const auto join = [](float (&a)[V], const float (&b)[V]) {
+  enum { AT_ONCE = 3 };
+  const auto join_all = [&](T (&a)[V], const T (&b)[V]) {
 #pragma unroll
-    for (int i = 0; i < V; i++) a[i] = sums ? a[i] + b[i] : larger(a[i], b[i]);
+    for (int i = 0; i < V; i++) a[i] = join(a[i], b[i]);
   };
-  const auto place = [&](float (&v)[V], int at) {
-    if ((unsigned)at < (unsigned)extent) return load(v, at);
+  const auto place = [&](T (&v)[V], int at, bool within) {
+    if (within && (unsigned)at < (unsigned)extent) return load(v, at);
 #pragma unroll
-    for (int i = 0; i < V; i++) v[i] = sums ? 0 : -INFINITY;
+    for (int i = 0; i < V; i++) v[i] = none;
   };
-  float all[V], left[SWEEP - 1][V], right[SWEEP - 1][V];
+  T all[V], left[SWEEP - 1][V], right[SWEEP - 1][V];
 #pragma unroll
-  for (int k = 0; k < SWEEP - 1; k++) place(left[k], first + k), place(right[k], first + size + k);
+  for (int k = 0; k < SWEEP - 1; k++) place(left[k], first + k, true), place(right[k], first + size + k, true);
 #pragma unroll
-  for (int i = 0; i < V; i++) all[i] = sums ? 0 : -INFINITY;
-#pragma unroll 4
-  for (int at = max(first + SWEEP - 1, 0); at < min(first + size, extent); at++) {
-    float v[V];
-    load(v, at);
-    join(all, v);
+  for (int i = 0; i < V; i++) all[i] = none;
+#pragma unroll 1
+  for (int at = SWEEP - 1; at < size; at += AT_ONCE) {
+    T v[AT_ONCE][V];
+#pragma unroll
+    for (int b = 0; b < AT_ONCE; b++) place(v[b], first + at + b, at + b < size);
+#pragma unroll
+    for (int b = 0; b < AT_ONCE; b++) join_all(all, v[b]);
   }
 #pragma unroll
-  for (int k = 1; k < SWEEP - 1; k++) join(left[SWEEP - 2 - k], left[SWEEP - 1 - k]), join(right[k], right[k - 1]);
+  for (int k = 1; k < SWEEP - 1; k++) join_all(left[SWEEP - 2 - k], left[SWEEP - 1 - k]), join_all(right[k], right[k - 1]);
 #pragma unroll
   for (int k = 0; k < SWEEP; k++) {
 #pragma unroll
     for (int i = 0; i < V; i++) f[k][i] = all[i];
-    if (k < SWEEP - 1) join(f[k], left[k]);
-    if (k > 0) join(f[k], right[k - 1]);
+    if (k < SWEEP - 1) join_all(f[k], left[k]);
+    if (k > 0) join_all(f[k], right[k - 1]);
   }
 }
 

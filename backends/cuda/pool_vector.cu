@@ -7,9 +7,11 @@
  * Neighbouring threads are neighbours in memory: channels first if they are contiguous, else along the innermost extent. Large windows that overlap are
  * taken line by line, in shared memory.
  * Packed planes (NCHW) are pool_strips.cu's, pool_flat.cu's, pool_global.cu's or pool_planes.cu's. */
+#include <type_traits>
 #include "engines.h"
 #include "pool.cuh"
 #include "pool_sweep.cuh"
+#include "words.cuh"
 
 enum { MAX, MAX_INDEX, AVERAGE, THREADS = 128 };
 
@@ -242,50 +244,77 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
 }
 
 /* The same of windows every 1, of which a thread takes SWEEP. A band begins at a multiple of that: which places a window's sum begins with is
- * told by its own place, not by the band's. */
+ * told by its own place, not by the band's. The largest of 16 bits are found two at a time, in words. */
+__host__ __device__ constexpr bool sweeps_words(int mode, uint32_t whole) { return mode == MAX && whole != QN_F32; }
+
+template <class T, int N> struct alignas(16) several {
+  T v[N];
+
+  __device__ __forceinline__ several(const T (&from)[N])
+  {
+#pragma unroll
+    for (int i = 0; i < N; i++) v[i] = from[i];
+  }
+  __device__ __forceinline__ void open(T (&to)[N]) const
+  {
+#pragma unroll
+    for (int i = 0; i < N; i++) to[i] = v[i];
+  }
+};
+
 template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) pool_sweeps(const __grid_constant__ pool p)
 {
-  constexpr int V = vector_per_16<whole>;
+  constexpr bool words = sweeps_words(mode, whole);
+  constexpr int V = vector_per_16<whole>, N = words ? 4 : V;
+  typedef typename std::conditional<words, uint32_t, float>::type number;
+  typedef several<number, N> several;
   extern __shared__ float4 lines[];
+  several *const line = (several *)lines;
+  number none;
+  if constexpr (words) none = word_of_least<whole>().x;
+  else none = mode == AVERAGE ? 0 : -INFINITY;
+  const auto join = [](number a, number b) {
+    if constexpr (words) return larger_pair<whole>(a, b);
+    else return mode == AVERAGE ? a + b : larger(a, b);
+  };
   uint32_t band, chunk, k;
   const uint32_t n = cuda_quotient(cuda_quotient(blockIdx.x, p.by_cells[1], &band), p.by_cells[0], &chunk);
   const int many = (int)min(p.splits, p.groups - chunk * p.splits), top = (int)band * p.band, rows = min(p.band, p.out[1] - top), width = p.out[2], K = (int)p.splits;
   const int first = max(top - p.before[1], 0), end = max(min(top - p.before[1] + rows - 1 + p.size[1], p.in[1]), 0), across = (width + SWEEP - 1) / SWEEP, down = (rows + SWEEP - 1) / SWEEP;
   const int64_t base = n * p.x_stride[0] + chunk * p.splits * V;
-  for (int i = threadIdx.x; i < (end - first) * across * K; i += LARGE_THREADS) {
+  for (int i = threadIdx.x; i < (end - first) * across * K; i += blockDim.x) {
     const int q = (int)cuda_quotient(i, p.by_cells[2], &k), row = q / across, ox = (q - row * across) * SWEEP;
     if ((int)k >= many) continue;
     const int64_t from = base + k * V + (first + row) * p.x_stride[3];
-    float f[SWEEP][V];
-    sweep<mode == AVERAGE>(f, ox - p.before[2], p.size[2], p.in[2], [&](float (&v)[V], int x) { vector_load_whole<whole>(v, p.x, from + x * p.x_stride[4]); });
+    number f[SWEEP][N];
+    sweep(f, ox - p.before[2], p.size[2], p.in[2], none, [&](number (&v)[N], int x) {
+      const uint4 w = *vector_place<whole>(p.x, from + x * p.x_stride[4]);
+      if constexpr (words) v[0] = w.x, v[1] = w.y, v[2] = w.z, v[3] = w.w;
+      else vector_open<whole>(v, 0, w);
+    }, join);
 #pragma unroll
     for (int j = 0; j < SWEEP; j++)
-      if (ox + j < width)
-#pragma unroll
-        for (int c = 0; c < V / 4; c++) lines[((row * width + ox + j) * K + k) * (V / 4) + c] = make_float4(f[j][c * 4], f[j][c * 4 + 1], f[j][c * 4 + 2], f[j][c * 4 + 3]);
+      if (ox + j < width) line[(row * width + ox + j) * K + k] = several(f[j]);
   }
   __syncthreads();
-  for (int i = threadIdx.x; i < down * width * K; i += LARGE_THREADS) {
+  for (int i = threadIdx.x; i < down * width * K; i += blockDim.x) {
     uint32_t ox;
-    const int q = (int)cuda_quotient(i, p.by_cells[2], &k), o = (int)cuda_quotient(q, p.by_out[2], &ox) * SWEEP;
+    const int q = (int)cuda_quotient(i, p.by_cells[2], &k), o = (int)cuda_quotient(q, p.by_out[2], &ox) * SWEEP, y0 = top + o - p.before[1];
     if ((int)k >= many) continue;
-    float f[SWEEP][V];
-    sweep<mode == AVERAGE>(f, top + o - p.before[1], p.size[1], end, [&](float (&v)[V], int y) {
+    number f[SWEEP][N];
+    sweep(f, y0, p.size[1], end, none, [&](number (&v)[N], int y) { line[((y - first) * width + (int)ox) * K + k].open(v); }, join);
+    const int beside = mode == AVERAGE ? taps_beside(p, 2, (int)ox - p.before[2], p.size[2]) : 0;
+    int64_t to = n * p.y_stride[0] + (chunk * p.splits + k) * V + (top + o) * p.y_stride[3] + (int)ox * p.y_stride[4];
 #pragma unroll
-      for (int c = 0; c < V / 4; c++) {
-        const float4 w = lines[(((y - first) * width + (int)ox) * K + k) * (V / 4) + c];
-        v[c * 4] = w.x, v[c * 4 + 1] = w.y, v[c * 4 + 2] = w.z, v[c * 4 + 3] = w.w;
-      }
-    });
-    place at = { n, (chunk * p.splits + k) * V, { 0, top + o, (int)ox } };
-#pragma unroll
-    for (int r = 0; r < SWEEP; r++, at.o[1]++) {
+    for (int r = 0; r < SWEEP; r++, to += p.y_stride[3]) {
       if (o + r >= rows) break;
-      found<V, mode> g;
+      if constexpr (words) *(uint4 *)vector_place<whole>(p.y, to) = make_uint4(f[r][0], f[r][1], f[r][2], f[r][3]);
+      else {
+        const float share = mode == AVERAGE ? 1 / fmaxf((float)beside * (float)taps_beside(p, 1, y0 + r, p.size[1]), 1) : 1;
 #pragma unroll
-      for (int c = 0; c < V; c++) g.v[c] = f[r][c];
-      const window w = window_of(p, at.o);
-      put<V, mode, whole>(p, at, w, V, mode == AVERAGE ? 1 / fmaxf(divisor_of(p, w), 1) : 1, g);
+        for (int c = 0; c < N; c++) f[r][c] *= share;
+        vector_store_whole<whole>(f[r], p.y, to);
+      }
     }
   }
 }
@@ -308,7 +337,7 @@ static int64_t large_choose(pool *p, int64_t bytes, int64_t units)
   return best;
 }
 
-struct state { pool p; int32_t x, y, indices, v, small; uint32_t whole; int64_t large; };     /* small: 10 SIZE + STEP, or 0; large: bytes of shared memory, or 0 */
+struct state { pool p; int32_t x, y, indices, v, small; uint32_t whole, threads; int64_t large; };     /* small: 10 SIZE + STEP, or 0; large: bytes of shared memory, or 0 */
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -349,8 +378,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     pool_units(&st.p, v, cells);
   }
   const bool flat = p.size[0] == 1 && p.in[0] == 1 && p.out[0] == 1 && p.before[0] == 0 && p.step[1] < p.size[1] && p.step[2] < p.size[2] && p.size[1] * (int64_t)p.size[2] >= 25;
-  st.large = whole && flat && indices < 0 && !p.adaptive ? large_choose(&st.p, 4 * v, r->device->units) : 0;
-  if (st.large) return cuda_keep(out, &st, sizeof st);
+  const bool sweeps = sweep_takes(p);
+  st.large = whole && flat && indices < 0 && !p.adaptive ? large_choose(&st.p, sweeps && sweeps_words(p.average ? AVERAGE : MAX, x->dtype) ? 16 : 4 * v, r->device->units) : 0;
+  if (st.large) {                         /* no more threads than a line's pass has something for */
+    int64_t lines = 0;
+    for (int64_t top = -p.before[1]; top + p.before[1] < p.out[1]; top += st.p.band) lines = qn_max_i64(lines, qn_min_i64(top + st.p.band - 1 + p.size[1], p.in[1]) - qn_max_i64(top, 0));
+    const int64_t takes = sweeps ? qn_max_i64(lines * qn_ceil_div(p.out[2], (int64_t)SWEEP) * st.p.splits, 1) : (int64_t)LARGE_THREADS;
+    st.threads = (uint32_t)qn_min_i64(qn_round_up(takes, 32), LARGE_THREADS);
+    return cuda_keep(out, &st, sizeof st);
+  }
   /* A large window's lines are shared by as many threads as this batch and device leave idle; a sum then has other bits. */
   const bool splits = indices < 0 && !st.small && p.size[1] >= 4 && !(p.average && r->demands->determinism >= QN_DET_BATCH);
   if (splits && p.average) out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
@@ -378,8 +414,8 @@ template <int whole, int SIZE, int STEP> static void launch_small(const pool &p,
 template <int V, int whole> static void launch_whole(const state *st, const pool &p, cudaStream_t stream)
 {
   const bool sweeps = sweep_takes(p);
-  if (st->large && sweeps && p.average) pool_sweeps<AVERAGE, whole><<<p.units, LARGE_THREADS, st->large, stream>>>(p);
-  else if (st->large && sweeps) pool_sweeps<MAX, whole><<<p.units, LARGE_THREADS, st->large, stream>>>(p);
+  if (st->large && sweeps && p.average) pool_sweeps<AVERAGE, whole><<<p.units, st->threads, st->large, stream>>>(p);
+  else if (st->large && sweeps) pool_sweeps<MAX, whole><<<p.units, st->threads, st->large, stream>>>(p);
   else if (st->large && p.average) pool_large<AVERAGE, whole><<<p.units, LARGE_THREADS, st->large, stream>>>(p);
   else if (st->large) pool_large<MAX, whole><<<p.units, LARGE_THREADS, st->large, stream>>>(p);
   else if (st->small == 32) launch_small<whole, 3, 2>(p, stream);

@@ -146,6 +146,7 @@ pool_lp x=f32/2x3x4x5 window=1099511627776,2 ceil_mode=1 ; as=f64
 # large windows every 1, of which five side by side share what lies in all: bands of a plane, windows and bands wholly in padding
 pool_max x=f32/2x8x13x17/nhwc window=5,6 stride=1 pad=2,3 ; as=bf16,f16
 pool_max x=f32/1x8x40x40/nhwc window=5 stride=1 pad=20 ; as=bf16
+pool_max x=f32/2x16x20x20/nhwc window=13,9 stride=1 pad=6,4 ; x.fill=special as=bf16,f16
 pool_average x=f32/1x8x40x40/nhwc window=5 stride=1 pad=20 include_pad=0 ; as=bf16
 pool_average x=f32/2x8x36x36/nhwc window=7 stride=1 ; as=bf16
 pool_max x=f32/3x5x17x13 window=5,7 stride=1 pad=2,3 ; as=bf16,f16
