@@ -100,8 +100,25 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_spread_chan
   ((uint4 *)p.dx)[word] = vector_close<dtype>(v, 0);
 }
 
-/* Means of windows of an even width, where rows are whole words: a thread stores one in all rows of the windows that it loads. */
-template <int dtype> __global__ void __launch_bounds__(THREADS) pool_spread_rows(const __grid_constant__ spread p)
+/* Neighbours of one load. */
+template <class T, int K> struct alignas(sizeof(T) * K < 16 ? sizeof(T) * K : 16) several { T v[K]; };
+
+template <int dtype, int K> __device__ __forceinline__ void several_load(float (&v)[K], const void *base, uint32_t at)
+{
+  if constexpr (dtype == QN_F32) {
+    const several<float, K> q = *(const several<float, K> *)((const float *)base + at);
+#pragma unroll
+    for (int k = 0; k < K; k++) v[k] = q.v[k];
+  } else {
+    const several<uint16_t, K> q = *(const several<uint16_t, K> *)((const uint16_t *)base + at);
+#pragma unroll
+    for (int k = 0; k < K; k++) v[k] = dtype == QN_BF16 ? bf16_to_float(q.v[k]) : f16_to_float(q.v[k]);
+  }
+}
+
+/* Means of windows of an even width, where rows are whole words: a thread stores one in all rows of the windows that it loads. K: these lie in one
+ * word of dx whole; 0: they do not. */
+template <int dtype, int K> __global__ void __launch_bounds__(THREADS) pool_spread_rows(const __grid_constant__ spread p)
 {
   constexpr int E = vector_per_16<dtype>;
   const uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
@@ -110,8 +127,15 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_spread_rows
   const uint32_t row = cuda_quotient(unit, p.by_units, &u), z = cuda_quotient(row, p.by_rows, &y), width = p.by_in[0].by, area = p.by_in[1].by * width;
   uint32_t at = z * p.by_step[2].by * area + y * p.by_step[1].by * width + u * E;
   float v[E];
+  if constexpr (K != 0) {
+    float dy[K];
+    several_load<dtype>(dy, p.dy, unit * K);
 #pragma unroll
-  for (int i = 0; i < E; i += 2) v[i] = v[i + 1] = edge_load<dtype>(p.dy, row * p.out[0] + cuda_quotient(u * E + i, p.by_step[0])) * p.share;
+    for (int i = 0; i < E; i++) v[i] = dy[i / (E / K)] * p.share;
+  } else {
+#pragma unroll
+    for (int i = 0; i < E; i += 2) v[i] = v[i + 1] = edge_load<dtype>(p.dy, row * p.out[0] + cuda_quotient(u * E + i, p.by_step[0])) * p.share;
+  }
   const uint4 word = vector_close<dtype>(v, 0);
 #pragma unroll 1
   for (uint32_t a = 0; a < p.by_step[2].by; a++, at += area - p.by_step[1].by * width)
@@ -143,8 +167,6 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_spread_band
 }
 
 /* Maxima, where a word of dx has whole windows: a thread has K of them, and stores a word of each of their rows. */
-template <class T, int K> struct alignas(sizeof(T) * K < 16 ? sizeof(T) * K : 16) several { T v[K]; };
-
 template <int dtype, class index, int K> __global__ void __launch_bounds__(THREADS) pool_spread_windows(const __grid_constant__ spread p)
 {
   constexpr int E = vector_per_16<dtype>, STEP = E / K;
@@ -156,15 +178,7 @@ template <int dtype, class index, int K> __global__ void __launch_bounds__(THREA
   cuda_quotient(first, p.by_plane, &place);
   const several<index, K> at = ((const several<index, K> *)p.indices)[unit];
   float dy[K];
-  if constexpr (dtype == QN_F32) {
-    const several<float, K> q = ((const several<float, K> *)p.dy)[unit];
-#pragma unroll
-    for (int k = 0; k < K; k++) dy[k] = q.v[k];
-  } else {
-    const several<uint16_t, K> q = ((const several<uint16_t, K> *)p.dy)[unit];
-#pragma unroll
-    for (int k = 0; k < K; k++) dy[k] = dtype == QN_BF16 ? bf16_to_float(q.v[k]) : f16_to_float(q.v[k]);
-  }
+  several_load<dtype>(dy, p.dy, unit * K);
 #pragma unroll 1
   for (uint32_t a = 0, tap = 0; a < p.by_step[2].by; a++)
 #pragma unroll 1
@@ -191,6 +205,12 @@ template <int dtype, class index> static kernel windows_of(int64_t k)
 template <int dtype> static kernel windows_of(uint32_t index, int64_t k)
 {
   return index == QN_U8 ? windows_of<dtype, uint8_t>(k) : index == QN_I32 ? windows_of<dtype, int32_t>(k) : windows_of<dtype, int64_t>(k);
+}
+template <int dtype> static kernel rows_of(int64_t k)
+{
+  if constexpr (dtype != QN_F32)
+    if (k == 4) return (kernel)pool_spread_rows<dtype, 4>;
+  return k == 2 ? (kernel)pool_spread_rows<dtype, 2> : k == 1 ? (kernel)pool_spread_rows<dtype, 1> : (kernel)pool_spread_rows<dtype, 0>;
 }
 template <int dtype> static kernel kernel_of(bool max, bool channels, bool flat)
 {
@@ -259,8 +279,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     p->by_in[i] = cuda_divide_by(outer ? (int64_t)1 << 31 : in[dims - 1 - i]);
     p->out[i] = outer ? 0 : (int32_t)(in[dims - 1 - i] / wide);
   }
-  const int64_t wide = p->by_step[0].by, k = max && v % wide == 0 && p->by_in[0].by % v == 0 && elements % v == 0 && dy->align >= 16 && r->value[s.indices].align >= 16 ? v / wide : 0;
-  if (k) {
+  const int64_t wide = p->by_step[0].by, k = v % wide == 0 && p->by_in[0].by % v == 0 && elements % v == 0 && dy->align >= 16 ? v / wide : 0;     /* windows of a word */
+  if (max && k && r->value[s.indices].align >= 16) {
     p->by_units = cuda_divide_by(p->by_in[0].by / v), p->by_rows = cuda_divide_by(dims > 2 ? p->by_in[1].by / p->by_step[1].by : (int64_t)1 << 31);
     p->words = (uint32_t)(qn_elements(dy) / k);
     const uint32_t index = r->value[s.indices].dtype;
@@ -270,7 +290,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!max && dims > 1 && in[dims - 1] % v == 0 && rows <= MOST_ROWS) {
     p->by_units = cuda_divide_by(p->by_in[0].by / v), p->by_rows = cuda_divide_by(dims > 2 ? p->by_in[1].by / p->by_step[1].by : (int64_t)1 << 31);
     p->words = (uint32_t)(elements / v / rows);
-    s.kernel = dx->dtype == QN_F32 ? (kernel)pool_spread_rows<QN_F32> : dx->dtype == QN_BF16 ? (kernel)pool_spread_rows<QN_BF16> : (kernel)pool_spread_rows<QN_F16>;
+    s.kernel = dx->dtype == QN_F32 ? rows_of<QN_F32>(k) : dx->dtype == QN_BF16 ? rows_of<QN_BF16>(k) : rows_of<QN_F16>(k);
   } else if (!max && dims == 2 && elements % v == 0) {
     p->by_units = cuda_divide_by(in[1] * p->by_step[1].by);
     s.kernel = dx->dtype == QN_F32 ? (kernel)pool_spread_bands<QN_F32> : dx->dtype == QN_BF16 ? (kernel)pool_spread_bands<QN_BF16> : (kernel)pool_spread_bands<QN_F16>;

@@ -188,7 +188,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_chain_follow(&s.chain, r, &dims);
   s.sums = closing_sum(r, &s.chain);
   const qn_value *indices = s.indices >= 0 ? &r->value[s.indices] : dy;
-  if ((s.indices >= 0 || (!x && dx->dtype == QN_F32)) && s.chain.n_ops == 1 && s.sums < 0 && qn_is_packed(dx) && qn_is_packed(dy) && qn_is_packed(indices) && dx->align >= 16 && dy->align >= 16 && indices->align >= 16)
+  if ((s.indices >= 0 || (!max && !lp)) && s.chain.n_ops == 1 && s.sums < 0 && qn_is_packed(dx) && qn_is_packed(dy) && qn_is_packed(indices) && dx->align >= 16 && dy->align >= 16 && indices->align >= 16)
     return qn_refuse(out, "ops that follow, or planes that spread does not take", "dx", "an activation's gradient", "%s", "none");
   const qn_value *y = &r->value[s.chain.out];
 
