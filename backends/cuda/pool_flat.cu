@@ -1,10 +1,12 @@
-/* pool_flat.cu -- pooling by 3 by 3 every 1, padded by 1, of packed f16, bf16 and f32 planes (NCHW) of an odd width, whose lines begin anywhere in
- * a 16-byte vector: a thread takes a vector of outputs of all planes together, and from x the vectors around it.
+/* pool_flat.cu -- pooling by 3 by 3 every 1, padded by 1, and gradients of its means, of packed f16, bf16 and f32 planes (NCHW), taken as one
+ * line of elements: a thread takes a vector of outputs, and from x the vectors around it.
  *
- *   max       y = the largest tap inside x, NaN above all
- *   average   y = sum of taps inside x / divisor
+ *   max        y = the largest tap inside x, NaN above all
+ *   average    y = sum of taps inside x / divisor
+ *   gradient   dx[x] = the sum of dy / divisor over the windows that cover x
  *
- * Where the lines above and below lie in their vectors is the same for all, and known to the compiler (REST, the width modulo a vector). */
+ * Lines begin anywhere in a vector: their width is odd, or (gradients of 16 bits) no whole vectors. Where the lines above and below lie in theirs
+ * is the same for all, and known to the compiler (REST, the width modulo a vector). */
 #include "engines.h"
 #include "pool.cuh"
 #include "words.cuh"
@@ -31,37 +33,58 @@ template <int dtype> __device__ __forceinline__ uint4 fetch(const flat &p, int a
   return make_uint4(w[0], w[1], w[2], w[3]);
 }
 
+/* A vector's elements and one on each side of them, and those above and below: number j of a line is there at j, ABOVE + j and BELOW + j. */
+template <int dtype, int REST> struct around {
+  static constexpr int E = vector_per_16<dtype>, ABOVE = (2 * E - REST - 1) % E, BELOW = (REST + E - 1) % E;
+  static_assert(ABOVE <= E - 2 && BELOW <= E - 2, "E + 2 within two vectors");
+  float above[2 * E], middle[E + 2], below[2 * E];
+
+  __device__ __forceinline__ around(const flat &p, int at)
+  {
+    const int over = at - p.in[2] - 1 - ABOVE, under = at + p.in[2] - 1 - BELOW;
+    uint4 a[2], m, b[2];
+    const auto load = [&](bool inside) {
+      a[0] = fetch<dtype>(p, over, inside), a[1] = fetch<dtype>(p, over + E, inside), m = fetch<dtype>(p, at, inside);
+      b[0] = fetch<dtype>(p, under, inside), b[1] = fetch<dtype>(p, under + E, inside);
+      middle[0] = inside || at > 0 ? edge_load<dtype>(p.x, at - 1) : 0;
+      middle[E + 1] = inside || at + E < p.total ? edge_load<dtype>(p.x, at + E) : 0;
+    };
+    if (over >= 0 && under + 2 * E <= p.total) load(true);          /* all at once, but for the first lines and the last */
+    else load(false);
+    vector_open<dtype>(above, 0, a[0]), vector_open<dtype>(above, E, a[1]);
+    vector_open<dtype>(middle, 1, m);
+    vector_open<dtype>(below, 0, b[0]), vector_open<dtype>(below, E, b[1]);
+  }
+};
+
+template <int dtype> __device__ __forceinline__ void put(const flat &p, int at, const float (&out)[vector_per_16<dtype>])
+{
+  constexpr int E = vector_per_16<dtype>;
+  if (at + E <= p.total) {
+    *(uint4 *)vector_place<dtype>(p.y, at) = vector_close<dtype>(out, 0);
+    return;
+  }
+  for (int i = 0; i < p.total - at; i++) element_store(p.y, at + i, dtype, out[i]);
+}
+
 template <int dtype, bool average, int REST> __global__ void __launch_bounds__(THREADS) pool_flat(const __grid_constant__ flat p)
 {
-  constexpr int E = vector_per_16<dtype>, ABOVE = (2 * E - REST - 1) % E, BELOW = (REST + E - 1) % E;   /* where the first of E + 2 lies in two vectors */
-  static_assert(ABOVE <= E - 2 && BELOW <= E - 2);
+  constexpr int E = vector_per_16<dtype>, ABOVE = around<dtype, REST>::ABOVE, BELOW = around<dtype, REST>::BELOW;
   const float none = average ? 0 : -INFINITY;
   const auto join = [](float a, float b) { return average ? a + b : larger(a, b); };
-  const int at = (int)(blockIdx.x * THREADS + threadIdx.x) * E, width = p.in[2], over = at - width - 1 - ABOVE, under = at + width - 1 - BELOW;
+  const int at = (int)(blockIdx.x * THREADS + threadIdx.x) * E, width = p.in[2];
   if (at >= p.total) return;
-  uint4 a[2], m, b[2];
-  float above[2 * E], middle[E + 2], below[2 * E];
-  const auto load = [&](bool inside) {
-    a[0] = fetch<dtype>(p, over, inside), a[1] = fetch<dtype>(p, over + E, inside), m = fetch<dtype>(p, at, inside);
-    b[0] = fetch<dtype>(p, under, inside), b[1] = fetch<dtype>(p, under + E, inside);
-    middle[0] = inside || at > 0 ? edge_load<dtype>(p.x, at - 1) : 0;
-    middle[E + 1] = inside || at + E < p.total ? edge_load<dtype>(p.x, at + E) : 0;
-  };
-  if (over >= 0 && under + 2 * E <= p.total) load(true);  /* all at once, but for the first lines and the last */
-  else load(false);
+  const around<dtype, REST> of(p, at);
   uint32_t x, y;
   cuda_quotient(cuda_quotient(at, p.by_width, &x), p.by_height, &y);
-  vector_open<dtype>(above, 0, a[0]), vector_open<dtype>(above, E, a[1]);
-  vector_open<dtype>(middle, 1, m);
-  vector_open<dtype>(below, 0, b[0]), vector_open<dtype>(below, E, b[1]);
   float column[E + 2];
   bool first = x == 0, begins[E], ends[E];                /* of its line */
   bool top = y > 0, bottom = (int)y + 1 < p.in[1];        /* there is a line above it, and below */
   int rows[E];
 #pragma unroll
   for (int j = 0; j < E + 2; j++) {       /* column j - 1; of the lines of their neighbours, if these count */
-    column[j] = join(middle[j], top ? above[ABOVE + j] : none);
-    column[j] = join(column[j], bottom ? below[BELOW + j] : none);
+    column[j] = join(of.middle[j], top ? of.above[ABOVE + j] : none);
+    column[j] = join(column[j], bottom ? of.below[BELOW + j] : none);
     if (j == 0 || j == E + 1) continue;
     const bool last = (int)++x == width;
     begins[j - 1] = first, ends[j - 1] = last, rows[j - 1] = 1 + top + bottom;
@@ -78,11 +101,54 @@ template <int dtype, bool average, int REST> __global__ void __launch_bounds__(T
     out[i] = join(join(begins[i] ? none : column[i], column[i + 1]), ends[i] ? none : column[i + 2]);
     if (average) out[i] *= p.inverse[p.include_pad ? SIZE * SIZE : rows[i] * (SIZE - begins[i] - ends[i])];
   }
-  if (at + E <= p.total) {
-    *(uint4 *)vector_place<dtype>(p.y, at) = vector_close<dtype>(out, 0);
-    return;
+  put<dtype>(p, at, out);
+}
+
+/* Gradients of means; p.x is dy, p.y dx. A window of `even` has 9 taps; else one at a border has fewer, and what it gives weighs SIZE to those that
+ * it has of a line, or of a column, which no float rounds. Lines are longer than a vector: one begins in it at most. */
+template <int dtype, bool even, int REST> __global__ void __launch_bounds__(THREADS) pool_flat_means(const __grid_constant__ flat p)
+{
+  constexpr int E = vector_per_16<dtype>, ABOVE = around<dtype, REST>::ABOVE, BELOW = around<dtype, REST>::BELOW;
+  const int at = (int)(blockIdx.x * THREADS + threadIdx.x) * E, width = p.in[2], height = p.in[1];
+  if (at >= p.total) return;
+  const around<dtype, REST> of(p, at);
+  uint32_t x, y;
+  cuda_quotient(cuda_quotient(at, p.by_width, &x), p.by_height, &y);
+  const int next = width - (int)x, last = (int)y + (next < E);      /* the first element of the line behind, or more */
+  float column[E + 2];
+  if ((int)y > !even && last + 1 + !even < height) {        /* most are: all lines of windows are there, and weigh 1 */
+#pragma unroll
+    for (int j = 0; j < E + 2; j++) column[j] = (of.above[ABOVE + j] + of.middle[j]) + of.below[BELOW + j];
+  } else {
+    float weight[2][SIZE];                /* of the two lines; 0: a line of windows that is not there */
+#pragma unroll
+    for (int l = 0; l < 2; l++)
+#pragma unroll
+      for (int r = 0; r < SIZE; r++) {
+        const int line = ((int)y + l < height ? (int)y + l : 0) + r - 1;
+        weight[l][r] = (unsigned)line >= (unsigned)height ? 0 : even ? 1 : SIZE * p.inverse[SIZE - (line == 0) - (line + 1 == height)];
+      }
+#pragma unroll
+    for (int j = 0; j < E + 2; j++) {
+      const float v[SIZE] = { of.above[ABOVE + j], of.middle[j], of.below[BELOW + j] };
+      column[j] = 0;
+#pragma unroll
+      for (int r = 0; r < SIZE; r++) {
+        const float w = j - 1 < next ? weight[0][r] : weight[1][r];
+        if (r == 1 || w != 0) column[j] = fmaf(v[r], w, column[j]);       /* its own line is there */
+      }
+    }
   }
-  for (int i = 0; i < p.total - at; i++) element_store(p.y, at + i, dtype, out[i]);
+  if (!even)
+#pragma unroll
+    for (int j = 0; j < E + 2; j++) column[j] *= j - 1 == next || j == next || (j < 2 && (int)x + j == 1) ? SIZE / 2.f : 1;
+  float out[E];
+#pragma unroll
+  for (int i = 0; i < E; i++) {
+    const bool begins = i == next || (i == 0 && x == 0), ends = i + 1 == next;
+    out[i] = (((begins ? 0 : column[i]) + column[i + 1]) + (ends ? 0 : column[i + 2])) * p.inverse[SIZE * SIZE];
+  }
+  put<dtype>(p, at, out);
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
@@ -90,20 +156,33 @@ template <int dtype, bool average, int REST> __global__ void __launch_bounds__(T
 typedef const void *kernel;
 struct state { flat p; int32_t x, y; kernel kernel; };
 
-template <int dtype> static kernel choose(int rest, bool average)
+template <int dtype, int REST> static kernel means_of(bool even)
 {
+  return even ? (kernel)pool_flat_means<dtype, true, REST> : (kernel)pool_flat_means<dtype, false, REST>;
+}
+template <int dtype, int REST> static kernel choose(const pool &p, bool gradient)
+{
+  return gradient ? means_of<dtype, REST>(p.include_pad) : p.average ? (kernel)pool_flat<dtype, true, REST> : (kernel)pool_flat<dtype, false, REST>;
+}
+template <int dtype> static kernel choose(const pool &p, bool gradient)
+{
+  const int rest = p.in[2] % vector_per_16<dtype>;
   if constexpr (dtype != QN_F32) {
-    if (rest == 5) return average ? (kernel)pool_flat<dtype, true, 5> : (kernel)pool_flat<dtype, false, 5>;
-    if (rest == 7) return average ? (kernel)pool_flat<dtype, true, 7> : (kernel)pool_flat<dtype, false, 7>;
+    if (rest == 5) return choose<dtype, 5>(p, gradient);
+    if (rest == 7) return choose<dtype, 7>(p, gradient);
+    if (gradient && rest == 2) return means_of<dtype, 2>(p.include_pad);
+    if (gradient && rest == 4) return means_of<dtype, 4>(p.include_pad);
+    if (gradient && rest == 6) return means_of<dtype, 6>(p.include_pad);
   }
-  if (rest == 3) return average ? (kernel)pool_flat<dtype, true, 3> : (kernel)pool_flat<dtype, false, 3>;
-  return average ? (kernel)pool_flat<dtype, true, 1> : (kernel)pool_flat<dtype, false, 1>;
+  return rest == 3 ? choose<dtype, 3>(p, gradient) : rest == 1 ? choose<dtype, 1>(p, gradient) : nullptr;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
-  const qn_value *x = cuda_value(r, QN_ROLE_POOL_MAX_X), *y = cuda_value(r, QN_ROLE_POOL_MAX_Y);
+  const bool gradient = op->op == QN_OP_POOL_AVERAGE_BACKWARD;      /* its dy is read, its dx written, of one shape */
+  const int32_t read = op->arg[0], written = op->arg[op->first[op->n_inputs]];
+  const qn_value *x = &r->value[read], *y = &r->value[written];
   qn_status status = pool_wants_floats(x, "x", out);
   if (!status) status = pool_wants_planes(op, x, y, x->align < y->align ? x->align : y->align, out);
   if (status) return status;
@@ -113,12 +192,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int d = 1; d < 3; d++)
     if (p.size[d] != SIZE || p.step[d] != 1 || p.dilation[d] != 1 || p.before[d] != 1 || p.after[d] != 1)
       return qn_refuse(out, "windows of 3x3 every 1, padded by 1", "x", "such", "%d of dim %d", p.size[d], d);
-  if (p.in[2] % 2 == 0) return qn_refuse(out, "an odd width", "x", "odd", "%d", p.in[2]);
+  const int E = x->dtype == QN_F32 ? 4 : 8;
   p.total = (int32_t)qn_elements(x);
   p.by_width = cuda_divide_by(p.in[2]), p.by_height = cuda_divide_by(p.in[1]);
-  const int E = x->dtype == QN_F32 ? 4 : 8, rest = p.in[2] % E;
-  state st = { p, op->arg[0], op->arg[1],
-               x->dtype == QN_F32 ? choose<QN_F32>(rest, p.average) : x->dtype == QN_BF16 ? choose<QN_BF16>(rest, p.average) : choose<QN_F16>(rest, p.average) };
+  state st = { p, read, written, nullptr };
+  if (gradient && !p.include_pad && x->dtype == QN_F32) return qn_refuse(out, "means that count the padding, or 16 bits", "dx", "include_pad", "%s", "f32");
+  if (gradient && p.in[2] <= E) return qn_refuse(out, "lines longer than a vector", "dx", "9 wide", "%d", p.in[2]);
+  st.kernel = x->dtype == QN_F32 ? choose<QN_F32>(p, gradient) : x->dtype == QN_BF16 ? choose<QN_BF16>(p, gradient) : choose<QN_F16>(p, gradient);
+  if (!st.kernel) return qn_refuse(out, "an odd width, or of gradients of 16 bits none of whole vectors", "x", "odd", "%d", p.in[2]);
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -135,5 +216,5 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 
 #define ROW(op) { "flat", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE) };
+static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_AVERAGE_BACKWARD) };
 const qn_engine_list cuda_pool_flat_list = { row, sizeof row / sizeof *row };

@@ -147,6 +147,13 @@ pool_average_backward dy=f32/1x3x2x3x5 dx=f32/1x3x4x6x10 window=2 ; as=f16,bf16
 # planes in bands, windows every 1: one, two and three columns in the last cell; one row left; a plane of several bands; padding behind alone
 pool_average_backward dy=f32/3x5x17x16 dx=f32/3x5x17x16 window=3 stride=1 pad=1 ; as=bf16
 pool_average_backward dy=f32/3x5x9x17 dx=f32/3x5x9x17 window=3 stride=1 pad=1 include_pad=0 ; as=bf16
+pool_average_backward dy=f32/7x5x2x13 dx=f32/7x5x2x13 window=3 stride=1 pad=1 include_pad=0 ; as=bf16,f16
+pool_average_backward dy=f32/3x5x1x15 dx=f32/3x5x1x15 window=3 stride=1 pad=1 include_pad=0 ; dy.fill=special as=bf16
+pool_average_backward dy=bf16/3x7x5x10 dx=bf16/3x7x5x10 window=3 stride=1 pad=1 include_pad=0 ; as=f16
+pool_average_backward dy=bf16/2x5x14x14 dx=bf16/2x5x14x14 window=3 stride=1 pad=1
+pool_average_backward dy=bf16/3x3x7x28 dx=bf16/3x3x7x28 window=3 stride=1 pad=1 include_pad=0
+pool_average_backward dy=f32/3x7x4x11 dx=f32/3x7x4x11 window=3 stride=1 pad=1 include_pad=0 ; as=bf16
+pool_average_backward dy=f32/2x3x20x35 dx=f32/2x3x20x35 window=3 stride=1 pad=1 ; dy.fill=special as=bf16,f16
 pool_average_backward dy=f32/1x1x75x121 dx=f32/1x1x75x121 window=3 stride=1 pad=1 include_pad=0
 pool_average_backward dy=f32/2x3x9x11 dx=f32/2x3x10x12 window=3 stride=1 pad=1:0,1:0 include_pad=0
 pool_average_backward dy=f32/2x3x8x9 dx=f32/2x3x6x7 window=3 stride=1 pad=1:3,1:3 include_pad=0
