@@ -3,6 +3,7 @@
  *
  * A span is one thread's. Its words are functions of place alone, so threads change nothing, and the numbers are the oracle's;
  * the normal ones up to the rounding of f32. */
+#include <float.h>
 #include "convert.h"
 #include "cpu_ref.h"
 #include "pointwise_math.h"
@@ -174,6 +175,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   p.y_dtype = request->value[p.y].dtype;
   if (p.op == QN_OP_RNG_UNIFORM && p.y_dtype != QN_F32 && !(p.a == 0 && p.b == 1))
     return qn_refuse(prepared, "a 16-bit number is rounded once, from f64", "y", "f32, or min=0 max=1", "%s", qn_kit_name(p.y_dtype));
+  if (p.op == QN_OP_RNG_NORMAL && fabs(p.a) + 6 * p.b > FLT_MAX)
+    return qn_refuse(prepared, "computes in f32", "y", "|mean| + 6 deviation within f32's range", "%g", fabs(p.a) + 6 * p.b);
   if (p.seed >= 0) p.seed_dtype = request->value[p.seed].dtype;
   if (p.offset >= 0) p.offset_dtype = request->value[p.offset].dtype;
   p.elements = qn_elements(&request->value[p.y]);

@@ -14,6 +14,7 @@ rng_normal seed=1 y=f32/7 ; as=f16,bf16,f64
 rng_normal seed=8 offset=3 y=f32/4099 ; as=bf16,f64
 rng_normal seed=8 y=f32/33x5 mean=-2 deviation=0.5 ; as=f16
 rng_normal seed=8 y=f32/9 mean=7 deviation=0
+rng_normal seed=8 y=f32/4099 mean=3e38 deviation=2e38       # within f32, but not all that is on the way
 rng_bernoulli seed=1 y=f32/1030 ; as=f16,bf16,f64
 rng_bernoulli seed=2 y=bool/100 p=0.1
 rng_bernoulli seed=2 offset=1 y=i8/3x5x7 p=0.9
