@@ -1,9 +1,10 @@
 /* measure.c -- the time of one problem on one or two sides, measured in turn on the same data.
  *
  * Several sets of buffers, together larger than the last-level cache, are visited one after the other, so each execution
- * finds its inputs in memory; but a problem so small that MAX_SETS of its sets fit into that cache finds them there. One sample is a recording of one execution on each set, replayed until it is
- * long enough for the device's timer. Samples of the two sides alternate, and the order within a pair too; the ratio is
- * the median over pairs, so what drifts (clocks, neighbours) falls on both. */
+ * finds its inputs in memory; a problem so small that MAX_SETS of its sets fit into that cache finds them there. One sample
+ * is a recording of one execution on each set, replayed until it is long enough for the device's timer. Samples of the two
+ * sides alternate, and the order within a pair too; the ratio is the median over pairs, so what drifts (clocks, neighbours)
+ * falls on both. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
