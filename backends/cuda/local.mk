@@ -82,7 +82,6 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/sampling.cuh \
   backends/cuda/sampling_lists.cu \
   backends/cuda/sampling_planes.cu \
-  backends/cuda/sampling_planes.cuh \
   backends/cuda/sampling_sorted.cu \
   backends/cuda/matmul_direct.cu \
   backends/cuda/matmul_mma.cuh \

@@ -86,9 +86,13 @@ in dy f32/2x8x6x9/nhwc
 g = affine_grid theta=theta grid=f32/2x6x9x2
 out dx = grid_sample_backward_data dy=dy grid=g dx=f32/2x8x7x5/nhwc
 
-# planes of 16-byte words in shared memory, two by two, odd channels, around the ring's end, more points than a block's
+# planes of 16-byte words in shared memory: some or one to a stage, three stages and two, filled again, dy in words and not, more points than a block's
 grid_sample x=f32/2x5x8x10 grid=f32/2x6x11x2 ; as=f16,bf16
 grid_sample x=f32/1x7x128x124 grid=f32/1x5x7x2 padding=border
 grid_sample x=bf16/2x3x8x10 grid=f32/2x6x11x2 padding=border align_corners=1
 grid_sample_backward_grid dy=f32/2x19x6x11 x=f32/2x19x8x10 grid=f32/2x6x11x2 ; as=f16,bf16
 grid_sample_backward_grid dy=f32/1x3x91x92 x=f32/1x3x4x4 grid=f32/1x91x92x2 padding=border align_corners=1
+grid_sample x=f32/1x300x8x10 grid=f32/1x5x7x2
+grid_sample_backward_grid dy=f32/1x5x5x8 x=f32/1x5x160x150 grid=f32/1x5x8x2 padding=border
+grid_sample x=f32/7x3x160x162 grid=f32/7x128x160x2
+grid_sample_backward_grid dy=f32/1x19x96x95 x=f32/1x19x40x36 grid=f32/1x96x95x2 ; as=f16,bf16

@@ -160,6 +160,10 @@ inline unsigned __ballot_sync(unsigned mask, int vote)
 }
 inline int __any_sync(unsigned mask, int vote) { return __ballot_sync(mask, vote) != 0; }
 inline int __all_sync(unsigned mask, int vote) { return __ballot_sync(mask, !vote) == 0; }
+inline unsigned __match_any_sync(unsigned mask, unsigned v)
+{
+  return emulated_fold(mask, v, 0u, [v](unsigned all, unsigned other, int lane) { return all | (unsigned)(other == v) << lane; });
+}
 inline unsigned __reduce_add_sync(unsigned mask, unsigned v)
 {
   return emulated_fold(mask, v, 0u, [](unsigned all, unsigned v, int) { return all + v; });
