@@ -112,6 +112,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/norm_activation.cuh \
   backends/cuda/norm_bands.cu \
   backends/cuda/norm_belt.cu \
+  backends/cuda/norm_belt.cuh \
   backends/cuda/norm_cluster.cu \
   backends/cuda/norm_direct.cu \
   backends/cuda/norm_follow.cuh \

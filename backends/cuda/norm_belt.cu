@@ -1,128 +1,21 @@
-/* norm_belt.cu -- gradients of layer_norm and rms_norm of groups that lie side by side in each of many lines (group and instance norm,
+/* norm_belt.cu -- layer_norm and rms_norm, and their gradients, of groups that lie side by side in each of many lines (group and instance norm,
  * channels last): each element is read once and written once.
  *
- *   with h = (x - mean) rstd, g = dy scale:  dx = rstd (g - mean g - h mean(g h)), dscale = sum dy h, dshift = sum dy      rms_norm: without mean g
+ *   with h = (x - mean) rstd, g = dy scale:
+ *   y = act(h scale + shift)
+ *   dx = rstd (g - mean g - h mean(g h)), dscale = sum dy h, dshift = sum dy         rms_norm: without mean, without mean g
  *
  * An item is a band, as in norm_bands: some neighbouring groups, in whole 16-byte words, of all lines of an image. It is a team's, whose blocks
- * (one to a multiprocessor) stay and have the same share of every item. Shared memory holds shares of a few items: while one is written the
- * next is measured, and the copy engine fetches others. What a block has measured it tells its team; a warp hears what the team told
- * (team.cuh), so nobody waits for anybody as long as the news take less than an item. */
+ * (one to a multiprocessor) stay and have the same share of every item. Shared memory holds shares of a few items. Each of a block's warps does
+ * one thing with all of them: one has the copy engine fetch them, some measure, one tells the team what they have measured (team.cuh), two
+ * hear what the others tell, some write. So nobody waits for anybody as long as the news take less than the items that lie between. */
 #include "cuda_backend.h"
 #include "engines.h"
+#include "norm_belt.cuh"
 #include "norm_groups.h"
 #include "norm_nests.h"
-#include "shared_memory.h"
-#include "team.cuh"
-#include "vector.cuh"
 
-enum { X, DX, SCALE, DSCALE, DSHIFT, MEAN, RSTD, TENSORS };
-enum { WORKERS = 256, WARPS = WORKERS / 32, THREADS = WORKERS + 64 };   /* WORKERS measure and write: a warp fetches, one hears */
-enum { SLOTS = 4, TURNS = 2, PARTS = 8, LANES = 8, LINE = 8 * LANES };  /* at most; LINE: elements of one */
-
-struct belts {
-  void    *p[TENSORS];
-  uint32_t dtype[TENSORS];
-  int64_t  line_step, image_step;         /* of dx, in elements */
-  int64_t  means_step[2][2];              /* of mean and rstd, from image to image, from group to group */
-  int32_t  items, bands;                  /* bands: of an image */
-  int32_t  lines, share;                  /* of an image, of one block's part of it */
-  int32_t  lanes, groups, run;            /* of a band: words of a line; groups, elements of a group in a line: powers of 2 */
-  int32_t  box, boxes, slots;             /* lines that are fetched at once, such boxes of a share; shares kept */
-  cuda_team team;
-  float    inverse;                       /* of a group's length */
-  bool     centred;
-  float2  *sums;                          /* of dy and dy h: [items, parts, elements of a band's line]; NULL: not wanted */
-};
-
-/* What passes between a block's warps; items take turns: who measures an item has written the last but one, so two suffice. */
-struct alignas(128) news {
-  float2   of_warp[TURNS][WARPS][LINE];   /* sums of dy and dy h */
-  float2   heard[PARTS * LINE];           /* [parts, groups]: sums of g and g h */
-  float2   known[TURNS][LINE];            /* of a group: means of g and g h */
-  uint64_t full[SLOTS], empty[SLOTS], ready[TURNS];
-  bool     last;
-};
-
-struct block {
-  const belts &a;
-  const team_member &team;
-  news    &n;
-  uint4   *words;                         /* [slots, x and dy, held] */
-  int32_t  turns, held, mine;             /* words of a share as it is kept; of those the block's own */
-
-  __device__ __forceinline__ int item(int i) const { return team.team + i * a.team.teams; }
-  __device__ __forceinline__ int image(int i) const { return item(i) / a.bands; }
-  __device__ __forceinline__ int band(int i) const { return item(i) % a.bands; }
-  __device__ __forceinline__ uint32_t full(int i) const { return shared_address(n.full + i % a.slots); }
-  __device__ __forceinline__ uint32_t empty(int i) const { return shared_address(n.empty + i % a.slots); }
-  __device__ __forceinline__ uint32_t ready(int i) const { return shared_address(n.ready + i % TURNS); }
-  __device__ __forceinline__ int64_t of_means(int t, int i, int g) const
-  {
-    return image(i) * a.means_step[t - MEAN][0] + (int64_t)(band(i) * a.groups + g) * a.means_step[t - MEAN][1];
-  }
-  __device__ __forceinline__ void wait_full(int i) const { barrier_wait(full(i), i / a.slots & 1); }
-  __device__ __forceinline__ void wait_ready(int i) const { barrier_wait(ready(i), i / TURNS & 1); }
-  __device__ __forceinline__ void leave_slot(int i) const
-  {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) barrier_arrive(empty(i));
-  }
-};
-
-/* ---- the warps that fetch and hear -------------------------------------------------------------------------------------- */
-
-template <int whole> __device__ __forceinline__ void fetch(const block &b, const CUtensorMap *xs, const CUtensorMap *dys)
-{
-  const belts &a = b.a;
-  for (int i = 0; i < b.turns && threadIdx.x % 32 == 0; i++) {
-    const int image = b.image(i), channel = b.band(i) * a.lanes * vector_per_16<whole>, slot = i % a.slots;
-    uint4 *const x = b.words + slot * 2 * b.held;
-    barrier_wait(b.empty(i), (i / a.slots & 1) ^ 1);
-    barrier_expect(b.full(i), b.held * 32);
-    for (int k = 0; k < a.boxes; k++) {
-      const int line = b.team.rank * a.share + k * a.box, at = k * a.box * a.lanes;
-      tma_load(shared_address(x + at), xs, channel, line, image, 0, b.full(i));
-      tma_load(shared_address(x + b.held + at), dys, channel, line, image, 0, b.full(i));
-    }
-  }
-  __syncwarp();
-}
-
-/* Of group g, from what all parts told of it, n.heard. One thread. */
-__device__ __forceinline__ void conclude(const block &b, int i, int g)
-{
-  const belts &a = b.a;
-  float2 sum = make_float2(0, 0);
-  for (int p = 0; p < a.team.parts; p++) sum.x += b.n.heard[p * a.groups + g].x, sum.y += b.n.heard[p * a.groups + g].y;
-  b.n.known[i % TURNS][g] = make_float2(a.centred ? sum.x * a.inverse : 0, sum.y * a.inverse);
-}
-
-/* One thread has measured group g. Who has no team needs no hearer. */
-__device__ __forceinline__ void tell(const block &b, int i, int g, float2 v)
-{
-  if (b.a.team.parts > 1) {
-    b.team.tell(i, g, v);
-    return;
-  }
-  b.n.heard[g] = v;
-  conclude(b, i, g);
-  barrier_arrive(b.ready(i));
-}
-
-__device__ __forceinline__ void hear(const block &b)
-{
-  const belts &a = b.a;
-  const int lane = threadIdx.x % 32;
-  for (int i = 0; i < b.turns && a.team.parts > 1; i++) {
-    for (int k = lane; k < a.team.parts * a.groups; k += 32) b.n.heard[k] = b.team.hear(i, k);
-    __syncwarp();
-    for (int g = lane; g < a.groups; g += 32) conclude(b, i, g);
-    barrier_arrive(b.ready(i));
-    __syncwarp();
-  }
-}
-
-/* ---- those who measure and write ---------------------------------------------------------------------------------------- */
+/* ---- those who measure -------------------------------------------------------------------------------------------------- */
 
 /* Sums over a warp's lines: of the lanes that have the same words. */
 template <int N> __device__ __forceinline__ void sum_lines(float (&s)[N], int lanes)
@@ -135,113 +28,296 @@ template <int N> __device__ __forceinline__ void sum_lines(float (&s)[N], int la
 /* Of an infinite scale the differences in dx are NaN. */
 __device__ __forceinline__ float finite_or_nan(float x) { return fabsf(x) < INFINITY ? x : NAN; }
 
-/* The warps' sums over an item's lines, dy and dy h of each element of a line: told of groups, kept for dscale and dshift. */
-template <int whole> __device__ __forceinline__ void tell_sums(const block &b, int i)
-{
-  const belts &a = b.a;
-  const int elements = a.lanes * vector_per_16<whole>;
-  if (threadIdx.x >= (elements + 31) / 32 * 32) return;
-  const bool there = (int)threadIdx.x < elements;
-  const int c = there ? threadIdx.x : 0, g = c / a.run;
-  float2 sum = make_float2(0, 0);
-#pragma unroll
-  for (int w = 0; w < WARPS; w++) sum.x += b.n.of_warp[i % TURNS][w][c].x, sum.y += b.n.of_warp[i % TURNS][w][c].y;
-  if (there && a.sums) a.sums[((int64_t)b.item(i) * a.team.parts + b.team.rank) * elements + c] = sum;
-  const float w = a.p[SCALE] ? finite_or_nan(element_load<float>(a.p[SCALE], b.band(i) * elements + c, dtype3(a.dtype[SCALE]))) : 1;
-  sum.x *= w, sum.y *= w;
-  for (int o = 1; o < a.run; o *= 2) sum.x += __shfl_xor_sync(~0u, sum.x, o), sum.y += __shfl_xor_sync(~0u, sum.y, o);
-  if (there && c == g * a.run) tell(b, i, g, sum);
-}
-
-template <int N> struct group_means { float mean[N], rstd[N]; };
-
 /* N: groups of a word, 1 or one for each element. */
-template <int whole, int N> __device__ __forceinline__ void work(const block &b)
+template <int N, int E> __device__ __forceinline__ void read_groups(const block &b, const float2 *of, float (&x)[N], float (&y)[N], int lane)
 {
-  constexpr int E = vector_per_16<whole>, SPAN = E / N, bytes = 16 / E;
-  const belts &a = b.a;
-  const int t = threadIdx.x, lane = t % a.lanes;
-  const auto learn = [&](group_means<N> &m, int i) {
 #pragma unroll
-    for (int e = 0; e < N; e++) {
-      const int g = (lane * E + e * SPAN) / a.run;
-      m.mean[e] = i < b.turns && a.centred ? ((const float *)a.p[MEAN])[b.of_means(MEAN, i, g)] : 0;
-      m.rstd[e] = i < b.turns ? ((const float *)a.p[RSTD])[b.of_means(RSTD, i, g)] : 0;
-    }
-  };
-  const auto measure = [&](int i, const group_means<N> &m) {
-    const uint4 *x = b.words + i % a.slots * 2 * b.held, *dy = x + b.held;
-    float v[E], d[E], s1[E] = {}, s2[E] = {};
-    b.wait_full(i);
-#pragma unroll 2
-    for (int at = t; at < b.mine; at += WORKERS) {
-      vector_open<whole>(v, 0, x[at]);
-      vector_open<whole>(d, 0, dy[at]);
-#pragma unroll
-      for (int e = 0; e < E; e++) s1[e] += d[e], s2[e] = fmaf(d[e], (v[e] - m.mean[e / SPAN]) * m.rstd[e / SPAN], s2[e]);
-    }
-    sum_lines(s1, a.lanes), sum_lines(s2, a.lanes);
-    if (t % 32 < a.lanes)
-#pragma unroll
-      for (int e = 0; e < E; e++) b.n.of_warp[i % TURNS][t / 32][lane * E + e] = make_float2(s1[e], s2[e]);
-    group_sync(1, WORKERS);
-    tell_sums<whole>(b, i);
-  };
-  group_means<N> now, next, then;         /* of the item that is written, of those behind it: they come while others are measured */
-  learn(now, 0), learn(next, 1);
-  const int64_t step = WORKERS / a.lanes * a.line_step * bytes;
-  if (b.turns > 0) measure(0, now);
-#pragma unroll 1
-  for (int i = 0; i < b.turns; i++) {
-    learn(then, i + 2);
-    if (i + 1 < b.turns) measure(i + 1, next);
-    const uint4 *x = b.words + i % a.slots * 2 * b.held, *dy = x + b.held;
-    char *dx = (char *)a.p[DX] + (b.image(i) * a.image_step + (b.team.rank * a.share + t / a.lanes) * a.line_step + (b.band(i) * a.lanes + lane) * E) * bytes;
-    float v[E], d[E], scale[E], less[N], along[N];
-    if (a.p[SCALE]) vector_load(scale, a.p[SCALE], dtype3(a.dtype[SCALE]), (b.band(i) * a.lanes + lane) * E, 1, E);
-#pragma unroll
-    for (int e = 0; e < E; e++) scale[e] = a.p[SCALE] ? finite_or_nan(scale[e]) : 1;
-    b.wait_ready(i);
-#pragma unroll
-    for (int e = 0; e < N; e++) {
-      const float2 s = b.n.known[i % TURNS][(lane * E + e * SPAN) / a.run];
-      less[e] = s.x, along[e] = s.y;
-    }
-#pragma unroll 2
-    for (int at = t; at < b.mine; at += WORKERS, dx += step) {
-      vector_open<whole>(v, 0, x[at]);
-      vector_open<whole>(d, 0, dy[at]);
-#pragma unroll
-      for (int e = 0; e < E; e++) {
-        const float h = (v[e] - now.mean[e / SPAN]) * now.rstd[e / SPAN];
-        v[e] = now.rstd[e / SPAN] * (d[e] * scale[e] - less[e / SPAN] - h * along[e / SPAN]);
-      }
-      *(uint4 *)dx = vector_close<whole>(v, 0);
-    }
-    b.leave_slot(i);
-    now = next, next = then;
+  for (int e = 0; e < N; e++) {
+    const float2 v = of[(lane * E + e * (E / N)) / b.a.run];
+    x[e] = v.x, y[e] = v.y;
+  }
+}
+/* f(at): a thread's words of a share, in segments, as they come. */
+template <int unroll, class F> __device__ __forceinline__ void as_they_come(const block &b, const turn &now, F f)
+{
+  int at = threadIdx.x;
+  for (int k = 0; k < b.a.segments; k++) {
+    const int end = min(b.mine, (k + 1) * b.a.segment);
+    barrier_wait(now.full(b, k), now.phase);
+#pragma unroll unroll
+    for (; at < end; at += WORKERS) f(at);
   }
 }
 
-template <int whole, int N> __global__ void __launch_bounds__(THREADS, 1)
+/* Words of a share that a thread, and that a warp has. */
+__device__ __forceinline__ int words_of(int thread, int mine) { return thread < mine ? (mine - thread + WORKERS - 1) / WORKERS : 0; }
+__device__ __forceinline__ int words_of_warp(int warp, int mine) { return mine / WORKERS * 32 + min(32, max(0, mine % WORKERS - warp * 32)); }
+
+/* The warp that tells: the warps' sums over an item's lines, dy and dy h of each element of a line, are told of groups, and kept for dscale
+ * and dshift. */
+template <int whole> __device__ __forceinline__ void tell_sums(const block &b)
+{
+  const belts &a = b.a;
+  const int elements = a.lanes * vector_per_16<whole>, lane = threadIdx.x % 32;
+  float2 total[LINE / 32] = {};
+  float scale[LINE / 32];
+  for (turn now; now.i < b.turns; now.next(a.slots)) {
+    if (now.i == 0 || !a.steady)
+#pragma unroll
+      for (int h = 0; h < LINE / 32; h++) {
+        const int c = h * 32 + lane;
+        scale[h] = a.p[SCALE] && c < elements ? finite_or_nan(element_load<float>(a.p[SCALE], b.band(now.i) * elements + c, dtype3(a.dtype[SCALE]))) : 1;
+      }
+    barrier_wait(now.at(b.n.summed), now.phase);
+#pragma unroll
+    for (int h = 0; h < LINE / 32; h++) {
+      if (h * 32 >= elements) break;
+      const bool there = h * 32 + lane < elements;
+      const int c = there ? h * 32 + lane : 0, g = c / a.run;
+      float2 sum = make_float2(0, 0);
+#pragma unroll
+      for (int w = 0; w < WARPS; w++) {
+        const float2 v = now.of_warp(b, w)[c];
+        sum.x += v.x, sum.y += v.y;
+      }
+      total[h] = a.steady ? make_float2(total[h].x + sum.x, total[h].y + sum.y) : sum;
+      if (there && a.sums && (!a.steady || now.i == b.turns - 1))
+        a.sums[((int64_t)(a.steady ? b.team.team : b.item(now.i)) * a.team.parts + b.team.rank) * elements + c] = total[h];
+      sum.x *= scale[h], sum.y *= scale[h];
+      for (int o = 1; o < a.run; o *= 2) sum.x += __shfl_xor_sync(~0u, sum.x, o), sum.y += __shfl_xor_sync(~0u, sum.y, o);
+      if (there && c == g * a.run) tell<true>(b, now, g, sum);
+    }
+  }
+}
+template <int whole, int N> __device__ __forceinline__ void tell_moments(const block &b)
+{
+  constexpr int E = vector_per_16<whole>;
+  const belts &a = b.a;
+  const int lane = threadIdx.x % 32, unit = E / N, width = a.run / unit, bits = 31 - __clz(width), join = a.groups < 32 ? 32 / a.groups : 1;
+  const float per_word = (float)unit / (float)a.lanes;
+  for (turn now; now.i < b.turns; now.next(a.slots)) {
+    barrier_wait(now.at(b.n.summed), now.phase);
+    for (int g = lane / join; g < a.groups; g += 32 / join) {
+      const moments ours = lanes_join_all(join, WARPS * width, [&](int k) -> moments {
+        const int warp = k >> bits;
+        const float2 m = now.of_warp(b, warp)[g * width + k - (warp << bits)];
+        return { m.x, m.y, (float)words_of_warp(warp, b.mine) * per_word };
+      });
+      if (lane % join == 0) tell<false>(b, now, g, make_float2(ours.mean, ours.squares));
+    }
+    __syncwarp();
+  }
+}
+
+template <int whole, int N> __device__ __forceinline__ void measure_sums(const block &b)
+{
+  constexpr int E = vector_per_16<whole>, SPAN = E / N;
+  const belts &a = b.a;
+  const int t = threadIdx.x, lane = t % a.lanes;
+  for (turn now; now.i < b.turns; now.next(a.slots)) {
+    const uint4 *x = now.words(b), *dy = x + b.held;
+    float v[E], d[E], mean[N], rstd[N], s1[E] = {}, s2[E] = {};
+    barrier_wait(now.full(b, 0), now.phase);
+    read_groups<N, E>(b, b.n.given[now.slot], mean, rstd, lane);
+    as_they_come<2>(b, now, [&](int at) {
+      vector_open<whole>(v, 0, x[at]);
+      vector_open<whole>(d, 0, dy[at]);
+#pragma unroll
+      for (int e = 0; e < E; e++) s1[e] += d[e], s2[e] = fmaf(d[e], (v[e] - mean[e / SPAN]) * rstd[e / SPAN], s2[e]);
+    });
+    sum_lines(s1, a.lanes), sum_lines(s2, a.lanes);
+    if (t % 32 < a.lanes)
+#pragma unroll
+      for (int e = 0; e < E; e++) now.of_warp(b, t / 32)[lane * E + e] = make_float2(s1[e], s2[e]);
+    __syncwarp();
+    if (t % 32 == 0) barrier_arrive(now.at(b.n.summed));
+  }
+}
+
+template <int whole, int N> __device__ __forceinline__ void measure_moments(const block &b)
+{
+  constexpr int E = vector_per_16<whole>;
+  const belts &a = b.a;
+  const int t = threadIdx.x, lane = t % a.lanes, of_source = words_of(t / 32 * 32, min(b.mine, a.segment));
+  const float per_word = (float)(E / N) / (float)a.lanes, all = (float)words_of_warp(t / 32, b.mine) * per_word;    /* elements of such a unit */
+  for (turn now; now.i < b.turns; now.next(a.slots)) {
+    const uint4 *x = now.words(b);
+    float v[E], from[N] = {}, s1[N] = {}, s2[N] = {};
+    barrier_wait(now.full(b, 0), now.phase);
+    if (a.centred) {                      /* distances from what is in the middle of three: of a word, of lines of a warp */
+      float near[3][E];
+#pragma unroll
+      for (int k = 0; k < (N == 1 ? 1 : 3); k++) {
+        uint4 q = of_source && t % 32 < a.lanes ? x[t + min(k, of_source - 1) * WORKERS] : make_uint4(0, 0, 0, 0);
+        q = make_uint4(__shfl_sync(~0u, q.x, lane), __shfl_sync(~0u, q.y, lane), __shfl_sync(~0u, q.z, lane), __shfl_sync(~0u, q.w, lane));
+        vector_open<whole>(near[k], 0, q);
+      }
+#pragma unroll
+      for (int e = 0; e < N; e++)
+        from[e] = finite_or_0(N == 1 ? middle(near[0][0], near[0][1], near[0][2]) : middle(near[0][e], near[1][e], near[2][e]));
+    }
+    as_they_come<4>(b, now, [&](int at) {
+      vector_open<whole>(v, 0, x[at]);
+#pragma unroll
+      for (int e = 0; e < E; e++) {
+        const float d = v[e] - from[e % N];
+        s1[e % N] += d;
+        s2[e % N] = fmaf(d, d, s2[e % N]);
+      }
+    });
+    sum_lines(s1, a.lanes), sum_lines(s2, a.lanes);
+    if (t % 32 < a.lanes)
+#pragma unroll
+      for (int e = 0; e < N; e++) {
+        const moments of = moments_about(from[e], s1[e], s2[e], all, a.centred);
+        now.of_warp(b, t / 32)[lane * N + e] = make_float2(of.mean, of.squares);
+      }
+    __syncwarp();
+    if (t % 32 == 0) barrier_arrive(now.at(b.n.summed));
+  }
+}
+
+/* ---- those who write ---------------------------------------------------------------------------------------------------- */
+
+/* What f makes of a thread's words, so many of them at once, becomes its words of y, from y on, so many bytes apart. Each segment is left when
+ * it is written. */
+template <int at_once, int tensors, class F> __device__ __forceinline__ void write_words(const block &b, const turn &now, char *y, int64_t step, F f)
+{
+  const uint4 *const words = now.words(b);
+  int at = threadIdx.x - WORKERS;
+  for (int k = 0; k < b.a.segments; k++) {
+    const int end = min(b.mine, (k + 1) * b.a.segment);
+    barrier_wait(now.full(b, k), now.phase);
+    for (; at < end; at += at_once * WORKERS, y += at_once * step) {
+      uint4 q[at_once][tensors];
+#pragma unroll
+      for (int j = 0; j < at_once; j++)
+#pragma unroll
+        for (int i = 0; i < tensors; i++)
+          if (at + j * WORKERS < end) q[j][i] = words[i * b.held + at + j * WORKERS];
+#pragma unroll
+      for (int j = 0; j < at_once; j++)
+        if (at + j * WORKERS < end) *(uint4 *)(y + j * step) = f(q[j]);
+    }
+    const int beyond = at < end ? 0 : (at - end) / WORKERS;      /* words that are the next segment's */
+    at -= beyond * WORKERS, y -= beyond * step;
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) barrier_arrive(now.empty(b, k));
+  }
+}
+/* Where thread t's first word of an item is in y. */
+__device__ __forceinline__ char *place(const block &b, const turn &now, int t, int E)
+{
+  const belts &a = b.a;
+  const int64_t line = b.image(now.i) * a.image_step + (b.team.rank * a.share + t / a.lanes) * a.line_step;
+  const int64_t at = line + (b.band(now.i) * a.lanes + t % a.lanes) * E;
+  return (char *)a.p[Y] + at * (16 / E);
+}
+
+/* Item i's of a thread's word; they stay if all items are of one band. */
+template <int t, int E> __device__ __forceinline__ void parameters(const block &b, const turn &now, float (&v)[E], float none, int lane)
+{
+  const belts &a = b.a;
+  if (now.i && a.steady) return;
+  if (a.p[t]) vector_load(v, a.p[t], dtype3(a.dtype[t]), (b.band(now.i) * a.lanes + lane) * E, 1, E);
+  else
+#pragma unroll
+    for (int e = 0; e < E; e++) v[e] = none;
+}
+
+template <int whole, int N> __device__ __forceinline__ void write_gradients(const block &b)
+{
+  constexpr int E = vector_per_16<whole>, SPAN = E / N;
+  const belts &a = b.a;
+  const int t = threadIdx.x - WORKERS, lane = t % a.lanes;
+  const int64_t step = WORKERS / a.lanes * a.line_step * (16 / E);
+  float scale[E];
+#pragma unroll 1
+  for (turn now; now.i < b.turns; now.next(a.slots)) {
+    float v[E], d[E], mean[N], rstd[N], less[N], along[N];
+    parameters<SCALE>(b, now, scale, 1, lane);
+#pragma unroll
+    for (int e = 0; e < E; e++) scale[e] = finite_or_nan(scale[e]);
+    barrier_wait(now.full(b, 0), now.phase);
+    read_groups<N, E>(b, b.n.given[now.slot], mean, rstd, lane);
+    barrier_wait(now.at(b.n.ready), now.phase);
+    read_groups<N, E>(b, b.n.known[now.slot], less, along, lane);
+    write_words<N == 1 ? 4 : 2, 2>(b, now, place(b, now, t, E), step, [&](const uint4 (&q)[2]) {
+      vector_open<whole>(v, 0, q[0]);
+      vector_open<whole>(d, 0, q[1]);
+#pragma unroll
+      for (int e = 0; e < E; e++) {
+        const float h = (v[e] - mean[e / SPAN]) * rstd[e / SPAN];
+        v[e] = rstd[e / SPAN] * (d[e] * scale[e] - less[e / SPAN] - h * along[e / SPAN]);
+      }
+      return vector_close<whole>(v, 0);
+    });
+  }
+}
+
+template <int whole, int N> __device__ __forceinline__ void write(const block &b)
+{
+  constexpr int E = vector_per_16<whole>, SPAN = E / N;
+  const belts &a = b.a;
+  const int t = threadIdx.x - WORKERS, lane = t % a.lanes;
+  const int64_t step = WORKERS / a.lanes * a.line_step * (16 / E);
+  with_activation(a.act, [&](auto op) {
+    float scale[E], shift[E];
+#pragma unroll 1
+    for (turn now; now.i < b.turns; now.next(a.slots)) {
+      float v[E], mean[N], rstd[N];
+      parameters<SCALE>(b, now, scale, 1, lane);
+      parameters<SHIFT>(b, now, shift, 0, lane);
+      barrier_wait(now.at(b.n.ready), now.phase);
+      read_groups<N, E>(b, b.n.known[now.slot], mean, rstd, lane);
+      write_words<4, 1>(b, now, place(b, now, t, E), step, [&](const uint4 (&q)[1]) {
+        vector_open<whole>(v, 0, q[0]);
+#pragma unroll
+        for (int e = 0; e < E; e++) v[e] = fmaf((v[e] - mean[e / SPAN]) * rstd[e / SPAN], scale[e], shift[e]);
+        activate<whole != QN_F32, decltype(op)::value>(a.act.beta, v);
+        return vector_close<whole>(v, 0);
+      });
+    }
+  });
+}
+
+template <int whole, int N, bool gradient> __global__ void __launch_bounds__(THREADS, 1)
 norm_belt(const __grid_constant__ belts a, const __grid_constant__ CUtensorMap xs, const __grid_constant__ CUtensorMap dys)
 {
   extern __shared__ __align__(128) uint4 words[];
   __shared__ news n;
   const team_member team(a.team, nullptr);
   const int warp = threadIdx.x / 32;
-  const block b = { a, team, n, words, (a.items - team.team + a.team.teams - 1) / a.team.teams, a.box * a.boxes * a.lanes,
-                    min(a.share, a.lines - team.rank * a.share) * a.lanes };
+  const int held = a.box * a.boxes * a.lanes;
+  const int tensors = gradient ? 2 : 1, told = a.lanes * (gradient ? vector_per_16<whole> : N);
+  const int turns = (a.items - team.team + a.team.teams - 1) / a.team.teams, mine = min(a.share, a.lines - team.rank * a.share) * a.lanes;
+  const block b = { a, team, n, words, (float2 *)(words + a.slots * tensors * held), told, turns, held, mine, tensors };
+  if (gradient)                           /* means that are not given */
+    for (int i = threadIdx.x; i < SLOTS * LINE; i += THREADS) n.given[0][i] = make_float2(0, 0);
   if (threadIdx.x == 0) {
-    for (int i = 0; i < a.slots; i++) barrier_init(b.full(i), 1), barrier_init(b.empty(i), WARPS);
-    for (int i = 0; i < TURNS; i++) barrier_init(b.ready(i), a.team.parts > 1 ? 32 : a.groups);
+    for (int i = 0; i < a.slots; i++) {
+      for (int k = 0; k < a.segments; k++) {
+        barrier_init(shared_address(n.full + i * a.segments + k), gradient && k == 0 ? 33 : 1);
+        barrier_init(shared_address(n.empty + i * a.segments + k), WARPS);
+      }
+      barrier_init(shared_address(n.summed + i), WARPS);
+      barrier_init(shared_address(n.told + i), a.groups);
+      barrier_init(shared_address(n.ready + i), a.team.parts > 1 ? 32 : a.groups);
+    }
     barrier_init_fence();
   }
   __syncthreads();
-  if (warp == WARPS) fetch<whole>(b, &xs, &dys);
-  else if (warp > WARPS) hear(b);
-  else work<whole, N>(b);
-  team.leave(&n.last);
+  if (warp < WARPS) {
+    if (gradient) measure_sums<whole, N>(b);
+    else measure_moments<whole, N>(b);
+  } else if (warp < 2 * WARPS) {
+    if (gradient) write_gradients<whole, N>(b);
+    else write<whole, N>(b);
+  } else if (warp == 2 * WARPS) fetch<whole, gradient>(b, &xs, &dys);
+  else if (warp == 2 * WARPS + 1) {
+    if (gradient) tell_sums<whole>(b);
+    else tell_moments<whole, N>(b);
+  } else hear<gradient>(b, warp - 2 * WARPS - 2);
 }
 
 /* ---- what it takes ---------------------------------------------------------------------------------------------------- */
@@ -259,7 +335,7 @@ struct state {
 static const char *read_layout(const qn_request *r, state *s)
 {
   belts &a = s->a;
-  const qn_value *x = &r->value[s->number[X]], *dx = &r->value[s->number[DX]], *dy = &r->value[s->dy];
+  const qn_value *x = &r->value[s->number[X]], *y = &r->value[s->number[Y]], *dy = s->dy < 0 ? x : &r->value[s->dy];
   const int64_t E = 16 / qn_kit_bytes(x->dtype);
   const cuda_norm_nests nests = cuda_norm_nests_of(r, s->number, DSHIFT + 1, TENSORS);
   const qn_nest &walked = nests.walked, &outer = nests.outer;
@@ -267,7 +343,7 @@ static const char *read_layout(const qn_request *r, state *s)
   if (last < 0 || last > 1 || g < 0 || g > 1) return "images of lines at one step, of which each group has a run";
   const int64_t run = last == 1 ? walked.dim[1] : 1, line = run * outer.dim[g];
   if ((run & (run - 1)) || run > 32) return "runs of 1, 2, 4, 8, 16 or 32 elements";
-  for (int t = X; t <= DX; t++) {
+  for (int t = X; t <= Y; t++) {
     bool ok = outer.stride[t][g] == run && walked.stride[t][0] >= line && walked.stride[t][0] % E == 0 && (last == 0 || walked.stride[t][1] == 1);
     if (g > 0) ok &= outer.stride[t][0] > 0 && outer.stride[t][0] % E == 0;
     if (!ok) return "a line has a run of each of its groups, side by side, in whole words";
@@ -278,57 +354,73 @@ static const char *read_layout(const qn_request *r, state *s)
       return "parameters have an element for each of a line's";
     if (a.dtype[t] != QN_F32 && a.dtype[t] != QN_F16 && a.dtype[t] != QN_BF16) return "parameters of f16, bf16 or f32";
   }
-  if (dx->dtype != x->dtype || dy->dtype != x->dtype || !qn_same_layout(dy, x) || x->align < 16 || dx->align < 16 || dy->align < 16)
-    return "x, dy and dx of one dtype, aligned to 16 bytes; dy lies as x does";
-  if (walked.dim[0] * walked.stride[DX][0] > INT32_MAX / 2 || nests.groups > INT32_MAX / PARTS) return "fewer than 2^30 elements in an image, and 2^28 groups";
+  if (y->dtype != x->dtype || dy->dtype != x->dtype || !qn_same_layout(dy, x) || x->align < 16 || y->align < 16 || dy->align < 16)
+    return "x, dy and what is written of one dtype, aligned to 16 bytes; dy lies as x does";
+  if (walked.dim[0] * walked.stride[Y][0] > INT32_MAX / 2 || nests.groups > INT32_MAX / 1024)
+    return "fewer than 2^30 elements in an image, and 2^21 groups";
   a.lines = (int32_t)walked.dim[0], a.run = (int32_t)run;
-  a.line_step = walked.stride[DX][0], a.image_step = g > 0 ? outer.stride[DX][0] : 0;
+  a.line_step = walked.stride[Y][0], a.image_step = g > 0 ? outer.stride[Y][0] : 0;
   s->x_line_step = walked.stride[X][0], s->x_image_step = g > 0 ? outer.stride[X][0] : 0;
   s->images = g > 0 ? outer.dim[0] : 1, s->channels = line;
-  for (int t = MEAN; t <= RSTD; t++) a.means_step[t - MEAN][0] = g > 0 ? outer.stride[t][0] : 0, a.means_step[t - MEAN][1] = outer.stride[t][g];
-  a.inverse = 1 / (float)nests.length;
+  for (int t = MEAN; t < TENSORS; t++) a.means_step[t - MEAN][0] = g > 0 ? outer.stride[t][0] : 0, a.means_step[t - MEAN][1] = outer.stride[t][g];
+  a.inverse = 1 / (float)nests.length, a.unbiased = 1 / (float)qn_max_i64(1, nests.length - 1);
   return nullptr;
 }
 
-/* So many shares of an item by so many blocks, of lines of so many words. */
-static bool share_out(state *s, const qn_device *device, int64_t E, int lanes, int slots, int parts)
+/* Shares of an item for so many blocks, of lines of so many words. */
+static bool share_out(state *s, const qn_device *device, int64_t E, int lanes, int parts, int least)
 {
   belts &a = s->a;
   if (s->channels % (lanes * E) || lanes * E % a.run || parts > device->units) return false;
-  a.lanes = lanes, a.groups = (int32_t)(lanes * E) / a.run, a.slots = slots;
+  a.lanes = lanes, a.groups = (int32_t)(lanes * E) / a.run;
   a.share = (int32_t)qn_ceil_div(a.lines, parts);
-  if ((parts - 1) * a.share >= a.lines) return false;     /* none is without lines */
-  a.boxes = (int32_t)qn_ceil_div(a.share, 256), a.box = (int32_t)qn_round_up(qn_ceil_div(a.share, a.boxes), LANES / lanes);   /* of whole 128 bytes */
-  const int64_t shared = (int64_t)slots * a.box * a.boxes * lanes * 32;
-  if (shared > (int64_t)device->shared_per_block - (int64_t)sizeof(news)) return false;
-  s->shared = (uint32_t)shared;
+  if ((parts - 1) * a.share >= a.lines) return false;  /* none is without lines */
+  a.boxes = (int32_t)qn_max_i64(qn_ceil_div(a.share, 256), a.share < 64 ? 1 : 2);
+  a.box = (int32_t)qn_round_up(qn_ceil_div(a.share, a.boxes), LANES / lanes);   /* of whole 128 bytes */
+  const int64_t slot = (int64_t)a.box * a.boxes * lanes * (s->dy < 0 ? 16 : 32) + WARPS * lanes * 8 * (s->dy < 0 && a.run >= E ? 1 : E);
+  a.slots = (int32_t)qn_min_i64(SLOTS, ((int64_t)device->shared_per_block - (int64_t)sizeof(news)) / slot);
+  if (a.slots < least) return false;
+  const int32_t together = (int32_t)qn_ceil_div(a.boxes, SEGMENTS / a.slots);
+  a.segments = (int32_t)qn_ceil_div(a.boxes, together), a.segment = together * a.box * lanes;
+  s->shared = (uint32_t)(a.slots * slot);
   a.bands = (int32_t)(s->channels / (lanes * E)), a.items = (int32_t)(s->images * a.bands);
   a.team.parts = parts, a.team.teams = (int32_t)qn_min_i64(a.items, device->units / parts);
-  a.team.each = a.groups, a.team.turns = 2 * TURNS;
+  const int whole = a.team.teams / a.bands * a.bands;
+  a.steady = whole * 16 >= a.team.teams * 15;
+  if (a.steady) a.team.teams = whole;
+  a.team.each = a.groups, a.team.turns = 2 * a.slots;
+  a.team.totals = parts * a.groups > 512;         /* of more pairs each block hears some */
+  a.heard = (int32_t)(a.team.totals ? qn_max_i64(1, a.groups / parts) : a.groups);
   return true;
 }
 
-/* The widest lines come first, then many shares, then few blocks. */
-static bool choose(state *s, const qn_device *device, int64_t E)
+static bool choose(state *s, const qn_device *device, int64_t E, bool batch)
 {
-  for (int lanes = LANES; lanes >= 2; lanes /= 2)
-    for (int slots = SLOTS; slots >= 2; slots /= 2)
-      for (int parts = 1; parts <= PARTS; parts *= 2)
-        if (share_out(s, device, E, lanes, slots, parts)) return true;
+  if (share_out(s, device, E, LANES, 1, 2) && !batch) return true;    /* who need not hear of others has no need of many shares */
+  for (int least = 4; least >= (batch ? 1 : 2); least /= 2)
+    for (int lanes = LANES; lanes >= 2; lanes /= 2)
+      for (int parts = 1; parts <= MOST_PARTS; parts *= 2)
+        if (share_out(s, device, E, lanes, parts, least) && (!batch || s->a.items <= s->a.team.teams)) return true;
   return false;
 }
 
-template <int whole> static const void *kernel_of(int run)
+template <int whole, bool gradient> static const void *kernel_of(int run)
 {
   constexpr int E = vector_per_16<whole>;
-  return run >= E ? (const void *)norm_belt<whole, 1> : (const void *)norm_belt<whole, E>;
+  return run >= E ? (const void *)norm_belt<whole, 1, gradient> : (const void *)norm_belt<whole, E, gradient>;
+}
+template <bool gradient> static const void *kernel_of(uint32_t dtype, int run)
+{
+  return dtype == QN_F32 ? kernel_of<QN_F32, gradient>(run) : dtype == QN_BF16 ? kernel_of<QN_BF16, gradient>(run) : kernel_of<QN_F16, gradient>(run);
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_norm_roles roles = qn_norm_roles_of(r->op[0].op);
-  const int8_t role[TENSORS] = { roles.x, roles.dx, roles.scale, roles.dscale, roles.dshift, roles.mean, roles.rstd };
+  const int8_t role[TENSORS] = { roles.x, roles.y < 0 ? roles.dx : roles.y, roles.scale, roles.shift, roles.dscale, roles.dshift,
+                                 roles.mean, roles.rstd, roles.running_mean, roles.running_var, roles.new_mean, roles.new_var };
   if (!cuda_has_clusters(r->device)) return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  const qn_norm *norm = (const qn_norm *)r->op[0].attr;
   state s = {};
   belts &a = s.a;
   for (int t = 0; t < TENSORS; t++) {
@@ -338,17 +430,20 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const uint32_t dtype = a.dtype[X];
   if (dtype != QN_F32 && dtype != QN_BF16 && dtype != QN_F16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
   s.dy = qn_role_at(&r->op[0], roles.dy);
+  if (s.dy < 0) s.number[Y] = norm_activation_behind(r, s.number[Y], &a.act, out);
   const char *rule = read_layout(r, &s);
   if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");
   const int64_t E = 16 / qn_kit_bytes(dtype);
-  if (!choose(&s, r->device, E)) return qn_refuse(out, "lines in whole bands, two shares of which fit into a block's shared memory", "x", "", "%d lines", a.lines);
-  if (s.number[DSCALE] >= 0 || s.number[DSHIFT] >= 0) out->workspace = (uint64_t)a.items * a.team.parts * a.lanes * E * sizeof(float2);
+  const bool batch = r->op[0].op == QN_OP_BATCH_NORM;
+  if (!choose(&s, r->device, E, batch))
+    return qn_refuse(out, "lines in whole bands, shares of which fit into a block's shared memory", "x", "", "%d lines", a.lines);
+  if (s.number[DSCALE] >= 0 || s.number[DSHIFT] >= 0) out->workspace = (uint64_t)(a.steady ? a.team.teams : a.items) * a.team.parts * a.lanes * E * sizeof(float2);
   out->counters = (uint64_t)cuda_team_counters(&a.team);
-  a.centred = r->op[0].op == QN_OP_LAYER_NORM_BACKWARD;
-  s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(a.run) : dtype == QN_BF16 ? kernel_of<QN_BF16>(a.run) : kernel_of<QN_F16>(a.run);
-  /* Items that a block holds alone are faster in norm_bands, whose blocks are small. */
-  const double item = (double)a.lines * a.lanes * 48, rate = a.team.parts > 1 ? 3500 : 2500;
-  out->estimate = 8000 + (double)qn_ceil_div(a.items, a.team.teams) * item / a.team.parts * r->device->units / rate;
+  a.centred = r->op[0].op != QN_OP_RMS_NORM && r->op[0].op != QN_OP_RMS_NORM_BACKWARD;
+  a.eps = (float)norm->eps, a.momentum = (float)norm->momentum;
+  s.kernel = s.dy < 0 ? kernel_of<false>(dtype, a.run) : kernel_of<true>(dtype, a.run);
+  const double share = (double)a.lines * a.lanes * (s.dy < 0 ? 32 : 48) / a.team.parts, rate = 3500 / (double)r->device->units, turn = 250;
+  out->estimate = 4000 + (double)qn_ceil_div(a.items, a.team.teams) * (share / rate + turn);
   return cuda_keep(out, &s, sizeof s);
 }
 
@@ -380,7 +475,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   CUtensorMap x = s->x_map, dy = s->dy_map;
   for (int t = 0; t < TENSORS; t++) a.p[t] = s->number[t] < 0 ? nullptr : launch->ptr[s->number[t]];
   s->driver->tensor_map_address(&x, a.p[X]);
-  s->driver->tensor_map_address(&dy, launch->ptr[s->dy]);
+  if (s->dy >= 0) s->driver->tensor_map_address(&dy, launch->ptr[s->dy]);
   a.team.told = launch->counters;
   a.sums = a.p[DSCALE] || a.p[DSHIFT] ? (float2 *)launch->workspace : nullptr;
   void *arguments[] = { &a, &x, &dy };
@@ -388,11 +483,14 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const qn_status status = cuda_launch_clusters(s->kernel, (unsigned)(a.team.teams * a.team.parts), cluster, THREADS, s->shared, arguments, launch, "norm_belt");
   if (status || !a.sums) return status;
   const cuda_groups_sums sums = { a.sums, a.p[DSCALE], a.p[DSHIFT], { a.dtype[DSCALE], a.dtype[DSHIFT] },
-                                  s->images, a.bands, a.team.parts, a.groups * a.run };
+                                  a.steady ? a.team.teams / a.bands : s->images, a.bands, a.team.parts, a.groups * a.run };
   cuda_norm_groups_add(&sums, launch->stream);
   return cuda_check(cudaGetLastError(), "norm_belt");
 }
 
-#define ROW(op) { "belt", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, nullptr, nullptr, prepare, build, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM_BACKWARD), ROW(QN_OP_RMS_NORM_BACKWARD) };
+#define ROW(op, traits) { "belt", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | traits, nullptr, nullptr, prepare, build, run, cuda_release }
+static const qn_engine row[] = {
+  ROW(QN_OP_LAYER_NORM, QN_TRAIT_BATCH_INVARIANT), ROW(QN_OP_LAYER_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT), ROW(QN_OP_RMS_NORM, QN_TRAIT_BATCH_INVARIANT),
+  ROW(QN_OP_RMS_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT), ROW(QN_OP_BATCH_NORM, 0),
+};
 const qn_engine_list cuda_norm_belt_list = { row, sizeof row / sizeof *row };

@@ -27,6 +27,11 @@ __device__ __forceinline__ void barrier_wait(uint32_t bar, uint32_t parity)
                  : "=r"(done) : "r"(bar), "r"(parity) : "memory");
   while (!done);
 }
+/* Arrives when what the thread has copied (copy_async) is there. */
+__device__ __forceinline__ void barrier_arrive_copied(uint32_t bar)
+{
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" :: "r"(bar) : "memory");
+}
 __device__ __forceinline__ void group_sync(int id, int threads)      /* a named barrier; 0 is __syncthreads' */
 {
   asm volatile("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory");

@@ -28,12 +28,12 @@ struct team_member {
     cluster_sync();
 #endif
   }
-  __device__ __forceinline__ ulonglong2 *place(int turn, int part) const { return told + (turn % t.turns * t.parts + part) * t.each; }
+  __device__ __forceinline__ ulonglong2 *place(int turn, int part) const { return told + (turn * (t.parts + t.totals) + part) * t.each; }      /* turn: below t.turns */
   /* One thread: pair i of the block's part. */
-  __device__ __forceinline__ void tell(int turn, int i, float2 v) const
+  __device__ __forceinline__ void tell(int turn, int i, float2 v) const { tell_to(place(turn % t.turns, rank) + i, turn, v); }
+  __device__ __forceinline__ void tell_to(ulonglong2 *to, int turn, float2 v) const
   {
     uint64_t tag = (uint64_t)(uint32_t)(turn + 1) << 32, x = tag | __float_as_uint(v.x), y = tag | __float_as_uint(v.y);
-    ulonglong2 *to = place(turn, rank) + i;
 #if __CUDA_ARCH__ >= 900
     if (t.cluster) {
       for (int b = 0; b < t.parts; b++)
@@ -46,7 +46,7 @@ struct team_member {
   /* One thread: pair i of all that are told of an item, [parts, each]. */
   __device__ __forceinline__ float2 hear(int turn, int i) const
   {
-    const ulonglong2 *from = place(turn, 0) + i;
+    const ulonglong2 *from = place(turn % t.turns, 0) + i;
     uint64_t x, y;
     do
 #if __CUDA_ARCH__ >= 900
@@ -57,8 +57,9 @@ struct team_member {
     while ((uint32_t)(x >> 32) != (uint32_t)turn + 1 || (uint32_t)(y >> 32) != (uint32_t)turn + 1);
     return make_float2(__uint_as_float((uint32_t)x), __uint_as_float((uint32_t)y));
   }
-  /* A warp: pair i of all parts, each lane every 32nd's (beyond: 0); all words are asked for before one is looked at. */
-  template <int N> __device__ __forceinline__ void hear_parts(int turn, int i, float2 (&v)[N]) const
+  /* A warp: each lane's pairs at `from`, so many apart, of n that are told of an item (beyond: 0); all words are asked for before one is
+   * looked at. */
+  template <int N> __device__ __forceinline__ void hear_some(const ulonglong2 *all, int turn, int from, int apart, int n, float2 (&v)[N]) const
   {
     const uint32_t tag = (uint32_t)turn + 1;
     bool there;
@@ -67,9 +68,8 @@ struct team_member {
       there = true;
 #pragma unroll
       for (int j = 0; j < N; j++) {
-        const int part = threadIdx.x % 32 + 32 * j;
         x[j] = y[j] = (uint64_t)tag << 32;
-        if (part < t.parts) asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(x[j]), "=l"(y[j]) : "l"(place(turn, part) + i) : "memory");
+        if (from + j * apart < n) asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(x[j]), "=l"(y[j]) : "l"(all + from + j * apart) : "memory");
       }
 #pragma unroll
       for (int j = 0; j < N; j++) {
@@ -77,6 +77,25 @@ struct team_member {
         v[j] = make_float2(__uint_as_float((uint32_t)x[j]), __uint_as_float((uint32_t)y[j]));
       }
     } while (!__all_sync(~0u, there));
+  }
+  /* Pair i of all parts, each lane every 32nd's. */
+  template <int N> __device__ __forceinline__ void hear_parts(int turn, int i, float2 (&v)[N]) const
+  {
+    hear_some(place(turn % t.turns, 0), turn, threadIdx.x % 32 * t.each + i, 32 * t.each, t.parts * t.each, v);
+  }
+  /* A warp, when the block has heard all: the last one leaves what is global 0. */
+  __device__ __forceinline__ void leave_warp() const
+  {
+    const int words = (int)cuda_team_words(&t), lane = threadIdx.x % 32;
+    uint32_t *met = (uint32_t *)((ulonglong2 *)t.told + (int64_t)t.teams * words) + team, before = 0;
+    if (lane == 0) {
+      __threadfence();
+      before = atomicAdd(met, 1);
+      __threadfence();
+    }
+    if (__shfl_sync(~0u, before, 0) != (uint32_t)t.parts - 1) return;
+    if (lane == 0) *met = 0;
+    for (int i = lane; i < words; i += 32) told[i] = make_ulonglong2(0, 0);
   }
   /* All of a block, at the end: nothing is told to a block that has ended; the last one leaves what is global 0. */
   __device__ __forceinline__ void leave(bool *last) const

@@ -1,0 +1,189 @@
+/* norm_belt.cuh -- the belt of norm_belt.cu: what a block knows of its items, and the warps that bring them and hear of them. */
+#pragma once
+#include "norm_activation.cuh"
+#include "norm_moments.cuh"
+#include "shared_memory.h"
+#include "team.cuh"
+#include "vector.cuh"
+
+enum { X, Y, SCALE, SHIFT, DSCALE, DSHIFT, MEAN, RSTD, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, TENSORS };       /* of a gradient Y is dx */
+enum { WORKERS = 256, WARPS = WORKERS / 32, HEARERS = 2, THREADS = 2 * WORKERS + 64 + 32 * HEARERS };      /* WORKERS measure, as many write */
+enum { SLOTS = 8, SEGMENTS = 16, LANES = 8, LINE = 8 * LANES, MOST_PARTS = 64 };       /* at most; LINE: elements of one */
+
+struct belts {
+  void    *p[TENSORS];
+  uint32_t dtype[TENSORS];
+  int64_t  line_step, image_step;         /* of y, in elements */
+  int64_t  means_step[TENSORS - MEAN][2]; /* of what there is of groups, from image to image, from group to group */
+  int32_t  items, bands;                  /* bands: of an image */
+  int32_t  lines, share;                  /* of an image, of one block's part of it */
+  int32_t  lanes, groups, run;            /* of a band: words of a line; groups, elements of a group in a line: powers of 2 */
+  int32_t  box, boxes, slots;             /* lines that are fetched at once, such boxes of a share; shares kept */
+  int32_t  segments, segment;             /* of a share, that are waited for one by one; words of one, so many boxes */
+  cuda_team team;
+  float    eps, inverse, momentum, unbiased;      /* inverse: of a group's length; unbiased: that less 1 */
+  bool     centred;
+  norm_activation act;
+  bool     steady;                        /* all of a team's items are of one band */
+  int32_t  heard;                         /* groups of which a block hears all parts: all, or those of which it then tells the team's totals */
+  float2  *sums;                          /* of dy and dy h: [items (teams, if steady), parts, elements of a band's line]; NULL: not wanted */
+};
+
+/* What passes between a block's warps; items take turns. */
+struct alignas(128) news {
+  float2   given[SLOTS][LINE];            /* of a group, for a gradient: mean and rstd */
+  float2   known[SLOTS][LINE];            /* mean and rstd, or means of g and g h */
+  uint64_t full[SEGMENTS], empty[SEGMENTS], ready[SLOTS], told[SLOTS], summed[SLOTS];
+};
+
+struct block {
+  const belts &a;
+  const team_member &team;
+  news    &n;
+  uint4   *words;                         /* [slots, x and dy, held] */
+  float2  *of_warps;                      /* [slots, warps, told]: moments, or sums of dy and dy h, of what is told of a line */
+  int32_t  told;
+  int32_t  turns, held, mine;             /* words of a share as it is kept; of those the block's own */
+  int32_t  tensors;                       /* that are kept */
+
+  __device__ __forceinline__ int item(int i) const { return team.team + i * a.team.teams; }
+  __device__ __forceinline__ int image(int i) const { return item(i) / a.bands; }
+  __device__ __forceinline__ int band(int i) const { return item(i) % a.bands; }
+  __device__ __forceinline__ int64_t of_means(int t, int i, int g) const
+  {
+    return image(i) * a.means_step[t - MEAN][0] + (int64_t)(band(i) * a.groups + g) * a.means_step[t - MEAN][1];
+  }
+  __device__ __forceinline__ int lines(int part) const { return min(a.share, a.lines - part * a.share); }
+};
+
+/* Item i, which has a slot and, of the slot's barriers, a phase. */
+struct turn {
+  int      i, slot;
+  uint32_t phase;
+
+  __device__ __forceinline__ turn() : i(0), slot(0), phase(0) {}
+  __device__ __forceinline__ void next(int slots) { i++; if (++slot == slots) slot = 0, phase ^= 1; }
+  __device__ __forceinline__ uint32_t at(uint64_t *bars) const { return shared_address(bars + slot); }
+  __device__ __forceinline__ uint32_t full(const block &b, int segment) const { return shared_address(b.n.full + slot * b.a.segments + segment); }
+  __device__ __forceinline__ uint32_t empty(const block &b, int segment) const { return shared_address(b.n.empty + slot * b.a.segments + segment); }
+  /* What a part, or at last all of a team, tell of it: items take 2 turns for each slot. */
+  __device__ __forceinline__ ulonglong2 *news(const block &b, int part) const { return b.team.place(slot + (phase ? b.a.slots : 0), part); }
+  __device__ __forceinline__ float2 *of_warp(const block &b, int warp) const { return b.of_warps + (slot * WARPS + warp) * b.told; }
+  __device__ __forceinline__ uint4 *words(const block &b) const { return b.words + slot * b.tensors * b.held; }
+};
+
+/* ---- the warps that fetch and hear -------------------------------------------------------------------------------------- */
+
+template <int whole, bool gradient> __device__ __forceinline__ void fetch(const block &b, const CUtensorMap *xs, const CUtensorMap *dys)
+{
+  const belts &a = b.a;
+  const int lane = threadIdx.x % 32, of_box = a.box * a.lanes;
+  for (turn now; now.i < b.turns; now.next(a.slots)) {
+    if (gradient) {
+      barrier_wait(now.empty(b, 0), now.phase ^ 1);
+      for (int g = lane; g < a.groups; g += 32) {
+        float2 *to = b.n.given[now.slot] + g;
+        if (a.centred) copy_async<4>(shared_address(&to->x), (const float *)a.p[MEAN] + b.of_means(MEAN, now.i, g), 4);
+        copy_async<4>(shared_address(&to->y), (const float *)a.p[RSTD] + b.of_means(RSTD, now.i, g), 4);
+      }
+      barrier_arrive_copied(now.full(b, 0));
+    }
+    if (lane == 0) {
+      const int image = b.image(now.i), channel = b.band(now.i) * a.lanes * vector_per_16<whole>;
+      uint4 *const x = now.words(b);
+      for (int at = 0; at < b.held; at += of_box) {
+        const int line = b.team.rank * a.share + at / a.lanes, segment = at / a.segment;
+        if (at == segment * a.segment) {
+          barrier_wait(now.empty(b, segment), now.phase ^ 1);
+          barrier_expect(now.full(b, segment), min(a.segment, b.held - at) * 16 * b.tensors);
+        }
+        tma_load(shared_address(x + at), xs, channel, line, image, 0, now.full(b, segment));
+        if (gradient) tma_load(shared_address(x + b.held + at), dys, channel, line, image, 0, now.full(b, segment));
+      }
+    }
+    __syncwarp();
+  }
+}
+
+/* Of group g all is known. One thread. */
+__device__ __forceinline__ float2 of_sums(const block &b, float2 sum)
+{
+  return make_float2(b.a.centred ? sum.x * b.a.inverse : 0, sum.y * b.a.inverse);
+}
+__device__ __forceinline__ float2 of_moments(const block &b, const turn &now, int g, const moments &all, bool leaves)
+{
+  const belts &a = b.a;
+  const float rstd = 1 / sqrtf(all.squares * a.inverse + a.eps);
+  if (leaves) {
+    const auto get = [&](int t) { return a.p[t] ? ((const float *)a.p[t])[b.of_means(t, now.i, g)] : 0; };
+    const auto put = [&](int t, float v) { if (a.p[t]) ((float *)a.p[t])[b.of_means(t, now.i, g)] = v; };
+    put(MEAN, all.mean);
+    put(RSTD, rstd);
+    put(NEW_MEAN, (1 - a.momentum) * get(RUNNING_MEAN) + a.momentum * all.mean);
+    put(NEW_VAR, (1 - a.momentum) * get(RUNNING_VAR) + a.momentum * all.squares * a.unbiased);
+  }
+  return make_float2(all.mean, rstd);
+}
+
+/* One thread has measured group g: moments, or sums. Who has no team needs no hearer. */
+template <bool gradient> __device__ __forceinline__ void tell(const block &b, const turn &now, int g, float2 v)
+{
+  if (b.a.team.parts > 1) {
+    b.team.tell_to(now.news(b, b.team.rank) + g, now.i, v);
+    barrier_arrive(now.at(b.n.told));
+    return;
+  }
+  b.n.known[now.slot][g] = gradient ? of_sums(b, v) : of_moments(b, now, g, { v.x, v.y, 0 }, true);
+  barrier_arrive(now.at(b.n.ready));
+}
+
+/* A lane hears of one group from some parts: of so many lanes apart, or, if there are more groups than lanes, of one after another.
+ * If there are totals, a block hears so of some groups alone, and tells its team what it makes of that. */
+template <bool gradient> __device__ __forceinline__ void hear(const block &b, int hearer)
+{
+  constexpr int AT_ONCE = 8;
+  const belts &a = b.a;
+  const int lane = threadIdx.x % 32, owned = a.heard, base = a.team.totals ? b.team.rank * owned : 0;
+  const int apart = max(32, owned), parts_apart = apart / owned, each = a.team.each;
+  for (turn now; now.i < b.turns && a.team.parts > 1; now.next(a.slots)) {
+    if (now.i % HEARERS != hearer) continue;
+    barrier_wait(now.at(b.n.told), now.phase);
+    for (int first = 0; first < apart && base < a.groups; first += 32) {
+      const int g = base + ((first + lane) & (owned - 1));
+      int part = (first + lane) / owned;
+      float about = 0, s1 = 0, s2 = 0;
+      for (int k = 0; k < a.team.parts; k += AT_ONCE * parts_apart) {
+        float2 v[AT_ONCE];
+        b.team.hear_some(now.news(b, 0), now.i, part * each + g, parts_apart * each, a.team.parts * each, v);
+        if (!gradient && k == 0) about = finite_or_0(__shfl_sync(~0u, v[0].x, lane & (owned - 1)));
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++, part += parts_apart) {
+          if (gradient) {
+            s1 += v[j].x, s2 += v[j].y;
+          } else if (part < a.team.parts) {
+            const float d = v[j].x - about, s = (float)(b.lines(part) * a.run) * d;
+            s1 += s, s2 += v[j].y + s * d;
+          }
+        }
+      }
+      for (int o = owned; o < 32; o *= 2) s1 += __shfl_xor_sync(~0u, s1, o), s2 += __shfl_xor_sync(~0u, s2, o);
+      if (first + lane >= owned) continue;
+      const bool leaves = a.team.totals || b.team.rank == 0;
+      const float2 all = gradient ? of_sums(b, make_float2(s1, s2))
+                                  : of_moments(b, now, g, moments_about(about, s1, s2, (float)(a.lines * a.run), true), leaves);
+      if (a.team.totals) b.team.tell_to(now.news(b, a.team.parts) + g, now.i, all);
+      else b.n.known[now.slot][g] = all;
+    }
+    for (int g = lane; g - lane < a.groups && a.team.totals; g += 32) {
+      float2 v[1];
+      b.team.hear_some(now.news(b, a.team.parts), now.i, g, 32, a.groups, v);
+      if (g < a.groups) b.n.known[now.slot][g] = v[0];
+    }
+    barrier_arrive(now.at(b.n.ready));
+    __syncwarp();
+  }
+  if (a.team.parts > 1) {
+    group_sync(1, 32 * HEARERS);
+    if (hearer == 0) b.team.leave_warp();
+  }
+}
