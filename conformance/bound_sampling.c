@@ -158,10 +158,11 @@ static struct tap tap_of(const struct point *s, const qn_value *image, int k, in
 
 /* ---- sums --------------------------------------------------------------------------------------------------------- */
 
-/* S, S+ and the terms of one output; unknown: something infinite has a weight that may be 0. */
-struct sums { double s, high, e, n; bool unknown; };
+/* S, S+ and the terms of one output; lost: how many times a term may be rounded by half a subnormal's ulp, counted as often as what a
+ * factor behind that makes of it; unknown: something infinite has a weight that may be 0. */
+struct sums { double s, high, e, n, lost; bool unknown; };
 
-static void add(struct sums *to, const struct tap *t, double v, double e)
+static void add(struct sums *to, const struct tap *t, double v, double e, double factor)
 {
   if (t->high == 0)
     return;
@@ -173,6 +174,7 @@ static void add(struct sums *to, const struct tap *t, double v, double e)
   to->high += t->high * v;
   to->e += t->high * e;
   to->n += t->low > 0 || !t->sure;
+  to->lost += t->low > 0 || !t->sure ? 3 * fmax(1, factor) : 0;
 }
 
 static double error_of(const struct sums *s, const struct qc_node *n, const struct qc_numerics *k, int d, bool nearest)
@@ -182,7 +184,7 @@ static double error_of(const struct sums *s, const struct qc_node *n, const stru
     return QC_ANY;
   if (nearest)
     return s->e + s->high - s->s + (s->n > 1 ? qc_sum_error(k, n->compute, s->n) * s->high : 0);
-  return s->e + s->high - s->s + (qc_sum_error(k, n->compute, s->n) + (3 * d + 4) * u) * s->high + s->n * tiny * 3;
+  return s->e + s->high - s->s + (qc_sum_error(k, n->compute, s->n) + (3 * d + 4) * u) * s->high + s->lost * tiny;
 }
 
 void qc_bound_sampling(struct qc_node *n, const struct qc_numerics *k)
@@ -217,14 +219,14 @@ void qc_bound_sampling(struct qc_node *n, const struct qc_numerics *k)
       for (int m = 0; m < s.taps && !s.unknown; m++) {
         struct tap t = tap_of(&s, image, m, -1);
         if (forward)
-          add(&sum[at], &t, fabs(x->y[base + t.place]), x->e[base + t.place]);
+          add(&sum[at], &t, fabs(x->y[base + t.place]), x->e[base + t.place], 1);
         else if (by_image)
-          add(&sum[base + t.place], &t, fabs(dy->y[at]), dy->e[at]);
+          add(&sum[base + t.place], &t, fabs(dy->y[at]), dy->e[at], 1);
         for (int by = 0; by < d && !forward && !by_image; by++) {
           t = tap_of(&s, image, m, 2 - by);
           double v = fabs(x->y[base + t.place]), g = fabs(dy->y[at]);
           struct sums *to = &sum[i * d + by];
-          add(to, &t, v * g, v * dy->e[at] + x->e[base + t.place] * (g + dy->e[at]));
+          add(to, &t, v * g, v * dy->e[at] + x->e[base + t.place] * (g + dy->e[at]), s.dim[2 - by].scale);
           to->e += s.dim[2 - by].either && isfinite(v * g) ? 2 * t.high * v * g : 0;
           to->unknown |= t.high > 0 && ((isinf(v) && g < 1e-30) || (isinf(g) && v < 1e-30));
         }

@@ -96,3 +96,5 @@ grid_sample x=f32/1x300x8x10 grid=f32/1x5x7x2
 grid_sample_backward_grid dy=f32/1x5x5x8 x=f32/1x5x160x150 grid=f32/1x5x8x2 padding=border
 grid_sample x=f32/7x3x160x162 grid=f32/7x128x160x2
 grid_sample_backward_grid dy=f32/1x19x96x95 x=f32/1x19x40x36 grid=f32/1x96x95x2 ; as=f16,bf16
+# sums that are subnormal before the image's width multiplies them
+grid_sample_backward_grid dy=f32/1x3x70x72 x=f32/1x3x160x152 grid=f32/1x70x72x2
