@@ -82,7 +82,8 @@ template <int dtype> __device__ __forceinline__ void store(void *base, int at, c
 
 enum { IN_FLIGHT = 240, LEAST = 8 };      /* warps for each of the device's units, if bands of 8 rows give so many */
 
-struct falls_state { falls p; gradient_roles of; int32_t y; const void *kernel; uint32_t blocks, threads; };     /* y: of maxima, whose indices and x are of.indices and of.x; or -1 */
+/* y: of maxima, whose indices and x are of.indices and of.x; or -1. staged: bytes of a plane that warps keep in shared memory, a warp a block; or 0 */
+struct falls_state { falls p; gradient_roles of; int32_t y, staged; const void *kernel; uint32_t blocks, threads, shared; };
 
 /* The grid of warps for bands of so many of these rows, whole steps. resident: warps of a unit, if there are to be no more, for a band costs many lines
  * beside its own; or 0. */
@@ -93,13 +94,13 @@ static inline qn_status falls_keep(falls_state *s, const qn_request *r, int64_t 
   p->per_warp = (int32_t)(32 / lanes);
   const int64_t strips = p->per_warp ? 1 : qn_ceil_div(lanes, (int64_t)STRIP), across = qn_ceil_div(p->count, qn_max_i64(p->per_warp, 1)) * strips;
   const int64_t wanted = resident ? qn_max_i64(1, resident * r->device->units / across) : qn_ceil_div(IN_FLIGHT * (int64_t)r->device->units, across);
-  const int64_t bands = qn_min_i64(qn_ceil_div(p->in[1], LEAST), wanted);
+  const int64_t bands = s->staged ? 1 : qn_min_i64(qn_ceil_div(p->in[1], LEAST), wanted);
   p->band = (int32_t)qn_round_up(qn_ceil_div(rows, bands), step);
   const int64_t warps = across * qn_ceil_div(rows, p->band);
   p->by_lanes = cuda_divide_by(lanes), p->by_strips = cuda_divide_by(strips), p->by_bands = cuda_divide_by(qn_ceil_div(rows, p->band)), p->by_width = cuda_divide_by(p->in[2]);
   if (warps > INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", s->y < 0 ? "dx" : "x", "", "%s", "more");
   p->warps = (uint32_t)warps;
-  s->threads = THREADS, s->blocks = (uint32_t)qn_ceil_div(warps, THREADS / 32);
+  s->threads = s->staged ? 32 : THREADS, s->blocks = (uint32_t)qn_ceil_div(warps, s->threads / 32), s->shared = (uint32_t)(p->per_warp * s->staged);
   return cuda_keep(out, s, sizeof *s);
 }
 
@@ -113,7 +114,7 @@ static inline qn_status falls_run(const qn_prepared *prepared, const qn_launch *
   p.x = st->of.x >= 0 ? launch->ptr[st->of.x] : nullptr;
   p.indices = st->of.indices >= 0 ? launch->ptr[st->of.indices] : nullptr;
   void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, st->threads, arguments, 0, (cudaStream_t)launch->stream), prepared->engine->name);
+  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, st->threads, arguments, st->shared, (cudaStream_t)launch->stream), prepared->engine->name);
 }
 
 /* What these gradients ask for: packed planes, windows within one, rows of whole lanes. */

@@ -6,21 +6,44 @@
  * In two steps: a window gives its dy to that of its three lines whose largest is the first of the largest, a line's part of a window, which all windows
  * below and above share, gives what it was given to the first of its largest places. What is outside x is as its neighbour inside: it may be chosen
  * in place of that, and then what it was given is. */
+#include <cuda_pipeline_primitives.h>
 #include "engines.h"
 #include "pool_falls.cuh"
 
+enum { MOST_STAGED = 26000, LEAST_STAGED = 8 };               /* bytes of a warp's planes; warps of a multiprocessor */
 enum { SIZE = 3, AHEAD = 3 };             /* lines of windows in flight; three, in which the lines of a window take their turns in the same registers */
 
-template <int dtype, class of> __global__ void __launch_bounds__(THREADS, 6) pool_slides(const __grid_constant__ falls p)
+__device__ __forceinline__ void bring(char *to, const char *from, int bytes)
+{
+  for (int i = threadIdx.x; i < bytes / 16; i += 32) __pipeline_memcpy_async(to + i * 16, from + i * 16, 16);
+}
+
+/* staged, every 1: a warp, which is a block, brings its planes to shared memory as they lie, and leaves with dx, which takes the place of x: else lines that
+ * are no whole sectors take parts of some twice. */
+template <int dtype, class of, bool staged> __global__ void __launch_bounds__(THREADS, 6) pool_slides(const __grid_constant__ falls p)
 {
   constexpr int STEP = of::STEP, RIGHT = of::RIGHT, KEPT = of::KEPT, WINDOWS = of::WINDOWS, PLACES = of::PLACES, E = dtype == QN_F32 ? 1 : 2, bytes = 4 / E;
   static_assert(of::HIGH == SIZE && of::WIDE == SIZE && of::BEFORE == 1 && of::DOWN == STEP && AHEAD == SIZE, "");
-  const lane at = lane_of(p, p.in[1], __shfl_sync(~0u, blockIdx.x * (THREADS / 32) + threadIdx.x / 32, 0));     /* compilers see then that it is the warp's */
+  const lane at = lane_of(p, p.in[1], staged ? blockIdx.x : __shfl_sync(~0u, blockIdx.x * (THREADS / 32) + threadIdx.x / 32, 0));     /* compilers see then that it is the warp's */
   const int top = at.top, end = at.end, height = p.in[1], width = p.in[2], high = p.out[1], wide = p.out[2];
   const int oy_begin = max((top + 1 - SIZE + STEP) / STEP, 0), oy_end = end / STEP + 1;     /* dx may go on below the last window */
-  const int64_t in_x = (int64_t)at.plane * height * width + at.column * C, in_y = (int64_t)at.plane * high * wide + at.column * WINDOWS;
-  const char *const x = (const char *)p.x + in_x * bytes, *const dy = (const char *)p.dy + in_y * bytes;
-  char *const dx = (char *)p.dx + in_x * bytes;
+  const int64_t in_x = ((int64_t)at.plane * height * width + at.column * C) * bytes, in_y = ((int64_t)at.plane * high * wide + at.column * WINDOWS) * bytes;
+  const char *x = (const char *)p.x + in_x, *dy = (const char *)p.dy + in_y;
+  char *dx = (char *)p.dx + in_x;
+  extern __shared__ uint4 stage[];
+  const uint32_t first_plane = blockIdx.x * p.per_warp;
+  const int plane = height * width * bytes, run = (int)min((uint32_t)p.per_warp, p.count - first_plane) * plane;
+  const int64_t run_at = (int64_t)first_plane * plane;
+  if constexpr (staged) {
+    char *const kept = (char *)stage, *const beside = kept + p.per_warp * plane;
+    bring(kept, (const char *)p.x + run_at, run);
+    bring(beside, (const char *)p.dy + run_at, run);
+    __pipeline_commit();
+    const int own = (at.here ? (int)(at.plane - first_plane) * plane : 0) + at.column * C * bytes;
+    x = dx = kept + own, dy = beside + own;
+    __pipeline_wait_prior(0);
+    __syncwarp();
+  }
 
   struct line { words<WINDOWS / E> dy; words<C / E> x[STEP]; };
   const auto load_x = [&](int y) { return load_words<C / E>(x, (int64_t)(min(max(y, 0), height - 1) * width) * bytes); };
@@ -30,28 +53,23 @@ template <int dtype, class of> __global__ void __launch_bounds__(THREADS, 6) poo
     for (int r = 0; r < STEP; r++) l.x[r] = load_x(oy * STEP - 1 + KEPT + r);
   };
   /* of three lines: x, what is largest for each window, what that is given */
-  float number[SIZE][C], most[SIZE][WINDOWS], given[SIZE][WINDOWS];
-  const auto beside = [&](float (&v)[PLACES], const float (&own)[C]) {
-#pragma unroll
-    for (int i = 0; i < C; i++) v[1 + i] = own[i];
-    const float before = __shfl_up_sync(~0u, own[C - 1], 1);
-    v[0] = at.left ? before : own[0];
-    if (RIGHT) {
-      const float after = __shfl_down_sync(~0u, own[0], 1);
-      v[PLACES - 1] = at.right ? after : own[C - 1];
-    }
-  };
+  float number[SIZE][PLACES], most[SIZE][WINDOWS], given[SIZE][WINDOWS];
   const auto open_x = [&](int r, const words<C / E> &q) {
-    float v[PLACES];
+    float (&v)[PLACES] = number[r];
 #pragma unroll
-    for (int i = 0; i < C; i++) number[r][i] = __uint_as_float(plain<QN_F32>(__float_as_uint(open<dtype>(q, i))));
-    beside(v, number[r]);
+    for (int i = 0; i < C; i++) v[1 + i] = __uint_as_float(plain<QN_F32>(__float_as_uint(open<dtype>(q, i))));
+    const float before = __shfl_up_sync(~0u, v[C], 1);
+    v[0] = at.left ? before : v[1];
+    if (RIGHT) {
+      const float after = __shfl_down_sync(~0u, v[1], 1);
+      v[PLACES - 1] = at.right ? after : v[C];
+    }
 #pragma unroll
     for (int w = 0; w < WINDOWS; w++)     /* every 1, two windows share what is larger of two places */
       most[r][w] = STEP == 1 && w % 2 ? larger(larger(v[w], v[w + 1]), v[w + 2]) : larger(v[w * STEP], larger(v[w * STEP + 1], v[w * STEP + 2]));
   };
   const auto give_to = [&](float &a, float &b, float &c, float p, float q, float largest, float v) {
-    give<QN_F32>(a, b, c, __float_as_uint(p), __float_as_uint(q), __float_as_uint(largest), v);
+    give<QN_F32, 0, KEPT>(a, b, c, __float_as_uint(p), __float_as_uint(q), __float_as_uint(largest), v);
   };
 #pragma unroll
   for (int r = 0; r < KEPT; r++) {
@@ -74,8 +92,6 @@ template <int dtype, class of> __global__ void __launch_bounds__(THREADS, 6) poo
 #pragma unroll
       for (int w = 0; w < WINDOWS; w++) {
         const float v = oy < high ? open<dtype>(ahead[a].dy, w) : 0;
-        if (STEP == 2) given[second][w] = 0;
-        given[third][w] = 0;
         give_to(given[first][w], given[second][w], given[third][w], most[first][w], most[second][w], larger(larger(most[first][w], most[second][w]), most[third][w]), v);
         if (y0 < 0) given[second][w] += given[first][w];
       }
@@ -83,10 +99,9 @@ template <int dtype, class of> __global__ void __launch_bounds__(THREADS, 6) poo
 #pragma unroll
       for (int r = 0; r < STEP; r++) {    /* lines that no later window covers */
         const int k = (first + r) % SIZE, y = y0 + r;
-        float v[PLACES], sum[PLACES] = {};
-        beside(v, number[k]);
+        float sum[PLACES] = {};
 #pragma unroll
-        for (int w = 0; w < WINDOWS; w++) give_to(sum[w * STEP], sum[w * STEP + 1], sum[w * STEP + 2], v[w * STEP], v[w * STEP + 1], most[k][w], given[k][w]);
+        for (int w = 0; w < WINDOWS; w++) give_to(sum[w * STEP], sum[w * STEP + 1], sum[w * STEP + 2], number[k][w * STEP], number[k][w * STEP + 1], most[k][w], given[k][w]);
         const float right = __shfl_down_sync(~0u, sum[0], 1);               /* what the lane to the right gives to the last column here */
         if (RIGHT) {
           const float left = __shfl_up_sync(~0u, sum[PLACES - 1], 1);
@@ -97,15 +112,20 @@ template <int dtype, class of> __global__ void __launch_bounds__(THREADS, 6) poo
         if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum + 1);
       }
     }
+  if constexpr (staged) {
+    __syncwarp();
+    for (int i = threadIdx.x; i < run / 16; i += 32) ((uint4 *)((char *)p.dx + run_at))[i] = stage[i];
+  }
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
 typedef const void *kernel;
 
-template <int dtype> static kernel kernel_of(int window)
+template <int dtype> static kernel kernel_of(int window, bool staged)
 {
-  return window == 321 ? (kernel)pool_slides<dtype, fall<3, 2, 1, 3, 2, 1>> : window == 311 ? (kernel)pool_slides<dtype, fall<3, 1, 1, 3, 1, 1>> : nullptr;
+  if (window == 311 && staged) return (kernel)pool_slides<dtype, fall<3, 1, 1, 3, 1, 1>, true>;
+  return window == 321 ? (kernel)pool_slides<dtype, fall<3, 2, 1, 3, 2, 1>, false> : window == 311 ? (kernel)pool_slides<dtype, fall<3, 1, 1, 3, 1, 1>, false> : nullptr;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -117,7 +137,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const uint32_t dtype = r->value[s.of.dx].dtype;
   if (s.of.x < 0) return qn_refuse(out, "maxima by x", "x", "some", "%s", "none");
   const int window = square_of(&s.p);
-  s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(window) : dtype == QN_BF16 ? kernel_of<QN_BF16>(window) : kernel_of<QN_F16>(window);
+  const int64_t line = s.p.in[2] * (dtype == QN_F32 ? 4 : 2), plane = s.p.in[1] * line, per_warp = 32 * C / s.p.in[2];      /* bytes, and planes */
+  const bool staged = window == 311 && s.p.out[1] == s.p.in[1] && line % 32 && plane % 16 == 0 && per_warp && per_warp * 2 * plane <= MOST_STAGED &&
+                      s.p.count >= per_warp * LEAST_STAGED * r->device->units;
+  s.staged = staged ? (int32_t)(2 * plane) : 0;
+  s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(window, staged) : dtype == QN_BF16 ? kernel_of<QN_BF16>(window, staged) : kernel_of<QN_F16>(window, staged);
   if (!s.kernel) return qn_refuse(out, "windows of 3 by 3 from -1 on", "dx", "every 2 or every 1", "%dx%d", s.p.size[1], s.p.size[2]);
   return falls_keep(&s, r, s.p.in[1], s.p.step[1], 0, out);
 }
