@@ -259,8 +259,9 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
 
 template <int dtype, class index> static kernel max_of(int window)
 {
-  return window == 321 ? (kernel)pool_falls_max<dtype, index, fall<3, 2, 1, 3, 2, 1>, 2> : window == 311 ? (kernel)pool_falls_max<dtype, index, fall<3, 1, 1, 3, 1, 1>, 2>
-       : window == 220 ? (kernel)pool_falls_max<dtype, index, fall<2, 2, 0, 2, 2, 0>, 2> : nullptr;
+  return window == 321 ? (kernel)pool_falls_max<dtype, index, fall<3, 2, 1, 3, 2, 1>, 2>
+       : window == 220 ? (kernel)pool_falls_max<dtype, index, fall<2, 2, 0, 2, 2, 0>, 2>
+                       : nullptr;                           /* every 1 is pool_flat.cu's */
 }
 template <int dtype> static kernel max_of(uint32_t index, int window)
 {
@@ -285,7 +286,7 @@ static qn_status prepare_max(const qn_request *r, qn_prepared *out)
   const int window = square_of(p);
   const uint32_t index = value[2]->dtype;
   s.kernel = x->dtype == QN_F32 ? max_of<QN_F32>(index, window) : x->dtype == QN_BF16 ? max_of<QN_BF16>(index, window) : max_of<QN_F16>(index, window);
-  if (!s.kernel) return qn_refuse(out, "small windows, indices u8 or i64", "x", "3x3 every 2 or every 1, or 2x2 every 2", "%dx%d", p->size[1], p->size[2]);
+  if (!s.kernel) return qn_refuse(out, "small windows, indices u8 or i64", "x", "3x3 or 2x2 every 2", "%dx%d", p->size[1], p->size[2]);
   if (p->in[2] % C || p->out[2] != p->in[2] / p->step[2]) return qn_refuse(out, "rows of 4 columns, each with its windows", "x", "56", "%d", p->in[2]);
   const double planes = (double)qn_elements(x) / ((double)p->in[1] * p->in[2]);
   if (planes > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", "x", "", "%s", "more");

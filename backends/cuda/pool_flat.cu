@@ -1,21 +1,23 @@
 /* pool_flat.cu -- pooling by 3 by 3 every 1, padded by 1, and gradients of its means, of packed f16, bf16 and f32 planes (NCHW), taken as one
  * line of elements: a thread takes a vector of outputs, and from x the vectors around it.
  *
- *   max        y = the largest tap inside x, NaN above all
+ *   max        y = the largest tap inside x, NaN above all; indices: the first of equals
  *   average    y = sum of taps inside x / divisor
  *   gradient   dx[x] = the sum of dy / divisor over the windows that cover x
  *
- * Lines begin anywhere in a vector: their width is odd, or (gradients of 16 bits) no whole vectors. Where the lines above and below lie in theirs
- * is the same for all, and known to the compiler (REST, the width modulo a vector). */
+ * Without indices lines begin anywhere in a vector: their width is odd, or (gradients of 16 bits) no whole vectors. Where the lines above and below
+ * lie in theirs is the same for all, and known to the compiler (REST, the width modulo a vector). Maxima with indices are of lines of whole
+ * COLUMNS: going down such is fewer instructions, but stores the indices of short lines in parts of sectors. */
 #include "engines.h"
-#include "pool.cuh"
+#include "pool_peak.cuh"
 #include "words.cuh"
 
-enum { SIZE = 3, THREADS = 128 };
+enum { SIZE = 3, THREADS = 128, COLUMNS = 4 };
 
 struct flat : pool {
   int32_t      total;                     /* elements of x, and of y */
-  cuda_divisor by_width, by_height;
+  cuda_divisor by_width, by_height;       /* maxima with indices: COLUMNS of a line */
+  cuda_divisor by_depth;                  /* planes of a channel, which places count through */
 };
 
 /* A vector of x; inside: all of it is there. */
@@ -151,10 +153,120 @@ template <int dtype, bool even, int REST> __global__ void __launch_bounds__(THRE
   put<dtype>(p, at, out);
 }
 
+/* ---- maxima and their indices ------------------------------------------------------------------------------------ */
+
+/* A thread's COLUMNS in the lines above, of and below them, and the elements beside these: of f32 a word each, of 16 bits both in one. What is
+ * outside x is as its neighbour inside; `left`, `above`: these are inside. */
+template <int dtype> struct around_columns {
+  static constexpr int E = dtype == QN_F32 ? 1 : 2, OWN = COLUMNS / E, BESIDE = 2 / E;
+  uint32_t own[SIZE][OWN], beside[SIZE][BESIDE];
+  bool left, above;
+
+  __device__ __forceinline__ around_columns(const flat &p, uint32_t unit, uint32_t x, uint32_t y)
+  {
+    const uint32_t lane = threadIdx.x % 32, across = p.by_width.by;
+    const bool right = x + 1 < across, edge = (lane == 0 && x > 0) || (lane == 31 && right);
+    uint32_t far[SIZE] = {};              /* beside it, in another warp */
+    left = x > 0, above = y > 0;
+#pragma unroll
+    for (int r = 0; r < SIZE; r++) {
+      const uint32_t from = r == 0 && above ? unit - across : r == 2 && (int)y + 1 < p.in[1] ? unit + across : unit;
+      const uint32_t over = from * COLUMNS + (lane == 0 ? -1 : COLUMNS);
+      if constexpr (E == 1) *(uint4 *)own[r] = ((const uint4 *)p.x)[from];
+      else *(uint2 *)own[r] = ((const uint2 *)p.x)[from];
+      if (edge) far[r] = E == 1 ? ((const uint32_t *)p.x)[over] : ((const uint16_t *)p.x)[over];
+    }
+#pragma unroll
+    for (int r = 0; r < SIZE; r++) {
+      const uint32_t before = __shfl_up_sync(~0u, own[r][OWN - 1], 1), behind = __shfl_down_sync(~0u, own[r][0], 1);
+      if constexpr (E == 1) {
+        beside[r][0] = !left ? own[r][0] : lane == 0 ? far[r] : before;
+        beside[r][1] = !right ? own[r][OWN - 1] : lane == 31 ? far[r] : behind;
+      } else {                            /* largest_of knows what is outside to the left */
+        beside[r][0] = __byte_perm(lane == 0 ? far[r] << 16 : before, !right ? own[r][OWN - 1] >> 16 : lane == 31 ? far[r] : behind, 0x5432);
+      }
+    }
+  }
+};
+
+/* Of each window the bits of what is largest, and its tap. Of f32 the line, then its column. */
+__device__ __forceinline__ void largest_of(uint32_t (&most)[COLUMNS], int (&tap)[COLUMNS], const around_columns<QN_F32> &of)
+{
+  uint32_t v[SIZE][COLUMNS + 2], line[SIZE][COLUMNS];
+  const auto larger_of = [](uint32_t a, uint32_t b) { return __float_as_uint(larger(__uint_as_float(a), __uint_as_float(b))); };
+#pragma unroll
+  for (int r = 0; r < SIZE; r++) {
+    v[r][0] = plain<QN_F32>(of.beside[r][0]), v[r][COLUMNS + 1] = plain<QN_F32>(of.beside[r][1]);
+#pragma unroll
+    for (int i = 0; i < COLUMNS; i++) v[r][1 + i] = plain<QN_F32>(of.own[r][i]);
+#pragma unroll
+    for (int w = 0; w < COLUMNS; w += 2) {                  /* two windows share what is larger of two places */
+      const uint32_t both = larger_of(v[r][w + 1], v[r][w + 2]);
+      line[r][w] = larger_of(v[r][w], both), line[r][w + 1] = larger_of(both, v[r][w + 3]);
+    }
+  }
+#pragma unroll
+  for (int w = 0; w < COLUMNS; w++) {
+    const uint32_t m = larger_of(larger_of(line[0][w], line[1][w]), line[2][w]);
+    const bool first = of.above && line[0][w] == m, second = line[1][w] == m;
+    const uint32_t a = first ? v[0][w] : second ? v[1][w] : v[2][w], b = first ? v[0][w + 1] : second ? v[1][w + 1] : v[2][w + 1];
+    most[w] = m, tap[w] = (first ? 0 : second ? SIZE : 2 * SIZE) + ((w > 0 || of.left) && a == m ? 0 : b == m ? 1 : 2);
+  }
+}
+
+/* Of 16 bits both are in one word, where the earlier of equals has the larger low half: 15 less 3 for each line and 1 for each column. */
+template <int dtype> __device__ __forceinline__ void largest_of(uint32_t (&most)[COLUMNS], int (&tap)[COLUMNS], const around_columns<dtype> &of)
+{
+  uint32_t v[SIZE][COLUMNS + 2];
+#pragma unroll
+  for (int r = 0; r < SIZE; r++) {
+    uint32_t word[SIZE] = { order_of<dtype>(of.beside[r][0]), order_of<dtype>(of.own[r][0]), order_of<dtype>(of.own[r][1]) };
+    if (!of.left) word[0] &= 0xffff0000u;                   /* less than any */
+    if (r == 0 && !of.above) word[0] = word[1] = word[2] = 0;
+#pragma unroll
+    for (int i = 0; i < COLUMNS + 2; i++) {
+      const uint32_t w = word[i == 0 || i == COLUMNS + 1 ? 0 : (i + 1) / 2];
+      const bool high = i == COLUMNS + 1 || (i > 0 && i % 2 == 0);
+      v[r][i] = (high ? w & 0xffff0000u : w * 0x10000) + (15 - SIZE * r - i);     /* a product, for shifts and logic are the busiest unit's */
+    }
+  }
+#pragma unroll
+  for (int w = 0; w < COLUMNS; w++) {
+    uint32_t m = 0;
+#pragma unroll
+    for (int r = 0; r < SIZE; r++) m = max(m, max(max(v[r][w], v[r][w + 1]), v[r][w + 2]));
+    const uint32_t order = m >> 16;
+    most[w] = order & 0x8000 ? order ^ 0x8000 : order ^ 0xffff, tap[w] = 15 - w - (int)(m & 15);
+  }
+}
+
+template <class T> struct alignas(sizeof(T) < 4 ? 4 : 16) four { T v[COLUMNS]; };
+
+template <int dtype, class index> __global__ void __launch_bounds__(THREADS) pool_flat_indices(const __grid_constant__ flat p)
+{
+  const uint32_t thread = blockIdx.x * THREADS + threadIdx.x;
+  const uint32_t unit = min(thread, (uint32_t)p.total / COLUMNS - 1);       /* all lanes stay: of the last, some repeat it */
+  uint32_t x, y, z, most[COLUMNS];
+  cuda_quotient(cuda_quotient(cuda_quotient(unit, p.by_width, &x), p.by_height, &y), p.by_depth, &z);
+  int tap[COLUMNS];
+  largest_of(most, tap, around_columns<dtype>(p, unit, x, y));
+  if (unit != thread) return;
+  if constexpr (dtype == QN_F32) ((uint4 *)p.y)[unit] = make_uint4(most[0], most[1], most[2], most[3]);
+  else ((uint2 *)p.y)[unit] = make_uint2(most[0] | most[1] << 16, most[2] | most[3] << 16);
+  four<index> places;
+#pragma unroll
+  for (int w = 0; w < COLUMNS; w++) {
+    const int r = tap[w] * 11 >> 5;       /* a third */
+    const int line = (int)(z * p.in[1] + y) - 1 + r, column = (int)x * COLUMNS - 1 + w + tap[w] - SIZE * r;
+    places.v[w] = (index)(sizeof(index) == 1 ? tap[w] : line * p.in[2] + column);
+  }
+  ((four<index> *)p.indices)[unit] = places;
+}
+
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
 typedef const void *kernel;
-struct state { flat p; int32_t x, y; kernel kernel; };
+struct state { flat p; int32_t x, y, indices; kernel kernel; int32_t each; };         /* each: elements of a thread */
 
 template <int dtype, int REST> static kernel means_of(bool even)
 {
@@ -177,25 +289,42 @@ template <int dtype> static kernel choose(const pool &p, bool gradient)
   return rest == 3 ? choose<dtype, 3>(p, gradient) : rest == 1 ? choose<dtype, 1>(p, gradient) : nullptr;
 }
 
+template <int dtype> static kernel indices_of(uint32_t index)
+{
+  return index == QN_U8 ? (kernel)pool_flat_indices<dtype, uint8_t> : index == QN_I64 ? (kernel)pool_flat_indices<dtype, int64_t> : nullptr;
+}
+
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   const bool gradient = op->op == QN_OP_POOL_AVERAGE_BACKWARD;      /* its dy is read, its dx written, of one shape */
-  const int32_t read = op->arg[0], written = op->arg[op->first[op->n_inputs]];
+  const int32_t read = op->arg[0], written = op->arg[op->first[op->n_inputs]], indices = gradient ? -1 : pool_indices(op);
   const qn_value *x = &r->value[read], *y = &r->value[written];
   qn_status status = pool_wants_floats(x, "x", out);
-  if (!status) status = pool_wants_planes(op, x, y, x->align < y->align ? x->align : y->align, out);
   if (status) return status;
+  const qn_value *value[] = { x, y, indices >= 0 ? &r->value[indices] : y };
+  for (int i = 0; i < 3; i++)
+    if (!qn_is_packed(value[i]) || value[i]->align < 16) return qn_refuse(out, "packed planes, aligned to 16 bytes", "x", "nchw", "%s", "others");
   if (qn_elements(x) > 1 << 30) return qn_refuse(out, "at most 2^30 elements", "x", "fewer", "%lld", (long long)qn_elements(x));
   flat p = {};
-  if (!pool_fill(&p, op, x, y) || !pool_fold(&p, false)) return qn_refuse(out, "windows within a plane", "x", "1 deep", "%d", p.size[0]);
+  if (!pool_fill(&p, op, x, y)) return qn_refuse(out, "extents below 2^29", "x", "", "%s", "more");
+  p.by_depth = cuda_divide_by(p.in[0]);
+  if (!pool_fold(&p, false)) return qn_refuse(out, "windows within a plane", "x", "1 deep", "%d", p.size[0]);
   for (int d = 1; d < 3; d++)
     if (p.size[d] != SIZE || p.step[d] != 1 || p.dilation[d] != 1 || p.before[d] != 1 || p.after[d] != 1)
       return qn_refuse(out, "windows of 3x3 every 1, padded by 1", "x", "such", "%d of dim %d", p.size[d], d);
   const int E = x->dtype == QN_F32 ? 4 : 8;
   p.total = (int32_t)qn_elements(x);
   p.by_width = cuda_divide_by(p.in[2]), p.by_height = cuda_divide_by(p.in[1]);
-  state st = { p, read, written, nullptr };
+  state st = { p, read, written, indices, nullptr, E };
+  if (indices >= 0) {
+    if (p.in[2] % COLUMNS) return qn_refuse(out, "of maxima with indices, lines of 4 columns", "x", "28", "%d", p.in[2]);
+    st.p.by_width = cuda_divide_by(p.in[2] / COLUMNS), st.each = COLUMNS;
+    const uint32_t index = r->value[indices].dtype;
+    st.kernel = x->dtype == QN_F32 ? indices_of<QN_F32>(index) : x->dtype == QN_BF16 ? indices_of<QN_BF16>(index) : indices_of<QN_F16>(index);
+    if (!st.kernel) return qn_refuse(out, "indices", "indices", "u8 or i64", "%s", "i32");
+    return cuda_keep(out, &st, sizeof st);
+  }
   if (gradient && !p.include_pad && x->dtype == QN_F32) return qn_refuse(out, "means that count the padding, or 16 bits", "dx", "include_pad", "%s", "f32");
   if (gradient && p.in[2] <= E) return qn_refuse(out, "lines longer than a vector", "dx", "9 wide", "%d", p.in[2]);
   st.kernel = x->dtype == QN_F32 ? choose<QN_F32>(p, gradient) : x->dtype == QN_BF16 ? choose<QN_BF16>(p, gradient) : choose<QN_F16>(p, gradient);
@@ -209,9 +338,9 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   flat p = st->p;
   p.x = launch->ptr[st->x];
   p.y = launch->ptr[st->y];
+  p.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
   void *args[] = { &p };
-  const int each = THREADS * (p.dtype == QN_F32 ? 4 : 8);
-  return cuda_check(cudaLaunchKernel(st->kernel, (unsigned)qn_ceil_div(p.total, each), THREADS, args, 0, (cudaStream_t)launch->stream), "pool_flat");
+  return cuda_check(cudaLaunchKernel(st->kernel, (unsigned)qn_ceil_div(p.total, st->each * THREADS), THREADS, args, 0, (cudaStream_t)launch->stream), "pool_flat");
 }
 
 #define ROW(op) { "flat", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \

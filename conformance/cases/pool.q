@@ -133,6 +133,11 @@ pool_max x=f16/5x9x7x30 window=2
 pool_max x=f32/3x3x36x28 window=3 stride=2 pad=1 indices=i64/3x3x18x14 ; x.fill=special as=f16,bf16
 pool_max x=f32/2x3x28x300 window=3 stride=1 pad=1 indices=u8/2x3x28x300 ; x.fill=special as=bf16
 pool_max x=f32/3x3x36x28 window=2 indices=i64/3x3x18x14 ; as=bf16
+pool_max x=f32/1x2x8x8 window=3 stride=1 pad=1:6,1:1 indices=u8/1x2x13x8 ; as=bf16
+pool_max x=f32/3x5x13x28 window=3 stride=1 pad=1 indices=u8/3x5x13x28 ; x.fill=special as=bf16,f16
+pool_max x=f32/3x7x1x12 window=3 stride=1 pad=1 indices=i64/3x7x1x12 ; x.fill=int as=bf16
+pool_max x=f32/5x9x5x4 window=3 stride=1 pad=1 indices=i64/5x9x5x4 ; x.fill=special as=bf16
+pool_max x=f32/2x3x4x6x8 window=1,3,3 stride=1 pad=0,1,1 indices=i64/2x3x4x6x8 ; x.fill=int as=bf16
 pool_max x=f32/2x12x40x31/nhwc window=9 stride=2 pad=3 ; as=bf16
 pool_average x=f32/2x16x20x20/nhwc window=13 stride=1 pad=6 include_pad=0 ; as=bf16
 
