@@ -4,6 +4,8 @@
 #include <fenv.h>
 #include <float.h>
 #include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -84,10 +86,32 @@ static int cores(void)
   return n > 0 ? (int)n : 1;
 }
 
+static bool line_of_cache(int index, const char *what, char *line, int bytes)
+{
+  char path[80];
+  snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, what);
+  FILE *file = fopen(path, "re");
+  const bool there = file && fgets(line, bytes, file);
+  if (file) fclose(file);
+  return there;
+}
+
+/* All caches of the last level together, as the kernel describes them; sysconf states ten times as much on some CPUs, and nothing on
+ * others. */
 static uint64_t last_level_cache(void)
 {
-  long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  if (bytes <= 0) bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  char size[32], list[512];
+  for (int index = 4; index > 1; index--) {
+    if (!line_of_cache(index, "size", size, sizeof size) || !line_of_cache(index, "shared_cpu_list", list, sizeof list)) continue;
+    long sharing = 0;                     /* CPUs of one cache: "0-7,64-71" */
+    for (char *s = list; *s >= '0' && *s <= '9'; s += *s == ',') {
+      const long first = strtol(s, &s, 10), last = *s == '-' ? strtol(s + 1, &s, 10) : first;
+      sharing += last - first + 1;
+    }
+    const uint64_t bytes = strtoull(size, NULL, 10) << 10, online = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    if (bytes && sharing > 0) return bytes * ((online + (uint64_t)sharing - 1) / (uint64_t)sharing);
+  }
+  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE) > 0 ? sysconf(_SC_LEVEL3_CACHE_SIZE) : sysconf(_SC_LEVEL2_CACHE_SIZE);
   return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
