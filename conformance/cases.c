@@ -339,6 +339,18 @@ static void load_refused(struct qc_list *list, const char *path)
     fclose(f);
 }
 
+static int64_t elements(const qn_graph *graph)
+{
+  const qn_graph_view *view = qn_graph_inspect(graph);
+  int64_t n = 0;
+  for (uint32_t i = 0; i < view->n_values; i++)
+    n += qc_elements(&view->value[i]);
+  return n;
+}
+
+enum { LARGE = 250000 };                /* elements of all a problem's tensors */
+
+/* The quick tier takes every third problem of a file, unless it is large. */
 static void load_file(struct qc_list *list, const char *path, const char *name, int *turn)
 {
   qn_reader *reader;
@@ -364,8 +376,8 @@ static void load_file(struct qc_list *list, const char *path, const char *name, 
     graph = with_offsets(graph, settings);
     snprintf(file, sizeof file, "%s:%d", name, line);
     qc_setting(settings, "tier", tier, sizeof tier);
-    bool full = !strcmp(tier, "full"), quick = !strcmp(tier, "quick");
-    if ((!full || qc_opt.tier == QC_FULL) && (qc_opt.tier != QC_QUICK || quick || index % 3 == 0))
+    bool full = !strcmp(tier, "full"), quick = !strcmp(tier, "quick") || (index % 3 == 0 && elements(graph) < LARGE);
+    if ((!full || qc_opt.tier == QC_FULL) && (qc_opt.tier != QC_QUICK || quick))
       expand(list, graph, settings ? settings : "", file, turn);
     qn_graph_destroy(graph);
   }
