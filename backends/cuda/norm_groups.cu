@@ -333,7 +333,6 @@ template <int whole, int kind> __global__ void __launch_bounds__(threads_of<kind
 {
   typedef mine<whole, kind> M;
   extern __shared__ uint4 shared[];
-  __shared__ bool last;
   const team_member team(a.team, (ulonglong2 *)shared);
   uint4 *slots = shared + cuda_team_shared(&a.team) / 16;
   const M m(a, slots, team.rank);
@@ -363,7 +362,7 @@ template <int whole, int kind> __global__ void __launch_bounds__(threads_of<kind
       }
     });
   }
-  team.leave(&last);
+  team.leave();
 }
 
 /* A channel by the rows of a block, each in order, then by a warp. */

@@ -33,7 +33,6 @@ struct alignas(128) news {
   float2   of_warp[TURNS][WARPS];         /* mean and sum of squares about it */
   float2   statistic[TURNS];              /* mean and rstd */
   uint64_t measured[TURNS], known[TURNS];
-  bool     last;
 };
 
 __device__ __forceinline__ uint32_t turn_barrier(uint64_t *of, int i) { return shared_address(of + i % TURNS); }
@@ -191,7 +190,7 @@ template <int dtype, bool centred> __global__ void __launch_bounds__(THREADS, 1)
   else if (a.team.parts <= 32) hear_rows<E, 1>(a, n, team, rows, hearer);
   else if (a.team.parts <= 64) hear_rows<E, 2>(a, n, team, rows, hearer);
   else hear_rows<E, MAX_PARTS / 32>(a, n, team, rows, hearer);
-  team.leave(&n.last);
+  team.leave();
 }
 
 /* ---- prepare, build, run ---------------------------------------------------------------------------------------------------- */

@@ -28,12 +28,13 @@ struct team_member {
     cluster_sync();
 #endif
   }
-  __device__ __forceinline__ ulonglong2 *place(int turn, int part) const { return told + (turn * (t.parts + t.totals) + part) * t.each; }      /* turn: below t.turns */
+  /* What a part tells of an item: places take turns, and at is the item's, item % t.turns. */
+  __device__ __forceinline__ ulonglong2 *place(int at, int part) const { return told + (at * (t.parts + t.totals) + part) * t.each; }
   /* One thread: pair i of the block's part. */
-  __device__ __forceinline__ void tell(int turn, int i, float2 v) const { tell_to(place(turn % t.turns, rank) + i, turn, v); }
-  __device__ __forceinline__ void tell_to(ulonglong2 *to, int turn, float2 v) const
+  __device__ __forceinline__ void tell(int item, int i, float2 v) const { tell_to(place(item % t.turns, rank) + i, item, v); }
+  __device__ __forceinline__ void tell_to(ulonglong2 *to, int item, float2 v) const
   {
-    uint64_t tag = (uint64_t)(uint32_t)(turn + 1) << 32, x = tag | __float_as_uint(v.x), y = tag | __float_as_uint(v.y);
+    uint64_t tag = (uint64_t)(uint32_t)(item + 1) << 32, x = tag | __float_as_uint(v.x), y = tag | __float_as_uint(v.y);
 #if __CUDA_ARCH__ >= 900
     if (t.cluster) {
       for (int b = 0; b < t.parts; b++)
@@ -44,9 +45,9 @@ struct team_member {
     asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};" :: "l"(to), "l"(x), "l"(y) : "memory");
   }
   /* One thread: pair i of all that are told of an item, [parts, each]. */
-  __device__ __forceinline__ float2 hear(int turn, int i) const
+  __device__ __forceinline__ float2 hear(int item, int i) const
   {
-    const ulonglong2 *from = place(turn % t.turns, 0) + i;
+    const ulonglong2 *from = place(item % t.turns, 0) + i;
     uint64_t x, y;
     do
 #if __CUDA_ARCH__ >= 900
@@ -54,14 +55,14 @@ struct team_member {
       else
 #endif
       asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(x), "=l"(y) : "l"(from) : "memory");
-    while ((uint32_t)(x >> 32) != (uint32_t)turn + 1 || (uint32_t)(y >> 32) != (uint32_t)turn + 1);
+    while ((uint32_t)(x >> 32) != (uint32_t)item + 1 || (uint32_t)(y >> 32) != (uint32_t)item + 1);
     return make_float2(__uint_as_float((uint32_t)x), __uint_as_float((uint32_t)y));
   }
   /* A warp: each lane's pairs at `from`, so many apart, of n that are told of an item (beyond: 0); all words are asked for before one is
    * looked at. */
-  template <int N> __device__ __forceinline__ void hear_some(const ulonglong2 *all, int turn, int from, int apart, int n, float2 (&v)[N]) const
+  template <int N> __device__ __forceinline__ void hear_some(const ulonglong2 *all, int item, int from, int apart, int n, float2 (&v)[N]) const
   {
-    const uint32_t tag = (uint32_t)turn + 1;
+    const uint32_t tag = (uint32_t)item + 1;
     bool there;
     do {
       uint64_t x[N], y[N];
@@ -79,11 +80,11 @@ struct team_member {
     } while (!__all_sync(~0u, there));
   }
   /* Pair i of all parts, each lane every 32nd's. */
-  template <int N> __device__ __forceinline__ void hear_parts(int turn, int i, float2 (&v)[N]) const
+  template <int N> __device__ __forceinline__ void hear_parts(int item, int i, float2 (&v)[N]) const
   {
-    hear_some(place(turn % t.turns, 0), turn, threadIdx.x % 32 * t.each + i, 32 * t.each, t.parts * t.each, v);
+    hear_some(place(item % t.turns, 0), item, threadIdx.x % 32 * t.each + i, 32 * t.each, t.parts * t.each, v);
   }
-  /* A warp, when the block has heard all: the last one leaves what is global 0. */
+  /* A warp, when its block has heard all: the last block's leaves what is global 0. */
   __device__ __forceinline__ void leave_warp() const
   {
     const int words = (int)cuda_team_words(&t), lane = threadIdx.x % 32;
@@ -97,8 +98,8 @@ struct team_member {
     if (lane == 0) *met = 0;
     for (int i = lane; i < words; i += 32) told[i] = make_ulonglong2(0, 0);
   }
-  /* All of a block, at the end: nothing is told to a block that has ended; the last one leaves what is global 0. */
-  __device__ __forceinline__ void leave(bool *last) const
+  /* All of a block, at the end: nothing is told to a block that has ended. */
+  __device__ __forceinline__ void leave() const
   {
     if (t.parts == 1) return;
     __syncthreads();                      /* all is heard */
@@ -108,16 +109,6 @@ struct team_member {
       return;
     }
 #endif
-    const int words = (int)cuda_team_words(&t);
-    if (threadIdx.x == 0) {
-      uint32_t *met = (uint32_t *)((ulonglong2 *)t.told + (int64_t)t.teams * words) + team;
-      __threadfence();
-      *last = atomicAdd(met, 1) == (uint32_t)t.parts - 1;
-      if (*last) *met = 0;
-      __threadfence();
-    }
-    __syncthreads();
-    if (!*last) return;
-    for (int i = threadIdx.x; i < words; i += blockDim.x) told[i] = make_ulonglong2(0, 0);
+    if (threadIdx.x < 32) leave_warp();
   }
 };
