@@ -203,12 +203,12 @@ bad "cnn_digits: data that is a folder" "cannot read" "$programs/examples/cnn_di
 # Tuning ahead of time: a line in the file for each problem, once.
 tuned=$(mktemp -d)
 for _ in 1 2; do
-  timeout 60 "$bench" --backend cpu_ref --tune "$tuned/file" --time 0.01 --case 'matmul a=f32/32x32 b=f32/32x32' >"$out" 2>"$err"
+  timeout 60 "$bench" --backend cpu_ref --tune "$tuned/file" --time 0.01 --case 'relu x=f32/32x32' >"$out" 2>"$err"
 done
 verdict "quern-bench --tune" $? 0 any "cpu_ref/"
-[ "$(grep -c 'matmul a=f32/32x32' "$tuned/file")" = 1 ] && [ "$(echo "$tuned"/*)" = "$tuned/file $tuned/file.lock" ]
+[ "$(grep -c 'relu x=f32/32x32' "$tuned/file")" = 1 ] && [ "$(echo "$tuned"/*)" = "$tuned/file $tuned/file.lock" ]
 verdict "remembers a problem once" $? 0 any .
-timeout 60 "$bench" --backend cpu_ref --tune "$tuned/file/below" --time 0.01 --case 'matmul a=f32/32x32 b=f32/32x32' >"$out" 2>"$err"
+timeout 60 "$bench" --backend cpu_ref --tune "$tuned/file/below" --time 0.01 --case 'relu x=f32/32x32' >"$out" 2>"$err"
 verdict "quern-bench --tune where no file can be" $? 1 any "nothing was remembered"
 echo 'relu x=f32/4' >"$tuned/other"
 for file in "$tuned" "$tuned/other" /dev/null; do
