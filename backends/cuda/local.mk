@@ -62,6 +62,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/direct.cu \
   backends/cuda/direct.cuh \
   backends/cuda/divisor.h \
+  backends/cuda/eight.cuh \
   backends/cuda/element.cuh \
   backends/cuda/engines.c \
   backends/cuda/engines.h \

@@ -2,10 +2,8 @@
  * all else out of line, for it is long. They are taken where y lies in whole vectors. */
 #pragma once
 #include "chain.h"
+#include "eight.cuh"
 #include "steps.cuh"
-#include "vector.cuh"
-
-struct eight { float v[8]; };
 
 /* Eight elements of y after the steps, the first at element `at` of tensors that lie as y does; n of them exist. */
 static __device__ __noinline__ eight follow_steps(const cuda_steps &steps, eight a, int64_t at, int n)
@@ -33,14 +31,7 @@ struct norm_tail {
 #pragma unroll
       for (int i = 0; i < 8; i++) v[i] = fn_unary(QN_OP_RELU, v[i], 0.f, 0.f);
     }
-    if constexpr (all) if (steps.n) {
-      eight a;
-#pragma unroll
-      for (int i = 0; i < 8; i++) a.v[i] = v[i];
-      a = follow_steps(steps, a, at, n);
-#pragma unroll
-      for (int i = 0; i < 8; i++) v[i] = a.v[i];
-    }
+    if constexpr (all) if (steps.n) follow_steps(steps, eight_of(v), at, n).to(v);
   }
 };
 

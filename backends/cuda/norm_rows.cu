@@ -8,12 +8,12 @@
  * Forward, a row is a block's only one: the blocks resident hide one another's waits. Backward, blocks stay and take row after row,
  * the next one's loads in flight while they work, for a thread's columns must always be the same. */
 #include "cuda_backend.h"
+#include "eight.cuh"
 #include "engines.h"
 #include "norm_parts.cuh"
 #include "shared_memory.h"
 #include "sm90.cuh"
 #include "sums.cuh"
-#include "vector.cuh"
 
 enum { MAX_OUTER = 4, V = 8, BACKWARD = 512 };    /* BACKWARD: threads of a block */
 enum { X, Y, DY, MEAN, RSTD, SCALE, SHIFT, WALKED };      /* y is dx in a gradient */
@@ -54,19 +54,30 @@ template <int whole> __device__ __forceinline__ void store(const float (&v)[V], 
 {
   if (n <= 0) return;
   if (whole) vector_store_whole<whole ? whole : QN_F32>(v, base, at);
-  else vector_store(v, base, dtype, at, 1, n);
+  else eight_store(eight_of(v), base, dtype, at, n);
+}
+template <int whole> __device__ __forceinline__ void fetch(packet<whole> &x, const void *base, uint32_t dtype, int64_t at, int n)
+{
+  if constexpr (whole) x.load(base, dtype, at, n, 0);
+  else eight_load(base, dtype, at, n).to(x.held);
 }
 
-/* V of a parameter, which lies like a row; or, spread, an element for r.repeat of the row's, from place `at` on. */
+/* An element of a parameter for each `repeat` of a row's, from place `at` on: of the row's from j on. */
+static __device__ __noinline__ eight spread_load(const void *base, uint32_t dtype, int64_t at, uint32_t j, uint32_t repeat, int n)
+{
+  eight a;
+#pragma unroll
+  for (int i = 0; i < V; i++) a.v[i] = i < n ? element_load<float>(base, at + (j + i) / repeat, dtype3(dtype)) : 0;
+  return a;
+}
+
+/* V of a parameter, which lies like a row; or spread. */
 template <int whole, bool spread> __device__ __forceinline__ void parameter(float (&w)[V], const rows &r, int t, int64_t at, int j, int n)
 {
   const void *base = r.p[t];
   uint32_t dtype = r.dtype[t];
-  if (spread) {
-#pragma unroll
-    for (int i = 0; i < V; i++) w[i] = i < n ? element_load<float>(base, at + (uint32_t)(j + i) / r.repeat, dtype3(dtype)) : 0;
-  }
-  else if (!whole) vector_load(w, base, dtype3(dtype), j, 1, max(0, n));
+  if constexpr (spread) spread_load(base, dtype, at, (uint32_t)j, r.repeat, n).to(w);
+  else if constexpr (!whole) eight_load(base, dtype3(dtype), j, n).to(w);
   else if (n <= 0) {
 #pragma unroll
     for (int i = 0; i < V; i++) w[i] = 0;
@@ -139,7 +150,7 @@ __global__ void __launch_bounds__(row_block<threads>, whole ? 1024 / row_block<t
 #pragma unroll
   for (int k = 0; k < K; k++) {
     int j = first + k * threads * V;
-    x[k].load(r.p[X], dtype3(r.dtype[X]), at + j, left(r, j), 0);
+    fetch(x[k], r.p[X], dtype3(r.dtype[X]), at + j, left(r, j));
     count += max(0, min(32 * V, (int)r.length - (warp_first + k * threads * V)));
   }
 #pragma unroll
@@ -211,8 +222,8 @@ template <int K, int whole> struct share {
 #pragma unroll
     for (int k = 0; k < K; k++) {
       int j = k * threads * V, n = left(r, first + j);
-      x[k].load(r.p[X], dtype3(r.dtype[X]), x_at + j, n, 0);
-      dy[k].load(r.p[DY], dtype3(r.dtype[DY]), dy_at + j, n, 0);
+      fetch(x[k], r.p[X], dtype3(r.dtype[X]), x_at + j, n);
+      fetch(dy[k], r.p[DY], dtype3(r.dtype[DY]), dy_at + j, n);
     }
     mean = r.centred ? ((const float *)r.p[MEAN])[r.place(row, MEAN)] : 0;
     rstd = ((const float *)r.p[RSTD])[r.place(row, RSTD)];

@@ -10,11 +10,11 @@
  * columns: groups lie side by side (channels last). planes: a group is runs of contiguous elements (channels first). */
 #include <type_traits>
 #include "cuda_backend.h"
+#include "eight.cuh"
 #include "engines.h"
 #include "norm_follow.cuh"
 #include "norm_moments.cuh"
 #include "norm_nests.h"
-#include "vector.cuh"
 
 enum { V = 8, THREADS = 256, WARPS = THREADS / 32, RESIDENT = 3, MAX_CHUNKS = 2000 };
 /* Tensors with an element, or more, for each group. y is dx in a gradient. */
@@ -105,12 +105,13 @@ struct place {                            /* of a thread among columns */
 
 template <int whole> __device__ __forceinline__ void load(packet<whole> &x, const split &s, int t, int64_t at, int n)
 {
-  x.load(s.p[t], dtype3(s.dtype[t]), at, n, 0);
+  if constexpr (whole) x.load(s.p[t], whole, at, n, 0);
+  else eight_load(s.p[t], dtype3(s.dtype[t]), at, n).to(x.held);
 }
 template <int whole> __device__ __forceinline__ void store(const float (&v)[V], const split &s, int64_t at, int n)
 {
   if constexpr (whole) vector_store_once<whole>(v, s.p[Y], at);       /* not to be kept: x may still be */
-  else vector_store(v, s.p[Y], dtype3(s.dtype[Y]), at, 1, n);
+  else eight_store(eight_of(v), s.p[Y], dtype3(s.dtype[Y]), at, n);
 }
 
 /* Lines of a thread, as they came. */
@@ -344,9 +345,8 @@ __device__ __forceinline__ void apply_range(const split &s, int64_t *from, int64
   *from = max(chunk * s.chunk, *to - s.share);
 }
 
-/* Of apply: y, and relu; dx; or y and what else follows it, whose kernels have the registers for that. */
+/* Of apply: y, and relu; dx; or y and what else follows it, whose kernel has the registers for that. */
 enum { FORWARD, BACKWARD, FOLLOWED };
-constexpr int apply_resident(bool columns, int what, int whole) { return !whole ? 1 : what == FOLLOWED ? 2 : columns ? RESIDENT : RESIDENT + 1; }
 
 /* n elements of y or dx from `at` on; second: what is added. */
 template <int what, int whole>
@@ -378,7 +378,7 @@ __device__ __forceinline__ void apply_lines(const split &s, const place &w, int 
   }
 }
 
-template <int what, int whole> __global__ void __launch_bounds__(THREADS, apply_resident(true, what, whole)) apply_columns(const __grid_constant__ split s)
+template <int what, int whole> __device__ __forceinline__ void take_columns(const split &s)
 {
   constexpr int B = what == BACKWARD ? batch_of<whole> / 2 : batch_of<whole>;
   int64_t from, to;
@@ -417,7 +417,7 @@ __device__ __forceinline__ void apply_vectors(const split &s, int64_t g, uint32_
   }
 }
 
-template <int what, int whole> __global__ void __launch_bounds__(THREADS, apply_resident(false, what, whole)) apply_planes(const __grid_constant__ split s)
+template <int what, int whole> __device__ __forceinline__ void take_planes(const split &s)
 {
   constexpr int B = batch_of<whole>;
   int64_t g = blockIdx.x, from, to;
@@ -430,6 +430,29 @@ template <int what, int whole> __global__ void __launch_bounds__(THREADS, apply_
   for (; j + (B - 1) * THREADS < to; j += B * THREADS) apply_vectors<B, what, whole>(s, g, (uint32_t)j, vectors, f);
 #pragma unroll 1
   for (; j < to; j += THREADS) apply_vectors<1, what, whole>(s, g, (uint32_t)j, vectors, f);
+}
+
+template <int what, int whole>
+__global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) apply_columns(const __grid_constant__ split s)
+{
+  take_columns<what, whole>(s);
+}
+template <int what, int whole>
+__global__ void __launch_bounds__(THREADS, whole ? RESIDENT + 1 : 1) apply_planes(const __grid_constant__ split s)
+{
+  take_planes<what, whole>(s);
+}
+template <int whole> __device__ __forceinline__ void take_followed(const split &s)
+{
+  if (s.columns) take_columns<FOLLOWED, whole>(s);
+  else take_planes<FOLLOWED, whole>(s);
+}
+/* One for all dtypes: each kernel would have its own copy of the steps, which are long. */
+__global__ static void __launch_bounds__(THREADS, 2) apply_followed(const __grid_constant__ split s)
+{
+  if (s.dtype[Y] == QN_F32) take_followed<QN_F32>(s);
+  else if (s.dtype[Y] == QN_BF16) take_followed<QN_BF16>(s);
+  else take_followed<QN_F16>(s);
 }
 
 /* ---- prepare, run --------------------------------------------------------------------------------------------------- */
@@ -447,8 +470,8 @@ template <int what> static void choose_dtype(state *st, uint32_t whole)
 {
   if (whole == QN_F32) choose<what, QN_F32>(st);
   else if (whole == QN_BF16) choose<what, QN_BF16>(st);
-  else if (whole == QN_F16 || what == FOLLOWED) choose<what, QN_F16>(st);
-  else if constexpr (what != FOLLOWED) choose<what, 0>(st);
+  else if (whole == QN_F16) choose<what, QN_F16>(st);
+  else choose<what, 0>(st);
 }
 
 static void roles_of(const qn_request *r, int32_t number[TENSORS])
@@ -509,8 +532,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   const bool tailed = norm_follower_read(&st.after, r, st.number[Y], whole && !s.backward, &s.tail, out);
   if (s.backward) choose_dtype<BACKWARD>(&st, whole ? x->dtype : 0);
-  else if (tailed) choose_dtype<FOLLOWED>(&st, x->dtype);
   else choose_dtype<FORWARD>(&st, whole ? x->dtype : 0);
+  if (tailed) st.apply = apply_followed;
   /* One round of blocks, or (planes, whose parts are few) two; a chunk is so long that a thread has some batches of it. */
   int64_t batch = batch_of<QN_BF16> * (columns ? THREADS / s.lanes : THREADS), least = 4 * batch;
   int64_t blocks = (int64_t)r->device->units * (columns ? RESIDENT : 2 * (RESIDENT + 1));

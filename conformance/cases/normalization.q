@@ -225,9 +225,12 @@ batch_norm x=bf16/128x8x14x14 scale=f32/1x8x1x1 shift=f32/1x8x1x1 running_mean=f
 batch_norm x=bf16/128x32x7x7 scale=f32/1x32x1x1 shift=f32/1x32x1x1 mean=? rstd=? ; plain=1
 batch_norm x=f16/16x48x3x2 scale=f32/1x48x1x1 shift=f32/1x48x1x1 mean=? rstd=?
 
-# rows of a cluster's blocks, of which the last has less; of a ring of 17 parts, of 35
+# rows of a cluster's blocks, of which the last has less, or as much; of a ring of 17 parts, of 35
 rms_norm x=f16/3x40000 scale=f16/1x40000 rstd=? ; plain=1
 layer_norm x=f32/5x20004 scale=f32/1x20004 shift=f32/1x20004 mean=? rstd=? ; plain=1
+layer_norm x=bf16/3x65536 scale=bf16/1x65536 shift=bf16/1x65536 mean=? rstd=? ; plain=1
+rms_norm x=f32/4x32768 scale=f32/1x32768 rstd=? ; plain=1
+layer_norm x=f16/1x131072 ; plain=1
 rms_norm x=bf16/27x262152 scale=bf16/1x262152 ; plain=1
 layer_norm x=bf16/9x557072 scale=bf16/1x557072 shift=bf16/1x557072 mean=? rstd=? ; plain=1
 
