@@ -6,6 +6,7 @@
  *   seed=N          default --seed                                      labels=LO..HI range of index inputs
  *   ROLE.offset=N   so many elements beyond an aligned address          plain=1       derive nothing
  *   as=f16,bf16     also with these dtypes in place of f32 (none: the first)  tier=full     not in shorter runs
+ *   kind=cuda       as large as that kind of device needs: on others in the full tier alone
  *
  * Derived from each single op, one after the other in turn (all of them in the full tier): misaligned, pitched, another
  * dim order, gapped; and for pointwise ops in place. Each is a whole problem line of its own, so its repro needs no rule. */
@@ -282,7 +283,7 @@ static void add_oracle_check(struct qc_list *list, const qn_graph *graph, const 
 /* A problem of a file: itself, then its dtypes, each with what is derived from it. */
 static void expand(struct qc_list *list, const qn_graph *graph, const char *settings, const char *file, int *turn)
 {
-  static const char *const own_keys[] = {"as", "tier", NULL};
+  static const char *const own_keys[] = {"as", "tier", "kind", NULL};
   char as[128] = "", *base = without(settings, own_keys), *text = qc_print(graph);
   qc_list_add(list, QC_CASE, text, base, file);
   derive(list, graph, base, file, (*turn)++);
@@ -305,6 +306,17 @@ static void expand(struct qc_list *list, const qn_graph *graph, const char *sett
     s += len + (s[len] == ',');
   }
   free(base);
+}
+
+/* So that what is derived from the cases that follow is the same on all kinds of device. */
+static void pass_over(const char *settings, int *turn)
+{
+  char as[128];
+  ++*turn;
+  for (const char *s = qc_setting(settings, "as", as, sizeof as) ? as : ""; *s; s += *s == ',') {
+    s += strcspn(s, ",");
+    ++*turn;
+  }
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)
@@ -362,7 +374,7 @@ static void load_file(struct qc_list *list, const char *path, const char *name, 
     qn_graph *graph;
     const char *settings;
     int line;
-    char why[256], tier[16] = "", file[96];
+    char why[256], tier[16] = "", kind[16] = "", file[96];
     qn_status status = qn_reader_next(reader, &graph, &settings, &line);
     if (!status && !graph)
       break;
@@ -377,8 +389,11 @@ static void load_file(struct qc_list *list, const char *path, const char *name, 
     snprintf(file, sizeof file, "%s:%d", name, line);
     qc_setting(settings, "tier", tier, sizeof tier);
     bool full = !strcmp(tier, "full"), quick = !strcmp(tier, "quick") || (index % 3 == 0 && elements(graph) < LARGE);
-    if ((!full || qc_opt.tier == QC_FULL) && (qc_opt.tier != QC_QUICK || quick))
+    bool elsewhere = qc_setting(settings, "kind", kind, sizeof kind) && strcmp(kind, qc_w.table->device_kind);
+    if (((!full && !elsewhere) || qc_opt.tier == QC_FULL) && (qc_opt.tier != QC_QUICK || quick))
       expand(list, graph, settings ? settings : "", file, turn);
+    else if (elsewhere)
+      pass_over(settings, turn);
     qn_graph_destroy(graph);
   }
   qn_reader_close(reader);

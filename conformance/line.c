@@ -102,6 +102,8 @@ static const char *value_wanted(const char *key, const char *value)
     return strcmp(value, "1") ? "1" : NULL;
   if (!strcmp(key, "tier"))
     return strcmp(value, "quick") && strcmp(value, "full") ? "quick or full" : NULL;
+  if (!strcmp(key, "kind"))
+    return strcmp(value, "cpu") && strcmp(value, "cuda") ? "cpu or cuda" : NULL;
   if (!strcmp(key, "as"))
     return are_dtypes(value) ? NULL : "dtypes joined by commas";
   if (!strcmp(key, "fill"))
@@ -113,7 +115,8 @@ static bool check_setting(char *setting, const qn_graph_view *view, char *why, s
 {
   static const struct { const char *key; bool of_role, alone, of_output; } known[] = {
     {"fill", true, true, false}, {"is", true, false, true}, {"offset", true, false, true}, {"seed", false, true, false},
-    {"labels", false, true, false}, {"plain", false, true, false}, {"as", false, true, false}, {"tier", false, true, false}};
+    {"labels", false, true, false}, {"plain", false, true, false}, {"as", false, true, false}, {"tier", false, true, false},
+    {"kind", false, true, false}};
   char *equals = strchr(setting, '='), *value = equals ? equals + 1 : setting, *key = setting;
   if (equals) {
     *equals = 0;
@@ -135,7 +138,7 @@ static bool check_setting(char *setting, const qn_graph_view *view, char *why, s
     return false;
   }
   snprintf(why, bytes, "setting '%s%s%.80s%s%.80s' is not known: fill, ROLE.fill, ROLE.is, ROLE.offset, seed, labels, plain, as, "
-           "tier are", key > setting ? setting : "", key > setting ? "." : "", key, equals ? "=" : "", equals ? value : "");
+           "tier, kind are", key > setting ? setting : "", key > setting ? "." : "", key, equals ? "=" : "", equals ? value : "");
   return false;
 }
 

@@ -141,7 +141,7 @@ good "a tune cache that is no file is left alone" "no regular file" \
 verdict "and stays a pipe" $? 0 any .
 rm -rf "$fifo"
 
-for setting in bogus=1 z.fill=int y.fill=int x.seed=3 seed=x labels=3 as=f99 tier=soon plain=0; do
+for setting in bogus=1 z.fill=int y.fill=int x.seed=3 seed=x labels=3 as=f99 tier=soon kind=tpu plain=0; do
   bad "quern-conform: a case with the setting $setting" "setting '${setting%%=*}" "$conform" --case "$line ; $setting"
 done
 timeout 60 "$conform" --case "$line" --case 'exp x=f32/4' >"$out" 2>"$err" </dev/null

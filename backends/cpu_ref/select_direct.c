@@ -42,9 +42,12 @@ static void add_images(cpu_sum *sum, const qn_padding *a, const cpu_tensor *dy, 
     cpu_sum_add(sum, cpu_get(dy, offset));
     return;
   }
-  for (int64_t at = 0; at < dy->dim[d]; at++)
-    if (cpu_pad_source(a, d, at, dx->dim[d]) == index[d])
+  const int64_t begin = a->pad_before[d], end = begin + dx->dim[d], own = begin + index[d];
+  for (int64_t at = 0; at < dy->dim[d]; at++) {
+    if (at >= begin && at < end) at = at <= own ? own : end;         /* between the paddings each place is filled from its own */
+    if (at < dy->dim[d] && cpu_pad_source(a, d, at, dx->dim[d]) == index[d])
       add_images(sum, a, dy, dx, index, d + 1, offset + at * dy->stride[d]);
+  }
 }
 
 static qn_status pad_backward(const qn_prepared *p, const qn_launch *launch)
@@ -129,7 +132,8 @@ static qn_status top_k(const qn_prepared *p, const qn_launch *launch)
       ranked best = { .place = -1 };
       for (int64_t j = 0; j < n; j++) {
         const ranked v = ranked_at(&x, from + j * x.stride[axis], j);
-        if ((k == 0 || comes_before(&last, &v, (int)a->smallest)) && (best.place < 0 || comes_before(&v, &best, (int)a->smallest))) best = v;
+        if ((k == 0 || comes_before(&last, &v, (int)a->smallest)) && (best.place < 0 || comes_before(&v, &best, (int)a->smallest)))
+          best = v;
       }
       last = best;
       memcpy(cpu_at(&y, to + k * y.stride[axis]), cpu_at(&x, from + best.place * x.stride[axis]), (size_t)x.bytes);

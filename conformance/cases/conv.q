@@ -68,7 +68,7 @@ conv_forward x=f16/1x64x9x9/nhwc w=f16/48x32x3x2/nhwc dilation=2,1 pad=2 groups=
 conv_forward x=bf16/1x128x7x7/nhwc w=bf16/128x64x3x3/nhwc pad=1 groups=2
 conv_forward x=bf16/2x16x12x20/nhwc w=bf16/32x8x5x5/nhwc pad=2 groups=2 ; fill=int x.fill=special
 conv_forward x=bf16/2x24x150/nhwc w=bf16/24x8x3/nhwc pad=1 groups=3
-conv_forward x=bf16/140x16x20x20/nhwc w=bf16/16x8x3x3/nhwc pad=1 groups=2
+conv_forward x=bf16/140x16x20x20/nhwc w=bf16/16x8x3x3/nhwc pad=1 groups=2 ; kind=cuda
 conv_forward x=f16/2x64x31x9/nhwc w=f16/64x8x3x3/nhwc groups=8
 
 # large filters, by Fourier transforms of tiles: several tiles each way and their tails, odd channels, more than a block of them; nothing spreads

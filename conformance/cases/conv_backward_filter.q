@@ -84,8 +84,8 @@ conv_backward_filter x=f32/2x136x6x7/nhwc dy=f32/2x328x5x6/nhwc dw=f32/328x136x2
 conv_backward_filter x=f32/5x72x12x12/nhwc dy=f32/5x264x6x6/nhwc dw=f32/264x72x1x1/nhwc stride=2 ; as=f16,bf16
 conv_backward_filter x=f32/3x16x37/nhwc dy=f32/3x24x19/nhwc dw=f32/24x16x5/nhwc pad=3:1 stride=2 ; as=f16,bf16
 conv_backward_filter x=f32/2x16x6x7x9/nhwc dy=f32/2x72x3x7x5/nhwc dw=f32/72x16x3x2x3/nhwc pad=1:0,0:1,1 stride=2,1,2 ; as=f16,bf16
-conv_backward_filter x=bf16/9x64x14x14/nhwc dy=bf16/9x64x14x14/nhwc dw=f32/64x64x3x3/nhwc pad=1
-conv_backward_filter x=bf16/40x16x14x14/nhwc dy=bf16/40x72x14x14/nhwc dw=bf16/72x16x3x3/nhwc pad=1
+conv_backward_filter x=bf16/9x64x14x14/nhwc dy=bf16/9x64x14x14/nhwc dw=f32/64x64x3x3/nhwc pad=1 ; kind=cuda
+conv_backward_filter x=bf16/40x16x14x14/nhwc dy=bf16/40x72x14x14/nhwc dw=bf16/72x16x3x3/nhwc pad=1 ; kind=cuda
 
 # 1x1 filters as products of each image, summed
 conv_backward_filter x=f32/5x20x6x8 dy=f32/5x36x6x8 dw=f32/36x20x1x1

@@ -73,7 +73,7 @@ matmul a=f32/2x65537/196612:3 b=f32/65537x2/7:3 y=f32/2x2/7:3 ; fill=int,ipos pl
 
 # rows that begin anywhere in a line of the cache, many enough to be taken by 8, 4, 2 classes of those that begin alike; a pitch beyond k
 matmul a=bf16/1000x200 b=bf16/200x72/t
-matmul a=bf16/1000x1024/1032:1 b=bf16/1024x64/t bias=bf16/64
+matmul a=bf16/1000x1024/1032:1 b=bf16/1024x64/t bias=bf16/64 ; kind=cuda
 matmul a=f16/500x336 b=f16/336x136/t y=f32/500x136
 matmul a=bf16/250x352 b=bf16/352x304/t
 

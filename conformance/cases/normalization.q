@@ -195,7 +195,7 @@ layer_norm_backward dy=f32/2x1x4x30000 x=f32/2x1x4x30000 scale=f32/1x1x4x1 mean=
 layer_norm_backward dy=bf16/2x1x8x32000 x=bf16/2x1x8x32000 scale=bf16/1x1x8x1 mean=f32/2x1x1x1 rstd=f32/2x1x1x1 axis=2,3 dscale=? dshift=? ; plain=1
 
 # long rows, a ring of their slices: more rows than it has places
-layer_norm x=f32/9x557056 scale=f32/1x557056 rstd=? ; fill=signed plain=1
+layer_norm x=f32/9x557056 scale=f32/1x557056 rstd=? ; fill=signed plain=1 kind=cuda
 
 # gradients of parameters that differ from group to group, and of one that does not
 layer_norm_backward dy=bf16/2x3x16x40 x=bf16/2x3x16x40 scale=f32/1x3x16x1 mean=f32/2x3x1x1 rstd=f32/2x3x1x1 axis=2,3 dscale=? dshift=f32/1x1x16x1 ; plain=1
@@ -220,7 +220,7 @@ layer_norm_backward dy=f16/7x4104 x=f16/7x4104 mean=f32/7x1 rstd=f32/7x1 dshift=
 # bands: of one block, and of a cluster's; channels first, whose planes fill no words, or two of which share one
 layer_norm x=bf16/2x8x8x3136/200704:8:1:64 axis=2,3 scale=bf16/1x8x8x1 shift=bf16/1x8x8x1 mean=? rstd=? ; plain=1
 layer_norm x=f32/1x8x4x3001/96032:4:1:32 axis=2,3 scale=f32/1x8x4x1 shift=f32/1x8x4x1 mean=? rstd=? ; plain=1
-layer_norm x=f16/2x32x2x12544/802816:2:1:64 axis=2,3 scale=f16/1x32x2x1 shift=f16/1x32x2x1 mean=? rstd=? ; plain=1
+layer_norm x=f16/2x32x2x12544/802816:2:1:64 axis=2,3 scale=f16/1x32x2x1 shift=f16/1x32x2x1 mean=? rstd=? ; plain=1 kind=cuda
 batch_norm x=bf16/128x8x14x14 scale=f32/1x8x1x1 shift=f32/1x8x1x1 running_mean=f32/1x8x1x1 running_var=f32/1x8x1x1 mean=? rstd=? new_mean=? new_var=? ; plain=1
 batch_norm x=bf16/128x32x7x7 scale=f32/1x32x1x1 shift=f32/1x32x1x1 mean=? rstd=? ; plain=1
 batch_norm x=f16/16x48x3x2 scale=f32/1x48x1x1 shift=f32/1x48x1x1 mean=? rstd=?
@@ -231,13 +231,13 @@ layer_norm x=f32/5x20004 scale=f32/1x20004 shift=f32/1x20004 mean=? rstd=? ; pla
 layer_norm x=bf16/3x65536 scale=bf16/1x65536 shift=bf16/1x65536 mean=? rstd=? ; plain=1
 rms_norm x=f32/4x32768 scale=f32/1x32768 rstd=? ; plain=1
 layer_norm x=f16/1x131072 ; plain=1
-rms_norm x=bf16/27x262152 scale=bf16/1x262152 ; plain=1
-layer_norm x=bf16/9x557072 scale=bf16/1x557072 shift=bf16/1x557072 mean=? rstd=? ; plain=1
+rms_norm x=bf16/27x262152 scale=bf16/1x262152 ; plain=1 kind=cuda
+layer_norm x=bf16/9x557072 scale=bf16/1x557072 shift=bf16/1x557072 mean=? rstd=? ; plain=1 kind=cuda
 
 # gradients of bands
 layer_norm_backward dy=bf16/2x8x8x3136/200704:8:1:64 x=bf16/2x8x8x3136/200704:8:1:64 axis=2,3 scale=bf16/1x8x8x1 mean=f32/2x8x1x1 rstd=f32/2x8x1x1 dscale=? dshift=? ; plain=1
 layer_norm_backward dy=f32/1x8x4x3001/96032:4:1:32 x=f32/1x8x4x3001/96032:4:1:32 axis=2,3 scale=f32/1x8x4x1 mean=f32/1x8x1x1 rstd=f32/1x8x1x1 dscale=? dshift=? ; plain=1
-layer_norm_backward dy=f16/2x32x2x12544/802816:2:1:64 x=f16/2x32x2x12544/802816:2:1:64 axis=2,3 scale=f16/1x32x2x1 mean=f32/2x32x1x1 rstd=f32/2x32x1x1 dscale=? dshift=? ; plain=1
+layer_norm_backward dy=f16/2x32x2x12544/802816:2:1:64 x=f16/2x32x2x12544/802816:2:1:64 axis=2,3 scale=f16/1x32x2x1 mean=f32/2x32x1x1 rstd=f32/2x32x1x1 dscale=? dshift=? ; plain=1 kind=cuda
 batch_norm_backward dy=bf16/128x8x14x14 x=bf16/128x8x14x14 scale=f32/1x8x1x1 mean=f32/1x8x1x1 rstd=f32/1x8x1x1 dscale=? dshift=? ; plain=1
 batch_norm_backward dy=bf16/128x32x7x7 x=bf16/128x32x7x7 scale=f32/1x32x1x1 mean=f32/1x32x1x1 rstd=f32/1x32x1x1 dscale=? ; plain=1
 
@@ -306,12 +306,12 @@ rms_norm_backward dy=f32/3x1 x=f32/3x1 scale=f32/1x1 rstd=f32/3x1 dscale=? ; fil
 layer_norm_backward dy=f32/3x1 x=f32/3x1 scale=f32/3x1 mean=f32/3x1 rstd=f32/3x1 dscale=? ; fill=near plain=1
 
 # more items than an H200 has blocks or teams of them: what takes turns is taken again
-layer_norm_backward dy=f32/41x2x32x856/54784:32:1:64 x=f32/41x2x32x856/54784:32:1:64 axis=2,3 scale=f32/1x2x32x1 mean=f32/41x2x1x1 rstd=f32/41x2x1x1 dscale=? dshift=? ; plain=1 fill=signed
+layer_norm_backward dy=f32/41x2x32x856/54784:32:1:64 x=f32/41x2x32x856/54784:32:1:64 axis=2,3 scale=f32/1x2x32x1 mean=f32/41x2x1x1 rstd=f32/41x2x1x1 dscale=? dshift=? ; plain=1 fill=signed kind=cuda
 layer_norm_backward dy=bf16/1200x8x8x5/320:8:1:64 x=bf16/1200x8x8x5/320:8:1:64 axis=2,3 scale=f32/1x8x8x1 mean=f32/1200x8x1x1 rstd=f32/1200x8x1x1 dscale=? dshift=? ; plain=1 fill=signed
 rms_norm_backward dy=f16/1200x16x5/80:1:16 x=f16/1200x16x5/80:1:16 axis=2 scale=f16/1x16x1 rstd=f32/1200x16x1 dscale=? ; plain=1 fill=signed
 
 # group norm, channels last: words of two groups, of one, of each element's
-layer_norm x=f32/3x32x10x700/224000:10:1:320 axis=2,3 scale=f32/1x32x10x1 shift=f32/1x32x10x1 mean=? rstd=? ; as=bf16 plain=1
+layer_norm x=f32/3x32x10x700/224000:10:1:320 axis=2,3 scale=f32/1x32x10x1 shift=f32/1x32x10x1 mean=? rstd=? ; as=bf16 plain=1 kind=cuda
 layer_norm x=bf16/5x32x16x196/100352:16:1:512 axis=2,3 scale=bf16/1x32x16x1 shift=bf16/1x32x16x1 mean=? rstd=? ; plain=1
 layer_norm x=f16/3x32x2x1801/115264:2:1:64 axis=2,3 scale=f32/1x32x2x1 ; plain=1
 layer_norm x=bf16/4x8x8x50/3200:8:1:64 axis=2,3 scale=bf16/1x8x8x1 mean=? rstd=? ; fill=signed:4,bits plain=1

@@ -147,7 +147,7 @@ pool_average_backward dy=f32/1x3x2x3x5 dx=f32/1x3x4x6x10 window=2 ; as=f16,bf16
 # planes in bands, windows every 1: one, two and three columns in the last cell; one row left; a plane of several bands; padding behind alone
 pool_average_backward dy=f32/3x5x17x16 dx=f32/3x5x17x16 window=3 stride=1 pad=1 ; as=bf16
 pool_max_backward dy=f32/1x2x13x8 x=f32/1x2x8x8 window=3 stride=1 pad=1:6,1:1 ; as=bf16
-pool_max_backward dy=f32/33x65x4x60 x=f32/33x65x4x60 window=3 stride=1 pad=1 ; plain=1 x.fill=special as=bf16
+pool_max_backward dy=f32/33x65x4x60 x=f32/33x65x4x60 window=3 stride=1 pad=1 ; plain=1 x.fill=special as=bf16 kind=cuda
 pool_max_backward dy=f32/1x16x7x8/nhwc x=f32/1x16x8x16/nhwc window=3 stride=2 pad=1:6,1:1 ; as=bf16
 pool_average_backward dy=f32/3x5x9x17 dx=f32/3x5x9x17 window=3 stride=1 pad=1 include_pad=0 ; as=bf16
 pool_average_backward dy=f32/7x5x2x13 dx=f32/7x5x2x13 window=3 stride=1 pad=1 include_pad=0 ; as=bf16,f16
