@@ -123,7 +123,8 @@ static double local_flops(const qn_graph_view *g, const qn_node *op)
 /* A multiply-add for each tap of each element that is sampled, or for each entry of theta at each point. */
 static double sampling_flops(const qn_graph_view *g, const qn_node *op)
 {
-  const qn_value *grid = role(g, op, op->op == QN_OP_AFFINE_GRID_BACKWARD ? "dy" : "grid"), *y = role(g, op, op->op == QN_OP_GRID_SAMPLE ? "y" : "dy");
+  const qn_value *grid = role(g, op, op->op == QN_OP_AFFINE_GRID_BACKWARD ? "dy" : "grid"),
+      *y = role(g, op, op->op == QN_OP_GRID_SAMPLE ? "y" : "dy");
   double d = (double)(grid->rank - 2);
   if (op->op == QN_OP_AFFINE_GRID || op->op == QN_OP_AFFINE_GRID_BACKWARD)
     return 2 * (d + 1) * elements(grid);

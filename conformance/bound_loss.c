@@ -301,7 +301,8 @@ static void ctc_backward(struct paths *p, struct qc_node *n)
         if (class_of(p, s) != c)
           continue;
         double a = p->to[t * p->states + s], b = p->from[t * p->states + s], part = exp(a + b - p->l);
-        double off = p->of_to[t * p->states + s] + p->of_from[t * p->states + s] + p->of_l + u * (8 + 2 * fabs(a) + 2 * fabs(b) + 4 * fabs(p->l));
+        double off = p->of_to[t * p->states + s] + p->of_from[t * p->states + s] + p->of_l + u
+            * (8 + 2 * fabs(a) + 2 * fabs(b) + 4 * fabs(p->l));
         inner += part > 0 ? part * expm1(off) : vanishing;
         share += part;
         states++;
@@ -316,7 +317,8 @@ static void ctc_backward(struct paths *p, struct qc_node *n)
 
 static void bound_ctc(struct qc_node *n, const struct qc_numerics *k)
 {
-  struct paths p = {.s = {.n = n, .x = qc_role(n, "x"), .labels = qc_role(n, "labels"), .u = qc_unit(n->compute), .inner = 1}, .a = n->attr};
+  struct paths p = {.s = {.n = n, .x = qc_role(n, "x"), .labels = qc_role(n, "labels"), .u = qc_unit(n->compute), .inner = 1},
+                    .a = n->attr};
   p.s.classes = p.s.x->q.dim[2];
   p.s.rows = p.s.x->q.dim[0] * p.s.x->q.dim[1];
   p.s.c = qc_sum_error(k, n->compute, (double)p.s.classes);

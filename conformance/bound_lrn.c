@@ -96,7 +96,8 @@ static bool unknown_share(const struct local *s, const struct middle *m, double 
 {
   double g = dy * m->f.y;
   bool vanishes = isinf(dy) && m->f.y > 0 && m->f.y - m->f.e < qc_least_normal(s->compute);
-  return m->unknown || vanishes || qc_overflows(s->compute, g) || qc_overflows(s->compute, g * x) || qc_overflows(s->compute, g * x / m->b.y);
+  return m->unknown || vanishes || qc_overflows(s->compute, g) || qc_overflows(s->compute, g * x) ||
+      qc_overflows(s->compute, g * x / m->b.y);
 }
 
 static void set(struct qc_value *v, int64_t i, double e, bool unknown)
@@ -113,8 +114,8 @@ static void forward(const struct local *s, struct qc_value *y, const struct qc_n
   }
 }
 
-static void backward(const struct local *s, const struct qc_value *dy, struct qc_value *dx, struct qc_value *dmeans, const struct qc_numerics *k,
-                     int64_t *place)
+static void backward(const struct local *s, const struct qc_value *dy, struct qc_value *dx, struct qc_value *dmeans,
+                     const struct qc_numerics *k, int64_t *place)
 {
   const struct qc_value *x = s->x;
   size_t n = (size_t)x->n + 1;

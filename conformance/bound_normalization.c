@@ -89,7 +89,8 @@ static void measured_statistics(const struct norm *s, uint64_t mask, int64_t gro
     size += fabs(x.y);
     inexact += x.e;
   }
-  *mean = centred ? (struct number){sum / (double)n, (c + 2 * s->u) * size / (double)n + inexact / (double)n + tiny} : (struct number){0, 0};
+  *mean = centred ? (struct number){sum / (double)n, (c + 2 * s->u) * size / (double)n + inexact / (double)n + tiny}
+      : (struct number){0, 0};
   for (int64_t j = 0; j < n; j++) {
     place(s->x, mask, group, j, index);
     struct number x = look(PART(s, x), index, 0);
@@ -100,7 +101,8 @@ static void measured_statistics(const struct norm *s, uint64_t mask, int64_t gro
   var->y = squares / (double)n;
   if (qc_overflows(s->n->compute, size))
     mean->e = INFINITY;
-  var->e = qc_overflows(s->n->compute, squares) ? INFINITY : (c + 4 * s->u) * (var->y + (centred ? size / (double)n * sqrt(var->y) : 0)) + mean->e * mean->e + spread / (double)n + tiny;
+  var->e = qc_overflows(s->n->compute, squares) ? INFINITY
+      : (c + 4 * s->u) * (var->y + (centred ? size / (double)n * sqrt(var->y) : 0)) + mean->e * mean->e + spread / (double)n + tiny;
 }
 
 static void forward_group(const struct norm *s, uint64_t mask, int64_t group, const struct qc_numerics *k)

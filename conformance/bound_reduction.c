@@ -191,7 +191,8 @@ void qc_bound_pooling(struct qc_problem *p, struct qc_node *n, const struct qc_n
     break;
   case QN_OP_POOL_LP:                   /* t = |x|/m, t^p, their sum, its root, times m */
     for (int64_t i = 0; i < n->out[0]->n; i++)
-      n->out[0]->e[i] = ((qc_sum_error(k, n->compute, taps) + power) / p_of(n) + power + 4 * u) * fabs(n->out[0]->y[i]) + 2 * qc_half_ulp(n->compute, 0);
+      n->out[0]->e[i] = ((qc_sum_error(k, n->compute, taps) + power) / p_of(n) + power + 4 * u) * fabs(n->out[0]->y[i]) + 2
+          * qc_half_ulp(n->compute, 0);
     add_picked_error(n);
     break;
   case QN_OP_POOL_LP_BACKWARD:

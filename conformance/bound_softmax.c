@@ -69,7 +69,8 @@ static void log_softmax_backward_row(const struct row *r)
   for (int64_t i = 0; i < r->n; i++) {
     double y = r->a[i * r->step], grow = exp(y), ey = expm1(r->ea[i * r->step]), *e = &r->e[i * r->step];
     bool lost = isfinite(y) && grow < qc_least_normal(r->compute) && isinf(sum);
-    bool grown = isfinite(y) && grow >= qc_overflow(r->compute) && !(grow * (fabs(sum) - inexact - r->c * magnitude) >= qc_overflow(r->compute));
+    bool grown = isfinite(y) && grow >= qc_overflow(r->compute) &&
+        !(grow * (fabs(sum) - inexact - r->c * magnitude) >= qc_overflow(r->compute));
     *e = 2 * r->u * fabs(r->y[i * r->step]) + r->eb[i * r->step] + (6 * fabs(sum) + 1) * r->t;
     if (grow > 0)
       *e += grow * inexact + grow * (r->u * (8 + fabs(y)) * fabs(sum) + r->c * magnitude) + grow * ey * (fabs(sum) + inexact);

@@ -41,7 +41,8 @@ static void set(struct qc_value *v, int64_t i, double e)
 
 struct moved { double by, e; };         /* of p; its error beside what p itself has */
 
-static struct moved by_sgd(const struct qc_node *n, struct qc_value *new_u, int64_t i, double u, double g, double eg, double velocity, double e, double rate)
+static struct moved by_sgd(const struct qc_node *n, struct qc_value *new_u, int64_t i, double u, double g, double eg, double velocity,
+                           double e, double rate)
 {
   const qn_sgd_rule *a = n->attr;
   double momentum = fabs(a->momentum), next = a->momentum * velocity + g;
@@ -60,7 +61,8 @@ static struct moved by_adam(const struct qc_node *n, int k, int64_t i, double u,
   struct qc_value *m = item(n, "m", k), *v = item(n, "v", k);
   double m1 = a->beta1 * m->y[i] + (1 - a->beta1) * g, v1 = a->beta2 * v->y[i] + (1 - a->beta2) * g * g;
   double em = a->beta1 * m->e[i] + (1 - a->beta1) * eg + 4 * u * (a->beta1 * fabs(m->y[i]) + (1 - a->beta1) * fabs(g));
-  double ev = a->beta2 * v->e[i] + (1 - a->beta2) * (2 * fabs(g) * eg + eg * eg) + 5 * u * (a->beta2 * fabs(v->y[i]) + (1 - a->beta2) * g * g);
+  double ev = a->beta2 * v->e[i] + (1 - a->beta2) * (2 * fabs(g) * eg + eg * eg) + 5 * u
+      * (a->beta2 * fabs(v->y[i]) + (1 - a->beta2) * g * g);
   double tiny = qc_half_ulp(n->compute, 0);       /* of each product that underflows */
   em += 2 * tiny, ev += 3 * tiny;
   set(item(n, "new_m", k), i, em);
@@ -96,7 +98,8 @@ static void step(struct qc_node *n)
       double g = grad->y[i] / scale + decay * p->y[i];
       double eg = grad->e[i] / fabs(scale) + 2 * u * fabs(grad->y[i] / scale) + fabs(decay) * p->e[i] + 2 * u * fabs(decay * p->y[i]);
       eg += qc_half_ulp(n->compute, 0);
-      struct moved m = sgd ? by_sgd(n, item(n, "new_velocity", k), i, u, g, eg, velocity ? velocity->y[i] : 0, velocity ? velocity->e[i] : 0, rate)
+      struct moved m = sgd
+          ? by_sgd(n, item(n, "new_velocity", k), i, u, g, eg, velocity ? velocity->y[i] : 0, velocity ? velocity->e[i] : 0, rate)
                            : by_adam(n, k, i, u, g, eg, rate, t, p->y[i]);
       double e = m.e == QC_ANY ? QC_ANY : p->e[i] + m.e + 2 * u * (fabs(p->y[i]) + fabs(m.by)) + qc_half_ulp(n->compute, 0);
       set(new_p, i, e);

@@ -127,7 +127,8 @@ static bool same_rows(const struct qc_problem *p, const struct qc_problem *one, 
   return same;
 }
 
-enum qc_rows qc_check_batch(const struct qc_engine *e, const char *math, const struct qc_problem *p, void *const *raw, char *why, size_t bytes)
+enum qc_rows qc_check_batch(const struct qc_engine *e, const char *math, const struct qc_problem *p, void *const *raw, char *why,
+                            size_t bytes)
 {
   const struct qc_node *n = &p->node[0];
   int dim[64 + 64];

@@ -30,7 +30,8 @@ struct qc_options {
   const char *model;                    /* NULL, or the device model that the backend is narrowed to */
   const char *cases;                    /* folder of .q files */
   uint64_t    seed;
-  int         tier, random, runs, kills;        /* runs: of what is deterministic; kills: an engine is retired after failing so many cases; 0: never */
+  /* runs: of what is deterministic; kills: an engine is retired after failing so many cases; 0: never */
+  int         tier, random, runs, kills;
   double      time_limit;               /* seconds for one case */
   bool        list, verbose;
 };
@@ -73,7 +74,8 @@ struct qc_value {
 #define QC_ANY (-1.0)
 
 int64_t qc_elements(const qn_value *q);         /* its elements */
-bool    qc_steps_apart(const qn_value *q);      /* each stride steps over all that the smaller ones reach: no two elements have one address */
+/* each stride steps over all that the smaller ones reach: no two elements have one address */
+bool    qc_steps_apart(const qn_value *q);
 /* Offset in elements of packed index i under q's strides. */
 int64_t qc_offset(const qn_value *q, int64_t i);
 
@@ -288,7 +290,8 @@ int  qc_check_adjoint(const struct qc_item *item);
  * one row, or what computes them refuses one. */
 enum qc_rows { QC_ROWS_SAME, QC_ROWS_DIFFER, QC_ROWS_UNSEEN };
 bool qc_has_rows(const struct qc_problem *p);   /* that the op treats as independent */
-enum qc_rows qc_check_batch(const struct qc_engine *e, const char *math, const struct qc_problem *p, void *const *raw, char *why, size_t bytes);
+enum qc_rows qc_check_batch(const struct qc_engine *e, const char *math, const struct qc_problem *p, void *const *raw, char *why,
+                            size_t bytes);
 bool qc_rows_apart(const struct qc_problem *p);
 #define QC_RUNGS_MATH "f32"
 /* check_rungs.c: what `deterministic` promises holds for the planner's own choice. */

@@ -12,7 +12,8 @@ static const char *worker;
 enum { KEY_CASE = 1000, KEY_SEED, KEY_TIER, KEY_LIST, KEY_RANDOM, KEY_RUNS, KEY_TIME, KEY_CASES, KEY_MODEL, KEY_KILLS, KEY_WORKER };
 
 static const struct argp_option options[] = {
-  {"backend", 'b', "NAME,...", 0, "backends to judge, each in a process of its own (default: QUERN_BACKEND, else all that have a device here)", 0},
+  {"backend", 'b', "NAME,...", 0,
+   "backends to judge, each in a process of its own (default: QUERN_BACKEND, else all that have a device here)", 0},
   {"engine", 'e', "ENGINE", 0, "only this one: [OP/]NAME[:VARIANT]", 0},
   {"filter", 'f', "TEXT", 0, "only items whose \"file:line problem\" holds TEXT, or matches it as a glob", 0},
   {"case", KEY_CASE, "LINE", 0, "only this problem, with its settings after ';'", 0},

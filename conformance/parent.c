@@ -266,8 +266,8 @@ static void report_engines(struct session *s)
     compared += (s->compared[i] & QN_TRAIT_PORTABLE) != 0;
   }
   if (portable > compared)
-    qc_tap_comment("engines that claim to be portable: %d, of which compared: %d; for others no second model of device is at hand", portable,
-                   compared);
+    qc_tap_comment("engines that claim to be portable: %d, of which compared: %d; for others no second model of device is at hand",
+                   portable, compared);
 }
 
 int qc_parent_main(char **backends, int n, char **argv)
@@ -284,7 +284,8 @@ int qc_parent_main(char **backends, int n, char **argv)
     return 0;
   if (!points) {
     fprintf(stderr, "quern-conform: no case is left to run%s%s%s%s%s\n", qc_opt.filter ? ": --filter leaves those that hold " : "",
-            qc_opt.filter ? qc_opt.filter : "", qc_opt.engine ? qc_opt.filter ? ", --engine those of an op that " : ": --engine leaves those of an op that " : "",
+            qc_opt.filter ? qc_opt.filter : "",
+            qc_opt.engine ? qc_opt.filter ? ", --engine those of an op that " : ": --engine leaves those of an op that " : "",
             qc_opt.engine ? qc_opt.engine : "", qc_opt.engine ? " is for" : "");
     return 2;
   }

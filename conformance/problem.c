@@ -83,7 +83,8 @@ struct qc_problem *qc_problem_make(const char *lines, char *why, size_t bytes)
   }
   const qn_graph_view *view = qn_graph_inspect(graph);
   if (view->n_pointers > QC_MAX_POINTERS || view->n_ops > QC_MAX_OPS) {
-    snprintf(why, bytes, "%u tensors and %u ops; the suite has room for %d and %d", view->n_pointers, view->n_ops, QC_MAX_POINTERS, QC_MAX_OPS);
+    snprintf(why, bytes, "%u tensors and %u ops; the suite has room for %d and %d", view->n_pointers, view->n_ops, QC_MAX_POINTERS,
+             QC_MAX_OPS);
     qn_graph_destroy(graph);
     return NULL;
   }

@@ -222,8 +222,9 @@ static char *chance(struct qc_dice *d)
 
 void qc_random_cases(struct qc_list *list, int n, uint64_t seed)
 {
-  static char *(*const makers[])(struct qc_dice *) = {matmul, conv, conv, pool, along_axis, chance, pointwise, pointwise, qc_random_graph, qc_random_graph,
-                                                     qc_random_family, qc_random_family, qc_random_family, qc_random_family};
+  static char *(*const makers[])(struct qc_dice *) = {matmul, conv, conv, pool, along_axis, chance, pointwise, pointwise, qc_random_graph,
+                                                      qc_random_graph, qc_random_family, qc_random_family, qc_random_family,
+                                                      qc_random_family};
   struct qc_dice d = {seed, 0};
   int made = 0, refused = 0;
   while (made < n && refused <= n + 10) {

@@ -133,8 +133,8 @@ static void local(struct line *l)
   tensor(l, "x", l->dtype, rank, x);
   if (means)
     tensor(l, "means", l->dtype, rank, x);
-  put(l, "%s size=%d alpha=%s beta=%s k=%s region=%s", means && back && roll(l, 2) ? " dmeans=?" : "", 1 + roll(l, within ? 3 : 8), roll(l, 2) ? "0.5" : "2",
-      roll(l, 2) ? "0.75" : "0.5", roll(l, 2) ? "1" : "2", within ? "within" : "across");
+  put(l, "%s size=%d alpha=%s beta=%s k=%s region=%s", means && back && roll(l, 2) ? " dmeans=?" : "", 1 + roll(l, within ? 3 : 8),
+      roll(l, 2) ? "0.5" : "2", roll(l, 2) ? "0.75" : "0.5", roll(l, 2) ? "1" : "2", within ? "within" : "across");
 }
 
 /* ---- losses ------------------------------------------------------------------------------- */
@@ -175,7 +175,8 @@ static void ctc(struct line *l)
   bool back = roll(l, 2);
   int reduction = roll(l, 3);
   int64_t frames = 1 + roll(l, 40), samples = 1 + roll(l, 5), classes = 1 + extent(l, 2), longest = roll(l, 12);
-  int64_t x[3] = {frames, samples, classes}, labels[2] = {samples, longest}, lse[3] = {frames, samples, 1}, loss[1] = {reduction ? 1 : samples};
+  int64_t x[3] = {frames, samples, classes}, labels[2] = {samples, longest}, lse[3] = {frames, samples, 1},
+      loss[1] = {reduction ? 1 : samples};
   put(l, back ? "ctc_loss_backward" : "ctc_loss");
   if (back)
     tensor(l, "dy", l->exact, 1, loss);
@@ -308,7 +309,8 @@ static void one_hot(struct line *l)
   extents(l, rank, at);
   put(l, "one_hot");
   tensor(l, "indices", roll(l, 2) ? "i32" : "i64", rank, at);
-  put(l, " axis=%d depth=%lld%s ; labels=-1..%lld", roll(l, rank + 1), (long long)depth, roll(l, 2) ? " on=0.5 off=-2" : "", (long long)depth);
+  put(l, " axis=%d depth=%lld%s ; labels=-1..%lld", roll(l, rank + 1), (long long)depth, roll(l, 2) ? " on=0.5 off=-2" : "",
+      (long long)depth);
 }
 
 static void lines_along(struct line *l)
@@ -462,8 +464,8 @@ static void stepped(struct line *l)
 
 char *qc_random_family(struct qc_dice *dice)
 {
-  static void (*const makers[])(struct line *) = {norm, norm, norm, local, cross_entropy, ctc, resized, resized, pool_lp, sampled, indexed, one_hot,
-                                                  lines_along, padded, moved, quantized, stepped};
+  static void (*const makers[])(struct line *) = {norm, norm, norm, local, cross_entropy, ctc, resized, resized, pool_lp, sampled, indexed,
+                                                  one_hot, lines_along, padded, moved, quantized, stepped};
   struct line l = {.dice = dice, .dtype = qc_random_float(dice)};
   l.exact = strcmp(l.dtype, "f64") ? "f32" : "f64";
   makers[roll(&l, sizeof makers / sizeof *makers)](&l);

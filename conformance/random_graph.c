@@ -21,7 +21,8 @@ struct value {
   char name[8], text[96];               /* text: of its op; empty: an input */
   bool whole;                           /* of the shape itself, not of a row, not reduced */
   bool elementwise;
-  bool normal;                          /* made of a norm, or of one value twice: it cancels, and no bound of its sums and norms excludes anything */
+  /* made of a norm, or of one value twice: it cancels, and no bound of its sums and norms excludes anything */
+  bool normal;
   int  a, b;                            /* read by its op; -1: none */
   bool in_turn;                         /* b is read where the result is written */
   int  last;                            /* the last op that reads it; -1: none */
@@ -79,7 +80,8 @@ static void contraction(struct graph *g, struct value *v, const char *a)
   v->normal = false;
   v->b = g->shape->addend && roll(g, 3) == 0 ? pick(g, true) : -1;
   v->in_turn = true;
-  snprintf(v->text, sizeof v->text, "%s%s%s%s", g->shape->contraction, a, v->b < 0 ? "" : g->shape->addend, v->b < 0 ? "" : g->v[v->b].name);
+  snprintf(v->text, sizeof v->text, "%s%s%s%s", g->shape->contraction, a, v->b < 0 ? "" : g->shape->addend,
+           v->b < 0 ? "" : g->v[v->b].name);
 }
 
 static void norm(struct graph *g, struct value *v, const char *a)

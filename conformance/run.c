@@ -271,7 +271,8 @@ static void run_plan(struct trial *t, bool first_fill)
   bool recorded = first_fill && !qc_w.cpu;
   if (!t->failed && execute(t, QC_AT_START, recorded, t->seed + 23, two)) {
     if (t->traits & QN_TRAIT_DETERMINISTIC)
-      compare_bits(t, one, two, recorded ? "its replay gives other bits, or not all of its output is written" : "not deterministic, or not all of its output written");
+      compare_bits(t, one, two, recorded ? "its replay gives other bits, or not all of its output is written"
+                   : "not deterministic, or not all of its output written");
     else
       judge(t, two, recorded ? ", in the replay" : ", in the second run");
   }

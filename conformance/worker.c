@@ -167,7 +167,8 @@ int qc_worker_main(int first, int skip_engines)
   qc_w.cpu = !strcmp(qc_w.table->device_kind, "cpu");
   qc_engines_list();
   if (qc_opt.engine && !qc_w.n_engines) {
-    printf("B backend %s has no engine '%s'; quern-info lists them, those of a family under its name, as pointwise/direct\n", qc_w.backend, qc_opt.engine);
+    printf("B backend %s has no engine '%s'; quern-info lists them, those of a family under its name, as pointwise/direct\n", qc_w.backend,
+           qc_opt.engine);
     return 0;
   }
   qc_cases_load(&list);

@@ -73,7 +73,8 @@ static qn_status sound(qn_prepared *a, uint32_t offered)
     snprintf(seen, sizeof seen, "%u of %u ops taken", a->n_ops, offered);
     forbid(&a->refusal, "a defect of the engine: it took more than it was offered", seen, "");
   } else if (a->workspace > MOST_BYTES || a->counters > MOST_BYTES) {
-    snprintf(seen, sizeof seen, "workspace of %llu bytes, counters of %llu", (unsigned long long)a->workspace, (unsigned long long)a->counters);
+    snprintf(seen, sizeof seen, "workspace of %llu bytes, counters of %llu", (unsigned long long)a->workspace,
+             (unsigned long long)a->counters);
     forbid(&a->refusal, "a defect of the engine: it wants more memory than there can be", seen, "");
   } else if (a->class_ > QN_CLASS_HOST || a->math > QN_MATH_FAST) {
     snprintf(seen, sizeof seen, "class %u, math %u", (unsigned)a->class_, (unsigned)a->math);
@@ -322,7 +323,8 @@ static bool take_remembered(const qn__asker *who, const qn_request *request, con
   if (bar) *bar = 0;
   for (int i = 0; i < n; i++) {
     candidate *c = order[i];
-    if (strcmp(c->backend->name, choice.name) || strcmp(c->row->name, slash + 1) || strcmp(c->backend->table->version, choice.version)) continue;
+    if (strcmp(c->backend->name, choice.name) || strcmp(c->row->name, slash + 1) || strcmp(c->backend->table->version, choice.version))
+      continue;
     const char *variant = colon ? variant_of(c, colon + 1) : NULL;
     if (colon && !variant) return false;
     if (variant || ops) {

@@ -135,7 +135,8 @@ qn_status qn_context_set(qn_context *ctx, const char *key, const char *value)
     return qn__fail(QN_BAD_ARGUMENT, "%s: is settled when a context is made; make another", key);
   if ((status = qn__settings_init(&s))) return status;
   for (int k = 0; k < QN_SET_COUNT && !status; k++)
-    if (ctx->settings.origin[k] == QN_FROM_CONTEXT && k != i) status = qn__settings_set(&s, qn__setting_key(k), ctx->settings.text[k], QN_FROM_CONTEXT);
+    if (ctx->settings.origin[k] == QN_FROM_CONTEXT && k != i)
+      status = qn__settings_set(&s, qn__setting_key(k), ctx->settings.text[k], QN_FROM_CONTEXT);
   if (!status) status = qn__settings_set(&s, key, value, QN_FROM_CONTEXT);
   if (!status) status = qn__terms_intern(ctx->dev, &s, ctx->backend, ctx->n_backends, &terms);
   if (status) {

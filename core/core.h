@@ -78,8 +78,8 @@ qn_status qn__graph_of_op(const qn_op *op, qn_graph **graph_p);   /* one op, che
 
 /* ---- settings.c: the environment and the options of a context ------------------------------ */
 
-enum { QN_SET_BACKEND, QN_SET_DEVICE, QN_SET_DEVICE_MODEL, QN_SET_PLUGIN_PATH, QN_SET_ENGINE, QN_SET_TUNE, QN_SET_TUNE_CACHE, QN_SET_DETERMINISTIC,
-       QN_SET_MATH, QN_SET_THREADS, QN_SET_WORKSPACE_LIMIT, QN_SET_FALLBACK, QN_SET_LOG, QN_SET_TRACE, QN_SET_COUNT };
+enum { QN_SET_BACKEND, QN_SET_DEVICE, QN_SET_DEVICE_MODEL, QN_SET_PLUGIN_PATH, QN_SET_ENGINE, QN_SET_TUNE, QN_SET_TUNE_CACHE,
+       QN_SET_DETERMINISTIC, QN_SET_MATH, QN_SET_THREADS, QN_SET_WORKSPACE_LIMIT, QN_SET_FALLBACK, QN_SET_LOG, QN_SET_TRACE, QN_SET_COUNT };
 enum { QN_TUNE_OFF, QN_TUNE_CACHED, QN_TUNE_MEASURE };
 enum { QN_FROM_DEFAULT, QN_FROM_ENVIRONMENT, QN_FROM_CONTEXT };
 
@@ -316,7 +316,8 @@ struct qn_context {
 };
 extern atomic_int qn__generation;
 qn_status qn__context_ready(struct qn_context *ctx, const qn_plan *p);    /* grows arena, opens instances: never under capture */
-qn_status qn__context_instance(struct qn_context *ctx, const qn__backend *b, void **instance);   /* opened now if not yet; NULL: it has none */
+/* opened now if not yet; NULL: it has none */
+qn_status qn__context_instance(struct qn_context *ctx, const qn__backend *b, void **instance);
 qn_status qn__context_room(void **block, uint64_t *have, uint64_t need);  /* host memory of at least that size, its contents lost */
 bool      qn__context_capturing(struct qn_context *ctx);
 void      qn__context_forget(struct qn_context *ctx);                     /* its table of plans */
@@ -330,7 +331,8 @@ void      qn__trace_free(qn_plan *p);
 
 /* ---- tune.c: remembered and fresh measurements -------------------------------------------------- */
 
-typedef struct qn__choice { char name[192], version[64]; double ns; } qn__choice;   /* "backend/engine[:variant][|ops offered]", the backend's */
+/* "backend/engine[:variant][|ops offered]", the backend's */
+typedef struct qn__choice { char name[192], version[64]; double ns; } qn__choice;
 /* What the tune cache says of a request; false: nothing. */
 bool qn__tune_lookup(const qn__asker *who, const qn_request *request, bool pinned, qn__choice *out);
 /* What was chosen for a request: it is that of the part, or the part was offered fewer of its ops. */

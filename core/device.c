@@ -292,7 +292,8 @@ static qn_status check_pin(const qn__terms *t, const qn__pin *pin, bool *keep)
     qn__log(QN_LOG_INFO, "QUERN_ENGINE: %s of %s is another device's; a context on \"%s\" goes without", pin->engine, op,
             t->backend[0]->table->device_kind);
   else if (!*keep && variants.s)
-    status = qn__fail(QN_BAD_ARGUMENT, "%s: %s has no variant \"%s\" of %s here; known are %s", key, op, pin->variant, pin->engine, variants.s);
+    status = qn__fail(QN_BAD_ARGUMENT, "%s: %s has no variant \"%s\" of %s here; known are %s", key, op, pin->variant, pin->engine,
+                      variants.s);
   else if (!*keep)
     status = qn__fail(QN_BAD_ARGUMENT, "%s: %s has no engine \"%s%s%s%s%s\" here; known are %s%s", key, op,
       pin->backend ? pin->backend : "", pin->backend ? "/" : "", pin->engine, pin->variant ? ":" : "",

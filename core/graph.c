@@ -443,7 +443,8 @@ static qn_status argument(const qn_op_info *op, const char *name, const qn_tenso
   if (t->flags & QN_HOST) v->align = (uint32_t)qn_dtype_bytes(t->dtype);      /* the next call's may lie anywhere */
   if (t->flags & QN_HOST && t->rank == 0) {
     *literal = qn_load_f64(t->data, t->dtype);
-    if (t->dtype == QN_I64 && *literal == 0x1p63) *literal = 0x1.fffffffffffffp62;    /* rounded up past i64: lines could not be read back */
+    /* rounded up past i64: lines could not be read back */
+    if (t->dtype == QN_I64 && *literal == 0x1p63) *literal = 0x1.fffffffffffffp62;
   }
   return QN_OK;
 }

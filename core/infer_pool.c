@@ -49,7 +49,8 @@ qn_status qn__infer_sized(const qn__problem *p)
   qn_status status;
   for (int i = 2; i < rank; i++) {
     int64_t *size = &a->size[i - 2];
-    if (*size == 0 && small->rank < 0) return qn__refuse(p, "size", "entry %d is 0 and y is not given; one of them tells how many places y has", i - 2);
+    if (*size == 0 && small->rank < 0)
+      return qn__refuse(p, "size", "entry %d is 0 and y is not given; one of them tells how many places y has", i - 2);
     if (*size == 0) *size = small->dim[i];
     if (backward && *size != in->dim[i])
       return qn__refuse(p, "size", "entry %d is %lld; dy's dim %d is %lld", i - 2, (long long)*size, i, (long long)in->dim[i]);

@@ -12,7 +12,8 @@ static qn_status complete_blocks(const qn__problem *p, const qn_value *x, const 
     int64_t dim = x->dim[i], scales = !scale ? -1 : scale->rank ? scale->dim[i] : 1;
     if (!block[i] && scales > 1) {
       if (dim % scales)
-        return qn__refuse(p, "block", "must be given: %lld scales along dim %d do not divide x's %lld", (long long)scales, i, (long long)dim);
+        return qn__refuse(p, "block", "must be given: %lld scales along dim %d do not divide x's %lld", (long long)scales, i,
+                          (long long)dim);
       block[i] = dim / scales;
     }
     if (dim == 0 && (block[i] || scales == 0)) block[i] = 1;

@@ -21,7 +21,8 @@ static qn_status infer_affine(const qn__problem *p)
   int d = backward ? in->rank - 2 : (int)in->dim[1];
   const char *name = qn__role_name(p, 0);
   if (backward ? in->rank < 4 || in->rank > 5 || in->dim[in->rank - 1] != d : in->rank != 3 || d < 2 || d > 3 || in->dim[2] != d + 1)
-    return qn__refuse(p, name, "dims are %s; must be %s", qn__dims(in).s, backward ? "Nx...x2 of rank 4, or Nx...x3 of rank 5" : "Nx2x3 or Nx3x4");
+    return qn__refuse(p, name, "dims are %s; must be %s", qn__dims(in).s,
+                      backward ? "Nx...x2 of rank 4, or Nx...x3 of rank 5" : "Nx2x3 or Nx3x4");
   qn_status status = qn__dtype_in(p, 1, qn__kin(in->dtype));
   if (status) return status;
   if (backward) return qn__settle(p, 1, in->dtype, 3, (const int64_t[]){ in->dim[0], d, d + 1 });
@@ -41,12 +42,14 @@ static qn_status check_image(const qn__problem *p, uint32_t role)
 qn_status qn__infer_sampling(const qn__problem *p)
 {
   if (p->op->kind == QN_OP_AFFINE_GRID || p->op->kind == QN_OP_AFFINE_GRID_BACKWARD) return infer_affine(p);
-  enum { X = QN_ROLE_GRID_SAMPLE_BACKWARD_GRID_X, DGRID = QN_ROLE_GRID_SAMPLE_BACKWARD_GRID_DGRID, DX = QN_ROLE_GRID_SAMPLE_BACKWARD_DATA_DX };
+  enum { X = QN_ROLE_GRID_SAMPLE_BACKWARD_GRID_X, DGRID = QN_ROLE_GRID_SAMPLE_BACKWARD_GRID_DGRID,
+         DX = QN_ROLE_GRID_SAMPLE_BACKWARD_DATA_DX };
   bool by_grid = p->op->kind == QN_OP_GRID_SAMPLE_BACKWARD_GRID, forward = p->op->kind == QN_OP_GRID_SAMPLE;
   uint32_t grid_role = by_grid ? QN_ROLE_GRID_SAMPLE_BACKWARD_GRID_GRID : 1;
   const qn_value *in = qn__arg(p, 0), *grid = qn__arg(p, grid_role);
   int rank = in->rank;
-  if (rank < 4 || rank > 5) return qn__refuse(p, qn__role_name(p, 0), "rank is %d; must be 4 or 5: batch, channels and 2 or 3 spatial dims", rank);
+  if (rank < 4 || rank > 5)
+    return qn__refuse(p, qn__role_name(p, 0), "rank is %d; must be 4 or 5: batch, channels and 2 or 3 spatial dims", rank);
   qn_status status = qn__dtype_in(p, grid_role, qn__kin(in->dtype));
   if (!status) status = settle_ends(p, grid_role, rank, in->dim[0], rank - 1, rank - 2, grid->dtype);
   for (uint32_t r = 1; r < p->op->n_roles && !status; r++)

@@ -48,7 +48,8 @@ qn_status qn__check_padding(const qn__problem *p, int rank, const int64_t *x_dim
     if (most && a->mode == QN_PAD_REFLECT && most >= x_dim[i])
       return qn__refuse(p, "pad", "entry %d is %lld; a reflection of x's dim of %lld reaches %lld at most", i, (long long)most,
                         (long long)x_dim[i], (long long)(x_dim[i] > 0 ? x_dim[i] - 1 : 0));
-    if (most && x_dim[i] == 0) return qn__refuse(p, "pad", "entry %d is %lld; x's dim is 0, which has no edge to repeat", i, (long long)most);
+    if (most && x_dim[i] == 0)
+      return qn__refuse(p, "pad", "entry %d is %lld; x's dim is 0, which has no edge to repeat", i, (long long)most);
   }
   return QN_OK;
 }

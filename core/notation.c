@@ -262,7 +262,9 @@ static qn_status read_attribute(const qn__parser *s, const qn_attr_info *a, qn__
     }
     n++;
     if (p == end) break;
-    if (*p != ',') return qn__syntax(s, p, "%s: \"%s\" cannot follow; values are joined by \",\"", a->name, qn__show((qn__span){ p, (size_t)(end - p) }).s);
+    if (*p != ',')
+      return qn__syntax(s, p, "%s: \"%s\" cannot follow; values are joined by \",\"", a->name,
+                        qn__show((qn__span){ p, (size_t)(end - p) }).s);
   }
   if (a->type == QN_ATTR_AXES) {
     memcpy(attr + a->offset, &mask, sizeof mask);
@@ -451,7 +453,8 @@ static qn_status read_assignment(qn__parser *s, qn__span name, bool out)
   if (s->p < s->end && *s->p == '=') {
     s->p++;
     if (!qn__is_name(name.s, name.n))
-      return qn__syntax(s, name.s, "\"%s\" is no name: a letter or _, then letters, digits and _, and no dtype or keyword", qn__show(name).s);
+      return qn__syntax(s, name.s, "\"%s\" is no name: a letter or _, then letters, digits and _, and no dtype or keyword",
+                        qn__show(name).s);
     if (find_name(s, name) >= 0) return qn__syntax(s, name.s, "\"%s\" is taken", qn__show(name).s);
     qn__skip_space(s);
     qn__span word = qn__read_word(s);

@@ -13,7 +13,8 @@
 #include <string.h>
 
 enum { UNPLANNED = -1, NOTHING_TO_DO = -2 };
-enum { MOST_OFFERED = 1024 };             /* ops, to an engine: far more than any takes; else long graphs were planned in the square of them */
+/* ops, to an engine: far more than any takes; else long graphs were planned in the square of them */
+enum { MOST_OFFERED = 1024 };
 
 typedef struct planner {
   const qn__asker *who;
@@ -219,7 +220,8 @@ static void pull(planner *p, int32_t user, bool before)
       continue;
     }
     const int32_t e = p->pred[p->at[depth]++];
-    if (!pullable(p, e, u, before, depth) || (before ? feeds(p, e, p->list[0]) : feeds_follower(p, e) || (u == user && feeds(p, e, u) > 1))) continue;
+    if (!pullable(p, e, u, before, depth) || (before ? feeds(p, e, p->list[0]) : feeds_follower(p, e) || (u == user && feeds(p, e, u) > 1)))
+      continue;
     if (!before) take(p, e);
     p->path[++depth] = e;
     p->at[depth] = p->pred_first[e];

@@ -70,7 +70,8 @@ static qn_status index_engines(qn__backend *b)
     memcpy(row, qn_backend_engine(t, i), size);
     if (!row->name || !row->prepare || !row->run)
       return qn__fail(QN_NO_BACKEND, "%s: row %d of its engines lacks a name, prepare or run", b->path, i);
-    if (!is_word(row->name)) return qn__fail(QN_NO_BACKEND, "%s: the name of row %d of its engines has over 63 bytes, or control characters", b->path, i);
+    if (!is_word(row->name))
+      return qn__fail(QN_NO_BACKEND, "%s: the name of row %d of its engines has over 63 bytes, or control characters", b->path, i);
     b->n_engines++;
   }
   for (int pass = 0; pass < 2; pass++) {
@@ -126,7 +127,8 @@ static qn_status adopt_device(qn__backend *b, const qn_device_ops *theirs)
   b->device = d;
   if (!d->count || !d->describe || !d->alloc || !d->free || !d->copy || !d->fill || !d->event_create || !d->event_destroy ||
       !d->event_record || !d->event_elapsed)
-    return qn__fail(QN_NO_BACKEND, "%s: its device table lacks count, describe, alloc, free, copy, fill or one of the events' four", b->path);
+    return qn__fail(QN_NO_BACKEND, "%s: its device table lacks count, describe, alloc, free, copy, fill or one of the events' four",
+                    b->path);
   int streams = !!d->stream_create + !!d->stream_destroy + !!d->stream_synchronize + !!d->stream_wait;
   int captures = !!d->capture_begin + !!d->capture_end + !!d->recording_launch + !!d->recording_destroy + !!d->capturing;
   if (!d->enter != !d->leave || streams % 4 || captures % 5 || !d->alloc_host != !d->free_host || !d->models != !d->describe_model)

@@ -106,7 +106,8 @@ qn_status qn__request_graph(const qn_request *r, uint32_t from, const double *kn
   }
   view.n_pointers = view.n_ins;
   for (int32_t v = 0; v < n; v++)
-    if (made_here(r, &value[v], from) && (value[v].flags & QN_VALUE_ESCAPE || value[v].last_user < (int32_t)from || value[v].last_user >= (int32_t)r->n_ops))
+    if (made_here(r, &value[v], from) &&
+        (value[v].flags & QN_VALUE_ESCAPE || value[v].last_user < (int32_t)from || value[v].last_user >= (int32_t)r->n_ops))
       pointer[view.n_pointers++] = v;
   qn_status status = qn_graph_make(&view, out);
   qn__free(block);

@@ -144,7 +144,8 @@ static inline bool is_at_home(const qn_context *ctx, const qn_plan *p)
 
 static inline bool is_ready(const qn_context *ctx, const qn_plan *p)
 {
-  return is_at_home(ctx, p) && p->workspace <= ctx->workspace_bytes && p->counters <= ctx->counters_bytes && !(p->counters && ctx->counters_unclean);
+  return is_at_home(ctx, p) && p->workspace <= ctx->workspace_bytes && p->counters <= ctx->counters_bytes &&
+      !(p->counters && ctx->counters_unclean);
 }
 
 static qn_status check_call(const qn_context *ctx, const qn_plan *plan, void *const pointers[])
@@ -214,7 +215,8 @@ static uint32_t scalar_class(const qn_tensor *t)
 static inline bool add_tensor(words *k, const qn_tensor *t)
 {
   uint32_t rank = (uint32_t)t->rank;
-  if (UNLIKELY(rank > QN_MAX_RANK || t->dtype >= QN_DTYPE_COUNT || k->n + 1 + 2 * QN_MAX_RANK > k->most || k->n_ptr == k->most_ptr)) return false;
+  if (UNLIKELY(rank > QN_MAX_RANK || t->dtype >= QN_DTYPE_COUNT || k->n + 1 + 2 * QN_MAX_RANK > k->most || k->n_ptr == k->most_ptr))
+    return false;
   if (UNLIKELY(t->flags & QN_HOST && !t->data)) return false;
   uint64_t *w = k->w + k->n;
   uint64_t what = UNLIKELY(t->flags & QN_HOST) ? 32 + scalar_class(t) : qn__alignment(t->data);
@@ -370,7 +372,8 @@ static qn_status bad_call(const qn_context *ctx, const qn_op *op, const qn_op_in
   if (!op) return qn__fail(QN_BAD_ARGUMENT, "op: is NULL");
   if (!info) return qn__fail(QN_BAD_ARGUMENT, "op.kind: %u is no op", op->kind);
   if (op->n_args != info->n_roles || !op->arg)
-    return qn__fail(QN_BAD_ARGUMENT, "op.n_args: is %u; %s has %u roles, each of which needs its entry", op->n_args, info->name, info->n_roles);
+    return qn__fail(QN_BAD_ARGUMENT, "op.n_args: is %u; %s has %u roles, each of which needs its entry", op->n_args, info->name,
+                    info->n_roles);
   return QN_OK;
 }
 

@@ -202,11 +202,14 @@ static const struct setting {
     "strict (the bound of a plain sum), f32 (adds Winograd, FFT, 3xTF32), tf32, fast (adds reduced accumulation, finite data only)" },
   [QN_SET_THREADS] = { "threads", "QUERN_THREADS", "", parse_threads,
     "threads of a CPU context; unset or empty: what OpenMP would use, 1 inside a parallel region" },
-  [QN_SET_WORKSPACE_LIMIT] = { "workspace_limit", "QUERN_WORKSPACE_LIMIT", "", parse_bytes, "bytes, with K, M or G; unset or empty: no limit" },
+  [QN_SET_WORKSPACE_LIMIT] = { "workspace_limit", "QUERN_WORKSPACE_LIMIT", "", parse_bytes,
+                               "bytes, with K, M or G; unset or empty: no limit" },
   [QN_SET_FALLBACK] = { "fallback", "QUERN_FALLBACK", "none", parse_fallback,
     "none; host: an op that no engine of the device has runs on the CPU, with copies, and is logged" },
-  [QN_SET_LOG] = { "log", "QUERN_LOG", "warn", parse_log, "error, warn, info, debug; to stderr; of the whole process, so a context's option changes it for all" },
-  [QN_SET_TRACE] = { "trace", "QUERN_TRACE", "", parse_text, "file that gets every plan's problem when it first runs, for quern-bench to replay" },
+  [QN_SET_LOG] = { "log", "QUERN_LOG", "warn", parse_log,
+                   "error, warn, info, debug; to stderr; of the whole process, so a context's option changes it for all" },
+  [QN_SET_TRACE] = { "trace", "QUERN_TRACE", "", parse_text,
+                     "file that gets every plan's problem when it first runs, for quern-bench to replay" },
 };
 
 const char *qn__setting_key(int i) { return table[i].key; }

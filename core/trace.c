@@ -34,7 +34,8 @@ static void write_plan(const trace *t)
   char *text = qn__alloc(length + 4);
   int file = open(t->path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0 || !text)
-    qn__log(QN_LOG_WARN, "trace: %s: %s", t->path, file >= 0 ? "no memory" : errno == ELOOP ? "is a symbolic link, which is not followed" : strerror(errno));
+    qn__log(QN_LOG_WARN, "trace: %s: %s", t->path,
+            file >= 0 ? "no memory" : errno == ELOOP ? "is a symbolic link, which is not followed" : strerror(errno));
   else {
     qn_graph_print(t->plan->graph, text, length + 1);
     strcpy(text + length, length && text[length - 1] == '\n' ? "\n" : "\n\n");

@@ -246,7 +246,8 @@ static char *key_of(const qn__asker *who, const qn_request *request, bool pinned
 {
   const qn_demands *d = &who->terms->demands;
   qn_text t = {0};
-  qn__text_add(&t, "%s\td%u,m%u,w%llu,t%d", who->device->model, d->determinism, d->math, (unsigned long long)d->workspace_limit, d->threads);
+  qn__text_add(&t, "%s\td%u,m%u,w%llu,t%d", who->device->model, d->determinism, d->math, (unsigned long long)d->workspace_limit,
+               d->threads);
   for (int i = 0; i < who->terms->n_backends; i++) qn__text_add(&t, ",%s", who->terms->backend[i]->name);
   if (pinned) qn__text_add(&t, ",engine=%s", who->terms->settings.text[QN_SET_ENGINE]);
   qn__text_add(&t, "\t");

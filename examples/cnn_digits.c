@@ -58,7 +58,8 @@ static const char *const gradient_name[N_PARAMETERS] = { "dw1", "db1", "ds1", "d
 
 enum { PICTURE, FORWARD, LOSS, BACKWARD, UPDATE, LOOK, CLASSIFY, N_PLANS };
 static const char *const plan_name[N_PLANS] = { "picture", "forward", "loss", "backward", "update", "look", "classify" };
-static const char *const plan_text[N_PLANS] = { picture_text, forward_text, loss_text, backward_text, update_text, look_text, classify_text };
+static const char *const plan_text[N_PLANS] = { picture_text, forward_text, loss_text, backward_text, update_text, look_text,
+                                                classify_text };
 
 enum { MAX_TENSORS = 80, MAX_POINTERS = 40 };
 typedef struct tensor { const char *name; char *at; int owned; } tensor;

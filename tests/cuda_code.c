@@ -111,7 +111,8 @@ static void read_elf(image *m, const uint8_t *file)
     else if (!strncmp(name, info, sizeof info - 1))
       read_attributes(m, code_named(m, name + sizeof info - 1, strlen(name + sizeof info - 1)), at, section[i].sh_size, symbols, symbol);
     else if (!strncmp(name, shared, sizeof shared - 1) && strncmp(name, ".nv.shared.reserved", 19)) {
-      const int bytes = (int)section[i].sh_size, systems = m->arch >= 90 && bytes ? 1024 : 0;     /* from 9.0 on the system's own comes first */
+      /* from 9.0 on the system's own comes first */
+      const int bytes = (int)section[i].sh_size, systems = m->arch >= 90 && bytes ? 1024 : 0;
       code_named(m, name + sizeof shared - 1, strlen(name + sizeof shared - 1))->local = bytes - systems;
     }
   }

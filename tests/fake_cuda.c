@@ -116,7 +116,8 @@ static int resident_blocks(const kernel *k, const code *c, int threads, size_t d
   const size_t shared = ((size_t)c->local + dynamic + reserved(d) + 127) / 128 * 128;
   int most = d->blocks_per_unit;
   if (d->threads_per_unit / (warps * WARP) < most) most = d->threads_per_unit / (warps * WARP);
-  if (warps_by_registers(registers_in(k->module, k->name, c)) / of_registers < most) most = warps_by_registers(registers_in(k->module, k->name, c)) / of_registers;
+  if (warps_by_registers(registers_in(k->module, k->name, c)) / of_registers < most)
+    most = warps_by_registers(registers_in(k->module, k->name, c)) / of_registers;
   if (shared && d->shared_per_unit / shared < (size_t)most) most = (int)(d->shared_per_unit / shared);
   return most;
 }
@@ -131,7 +132,8 @@ void __cudaUnregisterFatBinary(void **handle);
 char __cudaInitModule(void **handle);
 void __cudaRegisterFunction(void **handle, const char *function, char *stub, const char *name, int limit, void *tid, void *bid, dim3 *block,
                             dim3 *grid, int *warp);
-void __cudaRegisterVar(void **handle, char *variable, char *address, const char *name, int external, size_t bytes, int constant, int global);
+void __cudaRegisterVar(void **handle, char *variable, char *address, const char *name, int external, size_t bytes, int constant,
+                       int global);
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *function);
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st *stream);
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void *stream);
@@ -176,7 +178,8 @@ static kernel *kernel_of(const void *function)
 static int count_code(int ordinal)
 {
   int n = 0;
-  for (size_t i = 0; i < n_kernels; i++) n += code_in(kernels[i].module, kernels[i].name, devices[ordinal].major, devices[ordinal].minor) != NULL;
+  for (size_t i = 0; i < n_kernels; i++)
+    n += code_in(kernels[i].module, kernels[i].name, devices[ordinal].major, devices[ordinal].minor) != NULL;
   return *code_unread() ? -1 : n;
 }
 
@@ -205,7 +208,8 @@ cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute at
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize)
     return broken(cudaErrorInvalidValue, "%s: attribute %d is set, which this stand-in does not know", k->name, (int)attribute);
   if (value < 0 || (size_t)(c->local + value) > here()->shared_per_block)
-    return broken(cudaErrorInvalidValue, "%s: cudaFuncSetAttribute: %d bytes of dynamic shared memory beside %d of its own; a block has at most %zu", k->name,
+    return broken(cudaErrorInvalidValue,
+                  "%s: cudaFuncSetAttribute: %d bytes of dynamic shared memory beside %d of its own; a block has at most %zu", k->name,
                   value, c->local, here()->shared_per_block);
   k->dynamic[current] = value;
   return cudaSuccess;
@@ -240,8 +244,8 @@ static const char *beside(uint64_t at)
     if (blocks[i].at <= at + APART / 2 && (!near || near->at < blocks[i].at)) near = &blocks[i];
   if (!near) return "where nothing is allocated";
   const bool ahead = at < near->at;
-  snprintf(text, sizeof text, "%llu bytes %s an allocation of %llu", (unsigned long long)(ahead ? near->at - at : at - near->at), ahead ? "ahead of" : "into",
-           (unsigned long long)near->bytes);
+  snprintf(text, sizeof text, "%llu bytes %s an allocation of %llu", (unsigned long long)(ahead ? near->at - at : at - near->at),
+           ahead ? "ahead of" : "into", (unsigned long long)near->bytes);
   return text;
 }
 
@@ -326,13 +330,14 @@ static cudaError_t check_shared(const kernel *k, const code *c, size_t dynamic)
 {
   const int set = k->dynamic[current];
   if (set < 0 && dynamic + (size_t)c->local > ORDINARY_SHARED)
-    return broken(cudaErrorInvalidValue, "%s: %zu bytes of dynamic shared memory beside %d of its own; without cudaFuncSetAttribute %d is the most", k->name,
+    return broken(cudaErrorInvalidValue,
+                  "%s: %zu bytes of dynamic shared memory beside %d of its own; without cudaFuncSetAttribute %d is the most", k->name,
                   dynamic, c->local, ORDINARY_SHARED);
   if (set >= 0 && dynamic > (size_t)set && dynamic + (size_t)c->local > ORDINARY_SHARED)
     return broken(cudaErrorInvalidValue, "%s: %zu bytes of dynamic shared memory; cudaFuncSetAttribute said %d", k->name, dynamic, set);
   if (dynamic + (size_t)c->local > here()->shared_per_block)
-    return broken(cudaErrorInvalidValue, "%s: %zu bytes of dynamic shared memory beside %d of its own; a block has at most %zu", k->name, dynamic, c->local,
-                  here()->shared_per_block);
+    return broken(cudaErrorInvalidValue, "%s: %zu bytes of dynamic shared memory beside %d of its own; a block has at most %zu", k->name,
+                  dynamic, c->local, here()->shared_per_block);
   return cudaSuccess;
 }
 
@@ -354,8 +359,9 @@ static cudaError_t check_together(const kernel *k, const code *c, dim3 grid, dim
   const uint64_t all = (uint64_t)grid.x * grid.y * grid.z;
   const int each = resident_blocks(k, c, (int)(block.x * block.y * block.z), dynamic);
   if (all <= (uint64_t)each * (uint64_t)here()->units) return cudaSuccess;
-  return broken(cudaErrorCooperativeLaunchTooLarge, "%s: a cooperative launch of %llu blocks; %d are resident on each of %d multiprocessors", k->name,
-                (unsigned long long)all, each, here()->units);
+  return broken(cudaErrorCooperativeLaunchTooLarge,
+                "%s: a cooperative launch of %llu blocks; %d are resident on each of %d multiprocessors", k->name, (unsigned long long)all,
+                each, here()->units);
 }
 
 static cudaError_t check_cluster(const kernel *k, const code *c, dim3 grid, dim3 block, size_t dynamic, unsigned x, unsigned y, unsigned z)
@@ -365,7 +371,8 @@ static cudaError_t check_cluster(const kernel *k, const code *c, dim3 grid, dim3
   if (!x || !y || !z || x * y * z > 8) return broken(e, "%s: a cluster of %u x %u x %u blocks; 8 is the most", k->name, x, y, z);
   if (grid.x % x || grid.y % y || grid.z % z)
     return broken(e, "%s: a grid of %u x %u x %u is no whole number of clusters of %u x %u x %u", k->name, grid.x, grid.y, grid.z, x, y, z);
-  if (!resident_blocks(k, c, (int)(block.x * block.y * block.z), dynamic)) return broken(e, "%s: a cluster of blocks none of which fits", k->name);
+  if (!resident_blocks(k, c, (int)(block.x * block.y * block.z), dynamic))
+    return broken(e, "%s: a cluster of blocks none of which fits", k->name);
   return cudaSuccess;
 }
 
@@ -381,7 +388,8 @@ static cudaError_t launch(kernel *k, const cudaLaunchConfig_t *with, void **args
   for (unsigned i = 0; i < with->numAttrs && !e; i++) {
     const cudaLaunchAttribute *a = &with->attrs[i];
     if (a->id == cudaLaunchAttributeClusterDimension)
-      e = check_cluster(k, c, with->gridDim, with->blockDim, with->dynamicSmemBytes, a->val.clusterDim.x, a->val.clusterDim.y, a->val.clusterDim.z);
+      e = check_cluster(k, c, with->gridDim, with->blockDim, with->dynamicSmemBytes, a->val.clusterDim.x, a->val.clusterDim.y,
+                        a->val.clusterDim.z);
     else if (a->id == cudaLaunchAttributeCooperative)
       e = a->val.cooperative ? check_together(k, c, with->gridDim, with->blockDim, with->dynamicSmemBytes) : cudaSuccess;
     else if (a->id != cudaLaunchAttributeProgrammaticStreamSerialization)
@@ -392,7 +400,10 @@ static cudaError_t launch(kernel *k, const cudaLaunchConfig_t *with, void **args
   return e;
 }
 
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *with, const void *function, void **args) { return launch(kernel_of(function), with, args); }
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *with, const void *function, void **args)
+{
+  return launch(kernel_of(function), with, args);
+}
 
 cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
 {
@@ -460,15 +471,17 @@ static unsigned type_bytes(CUtensorMapDataType type)
 }
 
 /* What both kinds share; inner: bytes of a box along dim 0. */
-static CUresult check_map(CUtensorMap *to, CUtensorMapDataType type, unsigned rank, const void *address, const cuuint64_t *dim, const cuuint64_t *stride,
-                          const cuuint32_t *step, uint64_t inner, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle)
+static CUresult check_map(CUtensorMap *to, CUtensorMapDataType type, unsigned rank, const void *address, const cuuint64_t *dim,
+                          const cuuint64_t *stride, const cuuint32_t *step, uint64_t inner, CUtensorMapInterleave interleave,
+                          CUtensorMapSwizzle swizzle)
 {
   static const unsigned spans[] = { 16, 32, 64, 128 };    /* bytes, of each swizzle */
   const unsigned bytes = type_bytes(type);
   uint64_t span = bytes;
   if (here()->major < 9) return bad_map("devices before 9.0 have none");
   if ((uintptr_t)to % _Alignof(CUtensorMap)) return bad_map("it lies at an address that is no multiple of %zu", _Alignof(CUtensorMap));
-  if (!bytes || interleave || (unsigned)swizzle >= ARRAY(spans)) return bad_map("a type, interleave or swizzle that this stand-in does not know");
+  if (!bytes || interleave || (unsigned)swizzle >= ARRAY(spans))
+    return bad_map("a type, interleave or swizzle that this stand-in does not know");
   if ((uintptr_t)address % 16) return bad_map("an address that is no multiple of 16");
   for (unsigned i = 0; i < rank; i++) {
     if (!dim[i] || dim[i] > UINT64_C(1) << 32) return bad_map("dim %u is %llu; 1 to 2^32 are allowed", i, (unsigned long long)dim[i]);
@@ -478,14 +491,15 @@ static CUresult check_map(CUtensorMap *to, CUtensorMapDataType type, unsigned ra
     span += (dim[i] - 1) * (i ? stride[i - 1] : bytes);
   }
   if (!inner || inner % 16) return bad_map("a box has %llu bytes along dim 0; multiples of 16 are allowed", (unsigned long long)inner);
-  if (swizzle && inner > spans[swizzle]) return bad_map("a box has %llu bytes along dim 0, the swizzle %u", (unsigned long long)inner, spans[swizzle]);
+  if (swizzle && inner > spans[swizzle])
+    return bad_map("a box has %llu bytes along dim 0, the swizzle %u", (unsigned long long)inner, spans[swizzle]);
   *(map *)to = (map){ span };
   return CUDA_SUCCESS;
 }
 
-static CUresult encode_tiled(CUtensorMap *to, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *dim, const cuuint64_t *stride,
-                             const cuuint32_t *box, const cuuint32_t *step, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
-                             CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
+static CUresult encode_tiled(CUtensorMap *to, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *dim,
+                             const cuuint64_t *stride, const cuuint32_t *box, const cuuint32_t *step, CUtensorMapInterleave interleave,
+                             CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
 {
   (void)promotion, (void)fill;
   if (rank < 1 || rank > 5) return bad_map("its rank is %u; 1 to 5 are allowed", rank);
@@ -494,9 +508,10 @@ static CUresult encode_tiled(CUtensorMap *to, CUtensorMapDataType type, cuuint32
   return check_map(to, type, rank, address, dim, stride, step, (uint64_t)box[0] * type_bytes(type), interleave, swizzle);
 }
 
-static CUresult encode_im2col(CUtensorMap *to, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *dim, const cuuint64_t *stride,
-                              const int *lower, const int *upper, cuuint32_t channels, cuuint32_t pixels, const cuuint32_t *step,
-                              CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
+static CUresult encode_im2col(CUtensorMap *to, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *dim,
+                              const cuuint64_t *stride, const int *lower, const int *upper, cuuint32_t channels, cuuint32_t pixels,
+                              const cuuint32_t *step, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                              CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
 {
   static const int corner[] = { 32768, 128, 16 };         /* from -so many to one less, by rank */
   (void)promotion, (void)fill;
@@ -505,7 +520,8 @@ static CUresult encode_im2col(CUtensorMap *to, CUtensorMapDataType type, cuuint3
     const int most = corner[rank - 3];
     if (lower[i] < -most || lower[i] >= most || upper[i] < -most || upper[i] >= most)
       return bad_map("corners of %d and %d along dim %u; %d to %d are allowed", lower[i], upper[i], i + 1, -most, most - 1);
-    if ((int64_t)dim[i + 1] + upper[i] - lower[i] <= 0) return bad_map("corners of %d and %d leave nothing of dim %u", lower[i], upper[i], i + 1);
+    if ((int64_t)dim[i + 1] + upper[i] - lower[i] <= 0)
+      return bad_map("corners of %d and %d leave nothing of dim %u", lower[i], upper[i], i + 1);
   }
   if (channels > 256) return bad_map("%u channels of a pixel; 256 is the most", channels);
   if (pixels < 1 || pixels > 1024) return bad_map("%u pixels of a column; 1 to 1024 are allowed", pixels);
@@ -539,7 +555,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **entry, uns
                                              enum cudaDriverEntryPointQueryResult *found)
 {
   static const struct { const char *name; void *entry; } known[] = {
-    { "cuCtxGetCurrent", (void *)context_get }, { "cuCtxSetCurrent", (void *)context_set }, { "cuTensorMapEncodeTiled", (void *)encode_tiled },
+    { "cuCtxGetCurrent", (void *)context_get }, { "cuCtxSetCurrent", (void *)context_set },
+        { "cuTensorMapEncodeTiled", (void *)encode_tiled },
     { "cuTensorMapEncodeIm2col", (void *)encode_im2col }, { "cuTensorMapReplaceAddress", (void *)replace_address },
   };
   (void)version, (void)flags;
@@ -612,7 +629,10 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) { return (void)stream, cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return (void)stream, cudaSuccess; }
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) { return (void)stream, (void)event, (void)flags, cudaSuccess; }
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+  return (void)stream, (void)event, (void)flags, cudaSuccess;
+}
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
 {
   (void)stream;
@@ -645,7 +665,10 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *arg)
 }
 
 static cudaError_t no_recordings(void) { return last = cudaErrorStreamCaptureUnsupported; }
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) { return (void)stream, (void)mode, no_recordings(); }
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
+{
+  return (void)stream, (void)mode, no_recordings();
+}
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) { return (void)stream, (void)graph, no_recordings(); }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
 {
@@ -665,8 +688,9 @@ static void try_launch(kernel *k, dim3 grid, dim3 block, size_t shared, const cu
   static const uint64_t zeros[4096];    /* more than any parameter has */
   const code *c = code_of(k);
   uint64_t first[4096] = { (uint64_t)(uintptr_t)word };
-  const cudaLaunchConfig_t with = { .gridDim = grid, .blockDim = block, .dynamicSmemBytes = shared, .stream = streamed ? (cudaStream_t)&cell : NULL,
-                                    .attrs = (cudaLaunchAttribute *)(uintptr_t)how, .numAttrs = how != NULL };
+  const cudaLaunchConfig_t with = { .gridDim = grid, .blockDim = block, .dynamicSmemBytes = shared,
+                                    .stream = streamed ? (cudaStream_t)&cell : NULL, .attrs = (cudaLaunchAttribute *)(uintptr_t)how,
+                                    .numAttrs = how != NULL };
   void *args[MOST_PARAMETERS];
   for (int i = 0; i < MOST_PARAMETERS; i++) args[i] = (void *)(uintptr_t)zeros;
   if (c && c->parameters && c->parameter[0].size >= 8) args[0] = first;
@@ -760,4 +784,5 @@ static const char *judge_itself(int ordinal)
 static long ask_launches(void) { return launches; }
 
 extern const fake_cuda fake_cuda_table;
-__attribute__((visibility("default"))) const fake_cuda fake_cuda_table = { DEVICES, judge_itself, ask_broken, ask_launches, count_code, code_unread };
+__attribute__((visibility("default"))) const fake_cuda fake_cuda_table = { DEVICES, judge_itself, ask_broken, ask_launches, count_code,
+                                                                           code_unread };

@@ -191,7 +191,8 @@ static inline void problem_pooling(rng *r, problem *p)
     int64_t *size = problem_attr(p, "size");
     for (int i = 0; i < spatial; i++) x[i + 2] = rng_in(r, 1, 9), size[i] = y[i + 2] = rng_in(r, 1, 9);
     y[0] = x[0], y[1] = x[1];
-    if (problem_attr(p, "mode")) *(int64_t *)problem_attr(p, "mode") = rng_below(r, 3), *(int64_t *)problem_attr(p, "grid") = rng_below(r, 3);
+    if (problem_attr(p, "mode"))
+      *(int64_t *)problem_attr(p, "mode") = rng_below(r, 3), *(int64_t *)problem_attr(p, "grid") = rng_below(r, 3);
     problem_input(r, p, dtype, rank, p->op->forward ? y : x);
     p->first[1] = p->n;
     if (!p->op->forward) return;
@@ -326,7 +327,8 @@ static inline void problem_selection(rng *r, problem *p)      /* and scans */
 {
   static const uint32_t integers[] = { QN_I8, QN_U8, QN_I32, QN_I64 };
   int rank = rng_in(r, 1, 4), axis = rng_below(r, rank);
-  uint32_t kind = p->op->kind, dtype = p->op->role[0].class_ == 'n' && rng_below(r, 3) == 0 ? integers[rng_below(r, 4)] : problem_floats[rng_below(r, 4)];
+  uint32_t kind = p->op->kind, dtype = p->op->role[0].class_ == 'n' &&
+      rng_below(r, 3) == 0 ? integers[rng_below(r, 4)] : problem_floats[rng_below(r, 4)];
   int64_t dim[QN_MAX_RANK], dy[QN_MAX_RANK];
   problem_dims(r, rank, dim);
   if (problem_attr(p, "axis")) *(int64_t *)problem_attr(p, "axis") = axis;
@@ -428,7 +430,8 @@ static inline void problem_sampling(rng *r, problem *p)
   if (problem_attr(p, "mode")) a->mode = rng_below(r, 2), a->padding = rng_below(r, 3);
   for (uint32_t i = 0; i < p->op->n_roles; i++) {
     const char *name = p->op->role[i].name;
-    int points = strstr(name, "grid") || (!strcmp(name, "dy") && p->op->kind == QN_OP_AFFINE_GRID_BACKWARD), map = strstr(name, "theta") != NULL;
+    int points = strstr(name, "grid") || (!strcmp(name, "dy") && p->op->kind == QN_OP_AFFINE_GRID_BACKWARD),
+        map = strstr(name, "theta") != NULL;
     int image = !strcmp(name, "x") || !strcmp(name, "dx"), output = i >= p->op->n_inputs;
     if (output && !image && strcmp(name, "grid")) break;
     const int64_t *dim = points ? grid : map ? theta : image ? x : y;
@@ -518,7 +521,8 @@ static inline void problem_loss(rng *r, problem *p)
 static inline void problem_quantization(rng *r, problem *p)
 {
   static const uint32_t narrow[] = { QN_I8, QN_U8, QN_E4M3, QN_E5M2 };
-  int rank = rng_in(r, 0, 4), whole = rng_below(r, 4) == 0, back = p->op->kind == QN_OP_DEQUANTIZE, dynamic = p->op->kind == QN_OP_QUANTIZE_DYNAMIC;
+  int rank = rng_in(r, 0, 4), whole = rng_below(r, 4) == 0, back = p->op->kind == QN_OP_DEQUANTIZE,
+      dynamic = p->op->kind == QN_OP_QUANTIZE_DYNAMIC;
   int64_t dim[QN_MAX_RANK], scales[QN_MAX_RANK], *block = problem_attr(p, "block");
   problem_dims(r, rank, dim);
   for (int i = 0; i < rank; i++) {

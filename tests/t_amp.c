@@ -76,7 +76,8 @@ int main(void)
     return tap_done();
   }
   state s = look(&t);
-  tap_ok(s.steps == 1 && s.good == 1 && s.scale == 1024 && fabsf(s.p[0] - 7.5f) < 1e-5f, "the first step moves by its rate: 8 to %g", (double)s.p[0]);
+  tap_ok(s.steps == 1 && s.good == 1 && s.scale == 1024 && fabsf(s.p[0] - 7.5f) < 1e-5f, "the first step moves by its rate: 8 to %g",
+         (double)s.p[0]);
   const state before = replay(&t, 0x6400);
   tap_ok(before.steps == 2 && before.good == 0 && before.scale == 2048 && fabsf(before.p[0] - 7) < 1e-5f,
          "the second too, and after two good ones the scale is doubled: %g", (double)before.scale);

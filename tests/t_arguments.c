@@ -119,12 +119,15 @@ static void test_calls(void)
   qn_tensor scalars[] = { qn_scalar(&half, QN_F32), qn_scalar(&one, QN_F32), qn_scalar(&zero, QN_F32), qn_scalar(&bf16_one, QN_BF16) };
   static const uint32_t classes[] = { QN_SCALAR_OTHER, QN_SCALAR_ONE, QN_SCALAR_ZERO, QN_SCALAR_ONE };
   for (int i = 0; i < 4; i++) {
-    make_call(&c, QN_OP_MATMUL, NULL, 7, (qn_tensor[]){ at(memory + 2, 4, 4, 4), at(memory + 101, 4, 4, 4), none, none, scalars[i], none, y });
+    make_call(&c, QN_OP_MATMUL, NULL, 7,
+              (qn_tensor[]){ at(memory + 2, 4, 4, 4), at(memory + 101, 4, 4, 4), none, none, scalars[i], none, y });
     c.t[6].dim[0] = c.t[6].dim[1] = 4;
     qn_status status = qn__graph_of_op(&c.op, &g);
     const qn_graph_view *v = g ? qn_graph_inspect(g) : NULL;
-    tap_ok(!status && v->value[2].scalar == classes[i] && v->value[2].flags & QN_VALUE_HOST && v->value[0].align == 8 && v->value[1].align == 4
-           && v->value[3].align == 16 && v->n_pointers == 4 && v->n_ins == 3 && v->pointer[2] == 2, "scalar %d and alignments are read off", i);
+    tap_ok(!status && v->value[2].scalar == classes[i] && v->value[2].flags & QN_VALUE_HOST && v->value[0].align == 8 &&
+           v->value[1].align == 4
+           && v->value[3].align == 16 && v->n_pointers == 4 && v->n_ins == 3 && v->pointer[2] == 2, "scalar %d and alignments are read off",
+               i);
     qn_graph_destroy(g);
   }
 
@@ -160,8 +163,8 @@ static void test_nothing(void)
          qn_graph_index(NULL, "x") == -1, "nothing is told of no graph");
   tap_ok(!qn_graph_parse("relu x=f32/4", &g) && qn_graph_index(g, NULL) == -1, "no name is no tensor's");
   qn_graph_destroy(g);
-  tap_ok(null_refused(qn_each_backend(NULL, NULL)) && null_refused(qn_each_device(NULL, NULL)) && null_refused(qn_each_setting(NULL, NULL, NULL)),
-         "nobody to tell of what is here");
+  tap_ok(null_refused(qn_each_backend(NULL, NULL)) && null_refused(qn_each_device(NULL, NULL)) &&
+         null_refused(qn_each_setting(NULL, NULL, NULL)), "nobody to tell of what is here");
 }
 
 /* ---- views of memory ---------------------------------------------------------------------- */
@@ -210,7 +213,8 @@ static void test_views(void)
     wrong += qn__overlaps_itself(&v[0]) != self[0];
     wrong += qn__views_meet(&v[0], 4096 + 4 * (uintptr_t)offset[0], &v[1], 4096 + 4 * (uintptr_t)offset[1]) != meet;
   }
-  tap_ok(!wrong && overlapping > 1000 && meeting > 1000, "%d small views: overlap told right (%d with themselves, %d with each other)", n, overlapping, meeting);
+  tap_ok(!wrong && overlapping > 1000 && meeting > 1000, "%d small views: overlap told right (%d with themselves, %d with each other)", n,
+         overlapping, meeting);
   qn_value big = view(3, (int64_t[]){ 1 << 20, 1 << 20, 1 << 10 }, (int64_t[]){ 1 << 30, 1 << 10, 1 });
   tap_ok(!qn__overlaps_itself(&big), "a packed tensor of 2^50 elements is quickly told");
   big.stride[0]--;

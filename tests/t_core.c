@@ -113,7 +113,8 @@ static void demands(void)
   plan(ctx, "matmul a=f32/4x4 b=f32/4x4", &n, NULL);
   tap_ok(n == 0 && strstr(qn_last_error(), "over the limit"), "a pinned engine that breaks a demand is an error: %s", qn_last_error());
   plan(ctx, "concat x=[f32/2,f32/3] axis=0", &n, NULL);
-  tap_ok(n == 0 && strstr(qn_last_error(), "more memory than there can be"), "an answer that cannot be meant is refused: %s", qn_last_error());
+  tap_ok(n == 0 && strstr(qn_last_error(), "more memory than there can be"), "an answer that cannot be meant is refused: %s",
+         qn_last_error());
   qn_context_destroy(ctx);
   ctx = context("engine=matmul=three,any", "workspace_limit=999");
   plan(ctx, "matmul a=f32/4x4 b=f32/4x4", &n, NULL);
@@ -121,11 +122,13 @@ static void demands(void)
   qn_context_destroy(ctx);
   ctx = context(NULL, NULL);
   plan(ctx, "softmax x=f32/3x4", &n, NULL);
-  tap_ok(n == 0 && strstr(qn_last_error(), "x: rows must come in pairs; it is 3, needs an even number"), "a refusal says why: %s", qn_last_error());
+  tap_ok(n == 0 && strstr(qn_last_error(), "x: rows must come in pairs; it is 3, needs an even number"), "a refusal says why: %s",
+         qn_last_error());
   plan(ctx, "reduce_sum x=f32/3x4", &n, NULL);
   tap_ok(n == 1 && line_has(last_plan, 0, "fake/plain"), "an engine that cannot be built gives way to the next");
   plan(ctx, "slice x=f32/9 length=3", &n, NULL);
-  tap_ok(n == 1 && line_has(last_plan, 0, "fake/outer") && line_has(last_plan, 0, "workspace=1000"), "delegation: the part's scratch is the plan's");
+  tap_ok(n == 1 && line_has(last_plan, 0, "fake/outer") && line_has(last_plan, 0, "workspace=1000"),
+         "delegation: the part's scratch is the plan's");
   qn_context *bad = NULL;
   const char *const nonesuch[] = { "backend=nonesuch", NULL }, *const pin[] = { "engine=matmul=nonesuch", NULL };
   const char *const unknown[] = { "colour=blue", NULL };
@@ -180,8 +183,9 @@ static void allocators(void)
   qn_context_set_allocator(ctx, &mine);
   tap_ok(qn_plan_create(ctx, g, &p) == QN_BAD_ARGUMENT && !allocations, "workspace that is not aligned is given back: %s", qn_last_error());
   qn_context_set_allocator(ctx, NULL);
-  tap_ok(!qn_plan_create(ctx, g, &p) && !qn_plan_execute(ctx, p, ptr) && !qn_context_set_allocator(ctx, &right) && qn_plan_execute(ctx, p, ptr) == QN_NOT_READY &&
-         strstr(qn_last_error(), "allocator"), "a new allocator has nothing yet for an old plan: %s", qn_last_error());
+  tap_ok(!qn_plan_create(ctx, g, &p) && !qn_plan_execute(ctx, p, ptr) && !qn_context_set_allocator(ctx, &right) &&
+         qn_plan_execute(ctx, p, ptr) == QN_NOT_READY && strstr(qn_last_error(), "allocator"),
+         "a new allocator has nothing yet for an old plan: %s", qn_last_error());
   tap_ok(!qn_context_reserve(ctx, p) && !qn_plan_execute(ctx, p, ptr), "until it is asked to reserve");
   qn_plan_destroy(p);
   qn_graph_destroy(g);
@@ -267,7 +271,8 @@ static void tracing_numbers(void)
   int fd = mkstemp(file);
   snprintf(option, sizeof option, "trace=%s", file);
   if (qn_context_create(cpu, &ctx)) return tap_skip(qn_last_error(), "numbers in a trace");
-  tap_ok(!qn_exp(ctx, &n, &one) && y[0] > 2.7f && !qn_select(ctx, &c, &tx, &n, &ty) && y[3] == 4, "calls with numbers: %s", qn_last_error());
+  tap_ok(!qn_exp(ctx, &n, &one) && y[0] > 2.7f && !qn_select(ctx, &c, &tx, &n, &ty) && y[3] == 4, "calls with numbers: %s",
+         qn_last_error());
   qn_reader_open(file, &r);
   for (size_t i = 0; i < 2; i++) {
     int read = !qn_reader_next(r, &g, NULL, NULL) && g;
@@ -379,7 +384,8 @@ static void copies(void)
          !qn_context_synchronize(ctx) && out[0] == 0 && out[3] == 1, "there, through an op and back");
   qn_record_begin(ctx);
   out[3] = 7;
-  tap_ok(qn_copy_to_host(ctx, out, y, sizeof y) == QN_NOT_READY, "a copy that is waited for is no part of a recording: %s", qn_last_error());
+  tap_ok(qn_copy_to_host(ctx, out, y, sizeof y) == QN_NOT_READY, "a copy that is waited for is no part of a recording: %s",
+         qn_last_error());
   tap_ok(!qn_copy_to_device_async(ctx, x, in, sizeof x) && !qn_relu(ctx, &tx, &ty) && !qn_copy_to_host_async(ctx, out, y, sizeof y) &&
          out[3] == 7 && !qn_record_end(ctx, &r), "others are, and do nothing yet");
   in[3] = 42;
@@ -421,7 +427,8 @@ static void fallback_in_graph(void)
   qn_graph_parse("in x f32/2x4\ny = softmax x=x\nz = relu x=y\nout w = exp x=z\n", &g);
   tap_ok(!qn_plan_create(ctx, g, &p) && qn_plan_parts(p) == 2 && !qn_plan_execute(ctx, p, ptr), "an op runs on the CPU in a graph");
   void *workspace = aligned_alloc(256, 4096), *counters = aligned_alloc(256, 4096);
-  tap_ok(qn_plan_execute_with(other, p, ptr, workspace, counters) == QN_NOT_READY, "a context of another's plan reserves first: %s", qn_last_error());
+  tap_ok(qn_plan_execute_with(other, p, ptr, workspace, counters) == QN_NOT_READY, "a context of another's plan reserves first: %s",
+         qn_last_error());
   free(workspace);
   free(counters);
   qn_context_set(ctx, "log", "warn");
@@ -544,7 +551,8 @@ static void fork_while_planning(void)
   pthread_barrier_wait(&forked);
   pthread_join(thread, NULL);
   qn_set_log(NULL, NULL);
-  tap_ok(child > 0 && waitpid(child, &status, 0) == child && status == 0 && made == QN_OK, "a child makes what was planned as it was forked");
+  tap_ok(child > 0 && waitpid(child, &status, 0) == child && status == 0 && made == QN_OK,
+         "a child makes what was planned as it was forked");
 }
 
 /* 600 scales of tensors in place, one over another's place, one elsewhere; recorded too, for the plan is kept. */
@@ -564,8 +572,10 @@ static void long_lists(void)
     grads[i] = qn_tensor_1d(memory[1][i], QN_F32, 16);
     memory[1][i][0] = 1;
   }
-  qn_tensor step = qn_tensor_make(&steps[0], QN_I64, 0, NULL), next = qn_tensor_make(&steps[2], QN_I64, 0, NULL), scale = qn_scalar(&rate, QN_F32);
-  const qn_arg arg[] = { { params, N }, { grads, N }, { 0 }, { &step, 1 }, { &scale, 1 }, { 0 }, { 0 }, { &next, 1 }, { params, N }, { 0 }, { 0 } };
+  qn_tensor step = qn_tensor_make(&steps[0], QN_I64, 0, NULL), next = qn_tensor_make(&steps[2], QN_I64, 0, NULL),
+      scale = qn_scalar(&rate, QN_F32);
+  const qn_arg arg[] = { { params, N }, { grads, N }, { 0 }, { &step, 1 }, { &scale, 1 }, { 0 }, { 0 }, { &next, 1 }, { params, N }, { 0 },
+                         { 0 } };
   qn_op op = { QN_OP_SGD, qn_op_find(QN_OP_SGD)->n_roles, NULL, arg };
   tap_ok(!qn_run(ctx, &op) && memory[0][0][0] == -0.5f && memory[0][N - 1][0] == -0.5f, "a step over a list of %d", N);
   tap_ok(!qn_record_begin(ctx) && !qn_run(ctx, &op) && !qn_record_end(ctx, &r), "is recorded");

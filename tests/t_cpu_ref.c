@@ -75,7 +75,8 @@ static void test_inside_parallel(void)
   tap_ok(!failures, "four contexts inside a parallel region");
   omp_get_schedule(&kind_after, &chunk_after);
   tap_ok(most == omp_get_max_threads() && levels == omp_get_max_active_levels() && dynamic == omp_get_dynamic()
-         && kind == kind_after && chunk == chunk_after && fegetround() == FE_TONEAREST, "OpenMP's settings and the rounding mode are as they were");
+         && kind == kind_after && chunk == chunk_after && fegetround() == FE_TONEAREST,
+             "OpenMP's settings and the rounding mode are as they were");
 #else
   tap_skip("built without OpenMP", "four contexts inside a parallel region");
 #endif
@@ -105,8 +106,8 @@ static void test_mode(const char *mode, const char *word)
   }
   int status = -1;
   waitpid(child, &status, 0);
-  tap_ok(status == 0, "a thread that %s is %s", *mode == 'u' ? "rounds upwards" : *mode == 'f' ? "flushes subnormals" : "computes as C begins",
-         *word ? "warned" : "not warned");
+  tap_ok(status == 0, "a thread that %s is %s",
+         *mode == 'u' ? "rounds upwards" : *mode == 'f' ? "flushes subnormals" : "computes as C begins", *word ? "warned" : "not warned");
 }
 
 static void test_memory(void)
@@ -144,7 +145,8 @@ static void test_models(void)
   int parsed = !qn_graph_parse("relu x=f32/1000", &graph);
   for (int i = 0; i < 3; i++) {
     int verdicts = 0;
-    tap_ok(parsed && !qn_explain(options, models[i], graph, count_verdict, &verdicts) && verdicts > 0, "explained for the model %s", models[i]);
+    tap_ok(parsed && !qn_explain(options, models[i], graph, count_verdict, &verdicts) && verdicts > 0, "explained for the model %s",
+           models[i]);
   }
   int verdicts = 0;
   tap_ok(parsed && qn_explain(options, "z80", graph, count_verdict, &verdicts) < 0 && *qn_last_error(), "a model nobody knows is refused");
@@ -153,17 +155,21 @@ static void test_models(void)
 
 static void test_narrowed(void)
 {
-  static const char *const narrow[] = { "backend=cpu_ref", "device_model=generic", NULL }, *const unknown[] = { "backend=cpu_ref", "device_model=z80", NULL };
+  static const char *const narrow[] = { "backend=cpu_ref", "device_model=generic", NULL },
+      *const unknown[] = { "backend=cpu_ref", "device_model=z80", NULL };
   qn_context *ctx = NULL, *none = NULL;
   qn_graph *graph = NULL;
   qn_plan *plan = NULL;
   char text[512] = "";
-  tap_ok(!qn_context_create(narrow, &ctx) && qn_context_describe(ctx)->features == 0 && !strncmp(qn_context_describe(ctx)->model, "generic@", 8),
+  tap_ok(!qn_context_create(narrow, &ctx) && qn_context_describe(ctx)->features == 0 &&
+         !strncmp(qn_context_describe(ctx)->model, "generic@", 8),
          "a live cpu narrowed to the model generic has no more than that, and a name of its own");
-  if (!qn_graph_parse("matmul a=f32/64x64 b=f32/64x64", &graph) && !qn_plan_create(ctx, graph, &plan)) qn_plan_print(plan, text, sizeof text);
+  if (!qn_graph_parse("matmul a=f32/64x64 b=f32/64x64", &graph) && !qn_plan_create(ctx, graph, &plan))
+    qn_plan_print(plan, text, sizeof text);
   tap_ok(*text && !strstr(text, "avx"), "its plans are of engines for that: %s", text);
   tap_ok(qn_context_set(ctx, "device_model", "avx2") < 0, "a context keeps its model");
-  tap_ok(qn_context_create(unknown, &none) < 0 && strstr(qn_last_error(), "generic"), "an unknown model is refused with those that are known: %s", qn_last_error());
+  tap_ok(qn_context_create(unknown, &none) < 0 && strstr(qn_last_error(), "generic"),
+         "an unknown model is refused with those that are known: %s", qn_last_error());
   qn_plan_destroy(plan);
   qn_graph_destroy(graph);
   qn_context_destroy(ctx);

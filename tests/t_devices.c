@@ -27,7 +27,8 @@ static void count(void *user, const qn_backend_info *info, const qn_device *devi
   if (device && !strcmp(device->kind, "cuda") && (!strcmp(device->model, "generic") || !*device->model ||
                                                   (!strcmp(device->name, "NVIDIA H200") && strcmp(device->model, "h200"))))
     unnamed++;
-  if (device && !strcmp(device->kind, "cuda") && device->ordinal >= n_devices && device->ordinal < MAX_DEVICES) n_devices = device->ordinal + 1;
+  if (device && !strcmp(device->kind, "cuda") && device->ordinal >= n_devices && device->ordinal < MAX_DEVICES)
+    n_devices = device->ordinal + 1;
 }
 
 /* The driver's notion of the calling thread's current context, asked without linking it. */
@@ -84,7 +85,8 @@ static int replays_copies(work *w)
   for (int i = 0; i < N * N && good; i++) in[i] = (float)i;
   for (int pass = 0; pass < 2 && good; pass++) {
     if (pass) good &= !qn_record_begin(w->ctx);
-    good &= !qn_copy_to_device_async(w->ctx, w->a, in, BYTES) && !qn_relu(w->ctx, &ta, &ty) && !qn_copy_to_host_async(w->ctx, out, w->y, BYTES);
+    good &= !qn_copy_to_device_async(w->ctx, w->a, in, BYTES) && !qn_relu(w->ctx, &ta, &ty) &&
+        !qn_copy_to_host_async(w->ctx, out, w->y, BYTES);
     if (pass) good &= !qn_record_end(w->ctx, &r);
     good &= !qn_context_synchronize(w->ctx) && out[N * N - 1] == N * N - 1;
   }

@@ -55,7 +55,8 @@ static void test_run(void)
   }
   const qn_tensor tx = qn_tensor_1d((void *)x, QN_F32, 5), ty = qn_tensor_1d(y, QN_F32, 5);
   const qn_tensor ti = qn_tensor_1d(i, QN_I32, 2), ts = qn_tensor_1d(sign, QN_I32, 2);
-  tap_ok(!qn_relu(ctx, &tx, &ty) && !qn_context_synchronize(ctx) && y[0] == 0 && y[1] == 0 && y[2] == 2 && isnan(y[3]) && y[4] == 0, "relu");
+  tap_ok(!qn_relu(ctx, &tx, &ty) && !qn_context_synchronize(ctx) && y[0] == 0 && y[1] == 0 && y[2] == 2 && isnan(y[3]) && y[4] == 0,
+         "relu");
   tap_ok(qn_sign(ctx, &ti, &ts) == QN_UNSUPPORTED && *qn_last_error(), "what it has no engine for is refused: %s", qn_last_error());
   qn_context_destroy(ctx);
   if (!tap_ok(!qn_context_create(before_cpu, &ctx), "a context of the example before cpu_ref")) return;

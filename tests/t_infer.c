@@ -55,9 +55,12 @@ static const struct { const char *line, *out; } found[] = {
   { "ctc_loss_backward dy=f32/4 x=f16/7x4x10 labels=i32/4x3 x_lengths=i32/4 label_lengths=i32/4 lse=f32/7x4x1", "dx=f16/7x4x10" },
   { "cross_entropy_backward dy=f32/1x1 x=f16/4x10 labels=i32/4x1 lse=f32/4x1 count=f32/1x1 reduction=mean", "dx=f16/4x10" },
   /* steps of training */
-  { "sgd params=[f16/2x3/t,f16/4] grads=[f32/2x3,f32/4] step=1 rate=1 copy=?", "new_step=i64 new_params=f16/2x3/t new_params=f16/4 copy=f16/2x3/t copy=f16/4" },
-  { "sgd params=[f32/4] grads=[f32/4] velocity=[f32/4] momentum=0.5 new_velocity=? step=i64 rate=f32 copy=[bf16/4]", "new_step=i64 new_params=f32/4 new_velocity=f32/4 copy=bf16/4" },
-  { "adam params=[bf16/4,f32/3] grads=[bf16/4,f32/3] m=[f32/4,f32/3] v=[f32/4,f32/3] step=1 rate=1", "new_step=i64 new_params=bf16/4 new_params=f32/3 new_m=f32/4 new_m=f32/3 new_v=f32/4 new_v=f32/3" },
+  { "sgd params=[f16/2x3/t,f16/4] grads=[f32/2x3,f32/4] step=1 rate=1 copy=?",
+    "new_step=i64 new_params=f16/2x3/t new_params=f16/4 copy=f16/2x3/t copy=f16/4" },
+  { "sgd params=[f32/4] grads=[f32/4] velocity=[f32/4] momentum=0.5 new_velocity=? step=i64 rate=f32 copy=[bf16/4]",
+    "new_step=i64 new_params=f32/4 new_velocity=f32/4 copy=bf16/4" },
+  { "adam params=[bf16/4,f32/3] grads=[bf16/4,f32/3] m=[f32/4,f32/3] v=[f32/4,f32/3] step=1 rate=1",
+    "new_step=i64 new_params=bf16/4 new_params=f32/3 new_m=f32/4 new_m=f32/3 new_v=f32/4 new_v=f32/3" },
   { "adamw params=[f64/4] grads=[f64/4] m=[f64/4] v=[f64/4] step=1 rate=1", "new_step=i64 new_params=f64/4 new_m=f64/4 new_v=f64/4" },
   { "global_norm x=[f16/4,f32/5] divisor=?", "norm=f32 divisor=f32" },
   { "amp_unscale grads=[f16/4,f32/2x3/t] scale=2 new_grads=?", "found=f32 new_grads=f16/4 new_grads=f32/2x3/t" },
@@ -208,7 +211,8 @@ static void test_found(void)
       print_outputs(g);
       seen[qn_graph_inspect(g)->op[0].op] = true;
     }
-    if (!tap_ok(!status && !strcmp(text, found[i].out), "%s: %s", found[i].line, found[i].out)) tap_note("%s", status ? qn_last_error() : text);
+    if (!tap_ok(!status && !strcmp(text, found[i].out), "%s: %s", found[i].line, found[i].out))
+      tap_note("%s", status ? qn_last_error() : text);
     qn_graph_destroy(g);
   }
   for (int i = 0; qn_op_at(i); i++)
@@ -297,8 +301,10 @@ static const struct { const char *line, *has; } refused[] = {
   { "ctc_loss x=f32/7x4x9 labels=i32/4x3 x_lengths=i32/4 label_lengths=u8/4", "label_lengths: dtype is u8; accepted: i32 i64" },
   { "ctc_loss x=f32/7x4x9 labels=i32/4x3 x_lengths=i32/4 label_lengths=i32/4 blank=9", "blank: is 9; must be one of x's 9 classes" },
   { "ctc_loss x=f32/7x4x9 labels=i32/4x3 x_lengths=i32/4 label_lengths=i32/4 zero_infinity=2", "zero_infinity: is 2; must be 0 or 1" },
-  { "ctc_loss_backward dy=f32/1 x=f32/7x4x9 labels=i32/4x3 x_lengths=i32/4 label_lengths=i32/4 lse=f32/7x4x1", "dy: dims are 1; must be 4" },
-  { "ctc_loss_backward dy=f32/4 x=f32/7x4x9 labels=i32/4x3 x_lengths=i32/4 label_lengths=i32/4 lse=f64/7x4x1", "lse: dtype is f64; accepted here: f32" },
+  { "ctc_loss_backward dy=f32/1 x=f32/7x4x9 labels=i32/4x3 x_lengths=i32/4 label_lengths=i32/4 lse=f32/7x4x1",
+    "dy: dims are 1; must be 4" },
+  { "ctc_loss_backward dy=f32/4 x=f32/7x4x9 labels=i32/4x3 x_lengths=i32/4 label_lengths=i32/4 lse=f64/7x4x1",
+    "lse: dtype is f64; accepted here: f32" },
   { "cross_entropy x=f32 labels=i32", "x: rank is 0; must be at least 1" },
   { "cross_entropy x=f32/4x5 labels=i32/4", "labels: dims are 4; must be 4x1" },
   { "cross_entropy x=f32/4x5 labels=u8/4x1", "labels: dtype is u8; accepted: i32 i64" },
@@ -306,7 +312,8 @@ static const struct { const char *line, *has; } refused[] = {
   { "cross_entropy x=f32/4x5 labels=i32/4x1 smoothing=-1", "smoothing: is -1; must be 0 to 1" },
   { "cross_entropy x=f32/4x5 labels=i32/4x1 reduction=3", "reduction: is 3; must be the number of one of none|mean|sum" },
   { "cross_entropy x=f32/4x5 labels=i32/4x1 lse=f64/4x1", "lse: dtype is f64; accepted here: f32" },
-  { "cross_entropy_backward dy=f32/1x1 x=f32/4x5 labels=i32/4x1 lse=f32/4x1 reduction=mean", "count: is missing; the gradient of a mean wants it" },
+  { "cross_entropy_backward dy=f32/1x1 x=f32/4x5 labels=i32/4x1 lse=f32/4x1 reduction=mean",
+    "count: is missing; the gradient of a mean wants it" },
   { "cross_entropy_backward dy=f32/1x1 x=f32/4x5 labels=i32/4x1 lse=f32/4x1", "dy: dims are 1x1; must be 4x1" },
   { "sgd params=[f32/4] grads=[f32/4,f32/4] step=1 rate=1", "grads: has 2 tensors; must have as many as params, 1" },
   { "sgd params=[f32/4] grads=[f32/5] step=1 rate=1", "grads: dims are 5; must be 4" },
@@ -427,7 +434,8 @@ static const struct { const char *line, *has; } refused[] = {
   { "sub a=i8/4 b=u8/4", "b: dtype is u8, which does not stand" }, { "mul a=i8/4 b=f32/4", "b: dtype is f32, which does not stand" },
   { "div a=i32/4 b=i32/4", "a: dtype is i32" }, { "min a=f32/4 b=f64/4", "b: dtype" }, { "max a=e5m2/4 b=0", "a: dtype is e5m2" },
   { "pow a=i32/4 b=2", "a: dtype is i32" },
-  { "eq a=1 b=2", "a: is a scalar, as all inputs are" }, { "ne a=f32/4 b=i32/4", "b: dtype" }, { "lt a=f32/4 b=0 y=f32/4", "y: dtype is f32; accepted: bool" },
+  { "eq a=1 b=2", "a: is a scalar, as all inputs are" }, { "ne a=f32/4 b=i32/4", "b: dtype" },
+  { "lt a=f32/4 b=0 y=f32/4", "y: dtype is f32; accepted: bool" },
   { "le a=bool/4 b=0", "a: dtype" }, { "gt a=f32/4 b=f64/4", "b: dtype" }, { "ge a=f64/4 b=f32/4", "b: dtype" },
   { "logical_and a=bool/4 b=i8/4", "b: dtype is i8; accepted: bool" }, { "logical_or a=f32/4 b=bool/4", "a: dtype" },
   { "logical_not x=u8/4", "x: dtype" }, { "select c=u8/4 a=f32/4 b=0", "c: dtype is u8; accepted: bool" },
@@ -474,8 +482,10 @@ static void test_attributes(void)
 {
   static const struct { const char *line, *attr; int64_t want[3]; } whole[] = {
     { "pool_max x=f32/1x1x8x6", "window", { 8, 6, 1 } }, { "pool_max x=f32/1x1x8x6", "stride", { 8, 6, 1 } },
-    { "pool_max x=f32/1x1x8x6 window=2", "stride", { 2, 2, 1 } }, { "conv_forward x=f32/1x1x8 w=f32/1x1x3 stride=2 pad=3", "stride", { 2, 1, 1 } },
-    { "conv_forward x=f32/1x1x8 w=f32/1x1x3 stride=2 pad=3", "pad", { 3, 0, 0 } }, { "slice x=f32/9x8 start=2,0 step=3,1", "length", { 3, 8, 1 } },
+    { "pool_max x=f32/1x1x8x6 window=2", "stride", { 2, 2, 1 } },
+    { "conv_forward x=f32/1x1x8 w=f32/1x1x3 stride=2 pad=3", "stride", { 2, 1, 1 } },
+    { "conv_forward x=f32/1x1x8 w=f32/1x1x3 stride=2 pad=3", "pad", { 3, 0, 0 } },
+    { "slice x=f32/9x8 start=2,0 step=3,1", "length", { 3, 8, 1 } },
     { "permute x=f32/2x3 perm=1,0", "perm", { 1, 0, 2 } },
   };
   for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++) {
@@ -485,13 +495,16 @@ static void test_attributes(void)
     const qn_op_info *op = qn_op_find(node->op);
     for (uint32_t k = 0; k < op->n_attrs; k++)
       if (!strcmp(op->attr[k].name, whole[i].attr))
-        tap_ok(!memcmp((const char *)node->attr + op->attr[k].offset, whole[i].want, sizeof whole[i].want), "its %s is completed", whole[i].attr);
+        tap_ok(!memcmp((const char *)node->attr + op->attr[k].offset, whole[i].want, sizeof whole[i].want), "its %s is completed",
+               whole[i].attr);
     qn_graph_destroy(g);
   }
   qn_graph *g;
-  tap_ok(!qn_graph_parse("softmax x=f32/2x3x4", &g) && ((const qn_axis *)qn_graph_inspect(g)->op[0].attr)->axis == 2, "the last axis has its number");
+  tap_ok(!qn_graph_parse("softmax x=f32/2x3x4", &g) && ((const qn_axis *)qn_graph_inspect(g)->op[0].attr)->axis == 2,
+         "the last axis has its number");
   qn_graph_destroy(g);
-  tap_ok(!qn_graph_parse("reduce_sum x=f32/2x3x4", &g) && ((const qn_axes *)qn_graph_inspect(g)->op[0].attr)->mask == 7, "all dims have their mask");
+  tap_ok(!qn_graph_parse("reduce_sum x=f32/2x3x4", &g) && ((const qn_axes *)qn_graph_inspect(g)->op[0].attr)->mask == 7,
+         "all dims have their mask");
   qn_graph_destroy(g);
 }
 
@@ -537,19 +550,23 @@ static void test_bad_data(void)
     if (!tap_ok(!qn_graph_parse(table[i].line, &g), "parsed: %s", table[i].line)) continue;
     qn_graph_view view = *qn_graph_inspect(g);
     double literal[8];
-    for (uint32_t v = 0; v < view.n_values && v < 8; v++) literal[v] = view.value[v].flags & QN_VALUE_HOST ? table[i].number : view.literal[v];
+    for (uint32_t v = 0; v < view.n_values && v < 8; v++)
+      literal[v] = view.value[v].flags & QN_VALUE_HOST ? table[i].number : view.literal[v];
     view.literal = literal;
     const qn_status status = qn_graph_make(&view, &h);
-    tap_ok(table[i].taken ? !status : status == QN_BAD_ARGUMENT, "%s, with %g: %s", table[i].line, table[i].number, status ? qn_last_error() : "taken");
+    tap_ok(table[i].taken ? !status : status == QN_BAD_ARGUMENT, "%s, with %g: %s", table[i].line, table[i].number,
+           status ? qn_last_error() : "taken");
     qn_graph_destroy(h);
     qn_graph_destroy(g);
   }
   static const qn_value value[2] = { { .dtype = QN_F32, .rank = 1, .dim = { 3 }, .stride = { 1 }, .over = -1 }, { .over = -1 } };
   static const int32_t first[] = { 0, 1000000, 2 }, arg[] = { 0, 1 };
   const qn_node node = { .op = QN_OP_RELU, .n_roles = 2, .first = first, .arg = arg };
-  const qn_graph_view view = { .struct_size = sizeof view, .n_ops = 1, .n_values = 2, .n_pointers = 2, .n_ins = 1, .op = &node, .value = value, .pointer = arg };
+  const qn_graph_view view = { .struct_size = sizeof view, .n_ops = 1, .n_values = 2, .n_pointers = 2, .n_ins = 1, .op = &node,
+                               .value = value, .pointer = arg };
   qn_graph *g = NULL;
-  tap_ok(qn_graph_make(&view, &g) == QN_BAD_ARGUMENT && strstr(qn_last_error(), "ends before it begins"), "a role that ends beyond the next: %s", qn_last_error());
+  tap_ok(qn_graph_make(&view, &g) == QN_BAD_ARGUMENT && strstr(qn_last_error(), "ends before it begins"),
+         "a role that ends beyond the next: %s", qn_last_error());
 }
 
 /* What the schema says of inputs, to those who make up data. */
@@ -575,7 +592,8 @@ static void test_domains(void)
     qn_graph *g;
     qn_domain d = { -1, -1, -1 };
     if (!qn_graph_parse(table[i].line, &g)) qn_input_domain(qn_graph_inspect(g), qn_graph_inspect(g)->pointer[table[i].input], &d);
-    if (!tap_ok(d.floats == table[i].is.floats && d.from == table[i].is.from && d.range == table[i].is.range, "input %d of %s", table[i].input, table[i].line))
+    if (!tap_ok(d.floats == table[i].is.floats && d.from == table[i].is.from && d.range == table[i].is.range, "input %d of %s",
+                table[i].input, table[i].line))
       tap_note("%d, %lld on %lld; %s", d.floats, (long long)d.range, (long long)d.from, qn_last_error());
     qn_graph_destroy(g);
   }

@@ -82,7 +82,8 @@ static int finds(lists *l)
   const qn_tensor found = qn_tensor_make(l->result, QN_F32, 0, NULL), scale = qn_scalar(&one, QN_F32);
   if (qn_amp_unscale(l->ctx, l->list[GRADS], l->n, &scale, &found, NULL, 0) || result(l) != 0) return 0;
   float *last = (float *)l->at[GRADS] + l->elements - 1;
-  return !qn_copy_to_device(l->ctx, last, &infinite, 4) && !qn_amp_unscale(l->ctx, l->list[GRADS], l->n, &scale, &found, NULL, 0) && result(l) == 1;
+  return !qn_copy_to_device(l->ctx, last, &infinite, 4) && !qn_amp_unscale(l->ctx, l->list[GRADS], l->n, &scale, &found, NULL, 0) &&
+      result(l) == 1;
 }
 
 int main(void)

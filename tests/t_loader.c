@@ -116,8 +116,9 @@ static void check_variables(void)
   tap_ok(!try(make("good", image, image_bytes, 0700)), "a plugin that is right is taken") ||
     (tap_note("%s", qn_last_error()), 0);
   qn_set_log(NULL, NULL);
-  tap_ok(strstr(warnings, "QUERN_TEST_SWITCHES is not") && !strstr(warnings, "QUERN_TEST_SWITCH is") && !strstr(warnings, "QUERN_TEST_LIBRARY"),
-         "variables that backends name are not warned of, another is") || (tap_note("%s", warnings), 0);
+  tap_ok(strstr(warnings, "QUERN_TEST_SWITCHES is not") && !strstr(warnings, "QUERN_TEST_SWITCH is") &&
+         !strstr(warnings, "QUERN_TEST_LIBRARY"), "variables that backends name are not warned of, another is") ||
+         (tap_note("%s", warnings), 0);
   tap_ok(!qn_each_setting(NULL, see_setting, &shown) && shown >= 2, "and are shown among the settings");
 }
 
@@ -199,8 +200,8 @@ static void check_model_options(void)
   must(!mkdir(apart, 0700) && !rename(make("apart", image, image_bytes, 0700), path), path);
   snprintf(option, sizeof option, "plugin_path=%s", apart);
   must(!qn_graph_parse("matmul a=f32/4x4 b=f32/4x4", &graph), "a graph");
-  tap_ok(qn_explain(options, "generic", graph, count_verdict, &n) == QN_UNSUPPORTED && n == 1, "a model's backend is found by plugin_path: %s",
-         qn_last_error());
+  tap_ok(qn_explain(options, "generic", graph, count_verdict, &n) == QN_UNSUPPORTED && n == 1,
+         "a model's backend is found by plugin_path: %s", qn_last_error());
   tap_ok(qn_explain(malformed, "generic", graph, count_verdict, &n) == QN_BAD_ARGUMENT && strstr(qn_last_error(), "key=value"), "%s",
          qn_last_error());
   qn_graph_destroy(graph);

@@ -109,7 +109,8 @@ typedef struct random_graph {
 static void build_graph(rng *r, random_graph *g)
 {
   static const char *const names[] = { "x", "y", "v1", "_v2", "theta", "in0", "relu", "y0", "nhwc", "t" };
-  static const uint32_t unary[] = { QN_OP_RELU, QN_OP_EXP, QN_OP_NEG, QN_OP_SIGMOID }, binary[] = { QN_OP_ADD, QN_OP_MUL, QN_OP_RELU_BACKWARD };
+  static const uint32_t unary[] = { QN_OP_RELU, QN_OP_EXP, QN_OP_NEG, QN_OP_SIGMOID },
+      binary[] = { QN_OP_ADD, QN_OP_MUL, QN_OP_RELU_BACKWARD };
   memset(g, 0, sizeof *g);
   bool named = rng_below(r, 3);
   int64_t dim[4] = { 2, 3, 4, 5 };
@@ -552,7 +553,8 @@ static void test_page(void)
         }
         qn_graph_destroy(g);
       }
-      tap_ok(problems && !wrong, "docs/problem-lines.md, line %d: %d problems %s", start, problems, inside == 1 ? "read back" : "are refused");
+      tap_ok(problems && !wrong, "docs/problem-lines.md, line %d: %d problems %s", start, problems,
+             inside == 1 ? "read back" : "are refused");
       qn_reader_close(reader);
       blocks++;
       inside = 0;

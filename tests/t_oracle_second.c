@@ -343,11 +343,13 @@ static int64_t test_ctc(qn_context *ctx, uint32_t dtype)
   }
 
   int64_t bad = qn_ctc_loss(ctx, &ctc, &x.t, &labels.t, &x_lengths.t, &label_lengths.t, &loss.t, &lse.t)
-      || qn_ctc_loss_backward(ctx, &ctc, &dy.t, &x.t, &labels.t, &x_lengths.t, &label_lengths.t, &lse.t, &dx.t) || qn_context_synchronize(ctx);
+      || qn_ctc_loss_backward(ctx, &ctc, &dy.t, &x.t, &labels.t, &x_lengths.t, &label_lengths.t, &lse.t, &dx.t) ||
+          qn_context_synchronize(ctx);
   if (bad) tap_note("%s", qn_last_error());
   const double unit = dtype == QN_F64 ? 0x1p-45 : 0x1p-18;               /* of sums of a few hundred products */
   for (int64_t i = 0; i < samples; i++)
-    if (isinf(loss.value[i])) bad += qn_load_f64(address(&loss, i), dtype) != loss.value[i], loss.value[i] = 0, qn_store_f64(address(&loss, i), dtype, 0);
+    if (isinf(loss.value[i]))
+      bad += qn_load_f64(address(&loss, i), dtype) != loss.value[i], loss.value[i] = 0, qn_store_f64(address(&loss, i), dtype, 0);
   bad += differing(&loss, 8 * unit, NULL) + differing(&lse, unit, NULL) + differing(&dx, 8 * unit, NULL);
   array_free(&x), array_free(&dx), array_free(&lse), array_free(&loss), array_free(&dy);
   array_free(&labels), array_free(&x_lengths), array_free(&label_lengths);

@@ -42,7 +42,8 @@ static void explain(tally *t, const char *const *options, const char *model, con
   long made = atomic_load(&qn__alloc_count) - first;
   t->problems++;
   if (status && t->partial++ < 5) tap_note("line %d: %s", line, qn_last_error());
-  if (atomic_load(&qn__alloc_live) != live && t->lost++ < 5) tap_note("line %d: %ld of %ld allocations are kept", line, atomic_load(&qn__alloc_live) - live, made);
+  if (atomic_load(&qn__alloc_live) != live && t->lost++ < 5)
+    tap_note("line %d: %ld of %ld allocations are kept", line, atomic_load(&qn__alloc_live) - live, made);
   live = atomic_load(&qn__alloc_live);
   atomic_store(&qn__fail_alloc_at, 1 + t->problems * 7 % (made ? made : 1));
   status = qn_explain(options, model, graph, ignore, NULL);
@@ -111,7 +112,8 @@ static const struct { const char *backend, *model, *engine, *problem; } beyond[]
 
 /* The second op's operand, or its result, does not go on in memory where the first one's batches, which the kernel has as one dim, do. */
 static const struct { const char *model, *engine, *problem; } followed[] = {
-  { "h200", "wgmma_3xtf32", "in a f32/2x1x4x16x16 | in b f32/2x1x4x16x16 | in r f32/1x1x4x16x16 | y0 = matmul a=a b=b | out y = add a=y0 b=r" },
+  { "h200", "wgmma_3xtf32",
+    "in a f32/2x1x4x16x16 | in b f32/2x1x4x16x16 | in r f32/1x1x4x16x16 | y0 = matmul a=a b=b | out y = add a=y0 b=r" },
   { "h200", "mma", "in a f32/2x1x4x16x16 | in b f32/2x1x4x16x16 | in r f32/1x1x4x16x16 | y0 = matmul a=a b=b | out y = add a=y0 b=r" },
   { "h200", "mma", "in a f32/2x3x16x16 | in b f32/2x3x16x16 | y0 = matmul a=a b=b | out y = relu x=y0 y=f32/2x3x16x16/1024:256:16:1" },
 };
@@ -136,8 +138,10 @@ static void leave_to_others(void)
     snprintf(backend, sizeof backend, "backend=%s", beyond[i].backend);
     qn_graph *graph;
     if (!tap_ok(!qn_graph_parse(beyond[i].problem, &graph), "parsed: %s", beyond[i].problem)) continue;
-    if (qn_explain(options, beyond[i].model, graph, look, &a) == QN_NO_BACKEND) tap_skip("this backend is not built", "%s", beyond[i].problem);
-    else tap_ok(a.seen && a.refused, "not %s/%s on %s: %s", beyond[i].backend, beyond[i].engine, beyond[i].model ? beyond[i].model : "this device", beyond[i].problem);
+    if (qn_explain(options, beyond[i].model, graph, look, &a) == QN_NO_BACKEND)
+      tap_skip("this backend is not built", "%s", beyond[i].problem);
+    else tap_ok(a.seen && a.refused, "not %s/%s on %s: %s", beyond[i].backend, beyond[i].engine,
+                beyond[i].model ? beyond[i].model : "this device", beyond[i].problem);
     qn_graph_destroy(graph);
   }
   static const char *const options[] = { "backend=cuda", NULL };
@@ -145,7 +149,8 @@ static void leave_to_others(void)
     asked a = { followed[i].engine, false, false, 0 };
     qn_graph *graph;
     if (!tap_ok(!qn_graph_parse(followed[i].problem, &graph), "parsed: %s", followed[i].problem)) continue;
-    if (qn_explain(options, followed[i].model, graph, look, &a) == QN_NO_BACKEND) tap_skip("this backend is not built", "%s", followed[i].problem);
+    if (qn_explain(options, followed[i].model, graph, look, &a) == QN_NO_BACKEND)
+      tap_skip("this backend is not built", "%s", followed[i].problem);
     else tap_ok(a.n_ops == 1, "cuda/%s on %s takes the first op alone: %s", followed[i].engine, followed[i].model, followed[i].problem);
     qn_graph_destroy(graph);
   }
@@ -182,9 +187,10 @@ static void whatever_the_batch(void)
 static void whatever_the_device(void)
 {
   static const char *const options[] = { "backend=cuda", "deterministic=portable", NULL }, *const models[] = { "h200", "a100", "t4" };
-  static const char *const problems[] = { "conv_forward x=f32/1x3x8x8 w=f32/5x3x3x3 pad=1", "conv_forward x=f32/1x6x8x8 w=f32/6x1x3x3 pad=1 groups=6",
-    "conv_backward_data dy=bf16/1x8x8x8/nhwc w=bf16/8x1x5x5/nhwc dx=bf16/1x8x8x8/nhwc pad=2 groups=8",
-    "pool_average x=f32/1x2x40x2000 window=7 stride=2", "lrn x=f32/2x12000x3x3/nhwc size=31" };
+  static const char *const problems[] = { "conv_forward x=f32/1x3x8x8 w=f32/5x3x3x3 pad=1",
+                                          "conv_forward x=f32/1x6x8x8 w=f32/6x1x3x3 pad=1 groups=6",
+                                          "conv_backward_data dy=bf16/1x8x8x8/nhwc w=bf16/8x1x5x5/nhwc dx=bf16/1x8x8x8/nhwc pad=2 groups=8",
+                                          "pool_average x=f32/1x2x40x2000 window=7 stride=2", "lrn x=f32/2x12000x3x3/nhwc size=31" };
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
     const char *engine[3] = { "", "", "" };
     qn_graph *graph;
@@ -193,7 +199,8 @@ static void whatever_the_device(void)
     for (int m = 0; m < 3 && status != QN_NO_BACKEND; m++) status = qn_explain(options, models[m], graph, note_chosen, &engine[m]);
     qn_graph_destroy(graph);
     if (status == QN_NO_BACKEND) tap_skip("this backend is not built", "%s", problems[i]);
-    else tap_ok(*engine[0] && !strcmp(engine[0], engine[1]) && !strcmp(engine[0], engine[2]), "deterministic=portable: h200 %s, a100 %s, t4 %s: %s", engine[0], engine[1], engine[2], problems[i]);
+    else tap_ok(*engine[0] && !strcmp(engine[0], engine[1]) && !strcmp(engine[0], engine[2]),
+                "deterministic=portable: h200 %s, a100 %s, t4 %s: %s", engine[0], engine[1], engine[2], problems[i]);
   }
 }
 
@@ -226,7 +233,8 @@ int main(void)
       explain_all(&t, options, model, text, false);
       free(text);
     }
-    tap_ok(t.taken > 0 && !t.partial, "%s for %s: %ld problems, %ld answers, %ld taken, all whole", devices[d].backend, what, t.problems, t.answers, t.taken);
+    tap_ok(t.taken > 0 && !t.partial, "%s for %s: %ld problems, %ld answers, %ld taken, all whole", devices[d].backend, what, t.problems,
+           t.answers, t.taken);
     tap_ok(!t.lost, "%s for %s: what was prepared is given back", devices[d].backend, what);
     tap_ok(!t.starved, "%s for %s: memory that runs out is reported and leaves nothing", devices[d].backend, what);
   }

@@ -76,7 +76,8 @@ static void splits(void)
   int n;
   qn_context *ctx = tuner("tune=measure");
   plan(ctx, slower, &n, NULL);
-  tap_ok(n == 2 && line_has(last_plan, 0, "fake/whole") && line_has(last_plan, 1, "fake/all"), "a fused part slower than its parts is split");
+  tap_ok(n == 2 && line_has(last_plan, 0, "fake/whole") && line_has(last_plan, 1, "fake/all"),
+         "a fused part slower than its parts is split");
   tap_ok(gets(ctx, faster, "fake/whole"), "and a faster one is not");
   tap_ok(gets(ctx, "log_softmax x=f32/4x4 axis=1", "fake/whole"), "alone the fastest is taken");
   qn_context_destroy(ctx);

@@ -112,7 +112,8 @@ static qn_status forward(const qn_prepared *prepared, const qn_launch *launch)
 {
   problem p = {
     .x = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_X, 0), .labels = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_LABELS, 0),
-    .x_lengths = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_X_LENGTHS, 0), .label_lengths = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_LABEL_LENGTHS, 0),
+    .x_lengths = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_X_LENGTHS, 0),
+    .label_lengths = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_LABEL_LENGTHS, 0),
     .loss = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_LOSS, 0), .lse = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_LSE, 0),
     .a = ((const cpu_kept *)prepared->state)->attr, .rows = launch->workspace,
   };
@@ -130,7 +131,8 @@ static qn_status forward(const qn_prepared *prepared, const qn_launch *launch)
 
 /* ---- backward ------------------------------------------------------------------------------ */
 
-static void frame_gradient(const sample *s, int64_t t, long double g, long double lse, long double l, const long double *a, const long double *b)
+static void frame_gradient(const sample *s, int64_t t, long double g, long double lse, long double l, const long double *a,
+                           const long double *b)
 {
   const cpu_tensor *to = &s->p->dx;
   for (int64_t c = 0; c < s->p->classes; c++) {
@@ -164,12 +166,14 @@ static void sample_gradient(const problem *p, int64_t n)
 static qn_status backward(const qn_prepared *prepared, const qn_launch *launch)
 {
   problem p = {
-    .x = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_BACKWARD_X, 0), .labels = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_BACKWARD_LABELS, 0),
-    .x_lengths = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_BACKWARD_X_LENGTHS, 0),
-    .label_lengths = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_BACKWARD_LABEL_LENGTHS, 0),
-    .loss = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_BACKWARD_DY, 0), .lse = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_BACKWARD_LSE, 0),
-    .dx = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_BACKWARD_DX, 0),
-    .a = ((const cpu_kept *)prepared->state)->attr, .rows = launch->workspace,
+    .x = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_BACKWARD_X, 0),
+        .labels = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_BACKWARD_LABELS, 0),
+        .x_lengths = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_BACKWARD_X_LENGTHS, 0),
+        .label_lengths = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_BACKWARD_LABEL_LENGTHS, 0),
+        .loss = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_BACKWARD_DY, 0),
+        .lse = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_BACKWARD_LSE, 0),
+        .dx = cpu_tensor_of(prepared, launch, QN_ROLE_CTC_LOSS_BACKWARD_DX, 0), .a = ((const cpu_kept *)prepared->state)->attr,
+        .rows = launch->workspace,
   };
   p.frames = p.x.dim[0], p.samples = p.x.dim[1], p.classes = p.x.dim[2], p.longest = p.labels.dim[1];
 #pragma omp parallel for num_threads(cpu_team(launch, p.samples, p.frames * (p.classes + 1) * (p.longest + 8)))

@@ -272,7 +272,8 @@ qn_status CPU_NAME(cpu_ctc_rows_run)(const qn_prepared *prepared, const qn_launc
 static const int8_t forward_role[TENSORS] = { QN_ROLE_CTC_LOSS_X, -1, QN_ROLE_CTC_LOSS_LABELS, QN_ROLE_CTC_LOSS_X_LENGTHS,
                                               QN_ROLE_CTC_LOSS_LABEL_LENGTHS, QN_ROLE_CTC_LOSS_LOSS, QN_ROLE_CTC_LOSS_LSE };
 static const int8_t backward_role[TENSORS] = { QN_ROLE_CTC_LOSS_BACKWARD_X, QN_ROLE_CTC_LOSS_BACKWARD_DX, QN_ROLE_CTC_LOSS_BACKWARD_LABELS,
-  QN_ROLE_CTC_LOSS_BACKWARD_X_LENGTHS, QN_ROLE_CTC_LOSS_BACKWARD_LABEL_LENGTHS, QN_ROLE_CTC_LOSS_BACKWARD_DY, QN_ROLE_CTC_LOSS_BACKWARD_LSE };
+  QN_ROLE_CTC_LOSS_BACKWARD_X_LENGTHS, QN_ROLE_CTC_LOSS_BACKWARD_LABEL_LENGTHS, QN_ROLE_CTC_LOSS_BACKWARD_DY,
+  QN_ROLE_CTC_LOSS_BACKWARD_LSE };
 
 static int64_t workspace_of(const problem *p)
 {
@@ -302,7 +303,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   if (x->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", "x", "f32, f16, bf16", "f64");
   for (int t = X; t <= DX; t++)
     if (v[t] && v[t]->stride[2] != 1 && x->dim[2] > 1)
-      return qn_refuse(prepared, "the classes of a frame must lie side by side", t == X ? "x" : "dx", "stride 1", "%lld", (long long)v[t]->stride[2]);
+      return qn_refuse(prepared, "the classes of a frame must lie side by side", t == X ? "x" : "dx", "stride 1", "%lld",
+                       (long long)v[t]->stride[2]);
   p.frames = x->dim[0], p.samples = x->dim[1], p.classes = x->dim[2], p.longest = v[LABELS]->dim[1];
   p.label = v[LABELS]->stride[1] * qn_kit_bytes(v[LABELS]->dtype);
   if ((double)p.samples * (double)p.frames * (double)p.longest > 0x1p50)

@@ -174,7 +174,8 @@ static qn_status device_open(qn_device *device)
   (void)device;
   least = least / 2;
   if (least == 0)
-    cpu_host->log(QN_LOG_WARN, "this thread takes subnormal numbers for 0 (FTZ or DAZ; -ffast-math sets them): results on the CPU keep no bound");
+    cpu_host->log(QN_LOG_WARN,
+                  "this thread takes subnormal numbers for 0 (FTZ or DAZ; -ffast-math sets them): results on the CPU keep no bound");
   if (fegetround() != FE_TONEAREST)
     cpu_host->log(QN_LOG_WARN, "this thread does not round to nearest: results on the CPU keep no bound");
   return QN_OK;

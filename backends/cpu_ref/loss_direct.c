@@ -98,10 +98,12 @@ static void row_gradient(const problem *v, int64_t row)
 static qn_status backward(const qn_prepared *p, const qn_launch *launch)
 {
   problem v = {
-    .dy = cpu_tensor_of(p, launch, QN_ROLE_CROSS_ENTROPY_BACKWARD_DY, 0), .x = cpu_tensor_of(p, launch, QN_ROLE_CROSS_ENTROPY_BACKWARD_X, 0),
-    .labels = cpu_tensor_of(p, launch, QN_ROLE_CROSS_ENTROPY_BACKWARD_LABELS, 0), .lse = cpu_tensor_of(p, launch, QN_ROLE_CROSS_ENTROPY_BACKWARD_LSE, 0),
-    .count = cpu_tensor_of(p, launch, QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT, 0), .dx = cpu_tensor_of(p, launch, QN_ROLE_CROSS_ENTROPY_BACKWARD_DX, 0),
-    .a = ((const cpu_kept *)p->state)->attr,
+    .dy = cpu_tensor_of(p, launch, QN_ROLE_CROSS_ENTROPY_BACKWARD_DY, 0),
+        .x = cpu_tensor_of(p, launch, QN_ROLE_CROSS_ENTROPY_BACKWARD_X, 0),
+        .labels = cpu_tensor_of(p, launch, QN_ROLE_CROSS_ENTROPY_BACKWARD_LABELS, 0),
+        .lse = cpu_tensor_of(p, launch, QN_ROLE_CROSS_ENTROPY_BACKWARD_LSE, 0),
+        .count = cpu_tensor_of(p, launch, QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT, 0),
+        .dx = cpu_tensor_of(p, launch, QN_ROLE_CROSS_ENTROPY_BACKWARD_DX, 0), .a = ((const cpu_kept *)p->state)->attr,
   };
   v.classes = v.x.dim[v.a->axis];
   v.rows = v.labels.elements;

@@ -109,7 +109,8 @@ static int64_t count_rows(const problem *p, const qn_launch *launch)
   qn_walk walk;
   qn_walk_begin(&walk, &p->nest, p->nest.rank, 0);
   for (int64_t row = 0; row < p->rows; row++, qn_walk_next(&walk))
-    count += qn_load_i64((char *)launch->ptr[p->value[LABELS]] + walk.offset[LABELS] * qn_kit_bytes(p->dtype[LABELS]), p->dtype[LABELS]) != p->a.ignore;
+    count += qn_load_i64((char *)launch->ptr[p->value[LABELS]] + walk.offset[LABELS] * qn_kit_bytes(p->dtype[LABELS]),
+                         p->dtype[LABELS]) != p->a.ignore;
   return count;
 }
 
@@ -138,7 +139,8 @@ qn_status CPU_NAME(cpu_loss_rows_run)(const qn_prepared *prepared, const qn_laun
 static const uint8_t forward_role[TENSORS] = { QN_ROLE_CROSS_ENTROPY_X, 255, QN_ROLE_CROSS_ENTROPY_LABELS, QN_ROLE_CROSS_ENTROPY_LOSS,
                                                QN_ROLE_CROSS_ENTROPY_LSE, QN_ROLE_CROSS_ENTROPY_COUNT };
 static const uint8_t backward_role[TENSORS] = { QN_ROLE_CROSS_ENTROPY_BACKWARD_X, QN_ROLE_CROSS_ENTROPY_BACKWARD_DX,
-  QN_ROLE_CROSS_ENTROPY_BACKWARD_LABELS, QN_ROLE_CROSS_ENTROPY_BACKWARD_DY, QN_ROLE_CROSS_ENTROPY_BACKWARD_LSE, QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT };
+  QN_ROLE_CROSS_ENTROPY_BACKWARD_LABELS, QN_ROLE_CROSS_ENTROPY_BACKWARD_DY, QN_ROLE_CROSS_ENTROPY_BACKWARD_LSE,
+  QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT };
 
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
@@ -154,10 +156,12 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     if (v[t]) p.dtype[t] = v[t]->dtype;
   }
   const qn_value *x = v[X];
-  if ((x->dtype == QN_F64) != (CPU_REAL == QN_F64)) return qn_refuse(prepared, "computes in " CPU_REAL_NAME, "x", CPU_REALS, "%s", qn_kit_name(x->dtype));
+  if ((x->dtype == QN_F64) != (CPU_REAL == QN_F64))
+    return qn_refuse(prepared, "computes in " CPU_REAL_NAME, "x", CPU_REALS, "%s", qn_kit_name(x->dtype));
   for (int t = X; t <= DX; t++)
     if (v[t] && v[t]->stride[p.a.axis] != 1 && x->dim[p.a.axis] > 1)
-      return qn_refuse(prepared, "the classes of a row must lie side by side", t == X ? "x" : "dx", "stride 1", "%lld", (long long)v[t]->stride[p.a.axis]);
+      return qn_refuse(prepared, "the classes of a row must lie side by side", t == X ? "x" : "dx", "stride 1", "%lld",
+                       (long long)v[t]->stride[p.a.axis]);
   p.classes = x->dim[p.a.axis];
   p.nest.n = TENSORS;
   for (int32_t d = 0; d < x->rank; d++) {

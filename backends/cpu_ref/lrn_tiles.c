@@ -34,7 +34,8 @@ static int64_t scratch(const normalizer *s) { return floats(s) * (3 + s->backwar
 /* ---- a tile --------------------------------------------------------------------------------------------------- */
 
 /* to[i] = the sum of from[i - before] to from[i + after] along a dim of n, `inner` elements apart. */
-static void sum_along(float *restrict to, const float *restrict from, int64_t n, int64_t inner, int64_t before, int64_t after, int64_t elements)
+static void sum_along(float *restrict to, const float *restrict from, int64_t n, int64_t inner, int64_t before, int64_t after,
+                      int64_t elements)
 {
   const int64_t slab = n * inner;
   memset(to, 0, (size_t)elements * sizeof *to);
@@ -64,7 +65,8 @@ enum { SQUARES, DISTANCES, SHARES };
 
 /* sum = over the taps of the window around each place (of the mirrored one: SHARES, of r). Vectors lie along rows of the last dim, in
  * which `index` says where each element is; what a tap reads beyond a row's ends is scratch, and masked out. */
-CPU_INLINE void sum_taps(const normalizer *s, int kind, float *sum, const float *x, const float *m, const float *r, const int32_t *index, int64_t elements)
+CPU_INLINE void sum_taps(const normalizer *s, int kind, float *sum, const float *x, const float *m, const float *r, const int32_t *index,
+                         int64_t elements)
 {
   const int64_t before = kind == SHARES ? s->after : s->before, after = kind == SHARES ? s->before : s->after;
   const int last = s->dims - 1;
@@ -242,8 +244,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   const qn_value *x = &request->value[s.x], *in = &request->value[s.in], *out = &request->value[s.out];
   if (x->dtype == QN_F64) return qn_refuse(prepared, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
   const bool packed = qn_is_packed(x), last = qn_is_channels_last(x);
-  if ((!packed && !last) || !qn_same_layout(x, in) || !qn_same_layout(x, out) || (s.means >= 0 && !qn_same_layout(x, &request->value[s.means])) ||
-      (s.dmeans >= 0 && !qn_same_layout(x, &request->value[s.dmeans])))
+  if ((!packed && !last) || !qn_same_layout(x, in) || !qn_same_layout(x, out) ||
+      (s.means >= 0 && !qn_same_layout(x, &request->value[s.means])) || (s.dmeans >= 0 && !qn_same_layout(x, &request->value[s.dmeans])))
     return qn_refuse(prepared, "tensors are packed and alike, channels first or last", "x", "one layout", "%s", "strides");
   int64_t places = 1;
   double n = 1;

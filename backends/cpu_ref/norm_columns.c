@@ -420,7 +420,8 @@ static qn_status read_layout(const qn_value *const v[TENSORS], uint64_t mask, pr
       nest->stride[t][nest->rank] = !v[t] ? x->stride[d] : t > DY && v[t]->dim[d] == 1 ? 0 : v[t]->stride[d];
     for (int t = SCALE; t < TENSORS; t++)
       if (v[t] && !(is_parameter(t) && v[t]->dim[d] == 1) && v[t]->dim[d] != (walked && !is_parameter(t) ? 1 : x->dim[d]))
-        return qn_refuse(prepared, "statistics have an element for each group, parameters x's dims or 1", names[t], "those", "%s", "other dims");
+        return qn_refuse(prepared, "statistics have an element for each group, parameters x's dims or 1", names[t], "those", "%s",
+                         "other dims");
     nest->rank++;
   }
   qn_nest_simplify(&p->nest);

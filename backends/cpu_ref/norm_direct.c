@@ -148,7 +148,8 @@ static qn_status backward(const qn_prepared *p, const qn_launch *launch)
 {
   const cpu_kept *kept = p->state;
   const qn_norm_roles r = qn_norm_roles_of(kept->op);
-  const gradient s = { part(p, launch, r.x), part(p, launch, r.dy), part(p, launch, r.scale), part(p, launch, r.mean), part(p, launch, r.rstd) };
+  const gradient s = { part(p, launch, r.x), part(p, launch, r.dy), part(p, launch, r.scale), part(p, launch, r.mean),
+                       part(p, launch, r.rstd) };
   const cpu_tensor dx = part(p, launch, r.dx), dscale = part(p, launch, r.dscale), dshift = part(p, launch, r.dshift);
   const group g = group_of(&s.x, ((const qn_norm *)kept->attr)->mask);
   const int centred = kept->op != QN_OP_RMS_NORM_BACKWARD;

@@ -252,7 +252,8 @@ static void forward_group(const place *w)
     const real *x = whole ? whole : piece_of_x(w, r, i, n, from, to);
     if (w->sum) row_from_real(w->sum + (r * p->run_step[X] + i) * qn_kit_bytes(p->sum_dtype), x, p->sum_dtype, n);
     real *y = piece_out(w, r, i, to);
-    if (p->along) normalize_each(y, x, (real)mean, (real)rstd, parameter(w, SCALE, i, n, buffer[0]), parameter(w, SHIFT, i, n, buffer[1]), n);
+    if (p->along)
+      normalize_each(y, x, (real)mean, (real)rstd, parameter(w, SCALE, i, n, buffer[0]), parameter(w, SHIFT, i, n, buffer[1]), n);
     else normalize_all(y, x, (real)mean, (real)rstd, of_run(w, SCALE, r, 1), of_run(w, SHIFT, r, -0.0), n);
     piece_done(w, r, i, n, y);
   }
@@ -361,10 +362,12 @@ static qn_status read_layout(const qn_value *const v[TENSORS], uint64_t mask, pr
   bool runs = walked.rank <= 2;
   for (int t = 0; t < walked.n && last >= 0; t++) runs &= t <= DY ? walked.stride[t][last] == 1 : !v[t] || walked.stride[t][last] == 0;
   if (!runs || (p->along && walked.rank == 2))
-    return qn_refuse(prepared, "groups must be contiguous, or few runs that are", "x", "channels first, or the last dims", "%s", "other strides");
+    return qn_refuse(prepared, "groups must be contiguous, or few runs that are", "x", "channels first, or the last dims", "%s",
+                     "other strides");
   p->length = last < 0 ? 1 : walked.dim[last];
   p->runs = walked.rank == 2 ? walked.dim[0] : 1;
-  if (p->length < 16 && p->runs > 1) return qn_refuse(prepared, "runs must be long enough to be worth it", "x", "16 elements", "%lld", (long long)p->length);
+  if (p->length < 16 && p->runs > 1)
+    return qn_refuse(prepared, "runs must be long enough to be worth it", "x", "16 elements", "%lld", (long long)p->length);
   for (int t = 0; t < walked.n; t++) p->run_step[t] = walked.rank == 2 ? walked.stride[t][0] : 0;
   return QN_OK;
 }
@@ -387,7 +390,8 @@ static qn_status count_joined(const qn_value *const v[TENSORS], problem *p, qn_p
   bool own = p->runs == 1 || p->run_step[t] != 0;
   for (; d < p->nest.rank; d++) own &= p->nest.stride[t][d] != 0;
   if (own && (!v[DSCALE] || !v[DSHIFT] || summed_alike(p, DSCALE, DSHIFT))) return QN_OK;
-  return qn_refuse(prepared, "gradients of parameters have an element for each run", names[t], "1 along the outer dims alone", "%s", "other dims");
+  return qn_refuse(prepared, "gradients of parameters have an element for each run", names[t], "1 along the outer dims alone", "%s",
+                   "other dims");
 }
 
 #ifndef CPU_REAL_F64
@@ -446,7 +450,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     along &= like_a_run(v[t], v[X], norm->mask);
     p.by_run = !grouped && !along;
     if (p.by_run && !broadcasts(v[t], v[X]))
-      return qn_refuse(prepared, "parameters have an element for each group or run, or lie like one", names[t], "either", "%s", "other dims or steps");
+      return qn_refuse(prepared, "parameters have an element for each group or run, or lie like one", names[t], "either", "%s",
+                       "other dims or steps");
   }
   p.along = !grouped && !p.by_run;
   if ((status = read_layout(v, norm->mask, &p, prepared))) return status;
@@ -569,7 +574,8 @@ qn_status CPU_NAME(cpu_norm_runs_run)(const qn_prepared *prepared, const qn_laun
   const int64_t threads = qn_min_i64(cpu_threads(launch, work), p->groups), shares = p->shares ? p->shares : threads;
 #pragma omp parallel for num_threads((int)threads) schedule(static, 1) if (threads > 1)
   for (int64_t k = 0; k < shares; k++)
-    run_groups(p, launch, k * p->groups / shares, (k + 1) * p->groups / shares, p->shares ? (real *)launch->workspace + 2 * k * p->length : NULL);
+    run_groups(p, launch, k * p->groups / shares, (k + 1) * p->groups / shares,
+               p->shares ? (real *)launch->workspace + 2 * k * p->length : NULL);
   if (p->shares) {
     join_shares(p, launch);
     return QN_OK;

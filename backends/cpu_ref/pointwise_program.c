@@ -265,7 +265,8 @@ static bool compile_op(compiler *c, uint32_t i)
     if (in[k] < 0) return false;
   }
 
-  if (node->op == QN_OP_CAST && type == out_type && !is_overwritten(c, node->arg[0])) {     /* nothing to compute unless the format is narrower */
+  /* nothing to compute unless the format is narrower */
+  if (node->op == QN_OP_CAST && type == out_type && !is_overwritten(c, node->arg[0])) {
     const uint32_t from = value[node->arg[0]].dtype;
     const bool fits = from == value[y].dtype || qn_kit_bytes(value[y].dtype) == cpu_type_bytes(type);
     if (fits || (qn_is_float(value[y].dtype) && !used)) {

@@ -65,7 +65,8 @@ static qn_status forward(const qn_prepared *p, const qn_launch *launch, int aver
     const double mean = (double)(((long double)sum.high + cpu_sum_low(&sum)) / places);
     cpu_put(&y.t, cpu_offset(5, at, y.stride), average ? mean : most);
     if (indices.t.p)
-      qn_store_i64(cpu_at(&indices.t, cpu_offset(5, at, indices.stride)), indices.t.dtype, (best[0] * s.in[1] + best[1]) * s.in[2] + best[2]);
+      qn_store_i64(cpu_at(&indices.t, cpu_offset(5, at, indices.stride)), indices.t.dtype,
+                   (best[0] * s.in[1] + best[1]) * s.in[2] + best[2]);
   }
   return QN_OK;
 }

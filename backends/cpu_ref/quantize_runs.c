@@ -33,7 +33,8 @@ CPU_INLINE uint8_t octet(float q, float zero, float low)
 enum { OCTETS = 0 };                      /* beside QN_E4M3 and QN_E5M2: i8 and u8 */
 
 /* A run by one scale: by its reciprocal where that is exact. */
-CPU_INLINE void narrow(uint8_t *restrict y, const float *restrict x, uint32_t kind, float scale, bool power, float zero, float low, int64_t n)
+CPU_INLINE void narrow(uint8_t *restrict y, const float *restrict x, uint32_t kind, float scale, bool power, float zero, float low,
+                       int64_t n)
 {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
@@ -53,7 +54,8 @@ static void narrow_run(uint8_t *y, const float *x, uint32_t dtype, float scale, 
   else narrow(y, x, OCTETS, scale, false, zero, low, n);
 }
 
-CPU_INLINE void narrow_each(uint8_t *restrict y, const float *restrict x, uint32_t kind, const float *restrict scale, const float *restrict zero, float low, int64_t n)
+CPU_INLINE void narrow_each(uint8_t *restrict y, const float *restrict x, uint32_t kind, const float *restrict scale,
+                            const float *restrict zero, float low, int64_t n)
 {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
@@ -94,7 +96,8 @@ static void widen_run(float *restrict y, const uint8_t *restrict x, uint32_t dty
     for (int64_t i = 0; i < n; i++) y[i] *= scale;
   }
 }
-static void widen_run_each(float *restrict y, const uint8_t *restrict x, uint32_t dtype, const float *restrict scale, const float *restrict zero, int64_t n)
+static void widen_run_each(float *restrict y, const uint8_t *restrict x, uint32_t dtype, const float *restrict scale,
+                           const float *restrict zero, int64_t n)
 {
   widen(y, x, dtype, n);
 #pragma omp simd
@@ -299,7 +302,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     if (!v) continue;
     p.dtype[t] = v->dtype;
     if (v->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", name, "f32, f16, bf16", "f64");
-    if (!qn_is_packed(v)) return qn_refuse(prepared, "elements are counted as they lie", name, "packed, the last dim fastest", "%s", "other strides");
+    if (!qn_is_packed(v))
+      return qn_refuse(prepared, "elements are counted as they lie", name, "packed, the last dim fastest", "%s", "other strides");
   }
   const qn_value *x = &request->value[p.value[X]];
   p.elements = p.block = qn_elements(x);
@@ -311,7 +315,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     return qn_refuse(prepared, "scales of neighbours must be neighbours", "scale", "stride 1", "%lld", (long long)l[0].stride);
   if (p.levels && p.extremes) {
     if (p.levels > 1 || l[0].dim % l[0].block || l[0].stride != 1)
-      return qn_refuse(prepared, "the elements of a block must be neighbours", "block", "blocks of whole rows, or of equal parts of rows", "%s", "others");
+      return qn_refuse(prepared, "the elements of a block must be neighbours", "block", "blocks of whole rows, or of equal parts of rows",
+                       "%s", "others");
     p.block = l[0].block;
   }
   return cpu_keep(prepared, &p, sizeof p);

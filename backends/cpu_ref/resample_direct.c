@@ -53,7 +53,8 @@ static int taps_of(const resampling *s, int d, int64_t i, int64_t place[4], long
 
 static qn_status forward(const qn_prepared *p, const qn_launch *launch)
 {
-  const cpu_grid x = cpu_grid_of(cpu_tensor_of(p, launch, QN_ROLE_RESAMPLE_X, 0)), y = cpu_grid_of(cpu_tensor_of(p, launch, QN_ROLE_RESAMPLE_Y, 0));
+  const cpu_grid x = cpu_grid_of(cpu_tensor_of(p, launch, QN_ROLE_RESAMPLE_X, 0)),
+      y = cpu_grid_of(cpu_tensor_of(p, launch, QN_ROLE_RESAMPLE_Y, 0));
   const resampling s = resampling_of(p, &x, &y);
 #pragma omp parallel for num_threads(cpu_team(launch, y.t.elements, 100))
   for (int64_t i = 0; i < y.t.elements; i++) {

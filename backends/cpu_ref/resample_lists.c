@@ -95,12 +95,14 @@ static int64_t sources_of(const resampling *s, const char *in, int64_t o0, int64
   int64_t n = 0;
   for (int32_t a = l[0].begin[o0]; a < l[0].begin[o0 + 1]; a++)
     for (int32_t b = l[1].begin[o1]; b < l[1].begin[o1 + 1]; b++)
-      to[n++] = (source){ in + (l[0].source[a] * s->in_stride[2] + l[1].source[b] * s->in_stride[3]) * s->bytes, l[0].weight[a] * l[1].weight[b] };
+      to[n++] = (source){ in + (l[0].source[a] * s->in_stride[2] + l[1].source[b] * s->in_stride[3]) * s->bytes,
+                          l[0].weight[a] * l[1].weight[b] };
   return n;
 }
 
 /* By channels: places of one row, each from as many others. */
-CPU_INLINE void sum_each_channels(real *y, int64_t y_apart, const real *x, int64_t x_apart, const list *l, int each, int64_t places, int64_t n)
+CPU_INLINE void sum_each_channels(real *y, int64_t y_apart, const real *x, int64_t x_apart, const list *l, int each, int64_t places,
+                                  int64_t n)
 {
   for (int64_t o = 0; o < places; o++) {
     const real *row[AT_ONCE] = { NULL };
@@ -313,8 +315,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   const int taps = 1 << ((const qn_resampling *)op->attr)->mode;
   if ((in->dtype == QN_F64) != (CPU_REAL == QN_F64))
     return qn_refuse(prepared, "sums are made in " CPU_REAL_NAME, "x", CPU_REALS, "%s", qn_kit_name(in->dtype));
-  resampling s = { .in = op->arg[0], .out = op->arg[1], .dtype = in->dtype, .bytes = qn_kit_bytes(in->dtype), .n = out->dim[0], .c = out->dim[1],
-                   .threads = request->demands->threads };
+  resampling s = { .in = op->arg[0], .out = op->arg[1], .dtype = in->dtype, .bytes = qn_kit_bytes(in->dtype), .n = out->dim[0],
+                   .c = out->dim[1], .threads = request->demands->threads };
   int64_t bytes = 0, entries[3], most[3];
   for (int d = 0; d < 3; d++) s.in_dim[d] = s.out_dim[d] = 1;
   for (int d = 0; d < in->rank; d++) {
@@ -323,14 +325,16 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     if (d >= 2) s.in_dim[to - 2] = in->dim[d], s.out_dim[to - 2] = out->dim[d];
   }
   for (int d = 0; d < 3; d++) {
-    if (s.in_dim[d] > 1 << 24 || s.out_dim[d] > 1 << 24) return qn_refuse(prepared, "lists of 2^24 places", "x", "smaller extents", "%lld", (long long)s.in_dim[d]);
+    if (s.in_dim[d] > 1 << 24 || s.out_dim[d] > 1 << 24)
+      return qn_refuse(prepared, "lists of 2^24 places", "x", "smaller extents", "%lld", (long long)s.in_dim[d]);
     const int64_t points = backward ? s.in_dim[d] : s.out_dim[d];
     entries[d] = qn_round_up(points * taps, 2);
     bytes += (qn_round_up(s.out_dim[d] + 2, 2) + entries[d]) * (int64_t)sizeof(int32_t) + entries[d] * (int64_t)sizeof(real);
   }
   s.channels_last = s.c > 1 && s.in_stride[1] == 1 && s.out_stride[1] == 1;
   if (!s.channels_last && ((s.in_dim[2] > 1 && s.in_stride[4] != 1) || (s.out_dim[2] > 1 && s.out_stride[4] != 1)))
-    return qn_refuse(prepared, "rows, or channels, lie side by side in both", "x", "stride 1 in one of both", "%lld", (long long)s.in_stride[4]);
+    return qn_refuse(prepared, "rows, or channels, lie side by side in both", "x", "stride 1 in one of both", "%lld",
+                     (long long)s.in_stride[4]);
   char *memory = cpu_state(prepared, sizeof s + (size_t)bytes);
   if (!memory) return QN_NO_MEMORY;
   int32_t *at = (int32_t *)(void *)(memory + sizeof s);

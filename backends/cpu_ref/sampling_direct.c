@@ -22,7 +22,8 @@ static long double homogeneous(const qn_sampling *a, const cpu_tensor *grid, int
 
 static qn_status affine(const qn_prepared *p, const qn_launch *launch)
 {
-  const cpu_tensor theta = cpu_tensor_of(p, launch, QN_ROLE_AFFINE_GRID_THETA, 0), grid = cpu_tensor_of(p, launch, QN_ROLE_AFFINE_GRID_GRID, 0);
+  const cpu_tensor theta = cpu_tensor_of(p, launch, QN_ROLE_AFFINE_GRID_THETA, 0),
+      grid = cpu_tensor_of(p, launch, QN_ROLE_AFFINE_GRID_GRID, 0);
   const int d = grid.rank - 2;
 #pragma omp parallel for num_threads(cpu_team(launch, grid.elements, 20))
   for (int64_t i = 0; i < grid.elements; i++) {
@@ -30,7 +31,8 @@ static qn_status affine(const qn_prepared *p, const qn_launch *launch)
     long double sum = 0;
     cpu_place(i, grid.rank, grid.dim, at);
     for (int j = 0; j <= d; j++)
-      sum += cpu_get(&theta, at[0] * theta.stride[0] + at[d + 1] * theta.stride[1] + j * theta.stride[2]) * homogeneous(attributes(p), &grid, d, at, j);
+      sum += cpu_get(&theta, at[0] * theta.stride[0] + at[d + 1] * theta.stride[1] + j * theta.stride[2]) *
+          homogeneous(attributes(p), &grid, d, at, j);
     cpu_put(&grid, cpu_offset(grid.rank, at, grid.stride), (double)sum);
   }
   return QN_OK;
@@ -38,7 +40,8 @@ static qn_status affine(const qn_prepared *p, const qn_launch *launch)
 
 static qn_status affine_backward(const qn_prepared *p, const qn_launch *launch)
 {
-  const cpu_tensor dy = cpu_tensor_of(p, launch, QN_ROLE_AFFINE_GRID_BACKWARD_DY, 0), dtheta = cpu_tensor_of(p, launch, QN_ROLE_AFFINE_GRID_BACKWARD_DTHETA, 0);
+  const cpu_tensor dy = cpu_tensor_of(p, launch, QN_ROLE_AFFINE_GRID_BACKWARD_DY, 0),
+      dtheta = cpu_tensor_of(p, launch, QN_ROLE_AFFINE_GRID_BACKWARD_DTHETA, 0);
   const int d = dy.rank - 2;
   int64_t points = 1;
   for (int k = 1; k <= d; k++) points *= dy.dim[k];
@@ -104,7 +107,8 @@ static dim_taps taps_of(const qn_sampling *a, long double g, int64_t n)
 }
 
 /* Of point i of image n: a dim that the grid has not has one place. */
-static bool point_taps(const qn_sampling *a, const cpu_tensor *grid, int64_t n, const int64_t at[3], const int64_t extent[3], dim_taps taps[3])
+static bool point_taps(const qn_sampling *a, const cpu_tensor *grid, int64_t n, const int64_t at[3], const int64_t extent[3],
+                       dim_taps taps[3])
 {
   bool nan = false;
   const int d = grid->rank - 2;
@@ -133,7 +137,8 @@ static long double tap_weight(const dim_taps taps[3], int k, int by, int64_t pla
 
 static qn_status sample(const qn_prepared *p, const qn_launch *launch)
 {
-  const cpu_grid x = cpu_grid_of(cpu_tensor_of(p, launch, QN_ROLE_GRID_SAMPLE_X, 0)), y = cpu_grid_of(cpu_tensor_of(p, launch, QN_ROLE_GRID_SAMPLE_Y, 0));
+  const cpu_grid x = cpu_grid_of(cpu_tensor_of(p, launch, QN_ROLE_GRID_SAMPLE_X, 0)),
+      y = cpu_grid_of(cpu_tensor_of(p, launch, QN_ROLE_GRID_SAMPLE_Y, 0));
   const cpu_tensor grid = cpu_tensor_of(p, launch, QN_ROLE_GRID_SAMPLE_GRID, 0);
 #pragma omp parallel for num_threads(cpu_team(launch, y.t.elements, 100))
   for (int64_t i = 0; i < y.t.elements; i++) {
@@ -195,7 +200,8 @@ static qn_status by_grid(const qn_prepared *p, const qn_launch *launch)
       for (int k = 0; k < taps[0].n * taps[1].n * taps[2].n; k++) {
         const long double w = tap_weight(taps, k, by, place);
         if (w != 0)
-          sum += w * (long double)cpu_get(&x.t, cpu_grid_offset(&x, at[0], c, place)) * (long double)cpu_get(&dy.t, cpu_grid_offset(&dy, at[0], c, from));
+          sum += w * (long double)cpu_get(&x.t, cpu_grid_offset(&x, at[0], c, place))
+              * (long double)cpu_get(&dy.t, cpu_grid_offset(&dy, at[0], c, from));
       }
     cpu_put(&dgrid, cpu_offset(dgrid.rank, at, dgrid.stride), (double)sum);
   }

@@ -52,7 +52,8 @@ CPU_INLINE void axis_points(axis *to, const float *restrict g, int64_t count, in
   const float extent = (float)n, last = (float)(n - 1), steep = corners ? last / 2 : extent / 2, low = corners ? 0 : -0.5f;
   const int32_t places = (int32_t)n;
   int32_t *restrict below = to->below;
-  float *restrict weight0 = to->weight[0], *restrict weight1 = to->weight[1], *restrict slope0 = to->slope[0], *restrict slope1 = to->slope[1];
+  float *restrict weight0 = to->weight[0], *restrict weight1 = to->weight[1], *restrict slope0 = to->slope[0],
+      *restrict slope1 = to->slope[1];
 #pragma omp simd
   for (int64_t i = 0; i < count; i++) {
     float p = corners ? (g[i] + 1) / 2 * last : ((g[i] + 1) * extent - 1) / 2, slope = steep;
@@ -132,7 +133,8 @@ static void points_block(const sampler *s, const qn_launch *launch, int64_t n, i
   for (int d = 3 - (int)s->dims; d < 3; d++) {
     for (int64_t i = 0; i < b->n; i++) {
       const int64_t here = from[i] + (2 - d) * s->grid_stride[4];
-      g[i] = s->grid_dtype == QN_F32 ? ((const float *)(const void *)grid)[here] : (float)qn_load_f64(grid + here * qn_kit_bytes(s->grid_dtype), s->grid_dtype);
+      g[i] = s->grid_dtype == QN_F32 ? ((const float *)(const void *)grid)[here]
+          : (float)qn_load_f64(grid + here * qn_kit_bytes(s->grid_dtype), s->grid_dtype);
       b->nan[i] |= isnan(g[i]) || (isinf(g[i]) && s->rule.padding == QN_SAMPLE_REFLECTION);
     }
     axis_block(&s->rule, g, b->n, s->extent[d], &axes[d]);
@@ -349,7 +351,8 @@ static void by_points(const sampler *s, const qn_launch *launch, int64_t n, int6
 /* dx of some channels of an image, in place or in scratch: [C, X] or, channels last, [X, C]. */
 static void by_channels(const sampler *s, const qn_launch *launch, int64_t n, int64_t c, block *b, float *scratch)
 {
-  const int64_t channels = qn_min_i64(CHANNELS, s->c - c), places = s->extent[0] * s->extent[1] * s->extent[2], base = n * s->x_stride[0] + c * s->x_stride[1];
+  const int64_t channels = qn_min_i64(CHANNELS, s->c - c), places = s->extent[0] * s->extent[1] * s->extent[2],
+      base = n * s->x_stride[0] + c * s->x_stride[1];
   const bool in_place = s->x_dtype == QN_F32;
   float *dx = in_place ? f32(launch, s->out, base) : scratch;
   const int64_t run = s->last ? channels : places, runs = s->last ? places : channels;      /* both lie packed */
@@ -386,7 +389,9 @@ qn_status CPU_NAME(cpu_sampling_points_run)(const qn_prepared *prepared, const q
   for (int64_t first = 0; first < all; first += share) {
     char *memory = (char *)launch->workspace + first / share * bytes;
     for (int64_t i = first; i < qn_min_i64(first + share, all); i++) {
-      if (by_image) by_channels(s, launch, i / parts, i % parts * CHANNELS, (block *)(void *)memory, (float *)(void *)(memory + bytes - s->scratch * 4));
+      if (by_image)
+        by_channels(s, launch, i / parts, i % parts * CHANNELS, (block *)(void *)memory,
+                    (float *)(void *)(memory + bytes - s->scratch * 4));
       else by_points(s, launch, i / parts, i % parts * BLOCK, (block *)(void *)memory);
     }
   }
@@ -420,7 +425,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   const qn_value *x = &request->value[s.x], *y = &request->value[s.y], *grid = &request->value[s.grid], *out = &request->value[s.out];
   if (x->dtype == QN_F64) return qn_refuse(prepared, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
   s.last = x->dim[1] > 1 && qn_is_channels_last(x) && y->stride[1] == 1;
-  if (!s.last && !qn_is_packed(x)) return qn_refuse(prepared, "the image is packed, with its channels first or last", "x", "one of both", "%s", "strides");
+  if (!s.last && !qn_is_packed(x))
+    return qn_refuse(prepared, "the image is packed, with its channels first or last", "x", "one of both", "%s", "strides");
   s.x_dtype = x->dtype, s.grid_dtype = grid->dtype, s.out_dtype = out->dtype, s.x_bytes = qn_kit_bytes(x->dtype);
   s.n = x->dim[0], s.c = x->dim[1], s.dims = x->rank - 2, s.points = 1;
   int64_t places = 1;
@@ -429,7 +435,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     s.extent[d + 3 - x->rank] = x->dim[d], s.point[d + 3 - x->rank] = y->dim[d];
     places *= x->dim[d], s.points *= y->dim[d];
   }
-  if (places * s.c > INT32_MAX) return qn_refuse(prepared, "an image's places are counted in 31 bits", "x", "fewer", "%lld", (long long)places);
+  if (places * s.c > INT32_MAX)
+    return qn_refuse(prepared, "an image's places are counted in 31 bits", "x", "fewer", "%lld", (long long)places);
   spatial_strides(x, s.x_stride);
   spatial_strides(y, s.y_stride);
   s.side = (s.point[2] == 1 || s.y_stride[4] == 1) && (s.point[1] == 1 || s.y_stride[3] == s.point[2])

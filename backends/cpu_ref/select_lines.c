@@ -161,8 +161,10 @@ static qn_status top_k_prepare(const qn_request *request, qn_prepared *prepared)
 {
   const qn_ranking *a = request->op[0].attr;
   const qn_value *x = value_of(request, QN_ROLE_TOP_K_X), *indices = value_of(request, QN_ROLE_TOP_K_INDICES);
-  if (x->dtype == QN_F64 || x->dtype == QN_I64) return qn_refuse(prepared, "keys have 32 bits", "x", "a narrower dtype", "%s", qn_kit_name(x->dtype));
-  if (x->dim[a->axis] > INT32_MAX) return qn_refuse(prepared, "places have 32 bits", "x", "lines shorter than 2^31", "%lld", (long long)x->dim[a->axis]);
+  if (x->dtype == QN_F64 || x->dtype == QN_I64)
+    return qn_refuse(prepared, "keys have 32 bits", "x", "a narrower dtype", "%s", qn_kit_name(x->dtype));
+  if (x->dim[a->axis] > INT32_MAX)
+    return qn_refuse(prepared, "places have 32 bits", "x", "lines shorter than 2^31", "%lld", (long long)x->dim[a->axis]);
   lines s = lines_of(x, value_of(request, QN_ROLE_TOP_K_Y), indices, a->axis);
   s.x = qn_role(&request->op[0], QN_ROLE_TOP_K_X), s.y = qn_role(&request->op[0], QN_ROLE_TOP_K_Y);
   s.indices = qn_role(&request->op[0], QN_ROLE_TOP_K_INDICES);
@@ -255,7 +257,8 @@ static qn_status cumsum_prepare(const qn_request *request, qn_prepared *prepared
 {
   const qn_scan *a = request->op[0].attr;
   const qn_value *x = value_of(request, QN_ROLE_CUMSUM_X), *y = value_of(request, QN_ROLE_CUMSUM_Y);
-  if (!qn_is_float(x->dtype) || x->dtype == QN_F64) return qn_refuse(prepared, "sums are made in double", "x", "f32, f16 or bf16", "%s", qn_kit_name(x->dtype));
+  if (!qn_is_float(x->dtype) || x->dtype == QN_F64)
+    return qn_refuse(prepared, "sums are made in double", "x", "f32, f16 or bf16", "%s", qn_kit_name(x->dtype));
   lines s = lines_of(x, y, NULL, a->axis);
   s.x = qn_role(&request->op[0], QN_ROLE_CUMSUM_X), s.y = qn_role(&request->op[0], QN_ROLE_CUMSUM_Y);
   s.exclusive = a->exclusive != 0;

@@ -94,7 +94,8 @@ static qn_status gather_run(const qn_prepared *prepared, const qn_launch *launch
   const int64_t step = nest->stride[2][last];             /* 0: one index for the whole line */
   const bool packed = step == 0 && ys == 1 && xs == 1;
   const int64_t in_row = packed && last > 0 ? nest->dim[before] : 1;
-  const int64_t apart[3] = { last > 0 ? nest->stride[0][before] : 0, last > 0 ? nest->stride[1][before] : 0, last > 0 ? nest->stride[2][before] : 0 };
+  const int64_t apart[3] = { last > 0 ? nest->stride[0][before] : 0, last > 0 ? nest->stride[1][before] : 0,
+                             last > 0 ? nest->stride[2][before] : 0 };
   const int threads = cpu_threads(launch, lines * n * r->bytes / 4);
   const int64_t share = qn_ceil_div(lines, threads);
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)

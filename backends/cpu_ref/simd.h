@@ -87,7 +87,8 @@ CPU_INLINE v_f32 v_gather(const float *x, const int32_t *at)
 #if defined __AVX512F__
   return (v_f32)_mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, _mm512_loadu_si512(at), x, 4);
 #elif defined __AVX2__
-  return (v_f32)_mm256_mask_i32gather_ps(_mm256_setzero_ps(), x, _mm256_loadu_si256((const __m256i *)(const void *)at), (__m256)_mm256_set1_epi32(-1), 4);
+  return (v_f32)_mm256_mask_i32gather_ps(_mm256_setzero_ps(), x, _mm256_loadu_si256((const __m256i *)(const void *)at),
+                                         (__m256)_mm256_set1_epi32(-1), 4);
 #else
   v_f32 v;
   for (int i = 0; i < CPU_LANES; i++) v[i] = x[at[i]];

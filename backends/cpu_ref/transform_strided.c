@@ -97,7 +97,8 @@ CPU_INLINE void transpose_as(char *restrict y, int64_t y_pitch, const char *rest
     for (int64_t j = 0; j < tiled_columns; j += n)
       transpose_tile(block + j * SIDE + i * size, SIDE, x + (i * x_pitch + j) * size, x_pitch * size, bytes);
   for (int64_t i = 0; i < rows; i++)
-    for (int64_t j = i < tiled_rows ? tiled_columns : 0; j < columns; j++) memcpy(block + j * SIDE + i * size, x + (i * x_pitch + j) * size, bytes);
+    for (int64_t j = i < tiled_rows ? tiled_columns : 0; j < columns; j++)
+      memcpy(block + j * SIDE + i * size, x + (i * x_pitch + j) * size, bytes);
   for (int64_t j = 0; j < columns; j++) memcpy(y + j * y_pitch * size, block + j * SIDE, (size_t)rows * bytes);
 }
 

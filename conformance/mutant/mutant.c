@@ -116,7 +116,8 @@ bool mut_take(struct mut_kept *k, uint32_t output_role, uint32_t second_op)
   bool read = false;
   for (int32_t a = 0; a < second->first[second->n_inputs]; a++)
     read |= second->arg[a] == k->number[y];
-  if (!read || made->flags & QN_VALUE_ESCAPE || made->last_user != 1 || !qn_same_dims(made, &r->value[out]) || made->dtype != r->value[out].dtype)
+  if (!read || made->flags & QN_VALUE_ESCAPE || made->last_user != 1 || !qn_same_dims(made, &r->value[out]) ||
+      made->dtype != r->value[out].dtype)
     return false;
   keep_second(k, k->number[y]);
   k->number[y] = out;

@@ -139,8 +139,8 @@ bool cv_winograd(struct mut_kept *k)
   const qn_conv *v = conv_of(k);
   const qn_value *w = mut_value(k, k->node.op == QN_OP_CONV_BACKWARD_FILTER ? QN_ROLE_CONV_BACKWARD_FILTER_DW : W);
   k->numerics = (qn_numerics){.method = QN_METHOD_WINOGRAD, .tile = 4, .filter = 3};
-  return w->rank == 4 && w->dtype == QN_F32 && w->dim[2] == 3 && w->dim[3] == 3 && v->stride[0] == 1 && v->stride[1] == 1 && v->dilation[0] == 1 &&
-         v->dilation[1] == 1;
+  return w->rank == 4 && w->dtype == QN_F32 && w->dim[2] == 3 && w->dim[3] == 3 && v->stride[0] == 1 && v->stride[1] == 1 &&
+      v->dilation[0] == 1 && v->dilation[1] == 1;
 }
 
 /* A tile that ends beyond the first input does not read its last column. */
@@ -171,7 +171,8 @@ static void fold(struct mut_call *c, bool eps, bool shift_scaled)
   int64_t n = qn_elements(y), plane = n / (y->dim[0] * y->dim[1]);
   for (int64_t i = 0; i < n; i++) {
     int64_t k = i / plane % y->dim[1];
-    double by = of_channel(c, QN_ROLE_BATCH_NORM_INFERENCE_SCALE, k, 1) / sqrt(of_channel(c, QN_ROLE_BATCH_NORM_INFERENCE_VAR, k, 0) + (eps ? norm->eps : 0));
+    double by = of_channel(c, QN_ROLE_BATCH_NORM_INFERENCE_SCALE, k, 1)
+        / sqrt(of_channel(c, QN_ROLE_BATCH_NORM_INFERENCE_VAR, k, 0) + (eps ? norm->eps : 0));
     double shift = of_channel(c, QN_ROLE_BATCH_NORM_INFERENCE_SHIFT, k, 0);
     mut_put(y, py, i, (mut_get(y, py, i) - of_channel(c, QN_ROLE_BATCH_NORM_INFERENCE_MEAN, k, 0)) * by + shift * (shift_scaled ? by : 1));
   }

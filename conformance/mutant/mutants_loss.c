@@ -122,7 +122,8 @@ void ls_last_frame_lost(struct mut_call *c)
 void ls_repeats_skip(struct mut_call *c)
 {
   void *px, *pl, *pt, *pn, *p;
-  const qn_value *x = part(c, QN_ROLE_CTC_LOSS_X, &px), *labels = part(c, QN_ROLE_CTC_LOSS_LABELS, &pl), *loss = part(c, QN_ROLE_CTC_LOSS_LOSS, &p);
+  const qn_value *x = part(c, QN_ROLE_CTC_LOSS_X, &px), *labels = part(c, QN_ROLE_CTC_LOSS_LABELS, &pl),
+      *loss = part(c, QN_ROLE_CTC_LOSS_LOSS, &p);
   const qn_value *frames = part(c, QN_ROLE_CTC_LOSS_X_LENGTHS, &pt), *length = part(c, QN_ROLE_CTC_LOSS_LABEL_LENGTHS, &pn);
   int64_t longest = labels->dim[1];
   for (int64_t n = 0; n < x->dim[1] && ctc(c)->reduction == QN_REDUCTION_NONE; n++) {

@@ -51,7 +51,8 @@ void sp_last_point_lost(struct mut_call *c)
 /* A gradient by places, not by coordinates: not multiplied by half the extent. */
 void sp_slope_unscaled(struct mut_call *c)
 {
-  const qn_value *dgrid = mut_value(c->k, QN_ROLE_GRID_SAMPLE_BACKWARD_GRID_DGRID), *x = mut_value(c->k, QN_ROLE_GRID_SAMPLE_BACKWARD_GRID_X);
+  const qn_value *dgrid = mut_value(c->k, QN_ROLE_GRID_SAMPLE_BACKWARD_GRID_DGRID),
+      *x = mut_value(c->k, QN_ROLE_GRID_SAMPLE_BACKWARD_GRID_X);
   void *p = mut_pointer(c, QN_ROLE_GRID_SAMPLE_BACKWARD_GRID_DGRID);
   int64_t d = dgrid->dim[dgrid->rank - 1];
   for (int64_t i = 0; i < qn_elements(dgrid); i++)

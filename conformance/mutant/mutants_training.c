@@ -19,7 +19,10 @@ static void set_scalar(struct mut_call *c, int8_t role, double x)
   const qn_value *v = mut_value(c->k, (uint32_t)role);
   qn_store_f64(mut_copy(c, (uint32_t)role), v->dtype, x);
 }
-static double scalar(const struct mut_call *c, int8_t role) { return mut_get(mut_value(c->k, (uint32_t)role), mut_pointer(c, (uint32_t)role), 0); }
+static double scalar(const struct mut_call *c, int8_t role)
+{
+  return mut_get(mut_value(c->k, (uint32_t)role), mut_pointer(c, (uint32_t)role), 0);
+}
 
 bool tn_nesterov_ignored(struct mut_kept *k)
 {

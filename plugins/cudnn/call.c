@@ -12,7 +12,8 @@ peer_call *peer_call_begin(const qn_request *r, qn_prepared *p, qn_status *statu
   for (int i = 0; i < n; i++) {
     const qn_value *v = &r->value[op->arg[i]];
     if (v->flags & QN_VALUE_HOST || !peer_is_float(v)) {
-      qn_refuse(p, "float tensors are asked of cuDNN", "", "f64, f32, f16 or bf16", "%s", v->flags & QN_VALUE_HOST ? "a number" : qn_kit_name(v->dtype));
+      qn_refuse(p, "float tensors are asked of cuDNN", "", "f64, f32, f16 or bf16", "%s",
+                v->flags & QN_VALUE_HOST ? "a number" : qn_kit_name(v->dtype));
       return NULL;
     }
     if (!peer_countable(p, v, "")) return NULL;
@@ -42,8 +43,10 @@ bool peer_call_alike(const peer_call *c, const qn_request *r, qn_prepared *p, pe
     last = last && qn_is_channels_last(v);
     dense = dense && qn_is_dense(v) && qn_same_layout(v, first);
   }
-  if (layout == PEER_PACKED && !packed) qn_refuse(p, "packed tensors alone are asked of cuDNN", "", "row-major without gaps", "%s", "other strides");
-  else if (layout == PEER_CHANNELS && !packed && !last) qn_refuse(p, "layouts asked of cuDNN", "", "packed NCHW or NHWC", "%s", "other strides");
+  if (layout == PEER_PACKED && !packed)
+    qn_refuse(p, "packed tensors alone are asked of cuDNN", "", "row-major without gaps", "%s", "other strides");
+  else if (layout == PEER_CHANNELS && !packed && !last)
+    qn_refuse(p, "layouts asked of cuDNN", "", "packed NCHW or NHWC", "%s", "other strides");
   else if (layout == PEER_DENSE && !dense) qn_refuse(p, "tensors that lie alike, without gaps", "", "one layout", "%s", "another");
   else return true;
   return false;
@@ -82,8 +85,8 @@ qn_status peer_call_end(peer_call *c, qn_prepared *p)
 qn_status peer_call_run(const qn_prepared *p, const qn_launch *launch)
 {
   const peer_call *c = p->state;
-  peer_operands o = { .handle = launch->instance, .one = peer_number(c->dtype, 1), .zero = peer_number(c->dtype, 0), .workspace = launch->workspace,
-                      .bytes = p->workspace };
+  peer_operands o = { .handle = launch->instance, .one = peer_number(c->dtype, 1), .zero = peer_number(c->dtype, 0),
+                      .workspace = launch->workspace, .bytes = p->workspace };
   for (int i = 0; i < c->n; i++) o.ptr[i] = c->value[i] >= 0 ? launch->ptr[c->value[i]] : NULL;
   cudnnStatus_t e = peer.cudnnSetStream(launch->instance, launch->stream);
   if (!e) e = c->call(c, &o);

@@ -44,12 +44,14 @@ typedef struct direction {
 } direction;
 static const direction forward = {
   CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
-  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA };
+  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA };
 static const direction data = {
   CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
-  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA };
+  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA };
 static const direction filter = {
   CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
   CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
@@ -60,8 +62,10 @@ static bool fits(qn_prepared *p, const qn_request *r, int32_t value, const char 
 {
   const qn_value *v = &r->value[value];
   if (!peer_is_float(v)) qn_refuse(p, "dtypes asked of cuDNN", role, "f64, f32, f16 or bf16", "%s", qn_kit_name(v->dtype));
-  else if (!qn_is_packed(v) && !qn_is_channels_last(v)) qn_refuse(p, "layouts asked of cuDNN", role, "packed NCHW or NHWC", "%s", "other strides");
-  else if (v->align < 16) qn_refuse(p, "some of cuDNN's engines read 16 bytes at once, told or not", role, "16-byte alignment", "%u", v->align);
+  else if (!qn_is_packed(v) && !qn_is_channels_last(v))
+    qn_refuse(p, "layouts asked of cuDNN", role, "packed NCHW or NHWC", "%s", "other strides");
+  else if (v->align < 16)
+    qn_refuse(p, "some of cuDNN's engines read 16 bytes at once, told or not", role, "16-byte alignment", "%u", v->align);
   else return peer_countable(p, v, role);
   return false;
 }
@@ -90,7 +94,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *p, const direction *w
     return qn_refuse(p, "a bias is packed, of a float dtype", "bias", "", "%s", qn_kit_name(r->value[bias].dtype));
   for (int i = 0; i < spatial; i++)
     if (conv->pad_before[i] != conv->pad_after[i])
-      return qn_refuse(p, "cuDNN pads alike on both sides", "", "equal padding", "%lld:%lld", (long long)conv->pad_before[i], (long long)conv->pad_after[i]);
+      return qn_refuse(p, "cuDNN pads alike on both sides", "", "equal padding", "%lld:%lld", (long long)conv->pad_before[i],
+                       (long long)conv->pad_after[i]);
   peer_graph *g = peer_graph_begin(r, p, &s);
   if (!g) return s;
   bool last = qn_is_channels_last(xv) && qn_is_channels_last(wv) && qn_is_channels_last(yv);
@@ -127,8 +132,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *p, const direction *w
 static qn_status prepare_forward(const qn_request *r, qn_prepared *p)
 {
   const qn_node *op = &r->op[0];
-  return prepare(r, p, &forward, qn_role(op, QN_ROLE_CONV_FORWARD_X), qn_role(op, QN_ROLE_CONV_FORWARD_W), qn_role(op, QN_ROLE_CONV_FORWARD_Y),
-                 qn_role(op, QN_ROLE_CONV_FORWARD_BIAS));
+  return prepare(r, p, &forward, qn_role(op, QN_ROLE_CONV_FORWARD_X), qn_role(op, QN_ROLE_CONV_FORWARD_W),
+                 qn_role(op, QN_ROLE_CONV_FORWARD_Y), qn_role(op, QN_ROLE_CONV_FORWARD_BIAS));
 }
 
 static qn_status prepare_data(const qn_request *r, qn_prepared *p)

@@ -35,7 +35,8 @@ cudnnBackendDescriptor_t peer_make(peer_graph *g, cudnnBackendDescriptorType_t t
   return d;
 }
 
-void peer_set(peer_graph *g, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n, const void *v)
+void peer_set(peer_graph *g, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n,
+              const void *v)
 {
   if (!g->status) g->status = peer.cudnnBackendSetAttribute(d, name, type, n, v);
 }
@@ -140,7 +141,8 @@ static uint32_t notes_of(cudnnBackendDescriptor_t config, int64_t *number)
   uint32_t set = 0;
   if (peer.cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine)) return UINT32_MAX;
   if (peer.cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &engine) ||
-      peer.cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &n, note))
+      peer.cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT,
+                                    &n, note))
     set = UINT32_MAX;
   else
     for (int64_t i = 0; i < n; i++) set |= 1u << note[i];
@@ -166,7 +168,8 @@ static bool declare(qn_prepared *p, int64_t number, uint32_t notes, const peer_t
   bool tile6 = noted(notes, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6), tile4 = noted(notes, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4);
   bool tile13 = noted(notes, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13);
   bool winograd = noted(notes, CUDNN_NUMERICAL_NOTE_WINOGRAD) || tile4 || tile6 || tile13, fft = noted(notes, CUDNN_NUMERICAL_NOTE_FFT);
-  bool tensor = noted(notes, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) || noted(notes, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) || (single && t->tf32);
+  bool tensor = noted(notes, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) || noted(notes, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) ||
+      (single && t->tf32);
   bool reduces = t->reduces || listed(t->reduced, number);
   bool hidden = t->transforms && (single || t->reduces);              /* a transform or tf32, noted or not */
   if ((winograd || fft) && !hidden && (!single || tensor)) return false;

@@ -9,15 +9,17 @@ enum { X, DY, Y, PARTS, DX = Y };
 
 static cudnnStatus_t across(const peer_call *c, const peer_operands *o)
 {
-  return peer.cudnnLRNCrossChannelForward(o->handle, c->lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, o->one, c->tensor[0], o->ptr[X], o->zero, c->tensor[0], o->ptr[Y]);
+  return peer.cudnnLRNCrossChannelForward(o->handle, c->lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, o->one, c->tensor[0], o->ptr[X], o->zero,
+                                          c->tensor[0], o->ptr[Y]);
 }
 
 static cudnnStatus_t across_backward(const peer_call *c, const peer_operands *o)
 {
   cudnnTensorDescriptor_t t = c->tensor[0];
-  cudnnStatus_t e = peer.cudnnLRNCrossChannelForward(o->handle, c->lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, o->one, t, o->ptr[X], o->zero, t, o->workspace);
-  return e ? e : peer.cudnnLRNCrossChannelBackward(o->handle, c->lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, o->one, t, o->workspace, t, o->ptr[DY], t, o->ptr[X],
-                                                   o->zero, t, o->ptr[DX]);
+  cudnnStatus_t e = peer.cudnnLRNCrossChannelForward(o->handle, c->lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, o->one, t, o->ptr[X], o->zero, t,
+                                                     o->workspace);
+  return e ? e : peer.cudnnLRNCrossChannelBackward(o->handle, c->lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, o->one, t, o->workspace, t, o->ptr[DY],
+                                                   t, o->ptr[X], o->zero, t, o->ptr[DX]);
 }
 
 static cudnnStatus_t within(const peer_call *c, const peer_operands *o)
@@ -28,8 +30,9 @@ static cudnnStatus_t within(const peer_call *c, const peer_operands *o)
 
 static cudnnStatus_t within_backward(const peer_call *c, const peer_operands *o)
 {
-  return peer.cudnnDivisiveNormalizationBackward(o->handle, c->lrn, CUDNN_DIVNORM_PRECOMPUTED_MEANS, o->one, c->tensor[0], o->ptr[X], NULL, o->ptr[DY],
-                                                 o->workspace, (char *)o->workspace + o->bytes / 2, o->zero, c->tensor[0], o->ptr[DX], NULL);
+  return peer.cudnnDivisiveNormalizationBackward(o->handle, c->lrn, CUDNN_DIVNORM_PRECOMPUTED_MEANS, o->one, c->tensor[0], o->ptr[X], NULL,
+                                                 o->ptr[DY], o->workspace, (char *)o->workspace + o->bytes / 2, o->zero, c->tensor[0],
+                                                 o->ptr[DX], NULL);
 }
 
 /* ---- prepare -------------------------------------------------------------------------------------------- */
@@ -45,13 +48,16 @@ static void place(peer_call *c, const qn_node *op, bool backward)
 /* False after a refusal. */
 static bool fits(const qn_local_norm *norm, const qn_value *x, bool means, bool backward, qn_prepared *p)
 {
-  const char *of = norm->region == QN_LOCAL_WITHIN ? "cuDNN's divisive normalization has two or three spatial dims" : "cuDNN's has up to three spatial dims";
+  const char *of = norm->region == QN_LOCAL_WITHIN ? "cuDNN's divisive normalization has two or three spatial dims"
+      : "cuDNN's has up to three spatial dims";
   if (x->rank > 5 || (norm->region == QN_LOCAL_WITHIN && x->rank < 4)) qn_refuse(p, of, "x", "another rank", "rank %d", x->rank);
   else if (x->dtype == QN_BF16) qn_refuse(p, "cuDNN's has no bf16", "x", "f64, f32, f16", "%s", "bf16");
   else if (means) qn_refuse(p, "cuDNN takes means within channels and expands the square, which cancels", "means", "none", "%s", "means");
-  else if (norm->size < CUDNN_LRN_MIN_N || norm->size > CUDNN_LRN_MAX_N) qn_refuse(p, "cuDNN's windows", "", "1 to 16 places", "%lld", (long long)norm->size);
+  else if (norm->size < CUDNN_LRN_MIN_N || norm->size > CUDNN_LRN_MAX_N)
+    qn_refuse(p, "cuDNN's windows", "", "1 to 16 places", "%lld", (long long)norm->size);
   else if (backward && norm->region == QN_LOCAL_WITHIN && norm->size % 2 == 0)
-    qn_refuse(p, "cuDNN's divisive gradient sums over the forward's window, where an even one's is its mirror image", "", "an odd size", "%lld", (long long)norm->size);
+    qn_refuse(p, "cuDNN's divisive gradient sums over the forward's window, where an even one's is its mirror image", "", "an odd size",
+              "%lld", (long long)norm->size);
   else if (norm->k < CUDNN_LRN_MIN_K) qn_refuse(p, "cuDNN's least k", "", "1e-5", "%g", norm->k);
   else if (norm->beta < CUDNN_LRN_MIN_BETA) qn_refuse(p, "cuDNN's least beta", "", "0.01", "%g", norm->beta);
   return !p->refusal.rule[0];

@@ -29,7 +29,8 @@ static bool fits(qn_prepared *p, const qn_value *v, const char *role, peer_shape
   else if (!as_batch(v, s)) qn_refuse(p, "leading dims that merge into one", role, "one run of strides", "%s", "several");
   else if (!((s->stride[2] == 1 && s->stride[1] >= s->dim[2]) || (s->stride[1] == 1 && s->stride[2] >= s->dim[1])))
     qn_refuse(p, "layouts asked of cuDNN", role, "rows or columns contiguous", "%s", "other strides");
-  else if (v->align < 16) qn_refuse(p, "some of cuDNN's engines read 16 bytes at once, told or not", role, "16-byte alignment", "%u", v->align);
+  else if (v->align < 16)
+    qn_refuse(p, "some of cuDNN's engines read 16 bytes at once, told or not", role, "16-byte alignment", "%u", v->align);
   else return peer_countable(p, v, role);
   return false;
 }
@@ -37,7 +38,8 @@ static bool fits(qn_prepared *p, const qn_value *v, const char *role, peer_shape
 static qn_status prepare(const qn_request *r, qn_prepared *p)
 {
   const qn_node *op = &r->op[0];
-  int32_t a = qn_role(op, QN_ROLE_MATMUL_A), b = qn_role(op, QN_ROLE_MATMUL_B), y = qn_role(op, QN_ROLE_MATMUL_Y), bias = qn_role(op, QN_ROLE_MATMUL_BIAS);
+  int32_t a = qn_role(op, QN_ROLE_MATMUL_A), b = qn_role(op, QN_ROLE_MATMUL_B), y = qn_role(op, QN_ROLE_MATMUL_Y),
+      bias = qn_role(op, QN_ROLE_MATMUL_BIAS);
   const qn_value *av = &r->value[a], *bv = &r->value[b], *yv = &r->value[y];
   peer_shape sa, sb, sy;
   qn_status s;
@@ -53,7 +55,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *p)
   if (!g) return s;
   uint32_t compute = av->dtype == QN_F64 ? QN_F64 : QN_F32;
   cudnnDataType_t type = peer_type(compute);
-  cudnnBackendDescriptor_t ta = peer_tensor(g, r, a, av->dtype, &sa), tb = peer_tensor(g, r, b, bv->dtype, &sb), ty = peer_tensor(g, r, y, yv->dtype, &sy);
+  cudnnBackendDescriptor_t ta = peer_tensor(g, r, a, av->dtype, &sa), tb = peer_tensor(g, r, b, bv->dtype, &sb),
+      ty = peer_tensor(g, r, y, yv->dtype, &sy);
   cudnnBackendDescriptor_t sum = bias >= 0 ? peer_tensor(g, r, -1, compute, &sy) : ty;
   cudnnBackendDescriptor_t product = peer_make(g, CUDNN_BACKEND_MATMUL_DESCRIPTOR);
   peer_set(g, product, CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
@@ -74,6 +77,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *p)
 }
 
 static const qn_engine rows[] = {
-  { .name = "graph", .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .variants = peer_variants, .prepare = prepare, .run = peer_graph_run, .release = peer_graph_release },
+  { .name = "graph", .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .variants = peer_variants, .prepare = prepare, .run = peer_graph_run,
+    .release = peer_graph_release },
 };
 const qn_engine_list peer_matmul = { rows, sizeof rows / sizeof rows[0] };

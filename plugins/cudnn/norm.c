@@ -56,7 +56,8 @@ static bool fits(const qn_request *r, qn_prepared *p, const qn_value *x, const v
   const qn_value *t = at >= 0 ? &r->value[at] : NULL;
   const peer_shape *s = o->of == 'p' ? &v->parameter : &v->statistic;
   if (!t) qn_refuse(p, "cuDNN scales and shifts, keeps both statistics or none, and gives all gradients", "", "all of them", "%s", "fewer");
-  else if (t->dtype == QN_F64 || !peer_is_float(t)) qn_refuse(p, "dtypes asked of cuDNN", "", "f32, f16, bf16", "%s", qn_kit_name(t->dtype));
+  else if (t->dtype == QN_F64 || !peer_is_float(t))
+    qn_refuse(p, "dtypes asked of cuDNN", "", "f32, f16, bf16", "%s", qn_kit_name(t->dtype));
   else if (t->align < 16) qn_refuse(p, "cuDNN's kernels read 16 bytes at once, told or not", "", "16-byte alignment", "%u", t->align);
   else if (o->of == 'x' ? !qn_same_layout(t, x) : !qn_is_packed(t) || qn_elements(t) != elements(s))
     qn_refuse(p, "parameters of the normalized elements, x's layout for its like", "", "one for each, packed", "%s", "others");
@@ -71,7 +72,8 @@ static bool fits(const qn_request *r, qn_prepared *p, const qn_value *x, const v
 static void describe(peer_graph *g, const qn_request *r, const view *v, cudnnBackendDescriptor_t op, const operand *o)
 {
   const int32_t at = qn_role_at(&r->op[0], o->at);
-  peer_set_part(g, op, o->name, peer_tensor(g, r, at, r->value[at].dtype, o->of == 'x' ? &v->x : o->of == 'p' ? &v->parameter : &v->statistic));
+  peer_set_part(g, op, o->name,
+                peer_tensor(g, r, at, r->value[at].dtype, o->of == 'x' ? &v->x : o->of == 'p' ? &v->parameter : &v->statistic));
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *p)
@@ -97,12 +99,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *p)
   qn_status s;
   if (!view_of(r, p, x, rms, &v)) return QN_UNSUPPORTED;
   if (!backward && !rms && peer.cudnnGetVersion() < TAKES_16_BYTES)
-    return qn_refuse(p, "this cuDNN's layer norm fails on tensors aligned to 16 bytes, as it was told they are", "", "cuDNN 9.19", "%zu", peer.cudnnGetVersion());
+    return qn_refuse(p, "this cuDNN's layer norm fails on tensors aligned to 16 bytes, as it was told they are", "", "cuDNN 9.19", "%zu",
+                     peer.cudnnGetVersion());
   for (int i = 0; i < n; i++)
     if (!(rms && operands[i].at < 0) && !(operands[i].of == 's' && !keeps) && !fits(r, p, x, &v, &operands[i])) return QN_UNSUPPORTED;
   peer_graph *g = peer_graph_begin(r, p, &s);
   if (!g) return s;
-  cudnnBackendDescriptor_t d = peer_make(g, backward ? CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR : CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
+  cudnnBackendDescriptor_t d = peer_make(g, backward ? CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR
+                                         : CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
   peer_set(g, d, backward ? CUDNN_ATTR_OPERATION_NORM_BWD_MODE : CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE, 1, &v.mode);
   if (!backward) {
     cudnnBackendNormFwdPhase_t phase = keeps ? CUDNN_NORM_FWD_TRAINING : CUDNN_NORM_FWD_INFERENCE;

@@ -97,7 +97,8 @@ typedef struct peer_call {
 
 /* NULL after a refusal or without memory (*status): all operands are floats that cuDNN counts. Finite data only is math fast. */
 peer_call *peer_call_begin(const qn_request *r, qn_prepared *p, qn_status *status);
-bool       peer_call_alike(const peer_call *c, const qn_request *r, qn_prepared *p, peer_layout layout);  /* and of one dtype; false: refused */
+/* and of one dtype; false: refused */
+bool       peer_call_alike(const peer_call *c, const qn_request *r, qn_prepared *p, peer_layout layout);
 void       peer_call_tensor(peer_call *c, int i, uint32_t dtype, const peer_shape *s);
 void       peer_call_spatial(peer_call *c, int i, const qn_value *v, bool channels_last);
 qn_status  peer_call_refused(qn_prepared *p);                           /* ends a prepare that has refused */
@@ -119,7 +120,8 @@ typedef struct peer_graph {
 /* NULL after a refusal or without memory (*status), else the graph, which also stands in p->state. */
 peer_graph *peer_graph_begin(const qn_request *r, qn_prepared *p, qn_status *status);
 cudnnBackendDescriptor_t peer_make(peer_graph *g, cudnnBackendDescriptorType_t type);
-void peer_set(peer_graph *g, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n, const void *v);
+void peer_set(peer_graph *g, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n,
+              const void *v);
 void peer_set_part(peer_graph *g, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t part);
 void peer_finalize(peer_graph *g, cudnnBackendDescriptor_t d);
 /* value -1: an intermediate, in f32 (f64 for f64), that is never in memory. */
@@ -137,7 +139,8 @@ typedef struct peer_terms {
   bool     tf32;                          /* f32 operands are rounded, noted or not, and Inf is lost */
   bool     transforms;                    /* Winograd, FFT and tf32 are not noted: all are held to their bounds */
   bool     reduces;                       /* partial sums in the output's dtype, and lost Inf, are not noted */
-  const int64_t *broken, *reduced;        /* NULL, or cuDNN's numbers of engines that keep no bound, or do what reduces says, closed by -1 */
+  /* NULL, or cuDNN's numbers of engines that keep no bound, or do what reduces says, closed by -1 */
+  const int64_t *broken, *reduced;
   bool     loses;                         /* Inf and NaN are lost, or spread to where 0 multiplies them */
 } peer_terms;
 /* The last step of a prepare: the engine that the variant names, or the heuristics' first, that the demands allow. Whatever
@@ -147,6 +150,6 @@ qn_status peer_graph_run(const qn_prepared *p, const qn_launch *launch);
 void      peer_graph_release(qn_prepared *p);
 extern const char *const peer_variants[];
 
-extern const qn_engine_list peer_conv, peer_matmul, peer_norm, peer_batch_norm, peer_softmax, peer_pool, peer_reduce, peer_pointwise, peer_lrn,
-  peer_sampling;
+extern const qn_engine_list peer_conv, peer_matmul, peer_norm, peer_batch_norm, peer_softmax, peer_pool, peer_reduce, peer_pointwise,
+    peer_lrn, peer_sampling;
 #endif

@@ -43,7 +43,8 @@ static void describe_combination(peer_call *c)
   cudnnOpTensorOp_t how = c->op == QN_OP_ADD ? CUDNN_OP_TENSOR_ADD : c->op == QN_OP_MUL ? CUDNN_OP_TENSOR_MUL
                         : c->op == QN_OP_MIN ? CUDNN_OP_TENSOR_MIN : CUDNN_OP_TENSOR_MAX;
   if (!c->status) c->status = peer.cudnnCreateOpTensorDescriptor(&c->two);
-  if (!c->status) c->status = peer.cudnnSetOpTensorDescriptor(c->two, how, peer_type(c->dtype == QN_F64 ? QN_F64 : QN_F32), CUDNN_PROPAGATE_NAN);
+  if (!c->status)
+    c->status = peer.cudnnSetOpTensorDescriptor(c->two, how, peer_type(c->dtype == QN_F64 ? QN_F64 : QN_F32), CUDNN_PROPAGATE_NAN);
 }
 
 /* ---- prepare --------------------------------------------------------------------------------------- */

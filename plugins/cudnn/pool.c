@@ -9,13 +9,15 @@ static bool fits(qn_prepared *p, const qn_pool *pool, const qn_value *x, const q
 {
   for (int i = 0; i < x->rank - 2; i++) {
     int64_t w = pool->window[i] ? pool->window[i] : x->dim[2 + i], s = pool->stride[i] ? pool->stride[i] : w;
-    if (pool->dilation[i] != 1 && w > 1) qn_refuse(p, "cuDNN's windows have no gaps", "", "dilation 1", "%lld", (long long)pool->dilation[i]);
+    if (pool->dilation[i] != 1 && w > 1)
+      qn_refuse(p, "cuDNN's windows have no gaps", "", "dilation 1", "%lld", (long long)pool->dilation[i]);
     else if (pool->pad_before[i] != pool->pad_after[i] || pool->pad_before[i] >= w)
       qn_refuse(p, "cuDNN pads alike on both sides, less than a window", "", "equal padding", "%lld:%lld", (long long)pool->pad_before[i],
                 (long long)pool->pad_after[i]);
     else if (y->dim[2 + i] != (x->dim[2 + i] + 2 * pool->pad_before[i] - w) / s + 1)
       qn_refuse(p, "cuDNN starts no window that hangs over the end", "", "ceil_mode 0", "%s", "ceil_mode 1");
-    else if (w > INT32_MAX || s > INT32_MAX) qn_refuse(p, "cuDNN counts in 32 bits", "", "smaller windows and strides", "%lld", (long long)s);
+    else if (w > INT32_MAX || s > INT32_MAX)
+      qn_refuse(p, "cuDNN counts in 32 bits", "", "smaller windows and strides", "%lld", (long long)s);
     else continue;
     return false;
   }
@@ -61,8 +63,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *p)
 {
   const qn_node *op = &r->op[0];
   const qn_pool *pool = op->attr;
-  bool largest = op->op == QN_OP_POOL_MAX || op->op == QN_OP_POOL_MAX_BACKWARD, backward = op->op == QN_OP_POOL_MAX_BACKWARD || op->op == QN_OP_POOL_AVERAGE_BACKWARD;
-  int indices = op->op == QN_OP_POOL_MAX ? qn_role(op, QN_ROLE_POOL_MAX_INDICES) : op->op == QN_OP_POOL_MAX_BACKWARD ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES) : -1;
+  bool largest = op->op == QN_OP_POOL_MAX || op->op == QN_OP_POOL_MAX_BACKWARD, backward = op->op == QN_OP_POOL_MAX_BACKWARD ||
+      op->op == QN_OP_POOL_AVERAGE_BACKWARD;
+  int indices = op->op == QN_OP_POOL_MAX ? qn_role(op, QN_ROLE_POOL_MAX_INDICES) : op->op == QN_OP_POOL_MAX_BACKWARD
+      ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES) : -1;
   qn_status s;
   if (indices >= 0) return qn_refuse(p, "cuDNN's pooling knows no indices of ours", "indices", "none", "%s", "indices");
   peer_call *c = peer_call_begin(r, p, &s);
@@ -73,7 +77,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *p)
   peer_call_spatial(c, LARGE, x, last);
   peer_call_spatial(c, SMALL, y, last);
   describe_windows(c, pool, x, largest ? CUDNN_POOLING_MAX_DETERMINISTIC
-                               : pool->include_pad ? CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING : CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING);
+                               : pool->include_pad ? CUDNN_POOLING_AVERAGE_COUNT_INCLUDE_PADDING
+                                   : CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING);
   c->call = !backward ? forward : largest ? backward_max : backward_average;
   if (backward && largest) p->workspace = (uint64_t)(qn_elements(y) * qn_kit_bytes(y->dtype));
   return peer_call_end(c, p);

@@ -19,7 +19,8 @@ static cudnnReduceTensorOp_t operator_of(uint32_t op)
 
 static cudnnStatus_t reduce(const peer_call *c, const peer_operands *o)
 {
-  return peer.cudnnReduceTensor(o->handle, c->reduce, NULL, 0, o->workspace, o->bytes, o->one, c->tensor[0], o->ptr[0], o->zero, c->tensor[1], o->ptr[1]);
+  return peer.cudnnReduceTensor(o->handle, c->reduce, NULL, 0, o->workspace, o->bytes, o->one, c->tensor[0], o->ptr[0], o->zero,
+                                c->tensor[1], o->ptr[1]);
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *p)
@@ -44,8 +45,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *p)
   peer_call_tensor(c, 1, y->dtype, &y_shape);
   if (!c->status) c->status = peer.cudnnCreateReduceTensorDescriptor(&c->reduce);
   if (!c->status)
-    c->status = peer.cudnnSetReduceTensorDescriptor(c->reduce, operator_of(op->op), peer_type(x->dtype == QN_F64 ? QN_F64 : QN_F32), CUDNN_PROPAGATE_NAN,
-                                                    CUDNN_REDUCE_TENSOR_NO_INDICES, CUDNN_32BIT_INDICES);
+    c->status = peer.cudnnSetReduceTensorDescriptor(c->reduce, operator_of(op->op), peer_type(x->dtype == QN_F64 ? QN_F64 : QN_F32),
+                                                    CUDNN_PROPAGATE_NAN, CUDNN_REDUCE_TENSOR_NO_INDICES, CUDNN_32BIT_INDICES);
   if (!c->status) c->status = peer.cudnnGetReductionWorkspaceSize(handle, c->reduce, c->tensor[0], c->tensor[1], &workspace);
   peer_describe_end();
   p->workspace = workspace;

@@ -18,14 +18,15 @@ static cudnnStatus_t grid_backward(const peer_call *c, const peer_operands *o)
 /* x, grid, y. */
 static cudnnStatus_t sample(const peer_call *c, const peer_operands *o)
 {
-  return peer.cudnnSpatialTfSamplerForward(o->handle, c->transformer, o->one, c->tensor[0], o->ptr[0], o->ptr[1], o->zero, c->tensor[1], o->ptr[2]);
+  return peer.cudnnSpatialTfSamplerForward(o->handle, c->transformer, o->one, c->tensor[0], o->ptr[0], o->ptr[1], o->zero, c->tensor[1],
+                                           o->ptr[2]);
 }
 
 /* dy, x, grid, dgrid. */
 static cudnnStatus_t sample_backward(const peer_call *c, const peer_operands *o)
 {
-  return peer.cudnnSpatialTfSamplerBackward(o->handle, c->transformer, o->one, c->tensor[0], o->ptr[1], o->zero, c->tensor[0], o->workspace, o->one, c->tensor[1],
-                                            o->ptr[0], o->ptr[2], o->zero, o->ptr[3]);
+  return peer.cudnnSpatialTfSamplerBackward(o->handle, c->transformer, o->one, c->tensor[0], o->ptr[1], o->zero, c->tensor[0], o->workspace,
+                                            o->one, c->tensor[1], o->ptr[0], o->ptr[2], o->zero, o->ptr[3]);
 }
 
 /* ---- prepare -------------------------------------------------------------------------------------------- */
@@ -41,7 +42,8 @@ static void describe(peer_call *c, uint32_t dtype, int64_t n, int64_t channels, 
 static bool fits(const qn_sampling *sampling, const qn_value *points, qn_prepared *p)
 {
   if (points->rank != 4) qn_refuse(p, "cuDNN samples images", "", "two dims", "%d", points->rank - 2);
-  else if (!sampling->align_corners) qn_refuse(p, "the ends of cuDNN's points are the middles of the outer places", "", "align_corners 1", "%s", "0");
+  else if (!sampling->align_corners)
+    qn_refuse(p, "the ends of cuDNN's points are the middles of the outer places", "", "align_corners 1", "%s", "0");
   return !p->refusal.rule[0];
 }
 
@@ -85,9 +87,13 @@ static qn_status prepare_sample(const qn_request *r, qn_prepared *p)
 
 #define SHARED .class_ = QN_CLASS_TUNED, .run = peer_call_run, .release = peer_call_release
 static const qn_engine rows[] = {
-  { .name = "transformer", .op = QN_OP_AFFINE_GRID,               .traits = QN_TRAIT_DETERMINISTIC,                        .prepare = prepare_grid,   SHARED },
-  { .name = "transformer", .op = QN_OP_AFFINE_GRID_BACKWARD,      .traits = 0,                                             .prepare = prepare_grid,   SHARED },
-  { .name = "transformer", .op = QN_OP_GRID_SAMPLE,               .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_FINITE_ONLY, .prepare = prepare_sample, SHARED },
-  { .name = "transformer", .op = QN_OP_GRID_SAMPLE_BACKWARD_GRID, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_FINITE_ONLY, .prepare = prepare_sample, SHARED },
+  { .name = "transformer", .op = QN_OP_AFFINE_GRID,               .traits = QN_TRAIT_DETERMINISTIC,
+    .prepare = prepare_grid,   SHARED },
+  { .name = "transformer", .op = QN_OP_AFFINE_GRID_BACKWARD,      .traits = 0,
+    .prepare = prepare_grid,   SHARED },
+  { .name = "transformer", .op = QN_OP_GRID_SAMPLE,               .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_FINITE_ONLY,
+    .prepare = prepare_sample, SHARED },
+  { .name = "transformer", .op = QN_OP_GRID_SAMPLE_BACKWARD_GRID, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_FINITE_ONLY,
+    .prepare = prepare_sample, SHARED },
 };
 const qn_engine_list peer_sampling = { rows, sizeof rows / sizeof rows[0] };

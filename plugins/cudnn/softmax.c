@@ -11,14 +11,15 @@ static cudnnSoftmaxAlgorithm_t algorithm_of(const peer_call *c)
 /* x, y: all lie alike. */
 static cudnnStatus_t forward(const peer_call *c, const peer_operands *o)
 {
-  return peer.cudnnSoftmaxForward(o->handle, algorithm_of(c), CUDNN_SOFTMAX_MODE_CHANNEL, o->one, c->tensor[0], o->ptr[0], o->zero, c->tensor[0], o->ptr[1]);
+  return peer.cudnnSoftmaxForward(o->handle, algorithm_of(c), CUDNN_SOFTMAX_MODE_CHANNEL, o->one, c->tensor[0], o->ptr[0], o->zero,
+                                  c->tensor[0], o->ptr[1]);
 }
 
 /* y, dy, dx. */
 static cudnnStatus_t backward(const peer_call *c, const peer_operands *o)
 {
-  return peer.cudnnSoftmaxBackward(o->handle, algorithm_of(c), CUDNN_SOFTMAX_MODE_CHANNEL, o->one, c->tensor[0], o->ptr[0], c->tensor[0], o->ptr[1], o->zero,
-                                   c->tensor[0], o->ptr[2]);
+  return peer.cudnnSoftmaxBackward(o->handle, algorithm_of(c), CUDNN_SOFTMAX_MODE_CHANNEL, o->one, c->tensor[0], o->ptr[0], c->tensor[0],
+                                   o->ptr[1], o->zero, c->tensor[0], o->ptr[2]);
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *p)

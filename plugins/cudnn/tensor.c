@@ -3,7 +3,8 @@
 
 cudnnDataType_t peer_type(uint32_t dtype)
 {
-  return dtype == QN_F64 ? CUDNN_DATA_DOUBLE : dtype == QN_F16 ? CUDNN_DATA_HALF : dtype == QN_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
+  return dtype == QN_F64 ? CUDNN_DATA_DOUBLE : dtype == QN_F16 ? CUDNN_DATA_HALF : dtype == QN_BF16 ? CUDNN_DATA_BFLOAT16
+      : CUDNN_DATA_FLOAT;
 }
 
 bool peer_is_float(const qn_value *v)

@@ -25,7 +25,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
     if (!dnnl_memory_desc_equal(&s->tensor[i].given, &s->tensor[0].given))
       return onednn_refused(p, qn_refuse(p, "oneDNN wants one layout for x and all of its shape", "y", "x's strides", "%s", "others"));
   const dnnl_memory_desc_t *x = &s->tensor[0].given;
-  dnnl_status_t status = dnnl_lrn_forward_desc_init(&forward, backward ? dnnl_forward_training : dnnl_forward_inference, how, x, norm->size, alpha, beta, k);
+  dnnl_status_t status = dnnl_lrn_forward_desc_init(&forward, backward ? dnnl_forward_training : dnnl_forward_inference, how, x, norm->size,
+                                                    alpha, beta, k);
   if (status == dnnl_success && backward) {
     onednn_add_own(s, DNNL_ARG_DST);
     onednn_add_own(s, DNNL_ARG_WORKSPACE);

@@ -10,7 +10,8 @@ typedef struct shape { int rank; int64_t dim[QN_MAX_RANK], stride[QN_MAX_RANK], 
 
 static shape matrix(int64_t rows, int64_t columns, bool batch)
 {
-  return (shape){ .rank = 2, .dim = { rows, columns }, .stride = { columns, 1 }, .parameters = columns, .statistics = batch ? columns : rows, .batch = batch };
+  return (shape){ .rank = 2, .dim = { rows, columns }, .stride = { columns, 1 }, .parameters = columns,
+                  .statistics = batch ? columns : rows, .batch = batch };
 }
 
 /* False after a refusal. */
@@ -34,14 +35,16 @@ static bool shape_of(const qn_request *request, qn_prepared *p, const qn_value *
   } else if (!batch && mask == (all & ~((1ull << from) - 1)) && packed) {       /* its kernels write on into a gap */
     *s = matrix(outer, inner, false);
   } else {
-    qn_refuse(p, "oneDNN normalizes over the last dims, or over all but the channels", "x", "packed, axis up to the last dim", "%s", "others");
+    qn_refuse(p, "oneDNN normalizes over the last dims, or over all but the channels", "x", "packed, axis up to the last dim", "%s",
+              "others");
     return false;
   }
   return true;
 }
 
 /* A tensor of x's dims. */
-static bool add_like(onednn_state *s, const qn_request *request, qn_prepared *p, int role, int32_t value, const qn_value *x, const shape *view)
+static bool add_like(onednn_state *s, const qn_request *request, qn_prepared *p, int role, int32_t value, const qn_value *x,
+                     const shape *view)
 {
   if (!qn_same_layout(&request->value[value], x)) {
     qn_refuse(p, "oneDNN wants one layout for x and all of its shape", "y", "x's strides", "%s", "others");
@@ -63,7 +66,8 @@ static bool add_row(onednn_state *s, const qn_request *request, qn_prepared *p, 
     return true;
   const qn_value *v = &request->value[value];
   if (!qn_is_packed(v) || qn_elements(v) != n) {
-    qn_refuse(p, "oneDNN's scales and shifts are of the normalized elements, of a batch of the channels", "scale", "one row of as many", "%s", "others");
+    qn_refuse(p, "oneDNN's scales and shifts are of the normalized elements, of a batch of the channels", "scale", "one row of as many",
+              "%s", "others");
     return false;
   }
   if (!onednn_add(s, request, p, role, value))
@@ -94,11 +98,12 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   onednn_state *s = onednn_begin(request, p);
   if (!s)
     return onednn_refused(p, QN_UNSUPPORTED);
-  bool added = add_like(s, request, p, DNNL_ARG_SRC, x, xv, &view) && add_like(s, request, p, DNNL_ARG_DST, qn_role_at(op, r.y), xv, &view) &&
-               add_row(s, request, p, DNNL_ARG_SCALE, scale, view.parameters, false) &&
-               add_row(s, request, p, DNNL_ARG_SHIFT, shift, view.parameters, false) &&
-               add_row(s, request, p, DNNL_ARG_MEAN, mean, view.statistics, saves) &&
-               add_row(s, request, p, DNNL_ARG_VARIANCE, var >= 0 ? var : rstd, view.statistics, saves);
+  bool added = add_like(s, request, p, DNNL_ARG_SRC, x, xv, &view) &&
+      add_like(s, request, p, DNNL_ARG_DST, qn_role_at(op, r.y), xv, &view) &&
+      add_row(s, request, p, DNNL_ARG_SCALE, scale, view.parameters, false) &&
+      add_row(s, request, p, DNNL_ARG_SHIFT, shift, view.parameters, false) &&
+      add_row(s, request, p, DNNL_ARG_MEAN, mean, view.statistics, saves) &&
+      add_row(s, request, p, DNNL_ARG_VARIANCE, var >= 0 ? var : rstd, view.statistics, saves);
   if (!added)
     return onednn_refused(p, QN_UNSUPPORTED);
   s->tensor[s->n - 1].deviation = rstd >= 0;

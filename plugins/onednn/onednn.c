@@ -35,7 +35,8 @@ bool onednn_add(onednn_state *s, const qn_request *request, qn_prepared *p, int 
   const qn_value *v = &request->value[value];
   onednn_tensor *t = &s->tensor[s->n];
   if (v->dtype != QN_F32 || v->flags & QN_VALUE_HOST) {
-    qn_refuse(p, "f32 tensors alone are asked of oneDNN", name[s->n], "f32", "%s", v->flags & QN_VALUE_HOST ? "a number" : qn_kit_name(v->dtype));
+    qn_refuse(p, "f32 tensors alone are asked of oneDNN", name[s->n], "f32", "%s",
+              v->flags & QN_VALUE_HOST ? "a number" : qn_kit_name(v->dtype));
     return false;
   }
   for (int i = 0; i < v->rank; i++) {
@@ -122,7 +123,8 @@ static void lay_out(onednn_state *s, qn_prepared *p)
   p->workspace = used + (size_t)qn_max_i64((int64_t)scratch_of(s->first_desc), (int64_t)scratch_of(s->desc));
 }
 
-static dnnl_status_t describe(dnnl_primitive_desc_t *desc, const qn_request *request, const_dnnl_op_desc_t op, const_dnnl_primitive_desc_t hint)
+static dnnl_status_t describe(dnnl_primitive_desc_t *desc, const qn_request *request, const_dnnl_op_desc_t op,
+                              const_dnnl_primitive_desc_t hint)
 {
   dnnl_primitive_attr_t attr;
   int threads = omp_get_max_threads();
@@ -244,7 +246,8 @@ static bool copy(const onednn_state *s, int i, memories *m, dnnl_stream_t stream
     return true;
   if (t->deviation)
     return convert(s, t, m->given[i], m->copy[i]);
-  dnnl_exec_arg_t arg[] = { { DNNL_ARG_FROM, t->output ? m->copy[i] : m->given[i] }, { DNNL_ARG_TO, t->output ? m->given[i] : m->copy[i] } };
+  dnnl_exec_arg_t arg[] = { { DNNL_ARG_FROM, t->output ? m->copy[i] : m->given[i] },
+                            { DNNL_ARG_TO, t->output ? m->given[i] : m->copy[i] } };
   return dnnl_primitive_execute(t->reorder, stream, 2, arg) == dnnl_success;
 }
 
@@ -313,8 +316,8 @@ static void close_stream(void *instance)
   dnnl_stream_destroy(instance);
 }
 
-static const qn_engine_list *const lists[] = { &onednn_conv, &onednn_lrn, &onednn_matmul, &onednn_norm, &onednn_softmax, &onednn_pool, &onednn_resampling,
-                                              &onednn_pointwise, &onednn_reduction, NULL };
+static const qn_engine_list *const lists[] = { &onednn_conv, &onednn_lrn, &onednn_matmul, &onednn_norm, &onednn_softmax, &onednn_pool,
+                                               &onednn_resampling, &onednn_pointwise, &onednn_reduction, NULL };
 
 static qn_backend backend = {
   .struct_size = sizeof backend, .abi_minor = QN_ABI_MINOR, .engine_size = sizeof(qn_engine),

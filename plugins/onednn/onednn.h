@@ -52,5 +52,6 @@ qn_status onednn_build(const qn_request *request, qn_prepared *p);
 qn_status onednn_run(const qn_prepared *p, const qn_launch *launch);
 void      onednn_release(qn_prepared *p);
 
-extern const qn_engine_list onednn_conv, onednn_lrn, onednn_matmul, onednn_norm, onednn_softmax, onednn_pool, onednn_resampling, onednn_pointwise, onednn_reduction;
+extern const qn_engine_list onednn_conv, onednn_lrn, onednn_matmul, onednn_norm, onednn_softmax, onednn_pool, onednn_resampling,
+    onednn_pointwise, onednn_reduction;
 #endif

@@ -57,7 +57,8 @@ static qn_status prepare_two(const qn_request *request, qn_prepared *p)
   onednn_state *s = onednn_begin_with(request, p, 3, role);
   if (!s)
     return QN_UNSUPPORTED;
-  dnnl_status_t status = dnnl_binary_desc_init(&d, function_of(op->op, NULL).how, &s->tensor[0].given, &s->tensor[1].given, &s->tensor[2].given);
+  dnnl_status_t status = dnnl_binary_desc_init(&d, function_of(op->op, NULL).how, &s->tensor[0].given, &s->tensor[1].given,
+                                               &s->tensor[2].given);
   if (status != dnnl_success)
     return onednn_refused(p, qn_refuse(p, "oneDNN knows no such function", "", "", "its status %d", (int)status));
   return onednn_finish(s, request, p, &d);
@@ -73,6 +74,7 @@ static const qn_engine rows[] = {
   ROW(GELU_TANH_BACKWARD, "eltwise", prepare_one, 0), ROW(TANH_BACKWARD, "eltwise", prepare_one, 0),
   ROW(LEAKY_RELU_BACKWARD, "eltwise", prepare_one, QN_TRAIT_FINITE_ONLY), ROW(CLIP_BACKWARD, "eltwise", prepare_one, QN_TRAIT_FINITE_ONLY),
   ROW(HARDSWISH_BACKWARD, "eltwise", prepare_one, QN_TRAIT_FINITE_ONLY),
-  ROW(ADD, "binary", prepare_two, 0), ROW(SUB, "binary", prepare_two, 0), ROW(MUL, "binary", prepare_two, 0), ROW(DIV, "binary", prepare_two, 0),
+  ROW(ADD, "binary", prepare_two, 0), ROW(SUB, "binary", prepare_two, 0), ROW(MUL, "binary", prepare_two, 0),
+  ROW(DIV, "binary", prepare_two, 0),
 };
 const qn_engine_list onednn_pointwise = { rows, sizeof rows / sizeof rows[0] };

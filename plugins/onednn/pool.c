@@ -41,7 +41,8 @@ static bool all_see_x(qn_prepared *p, const geometry *g, const int64_t *x, const
 {
   bool see = true;
   for (int i = 0; i < spatial; i++) {
-    const int64_t step = g->dilation[i] + 1, first = (g->window[i] - 1) * step - g->before[i], last = (y[i] - 1) * g->stride[i] - g->before[i];
+    const int64_t step = g->dilation[i] + 1, first = (g->window[i] - 1) * step - g->before[i],
+        last = (y[i] - 1) * g->stride[i] - g->before[i];
     see &= first >= 0 && last < x[i] && (step <= x[i] || g->window[i] == 1);
   }
   if (see)
@@ -89,7 +90,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
 static qn_status prepare_backward_max(const qn_request *request, qn_prepared *p)
 {
   const qn_node *op = &request->op[0];
-  int32_t dy = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_DY), x = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X), dx = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_DX);
+  int32_t dy = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_DY), x = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X),
+      dx = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_DX);
   dnnl_pooling_v2_desc_t forward, backward;
   if (x < 0 || qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES) >= 0)
     return qn_refuse(p, "oneDNN's indices are its own", "indices", "x alone", "%s", "indices");
@@ -106,8 +108,8 @@ static qn_status prepare_backward_max(const qn_request *request, qn_prepared *p)
   onednn_add_own(s, DNNL_ARG_DST);
   onednn_add_own(s, DNNL_ARG_WORKSPACE);
   const dnnl_memory_desc_t *src = &s->tensor[0].given, *dst = &s->tensor[1].given;
-  if (dnnl_pooling_v2_forward_desc_init(&forward, dnnl_forward_training, dnnl_pooling_max, src, dst, g.stride, g.window, g.dilation, g.before,
-                                        g.after) != dnnl_success ||
+  if (dnnl_pooling_v2_forward_desc_init(&forward, dnnl_forward_training, dnnl_pooling_max, src, dst, g.stride, g.window, g.dilation,
+                                        g.before, g.after) != dnnl_success ||
       dnnl_pooling_v2_backward_desc_init(&backward, dnnl_pooling_max, &s->tensor[2].given, dst, g.stride, g.window, g.dilation, g.before,
                                          g.after) != dnnl_success || !onednn_first(s, request, &forward))
     return onednn_refused(p, qn_refuse(p, "oneDNN knows no such pooling", "", "", "%s", ""));

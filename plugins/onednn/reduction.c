@@ -6,7 +6,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   static const int role[] = { DNNL_ARG_SRC, DNNL_ARG_DST };
   const qn_node *op = &request->op[0];
   dnnl_alg_kind_t how = op->op == QN_OP_REDUCE_MEAN ? dnnl_reduction_mean : op->op == QN_OP_REDUCE_PROD ? dnnl_reduction_mul
-                        : op->op == QN_OP_REDUCE_MAX ? dnnl_reduction_max : op->op == QN_OP_REDUCE_MIN ? dnnl_reduction_min : dnnl_reduction_sum;
+                        : op->op == QN_OP_REDUCE_MAX ? dnnl_reduction_max : op->op == QN_OP_REDUCE_MIN ? dnnl_reduction_min
+                            : dnnl_reduction_sum;
   dnnl_reduction_desc_t d;
   if (qn_same_dims(&request->value[op->arg[0]], &request->value[op->arg[1]]))
     return qn_refuse(p, "nothing to reduce", "x", "dims above 1 to sum over", "%s", "");
