@@ -8,7 +8,7 @@
 
 static char plugin[4096], last_plan[8192];
 
-static qn_context *context(const char *a, const char *b)
+static inline qn_context *context(const char *a, const char *b)
 {
   qn_context *ctx = NULL;
   char backend[4200];
@@ -19,7 +19,7 @@ static qn_context *context(const char *a, const char *b)
 }
 
 /* The engines of a graph's plan and how many parts; "" if it cannot be planned. */
-static const char *plan(qn_context *ctx, const char *lines, int *parts, size_t *workspace)
+static inline const char *plan(qn_context *ctx, const char *lines, int *parts, size_t *workspace)
 {
   qn_graph *g;
   qn_plan *p;
@@ -39,7 +39,7 @@ static const char *plan(qn_context *ctx, const char *lines, int *parts, size_t *
   return last_plan;
 }
 
-static int line_has(const char *text, int line, const char *word)
+static inline int line_has(const char *text, int line, const char *word)
 {
   for (; line > 0 && text; line--) text = strchr(text, '\n') ? strchr(text, '\n') + 1 : NULL;
   const char *end = text ? strchr(text, '\n') : NULL, *at = text ? strstr(text, word) : NULL;

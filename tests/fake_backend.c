@@ -1,4 +1,4 @@
-/* fake_backend.c -- a device that is host memory, and engines that compute nothing, for t_core: what the planner
+/* fake_backend.c -- a device that is host memory, and engines that compute nothing, for t_core and others: what the planner
  * offers, what demands forbid, what is measured and remembered can be seen without any arithmetic. */
 #include <quern/kit.h>
 #include <stdbool.h>

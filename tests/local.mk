@@ -26,10 +26,14 @@ tests_quern_rider_la_SOURCES = tests/fake_backend.c
 tests_quern_rider_la_CPPFLAGS = $(AM_CPPFLAGS) -DFAKE_RIDER
 tests_quern_rider_la_LDFLAGS = $(tests_quern_fake_la_LDFLAGS)
 tests_quern_rider_la_LIBADD =
-check_PROGRAMS += tests/t_core tests/t_tune
-TESTS += tests/t_core tests/t_tune
+check_PROGRAMS += tests/t_core tests/t_trace tests/t_streams tests/t_tune
+TESTS += tests/t_core tests/t_trace tests/t_streams tests/t_tune
 tests_t_core_SOURCES = tests/t_core.c tests/fake.h tests/tap.h
 tests_t_core_CPPFLAGS = $(AM_CPPFLAGS) -DQN_FAKE_PLUGINS='"$(abs_top_builddir)/tests/.libs/"'
+tests_t_trace_SOURCES = tests/t_trace.c tests/fake.h tests/tap.h
+tests_t_trace_CPPFLAGS = $(tests_t_core_CPPFLAGS)
+tests_t_streams_SOURCES = tests/t_streams.c tests/fake.h tests/tap.h
+tests_t_streams_CPPFLAGS = $(tests_t_core_CPPFLAGS)
 tests_t_tune_SOURCES = tests/t_tune.c tests/fake.h tests/tap.h
 tests_t_tune_CPPFLAGS = $(tests_t_core_CPPFLAGS)
 endif

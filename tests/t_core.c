@@ -2,10 +2,8 @@
  * delegated; on the backend of fake_backend.c, whose engines compute nothing, and on cpu_ref. */
 #include <quern/tools.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -237,107 +235,6 @@ static void instances(void)
   qn_graph_destroy(g);
   qn_context_destroy(ctx);
   qn_context_destroy(other);
-}
-
-/* Two contexts of one device, the second with a trace: it sees what the first has planned already. */
-static void tracing(void)
-{
-  char file[] = "/tmp/quern-t-trace-XXXXXX", option[64], text[256] = "";
-  static float x[8], y[8];
-  qn_tensor tx = qn_tensor_1d(x, QN_F32, 7), ty = qn_tensor_1d(y, QN_F32, 7);
-  int fd = mkstemp(file);
-  snprintf(option, sizeof option, "trace=%s", file);
-  qn_context *ctx = context("tune=off", NULL), *traced = context("tune=off", option);
-  tap_ok(!qn_relu(ctx, &tx, &ty) && !qn_relu(traced, &tx, &ty) && read(fd, text, sizeof text - 1) > 0 && strstr(text, "relu x=f32/7"),
-         "a trace sees what another context has planned: %s", text);
-  qn_context_destroy(ctx);
-  qn_context_destroy(traced);
-  close(fd);
-  unlink(file);
-}
-
-/* Numbers of calls that are no f64, as a line has them: what is traced is read back as the problem that it was. */
-static void tracing_numbers(void)
-{
-  char file[] = "/tmp/quern-t-trace-XXXXXX", option[64];
-  const char *const cpu[] = { "backend=cpu_ref", "tune=off", option, NULL };
-  float number = 1, x[4] = { 1, 2, 3, 4 }, y[4] = { 0 };
-  uint8_t yes = 1;
-  qn_tensor n = qn_scalar(&number, QN_F32), c = qn_scalar(&yes, QN_BOOL), tx = qn_tensor_1d(x, QN_F32, 4), ty = qn_tensor_1d(y, QN_F32, 4);
-  qn_tensor one = qn_tensor_make(y, QN_F32, 0, NULL);
-  qn_context *ctx;
-  qn_reader *r = NULL;
-  qn_graph *g = NULL;
-  int fd = mkstemp(file);
-  snprintf(option, sizeof option, "trace=%s", file);
-  if (qn_context_create(cpu, &ctx)) return tap_skip(qn_last_error(), "numbers in a trace");
-  tap_ok(!qn_exp(ctx, &n, &one) && y[0] > 2.7f && !qn_select(ctx, &c, &tx, &n, &ty) && y[3] == 4, "calls with numbers: %s",
-         qn_last_error());
-  qn_reader_open(file, &r);
-  for (size_t i = 0; i < 2; i++) {
-    int read = !qn_reader_next(r, &g, NULL, NULL) && g;
-    const qn_graph_view *v = qn_graph_inspect(g);
-    tap_ok(read && v->value[v->n_values - 1].dtype == QN_F32, "their lines are read: %s", read ? "" : qn_last_error());
-    qn_plan *p = NULL;
-    void *ptr[] = { x, y };
-    y[1] = 7;
-    if (i == 1) tap_ok(read && !qn_plan_create(ctx, g, &p) && !qn_plan_execute(ctx, p, ptr) && y[1] == 2, "and run");
-    qn_plan_destroy(p);
-    qn_graph_destroy(g);
-  }
-  qn_reader_close(r);
-  qn_context_destroy(ctx);
-  close(fd);
-  unlink(file);
-}
-
-/* The largest key as an f64 would be 2^63, which no key is. */
-static void tracing_keys(void)
-{
-  char file[] = "/tmp/quern-t-trace-XXXXXX", option[64];
-  const char *const cpu[] = { "backend=cpu_ref", "tune=off", option, NULL };
-  const int64_t most = INT64_MAX;
-  float y[4];
-  qn_tensor seed = qn_scalar(&most, QN_I64), ty = qn_tensor_1d(y, QN_F32, 4);
-  qn_context *ctx;
-  qn_reader *r = NULL;
-  qn_graph *g = NULL;
-  int fd = mkstemp(file);
-  snprintf(option, sizeof option, "trace=%s", file);
-  if (qn_context_create(cpu, &ctx)) return tap_skip(qn_last_error(), "keys in a trace");
-  tap_ok(!qn_rng_uniform(ctx, NULL, &seed, NULL, &ty), "the largest key is taken: %s", qn_last_error());
-  qn_reader_open(file, &r);
-  tap_ok(!qn_reader_next(r, &g, NULL, NULL) && g, "and its line read: %s", g ? "" : qn_last_error());
-  qn_graph_destroy(g);
-  qn_reader_close(r);
-  qn_context_destroy(ctx);
-  close(fd);
-  unlink(file);
-}
-
-/* A disk that fills up within a line: the line does not stand there by half. */
-static void tracing_on_a_full_disk(void)
-{
-  char file[] = "/tmp/quern-t-trace-XXXXXX", option[64], text[256] = "";
-  static float x[8], y[8];
-  qn_tensor tx = qn_tensor_1d(x, QN_F32, 7), ty = qn_tensor_1d(y, QN_F32, 7);
-  struct rlimit limit, little;
-  int fd = mkstemp(file);
-  snprintf(option, sizeof option, "trace=%s", file);
-  qn_context *ctx = context("tune=off", option);
-  getrlimit(RLIMIT_FSIZE, &limit);
-  little = limit;
-  little.rlim_cur = 10;
-  signal(SIGXFSZ, SIG_IGN);
-  setrlimit(RLIMIT_FSIZE, &little);
-  qn_status status = qn_relu(ctx, &tx, &ty);
-  setrlimit(RLIMIT_FSIZE, &limit);
-  signal(SIGXFSZ, SIG_DFL);
-  tap_ok(!status && !qn_abs(ctx, &tx, &ty) && read(fd, text, sizeof text - 1) > 0 && !strncmp(text, "abs x=f32/7\n", 12),
-         "of a line that found no room nothing is left: %s", text);
-  qn_context_destroy(ctx);
-  close(fd);
-  unlink(file);
 }
 
 static void recording(void)
@@ -610,117 +507,6 @@ static void many_plans(void)
   qn_context_destroy(ctx);
 }
 
-/* ---- on a device with streams: copies, branches of a recording ------------------------------------------------------------------ */
-
-static char told[1024];
-static void take_down(void *user, int level, const char *message)
-{
-  (void)level;
-  (void)user;
-  snprintf(told + strlen(told), sizeof told - strlen(told), "%s, ", message);
-}
-
-static void branches(void)
-{
-  static float buffer[8][64] __attribute__((aligned(64)));
-  void *ptr[8];
-  qn_context *ctx = context("tune=off", NULL);
-  qn_graph *g;
-  qn_plan *p;
-  qn_recording *r = NULL;
-  for (int i = 0; i < 8; i++) ptr[i] = buffer[i];
-  ptr[5] = ptr[2];                                              /* s_ over s */
-  qn_graph_parse("in a f32/8x8\nin b f32/8x8\nin s f32/8\nt = matmul a=a b=b\nout u = matmul a=t b=a\nv = matmul a=t b=b\nout w = matmul a=v b=b\n"
-                 "out s_ over s = relu x=s\n", &g);
-  if (qn_plan_create(ctx, g, &p)) tap_note("%s", qn_last_error());
-  qn_set_log(take_down, NULL);
-  tap_ok(!qn_plan_execute(ctx, p, ptr) && !strstr(told, "wait"), "outside a recording everything runs on one stream: %s", told);
-  told[0] = 0;
-  tap_ok(!qn_record_begin(ctx) && !qn_plan_execute(ctx, p, ptr) && !qn_record_end(ctx, &r), "a recording: %s", qn_last_error());
-  tap_ok(!strcmp(told, "begin 1 0, three 1 0, wait 2 1, three 2 0, three 1 0, wait 2 1, three 2 0, all 1 0, wait 1 2, end 1 0, "),
-         "what nothing waits for runs beside what follows, and is waited for at the end: %s", told);
-  tap_ok(qn_plan_counters(p) == 256 + 64, "with counters of its own: %zu bytes", qn_plan_counters(p));
-  told[0] = 0;
-  qn_plan_destroy(p);
-  tap_ok(!told[0], "the plan that it runs on stays");
-  qn_recording_destroy(r);
-  tap_ok(strstr(told, "release") != NULL, "and goes with it");
-  qn_graph_destroy(g);
-  qn_graph_parse("in a f32/8x8\nin b f32/8x8\nout u = matmul a=a b=b\nout m = reduce_max x=a axis=1\n", &g);
-  qn_plan_create(ctx, g, &p);
-  told[0] = 0;
-  tap_ok(!qn_record_begin(ctx) && qn_plan_execute(ctx, p, ptr) == QN_DEVICE && !qn_record_end(ctx, &r) &&
-         !strcmp(told, "begin 1 0, wait 2 1, three 2 0, wait 1 2, end 1 0, "), "a branch joins after a failure too: %s", told);
-  qn_set_log(NULL, NULL);
-  qn_recording_destroy(r);
-  qn_plan_destroy(p);
-  qn_graph_destroy(g);
-  qn_context_destroy(ctx);
-}
-
-static void enqueued(void)
-{
-  qn_context *ctx = context("tune=off", NULL);
-  void *p = NULL;
-  char x[4];
-  qn_set_log(take_down, NULL);
-  told[0] = 0;
-  tap_ok(!qn_alloc_host(ctx, 4, &p) && !qn_copy_to_device_async(ctx, x, p, 4) && !qn_copy_to_host_async(ctx, p, x, 4) &&
-         !strcmp(told, "host memory 0 0, copy to 3 0, copy from 3 0, "), "copies are enqueued from the device's own host memory: %s", told);
-  told[0] = 0;
-  tap_ok(!qn_copy_to_host(ctx, p, x, 4) && !strcmp(told, "copy from 3 0, synchronize 3 0, "), "or waited for: %s", told);
-  qn_record_begin(ctx);
-  told[0] = 0;
-  tap_ok(!qn_copy_to_host_async(ctx, p, x, 4) && !strcmp(told, "copy from 3 0, "), "a recording has the device capture them: %s", told);
-  qn_recording *r = NULL;
-  qn_record_end(ctx, &r);
-  qn_recording_destroy(r);
-  told[0] = 0;
-  qn_free_host(ctx, p);
-  tap_ok(!strcmp(told, "host memory back 0 0, "), "and it goes back to the device: %s", told);
-  qn_set_log(NULL, NULL);
-  qn_context_destroy(ctx);
-}
-
-/* A context may go before its recordings and timers; another is not taken for it. */
-static void outlived(void)
-{
-  static float x[8], y[8];
-  qn_tensor tx = qn_tensor_1d(x, QN_F32, 8), ty = qn_tensor_1d(y, QN_F32, 8);
-  qn_context *ctx = context("tune=off", NULL);
-  qn_recording *r = NULL;
-  qn_timer *timer = NULL;
-  double ns;
-  qn_set_log(take_down, NULL);
-  tap_ok(!qn_timer_create(ctx, &timer) && !qn_relu(ctx, &tx, &ty) && !qn_record_begin(ctx) && !qn_relu(ctx, &tx, &ty) &&
-         !qn_record_end(ctx, &r) && !qn_recording_replay(ctx, r), "a recording and a timer");
-  tap_ok(qn_timer_create(ctx, NULL) == QN_BAD_ARGUMENT && qn_timer_start(NULL) == QN_BAD_ARGUMENT &&
-         qn_timer_stop(NULL, &ns) == QN_BAD_ARGUMENT && qn_timer_stop(timer, NULL) == QN_BAD_ARGUMENT, "%s", qn_last_error());
-  qn_context_destroy(ctx);
-  ctx = context("tune=off", NULL);                              /* where the other was, if the allocator likes it */
-  tap_ok(qn_recording_replay(ctx, r) == QN_BAD_ARGUMENT, "a recording is not for the next context: %s", qn_last_error());
-  qn_context_destroy(ctx);
-  told[0] = 0;
-  qn_recording_destroy(r);
-  qn_timer_destroy(timer);
-  tap_ok(strstr(told, "recording gone") != NULL, "they may go after their context: %s", told);
-  qn_set_log(NULL, NULL);
-}
-
-/* Two ops on the CPU, one enqueued behind the other. */
-static void fallback_in_order(void)
-{
-  static float x[8], y[2][8];
-  qn_tensor tx = qn_tensor_2d(x, QN_F32, 2, 4), ty = qn_tensor_2d(y[0], QN_F32, 2, 4);
-  qn_tensor ux = qn_tensor_2d(x, QN_F32, 1, 8), uy = qn_tensor_2d(y[1], QN_F32, 1, 8);
-  qn_context *ctx = context("fallback=host", "log=error");
-  qn_axis axis = QN_AXIS_INIT;
-  tap_ok(!qn_softmax(ctx, &axis, &tx, &ty) && !qn_softmax(ctx, &axis, &ux, &uy) && !qn_context_synchronize(ctx) && y[0][0] == 0.25f &&
-         y[1][7] == 0.125f, "ops on the CPU in stream order");
-  qn_context_set(ctx, "log", "warn");
-  qn_context_destroy(ctx);
-}
-
 int main(void)
 {
   snprintf(plugin, sizeof plugin, QN_FAKE_PLUGINS "quern_fake.so");
@@ -731,10 +517,6 @@ int main(void)
   arena();
   allocators();
   instances();
-  tracing();
-  tracing_numbers();
-  tracing_keys();
-  tracing_on_a_full_disk();
   recording();
   copies();
   fallback();
@@ -745,10 +527,5 @@ int main(void)
   fork_while_planning();
   long_lists();
   many_plans();
-  snprintf(plugin, sizeof plugin, QN_FAKE_PLUGINS "quern_streams.so");
-  branches();
-  enqueued();
-  outlived();
-  fallback_in_order();
   return tap_done();
 }
