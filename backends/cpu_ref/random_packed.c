@@ -152,7 +152,8 @@ static qn_status packed_floats(const qn_request *request, qn_prepared *prepared,
   const qn_value *v = &request->value[value];
   if (v->dtype != QN_F32 && v->dtype != QN_F16 && v->dtype != QN_BF16)
     return qn_refuse(prepared, "computes in f32", name, "f32, f16, bf16", "%s", qn_kit_name(v->dtype));
-  if (!qn_is_packed(v)) return qn_refuse(prepared, "elements are counted as they lie", name, "packed, the last dim fastest", "%s", "other strides");
+  if (!qn_is_packed(v))
+    return qn_refuse(prepared, "elements are counted as they lie", name, "packed, the last dim fastest", "%s", "other strides");
   return QN_OK;
 }
 
@@ -175,8 +176,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   p.y_dtype = request->value[p.y].dtype;
   if (p.op == QN_OP_RNG_UNIFORM && p.y_dtype != QN_F32 && !(p.a == 0 && p.b == 1))
     return qn_refuse(prepared, "a 16-bit number is rounded once, from f64", "y", "f32, or min=0 max=1", "%s", qn_kit_name(p.y_dtype));
-  if (p.op == QN_OP_RNG_NORMAL && fabs(p.a) + 6 * p.b > FLT_MAX)
-    return qn_refuse(prepared, "computes in f32", "y", "|mean| + 6 deviation within f32's range", "%g", fabs(p.a) + 6 * p.b);
+  if (p.op == QN_OP_RNG_NORMAL && qn_normal_reach(p.a, p.b) > FLT_MAX)
+    return qn_refuse(prepared, "computes in f32", "y", "|mean| + 6 deviation within f32's range", "%g", qn_normal_reach(p.a, p.b));
   if (p.seed >= 0) p.seed_dtype = request->value[p.seed].dtype;
   if (p.offset >= 0) p.offset_dtype = request->value[p.offset].dtype;
   p.elements = qn_elements(&request->value[p.y]);

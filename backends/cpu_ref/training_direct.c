@@ -69,7 +69,7 @@ static qn_status take_step(const qn_prepared *prepared, const qn_launch *launch)
   const cpu_kept *kept = prepared->state;
   const qn_step_roles r = qn_step_roles_of(kept->op);
   const cpu_tensor before = part(prepared, launch, r.step, 0), after = part(prepared, launch, r.new_step, 0);
-  const int64_t t = qn_load_i64(before.p, before.dtype) + 1;
+  const int64_t steps = qn_load_i64(before.p, before.dtype), t = qn_count_on(steps);
   const qn_adam_rule *adam = kept->attr;
   step s = { .op = kept->op, .attr = kept->attr, .rate = number(prepared, launch, r.rate, 0), .scale = number(prepared, launch, r.scale, 1),
              .found = number(prepared, launch, r.found, 0) != 0 };
@@ -85,7 +85,7 @@ static qn_status take_step(const qn_prepared *prepared, const qn_launch *launch)
 #pragma omp parallel for num_threads(cpu_team(launch, s.p.elements, 40))
     for (int64_t k = 0; k < s.p.elements; k++) one_element(&s, k);
   }
-  qn_store_i64(after.p, QN_I64, s.found ? t - 1 : t);
+  qn_store_i64(after.p, QN_I64, s.found ? steps : t);
   return QN_OK;
 }
 
@@ -141,7 +141,7 @@ static qn_status amp_update(const qn_prepared *prepared, const qn_launch *launch
   const cpu_tensor good_out = cpu_tensor_of(prepared, launch, QN_ROLE_AMP_UPDATE_NEW_GOOD, 0);
   const double largest = scale_out.dtype == QN_F64 ? 1.7976931348623157e308 : 3.4028234663852886e38;
   double scale = number(prepared, launch, QN_ROLE_AMP_UPDATE_SCALE, 1);
-  int64_t good = qn_load_i64(before.p, before.dtype) + 1;
+  int64_t good = qn_count_on(qn_load_i64(before.p, before.dtype));
   if (number(prepared, launch, QN_ROLE_AMP_UPDATE_FOUND, 0) != 0) {
     scale *= a->backoff;
     good = 0;

@@ -34,7 +34,8 @@ static void sgd_span(float *restrict p, const float *restrict g, float *restrict
   }
 }
 
-static void adam_span(float *restrict p, const float *restrict g, float *restrict m, float *restrict v, const factors *f, bool apart, int64_t n)
+static void adam_span(float *restrict p, const float *restrict g, float *restrict m, float *restrict v, const factors *f, bool apart,
+                      int64_t n)
 {
   const float b1 = f->b1, c1 = f->c1, b2 = f->b2, c2 = f->c2, eps = f->eps, size = f->size, unbias2 = f->unbias2, unscale = f->unscale;
   const float within = apart ? 0 : f->decay, beside = apart ? f->rate * f->decay : 0;
@@ -178,7 +179,7 @@ qn_status CPU_NAME(cpu_training_lists_run)(const qn_prepared *prepared, const qn
   const bool sums = q->op == QN_OP_GLOBAL_NORM, checks = q->op == QN_OP_AMP_UNSCALE;
   const double scale = scalar(q, 2, q->scale, launch, 1);
   const bool found = scalar(q, 3, q->found, launch, 0) != 0;
-  const int64_t t = q->step < 0 ? 0 : qn_load_i64(launch->ptr[q->step], q->scalar[0].dtype) + 1;
+  const int64_t steps = q->step < 0 ? 0 : qn_load_i64(launch->ptr[q->step], q->scalar[0].dtype), t = qn_count_on(steps);
   const factors f = sums || checks ? (factors){ .unscale = (float)(1 / scale) } : factors_of(q, scalar(q, 1, q->rate, launch, 0), scale, t);
   double *kept = launch->workspace;
   const int threads = cpu_threads(launch, q->spans * SPAN * 2);
@@ -201,7 +202,7 @@ qn_status CPU_NAME(cpu_training_lists_run)(const qn_prepared *prepared, const qn
     any |= unscaled(in_place ? (float *)launch->ptr[i->value[NEW_P]] + at : buffer, g, f.unscale, n);
     if (!in_place) store(buffer, i, NEW_P, launch, at, n);
   }
-  if (q->new_step >= 0) qn_store_i64(launch->ptr[q->new_step], QN_I64, found ? t - 1 : t);
+  if (q->new_step >= 0) qn_store_i64(launch->ptr[q->new_step], QN_I64, found ? steps : t);
   if (checks) *(float *)launch->ptr[q->norm] = any ? 1 : 0;
   if (!sums) return QN_OK;
   double sum = 0;

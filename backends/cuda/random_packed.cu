@@ -247,8 +247,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   if (op->op == QN_OP_RNG_UNIFORM && y->dtype != QN_F32 && !s.p.unit)
     return qn_refuse(out, "a 16-bit number is rounded once, from f64", "y", "f32, or min=0 max=1", "%s", qn_kit_name(y->dtype));
-  if (op->op == QN_OP_RNG_NORMAL && fabs(attr[0]) + 6 * attr[1] > FLT_MAX)
-    return qn_refuse(out, "computes in f32", "y", "|mean| + 6 deviation within f32's range", "%g", fabs(attr[0]) + 6 * attr[1]);
+  if (op->op == QN_OP_RNG_NORMAL && qn_normal_reach(attr[0], attr[1]) > FLT_MAX)
+    return qn_refuse(out, "computes in f32", "y", "|mean| + 6 deviation within f32's range", "%g", qn_normal_reach(attr[0], attr[1]));
   s.p.x_dtype = x->dtype, s.p.y_dtype = y->dtype;
   s.p.n = qn_elements(y);
   if (s.seed >= 0) s.seed_value = r->value[s.seed];

@@ -51,7 +51,7 @@ __global__ static void __launch_bounds__(THREADS) training_step_direct(const __g
 __global__ static void training_count_direct(scalar before, scalar found, int64_t *after)
 {
   int64_t step = before.p ? *(const int64_t *)before.p : (int64_t)before.value;
-  *after = step + (value_of(found) != 0 ? 0 : 1);
+  *after = value_of(found) != 0 ? step : qn_count_on(step);
 }
 
 static tensor part(const kept *k, const qn_launch *launch, int role, int i)
@@ -162,7 +162,7 @@ struct scaling { tensor scale, good, found, new_scale, new_good; double growth, 
 __global__ static void training_scale_direct(const __grid_constant__ scaling a)
 {
   double scale = a.scale.load<double>(0);
-  int64_t good = a.good.load<int64_t>(0) + 1;
+  int64_t good = qn_count_on(a.good.load<int64_t>(0));
   if (a.found.load<double>(0) != 0) {
     scale *= a.backoff;
     good = 0;

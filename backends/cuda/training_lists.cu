@@ -143,8 +143,10 @@ template <int op, int most> __global__ static void __launch_bounds__(THREADS, 6)
   if (e.p[COPY]) vector_store(p, e.p[COPY], dtype3(a.dtype_copy), at, 1, n);
   /* The step may stand in its own place: this thread alone has read it, and used it; the last of the blocks to have done so writes
    * the next. Here nobody waits for the ticket. */
-  if (threadIdx.x == 0 && last_to_come(a))
-    *a.new_step = (a.step.p ? *(const int64_t *)a.step.p : (int64_t)a.step.value) + (found ? 0 : 1);
+  if (threadIdx.x == 0 && last_to_come(a)) {
+    const int64_t step = a.step.p ? *(const int64_t *)a.step.p : (int64_t)a.step.value;
+    *a.new_step = found ? step : qn_count_on(step);
+  }
 }
 
 /* ---- norms and checks ---------------------------------------------------------------------------------------------- */

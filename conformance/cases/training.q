@@ -49,6 +49,12 @@ amp_update scale=f32 good=i64 found=f32 new_scale=scale new_good=good ; scale.is
 amp_update scale=f64 good=i64 found=f64 backoff=0.25 ; scale.is=3 good.is=4 found.is=1
 amp_update scale=f64 good=i64 found=f32 growth=1.5 backoff=0.25 interval=1 ; scale.is=3 good.is=0 found.is=0
 
+# counters at their end
+amp_update scale=f32 good=i64 found=f32 ; scale.is=1024 good.is=9223372036854775807 found.is=0 new_scale.is=2048 new_good.is=0
+sgd params=[f32/5] grads=[f32/5] step=i64 rate=0.5 ; step.is=9223372036854775807 new_step.is=9223372036854775807
+adam params=[f64/5] grads=[f64/5] m=[f64/5] v=[f64/5] step=i64 rate=0.5 ; step.is=9223372036854775807 new_step.is=9223372036854775807
+adam params=[f32/5] grads=[f32/5] m=[f32/5] v=[f32/5] step=i64 rate=0.5 found=f32 ; step.is=9223372036854775807 found.is=1 new_step.is=9223372036854775807
+
 # a graph: gradients unscaled, checked, and a step that heeds it
 in p f32/10
 in q f32/3x2

@@ -180,7 +180,8 @@ struct qn_engine {                        /* a row; what it does not name is 0 *
   uint64_t    traits;
   const char *const *variants;            /* NULL, or names closed by NULL */
   const uint32_t *also;                   /* NULL, or op kinds closed by 0 that may join the region beside pointwise ones */
-  qn_status (*prepare)(const qn_request *, qn_prepared *);  /* QN_OK, QN_UNSUPPORTED, or QN_NO_BACKEND: what it rests on is not here; host code */
+  /* Host code. QN_OK, QN_UNSUPPORTED, or QN_NO_BACKEND: what it rests on is not here. */
+  qn_status (*prepare)(const qn_request *, qn_prepared *);
   qn_status (*build)(const qn_request *, qn_prepared *);    /* (optional) on the live device; may be slow, fail, lower workspace */
   qn_status (*run)(const qn_prepared *, const qn_launch *); /* enqueues, and nothing else; changes only outputs and scratch */
   void      (*release)(qn_prepared *);                      /* (optional) frees state, after a prepare that gave QN_OK (one that refuses

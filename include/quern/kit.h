@@ -5,7 +5,10 @@
  *   roles         an op's arguments by role
  *   blocks        what shares a scale
  *   refusals      qn_refuse, the one-line way to say why not
- *   random        Philox, for the host and for CUDA's device code */
+ *   counters      a step's, a loss scale's
+ *   random        Philox
+ *
+ * QN_EITHER_SIDE marks what CUDA's device code may call too. */
 #ifndef QUERN_KIT_H
 #define QUERN_KIT_H
 #include <math.h>
@@ -16,6 +19,14 @@
 #include <quern/number.h>
 #ifdef __cplusplus
 extern "C" {
+#endif
+
+#if defined(__CUDACC__)
+#define QN_EITHER_SIDE static inline __host__ __device__
+#elif defined(__GNUC__)
+#define QN_EITHER_SIDE static inline __attribute__((always_inline))      /* so that a loop of them becomes vector code */
+#else
+#define QN_EITHER_SIDE static inline
 #endif
 
 /* ---- layouts ------------------------------------------------------------------------------- */
@@ -315,15 +326,12 @@ static inline int32_t qn_block_levels(const qn_value *x, const qn_value *scale, 
   return n == 1 && out[0].block == out[0].dim ? 0 : n;
 }
 
-/* ---- random numbers ------------------------------------------------------------------------ */
+/* ---- counters ------------------------------------------------------------------------------ */
 
-#if defined(__CUDACC__)
-#define QN_EITHER_SIDE static inline __host__ __device__
-#elif defined(__GNUC__)
-#define QN_EITHER_SIDE static inline __attribute__((always_inline))      /* so that a loop of them becomes vector code */
-#else
-#define QN_EITHER_SIDE static inline
-#endif
+/* One step more; a counter that has reached the largest integer stays there. */
+QN_EITHER_SIDE int64_t qn_count_on(int64_t n) { return n < INT64_MAX ? n + 1 : n; }
+
+/* ---- random numbers ------------------------------------------------------------------------ */
 
 QN_EITHER_SIDE void qn_philox_round(uint32_t w[4], uint32_t key0, uint32_t key1)
 {
@@ -356,6 +364,10 @@ QN_EITHER_SIDE void qn_random_words(uint32_t w[4], uint64_t seed, uint64_t offse
   w[0] = (uint32_t)block, w[1] = (uint32_t)(block >> 32), w[2] = (uint32_t)offset, w[3] = (uint32_t)(offset >> 32);
   qn_philox(w, seed);
 }
+
+/* What the sum of |mean| and the largest part that deviation adds stays below on its way: a normal number of 24 bits lies less than
+ * 5.9 deviations from its mean. */
+static inline double qn_normal_reach(double mean, double deviation) { return fabs(mean) + 6 * deviation; }
 
 /* How many of the 2^32 words an event of probability p has: those below. */
 static inline uint64_t qn_chance_words(double p) { return (uint64_t)ceil(p * 4294967296.0); }

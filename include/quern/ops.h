@@ -148,7 +148,8 @@ enum { QN_LOCAL_ACROSS = 0, QN_LOCAL_WITHIN = 1 };
  * dims is n here. Traps: x is divided, not x - m; local contrast normalization subtracts averages first (pool_average, sub) and
  * divides what is left. means need be none: any values, such as another kernel's. The gradients take them as independent of x:
  * where they are made of x, what dmeans gives by way of that is to be added to dx. Means for all channels have stride 0 in C.
- * (Jarrett, Kavukcuoglu, Ranzato, LeCun 2009; its weights are a Gaussian's, and it divides by the larger of the deviation and a constant.) */
+ * (Jarrett, Kavukcuoglu, Ranzato, LeCun 2009: there the weights are a Gaussian's, and the divisor is the larger of the deviation and a
+ * constant.) */
 qn_status qn_lrn(qn_context *ctx, const qn_local_norm *norm, const qn_tensor *x, const qn_tensor *means, const qn_tensor *y);
 qn_status qn_lrn_backward(qn_context *ctx, const qn_local_norm *norm, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *means,
                           const qn_tensor *dx, const qn_tensor *dmeans);
@@ -213,7 +214,7 @@ qn_status qn_ctc_loss_backward(qn_context *ctx, const qn_ctc *ctc, const qn_tens
  *
  * Of sgd, adam and adamw:
  *   params, grads   f32 f16 bf16 in any mixture, or all f64        velocity, m, v   f32 (f64)
- *   step            i64: steps taken before; new_step = step + 1, and t = step + 1 below
+ *   step            i64: steps taken before; new_step = t = step + 1 below; the largest i64 stays
  *   rate            the step size
  *   scale           g = grads / scale: a loss scale, or global_norm's divisor; absent: 1
  *   found           not 0: every output is its input, and no gradient is read into it

@@ -129,7 +129,8 @@ typedef struct qn_allocator {
   void  (*free)(void *user, void *p, size_t bytes);
   void *user;
 } qn_allocator;
-qn_status qn_context_set_allocator(qn_context *ctx, const qn_allocator *allocator);  /* NULL: the device's own; before the first recording */
+/* NULL: the device's own. Before the first recording. */
+qn_status qn_context_set_allocator(qn_context *ctx, const qn_allocator *allocator);
 
 /* ---- memory: the context's device, which on a CPU is the host ------------------------------ */
 
