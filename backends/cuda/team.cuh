@@ -1,8 +1,8 @@
 /* team.cuh -- what the blocks of a team tell one another: pairs of numbers, each of which carries the item's number, so that who
  * reads them sees whether they are there. No counter is met at, no fence is waited for.
  *
- * A block that tells of an item when it has heard from all of the n-th before knows that those have heard of the 2n-th before: 2n places
- * suffice. */
+ * Places are used again in turn. A block with at most n items under way tells of item i when it has heard all of item i - n; who told of
+ * that one had heard all of item i - 2n. So 2n places suffice. */
 #pragma once
 #include "sm90.cuh"
 #include "team.h"
