@@ -14,6 +14,7 @@ struct pool {
   uint32_t dtype, index_dtype;
   int32_t  whole_indices;                 /* of V channels they lie side by side and aligned */
   int32_t  average, adaptive, include_pad;
+  int32_t  channels_last;                 /* channels lie side by side: units of one follow them */
   float    p;                             /* lp: the exponent */
   float    inverse[10];                   /* of so many taps; of none 0 */
   uint32_t n, c, units, groups, splits;   /* groups: of V channels; units: of work, for `splits` threads each */
@@ -23,13 +24,14 @@ struct pool {
   cuda_divisor by_groups, by_cells[3], by_step[3], by_out[3];   /* cells: of the grid of units */
 };
 
-struct place { uint32_t n, c; int o[3]; };  /* of one unit: channels innermost (V > 1), or the innermost extent */
+struct place { uint32_t n, c; int o[3]; };  /* of one unit: channels innermost, if they lie so, or the innermost extent */
 
 template <int V> __device__ __forceinline__ place place_of(const pool &p, uint32_t unit)
 {
   place at;
   uint32_t rest = unit;
-  if (V > 1) {
+  const bool last = V > 1 || p.channels_last;
+  if (last) {
     uint32_t q = cuda_quotient(rest, p.by_groups);
     at.c = (rest - q * p.groups) * V;
     rest = q;
@@ -40,7 +42,7 @@ template <int V> __device__ __forceinline__ place place_of(const pool &p, uint32
     at.o[d] = (int)(rest - q * p.by_cells[d].by);
     rest = q;
   }
-  if (V == 1) {
+  if (!last) {
     uint32_t q = cuda_quotient(rest, p.by_groups);
     at.c = rest - q * p.groups;
     rest = q;
@@ -97,6 +99,13 @@ __device__ __forceinline__ int place_in_plane(const pool &p, const window &w, in
   return ((w.begin[0] + r0 * p.dilation[0]) * p.in[1] + w.begin[1] + r1 * p.dilation[1]) * p.in[2] + w.begin[2] + r2 * p.dilation[2];
 }
 
+/* The dtype, so that compilers see which it may be: of four channels it is f32. Eight are slower so. */
+template <int V> __device__ __forceinline__ uint32_t dtype_of(const pool &p)
+{
+  if (V == 8) return p.dtype;
+  return V == 4 || p.dtype == QN_F32 ? QN_F32 : p.dtype == QN_BF16 ? QN_BF16 : QN_F16;
+}
+
 /* Shows a visitor a window's taps inside x, in row-major order and with their numbers; of the lines every p.splits-th, from `split`
  * on. */
 template <int V, int whole, class F> __device__ __forceinline__ void pool_taps(const pool &p, const place &at, const window &w, int many, int split, F visitor)
@@ -119,7 +128,7 @@ template <int V, int whole, class F> __device__ __forceinline__ void pool_taps(c
           inside[b] = r2 + b < w.size[2] && (unsigned)x < (unsigned)p.in[2];
           if (!inside[b]) continue;
           if (whole) q[b] = *vector_place<whole ? whole : QN_F32>(p.x, row + x * p.x_stride[4]);
-          else vector_load(v[whole ? 0 : b], p.x, p.dtype, row + x * p.x_stride[4], 1, many);
+          else vector_load(v[whole ? 0 : b], p.x, dtype_of<V>(p), row + x * p.x_stride[4], 1, many);
         }
 #pragma unroll
         for (int b = 0; b < AT_ONCE; b++) {
@@ -230,6 +239,7 @@ static inline bool pool_fill(pool *p, const qn_node *op, const qn_value *x, cons
   }
   pool_strides(x, p->x_stride);
   pool_strides(y, p->y_stride);
+  p->channels_last = p->c > 1 && p->x_stride[1] == 1 && p->y_stride[1] == 1;
   return (double)p->in[0] * p->in[1] * p->in[2] <= INT32_MAX;
 }
 

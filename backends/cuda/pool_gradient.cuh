@@ -9,7 +9,6 @@ struct strides { int32_t c, z, y, x; };   /* within an image */
 struct gradient : pool {
   strides  of_x, of_dy, of_dx, of_index;
   int32_t  flat;                          /* one plane deep */
-  int32_t  channels_last;                 /* gather, of one place */
   int32_t  pairs;                         /* cells of one channel: two columns of dx lie in a word */
   int32_t  even;                          /* means: all windows have as many taps */
   float    share;                         /* ... of which each counts so much */

@@ -69,7 +69,7 @@ template <int V, int mode, int whole> __device__ __forceinline__ void put(const 
     for (int i = 0; i < V; i++) f.v[i] *= share;
   int64_t to = at.n * p.y_stride[0] + at.c * p.y_stride[1] + at.o[0] * p.y_stride[2] + at.o[1] * p.y_stride[3] + at.o[2] * p.y_stride[4];
   if (whole) vector_store_whole<whole ? whole : QN_F32>(f.v, p.y, to);
-  else vector_store(f.v, p.y, p.dtype, to, 1, many);
+  else vector_store(f.v, p.y, dtype_of<V>(p), to, 1, many);
   if (mode != MAX_INDEX) return;
   to = at.n * p.index_stride[0] + at.c * p.index_stride[1] + at.o[0] * p.index_stride[2] + at.o[1] * p.index_stride[3] + at.o[2] * p.index_stride[4];
   int index[V];                           /* -1 is 255 of u8 */
