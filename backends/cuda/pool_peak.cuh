@@ -28,36 +28,41 @@ template <int dtype> __device__ __forceinline__ uint32_t order_of(uint32_t w)
   return dtype == QN_F32 ? b ^ ((uint32_t)((int32_t)b >> 31) | 0x80000000u) : b ^ ((b >> 15 & 0x10001u) * 0xffffu | 0x80008000u);
 }
 
+/* sum += v if told so: a predicated addition, where compilers add and then select. */
+__device__ __forceinline__ void add_if(float &sum, bool adds, float v)
+{
+#ifdef __CUDA_ARCH__
+  asm("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p add.f32 %0, %0, %2; }" : "+f"(sum) : "r"((uint32_t)adds), "f"(v));
+#else
+  if (adds) sum += v;
+#endif
+}
+
+/* Are two floats the same, or of words of two the lower or (half is 1) the upper? Said so, an operation on bits is the answer. */
+template <int dtype, int half> __device__ __forceinline__ bool same(uint32_t x, uint32_t y)
+{
+  constexpr uint32_t mask = dtype == QN_F32 ? ~0u : half ? 0xffff0000u : 0xffffu;
+#ifdef __CUDA_ARCH__
+  uint32_t is;
+  asm("{ .reg .pred p; .reg .b32 t; xor.b32 t, %1, %2; and.b32 t, t, %3; setp.eq.u32 p, t, 0; selp.u32 %0, 1, 0, p; }" : "=r"(is) : "r"(x), "r"(y), "n"(mask));
+  return is;
+#else
+  return ((x ^ y) & mask) == 0;
+#endif
+}
+
 /* v to the first of a and b whose plain float, x or y, is the largest, else to c. Of a word of two floats, the lower or (half is 1) the upper. begun: how many of
  * a, b and c have had something; the others are set. */
 template <int dtype, int half = 0, int begun = 3> __device__ __forceinline__ void give(float &a, float &b, float &c, uint32_t x, uint32_t y, uint32_t largest, float v)
 {
-  constexpr uint32_t mask = dtype == QN_F32 ? ~0u : half ? 0xffff0000u : 0xffffu;
-  static_assert(begun >= 1 && begun <= 3, "a at least");
-  if (begun < 2) b = 0;
-#ifdef __CUDA_ARCH__
-  if (begun == 3) {
-    if (dtype == QN_F32)
-      asm("{ .reg .pred p, n, q, r; setp.eq.u32 p|n, %3, %5; setp.eq.and.u32 q|r, %4, %5, n; @p add.f32 %0, %0, %6; @q add.f32 %1, %1, %6; @r add.f32 %2, %2, %6; }"
-          : "+f"(a), "+f"(b), "+f"(c) : "r"(x), "r"(y), "r"(largest), "f"(v));
-    else
-      asm("{ .reg .pred p, n, q, r; .reg .b32 s, t; xor.b32 s, %3, %5; and.b32 s, s, %7; xor.b32 t, %4, %5; and.b32 t, t, %7; setp.eq.u32 p|n, s, 0;"
-          " setp.eq.and.u32 q|r, t, 0, n; @p add.f32 %0, %0, %6; @q add.f32 %1, %1, %6; @r add.f32 %2, %2, %6; }"
-          : "+f"(a), "+f"(b), "+f"(c) : "r"(x), "r"(y), "r"(largest), "f"(v), "n"(mask));
-  } else {
-    if (dtype == QN_F32)
-      asm("{ .reg .pred p, n, q, r; setp.eq.u32 p|n, %3, %5; setp.eq.and.u32 q|r, %4, %5, n; @p add.f32 %0, %0, %6; @q add.f32 %1, %1, %6; selp.f32 %2, %6, 0f00000000, r; }"
-          : "+f"(a), "+f"(b), "=f"(c) : "r"(x), "r"(y), "r"(largest), "f"(v));
-    else
-      asm("{ .reg .pred p, n, q, r; .reg .b32 s, t; xor.b32 s, %3, %5; and.b32 s, s, %7; xor.b32 t, %4, %5; and.b32 t, t, %7; setp.eq.u32 p|n, s, 0;"
-          " setp.eq.and.u32 q|r, t, 0, n; @p add.f32 %0, %0, %6; @q add.f32 %1, %1, %6; selp.f32 %2, %6, 0f00000000, r; }"
-          : "+f"(a), "+f"(b), "=f"(c) : "r"(x), "r"(y), "r"(largest), "f"(v), "n"(mask));
-  }
-#else
-  const bool first = ((x ^ largest) & mask) == 0, second = !first && ((y ^ largest) & mask) == 0;
-  if (begun < 3) c = 0;
-  (first ? a : second ? b : c) += v;
-#endif
+  const bool first = same<dtype, half>(x, largest), second = same<dtype, half>(y, largest);
+  if (begun < 1) a = first ? v : 0;
+  else add_if(a, first, v);
+  const float rest = first ? 0 : v;
+  if (begun < 2) b = second ? rest : 0;
+  else add_if(b, second, rest);
+  if (begun < 3) c = second ? 0 : rest;
+  else add_if(c, !second, rest);
 }
 
 /* sum += v if that bit is set: said so, the bits of a word become predicates many at once. */

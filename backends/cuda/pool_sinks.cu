@@ -17,15 +17,18 @@ template <int dtype> __device__ __forceinline__ uint32_t larger_word(uint32_t a,
 }
 
 /* v, of both channels of a word or the one. */
-template <int dtype> __device__ __forceinline__ void give_word(float (&a)[per_word<dtype>], float (&b)[per_word<dtype>], float (&c)[per_word<dtype>], uint32_t x, uint32_t y,
-                                                               uint32_t largest, const float (&v)[per_word<dtype>])
+template <int dtype, int begun> __device__ __forceinline__ void give_word(float (&a)[per_word<dtype>], float (&b)[per_word<dtype>], float (&c)[per_word<dtype>], uint32_t x, uint32_t y,
+                                                                          uint32_t largest, const float (&v)[per_word<dtype>])
 {
-  give<dtype>(a[0], b[0], c[0], x, y, largest, v[0]);
-  if constexpr (dtype != QN_F32) give<dtype, 1>(a[1], b[1], c[1], x, y, largest, v[1]);
+  give<dtype, 0, begun>(a[0], b[0], c[0], x, y, largest, v[0]);
+  if constexpr (dtype != QN_F32) give<dtype, 1, begun>(a[1], b[1], c[1], x, y, largest, v[1]);
 }
 
-/* COLUMNS of a strip; BLOCKS of a multiprocessor. */
-template <int dtype, int STEP, int COLUMNS, int BLOCKS> __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_sinks(const __grid_constant__ lanes p)
+/* base + number * size */
+__device__ __forceinline__ const char *address(const char *base, int number, uint32_t size) { return base + (uint64_t)(uint32_t)number * size; }
+
+/* COLUMNS of a strip; lines of windows AHEAD, which are in flight: 1 or 3; BLOCKS of a multiprocessor. */
+template <int dtype, int STEP, int COLUMNS, int AHEAD, int BLOCKS> __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_sinks(const __grid_constant__ lanes p)
 {
   enum { L = per_word<dtype>, bytes = 4 / L, KEPT = SIZE - STEP, FIRST = (2 - SIZE) / STEP, WINDOWS = COLUMNS / STEP - FIRST + 1, ACROSS = (WINDOWS - 1) * STEP + SIZE,
          BEFORE = 1 - FIRST * STEP };    /* x begins so many columns before the strip */
@@ -33,28 +36,31 @@ template <int dtype, int STEP, int COLUMNS, int BLOCKS> __global__ void __launch
   if (!strip_of(s, p, __shfl_sync(~0u, blockIdx.x * WARPS + threadIdx.x / 32, 0), COLUMNS, L)) return;    /* compilers see so that it is the warp's */
   const int oy_begin = max((s.top + 1 - SIZE + STEP) / STEP, 0), oy_end = s.end / STEP + 1, ox = s.x0 / STEP + FIRST, columns = min(COLUMNS, p.in[2] - s.x0);
 
-  /* in bytes, of all of a tensor; what is outside is as its neighbour inside */
-  const uint32_t dy = (uint32_t)(s.n * p.y_stride[0] + s.c) * bytes, x = (uint32_t)(s.n * p.x_stride[0] + s.c) * bytes, dx = (uint32_t)(s.n * p.dx_stride[0] + s.c + s.x0 * p.of_dx.x) * bytes;
-  uint32_t x_at[ACROSS], dy_at[WINDOWS], there[WINDOWS];   /* there: ~0, or 0 of a window that is not */
+  /* what is outside is as its neighbour inside, and windows that are not have nothing to give */
+  const char *const dy = (const char *)p.dy + (s.n * p.y_stride[0] + s.c) * bytes, *const x = (const char *)p.x + (s.n * p.x_stride[0] + s.c) * bytes;
+  const char *const dx = (const char *)p.dx + (s.n * p.dx_stride[0] + s.c + s.x0 * p.of_dx.x) * bytes;
+  const uint32_t x_line = p.of_x.y * bytes, x_pixel = p.of_x.x * bytes, dy_line = p.of_dy.y * bytes, dy_pixel = p.of_dy.x * bytes, dx_line = p.of_dx.y * bytes, dx_pixel = p.of_dx.x * bytes;
+  const bool edge = ox < 0 || ox + WINDOWS > p.out[2];
+  uint32_t x_at[ACROSS], dy_at[WINDOWS];
 #pragma unroll
-  for (int i = 0; i < ACROSS; i++) x_at[i] = min(max(s.x0 - BEFORE + i, 0), p.in[2] - 1) * p.of_x.x * bytes;
+  for (int i = 0; i < ACROSS; i++) x_at[i] = min(max(s.x0 - BEFORE + i, 0), p.in[2] - 1);
 #pragma unroll
-  for (int k = 0; k < WINDOWS; k++) dy_at[k] = min(max(ox + k, 0), p.out[2] - 1) * p.of_dy.x * bytes, there[k] = (unsigned)(ox + k) < (unsigned)p.out[2] ? ~0u : 0;
+  for (int k = 0; k < WINDOWS; k++) dy_at[k] = min(max(ox + k, 0), p.out[2] - 1);
 
   struct line { uint32_t dy[WINDOWS], x[STEP][ACROSS]; };
   const auto load_x = [&](uint32_t (&v)[ACROSS], int y) {
-    const uint32_t row = x + min(max(y, 0), min(s.end + 1, p.in[1] - 1)) * p.of_x.y * bytes;
+    const char *const row = address(x, min(max(y, 0), p.in[1] - 1), x_line);
 #pragma unroll
-    for (int i = 0; i < ACROSS; i++) v[i] = *(const uint32_t *)((const char *)p.x + (row + x_at[i]));
+    for (int i = 0; i < ACROSS; i++) v[i] = *(const uint32_t *)address(row, x_at[i], x_pixel);
   };
   const auto load = [&](line &l, int oy) {
-    const uint32_t row = dy + min(oy, min(oy_end, p.out[1]) - 1) * p.of_dy.y * bytes;
+    const char *const row = address(dy, min(oy, p.out[1] - 1), dy_line);
 #pragma unroll
-    for (int k = 0; k < WINDOWS; k++) l.dy[k] = *(const uint32_t *)((const char *)p.dy + (row + dy_at[k]));
+    for (int k = 0; k < WINDOWS; k++) l.dy[k] = *(const uint32_t *)address(row, dy_at[k], dy_pixel);
 #pragma unroll
     for (int r = 0; r < STEP; r++) load_x(l.x[r], oy * STEP - 1 + KEPT + r);
   };
-  /* of three lines: x, what is largest for each window, what that is given */
+  /* of three lines, which take their turns in the same registers: x, what is largest for each window, what that is given */
   uint32_t number[SIZE][ACROSS], most[SIZE][WINDOWS];
   float given[SIZE][WINDOWS][L];
   const auto open_x = [&](int r, const uint32_t (&v)[ACROSS]) {
@@ -74,68 +80,64 @@ template <int dtype, int STEP, int COLUMNS, int BLOCKS> __global__ void __launch
       for (int i = 0; i < L; i++) given[r][k][i] = 0;
   }
 
-  line next;
-  load(next, oy_begin);
+  line ahead[AHEAD];
+#pragma unroll
+  for (int a = 0; a < AHEAD; a++) load(ahead[a], min(oy_begin + a, oy_end - 1));
 #pragma unroll 1
-  for (int oy = oy_begin; oy < oy_end; oy++) {
-    const int y0 = oy * STEP - 1;
+  for (int oy0 = oy_begin; oy0 < oy_end; oy0 += SIZE)
 #pragma unroll
-    for (int r = 0; r < STEP; r++) open_x(KEPT + r, next.x[r]);
-    uint32_t now[WINDOWS];
+    for (int a = 0; a < SIZE; a++) {
+      const int oy = oy0 + a, y0 = oy * STEP - 1, first = a * STEP % SIZE, second = (first + 1) % SIZE, third = (first + 2) % SIZE;
+      if (oy >= oy_end) break;
+      line &l = ahead[a % AHEAD];
+      if (edge || oy >= p.out[1])
 #pragma unroll
-    for (int k = 0; k < WINDOWS; k++) {
-      now[k] = next.dy[k] & there[k];
+        for (int k = 0; k < WINDOWS; k++)
+          if ((unsigned)(ox + k) >= (unsigned)p.out[2] || oy >= p.out[1]) l.dy[k] = 0;
 #pragma unroll
-      for (int r = KEPT; r < SIZE; r++)
+      for (int r = 0; r < STEP; r++) open_x((first + KEPT + r) % SIZE, l.x[r]);
+      uint32_t now[WINDOWS];
 #pragma unroll
-        for (int i = 0; i < L; i++) given[r][k][i] = 0;
-    }
-    load(next, oy + 1);
-    if (oy < p.out[1])
+      for (int k = 0; k < WINDOWS; k++) now[k] = l.dy[k];
 #pragma unroll
       for (int k = 0; k < WINDOWS; k++) {
         float v[L];
 #pragma unroll
         for (int i = 0; i < L; i++) v[i] = channel<dtype>(now[k], i);
-        give_word<dtype>(given[0][k], given[1][k], given[2][k], most[0][k], most[1][k], larger_word<dtype>(larger_word<dtype>(most[0][k], most[1][k]), most[2][k]), v);
+        give_word<dtype, KEPT>(given[first][k], given[second][k], given[third][k], most[first][k], most[second][k],
+                               larger_word<dtype>(larger_word<dtype>(most[first][k], most[second][k]), most[third][k]), v);
       }
-    if (y0 < 0)
+      load(l, min(oy + AHEAD, oy_end - 1));
+      if (y0 < 0)
 #pragma unroll
-      for (int k = 0; k < WINDOWS; k++)
+        for (int k = 0; k < WINDOWS; k++)
 #pragma unroll
-        for (int i = 0; i < L; i++) given[1][k][i] += given[0][k][i];
+          for (int i = 0; i < L; i++) given[second][k][i] += given[first][k][i];
 #pragma unroll
-    for (int r = 0; r < STEP; r++) {      /* lines that no later window covers */
-      const int y = y0 + r;
-      if (y < s.top || y >= s.end) continue;
-      float sum[ACROSS][L] = {};
+      for (int r = 0; r < STEP; r++) {    /* lines that no later window covers */
+        const int line = (first + r) % SIZE, y = y0 + r;
+        if (y < s.top || y >= s.end) continue;
+        float sum[ACROSS][L];
 #pragma unroll
-      for (int k = 0; k < WINDOWS; k++) give_word<dtype>(sum[k * STEP], sum[k * STEP + 1], sum[k * STEP + 2], number[r][k * STEP], number[r][k * STEP + 1], most[r][k], given[r][k]);
-      if (s.x0 == 0)
+        for (int k = 0; k < WINDOWS; k++) {
+          const auto give_across = k ? give_word<dtype, KEPT> : give_word<dtype, 0>;
+          give_across(sum[k * STEP], sum[k * STEP + 1], sum[k * STEP + 2], number[line][k * STEP], number[line][k * STEP + 1], most[line][k], given[line][k]);
+        }
+        if (s.x0 == 0)
 #pragma unroll
-        for (int i = 0; i < L; i++) sum[BEFORE][i] += sum[BEFORE - 1][i];
-      const uint32_t to = dx + y * p.of_dx.y * bytes;
-      if (columns == COLUMNS) {
+          for (int i = 0; i < L; i++) sum[BEFORE][i] += sum[BEFORE - 1][i];
+        const char *const to = address(dx, y, dx_line);
+        const auto store = [&](int b) { *(uint32_t *)(char *)address(to, b, dx_pixel) = word_of<dtype>(sum[BEFORE + b]); };
+        if (columns == COLUMNS) {
 #pragma unroll
-        for (int a = 0; a < COLUMNS; a++) *(uint32_t *)((char *)p.dx + (to + a * p.of_dx.x * bytes)) = word_of<dtype>(sum[BEFORE + a]);
-      } else {
+          for (int b = 0; b < COLUMNS; b++) store(b);
+        } else {
 #pragma unroll
-        for (int a = 0; a < COLUMNS - 1; a++)
-          if (a < columns) *(uint32_t *)((char *)p.dx + (to + a * p.of_dx.x * bytes)) = word_of<dtype>(sum[BEFORE + a]);
-      }
-    }
-#pragma unroll
-    for (int r = 0; r < KEPT; r++) {
-#pragma unroll
-      for (int i = 0; i < ACROSS; i++) number[r][i] = number[r + STEP][i];
-#pragma unroll
-      for (int k = 0; k < WINDOWS; k++) {
-        most[r][k] = most[r + STEP][k];
-#pragma unroll
-        for (int i = 0; i < L; i++) given[r][k][i] = given[r + STEP][k][i];
+          for (int b = 0; b < COLUMNS - 1; b++)
+            if (b < columns) store(b);
+        }
       }
     }
-  }
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
@@ -145,8 +147,8 @@ struct form { const void *kernel; int columns; };
 template <int dtype> static form form_of(int window)
 {
   constexpr bool half = dtype != QN_F32;
-  if (window == 321) return { (const void *)pool_sinks<dtype, 2, half ? 4 : 8, half ? 5 : 3>, half ? 4 : 8 };
-  if (window == 311) return { (const void *)pool_sinks<dtype, 1, 4, half ? 4 : 5>, 4 };
+  if (window == 321) return { (const void *)pool_sinks<dtype, 2, half ? 4 : 8, 3, half ? 4 : 2>, half ? 4 : 8 };
+  if (window == 311) return { (const void *)pool_sinks<dtype, 1, 7, half ? 1 : 3, half ? 3 : 2>, 7 };
   return {};
 }
 

@@ -18,6 +18,18 @@ __device__ __forceinline__ void bring(char *to, const char *from, int bytes)
   for (int i = threadIdx.x; i < bytes / 16; i += 32) __pipeline_memcpy_async(to + i * 16, from + i * 16, 16);
 }
 
+/* give to one that has had something and two that are set, in a chain of predicates: every 2 it is an eighth faster. */
+__device__ __forceinline__ void give_set(float &a, float &b, float &c, uint32_t x, uint32_t y, uint32_t largest, float v)
+{
+#ifdef __CUDA_ARCH__
+  b = 0;
+  asm("{ .reg .pred p, n, q, r; setp.eq.u32 p|n, %3, %5; setp.eq.and.u32 q|r, %4, %5, n; @p add.f32 %0, %0, %6; @q add.f32 %1, %1, %6; selp.f32 %2, %6, 0f00000000, r; }"
+      : "+f"(a), "+f"(b), "=f"(c) : "r"(x), "r"(y), "r"(largest), "f"(v));
+#else
+  give<QN_F32, 0, 1>(a, b, c, x, y, largest, v);
+#endif
+}
+
 /* staged, every 1: a warp, which is a block, brings its planes to shared memory as they lie, and leaves with dx, which takes the place of x: else lines that
  * are no whole sectors take parts of some twice. */
 template <int dtype, class of, bool staged> __global__ void __launch_bounds__(THREADS, 6) pool_slides(const __grid_constant__ falls p)
@@ -69,7 +81,8 @@ template <int dtype, class of, bool staged> __global__ void __launch_bounds__(TH
       most[r][w] = STEP == 1 && w % 2 ? larger(larger(v[w], v[w + 1]), v[w + 2]) : larger(v[w * STEP], larger(v[w * STEP + 1], v[w * STEP + 2]));
   };
   const auto give_to = [&](float &a, float &b, float &c, float p, float q, float largest, float v) {
-    give<QN_F32, 0, KEPT>(a, b, c, __float_as_uint(p), __float_as_uint(q), __float_as_uint(largest), v);
+    if (KEPT == 1) give_set(a, b, c, __float_as_uint(p), __float_as_uint(q), __float_as_uint(largest), v);
+    else give<QN_F32, 0, KEPT>(a, b, c, __float_as_uint(p), __float_as_uint(q), __float_as_uint(largest), v);
   };
 #pragma unroll
   for (int r = 0; r < KEPT; r++) {

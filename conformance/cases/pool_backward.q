@@ -103,6 +103,8 @@ pool_average_backward dy=f32/2x8x2x1x4 dx=f32/2x8x4x9x8 window=2,9,2 ; as=f16
 # strips of columns, bands of rows and chunks of channels, each with a last that is cut short
 pool_max_backward dy=f32/1x40x17x16/nhwc x=f32/1x40x34x31/nhwc window=3 stride=2 pad=1 ; x.fill=special as=f16,bf16
 pool_max_backward dy=f32/1x72x19x17/nhwc x=f32/1x72x19x17/nhwc window=3 stride=1 pad=1 ; fill=int as=bf16
+pool_max_backward dy=f32/2x40x15x29/nhwc x=f32/2x40x15x29/nhwc window=3 stride=1 pad=1 ; x.fill=special as=f16,bf16
+pool_max_backward dy=f32/3x24x40x14/nhwc x=f32/3x24x40x14/nhwc window=3 stride=1 pad=1 ; x.fill=int as=f16,bf16
 pool_max_backward dy=f32/1x40x19x17/nhwc indices=u8/1x40x19x17/nhwc dx=f32/1x40x19x17/nhwc window=3 stride=1 pad=1 ; as=f16,bf16
 pool_max_backward dy=f32/1x8x17x16/nhwc indices=i64/1x8x17x16/nhwc dx=f32/1x8x33x31/nhwc window=3 stride=2 pad=1 ; as=f16,bf16
 pool_max_backward dy=f32/2x2x20x20 indices=i64/2x2x20x20 dx=f32/2x2x20x20 window=5 stride=1 pad=2 ; as=bf16
