@@ -108,7 +108,8 @@ template <int V> __device__ __forceinline__ uint32_t dtype_of(const pool &p)
 
 /* Shows a visitor a window's taps inside x, in row-major order and with their numbers; of the lines every p.splits-th, from `split`
  * on. */
-template <int V, int whole, class F> __device__ __forceinline__ void pool_taps(const pool &p, const place &at, const window &w, int many, int split, F visitor)
+template <int V, int whole, class F>
+__device__ __forceinline__ void pool_taps(const pool &p, const place &at, const window &w, int many, int split, F visitor)
 {
   enum { AT_ONCE = 4 };
   int64_t base = at.n * p.x_stride[0] + at.c * p.x_stride[1];
@@ -178,16 +179,20 @@ static inline qn_status pool_wants_floats(const qn_value *v, const char *name, q
 
 static inline bool pool_is_adaptive(uint32_t op)
 {
-  return op == QN_OP_POOL_ADAPTIVE_MAX || op == QN_OP_POOL_ADAPTIVE_AVERAGE || op == QN_OP_POOL_ADAPTIVE_MAX_BACKWARD || op == QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD;
+  return op == QN_OP_POOL_ADAPTIVE_MAX || op == QN_OP_POOL_ADAPTIVE_AVERAGE || op == QN_OP_POOL_ADAPTIVE_MAX_BACKWARD ||
+         op == QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD;
 }
 static inline bool pool_is_average(uint32_t op)
 {
-  return op == QN_OP_POOL_AVERAGE || op == QN_OP_POOL_AVERAGE_BACKWARD || op == QN_OP_POOL_ADAPTIVE_AVERAGE || op == QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD;
+  return op == QN_OP_POOL_AVERAGE || op == QN_OP_POOL_AVERAGE_BACKWARD || op == QN_OP_POOL_ADAPTIVE_AVERAGE ||
+         op == QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD;
 }
 /* The value of the request that a forward op's indices are; -1: none. Its x and y are its roles 0 and 1, whichever op it is. */
 static inline int32_t pool_indices(const qn_node *op)
 {
-  return pool_is_average(op->op) ? -1 : op->op == QN_OP_POOL_MAX ? qn_role(op, QN_ROLE_POOL_MAX_INDICES) : qn_role(op, QN_ROLE_POOL_ADAPTIVE_MAX_INDICES);
+  return pool_is_average(op->op)  ? -1
+       : op->op == QN_OP_POOL_MAX ? qn_role(op, QN_ROLE_POOL_MAX_INDICES)
+                                  : qn_role(op, QN_ROLE_POOL_ADAPTIVE_MAX_INDICES);
 }
 
 /* Of kernels that take packed planes by vectors. align: the least of what they read and write in these. */
@@ -234,7 +239,9 @@ static inline bool pool_fill(pool *p, const qn_node *op, const qn_value *x, cons
   for (int d = 0; d < 3; d++) {
     int from = d - (5 - x->rank);
     p->in[d] = p->out[d] = p->size[d] = p->step[d] = p->dilation[d] = 1;
-    if (from >= 0 && !(attr ? pool_dim(p, d, attr, from, x->dim[2 + from], y->dim[2 + from]) : pool_share(p, d, x->dim[2 + from], y->dim[2 + from]))) return false;
+    if (from >= 0 &&
+        !(attr ? pool_dim(p, d, attr, from, x->dim[2 + from], y->dim[2 + from]) : pool_share(p, d, x->dim[2 + from], y->dim[2 + from])))
+      return false;
     p->by_out[d] = cuda_divide_by(p->out[d]);
   }
   pool_strides(x, p->x_stride);
@@ -269,7 +276,8 @@ static inline bool pool_units(pool *p, int v, const int32_t cells[3])
   p->groups = (uint32_t)qn_ceil_div(p->c, v);
   p->by_groups = cuda_divide_by(p->groups);
   double units = (double)p->n * p->groups;
-  for (int d = 0; d < 3; d++) units *= cells[d], p->by_cells[d] = cuda_divide_by(cells[d]), p->by_step[d] = cuda_divide_by((uint32_t)p->step[d]);
+  for (int d = 0; d < 3; d++)
+    units *= cells[d], p->by_cells[d] = cuda_divide_by(cells[d]), p->by_step[d] = cuda_divide_by((uint32_t)p->step[d]);
   p->units = units > INT32_MAX ? 0 : (uint32_t)units;
   return units <= INT32_MAX;
 }

@@ -165,9 +165,11 @@ template <int dtype, int V, bool columns> __global__ static void __launch_bounds
   for (int d = 0; d < 5; d++) image = cuda_quotient(image, s.by_cells[d], &at[d]);
   const bool last = !columns || (V == 1 && s.channels_last);
   const int64_t n = image, c = last ? at[0] * U : at[4];
-  const int x = (int)(last ? at[1] : at[0] * V), y = (int)at[2] * ROWS, z = (int)at[3], bottom = (int)s.out_dim[1], pitch = (int)s.out_dim[2];
+  const int x = (int)(last ? at[1] : at[0] * V), y = (int)at[2] * ROWS, z = (int)at[3], bottom = (int)s.out_dim[1],
+            pitch = (int)s.out_dim[2];
   const int64_t from = n * s.in_stride[0] + c * s.in_stride[1], number = n * s.index_stride[0] + c * s.index_stride[1];
-  const range deep = windows_over(s, 0, z, z + 1), high = windows_over(s, 1, y, min(y + (int)ROWS, bottom)), wide = windows_over(s, 2, x, x + (columns ? V : 1));
+  const range deep = windows_over(s, 0, z, z + 1), high = windows_over(s, 1, y, min(y + (int)ROWS, bottom)),
+              wide = windows_over(s, 2, x, x + (columns ? V : 1));
   const int here = (z * bottom + y) * pitch + x;
   float sum[ROWS][V] = {};
 #pragma unroll 1
@@ -228,7 +230,8 @@ template <int dtype> __global__ static void __launch_bounds__(128) adaptive_plat
   constexpr int V = vector_per_16<dtype>;
   uint32_t vector, i, part, j, n = blockIdx.x * 128 + threadIdx.x;
   if (n >= s.units) return;
-  n = cuda_quotient(cuda_quotient(cuda_quotient(cuda_quotient(n, s.by_cells[0], &vector), s.by_cells[1], &i), s.by_cells[2], &part), s.by_cells[3], &j);
+  n = cuda_quotient(cuda_quotient(cuda_quotient(cuda_quotient(n, s.by_cells[0], &vector), s.by_cells[1], &i), s.by_cells[2], &part),
+                    s.by_cells[3], &j);
   const plate across = plate_of(s, 2, (int)i), down = plate_of(s, 1, (int)j);
   const int top = down.alone.begin + (int)part * s.rows, end = min(top + s.rows, down.alone.end + down.seam);
   if (top >= end) return;
@@ -238,7 +241,8 @@ template <int dtype> __global__ static void __launch_bounds__(128) adaptive_plat
 #pragma unroll
   for (int a = 0; a < 2; a++)
 #pragma unroll
-    for (int b = 0; b < 2; b++) q[a][b] = *vector_place<dtype>(s.in, from + (a && below ? s.in_stride[3] : 0) + (b && across.seam ? s.in_stride[4] : 0));
+    for (int b = 0; b < 2; b++)
+      q[a][b] = *vector_place<dtype>(s.in, from + (a && below ? s.in_stride[3] : 0) + (b && across.seam ? s.in_stride[4] : 0));
   float sum[2][V] = {};                   /* of the places of one window; of those of two */
   const auto add = [&](int a) {           /* a row of windows */
 #pragma unroll
@@ -254,7 +258,8 @@ template <int dtype> __global__ static void __launch_bounds__(128) adaptive_plat
       }
     }
   };
-  char *to = (char *)vector_place<dtype>(s.out, n * s.out_stride[0] + vector * V + top * s.out_stride[3] + across.alone.begin * s.out_stride[4]);
+  char *to = (char *)vector_place<dtype>(s.out,
+                                         n * s.out_stride[0] + vector * V + top * s.out_stride[3] + across.alone.begin * s.out_stride[4]);
   const int64_t row = s.out_stride[3] * (16 / V), column = s.out_stride[4] * (16 / V);
   const auto store = [&](int rows) {
     const uint4 alone = vector_close<dtype>(sum[0], 0), both = vector_close<dtype>(sum[1], 0);
@@ -307,7 +312,9 @@ static bool in_vectors(const qn_value *t, const int64_t *stride, int64_t extent,
 template <int dtype> static const void *gradient_of(bool channels, bool columns)
 {
   constexpr int V = vector_per_16<dtype>;
-  return channels ? (const void *)adaptive_gradient<dtype, V, false> : columns ? (const void *)adaptive_gradient<dtype, V, true> : (const void *)adaptive_gradient<dtype, 1, true>;
+  return channels ? (const void *)adaptive_gradient<dtype, V, false>
+       : columns  ? (const void *)adaptive_gradient<dtype, V, true>
+                  : (const void *)adaptive_gradient<dtype, 1, true>;
 }
 
 /* The grid of plates, of as few rows as still fill these processors some times. */
@@ -324,11 +331,14 @@ static void choose_plates(sharing *s, int64_t vectors, int64_t images, int64_t p
 static const void *choose_gradient(sharing *s, const qn_value *dy, const qn_value *dx, const qn_value *indices, int64_t processors)
 {
   const int v = dx->dtype == QN_F32 ? 4 : 8;
-  const bool channels = s->channels_last && in_vectors(dy, s->in_stride, s->channels, 1, v) && in_vectors(dx, s->out_stride, s->channels, 1, v);
+  const bool channels = s->channels_last && in_vectors(dy, s->in_stride, s->channels, 1, v) &&
+                        in_vectors(dx, s->out_stride, s->channels, 1, v);
   for (int d = 0; d < 3; d++) s->by_in[d] = cuda_divide_by(s->in_dim[d]), s->by_out[d] = cuda_divide_by(s->out_dim[d]);
   if (s->average && channels && s->out_dim[0] == 1 && s->in_dim[0] == 1 && s->in_dim[1] <= s->out_dim[1] && s->in_dim[2] <= s->out_dim[2]) {
     choose_plates(s, dx->dim[1] / v, dx->dim[0], processors);
-    return dx->dtype == QN_F32 ? (const void *)adaptive_plates<QN_F32> : dx->dtype == QN_BF16 ? (const void *)adaptive_plates<QN_BF16> : (const void *)adaptive_plates<QN_F16>;
+    return dx->dtype == QN_F32  ? (const void *)adaptive_plates<QN_F32>
+         : dx->dtype == QN_BF16 ? (const void *)adaptive_plates<QN_BF16>
+                                : (const void *)adaptive_plates<QN_F16>;
   }
   const bool columns = !s->channels_last && in_vectors(dx, s->out_stride, s->out_dim[2], 4, v);
   const int64_t c = dx->dim[1], beside = channels ? c / v : s->channels_last ? c : columns ? s->out_dim[2] / v : s->out_dim[2];
@@ -338,7 +348,9 @@ static const void *choose_gradient(sharing *s, const qn_value *dy, const qn_valu
   for (int d = 0; d < 5; d++) s->by_cells[d] = cuda_divide_by(cells[d]), units *= cells[d];
   s->units = (int32_t)units;
   s->whole_indices = indices && !s->wide && in_vectors(indices, s->index_stride, s->channels, 1, 4);
-  return dx->dtype == QN_F32 ? gradient_of<QN_F32>(channels, columns) : dx->dtype == QN_BF16 ? gradient_of<QN_BF16>(channels, columns) : gradient_of<QN_F16>(channels, columns);
+  return dx->dtype == QN_F32  ? gradient_of<QN_F32>(channels, columns)
+       : dx->dtype == QN_BF16 ? gradient_of<QN_BF16>(channels, columns)
+                              : gradient_of<QN_F16>(channels, columns);
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -375,7 +387,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     return direct_launched("pool_adaptive");
   }
   void *arguments[] = { &s };
-  return cuda_check(cudaLaunchKernel(st->gradient, dim3((unsigned)(s.units + 127) / 128), dim3(128), arguments, 0, stream), "pool_adaptive");
+  return cuda_check(cudaLaunchKernel(st->gradient, dim3((unsigned)(s.units + 127) / 128), dim3(128), arguments, 0, stream),
+                    "pool_adaptive");
 }
 
 static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)

@@ -13,7 +13,10 @@
 
 enum { THREADS = 128 };
 
-template <int dtype> __device__ __forceinline__ const void *image_of(const void *base, uint32_t n, int64_t stride) { return (const char *)base + n * stride * (dtype == QN_F32 ? 4 : 2); }
+template <int dtype> __device__ __forceinline__ const void *image_of(const void *base, uint32_t n, int64_t stride)
+{
+  return (const char *)base + n * stride * (dtype == QN_F32 ? 4 : 2);
+}
 
 template <int dtype, int C> __device__ __forceinline__ void fetch(float (&v)[C], const void *base, int at)
 {
@@ -47,7 +50,9 @@ __device__ __forceinline__ range windows_over(const pool &p, int d, int place, i
 __host__ __device__ constexpr int rows_of(int c) { return c > 1 ? 2 : 8; }
 
 /* C taps of a window, a byte each, from indices; mark: the number of the first tap of this depth. */
-template <int how, int SIZE, int C> __device__ __forceinline__ void taps_by_index(uint32_t (&tap)[(C + 3) / 4], const void *indices, int at, uint32_t mark, int begin, int width)
+template <int how, int SIZE, int C>
+__device__ __forceinline__ void taps_by_index(uint32_t (&tap)[(C + 3) / 4], const void *indices, int at, uint32_t mark, int begin,
+                                              int width)
 {
   if constexpr (how == BY_PLACE) {
     alignas(16) int64_t index[C];
@@ -67,7 +72,8 @@ template <int how, int SIZE, int C> __device__ __forceinline__ void taps_by_inde
 
 /* The taps of all windows over a cell by x, found once for the windows that share a line. at: the cell's place in the image. */
 template <class over, int dtype, int C, int SIZE, int STEP>
-__device__ __forceinline__ void taps_by_x(uint32_t (&tap)[over::DOWN][over::ACROSS][over::WORDS], const gradient &p, const void *image, int at, int y0, int x0)
+__device__ __forceinline__ void taps_by_x(uint32_t (&tap)[over::DOWN][over::ACROSS][over::WORDS], const gradient &p, const void *image,
+                                          int at, int y0, int x0)
 {
   constexpr int LINES = (over::DOWN - 1) * STEP + SIZE, COLUMNS = (over::ACROSS - 1) * STEP + SIZE;
   float best[over::DOWN][over::ACROSS][C];
@@ -77,7 +83,8 @@ __device__ __forceinline__ void taps_by_x(uint32_t (&tap)[over::DOWN][over::ACRO
 #pragma unroll
     for (int k = 0; k < over::ACROSS; k++)
 #pragma unroll
-      for (int i = 0; i < C; i++) best[j][k][i] = -INFINITY, chosen[j][k][i] = max(-(y0 + over::begin(j)), 0) * SIZE + max(-(x0 + over::begin(k)), 0);
+      for (int i = 0; i < C; i++)
+        best[j][k][i] = -INFINITY, chosen[j][k][i] = max(-(y0 + over::begin(j)), 0) * SIZE + max(-(x0 + over::begin(k)), 0);
 #pragma unroll
   for (int l = 0; l < LINES; l++) {
     const int y = over::begin(0) + l;
@@ -87,7 +94,8 @@ __device__ __forceinline__ void taps_by_x(uint32_t (&tap)[over::DOWN][over::ACRO
       const int x = over::begin(0) + c;
 #pragma unroll
       for (int i = 0; i < C; i++) v[c][i] = -INFINITY;
-      if ((unsigned)(y0 + y) < (unsigned)p.in[1] && (unsigned)(x0 + x) < (unsigned)p.in[2]) fetch<dtype>(v[c], image, at + y * p.of_x.y + (C == 1 ? x : x * p.of_x.x));
+      if ((unsigned)(y0 + y) < (unsigned)p.in[1] && (unsigned)(x0 + x) < (unsigned)p.in[2])
+        fetch<dtype>(v[c], image, at + y * p.of_x.y + (C == 1 ? x : x * p.of_x.x));
     }
 #pragma unroll
     for (int k = 0; k < over::ACROSS; k++)
@@ -114,7 +122,8 @@ __device__ __forceinline__ void taps_by_x(uint32_t (&tap)[over::DOWN][over::ACRO
       for (int i = 0; i < C; i++) tap[j][k][i / 4] = i % 4 ? tap[j][k][i / 4] | chosen[j][k][i] << 8 * (i % 4) : chosen[j][k][i];
 }
 
-template <int dtype, int how, int C, int SIZE, int STEP, int BEFORE> __global__ void __launch_bounds__(THREADS) pool_cells(const __grid_constant__ gradient p)
+template <int dtype, int how, int C, int SIZE, int STEP, int BEFORE>
+__global__ void __launch_bounds__(THREADS) pool_cells(const __grid_constant__ gradient p)
 {
   typedef cover<rows_of(C), C, SIZE, STEP, BEFORE> over;
   constexpr int ROWS = over::ROWS, COLUMNS = over::COLUMNS, DOWN = over::DOWN, ACROSS = over::ACROSS;
@@ -126,7 +135,8 @@ template <int dtype, int how, int C, int SIZE, int STEP, int BEFORE> __global__ 
   for (int d = 0; d < 4; d++) n = cuda_quotient(n, p.by_cell[d], &at[d]);
   const int column = (int)at[C > 1], row = (int)at[1 + (C > 1)], z = (int)at[2 + (C > 1)], c = C > 1 ? (int)at[0] * C : (int)at[3];
   const int x0 = column * COLUMNS, y0 = row * ROWS, ox = column * (COLUMNS / STEP) + over::first, oy = row * (ROWS / STEP) + over::first;
-  const void *dy_image = image_of<dtype>(p.dy, n, p.y_stride[0]), *indices = (const char *)p.indices + n * p.index_stride[0] * (how == BY_PLACE ? 8 : 1);
+  const void *dy_image = image_of<dtype>(p.dy, n, p.y_stride[0]),
+             *indices = (const char *)p.indices + n * p.index_stride[0] * (how == BY_PLACE ? 8 : 1);
   float sum[ROWS][COLUMNS][C] = {};
   range deep = { 0, 1 };
   if (!p.flat) deep = windows_over(p, 0, z, z + 1);
@@ -136,10 +146,12 @@ template <int dtype, int how, int C, int SIZE, int STEP, int BEFORE> __global__ 
     if (!p.flat) depth = cuda_quotient(z - window_begin(p, 0, oz), p.by_dilation[0], &rest);
     if (rest) continue;
     const int from = c * p.of_dy.c + oz * p.of_dy.z + oy * p.of_dy.y + (C == 1 ? ox : ox * p.of_dy.x);
-    const int index = c * p.of_index.c + oz * p.of_index.z + oy * p.of_index.y + (C == 1 ? ox : ox * p.of_index.x), corner = (z * p.in[1] + y0) * p.in[2] + x0;
+    const int index = c * p.of_index.c + oz * p.of_index.z + oy * p.of_index.y + (C == 1 ? ox : ox * p.of_index.x),
+              corner = (z * p.in[1] + y0) * p.in[2] + x0;
     uint32_t tap[DOWN][ACROSS][over::WORDS];
     if (how == BY_X)
-      taps_by_x<over, dtype, C, SIZE, STEP>(tap, p, image_of<dtype>(p.x, n, p.x_stride[0]), c * p.of_x.c + z * p.of_x.z + y0 * p.of_x.y + (C == 1 ? x0 : x0 * p.of_x.x), y0, x0);
+      taps_by_x<over, dtype, C, SIZE, STEP>(tap, p, image_of<dtype>(p.x, n, p.x_stride[0]),
+                                            c * p.of_x.c + z * p.of_x.z + y0 * p.of_x.y + (C == 1 ? x0 : x0 * p.of_x.x), y0, x0);
 #pragma unroll
     for (int j0 = 0; j0 < DOWN; j0 += LINES) {
       float dy[LINES][ACROSS][C];
@@ -155,8 +167,8 @@ template <int dtype, int how, int C, int SIZE, int STEP, int BEFORE> __global__ 
           if ((unsigned)(oy + j) >= (unsigned)p.out[1] || (unsigned)(ox + k) >= (unsigned)p.out[2]) continue;
           fetch<dtype>(dy[l][k], dy_image, from + j * p.of_dy.y + (C == 1 ? k : k * p.of_dy.x));
           if (how <= BY_PLACE)
-            taps_by_index<how, SIZE, C>(tap[j][k], indices, index + j * p.of_index.y + (C == 1 ? k : k * p.of_index.x), depth * (SIZE * SIZE),
-                                        corner + over::begin(j) * p.in[2] + over::begin(k), p.in[2]);
+            taps_by_index<how, SIZE, C>(tap[j][k], indices, index + j * p.of_index.y + (C == 1 ? k : k * p.of_index.x),
+                                        depth * (SIZE * SIZE), corner + over::begin(j) * p.in[2] + over::begin(k), p.in[2]);
         }
       if (how == AVERAGE && !p.even) {
 #pragma unroll
@@ -198,7 +210,8 @@ template <int dtype, int how, int C, int SIZE, int STEP, int BEFORE> __global__ 
       }
     }
   }
-  char *to = (char *)image_of<dtype>(p.dx, n, p.dx_stride[0]) + (int64_t)(c * p.of_dx.c + z * p.of_dx.z + y0 * p.of_dx.y + (C == 1 ? x0 : x0 * p.of_dx.x)) * (dtype == QN_F32 ? 4 : 2);
+  char *to = (char *)image_of<dtype>(p.dx, n, p.dx_stride[0]) +
+             (int64_t)(c * p.of_dx.c + z * p.of_dx.z + y0 * p.of_dx.y + (C == 1 ? x0 : x0 * p.of_dx.x)) * (dtype == QN_F32 ? 4 : 2);
 #pragma unroll
   for (int a = 0; a < ROWS; a++) {
     if (y0 + a >= p.in[1]) break;
@@ -247,7 +260,8 @@ __device__ __forceinline__ int place_of_tap(const gradient &p, const window &w, 
 }
 
 /* The place of a window's maximum: the first of equals, the first NaN; -1: no tap inside x. */
-template <int dtype, int U> __device__ __forceinline__ void maximum(int (&place)[U], const gradient &p, const void *image, int base, const window &w)
+template <int dtype, int U>
+__device__ __forceinline__ void maximum(int (&place)[U], const gradient &p, const void *image, int base, const window &w)
 {
   float best[U];
 #pragma unroll
@@ -264,11 +278,13 @@ template <int dtype, int U> __device__ __forceinline__ void maximum(int (&place)
         fetch<dtype>(v, image, base + z * p.of_x.z + y * p.of_x.y + x * p.of_x.x);
 #pragma unroll
         for (int i = 0; i < U; i++)
-          if (place[i] < 0 || v[i] > best[i] || (v[i] != v[i] && best[i] == best[i])) best[i] = v[i], place[i] = (z * p.in[1] + y) * p.in[2] + x;
+          if (place[i] < 0 || v[i] > best[i] || (v[i] != v[i] && best[i] == best[i]))
+            best[i] = v[i], place[i] = (z * p.in[1] + y) * p.in[2] + x;
       }
 }
 
-template <int dtype, int U, bool by_x> __device__ __forceinline__ void places_of(int (&place)[U], const gradient &p, uint32_t n, int c, int index, const window &w)
+template <int dtype, int U, bool by_x>
+__device__ __forceinline__ void places_of(int (&place)[U], const gradient &p, uint32_t n, int c, int index, const window &w)
 {
   const char *indices = (const char *)p.indices;
   if (by_x) {
@@ -291,7 +307,8 @@ template <int dtype, int U, bool by_x> __device__ __forceinline__ void places_of
   }
 }
 
-template <int dtype, int V, bool columns, bool by_x> __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ gradient p)
+template <int dtype, int V, bool columns, bool by_x>
+__global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ gradient p)
 {
   constexpr int U = columns ? 1 : V;      /* channels of a window */
   uint32_t at[4], n = blockIdx.x * THREADS + threadIdx.x;
@@ -299,10 +316,12 @@ template <int dtype, int V, bool columns, bool by_x> __global__ void __launch_bo
 #pragma unroll
   for (int d = 0; d < 4; d++) n = cuda_quotient(n, p.by_cell[d], &at[d]);
   const bool last = !columns || (V == 1 && p.channels_last);
-  const int c = (int)(last ? at[0] * U : at[3]), x = (int)(last ? at[1] : at[0] * V), y = (int)(last ? at[2] : at[1]) * ROWS, z = (int)(last ? at[3] : at[2]);
+  const int c = (int)(last ? at[0] * U : at[3]), x = (int)(last ? at[1] : at[0] * V), y = (int)(last ? at[2] : at[1]) * ROWS,
+            z = (int)(last ? at[3] : at[2]);
   const int pitch = p.in[2], here = (z * p.in[1] + y) * pitch + x;
   const void *dy_image = image_of<dtype>(p.dy, n, p.y_stride[0]);
-  const range deep = windows_over(p, 0, z, z + 1), high = windows_over(p, 1, y, min(y + ROWS, p.in[1])), wide = windows_over(p, 2, x, x + (columns ? V : 1));
+  const range deep = windows_over(p, 0, z, z + 1), high = windows_over(p, 1, y, min(y + ROWS, p.in[1])),
+              wide = windows_over(p, 2, x, x + (columns ? V : 1));
   float sum[ROWS][V] = {};
 #pragma unroll 1
   for (int oz = deep.begin; oz < deep.end; oz++)
@@ -367,7 +386,9 @@ template <int dtype, int mode> static kernel bands_by_window(int window)
 }
 template <int dtype> static kernel bands_of(const gradient *p, int window)
 {
-  return !p->average ? bands_by_window<dtype, MAXIMA>(window) : p->even && window == 311 ? (kernel)pool_bands<dtype, EVEN_MEANS, 3, 1, 1> : bands_by_window<dtype, MEANS>(window);
+  return !p->average              ? bands_by_window<dtype, MAXIMA>(window)
+       : p->even && window == 311 ? (kernel)pool_bands<dtype, EVEN_MEANS, 3, 1, 1>
+                                  : bands_by_window<dtype, MEANS>(window);
 }
 
 static qn_status prepare_bands(const qn_request *r, qn_prepared *out)
@@ -382,8 +403,11 @@ static qn_status prepare_bands(const qn_request *r, qn_prepared *out)
     if (value[i] >= 0 && (!qn_is_packed(&r->value[value[i]]) || r->value[value[i]].align < 16))
       return qn_refuse(out, "packed planes, aligned to 16 bytes", "dx", "nchw", "%s", "others");
   int window = square_of(p);
-  s.kernel = dx->dtype == QN_F32 ? bands_of<QN_F32>(p, window) : dx->dtype == QN_BF16 ? bands_of<QN_BF16>(p, window) : bands_of<QN_F16>(p, window);
-  if (!s.kernel) return qn_refuse(out, "small squares of windows", "dx", "3x3 every 2 or every 1, or 2x2 every 2", "%dx%d", p->size[1], p->size[2]);
+  s.kernel = dx->dtype == QN_F32  ? bands_of<QN_F32>(p, window)
+           : dx->dtype == QN_BF16 ? bands_of<QN_BF16>(p, window)
+                                  : bands_of<QN_F16>(p, window);
+  if (!s.kernel)
+    return qn_refuse(out, "small squares of windows", "dx", "3x3 every 2 or every 1, or 2x2 every 2", "%dx%d", p->size[1], p->size[2]);
   p->by_depth = cuda_divide_by(p->in[0]);
   if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "1 deep", "%d", p->size[0]);
   if (p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
@@ -416,7 +440,10 @@ template <int dtype, int C> static kernel cells_of(int how, int window)
 {
   if constexpr (C > 1)
     if (how == BY_X) return cells_by_window<dtype, BY_X, C>(window);
-  return how == AVERAGE ? cells_by_window<dtype, AVERAGE, C>(window) : how == BY_X ? nullptr : how == BY_TAP ? cells_by_window<dtype, BY_TAP, C>(window) : cells_by_window<dtype, BY_PLACE, C>(window);
+  return how == AVERAGE ? cells_by_window<dtype, AVERAGE, C>(window)
+       : how == BY_X    ? nullptr
+       : how == BY_TAP  ? cells_by_window<dtype, BY_TAP, C>(window)
+                        : cells_by_window<dtype, BY_PLACE, C>(window);
 }
 template <int dtype> static kernel cells_of(int how, int window, bool vectors)
 {
@@ -431,15 +458,19 @@ static qn_status prepare_cells(const qn_request *r, qn_prepared *out)
   gradient *p = &s.p;
   const qn_value *dx = &r->value[s.of.dx];
   if (p->size[0] > 1 && s.of.x >= 0) return qn_refuse(out, "maxima of planes by x", "x", "indices", "%d deep", p->size[0]);
-  if (p->size[0] > 1 && p->average && !p->even) return qn_refuse(out, "windows of as many taps", "dx", "no padding left out", "%d deep", p->size[0]);
+  if (p->size[0] > 1 && p->average && !p->even)
+    return qn_refuse(out, "windows of as many taps", "dx", "no padding left out", "%d deep", p->size[0]);
   if (p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
   int v = gradient_channels(&s.p, &s.of, r);
   if (v == 1 && !(p->dx_stride[4] == 1 && p->y_stride[4] == 1 && p->x_stride[4] == 1 && (s.of.indices < 0 || p->index_stride[4] == 1)))
     return qn_refuse(out, "columns side by side, or channels in vectors", "dx", "nchw or nhwc", "%s", "others");
   if (s.of.indices >= 0 && p->index_dtype == QN_I32) return qn_refuse(out, "indices", "indices", "u8 or i64", "%s", "i32");
   const int window = square_of(p), how = p->average ? AVERAGE : s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE;
-  s.kernel = dx->dtype == QN_F32 ? cells_of<QN_F32>(how, window, v > 1) : dx->dtype == QN_BF16 ? cells_of<QN_BF16>(how, window, v > 1) : cells_of<QN_F16>(how, window, v > 1);
-  if (!s.kernel) return qn_refuse(out, "small squares of windows", "dx", "3x3 every 2 or every 1, or 2x2 every 2", "%dx%d", p->size[1], p->size[2]);
+  s.kernel = dx->dtype == QN_F32  ? cells_of<QN_F32>(how, window, v > 1)
+           : dx->dtype == QN_BF16 ? cells_of<QN_BF16>(how, window, v > 1)
+                                  : cells_of<QN_F16>(how, window, v > 1);
+  if (!s.kernel)
+    return qn_refuse(out, "small squares of windows", "dx", "3x3 every 2 or every 1, or 2x2 every 2", "%dx%d", p->size[1], p->size[2]);
   p->pairs = p->in[2] % 2 == 0 && dx->align >= 8 && p->dx_stride[1] % 2 == 0 && pool_steps(p->dx_stride, 2);
   const int64_t across = qn_ceil_div(p->in[2], 2), down = qn_ceil_div(p->in[1], rows_of(v));
   const int64_t one[4] = { across, down, p->in[0], p->c }, several[4] = { p->c / v, across, down, p->in[0] };
@@ -462,11 +493,13 @@ static qn_status prepare_gather(const qn_request *r, qn_prepared *out)
   gradient *p = &s.p;
   const qn_value *dx = &r->value[s.of.dx];
   int v = dx->dtype == QN_F32 ? 4 : 8;
-  bool channels = gradient_channels(&s.p, &s.of, r) > 1, columns = s.of.x < 0 && p->in[2] % v == 0 && p->dx_stride[4] == 1 && dx->align >= 16;
+  bool channels = gradient_channels(&s.p, &s.of, r) > 1,
+       columns = s.of.x < 0 && p->in[2] % v == 0 && p->dx_stride[4] == 1 && dx->align >= 16;
   for (int d = 0; d < 4; d++) columns &= p->dx_stride[d] % v == 0;
   p->channels_last = dx->dim[1] > 1 && dx->stride[1] == 1 && !columns;
-  s.kernel = dx->dtype == QN_F32 ? gather_of<QN_F32>(channels, columns, s.of.x >= 0) : dx->dtype == QN_BF16 ? gather_of<QN_BF16>(channels, columns, s.of.x >= 0)
-                                                                                                       : gather_of<QN_F16>(channels, columns, s.of.x >= 0);
+  s.kernel = dx->dtype == QN_F32  ? gather_of<QN_F32>(channels, columns, s.of.x >= 0)
+           : dx->dtype == QN_BF16 ? gather_of<QN_BF16>(channels, columns, s.of.x >= 0)
+                                  : gather_of<QN_F16>(channels, columns, s.of.x >= 0);
   bool last = channels || p->channels_last;
   const int64_t c = p->c, down = qn_ceil_div(p->in[1], ROWS), across = columns ? p->in[2] / v : p->in[2];
   const int64_t first[4] = { across, down, p->in[0], c }, behind[4] = { channels ? c / v : c, across, down, p->in[0] };
@@ -482,11 +515,12 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   p.x = st->of.x >= 0 ? launch->ptr[st->of.x] : nullptr;
   p.indices = st->of.indices >= 0 ? launch->ptr[st->of.indices] : nullptr;
   void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, st->threads, arguments, st->shared, (cudaStream_t)launch->stream), "pool_backward");
+  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, st->threads, arguments, st->shared, (cudaStream_t)launch->stream),
+                    "pool_backward");
 }
 
-#define ROW(name, op, prepare) { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                                 prepare, nullptr, run, cuda_release }
+#define ROW(name, op, prepare) { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
+                                 nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = {
   ROW("bands", QN_OP_POOL_MAX_BACKWARD, prepare_bands),
   ROW("bands", QN_OP_POOL_AVERAGE_BACKWARD, prepare_bands),

@@ -13,7 +13,8 @@ struct bands : gradient {
   int32_t  at_tap, at_x, at_dx;           /* where these begin in shared memory, in bytes */
   int32_t  source;                        /* of maxima: BY_TAP, BY_PLACE, BY_X */
   cuda_divisor by_bands, by_down, by_across, by_depth, by_strips;
-  float    weight[16];                    /* of means, along a dim: SIZE to the taps of a window that has so many fewer, which no float rounds; 0: to none */
+  /* of means, along a dim: SIZE to the taps of a window that has so many fewer, which no float rounds; 0: to none */
+  float    weight[16];
 };
 
 enum { BAND_THREADS = 128, BAND_ROWS = 8, BAND_STRIP = 4 };  /* STRIP: windows every 1 of a column whose maxima a thread finds */
@@ -26,7 +27,8 @@ template <int bytes> __device__ __forceinline__ int band_load(char *to, const vo
   const char *x = (const char *)base + begin * bytes;
   const int words = (int)((end - begin + E - 1) / E), whole = (int)min((int64_t)words, (total - begin) / E);
   for (int i = threadIdx.x; i < whole; i += BAND_THREADS) __pipeline_memcpy_async(to + i * 16, x + i * 16, 16);
-  for (int i = whole * 16 + threadIdx.x; whole < words && i < (int)(total - begin) * bytes; i += BAND_THREADS) to[i] = x[i];    /* it ends amid a word */
+  /* it ends amid a word */
+  for (int i = whole * 16 + threadIdx.x; whole < words && i < (int)(total - begin) * bytes; i += BAND_THREADS) to[i] = x[i];
   return (int)(from - begin);
 }
 
@@ -64,7 +66,8 @@ template <int dtype, int SIZE> __device__ __forceinline__ uint32_t band_maximum(
 }
 
 /* The same of up to BAND_STRIP windows every 1 of a column, the first of which begins at (y, x): what a line gives is found once. Taps lie `apart`. */
-template <int dtype, int SIZE> __device__ __forceinline__ void band_maxima(const gradient &p, char *tap, int apart, int many, const char *s, int at, int y, int x)
+template <int dtype, int SIZE>
+__device__ __forceinline__ void band_maxima(const gradient &p, char *tap, int apart, int many, const char *s, int at, int y, int x)
 {
   float best[BAND_STRIP];
   int   chosen[BAND_STRIP];
@@ -96,7 +99,8 @@ __host__ __device__ constexpr int band_columns(bool f32, int step) { return f32 
 
 enum { MAXIMA, MEANS, EVEN_MEANS };       /* EVEN: of windows every 1 of as many taps each, which are summed as they are */
 
-template <int dtype, int mode, int SIZE, int STEP, int BEFORE> __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant__ bands p)
+template <int dtype, int mode, int SIZE, int STEP, int BEFORE>
+__global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant__ bands p)
 {
   typedef cover<BAND_ROWS, 1, SIZE, STEP, BEFORE, band_columns(dtype == QN_F32, STEP)> over;
   constexpr bool average = mode != MAXIMA, weighed = mode == MEANS;
@@ -105,8 +109,10 @@ template <int dtype, int mode, int SIZE, int STEP, int BEFORE> __global__ void _
   char *const memory = (char *)stage;
   const int wide = p.out[2], high = p.out[1];
   const uint32_t group = p.bands == 1 ? blockIdx.x : cuda_quotient(blockIdx.x, p.by_bands), plane = group * p.per_block;
-  const int n = (int)min(p.per_block, p.count - plane), top = (int)(blockIdx.x - group * p.bands) * p.band, rows = min(p.band, p.in[1] - top);
-  const int o0 = p.bands == 1 ? 0 : max(top / STEP + over::first, 0), o1 = p.bands == 1 ? high : min((top + rows - 1 + BEFORE) / STEP + 1, high);
+  const int n = (int)min(p.per_block, p.count - plane), top = (int)(blockIdx.x - group * p.bands) * p.band,
+            rows = min(p.band, p.in[1] - top);
+  const int o0 = p.bands == 1 ? 0 : max(top / STEP + over::first, 0),
+            o1 = p.bands == 1 ? high : min((top + rows - 1 + BEFORE) / STEP + 1, high);
   const int lines = n > 1 ? n * high : max(o1 - o0, 0);     /* of windows */
 
   /* dy, and taps or what they come from */
@@ -114,7 +120,8 @@ template <int dtype, int mode, int SIZE, int STEP, int BEFORE> __global__ void _
   char *const dy = memory + p.margin * bytes, *const tap = memory + p.at_tap + p.margin;
   const int in_dy = band_load<bytes>(dy, p.dy, from, end, p.windows);
   int in_tap = 0, in_x = 0;
-  const int y_begin = p.bands == 1 ? 0 : max(o0 * STEP - BEFORE, 0), y_end = p.bands == 1 ? p.in[1] : min((o1 - 1) * STEP - BEFORE + SIZE, p.in[1]);
+  const int y_begin = p.bands == 1 ? 0 : max(o0 * STEP - BEFORE, 0),
+            y_end = p.bands == 1 ? p.in[1] : min((o1 - 1) * STEP - BEFORE + SIZE, p.in[1]);
   if (!average && p.source == BY_TAP) in_tap = band_load<1>(tap, p.indices, from, end, p.windows);
   if (!average && p.source == BY_X) {
     const int64_t x = ((int64_t)plane * p.in[1] + y_begin) * p.in[2];
@@ -147,9 +154,11 @@ template <int dtype, int mode, int SIZE, int STEP, int BEFORE> __global__ void _
     if (STEP == 1) {
       const int column = n > 1 ? high : lines, strips = (column + BAND_STRIP - 1) / BAND_STRIP;
       for (int i = threadIdx.x; i < n * strips * wide; i += BAND_THREADS) {
-        const int q = cuda_quotient(i, p.by_out[2]), k = n > 1 ? cuda_quotient(q, p.by_strips) : 0, o = (q - k * strips) * BAND_STRIP, ox = i - q * wide;
+        const int q = cuda_quotient(i, p.by_out[2]), k = n > 1 ? cuda_quotient(q, p.by_strips) : 0, o = (q - k * strips) * BAND_STRIP,
+                  ox = i - q * wide;
         const int y = o0 + o - BEFORE, x = ox - BEFORE;
-        band_maxima<dtype, SIZE>(p, tap + (k * high + o) * wide + ox, wide, column - o, memory + p.at_x, in_x + (k * p.in[1] + y - y_begin) * p.in[2] + x, y, x);
+        band_maxima<dtype, SIZE>(p, tap + (k * high + o) * wide + ox, wide, column - o, memory + p.at_x,
+                                 in_x + (k * p.in[1] + y - y_begin) * p.in[2] + x, y, x);
       }
     } else {
       for (int i = threadIdx.x; i < lines * wide; i += BAND_THREADS) {
@@ -164,9 +173,12 @@ template <int dtype, int mode, int SIZE, int STEP, int BEFORE> __global__ void _
   const int in_dx = (int)(to % E), down = (rows + BAND_ROWS - 1) / BAND_ROWS, across = p.by_across.by;
   char *const dx = memory + p.at_dx;
   const int first_tap = p.include_pad ? INT32_MIN / 2 : 0;
-  const auto fewer = [&](int d, int start) { return max(first_tap - start, 0) + max(start + SIZE - (p.include_pad ? p.in[d] + p.after[d] : p.in[d]), 0); };
+  const auto fewer = [&](int d, int start) {
+    return max(first_tap - start, 0) + max(start + SIZE - (p.include_pad ? p.in[d] + p.after[d] : p.in[d]), 0);
+  };
   for (int i = threadIdx.x; i < n * down * across; i += BAND_THREADS) {
-    const int q = cuda_quotient(i, p.by_across), k = n > 1 ? cuda_quotient(q, p.by_down) : 0, column = i - q * across, y0 = (q - k * down) * BAND_ROWS, x0 = column * COLUMNS;
+    const int q = cuda_quotient(i, p.by_across), k = n > 1 ? cuda_quotient(q, p.by_down) : 0, column = i - q * across,
+              y0 = (q - k * down) * BAND_ROWS, x0 = column * COLUMNS;
     const int oy = (top + y0) / STEP + over::first, ox = column * (COLUMNS / STEP) + over::first, at = (k * high + oy - o0) * wide + ox;
     float sum[BAND_ROWS][COLUMNS] = {};
     uint32_t outside[ACROSS];             /* ~0: a window that is not there */
@@ -261,7 +273,8 @@ static inline int64_t band_memory(bands *p, int64_t n, int64_t rows, int64_t byt
 /* So many planes, or rows of one, for a block that most of its threads have cells; bytes of shared memory; 0: too wide. */
 static inline int64_t band_choose(bands *p, int64_t bytes, int64_t units)
 {
-  int64_t across = qn_ceil_div(p->in[2], band_columns(bytes == 4, p->step[1])), down = qn_ceil_div(p->in[1], BAND_ROWS), many = qn_max_i64(1, p->count / (4 * units)), best = 0;
+  int64_t across = qn_ceil_div(p->in[2], band_columns(bytes == 4, p->step[1])), down = qn_ceil_div(p->in[1], BAND_ROWS),
+          many = qn_max_i64(1, p->count / (4 * units)), best = 0;
   double most = 0;
   p->margin = (int32_t)qn_round_up((BAND_ROWS / p->step[1] + 2) * (int64_t)p->out[2] + 2, 16);
   for (int64_t n = 1; n <= qn_min_i64(many, 256); n++) {

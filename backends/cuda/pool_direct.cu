@@ -162,7 +162,8 @@ __global__ static void __launch_bounds__(128) pool_lp_backward_direct(const __gr
       v.w.tap(tap, r);
       if (!v.w.output(at + 2, r, o)) continue;
       double norm = v.y.load<double>(v.y.at(at[0], at[1], o));
-      if (norm != 0) sum += v.dy.load<double>(v.dy.at(at[0], at[1], o)) * sign * (v.p == 2 ? fabs(here) / norm : pow(fabs(here) / norm, v.p - 1));
+      if (norm != 0)
+        sum += v.dy.load<double>(v.dy.at(at[0], at[1], o)) * sign * (v.p == 2 ? fabs(here) / norm : pow(fabs(here) / norm, v.p - 1));
     }
     v.dx.store(v.dx.at(at[0], at[1], at + 2), sum);
   }
@@ -217,14 +218,19 @@ static qn_status backward(const qn_prepared *p, const qn_launch *launch)
   const kept *k = (const kept *)p->state;
   bool max = k->op == QN_OP_POOL_MAX_BACKWARD, lp = k->op == QN_OP_POOL_LP_BACKWARD;
   pooling v = {};
-  tensor dx = direct_tensor(k, launch, max ? QN_ROLE_POOL_MAX_BACKWARD_DX : lp ? QN_ROLE_POOL_LP_BACKWARD_DX : QN_ROLE_POOL_AVERAGE_BACKWARD_DX, 0);
+  tensor dx = direct_tensor(k, launch,
+                            max  ? QN_ROLE_POOL_MAX_BACKWARD_DX
+                            : lp ? QN_ROLE_POOL_LP_BACKWARD_DX
+                                 : QN_ROLE_POOL_AVERAGE_BACKWARD_DX,
+                            0);
   v.dx = direct_grid(dx);
   v.dy = direct_grid(direct_tensor(k, launch, QN_ROLE_POOL_MAX_BACKWARD_DY, 0));
   v.elements = direct_elements(dx);
   windows_of(&v, k, v.dx, v.dy, dx.rank);
   unsigned blocks = direct_blocks(v.elements, 128);
   if (max) {
-    if (direct_count(k, QN_ROLE_POOL_MAX_BACKWARD_INDICES)) v.indices = direct_grid(direct_tensor(k, launch, QN_ROLE_POOL_MAX_BACKWARD_INDICES, 0));
+    if (direct_count(k, QN_ROLE_POOL_MAX_BACKWARD_INDICES))
+      v.indices = direct_grid(direct_tensor(k, launch, QN_ROLE_POOL_MAX_BACKWARD_INDICES, 0));
     if (direct_count(k, QN_ROLE_POOL_MAX_BACKWARD_X)) v.x = direct_grid(direct_tensor(k, launch, QN_ROLE_POOL_MAX_BACKWARD_X, 0));
     pool_max_backward_direct<<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(v);
   } else if (lp) {

@@ -10,7 +10,8 @@ enum { SIZE = 3, TAPS = SIZE * SIZE, BEFORE = SIZE - 1 };  /* the first of a str
 
 /* Of a strip. In shared memory, in bytes: from place to place, from channel to channel. AHEAD: lines of windows in flight. */
 template <int how> struct drops {
-  static constexpr int COLUMNS = how == BY_TAP ? 7 : 4, WINDOWS = COLUMNS + SIZE - 1, PLACES = WINDOWS + SIZE - 1, AHEAD = how == BY_TAP ? SIZE : 1;
+  static constexpr int COLUMNS = how == BY_TAP ? 7 : 4, WINDOWS = COLUMNS + SIZE - 1, PLACES = WINDOWS + SIZE - 1,
+                       AHEAD = how == BY_TAP ? SIZE : 1;
   static constexpr int CHANNEL = SIZE * PLACES * 32 * 4;
 };
 enum { PLACE = 32 * 4 };
@@ -56,21 +57,24 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32, bloc
   enum { L = per_word<dtype>, bytes = 4 / L, INDEX = how == BY_PLACE ? 8 : 1 };
   extern __shared__ float sums[];
   strip s;
-  if (!strip_of(s, p, __shfl_sync(~0u, blockIdx.x * WARPS + threadIdx.x / 32, 0), COLUMNS, L)) return;    /* compilers see so that it is the warp's */
+  /* compilers see so that it is the warp's */
+  if (!strip_of(s, p, __shfl_sync(~0u, blockIdx.x * WARPS + threadIdx.x / 32, 0), COLUMNS, L)) return;
   const int oy_begin = max(s.top - 1, 0), oy_end = s.end + 1, ox = s.x0 - 1, columns = min(COLUMNS, p.in[2] - s.x0);
   const auto sum_at = [&](uint32_t at) -> float & { return *(float *)((char *)sums + at); };
   const uint32_t own = threadIdx.x / 32 * (CHANNEL * L) + threadIdx.x % 32 * 4;
 #pragma unroll
   for (int i = 0; i < SIZE * PLACES * L; i++) sum_at(own + i * PLACE) = 0;
 
-  const char *const dy = (const char *)p.dy + (uint32_t)(s.n * p.y_stride[0] + s.c) * bytes, *const index = (const char *)p.indices + (uint32_t)(s.n * p.index_stride[0] + s.c) * INDEX;
+  const char *const dy = (const char *)p.dy + (uint32_t)(s.n * p.y_stride[0] + s.c) * bytes,
+             *const index = (const char *)p.indices + (uint32_t)(s.n * p.index_stride[0] + s.c) * INDEX;
   char *const dx = (char *)p.dx + (uint32_t)(s.n * p.dx_stride[0] + s.c + s.x0 * p.of_dx.x) * bytes;
   /* in bytes, from a row's begin; a window that is not there is its neighbour with a dy of 0 */
   uint32_t dy_at[WINDOWS], index_at[WINDOWS], there[WINDOWS];
 #pragma unroll
   for (int k = 0; k < WINDOWS; k++) {
     const int at = min(max(ox + k, 0), p.out[2] - 1);
-    dy_at[k] = at * p.of_dy.x * bytes, index_at[k] = at * p.of_index.x * INDEX, there[k] = (unsigned)(ox + k) < (unsigned)p.out[2] ? ~0u : 0;
+    dy_at[k] = at * p.of_dy.x * bytes, index_at[k] = at * p.of_index.x * INDEX,
+    there[k] = (unsigned)(ox + k) < (unsigned)p.out[2] ? ~0u : 0;
   }
   struct line {
     uint32_t dy[WINDOWS], tap[WINDOWS];   /* tap: a byte for each channel */
@@ -103,7 +107,8 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32, bloc
         for (int k = 0; k < WINDOWS; k++) {
           l.tap[k] = 0;
 #pragma unroll
-          for (int i = 0; i < L; i++) l.tap[k] |= tap_of<SIZE>(place_among(l.place[k][i]), y * p.in[2] + s.x0 - BEFORE + k, p.in[2]) << 8 * i;
+          for (int i = 0; i < L; i++)
+            l.tap[k] |= tap_of<SIZE>(place_among(l.place[k][i]), y * p.in[2] + s.x0 - BEFORE + k, p.in[2]) << 8 * i;
         }
       uint32_t beyond = 0;                /* bit 7 of a byte: a tap that there is not */
 #pragma unroll
@@ -117,8 +122,11 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32, bloc
 
       /* where a window's taps are, from the last of them on, which bytes_by finds to be 0 or -1 */
       const int row0 = u, row1 = (row0 + 1) % SIZE, row2 = (row0 + 2) % SIZE, last = row2 * PLACES + SIZE - 1, down = row0 < row2;
-      const auto from_last = [&](int tap) { return (uint32_t)((tap < SIZE ? row0 : tap < 2 * SIZE ? row1 : row2) * PLACES + tap % SIZE - last - down) & 255u; };
-      const uint32_t low = from_last(0) | from_last(1) << 8 | from_last(2) << 16 | from_last(3) << 24, high = from_last(4) | from_last(5) << 8 | from_last(6) << 16 | from_last(7) << 24;
+      const auto from_last = [&](int tap) {
+        return (uint32_t)((tap < SIZE ? row0 : tap < 2 * SIZE ? row1 : row2) * PLACES + tap % SIZE - last - down) & 255u;
+      };
+      const uint32_t low = from_last(0) | from_last(1) << 8 | from_last(2) << 16 | from_last(3) << 24,
+                     high = from_last(4) | from_last(5) << 8 | from_last(6) << 16 | from_last(7) << 24;
       if (oy < p.out[1])
 #pragma unroll
         for (int g = 0; g < SIZE; g++) {  /* windows that have no place in common, at once */
@@ -168,7 +176,10 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32, bloc
 
 /* A kernel, the columns of its strips, and its shared memory. */
 struct form { const void *kernel; int columns; uint32_t shared; };
-template <int dtype, int how> static form form_of() { return { (const void *)pool_drops<dtype, how>, drops<how>::COLUMNS, (uint32_t)(WARPS * drops<how>::CHANNEL * per_word<dtype>) }; }
+template <int dtype, int how> static form form_of()
+{
+  return { (const void *)pool_drops<dtype, how>, drops<how>::COLUMNS, (uint32_t)(WARPS * drops<how>::CHANNEL * per_word<dtype>) };
+}
 template <int dtype> static form form_of(bool taps) { return taps ? form_of<dtype, BY_TAP>() : form_of<dtype, BY_PLACE>(); }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -187,7 +198,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 }
 
 static const qn_engine row[] = {
-  { "drops", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    prepare, nullptr, lanes_run, cuda_release },
+  { "drops", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
+    nullptr, nullptr, prepare, nullptr, lanes_run, cuda_release },
 };
 const qn_engine_list cuda_pool_drops_list = { row, sizeof row / sizeof *row };

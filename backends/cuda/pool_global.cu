@@ -10,7 +10,8 @@
 #include "engines.h"
 #include "pool.cuh"
 
-enum { LANES = 32, WARPS = 2, BYTES_MOST = 1024, SHARED = 48 << 10, BATCH = 4 };     /* of a plane; of a block; pieces that a lane has at once */
+/* of a plane; of a block; pieces that a lane has at once */
+enum { LANES = 32, WARPS = 2, BYTES_MOST = 1024, SHARED = 48 << 10, BATCH = 4 };
 
 struct planes : pool {
   uint32_t count;
@@ -28,7 +29,8 @@ template <int dtype, int G, int E> __device__ __forceinline__ void open(float (&
   else if constexpr (dtype == QN_F32) v[0] = __uint_as_float(q.bits);
   else
 #pragma unroll
-    for (int i = 0; i < E; i++) v[i] = dtype == QN_BF16 ? bf16_to_float((uint16_t)(q.bits >> i * 16)) : f16_to_float((uint16_t)(q.bits >> i * 16));
+    for (int i = 0; i < E; i++)
+      v[i] = dtype == QN_BF16 ? bf16_to_float((uint16_t)(q.bits >> i * 16)) : f16_to_float((uint16_t)(q.bits >> i * 16));
 }
 
 template <int dtype, bool average, int G> __global__ void __launch_bounds__(LANES * WARPS) pool_global(const __grid_constant__ planes p)
@@ -111,7 +113,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st.p = p, st.x = op->arg[0], st.y = op->arg[1];
   st.threads = LANES * WARPS * p.apart <= SHARED ? LANES * WARPS : LANES;
   st.shared = st.threads * (uint32_t)p.apart;
-  st.kernel = x->dtype == QN_F32 ? choose<QN_F32>(p.average, piece) : x->dtype == QN_BF16 ? choose<QN_BF16>(p.average, piece) : choose<QN_F16>(p.average, piece);
+  st.kernel = x->dtype == QN_F32  ? choose<QN_F32>(p.average, piece)
+            : x->dtype == QN_BF16 ? choose<QN_BF16>(p.average, piece)
+                                  : choose<QN_F16>(p.average, piece);
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -122,10 +126,13 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   p.x = launch->ptr[st->x];
   p.y = launch->ptr[st->y];
   void *args[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, (unsigned)qn_ceil_div(p.count, st->threads), st->threads, args, st->shared, (cudaStream_t)launch->stream), "pool_global");
+  return cuda_check(cudaLaunchKernel(st->kernel, (unsigned)qn_ceil_div(p.count, st->threads), st->threads, args, st->shared,
+                                     (cudaStream_t)launch->stream),
+                    "pool_global");
 }
 
 #define ROW(op) { "global", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE) };
+static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX),
+                                 ROW(QN_OP_POOL_ADAPTIVE_AVERAGE) };
 const qn_engine_list cuda_pool_global_list = { row, sizeof row / sizeof *row };

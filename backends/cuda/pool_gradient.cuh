@@ -90,15 +90,16 @@ static inline qn_status gradient_fill(gradient *p, gradient_roles *of, const qn_
     p->index_dtype = r->value[of->indices].dtype;
     pool_strides(&r->value[of->indices], p->index_stride);
   }
-  if (!within_image(&p->of_x, p->x_stride, p, p->in) || !within_image(&p->of_dx, p->dx_stride, p, p->in) || !within_image(&p->of_dy, p->y_stride, p, p->out) ||
-      !within_image(&p->of_index, p->index_stride, p, p->out))
+  if (!within_image(&p->of_x, p->x_stride, p, p->in) || !within_image(&p->of_dx, p->dx_stride, p, p->in) ||
+      !within_image(&p->of_dy, p->y_stride, p, p->out) || !within_image(&p->of_index, p->index_stride, p, p->out))
     return qn_refuse(out, "images within 2^31 elements", "dx", "", "%s", "more");
   p->flat = p->in[0] == 1 && p->out[0] == 1 && p->before[0] == 0;
   p->even = 1;
   for (int d = 0; d < 3; d++) {
     int64_t reach = (p->out[d] - 1) * (int64_t)p->step[d] + (p->size[d] - 1) * (int64_t)p->dilation[d];
     p->even &= p->include_pad ? reach < p->in[d] + p->before[d] + p->after[d] : p->before[d] == 0 && reach < p->in[d];
-    p->by_step[d] = cuda_divide_by(p->step[d]), p->by_size[d] = cuda_divide_by(p->size[d]), p->by_dilation[d] = cuda_divide_by(p->dilation[d]);
+    p->by_step[d] = cuda_divide_by(p->step[d]), p->by_size[d] = cuda_divide_by(p->size[d]),
+    p->by_dilation[d] = cuda_divide_by(p->dilation[d]);
   }
   p->share = 1 / ((float)p->size[0] * (float)p->size[1] * (float)p->size[2]);
   return QN_OK;
@@ -122,6 +123,7 @@ static inline int gradient_channels(const gradient *p, const gradient_roles *of,
 /* Size, step and padding before of square windows, as digits; 0: others. */
 static inline int square_of(const pool *p)
 {
-  bool square = p->size[1] == p->size[2] && p->step[1] == p->step[2] && p->before[1] == p->before[2] && p->dilation[1] == 1 && p->dilation[2] == 1;
+  bool square = p->size[1] == p->size[2] && p->step[1] == p->step[2] && p->before[1] == p->before[2] && p->dilation[1] == 1 &&
+                p->dilation[2] == 1;
   return square && p->size[1] < 10 && p->step[1] < 10 && p->before[1] < 10 ? 100 * p->size[1] + 10 * p->step[1] + p->before[1] : 0;
 }

@@ -22,7 +22,9 @@ template <int dtype> __device__ __forceinline__ float channel(uint32_t w, int i)
 }
 template <int dtype> __device__ __forceinline__ uint32_t word_of(const float *v)
 {
-  return dtype == QN_F32 ? __float_as_uint(v[0]) : dtype == QN_BF16 ? pack_bf16(v[0], v[per_word<dtype> - 1]) : pack_f16(v[0], v[per_word<dtype> - 1]);
+  return dtype == QN_F32  ? __float_as_uint(v[0])
+       : dtype == QN_BF16 ? pack_bf16(v[0], v[per_word<dtype> - 1])
+                          : pack_f16(v[0], v[per_word<dtype> - 1]);
 }
 
 /* ---- a strip ------------------------------------------------------------------------------------------------------ */
@@ -32,7 +34,8 @@ struct strip { int n, x0, top, end, c; };            /* rows top to end of dx; c
 __device__ __forceinline__ bool strip_of(strip &s, const lanes &p, uint32_t warp, int columns, int channels)
 {
   uint32_t chunk, column, band, lane;
-  const uint32_t first = cuda_quotient(cuda_quotient(cuda_quotient(warp, p.by_chunks, &chunk), p.by_strips, &column), p.by_bands, &band) * p.images;
+  const uint32_t first =
+    cuda_quotient(cuda_quotient(cuda_quotient(warp, p.by_chunks, &chunk), p.by_strips, &column), p.by_bands, &band) * p.images;
   const uint32_t image = cuda_quotient(chunk * 32 + threadIdx.x % 32, p.by_lanes, &lane);
   s.n = (int)(first + image);
   s.x0 = (int)column * columns;
@@ -53,7 +56,8 @@ static inline qn_status lanes_fill(lanes_state *s, const qn_request *r, qn_prepa
   lanes *p = &s->p;
   qn_status status = gradient_fill(p, &s->of, r, out);
   if (status != QN_OK) return status;
-  if (gradient_channels(p, &s->of, r) == 1) return qn_refuse(out, "channels side by side in vectors", "dx", "nhwc of a multiple of 8", "%s", "others");
+  if (gradient_channels(p, &s->of, r) == 1)
+    return qn_refuse(out, "channels side by side in vectors", "dx", "nhwc of a multiple of 8", "%s", "others");
   if (!p->flat) return qn_refuse(out, "windows within a plane", "dx", "1 deep", "%d", p->size[0]);
   if (p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
   const int64_t *stride[] = { p->x_stride, p->dx_stride, p->y_stride, p->index_stride };
@@ -77,12 +81,14 @@ static inline qn_status lanes_keep(lanes_state *s, const qn_request *r, int64_t 
     if (warps < across) across = warps, p->images = (int32_t)images;
   }
   across *= strips;
-  const int64_t bands = qn_max_i64(qn_ceil_div(p->in[1], 1024), qn_min_i64(qn_ceil_div(p->in[1], 16), qn_ceil_div(IN_FLIGHT * (int64_t)r->device->units, across)));
+  const int64_t bands = qn_max_i64(qn_ceil_div(p->in[1], 1024),
+                                   qn_min_i64(qn_ceil_div(p->in[1], 16), qn_ceil_div(IN_FLIGHT * (int64_t)r->device->units, across)));
   p->band = (int32_t)qn_round_up(qn_ceil_div(p->in[1], bands), 2);
   const int64_t whole = qn_ceil_div(p->in[1], p->band);
   if ((double)across * (double)whole >= INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", "dx", "", "%s", "more");
   p->warps = (uint32_t)(across * whole);
-  p->by_strips = cuda_divide_by(strips), p->by_chunks = cuda_divide_by(qn_ceil_div(p->images * pixel, 32)), p->by_bands = cuda_divide_by(whole), p->by_lanes = cuda_divide_by(pixel);
+  p->by_strips = cuda_divide_by(strips), p->by_chunks = cuda_divide_by(qn_ceil_div(p->images * pixel, 32)),
+  p->by_bands = cuda_divide_by(whole), p->by_lanes = cuda_divide_by(pixel);
   return cuda_keep(out, s, sizeof *s);
 }
 
@@ -95,5 +101,7 @@ static inline qn_status lanes_run(const qn_prepared *prepared, const qn_launch *
   p.x = st->of.x >= 0 ? launch->ptr[st->of.x] : nullptr;
   p.indices = st->of.indices >= 0 ? launch->ptr[st->of.indices] : nullptr;
   void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, (p.warps + WARPS - 1) / WARPS, WARPS * 32, arguments, st->shared, (cudaStream_t)launch->stream), prepared->engine->name);
+  return cuda_check(cudaLaunchKernel(st->kernel, (p.warps + WARPS - 1) / WARPS, WARPS * 32, arguments, st->shared,
+                                     (cudaStream_t)launch->stream),
+                    prepared->engine->name);
 }

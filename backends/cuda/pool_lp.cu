@@ -80,11 +80,15 @@ template <int V, int whole> __global__ void __launch_bounds__(THREADS) pool_lp(c
 /* ---- small windows, channels last, of squares or cubes ------------------------------------------------------------ */
 
 /* Of t of LP_LEAST to infinity; the error of a third of a logarithm, some 2^-18, is not seen in 16 bits. */
-template <int whole, int P> __device__ __forceinline__ float root_of(float t) { return P == 3 && whole != QN_F32 ? exp2f(__log2f(t) * (1 / 3.f)) : lp_root(t, P); }
+template <int whole, int P> __device__ __forceinline__ float root_of(float t)
+{
+  return P == 3 && whole != QN_F32 ? exp2f(__log2f(t) * (1 / 3.f)) : lp_root(t, P);
+}
 
 /* Squares of SIZE every STEP in the last two dims: a thread walks down a column of windows, and sums a line's powers once for all the windows
  * that share it. */
-template <int whole, int P, int SIZE, int STEP> __global__ void __launch_bounds__(THREADS, BLOCKS) pool_lp_small(const __grid_constant__ pool p)
+template <int whole, int P, int SIZE, int STEP>
+__global__ void __launch_bounds__(THREADS, BLOCKS) pool_lp_small(const __grid_constant__ pool p)
 {
   constexpr int V = vector_per_16<whole>, KEPT = SIZE - STEP;
   const uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
@@ -100,7 +104,8 @@ template <int whole, int P, int SIZE, int STEP> __global__ void __launch_bounds_
 #pragma unroll
     for (int c = 0; c < SIZE; c++) {
       q[c] = make_uint4(0, 0, 0, 0);
-      if ((unsigned)row < (unsigned)p.in[1] && (unsigned)(x0 + c) < (unsigned)p.in[2]) q[c] = *vector_place<whole>(p.x, base + row * p.x_stride[3] + c * p.x_stride[4]);
+      if ((unsigned)row < (unsigned)p.in[1] && (unsigned)(x0 + c) < (unsigned)p.in[2])
+        q[c] = *vector_place<whole>(p.x, base + row * p.x_stride[3] + c * p.x_stride[4]);
     }
   };
   const auto join = [&](const uint4 (&q)[SIZE]) {
@@ -186,7 +191,10 @@ template <int V, int whole> __global__ void __launch_bounds__(THREADS) pool_lp_b
         fetch<V, whole>(dy, p, p.dy, dy_base + o0 * p.index_stride[2] + o1 * p.index_stride[3] + o2 * p.index_stride[4], V);
         lp_gradient(sum, x, y, dy, p.p);
       }
-  put<V, whole>(sum, p, p.dx, at.n * p.dx_stride[0] + at.c * p.dx_stride[1] + at.o[0] * p.dx_stride[2] + at.o[1] * p.dx_stride[3] + at.o[2] * p.dx_stride[4], V);
+  put<V, whole>(sum, p, p.dx,
+                at.n * p.dx_stride[0] + at.c * p.dx_stride[1] + at.o[0] * p.dx_stride[2] + at.o[1] * p.dx_stride[3] +
+                    at.o[2] * p.dx_stride[4],
+                V);
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
@@ -200,11 +208,14 @@ template <int V, int whole> static kernel kernel_of(bool backward)
 }
 template <int whole, int P> static kernel small_of(const pool *p)
 {
-  return p->size[1] == 3 && p->step[1] == 2 ? (kernel)pool_lp_small<whole, P, 3, 2> : p->size[1] == 2 && p->step[1] == 2 ? (kernel)pool_lp_small<whole, P, 2, 2> : nullptr;
+  return p->size[1] == 3 && p->step[1] == 2 ? (kernel)pool_lp_small<whole, P, 3, 2>
+       : p->size[1] == 2 && p->step[1] == 2 ? (kernel)pool_lp_small<whole, P, 2, 2>
+                                            : nullptr;
 }
 template <int whole> static kernel small_of(const pool *p)
 {
-  const bool square = p->size[0] == 1 && p->size[1] == p->size[2] && p->step[1] == p->step[2] && p->dilation[1] == 1 && p->dilation[2] == 1 && p->in[0] == 1 && p->out[0] == 1 && p->before[0] == 0;
+  const bool square = p->size[0] == 1 && p->size[1] == p->size[2] && p->step[1] == p->step[2] && p->dilation[1] == 1 &&
+                      p->dilation[2] == 1 && p->in[0] == 1 && p->out[0] == 1 && p->before[0] == 0;
   return !square ? nullptr : p->p == 2 ? small_of<whole, 2>(p) : p->p == 3 ? small_of<whole, 3>(p) : nullptr;
 }
 
@@ -213,7 +224,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_node *op = &r->op[0];
   bool back = op->op == QN_OP_POOL_LP_BACKWARD;
   state s = {};
-  s.x = qn_role(op, back ? QN_ROLE_POOL_LP_BACKWARD_X : QN_ROLE_POOL_LP_X), s.y = qn_role(op, back ? QN_ROLE_POOL_LP_BACKWARD_Y : QN_ROLE_POOL_LP_Y);
+  s.x = qn_role(op, back ? QN_ROLE_POOL_LP_BACKWARD_X : QN_ROLE_POOL_LP_X),
+  s.y = qn_role(op, back ? QN_ROLE_POOL_LP_BACKWARD_Y : QN_ROLE_POOL_LP_Y);
   s.dy = back ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_DY) : -1, s.dx = back ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_DX) : -1;
   const qn_value *x = &r->value[s.x], *y = &r->value[s.y], *dy = back ? &r->value[s.dy] : y, *dx = back ? &r->value[s.dx] : x;
   qn_status status = pool_wants_floats(x, "x", out);
@@ -229,14 +241,22 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (dx->align < align) align = dx->align;
   int v = pool_channels(p, strides, 4, align, &whole);
   if (!pool_units(p, v, back ? p->in : p->out)) return qn_refuse(out, "fewer than 2^31 units", "x", "", "%s", "more");
-  s.kernel = whole == QN_F32 ? kernel_of<4, QN_F32>(back) : whole == QN_BF16 ? kernel_of<8, QN_BF16>(back) : whole == QN_F16 ? kernel_of<8, QN_F16>(back) : kernel_of<1, 0>(back);
-  kernel small = back || !whole ? nullptr : whole == QN_F32 ? small_of<QN_F32>(p) : whole == QN_BF16 ? small_of<QN_BF16>(p) : small_of<QN_F16>(p);
+  s.kernel = whole == QN_F32  ? kernel_of<4, QN_F32>(back)
+           : whole == QN_BF16 ? kernel_of<8, QN_BF16>(back)
+           : whole == QN_F16  ? kernel_of<8, QN_F16>(back)
+                              : kernel_of<1, 0>(back);
+  kernel small = back || !whole   ? nullptr
+               : whole == QN_F32  ? small_of<QN_F32>(p)
+               : whole == QN_BF16 ? small_of<QN_BF16>(p)
+                                  : small_of<QN_F16>(p);
   if (small) {                            /* a column for each thread, in bands that fill the device some whole times */
     const int64_t across = (int64_t)p->n * p->groups * p->out[2];
     double least = INFINITY;
     for (int64_t band = 2; band <= 16; band++) {
       const int64_t blocks = qn_ceil_div(across * qn_ceil_div(p->out[1], band), (int64_t)THREADS);
-      const double cost = (double)qn_ceil_div(blocks, BLOCKS * (int64_t)r->device->units) * (double)(band * p->step[1] + p->size[1] - p->step[1]);      /* rows of x, one after the other */
+      /* rows of x, one after the other */
+      const double cost = (double)qn_ceil_div(blocks, BLOCKS * (int64_t)r->device->units) *
+                          (double)(band * p->step[1] + p->size[1] - p->step[1]);
       if (cost < least) least = cost, p->band = (int32_t)band;
     }
     const int32_t cells[3] = { 1, (int32_t)qn_ceil_div(p->out[1], p->band), p->out[2] };
@@ -255,7 +275,9 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   p.dy = st->dy < 0 ? nullptr : launch->ptr[st->dy];
   p.dx = st->dx < 0 ? nullptr : launch->ptr[st->dx];
   void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, dim3((p.units + THREADS - 1) / THREADS), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "pool_lp");
+  return cuda_check(cudaLaunchKernel(st->kernel, dim3((p.units + THREADS - 1) / THREADS), dim3(THREADS), arguments, 0,
+                                     (cudaStream_t)launch->stream),
+                    "pool_lp");
 }
 
 #define ROW(op) { "vector", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \

@@ -24,7 +24,10 @@ template <int V> __device__ __forceinline__ void lp_power(float (&t)[V], float p
   for (int i = 0; i < V; i++) t[i] = all[i];
 }
 
-__device__ __forceinline__ float lp_root(float t, float p) { return p == 1 ? t : p == 2 ? sqrtf(t) : p == 3 ? cbrtf(t) : lp_power_of(t, 1 / p); }
+__device__ __forceinline__ float lp_root(float t, float p)
+{
+  return p == 1 ? t : p == 2 ? sqrtf(t) : p == 3 ? cbrtf(t) : lp_power_of(t, 1 / p);
+}
 
 /* A power of two near the largest tap, in units of which no power leaves the format. */
 struct lp_unit {
@@ -45,7 +48,8 @@ struct lp_unit {
 #define LP_LEAST 0x1p-80f
 
 /* What one window adds to dx. */
-template <int V> __device__ __forceinline__ void lp_gradient(float (&sum)[V], const float (&x)[V], const float (&y)[V], const float (&dy)[V], float p)
+template <int V>
+__device__ __forceinline__ void lp_gradient(float (&sum)[V], const float (&x)[V], const float (&y)[V], const float (&dy)[V], float p)
 {
   float t[V];
 #pragma unroll

@@ -22,7 +22,8 @@ template <int dtype, int STEP, bool even> __global__ void __launch_bounds__(THRE
   if (thread >= p.threads) return;
   uint32_t vector, strip, band;
   const uint32_t n = cuda_quotient(cuda_quotient(cuda_quotient(thread, p.by_vectors, &vector), p.by_strips, &strip), p.by_bands, &band);
-  const int x0 = (int)strip * COLUMNS, top = (int)band * p.band, end = min(top + p.band, p.in[1]), columns = min((int)COLUMNS, p.in[2] - x0);
+  const int x0 = (int)strip * COLUMNS, top = (int)band * p.band, end = min(top + p.band, p.in[1]),
+            columns = min((int)COLUMNS, p.in[2] - x0);
   const int ox = (x0 + p.before[2] - SIZE + STEP) / STEP;       /* the first window over the first column */
   const char *const dy = (const char *)p.dy + (n * p.y_stride[0] + vector * V) * (16 / V);
   char *const dx = (char *)p.dx + (n * p.dx_stride[0] + vector * V + (int64_t)x0 * p.of_dx.x) * (16 / V);
@@ -112,7 +113,10 @@ template <int dtype, int STEP, bool even> __global__ void __launch_bounds__(THRE
 typedef const void *kernel;
 struct state { means p; gradient_roles of; kernel kernel; };
 
-template <int dtype, int STEP> static kernel kernel_of(bool even) { return even ? (kernel)pool_means<dtype, STEP, true> : (kernel)pool_means<dtype, STEP, false>; }
+template <int dtype, int STEP> static kernel kernel_of(bool even)
+{
+  return even ? (kernel)pool_means<dtype, STEP, true> : (kernel)pool_means<dtype, STEP, false>;
+}
 template <int dtype> static kernel kernel_of(int window, bool even)
 {
   return window / 10 == 31 && window % 10 < SIZE ? kernel_of<dtype, 1>(even) : window == 321 ? kernel_of<dtype, 2>(even) : nullptr;
@@ -130,14 +134,17 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!p->flat || p->size[0] > 1) return qn_refuse(out, "windows within a plane", "dx", "1 deep", "%d", p->size[0]);
   if ((double)qn_max_i64(p->in[2] * (int64_t)p->of_dx.x, p->out[2] * (int64_t)p->of_dy.x) * (16 / v) > INT32_MAX)
     return qn_refuse(out, "rows of less than 2 GiB", "dx", "", "%s", "more");
-  s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(window, p->even) : dtype == QN_BF16 ? kernel_of<QN_BF16>(window, p->even) : kernel_of<QN_F16>(window, p->even);
+  s.kernel = dtype == QN_F32  ? kernel_of<QN_F32>(window, p->even)
+           : dtype == QN_BF16 ? kernel_of<QN_BF16>(window, p->even)
+                              : kernel_of<QN_F16>(window, p->even);
   if (!s.kernel) return qn_refuse(out, "windows of 3 by 3", "dx", "every 1, or every 2 from -1 on", "%dx%d", p->size[1], p->size[2]);
   const int64_t bands = qn_max_i64(1, p->in[1] / LEAST), strips = qn_ceil_div(p->in[2], (int64_t)COLUMNS);
   p->band = (int32_t)qn_round_up(qn_ceil_div(p->in[1], bands), p->step[1]);
   const double threads = (double)p->n * (double)(p->c / v) * (double)strips * (double)qn_ceil_div(p->in[1], p->band);
   if (threads > INT32_MAX) return qn_refuse(out, "fewer than 2^31 threads", "dx", "", "%s", "more");
   p->threads = (uint32_t)threads;
-  p->by_vectors = cuda_divide_by(p->c / v), p->by_strips = cuda_divide_by(strips), p->by_bands = cuda_divide_by(qn_ceil_div(p->in[1], p->band));
+  p->by_vectors = cuda_divide_by(p->c / v), p->by_strips = cuda_divide_by(strips),
+  p->by_bands = cuda_divide_by(qn_ceil_div(p->in[1], p->band));
   return cuda_keep(out, &s, sizeof s);
 }
 
@@ -148,11 +155,12 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   p.dy = launch->ptr[st->of.dy];
   p.dx = launch->ptr[st->of.dx];
   void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, (p.threads + THREADS - 1) / THREADS, THREADS, arguments, 0, (cudaStream_t)launch->stream), "pool_means");
+  return cuda_check(cudaLaunchKernel(st->kernel, (p.threads + THREADS - 1) / THREADS, THREADS, arguments, 0, (cudaStream_t)launch->stream),
+                    "pool_means");
 }
 
 static const qn_engine row[] = {
-  { "means", QN_OP_POOL_AVERAGE_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    prepare, nullptr, run, cuda_release },
+  { "means", QN_OP_POOL_AVERAGE_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
+    nullptr, nullptr, prepare, nullptr, run, cuda_release },
 };
 const qn_engine_list cuda_pool_means_list = { row, sizeof row / sizeof *row };

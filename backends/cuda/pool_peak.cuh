@@ -44,7 +44,9 @@ template <int dtype, int half> __device__ __forceinline__ bool same(uint32_t x, 
   constexpr uint32_t mask = dtype == QN_F32 ? ~0u : half ? 0xffff0000u : 0xffffu;
 #ifdef __CUDA_ARCH__
   uint32_t is;
-  asm("{ .reg .pred p; .reg .b32 t; xor.b32 t, %1, %2; and.b32 t, t, %3; setp.eq.u32 p, t, 0; selp.u32 %0, 1, 0, p; }" : "=r"(is) : "r"(x), "r"(y), "n"(mask));
+  asm("{ .reg .pred p; .reg .b32 t; xor.b32 t, %1, %2; and.b32 t, t, %3; setp.eq.u32 p, t, 0; selp.u32 %0, 1, 0, p; }"
+      : "=r"(is)
+      : "r"(x), "r"(y), "n"(mask));
   return is;
 #else
   return ((x ^ y) & mask) == 0;
@@ -53,7 +55,8 @@ template <int dtype, int half> __device__ __forceinline__ bool same(uint32_t x, 
 
 /* v to the first of a and b whose plain float, x or y, is the largest, else to c. Of a word of two floats, the lower or (half is 1) the upper. begun: how many of
  * a, b and c have had something; the others are set. */
-template <int dtype, int half = 0, int begun = 3> __device__ __forceinline__ void give(float &a, float &b, float &c, uint32_t x, uint32_t y, uint32_t largest, float v)
+template <int dtype, int half = 0, int begun = 3>
+__device__ __forceinline__ void give(float &a, float &b, float &c, uint32_t x, uint32_t y, uint32_t largest, float v)
 {
   const bool first = same<dtype, half>(x, largest), second = same<dtype, half>(y, largest);
   if (begun < 1) a = first ? v : 0;
@@ -69,7 +72,9 @@ template <int dtype, int half = 0, int begun = 3> __device__ __forceinline__ voi
 __device__ __forceinline__ void add_at_bit(float &sum, uint32_t bits, int bit, float v)
 {
 #ifdef __CUDA_ARCH__
-  asm("{ .reg .pred p; .reg .b32 b; and.b32 b, %1, %2; setp.ne.u32 p, b, 0; @p add.f32 %0, %0, %3; }" : "+f"(sum) : "r"(bits), "r"(1u << bit), "f"(v));
+  asm("{ .reg .pred p; .reg .b32 b; and.b32 b, %1, %2; setp.ne.u32 p, b, 0; @p add.f32 %0, %0, %3; }"
+      : "+f"(sum)
+      : "r"(bits), "r"(1u << bit), "f"(v));
 #else
   if (bits >> bit & 1) sum += v;
 #endif

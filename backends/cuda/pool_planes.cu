@@ -62,7 +62,8 @@ template <class T, int mode> __device__ __forceinline__ void put(const planes &p
   const window w = window_of(p, o);
   int64_t to = ((int64_t)plane * p.out[1] + oy) * p.out[2] + ox;
   tap_store((T *)p.y + to, mode == AVERAGE ? f.v / fmaxf(divisor_of(p, w), 1) : f.v);     /* without a tap: 0 */
-  if (mode == MAX_INDEX) element_store_wrapped(p.indices, to, p.index_dtype, p.index_dtype != QN_U8 && f.tap >= 0 ? place_in_plane(p, w, f.tap) : f.tap);
+  if (mode == MAX_INDEX)
+    element_store_wrapped(p.indices, to, p.index_dtype, p.index_dtype != QN_U8 && f.tap >= 0 ? place_in_plane(p, w, f.tap) : f.tap);
 }
 
 /* end: of the lines that are here. */
@@ -72,7 +73,8 @@ __device__ __forceinline__ void small_windows(const planes &p, const T *s, uint3
   constexpr int lines = (STRIP - 1) * STEP + SIZE;
   int strips = (rows + STRIP - 1) / STRIP, units = n * strips * p.out[2];
   for (int unit = threadIdx.x; unit < units; unit += THREADS) {
-    int q = cuda_quotient(unit, p.by_out[2]), ox = unit - q * p.out[2], k = cuda_quotient(q, p.by_strips), oy = o0 + (q - k * strips) * STRIP;
+    int q = cuda_quotient(unit, p.by_out[2]), ox = unit - q * p.out[2], k = cuda_quotient(q, p.by_strips),
+        oy = o0 + (q - k * strips) * STRIP;
     int x0 = ox * STEP - p.before[2], y0 = oy * STEP - p.before[1];
     const T *line = s + (k * p.in[1] + y0) * p.in[2] + x0;
     bool here[SIZE];
@@ -98,22 +100,27 @@ __device__ __forceinline__ void small_windows(const planes &p, const T *s, uint3
     for (int i = 0; i < STRIP; i++) {
       if (oy + i >= o0 + rows) break;
       if (mode == MAX_INDEX) put<T, mode>(p, plane0 + k, oy + i, ox, f[i]);
-      else tap_store((T *)p.y + ((int64_t)(plane0 + k) * p.out[1] + oy + i) * p.out[2] + ox, mode == AVERAGE ? f[i].v * p.inverse[across * taps_beside(p, 1, y0 + i * STEP, SIZE)] : f[i].v);
+      else
+        tap_store((T *)p.y + ((int64_t)(plane0 + k) * p.out[1] + oy + i) * p.out[2] + ox,
+                  mode == AVERAGE ? f[i].v * p.inverse[across * taps_beside(p, 1, y0 + i * STEP, SIZE)] : f[i].v);
     }
   }
 }
 
 /* part: of `lines` lines of x, the first number `first` of its plane, for each column of outputs; taps: behind them, MAX_INDEX. */
 template <class T, int mode>
-__device__ __forceinline__ void other_windows(const planes &p, const T *s, float *part, uint32_t plane0, int n, int o0, int rows, int first, int lines)
+__device__ __forceinline__ void other_windows(const planes &p, const T *s, float *part, uint32_t plane0, int n, int o0, int rows, int first,
+                                              int lines)
 {
-  const int lanes = 1 << p.lane_bits, lane = threadIdx.x & (lanes - 1), step = THREADS >> p.lane_bits, width = p.out[2], units = n * lines * width;
+  const int lanes = 1 << p.lane_bits, lane = threadIdx.x & (lanes - 1), step = THREADS >> p.lane_bits, width = p.out[2],
+            units = n * lines * width;
   int *taps = (int *)part + units;
   s += (int64_t)first * p.in[2];
   for (int begin = 0; begin < units; begin += step) {       /* all lanes of a warp stay */
     int unit = begin + (threadIdx.x >> p.lane_bits);
     bool here = unit < units;
-    int line = cuda_quotient(unit, p.by_out[2]), ox = unit - line * width, x0 = window_begin(p, 2, ox), apart = p.dilation[2], next = lanes * apart;
+    int line = cuda_quotient(unit, p.by_out[2]), ox = unit - line * width, x0 = window_begin(p, 2, ox), apart = p.dilation[2],
+        next = lanes * apart;
     int before = max(-x0, 0), beyond = p.in[2] - x0;        /* taps inside x are those from here to here */
     if (apart > 1) before = (before + apart - 1) / apart, beyond = (beyond + apart - 1) / apart;
     const int end = here ? min(window_size(p, 2, ox), beyond) : 0;
@@ -151,7 +158,8 @@ __device__ __forceinline__ void other_windows(const planes &p, const T *s, float
 }
 
 template <class T, int mode>
-__device__ __forceinline__ void wide_windows(const planes &p, const T *s, float *part, uint32_t plane0, int n, int o0, int rows, int first, int lines)
+__device__ __forceinline__ void wide_windows(const planes &p, const T *s, float *part, uint32_t plane0, int n, int o0, int rows, int first,
+                                             int lines)
 {
   const int width = p.out[2], across = p.by_across.by, down = p.by_down.by;
   const float none = mode == AVERAGE ? 0 : -INFINITY;
@@ -202,7 +210,8 @@ template <class T, int mode, int SIZE, int STEP> __global__ void __launch_bounds
   for (int i = threadIdx.x; i < whole; i += THREADS) __pipeline_memcpy_async(&stage[i], &x[i], 16);
   __pipeline_commit();
 #pragma unroll 1
-  for (int64_t j = whole < vectors ? begin + (int64_t)whole * E + threadIdx.x : p.total; j < p.total; j += THREADS)   /* x ends amid a vector */
+  /* x ends amid a vector */
+  for (int64_t j = whole < vectors ? begin + (int64_t)whole * E + threadIdx.x : p.total; j < p.total; j += THREADS)
     ((T *)stage)[j - begin] = ((const T *)p.x)[j];
   __pipeline_wait_prior(0);
   __syncthreads();
@@ -248,13 +257,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int32_t indices = pool_indices(op);
   qn_status status = pool_wants_floats(x, "x", out);
   if (status) return status;
-  if (!qn_is_packed(x) || !qn_is_packed(y) || (indices >= 0 && !qn_is_packed(&r->value[indices]))) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
+  if (!qn_is_packed(x) || !qn_is_packed(y) || (indices >= 0 && !qn_is_packed(&r->value[indices])))
+    return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
   if (x->align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align);
   planes p = {};
   bool fits = pool_fill(&p, op, x, y);
-  for (int d = 1; d < 3; d++) fits = fits && p.in[d] + p.before[d] + p.after[d] <= 1 << 14 && p.size[d] * p.dilation[d] <= 1 << 14 && p.step[d] <= 1 << 14;
+  for (int d = 1; d < 3; d++)
+    fits = fits && p.in[d] + p.before[d] + p.after[d] <= 1 << 14 && p.size[d] * p.dilation[d] <= 1 << 14 && p.step[d] <= 1 << 14;
   if (!fits) return qn_refuse(out, "extents below 2^14", "x", "", "%s", "more");
-  if (!pool_fold(&p, indices >= 0 && r->value[indices].dtype != QN_U8)) return qn_refuse(out, "windows within a plane", "x", "1 deep", "%d", p.size[0]);
+  if (!pool_fold(&p, indices >= 0 && r->value[indices].dtype != QN_U8))
+    return qn_refuse(out, "windows within a plane", "x", "1 deep", "%d", p.size[0]);
   p.total = qn_elements(x);
   int64_t count = p.total / ((int64_t)p.in[1] * p.in[2]);
   if (count > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", "x", "", "%lld", (long long)count);
@@ -279,7 +291,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     p.band = (int32_t)qn_max_i64(1, qn_min_i64(band, p.out[1]));
     p.bands = (int32_t)qn_ceil_div(p.out[1], p.band);
     if (p.bands > 1) lines = (int64_t)(p.band - 1) * p.step[1] + reach;     /* adaptive steps are at most that */
-    if (lines * (line + given) > most) return qn_refuse(out, "a window's lines in shared memory", "x", "96 KB", "%lld", (long long)(lines * (line + given)));
+    if (lines * (line + given) > most)
+      return qn_refuse(out, "a window's lines in shared memory", "x", "96 KB", "%lld", (long long)(lines * (line + given)));
   }
   p.part = (int32_t)qn_round_up(p.per_block * lines * line + 32, 16);       /* 32: x may begin and end amid a vector */
   int64_t shared = p.part + p.per_block * lines * given;
@@ -297,8 +310,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st.indices = indices;
   st.blocks = (uint32_t)blocks;
   st.shared = (uint32_t)shared;
-  st.kernel = x->dtype == QN_F32 ? choose_mode<float>(p, average, indices >= 0, wide)
-             : x->dtype == QN_BF16 ? choose_mode<bf16_bits>(p, average, indices >= 0, wide) : choose_mode<f16_bits>(p, average, indices >= 0, wide);
+  st.kernel = x->dtype == QN_F32  ? choose_mode<float>(p, average, indices >= 0, wide)
+            : x->dtype == QN_BF16 ? choose_mode<bf16_bits>(p, average, indices >= 0, wide)
+                                  : choose_mode<f16_bits>(p, average, indices >= 0, wide);
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -321,5 +335,6 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 
 #define ROW(op) { "planes", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, build, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE) };
+static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX),
+                                 ROW(QN_OP_POOL_ADAPTIVE_AVERAGE) };
 const qn_engine_list cuda_pool_planes_list = { row, sizeof row / sizeof *row };

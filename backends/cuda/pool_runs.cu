@@ -21,8 +21,14 @@ struct runs : pool {                      /* in[0] and what else it knows of a t
   cuda_divisor by_segments;
 };
 
-template <int dtype> __device__ __forceinline__ float low(uint32_t w) { return dtype == QN_BF16 ? __uint_as_float(w << 16) : f16_to_float((uint16_t)w); }
-template <int dtype> __device__ __forceinline__ float high(uint32_t w) { return dtype == QN_BF16 ? __uint_as_float(w & 0xffff0000u) : f16_to_float((uint16_t)(w >> 16)); }
+template <int dtype> __device__ __forceinline__ float low(uint32_t w)
+{
+  return dtype == QN_BF16 ? __uint_as_float(w << 16) : f16_to_float((uint16_t)w);
+}
+template <int dtype> __device__ __forceinline__ float high(uint32_t w)
+{
+  return dtype == QN_BF16 ? __uint_as_float(w & 0xffff0000u) : f16_to_float((uint16_t)(w >> 16));
+}
 
 /* Words of `bytes` from one place to another, both aligned to 16 bytes; what is left of them by halves. */
 __device__ __forceinline__ void store_run(char *to, const char *from, int bytes)
@@ -46,7 +52,8 @@ template <int dtype, bool average, int SIZE> __global__ void __launch_bounds__(T
   __syncthreads();
   for (int unit = threadIdx.x; unit < n * p.out[1] * (int)p.segments; unit += THREADS) {
     uint32_t segment;
-    const int line = cuda_quotient(unit, p.by_segments, &segment), k = cuda_quotient(line, p.by_out[1]), oy = line - k * p.out[1], ox = segment * OUTPUTS;
+    const int line = cuda_quotient(unit, p.by_segments, &segment), k = cuda_quotient(line, p.by_out[1]), oy = line - k * p.out[1],
+              ox = segment * OUTPUTS;
     const int y0 = oy * STEP - BEFORE;
     const uint32_t *from = (const uint32_t *)stage + (k * p.in[1] + y0) * pitch + ox;
     if constexpr (average) {
@@ -117,7 +124,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!pool_fill(p, op, x, y) || !pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "x", "1 deep", "%d", p->size[0]);
   bool square = !p->adaptive && p->size[1] == p->size[2] && p->dilation[1] == 1 && p->dilation[2] == 1;
   for (int d = 1; d < 3; d++) square = square && p->step[d] == 2 && p->before[d] == p->size[d] - 2 && p->out[d] <= (p->in[d] + 1) / 2;
-  if (!square || (p->size[1] != 3 && p->size[1] != 2)) return qn_refuse(out, "squares of windows every 2", "x", "3x3 from -1 on, or 2x2", "%dx%d", p->size[1], p->size[2]);
+  if (!square || (p->size[1] != 3 && p->size[1] != 2))
+    return qn_refuse(out, "squares of windows every 2", "x", "3x3 from -1 on, or 2x2", "%dx%d", p->size[1], p->size[2]);
   const int64_t plane = (int64_t)p->in[1] * p->in[2] * 2, y_plane = (int64_t)p->out[1] * p->out[2] * 2;
   if (p->in[2] % 2 || plane > 1024) return qn_refuse(out, "even widths, planes of a kilobyte", "x", "14x14", "%dx%d", p->in[1], p->in[2]);
   p->count = (uint32_t)(qn_elements(x) / (plane / 2));
@@ -149,5 +157,6 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 
 #define ROW(op) { "runs", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE) };
+static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX),
+                                 ROW(QN_OP_POOL_ADAPTIVE_AVERAGE) };
 const qn_engine_list cuda_pool_runs_list = { row, sizeof row / sizeof *row };

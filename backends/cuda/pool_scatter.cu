@@ -11,18 +11,25 @@
 enum { SIZE = 3, STEP = 2, BEFORE = 1, COLUMNS = 4, CHANNELS = 2 };         /* of a strip; of a word */
 
 /* BLOCKS of a multiprocessor; AHEAD: lines of windows in flight. */
-template <int dtype, int how, int BLOCKS, int AHEAD> __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_scatter(const __grid_constant__ lanes p)
+template <int dtype, int how, int BLOCKS, int AHEAD>
+__global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_scatter(const __grid_constant__ lanes p)
 {
   enum { bytes = 4 / CHANNELS, INDEX = how == BY_PLACE ? 8 : 1, KEPT = SIZE - STEP, WINDOWS = (COLUMNS - 1 + BEFORE) / STEP + 1 };
   strip s;
-  if (!strip_of(s, p, __shfl_sync(~0u, blockIdx.x * WARPS + threadIdx.x / 32, 0), COLUMNS, CHANNELS)) return;       /* compilers see so that it is the warp's */
-  const int oy_begin = max((s.top + BEFORE - SIZE + STEP) / STEP, 0), oy_end = (s.end - 1 + BEFORE) / STEP + 1, ox = s.x0 / STEP, columns = min((int)COLUMNS, p.in[2] - s.x0);        /* dx may go on below the last window */
+  /* compilers see so that it is the warp's */
+  if (!strip_of(s, p, __shfl_sync(~0u, blockIdx.x * WARPS + threadIdx.x / 32, 0), COLUMNS, CHANNELS)) return;
+  /* dx may go on below the last window */
+  const int oy_begin = max((s.top + BEFORE - SIZE + STEP) / STEP, 0), oy_end = (s.end - 1 + BEFORE) / STEP + 1, ox = s.x0 / STEP,
+            columns = min((int)COLUMNS, p.in[2] - s.x0);
 
-  const char *const dy = (const char *)p.dy + (uint32_t)(s.n * p.y_stride[0] + s.c) * bytes, *const index = (const char *)p.indices + (uint32_t)(s.n * p.index_stride[0] + s.c) * INDEX;
+  const char *const dy = (const char *)p.dy + (uint32_t)(s.n * p.y_stride[0] + s.c) * bytes,
+             *const index = (const char *)p.indices + (uint32_t)(s.n * p.index_stride[0] + s.c) * INDEX;
   char *const dx = (char *)p.dx + (uint32_t)(s.n * p.dx_stride[0] + s.c + s.x0 * p.of_dx.x) * bytes;
   uint32_t dy_at[WINDOWS], index_at[WINDOWS];   /* in bytes, from a row's begin */
 #pragma unroll
-  for (int k = 0; k < WINDOWS; k++) dy_at[k] = min(max(ox + k, 0), p.out[2] - 1) * p.of_dy.x * bytes, index_at[k] = min(max(ox + k, 0), p.out[2] - 1) * p.of_index.x * INDEX;
+  for (int k = 0; k < WINDOWS; k++)
+    dy_at[k] = min(max(ox + k, 0), p.out[2] - 1) * p.of_dy.x * bytes,
+    index_at[k] = min(max(ox + k, 0), p.out[2] - 1) * p.of_index.x * INDEX;
 
   struct line {
     uint32_t dy[WINDOWS], tap[how == BY_TAP ? WINDOWS : 1];
@@ -58,7 +65,9 @@ template <int dtype, int how, int BLOCKS, int AHEAD> __global__ void __launch_bo
 #pragma unroll
         for (int i = 0; i < CHANNELS; i++) {
           const float v = there ? channel<dtype>(now.dy[k], i) : 0;
-          const uint32_t tap = how == BY_TAP ? (i ? now.tap[k] >> 8 : now.tap[k] & 255) : tap_of<SIZE>(place_among(now.place[how == BY_PLACE ? k : 0][i]), y0 * p.in[2] + s.x0 - BEFORE + k * STEP, p.in[2]);
+          const uint32_t tap = how == BY_TAP ? (i ? now.tap[k] >> 8 : now.tap[k] & 255)
+                                             : tap_of<SIZE>(place_among(now.place[how == BY_PLACE ? k : 0][i]),
+                                                            y0 * p.in[2] + s.x0 - BEFORE + k * STEP, p.in[2]);
           const uint32_t bits = tap < SIZE * SIZE ? 1u << tap : 0;
 #pragma unroll
           for (int r = 0; r < SIZE; r++)
@@ -94,7 +103,10 @@ template <int dtype, int how, int BLOCKS, int AHEAD> __global__ void __launch_bo
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-template <int dtype> static const void *kernel_of(int how) { return how == BY_TAP ? (const void *)pool_scatter<dtype, BY_TAP, 7, 3> : (const void *)pool_scatter<dtype, BY_PLACE, 5, 1>; }
+template <int dtype> static const void *kernel_of(int how)
+{
+  return how == BY_TAP ? (const void *)pool_scatter<dtype, BY_TAP, 7, 3> : (const void *)pool_scatter<dtype, BY_PLACE, 5, 1>;
+}
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -112,7 +124,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 }
 
 static const qn_engine row[] = {
-  { "scatter", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    prepare, nullptr, lanes_run, cuda_release },
+  { "scatter", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
+    nullptr, nullptr, prepare, nullptr, lanes_run, cuda_release },
 };
 const qn_engine_list cuda_pool_scatter_list = { row, sizeof row / sizeof *row };

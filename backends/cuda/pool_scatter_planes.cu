@@ -49,7 +49,9 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32) pool
       if (oy < oy_end && ox < ox_end) {
         const int64_t at = windows + oy * p.out[2] + ox;
         v[b] = edge_load<dtype>(p.dy, at);
-        place[b] = how == BY_TAP ? ((const uint8_t *)p.indices)[at] : p.index_dtype == QN_I32 ? ((const int32_t *)p.indices)[at] : place_among(((const int64_t *)p.indices)[at]);
+        place[b] = how == BY_TAP           ? ((const uint8_t *)p.indices)[at]
+                 : p.index_dtype == QN_I32 ? ((const int32_t *)p.indices)[at]
+                                           : place_among(((const int64_t *)p.indices)[at]);
       }
       ox0 += 32;
       if (ox0 >= ox_end) ox0 = ox_begin, oy++;
@@ -88,7 +90,10 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32) pool
 typedef const void *kernel;
 struct state { pieces p; gradient_roles of; kernel kernel; uint32_t blocks, shared; };
 
-template <int dtype> static kernel kernel_of(bool taps) { return taps ? (kernel)pool_scatter_planes<dtype, BY_TAP> : (kernel)pool_scatter_planes<dtype, BY_PLACE>; }
+template <int dtype> static kernel kernel_of(bool taps)
+{
+  return taps ? (kernel)pool_scatter_planes<dtype, BY_TAP> : (kernel)pool_scatter_planes<dtype, BY_PLACE>;
+}
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -98,13 +103,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   pieces *p = &s.p;
   const qn_value *dx = &r->value[s.of.dx];
   if (s.of.indices < 0) return qn_refuse(out, "indices", "indices", "some", "%s", "none");
-  if (!qn_is_packed(dx) || !qn_is_packed(&r->value[s.of.dy]) || !qn_is_packed(&r->value[s.of.indices])) return qn_refuse(out, "packed planes", "dx", "nchw", "%s", "others");
+  if (!qn_is_packed(dx) || !qn_is_packed(&r->value[s.of.dy]) || !qn_is_packed(&r->value[s.of.indices]))
+    return qn_refuse(out, "packed planes", "dx", "nchw", "%s", "others");
   p->by_depth = cuda_divide_by(p->in[0]);
   if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "1 deep", "%d", p->size[0]);
   for (int d = 1; d < 3; d++)
-    if ((p->size[d] > 1 && p->dilation[d] != 1) || p->step[d] > p->size[d] || p->size[d] > 32) return qn_refuse(out, "windows side by side, of 32 at most", "dx", "3", "%d", p->size[d]);
+    if ((p->size[d] > 1 && p->dilation[d] != 1) || p->step[d] > p->size[d] || p->size[d] > 32)
+      return qn_refuse(out, "windows side by side, of 32 at most", "dx", "3", "%d", p->size[d]);
   const int window = square_of(p);
-  if (window == 321 || window == 320 || window == 311 || window == 220) return qn_refuse(out, "windows that bands and cells do not take", "dx", "others", "%dx%d", p->size[1], p->size[2]);
+  if (window == 321 || window == 320 || window == 311 || window == 220)
+    return qn_refuse(out, "windows that bands and cells do not take", "dx", "others", "%dx%d", p->size[1], p->size[2]);
   const bool taps = p->index_dtype == QN_U8;
   s.kernel = dx->dtype == QN_F32 ? kernel_of<QN_F32>(taps) : dx->dtype == QN_BF16 ? kernel_of<QN_BF16>(taps) : kernel_of<QN_F16>(taps);
   if (qn_elements(dx) > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
@@ -140,11 +148,12 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   p.x = st->of.x >= 0 ? launch->ptr[st->of.x] : nullptr;
   p.indices = st->of.indices >= 0 ? launch->ptr[st->of.indices] : nullptr;
   void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, WARPS * 32, arguments, st->shared, (cudaStream_t)launch->stream), "pool_scatter_planes");
+  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, WARPS * 32, arguments, st->shared, (cudaStream_t)launch->stream),
+                    "pool_scatter_planes");
 }
 
 static const qn_engine row[] = {
-  { "scatter_planes", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    prepare, nullptr, run, cuda_release },
+  { "scatter_planes", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
+    nullptr, nullptr, prepare, nullptr, run, cuda_release },
 };
 const qn_engine_list cuda_pool_scatter_planes_list = { row, sizeof row / sizeof *row };

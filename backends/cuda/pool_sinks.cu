@@ -17,29 +17,45 @@ template <int dtype> __device__ __forceinline__ uint32_t larger_word(uint32_t a,
 }
 
 /* v, of both channels of a word or the one. */
-template <int dtype, int begun> __device__ __forceinline__ void give_word(float (&a)[per_word<dtype>], float (&b)[per_word<dtype>], float (&c)[per_word<dtype>], uint32_t x, uint32_t y,
-                                                                          uint32_t largest, const float (&v)[per_word<dtype>])
+template <int dtype, int begun>
+__device__ __forceinline__ void give_word(float (&a)[per_word<dtype>], float (&b)[per_word<dtype>], float (&c)[per_word<dtype>], uint32_t x,
+                                          uint32_t y, uint32_t largest, const float (&v)[per_word<dtype>])
 {
   give<dtype, 0, begun>(a[0], b[0], c[0], x, y, largest, v[0]);
   if constexpr (dtype != QN_F32) give<dtype, 1, begun>(a[1], b[1], c[1], x, y, largest, v[1]);
 }
 
 /* base + number * size */
-__device__ __forceinline__ const char *address(const char *base, int number, uint32_t size) { return base + (uint64_t)(uint32_t)number * size; }
+__device__ __forceinline__ const char *address(const char *base, int number, uint32_t size)
+{
+  return base + (uint64_t)(uint32_t)number * size;
+}
 
 /* COLUMNS of a strip; lines of windows AHEAD, which are in flight: 1 or 3; BLOCKS of a multiprocessor. */
-template <int dtype, int STEP, int COLUMNS, int AHEAD, int BLOCKS> __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_sinks(const __grid_constant__ lanes p)
+template <int dtype, int STEP, int COLUMNS, int AHEAD, int BLOCKS>
+__global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_sinks(const __grid_constant__ lanes p)
 {
-  enum { L = per_word<dtype>, bytes = 4 / L, KEPT = SIZE - STEP, FIRST = (2 - SIZE) / STEP, WINDOWS = COLUMNS / STEP - FIRST + 1, ACROSS = (WINDOWS - 1) * STEP + SIZE,
-         BEFORE = 1 - FIRST * STEP };    /* x begins so many columns before the strip */
+  enum {
+    L = per_word<dtype>,
+    bytes = 4 / L,
+    KEPT = SIZE - STEP,
+    FIRST = (2 - SIZE) / STEP,
+    WINDOWS = COLUMNS / STEP - FIRST + 1,
+    ACROSS = (WINDOWS - 1) * STEP + SIZE,
+    BEFORE = 1 - FIRST * STEP
+  }; /* x begins so many columns before the strip */
   strip s;
-  if (!strip_of(s, p, __shfl_sync(~0u, blockIdx.x * WARPS + threadIdx.x / 32, 0), COLUMNS, L)) return;    /* compilers see so that it is the warp's */
-  const int oy_begin = max((s.top + 1 - SIZE + STEP) / STEP, 0), oy_end = s.end / STEP + 1, ox = s.x0 / STEP + FIRST, columns = min(COLUMNS, p.in[2] - s.x0);
+  /* compilers see so that it is the warp's */
+  if (!strip_of(s, p, __shfl_sync(~0u, blockIdx.x * WARPS + threadIdx.x / 32, 0), COLUMNS, L)) return;
+  const int oy_begin = max((s.top + 1 - SIZE + STEP) / STEP, 0), oy_end = s.end / STEP + 1, ox = s.x0 / STEP + FIRST,
+            columns = min(COLUMNS, p.in[2] - s.x0);
 
   /* what is outside is as its neighbour inside, and windows that are not have nothing to give */
-  const char *const dy = (const char *)p.dy + (s.n * p.y_stride[0] + s.c) * bytes, *const x = (const char *)p.x + (s.n * p.x_stride[0] + s.c) * bytes;
+  const char *const dy = (const char *)p.dy + (s.n * p.y_stride[0] + s.c) * bytes, *const x = (const char *)p.x +
+                                                                                              (s.n * p.x_stride[0] + s.c) * bytes;
   const char *const dx = (const char *)p.dx + (s.n * p.dx_stride[0] + s.c + s.x0 * p.of_dx.x) * bytes;
-  const uint32_t x_line = p.of_x.y * bytes, x_pixel = p.of_x.x * bytes, dy_line = p.of_dy.y * bytes, dy_pixel = p.of_dy.x * bytes, dx_line = p.of_dx.y * bytes, dx_pixel = p.of_dx.x * bytes;
+  const uint32_t x_line = p.of_x.y * bytes, x_pixel = p.of_x.x * bytes, dy_line = p.of_dy.y * bytes, dy_pixel = p.of_dy.x * bytes,
+                 dx_line = p.of_dx.y * bytes, dx_pixel = p.of_dx.x * bytes;
   const bool edge = ox < 0 || ox + WINDOWS > p.out[2];
   uint32_t x_at[ACROSS], dy_at[WINDOWS];
 #pragma unroll
@@ -67,7 +83,8 @@ template <int dtype, int STEP, int COLUMNS, int AHEAD, int BLOCKS> __global__ vo
 #pragma unroll
     for (int i = 0; i < ACROSS; i++) number[r][i] = plain<dtype>(v[i]);
 #pragma unroll
-    for (int k = 0; k < WINDOWS; k++) most[r][k] = larger_word<dtype>(larger_word<dtype>(number[r][k * STEP], number[r][k * STEP + 1]), number[r][k * STEP + 2]);
+    for (int k = 0; k < WINDOWS; k++)
+      most[r][k] = larger_word<dtype>(larger_word<dtype>(number[r][k * STEP], number[r][k * STEP + 1]), number[r][k * STEP + 2]);
   };
 #pragma unroll
   for (int r = 0; r < KEPT; r++) {
@@ -121,7 +138,8 @@ template <int dtype, int STEP, int COLUMNS, int AHEAD, int BLOCKS> __global__ vo
 #pragma unroll
         for (int k = 0; k < WINDOWS; k++) {
           const auto give_across = k ? give_word<dtype, KEPT> : give_word<dtype, 0>;
-          give_across(sum[k * STEP], sum[k * STEP + 1], sum[k * STEP + 2], number[line][k * STEP], number[line][k * STEP + 1], most[line][k], given[line][k]);
+          give_across(sum[k * STEP], sum[k * STEP + 1], sum[k * STEP + 2], number[line][k * STEP], number[line][k * STEP + 1],
+                      most[line][k], given[line][k]);
         }
         if (s.x0 == 0)
 #pragma unroll
@@ -167,7 +185,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 }
 
 static const qn_engine row[] = {
-  { "sinks", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    prepare, nullptr, lanes_run, cuda_release },
+  { "sinks", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
+    nullptr, nullptr, prepare, nullptr, lanes_run, cuda_release },
 };
 const qn_engine_list cuda_pool_sinks_list = { row, sizeof row / sizeof *row };

@@ -11,7 +11,8 @@
 #include "pool_falls.cuh"
 
 enum { MOST_STAGED = 26000, LEAST_STAGED = 8 };               /* bytes of a warp's planes; warps of a multiprocessor */
-enum { SIZE = 3, AHEAD = 3 };             /* lines of windows in flight; three, in which the lines of a window take their turns in the same registers */
+/* lines of windows in flight; three, in which the lines of a window take their turns in the same registers */
+enum { SIZE = 3, AHEAD = 3 };
 
 __device__ __forceinline__ void bring(char *to, const char *from, int bytes)
 {
@@ -24,7 +25,8 @@ __device__ __forceinline__ void give_set(float &a, float &b, float &c, uint32_t 
 #ifdef __CUDA_ARCH__
   b = 0;
   asm("{ .reg .pred p, n, q, r; setp.eq.u32 p|n, %3, %5; setp.eq.and.u32 q|r, %4, %5, n; @p add.f32 %0, %0, %6; @q add.f32 %1, %1, %6; selp.f32 %2, %6, 0f00000000, r; }"
-      : "+f"(a), "+f"(b), "=f"(c) : "r"(x), "r"(y), "r"(largest), "f"(v));
+      : "+f"(a), "+f"(b), "=f"(c)
+      : "r"(x), "r"(y), "r"(largest), "f"(v));
 #else
   give<QN_F32, 0, 1>(a, b, c, x, y, largest, v);
 #endif
@@ -34,12 +36,15 @@ __device__ __forceinline__ void give_set(float &a, float &b, float &c, uint32_t 
  * are no whole sectors take parts of some twice. */
 template <int dtype, class of, bool staged> __global__ void __launch_bounds__(THREADS, 6) pool_slides(const __grid_constant__ falls p)
 {
-  constexpr int STEP = of::STEP, RIGHT = of::RIGHT, KEPT = of::KEPT, WINDOWS = of::WINDOWS, PLACES = of::PLACES, E = dtype == QN_F32 ? 1 : 2, bytes = 4 / E;
+  constexpr int STEP = of::STEP, RIGHT = of::RIGHT, KEPT = of::KEPT, WINDOWS = of::WINDOWS, PLACES = of::PLACES,
+                E = dtype == QN_F32 ? 1 : 2, bytes = 4 / E;
   static_assert(of::HIGH == SIZE && of::WIDE == SIZE && of::BEFORE == 1 && of::DOWN == STEP && AHEAD == SIZE, "");
-  const lane at = lane_of(p, p.in[1], staged ? blockIdx.x : __shfl_sync(~0u, blockIdx.x * (THREADS / 32) + threadIdx.x / 32, 0));     /* compilers see then that it is the warp's */
+  /* compilers see then that it is the warp's */
+  const lane at = lane_of(p, p.in[1], staged ? blockIdx.x : __shfl_sync(~0u, blockIdx.x * (THREADS / 32) + threadIdx.x / 32, 0));
   const int top = at.top, end = at.end, height = p.in[1], width = p.in[2], high = p.out[1], wide = p.out[2];
   const int oy_begin = max((top + 1 - SIZE + STEP) / STEP, 0), oy_end = end / STEP + 1;     /* dx may go on below the last window */
-  const int64_t in_x = ((int64_t)at.plane * height * width + at.column * C) * bytes, in_y = ((int64_t)at.plane * high * wide + at.column * WINDOWS) * bytes;
+  const int64_t in_x = ((int64_t)at.plane * height * width + at.column * C) * bytes,
+                in_y = ((int64_t)at.plane * high * wide + at.column * WINDOWS) * bytes;
   const char *x = (const char *)p.x + in_x, *dy = (const char *)p.dy + in_y;
   char *dx = (char *)p.dx + in_x;
   extern __shared__ uint4 stage[];
@@ -78,7 +83,8 @@ template <int dtype, class of, bool staged> __global__ void __launch_bounds__(TH
     }
 #pragma unroll
     for (int w = 0; w < WINDOWS; w++)     /* every 1, two windows share what is larger of two places */
-      most[r][w] = STEP == 1 && w % 2 ? larger(larger(v[w], v[w + 1]), v[w + 2]) : larger(v[w * STEP], larger(v[w * STEP + 1], v[w * STEP + 2]));
+      most[r][w] = STEP == 1 && w % 2 ? larger(larger(v[w], v[w + 1]), v[w + 2])
+                                      : larger(v[w * STEP], larger(v[w * STEP + 1], v[w * STEP + 2]));
   };
   const auto give_to = [&](float &a, float &b, float &c, float p, float q, float largest, float v) {
     if (KEPT == 1) give_set(a, b, c, __float_as_uint(p), __float_as_uint(q), __float_as_uint(largest), v);
@@ -105,7 +111,8 @@ template <int dtype, class of, bool staged> __global__ void __launch_bounds__(TH
 #pragma unroll
       for (int w = 0; w < WINDOWS; w++) {
         const float v = oy < high ? open<dtype>(ahead[a].dy, w) : 0;
-        give_to(given[first][w], given[second][w], given[third][w], most[first][w], most[second][w], larger(larger(most[first][w], most[second][w]), most[third][w]), v);
+        give_to(given[first][w], given[second][w], given[third][w], most[first][w], most[second][w],
+                larger(larger(most[first][w], most[second][w]), most[third][w]), v);
         if (y0 < 0) given[second][w] += given[first][w];
       }
       load(ahead[a], min(oy + AHEAD, oy_end - 1));
@@ -114,7 +121,9 @@ template <int dtype, class of, bool staged> __global__ void __launch_bounds__(TH
         const int k = (first + r) % SIZE, y = y0 + r;
         float sum[PLACES] = {};
 #pragma unroll
-        for (int w = 0; w < WINDOWS; w++) give_to(sum[w * STEP], sum[w * STEP + 1], sum[w * STEP + 2], number[k][w * STEP], number[k][w * STEP + 1], most[k][w], given[k][w]);
+        for (int w = 0; w < WINDOWS; w++)
+          give_to(sum[w * STEP], sum[w * STEP + 1], sum[w * STEP + 2], number[k][w * STEP], number[k][w * STEP + 1], most[k][w],
+                  given[k][w]);
         const float right = __shfl_down_sync(~0u, sum[0], 1);               /* what the lane to the right gives to the last column here */
         if (RIGHT) {
           const float left = __shfl_up_sync(~0u, sum[PLACES - 1], 1);
@@ -138,7 +147,9 @@ typedef const void *kernel;
 template <int dtype> static kernel kernel_of(int window, bool staged)
 {
   if (window == 311 && staged) return (kernel)pool_slides<dtype, fall<3, 1, 1, 3, 1, 1>, true>;
-  return window == 321 ? (kernel)pool_slides<dtype, fall<3, 2, 1, 3, 2, 1>, false> : window == 311 ? (kernel)pool_slides<dtype, fall<3, 1, 1, 3, 1, 1>, false> : nullptr;
+  return window == 321 ? (kernel)pool_slides<dtype, fall<3, 2, 1, 3, 2, 1>, false>
+       : window == 311 ? (kernel)pool_slides<dtype, fall<3, 1, 1, 3, 1, 1>, false>
+                       : nullptr;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -150,17 +161,20 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const uint32_t dtype = r->value[s.of.dx].dtype;
   if (s.of.x < 0) return qn_refuse(out, "maxima by x", "x", "some", "%s", "none");
   const int window = square_of(&s.p);
-  const int64_t line = s.p.in[2] * (dtype == QN_F32 ? 4 : 2), plane = s.p.in[1] * line, per_warp = 32 * C / s.p.in[2];      /* bytes, and planes */
-  const bool staged = window == 311 && s.p.out[1] == s.p.in[1] && line % 32 && plane % 16 == 0 && per_warp && per_warp * 2 * plane <= MOST_STAGED &&
-                      s.p.count >= per_warp * LEAST_STAGED * r->device->units;
+  /* bytes, and planes */
+  const int64_t line = s.p.in[2] * (dtype == QN_F32 ? 4 : 2), plane = s.p.in[1] * line, per_warp = 32 * C / s.p.in[2];
+  const bool staged = window == 311 && s.p.out[1] == s.p.in[1] && line % 32 && plane % 16 == 0 && per_warp &&
+                      per_warp * 2 * plane <= MOST_STAGED && s.p.count >= per_warp * LEAST_STAGED * r->device->units;
   s.staged = staged ? (int32_t)(2 * plane) : 0;
-  s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(window, staged) : dtype == QN_BF16 ? kernel_of<QN_BF16>(window, staged) : kernel_of<QN_F16>(window, staged);
+  s.kernel = dtype == QN_F32  ? kernel_of<QN_F32>(window, staged)
+           : dtype == QN_BF16 ? kernel_of<QN_BF16>(window, staged)
+                              : kernel_of<QN_F16>(window, staged);
   if (!s.kernel) return qn_refuse(out, "windows of 3 by 3 from -1 on", "dx", "every 2 or every 1", "%dx%d", s.p.size[1], s.p.size[2]);
   return falls_keep(&s, r, s.p.in[1], s.p.step[1], 0, out);
 }
 
 static const qn_engine row[] = {
-  { "slides", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    prepare, nullptr, falls_run, cuda_release },
+  { "slides", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
+    nullptr, nullptr, prepare, nullptr, falls_run, cuda_release },
 };
 const qn_engine_list cuda_pool_slides_list = { row, sizeof row / sizeof *row };

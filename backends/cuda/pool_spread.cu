@@ -20,7 +20,8 @@ struct spread {
   uint32_t words;                         /* of dx, the last of which may be cut short */
   uint32_t elements;                      /* of dx, or pixels */
   int32_t  out[2];                        /* windows of a row, rows of windows */
-  cuda_divisor by_units, by_rows;         /* where rows are whole words: those of a row, rows of windows; else: places of a row of windows */
+  /* where rows are whole words: those of a row, rows of windows; else: places of a row of windows */
+  cuda_divisor by_units, by_rows;
   cuda_divisor by_in[2], by_step[3];      /* columns, rows, the rest */
   cuda_divisor by_groups;                 /* channels last: vectors of a pixel */
   cuda_divisor by_plane;                  /* maxima: places of a plane */
@@ -77,11 +78,15 @@ template <int dtype, bool max, bool flat, int wide> __global__ void __launch_bou
       for (int i = 0; i < E; i++) v[i] = i < many ? give.to(p, window + cuda_quotient(x + i, p.by_step[0]), i) : 0;
     }
   } else {
-    const uint32_t row = cuda_quotient(first, p.by_in[0], &x), here = row_of_windows(p, row), next = row_of_windows(p, row + 1), width = p.by_in[0].by;
+    const uint32_t row = cuda_quotient(first, p.by_in[0], &x), here = row_of_windows(p, row), next = row_of_windows(p, row + 1),
+                   width = p.by_in[0].by;
 #pragma unroll
     for (int i = 0; i < E; i++)
       v[i] = !max && i % wide ? v[i - i % wide]
-           : i < many ? give.to(p, x + i < width ? here + cuda_quotient(x + i, p.by_step[0]) : next + cuda_quotient(x + i - width, p.by_step[0]), i) : 0;
+           : i < many
+               ? give.to(p, x + i < width ? here + cuda_quotient(x + i, p.by_step[0]) : next + cuda_quotient(x + i - width, p.by_step[0]),
+                         i)
+               : 0;
   }
   if (many == E) vector_store_whole<dtype>(v, p.dx, first);
   else vector_store(v, p.dx, dtype, first, 1, many);
@@ -124,7 +129,8 @@ template <int dtype, int K> __global__ void __launch_bounds__(THREADS) pool_spre
   const uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
   if (unit >= p.words) return;
   uint32_t u, y;
-  const uint32_t row = cuda_quotient(unit, p.by_units, &u), z = cuda_quotient(row, p.by_rows, &y), width = p.by_in[0].by, area = p.by_in[1].by * width;
+  const uint32_t row = cuda_quotient(unit, p.by_units, &u), z = cuda_quotient(row, p.by_rows, &y), width = p.by_in[0].by,
+                 area = p.by_in[1].by * width;
   uint32_t at = z * p.by_step[2].by * area + y * p.by_step[1].by * width + u * E;
   float v[E];
   if constexpr (K != 0) {
@@ -134,7 +140,8 @@ template <int dtype, int K> __global__ void __launch_bounds__(THREADS) pool_spre
     for (int i = 0; i < E; i++) v[i] = dy[i / (E / K)] * p.share;
   } else {
 #pragma unroll
-    for (int i = 0; i < E; i += 2) v[i] = v[i + 1] = edge_load<dtype>(p.dy, row * p.out[0] + cuda_quotient(u * E + i, p.by_step[0])) * p.share;
+    for (int i = 0; i < E; i += 2)
+      v[i] = v[i + 1] = edge_load<dtype>(p.dy, row * p.out[0] + cuda_quotient(u * E + i, p.by_step[0])) * p.share;
   }
   const uint4 word = vector_close<dtype>(v, 0);
 #pragma unroll 1
@@ -151,7 +158,8 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_spread_band
   if (word >= p.words) return;
   uint32_t beyond, x, within;             /* from the first place of a row of windows; from the first of a row; from the window's first */
   uint32_t row = cuda_quotient(word * E, p.by_units, &beyond) * p.out[0];
-  uint32_t left = p.by_step[1].by - cuda_quotient(beyond, p.by_in[0], &x), window = cuda_quotient(x, p.by_step[0], &within);     /* left: rows of these windows */
+  /* left: rows of these windows */
+  uint32_t left = p.by_step[1].by - cuda_quotient(beyond, p.by_in[0], &x), window = cuda_quotient(x, p.by_step[0], &within);
   float v[E];
 #pragma unroll
   for (int i = 0; i < E; i += 2) {
@@ -186,7 +194,8 @@ template <int dtype, class index, int K> __global__ void __launch_bounds__(THREA
       const uint32_t beyond = a * area + b * width;
       float v[E];
 #pragma unroll
-      for (int i = 0; i < E; i++) v[i] = at.v[i / STEP] == (index)(sizeof(index) == 1 ? tap + i % STEP : place + beyond + i) ? dy[i / STEP] : 0;
+      for (int i = 0; i < E; i++)
+        v[i] = at.v[i / STEP] == (index)(sizeof(index) == 1 ? tap + i % STEP : place + beyond + i) ? dy[i / STEP] : 0;
       vector_store_whole<dtype>(v, p.dx, first + beyond);
     }
 }
@@ -215,7 +224,9 @@ template <int dtype> static kernel rows_of(int64_t k)
 template <int dtype> static kernel kernel_of(bool max, bool channels, bool flat)
 {
   if (max) return flat ? (kernel)pool_spread<dtype, true, true, 1> : (kernel)pool_spread<dtype, true, false, 1>;
-  return channels ? (kernel)pool_spread_channels<dtype> : flat ? (kernel)pool_spread<dtype, false, true, 1> : (kernel)pool_spread<dtype, false, false, 2>;
+  return channels ? (kernel)pool_spread_channels<dtype>
+       : flat     ? (kernel)pool_spread<dtype, false, true, 1>
+                  : (kernel)pool_spread<dtype, false, false, 2>;
 }
 
 /* The share of dim d of a place in its window, where all are alike and each place has one: what a window is wide then; 0: it is not so. */
@@ -243,11 +254,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status) return status;
   const int64_t v = dx->dtype == QN_F32 ? 4 : 8, elements = qn_elements(dx), channels = dx->dim[1];
   if (max && (s.indices < 0)) return qn_refuse(out, "maxima by indices", "indices", "some", "%s", "none");
-  const bool planes = qn_is_packed(dx) && qn_is_packed(dy) && (!max || qn_is_packed(&r->value[s.indices])), last = !planes && !max && qn_is_channels_last(dx) && qn_is_channels_last(dy) && channels % v == 0;
-  if (!planes && !last) return qn_refuse(out, "packed planes, or vectors of channels last", "dx", "nchw, or nhwc of a multiple of 8 channels", "%s", "others");
-  if (dx->align < 16 || dy->align < (last ? 16 : (uint32_t)qn_kit_bytes(dy->dtype))) return qn_refuse(out, "16-byte alignment", "dx", "16", "%u", dx->align);
+  const bool planes = qn_is_packed(dx) && qn_is_packed(dy) && (!max || qn_is_packed(&r->value[s.indices])),
+             last = !planes && !max && qn_is_channels_last(dx) && qn_is_channels_last(dy) && channels % v == 0;
+  if (!planes && !last)
+    return qn_refuse(out, "packed planes, or vectors of channels last", "dx", "nchw, or nhwc of a multiple of 8 channels", "%s", "others");
+  if (dx->align < 16 || dy->align < (last ? 16 : (uint32_t)qn_kit_bytes(dy->dtype)))
+    return qn_refuse(out, "16-byte alignment", "dx", "16", "%u", dx->align);
   pool geometry;
-  if (!pool_fill(&geometry, op, dx, dy) || elements > INT32_MAX - 16) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%lld", (long long)elements);
+  if (!pool_fill(&geometry, op, dx, dy) || elements > INT32_MAX - 16)
+    return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%lld", (long long)elements);
 
   /* dims as few as can be, the innermost last */
   int64_t in[3] = { 1, 1, 1 }, step[3] = { 1, 1, 1 };
@@ -255,8 +270,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int dims = 0;
   for (int d = 0; d < 3; d++) {
     const int64_t here = geometry.in[d], wide = step_of(&geometry, d, &share);
-    if (max && r->value[s.indices].dtype == QN_U8 && (geometry.before[d] || geometry.size[d] != wide)) return qn_refuse(out, "taps of windows that are all inside", "dx", "no padding", "%d", geometry.before[d]);
-    if (!wide || geometry.adaptive) return qn_refuse(out, "windows that tile x, or one over all of it", "dx", "a stride as wide as the window", "%d", geometry.size[d]);
+    if (max && r->value[s.indices].dtype == QN_U8 && (geometry.before[d] || geometry.size[d] != wide))
+      return qn_refuse(out, "taps of windows that are all inside", "dx", "no padding", "%d", geometry.before[d]);
+    if (!wide || geometry.adaptive)
+      return qn_refuse(out, "windows that tile x, or one over all of it", "dx", "a stride as wide as the window", "%d", geometry.size[d]);
     if (here == 1) continue;
     if (dims && (wide == here || (wide == 1 && step[dims - 1] == 1))) step[dims - 1] *= wide, in[dims - 1] *= here;
     else in[dims] = here, step[dims] = wide, dims++;
@@ -279,25 +296,36 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     p->by_in[i] = cuda_divide_by(outer ? (int64_t)1 << 31 : in[dims - 1 - i]);
     p->out[i] = outer ? 0 : (int32_t)(in[dims - 1 - i] / wide);
   }
-  const int64_t wide = p->by_step[0].by, k = v % wide == 0 && p->by_in[0].by % v == 0 && elements % v == 0 && dy->align >= 16 ? v / wide : 0;     /* windows of a word */
+  /* windows of a word */
+  const int64_t wide = p->by_step[0].by,
+                k = v % wide == 0 && p->by_in[0].by % v == 0 && elements % v == 0 && dy->align >= 16 ? v / wide : 0;
   if (max && k && r->value[s.indices].align >= 16) {
-    p->by_units = cuda_divide_by(p->by_in[0].by / v), p->by_rows = cuda_divide_by(dims > 2 ? p->by_in[1].by / p->by_step[1].by : (int64_t)1 << 31);
+    p->by_units = cuda_divide_by(p->by_in[0].by / v),
+    p->by_rows = cuda_divide_by(dims > 2 ? p->by_in[1].by / p->by_step[1].by : (int64_t)1 << 31);
     p->words = (uint32_t)(qn_elements(dy) / k);
     const uint32_t index = r->value[s.indices].dtype;
-    s.kernel = dx->dtype == QN_F32 ? windows_of<QN_F32>(index, k) : dx->dtype == QN_BF16 ? windows_of<QN_BF16>(index, k) : windows_of<QN_F16>(index, k);
+    s.kernel = dx->dtype == QN_F32  ? windows_of<QN_F32>(index, k)
+             : dx->dtype == QN_BF16 ? windows_of<QN_BF16>(index, k)
+                                    : windows_of<QN_F16>(index, k);
   }
   const int64_t rows = p->by_step[1].by * (int64_t)p->by_step[2].by;       /* of a window */
   if (!max && dims > 1 && in[dims - 1] % v == 0 && rows <= MOST_ROWS) {
-    p->by_units = cuda_divide_by(p->by_in[0].by / v), p->by_rows = cuda_divide_by(dims > 2 ? p->by_in[1].by / p->by_step[1].by : (int64_t)1 << 31);
+    p->by_units = cuda_divide_by(p->by_in[0].by / v),
+    p->by_rows = cuda_divide_by(dims > 2 ? p->by_in[1].by / p->by_step[1].by : (int64_t)1 << 31);
     p->words = (uint32_t)(elements / v / rows);
     s.kernel = dx->dtype == QN_F32 ? rows_of<QN_F32>(k) : dx->dtype == QN_BF16 ? rows_of<QN_BF16>(k) : rows_of<QN_F16>(k);
   } else if (!max && dims == 2 && elements % v == 0) {
     p->by_units = cuda_divide_by(in[1] * p->by_step[1].by);
-    s.kernel = dx->dtype == QN_F32 ? (kernel)pool_spread_bands<QN_F32> : dx->dtype == QN_BF16 ? (kernel)pool_spread_bands<QN_BF16> : (kernel)pool_spread_bands<QN_F16>;
+    s.kernel = dx->dtype == QN_F32  ? (kernel)pool_spread_bands<QN_F32>
+             : dx->dtype == QN_BF16 ? (kernel)pool_spread_bands<QN_BF16>
+                                    : (kernel)pool_spread_bands<QN_F16>;
   }
   if (s.kernel) return cuda_keep(out, &s, sizeof s);
-  if (max && r->value[s.indices].dtype == QN_U8) return qn_refuse(out, "maxima by places, or whole windows in 16 bytes", "indices", "i32 or i64", "%s", "u8");
-  s.kernel = dx->dtype == QN_F32 ? kernel_of<QN_F32>(max, last, dims <= 1) : dx->dtype == QN_BF16 ? kernel_of<QN_BF16>(max, last, dims <= 1) : kernel_of<QN_F16>(max, last, dims <= 1);
+  if (max && r->value[s.indices].dtype == QN_U8)
+    return qn_refuse(out, "maxima by places, or whole windows in 16 bytes", "indices", "i32 or i64", "%s", "u8");
+  s.kernel = dx->dtype == QN_F32  ? kernel_of<QN_F32>(max, last, dims <= 1)
+           : dx->dtype == QN_BF16 ? kernel_of<QN_BF16>(max, last, dims <= 1)
+                                  : kernel_of<QN_F16>(max, last, dims <= 1);
   return cuda_keep(out, &s, sizeof s);
 }
 
@@ -309,10 +337,12 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   p.dx = launch->ptr[st->dx];
   p.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
   void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, (p.words + THREADS - 1) / THREADS, THREADS, arguments, 0, (cudaStream_t)launch->stream), "pool_spread");
+  return cuda_check(cudaLaunchKernel(st->kernel, (p.words + THREADS - 1) / THREADS, THREADS, arguments, 0, (cudaStream_t)launch->stream),
+                    "pool_spread");
 }
 
 #define ROW(op) { "spread", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX_BACKWARD), ROW(QN_OP_POOL_AVERAGE_BACKWARD), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD) };
+static const qn_engine row[] = { ROW(QN_OP_POOL_MAX_BACKWARD), ROW(QN_OP_POOL_AVERAGE_BACKWARD),
+                                 ROW(QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD) };
 const qn_engine_list cuda_pool_spread_list = { row, sizeof row / sizeof *row };

@@ -14,7 +14,8 @@
 #include <type_traits>
 
 enum { MAX, MAX_INDEX, AVERAGE, NORM };
-enum { THREADS = 128, TILE_BATCH = 8, SEVERAL = 4, DEEP_MOST = 16 };        /* tiles: lines in flight; tiles of a thread; lines of a deep one */
+/* tiles: lines in flight; tiles of a thread; lines of a deep one */
+enum { THREADS = 128, TILE_BATCH = 8, SEVERAL = 4, DEEP_MOST = 16 };
 
 struct strips : pool {                    /* in[0] and what else it knows of a third dim are 1, but of tiles */
   int32_t  vectors;                       /* of a line */
@@ -89,7 +90,9 @@ template <int dtype, int V> struct bits {                 /* 4, 8 or 16 bytes */
   {
 #pragma unroll
     for (int i = 0; i < words; i++)
-      word[i] = dtype == QN_F32 ? __float_as_uint(v[i]) : dtype == QN_BF16 ? pack_bf16(v[2 * i], v[2 * i + 1]) : pack_f16(v[2 * i], v[2 * i + 1]);
+      word[i] = dtype == QN_F32  ? __float_as_uint(v[i])
+              : dtype == QN_BF16 ? pack_bf16(v[2 * i], v[2 * i + 1])
+                                 : pack_f16(v[2 * i], v[2 * i + 1]);
   }
 };
 
@@ -123,10 +126,16 @@ template <int dtype, int mode, int V, int SIZE, int STEP, int BEFORE> struct str
     }
   }
   /* The word that holds column c, and whether above another. */
-  __device__ __forceinline__ uint32_t word(int c) const { return c < 0 ? side[c + BEFORE] : c >= V ? side[c - V + BEFORE] : middle.word[c * bytes_of<dtype> / 4]; }
+  __device__ __forceinline__ uint32_t word(int c) const
+  {
+    return c < 0 ? side[c + BEFORE] : c >= V ? side[c - V + BEFORE] : middle.word[c * bytes_of<dtype> / 4];
+  }
   static __device__ __forceinline__ bool above(int c) { return dtype != QN_F32 && c >= 0 && c < V && c % 2; }
   __device__ __forceinline__ float get(int c) const { return seen<mode>(c < 0 || c >= V ? opened<dtype>(word(c)) : middle.get(c)); }
-  __device__ __forceinline__ uint32_t pair(int a, int b) const { return __byte_perm(word(a), word(b), (above(a) ? 0x32 : 0x10) | (above(b) ? 0x7600 : 0x5400)); }
+  __device__ __forceinline__ uint32_t pair(int a, int b) const
+  {
+    return __byte_perm(word(a), word(b), (above(a) ? 0x32 : 0x10) | (above(b) ? 0x7600 : 0x5400));
+  }
 
   /* What the line gives to each window, or two. */
   __device__ __forceinline__ void join(float (&f)[found]) const
@@ -198,7 +207,8 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
         for (int n = 0; n < line::found; n++) f[r][n] = i == r * STEP ? g[n] : both<dtype, mode>(f[r][n], g[n]);
   }
   int left = 0, right = 0;                /* taps across: of windows between SIZE */
-  if (mode == AVERAGE && !p.even) left = taps_beside(p, 2, x0 - BEFORE, SIZE), right = taps_beside(p, 2, x0 - BEFORE + (N - 1) * STEP, SIZE);
+  if (mode == AVERAGE && !p.even)
+    left = taps_beside(p, 2, x0 - BEFORE, SIZE), right = taps_beside(p, 2, x0 - BEFORE + (N - 1) * STEP, SIZE);
 #pragma unroll
   for (int r = 0; r < ROWS; r++) {
     if (o0 + r >= p.out[1]) break;
@@ -257,7 +267,8 @@ template <int dtype, int mode, int V, int TILES> __global__ void __launch_bounds
   float f[TILES][V];
 #pragma unroll
   for (int t = 0; t < TILES; t++) {
-    const uint32_t thread = min((blockIdx.x * TILES + t) * THREADS + threadIdx.x, p.threads - 1);     /* all lanes stay: of the last, some repeat it */
+    /* all lanes stay: of the last, some repeat it */
+    const uint32_t thread = min((blockIdx.x * TILES + t) * THREADS + threadIdx.x, p.threads - 1);
     q[t] = cuda_quotient(thread, p.by_vectors), k[t] = cuda_quotient(q[t], p.by_bands);
     vector[t] = (int)(thread - q[t] * p.vectors), o[t] = (int)(q[t] - k[t] * p.out[1]);
     at[t] = (const char *)p.x + (((int64_t)k[t] * p.size[0] * p.in[1] + o[t] * p.size[1]) * p.in[2] + vector[t] * V) * bytes_of<dtype>;
@@ -330,7 +341,9 @@ template <int dtype, int mode, int V> static kernel choose_window(const strips &
 }
 template <int dtype, int V, int TILES> static kernel choose_tiles(int mode)
 {
-  return mode == AVERAGE ? (kernel)pool_tiles<dtype, AVERAGE, V, TILES> : mode == MAX ? (kernel)pool_tiles<dtype, MAX, V, TILES> : (kernel)pool_tiles<dtype, MAX_INDEX, V, TILES>;
+  return mode == AVERAGE ? (kernel)pool_tiles<dtype, AVERAGE, V, TILES>
+       : mode == MAX     ? (kernel)pool_tiles<dtype, MAX, V, TILES>
+                         : (kernel)pool_tiles<dtype, MAX_INDEX, V, TILES>;
 }
 /* Side by side without a rest, and a power of two of vectors wide. */
 static bool takes_tiles(const pool &p, int V, int mode)
@@ -356,7 +369,9 @@ template <int dtype> static kernel choose(strips *p, int mode, bool many)
   if (tiles) return p->each > 1 ? choose_tiles<dtype, wide, SEVERAL>(mode) : choose_tiles<dtype, wide, 1>(mode);
   if (mode == MAX_INDEX) return nullptr;
   if (V == wide)
-    return mode == AVERAGE ? choose_window<dtype, AVERAGE, wide>(*p) : mode == MAX ? choose_window<dtype, MAX, wide>(*p) : choose_window<dtype, NORM, wide>(*p);
+    return mode == AVERAGE ? choose_window<dtype, AVERAGE, wide>(*p)
+         : mode == MAX     ? choose_window<dtype, MAX, wide>(*p)
+                           : choose_window<dtype, NORM, wide>(*p);
   return mode == AVERAGE ? choose_window<dtype, AVERAGE, 2>(*p) : mode == MAX ? choose_window<dtype, MAX, 2>(*p) : nullptr;
 }
 
@@ -367,12 +382,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   qn_status status = pool_wants_floats(x, "x", out);
   if (status) return status;
   int32_t indices = pool_indices(op);
-  if (!qn_is_packed(x) || !qn_is_packed(y) || (indices >= 0 && !qn_is_packed(&r->value[indices]))) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
-  if (x->align < 16 || y->align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align < y->align ? x->align : y->align);
+  if (!qn_is_packed(x) || !qn_is_packed(y) || (indices >= 0 && !qn_is_packed(&r->value[indices])))
+    return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
+  if (x->align < 16 || y->align < 16)
+    return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align < y->align ? x->align : y->align);
   strips p = {};
   if (!pool_fill(&p, op, x, y)) return qn_refuse(out, "extents below 2^29", "x", "", "%s", "more");
   if (p.adaptive) return qn_refuse(out, "windows of one size", "x", "extents that y's divide", "%dx%d", p.in[1], p.in[2]);
-  if (!pool_fold(&p, indices >= 0 && r->value[indices].dtype != QN_U8) && (indices >= 0 || p.size[0] == 1 || p.size[0] * (int64_t)p.size[1] > DEEP_MOST))
+  if (!pool_fold(&p, indices >= 0 && r->value[indices].dtype != QN_U8) &&
+      (indices >= 0 || p.size[0] == 1 || p.size[0] * (int64_t)p.size[1] > DEEP_MOST))
     return qn_refuse(out, "windows within a plane, or without indices and of few lines", "x", "1 deep, or 16 lines", "%d deep", p.size[0]);
   for (int d = 0; d < 3; d++)
     if (p.size[d] > 1 && p.dilation[d] != 1) return qn_refuse(out, "dilation 1", "x", "1", "%d", p.dilation[d]);
@@ -380,12 +398,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int mode = op->op == QN_OP_POOL_LP ? NORM : pool_is_average(op->op) ? AVERAGE : indices >= 0 ? MAX_INDEX : MAX;
   p.lines = p.size[0] * p.size[1];
   const bool many = qn_elements(x) * qn_kit_bytes(x->dtype) / 16 > 2048 * (int64_t)r->device->units;
-  kernel kernel = x->dtype == QN_F32 ? choose<QN_F32>(&p, mode, many) : x->dtype == QN_BF16 ? choose<QN_BF16>(&p, mode, many) : choose<QN_F16>(&p, mode, many);
+  kernel kernel = x->dtype == QN_F32  ? choose<QN_F32>(&p, mode, many)
+                : x->dtype == QN_BF16 ? choose<QN_BF16>(&p, mode, many)
+                                      : choose<QN_F16>(&p, mode, many);
   if (!kernel)
-    return qn_refuse(out, "an even width, and small windows (of maxima without indices) or such side by side that are a power of two of vectors wide", "x",
-                     "3x3 every 1 or 2, 2x2 every 2, 8 or 16 wide", "%dx%d", p.lines, p.size[2]);
+    return qn_refuse(
+        out, "an even width, and small windows (of maxima without indices) or such side by side that are a power of two of vectors wide",
+        "x", "3x3 every 1 or 2, 2x2 every 2, 8 or 16 wide", "%dx%d", p.lines, p.size[2]);
   int V = p.in[2] / p.vectors, outputs = V / p.step[2];
-  if (!p.lanes && p.out[2] > p.vectors * outputs) return qn_refuse(out, "outputs of a line above its vectors", "y", "fewer", "%d", p.out[2]);
+  if (!p.lanes && p.out[2] > p.vectors * outputs)
+    return qn_refuse(out, "outputs of a line above its vectors", "y", "fewer", "%d", p.out[2]);
   int64_t count = qn_elements(x) / ((int64_t)p.size[0] * p.in[1] * p.in[2]);
   int64_t bands = p.lanes ? p.out[1] : qn_ceil_div(p.out[1], rows_of(V, p.size[1], p.step[1]));
   double threads = (double)count * p.vectors * (double)bands;
@@ -410,10 +432,13 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   p.y = launch->ptr[st->y];
   p.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
   void *args[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, (unsigned)qn_ceil_div(p.threads, p.each * THREADS), THREADS, args, 0, (cudaStream_t)launch->stream), "pool_strips");
+  return cuda_check(cudaLaunchKernel(st->kernel, (unsigned)qn_ceil_div(p.threads, p.each * THREADS), THREADS, args, 0,
+                                     (cudaStream_t)launch->stream),
+                    "pool_strips");
 }
 
 #define ROW(op) { "strips", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE), ROW(QN_OP_POOL_LP) };
+static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX),
+                                 ROW(QN_OP_POOL_ADAPTIVE_AVERAGE), ROW(QN_OP_POOL_LP) };
 const qn_engine_list cuda_pool_strips_list = { row, sizeof row / sizeof *row };

@@ -6,7 +6,8 @@ enum { SWEEP = 5 };                       /* side by side; odd, so that lanes wh
 
 /* Of windows of `size` places, at least SWEEP, from `first` on, each one further than the last: what join makes of their places within 0 to extent, from
  * `none` on. load: V numbers, or words of some, of a place. */
-template <int V, class T, class L, class J> __device__ __forceinline__ void sweep(T (&f)[SWEEP][V], int first, int size, int extent, T none, L load, J join)
+template <int V, class T, class L, class J>
+__device__ __forceinline__ void sweep(T (&f)[SWEEP][V], int first, int size, int extent, T none, L load, J join)
 {
   enum { AT_ONCE = 3 };
   const auto join_all = [&](T (&a)[V], const T (&b)[V]) {

@@ -26,15 +26,20 @@ struct tiles {
   int32_t  how, width;                    /* width: of dx */
   float    p;                             /* lp */
   uint32_t dtype, y_dtype, index_dtype, sum_dtype;
-  uint32_t across, plane, channel, line, share, parts;      /* units of a row of windows, a plane, a channel; of what `parts` blocks share, and of one */
+  /* units of a row of windows, a plane, a channel; of what `parts` blocks share, and of one */
+  uint32_t across, plane, channel, line, share, parts;
   int64_t  x_stride[3], dy_stride[3], norm_stride[3], index_stride[4], y_stride[4], sum_stride;     /* N, C, H, W */
   cuda_steps steps;
 };
 
-__device__ __forceinline__ int64_t place(const int64_t *stride, uint32_t n, uint32_t c, uint32_t h) { return n * stride[0] + c * stride[1] + h * stride[2]; }
+__device__ __forceinline__ int64_t place(const int64_t *stride, uint32_t n, uint32_t c, uint32_t h)
+{
+  return n * stride[0] + c * stride[1] + h * stride[2];
+}
 
 /* dx of four windows. */
-template <int dtype> __device__ __forceinline__ void gradient(float (&g)[2][8], const tiles &t, uint32_t n, uint32_t c, uint32_t oy, uint32_t ox)
+template <int dtype>
+__device__ __forceinline__ void gradient(float (&g)[2][8], const tiles &t, uint32_t n, uint32_t c, uint32_t oy, uint32_t ox)
 {
   float dy[WINDOWS];
   packet<dtype> row[2];
@@ -73,7 +78,9 @@ template <int dtype> __device__ __forceinline__ void gradient(float (&g)[2][8], 
   } else {
 #pragma unroll
     for (int w = 0; w < WINDOWS; w++) {
-      int64_t at = t.how == AVERAGE ? 0 : element_load<int64_t>(t.indices, place(t.index_stride, n, c, oy) + (ox + w) * t.index_stride[3], t.index_dtype);
+      int64_t at = t.how == AVERAGE
+                     ? 0
+                     : element_load<int64_t>(t.indices, place(t.index_stride, n, c, oy) + (ox + w) * t.index_stride[3], t.index_dtype);
 #pragma unroll
       for (int k = 0; k < 4; k++) {
         int64_t here = t.index_dtype == QN_U8 ? k : (int64_t)(2 * oy + k / 2) * t.width + 2 * (ox + w) + k % 2;
@@ -178,7 +185,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   if (lp && attr->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", attr->p);
   if (dy->dim[3] % WINDOWS) return qn_refuse(out, "windows by four along a row", "dy", "a multiple of 4", "%lld", (long long)dy->dim[3]);
-  if (!rows_fit(dy, WINDOWS) || !rows_fit(norm, WINDOWS) || (x && !rows_fit(x, 8))) return qn_refuse(out, "rows in steps of 16 bytes", x ? "x" : "dy", "nchw", "%s", "others");
+  if (!rows_fit(dy, WINDOWS) || !rows_fit(norm, WINDOWS) || (x && !rows_fit(x, 8)))
+    return qn_refuse(out, "rows in steps of 16 bytes", x ? "x" : "dy", "nchw", "%s", "others");
   double elements = (double)qn_elements(dx);
   if (elements > 2e9) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
 
@@ -188,7 +196,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_chain_follow(&s.chain, r, &dims);
   s.sums = closing_sum(r, &s.chain);
   const qn_value *indices = s.indices >= 0 ? &r->value[s.indices] : dy;
-  if ((s.indices >= 0 || (!max && !lp)) && s.chain.n_ops == 1 && s.sums < 0 && qn_is_packed(dx) && qn_is_packed(dy) && qn_is_packed(indices) && dx->align >= 16 && dy->align >= 16 && indices->align >= 16)
+  if ((s.indices >= 0 || (!max && !lp)) && s.chain.n_ops == 1 && s.sums < 0 && qn_is_packed(dx) && qn_is_packed(dy) &&
+      qn_is_packed(indices) && dx->align >= 16 && dy->align >= 16 && indices->align >= 16)
     return qn_refuse(out, "ops that follow, or planes that spread does not take", "dx", "an activation's gradient", "%s", "none");
   const qn_value *y = &r->value[s.chain.out];
 
@@ -209,7 +218,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   t->steps = s.chain.steps;
   if (s.indices >= 0) t->index_dtype = r->value[s.indices].dtype;
   int64_t channels = dx->dim[1], lines = s.sums >= 0 ? channels : 1, line = t->channel * (s.sums >= 0 ? 1 : channels);
-  int64_t parts = s.sums < 0 ? qn_ceil_div(line, THREADS) : channels > 1024 ? 1 : qn_max_i64(1, qn_min_i64(8 * r->device->units / channels, qn_ceil_div(line, THREADS)));
+  int64_t parts = s.sums < 0      ? qn_ceil_div(line, THREADS)
+                : channels > 1024 ? 1
+                                  : qn_max_i64(1, qn_min_i64(8 * r->device->units / channels, qn_ceil_div(line, THREADS)));
   int64_t share = qn_round_up(qn_ceil_div(line, parts), THREADS);
   parts = qn_ceil_div(line, share);
   if (s.sums >= 0 && (uint64_t)(parts * channels) * 4 > r->demands->workspace_limit) share = line, parts = 1;
