@@ -62,7 +62,8 @@ static inline int32_t norm_activation_behind(const qn_request *r, int32_t y, nor
     cuda_chain_follow(&chain, &some, &dims);
     out->n_ops = some.n_ops = chain.n_ops;
     const qn_value *to = &r->value[chain.out];
-    if (cuda_chain_second(&chain, r, dtype, &relu) < 0 && norm_activation_is(a, &chain.steps, relu) && (chain.n_ops == 1 || (to->dtype == dtype && to->align >= 16)))
+    if (cuda_chain_second(&chain, r, dtype, &relu) < 0 && norm_activation_is(a, &chain.steps, relu) &&
+        (chain.n_ops == 1 || (to->dtype == dtype && to->align >= 16)))
       return chain.out;
   }
 }

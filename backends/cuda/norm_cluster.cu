@@ -13,7 +13,8 @@
 #include "vector.cuh"
 
 enum { X, Y, SCALE, SHIFT, MEAN, RSTD, TENSORS };
-enum { K = 8, THREADS = 256, WARPS = THREADS / 32, SHARE = K * THREADS, MOST_PARTS = 8, REGISTERS_HOLD = 16384 };      /* K, SHARE: words of a thread, of a block; REGISTERS_HOLD: elements */
+/* K, SHARE: words of a thread, of a block; REGISTERS_HOLD: elements */
+enum { K = 8, THREADS = 256, WARPS = THREADS / 32, SHARE = K * THREADS, MOST_PARTS = 8, REGISTERS_HOLD = 16384 };
 
 struct shares {
   const void *p[TENSORS];
@@ -24,7 +25,8 @@ struct shares {
 
 /* A thread's, THREADS apart. */
 template <int dtype, bool scales, bool shifts>
-__device__ __forceinline__ void write_words(uint4 *y, const uint4 *word, const uint4 *scale, const uint4 *shift, int count, float mean, float rstd)
+__device__ __forceinline__ void write_words(uint4 *y, const uint4 *word, const uint4 *scale, const uint4 *shift, int count, float mean,
+                                            float rstd)
 {
   constexpr int E = vector_per_16<dtype>;
 #pragma unroll 2
@@ -44,13 +46,15 @@ __device__ __forceinline__ void write_words(uint4 *y, const uint4 *word, const u
 }
 
 /* full: a block has SHARE words. */
-template <int dtype, bool centred, bool full> __global__ void __launch_bounds__(THREADS, full ? 6 : 5) norm_cluster(const __grid_constant__ shares a)
+template <int dtype, bool centred, bool full>
+__global__ void __launch_bounds__(THREADS, full ? 6 : 5) norm_cluster(const __grid_constant__ shares a)
 {
   constexpr int E = vector_per_16<dtype>;
   extern __shared__ uint4 words[];
   __shared__ float4 told[MOST_PARTS * WARPS];
   __shared__ uint64_t all_told[16];       /* one; 128 bytes, that words begin with a row of banks */
-  const int rank = (int)cluster_rank(), share = full ? (int)SHARE : a.share, first = rank * share + threadIdx.x, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int rank = (int)cluster_rank(), share = full ? (int)SHARE : a.share, first = rank * share + threadIdx.x, lane = threadIdx.x % 32,
+            warp = threadIdx.x / 32;
   const int left = min(share, a.words - rank * share) - (int)threadIdx.x, count = full ? (int)K : max(0, (left + THREADS - 1) / THREADS);
   const uint32_t row = blockIdx.x / (uint32_t)a.parts, bar = shared_address(all_told);
   const uint4 *x = (const uint4 *)a.p[X] + row * a.step[X] + first;
@@ -88,7 +92,9 @@ template <int dtype, bool centred, bool full> __global__ void __launch_bounds__(
   const float n = (float)(count * E);
   const moments ours = warp_join_lanes(moments_about(from, s1, s2, n, centred), full ? 32 * n : warp_sum(n));
   cluster_wait();
-  if (lane < a.parts) cluster_send(cluster_address(shared_address(&told[rank * WARPS + warp]), lane), ours.mean, ours.squares, ours.count, 0, cluster_address(bar, lane));
+  if (lane < a.parts)
+    cluster_send(cluster_address(shared_address(&told[rank * WARPS + warp]), lane), ours.mean, ours.squares, ours.count, 0,
+                 cluster_address(bar, lane));
   barrier_wait(bar, 0);
   const moments all = warp_join_all(a.parts * WARPS, [&](int i) { return moments::unpack(told[i]); });
   const float rstd = 1 / sqrtf(all.squares * a.inverse + a.eps);
@@ -120,16 +126,20 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int8_t role[TENSORS] = { roles.x, roles.y, roles.scale, roles.shift, roles.mean, roles.rstd };
   state s = {};
   shares &a = s.a;
-  if (!cuda_has_clusters(r->device)) return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  if (!cuda_has_clusters(r->device))
+    return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   for (int t = 0; t < TENSORS; t++) s.number[t] = qn_role_at(&r->op[0], role[t]);
   const qn_value *x = &r->value[s.number[X]];
-  if (x->dtype != QN_F32 && x->dtype != QN_BF16 && x->dtype != QN_F16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(x->dtype));
+  if (x->dtype != QN_F32 && x->dtype != QN_BF16 && x->dtype != QN_F16)
+    return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(x->dtype));
   const cuda_norm_nests nests = cuda_norm_nests_of(r, s.number, SHIFT + 1, TENSORS);
   const qn_nest *outer = &nests.outer;
   const int64_t per_word = x->dtype == QN_F32 ? 4 : 8, words = nests.length / per_word;
   if (nests.length <= REGISTERS_HOLD || nests.length % per_word || words > SHARE * MOST_PARTS)
-    return qn_refuse(out, "rows of whole 16-byte words, longer than registers hold, no longer than a cluster's blocks keep", "x", "16384 to 131072 elements (f32: 65536)", "%lld", (long long)nests.length);
-  if (outer->rank > 1 || nests.groups > INT32_MAX / MOST_PARTS) return qn_refuse(out, "rows at one step from one another, fewer than 2^28", "x", "other dims that merge", "%d dims", outer->rank);
+    return qn_refuse(out, "rows of whole 16-byte words, longer than registers hold, no longer than a cluster's blocks keep", "x",
+                     "16384 to 131072 elements (f32: 65536)", "%lld", (long long)nests.length);
+  if (outer->rank > 1 || nests.groups > INT32_MAX / MOST_PARTS)
+    return qn_refuse(out, "rows at one step from one another, fewer than 2^28", "x", "other dims that merge", "%d dims", outer->rank);
   const qn_status status = cuda_norm_word_rows(r, s.number, &nests, a.step, out);
   if (status) return status;
   for (a.parts = 2; words > SHARE * a.parts; a.parts *= 2) {}
@@ -138,7 +148,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   a.eps = (float)((const qn_norm *)r->op[0].attr)->eps;
   a.inverse = 1 / (float)nests.length;
   const bool centred = r->op[0].op == QN_OP_LAYER_NORM, full = words == SHARE * a.parts;
-  s.kernel = x->dtype == QN_F32 ? kernel_of<QN_F32>(centred, full) : x->dtype == QN_BF16 ? kernel_of<QN_BF16>(centred, full) : kernel_of<QN_F16>(centred, full);
+  s.kernel = x->dtype == QN_F32  ? kernel_of<QN_F32>(centred, full)
+           : x->dtype == QN_BF16 ? kernel_of<QN_BF16>(centred, full)
+                                 : kernel_of<QN_F16>(centred, full);
   s.blocks = (unsigned)(nests.groups * a.parts);
   const bool shifted = s.number[SHIFT] >= 0;
   out->estimate = 3000 + (double)nests.groups * (double)words * 32 / (full ? shifted ? 3870 : 3990 : shifted ? 3270 : 3600);
@@ -156,6 +168,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return cuda_launch_clusters(s->kernel, s->blocks, (unsigned)a.parts, THREADS, (size_t)a.share * 16, arguments, launch, "norm_cluster");
 }
 
-#define ROW(op) { "cluster", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, nullptr, nullptr, prepare, build, run, cuda_release }
+#define ROW(op) { "cluster", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
+                  nullptr, nullptr, prepare, build, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM), ROW(QN_OP_RMS_NORM) };
 const qn_engine_list cuda_norm_cluster_list = { row, sizeof row / sizeof *row };

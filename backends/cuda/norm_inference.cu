@@ -108,7 +108,8 @@ template <bool tailed, int whole> struct batch {
 
 constexpr int resident(bool columns, bool tailed, int whole) { return !whole ? 1 : tailed ? 2 : columns ? 3 : 4; }
 
-template <bool tailed, int whole> __global__ void __launch_bounds__(THREADS, resident(true, tailed, whole)) by_columns(const __grid_constant__ inference s)
+template <bool tailed, int whole>
+__global__ void __launch_bounds__(THREADS, resident(true, tailed, whole)) by_columns(const __grid_constant__ inference s)
 {
   constexpr int B = batch_of<whole>;
   const int lane = threadIdx.x & ((1 << s.lanes) - 1), row = threadIdx.x >> s.lanes, apart = THREADS >> s.lanes;
@@ -131,7 +132,8 @@ template <bool tailed, int whole> __global__ void __launch_bounds__(THREADS, res
   }
 }
 
-template <bool tailed, int whole> __global__ void __launch_bounds__(THREADS, resident(false, tailed, whole)) by_planes(const __grid_constant__ inference s)
+template <bool tailed, int whole>
+__global__ void __launch_bounds__(THREADS, resident(false, tailed, whole)) by_planes(const __grid_constant__ inference s)
 {
   constexpr int B = batch_of<whole>;
   const uint32_t groups = (uint32_t)s.groups, part = blockIdx.x / groups, g = blockIdx.x - part * groups, vectors = (uint32_t)s.vectors();
@@ -160,18 +162,25 @@ template <bool tailed, int whole> __global__ void __launch_bounds__(THREADS, res
 typedef void (*kernel)(inference);
 struct state { inference s; norm_follower after; kernel by; uint32_t blocks; int32_t number[TENSORS]; };
 
-template <bool tailed, int whole> static kernel kernel_of(bool columns) { return columns ? by_columns<tailed, whole> : by_planes<tailed, whole>; }
+template <bool tailed, int whole> static kernel kernel_of(bool columns)
+{
+  return columns ? by_columns<tailed, whole> : by_planes<tailed, whole>;
+}
 template <bool tailed> static kernel kernel_for(uint32_t dtype, bool columns)
 {
-  return dtype == QN_F32 ? kernel_of<tailed, QN_F32>(columns) : dtype == QN_BF16 ? kernel_of<tailed, QN_BF16>(columns) : kernel_of<tailed, QN_F16>(columns);
+  return dtype == QN_F32  ? kernel_of<tailed, QN_F32>(columns)
+       : dtype == QN_BF16 ? kernel_of<tailed, QN_BF16>(columns)
+                          : kernel_of<tailed, QN_F16>(columns);
 }
 
 static const char *const variants[] = { "1", "2", "4", nullptr };      /* batches of each thread */
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  const uint32_t role[TENSORS] = { QN_ROLE_BATCH_NORM_INFERENCE_X, QN_ROLE_BATCH_NORM_INFERENCE_Y, QN_ROLE_BATCH_NORM_INFERENCE_MEAN,
-                                   QN_ROLE_BATCH_NORM_INFERENCE_VAR, QN_ROLE_BATCH_NORM_INFERENCE_SCALE, QN_ROLE_BATCH_NORM_INFERENCE_SHIFT };
+  const uint32_t role[TENSORS] = {
+    QN_ROLE_BATCH_NORM_INFERENCE_X,   QN_ROLE_BATCH_NORM_INFERENCE_Y,     QN_ROLE_BATCH_NORM_INFERENCE_MEAN,
+    QN_ROLE_BATCH_NORM_INFERENCE_VAR, QN_ROLE_BATCH_NORM_INFERENCE_SCALE, QN_ROLE_BATCH_NORM_INFERENCE_SHIFT
+  };
   state st = {};
   inference &s = st.s;
   for (int t = 0; t < TENSORS; t++) {
@@ -185,7 +194,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status) return status;
   const cuda_norm_nests nest = cuda_norm_nests_of(r, st.number, 2, TENSORS);
   const qn_nest &in = nest.walked, &of = nest.outer;
-  if (of.rank > 1) return qn_refuse(out, "the dims not normalized over must lie as one, in all tensors", "x", "1 that does not merge", "%d", of.rank);
+  if (of.rank > 1)
+    return qn_refuse(out, "the dims not normalized over must lie as one, in all tensors", "x", "1 that does not merge", "%d", of.rank);
   bool columns = of.rank == 1 && in.rank <= 1, planes = in.rank == 1 || in.rank == 2;
   for (int t = X; t <= Y; t++) {
     columns &= of.rank == 1 && of.stride[t][0] == 1;
@@ -193,7 +203,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     s.line_step[t] = in.rank && (columns || in.rank == 2) ? in.stride[t][0] : 0;
   }
   if (!columns && !planes)
-    return qn_refuse(out, "groups must lie side by side, or in contiguous runs", "x", "channels first or channels last", "%s", "other strides");
+    return qn_refuse(out, "groups must lie side by side, or in contiguous runs", "x", "channels first or channels last", "%s",
+                     "other strides");
   s.plain = nest.groups % V == 0;
   for (int t = 0; t < TENSORS; t++) {
     s.step[t] = of.rank ? of.stride[t][0] : 0;
@@ -220,7 +231,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.batches = 1 << v;
   share <<= v;
   const int64_t parts = qn_ceil_div(pieces, share);
-  if (pieces > INT32_MAX || parts > INT32_MAX / side) return qn_refuse(out, "fewer than 2^31 groups and lines", "x", "", "%lld", (long long)s.groups);
+  if (pieces > INT32_MAX || parts > INT32_MAX / side)
+    return qn_refuse(out, "fewer than 2^31 groups and lines", "x", "", "%lld", (long long)s.groups);
   s.side = (uint32_t)side;
   st.blocks = (uint32_t)(side * parts);
   out->variant = variants[v];
@@ -239,6 +251,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 }
 
 static const qn_engine row[] = {
-  { "inference", QN_OP_BATCH_NORM_INFERENCE, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, variants, nullptr, prepare, nullptr, run, cuda_release },
+  { "inference", QN_OP_BATCH_NORM_INFERENCE, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC,
+    variants, nullptr, prepare, nullptr, run, cuda_release },
 };
 const qn_engine_list cuda_norm_inference_list = { row, sizeof row / sizeof *row };

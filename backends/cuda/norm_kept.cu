@@ -96,7 +96,8 @@ template <int whole, bool columns> struct mine {
   {
 #pragma unroll
     for (int w = 0; w < words; w++) {
-      copy_async<16>(shared_address(word(stage, k, 0, w)), (const uint4 *)vector_place<whole>(a.p[X], x_at + start[0] + k * step[0]) + w, 16);
+      copy_async<16>(shared_address(word(stage, k, 0, w)), (const uint4 *)vector_place<whole>(a.p[X], x_at + start[0] + k * step[0]) + w,
+                     16);
       if (a.inputs > 1) {
         int64_t at = a.before ? start[0] + k * step[0] : start[1] + k * step[1];
         copy_async<16>(shared_address(word(stage, k, 1, w)), (const uint4 *)vector_place<whole>(a.second, second_at + at) + w, 16);
@@ -128,7 +129,10 @@ template <int whole, bool columns> struct mine {
 /* ---- statistics ---------------------------------------------------------------------------------------------------- */
 
 /* All of a vector joins one sum, or each element its channel's. */
-__device__ __forceinline__ void gather(float (&sum)[1], const float (&v)[V]) { sum[0] += ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])); }
+__device__ __forceinline__ void gather(float (&sum)[1], const float (&v)[V])
+{
+  sum[0] += ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
+}
 __device__ __forceinline__ void gather(float (&sum)[V], const float (&v)[V])
 {
 #pragma unroll
@@ -145,7 +149,8 @@ template <int N, int whole, bool columns> __device__ __forceinline__ void add_up
     gather(sum, v);
   }
 }
-template <int N, int whole, bool columns> __device__ __forceinline__ void add_squares(const mine<whole, columns> &m, int stage, const float (&mean)[N], float (&squares)[N])
+template <int N, int whole, bool columns>
+__device__ __forceinline__ void add_squares(const mine<whole, columns> &m, int stage, const float (&mean)[N], float (&squares)[N])
 {
 #pragma unroll 4
   for (int k = 0; k < m.count; k++) {
@@ -244,14 +249,16 @@ template <int whole> __device__ __forceinline__ void parameter(float (&w)[V], co
   for (uint32_t i = 1; i < V; i++) w[i] = i < left ? here : next;
 }
 
-template <int whole, bool columns> __global__ void __launch_bounds__(THREADS, resident_blocks(columns)) norm_kept(const __grid_constant__ kept a)
+template <int whole, bool columns>
+__global__ void __launch_bounds__(THREADS, resident_blocks(columns)) norm_kept(const __grid_constant__ kept a)
 {
   constexpr int N = columns ? V : 1;
   extern __shared__ uint4 slots[];
   __shared__ float4 of_warp[2][WARPS];
   float *exchange = (float *)(slots + (int64_t)a.stages * a.slots * a.per_slot * THREADS), *statistic = exchange + a.exchange;
   int team = (int)(blockIdx.x / (uint32_t)a.parts), rank = (int)(blockIdx.x - team * (uint32_t)a.parts);
-  int together = columns ? 1 : THREADS / a.width, sub = columns ? 0 : threadIdx.x / a.width, p = columns ? threadIdx.x : threadIdx.x % a.width;
+  int together = columns ? 1 : THREADS / a.width, sub = columns ? 0 : threadIdx.x / a.width,
+      p = columns ? threadIdx.x : threadIdx.x % a.width;
   mine<whole, columns> m(a, slots, rank);
   int vectors = m.count;
   float scale[N == V ? V : 1], shift[N == V ? V : 1];
@@ -428,7 +435,8 @@ static const char *read_layout(const qn_request *r, state *s)
   } else {
     int g = outer.rank - 1;
     int64_t channels = last == 1 ? inner : 1, lines = walked.dim[0];
-    if (g < 0 || outer.stride[X][g] != channels || outer.stride[Y][g] != channels || (last == 1 && (walked.stride[X][1] != 1 || walked.stride[Y][1] != 1)))
+    if (g < 0 || outer.stride[X][g] != channels || outer.stride[Y][g] != channels ||
+        (last == 1 && (walked.stride[X][1] != 1 || walked.stride[Y][1] != 1)))
       return "groups are contiguous, or some neighbouring channels of all lines";
     int64_t line = channels * outer.dim[g];
     if (line % V || line > MAX_LANES * V || walked.stride[X][0] < line) return "lines of whole vectors, up to 2048 channels";
@@ -507,12 +515,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int8_t role[TENSORS] = { roles.x, roles.y, roles.scale, roles.shift, roles.mean, roles.rstd };
   state s = {};
   kept &k = s.k;
-  if (r->device->arch_major < 8) return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  if (r->device->arch_major < 8)
+    return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   for (int t = 0; t < TENSORS; t++) {
     s.number[t] = qn_role_at(&r->op[0], role[t]);
     if (s.number[t] >= 0) k.dtype[t] = r->value[s.number[t]].dtype;
   }
-  if (k.dtype[X] != QN_F32 && k.dtype[X] != QN_BF16 && k.dtype[X] != QN_F16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(k.dtype[X]));
+  if (k.dtype[X] != QN_F32 && k.dtype[X] != QN_BF16 && k.dtype[X] != QN_F16)
+    return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(k.dtype[X]));
   const char *rule = read_layout(r, &s);
   if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");
   /* A row that registers hold is faster there, unless a second tensor is read along with it: alone it is taken where asked for. */
@@ -532,8 +542,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   k.inputs = s.second >= 0 ? 2 : 1;
   k.per_slot = k.inputs * (k.dtype[X] == QN_F32 ? 2 : 1);
   k.exchange = max((2 * V + 1) * THREADS / 2, 2 * V * k.lanes + 2);       /* halves of threads; then two of each channel, a count */
-  const int64_t room = qn_min_i64(most_shared(columns), (int64_t)r->device->shared_per_block - 2 * WARPS * (int64_t)sizeof(float4));     /* of_warp */
-  int64_t extra = columns ? ((int64_t)k.exchange + 2 * k.groups) * (int64_t)sizeof(float) : 0, most = (room - extra) / (THREADS * 16 * k.per_slot);
+  /* of_warp */
+  const int64_t room = qn_min_i64(most_shared(columns), (int64_t)r->device->shared_per_block - 2 * WARPS * (int64_t)sizeof(float4));
+  int64_t extra = columns ? ((int64_t)k.exchange + 2 * k.groups) * (int64_t)sizeof(float) : 0,
+          most = (room - extra) / (THREADS * 16 * k.per_slot);
   k.width = columns ? THREADS : fewest_threads(k.vectors);
   k.active = THREADS / k.lanes * k.lanes;
   int64_t lines = k.vectors / k.lanes, at_once = columns ? k.active / k.lanes : k.width;
@@ -542,7 +554,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   k.slots = (int32_t)qn_ceil_div(k.share, at_once * k.lanes);
   k.stages = 2 * k.slots <= most ? 2 : 1;
   s.shared = (uint32_t)(k.stages * k.slots * k.per_slot * THREADS * 16 + extra);
-  int64_t resident = (int64_t)r->device->units * qn_min_i64(resident_blocks(columns), (int64_t)r->device->shared_per_unit / (s.shared + 1536));
+  int64_t resident = (int64_t)r->device->units *
+                     qn_min_i64(resident_blocks(columns), (int64_t)r->device->shared_per_unit / (s.shared + 1536));
   if (s.shared > room || resident < k.parts)
     return qn_refuse(out, "a group must fit into the shared memory of the device", "x", "", "%lld elements", (long long)k.length);
   k.teams = (int32_t)qn_min_i64(qn_ceil_div(k.items, columns ? 1 : THREADS / k.width), resident / k.parts);
@@ -580,6 +593,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return cuda_launch_clusters(s->kernel, s->blocks, k.parts > 1 ? CUDA_TOGETHER : 1, THREADS, s->shared, arguments, launch, "norm_kept");
 }
 
-#define ROW(op) { "kept", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, nullptr, nullptr, prepare, build, run, cuda_release }
+#define ROW(op) { "kept", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
+                  nullptr, nullptr, prepare, build, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM), ROW(QN_OP_RMS_NORM) };
 const qn_engine_list cuda_norm_kept_list = { row, sizeof row / sizeof *row };

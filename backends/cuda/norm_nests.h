@@ -45,14 +45,16 @@ static inline qn_status cuda_norm_by_group(const qn_request *r, const int32_t *n
       const int64_t dim = r->value[number[t]].dim[d];
       if (mask >> d & 1 ? dim != 1 : own && dim != x->dim[d])
         return qn_refuse(out, "a parameter has one element for each group", name[t],
-                         own ? "1 along the dims normalized over, x's dims along the others" : "1 along the dims normalized over", "%lld", (long long)dim);
+                         own ? "1 along the dims normalized over, x's dims along the others" : "1 along the dims normalized over", "%lld",
+                         (long long)dim);
     }
   return QN_OK;
 }
 
 /* Of x, y, scale, shift, mean and rstd, in this order: rows of whole 16-byte words of one dtype, at one step (outer's rank is at most 1), with
  * parameters alike for all. step: from row to row, words of the first four, elements of mean and rstd. */
-static inline qn_status cuda_norm_word_rows(const qn_request *r, const int32_t *number, const cuda_norm_nests *n, int64_t *step, qn_prepared *out)
+static inline qn_status cuda_norm_word_rows(const qn_request *r, const int32_t *number, const cuda_norm_nests *n, int64_t *step,
+                                            qn_prepared *out)
 {
   const qn_value *x = &r->value[number[0]];
   const int64_t per_word = 16 / qn_kit_bytes(x->dtype);
@@ -60,10 +62,12 @@ static inline qn_status cuda_norm_word_rows(const qn_request *r, const int32_t *
   for (int t = 0; t < 6; t++) step[t] = number[t] >= 0 && n->outer.rank ? n->outer.stride[t][0] : 0;
   for (int t = 0; t < 4 && whole; t++) {
     const qn_value *v = number[t] < 0 ? NULL : &r->value[number[t]];
-    whole = !v || (n->walked.stride[t][0] == 1 && v->dtype == x->dtype && v->align >= 16 && step[t] % per_word == 0 && (t < 2 || step[t] == 0));
+    whole = !v ||
+            (n->walked.stride[t][0] == 1 && v->dtype == x->dtype && v->align >= 16 && step[t] % per_word == 0 && (t < 2 || step[t] == 0));
     step[t] /= per_word;
   }
   if (whole) return QN_OK;
-  return qn_refuse(out, "tensors of one dtype, in 16-byte words, contiguous where they are normalized over; parameters alike for all rows", "x", "", "%s", "others");
+  return qn_refuse(out, "tensors of one dtype, in 16-byte words, contiguous where they are normalized over; parameters alike for all rows",
+                   "x", "", "%s", "others");
 }
 #endif

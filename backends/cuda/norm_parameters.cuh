@@ -3,7 +3,8 @@
 #include "vector.cuh"
 
 /* Words first, first + apart, ... below n of N; 1 is scale's where there is none, 0 shift's. */
-template <int dtype, int N> __device__ __forceinline__ void parameter_words(uint4 (&w)[N], const void *p, float absent, int first, int apart, int n)
+template <int dtype, int N>
+__device__ __forceinline__ void parameter_words(uint4 (&w)[N], const void *p, float absent, int first, int apart, int n)
 {
   float v[vector_per_16<dtype>];
 #pragma unroll

@@ -15,7 +15,8 @@
 #include "sm80.cuh"
 #include "vector.cuh"
 
-enum { THREADS = 512, LEAST = 128, WORDS = 16, MAX_OUTER = 4 };      /* threads of a block: at most, at least; words of a thread, if they suffice */
+/* threads of a block: at most, at least; words of a thread, if they suffice */
+enum { THREADS = 512, LEAST = 128, WORDS = 16, MAX_OUTER = 4 };
 enum { X, Y, SCALE, SHIFT, MEAN, RSTD, TENSORS };
 
 struct planes {
@@ -66,7 +67,8 @@ template <int whole, int pieces> __global__ void __launch_bounds__(THREADS, 2) n
   copy_async_commit();
   if (there) {
     const int64_t scale = a.place(group, SCALE), shift = a.place(group, SHIFT);
-    for (int c = t; c < a.channels; c += a.width) table[c] = make_float2(a.parameter<whole>(SCALE, scale + c, 1), a.parameter<whole>(SHIFT, shift + c, 0));
+    for (int c = t; c < a.channels; c += a.width)
+      table[c] = make_float2(a.parameter<whole>(SCALE, scale + c, 1), a.parameter<whole>(SHIFT, shift + c, 0));
   }
   copy_async_wait<0>();
 
@@ -134,7 +136,9 @@ struct state {
 template <int whole> static const void *kernel_of(int repeat)
 {
   constexpr int E = vector_per_16<whole>;
-  return repeat % E == 0 ? (const void *)norm_planes<whole, 1> : repeat % (E / 2) == 0 ? (const void *)norm_planes<whole, 2> : (const void *)norm_planes<whole, 0>;
+  return repeat % E == 0       ? (const void *)norm_planes<whole, 1>
+       : repeat % (E / 2) == 0 ? (const void *)norm_planes<whole, 2>
+                               : (const void *)norm_planes<whole, 0>;
 }
 
 /* Whether groups are contiguous, and the parameters have an element for each channel of one. */
@@ -155,7 +159,8 @@ static const char *read_layout(const qn_request *r, state *s)
     if (s->number[t] < 0) continue;
     const int64_t from = walked.stride[t][0], to = walked.stride[t][last];
     const int64_t here = from == 0 && to == 0 ? a.length : last == 1 && from == 1 && to == 0 ? walked.dim[1] : 0;
-    if (here < E || (repeat && here != repeat)) return "parameters have an element for a group, or for each of its channels, of 16 bytes or more";
+    if (here < E || (repeat && here != repeat))
+      return "parameters have an element for a group, or for each of its channels, of 16 bytes or more";
     if (r->value[s->number[t]].dtype != x->dtype && r->value[s->number[t]].dtype != QN_F32) return "parameters of x's dtype or f32";
     repeat = here;
   }
@@ -183,13 +188,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int8_t role[TENSORS] = { roles.x, roles.y, roles.scale, roles.shift, roles.mean, roles.rstd };
   state s = {};
   planes &a = s.a;
-  if (r->device->arch_major < 8) return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  if (r->device->arch_major < 8)
+    return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   for (int t = 0; t < TENSORS; t++) {
     s.number[t] = qn_role_at(&r->op[0], role[t]);
     if (s.number[t] >= 0) a.dtype[t] = r->value[s.number[t]].dtype;
   }
   const uint32_t dtype = a.dtype[X];
-  if (dtype != QN_F32 && dtype != QN_BF16 && dtype != QN_F16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
+  if (dtype != QN_F32 && dtype != QN_BF16 && dtype != QN_F16)
+    return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
   s.number[Y] = norm_activation_behind(r, s.number[Y], &a.act, out);
   const char *rule = read_layout(r, &s);
   if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");
@@ -215,10 +222,12 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   planes a = s->a;
   for (int t = 0; t < TENSORS; t++) a.p[t] = s->number[t] < 0 ? nullptr : launch->ptr[s->number[t]];
   void *arguments[] = { &a };
-  return cuda_check(cudaLaunchKernel(s->kernel, dim3((unsigned)qn_ceil_div(a.groups, a.together)), dim3((unsigned)(a.width * a.together)), arguments, s->shared,
-                                     (cudaStream_t)launch->stream), "norm_planes");
+  return cuda_check(cudaLaunchKernel(s->kernel, dim3((unsigned)qn_ceil_div(a.groups, a.together)), dim3((unsigned)(a.width * a.together)),
+                                     arguments, s->shared, (cudaStream_t)launch->stream),
+                    "norm_planes");
 }
 
-#define ROW(op) { "planes", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, nullptr, nullptr, prepare, build, run, cuda_release }
+#define ROW(op) { "planes", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
+                  nullptr, nullptr, prepare, build, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM), ROW(QN_OP_RMS_NORM) };
 const qn_engine_list cuda_norm_planes_list = { row, sizeof row / sizeof *row };

@@ -15,7 +15,8 @@
 #include "vector.cuh"
 
 enum { WORDS = 4, WORKERS = 512, WARPS = WORKERS / 32, HEARERS = 2, STAGES = 6, AHEAD = 4, TURNS = 8 };
-enum { SLICE = WORDS * WORKERS, THREADS = WORKERS + 32 + 32 * HEARERS, MAX_PARTS = 160 };        /* SLICE: 16-byte words of a block at most */
+/* SLICE: 16-byte words of a block at most */
+enum { SLICE = WORDS * WORKERS, THREADS = WORKERS + 32 + 32 * HEARERS, MAX_PARTS = 160 };
 enum { X, Y, SCALE, SHIFT, MEAN, RSTD, TENSORS };
 static_assert(TURNS > AHEAD, "what is measured is not written over before all have read it");
 
@@ -43,7 +44,8 @@ __device__ __forceinline__ int words_of(int thread, int n) { return thread < n ?
 
 /* ---- those who measure and write ---------------------------------------------------------------------------------------- */
 
-template <int dtype, bool centred> __device__ __forceinline__ void work(const rings &a, news &n, const team_member &team, uint4 *slots, int rows)
+template <int dtype, bool centred>
+__device__ __forceinline__ void work(const rings &a, news &n, const team_member &team, uint4 *slots, int rows)
 {
   constexpr int E = vector_per_16<dtype>;
   const int first = team.rank * a.share + threadIdx.x, count = words_of(threadIdx.x, min(a.share, a.words - team.rank * a.share));
@@ -86,7 +88,8 @@ template <int dtype, bool centred> __device__ __forceinline__ void work(const ri
     if (++to_measure == STAGES) to_measure = 0;
     float2 warp = make_float2(0, s2);
     if (centred) {
-      const float mean = from + s1 * share, squares = s2 - s1 * s1 * share, about = finite_or_0(__shfl_sync(~0u, mean, 0)), d = mean - about, s = mine * d;
+      const float mean = from + s1 * share, squares = s2 - s1 * s1 * share, about = finite_or_0(__shfl_sync(~0u, mean, 0)),
+                  d = mean - about, s = mine * d;
       s1 = warp_sum(s), s2 = warp_sum(squares + s * d);
       warp = make_float2(about + s1 * all_share, s2 - s1 * s1 * all_share);
     } else warp.y = warp_sum(s2);
@@ -198,7 +201,8 @@ template <int dtype, bool centred> __global__ void __launch_bounds__(THREADS, 1)
 struct state { rings a; int32_t number[TENSORS]; const void *kernel; };
 enum { SHARED = STAGES * SLICE * 16, ROW_LONG = 65536 };  /* ROW_LONG: elements; a cluster's blocks hold shorter ones as well */
 
-#define KERNELS(centred) { (const void *)norm_ring<QN_F32, centred>, (const void *)norm_ring<QN_BF16, centred>, (const void *)norm_ring<QN_F16, centred> }
+#define KERNELS(centred) \
+  { (const void *)norm_ring<QN_F32, centred>, (const void *)norm_ring<QN_BF16, centred>, (const void *)norm_ring<QN_F16, centred> }
 static const void *const kernels[2][3] = { KERNELS(false), KERNELS(true) };
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -207,19 +211,24 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int8_t role[TENSORS] = { roles.x, roles.y, roles.scale, roles.shift, roles.mean, roles.rstd };
   state s = {};
   rings &a = s.a;
-  if (!cuda_has_clusters(r->device)) return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  if (!cuda_has_clusters(r->device))
+    return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   for (int t = 0; t < TENSORS; t++) s.number[t] = qn_role_at(&r->op[0], role[t]);
   const qn_value *x = &r->value[s.number[X]];
-  if (x->dtype != QN_F32 && x->dtype != QN_BF16 && x->dtype != QN_F16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(x->dtype));
+  if (x->dtype != QN_F32 && x->dtype != QN_BF16 && x->dtype != QN_F16)
+    return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(x->dtype));
   const cuda_norm_nests nests = cuda_norm_nests_of(r, s.number, SHIFT + 1, TENSORS);
   const qn_nest *outer = &nests.outer;
   const int64_t per_word = x->dtype == QN_F32 ? 4 : 8, words = nests.length / per_word, slices = qn_ceil_div(words, SLICE);
   if (nests.length % per_word || slices < 2 || slices > qn_min_i64(r->device->units, MAX_PARTS))
-    return qn_refuse(out, "rows of whole 16-byte words, longer than a block's slice, no longer than all of the device's", "x", "more than 32 KB, up to that for each multiprocessor", "%lld elements", (long long)nests.length);
-  if (outer->rank > 1 || nests.groups > INT32_MAX / 2) return qn_refuse(out, "rows at one step from one another, fewer than 2^30", "x", "other dims that merge", "%d dims", outer->rank);
+    return qn_refuse(out, "rows of whole 16-byte words, longer than a block's slice, no longer than all of the device's", "x",
+                     "more than 32 KB, up to that for each multiprocessor", "%lld elements", (long long)nests.length);
+  if (outer->rank > 1 || nests.groups > INT32_MAX / 2)
+    return qn_refuse(out, "rows at one step from one another, fewer than 2^30", "x", "other dims that merge", "%d dims", outer->rank);
   const qn_status status = cuda_norm_word_rows(r, s.number, &nests, a.step, out);
   if (status) return status;
-  if (SHARED + 8192 > (int64_t)r->device->shared_per_block) return qn_refuse(out, "shared memory of a block", "", "200 KB", "%lld bytes", (long long)r->device->shared_per_block);
+  if (SHARED + 8192 > (int64_t)r->device->shared_per_block)
+    return qn_refuse(out, "shared memory of a block", "", "200 KB", "%lld bytes", (long long)r->device->shared_per_block);
 
   a.rows = (int32_t)nests.groups, a.words = (int32_t)words;
   a.share = (int32_t)qn_round_up(qn_ceil_div(words, slices), 8);            /* whole lines of the cache */
@@ -244,9 +253,11 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   for (int t = 0; t < TENSORS; t++) a.p[t] = s->number[t] < 0 ? nullptr : launch->ptr[s->number[t]];
   a.team.told = launch->counters;
   void *arguments[] = { &a };
-  return cuda_launch_clusters(s->kernel, (unsigned)(a.team.teams * a.team.parts), CUDA_TOGETHER, THREADS, SHARED, arguments, launch, "norm_ring");
+  return cuda_launch_clusters(s->kernel, (unsigned)(a.team.teams * a.team.parts), CUDA_TOGETHER, THREADS, SHARED, arguments, launch,
+                              "norm_ring");
 }
 
-#define ROW(op) { "ring", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, nullptr, nullptr, prepare, build, run, cuda_release }
+#define ROW(op) { "ring", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
+                  nullptr, nullptr, prepare, build, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM), ROW(QN_OP_RMS_NORM) };
 const qn_engine_list cuda_norm_ring_list = { row, sizeof row / sizeof *row };

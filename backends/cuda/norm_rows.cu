@@ -125,7 +125,8 @@ template <int threads> __device__ __forceinline__ int row_exchange(int parts, in
   if (threads == 512 && parts > 1) {
     int to = threadIdx.x % 32;
     if (!begun) cluster_wait();
-    if (to < parts && to != rank) cluster_store(cluster_address(shared_address(&pairs[rank * warps + warp]), to), mine.x, mine.y, mine.z, mine.w);
+    if (to < parts && to != rank)
+      cluster_store(cluster_address(shared_address(&pairs[rank * warps + warp]), to), mine.x, mine.y, mine.z, mine.w);
     cluster_sync();
     return warps * parts;
   }
@@ -442,11 +443,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   qn_nest_simplify(&walked);
   qn_nest_simplify(&outer);
-  bool contiguous = walked.rank == 0 || (walked.rank == 1 && walked.stride[0][0] == 1 && walked.stride[1][0] == 1 && walked.stride[2][0] == 1);
-  if (!contiguous) return qn_refuse(out, "the dims normalized over must lie side by side, alike in all tensors", "x", "one run of stride 1", "%d runs", walked.rank);
+  bool contiguous = walked.rank == 0 ||
+                    (walked.rank == 1 && walked.stride[0][0] == 1 && walked.stride[1][0] == 1 && walked.stride[2][0] == 1);
+  if (!contiguous)
+    return qn_refuse(out, "the dims normalized over must lie side by side, alike in all tensors", "x", "one run of stride 1", "%d runs",
+                     walked.rank);
   s.r.parts = row_parts(r->device, length, s.backward ? ROW_SHARE / 2 : ROW_SHARE);
   if (!s.r.parts) s.r.parts = row_parts(r->device, length, ROW_SHARE);
-  if (!s.r.parts) return qn_refuse(out, "a group must fit into the registers of a block, on Hopper of a cluster", "x", "at most 16384 or 131072 elements", "%lld", (long long)length);
+  if (!s.r.parts)
+    return qn_refuse(out, "a group must fit into the registers of a block, on Hopper of a cluster", "x", "at most 16384 or 131072 elements",
+                     "%lld", (long long)length);
   if (count * s.r.parts > INT32_MAX) return qn_refuse(out, "fewer than 2^31 groups", "x", "", "%lld", (long long)count);
   if (outer.rank > MAX_OUTER) return qn_refuse(out, "at most 4 other dims that do not merge", "x", "4", "%d", outer.rank);
   const int32_t parameter[] = { s.number[SCALE], s.number[SHIFT], s.gradient[0], s.gradient[1] };
@@ -501,7 +507,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   column_parts parts = s->parts;
   r.part_step = column_parts_place(&parts, s->gradient, launch, r.part);
   void *arguments[] = { &r };
-  qn_status status = cuda_launch_clusters(s->kernel, (unsigned)s->blocks, (unsigned)r.parts, (unsigned)s->threads, 0, arguments, launch, "norm_rows");
+  qn_status status = cuda_launch_clusters(s->kernel, (unsigned)s->blocks, (unsigned)r.parts, (unsigned)s->threads, 0, arguments, launch,
+                                          "norm_rows");
   return status ? status : column_parts_add(parts, (cudaStream_t)launch->stream);
 }
 

@@ -38,7 +38,10 @@ struct split {
   float4  *part;                          /* [chunks, groups] */
   float   *factor;                        /* [FACTORS, groups] */
 
-  __device__ float get(int t, int64_t g, float absent) const { return p[t] ? element_load<float>(p[t], g * step[t], dtype3(dtype[t])) : absent; }
+  __device__ float get(int t, int64_t g, float absent) const
+  {
+    return p[t] ? element_load<float>(p[t], g * step[t], dtype3(dtype[t])) : absent;
+  }
   __device__ void put(int t, int64_t g, float v) const { if (p[t]) element_store(p[t], g * step[t], dtype3(dtype[t]), v); }
   __device__ void keep(int64_t g, float mean, float rstd, float scale, float p, float q) const
   {
@@ -61,7 +64,8 @@ struct sums {                             /* of dy and dy h */
 /* A batch of B elements of each of N groups joins what was seen. Distances are taken from the mean so far, at first from an element:
  * with s1 = sum d, s2 = sum d^2 over the batch and n elements afterwards, the mean moves by s1 / n and squares by s2 - s1^2 / n, which
  * loses no digits, for s1^2 <= B s2. v(b): element b of each group, into an array. */
-template <int B, int N, class F> __device__ __forceinline__ void moments_add(float (&mean)[N], float (&squares)[N], float count, bool centred, F v)
+template <int B, int N, class F>
+__device__ __forceinline__ void moments_add(float (&mean)[N], float (&squares)[N], float count, bool centred, F v)
 {
   float from[N], s1[N] = {}, s2[N] = {}, w[N], share = 1 / (count + B);
   if (centred && count == 0) v(0, mean);
@@ -151,7 +155,8 @@ template <bool backward> struct gathered {
   }
 };
 
-template <bool backward, int whole> __global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) measure_columns(const __grid_constant__ split s)
+template <bool backward, int whole>
+__global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) measure_columns(const __grid_constant__ split s)
 {
   typedef typename std::conditional<backward, sums, moments>::type S;
   constexpr int B = backward ? batch_of<whole> / 2 : batch_of<whole>;
@@ -202,12 +207,13 @@ __device__ __forceinline__ plane_place place_of(const split &s, int64_t g, uint3
 {
   uint32_t line = j / vectors;
   int64_t at = (int64_t)(j - line * vectors) * V;
-  return { g * s.step[X] + line * s.line_step[X] + at, g * s.step[Y] + line * s.line_step[Y] + at, g * s.step[DY] + line * s.line_step[DY] + at,
-           (int)min((int64_t)V, s.line - at) };
+  return { g * s.step[X] + line * s.line_step[X] + at, g * s.step[Y] + line * s.line_step[Y] + at,
+           g * s.step[DY] + line * s.line_step[DY] + at, (int)min((int64_t)V, s.line - at) };
 }
 
 template <int B, bool backward, int whole>
-__device__ __forceinline__ void take_vectors(const split &s, int64_t g, uint32_t j, uint32_t vectors, float &count, float &a, float &b, float mean, float rstd)
+__device__ __forceinline__ void take_vectors(const split &s, int64_t g, uint32_t j, uint32_t vectors, float &count, float &a, float &b,
+                                             float mean, float rstd)
 {
   packet<whole> x[B], dy[backward ? B : 1];
   int n[B];
@@ -248,13 +254,15 @@ __device__ __forceinline__ void take_vectors(const split &s, int64_t g, uint32_t
   }
 }
 
-template <bool backward, int whole> __global__ void __launch_bounds__(THREADS, whole ? RESIDENT + 1 : 1) measure_planes(const __grid_constant__ split s)
+template <bool backward, int whole>
+__global__ void __launch_bounds__(THREADS, whole ? RESIDENT + 1 : 1) measure_planes(const __grid_constant__ split s)
 {
   typedef typename std::conditional<backward, sums, moments>::type S;
   constexpr int B = backward ? batch_of<whole> : 2 * batch_of<whole>;
   __shared__ float4 of_warp[WARPS];
   int64_t g = blockIdx.x;
-  uint32_t vectors = (uint32_t)s.vectors(), j = (uint32_t)(blockIdx.y * s.chunk) + threadIdx.x, to = (uint32_t)min((blockIdx.y + 1) * s.chunk, s.pieces);
+  uint32_t vectors = (uint32_t)s.vectors(), j = (uint32_t)(blockIdx.y * s.chunk) + threadIdx.x,
+           to = (uint32_t)min((blockIdx.y + 1) * s.chunk, s.pieces);
   float mean = backward && s.centred ? s.get(MEAN, g, 0) : 0, rstd = backward ? s.get(RSTD, g, 1) : 1, a = 0, b = 0, count = 0;
 #pragma unroll 1
   for (; j + (B - 1) * THREADS < to; j += B * THREADS) take_vectors<B, backward, whole>(s, g, j, vectors, count, a, b, mean, rstd);
@@ -501,7 +509,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (st.number[t] >= 0) s.dtype[t] = r->value[st.number[t]].dtype;
   s.groups = nest.groups;
   s.n = nest.length;
-  if (kept.rank > 1) return qn_refuse(out, "the dims not normalized over must lie as one, in all tensors", "x", "1 that does not merge", "%d", kept.rank);
+  if (kept.rank > 1)
+    return qn_refuse(out, "the dims not normalized over must lie as one, in all tensors", "x", "1 that does not merge", "%d", kept.rank);
   bool columns = kept.rank == 1 && walked.rank <= 1, planes = walked.rank == 1 || walked.rank == 2;
   for (int t = X; t <= DY; t++) {
     if (st.number[t] < 0) continue;
@@ -509,7 +518,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     planes &= walked.rank > 0 && walked.stride[t][walked.rank - 1] == 1;
   }
   if (!columns && !planes)
-    return qn_refuse(out, "groups must lie side by side, or in contiguous runs", "x", "channels first or channels last", "%s", "other strides");
+    return qn_refuse(out, "groups must lie side by side, or in contiguous runs", "x", "channels first or channels last", "%s",
+                     "other strides");
   s.columns = columns;
   s.lines = columns ? s.n : walked.rank == 2 ? walked.dim[0] : 1;
   s.line = columns ? 1 : walked.dim[walked.rank - 1];
@@ -524,7 +534,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   while (s.lanes > 1 && s.lanes * V / 2 >= s.groups) s.lanes /= 2;
   s.pieces = columns ? s.lines : s.lines * s.vectors();
   int64_t side = columns ? qn_ceil_div(s.groups, s.lanes * V) : s.groups;
-  if (side > INT32_MAX || s.pieces > INT32_MAX) return qn_refuse(out, "fewer than 2^31 groups and lines", "x", "", "%lld", (long long)s.groups);
+  if (side > INT32_MAX || s.pieces > INT32_MAX)
+    return qn_refuse(out, "fewer than 2^31 groups and lines", "x", "", "%lld", (long long)s.groups);
   bool whole = columns ? s.groups % V == 0 : s.line % V == 0;
   for (int t = X; t <= DY; t++) {
     const qn_value *v = st.number[t] < 0 ? nullptr : &r->value[st.number[t]];

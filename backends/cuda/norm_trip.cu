@@ -29,7 +29,8 @@ struct trip {
 template <int threads> constexpr int block_of = threads < 128 ? 128 : threads;
 
 /* A thread's words, about the mean of the first: of n elements. */
-template <int dtype, bool centred, int threads> __device__ __forceinline__ moments measure(const uint4 (&x)[K], int mine, float n, float share)
+template <int dtype, bool centred, int threads>
+__device__ __forceinline__ moments measure(const uint4 (&x)[K], int mine, float n, float share)
 {
   constexpr int E = vector_per_16<dtype>;
   float v[E], from = 0, s1 = 0, s2 = 0;
@@ -53,12 +54,14 @@ template <int dtype, bool centred, int threads> __device__ __forceinline__ momen
   return { centred ? from + s1 * share : 0, centred ? s2 - s1 * s1 * share : s2, n };
 }
 
-template <int threads, int dtype, int second> __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) norm_trip(const __grid_constant__ trip a)
+template <int threads, int dtype, int second>
+__global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) norm_trip(const __grid_constant__ trip a)
 {
   constexpr int E = vector_per_16<dtype>, warps = threads / 32, together = block_of<threads> / threads;
   constexpr bool early = second == ALONE && dtype != QN_F16;         /* parameters; else there are no registers for them */
   __shared__ float4 of_warp[warps];
-  const int t = threadIdx.x % threads, row = blockIdx.x * together + threadIdx.x / threads, mine = a.words - t;       /* has words 0, threads, ... below mine */
+  /* has words 0, threads, ... below mine */
+  const int t = threadIdx.x % threads, row = blockIdx.x * together + threadIdx.x / threads, mine = a.words - t;
   if (row >= a.rows) return;              /* whole warps, and whole blocks where a row is a block's */
   const uint4 *from = a.x + row * a.step[0] + t, *other = a.second + row * a.step[2] + t;
   uint4 x[K], u[K], scale[K], shift[K];
@@ -188,7 +191,9 @@ static int read_second(const qn_request *r, state *s, qn_prepared *out)
 }
 
 typedef const void *kernel;
-#define KERNELS(dtype, second) { (kernel)norm_trip<32, dtype, second>, (kernel)norm_trip<128, dtype, second>, (kernel)norm_trip<256, dtype, second>, (kernel)norm_trip<512, dtype, second> }
+#define KERNELS(dtype, second) \
+  { (kernel)norm_trip<32, dtype, second>, (kernel)norm_trip<128, dtype, second>, \
+    (kernel)norm_trip<256, dtype, second>, (kernel)norm_trip<512, dtype, second> }
 #define SECONDS(dtype) { KERNELS(dtype, ALONE), KERNELS(dtype, BEFORE), KERNELS(dtype, BEHIND) }
 static const kernel kernels[3][3][4] = { SECONDS(QN_F32), SECONDS(QN_BF16), SECONDS(QN_F16) };
 
@@ -200,16 +205,21 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   trip &a = s.a;
   for (int t = 0; t < TENSORS; t++) s.number[t] = qn_role_at(&r->op[0], role[t]);
   const qn_value *x = &r->value[s.number[X]];
-  if (x->dtype != QN_F32 && x->dtype != QN_BF16 && x->dtype != QN_F16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(x->dtype));
+  if (x->dtype != QN_F32 && x->dtype != QN_BF16 && x->dtype != QN_F16)
+    return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(x->dtype));
   const cuda_norm_nests nests = cuda_norm_nests_of(r, s.number, SHIFT + 1, TENSORS);
   const qn_nest *walked = &nests.walked, *outer = &nests.outer;
   const int64_t per_word = x->dtype == QN_F32 ? 4 : 8;
   if (nests.length < LEAST || nests.length % per_word || nests.length > MOST * K * per_word)
-    return qn_refuse(out, "rows of whole 16-byte words that the registers of a block hold", "x", "512 to 16384 elements (f32: 8192)", "%lld", (long long)nests.length);
-  if (outer->rank > 1 || nests.groups > INT32_MAX) return qn_refuse(out, "rows at one step from one another, fewer than 2^31", "x", "other dims that merge", "%d dims", outer->rank);
+    return qn_refuse(out, "rows of whole 16-byte words that the registers of a block hold", "x", "512 to 16384 elements (f32: 8192)",
+                     "%lld", (long long)nests.length);
+  if (outer->rank > 1 || nests.groups > INT32_MAX)
+    return qn_refuse(out, "rows at one step from one another, fewer than 2^31", "x", "other dims that merge", "%d dims", outer->rank);
   bool run = walked->rank == 1, whole = true;
   for (int t = X; t <= SHIFT && run; t++) run = s.number[t] < 0 || walked->stride[t][0] == 1;
-  if (!run) return qn_refuse(out, "the dims normalized over must lie side by side, alike in all tensors", "x", "one run of stride 1", "%s", "others");
+  if (!run)
+    return qn_refuse(out, "the dims normalized over must lie side by side, alike in all tensors", "x", "one run of stride 1", "%s",
+                     "others");
   const int where = read_second(r, &s, out);
   for (int t = X; t <= SHIFT; t++) {
     const qn_value *v = s.number[t] < 0 ? nullptr : &r->value[s.number[t]];
@@ -218,7 +228,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   if (!whole) return qn_refuse(out, "tensors of one dtype, in 16-byte words; parameters alike for all rows", "x", "", "%s", "others");
   if (outer->rank) {
-    a.step[0] = outer->stride[X][0] / per_word, a.step[1] = outer->stride[Y][0] / per_word, a.step[2] = where == BEFORE ? a.step[0] : a.step[1];
+    a.step[0] = outer->stride[X][0] / per_word, a.step[1] = outer->stride[Y][0] / per_word,
+    a.step[2] = where == BEFORE ? a.step[0] : a.step[1];
     a.mean_step = outer->stride[MEAN][0], a.rstd_step = outer->stride[RSTD][0];
   }
   a.rows = (int32_t)nests.groups, a.words = (int32_t)(nests.length / per_word);
@@ -245,9 +256,11 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   a.scale = (const uint4 *)pointer(launch, s->number[SCALE]), a.shift = (const uint4 *)pointer(launch, s->number[SHIFT]);
   a.mean = (float *)pointer(launch, s->number[MEAN]), a.rstd = (float *)pointer(launch, s->number[RSTD]);
   void *arguments[] = { &a };
-  return cuda_check(cudaLaunchKernel(s->kernel, dim3(s->blocks), dim3(s->threads), arguments, 0, (cudaStream_t)launch->stream), "norm_trip");
+  return cuda_check(cudaLaunchKernel(s->kernel, dim3(s->blocks), dim3(s->threads), arguments, 0, (cudaStream_t)launch->stream),
+                    "norm_trip");
 }
 
-#define ROW(op) { "trip", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare, nullptr, run, cuda_release }
+#define ROW(op) { "trip", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
+                  nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM), ROW(QN_OP_RMS_NORM) };
 const qn_engine_list cuda_norm_trip_list = { row, sizeof row / sizeof *row };

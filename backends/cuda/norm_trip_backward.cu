@@ -68,7 +68,8 @@ template <int threads> __device__ __forceinline__ void write_part(float *to, con
 }
 
 /* A block takes 512 / threads rows at a time. */
-template <int threads, int dtype, bool centred> __global__ void __launch_bounds__(BLOCK, 1) norm_trip_backward(const __grid_constant__ rows_back a)
+template <int threads, int dtype, bool centred>
+__global__ void __launch_bounds__(BLOCK, 1) norm_trip_backward(const __grid_constant__ rows_back a)
 {
   constexpr int groups = BLOCK / threads, warps = threads / 32;
   __shared__ float2 of_warp[2][BLOCK / 32];
@@ -149,9 +150,11 @@ struct state {
   const void *kernel;
 };
 
-#define KERNELS(dtype, centred) { (const void *)norm_trip_backward<64, dtype, centred>, (const void *)norm_trip_backward<128, dtype, centred>, \
-                                  (const void *)norm_trip_backward<256, dtype, centred>, (const void *)norm_trip_backward<512, dtype, centred> }
-static const void *const kernels[2][2][4] = { { KERNELS(QN_BF16, false), KERNELS(QN_BF16, true) }, { KERNELS(QN_F16, false), KERNELS(QN_F16, true) } };
+#define KERNELS(dtype, centred) \
+  { (const void *)norm_trip_backward<64, dtype, centred>, (const void *)norm_trip_backward<128, dtype, centred>, \
+    (const void *)norm_trip_backward<256, dtype, centred>, (const void *)norm_trip_backward<512, dtype, centred> }
+static const void *const kernels[2][2][4] = { { KERNELS(QN_BF16, false), KERNELS(QN_BF16, true) },
+                                              { KERNELS(QN_F16, false), KERNELS(QN_F16, true) } };
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -165,20 +168,27 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const cuda_norm_nests nests = cuda_norm_nests_of(r, s.number, DSHIFT + 1, TENSORS);
   const qn_nest *walked = &nests.walked, *outer = &nests.outer;
   if (nests.length < LEAST || nests.length % E || nests.length > MOST)
-    return qn_refuse(out, "rows of whole 16-byte words that the registers of a block hold", "x", "513 to 8192 elements", "%lld", (long long)nests.length);
-  if (outer->rank > 1 || nests.groups > INT32_MAX / 2) return qn_refuse(out, "rows at one step from one another, fewer than 2^30", "x", "other dims that merge", "%d dims", outer->rank);
+    return qn_refuse(out, "rows of whole 16-byte words that the registers of a block hold", "x", "513 to 8192 elements", "%lld",
+                     (long long)nests.length);
+  if (outer->rank > 1 || nests.groups > INT32_MAX / 2)
+    return qn_refuse(out, "rows at one step from one another, fewer than 2^30", "x", "other dims that merge", "%d dims", outer->rank);
   int64_t step[TENSORS] = {};
   bool whole = walked->rank == 1;
   for (int t = 0; t < TENSORS && whole; t++) {
     const qn_value *v = s.number[t] < 0 ? nullptr : &r->value[s.number[t]];
     if (!v) continue;
     if (outer->rank) step[t] = outer->stride[t][0];
-    if (t >= MEAN && step[t] != (int32_t)step[t]) return qn_refuse(out, "rows' statistics fewer than 2^31 elements apart", t == MEAN ? "mean" : "rstd", "", "%lld", (long long)step[t]);
+    if (t >= MEAN && step[t] != (int32_t)step[t])
+      return qn_refuse(out, "rows' statistics fewer than 2^31 elements apart", t == MEAN ? "mean" : "rstd", "", "%lld", (long long)step[t]);
     if (t <= DSHIFT) whole = walked->stride[t][0] == 1 && (t <= DY || step[t] == 0);
     if (t <= SCALE) whole &= v->dtype == x->dtype && v->align >= 16 && step[t] % E == 0;
   }
-  if (!whole) return qn_refuse(out, "tensors of one dtype, in 16-byte words, contiguous where they are normalized over; parameters alike for all rows", "x", "", "%s", "others");
-  a.x_step = step[X] / E, a.dx_step = step[DX] / E, a.dy_step = step[DY] / E, a.mean_step = (int32_t)step[MEAN], a.rstd_step = (int32_t)step[RSTD];
+  if (!whole)
+    return qn_refuse(out,
+                     "tensors of one dtype, in 16-byte words, contiguous where they are normalized over; parameters alike for all rows",
+                     "x", "", "%s", "others");
+  a.x_step = step[X] / E, a.dx_step = step[DX] / E, a.dy_step = step[DY] / E, a.mean_step = (int32_t)step[MEAN],
+  a.rstd_step = (int32_t)step[RSTD];
   a.rows = (int32_t)nests.groups, a.words = (int32_t)(nests.length / E);
   a.inverse = 1 / (float)nests.length;
   int size = 0, threads = 64;
@@ -199,16 +209,20 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const state *s = (const state *)p->state;
   rows_back a = s->a;
   column_parts parts = s->parts;
-  a.x = (const uint4 *)pointer(launch, s->number[X]), a.dy = (const uint4 *)pointer(launch, s->number[DY]), a.dx = (uint4 *)pointer(launch, s->number[DX]);
+  a.x = (const uint4 *)pointer(launch, s->number[X]), a.dy = (const uint4 *)pointer(launch, s->number[DY]),
+  a.dx = (uint4 *)pointer(launch, s->number[DX]);
   a.scale = (const uint4 *)pointer(launch, s->number[SCALE]);
   a.mean = (const float *)pointer(launch, s->number[MEAN]), a.rstd = (const float *)pointer(launch, s->number[RSTD]);
   a.part_step = column_parts_place(&parts, s->gradient, launch, a.part);
   void *arguments[] = { &a };
-  const qn_status status = cuda_check(cudaLaunchKernel(s->kernel, dim3((unsigned)parts.jobs), dim3(BLOCK), arguments, 0, (cudaStream_t)launch->stream), "norm_trip_backward");
+  const qn_status status = cuda_check(cudaLaunchKernel(s->kernel, dim3((unsigned)parts.jobs), dim3(BLOCK), arguments, 0,
+                                                       (cudaStream_t)launch->stream),
+                                      "norm_trip_backward");
   return status ? status : column_parts_add(parts, (cudaStream_t)launch->stream);
 }
 
 /* Sums over rows are made by as many blocks as the device holds: they are not portable. */
-#define ROW(op) { "trip", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, nullptr, nullptr, prepare, nullptr, run, cuda_release }
+#define ROW(op) { "trip", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
+                  nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM_BACKWARD), ROW(QN_OP_RMS_NORM_BACKWARD) };
 const qn_engine_list cuda_norm_trip_backward_list = { row, sizeof row / sizeof *row };
