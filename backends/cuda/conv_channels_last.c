@@ -88,7 +88,9 @@ static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 static qn_status prepare_parts(const qn_request *r, state *st, qn_prepared *out)
 {
-  qn_request part = { .struct_size = sizeof part, .instance = r->instance, .op = &st->node, .n_ops = 1, .n_values = (uint32_t)st->n, .value = st->value };
+  qn_request part = {
+    .struct_size = sizeof part, .instance = r->instance, .op = &st->node, .n_ops = 1, .n_values = (uint32_t)st->n, .value = st->value
+  };
   bool wgmma = r->device->arch_major == 9 && st->value[0].dtype != QN_F32;
   qn_status s = r->host->part_prepare(r, &part, wgmma ? "cuda/wgmma" : "cuda/mma", &st->conv);
   if (s) return s;
@@ -119,7 +121,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_conv *c = op->attr;
   bool forward = op->op == QN_OP_CONV_FORWARD, filter = op->op == QN_OP_CONV_BACKWARD_FILTER;
   const qn_value *first = &r->value[op->arg[op->first[0]]];
-  if (first->dtype != QN_F16 && first->dtype != QN_BF16 && first->dtype != QN_F32) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(first->dtype));
+  if (first->dtype != QN_F16 && first->dtype != QN_BF16 && first->dtype != QN_F32)
+    return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(first->dtype));
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
   state *st = cuda_state(out, sizeof *st);
   if (!st) return QN_NO_MEMORY;
@@ -185,7 +188,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   qn_status status = cuda_host->part_run(st->conv, launch, ptr, scratch, launch->counters);
   for (int i = 0; i < st->n && !status; i++) {
     const side *s = &st->side[i];
-    if (s->moved && s->written) status = cuda_host->part_run(s->copy, launch, (void *[]){ ptr[i], launch->ptr[s->at] }, scratch, launch->counters);
+    if (s->moved && s->written)
+      status = cuda_host->part_run(s->copy, launch, (void *[]){ ptr[i], launch->ptr[s->at] }, scratch, launch->counters);
   }
   return status;
 }

@@ -27,9 +27,11 @@ struct depthwise {
   int32_t  channels, in[2], out[2];       /* channels: of y */
   int32_t  per_group, data;               /* filters of a group; backward by the data */
   int32_t  size[2], mul[2], step[2], off[2], div[2];
-  int32_t  flip, column, relu, plain;     /* plain: column (a bias), factor (operands, -1: none) and relu are all that follows, y's dtype x's */
+  /* plain: column (a bias), factor (operands, -1: none) and relu are all that follows, y's dtype x's */
+  int32_t  flip, column, relu, plain;
   int32_t  pairs, chunks, side;           /* window: pairs of channels of a block; in chunks of 16 bytes; rows copied at once */
-  int32_t  lanes_h, lanes_w, tile_h, tile_w, blocks_h, blocks_w, tiles;  /* tiles of threads in a block; pixels of x below; blocks of an image, of all */
+  /* tiles of threads in a block; pixels of x below; blocks of an image, of all */
+  int32_t  lanes_h, lanes_w, tile_h, tile_w, blocks_h, blocks_w, tiles;
   int64_t  units;                         /* any: outputs; strip: tiles by pairs of channels */
   int32_t  channels_fastest, factor;
   int64_t  x_stride[4], y_stride[4], w_stride[3];           /* N, C, H, W; K, R, S */
@@ -48,8 +50,9 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_window(const __grid_cons
   tile_copy<sizeof(raw) / 2> copy(p.tile_w, p.chunks);
   tile_walk walk(blockIdx.x, gridDim.x, p.blocks_h, p.blocks_w), ahead = walk;
   auto load = [&](const tile_walk &t, int at) {
-    copy.load(shared_address(tiles + at * pixels * PITCH), p.x, t.n, t.i * p.lanes_h * TH * stride + p.off[0], t.j * p.lanes_w * TW * stride + p.off[1], first,
-              p.tile_h, p.tile_w, p.chunks, p.side, PITCH * sizeof(raw), p.tile_w * PITCH * sizeof(raw));
+    copy.load(shared_address(tiles + at * pixels * PITCH), p.x, t.n, t.i * p.lanes_h * TH * stride + p.off[0],
+              t.j * p.lanes_w * TW * stride + p.off[1], first, p.tile_h, p.tile_w, p.chunks, p.side, PITCH * sizeof(raw),
+              p.tile_w * PITCH * sizeof(raw));
   };
   load(walk, 0);
   copy_async_commit();
@@ -73,7 +76,8 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_window(const __grid_cons
     copy_async_commit();
     copy_async_wait<1>();
     __syncthreads();
-    int y0 = (walk.i * p.lanes_h + lane_h) * TH, x0 = (walk.j * p.lanes_w + lane_w) * TW, high = min(TH, p.out[0] - y0), wide = min(TW, p.out[1] - x0);
+    int y0 = (walk.i * p.lanes_h + lane_h) * TH, x0 = (walk.j * p.lanes_w + lane_w) * TW, high = min(TH, p.out[0] - y0),
+        wide = min(TW, p.out[1] - x0);
     if (works && high > 0 && wide > 0) {
       const raw *in = tiles + (at * pixels + lane_h * TH * stride * p.tile_w + lane_w * TW * stride) * PITCH + pair;
       float2 sum[TH][TW];
@@ -197,7 +201,9 @@ static __device__ __forceinline__ void strip_sum(const depthwise &p, const float
 }
 
 /* Stride 1, 3 x 3. Grid: units of a tile and a pair of channels, the pair fastest. */
-template <int dtype, int then> __global__ void __launch_bounds__(STRIP_THREADS, then == BIAS && dtype != QN_F32 ? 5 : 4) depthwise_strip(const __grid_constant__ depthwise p)
+template <int dtype, int then>
+__global__ void __launch_bounds__(STRIP_THREADS, then == BIAS && dtype != QN_F32 ? 5 : 4)
+    depthwise_strip(const __grid_constant__ depthwise p)
 {
   int unit = blockIdx.x * STRIP_THREADS + threadIdx.x, rest = unit / p.pairs, channel = (unit - rest * p.pairs) * 2;
   int n = rest / (p.blocks_h * p.blocks_w), tile = rest - n * (p.blocks_h * p.blocks_w), i = tile / p.blocks_w;
@@ -209,7 +215,8 @@ template <int dtype, int then> __global__ void __launch_bounds__(STRIP_THREADS, 
     int64_t at = channel * p.w_stride[0] + (p.flip ? 2 - t / 3 : t / 3) * p.w_stride[1] + (p.flip ? 2 - t % 3 : t % 3) * p.w_stride[2];
     w[t] = make_float2(element_load<float>(p.w, at, dtype), element_load<float>(p.w, at + p.w_stride[0], dtype));
   }
-  bool whole = y0 + STRIP <= p.out[0] && x0 + STRIP <= p.out[1] && top >= -1 && left >= -1 && top + STRIP + 1 <= p.x.h && left + STRIP + 1 <= p.x.w;
+  bool whole = y0 + STRIP <= p.out[0] && x0 + STRIP <= p.out[1] && top >= -1 && left >= -1 && top + STRIP + 1 <= p.x.h &&
+               left + STRIP + 1 <= p.x.w;
   if (then != STEPS && whole) strip_sum<dtype, then, then != STEPS>(p, w, bias, n, y0, x0, channel);
   else strip_sum<dtype, then, false>(p, w, bias, n, y0, x0, channel);
 }
@@ -250,9 +257,12 @@ __global__ void __launch_bounds__(THREADS) depthwise_any(const __grid_constant__
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
 struct kernel { const void *function; int32_t size, stride, th, tw, pitch; uint32_t dtype; int32_t then; };    /* pitch 0: strips */
-#define KERNEL(dtype, S, stride, TH, TW) { (const void *)depthwise_window<dtype, S, stride, TH, TW>, S, stride, TH, TW, depthwise_pitch<S>, dtype, -1 },
+#define KERNEL(dtype, S, stride, TH, TW) \
+  { (const void *)depthwise_window<dtype, S, stride, TH, TW>, S, stride, TH, TW, depthwise_pitch<S>, dtype, -1 },
 #define STRIPS(dtype, then) { (const void *)depthwise_strip<dtype, then>, 3, 1, STRIP, STRIP, 0, dtype, then },
-#define KERNELS(dtype) STRIPS(dtype, BIAS) STRIPS(dtype, FOLD) STRIPS(dtype, STEPS) KERNEL(dtype, 3, 2, 2, 7) KERNEL(dtype, 5, 1, 2, 7) KERNEL(dtype, 5, 2, 1, 7) KERNEL(dtype, 7, 1, 2, 7)
+#define KERNELS(dtype) \
+  STRIPS(dtype, BIAS) STRIPS(dtype, FOLD) STRIPS(dtype, STEPS) \
+  KERNEL(dtype, 3, 2, 2, 7) KERNEL(dtype, 5, 1, 2, 7) KERNEL(dtype, 5, 2, 1, 7) KERNEL(dtype, 7, 1, 2, 7)
 static const kernel kernels[] = { KERNELS(QN_BF16) KERNELS(QN_F16) KERNELS(QN_F32) };
 
 /* The kernel for windows of this kind. */
@@ -260,8 +270,8 @@ static const kernel *find(const cuda_conv_problem *c, const depthwise *p, const 
 {
   int eight = 16 / (int)qn_kit_bytes(in->dtype);
   bool fits = c->filters == c->channels && p->channels % eight == 0 && qn_is_channels_last(in) && qn_is_channels_last(out) &&
-              in->align >= 16 && out->align >= 2 * (uint32_t)qn_kit_bytes(out->dtype) &&
-              c->size[0] == c->size[1] && c->dilation[0] == 1 && c->dilation[1] == 1 && p->div[0] == 1 && p->div[1] == 1 && p->mul[0] == p->mul[1];
+              in->align >= 16 && out->align >= 2 * (uint32_t)qn_kit_bytes(out->dtype) && c->size[0] == c->size[1] && c->dilation[0] == 1 &&
+              c->dilation[1] == 1 && p->div[0] == 1 && p->div[1] == 1 && p->mul[0] == p->mul[1];
   const int32_t then = !p->plain ? STEPS : p->factor >= 0 ? FOLD : BIAS;
   if (fits)
     for (const kernel &k : kernels)
@@ -273,7 +283,8 @@ static const kernel *find(const cuda_conv_problem *c, const depthwise *p, const 
 static bool divide(depthwise *p, const kernel *k, int64_t images, int64_t room, int *blocks_of_channels, int *least_shared)
 {
   int bytes = (int)qn_kit_bytes(p->dtype), chunk = 8 / bytes, chunks = p->channels / 2 / chunk;          /* chunk: pairs in 16 bytes */
-  int slabs = (int)qn_ceil_div(chunks, k->pitch / chunk), tiles_h = (int)qn_ceil_div(p->out[0], k->th), tiles_w = (int)qn_ceil_div(p->out[1], k->tw);
+  int slabs = (int)qn_ceil_div(chunks, k->pitch / chunk), tiles_h = (int)qn_ceil_div(p->out[0], k->th),
+      tiles_w = (int)qn_ceil_div(p->out[1], k->tw);
   p->chunks = (int32_t)qn_ceil_div(chunks, slabs);
   p->pairs = p->chunks * chunk;
   *blocks_of_channels = (int)qn_ceil_div(chunks, p->chunks);
@@ -347,7 +358,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   if (window && window->pitch) {
     if (!divide(&p, window, to->dim[0], qn_min_i64(SHARED, (int64_t)r->device->shared_per_block), &slabs, &shared))
-      return qn_refuse(out, "a tile's pixels in shared memory", "x", "a device with more", "%llu bytes", (unsigned long long)r->device->shared_per_block);
+      return qn_refuse(out, "a tile's pixels in shared memory", "x", "a device with more", "%llu bytes",
+                       (unsigned long long)r->device->shared_per_block);
     threads = (int)qn_round_up(p.pairs * p.lanes_h * p.lanes_w, 32);
     p.side = tile_side(threads, p.tile_w, p.chunks);
     blocks = cuda_conv_shares(p.tiles, 3 * r->device->units / slabs);
@@ -362,7 +374,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     blocks = qn_ceil_div(p.units, THREADS);
     out->estimate = 3000 + bytes / 2000 + sums / (r->device->units * 8);
   }
-  if (blocks * (window ? threads : 1) > INT32_MAX || slabs > 65535) return qn_refuse(out, "a grid of blocks", "y", "fewer elements", "%s", "more");
+  if (blocks * (window ? threads : 1) > INT32_MAX || slabs > 65535)
+    return qn_refuse(out, "a grid of blocks", "y", "fewer elements", "%s", "more");
 
   cuda_conv_kernel *k = cuda_conv_kernel_begin(out, window ? window->function : (const void *)depthwise_any, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
@@ -374,7 +387,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return QN_OK;
 }
 
-#define ROW(op, also) { "depthwise", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, also, \
-                  prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release }
+#define ROW(op, also) { "depthwise", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
+                        nullptr, also, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD, cuda_chain_also), ROW(QN_OP_CONV_BACKWARD_DATA, nullptr) };
 const qn_engine_list cuda_conv_depthwise_list = { row, sizeof row / sizeof *row };

@@ -56,7 +56,9 @@ __device__ __forceinline__ void depthwise_place(float2 (&sum)[RT][S], const raw 
 
 /* Adds the sums of the lanes side by side, `width` threads each, and leaves them in the block's part: N of them, of `all` of a channel,
  * from `first` on. */
-template <int N> __device__ __forceinline__ void depthwise_leave(const depthwise &p, const float2 *sum, float2 *others, int width, int lane, int channel, int all, int first)
+template <int N>
+__device__ __forceinline__ void depthwise_leave(const depthwise &p, const float2 *sum, float2 *others, int width, int lane, int channel,
+                                                int all, int first)
 {
   if (lane > 0 && lane < p.lanes)         /* [lanes - 1][N][width] */
 #pragma unroll
@@ -84,15 +86,18 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_filter(const __grid_cons
   typedef typename pair_of<dtype>::type raw;
   extern __shared__ float2 shared[];      /* a tile of x and one of dy, twice: one pair on its way while the other is used */
   int width = p.pairs * shares, lane = threadIdx.x / width, column = threadIdx.x - lane * width;
-  int share = column / p.pairs, pair = column - share * p.pairs, first = blockIdx.y * p.pairs * 2, channel = first + pair * 2, r0 = share * RT;
+  int share = column / p.pairs, pair = column - share * p.pairs, first = blockIdx.y * p.pairs * 2, channel = first + pair * 2,
+      r0 = share * RT;
   int pixels = p.x_h * p.x_w + p.dy_h * p.dy_w;
   tile_copy<sizeof(raw) / 2> copy_x(p.x_w, p.chunks), copy_dy(p.dy_w, p.chunks);
   tile_walk walk(blockIdx.x, gridDim.x, p.tiles_h, p.tiles_w), ahead = walk;
   auto load = [&](const tile_walk &t, int at) {
     int y0 = t.i * p.dy_h, x0 = t.j * p.dy_w;
     uint32_t x = shared_address((raw *)shared + at * pixels * PITCH);
-    copy_x.load(x, p.x, t.n, y0 * stride - p.before[0], x0 * stride - p.before[1], first, p.x_h, p.x_w, p.chunks, p.x_side, PITCH * sizeof(raw), p.x_w * PITCH * sizeof(raw));
-    copy_dy.load(x + p.x_h * p.x_w * PITCH * sizeof(raw), p.dy, t.n, y0, x0, first, p.dy_h, p.dy_w, p.chunks, p.dy_side, PITCH * sizeof(raw), p.dy_w * PITCH * sizeof(raw));
+    copy_x.load(x, p.x, t.n, y0 * stride - p.before[0], x0 * stride - p.before[1], first, p.x_h, p.x_w, p.chunks, p.x_side,
+                PITCH * sizeof(raw), p.x_w * PITCH * sizeof(raw));
+    copy_dy.load(x + p.x_h * p.x_w * PITCH * sizeof(raw), p.dy, t.n, y0, x0, first, p.dy_h, p.dy_w, p.chunks, p.dy_side,
+                 PITCH * sizeof(raw), p.dy_w * PITCH * sizeof(raw));
   };
   load(walk, 0);
   copy_async_commit();
@@ -112,7 +117,8 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_filter(const __grid_cons
       int high = p.dy.h - y0 - ph, wide = p.dy.w - x0 - pw;
       if (high <= 0 || wide <= 0) continue;
       const raw *d = dy + (ph * p.dy_w + pw) * PITCH, *v = x + ((ph * stride + r0) * p.x_w + pw * stride) * PITCH;
-      if (high >= TH && wide >= TW) depthwise_place<dtype, S, RT, stride, TH, TW, true>(sum, d, p.dy_w * PITCH, v, p.x_w * PITCH, high, wide);
+      if (high >= TH && wide >= TW)
+        depthwise_place<dtype, S, RT, stride, TH, TW, true>(sum, d, p.dy_w * PITCH, v, p.x_w * PITCH, high, wide);
       else depthwise_place<dtype, S, RT, stride, TH, TW, false>(sum, d, p.dy_w * PITCH, v, p.x_w * PITCH, high, wide);
     }
     __syncthreads();
@@ -124,7 +130,8 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_filter(const __grid_cons
 
 /* Adds what STRIP_H x STRIP_W outputs give. d, x: dy and x where the first lies, x's at row `top` and column `left`. Of the pixels of x at
  * most the outermost do not exist. */
-template <int dtype, class raw> __device__ __forceinline__ void depthwise_strip(float2 (&sum)[3][3], const raw *d, const raw *x, const depthwise &p, int top, int left)
+template <int dtype, class raw>
+__device__ __forceinline__ void depthwise_strip(float2 (&sum)[3][3], const raw *d, const raw *x, const depthwise &p, int top, int left)
 {
   enum { ROWS = STRIP_H + 2, COLUMNS = STRIP_W + 2 };
   int step = p.channels / 2;
@@ -161,7 +168,9 @@ template <int dtype, class raw> __device__ __forceinline__ void depthwise_strip(
   }
 }
 /* The same of high x wide outputs, one by one: a dy that is not there may not meet an x, which may be NaN. */
-template <int dtype, class raw> __device__ __forceinline__ void depthwise_tail(float2 (&sum)[3][3], const raw *d, const raw *x, const depthwise &p, int top, int left, int high, int wide)
+template <int dtype, class raw>
+__device__ __forceinline__ void depthwise_tail(float2 (&sum)[3][3], const raw *d, const raw *x, const depthwise &p, int top, int left,
+                                               int high, int wide)
 {
   int step = p.channels / 2;
   for (int o = 0; o < high; o++)
@@ -183,7 +192,8 @@ template <int dtype> __global__ void __launch_bounds__(STRIP_THREADS, 4) depthwi
   extern __shared__ float2 shared[];
   int lane = threadIdx.x / p.pairs, pair = threadIdx.x - lane * p.pairs, channel = (blockIdx.y * p.pairs + pair) * 2, step = p.channels / 2;
   float2 sum[3][3] = {};
-  for (int tile = lane < p.lanes && channel < p.channels ? blockIdx.x * p.lanes + lane : p.tiles; tile < p.tiles; tile += gridDim.x * p.lanes) {
+  for (int tile = lane < p.lanes && channel < p.channels ? blockIdx.x * p.lanes + lane : p.tiles; tile < p.tiles;
+       tile += gridDim.x * p.lanes) {
     int rest = tile / p.tiles_w, n = rest / p.tiles_h, y0 = (rest - n * p.tiles_h) * STRIP_H, x0 = (tile - rest * p.tiles_w) * STRIP_W;
     int top = y0 - p.before[0], left = x0 - p.before[1], high = p.dy.h - y0, wide = p.dy.w - x0;
     const raw *d = (const raw *)p.dy.p + (((int64_t)n * p.dy.h + y0) * p.dy.w + x0) * step + channel / 2;
@@ -198,15 +208,18 @@ template <int dtype> __global__ void __launch_bounds__(STRIP_THREADS, 4) depthwi
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
 struct kernel { const void *function; int32_t size, rows, stride, th, tw, pitch; uint32_t dtype; };      /* pitch 0: strips */
-#define KERNEL(dtype, S, RT, stride, TH, TW) { (const void *)depthwise_filter<dtype, S, RT, stride, TH, TW>, S, RT, stride, TH, TW, depthwise_pitch<S>, dtype },
+#define KERNEL(dtype, S, RT, stride, TH, TW) \
+  { (const void *)depthwise_filter<dtype, S, RT, stride, TH, TW>, S, RT, stride, TH, TW, depthwise_pitch<S>, dtype },
 #define STRIPS(dtype) { (const void *)depthwise_filter_strips<dtype>, 3, 3, 1, STRIP_H, STRIP_W, 0, dtype },
 #define KERNELS(dtype) STRIPS(dtype) KERNEL(dtype, 3, 3, 2, 2, 7) KERNEL(dtype, 5, 1, 1, 1, 14) KERNEL(dtype, 5, 1, 2, 1, 7)
-static const kernel kernels[] = { KERNELS(QN_BF16) KERNELS(QN_F16) KERNELS(QN_F32) KERNEL(QN_F32, 7, 1, 1, 1, 14) };      /* of halves, conv_depthwise_mma_filter.cu */
+/* of halves, conv_depthwise_mma_filter.cu */
+static const kernel kernels[] = { KERNELS(QN_BF16) KERNELS(QN_F16) KERNELS(QN_F32) KERNEL(QN_F32, 7, 1, 1, 1, 14) };
 
 /* How many channels, and which tiles, a block takes: least traffic and idle threads. */
 static void divide(depthwise *p, const kernel *k, int64_t images, const int64_t out[2], int *slabs, int *least_shared)
 {
-  int bytes = (int)qn_kit_bytes(k->dtype), chunk = 8 / bytes, chunks = p->channels / 2 / chunk, shares = k->size / k->rows;      /* chunk: pairs in 16 bytes */
+  /* chunk: pairs in 16 bytes */
+  int bytes = (int)qn_kit_bytes(k->dtype), chunk = 8 / bytes, chunks = p->channels / 2 / chunk, shares = k->size / k->rows;
   p->chunks = (int32_t)qn_ceil_div(chunks, qn_ceil_div(chunks, k->pitch / chunk));
   p->pairs = p->chunks * chunk;
   *slabs = (int)qn_ceil_div(chunks, p->chunks);
@@ -242,11 +255,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "one filter for each channel", "x", "as many groups as channels, two or more", "%lld", (long long)c.groups);
   const kernel *found = nullptr;
   for (const kernel &k : kernels)
-    if (k.dtype == c.x->dtype && c.size[0] == k.size && c.size[1] == k.size && c.stride[0] == k.stride && c.stride[1] == k.stride && c.dilation[0] == 1 && c.dilation[1] == 1) found = &k;
+    if (k.dtype == c.x->dtype && c.size[0] == k.size && c.size[1] == k.size && c.stride[0] == k.stride && c.stride[1] == k.stride &&
+        c.dilation[0] == 1 && c.dilation[1] == 1)
+      found = &k;
   if (!found)
-    return qn_refuse(out, "square windows of 3, 5, in f32 7, without dilation, stride 1, to 5 also 2", "dw", "", "%lldx%lld", (long long)c.size[0], (long long)c.size[1]);
+    return qn_refuse(out, "square windows of 3, 5, in f32 7, without dilation, stride 1, to 5 also 2", "dw", "", "%lldx%lld",
+                     (long long)c.size[0], (long long)c.size[1]);
   int eight = 16 / (int)qn_kit_bytes(c.x->dtype);
-  if (c.channels % eight) return qn_refuse(out, "channels in units of 16 bytes", "x", eight == 8 ? "a multiple of 8" : "a multiple of 4", "%lld", (long long)c.channels);
+  if (c.channels % eight)
+    return qn_refuse(out, "channels in units of 16 bytes", "x", eight == 8 ? "a multiple of 8" : "a multiple of 4", "%lld",
+                     (long long)c.channels);
   if (!qn_is_packed(c.w)) return qn_refuse(out, "packed filters", "dw", "", "%s", "other strides");
 
   depthwise p = {};
@@ -283,7 +301,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_pointer(k, c.x_at, offsetof(depthwise, x.p));
   cuda_conv_kernel_pointer(k, c.y_at, offsetof(depthwise, dy.p));
   cuda_conv_kernel_parts(k, out, &c, parts, elements, offsetof(depthwise, parts));
-  double bytes = (double)(qn_elements(c.x) + qn_elements(c.y)) * (double)qn_kit_bytes(c.x->dtype), sums = (double)qn_elements(c.y) * (double)(c.size[0] * c.size[1]);
+  double bytes = (double)(qn_elements(c.x) + qn_elements(c.y)) * (double)qn_kit_bytes(c.x->dtype),
+         sums = (double)qn_elements(c.y) * (double)(c.size[0] * c.size[1]);
   double moved = bytes / 3800, added = sums / (r->device->units * 128 * (found->pitch ? 0.52 : 0.9));
   out->estimate = 6000 + (moved > added ? moved : added);
   return QN_OK;

@@ -7,7 +7,8 @@
 #include "engines.h"
 #include "conv_store.cuh"
 
-enum { WARPS = 8, EACH = 4, THREADS = WARPS * 32, CHANNELS = WARPS * EACH, AT_ONCE = 5 };              /* AT_ONCE: items that a thread has on their way */
+/* AT_ONCE: items that a thread has on their way */
+enum { WARPS = 8, EACH = 4, THREADS = WARPS * 32, CHANNELS = WARPS * EACH, AT_ONCE = 5 };
 enum { PAIRS_OF_TAPS = 22 };              /* of a row of a window: (w[d], w[d + 1]) for d from -8 on, w 0 outside */
 typedef band_planes<BAND_ROWS, BAND_PAIRS, CHANNELS / 8> planes;
 
@@ -30,13 +31,16 @@ static __device__ __forceinline__ int64_t tap_at(const depthwise &p, int channel
 }
 
 /* Output (row, column) of the tile at (y0, x0), from the channel's plane. */
-template <int dtype> static __device__ __noinline__ float sum_again(const depthwise &p, const unsigned char *plane, float sum, int y0, int x0, int row, int column, int channel)
+template <int dtype>
+static __device__ __noinline__ float sum_again(const depthwise &p, const unsigned char *plane, float sum, int y0, int x0, int row,
+                                               int column, int channel)
 {
   for (int r = 0; r < p.size[0]; r++)
     for (int s = 0; s < p.size[1]; s++) {
       int y = y0 + row + r - p.before[0], x = x0 + column + s - p.before[1];
       if ((uint32_t)y >= (uint32_t)p.x.h || (uint32_t)x >= (uint32_t)p.x.w) continue;
-      sum = fmaf(element_load<float>(plane + (row + r) * BAND_LINE, column + s + 1, dtype), element_load<float>(p.w, tap_at(p, channel, r, s), dtype), sum);
+      sum = fmaf(element_load<float>(plane + (row + r) * BAND_LINE, column + s + 1, dtype),
+                 element_load<float>(p.w, tap_at(p, channel, r, s), dtype), sum);
     }
   return sum;
 }
@@ -57,7 +61,8 @@ template <class mma, int dtype> __global__ void __launch_bounds__(THREADS, 3) de
   __syncthreads();
   for (int i = threadIdx.x; i < CHANNELS * BAND_MOST * PAIRS_OF_TAPS; i += THREADS) {
     int row = i / PAIRS_OF_TAPS, d = i - row * PAIRS_OF_TAPS - 8;
-    uint32_t lo = (uint32_t)d < BAND_MOST ? filters[row * BAND_MOST + d] : 0, hi = (uint32_t)(d + 1) < BAND_MOST ? filters[row * BAND_MOST + d + 1] : 0;
+    uint32_t lo = (uint32_t)d < BAND_MOST ? filters[row * BAND_MOST + d] : 0,
+             hi = (uint32_t)(d + 1) < BAND_MOST ? filters[row * BAND_MOST + d + 1] : 0;
     taps[i] = lo | hi << 16;
   }
   __syncthreads();
@@ -80,7 +85,8 @@ template <class mma, int dtype> __global__ void __launch_bounds__(THREADS, 3) de
       uint32_t from = shared_address(plane) + lane % 16 * BAND_LINE + lane / 16 * 16;
       const uint32_t *mine = taps + at * (BAND_MOST * PAIRS_OF_TAPS) + 2 * t - g + 7;
       float bias = 0;
-      if (p.column >= 0 && channel < p.x.channels) bias = element_load<float>(p.steps.operand[p.column].p, channel, p.steps.operand[p.column].dtype);
+      if (p.column >= 0 && channel < p.x.channels)
+        bias = element_load<float>(p.steps.operand[p.column].p, channel, p.steps.operand[p.column].dtype);
       column_fold fold = fold_of(p.steps, channel < p.x.channels ? p.factor : -1, channel);
       float sum[2][4];
 #pragma unroll
@@ -125,16 +131,19 @@ template <class mma, int dtype> __global__ void __launch_bounds__(THREADS, 3) de
     uint16_t *image = (uint16_t *)p.y + (((int64_t)n * p.out[0] + y0) * p.out[1] + x0) * p.x.channels + first;
 #pragma unroll
     for (int k = 0; k < BAND_SIDE * BAND_SIDE / 2 * (CHANNELS / 8) / THREADS; k++) {
-      int i = k * THREADS + threadIdx.x, chunk = i % (CHANNELS / 8), pair = i / (CHANNELS / 8) % (BAND_SIDE / 2), row = i / (CHANNELS / 8 * BAND_SIDE / 2);
+      int i = k * THREADS + threadIdx.x, chunk = i % (CHANNELS / 8), pair = i / (CHANNELS / 8) % (BAND_SIDE / 2),
+          row = i / (CHANNELS / 8 * BAND_SIDE / 2);
       if (row >= high || pair * 2 >= wide || first + chunk * 8 >= p.x.channels) continue;
       const uint32_t *word = (const uint32_t *)(x + planes::at(chunk * 8)) + row * BAND_PAIRS + pair;
       uint32_t v[8];
 #pragma unroll
       for (int e = 0; e < 8; e++) v[e] = word[e * (planes::step / 4)];
       uint16_t *to = image + (row * p.out[1] + pair * 2) * p.x.channels + chunk * 8;
-      *(uint4 *)to = make_uint4(__byte_perm(v[0], v[1], 0x5410), __byte_perm(v[2], v[3], 0x5410), __byte_perm(v[4], v[5], 0x5410), __byte_perm(v[6], v[7], 0x5410));
+      *(uint4 *)to = make_uint4(__byte_perm(v[0], v[1], 0x5410), __byte_perm(v[2], v[3], 0x5410), __byte_perm(v[4], v[5], 0x5410),
+                                __byte_perm(v[6], v[7], 0x5410));
       if (pair * 2 + 1 < wide)
-        *(uint4 *)(to + p.x.channels) = make_uint4(__byte_perm(v[0], v[1], 0x7632), __byte_perm(v[2], v[3], 0x7632), __byte_perm(v[4], v[5], 0x7632), __byte_perm(v[6], v[7], 0x7632));
+        *(uint4 *)(to + p.x.channels) = make_uint4(__byte_perm(v[0], v[1], 0x7632), __byte_perm(v[2], v[3], 0x7632),
+                                                   __byte_perm(v[4], v[5], 0x7632), __byte_perm(v[6], v[7], 0x7632));
     }
     __syncthreads();
   }
@@ -169,7 +178,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (slabs > 65535) return qn_refuse(out, "a grid of blocks", "x", "fewer channels", "%lld", (long long)c.channels);
 
   uint32_t shared = planes::bytes + CHANNELS * BAND_MOST * PAIRS_OF_TAPS * 4;
-  const void *function = in->dtype == QN_F16 ? (const void *)depthwise_mma<mma_f16, QN_F16> : (const void *)depthwise_mma<mma_bf16, QN_BF16>;
+  const void *function = in->dtype == QN_F16 ? (const void *)depthwise_mma<mma_f16, QN_F16>
+                                             : (const void *)depthwise_mma<mma_bf16, QN_BF16>;
   cuda_conv_kernel *k = cuda_conv_kernel_begin(out, function, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)cuda_conv_shares(p.tiles, 3 * r->device->units / slabs), k->grid[1] = (uint32_t)slabs;
@@ -177,13 +187,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_pointer(k, data ? c.y_at : c.x_at, offsetof(depthwise, x.p));
   cuda_conv_kernel_pointer(k, c.w_at, offsetof(depthwise, w));
   cuda_conv_kernel_steps(k, out, &chain, offsetof(depthwise, steps), offsetof(depthwise, y));
-  double moved = (double)(qn_elements(in) + qn_elements(to)) * 2 / 2500, turned = (double)p.tiles * (double)slabs * 5200 / (1.7 * r->device->units);
+  double moved = (double)(qn_elements(in) + qn_elements(to)) * 2 / 2500,
+         turned = (double)p.tiles * (double)slabs * 5200 / (1.7 * r->device->units);
   out->estimate = 4000 + (moved > turned ? moved : turned);
   out->numerics.accumulator = QN_ACC_F32_TC;
   return QN_OK;
 }
 
-#define ROW(op, also) { "depthwise_mma", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, nullptr, also, \
-                  prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release }
+#define ROW(op, also) { "depthwise_mma", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, \
+                        nullptr, also, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD, cuda_chain_also), ROW(QN_OP_CONV_BACKWARD_DATA, nullptr) };
 const qn_engine_list cuda_conv_depthwise_mma_list = { row, sizeof row / sizeof *row };

@@ -60,6 +60,7 @@ static inline qn_status cuda_conv_band_read(cuda_conv_problem *c, const qn_reque
   if (c->channels % 8) return qn_refuse(out, "channels in units of 16 bytes", "x", "a multiple of 8", "%lld", (long long)c->channels);
   for (int d = 0; d < 2; d++)
     if (c->size[d] > BAND_MOST || c->stride[d] != 1 || c->dilation[d] != 1)
-      return qn_refuse(out, "windows to 7 x 7 at stride 1 without dilation", "w", "", "%lldx%lld", (long long)c->size[0], (long long)c->size[1]);
+      return qn_refuse(out, "windows to 7 x 7 at stride 1 without dilation", "w", "", "%lldx%lld", (long long)c->size[0],
+                       (long long)c->size[1]);
   return QN_OK;
 }

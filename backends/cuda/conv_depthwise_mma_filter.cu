@@ -70,7 +70,8 @@ template <class mma, int dtype> __global__ void __launch_bounds__(THREADS, 2) de
   for (int r = 0; r < BAND_MOST; r++) {
     if (r >= p.size[0]) break;
     if (!isfinite(taps[r]))
-      taps[r] = tile_sum_again<dtype>(p.x, channel, p.dy, channel, r - p.before[0], lane - p.before[1], 1, 1, BAND_SIDE, BAND_SIDE, p.tiles_h, p.tiles_w, p.tiles);
+      taps[r] = tile_sum_again<dtype>(p.x, channel, p.dy, channel, r - p.before[0], lane - p.before[1], 1, 1, BAND_SIDE, BAND_SIDE,
+                                      p.tiles_h, p.tiles_w, p.tiles);
     p.parts[(((int64_t)blockIdx.x * p.x.channels + channel) * p.size[0] + r) * p.size[1] + lane] = taps[r];
   }
 }
@@ -95,7 +96,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (parts < 1) return QN_UNSUPPORTED;
 
   uint32_t shared = x_planes::bytes + dy_planes::bytes;
-  const void *function = c.x->dtype == QN_F16 ? (const void *)depthwise_mma_filter<mma_f16, QN_F16> : (const void *)depthwise_mma_filter<mma_bf16, QN_BF16>;
+  const void *function = c.x->dtype == QN_F16 ? (const void *)depthwise_mma_filter<mma_f16, QN_F16>
+                                              : (const void *)depthwise_mma_filter<mma_bf16, QN_BF16>;
   cuda_conv_kernel *k = cuda_conv_kernel_begin(out, function, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)parts, k->grid[1] = (uint32_t)slabs;
@@ -103,7 +105,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_pointer(k, c.x_at, offsetof(depthwise, x.p));
   cuda_conv_kernel_pointer(k, c.y_at, offsetof(depthwise, dy.p));
   cuda_conv_kernel_parts(k, out, &c, parts, elements, offsetof(depthwise, parts));
-  double moved = (double)(qn_elements(c.x) + qn_elements(c.y)) * 2 / 2500, turned = (double)p.tiles * (double)slabs * 3000 / (1.7 * r->device->units);
+  double moved = (double)(qn_elements(c.x) + qn_elements(c.y)) * 2 / 2500,
+         turned = (double)p.tiles * (double)slabs * 3000 / (1.7 * r->device->units);
   out->estimate = 7000 + (moved > turned ? moved : turned);
   out->numerics.accumulator = QN_ACC_F32_TC;
   return QN_OK;

@@ -32,10 +32,15 @@ typedef struct state {
 /* ---- the problem --------------------------------------------------------------------------------------------- */
 
 /* Planes of v, an image of which is a dim `outer` and a channel of which is a dim `inner`, in tiles every `step` pixels. */
-static cuda_fft_tiles tiles_of(const qn_value *v, int outer, bool in_rows, const int64_t tiles[2], const int64_t step[2], const int64_t before[2], const int64_t reach[2])
+static cuda_fft_tiles tiles_of(const qn_value *v, int outer, bool in_rows, const int64_t tiles[2], const int64_t step[2],
+                               const int64_t before[2], const int64_t reach[2])
 {
   int inner = 1 - outer;
-  cuda_fft_tiles t = { .outer_stride = v->stride[outer], .inner_stride = v->stride[inner], .outer = (int32_t)v->dim[outer], .inner = (int32_t)v->dim[inner], .in_rows = in_rows };
+  cuda_fft_tiles t = { .outer_stride = v->stride[outer],
+                       .inner_stride = v->stride[inner],
+                       .outer = (int32_t)v->dim[outer],
+                       .inner = (int32_t)v->dim[inner],
+                       .in_rows = in_rows };
   for (int d = 0; d < 2; d++) {
     t.stride[d] = v->stride[2 + d], t.extent[d] = (int32_t)v->dim[2 + d];
     t.tiles[d] = (int32_t)tiles[d], t.step[d] = (int32_t)step[d], t.before[d] = (int32_t)before[d], t.reach[d] = (int32_t)reach[d];
@@ -56,7 +61,8 @@ static void describe(state *st, const cuda_conv_problem *c)
   }
   const qn_value *from = data ? c->y : c->x;               /* what windows slide over, and what lies in them */
   const cuda_fft_tiles over = tiles_of(from, 0, !filter, tiles, step, before, whole);
-  cuda_fft_tiles in = filter ? tiles_of(c->y, 0, false, tiles, step, none, step) : tiles_of(c->w, data ? 1 : 0, true, one, none, none, whole);
+  cuda_fft_tiles in = filter ? tiles_of(c->y, 0, false, tiles, step, none, step)
+                             : tiles_of(c->w, data ? 1 : 0, true, one, none, none, whole);
   if (data)
     for (int d = 0; d < 2; d++) {
       st->b_from += (c->size[d] - 1) * in.stride[d];
@@ -110,11 +116,13 @@ static qn_status check(const qn_request *r, const cuda_conv_problem *c, qn_prepa
   if (status) return status;
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
   for (int d = 0; d < 2; d++) {
-    if (c->stride[d] != 1 || c->dilation[d] != 1) return qn_refuse(out, "stride and dilation of 1", "x", "1", "%lld", (long long)qn_max_i64(c->stride[d], c->dilation[d]));
+    if (c->stride[d] != 1 || c->dilation[d] != 1)
+      return qn_refuse(out, "stride and dilation of 1", "x", "1", "%lld", (long long)qn_max_i64(c->stride[d], c->dilation[d]));
     if (c->size[d] > MOST) return qn_refuse(out, "filters of at most 24 by 24", "w", "24", "%lld", (long long)c->size[d]);
   }
   if (r->device->shared_per_block < CUDA_FFT_SHARED)
-    return qn_refuse(out, "the shared memory of a block of tiles", "", "a device with more", "%llu bytes", (unsigned long long)r->device->shared_per_block);
+    return qn_refuse(out, "the shared memory of a block of tiles", "", "a device with more", "%llu bytes",
+                     (unsigned long long)r->device->shared_per_block);
   return QN_OK;
 }
 
@@ -138,7 +146,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (st->scratch > r->demands->workspace_limit || st->scratch > r->device->memory / 8 || qn_ceil_div(columns, CUDA_FFT_TILES) > 65535) {
     uint64_t bytes = st->scratch;
     cuda_product_release(out);
-    return qn_refuse(out, "workspace for the transforms", "x", "below the limit and an eighth of memory", "%llu", (unsigned long long)bytes);
+    return qn_refuse(out, "workspace for the transforms", "x", "below the limit and an eighth of memory", "%llu",
+                     (unsigned long long)bytes);
   }
   if (!prepare_product(r, st)) {
     cuda_product_release(out);
@@ -178,9 +187,11 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   if (!s) s = cuda_fft_transform(&st->a, a_planes, a, st->m, st->k, 0, launch->stream);
   if (!s) s = cuda_host->part_run(st->product.part, launch, (void *[]){ a, b, y }, base + st->scratch, launch->counters);
   if (s) return s;
-  return cuda_fft_restore(&st->y, y, launch->ptr[st->y_at], st->m, st->n, &again, st->bias_at >= 0 ? launch->ptr[st->bias_at] : NULL, st->bias_dtype, st->bias_stride, launch->stream);
+  return cuda_fft_restore(&st->y, y, launch->ptr[st->y_at], st->m, st->n, &again, st->bias_at >= 0 ? launch->ptr[st->bias_at] : NULL,
+                          st->bias_dtype, st->bias_stride, launch->stream);
 }
 
-#define ROW(op_) { .name = "fft", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare, .build = build, .run = run, .release = cuda_product_release }
+#define ROW(op_) { .name = "fft", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, \
+                   .prepare = prepare, .build = build, .run = run, .release = cuda_product_release }
 static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
 const qn_engine_list cuda_conv_fft_list = { rows, sizeof rows / sizeof *rows };

@@ -77,7 +77,8 @@ template <class F> __device__ __forceinline__ void each_pixel(bool planes_inside
   }
 }
 
-__global__ void __launch_bounds__(THREADS, 3) fft_transform(const __grid_constant__ cuda_fft_tiles t, const float *planes, float2 *spectra, int64_t rows, int columns, int pairs)
+__global__ void __launch_bounds__(THREADS, 3)
+    fft_transform(const __grid_constant__ cuda_fft_tiles t, const float *planes, float2 *spectra, int64_t rows, int columns, int pairs)
 {
   extern __shared__ float tiles[];
   __shared__ place places[TILES];
@@ -88,7 +89,8 @@ __global__ void __launch_bounds__(THREADS, 3) fft_transform(const __grid_constan
   each_pixel(t.in_rows && t.inner_stride == 1, [&](int at, int r, int s) {
     place p = places[at];
     int h = p.h + r, w = p.w + s;
-    bool there = p.at >= 0 && r < t.reach[0] && s < t.reach[1] && (uint32_t)h < (uint32_t)t.extent[0] && (uint32_t)w < (uint32_t)t.extent[1];
+    bool there = p.at >= 0 && r < t.reach[0] && s < t.reach[1] && (uint32_t)h < (uint32_t)t.extent[0] &&
+                 (uint32_t)w < (uint32_t)t.extent[1];
     tiles[at * TILE + r * ROW + s] = there ? planes[p.at + h * t.stride[0] + w * t.stride[1]] : 0;
   });
   __syncthreads();
@@ -144,13 +146,15 @@ __device__ __noinline__ float sum_again(const cuda_fft_again &g, int row, int co
       for (int s = 0; s < g.b_extent[1]; s++) {
         int y = h + r - g.before[0], x = w + s - g.before[1];
         if ((uint32_t)y < (uint32_t)g.a_extent[0] && (uint32_t)x < (uint32_t)g.a_extent[1])
-          sum = fmaf(a[i * g.a_inner + y * g.a_stride[0] + x * g.a_stride[1]], b[i * g.b_inner + r * g.b_stride[0] + s * g.b_stride[1]], sum);
+          sum = fmaf(a[i * g.a_inner + y * g.a_stride[0] + x * g.a_stride[1]], b[i * g.b_inner + r * g.b_stride[0] + s * g.b_stride[1]],
+                     sum);
       }
   return sum;
 }
 
-__global__ void __launch_bounds__(THREADS, 3) fft_restore(const __grid_constant__ cuda_fft_tiles t, const float2 *spectra, float *planes, int64_t rows, int columns,
-                                                          const __grid_constant__ cuda_fft_again again, const void *bias, uint32_t bias_dtype, int64_t bias_stride)
+__global__ void __launch_bounds__(THREADS, 3)
+    fft_restore(const __grid_constant__ cuda_fft_tiles t, const float2 *spectra, float *planes, int64_t rows, int columns,
+                const __grid_constant__ cuda_fft_again again, const void *bias, uint32_t bias_dtype, int64_t bias_stride)
 {
   extern __shared__ float tiles[];
   __shared__ place places[TILES];
@@ -212,15 +216,18 @@ qn_status cuda_fft_build(void)
 
 static dim3 grid_of(int64_t rows, int64_t columns) { return dim3((unsigned)rows, (unsigned)qn_ceil_div(columns, TILES)); }
 
-qn_status cuda_fft_transform(const cuda_fft_tiles *t, const float *planes, float *spectra, int64_t rows, int64_t columns, int pairs, void *stream)
+qn_status cuda_fft_transform(const cuda_fft_tiles *t, const float *planes, float *spectra, int64_t rows, int64_t columns, int pairs,
+                             void *stream)
 {
-  fft_transform<<<grid_of(rows, columns), THREADS, SHARED, (cudaStream_t)stream>>>(*t, planes, (float2 *)spectra, rows, (int)columns, pairs);
+  fft_transform<<<grid_of(rows, columns), THREADS, SHARED, (cudaStream_t)stream>>>(*t, planes, (float2 *)spectra, rows, (int)columns,
+                                                                                   pairs);
   return cuda_check(cudaGetLastError(), "fft_transform");
 }
 
 qn_status cuda_fft_restore(const cuda_fft_tiles *t, const float *spectra, float *planes, int64_t rows, int64_t columns,
                            const cuda_fft_again *again, const void *bias, uint32_t bias_dtype, int64_t bias_stride, void *stream)
 {
-  fft_restore<<<grid_of(rows, columns), THREADS, SHARED, (cudaStream_t)stream>>>(*t, (const float2 *)spectra, planes, rows, (int)columns, *again, bias, bias_dtype, bias_stride);
+  fft_restore<<<grid_of(rows, columns), THREADS, SHARED, (cudaStream_t)stream>>>(*t, (const float2 *)spectra, planes, rows, (int)columns,
+                                                                                 *again, bias, bias_dtype, bias_stride);
   return cuda_check(cudaGetLastError(), "fft_restore");
 }

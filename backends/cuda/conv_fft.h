@@ -33,7 +33,8 @@ typedef struct cuda_fft_again {
 
 /* spectra[bin][row][columns], complex. With `pairs` each row is followed by itself times pairs * i (1 or -1): as real numbers
  * a row of x times rows of conj(w) gives real and imaginary parts side by side. Rows and columns beyond the planes are 0. */
-qn_status cuda_fft_transform(const cuda_fft_tiles *t, const float *planes, float *spectra, int64_t rows, int64_t columns, int pairs, void *stream);
+qn_status cuda_fft_transform(const cuda_fft_tiles *t, const float *planes, float *spectra, int64_t rows, int64_t columns, int pairs,
+                             void *stream);
 /* Tiles of planes (outer = row's image, inner = column) back from spectra; of a tile the first reach pixels. bias: NULL, or one
  * for each column. */
 qn_status cuda_fft_restore(const cuda_fft_tiles *t, const float *spectra, float *planes, int64_t rows, int64_t columns,

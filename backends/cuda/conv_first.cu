@@ -153,7 +153,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int w = 16; w < f->out[1] + 16 && w <= 512; w += 16)
     for (int h = 1; h <= f->out[0] && h * w <= 1024; h++) {
       first_shape_tile(f, to->dim[0], h, w);
-      double cost = (double)f->tiles * ((double)qn_round_up(h * w, bn == 2 ? 256 : 512) * bn * 2 * steps + (double)f->x_h * f->x_w * f->pitch * 4 + 1000);
+      double cost = (double)f->tiles *
+                    ((double)qn_round_up(h * w, bn == 2 ? 256 : 512) * bn * 2 * steps + (double)f->x_h * f->x_w * f->pitch * 4 + 1000);
       if (fixed + first_x_bytes(f) > room || f->x_w >= 4096 || (least > 0 && cost >= least)) continue;
       least = cost, best_h = h, best_w = w;
     }
@@ -177,7 +178,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 }
 
 static const qn_engine row[] = {
-  { "first_layer", QN_OP_CONV_FORWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, nullptr, cuda_chain_also,
-    prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
+  { "first_layer", QN_OP_CONV_FORWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES,
+    nullptr, cuda_chain_also, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
 const qn_engine_list cuda_conv_first_list = { row, sizeof row / sizeof *row };

@@ -40,7 +40,8 @@ static __device__ __forceinline__ uint32_t shared_half(uint32_t from)
 
 /* The pixels below a tile's outputs, zeros where there are none. Two elements at a time, for pixels begin anywhere; a thread has
  * several words of a row on their way at once. */
-template <int WORDS> static __device__ __forceinline__ void first_load(uint32_t to, const first_shape &f, const uint16_t *x, int n, int y0, int x0)
+template <int WORDS>
+static __device__ __forceinline__ void first_load(uint32_t to, const first_shape &f, const uint16_t *x, int n, int y0, int x0)
 {
   int top = y0 * f.stride[0] - f.before[0], left = x0 * f.stride[1] - f.before[1];
   const uint16_t *image = x + (int64_t)n * f.in[0] * f.in[1] * f.channels;
@@ -53,8 +54,11 @@ template <int WORDS> static __device__ __forceinline__ void first_load(uint32_t 
       for (int k = 0; k < WORDS; k++)
 #pragma unroll
         for (int e = 0; e < 2; e++) {
-          int at = 2 * (first + 32 * k) + e, j = (int)((uint32_t)at * (uint32_t)f.reciprocal >> 20), c = at - j * f.pitch, column = left + j;
-          half[k][e] = inside && first + 32 * k < f.row && (uint32_t)column < (uint32_t)f.in[1] && c < f.channels ? from[column * f.channels + c] : 0;
+          int at = 2 * (first + 32 * k) + e, j = (int)((uint32_t)at * (uint32_t)f.reciprocal >> 20), c = at - j * f.pitch,
+              column = left + j;
+          half[k][e] = inside && first + 32 * k < f.row && (uint32_t)column < (uint32_t)f.in[1] && c < f.channels
+                         ? from[column * f.channels + c]
+                         : 0;
         }
 #pragma unroll
       for (int k = 0; k < WORDS; k++)

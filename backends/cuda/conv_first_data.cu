@@ -22,7 +22,8 @@ struct first_data {
   int32_t  columns;                       /* channels that the filters in shared memory have room for: 4 or 8 */
 };
 
-template <class mma, int dtype, int stride> __global__ void __launch_bounds__(THREADS, 2) conv_first_data(const __grid_constant__ first_data p)
+template <class mma, int dtype, int stride>
+__global__ void __launch_bounds__(THREADS, 2) conv_first_data(const __grid_constant__ first_data p)
 {
   enum { QM = 2, PHASES = stride * stride, SLICES = SLICE / 16 };
   const first_shape &f = p.f;
@@ -47,7 +48,8 @@ template <class mma, int dtype, int stride> __global__ void __launch_bounds__(TH
       copy_async_commit();
       if (tile == (int)blockIdx.x || f.filters > SLICE)
         for (int i = threadIdx.x; i < taps * SLICE * p.columns; i += THREADS) {
-          int e = i % 2, half = i / 2 % 2, k = i / 4 % 4 * 2 + half * 8 + e, c = i / 16 % p.columns, slice = i / (16 * p.columns) % (SLICE / 16), tap = i / (SLICE * p.columns);
+          int e = i % 2, half = i / 2 % 2, k = i / 4 % 4 * 2 + half * 8 + e, c = i / 16 % p.columns,
+              slice = i / (16 * p.columns) % (SLICE / 16), tap = i / (SLICE * p.columns);
           int r = tap / f.size[1], s = tap - r * f.size[1];
           k += k0 + slice * 16;
           bool there = k < f.filters && c < f.channels;
@@ -76,7 +78,8 @@ template <class mma, int dtype, int stride> __global__ void __launch_bounds__(TH
 #pragma unroll
             for (int i = 0; i < SLICES; i++) b[i] = tap[i * p.columns * 4];
           };
-          if (r0 >= 0 && r0 + stride <= f.size[0] && s0 >= 0 && s0 + stride <= f.size[1]) {      /* all phases: their sums do not wait for each other */
+          /* all phases: their sums do not wait for each other */
+          if (r0 >= 0 && r0 + stride <= f.size[0] && s0 >= 0 && s0 + stride <= f.size[1]) {
             uint2 b[PHASES][SLICES];
 #pragma unroll
             for (int phase = 0; phase < PHASES; phase++) taps_of(phase, b[phase]);
@@ -171,7 +174,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 }
 
 static const qn_engine row[] = {
-  { "first_layer", QN_OP_CONV_BACKWARD_DATA, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, nullptr, nullptr,
-    prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
+  { "first_layer", QN_OP_CONV_BACKWARD_DATA, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES,
+    nullptr, nullptr, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
 const qn_engine_list cuda_conv_first_data_list = { row, sizeof row / sizeof *row };

@@ -22,7 +22,8 @@ template <class mma> __global__ void __launch_bounds__(THREADS, 2) conv_first_fi
   const first_shape &f = p.f;
   extern __shared__ uint4 shared[];
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
-  int column = warp % p.columns, share = warp / p.columns, shares = WARPS / p.columns, first = (blockIdx.z * p.columns + column) * NC, k0 = blockIdx.y * SLICE;
+  int column = warp % p.columns, share = warp / p.columns, shares = WARPS / p.columns, first = (blockIdx.z * p.columns + column) * NC,
+      k0 = blockIdx.y * SLICE;
   uint32_t dy = shared_address(shared), x = dy + f.tile_h * f.tile_w * PIXEL;
   int step_w = f.stride[1] * f.pitch * 2, across = f.tile_w / 16, units = f.tile_h * across;
   uint32_t run[NC];                       /* where this thread's element of each chunk lies below an output, in bytes */
@@ -112,13 +113,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     for (int h = 1; h <= f->out[0] && h * w <= 512; h++) {
       first_shape_tile(f, c.x->dim[0], h, w);
       int shares = WARPS / columns;
-      double cost = (double)f->tiles * ((double)qn_round_up(h * w / 16, shares) * 16 * 4 + (double)f->x_h * f->x_w * f->pitch + h * w + 200);
+      double cost = (double)f->tiles *
+                    ((double)qn_round_up(h * w / 16, shares) * 16 * 4 + (double)f->x_h * f->x_w * f->pitch + h * w + 200);
       if (h * w * PIXEL + first_x_bytes(f) > room || f->x_w >= 4096 || (least > 0 && cost >= least)) continue;
       least = cost, best_h = h, best_w = w;
     }
   if (!best_h) return qn_refuse(out, "a tile's pixels in shared memory", "x", "smaller windows", "%d", f->size[1]);
   first_shape_tile(f, c.x->dim[0], best_h, best_w);
-  int64_t slices = qn_ceil_div(f->filters, SLICE), deep = qn_ceil_div(f->all, columns * NC), elements = (int64_t)f->filters * f->size[0] * f->run;
+  int64_t slices = qn_ceil_div(f->filters, SLICE), deep = qn_ceil_div(f->all, columns * NC),
+          elements = (int64_t)f->filters * f->size[0] * f->run;
   if (slices > 65535) return qn_refuse(out, "a grid of blocks", "dy", "fewer filters", "%d", f->filters);
   int64_t parts = cuda_conv_shares_of_sum(r, out, f->tiles, 2 * r->device->units / (slices * deep), elements);
   if (parts < 1) return QN_UNSUPPORTED;
@@ -132,7 +135,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_pointer(k, c.x_at, offsetof(first_filter, x));
   cuda_conv_kernel_pointer(k, c.y_at, offsetof(first_filter, dy));
   cuda_conv_kernel_parts(k, out, &c, parts, elements, offsetof(first_filter, parts));
-  double product = (double)f->tiles * best_h * best_w * (double)(slices * deep * columns) * SLICE * NC * 8 / (r->device->units * 1024 * 0.8);
+  double product = (double)f->tiles * best_h * best_w * (double)(slices * deep * columns) * SLICE * NC * 8 /
+                   (r->device->units * 1024 * 0.8);
   out->estimate = 7000 + product + (double)(parts * elements) * 8 / 2500;
   out->numerics.accumulator = QN_ACC_F32_TC;
   return QN_OK;

@@ -20,14 +20,17 @@ struct grouped {
   void    *y;
   uint32_t out_dtype;
   int32_t  under, written, turned;        /* channels of a group of x and y as this kernel sees them; the filter is read from y to x */
-  int32_t  column, factor, relu, plain;   /* plain: column (a bias), factor (operands, -1: none) and relu are all that follows, y's dtype x's */
+  /* plain: column (a bias), factor (operands, -1: none) and relu are all that follows, y's dtype x's */
+  int32_t  column, factor, relu, plain;
   int32_t  buffer;                        /* bytes from one tile of x to the next */
   cuda_steps steps;
 };
 
 /* The slab's filters as the instruction wants them: [GROUPS][steps][NT][32 lanes][2 chunks], two elements of a chunk each. A thread
  * goes from one pair of chunks to the next. */
-template <int GROUPS, int NT> static __device__ __forceinline__ void load_filters(const grouped &p, uint32_t *filters, int steps, int first, const cuda_conv_span &down, const cuda_conv_span &across)
+template <int GROUPS, int NT>
+static __device__ __forceinline__ void load_filters(const grouped &p, uint32_t *filters, int steps, int first, const cuda_conv_span &down,
+                                                    const cuda_conv_span &across)
 {
   const grouped_shape &f = p.f;
 #pragma unroll
@@ -35,7 +38,8 @@ template <int GROUPS, int NT> static __device__ __forceinline__ void load_filter
     int half = i % 2, l = i / 2 % 32, j = i / 64 % NT, at = i / (64 * NT), from = l % 4 * 2, to = j * 8 + l / 4;
     bool there = first + at < f.groups && to < p.written;
     int64_t up = p.turned ? f.w_stride[0] : f.w_stride[1];              /* from one element of a chunk to the next */
-    const uint16_t *w = p.w + (int64_t)(first + at) * f.filters * f.w_stride[0] + to * (p.turned ? f.w_stride[1] : f.w_stride[0]) + from * up;
+    const uint16_t *w = p.w + (int64_t)(first + at) * f.filters * f.w_stride[0] + to * (p.turned ? f.w_stride[1] : f.w_stride[0]) +
+                        from * up;
     int r = 0, s = 0, chunk = half;
     for (; chunk >= f.chunks && r < down.taps; chunk -= f.chunks)
       if (++s == across.taps) s = 0, r++;
@@ -43,7 +47,8 @@ template <int GROUPS, int NT> static __device__ __forceinline__ void load_filter
     for (int step = 0; step < steps; step++) {
       uint32_t word = 0;
       if (there && r < down.taps && across.taps) {
-        const uint16_t *e = w + (down.tap + r * down.tap_step) * f.w_stride[2] + (across.tap + s * across.tap_step) * f.w_stride[3] + chunk * 8 * up;
+        const uint16_t *e = w + (down.tap + r * down.tap_step) * f.w_stride[2] + (across.tap + s * across.tap_step) * f.w_stride[3] +
+                            chunk * 8 * up;
         word = e[0] | (uint32_t)e[up] << 16;
       }
       filters[(at * steps + step) * (NT * 64) + i % (64 * NT)] = word;
@@ -55,14 +60,15 @@ template <int GROUPS, int NT> static __device__ __forceinline__ void load_filter
 
 /* Groups of eight channels under windows of 3 x 3 at stride 1, on tiles eight pixels wide: a row of a tile is a matrix for each of the
  * three taps along it. Sixteen pixels are two rows, and each matrix is read once for all rows of the window. taps: this group's. */
-template <class mma, int QM> static __device__ __forceinline__ void sum_columns(const grouped_shape &f, float (&sum)[QM][1][4], uint32_t x, const uint32_t *taps)
+template <class mma, int QM>
+static __device__ __forceinline__ void sum_columns(const grouped_shape &f, float (&sum)[QM][1][4], uint32_t x, const uint32_t *taps)
 {
   int lane = threadIdx.x % 32, last = f.x_h - 1;
   uint32_t w[9], now[4], below[4], right[2], right_below[4];            /* taps 0 and 1 of two rows; tap 2 of two and of four */
 #pragma unroll
   for (int i = 0; i < 9; i++) w[i] = taps[(i / 2 * 32 + lane) * 2 + i % 2];
   x += lane % 8 * f.pixel;
-  auto two = [&](uint32_t (&to)[4], int row) { load_matrices<false>(to, x + min(row + lane / 8 % 2, last) * f.line + lane / 16 * f.pixel); };
+  auto two = [&](uint32_t(&to)[4], int row) { load_matrices<false>(to, x + min(row + lane / 8 % 2, last) * f.line + lane / 16 * f.pixel); };
   auto four = [&](uint32_t (&to)[4], int row) { load_matrices<false>(to, x + min(row + lane / 8, last) * f.line + 2 * f.pixel); };
   two(now, 0);
   four(right_below, 0);
@@ -85,7 +91,8 @@ template <class mma, int QM> static __device__ __forceinline__ void sum_columns(
   }
 }
 
-template <class mma, int dtype, int NT, bool columns> __global__ void __launch_bounds__(GROUPED_THREADS, NT == 1 ? 3 : 2) conv_grouped(const __grid_constant__ grouped p)
+template <class mma, int dtype, int NT, bool columns>
+__global__ void __launch_bounds__(GROUPED_THREADS, NT == 1 ? 3 : 2) conv_grouped(const __grid_constant__ grouped p)
 {
   enum { GROUPS = 8 / NT, QM = 8 / NT };  /* of a block; sixteens of pixels of a warp */
   static_assert(sizeof(grouped) <= CUDA_CONV_PARAMETERS, "room for them in the state");
@@ -96,15 +103,16 @@ template <class mma, int dtype, int NT, bool columns> __global__ void __launch_b
   int all = f.chunks * down.taps * across.taps, steps = (all + 1) / 2, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   int group = warp % GROUPS, m0 = warp / GROUPS * QM, first = blockIdx.y * GROUPS;
   uint2 *filters = (uint2 *)shared;       /* [GROUPS][steps][NT][32 lanes] */
-  int *runs = (int *)(filters + GROUPS * steps * NT * 32), *pixels = runs + (steps + 1) / 2 * 4;        /* bytes from x: of chunks (-1: none), of pixels */
+  /* bytes from x: of chunks (-1: none), of pixels */
+  int *runs = (int *)(filters + GROUPS * steps * NT * 32), *pixels = runs + (steps + 1) / 2 * 4;
   int *places = pixels + GROUPED_PIXELS;
   float2 *bias = (float2 *)(places + GROUPED_PIXELS);      /* of the slab's 64 channels */
   uint32_t nothing = shared_address(bias + 32), x = nothing + 16;
   tile_copy<2> copy(f.x_w, f.load);
   tile_walk walk(blockIdx.x, gridDim.x, f.tiles_h, f.tiles_w), ahead = walk;
   auto load = [&](const tile_walk &t, int at) {
-    copy.load(x + at * p.buffer, p.x, t.n, t.i * f.tile_h * f.stride[0] - down.before, t.j * f.tile_w * f.stride[1] - across.before, first * p.under,
-              f.x_h, f.x_w, f.load, f.side, f.pixel, f.line);
+    copy.load(x + at * p.buffer, p.x, t.n, t.i * f.tile_h * f.stride[0] - down.before, t.j * f.tile_w * f.stride[1] - across.before,
+              first * p.under, f.x_h, f.x_w, f.load, f.side, f.pixel, f.line);
   };
   if (f.buffers == 2) load(walk, 0);
   copy_async_commit();
@@ -154,7 +162,8 @@ template <class mma, int dtype, int NT, bool columns> __global__ void __launch_b
       }
     }
 
-    int y0 = walk.i * f.tile_h, x0 = walk.j * f.tile_w, corner = (walk.n * p.extent[0] + y0 * p.apart[0] + residue_h) * p.extent[1] + x0 * p.apart[1] + residue_w;
+    int y0 = walk.i * f.tile_h, x0 = walk.j * f.tile_w,
+        corner = (walk.n * p.extent[0] + y0 * p.apart[0] + residue_h) * p.extent[1] + x0 * p.apart[1] + residue_w;
     int high = down.out - y0, wide = across.out - x0;
     auto pixel_of = [&](int place) {      /* of y; -1: there is none */
       int h = place >> 16, w = place & 0xffff;
@@ -174,7 +183,8 @@ template <class mma, int dtype, int NT, bool columns> __global__ void __launch_b
           for (int half = 0; half < 2; half++) {
             float lo = folded(sum[m][j][half * 2] + more.x, of_lo), hi = folded(sum[m][j][half * 2 + 1] + more.y, of_hi);
             if (p.relu) lo = fn_max(lo, 0.f), hi = fn_max(hi, 0.f);
-            shared_store(here + ((m0 + m) * 16 + half * 8 + lane / 4) * STAGE + (group * NT + j) * 16 + lane % 4 * 4, dtype == QN_BF16 ? pack_bf16(lo, hi) : pack_f16(lo, hi));
+            shared_store(here + ((m0 + m) * 16 + half * 8 + lane / 4) * STAGE + (group * NT + j) * 16 + lane % 4 * 4,
+                         dtype == QN_BF16 ? pack_bf16(lo, hi) : pack_f16(lo, hi));
           }
       }
       __syncthreads();
@@ -184,7 +194,8 @@ template <class mma, int dtype, int NT, bool columns> __global__ void __launch_b
         if (pixel < 0 || at_group >= f.groups || c >= p.written) continue;
         float v[4];
         shared_load(v, here + i / 8 * STAGE + i % 8 * 16);
-        *(float4 *)((uint16_t *)p.y + (int64_t)pixel * (f.groups * p.written) + at_group * p.written + c) = make_float4(v[0], v[1], v[2], v[3]);
+        *(float4 *)((uint16_t *)p.y + (int64_t)pixel * (f.groups * p.written) + at_group * p.written + c) =
+          make_float4(v[0], v[1], v[2], v[3]);
       }
     } else {
 #pragma unroll
@@ -196,7 +207,8 @@ template <class mma, int dtype, int NT, bool columns> __global__ void __launch_b
           for (int j = 0; j < NT; j++) {
             int c = j * 8 + lane % 4 * 2;
             if (pixel < 0 || first + group >= f.groups || c >= p.written) continue;
-            store_pair(p.steps, make_float2(sum[m][j][half * 2], sum[m][j][half * 2 + 1]), p.y, p.out_dtype, pixel, (first + group) * p.written + c, f.groups * p.written);
+            store_pair(p.steps, make_float2(sum[m][j][half * 2], sum[m][j][half * 2 + 1]), p.y, p.out_dtype, pixel,
+                       (first + group) * p.written + c, f.groups * p.written);
           }
         }
     }
@@ -209,7 +221,9 @@ template <class mma, int dtype, int NT, bool columns> __global__ void __launch_b
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
 #define KERNEL(mma, dtype, NT, columns) (const void *)conv_grouped<mma, dtype, NT, columns>
-#define KERNELS(mma, dtype) { KERNEL(mma, dtype, 1, false), KERNEL(mma, dtype, 2, false), KERNEL(mma, dtype, 4, false), KERNEL(mma, dtype, 8, false), KERNEL(mma, dtype, 1, true) }
+#define KERNELS(mma, dtype) \
+  { KERNEL(mma, dtype, 1, false), KERNEL(mma, dtype, 2, false), KERNEL(mma, dtype, 4, false), KERNEL(mma, dtype, 8, false), \
+    KERNEL(mma, dtype, 1, true) }
 static const void *const functions[2][5] = { KERNELS(mma_bf16, QN_BF16), KERNELS(mma_f16, QN_F16) };
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -223,7 +237,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if ((status = cuda_conv_problem_chain(&c, r, &chain, out))) return status;
   bool data = c.mode == CUDA_CONV_DATA;
   if (data && (c.stride[0] > CUDA_CONV_APART || c.stride[1] > CUDA_CONV_APART))
-    return qn_refuse(out, "backward data of strides to 4", "dx", "1 to 4", "%lld", (long long)(c.stride[0] > CUDA_CONV_APART ? c.stride[0] : c.stride[1]));
+    return qn_refuse(out, "backward data of strides to 4", "dx", "1 to 4", "%lld",
+                     (long long)(c.stride[0] > CUDA_CONV_APART ? c.stride[0] : c.stride[1]));
   const qn_value *in = data ? c.y : c.x, *to = &r->value[chain.out];
   p.under = data ? f->filters : f->channels;
   p.written = data ? f->channels : f->filters;
@@ -245,10 +260,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.plain = cuda_chain_column_relu(&chain, &p.column, &p.factor, &p.relu) && to->dtype == in->dtype && to->align >= 16;
   if (!p.plain) p.column = p.factor = -1;
   int64_t classes = p.apart[0] * p.apart[1];
-  int kind = grouped_in_columns(f) && classes == 1 ? 4 : f->beside == 8 ? 0 : f->beside == 4 ? 1 : f->beside == 2 ? 2 : 3, steps = (f->chunks * f->size[0] * f->size[1] + 1) / 2;
+  int kind = grouped_in_columns(f) && classes == 1 ? 4
+           : f->beside == 8                        ? 0
+           : f->beside == 4                        ? 1
+           : f->beside == 2                        ? 2
+                                                   : 3,
+      steps = (f->chunks * f->size[0] * f->size[1] + 1) / 2;
   int64_t fixed = (int64_t)steps * 64 * 32 + (steps + 1) / 2 * 16 + GROUPED_PIXELS * 8 + 256 + 16, stage = GROUPED_PIXELS * STAGE;
   if (!grouped_shape_fit(f, r->device, to->dim[0], fixed, 0, stage, kind == 4))
-    return qn_refuse(out, "filters and a tile's pixels in shared memory", "w", "fewer taps or channels", "%d", f->size[0] * f->size[1] * p.under);
+    return qn_refuse(out, "filters and a tile's pixels in shared memory", "w", "fewer taps or channels", "%d",
+                     f->size[0] * f->size[1] * p.under);
   p.buffer = (int32_t)qn_max_i64((int64_t)f->x_h * f->line, stage);
   int64_t slabs = qn_ceil_div(f->groups, f->beside), shared = fixed + p.buffer * f->buffers;
   if (slabs > 65535) return qn_refuse(out, "a grid of blocks", "x", "fewer groups", "%d", f->groups);
@@ -256,7 +277,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel *k = cuda_conv_kernel_begin(out, functions[in->dtype == QN_F16][kind], &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   int64_t resident = r->device->units * grouped_resident(shared, kind == 0 || kind == 4 ? 3 : 2);
-  k->grid[0] = (uint32_t)cuda_conv_shares(f->tiles, resident / (slabs * classes)), k->grid[1] = (uint32_t)slabs, k->grid[2] = (uint32_t)classes;
+  k->grid[0] = (uint32_t)cuda_conv_shares(f->tiles, resident / (slabs * classes)), k->grid[1] = (uint32_t)slabs,
+  k->grid[2] = (uint32_t)classes;
   k->threads = GROUPED_THREADS, k->shared = (uint32_t)shared;
   cuda_conv_kernel_pointer(k, data ? c.y_at : c.x_at, offsetof(grouped, x.p));
   cuda_conv_kernel_pointer(k, c.w_at, offsetof(grouped, w));
@@ -268,7 +290,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return QN_OK;
 }
 
-#define ROW(op, also) { "grouped", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, nullptr, also, \
-                  prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release }
+#define ROW(op, also) { "grouped", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, \
+                        nullptr, also, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD, cuda_chain_also), ROW(QN_OP_CONV_BACKWARD_DATA, nullptr) };
 const qn_engine_list cuda_conv_grouped_list = { row, sizeof row / sizeof *row };

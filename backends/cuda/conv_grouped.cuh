@@ -44,8 +44,10 @@ static inline qn_status grouped_shape_read(grouped_shape *f, cuda_conv_problem *
   if (status) return status;
   if (c->groups < 2) return qn_refuse(out, "groups", "x", "two or more", "%lld", (long long)c->groups);
   int64_t channels = c->channels / c->groups, filters = c->filters / c->groups;
-  if (channels % 8 || channels > 64) return qn_refuse(out, "channels of a group in eights, to 64", "x", "8, 16, ... 64", "%lld", (long long)channels);
-  if (filters % 8 || filters > 64) return qn_refuse(out, "filters of a group in eights, to 64", "y", "8, 16, ... 64", "%lld", (long long)filters);
+  if (channels % 8 || channels > 64)
+    return qn_refuse(out, "channels of a group in eights, to 64", "x", "8, 16, ... 64", "%lld", (long long)channels);
+  if (filters % 8 || filters > 64)
+    return qn_refuse(out, "filters of a group in eights, to 64", "y", "8, 16, ... 64", "%lld", (long long)filters);
   memset(f, 0, sizeof *f);
   f->groups = (int32_t)c->groups, f->channels = (int32_t)channels, f->filters = (int32_t)filters;
   bool data = c->mode == CUDA_CONV_DATA;
@@ -76,7 +78,8 @@ static inline int64_t grouped_line(const grouped_shape *f, int64_t x_w, int64_t 
 /* Groups of eight channels on both sides, windows of 3 x 3 at stride 1: then tiles are eight pixels wide, and their rows are matrices. */
 static inline bool grouped_in_columns(const grouped_shape *f)
 {
-  return f->channels == 8 && f->filters == 8 && f->size[0] == 3 && f->size[1] == 3 && f->stride[0] == 1 && f->stride[1] == 1 && f->dilation[0] == 1 && f->dilation[1] == 1;
+  return f->channels == 8 && f->filters == 8 && f->size[0] == 3 && f->size[1] == 3 && f->stride[0] == 1 && f->stride[1] == 1 &&
+         f->dilation[0] == 1 && f->dilation[1] == 1;
 }
 
 /* The tile with the least work and traffic whose pixels below take `room` bytes at most; false: none does. */
@@ -86,7 +89,8 @@ static inline bool grouped_shape_tile(grouped_shape *f, int64_t images, int64_t 
   for (int w = columns ? 8 : 1; columns ? w == 8 : w <= f->out[1] && w <= GROUPED_PIXELS; w++) {
     int64_t h = qn_min_i64(GROUPED_PIXELS / w, f->out[0]);
     h = qn_ceil_div(f->out[0], qn_ceil_div(f->out[0], h));
-    int64_t x_h = (h - 1) * f->stride[0] + (f->size[0] - 1) * f->dilation[0] + 1, x_w = (w - 1) * f->stride[1] + (f->size[1] - 1) * f->dilation[1] + 1;
+    int64_t x_h = (h - 1) * f->stride[0] + (f->size[0] - 1) * f->dilation[0] + 1,
+            x_w = (w - 1) * f->stride[1] + (f->size[1] - 1) * f->dilation[1] + 1;
     int64_t tiles_h = qn_ceil_div(f->out[0], h), tiles_w = qn_ceil_div(f->out[1], w);
     double cost = (double)(tiles_h * tiles_w) * (double)(x_h * x_w + 2 * GROUPED_PIXELS);
     if (x_h * grouped_line(f, x_w, w) > room || (least > 0 && cost >= least)) continue;
@@ -101,7 +105,8 @@ static inline bool grouped_shape_tile(grouped_shape *f, int64_t images, int64_t 
 
 /* The same with two buffers or, where that makes tiles much smaller, one. A block needs `fixed` bytes, a buffer `beside` beyond x
  * and `least` at least. */
-static inline bool grouped_shape_fit(grouped_shape *f, const qn_device *device, int64_t images, int64_t fixed, int64_t beside, int64_t least, bool columns)
+static inline bool grouped_shape_fit(grouped_shape *f, const qn_device *device, int64_t images, int64_t fixed, int64_t beside,
+                                     int64_t least, bool columns)
 {
   int64_t room = qn_min_i64(GROUPED_SHARED, (int64_t)device->shared_per_block) - fixed;
   if (room < least || !grouped_shape_tile(f, images, room - beside, columns)) return false;

@@ -29,7 +29,9 @@ static __device__ __forceinline__ void load_two_turned(uint32_t &r0, uint32_t &r
 /* Groups of eight channels under windows of 3 x 3 at stride 1, on tiles eight pixels wide: sixteen outputs are two rows, and the matrix
  * of a row of pixels at one of the three taps along it is read once for all rows of the window. Pairs of chunks are taps 0 and 1 of
  * each row, tap 2 of the first two, and of the last. */
-template <class mma> static __device__ __forceinline__ void sum_columns(const grouped_shape &f, float (&sum)[MS][1][4], uint32_t x, uint32_t dy, int dy_pixel, uint32_t nothing)
+template <class mma>
+static __device__ __forceinline__ void sum_columns(const grouped_shape &f, float (&sum)[MS][1][4], uint32_t x, uint32_t dy, int dy_pixel,
+                                                   uint32_t nothing)
 {
   int lane = threadIdx.x % 32, last = f.x_h - 1, outputs = f.tile_h * 8;
   uint32_t now[4], below[4], right[4];    /* taps 0 and 1 of two rows, twice; tap 2 of four */
@@ -55,12 +57,14 @@ template <class mma> static __device__ __forceinline__ void sum_columns(const gr
 /* Which chunk of a window half h of pair i is; 9: none. */
 static __device__ __forceinline__ int chunk_in_columns(int i, int h) { return i < 3 ? i * 3 + h : i == 3 ? h * 3 + 2 : h ? 9 : 8; }
 
-template <class mma, int dtype, int NT, bool columns> __global__ void __launch_bounds__(GROUPED_THREADS, NT < 4 ? 2 : 1) conv_grouped_filter(const __grid_constant__ grouped_filter p)
+template <class mma, int dtype, int NT, bool columns>
+__global__ void __launch_bounds__(GROUPED_THREADS, NT < 4 ? 2 : 1) conv_grouped_filter(const __grid_constant__ grouped_filter p)
 {
   enum { GROUPS = 8 / NT };
   const grouped_shape &f = p.f;
   extern __shared__ uint4 shared[];
-  int lane = threadIdx.x % 32, first = blockIdx.y * GROUPS, job = blockIdx.z * WARPS + threadIdx.x / 32, group = job / p.jobs, step0 = (job - group * p.jobs) * MS;
+  int lane = threadIdx.x % 32, first = blockIdx.y * GROUPS, job = blockIdx.z * WARPS + threadIdx.x / 32, group = job / p.jobs,
+      step0 = (job - group * p.jobs) * MS;
   bool works = group < GROUPS && first + group < f.groups;
   int *pixels = (int *)shared, *places = pixels + GROUPED_PIXELS;        /* of a tile: bytes from x; where they are */
   uint32_t nothing = shared_address(places + GROUPED_PIXELS), tiles = nothing + 16;
@@ -69,8 +73,10 @@ template <class mma, int dtype, int NT, bool columns> __global__ void __launch_b
   auto load = [&](const tile_walk &t, int at) {
     uint32_t x = tiles + at * p.buffer;
     int y0 = t.i * f.tile_h, x0 = t.j * f.tile_w;
-    copy_x.load(x, p.x, t.n, y0 * f.stride[0] - f.before[0], x0 * f.stride[1] - f.before[1], first * f.channels, f.x_h, f.x_w, f.load, f.side, f.pixel, f.line);
-    copy_dy.load(x + f.x_h * f.line, p.dy, t.n, y0, x0, first * f.filters, f.tile_h, f.tile_w, p.dy_load, p.dy_side, p.dy_pixel, f.tile_w * p.dy_pixel);
+    copy_x.load(x, p.x, t.n, y0 * f.stride[0] - f.before[0], x0 * f.stride[1] - f.before[1], first * f.channels, f.x_h, f.x_w, f.load,
+                f.side, f.pixel, f.line);
+    copy_dy.load(x + f.x_h * f.line, p.dy, t.n, y0, x0, first * f.filters, f.tile_h, f.tile_w, p.dy_load, p.dy_side, p.dy_pixel,
+                 f.tile_w * p.dy_pixel);
   };
   if (f.buffers == 2) load(walk, 0);
   copy_async_commit();
@@ -82,7 +88,8 @@ template <class mma, int dtype, int NT, bool columns> __global__ void __launch_b
   if (threadIdx.x < 4) places[GROUPED_PIXELS + threadIdx.x] = 0;
   int run[MS];                            /* of this lane's half of a pair of chunks */
 #pragma unroll
-  for (int i = 0; i < MS; i++) run[i] = grouped_chunk(f, f.size[1], min((step0 + i) * 2 + lane / 8 % 2, p.all - 1)) + group * f.channels * 2;
+  for (int i = 0; i < MS; i++)
+    run[i] = grouped_chunk(f, f.size[1], min((step0 + i) * 2 + lane / 8 % 2, p.all - 1)) + group * f.channels * 2;
   float sum[MS][NT][4] = {};
   int at = 0, last = f.tile_h * f.tile_w;
   for (int tile = blockIdx.x; tile < f.tiles; tile += gridDim.x) {
@@ -130,8 +137,8 @@ template <class mma, int dtype, int NT, bool columns> __global__ void __launch_b
         int chunk = columns ? chunk_in_columns(i, e / 2) : (step0 + i) * 2 + e / 2, k = j * 8 + lane % 4 * 2 + e % 2;
         if (chunk >= p.all || k >= f.filters) continue;
         if (columns && !isfinite(sum[i][j][e]))             /* an output that is not there has met a pixel that is */
-          sum[i][j][e] = tile_sum_again<dtype>(p.x, (first + group) * 8 + lane / 4, p.dy, (first + group) * 8 + k, chunk / 3 - f.before[0], chunk % 3 - f.before[1], 1, 1,
-                                               f.tile_h, f.tile_w, f.tiles_h, f.tiles_w, f.tiles);
+          sum[i][j][e] = tile_sum_again<dtype>(p.x, (first + group) * 8 + lane / 4, p.dy, (first + group) * 8 + k, chunk / 3 - f.before[0],
+                                               chunk % 3 - f.before[1], 1, 1, f.tile_h, f.tile_w, f.tiles_h, f.tiles_w, f.tiles);
         part[k * window + chunk * 8 + lane / 4] = sum[i][j][e];
       }
 }
@@ -139,7 +146,9 @@ template <class mma, int dtype, int NT, bool columns> __global__ void __launch_b
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
 #define KERNEL(mma, dtype, NT, columns) (const void *)conv_grouped_filter<mma, dtype, NT, columns>
-#define KERNELS(mma, dtype) { KERNEL(mma, dtype, 1, false), KERNEL(mma, dtype, 2, false), KERNEL(mma, dtype, 4, false), KERNEL(mma, dtype, 8, false), KERNEL(mma, dtype, 1, true) }
+#define KERNELS(mma, dtype) \
+  { KERNEL(mma, dtype, 1, false), KERNEL(mma, dtype, 2, false), KERNEL(mma, dtype, 4, false), KERNEL(mma, dtype, 8, false), \
+    KERNEL(mma, dtype, 1, true) }
 static const void *const functions[2][5] = { KERNELS(mma_bf16, QN_BF16), KERNELS(mma_f16, QN_F16) };
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -161,7 +170,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "a tile's pixels in shared memory", "x", "fewer taps or channels", "%d", p.all);
   p.dy_load = f->beside * f->filters / 8, p.dy_side = tile_side(GROUPED_THREADS, f->tile_w, p.dy_load);
   p.buffer = f->x_h * f->line + GROUPED_PIXELS * p.dy_pixel;
-  int64_t slabs = qn_ceil_div(f->groups, f->beside), deep = qn_ceil_div((int64_t)f->beside * p.jobs, WARPS), elements = (int64_t)c.filters * p.all * 8;
+  int64_t slabs = qn_ceil_div(f->groups, f->beside), deep = qn_ceil_div((int64_t)f->beside * p.jobs, WARPS),
+          elements = (int64_t)c.filters * p.all * 8;
   int64_t shared = fixed + p.buffer * f->buffers, resident = r->device->units * grouped_resident(shared, kind < 2 || kind == 4 ? 2 : 1);
   if (slabs > 65535 || deep > 65535) return qn_refuse(out, "a grid of blocks", "x", "fewer groups", "%d", f->groups);
   int64_t parts = cuda_conv_shares_of_sum(r, out, f->tiles, resident / (slabs * deep), elements);
@@ -175,7 +185,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_pointer(k, c.y_at, offsetof(grouped_filter, dy.p));
   cuda_conv_kernel_parts(k, out, &c, parts, elements, offsetof(grouped_filter, parts));
   double bytes = (double)(qn_elements(c.x) + qn_elements(c.y)) * 2 * (double)deep;
-  double product = (double)f->tiles * GROUPED_PIXELS * (double)(slabs * deep) * WARPS * MS * 16 * (64.0 / f->beside) / (r->device->units * 1024 * 0.4);
+  double product = (double)f->tiles * GROUPED_PIXELS * (double)(slabs * deep) * WARPS * MS * 16 * (64.0 / f->beside) /
+                   (r->device->units * 1024 * 0.4);
   out->estimate = 7000 + product + bytes / 3500 + (double)(parts * elements) * 8 / 2500;
   out->numerics.accumulator = QN_ACC_F32_TC;
   return QN_OK;

@@ -82,7 +82,8 @@ qn_status cuda_conv_wants_narrow(const cuda_conv_problem *c, qn_prepared *out)
   if (c->channels > 4) return qn_refuse(out, "at most 4 channels", "x", "4", "%lld", (long long)c->channels);
   for (int d = 0; d < 2; d++) {
     if (c->size[d] != 3) return qn_refuse(out, "filters of 3 by 3", "w", "3", "%lld", (long long)c->size[d]);
-    if (c->stride[d] != 1 || c->dilation[d] != 1) return qn_refuse(out, "stride and dilation of 1", "x", "1", "%lld", (long long)qn_max_i64(c->stride[d], c->dilation[d]));
+    if (c->stride[d] != 1 || c->dilation[d] != 1)
+      return qn_refuse(out, "stride and dilation of 1", "x", "1", "%lld", (long long)qn_max_i64(c->stride[d], c->dilation[d]));
   }
   return QN_OK;
 }

@@ -40,7 +40,8 @@ __global__ void __launch_bounds__(32 * SLICES) conv_join_many(void *to, uint32_t
 
 qn_status cuda_conv_join(void *to, uint32_t dtype, const float *from, int parts, int64_t n, void *stream)
 {
-  if (parts >= 2 * SLICES && n < 1 << 18) conv_join_many<<<(unsigned)qn_ceil_div(n, 32), 32 * SLICES, 0, (cudaStream_t)stream>>>(to, dtype, from, parts, n);
+  if (parts >= 2 * SLICES && n < 1 << 18)
+    conv_join_many<<<(unsigned)qn_ceil_div(n, 32), 32 * SLICES, 0, (cudaStream_t)stream>>>(to, dtype, from, parts, n);
   else conv_join<<<(unsigned)qn_ceil_div(n, 512), 128, 0, (cudaStream_t)stream>>>(to, dtype, from, parts, n);
   return cuda_check(cudaGetLastError(), "conv_join");
 }

@@ -29,7 +29,8 @@ static qn_status check(const cuda_conv_problem *p, qn_prepared *out)
   for (int d = 0; d < 2; d++)
     if (p->size[d] != 1 || p->stride[d] != 1 || p->before[d] != 0 || p->in[d] != p->out[d])
       return qn_refuse(out, "filters of 1 by 1, stride 1, no padding", "dw", "1", "%lld", (long long)p->size[d]);
-  if (!one_dim(p->x) || !one_dim(p->y)) return qn_refuse(out, "H and W as one dim", "x", "a stride of H that is W times that of W", "%s", "another");
+  if (!one_dim(p->x) || !one_dim(p->y))
+    return qn_refuse(out, "H and W as one dim", "x", "a stride of H that is W times that of W", "%s", "another");
   if (!qn_is_packed(p->w)) return qn_refuse(out, "layouts", "dw", "packed", "%s", "another");
   return QN_OK;
 }

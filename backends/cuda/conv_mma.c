@@ -34,14 +34,15 @@ static double cost(const cuda_conv_mma_kernel *k, double tiles, double steps, do
 }
 
 /* Which kernel, and for a gradient by the filter how many parts of its `k` pixels. -1: none. */
-static int choose(const qn_request *r, const cuda_conv_problem *c, const cuda_conv_mma_kernel *kernels, int64_t m, int64_t n, double classes,
-                  double k, int64_t dw, int64_t *parts, double *least)
+static int choose(const qn_request *r, const cuda_conv_problem *c, const cuda_conv_mma_kernel *kernels, int64_t m, int64_t n,
+                  double classes, double k, int64_t dw, int64_t *parts, double *least)
 {
   double bytes = (double)qn_kit_bytes(c->x->dtype) * ((double)qn_elements(c->x) + (double)qn_elements(c->y) + (double)qn_elements(c->w));
   int best = -1;
   for (int i = 0; i < CUDA_CONV_MMA_SIZES; i++) {
     const cuda_conv_mma_kernel *kernel = &kernels[i];
-    if (!kernel->function || (r->variant && strcmp(r->variant, names[i])) || kernel->shared > (int64_t)r->device->shared_per_block) continue;
+    if (!kernel->function || (r->variant && strcmp(r->variant, names[i])) || kernel->shared > (int64_t)r->device->shared_per_block)
+      continue;
     int64_t tiles = qn_ceil_div(m, kernel->bm) * qn_ceil_div(n, kernel->bn);
     double steps = k / kernel->bk;
     for (int rounds = 0; rounds <= (c->mode == CUDA_CONV_FILTER ? 2 : 0); rounds++) {
@@ -64,7 +65,10 @@ static const cuda_conv_mma_kernel *kernels_of(const qn_request *r, const cuda_co
   bool tf32 = r->demands->math >= QN_MATH_TF32;
   out->math = dtype != QN_F32 ? QN_MATH_STRICT : tf32 ? QN_MATH_TF32 : QN_MATH_F32;
   out->numerics.accumulator = dtype != QN_F32 ? QN_ACC_F32_TC : tf32 ? QN_ACC_TF32 : QN_ACC_3XTF32;
-  return (dtype == QN_BF16 ? cuda_conv_mma_bf16 : dtype == QN_F16 ? cuda_conv_mma_f16 : tf32 ? cuda_conv_mma_tf32 : cuda_conv_mma_3xtf32)[c->mode];
+  return (dtype == QN_BF16  ? cuda_conv_mma_bf16
+          : dtype == QN_F16 ? cuda_conv_mma_f16
+          : tf32            ? cuda_conv_mma_tf32
+                            : cuda_conv_mma_3xtf32)[c->mode];
 }
 
 static qn_status check(const qn_request *r, const cuda_conv_problem *c, qn_prepared *out)
@@ -77,11 +81,17 @@ static qn_status check(const qn_request *r, const cuda_conv_problem *c, qn_prepa
   if (status) return status;
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
   int64_t unit = 16 / (int64_t)qn_kit_bytes((data ? c->y : c->x)->dtype), taps = c->size[0] * c->size[1] * c->size[2];
-  if (c->channels % unit) return qn_refuse(out, "channels in units of 16 bytes", "x", unit == 8 ? "a multiple of 8" : "a multiple of 4", "%lld", (long long)c->channels);
-  if (!forward && c->filters % unit) return qn_refuse(out, "filters in units of 16 bytes", "dy", unit == 8 ? "a multiple of 8" : "a multiple of 4", "%lld", (long long)c->filters);
+  if (c->channels % unit)
+    return qn_refuse(out, "channels in units of 16 bytes", "x", unit == 8 ? "a multiple of 8" : "a multiple of 4", "%lld",
+                     (long long)c->channels);
+  if (!forward && c->filters % unit)
+    return qn_refuse(out, "filters in units of 16 bytes", "dy", unit == 8 ? "a multiple of 8" : "a multiple of 4", "%lld",
+                     (long long)c->filters);
   for (int d = 0; d < 3 && data; d++)
-    if (c->stride[d] > CUDA_CONV_APART) return qn_refuse(out, "backward data of strides to 4", "dx", "1 to 4", "%lld", (long long)c->stride[d]);
-  if ((double)taps * (double)qn_max_i64(c->channels, c->filters) > 1 << 30) return qn_refuse(out, "filters that 31 bits count", "w", "fewer", "%lld", (long long)taps);
+    if (c->stride[d] > CUDA_CONV_APART)
+      return qn_refuse(out, "backward data of strides to 4", "dx", "1 to 4", "%lld", (long long)c->stride[d]);
+  if ((double)taps * (double)qn_max_i64(c->channels, c->filters) > 1 << 30)
+    return qn_refuse(out, "filters that 31 bits count", "w", "fewer", "%lld", (long long)taps);
   return QN_OK;
 }
 
@@ -96,8 +106,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   bool data = c.mode == CUDA_CONV_DATA, filter = c.mode == CUDA_CONV_FILTER;
   const qn_value *from = data ? c.y : c.x, *to = &r->value[chain.out];
   int64_t taps = c.size[0] * c.size[1] * c.size[2], images = c.x->dim[0], dw = c.filters * taps * c.channels, classes = 1;
-  cuda_conv_mma g = { .images = (int32_t)images, .channels = (int32_t)from->dim[1], .size = { (int32_t)c.size[0], (int32_t)c.size[1] }, .taps = (int32_t)taps,
-                      .out_dtype = to->dtype, .steps = chain.steps };
+  cuda_conv_mma g = { .images = (int32_t)images,
+                      .channels = (int32_t)from->dim[1],
+                      .size = { (int32_t)c.size[0], (int32_t)c.size[1] },
+                      .taps = (int32_t)taps,
+                      .out_dtype = to->dtype,
+                      .steps = chain.steps };
   for (int d = 0; d < 3; d++) {
     g.in[d] = (int32_t)(data ? c.out[d] : c.in[d]);
     g.extent[d] = (int32_t)(data ? c.in[d] : c.out[d]);
@@ -108,11 +122,17 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     classes *= g.apart[d];
   }
   int64_t pixels = images * g.spans[0][0].out * g.spans[1][0].out * g.spans[2][0].out;       /* of the largest class */
-  int64_t m = filter ? c.filters : pixels, n = filter ? taps * c.channels : data ? c.channels : c.filters, k = filter ? pixels : taps * from->dim[1], parts = 1;
+  int64_t m = filter ? c.filters : pixels,
+          n = filter ? taps * c.channels
+            : data   ? c.channels
+                     : c.filters,
+          k = filter ? pixels : taps * from->dim[1], parts = 1;
   double least = 0;
   const cuda_conv_mma_kernel *kernels = kernels_of(r, &c, out);
   int best = choose(r, &c, kernels, m, n, (double)classes, (double)k / (double)classes, dw, &parts, &least);
-  if (best < 0) return qn_refuse(out, "a tile that there is for this dtype, its stages in shared memory", "", "another, or more of it", "%llu", (unsigned long long)r->device->shared_per_block);
+  if (best < 0)
+    return qn_refuse(out, "a tile that there is for this dtype, its stages in shared memory", "", "another, or more of it", "%llu",
+                     (unsigned long long)r->device->shared_per_block);
   const cuda_conv_mma_kernel *kernel = &kernels[best];
   int64_t tiles_n = qn_ceil_div(n, kernel->bn), tiles = qn_ceil_div(m, kernel->bm) * tiles_n;
   if (tiles > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "", "", "%lld", (long long)tiles);
@@ -122,7 +142,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   parts = qn_ceil_div(k, g.share);
   if (filter) {                                             /* dy as [filters][pixels] */
     g.other = (cuda_tiled_side){ .row_stride = 1, .k_stride = c.filters, .rows = (int32_t)c.filters, .bytes = 16 };
-    g.by_w = cuda_divide_by(c.out[1]), g.by_hw = cuda_divide_by(c.out[0] * c.out[1]), g.by_dhw = cuda_divide_by(c.out[0] * c.out[1] * c.out[2]);
+    g.by_w = cuda_divide_by(c.out[1]), g.by_hw = cuda_divide_by(c.out[0] * c.out[1]),
+    g.by_dhw = cuda_divide_by(c.out[0] * c.out[1] * c.out[2]);
   } else {                                                  /* w as [filters][taps, channels] */
     g.other = (cuda_tiled_side){ .row_stride = k, .k_stride = 1, .rows = (int32_t)c.filters, .bytes = 16 };
   }
@@ -142,7 +163,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return QN_OK;
 }
 
-#define ROW(op_) { .name = "mma", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, .variants = names, \
-                   .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, .prepare = prepare, .build = cuda_conv_kernel_build, .run = cuda_conv_kernel_run, .release = cuda_release }
+#define ROW(op_) { .name = "mma", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
+                   .variants = names, \
+                   .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, .prepare = prepare, \
+                   .build = cuda_conv_kernel_build, .run = cuda_conv_kernel_run, .release = cuda_release }
 static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
 const qn_engine_list cuda_conv_mma_list = { rows, sizeof rows / sizeof *rows };

@@ -61,7 +61,10 @@ __device__ __forceinline__ bool conv_inside(const cuda_conv_mma &g, int h, int w
 {
   return (uint32_t)h < (uint32_t)g.in[0] && (uint32_t)w < (uint32_t)g.in[1] && (uint32_t)d < (uint32_t)g.in[2];
 }
-__device__ __forceinline__ int conv_offset(const cuda_conv_mma &g, int h, int w, int d) { return ((d * g.in[0] + h) * g.in[1] + w) * g.channels; }
+__device__ __forceinline__ int conv_offset(const cuda_conv_mma &g, int h, int w, int d)
+{
+  return ((d * g.in[0] + h) * g.in[1] + w) * g.channels;
+}
 __device__ __forceinline__ int64_t conv_image(const cuda_conv_mma &g) { return (int64_t)g.in[0] * g.in[1] * g.in[2] * g.channels; }
 
 /* ---- operands ----------------------------------------------------------------------------------------------- */
@@ -126,13 +129,15 @@ template <class P> struct conv_windows {
     exists = col < g.n;
     c = col - tap * g.channels;
     first = conv_place(tap, g.size[0], g.size[1]);
-    first.h = first.h * g.step[0] - of.h().before, first.w = first.w * g.step[1] - of.w().before, first.d = first.d * g.step[2] - of.d().before;
+    first.h = first.h * g.step[0] - of.h().before, first.w = first.w * g.step[1] - of.w().before,
+    first.d = first.d * g.step[2] - of.d().before;
   }
   __device__ __forceinline__ void load(uint32_t to, int k, int k_end)
   {
 #pragma unroll
     for (int i = 0; i < turns; i++) {
-      int pixel = k + i * at_once + line, row = cuda_quotient(pixel, g.by_w), plane = cuda_quotient(pixel, g.by_hw), n = cuda_quotient(pixel, g.by_dhw);
+      int pixel = k + i * at_once + line, row = cuda_quotient(pixel, g.by_w), plane = cuda_quotient(pixel, g.by_hw),
+          n = cuda_quotient(pixel, g.by_dhw);
       int w = (pixel - row * g.spans[1][0].out) * g.pace[1] + first.w, h = (row - plane * g.spans[0][0].out) * g.pace[0] + first.h;
       int d = (plane - n * g.spans[2][0].out) * g.pace[2] + first.d;
       bool there = exists && pixel < k_end && conv_inside(g, h, w, d);
@@ -171,7 +176,8 @@ template <class P> struct conv_turned {
 #pragma unroll
     for (int i = 0; i < turns; i++) {
       bool there = tap[i].d < of.d().taps && channel < g.n;
-      const char *from = (const char *)g.filters + (there ? ((int64_t)filter[i] * g.taps + of.tap_of(tap[i])) * g.n + channel : 0) * P::esize;
+      const char *from = (const char *)g.filters +
+                         (there ? ((int64_t)filter[i] * g.taps + of.tap_of(tap[i])) * g.n + channel : 0) * P::esize;
       copy_async<16>(to + place + i * at_once * stage::pitch, from, there ? 16 : 0);
       for (filter[i] += P::BK; filter[i] >= g.channels; filter[i] -= g.channels) tap[i].next(of.h().taps, of.w().taps);
     }
@@ -182,7 +188,8 @@ template <class P> struct conv_turned {
 /* ---- the kernel --------------------------------------------------------------------------------------------- */
 
 /* One sum in plain f32, as the formula says; backward by the filter over pixels k to k_end. */
-template <int mode> static __device__ __noinline__ float conv_sum_again(const cuda_conv_mma &g, const conv_class &of, int row, int col, int k, int k_end)
+template <int mode>
+static __device__ __noinline__ float conv_sum_again(const cuda_conv_mma &g, const conv_class &of, int row, int col, int k, int k_end)
 {
   const float *from = (const float *)g.gathered, *other = (const float *)(mode == CUDA_CONV_DATA ? g.filters : g.other.p);
   float sum = 0;
@@ -210,7 +217,9 @@ template <int mode> static __device__ __noinline__ float conv_sum_again(const cu
 }
 
 /* The tile of sums in shared memory through the steps to the output's rows. apart: pixels of a class, its first at `corner`. */
-template <class P, int mode> static __device__ __noinline__ void conv_mma_finish(const cuda_conv_mma &g, const conv_class &of, const float *tile, int m0, int n0, int m, int corner)
+template <class P, int mode>
+static __device__ __noinline__ void conv_mma_finish(const cuda_conv_mma &g, const conv_class &of, const float *tile, int m0, int n0, int m,
+                                                    int corner)
 {
   for (int i = threadIdx.x; i < P::BM * P::BN / 8; i += blockDim.x) {
     int r = i / (P::BN / 8), c = i % (P::BN / 8) * 8, row = m0 + r, col = n0 + c, n = min(8, g.n - col), k = blockIdx.y * g.share;
@@ -264,10 +273,12 @@ template <class P, int mode> __global__ void __launch_bounds__(P::threads, P::re
   __syncthreads();                        /* the ring becomes the tile */
   p.put((float *)shared, shape::pitch);
   __syncthreads();
-  conv_mma_finish<P, mode>(g, of, (const float *)shared, m0, n0, m, (of.residue.d * g.extent[0] + of.residue.h) * g.extent[1] + of.residue.w);
+  conv_mma_finish<P, mode>(g, of, (const float *)shared, m0, n0, m,
+                           (of.residue.d * g.extent[0] + of.residue.h) * g.extent[1] + of.residue.w);
 }
 
 /* Of P<rows_a, rows_b>. */
 #define CONV_MMA_KERNEL(P, rate, mode, rows_a, rows_b) \
-  { P<rows_a, rows_b>::BM, P<rows_a, rows_b>::BN, P<rows_a, rows_b>::BK, P<rows_a, rows_b>::threads, P<rows_a, rows_b>::resident, rate, tiled_shape<P<rows_a, rows_b>>::shared, \
+  { P<rows_a, rows_b>::BM, P<rows_a, rows_b>::BN, P<rows_a, rows_b>::BK, P<rows_a, rows_b>::threads, \
+    P<rows_a, rows_b>::resident, rate, tiled_shape<P<rows_a, rows_b>>::shared, \
     (const void *)conv_mma<P<rows_a, rows_b>, mode> }

@@ -35,7 +35,8 @@ enum { CUDA_CONV_MMA_SIZES = 2 };
 #ifdef __cplusplus
 extern "C" {
 #endif
-typedef const cuda_conv_mma_kernel cuda_conv_mma_table[3][CUDA_CONV_MMA_SIZES];         /* [forward, data, filter]; not each tile in each dtype */
+/* [forward, data, filter]; not each tile in each dtype */
+typedef const cuda_conv_mma_kernel cuda_conv_mma_table[3][CUDA_CONV_MMA_SIZES];
 extern cuda_conv_mma_table cuda_conv_mma_bf16, cuda_conv_mma_f16, cuda_conv_mma_tf32, cuda_conv_mma_3xtf32;
 #ifdef __cplusplus
 }

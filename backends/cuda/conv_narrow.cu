@@ -26,7 +26,8 @@ __global__ void __launch_bounds__(THREADS, 2) conv_narrow(const __grid_constant_
 {
   __shared__ float4 x4[CHANNELS * (ROWS + 2) * X_PITCH / 4], w4[CHANNELS * TAPS * SLICE / 4];
   float *x = (float *)x4, *w = (float *)w4;
-  int n = blockIdx.x / p.image, rest = blockIdx.x - n * p.image, tile = rest / p.across, y0 = tile * ROWS, x0 = (rest - tile * p.across) * COLUMNS;
+  int n = blockIdx.x / p.image, rest = blockIdx.x - n * p.image, tile = rest / p.across, y0 = tile * ROWS,
+      x0 = (rest - tile * p.across) * COLUMNS;
   int k0 = blockIdx.y * SLICE, taps = p.channels * TAPS;
   for (int i = threadIdx.x; i < p.channels * (ROWS + 2) * (COLUMNS + 2); i += THREADS) {
     int line = i / (COLUMNS + 2), column = i - line * (COLUMNS + 2), c = line / (ROWS + 2), row = line - c * (ROWS + 2);
@@ -107,7 +108,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   narrow p = {};
   if ((status = cuda_conv_problem_bias_relu(&c, r, &chain, &p.column, &p.factor, &p.relu, out))) return status;
   const qn_value *y = &r->value[chain.out];
-  if (y->dtype != QN_F32 || !cuda_conv_rows_of_vectors(y)) return qn_refuse(out, "rows of whole vectors of 16 bytes", "y", "a multiple of 4", "%lld", (long long)c.out[1]);
+  if (y->dtype != QN_F32 || !cuda_conv_rows_of_vectors(y))
+    return qn_refuse(out, "rows of whole vectors of 16 bytes", "y", "a multiple of 4", "%lld", (long long)c.out[1]);
   p.channels = (int32_t)c.channels, p.filters = (int32_t)c.filters;
   for (int d = 0; d < 2; d++) p.in[d] = (int32_t)c.in[d], p.out[d] = (int32_t)c.out[d], p.before[d] = (int32_t)c.before[d];
   for (int d = 0; d < 4; d++) p.x_stride[d] = c.x->stride[d], p.w_stride[d] = c.w->stride[d];
@@ -129,7 +131,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 }
 
 static const qn_engine row[] = {
-  { "narrow", QN_OP_CONV_FORWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, cuda_chain_also, prepare,
-    cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
+  { "narrow", QN_OP_CONV_FORWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
+    nullptr, cuda_chain_also, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
 const qn_engine_list cuda_conv_narrow_list = { row, sizeof row / sizeof *row };

@@ -11,7 +11,8 @@
 #include "sm80.cuh"
 
 enum { CHANNELS = 4, WARPS = 12, THREADS = 32 * WARPS, SLICE = 64, ROWS = 4, COLUMNS = 32, QUADS = COLUMNS / 4, MINE = 8, TAPS = 9 };
-enum { DY_PITCH = ROWS * COLUMNS + 16, X_PITCH = COLUMNS + 4, X_PLANE = (ROWS + 2) * X_PITCH };         /* floats; of a filter, a row, a channel */
+/* floats; of a filter, a row, a channel */
+enum { DY_PITCH = ROWS * COLUMNS + 16, X_PITCH = COLUMNS + 4, X_PLANE = (ROWS + 2) * X_PITCH };
 enum { STAGE = SLICE * DY_PITCH + CHANNELS * X_PLANE, SHARED = 2 * STAGE * 4 };
 
 struct narrow_filter {
@@ -80,7 +81,8 @@ __global__ void __launch_bounds__(THREADS, 1) conv_narrow_filter(const __grid_co
 #pragma unroll
           for (int s = 0; s < 3; s++) {
             float v = sum[i][r * 3 + s];
-            v = fmaf(d.x, seen[r][s], v), v = fmaf(d.y, seen[r][s + 1], v), v = fmaf(d.z, seen[r][s + 2], v), v = fmaf(d.w, seen[r][s + 3], v);
+            v = fmaf(d.x, seen[r][s], v), v = fmaf(d.y, seen[r][s + 1], v), v = fmaf(d.z, seen[r][s + 2], v),
+            v = fmaf(d.w, seen[r][s + 3], v);
             sum[i][r * 3 + s] = v;
           }
       }
@@ -120,7 +122,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   qn_status status = cuda_conv_problem_read(&c, r, out);
   if (status || (status = cuda_conv_wants_ampere(r, out)) || (status = cuda_conv_wants_narrow(&c, out))) return status;
   if (!qn_is_packed(c.w)) return qn_refuse(out, "packed filters", "dw", "nchw", "%s", "other strides");
-  if (!cuda_conv_rows_of_vectors(c.y)) return qn_refuse(out, "rows of whole vectors of 16 bytes", "dy", "a multiple of 4", "%lld", (long long)c.out[1]);
+  if (!cuda_conv_rows_of_vectors(c.y))
+    return qn_refuse(out, "rows of whole vectors of 16 bytes", "dy", "a multiple of 4", "%lld", (long long)c.out[1]);
   narrow_filter p = {};
   p.channels = (int32_t)c.channels, p.filters = (int32_t)c.filters;
   for (int d = 0; d < 2; d++) p.in[d] = (int32_t)c.in[d], p.out[d] = (int32_t)c.out[d], p.before[d] = (int32_t)c.before[d];
@@ -145,7 +148,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 }
 
 static const qn_engine row[] = {
-  { "narrow", QN_OP_CONV_BACKWARD_FILTER, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, nullptr, nullptr, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run,
-    cuda_release },
+  { "narrow", QN_OP_CONV_BACKWARD_FILTER, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC,
+    nullptr, nullptr, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
 const qn_engine_list cuda_conv_narrow_filter_list = { row, sizeof row / sizeof *row };

@@ -43,19 +43,23 @@ static inline qn_status cuda_conv_problem_read_volume(cuda_conv_problem *p, cons
   p->bias_at = -1;
   if (op->op == QN_OP_CONV_FORWARD) {
     p->mode = CUDA_CONV_FORWARD;
-    p->x_at = qn_role(op, QN_ROLE_CONV_FORWARD_X), p->w_at = qn_role(op, QN_ROLE_CONV_FORWARD_W), p->y_at = qn_role(op, QN_ROLE_CONV_FORWARD_Y);
+    p->x_at = qn_role(op, QN_ROLE_CONV_FORWARD_X), p->w_at = qn_role(op, QN_ROLE_CONV_FORWARD_W),
+    p->y_at = qn_role(op, QN_ROLE_CONV_FORWARD_Y);
     p->bias_at = qn_role(op, QN_ROLE_CONV_FORWARD_BIAS);
   } else if (op->op == QN_OP_CONV_BACKWARD_DATA) {
     p->mode = CUDA_CONV_DATA;
-    p->x_at = qn_role(op, QN_ROLE_CONV_BACKWARD_DATA_DX), p->w_at = qn_role(op, QN_ROLE_CONV_BACKWARD_DATA_W), p->y_at = qn_role(op, QN_ROLE_CONV_BACKWARD_DATA_DY);
+    p->x_at = qn_role(op, QN_ROLE_CONV_BACKWARD_DATA_DX), p->w_at = qn_role(op, QN_ROLE_CONV_BACKWARD_DATA_W),
+    p->y_at = qn_role(op, QN_ROLE_CONV_BACKWARD_DATA_DY);
   } else {
     p->mode = CUDA_CONV_FILTER;
-    p->x_at = qn_role(op, QN_ROLE_CONV_BACKWARD_FILTER_X), p->w_at = qn_role(op, QN_ROLE_CONV_BACKWARD_FILTER_DW), p->y_at = qn_role(op, QN_ROLE_CONV_BACKWARD_FILTER_DY);
+    p->x_at = qn_role(op, QN_ROLE_CONV_BACKWARD_FILTER_X), p->w_at = qn_role(op, QN_ROLE_CONV_BACKWARD_FILTER_DW),
+    p->y_at = qn_role(op, QN_ROLE_CONV_BACKWARD_FILTER_DY);
   }
   p->x = &r->value[p->x_at], p->w = &r->value[p->w_at], p->y = &r->value[p->y_at];
   const qn_value *all[] = { p->x, p->w, p->y };
   for (int i = 0; i < 3; i++)
-    if (!cuda_conv_is_float(all[i])) return qn_refuse(out, "dtypes", cuda_conv_name(p, all[i]), "f16, bf16 or f32", "%s", qn_kit_name(all[i]->dtype));
+    if (!cuda_conv_is_float(all[i]))
+      return qn_refuse(out, "dtypes", cuda_conv_name(p, all[i]), "f16, bf16 or f32", "%s", qn_kit_name(all[i]->dtype));
   const qn_value *a = p->mode == CUDA_CONV_DATA ? p->y : p->x, *b = p->mode == CUDA_CONV_FILTER ? p->y : p->w;
   if (a->dtype != b->dtype) return qn_refuse(out, "operands of one dtype", "w", "", "%s", "two");
   p->channels = p->x->dim[1];
@@ -69,7 +73,8 @@ static inline qn_status cuda_conv_problem_read_volume(cuda_conv_problem *p, cons
     p->w_stride[d] = here ? p->w->stride[2 + from] : 0;
     p->stride[d] = here ? c->stride[from] : 1, p->dilation[d] = here ? c->dilation[from] : 1, p->before[d] = here ? c->pad_before[from] : 0;
     const int64_t after = here ? c->pad_after[from] : 0;   /* bounds where the last window begins */
-    if (p->in[d] > 1 << 24 || p->out[d] > 1 << 24 || p->stride[d] > 1 << 20 || p->before[d] > 1 << 24 || after > 1 << 24 || p->size[d] * p->dilation[d] > 1 << 24)
+    if (p->in[d] > 1 << 24 || p->out[d] > 1 << 24 || p->stride[d] > 1 << 20 || p->before[d] > 1 << 24 || after > 1 << 24 ||
+        p->size[d] * p->dilation[d] > 1 << 24)
       return qn_refuse(out, "extents below 2^24", "x", "", "%lld", (long long)p->in[d]);
   }
   double in = (double)p->in[0] * (double)p->in[1] * (double)p->in[2], to = (double)p->out[0] * (double)p->out[1] * (double)p->out[2];
@@ -133,8 +138,8 @@ static inline qn_status cuda_conv_problem_chain(const cuda_conv_problem *p, cons
 
 /* What follows the sums, where the engine's last step takes a bias, the fold, relu and f32 alone: the chain, and of it the operands
  * (-1: none) and whether relu follows. */
-static inline qn_status cuda_conv_problem_bias_relu(const cuda_conv_problem *p, const qn_request *r, cuda_chain *chain, int32_t *bias, int32_t *factor,
-                                                    int32_t *relu, qn_prepared *out)
+static inline qn_status cuda_conv_problem_bias_relu(const cuda_conv_problem *p, const qn_request *r, cuda_chain *chain, int32_t *bias,
+                                                    int32_t *factor, int32_t *relu, qn_prepared *out)
 {
   cuda_out_dims dims = { { 3, 1, 0, 2 }, CUDA_BY_DIMS };
   for (qn_request some = *r; ; some.n_ops = chain->n_ops - 1) {

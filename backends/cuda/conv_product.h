@@ -9,11 +9,18 @@ typedef struct cuda_product {             /* in the engine's state: the part kee
   qn_part *part;
 } cuda_product;
 
-static inline qn_value cuda_product_matrix(int64_t batch, int64_t batch_stride, int64_t rows, int64_t row_stride, int64_t cols, int64_t col_stride,
-                                           uint32_t align, bool written)
+static inline qn_value cuda_product_matrix(int64_t batch, int64_t batch_stride, int64_t rows, int64_t row_stride, int64_t cols,
+                                           int64_t col_stride, uint32_t align, bool written)
 {
-  return (qn_value){ .dtype = QN_F32, .rank = 3, .dim = { batch, rows, cols, 1, 1, 1, 1, 1 }, .stride = { batch_stride, row_stride, col_stride }, .align = align,
-                     .flags = written ? QN_VALUE_ESCAPE : 0, .producer = written ? 0 : -1, .last_user = written ? -1 : 0, .over = -1 };
+  return (qn_value){ .dtype = QN_F32,
+                     .rank = 3,
+                     .dim = { batch, rows, cols, 1, 1, 1, 1, 1 },
+                     .stride = { batch_stride, row_stride, col_stride },
+                     .align = align,
+                     .flags = written ? QN_VALUE_ESCAPE : 0,
+                     .producer = written ? 0 : -1,
+                     .last_user = written ? -1 : 0,
+                     .over = -1 };
 }
 
 /* The part for p->value. tf32: it may round to that. False: no engine takes it. */

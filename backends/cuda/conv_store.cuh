@@ -4,7 +4,8 @@
 #include "vector.cuh"
 
 /* Steps other than bias and relu, and stores of another dtype: out of line, for it is long. */
-static __device__ __noinline__ void store_pair(const cuda_steps &steps, float2 v, void *y, uint32_t dtype, int pixel, int channel, int channels)
+static __device__ __noinline__ void store_pair(const cuda_steps &steps, float2 v, void *y, uint32_t dtype, int pixel, int channel,
+                                               int channels)
 {
   float u[8] = {v.x, v.y}, two[2];
   steps_apply(steps, u, pixel, channel, 0, 0, 0, 2);

@@ -86,9 +86,15 @@ static qn_status read_problem(const qn_request *r, problem *p, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   const mode mode = op->op == QN_OP_CONV_FORWARD ? FORWARD : op->op == QN_OP_CONV_BACKWARD_DATA ? DATA : FILTER;
-  const int x = qn_role(op, mode == FORWARD ? QN_ROLE_CONV_FORWARD_X : mode == DATA ? QN_ROLE_CONV_BACKWARD_DATA_DX : QN_ROLE_CONV_BACKWARD_FILTER_X);
-  const int w = qn_role(op, mode == FORWARD ? QN_ROLE_CONV_FORWARD_W : mode == DATA ? QN_ROLE_CONV_BACKWARD_DATA_W : QN_ROLE_CONV_BACKWARD_FILTER_DW);
-  const int y = qn_role(op, mode == FORWARD ? QN_ROLE_CONV_FORWARD_Y : mode == DATA ? QN_ROLE_CONV_BACKWARD_DATA_DY : QN_ROLE_CONV_BACKWARD_FILTER_DY);
+  const int x = qn_role(op, mode == FORWARD ? QN_ROLE_CONV_FORWARD_X
+                            : mode == DATA  ? QN_ROLE_CONV_BACKWARD_DATA_DX
+                                            : QN_ROLE_CONV_BACKWARD_FILTER_X);
+  const int w = qn_role(op, mode == FORWARD ? QN_ROLE_CONV_FORWARD_W
+                            : mode == DATA  ? QN_ROLE_CONV_BACKWARD_DATA_W
+                                            : QN_ROLE_CONV_BACKWARD_FILTER_DW);
+  const int y = qn_role(op, mode == FORWARD ? QN_ROLE_CONV_FORWARD_Y
+                            : mode == DATA  ? QN_ROLE_CONV_BACKWARD_DATA_DY
+                                            : QN_ROLE_CONV_BACKWARD_FILTER_DY);
   if (r->device->arch_major != 9 || r->device->arch_minor != 0)
     return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   p->mode = mode;
@@ -129,7 +135,8 @@ typedef struct choice { int variant; int64_t parts; double ns; } choice;
 /* Nanoseconds of the product, by the clocks that a k step and a tile's end took on an H200. */
 static double cost(const cuda_conv_tf32_kernel *k, mode mode, bool split, int64_t units, int64_t share, int multiprocessors)
 {
-  static const double step[2][2][2] = { { { 1000, 1075 }, { 1620, 2020 } }, { { 1250, 1490 }, { 1750, 2540 } } };     /* [filter][split][128 columns] */
+  /* [filter][split][128 columns] */
+  static const double step[2][2][2] = { { { 1000, 1075 }, { 1620, 2020 } }, { { 1250, 1490 }, { 1750, 2540 } } };
   double rounds = (double)qn_ceil_div(units, multiprocessors);
   return (3000 + rounds * ((double)share * step[mode == FILTER][split][k->bn == 128] + 1000 + 62.0 * k->bn)) / 1.75 + 1000;
 }
@@ -181,11 +188,19 @@ static void describe_packing(const problem *p, state *st)
   st->pixels = pixels_of(p->from);
   st->gradient = pixels_of(y);
   for (int d = 0; d < 2; d++) st->step[d] = p->spreads ? (int32_t)c->stride[d] : 1;
-  st->unfold = (cuda_conv_unfold){ (int32_t)y->dim[2], (int32_t)y->dim[3], (int32_t)w->dim[2], (int32_t)w->dim[3], (int32_t)c->stride[0], (int32_t)c->stride[1],
-                                   (int32_t)c->pad_before[0], (int32_t)c->pad_before[1], (int32_t)c->dilation[0], (int32_t)c->dilation[1] };
-  st->filters = (cuda_conv_filters){ .row_stride = w->stride[row], .col_stride = w->stride[1 - row], .r_stride = w->stride[2], .s_stride = w->stride[3],
-    .rows = (int32_t)w->dim[row], .cols = (int32_t)w->dim[1 - row], .taps = (int32_t)(w->dim[2] * w->dim[3]), .taps_w = (int32_t)w->dim[3],
-    .unfolded = p->unfolds, .reversed = p->mode == DATA };
+  st->unfold = (cuda_conv_unfold){ (int32_t)y->dim[2],      (int32_t)y->dim[3],     (int32_t)w->dim[2],        (int32_t)w->dim[3],
+                                   (int32_t)c->stride[0],   (int32_t)c->stride[1],  (int32_t)c->pad_before[0], (int32_t)c->pad_before[1],
+                                   (int32_t)c->dilation[0], (int32_t)c->dilation[1] };
+  st->filters = (cuda_conv_filters){ .row_stride = w->stride[row],
+                                     .col_stride = w->stride[1 - row],
+                                     .r_stride = w->stride[2],
+                                     .s_stride = w->stride[3],
+                                     .rows = (int32_t)w->dim[row],
+                                     .cols = (int32_t)w->dim[1 - row],
+                                     .taps = (int32_t)(w->dim[2] * w->dim[3]),
+                                     .taps_w = (int32_t)w->dim[3],
+                                     .unfolded = p->unfolds,
+                                     .reversed = p->mode == DATA };
 }
 
 /* Windows over the gathered tensor, as it is or as it is copied; maps name W before H. */
@@ -194,13 +209,15 @@ static qn_status describe_map(const problem *p, state *st, qn_prepared *out)
   const qn_conv *c = p->c;
   for (int d = 0; d < 2; d++) {
     const int at = 1 - d;
-    const int64_t reach = (p->w->dim[2 + at] - 1) * c->dilation[at], before = p->mode == DATA ? reach - c->pad_before[at] : c->pad_before[at];
+    const int64_t reach = (p->w->dim[2 + at] - 1) * c->dilation[at],
+                  before = p->mode == DATA ? reach - c->pad_before[at] : c->pad_before[at];
     st->lower[d] = p->unfolds ? 0 : (int32_t)-before;
     st->upper[d] = p->unfolds ? 0 : (int32_t)(p->mode == DATA ? p->x->dim[2 + at] - p->seen[at] - before : c->pad_after[at] - reach);
     st->pace[d] = p->unfolds || p->mode == DATA ? 1 : (int32_t)c->stride[at];
     if (st->upper[d] < -128 || st->upper[d] > 127) return qn_refuse(out, "windows that end within 128 of the edge", "x", "", "%s", "");
   }
-  st->dim[0] = p->packs ? qn_round_up(p->depth, 4) : p->depth, st->dim[1] = p->seen[1], st->dim[2] = p->seen[0], st->dim[3] = p->from->dim[0];
+  st->dim[0] = p->packs ? qn_round_up(p->depth, 4) : p->depth, st->dim[1] = p->seen[1], st->dim[2] = p->seen[0],
+  st->dim[3] = p->from->dim[0];
   st->stride[0] = p->packs ? st->dim[0] : p->from->stride[3];
   st->stride[1] = p->packs ? st->dim[0] * p->seen[1] : p->from->stride[2];
   st->stride[2] = p->packs ? st->dim[0] * p->seen[1] * p->seen[0] : p->from->stride[0];
@@ -256,7 +273,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
   const qn_value *to = &r->value[st.chain.out];
   if (p.mode != FILTER && !in_rows(to)) {
     if (st.chain.n_ops == 1)
-      return qn_refuse(out, "H and W as one dim", p.mode == DATA ? "dx" : "y", "a stride of H that is W times that of W", "%lld", (long long)to->stride[2]);
+      return qn_refuse(out, "H and W as one dim", p.mode == DATA ? "dx" : "y", "a stride of H that is W times that of W", "%lld",
+                       (long long)to->stride[2]);
     qn_request alone = *r;
     alone.n_ops = 1;
     return prepare(&alone, out, split);
@@ -301,11 +319,14 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   for (int i = 0; i < 4; i++) dim[i] = (cuuint64_t)st->dim[i];
   for (int i = 0; i < 3; i++) stride[i] = (cuuint64_t)(st->stride[i] * 4);
   cuuint32_t pace[4] = { 1, (cuuint32_t)st->pace[0], (cuuint32_t)st->pace[1], 1 };
-  CUresult e = st->driver->tensor_map_im2col(&st->product.a, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, (void *)0x10000, dim, stride, st->lower, st->upper, 32,
-                                             st->mode == FILTER ? CUDA_TF32_DEPTH : CUDA_TF32_ROWS, pace, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                             CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  CUresult e = st->driver->tensor_map_im2col(&st->product.a, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, (void *)0x10000, dim, stride, st->lower,
+                                             st->upper, 32, st->mode == FILTER ? CUDA_TF32_DEPTH : CUDA_TF32_ROWS, pace,
+                                             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                                             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (e != CUDA_SUCCESS) return cuda_host->error(QN_INTERNAL, "cuda: conv_tf32: the driver refused a tensor map");
-  return cuda_check(cudaFuncSetAttribute(st->kernel->function[st->mode == FILTER], cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel->shared), "cudaFuncSetAttribute");
+  return cuda_check(cudaFuncSetAttribute(st->kernel->function[st->mode == FILTER], cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                         st->kernel->shared),
+                    "cudaFuncSetAttribute");
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
@@ -333,9 +354,13 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 }
 
 #define ROWS(op_) \
-  { .name = "3xtf32", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, .variants = variant_names, \
-    .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, .prepare = prepare_three, .build = build, .run = run, .release = cuda_release }, \
-  { .name = "tf32", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, .variants = variant_names, \
-    .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, .prepare = prepare_one, .build = build, .run = run, .release = cuda_release }
+  { .name = "3xtf32", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
+    .variants = variant_names, \
+    .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, \
+    .prepare = prepare_three, .build = build, .run = run, .release = cuda_release }, \
+  { .name = "tf32", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
+    .variants = variant_names, \
+    .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, \
+    .prepare = prepare_one, .build = build, .run = run, .release = cuda_release }
 static const qn_engine rows[] = { ROWS(QN_OP_CONV_FORWARD), ROWS(QN_OP_CONV_BACKWARD_DATA), ROWS(QN_OP_CONV_BACKWARD_FILTER) };
 const qn_engine_list cuda_conv_tf32_list = { rows, sizeof rows / sizeof *rows };

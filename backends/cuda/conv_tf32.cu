@@ -43,7 +43,8 @@ __device__ __forceinline__ conv_unit conv_unit_at(const cuda_conv_tf32 &g, int i
 }
 
 /* The stage's rows: 128 pixels of 32 channels at a tap; or two blocks of 64 channels at a tap each, 32 pixels. */
-template <bool filter> __device__ __forceinline__ void conv_gather(const cuda_conv_tf32 &g, const conv_unit &u, int step, uint32_t to, uint32_t bar)
+template <bool filter>
+__device__ __forceinline__ void conv_gather(const cuda_conv_tf32 &g, const conv_unit &u, int step, uint32_t to, uint32_t bar)
 {
   int pixel = filter ? step * CUDA_TF32_DEPTH : u.m * CUDA_TF32_ROWS, n = pixel / g.image_hw, rest = pixel - n * g.image_hw;
   int h = rest / g.image_w, w = (rest - h * g.image_w) * g.stride_w + g.start_w;
@@ -98,7 +99,9 @@ __device__ __forceinline__ void conv_emit(const cuda_conv_tf32 &g, float (&v)[8]
 }
 
 /* Slices of 32 columns by way of shared memory, laid as out is contiguous; a thread takes eight elements along it, twice. */
-template <int BN> __device__ __forceinline__ void conv_store(const cuda_conv_tf32 &g, float (&d)[BN / 2], int row0, int col0, int part, float *staging, int id)
+template <int BN>
+__device__ __forceinline__ void conv_store(const cuda_conv_tf32 &g, float (&d)[BN / 2], int row0, int col0, int part, float *staging,
+                                           int id)
 {
   int t = threadIdx.x % 128, warp = t / 32, lane = t % 32;
   int row_pitch = g.along ? 1 : 36, col_pitch = g.along ? 68 : 1;
@@ -149,7 +152,8 @@ template <int BN, int products, bool filter> __global__ void __launch_bounds__(3
   typedef conv_tf32_shape<BN, products> shape;
   extern __shared__ unsigned char shared_raw[];
   unsigned char *shared = (unsigned char *)(((uintptr_t)shared_raw + 1023) & ~(uintptr_t)1023);
-  uint32_t ring = shared_address(shared), full = ring + shape::stages * shape::stage_bytes + shape::staging, empty = full + 8 * shape::stages;
+  uint32_t ring = shared_address(shared), full = ring + shape::stages * shape::stage_bytes + shape::staging,
+           empty = full + 8 * shape::stages;
   if (threadIdx.x == 0) {
     tma_prefetch_map(&g.a);
     for (int i = 0; i < shape::stages; i++) {

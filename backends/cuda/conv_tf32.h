@@ -27,7 +27,9 @@ typedef struct cuda_conv_tf32 {           /* the product's parameter */
 typedef struct cuda_conv_tf32_kernel { int32_t bn, shared; const void *function[2]; } cuda_conv_tf32_kernel;    /* [filter] */
 
 /* Windows beside one another: [pixels][taps][channels]. */
-typedef struct cuda_conv_unfold { int32_t out_h, out_w, taps_h, taps_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w; } cuda_conv_unfold;
+typedef struct cuda_conv_unfold {
+  int32_t out_h, out_w, taps_h, taps_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+} cuda_conv_unfold;
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,7 +45,8 @@ qn_status cuda_conv_pack_windows(float *to, const float *from, const cuda_conv_p
 qn_status cuda_conv_pack_filters(float *to, const float *from, const cuda_conv_filters *f, int bn, bool split, void *stream);
 qn_status cuda_conv_pack_gradient(float *to, const float *from, const cuda_conv_pixels *at, int bn, bool split, void *stream);
 /* dw = the sum of parts [filters][rows: tap, channels]. */
-qn_status cuda_conv_join_filters(float *to, const float *parts, const cuda_conv_filters *f, int n_parts, int64_t rows, int64_t rows_of_tap, void *stream);
+qn_status cuda_conv_join_filters(float *to, const float *parts, const cuda_conv_filters *f, int n_parts, int64_t rows, int64_t rows_of_tap,
+                                 void *stream);
 #ifdef __cplusplus
 }
 #endif

@@ -11,7 +11,8 @@ static unsigned blocks(int64_t n, int per) { return (unsigned)qn_ceil_div(n, per
 struct spread_pixels { cuda_conv_pixels at; int32_t step_h, step_w, w, pixels, c4, tiles_c, tiles_p; };
 
 /* 32 pixels of 64 channels: read along whichever is contiguous, written along channels, four at a time. */
-template <bool by_channel> __global__ void __launch_bounds__(256) conv_pack_pixels(float4 *to, const float *from, const __grid_constant__ spread_pixels s)
+template <bool by_channel>
+__global__ void __launch_bounds__(256) conv_pack_pixels(float4 *to, const float *from, const __grid_constant__ spread_pixels s)
 {
   __shared__ float tile[64][33];
   int t = threadIdx.x, tile_c = blockIdx.x % s.tiles_c, rest = blockIdx.x / s.tiles_c, image = rest / s.tiles_p;
@@ -34,7 +35,8 @@ template <bool by_channel> __global__ void __launch_bounds__(256) conv_pack_pixe
   for (int i = 0; i < 2; i++) {
     int c = t % 16 * 4, p = t / 16 + 16 * i;
     if (p0 + p >= s.pixels || c0 + c >= s.c4) continue;
-    to[((int64_t)image * s.pixels + p0 + p) * (s.c4 / 4) + (c0 + c) / 4] = make_float4(tile[c][p], tile[c + 1][p], tile[c + 2][p], tile[c + 3][p]);
+    to[((int64_t)image * s.pixels + p0 + p) * (s.c4 / 4) + (c0 + c) / 4] =
+      make_float4(tile[c][p], tile[c + 1][p], tile[c + 2][p], tile[c + 3][p]);
   }
 }
 
@@ -120,7 +122,8 @@ static packed packed_for(int64_t rows, int64_t steps, int bn, bool split, int qu
   return s;
 }
 
-__global__ void __launch_bounds__(256) conv_pack_filters(float *to, const float *from, const __grid_constant__ packed s, const __grid_constant__ cuda_conv_filters f)
+__global__ void __launch_bounds__(256)
+    conv_pack_filters(float *to, const float *from, const __grid_constant__ packed s, const __grid_constant__ cuda_conv_filters f)
 {
   int64_t unit = blockIdx.x * (int64_t)256 + threadIdx.x;
   if (unit >= s.units) return;
@@ -148,12 +151,14 @@ qn_status cuda_conv_pack_filters(float *to, const float *from, const cuda_conv_f
 enum gradient_order { BY_FILTER, BY_PIXEL, BY_EIGHT };      /* what is contiguous: filters; pixels; pixels, in whole aligned eights */
 
 /* Eight pixels of a filter's gradient: even ones first, then odd ones, the order in which the other operand is read. */
-template <int order> __global__ void __launch_bounds__(256) conv_pack_gradient(float *to, const float *from, const __grid_constant__ packed s,
-                                                                               const __grid_constant__ cuda_conv_pixels at)
+template <int order>
+__global__ void __launch_bounds__(256)
+    conv_pack_gradient(float *to, const float *from, const __grid_constant__ packed s, const __grid_constant__ cuda_conv_pixels at)
 {
   int64_t unit = blockIdx.x * (int64_t)256 + threadIdx.x;
   if (unit >= s.units) return;
-  int rows = s.tiles * s.bn, row = (int)(order == BY_FILTER ? unit % rows : unit / 4 % rows), eight = (int)(order == BY_FILTER ? unit / rows % 4 : unit % 4);
+  int rows = s.tiles * s.bn, row = (int)(order == BY_FILTER ? unit % rows : unit / 4 % rows),
+      eight = (int)(order == BY_FILTER ? unit / rows % 4 : unit % 4);
   int64_t step = unit / 4 / rows;
   int pixel = (int)(step * 32 + eight * 8), hw = at.h * at.w, n = pixel / hw, h = (pixel - n * hw) / at.w, w = pixel - n * hw - h * at.w;
   float even[4] = {0, 0, 0, 0}, odd[4] = {0, 0, 0, 0};
@@ -211,7 +216,8 @@ __global__ void __launch_bounds__(256) conv_join_filters(float *to, const float 
   to[rest * f.row_stride + c * f.col_stride + r * f.r_stride + (tap - r * f.taps_w) * f.s_stride] = sum;
 }
 
-qn_status cuda_conv_join_filters(float *to, const float *parts, const cuda_conv_filters *f, int n_parts, int64_t rows, int64_t rows_of_tap, void *stream)
+qn_status cuda_conv_join_filters(float *to, const float *parts, const cuda_conv_filters *f, int n_parts, int64_t rows, int64_t rows_of_tap,
+                                 void *stream)
 {
   joined s = {};
   s.f = *f;

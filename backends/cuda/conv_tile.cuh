@@ -39,7 +39,8 @@ template <int bytes> struct tile_copy {
     place = i << 20 | j << 8 | (rest - j * chunks);
   }
   /* Starts it: from (top, left) of image n, from `channel` on. side: rows that the block copies at once. */
-  __device__ __forceinline__ void load(uint32_t to, const plane &x, int n, int top, int left, int channel, int rows, int columns, int chunks, int side, int pitch, int line) const
+  __device__ __forceinline__ void load(uint32_t to, const plane &x, int n, int top, int left, int channel, int rows, int columns,
+                                       int chunks, int side, int pitch, int line) const
   {
     const char *image = (const char *)x.p + ((int64_t)n * x.h * x.w * x.channels + channel) * bytes;
     int left_over = (x.channels - channel) * bytes / 16, all = columns * chunks * side;
@@ -61,8 +62,9 @@ template <int bytes> struct tile_copy {
 
 /* What a gradient by the filter has of channel c of x and k of dy at a tap that lies (down, across) from each output, over this block's
  * tiles of rows x columns outputs: as the formula says, for where a 0 that stands for nothing has met what is not finite. */
-template <int dtype> static __device__ __noinline__ float tile_sum_again(const plane &x, int c, const plane &dy, int k, int down, int across, int stride_h, int stride_w,
-                                                                         int rows, int columns, int tiles_h, int tiles_w, int tiles)
+template <int dtype>
+static __device__ __noinline__ float tile_sum_again(const plane &x, int c, const plane &dy, int k, int down, int across, int stride_h,
+                                                    int stride_w, int rows, int columns, int tiles_h, int tiles_w, int tiles)
 {
   float sum = 0;
   for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {

@@ -17,11 +17,15 @@
 /* ---- variants --------------------------------------------------------------------------------- */
 
 #define NAME(bm, bn, splits, step, tile) #bm "x" #bn "_k" #splits,
-static const char *const names[3][16] = { { CUDA_CONV_FORWARD_TILES(NAME) }, { CUDA_CONV_DATA_TILES(NAME) }, { CUDA_CONV_FILTER_TILES(NAME) } };
+static const char *const names[3][16] = { { CUDA_CONV_FORWARD_TILES(NAME) },
+                                          { CUDA_CONV_DATA_TILES(NAME) },
+                                          { CUDA_CONV_FILTER_TILES(NAME) } };
 #undef NAME
 typedef struct figures { double step, tile; } figures;      /* ns */
 #define MEASURED(bm, bn, splits, step, tile) { step, tile },
-static const figures measured[3][16] = { { CUDA_CONV_FORWARD_TILES(MEASURED) }, { CUDA_CONV_DATA_TILES(MEASURED) }, { CUDA_CONV_FILTER_TILES(MEASURED) } };
+static const figures measured[3][16] = { { CUDA_CONV_FORWARD_TILES(MEASURED) },
+                                         { CUDA_CONV_DATA_TILES(MEASURED) },
+                                         { CUDA_CONV_FILTER_TILES(MEASURED) } };
 #undef MEASURED
 
 /* ---- the problem ------------------------------------------------------------------------------ */
@@ -71,15 +75,18 @@ static bool is_sum(uint32_t dtype) { return dtype == QN_F32 || dtype == QN_F16 |
 
 static qn_status lies_otherwise(qn_prepared *out, const char *rule, const char *tensor, const qn_value *v)
 {
-  return qn_refuse(out, rule, tensor, "nhwc, channels a multiple of 8", "%lld channels, stride %lld", (long long)v->dim[1], (long long)v->stride[1]);
+  return qn_refuse(out, rule, tensor, "nhwc, channels a multiple of 8", "%lld channels, stride %lld", (long long)v->dim[1],
+                   (long long)v->stride[1]);
 }
 
 static qn_status read_problem(const qn_request *r, problem *p, qn_prepared *out)
 {
   static const struct { uint32_t op, x, w, y; } roles[3] = {
     [CUDA_CONV_FORWARD] = { QN_OP_CONV_FORWARD, QN_ROLE_CONV_FORWARD_X, QN_ROLE_CONV_FORWARD_W, QN_ROLE_CONV_FORWARD_Y },
-    [CUDA_CONV_DATA] = { QN_OP_CONV_BACKWARD_DATA, QN_ROLE_CONV_BACKWARD_DATA_DX, QN_ROLE_CONV_BACKWARD_DATA_W, QN_ROLE_CONV_BACKWARD_DATA_DY },
-    [CUDA_CONV_FILTER] = { QN_OP_CONV_BACKWARD_FILTER, QN_ROLE_CONV_BACKWARD_FILTER_X, QN_ROLE_CONV_BACKWARD_FILTER_DW, QN_ROLE_CONV_BACKWARD_FILTER_DY },
+    [CUDA_CONV_DATA] = { QN_OP_CONV_BACKWARD_DATA, QN_ROLE_CONV_BACKWARD_DATA_DX, QN_ROLE_CONV_BACKWARD_DATA_W,
+                         QN_ROLE_CONV_BACKWARD_DATA_DY },
+    [CUDA_CONV_FILTER] = { QN_OP_CONV_BACKWARD_FILTER, QN_ROLE_CONV_BACKWARD_FILTER_X, QN_ROLE_CONV_BACKWARD_FILTER_DW,
+                           QN_ROLE_CONV_BACKWARD_FILTER_DY },
   };
   const qn_node *op = &r->op[0];
   const qn_conv *c = op->attr;
@@ -94,11 +101,13 @@ static qn_status read_problem(const qn_request *r, problem *p, qn_prepared *out)
     return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   if ((p->dtype != QN_F16 && p->dtype != QN_BF16) || r->value[p->other].dtype != p->dtype)
     return qn_refuse(out, "dtypes of what is multiplied", "x", "f16 or bf16, both alike", "%s", qn_kit_name(p->dtype));
-  if (!is_sum(r->value[p->written].dtype)) return qn_refuse(out, "dtype of what is written", "y", "f16, bf16 or f32", "%s", qn_kit_name(r->value[p->written].dtype));
+  if (!is_sum(r->value[p->written].dtype))
+    return qn_refuse(out, "dtype of what is written", "y", "f16, bf16 or f32", "%s", qn_kit_name(r->value[p->written].dtype));
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
   if (!eights(xv)) return lies_otherwise(out, "channels last, in eights, aligned to 16 bytes", "x", xv);
   if (!eights(wv) || !qn_is_channels_last(wv)) return lies_otherwise(out, "packed filters, channels last, in eights", "w", wv);
-  if (!eights(yv) || (p->mode != CUDA_CONV_DATA && !qn_is_channels_last(yv))) return lies_otherwise(out, "packed channels last, in eights", "y", yv);
+  if (!eights(yv) || (p->mode != CUDA_CONV_DATA && !qn_is_channels_last(yv)))
+    return lies_otherwise(out, "packed channels last, in eights", "y", yv);
   p->images = xv->dim[0], p->channels = wv->dim[1], p->filters = wv->dim[0];
   p->taps = 1;
   p->spatial = xv->rank == 5 ? 3 : 2;
@@ -116,7 +125,8 @@ static qn_status read_problem(const qn_request *r, problem *p, qn_prepared *out)
     p->taps *= p->window[d];
     int64_t reach = (p->window[d] - 1) * p->dilation[d];
     if (reach > most || p->before[d] > most || p->after[d] > most)
-      return qn_refuse(out, "windows and padding to 120 pixels, in three dims to 15", "w", "less", "%lld", (long long)qn_max_i64(reach, p->before[d]));
+      return qn_refuse(out, "windows and padding to 120 pixels, in three dims to 15", "w", "less", "%lld",
+                       (long long)qn_max_i64(reach, p->before[d]));
     if (p->stride[d] > 8) return qn_refuse(out, "strides to 8", "x", "8 or less", "%lld", (long long)p->stride[d]);
   }
   double pixels = (double)p->images * (double)qn_max_i64(p->x[0] * p->x[1] * p->x[2], p->y[0] * p->y[1] * p->y[2]);
@@ -254,8 +264,8 @@ typedef struct product { int64_t m, n, steps, chunks, dw; } product;       /* st
 typedef struct choice { int kernel; int64_t parts; double ns; } choice;
 
 /* Which kernel, and parts of the pixels for the gradient by the filter. */
-static qn_status choose(const qn_request *r, const problem *p, const cuda_gemm_kernel *kernels, const product *g, int64_t classes, choice *best,
-                        qn_prepared *out)
+static qn_status choose(const qn_request *r, const problem *p, const cuda_gemm_kernel *kernels, const product *g, int64_t classes,
+                        choice *best, qn_prepared *out)
 {
   const double bytes = bytes_of(p), steps = (double)g->steps / (double)classes;
   *best = (choice){ -1, 1, 0 };
@@ -273,7 +283,8 @@ static qn_status choose(const qn_request *r, const problem *p, const cuda_gemm_k
       if (best->kernel < 0 || t < best->ns) *best = (choice){ i, q, t };
     }
   }
-  if (best->kernel < 0) return qn_refuse(out, "a variant that this problem can be split into", "", "fewer shares", "%s", r->variant ? r->variant : "");
+  if (best->kernel < 0)
+    return qn_refuse(out, "a variant that this problem can be split into", "", "fewer shares", "%s", r->variant ? r->variant : "");
   return QN_OK;
 }
 
@@ -401,18 +412,23 @@ static qn_status refused_map(CUresult e)
 
 static CUtensorMapDataType map_type(uint32_t dtype)
 {
-  return dtype == QN_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : dtype == QN_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+  return dtype == QN_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+       : dtype == QN_F16  ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                          : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
 }
 
 /* Both kinds of map are made for some address that is aligned; run puts in the true one. */
-static qn_status tiled(const cuda_driver *driver, CUtensorMap *map, uint32_t dtype, const int64_t dim[4], const int64_t stride[3], uint32_t box0, uint32_t box1, uint32_t box2)
+static qn_status tiled(const cuda_driver *driver, CUtensorMap *map, uint32_t dtype, const int64_t dim[4], const int64_t stride[3],
+                       uint32_t box0, uint32_t box1, uint32_t box2)
 {
   int esize = (int)qn_kit_bytes(dtype);
   cuuint64_t d[4] = { (cuuint64_t)dim[0], (cuuint64_t)dim[1], (cuuint64_t)dim[2], (cuuint64_t)dim[3] };
-  cuuint64_t st[3] = { (cuuint64_t)(stride[0] * esize), (cuuint64_t)(stride[1] * esize), (cuuint64_t)((dim[3] > 1 ? stride[2] : stride[1] * dim[2]) * esize) };
+  cuuint64_t st[3] = { (cuuint64_t)(stride[0] * esize), (cuuint64_t)(stride[1] * esize),
+                       (cuuint64_t)((dim[3] > 1 ? stride[2] : stride[1] * dim[2]) * esize) };
   cuuint32_t box[4] = { box0, box1, box2, 1 }, one[4] = { 1, 1, 1, 1 };
-  return refused_map(driver->tensor_map_tiled(map, map_type(dtype), 4, (void *)0x10000, d, st, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                              CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+  return refused_map(driver->tensor_map_tiled(map, map_type(dtype), 4, (void *)0x10000, d, st, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                              CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                                              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
 }
 
 static qn_status im2col(const cuda_driver *driver, CUtensorMap *map, uint32_t dtype, const pixel_map *m, int spatial, uint32_t pixels)
@@ -423,8 +439,9 @@ static qn_status im2col(const cuda_driver *driver, CUtensorMap *map, uint32_t dt
   for (int i = 0; i < spatial + 2; i++) d[i] = (cuuint64_t)m->dim[i];
   for (int i = 0; i < spatial + 1; i++) st[i] = (cuuint64_t)(m->stride[i] * esize);
   for (int i = 0; i < spatial; i++) step[i + 1] = (cuuint32_t)m->step[i];
-  return refused_map(driver->tensor_map_im2col(map, map_type(dtype), (cuuint32_t)spatial + 2, (void *)0x10000, d, st, m->lower, m->upper, 128 / (cuuint32_t)esize, pixels,
-                                               step, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+  return refused_map(driver->tensor_map_im2col(map, map_type(dtype), (cuuint32_t)spatial + 2, (void *)0x10000, d, st, m->lower, m->upper,
+                                               128 / (cuuint32_t)esize, pixels, step, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                               CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                                                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
 }
 
@@ -447,14 +464,16 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   else s = tiled(st->driver, &g->b, p->dtype, st->other_dim, st->other_stride, 64, 1, data ? 64 : bn <= 256 ? bn : bn / 2);
   if (s) return s;
   if (filter) {                                             /* [parts][filters][taps][channels] */
-    int64_t dim[4] = { p->channels, p->taps, p->filters, st->parts }, stride[3] = { p->channels, p->channels * p->taps, p->channels * p->taps * p->filters };
+    int64_t dim[4] = { p->channels, p->taps, p->filters, st->parts },
+            stride[3] = { p->channels, p->channels * p->taps, p->channels * p->taps * p->filters };
     s = tiled(st->driver, &g->y, st->sum_dtype, dim, stride, slice, 1, 64);
   } else if (!data && g->store_map) {
     int64_t dim[4] = { g->n, g->m, 1, 1 }, stride[3] = { g->n, (int64_t)g->n * g->m, 0 };
     s = tiled(st->driver, &g->y, st->sum_dtype, dim, stride, slice, 64, 1);
   }
   if (s) return s;
-  return cuda_check(cudaFuncSetAttribute(st->kernel->function, cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel->shared), "cudaFuncSetAttribute");
+  return cuda_check(cudaFuncSetAttribute(st->kernel->function, cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel->shared),
+                    "cudaFuncSetAttribute");
 }
 
 /* ---- run ---------------------------------------------------------------------------------------------- */
@@ -496,8 +515,11 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 }
 
 #define ROW(op_, mode) { .name = "wgmma", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
-                         .variants = names[mode], .also = mode == CUDA_CONV_FORWARD ? cuda_chain_also : NULL, .prepare = prepare, .build = build, .run = run, .release = cuda_release }
+                         .variants = names[mode], .also = mode == CUDA_CONV_FORWARD ? cuda_chain_also : NULL, \
+                         .prepare = prepare, .build = build, .run = run, .release = cuda_release }
 static const qn_engine rows[] = {
-  ROW(QN_OP_CONV_FORWARD, CUDA_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA, CUDA_CONV_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER, CUDA_CONV_FILTER),
+  ROW(QN_OP_CONV_FORWARD, CUDA_CONV_FORWARD),
+  ROW(QN_OP_CONV_BACKWARD_DATA, CUDA_CONV_DATA),
+  ROW(QN_OP_CONV_BACKWARD_FILTER, CUDA_CONV_FILTER),
 };
 const qn_engine_list cuda_conv_wgmma_list = { rows, sizeof rows / sizeof *rows };

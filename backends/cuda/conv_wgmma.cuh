@@ -40,7 +40,8 @@ __device__ __forceinline__ conv_pixel conv_window_at(const cuda_conv_grid &v, in
   at.d = at.d * v.stride[2] + v.start[2];
   return at;
 }
-__device__ __forceinline__ void conv_gather(const cuda_conv &p, uint32_t to, const CUtensorMap *map, int c, const conv_pixel &at, int w, int h, int d, uint32_t bar)
+__device__ __forceinline__ void conv_gather(const cuda_conv &p, uint32_t to, const CUtensorMap *map, int c, const conv_pixel &at, int w,
+                                            int h, int d, uint32_t bar)
 {
   if (p.volume) tma_load_im2col(to, map, c, at.w, at.h, at.d, at.n, w, h, d, bar);
   else tma_load_im2col(to, map, c, at.w, at.h, at.n, w, h, bar);
@@ -54,7 +55,8 @@ template <class shape, int mode, int BN> struct conv_taps {
   conv_pixel window;
   int chunk, w, h, d;
 
-  __device__ __forceinline__ conv_taps(const cuda_conv &p_, const gemm_unit &u_, int step) : p(p_), v(p_.grid[mode == CUDA_CONV_DATA ? u_.b0 : 0]), u(u_)
+  __device__ __forceinline__ conv_taps(const cuda_conv &p_, const gemm_unit &u_, int step)
+    : p(p_), v(p_.grid[mode == CUDA_CONV_DATA ? u_.b0 : 0]), u(u_)
   {
     window = conv_window_at(v, u.m0);
     int tap = step / p.chunks;
@@ -109,7 +111,8 @@ template <class shape, int BM, int BN> struct conv_pixels {
 #pragma unroll
     for (int c = 0; c < BM / 64; c++) tma_load(a + c * 8192, &p.gemm.a, u.m0 + c * 64, pixel, 0, 0, bar);
 #pragma unroll
-    for (int c = 0; c < BN / 64; c++) conv_gather(p, b + c * 8192, &p.gathered[0], channel[c], window, tap[c] & 0xff, tap[c] >> 8 & 0xff, tap[c] >> 16, bar);
+    for (int c = 0; c < BN / 64; c++)
+      conv_gather(p, b + c * 8192, &p.gathered[0], channel[c], window, tap[c] & 0xff, tap[c] >> 8 & 0xff, tap[c] >> 16, bar);
     pixel += 64;
   }
 };
@@ -132,7 +135,8 @@ template <int mode> __device__ __forceinline__ void conv_put(const cuda_conv &p,
 }
 
 /* A tile of zeros: every slice from the same staging. */
-template <int BN, class F> __device__ __forceinline__ void conv_zero(const cuda_gemm &g, const gemm_unit &u, uint32_t staging, int id, int &half, const F &put)
+template <int BN, class F>
+__device__ __forceinline__ void conv_zero(const cuda_gemm &g, const gemm_unit &u, uint32_t staging, int id, int &half, const F &put)
 {
   int t = threadIdx.x % 128, width = g.out_dtype == QN_F32 ? 32 : 64;
   uint32_t from = staging + half * 8192;
@@ -224,4 +228,5 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) conv_wgmma(const __gri
 #define CONV_FORWARD(bm, bn, splits, step, tile) CONV_KERNEL(bm, bn, splits, CUDA_CONV_FORWARD)
 #define CONV_DATA(bm, bn, splits, step, tile)    CONV_KERNEL(bm, bn, splits, CUDA_CONV_DATA)
 #define CONV_FILTER(bm, bn, splits, step, tile)  CONV_KERNEL(bm, bn, splits, CUDA_CONV_FILTER)
-#define CONV_KERNELS { { CUDA_CONV_FORWARD_TILES(CONV_FORWARD) }, { CUDA_CONV_DATA_TILES(CONV_DATA) }, { CUDA_CONV_FILTER_TILES(CONV_FILTER) } }
+#define CONV_KERNELS \
+  { { CUDA_CONV_FORWARD_TILES(CONV_FORWARD) }, { CUDA_CONV_DATA_TILES(CONV_DATA) }, { CUDA_CONV_FILTER_TILES(CONV_FILTER) } }

@@ -30,7 +30,8 @@ typedef struct cuda_conv {                /* the kernel's parameter */
  * QUERN_ENGINE=conv_forward=cuda/wgmma:128x256_k1 quern-bench --backend cuda --workload anchors.q
  * (but forward and data of 128x128 in two shares: no row is small enough; its step, and a join as the other's). */
 #define CUDA_CONV_FORWARD_TILES(X) \
-  X(128, 320, 1, 841, 1308) X(128, 256, 1, 655, 1286) X(128, 128, 1, 352, 1034) X(128, 128, 2, 352, 3400) X(256, 64, 1, 497, 787) X(128, 64, 1, 263, 624)
+  X(128, 320, 1, 841, 1308) X(128, 256, 1, 655, 1286) X(128, 128, 1, 352, 1034) X(128, 128, 2, 352, 3400) \
+  X(256, 64, 1, 497, 787) X(128, 64, 1, 263, 624)
 #define CUDA_CONV_DATA_TILES(X) \
   X(128, 320, 1, 853, 1095) X(128, 256, 1, 701, 1023) X(256, 128, 1, 700, 2043) X(128, 128, 1, 360, 1102) X(128, 128, 2, 360, 3500) \
   X(256, 64, 1, 492, 1057) X(128, 64, 1, 263, 692)

@@ -53,13 +53,16 @@ static qn_status check(const cuda_conv_problem *p, const cuda_winograd *f, qn_pr
   if (status) return status;
   if (p->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)p->groups);
   for (int d = 0; d < 2; d++) {
-    if (p->stride[d] != 1 || p->dilation[d] != 1) return qn_refuse(out, "stride and dilation of 1", "x", "1", "%lld", (long long)qn_max_i64(p->stride[d], p->dilation[d]));
-    if (p->size[d] != f->r) return qn_refuse(out, f->m == 2 ? "filters of 3 by 3" : "filters of 3 by 3 or 5 by 5", "w", "3", "%lld", (long long)p->size[d]);
+    if (p->stride[d] != 1 || p->dilation[d] != 1)
+      return qn_refuse(out, "stride and dilation of 1", "x", "1", "%lld", (long long)qn_max_i64(p->stride[d], p->dilation[d]));
+    if (p->size[d] != f->r)
+      return qn_refuse(out, f->m == 2 ? "filters of 3 by 3" : "filters of 3 by 3 or 5 by 5", "w", "3", "%lld", (long long)p->size[d]);
   }
   return QN_OK;
 }
 
-static cuda_winograd_tiles tiles_of(const cuda_winograd *f, const int64_t grid[2], int64_t images, int size, int64_t before_h, int64_t before_w)
+static cuda_winograd_tiles tiles_of(const cuda_winograd *f, const int64_t grid[2], int64_t images, int size, int64_t before_h,
+                                    int64_t before_w)
 {
   int32_t row = (int32_t)qn_ceil_div(grid[1], f->m), image = (int32_t)qn_ceil_div(grid[0], f->m) * row, all = (int32_t)images * image;
   return (cuda_winograd_tiles){ .m = f->m, .size = size, .start_h = (int32_t)-before_h, .start_w = (int32_t)-before_w,
@@ -85,9 +88,18 @@ static qn_status prepare_outputs(const qn_request *r, state *st)
   st->from = pixels_of(from);
   st->left = tiles_of(f, grid, from->dim[0], f->a, before[0], before[1]);
   st->outputs = (cuda_winograd_outputs){ .tiles = st->left, .at = pixels_of(to) };
-  st->outputs.again = (cuda_winograd_again){ .at = st->from, .start_h = st->left.start_h, .start_w = st->left.start_w,
-    .filters = { .row_stride = p->w->stride[row], .col_stride = p->w->stride[1 - row], .r_stride = p->w->stride[2], .s_stride = p->w->stride[3],
-                 .rows = (int32_t)p->w->dim[row], .cols = (int32_t)p->w->dim[1 - row], .taps = f->r * f->r, .taps_w = f->r, .reversed = data } };
+  st->outputs.again = (cuda_winograd_again){ .at = st->from,
+                                             .start_h = st->left.start_h,
+                                             .start_w = st->left.start_w,
+                                             .filters = { .row_stride = p->w->stride[row],
+                                                          .col_stride = p->w->stride[1 - row],
+                                                          .r_stride = p->w->stride[2],
+                                                          .s_stride = p->w->stride[3],
+                                                          .rows = (int32_t)p->w->dim[row],
+                                                          .cols = (int32_t)p->w->dim[1 - row],
+                                                          .taps = f->r * f->r,
+                                                          .taps_w = f->r,
+                                                          .reversed = data } };
   const cuda_conv_filters *w = &st->outputs.again.filters;
   st->parts = 1;
   st->at_right = bytes_of(st, st->left.tiles, w->cols);
@@ -111,9 +123,18 @@ static qn_status prepare_gradient(const qn_request *r, state *st)
   st->right.size = f->a;
   st->right.start_h = (int32_t)-p->before[0], st->right.start_w = (int32_t)-p->before[1];
   st->from = pixels_of(p->y);
-  st->outputs.again = (cuda_winograd_again){ .at = pixels_of(p->x), .gradient = st->from, .start_h = st->right.start_h, .start_w = st->right.start_w,
-    .filters = { .row_stride = p->w->stride[0], .col_stride = p->w->stride[1], .r_stride = p->w->stride[2], .s_stride = p->w->stride[3],
-                 .rows = (int32_t)k, .cols = (int32_t)c, .taps = f->r * f->r, .taps_w = f->r } };
+  st->outputs.again = (cuda_winograd_again){ .at = pixels_of(p->x),
+                                             .gradient = st->from,
+                                             .start_h = st->right.start_h,
+                                             .start_w = st->right.start_w,
+                                             .filters = { .row_stride = p->w->stride[0],
+                                                          .col_stride = p->w->stride[1],
+                                                          .r_stride = p->w->stride[2],
+                                                          .s_stride = p->w->stride[3],
+                                                          .rows = (int32_t)k,
+                                                          .cols = (int32_t)c,
+                                                          .taps = f->r * f->r,
+                                                          .taps_w = f->r } };
   st->at_right = bytes_of(st, tiles.units, k);
   st->at_product = st->at_right + bytes_of(st, tiles.units, c);
   st->scratch = st->at_product + bytes_of(st, st->parts * k, c);
@@ -146,7 +167,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, int m)
   status = check(&p, &f, out);
   if (status) return status;
   const int64_t *grid = p.mode == CUDA_CONV_DATA ? p.in : p.out;
-  if ((double)p.x->dim[0] * (double)(grid[0] + m) * (double)(grid[1] + m) > 1e9) return qn_refuse(out, "fewer than 2^30 pixels", "x", "", "%s", "more");
+  if ((double)p.x->dim[0] * (double)(grid[0] + m) * (double)(grid[1] + m) > 1e9)
+    return qn_refuse(out, "fewer than 2^30 pixels", "x", "", "%s", "more");
 
   state *st = cuda_state(out, sizeof *st);
   if (!st) return QN_NO_MEMORY;
@@ -222,8 +244,10 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 
 #define ROWS(op_) \
   { .name = "winograd_4x4", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
-    .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, .prepare = prepare_4x4, .build = build, .run = run, .release = cuda_product_release }, \
+    .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, \
+    .prepare = prepare_4x4, .build = build, .run = run, .release = cuda_product_release }, \
   { .name = "winograd_2x2", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
-    .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, .prepare = prepare_2x2, .build = build, .run = run, .release = cuda_product_release }
+    .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, \
+    .prepare = prepare_2x2, .build = build, .run = run, .release = cuda_product_release }
 static const qn_engine rows[] = { ROWS(QN_OP_CONV_FORWARD), ROWS(QN_OP_CONV_BACKWARD_DATA), ROWS(QN_OP_CONV_BACKWARD_FILTER) };
 const qn_engine_list cuda_conv_winograd_list = { rows, sizeof rows / sizeof *rows };

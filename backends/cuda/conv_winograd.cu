@@ -127,7 +127,8 @@ winograd_images(float *to, const float *from, const __grid_constant__ images s)
   __shared__ unsigned rows_of[T];
   int id = threadIdx.x, tile0 = blockIdx.x / s.blocks_c * T, c0 = (blockIdx.x - tile0 / T * s.blocks_c) * C;
   if (id < T) {
-    int tile = tile0 + id, image = tile / s.t.image_tiles, rest = tile - image * s.t.image_tiles, line = rest / s.t.row_tiles, part = tile / s.t.share;
+    int tile = tile0 + id, image = tile / s.t.image_tiles, rest = tile - image * s.t.image_tiles, line = rest / s.t.row_tiles,
+        part = tile / s.t.share;
     int h = line * s.t.m + s.t.start_h;
     unsigned rows = 0;
     for (int k = 0; k < n; k++) rows |= (unsigned)(h + k >= 0 && h + k < s.at.h && tile < s.t.tiles) << k;
@@ -187,7 +188,8 @@ template <int a, int m> static void launch_images(float *to, const float *from, 
   else launch_images<a, a, false>(to, from, s, stream);
 }
 
-qn_status cuda_winograd_images(const cuda_winograd *f, float *to, const float *from, const cuda_conv_pixels *at, const cuda_winograd_tiles *t, bool across, void *stream)
+qn_status cuda_winograd_images(const cuda_winograd *f, float *to, const float *from, const cuda_conv_pixels *at,
+                               const cuda_winograd_tiles *t, bool across, void *stream)
 {
   images s = {};
   s.at = *at;
@@ -204,7 +206,8 @@ qn_status cuda_winograd_images(const cuda_winograd *f, float *to, const float *f
 
 /* ---- filters --------------------------------------------------------------------------------------- */
 
-template <int a, int r> __global__ void __launch_bounds__(THREADS) winograd_filters(float *to, const float *from, const __grid_constant__ cuda_conv_filters f)
+template <int a, int r>
+__global__ void __launch_bounds__(THREADS) winograd_filters(float *to, const float *from, const __grid_constant__ cuda_conv_filters f)
 {
   int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x, n = (int64_t)f.rows * f.cols, row = i / f.cols;
   if (i >= n) return;
@@ -214,7 +217,8 @@ template <int a, int r> __global__ void __launch_bounds__(THREADS) winograd_filt
   for (int x = 0; x < r; x++) {
     float g[r];
 #pragma unroll
-    for (int y = 0; y < r; y++) g[y] = f.reversed ? p[(r - 1 - y) * f.r_stride + (r - 1 - x) * f.s_stride] : p[y * f.r_stride + x * f.s_stride];
+    for (int y = 0; y < r; y++)
+      g[y] = f.reversed ? p[(r - 1 - y) * f.r_stride + (r - 1 - x) * f.s_stride] : p[y * f.r_stride + x * f.s_stride];
     evaluate<a, r>(g, t[x]);
   }
 #pragma unroll
@@ -277,8 +281,9 @@ template <int a, int m> struct output_row {
   }
 };
 
-template <int a, int m, bool by_channel> __global__ void __launch_bounds__(THREADS) winograd_outputs(float *to, const float *from, const __grid_constant__ cuda_winograd_outputs s,
-                                                                                                     int blocks_c)
+template <int a, int m, bool by_channel>
+__global__ void __launch_bounds__(THREADS)
+    winograd_outputs(float *to, const float *from, const __grid_constant__ cuda_winograd_outputs s, int blocks_c)
 {
   constexpr int T = a == 8 ? 4 : 8, C = 32, row = T * a, plane = (m * row) | 1, columns = T * m;
   __shared__ float shared[C * plane];
@@ -323,7 +328,8 @@ template <int a, int m, bool by_channel> __global__ void __launch_bounds__(THREA
     for (int i = id / C; i < columns * m; i += THREADS / C) {
       int tile = i % columns / m, y = i / columns, h = first_h[tile] + y, w = first_w[tile] + line.j;
       if (h >= s.at.h || w >= s.at.w) continue;
-      finish(line(shared + c * plane + y * row + tile * a), to + to_at[tile] + (c0 + c) * s.at.c_stride + h * s.at.h_stride + w * s.at.w_stride, image[tile], c0 + c, h, w);
+      finish(line(shared + c * plane + y * row + tile * a),
+             to + to_at[tile] + (c0 + c) * s.at.c_stride + h * s.at.h_stride + w * s.at.w_stride, image[tile], c0 + c, h, w);
     }
   } else {
     int tile = id % columns / m, y = id / columns % m;
@@ -333,7 +339,8 @@ template <int a, int m, bool by_channel> __global__ void __launch_bounds__(THREA
     float *p = to + to_at[tile] + c0 * s.at.c_stride + h * s.at.h_stride + w * s.at.w_stride;
     const float *q = shared + y * row + tile * a;
 #pragma unroll 2
-    for (int c = id / (columns * m); c < last; c += THREADS / (columns * m)) finish(line(q + c * plane), p + c * s.at.c_stride, image[tile], c0 + c, h, w);
+    for (int c = id / (columns * m); c < last; c += THREADS / (columns * m))
+      finish(line(q + c * plane), p + c * s.at.c_stride, image[tile], c0 + c, h, w);
   }
 }
 
@@ -374,7 +381,9 @@ static __device__ __noinline__ float gradient_again(const cuda_winograd_again &s
 }
 
 /* 32 filters' channels by the columns of their tiles. */
-template <int a, int r> __global__ void __launch_bounds__(32 * a) winograd_gradient(float *to, const float *from, const __grid_constant__ cuda_winograd_again s, int parts)
+template <int a, int r>
+__global__ void __launch_bounds__(32 * a)
+    winograd_gradient(float *to, const float *from, const __grid_constant__ cuda_winograd_again s, int parts)
 {
   __shared__ float shared[32][(r * a) | 1];
   const cuda_conv_filters &f = s.filters;
@@ -407,7 +416,8 @@ template <int a, int r> __global__ void __launch_bounds__(32 * a) winograd_gradi
   }
 }
 
-qn_status cuda_winograd_gradient(const cuda_winograd *f, float *to, const float *from, const cuda_winograd_again *s, int parts, void *stream)
+qn_status cuda_winograd_gradient(const cuda_winograd *f, float *to, const float *from, const cuda_winograd_again *s, int parts,
+                                 void *stream)
 {
   unsigned blocks = (unsigned)qn_ceil_div((int64_t)s->filters.rows * s->filters.cols, 32);
   if (f->a == 4) winograd_gradient<4, 3><<<blocks, 32 * 4, 0, (cudaStream_t)stream>>>(to, from, *s, parts);

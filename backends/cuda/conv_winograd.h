@@ -39,13 +39,15 @@ typedef struct cuda_winograd_outputs {
 extern "C" {
 #endif
 /* to [a][a][parts][share][c], or with `across` [a][a][parts][c][share] = B^T x B of each tile; G x G^T where a tile has m pixels by dim. */
-qn_status cuda_winograd_images(const cuda_winograd *f, float *to, const float *from, const cuda_conv_pixels *at, const cuda_winograd_tiles *t, bool across, void *stream);
+qn_status cuda_winograd_images(const cuda_winograd *f, float *to, const float *from, const cuda_conv_pixels *at,
+                               const cuda_winograd_tiles *t, bool across, void *stream);
 /* to [a][a][rows][cols] = G w G^T */
 qn_status cuda_winograd_filters(const cuda_winograd *f, float *to, const float *from, const cuda_conv_filters *at, void *stream);
 /* to = A^T from A of each tile, from [a][a][tiles][c] */
 qn_status cuda_winograd_outputs_launch(const cuda_winograd *f, float *to, const float *from, const cuda_winograd_outputs *s, void *stream);
 /* dw = A^T from A, from [a][a][parts][rows][cols] summed over parts first; A^T r by a */
-qn_status cuda_winograd_gradient(const cuda_winograd *f, float *to, const float *from, const cuda_winograd_again *s, int parts, void *stream);
+qn_status cuda_winograd_gradient(const cuda_winograd *f, float *to, const float *from, const cuda_winograd_again *s, int parts,
+                                 void *stream);
 #ifdef __cplusplus
 }
 #endif
