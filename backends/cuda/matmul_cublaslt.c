@@ -193,7 +193,8 @@ static bool choose_compute(state *st, const qn_request *r, qn_prepared *out)
     if (a == QN_E5M2 && b == QN_E5M2) return qn_refuse(out, "dtypes", "a, b", "e4m3 for one of them", "%s", "e5m2"), false;
     if (!tn || st->d.rows % 16 || st->d.cols % 16 || k % 16 || st->l.ld % 16 || st->r.ld % 16 || st->d.ld % 16)
       return qn_refuse(out, "8-bit operands with k contiguous", "a, b", "dims, strides and addresses multiples of 16", "%s", ""), false;
-    if (r->device->arch_major < 9) return qn_refuse(out, "8-bit Tensor Cores", "", "compute capability 9.0", "%d", r->device->arch_major), false;
+    if (r->device->arch_major < 9)
+      return qn_refuse(out, "8-bit Tensor Cores", "", "compute capability 9.0", "%d", r->device->arch_major), false;
     st->raw = r->variant ? !strcmp(r->variant, "raw") : st->fast;
     out->variant = variants[st->raw];
     out->numerics = (qn_numerics){ .accumulator = QN_ACC_F8_FAST, .promote = st->raw ? 0 : 128 };
@@ -231,10 +232,14 @@ static qn_status describe(state *st, const qn_request *r, qn_prepared *out)
   st->bias = qn_role(op, QN_ROLE_MATMUL_BIAS);
   st->alpha = qn_role(op, QN_ROLE_MATMUL_ALPHA);
   st->beta = qn_role(op, QN_ROLE_MATMUL_BETA);
-  if (!lies(&st->d, r, y, p, q) || st->d.transposed) return qn_refuse(out, "one dim contiguous, no broadcast", "y", "", "%s", "other strides");
-  if (!lies(&st->l, r, as_is ? a : b, p, q)) return qn_refuse(out, "one dim contiguous, no broadcast", as_is ? "a" : "b", "", "%s", "other strides");
-  if (!lies(&st->r, r, as_is ? b : a, p, q)) return qn_refuse(out, "one dim contiguous, no broadcast", as_is ? "b" : "a", "", "%s", "other strides");
-  if (!merge_batch(st, r)) return qn_refuse(out, "leading dims must merge into one of at most 65535", "y", "one run of strides", "%s", "more");
+  if (!lies(&st->d, r, y, p, q) || st->d.transposed)
+    return qn_refuse(out, "one dim contiguous, no broadcast", "y", "", "%s", "other strides");
+  if (!lies(&st->l, r, as_is ? a : b, p, q))
+    return qn_refuse(out, "one dim contiguous, no broadcast", as_is ? "a" : "b", "", "%s", "other strides");
+  if (!lies(&st->r, r, as_is ? b : a, p, q))
+    return qn_refuse(out, "one dim contiguous, no broadcast", as_is ? "b" : "a", "", "%s", "other strides");
+  if (!merge_batch(st, r))
+    return qn_refuse(out, "leading dims must merge into one of at most 65535", "y", "one run of strides", "%s", "more");
   if (!host_scalar(r, st->alpha) || !host_scalar(r, st->beta))
     return qn_refuse(out, "a scalar on the device may turn out 0, and then nothing is to be read", "alpha", "a host scalar", "%s", "");
   if (st->alpha >= 0 && r->value[st->alpha].scalar == QN_SCALAR_ZERO) return qn_refuse(out, "nothing to multiply", "alpha", "not 0", "0");
@@ -270,7 +275,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     qn_refuse(out, library.why, "", "", "%s", "");
     return QN_NO_BACKEND;
   }
-  out->workspace = r->demands->workspace_limit < 32 << 20 ? r->demands->workspace_limit / 256 * 256 : 32 << 20;    /* what it asks for on sm_90 */
+  /* what it asks for on sm_90 */
+  out->workspace = r->demands->workspace_limit < 32 << 20 ? r->demands->workspace_limit / 256 * 256 : 32 << 20;
   return cuda_keep(out, &local, sizeof local);
 }
 

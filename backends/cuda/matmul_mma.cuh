@@ -13,10 +13,12 @@ template <int next, int other> __device__ __forceinline__ void load_words(uint32
   for (int i = 0; i < 4; i++) asm volatile("ld.shared.u32 %0, [%1];" : "=r"(r[i]) : "r"(at + i % 2 * next + i / 2 * other) : "memory");
 }
 
-template <class mma, int WM, int WN, int QM, int QN, int BYTES, int STAGES, int RESIDENT, int ESIZE, bool ROWS_A, bool ROWS_B, bool TF32 = false, bool SPLIT = false>
+template <class mma, int WM, int WN, int QM, int QN, int BYTES, int STAGES, int RESIDENT, int ESIZE, bool ROWS_A, bool ROWS_B,
+          bool TF32 = false, bool SPLIT = false>
 struct mma_product {
   typedef typename mma::number number;
-  static constexpr int BM = WM * QM * 16, BN = WN * QN * 16, BK = BYTES / ESIZE, threads = WM * WN * 32, stages = STAGES, resident = RESIDENT;
+  static constexpr int BM = WM * QM * 16, BN = WN * QN * 16, BK = BYTES / ESIZE, threads = WM * WN * 32, stages = STAGES,
+                       resident = RESIDENT;
   static constexpr int esize = ESIZE;
   static constexpr bool any = ESIZE == 4 || QM * QN < 8;
   static constexpr bool rows_a = ROWS_A, rows_b = ROWS_B, again = TF32, integer = sizeof(number) == 4 && number(0.5f) == number(0);

@@ -32,7 +32,8 @@ qn_status cuda_matmul_read(const qn_request *r, qn_prepared *out, cuda_matmul *p
   *p = (cuda_matmul){ .m = y->dim[rank - 2], .n = y->dim[rank - 1], .k = a->dim[rank - 1] };
   if (p->k == 0) return qn_refuse(out, "k is nothing", "a", "1 or more", "0");
   const int64_t most = INT32_MAX - (1 << 16);               /* so that a last tile, and a last share of k, end within 31 bits */
-  if (p->m > most || p->n > most || p->k > most) return qn_refuse(out, "dims below 2^31, by the most that a tile has", "y", "less", "%s", "more");
+  if (p->m > most || p->n > most || p->k > most)
+    return qn_refuse(out, "dims below 2^31, by the most that a tile has", "y", "less", "%s", "more");
   if (alpha && alpha->scalar == QN_SCALAR_ZERO) return qn_refuse(out, "nothing to multiply", "alpha", "not 0", "0");
 
   const qn_value *const together[] = { a, b, y, c ? c : y };

@@ -82,7 +82,10 @@ template <bool rows_contiguous> struct small_elements {
     }
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(lo) : "r"(operand + at[i] + half * 16) : "memory");
     hi = 0;
-    asm volatile("{.reg .pred p; setp.ne.b32 p, %2, 0; @p ld.shared.u32 %0, [%1];}" : "+r"(hi) : "r"(operand + at[i] + half * 16 + 4), "r"(odd) : "memory");
+    asm volatile("{.reg .pred p; setp.ne.b32 p, %2, 0; @p ld.shared.u32 %0, [%1];}"
+                 : "+r"(hi)
+                 : "r"(operand + at[i] + half * 16 + 4), "r"(odd)
+                 : "memory");
     return __funnelshift_r(lo, hi, turn[i]);
   }
 };
@@ -99,7 +102,8 @@ template <class mma, bool ROWS_A, bool ROWS_B> struct small_product {
   float sum[2][4][4];                     /* 16 rows, 8 columns */
   int left;                               /* k from this warp's first in the next stage on */
 
-  __device__ small_product(const small_operand<rows_a> &a, const small_operand<rows_b> &b, int k) : a(a), b(b), sum{}, left(k - threadIdx.x / 32 * 16) {}
+  __device__ small_product(const small_operand<rows_a> &a, const small_operand<rows_b> &b, int k)
+    : a(a), b(b), sum{}, left(k - threadIdx.x / 32 * 16) {}
   __device__ __forceinline__ void multiply(uint32_t stage_a, uint32_t stage_b)
   {
     left -= DEPTH;
@@ -142,7 +146,8 @@ template <class mma, bool ROWS_A, bool ROWS_B> struct small_product {
 };
 static_assert(TILE * TILE == THREADS * 2, "two sums a thread");
 
-template <class mma, bool rows_a, bool rows_b> __global__ void __launch_bounds__(THREADS, 1) matmul_small(const __grid_constant__ cuda_tiled g)
+template <class mma, bool rows_a, bool rows_b>
+__global__ void __launch_bounds__(THREADS, 1) matmul_small(const __grid_constant__ cuda_tiled g)
 {
   extern __shared__ __align__(16) unsigned char shared[];
   int tiles = g.tiles_m * g.tiles_n, batch = blockIdx.x / tiles, t = blockIdx.x - batch * tiles;
@@ -196,9 +201,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   qn_status status = cuda_matmul_read(r, out, &m);
   if (status) return status;
-  if ((m.a.dtype != QN_BF16 && m.a.dtype != QN_F16) || m.b.dtype != m.a.dtype) return qn_refuse(out, "dtypes", "a", "both f16 or both bf16", "%s, %s", qn_kit_name(m.a.dtype), qn_kit_name(m.b.dtype));
+  if ((m.a.dtype != QN_BF16 && m.a.dtype != QN_F16) || m.b.dtype != m.a.dtype)
+    return qn_refuse(out, "dtypes", "a", "both f16 or both bf16", "%s, %s", qn_kit_name(m.a.dtype), qn_kit_name(m.b.dtype));
   bool rows_a, rows_b;
-  if (!lies(&m.a, m.k, &rows_a) || !lies(&m.b, m.k, &rows_b)) return qn_refuse(out, "operands with a contiguous dim", rows_a ? "a" : "b", "a stride of 1", "%s", "none");
+  if (!lies(&m.a, m.k, &rows_a) || !lies(&m.b, m.k, &rows_b))
+    return qn_refuse(out, "operands with a contiguous dim", rows_a ? "a" : "b", "a stride of 1", "%s", "none");
   int64_t tiles_m = qn_ceil_div(m.m, TILE), tiles_n = qn_ceil_div(m.n, TILE), tiles = tiles_m * tiles_n * m.batch[0] * m.batch[1];
   if (m.k > 1 << 29) return qn_refuse(out, "k beyond 2^29", "a", "at most 2^29", "%lld", (long long)m.k);
   if (tiles > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "y", "", "%s", "more");
@@ -207,7 +214,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   status = cuda_matmul_chain(r, out, &m, &s.chain);
   if (status) return status;
   s.with = kernels[m.a.dtype == QN_F16][rows_a][rows_b];
-  if (s.with.shared > (int64_t)r->device->shared_per_block) return qn_refuse(out, "its shared memory", "", "a device with more", "%d bytes", s.with.shared);
+  if (s.with.shared > (int64_t)r->device->shared_per_block)
+    return qn_refuse(out, "its shared memory", "", "a device with more", "%d bytes", s.with.shared);
   const qn_value *y = &r->value[s.chain.out];
   cuda_tiled *t = &s.tiled;
   t->a = side_of(&m.a), t->b = side_of(&m.b);
@@ -230,7 +238,8 @@ static qn_status build(const qn_request *, qn_prepared *out)
 {
   state *s = (state *)out->state;
   cudaFuncAttributes has;
-  qn_status status = cuda_check(cudaFuncSetAttribute(s->with.function, cudaFuncAttributeMaxDynamicSharedMemorySize, s->with.shared), "cudaFuncSetAttribute");
+  qn_status status = cuda_check(cudaFuncSetAttribute(s->with.function, cudaFuncAttributeMaxDynamicSharedMemorySize, s->with.shared),
+                                "cudaFuncSetAttribute");
   if (!status) status = cuda_check(cudaFuncGetAttributes(&has, s->with.function), "cudaFuncGetAttributes");
   if (!status) s->early = has.ptxVersion >= 90;             /* else it would not wait for what comes before it */
   return status;
@@ -255,6 +264,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 }
 
 static const qn_engine row[] = {
-  { "small", QN_OP_MATMUL, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, nullptr, nullptr, prepare, build, run, cuda_release },
+  { "small", QN_OP_MATMUL, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES,
+    nullptr, nullptr, prepare, build, run, cuda_release },
 };
 const qn_engine_list cuda_matmul_small_list = { row, sizeof row / sizeof *row };

@@ -31,7 +31,8 @@ __device__ __forceinline__ void put(const thin &t, float (&v)[8], int near, int 
 {
   int row = t.exchanged ? far0 : near, column = t.exchanged ? near : far0;
   steps_apply(t.steps, v, row, column, b0, b1, t.exchanged, n);
-  store8(v, t.y, t.y_dtype, row * t.y_stride[0] + column * t.y_stride[1] + b0 * t.y_stride[2] + b1 * t.y_stride[3], t.y_stride[t.exchanged ? 0 : 1], n);
+  store8(v, t.y, t.y_dtype, row * t.y_stride[0] + column * t.y_stride[1] + b0 * t.y_stride[2] + b1 * t.y_stride[3],
+         t.y_stride[t.exchanged ? 0 : 1], n);
 }
 
 __device__ __forceinline__ const float *matrix(const side &s, int b0, int b1) { return s.p + b0 * s.batch[0] + b1 * s.batch[1]; }
@@ -40,7 +41,8 @@ __global__ void __launch_bounds__(THREADS) matmul_long(const __grid_constant__ t
 {
   __shared__ float warps[THREADS / 32][ROWS * FEW];
   __shared__ bool last;
-  uint32_t unit = blockIdx.x / t.shares, part = blockIdx.x - unit * t.shares, batch = unit / t.groups, row0 = (unit - batch * t.groups) * ROWS;
+  uint32_t unit = blockIdx.x / t.shares, part = blockIdx.x - unit * t.shares, batch = unit / t.groups,
+           row0 = (unit - batch * t.groups) * ROWS;
   uint32_t b1 = batch / t.batch0, b0 = batch - b1 * t.batch0;
   const float *near = matrix(t.near, b0, b1), *far = matrix(t.far, b0, b1);
   int end = min(t.k, (int)(part + 1) * t.share), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -164,11 +166,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_matmul m;
   qn_status status = cuda_matmul_read(r, out, &m);
   if (status) return status;
-  if (m.a.dtype != QN_F32 || m.b.dtype != QN_F32) return qn_refuse(out, "dtypes", m.a.dtype != QN_F32 ? "a" : "b", "f32", "%s", qn_kit_name(m.a.dtype != QN_F32 ? m.a.dtype : m.b.dtype));
+  if (m.a.dtype != QN_F32 || m.b.dtype != QN_F32)
+    return qn_refuse(out, "dtypes", m.a.dtype != QN_F32 ? "a" : "b", "f32", "%s", qn_kit_name(m.a.dtype != QN_F32 ? m.a.dtype : m.b.dtype));
   if (m.a.align < 4 || m.b.align < 4) return qn_refuse(out, "elements at their own alignment", "a", "4 bytes", "%s", "less");
   if (m.m > FEW && m.n > FEW) return qn_refuse(out, "rows or columns of 16 or fewer", "y", "16", "%lld", (long long)qn_min_i64(m.m, m.n));
   int64_t batches = m.batch[0] * m.batch[1];
-  if ((double)m.m * m.n * batches > 2e9 || (double)m.k * FEW > 2e9) return qn_refuse(out, "fewer than 2^31 elements", "y", "", "%s", "more");
+  if ((double)m.m * m.n * batches > 2e9 || (double)m.k * FEW > 2e9)
+    return qn_refuse(out, "fewer than 2^31 elements", "y", "", "%s", "more");
 
   bool exchanged = m.n > FEW;
   const cuda_matmul_side *near = exchanged ? &m.b : &m.a, *far = exchanged ? &m.a : &m.b;
@@ -206,7 +210,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   double bytes = ((double)m.m * m.k + (double)m.n * m.k + (double)m.m * m.n) * batches * 4;
   /* as measured on an H200: a chunk of k; a block's sums, and 512 of k */
   out->estimate = wide ? 2600 + (double)qn_ceil_div(blocks, 3 * r->device->units) * (double)qn_ceil_div(m.k, CHUNK) * 2200
-                       : (double)qn_ceil_div(blocks, r->device->units) * (6000 + (double)qn_ceil_div(t->share, 2 * THREADS) * 2400) + (t->shares > 1 ? 1000 : 0);
+                       : (double)qn_ceil_div(blocks, r->device->units) * (6000 + (double)qn_ceil_div(t->share, 2 * THREADS) * 2400) +
+                             (t->shares > 1 ? 1000 : 0);
   out->estimate += bytes / 2500;
   return cuda_keep(out, &s, sizeof s);
 }

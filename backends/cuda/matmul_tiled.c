@@ -36,7 +36,8 @@ static int32_t copy_bytes(const cuda_matmul_side *s, int64_t k, int esize, bool 
   int64_t outer = rows_contiguous ? s->k_stride : s->row_stride;
   if (inner != 1 && extent > 1) return 0;
   for (int32_t w = 16; w >= 4; w /= 2)
-    if (s->align >= (uint32_t)w && outer * esize % w == 0 && s->batch_stride[0] * esize % w == 0 && s->batch_stride[1] * esize % w == 0) return w;
+    if (s->align >= (uint32_t)w && outer * esize % w == 0 && s->batch_stride[0] * esize % w == 0 && s->batch_stride[1] * esize % w == 0)
+      return w;
   return 0;
 }
 
@@ -77,7 +78,8 @@ static double cost(const cuda_matmul *p, const cuda_tiled_kernel *k, int splits,
 
 /* ---- prepare ---------------------------------------------------------------------------------------- */
 
-static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_matmul *p, const cuda_tiled_kernel *kernels, const char *const *names, double launch)
+static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_matmul *p, const cuda_tiled_kernel *kernels,
+                              const char *const *names, double launch)
 {
   int esize = (int)qn_kit_bytes(p->a.dtype), best = -1;
   int64_t batches = p->batch[0] * p->batch[1];
@@ -98,7 +100,9 @@ static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_
     double t = launch + cost(p, k, splits, tiles * splits, bytes, r->device->units);
     if (best < 0 || t < least) best = v, least = t;
   }
-  if (best < 0) return qn_refuse(out, "a variant for this problem", "", "fewer shares, or a smaller tile where operands are not aligned to 4 bytes", "%s", r->variant ? r->variant : "");
+  if (best < 0)
+    return qn_refuse(out, "a variant for this problem", "", "fewer shares, or a smaller tile where operands are not aligned to 4 bytes",
+                     "%s", r->variant ? r->variant : "");
 
   cuda_chain chain;
   qn_status status = cuda_matmul_chain(r, out, p, &chain);
@@ -112,10 +116,16 @@ static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_
   st.value_b = p->b.value;
   st.rows_a = wants_rows(k, &p->a);
   st.rows_b = wants_rows(k, &p->b);
-  t->a = (cuda_tiled_side){ .row_stride = p->a.row_stride, .k_stride = p->a.k_stride, .batch_stride = { p->a.batch_stride[0], p->a.batch_stride[1] },
-                            .rows = (int32_t)p->m, .bytes = copy_bytes(&p->a, p->k, esize, st.rows_a) };
-  t->b = (cuda_tiled_side){ .row_stride = p->b.row_stride, .k_stride = p->b.k_stride, .batch_stride = { p->b.batch_stride[0], p->b.batch_stride[1] },
-                            .rows = (int32_t)p->n, .bytes = copy_bytes(&p->b, p->k, esize, st.rows_b) };
+  t->a = (cuda_tiled_side){ .row_stride = p->a.row_stride,
+                            .k_stride = p->a.k_stride,
+                            .batch_stride = { p->a.batch_stride[0], p->a.batch_stride[1] },
+                            .rows = (int32_t)p->m,
+                            .bytes = copy_bytes(&p->a, p->k, esize, st.rows_a) };
+  t->b = (cuda_tiled_side){ .row_stride = p->b.row_stride,
+                            .k_stride = p->b.k_stride,
+                            .batch_stride = { p->b.batch_stride[0], p->b.batch_stride[1] },
+                            .rows = (int32_t)p->n,
+                            .bytes = copy_bytes(&p->b, p->k, esize, st.rows_b) };
   for (int i = 0; i < 4; i++) t->out_stride[i] = cuda_stride(to, p->dims.dim_of[i]);
   t->out_dtype = to->dtype;
   t->along = t->out_stride[1] != 1 && t->out_stride[0] == 1;
@@ -142,7 +152,8 @@ static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_
 
 static qn_status refuse_dtypes(qn_prepared *out, const cuda_matmul *p, const char *takes)
 {
-  return qn_refuse(out, "operands of one dtype", p->a.dtype != p->b.dtype ? "b" : "a", p->a.dtype != p->b.dtype ? qn_kit_name(p->a.dtype) : takes, "%s",
+  return qn_refuse(out, "operands of one dtype", p->a.dtype != p->b.dtype ? "b" : "a",
+                   p->a.dtype != p->b.dtype ? qn_kit_name(p->a.dtype) : takes, "%s",
                    qn_kit_name(p->a.dtype != p->b.dtype ? p->b.dtype : p->a.dtype));
 }
 
@@ -158,10 +169,16 @@ static qn_status prepare_mma(const qn_request *r, qn_prepared *out)
   qn_status status = cuda_matmul_read(r, out, &p);
   if (status) return status;
   bool tf32 = r->demands->math >= QN_MATH_TF32;
-  const cuda_tiled_kernel *kernels = p.a.dtype == QN_BF16 ? cuda_mma_bf16 : p.a.dtype == QN_F16 ? cuda_mma_f16 : p.a.dtype == QN_I8 ? cuda_mma_i8 :
-                                     p.a.dtype != QN_F32 ? NULL : tf32 ? cuda_mma_tf32 : cuda_mma_3xtf32;
+  const cuda_tiled_kernel *kernels = p.a.dtype == QN_BF16 ? cuda_mma_bf16
+                                   : p.a.dtype == QN_F16  ? cuda_mma_f16
+                                   : p.a.dtype == QN_I8   ? cuda_mma_i8
+                                   : p.a.dtype != QN_F32  ? NULL
+                                   : tf32                 ? cuda_mma_tf32
+                                                          : cuda_mma_3xtf32;
   if (!kernels || p.a.dtype != p.b.dtype) return refuse_dtypes(out, &p, "f16, bf16, f32 or i8");
-  if (p.a.dtype == QN_F32 && (p.a.align < 4 || p.b.align < 4)) return qn_refuse(out, "elements at their own alignment", p.a.align < 4 ? "a" : "b", "4 bytes", "%u", p.a.align < 4 ? p.a.align : p.b.align);
+  if (p.a.dtype == QN_F32 && (p.a.align < 4 || p.b.align < 4))
+    return qn_refuse(out, "elements at their own alignment", p.a.align < 4 ? "a" : "b", "4 bytes", "%u",
+                     p.a.align < 4 ? p.a.align : p.b.align);
   status = prepare_with(r, out, &p, kernels, mma_variants, 3000);
   if (status) return status;
   out->math = p.a.dtype != QN_F32 ? QN_MATH_STRICT : tf32 ? QN_MATH_TF32 : QN_MATH_F32;
@@ -176,7 +193,9 @@ static qn_status prepare_simt(const qn_request *r, qn_prepared *out)
   qn_status status = cuda_matmul_read(r, out, &p);
   if (status) return status;
   if (p.a.dtype != QN_F32 || p.b.dtype != QN_F32) return refuse_dtypes(out, &p, "f32");
-  if (p.a.align < 4 || p.b.align < 4) return qn_refuse(out, "elements at their own alignment", p.a.align < 4 ? "a" : "b", "4 bytes", "%u", p.a.align < 4 ? p.a.align : p.b.align);
+  if (p.a.align < 4 || p.b.align < 4)
+    return qn_refuse(out, "elements at their own alignment", p.a.align < 4 ? "a" : "b", "4 bytes", "%u",
+                     p.a.align < 4 ? p.a.align : p.b.align);
   return prepare_with(r, out, &p, cuda_simt_f32, simt_variants, 500);
 }
 
@@ -202,8 +221,9 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   cuda_chain_bind(&t.steps, &st->chain, launch->ptr);
   void *args[] = { &t };
   return cuda_check(cudaLaunchKernel(st->kernel->function[st->rows_a][st->rows_b], (dim3){ (unsigned)st->grid, 1, 1 },
-                                     (dim3){ (unsigned)st->kernel->threads, 1, 1 }, args, (size_t)st->kernel->shared[st->rows_a][st->rows_b],
-                                     launch->stream), "matmul_tiled");
+                                     (dim3){ (unsigned)st->kernel->threads, 1, 1 }, args,
+                                     (size_t)st->kernel->shared[st->rows_a][st->rows_b], launch->stream),
+                    "matmul_tiled");
 }
 
 static const qn_engine rows[] = {

@@ -49,7 +49,8 @@ __device__ __forceinline__ void tiled_copy(uint32_t to, const char *from, int64_
 
 /* Words of any strides, 4 lines by 8 neighbours along `across` in a warp: whole sectors, and no bank twice. */
 template <class stage, int threads, bool across_lines>
-__device__ __forceinline__ void tiled_scatter(uint32_t to, const char *from, int64_t outer_stride, int64_t inner_stride, int outer_left, int inner_left)
+__device__ __forceinline__ void tiled_scatter(uint32_t to, const char *from, int64_t outer_stride, int64_t inner_stride, int outer_left,
+                                              int inner_left)
 {
   constexpr int eights = across_lines ? stage::outer : stage::inner;
 #pragma unroll 4
@@ -158,7 +159,8 @@ static __device__ __noinline__ float tiled_sum_again(const cuda_tiled &g, int ro
 }
 
 /* The tile of sums in shared memory through the steps to y. A function of its own: the kernels of a file share it. */
-template <int BM, int BN, bool again> __device__ __noinline__ void tiled_finish(const cuda_tiled &g, const float *tile, int pitch, const tiled_place &u)
+template <int BM, int BN, bool again>
+__device__ __noinline__ void tiled_finish(const cuda_tiled &g, const float *tile, int pitch, const tiled_place &u)
 {
   for (int i = threadIdx.x; i < BM * BN / 8; i += blockDim.x) {
     float v[8];
@@ -188,7 +190,8 @@ template <int BM, int BN, bool again> __device__ __noinline__ void tiled_finish(
 }
 
 /* Integers wrap; their operands, c and bias, are added. */
-template <int BM, int BN> __device__ __noinline__ void tiled_finish_integer(const cuda_tiled &g, const int32_t *tile, int pitch, const tiled_place &u)
+template <int BM, int BN>
+__device__ __noinline__ void tiled_finish_integer(const cuda_tiled &g, const int32_t *tile, int pitch, const tiled_place &u)
 {
   for (int i = threadIdx.x; i < BM * BN; i += blockDim.x) {
     int r = g.along ? i % BM : i / BN, c = g.along ? i / BM : i % BN, row = u.m0 + r, col = u.n0 + c;
@@ -219,7 +222,8 @@ template <class Product> __device__ __forceinline__ bool tiled_join(const cuda_t
   constexpr int count = sizeof p.sum / sizeof *p.sum, threads = Product::threads;
   __shared__ bool last;
   typedef typename Product::number number;
-  number *first = (number *)g.partial + ((int64_t)tile * count * threads + threadIdx.x), *mine = first + (int64_t)split * tiles * count * threads;
+  number *first = (number *)g.partial + ((int64_t)tile * count * threads + threadIdx.x),
+         *mine = first + (int64_t)split * tiles * count * threads;
 #pragma unroll
   for (int i = 0; i < count; i++) __stcg(mine + i * threads, p.sum[i]);
   __threadfence();
@@ -241,7 +245,8 @@ template <class Product> __device__ __forceinline__ bool tiled_join(const cuda_t
 }
 
 /* p += a b over k to k_end, through the ring. Operands have load(to, k, k_end), called for one stage after the other, and store(to). */
-template <class Product, class A, class B> __device__ __forceinline__ void tiled_sum(Product &p, A &a, B &b, uint32_t ring, int k, int k_end)
+template <class Product, class A, class B>
+__device__ __forceinline__ void tiled_sum(Product &p, A &a, B &b, uint32_t ring, int k, int k_end)
 {
   typedef tiled_shape<Product> shape;
   typedef Product P;
@@ -271,7 +276,8 @@ template <class Product, class A, class B> __device__ __forceinline__ void tiled
   }
 }
 
-template <class Product> __global__ void __launch_bounds__(Product::threads, Product::resident) matmul_tiled(const __grid_constant__ cuda_tiled g)
+template <class Product>
+__global__ void __launch_bounds__(Product::threads, Product::resident) matmul_tiled(const __grid_constant__ cuda_tiled g)
 {
   typedef tiled_shape<Product> shape;
   typedef Product P;

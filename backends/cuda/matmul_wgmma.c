@@ -119,7 +119,8 @@ static uint64_t packed_bytes(const operand *o)
 /* Bytes and halves as words, where they lie so. */
 static void widen(cuda_pack *p, uint32_t align)
 {
-  while (p->bytes < 4 && p->k_stride == 1 && align >= 2 * (uint32_t)p->bytes && !((p->k | p->row_stride | p->batch_stride[0] | p->batch_stride[1]) & 1)) {
+  while (p->bytes < 4 && p->k_stride == 1 && align >= 2 * (uint32_t)p->bytes &&
+         !((p->k | p->row_stride | p->batch_stride[0] | p->batch_stride[1]) & 1)) {
     p->bytes *= 2;
     p->k /= 2, p->pitch /= 2, p->row_stride /= 2, p->batch_stride[0] /= 2, p->batch_stride[1] /= 2;
   }
@@ -172,7 +173,9 @@ static int class_bits(const problem *p, const variant *v, const operand *a, cons
 {
   int64_t pitch = a->read.row_stride * p->esize, rows = a->given.rows;
   int bits = 0;
-  if (p->esize != 2 || v->splits > 1 || v->bm < 128 || p->batch[0] * p->batch[1] > 1 || a->rows_contiguous || a->packed || cuda_stride(y, column) != 1) return 0;
+  if (p->esize != 2 || v->splits > 1 || v->bm < 128 || p->batch[0] * p->batch[1] > 1 || a->rows_contiguous || a->packed ||
+      cuda_stride(y, column) != 1)
+    return 0;
   while ((pitch << bits) % 128) bits++;
   return rows % (1 << bits) || (rows >> bits) * 8 < qn_ceil_div(rows >> bits, v->bm) * v->bm * 7 ? 0 : bits;
 }
@@ -193,11 +196,14 @@ static int64_t tiles_down(const problem *p, const variant *v, const operand *a)
 static double cost(const problem *p, const variant *v, const operand *a, const operand *b, int units_of_device)
 {
   int64_t tiles = tiles_down(p, v, a) * qn_ceil_div(b->given.rows, v->bn) * p->batch[0] * p->batch[1], k = p->k + (p->class_bits ? 64 : 0);
-  double share = (double)qn_ceil_div(qn_ceil_div(k * p->esize, 128), v->splits), rounds = (double)qn_ceil_div(tiles * v->splits, units_of_device);
-  double arriving = (p->class_bits ? 1.08 * v->bm : arrival(p, a, v->bm)) + arrival(p, b, v->bn), step = p->esize == 2 && arriving > v->step ? arriving : v->step;
+  double share = (double)qn_ceil_div(qn_ceil_div(k * p->esize, 128), v->splits),
+         rounds = (double)qn_ceil_div(tiles * v->splits, units_of_device);
+  double arriving = (p->class_bits ? 1.08 * v->bm : arrival(p, a, v->bm)) + arrival(p, b, v->bn),
+         step = p->esize == 2 && arriving > v->step ? arriving : v->step;
   double between = v->fixed > 1600 ? v->fixed - 1500 : 100;            /* of two rounds; the launch and the first stage are paid once */
   double work = v->fixed + rounds * share * step + (rounds - 1) * between;
-  double elements = ((double)a->given.rows + (double)b->given.rows) * (double)p->k * p->esize + (double)a->given.rows * (double)b->given.rows * p->out_bytes;
+  double elements = ((double)a->given.rows + (double)b->given.rows) * (double)p->k * p->esize +
+                    (double)a->given.rows * (double)b->given.rows * p->out_bytes;
   double memory = 1500 + elements * (double)(p->batch[0] * p->batch[1]) / 4400;
   return (work > memory ? work + 0.15 * memory : memory + (in_pairs(p, v) ? 0.11 : 0.15) * work) + packing(a) + packing(b);
 }
@@ -232,10 +238,14 @@ static qn_status read_problem(const qn_request *r, problem *p, cuda_matmul *m, q
     return qn_refuse(out, "dtypes", "a", families[which].takes, "%s, %s", qn_kit_name(a->dtype), qn_kit_name(b->dtype));
   qn_status status = cuda_matmul_read(r, out, m);
   if (status) return status;
-  if (m->m > INT32_MAX / 2 || m->n > INT32_MAX / 2 || m->k > INT32_MAX / 2) return qn_refuse(out, "dims beyond 2^30", "y", "less than 2^30", "more");
+  if (m->m > INT32_MAX / 2 || m->n > INT32_MAX / 2 || m->k > INT32_MAX / 2)
+    return qn_refuse(out, "dims beyond 2^30", "y", "less than 2^30", "more");
   if (m->batch[0] * m->batch[1] > 65535)
     return qn_refuse(out, "batches beyond 65535", "y", "at most 65535", "%lld", (long long)(m->batch[0] * m->batch[1]));
-  *p = (problem){ .k = m->k, .batch = { m->batch[0], m->batch[1] }, .which = which, .esize = which == WGMMA_F8_F16 ? 2 : (int)qn_kit_bytes(a->dtype),
+  *p = (problem){ .k = m->k,
+                  .batch = { m->batch[0], m->batch[1] },
+                  .which = which,
+                  .esize = which == WGMMA_F8_F16 ? 2 : (int)qn_kit_bytes(a->dtype),
                   .out_bytes = (int)qn_kit_bytes(y->dtype) };
   return QN_OK;
 }
@@ -270,16 +280,19 @@ static qn_status choose(const qn_request *r, const cuda_matmul *m, problem *p, c
     }
   }
   if (best->variant >= 0) return QN_OK;
-  if (!wanted) return qn_refuse(out, "a variant that this problem can be split into", "", "fewer shares, or more k", "%s", r->variant ? r->variant : "");
-  return qn_refuse(out, "operands that cannot be fetched in units of 16 bytes are packed into workspace", "", "a limit above it", "%llu bytes",
-                   (unsigned long long)wanted);
+  if (!wanted)
+    return qn_refuse(out, "a variant that this problem can be split into", "", "fewer shares, or more k", "%s",
+                     r->variant ? r->variant : "");
+  return qn_refuse(out, "operands that cannot be fetched in units of 16 bytes are packed into workspace", "", "a limit above it",
+                   "%llu bytes", (unsigned long long)wanted);
 }
 
 /* Do tiles go out by the copy engine? It wants columns contiguous, and all else in units of 16 bytes, for so it clips. */
 static bool stored_by_map(const cuda_gemm *g, const cuda_chain *chain, const qn_value *to, int columns_of_share)
 {
   const int bytes = (int)qn_kit_bytes(to->dtype);
-  bool fits = (g->out_stride[1] == 1 || g->n == 1) && to->align >= 16 && columns_of_share >= (bytes == 4 ? 32 : 64) && (int64_t)g->n * bytes % 16 == 0;
+  bool fits = (g->out_stride[1] == 1 || g->n == 1) && to->align >= 16 && columns_of_share >= (bytes == 4 ? 32 : 64) &&
+              (int64_t)g->n * bytes % 16 == 0;
   for (int i = 0; i < 4; i++)
     if (i != 1) fits = fits && g->out_stride[i] * bytes % 16 == 0;
   /* a column in y's own place: a tile that was moved back, or a sum taken again, would read it after y has been stored */
@@ -303,7 +316,8 @@ static void describe_sums(const problem *p, const variant *v, const qn_value *to
   g->batch1 = (int32_t)p->batch[1];
   g->steps = st->chain.steps;
   g->along = g->out_stride[1] == 1 || g->n == 1 || g->out_stride[0] != 1 ? 0 : 1;
-  g->store_map = cuda_chain_column_relu(&st->chain, &g->column, &factor, &g->relu) && stored_by_map(g, &st->chain, to, st->kernel->bn / v->splits);
+  g->store_map = cuda_chain_column_relu(&st->chain, &g->column, &factor, &g->relu) &&
+                 stored_by_map(g, &st->chain, to, st->kernel->bn / v->splits);
 }
 
 /* How tiles follow one another, and what of the operands a step fetches; p knows whether rows go by classes. */
@@ -327,9 +341,11 @@ static void describe_tiles(const problem *p, const variant *v, state *st)
   g->stage_bytes = 128 * (st->box_a + st->box_b * (p->which == WGMMA_3XTF32 ? 2 : 1));
   g->low = (int32_t)(p->b.k / 2);
   if (p->esize == 4)
-    g->again = (cuda_gemm_again){ .a_stride = { p->a.given.row_stride, p->a.given.k_stride, p->a.given.batch_stride[0], p->a.given.batch_stride[1] },
-                                  .b_stride = { p->b.given.row_stride, p->b.given.k_stride, p->b.given.batch_stride[0], p->b.given.batch_stride[1] },
-                                  .k = (int32_t)p->k };
+    g->again = (cuda_gemm_again){
+      .a_stride = { p->a.given.row_stride, p->a.given.k_stride, p->a.given.batch_stride[0], p->a.given.batch_stride[1] },
+      .b_stride = { p->b.given.row_stride, p->b.given.k_stride, p->b.given.batch_stride[0], p->b.given.batch_stride[1] },
+      .k = (int32_t)p->k
+    };
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -350,7 +366,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   describe_sums(&p, v, to, &m, &st);
   if (st.gemm.store_map) p.class_bits = best.class_bits;
   describe_tiles(&p, v, &st);
-  const int64_t tiles = (int64_t)st.gemm.tiles_m * st.gemm.tiles_n * st.gemm.batch0 * st.gemm.batch1, most = r->device->units / st.kernel->splits;
+  const int64_t tiles = (int64_t)st.gemm.tiles_m * st.gemm.tiles_n * st.gemm.batch0 * st.gemm.batch1,
+                most = r->device->units / st.kernel->splits;
   if (tiles > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "y", "fewer rows, columns or batches", "%lld", (long long)tiles);
   st.grid = (int32_t)(qn_ceil_div((tiles < most ? tiles : most) * v->splits, st.cluster) * st.cluster);
   st.problem = p;
@@ -367,14 +384,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 /* ---- build ------------------------------------------------------------------------------------------ */
 
 /* dim, stride (of dims 1 to 3) and box count elements. */
-static qn_status encode(const cuda_driver *driver, CUtensorMap *map, CUtensorMapDataType type, int esize, const int64_t dim[4], const int64_t stride[3],
-                        const cuuint32_t box[4], int span)
+static qn_status encode(const cuda_driver *driver, CUtensorMap *map, CUtensorMapDataType type, int esize, const int64_t dim[4],
+                        const int64_t stride[3], const cuuint32_t box[4], int span)
 {
   cuuint64_t extent[4], pitch[3];
   cuuint32_t one[4] = { 1, 1, 1, 1 };
   for (int d = 0; d < 4; d++) extent[d] = (cuuint64_t)dim[d];
   for (int d = 0; d < 3; d++) pitch[d] = dim[d + 1] > 1 ? (cuuint64_t)(stride[d] * esize) : (cuuint64_t)qn_round_up(dim[0] * esize, 16);
-  CUtensorMapSwizzle swizzle = span == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : span == 64 ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_32B;
+  CUtensorMapSwizzle swizzle = span == 128 ? CU_TENSOR_MAP_SWIZZLE_128B
+                             : span == 64  ? CU_TENSOR_MAP_SWIZZLE_64B
+                                           : CU_TENSOR_MAP_SWIZZLE_32B;
   /* some address that is aligned; run puts in the true one */
   CUresult e = driver->tensor_map_tiled(map, type, 4, (void *)0x10000, extent, pitch, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
                                         CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
@@ -383,15 +402,16 @@ static qn_status encode(const cuda_driver *driver, CUtensorMap *map, CUtensorMap
 
 /* Lines of `inner` elements, `lines` of them `stride` apart, in boxes of so many bytes and lines: by classes, each 2^class_bits-th line is of
  * a box, and there are no batches. */
-static qn_status encode_lines(const cuda_driver *driver, CUtensorMap *map, CUtensorMapDataType type, int esize, int64_t inner, int64_t lines, int64_t stride,
-                              const problem *p, const int64_t batch_stride[2], int class_bits, int box_bytes, int box_lines)
+static qn_status encode_lines(const cuda_driver *driver, CUtensorMap *map, CUtensorMapDataType type, int esize, int64_t inner,
+                              int64_t lines, int64_t stride, const problem *p, const int64_t batch_stride[2], int class_bits, int box_bytes,
+                              int box_lines)
 {
   cuuint32_t across = (cuuint32_t)(box_bytes / esize), down = (cuuint32_t)box_lines;
   if (class_bits)
-    return encode(driver, map, type, esize, (int64_t[]){ inner, 1 << class_bits, lines >> class_bits, 1 }, (int64_t[]){ stride, stride << class_bits, 0 },
-                  (cuuint32_t[]){ across, 1, down, 1 }, box_bytes);
-  return encode(driver, map, type, esize, (int64_t[]){ inner, lines, p->batch[0], p->batch[1] }, (int64_t[]){ stride, batch_stride[0], batch_stride[1] },
-                (cuuint32_t[]){ across, down, 1, 1 }, box_bytes);
+    return encode(driver, map, type, esize, (int64_t[]){ inner, 1 << class_bits, lines >> class_bits, 1 },
+                  (int64_t[]){ stride, stride << class_bits, 0 }, (cuuint32_t[]){ across, 1, down, 1 }, box_bytes);
+  return encode(driver, map, type, esize, (int64_t[]){ inner, lines, p->batch[0], p->batch[1] },
+                (int64_t[]){ stride, batch_stride[0], batch_stride[1] }, (cuuint32_t[]){ across, down, 1, 1 }, box_bytes);
 }
 
 /* An operand in boxes of 128 bytes by `rows`; where rows are contiguous, of `span` bytes of them by as many k as a stage has. */
@@ -400,7 +420,8 @@ static qn_status encode_operand(const cuda_driver *driver, CUtensorMap *map, con
   CUtensorMapDataType type = p->esize == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : p->esize == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16 :
                              p->which == WGMMA_TF32 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
   const cuda_matmul_side *s = &o->read;
-  if (!o->rows_contiguous) return encode_lines(driver, map, type, p->esize, o->k, s->rows, s->row_stride, p, s->batch_stride, class_bits, 128, rows);
+  if (!o->rows_contiguous)
+    return encode_lines(driver, map, type, p->esize, o->k, s->rows, s->row_stride, p, s->batch_stride, class_bits, 128, rows);
   int span = rows * p->esize < 128 ? rows * p->esize : 128;
   return encode_lines(driver, map, type, p->esize, s->rows, o->k, s->k_stride, p, s->batch_stride, 0, span, 128 / p->esize);
 }
@@ -416,11 +437,12 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   if (!s) s = encode_operand(st->driver, &g->b, p, &p->b, st->box_b, 0);
   if (!s && g->store_map) {
     int esize = (int)qn_kit_bytes(p->out_dtype);
-    s = encode_lines(st->driver, &g->y, esize == 4 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, esize, g->n, g->m, g->out_stride[0],
-                     p, g->out_stride + 2, p->class_bits, 128, 64);
+    s = encode_lines(st->driver, &g->y, esize == 4 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, esize, g->n, g->m,
+                     g->out_stride[0], p, g->out_stride + 2, p->class_bits, 128, 64);
   }
   if (s) return s;
-  return cuda_check(cudaFuncSetAttribute(st->kernel->function, cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel->shared), "cudaFuncSetAttribute");
+  return cuda_check(cudaFuncSetAttribute(st->kernel->function, cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel->shared),
+                    "cudaFuncSetAttribute");
 }
 
 /* ---- run ---------------------------------------------------------------------------------------------- */
@@ -467,8 +489,10 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return cuda_gemm_launch(&g, st->kernel, st->grid, st->cluster, launch->stream, "matmul_wgmma");
 }
 
-#define ROW(name_, names, more) { .name = name_, .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES | (more), \
-                                  .variants = names, .prepare = prepare, .build = build, .run = run, .release = cuda_release }
+#define ROW(name_, names, more) \
+  { .name = name_, .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, \
+    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES | (more), \
+    .variants = names, .prepare = prepare, .build = build, .run = run, .release = cuda_release }
 static const qn_engine rows[] = {
   ROW("wgmma", names_16, 0),
   ROW("wgmma_tf32", names_tf32, 0),

@@ -235,8 +235,8 @@ __device__ __forceinline__ void gemm_mend(const cuda_gemm &g, const gemm_unit &u
 
 /* Slices of 32 columns (or as many as there are), in f32 or i32, each thread eight elements at a time through the steps.
  * again: those that are not finite are summed again. */
-template <int N, bool again, class T> __device__ __forceinline__ void gemm_store_steps(const cuda_gemm &g, T (&d)[N / 2], const gemm_unit &u, int row0,
-                                                                                       T *staging, int id)
+template <int N, bool again, class T>
+__device__ __forceinline__ void gemm_store_steps(const cuda_gemm &g, T (&d)[N / 2], const gemm_unit &u, int row0, T *staging, int id)
 {
   constexpr int width = N < 32 ? N : 32, pitch = 36, slices = N / width;
   int t = threadIdx.x % 128, warp = t / 32, lane = t % 32;
@@ -290,9 +290,9 @@ template <int N, bool again, class T> __device__ __forceinline__ void gemm_store
 }
 
 /* N columns of sums by the epilogue that serves. again: as in gemm_store_steps. */
-template <int N, bool again = false, class T, class F> __device__ __forceinline__ void gemm_store(const cuda_gemm &g, T (&d)[N / 2], const gemm_unit &u,
-                                                                                                  int row0, uint32_t slices, T *slices_word, int id,
-                                                                                                  int &half, const F &put)
+template <int N, bool again = false, class T, class F>
+__device__ __forceinline__ void gemm_store(const cuda_gemm &g, T (&d)[N / 2], const gemm_unit &u, int row0, uint32_t slices, T *slices_word,
+                                           int id, int &half, const F &put)
 {
   if (N >= 64 && g.store_map) {
     bool mend = false;
@@ -370,7 +370,8 @@ template <class shape> struct gemm_ring {
 
 /* Joins the shares of a split sum: into e come this CTA's columns, the rank-th part of the tile's. What the others send lies where slices
  * are staged next, and is added in an order that is the same each time. */
-template <int BN, int splits, class shape> __device__ __forceinline__ void gemm_join(float (&d)[BN / 2], float (&e)[BN / 2 / splits], const gemm_ring<shape> &ring, int group)
+template <int BN, int splits, class shape>
+__device__ __forceinline__ void gemm_join(float (&d)[BN / 2], float (&e)[BN / 2 / splits], const gemm_ring<shape> &ring, int group)
 {
   constexpr int part = BN / 2 / splits, quads = part / 4, row = 128 * 16;        /* of 16 bytes for each thread */
   uint32_t rank = cluster_rank(), at = ring.staging + group * 2 * shape::slice_bytes + threadIdx.x % 128 * 16;
@@ -431,9 +432,11 @@ __device__ __forceinline__ void gemm_multiply(gemm_ring<shape> &ring, acc (&d)[B
 
 /* The same with a stage's products apart: three for each of 3xTF32, the smallest first, or (promoted) added up in f32, in halves where
  * both sums have no room in registers. */
-template <int kind, int BN, class shape> __device__ __forceinline__ void gemm_multiply_apart(gemm_ring<shape> &ring, float (&d)[BN / 2], int group, int count)
+template <int kind, int BN, class shape>
+__device__ __forceinline__ void gemm_multiply_apart(gemm_ring<shape> &ring, float (&d)[BN / 2], int group, int count)
 {
-  uint64_t desc_a = mma_descriptor(ring.data + group * 8192, 16, 1024, 128), desc_b = mma_descriptor(ring.data + shape::a_bytes, 16, 1024, 128);
+  uint64_t desc_a = mma_descriptor(ring.data + group * 8192, 16, 1024, 128),
+           desc_b = mma_descriptor(ring.data + shape::a_bytes, 16, 1024, 128);
   int i = 0;
   if constexpr (kind != MMA_3XTF32) {
 #pragma unroll
@@ -490,7 +493,8 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
   grid_dependents_launch();
   grid_dependency_wait();                                   /* what came before in the stream may still write a and b */
 
-  int tiles = g.tiles_m * g.tiles_n * g.batch0 * g.batch1, stride = gridDim.x / splits, first = splits > 1 ? cluster_rank() * g.split_steps : 0;
+  int tiles = g.tiles_m * g.tiles_n * g.batch0 * g.batch1, stride = gridDim.x / splits,
+      first = splits > 1 ? cluster_rank() * g.split_steps : 0;
   int warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0);
 
   if (warpgroup == 0) {

@@ -30,7 +30,8 @@ typedef struct cuda_gemm {                /* the kernel's parameter */
   cuda_divisor by_batch, by_band, by_group, by_rest, by_batch0;         /* cuda_gemm_walk */
   int32_t  last_m, last_n;                /* no tile begins further on */
   int32_t  stage_bytes;                   /* that the copy engine brings for a step */
-  int32_t  class_bits, class_shift;       /* rows of a in 2^class_bits classes (matmul_wgmma.cuh), class i beginning i class_shift % 64 k in a line */
+  /* rows of a in 2^class_bits classes (matmul_wgmma.cuh), class i beginning i class_shift % 64 k in a line */
+  int32_t  class_bits, class_shift;
   int32_t  k_spare;                       /* what the last step has beyond k */
   int32_t  split_steps;                   /* of the k_steps, for each CTA of a cluster */
   int32_t  low;                           /* 3xTF32: b's low parts lie so many elements of k behind the high ones */
