@@ -12,7 +12,8 @@
 #include "sums.cuh"
 #include "vector.cuh"
 
-enum { THREADS = 256, CHUNK = 2048, BACKWARD_CHUNK = 8192, MOST_IMAGES = 1024 };      /* points; MOST_IMAGES: of one launch, that have tickets */
+/* points; MOST_IMAGES: of one launch, that have tickets */
+enum { THREADS = 256, CHUNK = 2048, BACKWARD_CHUNK = 8192, MOST_IMAGES = 1024 };
 
 struct affine {
   const void *in;
@@ -30,7 +31,10 @@ template <int D> struct neighbours {
   static constexpr int points = D == 2 ? 2 : 4, coordinates = points * D;
   uint32_t at[3];
 
-  __device__ __forceinline__ neighbours(const affine &s, int32_t point) { at[2] = cuda_quotient(cuda_quotient((uint32_t)point, s.by[0], &at[0]), s.by[1], &at[1]); }
+  __device__ __forceinline__ neighbours(const affine &s, int32_t point)
+  {
+    at[2] = cuda_quotient(cuda_quotient((uint32_t)point, s.by[0], &at[0]), s.by[1], &at[1]);
+  }
   /* (x, y, 1) of the point, then on to the next. */
   __device__ __forceinline__ void next(const affine &s, const float (&scale)[D], float (&along)[D + 1])
   {
@@ -61,7 +65,8 @@ template <int D> __global__ static void __launch_bounds__(THREADS) affine_packed
   const chunk_of_image c(s, chunks, CHUNK);
   if (threadIdx.x < D * (D + 1)) {
     int i = threadIdx.x / (D + 1), j = threadIdx.x % (D + 1);
-    shared[threadIdx.x] = element_load<float>(s.in, c.image * s.theta_stride[0] + i * s.theta_stride[1] + j * s.theta_stride[2], s.in_dtype);
+    shared[threadIdx.x] = element_load<float>(s.in, c.image * s.theta_stride[0] + i * s.theta_stride[1] + j * s.theta_stride[2],
+                                              s.in_dtype);
   }
   __syncthreads();
   float theta[D][D + 1], scale[D];
@@ -93,7 +98,9 @@ template <int D> __global__ static void __launch_bounds__(THREADS) affine_packed
 }
 
 /* dtheta[image, i, j] = the sum over the points of dy_i times entry j; part: of each chunk. */
-template <int D> __global__ static void __launch_bounds__(THREADS) affine_chunks(const __grid_constant__ affine s, float *part, uint32_t *tickets, int32_t chunks, int32_t chunk)
+template <int D>
+__global__ static void __launch_bounds__(THREADS)
+    affine_chunks(const __grid_constant__ affine s, float *part, uint32_t *tickets, int32_t chunks, int32_t chunk)
 {
   constexpr int N = neighbours<D>::coordinates, SUMS = D * (D + 1), WARPS = THREADS / 32;
   __shared__ float shared[WARPS][SUMS];
@@ -141,7 +148,8 @@ template <int D> __global__ static void __launch_bounds__(THREADS) affine_chunks
     float g[N / 4][4];
     int32_t left = (c.points - p) * D;
 #pragma unroll
-    for (int i = 0; i < N / 4; i++) vector_load<4>(g[i], s.in, s.in_dtype, ((int64_t)c.image * c.points + p) * D + 4 * i, 1, max(0, min(left - 4 * i, 4)));
+    for (int i = 0; i < N / 4; i++)
+      vector_load<4>(g[i], s.in, s.in_dtype, ((int64_t)c.image * c.points + p) * D + 4 * i, 1, max(0, min(left - 4 * i, 4)));
     add(g, p);
   }
 #pragma unroll
@@ -167,7 +175,8 @@ template <int D> __global__ static void __launch_bounds__(THREADS) affine_chunks
     float v = 0;
     for (int i = lane; i < chunks; i += 32) v += __ldcg(&part[((int64_t)c.image * chunks + i) * SUMS + e]);
     v = warp_sum(v);
-    if (lane == 0) element_store(s.out, c.image * s.theta_stride[0] + e / (D + 1) * s.theta_stride[1] + e % (D + 1) * s.theta_stride[2], s.out_dtype, v);
+    if (lane == 0)
+      element_store(s.out, c.image * s.theta_stride[0] + e / (D + 1) * s.theta_stride[1] + e % (D + 1) * s.theta_stride[2], s.out_dtype, v);
   }
 }
 
@@ -179,7 +188,8 @@ __device__ __forceinline__ double entry_of(const affine &s, const int64_t (&at)[
   return j == s.dims ? 1 : (double)(2 * at[j] + 1 - s.extent[j]) * s.scale[j];
 }
 
-__device__ static int64_t affine_place(const affine &s, int64_t point, int64_t (&at)[3])      /* from an image's first coordinate to the point's */
+/* from an image's first coordinate to the point's */
+__device__ static int64_t affine_place(const affine &s, int64_t point, int64_t (&at)[3])
 {
   int64_t offset = 0;
   for (int d = 0; d < 3; d++) {
@@ -196,7 +206,8 @@ __global__ static void __launch_bounds__(THREADS) affine_direct(const __grid_con
     int64_t to = n * s.grid_stride[0] + affine_place(s, p, at) + k * s.grid_stride[4];
     double v = 0;
     for (int j = 0; j <= s.dims; j++)
-      v += element_load<double>(s.in, n * s.theta_stride[0] + k * s.theta_stride[1] + j * s.theta_stride[2], s.in_dtype) * entry_of(s, at, j);
+      v += element_load<double>(s.in, n * s.theta_stride[0] + k * s.theta_stride[1] + j * s.theta_stride[2], s.in_dtype) *
+           entry_of(s, at, j);
     element_store(s.out, to, s.out_dtype, v);
   }
 }
@@ -244,7 +255,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value *in = &r->value[st.in], *to = &r->value[st.out], *grid = backward ? in : to;
   if (in->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "theta", "f32, f16 or bf16", "%s", "f64");
   if (!qn_is_packed(grid)) return qn_refuse(out, "the grid is packed", backward ? "dy" : "grid", "row-major without gaps", "%s", "strides");
-  if (qn_elements(grid) > 1 << 30) return qn_refuse(out, "places are counted in 31 bits", backward ? "dy" : "grid", "fewer", "%lld", (long long)qn_elements(grid));
+  if (qn_elements(grid) > 1 << 30)
+    return qn_refuse(out, "places are counted in 31 bits", backward ? "dy" : "grid", "fewer", "%lld", (long long)qn_elements(grid));
   st.s = affine_of(op->attr, backward, in, to);
   int64_t points = st.s.extent[0] * st.s.extent[1] * st.s.extent[2];
   st.chunks = (int32_t)qn_ceil_div(points, st.chunk);
@@ -269,7 +281,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   }
   float *part = (float *)launch->workspace;
   uint32_t *tickets = (uint32_t *)launch->counters;
-  const int64_t image = s.extent[0] * s.extent[1] * s.extent[2] * s.dims * qn_kit_bytes(s.in_dtype), theta = s.theta_stride[0] * qn_kit_bytes(s.out_dtype);
+  const int64_t image = s.extent[0] * s.extent[1] * s.extent[2] * s.dims * qn_kit_bytes(s.in_dtype),
+                theta = s.theta_stride[0] * qn_kit_bytes(s.out_dtype);
   for (int64_t first = 0; first < s.images; first += st->together) {        /* an image's sums are the same however many there are */
     unsigned blocks = (unsigned)qn_min_i64(st->together, s.images - first) * (unsigned)st->chunks;
     s.in = (const char *)launch->ptr[st->in] + first * image, s.out = (char *)launch->ptr[st->out] + first * theta;

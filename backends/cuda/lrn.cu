@@ -59,8 +59,14 @@ template <int V> struct column {
     at = group * s.tile_step + block + i;
   }
   /* Is there a vector in row r of the tile, and of memory? */
-  __device__ __forceinline__ bool in_tile(const tiles &s, int32_t r) const { return r < s.rows && (s.one_run ? r * (int32_t)s.pitch + i : i) < length; }
-  __device__ __forceinline__ bool there(const tiles &s, int32_t r) const { return r < s.rows && (s.one_run ? r * (int32_t)s.pitch + i : i) < left; }
+  __device__ __forceinline__ bool in_tile(const tiles &s, int32_t r) const
+  {
+    return r < s.rows && (s.one_run ? r * (int32_t)s.pitch + i : i) < length;
+  }
+  __device__ __forceinline__ bool there(const tiles &s, int32_t r) const
+  {
+    return r < s.rows && (s.one_run ? r * (int32_t)s.pitch + i : i) < left;
+  }
 };
 
 template <uint32_t dtype, int V> __device__ __forceinline__ void load_as(float *to, const tiles &s, const void *from, int64_t tile)
@@ -129,7 +135,9 @@ template <bool square> __device__ __forceinline__ void add(float (&sum)[4], floa
 }
 
 /* sum[j] = the sum of from (or of its squares) over the window around element e + j along one dim. */
-template <bool square> __device__ __forceinline__ void window(float (&sum)[4], const float *from, const dim &d, int32_t e, int32_t elements, int32_t back, int32_t ahead)
+template <bool square>
+__device__ __forceinline__ void window(float (&sum)[4], const float *from, const dim &d, int32_t e, int32_t elements, int32_t back,
+                                       int32_t ahead)
 {
 #pragma unroll
   for (int j = 0; j < 4; j++) sum[j] = 0;
@@ -203,7 +211,8 @@ template <bool backward> __global__ static void __launch_bounds__(THREADS) lrn_t
       if (d == s.dims - 1) {
         float4 own = *(const float4 *)(g + e), at = *(const float4 *)(x + e);
         float by = 2 * s.alpha * s.beta;
-        *(float4 *)(g + e) = make_float4(own.x - by * (at.x * sum[0]), own.y - by * (at.y * sum[1]), own.z - by * (at.z * sum[2]), own.w - by * (at.w * sum[3]));
+        *(float4 *)(g + e) = make_float4(own.x - by * (at.x * sum[0]), own.y - by * (at.y * sum[1]), own.z - by * (at.z * sum[2]),
+                                         own.w - by * (at.w * sum[3]));
       } else {
         *(float4 *)(to + e) = make_float4(sum[0], sum[1], sum[2], sum[3]);
       }
@@ -251,7 +260,10 @@ struct problem {
   }
   __device__ double base(const int64_t at[5]) const { return k + alpha * distances(at, true); }
   /* dy x b^-(beta+1) */
-  __device__ double share(const int64_t at[5]) const { return dy.load<double>(offset(dy, at)) * x.load<double>(offset(x, at)) * pow(base(at), -beta - 1); }
+  __device__ double share(const int64_t at[5]) const
+  {
+    return dy.load<double>(offset(dy, at)) * x.load<double>(offset(x, at)) * pow(base(at), -beta - 1);
+  }
 };
 
 template <bool backward> __global__ static void __launch_bounds__(DIRECT_THREADS) lrn_direct(const __grid_constant__ problem s)
@@ -298,13 +310,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (st.at.means >= 0) return qn_refuse(out, "sums are of x alone", "means", "none", "%s", "some");
   if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
   bool packed = qn_is_packed(x), alike = packed || qn_is_channels_last(x), aligned = true;
-  for (int32_t i = 0; i < op->first[op->n_roles]; i++) alike &= qn_same_layout(x, &r->value[op->arg[i]]), aligned &= r->value[op->arg[i]].align >= 16;
+  for (int32_t i = 0; i < op->first[op->n_roles]; i++)
+    alike &= qn_same_layout(x, &r->value[op->arg[i]]), aligned &= r->value[op->arg[i]].align >= 16;
   if (!alike) return qn_refuse(out, "tensors are packed and alike, channels first or last", "x", "one layout", "%s", "strides");
   int64_t places = 1, channels = x->dim[1], images = x->dim[0], length, runs = 1;
   for (int d = 2; d < x->rank; d++) places *= x->dim[d];
   bool last = !packed || places == 1;
   double all = (double)images * (double)channels * (double)places, n = 1;
-  if ((within ? places : channels) > MOST_FLOATS) return qn_refuse(out, "a window's dims lie in shared memory", "x", "12288 places at most", "%lld", (long long)(within ? places : channels));
+  if ((within ? places : channels) > MOST_FLOATS)
+    return qn_refuse(out, "a window's dims lie in shared memory", "x", "12288 places at most", "%lld",
+                     (long long)(within ? places : channels));
   s->dtype = x->dtype;
   s->before = (int32_t)qn_min_i64((a->size - 1) / 2, MOST_FLOATS), s->after = (int32_t)qn_min_i64(a->size / 2, MOST_FLOATS);
   if (within ? !last : last) {            /* what a window covers lies together: a tile is some of those, one after the other */
@@ -358,7 +373,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   tiles s = st->s;
   s.in = launch->ptr[st->at.in], s.x = launch->ptr[st->at.x], s.out = launch->ptr[st->at.out];
   void *args[] = { &s };
-  return cuda_check(cudaLaunchKernel(st->kernel, dim3((unsigned)s.tiles), dim3(THREADS), args, st->shared, (cudaStream_t)launch->stream), "lrn");
+  return cuda_check(cudaLaunchKernel(st->kernel, dim3((unsigned)s.tiles), dim3(THREADS), args, st->shared, (cudaStream_t)launch->stream),
+                    "lrn");
 }
 
 static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)

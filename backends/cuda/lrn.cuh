@@ -48,8 +48,8 @@ struct roles { int32_t in, x, means, out, dmeans; };
 static roles roles_of(const qn_node *op)
 {
   uint32_t backward = op->op == QN_OP_LRN_BACKWARD;
-  return { qn_role(op, 0), qn_role(op, QN_ROLE_LRN_X + backward), qn_role(op, QN_ROLE_LRN_MEANS + backward), qn_role(op, QN_ROLE_LRN_Y + backward),
-           backward ? qn_role(op, QN_ROLE_LRN_BACKWARD_DMEANS) : -1 };
+  return { qn_role(op, 0), qn_role(op, QN_ROLE_LRN_X + backward), qn_role(op, QN_ROLE_LRN_MEANS + backward),
+           qn_role(op, QN_ROLE_LRN_Y + backward), backward ? qn_role(op, QN_ROLE_LRN_BACKWARD_DMEANS) : -1 };
 }
 
 #endif

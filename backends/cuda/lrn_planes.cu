@@ -240,15 +240,20 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value *x = &r->value[st.at.x];
   bool alike = qn_is_packed(x);
   uint32_t align = 16;
-  if (st.at.means < 0 || a->region != QN_LOCAL_WITHIN || a->size != SIZE) return qn_refuse(out, "windows of 5 x 5 with means", "means", "region=within size=5", "size %lld", (long long)a->size);
+  if (st.at.means < 0 || a->region != QN_LOCAL_WITHIN || a->size != SIZE)
+    return qn_refuse(out, "windows of 5 x 5 with means", "means", "region=within size=5", "size %lld", (long long)a->size);
   if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
   for (int32_t i = 0; i < op->first[op->n_roles]; i++) {
     const qn_value *v = &r->value[op->arg[i]];
     alike &= qn_same_layout(x, v), align = v->align < align ? v->align : align;
   }
-  if (!alike || x->rank != 4) return qn_refuse(out, "windows lie in planes, packed and alike", "x", "rank 4, channels first", "rank %d", (int)x->rank);
-  if (x->dim[3] % V != 0 || align < V * qn_kit_bytes(x->dtype)) return qn_refuse(out, "rows are whole vectors", "x", "rows of a multiple of four", "%lld", (long long)x->dim[3]);
-  if (!(a->k >= 1e-30 && a->alpha >= 0)) return qn_refuse(out, "what is raised to a power is no subnormal", "", "k of 1e-30 or more, alpha of 0 or more", "k=%g, alpha=%g", a->k, a->alpha);
+  if (!alike || x->rank != 4)
+    return qn_refuse(out, "windows lie in planes, packed and alike", "x", "rank 4, channels first", "rank %d", (int)x->rank);
+  if (x->dim[3] % V != 0 || align < V * qn_kit_bytes(x->dtype))
+    return qn_refuse(out, "rows are whole vectors", "x", "rows of a multiple of four", "%lld", (long long)x->dim[3]);
+  if (!(a->k >= 1e-30 && a->alpha >= 0))
+    return qn_refuse(out, "what is raised to a power is no subnormal", "", "k of 1e-30 or more, alpha of 0 or more", "k=%g, alpha=%g", a->k,
+                     a->alpha);
   const int64_t all = qn_elements(x), height = x->dim[2], width = x->dim[3], across = width / V, units = all / (height * V);
   if (all > 0x7fffffff) return qn_refuse(out, "elements are counted in 31 bits", "x", "fewer", "%lld", (long long)all);
   const int whole = across <= 32 ? (int)(32 / across * across) : 0;      /* lanes, where a warp takes whole rows */
@@ -283,13 +288,17 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const planes_state *st = (const planes_state *)p->state;
   planes s = st->s;
-  s.from[X] = launch->ptr[st->at.x], s.from[MEANS] = launch->ptr[st->at.means], s.from[DY] = launch->ptr[st->at.in], s.dx = launch->ptr[st->at.out];
+  s.from[X] = launch->ptr[st->at.x], s.from[MEANS] = launch->ptr[st->at.means], s.from[DY] = launch->ptr[st->at.in],
+  s.dx = launch->ptr[st->at.out];
   if (st->at.dmeans >= 0) s.dmeans = launch->ptr[st->at.dmeans];
   void *args[] = { &s };
-  return cuda_check(cudaLaunchKernel(st->kernel, dim3(st->blocks, st->strips), dim3(THREADS), args, st->shared, (cudaStream_t)launch->stream), "lrn");
+  return cuda_check(cudaLaunchKernel(st->kernel, dim3(st->blocks, st->strips), dim3(THREADS), args, st->shared,
+                                     (cudaStream_t)launch->stream),
+                    "lrn");
 }
 
 static const qn_engine row[] = {
-  { "planes", QN_OP_LRN_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare, build, run, cuda_release },
+  { "planes", QN_OP_LRN_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
+    nullptr, nullptr, prepare, build, run, cuda_release },
 };
 const qn_engine_list cuda_lrn_planes_list = { row, sizeof row / sizeof *row };

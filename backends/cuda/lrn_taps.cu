@@ -108,7 +108,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s->before = (int32_t)qn_min_i64((a->size - 1) / 2, all), s->after = (int32_t)qn_min_i64(a->size / 2, all);
   s->k = (float)a->k, s->alpha = (float)(a->alpha / n), s->beta = (float)a->beta;
   out->workspace = backward ? (uint64_t)all * 2 * sizeof(float) : 0;
-  out->estimate = (backward ? 5000 : 3000) + (double)all * ((op->first[op->n_roles] * (double)qn_kit_bytes(x->dtype) + (backward ? 24 : 0)) / 3500 + window * (backward ? 3 : 1) / 4000);
+  out->estimate = (backward ? 5000 : 3000) +
+                  (double)all * ((op->first[op->n_roles] * (double)qn_kit_bytes(x->dtype) + (backward ? 24 : 0)) / 3500 +
+                                 window * (backward ? 3 : 1) / 4000);
   return cuda_keep(out, &st, sizeof st);
 }
 

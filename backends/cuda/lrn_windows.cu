@@ -117,7 +117,8 @@ template <bool square, int V, int B> __device__ __forceinline__ void across(floa
 
 /* Row i is row `spot.row + i - FROM` of the grid. Once it is there, the windows around row c = i - R are whole; a gradient's thread also has
  * those around what it makes, and once they are there, row u = c - R of dx is. */
-template <uint32_t dtype, int V, int A, int B, bool divisive, bool backward, int S> __global__ static void __launch_bounds__(THREADS) lrn_windows(const __grid_constant__ windows s)
+template <uint32_t dtype, int V, int A, int B, bool divisive, bool backward, int S>
+__global__ static void __launch_bounds__(THREADS) lrn_windows(const __grid_constant__ windows s)
 {
   constexpr int R = A / 2, H = B / 2, FROM = backward ? 2 * R : R, ROWS = S + 2 * FROM;
   static_assert(!(divisive && backward), "lrn_planes has those");
@@ -211,7 +212,9 @@ template <uint32_t dtype, int V, int A, int B, int F, int G> constexpr shape sha
 }
 template <uint32_t dtype, int V, int A, int B, int F> constexpr shape divisive_of()
 {
-  return { dtype, V, A, B, true, { F, F }, { below_of<V, A, B, false>, 1 }, { (const void *)lrn_windows<dtype, V, A, B, true, false, F>, NULL } };
+  return {
+    dtype, V, A, B, true, { F, F }, { below_of<V, A, B, false>, 1 }, { (const void *)lrn_windows<dtype, V, A, B, true, false, F>, NULL }
+  };
 }
 
 static const shape shapes[] = {
@@ -237,9 +240,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     const qn_value *v = &r->value[op->arg[i]];
     alike &= qn_same_layout(x, v), align = v->align < align ? v->align : align;
   }
-  if (!alike || !(packed || (!within && qn_is_channels_last(x)))) return qn_refuse(out, "tensors are packed and alike", "x", within ? "channels first" : "one layout", "%s", "strides");
+  if (!alike || !(packed || (!within && qn_is_channels_last(x))))
+    return qn_refuse(out, "tensors are packed and alike", "x", within ? "channels first" : "one layout", "%s", "strides");
   if (within && x->rank != 4) return qn_refuse(out, "windows lie in planes", "x", "rank 4", "%d", (int)x->rank);
-  if (!(a->k >= 1e-30 && a->alpha >= 0)) return qn_refuse(out, "what is raised to a power is no subnormal", "", "k of 1e-30 or more, alpha of 0 or more", "k=%g, alpha=%g", a->k, a->alpha);
+  if (!(a->k >= 1e-30 && a->alpha >= 0))
+    return qn_refuse(out, "what is raised to a power is no subnormal", "", "k of 1e-30 or more, alpha of 0 or more", "k=%g, alpha=%g", a->k,
+                     a->alpha);
   int64_t all = qn_elements(x), channels = x->dim[1], places = all / x->dim[0] / channels, rows = x->dim[0] * places, pitch = channels;
   bool last = !packed || places == 1;
   if (within) rows = x->dim[2], pitch = x->dim[3];
@@ -251,9 +257,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (pitch % k->vector != 0 || align < (uint32_t)k->vector * qn_kit_bytes(x->dtype)) continue;
     int64_t strips = qn_ceil_div(rows, k->below[backward] * k->rows[backward]), units = all / (rows * pitch) * strips * (pitch / k->vector);
     s->by_width = cuda_divide_by(pitch / k->vector), s->by_strips = cuda_divide_by(strips), s->units = (uint32_t)units;
-    st.kernel = k->kernel[backward], st.blocks = (unsigned)qn_ceil_div(qn_ceil_div(units, across > 1 ? 30 : 32), WARPS / k->below[backward]);
+    st.kernel = k->kernel[backward],
+    st.blocks = (unsigned)qn_ceil_div(qn_ceil_div(units, across > 1 ? 30 : 32), WARPS / k->below[backward]);
   }
-  if (!st.kernel) return qn_refuse(out, "windows and vectors are those that kernels were made for", "x", "size 5, within also 3 without means; rows of whole vectors", "size %lld", (long long)a->size);
+  if (!st.kernel)
+    return qn_refuse(out, "windows and vectors are those that kernels were made for", "x",
+                     "size 5, within also 3 without means; rows of whole vectors", "size %lld", (long long)a->size);
   s->rows = (int32_t)rows, s->pitch = (int32_t)pitch;
   s->quarters = a->beta == 0.75;
   s->k = (float)a->k, s->alpha = (float)(a->alpha / (double)(within ? a->size * a->size : a->size)), s->beta = (float)a->beta;

@@ -48,7 +48,10 @@ template <class T, class I, int MODE> struct point {
     if constexpr (sizeof(T) == 4) t = (float)rest * r.inverse, u = 1 - t;
     else t = (T)rest / (T)r.under, u = (T)((I)r.under - rest) / (T)r.under;
 #pragma unroll
-    for (int k = 0; k < TAPS; k++) w[k] = MODE == QN_RESAMPLE_NEAREST ? T(1) : MODE == QN_RESAMPLE_LINEAR ? (k ? t : u) : cubic<T>(k == 0 ? 1 + t : k == 1 ? t : k == 2 ? u : 1 + u);
+    for (int k = 0; k < TAPS; k++)
+      w[k] = MODE == QN_RESAMPLE_NEAREST ? T(1)
+           : MODE == QN_RESAMPLE_LINEAR  ? (k ? t : u)
+                                         : cubic<T>(k == 0 ? 1 + t : k == 1 ? t : k == 2 ? u : 1 + u);
   }
 };
 

@@ -19,14 +19,17 @@ template <int MODE> __global__ static void __launch_bounds__(128) resample_direc
         for (int c = 0; c < spot::TAPS; c++) {
           double w = weight[0][a] * weight[1][b] * weight[2][c];
           if (w == 0) continue;
-          load(v, s.in, s.in_dtype, from + p[0].place(s.dim[0], a) * s.in_stride[2] + p[1].place(s.dim[1], b) * s.in_stride[3] + p[2].place(s.dim[2], c) * s.in_stride[4]);
+          load(v, s.in, s.in_dtype,
+               from + p[0].place(s.dim[0], a) * s.in_stride[2] + p[1].place(s.dim[1], b) * s.in_stride[3] +
+                   p[2].place(s.dim[2], c) * s.in_stride[4]);
           sum[0] += w * v[0];
         }
     store(sum, s.out, s.out_dtype, offset_of(at, s.out_stride, s.out_layer));
   }
 }
 
-template <int MODE> __global__ static void __launch_bounds__(128) resample_backward_direct(const __grid_constant__ resampling s, int64_t units)
+template <int MODE>
+__global__ static void __launch_bounds__(128) resample_backward_direct(const __grid_constant__ resampling s, int64_t units)
 {
   for (int64_t unit = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; unit < units; unit += (int64_t)gridDim.x * blockDim.x) {
     cell<int64_t> at = cell_of<int64_t, 1, 1>(s, unit, s.out_dim);

@@ -42,7 +42,9 @@ template <uint32_t T, bool PAIRS> struct raw_columns {
   {
     if constexpr (T == QN_F32) return __uint_as_float(word[x]);
     else if constexpr (!PAIRS) return float_of(word[x], T == QN_BF16);
-    else return T == QN_BF16 ? __uint_as_float(x ? word[0] & 0xffff0000u : word[0] << 16) : f16_to_float((uint16_t)(x ? word[0] >> 16 : word[0]));
+    else
+      return T == QN_BF16 ? __uint_as_float(x ? word[0] & 0xffff0000u : word[0] << 16)
+                          : f16_to_float((uint16_t)(x ? word[0] >> 16 : word[0]));
   }
 };
 
@@ -64,7 +66,8 @@ template <uint32_t T, int N> __device__ __forceinline__ void put(const float *v,
 }
 
 /* A thread's share of a line: C V elements of each of L layers. */
-template <uint32_t T, int V, int C, int L> __device__ __forceinline__ void put_line(const spatial &s, const float (&v)[L][C * V], int layers, char *to, int column, bool together)
+template <uint32_t T, int V, int C, int L>
+__device__ __forceinline__ void put_line(const spatial &s, const float (&v)[L][C * V], int layers, char *to, int column, bool together)
 {
 #pragma unroll
   for (int l = 0; l < L; l++, to += s.out_layer * size_of<T>) {
@@ -78,7 +81,8 @@ template <uint32_t T, int V, int C, int L> __device__ __forceinline__ void put_l
 }
 
 /* Where the input's layers begin, `more` elements on; where there are fewer than L, the first instead. */
-template <int L> __device__ __forceinline__ void first_of(const char *(&from)[L], const spatial &s, const cell<int32_t> &at, int64_t more, int size)
+template <int L>
+__device__ __forceinline__ void first_of(const char *(&from)[L], const spatial &s, const cell<int32_t> &at, int64_t more, int size)
 {
 #pragma unroll
   for (int l = 0; l < L; l++) {

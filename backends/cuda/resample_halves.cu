@@ -20,7 +20,10 @@ struct halves {
   int64_t  dy_image, dy_plane, dy_line, dx_image, dx_plane, dx_line, dy_column, dx_column;       /* from one to the next, elements */
 };
 
-__device__ __forceinline__ float weighed(float a, float b, float c, float d) { return fmaf(0.25f, d, fmaf(0.75f, c, fmaf(0.75f, b, 0.25f * a))); }
+__device__ __forceinline__ float weighed(float a, float b, float c, float d)
+{
+  return fmaf(0.25f, d, fmaf(0.75f, c, fmaf(0.75f, b, 0.25f * a)));
+}
 
 /* Four elements of a line: 16 or 8 bytes. */
 template <uint32_t T> struct four {
@@ -92,7 +95,8 @@ template <uint32_t T> __global__ static void __launch_bounds__(THREADS) halve_pl
   join(h[0], q[0], edge[0]), join(h[1], q[1], edge[1]);
   fetch(q[0], edge[0], 2 * first + 1), fetch(q[1], edge[1], 2 * first + 2);
 #pragma unroll 1
-  for (int o = first; o < first + s.band; o++) {            /* all lanes go on as long as one of them must: bands are even but for the last */
+  /* all lanes go on as long as one of them must: bands are even but for the last */
+  for (int o = first; o < first + s.band; o++) {
     join(h[2], q[0], edge[0]), join(h[3], q[1], edge[1]);
     fetch(q[0], edge[0], 2 * o + 3), fetch(q[1], edge[1], 2 * o + 4);
 #pragma unroll
@@ -168,14 +172,17 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value *dy = &r->value[st.dy = op->arg[0]], *dx = &r->value[st.dx = op->arg[1]];
   if (dy->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "dy", "f32, f16 or bf16", "%s", "f64");
   if (dy->dtype != dx->dtype) return qn_refuse(out, "one dtype", "dy", qn_kit_name(dx->dtype), "%s", qn_kit_name(dy->dtype));
-  if (a->mode != QN_RESAMPLE_LINEAR || a->grid != QN_GRID_HALF_PIXEL) return qn_refuse(out, "linear by half pixels", "mode", "linear", "%s", "another");
-  if (dx->rank != 4 || dy->dim[2] != 2 * dx->dim[2] || dy->dim[3] != 2 * dx->dim[3]) return qn_refuse(out, "twice the lines and columns", "dy", "rank 4", "rank %d", dx->rank);
+  if (a->mode != QN_RESAMPLE_LINEAR || a->grid != QN_GRID_HALF_PIXEL)
+    return qn_refuse(out, "linear by half pixels", "mode", "linear", "%s", "another");
+  if (dx->rank != 4 || dy->dim[2] != 2 * dx->dim[2] || dy->dim[3] != 2 * dx->dim[3])
+    return qn_refuse(out, "twice the lines and columns", "dy", "rank 4", "rank %d", dx->rank);
   if (qn_elements(dy) > 1 << 30) return qn_refuse(out, "places are counted in 31 bits", "dy", "fewer", "%lld", (long long)qn_elements(dy));
   const int v = dx->dtype == QN_F32 ? 4 : 8;
   const int64_t n = dx->dim[0], c = dx->dim[1];
   bool vectors = dx->stride[1] == 1 && dy->stride[1] == 1 && c % v == 0 && dx->align >= 16 && dy->align >= 16 && dy->stride[3] < 1 << 20;
   for (int d = 0; d < 4; d++) vectors = vectors && (d == 1 || (dy->stride[d] % v == 0 && dx->stride[d] % v == 0));
-  bool planes = dx->stride[3] == 1 && dy->stride[3] == 1 && dx->dim[3] % 2 == 0 && dx->align >= (uint32_t)(32 / v) && dy->align >= (uint32_t)(64 / v);
+  bool planes = dx->stride[3] == 1 && dy->stride[3] == 1 && dx->dim[3] % 2 == 0 && dx->align >= (uint32_t)(32 / v) &&
+                dy->align >= (uint32_t)(64 / v);
   for (int d = 0; d < 3; d++) planes = planes && dy->stride[d] % 4 == 0 && dx->stride[d] % 2 == 0;
   if (!vectors && !planes) return qn_refuse(out, "columns or channels are aligned words", "dx", "nchw or nhwc", "%s", "others");
   halves &s = st.s;
@@ -184,12 +191,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.dx_image = dx->stride[0], s.dx_plane = dx->stride[1], s.dx_line = dx->stride[2], s.dx_column = dx->stride[3];
   /* bands: as long as they leave the device threads enough, for the lines at their ends are read twice */
   const int64_t across = vectors ? s.columns : s.columns / 2, all = vectors ? n * (c / v) * across : qn_ceil_div(n * c, L) * across;
-  int64_t bands = qn_min_i64(qn_ceil_div(s.lines, 4), qn_max_i64(qn_ceil_div(s.lines, 32), qn_ceil_div((int64_t)r->device->units * 2048, all)));
+  int64_t bands = qn_min_i64(qn_ceil_div(s.lines, 4),
+                             qn_max_i64(qn_ceil_div(s.lines, 32), qn_ceil_div((int64_t)r->device->units * 2048, all)));
   s.band = (int32_t)qn_ceil_div(s.lines, bands), bands = qn_ceil_div(s.lines, s.band);
   s.units = (uint32_t)(all * bands);
   s.by_across = cuda_divide_by(across), s.by_bands = cuda_divide_by(bands), s.by_channels = cuda_divide_by(vectors ? c / v : c);
   st.blocks = (uint32_t)qn_ceil_div(s.units, THREADS);
-  st.kernel = dx->dtype == QN_F32 ? kernel_of<QN_F32>(vectors) : dx->dtype == QN_BF16 ? kernel_of<QN_BF16>(vectors) : kernel_of<QN_F16>(vectors);
+  st.kernel = dx->dtype == QN_F32  ? kernel_of<QN_F32>(vectors)
+            : dx->dtype == QN_BF16 ? kernel_of<QN_BF16>(vectors)
+                                   : kernel_of<QN_F16>(vectors);
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -198,11 +208,12 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   halves_state st = *(const halves_state *)p->state;
   st.s.dy = launch->ptr[st.dy], st.s.dx = launch->ptr[st.dx];
   void *arguments[] = { &st.s };
-  return cuda_check(cudaLaunchKernel(st.kernel, dim3(st.blocks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "resample_halves");
+  return cuda_check(cudaLaunchKernel(st.kernel, dim3(st.blocks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream),
+                    "resample_halves");
 }
 
 static const qn_engine row[] = {
-  { "halves", QN_OP_RESAMPLE_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    prepare, nullptr, run, cuda_release },
+  { "halves", QN_OP_RESAMPLE_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
+    nullptr, nullptr, prepare, nullptr, run, cuda_release },
 };
 const qn_engine_list cuda_resample_halves_list = { row, sizeof row / sizeof *row };

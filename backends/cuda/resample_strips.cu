@@ -37,7 +37,8 @@ template <uint32_t T, int MODE, int C> struct columns {
     }
   }
   /* What line `row` of each layer gives to them. */
-  template <int V, int L> __device__ __forceinline__ void join(float (&f)[L][C * V], const char *const (&from)[L], int row, int32_t stride) const
+  template <int V, int L>
+  __device__ __forceinline__ void join(float (&f)[L][C * V], const char *const (&from)[L], int row, int32_t stride) const
   {
     raw<T, V> q[L][C][TAPS];
 #pragma unroll
@@ -81,7 +82,8 @@ __global__ static void __launch_bounds__(THREADS) resample_strips(const __grid_c
   float line[TAPS][L][W];
   int o = at.o[1] * s.band, end = min(o + s.band, (int)s.out_dim[1]);
   spot p(s.dim[1], o);
-  char *to = (char *)s.out + (image_of(at, s.out_stride, s.out_layer) + at.o[0] * s.out_stride[2] + o * s.out_stride[3] + column * s.out_stride[4]) * E;
+  char *to = (char *)s.out +
+             (image_of(at, s.out_stride, s.out_layer) + at.o[0] * s.out_stride[2] + o * s.out_stride[3] + column * s.out_stride[4]) * E;
   const int64_t down_line = s.out_stride[3] * E;
   int next = p.below + spot::FIRST;       /* the line to be joined next, in a count that knows no edges */
 #pragma unroll 1
@@ -110,7 +112,8 @@ __global__ static void __launch_bounds__(THREADS) resample_strips(const __grid_c
 #pragma unroll
       for (int l = 0; l < L; l++)
 #pragma unroll
-        for (int i = 0; i < W; i++) v[l][i] = k ? fmaf(down[k], line[k][l][i], v[l][i]) : MODE != QN_RESAMPLE_CUBIC || down[0] != 0 ? down[0] * line[0][l][i] : 0;
+        for (int i = 0; i < W; i++)
+          v[l][i] = k ? fmaf(down[k], line[k][l][i], v[l][i]) : MODE != QN_RESAMPLE_CUBIC || down[0] != 0 ? down[0] * line[0][l][i] : 0;
     }
     put_line<T, V, C, L>(s, v, layers, to, column, s.together);
   }
@@ -161,7 +164,8 @@ __global__ static void __launch_bounds__(THREADS) resample_volumes(const __grid_
   };
   int o = at.o[0] * s.band, end = min(o + s.band, (int)s.out_dim[0]);
   spot p(s.dim[0], o);
-  char *to = (char *)s.out + (image_of(at, s.out_stride, s.out_layer) + o * s.out_stride[2] + row * s.out_stride[3] + column * s.out_stride[4]) * E;
+  char *to = (char *)s.out +
+             (image_of(at, s.out_stride, s.out_layer) + o * s.out_stride[2] + row * s.out_stride[3] + column * s.out_stride[4]) * E;
   int next = p.below;
 #pragma unroll 1
   for (; o < end; o++, p.next(s.dim[0]), to += s.out_stride[2] * E) {
@@ -199,7 +203,9 @@ struct volumes : resampling {
   cuda_divisor by_tiles, by_rows, by_bands, by_channels;
 };
 
-template <uint32_t T, int R, bool PAIRS> __global__ static void __launch_bounds__(THREADS, PAIRS ? 4 : T == QN_F32 ? 5 : 6) resample_warps(const __grid_constant__ volumes s)
+template <uint32_t T, int R, bool PAIRS>
+__global__ static void __launch_bounds__(THREADS, PAIRS ? 4 : T == QN_F32 ? 5 : 6)
+    resample_warps(const __grid_constant__ volumes s)
 {
   typedef point<float, int32_t, QN_RESAMPLE_LINEAR> spot;
   constexpr int E = size_of<T>, C = 4, X = 2;
@@ -209,8 +215,11 @@ template <uint32_t T, int R, bool PAIRS> __global__ static void __launch_bounds_
   const int lane = threadIdx.x % 32;
   if (unit >= s.units) return;
   uint32_t tile, group, band, channel;
-  const uint32_t n = cuda_quotient(cuda_quotient(cuda_quotient(cuda_quotient(unit, s.by_tiles, &tile), s.by_rows, &group), s.by_bands, &band), s.by_channels, &channel);
-  const int first = (int)tile * s.cols, row = (int)group * R, rows = (int)s.out_dim[1] - row, left = min(s.cols, (int)s.out_dim[2] - first) - lane * C;
+  const uint32_t n =
+    cuda_quotient(cuda_quotient(cuda_quotient(cuda_quotient(unit, s.by_tiles, &tile), s.by_rows, &group), s.by_bands, &band),
+                  s.by_channels, &channel);
+  const int first = (int)tile * s.cols, row = (int)group * R, rows = (int)s.out_dim[1] - row,
+            left = min(s.cols, (int)s.out_dim[2] - first) - lane * C;
   const int begin = spot(s.dim[2], first).place(s.dim[2], 0);
   float right[C], down[R];
   int place[C][2];                        /* in shared memory */
@@ -241,7 +250,9 @@ template <uint32_t T, int R, bool PAIRS> __global__ static void __launch_bounds_
   const char *from[PAIRS ? 1 : X];
 #pragma unroll
   for (int x = 0; x < (PAIRS ? 1 : X); x++)
-    from[x] = (const char *)s.in + (n * s.in_stride[0] + channel * s.in_stride[1] + min(begin + x * 32 + own, (int)s.in_dim[2] - X + !PAIRS) * s.in_stride[4]) * E;
+    from[x] = (const char *)s.in +
+              (n * s.in_stride[0] + channel * s.in_stride[1] +
+               min(begin + x * 32 + own, (int)s.in_dim[2] - X + !PAIRS) * s.in_stride[4]) * E;
 
   const bool whole = s.together && left >= C && rows >= R;
   float plane[2][R][X];
@@ -249,9 +260,12 @@ template <uint32_t T, int R, bool PAIRS> __global__ static void __launch_bounds_
   if (lane == 0) mine[X * 36] = make_float4(0, 0, 0, 0);     /* what a point that is at a place finds beside it */
   int o = (int)band * s.band, end = min(o + s.band, (int)s.out_dim[0]);
   spot p(s.dim[0], o);
-  char *to = (char *)s.out + (n * s.out_stride[0] + channel * s.out_stride[1] + o * s.out_stride[2] + row * s.out_stride[3] + (first + lane * C) * s.out_stride[4]) * E;
+  char *to = (char *)s.out +
+             (n * s.out_stride[0] + channel * s.out_stride[1] + o * s.out_stride[2] + row * s.out_stride[3] +
+              (first + lane * C) * s.out_stride[4]) * E;
   int next = p.below;
-  raw_columns<T, PAIRS> q[R][2];          /* of the plane to be joined next; where columns are pairs they are on their way while another is stored */
+  /* of the plane to be joined next; where columns are pairs they are on their way while another is stored */
+  raw_columns<T, PAIRS> q[R][2];
   auto fetch = [&] {
     const int64_t plane_bytes = clamp(next, (int)s.in_dim[0] - 1) * s.in_stride[2] * E;
 #pragma unroll
@@ -362,13 +376,16 @@ static bool has_pairs(const resampling &s, const qn_value *in)
 /* Among warps: columns evenly, in words of what a lane has; bands as below. */
 static void divide(volumes *s, strips_state *st, const plan &plan, int units)
 {
-  const int64_t steps = s->out_dim[0], columns = s->out_dim[2], rows = qn_ceil_div(s->out_dim[1], plan.lines), tiles = qn_ceil_div(columns, 32 * plan.columns);
-  const int64_t n = s->channels_last ? s->layers : s->outer, channels = s->channels_last ? s->channels : s->layers, warps = tiles * rows * channels * n;
+  const int64_t steps = s->out_dim[0], columns = s->out_dim[2], rows = qn_ceil_div(s->out_dim[1], plan.lines),
+                tiles = qn_ceil_div(columns, 32 * plan.columns);
+  const int64_t n = s->channels_last ? s->layers : s->outer, channels = s->channels_last ? s->channels : s->layers,
+                warps = tiles * rows * channels * n;
   int64_t bands = qn_min_i64(qn_ceil_div(steps, 4), qn_max_i64(qn_ceil_div(steps, 64), qn_ceil_div((int64_t)units * 64, warps)));
   s->cols = (int32_t)qn_round_up(qn_ceil_div(columns, tiles), plan.columns);
   s->band = (int32_t)qn_ceil_div(steps, bands), bands = qn_ceil_div(steps, s->band);
   s->units = (uint32_t)(warps * bands);
-  s->by_tiles = cuda_divide_by(tiles), s->by_rows = cuda_divide_by(rows), s->by_bands = cuda_divide_by(bands), s->by_channels = cuda_divide_by(channels);
+  s->by_tiles = cuda_divide_by(tiles), s->by_rows = cuda_divide_by(rows), s->by_bands = cuda_divide_by(bands),
+  s->by_channels = cuda_divide_by(channels);
   st->blocks = (uint32_t)qn_ceil_div(s->units, THREADS / 32);
 }
 
@@ -382,14 +399,20 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status) return status;
   const qn_value *in = &r->value[st.in], *to = &r->value[st.out];
   const bool pairs = has_pairs(s, in);
-  const plan plan = in->dtype == QN_F32 ? choose<QN_F32>(s, v > 1, pairs) : in->dtype == QN_BF16 ? choose<QN_BF16>(s, v > 1, pairs) : choose<QN_F16>(s, v > 1, pairs);
+  const plan plan = in->dtype == QN_F32  ? choose<QN_F32>(s, v > 1, pairs)
+                  : in->dtype == QN_BF16 ? choose<QN_BF16>(s, v > 1, pairs)
+                                         : choose<QN_F16>(s, v > 1, pairs);
   st.kernel = plan.kernel;
-  if (s.mode == QN_RESAMPLE_CUBIC && s.out_dim[0] * s.in_dim[0] > 1) return qn_refuse(out, "cubic in two dims at most", "x", "rank 3 or 4", "rank %d", in->rank);
-  if (s.in_dim[2] * s.in_stride[4] > 1 << 28 || s.in_stride[3] > 1 << 28) return qn_refuse(out, "places of a line are counted in 31 bits", "x", "fewer", "%lld", (long long)(s.in_dim[2] * s.in_stride[4]));
-  s.together = s.out_dim[2] % plan.columns == 0 && s.out_stride[4] == 1 && to->align >= (uint32_t)(plan.columns * (in->dtype == QN_F32 ? 4 : 2));
+  if (s.mode == QN_RESAMPLE_CUBIC && s.out_dim[0] * s.in_dim[0] > 1)
+    return qn_refuse(out, "cubic in two dims at most", "x", "rank 3 or 4", "rank %d", in->rank);
+  if (s.in_dim[2] * s.in_stride[4] > 1 << 28 || s.in_stride[3] > 1 << 28)
+    return qn_refuse(out, "places of a line are counted in 31 bits", "x", "fewer", "%lld", (long long)(s.in_dim[2] * s.in_stride[4]));
+  s.together = s.out_dim[2] % plan.columns == 0 && s.out_stride[4] == 1 &&
+               to->align >= (uint32_t)(plan.columns * (in->dtype == QN_F32 ? 4 : 2));
   for (int d = 0; d < 4; d++) s.together &= s.out_stride[d] % plan.columns == 0;
   if (s.mode == QN_RESAMPLE_LINEAR && s.in_dim[0] > 1 && v == 1 && fills_warps(s)) {
-    if (s.in_dim[1] * s.in_stride[3] > 1 << 28) return qn_refuse(out, "places of a plane are counted in 31 bits", "x", "fewer", "%lld", (long long)(s.in_dim[1] * s.in_stride[3]));
+    if (s.in_dim[1] * s.in_stride[3] > 1 << 28)
+      return qn_refuse(out, "places of a plane are counted in 31 bits", "x", "fewer", "%lld", (long long)(s.in_dim[1] * s.in_stride[3]));
     volumes deep = {};
     (resampling &)deep = s;
     deep.together = s.together;
@@ -399,8 +422,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   s.cells[0] = s.out_dim[0], s.cells[1] = qn_ceil_div(s.out_dim[1], plan.lines), s.cells[2] = qn_ceil_div(s.out_dim[2], plan.columns);
   /* Bands: as long as they leave the device threads enough, for the lines (planes) at their ends are joined twice. */
-  int64_t steps = s.out_dim[plan.walk], across = s.channels / v * s.cells[!plan.walk] * s.cells[2] * qn_ceil_div(s.layers, plan.layers) * s.outer;
-  int64_t bands = qn_min_i64(qn_ceil_div(steps, 4), qn_max_i64(qn_ceil_div(steps, 32), qn_ceil_div((int64_t)r->device->units * (v == 1 && plan.walk ? 8192 : 4096), across)));
+  int64_t steps = s.out_dim[plan.walk],
+          across = s.channels / v * s.cells[!plan.walk] * s.cells[2] * qn_ceil_div(s.layers, plan.layers) * s.outer;
+  int64_t bands = qn_min_i64(qn_ceil_div(steps, 4),
+                             qn_max_i64(qn_ceil_div(steps, 32),
+                                        qn_ceil_div((int64_t)r->device->units * (v == 1 && plan.walk ? 8192 : 4096), across)));
   s.band = (int32_t)qn_ceil_div(steps, bands);
   s.cells[plan.walk] = qn_ceil_div(steps, s.band);
   s.units = (uint32_t)(across * s.cells[plan.walk]);
@@ -413,7 +439,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   strips_state st = *(const strips_state *)p->state;
   st.s.in = launch->ptr[st.in], st.s.out = launch->ptr[st.out];   /* both begin alike */
   void *arguments[] = { &st.s };
-  return cuda_check(cudaLaunchKernel(st.kernel, dim3(st.blocks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "resample_strips");
+  return cuda_check(cudaLaunchKernel(st.kernel, dim3(st.blocks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream),
+                    "resample_strips");
 }
 
 static const qn_engine row[] = {

@@ -34,7 +34,8 @@ template <int TAPS> struct line_of_dy { int64_t from; int32_t row; float weight[
 /* A block's threads add the same lines of dy to the same lines of dx, each to its column; they list them together. The weights of a column's
  * first KEPT points, as many as there are where y has twice x's places, stay in registers. */
 template <uint32_t T, int MODE, int V, int L>
-__global__ static void __launch_bounds__(THREADS, V > 1 && MODE == QN_RESAMPLE_CUBIC ? 4 : 8) resample_strips_backward(const __grid_constant__ gradient s)
+__global__ static void __launch_bounds__(THREADS, V > 1 && MODE == QN_RESAMPLE_CUBIC ? 4 : 8)
+    resample_strips_backward(const __grid_constant__ gradient s)
 {
   typedef point<float, int32_t, MODE> spot;
   constexpr int TAPS = spot::TAPS, KEPT = MODE == QN_RESAMPLE_NEAREST ? 2 : 2 * TAPS, E = size_of<T>;
@@ -180,12 +181,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   qn_status status = strips_begin(&s, &v, r, out);
   if (status) return status;
   const uint32_t dtype = r->value[st.dx].dtype;
-  const plan plan = dtype == QN_F32 ? choose<QN_F32>(s.mode, v > 1) : dtype == QN_BF16 ? choose<QN_BF16>(s.mode, v > 1) : choose<QN_F16>(s.mode, v > 1);
+  const plan plan = dtype == QN_F32  ? choose<QN_F32>(s.mode, v > 1)
+                  : dtype == QN_BF16 ? choose<QN_BF16>(s.mode, v > 1)
+                                     : choose<QN_F16>(s.mode, v > 1);
   st.kernel = plan.kernel;
   const int64_t channels = s.channels / v, layers = qn_ceil_div(s.layers, plan.layers), units = channels * s.out_dim[2] * layers * s.outer;
   /* Bands: as long as they leave the device threads enough, for the lines of dy at their ends are read twice: more of them with more taps. */
   const int64_t steps = s.out_dim[1], all = units * s.out_dim[0];
-  int64_t bands = qn_min_i64(qn_ceil_div(steps, 4), qn_max_i64(qn_ceil_div(steps, 32), qn_ceil_div((int64_t)r->device->units * (MANY >> s.mode), all)));
+  int64_t bands = qn_min_i64(qn_ceil_div(steps, 4),
+                             qn_max_i64(qn_ceil_div(steps, 32), qn_ceil_div((int64_t)r->device->units * (MANY >> s.mode), all)));
   s.band = (int32_t)qn_ceil_div(steps, bands), bands = qn_ceil_div(steps, s.band);
   s.units = (uint32_t)units;
   const int64_t blocks = qn_ceil_div(units, THREADS);
@@ -200,11 +204,12 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   strips_state st = *(const strips_state *)p->state;
   st.s.in = launch->ptr[st.dy], st.s.out = launch->ptr[st.dx];
   void *arguments[] = { &st.s };
-  return cuda_check(cudaLaunchKernel(st.kernel, dim3(st.blocks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "resample_strips");
+  return cuda_check(cudaLaunchKernel(st.kernel, dim3(st.blocks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream),
+                    "resample_strips");
 }
 
 static const qn_engine row[] = {
-  { "strips", QN_OP_RESAMPLE_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    prepare, nullptr, run, cuda_release },
+  { "strips", QN_OP_RESAMPLE_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
+    nullptr, nullptr, prepare, nullptr, run, cuda_release },
 };
 const qn_engine_list cuda_resample_strips_backward_list = { row, sizeof row / sizeof *row };

@@ -93,7 +93,8 @@ template <int W> __device__ __forceinline__ bool find_taps(const problem &s, tap
 }
 
 /* The vector at each tap of a point, where a weight is not 0. */
-template <uint32_t dtype, int W> __device__ __forceinline__ void load_taps(uint4 (&q)[4], const float (&w)[W][4], const problem &s, const taps<W> &t, int p, int channel)
+template <uint32_t dtype, int W>
+__device__ __forceinline__ void load_taps(uint4 (&q)[4], const float (&w)[W][4], const problem &s, const taps<W> &t, int p, int channel)
 {
   const int4 at = t.at[p];
   const int32_t to[4] = { at.x, at.y, at.z, at.w };
@@ -277,9 +278,13 @@ template <int BYTES, int D> __global__ static void __launch_bounds__(PARTS * PLA
     for (int d = 0; d < 3; d++) at += t.used[k] ? (a[d].below + tap_bit<int32_t>(k, d)) * s.x_stride[2 + d] : 0;
     t.from[k] = (const char *)s.x + (p.n * s.x_stride[0] + at) * BYTES, any |= t.used[k];
   }
-  const char *from = (const char *)s.dy + (p.n * s.y_stride[0] + p.at[0] * s.y_stride[2] + p.at[1] * s.y_stride[3] + p.at[2] * s.y_stride[4]) * BYTES;
+  const char *from = (const char *)s.dy +
+                     (p.n * s.y_stride[0] + p.at[0] * s.y_stride[2] + p.at[1] * s.y_stride[3] + p.at[2] * s.y_stride[4]) * BYTES;
   const int64_t down = s.x_stride[1] * BYTES, over = s.y_stride[1] * BYTES;
-  const int step = s.of.last ? LANES : 1, first = s.of.last ? part : part * s.each, end = !any ? 0 : s.of.last ? (int)s.of.channels : min(first + s.each, (int)s.of.channels);
+  const int step = s.of.last ? LANES : 1, first = s.of.last ? part : part * s.each,
+            end = !any      ? 0
+                : s.of.last ? (int)s.of.channels
+                            : min(first + s.each, (int)s.of.channels);
 #pragma unroll 1
   for (int c = first; c < end; c += BATCH * step) {
     uint32_t q[BATCH][TAPS], g[BATCH];
@@ -328,7 +333,8 @@ __global__ static void __launch_bounds__(THREADS) sample_direct(const __grid_con
       load(v, s.x, s.x_dtype, u.n * s.x_stride[0] + u.lane * s.x_stride[1] + at);
       sum[0] += w * v[0];
     }
-    store(sum, s.out, s.out_dtype, u.n * s.y_stride[0] + u.lane * s.y_stride[1] + u.at[0] * s.y_stride[2] + u.at[1] * s.y_stride[3] + u.at[2] * s.y_stride[4]);
+    store(sum, s.out, s.out_dtype,
+          u.n * s.y_stride[0] + u.lane * s.y_stride[1] + u.at[0] * s.y_stride[2] + u.at[1] * s.y_stride[3] + u.at[2] * s.y_stride[4]);
   }
 }
 
@@ -363,7 +369,15 @@ __global__ static void __launch_bounds__(THREADS) slope_direct(const __grid_cons
 
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
-struct sampling_state { problem s; bool mapped, forward; int32_t from, grid, x, dy, out; int64_t units; uint32_t groups, threads; const void *kernel; };     /* from: of points */
+/* from: of points */
+struct sampling_state {
+  problem s;
+  bool mapped, forward;
+  int32_t from, grid, x, dy, out;
+  int64_t units;
+  uint32_t groups, threads;
+  const void *kernel;
+};
 
 static problem problem_of(const void *attr, bool forward, const qn_value *x, const qn_value *y, const qn_value *grid, const qn_value *out)
 {
@@ -384,16 +398,19 @@ static qn_status begin(sampling_state *st, const qn_request *r, qn_prepared *out
   qn_status status = sampler_of(&of, r, out);
   if (status) return status;
   const qn_node *op = of.op;
-  if (op->op == QN_OP_GRID_SAMPLE_BACKWARD_DATA) return qn_refuse(out, "what is sampled, or the gradient by points", "dx", "", "%s", "another gradient");
+  if (op->op == QN_OP_GRID_SAMPLE_BACKWARD_DATA)
+    return qn_refuse(out, "what is sampled, or the gradient by points", "dx", "", "%s", "another gradient");
   const bool forward = st->forward = op->op == QN_OP_GRID_SAMPLE;
-  st->x = op->arg[forward ? 0 : 1], st->grid = op->arg[forward ? 1 : 2], st->dy = op->arg[forward ? 2 : 0], st->out = op->arg[forward ? 2 : 3];
+  st->x = op->arg[forward ? 0 : 1], st->grid = op->arg[forward ? 1 : 2], st->dy = op->arg[forward ? 2 : 0],
+  st->out = op->arg[forward ? 2 : 3];
   const qn_value *x = &r->value[st->x], *y = &r->value[st->dy], *grid = &r->value[st->grid];
   if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
   problem *s = &st->s;
   *s = problem_of(op->attr, forward, x, y, grid, &r->value[st->out]);
   st->mapped = of.mapped, st->from = sampler_points(&of, r, s);
   int64_t places = qn_elements(x) / x->dim[1], count = qn_elements(y) / y->dim[1], c = x->dim[1];
-  if (places > 1 << 30 || (double)count * (double)(c + LANES) > 1 << 30) return qn_refuse(out, "places are counted in 31 bits", "grid", "fewer points", "%lld", (long long)count);
+  if (places > 1 << 30 || (double)count * (double)(c + LANES) > 1 << 30)
+    return qn_refuse(out, "places are counted in 31 bits", "grid", "fewer points", "%lld", (long long)count);
   s->of.channels = c, s->count = (int32_t)count;
   s->per_image = cuda_divide_by(count / x->dim[0]), s->per_line = cuda_divide_by(s->point[2]);
   return QN_OK;
@@ -418,16 +435,22 @@ static qn_status prepare_points(const qn_request *r, qn_prepared *out)
   st.threads = forward ? THREADS : PARTS * PLACES;
   const int32_t places = (int32_t)st.threads / (last ? LANES : forward ? 1 : PARTS);        /* of a block */
   s->high = !last && s->point[1] >= 4 ? places / ACROSS : 1, s->wide = places / s->high;
-  s->tiles[0] = cuda_divide_by(qn_ceil_div(s->point[2], s->wide)), s->tiles[1] = cuda_divide_by(qn_ceil_div(s->point[1], s->high)), s->tiles[2] = cuda_divide_by(s->point[0]);
+  s->tiles[0] = cuda_divide_by(qn_ceil_div(s->point[2], s->wide)), s->tiles[1] = cuda_divide_by(qn_ceil_div(s->point[1], s->high)),
+  s->tiles[2] = cuda_divide_by(s->point[0]);
   st.units = (int64_t)s->tiles[0].by * s->tiles[1].by * s->tiles[2].by * x->dim[0];
   /* what a point costs is shared by its channels: as few threads have them as fill a device */
-  s->each = (int32_t)(last ? c : !forward ? qn_ceil_div(c, PARTS) : qn_max_i64(qn_max_i64(qn_min_i64(c, 4), qn_ceil_div(c, 65535)), qn_ceil_div(c * s->count, 1 << 20)));
+  s->each = (int32_t)(last       ? c
+                      : !forward ? qn_ceil_div(c, PARTS)
+                                 : qn_max_i64(qn_max_i64(qn_min_i64(c, 4), qn_ceil_div(c, 65535)), qn_ceil_div(c * s->count, 1 << 20)));
   st.groups = forward ? (uint32_t)qn_ceil_div(c, s->each) : 1;
   st.kernel = x->dtype == QN_F32 ? points_of<4>(forward, s->dims == 3) : points_of<2>(forward, s->dims == 3);
   return cuda_keep(out, &st, sizeof st);
 }
 
-template <uint32_t dtype> static const void *vectors_of(bool forward) { return forward ? (const void *)sample_vectors<dtype> : (const void *)slope_vectors<dtype>; }
+template <uint32_t dtype> static const void *vectors_of(bool forward)
+{
+  return forward ? (const void *)sample_vectors<dtype> : (const void *)slope_vectors<dtype>;
+}
 
 static qn_status prepare_vectors(const qn_request *r, qn_prepared *out)
 {
@@ -438,15 +461,19 @@ static qn_status prepare_vectors(const qn_request *r, qn_prepared *out)
   const int v = x->dtype == QN_F32 ? 4 : 8;
   if (st.s.dims != 2) return qn_refuse(out, "images have two dims", "x", "rank 4", "rank %d", x->rank);
   if (y->dtype != x->dtype) return qn_refuse(out, "one dtype", "y", qn_kit_name(x->dtype), "%s", qn_kit_name(y->dtype));
-  if (x->stride[1] != 1 || y->stride[1] != 1 || x->dim[1] % v) return qn_refuse(out, "vectors of channels", "x", "channels innermost, of 16 bytes", "%lld channels", (long long)x->dim[1]);
+  if (x->stride[1] != 1 || y->stride[1] != 1 || x->dim[1] % v)
+    return qn_refuse(out, "vectors of channels", "x", "channels innermost, of 16 bytes", "%lld channels", (long long)x->dim[1]);
   for (int d = 0; d < 4; d++)
-    if (x->align < 16 || y->align < 16 || (d != 1 && (x->stride[d] % v || y->stride[d] % v))) return qn_refuse(out, "vectors are aligned", "x", "multiples of 16 bytes", "%s", "others");
+    if (x->align < 16 || y->align < 16 || (d != 1 && (x->stride[d] % v || y->stride[d] % v)))
+      return qn_refuse(out, "vectors are aligned", "x", "multiples of 16 bytes", "%s", "others");
   if (qn_extent(x) > 0x7fffffff) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)qn_extent(x));
   bool forward = st.forward;
   st.s.lanes = cuda_divide_by(x->dim[1] / v);
   for (st.s.group = 1; st.s.group < 32 && st.s.group < (int32_t)st.s.lanes.by;) st.s.group *= 2;
   st.units = qn_ceil_div(st.s.count, THREADS), st.groups = 1, st.threads = THREADS;
-  st.kernel = x->dtype == QN_F32 ? vectors_of<QN_F32>(forward) : x->dtype == QN_BF16 ? vectors_of<QN_BF16>(forward) : vectors_of<QN_F16>(forward);
+  st.kernel = x->dtype == QN_F32  ? vectors_of<QN_F32>(forward)
+            : x->dtype == QN_BF16 ? vectors_of<QN_BF16>(forward)
+                                  : vectors_of<QN_F16>(forward);
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -456,7 +483,9 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   problem s = st->s;
   sampler_look(&s, st->mapped, launch->ptr[st->from]), s.x = launch->ptr[st->x], s.dy = launch->ptr[st->dy], s.out = launch->ptr[st->out];
   void *arguments[] = { &s };
-  return cuda_check(cudaLaunchKernel(st->kernel, dim3((unsigned)st->units, st->groups), dim3(st->threads), arguments, 0, (cudaStream_t)launch->stream), "sampling");
+  return cuda_check(cudaLaunchKernel(st->kernel, dim3((unsigned)st->units, st->groups), dim3(st->threads), arguments, 0,
+                                     (cudaStream_t)launch->stream),
+                    "sampling");
 }
 
 static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
@@ -465,7 +494,8 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
   bool forward = k->op == QN_OP_GRID_SAMPLE;
   int x = forward ? 0 : 1, grid = forward ? 1 : 2, y = forward ? 2 : 0, out = forward ? 2 : 3;
   problem s = problem_of(k->attr, forward, &k->value[x], &k->value[y], &k->value[grid], &k->value[out]);
-  s.x = launch->ptr[k->number[x]], s.grid = launch->ptr[k->number[grid]], s.dy = launch->ptr[k->number[y]], s.out = launch->ptr[k->number[out]];
+  s.x = launch->ptr[k->number[x]], s.grid = launch->ptr[k->number[grid]], s.dy = launch->ptr[k->number[y]],
+  s.out = launch->ptr[k->number[out]];
   int64_t c = k->value[x].dim[1];
   s.of = { 0, c, forward ? c : 1, forward ? 1 : c };
   const qn_value *points = &k->value[out];                 /* a gradient's: without its coordinates */
@@ -477,7 +507,8 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 }
 
 #define ROW(name, also, op, prepare) \
-  { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, also, prepare, nullptr, run, cuda_release }
+  { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
+    nullptr, also, prepare, nullptr, run, cuda_release }
 #define TUNED(op, also) ROW("vectors", also, op, prepare_vectors), ROW("points", also, op, prepare_points)
 #define ROWS(op) TUNED(op, nullptr), DIRECT_ROW(op, run_direct)
 static const qn_engine row[] = { ROWS(QN_OP_GRID_SAMPLE), ROWS(QN_OP_GRID_SAMPLE_BACKWARD_GRID), TUNED(QN_OP_AFFINE_GRID, samplers_also) };

@@ -40,7 +40,8 @@ template <class T, class I> __device__ __forceinline__ axis<T, I> axis_of(const 
   axis<T, I> a = {};
   T last = (T)(n - 1), p = s.align_corners ? (g + 1) / 2 * last : ((g + 1) * (T)n - 1) / 2;
   a.slope = s.align_corners ? last / 2 : (T)n / 2;
-  if (s.padding == QN_SAMPLE_REFLECTION) p = s.align_corners ? mirrored<T>(p, 0, last, &a.slope) : mirrored<T>(p, T(-0.5), last + T(0.5), &a.slope);
+  if (s.padding == QN_SAMPLE_REFLECTION)
+    p = s.align_corners ? mirrored<T>(p, 0, last, &a.slope) : mirrored<T>(p, T(-0.5), last + T(0.5), &a.slope);
   if (s.padding != QN_SAMPLE_ZEROS) {
     if (!(p > 0 && p < last)) a.slope = 0;
     p = p > 0 ? p : 0;
@@ -62,7 +63,10 @@ template <class T, class I> __device__ __forceinline__ axis<T, I> axis_of(const 
 }
 
 /* x of all points of a line, or y or z. */
-__device__ __forceinline__ float along_of(const points &s, int j, int32_t at) { return (float)(2 * at + 1 - (int32_t)s.point[2 - j]) * s.map.scale[j]; }
+__device__ __forceinline__ float along_of(const points &s, int j, int32_t at)
+{
+  return (float)(2 * at + 1 - (int32_t)s.point[2 - j]) * s.map.scale[j];
+}
 
 /* Coordinate k of the point at this place of image n's grid. */
 template <class T, class I> __device__ __forceinline__ T coordinate_of(const points &s, I n, const I (&at)[3], int k)
@@ -81,7 +85,8 @@ template <class T, class I> __device__ __forceinline__ T coordinate_of(const poi
       }
       return sum;
     }
-  load(v, s.grid, s.grid_dtype, n * s.grid_stride[0] + at[0] * s.grid_stride[1] + at[1] * s.grid_stride[2] + at[2] * s.grid_stride[3] + k * s.grid_stride[4]);
+  load(v, s.grid, s.grid_dtype,
+       n * s.grid_stride[0] + at[0] * s.grid_stride[1] + at[1] * s.grid_stride[2] + at[2] * s.grid_stride[3] + k * s.grid_stride[4]);
   return v[0];
 }
 
@@ -173,7 +178,8 @@ template <class I, int V> struct channels_of {
 static inline points points_of(const void *attr, const qn_value *grid, const qn_value *image)
 {
   const qn_sampling *a = (const qn_sampling *)attr;
-  points s = { NULL, {}, grid->dtype, grid->rank - 2, (int32_t)a->mode, (int32_t)a->padding, (int32_t)a->align_corners, { 1, 1, 1 }, { 1, 1, 1 }, {} };
+  points s = { NULL, {}, grid->dtype, grid->rank - 2, (int32_t)a->mode, (int32_t)a->padding, (int32_t)a->align_corners,
+               { 1, 1, 1 }, { 1, 1, 1 }, {} };
   s.grid_stride[0] = grid->stride[0], s.grid_stride[4] = grid->stride[grid->rank - 1];
   for (int d = 0; d < s.dims; d++) {
     s.extent[3 - s.dims + d] = image->dim[2 + d];
@@ -202,10 +208,12 @@ static inline qn_status sampler_of(sampler *of, const qn_request *r, qn_prepared
   const qn_value *grid = &r->value[made];
   bool taken = r->n_ops > 1 && !(grid->flags & QN_VALUE_ESCAPE) && grid->last_user == 1, known = false;
   for (int i = 0; samplers_also[i]; i++) known |= taken && r->op[1].op == samplers_also[i];
-  for (int i = 0; i < 3 && known; i++) known = (r->op[1].arg[i] == made) == (i == sampler_grid(r->op[1].op));       /* it may be the image, too */
+  /* it may be the image, too */
+  for (int i = 0; i < 3 && known; i++) known = (r->op[1].arg[i] == made) == (i == sampler_grid(r->op[1].op));
   if (!known) return qn_refuse(out, "a grid for one sampler alone", "grid", "", "%s", taken ? "another op" : "more readers");
   of->op = &r->op[1];
-  if (grid->dtype != QN_F32 || r->value[r->op[0].arg[0]].dtype == QN_F64) return qn_refuse(out, "points are f32", "grid", "f32", "%s", qn_kit_name(grid->dtype));
+  if (grid->dtype != QN_F32 || r->value[r->op[0].arg[0]].dtype == QN_F64)
+    return qn_refuse(out, "points are f32", "grid", "f32", "%s", qn_kit_name(grid->dtype));
   out->n_ops = 2;
   return QN_OK;
 }
@@ -218,7 +226,9 @@ static inline int32_t sampler_points(const sampler *of, const qn_request *r, poi
   const int32_t value = r->op[0].arg[0];
   const qn_value *theta = &r->value[value];
   s->map.dtype = theta->dtype;
-  for (int d = 0; d < 3; d++) s->map.stride[d] = theta->stride[d], s->map.scale[d] = (float)affine_scale(s->point[2 - d], ((const qn_sampling *)r->op[0].attr)->align_corners);
+  for (int d = 0; d < 3; d++)
+    s->map.stride[d] = theta->stride[d],
+    s->map.scale[d] = (float)affine_scale(s->point[2 - d], ((const qn_sampling *)r->op[0].attr)->align_corners);
   return value;
 }
 static inline void sampler_look(points *s, bool mapped, const void *from) { (mapped ? s->map.theta : s->grid) = from; }

@@ -18,7 +18,8 @@ struct problem : points {
   int32_t  across, cells, band, bands;    /* cells of a line, of an image, of a block's band; bands of an image */
   cuda_divisor by_bands, by_line, by_column, by_image, lanes;         /* of blocks; of points; of dx: columns, lines; vectors of a place */
   int32_t *begin;                         /* of each image: where each cell's points begin, and one more */
-  float4  *listed;                        /* of each image: points by cell: weights in the upper column and line, and where dy is, in bytes from an image's first */
+  /* of each image: points by cell: weights in the upper column and line, and where dy is, in bytes from an image's first */
+  float4  *listed;
   const void *dy;
   void    *dx;
   uint32_t dtype;
@@ -77,7 +78,8 @@ template <int BYTES> __global__ static void __launch_bounds__(SORT_THREADS, 1) s
   __shared__ int32_t part[SORT_THREADS / 32];
   int32_t *cell = (int32_t *)shared, *list = cell + s.count, *held = list + s.count;
   uint32_t band;
-  const int32_t n = (int32_t)cuda_quotient(blockIdx.x, s.by_bands, &band), first = (int32_t)band * s.band, cells = min(s.band, s.cells - first);
+  const int32_t n = (int32_t)cuda_quotient(blockIdx.x, s.by_bands, &band), first = (int32_t)band * s.band,
+                cells = min(s.band, s.cells - first);
   for (int32_t k = threadIdx.x; k < cells; k += SORT_THREADS) held[k] = 0;
   __syncthreads();
   const source grid(s, n);
@@ -100,7 +102,8 @@ template <int BYTES> __global__ static void __launch_bounds__(SORT_THREADS, 1) s
   }
   before = block_sum<SORT_THREADS>(before, part);
   /* each cell's begin, from its count: a thread has some in a row */
-  const int32_t each = (cells + SORT_THREADS - 1) / SORT_THREADS, from = min((int32_t)threadIdx.x * each, cells), to = min(from + each, cells);
+  const int32_t each = (cells + SORT_THREADS - 1) / SORT_THREADS, from = min((int32_t)threadIdx.x * each, cells),
+                to = min(from + each, cells);
   int32_t sum = 0;
   for (int32_t k = from; k < to; k++) sum += held[k];
   int32_t total, start = block_before<SORT_THREADS>(sum, part, &total);
@@ -120,14 +123,16 @@ template <int BYTES> __global__ static void __launch_bounds__(SORT_THREADS, 1) s
   }
   float4 *listed = s.listed + (int64_t)n * s.count + before;
   for (int32_t j = threadIdx.x; j < total; j += SORT_THREADS) {
-    const int32_t i = list[j], c = cell[i], end = held[c], start = c ? held[c - 1] : 0, time = i / SORT_THREADS;       /* held: now where points end */
+    /* held: now where points end */
+    const int32_t i = list[j], c = cell[i], end = held[c], start = c ? held[c - 1] : 0, time = i / SORT_THREADS;
     int32_t at = j;
     for (int32_t k = j - 1; k >= start && list[k] / SORT_THREADS == time; k--) at -= list[k] > i;
     for (int32_t k = j + 1; k < end && list[k] / SORT_THREADS == time; k++) at += list[k] < i;
     axis<float, int32_t> a[2];
     cell_of(s, grid.point(s, i), a);
     uint32_t column, line = cuda_quotient((uint32_t)i, s.by_line, &column);
-    listed[at] = make_float4(upper_of(s, a[1]), upper_of(s, a[0]), __int_as_float((int32_t)(line * s.dy_stride[2] + column * s.dy_stride[3]) * BYTES), 0);
+    listed[at] = make_float4(upper_of(s, a[1]), upper_of(s, a[0]),
+                             __int_as_float((int32_t)(line * s.dy_stride[2] + column * s.dy_stride[3]) * BYTES), 0);
   }
 }
 
@@ -190,7 +195,8 @@ template <int BYTES> __global__ static void __launch_bounds__(THREADS) gather_ve
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
 typedef const void *kernel;
-struct lists_state { problem s; bool mapped; int32_t from, dy, dx; uint32_t blocks, sorters, shared; kernel sort, gather; };        /* from: of points */
+/* from: of points */
+struct lists_state { problem s; bool mapped; int32_t from, dy, dx; uint32_t blocks, sorters, shared; kernel sort, gather; };
 
 static uint64_t carve(problem *s, int64_t images, void *workspace)
 {
@@ -212,27 +218,34 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (dx->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "dy", "f32, f16 or bf16", "%s", "f64");
   if (dx->rank != 4) return qn_refuse(out, "images have two dims", "dx", "rank 4", "rank %d", dx->rank);
   const int bytes = dx->dtype == QN_F32 ? 4 : 2, v = 16 / bytes;
-  const int64_t c = dx->dim[1], images = dx->dim[0], width = dx->dim[3], height = dx->dim[2], count = grid->dim[1] * grid->dim[2], cells = (width + 1) * (height + 1);
+  const int64_t c = dx->dim[1], images = dx->dim[0], width = dx->dim[3], height = dx->dim[2], count = grid->dim[1] * grid->dim[2],
+                cells = (width + 1) * (height + 1);
   bool vectors = dx->stride[1] == 1 && dy->stride[1] == 1 && c % v == 0 && dx->align >= 16 && dy->align >= 16;
   for (int d = 0; d < 4; d++) vectors = vectors && (d == 1 || (dy->stride[d] % v == 0 && dx->stride[d] % v == 0));
   if (!vectors) return qn_refuse(out, "vectors of channels", "dx", "channels innermost, of 16 bytes", "%lld channels", (long long)c);
-  if (count > 1 << 20 || cells > 1 << 24 || (double)(count + cells) * (double)images > 1e9 || (double)qn_elements(dx) > 1e9 || qn_extent(dy) > 1 << 29)
+  if (count > 1 << 20 || cells > 1 << 24 || (double)(count + cells) * (double)images > 1e9 || (double)qn_elements(dx) > 1e9 ||
+      qn_extent(dy) > 1 << 29)
     return qn_refuse(out, "places are counted in 31 bits", "dx", "fewer", "%lld", (long long)cells);
   /* bands of cells: as many as fill the device, as far as blocks that look at the same points are worth it */
-  const int64_t room = (int64_t)r->device->shared_per_block - 1024 - 8 * count, least = room > 0 ? qn_ceil_div(4 * cells, room) : MOST_BANDS + 1;
+  const int64_t room = (int64_t)r->device->shared_per_block - 1024 - 8 * count,
+                least = room > 0 ? qn_ceil_div(4 * cells, room) : MOST_BANDS + 1;
   if (least > MOST_BANDS) return qn_refuse(out, "an image's points in shared memory", "grid", "fewer points", "%lld", (long long)count);
   problem *s = &st.s;
   (points &)*s = points_of(op->attr, grid, dx);
   st.mapped = of.mapped, st.from = sampler_points(&of, r, s);
-  s->whole = !of.mapped && grid->dtype == QN_F32 && grid->align >= 8 && grid->stride[3] == 1 && grid->stride[2] == 2 && grid->stride[1] == 2 * grid->dim[2] && grid->stride[0] % 2 == 0;
+  s->whole = !of.mapped && grid->dtype == QN_F32 && grid->align >= 8 && grid->stride[3] == 1 && grid->stride[2] == 2 &&
+             grid->stride[1] == 2 * grid->dim[2] && grid->stride[0] % 2 == 0;
   s->count = (int32_t)count, s->cells = (int32_t)cells, s->across = (int32_t)(width + 1), s->dtype = dx->dtype;
-  s->band = (int32_t)qn_ceil_div(cells, qn_max_i64(least, qn_min_i64(MOST_BANDS, qn_max_i64(1, r->device->units / images)))), s->bands = (int32_t)qn_ceil_div(cells, s->band);
+  s->band = (int32_t)qn_ceil_div(cells, qn_max_i64(least, qn_min_i64(MOST_BANDS, qn_max_i64(1, r->device->units / images)))),
+  s->bands = (int32_t)qn_ceil_div(cells, s->band);
   for (int d = 0; d < 4; d++) s->dy_stride[d] = dy->stride[d], s->dx_stride[d] = dx->stride[d];
   s->by_bands = cuda_divide_by(s->bands), s->by_line = cuda_divide_by(grid->dim[2]), s->lanes = cuda_divide_by(c / v);
   s->by_column = cuda_divide_by(width), s->by_image = cuda_divide_by(height);
   s->units = images * width * height * (c / v);
-  st.sort = bytes == 4 ? (kernel)sort_points<4> : (kernel)sort_points<2>, st.gather = bytes == 4 ? (kernel)gather_vectors<4> : (kernel)gather_vectors<2>;
-  st.sorters = (uint32_t)(images * s->bands), st.shared = (uint32_t)(4 * (2 * count + s->band)), st.blocks = direct_blocks(s->units, THREADS);
+  st.sort = bytes == 4 ? (kernel)sort_points<4> : (kernel)sort_points<2>,
+  st.gather = bytes == 4 ? (kernel)gather_vectors<4> : (kernel)gather_vectors<2>;
+  st.sorters = (uint32_t)(images * s->bands), st.shared = (uint32_t)(4 * (2 * count + s->band)),
+  st.blocks = direct_blocks(s->units, THREADS);
   out->workspace = carve(s, images, NULL);
   return cuda_keep(out, &st, sizeof st);
 }
@@ -251,10 +264,13 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   carve(&s, st->sorters / s.bands, launch->workspace);
   cudaStream_t stream = (cudaStream_t)launch->stream;
   void *arguments[] = { &s };
-  qn_status status = cuda_check(cudaLaunchKernel(st->sort, dim3(st->sorters), dim3(SORT_THREADS), arguments, st->shared, stream), "sampling_lists");
-  return status ? status : cuda_check(cudaLaunchKernel(st->gather, dim3(st->blocks), dim3(THREADS), arguments, 0, stream), "sampling_lists");
+  qn_status status = cuda_check(cudaLaunchKernel(st->sort, dim3(st->sorters), dim3(SORT_THREADS), arguments, st->shared, stream),
+                                "sampling_lists");
+  return status ? status
+                : cuda_check(cudaLaunchKernel(st->gather, dim3(st->blocks), dim3(THREADS), arguments, 0, stream), "sampling_lists");
 }
 
-#define ROW(op, also) { "lists", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, nullptr, also, prepare, build, run, cuda_release }
+#define ROW(op, also) { "lists", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
+                        nullptr, also, prepare, build, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_GRID_SAMPLE_BACKWARD_DATA, nullptr), ROW(QN_OP_AFFINE_GRID, samplers_also) };
 const qn_engine_list cuda_sampling_lists_list = { row, sizeof row / sizeof *row };

@@ -24,7 +24,8 @@ struct problem {
   ruler    dim[2];                        /* lines, columns */
   int32_t  count, channels, group, share; /* points of an image; its channels; channels of a block; points of a block */
   cuda_divisor by_groups, by_shares, by_count, by_line;
-  int32_t  line, plane, beside, around;   /* bytes: of x's lines and planes, of a block's share of dy or y beside one, before all planes and after them */
+  /* bytes: of x's lines and planes, of a block's share of dy or y beside one, before all planes and after them */
+  int32_t  line, plane, beside, around;
   int32_t  planes, stages;                /* planes of a stage */
   bool     sorted;                        /* a block sorts its points by the bank of shared memory that their taps begin in */
   bool     apart;                         /* dy's place beside one plane has room for a list of the block's points */
@@ -56,8 +57,8 @@ template <int BYTES, bool BESIDE> struct plane_stages {
 
   __device__ __forceinline__ plane_stages(const problem &s, const block_share &of)
     : s(s), x((const char *)s.x + (of.image * s.x_image + of.channel * s.x_plane) * BYTES),
-      dy((const char *)s.dy + (of.image * s.y_image + of.channel * s.y_plane + of.point) * BYTES), left(of.channels), beside(of.points * BYTES), to(s.around),
-      end(s.around + s.stages * s.planes * (s.plane + s.beside)) {}
+      dy((const char *)s.dy + (of.image * s.y_image + of.channel * s.y_plane + of.point) * BYTES), left(of.channels),
+      beside(of.points * BYTES), to(s.around), end(s.around + s.stages * s.planes * (s.plane + s.beside)) {}
 
   __device__ __forceinline__ void fill_planes(char *shared) const
   {
@@ -217,7 +218,8 @@ struct taken {
     }
   }
   /* SENT: it is sent along. */
-  template <int BYTES, bool SENT> __device__ __forceinline__ void take(const problem &s, const block_share &of, float (&at)[2][EACH], void *list)
+  template <int BYTES, bool SENT>
+  __device__ __forceinline__ void take(const problem &s, const block_share &of, float (&at)[2][EACH], void *list)
   {
     nowhere = nan = 0;
 #pragma unroll
@@ -273,7 +275,9 @@ template <int BYTES> __global__ static void __launch_bounds__(THREADS, 1) sample
   for (int p = 0; p < s.stages * s.planes; p++)
 #pragma unroll
     for (int e = 0; e < EACH; e++)
-      if (of_thread.nowhere >> e & 1) put_element<BYTES>(shared + s.around + s.plane + p * (s.plane + s.beside) + ((int32_t)threadIdx.x + e * THREADS) * BYTES, of_thread.none(e), bf16);
+      if (of_thread.nowhere >> e & 1)
+        put_element<BYTES>(shared + s.around + s.plane + p * (s.plane + s.beside) + ((int32_t)threadIdx.x + e * THREADS) * BYTES,
+                           of_thread.none(e), bf16);
   float weight[EACH][4];                  /* of lines, of columns */
 #pragma unroll
   for (int e = 0; e < EACH; e++) {
@@ -376,7 +380,8 @@ template <int BYTES> __global__ static void __launch_bounds__(THREADS, 1) slope_
 #pragma unroll
     for (int k = 0; k < 4; k++) {
       const int v = k >> 1, h = k & 1;
-      const float across = x.in[h] ? (h ? x.slope : -x.slope) * y.weight[v] : 0, down = y.in[v] ? (v ? y.slope : -y.slope) * x.weight[h] : 0;
+      const float across = x.in[h] ? (h ? x.slope : -x.slope) * y.weight[v] : 0,
+                  down = y.in[v] ? (v ? y.slope : -y.slope) * x.weight[h] : 0;
       if (!nowhere && across != 0) sum.x = fmaf(across, by[e][k], sum.x);
       if (!nowhere && down != 0) sum.y = fmaf(down, by[e][k], sum.y);
     }
@@ -417,14 +422,18 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st.x = op->arg[forward ? 0 : 1], st.grid = op->arg[forward ? 1 : 2], st.dy = op->arg[forward ? 2 : 0], st.out = op->arg[forward ? 2 : 3];
   const qn_value *x = &r->value[st.x], *y = &r->value[st.dy], *grid = &r->value[st.grid], *to = &r->value[st.out];
   if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
-  if (attr->mode != QN_RESAMPLE_LINEAR || attr->padding == QN_SAMPLE_REFLECTION) return qn_refuse(out, "linear, not reflected", "mode", "linear", "%s", "another");
+  if (attr->mode != QN_RESAMPLE_LINEAR || attr->padding == QN_SAMPLE_REFLECTION)
+    return qn_refuse(out, "linear, not reflected", "mode", "linear", "%s", "another");
   if (x->rank != 4) return qn_refuse(out, "images have two dims", "x", "rank 4", "rank %d", x->rank);
   if (y->dtype != x->dtype) return qn_refuse(out, "one dtype", "y", qn_kit_name(x->dtype), "%s", qn_kit_name(y->dtype));
-  const int64_t bytes = qn_kit_bytes(x->dtype), each = 16 / bytes, size = x->dim[2] * x->dim[3], c = x->dim[1], count = y->dim[2] * y->dim[3], units = r->device->units;
-  if (x->align < 16 || (x->stride[3] != 1 && x->dim[3] > 1) || (x->stride[2] != x->dim[3] && x->dim[2] > 1) || size % each || x->stride[0] % each || x->stride[1] % each)
+  const int64_t bytes = qn_kit_bytes(x->dtype), each = 16 / bytes, size = x->dim[2] * x->dim[3], c = x->dim[1],
+                count = y->dim[2] * y->dim[3], units = r->device->units;
+  if (x->align < 16 || (x->stride[3] != 1 && x->dim[3] > 1) || (x->stride[2] != x->dim[3] && x->dim[2] > 1) || size % each ||
+      x->stride[0] % each || x->stride[1] % each)
     return qn_refuse(out, "planes are packed words of 16 bytes", "x", "nchw", "%s", "others");
   if (y->stride[3] != 1 || y->stride[2] != y->dim[3]) return qn_refuse(out, "planes are packed", "y", "nchw", "%s", "others");
-  if (grid->dtype != QN_F32 || grid->align < 8 || grid->stride[3] != 1 || grid->stride[2] != 2 || grid->stride[1] != 2 * grid->dim[2] || grid->stride[0] % 2)
+  if (grid->dtype != QN_F32 || grid->align < 8 || grid->stride[3] != 1 || grid->stride[2] != 2 || grid->stride[1] != 2 * grid->dim[2] ||
+      grid->stride[0] % 2)
     return qn_refuse(out, "points are packed, words of two f32", "grid", "row-major without gaps", "%s", "others");
   if (size > 1 << 20) return qn_refuse(out, "two planes in shared memory", "x", "smaller planes", "%lld bytes", (long long)(size * bytes));
   problem *s = &st.s;
@@ -437,22 +446,26 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   if (room < 2) return qn_refuse(out, "two planes in shared memory", "x", "smaller planes", "%d bytes", s->plane);
   const int64_t shares = qn_ceil_div(count, s->share);
-  if ((double)c * (double)x->dim[0] * (double)shares > 1e9 || (double)count * (double)x->dim[0] > 1e9) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)count);
+  if ((double)c * (double)x->dim[0] * (double)shares > 1e9 || (double)count * (double)x->dim[0] > 1e9)
+    return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)count);
   for (int d = 0; d < 2; d++) {
     const float n = (float)x->dim[2 + d], last = n - 1;
     const bool border = attr->padding == QN_SAMPLE_BORDER;
-    s->dim[d] = { (attr->align_corners ? last : n) / 2, attr->align_corners ? 0.f : -0.5f, border ? 0 : -INFINITY, border ? last : INFINITY, (int32_t)x->dim[2 + d] };
+    s->dim[d] = { (attr->align_corners ? last : n) / 2, attr->align_corners ? 0.f : -0.5f, border ? 0 : -INFINITY, border ? last : INFINITY,
+                  (int32_t)x->dim[2 + d] };
   }
   s->grid_image = grid->stride[0] / 2;
   s->count = (int32_t)count, s->channels = (int32_t)c, s->images = x->dim[0];
   /* as few blocks as fill a device; of gradients always the same, for the sums' sake */
   s->group = forward ? (int32_t)qn_ceil_div(c, qn_max_i64(1, units / (x->dim[0] * shares))) : (int32_t)qn_min_i64(c, GROUP);
   const int64_t groups = qn_ceil_div(c, s->group);
-  s->by_groups = cuda_divide_by(groups), s->by_shares = cuda_divide_by(shares), s->by_count = cuda_divide_by(count), s->by_line = cuda_divide_by(grid->dim[2]);
+  s->by_groups = cuda_divide_by(groups), s->by_shares = cuda_divide_by(shares), s->by_count = cuda_divide_by(count),
+  s->by_line = cuda_divide_by(grid->dim[2]);
   st.blocks = (uint32_t)(groups * x->dim[0] * shares);
   s->stages = room < STAGES ? 2 : STAGES, s->planes = (int32_t)qn_min_i64(room / s->stages, qn_ceil_div(s->group, s->stages));
   st.shared = (uint32_t)(2 * s->around + s->stages * s->planes * (s->plane + s->beside));
-  s->apart = s->beside >= EACH * THREADS * (int)sizeof(uint32_t), s->sorted = s->planes * (s->plane + s->beside) >= EACH * THREADS * (int)sizeof(uint32_t);
+  s->apart = s->beside >= EACH * THREADS * (int)sizeof(uint32_t),
+  s->sorted = s->planes * (s->plane + s->beside) >= EACH * THREADS * (int)sizeof(uint32_t);
   s->vectors = y->align >= 16 && count % each == 0 && y->stride[0] % each == 0 && y->stride[1] % each == 0;
   s->dtype = x->dtype, s->out_dtype = to->dtype;
   s->x_image = x->stride[0], s->x_plane = x->stride[1], s->y_image = y->stride[0], s->y_plane = y->stride[1];
@@ -462,7 +475,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   else st.kernel = forward ? (kernel)sample_planes<2> : (kernel)slope_planes<2>;
   /* Where it fills the device and points are many for a plane it goes before engines without an estimate: it takes up to a third longer than points
    * do where neighbours' points are close together, and less than half as long where they are not. */
-  if ((int64_t)st.blocks * 4 >= units * 3 && count * 2 >= size) out->estimate = 1e4 + (double)c * (double)x->dim[0] * (double)count * 8 / 3000;
+  if ((int64_t)st.blocks * 4 >= units * 3 && count * 2 >= size)
+    out->estimate = 1e4 + (double)c * (double)x->dim[0] * (double)count * 8 / 3000;
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -476,10 +490,12 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const planes_state *st = (const planes_state *)p->state;
   problem s = st->s;
-  s.grid = (const float2 *)launch->ptr[st->grid], s.x = launch->ptr[st->x], s.dy = launch->ptr[st->dy], s.out = launch->ptr[st->out], s.part = (float2 *)launch->workspace;
+  s.grid = (const float2 *)launch->ptr[st->grid], s.x = launch->ptr[st->x], s.dy = launch->ptr[st->dy], s.out = launch->ptr[st->out],
+  s.part = (float2 *)launch->workspace;
   void *arguments[] = { &s };
   cudaStream_t stream = (cudaStream_t)launch->stream;
-  qn_status status = cuda_check(cudaLaunchKernel(st->kernel, dim3(st->blocks), dim3(THREADS), arguments, st->shared, stream), "sampling_planes");
+  qn_status status = cuda_check(cudaLaunchKernel(st->kernel, dim3(st->blocks), dim3(THREADS), arguments, st->shared, stream),
+                                "sampling_planes");
   if (status || st->forward) return status;
   join_slopes<<<direct_blocks(s.images * s.count, JOIN_THREADS), JOIN_THREADS, 0, stream>>>(s);
   return direct_launched("sampling_planes");

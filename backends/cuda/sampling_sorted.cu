@@ -24,7 +24,8 @@ struct problem : points {
   int32_t  layers, cells, count;          /* of an image along its first dim, if it has three; of all images; points of all images */
   int32_t *held, *begin, *total;          /* points in each cell; where they begin, one more; of each chunk of the scan */
   int32_t *cell, *came, *number;          /* of each point: its cell or -1, how many came before it; points by cell */
-  float4  *seen, *sorted;                 /* of each point: its weights in the upper places, and where it lies in an image of dy; in order */
+  /* of each point: its weights in the upper places, and where it lies in an image of dy; in order */
+  float4  *seen, *sorted;
 };
 
 __device__ __forceinline__ int32_t cell_at(const problem &s, int32_t n, int32_t a, int32_t b, int32_t c)
@@ -46,7 +47,8 @@ __global__ static void __launch_bounds__(THREADS) count_points(const __grid_cons
     there &= held_by(a[d]);
     high[d] = upper_of(s, a[d]);
   }
-  s.seen[i] = make_float4(high[0], high[1], high[2], __int_as_float((int32_t)(at[0] * s.dy_stride[2] + at[1] * s.dy_stride[3] + at[2] * s.dy_stride[4])));
+  s.seen[i] = make_float4(high[0], high[1], high[2],
+                          __int_as_float((int32_t)(at[0] * s.dy_stride[2] + at[1] * s.dy_stride[3] + at[2] * s.dy_stride[4])));
   int32_t cell = cell_at(s, rest, a[0].below + 1, a[1].below + 1, a[2].below + 1);
   s.cell[i] = there ? cell : -1;
   if (there) s.came[i] = atomicAdd(&s.held[cell], 1);
@@ -96,7 +98,8 @@ __global__ static void __launch_bounds__(THREADS) order_points(const __grid_cons
 
 /* dy of EACH channels of a point, added with its weight: channels one by one, or V as 16 bytes. Two cells beside each other hold one run of
  * points, of which BATCH are under way at once. */
-template <int BYTES, int V> __global__ static void __launch_bounds__(THREADS) gather_points(const __grid_constant__ problem s, int64_t units)
+template <int BYTES, int V>
+__global__ static void __launch_bounds__(THREADS) gather_points(const __grid_constant__ problem s, int64_t units)
 {
   constexpr int N = EACH / V, BATCH = 4, WORDS = V == 1 ? 1 : 4;
   int64_t unit = blockIdx.x * (int64_t)THREADS + threadIdx.x;
@@ -109,7 +112,8 @@ template <int BYTES, int V> __global__ static void __launch_bounds__(THREADS) ga
   const int64_t step = c.step * s.dy_stride[1] * BYTES;
   float sum[N][V] = {};
 #pragma unroll 1
-  for (int k = s.dims == 2 ? 1 : 3; k >= 0; k--) {        /* the pairs of cells that have this place as a tap: bits as a tap's, but the last dim's */
+  /* the pairs of cells that have this place as a tap: bits as a tap's, but the last dim's */
+  for (int k = s.dims == 2 ? 1 : 3; k >= 0; k--) {
     const int a = k >> 1, b = k & 1;
     const int32_t *begin = s.begin + cell_at(s, u.n, u.at[0] + 1 - a, u.at[1] + 1 - b, u.at[2]);
     const int32_t middle = begin[1], end = begin[2];
@@ -147,7 +151,8 @@ template <int BYTES, int V> __global__ static void __launch_bounds__(THREADS) ga
           }
     }
   }
-  const int64_t to = u.n * s.dx_stride[0] + c.c * s.dx_stride[1] + u.at[0] * s.dx_stride[2] + u.at[1] * s.dx_stride[3] + u.at[2] * s.dx_stride[4];
+  const int64_t to = u.n * s.dx_stride[0] + c.c * s.dx_stride[1] + u.at[0] * s.dx_stride[2] + u.at[1] * s.dx_stride[3] +
+                     u.at[2] * s.dx_stride[4];
 #pragma unroll
   for (int m = 0; m < N; m++) {
     if (m >= many) break;
@@ -179,10 +184,12 @@ __global__ static void __launch_bounds__(THREADS) gather_direct(const __grid_con
             w *= tap == 0 ? a[d].weight[0] : tap == 1 ? a[d].weight[1] : 0;
           }
           if (w == 0) continue;
-          load(v, s.dy, s.dtype, u.n * s.dy_stride[0] + u.lane * s.dy_stride[1] + at[0] * s.dy_stride[2] + at[1] * s.dy_stride[3] + at[2] * s.dy_stride[4]);
+          load(v, s.dy, s.dtype,
+               u.n * s.dy_stride[0] + u.lane * s.dy_stride[1] + at[0] * s.dy_stride[2] + at[1] * s.dy_stride[3] + at[2] * s.dy_stride[4]);
           sum[0] += w * v[0];
         }
-    store(sum, s.dx, s.dtype, u.n * s.dx_stride[0] + u.lane * s.dx_stride[1] + u.at[0] * s.dx_stride[2] + u.at[1] * s.dx_stride[3] + u.at[2] * s.dx_stride[4]);
+    store(sum, s.dx, s.dtype,
+          u.n * s.dx_stride[0] + u.lane * s.dx_stride[1] + u.at[0] * s.dx_stride[2] + u.at[1] * s.dx_stride[3] + u.at[2] * s.dx_stride[4]);
   }
 }
 
@@ -221,8 +228,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   problem *s = &st.s;
   *s = problem_of(op->attr, dy, grid, dx);
   int64_t c = dx->dim[1];
-  double points = (double)qn_elements(dy) / (double)c, places = (double)qn_elements(dx) / (double)c, 
-         layers = s->dims == 3 ? (double)(s->extent[0] + 1) : 1, cells = (double)s->images * layers * (double)(s->extent[1] + 1) * (double)(s->extent[2] + 1);
+  double points = (double)qn_elements(dy) / (double)c, places = (double)qn_elements(dx) / (double)c,
+         layers = s->dims == 3 ? (double)(s->extent[0] + 1) : 1,
+         cells = (double)s->images * layers * (double)(s->extent[1] + 1) * (double)(s->extent[2] + 1);
   if (points > 1e8 || cells > 1e9 || places * (double)(c + EACH) > 1e9 || qn_extent(dy) > 0x7fffffff)
     return qn_refuse(out, "places and points are counted in 31 bits", "dx", "fewer", "%.0f", places > points ? places : points);
   s->layers = (int32_t)layers, s->count = (int32_t)points, s->cells = (int32_t)cells;
@@ -243,7 +251,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   s.grid = launch->ptr[st->grid], s.dy = launch->ptr[st->dy], s.dx = launch->ptr[st->dx];
   carve(&s, launch->workspace);
   cudaStream_t stream = (cudaStream_t)launch->stream;
-  unsigned of_points = direct_blocks(s.count, THREADS), of_cells = (unsigned)(s.cells / CHUNK + 1), of_units = direct_blocks(st->units, THREADS);
+  unsigned of_points = direct_blocks(s.count, THREADS), of_cells = (unsigned)(s.cells / CHUNK + 1),
+           of_units = direct_blocks(st->units, THREADS);
   qn_status status = cuda_check(cudaMemsetAsync(s.held, 0, (size_t)s.cells * sizeof *s.held, stream), "grid_sample_backward_data");
   if (status) return status;
   count_points<<<of_points, THREADS, 0, stream>>>(s);
@@ -267,8 +276,8 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 }
 
 static const qn_engine row[] = {
-  { "sorted", QN_OP_GRID_SAMPLE_BACKWARD_DATA, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    prepare, nullptr, run, cuda_release },
+  { "sorted", QN_OP_GRID_SAMPLE_BACKWARD_DATA, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
+    nullptr, nullptr, prepare, nullptr, run, cuda_release },
   DIRECT_ROW(QN_OP_GRID_SAMPLE_BACKWARD_DATA, run_direct),
 };
 const qn_engine_list cuda_sampling_sorted_list = { row, sizeof row / sizeof *row };
