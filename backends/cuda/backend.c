@@ -32,8 +32,9 @@ void cuda_release(qn_prepared *p)
 }
 
 static const char *const variables[] = {
-  "QUERN_CUBLASLT", "path of the cuBLASLt to open; unset: the one in the process, then of LD_LIBRARY_PATH, of the CUDA built with, of the system",
-  NULL };
+  "QUERN_CUBLASLT",
+  "path of the cuBLASLt to open; unset: the one in the process, then of LD_LIBRARY_PATH, of the CUDA built with, of the system", NULL
+};
 
 static const qn_backend cuda_backend = {
   .struct_size = sizeof(qn_backend),

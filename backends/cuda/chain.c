@@ -86,7 +86,8 @@ static bool operand_fits(const qn_value *v, const qn_value *y, const cuda_out_di
 {
   if (v->rank == 0) return true;
   if (dims->lies == CUDA_ALIKE) return qn_same_layout(v, y);
-  if (dims->lies == CUDA_CHANNELS_LAST) return v->dim[1] == y->dim[1] && (qn_elements(v) == v->dim[1] || (qn_same_dims(v, y) && qn_is_channels_last(v)));
+  if (dims->lies == CUDA_CHANNELS_LAST)
+    return v->dim[1] == y->dim[1] && (qn_elements(v) == v->dim[1] || (qn_same_dims(v, y) && qn_is_channels_last(v)));
   int named = 0;
   for (int d = 0; d < y->rank; d++) {
     bool is_named = is_among(dims, d);
@@ -128,8 +129,10 @@ static bool fold(cuda_chain *c, const qn_request *r, const qn_node *norm, const 
   const bool biased = c->n_ops == 1 && c->steps.n == 1;
   cuda_fold f = { .channels = (int32_t)x->dim[1], .eps = (float)((const qn_norm *)norm->attr)->eps };
   if (c->fold.channels || qn_role_at(norm, role.x) != c->out || f.eps <= 0) return false;
-  const bool all = by_channel(&f, r, CUDA_FOLD_BIAS, biased ? c->value[0] : -1, 0) && by_channel(&f, r, CUDA_FOLD_MEAN, qn_role_at(norm, role.mean), 1) &&
-                   by_channel(&f, r, CUDA_FOLD_VAR, qn_role_at(norm, role.var), 1) && by_channel(&f, r, CUDA_FOLD_SCALE, qn_role_at(norm, role.scale), 1) &&
+  const bool all = by_channel(&f, r, CUDA_FOLD_BIAS, biased ? c->value[0] : -1, 0) &&
+                   by_channel(&f, r, CUDA_FOLD_MEAN, qn_role_at(norm, role.mean), 1) &&
+                   by_channel(&f, r, CUDA_FOLD_VAR, qn_role_at(norm, role.var), 1) &&
+                   by_channel(&f, r, CUDA_FOLD_SCALE, qn_role_at(norm, role.scale), 1) &&
                    by_channel(&f, r, CUDA_FOLD_SHIFT, qn_role_at(norm, role.shift), 1);
   if (!all || r->demands->workspace_limit < (uint64_t)cuda_fold_pitch(&f) * 3 * sizeof(float)) return false;
   if (!biased && (c->steps.n + 3 > CUDA_MAX_STEPS || c->steps.n_operands + 3 > CUDA_MAX_OPERANDS)) return false;

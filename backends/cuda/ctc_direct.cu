@@ -17,7 +17,10 @@ struct problem {
   double *lses, *losses, *rows;           /* [T, N]; [N]; rows of states */
 
   __device__ int64_t frames_of(int64_t n) const { return clamped(x_lengths.load<int64_t>(n * x_lengths.stride[0]), frames); }
-  __device__ int64_t states_of(int64_t n) const { return 2 * clamped(label_lengths.load<int64_t>(n * label_lengths.stride[0]), longest) + 1; }
+  __device__ int64_t states_of(int64_t n) const
+  {
+    return 2 * clamped(label_lengths.load<int64_t>(n * label_lengths.stride[0]), longest) + 1;
+  }
   __device__ static int64_t clamped(int64_t length, int64_t most) { return length < 0 ? 0 : length > most ? most : length; }
   __device__ int64_t at(int64_t t, int64_t n, int64_t c) const { return t * x.stride[0] + n * x.stride[1] + c * x.stride[2]; }
 
@@ -31,7 +34,10 @@ struct problem {
     if (state % 2 && c == blank) return -INFINITY;
     return (c >= 0 && c < classes ? x.load<double>(at(t, n, c)) : 0) - of_frame;
   }
-  __device__ bool may_skip(int64_t n, int64_t state) const { return state % 2 && state > 2 && class_of(n, state) != class_of(n, state - 2); }
+  __device__ bool may_skip(int64_t n, int64_t state) const
+  {
+    return state % 2 && state > 2 && class_of(n, state) != class_of(n, state - 2);
+  }
 };
 
 /* ln(e^a + e^b) */
@@ -51,7 +57,8 @@ __device__ static double step_forward(const problem &p, int64_t t, int64_t n, in
   return sum + p.emission(t, n, i, lse);
 }
 /* B(t) of one state from the row B(t+1); lse is frame t+1's. */
-__device__ static double step_backward(const problem &p, int64_t t, int64_t n, int64_t i, int64_t states, bool last, double lse, const double *after)
+__device__ static double step_backward(const problem &p, int64_t t, int64_t n, int64_t i, int64_t states, bool last, double lse,
+                                       const double *after)
 {
   if (last) return i >= states - 2 ? 0 : -INFINITY;
   double sum = after[i] + p.emission(t + 1, n, i, lse);
@@ -70,7 +77,8 @@ __device__ static double total(int64_t frames, int64_t states, const double *las
 __global__ static void __launch_bounds__(THREADS) ctc_lse_direct(const __grid_constant__ problem p)
 {
   const int lane = threadIdx.x % 32;
-  for (int64_t f = blockIdx.x * (int64_t)(THREADS / 32) + threadIdx.x / 32; f < p.frames * p.samples; f += (int64_t)gridDim.x * (THREADS / 32)) {
+  for (int64_t f = blockIdx.x * (int64_t)(THREADS / 32) + threadIdx.x / 32; f < p.frames * p.samples;
+       f += (int64_t)gridDim.x * (THREADS / 32)) {
     int64_t t = f / p.samples, n = f % p.samples;
     double lse = 0;
     if (t < p.frames_of(n)) {
@@ -196,7 +204,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return direct_prepare(r, out);
 }
 
-#define ROW(op, function) { "direct", op, QN_CLASS_GENERIC, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                            prepare, nullptr, function, cuda_release }
+#define ROW(op, function) { "direct", op, QN_CLASS_GENERIC, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
+                            nullptr, nullptr, prepare, nullptr, function, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_CTC_LOSS, forward), ROW(QN_OP_CTC_LOSS_BACKWARD, backward) };
 const qn_engine_list cuda_ctc_direct_list = { row, sizeof row / sizeof *row };

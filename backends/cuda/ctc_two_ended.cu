@@ -42,9 +42,18 @@ struct samples {
     return dtype == QN_I64 ? ((const int64_t *)p)[i] : ((const int32_t *)p)[i];
   }
   __device__ __forceinline__ static int clamped(int64_t length, int most) { return (int)(length < 0 ? 0 : length > most ? most : length); }
-  __device__ __forceinline__ int frames_of(int64_t n) const { return clamped(integer(x_lengths, x_length_dtype, n * x_length_step), frames); }
-  __device__ __forceinline__ int labels_of(int64_t n) const { return clamped(integer(label_lengths, label_length_dtype, n * label_length_step), longest); }
-  __device__ __forceinline__ int64_t label(int64_t n, int k) const { return integer(labels, label_dtype, n * label_sample + k * label_step); }
+  __device__ __forceinline__ int frames_of(int64_t n) const
+  {
+    return clamped(integer(x_lengths, x_length_dtype, n * x_length_step), frames);
+  }
+  __device__ __forceinline__ int labels_of(int64_t n) const
+  {
+    return clamped(integer(label_lengths, label_length_dtype, n * label_length_step), longest);
+  }
+  __device__ __forceinline__ int64_t label(int64_t n, int k) const
+  {
+    return integer(labels, label_dtype, n * label_sample + k * label_step);
+  }
   __device__ __forceinline__ bool is_class(int64_t c) const { return c >= 0 && c < classes; }
   /* row: n T + t */
   __device__ __forceinline__ float *e_of(int row) const { return e + (int64_t)row * (1 + longest); }
@@ -226,7 +235,8 @@ __device__ __forceinline__ void chain_labels(const samples &s, int n, int labels
 }
 
 /* Dynamic shared memory, in floats: edges of both groups, [2][2][threads + 1]; both groups' states where they meet, [4][threads]. */
-template <bool gradient, int most_threads> __global__ static void __launch_bounds__(2 * most_threads) ctc_paths(const __grid_constant__ samples s)
+template <bool gradient, int most_threads>
+__global__ static void __launch_bounds__(2 * most_threads) ctc_paths(const __grid_constant__ samples s)
 {
   extern __shared__ float memory[];
   __shared__ float most[2][16], totals[2], from_end;
@@ -257,7 +267,8 @@ template <bool gradient, int most_threads> __global__ static void __launch_bound
     for (int o = 16; o; o >>= 1) m = fmaxf(m, __shfl_xor_sync(~0u, m, o));
     float by = joint::shift(m);
     for (int i = threadIdx.x; i <= labels; i += 32)
-      sum += fn_exp2(states[i] + states[2 * threads + i] - by) + (i < labels ? fn_exp2(states[threads + i] + states[3 * threads + i] - by) : 0);
+      sum += fn_exp2(states[i] + states[2 * threads + i] - by) +
+             (i < labels ? fn_exp2(states[threads + i] + states[3 * threads + i] - by) : 0);
     for (int o = 16; o; o >>= 1) sum += __shfl_xor_sync(~0u, sum, o);
     if (threadIdx.x == 0) {
       totals[0] = w.settled + from_end;
@@ -395,8 +406,13 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   static const char *const names[TENSORS] = { "x", "dx", "labels", "x_lengths", "label_lengths", "loss", "lse" };
   static const int8_t forward[TENSORS] = { QN_ROLE_CTC_LOSS_X, -1, QN_ROLE_CTC_LOSS_LABELS, QN_ROLE_CTC_LOSS_X_LENGTHS,
                                            QN_ROLE_CTC_LOSS_LABEL_LENGTHS, QN_ROLE_CTC_LOSS_LOSS, QN_ROLE_CTC_LOSS_LSE };
-  static const int8_t backward[TENSORS] = { QN_ROLE_CTC_LOSS_BACKWARD_X, QN_ROLE_CTC_LOSS_BACKWARD_DX, QN_ROLE_CTC_LOSS_BACKWARD_LABELS,
-    QN_ROLE_CTC_LOSS_BACKWARD_X_LENGTHS, QN_ROLE_CTC_LOSS_BACKWARD_LABEL_LENGTHS, QN_ROLE_CTC_LOSS_BACKWARD_DY, QN_ROLE_CTC_LOSS_BACKWARD_LSE };
+  static const int8_t backward[TENSORS] = { QN_ROLE_CTC_LOSS_BACKWARD_X,
+                                            QN_ROLE_CTC_LOSS_BACKWARD_DX,
+                                            QN_ROLE_CTC_LOSS_BACKWARD_LABELS,
+                                            QN_ROLE_CTC_LOSS_BACKWARD_X_LENGTHS,
+                                            QN_ROLE_CTC_LOSS_BACKWARD_LABEL_LENGTHS,
+                                            QN_ROLE_CTC_LOSS_BACKWARD_DY,
+                                            QN_ROLE_CTC_LOSS_BACKWARD_LSE };
   state s = {};
   s.backward = op->op == QN_OP_CTC_LOSS_BACKWARD;
   const qn_value *v[TENSORS];
@@ -410,7 +426,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
     if (v[t] && v[t]->stride[2] != 1 && x->dim[2] > 1)
       return qn_refuse(out, "the classes of a frame must lie side by side", names[t], "stride 1", "%lld", (long long)v[t]->stride[2]);
   if (labels->dim[1] >= MOST_THREADS)
-    return qn_refuse(out, "a thread for each label of a sample, and one", "labels", "at most 511 for a sample", "%lld", (long long)labels->dim[1]);
+    return qn_refuse(out, "a thread for each label of a sample, and one", "labels", "at most 511 for a sample", "%lld",
+                     (long long)labels->dim[1]);
   if (x->dim[0] * x->dim[1] > INT32_MAX / 2 || x->dim[2] > INT32_MAX / 2)
     return qn_refuse(out, "32-bit numbers of frames and of classes", "x", "fewer than 2^30", "%s", "more");
 
@@ -476,13 +493,14 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const size_t shared = (4 * (size_t)(c.threads + 1) + 4 * (size_t)c.threads) * sizeof(float);
   qn_status status = cuda_check(cudaLaunchKernel(s->frames, dim3(s->frame_blocks), dim3(256), arguments, 0, stream), "ctc_frames");
   if (!status)
-    status = cuda_check(cudaLaunchKernel(s->paths, dim3((unsigned)c.samples), dim3(2 * (unsigned)c.threads), arguments, shared, stream), "ctc_paths");
+    status = cuda_check(cudaLaunchKernel(s->paths, dim3((unsigned)c.samples), dim3(2 * (unsigned)c.threads), arguments, shared, stream),
+                        "ctc_paths");
   if (status || !s->backward) return status;
   const unsigned blocks = (unsigned)qn_ceil_div((int64_t)c.frames * c.samples, s->rows_a_block);
   return cuda_check(cudaLaunchKernel(s->gradient, dim3(blocks), dim3(256), arguments, 0, stream), "ctc_gradient");
 }
 
-#define ROW(op) { "two_ended", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, cuda_release }
+#define ROW(op) { "two_ended", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
+                  nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_CTC_LOSS), ROW(QN_OP_CTC_LOSS_BACKWARD) };
 const qn_engine_list cuda_ctc_two_ended_list = { row, sizeof row / sizeof *row };

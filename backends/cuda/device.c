@@ -51,12 +51,14 @@ qn_status cuda_allow_shared(const void *kernel)
   qn_status s = cuda_check(cudaGetDevice(&device), "cudaGetDevice");
   if (!s) s = cuda_check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute");
   if (!s) s = cuda_check(cudaFuncGetAttributes(&has, kernel), "cudaFuncGetAttributes");
-  if (!s) s = cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most - (int)has.sharedSizeBytes), "cudaFuncSetAttribute");
+  if (!s)
+    s = cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most - (int)has.sharedSizeBytes),
+                   "cudaFuncSetAttribute");
   return s;
 }
 
-qn_status cuda_launch_clusters(const void *kernel, unsigned blocks, unsigned cluster, unsigned threads, size_t shared, void **arguments, const qn_launch *launch,
-                               const char *name)
+qn_status cuda_launch_clusters(const void *kernel, unsigned blocks, unsigned cluster, unsigned threads, size_t shared, void **arguments,
+                               const qn_launch *launch, const char *name)
 {
   cudaLaunchAttribute how = { .id = cudaLaunchAttributeClusterDimension, .val.clusterDim = { cluster, 1, 1 } };
   if (cluster == CUDA_TOGETHER) how = (cudaLaunchAttribute){ .id = cudaLaunchAttributeCooperative, .val.cooperative = 1 };
@@ -109,7 +111,8 @@ static qn_status describe_model(const char *model, qn_device *out)
     if (live.units < out->units) out->units = live.units;
     if (live.shared_per_block < out->shared_per_block) out->shared_per_block = live.shared_per_block;
     if (live.shared_per_unit < out->shared_per_unit) out->shared_per_unit = live.shared_per_unit;
-    if (live.arch_major > 9 && out->arch_major == 9) out->arch_major = 8, out->arch_minor = 0;      /* what was made for 9.0 runs nowhere else */
+    /* what was made for 9.0 runs nowhere else */
+    if (live.arch_major > 9 && out->arch_major == 9) out->arch_major = 8, out->arch_minor = 0;
     if (live.arch_major < out->arch_major || (live.arch_major == out->arch_major && live.arch_minor < out->arch_minor))
       out->arch_major = live.arch_major, out->arch_minor = live.arch_minor;
     return QN_OK;

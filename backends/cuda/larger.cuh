@@ -22,7 +22,9 @@ template <int dtype> __device__ __forceinline__ uint32_t larger_pair(uint32_t a,
   else asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
   return v;
 #else
-  if (dtype == QN_BF16) return pack_bf16(larger(bf16_to_float((uint16_t)a), bf16_to_float((uint16_t)b)), larger(bf16_to_float(a >> 16), bf16_to_float(b >> 16)));
+  if (dtype == QN_BF16)
+    return pack_bf16(larger(bf16_to_float((uint16_t)a), bf16_to_float((uint16_t)b)),
+                     larger(bf16_to_float(a >> 16), bf16_to_float(b >> 16)));
   return pack_f16(larger(f16_to_float((uint16_t)a), f16_to_float((uint16_t)b)), larger(f16_to_float(a >> 16), f16_to_float(b >> 16)));
 #endif
 }

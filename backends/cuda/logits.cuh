@@ -73,7 +73,8 @@ template <int whole> struct logits {
   int64_t at;
   row_words w;
 
-  __device__ __forceinline__ logits(const void *x_, uint32_t dtype_, int64_t at_, int classes_) : x(x_), dtype(dtype_), classes(classes_), at(at_)
+  __device__ __forceinline__ logits(const void *x_, uint32_t dtype_, int64_t at_, int classes_)
+    : x(x_), dtype(dtype_), classes(classes_), at(at_)
   {
     if (whole) w = words_of<whole>(at, classes);
     else w = { 0, (classes + N - 1) / N, 0 };
@@ -107,7 +108,9 @@ template <> struct held<0> {
       if (i < n) bits[i] = row.dtype == QN_F32 ? ((const uint32_t *)row.x)[at + i] : ((const uint16_t *)row.x)[at + i];
 #pragma unroll
     for (int i = 0; i < LOGITS_V; i++) {
-      float v = row.dtype == QN_F32 ? __uint_as_float(bits[i]) : row.dtype == QN_BF16 ? bf16_to_float((uint16_t)bits[i]) : f16_to_float((uint16_t)bits[i]);
+      float v = row.dtype == QN_F32  ? __uint_as_float(bits[i])
+              : row.dtype == QN_BF16 ? bf16_to_float((uint16_t)bits[i])
+                                     : f16_to_float((uint16_t)bits[i]);
       value[i] = i < n ? v : -INFINITY;
     }
   }
@@ -145,7 +148,8 @@ template <int threads, int K, int whole> struct stretch {
   }
 };
 
-template <int threads, int K, int whole> __device__ __forceinline__ joint read_row(const void *x, uint32_t dtype, int64_t at, int classes, bool total)
+template <int threads, int K, int whole>
+__device__ __forceinline__ joint read_row(const void *x, uint32_t dtype, int64_t at, int classes, bool total)
 {
   const logits<whole> row(x, dtype, at, classes);
   const int end = row.edge(threadIdx.x % threads);

@@ -101,7 +101,8 @@ __global__ static void __launch_bounds__(THREADS) loss_backward_direct(const __g
     for (int64_t j = threadIdx.x; j < p.classes; j += THREADS) {
       double dx = 0;
       if (label != p.ignore)
-        dx = g * (exp(p.x.load<double>(from + j * p.x.stride[p.axis]) - lse) - (j == label ? 1 - p.smoothing : 0) - p.smoothing / p.classes);
+        dx = g *
+             (exp(p.x.load<double>(from + j * p.x.stride[p.axis]) - lse) - (j == label ? 1 - p.smoothing : 0) - p.smoothing / p.classes);
       p.dx.store(to + j * p.dx.stride[p.axis], dx);
     }
   }

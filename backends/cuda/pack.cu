@@ -11,7 +11,10 @@ enum { PACK_ROWS = 32, PACK_K = 64, PACK_THREADS = 256 };
 
 struct pack_pair { cuda_pack pack[2]; void *to[2]; const void *from[2]; };
 
-static __device__ __forceinline__ __nv_fp8_interpretation_t pack_format(const cuda_pack &p) { return p.f8 == QN_E4M3 ? __NV_E4M3 : __NV_E5M2; }
+static __device__ __forceinline__ __nv_fp8_interpretation_t pack_format(const cuda_pack &p)
+{
+  return p.f8 == QN_E4M3 ? __NV_E4M3 : __NV_E5M2;
+}
 
 /* As it is written. */
 template <class T, class From> __device__ __forceinline__ T pack_element(const cuda_pack &p, From v)
@@ -21,7 +24,8 @@ template <class T, class From> __device__ __forceinline__ T pack_element(const c
 }
 
 /* A tile whose rows have k contiguous, at any alignment. from, to: of its first row. */
-template <class T, class From> __device__ __forceinline__ void pack_rows(const cuda_pack &p, T *to, const From *from, int64_t row0, int64_t k0)
+template <class T, class From>
+__device__ __forceinline__ void pack_rows(const cuda_pack &p, T *to, const From *from, int64_t row0, int64_t k0)
 {
   constexpr int each = 16 / sizeof(T), parts = PACK_K / each;
 #pragma unroll
@@ -49,7 +53,8 @@ template <class T, class From> __device__ __forceinline__ void pack_rows(const c
   }
 }
 
-template <class T, class From> __device__ __forceinline__ void pack_operand(const cuda_pack &p, uint32_t *to, const From *from, unsigned char *shared)
+template <class T, class From>
+__device__ __forceinline__ void pack_operand(const cuda_pack &p, uint32_t *to, const From *from, unsigned char *shared)
 {
   constexpr int per_word = 4 / sizeof(T), words = PACK_K / per_word, width = PACK_K + per_word;
   T *tile = (T *)shared;                                    /* PACK_ROWS by width */
@@ -76,7 +81,8 @@ template <class T, class From> __device__ __forceinline__ void pack_operand(cons
     for (int at = threadIdx.x; at < PACK_ROWS * words; at += PACK_THREADS) {
       int r = at / words, w = at % words;
       if (row0 + r >= p.rows || k0 + w * per_word >= end) continue;
-      uint32_t *row = to + (batch * p.rows + row0 + r) * pitch + k0 / per_word + w, word = *(const uint32_t *)&tile[r * width + w * per_word];
+      uint32_t *row = to + (batch * p.rows + row0 + r) * pitch + k0 / per_word + w,
+               word = *(const uint32_t *)&tile[r * width + w * per_word];
       if (sizeof(T) == 4 && p.split) mma_split(__uint_as_float(word), row[0], row[end]);
       else row[0] = word;
     }
@@ -87,7 +93,8 @@ template <class T, class From> __device__ __forceinline__ void pack_operand(cons
 /* Words of contiguous k, rows and address in units of 16 bytes. */
 static __device__ __forceinline__ bool pack_straight(const cuda_pack &p, const void *from)
 {
-  return p.bytes == 4 && p.k_stride == 1 && !((p.row_stride | p.batch_stride[0] | p.batch_stride[1] | p.pitch | p.k) & 3) && !((uintptr_t)from & 15);
+  return p.bytes == 4 && p.k_stride == 1 && !((p.row_stride | p.batch_stride[0] | p.batch_stride[1] | p.pitch | p.k) & 3) &&
+         !((uintptr_t)from & 15);
 }
 
 static __device__ __forceinline__ void pack_words(const cuda_pack &p, float4 *to, const float4 *from)

@@ -28,7 +28,8 @@ static inline bool pad_fill(padding *p, const qn_padding *a, const qn_value *in,
   }
   for (int i = n - 1; i >= 0; i--) {      /* innermost first; a dim joins the one inside it if neither is padded and in runs on */
     int d = order[i], inner = p->rank - 1;
-    if (p->rank && p->in_dim[inner] == p->out_dim[inner] && in->stride[d] * esize == p->in_stride[inner] * (int64_t)p->in_dim[inner] && in->dim[d] == out->dim[d]) {
+    if (p->rank && p->in_dim[inner] == p->out_dim[inner] && in->stride[d] * esize == p->in_stride[inner] * (int64_t)p->in_dim[inner] &&
+        in->dim[d] == out->dim[d]) {
       p->in_dim[inner] *= (uint32_t)in->dim[d];
       p->out_dim[inner] *= (uint32_t)out->dim[d];
       continue;

@@ -35,7 +35,9 @@ static uint32_t computation_type(const pointwise *v)
 __device__ static double floating_operand(const pointwise &v, int k, int64_t i)
 {
   const tensor &t = v.operand[k];
-  double x = t.rank > 0 ? t.load<double>(place(t, v.y, i)) : v.value[k].p ? element_load<double>(v.value[k].p, 0, v.value[k].dtype) : v.value[k].value;
+  double x = t.rank > 0   ? t.load<double>(place(t, v.y, i))
+           : v.value[k].p ? element_load<double>(v.value[k].p, 0, v.value[k].dtype)
+                          : v.value[k].value;
   return v.type == QN_F64 ? x : (float)x;
 }
 

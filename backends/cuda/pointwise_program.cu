@@ -49,8 +49,10 @@ struct program {
   X(SIGMOID) X(TANH) X(SOFTPLUS) X(MISH)
 #define HEAVY_BINARY(X) X(DIV) X(POW) X(ELU_BACKWARD) X(GELU_BACKWARD) X(GELU_TANH_BACKWARD) X(SILU_BACKWARD) X(SIGMOID_BACKWARD) \
   X(TANH_BACKWARD) X(SOFTPLUS_BACKWARD) X(MISH_BACKWARD)
-#define UNARY(name) case QN_OP_##name: _Pragma("unroll") for (int i = 0; i < V; i++) a[i] = fn_unary(QN_OP_##name, a[i], s.alpha, s.beta); break;
-#define BINARY(name) case QN_OP_##name: _Pragma("unroll") for (int i = 0; i < V; i++) a[i] = fn_binary(QN_OP_##name, a[i], b[i], s.alpha, s.beta); break;
+#define UNARY(name) case QN_OP_##name: _Pragma("unroll") for (int i = 0; i < V; i++) \
+    a[i] = fn_unary(QN_OP_##name, a[i], s.alpha, s.beta); break;
+#define BINARY(name) case QN_OP_##name: _Pragma("unroll") for (int i = 0; i < V; i++) \
+    a[i] = fn_binary(QN_OP_##name, a[i], b[i], s.alpha, s.beta); break;
 #define PLAIN(name, expression) case QN_OP_##name: _Pragma("unroll") for (int i = 0; i < V; i++) a[i] = expression; break;
 
 template <int V> __device__ __forceinline__ void apply_heavy(const step &s, float (&a)[V], const float (&b)[V])
@@ -110,7 +112,8 @@ template <int V, int THREADS, int whole> struct machine {
     uint32_t word[4] = {};
 #pragma unroll
     for (int i = 0; i < V; i++)
-      if (i < n) word[i * 4 / V] |= whole == QN_F32 ? ((const uint32_t *)from)[i] : (uint32_t)((const uint16_t *)from)[i] << (i & 1 ? 16 : 0);
+      if (i < n)
+        word[i * 4 / V] |= whole == QN_F32 ? ((const uint32_t *)from)[i] : (uint32_t)((const uint16_t *)from)[i] << (i & 1 ? 16 : 0);
     return make_uint4(word[0], word[1], word[2], word[3]);
   }
   __device__ __forceinline__ void open(float (&v)[V], uint4 q, bool repeats) const
@@ -492,11 +495,11 @@ static const kernel kernels[2][8] = { KERNELS(false), KERNELS(true) };
 /* of_dtype: 0 f32, 1 bf16, 2 f16. NULL: no kernel of its own. */
 static const kernel *single_kernel(uint32_t op, int of_dtype)
 {
-#define CASE(name)                                                                                                                          \
-  case QN_OP_##name: {                                                                                                                      \
-    static const kernel of[] = { (kernel)pointwise_flat<true, QN_F32, QN_OP_##name>, (kernel)pointwise_flat<true, QN_BF16, QN_OP_##name>,   \
-                                 (kernel)pointwise_flat<true, QN_F16, QN_OP_##name> };                                                      \
-    return &of[of_dtype];                                                                                                                   \
+#define CASE(name) \
+  case QN_OP_##name: { \
+    static const kernel of[] = { (kernel)pointwise_flat<true, QN_F32, QN_OP_##name>, (kernel)pointwise_flat<true, QN_BF16, QN_OP_##name>, \
+                                 (kernel)pointwise_flat<true, QN_F16, QN_OP_##name> }; \
+    return &of[of_dtype]; \
   }
   switch (op) {
   SINGLE(CASE)

@@ -2,10 +2,16 @@
 #pragma once
 #include "element.cuh"
 
-template <class T> __host__ __device__ constexpr T quantize_largest(uint32_t dtype) { return dtype == QN_E4M3 ? T(448) : dtype == QN_E5M2 ? T(57344) : T(127); }
+template <class T> __host__ __device__ constexpr T quantize_largest(uint32_t dtype)
+{
+  return dtype == QN_E4M3 ? T(448) : dtype == QN_E5M2 ? T(57344) : T(127);
+}
 __host__ __device__ constexpr int quantize_emax(uint32_t dtype) { return dtype == QN_E4M3 ? 8 : dtype == QN_E5M2 ? 15 : 6; }
 
-__device__ __forceinline__ float e8m0_to_float(uint8_t b) { return __uint_as_float(b == 255 ? 0x7fc00000u : b ? (uint32_t)b << 23 : 0x00400000u); }
+__device__ __forceinline__ float e8m0_to_float(uint8_t b)
+{
+  return __uint_as_float(b == 255 ? 0x7fc00000u : b ? (uint32_t)b << 23 : 0x00400000u);
+}
 template <class T> __device__ __forceinline__ T scale_load(const void *base, int64_t i, uint32_t dtype)
 {
   return dtype == QN_E8M0 ? (T)e8m0_to_float(((const uint8_t *)base)[i]) : element_load<T>(base, i, dtype);

@@ -67,7 +67,8 @@ __global__ static void __launch_bounds__(THREADS) quantize_blocks(const __grid_c
 
 template <class T> __device__ static void one_element(const problem &p, const int64_t *index, const int64_t *block)
 {
-  T x = p.x.load<T>(at(p.x, index)), scale = scale_load<T>(p.scale.p, at(p.scale, block), p.scale.dtype), zero = p.zero.p ? p.zero.load<T>(at(p.zero, block)) : T(0);
+  T x = p.x.load<T>(at(p.x, index)), scale = scale_load<T>(p.scale.p, at(p.scale, block), p.scale.dtype),
+    zero = p.zero.p ? p.zero.load<T>(at(p.zero, block)) : T(0);
   int64_t to = at(p.y, index);
   if (p.back) p.y.store(to, (x - zero) * scale);
   else if (p.y.dtype == QN_E4M3 || p.y.dtype == QN_E5M2) p.y.store(to, x / scale);
@@ -116,5 +117,6 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return direct_launched("quantize_direct");
 }
 
-static const qn_engine row[] = { DIRECT_ROW(QN_OP_QUANTIZE, run), DIRECT_ROW(QN_OP_DEQUANTIZE, run), DIRECT_ROW(QN_OP_QUANTIZE_DYNAMIC, run) };
+static const qn_engine row[] = { DIRECT_ROW(QN_OP_QUANTIZE, run), DIRECT_ROW(QN_OP_DEQUANTIZE, run),
+                                 DIRECT_ROW(QN_OP_QUANTIZE_DYNAMIC, run) };
 const qn_engine_list cuda_quantize_direct_list = { row, sizeof row / sizeof *row };

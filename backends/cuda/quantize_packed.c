@@ -22,8 +22,9 @@ static qn_status refuse_levels(qn_prepared *out, const qn_block_level *l, int n,
   if (each && (n > 2 || (n == 2 && l[1].block < l[1].dim)))
     return qn_refuse(out, "a scale for each element of a row must serve all rows", "scale", "one row of scales", "%s", "several");
   if ((each ? l[0].dim : l[0].block) % V || l[0].dim % V)
-    return qn_refuse(out, "a vector must not reach over a block's end", "x", V == 8 ? "blocks and rows of multiples of 8" : "blocks and rows of multiples of 4",
-                     "%lld", (long long)(each || l[0].dim % V ? l[0].dim : l[0].block));
+    return qn_refuse(out, "a vector must not reach over a block's end", "x",
+                     V == 8 ? "blocks and rows of multiples of 8" : "blocks and rows of multiples of 4", "%lld",
+                     (long long)(each || l[0].dim % V ? l[0].dim : l[0].block));
   return QN_OK;
 }
 
@@ -37,7 +38,8 @@ static void share_out(state *s, uint32_t vectors, const qn_device *device)
 }
 
 /* Which kernel makes the scales. */
-static qn_status choose_dynamic(state *s, const cuda_quantize_kernels *k, const qn_block_level *l, int n, int64_t elements, int V, const qn_device *device, qn_prepared *out)
+static qn_status choose_dynamic(state *s, const cuda_quantize_kernels *k, const qn_block_level *l, int n, int64_t elements, int V,
+                                const qn_device *device, qn_prepared *out)
 {
   static const int threads[] = { 32, 128, 256, 512, 1024 }, kept = CUDA_QUANTIZE_KEPT;
   /* x as rows of `row` elements, blocks of `high` rows and `wide` elements */
@@ -47,9 +49,12 @@ static qn_status choose_dynamic(state *s, const cuda_quantize_kernels *k, const 
   if (n > 2 || (n > 0 && row > wide && l[0].stride != 1) || (n > 1 && l[1].block < l[1].dim && l[1].stride != qn_ceil_div(row, wide)))
     return qn_refuse(out, "blocks are parts of a matrix", "block", "blocks in one or two dims", "%s", "others");
   if (!columns && (row % V || wide % V || vectors > kept * threads[n ? 4 : 2])) {
-    if (n) return qn_refuse(out, "a block is kept in registers, in whole vectors", "block", "multiples of 16 bytes, of 128 KB at most; or columns of at most 32", "%lldx%lld", (long long)high, (long long)wide);
+    if (n)
+      return qn_refuse(out, "a block is kept in registers, in whole vectors", "block",
+                       "multiples of 16 bytes, of 128 KB at most; or columns of at most 32", "%lldx%lld", (long long)high, (long long)wide);
     /* Rounds of `step` vectors that stay on the chip. Less is two kernels' matter of a few us, much more theirs of bytes. */
-    const int64_t most = CUDA_QUANTIZE_HELD + ((int64_t)device->shared_per_block - 1024) / (CUDA_QUANTIZE_KEEPERS * 16), step = (int64_t)device->units * CUDA_QUANTIZE_KEEPERS;
+    const int64_t most = CUDA_QUANTIZE_HELD + ((int64_t)device->shared_per_block - 1024) / (CUDA_QUANTIZE_KEEPERS * 16),
+                  step = (int64_t)device->units * CUDA_QUANTIZE_KEEPERS;
     if (s->p.vectors >= CUDA_QUANTIZE_VECTORS * step && s->p.vectors <= 2 * most * step) {
       s->before = k->kept;
       s->together = true;
@@ -62,7 +67,8 @@ static qn_status choose_dynamic(state *s, const cuda_quantize_kernels *k, const 
     } else {
       s->before = k->extreme;
       s->before_threads = CUDA_QUANTIZE_THREADS;
-      s->before_blocks = (unsigned)qn_max_i64(1, qn_min_i64(qn_ceil_div(s->p.vectors, CUDA_QUANTIZE_THREADS * CUDA_QUANTIZE_VECTORS), (int64_t)device->units * 8));
+      s->before_blocks = (unsigned)qn_max_i64(1, qn_min_i64(qn_ceil_div(s->p.vectors, CUDA_QUANTIZE_THREADS * CUDA_QUANTIZE_VECTORS),
+                                                            (int64_t)device->units * 8));
       s->p.again = s->p.vectors;
     }
     s->kernel = k->spread[0];
@@ -112,13 +118,20 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "computes in f32", back ? "y" : "x", "f32, f16 or bf16", "%s", qn_kit_name(x->dtype));
   for (int t = 0; t < WALKED; t++)
     if (s.value[t] >= 0 && !qn_is_packed(&r->value[s.value[t]]))
-      return qn_refuse(out, "elements are counted as they lie", t == X ? "x" : t == Y ? "y" : t == AMAX ? "amax" : t == SCALE ? "scale" : "zero_point",
+      return qn_refuse(out, "elements are counted as they lie",
+                       t == X       ? "x"
+                       : t == Y     ? "y"
+                       : t == AMAX  ? "amax"
+                       : t == SCALE ? "scale"
+                                    : "zero_point",
                        "packed, the last dim fastest", "%s", "other strides");
   int64_t elements = qn_elements(x);
   int V = x->dtype == QN_F32 ? 4 : 8;
-  if (elements == 0 || elements / V >= INT32_MAX) return qn_refuse(out, "vectors are counted in 31 bits", "x", "some elements, but fewer", "%lld", (long long)elements);
+  if (elements == 0 || elements / V >= INT32_MAX)
+    return qn_refuse(out, "vectors are counted in 31 bits", "x", "some elements, but fewer", "%lld", (long long)elements);
   if (x->align < 16 || (int)y->align < V)
-    return qn_refuse(out, "16 bytes of floats and their octets move at once", x->align < 16 ? "x" : "y", "aligned to 16 bytes", "%u", x->align < 16 ? x->align : y->align);
+    return qn_refuse(out, "16 bytes of floats and their octets move at once", x->align < 16 ? "x" : "y", "aligned to 16 bytes", "%u",
+                     x->align < 16 ? x->align : y->align);
 
   const cuda_quantize_kernels k = cuda_quantize_kernels_of(x->dtype);
   qn_block_level l[QN_MAX_RANK];
@@ -179,19 +192,30 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   void *arguments[] = { &p };
   p.met = s->together ? launch->counters : NULL;
   if (s->before) {
-    cudaLaunchAttribute together = { .id = cudaLaunchAttributeCooperative, .val = { .cooperative = 1 } };      /* its blocks wait for one another */
-    cudaLaunchConfig_t config = { .gridDim = { s->before_blocks, 1, 1 }, .blockDim = { s->before_threads, 1, 1 }, .dynamicSmemBytes = s->shared,
-                                  .stream = (cudaStream_t)launch->stream, .attrs = &together, .numAttrs = s->together };
+    /* its blocks wait for one another */
+    cudaLaunchAttribute together = { .id = cudaLaunchAttributeCooperative, .val = { .cooperative = 1 } };
+    cudaLaunchConfig_t config = { .gridDim = { s->before_blocks, 1, 1 },
+                                  .blockDim = { s->before_threads, 1, 1 },
+                                  .dynamicSmemBytes = s->shared,
+                                  .stream = (cudaStream_t)launch->stream,
+                                  .attrs = &together,
+                                  .numAttrs = s->together };
     qn_status status = cuda_check(cudaLaunchKernelExC(&config, s->before, arguments), "quantize_packed");
     if (status || (s->together && !p.again)) return status;
     if (s->together) p.vectors = p.again, p.tail = 0;
   }
-  cudaLaunchAttribute early = { .id = cudaLaunchAttributeProgrammaticStreamSerialization, .val = { .programmaticStreamSerializationAllowed = 1 } };
-  cudaLaunchConfig_t config = { .gridDim = { s->blocks, 1, 1 }, .blockDim = { s->threads, 1, 1 }, .stream = (cudaStream_t)launch->stream, .attrs = &early, .numAttrs = s->early };
+  cudaLaunchAttribute early = { .id = cudaLaunchAttributeProgrammaticStreamSerialization,
+                                .val = { .programmaticStreamSerializationAllowed = 1 } };
+  cudaLaunchConfig_t config = { .gridDim = { s->blocks, 1, 1 },
+                                .blockDim = { s->threads, 1, 1 },
+                                .stream = (cudaStream_t)launch->stream,
+                                .attrs = &early,
+                                .numAttrs = s->early };
   return cuda_check(cudaLaunchKernelExC(&config, s->kernel, arguments), "quantize_packed");
 }
 
-#define ROW(anchor) { .name = "packed", .op = anchor, .class_ = QN_CLASS_TUNED, .prepare = prepare, .build = build, .run = run, .release = cuda_release, \
+#define ROW(anchor) { .name = "packed", .op = anchor, .class_ = QN_CLASS_TUNED, \
+                      .prepare = prepare, .build = build, .run = run, .release = cuda_release, \
                       .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE }
 static const qn_engine row[] = { ROW(QN_OP_QUANTIZE), ROW(QN_OP_DEQUANTIZE), ROW(QN_OP_QUANTIZE_DYNAMIC) };
 const qn_engine_list cuda_quantize_packed_list = { row, sizeof row / sizeof *row };

@@ -132,7 +132,8 @@ template <int V> __device__ __forceinline__ void widen_f8(float (&v)[V], const u
   }
 }
 /* V octets, less a zero point each or the first. */
-template <bool each, int V> __device__ __forceinline__ void widen(const problem &p, float (&v)[V], const uint32_t (&word)[V / 4], const int *zero)
+template <bool each, int V>
+__device__ __forceinline__ void widen(const problem &p, float (&v)[V], const uint32_t (&word)[V / 4], const int *zero)
 {
   if (p.y_dtype == QN_E4M3) return widen_f8(v, word, __NV_E4M3);
   if (p.y_dtype == QN_E5M2) return widen_f8(v, word, __NV_E5M2);
@@ -143,7 +144,8 @@ template <bool each, int V> __device__ __forceinline__ void widen(const problem 
   }
 }
 /* By a scale each, or by the first. */
-template <int out, bool each> __device__ __forceinline__ void store_widened(const problem &p, uint32_t vector, uint2 octets, const float *scale, const int *zero)
+template <int out, bool each>
+__device__ __forceinline__ void store_widened(const problem &p, uint32_t vector, uint2 octets, const float *scale, const int *zero)
 {
   constexpr int V = per_vector<out>;
   const uint32_t word[2] = { octets.x, octets.y };
@@ -240,7 +242,8 @@ struct walk {
 };
 
 /* A tile of p.high rows and p.wide vectors, the last of each dim smaller: by a warp, or by a block of threads. */
-template <int in, int threads> __global__ static void __launch_bounds__(threads < 128 ? 128 : threads) quantize_tiles(const __grid_constant__ problem p)
+template <int in, int threads>
+__global__ static void __launch_bounds__(threads < 128 ? 128 : threads) quantize_tiles(const __grid_constant__ problem p)
 {
   constexpr int K = CUDA_QUANTIZE_KEPT;
   constexpr int tiles = threads < 128 ? 128 / threads : 1;
@@ -423,7 +426,10 @@ template <int dtype> static cuda_quantize_kernels kernels_of()
            (const void *)quantize_lanes<dtype>,
            { (const void *)quantize_tiles<dtype, 32>, (const void *)quantize_tiles<dtype, 128>, (const void *)quantize_tiles<dtype, 256>,
              (const void *)quantize_tiles<dtype, 512>, (const void *)quantize_tiles<dtype, 1024> },
-           (const void *)quantize_columns<dtype>, (const void *)quantize_extreme<dtype>, (const void *)quantize_kept<dtype>, (const void *)quantize_clear };
+           (const void *)quantize_columns<dtype>,
+           (const void *)quantize_extreme<dtype>,
+           (const void *)quantize_kept<dtype>,
+           (const void *)quantize_clear };
 }
 cuda_quantize_kernels cuda_quantize_kernels_of(uint32_t dtype)
 {

@@ -10,7 +10,15 @@
 #include "quantize.cuh"
 #include "vector.cuh"
 
-enum { THREADS = CUDA_QUANTIZE_THREADS, KEEPERS = CUDA_QUANTIZE_KEEPERS, HELD = CUDA_QUANTIZE_HELD, AT_ONCE = 4, U = CUDA_QUANTIZE_VECTORS, LEVELS = CUDA_QUANTIZE_LEVELS, COLUMN_ROWS = CUDA_QUANTIZE_COLUMN };
+enum {
+  THREADS = CUDA_QUANTIZE_THREADS,
+  KEEPERS = CUDA_QUANTIZE_KEEPERS,
+  HELD = CUDA_QUANTIZE_HELD,
+  AT_ONCE = 4,
+  U = CUDA_QUANTIZE_VECTORS,
+  LEVELS = CUDA_QUANTIZE_LEVELS,
+  COLUMN_ROWS = CUDA_QUANTIZE_COLUMN
+};
 template <int dtype> constexpr int per_vector = vector_per_16<dtype>;
 
 using problem = cuda_quantization;
@@ -138,8 +146,14 @@ __device__ __forceinline__ int level(float q, int zero) { return __float_as_int(
 __device__ __forceinline__ uint32_t join(int a, int b, int c, int d, uint32_t dtype)
 {
   uint32_t word;
-  if (dtype == QN_U8) asm("{.reg .b32 t; cvt.pack.sat.u8.s32.b32 t, %4, %3, 0; cvt.pack.sat.u8.s32.b32 %0, %2, %1, t;}" : "=r"(word) : "r"(a), "r"(b), "r"(c), "r"(d));
-  else asm("{.reg .b32 t; cvt.pack.sat.s8.s32.b32 t, %4, %3, 0; cvt.pack.sat.s8.s32.b32 %0, %2, %1, t;}" : "=r"(word) : "r"(a), "r"(b), "r"(c), "r"(d));
+  if (dtype == QN_U8)
+    asm("{.reg .b32 t; cvt.pack.sat.u8.s32.b32 t, %4, %3, 0; cvt.pack.sat.u8.s32.b32 %0, %2, %1, t;}"
+        : "=r"(word)
+        : "r"(a), "r"(b), "r"(c), "r"(d));
+  else
+    asm("{.reg .b32 t; cvt.pack.sat.s8.s32.b32 t, %4, %3, 0; cvt.pack.sat.s8.s32.b32 %0, %2, %1, t;}"
+        : "=r"(word)
+        : "r"(a), "r"(b), "r"(c), "r"(d));
   return word;
 }
 __device__ __forceinline__ uint32_t f8_octets(float a, float b, float c, float d, __nv_fp8_interpretation_t kind)
@@ -148,13 +162,15 @@ __device__ __forceinline__ uint32_t f8_octets(float a, float b, float c, float d
        | (uint32_t)__nv_cvt_float2_to_fp8x2(make_float2(c, d), __NV_SATFINITE, kind) << 16;
 }
 /* plain: all quotients are numbers. */
-template <bool plain, int V> __device__ __forceinline__ void store_octets(const problem &p, uint32_t vector, const float (&q)[V], const int (&zero)[V])
+template <bool plain, int V>
+__device__ __forceinline__ void store_octets(const problem &p, uint32_t vector, const float (&q)[V], const int (&zero)[V])
 {
   uint32_t word[V / 4], dtype = p.y_dtype;
   if (is_f8(dtype)) {
 #pragma unroll
     for (int i = 0; i < V; i += 4)
-      word[i / 4] = dtype == QN_E4M3 ? f8_octets(q[i], q[i + 1], q[i + 2], q[i + 3], __NV_E4M3) : f8_octets(q[i], q[i + 1], q[i + 2], q[i + 3], __NV_E5M2);
+      word[i / 4] = dtype == QN_E4M3 ? f8_octets(q[i], q[i + 1], q[i + 2], q[i + 3], __NV_E4M3)
+                                     : f8_octets(q[i], q[i + 1], q[i + 2], q[i + 3], __NV_E5M2);
   } else {
     int o[V];
 #pragma unroll
@@ -210,7 +226,8 @@ template <int in> __device__ __noinline__ static void store_odd_each(const probl
 template <int in> __device__ __forceinline__ uint32_t store_last(const problem &p, int64_t i, float scale, int zero)
 {
   const float x = element_load<float>(p.x, i, in), q = x / scale;
-  p.y[i] = (uint8_t)(is_f8(p.y_dtype) ? f8_octets(q, 0, 0, 0, p.y_dtype == QN_E4M3 ? __NV_E4M3 : __NV_E5M2) : join(level(q == q ? q : 0, zero), 0, 0, 0, p.y_dtype));
+  p.y[i] = (uint8_t)(is_f8(p.y_dtype) ? f8_octets(q, 0, 0, 0, p.y_dtype == QN_E4M3 ? __NV_E4M3 : __NV_E5M2)
+                                      : join(level(q == q ? q : 0, zero), 0, 0, 0, p.y_dtype));
   return __float_as_uint(x) & 0x7fffffffu;
 }
 
@@ -224,7 +241,8 @@ __device__ __forceinline__ float scale_make(const problem &p, uint32_t most, int
     scale = e8m0_to_float(power);
   } else {
     const float by = quantize_largest<float>(p.y_dtype), q = amax * (1 / by);
-    scale = amax > 0x1p-60f && amax < 0x1p60f ? fmaf(fmaf(-by, q, amax), 1 / by, q) : plain_scale(amax, p.y_dtype);         /* the same: tried */
+    /* the same: tried */
+    scale = amax > 0x1p-60f && amax < 0x1p60f ? fmaf(fmaf(-by, q, amax), 1 / by, q) : plain_scale(amax, p.y_dtype);
     if (writes) ((float *)p.scale)[at] = scale;
   }
   if (writes && p.amax) ((float *)p.amax)[at] = amax;

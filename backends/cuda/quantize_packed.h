@@ -9,7 +9,8 @@ extern "C" {
 
 enum { CUDA_QUANTIZE_THREADS = 256, CUDA_QUANTIZE_VECTORS = 4,    /* of a block; of a thread, 16 bytes of floats each */
        CUDA_QUANTIZE_KEPT = 8,            /* and of a tile */
-       CUDA_QUANTIZE_KEEPERS = 1024, CUDA_QUANTIZE_HELD = 6,      /* threads of a block that keeps what it can; vectors of each in registers */
+       /* threads of a block that keeps what it can; vectors of each in registers */
+       CUDA_QUANTIZE_KEEPERS = 1024, CUDA_QUANTIZE_HELD = 6,
        CUDA_QUANTIZE_LEVELS = 3, CUDA_QUANTIZE_COLUMN = 32 };       /* of blocks; rows of a block that is a column, at most */
 
 typedef struct cuda_quantization {
@@ -34,7 +35,9 @@ typedef struct cuda_quantization {
 } cuda_quantization;
 
 /* Of floats of one dtype. [1]: a scale for each element of the last dim. */
-typedef struct cuda_quantize_kernels { const void *spread[2], *back[2], *lanes, *tiles[5], *columns, *extreme, *kept, *clear; } cuda_quantize_kernels;
+typedef struct cuda_quantize_kernels {
+  const void *spread[2], *back[2], *lanes, *tiles[5], *columns, *extreme, *kept, *clear;
+} cuda_quantize_kernels;
 cuda_quantize_kernels cuda_quantize_kernels_of(uint32_t dtype);
 
 #ifdef __cplusplus

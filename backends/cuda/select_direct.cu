@@ -186,7 +186,10 @@ __global__ static void __launch_bounds__(256) top_k_direct(const __grid_constant
 }
 
 template <class T> __device__ __forceinline__ void store_sum(const tensor &y, int64_t at, T sum) { y.store(at, sum); }
-template <> __device__ __forceinline__ void store_sum(const tensor &y, int64_t at, int64_t sum) { element_store_wrapped(y.p, at, y.dtype, sum); }
+template <> __device__ __forceinline__ void store_sum(const tensor &y, int64_t at, int64_t sum)
+{
+  element_store_wrapped(y.p, at, y.dtype, sum);
+}
 
 template <class T> __global__ static void __launch_bounds__(128) cumsum_direct(const __grid_constant__ selection s)
 {

@@ -103,7 +103,8 @@ __global__ static void __launch_bounds__(THREADS) top_k_warp(const __grid_consta
 
 /* ---- top_k of long lines ---------------------------------------------------------------------------------------- */
 
-enum { CROWD = 512, CROWD_WARPS = CROWD / 32, AHEAD = 8, BINS = 2048, MOST = 2048, ROOM = 1024 };   /* MOST: chosen of a line; ROOM: what is sorted, or what k is rounded up to */
+/* MOST: chosen of a line; ROOM: what is sorted, or what k is rounded up to */
+enum { CROWD = 512, CROWD_WARPS = CROWD / 32, AHEAD = 8, BINS = 2048, MOST = 2048, ROOM = 1024 };
 
 /* What a line, or part of one, is made of: elements of so many bytes, or (8) the pairs that parts have left over. Loads come first
  * and are turned to keys afterwards, so that several are in flight. */
@@ -120,7 +121,10 @@ template <int BYTES> __device__ __forceinline__ uint64_t pair_from(const lines &
   if (s.x_dtype >= QN_I8) {
     key = (s.x_dtype == QN_I8 ? (uint32_t)(int32_t)(int8_t)raw : (uint32_t)raw) ^ 0x80000000u;
   } else {
-    float v = (s.x_dtype == QN_F32 ? __uint_as_float((uint32_t)raw) : s.x_dtype == QN_BF16 ? bf16_to_float((uint16_t)raw) : f16_to_float((uint16_t)raw)) + 0.0f;
+    float v = (s.x_dtype == QN_F32    ? __uint_as_float((uint32_t)raw)
+               : s.x_dtype == QN_BF16 ? bf16_to_float((uint16_t)raw)
+                                      : f16_to_float((uint16_t)raw)) +
+              0.0f;
     uint32_t u = __float_as_uint(v);
     key = v != v ? ~0u : u >> 31 ? ~u : u | 0x80000000u;
   }
@@ -444,7 +448,8 @@ static qn_status top_k_prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_ranking *a = (const qn_ranking *)r->op[0].attr;
   lines s = {};
-  const char *why = lines_of(&s, cuda_value(r, QN_ROLE_TOP_K_X), cuda_value(r, QN_ROLE_TOP_K_Y), cuda_value(r, QN_ROLE_TOP_K_INDICES), (int)a->axis);
+  const char *why = lines_of(&s, cuda_value(r, QN_ROLE_TOP_K_X), cuda_value(r, QN_ROLE_TOP_K_Y), cuda_value(r, QN_ROLE_TOP_K_INDICES),
+                             (int)a->axis);
   if (why) return qn_refuse(out, why, "x", "", "%s", "");
   if (s.x_step != 1) return qn_refuse(out, "lines are contiguous", "x", "stride 1 along the axis", "%lld", (long long)s.x_step);
   if (a->k > MOST) return qn_refuse(out, "the chosen are sorted in shared memory", "k", "2048 at most", "%lld", (long long)a->k);
@@ -485,7 +490,8 @@ static qn_status cumsum_prepare(const qn_request *r, qn_prepared *out)
   s.exclusive = a->exclusive != 0, s.reverse = a->reverse != 0;
   if (s.x_step != 1) {                    /* lines side by side: parts for about 2^18 threads in all, whatever the device */
     if (!s.rank || qn_is_integer(x->dtype) || s.x_stride[0] != 1 || s.y_stride[0] != 1)
-      return qn_refuse(out, "lines are contiguous, or side by side and of floats", "x", "stride 1 in some dim", "%lld", (long long)s.x_step);
+      return qn_refuse(out, "lines are contiguous, or side by side and of floats", "x", "stride 1 in some dim", "%lld",
+                       (long long)s.x_step);
     int64_t threads = (int64_t)(s.count / s.dim[0]) * qn_ceil_div(s.dim[0], BESIDE);
     if (threads > 1 << 30) return qn_refuse(out, "fewer than 2^31 lines", "x", "2^31", "%u", s.count);
     int64_t wanted = qn_max_i64(1, qn_min_i64((1 << 18) / threads, s.n / (4 * STEPS)));

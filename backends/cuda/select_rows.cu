@@ -65,7 +65,8 @@ struct gather_state { gathering g; int32_t x, y, indices, bytes; };
 
 static qn_status gather_prepare(const qn_request *r, qn_prepared *out)
 {
-  const qn_value *x = cuda_value(r, QN_ROLE_GATHER_X), *y = cuda_value(r, QN_ROLE_GATHER_Y), *indices = cuda_value(r, QN_ROLE_GATHER_INDICES);
+  const qn_value *x = cuda_value(r, QN_ROLE_GATHER_X), *y = cuda_value(r, QN_ROLE_GATHER_Y),
+                 *indices = cuda_value(r, QN_ROLE_GATHER_INDICES);
   int axis = (int)((const qn_axis *)r->op[0].attr)->axis, esize = (int)qn_kit_bytes(y->dtype);
   qn_nest nest = {};
   qn_nest_begin(&nest, y);
@@ -140,7 +141,8 @@ static qn_status gather_run(const qn_prepared *p, const qn_launch *launch)
 
 /* ---- scatter_add ------------------------------------------------------------------------------------------- */
 
-enum { SCATTER_THREADS = 512, SCATTER_WARPS = SCATTER_THREADS / 32, MOST_ROWS = 2048, NOTED = 2048, AT_ONCE = 4 };      /* AT_ONCE: loads of a thread in flight */
+/* AT_ONCE: loads of a thread in flight */
+enum { SCATTER_THREADS = 512, SCATTER_WARPS = SCATTER_THREADS / 32, MOST_ROWS = 2048, NOTED = 2048, AT_ONCE = 4 };
 
 struct scattering {
   const void *dy, *indices;
@@ -209,7 +211,9 @@ template <> struct quad<0> {
 };
 
 /* And more places, from the j-th to the last, in their order. */
-template <int whole> __device__ __noinline__ float4 add_places(const scattering &s, int64_t x, int n, const uint32_t *sorted, uint32_t j, uint32_t last, float4 sum)
+template <int whole>
+__device__ __noinline__ float4 add_places(const scattering &s, int64_t x, int n, const uint32_t *sorted, uint32_t j, uint32_t last,
+                                          float4 sum)
 {
 #pragma unroll 1
   for (; j < last; j += AT_ONCE) {
@@ -348,7 +352,8 @@ static qn_status scatter_prepare(const qn_request *r, qn_prepared *out)
     rest.stride[1][rest.rank++] = dy->stride[d < axis ? d : d + indices->rank - 1];
   }
   qn_nest_simplify(&rest);
-  if (rest.rank > MAX_DIMS || named.rank > MAX_DIMS) return qn_refuse(out, "at most 6 dims that do not merge", "dx", "6", "%d", (int)rest.rank);
+  if (rest.rank > MAX_DIMS || named.rank > MAX_DIMS)
+    return qn_refuse(out, "at most 6 dims that do not merge", "dx", "6", "%d", (int)rest.rank);
   scatter_state st = {};
   scattering *s = &st.s;
   s->dy_dtype = dy->dtype, s->dx_dtype = dx->dtype;
@@ -379,10 +384,12 @@ static qn_status scatter_prepare(const qn_request *r, qn_prepared *out)
   s->rows = (uint32_t)qn_min_i64(qn_min_i64(MOST_ROWS, qn_ceil_div(s->length, blocks)), qn_max_i64(1, INT32_MAX / (int64_t)s->units));
   st.blocks.x = (s->length + s->rows - 1) / s->rows;
   st.blocks.y = (uint32_t)qn_max_i64(1, qn_min_i64(blocks / st.blocks.x, qn_ceil_div((int64_t)s->rows * s->units, SCATTER_THREADS)));
-  bool whole = s->rank == 1 && s->index_rank <= 1 && s->dim[0] % 4 == 0 && s->dy_stride[0] == 1 && s->dx_stride[0] == 1 && s->named_stride[0] % 4 == 0 && s->row_stride % 4 == 0;
+  bool whole = s->rank == 1 && s->index_rank <= 1 && s->dim[0] % 4 == 0 && s->dy_stride[0] == 1 && s->dx_stride[0] == 1 &&
+               s->named_stride[0] % 4 == 0 && s->row_stride % 4 == 0;
   if (whole && dy->align >= 16 && dx->align >= 16) st.whole = dy->dtype;
   const qn_node *op = &r->op[0];
-  st.dy = qn_role(op, QN_ROLE_SCATTER_ADD_DY), st.indices = qn_role(op, QN_ROLE_SCATTER_ADD_INDICES), st.dx = qn_role(op, QN_ROLE_SCATTER_ADD_DX);
+  st.dy = qn_role(op, QN_ROLE_SCATTER_ADD_DY), st.indices = qn_role(op, QN_ROLE_SCATTER_ADD_INDICES),
+  st.dx = qn_role(op, QN_ROLE_SCATTER_ADD_DX);
   if (n > NOTED) out->workspace = (uint64_t)n * (sizeof *s->noted + sizeof *s->sorted);
   return cuda_keep(out, &st, sizeof st);
 }
@@ -459,7 +466,8 @@ static qn_status one_hot_prepare(const qn_request *r, qn_prepared *out)
   int esize = (int)qn_kit_bytes(y->dtype);
   if (!qn_is_dense(y) || y->align < 16 || (a->depth > 1 && y->stride[a->axis] != 1))
     return qn_refuse(out, "16 bytes are stored at once", "y", "no gaps, rows along the axis, 16-byte alignment", "%s", "");
-  if (qn_elements(y) > INT32_MAX) return qn_refuse(out, "elements are counted in 31 bits", "y", "below 2^31", "%lld", (long long)qn_elements(y));
+  if (qn_elements(y) > INT32_MAX)
+    return qn_refuse(out, "elements are counted in 31 bits", "y", "below 2^31", "%lld", (long long)qn_elements(y));
   encoding e = {};
   qn_nest nest = {};
   nest.n = 2;

@@ -11,8 +11,8 @@ qn_status cuda_allow_shared(const void *kernel);
 
 /* In clusters of so many blocks (1: each by itself); or all there at once, for they wait for one another. shared: bytes of a block. */
 enum { CUDA_TOGETHER = 0 };
-qn_status cuda_launch_clusters(const void *kernel, unsigned blocks, unsigned cluster, unsigned threads, size_t shared, void **arguments, const qn_launch *launch,
-                               const char *name);
+qn_status cuda_launch_clusters(const void *kernel, unsigned blocks, unsigned cluster, unsigned threads, size_t shared, void **arguments,
+                               const qn_launch *launch, const char *name);
 #ifdef __cplusplus
 }
 #endif

@@ -96,16 +96,22 @@ __device__ __forceinline__ void tma_load(uint32_t to, const CUtensorMap *map, in
                :: "r"(to), "l"(map), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(bar) : "memory");
 }
 /* A column of pixels of a [N, H, W, C] tensor, each moved by (dw, dh): the tap of a window. */
-__device__ __forceinline__ void tma_load_im2col(uint32_t to, const CUtensorMap *map, int c, int w, int h, int n, int dw, int dh, uint32_t bar)
+__device__ __forceinline__ void tma_load_im2col(uint32_t to, const CUtensorMap *map, int c, int w, int h, int n, int dw, int dh,
+                                                uint32_t bar)
 {
-  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%2,%3,%4,%5}], [%6], {%7,%8};"
-               :: "r"(to), "l"(map), "r"(c), "r"(w), "r"(h), "r"(n), "r"(bar), "h"((uint16_t)dw), "h"((uint16_t)dh) : "memory");
+  asm volatile(
+    "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%2,%3,%4,%5}], [%6], {%7,%8};"
+    :: "r"(to), "l"(map), "r"(c), "r"(w), "r"(h), "r"(n), "r"(bar), "h"((uint16_t)dw), "h"((uint16_t)dh)
+    : "memory");
 }
 /* The same of [N, D, H, W, C]. */
-__device__ __forceinline__ void tma_load_im2col(uint32_t to, const CUtensorMap *map, int c, int w, int h, int d, int n, int dw, int dh, int dd, uint32_t bar)
+__device__ __forceinline__ void tma_load_im2col(uint32_t to, const CUtensorMap *map, int c, int w, int h, int d, int n, int dw, int dh,
+                                                int dd, uint32_t bar)
 {
-  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%2,%3,%4,%5,%6}], [%7], {%8,%9,%10};"
-               :: "r"(to), "l"(map), "r"(c), "r"(w), "r"(h), "r"(d), "r"(n), "r"(bar), "h"((uint16_t)dw), "h"((uint16_t)dh), "h"((uint16_t)dd) : "memory");
+  asm volatile(
+    "cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%2,%3,%4,%5,%6}], [%7], {%8,%9,%10};"
+    :: "r"(to), "l"(map), "r"(c), "r"(w), "r"(h), "r"(d), "r"(n), "r"(bar), "h"((uint16_t)dw), "h"((uint16_t)dh), "h"((uint16_t)dd)
+    : "memory");
 }
 __device__ __forceinline__ void tma_store(const CUtensorMap *map, uint32_t from, int c0, int c1, int c2, int c3)
 {

@@ -37,7 +37,10 @@ template <class I, int V, int L> __device__ __forceinline__ cell<I> cell_of(cons
   return at;
 }
 
-template <class I, int V, int L> __device__ __forceinline__ cell<I> cell_of(const spatial &s, I unit) { return cell_of<I, V, L>(s, unit, s.out_dim); }
+template <class I, int V, int L> __device__ __forceinline__ cell<I> cell_of(const spatial &s, I unit)
+{
+  return cell_of<I, V, L>(s, unit, s.out_dim);
+}
 
 /* Of the cell's first layer; layer: from one layer to the next. */
 template <class I> __device__ __forceinline__ int64_t image_of(const cell<I> &at, const int64_t stride[5], int64_t layer)
@@ -50,7 +53,10 @@ template <class I> __device__ __forceinline__ int64_t offset_of(const cell<I> &a
 }
 
 /* f64 and whatever else is asked of direct, one by one; f32, f16 and bf16 also four at once, aligned to their size. */
-__device__ __forceinline__ void load(double (&v)[1], const void *p, uint32_t dtype, int64_t at) { v[0] = element_load<double>(p, at, dtype); }
+__device__ __forceinline__ void load(double (&v)[1], const void *p, uint32_t dtype, int64_t at)
+{
+  v[0] = element_load<double>(p, at, dtype);
+}
 __device__ __forceinline__ void store(const double (&v)[1], void *p, uint32_t dtype, int64_t at) { element_store(p, at, dtype, v[0]); }
 
 __device__ __forceinline__ float float_of(uint32_t h, bool bf16) { return bf16 ? __uint_as_float(h << 16) : f16_to_float((uint16_t)h); }
@@ -65,7 +71,8 @@ template <int V> __device__ __forceinline__ void load(float (&v)[V], const void 
     v[0] = q.x, v[1] = q.y, v[2] = q.z, v[3] = q.w;
   } else {
     uint2 q = *(const uint2 *)((const uint16_t *)p + at);
-    v[0] = float_of(q.x & 0xffff, bf16), v[1] = float_of(q.x >> 16, bf16), v[2] = float_of(q.y & 0xffff, bf16), v[3] = float_of(q.y >> 16, bf16);
+    v[0] = float_of(q.x & 0xffff, bf16), v[1] = float_of(q.x >> 16, bf16), v[2] = float_of(q.y & 0xffff, bf16),
+    v[3] = float_of(q.y >> 16, bf16);
   }
 }
 

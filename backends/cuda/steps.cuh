@@ -83,7 +83,8 @@ __device__ __forceinline__ void store8(const int (&v)[8], void *base, uint32_t, 
 __device__ __forceinline__ void step_apply(const cuda_step &s, float (&v)[8], const float (&w)[8])
 {
   switch (s.op) {
-#define STEP(name) case QN_OP_##name: _Pragma("unroll") for (int i = 0; i < 8; i++) v[i] = fn_unary(QN_OP_##name, v[i], s.alpha, s.beta); break;
+#define STEP(name) case QN_OP_##name: _Pragma("unroll") for (int i = 0; i < 8; i++) \
+    v[i] = fn_unary(QN_OP_##name, v[i], s.alpha, s.beta); break;
     CUDA_STEP_UNARY(STEP)
 #undef STEP
 #define STEP(name) case QN_OP_##name: _Pragma("unroll") for (int i = 0; i < 8; i++) \

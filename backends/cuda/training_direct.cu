@@ -93,7 +93,8 @@ static qn_status take_step(const qn_prepared *prepared, const qn_launch *launch)
 /* ---- what joins a list ------------------------------------------------------------------------------------ */
 
 /* sum: so far, in double; the first tensor begins it. */
-__global__ static void __launch_bounds__(THREADS) training_squares_direct(const __grid_constant__ tensor x, int64_t n, double *sum, int first)
+__global__ static void __launch_bounds__(THREADS)
+    training_squares_direct(const __grid_constant__ tensor x, int64_t n, double *sum, int first)
 {
   double s = 0;
   for (int64_t i = threadIdx.x; i < n; i += THREADS) {
@@ -104,7 +105,8 @@ __global__ static void __launch_bounds__(THREADS) training_squares_direct(const 
   if (threadIdx.x == 0) *sum = (first ? 0 : *sum) + s;
 }
 
-__global__ static void training_norm_direct(const double *sum, scalar by, double limit, const __grid_constant__ tensor norm, const __grid_constant__ tensor divisor)
+__global__ static void training_norm_direct(const double *sum, scalar by, double limit, const __grid_constant__ tensor norm,
+                                            const __grid_constant__ tensor divisor)
 {
   double scale = value_of(by), length = sqrt(*sum) / scale, over = length / limit;
   norm.store(0, length);
@@ -126,13 +128,15 @@ static qn_status global_norm(const qn_prepared *prepared, const qn_launch *launc
     tensor x = direct_tensor(k, launch, QN_ROLE_GLOBAL_NORM_X, i);
     training_squares_direct<<<1, THREADS, 0, stream>>>(x, direct_elements(x), sum, i == 0);
   }
-  training_norm_direct<<<1, 1, 0, stream>>>(sum, direct_scalar(k, launch, QN_ROLE_GLOBAL_NORM_SCALE, 1), ((const qn_norm_limit *)k->attr)->limit,
-                                            direct_tensor(k, launch, QN_ROLE_GLOBAL_NORM_NORM, 0), direct_tensor(k, launch, QN_ROLE_GLOBAL_NORM_DIVISOR, 0));
+  training_norm_direct<<<1, 1, 0, stream>>>(sum, direct_scalar(k, launch, QN_ROLE_GLOBAL_NORM_SCALE, 1),
+                                            ((const qn_norm_limit *)k->attr)->limit, direct_tensor(k, launch, QN_ROLE_GLOBAL_NORM_NORM, 0),
+                                            direct_tensor(k, launch, QN_ROLE_GLOBAL_NORM_DIVISOR, 0));
   return direct_launched("training_norm_direct");
 }
 
-__global__ static void __launch_bounds__(THREADS) training_unscale_direct(const __grid_constant__ tensor g, const __grid_constant__ tensor to, int64_t n,
-                                                                         scalar by, const __grid_constant__ tensor found, int first)
+__global__ static void __launch_bounds__(THREADS)
+    training_unscale_direct(const __grid_constant__ tensor g, const __grid_constant__ tensor to, int64_t n, scalar by,
+                            const __grid_constant__ tensor found, int first)
 {
   double scale = value_of(by), any = 0;
   for (int64_t i = threadIdx.x; i < n; i += THREADS) {
@@ -150,7 +154,10 @@ static qn_status amp_unscale(const qn_prepared *prepared, const qn_launch *launc
   for (int i = 0; i < direct_count(k, QN_ROLE_AMP_UNSCALE_GRADS); i++) {
     tensor g = direct_tensor(k, launch, QN_ROLE_AMP_UNSCALE_GRADS, i);
     training_unscale_direct<<<1, THREADS, 0, (cudaStream_t)launch->stream>>>(g, direct_tensor(k, launch, QN_ROLE_AMP_UNSCALE_NEW_GRADS, i),
-      direct_elements(g), direct_scalar(k, launch, QN_ROLE_AMP_UNSCALE_SCALE, 1), direct_tensor(k, launch, QN_ROLE_AMP_UNSCALE_FOUND, 0), i == 0);
+                                                                             direct_elements(g),
+                                                                             direct_scalar(k, launch, QN_ROLE_AMP_UNSCALE_SCALE, 1),
+                                                                             direct_tensor(k, launch, QN_ROLE_AMP_UNSCALE_FOUND, 0),
+                                                                             i == 0);
   }
   return direct_launched("training_unscale_direct");
 }

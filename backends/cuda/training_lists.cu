@@ -14,7 +14,8 @@ enum { STEP_CHUNK = THREADS * V, READ_CHUNK = 32 * STEP_CHUNK };           /* el
 enum { READ_AHEAD = 4, WRITTEN = 8 };     /* vectors of a thread on their way at once: read alone; all that it writes */
 enum { P, G, M, S, NEW_P, NEW_M, NEW_S, COPY, LISTS };     /* M, S: first and second moments; of a norm and of unscaling G and NEW_P */
 
-struct entry { void *p[LISTS]; int64_t n; uint32_t first; uint16_t dtype, aligned; };      /* first: chunk; dtype: of G; aligned: all, to 16 bytes */
+/* first: chunk; dtype: of G; aligned: all, to 16 bytes */
+struct entry { void *p[LISTS]; int64_t n; uint32_t first; uint16_t dtype, aligned; };
 
 struct number { const void *p; uint32_t dtype; double value; };            /* p NULL: the value */
 struct common {
@@ -84,7 +85,8 @@ template <int op> __device__ __forceinline__ void move(const factors &f, int nes
 template <int op> __device__ static factors factors_of(const common &a)
 {
   double rate = value_of(a.rate), t = rint(value_of(a.step)) + 1;
-  factors f = { (float)a.b1, (float)(1 - a.b1), (float)a.b2, (float)(1 - a.b2), (float)a.eps, (float)a.decay, (float)rate, 0, 0, (float)(1 / value_of(a.scale)) };
+  factors f = { (float)a.b1, (float)(1 - a.b1), (float)a.b2, (float)(1 - a.b2), (float)a.eps, (float)a.decay, (float)rate, 0, 0,
+                (float)(1 / value_of(a.scale)) };
   if (op != QN_OP_SGD) {
     f.size = (float)(rate / (1 - exp2(t * a.log_b1)));
     f.unbias2 = (float)(1 / (1 - exp2(t * a.log_b2)));
@@ -155,20 +157,23 @@ template <int op, int most> __global__ static void __launch_bounds__(THREADS, 6)
 __host__ __device__ static inline int write_chunk(uint32_t dtype) { return THREADS * WRITTEN * (dtype == QN_F32 ? 4 : 8); }
 
 /* Shows a visitor n elements, by vectors of 16 bytes, several on their way at once, and writes what it leaves of them. */
-template <int dtype, bool writes, class F> __device__ __forceinline__ void visit_vectors(const void *from, void *to, int64_t at, int n, F visitor)
+template <int dtype, bool writes, class F>
+__device__ __forceinline__ void visit_vectors(const void *from, void *to, int64_t at, int n, F visitor)
 {
   constexpr int E = vector_per_16<dtype>, K = writes ? WRITTEN : READ_AHEAD;
 #pragma unroll 1
   for (int first = threadIdx.x * E; first < n; first += THREADS * E * K) {
     uint4 q[K];
 #pragma unroll
-    for (int k = 0; k < K; k++) q[k] = first + k * THREADS * E + E <= n ? *vector_place<dtype>(from, at + first + k * THREADS * E) : make_uint4(0, 0, 0, 0);
+    for (int k = 0; k < K; k++)
+      q[k] = first + k * THREADS * E + E <= n ? *vector_place<dtype>(from, at + first + k * THREADS * E) : make_uint4(0, 0, 0, 0);
 #pragma unroll
     for (int k = 0; k < K; k++) {
       float v[E];
       vector_open<dtype>(v, 0, q[k]);
       visitor(v);
-      if (writes && first + k * THREADS * E + E <= n) *(uint4 *)vector_place<dtype>(to, at + first + k * THREADS * E) = vector_close<dtype>(v, 0);
+      if (writes && first + k * THREADS * E + E <= n)
+        *(uint4 *)vector_place<dtype>(to, at + first + k * THREADS * E) = vector_close<dtype>(v, 0);
     }
   }
   const int rest = n - n % E + threadIdx.x;
@@ -290,8 +295,10 @@ static qn_status read_lists(state *s, const qn_request *r, qn_prepared *out, con
       if (!given) continue;
       const qn_value *v = &r->value[t->number[l]], *first = &r->value[op->arg[op->first[role[l]]]];
       if (v->dtype == QN_F64) return qn_refuse(out, "computes in f32", "", "f32, f16 or bf16", "%s", "f64");
-      if (is_step(op->op) && v->dtype != first->dtype) return qn_refuse(out, "the tensors of a list must have one dtype", "", qn_kit_name(first->dtype), "%s", qn_kit_name(v->dtype));
-      if (!qn_is_dense(v) || !qn_same_layout(v, like)) return qn_refuse(out, "tensors must lie dense, and alike in all lists", "", "dense", "tensor %d", i);
+      if (is_step(op->op) && v->dtype != first->dtype)
+        return qn_refuse(out, "the tensors of a list must have one dtype", "", qn_kit_name(first->dtype), "%s", qn_kit_name(v->dtype));
+      if (!qn_is_dense(v) || !qn_same_layout(v, like))
+        return qn_refuse(out, "tensors must lie dense, and alike in all lists", "", "dense", "tensor %d", i);
       if (l == P) s->c.dtype_p = v->dtype;
       if (l == G) s->c.dtype_g = v->dtype;
       if (l == COPY) s->c.dtype_copy = v->dtype;
@@ -376,7 +383,8 @@ template <int most> static qn_status launch_some(const state *s, const qn_launch
   a.closes = c->base + chunks == (uint32_t)s->chunks;
   c->base += chunks;
   void *arguments[] = { &a };
-  return cuda_check(cudaLaunchKernel(kernel_of<most>(a.op), dim3(chunks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "training_lists");
+  return cuda_check(cudaLaunchKernel(kernel_of<most>(a.op), dim3(chunks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream),
+                    "training_lists");
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
@@ -395,7 +403,8 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return status;
 }
 
-#define ROW(op) { "lists", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare, nullptr, run, cuda_release }
+#define ROW(op) { "lists", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_PORTABLE, \
+                  nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = {
   ROW(QN_OP_SGD), ROW(QN_OP_ADAM), ROW(QN_OP_ADAMW), ROW(QN_OP_GLOBAL_NORM), ROW(QN_OP_AMP_UNSCALE),
 };

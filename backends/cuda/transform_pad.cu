@@ -74,7 +74,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_padding *a = (const qn_padding *)r->op[0].attr;
   const int esize = (int)qn_kit_bytes(y->dtype);
   if (!qn_is_dense(y)) return qn_refuse(out, "elements are counted as they lie", "y", "no gaps", "%s", "gaps");
-  if (qn_elements(y) > INT32_MAX) return qn_refuse(out, "elements are counted in 31 bits", "y", "below 2^31", "%lld", (long long)qn_elements(y));
+  if (qn_elements(y) > INT32_MAX)
+    return qn_refuse(out, "elements are counted in 31 bits", "y", "below 2^31", "%lld", (long long)qn_elements(y));
   filling p = {};
   if (!pad_fill(&p, a, x, y)) return qn_refuse(out, "at most 6 dims that do not merge", "y", "6", "%d", y->rank);
   if (p.in_dim[0] > 1 && p.in_stride[0] != esize) return qn_refuse(out, "rows contiguous in both", "x", "the order of y's dims", "%s", "");
@@ -94,8 +95,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   pad_state st = {};
   st.p = p;
   st.x = qn_role(&r->op[0], QN_ROLE_PAD_X), st.y = qn_role(&r->op[0], QN_ROLE_PAD_Y);
-  st.kernel = word == 16 ? (const void *)transform_pad<uint4, 1> : word == 8 ? (const void *)transform_pad<uint2, 1> : word == 4 ? (const void *)transform_pad<uint32_t, 1>
-    : word == 2 ? kernel_of<uint16_t>(together) : kernel_of<uint8_t>(together);
+  st.kernel = word == 16 ? (const void *)transform_pad<uint4, 1>
+            : word == 8  ? (const void *)transform_pad<uint2, 1>
+            : word == 4  ? (const void *)transform_pad<uint32_t, 1>
+            : word == 2  ? kernel_of<uint16_t>(together)
+                         : kernel_of<uint8_t>(together);
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -106,7 +110,9 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   p.in = (const char *)launch->ptr[st->x];
   p.out = (char *)launch->ptr[st->y];
   void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, dim3((unsigned)qn_ceil_div(p.units, THREADS)), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "transform_pad");
+  return cuda_check(cudaLaunchKernel(st->kernel, dim3((unsigned)qn_ceil_div(p.units, THREADS)), dim3(THREADS), arguments, 0,
+                                     (cudaStream_t)launch->stream),
+                    "transform_pad");
 }
 
 static const qn_engine row[] = {

@@ -72,15 +72,18 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value *dy = cuda_value(r, QN_ROLE_PAD_BACKWARD_DY), *dx = cuda_value(r, QN_ROLE_PAD_BACKWARD_DX);
   const qn_padding *a = (const qn_padding *)r->op[0].attr;
   int esize = (int)qn_kit_bytes(dx->dtype);
-  if (dx->dtype != QN_F32 && dx->dtype != QN_F16 && dx->dtype != QN_BF16) return qn_refuse(out, "sums are made in f32", "dx", "f32, f16 or bf16", "%s", qn_kit_name(dx->dtype));
+  if (dx->dtype != QN_F32 && dx->dtype != QN_F16 && dx->dtype != QN_BF16)
+    return qn_refuse(out, "sums are made in f32", "dx", "f32, f16 or bf16", "%s", qn_kit_name(dx->dtype));
   if (dy->dtype != dx->dtype) return qn_refuse(out, "one dtype", "dx", qn_kit_name(dy->dtype), "%s", qn_kit_name(dx->dtype));
   if (!qn_is_dense(dx)) return qn_refuse(out, "elements are counted as they lie", "dx", "no gaps", "%s", "gaps");
-  if (qn_elements(dx) > INT32_MAX) return qn_refuse(out, "elements are counted in 31 bits", "dx", "below 2^31", "%lld", (long long)qn_elements(dx));
+  if (qn_elements(dx) > INT32_MAX)
+    return qn_refuse(out, "elements are counted in 31 bits", "dx", "below 2^31", "%lld", (long long)qn_elements(dx));
   for (int d = 0; d < dy->rank; d++)
     if (dy->dim[d] > INT32_MAX) return qn_refuse(out, "places are counted in 31 bits", "dy", "below 2^31", "%lld", (long long)dy->dim[d]);
   gathering p = {};
   if (!pad_fill(&p, a, dy, dx)) return qn_refuse(out, "at most 6 dims that do not merge", "dx", "6", "%d", dx->rank);
-  if (p.in_dim[0] > 1 && p.in_stride[0] != esize) return qn_refuse(out, "rows contiguous in both", "dy", "the order of dx's dims", "%s", "");
+  if (p.in_dim[0] > 1 && p.in_stride[0] != esize)
+    return qn_refuse(out, "rows contiguous in both", "dy", "the order of dx's dims", "%s", "");
   if (p.rank < 2) p.in_dim[1] = p.out_dim[1] = 1;
   int32_t once[2];
   pad_once(p, 1, once);
@@ -94,7 +97,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   pad_state st = {};
   st.p = p;
   st.dy = qn_role(&r->op[0], QN_ROLE_PAD_BACKWARD_DY), st.dx = qn_role(&r->op[0], QN_ROLE_PAD_BACKWARD_DX);
-  st.kernel = dx->dtype == QN_F32 ? (const void *)transform_pad_backward<QN_F32> : dx->dtype == QN_BF16 ? (const void *)transform_pad_backward<QN_BF16> : (const void *)transform_pad_backward<QN_F16>;
+  st.kernel = dx->dtype == QN_F32  ? (const void *)transform_pad_backward<QN_F32>
+            : dx->dtype == QN_BF16 ? (const void *)transform_pad_backward<QN_BF16>
+                                   : (const void *)transform_pad_backward<QN_F16>;
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -106,7 +111,8 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   p.out = (char *)launch->ptr[st->dx];
   unsigned blocks = (unsigned)qn_ceil_div(p.units, THREADS);
   void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, dim3(blocks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "transform_pad_backward");
+  return cuda_check(cudaLaunchKernel(st->kernel, dim3(blocks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream),
+                    "transform_pad_backward");
 }
 
 static const qn_engine row[] = {

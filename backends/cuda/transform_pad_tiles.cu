@@ -86,7 +86,8 @@ __device__ __forceinline__ uint4 vector_at(const char *from)
 #pragma unroll
   for (int i = 0; i < 5; i++) w[i] = skip & 4 ? w[i + 1] : w[i];
   const uint32_t bits = skip % 4 * 8;
-  return make_uint4(__funnelshift_r(w[0], w[1], bits), __funnelshift_r(w[1], w[2], bits), __funnelshift_r(w[2], w[3], bits), __funnelshift_r(w[3], w[4], bits));
+  return make_uint4(__funnelshift_r(w[0], w[1], bits), __funnelshift_r(w[1], w[2], bits), __funnelshift_r(w[2], w[3], bits),
+                    __funnelshift_r(w[3], w[4], bits));
 }
 
 /* A block's rows of out: row `y` of plane `outer` and those below it. */
@@ -101,7 +102,10 @@ struct rows_of {
     out = p.out + ((int64_t)outer * p.out_dim[1] + y) * p.width;
   }
   /* Bytes from a run's begin to its first vector. */
-  __device__ __forceinline__ uint32_t skip(const tiling &p, uint32_t row) const { return -(uint32_t)(uintptr_t)(out + row * p.width + p.from) % VECTOR; }
+  __device__ __forceinline__ uint32_t skip(const tiling &p, uint32_t row) const
+  {
+    return -(uint32_t)(uintptr_t)(out + row * p.width + p.from) % VECTOR;
+  }
   /* The i-th vector of the block: its row, and where in the run it begins; false: there is none. */
   __device__ __forceinline__ bool vector(const tiling &p, uint32_t i, uint32_t *row, uint32_t *at) const
   {
@@ -145,7 +149,8 @@ template <class T> __global__ static void __launch_bounds__(THREADS) transform_p
 }
 
 /* Each sum begins with its first term, so that one alone keeps its bits. */
-template <class T, int dtype> __global__ static void __launch_bounds__(THREADS, sizeof(T) == 2 ? 8 : 6) transform_pad_tiles_backward(const __grid_constant__ tiling p)
+template <class T, int dtype>
+__global__ static void __launch_bounds__(THREADS, sizeof(T) == 2 ? 8 : 6) transform_pad_tiles_backward(const __grid_constant__ tiling p)
 {
   constexpr int E = sizeof(T), V = VECTOR / E;
   extern __shared__ __align__(16) char room[];
@@ -197,7 +202,11 @@ struct pad_state { tiling p; int32_t in, out; const void *kernel; unsigned block
 
 static const void *kernel_of(bool back, uint32_t dtype, int esize)
 {
-  if (!back) return esize == 1 ? (const void *)transform_pad_tiles<uint8_t> : esize == 2 ? (const void *)transform_pad_tiles<uint16_t> : esize == 4 ? (const void *)transform_pad_tiles<uint32_t> : nullptr;
+  if (!back)
+    return esize == 1 ? (const void *)transform_pad_tiles<uint8_t>
+         : esize == 2 ? (const void *)transform_pad_tiles<uint16_t>
+         : esize == 4 ? (const void *)transform_pad_tiles<uint32_t>
+                      : nullptr;
   switch (dtype) {
   case QN_F32:  return (const void *)transform_pad_tiles_backward<uint32_t, QN_F32>;
   case QN_BF16: return (const void *)transform_pad_tiles_backward<uint16_t, QN_BF16>;
@@ -216,19 +225,26 @@ static qn_status prepare(const qn_request *r, qn_prepared *result)
   const int esize = (int)qn_kit_bytes(out->dtype);
   pad_state st = {};
   st.kernel = kernel_of(back, out->dtype, esize);
-  if (!st.kernel) return qn_refuse(result, back ? "sums are made in f32" : "narrow elements", written, back ? "f32, f16 or bf16" : "at most 4 bytes", "%s", qn_kit_name(out->dtype));
+  if (!st.kernel)
+    return qn_refuse(result, back ? "sums are made in f32" : "narrow elements", written, back ? "f32, f16 or bf16" : "at most 4 bytes",
+                     "%s", qn_kit_name(out->dtype));
   if (in->dtype != out->dtype) return qn_refuse(result, "one dtype", written, qn_kit_name(in->dtype), "%s", qn_kit_name(out->dtype));
   if (!qn_is_dense(out)) return qn_refuse(result, "elements are counted as they lie", written, "no gaps", "%s", "gaps");
-  if (qn_elements(out) > INT32_MAX) return qn_refuse(result, "elements are counted in 31 bits", written, "below 2^31", "%lld", (long long)qn_elements(out));
+  if (qn_elements(out) > INT32_MAX)
+    return qn_refuse(result, "elements are counted in 31 bits", written, "below 2^31", "%lld", (long long)qn_elements(out));
   for (int d = 0; d < in->rank; d++)
-    if (in->dim[d] > INT32_MAX) return qn_refuse(result, "places are counted in 31 bits", read, "below 2^31", "%lld", (long long)in->dim[d]);
+    if (in->dim[d] > INT32_MAX)
+      return qn_refuse(result, "places are counted in 31 bits", read, "below 2^31", "%lld", (long long)in->dim[d]);
   tiling p = {};
   if (!pad_fill(&p, a, in, out)) return qn_refuse(result, "at most 6 dims that do not merge", written, "6", "%d", out->rank);
   const int64_t pitch = (int64_t)p.in_dim[0] * esize, width = (int64_t)p.out_dim[0] * esize;
-  if (p.rank < 2 || p.in_stride[0] != esize || p.in_stride[1] != pitch) return qn_refuse(result, "rows lie side by side", read, "packed, in the order of the other's dims", "%s", "strides");
+  if (p.rank < 2 || p.in_stride[0] != esize || p.in_stride[1] != pitch)
+    return qn_refuse(result, "rows lie side by side", read, "packed, in the order of the other's dims", "%s", "strides");
   for (int d = 2; d < p.rank && back; d++)
     if (p.in_dim[d] != p.out_dim[d]) return qn_refuse(result, "planes are padded", written, "no padding of outer dims", "%s", "padding");
-  if (pitch > MOST || width > MOST) return qn_refuse(result, "rows in shared memory", pitch > width ? read : written, "rows of 48 KB at most", "%lld", (long long)(pitch > width ? pitch : width));
+  if (pitch > MOST || width > MOST)
+    return qn_refuse(result, "rows in shared memory", pitch > width ? read : written, "rows of 48 KB at most", "%lld",
+                     (long long)(pitch > width ? pitch : width));
   int32_t once[2] = { (int32_t)p.before[0], (int32_t)(p.before[0] + p.in_dim[0]) }, most = 0;
   if (back) pad_once(p, 0, once);
   p.high = esize;
@@ -236,7 +252,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *result)
   p.pitch = (uint32_t)pitch, p.width = (uint32_t)width;
   p.from = (uint32_t)once[0] * (uint32_t)esize, p.run = once[1] > once[0] ? (uint32_t)(once[1] - once[0]) * (uint32_t)esize : 0;
   const bool aligned = width % VECTOR == 0 && out->align >= VECTOR;       /* so that every row's vectors begin alike */
-  const uint32_t skip = aligned ? -p.from % VECTOR : (uint32_t)(VECTOR - esize), whole = p.run < skip ? 0 : (p.run - skip) / VECTOR;        /* vectors of a run at least */
+  /* vectors of a run at least */
+  const uint32_t skip = aligned ? -p.from % VECTOR : (uint32_t)(VECTOR - esize), whole = p.run < skip ? 0 : (p.run - skip) / VECTOR;
   if (!whole) return qn_refuse(result, "vectors of neighbours", written, "one at least in a row", "%s", "none");
   p.vectors = aligned ? whole : p.run / VECTOR;
   p.edges = p.out_dim[0] - whole * (VECTOR / (uint32_t)esize);
@@ -256,7 +273,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *result)
   st.blocks = (unsigned)(qn_elements(out) / (n * p.out_dim[0]) * p.bands);
   st.shared = (uint32_t)shared;
   /* many blocks, of much to do: faster than units */
-  if (p.vectors * p.rows >= 2 * THREADS && st.blocks >= 16u * (unsigned)r->device->units) result->estimate = 1e4 + (double)qn_elements(out) * esize * 2 / 4000;
+  if (p.vectors * p.rows >= 2 * THREADS && st.blocks >= 16u * (unsigned)r->device->units)
+    result->estimate = 1e4 + (double)qn_elements(out) * esize * 2 / 4000;
   return cuda_keep(result, &st, sizeof st);
 }
 
@@ -267,9 +285,11 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   p.in = (const char *)launch->ptr[st->in];
   p.out = (char *)launch->ptr[st->out];
   void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, dim3(st->blocks), dim3(THREADS), arguments, st->shared, (cudaStream_t)launch->stream), "transform_pad_tiles");
+  return cuda_check(cudaLaunchKernel(st->kernel, dim3(st->blocks), dim3(THREADS), arguments, st->shared, (cudaStream_t)launch->stream),
+                    "transform_pad_tiles");
 }
 
-#define ROW(op) { "tiles", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare, nullptr, run, cuda_release }
+#define ROW(op) { "tiles", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
+                  nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_PAD), ROW(QN_OP_PAD_BACKWARD) };
 const qn_engine_list cuda_transform_pad_tiles_list = { row, sizeof row / sizeof *row };

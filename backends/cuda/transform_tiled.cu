@@ -18,7 +18,8 @@ struct move {
   uint32_t units;                         /* rows, few: how many in all; dim[0], few: the planes' dim, counts units */
   cuda_divisor dim[MAX_DIMS];                 /* innermost in y first */
   int64_t  x_stride[MAX_DIMS], y_stride[MAX_DIMS];          /* bytes */
-  int32_t  across, beside;                /* tiles: the dim that is contiguous in x; words: one whose places are columns of it that run on, or -1 */
+  /* tiles: the dim that is contiguous in x; words: one whose places are columns of it that run on, or -1 */
+  int32_t  across, beside;
 };
 
 /* Up to N parts of y in one launch, each by blocks of its own from first[] on. */
@@ -111,7 +112,8 @@ template <int E> __global__ void __launch_bounds__(256) transform_words(const __
   constexpr int R = 8, I = 64, J = 32 * E, WIDE = I / E;
   __shared__ uint32_t tile[I][33];
   const bool beside = m.beside >= 0;
-  uint32_t ni = m.dim[0].by, nj = m.dim[m.across].by * (beside ? m.dim[m.beside].by : 1), tiles_i = (ni + I - 1) / I;        /* neighbours write neighbouring memory */
+  /* neighbours write neighbouring memory */
+  uint32_t ni = m.dim[0].by, nj = m.dim[m.across].by * (beside ? m.dim[m.beside].by : 1), tiles_i = (ni + I - 1) / I;
   uint32_t j0 = blockIdx.x / tiles_i * J, i0 = blockIdx.x % tiles_i * I, lane = threadIdx.x % 32, line = threadIdx.x / 32;
   int64_t from = 0, to = 0;
   others(m, blockIdx.y, &from, &to);
@@ -180,7 +182,8 @@ static bool lay_out_few(part *p, int esize, uint32_t align, double total)
   const bool back = m->dim[0].by > m->dim[m->across].by;
   const int line = back ? 0 : m->across, channel = back ? m->across : 0;
   const int64_t channels = m->dim[channel].by, apart = channels * esize;
-  if (channels > 4 || esize > 4 || align < 16 || !divides(p->x_offset, 16) || !divides(p->y_offset, 16) || total / channels > INT32_MAX) return false;
+  if (channels > 4 || esize > 4 || align < 16 || !divides(p->x_offset, 16) || !divides(p->y_offset, 16) || total / channels > INT32_MAX)
+    return false;
   if ((back ? m->x_stride : m->y_stride)[line] != apart || !divides((int64_t)m->dim[line].by * esize, 16)) return false;
   for (int d = 0; d < m->rank; d++) {
     if (d == line) continue;
@@ -225,7 +228,8 @@ static const char *lay_out(part *p, int rank, const int64_t *dim, const int64_t 
   if (m->across > 0 && m->dim[0].by >= 8 && m->dim[m->across].by >= 8) {
     double others = total / m->dim[0].by / m->dim[m->across].by;
     if (others > 65535) return "at most 65535 transposes side by side";
-    bool words = esize <= 4 && align >= 4 && divides(p->x_offset, 4) && divides(p->y_offset, 4) && divides((int64_t)m->dim[0].by * esize, 4) && divides((int64_t)m->dim[m->across].by * esize, 4);
+    bool words = esize <= 4 && align >= 4 && divides(p->x_offset, 4) && divides(p->y_offset, 4) &&
+                 divides((int64_t)m->dim[0].by * esize, 4) && divides((int64_t)m->dim[m->across].by * esize, 4);
     for (int d = 0; d < m->rank; d++) {
       if (d != m->across) words &= divides(m->x_stride[d], 4) != 0;
       if (d != 0) words &= divides(m->y_stride[d], 4) != 0;
@@ -240,7 +244,8 @@ static const char *lay_out(part *p, int rank, const int64_t *dim, const int64_t 
   /* rows: as wide a unit as everything is a multiple of */
   int64_t unit = esize;
   if (m->x_stride[0] == esize) {
-    while (unit < 16 && unit * 2 <= (int64_t)align && divides((int64_t)m->dim[0].by * esize, unit * 2) && divides(p->x_offset, unit * 2) && divides(p->y_offset, unit * 2)) {
+    while (unit < 16 && unit * 2 <= (int64_t)align && divides((int64_t)m->dim[0].by * esize, unit * 2) && divides(p->x_offset, unit * 2) &&
+           divides(p->y_offset, unit * 2)) {
       bool all = true;
       for (int d = 1; d < m->rank; d++) all &= divides(m->x_stride[d], unit * 2) && divides(m->y_stride[d], unit * 2);
       if (!all) break;
@@ -341,9 +346,12 @@ template <class T> static void few(const move &m, bool back, cudaStream_t stream
 {
   const unsigned blocks = (unsigned)qn_ceil_div(m.units, 256);
   switch (m.dim[back ? m.across : 0].by) {
-  case 2: return back ? transform_few<T, 2, true><<<blocks, 256, 0, stream>>>(m) : transform_few<T, 2, false><<<blocks, 256, 0, stream>>>(m);
-  case 3: return back ? transform_few<T, 3, true><<<blocks, 256, 0, stream>>>(m) : transform_few<T, 3, false><<<blocks, 256, 0, stream>>>(m);
-  case 4: return back ? transform_few<T, 4, true><<<blocks, 256, 0, stream>>>(m) : transform_few<T, 4, false><<<blocks, 256, 0, stream>>>(m);
+  case 2:
+    return back ? transform_few<T, 2, true><<<blocks, 256, 0, stream>>>(m) : transform_few<T, 2, false><<<blocks, 256, 0, stream>>>(m);
+  case 3:
+    return back ? transform_few<T, 3, true><<<blocks, 256, 0, stream>>>(m) : transform_few<T, 3, false><<<blocks, 256, 0, stream>>>(m);
+  case 4:
+    return back ? transform_few<T, 4, true><<<blocks, 256, 0, stream>>>(m) : transform_few<T, 4, false><<<blocks, 256, 0, stream>>>(m);
   }
 }
 

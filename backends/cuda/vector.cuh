@@ -40,7 +40,8 @@ template <int V> __device__ __forceinline__ void vector_load_16(uint32_t (&h)[V]
 }
 
 /* Elements at base[at], base[at + stride], ..., of which the first n exist; the others are 0. One if stride is 0. */
-template <int V> __device__ __forceinline__ void vector_load(float (&w)[V], const void *base, uint32_t dtype, int64_t at, int64_t stride, int n)
+template <int V>
+__device__ __forceinline__ void vector_load(float (&w)[V], const void *base, uint32_t dtype, int64_t at, int64_t stride, int n)
 {
   if (dtype == QN_F32) {
     vector_load_f32(w, (const float *)base + at, stride, n);
@@ -60,7 +61,8 @@ template <int V> __device__ __forceinline__ void vector_load(float (&w)[V], cons
   }
 }
 
-template <int V> __device__ __forceinline__ void vector_store(const float (&v)[V], void *base, uint32_t dtype, int64_t at, int64_t stride, int n)
+template <int V>
+__device__ __forceinline__ void vector_store(const float (&v)[V], void *base, uint32_t dtype, int64_t at, int64_t stride, int n)
 {
   if (dtype == QN_F32) {
     float *p = (float *)base + at;

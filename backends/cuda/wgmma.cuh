@@ -250,7 +250,8 @@ __device__ __forceinline__ void mma_split_rows(uint32_t rows, uint32_t (&hi)[16]
 #undef INTS256
 
 /* The same for N columns that may be more than one instruction has: 320 are 192 and 128, which keeps b's chunks whole. */
-template <int kind, int ta, int tb, int N> __device__ __forceinline__ void wgmma_columns(typename mma_operand<kind>::acc (&d)[N / 2], uint64_t a, uint64_t b, int accumulate)
+template <int kind, int ta, int tb, int N>
+__device__ __forceinline__ void wgmma_columns(typename mma_operand<kind>::acc (&d)[N / 2], uint64_t a, uint64_t b, int accumulate)
 {
   typedef typename mma_operand<kind>::acc acc;
   if constexpr (N <= 256) {
