@@ -1,7 +1,8 @@
-/* pool.cuh -- what the pooling engines share: windows over up to three spatial dims in 32-bit arithmetic, and units of work.
+/* pool.cuh -- shared by the pooling engines: window geometry of up to three spatial dims in 32-bit arithmetic, and the grid of
+ * work units.
  *
- * Windows are of one size and step, or (adaptive) share x out: in each dim window o holds floor(o in / out) to ceil((o + 1) in / out).
- * Shares that are all of one size are taken for the former. */
+ * Windows either have a fixed size and step or are adaptive: in each dim, window o covers floor(o in / out) up to ceil((o + 1) in
+ * / out). Adaptive windows that all have the same size are treated as fixed ones. */
 #pragma once
 #include "cuda_backend.h"
 #include "divisor.h"
@@ -12,19 +13,20 @@ struct pool {
   const void *x, *dy;
   void    *y, *dx, *indices;
   uint32_t dtype, index_dtype;
-  int32_t  whole_indices;                 /* of V channels they lie side by side and aligned */
+  int32_t  whole_indices;                 /* a vector of V indices is contiguous and aligned */
   int32_t  average, adaptive, include_pad;
-  int32_t  channels_last;                 /* channels lie side by side: units of one follow them */
+  int32_t  channels_last;                 /* channels are contiguous: scalar units (V == 1) run along the channels */
   float    p;                             /* lp: the exponent */
-  float    inverse[10];                   /* of so many taps; of none 0 */
-  uint32_t n, c, units, groups, splits;   /* groups: of V channels; units: of work, for `splits` threads each */
-  int32_t  band;                          /* outputs of a column that are one unit */
+  float    inverse[10];                   /* 1 / number of taps; [0] is 0 */
+  uint32_t n, c, units, groups, splits;   /* groups: of V channels; units: of work, each done by `splits` threads */
+  int32_t  band;                          /* outputs of one column that form one unit */
   int32_t  in[3], out[3], size[3], step[3], dilation[3], before[3], after[3];
   int64_t  x_stride[5], y_stride[5], dx_stride[5], index_stride[5];       /* N, C, spatial */
-  cuda_divisor by_groups, by_cells[3], by_step[3], by_out[3];   /* cells: of the grid of units */
+  cuda_divisor by_groups, by_cells[3], by_step[3], by_out[3];   /* by_cells: extents of the grid of units */
 };
 
-struct place { uint32_t n, c; int o[3]; };  /* of one unit: channels innermost, if they lie so, or the innermost extent */
+/* of a unit; the channel varies fastest where channels are contiguous, else the innermost extent */
+struct place { uint32_t n, c; int o[3]; };
 
 template <int V> __device__ __forceinline__ place place_of(const pool &p, uint32_t unit)
 {
@@ -69,7 +71,7 @@ __device__ __forceinline__ window window_of(const pool &p, const int o[3])
   return w;
 }
 
-/* Of the window from `start` on: taps that count, along one dim. beside: without dilation. */
+/* Number of taps along dim d that count towards the mean, for a window from `start` on. taps_beside: dilation 1 only. */
 __device__ __forceinline__ int taps_beside(const pool &p, int d, int start, int size)
 {
   return max(0, min(start + size, p.include_pad ? p.in[d] + p.after[d] : p.in[d]) - (p.include_pad ? start : max(start, 0)));
@@ -92,22 +94,22 @@ __device__ __forceinline__ float divisor_of(const pool &p, const window &w)
   return taps;
 }
 
-/* A tap, by its number in the window, as its place in the plane. */
+/* Offset in the plane of a tap, given its number in the window. */
 __device__ __forceinline__ int place_in_plane(const pool &p, const window &w, int tap)
 {
   int q = tap / w.size[2], r2 = tap - q * w.size[2], r0 = q / w.size[1], r1 = q - r0 * w.size[1];
   return ((w.begin[0] + r0 * p.dilation[0]) * p.in[1] + w.begin[1] + r1 * p.dilation[1]) * p.in[2] + w.begin[2] + r2 * p.dilation[2];
 }
 
-/* The dtype, so that compilers see which it may be: of four channels it is f32. Eight are slower so. */
+/* The dtype, restricted so that the compiler knows the candidates: four channels are f32. For eight this measured slower. */
 template <int V> __device__ __forceinline__ uint32_t dtype_of(const pool &p)
 {
   if (V == 8) return p.dtype;
   return V == 4 || p.dtype == QN_F32 ? QN_F32 : p.dtype == QN_BF16 ? QN_BF16 : QN_F16;
 }
 
-/* Shows a visitor a window's taps inside x, in row-major order and with their numbers; of the lines every p.splits-th, from `split`
- * on. */
+/* Calls the visitor for the taps of a window that lie inside x, in row-major order, with their numbers. Of the rows, only every
+ * p.splits-th from `split` on. */
 template <int V, int whole, class F>
 __device__ __forceinline__ void pool_taps(const pool &p, const place &at, const window &w, int many, int split, F visitor)
 {
@@ -120,7 +122,7 @@ __device__ __forceinline__ void pool_taps(const pool &p, const place &at, const 
       if ((unsigned)z >= (unsigned)p.in[0] || (unsigned)y >= (unsigned)p.in[1]) continue;
       int64_t row = base + z * p.x_stride[2] + y * p.x_stride[3];
       for (int r2 = 0; r2 < w.size[2]; r2 += AT_ONCE) {
-        uint4 q[AT_ONCE];                 /* whole: as they came */
+        uint4 q[AT_ONCE];                 /* whole: raw, as loaded */
         float v[whole ? 1 : AT_ONCE][V];
         bool inside[AT_ONCE];
 #pragma unroll
@@ -142,10 +144,10 @@ __device__ __forceinline__ void pool_taps(const pool &p, const place &at, const 
   }
 }
 
-/* The windows o of dim d that may cover place x: from first to last, where (x - start of o) is a multiple of the dilation. */
+/* The windows o of dim d that may cover position x: first..last. They do where x - window_begin is a multiple of the dilation. */
 __device__ __forceinline__ void windows_over(const pool &p, int d, int x, int *first, int *last)
 {
-  if (p.adaptive) {                       /* the same rule with x and y exchanged */
+  if (p.adaptive) {                       /* the same formula with the roles of x and y exchanged */
     *first = (int)((uint32_t)x * p.out[d] / p.in[d]);
     *last = (int)(((uint32_t)(x + 1) * p.out[d] + p.in[d] - 1) / p.in[d]) - 1;
     return;
@@ -162,7 +164,7 @@ static inline void pool_strides(const qn_value *v, int64_t *stride)
   for (int d = 0; d < v->rank; d++) stride[d < 2 ? d : d + 5 - v->rank] = v->stride[d];
 }
 
-/* Do vectors of v channels lie at whole multiples of their size? */
+/* Are all strides but the channel's multiples of v, so that vectors of v channels are aligned? */
 static inline bool pool_steps(const int64_t *stride, int v)
 {
   for (int d = 0; d < 5; d++)
@@ -170,7 +172,7 @@ static inline bool pool_steps(const int64_t *stride, int v)
   return true;
 }
 
-/* Core has seen that an op's floats are of one dtype. */
+/* The core has already checked that all float operands of an op share one dtype. */
 static inline qn_status pool_wants_floats(const qn_value *v, const char *name, qn_prepared *out)
 {
   if (v->dtype == QN_F32 || v->dtype == QN_F16 || v->dtype == QN_BF16) return QN_OK;
@@ -187,7 +189,7 @@ static inline bool pool_is_average(uint32_t op)
   return op == QN_OP_POOL_AVERAGE || op == QN_OP_POOL_AVERAGE_BACKWARD || op == QN_OP_POOL_ADAPTIVE_AVERAGE ||
          op == QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD;
 }
-/* The value of the request that a forward op's indices are; -1: none. Its x and y are its roles 0 and 1, whichever op it is. */
+/* The value that holds a forward op's indices, or -1. x and y are roles 0 and 1 of every forward pooling op. */
 static inline int32_t pool_indices(const qn_node *op)
 {
   return pool_is_average(op->op)  ? -1
@@ -195,7 +197,7 @@ static inline int32_t pool_indices(const qn_node *op)
                                   : qn_role(op, QN_ROLE_POOL_ADAPTIVE_MAX_INDICES);
 }
 
-/* Of kernels that take packed planes by vectors. align: the least of what they read and write in these. */
+/* For kernels that load packed NCHW planes as vectors. align: the smallest alignment of the tensors accessed that way. */
 static inline qn_status pool_wants_planes(const qn_node *op, const qn_value *x, const qn_value *y, uint32_t align, qn_prepared *out)
 {
   if (pool_indices(op) >= 0) return qn_refuse(out, "no indices", "indices", "none", "%s", "some");
@@ -204,7 +206,7 @@ static inline qn_status pool_wants_planes(const qn_node *op, const qn_value *x, 
   return QN_OK;
 }
 
-/* What the attributes say of dim `from`; false: too large. */
+/* Geometry of dim d from attribute entry `from`; false: too large for 32-bit arithmetic. */
 static inline bool pool_dim(pool *p, int d, const qn_pool *attr, int from, int64_t in, int64_t out)
 {
   int64_t size = attr->window[from] ? attr->window[from] : in, step = attr->stride[from] ? attr->stride[from] : size;
@@ -214,7 +216,7 @@ static inline bool pool_dim(pool *p, int d, const qn_pool *attr, int from, int64
   p->dilation[d] = (int32_t)dilation, p->before[d] = (int32_t)before, p->after[d] = (int32_t)after;
   return true;
 }
-/* Shares of one size, or (adaptive) of this size or one less or more. */
+/* Adaptive dim: windows of one size, or (p->adaptive) of sizes that differ by at most one from it. */
 static inline bool pool_share(pool *p, int d, int64_t in, int64_t out)
 {
   if (in >= 1 << 29 || out >= 1 << 29 || (in + 1) * (out + 1) > INT32_MAX) return false;
@@ -223,7 +225,7 @@ static inline bool pool_share(pool *p, int d, int64_t in, int64_t out)
   return true;
 }
 
-/* The geometry of a pooling of x to y; false: too large, as planes are whose places 31 bits do not count. */
+/* The geometry of a pooling from x to y; false: too large (an offset in a plane must fit 31 bits). */
 static inline bool pool_fill(pool *p, const qn_node *op, const qn_value *x, const qn_value *y)
 {
   const qn_pool *attr = pool_is_adaptive(op->op) ? nullptr : (const qn_pool *)op->attr;
@@ -250,8 +252,8 @@ static inline bool pool_fill(pool *p, const qn_node *op, const qn_value *x, cons
   return (double)p->in[0] * p->in[1] * p->in[2] <= INT32_MAX;
 }
 
-/* Planes by themselves: a third dim in which each window is one place is more planes, in which taps (u8), but not places, are as
- * they were; false: it is not such. */
+/* Folds a leading spatial dim with 1-wide windows into the planes. Indices that are tap numbers (u8) stay valid, indices that are
+ * offsets in the volume (`places`) do not; false: the dim cannot be folded. */
 static inline bool pool_fold(pool *p, bool places)
 {
   bool several = p->in[0] > 1;
@@ -260,7 +262,7 @@ static inline bool pool_fold(pool *p, bool places)
   return true;
 }
 
-/* V of these dtypes and layouts: a vector of 16 bytes of channels, if all lie so; *whole: the dtype then, else 0. */
+/* Channels per vector (V): 16 bytes of them if every layout allows it, else 1. *whole: the dtype if vectorised, else 0. */
 static inline int pool_channels(const pool *p, const int64_t *const stride[], int n, uint32_t align, uint32_t *whole)
 {
   int v = p->dtype == QN_F32 ? 4 : 8;
@@ -270,7 +272,7 @@ static inline int pool_channels(const pool *p, const int64_t *const stride[], in
   return all ? v : 1;
 }
 
-/* One unit for v channels of each cell of a grid; false: too many. */
+/* One unit per v channels of each cell of the grid; false: too many units. */
 static inline bool pool_units(pool *p, int v, const int32_t cells[3])
 {
   p->groups = (uint32_t)qn_ceil_div(p->c, v);

@@ -1,12 +1,13 @@
-/* pool_adaptive.cu -- pooling into a number of windows that share x out, and its gradients.
+/* pool_adaptive.cu -- adaptive pooling (max and average) and its gradients, where window sizes differ.
  *
- *   x [N, C, X]   y, indices [N, C, P]; in each dim window i holds floor(i X / P) to ceil((i + 1) X / P)
- *   backward      dx = the sum of dy over the windows whose index is this place, or of dy / places over those that hold it: place a
- *                 lies in windows floor(a P / X) to ceil((a + 1) P / X), the same rule with x and y exchanged
+ *   x [N, C, X]   y, indices [N, C, P]; in each dim window i covers floor(i X / P) up to ceil((i + 1) X / P)
+ *   backward      dx = the sum of dy over the windows whose index is this position, or of dy / taps over those that cover it:
+ *                 position a lies in windows floor(a P / X) up to ceil((a + 1) P / X), the same formula with x and y exchanged
  *
- * shared: a thread takes one place of y in several layers; of dx neighbours, channels or columns, as they lie, in several rows, or (means of channels
- * last) what is alike of one window.
- * direct: one place, for any strides and sizes, in double. */
+ * shared: forward, a thread computes one position of y in several layers (see spatial.cuh). Backward, a thread computes several
+ *   rows of V neighbours of dx (channels if they are contiguous, else columns), so dy is read once for all of them; for means
+ *   with channels last, a thread fills the rectangle of dx that one window determines (adaptive_plates). f16, bf16, f32.
+ * direct: one position a thread, any strides and sizes, in double. */
 #include "divisor.h"
 #include "engines.h"
 #include "spatial.cuh"
@@ -15,16 +16,16 @@
 struct sharing : spatial {
   void    *indices;                       /* NULL: none */
   int32_t  average, wide;                 /* wide: i64 indices */
-  int64_t  index_stride[5], index_layer;  /* N, C, spatial; from one layer to the next */
-  int32_t  whole_indices;                 /* a gradient's: a vector of channels' are i32, side by side and aligned */
-  int32_t  units, rows;                   /* ... its grid; rows of a thread, of plates */
-  cuda_divisor by_cells[5];               /* as memory runs: neighbours, places of a row beside them, bands of rows, depth, channels */
+  int64_t  index_stride[5], index_layer;  /* N, C, spatial; between layers */
+  int32_t  whole_indices;                 /* backward: the i32 indices of a vector of channels are contiguous and aligned */
+  int32_t  units, rows;                   /* backward: threads; rows of dx a thread (plates) */
+  cuda_divisor by_cells[5];               /* innermost first: vectors, positions of a row, bands of rows, depth, channels */
   cuda_divisor by_in[3], by_out[3];
 };
 
-enum { LAYERS = 8, ROWS = 4 };            /* of a thread: layers of y; rows of dx */
+enum { LAYERS = 8, ROWS = 4 };            /* layers of y, rows of dx, a thread */
 
-/* Windows of `places` among `windows`: begins and ends of the i-th. */
+/* Adaptive windows of `places` inputs among `windows`: first input and end of window i. */
 template <class I> __device__ __forceinline__ void window_of(I i, I places, I windows, I *begin, I *end)
 {
   *begin = i * places / windows;
@@ -35,7 +36,7 @@ __device__ __forceinline__ int64_t index_at(const sharing &s, int64_t at)
 {
   return s.wide ? ((const int64_t *)s.indices)[at] : ((const int32_t *)s.indices)[at];
 }
-/* The same among places below 2^31; -1: none. */
+/* The same where positions fit 31 bits; -1: none. */
 __device__ __forceinline__ int place_at(const sharing &s, int64_t at)
 {
   int64_t i = index_at(s, at);
@@ -102,7 +103,7 @@ __global__ static void __launch_bounds__(128) adaptive_backward(const __grid_con
 {
   for (int64_t unit = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; unit < units; unit += (int64_t)gridDim.x * blockDim.x) {
     cell<int64_t> at = cell_of<int64_t, 1, 1>(s, unit);
-    int64_t first[3], end[3];             /* windows that hold this place */
+    int64_t first[3], end[3];             /* windows that cover this position */
     double sum[1] = {};
 #pragma unroll
     for (int d = 0; d < 3; d++) window_of(at.o[d], s.in_dim[d], s.out_dim[d], &first[d], &end[d]);
@@ -128,7 +129,7 @@ __global__ static void __launch_bounds__(128) adaptive_backward(const __grid_con
 
 struct range { int begin, end; };
 
-/* Windows that hold one of these places along a dim; places of a window. */
+/* The windows that cover positions place..end-1 along a dim; the positions of a window. */
 __device__ __forceinline__ range windows_over(const sharing &s, int d, int place, int end)
 {
   int windows = (int)s.in_dim[d], places = (int)s.out_dim[d];
@@ -155,10 +156,10 @@ template <int U> __device__ __forceinline__ void places_at(int (&place)[U], cons
   for (int i = 0; i < U; i++) place[i] = place_at(s, at + i * s.index_stride[1]);
 }
 
-/* The gradient for V neighbours, columns or channels, of ROWS rows: what a window gives is had once for all of them. */
+/* The gradient of V neighbours (columns or channels) in ROWS rows: a window's dy and index are loaded once for all of them. */
 template <int dtype, int V, bool columns> __global__ static void __launch_bounds__(128) adaptive_gradient(const __grid_constant__ sharing s)
 {
-  constexpr int U = columns ? 1 : V;      /* numbers of dy for a window */
+  constexpr int U = columns ? 1 : V;      /* values of dy per window */
   uint32_t at[5], image = blockIdx.x * 128 + threadIdx.x;
   if (image >= s.units) return;
 #pragma unroll
@@ -212,8 +213,8 @@ template <int dtype, int V, bool columns> __global__ static void __launch_bounds
   }
 }
 
-/* Along a dim: the places of window i alone, if there is one more behind them that the next has too, and the places of both windows. Where windows are no
- * more than places, no place has more than two. */
+/* Along a dim: `alone` are the positions of window i only; seam: one more position follows that window i + 1 covers too. With no
+ * more windows than positions, no position is in more than two windows. */
 struct plate { range alone; int seam, size[2]; };
 __device__ __forceinline__ plate plate_of(const sharing &s, int d, int i)
 {
@@ -223,8 +224,8 @@ __device__ __forceinline__ plate plate_of(const sharing &s, int d, int i)
   return { { begin, here.end - seam }, seam, { size_of(here), size_of(next) } };
 }
 
-/* The gradient of means of no more windows than places, channels last: a thread has a vector of channels of some rows of a plate and its seams. The places
- * of a plate are alike, and so are those of a seam. */
+/* The gradient of means, channels last, no more windows than positions: a thread writes a vector of channels for some rows of a
+ * plate and its seams. dx is constant within a plate, and along a seam. */
 template <int dtype> __global__ static void __launch_bounds__(128) adaptive_plates(const __grid_constant__ sharing s)
 {
   constexpr int V = vector_per_16<dtype>;
@@ -243,8 +244,8 @@ template <int dtype> __global__ static void __launch_bounds__(128) adaptive_plat
 #pragma unroll
     for (int b = 0; b < 2; b++)
       q[a][b] = *vector_place<dtype>(s.in, from + (a && below ? s.in_stride[3] : 0) + (b && across.seam ? s.in_stride[4] : 0));
-  float sum[2][V] = {};                   /* of the places of one window; of those of two */
-  const auto add = [&](int a) {           /* a row of windows */
+  float sum[2][V] = {};                   /* where one window covers, where two do */
+  const auto add = [&](int a) {           /* adds a row of windows */
 #pragma unroll
     for (int b = 0; b < 2; b++) {
       const float share = 1 / (float)(down.size[a] * across.size[b]);
@@ -301,7 +302,7 @@ static int32_t indices_role(uint32_t op)
 
 static bool is_forward(uint32_t op) { return op == QN_OP_POOL_ADAPTIVE_MAX || op == QN_OP_POOL_ADAPTIVE_AVERAGE; }
 
-/* Do vectors of v elements side by side along a dim begin at multiples of 16 bytes? */
+/* Are vectors of v contiguous elements along dim `inner` aligned to 16 bytes? */
 static bool in_vectors(const qn_value *t, const int64_t *stride, int64_t extent, int inner, int v)
 {
   bool fit = stride[inner] == 1 && extent % v == 0 && t->align >= 16;
@@ -317,7 +318,7 @@ template <int dtype> static const void *gradient_of(bool channels, bool columns)
                   : (const void *)adaptive_gradient<dtype, 1, true>;
 }
 
-/* The grid of plates, of as few rows as still fill these processors some times. */
+/* The grid of plates: as many rows a thread as still leave enough threads to fill the device several times. */
 static void choose_plates(sharing *s, int64_t vectors, int64_t images, int64_t processors)
 {
   const int64_t windows = s->in_dim[1] * s->in_dim[2] * vectors * images, most = qn_ceil_div(s->out_dim[1], s->in_dim[1]);
@@ -327,7 +328,7 @@ static void choose_plates(sharing *s, int64_t vectors, int64_t images, int64_t p
   s->units = (int32_t)(windows * parts);
 }
 
-/* The kernel of a gradient, and its grid. */
+/* Chooses the gradient's kernel and its grid. */
 static const void *choose_gradient(sharing *s, const qn_value *dy, const qn_value *dx, const qn_value *indices, int64_t processors)
 {
   const int v = dx->dtype == QN_F32 ? 4 : 8;

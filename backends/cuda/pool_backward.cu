@@ -1,12 +1,13 @@
-/* pool_backward.cu -- gradients of pooling of f16, bf16 and f32, so that no two threads add to one place of dx.
+/* pool_backward.cu -- gradients of pooling, f16, bf16 and f32, gathered: a thread owns places of dx, so there are no atomics.
  *
- *   max       dx[x] = the sum of dy over the windows whose maximum came from x: by its indices, or by x once more
+ *   max       dx[x] = the sum of dy over the windows whose maximum came from x, by indices or recomputed from x
  *   average   dx[x] = the sum of dy / divisor over the windows that cover x
  *
- * bands: small squares of windows over packed planes (NCHW), in shared memory: pool_bands.cuh.
- * cells: squares of 2 by 2 or 3 by 3 in the last two dims, known to the compiler: a thread has a cell of dx, some rows by two columns,
- * of a vector of channels (NHWC) or one (planes that bands does not take), and reads each window that covers the cell once.
- * gather: any windows: a thread has V neighbours, channels or columns as they lie, or one place, in several rows. */
+ * bands: small square windows on packed NCHW planes, staged through shared memory: pool_bands.cuh.
+ * cells: 2x2 or 3x3 windows in the last two dims, known at compile time. A thread computes a cell of dx, some rows by two
+ *   columns, of a vector of channels (NHWC) or of one channel (planes that bands refuses), and reads each window that covers the
+ *   cell once.
+ * gather: any windows. A thread computes V neighbours (channels or columns, whichever is contiguous) or one place, in ROWS rows. */
 #include "engines.h"
 #include "pool_bands.cuh"
 #include "words.cuh"
@@ -34,7 +35,7 @@ template <class I, int C> __device__ __forceinline__ void fetch_indices(I (&v)[C
     for (int i = 0; i < (int)sizeof v / 16; i++) ((uint4 *)v)[i] = ((const uint4 *)from)[i];
 }
 
-/* The windows that reach over places from `place` to `end`; with a dilation some may pass them by. */
+/* The windows whose extent includes any of the places place..end-1; with dilation some of them may have no tap there. */
 struct range { int begin, end; };
 __device__ __forceinline__ range windows_over(const pool &p, int d, int place, int end)
 {
@@ -49,7 +50,7 @@ __device__ __forceinline__ range windows_over(const pool &p, int d, int place, i
 
 __host__ __device__ constexpr int rows_of(int c) { return c > 1 ? 2 : 8; }
 
-/* C taps of a window, a byte each, from indices; mark: the number of the first tap of this depth. */
+/* The tap numbers of C channels of a window, one byte each, from indices; mark: number of the first tap of this depth slice. */
 template <int how, int SIZE, int C>
 __device__ __forceinline__ void taps_by_index(uint32_t (&tap)[(C + 3) / 4], const void *indices, int at, uint32_t mark, int begin,
                                               int width)
@@ -70,7 +71,9 @@ __device__ __forceinline__ void taps_by_index(uint32_t (&tap)[(C + 3) / 4], cons
   }
 }
 
-/* The taps of all windows over a cell by x, found once for the windows that share a line. at: the cell's place in the image. */
+/* The tap numbers of all windows over a cell, recomputed from x; the maximum of a row is found once for all windows that share
+ * it.
+ * at: the cell's offset in the image. */
 template <class over, int dtype, int C, int SIZE, int STEP>
 __device__ __forceinline__ void taps_by_x(uint32_t (&tap)[over::DOWN][over::ACROSS][over::WORDS], const gradient &p, const void *image,
                                           int at, int y0, int x0)
@@ -79,7 +82,7 @@ __device__ __forceinline__ void taps_by_x(uint32_t (&tap)[over::DOWN][over::ACRO
   float best[over::DOWN][over::ACROSS][C];
   int   chosen[over::DOWN][over::ACROSS][C];
 #pragma unroll
-  for (int j = 0; j < over::DOWN; j++)    /* the first inside, and none is more than -Inf */
+  for (int j = 0; j < over::DOWN; j++)    /* start from the first tap inside x; -Inf never replaces it */
 #pragma unroll
     for (int k = 0; k < over::ACROSS; k++)
 #pragma unroll
@@ -127,7 +130,7 @@ __global__ void __launch_bounds__(THREADS) pool_cells(const __grid_constant__ gr
 {
   typedef cover<rows_of(C), C, SIZE, STEP, BEFORE> over;
   constexpr int ROWS = over::ROWS, COLUMNS = over::COLUMNS, DOWN = over::DOWN, ACROSS = over::ACROSS;
-  constexpr int LINES = STEP > 1 || how == BY_X ? DOWN : C > 1 ? 1 : 2;     /* whose loads are in flight together */
+  constexpr int LINES = STEP > 1 || how == BY_X ? DOWN : C > 1 ? 1 : 2;     /* rows of windows whose loads are in flight together */
   static_assert(DOWN % LINES == 0, "whole batches of lines");
   uint32_t at[4], n = blockIdx.x * THREADS + threadIdx.x;
   if (n >= p.units) return;
@@ -142,7 +145,7 @@ __global__ void __launch_bounds__(THREADS) pool_cells(const __grid_constant__ gr
   if (!p.flat) deep = windows_over(p, 0, z, z + 1);
 #pragma unroll 1
   for (int oz = deep.begin; oz < deep.end; oz++) {
-    uint32_t depth = 0, rest = 0;         /* which tap of the window this plane is */
+    uint32_t depth = 0, rest = 0;         /* depth: which slice of the window this plane is */
     if (!p.flat) depth = cuda_quotient(z - window_begin(p, 0, oz), p.by_dilation[0], &rest);
     if (rest) continue;
     const int from = c * p.of_dy.c + oz * p.of_dy.z + oy * p.of_dy.y + (C == 1 ? ox : ox * p.of_dy.x);
@@ -183,7 +186,7 @@ __global__ void __launch_bounds__(THREADS) pool_cells(const __grid_constant__ gr
 #pragma unroll
       for (int l = 0; l < LINES; l++) {
         const int j = j0 + l;
-        float line[COLUMNS][C] = {};      /* a mean's: what the windows of a line give to each column */
+        float line[COLUMNS][C] = {};      /* average: what a row of windows adds to each column */
 #pragma unroll
         for (int k = 0; k < ACROSS; k++)
 #pragma unroll
@@ -234,7 +237,7 @@ __global__ void __launch_bounds__(THREADS) pool_cells(const __grid_constant__ gr
 
 /* ---- any windows --------------------------------------------------------------------------------------------- */
 
-enum { ROWS = 4 };                        /* of a thread */
+enum { ROWS = 4 };                        /* rows of dx a thread */
 
 __device__ __forceinline__ bool holds(const gradient &p, int d, int begin, int size, int place)
 {
@@ -247,7 +250,7 @@ __device__ __forceinline__ bool holds(const gradient &p, int d, int begin, int s
   return within;
 }
 
-/* The place of a tap, by its number; -1: it is not of this window, or outside x. */
+/* The offset of a tap given its number; -1: no such tap, or outside x. */
 __device__ __forceinline__ int place_of_tap(const gradient &p, const window &w, uint32_t tap)
 {
   uint32_t r[3];
@@ -259,7 +262,7 @@ __device__ __forceinline__ int place_of_tap(const gradient &p, const window &w, 
   return inside ? (at[0] * p.in[1] + at[1]) * p.in[2] + at[2] : -1;
 }
 
-/* The place of a window's maximum: the first of equals, the first NaN; -1: no tap inside x. */
+/* The offset of a window's maximum: the first of equals, the first NaN; -1: no tap inside x. */
 template <int dtype, int U>
 __device__ __forceinline__ void maximum(int (&place)[U], const gradient &p, const void *image, int base, const window &w)
 {
@@ -310,7 +313,7 @@ __device__ __forceinline__ void places_of(int (&place)[U], const gradient &p, ui
 template <int dtype, int V, bool columns, bool by_x>
 __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ gradient p)
 {
-  constexpr int U = columns ? 1 : V;      /* channels of a window */
+  constexpr int U = columns ? 1 : V;      /* values of dy per window */
   uint32_t at[4], n = blockIdx.x * THREADS + threadIdx.x;
   if (n >= p.units) return;
 #pragma unroll
@@ -368,7 +371,7 @@ __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ g
 typedef const void *kernel;
 struct state { bands p; gradient_roles of; kernel kernel; uint32_t blocks, threads, shared; };
 
-/* The grid, and what there is to keep. */
+/* Sets the grid and keeps the state. */
 static qn_status keep(state *s, const int64_t cells[4], qn_prepared *out)
 {
   double units = (double)s->p.n;
@@ -424,7 +427,7 @@ static qn_status prepare_bands(const qn_request *r, qn_prepared *out)
   return cuda_keep(out, &s, sizeof s);
 }
 
-/* Of windows that are rare, some are left to gather. */
+/* Rare combinations are left to gather. */
 template <int dtype, int how, int C> static kernel cells_by_window(int window)
 {
   if constexpr (how != BY_X)

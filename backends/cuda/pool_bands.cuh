@@ -1,5 +1,6 @@
-/* pool_bands.cuh -- gradients of pooling of packed planes (NCHW) by small squares of windows: a block brings the windows of some whole
- * planes of dx, or of a band of rows of one, to shared memory, finds each window's tap there once, and leaves with dx in 16-byte words. */
+/* pool_bands.cuh -- gradients of pooling by small square windows on packed NCHW planes. A block stages dy (and indices or x) of
+ * some whole planes, or of a band of rows of one plane, in shared memory, finds each window's tap once, computes dx there in
+ * cells, and writes dx in 16-byte words. */
 #pragma once
 #include <cuda_pipeline_primitives.h>
 #include "pool_gradient.cuh"
@@ -7,19 +8,19 @@
 
 struct bands : gradient {
   int64_t  windows, places;               /* elements of dy, of dx */
-  uint32_t count, per_block;              /* planes */
-  int32_t  bands, band;                   /* of a plane, one block each; rows of one, whole cells */
-  int32_t  margin;                        /* windows that a cell reaches beyond those which are there */
-  int32_t  at_tap, at_x, at_dx;           /* where these begin in shared memory, in bytes */
-  int32_t  source;                        /* of maxima: BY_TAP, BY_PLACE, BY_X */
+  uint32_t count, per_block;              /* planes: in all, of a block */
+  int32_t  bands, band;                   /* bands of a plane, one block each; rows of a band, a multiple of BAND_ROWS */
+  int32_t  margin;                        /* padding before and behind the staged windows, so that cells at an edge may read out of range */
+  int32_t  at_tap, at_x, at_dx;           /* byte offsets of these parts of shared memory */
+  int32_t  source;                        /* where maxima come from: BY_TAP, BY_PLACE, BY_X */
   cuda_divisor by_bands, by_down, by_across, by_depth, by_strips;
-  /* of means, along a dim: SIZE to the taps of a window that has so many fewer, which no float rounds; 0: to none */
+  /* average: [m] is SIZE / taps for a window with m taps missing along a dim (exact in f32); 0: no tap */
   float    weight[16];
 };
 
-enum { BAND_THREADS = 128, BAND_ROWS = 8, BAND_STRIP = 4 };  /* STRIP: windows every 1 of a column whose maxima a thread finds */
+enum { BAND_THREADS = 128, BAND_ROWS = 8, BAND_STRIP = 4 };  /* BAND_STRIP: windows of a column a thread handles at stride 1 */
 
-/* Elements from..end of `total` to shared memory in aligned 16-byte words; the place there of number `from`. */
+/* Copies elements from..end (of `total`) to shared memory in aligned 16-byte words; returns the position there of element `from`. */
 template <int bytes> __device__ __forceinline__ int band_load(char *to, const void *base, int64_t from, int64_t end, int64_t total)
 {
   constexpr int E = 16 / bytes;
@@ -27,7 +28,7 @@ template <int bytes> __device__ __forceinline__ int band_load(char *to, const vo
   const char *x = (const char *)base + begin * bytes;
   const int words = (int)((end - begin + E - 1) / E), whole = (int)min((int64_t)words, (total - begin) / E);
   for (int i = threadIdx.x; i < whole; i += BAND_THREADS) __pipeline_memcpy_async(to + i * 16, x + i * 16, 16);
-  /* it ends amid a word */
+  /* the tail of the tensor that is no whole word */
   for (int i = whole * 16 + threadIdx.x; whole < words && i < (int)(total - begin) * bytes; i += BAND_THREADS) to[i] = x[i];
   return (int)(from - begin);
 }
@@ -41,7 +42,7 @@ template <int dtype> __device__ __forceinline__ float band_open(uint32_t h)
   return dtype == QN_F32 ? __uint_as_float(h) : dtype == QN_BF16 ? __uint_as_float(h << 16) : f16_to_float((uint16_t)h);
 }
 
-/* The i-th window of a block: of which of its n planes, and where it begins. */
+/* Window i of a block: which of its n planes, and the first row and column of its extent in x. */
 struct band_window { int plane, y, x; };
 template <int STEP, int BEFORE> __device__ __forceinline__ band_window band_window_of(const bands &p, int i, int n, int o0)
 {
@@ -49,11 +50,11 @@ template <int STEP, int BEFORE> __device__ __forceinline__ band_window band_wind
   return { k, (n > 1 ? line - k * p.out[1] : o0 + line) * STEP - BEFORE, (i - line * p.out[2]) * STEP - BEFORE };
 }
 
-/* The tap of the maximum of a window that begins at (y, x), whose first tap is number `at`. */
+/* The tap number of the maximum of the window at (y, x), whose first tap is element `at` of s. */
 template <int dtype, int SIZE> __device__ __forceinline__ uint32_t band_maximum(const gradient &p, const char *s, int at, int y, int x)
 {
   float best = -INFINITY;
-  int   tap = max(-y, 0) * SIZE + max(-x, 0);               /* the first inside, and none is more than -Inf */
+  int   tap = max(-y, 0) * SIZE + max(-x, 0);               /* start from the first tap inside x; -Inf never replaces it */
 #pragma unroll
   for (int r = 0; r < SIZE; r++)
 #pragma unroll
@@ -65,7 +66,8 @@ template <int dtype, int SIZE> __device__ __forceinline__ uint32_t band_maximum(
   return tap;
 }
 
-/* The same of up to BAND_STRIP windows every 1 of a column, the first of which begins at (y, x): what a line gives is found once. Taps lie `apart`. */
+/* The same for up to BAND_STRIP windows of a column at stride 1, the first at (y, x): the maximum of a row is found once for all
+ * windows that share it. `apart`: distance of their taps in memory. */
 template <int dtype, int SIZE>
 __device__ __forceinline__ void band_maxima(const gradient &p, char *tap, int apart, int many, const char *s, int at, int y, int x)
 {
@@ -94,10 +96,10 @@ __device__ __forceinline__ void band_maxima(const gradient &p, char *tap, int ap
     if (n < many) tap[n * apart] = (char)chosen[n];
 }
 
-/* Columns of a cell. Odd, so that lanes beside one another read and write different banks; two f16 or bf16 are a word. */
+/* Columns of a cell. For f32 at stride 1 an odd number avoids bank conflicts; two f16 or bf16 share a word. */
 __host__ __device__ constexpr int band_columns(bool f32, int step) { return f32 && step == 1 ? 3 : 2; }
 
-enum { MAXIMA, MEANS, EVEN_MEANS };       /* EVEN: of windows every 1 of as many taps each, which are summed as they are */
+enum { MAXIMA, MEANS, EVEN_MEANS };       /* EVEN_MEANS: stride 1 and the same divisor for all windows, so dy is summed unscaled */
 
 template <int dtype, int mode, int SIZE, int STEP, int BEFORE>
 __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant__ bands p)
@@ -113,9 +115,9 @@ __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant
             rows = min(p.band, p.in[1] - top);
   const int o0 = p.bands == 1 ? 0 : max(top / STEP + over::first, 0),
             o1 = p.bands == 1 ? high : min((top + rows - 1 + BEFORE) / STEP + 1, high);
-  const int lines = n > 1 ? n * high : max(o1 - o0, 0);     /* of windows */
+  const int lines = n > 1 ? n * high : max(o1 - o0, 0);     /* rows of windows */
 
-  /* dy, and taps or what they come from */
+  /* stage dy, and the taps or what they are computed from */
   const int64_t from = ((int64_t)plane * high + o0) * wide, end = from + (int64_t)lines * wide;
   char *const dy = memory + p.margin * bytes, *const tap = memory + p.at_tap + p.margin;
   const int in_dy = band_load<bytes>(dy, p.dy, from, end, p.windows);
@@ -168,7 +170,7 @@ __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant
     }
     __syncthreads();
   }
-  /* cells */
+  /* compute dx, a cell a thread */
   const int64_t to = ((int64_t)plane * p.in[1] + top) * p.in[2];
   const int in_dx = (int)(to % E), down = (rows + BAND_ROWS - 1) / BAND_ROWS, across = p.by_across.by;
   char *const dx = memory + p.at_dx;
@@ -181,7 +183,7 @@ __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant
               y0 = (q - k * down) * BAND_ROWS, x0 = column * COLUMNS;
     const int oy = (top + y0) / STEP + over::first, ox = column * (COLUMNS / STEP) + over::first, at = (k * high + oy - o0) * wide + ox;
     float sum[BAND_ROWS][COLUMNS] = {};
-    uint32_t outside[ACROSS];             /* ~0: a window that is not there */
+    uint32_t outside[ACROSS];             /* ~0: no such window */
     float    weight[ACROSS];
 #pragma unroll
     for (int b = 0; b < ACROSS; b++) {
@@ -237,7 +239,7 @@ __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant
   }
   __syncthreads();
 
-  /* dx */
+  /* write dx */
   const int elements = (n > 1 ? n * p.in[1] : rows) * p.in[2], ends = in_dx + elements;
   char *const out = (char *)p.dx + (to - in_dx) * bytes;
   for (int i = threadIdx.x; i * E < ends; i += BAND_THREADS) {
@@ -256,7 +258,7 @@ __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant
 
 enum { BAND_MEMORY = 32 << 10, BAND_MEMORY_MOST = 48 << 10 };
 
-/* Shared memory of n planes or (n is 1) so many rows; where its parts begin. */
+/* Bytes of shared memory for n planes, or (n is 1) that many rows; sets the offsets of its parts. */
 static inline int64_t band_memory(bands *p, int64_t n, int64_t rows, int64_t bytes)
 {
   bool whole = rows >= p->in[1];
@@ -270,7 +272,8 @@ static inline int64_t band_memory(bands *p, int64_t n, int64_t rows, int64_t byt
   return size + qn_round_up(((whole ? n * p->in[1] : rows) * p->in[2] + 8) * bytes, 16);
 }
 
-/* So many planes, or rows of one, for a block that most of its threads have cells; bytes of shared memory; 0: too wide. */
+/* Chooses planes a block, or rows of one plane, so that few threads idle in the cells; returns bytes of shared memory, 0: rows
+ * too wide. */
 static inline int64_t band_choose(bands *p, int64_t bytes, int64_t units)
 {
   int64_t across = qn_ceil_div(p->in[2], band_columns(bytes == 4, p->step[1])), down = qn_ceil_div(p->in[1], BAND_ROWS),

@@ -1,12 +1,13 @@
-/* pool_direct.cu -- max, average and lp pooling and their gradients, one window or one sum for each output element.
+/* pool_direct.cu -- max, average and lp pooling and their gradients in double: one window, or one sum over windows, for each
+ * output element; any layout and dtype.
  *
  *   x [N, C, X]   y, indices [N, C, P]   1 to 3 spatial dims
- *   max       y = the largest tap inside x, NaN above all, the first of equals; no tap inside: -Inf
- *   average   y = sum of taps inside x / divisor; the divisor counts those taps, or (include_pad) those in x and its
- *             declared padding, but never what ceil_mode hangs over; no tap inside: 0
- *   lp        y = (sum of |tap|^p)^(1/p) over the taps inside x; dx[x] = the sum of dy sign(x) (|x|/y)^(p-1), 0 where y is
+ *   max       y = the largest tap inside x; NaN wins, the first of equals counts; no tap inside: -Inf
+ *   average   y = sum of taps inside x / divisor; the divisor counts those taps, or (include_pad) those inside x and its declared
+ *             padding, but never what ceil_mode adds beyond; no tap inside: 0
+ *   lp        y = (sum of |tap|^p)^(1/p) over the taps inside x; dx[x] = the sum of dy sign(x) (|x|/y)^(p-1), 0 where y is 0
  *   backward  dx[x] = the sum of dy over the windows whose maximum came from x, or of dy / divisor over those that cover x:
- *             gathered, so that no two threads add to one place */
+ *   gathered, without atomics */
 #include "direct.cuh"
 #include "engines.h"
 
@@ -15,7 +16,7 @@ struct pooling {
   grid    x, y, dx, dy, indices;          /* p NULL: absent */
   int64_t elements;
   int32_t include_pad;
-  double  p;                              /* of lp */
+  double  p;                              /* lp: the exponent */
 };
 
 __device__ static void place5(int64_t i, const int64_t dim[5], int64_t at[5])
@@ -27,7 +28,7 @@ __device__ static void place5(int64_t i, const int64_t dim[5], int64_t at[5])
   }
 }
 
-/* Which tap of window o holds the maximum, -1 if none lies inside x. */
+/* The number of the tap that holds the maximum of window o; -1: none inside x. */
 __device__ static int64_t maximum(const pooling &v, const grid &x, int64_t n, int64_t c, const int64_t o[3], double *value)
 {
   int64_t best = -1, taps = v.w.taps();
@@ -42,7 +43,7 @@ __device__ static int64_t maximum(const pooling &v, const grid &x, int64_t n, in
   return best;
 }
 
-/* What an index of this dtype says of a tap: its number in the window, or its place in x's spatial plane. */
+/* The index stored for a tap: u8: its number in the window; i32, i64: its offset in x's spatial plane. */
 __device__ static int64_t index_of(const pooling &v, uint32_t dtype, const int64_t o[3], int64_t tap)
 {
   int64_t r[3], at[3];
@@ -55,7 +56,7 @@ __device__ static int64_t index_of(const pooling &v, uint32_t dtype, const int64
 
 __device__ static double divisor(const pooling &v, const int64_t o[3])
 {
-  int64_t count = 1;                      /* each dim's part alone: a window is a box */
+  int64_t count = 1;                      /* the window is a box: count each dim, multiply */
   for (int d = 0; d < 3; d++) {
     int64_t n = 0;
     for (int64_t r = 0; r < v.w.size[d]; r++) {
@@ -130,7 +131,7 @@ __global__ static void __launch_bounds__(128) pool_average_backward_direct(const
   }
 }
 
-/* Relative to the largest tap, lest a power leave the format. */
+/* Scaled by the largest tap, so that no power overflows or underflows. */
 __global__ static void __launch_bounds__(128) pool_lp_direct(const __grid_constant__ pooling v)
 {
   for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < v.elements; i += (int64_t)gridDim.x * blockDim.x) {
@@ -169,7 +170,7 @@ __global__ static void __launch_bounds__(128) pool_lp_backward_direct(const __gr
   }
 }
 
-/* x and y: of which the extents count. */
+/* Only the extents of x and y are used. */
 static void windows_of(pooling *v, const kept *k, const grid &x, const grid &y, int rank)
 {
   const qn_pool *pool = (const qn_pool *)k->attr;
@@ -187,8 +188,8 @@ static void windows_of(pooling *v, const kept *k, const grid &x, const grid &y, 
     v->w.inputs[d] = x.dim[2 + d];
     v->w.outputs[d] = y.dim[2 + d];
   }
-  bool counted = v->w.size[0] * v->w.size[1] * v->w.size[2] <= 255;      /* its taps, by u8 indices */
-  for (int d = 0; d < 3 && !counted; d++)                 /* what never reaches x or its padding is not looked at */
+  bool counted = v->w.size[0] * v->w.size[1] * v->w.size[2] <= 255;      /* u8 indices count all taps of the window */
+  for (int d = 0; d < 3 && !counted; d++)                 /* drop taps that never reach x or its padding */
     v->w.size[d] = qn_min_i64(v->w.size[d], qn_ceil_div(v->w.before[d] + v->w.inputs[d] + v->w.after[d], v->w.dilation[d]));
 }
 

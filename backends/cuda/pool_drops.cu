@@ -1,14 +1,19 @@
-/* pool_drops.cu -- gradients of max pooling by its indices, of f16, bf16 and f32 of channels last (NHWC), by windows of 3 by 3 every 1 from -1 on: a lane
- * has a word of channels of a strip of columns of dx, and goes down a band of rows; the sums of three rows are in shared memory, where each lane has its
- * own, and a window adds to one of them.
+/* pool_drops.cu -- gradient of max pooling from indices, channels last (NHWC), f16, bf16 and f32;
+ * 3x3 windows, stride 1, padding 1.
  *
- *   dx[x] = the sum of dy over the windows whose index is x */
+ *   dx[x] = the sum of dy over the windows whose index is x
+ *
+ * A lane owns a 32-bit word of channels of a strip of dx columns and walks down a band of rows. Every window adds dy to one of
+ * the nine sums below it; the sums of three rows are kept in shared memory, at addresses private to the lane (no conflicts, no
+ * atomics), because registers cannot be indexed at run time. Refused: i32 indices, recomputation from x. */
 #include "engines.h"
 #include "pool_lanes.cuh"
 
-enum { SIZE = 3, TAPS = SIZE * SIZE, BEFORE = SIZE - 1 };  /* the first of a strip's windows' places is so many columns before it */
+/* BEFORE: the leftmost tap of a strip's windows lies this many columns before it */
+enum { SIZE = 3, TAPS = SIZE * SIZE, BEFORE = SIZE - 1 };
 
-/* Of a strip. In shared memory, in bytes: from place to place, from channel to channel. AHEAD: lines of windows in flight. */
+/* Of a strip; distances in shared memory in bytes: PLACE between columns, CHANNEL between channels. AHEAD: rows of windows
+ * prefetched. */
 template <int how> struct drops {
   static constexpr int COLUMNS = how == BY_TAP ? 7 : 4, WINDOWS = COLUMNS + SIZE - 1, PLACES = WINDOWS + SIZE - 1,
                        AHEAD = how == BY_TAP ? SIZE : 1;
@@ -16,7 +21,8 @@ template <int how> struct drops {
 };
 enum { PLACE = 32 * 4 };
 
-/* Bytes 0 to 7 of two words, and for 8 what the sign of byte 0 is (0 or -1), by the lower halves of the two lower bytes of a word, to bytes 0 and 2. */
+/* PRMT: selects, by the low nibbles of bytes 0 and 1 of `by`, two of the 8 bytes of (high, low) into bytes 0 and 2. Selector 8
+ * gives the replicated sign of byte 0 (0 or -1). */
 __device__ __forceinline__ uint32_t bytes_by(uint32_t low, uint32_t high, uint32_t by)
 {
 #ifdef __CUDA_ARCH__
@@ -34,7 +40,7 @@ __device__ __forceinline__ uint32_t bytes_by(uint32_t low, uint32_t high, uint32
 #endif
 }
 
-/* base + PLACE times a byte with a sign: number 0 or 2. */
+/* base + PLACE times signed byte number 0 or 2 of `bytes`. */
 template <int number> __device__ __forceinline__ uint32_t place_by(uint32_t bytes, uint32_t base)
 {
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 610
@@ -46,10 +52,10 @@ template <int number> __device__ __forceinline__ uint32_t place_by(uint32_t byte
 #endif
 }
 
-/* Blocks of a multiprocessor: what shared memory they leave has the loads in flight. */
+/* Blocks per SM: what remains of L1 beside their shared memory bounds the loads in flight. */
 template <int dtype> constexpr int blocks_of = dtype == QN_F32 ? 5 : 4;
 
-/* Three lines of sums take their turns in the same memory. */
+/* The three rows of sums rotate through the same memory. */
 template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32, blocks_of<dtype>) pool_drops(const __grid_constant__ lanes p)
 {
   typedef drops<how> of;
@@ -57,7 +63,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32, bloc
   enum { L = per_word<dtype>, bytes = 4 / L, INDEX = how == BY_PLACE ? 8 : 1 };
   extern __shared__ float sums[];
   strip s;
-  /* compilers see so that it is the warp's */
+  /* the shuffle tells the compiler that the warp number is uniform */
   if (!strip_of(s, p, __shfl_sync(~0u, blockIdx.x * WARPS + threadIdx.x / 32, 0), COLUMNS, L)) return;
   const int oy_begin = max(s.top - 1, 0), oy_end = s.end + 1, ox = s.x0 - 1, columns = min(COLUMNS, p.in[2] - s.x0);
   const auto sum_at = [&](uint32_t at) -> float & { return *(float *)((char *)sums + at); };
@@ -68,7 +74,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32, bloc
   const char *const dy = (const char *)p.dy + (uint32_t)(s.n * p.y_stride[0] + s.c) * bytes,
              *const index = (const char *)p.indices + (uint32_t)(s.n * p.index_stride[0] + s.c) * INDEX;
   char *const dx = (char *)p.dx + (uint32_t)(s.n * p.dx_stride[0] + s.c + s.x0 * p.of_dx.x) * bytes;
-  /* in bytes, from a row's begin; a window that is not there is its neighbour with a dy of 0 */
+  /* byte offsets in a row; windows outside y read their neighbour, with dy masked to 0 */
   uint32_t dy_at[WINDOWS], index_at[WINDOWS], there[WINDOWS];
 #pragma unroll
   for (int k = 0; k < WINDOWS; k++) {
@@ -77,7 +83,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32, bloc
     there[k] = (unsigned)(ox + k) < (unsigned)p.out[2] ? ~0u : 0;
   }
   struct line {
-    uint32_t dy[WINDOWS], tap[WINDOWS];   /* tap: a byte for each channel */
+    uint32_t dy[WINDOWS], tap[WINDOWS];   /* tap: one byte per channel */
     alignas(16) int64_t place[how == BY_PLACE ? WINDOWS : 1][L];
   };
   const auto load = [&](line &l, int oy) {
@@ -110,7 +116,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32, bloc
           for (int i = 0; i < L; i++)
             l.tap[k] |= tap_of<SIZE>(place_among(l.place[k][i]), y * p.in[2] + s.x0 - BEFORE + k, p.in[2]) << 8 * i;
         }
-      uint32_t beyond = 0;                /* bit 7 of a byte: a tap that there is not */
+      uint32_t beyond = 0;                /* bit 7 of a byte is set where the tap number is out of range (no tap) */
 #pragma unroll
       for (int k = 0; k < WINDOWS; k++) l.dy[k] &= there[k], beyond |= l.tap[k] | (l.tap[k] + (0x80 - TAPS) * 0x0101u);
       if (beyond & (L == 2 ? 0x8080u : 0x80u))
@@ -120,7 +126,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32, bloc
           for (int i = 0; i < L; i++)
             if ((l.tap[k] >> 8 * i & 255) >= TAPS) l.tap[k] &= ~(255u << 8 * i), l.dy[k] &= L == 1 ? 0 : i ? 0xffffu : 0xffff0000u;
 
-      /* where a window's taps are, from the last of them on, which bytes_by finds to be 0 or -1 */
+      /* offset of each tap 0..7 from the last tap (8), which bytes_by turns into 0 or -1 */
       const int row0 = u, row1 = (row0 + 1) % SIZE, row2 = (row0 + 2) % SIZE, last = row2 * PLACES + SIZE - 1, down = row0 < row2;
       const auto from_last = [&](int tap) {
         return (uint32_t)((tap < SIZE ? row0 : tap < 2 * SIZE ? row1 : row2) * PLACES + tap % SIZE - last - down) & 255u;
@@ -129,7 +135,8 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32, bloc
                      high = from_last(4) | from_last(5) << 8 | from_last(6) << 16 | from_last(7) << 24;
       if (oy < p.out[1])
 #pragma unroll
-        for (int g = 0; g < SIZE; g++) {  /* windows that have no place in common, at once */
+        /* every third window: these have no column in common, so their read-modify-writes are independent */
+        for (int g = 0; g < SIZE; g++) {
           enum { AT_ONCE = (WINDOWS + SIZE - 1) / SIZE };
           uint32_t to[AT_ONCE][L];
           float sum[AT_ONCE][L];
@@ -147,7 +154,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32, bloc
             for (int i = 0; i < L; i++) sum_at(to[k / SIZE][i]) = sum[k / SIZE][i] + channel<dtype>(l.dy[k], i);
         }
       load(l, oy + AHEAD);
-      /* the row that no later window covers */
+      /* the row that no later window covers is complete */
       char *const to = dx + (uint32_t)(y * p.of_dx.y * bytes);
       uint32_t word[COLUMNS];
 #pragma unroll
@@ -174,7 +181,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32, bloc
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-/* A kernel, the columns of its strips, and its shared memory. */
+/* A kernel, the columns of its strips, its bytes of shared memory. */
 struct form { const void *kernel; int columns; uint32_t shared; };
 template <int dtype, int how> static form form_of()
 {

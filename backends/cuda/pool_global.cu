@@ -1,21 +1,23 @@
-/* pool_global.cu -- pooling of small packed f16, bf16 and f32 planes (NCHW), adaptive too, where one window is all of a plane: a warp brings 32 of
- * them to shared memory, all of whose words are in flight at once, and each lane goes over one.
+/* pool_global.cu -- global pooling (one window covers the whole plane), adaptive too, of small packed NCHW planes in f16, bf16
+ * and f32.
  *
- *   max       y = the largest of a plane, NaN above all
+ *   max       y = the largest of a plane; NaN wins
  *   average   y = sum of a plane / its size
  *
- * Lanes read pieces of G bytes of planes that lie an odd number of words apart, of which none meets another's banks: whole 16-byte words are kept
- * so; shorter pieces lie as they came, of planes of an odd number of them or (seldom) two in a bank. */
+ * Each warp copies 32 planes to shared memory with cp.async, so all their loads are in flight at once; then each lane reduces one
+ * plane. Lanes read pieces of G bytes. Bank conflicts: planes of whole 16-byte words are padded to an odd number of words; others
+ * stay as loaded, with an odd number of pieces per plane or (rarely) a two-way conflict.
+ * Refused: indices, padding, dilation, planes above 1024 bytes. */
 #include <cuda_pipeline_primitives.h>
 #include "engines.h"
 #include "pool.cuh"
 
-/* of a plane; of a block; pieces that a lane has at once */
+/* bytes of a plane, bytes of shared memory of a block, pieces a lane reads at once */
 enum { LANES = 32, WARPS = 2, BYTES_MOST = 1024, SHARED = 48 << 10, BATCH = 4 };
 
 struct planes : pool {
   uint32_t count;
-  int32_t  bytes, apart, pieces;          /* of a plane; from one to the next in shared memory */
+  int32_t  bytes, apart, pieces;          /* bytes: of a plane; apart: distance of planes in shared memory */
   cuda_divisor by_words;                  /* G == 16 */
 };
 
@@ -46,7 +48,7 @@ template <int dtype, bool average, int G> __global__ void __launch_bounds__(LANE
 #pragma unroll 4
   for (int i = lane; i < bytes / 16; i += LANES)
     __pipeline_memcpy_async(kept + i * 16 + (G == 16 ? (int)cuda_quotient(i, p.by_words) * (p.apart - p.bytes) : 0), x + i * 16, 16);
-  const int last = bytes / 16 * 16 + lane * esize;        /* x ends amid a word */
+  const int last = bytes / 16 * 16 + lane * esize;        /* the tail of x that is no whole 16-byte word */
   if (G < 16 && last < bytes) {
     if (dtype == QN_F32) *(uint32_t *)(kept + last) = *(const uint32_t *)(x + last);
     else *(uint16_t *)(kept + last) = *(const uint16_t *)(x + last);

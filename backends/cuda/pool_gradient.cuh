@@ -1,37 +1,39 @@
-/* pool_gradient.cuh -- what the engines of pool_backward.cu share: geometry of cells of dx and of the windows that cover them. */
+/* pool_gradient.cuh -- shared by the pooling gradient engines: geometry of cells of dx and of the windows that cover them. */
 #pragma once
 #include "pool.cuh"
 
-enum { BY_TAP, BY_PLACE, BY_X, AVERAGE };           /* maxima by indices u8 and i64 (or i32), by x once more; means */
+/* where maxima come from: u8 indices (tap number), i64 or i32 indices (offset in the plane), recomputed from x; AVERAGE: means */
+enum { BY_TAP, BY_PLACE, BY_X, AVERAGE };
 
 struct strides { int32_t c, z, y, x; };   /* within an image */
 
 struct gradient : pool {
   strides  of_x, of_dy, of_dx, of_index;
-  int32_t  flat;                          /* one plane deep */
-  int32_t  pairs;                         /* cells of one channel: two columns of dx lie in a word */
-  int32_t  even;                          /* means: all windows have as many taps */
-  float    share;                         /* ... of which each counts so much */
-  cuda_divisor by_cell[4];                /* as memory runs, of channels and columns those in which a thread has several first */
+  int32_t  flat;                          /* depth 1 */
+  int32_t  pairs;                         /* cells of one channel: two columns of dx share an aligned word */
+  int32_t  even;                          /* average: all windows have the same divisor */
+  float    share;                         /* average: 1 / window size, valid if even */
+  cuda_divisor by_cell[4];                /* innermost first: extents of the grid of cells */
   cuda_divisor by_size[3], by_dilation[3];
 };
 
-/* A place among fewer than 2^31; -1: none. */
+/* An offset below 2^31; -1: none. */
 template <class I> __device__ __forceinline__ int place_among(I index) { return index == (int)index ? (int)index : -1; }
 
-/* Of R rows by two columns or more, and windows of SIZE every STEP from -BEFORE on. Cells begin at multiples of STEP, so that of the windows
- * that cover some places of it, which they are and where they begin is known to the compiler: number 0 is `first` beyond (place / STEP). */
+/* The windows that cover a cell of R rows by COLUMNS, for windows of SIZE with stride STEP and padding BEFORE. Cells begin at
+ * multiples of STEP, so which windows cover which places is known at compile time. Window 0 has output coordinate place / STEP +
+ * first. */
 template <int R, int C, int SIZE, int STEP, int BEFORE, int COLUMNS_ = 2> struct cover {
   static constexpr int ROWS = R, COLUMNS = COLUMNS_, WORDS = (C + 3) / 4;
   static constexpr int first = (BEFORE - SIZE + 1) / STEP;
   static constexpr int DOWN = (ROWS - 1 + BEFORE) / STEP - first + 1, ACROSS = (COLUMNS - 1 + BEFORE) / STEP - first + 1;
-  /* Where a window begins, from the cell; which of its taps a place is. */
+  /* First place of a window relative to the cell; the tap of the window that a place is. */
   static __host__ __device__ constexpr int begin(int window) { return (first + window) * STEP - BEFORE; }
   static __host__ __device__ constexpr int tap(int window, int place) { return place - begin(window); }
   static __host__ __device__ constexpr bool covers(int window, int place) { return tap(window, place) >= 0 && tap(window, place) < SIZE; }
 };
 
-/* sum += v if a is b: a predicated addition, where compilers add and then select. */
+/* if (a == b) sum += v, as a predicated add; compilers emit add and select. */
 __device__ __forceinline__ void add_where(float &sum, uint32_t a, uint32_t b, float v)
 {
 #ifdef __CUDA_ARCH__
@@ -41,14 +43,14 @@ __device__ __forceinline__ void add_where(float &sum, uint32_t a, uint32_t b, fl
 #endif
 }
 
-/* Two neighbours, where they lie in one word. */
+/* Stores two neighbours that share an aligned word. */
 template <int dtype> __device__ __forceinline__ void pair_store(void *base, int at, float lo, float hi)
 {
   if (dtype == QN_F32) *(float2 *)((float *)base + at) = make_float2(lo, hi);
   else *(uint32_t *)((uint16_t *)base + at) = dtype == QN_BF16 ? pack_bf16(lo, hi) : pack_f16(lo, hi);
 }
 
-/* The tap that a place is of the window that begins at place `begin` of a plane; another number: none. */
+/* The tap number that `place` has in the window whose first tap is `begin`, in a plane of that width; not below SIZE^2: none. */
 template <int SIZE> __device__ __forceinline__ uint32_t tap_of(int place, int begin, int width)
 {
   int column = place - begin, row = 0;
@@ -60,9 +62,9 @@ template <int SIZE> __device__ __forceinline__ uint32_t tap_of(int place, int be
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-struct gradient_roles { int32_t dy, indices, x, dx; };    /* values of the request; -1: none */
+struct gradient_roles { int32_t dy, indices, x, dx; };    /* value numbers of the request; -1: none */
 
-/* Of one image in 32 bits; false: it is too large. */
+/* The strides within an image, in 32 bits; false: the image is too large. */
 static inline bool within_image(strides *s, const int64_t *stride, const pool *p, const int32_t *extent)
 {
   double reach = (double)p->c * (double)stride[1];
@@ -71,10 +73,10 @@ static inline bool within_image(strides *s, const int64_t *stride, const pool *p
   return reach < INT32_MAX;
 }
 
-/* Roles, dtypes and geometry of any of these gradients. */
+/* Fills roles, dtypes and geometry for any pooling gradient. */
 static inline qn_status gradient_fill(gradient *p, gradient_roles *of, const qn_request *r, qn_prepared *out)
 {
-  const qn_node *op = &r->op[0];          /* dy is the first role of both, a maximum's indices the second, dx the one output */
+  const qn_node *op = &r->op[0];          /* dy is input 0 of all, indices input 1 of a maximum, dx the only output */
   of->dy = op->arg[0];
   of->dx = op->arg[op->first[op->n_inputs]];
   of->indices = pool_is_average(op->op) ? -1 : qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES);
@@ -105,7 +107,7 @@ static inline qn_status gradient_fill(gradient *p, gradient_roles *of, const qn_
   return QN_OK;
 }
 
-/* Channels of a thread: a vector of 16 bytes, if all lie so. */
+/* Channels per thread: 16 bytes of them if every layout allows it, else 1. */
 static inline int gradient_channels(const gradient *p, const gradient_roles *of, const qn_request *r)
 {
   const int32_t value[] = { of->dx, of->dy, of->x, of->indices };
@@ -120,7 +122,7 @@ static inline int gradient_channels(const gradient *p, const gradient_roles *of,
   return pool_channels(p, stride, n, align, &whole);
 }
 
-/* Size, step and padding before of square windows, as digits; 0: others. */
+/* Size, step and padding of square windows as three digits, e.g. 321; 0: not square, dilated, or too large. */
 static inline int square_of(const pool *p)
 {
   bool square = p->size[1] == p->size[2] && p->step[1] == p->step[2] && p->before[1] == p->before[2] && p->dilation[1] == 1 &&

@@ -1,13 +1,14 @@
-/* pool_lanes.cuh -- gradients of pooling of channels last (NHWC), where a lane has a word of channels of a strip of columns of dx, and goes down
- * a band of its rows. */
+/* pool_lanes.cuh -- shared by pooling gradients, channels last (NHWC), in which a lane owns a 32-bit word of channels of a strip
+ * of dx columns and walks down a band of rows. */
 #pragma once
 #include "pool_gradient.cuh"
 #include "vector.cuh"
 
 struct lanes : gradient {
-  int32_t  band, images;                  /* rows of a band; images whose lanes are counted on, so that fewer warps have idle ones */
+  int32_t  band, images;                  /* rows of a band; images whose channels are packed together into warps, so that few lanes idle */
   uint32_t warps;
-  cuda_divisor by_strips, by_chunks, by_bands, by_lanes;        /* columns, warps of some images' channels, rows; lanes of a pixel */
+  /* extents of the grid: strips of columns; warps of the packed channels; bands; lanes of a pixel */
+  cuda_divisor by_strips, by_chunks, by_bands, by_lanes;
 };
 
 /* ---- words of channels ------------------------------------------------------------------------------------------ */
@@ -29,7 +30,7 @@ template <int dtype> __device__ __forceinline__ uint32_t word_of(const float *v)
 
 /* ---- a strip ------------------------------------------------------------------------------------------------------ */
 
-struct strip { int n, x0, top, end, c; };            /* rows top to end of dx; c: this lane's first channel */
+struct strip { int n, x0, top, end, c; };            /* rows top..end-1 of dx; c: this lane's first channel */
 
 __device__ __forceinline__ bool strip_of(strip &s, const lanes &p, uint32_t warp, int columns, int channels)
 {
@@ -46,11 +47,11 @@ __device__ __forceinline__ bool strip_of(strip &s, const lanes &p, uint32_t warp
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-enum { IN_FLIGHT = 32, WARPS = 4 };       /* warps for each of the device's units, if bands of 16 rows give so many; of a block */
+enum { IN_FLIGHT = 32, WARPS = 4 };       /* IN_FLIGHT: warps wanted per SM, if bands of 16 rows yield as many; WARPS: of a block */
 
 struct lanes_state { lanes p; gradient_roles of; const void *kernel; uint32_t shared; };
 
-/* What these gradients ask for. */
+/* What all these engines refuse, and the roles. */
 static inline qn_status lanes_fill(lanes_state *s, const qn_request *r, qn_prepared *out)
 {
   lanes *p = &s->p;
@@ -61,7 +62,7 @@ static inline qn_status lanes_fill(lanes_state *s, const qn_request *r, qn_prepa
   if (!p->flat) return qn_refuse(out, "windows within a plane", "dx", "1 deep", "%d", p->size[0]);
   if (p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
   const int64_t *stride[] = { p->x_stride, p->dx_stride, p->y_stride, p->index_stride };
-  for (int t = 0; t < 4; t++) {           /* images need not be what is outermost */
+  for (int t = 0; t < 4; t++) {           /* the image dim need not be outermost in memory */
     const int32_t *extent = t < 2 ? p->in : p->out;
     double reach = (double)p->n * (double)stride[t][0] + p->c;
     for (int d = 1; d < 3; d++) reach += (double)extent[d] * (double)stride[t][2 + d];
@@ -70,12 +71,12 @@ static inline qn_status lanes_fill(lanes_state *s, const qn_request *r, qn_prepa
   return QN_OK;
 }
 
-/* The grid of warps for strips of so many columns, lanes of so many channels. */
+/* The grid of warps for strips of `columns` columns and lanes of `channels` channels. */
 static inline qn_status lanes_keep(lanes_state *s, const qn_request *r, int64_t columns, int64_t channels, qn_prepared *out)
 {
   lanes *p = &s->p;
   const int64_t strips = qn_ceil_div(p->in[2], columns), pixel = qn_ceil_div(p->c, channels);
-  int64_t across = INT64_MAX;             /* warps of the images' channels */
+  int64_t across = INT64_MAX;             /* warps of all images' channels */
   for (int64_t images = 1; images <= qn_min_i64(32, p->n); images *= 2) {
     const int64_t warps = qn_ceil_div(p->n, images) * qn_ceil_div(images * pixel, 32);
     if (warps < across) across = warps, p->images = (int32_t)images;

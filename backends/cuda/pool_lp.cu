@@ -1,13 +1,16 @@
-/* pool_lp.cu -- lp pooling of f16, bf16 and f32 and its gradient: a thread takes V neighbouring channels of one place (channels last),
- * or one element (any other layout).
+/* pool_lp.cu -- lp pooling of f16, bf16 and f32 and its gradient: a thread takes a 16-byte vector of channels of one place
+ * (channels last) or one element (any other layout).
  *
- *   y    (sum of |tap|^p)^(1/p); where that leaves the format, once more with the taps in units of a power of two near the largest
- *   dx   the sum of dy sign(x) (|x| / y)^(p - 1) over the windows that hold the place, where y is not 0 */
+ *   y    (sum of |tap|^p)^(1/p); if the sum over- or underflows, once more with the taps scaled by a power of two
+ *   dx   the sum of dy sign(x) (|x| / y)^(p - 1) over the windows that cover the place, 0 where y is 0
+ *
+ * pool_lp_small: p of 2 or 3, 3x3 or 2x2 windows of stride 2, channels last: rows shared by two windows are summed once.
+ * Refused: p above 64. */
 #include "engines.h"
 #include "pool.cuh"
 #include "pool_lp.cuh"
 
-enum { THREADS = 128, BLOCKS = 4 };       /* of a multiprocessor, of pool_lp_small */
+enum { THREADS = 128, BLOCKS = 4 };       /* BLOCKS: resident on an SM, of pool_lp_small */
 
 template <int V, int whole> __device__ __forceinline__ void fetch(float (&v)[V], const pool &p, const void *base, int64_t at, int many)
 {
@@ -20,7 +23,7 @@ template <int V, int whole> __device__ __forceinline__ void put(const float (&v)
   else vector_store(v, base, p.dtype, at, 1, many);
 }
 
-/* One window of one channel in units in which no power leaves the format. */
+/* One window of one channel, with the taps scaled by their maximum: the slow path. */
 static __device__ __noinline__ float scaled(const pool &p, const place &at, const window &w)
 {
   float most = 0, sum = 0;
@@ -77,16 +80,15 @@ template <int V, int whole> __global__ void __launch_bounds__(THREADS) pool_lp(c
   }
 }
 
-/* ---- small windows, channels last, of squares or cubes ------------------------------------------------------------ */
+/* ---- small square windows, channels last --------------------------------------------------------------------------- */
 
-/* Of t of LP_LEAST to infinity; the error of a third of a logarithm, some 2^-18, is not seen in 16 bits. */
+/* For t in LP_LEAST..inf. In 16-bit dtypes the error of exp2(log2(t) / 3), about 2^-18, does not show. */
 template <int whole, int P> __device__ __forceinline__ float root_of(float t)
 {
   return P == 3 && whole != QN_F32 ? exp2f(__log2f(t) * (1 / 3.f)) : lp_root(t, P);
 }
 
-/* Squares of SIZE every STEP in the last two dims: a thread walks down a column of windows, and sums a line's powers once for all the windows
- * that share it. */
+/* SIZE x SIZE windows of stride STEP: a thread walks down a column of windows and keeps the row sums that the next window shares. */
 template <int whole, int P, int SIZE, int STEP>
 __global__ void __launch_bounds__(THREADS, BLOCKS) pool_lp_small(const __grid_constant__ pool p)
 {
@@ -99,7 +101,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) pool_lp_small(const __grid_co
   int y = at.o[1] * STEP - p.before[1];
   const int64_t base = at.n * p.x_stride[0] + at.c + x0 * p.x_stride[4];
   int64_t to = at.n * p.y_stride[0] + at.c + at.o[1] * p.y_stride[3] + at.o[2] * p.y_stride[4];
-  struct line { float sum[V]; uint4 any; };               /* any: not 0 if a tap is not, but for its sign */
+  struct line { float sum[V]; uint4 any; };               /* any: the taps OR-ed together; 0 but for signs if all taps are 0 */
   const auto load = [&](uint4 (&q)[SIZE], int row) {
 #pragma unroll
     for (int c = 0; c < SIZE; c++) {
@@ -200,7 +202,7 @@ template <int V, int whole> __global__ void __launch_bounds__(THREADS) pool_lp_b
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
 typedef const void *kernel;
-struct state { pool p; int32_t x, y, dy, dx; kernel kernel; };     /* of a gradient index_stride is dy's */
+struct state { pool p; int32_t x, y, dy, dx; kernel kernel; };     /* for a gradient index_stride holds dy's strides */
 
 template <int V, int whole> static kernel kernel_of(bool backward)
 {
@@ -249,12 +251,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                : whole == QN_F32  ? small_of<QN_F32>(p)
                : whole == QN_BF16 ? small_of<QN_BF16>(p)
                                   : small_of<QN_F16>(p);
-  if (small) {                            /* a column for each thread, in bands that fill the device some whole times */
+  if (small) {                            /* a column a thread, cut into bands so that the blocks make whole waves */
     const int64_t across = (int64_t)p->n * p->groups * p->out[2];
     double least = INFINITY;
     for (int64_t band = 2; band <= 16; band++) {
       const int64_t blocks = qn_ceil_div(across * qn_ceil_div(p->out[1], band), (int64_t)THREADS);
-      /* rows of x, one after the other */
+      /* rows of x read one after the other */
       const double cost = (double)qn_ceil_div(blocks, BLOCKS * (int64_t)r->device->units) *
                           (double)(band * p->step[1] + p->size[1] - p->step[1]);
       if (cost < least) least = cost, p->band = (int32_t)band;

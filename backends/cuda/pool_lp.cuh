@@ -1,7 +1,7 @@
-/* pool_lp.cuh -- powers and roots of lp pooling. */
+/* pool_lp.cuh -- powers, roots and scaling shared by the lp pooling engines. */
 #pragma once
 
-enum { LP_MOST = 64 };                    /* p: so that 2^p, and sums of it, are floats */
+enum { LP_MOST = 64 };                    /* largest p: 2^p and sums of it stay finite in f32 */
 
 static __device__ __noinline__ float lp_power_of(float t, float p) { return powf(t, p); }
 
@@ -29,9 +29,9 @@ __device__ __forceinline__ float lp_root(float t, float p)
   return p == 1 ? t : p == 2 ? sqrtf(t) : p == 3 ? cbrtf(t) : lp_power_of(t, 1 / p);
 }
 
-/* A power of two near the largest tap, in units of which no power leaves the format. */
+/* A power of two near the largest tap; in units of it no power overflows. */
 struct lp_unit {
-  float up, unit, inverse;                /* up: out of the subnormals, of which no power of two is the inverse */
+  float up, unit, inverse;  /* up: lifts values out of the subnormal range, where the inverse of a power of two would overflow */
 
   lp_unit() = default;
   __device__ __forceinline__ lp_unit(float most)
@@ -44,10 +44,10 @@ struct lp_unit {
   __device__ __forceinline__ float of(float t) const { return t * up * inverse; }
   __device__ __forceinline__ float back(float t) const { return t * unit / up; }
 };
-/* A sum of powers that is above this has lost nothing to underflow. */
+/* A sum of powers above this has lost nothing to underflow. */
 #define LP_LEAST 0x1p-80f
 
-/* What one window adds to dx. */
+/* Adds the contribution of one window to dx. */
 template <int V>
 __device__ __forceinline__ void lp_gradient(float (&sum)[V], const float (&x)[V], const float (&y)[V], const float (&dy)[V], float p)
 {

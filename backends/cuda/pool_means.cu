@@ -1,16 +1,17 @@
-/* pool_means.cu -- gradients of mean pooling by 3 by 3 every 1 or every 2, of f16, bf16 and f32 of channels last (NHWC): a thread has 16 bytes of channels
- * of some columns of dx, and goes down a band of rows.
+/* pool_means.cu -- gradient of average pooling, channels last (NHWC), f16, bf16 and f32; 3x3 windows, stride 1, or stride 2 with
+ * padding 1.
  *
  *   dx[x] = the sum of dy / divisor over the windows that cover x
  *
- * What lies across of a row of windows is summed once for the rows of dx that it covers. */
+ * A thread owns a 16-byte vector of channels of COLUMNS columns of dx and walks down a band of rows; each row of windows is
+ * summed across once and reused for all rows of dx that it covers. Loads of AHEAD rows are in flight. */
 #include "engines.h"
 #include "pool_gradient.cuh"
 
-enum { SIZE = 3, THREADS = 128, COLUMNS = 2, AHEAD = 2, LEAST = 8 };        /* rows of windows in flight; rows of a band, at least */
+enum { SIZE = 3, THREADS = 128, COLUMNS = 2, AHEAD = 2, LEAST = 8 };        /* AHEAD: rows of windows prefetched; LEAST: rows of a band */
 
 struct means : gradient {
-  int32_t  band;                          /* rows of dx, whole steps */
+  int32_t  band;                          /* rows of dx, a multiple of the step */
   uint32_t threads;
   cuda_divisor by_vectors, by_strips, by_bands;
 };
@@ -24,12 +25,12 @@ template <int dtype, int STEP, bool even> __global__ void __launch_bounds__(THRE
   const uint32_t n = cuda_quotient(cuda_quotient(cuda_quotient(thread, p.by_vectors, &vector), p.by_strips, &strip), p.by_bands, &band);
   const int x0 = (int)strip * COLUMNS, top = (int)band * p.band, end = min(top + p.band, p.in[1]),
             columns = min((int)COLUMNS, p.in[2] - x0);
-  const int ox = (x0 + p.before[2] - SIZE + STEP) / STEP;       /* the first window over the first column */
+  const int ox = (x0 + p.before[2] - SIZE + STEP) / STEP;       /* the first window that covers the first column */
   const char *const dy = (const char *)p.dy + (n * p.y_stride[0] + vector * V) * (16 / V);
   char *const dx = (char *)p.dx + (n * p.dx_stride[0] + vector * V + (int64_t)x0 * p.of_dx.x) * (16 / V);
 
-  uint32_t at[WINDOWS], there[WINDOWS];   /* there: ~0, or 0 of a window that is not */
-  float across[WINDOWS];                  /* SIZE to a window's taps, which no float rounds */
+  uint32_t at[WINDOWS], there[WINDOWS];   /* there: ~0, or 0 outside y */
+  float across[WINDOWS];                  /* SIZE / taps along the row (exact in f32) */
 #pragma unroll
   for (int k = 0; k < WINDOWS; k++) {
     const int o = ox + k;
@@ -41,7 +42,7 @@ template <int dtype, int STEP, bool even> __global__ void __launch_bounds__(THRE
 #pragma unroll
     for (int k = 0; k < WINDOWS; k++) q[k] = *(const uint4 *)(row + at[k]);
   };
-  /* What a row of windows gives to each column. */
+  /* What a row of windows adds to each column. */
   const auto sum = [&](float (&line)[COLUMNS][V], const uint4 (&q)[WINDOWS], int oy) {
     const uint32_t here = (unsigned)oy < (unsigned)p.out[1] ? ~0u : 0;
     const float down = even ? 1 : p.share * SIZE * p.inverse[max(1, taps_beside(p, 1, oy * STEP - p.before[1], SIZE))];
@@ -73,7 +74,7 @@ template <int dtype, int STEP, bool even> __global__ void __launch_bounds__(THRE
     }
   };
 
-  /* Every 1, line[0] is what two rows of windows give and line[1] what the last of them does; every 2, line[0] is the last. */
+  /* STEP 1: line[0] is the sum of the last two rows of windows, line[1] the last; STEP 2: line[0] is the last. */
   float line[KEPT][COLUMNS][V];
   uint4 q[AHEAD][WINDOWS];
   const int first = (top + p.before[1] - SIZE + STEP) / STEP;

@@ -1,18 +1,18 @@
-/* pool_peak.cuh -- where maxima are, and sums there. */
+/* pool_peak.cuh -- bit tricks shared by max pooling gradients: comparing floats as integers, predicated sums. */
 #pragma once
 #include "pool_gradient.cuh"
 
-/* A word of floats of which equals have the same bits: -0 as 0, all NaN alike. */
+/* Canonical bits of the floats of a word, so that equal values have equal bits: -0 becomes 0, all NaN alike. */
 template <int dtype> __device__ __forceinline__ uint32_t plain(uint32_t w)
 {
   if constexpr (dtype == QN_F32) {
 #ifdef __CUDA_ARCH__
-    return __float_as_uint(__fadd_rn(__uint_as_float(w), 0.f));          /* a sum's NaN is 7fffffff */
+    return __float_as_uint(__fadd_rn(__uint_as_float(w), 0.f));          /* the NaN of a sum is 0x7fffffff */
 #else
     const float v = __uint_as_float(w) + 0.f;
     return v == v ? __float_as_uint(v) : 0x7fffffffu;
 #endif
-  } else if constexpr (dtype == QN_BF16) {                  /* 7fff */
+  } else if constexpr (dtype == QN_BF16) {                  /* the NaN of a sum is 0x7fff */
     const __nv_bfloat162 sum = __hadd2(*(const __nv_bfloat162 *)&w, __floats2bfloat162_rn(0, 0));
     return *(const uint32_t *)&sum;
   } else {
@@ -21,14 +21,14 @@ template <int dtype> __device__ __forceinline__ uint32_t plain(uint32_t w)
   }
 }
 
-/* The floats of a word as integers in their order, NaN above all; 0 is less than any. */
+/* The floats of a word as unsigned integers in the same order, NaN largest; no float maps to 0. */
 template <int dtype> __device__ __forceinline__ uint32_t order_of(uint32_t w)
 {
   const uint32_t b = plain<dtype>(w);
   return dtype == QN_F32 ? b ^ ((uint32_t)((int32_t)b >> 31) | 0x80000000u) : b ^ ((b >> 15 & 0x10001u) * 0xffffu | 0x80008000u);
 }
 
-/* sum += v if told so: a predicated addition, where compilers add and then select. */
+/* if (adds) sum += v, as a predicated add; compilers emit add and select. */
 __device__ __forceinline__ void add_if(float &sum, bool adds, float v)
 {
 #ifdef __CUDA_ARCH__
@@ -38,7 +38,8 @@ __device__ __forceinline__ void add_if(float &sum, bool adds, float v)
 #endif
 }
 
-/* Are two floats the same, or of words of two the lower or (half is 1) the upper? Said so, an operation on bits is the answer. */
+/* Are two words equal, or, of words of two floats, the lower (half 0) or upper (half 1) halves? Written so that the result is a
+ * register, not a predicate. */
 template <int dtype, int half> __device__ __forceinline__ bool same(uint32_t x, uint32_t y)
 {
   constexpr uint32_t mask = dtype == QN_F32 ? ~0u : half ? 0xffff0000u : 0xffffu;
@@ -53,8 +54,8 @@ template <int dtype, int half> __device__ __forceinline__ bool same(uint32_t x, 
 #endif
 }
 
-/* v to the first of a and b whose plain float, x or y, is the largest, else to c. Of a word of two floats, the lower or (half is 1) the upper. begun: how many of
- * a, b and c have had something; the others are set. */
+/* Adds v to a if x is the largest, else to b if y is, else to c; x, y, largest: canonical words, of which the lower or (half 1)
+ * the upper half is compared. begun: how many of a, b, c already hold a sum; the others are assigned. */
 template <int dtype, int half = 0, int begun = 3>
 __device__ __forceinline__ void give(float &a, float &b, float &c, uint32_t x, uint32_t y, uint32_t largest, float v)
 {
@@ -68,7 +69,7 @@ __device__ __forceinline__ void give(float &a, float &b, float &c, uint32_t x, u
   else add_if(c, !second, rest);
 }
 
-/* sum += v if that bit is set: said so, the bits of a word become predicates many at once. */
+/* if (bits has `bit`) sum += v; written so that the compiler extracts many bits of a word into predicates at once. */
 __device__ __forceinline__ void add_at_bit(float &sum, uint32_t bits, int bit, float v)
 {
 #ifdef __CUDA_ARCH__

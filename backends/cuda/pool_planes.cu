@@ -1,12 +1,13 @@
-/* pool_planes.cu -- pooling, adaptive too, of packed f16, bf16 and f32 planes (NCHW): a block brings whole planes, or a band of one, to shared
- * memory in 16-byte loads, and takes its windows from there.
+/* pool_planes.cu -- pooling, adaptive too, of packed NCHW planes in f16, bf16 and f32: a block stages whole planes, or a band of
+ * rows of one, in shared memory with 16-byte cp.async, and reduces its windows from there.
  *
- *   max       y = the largest tap inside x, NaN above all, the first of equals; no tap inside: -Inf
- *   average   y = sum of taps inside x / divisor, 0 where none is
+ *   max       y = the largest tap inside x; NaN wins, the first of equals counts; no tap inside: -Inf
+ *   average   y = sum of taps inside x / divisor, 0 where there is none
  *
- * small: square windows of SIZE every STEP, known to the compiler: a thread takes STRIP outputs of a column, and what two of
- * them share once. other: any window, in two steps: what each line gives to each column of outputs (of a long line up to 32 lanes
- * join what they found), then each output from its lines. wide: the same of windows every 1, SWEEP of them by a thread. */
+ * small_windows: 2x2 or 3x3, known at compile time. A thread computes STRIP outputs of a column and reduces shared rows once.
+ * other_windows: any window, separably: first each row of x to the columns of outputs (up to 32 lanes share a long row), then the
+ *   rows of each output.
+ * wide_windows: the same at stride 1, SWEEP outputs a thread (pool_sweep.cuh). */
 #include <cuda_pipeline_primitives.h>
 #include "cuda_backend.h"
 #include "engines.h"
@@ -14,19 +15,19 @@
 #include "pool_sweep.cuh"
 #include "shared_memory.h"
 
-enum { THREADS = 256, STRIP = 4, BATCH = 4, STAGE = 26 << 10, STAGE_MOST = 96 << 10, WIDE = -1 /* a SIZE */ };
+enum { THREADS = 256, STRIP = 4, BATCH = 4, STAGE = 26 << 10, STAGE_MOST = 96 << 10, WIDE = -1 /* as SIZE */ };
 enum { MAX, MAX_INDEX, AVERAGE };
 
-struct planes : pool {                    /* in[0] and what else it knows of a third dim are 1 */
+struct planes : pool {                    /* depth is folded away: in[0] is 1 */
   int64_t  total;                         /* elements of x */
-  uint32_t count, per_block;              /* planes */
-  int32_t  bands;                         /* of a plane, one block each; band: output rows of one */
-  int32_t  lane_bits, part;               /* of lanes that join; part: where in shared memory what lines give begins, in bytes */
-  cuda_divisor by_bands, by_rows, by_strips;  /* of a plane; of outputs */
-  cuda_divisor by_across, by_down;        /* wide: what threads take of a line, of a column */
+  uint32_t count, per_block;              /* planes: in all, of a block */
+  int32_t  bands;                         /* bands of a plane, one block each; p.band: output rows of one */
+  int32_t  lane_bits, part;               /* log2 of the lanes that share a row; part: byte offset of the row results in shared memory */
+  cuda_divisor by_bands, by_rows, by_strips;  /* rows: output rows of a plane */
+  cuda_divisor by_across, by_down;        /* wide: groups of SWEEP along a row, along a column */
 };
 
-/* What was found of a window so far, and where: its tap's number. */
+/* The reduction of a window so far, and (MAX_INDEX) the number of its maximal tap. */
 template <int mode> struct found {
   float v;
   int   tap;
@@ -38,7 +39,7 @@ template <int mode> struct found {
     else if (mode == MAX) v = larger(v, a);
     else if (tap < 0 || a > v || (a != a && v == v)) v = a, tap = at;
   }
-  /* Taps of another, of which some may come before ours. */
+  /* Merges another partial reduction, whose taps may precede ours. */
   __device__ __forceinline__ void join(float a, int at)
   {
     if (mode != MAX_INDEX) take(a, at);
@@ -61,12 +62,12 @@ template <class T, int mode> __device__ __forceinline__ void put(const planes &p
   const int o[3] = { 0, oy, ox };
   const window w = window_of(p, o);
   int64_t to = ((int64_t)plane * p.out[1] + oy) * p.out[2] + ox;
-  tap_store((T *)p.y + to, mode == AVERAGE ? f.v / fmaxf(divisor_of(p, w), 1) : f.v);     /* without a tap: 0 */
+  tap_store((T *)p.y + to, mode == AVERAGE ? f.v / fmaxf(divisor_of(p, w), 1) : f.v);     /* no tap: 0 */
   if (mode == MAX_INDEX)
     element_store_wrapped(p.indices, to, p.index_dtype, p.index_dtype != QN_U8 && f.tap >= 0 ? place_in_plane(p, w, f.tap) : f.tap);
 }
 
-/* end: of the lines that are here. */
+/* end: first row not staged. */
 template <class T, int mode, int SIZE, int STEP>
 __device__ __forceinline__ void small_windows(const planes &p, const T *s, uint32_t plane0, int n, int o0, int rows, int end)
 {
@@ -107,7 +108,8 @@ __device__ __forceinline__ void small_windows(const planes &p, const T *s, uint3
   }
 }
 
-/* part: of `lines` lines of x, the first number `first` of its plane, for each column of outputs; taps: behind them, MAX_INDEX. */
+/* part: results of `lines` rows of x from row `first` of the plane on, for each output column; MAX_INDEX: tap numbers behind
+ * them. */
 template <class T, int mode>
 __device__ __forceinline__ void other_windows(const planes &p, const T *s, float *part, uint32_t plane0, int n, int o0, int rows, int first,
                                               int lines)
@@ -116,12 +118,12 @@ __device__ __forceinline__ void other_windows(const planes &p, const T *s, float
             units = n * lines * width;
   int *taps = (int *)part + units;
   s += (int64_t)first * p.in[2];
-  for (int begin = 0; begin < units; begin += step) {       /* all lanes of a warp stay */
+  for (int begin = 0; begin < units; begin += step) {       /* uniform, so that all lanes take part in the shuffles */
     int unit = begin + (threadIdx.x >> p.lane_bits);
     bool here = unit < units;
     int line = cuda_quotient(unit, p.by_out[2]), ox = unit - line * width, x0 = window_begin(p, 2, ox), apart = p.dilation[2],
         next = lanes * apart;
-    int before = max(-x0, 0), beyond = p.in[2] - x0;        /* taps inside x are those from here to here */
+    int before = max(-x0, 0), beyond = p.in[2] - x0;        /* taps before..beyond-1 are inside x */
     if (apart > 1) before = (before + apart - 1) / apart, beyond = (beyond + apart - 1) / apart;
     const int end = here ? min(window_size(p, 2, ox), beyond) : 0;
     int c = before + lane;
@@ -196,7 +198,7 @@ template <class T, int mode, int SIZE, int STEP> __global__ void __launch_bounds
   constexpr int E = 16 / sizeof(T);
   uint32_t group = p.bands == 1 ? blockIdx.x : cuda_quotient(blockIdx.x, p.by_bands), plane0 = group * p.per_block;
   int n = (int)min(p.per_block, p.count - plane0), o0 = 0, rows = p.out[1], first = 0, last = n * p.in[1];
-  if (p.bands > 1) {                      /* per_block is 1 */
+  if (p.bands > 1) {                      /* then per_block is 1 */
     o0 = (int)(blockIdx.x - group * p.bands) * p.band;
     rows = min(p.band, p.out[1] - o0);
     first = min(max(window_begin(p, 1, o0), 0), p.in[1]);
@@ -210,7 +212,7 @@ template <class T, int mode, int SIZE, int STEP> __global__ void __launch_bounds
   for (int i = threadIdx.x; i < whole; i += THREADS) __pipeline_memcpy_async(&stage[i], &x[i], 16);
   __pipeline_commit();
 #pragma unroll 1
-  /* x ends amid a vector */
+  /* the tail of x that is no whole vector */
   for (int64_t j = whole < vectors ? begin + (int64_t)whole * E + threadIdx.x : p.total; j < p.total; j += THREADS)
     ((T *)stage)[j - begin] = ((const T *)p.x)[j];
   __pipeline_wait_prior(0);
@@ -227,7 +229,7 @@ template <class T, int mode, int SIZE, int STEP> __global__ void __launch_bounds
 typedef const void *kernel;
 struct state { planes p; int32_t x, y, indices; uint32_t blocks, shared; kernel kernel; };
 
-/* 10 SIZE + STEP of a small window; 0: another. */
+/* 10 SIZE + STEP if small_windows takes it, else 0. */
 static int small_window(const pool &p)
 {
   bool square = !p.adaptive && p.size[1] == p.size[2] && p.step[1] == p.step[2] && p.dilation[1] == 1 && p.dilation[2] == 1;
@@ -273,7 +275,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.count = (uint32_t)count;
   if (indices >= 0) p.index_dtype = r->value[indices].dtype;
 
-  /* As many planes as make a good stage, or as many rows of outputs. given: by a line to the columns of outputs. */
+  /* Choose planes a block, or output rows a band. given: bytes of row results for a row of x. */
   int64_t esize = qn_kit_bytes(x->dtype), line = p.in[2] * esize, given = small_window(p) ? 0 : p.out[2] * (indices >= 0 ? 8 : 4);
   int64_t reach = (int64_t)(p.size[1] + p.adaptive - 1) * p.dilation[1] + 1;
   int64_t units = 2 * r->device->units, most = qn_min_i64(STAGE_MOST, cuda_room(r)) - 48, lines = p.in[1];
@@ -284,13 +286,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.bands = 1, p.band = p.out[1];
   if (lines * (line + given) > STAGE) {
     int64_t band = (STAGE / (line + given) - reach) / p.step[1] + 1;
-    if (band < STRIP) {                   /* as many as this device has room for: where a band begins must not tell in sums */
+    if (band < STRIP) {  /* take what fits on this device; the band then depends on the device, so sums must not depend on it */
       wide = wide && !average;
       band = qn_min_i64(STRIP, (most / (line + given) - reach) / p.step[1] + 1);
     }
     p.band = (int32_t)qn_max_i64(1, qn_min_i64(band, p.out[1]));
     p.bands = (int32_t)qn_ceil_div(p.out[1], p.band);
-    if (p.bands > 1) lines = (int64_t)(p.band - 1) * p.step[1] + reach;     /* adaptive steps are at most that */
+    if (p.bands > 1) lines = (int64_t)(p.band - 1) * p.step[1] + reach;     /* an adaptive step is at most step[1] */
     if (lines * (line + given) > most)
       return qn_refuse(out, "a window's lines in shared memory", "x", "96 KB", "%lld", (long long)(lines * (line + given)));
   }

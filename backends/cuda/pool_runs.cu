@@ -1,23 +1,25 @@
-/* pool_runs.cu -- pooling of small packed planes (NCHW) of f16 and bf16: a block brings a run of whole planes to shared memory as it lies, and
- * leaves with a run of y, both in 16-byte words.
+/* pool_runs.cu -- pooling of small packed NCHW planes in f16 and bf16: a block copies a run of whole planes to shared memory,
+ * computes there, and writes a run of y; both copies are contiguous 16-byte words, whatever the plane's size.
  *
- *   max       y = the largest tap inside x, NaN above all
+ *   max       y = the largest tap inside x; NaN wins
  *   average   y = sum of taps inside x / divisor
  *
- * Square windows of 3 every 2 from -1 on, or of 2 every 2, of rows of an even width: an output has a word of each line, and of
- * threes the word's left neighbour. A thread takes OUTPUTS of a row. */
+ * 3x3 windows of stride 2 and padding 1, or 2x2 of stride 2, rows of an even width: an output needs one 32-bit word (two columns)
+ * of each row, and for 3x3 the upper half of the word to the left. A thread computes OUTPUTS of a row.
+ * Refused: f32, indices, planes above 1 KB. */
 #include <cuda_pipeline_primitives.h>
 #include "engines.h"
 #include "pool.cuh"
 
-enum { THREADS = 128, OUTPUTS = 7, PLANES = 32, ALIGNED = 8 };     /* planes of a block; so many begin at a multiple of 16 bytes */
+/* PLANES: of a block at most; ALIGNED: a multiple of so many planes starts at a multiple of 16 bytes */
+enum { THREADS = 128, OUTPUTS = 7, PLANES = 32, ALIGNED = 8 };
 
-struct runs : pool {                      /* in[0] and what else it knows of a third dim are 1 */
-  uint32_t count, per_block;              /* planes */
-  int32_t  even;                          /* all windows have as many taps */
-  float    share;                         /* ... of which each counts so much */
-  uint32_t segments;                      /* of a row of outputs */
-  int32_t  at_y;                          /* where in shared memory y begins, in bytes */
+struct runs : pool {                      /* depth is folded away: in[0] is 1 */
+  uint32_t count, per_block;              /* planes: in all, of a block */
+  int32_t  even;                          /* all windows have the same divisor */
+  float    share;                         /* 1 / divisor, valid if even */
+  uint32_t segments;                      /* groups of OUTPUTS in a row of y */
+  int32_t  at_y;                          /* byte offset of y in shared memory */
   cuda_divisor by_segments;
 };
 
@@ -30,7 +32,7 @@ template <int dtype> __device__ __forceinline__ float high(uint32_t w)
   return dtype == QN_BF16 ? __uint_as_float(w & 0xffff0000u) : f16_to_float((uint16_t)(w >> 16));
 }
 
-/* Words of `bytes` from one place to another, both aligned to 16 bytes; what is left of them by halves. */
+/* Copies `bytes` from shared memory to 16-byte aligned memory; the tail in 16-bit elements. */
 __device__ __forceinline__ void store_run(char *to, const char *from, int bytes)
 {
   for (int i = threadIdx.x; i < bytes / 16; i += THREADS) ((uint4 *)to)[i] = ((const uint4 *)from)[i];
@@ -134,7 +136,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p->share = 1 / ((float)p->size[1] * (float)p->size[2]);
   p->even = p->include_pad;
   for (int d = 1; d < 3; d++) p->even &= (p->out[d] - 1) * p->step[d] + p->size[d] <= p->in[d] + p->before[d] + p->after[d];
-  const int64_t share = qn_ceil_div(p->count, 8 * (int64_t)r->device->units);      /* of few planes a block has fewer */
+  const int64_t share = qn_ceil_div(p->count, 8 * (int64_t)r->device->units);      /* fewer planes a block if there are few */
   p->per_block = (uint32_t)qn_min_i64(PLANES, qn_round_up(share, ALIGNED));
   p->at_y = (int32_t)(p->per_block * plane);
   s.shared = (uint32_t)(p->per_block * (plane + y_plane));

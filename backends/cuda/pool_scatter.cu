@@ -1,31 +1,32 @@
-/* pool_scatter.cu -- gradients of max pooling by its indices, of f16 and bf16 of channels last (NHWC), by windows of 3 by 3 every 2 from -1 on: a lane
- * has a word of two channels of a strip of columns of dx, and goes down a band of rows with them and the windows over them in registers.
+/* pool_scatter.cu -- gradient of max pooling from indices, channels last (NHWC), f16 and bf16; 3x3 windows, stride 2, padding 1.
  *
  *   dx[x] = the sum of dy over the windows whose index is x
  *
- * Each window is read once for a strip. Of f32 cells are faster. */
+ * A lane owns a 32-bit word (two channels) of a strip of dx columns and walks down a band of rows, with the sums of three rows in
+ * registers. Each window is read once per strip; its tap number becomes a one-hot mask that predicates nine adds.
+ * Refused: f32 (cells is faster there), i32 indices, recomputation from x. */
 #include "engines.h"
 #include "pool_lanes.cuh"
 #include "pool_peak.cuh"
 
-enum { SIZE = 3, STEP = 2, BEFORE = 1, COLUMNS = 4, CHANNELS = 2 };         /* of a strip; of a word */
+enum { SIZE = 3, STEP = 2, BEFORE = 1, COLUMNS = 4, CHANNELS = 2 };         /* COLUMNS: of a strip; CHANNELS: of a word */
 
-/* BLOCKS of a multiprocessor; AHEAD: lines of windows in flight. */
+/* BLOCKS: resident on an SM; AHEAD: rows of windows prefetched. */
 template <int dtype, int how, int BLOCKS, int AHEAD>
 __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_scatter(const __grid_constant__ lanes p)
 {
   enum { bytes = 4 / CHANNELS, INDEX = how == BY_PLACE ? 8 : 1, KEPT = SIZE - STEP, WINDOWS = (COLUMNS - 1 + BEFORE) / STEP + 1 };
   strip s;
-  /* compilers see so that it is the warp's */
+  /* the shuffle tells the compiler that the warp number is uniform */
   if (!strip_of(s, p, __shfl_sync(~0u, blockIdx.x * WARPS + threadIdx.x / 32, 0), COLUMNS, CHANNELS)) return;
-  /* dx may go on below the last window */
+  /* one row of windows past the last may be needed to complete dx */
   const int oy_begin = max((s.top + BEFORE - SIZE + STEP) / STEP, 0), oy_end = (s.end - 1 + BEFORE) / STEP + 1, ox = s.x0 / STEP,
             columns = min((int)COLUMNS, p.in[2] - s.x0);
 
   const char *const dy = (const char *)p.dy + (uint32_t)(s.n * p.y_stride[0] + s.c) * bytes,
              *const index = (const char *)p.indices + (uint32_t)(s.n * p.index_stride[0] + s.c) * INDEX;
   char *const dx = (char *)p.dx + (uint32_t)(s.n * p.dx_stride[0] + s.c + s.x0 * p.of_dx.x) * bytes;
-  uint32_t dy_at[WINDOWS], index_at[WINDOWS];   /* in bytes, from a row's begin */
+  uint32_t dy_at[WINDOWS], index_at[WINDOWS];   /* byte offsets in a row */
 #pragma unroll
   for (int k = 0; k < WINDOWS; k++)
     dy_at[k] = min(max(ox + k, 0), p.out[2] - 1) * p.of_dy.x * bytes,
@@ -79,7 +80,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_scatter(const __grid_
         }
       }
 #pragma unroll
-      for (int r = 0; r < STEP; r++) {    /* rows that no later window covers */
+      for (int r = 0; r < STEP; r++) {    /* rows that no later window covers are complete */
         const int y = y0 + r;
         if (y < s.top || y >= s.end) continue;
         char *const to = dx + (uint32_t)(y * p.of_dx.y * bytes);

@@ -1,20 +1,21 @@
-/* pool_scatter_planes.cu -- gradients of max pooling by indices, of packed f16, bf16 and f32 planes (NCHW), any windows side by side: a warp
- * has a piece of a plane of dx in shared memory, goes through the windows that reach into it, a lane for each of a row, and adds dy to the
- * place of each one's maximum.
+/* pool_scatter_planes.cu -- gradient of max pooling from indices, packed NCHW planes in f16, bf16 and f32, windows up to 32
+ * without dilation or gaps: a warp accumulates a tile of dx in shared memory. It walks the rows of windows that reach into the
+ * tile, a window a lane, and adds dy at the place of each window's maximum.
  *
- * Neighbours whose windows overlap take turns, so that no two lanes add to one place, and the order is the same each time. */
+ * Neighbouring lanes whose windows overlap take turns, so no two add to one address; the order of the sums is fixed.
+ * Refused: the square windows that bands and cells take. */
 #include "engines.h"
 #include "pool_gradient.cuh"
 #include "words.cuh"
 
-enum { WARPS = 4, BATCH = 4, MEMORY = 8 << 10 };          /* loads of a lane in flight; of a warp, in bytes */
+enum { WARPS = 4, BATCH = 4, MEMORY = 8 << 10 };          /* BATCH: loads of a lane in flight; MEMORY: bytes of shared memory of a warp */
 
 struct pieces : gradient {
   uint32_t warps;
-  int32_t  bands, band, tiles, tile;      /* of a plane, rows of one; of a row, columns of one */
-  int32_t  pitch, rows;                   /* in shared memory */
-  int32_t  turns;                         /* of neighbours */
-  cuda_divisor by_bands, by_tiles, by_width, by_depth;      /* depth: planes of a channel, which places count through */
+  int32_t  bands, band, tiles, tile;      /* bands of a plane, rows of one; tiles of a row, columns of one */
+  int32_t  pitch, rows;                   /* of the tile in shared memory */
+  int32_t  turns;                         /* turns that overlapping neighbours take */
+  cuda_divisor by_bands, by_tiles, by_width, by_depth;      /* depth: planes of a channel, as indices count them */
 };
 
 template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32) pool_scatter_planes(const __grid_constant__ pieces p)
@@ -40,7 +41,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32) pool
 #pragma unroll 1
   while (oy < oy_end && ox0 < ox_end) {
     float v[BATCH];
-    int place[BATCH], y[BATCH], x[BATCH];                 /* of a maximum, or its tap; where its window begins */
+    int place[BATCH], y[BATCH], x[BATCH];  /* index of the maximum (offset or tap number); first row and column of its window */
 #pragma unroll
     for (int b = 0; b < BATCH; b++) {
       const int ox = ox0 + (int)lane;
@@ -118,7 +119,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (qn_elements(dx) > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
   const int64_t count = qn_elements(dx) / ((int64_t)p->in[1] * p->in[2]);
 
-  /* as much of a plane as shared memory takes, whole rows first */
+  /* choose the tile: whole rows first, as many as shared memory holds */
   const int64_t beyond = 2 * (p->size[2] - 1), most = MEMORY / 4;
   p->tile = p->in[2] <= 512 ? p->in[2] : (int32_t)(512 / p->step[2] * p->step[2]);
   p->pitch = (int32_t)(p->tile + beyond);

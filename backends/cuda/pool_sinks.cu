@@ -1,9 +1,11 @@
-/* pool_sinks.cu -- gradients of max pooling by x once more, of f16, bf16 and f32 of channels last (NHWC), by windows of 3 by 3 every 2 or every 1 from -1
- * on: a lane has a word of channels of a strip of columns of dx, and goes down a band of rows with them and the windows over them in registers.
+/* pool_sinks.cu -- gradient of max pooling recomputed from x, channels last (NHWC), f16, bf16 and f32; 3x3 windows, stride 1 or
+ * 2, padding 1.
  *
  *   dx[x] = the sum of dy over the windows whose maximum came from x
  *
- * In two steps, as in pool_slides.cu: a window gives its dy to one of its three lines, a line's part of a window what it was given to one of its places. */
+ * A lane owns a 32-bit word of channels of a strip of dx columns and walks down a band of rows with everything in registers.
+ * Separable, as in pool_slides.cu: a window first passes its dy to the one of its three rows that holds the maximum; then each
+ * row's 3-wide segment, shared by all windows at that column, passes what it received to one of its three places. */
 #include "engines.h"
 #include "pool_lanes.cuh"
 #include "pool_peak.cuh"
@@ -16,7 +18,7 @@ template <int dtype> __device__ __forceinline__ uint32_t larger_word(uint32_t a,
   else return larger_pair<dtype>(a, b);
 }
 
-/* v, of both channels of a word or the one. */
+/* give() for both channels of a word, or the one. */
 template <int dtype, int begun>
 __device__ __forceinline__ void give_word(float (&a)[per_word<dtype>], float (&b)[per_word<dtype>], float (&c)[per_word<dtype>], uint32_t x,
                                           uint32_t y, uint32_t largest, const float (&v)[per_word<dtype>])
@@ -31,28 +33,22 @@ __device__ __forceinline__ const char *address(const char *base, int number, uin
   return base + (uint64_t)(uint32_t)number * size;
 }
 
-/* COLUMNS of a strip; lines of windows AHEAD, which are in flight: 1 or 3; BLOCKS of a multiprocessor. */
+/* COLUMNS: of a strip; AHEAD: rows of windows prefetched, 1 or 3; BLOCKS: resident on an SM. */
 template <int dtype, int STEP, int COLUMNS, int AHEAD, int BLOCKS>
 __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_sinks(const __grid_constant__ lanes p)
 {
-  enum {
-    L = per_word<dtype>,
-    bytes = 4 / L,
-    KEPT = SIZE - STEP,
-    FIRST = (2 - SIZE) / STEP,
-    WINDOWS = COLUMNS / STEP - FIRST + 1,
-    ACROSS = (WINDOWS - 1) * STEP + SIZE,
-    BEFORE = 1 - FIRST * STEP
-  }; /* x begins so many columns before the strip */
+  /* the x loaded begins BEFORE columns left of the strip */
+  enum { L = per_word<dtype>, bytes = 4 / L, KEPT = SIZE - STEP, FIRST = (2 - SIZE) / STEP, WINDOWS = COLUMNS / STEP - FIRST + 1,
+         ACROSS = (WINDOWS - 1) * STEP + SIZE, BEFORE = 1 - FIRST * STEP };
   strip s;
-  /* compilers see so that it is the warp's */
+  /* the shuffle tells the compiler that the warp number is uniform */
   if (!strip_of(s, p, __shfl_sync(~0u, blockIdx.x * WARPS + threadIdx.x / 32, 0), COLUMNS, L)) return;
   const int oy_begin = max((s.top + 1 - SIZE + STEP) / STEP, 0), oy_end = s.end / STEP + 1, ox = s.x0 / STEP + FIRST,
             columns = min(COLUMNS, p.in[2] - s.x0);
 
-  /* what is outside is as its neighbour inside, and windows that are not have nothing to give */
-  const char *const dy = (const char *)p.dy + (s.n * p.y_stride[0] + s.c) * bytes, *const x = (const char *)p.x +
-                                                                                              (s.n * p.x_stride[0] + s.c) * bytes;
+  /* out-of-range x reads the nearest place inside; windows out of range get dy 0 */
+  const char *const dy = (const char *)p.dy + (s.n * p.y_stride[0] + s.c) * bytes,
+             *const x = (const char *)p.x + (s.n * p.x_stride[0] + s.c) * bytes;
   const char *const dx = (const char *)p.dx + (s.n * p.dx_stride[0] + s.c + s.x0 * p.of_dx.x) * bytes;
   const uint32_t x_line = p.of_x.y * bytes, x_pixel = p.of_x.x * bytes, dy_line = p.of_dy.y * bytes, dy_pixel = p.of_dy.x * bytes,
                  dx_line = p.of_dx.y * bytes, dx_pixel = p.of_dx.x * bytes;
@@ -76,7 +72,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_sinks(const __grid_co
 #pragma unroll
     for (int r = 0; r < STEP; r++) load_x(l.x[r], oy * STEP - 1 + KEPT + r);
   };
-  /* of three lines, which take their turns in the same registers: x, what is largest for each window, what that is given */
+  /* three rows, rotating through the same registers: x, the maximum of each 3-wide segment, what that segment received */
   uint32_t number[SIZE][ACROSS], most[SIZE][WINDOWS];
   float given[SIZE][WINDOWS][L];
   const auto open_x = [&](int r, const uint32_t (&v)[ACROSS]) {
@@ -131,7 +127,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_sinks(const __grid_co
 #pragma unroll
           for (int i = 0; i < L; i++) given[second][k][i] += given[first][k][i];
 #pragma unroll
-      for (int r = 0; r < STEP; r++) {    /* lines that no later window covers */
+      for (int r = 0; r < STEP; r++) {    /* rows that no later window covers are complete */
         const int line = (first + r) % SIZE, y = y0 + r;
         if (y < s.top || y >= s.end) continue;
         float sum[ACROSS][L];

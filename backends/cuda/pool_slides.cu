@@ -1,17 +1,17 @@
-/* pool_slides.cu -- gradients of max pooling by x once more, of f16, bf16 and f32, packed planes (NCHW), by windows of 3 by 3 every 2 or every 1 from
- * -1 on.
+/* pool_slides.cu -- gradient of max pooling recomputed from x, packed NCHW planes in f16, bf16 and f32; 3x3 windows, stride 1 or
+ * 2, padding 1.
  *
  *   dx[x] = the sum of dy over the windows whose maximum came from x
  *
- * In two steps: a window gives its dy to that of its three lines whose largest is the first of the largest, a line's part of a window, which all windows
- * below and above share, gives what it was given to the first of its largest places. What is outside x is as its neighbour inside: it may be chosen
- * in place of that, and then what it was given is. */
+ * Separable: a window first passes its dy to the first of its three rows that holds the maximum; then each row's 3-wide segment,
+ * shared by all windows at that column, passes what it received to the first of its maximal places. Places outside x repeat their
+ * neighbour inside; what they receive is added to that neighbour. */
 #include <cuda_pipeline_primitives.h>
 #include "engines.h"
 #include "pool_falls.cuh"
 
-enum { MOST_STAGED = 26000, LEAST_STAGED = 8 };               /* bytes of a warp's planes; warps of a multiprocessor */
-/* lines of windows in flight; three, in which the lines of a window take their turns in the same registers */
+enum { MOST_STAGED = 26000, LEAST_STAGED = 8 };               /* staged: bytes of a warp's planes at most, warps an SM at least */
+/* AHEAD: rows of windows prefetched; three, so that the rows rotate through the same registers */
 enum { SIZE = 3, AHEAD = 3 };
 
 __device__ __forceinline__ void bring(char *to, const char *from, int bytes)
@@ -19,7 +19,7 @@ __device__ __forceinline__ void bring(char *to, const char *from, int bytes)
   for (int i = threadIdx.x; i < bytes / 16; i += 32) __pipeline_memcpy_async(to + i * 16, from + i * 16, 16);
 }
 
-/* give to one that has had something and two that are set, in a chain of predicates: every 2 it is an eighth faster. */
+/* give() to one sum and two unset ones, as one chain of predicates: an eighth faster at stride 2. */
 __device__ __forceinline__ void give_set(float &a, float &b, float &c, uint32_t x, uint32_t y, uint32_t largest, float v)
 {
 #ifdef __CUDA_ARCH__
@@ -32,17 +32,18 @@ __device__ __forceinline__ void give_set(float &a, float &b, float &c, uint32_t 
 #endif
 }
 
-/* staged, every 1: a warp, which is a block, brings its planes to shared memory as they lie, and leaves with dx, which takes the place of x: else lines that
- * are no whole sectors take parts of some twice. */
+/* staged (stride 1): a block of one warp copies its planes to shared memory as they lie and writes dx over x there. Without this,
+ * rows that are no multiple of a 32-byte sector fetch some sectors twice. */
 template <int dtype, class of, bool staged> __global__ void __launch_bounds__(THREADS, 6) pool_slides(const __grid_constant__ falls p)
 {
   constexpr int STEP = of::STEP, RIGHT = of::RIGHT, KEPT = of::KEPT, WINDOWS = of::WINDOWS, PLACES = of::PLACES,
                 E = dtype == QN_F32 ? 1 : 2, bytes = 4 / E;
   static_assert(of::HIGH == SIZE && of::WIDE == SIZE && of::BEFORE == 1 && of::DOWN == STEP && AHEAD == SIZE, "");
-  /* compilers see then that it is the warp's */
+  /* the shuffle tells the compiler that the warp number is uniform */
   const lane at = lane_of(p, p.in[1], staged ? blockIdx.x : __shfl_sync(~0u, blockIdx.x * (THREADS / 32) + threadIdx.x / 32, 0));
   const int top = at.top, end = at.end, height = p.in[1], width = p.in[2], high = p.out[1], wide = p.out[2];
-  const int oy_begin = max((top + 1 - SIZE + STEP) / STEP, 0), oy_end = end / STEP + 1;     /* dx may go on below the last window */
+  /* one row of windows past the last may be needed to complete dx */
+  const int oy_begin = max((top + 1 - SIZE + STEP) / STEP, 0), oy_end = end / STEP + 1;
   const int64_t in_x = ((int64_t)at.plane * height * width + at.column * C) * bytes,
                 in_y = ((int64_t)at.plane * high * wide + at.column * WINDOWS) * bytes;
   const char *x = (const char *)p.x + in_x, *dy = (const char *)p.dy + in_y;
@@ -69,7 +70,7 @@ template <int dtype, class of, bool staged> __global__ void __launch_bounds__(TH
 #pragma unroll
     for (int r = 0; r < STEP; r++) l.x[r] = load_x(oy * STEP - 1 + KEPT + r);
   };
-  /* of three lines: x, what is largest for each window, what that is given */
+  /* of three rows: x, the maximum of each window's segment, what that segment received */
   float number[SIZE][PLACES], most[SIZE][WINDOWS], given[SIZE][WINDOWS];
   const auto open_x = [&](int r, const words<C / E> &q) {
     float (&v)[PLACES] = number[r];
@@ -82,7 +83,7 @@ template <int dtype, class of, bool staged> __global__ void __launch_bounds__(TH
       v[PLACES - 1] = at.right ? after : v[C];
     }
 #pragma unroll
-    for (int w = 0; w < WINDOWS; w++)     /* every 1, two windows share what is larger of two places */
+    for (int w = 0; w < WINDOWS; w++)     /* at stride 1 two windows share the larger of two places */
       most[r][w] = STEP == 1 && w % 2 ? larger(larger(v[w], v[w + 1]), v[w + 2])
                                       : larger(v[w * STEP], larger(v[w * STEP + 1], v[w * STEP + 2]));
   };
@@ -117,14 +118,14 @@ template <int dtype, class of, bool staged> __global__ void __launch_bounds__(TH
       }
       load(ahead[a], min(oy + AHEAD, oy_end - 1));
 #pragma unroll
-      for (int r = 0; r < STEP; r++) {    /* lines that no later window covers */
+      for (int r = 0; r < STEP; r++) {    /* rows that no later window covers are complete */
         const int k = (first + r) % SIZE, y = y0 + r;
         float sum[PLACES] = {};
 #pragma unroll
         for (int w = 0; w < WINDOWS; w++)
           give_to(sum[w * STEP], sum[w * STEP + 1], sum[w * STEP + 2], number[k][w * STEP], number[k][w * STEP + 1], most[k][w],
                   given[k][w]);
-        const float right = __shfl_down_sync(~0u, sum[0], 1);               /* what the lane to the right gives to the last column here */
+        const float right = __shfl_down_sync(~0u, sum[0], 1);               /* what the lane to the right adds to this lane's last column */
         if (RIGHT) {
           const float left = __shfl_up_sync(~0u, sum[PLACES - 1], 1);
           if (at.left) sum[1] += left;
@@ -161,7 +162,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const uint32_t dtype = r->value[s.of.dx].dtype;
   if (s.of.x < 0) return qn_refuse(out, "maxima by x", "x", "some", "%s", "none");
   const int window = square_of(&s.p);
-  /* bytes, and planes */
+  /* bytes of a row and of a plane; planes of a warp */
   const int64_t line = s.p.in[2] * (dtype == QN_F32 ? 4 : 2), plane = s.p.in[1] * line, per_warp = 32 * C / s.p.in[2];
   const bool staged = window == 311 && s.p.out[1] == s.p.in[1] && line % 32 && plane % 16 == 0 && per_warp &&
                       per_warp * 2 * plane <= MOST_STAGED && s.p.count >= per_warp * LEAST_STAGED * r->device->units;

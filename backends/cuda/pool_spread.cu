@@ -1,42 +1,44 @@
-/* pool_spread.cu -- gradients of pooling by windows that tile x, or by one over all of it: f16, bf16 and f32, packed planes (NCHW), and
- * of means over whole rows channels last (NHWC).
+/* pool_spread.cu -- gradient of pooling where windows do not overlap (stride = size, or global): packed NCHW planes in f16, bf16
+ * and f32, and means over whole rows channels last (NHWC).
  *
- *   max       dx[x] = dy of its window if the window's index is x; else 0
- *   average   dx[x] = dy of its window / places of the window
+ *   max       dx[x] = dy of its window if the window's index is x, else 0
+ *   average   dx[x] = dy of its window / taps of the window
  *
- * A thread stores 16 bytes of dx, numbered as they lie, and loads what dy there is above them: a few neighbours, or a vector of channels. */
+ * A pure expansion: each thread stores 16-byte words of dx and loads the few dy (or the vector of channels) that they depend on.
+ * Refused: maxima without indices, padding that matters, adaptive windows of unequal sizes. */
 #include "engines.h"
 #include "pool.cuh"
 #include "words.cuh"
 
-enum { THREADS = 256, MOST_ROWS = 16 };   /* of a thread that stores a word of each */
+enum { THREADS = 256, MOST_ROWS = 16 };   /* MOST_ROWS: stores a thread makes, pool_spread_rows */
 
-/* Extents and steps of x's dims, the outermost with all planes: of such as lie in one another's windows whole, one is left. */
+/* The dims of x, innermost first, merged where possible: a dim that a window covers whole merges into the next outer one. The
+ * outermost also runs through all planes. */
 struct spread {
   const void *dy, *indices;
   void    *dx;
   int32_t  wide;                          /* i64 indices */
   float    share;
-  uint32_t words;                         /* of dx, the last of which may be cut short */
-  uint32_t elements;                      /* of dx, or pixels */
+  uint32_t words;                         /* 16-byte words of dx; the last may be partial */
+  uint32_t elements;                      /* elements of dx */
   int32_t  out[2];                        /* windows of a row, rows of windows */
-  /* where rows are whole words: those of a row, rows of windows; else: places of a row of windows */
+  /* rows that are whole words: words of a row, rows of windows; pool_spread_bands: places of a row of windows */
   cuda_divisor by_units, by_rows;
-  cuda_divisor by_in[2], by_step[3];      /* columns, rows, the rest */
+  cuda_divisor by_in[2], by_step[3];      /* innermost first */
   cuda_divisor by_groups;                 /* channels last: vectors of a pixel */
-  cuda_divisor by_plane;                  /* maxima: places of a plane */
+  cuda_divisor by_plane;                  /* max: places of a plane */
 };
 
-/* Number of the first window of a row of places. */
+/* Number of the first window of the row of windows that covers this row. */
 __device__ __forceinline__ uint32_t row_of_windows(const spread &p, uint32_t row)
 {
   uint32_t y, plane = cuda_quotient(row, p.by_in[1], &y);
   return (cuda_quotient(plane, p.by_step[2]) * p.out[1] + cuda_quotient(y, p.by_step[1])) * p.out[0];
 }
 
-/* What windows give to places: of means the share of dy that each has, of maxima dy to one. */
+/* What a window passes to a place: for means dy / taps, for maxima dy if the index matches. */
 template <int dtype, bool max> struct giver {
-  uint32_t place;                         /* of the word's first element in its plane */
+  uint32_t place;                         /* offset in its plane of the word's first element */
   uint32_t held;
   float    dy;
   int64_t  index;
@@ -57,7 +59,7 @@ template <int dtype, bool max> struct giver {
   }
 };
 
-/* flat: one dim is left. wide: of the elements of a word, so many neighbours have one window. */
+/* flat: one dim is left. wide: so many neighbours in a word surely have the same window. */
 template <int dtype, bool max, bool flat, int wide> __global__ void __launch_bounds__(THREADS) pool_spread(const __grid_constant__ spread p)
 {
   constexpr int E = vector_per_16<dtype>;
@@ -105,7 +107,7 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_spread_chan
   ((uint4 *)p.dx)[word] = vector_close<dtype>(v, 0);
 }
 
-/* Neighbours of one load. */
+/* K neighbours in one load. */
 template <class T, int K> struct alignas(sizeof(T) * K < 16 ? sizeof(T) * K : 16) several { T v[K]; };
 
 template <int dtype, int K> __device__ __forceinline__ void several_load(float (&v)[K], const void *base, uint32_t at)
@@ -121,8 +123,8 @@ template <int dtype, int K> __device__ __forceinline__ void several_load(float (
   }
 }
 
-/* Means of windows of an even width, where rows are whole words: a thread stores one in all rows of the windows that it loads. K: these lie in one
- * word of dx whole; 0: they do not. */
+/* Means of windows of an even width, rows of whole words: a thread computes one word and stores it to every row that its windows
+ * cover. K: windows per word if they align with words, else 0. */
 template <int dtype, int K> __global__ void __launch_bounds__(THREADS) pool_spread_rows(const __grid_constant__ spread p)
 {
   constexpr int E = vector_per_16<dtype>;
@@ -150,15 +152,15 @@ template <int dtype, int K> __global__ void __launch_bounds__(THREADS) pool_spre
     for (uint32_t b = 0; b < p.by_step[1].by; b++, at += width) *(uint4 *)vector_place<dtype>(p.dx, at) = word;
 }
 
-/* The same of two dims, where words may go on in the row behind and the last is whole. */
+/* The same for two dims whose rows are not whole words, so that a word may wrap to the next row. */
 template <int dtype> __global__ void __launch_bounds__(THREADS) pool_spread_bands(const __grid_constant__ spread p)
 {
   constexpr int E = vector_per_16<dtype>;
   const uint32_t word = blockIdx.x * THREADS + threadIdx.x;
   if (word >= p.words) return;
-  uint32_t beyond, x, within;             /* from the first place of a row of windows; from the first of a row; from the window's first */
+  uint32_t beyond, x, within;             /* beyond: offset in the row of windows; x: in the row; within: in the window */
   uint32_t row = cuda_quotient(word * E, p.by_units, &beyond) * p.out[0];
-  /* left: rows of these windows */
+  /* left: rows left in this row of windows */
   uint32_t left = p.by_step[1].by - cuda_quotient(beyond, p.by_in[0], &x), window = cuda_quotient(x, p.by_step[0], &within);
   float v[E];
 #pragma unroll
@@ -174,7 +176,7 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_spread_band
   vector_store_whole<dtype>(v, p.dx, word * E);
 }
 
-/* Maxima, where a word of dx has whole windows: a thread has K of them, and stores a word of each of their rows. */
+/* Maxima, where a word holds K whole windows across: a thread loads K dy and indices and stores a word to each of their rows. */
 template <int dtype, class index, int K> __global__ void __launch_bounds__(THREADS) pool_spread_windows(const __grid_constant__ spread p)
 {
   constexpr int E = vector_per_16<dtype>, STEP = E / K;
@@ -229,7 +231,8 @@ template <int dtype> static kernel kernel_of(bool max, bool channels, bool flat)
                   : (kernel)pool_spread<dtype, false, false, 2>;
 }
 
-/* The share of dim d of a place in its window, where all are alike and each place has one: what a window is wide then; 0: it is not so. */
+/* How wide the windows of dim d are, if they tile it or one covers it all, and multiplies *share by each place's weight; 0:
+ * neither. */
 static int64_t step_of(const pool *p, int d, double *share)
 {
   const int64_t in = p->in[d], out = p->out[d], begin = -(int64_t)p->before[d], end = begin + p->size[d];
@@ -244,7 +247,7 @@ static int64_t step_of(const pool *p, int d, double *share)
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  const qn_node *op = &r->op[0];          /* dy is the first input, dx the one output */
+  const qn_node *op = &r->op[0];          /* dy is input 0, dx the only output */
   const bool max = op->op == QN_OP_POOL_MAX_BACKWARD;
   state s = {};
   s.dy = op->arg[0], s.dx = op->arg[op->first[op->n_inputs]];
@@ -264,7 +267,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!pool_fill(&geometry, op, dx, dy) || elements > INT32_MAX - 16)
     return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%lld", (long long)elements);
 
-  /* dims as few as can be, the innermost last */
+  /* merge the dims */
   int64_t in[3] = { 1, 1, 1 }, step[3] = { 1, 1, 1 };
   double share = 1;
   int dims = 0;
@@ -288,7 +291,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p->wide = max && r->value[s.indices].dtype == QN_I64;
   p->by_plane = cuda_divide_by((int64_t)geometry.in[0] * geometry.in[1] * geometry.in[2]);
   p->by_groups = cuda_divide_by(last ? channels / v : 1);
-  for (int i = 0; i < 3; i++) {           /* columns, rows, the rest: the outermost runs on through all planes */
+  for (int i = 0; i < 3; i++) {           /* columns, rows, the rest; the outermost runs on through all planes */
     const bool outer = i + 1 >= dims;
     const int64_t wide = i < dims ? step[dims - 1 - i] : 1;
     p->by_step[i] = cuda_divide_by(wide);
@@ -296,7 +299,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     p->by_in[i] = cuda_divide_by(outer ? (int64_t)1 << 31 : in[dims - 1 - i]);
     p->out[i] = outer ? 0 : (int32_t)(in[dims - 1 - i] / wide);
   }
-  /* windows of a word */
+  /* k: windows per word, if they align with words */
   const int64_t wide = p->by_step[0].by,
                 k = v % wide == 0 && p->by_in[0].by % v == 0 && elements % v == 0 && dy->align >= 16 ? v / wide : 0;
   if (max && k && r->value[s.indices].align >= 16) {
@@ -308,7 +311,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
              : dx->dtype == QN_BF16 ? windows_of<QN_BF16>(index, k)
                                     : windows_of<QN_F16>(index, k);
   }
-  const int64_t rows = p->by_step[1].by * (int64_t)p->by_step[2].by;       /* of a window */
+  const int64_t rows = p->by_step[1].by * (int64_t)p->by_step[2].by;       /* rows that a window covers */
   if (!max && dims > 1 && in[dims - 1] % v == 0 && rows <= MOST_ROWS) {
     p->by_units = cuda_divide_by(p->by_in[0].by / v),
     p->by_rows = cuda_divide_by(dims > 2 ? p->by_in[1].by / p->by_step[1].by : (int64_t)1 << 31);

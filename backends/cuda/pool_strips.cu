@@ -1,41 +1,43 @@
-/* pool_strips.cu -- pooling of packed f16, bf16 and f32 planes (NCHW) without shared memory: a thread takes a vector of V neighbouring
- * columns of some lines of x, all of whose loads are in flight at once.
+/* pool_strips.cu -- pooling of packed NCHW planes in f16, bf16 and f32 straight from global memory: a thread loads a vector of V
+ * neighbouring columns of several rows of x, all loads in flight at once.
  *
- *   max       y = the largest tap inside x, NaN above all, the first of equals; no tap inside: -Inf
- *   average   y = sum of taps inside x / divisor, 0 where none is
+ *   max       y = the largest tap inside x; NaN wins, the first of equals counts; no tap inside: -Inf
+ *   average   y = sum of taps inside x / divisor, 0 where there is none
  *   norm      y = sqrt(sum of tap^2), lp pooling with p = 2
  *
- * strips: square windows of SIZE every STEP, BEFORE columns of padding to the left, known to the compiler: what a line of
- * x gives to the V / STEP windows above it is made once for the lines of outputs that a thread has.
- * tiles: windows side by side of V 2^k columns: 2^k neighbouring threads join what they found. They may be deep; of such of one line a thread has several. */
+ * strips: 2x2 or 3x3 windows, known at compile time: each row of x is reduced once to the V / STEP windows over it, and combined
+ *   for the rows of outputs that the thread has.
+ * tiles: windows that tile the plane, V 2^k columns wide: 2^k neighbouring lanes combine by shuffles. Windows may be deep; a
+ *   thread has several of those that are one row.
+ * Refused: odd widths, dilation, unequal adaptive windows; strips with indices. */
 #include "engines.h"
 #include "pool.cuh"
 #include "pool_lp.cuh"
 #include <type_traits>
 
 enum { MAX, MAX_INDEX, AVERAGE, NORM };
-/* tiles: lines in flight; tiles of a thread; lines of a deep one */
+/* tiles: rows in flight; windows of a thread; rows of a deep window */
 enum { THREADS = 128, TILE_BATCH = 8, SEVERAL = 4, DEEP_MOST = 16 };
 
-struct strips : pool {                    /* in[0] and what else it knows of a third dim are 1, but of tiles */
-  int32_t  vectors;                       /* of a line */
-  int32_t  lanes, lane_bits, lines;       /* tiles: vectors of a window, a power of two, and its lines */
-  int32_t  each;                          /* ... and of how many a thread has parts */
-  int32_t  whole, even;                   /* strips: a thread's outputs of a line lie as one vector; all windows have as many taps */
-  float    share;                         /* ... of which each counts so much */
+struct strips : pool {                    /* depth is folded away (in[0] is 1), except in tiles */
+  int32_t  vectors;                       /* of a row */
+  int32_t  lanes, lane_bits, lines;       /* tiles: vectors of a window's row, a power of two; rows of a window */
+  int32_t  each;                          /* tiles: windows of a thread */
+  int32_t  whole, even;  /* strips: a thread's outputs of a row are stored as one vector; all windows have the same divisor */
+  float    share;                         /* 1 / divisor, valid if even */
   uint32_t threads;
-  cuda_divisor by_vectors, by_bands, by_high;     /* bands: tiles, or lines of a thread, of a column of outputs; high: size[1] */
+  cuda_divisor by_vectors, by_bands, by_high;     /* bands: of a column of outputs, one a thread; high: size[1] */
 };
 
 template <int mode> __device__ __forceinline__ float nothing() { return mode == MAX || mode == MAX_INDEX ? -INFINITY : 0.f; }
-/* v and a tap. */
+/* Adds tap a to the reduction v. */
 template <int mode> __device__ __forceinline__ float taken(float v, float a) { return mode == MAX ? larger(v, a) : v + a; }
 template <int mode> __device__ __forceinline__ float seen(float a) { return mode == NORM ? a * a : a; }
 
-/* ---- elements as they came --------------------------------------------------------------------------------- */
+/* ---- raw elements ----------------------------------------------------------------------------------------------- */
 
 template <int dtype> constexpr int bytes_of = dtype == QN_F32 ? 4 : 2;
-/* One element in the low bits of a word. */
+/* One element, in the low bits of a word. */
 template <int dtype> __device__ __forceinline__ uint32_t element(const void *x, int64_t at)
 {
   return dtype == QN_F32 ? ((const uint32_t *)x)[at] : ((const uint16_t *)x)[at];
@@ -98,18 +100,18 @@ template <int dtype, int V> struct bits {                 /* 4, 8 or 16 bytes */
 
 /* ---- strips ---------------------------------------------------------------------------------------------------- */
 
-/* Lines of outputs of a thread: two where these share more than half of their lines of x, and more of narrow vectors. */
+/* Rows of outputs a thread: two where they share most rows of x; more for narrow vectors. */
 __host__ __device__ constexpr int rows_of(int v, int size, int step) { return v > 2 ? (2 * step < size ? 2 : 1) : size == 2 ? 4 : 2; }
 
 template <int dtype, int mode, int V, int SIZE, int STEP, int BEFORE> struct strip {
   static constexpr int outputs = V / STEP, beyond = (outputs - 1) * STEP + SIZE - BEFORE - V, after = beyond > 0 ? beyond : 0;
-  static constexpr bool paired = mode == MAX && dtype != QN_F32;        /* maxima of 16 bits are found two at a time, as they came */
+  static constexpr bool paired = mode == MAX && dtype != QN_F32;  /* 16-bit maxima are reduced two at a time, in their storage format */
   static constexpr int found = paired ? (outputs + 1) / 2 : outputs;
   typedef std::conditional_t<paired, uint32_t, float> join_type;
   bits<dtype, V> middle;
-  uint32_t side[BEFORE + after + 1];      /* columns before and after the vector */
+  uint32_t side[BEFORE + after + 1];      /* columns left and right of the vector */
 
-  /* at: the vector's place, if that is inside. */
+  /* at: address of the vector; here: its row is inside x. */
   __device__ __forceinline__ void load(const strips &p, const char *at, bool here, int x0)
   {
     const uint32_t none = closed<dtype>(nothing<mode>());
@@ -125,7 +127,7 @@ template <int dtype, int mode, int V, int SIZE, int STEP, int BEFORE> struct str
       if ((unsigned)(x0 + c) < (unsigned)p.in[2]) side[i] = element<dtype>(at, c);
     }
   }
-  /* The word that holds column c, and whether above another. */
+  /* The word that holds column c; above(): in its upper half. */
   __device__ __forceinline__ uint32_t word(int c) const
   {
     return c < 0 ? side[c + BEFORE] : c >= V ? side[c - V + BEFORE] : middle.word[c * bytes_of<dtype> / 4];
@@ -137,7 +139,7 @@ template <int dtype, int mode, int V, int SIZE, int STEP, int BEFORE> struct str
     return __byte_perm(word(a), word(b), (above(a) ? 0x32 : 0x10) | (above(b) ? 0x7600 : 0x5400));
   }
 
-  /* What the line gives to each window, or two. */
+  /* The row's part of each window, or of two windows at once. */
   __device__ __forceinline__ void join(float (&f)[found]) const
   {
 #pragma unroll
@@ -161,7 +163,7 @@ template <int dtype, int mode, int V, int SIZE, int STEP, int BEFORE> struct str
 template <int dtype, int mode> __device__ __forceinline__ uint32_t both(uint32_t a, uint32_t b) { return larger_pair<dtype>(a, b); }
 template <int dtype, int mode> __device__ __forceinline__ float both(float a, float b) { return taken<mode>(a, b); }
 
-/* The norm of a window whose squares leave the format, or may. */
+/* The norm of a window whose sum of squares may over- or underflow: scaled, the slow path. */
 template <int dtype> __device__ __forceinline__ float norm_scaled(const strips &p, int64_t plane, int y0, int x0)
 {
   float most = 0, sum = 0;
@@ -206,14 +208,14 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
 #pragma unroll
         for (int n = 0; n < line::found; n++) f[r][n] = i == r * STEP ? g[n] : both<dtype, mode>(f[r][n], g[n]);
   }
-  int left = 0, right = 0;                /* taps across: of windows between SIZE */
+  int left = 0, right = 0;                /* taps across, of the first and the last window; all between have SIZE */
   if (mode == AVERAGE && !p.even)
     left = taps_beside(p, 2, x0 - BEFORE, SIZE), right = taps_beside(p, 2, x0 - BEFORE + (N - 1) * STEP, SIZE);
 #pragma unroll
   for (int r = 0; r < ROWS; r++) {
     if (o0 + r >= p.out[1]) break;
     bits<dtype, (N > 1 ? N : 4 / bytes_of<dtype>)> b;
-    bool plain = true;                    /* squares within the format */
+    bool plain = true;                    /* the sum of squares is in range */
     if constexpr (line::paired) {
 #pragma unroll
       for (int n = 0; n < line::found; n++) b.word[n] = f[r][n];
@@ -249,17 +251,18 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------- */
 
-/* A maximum and its tap, and others': the first of equals, the first NaN. */
+/* Merges another maximum with its tap number: the first of equals, the first NaN. */
 __device__ __forceinline__ void join_taps(float &v, int &tap, float a, int other)
 {
   bool same = a == v || (a != a && v != v);
   if (same ? other < tap : a > v || a != a) v = a, tap = other;
 }
 
-/* TILES: of which a thread has parts, THREADS apart; several: such of one line. The planes of a deep one are in[1] lines apart. */
+/* TILES: windows a thread handles, THREADS apart; more than one only for one-row windows. The slices of a deep window are in[1]
+ * rows apart. */
 template <int dtype, int mode, int V, int TILES> __global__ void __launch_bounds__(THREADS) pool_tiles(const __grid_constant__ strips p)
 {
-  constexpr int LINES = TILES > 1 ? 1 : TILE_BATCH;       /* in flight */
+  constexpr int LINES = TILES > 1 ? 1 : TILE_BATCH;       /* rows in flight */
   const int lines = TILES > 1 ? 1 : p.lines;
   uint32_t q[TILES], k[TILES];
   int vector[TILES], o[TILES], row[TILES][V];             /* row: of each column's maximum */
@@ -267,7 +270,7 @@ template <int dtype, int mode, int V, int TILES> __global__ void __launch_bounds
   float f[TILES][V];
 #pragma unroll
   for (int t = 0; t < TILES; t++) {
-    /* all lanes stay: of the last, some repeat it */
+    /* clamped, not returned: all lanes take part in the shuffles */
     const uint32_t thread = min((blockIdx.x * TILES + t) * THREADS + threadIdx.x, p.threads - 1);
     q[t] = cuda_quotient(thread, p.by_vectors), k[t] = cuda_quotient(q[t], p.by_bands);
     vector[t] = (int)(thread - q[t] * p.vectors), o[t] = (int)(q[t] - k[t] * p.out[1]);
@@ -345,7 +348,7 @@ template <int dtype, int V, int TILES> static kernel choose_tiles(int mode)
        : mode == MAX     ? (kernel)pool_tiles<dtype, MAX, V, TILES>
                          : (kernel)pool_tiles<dtype, MAX_INDEX, V, TILES>;
 }
-/* Side by side without a rest, and a power of two of vectors wide. */
+/* Do the windows tile the plane, with rows of a power of two of vectors? */
 static bool takes_tiles(const pool &p, int V, int mode)
 {
   const int lanes = p.size[2] / V;
@@ -353,7 +356,7 @@ static bool takes_tiles(const pool &p, int V, int mode)
   for (int d = 0; d < 3; d++) side_by_side &= (p.step[d] == p.size[d] || p.out[d] == 1) && p.in[d] == p.out[d] * p.size[d] && !p.before[d];
   return side_by_side && p.size[2] % V == 0 && lanes <= 32 && !(lanes & (lanes - 1));
 }
-/* many: vectors that are more than the threads which the device holds. */
+/* many: more vectors than the device holds threads. */
 template <int dtype> static kernel choose(strips *p, int mode, bool many)
 {
   constexpr int wide = vector_per_16<dtype>;

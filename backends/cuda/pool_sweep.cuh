@@ -1,11 +1,11 @@
-/* pool_sweep.cuh -- windows every 1 of a line: what lies in all of several side by side is found once for them. */
+/* pool_sweep.cuh -- SWEEP adjacent windows of stride 1 along a line: their common part is reduced once. */
 #pragma once
 #include "pool.cuh"
 
-enum { SWEEP = 5 };                       /* side by side; odd, so that lanes which have such each read of different banks */
+enum { SWEEP = 5 };                       /* windows a thread; odd, so that neighbouring lanes read different banks */
 
-/* Of windows of `size` places, at least SWEEP, from `first` on, each one further than the last: what join makes of their places within 0 to extent, from
- * `none` on. load: V numbers, or words of some, of a place. */
+/* Reduces with `join`, from `none` on, SWEEP windows of `size` >= SWEEP places; window k begins at first + k. Places outside
+ * 0..extent-1 are skipped. load: reads the V values of one place. */
 template <int V, class T, class L, class J>
 __device__ __forceinline__ void sweep(T (&f)[SWEEP][V], int first, int size, int extent, T none, L load, J join)
 {

@@ -1,13 +1,14 @@
-/* pool_tiles.cu -- gradients of pooling of f16, bf16 and f32 planes (NCHW) by windows of 2 by 2 that do not overlap, with the
- * pointwise ops that follow them (the gradient of an activation) and a closing sum for each channel (that of a bias).
+/* pool_tiles.cu -- gradient of 2x2, stride 2 pooling on NCHW planes (f16, bf16, f32), fused with the pointwise ops that follow
+ * (an activation's gradient) and with a final sum per channel (a bias's gradient).
  *
- *   max       dx[x] = dy of its window if the window's maximum is x: by its indices, or by x once more; else 0
+ *   max       dx[x] = dy of its window if the window's maximum is x, by its indices or recomputed from x; else 0
  *   average   dx[x] = dy of its window / 4
- *   lp        dx[x] = dy of its window sign(x) (|x| / y)^(p - 1), where its y is not 0
+ *   lp        dx[x] = dy of its window sign(x) (|x| / y)^(p - 1), 0 where y is 0
  *   y = chain(dx);  sums[c] = the sum of y over images and pixels
  *
- * A thread has 4 neighbouring windows, 8 elements of two rows. With a sum a block stays in one channel; the blocks of a channel
- * leave their parts in workspace, and the last of them to end adds these in order. */
+ * A thread handles 4 neighbouring windows, 8 elements of two rows, in 16-byte accesses. With a sum, a block stays in one channel;
+ * partial sums go to workspace and the last block of a channel adds them in a fixed order.
+ * Refused: rows of windows that are no multiple of 4, and plain gradients that spread takes. */
 #include "chain.h"
 #include "engines.h"
 #include "pool.cuh"
@@ -19,14 +20,14 @@
 enum { BY_INDEX, BY_X, AVERAGE, LP, THREADS = 128, WINDOWS = 4 };
 
 struct tiles {
-  const void *x, *dy, *indices, *norm;    /* norm: what lp pooling made of x */
-  void    *y, *sums;                      /* NULL: not asked for, but for the sums of it; no sums */
+  const void *x, *dy, *indices, *norm;    /* norm: y of lp pooling */
+  void    *y, *sums;                      /* y NULL: only its sums are wanted; sums NULL: none */
   float   *partial;                       /* [channel][part] */
-  uint32_t *tickets;                      /* of each channel: its parts that have ended */
+  uint32_t *tickets;                      /* per channel: how many of its parts are done */
   int32_t  how, width;                    /* width: of dx */
   float    p;                             /* lp */
   uint32_t dtype, y_dtype, index_dtype, sum_dtype;
-  /* units of a row of windows, a plane, a channel; of what `parts` blocks share, and of one */
+  /* units (4 windows): of a row, of a plane, of a channel; `line` is what `parts` blocks share, `share` what one takes */
   uint32_t across, plane, channel, line, share, parts;
   int64_t  x_stride[3], dy_stride[3], norm_stride[3], index_stride[4], y_stride[4], sum_stride;     /* N, C, H, W */
   cuda_steps steps;
@@ -90,7 +91,7 @@ __device__ __forceinline__ void gradient(float (&g)[2][8], const tiles &t, uint3
   }
 }
 
-/* The block's sum is one part of its channel's; the last block of a channel adds the parts. */
+/* Writes the block's partial sum; the last block of a channel adds all parts. */
 __device__ __forceinline__ void sum_channel(const tiles &t, uint32_t c, uint32_t part, float sum)
 {
   __shared__ float warps[THREADS / 32];
@@ -106,7 +107,7 @@ __device__ __forceinline__ void sum_channel(const tiles &t, uint32_t c, uint32_t
     if (threadIdx.x == 0) {
       t.partial[c * t.parts + part] = v;
       __threadfence();
-      last = atomicInc(&t.tickets[c], t.parts - 1) == t.parts - 1;         /* and leaves 0 */
+      last = atomicInc(&t.tickets[c], t.parts - 1) == t.parts - 1;         /* wraps to 0 for the next launch */
       __threadfence();
     }
     if (!__shfl_sync(~0u, last, 0)) return;
@@ -129,7 +130,7 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_tiles(const
     float g[2][8];
     gradient<dtype>(g, t, n, c, oy, ox);
 #pragma unroll 1
-    for (int r = 0; r < 2; r++) {         /* the steps' code once */
+    for (int r = 0; r < 2; r++) {         /* not unrolled, to have the steps' code once */
       float v[8];
 #pragma unroll
       for (int i = 0; i < 8; i++) v[i] = r ? g[1][i] : g[0][i];
@@ -146,7 +147,7 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_tiles(const
 
 struct state { tiles t; cuda_chain chain; int32_t dy, x, norm, indices, sums; uint32_t blocks; };
 
-/* Are rows of whole vectors where they are asked for: W side by side, the rest in steps of `unit`? */
+/* Is W contiguous, are the other strides multiples of `unit`, and is it aligned to 16 bytes? */
 static bool rows_fit(const qn_value *v, int64_t unit)
 {
   bool fits = v->stride[3] == 1;
@@ -154,7 +155,7 @@ static bool rows_fit(const qn_value *v, int64_t unit)
   return fits && v->align >= 16;
 }
 
-/* The op that sums y for each channel, if that is what follows the chain; -1: it is not. */
+/* The value of a reduce_sum per channel that follows the chain, or -1. */
 static int32_t closing_sum(const qn_request *r, const cuda_chain *chain)
 {
   if (chain->n_ops >= r->n_ops) return -1;
@@ -169,7 +170,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_pool *attr = (const qn_pool *)op->attr;
   bool max = op->op == QN_OP_POOL_MAX_BACKWARD, lp = op->op == QN_OP_POOL_LP_BACKWARD;
   state s = {};
-  s.dy = op->arg[0];                      /* the first role of all three; dx is the one output */
+  s.dy = op->arg[0];                      /* dy is input 0 of all three; dx the only output */
   s.indices = max ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES) : -1;
   s.x = max ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X) : lp ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_X) : -1;
   s.norm = lp ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_Y) : -1;
@@ -190,7 +191,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   double elements = (double)qn_elements(dx);
   if (elements > 2e9) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
 
-  /* what follows */
+  /* what can be fused */
   cuda_out_dims dims = { { 2, 3, 1, 0 }, CUDA_BY_DIMS };
   cuda_chain_begin(&s.chain, dx_at);
   cuda_chain_follow(&s.chain, r, &dims);
