@@ -1,20 +1,20 @@
-/* norm_activation.cuh -- the one activation behind a normalization that is taken where the values are. */
+/* norm_activation.cuh -- the one activation after a normalization that is fused into its kernel. */
 #pragma once
 #include <type_traits>
 #include "chain.h"
 #include "functions.cuh"
 
-struct norm_activation { uint32_t op; float beta; };      /* QN_OP_...: one of these; 0: none */
+struct norm_activation { uint32_t op; float beta; };      /* op: QN_OP_... of NORM_ACTIVATIONS; 0: none */
 
 #define NORM_ACTIVATIONS(X) X(RELU) X(GELU) X(GELU_TANH) X(SILU)
-/* v / (1 + 2^(u by)), to what f16 and bf16 hold. Both terms of the divisor are 2^-20 of themselves: it is finite as long as the result is not
- * 0, and what v is multiplied by last has the digits that the result has, be it subnormal. */
+/* v / (1 + 2^(u by)), to the precision of f16 and bf16. Both terms of the divisor are scaled by 2^-20: it stays finite as long as
+ * the result is not 0, and the last product keeps the digits of a subnormal result. */
 __device__ __forceinline__ float norm_times_sigmoid(float v, float u, float by)
 {
   const float e = fn_exp2(fmaf(u, by, -20.f));
   return v * (fn_reciprocal(e + 0x1p-20f) * 0x1p-20f);
 }
-/* op: 0, or one of those. rounded: v goes to 16 bits. */
+/* op: 0, or one of NORM_ACTIVATIONS. rounded: the result is stored in 16 bits, so the approximations suffice. */
 template <bool rounded, uint32_t op, int N> __device__ __forceinline__ void activate(float beta, float (&v)[N])
 {
 #pragma unroll
@@ -23,7 +23,7 @@ template <bool rounded, uint32_t op, int N> __device__ __forceinline__ void acti
     else if (rounded && op == QN_OP_GELU_TANH) v[i] = norm_times_sigmoid(v[i], fn_twice_u(v[i]), -1.4426950408889634f);
     else if (op) v[i] = fn_unary(op, v[i], 0.f, beta);
 }
-/* f(op), of a constant's type: what it loops over asks no more which it is. */
+/* Calls f with the op as a compile-time constant, so that the loop inside f does not test it. */
 template <class F> __device__ __forceinline__ void with_activation(const norm_activation &a, F f)
 {
   switch (a.op) {
@@ -38,7 +38,7 @@ template <bool rounded, int N> __device__ __forceinline__ void activate(const no
   with_activation(a, [&](auto op) { activate<rounded, decltype(op)::value>(a.beta, v); });
 }
 
-/* Whether what is left of a chain is one activation, or nothing. relu: one was taken from its front. */
+/* Is what is left of a chain at most one activation of NORM_ACTIVATIONS? relu: one was already taken from its front. */
 static inline bool norm_activation_is(norm_activation *a, const cuda_steps *left, bool relu)
 {
   a->op = relu ? (uint32_t)QN_OP_RELU : 0;
@@ -50,7 +50,7 @@ static inline bool norm_activation_is(norm_activation *a, const cuda_steps *left
 #undef ACT
 }
 
-/* The value that is written in place of y: what the activation behind it makes, if there is one. */
+/* Fuses the activation that follows y, if there is one; returns the value to write in place of y. */
 static inline int32_t norm_activation_behind(const qn_request *r, int32_t y, norm_activation *a, qn_prepared *out)
 {
   const cuda_out_dims dims = { { -1, -1, -1, -1 }, CUDA_ALIKE };

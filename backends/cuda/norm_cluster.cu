@@ -1,9 +1,14 @@
-/* norm_cluster.cu -- layer_norm and rms_norm of rows that a cluster's blocks keep in shared memory: each element is read once and written
- * once.
+/* norm_cluster.cu -- layer_norm and rms_norm of long contiguous rows (f16, bf16, f32) on sm_90, a row kept in the shared memory
+ * of a
+ * cluster: each element is read once and written once.
  *
- * Blocks are small, so that several share a multiprocessor: one's loads run under another's stores. A thread copies the 16-byte words that
- * it will read itself. Each warp sends its moments to all blocks of the row, where a barrier counts the bytes. Where every thread has the
- * same words, as most rows let it, no word is asked about: questions between loads keep them from being in flight together. */
+ *   y = (x - mean) rstd scale + shift        rms_norm: mean is 0
+ *
+ * A row is split over 2 to 8 blocks of a cluster. Blocks are small, so that several share an SM and the loads of one overlap the
+ * stores of another. A thread copies (cp.async) and later reads the same 16-byte words, so no block barrier is needed. Each warp
+ * sends its moments to all blocks of the cluster, counted by an mbarrier. `full` drops the bounds checks, which would serialise
+ * the loads.
+ * Refused: rows up to 16384 elements (registers hold those), longer than 8 blocks' share, other layouts. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "norm_moments.cuh"
@@ -13,17 +18,17 @@
 #include "vector.cuh"
 
 enum { X, Y, SCALE, SHIFT, MEAN, RSTD, TENSORS };
-/* K, SHARE: words of a thread, of a block; REGISTERS_HOLD: elements */
+/* K: 16-byte words a thread, SHARE: a block; REGISTERS_HOLD: elements */
 enum { K = 8, THREADS = 256, WARPS = THREADS / 32, SHARE = K * THREADS, MOST_PARTS = 8, REGISTERS_HOLD = 16384 };
 
 struct shares {
   const void *p[TENSORS];
-  int64_t  step[TENSORS];                 /* from row to row: words of x and y, elements of mean and rstd */
-  int32_t  words, share, parts;           /* words of a row, of a block; blocks */
-  float    eps, inverse;                  /* inverse: of a row's length */
+  int64_t  step[TENSORS];                 /* from row to row: x and y in words, mean and rstd in elements */
+  int32_t  words, share, parts;           /* words of a row, of a block; blocks of a row */
+  float    eps, inverse;                  /* inverse: 1 / row length */
 };
 
-/* A thread's, THREADS apart. */
+/* Normalizes and writes a thread's words, THREADS apart. */
 template <int dtype, bool scales, bool shifts>
 __device__ __forceinline__ void write_words(uint4 *y, const uint4 *word, const uint4 *scale, const uint4 *shift, int count, float mean,
                                             float rstd)
@@ -45,14 +50,14 @@ __device__ __forceinline__ void write_words(uint4 *y, const uint4 *word, const u
   }
 }
 
-/* full: a block has SHARE words. */
+/* full: every block has exactly SHARE words. */
 template <int dtype, bool centred, bool full>
 __global__ void __launch_bounds__(THREADS, full ? 6 : 5) norm_cluster(const __grid_constant__ shares a)
 {
   constexpr int E = vector_per_16<dtype>;
   extern __shared__ uint4 words[];
   __shared__ float4 told[MOST_PARTS * WARPS];
-  __shared__ uint64_t all_told[16];       /* one; 128 bytes, that words begin with a row of banks */
+  __shared__ uint64_t all_told[16];       /* one barrier, padded to 128 bytes to keep `words` aligned to the banks */
   const int rank = (int)cluster_rank(), share = full ? (int)SHARE : a.share, first = rank * share + threadIdx.x, lane = threadIdx.x % 32,
             warp = threadIdx.x / 32;
   const int left = min(share, a.words - rank * share) - (int)threadIdx.x, count = full ? (int)K : max(0, (left + THREADS - 1) / THREADS);
@@ -69,9 +74,9 @@ __global__ void __launch_bounds__(THREADS, full ? 6 : 5) norm_cluster(const __gr
     barrier_expect(bar, a.parts * WARPS * (int)sizeof(float4));
   }
   __syncwarp();
-  cluster_arrive_relaxed();               /* the others need the barrier alone, not what is being copied here */
+  cluster_arrive_relaxed();               /* relaxed: the other blocks only need to see the mbarrier, not the copies */
 
-  float v[E], from = 0, s1 = 0, s2 = 0;   /* about the mean of the first word */
+  float v[E], from = 0, s1 = 0, s2 = 0;   /* sums relative to the mean of the first word */
   copy_async_wait<0>();
   if (centred && count > 0) {
     vector_open<dtype>(v, 0, word[0]);
@@ -144,7 +149,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status) return status;
   for (a.parts = 2; words > SHARE * a.parts; a.parts *= 2) {}
   a.words = (int32_t)words;
-  a.share = (int32_t)qn_round_up(qn_ceil_div(words, a.parts), 8);           /* whole lines of the cache */
+  a.share = (int32_t)qn_round_up(qn_ceil_div(words, a.parts), 8);           /* multiples of a 128-byte cache line */
   a.eps = (float)((const qn_norm *)r->op[0].attr)->eps;
   a.inverse = 1 / (float)nests.length;
   const bool centred = r->op[0].op == QN_OP_LAYER_NORM, full = words == SHARE * a.parts;

@@ -1,4 +1,5 @@
-/* norm_direct.cu -- normalization, forward and backward, over any dims: a group that shares statistics by one block, in double.
+/* norm_direct.cu -- normalization, forward and backward, in double, over any dims, layouts and dtypes: one block for each group
+ * of elements that share statistics.
  *
  *   mean = sum x / n    var = sum (x - mean)^2 / n    rstd = 1 / sqrt(var + eps)    y = (x - mean) rstd scale + shift
  *   rms_norm: mean is 0, var = sum x^2 / n
@@ -12,12 +13,12 @@ enum { THREADS = 256 };
 
 struct problem {
   tensor   x, dy, scale, shift, mean, rstd, var, running_mean, running_var, y, new_mean, new_var;
-  uint64_t mask;                          /* of the dims walked within a group */
+  uint64_t mask;                          /* of the dims within a group */
   int64_t  groups, n;
   double   eps, momentum;
   int32_t  centred;
 
-  /* The index of the j-th place of group i. */
+  /* The index of element j of group i. */
   __device__ void place(int64_t i, int64_t j, int64_t index[QN_MAX_RANK]) const
   {
     for (int d = x.rank - 1; d >= 0; d--) {
@@ -30,7 +31,7 @@ struct problem {
   }
 };
 
-/* The element of t at a place of x: t has x's dim or 1 in each. */
+/* The offset in t of an index of x; t has x's dim or 1 in each. */
 __device__ static int64_t broadcast(const tensor &t, const int64_t *index)
 {
   int64_t offset = 0;
@@ -113,7 +114,7 @@ __global__ static void __launch_bounds__(THREADS) norm_backward_direct(const __g
   }
 }
 
-/* y is dscale (products) or dshift; a group is the places of x that read one parameter. */
+/* y is dscale (products) or dshift; a group is the elements of x that share one parameter. */
 __global__ static void __launch_bounds__(THREADS) norm_parameter_direct(const __grid_constant__ problem a, int products)
 {
   int64_t index[QN_MAX_RANK];

@@ -1,24 +1,24 @@
-/* norm_follow.cuh -- the pointwise ops behind a normalization: the addition of a tensor that lies as y does and relu where the values are,
- * all else out of line, for it is long. They are taken where y lies in whole vectors. */
+/* norm_follow.cuh -- pointwise ops fused after a normalization: a second tensor of y's layout is added and relu applied inline;
+ * any other steps run in an out-of-line function, because their code is long. Only where y is in whole vectors. */
 #pragma once
 #include "chain.h"
 #include "eight.cuh"
 #include "steps.cuh"
 
-/* Eight elements of y after the steps, the first at element `at` of tensors that lie as y does; n of them exist. */
+/* Applies the steps to n of eight elements of y, the first at element `at` of tensors with y's layout. */
 static __device__ __noinline__ eight follow_steps(const cuda_steps &steps, eight a, int64_t at, int n)
 {
   steps_apply(steps, a.v, (int)(at / CUDA_ALIKE_ROW), (int)(at % CUDA_ALIKE_ROW), 0, 0, 0, n);
   return a;
 }
 
-/* What a kernel is told of it: y = relu(y + second), then steps. A kernel without registers for all of it takes relu alone. */
+/* What the kernel applies: y = relu(y + second), then steps. Kernels short of registers (all = false) only apply relu. */
 struct norm_tail {
   bool        relu;
-  const void *second;                     /* NULL: nothing is added */
+  const void *second;                     /* NULL: none */
   cuda_steps  steps;
 
-  /* n elements of y from `at` on; more: what is added, as it came. */
+  /* For n elements of y from `at` on; more: those of `second`, raw. */
   template <bool all, int whole> __device__ __forceinline__ void follow(float (&v)[8], const packet<whole> &more, int64_t at, int n) const
   {
     if constexpr (all) if (second) {
@@ -35,10 +35,10 @@ struct norm_tail {
   }
 };
 
-/* What a plan keeps of it. */
+/* The plan's side of it. */
 struct norm_follower { cuda_chain chain; int32_t second; };
 
-/* Reads what follows value y, in whole vectors of its dtype: whether it is more than relu. chain.out is then what is written. */
+/* Fuses what follows value y (in whole vectors of its dtype); true if that is more than relu. chain.out is the value to write. */
 static inline bool norm_follower_read(norm_follower *f, const qn_request *r, int32_t y, bool whole, norm_tail *tail, qn_prepared *out)
 {
   const cuda_out_dims dims = { { -1, -1, -1, -1 }, CUDA_ALIKE };
@@ -47,7 +47,7 @@ static inline bool norm_follower_read(norm_follower *f, const qn_request *r, int
   if (!whole) return false;
   cuda_chain_follow(&f->chain, r, &dims);
   const qn_value *to = &r->value[f->chain.out];
-  if (to->dtype != r->value[y].dtype || to->align < 16) {   /* nothing is taken, nor bound in run */
+  if (to->dtype != r->value[y].dtype || to->align < 16) {   /* fuse nothing */
     cuda_chain_begin(&f->chain, y);
     return false;
   }

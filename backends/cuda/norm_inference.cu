@@ -1,8 +1,12 @@
-/* norm_inference.cu -- batch norm by given statistics: y = (x - mean) rstd scale + shift, rstd = 1 / sqrt(var + eps). One launch: a block
- * makes the factors of its groups itself while its x is on the way. (rstd scale is not one factor: of subnormal scales it keeps no digits.)
+/* norm_inference.cu -- batch_norm_inference, f16, bf16 and f32: y = (x - mean) rstd scale + shift, rstd = 1 / sqrt(var + eps), in
+ * one launch. A block computes the factors of its own groups while its loads of x are in flight. (rstd scale is not folded into
+ * one
+ * factor: subnormal scales would lose digits.)
  *
- * columns: groups lie side by side (channels last). planes: a group is runs of contiguous elements (channels first). y takes what follows
- * with it: the addition of a tensor that lies as y does, relu, and other steps. */
+ * columns: groups are contiguous (channels last); a thread has V channels of several rows.
+ * planes: a group is contiguous runs of elements (channels first).
+ * An added tensor of y's layout, relu, and other pointwise steps are fused (norm_follow.cuh).
+ * Refused: f64, parameters that vary within a group, other strides. */
 #include <cstring>
 #include "cuda_backend.h"
 #include "engines.h"
@@ -17,21 +21,21 @@ struct inference {
   void    *p[TENSORS];
   uint32_t dtype[TENSORS];
   int64_t  step[TENSORS];                 /* from group to group */
-  int64_t  line_step[2];                  /* of x, y from line to line */
-  int64_t  groups, lines, line;           /* columns: line is 1 */
-  uint32_t side;                          /* neighbouring blocks, which have all groups: columns: 1 << lanes vectors each, planes: 1 */
-  int32_t  lanes;                         /* columns: log2 of the threads along a line, up to 5 */
-  int32_t  batches;                       /* of each thread */
-  bool     plain;                         /* columns: parameters are whole vectors of f32 */
+  int64_t  line_step[2];                  /* between lines, of x and y */
+  int64_t  groups, lines, line;           /* line: elements of a line; 1 for columns */
+  uint32_t side;                          /* blocks that cover all groups: columns: 1 << lanes vectors each, planes: one group each */
+  int32_t  lanes;                         /* columns: log2 of the threads along a line, at most 5 */
+  int32_t  batches;                       /* batches of packets a thread */
+  bool     plain;                         /* columns: parameters are contiguous aligned f32 */
   float    eps;
   norm_tail tail;
 
-  __host__ __device__ int64_t vectors() const { return (line + V - 1) / V; }            /* of a line of a plane */
+  __host__ __device__ int64_t vectors() const { return (line + V - 1) / V; }            /* vectors of a line of a plane */
 };
 
 template <int whole> constexpr int batch_of = whole == QN_F32 ? 2 : 4;                   /* packets whose loads are in flight together */
 
-/* One element for each of N neighbouring groups, of which n exist. */
+/* A parameter of N neighbouring groups, of which n exist. */
 template <int N> struct numbers { float v[N]; };
 
 template <int N> static __device__ numbers<N> any_numbers(const void *p, uint32_t dtype, int64_t at, int64_t step, int n)
@@ -41,7 +45,7 @@ template <int N> static __device__ numbers<N> any_numbers(const void *p, uint32_
   for (int i = 0; i < N; i++) f.v[i] = i < n ? element_load<float>(p, at + i * step, dtype3(dtype)) : 0;
   return f;
 }
-/* Parameters that lie oddly: out of line, so that the usual ones' loads are together. */
+/* Out of line, so that the usual path keeps its loads together. */
 static __device__ __noinline__ numbers<V> odd_numbers(const void *p, uint32_t dtype, int64_t at, int64_t step, int n)
 {
   return any_numbers<V>(p, dtype, at, step, n);
@@ -72,9 +76,9 @@ template <int N> struct factors {
   __device__ __forceinline__ float of(int i, float x) const { return (x - mean.v[i]) * rstd.v[i] * scale.v[i] + shift.v[i]; }
 };
 
-struct place { int64_t x, y; int n; };    /* of a packet; n elements of it exist */
+struct place { int64_t x, y; int n; };    /* offsets of a packet; n elements of it exist */
 
-/* A batch; at(b): where packet b is. */
+/* B packets of a thread; at(b): where packet b is. */
 template <bool tailed, int whole> struct batch {
   enum { B = batch_of<whole> };
   packet<whole> x[B], second[tailed ? B : 1];
@@ -173,7 +177,7 @@ template <bool tailed> static kernel kernel_for(uint32_t dtype, bool columns)
                           : kernel_of<tailed, QN_F16>(columns);
 }
 
-static const char *const variants[] = { "1", "2", "4", nullptr };      /* batches of each thread */
+static const char *const variants[] = { "1", "2", "4", nullptr };      /* batches a thread */
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -222,10 +226,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const bool tailed = norm_follower_read(&st.after, r, st.number[Y], whole, &s.tail, out);
   st.by = !whole ? kernel_of<false, 0>(columns) : tailed ? kernel_for<true>(x->dtype, columns) : kernel_for<false>(x->dtype, columns);
 
-  /* the factors of columns cost as many instructions as two batches: a thread has up to four, where there are lines enough for all units */
+  /* computing the factors of columns costs as many instructions as two batches: up to four batches a thread if enough blocks
+   * remain */
   const int64_t side = columns ? qn_ceil_div(s.groups, V << s.lanes) : s.groups, pieces = columns ? s.lines : s.lines * s.vectors();
   int64_t share = (whole && x->dtype == QN_F32 ? batch_of<QN_F32> : batch_of<0>) * (columns ? THREADS >> s.lanes : THREADS);
-  int v = 0;                              /* batches are 1 << v */
+  int v = 0;                              /* 1 << v batches */
   if (r->variant) while (strcmp(r->variant, variants[v])) v++;
   else while (columns && v < 2 && (pieces / share >> v) * side > 16 * (int64_t)r->device->units) v++;
   s.batches = 1 << v;

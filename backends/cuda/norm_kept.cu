@@ -1,13 +1,14 @@
-/* norm_kept.cu -- layer_norm and rms_norm with what stands before and behind them, a group kept in shared memory between its two
- * uses: each element is read once and written once, however long the group.
+/* norm_kept.cu -- layer_norm and rms_norm (f16, bf16, f32; sm_80 and up) of groups kept in shared memory between measuring and
+ * writing: each element is read once and written once, however long the group. Fuses an addition in front or behind and an
+ * activation.
  *
- *   y = act((x - mean) rstd scale + shift + second)        x may be a sum, a + b, which is written too where others want it
+ *   y = act((x - mean) rstd scale + shift + second)        x may be a sum, a + b, which is also written if it has other users
  *
- * rows: a group is contiguous. columns: channels last, a group some neighbouring channels of all lines of an image.
- * An item (a row; the groups of an image) is one block's, or that of a team of blocks, which are all resident and tell one another
- * their statistics through global memory. Blocks stay and take item after item. A thread copies its own vectors to shared memory
- * and reads them there itself; as it writes an element out, the next item's takes its place, so that copies are in flight
- * whatever the block waits for. */
+ * rows: a group is contiguous. columns: channels last, a group is some neighbouring channels of all lines of an image. An item (a
+ * row; all groups of an image) belongs to one block, or to a team of co-resident blocks that exchange statistics through global
+ * memory. Blocks are persistent and take item after item. A thread copies (cp.async) and reads its own vectors; as it writes an
+ * element out, it starts the copy of the next item's into that slot, so that copies are always in flight.
+ * Refused: groups beyond the device's shared memory, and other layouts. */
 #include "cuda_backend.h"
 #include "divisor.h"
 #include "engines.h"
@@ -20,29 +21,30 @@
 #include "vector.cuh"
 
 enum { V = 8, THREADS = 256, WARPS = THREADS / 32, MAX_OUTER = 4, MAX_LANES = 256, TOGETHER = 2, ROW_LONG = 131072 };
-/* Blocks of a multiprocessor, and what each has of an H200's shared memory. */
+/* Resident blocks of an SM, and the shared memory of each (H200). */
 constexpr int resident_blocks(bool columns) { return columns ? 2 : 3; }
 constexpr int most_shared(bool columns) { return columns ? 110 * 1024 : 74 * 1024; }
 enum { X, Y, SCALE, SHIFT, MEAN, RSTD, TENSORS };
 
 struct kept {
   void    *p[TENSORS];
-  const void *second;                     /* what is added to x (before) or to y */
-  void    *sum;                           /* NULL: nobody wants x + second */
+  const void *second;                     /* the tensor added to x (before) or to y */
+  void    *sum;                           /* where x + second is written; NULL: no other user */
   uint32_t dtype[TENSORS];                /* of x and the parameters */
-  int32_t  rank;                          /* of the dims that items are counted by, innermost first */
+  int32_t  rank;                          /* the outer dims, innermost first */
   uint32_t dim[MAX_OUTER];
   int64_t  stride[TENSORS][MAX_OUTER];
   int64_t  items, length;                 /* length: elements of a group */
-  int32_t  vectors, share;                /* of an item, of one block's part of it */
-  int32_t  parts, teams;                  /* blocks for an item; such teams, or blocks */
-  int32_t  width, active;                 /* rows: threads for one; active: threads that take part, a multiple of lanes */
-  int32_t  slots, stages, inputs, per_slot;         /* vectors of a thread; items on their way; tensors; 16-byte words */
+  int32_t  vectors, share;                /* vectors of an item, of a block's share of it */
+  int32_t  parts, teams;                  /* blocks of an item's team; teams */
+  int32_t  width, active;                 /* rows: threads for one; active: threads that have vectors, a multiple of lanes */
+  /* slots: vectors a thread holds; stages: items in flight; inputs: 1, or 2 with a second tensor; per_slot: 16-byte words */
+  int32_t  slots, stages, inputs, per_slot;
   int32_t  lanes, groups, channels;       /* columns: vectors of a line; groups of an item; channels of a group. rows: 1 */
-  int32_t  exchange;                      /* columns: floats that threads tell one another by (join_columns) */
-  int64_t  line_step[2];                  /* columns: of x and y */
-  int64_t  group_step[2];                 /* columns: of mean and rstd */
-  uint32_t repeat;                        /* rows: elements for each of a parameter's: 1, or those of a channel */
+  int32_t  exchange;                      /* columns: floats for the exchange between threads (join_columns) */
+  int64_t  line_step[2];                  /* columns: between lines of x, y */
+  int64_t  group_step[2];                 /* columns: between groups of mean, rstd */
+  uint32_t repeat;                        /* rows: consecutive elements that share a parameter: 1, or the size of a channel */
   cuda_divisor by_repeat;
   float    eps;
   norm_activation act;
@@ -69,10 +71,10 @@ struct kept {
 template <int whole, bool columns> struct mine {
   static constexpr int words = whole == QN_F32 ? 2 : 1;
   const kept &a;
-  uint4   *slot;                          /* the thread's column of slots */
+  uint4   *slot;                          /* of the thread, in slot 0 */
   int32_t  count;                         /* vectors */
-  int32_t  first, vector_step;            /* rows: the first one's element in the row; from one to the next */
-  int64_t  start[2], step[2];             /* of x and y */
+  int32_t  first, vector_step;            /* rows: offset of the first one in the row, and distance to the next */
+  int64_t  start[2], step[2];             /* of x, y */
 
   __device__ mine(const kept &k, uint4 *slots, int rank) : a(k), slot(slots + threadIdx.x)
   {
@@ -91,7 +93,7 @@ template <int whole, bool columns> struct mine {
   {
     return slot + (((stage * a.slots + k) * a.inputs + input) * words + w) * THREADS;
   }
-  /* Sets vector k of the item at this place of x on its way; from: of the second. */
+  /* Starts the copy of vector k of the item at offset x_at; second_at: of the second tensor. */
   __device__ __forceinline__ void fetch(int stage, int k, int64_t x_at, int64_t second_at) const
   {
 #pragma unroll
@@ -109,7 +111,7 @@ template <int whole, bool columns> struct mine {
 #pragma unroll
     for (int w = 0; w < words; w++) vector_open<whole>(v, w * vector_per_16<whole>, *word(stage, k, input, w));
   }
-  /* Vector k becomes the sum as it is rounded, so that what is normalized is what is written. */
+  /* Replaces vector k by the rounded sum, so that what is normalized is what is written. */
   __device__ __forceinline__ void add_second(int stage, int k, int64_t x_at) const
   {
     float v[V], u[V];
@@ -128,7 +130,7 @@ template <int whole, bool columns> struct mine {
 
 /* ---- statistics ---------------------------------------------------------------------------------------------------- */
 
-/* All of a vector joins one sum, or each element its channel's. */
+/* Adds a vector to one sum, or each element to its channel's. */
 __device__ __forceinline__ void gather(float (&sum)[1], const float (&v)[V])
 {
   sum[0] += ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
@@ -139,7 +141,7 @@ __device__ __forceinline__ void gather(float (&sum)[V], const float (&v)[V])
   for (int i = 0; i < V; i++) sum[i] += v[i];
 }
 
-/* Sums of a thread's own vectors, all in one (N 1) or by channel; then of squared distances from the mean. */
+/* Sums of a thread's vectors, in one (N = 1) or per channel; then sums of squared distances from the mean. */
 template <int N, int whole, bool columns> __device__ __forceinline__ void add_up(const mine<whole, columns> &m, int stage, float (&sum)[N])
 {
 #pragma unroll 4
@@ -162,7 +164,7 @@ __device__ __forceinline__ void add_squares(const mine<whole, columns> &m, int s
   }
 }
 
-/* Rows: everyone gets the row's, or the block's share of it. */
+/* Rows: all threads of the row get its moments, or those of the block's share. */
 template <int whole> __device__ __forceinline__ moments measure_row(const mine<whole, false> &m, int stage, float4 *of_warp)
 {
   const kept &a = m.a;
@@ -190,7 +192,7 @@ template <int whole> __device__ __forceinline__ void measure_columns(const mine<
   for (int i = 0; i < V; i++) of[i] = { mean[i], squares[i], n };
 }
 
-/* Columns: threads of one lane, halving; then, of the block's lines, each group by one thread: of(g, moments). */
+/* Columns: tree reduction over the threads of a lane; then one thread for each group calls of(g, moments). */
 template <class F> __device__ __forceinline__ void join_columns(const kept &a, moments (&m)[V], float *exchange, F of)
 {
   int y = threadIdx.x / a.lanes, lane = threadIdx.x - y * a.lanes;
@@ -230,7 +232,8 @@ __device__ __forceinline__ float rstd_of(const kept &a, const moments &m) { retu
 
 /* ---- the kernel ------------------------------------------------------------------------------------------------------ */
 
-/* V elements of a parameter (of this dtype, or f32) from element j of a row on. Of channels of 8 elements or more no vector meets three. */
+/* V elements of a parameter (x's dtype or f32) for element j of a row on. Channels have at least V elements, so a vector spans at
+ * most two. */
 template <int whole> __device__ __forceinline__ void parameter(float (&w)[V], const kept &a, int t, int64_t at, int j)
 {
   uint32_t dtype = a.dtype[t] == QN_F32 ? QN_F32 : whole;
@@ -391,19 +394,19 @@ __global__ void __launch_bounds__(THREADS, resident_blocks(columns)) norm_kept(c
 struct state {
   kept      k;
   cuda_chain chain;
-  int32_t   number[TENSORS], second, sum; /* values of the request; -1: absent */
+  int32_t   number[TENSORS], second, sum; /* value numbers of the request; -1: absent */
   const void *kernel;
   uint32_t  shared, blocks;
 };
 
-static int32_t fewest_threads(int64_t vectors)        /* for a row: 4 vectors each, if that is enough */
+static int32_t fewest_threads(int64_t vectors)        /* for a row: 4 vectors each, if that covers it */
 {
   int32_t width = 32;
   while (width < THREADS && vectors > 4 * width) width *= 2;
   return width;
 }
 
-/* What is walked, kept, and how the parameters lie: rows, or columns. Nests: x, y, scale, shift, mean, rstd. */
+/* Reads the layout: rows or columns, and how the parameters lie; returns the rule that it breaks, or NULL. */
 static const char *read_layout(const qn_request *r, state *s)
 {
   kept &k = s->k;
@@ -471,7 +474,7 @@ static const char *read_layout(const qn_request *r, state *s)
   return nullptr;
 }
 
-/* An addition and an activation behind y, or an addition in front of x. */
+/* Fuses an addition and an activation behind y, or an addition in front of x. */
 static void read_chain(const qn_request *r, state *s, qn_prepared *out)
 {
   kept &k = s->k;
@@ -525,7 +528,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(k.dtype[X]));
   const char *rule = read_layout(r, &s);
   if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");
-  /* A row that registers hold is faster there, unless a second tensor is read along with it: alone it is taken where asked for. */
+  /* A row that fits registers is faster in norm_trip unless a second tensor is read too; then this engine runs only on request. */
   bool columns = k.groups > 1 || k.line_step[X] > 0, better = columns || k.repeat > 1 || k.length > ROW_LONG;
   const int32_t y = s.number[Y];
   read_chain(r, &s, out);
@@ -538,11 +541,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   k.eps = (float)((const qn_norm *)r->op[0].attr)->eps;
   k.centred = r->op[0].op == QN_OP_LAYER_NORM;
 
-  /* how many blocks for an item, how many vectors for a thread */
+  /* blocks an item, vectors a thread */
   k.inputs = s.second >= 0 ? 2 : 1;
   k.per_slot = k.inputs * (k.dtype[X] == QN_F32 ? 2 : 1);
-  k.exchange = max((2 * V + 1) * THREADS / 2, 2 * V * k.lanes + 2);       /* halves of threads; then two of each channel, a count */
-  /* of_warp */
+  /* the halving needs sums of half the threads; then two floats a channel and a count */
+  k.exchange = max((2 * V + 1) * THREADS / 2, 2 * V * k.lanes + 2);
+  /* minus of_warp */
   const int64_t room = qn_min_i64(most_shared(columns), (int64_t)r->device->shared_per_block - 2 * WARPS * (int64_t)sizeof(float4));
   int64_t extra = columns ? ((int64_t)k.exchange + 2 * k.groups) * (int64_t)sizeof(float) : 0,
           most = (room - extra) / (THREADS * 16 * k.per_slot);

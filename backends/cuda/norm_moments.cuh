@@ -1,9 +1,9 @@
-/* norm_moments.cuh -- mean and sum of squared distances from it, joined from parts (Chan, Golub, LeVeque), across lanes too. */
+/* norm_moments.cuh -- mean and sum of squared distances from it, merged from parts (Chan, Golub, LeVeque), across lanes too. */
 #pragma once
 #include "sums.cuh"
 
-struct moments {                          /* of x: the mean of what was seen, and the sum of squared distances from it */
-  float mean, squares, count;             /* infinities make of a mean what they make of a sum */
+struct moments {                          /* mean of the elements seen, and the sum of their squared distances from it */
+  float mean, squares, count;             /* infinite elements make the mean infinite or NaN, as a plain sum would */
 
   __device__ void join(const moments &b)
   {
@@ -17,15 +17,15 @@ struct moments {                          /* of x: the mean of what was seen, an
   __device__ static moments unpack(float4 v) { return { v.x, v.y, v.z }; }
 };
 
-/* Of n numbers, from the sums of their distances from one of them, or from the mean of some, and of those squared: it loses no more digits
- * than n has. */
+/* Moments of n numbers from s1, s2, the sums of d and d^2, where d is the distance from `from`, one of them or the mean of some
+ * of them. That bounds the cancellation to a factor of about n. */
 __device__ __forceinline__ moments moments_about(float from, float s1, float s2, float n, bool centred)
 {
   float share = n > 0 ? __fdividef(1, n) : 0;
   return { centred ? from + s1 * share : 0, centred ? s2 - s1 * s1 * share : s2, n };
 }
 __device__ __forceinline__ float finite_or_0(float x) { return fabsf(x) < INFINITY ? x : 0; }
-/* The second of three: what distances are taken from should be no number far from all others, for it would cost them their digits. */
+/* The median of three: a reference point should not be an outlier, which would cost all others their digits. */
 __device__ __forceinline__ float middle(float a, float b, float c) { return fmaxf(fminf(a, b), fminf(fmaxf(a, b), c)); }
 
 template <class S> __device__ __forceinline__ S from_below(const S &mine, int o)
@@ -33,14 +33,14 @@ template <class S> __device__ __forceinline__ S from_below(const S &mine, int o)
   float4 v = mine.pack();
   return S::unpack(make_float4(__shfl_down_sync(~0u, v.x, o), __shfl_down_sync(~0u, v.y, o), __shfl_down_sync(~0u, v.z, o), 0));
 }
-/* A warp's, one of each lane, `all` numbers together; everyone gets it. Sums about the first lane's mean: one trip over the lanes, for
- * at most as many digits as there are of them. */
+/* Merges the lanes' moments, `all` elements in total; all lanes get the result. Relative to the first lane's mean, so the sums
+ * need one pass. */
 __device__ __forceinline__ moments warp_join_lanes(const moments &mine, float all)
 {
   const float about = finite_or_0(__shfl_sync(~0u, mine.mean, 0)), d = mine.mean - about, s1 = mine.count * d;
   return moments_about(about, warp_sum(s1), warp_sum(mine.squares + s1 * d), all, true);
 }
-/* All n of them by `width` neighbouring lanes, a power of 2, each lane every so manyth; all of those get it. Sums about the first one's mean. */
+/* Merges of(0..n-1) over `width` neighbouring lanes, a power of 2; all of them get the result. Relative to the first mean. */
 template <class F> __device__ __forceinline__ moments lanes_join_all(int width, int n, F of)
 {
   const float about = finite_or_0(of(0).mean);
@@ -56,7 +56,7 @@ template <class F> __device__ __forceinline__ moments lanes_join_all(int width, 
   return moments_about(about, lanes_sum(s1, width), lanes_sum(s2, width), lanes_sum(count, width), true);
 }
 template <class F> __device__ __forceinline__ moments warp_join_all(int n, F of) { return lanes_join_all(32, n, of); }
-/* Lanes that are `apart` from one another, neighbours joined first; the first of them gets it all. */
+/* Merges lanes that are `apart` from one another by a tree; the first ones get the result. */
 template <class S> __device__ __forceinline__ void warp_join(S &mine, int apart)
 {
   for (int o = apart; o < 32; o *= 2) mine.join(from_below(mine, o));

@@ -1,14 +1,15 @@
-/* norm_nests.h -- the dims that a normalization walks, and those that its groups are counted by, of its tensors together. */
+/* norm_nests.h -- the loop nests of a normalization over all its tensors: the dims within a group, and the outer dims. */
 #ifndef QN_CUDA_NORM_NESTS_H
 #define QN_CUDA_NORM_NESTS_H
 #include <quern/kit.h>
 
 typedef struct cuda_norm_nests {
-  qn_nest  walked, outer;                 /* simplified */
-  int64_t  length, groups;                /* elements of a group; how many there are */
+  qn_nest  walked, outer;                 /* merged where possible */
+  int64_t  length, groups;                /* elements of a group; number of groups */
 } cuda_norm_nests;
 
-/* number: values of the request, x first, -1 for an absent one, which moves nowhere; the first `walked` of all are walked. */
+/* number: values of the request, x first, -1 for an absent one (strides 0). `walked` of them take part in the inner nest, `all`
+ * in the outer. */
 static inline cuda_norm_nests cuda_norm_nests_of(const qn_request *r, const int32_t *number, int32_t walked, int32_t all)
 {
   const qn_norm *norm = (const qn_norm *)r->op[0].attr;
@@ -33,8 +34,7 @@ static inline cuda_norm_nests cuda_norm_nests_of(const qn_request *r, const int3
   return n;
 }
 
-/* Refuses a parameter, of the values from `first` on, that has more than one element for a group; or, where each group must have its
- * own, fewer. */
+/* Refuses a parameter (values from `first` on) that varies within a group or, if `own`, is shared between groups. */
 static inline qn_status cuda_norm_by_group(const qn_request *r, const int32_t *number, const char *const *name, int32_t first, int32_t all,
                                            bool own, qn_prepared *out)
 {
@@ -51,8 +51,8 @@ static inline qn_status cuda_norm_by_group(const qn_request *r, const int32_t *n
   return QN_OK;
 }
 
-/* Of x, y, scale, shift, mean and rstd, in this order: rows of whole 16-byte words of one dtype, at one step (outer's rank is at most 1), with
- * parameters alike for all. step: from row to row, words of the first four, elements of mean and rstd. */
+/* For x, y, scale, shift, mean, rstd in this order: refuses all but rows of whole 16-byte words of one dtype at one stride, with
+ * parameters shared by all rows. step: from row to row, in words for the first four, in elements for mean and rstd. */
 static inline qn_status cuda_norm_word_rows(const qn_request *r, const int32_t *number, const cuda_norm_nests *n, int64_t *step,
                                             qn_prepared *out)
 {

@@ -1,8 +1,8 @@
-/* norm_parameters.cuh -- a block's slice of a row's parameters, which stays in registers while rows pass: as it came, in 16-byte words. */
+/* norm_parameters.cuh -- a block's slice of a row's parameters, kept in registers across rows as raw 16-byte words. */
 #pragma once
 #include "vector.cuh"
 
-/* Words first, first + apart, ... below n of N; 1 is scale's where there is none, 0 shift's. */
+/* Loads words first, first + apart, ... (those below n of N). `absent`: value where there is no such parameter. */
 template <int dtype, int N>
 __device__ __forceinline__ void parameter_words(uint4 (&w)[N], const void *p, float absent, int first, int apart, int n)
 {
@@ -12,7 +12,7 @@ __device__ __forceinline__ void parameter_words(uint4 (&w)[N], const void *p, fl
 #pragma unroll
   for (int k = 0; k < N; k++) w[k] = p && k < n ? __ldg((const uint4 *)p + first + k * apart) : vector_close<dtype>(v, 0);
 }
-/* They are opened anew for each row: opened they would take twice the registers. */
+/* Keeps the compiler from hoisting the conversion to f32 out of the row loop, which would double the registers. */
 template <int N> __device__ __forceinline__ void parameter_stay(uint4 (&w)[N])
 {
 #pragma unroll

@@ -1,4 +1,4 @@
-/* norm_parts.cuh -- gradients of parameters, from what each of the blocks that share the rows has of them: sums along columns. */
+/* norm_parts.cuh -- second pass of dscale and dshift: adds up the partial sums of the blocks that shared the rows. */
 #pragma once
 #include "cuda_backend.h"
 #include "element.cuh"
@@ -10,12 +10,11 @@ struct column_parts {
   void    *to[2];
   uint32_t dtype[2];
   int32_t  n, jobs;
-  bool     early;                         /* it may start while the blocks end, and waits for them */
+  bool     early;                         /* launched early (programmatic dependent launch); it then waits for the producers */
   int64_t  length;
 };
 
-/* 32 columns by 32 rows of threads. Of a column all loads (of up to 160 blocks) are in flight at once; it is summed within each thread, then
- * over the threads: one order, whatever the launch. */
+/* 32 x 32 threads add 32 columns. All loads of a thread (up to 160 blocks) are in flight at once; the order of the sum is fixed. */
 __global__ static void __launch_bounds__(1024) add_parts(const __grid_constant__ column_parts a)
 {
   constexpr int U = 5;
@@ -43,7 +42,7 @@ __global__ static void __launch_bounds__(1024) add_parts(const __grid_constant__
   element_store(a.to[which], j - which * a.length, dtype3(a.dtype[which]), sum);
 }
 
-/* wanted: the values of dscale and dshift; -1: nobody wants it. */
+/* wanted: value numbers of dscale and dshift; -1: absent. */
 static column_parts column_parts_of(const qn_request *r, const int32_t (&wanted)[2], int32_t jobs, int64_t length)
 {
   column_parts a = {};
@@ -54,7 +53,7 @@ static column_parts column_parts_of(const qn_request *r, const int32_t (&wanted)
   return a;
 }
 static uint64_t column_parts_bytes(const column_parts *a) { return (uint64_t)a->jobs * (uint64_t)(a->n * a->length) * sizeof(float); }
-/* Where the first job has them, in the workspace; returns how far the next one's are. */
+/* Where the first job writes its sums in the workspace; returns the stride between jobs. */
 static int64_t column_parts_place(column_parts *a, const int32_t (&wanted)[2], const qn_launch *launch, float *(&place)[2])
 {
   a->part = (float *)launch->workspace;

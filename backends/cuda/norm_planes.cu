@@ -1,10 +1,11 @@
-/* norm_planes.cu -- layer_norm and rms_norm where a group is contiguous and its parameters are channels' (group and instance norm,
- * channels first): each element is read once and written once.
+/* norm_planes.cu -- layer_norm and rms_norm over contiguous groups with parameters per channel (group norm and instance norm,
+ * channels first), f16, bf16 and f32; sm_80 and up: each element is read once and written once.
  *
  *   y = act((x - mean) rstd scale + shift)
  *
- * A group is a block's only one, or a part's of a block, and is held in shared memory between its two uses: the blocks resident hide one
- * another's waits. A thread copies its own words and reads them there itself. */
+ * A block handles one group, or several small ones, held in shared memory between measuring and writing. Blocks are not
+ * persistent; the other resident ones hide the latency. A thread copies (cp.async) and reads its own words.
+ * Refused: no parameters, channels below 16 bytes, groups that do not fit twice into an SM's shared memory. */
 #include "cuda_backend.h"
 #include "divisor.h"
 #include "engines.h"
@@ -15,18 +16,18 @@
 #include "sm80.cuh"
 #include "vector.cuh"
 
-/* threads of a block: at most, at least; words of a thread, if they suffice */
+/* THREADS, LEAST: of a block at most, at least; WORDS: of a thread, if that covers the group */
 enum { THREADS = 512, LEAST = 128, WORDS = 16, MAX_OUTER = 4 };
 enum { X, Y, SCALE, SHIFT, MEAN, RSTD, TENSORS };
 
 struct planes {
   void    *p[TENSORS];
   uint32_t dtype[TENSORS];
-  cuda_divisor by_dim[MAX_OUTER];         /* the dims that groups are counted by, innermost first; 1 where there are fewer */
+  cuda_divisor by_dim[MAX_OUTER];         /* the outer dims, innermost first, padded with 1 */
   int64_t  stride[TENSORS][MAX_OUTER];
   int64_t  length;                        /* elements of a group */
-  int32_t  groups, words;                 /* words: 16-byte ones of a group */
-  int32_t  width, together;               /* threads for a group; groups of a block */
+  int32_t  groups, words;                 /* words: 16-byte words of a group */
+  int32_t  width, together;               /* threads a group; groups a block */
   int32_t  repeat, channels;              /* elements of a channel; channels of a group */
   cuda_divisor by_repeat;
   float    eps;
@@ -50,7 +51,7 @@ struct planes {
   }
 };
 
-/* pieces: equal ones of a word, each of one channel; 0: a channel may end anywhere in a word. */
+/* pieces: a word splits into so many equal pieces of one channel each; 0: a channel may end anywhere in a word. */
 template <int whole, int pieces> __global__ void __launch_bounds__(THREADS, 2) norm_planes(const __grid_constant__ planes a)
 {
   constexpr int E = vector_per_16<whole>;
@@ -60,7 +61,7 @@ template <int whole, int pieces> __global__ void __launch_bounds__(THREADS, 2) n
   const bool there = group < a.groups;
   const int words = there ? a.words : 0;
   uint4 *held = shared + sub * a.words;
-  float2 *table = (float2 *)(shared + a.together * a.words) + sub * a.channels;           /* a channel's scale and shift */
+  float2 *table = (float2 *)(shared + a.together * a.words) + sub * a.channels;           /* scale and shift of each channel */
   const uint4 *x = vector_place<whole>(a.p[X], a.place(group, X));
 #pragma unroll 4
   for (int k = t; k < words; k += a.width) copy_async<16>(shared_address(held + k), x + k, 16);
@@ -89,7 +90,7 @@ template <int whole, int pieces> __global__ void __launch_bounds__(THREADS, 2) n
     }
   }
   moments all = warp_join_lanes(moments_about(from, s1, s2, (float)n, a.centred), warp_sum((float)n));
-  if (a.width == 32) __syncwarp();        /* the table is there */
+  if (a.width == 32) __syncwarp();        /* makes the table visible */
   else {
     if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = all.pack();
     __syncthreads();
@@ -128,7 +129,7 @@ template <int whole, int pieces> __global__ void __launch_bounds__(THREADS, 2) n
 
 struct state {
   planes   a;
-  int32_t  number[TENSORS];               /* values of the request; -1: absent */
+  int32_t  number[TENSORS];               /* value numbers of the request; -1: absent */
   const void *kernel;
   uint32_t shared;
 };
@@ -141,7 +142,7 @@ template <int whole> static const void *kernel_of(int repeat)
                                : (const void *)norm_planes<whole, 0>;
 }
 
-/* Whether groups are contiguous, and the parameters have an element for each channel of one. */
+/* Checks that groups are contiguous and parameters are per channel; returns the rule that is broken, or NULL. */
 static const char *read_layout(const qn_request *r, state *s)
 {
   planes &a = s->a;

@@ -1,10 +1,11 @@
-/* norm_ring.cu -- layer_norm and rms_norm of long rows, up to all that the device's shared memory holds: each element is read once and
- * written once.
+/* norm_ring.cu -- layer_norm and rms_norm of very long rows (f16, bf16, f32) on sm_90, up to the shared memory of the whole
+ * device: each element is read once and written once.
  *
- * A row is a team's, whose blocks (one to a multiprocessor) stay and have the same slice of every row, the parameters' in registers.
- * Shared memory holds slices of STAGES rows: one is written out, AHEAD more are measured, others are on their way. What a block has
- * measured one of its warps tells the team, others hear what the team told (team.cuh), so nobody waits for anybody as long as the
- * news take less than AHEAD rows. A thread copies its own words and reads them there itself. */
+ * A row belongs to a team of persistent blocks, one per SM; each has the same slice of every row and keeps that slice's
+ * parameters in registers. Shared memory is a ring of STAGES rows' slices: one is written out, AHEAD are already measured, the
+ * rest are being copied. One warp publishes the block's moments to the team, others collect the team's (team.cuh); nobody stalls
+ * as long as that exchange takes less than AHEAD rows. Worker threads copy (cp.async) and read their own words.
+ * Refused: rows that fit one block's slice, other layouts. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "norm_moments.cuh"
@@ -22,27 +23,27 @@ static_assert(TURNS > AHEAD, "what is measured is not written over before all ha
 
 struct rings {
   const void *p[TENSORS];
-  int64_t  step[TENSORS];                 /* from row to row: words of x and y, elements of mean and rstd */
-  int32_t  rows, words, share;            /* words: 16-byte ones, of a row, of a block's slice */
-  int32_t  hearers;                       /* as few as keep pace: who asks in vain takes of the memory's time */
+  int64_t  step[TENSORS];                 /* from row to row: x and y in words, mean and rstd in elements */
+  int32_t  rows, words, share;            /* words: 16-byte words of a row; share: of a block's slice */
+  int32_t  hearers;                       /* warps that collect; no more than needed, because polling costs memory bandwidth */
   cuda_team team;
-  float    eps, inverse;                  /* inverse: of a row's length */
+  float    eps, inverse;                  /* inverse: 1 / row length */
 };
 
-/* What passes between a block's warps; rows take turns. What lies behind it begins with a row of banks. */
+/* Passed between a block's warps; TURNS rows in rotation. Aligned so that what follows starts at bank 0. */
 struct alignas(128) news {
-  float2   of_warp[TURNS][WARPS];         /* mean and sum of squares about it */
-  float2   statistic[TURNS];              /* mean and rstd */
+  float2   of_warp[TURNS][WARPS];         /* per warp: mean and sum of squared distances */
+  float2   statistic[TURNS];              /* mean and rstd of the row */
   uint64_t measured[TURNS], known[TURNS];
 };
 
 __device__ __forceinline__ uint32_t turn_barrier(uint64_t *of, int i) { return shared_address(of + i % TURNS); }
 __device__ __forceinline__ uint32_t turn_parity(int i) { return i / TURNS & 1; }
 
-/* Of a block's slice, of n words, those of one thread. */
+/* Words of a block's slice (n words) that one thread has. */
 __device__ __forceinline__ int words_of(int thread, int n) { return thread < n ? (n - thread + WORKERS - 1) / WORKERS : 0; }
 
-/* ---- those who measure and write ---------------------------------------------------------------------------------------- */
+/* ---- worker warps: measure and write -------------------------------------------------------------------------------------- */
 
 template <int dtype, bool centred>
 __device__ __forceinline__ void work(const rings &a, news &n, const team_member &team, uint4 *slots, int rows)
@@ -67,7 +68,7 @@ __device__ __forceinline__ void work(const rings &a, news &n, const team_member 
   if (centred) parameter_words<dtype>(shift, a.p[SHIFT], 0, first, WORKERS, count);
 
   const float mine = (float)(count * E), share = count ? 1 / mine : 0, all = warp_sum(mine), all_share = all > 0 ? 1 / all : 0;
-  int to_measure = 0, to_write = 0;       /* stages */
+  int to_measure = 0, to_write = 0;       /* stage numbers */
   const auto measure = [&](int i) {
     float v[E], from = 0, s1 = 0, s2 = 0;
     if (centred && count > 0) {
@@ -126,12 +127,12 @@ __device__ __forceinline__ void work(const rings &a, news &n, const team_member 
   copy_async_wait<0>();
 }
 
-/* ---- those who tell and hear ------------------------------------------------------------------------------------------------ */
+/* ---- exchange warps: publish and collect ---------------------------------------------------------------------------------- */
 
 template <int E> __device__ __forceinline__ void tell_rows(const rings &a, news &n, const team_member &team, int rows)
 {
   const int lane = threadIdx.x % 32, slice = min(a.share, a.words - team.rank * a.share);
-  int words = 0;                          /* of the warp that the lane reads */
+  int words = 0;                          /* words of the worker warp whose moments this lane reads */
   for (int t = 0; t < 32 && lane < WARPS; t++) words += words_of(lane * 32 + t, slice);
   const float of = (float)(words * E), inverse = 1 / (float)(slice * E);
 #pragma unroll 1
@@ -146,7 +147,7 @@ template <int E> __device__ __forceinline__ void tell_rows(const rings &a, news 
 
 template <int E, int N> __device__ __forceinline__ void hear_rows(const rings &a, news &n, const team_member &team, int rows, int hearer)
 {
-  float of[N];                            /* elements of the parts that the lane hears from */
+  float of[N];                            /* elements of the parts this lane reads */
 #pragma unroll
   for (int k = 0; k < N; k++) {
     const int b = threadIdx.x % 32 + 32 * k;
@@ -199,7 +200,7 @@ template <int dtype, bool centred> __global__ void __launch_bounds__(THREADS, 1)
 /* ---- prepare, build, run ---------------------------------------------------------------------------------------------------- */
 
 struct state { rings a; int32_t number[TENSORS]; const void *kernel; };
-enum { SHARED = STAGES * SLICE * 16, ROW_LONG = 65536 };  /* ROW_LONG: elements; a cluster's blocks hold shorter ones as well */
+enum { SHARED = STAGES * SLICE * 16, ROW_LONG = 65536 };  /* ROW_LONG: elements; shorter rows also fit a cluster */
 
 #define KERNELS(centred) \
   { (const void *)norm_ring<QN_F32, centred>, (const void *)norm_ring<QN_BF16, centred>, (const void *)norm_ring<QN_F16, centred> }
@@ -231,7 +232,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "shared memory of a block", "", "200 KB", "%lld bytes", (long long)r->device->shared_per_block);
 
   a.rows = (int32_t)nests.groups, a.words = (int32_t)words;
-  a.share = (int32_t)qn_round_up(qn_ceil_div(words, slices), 8);            /* whole lines of the cache */
+  a.share = (int32_t)qn_round_up(qn_ceil_div(words, slices), 8);            /* multiples of a 128-byte cache line */
   a.team.parts = (int32_t)qn_ceil_div(words, a.share);
   a.team.teams = (int32_t)qn_min_i64(nests.groups, r->device->units / a.team.parts);
   a.hearers = a.team.parts <= 64 ? 1 : HEARERS;

@@ -1,12 +1,13 @@
-/* norm_rows.cu -- layer_norm and rms_norm and their gradients where a group is contiguous and fits into the registers of a warp,
- * a block or (on Hopper) a cluster of blocks: each element is read once and written once.
+/* norm_rows.cu -- layer_norm and rms_norm and their gradients over contiguous groups that fit into the registers of a warp, a
+ * block or (sm_90) a cluster: each element is read once and written once. f16, bf16, f32, any alignment and mix of dtypes.
  *
  *   y = (x - mean) rstd scale + shift        rms_norm: mean is 0
  *   with h = (x - mean) rstd, g = dy scale:  dx = rstd (g - mean g - h mean(g h))        rms_norm: without mean g
- *   dscale = sum dy h, dshift = sum dy:      of each block's rows in registers, then added up over the blocks
+ *   dscale = sum dy h, dshift = sum dy:      per block in registers, then added up over the blocks (norm_parts.cuh)
  *
- * Forward, a row is a block's only one: the blocks resident hide one another's waits. Backward, blocks stay and take row after row,
- * the next one's loads in flight while they work, for a thread's columns must always be the same. */
+ * Forward, a block handles its rows and ends; other resident blocks hide the latency. Backward, blocks are persistent, so that a
+ * thread always has the same columns and can sum dscale and dshift in registers; the next row's loads are in flight while it
+ * works. */
 #include "cuda_backend.h"
 #include "eight.cuh"
 #include "engines.h"
@@ -16,22 +17,22 @@
 #include "sums.cuh"
 
 enum { MAX_OUTER = 4, V = 8, BACKWARD = 512 };    /* BACKWARD: threads of a block */
-enum { X, Y, DY, MEAN, RSTD, SCALE, SHIFT, WALKED };      /* y is dx in a gradient */
+enum { X, Y, DY, MEAN, RSTD, SCALE, SHIFT, WALKED };      /* y is dx for a gradient */
 
 struct rows {
   void    *p[WALKED];
-  float   *part[2];                       /* gradients: dscale's and dshift's of the first block; NULL: nobody wants it */
-  int64_t  part_step;                     /* from block (or cluster) to block */
+  float   *part[2];                       /* gradients: partial sums of dscale and dshift; NULL: not wanted */
+  int64_t  part_step;                     /* between blocks (or clusters) */
   uint32_t dtype[WALKED];
   int32_t  rank, centred;
   int32_t  parts, jobs;                   /* blocks for a row; backward: blocks, or clusters, that share the rows */
   int64_t  length, count;
   float    eps;
-  uint32_t repeat;                        /* elements of a row for each of a parameter: 1, or (group norm) those of a channel */
-  uint32_t dim[MAX_OUTER];                /* innermost first */
+  uint32_t repeat;                        /* consecutive elements that share a parameter: 1, or (group norm) the size of a channel */
+  uint32_t dim[MAX_OUTER];                /* outer dims, innermost first */
   int64_t  stride[WALKED][MAX_OUTER];
 
-  __device__ __forceinline__ int64_t place(int64_t row, int t) const      /* where it begins in tensor t */
+  __device__ __forceinline__ int64_t place(int64_t row, int t) const      /* offset of the row in tensor t */
   {
     if (rank < 2) return row * stride[t][0];
     uint32_t rest = (uint32_t)row;
@@ -46,8 +47,8 @@ struct rows {
   }
 };
 
-/* whole: x, y and dy are of this dtype, in whole aligned vectors, parameters of it or f32; 0: anything. Of a vector at j, so much is
- * the row's: */
+/* whole: x, y and dy have this dtype, in whole aligned vectors, parameters this or f32; 0: anything. left(): elements of the
+ * vector at j that belong to the row. */
 __device__ __forceinline__ int left(const rows &r, int j) { return min((int)V, (int)r.length - j); }
 template <int whole> __device__ __forceinline__ bool inside(int i, int n) { return whole ? n > 0 : i < n; }
 template <int whole> __device__ __forceinline__ void store(const float (&v)[V], void *base, uint32_t dtype, int64_t at, int n)
@@ -62,7 +63,7 @@ template <int whole> __device__ __forceinline__ void fetch(packet<whole> &x, con
   else eight_load(base, dtype, at, n).to(x.held);
 }
 
-/* An element of a parameter for each `repeat` of a row's, from place `at` on: of the row's from j on. */
+/* n parameters for elements j.. of a row, where one serves `repeat` elements; at: offset of the row's first. */
 static __device__ __noinline__ eight spread_load(const void *base, uint32_t dtype, int64_t at, uint32_t j, uint32_t repeat, int n)
 {
   eight a;
@@ -71,7 +72,7 @@ static __device__ __noinline__ eight spread_load(const void *base, uint32_t dtyp
   return a;
 }
 
-/* V of a parameter, which lies like a row; or spread. */
+/* V elements of a parameter that lies like a row, or (spread) serves several elements. */
 template <int whole, bool spread> __device__ __forceinline__ void parameter(float (&w)[V], const rows &r, int t, int64_t at, int j, int n)
 {
   const void *base = r.p[t];
@@ -86,13 +87,13 @@ template <int whole, bool spread> __device__ __forceinline__ void parameter(floa
   else vector_load_whole<whole ? whole : QN_F32>(w, base, j);
 }
 
-/* ---- which row a thread has, and what the row's warps tell one another ---------------------------------------------------- */
+/* ---- which row a thread has; exchange between the row's warps --------------------------------------------------------------- */
 
-enum { ROW_MAX_PARTS = 8, ROW_SHARE = 16384 };            /* blocks for a row; elements of a block of 512 threads at most */
+enum { ROW_MAX_PARTS = 8, ROW_SHARE = 16384 };            /* blocks a row; elements of a block of 512 threads at most */
 template <int threads> constexpr int row_block = threads < 128 ? 128 : threads;
 template <int threads> constexpr int row_pairs = threads == 512 ? 16 * ROW_MAX_PARTS : 16;
 
-/* Blocks, of that share, for a row of this length; 0: it is too long. */
+/* Blocks for a row of this length, at `share` elements each; 0: too long. */
 static inline int row_parts(const qn_device *device, int64_t length, int64_t share)
 {
   int parts = 1;
@@ -100,7 +101,8 @@ static inline int row_parts(const qn_device *device, int64_t length, int64_t sha
   return length > share * parts || (parts > 1 && !cuda_has_clusters(device)) ? 0 : parts;
 }
 
-/* The block's first row, counted in rows of a block (or cluster), and its rank in the cluster, which it tells that it has begun. */
+/* The number of the block's (or cluster's) first group of rows, and its rank in the cluster; signals to the cluster that it
+ * started. */
 template <int threads> __device__ __forceinline__ uint32_t row_enter(int parts, int *rank)
 {
   *rank = 0;
@@ -114,8 +116,8 @@ template <int threads> __device__ __forceinline__ uint32_t row_enter(int parts, 
   return blockIdx.x;
 }
 
-/* Each warp's four to all warps of the row, in all its blocks; returns how many there are. A row of one block meets at a named
- * barrier. begun: the cluster has met since row_enter. */
+/* Sends each warp's four floats to all warps of the row, in all its blocks; returns how many there are. A row within a block uses
+ * a named barrier. begun: the cluster has already synchronised since row_enter. */
 template <int threads> __device__ __forceinline__ int row_exchange(int parts, int rank, int barrier, bool begun, float4 *pairs, float4 mine)
 {
   constexpr int warps = threads / 32;
@@ -135,7 +137,7 @@ template <int threads> __device__ __forceinline__ int row_exchange(int parts, in
   return warps;
 }
 
-/* ---- forward: a row is `parts` blocks of `threads` threads, each with K vectors -------------------------------- */
+/* ---- forward: a row is handled by `parts` blocks of `threads` threads with K vectors each ------------------------------------ */
 
 template <int threads, int K, int whole, bool spread>
 __global__ void __launch_bounds__(row_block<threads>, whole ? 1024 / row_block<threads> : 1) norm_rows(const __grid_constant__ rows r)
@@ -143,7 +145,7 @@ __global__ void __launch_bounds__(row_block<threads>, whole ? 1024 / row_block<t
   __shared__ float4 pairs[row_pairs<threads>];
   int rank, t = threadIdx.x % threads;
   int64_t row = row_enter<threads>(r.parts, &rank) * (int64_t)(row_block<threads> / threads) + threadIdx.x / threads;
-  if (row >= r.count) return;             /* whole warps, and whole blocks where a row is a block's */
+  if (row >= r.count) return;             /* whole warps leave, and whole blocks where a row takes a block */
   int64_t at = r.place(row, X);
   int first = (rank * threads * K + t) * V, warp_first = first - t % 32 * V, count = 0;
   packet<whole> x[K];
@@ -171,7 +173,7 @@ __global__ void __launch_bounds__(row_block<threads>, whole ? 1024 / row_block<t
     }
   }
   squares = warp_sum(squares);
-  if (threads > 32) {                     /* the warps' squares were of distances from a mean each (Chan, Golub, LeVeque) */
+  if (threads > 32) {                     /* each warp's squares are relative to its own mean (Chan, Golub, LeVeque) */
     int lane = threadIdx.x % 32, n = row_exchange<threads>(r.parts, rank, 0, false, pairs, make_float4(mean, squares, (float)count, 0));
     float sum = 0;
     for (int i = lane; i < n; i += 32) sum += pairs[i].x * pairs[i].z;
@@ -211,7 +213,7 @@ __global__ void __launch_bounds__(row_block<threads>, whole ? 1024 / row_block<t
 
 /* ---- gradients ---------------------------------------------------------------------------------------------- */
 
-/* What a thread has of a row, as it came. */
+/* A thread's vectors of a row, raw. */
 template <int K, int whole> struct share {
   packet<whole> x[K], dy[K];
   float mean, rstd;
@@ -238,11 +240,11 @@ template <int K, int whole> struct share {
   }
 };
 
-/* A block of 512 threads takes 512 / threads rows at a time. */
+/* A block of 512 threads handles 512 / threads rows at a time. */
 template <int threads, int K, int whole> __global__ void __launch_bounds__(BACKWARD, 1) norm_backward_rows(const __grid_constant__ rows r)
 {
   constexpr int groups = BACKWARD / threads, warps = threads / 32;
-  constexpr bool ahead = K <= 2 && (whole == QN_BF16 || whole == QN_F16);     /* what registers have room for */
+  constexpr bool ahead = K <= 2 && (whole == QN_BF16 || whole == QN_F16);     /* where registers allow */
   __shared__ float4 pairs[2][groups == 1 ? row_pairs<threads> : BACKWARD / 32];
   const int parts = groups > 1 ? 1 : r.parts;
   int rank, group = threadIdx.x / threads, t = threadIdx.x % threads, turn = 0;
@@ -310,7 +312,7 @@ template <int threads, int K, int whole> __global__ void __launch_bounds__(BACKW
         int j = first + k * threads * V;
         store<whole ? QN_F32 : 0>(what ? dshift[k] : dscale[k], to, QN_F32, j, left(r, j));
       }
-    } else {                              /* over the groups, in order */
+    } else {                              /* add the row groups of the block, in order */
       __shared__ __align__(16) float stage[groups][K * threads * V];
 #pragma unroll
       for (int k = 0; k < K; k++) vector_store_whole<QN_F32>(what ? dshift[k] : dscale[k], stage[group], (k * threads + t) * V);
@@ -325,24 +327,25 @@ template <int threads, int K, int whole> __global__ void __launch_bounds__(BACKW
   }
 }
 
-/* ---- what it takes -------------------------------------------------------------------------------------------- */
+/* ---- state ------------------------------------------------------------------------------------------------------------------ */
 
 struct state {
   rows    r;
   column_parts parts;
-  int32_t number[WALKED], gradient[2];    /* values of the request; -1: absent; dscale, dshift */
+  int32_t number[WALKED], gradient[2];    /* value numbers of the request, -1: absent; gradient: dscale, dshift */
   const void *kernel;
   int32_t threads, blocks;
   bool    backward, whole;
-  bool    spread;                         /* parameters differ from row to row, or lie like a row's channels */
+  bool    spread;                         /* parameters vary from row to row, or serve several elements */
 };
 
-/* Elements of a row for each of a parameter, which lies like a row (1), or like its outer dims with 1 in the others; 0: otherwise. Along
- * the other dims it has 1, or (outer) x's dims. */
+/* Consecutive elements of a row that share a parameter: 1 if it lies like a row, more if it lies like a row's outer dims; 0:
+ * neither.
+ * outer: it may also vary along the other dims. */
 static int64_t repeat_of(const qn_value *v, const qn_value *x, uint64_t mask, bool outer)
 {
   int64_t repeat = 1;
-  bool inner = true;                      /* all dims so far, from the innermost */
+  bool inner = true;                      /* all dims so far were broadcast */
   for (int d = x->rank - 1; d >= 0; d--) {
     bool in = mask >> d & 1, one = v->dim[d] == 1;
     if (!one && v->dim[d] != x->dim[d]) return 0;
@@ -364,7 +367,7 @@ typedef const void *kernel;
 struct shape {
   int64_t length;                         /* at most, of a block's share */
   int32_t threads;
-  kernel  of[4];                          /* scattered, f32, bf16, f16; NULL: a longer shape */
+  kernel  of[4];                          /* by dtype: any, f32, bf16, f16; NULL: use a longer shape */
 };
 #define FORWARD(threads, K, any)                                                                                                  \
   { threads * K * V, threads, { any, (kernel)norm_rows<threads, K, QN_F32, false>, (kernel)norm_rows<threads, K, QN_BF16, false>, \
@@ -372,8 +375,8 @@ struct shape {
 #define GRADIENT(threads, K, any)                                                                                                   \
   { threads * K * V, threads, { any, (kernel)norm_backward_rows<threads, K, QN_F32>, (kernel)norm_backward_rows<threads, K, QN_BF16>, \
                                 (kernel)norm_backward_rows<threads, K, QN_F16> } }
-#define LONG (kernel)norm_backward_rows<512, 4, 0>        /* where clusters are not, or too small: it spills */
-/* Forward, a row has the same threads however its neighbours lie, so alone it has the same bits; of a warp's shapes the longer one adds zeros. */
+#define LONG (kernel)norm_backward_rows<512, 4, 0>        /* without clusters; spills registers */
+/* Forward, a row's result must not depend on its neighbours, so neither do its threads; the longer warp shape only adds zeros. */
 static const shape forward[] = {
   FORWARD(32, 1, nullptr),
   FORWARD(32, 4, ((kernel)norm_rows<32, 4, 0, false>)),
@@ -381,7 +384,7 @@ static const shape forward[] = {
   FORWARD(256, 4, ((kernel)norm_rows<256, 4, 0, false>)),
   FORWARD(512, 4, ((kernel)norm_rows<512, 4, 0, false>)),
 };
-static const shape forward_spread[] = {   /* whole vectors are norm_kept's */
+static const shape forward_spread[] = {   /* whole vectors are faster in norm_kept */
   { 128 * 4 * V, 128, { (kernel)norm_rows<128, 4, 0, true> } },
   { 512 * 4 * V, 512, { (kernel)norm_rows<512, 4, 0, true> } },
 };
@@ -457,7 +460,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (outer.rank > MAX_OUTER) return qn_refuse(out, "at most 4 other dims that do not merge", "x", "4", "%d", outer.rank);
   const int32_t parameter[] = { s.number[SCALE], s.number[SHIFT], s.gradient[0], s.gradient[1] };
   static const char *const names[] = { "scale", "shift", "dscale", "dshift" };
-  int64_t repeat = 0;                     /* alike in all; gradients sum up none */
+  int64_t repeat = 0;                     /* the same for all; gradients need 1 */
   for (int i = 0; i < 4; i++) {
     if (parameter[i] < 0) continue;
     int64_t here = repeat_of(&r->value[parameter[i]], x, norm->mask, !s.backward);
@@ -492,7 +495,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
   choose_shape(&s, r->device);
   s.parts = column_parts_of(r, s.gradient, s.r.jobs, length);
-  if (s.r.parts > 1) out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;       /* without clusters another engine takes it */
+  if (s.r.parts > 1) out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;       /* depends on clusters: elsewhere another engine takes it */
   out->workspace = column_parts_bytes(&s.parts);
   return cuda_keep(out, &s, sizeof s);
 }
@@ -512,7 +515,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return status ? status : column_parts_add(parts, (cudaStream_t)launch->stream);
 }
 
-/* Sums over rows are made by as many blocks as the device holds: no gradient is portable. */
+/* The gradients depend on how many blocks the device holds, so they are not portable. */
 #define ROW(op, more) { "rows", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | more, nullptr, nullptr, \
                         prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = {

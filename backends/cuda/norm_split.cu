@@ -1,13 +1,13 @@
-/* norm_split.cu -- normalization of few large groups with a parameter for each (batch norm, long rows without parameters of
- * their own): a group is cut into chunks, so that the whole device works on it.
+/* norm_split.cu -- normalization of few large groups with one parameter each (batch norm, and long rows without parameters of
+ * their own), forward and backward: a group is cut into chunks, so that the whole device works on it.
  *
- *   1. measure   each chunk's mean and sum of squared distances from it, batch by batch; for a gradient two sums
+ *   1. measure   each chunk's mean and sum of squared distances from it; for a gradient sum dy and sum dy h
  *   2. combine   the chunks of a group in a fixed order (Chan, Golub, LeVeque); statistics, running ones, dscale and dshift
- *   3. apply     y = h scale + shift, or dx = rstd (dy scale - mean g - h mean(g h)), with h = (x - mean) rstd, g = dy scale;
- *                each chunk from its end on, of which the cache still has some. y takes what follows with it: the addition of a
- *                tensor that lies as y does, relu, and other steps
+ *   3. apply     y = h scale + shift, or dx = rstd (dy scale - mean g - h mean(g h)), with h = (x - mean) rstd, g = dy scale; in
+ *                reverse order, to hit what is still in L2. Pointwise ops behind y are fused (norm_follow.cuh)
  *
- * columns: groups lie side by side (channels last). planes: a group is runs of contiguous elements (channels first). */
+ * columns: groups are contiguous (channels last). planes: a group is contiguous runs of elements (channels first).
+ * Refused: f64, outer dims that do not merge, other strides. */
 #include <type_traits>
 #include "cuda_backend.h"
 #include "eight.cuh"
@@ -17,21 +17,21 @@
 #include "norm_nests.h"
 
 enum { V = 8, THREADS = 256, WARPS = THREADS / 32, RESIDENT = 3, MAX_CHUNKS = 2000 };
-/* Tensors with an element, or more, for each group. y is dx in a gradient. */
+/* From SCALE on: one element for each group. y is dx for a gradient. */
 enum { X, Y, DY, SCALE, SHIFT, MEAN, RSTD, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, DSCALE, DSHIFT, TENSORS };
 
-enum { F_MEAN, F_RSTD, F_SCALE, F_P, F_Q, FACTORS };      /* what apply takes of a group; q of a gradient only */
+enum { F_MEAN, F_RSTD, F_SCALE, F_P, F_Q, FACTORS };      /* factors of a group for apply; F_Q: gradients only */
 
 struct split {
   void    *p[TENSORS];
   uint32_t dtype[TENSORS];
   int64_t  step[TENSORS];                 /* from group to group */
   int64_t  groups, n;                     /* n: elements of a group = lines * line */
-  int64_t  lines, line;                   /* columns: line is 1 */
-  int64_t  line_step[3];                  /* of x, y, dy from line to line */
-  int64_t  chunk, pieces;                 /* lines (columns) or vectors (planes): of a chunk, of a group */
-  int64_t  share;                         /* of a chunk, for one block of apply */
-  int32_t  chunks, lanes;                 /* lanes: columns: of a line, in one block; a power of two up to 32 */
+  int64_t  lines, line;                   /* line: elements; 1 for columns */
+  int64_t  line_step[3];                  /* between lines, of x, y, dy */
+  int64_t  chunk, pieces;                 /* in lines (columns) or vectors (planes) */
+  int64_t  share;                         /* part of a chunk for one block of apply */
+  int32_t  chunks, lanes;                 /* lanes: columns: threads along a line; a power of two up to 32 */
   float    eps, momentum;
   bool     columns, centred, backward;
   norm_tail tail;
@@ -48,12 +48,12 @@ struct split {
     float *f = factor + g;
     f[0] = mean, f[groups] = rstd, f[2 * groups] = scale, f[3 * groups] = p, f[4 * groups] = q;
   }
-  __host__ __device__ int64_t vectors() const { return (line + V - 1) / V; }            /* of a line of a plane */
+  __host__ __device__ int64_t vectors() const { return (line + V - 1) / V; }            /* vectors of a line of a plane */
 };
 
-/* ---- what is gathered of a chunk ------------------------------------------------------------------------------ */
+/* ---- partial results of a chunk ------------------------------------------------------------------------------------------ */
 
-struct sums {                             /* of dy and dy h */
+struct sums {                             /* sum dy and sum dy h */
   float dy, dyh;
 
   __device__ void join(const sums &b) { dy += b.dy, dyh += b.dyh; }
@@ -61,9 +61,9 @@ struct sums {                             /* of dy and dy h */
   __device__ static sums unpack(float4 v) { return { v.x, v.y }; }
 };
 
-/* A batch of B elements of each of N groups joins what was seen. Distances are taken from the mean so far, at first from an element:
- * with s1 = sum d, s2 = sum d^2 over the batch and n elements afterwards, the mean moves by s1 / n and squares by s2 - s1^2 / n, which
- * loses no digits, for s1^2 <= B s2. v(b): element b of each group, into an array. */
+/* Adds a batch of B elements for each of N groups. Distances are taken from the mean so far, at first from an element: with s1 =
+ * sum d, s2 = sum d^2 over the batch and n elements afterwards, the mean moves by s1 / n and squares by s2 - s1^2 / n. Little
+ * cancels, because s1^2 <= B s2. v(b): loads element b of each group into an array. */
 template <int B, int N, class F>
 __device__ __forceinline__ void moments_add(float (&mean)[N], float (&squares)[N], float count, bool centred, F v)
 {
@@ -88,13 +88,13 @@ __device__ __forceinline__ void moments_add(float (&mean)[N], float (&squares)[N
   }
 }
 
-/* ---- measure, columns: a thread has V groups of every so-manieth line -------------------------------------------- */
+/* ---- measure, columns: a thread has V groups of every step-th line ---------------------------------------------------------- */
 
 template <int whole> constexpr int batch_of = whole == QN_BF16 || whole == QN_F16 ? 4 : 2;        /* packets of a batch */
 
 struct place {                            /* of a thread among columns */
-  int64_t g0, from;                       /* its first group and line */
-  int     n, step, count;                 /* groups; lines from one to the next, how many */
+  int64_t g0, from;                       /* first group, first line */
+  int     n, step, count;                 /* groups; distance of its lines, their number */
 
   __device__ place(const split &s, int64_t begin, int64_t end)
   {
@@ -114,11 +114,11 @@ template <int whole> __device__ __forceinline__ void load(packet<whole> &x, cons
 }
 template <int whole> __device__ __forceinline__ void store(const float (&v)[V], const split &s, int64_t at, int n)
 {
-  if constexpr (whole) vector_store_once<whole>(v, s.p[Y], at);       /* not to be kept: x may still be */
+  if constexpr (whole) vector_store_once<whole>(v, s.p[Y], at);       /* streaming store: x should stay in L2 */
   else eight_store(eight_of(v), s.p[Y], dtype3(s.dtype[Y]), at, n);
 }
 
-/* Lines of a thread, as they came. */
+/* B lines of a thread, raw. */
 template <int B, bool backward, int whole> struct lines {
   packet<whole> x[B], dy[backward ? B : 1];
 
@@ -133,7 +133,7 @@ template <int B, bool backward, int whole> struct lines {
   }
 };
 
-/* Of each of a thread's groups: its moments, or sums. */
+/* Per group of a thread: its moments, or sum dy and sum dy h. */
 template <bool backward> struct gathered {
   float a[V], b[V];
   float mean[backward ? V : 1], rstd[backward ? V : 1];
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) measure_columns
   lines<B, backward, whole> next;
   if (B <= w.count) next.load(s, w, 0);
 #pragma unroll 1
-  for (; k + B <= w.count; k += B) {      /* the next ones' loads in flight */
+  for (; k + B <= w.count; k += B) {      /* the next batch's loads are in flight */
     lines<B, backward, whole> now = next;
     if (k + 2 * B <= w.count) next.load(s, w, k + B);
     all.add(s, now, k);
@@ -192,17 +192,17 @@ __global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) measure_columns
     if (threadIdx.x % 32 < s.lanes) seen[threadIdx.x / 32][threadIdx.x % 32 * V + i] = one.pack();
   }
   __syncthreads();
-  int64_t g = blockIdx.x * (int64_t)(s.lanes * V) + threadIdx.x;      /* one column for each thread */
+  int64_t g = blockIdx.x * (int64_t)(s.lanes * V) + threadIdx.x;      /* one column a thread */
   if (threadIdx.x >= s.lanes * V || g >= s.groups) return;
   S total = S::unpack(seen[0][threadIdx.x]);
   for (int v = 1; v < WARPS; v++) total.join(S::unpack(seen[v][threadIdx.x]));
   s.part[blockIdx.y * s.groups + g] = total.pack();
 }
 
-/* ---- measure, planes: a block has a chunk of one group ---------------------------------------------------------- */
+/* ---- measure, planes: a block has a chunk of one group ---------------------------------------------------------------------- */
 
 struct plane_place { int64_t x, y, dy; int n; };
-/* Vector j of a group: where, and how much of it exists. */
+/* Offsets of vector j of a group, and how many of its elements exist. */
 __device__ __forceinline__ plane_place place_of(const split &s, int64_t g, uint32_t j, uint32_t vectors)
 {
   uint32_t line = j / vectors;
@@ -277,7 +277,7 @@ __global__ void __launch_bounds__(THREADS, whole ? RESIDENT + 1 : 1) measure_pla
   s.part[blockIdx.y * s.groups + g] = all.pack();
 }
 
-/* ---- combine: a block has 2 neighbouring groups, 128 threads each --------------------------------------------------- */
+/* ---- combine: a block has 2 neighbouring groups, 128 threads each ------------------------------------------------------------ */
 
 enum { TOGETHER = 2, BY = THREADS / TOGETHER };
 
@@ -293,7 +293,7 @@ template <class S> __device__ __forceinline__ S of_group(const split &s, int64_t
   __syncthreads();
   all = S::unpack(lane < WARPS * TOGETHER ? seen[lane] : make_float4(0, 0, 0, 0));
   warp_join(all, TOGETHER);
-  return all;                             /* the first TOGETHER threads have it */
+  return all;                             /* valid in the first TOGETHER threads */
 }
 
 __global__ static void __launch_bounds__(THREADS) combine(const __grid_constant__ split s)
@@ -304,7 +304,7 @@ __global__ static void __launch_bounds__(THREADS) combine(const __grid_constant_
     sums all = of_group<sums>(s, g);
     if (threadIdx.x >= TOGETHER || g >= s.groups) return;
     float mean = s.centred ? s.get(MEAN, g, 0) : 0, scale = s.get(SCALE, g, 1), p = scale * all.dy / n, q = scale * all.dyh / n;
-    if (!(fabsf(scale) < INFINITY)) p = q = NAN;            /* of infinite g, the differences are */
+    if (!(fabsf(scale) < INFINITY)) p = q = NAN;            /* g would be infinite: the differences are NaN */
     s.put(DSCALE, g, all.dyh);
     s.put(DSHIFT, g, all.dy);
     s.keep(g, mean, s.get(RSTD, g, 1), scale, s.centred ? p : 0, q);
@@ -322,7 +322,7 @@ __global__ static void __launch_bounds__(THREADS) combine(const __grid_constant_
 
 /* ---- apply ------------------------------------------------------------------------------------------------------- */
 
-/* Of N neighbouring groups. */
+/* The factors of N neighbouring groups. */
 template <int N> struct factors {
   float f[FACTORS][N];
 
@@ -344,7 +344,7 @@ template <int N> struct factors {
   }
 };
 
-/* Blocks have shorter chunks than in measure: what was measured last is taken first. */
+/* apply's blocks take parts of measure's chunks, in reverse order: the last measured first. */
 __device__ __forceinline__ void apply_range(const split &s, int64_t *from, int64_t *to)
 {
   uint32_t part = blockIdx.y / (uint32_t)s.chunks, chunk = (uint32_t)s.chunks - 1 - (blockIdx.y - part * s.chunks);
@@ -353,10 +353,10 @@ __device__ __forceinline__ void apply_range(const split &s, int64_t *from, int64
   *from = max(chunk * s.chunk, *to - s.share);
 }
 
-/* Of apply: y, and relu; dx; or y and what else follows it, whose kernel has the registers for that. */
+/* Kinds of apply: y and relu; dx; y and any steps, in a kernel of its own that has the registers for them. */
 enum { FORWARD, BACKWARD, FOLLOWED };
 
-/* n elements of y or dx from `at` on; second: what is added. */
+/* Finishes and stores n elements of y or dx at `at`; second: the added tensor's. */
 template <int what, int whole>
 __device__ __forceinline__ void finish(const split &s, float (&v)[V], const packet<whole> &second, int64_t at, int n)
 {
@@ -455,7 +455,7 @@ template <int whole> __device__ __forceinline__ void take_followed(const split &
   if (s.columns) take_columns<FOLLOWED, whole>(s);
   else take_planes<FOLLOWED, whole>(s);
 }
-/* One for all dtypes: each kernel would have its own copy of the steps, which are long. */
+/* One kernel for all dtypes: the steps are long, and each kernel would have its own copy. */
 __global__ static void __launch_bounds__(THREADS, 2) apply_followed(const __grid_constant__ split s)
 {
   if (s.dtype[Y] == QN_F32) take_followed<QN_F32>(s);
@@ -545,14 +545,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (s.backward) choose_dtype<BACKWARD>(&st, whole ? x->dtype : 0);
   else choose_dtype<FORWARD>(&st, whole ? x->dtype : 0);
   if (tailed) st.apply = apply_followed;
-  /* One round of blocks, or (planes, whose parts are few) two; a chunk is so long that a thread has some batches of it. */
+  /* Chunks for one wave of blocks, or (planes, whose partial results are small) two; at least a few batches a thread. */
   int64_t batch = batch_of<QN_BF16> * (columns ? THREADS / s.lanes : THREADS), least = 4 * batch;
   int64_t blocks = (int64_t)r->device->units * (columns ? RESIDENT : 2 * (RESIDENT + 1));
   int64_t chunks = qn_min_i64(qn_ceil_div(s.pieces, least), qn_min_i64(MAX_CHUNKS, qn_max_i64(1, blocks / side)));
   s.chunk = qn_ceil_div(s.pieces, chunks);
   if (columns) s.chunk = qn_round_up(s.chunk, batch);
   s.chunks = (int32_t)qn_ceil_div(s.pieces, s.chunk);
-  /* apply: blocks of one batch pass fastest, unless what they begin with is long */
+  /* apply: blocks of one batch are fastest, unless their prologue is long */
   s.share = qn_min_i64(s.chunk, !tailed ? qn_round_up(qn_ceil_div(s.chunk, 32), batch) : qn_max_i64(least, qn_ceil_div(s.chunk, 16)));
   out->workspace = (uint64_t)s.chunks * (uint64_t)s.groups * sizeof(float4) + (uint64_t)s.groups * FACTORS * sizeof(float);
 
@@ -577,7 +577,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return cuda_check(cudaGetLastError(), "norm_split");
 }
 
-/* How a group is cut depends on the number of groups, so a batch of rows is not invariant. */
+/* The chunks depend on the number of groups, so results are not batch invariant. */
 #define ROW(op) { "split", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = {
   ROW(QN_OP_BATCH_NORM), ROW(QN_OP_BATCH_NORM_BACKWARD),

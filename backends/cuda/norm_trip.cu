@@ -1,10 +1,12 @@
-/* norm_trip.cu -- layer_norm and rms_norm of rows in whole 16-byte words that the registers of a warp or of a block hold, in one trip:
- * loads, sums, stores; a second tensor is added on the way, to x (and the sum is written, where others want it) or to y.
+/* norm_trip.cu -- layer_norm and rms_norm of contiguous rows of 512 to 16384 elements (f32: 8192) held in the registers of a warp
+ * or
+ * block: load, reduce, store. f16, bf16, f32. A second tensor may be added, to x (the sum is also written if it has other users)
+ * or y.
  *
  *   y = (x - mean) rstd scale + shift + second        rms_norm: mean is 0
  *
- * What binds beside memory is how many instructions an element takes, so there is nothing here that a row does not need: rows lie at
- * one step from one another, parameters are of x's dtype and are on their way while the row is measured. norm_rows takes all else. */
+ * Beside memory bandwidth the limit is instructions per element, so nothing general is in here: rows at one stride in whole
+ * 16-byte words, parameters of x's dtype shared by all rows and loaded while the row is reduced. norm_rows takes everything else. */
 #include "chain.h"
 #include "cuda_backend.h"
 #include "engines.h"
@@ -13,22 +15,22 @@
 #include "vector.cuh"
 
 enum { X, Y, SCALE, SHIFT, MEAN, RSTD, TENSORS };
-enum { ALONE, BEFORE, BEHIND };           /* where the second tensor is added */
-enum { K = 4, LEAST = 512, MOST = 512 };  /* words of a thread at most; elements of a row; threads for it */
+enum { ALONE, BEFORE, BEHIND };           /* where the second tensor is added: none, to x, to y */
+enum { K = 4, LEAST = 512, MOST = 512 };  /* K: words a thread at most; LEAST: elements of a row; MOST: threads for a row */
 
 struct trip {
   const uint4 *x, *second, *scale, *shift;
-  uint4   *y, *sum;                       /* sum: NULL if nobody wants it */
+  uint4   *y, *sum;                       /* sum: NULL if it has no other user */
   float   *mean, *rstd;
-  int64_t  step[3], mean_step, rstd_step; /* from row to row: words of x, y, the second; elements */
+  int64_t  step[3], mean_step, rstd_step; /* from row to row: words of x, y, second; elements */
   int32_t  rows, words;                   /* words: of a row */
-  float    eps, inverse;                  /* inverse: of a row's length */
+  float    eps, inverse;                  /* inverse: 1 / row length */
   bool     centred;
 };
 
 template <int threads> constexpr int block_of = threads < 128 ? 128 : threads;
 
-/* A thread's words, about the mean of the first: of n elements. */
+/* Moments of a thread's n elements, relative to the mean of its first word. */
 template <int dtype, bool centred, int threads>
 __device__ __forceinline__ moments measure(const uint4 (&x)[K], int mine, float n, float share)
 {
@@ -58,11 +60,11 @@ template <int threads, int dtype, int second>
 __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) norm_trip(const __grid_constant__ trip a)
 {
   constexpr int E = vector_per_16<dtype>, warps = threads / 32, together = block_of<threads> / threads;
-  constexpr bool early = second == ALONE && dtype != QN_F16;         /* parameters; else there are no registers for them */
+  constexpr bool early = second == ALONE && dtype != QN_F16;         /* load parameters early; otherwise registers do not suffice */
   __shared__ float4 of_warp[warps];
-  /* has words 0, threads, ... below mine */
+  /* the thread has words 0, threads, ... below `mine` */
   const int t = threadIdx.x % threads, row = blockIdx.x * together + threadIdx.x / threads, mine = a.words - t;
-  if (row >= a.rows) return;              /* whole warps, and whole blocks where a row is a block's */
+  if (row >= a.rows) return;              /* whole warps leave, and whole blocks where a row takes a block */
   const uint4 *from = a.x + row * a.step[0] + t, *other = a.second + row * a.step[2] + t;
   uint4 x[K], u[K], scale[K], shift[K];
 #pragma unroll
@@ -92,7 +94,7 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) n
       vector_open<dtype>(w, 0, u[k]);
 #pragma unroll
       for (int e = 0; e < E; e++) v[e] += w[e];
-      x[k] = vector_close<dtype>(v, 0);   /* as it is rounded: what is normalized is what is written */
+      x[k] = vector_close<dtype>(v, 0);   /* rounded first: what is normalized is what is written */
       if (a.sum) sum[k * threads] = x[k];
     }
   }
@@ -151,12 +153,12 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) n
 
 struct state {
   trip    a;
-  int32_t number[TENSORS], second, sum;   /* values of the request; -1: absent */
+  int32_t number[TENSORS], second, sum;   /* value numbers of the request; -1: absent */
   const void *kernel;
   unsigned blocks, threads;
 };
 
-/* An addition behind y, or in front of x. */
+/* Fuses an addition behind y, or in front of x; returns which. */
 static int read_second(const qn_request *r, state *s, qn_prepared *out)
 {
   const qn_value *x = &r->value[s->number[X]];

@@ -1,11 +1,13 @@
-/* norm_trip_backward.cu -- gradients of layer_norm and rms_norm of 16-bit rows in whole 16-byte words that a block's registers hold:
- * each element is read once and written once.
+/* norm_trip_backward.cu -- gradients of layer_norm and rms_norm, f16 and bf16, contiguous rows of 513 to 8192 elements held in a
+ * block's
+ * registers: each element is read once and written once.
  *
  *   with h = (x - mean) rstd, g = dy scale:  dx = rstd (g - mean g - h mean(g h))        rms_norm: without mean g
- *   dscale = sum dy h, dshift = sum dy:      of each block's rows in registers, then added up over the blocks
+ *   dscale = sum dy h, dshift = sum dy:      per block in registers, then added up over the blocks (norm_parts.cuh)
  *
- * Blocks stay, one to a multiprocessor, and take row after row, for a thread's columns must always be the same; the next row's loads
- * are in flight meanwhile. As in norm_trip there is nothing here that a row does not need. norm_rows takes all else. */
+ * Blocks are persistent, one per SM, so that a thread always has the same columns; the next row's loads are in flight meanwhile.
+ * As in norm_trip nothing general is in here: rows at one stride in whole 16-byte words, one dtype. norm_rows takes everything
+ * else. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "norm_nests.h"
@@ -15,28 +17,29 @@
 #include "vector.cuh"
 
 enum { X, DX, DY, SCALE, DSCALE, DSHIFT, MEAN, RSTD, TENSORS };           /* up to DSHIFT: as long as a row */
-enum { BLOCK = 512, K = 2, E = 8, LEAST = 513, MOST = BLOCK * K * E };     /* K: words of a thread; E: elements of a word; of a row */
+/* K: words a thread; E: elements a word; LEAST, MOST: elements of a row */
+enum { BLOCK = 512, K = 2, E = 8, LEAST = 513, MOST = BLOCK * K * E };
 
 struct rows_back {
   const uint4 *x, *dy, *scale;
   uint4   *dx;
   const float *mean, *rstd;
-  float   *part[2];                       /* dscale and dshift of the first block; NULL: nobody wants it */
-  int64_t  part_step;                     /* from block to block */
-  int64_t  x_step, dx_step, dy_step;      /* from row to row: words */
-  int64_t  x_hop, dx_hop, dy_hop;         /* from one to the next that the same threads take */
-  int32_t  mean_step, rstd_step;          /* elements */
+  float   *part[2];                       /* partial sums of dscale and dshift; NULL: not wanted */
+  int64_t  part_step;                     /* between blocks */
+  int64_t  x_step, dx_step, dy_step;      /* from row to row, in words */
+  int64_t  x_hop, dx_hop, dy_hop;         /* from one row to the next that the same threads take */
+  int32_t  mean_step, rstd_step;          /* in elements */
   int32_t  rows, words;                   /* words: of a row */
-  float    inverse;                       /* of a row's length */
+  float    inverse;                       /* 1 / row length */
 };
 
-/* A row as it came. */
+/* A thread's words of a row, raw. */
 struct row_words {
   uint4 x[K], dy[K];
   float mean, rstd;
 };
 
-/* Columns that the block's groups of threads have summed, over the groups in order; stage: of all its threads' words. */
+/* Writes the block's column sums, added over its row groups in order; stage: shared memory for all its words. */
 template <int threads> __device__ __forceinline__ void write_part(float *to, const float (&sum)[K][E], float4 *stage, int words)
 {
   constexpr int groups = BLOCK / threads;
@@ -67,7 +70,7 @@ template <int threads> __device__ __forceinline__ void write_part(float *to, con
   }
 }
 
-/* A block takes 512 / threads rows at a time. */
+/* A block handles 512 / threads rows at a time. */
 template <int threads, int dtype, bool centred>
 __global__ void __launch_bounds__(BLOCK, 1) norm_trip_backward(const __grid_constant__ rows_back a)
 {
@@ -146,7 +149,7 @@ __global__ void __launch_bounds__(BLOCK, 1) norm_trip_backward(const __grid_cons
 struct state {
   rows_back a;
   column_parts parts;
-  int32_t number[TENSORS], gradient[2];   /* values of the request; -1: absent; dscale, dshift */
+  int32_t number[TENSORS], gradient[2];   /* value numbers of the request, -1: absent; gradient: dscale, dshift */
   const void *kernel;
 };
 
@@ -196,7 +199,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.kernel = kernels[x->dtype == QN_F16][r->op[0].op == QN_OP_LAYER_NORM_BACKWARD][size];
   s.gradient[0] = s.number[DSCALE], s.gradient[1] = s.number[DSHIFT];
   s.parts = column_parts_of(r, s.gradient, (int32_t)qn_min_i64(qn_ceil_div(nests.groups, BLOCK / threads), r->device->units), nests.length);
-  const int64_t taken = (int64_t)s.parts.jobs * (BLOCK / threads);          /* rows at a time */
+  const int64_t taken = (int64_t)s.parts.jobs * (BLOCK / threads);          /* rows the grid takes at a time */
   a.x_hop = taken * a.x_step, a.dx_hop = taken * a.dx_step, a.dy_hop = taken * a.dy_step;
   out->workspace = column_parts_bytes(&s.parts);
   return cuda_keep(out, &s, sizeof s);
@@ -221,7 +224,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return status ? status : column_parts_add(parts, (cudaStream_t)launch->stream);
 }
 
-/* Sums over rows are made by as many blocks as the device holds: they are not portable. */
+/* The sums depend on how many blocks the device holds, so they are not portable. */
 #define ROW(op) { "trip", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
                   nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM_BACKWARD), ROW(QN_OP_RMS_NORM_BACKWARD) };
