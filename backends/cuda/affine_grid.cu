@@ -1,10 +1,10 @@
-/* affine_grid.cu -- grids of points from affine maps, and the gradient.
+/* affine_grid.cu -- affine_grid and its gradient, 2-d and 3-d.
  *
  *   grid = theta (x, y, 1)      x = (2w + 1 - W)/W, with align_corners (2w + 1 - W)/(W - 1)      dtheta = the sum of dy (x, y, 1)
  *
- * packed: points whose coordinates are vectors of four by a thread, an image's CHUNK points by a block; the gradient's sums of a chunk by its
- * block, and those in order by the block of an image that ends last. direct: any strides and sizes, in double, an element by a thread or
- * (the gradient) by a block. */
+ * packed: a packed grid in f16, bf16 or f32: a block has a CHUNK of an image's points, a thread neighbouring points whose
+ *   coordinates make vectors of four. Backward, each block sums a chunk, and the last block of an image adds the chunks in order.
+ * direct: any strides and sizes, in double, an element a thread, or (backward) a block. */
 #include "direct.cuh"
 #include "divisor.h"
 #include "engines.h"
@@ -12,21 +12,21 @@
 #include "sums.cuh"
 #include "vector.cuh"
 
-/* points; MOST_IMAGES: of one launch, that have tickets */
+/* in points; MOST_IMAGES: images that have a ticket in one launch */
 enum { THREADS = 256, CHUNK = 2048, BACKWARD_CHUNK = 8192, MOST_IMAGES = 1024 };
 
 struct affine {
   const void *in;
   void    *out;
   uint32_t in_dtype, out_dtype;
-  int32_t  dims, whole;                   /* whole: each image's coordinates are aligned words of four */
-  int64_t  images, extent[3];             /* of the grid: x's first, then y's; 1 where there is none */
+  int32_t  dims, whole;                   /* whole: each image's coordinates are aligned vectors of four */
+  int64_t  images, extent[3];             /* of the grid: x, y, z; 1 where missing */
   int64_t  theta_stride[3], grid_stride[5];     /* grid: N, x, y, z, coordinate */
-  double   scale[3];                      /* what 2w + 1 - W is divided by, inverted */
-  cuda_divisor by[2];                     /* extent[0], extent[1] */
+  double   scale[3];                      /* 1 / the divisor of 2w + 1 - W */
+  cuda_divisor by[2];                     /* by extent[0], extent[1] */
 };
 
-/* Points side by side of one image, of a thread. */
+/* A thread's neighbouring points of an image. */
 template <int D> struct neighbours {
   static constexpr int points = D == 2 ? 2 : 4, coordinates = points * D;
   uint32_t at[3];
@@ -35,7 +35,7 @@ template <int D> struct neighbours {
   {
     at[2] = cuda_quotient(cuda_quotient((uint32_t)point, s.by[0], &at[0]), s.by[1], &at[1]);
   }
-  /* (x, y, 1) of the point, then on to the next. */
+  /* (x, y, 1) of the current point; steps to the next. */
   __device__ __forceinline__ void next(const affine &s, const float (&scale)[D], float (&along)[D + 1])
   {
 #pragma unroll
@@ -97,7 +97,7 @@ template <int D> __global__ static void __launch_bounds__(THREADS) affine_packed
   }
 }
 
-/* dtheta[image, i, j] = the sum over the points of dy_i times entry j; part: of each chunk. */
+/* dtheta[image, i, j] = the sum over the points of dy_i times entry j; part: partial sums of each chunk. */
 template <int D>
 __global__ static void __launch_bounds__(THREADS)
     affine_chunks(const __grid_constant__ affine s, float *part, uint32_t *tickets, int32_t chunks, int32_t chunk)
@@ -124,7 +124,7 @@ __global__ static void __launch_bounds__(THREADS)
   };
   constexpr int32_t STEP = neighbours<D>::points * THREADS, BATCH = D == 2 ? 8 : 4;
   int32_t p = c.first + neighbours<D>::points * threadIdx.x;
-  if (s.in_dtype == QN_F32 && s.whole)    /* BATCH steps' loads under way at once */
+  if (s.in_dtype == QN_F32 && s.whole)    /* loads of BATCH steps are in flight at once */
 #pragma unroll 1
     for (; p < c.end; p += BATCH * STEP) {
       float4 q[BATCH][N / 4];
@@ -166,7 +166,7 @@ __global__ static void __launch_bounds__(THREADS)
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    last = chunks == 1 || atomicInc(&tickets[c.image], chunks - 1) == chunks - 1u;       /* and leaves 0 */
+    last = chunks == 1 || atomicInc(&tickets[c.image], chunks - 1) == chunks - 1u;       /* wraps to 0 for the next launch */
     __threadfence();
   }
   __syncthreads();
@@ -188,7 +188,7 @@ __device__ __forceinline__ double entry_of(const affine &s, const int64_t (&at)[
   return j == s.dims ? 1 : (double)(2 * at[j] + 1 - s.extent[j]) * s.scale[j];
 }
 
-/* from an image's first coordinate to the point's */
+/* offset of a point's coordinates in the image */
 __device__ static int64_t affine_place(const affine &s, int64_t point, int64_t (&at)[3])
 {
   int64_t offset = 0;
@@ -283,7 +283,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   uint32_t *tickets = (uint32_t *)launch->counters;
   const int64_t image = s.extent[0] * s.extent[1] * s.extent[2] * s.dims * qn_kit_bytes(s.in_dtype),
                 theta = s.theta_stride[0] * qn_kit_bytes(s.out_dtype);
-  for (int64_t first = 0; first < s.images; first += st->together) {        /* an image's sums are the same however many there are */
+  for (int64_t first = 0; first < s.images; first += st->together) {        /* an image's sums do not depend on the number of images */
     unsigned blocks = (unsigned)qn_min_i64(st->together, s.images - first) * (unsigned)st->chunks;
     s.in = (const char *)launch->ptr[st->in] + first * image, s.out = (char *)launch->ptr[st->out] + first * theta;
     if (s.dims == 2) affine_chunks<2><<<blocks, THREADS, 0, stream>>>(s, part, tickets, st->chunks, st->chunk);

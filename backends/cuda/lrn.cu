@@ -1,12 +1,14 @@
-/* lrn.cu -- local response normalization and its gradient; with means, which only direct takes here, divisive normalization.
+/* lrn.cu -- local response normalization and its gradient; with means (direct only) divisive normalization.
  *
  *   y  = x b^-beta, b = k + alpha/n sum x^2        dx = g - 2 alpha beta/n x sum(g x/b), g = dy b^-beta, over the mirrored window
  *   with means m: (x - m)^2 for x^2, and sum(g' x'/b' (x - m')) for x sum(g x/b); dmeans = 2 alpha beta/n g x/b sum(x - m)
  *
- * tiles: windows of any size, packed in either layout, a tile in shared memory by a block: the channels of some places, or the planes of
- * some channels, so that it has whole windows. Their sums are taken along one dim after the other, four neighbours by a thread. direct: any
- * strides and sizes, in double, an element by a thread; a gradient finds the sums of its neighbours' windows again. Fast for windows of
- * three and five: lrn_windows.cu; with means, and for planes too large for a tile: lrn_taps.cu. */
+ * tiles: windows of any size, packed tensors of either layout, f16, bf16, f32: a block holds a tile in shared memory that
+ * contains whole
+ *   windows: all channels of some pixels, or whole planes of some channels. Window sums are separable, one dim after the other,
+ *   four neighbours a thread.
+ * direct: any strides and sizes, in double, an element a thread; a gradient recomputes its neighbours' windows. Windows of three
+ * and five are faster in lrn_windows.cu; means, and planes too large for a tile: lrn_taps.cu. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "lrn.cuh"
@@ -14,26 +16,26 @@
 #include "spatial.cuh"
 #include "vector.cuh"
 
-enum { THREADS = 256, DIRECT_THREADS = 128, MOST_FLOATS = 12288 };        /* of one array of a tile: four of them fit a block */
+enum { THREADS = 256, DIRECT_THREADS = 128, MOST_FLOATS = 12288 };        /* of one array of a tile; a block holds up to four */
 
 struct tiles {
   const void *in, *x;                     /* in: dy, or x */
   void    *out;
   uint32_t dtype;
   int32_t  dims, before, after;           /* dims that the window covers; its reach */
-  int32_t  elements, floats;              /* of a tile; with what rounds it up to vectors */
-  int32_t  vectors, rows, shift;          /* are 16 bytes moved at once; the tile in memory: rows, 2^shift threads for each */
-  int64_t  step, pitch;                   /* from row to row in memory, and in the tile */
-  int64_t  length, tile_step, extent;     /* of a tile in a run; from group of tiles to group; of a group's runs */
-  int32_t  one_run;                       /* rows go on where the one before ends */
-  int64_t  tiles, blocks;                 /* all; in a group, `length` apart */
+  int32_t  elements, floats;              /* of a tile; rounded up to vectors */
+  int32_t  vectors, rows, shift;          /* vectors: 16-byte accesses; the tile in memory: rows, 2^shift threads each */
+  int64_t  step, pitch;                   /* between rows, in memory and in the tile */
+  int64_t  length, tile_step, extent;     /* length of a row in the tile; stride between groups of tiles; length of a group's rows */
+  int32_t  one_run;                       /* the tile is one contiguous run, cut into rows */
+  int64_t  tiles, blocks;                 /* in all; in a group, `length` apart */
   dim      along[3];
-  float    k, alpha, beta;                /* alpha/n */
+  float    k, alpha, beta;                /* alpha already divided by n */
 };
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* V elements of a dtype that is known, as 16 bytes; or of any, alone. */
+/* V elements of a known dtype, as 16 bytes; or one of any dtype. */
 template <uint32_t dtype, int V> __device__ __forceinline__ void fetch(float (&v)[V], const tiles &s, const void *from, int64_t at)
 {
   if constexpr (V == 1) load(v, from, s.dtype, at);
@@ -45,7 +47,7 @@ template <uint32_t dtype, int V> __device__ __forceinline__ void put(const float
   else vector_store_whole<dtype>(v, s.out, at);
 }
 
-/* A thread's part of a tile: one column of vectors. */
+/* A thread's column of vectors in a tile. */
 template <int V> struct column {
   int32_t row, rows_apart, i, length, left;
   int64_t at;
@@ -58,7 +60,7 @@ template <int V> struct column {
     length = (int32_t)s.length, left = (int32_t)min(s.length, s.extent - block);
     at = group * s.tile_step + block + i;
   }
-  /* Is there a vector in row r of the tile, and of memory? */
+  /* Is row r inside the tile; inside memory? */
   __device__ __forceinline__ bool in_tile(const tiles &s, int32_t r) const
   {
     return r < s.rows && (s.one_run ? r * (int32_t)s.pitch + i : i) < length;
@@ -134,23 +136,23 @@ template <bool square> __device__ __forceinline__ void add(float (&sum)[4], floa
   sum[2] += square ? q.z * q.z : q.z, sum[3] += square ? q.w * q.w : q.w;
 }
 
-/* sum[j] = the sum of from (or of its squares) over the window around element e + j along one dim. */
+/* sum[j] = the sum of `from` (or of its squares) over the window around element e + j along one dim. */
 template <bool square>
 __device__ __forceinline__ void window(float (&sum)[4], const float *from, const dim &d, int32_t e, int32_t elements, int32_t back,
                                        int32_t ahead)
 {
 #pragma unroll
   for (int j = 0; j < 4; j++) sum[j] = 0;
-  if (d.inner % 4 == 0) {                 /* the four are at one index */
+  if (d.inner % 4 == 0) {                 /* the four elements share an index */
     int32_t i = index_of(d, e);
     int32_t low = -min(back, i), high = min(ahead, d.n - 1 - i);
-    if (high - low == 4) {                /* the usual window, whole */
+    if (high - low == 4) {                /* the common size, unrolled */
 #pragma unroll
       for (int o = 0; o < 5; o++) add<square>(sum, *(const float4 *)(from + e + (low + o) * d.inner));
     } else {
       for (int32_t o = low; o <= high; o++) add<square>(sum, *(const float4 *)(from + e + o * d.inner));
     }
-  } else if (d.inner == 1 && d.n % 4 == 0 && back <= 4 && ahead <= 4) {       /* and here in one row, which has four or none more */
+  } else if (d.inner == 1 && d.n % 4 == 0 && back <= 4 && ahead <= 4) {       /* the four elements are in one row, of a multiple of four */
     int32_t i = index_of(d, e);
     float4 none = make_float4(0, 0, 0, 0), own = *(const float4 *)(from + e);
     float4 left = i ? *(const float4 *)(from + e - 4) : none, right = i + 4 < d.n ? *(const float4 *)(from + e + 4) : none;
@@ -227,13 +229,13 @@ template <bool backward> __global__ static void __launch_bounds__(THREADS) lrn_t
 /* ---- direct ------------------------------------------------------------------------------------------------------ */
 
 struct problem {
-  grid    x, means, dy, out, dmeans;      /* means, dmeans: p is NULL where there are none */
-  int64_t elements, first[5], count[5];   /* offsets of a window that may lie in x: from, how many */
-  double  k, alpha, beta;                 /* alpha/n */
+  grid    x, means, dy, out, dmeans;      /* p NULL: absent */
+  int64_t elements, first[5], count[5];   /* per dim: first offset of a window and number of offsets that may lie in x */
+  double  k, alpha, beta;                 /* alpha already divided by n */
 
   __device__ int64_t taps() const { return count[0] * count[1] * count[2] * count[3] * count[4]; }
   __device__ int64_t offset(const grid &t, const int64_t at[5]) const { return t.at(at[0], at[1], at + 2); }
-  /* Tap t of the window around `at`, or of the mirrored one. */
+  /* Tap t of the window around `at`, or of the mirrored one; false: outside. */
   __device__ bool tap(const int64_t at[5], int64_t t, bool mirrored, int64_t to[5]) const
   {
     bool inside = true;
@@ -246,7 +248,7 @@ struct problem {
     return inside;
   }
   __device__ double mean(const int64_t at[5]) const { return means.p ? means.load<double>(offset(means, at)) : 0; }
-  /* The sum of x - m over the window around `at`, or of its squares. */
+  /* The sum of x - m over the window around `at`, or of its square. */
   __device__ double distances(const int64_t at[5], bool squared) const
   {
     double sum = 0, m = mean(at);
@@ -290,7 +292,7 @@ struct tiles_state { tiles s; const void *kernel; roles at; uint32_t shared; };
 
 static const void *const kernels[] = { (const void *)lrn_tile<false>, (const void *)lrn_tile<true> };
 
-/* Neighbours that a tile takes of `extent` that its window does not cover, beside `rest` that it does: some rows of 128 bytes. */
+/* Width of a tile along the dim that windows do not cover, beside `rest` elements that they do: some multiple of 128 bytes. */
 static int64_t breadth(int64_t extent, int64_t rest, uint32_t dtype)
 {
   int64_t n = dtype == QN_F32 ? 32 : 64;
@@ -322,7 +324,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                      (long long)(within ? places : channels));
   s->dtype = x->dtype;
   s->before = (int32_t)qn_min_i64((a->size - 1) / 2, MOST_FLOATS), s->after = (int32_t)qn_min_i64(a->size / 2, MOST_FLOATS);
-  if (within ? !last : last) {            /* what a window covers lies together: a tile is some of those, one after the other */
+  if (within ? !last : last) {            /* the window's dims are contiguous: a tile is several of those runs */
     int64_t whole = within ? places : channels;
     length = qn_max_i64(1, 4096 / whole) * whole;
     s->tile_step = 0, s->step = 0, s->extent = images * channels * places, s->tiles = 1;

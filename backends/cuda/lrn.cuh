@@ -1,16 +1,16 @@
-/* lrn.cuh -- what the engines of local normalization share: their dims, a window's powers, the roles of a request. */
+/* lrn.cuh -- shared by the local normalization engines: dims, powers, the roles of a request. */
 #ifndef QUERN_CUDA_LRN_CUH
 #define QUERN_CUDA_LRN_CUH
 #include "divisor.h"
 
-struct dim { int32_t n, inner; cuda_divisor by_n, by_inner; };  /* extent; elements from one to the next */
+struct dim { int32_t n, inner; cuda_divisor by_n, by_inner; };  /* extent; stride */
 
 static inline void set_dim(dim *d, int64_t n, int64_t inner)
 {
   *d = { (int32_t)n, (int32_t)inner, cuda_divide_by(n), cuda_divide_by(inner) };
 }
 
-/* Of element e along a dim. */
+/* Index along a dim of element e. */
 __device__ __forceinline__ int32_t index_of(const dim &d, int32_t e)
 {
   uint32_t i;
@@ -18,7 +18,7 @@ __device__ __forceinline__ int32_t index_of(const dim &d, int32_t e)
   return (int32_t)i;
 }
 
-/* b^-beta, by the approximate logarithm and exponential, of which the bound knows. */
+/* b^-beta, by the approximate log2 and exp2, which the error bound allows for. */
 __device__ __forceinline__ float power(float b, float beta) { return beta == 0 ? 1.0f : exp2f(-beta * __log2f(b)); }
 
 __device__ __forceinline__ float root_of(float a)
@@ -28,7 +28,7 @@ __device__ __forceinline__ float root_of(float a)
   return r;
 }
 
-/* root = b^-1/2, p = b^-beta, which is 3/4 where so said; b is no subnormal. */
+/* root = b^-1/2, p = b^-beta; quarters: beta is 3/4. b must not be subnormal. */
 template <int V> __device__ __forceinline__ void powers(float (&p)[V], float (&root)[V], const float (&b)[V], bool quarters, float beta)
 {
 #pragma unroll
@@ -42,7 +42,7 @@ template <int V> __device__ __forceinline__ void powers(float (&p)[V], float (&r
   }
 }
 
-/* Values of the request, -1: absent; in: dy, or x. */
+/* Value numbers of the request, -1: absent; in: dy, or x. */
 struct roles { int32_t in, x, means, out, dmeans; };
 
 static roles roles_of(const qn_node *op)

@@ -1,15 +1,15 @@
-/* lrn_planes.cu -- the gradient of divisive normalization by windows of 5 x 5 in packed planes, row after row.
+/* lrn_planes.cu -- gradient of divisive normalization, 5x5 windows, packed NCHW planes (f16, bf16, f32), streamed row by row.
  *
  *   windows   b = k + alpha/n sum (x - m)^2, g = dy b^-beta, r = g x/b; dmeans = h r sum (x - m), h = 2 alpha beta/n
- *   gather    dx = g - h sum r (x - m), over the windows that hold a place
+ *   gather    dx = g - h sum r (x - m), over the windows that cover a pixel
  *
- * A thread goes down V columns of a strip of rows. As a row of x comes, the windows two above it are whole; their r is given to the five
- * rows that they hold, of which the uppermost then is dx. Beside a thread's columns lie other lanes': x and m are read from shared memory,
- * where a warp has the rows of its windows and those on their way; r comes by shuffles.
- * An expanded square would cancel, and tap by tap each window is 75 instructions. So a row's five have a mean c + t and squares about it,
- * which come from distances to c, one of the five: that costs at most five times the sum's rounding. Then
- * sum (x - m)^2 = sum over rows of squares about c + t, and 5 ((c - m) + t)^2. Where that is not finite, or the window reaches over the
- * plane's upper or lower edge, it is made tap by tap.
+ * A thread walks down V columns of a strip of rows. When a row of x arrives, the windows centred two rows above are complete;
+ * their r is added to the five rows that they cover, the topmost of which then is complete. x and m of neighbouring columns are
+ * read from shared memory, where each warp has a ring of rows filled by cp.async; r of neighbours comes by shuffles.
+ * Expanding the square would cancel, and tap by tap each window takes 75 instructions. So each row's five elements are kept as a
+ * mean c + t and squared distances from it, computed from distances to c, one of the five: that costs at most five times the
+ * sum's rounding. Then sum (x - m)^2 = sum over rows of these squares + 5 ((c - m) + t)^2. Where that is not finite, or the
+ * window crosses the upper or lower edge, it is computed tap by tap.
  * Refused: other windows; rows that are no whole vectors; b that may be subnormal; f64; 2^31 elements and more. */
 #include <cfloat>
 #include "cuda_backend.h"
@@ -20,7 +20,7 @@
 #include "spatial.cuh"
 
 enum { WARPS = 2, THREADS = 32 * WARPS, BLOCKS = 8, V = 4, SIZE = 5, REACH = SIZE / 2, HALO = 2 * REACH, WIDE = V + HALO };
-enum { ROWS = 8, AHEAD = ROWS - SIZE };   /* what a warp has in shared memory; of these on their way */
+enum { ROWS = 8, AHEAD = ROWS - SIZE };   /* rows of a warp's ring; those in flight */
 enum { X, MEANS, DY, READ };
 enum { MOST_STRIPS = 16 };                /* of a plane */
 
@@ -29,15 +29,15 @@ struct planes {
   void    *dx, *dmeans;                   /* dmeans may be NULL */
   int32_t  height, width, high;           /* of a plane; rows of a strip */
   cuda_divisor across;                    /* vectors of a row */
-  uint32_t units;                         /* of a row in all planes */
-  int32_t  useful, beside;                /* lanes that make something; on either side of them, lanes that lend what they hold */
+  uint32_t units;                         /* vectors of a row, over all planes */
+  int32_t  useful, beside;                /* lanes that write output; halo lanes on either side */
   bool     quarters;                      /* beta is 3/4 */
-  float    k, alpha, beta;                /* alpha/n */
+  float    k, alpha, beta;                /* alpha already divided by n */
 };
 
 /* A thread's columns. */
 struct spot {
-  int32_t at;                             /* element, in row 0 */
+  int32_t at;                             /* offset of its first element in row 0 */
   bool    first, last, holds, makes;      /* first, last: of a plane's row or of the warp */
 
   __device__ __forceinline__ spot(const planes &s)
@@ -51,7 +51,7 @@ struct spot {
   }
 };
 
-/* Rows of a warp in shared memory, at this lane's columns; they are counted from 0. */
+/* The warp's ring of rows, at this lane's columns. */
 template <uint32_t dtype> struct window_rows {
   static constexpr int BYTES = dtype == QN_F32 ? 4 : 2, ROW = (V + 32 * V + V) * BYTES, WARP = ROWS * READ * ROW;
   uint32_t own;
@@ -61,7 +61,7 @@ template <uint32_t dtype> struct window_rows {
     own = shared_address(shared) + threadIdx.x / 32 * WARP + (V + threadIdx.x % 32 * V) * BYTES;
   }
   __device__ __forceinline__ uint32_t row(int of, int32_t i) const { return own + (uint32_t)i % ROWS * (READ * ROW) + of * ROW; }
-  /* Two from this place on, four, and those beside these. */
+  /* Two elements at an address; the lane's V; the REACH ones on either side. */
   __device__ __forceinline__ void pair(float &a, float &b, uint32_t at) const
   {
     if constexpr (dtype == QN_F32) {
@@ -256,9 +256,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                      a->alpha);
   const int64_t all = qn_elements(x), height = x->dim[2], width = x->dim[3], across = width / V, units = all / (height * V);
   if (all > 0x7fffffff) return qn_refuse(out, "elements are counted in 31 bits", "x", "fewer", "%lld", (long long)all);
-  const int whole = across <= 32 ? (int)(32 / across * across) : 0;      /* lanes, where a warp takes whole rows */
+  const int whole = across <= 32 ? (int)(32 / across * across) : 0;      /* useful lanes, where a warp covers whole rows */
   s->beside = whole >= 28 ? 0 : 2, s->useful = whole >= 28 ? whole : 28;
-  /* As many strips as take least time: turns of the whole device, by the rows of each. */
+  /* Choose the number of strips that takes least time: waves of the device times rows of a strip. */
   const int64_t turn = (int64_t)r->device->units * BLOCKS * WARPS * s->useful;
   int64_t high = height, least = 0;
   for (int64_t strips = 1; strips <= qn_min_i64(height, MOST_STRIPS); strips++) {

@@ -1,10 +1,10 @@
-/* lrn_taps.cu -- divisive normalization, and local response normalization of planes too large for a tile: windows summed tap by tap from
- * memory, in any dense layout.
+/* lrn_taps.cu -- divisive normalization, and local response normalization of planes too large for a tile: windows are summed tap
+ * by tap from global memory (L1 serves the reuse), in any dense layout.
  *
- *   y  = x b^-beta, b = k + alpha/n sum (x - m)^2, m the mean at the window's middle or 0; gradients as in lrn.cu
+ *   y  = x b^-beta, b = k + alpha/n sum (x - m)^2, m the mean at the window's centre or 0; gradients as in lrn.cu
  *
- * Tap by tap, for an expanded square would cancel. An element by a thread; a gradient first writes b^-beta and g x/b of every window to
- * scratch, then gathers them. Refused: f64; layouts that differ or have gaps; 2^31 elements and more. */
+ * Not separable: expanding the square would cancel. An element a thread; a gradient first writes b^-beta and g x/b of every
+ * window to workspace, then gathers them. Refused: f64; layouts that differ or have gaps; 2^31 elements and more. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "lrn.cuh"
@@ -13,15 +13,15 @@
 
 enum { THREADS = 256 };
 
-/* An element by a thread, in the order of memory. A gradient has two launches: b^-beta and g x/b of every window first. */
+/* An element a thread, in memory order. A gradient takes two launches: first b^-beta and g x/b of every window. */
 struct taps {
   const void *in, *x, *means;             /* in: dy, or x; means NULL: 0 */
   void    *out, *dmeans;
-  float   *power, *ratio;                 /* scratch: b^-beta, g x/b */
+  float   *power, *ratio;                 /* workspace: b^-beta, g x/b */
   uint32_t dtype;
   int32_t  elements, before, after;
-  dim      along[3];                      /* `inner` in memory; dims that the window does not cover have one place */
-  float    k, alpha, beta;                /* alpha/n */
+  dim      along[3];                      /* strides in memory; dims that the window does not cover have extent 1 */
+  float    k, alpha, beta;                /* alpha already divided by n */
 
   __device__ __forceinline__ float at(const void *from, int32_t e) const
   {
@@ -35,7 +35,7 @@ struct taps {
     float v[1] = { f };
     store(v, to, dtype, e);
   }
-  /* Calls `tap` with each element of the window around e, which reaches so far back and ahead. */
+  /* Calls `tap` with each element of the window around e that reaches `back` and `ahead`. */
   template <class function> __device__ __forceinline__ void each(int32_t e, int32_t back, int32_t ahead, function tap) const
   {
     int32_t low[3], high[3];

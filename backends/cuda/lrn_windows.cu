@@ -1,13 +1,14 @@
-/* lrn_windows.cu -- local response and divisive normalization by windows of three and five, in registers; packed tensors.
+/* lrn_windows.cu -- local response and divisive normalization, windows of three and five, packed tensors: everything in
+ * registers.
  *
- *   y  = x b^-beta, b = k + alpha/n sum (x - m)^2, m the mean at the window's middle or 0; gradients as in lrn.cu
+ *   y  = x b^-beta, b = k + alpha/n sum (x - m)^2, m the mean at the window's centre or 0; gradients as in lrn.cu
  *
- * A tensor is read as grids whose neighbours in a row are neighbours in memory: channels by places (windows of 5 x 1), places by channels
- * where those are innermost (1 x 5), or planes (3 x 3, 5 x 5). A thread makes V neighbours of each of S rows, from rows that it holds; what
- * lies beside its own comes from the lanes beside it. The first and the last lane of a warp have but one beside them and make nothing: warps
- * overlap by them. With means sums are tap by tap, for an expanded square would cancel; without, by row, then over rows.
- * Refused: other windows; rows that are no whole vectors; means in windows of channels, of three, or of a gradient (lrn_planes); f16 in planes;
- * b that may be subnormal; f64; 2^31 elements and more. */
+ * A tensor is viewed as 2-d grids whose rows are contiguous: channels by pixels (5x1 windows), pixels by channels where those are
+ * contiguous (1x5), or planes (3x3, 5x5). A thread computes V neighbours of S rows from the rows that it loads; columns beside
+ * its own come by shuffles. The first and last lane of a warp only serve as halo: warps overlap by them. With means, sums are tap
+ * by tap, because expanding the square would cancel; without, by row, then over rows.
+ * Refused: other windows; rows that are no whole vectors; means with windows of channels, of three, or in a gradient
+ * (lrn_planes); f16 in planes; b that may be subnormal; f64; 2^31 elements and more. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "lrn.cuh"
@@ -19,13 +20,13 @@ struct windows {
   const void *in, *x, *means;             /* in: dy, or x */
   void    *out;
   int32_t  rows, pitch;                   /* of a grid; elements of a row */
-  cuda_divisor by_width, by_strips;       /* vectors of a row; of a grid, how often a block's strips */
-  uint32_t units;                         /* vectors of a row, for every block's strips */
+  cuda_divisor by_width, by_strips;       /* vectors of a row; blocks' strips down a grid */
+  uint32_t units;                         /* vectors of a row, for all strips */
   bool     quarters;                      /* beta is 3/4 */
-  float    k, alpha, beta;                /* alpha/n */
+  float    k, alpha, beta;                /* alpha already divided by n */
 };
 
-/* V elements as they lie in memory: 4, 8 or 16 bytes. */
+/* V elements, raw: 4, 8 or 16 bytes. */
 template <uint32_t dtype, int V> struct packed {
   static constexpr int SIZE = dtype == QN_F32 ? 4 : 2, N = V * SIZE / 4;
   uint32_t word[N];
@@ -70,15 +71,15 @@ template <uint32_t dtype, int V> struct packed {
   }
 };
 
-/* Of a block's strips, how many lie one below the other: that pays where rows are whole vectors and strips short. */
+/* How many of a block's strips are stacked vertically: worthwhile where strips are short, so that their shared rows hit L1. */
 template <int V, int A, int B, bool backward> constexpr int below_of = A > 1 && B == 1 && (V > 1 || backward) ? WARPS : 1;
 
-/* What a thread makes: V elements from `at` on in row `row` of its grid, and below them. A block's warps take strips one below the other (so
- * that rows which two of them read come from memory once), `below` of them, or those beside. */
+/* A thread's outputs: V elements from offset `at` in row `row` of its grid, and the S - 1 rows below. A block's warps take strips
+ * one below the other (`below` of them, so that shared rows are fetched once) or side by side. */
 template <int V, int S, int below, bool lanes> struct spot {
   int32_t row;
   int64_t at;
-  bool    first, last, makes;             /* in a row; false: lends what it holds to other lanes */
+  bool    first, last, makes;             /* in a row; makes = false: a halo lane */
 
   __device__ __forceinline__ spot(const windows &s)
   {
@@ -91,7 +92,7 @@ template <int V, int S, int below, bool lanes> struct spot {
     first = column == 0, last = column + V == s.pitch;
     makes = (uint32_t)unit < s.units && !(lanes && (lane == 0 || lane == 31));
   }
-  /* v between H elements of either lane beside; 0 beyond the row. */
+  /* v, with H elements from either neighbouring lane; 0 beyond the row. */
   template <int H> __device__ __forceinline__ void widen(float (&w)[V + 2 * H], const float (&v)[V]) const
   {
 #pragma unroll
@@ -104,7 +105,7 @@ template <int V, int S, int below, bool lanes> struct spot {
   }
 };
 
-/* The sum of w (square: of its squares) over the B elements around each of V. */
+/* The sums of w (square: of its squares) over the B elements around each of V. */
 template <bool square, int V, int B> __device__ __forceinline__ void across(float (&q)[V], const float (&w)[V + B - 1])
 {
 #pragma unroll
@@ -115,8 +116,8 @@ template <bool square, int V, int B> __device__ __forceinline__ void across(floa
   }
 }
 
-/* Row i is row `spot.row + i - FROM` of the grid. Once it is there, the windows around row c = i - R are whole; a gradient's thread also has
- * those around what it makes, and once they are there, row u = c - R of dx is. */
+/* Row i is row `spot.row + i - FROM` of the grid. Once it is loaded, the windows centred on row c = i - R are complete, and in a
+ * gradient row u = c - R of dx. */
 template <uint32_t dtype, int V, int A, int B, bool divisive, bool backward, int S>
 __global__ static void __launch_bounds__(THREADS) lrn_windows(const __grid_constant__ windows s)
 {

@@ -1,10 +1,10 @@
-/* resample.cuh -- where resampling looks at x: points as exact fractions, so that weights come from a remainder, not from the
- * difference of two large floats. */
+/* resample.cuh -- shared by the resampling engines: sample positions as exact fractions, so that weights come from an integer
+ * remainder and not from the difference of two large floats. */
 #pragma once
 #include "divisor.h"
 #include "spatial.cuh"
 
-/* Point i of y lies at (first + i step) / under among x's places; nearest's a half further, so that its floor is the nearest. */
+/* Output i samples position (first + i step) / under; for nearest half a pixel is added, so that the floor is the nearest. */
 struct ruler { int64_t first, step, under, places, points; float inverse; cuda_divisor by, by_step; };   /* inverse, by: of under */
 
 struct resampling : spatial {
@@ -15,12 +15,12 @@ struct resampling : spatial {
 template <class I> __device__ __forceinline__ I floor_div(I a, I b) { I q = a / b; return q - (q * b > a); }
 template <class I> __device__ __forceinline__ I clamp(I v, I most) { return v < 0 ? 0 : v > most ? most : v; }
 
-template <class T> __device__ __forceinline__ T cubic(T z)        /* Keys' kernel at distance z >= 0 */
+template <class T> __device__ __forceinline__ T cubic(T z)        /* Keys' kernel (a = -0.75) at distance z >= 0 */
 {
   return z <= 1 ? (T(1.25) * z - T(2.25)) * z * z + 1 : ((T(-0.75) * z + T(3.75)) * z - 6) * z + 3;
 }
 
-/* A point has TAPS taps side by side, the first at below + FIRST; those beyond an edge are at the edge. */
+/* A sample has TAPS neighbouring taps, the first at below + FIRST; taps beyond an edge are clamped to it. */
 template <class T, class I, int MODE> struct point {
   static constexpr int TAPS = 1 << MODE, FIRST = MODE == QN_RESAMPLE_CUBIC ? -1 : 0;
   I below, rest;
@@ -28,7 +28,7 @@ template <class T, class I, int MODE> struct point {
   __device__ __forceinline__ point(const ruler &r, I i)
   {
     I over = (I)r.first + i * (I)r.step;
-    if constexpr (sizeof(I) == 4) {       /* no point lies a whole place before the first */
+    if constexpr (sizeof(I) == 4) {       /* positions are above -1 */
       uint32_t left;
       below = (I)cuda_quotient((uint32_t)(over + (I)r.under), r.by, &left) - 1, rest = (I)left;
     } else below = floor_div<I>(over, (I)r.under), rest = over - below * (I)r.under;
@@ -55,7 +55,7 @@ template <class T, class I, int MODE> struct point {
   }
 };
 
-/* The weight of place j in point i. */
+/* The weight of input j in output i. */
 template <class T, class I, int MODE> __device__ __forceinline__ T weight_in(const ruler &r, I i, I j)
 {
   typedef point<T, I, MODE> at;
@@ -67,7 +67,7 @@ template <class T, class I, int MODE> __device__ __forceinline__ T weight_in(con
   return sum;
 }
 
-/* Points that may have place j as a tap: those within two places of it, all beyond an edge. */
+/* The outputs that may have input j as a tap: within two pixels of it, or beyond an edge. */
 template <class I> __device__ __forceinline__ void points_near(const ruler &r, I j, I *begin, I *end)
 {
   I step = (I)r.step;

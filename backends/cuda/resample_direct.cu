@@ -1,7 +1,7 @@
-/* resample_direct.cu -- x at points between its places, and the gradient, in double: any strides and sizes.
+/* resample_direct.cu -- resampling (nearest, linear, cubic) and its gradient, in double: any strides, sizes and dtypes.
  *
- *   y    the sum over the taps around its point of the product of each dim's weight times x; a tap of weight 0 is not read
- *   dx   the sum over the points that have it as a tap of dy times its weight, gathered */
+ *   y    the sum over its taps of the product of each dim's weight times x; a tap of weight 0 is not read
+ *   dx   the sum over the outputs that have it as a tap of dy times its weight, gathered */
 #include "engines.h"
 #include "resample.cuh"
 

@@ -1,5 +1,5 @@
-/* resample_elements.cuh -- the elements that threads of strips read as they came and store as words; where their layers begin; what is asked of
- * a problem in either direction. */
+/* resample_elements.cuh -- shared by the strip engines: raw loads, vector stores, addresses of layers, and what both directions
+ * refuse. */
 #pragma once
 #include "resample.cuh"
 
@@ -27,7 +27,7 @@ template <uint32_t T, int V> struct raw {      /* V elements: 16 bytes, or one *
   }
 };
 
-/* A lane's two columns: a word, or apart. */
+/* A lane's two columns: in one word (PAIRS), or apart. */
 template <uint32_t T, bool PAIRS> struct raw_columns {
   uint32_t word[PAIRS && T != QN_F32 ? 1 : 2];
 
@@ -48,7 +48,7 @@ template <uint32_t T, bool PAIRS> struct raw_columns {
   }
 };
 
-/* N elements to where a word of them lies: 16 or 8 bytes, or one. */
+/* Stores N elements as one vector of 16 or 8 bytes, or one element. */
 template <uint32_t T, int N> __device__ __forceinline__ void put(const float *v, char *p)
 {
   if constexpr (N == 1) {
@@ -65,7 +65,7 @@ template <uint32_t T, int N> __device__ __forceinline__ void put(const float *v,
   }
 }
 
-/* A thread's share of a line: C V elements of each of L layers. */
+/* Stores a thread's part of a line: C columns of V channels for each of L layers. */
 template <uint32_t T, int V, int C, int L>
 __device__ __forceinline__ void put_line(const spatial &s, const float (&v)[L][C * V], int layers, char *to, int column, bool together)
 {
@@ -80,14 +80,14 @@ __device__ __forceinline__ void put_line(const spatial &s, const float (&v)[L][C
   }
 }
 
-/* Where the input's layers begin, `more` elements on; where there are fewer than L, the first instead. */
+/* Addresses of the input's layers, `more` elements on; missing layers repeat the first. */
 template <int L>
 __device__ __forceinline__ void first_of(const char *(&from)[L], const spatial &s, const cell<int32_t> &at, int64_t more, int size)
 {
 #pragma unroll
   for (int l = 0; l < L; l++) {
     from[l] = (const char *)s.in + (image_of(at, s.in_stride, s.in_layer) + (at.layer + l < s.layers ? l * s.in_layer : 0) + more) * size;
-    asm volatile("" : "+l"(from[l]));     /* a register, not worked out anew for each load */
+    asm volatile("" : "+l"(from[l]));     /* keeps the address in a register instead of recomputing it for each load */
   }
 }
 
@@ -95,7 +95,7 @@ __device__ __forceinline__ void prefetch(const char *p) { asm volatile("prefetch
 
 /* ---- host ---------------------------------------------------------------------------------------------------------- */
 
-/* Do vectors of v channels lie at multiples of their size? */
+/* Are all vectors of v channels aligned? */
 static inline bool has_vectors(const spatial &s, int v, const qn_value *in, const qn_value *out)
 {
   bool whole = s.channels_last && s.channels % v == 0 && s.in_stride[1] == 1 && in->align >= 16 && out->align >= 16;
@@ -104,7 +104,7 @@ static inline bool has_vectors(const spatial &s, int v, const qn_value *in, cons
   return whole;
 }
 
-/* v: channels of a vector, or 1. */
+/* Common checks and geometry; *v: channels of a vector, or 1. */
 static inline qn_status strips_begin(resampling *s, int *v, const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];

@@ -1,23 +1,24 @@
-/* resample_halves.cu -- the gradient of linear resampling to twice the lines and columns, by half pixels: every place has the same four points
- * around it in each dim, of weights 1/4, 3/4, 3/4, 1/4, those beyond an edge being at the edge.
+/* resample_halves.cu -- gradient of linear 2x upsampling with half-pixel centres, 2-d, f16, bf16 and f32: every input has the
+ * same four outputs in each dim, with weights 1/4, 3/4, 3/4, 1/4; those beyond an edge are clamped to it.
  *
- *   planes    columns lie side by side: a thread has two of them in L planes, reads four points of a line at once, and has the points
- *             beside those from the threads beside it
- *   vectors   channels do: a thread has 16 bytes of them in one column
+ *   planes    columns contiguous: a thread has two columns of dx in L planes, loads four elements of dy at once, and gets their
+ *             neighbours by shuffles
+ *   vectors   channels contiguous: a thread has 16 bytes of channels of one column
  *
- * Both walk down the lines, and join what each line of dy gives to their columns once, for the places above it and below it. */
+ * Both walk down the lines and reduce each line of dy across once, for all lines of dx that use it.
+ * Refused: other scales, modes and grids, unaligned tensors. */
 #include "engines.h"
 #include "resample_elements.cuh"
 
-enum { THREADS = 128, L = 2 };             /* L: planes of a thread */
+enum { THREADS = 128, L = 2 };             /* L: planes a thread */
 
 struct halves {
   const void *dy;
   void    *dx;
-  int32_t  lines, columns, band, layers;  /* of dx; lines of a thread; planes (layers: of dx's images times channels) */
+  int32_t  lines, columns, band, layers;  /* of dx; lines a thread; planes (images times channels) */
   uint32_t units;                         /* threads */
-  cuda_divisor by_across, by_bands, by_channels;    /* across: threads beside each other */
-  int64_t  dy_image, dy_plane, dy_line, dx_image, dx_plane, dx_line, dy_column, dx_column;       /* from one to the next, elements */
+  cuda_divisor by_across, by_bands, by_channels;    /* across: threads along a line */
+  int64_t  dy_image, dy_plane, dy_line, dx_image, dx_plane, dx_line, dy_column, dx_column;       /* strides, in elements */
 };
 
 __device__ __forceinline__ float weighed(float a, float b, float c, float d)
@@ -25,7 +26,7 @@ __device__ __forceinline__ float weighed(float a, float b, float c, float d)
   return fmaf(0.25f, d, fmaf(0.75f, c, fmaf(0.75f, b, 0.25f * a)));
 }
 
-/* Four elements of a line: 16 or 8 bytes. */
+/* Four elements of a line, raw. */
 template <uint32_t T> struct four {
   uint32_t word[T == QN_F32 ? 4 : 2];
 
@@ -95,7 +96,7 @@ template <uint32_t T> __global__ static void __launch_bounds__(THREADS) halve_pl
   join(h[0], q[0], edge[0]), join(h[1], q[1], edge[1]);
   fetch(q[0], edge[0], 2 * first + 1), fetch(q[1], edge[1], 2 * first + 2);
 #pragma unroll 1
-  /* all lanes go on as long as one of them must: bands are even but for the last */
+  /* all lanes keep going for the shuffles; all bands but the last have s.band lines */
   for (int o = first; o < first + s.band; o++) {
     join(h[2], q[0], edge[0]), join(h[3], q[1], edge[1]);
     fetch(q[0], edge[0], 2 * o + 3), fetch(q[1], edge[1], 2 * o + 4);
@@ -189,7 +190,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.lines = (int32_t)dx->dim[2], s.columns = (int32_t)dx->dim[3], s.layers = (int32_t)(n * c);
   s.dy_image = dy->stride[0], s.dy_plane = dy->stride[1], s.dy_line = dy->stride[2], s.dy_column = dy->stride[3];
   s.dx_image = dx->stride[0], s.dx_plane = dx->stride[1], s.dx_line = dx->stride[2], s.dx_column = dx->stride[3];
-  /* bands: as long as they leave the device threads enough, for the lines at their ends are read twice */
+  /* bands: as long as they leave enough threads, since the lines at their ends are read twice */
   const int64_t across = vectors ? s.columns : s.columns / 2, all = vectors ? n * (c / v) * across : qn_ceil_div(n * c, L) * across;
   int64_t bands = qn_min_i64(qn_ceil_div(s.lines, 4),
                              qn_max_i64(qn_ceil_div(s.lines, 32), qn_ceil_div((int64_t)r->device->units * 2048, all)));

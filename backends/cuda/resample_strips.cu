@@ -1,24 +1,25 @@
-/* resample_strips.cu -- resampling of f16, bf16 and f32 by threads that walk down the lines of y: the sum over the taps around its point of the
- * product of each dim's weight times x; a tap of weight 0 is not read.
+/* resample_strips.cu -- resampling (nearest, linear, cubic) of f16, bf16 and f32: threads walk down the lines of y.
  *
- * A thread has a band of lines, V channels of one column (channels last, 16 bytes) or C columns, in L layers, for which geometry and
- * weights are worked out once. It joins what a line of x gives to its columns once for all the lines of y: the last TAPS such lines are
- * held and weighed for each. Linear in three dims a thread, or a warp, has some lines of its columns and walks down the planes in the
- * same way. */
+ *   y = the sum over its taps of the product of each dim's weight times x; taps of weight 0 are not read
+ *
+ * A thread has a band of lines, V channels of one column (channels contiguous, 16 bytes) or C columns, in L layers that share
+ * index arithmetic and weights. It reduces a line of x across once for all lines of y: the last TAPS reduced lines are kept in
+ * registers and weighted for each. Linear in three dims, a thread (resample_volumes) or a warp (resample_warps) has some lines of
+ * its columns and walks down the planes in the same way. Refused: f64, mixed dtypes, cubic in three dims. */
 #include "engines.h"
 #include "resample_elements.cuh"
 
 enum { THREADS = 128 };
 
 struct strips : resampling {
-  int32_t  together;                      /* C columns of y lie as one word of memory */
-  int32_t  band;                          /* steps of a thread down the lines, or the depths */
-  int64_t  cells[3];                      /* depths, lines, columns in what a thread has of each */
+  int32_t  together;                      /* C columns of y form an aligned vector */
+  int32_t  band;                          /* lines, or planes, of a thread's walk */
+  int64_t  cells[3];                      /* extents of the grid of units: depth, lines, columns */
   uint32_t units;
 };
 
-/* The columns of a thread: for each the weights of its taps, and how many bytes from a line's first they lie. Where a point is at a place
- * the other taps weigh nothing and do not count: that place is read instead. */
+/* A thread's columns: weights of the taps and their byte offsets in a line. A sample exactly on a pixel (`exact`) has one tap
+ * that counts; the offsets of the others point there too. */
 template <uint32_t T, int MODE, int C> struct columns {
   static constexpr int TAPS = point<float, int32_t, MODE>::TAPS, SELF = MODE == QN_RESAMPLE_CUBIC;
   float   weight[C][TAPS];
@@ -36,7 +37,7 @@ template <uint32_t T, int MODE, int C> struct columns {
       for (int k = 0; k < TAPS; k++) place[c][k] = (uint32_t)p.place(s.dim[2], exact[c] ? SELF : k) * (uint32_t)s.in_stride[4] * size_of<T>;
     }
   }
-  /* What line `row` of each layer gives to them. */
+  /* Reduces line `row` of each layer to the columns. */
   template <int V, int L>
   __device__ __forceinline__ void join(float (&f)[L][C * V], const char *const (&from)[L], int row, int32_t stride) const
   {
@@ -44,7 +45,7 @@ template <uint32_t T, int MODE, int C> struct columns {
 #pragma unroll
     for (int l = 0; l < L; l++) {
       const char *line = from[l] + (int64_t)row * stride;
-      asm volatile("" : "+l"(line));      /* one sum, not one of three terms for each load */
+      asm volatile("" : "+l"(line));      /* keeps one base register instead of a sum of three terms for each load */
 #pragma unroll
       for (int c = 0; c < C; c++)
 #pragma unroll
@@ -85,7 +86,7 @@ __global__ static void __launch_bounds__(THREADS) resample_strips(const __grid_c
   char *to = (char *)s.out +
              (image_of(at, s.out_stride, s.out_layer) + at.o[0] * s.out_stride[2] + o * s.out_stride[3] + column * s.out_stride[4]) * E;
   const int64_t down_line = s.out_stride[3] * E;
-  int next = p.below + spot::FIRST;       /* the line to be joined next, in a count that knows no edges */
+  int next = p.below + spot::FIRST;       /* the line to be reduced next, not clamped */
 #pragma unroll 1
   for (; o < end; o++, p.next(s.dim[1]), to += down_line) {
     int last = p.below + spot::FIRST + TAPS - 1;
@@ -119,7 +120,7 @@ __global__ static void __launch_bounds__(THREADS) resample_strips(const __grid_c
   }
 }
 
-/* Linear in three dims: a thread has R lines as well and walks down their depths. It holds what the last two planes of x give to its points. */
+/* Linear in three dims: a thread has R lines as well and walks down the planes, keeping the last two, reduced to its points. */
 template <uint32_t T, int V, int C, int R>
 __global__ static void __launch_bounds__(THREADS) resample_volumes(const __grid_constant__ strips s)
 {
@@ -195,10 +196,11 @@ __global__ static void __launch_bounds__(THREADS) resample_volumes(const __grid_
   }
 }
 
-/* The same for single channels: a warp has R lines of at most 128 columns. It joins planes and lines where x has its columns, 64 at most, of which a
- * lane has two, and across last, by shared memory. With wider lines, or with fewer columns, lanes would idle: then threads do better. */
+/* The same for single channels: a warp has R lines of at most 128 columns. It interpolates planes and lines at x's columns (at
+ * most 64, two a lane) and then across, through shared memory. For wider or very narrow lines lanes would idle; threads are
+ * better there. */
 struct volumes : resampling {
-  int32_t  together, band, cols;          /* as of strips; columns of a warp */
+  int32_t  together, band, cols;          /* as in strips; columns of a warp */
   uint32_t units;                         /* warps */
   cuda_divisor by_tiles, by_rows, by_bands, by_channels;
 };
@@ -210,7 +212,7 @@ __global__ static void __launch_bounds__(THREADS, PAIRS ? 4 : T == QN_F32 ? 5 : 
   typedef point<float, int32_t, QN_RESAMPLE_LINEAR> spot;
   constexpr int E = size_of<T>, C = 4, X = 2;
   static_assert(R == 4, "a column's lines are one word of shared memory");
-  __shared__ float4 shared[THREADS / 32][X * 36 + 1];      /* a column's place among banks: neighbours' points are two places apart */
+  __shared__ float4 shared[THREADS / 32][X * 36 + 1];      /* padded against bank conflicts: neighbouring samples are two columns apart */
   const uint32_t unit = blockIdx.x * (THREADS / 32) + threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
   if (unit >= s.units) return;
@@ -234,7 +236,7 @@ __global__ static void __launch_bounds__(THREADS, PAIRS ? 4 : T == QN_F32 ? 5 : 
       place[c][k] = k && p.rest == 0 ? X * 36 : at + at / 8;
     }
   }
-  uint32_t line[R][2];                    /* bytes from a plane's first */
+  uint32_t line[R][2];                    /* byte offsets in a plane */
 #pragma unroll
   for (int r = 0; r < R; r++) {
     const spot p(s.dim[1], min(row + r, (int)s.out_dim[1] - 1));
@@ -243,10 +245,10 @@ __global__ static void __launch_bounds__(THREADS, PAIRS ? 4 : T == QN_F32 ? 5 : 
     down[r] = w[1];
     for (int k = 0; k < 2; k++) {
       line[r][k] = (uint32_t)p.place(s.dim[1], k) * (uint32_t)s.in_stride[3] * E;
-      asm volatile("" : "+r"(line[r][k]));  /* a register, not worked out anew for each plane */
+      asm volatile("" : "+r"(line[r][k]));  /* keeps the offset in a register instead of recomputing it for each plane */
     }
   }
-  const int own = PAIRS ? 2 * lane : lane, column = own + own / 8;        /* a lane's columns: side by side where two are a word */
+  const int own = PAIRS ? 2 * lane : lane, column = own + own / 8;        /* a lane's columns: neighbours where two are a word */
   const char *from[PAIRS ? 1 : X];
 #pragma unroll
   for (int x = 0; x < (PAIRS ? 1 : X); x++)
@@ -257,14 +259,14 @@ __global__ static void __launch_bounds__(THREADS, PAIRS ? 4 : T == QN_F32 ? 5 : 
   const bool whole = s.together && left >= C && rows >= R;
   float plane[2][R][X];
   float4 (&mine)[X * 36 + 1] = shared[threadIdx.x / 32];
-  if (lane == 0) mine[X * 36] = make_float4(0, 0, 0, 0);     /* what a point that is at a place finds beside it */
+  if (lane == 0) mine[X * 36] = make_float4(0, 0, 0, 0);     /* the second tap of a sample exactly on a pixel */
   int o = (int)band * s.band, end = min(o + s.band, (int)s.out_dim[0]);
   spot p(s.dim[0], o);
   char *to = (char *)s.out +
              (n * s.out_stride[0] + channel * s.out_stride[1] + o * s.out_stride[2] + row * s.out_stride[3] +
               (first + lane * C) * s.out_stride[4]) * E;
   int next = p.below;
-  /* of the plane to be joined next; where columns are pairs they are on their way while another is stored */
+  /* raw elements of the next plane; with PAIRS prefetched while the current one is stored */
   raw_columns<T, PAIRS> q[R][2];
   auto fetch = [&] {
     const int64_t plane_bytes = clamp(next, (int)s.in_dim[0] - 1) * s.in_stride[2] * E;
@@ -281,7 +283,7 @@ __global__ static void __launch_bounds__(THREADS, PAIRS ? 4 : T == QN_F32 ? 5 : 
   if (PAIRS) fetch();
 #pragma unroll 1
   for (; o < end; o++, p.next(s.dim[0]), to += s.out_stride[2] * E) {
-    if (PAIRS && next < p.below) next = p.below, fetch();   /* planes were left out */
+    if (PAIRS && next < p.below) next = p.below, fetch();   /* planes were skipped */
     next = max(next, p.below);
 #pragma unroll 1
     while (next <= p.below + 1) {
@@ -336,10 +338,10 @@ __global__ static void __launch_bounds__(THREADS, PAIRS ? 4 : T == QN_F32 ? 5 : 
 typedef const void *kernel;
 struct strips_state { union { strips s; volumes deep; }; kernel kernel; uint32_t blocks; int32_t in, out; };
 
-/* What a thread has: what fits its registers and keeps enough loads in flight; the dim that it walks down. */
+/* Kernel and work of a thread: what fits registers with enough loads in flight; walk: the dim that it walks down. */
 struct plan { kernel kernel; int columns, lines, layers, walk; };
 
-/* Has a warp a whole line of x, and three quarters of its lanes columns of y? */
+/* Does a warp hold a whole line of x, with at least three quarters of its lanes busy? */
 static bool fills_warps(const resampling &s) { return s.in_dim[2] <= 64 && s.out_dim[2] >= 96 * qn_ceil_div(s.out_dim[2], 128); }
 
 template <uint32_t T, int MODE, int V> static plan plan_of(const resampling &s, bool pairs)
@@ -365,7 +367,7 @@ template <uint32_t T> static plan choose(const resampling &s, bool vectors, bool
   return vectors ? choose_mode<T, T == QN_F32 ? 4 : 8>(s, false) : choose_mode<T, 1>(s, pairs);
 }
 
-/* Are two columns of x an aligned word, and the first of a warp's the first of one? */
+/* Are two columns of x an aligned word, also at a warp's first column? */
 static bool has_pairs(const resampling &s, const qn_value *in)
 {
   bool whole = s.out_dim[2] <= 128 && s.in_dim[2] % 2 == 0 && s.in_stride[4] == 1 && in->align >= 2u * (unsigned)qn_kit_bytes(in->dtype);
@@ -373,7 +375,7 @@ static bool has_pairs(const resampling &s, const qn_value *in)
   return whole;
 }
 
-/* Among warps: columns evenly, in words of what a lane has; bands as below. */
+/* The grid of warps: columns split evenly, in units of a lane's; bands as below. */
 static void divide(volumes *s, strips_state *st, const plan &plan, int units)
 {
   const int64_t steps = s->out_dim[0], columns = s->out_dim[2], rows = qn_ceil_div(s->out_dim[1], plan.lines),
@@ -421,7 +423,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return cuda_keep(out, &st, sizeof st);
   }
   s.cells[0] = s.out_dim[0], s.cells[1] = qn_ceil_div(s.out_dim[1], plan.lines), s.cells[2] = qn_ceil_div(s.out_dim[2], plan.columns);
-  /* Bands: as long as they leave the device threads enough, for the lines (planes) at their ends are joined twice. */
+  /* Bands: as long as they leave enough threads, since the lines (planes) at their ends are reduced twice. */
   int64_t steps = s.out_dim[plan.walk],
           across = s.channels / v * s.cells[!plan.walk] * s.cells[2] * qn_ceil_div(s.layers, plan.layers) * s.outer;
   int64_t bands = qn_min_i64(qn_ceil_div(steps, 4),
@@ -437,7 +439,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   strips_state st = *(const strips_state *)p->state;
-  st.s.in = launch->ptr[st.in], st.s.out = launch->ptr[st.out];   /* both begin alike */
+  st.s.in = launch->ptr[st.in], st.s.out = launch->ptr[st.out];   /* `deep` begins with the same fields */
   void *arguments[] = { &st.s };
   return cuda_check(cudaLaunchKernel(st.kernel, dim3(st.blocks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream),
                     "resample_strips");

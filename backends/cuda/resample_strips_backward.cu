@@ -1,20 +1,22 @@
-/* resample_strips_backward.cu -- the gradient of resampling of f16, bf16 and f32, by threads that walk down the lines of dx: the sum over the
- * points that have a place as a tap of dy times its weight, gathered.
+/* resample_strips_backward.cu -- gradient of resampling (nearest, linear, cubic), f16, bf16 and f32, gathered: threads walk down
+ * dx.
  *
- * A thread has a band of lines of dx, V channels of one column (channels last, 16 bytes) in L layers, for which geometry and weights are
- * worked out once. It joins what a line of dy gives to its column once for all lines of dx, and adds it to the TAPS lines under it. */
+ *   dx = the sum over the outputs that have it as a tap of dy times its weight
+ *
+ * A thread has a band of lines of dx, V channels of one column (channels contiguous, 16 bytes) or one element, in L layers that
+ * share weights. It reduces a line of dy to its column once and adds it to the TAPS lines of dx that use it. */
 #include "engines.h"
 #include "resample_elements.cuh"
 
-enum { THREADS = 128, MANY = 4096, AHEAD = 2 };        /* AHEAD: lines of dy that are on their way to L2 */
+enum { THREADS = 128, MANY = 4096, AHEAD = 2 };        /* AHEAD: lines of dy prefetched to L2 */
 
-/* Points that have place j as a tap of some weight: those less than MODE places from it; nearest's from j to before j + 1. */
+/* The outputs that have input j as a tap with a weight: less than MODE pixels away; nearest: in j up to j + 1. */
 template <int MODE> __device__ __forceinline__ void points_of(const ruler &r, int32_t j, int32_t *begin, int32_t *end)
 {
   constexpr int before = MODE, after = MODE == QN_RESAMPLE_NEAREST ? 1 : MODE;
   *begin = 0, *end = (int32_t)r.points;
   if (r.step == 0) return;
-  auto first_beyond = [&](int32_t over) {                   /* the first point that lies further than over / under */
+  auto first_beyond = [&](int32_t over) {                   /* the first output whose position exceeds over / under */
     over -= (int32_t)r.first;
     return over < 0 ? 0 : min((int32_t)cuda_quotient((uint32_t)over, r.by_step) + 1, (int32_t)r.points);
   };
@@ -24,15 +26,15 @@ template <int MODE> __device__ __forceinline__ void points_of(const ruler &r, in
 
 struct gradient : resampling {
   int32_t  band;                          /* lines of dx of a block */
-  uint32_t units;                         /* threads: a column of dx each, V of its channels, L layers */
+  uint32_t units;                         /* threads: a column of dx, V of its channels, L layers each */
   cuda_divisor by_channels, by_columns, by_layers, by_blocks, by_bands;
 };
 
-/* A line of dy: where it lies, in bytes; the first line of dx that it adds to, and the weights of that and those after it. */
+/* A line of dy: byte offset; the first line of dx that it adds to; weights of that and the next lines. */
 template <int TAPS> struct line_of_dy { int64_t from; int32_t row; float weight[TAPS]; };
 
-/* A block's threads add the same lines of dy to the same lines of dx, each to its column; they list them together. The weights of a column's
- * first KEPT points, as many as there are where y has twice x's places, stay in registers. */
+/* All threads of a block add the same lines of dy to the same lines of dx, so they list these in shared memory together. The
+ * weights of a column's first KEPT outputs (all of them at scale 2) stay in registers. */
 template <uint32_t T, int MODE, int V, int L>
 __global__ static void __launch_bounds__(THREADS, V > 1 && MODE == QN_RESAMPLE_CUBIC ? 4 : 8)
     resample_strips_backward(const __grid_constant__ gradient s)
@@ -47,7 +49,7 @@ __global__ static void __launch_bounds__(THREADS, V > 1 && MODE == QN_RESAMPLE_C
   const uint32_t n = cuda_quotient(cuda_quotient(cuda_quotient(unit, s.by_channels, &channel), s.by_columns, &column), s.by_layers, &group);
   const int begin = (int)band * s.band, end = min(begin + s.band, (int)s.out_dim[1]);
   const int layer = (int)group * L, layers = mine ? (int)s.layers - layer : 0;
-  int points[2], lines[2], depths[2], unused;               /* of dy: from, to */
+  int points[2], lines[2], depths[2], unused;               /* of dy: begin, end */
   points_of<MODE>(s.dim[2], (int)column, &points[0], &points[1]);
   points_of<MODE>(s.dim[1], begin, &lines[0], &unused);
   points_of<MODE>(s.dim[1], end - 1, &unused, &lines[1]);
@@ -58,7 +60,7 @@ __global__ static void __launch_bounds__(THREADS, V > 1 && MODE == QN_RESAMPLE_C
   const char *from[L];
   first_of<L>(from, s, at, points[0] * s.in_stride[4], E);
   const int64_t beside = s.in_stride[4] * E;
-  const bool near = V > 1 || beside == E; /* at offsets that instructions hold */
+  const bool near = V > 1 || beside == E; /* offsets that fit the load instruction's immediate */
   auto across = [&](int i) { return weight_in<float, int32_t, MODE>(s.dim[2], points[0] + i, (int)column); };
   float kept[KEPT];
 #pragma unroll
@@ -92,7 +94,7 @@ __global__ static void __launch_bounds__(THREADS, V > 1 && MODE == QN_RESAMPLE_C
       p.weights(s.dim[1], weight);
 #pragma unroll
       for (int k = 0; k < TAPS; k++) {
-        float w = MODE == QN_RESAMPLE_NEAREST && k == 0 ? 1 : 0;        /* of all taps that are at this line: at an edge several */
+        float w = MODE == QN_RESAMPLE_NEAREST && k == 0 ? 1 : 0;        /* at an edge several taps are clamped to this line */
         if (MODE != QN_RESAMPLE_NEAREST)
 #pragma unroll
           for (int tap = 0; tap < TAPS; tap++) w += p.place(s.dim[1], tap) == line.row + k ? weight[tap] : 0;
@@ -114,7 +116,7 @@ __global__ static void __launch_bounds__(THREADS, V > 1 && MODE == QN_RESAMPLE_C
 #pragma unroll
         for (int l = 0; l < L; l++) {
           const char *here = from[l] + line.from;
-          asm volatile("" : "+l"(here));    /* one sum, not one for each load */
+          asm volatile("" : "+l"(here));    /* keeps one base register */
 #pragma unroll
           for (int i = 0; i < KEPT; i++)
             if (kept[i] != 0) q[i][l].load(true, here + i * (V == 1 ? E : beside));
@@ -156,7 +158,7 @@ __global__ static void __launch_bounds__(THREADS, V > 1 && MODE == QN_RESAMPLE_C
 typedef const void *kernel;
 struct strips_state { gradient s; kernel kernel; uint32_t blocks; int32_t dy, dx; };
 
-/* Layers of a thread: what fits its registers and keeps enough loads in flight. */
+/* Kernel and layers of a thread: what fits registers with enough loads in flight. */
 struct plan { kernel kernel; int layers; };
 
 template <uint32_t T, int MODE> static plan choose_vectors(bool vectors)
@@ -186,7 +188,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                                      : choose<QN_F16>(s.mode, v > 1);
   st.kernel = plan.kernel;
   const int64_t channels = s.channels / v, layers = qn_ceil_div(s.layers, plan.layers), units = channels * s.out_dim[2] * layers * s.outer;
-  /* Bands: as long as they leave the device threads enough, for the lines of dy at their ends are read twice: more of them with more taps. */
+  /* Bands: as long as they leave enough threads, since the lines of dy at their ends are read twice. */
   const int64_t steps = s.out_dim[1], all = units * s.out_dim[0];
   int64_t bands = qn_min_i64(qn_ceil_div(steps, 4),
                              qn_max_i64(qn_ceil_div(steps, 32), qn_ceil_div((int64_t)r->device->units * (MANY >> s.mode), all)));

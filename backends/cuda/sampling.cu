@@ -1,12 +1,14 @@
-/* sampling.cu -- an image at the points of a grid, and the gradient by the points.
+/* sampling.cu -- grid_sample (linear, nearest) and its gradient with respect to the grid, f16, bf16 and f32, optionally fused
+ * with affine_grid.
  *
- *   y      the sum over a point's taps of the product of each dim's weight times x; a tap of weight 0 does not count
- *   dgrid  the sum over channels and taps of dy x times the other dims' weights and this dim's slope
+ *   y      the sum over a point's taps of the product of its weights times x; taps of weight 0 do not count dgrid  the sum over
+ *   channels and taps of dy x times the other dims' weights and this dim's slope
  *
- * vectors: channels are innermost: what a point's taps are is worked out once by a thread, for those that have 16 bytes of its channels each.
- * points: a point and some of its channels by a thread, whose neighbours have the points around it; where channels are innermost eight
- * threads share them. Of a slope eight or four do, which add up in order.
- * direct: one element, or point, by a thread in double, for any size. */
+ * vectors: channels contiguous, two spatial dims. A block computes the taps of its points once into shared memory; then its
+ *   threads take 16-byte vectors of channels of them.
+ * points: any layout, also 3-d. A thread has a point and some of its channels, so that neighbouring threads sample neighbouring
+ *   points; where channels are contiguous, LANES threads share a point. Partial slopes are added in a fixed order.
+ * direct: one element or point a thread, in double, any size and dtype. */
 #include "divisor.h"
 #include "engines.h"
 #include "sampling.cuh"
@@ -16,18 +18,18 @@ enum { THREADS = 128, LANES = 8, PARTS = 4, PLACES = 64, ACROSS = 16 };
 
 struct problem : points {
   int32_t  count;                         /* points of all images */
-  cuda_divisor per_image, per_line, lanes;    /* points of an image and of a line of it; vectors of a point's channels */
-  int32_t  group;                         /* of vectors: threads of a point in its slopes */
-  cuda_divisor tiles[3];                  /* of points: a block's tiles of the grid along its dims, the last first */
-  int32_t  wide, high, each;              /* of points: of a tile, and channels of a thread */
+  cuda_divisor per_image, per_line, lanes;    /* points of an image, of a line; vectors of a point's channels */
+  int32_t  group;                         /* vectors, backward: threads that share a point */
+  cuda_divisor tiles[3];                  /* points: grid of blocks: tiles along the grid's dims, innermost first */
+  int32_t  wide, high, each;              /* points: size of a tile; channels a thread */
   share    of;
   const void *x, *dy;
   void    *out;                           /* y, or dgrid */
   uint32_t x_dtype, dy_dtype, out_dtype;
-  int64_t  x_stride[5], y_stride[5], out_stride[5];     /* N, C, spatial; of dgrid N, its dims, its coordinates */
+  int64_t  x_stride[5], y_stride[5], out_stride[5];     /* N, C, spatial; dgrid: N, its dims, the coordinate */
 };
 
-/* Elements from an image's first to tap k's, and the tap's weight; where that is 0, from the first to itself. */
+/* Offset of tap k from the image's first element, and its weight; offset 0 if the weight is 0. */
 template <class T, class I> __device__ __forceinline__ T tap_of(const problem &s, const axis<T, I> (&a)[3], int k, int64_t *at)
 {
   T w = 1;
@@ -42,7 +44,7 @@ template <class T, class I> __device__ __forceinline__ T tap_of(const problem &s
   return w;
 }
 
-/* The weight of tap k in the slope along dim `by`. */
+/* The weight of tap k in the derivative along dim `by`. */
 template <class T, class I> __device__ __forceinline__ T slope_of(const axis<T, I> (&a)[3], int k, int by)
 {
   T p = a[by].in[tap_bit<I>(k, by)] ? (tap_bit<I>(k, by) ? a[by].slope : -a[by].slope) : T(0);
@@ -54,14 +56,14 @@ template <class T, class I> __device__ __forceinline__ T slope_of(const axis<T, 
 
 /* ---- vectors ------------------------------------------------------------------------------------------------------- */
 
-/* A block's points: elements from x's first to an image's and on to each tap, and to what y has of the point; weights W times. */
+/* Of a block's points: offsets of the image, of each tap in it, and of y's pixel; W sets of weights. */
 template <int W> struct taps {
   int64_t from[THREADS], to[THREADS];
   int4    at[THREADS];
   float4  weight[W][THREADS];
 };
 
-/* Point first + threadIdx.x; false: there is none. */
+/* Fills in point first + threadIdx.x; false: there is none. */
 template <int W> __device__ __forceinline__ bool find_taps(const problem &s, taps<W> &t, uint32_t first, int64_t *out)
 {
   uint32_t i = first + threadIdx.x, line, at[3] = { 0, 0, 0 }, n;
@@ -190,7 +192,7 @@ template <uint32_t dtype> __global__ static void __launch_bounds__(THREADS) slop
 
 /* ---- points -------------------------------------------------------------------------------------------------------- */
 
-/* A block's point, of a tile ACROSS wide. A warp has eight points by four: what they read lies close together however the grid turns. */
+/* A block's point, in a tile ACROSS wide. A warp covers 8x4 points: their taps are close together even if the grid is rotated. */
 struct place_in_grid { int32_t n, at[3]; bool there; };
 
 __device__ __forceinline__ place_in_grid place_of(const problem &s, uint32_t number)
@@ -205,7 +207,7 @@ __device__ __forceinline__ place_in_grid place_of(const problem &s, uint32_t num
   return p;
 }
 
-/* A point's taps in one channel: where those of `used` lie. */
+/* The addresses of a point's taps in channel 0; used: those with a weight. */
 template <int BYTES, int TAPS> struct corners {
   const char *from[TAPS];
   bool        used[TAPS];
@@ -255,7 +257,7 @@ template <int BYTES, int D> __global__ static void __launch_bounds__(THREADS) sa
   }
 }
 
-/* Each tap's products with dy are added up over the channels first, then the slopes made of those sums. */
+/* First sums dy x over the channels for each tap, then combines these sums into the slopes. */
 template <int BYTES, int D> __global__ static void __launch_bounds__(PARTS * PLACES) slope_points(const __grid_constant__ problem s)
 {
   constexpr int TAPS = 1 << D, BATCH = 16 / TAPS;
@@ -369,7 +371,7 @@ __global__ static void __launch_bounds__(THREADS) slope_direct(const __grid_cons
 
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
-/* from: of points */
+/* from: the value that points are computed from */
 struct sampling_state {
   problem s;
   bool mapped, forward;
@@ -391,7 +393,7 @@ static problem problem_of(const void *attr, bool forward, const qn_value *x, con
   return s;
 }
 
-/* What the fast engines ask first. */
+/* What both fast engines check first. */
 static qn_status begin(sampling_state *st, const qn_request *r, qn_prepared *out)
 {
   sampler of;
@@ -438,7 +440,7 @@ static qn_status prepare_points(const qn_request *r, qn_prepared *out)
   s->tiles[0] = cuda_divide_by(qn_ceil_div(s->point[2], s->wide)), s->tiles[1] = cuda_divide_by(qn_ceil_div(s->point[1], s->high)),
   s->tiles[2] = cuda_divide_by(s->point[0]);
   st.units = (int64_t)s->tiles[0].by * s->tiles[1].by * s->tiles[2].by * x->dim[0];
-  /* what a point costs is shared by its channels: as few threads have them as fill a device */
+  /* the cost of a point's taps is shared by its channels: only as many threads per point as fill the device */
   s->each = (int32_t)(last       ? c
                       : !forward ? qn_ceil_div(c, PARTS)
                                  : qn_max_i64(qn_max_i64(qn_min_i64(c, 4), qn_ceil_div(c, 65535)), qn_ceil_div(c * s->count, 1 << 20)));
@@ -498,7 +500,7 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
   s.out = launch->ptr[k->number[out]];
   int64_t c = k->value[x].dim[1];
   s.of = { 0, c, forward ? c : 1, forward ? 1 : c };
-  const qn_value *points = &k->value[out];                 /* a gradient's: without its coordinates */
+  const qn_value *points = &k->value[out];                 /* backward: without the coordinate dim */
   int64_t units = qn_elements(points) / (forward ? 1 : points->dim[points->rank - 1]);
   unsigned blocks = direct_blocks(units, THREADS);
   if (forward) sample_direct<<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s, units);

@@ -1,15 +1,16 @@
-/* sampling.cuh -- points that a tensor names in an image: where they lie, their taps, and how threads share them out.
+/* sampling.cuh -- shared by the grid_sample engines: the position of a grid's points in the image, their taps and weights, and
+ * how threads share the work.
  *
- * T computes: float, or double for direct. I counts: int32_t for small problems, int64_t for all. */
+ * T is the type of arithmetic: float, or double in direct. I is the index type: int32_t for small problems, int64_t otherwise. */
 #pragma once
 #include "spatial.cuh"
 
-/* What makes the points where no grid names them: theta (x, y, 1), as affine_grid.cu does it. */
+/* Where points come from if there is no grid: theta (x, y, 1), as in affine_grid.cu (fused affine_grid + grid_sample). */
 struct affine_map {
   const void *theta;
   uint32_t dtype;
   int64_t  stride[3];
-  float    scale[3];                      /* of x, y, z */
+  float    scale[3];                      /* for x, y, z */
 };
 
 struct points {
@@ -17,15 +18,15 @@ struct points {
   affine_map map;                         /* theta NULL: there is a grid */
   uint32_t grid_dtype;
   int32_t  dims, mode, padding, align_corners;
-  int64_t  extent[3], point[3];           /* of the image, of the grid: dims that are missing come first and have one place */
-  int64_t  grid_stride[5];                /* N, the grid's dims, its coordinates */
+  int64_t  extent[3], point[3];           /* of the image, of the grid; missing leading dims are 1 */
+  int64_t  grid_stride[5];                /* N, the grid's dims, the coordinate */
 };
 
-/* One dim of a point: place `below` weighs weight[0], the next weight[1], where they are in the image; slope: what both change by as the
- * coordinate grows. */
+/* One dim of a point: tap `below` has weight[0], the next weight[1], if in[] says it is inside the image; slope: derivative of
+ * the position (in pixels) with respect to the coordinate, 0 where padding clamps. */
 template <class T, class I> struct axis { I below; bool in[2]; T weight[2], slope; };
 
-/* at, mirrored at low and high until between them; *slope turns with each. */
+/* Reflects `at` into low..high; each reflection negates *slope. */
 template <class T> __device__ __forceinline__ T mirrored(T at, T low, T high, T *slope)
 {
   if (high <= low) return *slope = 0, low;
@@ -62,13 +63,13 @@ template <class T, class I> __device__ __forceinline__ axis<T, I> axis_of(const 
   return a;
 }
 
-/* x of all points of a line, or y or z. */
+/* Coordinate j (x, y, z) of the identity grid at index `at`. */
 __device__ __forceinline__ float along_of(const points &s, int j, int32_t at)
 {
   return (float)(2 * at + 1 - (int32_t)s.point[2 - j]) * s.map.scale[j];
 }
 
-/* Coordinate k of the point at this place of image n's grid. */
+/* Coordinate k of the point at index `at` of image n's grid. */
 template <class T, class I> __device__ __forceinline__ T coordinate_of(const points &s, I n, const I (&at)[3], int k)
 {
   T v[1];
@@ -90,7 +91,7 @@ template <class T, class I> __device__ __forceinline__ T coordinate_of(const poi
   return v[0];
 }
 
-/* The axes of the point at this place of image n's grid of at most D dims; true: it is nowhere (NaN, or infinite and mirrored). */
+/* The axes of the point at index `at` of image n's grid, of at most D dims; true: it is NaN, or infinite with reflection. */
 template <class T, class I, int D = 3> __device__ __forceinline__ bool axes_of(const points &s, I n, const I (&at)[3], axis<T, I> (&a)[3])
 {
   bool nan = false;
@@ -107,23 +108,23 @@ template <class T, class I, int D = 3> __device__ __forceinline__ bool axes_of(c
   return nan;
 }
 
-/* Is a place of the image a tap in this dim? and the weight of the upper, where that is none what it would be. */
+/* Does the point have a tap in this dim? And the weight of the upper tap, also where that tap is outside. */
 template <class T, class I> __device__ __forceinline__ bool held_by(const axis<T, I> &a) { return a.in[0] || a.in[1]; }
 template <class T, class I> __device__ __forceinline__ T upper_of(const points &s, const axis<T, I> &a)
 {
   return s.mode == QN_RESAMPLE_NEAREST || a.in[1] ? a.weight[1] : 1 - a.weight[0];
 }
 
-/* Tap k: bit 2 - d tells which of dim d's two places. */
+/* Which of dim d's two taps tap k uses. */
 template <class I> __device__ __forceinline__ int tap_bit(int k, int d) { return k >> (2 - d) & 1; }
 
-/* ---- elements of 4 bytes, or of 2 in one of two formats ---------------------------------------------------------------- */
+/* ---- elements of 4 bytes, or of 2 bytes in f16 or bf16 ------------------------------------------------------------------- */
 
 template <int BYTES> __device__ __forceinline__ uint32_t fetch_element(const char *p)
 {
   return BYTES == 4 ? __ldg((const uint32_t *)p) : __ldg((const uint16_t *)p);
 }
-/* What nobody reads again. */
+/* Streaming load of what is not read again. */
 template <int BYTES> __device__ __forceinline__ uint32_t fetch_last(const char *p)
 {
   return BYTES == 4 ? __ldcs((const uint32_t *)p) : __ldcs((const uint16_t *)p);
@@ -140,9 +141,9 @@ template <int BYTES> __device__ __forceinline__ void put_element(char *p, float 
 
 /* ---- threads and channels ------------------------------------------------------------------------------------------ */
 
-/* A unit: one place of a grid or an image, and some channels: vectors `lanes` apart where channels are innermost, else `each` in a row. */
+/* A unit is one position and some channels: vectors `lanes` apart where channels are contiguous, else `each` consecutive ones. */
 struct share {
-  int32_t last;                           /* channels are innermost */
+  int32_t last;                           /* channels are contiguous */
   int64_t channels, lanes, each;
 };
 
@@ -189,15 +190,15 @@ static inline points points_of(const void *attr, const qn_value *grid, const qn_
   return s;
 }
 
-/* What 2w + 1 - n is divided by in an affine grid, inverted. */
+/* 1 / the divisor of 2w + 1 - n in an affine grid. */
 static inline double affine_scale(int64_t n, bool corners) { return n > 1 ? 1.0 / (double)(corners ? n - 1 : n) : 1; }
 
-/* The op that samples: the first, at the points of a grid; or the second, at those that the first makes for it alone. */
+/* The sampling op of a request: its only op, or (mapped) the second, whose grid the first, affine_grid, makes for it alone. */
 struct sampler { const qn_node *op; bool mapped; };
 
 static const uint32_t samplers_also[] = { QN_OP_GRID_SAMPLE, QN_OP_GRID_SAMPLE_BACKWARD_DATA, QN_OP_GRID_SAMPLE_BACKWARD_GRID, 0 };
 
-/* The grid among the op's arguments. */
+/* Which argument is the grid. */
 static inline int sampler_grid(uint32_t op) { return op == QN_OP_GRID_SAMPLE_BACKWARD_GRID ? 2 : 1; }
 
 static inline qn_status sampler_of(sampler *of, const qn_request *r, qn_prepared *out)
@@ -208,7 +209,7 @@ static inline qn_status sampler_of(sampler *of, const qn_request *r, qn_prepared
   const qn_value *grid = &r->value[made];
   bool taken = r->n_ops > 1 && !(grid->flags & QN_VALUE_ESCAPE) && grid->last_user == 1, known = false;
   for (int i = 0; samplers_also[i]; i++) known |= taken && r->op[1].op == samplers_also[i];
-  /* it may be the image, too */
+  /* the grid may also be passed as the image */
   for (int i = 0; i < 3 && known; i++) known = (r->op[1].arg[i] == made) == (i == sampler_grid(r->op[1].op));
   if (!known) return qn_refuse(out, "a grid for one sampler alone", "grid", "", "%s", taken ? "another op" : "more readers");
   of->op = &r->op[1];
@@ -218,7 +219,7 @@ static inline qn_status sampler_of(sampler *of, const qn_request *r, qn_prepared
   return QN_OK;
 }
 
-/* The value that points come from: the grid, or theta; and what makes them of it. */
+/* The value that points are computed from: the grid, or theta, whose geometry is stored in s->map. */
 static inline int32_t sampler_points(const sampler *of, const qn_request *r, points *s)
 {
   const int32_t grid = of->op->arg[sampler_grid(of->op->op)];

@@ -1,10 +1,12 @@
-/* sampling_lists.cu -- the gradient of grid_sample by an image of two dims whose points fit shared memory and whose channels are innermost, always
- * the same bits: sampling_sorted's way in two kernels.
+/* sampling_lists.cu -- gradient of grid_sample with respect to the image, 2-d, channels contiguous, small grids; deterministic.
+ * sampling_sorted's method in two kernels:
  *
- *   sort     a block looks at all points of an image and lists those of a band of its cells, by cell, then by number
- *   gather   16 bytes of a place by a thread: dx = the sum of dy times weight over the points of the four cells around it
+ *   sort     a block scans all points of an image and lists those of a band of its cells, by cell, then by number
+ *   gather   a thread computes 16 bytes of channels: dx = the sum of dy times weight over the points of the four cells around it
  *
- * A cell lies between places: in an extent of n there are n + 1, from below the first to above the last. */
+ * A cell is the area between four pixels: an extent of n has n + 1 of them, including those beyond the first and last pixel.
+ * Optionally fused with affine_grid. Refused: f64, 3-d, points of an image that do not fit shared memory, channels that are no
+ * 16-byte vectors. */
 #include "divisor.h"
 #include "engines.h"
 #include "sampling.cuh"
@@ -14,11 +16,11 @@
 enum { THREADS = 128, SORT_THREADS = 1024, BATCH = 4, MOST_BANDS = 64 };
 
 struct problem : points {
-  int32_t  count, whole;                  /* points of an image; whole: a grid's coordinates are aligned words of two f32, without gaps */
-  int32_t  across, cells, band, bands;    /* cells of a line, of an image, of a block's band; bands of an image */
-  cuda_divisor by_bands, by_line, by_column, by_image, lanes;         /* of blocks; of points; of dx: columns, lines; vectors of a place */
-  int32_t *begin;                         /* of each image: where each cell's points begin, and one more */
-  /* of each image: points by cell: weights in the upper column and line, and where dy is, in bytes from an image's first */
+  int32_t  count, whole;                  /* points of an image; whole: the grid is packed f32 pairs */
+  int32_t  across, cells, band, bands;    /* cells of a line, of an image, of a band; bands of an image */
+  cuda_divisor by_bands, by_line, by_column, by_image, lanes;         /* blocks; points of a line; dx: columns, lines; vectors of a pixel */
+  int32_t *begin;                         /* [images, cells + 1]: where each cell's points begin in `listed` */
+  /* [images, count]: points by cell: weights of the upper column and line, byte offset of dy in the image */
   float4  *listed;
   const void *dy;
   void    *dx;
@@ -26,11 +28,11 @@ struct problem : points {
   int64_t  units, dy_stride[4], dx_stride[4];       /* N, C, spatial */
 };
 
-/* The points of an image, by number. */
+/* Computes the points of an image by number. */
 struct source {
-  const float2 *grid;                     /* where they are whole */
+  const float2 *grid;                     /* if whole */
   int64_t from;
-  float   theta[2][3];                    /* where they are made */
+  float   theta[2][3];                    /* if fused with affine_grid */
 
   __device__ __forceinline__ source(const problem &s, int32_t n) : grid(NULL), from(n * s.grid_stride[0])
   {
@@ -58,7 +60,7 @@ struct source {
   }
 };
 
-/* A point's axes: lines, columns; true: it is nowhere. */
+/* A point's axes (line, column); true: NaN, or infinite with reflection. */
 __device__ __forceinline__ bool axes_of(const points &s, float2 g, axis<float, int32_t> (&a)[2])
 {
   a[0] = axis_of<float, int32_t>(s, g.y, (int32_t)s.extent[1]);
@@ -66,7 +68,7 @@ __device__ __forceinline__ bool axes_of(const points &s, float2 g, axis<float, i
   return g.x != g.x || g.y != g.y || (s.padding == QN_SAMPLE_REFLECTION && (fabsf(g.x) == INFINITY || fabsf(g.y) == INFINITY));
 }
 
-/* The cell of a point, or -1, and its axes. */
+/* A point's cell, or -1 if it has no taps, and its axes. */
 __device__ __forceinline__ int32_t cell_of(const problem &s, float2 g, axis<float, int32_t> (&a)[2])
 {
   const bool there = !axes_of(s, g, a) && held_by(a[0]) && held_by(a[1]);
@@ -83,7 +85,7 @@ template <int BYTES> __global__ static void __launch_bounds__(SORT_THREADS, 1) s
   for (int32_t k = threadIdx.x; k < cells; k += SORT_THREADS) held[k] = 0;
   __syncthreads();
   const source grid(s, n);
-  int32_t before = 0;                     /* points of earlier bands */
+  int32_t before = 0;                     /* number of points in earlier bands */
 #pragma unroll 1
   for (int32_t i = threadIdx.x; i < s.count; i += BATCH * SORT_THREADS) {
     float2 g[BATCH];
@@ -101,7 +103,7 @@ template <int BYTES> __global__ static void __launch_bounds__(SORT_THREADS, 1) s
     }
   }
   before = block_sum<SORT_THREADS>(before, part);
-  /* each cell's begin, from its count: a thread has some in a row */
+  /* exclusive scan of the counts; a thread has consecutive cells */
   const int32_t each = (cells + SORT_THREADS - 1) / SORT_THREADS, from = min((int32_t)threadIdx.x * each, cells),
                 to = min(from + each, cells);
   int32_t sum = 0;
@@ -115,7 +117,7 @@ template <int BYTES> __global__ static void __launch_bounds__(SORT_THREADS, 1) s
   }
   if (threadIdx.x == 0 && first + cells == s.cells) begin[cells] = before + total;
   __syncthreads();
-  /* each cell's points, SORT_THREADS at a time: only those of one time come in any order */
+  /* lists the points of each cell, SORT_THREADS at a time; within such a round the order is arbitrary */
   for (int32_t first = 0; first < s.count; first += SORT_THREADS) {
     const int32_t i = first + (int32_t)threadIdx.x;
     if (i < s.count && cell[i] >= 0) list[atomicAdd(&held[cell[i]], 1)] = i;
@@ -123,7 +125,7 @@ template <int BYTES> __global__ static void __launch_bounds__(SORT_THREADS, 1) s
   }
   float4 *listed = s.listed + (int64_t)n * s.count + before;
   for (int32_t j = threadIdx.x; j < total; j += SORT_THREADS) {
-    /* held: now where points end */
+    /* sorts within a round by number; held[c] is now the end of cell c */
     const int32_t i = list[j], c = cell[i], end = held[c], start = c ? held[c - 1] : 0, time = i / SORT_THREADS;
     int32_t at = j;
     for (int32_t k = j - 1; k >= start && list[k] / SORT_THREADS == time; k--) at -= list[k] > i;
@@ -195,7 +197,7 @@ template <int BYTES> __global__ static void __launch_bounds__(THREADS) gather_ve
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
 typedef const void *kernel;
-/* from: of points */
+/* from: the value that points are computed from */
 struct lists_state { problem s; bool mapped; int32_t from, dy, dx; uint32_t blocks, sorters, shared; kernel sort, gather; };
 
 static uint64_t carve(problem *s, int64_t images, void *workspace)
@@ -226,7 +228,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (count > 1 << 20 || cells > 1 << 24 || (double)(count + cells) * (double)images > 1e9 || (double)qn_elements(dx) > 1e9 ||
       qn_extent(dy) > 1 << 29)
     return qn_refuse(out, "places are counted in 31 bits", "dx", "fewer", "%lld", (long long)cells);
-  /* bands of cells: as many as fill the device, as far as blocks that look at the same points are worth it */
+  /* bands: enough to fill the device, but every band scans all points */
   const int64_t room = (int64_t)r->device->shared_per_block - 1024 - 8 * count,
                 least = room > 0 ? qn_ceil_div(4 * cells, room) : MOST_BANDS + 1;
   if (least > MOST_BANDS) return qn_refuse(out, "an image's points in shared memory", "grid", "fewer points", "%lld", (long long)count);

@@ -1,11 +1,13 @@
-/* sampling_planes.cu -- packed images at points anywhere, and the gradient by the points: a block has some channels of an image and some of its
- * points, works out once what their taps are, and takes plane after plane through shared memory, where a tap costs the same wherever it lies.
+/* sampling_planes.cu -- grid_sample (linear) of packed 2-d planes (NCHW, f16, bf16, f32) and its gradient with respect to the
+ * grid: a block has some points and some channels of an image, computes the taps once, then streams plane after plane through
+ * shared memory, where scattered taps cost the same as neighbouring ones.
  *
- *   y      the sum over a point's taps of the product of both weights times x; a tap of weight 0 does not count
- *   dgrid  the sum over channels and taps of dy x times the other dim's weight and this dim's slope: first each tap's over GROUP channels, by a
- *          block, then the slopes of those; the blocks' sums in order by another kernel
+ *   y      the sum over a point's taps of the product of both weights times x; taps of weight 0 do not count dgrid  the sum over
+ *   channels and taps of dy x times the other dim's weight and this dim's slope: per tap over a group of GROUP channels, then
+ *   combined into slopes; a second kernel adds the groups in order
  *
- * A point that has a tap has all four in shared memory, whatever lies there: planes have room around them. */
+ * All four taps of a point that has any are read without checks: planes in shared memory have a margin around them.
+ * Refused: nearest, reflection, 3-d, planes that do not fit twice, grids that are not packed f32. */
 #include "divisor.h"
 #include "engines.h"
 #include "sampling.cuh"
@@ -15,25 +17,25 @@
 
 enum { THREADS = 1024, EACH = 8, BATCH = 2, GROUP = 16, STAGES = 3, JOIN_THREADS = 256 };
 
-/* A dim: points lie at scale (g + 1) + shift, held between low and high; n: places. */
+/* A dim: the position is scale (g + 1) + shift, clamped to low..high; n: extent. */
 struct ruler { float scale, shift, low, high; int32_t n; };
 
 struct problem {
   const float2 *grid;
-  int64_t  grid_image;                    /* points, from one image to the next */
-  ruler    dim[2];                        /* lines, columns */
+  int64_t  grid_image;                    /* between images, in points */
+  ruler    dim[2];                        /* line, column */
   int32_t  count, channels, group, share; /* points of an image; its channels; channels of a block; points of a block */
   cuda_divisor by_groups, by_shares, by_count, by_line;
-  /* bytes: of x's lines and planes, of a block's share of dy or y beside one, before all planes and after them */
+  /* bytes: of a line, of a plane; of the block's dy or y beside a plane; margin before and after the planes */
   int32_t  line, plane, beside, around;
-  int32_t  planes, stages;                /* planes of a stage */
-  bool     sorted;                        /* a block sorts its points by the bank of shared memory that their taps begin in */
-  bool     apart;                         /* dy's place beside one plane has room for a list of the block's points */
-  bool     vectors;                       /* dy, or y, lies in words of 16 bytes */
-  const void *x, *dy;                     /* dy: y, forward */
+  int32_t  planes, stages;                /* planes of a stage; stages of the ring */
+  bool     sorted;                        /* the block sorts its points by the bank of their first tap */
+  bool     apart;                         /* dy's place beside one plane is large enough for the list of points */
+  bool     vectors;                       /* dy, or y, is aligned 16-byte words */
+  const void *x, *dy;                     /* dy: y in forward */
   void    *out;
-  float2  *part;                          /* of dgrid, of each group of channels */
-  int64_t  images, x_image, x_plane, y_image, y_plane, out_stride[4];  /* from one to the next */
+  float2  *part;                          /* partial dgrid of each group of channels */
+  int64_t  images, x_image, x_plane, y_image, y_plane, out_stride[4];  /* strides */
   uint32_t dtype, out_dtype;
 };
 
@@ -49,11 +51,12 @@ struct block_share {
   }
 };
 
-/* Planes, each with dy beside it, on their way to shared memory: a stage is on its way as soon as a block is done with what is in its place. */
+/* Copies planes, each with its dy, to a ring of stages in shared memory; a stage is refilled as soon as the block is done with
+ * it. */
 template <int BYTES, bool BESIDE> struct plane_stages {
   const problem &s;
   const char *x, *dy;
-  int32_t left, beside, to, end;          /* planes to come; bytes of dy; where the next stage goes, and where the last ends */
+  int32_t left, beside, to, end;          /* planes left; bytes of dy; offsets of the next stage and of the ring's end */
 
   __device__ __forceinline__ plane_stages(const problem &s, const block_share &of)
     : s(s), x((const char *)s.x + (of.image * s.x_image + of.channel * s.x_plane) * BYTES),
@@ -90,7 +93,7 @@ template <int BYTES, bool BESIDE> struct plane_stages {
     if (to == end) to = s.around;
     copy_async_commit();
   }
-  /* All stages but the last, and of that what leaves room for a list of the block's points, which begins there. */
+  /* Fills all stages but the last, and of that as much as leaves room for the list of points, which it returns. */
   __device__ __forceinline__ char *begin(char *shared)
   {
 #pragma unroll 1
@@ -99,7 +102,7 @@ template <int BYTES, bool BESIDE> struct plane_stages {
     fill_planes(shared);
     return shared + to + s.plane;
   }
-  /* The block is done with a stage, or the list. */
+  /* Refills a stage that the block is done with, or (list) the place of the list. */
   __device__ __forceinline__ void close(char *shared, bool list)
   {
     __syncthreads();
@@ -114,7 +117,7 @@ template <int BYTES, bool BESIDE> struct plane_stages {
   }
 };
 
-/* A dim of a point: place `below` weighs weight[0], the next weight[1], where they are in the image; slope: what both change by. */
+/* A dim of a point: tap `below` has weight[0], the next weight[1], if in[] says it is inside; slope: derivative of the position. */
 struct line { int32_t below; bool in[2]; float weight[2], slope; };
 
 __device__ __forceinline__ line line_of(const ruler &r, float g)
@@ -134,28 +137,28 @@ template <int BYTES> __device__ __forceinline__ float shared_element(const char 
   return BYTES == 4 ? *(const float *)p : float_of(*(const uint16_t *)p, bf16);
 }
 
-/* A point that a block takes: its number in the block's share, NUMBER_BITS of them, and where its first tap lies in a plane and what is around it, in
- * bytes; 0: none. */
+/* A point packed into a word: its number in the block's share (NUMBER_BITS) and the byte offset of its first tap from the stage's
+ * begin; 0: none. */
 enum { NUMBER_BITS = 13, LISTED = 1u << 31 };
 
 __device__ __forceinline__ uint32_t listed(int32_t i, int32_t from) { return LISTED | (uint32_t)from << NUMBER_BITS | (uint32_t)i; }
 __device__ __forceinline__ int32_t number_of(uint32_t word) { return (int32_t)(word & ((1 << NUMBER_BITS) - 1)); }
 __device__ __forceinline__ int32_t begin_of(uint32_t word) { return (int32_t)(word << 1 >> (NUMBER_BITS + 1)); }
 
-/* The points that have taps, lined up so that a warp's lie in as many banks: a point's place is that of its turn in its bank, or one that a bank of
- * fewer points leaves; `place` is told where a point went, or none. list: room for all. Returns their lines of 32. */
+/* Sorts the points that have taps so that each warp's lie in as many different banks as possible: a point's column is its bank if
+ * that bank has a free line, else a bank with fewer points. place: where each point went, or NOWHERE. Returns the lines of 32. */
 enum { NOWHERE = -1 };
 
 __device__ __forceinline__ int32_t sort_points(uint32_t (&word)[EACH], int32_t (&place)[EACH], uint32_t *list)
 {
-  __shared__ int32_t held[32], before[32], over;          /* points of a bank; places that banks before it leave; points that took such */
+  __shared__ int32_t held[32], before[32], over;          /* points of a bank; free places in banks before it; points placed elsewhere */
   const int32_t lane = threadIdx.x % 32;
   if (threadIdx.x < 32) held[lane] = 0, over = 0;
   __syncthreads();
 #pragma unroll
   for (int e = 0; e < EACH; e++) {
     list[threadIdx.x + e * THREADS] = 0;
-    /* neighbours often share a bank: one of them counts for all */
+    /* neighbours often share a bank: one lane counts for all */
     const uint32_t bank = word[e] ? (uint32_t)begin_of(word[e]) / 4 % 32 : 32, alike = __match_any_sync(~0u, bank);
     const int32_t first = __ffs(alike) - 1;
     int32_t from = 0;
@@ -191,7 +194,7 @@ __device__ __forceinline__ int32_t sort_points(uint32_t (&word)[EACH], int32_t (
   return lines;
 }
 
-/* What each thread has of its own numbers' points, for those that it has at their places. */
+/* Permutes a value from each point's original thread to its sorted place. */
 __device__ __forceinline__ void send_points(float (&v)[EACH], const int32_t (&place)[EACH], float *list)
 {
   __syncthreads();
@@ -203,12 +206,12 @@ __device__ __forceinline__ void send_points(float (&v)[EACH], const int32_t (&pl
   for (int e = 0; e < EACH; e++) v[e] = list[threadIdx.x + e * THREADS];
 }
 
-/* A block's points, as many to each thread. */
+/* A block's points, EACH a thread. */
 struct taken {
-  uint32_t word[EACH], nowhere, nan;      /* bits: of those of the thread's own numbers that have no tap, or are not numbers */
-  int32_t  points;                        /* up to the last that is there */
+  uint32_t word[EACH], nowhere, nan;      /* bit masks over the thread's original points: no tap; NaN */
+  int32_t  points;                        /* up to the last occupied place */
 
-  /* Where each point lies. */
+  /* Loads the coordinates. */
   __device__ __forceinline__ void look(const float2 *grid, const block_share &of, float (&at)[2][EACH])
   {
 #pragma unroll
@@ -217,7 +220,7 @@ struct taken {
       at[0][e] = g.x, at[1][e] = g.y;
     }
   }
-  /* SENT: it is sent along. */
+  /* Computes words and sorts them; SENT: the coordinates are permuted too. */
   template <int BYTES, bool SENT>
   __device__ __forceinline__ void take(const problem &s, const block_share &of, float (&at)[2][EACH], void *list)
   {
@@ -238,11 +241,11 @@ struct taken {
     points = 32 * sort_points(word, place, (uint32_t *)list);
     if (SENT) send_points(at[0], place, (float *)list), send_points(at[1], place, (float *)list);
   }
-  /* What a point without taps gets. */
+  /* The result of a point without taps. */
   __device__ __forceinline__ float none(int e) const { return nan >> e & 1 ? NAN : 0; }
 };
 
-/* y of a stage's planes lies beside them until the block is done with the stage. */
+/* Writes y of a stage's planes from shared memory. */
 template <int BYTES> __device__ __forceinline__ void put_planes(const problem &s, const char *from, char *to, int32_t planes, int32_t bytes)
 {
 #pragma unroll 1
@@ -267,7 +270,7 @@ template <int BYTES> __global__ static void __launch_bounds__(THREADS, 1) sample
   const float2 *grid = s.grid + of.image * s.grid_image + of.point;
   taken of_thread;
   float where[2][EACH];
-  of_thread.look(grid, of, where);     /* before the planes, which are much to wait for */
+  of_thread.look(grid, of, where);     /* before the planes, whose copies take long */
   plane_stages<BYTES, false> stages(s, of);
   of_thread.take<BYTES, true>(s, of, where, stages.begin(shared));
   __syncthreads();                        /* the list has been read */
@@ -286,7 +289,7 @@ template <int BYTES> __global__ static void __launch_bounds__(THREADS, 1) sample
     for (int k = 0; k < 2; k++) weight[e][k] = y.weight[k], weight[e][2 + k] = x.weight[k];
   }
   char *to = (char *)s.out + (of.image * s.y_image + of.channel * s.y_plane + of.point) * BYTES;
-  int32_t at = 0, made = 0;               /* what is around the stage's plane, and the one's before it */
+  int32_t at = 0, made = 0;               /* offsets of the current stage, and of the one made before */
 #pragma unroll 1
   for (int32_t c = 0; c < of.channels;) {
     stages.close(shared, c == 0);
@@ -334,7 +337,7 @@ template <int BYTES> __global__ static void __launch_bounds__(THREADS, 1) slope_
   plane_stages<BYTES, true> stages(s, of);
   of_thread.take<BYTES, false>(s, of, where, stages.begin(shared));
   float by[EACH][4] = {};
-  int32_t at = 0;                         /* what is around the stage's plane */
+  int32_t at = 0;                         /* offset of the current stage */
 #pragma unroll 1
   for (int32_t c = 0; c < of.channels;) {
     stages.close(shared, c == 0);
@@ -357,7 +360,7 @@ template <int BYTES> __global__ static void __launch_bounds__(THREADS, 1) slope_
     }
     at = next + s.around == stages.end ? 0 : next;
   }
-  /* each tap's sum, back to the threads whose own number a point has */
+  /* permute each tap's sum back to the point's original thread */
   float *sums = (float *)(shared + s.around);
 #pragma unroll
   for (int k = 0; k < 4 && s.sorted; k++) {
@@ -438,7 +441,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (size > 1 << 20) return qn_refuse(out, "two planes in shared memory", "x", "smaller planes", "%lld bytes", (long long)(size * bytes));
   problem *s = &st.s;
   s->line = (int32_t)(x->dim[3] * bytes), s->plane = (int32_t)(size * bytes), s->around = (int32_t)qn_round_up(s->line + bytes, 16);
-  int64_t room = 0;                       /* planes; the larger they are the fewer points */
+  int64_t room = 0;                       /* planes that fit; larger ones leave room for fewer points */
   for (s->share = 2 * EACH * THREADS; room < 2 && s->share > BATCH * THREADS;) {
     s->share /= 2;
     s->beside = (int32_t)(qn_min_i64(qn_round_up(count, BATCH * THREADS), s->share) * bytes);
@@ -456,7 +459,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   s->grid_image = grid->stride[0] / 2;
   s->count = (int32_t)count, s->channels = (int32_t)c, s->images = x->dim[0];
-  /* as few blocks as fill a device; of gradients always the same, for the sums' sake */
+  /* just enough blocks to fill the device; backward always the same groups, so that sums do not depend on the device */
   s->group = forward ? (int32_t)qn_ceil_div(c, qn_max_i64(1, units / (x->dim[0] * shares))) : (int32_t)qn_min_i64(c, GROUP);
   const int64_t groups = qn_ceil_div(c, s->group);
   s->by_groups = cuda_divide_by(groups), s->by_shares = cuda_divide_by(shares), s->by_count = cuda_divide_by(count),
@@ -473,8 +476,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!forward) out->workspace = (uint64_t)(groups * x->dim[0]) * (uint64_t)count * sizeof(float2);
   if (x->dtype == QN_F32) st.kernel = forward ? (kernel)sample_planes<4> : (kernel)slope_planes<4>;
   else st.kernel = forward ? (kernel)sample_planes<2> : (kernel)slope_planes<2>;
-  /* Where it fills the device and points are many for a plane it goes before engines without an estimate: it takes up to a third longer than points
-   * do where neighbours' points are close together, and less than half as long where they are not. */
+  /* Claims to be best where it fills the device and planes have many points: it takes up to a third longer than `points` where
+   * neighbouring points are close together, and less than half the time where they are not. */
   if ((int64_t)st.blocks * 4 >= units * 3 && count * 2 >= size)
     out->estimate = 1e4 + (double)c * (double)x->dim[0] * (double)count * 8 / 3000;
   return cuda_keep(out, &st, sizeof st);

@@ -1,13 +1,13 @@
-/* sampling_sorted.cu -- the gradient of grid_sample by the image, always the same bits: points are sorted by the cell that they lie in,
- * those of a cell by their number, and each place of dx gathers from the cells around it.
+/* sampling_sorted.cu -- gradient of grid_sample with respect to the image, any layout, 2-d and 3-d; deterministic: points are
+ * sorted by the cell they fall into, then by number, and each pixel of dx gathers from the cells around it.
  *
- *   count    each point's cell, and how many points each cell has         begin    where each cell's points begin, by a scan
- *   order    each cell's points in the order that they came to the counter, then in that of their numbers: a point goes as far as it has
- *            smaller ones in its cell, so that a cell of many costs their square, spread over as many threads
+ *   count    each point's cell, and the number of points of each cell     begin    where each cell's points begin (scan)
+ *   order    each cell's points, in arrival order, then sorted by number: a point counts the smaller numbers in its cell, so a
+ *            cell of n points costs n^2, spread over n threads
  *   gather   dx = the sum of dy times weight over the points of 2^d cells
  *
- * A cell lies between places: in an extent of n there are n + 1, from below the first to above the last. What sorting costs is shared by
- * all channels. direct: each place looks at every point of its image, in double. */
+ * A cell is the area between pixels: an extent of n has n + 1 of them, including those beyond the first and last pixel. All
+ * channels share the sorting. direct: each pixel looks at every point of its image, in double. */
 #include "engines.h"
 #include "sampling.cuh"
 #include "sums.cuh"
@@ -21,10 +21,10 @@ struct problem : points {
   uint32_t dtype;
   int64_t  images;
   int64_t  dy_stride[5], dx_stride[5];    /* N, C, spatial */
-  int32_t  layers, cells, count;          /* of an image along its first dim, if it has three; of all images; points of all images */
-  int32_t *held, *begin, *total;          /* points in each cell; where they begin, one more; of each chunk of the scan */
-  int32_t *cell, *came, *number;          /* of each point: its cell or -1, how many came before it; points by cell */
-  /* of each point: its weights in the upper places, and where it lies in an image of dy; in order */
+  int32_t  layers, cells, count;          /* 3-d: cells along the first dim, else 1; cells of all images; points of all images */
+  int32_t *held, *begin, *total;          /* points in each cell; exclusive scan of that, cells + 1; total of each chunk of the scan */
+  int32_t *cell, *came, *number;          /* per point: its cell or -1; its arrival number in the cell; points by cell */
+  /* per point: weights of the upper taps, offset in an image of dy; the same sorted */
   float4  *seen, *sorted;
 };
 
@@ -63,7 +63,7 @@ __global__ static void __launch_bounds__(SCAN_THREADS) total_cells(const __grid_
   if (threadIdx.x == 0) s.total[blockIdx.x] = sum;
 }
 
-/* Where each cell begins: after all chunks before, all threads before, all cells before in this thread's span. */
+/* The begin of each cell: points in chunks before, in threads before, in this thread's cells before. */
 __global__ static void __launch_bounds__(SCAN_THREADS) begin_cells(const __grid_constant__ problem s)
 {
   __shared__ int32_t shared[SCAN_THREADS / 32];
@@ -96,8 +96,8 @@ __global__ static void __launch_bounds__(THREADS) order_points(const __grid_cons
   s.sorted[begin + smaller] = s.seen[i];
 }
 
-/* dy of EACH channels of a point, added with its weight: channels one by one, or V as 16 bytes. Two cells beside each other hold one run of
- * points, of which BATCH are under way at once. */
+/* Sums dy times weight for EACH channels of a pixel: single ones, or vectors of V (16 bytes). Two cells side by side are one run
+ * of points, of which BATCH are loaded at once. */
 template <int BYTES, int V>
 __global__ static void __launch_bounds__(THREADS) gather_points(const __grid_constant__ problem s, int64_t units)
 {
@@ -107,12 +107,12 @@ __global__ static void __launch_bounds__(THREADS) gather_points(const __grid_con
   const bool bf16 = s.dtype == QN_BF16;
   unit_place<int32_t> u = unit_of<int32_t>(s.of, s.extent, (int32_t)unit);
   channels_of<int32_t, V> c(s.of, u.lane);
-  const int many = (c.end - c.c + c.step - 1) / c.step;    /* of N: whose channels there are */
+  const int many = (c.end - c.c + c.step - 1) / c.step;    /* how many of the N exist */
   const char *from = (const char *)s.dy + (u.n * s.dy_stride[0] + c.c * s.dy_stride[1]) * BYTES;
   const int64_t step = c.step * s.dy_stride[1] * BYTES;
   float sum[N][V] = {};
 #pragma unroll 1
-  /* the pairs of cells that have this place as a tap: bits as a tap's, but the last dim's */
+  /* the pairs of cells around this pixel: bits as of a tap, without the last dim */
   for (int k = s.dims == 2 ? 1 : 3; k >= 0; k--) {
     const int a = k >> 1, b = k & 1;
     const int32_t *begin = s.begin + cell_at(s, u.n, u.at[0] + 1 - a, u.at[1] + 1 - b, u.at[2]);
@@ -208,7 +208,7 @@ static problem problem_of(const void *attr, const qn_value *dy, const qn_value *
   return s;
 }
 
-/* The workspace; returns its bytes. */
+/* Lays out the workspace; returns its bytes. */
 static uint64_t carve(problem *s, void *workspace)
 {
   int64_t points = s->count, cells = s->cells, at = 8 * points;

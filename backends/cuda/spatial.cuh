@@ -1,9 +1,9 @@
-/* spatial.cuh -- ops that make each place of a grid from some places of another, x to y or dy to dx: geometry and units of work.
+/* spatial.cuh -- shared by ops that map one spatial grid to another (pooling, resampling, sampling): geometry and work units.
  *
- * A unit is one place of the output for V neighbouring channels (or V = 1 anywhere) in each of L layers, for which geometry and
- * weights are worked out once and whose loads are in flight together. Units follow memory: channels are innermost where they lie so,
- * and images are the layers; else the last spatial dim is, and channels are. I is the integer that counts: int32_t for small
- * problems, int64_t for all. */
+ * A unit is one output position for V neighbouring channels (V = 1: any layout) in each of L layers; these share index arithmetic
+ * and weights, and their loads are in flight together. Units are numbered in memory order: with channels contiguous, channels are
+ * innermost and images are the layers; otherwise the last spatial dim is innermost and channels are the layers. I is the index
+ * type: int32_t for small problems, int64_t otherwise. */
 #pragma once
 #include "direct.cuh"
 
@@ -12,15 +12,16 @@ struct spatial {
   void    *out;
   uint32_t in_dtype, out_dtype;
   int32_t  channels_last;
-  int64_t  channels, layers, outer;       /* channels in vectors, or 1; layers; n where channels are the layers, else 1 */
-  int64_t  in_layer, out_layer;           /* from one to the next */
+  /* channels: in vectors, 1 if not contiguous; layers; outer: images where channels are the layers, else 1 */
+  int64_t  channels, layers, outer;
+  int64_t  in_layer, out_layer;           /* strides between layers */
   int64_t  in_dim[3], out_dim[3];
   int64_t  in_stride[5], out_stride[5];   /* N, C, spatial */
 };
 
 template <class I> struct cell { I n, c, layer, o[3]; };
 
-/* dim: of the grid of units, the output's or a coarser one. */
+/* dim: extents of the grid of units: the output's, or coarser. */
 template <class I, int V, int L> __device__ __forceinline__ cell<I> cell_of(const spatial &s, I unit, const int64_t *dim)
 {
   cell<I> at;
@@ -42,7 +43,7 @@ template <class I, int V, int L> __device__ __forceinline__ cell<I> cell_of(cons
   return cell_of<I, V, L>(s, unit, s.out_dim);
 }
 
-/* Of the cell's first layer; layer: from one layer to the next. */
+/* Offset of the cell's first layer; layer: stride between layers. */
 template <class I> __device__ __forceinline__ int64_t image_of(const cell<I> &at, const int64_t stride[5], int64_t layer)
 {
   return at.n * stride[0] + at.c * stride[1] + at.layer * layer;
@@ -52,7 +53,7 @@ template <class I> __device__ __forceinline__ int64_t offset_of(const cell<I> &a
   return image_of(at, stride, layer) + at.o[0] * stride[2] + at.o[1] * stride[3] + at.o[2] * stride[4];
 }
 
-/* f64 and whatever else is asked of direct, one by one; f32, f16 and bf16 also four at once, aligned to their size. */
+/* One element of any dtype in double; or one or four aligned ones of f32, f16, bf16 in float. */
 __device__ __forceinline__ void load(double (&v)[1], const void *p, uint32_t dtype, int64_t at)
 {
   v[0] = element_load<double>(p, at, dtype);
@@ -116,7 +117,7 @@ static inline int64_t spatial_units(const spatial *s, int v, int l)
   return s->channels / v * s->out_dim[0] * s->out_dim[1] * s->out_dim[2] * qn_ceil_div(s->layers, l) * s->outer;
 }
 
-/* Do 31 bits count units, places, and eight times a product of extents? */
+/* Do unit numbers, offsets and products of extents fit 31 bits? */
 static inline bool spatial_small(const spatial *s)
 {
   double most = 1;
