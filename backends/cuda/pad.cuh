@@ -1,5 +1,5 @@
-/* pad.cuh -- what pad and its gradient share: the dims of a tensor that is read with a border more or less than of one that is
- * written without gaps. */
+/* pad.cuh -- geometry shared by pad and its gradient: `in` is read with a border more or less than `out`, which is written and
+ * has no gaps. */
 #pragma once
 #include "cuda_backend.h"
 #include "divisor.h"
@@ -10,15 +10,15 @@ struct padding {
   const char *in;
   char    *out;
   int32_t  rank, mode;
-  uint32_t out_dim[PAD_DIMS], in_dim[PAD_DIMS], before[PAD_DIMS];         /* innermost first; out's run on without gaps */
+  uint32_t out_dim[PAD_DIMS], in_dim[PAD_DIMS], before[PAD_DIMS];         /* innermost first; out is contiguous in this order */
   cuda_divisor by_out[PAD_DIMS];
-  int64_t  in_stride[PAD_DIMS];           /* bytes */
+  int64_t  in_stride[PAD_DIMS];           /* in bytes */
 };
 
-/* False: more dims than PAD_DIMS that do not merge. */
+/* Fills the dims; false: more than PAD_DIMS remain after merging. */
 static inline bool pad_fill(padding *p, const qn_padding *a, const qn_value *in, const qn_value *out)
 {
-  int esize = (int)qn_kit_bytes(out->dtype), order[QN_MAX_RANK], n = 0;   /* out's dims, slowest first */
+  int esize = (int)qn_kit_bytes(out->dtype), order[QN_MAX_RANK], n = 0;   /* out's dims, largest stride first */
   p->mode = (int32_t)a->mode;
   for (int d = 0; d < out->rank; d++) {
     if (out->dim[d] == 1 && in->dim[d] == 1) continue;
@@ -26,7 +26,8 @@ static inline bool pad_fill(padding *p, const qn_padding *a, const qn_value *in,
     for (; at > 0 && out->stride[order[at - 1]] < out->stride[d]; at--) order[at] = order[at - 1];
     order[at] = d;
   }
-  for (int i = n - 1; i >= 0; i--) {      /* innermost first; a dim joins the one inside it if neither is padded and in runs on */
+  /* innermost first; a dim merges with the one inside if neither is padded and `in` is contiguous across them */
+  for (int i = n - 1; i >= 0; i--) {
     int d = order[i], inner = p->rank - 1;
     if (p->rank && p->in_dim[inner] == p->out_dim[inner] && in->stride[d] * esize == p->in_stride[inner] * (int64_t)p->in_dim[inner] &&
         in->dim[d] == out->dim[d]) {
@@ -43,7 +44,7 @@ static inline bool pad_fill(padding *p, const qn_padding *a, const qn_value *in,
   return true;
 }
 
-/* The place among in's n that `at` of pad's out shows; -1: none, but the value. */
+/* The index in 0..n-1 that output index `at` shows; -1: the pad value. */
 static __host__ __device__ __forceinline__ int pad_shown(int mode, uint32_t at, uint32_t before, uint32_t n)
 {
   int from = (int)(at - before);
@@ -52,7 +53,7 @@ static __host__ __device__ __forceinline__ int pad_shown(int mode, uint32_t at, 
   return mode == QN_PAD_REPLICATE ? (from < 0 ? 0 : (int)n - 1) : -1;
 }
 
-/* Where in pad's in this place of the dims from FIRST on comes from, in bytes; -1: nowhere. */
+/* Byte offset in `in` for the outer dims from FIRST on; -1: pad value. */
 template <int FIRST> __device__ __forceinline__ int64_t pad_source(const padding &p, uint32_t outer)
 {
   int64_t offset = 0;
@@ -69,7 +70,7 @@ template <int FIRST> __device__ __forceinline__ int64_t pad_source(const padding
   return inside ? offset : -1;
 }
 
-/* The gradient's: the k-th place of dy, along dim d, that shows place j of dx; *count: how many do. */
+/* Gradient: the k-th index of dy along dim d that shows index j of dx; *count: how many there are. */
 __device__ __forceinline__ int pad_shows(const padding &p, int d, int j, int k, int *count)
 {
   int n = (int)p.out_dim[d], before = (int)p.before[d], all = (int)p.in_dim[d], here = j + before;
@@ -86,7 +87,7 @@ __device__ __forceinline__ int pad_shows(const padding &p, int d, int j, int k, 
   return k == 0 ? here : k == 1 && mirrored ? left : right;
 }
 
-/* Of the places of dy that show this place of the dims from FIRST on, the k-th, in bytes; *count: how many there are. */
+/* Gradient: byte offset of the k-th place of dy that shows this place of the dims from FIRST on; *count: how many there are. */
 template <int FIRST> __device__ __forceinline__ int64_t pad_sources(const padding &p, uint32_t outer, int k, int *count)
 {
   int64_t offset = 0;
@@ -107,7 +108,7 @@ template <int FIRST> __device__ __forceinline__ int64_t pad_sources(const paddin
   return offset;
 }
 
-/* dx's places along dim d that one place of dy shows and no other: from once[0] to once[1]. */
+/* Indices once[0]..once[1]-1 of dx along dim d are shown by one index of dy each. */
 static inline void pad_once(const padding &p, int d, int32_t once[2])
 {
   const int32_t n = (int32_t)p.out_dim[d], before = (int32_t)p.before[d], after = (int32_t)p.in_dim[d] - n - before;

@@ -1,4 +1,4 @@
-/* quantize.cuh -- what the engines of quantization share: scales, read and made from the largest magnitude of a block. */
+/* quantize.cuh -- shared by the quantization engines: reading scales, and computing them from a block's largest magnitude. */
 #pragma once
 #include "element.cuh"
 
@@ -22,7 +22,7 @@ template <class T> __device__ __forceinline__ T plain_scale(T amax, uint32_t dty
   T scale = amax / quantize_largest<T>(dtype);
   return scale == 0 ? T(1) : scale;
 }
-/* 2^(floor(log2 amax) - emax) as e8m0: the exponent as it stands in amax, less emax. */
+/* 2^(floor(log2 amax) - emax) as e8m0: amax's exponent field minus emax. */
 __device__ __forceinline__ uint8_t power_scale(float amax, uint32_t dtype)
 {
   uint32_t bits = __float_as_uint(amax);

@@ -1,5 +1,5 @@
-/* quantize_direct.cu -- numbers in 8 bits and back, any strides and blocks: the extremes and scales of blocks by a block of threads
- * each, where they are wanted, then element by element. */
+/* quantize_direct.cu -- quantize, dequantize and quantize_dynamic, any strides and blocks, in f32 or f64: first one thread block
+ * per scaling block computes its amax and scale, if wanted, then an element a thread. */
 #include "direct.cuh"
 #include "engines.h"
 #include "quantize.cuh"
@@ -9,8 +9,8 @@ enum { THREADS = 256 };
 struct problem {
   tensor  x, scale, zero, y, amax;
   bool    dynamic, back, wide;            /* wide: computed in f64 */
-  int64_t block[QN_MAX_RANK];             /* along each of x's dims; 0: all */
-  int64_t blocks[QN_MAX_RANK], n_blocks;  /* of them along each, and together */
+  int64_t block[QN_MAX_RANK];             /* block extents along each of x's dims; 0: the whole dim */
+  int64_t blocks[QN_MAX_RANK], n_blocks;  /* number of blocks along each dim, and in total */
   int64_t elements;
 };
 
@@ -29,7 +29,7 @@ __device__ static int64_t at(const tensor &t, const int64_t *index)
   return offset;
 }
 
-/* ---- blocks: magnitudes as bits, among which NaN is the largest ------------------------------------ */
+/* ---- amax per block: magnitudes compared as bits, so that NaN is the largest ------------------------------------------------ */
 
 __global__ static void __launch_bounds__(THREADS) quantize_blocks(const __grid_constant__ problem p)
 {
@@ -48,7 +48,7 @@ __global__ static void __launch_bounds__(THREADS) quantize_blocks(const __grid_c
       most = max(most, (unsigned long long)__double_as_longlong(fabs(p.x.load<double>(at(p.x, index)))));
     }
     for (int o = 16; o; o >>= 1) most = max(most, __shfl_xor_sync(~0u, most, o));
-    __syncthreads();                      /* what is there has been read */
+    __syncthreads();                      /* part[] has been read */
     if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = most;
     __syncthreads();
     if (threadIdx.x) continue;
@@ -100,7 +100,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   if (p.dynamic) {
     p.y = direct_tensor(k, launch, QN_ROLE_QUANTIZE_DYNAMIC_Y, 0), p.scale = direct_tensor(k, launch, QN_ROLE_QUANTIZE_DYNAMIC_SCALE, 0);
     p.amax = direct_tensor(k, launch, QN_ROLE_QUANTIZE_DYNAMIC_AMAX, 0);
-  } else {                                /* dequantize's roles are quantize's, but for amax */
+  } else {                                /* dequantize has the same roles, without amax */
     p.scale = direct_tensor(k, launch, QN_ROLE_QUANTIZE_SCALE, 0), p.zero = direct_tensor(k, launch, QN_ROLE_QUANTIZE_ZERO_POINT, 0);
     p.y = direct_tensor(k, launch, QN_ROLE_QUANTIZE_Y, 0);
     if (!p.back) p.amax = direct_tensor(k, launch, QN_ROLE_QUANTIZE_AMAX, 0);

@@ -1,4 +1,5 @@
-/* quantize_packed.c -- the host half of quantization of packed tensors: which kernel, and how blocks of scales lie. */
+/* quantize_packed.c -- host side of quantization of packed tensors (f32, f16, bf16 with 8-bit types): chooses the kernel,
+ * describes how scales are laid out. Refused: f64, other strides, unaligned tensors, vectors of 16 bytes that straddle blocks. */
 #include "engines.h"
 #include "quantize_packed.h"
 #include "shared_memory.h"
@@ -9,10 +10,10 @@ enum { X, Y, SCALE, ZERO, AMAX, WALKED };
 
 typedef struct state {
   cuda_quantization p;
-  int32_t  value[WALKED];                 /* of the request; -1: absent */
-  const void *kernel, *before;            /* before: clears amax, or makes the scale and does what it keeps; NULL: none */
+  int32_t  value[WALKED];                 /* value numbers of the request; -1: absent */
+  const void *kernel, *before;  /* before: first kernel: clears amax, or computes the scale (and quantizes what it keeps); NULL: none */
   unsigned blocks, threads, before_blocks, before_threads, shared;
-  bool     early, together;               /* kernel may begin while `before` runs; whose blocks wait for one another */
+  bool     early, together;               /* early: `kernel` may start while `before` runs; together: `before` is a cooperative launch */
 } state;
 
 static qn_status refuse_levels(qn_prepared *out, const qn_block_level *l, int n, int V)
@@ -28,7 +29,7 @@ static qn_status refuse_levels(qn_prepared *out, const qn_block_level *l, int n,
   return QN_OK;
 }
 
-/* Blocks of threads that take so many vectors each that every multiprocessor has some. */
+/* Sets vectors a thread and blocks, so that every SM has some. */
 static void share_out(state *s, uint32_t vectors, const qn_device *device)
 {
   int64_t most = CUDA_QUANTIZE_THREADS * (int64_t)CUDA_QUANTIZE_VECTORS;
@@ -37,12 +38,12 @@ static void share_out(state *s, uint32_t vectors, const qn_device *device)
   s->threads = CUDA_QUANTIZE_THREADS;
 }
 
-/* Which kernel makes the scales. */
+/* Chooses the kernel that computes scales. */
 static qn_status choose_dynamic(state *s, const cuda_quantize_kernels *k, const qn_block_level *l, int n, int64_t elements, int V,
                                 const qn_device *device, qn_prepared *out)
 {
   static const int threads[] = { 32, 128, 256, 512, 1024 }, kept = CUDA_QUANTIZE_KEPT;
-  /* x as rows of `row` elements, blocks of `high` rows and `wide` elements */
+  /* x as rows of `row` elements; blocks are `high` rows by `wide` elements */
   int64_t row = n > 1 ? l[0].dim : n ? (l[0].dim % l[0].block ? l[0].dim : l[0].block) : elements, wide = n ? l[0].block : elements;
   int64_t high = n > 1 ? l[1].block : 1, rows = elements / row, vectors = high * wide / V;
   bool columns = wide == 1 && n > 1 && row % V == 0 && high <= CUDA_QUANTIZE_COLUMN;
@@ -52,7 +53,8 @@ static qn_status choose_dynamic(state *s, const cuda_quantize_kernels *k, const 
     if (n)
       return qn_refuse(out, "a block is kept in registers, in whole vectors", "block",
                        "multiples of 16 bytes, of 128 KB at most; or columns of at most 32", "%lldx%lld", (long long)high, (long long)wide);
-    /* Rounds of `step` vectors that stay on the chip. Less is two kernels' matter of a few us, much more theirs of bytes. */
+    /* Whole tensor: vectors of a thread that stay on chip. For smaller tensors two kernels cost only a few us; for larger ones
+     * the saving is small. */
     const int64_t most = CUDA_QUANTIZE_HELD + ((int64_t)device->shared_per_block - 1024) / (CUDA_QUANTIZE_KEEPERS * 16),
                   step = (int64_t)device->units * CUDA_QUANTIZE_KEEPERS;
     if (s->p.vectors >= CUDA_QUANTIZE_VECTORS * step && s->p.vectors <= 2 * most * step) {
@@ -155,7 +157,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
       s.p.across = cuda_divide_by(s.p.pitch);
       s.blocks = (unsigned)qn_ceil_div(s.p.pitch * qn_ceil_div(s.p.rows, CUDA_QUANTIZE_VECTORS), CUDA_QUANTIZE_THREADS);
     }
-    while (n > 1 && l[n - 1].block == l[n - 1].dim) n--;            /* the same scales for all of them */
+    while (n > 1 && l[n - 1].block == l[n - 1].dim) n--;            /* outer levels with a single block */
     s.p.levels = n;
     for (int i = 0; i < n; i++) {
       int unit = i ? 1 : V;
@@ -176,7 +178,7 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   state *s = out->state;
   struct cudaFuncAttributes has;
   qn_status status = s->before ? cuda_check(cudaFuncGetAttributes(&has, s->kernel), "cudaFuncGetAttributes") : QN_OK;
-  if (!status) s->early = s->before && has.ptxVersion >= 90;         /* else it would not wait for what `before` writes */
+  if (!status) s->early = s->before && has.ptxVersion >= 90;         /* otherwise the kernel would not contain the wait for `before` */
   if (!status && s->shared > 48 << 10) status = cuda_allow_shared(s->before);
   return status;
 }

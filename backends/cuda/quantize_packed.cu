@@ -1,20 +1,20 @@
-/* quantize_packed.cu -- numbers in 8 bits and back, of packed tensors: 16 bytes of floats by a thread at a time, each read once.
+/* quantize_packed.cu -- quantize, dequantize and quantize_dynamic of packed tensors: 16 bytes of floats a thread and step.
  *
- *   spread   scales are given: one for all, or for blocks of whole vectors; with amax of the whole tensor, if that is wanted
- *   each     scales are given: one for each element of the last dim
- *   lanes    scales are made: a block is a few neighbouring lanes' vectors (MX: 32 elements)
- *   tiles    scales are made: a block is a row or a tile that a warp or a block of threads keeps in its registers
- *   columns  scales are made: a block is up to 32 rows of one column
- *   extreme  and, where it fits none, one for the whole tensor, made in a pass of its own before spread
- *   kept     the same of what the chip holds, or most of it: that is read once
+ *   spread   given scales: one for all, or one for each block of whole vectors; optionally amax of the whole tensor
+ *   each     given scales: one for each element of the last dim
+ *   lanes    dynamic scales: a block is a few neighbouring lanes' vectors (MX: 32 elements)
+ *   tiles    dynamic scales: a block is a row or tile that a warp or thread block holds in registers
+ *   columns  dynamic scales: a block is up to 32 rows of one column
+ *   extreme  dynamic, one scale for the whole tensor: a first pass for amax, then spread
+ *   kept     the same for tensors that (mostly) fit on chip: that part is read only once
  *
- * What limits these is how many instructions an element costs: 16-bit magnitudes are compared two at a time, and a vector whose
- * largest says that nothing in it is odd goes without questions. */
+ * The limit is instructions per element: 16-bit magnitudes are compared two at a time, and a vector whose largest magnitude is
+ * below the limit needs no per-element checks. */
 #include "quantize_packed.cuh"
 
 /* ---- given scales -------------------------------------------------------------------------------------------- */
 
-/* Of a thread's vectors. */
+/* Scales and zero points of a thread's vectors. */
 __device__ __forceinline__ void scales_spread(const problem &p, uint32_t first, float (&scale)[U], int (&zero)[U])
 {
   uint32_t rest[U], at[U];
@@ -36,7 +36,7 @@ __device__ __forceinline__ void scales_spread(const problem &p, uint32_t first, 
   }
   scales_load(p, at, scale, zero);
 }
-/* One for all, of what a kernel before has found. */
+/* One scale for all, from the partial maxima of the kernel before. */
 __device__ __forceinline__ void scale_join(const problem &p, float (&scale)[U], int (&zero)[U])
 {
   uint32_t most = 0;
@@ -47,7 +47,7 @@ __device__ __forceinline__ void scale_join(const problem &p, float (&scale)[U], 
   for (int u = 0; u < U; u++) scale[u] = one, zero[u] = 0;
 }
 
-/* The last vectors come first, which a pass before may have left in the cache. amax, if it is wanted, holds 0 when it is waited for. */
+/* Last vectors first: the pass before left those in L2. amax must be 0 before the atomicMax (wait_for_first). */
 template <int in> __global__ static void __launch_bounds__(THREADS) quantize_spread(const __grid_constant__ problem p)
 {
   const uint32_t first = (gridDim.x - 1 - blockIdx.x) * THREADS * p.steps + threadIdx.x;
@@ -75,7 +75,7 @@ template <int in> __global__ static void __launch_bounds__(THREADS) quantize_spr
 #pragma unroll
   for (int u = 0; u < U; u++)
     if (odd >> u & 1) store_odd<in>(p, first + u * THREADS, scale[u], zero[u]);
-  if (p.tail && blockIdx.x == 0 && threadIdx.x < p.tail)           /* of a tensor with one scale */
+  if (p.tail && blockIdx.x == 0 && threadIdx.x < p.tail)           /* only with one scale for the tensor */
     most = max(most, store_last<in>(p, (int64_t)p.vectors * per_vector<in> + threadIdx.x, scale[0], zero[0]));
   if (!p.amax || p.parts) return;
   most = among_threads(most);
@@ -86,7 +86,7 @@ template <int in> __global__ static void __launch_bounds__(THREADS) quantize_spr
 
 /* A thread's vector of columns in up to U rows, which share the columns' scales. */
 struct strip {
-  uint32_t column, first;                 /* vectors: of a row, of all */
+  uint32_t column, first;                 /* vector number: in the row, in the tensor */
   int      rows;
   __device__ __forceinline__ strip(const problem &p)
   {
@@ -131,7 +131,7 @@ template <int V> __device__ __forceinline__ void widen_f8(float (&v)[V], const u
     v[i] = f16_to_float(h.x), v[i + 1] = f16_to_float(h.y);
   }
 }
-/* V octets, less a zero point each or the first. */
+/* Widens V 8-bit values and subtracts each one's zero point, or the first. */
 template <bool each, int V>
 __device__ __forceinline__ void widen(const problem &p, float (&v)[V], const uint32_t (&word)[V / 4], const int *zero)
 {
@@ -143,7 +143,7 @@ __device__ __forceinline__ void widen(const problem &p, float (&v)[V], const uin
     v[i] = (float)((p.y_dtype == QN_U8 ? (int)(uint8_t)octet : (int)(int8_t)octet) - zero[each ? i : 0]);
   }
 }
-/* By a scale each, or by the first. */
+/* With a scale each, or the first. */
 template <int out, bool each>
 __device__ __forceinline__ void store_widened(const problem &p, uint32_t vector, uint2 octets, const float *scale, const int *zero)
 {
@@ -203,7 +203,7 @@ template <int out> __global__ static void __launch_bounds__(THREADS) dequantize_
     if (u < at.rows) store_widened<out, true>(p, at.first + u * p.pitch, word[u], scale, zero);
 }
 
-/* ---- scales made on the way ---------------------------------------------------------------------------------- */
+/* ---- dynamic scales --------------------------------------------------------------------------------------------------------- */
 
 template <int in> __global__ static void __launch_bounds__(THREADS, 6) quantize_lanes(const __grid_constant__ problem p)
 {
@@ -230,7 +230,7 @@ template <int in> __global__ static void __launch_bounds__(THREADS, 6) quantize_
     if (odd >> u & 1) store_odd<in>(p, first + u * THREADS, c[u].s, 0);
 }
 
-/* The vectors of a tile that are a thread's, one after the other. */
+/* Steps through a thread's vectors of a tile (row, column). */
 struct walk {
   uint32_t r, c;
   __device__ __forceinline__ walk(const problem &p, uint32_t t) { r = cuda_quotient(t, p.wide), c = t - r * p.wide.by; }
@@ -241,7 +241,7 @@ struct walk {
   }
 };
 
-/* A tile of p.high rows and p.wide vectors, the last of each dim smaller: by a warp, or by a block of threads. */
+/* A tile of p.high rows and p.wide vectors (smaller at the edges), by a warp or a thread block. */
 template <int in, int threads>
 __global__ static void __launch_bounds__(threads < 128 ? 128 : threads) quantize_tiles(const __grid_constant__ problem p)
 {
@@ -249,7 +249,7 @@ __global__ static void __launch_bounds__(threads < 128 ? 128 : threads) quantize
   constexpr int tiles = threads < 128 ? 128 / threads : 1;
   __shared__ uint32_t part[threads / 32];
   uint32_t tile = blockIdx.x * tiles + threadIdx.x / threads, t = threadIdx.x % threads, all[1] = {};
-  if (tile >= p.tiles) return;            /* whole warps */
+  if (tile >= p.tiles) return;            /* whole warps leave */
   uint32_t down = cuda_quotient(tile, p.across), row = down * p.high, column = (tile - down * p.across.by) * p.wide.by;
   uint32_t high = min(p.high, p.rows - row), wide = min(p.wide.by, p.pitch - column), steps = p.steps, base = row * p.pitch + column;
   uint4 word[K];
@@ -285,7 +285,7 @@ __global__ static void __launch_bounds__(threads < 128 ? 128 : threads) quantize
     if (to.r < high && to.c < wide) store_odd<in>(p, base + to.r * p.pitch + to.c, s.s, 0);
 }
 
-/* Each column of p.high rows is a block: a thread has a vector of columns and every fourth row, the other rows are three other warps'. */
+/* Each column of p.high rows is a block: a thread has a vector of columns and every fourth row; the four warps share the rows. */
 template <int in> __global__ static void __launch_bounds__(128) quantize_columns(const __grid_constant__ problem p)
 {
   constexpr int V = per_vector<in>;
@@ -306,7 +306,7 @@ template <int in> __global__ static void __launch_bounds__(128) quantize_columns
   for (int k = 0; k < COLUMN_ROWS / 4; k++) join(word[k]);
   part[warp][lane] = most;
   __syncthreads();
-  if (c >= p.pitch) end = row;            /* no column of x */
+  if (c >= p.pitch) end = row;            /* beyond x's columns */
 #pragma unroll
   for (int w = 0; w < 4; w++) join(part[w][lane]);
   float all[V];
@@ -319,7 +319,7 @@ template <int in> __global__ static void __launch_bounds__(128) quantize_columns
   bool plain = scalers_set(p, s, scale);
 #pragma unroll
   for (int i = 0; i < V; i++) plain &= all[i] < limit_of(p);
-  if (__syncthreads_or(!plain)) {         /* and the scales have been written */
+  if (__syncthreads_or(!plain)) {         /* also a barrier: the scales have been written */
 #pragma unroll
     for (int k = 0; k < COLUMN_ROWS / 4; k++)
       if (row + warp + 4 * k < end) store_odd_each<in>(p, (row + warp + 4 * k) * p.pitch + c, first);
@@ -356,8 +356,8 @@ template <int in> __global__ static void __launch_bounds__(THREADS) quantize_ext
   if (threadIdx.x == 0) p.part[blockIdx.x] = most;
 }
 
-/* All of x for its largest magnitude; then y of the last vectors, which shared memory and registers have kept. The first ones are left to
- * quantize_spread. */
+/* Reads all of x for amax, then quantizes the last vectors, which are still in registers and shared memory. The first `again`
+ * vectors are left to quantize_spread. */
 template <int in> __global__ static void __launch_bounds__(KEEPERS, 1) quantize_kept(const __grid_constant__ problem p)
 {
   extern __shared__ uint4 room[];

@@ -1,9 +1,9 @@
-/* quantize_packed.cuh -- what the kernels of quantize_packed.cu are made of: magnitudes, scales, vectors to octets and back.
+/* quantize_packed.cuh -- building blocks of quantize_packed.cu: magnitudes, scales, conversion to 8 bits and back.
  *
- * A quotient is the division's, correctly rounded, for the price of three multiplications: by the reciprocal, then corrected by its
- * exact remainder (Markstein 1990). What is rounded then lies within 1.5 2^-24 units of the last place of the true quotient; all pairs
- * of significands whose quotient is so near to a tie, 93 million, have been tried. By odd scales, and of infinities, the division
- * itself is taken. */
+ * The quotient x / scale is correctly rounded at the cost of three multiplications: multiply by the reciprocal, then correct by
+ * the exact remainder (Markstein 1990). The value before the last rounding is within 1.5 2^-24 ulp of the true quotient; all
+ * pairs of significands whose quotient is that close to a tie, 93 million, were checked exhaustively. For extreme scales and
+ * infinities the true division is used. */
 #pragma once
 #include "quantize_packed.h"
 #include "meet.cuh"
@@ -23,7 +23,7 @@ template <int dtype> constexpr int per_vector = vector_per_16<dtype>;
 
 using problem = cuda_quantization;
 
-/* ---- magnitudes, as the bits of f32 or of both halves of a word, among which NaN is the largest -------------- */
+/* ---- magnitudes: bits of f32, or of both 16-bit halves of a word; NaN is the largest ---------------------------------------- */
 
 template <int in> __device__ __forceinline__ uint32_t largest(uint4 q)
 {
@@ -31,13 +31,13 @@ template <int in> __device__ __forceinline__ uint32_t largest(uint4 q)
   return in == QN_F32 ? max(max(a, b), max(c, d)) : __vmaxs2(__vmaxs2(a, b), __vmaxs2(c, d));
 }
 template <int in> __device__ __forceinline__ uint32_t larger(uint32_t a, uint32_t b) { return in == QN_F32 ? max(a, b) : __vmaxs2(a, b); }
-/* As the bits of one f32. */
+/* The magnitude as f32 bits. */
 template <int in> __device__ __forceinline__ uint32_t magnitude(uint32_t most)
 {
   uint32_t half = max(most & 0xffff, most >> 16);
   return in == QN_F32 ? most : in == QN_BF16 ? half << 16 : __float_as_uint(f16_to_float((uint16_t)half));
 }
-/* Of several at once, whose shuffles then overlap. */
+/* Maxima over `lanes` lanes of N values at once, so that the shuffles overlap. */
 template <int N> __device__ __forceinline__ void among_lanes(uint32_t (&most)[N], uint32_t lanes)
 {
   for (uint32_t o = lanes / 2; o; o >>= 1)
@@ -47,30 +47,30 @@ template <int N> __device__ __forceinline__ void among_lanes(uint32_t (&most)[N]
 
 /* ---- scales -------------------------------------------------------------------------------------------------- */
 
-/* Magnitudes from here on are odd. */
+/* Magnitudes from here on take the slow path. */
 __device__ __forceinline__ float limit_of(const problem &p) { return p.powers ? INFINITY : 0x1p60f; }
 
 struct scaler {
   float s, r;
   int   zero;
-  __device__ __forceinline__ void power(float scale)       /* 2^-127 to 2^127 both */
+  __device__ __forceinline__ void power(float scale)       /* a power of two from 2^-127 to 2^127, and so is its inverse */
   {
     s = scale, r = __uint_as_float(max(0x7f000000u - (__float_as_uint(scale) & 0x7f800000u), 0x00400000u));
   }
-  __device__ __forceinline__ void other(float scale)       /* what __frcp_rn does, but for the question whether scale is plain */
+  __device__ __forceinline__ void other(float scale)       /* __frcp_rn without its test for special scales */
   {
     s = scale;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(scale));
     r = fmaf(fmaf(-scale, r, 1), r, r);
   }
-  /* The sign of 0 is kept. */
+  /* Keeps the sign of 0. */
   __device__ __forceinline__ float quotient(float x) const
   {
     float q = x * r;
     return fmaf(fmaf(q, s, -x), -r, q);
   }
 };
-/* Whether all are plain: quotients of magnitudes below the limit need no question. */
+/* Sets N scalers; true if all scales are plain, so that quotients of magnitudes below the limit need no checks. */
 template <int N> __device__ __forceinline__ bool scalers_set(const problem &p, scaler *c, const float (&scale)[N])
 {
   bool plain = true;
@@ -89,10 +89,10 @@ __device__ __forceinline__ bool scaler_set(const problem &p, scaler &c, float sc
   c.zero = zero;
   return scalers_set(p, &c, one);
 }
-/* By a scale each, or by the first. */
+/* Divides each element by its own scale, or all by the first. */
 template <bool each, int V> __device__ __forceinline__ void quotients(const problem &p, float (&v)[V], const scaler *c)
 {
-  if (p.powers) {                         /* whose reciprocals are exact */
+  if (p.powers) {                         /* the reciprocals are exact */
 #pragma unroll
     for (int i = 0; i < V; i++) v[i] *= c[each ? i : 0].r;
   } else {
@@ -101,8 +101,8 @@ template <bool each, int V> __device__ __forceinline__ void quotients(const prob
   }
 }
 
-/* Several scales and zero points: all on their way before the first is wanted. Of the dtypes there are here, so that no code is made
- * for others. */
+/* Loads N scales and zero points, all in flight before the first is used. Branches only over the dtypes that occur, to keep the
+ * code small. */
 template <class I, int N> __device__ __forceinline__ void scales_load(const problem &p, const I (&at)[N], float (&scale)[N], int (&zero)[N])
 {
   if (p.scale_dtype == QN_F32) {
@@ -127,7 +127,7 @@ template <class I, int N> __device__ __forceinline__ void scales_load(const prob
 #pragma unroll
     for (int i = 0; i < N; i++) zero[i] = p.y_dtype == QN_U8 ? p.zero[at[i]] : (int8_t)p.zero[at[i]];
 }
-/* Of the V elements from here on. */
+/* For the V elements from `first` on. */
 template <int V> __device__ __forceinline__ void scales_beside(const problem &p, int64_t first, float (&scale)[V], int (&zero)[V])
 {
   int64_t at[V];
@@ -136,13 +136,13 @@ template <int V> __device__ __forceinline__ void scales_beside(const problem &p,
   scales_load(p, at, scale, zero);
 }
 
-/* ---- V elements to V octets and back ------------------------------------------------------------------------- */
+/* ---- V elements to 8 bits and back ---------------------------------------------------------------------------------------- */
 
 __device__ __forceinline__ bool is_f8(uint32_t dtype) { return dtype == QN_E4M3 || dtype == QN_E5M2; }
 
-/* round(q) + zero, before it is saturated: rounded by a sum whose last place is 1. What is far above stays so as an integer. */
+/* round(q) + zero as an integer, by adding 1.5 2^23; values far out of range stay out of range, for the saturation. */
 __device__ __forceinline__ int level(float q, int zero) { return __float_as_int(fmaxf(q, -0x1p22f) + 0x1.8p23f) + (zero - 0x4b400000); }
-/* Saturates, a is the first octet. */
+/* Saturates four integers and packs them, a in the lowest byte. */
 __device__ __forceinline__ uint32_t join(int a, int b, int c, int d, uint32_t dtype)
 {
   uint32_t word;
@@ -161,7 +161,7 @@ __device__ __forceinline__ uint32_t f8_octets(float a, float b, float c, float d
   return __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, kind)
        | (uint32_t)__nv_cvt_float2_to_fp8x2(make_float2(c, d), __NV_SATFINITE, kind) << 16;
 }
-/* plain: all quotients are numbers. */
+/* plain: no quotient is NaN. */
 template <bool plain, int V>
 __device__ __forceinline__ void store_octets(const problem &p, uint32_t vector, const float (&q)[V], const int (&zero)[V])
 {
@@ -182,7 +182,7 @@ __device__ __forceinline__ void store_octets(const problem &p, uint32_t vector, 
   else ((uint32_t *)p.y)[vector] = word[0];
 }
 
-/* A vector by one scale. */
+/* Quantizes a vector with one scale. */
 template <int in> __device__ __forceinline__ void store_scaled(const problem &p, uint32_t vector, uint4 word, const scaler &c)
 {
   constexpr int V = per_vector<in>;
@@ -195,8 +195,7 @@ template <int in> __device__ __forceinline__ void store_scaled(const problem &p,
   store_octets<true>(p, vector, v, zero);
 }
 
-/* What is not plain is made again when the others are done, out of their way: by one scale, or by one for each element from this
- * place on. */
+/* Slow path, run after all others: true divisions, with one scale, or with one for each element from `at` on. */
 template <int in> __device__ __noinline__ static void store_odd(const problem &p, uint32_t vector, float scale, int zero_point)
 {
   constexpr int V = per_vector<in>;
@@ -222,7 +221,7 @@ template <int in> __device__ __noinline__ static void store_odd_each(const probl
   store_octets<false>(p, vector, v, zero);
 }
 
-/* An element by itself; its magnitude. */
+/* Quantizes a single element; returns its magnitude. */
 template <int in> __device__ __forceinline__ uint32_t store_last(const problem &p, int64_t i, float scale, int zero)
 {
   const float x = element_load<float>(p.x, i, in), q = x / scale;
@@ -231,7 +230,7 @@ template <int in> __device__ __forceinline__ uint32_t store_last(const problem &
   return __float_as_uint(x) & 0x7fffffffu;
 }
 
-/* The scale that a largest magnitude makes; written by one thread. */
+/* Computes the scale from the largest magnitude; one thread writes it. */
 __device__ __forceinline__ float scale_make(const problem &p, uint32_t most, int64_t at, bool writes)
 {
   float amax = __uint_as_float(most), scale;
@@ -241,7 +240,7 @@ __device__ __forceinline__ float scale_make(const problem &p, uint32_t most, int
     scale = e8m0_to_float(power);
   } else {
     const float by = quantize_largest<float>(p.y_dtype), q = amax * (1 / by);
-    /* the same: tried */
+    /* equals the division: checked exhaustively */
     scale = amax > 0x1p-60f && amax < 0x1p60f ? fmaf(fmaf(-by, q, amax), 1 / by, q) : plain_scale(amax, p.y_dtype);
     if (writes) ((float *)p.scale)[at] = scale;
   }
@@ -249,7 +248,7 @@ __device__ __forceinline__ float scale_make(const problem &p, uint32_t most, int
   return scale;
 }
 
-/* The largest of a block's threads. */
+/* Maximum over a block's threads. */
 template <int threads = THREADS> __device__ __forceinline__ uint32_t among_threads(uint32_t most)
 {
   __shared__ uint32_t part[threads / 32];
@@ -260,7 +259,7 @@ template <int threads = THREADS> __device__ __forceinline__ uint32_t among_threa
   for (int w = 0; w < threads / 32; w++) all[0] = max(all[0], part[w]);
   return all[0];
 }
-/* Of all blocks'. */
+/* Maximum over all blocks of the (cooperative) grid. */
 __device__ __forceinline__ uint32_t among_blocks(const problem &p, uint32_t most)
 {
   __shared__ uint32_t all;
@@ -272,7 +271,7 @@ __device__ __forceinline__ uint32_t among_blocks(const problem &p, uint32_t most
   return all;
 }
 
-/* The second of two kernels begins when the first lets it, and then waits for what that one writes. */
+/* Programmatic dependent launch: the first kernel lets the second start early, which waits before it uses the first's results. */
 __device__ __forceinline__ void let_second_begin()
 {
 #if __CUDA_ARCH__ >= 900

@@ -1,4 +1,4 @@
-/* quantize_packed.h -- quantization of packed tensors as its kernels see it, and which kernels there are. */
+/* quantize_packed.h -- parameters and kernel table of quantization of packed tensors. */
 #ifndef QN_CUDA_QUANTIZE_PACKED_H
 #define QN_CUDA_QUANTIZE_PACKED_H
 #include "cuda_backend.h"
@@ -7,34 +7,34 @@
 extern "C" {
 #endif
 
-enum { CUDA_QUANTIZE_THREADS = 256, CUDA_QUANTIZE_VECTORS = 4,    /* of a block; of a thread, 16 bytes of floats each */
-       CUDA_QUANTIZE_KEPT = 8,            /* and of a tile */
-       /* threads of a block that keeps what it can; vectors of each in registers */
+enum { CUDA_QUANTIZE_THREADS = 256, CUDA_QUANTIZE_VECTORS = 4,    /* threads of a block; vectors a thread (16 bytes of floats each) */
+       CUDA_QUANTIZE_KEPT = 8,            /* vectors a thread keeps of a tile */
+       /* the `kept` kernel: threads of a block; vectors a thread keeps in registers */
        CUDA_QUANTIZE_KEEPERS = 1024, CUDA_QUANTIZE_HELD = 6,
-       CUDA_QUANTIZE_LEVELS = 3, CUDA_QUANTIZE_COLUMN = 32 };       /* of blocks; rows of a block that is a column, at most */
+       CUDA_QUANTIZE_LEVELS = 3, CUDA_QUANTIZE_COLUMN = 32 };       /* LEVELS: of blocks; COLUMN: most rows of a block that is a column */
 
 typedef struct cuda_quantization {
-  const void *x;                          /* floats; in dequantize y, which is written */
-  uint8_t    *y;                          /* octets */
+  const void *x;                          /* floats; for dequantize this is y, the output */
+  uint8_t    *y;                          /* the 8-bit tensor */
   void       *scale, *amax;
   const uint8_t *zero;
-  uint32_t   *part;                       /* magnitudes, the largest of each block of threads */
-  uint32_t   *met;                        /* blocks that have told theirs */
-  uint32_t    y_dtype, scale_dtype, parts;        /* parts: 0 where the scale is given */
-  uint32_t    again, kept;                /* vectors that are read twice, the first ones; of a thread in shared memory */
-  uint32_t    vectors;                    /* whole ones */
-  int32_t     tail;                       /* elements after them */
-  int32_t     levels;                     /* of blocks, innermost first; 0: one scale */
+  uint32_t   *part;                       /* largest magnitude of each thread block */
+  uint32_t   *met;                        /* counter of blocks that have written theirs */
+  uint32_t    y_dtype, scale_dtype, parts;        /* parts: thread blocks that wrote `part`; 0: the scale is given */
+  uint32_t    again, kept;  /* `kept`: vectors, from the first on, that must be read twice; vectors a thread keeps in shared memory */
+  uint32_t    vectors;                    /* whole vectors */
+  int32_t     tail;                       /* elements after the last whole vector */
+  int32_t     levels;                     /* levels of blocks, innermost first; 0: one scale */
   cuda_divisor dim[CUDA_QUANTIZE_LEVELS], block[CUDA_QUANTIZE_LEVELS];       /* innermost in vectors */
   uint32_t    stride[CUDA_QUANTIZE_LEVELS];
-  uint32_t    lanes;                      /* of a block */
+  uint32_t    lanes;                      /* lanes that share a block */
   bool        powers;                     /* scales are e8m0 */
-  uint32_t    high, rows, pitch, tiles;   /* of tiles and columns: rows of a block, rows and vectors of x in two dims, tiles */
-  uint32_t    steps, step_rows, step_columns;      /* of a thread: vectors; in its tile, from one to the next */
-  cuda_divisor across, wide;              /* tiles (each: vectors) beside one another, the vectors of a tile */
+  uint32_t    high, rows, pitch, tiles;   /* tiles, columns: rows of a block; rows, and vectors of a row, of x as a matrix; tiles */
+  uint32_t    steps, step_rows, step_columns;      /* vectors a thread; in its tile, rows and columns from one to the next */
+  cuda_divisor across, wide;              /* tiles (each: vectors) of a row; vectors of a tile's row */
 } cuda_quantization;
 
-/* Of floats of one dtype. [1]: a scale for each element of the last dim. */
+/* The kernels for one float dtype. [1]: one scale for each element of the last dim. */
 typedef struct cuda_quantize_kernels {
   const void *spread[2], *back[2], *lanes, *tiles[5], *columns, *extreme, *kept, *clear;
 } cuda_quantize_kernels;

@@ -1,5 +1,5 @@
-/* training_direct.cu -- steps of sgd, adam and adamw, the norm of a list, loss scales: tensors of any strides and dtypes, in double.
- * A step is a launch for each tensor; what joins a whole list is one block's, tensor after tensor. */
+/* training_direct.cu -- sgd, adam, adamw, global_norm, amp_unscale, amp_update in double, any strides and dtypes: a launch for
+ * each tensor; reductions over a list by one block, tensor after tensor. */
 #include "direct.cuh"
 #include "engines.h"
 #include "sums.cuh"
@@ -90,9 +90,9 @@ static qn_status take_step(const qn_prepared *prepared, const qn_launch *launch)
   return direct_launched("training_step_direct");
 }
 
-/* ---- what joins a list ------------------------------------------------------------------------------------ */
+/* ---- reductions over a list ------------------------------------------------------------------------------------------------ */
 
-/* sum: so far, in double; the first tensor begins it. */
+/* sum: running total; reset by the first tensor. */
 __global__ static void __launch_bounds__(THREADS)
     training_squares_direct(const __grid_constant__ tensor x, int64_t n, double *sum, int first)
 {
@@ -110,7 +110,7 @@ __global__ static void training_norm_direct(const double *sum, scalar by, double
 {
   double scale = value_of(by), length = sqrt(*sum) / scale, over = length / limit;
   norm.store(0, length);
-  if (divisor.p) divisor.store(0, scale * (over <= 1 ? 1 : over));         /* NaN stays */
+  if (divisor.p) divisor.store(0, scale * (over <= 1 ? 1 : over));         /* keeps NaN */
 }
 
 static qn_status norm_prepare(const qn_request *r, qn_prepared *p)

@@ -1,32 +1,32 @@
-/* training_lists.cu -- sgd, adam and adamw, the norm of a list, gradients unscaled and checked: a list of dense tensors in one
- * launch, in f32, each element read once and written once.
+/* training_lists.cu -- sgd, adam, adamw, global_norm and amp_unscale over a whole list of dense tensors in one launch
+ * (multi-tensor apply), in f32, each element read once and written once.
  *
- * The tensors' addresses travel as the launch's arguments, 32 KB at most; a list that is longer takes several launches. A block has
- * a chunk of one tensor, which it finds among the tensors' first chunks. What joins the list, the sum of squares or whether anything
- * was found, is written by the block that finishes last; the count of steps by the last to have read it. */
+ * The tensors' addresses are kernel arguments, up to 32 KB; a longer list takes several launches. A block has a chunk of one
+ * tensor, found by binary search over the tensors' first chunks. The block that finishes last writes the norm, or whether a
+ * non-finite value was found, and the step count. Refused: f64, mixed dtypes in a list, tensors with gaps or different layouts. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "sums.cuh"
 #include "vector.cuh"
 
 enum { THREADS = 256, V = 4, FEW = 24, MANY = 400 };
-enum { STEP_CHUNK = THREADS * V, READ_CHUNK = 32 * STEP_CHUNK };           /* elements of a block: of a step; read alone */
-enum { READ_AHEAD = 4, WRITTEN = 8 };     /* vectors of a thread on their way at once: read alone; all that it writes */
-enum { P, G, M, S, NEW_P, NEW_M, NEW_S, COPY, LISTS };     /* M, S: first and second moments; of a norm and of unscaling G and NEW_P */
+enum { STEP_CHUNK = THREADS * V, READ_CHUNK = 32 * STEP_CHUNK };           /* elements of a block: step; reductions */
+enum { READ_AHEAD = 4, WRITTEN = 8 };     /* vectors of a thread in flight: read only; when writing, all of its chunk */
+enum { P, G, M, S, NEW_P, NEW_M, NEW_S, COPY, LISTS };     /* M, S: first and second moments; norm and unscale use G and NEW_P */
 
-/* first: chunk; dtype: of G; aligned: all, to 16 bytes */
+/* first: its first chunk; dtype: of G; aligned: all to 16 bytes */
 struct entry { void *p[LISTS]; int64_t n; uint32_t first; uint16_t dtype, aligned; };
 
-struct number { const void *p; uint32_t dtype; double value; };            /* p NULL: the value */
+struct number { const void *p; uint32_t dtype; double value; };            /* p NULL: use value */
 struct common {
   uint32_t op, dtype_p, dtype_g, dtype_copy;
-  int32_t  n, nesterov, closes;           /* closes: the last launch of its list */
-  double   b1, b2, log_b1, log_b2, eps, decay, limit;       /* sgd: b1 is the momentum; to the base of 2 */
+  int32_t  n, nesterov, closes;           /* closes: last launch of the list */
+  double   b1, b2, log_b1, log_b2, eps, decay, limit;       /* sgd: b1 is the momentum; logs to base 2 */
   number   step, rate, scale, found;
   int64_t *new_step;
-  float   *norm, *divisor;                /* norm is found where gradients are checked */
-  double  *part;                          /* a sum for each chunk */
-  uint32_t base, *ticket, *flag;          /* base: chunks of the launches before */
+  float   *norm, *divisor;                /* norm: for amp_unscale the `found` flag */
+  double  *part;                          /* partial sum of each chunk */
+  uint32_t base, *ticket, *flag;          /* base: chunks of earlier launches */
 };
 template <int most> struct lists : common { entry list[most]; };
 static_assert(sizeof(lists<MANY>) <= 32764, "the most that a launch takes");
@@ -35,7 +35,7 @@ __device__ __forceinline__ double value_of(const number &s) { return s.p ? eleme
 
 template <int most> __device__ __forceinline__ const entry &entry_of(const lists<most> &a, uint32_t chunk)
 {
-  int low = 0, high = a.n - 1;            /* the last that begins there or before */
+  int low = 0, high = a.n - 1;            /* last entry with first <= chunk */
   while (low < high) {
     int middle = (low + high + 1) / 2;
     if (a.list[middle].first <= chunk) low = middle;
@@ -44,7 +44,7 @@ template <int most> __device__ __forceinline__ const entry &entry_of(const lists
   return a.list[low];
 }
 
-/* Whether this thread's block is the last of the list's to come here; leaves the ticket 0. */
+/* Is this thread's block the last of the list to arrive? Wraps the ticket to 0. */
 __device__ __forceinline__ bool last_to_come(const common &a)
 {
   return a.closes && atomicInc(a.ticket, gridDim.x - 1) == gridDim.x - 1;
@@ -94,7 +94,7 @@ template <int op> __device__ static factors factors_of(const common &a)
   return f;
 }
 
-/* Four elements as they come, and opened later: 16 bits lie in the first half. */
+/* Loads four elements raw, for a later open(); 16-bit ones are in the first half. */
 __device__ __forceinline__ uint4 fetch(const void *base, uint32_t dtype, int64_t at)
 {
   if (dtype == QN_F32) return *vector_place<QN_F32>(base, at);
@@ -119,7 +119,7 @@ template <int op, int most> __global__ static void __launch_bounds__(THREADS, 6)
   const bool found = value_of(a.found) != 0, whole = e.aligned && n == V;
   __shared__ factors shared;
   uint4 raw[4] = {};
-  if (whole) {                            /* all on their way before the first is opened */
+  if (whole) {                            /* all loads in flight before the first is used */
     raw[P] = fetch(e.p[P], a.dtype_p, at);
     raw[G] = fetch(e.p[G], a.dtype_g, at);
     if (e.p[M]) raw[M] = fetch(e.p[M], QN_F32, at);
@@ -143,8 +143,8 @@ template <int op, int most> __global__ static void __launch_bounds__(THREADS, 6)
   if (e.p[NEW_M]) vector_store(m, e.p[NEW_M], QN_F32, at, 1, n);
   if (op != QN_OP_SGD) vector_store(s, e.p[NEW_S], QN_F32, at, 1, n);
   if (e.p[COPY]) vector_store(p, e.p[COPY], dtype3(a.dtype_copy), at, 1, n);
-  /* The step may stand in its own place: this thread alone has read it, and used it; the last of the blocks to have done so writes
-   * the next. Here nobody waits for the ticket. */
+  /* new_step may alias step: this thread has read it and is done with it; the last block to get here writes the next value. No
+   * other thread waits for the ticket. */
   if (threadIdx.x == 0 && last_to_come(a)) {
     const int64_t step = a.step.p ? *(const int64_t *)a.step.p : (int64_t)a.step.value;
     *a.new_step = found ? step : qn_count_on(step);
@@ -153,10 +153,10 @@ template <int op, int most> __global__ static void __launch_bounds__(THREADS, 6)
 
 /* ---- norms and checks ---------------------------------------------------------------------------------------------- */
 
-/* Elements of a block that writes. */
+/* Elements of a block that also writes. */
 __host__ __device__ static inline int write_chunk(uint32_t dtype) { return THREADS * WRITTEN * (dtype == QN_F32 ? 4 : 8); }
 
-/* Shows a visitor n elements, by vectors of 16 bytes, several on their way at once, and writes what it leaves of them. */
+/* Calls the visitor with n elements in 16-byte vectors, several in flight, and writes back what it leaves. */
 template <int dtype, bool writes, class F>
 __device__ __forceinline__ void visit_vectors(const void *from, void *to, int64_t at, int n, F visitor)
 {
@@ -220,7 +220,7 @@ template <int most> __global__ static void __launch_bounds__(THREADS) training_n
   if (threadIdx.x) return;
   double scale = value_of(a.scale), length = sqrt(sum) / scale, over = length / a.limit;
   *a.norm = (float)length;
-  if (a.divisor) *a.divisor = (float)(scale * (over <= 1 ? 1 : over));     /* NaN stays */
+  if (a.divisor) *a.divisor = (float)(scale * (over <= 1 ? 1 : over));     /* keeps NaN */
 }
 
 template <int most> __global__ static void __launch_bounds__(THREADS) training_unscale(const __grid_constant__ lists<most> a)
@@ -237,7 +237,7 @@ template <int most> __global__ static void __launch_bounds__(THREADS) training_u
   if (e.p[NEW_P]) visit<true>(e, blockIdx.x, unscale);
   else visit<false>(e, blockIdx.x, unscale);
   any = __syncthreads_or(any);
-  if (threadIdx.x) return;                /* nobody waits for the ticket */
+  if (threadIdx.x) return;                /* no other thread waits for the ticket */
   if (any) {
     *(volatile uint32_t *)a.flag = 1;
     __threadfence();
@@ -250,11 +250,11 @@ template <int most> __global__ static void __launch_bounds__(THREADS) training_u
 
 /* ---- prepare, run ---------------------------------------------------------------------------------------------------- */
 
-struct item { int32_t number[LISTS]; uint32_t dtype; int64_t n; };          /* values of the request; -1: absent */
+struct item { int32_t number[LISTS]; uint32_t dtype; int64_t n; };          /* value numbers of the request; -1: absent */
 struct state {
   common  c;
   int32_t step, rate, scale, found, new_step, norm, divisor;
-  qn_value scalar[4];                     /* as they are declared */
+  qn_value scalar[4];                     /* their descriptions */
   int32_t n;
   int64_t chunks;
   item    list[1];                        /* n of them */
@@ -358,7 +358,7 @@ template <int most> static const void *kernel_of(uint32_t op)
   }
 }
 
-/* The tensors from *next on, as many as a launch takes; those without elements are left out. */
+/* Launches the tensors from *next on, as many as one launch takes; empty ones are skipped. */
 template <int most> static qn_status launch_some(const state *s, const qn_launch *launch, common *c, int *next)
 {
   lists<most> a;
@@ -379,7 +379,7 @@ template <int most> static qn_status launch_some(const state *s, const qn_launch
     e->dtype = (uint16_t)t->dtype;
     chunks += (uint32_t)chunks_of(s, t);
   }
-  memset(a.list + a.n, 0, (size_t)(most - a.n) * sizeof *a.list);         /* a launch takes nothing along that lay on the stack */
+  memset(a.list + a.n, 0, (size_t)(most - a.n) * sizeof *a.list);         /* kernel arguments must not contain uninitialised stack memory */
   a.closes = c->base + chunks == (uint32_t)s->chunks;
   c->base += chunks;
   void *arguments[] = { &a };

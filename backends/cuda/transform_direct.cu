@@ -1,26 +1,26 @@
-/* transform_direct.cu -- the same elements at other places, their bytes kept.
+/* transform_direct.cu -- data movement, bits preserved: copy, permute, slice, pad, concat, gather; any strides and dtypes.
  *
  *   copy     y[i] = x[i]                    permute  y[i] = x[j] with j[axis[d]] = i[d]
- *   slice    y[i] = x[start + i step]       pad      y[i] = x[i - pad_before], or value, or what x shows at its edge
- *   concat   y = the x one after the other along an axis, one launch for each
+ *   slice    y[i] = x[start + i step]       pad      y[i] = x[i - pad_before], or the value, or x reflected or replicated
+ *   concat   y = the x one after the other along an axis, one launch each
  *   gather   y[a, i, b] = x[a, indices[i], b], 0 for an index out of range
  *
- * All are one kernel: y's element i comes from x at base + sum i[d] stride[d], where each i[d] lies within low[d], high[d]; gather
- * replaces some of the i[d] by one index. */
+ * One kernel: y's element i comes from x at base + sum i[d] stride[d], where each i[d] must be within low[d]..high[d]-1; gather
+ * replaces some of the i[d] by one index. An element a thread. */
 #include "direct.cuh"
 #include "engines.h"
 
 struct transform {
-  tensor  y;                              /* for concat the part of y that one x fills */
+  tensor  y;                              /* concat: the part of y that one x fills */
   const void *x;
   int64_t base, stride[QN_MAX_RANK];
   int64_t low[QN_MAX_RANK], high[QN_MAX_RANK];
   int64_t elements;
   double  value;
   int32_t bytes, mode;                    /* mode: of pad */
-  tensor  indices;                        /* of gather; p NULL: none */
-  int32_t axis;                           /* y's dims from axis on are those of indices */
-  int64_t length, length_stride;          /* x's dim and stride there */
+  tensor  indices;                        /* gather; p NULL: none */
+  int32_t axis;                           /* gather: y's dims from `axis` on are those of indices */
+  int64_t length, length_stride;          /* gather: x's dim and stride along the axis */
 };
 
 __device__ __forceinline__ void copy_element(void *y, int64_t to, const void *x, int64_t from, int bytes)
@@ -83,7 +83,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     } else if (k->op == QN_OP_SLICE) {
       const qn_slicing *s = (const qn_slicing *)k->attr;
       t.base += s->start[d] * x.stride[d];
-      if (t.y.dim[d] > 1) t.stride[d] *= s->step[d];        /* of one place any step will do, the largest too */
+      if (t.y.dim[d] > 1) t.stride[d] *= s->step[d];        /* with extent 1 the step does not matter, and could overflow */
     } else if (k->op == QN_OP_PAD) {
       const qn_padding *s = (const qn_padding *)k->attr;
       t.base -= s->pad_before[d] * x.stride[d];

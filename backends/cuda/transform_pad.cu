@@ -1,21 +1,22 @@
-/* transform_pad.cu -- pad at the speed of memory: a thread has one column of ROWS neighbouring rows of y, whose loads are on their way together;
- * those of neighbouring threads lie side by side. A column is the widest word that neither padding nor alignment cuts, or a few narrow ones
- * that are stored as one. */
+/* transform_pad.cu -- pad (constant, reflect, replicate), bandwidth bound: a thread has one column of ROWS neighbouring rows of
+ * y, whose loads are in flight together; accesses of neighbouring threads are contiguous. A column is the widest word (up to 16
+ * bytes) that padding and alignment allow, or a few narrow ones stored together. Refused: gaps in y, x in another dim order, 2^31
+ * elements. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "pad.cuh"
 
 enum { THREADS = 256, ROWS = 4 };
 
-struct filling : padding {                /* dims and strides of words */
+struct filling : padding {                /* dims and strides in words */
   uint32_t units;
-  cuda_divisor by_columns, by_bands;      /* of a row; of rows */
-  alignas(16) uint64_t pattern[2];        /* of the value */
+  cuda_divisor by_columns, by_bands;      /* columns of a row; bands of ROWS rows */
+  alignas(16) uint64_t pattern[2];        /* the value, repeated */
 };
 
 template <class T, int N> struct alignas(sizeof(T) * N) words { T of[N]; };
 
-/* N words, stored as one, of each row. */
+/* A thread: N words, stored as one, in each of ROWS rows. */
 template <class T, int N> __global__ static void __launch_bounds__(THREADS) transform_pad(const __grid_constant__ filling p)
 {
   const uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
@@ -34,7 +35,7 @@ template <class T, int N> __global__ static void __launch_bounds__(THREADS) tran
   for (int r = 0; r < ROWS; r++)
 #pragma unroll
     for (int i = 0; i < N; i++) row[r].of[i] = *(const T *)p.pattern;
-  const uint32_t first = y - p.before[1]; /* wraps where before x's rows */
+  const uint32_t first = y - p.before[1]; /* wraps if above x's rows */
   const bool inner = first < p.in_dim[1] && p.in_dim[1] - first >= ROWS;
 #pragma unroll
   for (int i = 0; i < N; i++) {

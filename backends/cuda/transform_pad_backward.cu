@@ -1,7 +1,8 @@
-/* transform_pad_backward.cu -- the gradient of pad at the speed of memory: dx[j] = the sum of dy over the places that pad filled from j.
+/* transform_pad_backward.cu -- gradient of pad, bandwidth bound, f32, f16, bf16: dx[j] = the sum of dy over the places filled
+ * from j.
  *
- * A thread has one column of ROWS neighbouring rows of dx, whose loads are on their way together; those of neighbouring threads lie side
- * by side. Of rows that pad copied more often a thread has one. */
+ * A thread has one column of ROWS neighbouring rows of dx, whose loads are in flight together; accesses of neighbouring threads
+ * are contiguous. Rows that pad copied more than once are done one at a time. */
 #include "engines.h"
 #include "pad.cuh"
 #include "vector.cuh"
@@ -10,12 +11,12 @@ enum { THREADS = 256, ROWS = 8 };
 
 struct gathering : padding {              /* in is dy, out is dx */
   uint32_t units;
-  uint32_t once[2];                       /* rows that pad copied once, ROWS at least, or none: from, to */
-  uint32_t bands;                         /* of these */
-  cuda_divisor by_bands;                  /* and the other rows */
+  uint32_t once[2];                       /* rows from..to-1 were copied once; at least ROWS, or none */
+  uint32_t bands;                         /* bands of these */
+  cuda_divisor by_bands;                  /* of bands and the other rows */
 };
 
-/* Adds what column x of R rows of dy, from `row` on, has of these places. */
+/* Adds to sum what column x of R rows of dy, from `row` on, contributes, over all images of the outer dims. */
 template <int dtype, int R> __device__ __forceinline__ void add_rows(float (&sum)[R], const gathering &p, uint32_t outer, int row, int x)
 {
   constexpr int E = 16 / vector_per_16<dtype>;
@@ -34,7 +35,7 @@ template <int dtype, int R> __device__ __forceinline__ void add_rows(float (&sum
   } while (++k < outers);
 }
 
-/* The last band may take some rows of the one before it again. */
+/* The last band may overlap the one before. */
 template <int dtype> __global__ static void __launch_bounds__(THREADS) transform_pad_backward(const __grid_constant__ gathering p)
 {
   uint32_t unit = blockIdx.x * THREADS + threadIdx.x, x, band;

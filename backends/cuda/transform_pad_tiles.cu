@@ -1,7 +1,7 @@
-/* transform_pad_tiles.cu -- pad and its gradient in planes: a block takes what neighbouring rows of what is written come from, one run of bytes,
- * to shared memory as it lies, so that every byte comes from memory once, in whole vectors. From there a thread makes vectors as they lie
- * in what is written, whose elements are neighbours in one row of what is read; what lies at a row's ends goes by the element.
- * Refused: planes that are not packed, rows too long; of the gradient, outer dims that are padded. */
+/* transform_pad_tiles.cu -- pad and its gradient in packed planes: a block copies the rows of `in` that neighbouring rows of
+ * `out` depend on, one contiguous run, to shared memory (cp.async), so that every byte is read once in whole vectors. From there
+ * threads assemble 16-byte vectors of `out`; elements at a row's ends are written singly.
+ * Refused: planes that are not packed, rows above 48 KB, wide elements; gradients with padded outer dims. */
 #include "engines.h"
 #include "pad.cuh"
 #include "shared_memory.h"
@@ -9,19 +9,19 @@
 #include "vector.cuh"
 
 enum { THREADS = 256, VECTOR = 16 };
-enum { ROOM = 16 << 10, MOST = 48 << 10 };          /* bytes of a block's rows; with those that pad's border shows besides, or of one row */
+enum { ROOM = 16 << 10, MOST = 48 << 10 };          /* bytes of a block's rows; limit with the rows of the border, or of one row */
 
-struct tiling : padding {                 /* pad: x, y; its gradient: dy, dx; bytes where not said */
-  int64_t  high;                          /* where in ends */
-  uint32_t rows, bands;                   /* of out: a block's at most, blocks of a plane */
-  uint32_t pitch, width;                  /* of a row of in, of out */
-  uint32_t from, run;                     /* in a row of out, where the run begins whose elements are a row's of in, and how long it is */
-  uint32_t vectors, edges;                /* of a run at most; elements of a row beside them at most */
+struct tiling : padding {                 /* pad: in is x, out is y; gradient: in is dy, out is dx. In bytes unless noted */
+  int64_t  high;                          /* end of in */
+  uint32_t rows, bands;                   /* rows of out of a block; blocks of a plane */
+  uint32_t pitch, width;                  /* bytes of a row of in, of out */
+  uint32_t from, run;                     /* the run in a row of out that copies consecutive elements of in: begin, length */
+  uint32_t vectors, edges;                /* vectors of a run at most; elements beside them of a row at most */
   cuda_divisor by_bands, by_vectors, by_edges;
-  alignas(16) uint64_t pattern[2];        /* of the value */
+  alignas(16) uint64_t pattern[2];        /* the value, repeated */
 };
 
-/* The rows of x that rows `from` to `to` of y show lie between these. */
+/* The range of x's rows that y's rows from..to-1 show. */
 static __host__ __device__ __forceinline__ void rows_shown(const padding &p, int from, int to, int *low, int *high)
 {
   const int before = (int)p.before[1], n = (int)p.in_dim[1], turn[4] = { from, to - 1, before, before + n - 1 };
@@ -35,7 +35,7 @@ static __host__ __device__ __forceinline__ void rows_shown(const padding &p, int
   if (*low >= *high) *low = *high = 0;
 }
 
-/* The rows of dy that rows `from` to `to` of dx are sums of. */
+/* The range of dy's rows that dx's rows from..to-1 are sums of. */
 static __host__ __device__ __forceinline__ void rows_summed(const padding &p, int from, int to, int *low, int *high)
 {
   const int before = (int)p.before[1], n = (int)p.out_dim[1], all = (int)p.in_dim[1], after = all - n - before;
@@ -50,9 +50,9 @@ static __host__ __device__ __forceinline__ void rows_summed(const padding &p, in
   }
 }
 
-/* What of in is in shared memory: whole vectors, the first of which holds row `low`. */
+/* The rows of `in` in shared memory, as whole vectors. */
 template <class T> struct tile {
-  const char *shared;                     /* where row `low` begins */
+  const char *shared;                     /* address of row `low` */
   int low;
 
   __device__ __forceinline__ tile(const tiling &p, char *room, int64_t plane, int first, int high) : low(first)
@@ -64,7 +64,7 @@ template <class T> struct tile {
       const int64_t of = from - skip + at;
       if (of >= 0 && of + VECTOR <= p.high) {
         copy_async<VECTOR>(shared_address(room + at), p.in + of, VECTOR);
-      } else {                            /* in's ends */
+      } else {                            /* at the ends of `in` */
         for (int i = 0; i < VECTOR; i += sizeof(T))
           if (of + i >= 0 && of + i < p.high) *(T *)(room + at + i) = *(const T *)(p.in + of + i);
       }
@@ -75,7 +75,7 @@ template <class T> struct tile {
   __device__ __forceinline__ const char *row(const tiling &p, int row) const { return shared + (uint32_t)(row - low) * p.pitch; }
 };
 
-/* 16 bytes out of the two vectors that they lie in. */
+/* 16 unaligned bytes, assembled from the two aligned vectors around them. */
 __device__ __forceinline__ uint4 vector_at(const char *from)
 {
   const uint32_t skip = (uint32_t)(uintptr_t)from % VECTOR;
@@ -90,7 +90,7 @@ __device__ __forceinline__ uint4 vector_at(const char *from)
                     __funnelshift_r(w[3], w[4], bits));
 }
 
-/* A block's rows of out: row `y` of plane `outer` and those below it. */
+/* A block's rows of out: row `y` of plane `outer` and the following. */
 struct rows_of {
   uint32_t outer, y, rows;
   char *out;
@@ -101,19 +101,19 @@ struct rows_of {
     outer = cuda_quotient(blockIdx.x, p.by_bands, &band), y = band * p.rows, rows = min(p.rows, p.out_dim[1] - y);
     out = p.out + ((int64_t)outer * p.out_dim[1] + y) * p.width;
   }
-  /* Bytes from a run's begin to its first vector. */
+  /* Bytes from the run's begin to its first aligned vector. */
   __device__ __forceinline__ uint32_t skip(const tiling &p, uint32_t row) const
   {
     return -(uint32_t)(uintptr_t)(out + row * p.width + p.from) % VECTOR;
   }
-  /* The i-th vector of the block: its row, and where in the run it begins; false: there is none. */
+  /* The block's i-th vector: its row and its offset in the run; false: none. */
   __device__ __forceinline__ bool vector(const tiling &p, uint32_t i, uint32_t *row, uint32_t *at) const
   {
     *row = cuda_quotient(i, p.by_vectors, at);
     *at = *at * VECTOR + skip(p, *row);
     return *at + VECTOR <= p.run;
   }
-  /* The i-th element beside them: its row, its column. */
+  /* The block's i-th single element: its row and column; false: none. */
   template <int E> __device__ __forceinline__ bool edge(const tiling &p, uint32_t i, uint32_t *row, uint32_t *column) const
   {
     *row = cuda_quotient(i, p.by_edges, column);
@@ -148,7 +148,7 @@ template <class T> __global__ static void __launch_bounds__(THREADS) transform_p
   }
 }
 
-/* Each sum begins with its first term, so that one alone keeps its bits. */
+/* A sum starts with its first term, so that a single term keeps its bits. */
 template <class T, int dtype>
 __global__ static void __launch_bounds__(THREADS, sizeof(T) == 2 ? 8 : 6) transform_pad_tiles_backward(const __grid_constant__ tiling p)
 {
@@ -251,8 +251,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *result)
   for (int d = 0; d < p.rank; d++) p.high += (int64_t)(p.in_dim[d] - 1) * p.in_stride[d];
   p.pitch = (uint32_t)pitch, p.width = (uint32_t)width;
   p.from = (uint32_t)once[0] * (uint32_t)esize, p.run = once[1] > once[0] ? (uint32_t)(once[1] - once[0]) * (uint32_t)esize : 0;
-  const bool aligned = width % VECTOR == 0 && out->align >= VECTOR;       /* so that every row's vectors begin alike */
-  /* vectors of a run at least */
+  const bool aligned = width % VECTOR == 0 && out->align >= VECTOR;       /* then all rows' vectors have the same alignment */
+  /* vectors of a run, at least */
   const uint32_t skip = aligned ? -p.from % VECTOR : (uint32_t)(VECTOR - esize), whole = p.run < skip ? 0 : (p.run - skip) / VECTOR;
   if (!whole) return qn_refuse(result, "vectors of neighbours", written, "one at least in a row", "%s", "none");
   p.vectors = aligned ? whole : p.run / VECTOR;
@@ -272,7 +272,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *result)
   st.in = qn_role(&r->op[0], roles[0]), st.out = qn_role(&r->op[0], roles[1]);
   st.blocks = (unsigned)(qn_elements(out) / (n * p.out_dim[0]) * p.bands);
   st.shared = (uint32_t)shared;
-  /* many blocks, of much to do: faster than units */
+  /* enough blocks with enough work: faster than `units` */
   if (p.vectors * p.rows >= 2 * THREADS && st.blocks >= 16u * (unsigned)r->device->units)
     result->estimate = 1e4 + (double)qn_elements(out) * esize * 2 / 4000;
   return cuda_keep(result, &st, sizeof st);

@@ -1,31 +1,31 @@
-/* transform_tiled.cu -- copies at the speed of memory: rows in units of 16 bytes, transposes in tiles through shared memory.
+/* transform_tiled.cu -- copy, permute, slice and concat, bandwidth bound, bits preserved.
  *
- * Every transform says where y's element i comes from: x at base + sum i[d] stride[d]. What is kept of dims after merging
- * decides: where the innermost dim is contiguous in both, a thread moves a unit of 16 bytes or some of 8, 4, 2 or 1 (rows); where it is
- * contiguous in y and another dim is in x, a block turns a tile around: words of 4 bytes where they lie so (words), else elements
- * (tiles). Few channels, to or from planes, a thread turns around in its registers (few).
- * Pad and strided slices of one element's width stay with the direct engine. */
+ * y's element i comes from x at base + sum i[d] stride[d]. After merging dims:
+ * rows: the innermost dim is contiguous in both: a thread moves a unit of 16 bytes, or several of 8, 4, 2 or 1. words, tiles:
+ * contiguous along different dims: a block transposes a tile through shared memory, in 4-byte words if aligned, else by element.
+ * few: up to 4 interleaved channels to or from planes: transposed in a thread's registers.
+ * Refused: more than 6 dims; gaps in y; other layouts stay with direct. */
 #include "cuda_backend.h"
 #include "divisor.h"
 #include "engines.h"
 
-enum { MAX_DIMS = 6, TOGETHER = 4 };      /* TOGETHER: parts of one launch */
+enum { MAX_DIMS = 6, TOGETHER = 4 };      /* TOGETHER: concat parts of one launch */
 
 struct move {
   const char *x;
   char    *y;
   int32_t  rank;
-  uint32_t units;                         /* rows, few: how many in all; dim[0], few: the planes' dim, counts units */
+  uint32_t units;                         /* rows, few: number of units; then dim[0] (few: the planes' dim) counts units */
   cuda_divisor dim[MAX_DIMS];                 /* innermost in y first */
-  int64_t  x_stride[MAX_DIMS], y_stride[MAX_DIMS];          /* bytes */
-  /* tiles: the dim that is contiguous in x; words: one whose places are columns of it that run on, or -1 */
+  int64_t  x_stride[MAX_DIMS], y_stride[MAX_DIMS];          /* in bytes */
+  /* tiles: the dim that is contiguous in x; words: a dim that continues it, so that both form the tile's columns, or -1 */
   int32_t  across, beside;
 };
 
-/* Up to N parts of y in one launch, each by blocks of its own from first[] on. */
+/* Up to N parts of y in one launch; part i has the blocks from first[i] on. */
 template <int N> struct moves { move m[N]; uint32_t first[N]; };
 
-/* Units of a thread: narrow ones are on their way together. */
+/* Units a thread: several narrow ones are in flight together. */
 template <class T> constexpr int units_of = sizeof(T) < 4 ? 4 : sizeof(T) < 16 ? 2 : 1;
 
 template <class T, int N> __global__ void __launch_bounds__(256) transform_rows(const __grid_constant__ moves<N> all)
@@ -59,7 +59,7 @@ template <class T, int N> __global__ void __launch_bounds__(256) transform_rows(
     if (first + u * 256 < m.units) *(T *)(m.y + to[u]) = v[u];
 }
 
-/* Where this place of the dims other than these two begins. */
+/* Offsets of the dims other than 0, across and beside. */
 __device__ __forceinline__ void others(const move &m, uint32_t rest, int64_t *from, int64_t *to)
 {
   for (int d = 1; d < m.rank; d++) {
@@ -71,7 +71,7 @@ __device__ __forceinline__ void others(const move &m, uint32_t rest, int64_t *fr
   }
 }
 
-/* Dim 0 (contiguous in y) by dim `across` (contiguous in x), the others one place for each block. */
+/* A tile: dim 0 (contiguous in y) by dim `across` (contiguous in x); blockIdx.y counts the other dims. */
 template <class T, int TILE> __global__ void __launch_bounds__(256) transform_tiles(const __grid_constant__ move m)
 {
   __shared__ T tile[TILE][TILE + (sizeof(T) < 4 ? 4 / sizeof(T) : 1)];
@@ -96,7 +96,7 @@ template <class T, int TILE> __global__ void __launch_bounds__(256) transform_ti
   }
 }
 
-/* Of E words the e-th elements, as one. */
+/* The e-th elements of E words, as one word. */
 template <int E> __device__ __forceinline__ uint32_t picked(const uint32_t (&w)[E], int e)
 {
   if (E == 1) return w[0];
@@ -105,14 +105,14 @@ template <int E> __device__ __forceinline__ uint32_t picked(const uint32_t (&w)[
   return __byte_perm(__byte_perm(w[0], w[1 % E], pair), __byte_perm(w[2 % E], w[3 % E], pair), 0x5410);
 }
 
-/* Elements in words of E, 4 bytes a thread both ways; all words aligned. Row i of a tile lies at place i / E of the i % E-th part, so that
- * neither way two lanes meet in a bank. */
+/* Elements of 4 / E bytes in aligned words, both ways. Row i of a tile is stored as row i / E of part i % E, which avoids bank
+ * conflicts both ways. */
 template <int E> __global__ void __launch_bounds__(256) transform_words(const __grid_constant__ move m)
 {
   constexpr int R = 8, I = 64, J = 32 * E, WIDE = I / E;
   __shared__ uint32_t tile[I][33];
   const bool beside = m.beside >= 0;
-  /* neighbours write neighbouring memory */
+  /* neighbouring blocks write neighbouring memory */
   uint32_t ni = m.dim[0].by, nj = m.dim[m.across].by * (beside ? m.dim[m.beside].by : 1), tiles_i = (ni + I - 1) / I;
   uint32_t j0 = blockIdx.x / tiles_i * J, i0 = blockIdx.x % tiles_i * I, lane = threadIdx.x % 32, line = threadIdx.x / 32;
   int64_t from = 0, to = 0;
@@ -136,7 +136,7 @@ template <int E> __global__ void __launch_bounds__(256) transform_words(const __
 #pragma unroll
     for (int e = 0; e < E; e++) w[e] = tile[e * WIDE + word][column];
     char *y = m.y + to + (int64_t)i * (4 / E);
-    uint32_t c = j;                       /* E columns lie in one place of what is beside */
+    uint32_t c = j;                       /* E columns share one index of dim `beside` */
     if (beside) y += cuda_quotient(j, m.dim[m.across], &c) * m.y_stride[m.beside];
 #pragma unroll
     for (int e = 0; e < E; e++)
@@ -144,7 +144,7 @@ template <int E> __global__ void __launch_bounds__(256) transform_words(const __
   }
 }
 
-/* C channels that lie side by side in y (or, back, in x) and each in a plane of the other: 16 bytes of each plane by a thread. */
+/* C channels interleaved in y (back: in x) and planar in the other: 16 bytes of each plane a thread. */
 template <class T, int C, bool back> __global__ void __launch_bounds__(256) transform_few(const __grid_constant__ move m)
 {
   constexpr int N = 16 / sizeof(T);
@@ -175,7 +175,7 @@ struct state { int32_t y, n; part part[1]; };
 
 static int64_t divides(int64_t bytes, int64_t unit) { return bytes % unit == 0; }
 
-/* Few channels of planes that are whole vectors? */
+/* Does transform_few apply: few channels, planes of whole aligned vectors? */
 static bool lay_out_few(part *p, int esize, uint32_t align, double total)
 {
   move *m = &p->m;
@@ -198,7 +198,7 @@ static bool lay_out_few(part *p, int esize, uint32_t align, double total)
   return true;
 }
 
-/* y's elements of these dims from x by strides; NULL, or why not. */
+/* Describes the copy of y's elements of these dims from x; returns NULL, or the rule that it breaks. */
 static const char *lay_out(part *p, int rank, const int64_t *dim, const int64_t *xs, const int64_t *ys, int esize, uint32_t align)
 {
   qn_nest nest = {};
@@ -241,7 +241,7 @@ static const char *lay_out(part *p, int rank, const int64_t *dim, const int64_t 
     return nullptr;
   }
   if (m->across > 0 && lay_out_few(p, esize, align, total)) return nullptr;
-  /* rows: as wide a unit as everything is a multiple of */
+  /* rows: the widest unit that all offsets and strides allow */
   int64_t unit = esize;
   if (m->x_stride[0] == esize) {
     while (unit < 16 && unit * 2 <= (int64_t)align && divides((int64_t)m->dim[0].by * esize, unit * 2) && divides(p->x_offset, unit * 2) &&
@@ -285,7 +285,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
       for (int d = 0; d < y->rank; d++) {
         const qn_slicing *s = (const qn_slicing *)op->attr;
         base += s->start[d] * x->stride[d];
-        if (dim[d] > 1) xs[d] *= s->step[d];    /* of one place any step will do, the largest too */
+        if (dim[d] > 1) xs[d] *= s->step[d];    /* with extent 1 the step does not matter, and could overflow */
       }
     if (op->op == QN_OP_CONCAT) {
       int64_t axis = ((const qn_axis *)op->attr)->axis;
@@ -324,7 +324,7 @@ template <class T> static void rows(const move *m, int n, cudaStream_t stream)
   else launch_rows<T, TOGETHER>(m, n, stream);
 }
 
-/* Tiles of `down` elements of dim 0 by `wide` of the other. */
+/* Blocks: tiles of `down` elements of dim 0 by `wide` of the other. */
 static dim3 tile_grid(const move &m, int down, int wide)
 {
   int64_t others = 1, across = m.dim[m.across].by;
