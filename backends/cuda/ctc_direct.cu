@@ -1,9 +1,8 @@
-/* ctc_direct.cu -- connectionist temporal classification and its gradient, any strides, in double: a frame's lse by one warp, a
- * sample's paths by one block.
+/* ctc_direct.cu -- CTC loss and its gradient, in double, any strides: the lse of a frame by a warp, a sample's paths by a block.
  *
- * State s of a sample with S labels, 0 <= s <= 2S, is blank where s is even, else label s/2. E(t,s) = x[state] - lse.
- *   A(t,s) = E(t,s) + ln of the sum of exp A(t-1,s'), s' = s, s-1, and s-2 if s is a label other than the one before
- *   B(t,s) = ln of the sum of exp (B + E)(t+1,s'), the same steps the other way
+ * With S labels a sample has states 0..2S: even ones are blank, odd state s is label s/2. E(t,s) = x[state] - lse. A(t,s) =
+ *   E(t,s) + ln of the sum of exp A(t-1,s'), s' = s, s-1, and s-2 if s is a label other than the one before B(t,s) = ln of the
+ *   sum of exp (B + E)(t+1,s'), the same transitions reversed
  *   loss = -L, L = ln of the sum of exp A over the last two states of the last frame
  *   dx = g (exp(x - lse) - sum exp(A + B - L) over the states of the class), g = dy or dy / N */
 #include "direct.cuh"
@@ -12,9 +11,9 @@
 enum { THREADS = 256 };
 
 struct problem {
-  tensor  x, labels, x_lengths, label_lengths, loss, lse, dx;      /* in a gradient loss is dy */
+  tensor  x, labels, x_lengths, label_lengths, loss, lse, dx;      /* for a gradient loss is dy */
   int64_t blank, zero_infinity, reduction, frames, samples, classes, longest, width;
-  double *lses, *losses, *rows;           /* [T, N]; [N]; rows of states */
+  double *lses, *losses, *rows;           /* workspace: [T, N]; [N]; rows of states */
 
   __device__ int64_t frames_of(int64_t n) const { return clamped(x_lengths.load<int64_t>(n * x_lengths.stride[0]), frames); }
   __device__ int64_t states_of(int64_t n) const
@@ -48,7 +47,7 @@ __device__ static double joined(double a, double b)
   return m == -INFINITY ? m : m + log1p(exp(fmin(a, b) - m));
 }
 
-/* A(t) of one state from the row A(t-1). */
+/* A(t) of one state from row A(t-1). */
 __device__ static double step_forward(const problem &p, int64_t t, int64_t n, int64_t i, double lse, const double *before)
 {
   double sum = t == 0 ? (i < 2 ? 0 : -INFINITY) : before[i];
@@ -56,7 +55,7 @@ __device__ static double step_forward(const problem &p, int64_t t, int64_t n, in
   if (t > 0 && p.may_skip(n, i)) sum = joined(sum, before[i - 2]);
   return sum + p.emission(t, n, i, lse);
 }
-/* B(t) of one state from the row B(t+1); lse is frame t+1's. */
+/* B(t) of one state from row B(t+1); lse: of frame t+1. */
 __device__ static double step_backward(const problem &p, int64_t t, int64_t n, int64_t i, int64_t states, bool last, double lse,
                                        const double *after)
 {
@@ -191,7 +190,7 @@ static qn_status backward(const qn_prepared *prepared, const qn_launch *launch)
   return direct_launched("ctc_backward_direct");
 }
 
-/* Forward two rows of states for each sample, each frame's lse and each loss; in a gradient a row for each frame, and two. */
+/* Workspace. Forward: two rows of states a sample, lse of each frame, loss of each sample; gradient: a row a frame, plus two. */
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];

@@ -1,38 +1,40 @@
-/* ctc_two_ended.cu -- connectionist temporal classification where the classes of a frame lie side by side: paths from both ends.
+/* ctc_two_ended.cu -- CTC loss and its gradient in f32 where the classes of a frame are contiguous: the recursion runs from both
+ * ends at once.
  *
- * Logarithms of sums over paths move on from frame to frame, so what a sample takes is the way through its frames. One group of
- * threads goes from the first frame on, another from the last one back; the loss is known where they meet, after half the way. They
- * run the same code, for the way back is the way forth of the frames and the labels in reverse. Thread k has two states, the blank
- * before label k and label k, of which a step wants only label k-1 from a neighbour: a word of shared memory, one barrier.
+ * The recursion over frames is serial, so its latency is what a sample costs. One group of threads goes forward from the first
+ * frame, another backward from the last; the loss is known where they meet, after half the frames. Both run the same code:
+ * backward is forward with frames and labels reversed. Thread k holds two states, the blank before label k and label k; a step
+ * needs only label k-1 from a
+ * neighbour: one word of shared memory and one barrier.
  *
- *   frames    lse of each frame, and what paths want of it side by side: log2 p of blank and labels      all multiprocessors
- *   paths     a sample by a block. Its gradient goes on where the groups have met: each then finds what the other one left
- *             in every frame, and leaves the states' shares in its place
- *   gradient  a frame's exp(x - lse) less the shares of its class, added up in the order of labels       all multiprocessors
+ *   frames    lse of each frame, and log2 p of blank and labels, packed for the recursion           whole device
+ *   paths     a sample a block. For a gradient both groups go on after they met: each combines with what the other left in every
+ *             frame, and writes the states' shares there
+ *   gradient  exp(x - lse) minus the shares of the class, added in label order                      whole device
  *
- * Logarithms are to base 2. Every 16 frames a group takes its maximum, rounded to a whole number, off its states, so that sums over
- * long paths keep their digits. */
+ * Logarithms are base 2. Every SETTLE frames a group subtracts its maximum, rounded to an integer, from its states, so that long
+ * paths keep their precision. Refused: f64, classes that are not contiguous, more than 511 labels. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "logits.cuh"
 #include "sm90.cuh"
 
-enum { FEW_THREADS = 128, MOST_THREADS = 512, SETTLE = 16, SECOND = 1 << 30 };        /* threads of a group */
+enum { FEW_THREADS = 128, MOST_THREADS = 512, SETTLE = 16, SECOND = 1 << 30 };        /* FEW, MOST: threads of a group */
 
 struct samples {
   const void  *x, *labels, *x_lengths, *label_lengths;
   const float *dy;
   void     *dx;
-  float    *loss, *lse;                   /* lse is read by a gradient */
-  float    *e;                            /* [N, T, 1 + S]: log2 p of blank, of labels */
-  float    *path;                         /* [N, T, 2, S + 1]: A or B of blanks and of labels; then their shares */
-  float    *settled;                      /* [N, T]: what A or B has had taken off */
+  float    *loss, *lse;                   /* input of a gradient */
+  float    *e;                            /* [N, T, 1 + S]: log2 p of blank, then of labels */
+  float    *path;                         /* [N, T, 2, S + 1]: A or B of blanks, of labels; later their shares */
+  float    *settled;                      /* [N, T]: what has been subtracted from A or B */
   float    *total;                        /* [N]: log2 of the sum over all paths */
-  int32_t  *next;                         /* [N, S]: the next label of this class, S: none; + SECOND: there is one before */
+  int32_t  *next;                         /* [N, S]: next label of the same class, S: none; + SECOND: there is an earlier one */
   double   *losses;                       /* [N] */
   uint32_t *ticket;
   uint32_t  x_dtype, dx_dtype, label_dtype, x_length_dtype, label_length_dtype;
-  int32_t   blank, zero_infinity, reduction, threads;              /* of a group */
+  int32_t   blank, zero_infinity, reduction, threads;              /* threads: of a group */
   int32_t   frames, samples, classes, longest;
   int64_t   x_frame, x_sample, dx_frame, dx_sample, lse_frame, lse_sample, label_sample, label_step;
   int64_t   x_length_step, label_length_step, loss_step;
@@ -60,7 +62,7 @@ struct samples {
   __device__ __forceinline__ float *path_of(int row) const { return path + (int64_t)row * (2 * longest + 2); }
 };
 
-__device__ __forceinline__ float log2_of(float x)         /* a subnormal x is 0 */
+__device__ __forceinline__ float log2_of(float x)         /* subnormal x gives that of 0 */
 {
   float y;
   asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -80,7 +82,7 @@ __device__ __forceinline__ float add3(float a, float b, float c)
 
 /* ---- frames ------------------------------------------------------------------------------------------------------- */
 
-/* What paths want of a frame whose logits begin at `at`. */
+/* Writes the packed log2 p of a frame whose logits begin at `at`. */
 __device__ __forceinline__ void leave_emissions(const samples &s, int n, int t, int64_t at, float lse, int lane, int threads)
 {
   float *e = s.e_of(n * s.frames + t);
@@ -91,7 +93,7 @@ __device__ __forceinline__ void leave_emissions(const samples &s, int n, int t, 
   }
 }
 
-/* threads: of a frame. */
+/* threads: per frame. */
 template <int threads, int whole> __global__ static void __launch_bounds__(256) ctc_frames(const __grid_constant__ samples s)
 {
   __shared__ joint shared[8];
@@ -108,7 +110,7 @@ template <int threads, int whole> __global__ static void __launch_bounds__(256) 
   if (s.lse && lane == 0) s.lse[t * s.lse_frame + n * s.lse_sample] = lse;
 }
 
-/* The same of a gradient, which is given lse; a frame by a warp. */
+/* For a gradient, where lse is given; a frame a warp. */
 __global__ static void __launch_bounds__(256) ctc_emissions(const __grid_constant__ samples s)
 {
   const int f = (int)(blockIdx.x * 8 + threadIdx.x / 32), t = f / s.samples, n = f - t * s.samples;
@@ -118,17 +120,17 @@ __global__ static void __launch_bounds__(256) ctc_emissions(const __grid_constan
 
 /* ---- paths -------------------------------------------------------------------------------------------------------- */
 
-/* What a step reads of its frame: log2 p, and of the other group, what it left there. */
+/* What a step reads: log2 p of its frame, and (after the meeting) what the other group left there. */
 struct fetched { float eb, el, b, l, settled; };
 
-/* A thread of a group on its way. Its blank is at k where the way leads forth, at S - k where it leads back; its label at k, S-1-k. */
+/* A thread of a group. Forward its blank is k and its label k; backward they are S - k and S - 1 - k. */
 struct walker {
   const samples &s;
   int     row, frames, labels, k, blank, label, threads, group;
-  bool    skip;                           /* from label k-1 to label k */
+  bool    skip;                           /* may go from label k-1 to label k */
   float   b, l, settled;
   float  *edge;                           /* shared, [2][threads + 1]: label k-1 */
-  float  *most;                           /* shared, [16] */
+  float  *most;                           /* shared, [16]: maxima of warps */
 
   __device__ __forceinline__ void meet() const
   {
@@ -139,7 +141,7 @@ struct walker {
   __device__ __forceinline__ bool has_blank() const { return k <= labels; }
   __device__ __forceinline__ bool has_label() const { return k < labels; }
 
-  /* Of the way's j-th frame. */
+  /* For the j-th frame of this direction. */
   template <bool met> __device__ __forceinline__ fetched fetch(int j) const
   {
     fetched f = { 0, -INFINITY, 0, 0, 0 };
@@ -156,7 +158,7 @@ struct walker {
     return f;
   }
 
-  /* A step but for what its frame emits. The j-th: the first comes from outside, a step before states 0 and 1. */
+  /* Step j without the emission. Step 0 enters states 0 and 1 from outside. */
   __device__ __forceinline__ void move(int j)
   {
     float *at = edge + (j & 1) * (threads + 1);
@@ -178,12 +180,12 @@ struct walker {
       m = most[0];
       for (int w = 1; w < threads / 32; w++) m = fmaxf(m, most[w]);
     }
-    if (m - m != 0) return;               /* infinite */
+    if (m - m != 0) return;               /* infinite: leave as is */
     m = rintf(m);
     b -= m, l -= m, settled += m;
   }
 
-  /* Leaves A or B, or the shares, which are 2^(A + B + off). */
+  /* Stores A or B of frame j, or the shares 2^(A + B + off). */
   __device__ __forceinline__ void leave(int j, float of_blank, float of_label, float of_settled) const
   {
     float *path = s.path_of(row_of(j));
@@ -192,8 +194,8 @@ struct walker {
     if (k == 0) s.settled[row_of(j)] = of_settled;
   }
 
-  /* Frames `first` to `last` of the way, so many frames' reads under way. met: the other group has been there, and the sum over
-   * all paths is known, as a whole number and the rest. */
+  /* Steps first..last-1, with AHEAD frames' loads in flight. met: combine with the other group's results and the total over all
+   * paths, split into an integer and the rest. */
   template <bool leaves, bool met, int AHEAD> __device__ __forceinline__ void walk(int first, int last, float whole, float rest)
   {
     fetched ahead[AHEAD];
@@ -207,7 +209,7 @@ struct walker {
         const fetched here = ahead[u];
         ahead[u] = fetch<met>(j + AHEAD);
         move(j);
-        float ub = b, ul = l, off = settled;                  /* B is without its frame, A with it */
+        float ub = b, ul = l, off = settled;                  /* B excludes its frame's emission, A includes it */
         b += here.eb, l += here.el;
         if (!group) ub = b, ul = l;
         if (met) {
@@ -222,7 +224,7 @@ struct walker {
   }
 };
 
-/* Which labels are of one class. */
+/* Links the labels of equal class. */
 __device__ __forceinline__ void chain_labels(const samples &s, int n, int labels)
 {
   for (int k = threadIdx.x; k < labels; k += blockDim.x) {
@@ -234,7 +236,7 @@ __device__ __forceinline__ void chain_labels(const samples &s, int n, int labels
   }
 }
 
-/* Dynamic shared memory, in floats: edges of both groups, [2][2][threads + 1]; both groups' states where they meet, [4][threads]. */
+/* Dynamic shared memory, in floats: edges of both groups, [2][2][threads + 1]; both groups' states at the meeting, [4][threads]. */
 template <bool gradient, int most_threads>
 __global__ static void __launch_bounds__(2 * most_threads) ctc_paths(const __grid_constant__ samples s)
 {
@@ -249,7 +251,7 @@ __global__ static void __launch_bounds__(2 * most_threads) ctc_paths(const __gri
   const bool skip = k < labels && (k == 0 || s.label(n, label) != s.label(n, before));
   walker w = { s, n * s.frames, frames, labels, k, blank, label, threads, group, skip, -INFINITY, -INFINITY, 0,
                memory + group * 2 * (threads + 1), most[group] };
-  float *states = memory + 4 * (threads + 1);              /* [2][2][threads]: A and B, of blanks and of labels */
+  float *states = memory + 4 * (threads + 1);              /* [2][2][threads]: A and B, of blanks, of labels */
   if (gradient) chain_labels(s, n, labels);
 
   w.template walk<gradient, false, 8>(0, half, 0, 0);
@@ -289,7 +291,7 @@ __global__ static void __launch_bounds__(2 * most_threads) ctc_paths(const __gri
     } else {
       s.losses[n] = loss;
       __threadfence();
-      last_block = atomicInc(s.ticket, gridDim.x - 1) == gridDim.x - 1;          /* and leaves 0 */
+      last_block = atomicInc(s.ticket, gridDim.x - 1) == gridDim.x - 1;          /* wraps to 0 for the next launch */
     }
   }
   if (s.reduction == QN_REDUCTION_NONE) return;
@@ -316,7 +318,7 @@ template <int threads> __device__ __forceinline__ float sum_threads(float v, flo
   return v;
 }
 
-/* threads: of a frame. */
+/* threads: per frame. */
 template <int threads, int whole> __global__ static void __launch_bounds__(256) ctc_gradient(const __grid_constant__ samples s)
 {
   __shared__ float shared[8];
@@ -342,7 +344,7 @@ template <int threads, int whole> __global__ static void __launch_bounds__(256) 
   }
   if (!spelt) return;
 
-  /* What has been stored belongs to others of the frame until they have met. */
+  /* Elements stored above are overwritten by other threads of the frame only after sum_threads' barrier (or __syncwarp). */
   const int labels = s.labels_of(n);
   const float *share = s.path_of(n * s.frames + t), *of_label = share + s.longest + 1, *e = s.e_of(n * s.frames + t);
   const int32_t *next = s.next + (int64_t)n * s.longest;
@@ -362,18 +364,18 @@ template <int threads, int whole> __global__ static void __launch_bounds__(256) 
 
 /* ---- prepare, run -------------------------------------------------------------------------------------------------- */
 
-enum { X, DX, LABELS, X_LENGTHS, LABEL_LENGTHS, LOSS, LSE, TENSORS };      /* in a gradient LOSS is dy */
+enum { X, DX, LABELS, X_LENGTHS, LABEL_LENGTHS, LOSS, LSE, TENSORS };      /* for a gradient LOSS is dy */
 
 struct state {
   samples  s;
-  int32_t  number[TENSORS];               /* values of the request; -1: absent */
+  int32_t  number[TENSORS];               /* value numbers of the request; -1: absent */
   bool     backward;
   const void *frames, *paths, *gradient;
   unsigned frame_blocks, rows_a_block;
-  uint64_t path, settled, total, next, losses;              /* where they begin in the workspace, after e */
+  uint64_t path, settled, total, next, losses;              /* offsets in the workspace, after e */
 };
 
-/* f16 goes the way of what does not lie on 16 bytes: it loads as wide where it can, and asks first. */
+/* f16 uses the generic kernel, whose loads are as wide where possible. */
 template <int threads> static const void *frames_kernel(uint32_t whole)
 {
   switch (whole) {
@@ -391,7 +393,7 @@ template <int threads> static const void *gradient_kernel(uint32_t whole)
   }
 }
 
-/* Workspace is handed out in this order. */
+/* Allocates n elements of workspace. */
 static uint64_t take(uint64_t *at, int64_t n, int64_t bytes)
 {
   uint64_t from = *at;

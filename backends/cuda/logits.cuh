@@ -1,9 +1,9 @@
-/* logits.cuh -- a row of logits (f32, f16 or bf16) read once: its maximum, the sum of exponentials, the sum; by a warp or a block. */
+/* logits.cuh -- reading a row of logits (f32, f16, bf16) once by a warp or block: online maximum, sum of exponentials, and sum. */
 #pragma once
 #include "functions.cuh"
 #include "words.cuh"
 
-enum { LOGITS_V = 8, LOGITS_MOST = 1 << 30 };             /* of a row */
+enum { LOGITS_V = 8, LOGITS_MOST = 1 << 30 };             /* largest row */
 
 __device__ __forceinline__ float exp_of(float x) { return fn_exp2(x * 1.44269504f); }
 
@@ -14,7 +14,7 @@ __device__ __forceinline__ float logit(const void *x, uint32_t dtype, int64_t at
   return dtype == QN_BF16 ? bf16_to_float(h) : f16_to_float(h);
 }
 
-/* A maximum, the sum of exp(x - maximum), the sum of x. */
+/* Maximum, sum of exp(x - maximum), sum of x. */
 struct joint {
   float m, s, sum;
 
@@ -27,7 +27,7 @@ struct joint {
     sum += o.sum;
   }
   __device__ __forceinline__ static joint of(float x) { return { x, exp_of(x - shift(x)), x }; }
-  /* Logits; those that are not there, -Inf. Their sum is the caller's to add. */
+  /* Merges N logits (missing ones are -Inf), except for their plain sum. */
   template <int N> __device__ __forceinline__ void join(const float (&v)[N])
   {
     float next = m, here = 0;
@@ -55,7 +55,7 @@ template <int threads> __device__ __forceinline__ joint join_threads(joint j, jo
 {
   j.join_warp();
   if (threads > 32) {
-    __syncthreads();                      /* what is there has been read */
+    __syncthreads();                      /* shared[] has been read */
     if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = j;
     __syncthreads();
     j = shared[0];
@@ -64,7 +64,7 @@ template <int threads> __device__ __forceinline__ joint join_threads(joint j, jo
   return j;
 }
 
-/* A row of logits by vectors. whole: the dtype, a row that begins anywhere by its 16-byte words; 0: eight of any dtype. */
+/* A row as vectors. whole: the dtype, 16-byte words of a row of any alignment; 0: any dtype, eight elements each. */
 template <int whole> struct logits {
   static constexpr int N = whole ? vector_per_16<whole> : LOGITS_V;
   const void *x;
@@ -79,12 +79,12 @@ template <int whole> struct logits {
     if (whole) w = words_of<whole>(at, classes);
     else w = { 0, (classes + N - 1) / N, 0 };
   }
-  __device__ __forceinline__ int left(int i) const { return classes - i * N; }       /* from vector i on, where all are vectors */
-  /* The class outside of the words that is this thread's of the row, or -1. */
+  __device__ __forceinline__ int left(int i) const { return classes - i * N; }       /* elements from vector i on (whole 0) */
+  /* The element outside of the 16-byte words that this lane handles, or -1. */
   __device__ __forceinline__ int edge(int lane) const { return whole ? edge_of(w, classes, lane) : -1; }
 };
 
-/* A vector of a row as it came from memory; what there is none of, -Inf. */
+/* A vector of a row, raw; missing elements are -Inf. */
 template <int whole> struct held {
   uint4 bits;
 
@@ -94,7 +94,7 @@ template <int whole> struct held {
   }
   __device__ __forceinline__ void open(float (&v)[logits<whole>::N]) const { vector_open<whole>(v, 0, bits); }
 };
-/* Less code than vector.cuh's for all dtypes, which small problems wait for. */
+/* Less code than vector.cuh's generic path: small problems are bound by instruction fetch. */
 template <> struct held<0> {
   float value[LOGITS_V];
 
@@ -102,7 +102,7 @@ template <> struct held<0> {
   {
     const int64_t at = row.at + (int64_t)from * LOGITS_V;
     const int n = row.left(from);
-    uint32_t bits[LOGITS_V];              /* all on their way before one is opened */
+    uint32_t bits[LOGITS_V];              /* all loads in flight before the first is used */
 #pragma unroll
     for (int i = 0; i < LOGITS_V; i++)
       if (i < n) bits[i] = row.dtype == QN_F32 ? ((const uint32_t *)row.x)[at + i] : ((const uint16_t *)row.x)[at + i];
@@ -121,9 +121,9 @@ template <> struct held<0> {
   }
 };
 
-/* One thread's share of a stretch of a row, from vector `from` on: K vectors, so that their loads overlap. */
+/* A thread's K vectors of a stretch of a row, from vector `from` on; their loads overlap. */
 template <int threads, int K, int whole> struct stretch {
-  enum { LENGTH = threads * K };          /* vectors */
+  enum { LENGTH = threads * K };          /* in vectors */
   held<whole> q[K];
 
   __device__ __forceinline__ static int vector(int from, int k) { return from + k * threads + (int)threadIdx.x % threads; }
@@ -132,7 +132,7 @@ template <int threads, int K, int whole> struct stretch {
 #pragma unroll
     for (int k = 0; k < K; k++) q[k].load(row, vector(from, k));
   }
-  /* Joins these to j, and loads those of a stretch of `next` in their place. total: the sum of x, too. */
+  /* Merges these vectors into j, loading those of the stretch at `next_from` of `next` in their place. total: also the sum of x. */
   __device__ __forceinline__ void join(const logits<whole> &row, int from, bool total, joint &j, const logits<whole> &next, int next_from)
   {
 #pragma unroll

@@ -1,21 +1,21 @@
-/* loss_direct.cu -- cross-entropy from logits and its gradient, along any dim, a row by one block, in double.
+/* loss_direct.cu -- cross_entropy from logits and its gradient, in double, any strides and dtypes, along any dim: a row a block.
  *
- *   lse = m + ln sum exp(x - m), m = max x      loss = lse - (1 - smoothing) x[label] - smoothing mean x
- *   dx = g (exp(x - lse) - (1 - smoothing) [label] - smoothing / C), g = dy or dy / count
+ *   lse = m + ln sum exp(x - m), m = max x      loss = lse - (1 - smoothing) x[label] - smoothing mean x dx = g (exp(x - lse) -
+ *   (1 - smoothing) [label] - smoothing / C), g = dy or dy / count
  *
- * Reduced losses are added up by one block, row after row. */
+ * For a reduced loss one block adds all rows in order. */
 #include "direct.cuh"
 #include "engines.h"
 
 enum { THREADS = 256 };
 
 struct problem {
-  tensor  x, labels, loss, lse, count, dx;          /* in a gradient loss is dy */
+  tensor  x, labels, loss, lse, count, dx;          /* for a gradient loss is dy */
   int32_t axis;
   int64_t ignore, reduction, rows, classes;
   double  smoothing;
 
-  /* The index of a row among x's dims, 0 along the axis. */
+  /* The index in x of a row's first element. */
   __device__ void begin(int64_t row, int64_t index[QN_MAX_RANK]) const
   {
     for (int d = labels.rank - 1; d >= 0; d--) {
@@ -26,7 +26,7 @@ struct problem {
   }
 };
 
-__device__ static int64_t at(const tensor &t, const int64_t *index)        /* t has 1 in some dims */
+__device__ static int64_t at(const tensor &t, const int64_t *index)        /* t may have extent 1 in some dims */
 {
   int64_t offset = 0;
   for (int d = 0; d < t.rank; d++) offset += t.dim[d] == 1 ? 0 : index[d] * t.stride[d];
@@ -35,12 +35,12 @@ __device__ static int64_t at(const tensor &t, const int64_t *index)        /* t 
 
 struct add { static constexpr double none = 0; __device__ static double of(double a, double b) { return a + b; } };
 struct larger { static constexpr double none = -INFINITY; __device__ static double of(double a, double b) { return fmax(a, b); } };
-/* The same tree every time; everyone gets the result. */
+/* A fixed reduction tree; all threads get the result. */
 template <class Op> __device__ static double block_reduce(double v)
 {
   __shared__ double part[THREADS / 32];
   for (int o = 16; o; o >>= 1) v = Op::of(v, __shfl_xor_sync(~0u, v, o));
-  __syncthreads();                        /* what is there has been read */
+  __syncthreads();                        /* part[] has been read */
   if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
   __syncthreads();
   v = Op::none;
@@ -48,7 +48,7 @@ template <class Op> __device__ static double block_reduce(double v)
   return v;
 }
 
-/* Everyone gets the loss. */
+/* All threads get the loss. */
 __device__ static double row_loss(const problem &p, const int64_t *index, int64_t label)
 {
   int64_t from = at(p.x, index), step = p.x.stride[p.axis];
@@ -84,7 +84,7 @@ __global__ static void __launch_bounds__(THREADS) loss_direct(const __grid_const
     count += label != p.ignore;
   }
   if (p.reduction == QN_REDUCTION_NONE && !p.count.p) return;
-  /* one block, which saw every row */
+  /* a single block, which saw every row */
   if (threadIdx.x) return;
   if (p.count.p) p.count.store(0, (double)count);
   if (p.reduction != QN_REDUCTION_NONE) p.loss.store(0, p.reduction == QN_REDUCTION_MEAN ? sum / count : sum);

@@ -1,24 +1,24 @@
-/* select_direct.cu -- elements added up, counted or ranked by their place; and sums of all before.
+/* select_direct.cu -- scatter_add, pad_backward, one_hot, top_k, cumsum; any strides and dtypes, in double.
  *
- *   scatter_add   dx[a, l, b] = the sum of dy[a, i, b] over the i with indices[i] = l     an element by one thread
- *   pad_backward  dx[j] = the sum of dy[i] over the i that pad fills from j               an element by one thread
- *   one_hot       y[a, l, b] = on where indices[a, b] = l, else off                       an element by one thread
- *   top_k         y = the k largest along an axis, the largest first                      a line by one warp, k passes over it
- *   cumsum        y[i] = x[0] + ... + x[i] along an axis                                  a line by one thread, in double */
+ *   scatter_add   dx[a, l, b] = the sum of dy[a, i, b] over the i with indices[i] = l     an element a thread pad_backward  dx[j]
+ *   = the sum of dy[i] over the i that pad fills from j               an element a thread
+ *   one_hot       y[a, l, b] = on where indices[a, b] = l, else off                       an element a thread
+ *   top_k         y = the k largest along an axis, the largest first                      a line a warp, k passes
+ *   cumsum        y[i] = x[0] + ... + x[i] along an axis                                  a line a thread */
 #include "direct.cuh"
 #include "engines.h"
 
 struct selection {
-  tensor  x, y, indices;                  /* x: the input with values; indices: an input or an output */
+  tensor  x, y, indices;                  /* x: the input with values; indices: input or output */
   int32_t axis;
-  int64_t count;                          /* elements or lines, one for each thread or warp */
-  int64_t places, k;                      /* indices in all; of top_k */
+  int64_t count;                          /* elements (threads) or lines (warps) */
+  int64_t places, k;                      /* number of indices; top_k's k */
   int32_t mode, smallest, exclusive, reverse;
-  int64_t before[QN_MAX_RANK];            /* of pad_backward */
+  int64_t before[QN_MAX_RANK];            /* pad_backward */
   double  on, off;
 };
 
-/* Places begin at the first dim of their tensor. */
+/* The index of element i. */
 __device__ __forceinline__ void place_in(int64_t i, const tensor &t, int64_t *at)
 {
   for (int d = t.rank - 1; d >= 0; d--) {
@@ -35,7 +35,7 @@ __device__ __forceinline__ int64_t offset_in(const tensor &t, const int64_t *at)
   return offset;
 }
 
-/* Where line i of t, along `axis`, begins. */
+/* Offset of line i of t along `axis`. */
 __device__ __forceinline__ int64_t line_begin(const tensor &t, int axis, int64_t i)
 {
   int64_t offset = 0;
@@ -51,7 +51,7 @@ __device__ __forceinline__ int64_t line_begin(const tensor &t, int axis, int64_t
 #define FOR_EACH(i, n) \
   for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < (n); i += (int64_t)gridDim.x * blockDim.x)
 
-/* ---- sums by place ---------------------------------------------------------------------------------------- */
+/* ---- gathered sums --------------------------------------------------------------------------------------------------------- */
 
 __global__ static void __launch_bounds__(128) scatter_add_direct(const __grid_constant__ selection s)
 {
@@ -72,7 +72,7 @@ __global__ static void __launch_bounds__(128) scatter_add_direct(const __grid_co
   }
 }
 
-/* The k-th place of dim d that pad fills from x's place `at`; -1: there are fewer. */
+/* The k-th index of dim d that pad fills from x's index `at`; -1: there are fewer. */
 __device__ __forceinline__ int64_t image_of(const selection &s, int d, int64_t at, int64_t k)
 {
   int64_t n = s.y.dim[d], before = s.before[d], after = s.x.dim[d] - before - n;
@@ -98,7 +98,7 @@ __global__ static void __launch_bounds__(128) pad_backward_direct(const __grid_c
     int d;
     place_in(i, s.y, at);
     for (d = 0; d < s.y.rank; d++) image[d] = image_of(s, d, at[d], 0);
-    do {                                  /* over the images in each dim, the last fastest */
+    do {                                  /* over the images in all dims, the last fastest */
       sum += s.x.load<double>(offset_in(s.x, image));
       for (d = s.y.rank - 1; d >= 0; d--) {
         image[d] = image_of(s, d, at[d], ++number[d]);
@@ -124,7 +124,7 @@ __global__ static void __launch_bounds__(256) one_hot_direct(const __grid_consta
 
 /* ---- lines -------------------------------------------------------------------------------------------------- */
 
-/* A number of either kind: floats in f, integers, which f could not hold, in i. */
+/* A float in f, or an integer (which a double might not hold) in i. */
 struct ranked { double f; int64_t i, place; };
 
 __device__ __forceinline__ bool comes_before(const ranked &a, const ranked &b, bool smallest)

@@ -1,14 +1,16 @@
-/* select_lines.cu -- top_k and cumsum along a contiguous axis, a line by one block, a short line by one warp.
+/* select_lines.cu -- top_k along a contiguous axis (a line a block; short ones a warp) and cumsum.
  *
- * top_k orders elements as 32-bit keys that rise with them (NaN the last, -0 and 0 one key; turned round for the smallest).
- *   warp    at most 256 elements: each lane holds 8; k times the largest of all is found and struck out
- *   radix   passes over the line count 11 bits of the keys that agree so far, until few enough may be chosen: another pass costs less
- *           than sorting thousands. One more gathers them (of too many equals the first) and they are sorted (bitonic) in shared memory. Few lines are cut in parts:
- *           the k of each go to the workspace, and the k of those are the line's
+ * top_k sorts by 32-bit keys in element order (NaN last, -0 equals 0; inverted for the smallest).
+ *   warp    up to 256 elements, 8 a lane: k times the maximum is found and removed
+ *   radix   passes histogram 11 bits of the keys that match the prefix so far, until few enough candidates remain: a further pass
+ *           is cheaper than sorting thousands. One more pass gathers them (of too many equals the first) for a bitonic sort in
+ *           shared memory. If there are few lines each is cut into parts, whose top k go to workspace and are merged by a second
+ *           launch
  *
- * cumsum along the dim inside which elements are neighbours goes in pieces of 1024: sums of 4 by thread, then by warp, then by block, in f32 (integers in 64 bits); along another
- * dim a thread takes four lines side by side. Where lines are few each is cut in parts: one launch sums each part up, the next
- * begins each part with the sums before it. */
+ * cumsum: contiguous lines in pieces of 1024: scan of 4 elements by thread, warp, block, in f32 (integers in 64 bits); along
+ * another dim a thread has four neighbouring lines. If there are few lines each is cut into parts: one launch sums the parts, the
+ * next starts each part from the sums before it. The cuts do not depend on the device.
+ * Refused: 64-bit elements; k above 2048; strides where no dim is contiguous. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "vector.cuh"
@@ -20,12 +22,12 @@ struct lines {
   void    *y, *indices;                   /* indices NULL: not wanted */
   uint32_t x_dtype, y_dtype, wide;        /* wide: i64 indices */
   int32_t  rank, smallest, exclusive, reverse;
-  uint32_t count, n, k;                   /* lines, their length, how many are chosen of each */
-  uint32_t parts, part;                   /* how many of each line, and their length; of cumsum_lines a multiple of PIECE */
-  void    *sums;                          /* workspace: of each line's parts; of top_k their pairs */
-  uint32_t dim[MAX_DIMS];                 /* the other dims, innermost first */
+  uint32_t count, n, k;                   /* lines, their length, k */
+  uint32_t parts, part;                   /* parts of a line and their length; for cumsum_lines a multiple of PIECE */
+  void    *sums;                          /* workspace: sums of parts; for top_k their candidates */
+  uint32_t dim[MAX_DIMS];                 /* other dims, innermost first */
   int64_t  x_stride[MAX_DIMS], y_stride[MAX_DIMS], index_stride[MAX_DIMS];
-  int64_t  x_step, y_step, index_step;    /* along the axis; x's is 1 but for cumsum_columns */
+  int64_t  x_step, y_step, index_step;    /* along the axis; x's is 1 except in cumsum_columns */
 };
 
 __device__ __forceinline__ int64_t line_begin(const lines &s, uint32_t line, const int64_t *stride)
@@ -54,7 +56,7 @@ __device__ __forceinline__ uint32_t key_of(const lines &s, int64_t at)
   return s.smallest ? ~key : key;
 }
 
-/* Larger keys first, then earlier places: as one number, rising. */
+/* Key and place as one number that sorts larger keys first, then earlier places. */
 __device__ __forceinline__ uint64_t pair_of(uint32_t key, uint32_t place) { return (uint64_t)~key << 32 | place; }
 
 __device__ __forceinline__ void put(const lines &s, int64_t from, int64_t to, int64_t number, uint32_t rank, uint32_t place)
@@ -85,7 +87,7 @@ __global__ static void __launch_bounds__(THREADS) top_k_warp(const __grid_consta
     uint32_t place = i * 32 + lane;
     held[i] = place < s.n ? pair_of(key_of(s, from + place), place) : ~0ull;
   }
-  uint32_t mine = 0;                      /* the place of the chosen one whose rank is this lane's number */
+  uint32_t mine = 0;                      /* the place of the element whose rank is this lane's number */
   for (uint32_t rank = 0; rank < s.k; rank++) {
     uint64_t best = held[0];
 #pragma unroll
@@ -103,11 +105,11 @@ __global__ static void __launch_bounds__(THREADS) top_k_warp(const __grid_consta
 
 /* ---- top_k of long lines ---------------------------------------------------------------------------------------- */
 
-/* MOST: chosen of a line; ROOM: what is sorted, or what k is rounded up to */
+/* MOST: largest k; ROOM: candidates to sort, unless k is larger */
 enum { CROWD = 512, CROWD_WARPS = CROWD / 32, AHEAD = 8, BINS = 2048, MOST = 2048, ROOM = 1024 };
 
-/* What a line, or part of one, is made of: elements of so many bytes, or (8) the pairs that parts have left over. Loads come first
- * and are turned to keys afterwards, so that several are in flight. */
+/* The elements of a line or part: BYTES wide, or (8) the pairs left by parts. Raw loads are converted later, so that several are
+ * in flight. */
 template <int BYTES> struct source;
 template <> struct source<1> { typedef uint8_t raw; };
 template <> struct source<2> { typedef uint16_t raw; };
@@ -131,7 +133,7 @@ template <int BYTES> __device__ __forceinline__ uint64_t pair_from(const lines &
   return pair_of(s.smallest ? ~key : key, place);
 }
 
-/* f(pair) for each of the n elements from x on, of which the first is `first`, in any order. */
+/* Calls f(pair) for n elements from x on, the first of which has number `first`, in any order. */
 template <int BYTES, class F> __device__ __forceinline__ void each_pair(const lines &s, const void *x, uint32_t first, uint32_t n, F f)
 {
   typedef typename source<BYTES>::raw raw;
@@ -145,7 +147,7 @@ template <int BYTES, class F> __device__ __forceinline__ void each_pair(const li
   }
 }
 
-/* The sum of v over the block's threads before this one; *all: over all. */
+/* Exclusive sum of v over the block's threads; *all: the total. */
 __device__ __forceinline__ uint32_t count_before(uint32_t v, uint32_t *warp_count, uint32_t *all)
 {
   uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, upto = v, before = 0;
@@ -153,7 +155,7 @@ __device__ __forceinline__ uint32_t count_before(uint32_t v, uint32_t *warp_coun
     uint32_t other = __shfl_up_sync(~0u, upto, o);
     if (lane >= o) upto += other;
   }
-  __syncthreads();                        /* the last round's counts have been read */
+  __syncthreads();                        /* warp_count has been read */
   if (lane == 31) warp_count[warp] = upto;
   __syncthreads();
   *all = 0;
@@ -164,7 +166,7 @@ __device__ __forceinline__ uint32_t count_before(uint32_t v, uint32_t *warp_coun
   return before + upto - v;
 }
 
-/* A block for each part of a line (pairs: for each line). last: what it chooses is the line's, else it goes to the workspace. */
+/* A block for each part of a line (BYTES 8: for each line). last: writes the line's result, else candidates to workspace. */
 template <int BYTES> __global__ static void __launch_bounds__(CROWD) top_k_radix(const __grid_constant__ lines s, bool last)
 {
   __shared__ uint64_t pair[MOST];
@@ -174,7 +176,7 @@ template <int BYTES> __global__ static void __launch_bounds__(CROWD) top_k_radix
   int64_t from = line_begin(s, line, s.x_stride);
   const void *x = BYTES == 8 ? (const void *)((const uint64_t *)s.sums + (int64_t)line * n)
                              : (const char *)s.x + (from + first) * (BYTES == 8 ? 1 : BYTES);
-  /* pairs rise as elements come: the wanted-th least, byte by byte, until few enough begin as it does */
+  /* find the prefix of the wanted-th pair, 11 bits a pass, until few enough pairs share it */
   uint32_t chosen = min(s.k, n), wanted = chosen, known = 0, alike = n, room = s.k > ROOM ? MOST : ROOM;
   int shift = 32;
   while (shift > 0 && chosen - wanted + alike > room) {
@@ -203,7 +205,7 @@ template <int BYTES> __global__ static void __launch_bounds__(CROWD) top_k_radix
   }
   if (t == 0) held = 0;
   __syncthreads();
-  bool crowded = chosen - wanted + alike > room;          /* so many equals: the first of them, in order */
+  bool crowded = chosen - wanted + alike > room;          /* too many equals: take the first of them, in order */
   each_pair<BYTES>(s, x, first, n, [&](uint64_t p) {
     uint32_t high = shift == 32 ? 0 : (uint32_t)(p >> 32) >> shift;
     if (high < known || (high == known && !crowded)) pair[atomicAdd(&held, 1u)] = p;
@@ -239,11 +241,11 @@ template <int BYTES> __global__ static void __launch_bounds__(CROWD) top_k_radix
   for (uint32_t i = t; i < s.k; i += CROWD) put(s, from, to, number, i, (uint32_t)pair[i]);
 }
 
-/* ---- cumsum of lines side by side --------------------------------------------------------------------------------- */
+/* ---- cumsum of neighbouring lines ------------------------------------------------------------------------------------------- */
 
-enum { BESIDE = 4, STEPS = 8 };           /* lines of one thread, and how many of their elements are loaded ahead */
+enum { BESIDE = 4, STEPS = 8 };           /* lines a thread; elements of each loaded ahead */
 
-/* Elements of BESIDE neighbouring lines, the parts of each by different threads. sums: [parts][lines], in f32. */
+/* Elements of BESIDE neighbouring lines; parts of a line by different threads. sums: [parts][lines], f32. */
 __global__ static void __launch_bounds__(128) cumsum_columns(const __grid_constant__ lines s, bool sums_only)
 {
   uint32_t groups = (s.dim[0] + BESIDE - 1) / BESIDE, unit = blockIdx.x * 128 + threadIdx.x;
@@ -280,7 +282,7 @@ __global__ static void __launch_bounds__(128) cumsum_columns(const __grid_consta
 
 enum { EACH = 4, PIECE = THREADS * EACH, MOST_PARTS = 1024 };
 
-/* Elements of a line are numbered in the order of the sum. */
+/* Elements of a line are numbered in the order of the scan. */
 template <class T> __device__ __forceinline__ void load_each(const lines &s, int64_t from, uint32_t i, uint32_t end, T v[EACH])
 {
 #pragma unroll
@@ -294,7 +296,7 @@ template <> __device__ __forceinline__ void load_each(const lines &s, int64_t fr
     vector_load<EACH>(w, s.x, s.x_dtype, from + i, 1, n);
 #pragma unroll
     for (int e = 0; e < EACH; e++) v[e] = w[e];
-  } else {                                /* the same places from their lowest on, turned round */
+  } else {                                /* load ascending, then reverse */
     vector_load<EACH>(w, s.x, s.x_dtype, from + (int64_t)s.n - i - n, 1, n);
 #pragma unroll
     for (int e = 0; e < EACH; e++) v[e] = 0;
@@ -329,7 +331,7 @@ template <> __device__ __forceinline__ void store_each(const lines &s, int64_t t
   vector_store<EACH>(w, s.y, s.y_dtype, to + (s.reverse ? (int64_t)s.n - i - n : i) * s.y_step, s.y_step, n);
 }
 
-/* The sum over the block's threads before this one; *all: over all of them. */
+/* Exclusive sum over the block's threads; *all: the total. */
 template <class T> __device__ __forceinline__ T sum_before(T v, T *warp_sum, T *all)
 {
   uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -339,7 +341,7 @@ template <class T> __device__ __forceinline__ T sum_before(T v, T *warp_sum, T *
     T other = __shfl_up_sync(~0u, upto, o);
     if (lane >= o) upto = other + upto;
   }
-  __syncthreads();                        /* the last round's sums have been read */
+  __syncthreads();                        /* warp_sum has been read */
   if (lane == 31) warp_sum[warp] = upto;
   __syncthreads();
   T before = 0, total = 0;
@@ -403,7 +405,7 @@ template <class T> __global__ static void __launch_bounds__(THREADS) cumsum_line
 
 struct line_state { lines s; int32_t x, y, indices; };
 
-/* Lines along `axis` of x, y and, if wanted, indices; NULL, or what is in the way. */
+/* Describes lines along `axis` of x, y and indices (if wanted); returns NULL, or the rule that is broken. */
 static const char *lines_of(lines *s, const qn_value *x, const qn_value *y, const qn_value *indices, int axis)
 {
   if (x->dtype == QN_F64 || x->dtype == QN_I64) return "elements of at most 32 bits";
@@ -454,7 +456,7 @@ static qn_status top_k_prepare(const qn_request *r, qn_prepared *out)
   if (s.x_step != 1) return qn_refuse(out, "lines are contiguous", "x", "stride 1 along the axis", "%lld", (long long)s.x_step);
   if (a->k > MOST) return qn_refuse(out, "the chosen are sorted in shared memory", "k", "2048 at most", "%lld", (long long)a->k);
   s.k = (uint32_t)a->k, s.smallest = a->smallest != 0;
-  int64_t parts = qn_max_i64(1, qn_min_i64(528 / s.count, s.n / (4 * qn_max_i64(s.k, 1024))));   /* the same on every device */
+  int64_t parts = qn_max_i64(1, qn_min_i64(528 / s.count, s.n / (4 * qn_max_i64(s.k, 1024))));   /* independent of the device */
   s.part = (uint32_t)qn_ceil_div(s.n, parts);
   s.parts = (uint32_t)qn_ceil_div(s.n, s.part);
   if (s.parts > 1) out->workspace = (size_t)s.count * s.parts * s.k * 8;
@@ -488,7 +490,7 @@ static qn_status cumsum_prepare(const qn_request *r, qn_prepared *out)
   const char *why = lines_of(&s, x, y, nullptr, (int)a->axis);
   if (why) return qn_refuse(out, why, "x", "", "%s", "");
   s.exclusive = a->exclusive != 0, s.reverse = a->reverse != 0;
-  if (s.x_step != 1) {                    /* lines side by side: parts for about 2^18 threads in all, whatever the device */
+  if (s.x_step != 1) {                    /* neighbouring lines: parts for about 2^18 threads in all, independent of the device */
     if (!s.rank || qn_is_integer(x->dtype) || s.x_stride[0] != 1 || s.y_stride[0] != 1)
       return qn_refuse(out, "lines are contiguous, or side by side and of floats", "x", "stride 1 in some dim", "%lld",
                        (long long)s.x_step);
@@ -500,7 +502,7 @@ static qn_status cumsum_prepare(const qn_request *r, qn_prepared *out)
     if (s.parts > 1) out->workspace = (size_t)s.count * s.parts * 4;
     return keep(out, &s, qn_role(&r->op[0], QN_ROLE_CUMSUM_X), qn_role(&r->op[0], QN_ROLE_CUMSUM_Y), -1);
   }
-  /* parts for about 2048 blocks in all, whatever the device */
+  /* parts for about 2048 blocks in all, independent of the device */
   int64_t pieces = qn_ceil_div(s.n, PIECE), parts = qn_min_i64(qn_min_i64(MOST_PARTS, pieces), qn_ceil_div(2048, s.count));
   s.part = (uint32_t)(qn_ceil_div(pieces, parts) * PIECE);
   s.parts = (uint32_t)qn_ceil_div(s.n, s.part);

@@ -1,13 +1,12 @@
-/* select_rows.cu -- rows by their number, and their sums; rows with one element set.
+/* select_rows.cu -- gather, scatter_add and one_hot by rows.
  *
- *   gather        a thread moves units of 16 (8, 4, 2, 1) bytes of y, each from the row that its index names
- *   scatter_add   a block has some of dx's rows. It reads all indices, twice, notes in order the places that name its rows, and sorts
- *                 them by row; then a thread adds up four neighbouring elements of one row over its places. No atomic sum: the same
- *                 bits every time, and rows that nothing names are written as 0 by the same pass.
+ *   gather        a thread copies units of 16 (8, 4, 2, 1) bytes of y from the row that the index names
+ *   scatter_add   without atomics, so deterministic: a block owns some rows of dx. It scans all indices twice, lists in order the
+ *                 places that name its rows, sorts them by row, and then a thread adds four neighbouring elements over the row's
+ *                 places. Rows without any are written as 0 in the same pass
+ *   one_hot       a thread writes 16 bytes of y, which may span several rows
  *
- *   one_hot       a thread writes 16 bytes of y, which may belong to several rows
- *
- * Dims are merged as far as x, y and the indices run on together. */
+ * Dims are merged as far as x, y and the indices allow. Refused: more than 6 dims that remain; f64 sums. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "divisor.h"
@@ -29,8 +28,8 @@ struct gathering {
   const void *indices;
   int32_t  rank, wide;                    /* wide: i64 indices */
   uint32_t units, dim[MAX_DIMS];          /* innermost in y first; dim[0] counts units */
-  int64_t  x_stride[MAX_DIMS], y_stride[MAX_DIMS], index_stride[MAX_DIMS];      /* bytes, bytes, elements */
-  int64_t  length, row_bytes;             /* x's dim along the axis, and from one of its rows to the next */
+  int64_t  x_stride[MAX_DIMS], y_stride[MAX_DIMS], index_stride[MAX_DIMS];      /* in bytes, bytes, elements */
+  int64_t  length, row_bytes;             /* x's dim along the axis; bytes between its rows */
 };
 
 template <class T> __global__ void __launch_bounds__(THREADS) gather_rows(const __grid_constant__ gathering g)
@@ -149,16 +148,16 @@ struct scattering {
   void    *dx;
   uint32_t dy_dtype, dx_dtype;
   int32_t  wide, index_rank, rank;
-  uint32_t n, length, rows;               /* indices; rows of dx, and of a block */
-  uint32_t index_dim[MAX_DIMS], dim[MAX_DIMS], units;           /* dims innermost first; dim[0] in groups of 4; units: for each row */
+  uint32_t n, length, rows;               /* number of indices; rows of dx, rows of a block */
+  uint32_t index_dim[MAX_DIMS], dim[MAX_DIMS], units;           /* innermost first; dim[0] in groups of 4; units: of a row */
   cuda_divisor by_units, by_groups;
   int64_t  index_stride[MAX_DIMS], named_stride[MAX_DIMS];      /* of indices and of dy, over the dims of indices */
   int64_t  dy_stride[MAX_DIMS], dx_stride[MAX_DIMS], row_stride;
-  uint2    *noted;                        /* workspace: (row, place) of blocks with more than NOTED of them, block after block */
-  uint32_t *sorted;                       /* their places by row */
+  uint2    *noted;                        /* workspace: (row, place) lists of blocks with more than NOTED of them, one after the other */
+  uint32_t *sorted;                       /* the places sorted by row */
 };
 
-/* Offset of the i-th place over these dims. */
+/* Offset of element i over these dims. */
 __device__ __forceinline__ int64_t offset_of(uint32_t i, int rank, const uint32_t *dim, const int64_t *stride)
 {
   int64_t offset = 0;
@@ -170,7 +169,7 @@ __device__ __forceinline__ int64_t offset_of(uint32_t i, int rank, const uint32_
   return offset;
 }
 
-/* The rows that the places i, i + 32, ... below `end` name; those out of range name row `length`, which no block has. */
+/* The rows that places i, i + 32, ... below `end` name; `length` for those out of range. */
 template <int whole> __device__ __forceinline__ void rows_named(uint32_t (&row)[AT_ONCE], const scattering &s, uint32_t i, uint32_t end)
 {
 #pragma unroll
@@ -182,8 +181,8 @@ template <int whole> __device__ __forceinline__ void rows_named(uint32_t (&row)[
   }
 }
 
-/* Four neighbouring elements of dy as they came: of a dtype known to the compiler, aligned, places and rows each one stride apart; or (0) any,
- * of which n exist. */
+/* Four neighbouring elements of dy, raw: of a known dtype, aligned, one stride between places; or (whole 0) any, of which n
+ * exist. */
 template <int whole> struct quad {
   uint32_t word[whole == QN_F32 ? 4 : 2];
 
@@ -210,7 +209,7 @@ template <> struct quad<0> {
   __device__ __forceinline__ float open(int i) const { return held[i]; }
 };
 
-/* And more places, from the j-th to the last, in their order. */
+/* Adds places j..last-1 of a row in order. */
 template <int whole>
 __device__ __noinline__ float4 add_places(const scattering &s, int64_t x, int n, const uint32_t *sorted, uint32_t j, uint32_t last,
                                           float4 sum)
@@ -227,7 +226,7 @@ __device__ __noinline__ float4 add_places(const scattering &s, int64_t x, int n,
   return sum;
 }
 
-/* The u-th group of a block's rows: its row, and where it begins in dy (of place 0) and dx. */
+/* The u-th group of four in a block's rows: its row, and its offsets in dy (without the place) and dx. */
 template <int whole> struct group {
   uint32_t row;
   int      n;
@@ -256,7 +255,7 @@ template <int whole> __global__ void __launch_bounds__(SCATTER_THREADS, whole ? 
   __shared__ uint32_t sorted_here[NOTED], first[MOST_ROWS + 1], inside[SCATTER_WARPS], below[SCATTER_WARPS];
   uint32_t t = threadIdx.x, lane = t % 32, warp = t / 32, begin = blockIdx.x * s.rows, rows = min(s.rows, s.length - begin);
 
-  /* Each warp reads one stretch of the indices: how many name the block's rows, how many rows before them? */
+  /* Each warp scans a stretch of the indices: how many name the block's rows, how many name earlier rows? */
   uint32_t stretch = (s.n + SCATTER_THREADS - 1) / SCATTER_THREADS * 32, from = warp * stretch, end = min(from + stretch, s.n);
   uint32_t row[AT_ONCE], mine = 0, under = 0;
   for (uint32_t i = from; i < end; i += 32 * AT_ONCE) {
@@ -287,7 +286,7 @@ template <int whole> __global__ void __launch_bounds__(SCATTER_THREADS, whole ? 
     }
   __syncthreads();
 
-  for (uint32_t r = t; r <= rows; r += SCATTER_THREADS) {       /* a thread's row: its places follow those of the rows before */
+  for (uint32_t r = t; r <= rows; r += SCATTER_THREADS) {       /* a thread's row: its places follow those of earlier rows */
     uint32_t at = 0;
 #pragma unroll 8
     for (uint32_t j = 0; j < all; j++) at += noted[j].x < r;
@@ -301,7 +300,7 @@ template <int whole> __global__ void __launch_bounds__(SCATTER_THREADS, whole ? 
   constexpr int GROUPS = whole ? AT_ONCE : 1;
   uint32_t units = rows * s.units, step = gridDim.y * SCATTER_THREADS;
   for (uint32_t u = blockIdx.y * SCATTER_THREADS + t; u < units; u += GROUPS * step) {
-    quad<whole> v[GROUPS];                /* of the first places; few groups have more */
+    quad<whole> v[GROUPS];                /* the first place of each group; few rows have more */
 #pragma unroll
     for (int k = 0; k < GROUPS; k++) {
       group<whole> g(s, begin, min(u + k * step, units - 1));
@@ -336,12 +335,12 @@ static qn_status scatter_prepare(const qn_request *r, qn_prepared *out)
   int64_t n = qn_elements(indices);
   if (n == 0 || n > INT32_MAX || dx->dim[axis] >= INT32_MAX)
     return qn_refuse(out, "places are counted in 32 bits", "indices", "1 to 2^31 - 1", "%lld", (long long)n);
-  qn_nest named = {}, rest = {};          /* indices and dy over the dims of indices; dx and dy over the others */
+  qn_nest named = {}, rest = {};          /* named: dims of indices (indices and dy); rest: the other dims (dx and dy) */
   named.n = 3, rest.n = 2;
   named.rank = indices->rank;
   for (int64_t d = named.rank - 1, number = 1; d >= 0; number *= named.dim[d--]) {
     named.dim[d] = indices->dim[d];
-    named.stride[0][d] = number;          /* the order of places is that of the sums */
+    named.stride[0][d] = number;          /* keeps the dims in index order, which is the order of the sums */
     named.stride[1][d] = indices->stride[d], named.stride[2][d] = dy->stride[axis + d];
   }
   qn_nest_simplify(&named);
@@ -419,7 +418,7 @@ struct encoding {
   char    *y;
   const void *indices;
   int32_t  wide, rank;
-  uint32_t elements, units, depth, dim[MAX_DIMS];         /* of the rows, innermost first */
+  uint32_t elements, units, depth, dim[MAX_DIMS];         /* rows, innermost dim first */
   cuda_divisor by_depth;
   int64_t  stride[MAX_DIMS];              /* of indices */
   uint64_t on, off;
@@ -444,7 +443,7 @@ template <class T> __global__ void __launch_bounds__(THREADS) one_hot_units(cons
     int hit = index[u] >= k[u] && index[u] < min(k[u] + V, e.depth) ? (int)(index[u] - k[u]) : -1;
 #pragma unroll
     for (int i = 0; i < V; i++) out.element[i] = (T)(i == hit ? e.on : e.off);
-    for (uint32_t at = e.depth - k[u]; at < n; at += e.depth) {         /* rows that begin in this unit */
+    for (uint32_t at = e.depth - k[u]; at < n; at += e.depth) {         /* rows that begin inside this unit */
       int64_t to = index_at(e.indices, e.wide, offset_of(++row[u], e.rank, e.dim, e.stride));
       hit = to >= 0 && to < e.depth ? (int)(to + at < V ? to + at : V) : V;
 #pragma unroll
@@ -476,7 +475,7 @@ static qn_status one_hot_prepare(const qn_request *r, qn_prepared *out)
     nest.stride[0][d] = y->stride[d < a->axis ? d : d + 1], nest.stride[1][d] = indices->stride[d];
   }
   nest.rank = indices->rank;
-  qn_nest_simplify(&nest);                /* rows in the order of memory */
+  qn_nest_simplify(&nest);                /* rows in memory order */
   if (nest.rank > MAX_DIMS) return qn_refuse(out, "at most 6 dims that do not merge", "indices", "6", "%d", nest.rank);
   e.rank = nest.rank;
   for (int d = 0; d < nest.rank; d++) {
