@@ -1,7 +1,8 @@
-/* pack.cu -- rows of contiguous k out of any strides, by way of tiles in shared memory; f32 split for 3xTF32, and f8 as f16.
+/* pack.cu -- packs operands from any strides into rows of contiguous k: through tiles in shared memory; f32 may be split for
+ * 3xTF32, f8 converted to f16.
  *
- * A tile is read along whichever dim lies closer together and written along k, in words of 4 bytes; f32 whose k already is
- * contiguous goes straight through, 16 bytes at a time, and other rows of contiguous k are read by elements and written so. */
+ * A tile is read along the dim with the smaller stride and written along k in 4-byte words. f32 that is already contiguous along
+ * k is copied in 16-byte units; other rows of contiguous k are read by element. */
 #include <cstdint>
 #include "element.cuh"
 #include "pack.h"
@@ -16,14 +17,14 @@ static __device__ __forceinline__ __nv_fp8_interpretation_t pack_format(const cu
   return p.f8 == QN_E4M3 ? __NV_E4M3 : __NV_E5M2;
 }
 
-/* As it is written. */
+/* In the output's type. */
 template <class T, class From> __device__ __forceinline__ T pack_element(const cuda_pack &p, From v)
 {
   if constexpr (sizeof(T) == sizeof(From)) return v;
   else return __nv_cvt_fp8_to_halfraw(v, pack_format(p)).x;
 }
 
-/* A tile whose rows have k contiguous, at any alignment. from, to: of its first row. */
+/* A tile with contiguous k, any alignment. from, to: its first row. */
 template <class T, class From>
 __device__ __forceinline__ void pack_rows(const cuda_pack &p, T *to, const From *from, int64_t row0, int64_t k0)
 {
@@ -90,7 +91,7 @@ __device__ __forceinline__ void pack_operand(const cuda_pack &p, uint32_t *to, c
   }
 }
 
-/* Words of contiguous k, rows and address in units of 16 bytes. */
+/* Is the operand 4-byte, contiguous along k, and aligned to 16 bytes throughout? */
 static __device__ __forceinline__ bool pack_straight(const cuda_pack &p, const void *from)
 {
   return p.bytes == 4 && p.k_stride == 1 && !((p.row_stride | p.batch_stride[0] | p.batch_stride[1] | p.pitch | p.k) & 3) &&
@@ -123,7 +124,7 @@ static __device__ __forceinline__ void pack_words(const cuda_pack &p, float4 *to
   }
 }
 
-/* Columns of tiles along k by bands of rows, by operands. */
+/* Grid: tiles along k; bands of rows; operands. */
 __global__ void __launch_bounds__(PACK_THREADS) pack(const __grid_constant__ pack_pair both)
 {
   __shared__ __align__(16) unsigned char shared[PACK_ROWS * (PACK_K + 1) * 4];

@@ -1,4 +1,4 @@
-/* pack.h -- an operand of a product copied into rows of contiguous k, as the copy engine and the Tensor Cores want them. */
+/* pack.h -- copies an operand of a product into rows of contiguous k, the layout that TMA and the Tensor Cores need. */
 #ifndef QN_CUDA_PACK_H
 #define QN_CUDA_PACK_H
 #include "cuda_backend.h"
@@ -7,11 +7,11 @@ extern "C" {
 #endif
 
 typedef struct cuda_pack {
-  int64_t rows, k, row_stride, k_stride, batch[2], batch_stride[2];   /* of what is read; elements */
-  int64_t pitch;                          /* of a row written, a multiple of 4 bytes; elements from k on are 0 */
-  int32_t bytes;                          /* of an element written: 1, 2, 4 */
-  uint32_t f8;                            /* what is read is e4m3 or e5m2, f16 is written, of the same value; else 0 */
-  int32_t split;                          /* f32: tf32 high parts in the first half of a row, low ones in the second */
+  int64_t rows, k, row_stride, k_stride, batch[2], batch_stride[2];   /* of the source, in elements */
+  int64_t pitch;                          /* of an output row, a multiple of 4 bytes; elements from k on are 0 */
+  int32_t bytes;                          /* of an output element: 1, 2, 4 */
+  uint32_t f8;                            /* source dtype e4m3 or e5m2, converted exactly to f16; else 0 */
+  int32_t split;                          /* f32: tf32 high parts in the first half of a row, low parts in the second */
 } cuda_pack;
 
 /* One launch for n operands, 1 or 2. */

@@ -1,9 +1,9 @@
-/* random.cuh -- what the engines of random numbers and dropout share: keys, and the number that a word is. */
+/* random.cuh -- shared by the random number and dropout engines: keys, uniform numbers, Philox rounds. */
 #pragma once
 #include <cstdint>
 #include <quern/kit.h>
 
-/* A key in host memory is read at the launch (p stays NULL), one on the device, an i64, by the kernel. */
+/* A key in host memory is read at launch (p stays NULL); one on the device (i64) is read by the kernel. */
 struct random_key {
   const int64_t *p;
   int64_t value;
@@ -18,7 +18,7 @@ static inline random_key random_key_of(const qn_value *v, const void *at)
 
 template <class T> __device__ __forceinline__ T random_uniform(uint32_t word) { return (T)(int32_t)(word >> 8) * T(0x1p-24); }
 
-/* qn_random_words by the product that is one instruction: left to itself the compiler makes 64-bit products of it, two. */
+/* qn_random_words with mul.wide.u32, one instruction; the compiler's 64-bit products take two. */
 __device__ __forceinline__ void random_round(uint32_t (&w)[4], uint32_t key0, uint32_t key1)
 {
   uint64_t a, b;

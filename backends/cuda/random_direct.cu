@@ -1,4 +1,5 @@
-/* random_direct.cu -- random numbers and dropout, an element by one thread, which draws its word for itself; in double. */
+/* random_direct.cu -- rng_uniform, rng_normal, rng_bernoulli, dropout and its gradient, in double, any strides: an element a
+ * thread, which computes its own random word. */
 #include "direct.cuh"
 #include "engines.h"
 #include "random.cuh"
@@ -9,8 +10,8 @@ struct problem {
   tensor     x, y, mask, mask_out;
   random_key seed, offset;
   uint32_t   op;
-  double     a, b;                        /* the attributes: min, max; mean, deviation; p */
-  uint64_t   words;                       /* that are an event's */
+  double     a, b;                        /* attributes: min, max; mean, deviation; or p */
+  uint64_t   words;                       /* words below this count as the event */
   int64_t    n;
 
   __device__ uint32_t word(int64_t i) const
@@ -26,7 +27,7 @@ struct problem {
   }
 };
 
-/* Two of the standard normal distribution, by Box and Muller. */
+/* Two standard normal numbers by Box and Muller. */
 __device__ static void normal(uint32_t first, uint32_t second, double *a, double *b)
 {
   double s, c, radius = sqrt(-2 * log(random_uniform<double>(first) + 0x1p-24));
@@ -82,7 +83,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const kept *k = (const kept *)p->state;
   const qn_random_roles r = qn_random_roles_of(k->op);
-  const double *attr = (const double *)((const char *)k->attr + offsetof(qn_chance, p));      /* all three begin alike */
+  /* the attribute structs have the same layout here */
+  const double *attr = (const double *)((const char *)k->attr + offsetof(qn_chance, p));
   bool pair = k->op == QN_OP_RNG_UNIFORM || k->op == QN_OP_RNG_NORMAL;
   problem v = {};
   v.x = part(k, launch, r.x), v.y = part(k, launch, r.y);

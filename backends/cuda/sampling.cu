@@ -94,7 +94,7 @@ template <int W> __device__ __forceinline__ bool find_taps(const problem &s, tap
   return true;
 }
 
-/* The vector at each tap of a point, where a weight is not 0. */
+/* The vectors at a point's four taps; zero where no weight uses them. */
 template <uint32_t dtype, int W>
 __device__ __forceinline__ void load_taps(uint4 (&q)[4], const float (&w)[W][4], const problem &s, const taps<W> &t, int p, int channel)
 {

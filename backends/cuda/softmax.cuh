@@ -1,7 +1,7 @@
-/* softmax.cuh -- softmax and log-softmax: the problem, the arithmetic, what is kept in shared memory.
+/* softmax.cuh -- shared by the softmax and log_softmax engines: problem, arithmetic, cp.async to shared memory.
  *
- * exp(x - m) is the square of 2^(c x - c m), c half of log2(e): one multiply-add before the power, and what is subnormal stays. That c m
- * is rounded divides all the terms of a row by the same. */
+ * exp(x - m) is computed as the square of 2^(c x - c m), c = log2(e) / 2: one multiply-add before the power, and subnormal
+ * results keep their digits. The rounding of c m scales all terms of a row alike, so it cancels. */
 #pragma once
 #include <cfloat>
 #include "functions.cuh"
@@ -19,7 +19,7 @@ template <int N> __device__ __forceinline__ float max_of(const float (&v)[N])
   for (int i = 1; i < N; i++) top = fmaxf(top, v[i]);
   return top;
 }
-/* The largest of a word. */
+/* The largest element of a 16-byte word. */
 template <int dtype> __device__ __forceinline__ float word_max(uint4 q)
 {
 #if __CUDA_ARCH__ >= 800
@@ -41,8 +41,7 @@ template <int dtype> __device__ __forceinline__ float word_max(uint4 q)
   return max_of(v);
 }
 
-/* A maximum so far, and the sum of the squares. It begins with the least number, so that these are 0 where all x are -Inf, and 0 / 0
- * is NaN. */
+/* Running maximum and sum of squares. m starts at the lowest finite number: a row of all -Inf gives terms of 0, and 0 / 0 = NaN. */
 struct spread {
   float m, s;
 
@@ -54,7 +53,7 @@ struct spread {
     float r = fn_exp2(before - cm());
     s *= r * r;
   }
-  /* x, the largest of which is top; -Inf adds nothing. */
+  /* Adds x, whose largest is `top`; -Inf adds nothing. */
   template <int N> __device__ __forceinline__ void join(const float (&x)[N], float top)
   {
     raise(fmaxf(m, top));
@@ -95,7 +94,7 @@ struct spread {
   }
 };
 
-/* Over neighbouring lanes of a warp, all of them or a part; or (from a stride on) over those that far apart. */
+/* Over `lanes` neighbouring lanes; or (apart > 1) over lanes that far apart. */
 __device__ __forceinline__ float sum_lanes(float v, int lanes = 32, int apart = 1)
 {
   for (int o = lanes / 2; o >= apart; o >>= 1) v += __shfl_xor_sync(~0u, v, o);
@@ -106,7 +105,7 @@ __device__ __forceinline__ float max_lanes(float v, int lanes = 32, int apart = 
   for (int o = lanes / 2; o >= apart; o >>= 1) v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
   return v;
 }
-/* The threads' of a warp, so many lanes apart, in one; of gradients, which have no maximum, the sum. */
+/* Merges the lanes of a warp that are `apart`; a gradient has no maximum, only the sum. */
 template <bool backward> __device__ __forceinline__ spread join_warp(spread j, int apart = 1)
 {
   if (!backward) j.raise(max_lanes(j.m, 32, apart));
@@ -114,9 +113,9 @@ template <bool backward> __device__ __forceinline__ spread join_warp(spread j, i
   return j;
 }
 
-/* What a row's elements become, once the whole row is known. */
+/* Maps a row's elements once its maximum and sum are known. */
 struct finish {
-  float a, b;                             /* softmax: c m, 1 / s; log_softmax: m, ln s; backward: of b, s, alone */
+  float a, b;                             /* softmax: c m, 1 / s; log_softmax: m, ln s; backward: only b = s */
 
   __device__ __forceinline__ float forward(bool logarithm, float x) const
   {
@@ -129,7 +128,7 @@ struct finish {
     float r = softmax_root(y, 0);
     return logarithm ? dy - r * b * r : y * (dy - b);
   }
-  /* A term of a gradient's sum. */
+  /* A term of the gradient's sum. */
   __device__ __forceinline__ static float term(bool logarithm, float y, float dy) { return logarithm ? dy : y * dy; }
 };
 template <bool backward> __device__ __forceinline__ finish finish_of(spread j, bool logarithm)
@@ -143,22 +142,22 @@ template <bool backward> __device__ __forceinline__ finish finish_of(spread j, b
 
 enum { MAX_OUTER = 4, KEPT_PARTS = 8 };  /* KEPT_PARTS: of a cluster */
 
-struct rows {                             /* what short rows want first lies together */
+struct rows {                             /* fields that short rows use first are together */
   const void *x, *dy;                     /* backward: x is y */
   void    *y;
   int64_t  length, count;
-  int32_t  lane_bits;                     /* 2^ so many lanes for a row; columns: neighbouring words of a block */
-  int32_t  steady, edges;                 /* all rows begin at one phase; some have elements outside of the words */
+  int32_t  lane_bits;                     /* log2 of the lanes of a row; columns: of neighbouring words of a block */
+  int32_t  steady, edges;  /* steady: all rows have the same alignment; edges: some have elements outside the 16-byte words */
   int32_t  rank;                          /* of the other dims, innermost first */
   int64_t  stride[MAX_OUTER][3];          /* of x, y, dy */
   int32_t  logarithm, backward;
   uint32_t x_dtype, dy_dtype, y_dtype;
-  int32_t  parts;                         /* blocks for a row, or for columns */
-  int32_t  together;                      /* columns: and so many of them in a cluster */
-  int64_t  share;                         /* of one: words, or lines */
+  int32_t  parts;                         /* blocks of a row, or of columns */
+  int32_t  together;                      /* columns: of these, blocks in a cluster */
+  int64_t  share;                         /* of one part: words, or lines */
   int32_t  phase, room;                   /* columns: TOGETHER, MEET, or MEASURE and WRITE; words that a block keeps */
-  spread  *told;                          /* columns: [parts / together][count]; of MEET [count][parts] */
-  uint32_t *met;                          /* of MEET, for the blocks of some columns each */
+  spread  *told;                          /* columns: partial results, [parts / together][count]; for MEET [count][parts] */
+  uint32_t *met;                          /* counters for MEET */
   int64_t  step[3];                       /* along the axis: x, y, dy */
   uint32_t dim[MAX_OUTER];
 
@@ -184,7 +183,7 @@ struct state {
 
 /* ---- what is kept ----------------------------------------------------------------------------------------------- */
 
-/* In shared memory. What a thread keeps, it reads itself. */
+/* Copies a word to shared memory; only the same thread reads it back, so no barrier is needed. */
 __device__ __forceinline__ void keep(uint4 *to, const uint4 *from)
 {
 #if __CUDA_ARCH__ >= 800
@@ -201,8 +200,8 @@ __device__ __forceinline__ void keep_wait()
 #endif
 }
 
-/* What a cluster's blocks tell one another, so many bytes to each, which a barrier of its own counts. All have begun (cluster_wait) before
- * one is told something. */
+/* Exchange between a cluster's blocks: each receives `bytes`, counted by its mbarrier. tell() needs a cluster_wait before, so
+ * that all barriers are initialised. */
 __device__ __forceinline__ void tell_begin(uint32_t bar, int bytes)
 {
   if (threadIdx.x == 0) {

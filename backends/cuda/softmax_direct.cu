@@ -1,9 +1,9 @@
-/* softmax_direct.cu -- softmax, log-softmax and their gradients along any dim, a row by one warp, in double.
+/* softmax_direct.cu -- softmax, log_softmax and their gradients along any dim, in double, any strides and dtypes: a row a warp.
  *
  *   softmax       y = exp(x - m) / s        dx = y (dy - sum y dy)        m = max x,  s = sum exp(x - m)
  *   log_softmax   y = x - m - ln s          dx = dy - exp(y) sum dy
  *
- * A row with NaN or +Inf, or one all -Inf, has s = NaN, and so is NaN throughout. */
+ * A row with NaN or +Inf, or of all -Inf, has s = NaN and so is NaN throughout. */
 #include "direct.cuh"
 #include "engines.h"
 #include "sums.cuh"
@@ -14,7 +14,7 @@ struct rows {
   int64_t count;
 };
 
-/* Where the i-th row of t begins. */
+/* Offset of the i-th row of t. */
 __device__ static int64_t row_begin(const tensor &t, int axis, int64_t i)
 {
   int64_t offset = 0;
