@@ -1,16 +1,17 @@
-/* conv_channels_last.c -- convolutions in other layouts, or with channels that do not fill units of 16 bytes, on the engines for packed
- * channels last: what lies otherwise is copied into workspace, with zeros for the channels that it lacks, and the result is copied
- * out of it. The copies and the convolution are others' engines. f16, bf16 and f32, one group. */
+/* conv_channels_last.c -- convolution in any layout, or with channels that are no multiple of 16 bytes, by engines for packed
+ * channels
+ * last: operands are copied to workspace, channels padded with zeros, and the result is copied back. The copies and the
+ * convolution are delegated. f16, bf16 and f32, one group. */
 #include "cuda_backend.h"
 #include "engines.h"
 
 enum { MAX_ROLES = 4 };
 
-/* A tensor as it is, and as the convolution has it. */
+/* A tensor as given, and as the inner convolution sees it. */
 typedef struct side {
-  int32_t  at;                            /* its value of the request */
+  int32_t  at;                            /* its value number in the request */
   bool     moved, written, padded;
-  qn_value outer, inner;                  /* inner: packed channels last, dims of channels rounded up */
+  qn_value outer, inner;                  /* inner: packed channels last, channel dims rounded up */
   uint64_t offset, bytes;                 /* in workspace, if moved */
   qn_value pair[2];                       /* the copy's x and y */
   qn_node  node;
@@ -20,12 +21,12 @@ typedef struct side {
 typedef struct state {
   int      n;
   side     side[MAX_ROLES];
-  qn_value value[MAX_ROLES];              /* the convolution's */
+  qn_value value[MAX_ROLES];              /* of the inner convolution */
   int32_t  arg[MAX_ROLES], first[MAX_ROLES + 1];
   qn_node  node;
   qn_conv  attr;
   qn_part *conv;
-  uint64_t scratch;                       /* where the parts' own workspace begins */
+  uint64_t scratch;                       /* offset of the parts' own workspace */
 } state;
 
 static const int32_t one_each[] = { 0, 1, 2, 3, 4 };
@@ -49,7 +50,7 @@ static void release(qn_prepared *p)
   cuda_release(p);
 }
 
-/* How side s has to lie; c, k: its dims of channels and filters, -1: none; unit: channels in 16 bytes. */
+/* Describes the inner tensor of side s; c, k: its dims of channels and filters, -1: none; unit: channels in 16 bytes. */
 static void describe(side *s, const qn_value *v, int c, int k, int64_t unit)
 {
   s->outer = s->inner = *v;
@@ -62,7 +63,7 @@ static void describe(side *s, const qn_value *v, int c, int k, int64_t unit)
   s->bytes = s->moved ? (uint64_t)qn_round_up(qn_elements(&s->inner) * qn_kit_bytes(v->dtype), 256) : 0;
 }
 
-/* A value of a part with one op: read, or written by it. */
+/* v as a value of a one-op request, read or written. */
 static qn_value alone(qn_value v, bool written)
 {
   v.flags = written ? QN_VALUE_ESCAPE : 0;
@@ -72,7 +73,7 @@ static qn_value alone(qn_value v, bool written)
   return v;
 }
 
-/* The copy between both: of the elements that the outer one has. */
+/* Prepares the copy between the two, over the outer tensor's elements. */
 static qn_status prepare_copy(const qn_request *r, side *s)
 {
   qn_value inner = s->inner;
@@ -127,14 +128,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   state *st = cuda_state(out, sizeof *st);
   if (!st) return QN_NO_MEMORY;
   bool moves = false;
-  for (uint32_t role = 0; role < op->n_roles; role++) {     /* at most one value each; bias may have none */
+  for (uint32_t role = 0; role < op->n_roles; role++) {     /* at most one value per role; bias may be absent */
     st->first[role] = st->n;
     if (op->first[role] == op->first[role + 1]) continue;
     side *s = &st->side[st->n];
     s->at = op->arg[op->first[role]];
     s->written = role >= op->n_inputs;
     const qn_value *v = &r->value[s->at];
-    /* x [N, C, ...]  w [K, C, ...]  y [N, K, ...]  bias [K], by the order of roles */
+    /* x [N, C, ...]  w [K, C, ...]  y [N, K, ...]  bias [K], in role order */
     bool is_w = filter ? s->written : role == 1, is_bias = forward && role == 2;
     bool is_y = forward ? s->written : role == (filter ? 1u : 0u);
     describe(s, v, is_y || is_bias ? -1 : 1, is_w || is_bias ? 0 : is_y ? 1 : -1, 16 / (int64_t)qn_kit_bytes(first->dtype));

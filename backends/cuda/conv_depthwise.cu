@@ -1,38 +1,37 @@
-/* conv_depthwise.cu -- convolution in which each channel has filters of its own (as many groups as channels), forward and backward
- * by the data. No channel meets another, so there is nothing for Tensor Cores: a sum over a window, bound by memory.
+/* conv_depthwise.cu -- depthwise convolution (each channel has its own filters), forward and backward data. There is no sum over
+ * channels for Tensor Cores: a memory-bound sum over windows.
  *
- *   strip    one filter a channel, windows of 3 x 3, stride 1, no dilation, channels last: a thread has two neighbouring channels of
- *            7 x 7 outputs, reads the rows below them one after the other, two ahead, and adds each to the three rows that see it
- *   window   the same with windows of 5 or 7, or stride 2: the pixels below a block's outputs are copied to shared memory; a thread
- *            has two neighbouring channels of a tile of outputs, takes the rows below it one after the other, and adds each to
- *            all outputs that see it
- *   any      all else: a thread an output, whatever the strides
+ *   strip    one filter a channel, 3x3, stride 1, no dilation, channels last: a thread has a pair of channels of 7x7 outputs,
+ *            streams the input rows, the next ones prefetched, and adds each to the three output rows that see it; all in
+ *            registers
+ *   window   5x5 or 7x7, or stride 2: the input tile of a block is copied to shared memory (cp.async, double buffered); a thread
+ *            has a pair of channels of a tile of outputs, walks the rows, and adds each to all outputs that see it
+ *   any      everything else, any strides: an output a thread
  *
- * Backward by the data is the same sum over dy, the filter turned round; where the forward strides, only every stride-th tap
- * falls on a dy. Both read a window through
- *   i = (o mul + r step + off) / div, where that is whole. */
+ * Backward data is the same sum over dy with the filter reversed; with a forward stride only every stride-th tap falls on a dy.
+ * Both read window tap r of output o at i = (o mul + r step + off) / div, where that is an integer. */
 #include "conv_depthwise.cuh"
 #include "conv_kernel.h"
 #include "conv_store.cuh"
 #include "engines.h"
 
 enum { THREADS = 256, SHARED = 72 << 10, STRIP = 7, STRIP_THREADS = 128 };
-enum { STEPS, BIAS, FOLD };               /* what follows the sums of a strip: whatever steps; a bias and relu; the same and a fold */
+enum { STEPS, BIAS, FOLD };               /* epilogue of a strip: any steps; bias and relu; bias, fold and relu */
 
 struct depthwise {
-  plane    x;                             /* the tensor under the windows (backward: dy) */
+  plane    x;                             /* the windowed tensor (backward: dy) */
   const void *w;
   void    *y;
   uint32_t dtype, out_dtype;
   int32_t  channels, in[2], out[2];       /* channels: of y */
-  int32_t  per_group, data;               /* filters of a group; backward by the data */
+  int32_t  per_group, data;               /* per_group: filters of a group; data: backward data */
   int32_t  size[2], mul[2], step[2], off[2], div[2];
-  /* plain: column (a bias), factor (operands, -1: none) and relu are all that follows, y's dtype x's */
+  /* plain: the epilogue is only column (bias), factor (fold, -1: none) and relu, and y has x's dtype */
   int32_t  flip, column, relu, plain;
-  int32_t  pairs, chunks, side;           /* window: pairs of channels of a block; in chunks of 16 bytes; rows copied at once */
-  /* tiles of threads in a block; pixels of x below; blocks of an image, of all */
+  int32_t  pairs, chunks, side;           /* window: pairs of channels of a block; 16-byte chunks of those; rows copied at once */
+  /* thread tiles in a block; input tile in pixels; blocks of an image; all tiles */
   int32_t  lanes_h, lanes_w, tile_h, tile_w, blocks_h, blocks_w, tiles;
-  int64_t  units;                         /* any: outputs; strip: tiles by pairs of channels */
+  int64_t  units;                         /* any: outputs; strip: tiles times channel pairs */
   int32_t  channels_fastest, factor;
   int64_t  x_stride[4], y_stride[4], w_stride[3];           /* N, C, H, W; K, R, S */
   cuda_steps steps;
@@ -44,7 +43,7 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_window(const __grid_cons
   static_assert(sizeof(depthwise) <= CUDA_CONV_PARAMETERS, "room for them in the state");
   constexpr int rows = (TH - 1) * stride + S, columns = (TW - 1) * stride + S, PITCH = depthwise_pitch<S>;
   typedef typename pair_of<dtype>::type raw;
-  extern __shared__ float2 taps[];        /* [S][S][PITCH], then two tiles: one on its way while the other is used */
+  extern __shared__ float2 taps[];        /* [S][S][PITCH], then two input tiles (double buffer) */
   raw *tiles = (raw *)(taps + S * S * PITCH);
   int first = blockIdx.y * p.pairs * 2, pixels = p.tile_h * p.tile_w;
   tile_copy<sizeof(raw) / 2> copy(p.tile_w, p.chunks);
@@ -138,8 +137,8 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_window(const __grid_cons
   }
 }
 
-/* STRIP x STRIP outputs of two channels from (y0, x0) on. whole: all of them exist, and of the pixels below them at most the outermost
- * do not. */
+/* STRIP x STRIP outputs of two channels from (y0, x0) on. whole: all outputs exist, and at most the outermost input pixels do
+ * not. */
 template <int dtype, int then, bool whole>
 static __device__ __forceinline__ void strip_sum(const depthwise &p, const float2 (&w)[9], float2 bias, int n, int y0, int x0, int channel)
 {
@@ -180,7 +179,7 @@ static __device__ __forceinline__ void strip_sum(const depthwise &p, const float
         for (int b = 0; b < 3; b++)
           if (r - a >= 0 && r - a < STRIP && j - b >= 0 && j - b < STRIP) pair_add(sum[(r - a) % 3][j - b], v, w[a * 3 + b]);
     }
-    int o = r - 2;                        /* is whole now */
+    int o = r - 2;                        /* this output row is complete */
     if (o < 0) continue;
     if (!whole && o >= high) break;
     float2 (&done)[STRIP] = sum[(r + 1) % 3];
@@ -200,7 +199,7 @@ static __device__ __forceinline__ void strip_sum(const depthwise &p, const float
   }
 }
 
-/* Stride 1, 3 x 3. Grid: units of a tile and a pair of channels, the pair fastest. */
+/* 3x3, stride 1. Grid: tiles times channel pairs, the pair fastest. */
 template <int dtype, int then>
 __global__ void __launch_bounds__(STRIP_THREADS, then == BIAS && dtype != QN_F32 ? 5 : 4)
     depthwise_strip(const __grid_constant__ depthwise p)
@@ -265,7 +264,7 @@ struct kernel { const void *function; int32_t size, stride, th, tw, pitch; uint3
   KERNEL(dtype, 3, 2, 2, 7) KERNEL(dtype, 5, 1, 2, 7) KERNEL(dtype, 5, 2, 1, 7) KERNEL(dtype, 7, 1, 2, 7)
 static const kernel kernels[] = { KERNELS(QN_BF16) KERNELS(QN_F16) KERNELS(QN_F32) };
 
-/* The kernel for windows of this kind. */
+/* The kernel for this kind of window, or NULL. */
 static const kernel *find(const cuda_conv_problem *c, const depthwise *p, const qn_value *in, const qn_value *out)
 {
   int eight = 16 / (int)qn_kit_bytes(in->dtype);
@@ -279,7 +278,7 @@ static const kernel *find(const cuda_conv_problem *c, const depthwise *p, const 
   return nullptr;
 }
 
-/* How many channels, and which tile of outputs, a block takes: least traffic and idle threads. False: none has room. */
+/* Chooses channels and output tile of a block, minimising traffic and idle threads. False: nothing fits. */
 static bool divide(depthwise *p, const kernel *k, int64_t images, int64_t room, int *blocks_of_channels, int *least_shared)
 {
   int bytes = (int)qn_kit_bytes(p->dtype), chunk = 8 / bytes, chunks = p->channels / 2 / chunk;          /* chunk: pairs in 16 bytes */
@@ -349,7 +348,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int threads = THREADS, slabs = 1, shared = 0;
   int64_t blocks;
   if (window) {
-    if (data)                             /* the filter turned round, in ascending steps */
+    if (data)                             /* the filter reversed, in ascending steps */
       for (int d = 0; d < 2; d++) p.off[d] -= p.size[d] - 1, p.step[d] = 1;
     p.flip = data;
     p.x.h = p.in[0], p.x.w = p.in[1], p.x.channels = p.channels;

@@ -1,4 +1,4 @@
-/* conv_depthwise.cuh -- what the depthwise kernels share: a thread's two neighbouring channels. */
+/* conv_depthwise.cuh -- shared by the depthwise kernels: a thread's pair of neighbouring channels. */
 #pragma once
 #include "conv_tile.cuh"
 #include "vector.cuh"
@@ -22,5 +22,5 @@ __device__ __forceinline__ void pair_add(float2 &sum, float2 a, float2 b)
   sum.y = fmaf(a.y, b.y, sum.y);
 }
 
-/* How many pairs of channels a pixel of a tile in shared memory has room for. Under large windows few, so that more of a plane fits. */
+/* Pairs of channels that a pixel of a tile has room for in shared memory; fewer for large windows, so that larger tiles fit. */
 template <int S> constexpr int depthwise_pitch = S < 7 ? 32 : 16;

@@ -1,13 +1,11 @@
-/* conv_depthwise_filter.cu -- the gradient by the filter of a convolution in which each channel has one of its own.
+/* conv_depthwise_filter.cu -- gradient by the filter of depthwise convolution, one filter a channel.
  *
  *   dw[c, r, s] = sum over images and outputs (p, q) of dy[n, c, p, q] x[n, c, p stride + r - pad, q stride + s - pad]
  *
- * Square windows of 3, 5 and in f32 7 without dilation, channels last. Windows of 3 at stride 1 are taken in strips: a thread has two
- * neighbouring channels and the whole window, and reads the rows of x and dy under 7 x 7 outputs one after the other, the next on
- * their way; each row of x meets the three rows of dy that see it. For other windows a block copies tiles of dy and the pixels of x below them to shared
- * memory, one pair of tiles after the other. A thread has two neighbouring channels, small windows whole, of larger ones a row,
- * and keeps the sums in registers. A block's share of the tiles gives one part of the sum, in workspace; the parts are joined in
- * order. */
+ * Square windows of 3, 5 and in f32 7, no dilation, channels last. 3x3 at stride 1 by strips: a thread has a pair of channels and
+ * the whole window, and streams the rows of x and dy of 7x7 outputs; each row of x meets the three rows of dy that see it. Other
+ * windows: a block copies tiles of dy and x to shared memory (double buffered); a thread has a pair of channels and the whole
+ * window, or a row of a large one, in registers. Each block leaves a partial sum in workspace; these are added in order. */
 #include "conv_depthwise.cuh"
 #include "conv_kernel.h"
 #include "engines.h"
@@ -18,15 +16,15 @@ struct depthwise {
   plane    x, dy;
   float   *parts;                         /* [part][channel][S][S] */
   int32_t  channels, before[2];
-  int32_t  pairs, chunks;                 /* of channels in a block; in chunks of 16 bytes */
-  int32_t  lanes, places_h, places_w;     /* threads side by side for the same sums; their places in a tile */
-  int32_t  x_h, x_w, dy_h, dy_w;          /* a tile, in pixels */
-  int32_t  x_side, dy_side;               /* rows of it copied at once */
+  int32_t  pairs, chunks;                 /* pairs of channels of a block; 16-byte chunks of those */
+  int32_t  lanes, places_h, places_w;     /* threads that share the same sums; their places in a tile */
+  int32_t  x_h, x_w, dy_h, dy_w;          /* tiles, in pixels */
+  int32_t  x_side, dy_side;               /* rows copied at once */
   int32_t  tiles_h, tiles_w, tiles;
 };
 
-/* Adds what TH x TW outputs give to RT rows of the window: d, x where the first lies. Of the outputs, high x wide exist; whole:
- * all. (A dy that is not there may not meet an x, which may be NaN.) */
+/* Adds the contribution of TH x TW outputs to RT rows of the window; d, x: where the first lies. high x wide of them exist;
+ * whole: all. (A missing dy must not be multiplied by its x, which may be NaN.) */
 template <int dtype, int S, int RT, int stride, int TH, int TW, bool whole, class raw>
 __device__ __forceinline__ void depthwise_place(float2 (&sum)[RT][S], const raw *d, int d_row, const raw *x, int x_row, int high, int wide)
 {
@@ -54,8 +52,8 @@ __device__ __forceinline__ void depthwise_place(float2 (&sum)[RT][S], const raw 
   }
 }
 
-/* Adds the sums of the lanes side by side, `width` threads each, and leaves them in the block's part: N of them, of `all` of a channel,
- * from `first` on. */
+/* Adds the sums of the lanes that share them, `width` threads apart, and writes N of a channel's `all` sums, from `first` on, to
+ * the block's part. */
 template <int N>
 __device__ __forceinline__ void depthwise_leave(const depthwise &p, const float2 *sum, float2 *others, int width, int lane, int channel,
                                                 int all, int first)
@@ -78,13 +76,13 @@ __device__ __forceinline__ void depthwise_leave(const depthwise &p, const float2
   }
 }
 
-/* A thread takes TH x TW outputs at once, RT rows of the window. */
+/* A thread takes TH x TW outputs at once, and RT rows of the window. */
 template <int dtype, int S, int RT, int stride, int TH, int TW>
 __global__ void __launch_bounds__(THREADS, 3) depthwise_filter(const __grid_constant__ depthwise p)
 {
   constexpr int shares = S / RT, PITCH = depthwise_pitch<S>;
   typedef typename pair_of<dtype>::type raw;
-  extern __shared__ float2 shared[];      /* a tile of x and one of dy, twice: one pair on its way while the other is used */
+  extern __shared__ float2 shared[];      /* a tile of x and one of dy, double buffered */
   int width = p.pairs * shares, lane = threadIdx.x / width, column = threadIdx.x - lane * width;
   int share = column / p.pairs, pair = column - share * p.pairs, first = blockIdx.y * p.pairs * 2, channel = first + pair * 2,
       r0 = share * RT;
@@ -128,8 +126,8 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_filter(const __grid_cons
   depthwise_leave<RT * S>(p, &sum[0][0], shared + column, width, lane, channel, S * S, r0 * S);
 }
 
-/* Adds what STRIP_H x STRIP_W outputs give. d, x: dy and x where the first lies, x's at row `top` and column `left`. Of the pixels of x at
- * most the outermost do not exist. */
+/* Adds the contribution of STRIP_H x STRIP_W outputs. d, x: dy and x of the first; top, left: its row and column in x. At most
+ * the outermost pixels of x do not exist. */
 template <int dtype, class raw>
 __device__ __forceinline__ void depthwise_strip(float2 (&sum)[3][3], const raw *d, const raw *x, const depthwise &p, int top, int left)
 {
@@ -137,7 +135,7 @@ __device__ __forceinline__ void depthwise_strip(float2 (&sum)[3][3], const raw *
   int step = p.channels / 2;
   bool first = left >= 0, last = left + COLUMNS <= p.x.w;
   raw v[2][COLUMNS], g[4][STRIP_W];
-  auto load = [&](int r) {                /* row r of x, and of dy */
+  auto load = [&](int r) {                /* loads row r of x, and of dy */
     bool row = (r > 0 && r < ROWS - 1) || (uint32_t)(top + r) < (uint32_t)p.x.h;
 #pragma unroll
     for (int j = 0; j < COLUMNS; j++) v[r % 2][j] = row && (j == 0 ? first : j == COLUMNS - 1 ? last : true) ? x[j * step] : raw();
@@ -167,7 +165,7 @@ __device__ __forceinline__ void depthwise_strip(float2 (&sum)[3][3], const raw *
     }
   }
 }
-/* The same of high x wide outputs, one by one: a dy that is not there may not meet an x, which may be NaN. */
+/* The same for high x wide outputs one by one (a missing dy must not be multiplied by its x, which may be NaN). */
 template <int dtype, class raw>
 __device__ __forceinline__ void depthwise_tail(float2 (&sum)[3][3], const raw *d, const raw *x, const depthwise &p, int top, int left,
                                                int high, int wide)
@@ -212,10 +210,10 @@ struct kernel { const void *function; int32_t size, rows, stride, th, tw, pitch;
   { (const void *)depthwise_filter<dtype, S, RT, stride, TH, TW>, S, RT, stride, TH, TW, depthwise_pitch<S>, dtype },
 #define STRIPS(dtype) { (const void *)depthwise_filter_strips<dtype>, 3, 3, 1, STRIP_H, STRIP_W, 0, dtype },
 #define KERNELS(dtype) STRIPS(dtype) KERNEL(dtype, 3, 3, 2, 2, 7) KERNEL(dtype, 5, 1, 1, 1, 14) KERNEL(dtype, 5, 1, 2, 1, 7)
-/* of halves, conv_depthwise_mma_filter.cu */
+/* 16-bit 7x7: conv_depthwise_mma_filter.cu */
 static const kernel kernels[] = { KERNELS(QN_BF16) KERNELS(QN_F16) KERNELS(QN_F32) KERNEL(QN_F32, 7, 1, 1, 1, 14) };
 
-/* How many channels, and which tiles, a block takes: least traffic and idle threads. */
+/* Chooses channels and tile of a block, minimising traffic and idle threads. */
 static void divide(depthwise *p, const kernel *k, int64_t images, const int64_t out[2], int *slabs, int *least_shared)
 {
   /* chunk: pairs in 16 bytes */
@@ -228,7 +226,7 @@ static void divide(depthwise *p, const kernel *k, int64_t images, const int64_t 
   for (int w = 1; w <= all_w && w <= 4 * most; w++)
     for (int h = 1; h <= all_h && h * w <= 4 * most + 14; h++) {
       int dy_h = h * k->th, dy_w = w * k->tw, x_h = (dy_h - 1) * k->stride + k->size, x_w = (dy_w - 1) * k->stride + k->size;
-      if (k->pitch < 32) x_w |= 1;        /* so that rows begin in other banks */
+      if (k->pitch < 32) x_w |= 1;        /* an odd row pitch avoids bank conflicts */
       int lanes = h * w < most ? h * w : most, shared = 2 * (x_h * x_w + dy_h * dy_w) * k->pitch * 2 * bytes;
       int sums = (lanes - 1) * k->rows * k->size * p->pairs * shares * 8;
       int64_t tiles_h = qn_ceil_div(all_h, h), tiles_w = qn_ceil_div(all_w, w);

@@ -1,15 +1,15 @@
-/* conv_depthwise_mma.cu -- convolution in which each channel has a filter of its own, of windows to 7 x 7 at stride 1, on Tensor Cores
- * (conv_depthwise_mma.cuh), forward and backward by the data, which is a forward sum over dy with the filter turned round.
+/* conv_depthwise_mma.cu -- depthwise convolution by Tensor Cores (conv_depthwise_mma.cuh), f16 and bf16, windows up to 7x7,
+ * stride 1, forward and backward data (a forward sum over dy with the filter reversed).
  *
- * A block has 32 channels and walks over tiles of 16 x 16 outputs; a warp has four of the channels. A product adds taps that are 0 to
- * a window's own: where that left a sum that is not finite, it is taken anew as the formula says. */
+ * A persistent block has 32 channels and walks over tiles of 16x16 outputs; a warp has four of the channels. The band also
+ * multiplies by taps of 0: a sum that is not finite is therefore recomputed plainly. */
 #include "conv_depthwise_mma.cuh"
 #include "engines.h"
 #include "conv_store.cuh"
 
-/* AT_ONCE: items that a thread has on their way */
+/* AT_ONCE: items a thread has in flight */
 enum { WARPS = 8, EACH = 4, THREADS = WARPS * 32, CHANNELS = WARPS * EACH, AT_ONCE = 5 };
-enum { PAIRS_OF_TAPS = 22 };              /* of a row of a window: (w[d], w[d + 1]) for d from -8 on, w 0 outside */
+enum { PAIRS_OF_TAPS = 22 };              /* of a window's row: (w[d], w[d + 1]) for d from -8 on, 0 outside the window */
 typedef band_planes<BAND_ROWS, BAND_PAIRS, CHANNELS / 8> planes;
 
 struct depthwise {
@@ -17,20 +17,20 @@ struct depthwise {
   const uint16_t *w;
   void    *y;
   int32_t  out[2], before[2], size[2];
-  int32_t  flip, column, factor, relu;     /* operands: of a bias and the fold (-1: none) */
+  int32_t  flip, column, factor, relu;     /* operands of bias and fold (-1: none) */
   int32_t  tiles_h, tiles_w, tiles;
   int64_t  w_stride[3];                   /* K, R, S */
   cuda_steps steps;
 };
 
-/* Which element of the filter tap (r, s) is. */
+/* Offset of tap (r, s) in the filter. */
 static __device__ __forceinline__ int64_t tap_at(const depthwise &p, int channel, int r, int s)
 {
   if (p.flip) r = p.size[0] - 1 - r, s = p.size[1] - 1 - s;
   return channel * p.w_stride[0] + r * p.w_stride[1] + s * p.w_stride[2];
 }
 
-/* Output (row, column) of the tile at (y0, x0), from the channel's plane. */
+/* Recomputes output (row, column) of the tile at (y0, x0) from the channel's plane. */
 template <int dtype>
 static __device__ __noinline__ float sum_again(const depthwise &p, const unsigned char *plane, float sum, int y0, int x0, int row,
                                                int column, int channel)
@@ -52,7 +52,7 @@ template <class mma, int dtype> __global__ void __launch_bounds__(THREADS, 3) de
   unsigned char *x = (unsigned char *)shared;
   uint32_t *taps = (uint32_t *)(x + planes::bytes);         /* [CHANNELS][BAND_MOST][PAIRS_OF_TAPS] */
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4, first = blockIdx.y * CHANNELS;
-  uint16_t *filters = (uint16_t *)shared;                   /* as they are: on their way, before the planes come */
+  uint16_t *filters = (uint16_t *)shared;                   /* raw filters, in the memory that the planes use later */
 #pragma unroll 7
   for (int i = threadIdx.x; i < CHANNELS * BAND_MOST * BAND_MOST; i += THREADS) {
     int channel = i / (BAND_MOST * BAND_MOST), tap = i - channel * (BAND_MOST * BAND_MOST), r = tap / BAND_MOST, s = tap - r * BAND_MOST;
@@ -94,7 +94,7 @@ template <class mma, int dtype> __global__ void __launch_bounds__(THREADS, 3) de
 #pragma unroll
         for (int e = 0; e < 4; e++) sum[j][e] = bias;
 #pragma unroll
-      for (int r = 0; r < BAND_MOST; r++) {                 /* beyond the window taps are 0 */
+      for (int r = 0; r < BAND_MOST; r++) {                 /* taps beyond the window are 0 */
         uint32_t b0 = mine[r * PAIRS_OF_TAPS], b1 = mine[r * PAIRS_OF_TAPS + 8];
 #pragma unroll
         for (int j = 0; j < 2; j++) {
@@ -117,7 +117,7 @@ template <class mma, int dtype> __global__ void __launch_bounds__(THREADS, 3) de
             if (row < high && column < wide && channel < p.x.channels && !isfinite(sum[j][e]))
               sum[j][e] = sum_again<dtype>(p, plane, bias, y0, x0, row, column, channel);
           }
-      __syncwarp();                       /* all have read the plane: now it takes the outputs */
+      __syncwarp();                       /* the plane has been read and now takes the outputs */
 #pragma unroll
       for (int j = 0; j < 2; j++)
 #pragma unroll

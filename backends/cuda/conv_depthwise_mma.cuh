@@ -1,11 +1,12 @@
-/* conv_depthwise_mma.cuh -- what the Tensor Core engines for large windows of depthwise convolutions share.
+/* conv_depthwise_mma.cuh -- shared by the Tensor Core engines for depthwise convolution with large windows.
  *
- * Along a row a window is a band: outputs q of a row are its pixels times a matrix whose element (pixel, q) is the tap at
- * pixel - q. So a channel's 16 rows of 8 outputs are, for each row of the window, one product of 16 rows of 16 pixels by such a matrix
- * of 16 x 8. Pixels of a channel have to lie side by side: a tile is turned from channels last into planes on its way to shared memory.
+ * Along a row a window is a band matrix: the outputs q of a row are its pixels times a matrix whose element (pixel, q) is the tap
+ * at pixel - q. So 16 rows of 8 outputs of a channel are, for each row of the window, a product of 16 rows of 16 pixels by a 16 x
+ * 8 band. The pixels of a channel must be contiguous, so tiles are transposed from channels last into planes on their way to
+ * shared memory.
  *
- * A plane has lines of BAND_PAIRS times two elements; its column j is the tile's pixel j - 1 - before. Lines of 48 bytes, and planes of
- * eight channels shifted against the next, leave eight rows of a matrix and the words that a warp turns over in banks of their own. */
+ * A plane has lines of BAND_PAIRS pairs of elements; its column j is the tile's pixel j - 1 - before. Lines of 48 bytes, and an
+ * offset between planes of each eight channels, avoid bank conflicts for ldmatrix and for the transposed stores. */
 #pragma once
 #include "conv_kernel.h"
 #include "conv_tile.cuh"
@@ -15,14 +16,14 @@ enum { BAND_SIDE = 16, BAND_MOST = 7, BAND_ROWS = BAND_SIDE + BAND_MOST - 1, BAN
 
 struct band_item { uint4 a, b; };
 
-/* The planes of `chunks` times eight channels, `rows` lines of `pairs` times two pixels each. */
+/* The planes of 8 chunks channels, with `rows` lines of `pairs` pairs of pixels each. */
 template <int rows, int pairs, int chunks> struct band_planes {
-  static constexpr int step = rows * BAND_LINE, bytes = chunks * (8 * step + 128 / chunks);   /* step: from a plane to the next */
+  static constexpr int step = rows * BAND_LINE, bytes = chunks * (8 * step + 128 / chunks);   /* step: between planes */
 
   __device__ __forceinline__ static int at(int channel) { return channel * step + channel / 8 * (128 / chunks); }
 
-  /* Pixels from (top, left) of image n, zeros where there are none, from channel `first` on: item i of them is
-   * eight channels of two pixels. Items are fetched before they are put, several at once. */
+  /* Fills planes with the pixels from (top, left) of image n, channels from `first` on, zeros outside. Item i is eight channels
+   * of two pixels; several items are fetched before the first is stored. */
   static constexpr int items = rows * pairs * chunks;
 
   __device__ __forceinline__ static band_item fetch(const plane &x, int n, int top, int left, int first, int i)
@@ -50,7 +51,7 @@ template <int rows, int pairs, int chunks> struct band_planes {
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-/* Refuses what these engines have in common. */
+/* Common refusals. */
 static inline qn_status cuda_conv_band_read(cuda_conv_problem *c, const qn_request *r, qn_prepared *out)
 {
   qn_status status = cuda_conv_read_halves(c, r, out);

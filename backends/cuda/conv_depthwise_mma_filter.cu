@@ -1,11 +1,11 @@
-/* conv_depthwise_mma_filter.cu -- the gradient by the filter of a convolution in which each channel has one of its own, of windows to
- * 7 x 7 at stride 1, on Tensor Cores (conv_depthwise_mma.cuh).
+/* conv_depthwise_mma_filter.cu -- gradient by the filter of depthwise convolution by Tensor Cores (conv_depthwise_mma.cuh), f16
+ * and bf16, windows up to 7x7, stride 1.
  *
  *   dw[c, r, s] = sum over images and outputs (p, q) of dy[n, c, p, q] x[n, c, p + r - pad, q + s - pad]
  *
- * For each row r of the window a product, summed over a tile's rows p: 16 pixels of x by 8 of dy, of which the sums on the diagonals
- * pixel - q are the taps'. A block has 16 channels, a warp one, whose products it keeps over all its tiles; it leaves one part of
- * the sum, in workspace; the parts are joined in order. */
+ * For each row r of the window a product, summed over a tile's rows p, of 16 pixels of x by 8 of dy; the sums along its diagonals
+ * pixel - q are the taps. A block has 16 channels, one a warp, and keeps the products over all its tiles. Each block leaves a
+ * partial sum in workspace; these are added in order. */
 #include "conv_depthwise_mma.cuh"
 #include "engines.h"
 
@@ -36,10 +36,10 @@ template <class mma, int dtype> __global__ void __launch_bounds__(THREADS, 2) de
     dy_planes::put(dy, threadIdx.x, g);
     for (int i = threadIdx.x + THREADS; i < x_planes::items; i += THREADS) x_planes::put(x, i, fetch(i));
     __syncthreads();
-    uint32_t b[4];                        /* rows 0-7 and 8-15 of columns 0-7, the same of 8-15 */
+    uint32_t b[4];                        /* rows 0-7 and 8-15 of columns 0-7, then of columns 8-15 */
     load_matrices<true>(b, gradients);
 #pragma unroll
-    for (int r = 0; r < BAND_MOST; r++)                     /* what lies beyond the window is not looked at */
+    for (int r = 0; r < BAND_MOST; r++)                     /* products beyond the window are not used */
 #pragma unroll
       for (int j = 0; j < 2; j++) {
         uint32_t a[4];
@@ -49,7 +49,7 @@ template <class mma, int dtype> __global__ void __launch_bounds__(THREADS, 2) de
     __syncthreads();
   }
 
-  /* the diagonals, one row of a window after the other */
+  /* sum the diagonals, one row of the window after the other */
   float *product = (float *)shared + warp * (16 * 9);
   int channel = first + warp;
   if (channel >= p.x.channels) return;

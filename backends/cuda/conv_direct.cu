@@ -1,18 +1,18 @@
-/* conv_direct.cu -- convolution and both its gradients for any dtypes, strides and sizes, 1 to 3 spatial dims: products whose
- * elements are found where the formula has them, nothing copied together first.
+/* conv_direct.cu -- convolution and both gradients for any dtypes, strides and sizes, 1 to 3 spatial dims: an implicit product
+ * (tile.cuh) whose elements are loaded straight from the tensors.
  *
  *   x [N, C, X]   w [K, C/groups, R]   y [N, K, P]      a group is a batch
  *   forward          y[(n,p), k]      = sum_{c,r} x[n, g C/groups + c, p stride + r dilation - pad] w[k,c,r]  (+ bias[k])
- *   backward data    dx[(n,x), c]     = sum_{k,r} dy[n,k,p] w[k,c,r]      the p with p stride + r dilation - pad = x
- *   backward filter  dw[(c,r), k]     = sum_{n,p} x[n, g C/groups + c, p stride + r dilation - pad] dy[n,k,p] */
+ *   backward data    dx[(n,x), c]     = sum_{k,r} dy[n,k,p] w[k,c,r]      the p with p stride + r dilation - pad = x backward
+ *   filter  dw[(c,r), k]     = sum_{n,p} x[n, g C/groups + c, p stride + r dilation - pad] dy[n,k,p] */
 #include "engines.h"
 #include "tile.cuh"
 
-/* A place of a [N, C, spatial] grid, its channel aside. */
+/* A position of a [N, C, spatial] tensor without its channel. */
 struct pixel { int64_t n, at[3]; };
 
 template <class T> struct convolution {
-  grid    x, w, y;                        /* the one to be written among them */
+  grid    x, w, y;                        /* one of them is the output */
   tensor  bias;
   windows v;
   int64_t m, n, k, batch;                 /* of the product; batch: groups */
@@ -193,7 +193,7 @@ template <class T> static qn_status backward_filter_as(const kept *k, const qn_l
   return tile_launch<T>(c, launch, "conv_backward_filter_direct");
 }
 
-/* f(zero of the sum's type) */
+/* Calls f with a zero of the accumulator's type. */
 template <class F> static qn_status by_dtype(const kept *k, F f)
 {
   uint32_t dtype = k->value[0].dtype;

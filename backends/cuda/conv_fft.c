@@ -1,14 +1,14 @@
-/* conv_fft.c -- f32 convolution by Fourier transforms, for large filters: tiles of 32 x 32 of both tensors transformed (conv_fft.cu),
- * for each frequency a product of complex matrices, tiles transformed back. A filter of R x S leaves 33 - R by 33 - S outputs of
- * a tile.
+/* conv_fft.c -- f32 convolution by Fourier transforms, for large filters: 32x32 tiles of both tensors are transformed
+ * (conv_fft.cu), multiplied frequency by frequency as complex matrices, and transformed back. With an R x S filter a tile yields
+ * 33 - R by 33 - S outputs.
  *
  *   forward, data   [bin][image, tile][C] conj([bin][K][C])                ->  [bin][image, tile][K]
  *   filter          conj([bin][K][image, tile]) [bin][C][image, tile]      ->  [bin][K][C]
  *
- * Backward by the data is the forward sum over dy with the filter turned round. A complex product is one of real matrices of twice
- * the size: b's rows come in pairs (conv_fft.h), so that real and imaginary parts come out side by side; it is whatever matmul
- * is fastest under the demands, but for tf32, whose error would be of the order of the largest sum. Any layout. An output that
- * an Inf or NaN has reached is summed again as direct does, so that nothing spreads beyond its window. */
+ * Backward data is the forward sum over dy with the filter reversed. A complex product is a real one of twice the size: b's rows
+ * come in pairs (conv_fft.h), so real and imaginary parts come out side by side; it is delegated to the fastest matmul, except in
+ * tf32, whose error would be relative to the largest sum. Any layout. Outputs that an Inf or NaN reached are recomputed directly,
+ * so nothing spreads beyond its window. Refused: groups, stride, dilation, filters above 24. */
 #include "conv_fft.h"
 #include "conv_problem.h"
 #include "conv_product.h"
@@ -17,21 +17,21 @@
 enum { MOST = 24 };                       /* rows and columns of a filter */
 
 typedef struct state {
-  cuda_product product;                   /* first, as cuda_product_release wants it */
-  cuda_fft_tiles a, b, y;                 /* the factors' and the product's */
-  cuda_fft_again again;                   /* without addresses */
-  int32_t  a_at, b_at, y_at, bias_at;     /* values; bias -1: none */
-  int64_t  b_from;                        /* its first element: the last, if the filter is turned round */
+  cuda_product product;                   /* first, for cuda_product_release */
+  cuda_fft_tiles a, b, y;                 /* of both factors and the product */
+  cuda_fft_again again;                   /* without pointers */
+  int32_t  a_at, b_at, y_at, bias_at;     /* value numbers; bias -1: none */
+  int64_t  b_from;                        /* offset of its first element: the last tap, if the filter is reversed */
   int64_t  bias_stride;
   uint32_t bias_dtype;
-  int64_t  m, n, k;                       /* complex; n and k rounded up to even ones */
+  int64_t  m, n, k;                       /* complex sizes; n and k rounded up to even */
   int      pairs;
-  uint64_t b_place, y_place, scratch;     /* in workspace */
+  uint64_t b_place, y_place, scratch;     /* offsets in workspace */
 } state;
 
 /* ---- the problem --------------------------------------------------------------------------------------------- */
 
-/* Planes of v, an image of which is a dim `outer` and a channel of which is a dim `inner`, in tiles every `step` pixels. */
+/* Tiles, every `step` pixels, over the planes of v; outer: the dim of images (or filters), the other is the channels'. */
 static cuda_fft_tiles tiles_of(const qn_value *v, int outer, bool in_rows, const int64_t tiles[2], const int64_t step[2],
                                const int64_t before[2], const int64_t reach[2])
 {
@@ -59,7 +59,7 @@ static void describe(state *st, const cuda_conv_problem *c)
     tiles[d] = qn_ceil_div(data ? c->in[d] : c->out[d], step[d]);
     before[d] = data ? c->size[d] - 1 - c->before[d] : c->before[d];
   }
-  const qn_value *from = data ? c->y : c->x;               /* what windows slide over, and what lies in them */
+  const qn_value *from = data ? c->y : c->x;               /* the tensor under the windows */
   const cuda_fft_tiles over = tiles_of(from, 0, !filter, tiles, step, before, whole);
   cuda_fft_tiles in = filter ? tiles_of(c->y, 0, false, tiles, step, none, step)
                              : tiles_of(c->w, data ? 1 : 0, true, one, none, none, whole);

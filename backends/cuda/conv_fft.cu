@@ -1,8 +1,8 @@
-/* conv_fft.cu -- tiles of 32 x 32 to and from their Fourier transforms (conv_fft.h).
+/* conv_fft.cu -- 32x32 tiles to and from their Fourier transforms (conv_fft.h).
  *
- * A block takes 16 tiles that are neighbouring columns of the matrix, 16 threads a tile. A thread transforms two rows, as the real
- * and imaginary part of one sequence in its registers; then a column of what came of them, which shared memory turns; columns 0 and
- * 16 of a real tile's rows are real and are one thread's. The other way the same backwards. Bins are written by 16 neighbours. */
+ * A block takes 16 tiles that are neighbouring columns of the matrix, 16 threads a tile. A thread transforms two rows as the real
+ * and imaginary part of one sequence in registers, then, after a transposition through shared memory, a column of the result;
+ * columns 0 and 16, which are real, share one thread. The inverse runs backwards. Bins are written 16 neighbours at a time. */
 #include "conv_fft.h"
 #include "element.cuh"
 #include "shared_memory.h"
@@ -28,7 +28,7 @@ template <bool inverse> __device__ __forceinline__ float2 turn(float2 v, int k)
   return make_float2(v.x * c - v.y * s, v.x * s + v.y * c);
 }
 
-/* In place; element k of the transform is left at reversed(k). Unscaled. */
+/* In place, unscaled; element k of the transform ends up at reversed(k). */
 template <bool inverse> __device__ __forceinline__ void transform(float2 (&v)[SIDE])
 {
 #pragma unroll
@@ -44,14 +44,15 @@ template <bool inverse> __device__ __forceinline__ void transform(float2 (&v)[SI
 
 /* ---- tiles --------------------------------------------------------------------------------------------------- */
 
-/* Where bin (u, v) stands: column 0 has 17 that differ and column 16 as many, in the places that column 0 leaves and two more. */
+/* Number of bin (u, v). Columns 0 and 16 have 17 independent bins each: column 16's take the free places of column 0, and two
+ * more. */
 __device__ __forceinline__ int bin_of(int u, int v)
 {
   if (v < 16) return u * 16 + v;
   return u < 15 ? (u + 17) * 16 : 497 + u;
 }
 
-struct place { int64_t at; int32_t h, w; };       /* of a tile: its plane, -1: none; its first pixel */
+struct place { int64_t at; int32_t h, w; };       /* of a tile: offset of its plane, -1: none; its first pixel */
 
 __device__ __forceinline__ place place_of(const cuda_fft_tiles &t, int row, int column)
 {
@@ -61,7 +62,7 @@ __device__ __forceinline__ place place_of(const cuda_fft_tiles &t, int row, int 
   return { there ? outer * t.outer_stride + inner * t.inner_stride : -1, i * t.step[0] - t.before[0], j * t.step[1] - t.before[1] };
 }
 
-/* Calls f(tile, row, column) for this thread's pixels of the block's tiles, such that neighbours lie side by side in memory. */
+/* Calls f(tile, row, column) for this thread's pixels, in an order in which neighbouring threads access contiguous memory. */
 template <class F> __device__ __forceinline__ void each_pixel(bool planes_inside, const F &f)
 {
   int t = threadIdx.x;
@@ -82,7 +83,7 @@ __global__ void __launch_bounds__(THREADS, 3)
 {
   extern __shared__ float tiles[];
   __shared__ place places[TILES];
-  float2 *spread = (float2 *)tiles;       /* [bin][tile], later */
+  float2 *spread = (float2 *)tiles;       /* [bin][tile], reuses the memory */
   int row = blockIdx.x, column = blockIdx.y * TILES, tile = threadIdx.x / 16, j = threadIdx.x % 16;
   if (threadIdx.x < TILES) places[threadIdx.x] = place_of(t, row, column + threadIdx.x);
   __syncthreads();
@@ -100,7 +101,7 @@ __global__ void __launch_bounds__(THREADS, 3)
 #pragma unroll
   for (int s = 0; s < SIDE; s++) v[s] = make_float2(first[s], second[s]);
   transform<false>(v);
-  /* of the two rows' transforms, columns 0 and 16 (which are real) as one, and 1 to 15 */
+  /* separate the two rows' transforms: columns 0 and 16 (real) as one pair, then 1 to 15 */
   first[0] = v[reversed(0)].x, first[1] = v[reversed(16)].x;
   second[0] = v[reversed(0)].y, second[1] = v[reversed(16)].y;
 #pragma unroll
@@ -171,7 +172,7 @@ __global__ void __launch_bounds__(THREADS, 3)
     for (int u = 0; u < SIDE; u++) v[u] = spread[bin_of(u, j) * SPREAD + tile];
   } else {
 #pragma unroll
-    for (int u = 0; u <= 16; u++) {       /* column 0 and i times column 16 */
+    for (int u = 0; u <= 16; u++) {       /* column 0 plus i times column 16 */
       float2 a = spread[bin_of(u, 0) * SPREAD + tile], b = spread[bin_of(u, 16) * SPREAD + tile];
       v[u] = make_float2(a.x - b.y, a.y + b.x);
       v[(SIDE - u) % SIDE] = u % 16 ? make_float2(a.x + b.y, b.x - a.y) : v[u];
@@ -186,7 +187,7 @@ __global__ void __launch_bounds__(THREADS, 3)
   v[0] = make_float2(first[0], second[0]);
   v[16] = make_float2(first[1], second[1]);
 #pragma unroll
-  for (int k = 1; k < 16; k++) {          /* first + i second, and the same of their conjugates */
+  for (int k = 1; k < 16; k++) {          /* first + i second, and its conjugate counterpart */
     float2 a = make_float2(first[2 * k], first[2 * k + 1]), b = make_float2(second[2 * k], second[2 * k + 1]);
     v[k] = make_float2(a.x - b.y, a.y + b.x);
     v[SIDE - k] = make_float2(a.x + b.y, b.x - a.y);

@@ -1,8 +1,8 @@
-/* conv_first.cu -- a network's first layer (conv_first.cuh), forward, by mma.sync: 16 outputs of a row by 32 or 64 filters, summed
- * over a window's chunks. Blocks stay, with the filters in shared memory as the instruction wants them, and walk over tiles.
+/* conv_first.cu -- a network's first layer (conv_first.cuh), forward: 16 outputs of a row by 32 or 64 filters, summed over the
+ * window's chunks. Persistent blocks keep the filters in shared memory in fragment order and walk over tiles.
  *
- * A thread's sums lie in columns 2t and 2t + 1 of each product of eight filters; which filter a column is, is free. Filter
- * 32 (j/4) + 8 (n/2) + 2 (j%4) + n%2 at column n of product j gives a thread eight neighbours: 16 bytes to store. */
+ * A thread's accumulators are columns 2t and 2t + 1 of each product of eight filters; which filter a column is, is free. With
+ * filter 32 (j/4) + 8 (n/2) + 2 (j%4) + n%2 at column n of product j a thread has eight neighbouring filters: a 16-byte store. */
 #include "conv_first.cuh"
 #include "conv_store.cuh"
 #include "engines.h"
@@ -14,7 +14,7 @@ struct first {
   const uint16_t *x, *w;
   void    *y;
   uint32_t out_dtype;
-  int32_t  column, factor, relu, plain;   /* plain: column (a bias), factor (operands, -1: none) and relu are all that follows */
+  int32_t  column, factor, relu, plain;   /* plain: the epilogue is only column (bias), factor (fold, -1: none) and relu */
   cuda_steps steps;
 };
 
@@ -25,7 +25,7 @@ static __device__ __noinline__ void finish(const first &p, float4 lo, float4 hi,
   store8(v, p.y, p.out_dtype, (int64_t)pixel * p.f.filters + filter, 1, 8);
 }
 
-/* 32 BN filters, 16 QM outputs of a row at once. */
+/* 32 BN filters; 16 QM outputs of a row at once. */
 template <class mma, int dtype, int BN, int QM> __global__ void __launch_bounds__(THREADS, 2) conv_first(const __grid_constant__ first p)
 {
   static_assert(sizeof(first) <= CUDA_CONV_PARAMETERS, "room for them in the state");
@@ -33,7 +33,7 @@ template <class mma, int dtype, int BN, int QM> __global__ void __launch_bounds_
   extern __shared__ uint4 shared[];
   int steps = (f.all + 1) / 2, lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
   uint2 *filters = (uint2 *)shared;       /* [steps][4 BN][32 lanes] */
-  int2 *runs = (int2 *)(filters + steps * 4 * BN * 32);     /* [steps][2]: where the chunk begins, in bytes (-1: no chunk); its elements */
+  int2 *runs = (int2 *)(filters + steps * 4 * BN * 32);     /* [steps][2]: byte offset of the chunk (-1: none); its valid elements */
   uint32_t x = shared_address(runs + steps * 2);
   int k0 = blockIdx.y * 32 * BN;
   for (int i = threadIdx.x; i < steps * 2; i += THREADS) {
@@ -69,7 +69,7 @@ template <class mma, int dtype, int BN, int QM> __global__ void __launch_bounds_
       }
       for (int step = 0; step < steps; step++) {
         int4 run = *(const int4 *)(runs + step * 2);
-        /* of a chunk that ends early, this thread's two elements belong to the window or not */
+        /* masks for a chunk that ends early */
         uint32_t low = 2 * t + 1 < run.y ? ~0u : 2 * t < run.y ? 0xffffu : 0, high = 2 * t + 1 < run.w ? ~0u : 2 * t < run.w ? 0xffffu : 0;
         uint32_t a[QM][4];
 #pragma unroll

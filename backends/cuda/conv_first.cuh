@@ -1,11 +1,11 @@
-/* conv_first.cuh -- what the engines for a network's first layer share: a few channels, and rows of x in which a window's taps and
- * channels lie side by side.
+/* conv_first.cuh -- shared by the engines for a network's first layer (few input channels, f16 and bf16), by mma.sync.
  *
  *   x [N, C, H, W] channels last, C small   w [K, C, R, S]   y [N, K, P, Q] channels last
  *
- * A row of a window, S C elements, is one run of memory: so runs of eight of them, chunks, are what the Tensor Cores sum over, a
- * window's last chunk of a row ending in elements that are not its own. Pixels are `pitch` elements apart in shared memory: C or,
- * where windows must begin at even elements, C + 1, the odd one 0. */
+ * A row of a window, S C elements, is contiguous in memory. It is cut into chunks of eight elements, the k of the Tensor Core
+ * products; the last chunk of a row ends in elements that do not belong to the window and are masked. Pixels in shared memory are
+ * `pitch` elements
+ * apart: C, or C + 1 (the odd one 0) where windows must begin at even elements. */
 #pragma once
 #include "conv_kernel.h"
 #include "sm80.cuh"
@@ -16,11 +16,11 @@ typedef struct first_shape {
   int32_t dilation;                       /* of rows; along a row there is none */
   int32_t pitch;                          /* of pixels in shared memory, in elements */
   int32_t run;                            /* elements of a window's row: S pitch */
-  int32_t chunks, all;                    /* of a row; of a window */
-  int32_t tile_h, tile_w, x_h, x_w;       /* outputs of a tile, tile_w in sixteens; pixels of x below them */
+  int32_t chunks, all;                    /* chunks of a window's row; of the window */
+  int32_t tile_h, tile_w, x_h, x_w;       /* outputs of a tile, tile_w a multiple of 16; its input tile */
   int32_t tiles_h, tiles_w, tiles;
-  int32_t row;                            /* words of a tile's row of x in shared memory */
-  int32_t reciprocal;                     /* 2^20 / pitch, rounded up; for x_w to 4095 */
+  int32_t row;                            /* words of an input row in shared memory */
+  int32_t reciprocal;                     /* 2^20 / pitch, rounded up; exact up to 4095 */
   int64_t w_stride[4];                    /* K, C, R, S */
 } first_shape;
 
@@ -38,8 +38,8 @@ static __device__ __forceinline__ uint32_t shared_half(uint32_t from)
   return half;
 }
 
-/* The pixels below a tile's outputs, zeros where there are none. Two elements at a time, for pixels begin anywhere; a thread has
- * several words of a row on their way at once. */
+/* Loads the input tile of a block, zeros outside. Two elements at a time, because pixels may begin anywhere; several words of a
+ * row are in flight. */
 template <int WORDS>
 static __device__ __forceinline__ void first_load(uint32_t to, const first_shape &f, const uint16_t *x, int n, int y0, int x0)
 {
@@ -67,7 +67,7 @@ static __device__ __forceinline__ void first_load(uint32_t to, const first_shape
   }
 }
 
-/* Tile `tile` of images n: its first output. */
+/* The image and first output of tile number `tile`. */
 static __device__ __forceinline__ void first_tile(const first_shape &f, int tile, int *n, int *y0, int *x0)
 {
   int rest = tile / f.tiles_w;
@@ -78,7 +78,7 @@ static __device__ __forceinline__ void first_tile(const first_shape &f, int tile
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-/* Refuses what the three have in common. even: windows must begin at even elements. */
+/* Common refusals. even: windows must begin at even elements. */
 static inline qn_status first_shape_read(first_shape *f, cuda_conv_problem *c, const qn_request *r, bool even, qn_prepared *out)
 {
   qn_status status = cuda_conv_problem_read(c, r, out);
@@ -109,10 +109,10 @@ static inline qn_status first_shape_read(first_shape *f, cuda_conv_problem *c, c
   return QN_OK;
 }
 
-/* Bytes of shared memory of the tile's pixels of x; what a chunk reads beyond a row's end included. */
+/* Bytes of shared memory of the input tile, including what a chunk reads beyond a row's end. */
 static inline int64_t first_x_bytes(const first_shape *f) { return ((int64_t)f->x_h * f->row + 16) * 4; }
 
-/* The tile of th x tw outputs. */
+/* Sets the tile to th x tw outputs. */
 static inline void first_shape_tile(first_shape *f, int64_t images, int th, int tw)
 {
   f->tile_h = th, f->tile_w = tw;

@@ -1,23 +1,23 @@
-/* conv_first_data.cu -- a network's first layer (conv_first.cuh), backward by the data, by mma.sync.
+/* conv_first_data.cu -- a network's first layer (conv_first.cuh), backward data.
  *
- *   dx[n, c, i stride + a, j stride + b] = sum over filters k and taps (r, s) of dy[n, k, p, q] w[k, c, r, s]
- *   with  p = i + (a + pad - r) / stride,  q = j + (b + pad - s) / stride,  where those are whole
+ *   dx[n, c, i stride + a, j stride + b] = sum over filters k and taps (r, s) of dy[n, k, p, q] w[k, c, r, s] with  p = i + (a +
+ *   pad - r) / stride,  q = j + (b + pad - s) / stride,  where those are integers
  *
- * Places (i, j) are the product's rows, channels its columns. At stride 2 a place stands for four pixels (a, b): a dy beside it
- * is read once and meets the taps of all four, each of which has sums of its own. Filters come in slices of 64; a tile of dy and
- * all its taps are in shared memory. */
+ * Positions (i, j) are the product's rows, channels its columns. At stride 2 a position stands for four pixels (a, b): each dy is
+ * loaded once and multiplied by the taps of all four, which have accumulators of their own. Filters come in slices of 64; a tile
+ * of dy and all its taps are in shared memory. */
 #include "conv_first.cuh"
 #include "engines.h"
 
-enum { THREADS = 256, SHARED = 112 << 10, SLICE = 64, PIXEL = SLICE * 2 + 16 };      /* PIXEL: bytes, so that eight lie in other banks */
+enum { THREADS = 256, SHARED = 112 << 10, SLICE = 64, PIXEL = SLICE * 2 + 16 };      /* PIXEL: bytes, padded against bank conflicts */
 
 struct first_data {
-  first_shape f;                          /* its tile: of places, their dy below them */
+  first_shape f;                          /* its tile: positions, with their dy */
   const uint16_t *dy, *w;
   void    *dx;
   uint32_t dx_dtype;
   int32_t  places[2];
-  int32_t  low[2], high[2];               /* of p - i, q - j */
+  int32_t  low[2], high[2];               /* range of p - i, q - j */
   int32_t  dy_h, dy_w;
   int32_t  columns;                       /* channels that the filters in shared memory have room for: 4 or 8 */
 };
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(THREADS, 2) conv_first_data(const __grid_const
         int u = min(unit + m, units - 1), h = u / across, w = u - h * across;
         from[m] = dy + (h * p.dy_w + w * 16 + lane % 16) * PIXEL + lane / 16 * 16;
       }
-      const uint2 *mine = filters + (g % p.columns) * 4 + t;           /* columns beyond repeat others, and are not stored */
+      const uint2 *mine = filters + (g % p.columns) * 4 + t;           /* columns beyond the channels repeat others and are not stored */
       for (int op = p.low[0]; op <= p.high[0]; op++)
         for (int oq = p.low[1]; oq <= p.high[1]; oq++) {
           uint32_t at = ((op - p.low[0]) * p.dy_w + oq - p.low[1]) * PIXEL, a[SLICES][QM][4];
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(THREADS, 2) conv_first_data(const __grid_const
 #pragma unroll
             for (int i = 0; i < SLICES; i++) b[i] = tap[i * p.columns * 4];
           };
-          /* all phases: their sums do not wait for each other */
+          /* all phases together: independent accumulators hide the latency */
           if (r0 >= 0 && r0 + stride <= f.size[0] && s0 >= 0 && s0 + stride <= f.size[1]) {
             uint2 b[PHASES][SLICES];
 #pragma unroll
@@ -147,7 +147,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t room = qn_min_i64(SHARED, (int64_t)r->device->shared_per_block);
   double least = 0;
   for (int w = 16; w < p.places[1] + 16 && w <= 256; w += 16)
-    for (int h = 1; h <= p.places[0] && h * w <= 256; h++) {           /* two sixteens for each warp */
+    for (int h = 1; h <= p.places[0] && h * w <= 256; h++) {           /* two groups of sixteen for each warp */
       int64_t pixels = (int64_t)(h + p.high[0] - p.low[0]) * (w + p.high[1] - p.low[1]);
       double cost = (double)(qn_ceil_div(p.places[0], h) * qn_ceil_div(p.places[1], w)) * ((double)pixels + 2 * 256);
       if (fixed + pixels * PIXEL > room || (least > 0 && cost >= least)) continue;

@@ -1,10 +1,11 @@
-/* conv_first_filter.cu -- a network's first layer (conv_first.cuh), backward by the filter, by mma.sync.
+/* conv_first_filter.cu -- a network's first layer (conv_first.cuh), backward filter.
  *
- *   dw[k, r, s, c] = sum over images and outputs (p, q) of dy[n, k, p, q] x[n, c, p stride + r dilation - pad, q stride + s - pad]
+ *   dw[k, r, s, c] = sum over images and outputs (p, q) of dy[n, k, p, q] x[n, c, p stride + r dilation - pad, q stride + s -
+ *   pad]
  *
- * A product: filters, in slices of 64, by the elements of a window, a chunk of eight at a time, summed over outputs, sixteen of a
- * row at a time. Tiles of dy and the pixels of x below them are in shared memory. A warp has NC chunks for a share of the outputs;
- * a block adds its warps' sums to one part, in workspace; the parts are joined in order. */
+ * A product of filters (slices of 64) by elements of a window (chunks of eight), summed over outputs, sixteen of a row at a time.
+ * Tiles of dy and x are in shared memory. A warp has NC chunks and a share of the outputs; a block adds its warps' sums to a
+ * partial sum in workspace; these are added in order. */
 #include "conv_first.cuh"
 #include "engines.h"
 
@@ -26,7 +27,7 @@ template <class mma> __global__ void __launch_bounds__(THREADS, 2) conv_first_fi
       k0 = blockIdx.y * SLICE;
   uint32_t dy = shared_address(shared), x = dy + f.tile_h * f.tile_w * PIXEL;
   int step_w = f.stride[1] * f.pitch * 2, across = f.tile_w / 16, units = f.tile_h * across;
-  uint32_t run[NC];                       /* where this thread's element of each chunk lies below an output, in bytes */
+  uint32_t run[NC];                       /* byte offset of this thread's element of each chunk from an output's */
 #pragma unroll
   for (int c = 0; c < NC; c++) {
     int r = min(first + c, f.all - 1) / f.chunks, at = (min(first + c, f.all - 1) - r * f.chunks) * 8 + g;
@@ -50,7 +51,7 @@ template <class mma> __global__ void __launch_bounds__(THREADS, 2) conv_first_fi
     for (int unit = share; unit < units; unit += shares) {
       int h = unit / across, w = (unit - h * across) * 16;
       if (y0 + h >= f.out[0]) break;
-      /* outputs beyond the row's end have no dy, but the x below them may be anything */
+      /* outputs beyond the row's end have no dy, and their x may be anything: mask it */
       int left = f.out[1] - x0 - w - 2 * t;
       uint32_t low = left > 1 ? ~0u : left > 0 ? 0xffffu : 0, high = left > 9 ? ~0u : left > 8 ? 0xffffu : 0;
       uint32_t a[4][4], at = dy + (h * f.tile_w + w + lane / 16 * 8 + lane % 8) * PIXEL + lane / 8 % 2 * 16;
@@ -68,7 +69,7 @@ template <class mma> __global__ void __launch_bounds__(THREADS, 2) conv_first_fi
     }
   }
 
-  /* the shares' sums, one after the other */
+  /* add the shares' sums, one after the other */
   float *sums = (float *)shared + column * (4 * NC * 4 * 32) + lane;
   for (int s = 1; s < shares; s++) {
     __syncthreads();

@@ -1,33 +1,33 @@
-/* conv_grouped.cu -- convolution in groups of few channels (conv_grouped.cuh), forward and backward by the data, by mma.sync: a warp
- * has one group, its filters of 8 NT, and 16 QM pixels. Blocks stay, with the filters in shared memory as the instruction wants
- * them, and walk over tiles, the next of which is on its way while one is used.
+/* conv_grouped.cu -- grouped convolution with few channels a group (conv_grouped.cuh), forward and backward data, by mma.sync: a
+ * warp has one group, its 8 NT filters, and 16 QM pixels. Persistent blocks keep the filters in shared memory in fragment order
+ * and walk over tiles, double buffered.
  *
- * Backward by the data is a forward sum over dy with the filter turned round. Where the forward strides, pixels of dx fall into
- * residue classes by the stride: those of a class meet the same taps, and are the outputs of a convolution of stride 1 of their
- * own, stored `apart` from each other. All classes are one launch. */
+ * Backward data is a forward sum over dy with the filter reversed. With a forward stride the pixels of dx fall into residue
+ * classes: those of a class see the same taps, and form a stride-1 convolution of their own, stored `apart` from each other. One
+ * launch for all classes. */
 #include "conv_grouped.cuh"
 #include "conv_store.cuh"
 #include "engines.h"
 
-enum { STAGE = 64 * 2 + 16 };             /* STAGE: bytes of a pixel of y in shared memory, so that eight lie in other banks */
+enum { STAGE = 64 * 2 + 16 };             /* STAGE: bytes of a pixel of y in shared memory, padded against bank conflicts */
 
 struct grouped {
-  grouped_shape f;                        /* its out, size: the most of any class */
+  grouped_shape f;                        /* its out and size: the largest of any class */
   cuda_conv_span spans[2][CUDA_CONV_APART];
-  int32_t  apart[2], extent[2];            /* pixels of y: from one of a class to the next; in all */
+  int32_t  apart[2], extent[2];            /* pixels of y: between those of a class; in total */
   plane    x;
   const uint16_t *w;
   void    *y;
   uint32_t out_dtype;
-  int32_t  under, written, turned;        /* channels of a group of x and y as this kernel sees them; the filter is read from y to x */
-  /* plain: column (a bias), factor (operands, -1: none) and relu are all that follows, y's dtype x's */
+  int32_t  under, written, turned;        /* channels of a group of the read and written tensor; the filter is transposed */
+  /* plain: the epilogue is only column (bias), factor (fold, -1: none) and relu, and y has x's dtype */
   int32_t  column, factor, relu, plain;
-  int32_t  buffer;                        /* bytes from one tile of x to the next */
+  int32_t  buffer;                        /* bytes between tiles of x */
   cuda_steps steps;
 };
 
-/* The slab's filters as the instruction wants them: [GROUPS][steps][NT][32 lanes][2 chunks], two elements of a chunk each. A thread
- * goes from one pair of chunks to the next. */
+/* Loads the slab's filters in fragment order: [GROUPS][steps][NT][32 lanes][2 chunks], two elements of a chunk each. A thread
+ * steps from one pair of chunks to the next. */
 template <int GROUPS, int NT>
 static __device__ __forceinline__ void load_filters(const grouped &p, uint32_t *filters, int steps, int first, const cuda_conv_span &down,
                                                     const cuda_conv_span &across)
@@ -37,7 +37,7 @@ static __device__ __forceinline__ void load_filters(const grouped &p, uint32_t *
   for (int i = threadIdx.x; i < GROUPS * NT * 64; i += GROUPED_THREADS) {
     int half = i % 2, l = i / 2 % 32, j = i / 64 % NT, at = i / (64 * NT), from = l % 4 * 2, to = j * 8 + l / 4;
     bool there = first + at < f.groups && to < p.written;
-    int64_t up = p.turned ? f.w_stride[0] : f.w_stride[1];              /* from one element of a chunk to the next */
+    int64_t up = p.turned ? f.w_stride[0] : f.w_stride[1];              /* between elements of a chunk */
     const uint16_t *w = p.w + (int64_t)(first + at) * f.filters * f.w_stride[0] + to * (p.turned ? f.w_stride[1] : f.w_stride[0]) +
                         from * up;
     int r = 0, s = 0, chunk = half;
@@ -58,13 +58,13 @@ static __device__ __forceinline__ void load_filters(const grouped &p, uint32_t *
   }
 }
 
-/* Groups of eight channels under windows of 3 x 3 at stride 1, on tiles eight pixels wide: a row of a tile is a matrix for each of the
- * three taps along it. Sixteen pixels are two rows, and each matrix is read once for all rows of the window. taps: this group's. */
+/* Eight channels a group, 3x3, stride 1, tiles eight pixels wide: a tile row is a matrix for each of the three taps along it.
+ * Sixteen pixels are two rows, and each matrix is loaded once for all rows of the window. taps: this group's. */
 template <class mma, int QM>
 static __device__ __forceinline__ void sum_columns(const grouped_shape &f, float (&sum)[QM][1][4], uint32_t x, const uint32_t *taps)
 {
   int lane = threadIdx.x % 32, last = f.x_h - 1;
-  uint32_t w[9], now[4], below[4], right[2], right_below[4];            /* taps 0 and 1 of two rows; tap 2 of two and of four */
+  uint32_t w[9], now[4], below[4], right[2], right_below[4];            /* taps 0 and 1 of two rows; tap 2 of two and of four rows */
 #pragma unroll
   for (int i = 0; i < 9; i++) w[i] = taps[(i / 2 * 32 + lane) * 2 + i % 2];
   x += lane % 8 * f.pixel;
@@ -94,7 +94,7 @@ static __device__ __forceinline__ void sum_columns(const grouped_shape &f, float
 template <class mma, int dtype, int NT, bool columns>
 __global__ void __launch_bounds__(GROUPED_THREADS, NT == 1 ? 3 : 2) conv_grouped(const __grid_constant__ grouped p)
 {
-  enum { GROUPS = 8 / NT, QM = 8 / NT };  /* of a block; sixteens of pixels of a warp */
+  enum { GROUPS = 8 / NT, QM = 8 / NT };  /* groups of a block; groups of 16 pixels of a warp */
   static_assert(sizeof(grouped) <= CUDA_CONV_PARAMETERS, "room for them in the state");
   const grouped_shape &f = p.f;
   int residue_h = blockIdx.z / p.apart[1], residue_w = blockIdx.z - residue_h * p.apart[1];
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(GROUPED_THREADS, NT == 1 ? 3 : 2) conv_grouped
   int all = f.chunks * down.taps * across.taps, steps = (all + 1) / 2, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   int group = warp % GROUPS, m0 = warp / GROUPS * QM, first = blockIdx.y * GROUPS;
   uint2 *filters = (uint2 *)shared;       /* [GROUPS][steps][NT][32 lanes] */
-  /* bytes from x: of chunks (-1: none), of pixels */
+  /* byte offsets of chunks (-1: none), of pixels */
   int *runs = (int *)(filters + GROUPS * steps * NT * 32), *pixels = runs + (steps + 1) / 2 * 4;
   int *places = pixels + GROUPED_PIXELS;
   float2 *bias = (float2 *)(places + GROUPED_PIXELS);      /* of the slab's 64 channels */
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(GROUPED_THREADS, NT == 1 ? 3 : 2) conv_grouped
   copy_async_commit();
   load_filters<GROUPS, NT>(p, (uint32_t *)filters, steps, first, down, across);
   for (int i = threadIdx.x; i < steps * 2; i += GROUPED_THREADS) runs[i] = i < all ? grouped_chunk(f, across.taps, i) : -1;
-  if (threadIdx.x < GROUPED_PIXELS) {     /* beyond the tile: its first */
+  if (threadIdx.x < GROUPED_PIXELS) {     /* pixels beyond the tile repeat its first */
     int place = grouped_place(f, threadIdx.x), h = place >> 16, w = place & 0xffff;
     places[threadIdx.x] = place;
     pixels[threadIdx.x] = place >= 0 ? h * f.stride[0] * f.line + w * f.stride[1] * f.pixel : 0;
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(GROUPED_THREADS, NT == 1 ? 3 : 2) conv_grouped
         uint32_t a[QM][4];
 #pragma unroll
         for (int m = 0; m < QM; m++) load_matrices<false>(a[m], run < 0 ? nothing : from[m] + run);
-        run = runs[step * 2 + 2 + lane / 16];                 /* of the next; behind the last lie pixels, which nobody uses */
+        run = runs[step * 2 + 2 + lane / 16];                 /* for the next step; behind the last is unused data */
 #pragma unroll
         for (int j = 0; j < NT; j++) {
           uint2 b = mine[j * 32];
@@ -165,12 +165,12 @@ __global__ void __launch_bounds__(GROUPED_THREADS, NT == 1 ? 3 : 2) conv_grouped
     int y0 = walk.i * f.tile_h, x0 = walk.j * f.tile_w,
         corner = (walk.n * p.extent[0] + y0 * p.apart[0] + residue_h) * p.extent[1] + x0 * p.apart[1] + residue_w;
     int high = down.out - y0, wide = across.out - x0;
-    auto pixel_of = [&](int place) {      /* of y; -1: there is none */
+    auto pixel_of = [&](int place) {      /* number of the pixel in y; -1: none */
       int h = place >> 16, w = place & 0xffff;
       return place >= 0 && h < high && w < wide ? corner + h * p.apart[0] * p.extent[1] + w * p.apart[1] : -1;
     };
     if (p.plain) {
-      __syncthreads();                    /* the stage lies over the tile that has been used */
+      __syncthreads();                    /* the stage reuses the memory of the tile just finished */
 #pragma unroll
       for (int j = 0; j < NT; j++) {
         int c = j * 8 + lane % 4 * 2, channel = (first + group) * p.written + c;

@@ -1,28 +1,28 @@
-/* conv_grouped.cuh -- what the engines for groups of few channels share. A block has 64 channels of the written tensor, or as many
- * whole groups as fit, and 128 pixels at a time. A run of eight channels of a pixel, a chunk, is a row of the matrices that
- * ldmatrix reads, wherever the pixel lies: so a window's chunks need no gathering. */
+/* conv_grouped.cuh -- shared by the engines for groups of few channels, f16 and bf16, channels last. A block has 64 channels of
+ * the written tensor, or as many whole groups as fit, and 128 pixels at a time. A chunk, eight channels of a pixel, is a matrix
+ * row for ldmatrix, wherever the pixel lies, so windows need no gathering. */
 #pragma once
 #include "conv_kernel.h"
 #include "conv_tile.cuh"
 #include "vector.cuh"
 
-enum { GROUPED_THREADS = 256, GROUPED_PIXELS = 128, GROUPED_SHARED = 112 << 10 };     /* two blocks fit into a multiprocessor */
+enum { GROUPED_THREADS = 256, GROUPED_PIXELS = 128, GROUPED_SHARED = 112 << 10 };     /* so that two blocks fit an SM */
 
 typedef struct grouped_shape {
-  int32_t groups, channels, filters;      /* channels, filters: of a group */
-  int32_t out[2], size[2], stride[2], dilation[2], before[2];            /* of the windows over the tensor below them */
+  int32_t groups, channels, filters;      /* channels and filters of a group */
+  int32_t out[2], size[2], stride[2], dilation[2], before[2];            /* window geometry */
   int32_t beside;                         /* groups of a block */
-  int32_t chunks;                         /* of a pixel of a group */
-  int32_t pixel;                          /* bytes of a pixel of x in shared memory: all chunks and 16, so that eight lie in other banks */
+  int32_t chunks;                         /* chunks of a group's pixel */
+  int32_t pixel;                          /* bytes of a pixel of x in shared memory: all chunks and 16, against bank conflicts */
   int32_t line;                           /* bytes of a row of a tile of x in shared memory */
   int32_t tile_h, tile_w, x_h, x_w, tiles_h, tiles_w, tiles;
-  int32_t side;                           /* rows of a tile of x that the block copies at once */
+  int32_t side;                           /* rows of a tile of x copied at once */
   int32_t load;                           /* chunks of a pixel, all groups of a block */
-  int32_t buffers;                        /* tiles of x in shared memory: with two, the next is on its way while one is used */
+  int32_t buffers;                        /* tiles of x in shared memory; 2: double buffered */
   int64_t w_stride[4];                    /* K, C, R, S */
 } grouped_shape;
 
-/* Where chunk i of a window `taps` wide lies from its first pixel on, in bytes. */
+/* Byte offset of chunk i of a window `taps` wide. */
 static __device__ __forceinline__ int grouped_chunk(const grouped_shape &f, int taps, int i)
 {
   int tap = i / f.chunks, r = tap / taps, s = tap - r * taps;
@@ -37,7 +37,7 @@ static __device__ __forceinline__ int grouped_place(const grouped_shape &f, int 
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-/* Refuses what all have in common, else fills in all but the tile. */
+/* Common refusals; fills everything but the tile. */
 static inline qn_status grouped_shape_read(grouped_shape *f, cuda_conv_problem *c, const qn_request *r, qn_prepared *out)
 {
   qn_status status = cuda_conv_read_halves(c, r, out);
@@ -65,8 +65,7 @@ static inline qn_status grouped_shape_read(grouped_shape *f, cuda_conv_problem *
   return QN_OK;
 }
 
-/* Bytes of a row of x_w pixels. The pixels after a tile's last of a row are those of its next: they too are to lie in other banks
- * than the seven before them, if any padding makes that so. */
+/* Bytes of a row of x_w pixels, padded so that the pixels of consecutive tile rows, too, avoid bank conflicts if possible. */
 static inline int64_t grouped_line(const grouped_shape *f, int64_t x_w, int64_t tile_w)
 {
   int64_t least = x_w * f->pixel;
@@ -75,14 +74,14 @@ static inline int64_t grouped_line(const grouped_shape *f, int64_t x_w, int64_t 
   return least;
 }
 
-/* Groups of eight channels on both sides, windows of 3 x 3 at stride 1: then tiles are eight pixels wide, and their rows are matrices. */
+/* Eight channels and filters a group, 3x3 windows, stride 1: tiles are then eight pixels wide, and their rows are whole matrices. */
 static inline bool grouped_in_columns(const grouped_shape *f)
 {
   return f->channels == 8 && f->filters == 8 && f->size[0] == 3 && f->size[1] == 3 && f->stride[0] == 1 && f->stride[1] == 1 &&
          f->dilation[0] == 1 && f->dilation[1] == 1;
 }
 
-/* The tile with the least work and traffic whose pixels below take `room` bytes at most; false: none does. */
+/* Chooses the tile with the least work and traffic whose input fits `room` bytes; false: none does. */
 static inline bool grouped_shape_tile(grouped_shape *f, int64_t images, int64_t room, bool columns)
 {
   double least = 0;
@@ -103,8 +102,8 @@ static inline bool grouped_shape_tile(grouped_shape *f, int64_t images, int64_t 
   return least > 0;
 }
 
-/* The same with two buffers or, where that makes tiles much smaller, one. A block needs `fixed` bytes, a buffer `beside` beyond x
- * and `least` at least. */
+/* The same with two buffers or, where that makes tiles much smaller, one. A block needs `fixed` bytes; a buffer `beside` besides
+ * x, and `least` in total. */
 static inline bool grouped_shape_fit(grouped_shape *f, const qn_device *device, int64_t images, int64_t fixed, int64_t beside,
                                      int64_t least, bool columns)
 {
@@ -118,5 +117,5 @@ static inline bool grouped_shape_fit(grouped_shape *f, const qn_device *device, 
   return true;
 }
 
-/* How many blocks of that much shared memory a multiprocessor holds, of at most `most` by their registers. */
+/* Blocks of that much shared memory that an SM holds, at most `most` (registers). */
 static inline int64_t grouped_resident(int64_t shared, int64_t most) { return qn_min_i64(most, (227 << 10) / (shared + 1024)); }

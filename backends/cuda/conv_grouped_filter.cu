@@ -1,10 +1,10 @@
-/* conv_grouped_filter.cu -- convolution in groups of few channels (conv_grouped.cuh), backward by the filter, by mma.sync.
+/* conv_grouped_filter.cu -- grouped convolution with few channels a group (conv_grouped.cuh), backward filter, by mma.sync.
  *
  *   dw[k, r, s, c] = sum over images and outputs (p, q) of dy[n, k, p, q] x[n, c, p stride + r dilation - pad, ...]
  *
- * A product for each group: chunks of its windows, two for sixteen rows, by its filters, summed over the outputs of a tile,
- * sixteen at a time. A warp has one group, MS pairs of chunks and 8 NT filters, whose sums it keeps; a block's share of the tiles
- * gives one part of the sum, in workspace; the parts are joined in order. */
+ * A product for each group: chunks of its windows (two make sixteen rows) by its filters, summed over a tile's outputs, sixteen
+ * at a time. A warp has one group, MS pairs of chunks and 8 NT filters in registers; each block leaves a partial sum in
+ * workspace; these are added in order. */
 #include "conv_grouped.cuh"
 #include "engines.h"
 
@@ -14,21 +14,21 @@ struct grouped_filter {
   grouped_shape f;
   plane    x, dy;
   float   *parts;                         /* [part][filter][R][S][channel of a group] */
-  int32_t  dy_pixel, dy_load, dy_side;    /* of dy, as f.pixel, f.load and f.side */
+  int32_t  dy_pixel, dy_load, dy_side;    /* for dy, like f.pixel, f.load and f.side */
   int32_t  all;                           /* chunks of a window */
   int32_t  jobs;                          /* of a group: pairs of chunks, MS at a time */
-  int32_t  buffer;                        /* bytes from one pair of tiles to the next */
+  int32_t  buffer;                        /* bytes between pairs of tiles */
 };
 
-/* Two 8 x 8 matrices turned over: lanes 0-7 and 8-15 hold their rows' addresses. */
+/* Two transposed 8 x 8 matrices; lanes 0-7 and 8-15 give their row addresses. */
 static __device__ __forceinline__ void load_two_turned(uint32_t &r0, uint32_t &r1, uint32_t at)
 {
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];" : "=r"(r0), "=r"(r1) : "r"(at) : "memory");
 }
 
-/* Groups of eight channels under windows of 3 x 3 at stride 1, on tiles eight pixels wide: sixteen outputs are two rows, and the matrix
- * of a row of pixels at one of the three taps along it is read once for all rows of the window. Pairs of chunks are taps 0 and 1 of
- * each row, tap 2 of the first two, and of the last. */
+/* Eight channels a group, 3x3, stride 1, tiles eight pixels wide: sixteen outputs are two rows, and the matrix of a pixel row at
+ * one of the three taps along it is loaded once for all rows of the window. Pairs of chunks are taps 0 and 1 of each row, tap 2
+ * of the first two rows, and of the last. */
 template <class mma>
 static __device__ __forceinline__ void sum_columns(const grouped_shape &f, float (&sum)[MS][1][4], uint32_t x, uint32_t dy, int dy_pixel,
                                                    uint32_t nothing)
@@ -54,7 +54,7 @@ static __device__ __forceinline__ void sum_columns(const grouped_shape &f, float
     for (int i = 0; i < 4; i++) now[i] = below[i];
   }
 }
-/* Which chunk of a window half h of pair i is; 9: none. */
+/* The chunk of the window that half h of pair i is; 9: none. */
 static __device__ __forceinline__ int chunk_in_columns(int i, int h) { return i < 3 ? i * 3 + h : i == 3 ? h * 3 + 2 : h ? 9 : 8; }
 
 template <class mma, int dtype, int NT, bool columns>
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(GROUPED_THREADS, NT < 4 ? 2 : 1) conv_grouped_
   int lane = threadIdx.x % 32, first = blockIdx.y * GROUPS, job = blockIdx.z * WARPS + threadIdx.x / 32, group = job / p.jobs,
       step0 = (job - group * p.jobs) * MS;
   bool works = group < GROUPS && first + group < f.groups;
-  int *pixels = (int *)shared, *places = pixels + GROUPED_PIXELS;        /* of a tile: bytes from x; where they are */
+  int *pixels = (int *)shared, *places = pixels + GROUPED_PIXELS;        /* of a tile: byte offsets from x; positions */
   uint32_t nothing = shared_address(places + GROUPED_PIXELS), tiles = nothing + 16;
   tile_copy<2> copy_x(f.x_w, f.load), copy_dy(f.tile_w, p.dy_load);
   tile_walk walk(blockIdx.x, gridDim.x, f.tiles_h, f.tiles_w), ahead = walk;
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(GROUPED_THREADS, NT < 4 ? 2 : 1) conv_grouped_
     pixels[threadIdx.x] = (place >> 16) * f.stride[0] * f.line + (place & 0xffff) * f.stride[1] * f.pixel;
   }
   if (threadIdx.x < 4) places[GROUPED_PIXELS + threadIdx.x] = 0;
-  int run[MS];                            /* of this lane's half of a pair of chunks */
+  int run[MS];                            /* offset of this lane's half of each pair of chunks */
 #pragma unroll
   for (int i = 0; i < MS; i++)
     run[i] = grouped_chunk(f, f.size[1], min((step0 + i) * 2 + lane / 8 % 2, p.all - 1)) + group * f.channels * 2;
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(GROUPED_THREADS, NT < 4 ? 2 : 1) conv_grouped_
       if (works) sum_columns<mma>(f, sum, x + group * 16, dy, p.dy_pixel, nothing);
     } else {
       for (int px = 0; px < last && works; px += 16) {
-        /* outputs that are not there: dy is 0 beyond the plane and must be beyond the tile, and the x below them may be anything */
+        /* missing outputs: dy must read as 0, and their x may be anything, so it is masked */
         int mine = px + lane % 8 + lane / 16 * 8, other = px + lane % 16, place = places[mine];
         bool there = place >= 0 && place >> 16 < high && (place & 0xffff) < wide;
         uint32_t from = x + pixels[mine], beside = dy + other * p.dy_pixel, b[NT][2];
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(GROUPED_THREADS, NT < 4 ? 2 : 1) conv_grouped_
       for (int e = 0; e < 4; e++) {
         int chunk = columns ? chunk_in_columns(i, e / 2) : (step0 + i) * 2 + e / 2, k = j * 8 + lane % 4 * 2 + e % 2;
         if (chunk >= p.all || k >= f.filters) continue;
-        if (columns && !isfinite(sum[i][j][e]))             /* an output that is not there has met a pixel that is */
+        if (columns && !isfinite(sum[i][j][e]))             /* a missing output has met an Inf or NaN of x */
           sum[i][j][e] = tile_sum_again<dtype>(p.x, (first + group) * 8 + lane / 4, p.dy, (first + group) * 8 + k, chunk / 3 - f.before[0],
                                                chunk % 3 - f.before[1], 1, 1, f.tile_h, f.tile_w, f.tiles_h, f.tiles_w, f.tiles);
         part[k * window + chunk * 8 + lane / 4] = sum[i][j][e];

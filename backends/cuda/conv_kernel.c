@@ -1,4 +1,4 @@
-/* conv_kernel.c -- one kernel with one struct of parameters, and what follows it. */
+/* conv_kernel.c -- state and launch of a convolution that is one kernel with one parameter struct. */
 #include "conv_kernel.h"
 #include "conv_layout.h"
 #include "shared_memory.h"

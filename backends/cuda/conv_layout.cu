@@ -1,4 +1,4 @@
-/* conv_layout.cu -- after the product: the parts of a gradient by the filter summed in order. */
+/* conv_layout.cu -- adds the partial sums of a gradient by the filter, in a fixed order. */
 #include "conv_layout.h"
 #include "cuda_backend.h"
 #include "vector.cuh"
@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(128) conv_join(void *to, uint32_t dtype, const
   vector_store(sum, to, dtype, i, 1, (int)min((int64_t)4, n - i));
 }
 
-/* Many parts of few elements: SLICES threads for each element add every SLICES-th part, and their sums are added in order. */
+/* Many parts of few elements: SLICES threads an element add every SLICES-th part, then their sums are added in order. */
 enum { SLICES = 16 };
 __global__ void __launch_bounds__(32 * SLICES) conv_join_many(void *to, uint32_t dtype, const float *from, int parts, int64_t n)
 {

@@ -1,19 +1,19 @@
-/* conv_matmul.c -- f32 gradients by 1x1 filters as plain products, delegated: no window moves over the pixels, which are one dim.
+/* conv_matmul.c -- f32 gradient by 1x1 filters as plain products, delegated to matmul.
  *
- *   dw [K][C] = sum over n of dy[n] [K][P] x[n] [P][C], each in workspace, these summed in order
+ *   dw [K][C] = sum over n of dy[n] [K][P] x[n] [P][C]; one product an image, in workspace, added in order
  *
- * Any layout in which H and W go on as one dim; one group, stride 1, no padding. In NCHW both operands lie as Tensor Cores want
- * them. (Forward and by the data they do not, and laying them out anew took longer on an H200 than conv_tf32 does.) */
+ * Any layout whose H and W merge into one dim; one group, stride 1, no padding. In NCHW both operands already have a layout that
+ * Tensor Cores take. (Forward and backward data would need a copy, which took longer than conv_tf32.) */
 #include "conv_layout.h"
 #include "conv_problem.h"
 #include "conv_product.h"
 #include "engines.h"
 
 typedef struct state {
-  cuda_product product;                   /* first, as cuda_product_release wants it */
-  int32_t  x, dy, dw;                     /* values of the request */
+  cuda_product product;                   /* first, for cuda_product_release */
+  int32_t  x, dy, dw;                     /* value numbers of the request */
   int64_t  images, elements;              /* elements of dw */
-  uint64_t scratch;                       /* where the product's own workspace begins */
+  uint64_t scratch;                       /* offset of the product's own workspace */
 } state;
 
 static bool one_dim(const qn_value *v) { return v->dim[2] == 1 || v->dim[3] == 1 || v->stride[2] == v->stride[3] * v->dim[3]; }

@@ -18,12 +18,12 @@ static const char *const names[] = { CUDA_CONV_MMA_TILES(NAME) NULL };
 
 /* ---- which tile ------------------------------------------------------------------------------------ */
 
-/* Nanoseconds of so many tiles of `steps` stages: a multiprocessor works through them at the rate of products, copies or (alone) latency. */
+/* Nanoseconds of `tiles` tiles of `steps` stages each: an SM is bound by multiply-adds, copies or (alone) latency. */
 static double cost(const cuda_conv_mma_kernel *k, double tiles, double steps, double bytes, int multiprocessors)
 {
   double product = (double)k->bm * k->bn * k->bk / k->rate, copy = (k->bm + k->bn) * 64 / 32.0;      /* a stage has 64 bytes of each row */
   double work = product > copy ? product : copy, room = (double)multiprocessors * k->resident, cycles = 0;
-  for (double left = tiles; left > 0; left -= room) {       /* at most two kinds of round */
+  for (double left = tiles; left > 0; left -= room) {       /* full waves, then the remainder */
     double at_once = left < room ? left / multiprocessors : k->resident, rounds = left >= 2 * room ? (double)(int64_t)(left / room) : 1;
     if (at_once < 1) at_once = 1;
     cycles += rounds * (steps * (at_once * work > 400 ? at_once * work : 400) + 2000.0 * k->bm * k->bn / 8 / k->threads);
@@ -33,7 +33,7 @@ static double cost(const cuda_conv_mma_kernel *k, double tiles, double steps, do
   return 3000 + (ns > memory ? ns + 0.15 * memory : memory + 0.15 * ns);
 }
 
-/* Which kernel, and for a gradient by the filter how many parts of its `k` pixels. -1: none. */
+/* Chooses the kernel and, for a gradient by the filter, the number of partial sums. -1: none. */
 static int choose(const qn_request *r, const cuda_conv_problem *c, const cuda_conv_mma_kernel *kernels, int64_t m, int64_t n,
                   double classes, double k, int64_t dw, int64_t *parts, double *least)
 {
@@ -58,7 +58,7 @@ static int choose(const qn_request *r, const cuda_conv_problem *c, const cuda_co
 
 /* ---- prepare ---------------------------------------------------------------------------------------- */
 
-/* Which kernels; into out, what they claim. */
+/* The kernels for the dtype and math; tells out its numerics. */
 static const cuda_conv_mma_kernel *kernels_of(const qn_request *r, const cuda_conv_problem *c, qn_prepared *out)
 {
   uint32_t dtype = c->mode == CUDA_CONV_DATA ? c->y->dtype : c->x->dtype;

@@ -1,19 +1,19 @@
-/* conv_mma.cuh -- the loop of matmul_tiled.cuh with one operand gathered from windows, channels last.
+/* conv_mma.cuh -- matmul_tiled.cuh's main loop with one operand gathered from windows, channels last (implicit GEMM).
  *
  *                     a, BM rows               b, BN columns                  summed over
  *   forward           pixels of x at a tap     filters                        taps, channels
  *   backward data     pixels of dy at a tap    channels of filters            taps, filters
  *   backward filter   filters of dy            channels of x at each tap      pixels of a part
  *
- * 16 bytes of channels are copied at once, so that all of them belong to one tap. What a window has beyond the tensor is 0. Sums of f32
- * that are not finite are taken anew in plain f32. */
+ * A copy moves 16 bytes of channels, which all belong to one tap; taps outside the tensor read as 0. Sums of f32 that are not
+ * finite are recomputed in plain f32. */
 #pragma once
 #include "conv_mma.h"
 #include "matmul_mma.cuh"
 
-/* ---- places ------------------------------------------------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------------------------------------------------------- */
 
-/* A tap of a window, or a pixel (d then counts the planes of all images): W runs first. */
+/* A tap of a window, or a pixel (d then counts the planes of all images); W is innermost. */
 struct conv_place {
   int h, w, d;
   __device__ __forceinline__ conv_place() {}
@@ -30,7 +30,7 @@ struct conv_place {
   }
 };
 
-/* The windows of a class of pixels: of what its place leaves after division by the stride. */
+/* The windows of a residue class of pixels. */
 struct conv_class {
   const cuda_conv_mma &g;
   conv_place residue;
@@ -42,12 +42,12 @@ struct conv_class {
   __device__ __forceinline__ int taps() const { return h().taps * w().taps * d().taps; }
   __device__ __forceinline__ conv_place pixel(int i) const { return conv_place(i, h().out, w().out); }
   __device__ __forceinline__ conv_place tap(int i) const { return conv_place(i, h().taps, w().taps); }
-  /* Which of the filter's tap t is. */
+  /* Number in the filter of tap t. */
   __device__ __forceinline__ int tap_of(const conv_place &t) const
   {
     return ((d().tap + t.d * d().tap_step) * g.size[0] + h().tap + t.h * h().tap_step) * g.size[1] + w().tap + t.w * w().tap_step;
   }
-  /* Makes of a pixel where its window begins; of which image. */
+  /* Turns a pixel into its window's first position; returns its image. */
   __device__ __forceinline__ int window(conv_place &p) const
   {
     int n = p.d / d().out;
@@ -56,7 +56,7 @@ struct conv_class {
   }
 };
 
-/* Is that in the gathered tensor? Then its elements begin at this one of the image. */
+/* Is a position inside the gathered tensor? And its element offset in the image. */
 __device__ __forceinline__ bool conv_inside(const cuda_conv_mma &g, int h, int w, int d)
 {
   return (uint32_t)h < (uint32_t)g.in[0] && (uint32_t)w < (uint32_t)g.in[1] && (uint32_t)d < (uint32_t)g.in[2];
@@ -69,7 +69,7 @@ __device__ __forceinline__ int64_t conv_image(const cuda_conv_mma &g) { return (
 
 /* ---- operands ----------------------------------------------------------------------------------------------- */
 
-/* A stage of the gathered tensor in lines of pixels: the windows of `rows` pixels from row0 on, at taps and channels from k on. */
+/* A stage of the gathered operand, one line a pixel: `rows` pixels from row0 on, taps and channels from k on. */
 template <class P> struct conv_pixels {
   typedef typename tiled_shape<P>::operand_a::stage stage;
   static constexpr int unit = 16 / P::esize, chunks = P::BK / unit, at_once = P::threads / chunks, turns = P::BM / at_once;
@@ -77,7 +77,8 @@ template <class P> struct conv_pixels {
   const cuda_conv_mma &g;
   const conv_class &of;
   const char *image[turns];
-  conv_place begin[turns], tap;           /* of the windows; this thread's chunk in the next stage: tap and channel */
+  /* begin: first position of each window; tap, c: tap and channel of this thread's chunk in the next stage */
+  conv_place begin[turns], tap;
   int c;
   uint32_t place;
 
@@ -110,13 +111,13 @@ template <class P> struct conv_pixels {
   __device__ __forceinline__ void store(uint32_t) const {}
 };
 
-/* The same in lines of (tap, channel), which are columns of the product: pixels from k on are summed over. */
+/* The same with one line a (tap, channel), the columns of the product; pixels from k on are summed over. */
 template <class P> struct conv_windows {
   typedef typename tiled_shape<P>::operand_b::stage stage;
   static constexpr int unit = 16 / P::esize, chunks = P::BN / unit, at_once = P::threads / chunks, turns = P::BK / at_once;
   static_assert(P::BK % at_once == 0, "whole turns");
   const cuda_conv_mma &g;
-  conv_place first;                       /* of the window of pixel 0 */
+  conv_place first;                       /* first position of pixel 0's window */
   int c, line;
   bool exists;
   uint32_t place;
@@ -148,7 +149,7 @@ template <class P> struct conv_windows {
   __device__ __forceinline__ void store(uint32_t) const {}
 };
 
-/* Filters as backward by the data reads them: lines of channels, one for each (tap, filter) from k on. */
+/* Filters for backward data: a line of channels for each (tap, filter) from k on. */
 template <class P> struct conv_turned {
   typedef typename tiled_shape<P>::operand_b::stage stage;
   static constexpr int unit = 16 / P::esize, chunks = P::BN / unit, at_once = P::threads / chunks, turns = P::BK / at_once;
@@ -187,7 +188,7 @@ template <class P> struct conv_turned {
 
 /* ---- the kernel --------------------------------------------------------------------------------------------- */
 
-/* One sum in plain f32, as the formula says; backward by the filter over pixels k to k_end. */
+/* Recomputes one sum in plain f32; backward filter: over pixels k..k_end-1. */
 template <int mode>
 static __device__ __noinline__ float conv_sum_again(const cuda_conv_mma &g, const conv_class &of, int row, int col, int k, int k_end)
 {
@@ -216,7 +217,8 @@ static __device__ __noinline__ float conv_sum_again(const cuda_conv_mma &g, cons
   return sum;
 }
 
-/* The tile of sums in shared memory through the steps to the output's rows. apart: pixels of a class, its first at `corner`. */
+/* Applies the steps to the tile of sums in shared memory and stores it. apart: distance of a class's pixels; corner: its first
+ * pixel. */
 template <class P, int mode>
 static __device__ __noinline__ void conv_mma_finish(const cuda_conv_mma &g, const conv_class &of, const float *tile, int m0, int n0, int m,
                                                     int corner)
@@ -244,7 +246,7 @@ static __device__ __noinline__ void conv_mma_finish(const cuda_conv_mma &g, cons
 
 static_assert(sizeof(cuda_conv_mma) <= 2048, "room for them in the state of conv_kernel.h");
 
-/* Grid: tiles, columns fastest; parts of the sum; classes. */
+/* Grid: tiles, columns fastest; partial sums; classes. */
 template <class P, int mode> __global__ void __launch_bounds__(P::threads, P::resident) conv_mma(const __grid_constant__ cuda_conv_mma g)
 {
   typedef tiled_shape<P> shape;
@@ -253,7 +255,7 @@ template <class P, int mode> __global__ void __launch_bounds__(P::threads, P::re
   int tile_m = blockIdx.x / g.tiles_n, m0 = tile_m * P::BM, n0 = (blockIdx.x - tile_m * g.tiles_n) * P::BN, k = blockIdx.y * g.share;
   conv_class of = { g, conv_place(blockIdx.z, g.apart[0], g.apart[1]) };
   int m = mode == CUDA_CONV_FILTER ? g.other.rows : g.images * of.pixels();
-  if (m0 >= m) return;                    /* of a smaller class than others */
+  if (m0 >= m) return;                    /* this class has fewer pixels than others */
   P p(threadIdx.x);
   if constexpr (mode == CUDA_CONV_FORWARD) {
     conv_pixels<P> a(g, of, m0, k);
@@ -270,7 +272,7 @@ template <class P, int mode> __global__ void __launch_bounds__(P::threads, P::re
     conv_windows<P> b(g, of, n0);
     tiled_sum(p, a, b, ring, k, min(g.k, k + g.share));
   }
-  __syncthreads();                        /* the ring becomes the tile */
+  __syncthreads();                        /* the ring's memory becomes the output tile */
   p.put((float *)shared, shape::pitch);
   __syncthreads();
   conv_mma_finish<P, mode>(g, of, (const float *)shared, m0, n0, m,

@@ -9,7 +9,7 @@ cuda_conv_mma_table cuda_conv_mma_tf32 = {
   { CONV_MMA_KERNEL(large, 220, CUDA_CONV_FILTER, true, true), CONV_MMA_KERNEL(small, 180, CUDA_CONV_FILTER, true, true) },
 };
 
-/* (128 x 128 took up to twice the time of 64 x 64.) */
+/* (128x128 took up to twice as long as 64x64.) */
 template <bool rows_a, bool rows_b> using small3 = mma_product<mma_tf32, 2, 2, 2, 2, 64, 4, 3, 4, rows_a, rows_b, true, true>;
 cuda_conv_mma_table cuda_conv_mma_3xtf32 = {
   { {}, CONV_MMA_KERNEL(small3, 93, CUDA_CONV_FORWARD, false, false) },

@@ -1,10 +1,10 @@
-/* conv_narrow.cu -- f32 convolution by 3 x 3 filters of at most four channels, as a first layer's, on the ordinary cores, with a
- * bias and relu. Any layout of x and w; y in rows of packed W.
+/* conv_narrow.cu -- f32 convolution with 3x3 filters of at most four channels (a first layer), on FP32 cores, with bias, fold and
+ * relu fused. Any layout of x and w; y with contiguous W.
  *
  *   y[n, k, p, q] = sum over channels and taps of x[n, c, p + r - pad, q + s - pad] w[k, c, r, s]
  *
- * A block has 64 filters of a tile of 8 rows by 32; the x below it and the filters are in shared memory. A warp has eight of the
- * filters, a thread two groups of four neighbouring outputs. */
+ * A block has 64 filters of an 8x32 tile, with the input tile and the filters in shared memory; a warp has eight filters, a
+ * thread two groups of four neighbouring outputs. */
 #include "conv_kernel.h"
 #include "conv_store.cuh"
 #include "engines.h"
@@ -16,8 +16,8 @@ struct narrow {
   const float *x, *w;
   float   *y;
   int32_t  channels, filters, in[2], out[2], before[2];
-  int32_t  column, factor, relu;          /* operands: of a bias and the fold (-1: none) */
-  int32_t  across, image;                 /* tiles of a row, an image */
+  int32_t  column, factor, relu;          /* operands of bias and fold (-1: none) */
+  int32_t  across, image;                 /* tiles of a row, of an image */
   int64_t  x_stride[4], w_stride[4], y_stride[3];
   cuda_steps steps;
 };
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(THREADS, 2) conv_narrow(const __grid_constant_
 #pragma unroll
       for (int i = 0; i < 4; i++) {
         v[i] = folded(sum[half][i][m] + bias, fold);
-        if (p.relu) v[i] = v[i] < 0 ? 0 : v[i];             /* NaN stays */
+        if (p.relu) v[i] = v[i] < 0 ? 0 : v[i];             /* keeps NaN */
       }
       if (x0 + half * HALF + column < p.out[1]) *(float4 *)(to + half * HALF) = make_float4(v[0], v[1], v[2], v[3]);
     }

@@ -1,17 +1,18 @@
-/* conv_narrow_filter.cu -- f32 convolution by 3 x 3 filters of at most four channels, as a first layer's, backward by the filter:
- * on the ordinary cores, for such sums are too short for the Tensor Cores to be worth laying out operands anew. Rows of packed W.
+/* conv_narrow_filter.cu -- gradient by the filter of f32 convolution with 3x3 filters of at most four channels (a first layer),
+ * on FP32
+ * cores: the sums are too short for Tensor Cores to pay for a new layout of the operands. Rows with contiguous W.
  *
  *   dw[k, c, r, s] = sum over images and outputs (p, q) of dy[n, k, p, q] x[n, c, p + r - pad, q + s - pad]
  *
- * Tiles of dy, 64 filters by 4 rows of 32, and the x below them come to shared memory while the ones before are summed. A warp has
- * one channel and a share of the tile; a thread the nine taps of eight filters, four outputs of a row at a time. A block adds its
- * threads' sums to one part, in workspace; the parts are joined in order. */
+ * Tiles of dy (64 filters by 4x32) and x are double buffered in shared memory. A warp has one channel and a share of the tile, a
+ * thread the nine taps of eight filters, four outputs of a row at a time. Each block leaves a partial sum in workspace; these are
+ * added in order. */
 #include "conv_kernel.h"
 #include "engines.h"
 #include "sm80.cuh"
 
 enum { CHANNELS = 4, WARPS = 12, THREADS = 32 * WARPS, SLICE = 64, ROWS = 4, COLUMNS = 32, QUADS = COLUMNS / 4, MINE = 8, TAPS = 9 };
-/* floats; of a filter, a row, a channel */
+/* in floats: of a filter, a row, a channel */
 enum { DY_PITCH = ROWS * COLUMNS + 16, X_PITCH = COLUMNS + 4, X_PLANE = (ROWS + 2) * X_PITCH };
 enum { STAGE = SLICE * DY_PITCH + CHANNELS * X_PLANE, SHARED = 2 * STAGE * 4 };
 
@@ -19,7 +20,7 @@ struct narrow_filter {
   const float *x, *dy;
   float   *parts;                         /* [part][K][C][3][3] */
   int32_t  channels, filters, in[2], out[2], before[2];
-  int32_t  across, image, tiles;          /* tiles of a row, an image, all */
+  int32_t  across, image, tiles;          /* tiles of a row, of an image, in total */
   int64_t  x_stride[4], dy_stride[3];
 };
 
@@ -90,7 +91,7 @@ __global__ void __launch_bounds__(THREADS, 1) conv_narrow_filter(const __grid_co
     __syncthreads();
   }
 
-  /* the positions of a warp, and then the shares, one after the other */
+  /* adds the positions of a warp, then the shares in order */
   float *sums = (float *)shared;          /* [share][channel][filter][tap] */
 #pragma unroll
   for (int i = 0; i < MINE; i++)

@@ -1,5 +1,5 @@
-/* conv_problem.h -- the three convolution ops seen as one: x, w and y of the forward convolution, one of them written, with one
- * to three spatial dims; those that a tensor lacks are 1. For engines that take all three ops. */
+/* conv_problem.h -- the three convolution ops in one form: x, w and y of the forward convolution, one of which is written, with
+ * one to three spatial dims (missing ones are 1). For engines that take all three ops. */
 #ifndef QN_CUDA_CONV_PROBLEM_H
 #define QN_CUDA_CONV_PROBLEM_H
 #include "chain.h"
@@ -8,9 +8,9 @@ enum { CUDA_CONV_FORWARD, CUDA_CONV_DATA, CUDA_CONV_FILTER };       /* y, x or w
 
 typedef struct cuda_conv_problem {
   const qn_value *x, *w, *y;
-  int32_t x_at, w_at, y_at, bias_at;      /* in the request; bias -1: none */
+  int32_t x_at, w_at, y_at, bias_at;      /* value numbers of the request; bias -1: none */
   int32_t mode;
-  int64_t channels, filters, groups;      /* channels, filters: of x and y, all groups together */
+  int64_t channels, filters, groups;      /* channels of x, filters (channels of y), over all groups */
   /* H, W, D */
   int64_t in[3], out[3], size[3], stride[3], dilation[3], before[3];
   int64_t w_stride[3];
@@ -18,7 +18,7 @@ typedef struct cuda_conv_problem {
 
 static inline bool cuda_conv_is_float(const qn_value *v) { return v->dtype == QN_F32 || v->dtype == QN_F16 || v->dtype == QN_BF16; }
 
-/* What the op itself calls x, w or y. */
+/* The name that the op itself gives to x, w or y. */
 static inline const char *cuda_conv_name(const cuda_conv_problem *p, const qn_value *v)
 {
   if (v == p->w) return p->mode == CUDA_CONV_FILTER ? "dw" : "w";
@@ -72,7 +72,7 @@ static inline qn_status cuda_conv_problem_read_volume(cuda_conv_problem *p, cons
     p->in[d] = here ? p->x->dim[2 + from] : 1, p->out[d] = here ? p->y->dim[2 + from] : 1, p->size[d] = here ? p->w->dim[2 + from] : 1;
     p->w_stride[d] = here ? p->w->stride[2 + from] : 0;
     p->stride[d] = here ? c->stride[from] : 1, p->dilation[d] = here ? c->dilation[from] : 1, p->before[d] = here ? c->pad_before[from] : 0;
-    const int64_t after = here ? c->pad_after[from] : 0;   /* bounds where the last window begins */
+    const int64_t after = here ? c->pad_after[from] : 0;   /* limits where the last window begins */
     if (p->in[d] > 1 << 24 || p->out[d] > 1 << 24 || p->stride[d] > 1 << 20 || p->before[d] > 1 << 24 || after > 1 << 24 ||
         p->size[d] * p->dilation[d] > 1 << 24)
       return qn_refuse(out, "extents below 2^24", "x", "", "%lld", (long long)p->in[d]);
@@ -83,7 +83,7 @@ static inline qn_status cuda_conv_problem_read_volume(cuda_conv_problem *p, cons
   return QN_OK;
 }
 
-/* The same of one or two spatial dims. */
+/* The same for one or two spatial dims only. */
 static inline qn_status cuda_conv_problem_read(cuda_conv_problem *p, const qn_request *r, qn_prepared *out)
 {
   qn_status status = cuda_conv_problem_read_volume(p, r, out);
@@ -91,16 +91,16 @@ static inline qn_status cuda_conv_problem_read(cuda_conv_problem *p, const qn_re
   return status;
 }
 
-/* Windows along one dim. Backward by the data a stride parts pixels into classes, by what their place leaves after division: a class
- * meets every so many taps, and is the outputs of a convolution of stride 1 over dy, written `stride` apart. Taps go from the filter's
- * last down, so that places in dy rise. Else there is one class, as the convolution has it. */
+/* Windows along one dim, as a stride-1 convolution. In backward data a stride divides the pixels of dx into residue classes: the
+ * pixels of a class see the same taps, every tap_step-th, and are a convolution of stride 1 over dy, written `stride` apart. Taps
+ * run from the filter's last down, so that positions in dy rise. Otherwise there is one class, the convolution itself. */
 enum { CUDA_CONV_APART = 4 };             /* classes along a dim, at most */
 typedef struct cuda_conv_span {
-  int32_t out, before;                    /* pixels; where the first one's window begins, before the tensor */
-  int32_t taps, tap, tap_step;            /* how many; which of the filter's the first is; from one to the next */
+  int32_t out, before;                    /* number of pixels; distance of the first window's begin before the tensor */
+  int32_t taps, tap, tap_step;            /* number of taps; index in the filter of the first; step to the next */
 } cuda_conv_span;
 
-static inline int cuda_conv_every(const cuda_conv_problem *c, int d)   /* of a class, from one tap to the next */
+static inline int cuda_conv_every(const cuda_conv_problem *c, int d)   /* backward data: step from one tap of a class to the next */
 {
   int every = 1;
   while (c->dilation[d] * every % c->stride[d]) every++;
@@ -122,7 +122,7 @@ static inline cuda_conv_span cuda_conv_span_of(const cuda_conv_problem *c, int d
   return s;
 }
 
-/* What follows the sums. False: refused, for a bias of another dtype. Followers are taken only into packed channels last. */
+/* Reads the ops that follow. Refused: a bias of another dtype. Followers are fused only into packed channels-last outputs. */
 static inline qn_status cuda_conv_problem_chain(const cuda_conv_problem *p, const qn_request *r, cuda_chain *chain, qn_prepared *out)
 {
   int32_t written = p->mode == CUDA_CONV_FORWARD ? p->y_at : p->mode == CUDA_CONV_DATA ? p->x_at : p->w_at;
@@ -136,8 +136,7 @@ static inline qn_status cuda_conv_problem_chain(const cuda_conv_problem *p, cons
   return QN_OK;
 }
 
-/* What follows the sums, where the engine's last step takes a bias, the fold, relu and f32 alone: the chain, and of it the operands
- * (-1: none) and whether relu follows. */
+/* The same for engines whose epilogue takes only a bias, the fold and relu, in f32: the chain, its operands (-1: none) and relu. */
 static inline qn_status cuda_conv_problem_bias_relu(const cuda_conv_problem *p, const qn_request *r, cuda_chain *chain, int32_t *bias,
                                                     int32_t *factor, int32_t *relu, qn_prepared *out)
 {
@@ -148,7 +147,7 @@ static inline qn_status cuda_conv_problem_bias_relu(const cuda_conv_problem *p, 
     cuda_chain_follow(chain, &some, &dims);
     if (cuda_chain_column_relu(chain, bias, factor, relu) && r->value[chain->out].dtype == QN_F32) return QN_OK;
     if (chain->n_ops > 1) continue;
-    *bias = p->bias_at >= 0 ? 0 : -1;                       /* alone: of whatever stride */
+    *bias = p->bias_at >= 0 ? 0 : -1;                       /* alone it may have any stride */
     return QN_OK;
   }
 }

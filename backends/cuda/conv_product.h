@@ -1,9 +1,9 @@
-/* conv_product.h -- the batched f32 product that a convolution delegates: whatever matmul is fastest under the demands. */
+/* conv_product.h -- delegates a batched f32 product to the fastest matmul engine that the demands allow. */
 #ifndef QN_CUDA_CONV_PRODUCT_H
 #define QN_CUDA_CONV_PRODUCT_H
 #include "cuda_backend.h"
 
-typedef struct cuda_product {             /* in the engine's state: the part keeps pointers into it */
+typedef struct cuda_product {             /* must stay in the engine's state: the part keeps pointers into it */
   qn_value value[3];                      /* a [batch, M, K], b [batch, K, N], y [batch, M, N] */
   qn_node  node;
   qn_part *part;
@@ -23,7 +23,7 @@ static inline qn_value cuda_product_matrix(int64_t batch, int64_t batch_stride, 
                      .over = -1 };
 }
 
-/* The part for p->value. tf32: it may round to that. False: no engine takes it. */
+/* Prepares the part for p->value. tf32: rounding to tf32 is allowed. False: no engine takes it. */
 static inline bool cuda_product_prepare(cuda_product *p, const qn_request *r, bool tf32)
 {
   static const int32_t first[] = { 0, 1, 2, 2, 2, 2, 2, 3 }, arg[] = { 0, 1, 2 };
@@ -39,7 +39,7 @@ static inline bool cuda_product_prepare(cuda_product *p, const qn_request *r, bo
   return false;
 }
 
-/* The release of an engine whose state begins with the product. */
+/* release function of an engine whose state begins with a cuda_product. */
 static inline void cuda_product_release(qn_prepared *p)
 {
   const cuda_product *product = (const cuda_product *)p->state;

@@ -1,9 +1,9 @@
-/* conv_store.cuh -- what follows a convolution's sums, two neighbouring channels of a pixel at a time. */
+/* conv_store.cuh -- epilogue of a convolution, two neighbouring channels of a pixel at a time. */
 #pragma once
 #include "steps.cuh"
 #include "vector.cuh"
 
-/* Steps other than bias and relu, and stores of another dtype: out of line, for it is long. */
+/* The general case (other steps than bias and relu, other dtypes), out of line because it is long. */
 static __device__ __noinline__ void store_pair(const cuda_steps &steps, float2 v, void *y, uint32_t dtype, int pixel, int channel,
                                                int channels)
 {
@@ -13,7 +13,7 @@ static __device__ __noinline__ void store_pair(const cuda_steps &steps, float2 v
   vector_store(two, y, dtype, (int64_t)pixel * channels + channel, 1, 2);
 }
 
-/* What the fold does to sums of channel c, behind the bias (chain.h): v factor + shift. Without one (operand -1) it is v. */
+/* The fold (chain.h) of channel c, applied after the bias: v factor + shift; the identity for operand -1. */
 struct column_fold { float factor, shift; };
 static __device__ __forceinline__ column_fold fold_of(const cuda_steps &steps, int factor, int c)
 {
@@ -22,7 +22,7 @@ static __device__ __forceinline__ column_fold fold_of(const cuda_steps &steps, i
 }
 static __device__ __forceinline__ float folded(float v, column_fold f) { return fmaf(v, f.factor, f.shift); }
 
-/* The bias of two channels from `channel` on; 0 without one (column -1). */
+/* The bias of channels channel, channel + 1; 0 without one (column -1). */
 static __device__ __forceinline__ float2 bias_pair(const cuda_steps &steps, int column, int channel)
 {
   float b[2] = {0, 0};

@@ -1,13 +1,13 @@
-/* conv_tf32.c -- f32 convolution and its gradients as implicit products on Hopper's Tensor Cores, in tf32: one product (tf32), or
- * three of high and low parts, which keep f32's digits (3xtf32). Any layout.
+/* conv_tf32.c -- f32 convolution and its gradients as implicit products on sm_90 Tensor Cores (wgmma), in tf32 (one product) or
+ * 3xtf32 (three products of high and low parts, f32 precision). Any layout; two spatial dims, one group.
  *
  *   forward          y[(n,p), k]      = sum over taps r and channels c of x[n, p stride + r dilation - pad, c] w[r, c, k]
- *   backward data    dx[(n,x), c]     = the same of dy, spread by its stride, and the filters turned round
- *   backward filter  dw[(r, c), k]    = sum over pixels (n,p) of x[n, p stride + r dilation - pad, c] dy[(n,p), k]
+ *   backward data    dx[(n,x), c]     = the same of dy, dilated by the stride, and the filters reversed backward filter  dw[(r,
+ *   c), k]    = sum over pixels (n,p) of x[n, p stride + r dilation - pad, c] dy[(n,p), k]
  *
- * Workspace holds what the product wants made of its operands: the gathered one (x, dy) with its channels last, unless it lies
- * so, or with few channels its windows beside one another; the other one (w, dy) packed for shared memory. A gradient by the filter is
- * summed in parts, side by side, and these in order. Two spatial dims, one group. */
+ * Workspace holds the operands in the layout that the product needs: the gathered one (x, dy) channels last, unless it already
+ * is, or with few channels its unfolded windows; the other one (w, dy) packed in shared memory order. A gradient by the filter is
+ * computed in partial sums, added in order. */
 #include "chain.h"
 #include "conv_tf32.h"
 #include "engines.h"
@@ -16,18 +16,18 @@ static const char *const variant_names[] = { "128x64", "128x128", NULL };
 
 typedef enum mode { FORWARD, DATA, FILTER } mode;
 
-/* What is asked, and the product that it becomes. */
+/* The request, and the product it becomes. */
 typedef struct problem {
   mode     mode;
   bool     split;
   const qn_conv  *c;
   const qn_value *x, *w, *y;              /* or their gradients */
-  int      gathered, other, written;      /* values */
-  const qn_value *from;                   /* the gathered one */
-  bool     unfolds, spreads, packs;       /* it is copied: as windows, with dy's strides between its pixels, anyhow */
-  int64_t  seen[2];                       /* H, W of it, or of its copy */
-  int64_t  taps, depth, chunks;           /* of a window that is summed tap by tap; channels of a tap, and their blocks */
-  int64_t  rows, columns, blocks, steps, tiles_m;     /* of the product; blocks of 64 rows (FILTER), steps along its depth */
+  int      gathered, other, written;      /* value numbers */
+  const qn_value *from;                   /* the gathered tensor */
+  bool     unfolds, spreads, packs;       /* it is copied: as unfolded windows; dilated by the stride; in any form */
+  int64_t  seen[2];                       /* H, W of it or its copy */
+  int64_t  taps, depth, chunks;           /* taps summed one by one; channels of a tap, and chunks of these */
+  int64_t  rows, columns, blocks, steps, tiles_m;     /* of the product; blocks: of 64 rows (FILTER); steps: along k */
 } problem;
 
 typedef struct state {
@@ -36,13 +36,13 @@ typedef struct state {
   const cuda_conv_tf32_kernel *kernel;
   const cuda_driver *driver;
   mode     mode;
-  bool     split, packs, unfolds;         /* the other operand into two parts; see problem */
-  int32_t  gathered, other, grid, step[2];        /* values; strides H, W by which dy is spread */
-  uint64_t at_packed, at_parts, at_rows;  /* places in workspace; the gathered copy comes first; of what the chain folds */
+  bool     split, packs, unfolds;         /* split: the other operand into high and low parts; packs, unfolds: see problem */
+  int32_t  gathered, other, grid, step[2];        /* value numbers; strides H, W by which dy is dilated */
+  uint64_t at_packed, at_parts, at_rows;  /* offsets in workspace (the gathered copy is at 0); at_rows: of the fold */
   cuda_conv_pixels pixels, gradient;
   cuda_conv_unfold unfold;
   cuda_conv_filters filters;
-  /* the gathered tensor's map: C, W, H, N */
+  /* the gathered tensor's TMA map: C, W, H, N */
   int64_t  dim[4], stride[3];
   int32_t  lower[2], upper[2], pace[2];   /* W, H */
 } state;
@@ -53,7 +53,7 @@ static cuda_conv_pixels pixels_of(const qn_value *v)
                              (int32_t)v->dim[0], (int32_t)v->dim[1], (int32_t)v->dim[2], (int32_t)v->dim[3] };
 }
 
-/* Channels contiguous, all else in units of 16 bytes: the copy engine takes it as it lies. */
+/* Channels contiguous, everything else in units of 16 bytes: TMA can read it in place. */
 static bool in_place(const qn_value *v)
 {
   bool ok = v->align >= 16 && (v->stride[1] == 1 || v->dim[1] == 1);
@@ -132,7 +132,7 @@ static qn_status make_product(problem *p, qn_prepared *out)
 
 typedef struct choice { int variant; int64_t parts; double ns; } choice;
 
-/* Nanoseconds of the product, by the clocks that a k step and a tile's end took on an H200. */
+/* Nanoseconds of the product, from measured clocks of a k step and a tile's end. */
 static double cost(const cuda_conv_tf32_kernel *k, mode mode, bool split, int64_t units, int64_t share, int multiprocessors)
 {
   /* [filter][split][128 columns] */
@@ -163,7 +163,7 @@ static qn_status choose(const qn_request *r, const problem *p, const cuda_conv_t
 
 /* ---- prepare ------------------------------------------------------------------------------------------------ */
 
-/* Pixels of one image are one dim of the product's rows. */
+/* Do the pixels of an image merge into one dim? */
 static bool in_rows(const qn_value *to)
 {
   return to->dim[2] <= 1 || to->dim[3] <= 1 || to->stride[2] == to->stride[3] * to->dim[3];
@@ -203,7 +203,7 @@ static void describe_packing(const problem *p, state *st)
                                      .reversed = p->mode == DATA };
 }
 
-/* Windows over the gathered tensor, as it is or as it is copied; maps name W before H. */
+/* Windows over the gathered tensor or its copy; TMA maps have W before H. */
 static qn_status describe_map(const problem *p, state *st, qn_prepared *out)
 {
   const qn_conv *c = p->c;
@@ -221,7 +221,7 @@ static qn_status describe_map(const problem *p, state *st, qn_prepared *out)
   st->stride[0] = p->packs ? st->dim[0] : p->from->stride[3];
   st->stride[1] = p->packs ? st->dim[0] * p->seen[1] : p->from->stride[2];
   st->stride[2] = p->packs ? st->dim[0] * p->seen[1] * p->seen[0] : p->from->stride[0];
-  for (int d = 0; d < 3; d++)                               /* a dim of 1 may have any stride */
+  for (int d = 0; d < 3; d++)                               /* the stride of a dim of 1 is arbitrary */
     if (st->dim[d + 1] == 1) st->stride[d] = d ? st->stride[d - 1] * st->dim[d] : qn_round_up(st->dim[0], 4);
   return QN_OK;
 }

@@ -1,13 +1,13 @@
-/* conv_tf32.cu -- the f32 convolution's product on Hopper's Tensor Cores: 128 gathered rows by BN packed columns, in tf32.
+/* conv_tf32.cu -- kernel of conv_tf32: 128 gathered rows by BN packed columns, tf32 wgmma.
  *
- * A producer warp fills a ring of stages, 32 k each: windows of the gathered tensor (im2col) and the packed operand, high and
- * low part, which lies in memory just as shared memory wants it. Two warpgroups of 64 rows take the gathered operand from
- * shared memory to registers; that is where it is transposed, if its rows are channels (gradient by the filter), and split:
+ * A producer warp fills a ring of stages of 32 k: windows of the gathered tensor (TMA im2col), and the packed operand, high and
+ * low part, stored in shared memory order. Two consumer warpgroups of 64 rows load the gathered operand from shared memory to
+ * registers, where it is transposed if its rows are channels (gradient by the filter), and split:
  *
  *   x = high + low, high the 11 leading bits, low the rest      x w = high high' + high low' + low high' (+ low low', left out)
  *
- * Infinity is its own high part, which must not meet a low part of 0: beside low parts it stands as 1, and where the packed
- * operand is infinite its low part is that, the high one 1. */
+ * Infinity must not meet a low part of 0: where x is infinite, 1 stands for it beside low parts, and where the packed operand is
+ * infinite its low part is that and its high part 1. */
 #include "conv_tf32.h"
 #include "cuda_backend.h"
 #include "steps.cuh"
@@ -20,14 +20,14 @@ template <int BN, int products> struct conv_tf32_shape {
   static constexpr int shared = stages * stage_bytes + staging + 1024 + 512;
 };
 
-/* Bytes as they lie: addresses and count in units of 16. */
+/* Plain bulk copy; addresses and size in units of 16 bytes. */
 __device__ __forceinline__ void bulk_load(uint32_t to, const void *from, uint32_t bytes, uint32_t bar)
 {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                :: "r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory");
 }
 
-struct conv_unit { int m, n, part, first, last; };          /* tiles, and the k steps of the part */
+struct conv_unit { int m, n, part, first, last; };          /* tile coordinates; range of k steps of the partial sum */
 
 __device__ __forceinline__ conv_unit conv_unit_at(const cuda_conv_tf32 &g, int i)
 {
@@ -35,14 +35,14 @@ __device__ __forceinline__ conv_unit conv_unit_at(const cuda_conv_tf32 &g, int i
   int tiles = g.tiles_m * g.tiles_n;
   u.part = i / tiles;
   i -= u.part * tiles;
-  u.m = i / g.tiles_n;                                      /* neighbours gather the same rows */
+  u.m = i / g.tiles_n;                                      /* neighbouring blocks gather the same rows */
   u.n = i - u.m * g.tiles_n;
   u.first = u.part * g.share;
   u.last = min(u.first + g.share, g.k_steps);
   return u;
 }
 
-/* The stage's rows: 128 pixels of 32 channels at a tap; or two blocks of 64 channels at a tap each, 32 pixels. */
+/* Fetches a stage's rows: 128 pixels of 32 channels at a tap; or (filter) two blocks of 64 channels at a tap each, 32 pixels. */
 template <bool filter>
 __device__ __forceinline__ void conv_gather(const cuda_conv_tf32 &g, const conv_unit &u, int step, uint32_t to, uint32_t bar)
 {
@@ -59,7 +59,7 @@ __device__ __forceinline__ void conv_gather(const cuda_conv_tf32 &g, const conv_
   }
 }
 
-/* This thread's share of 64 rows by 32 k: four instructions' operands, swizzled rows of 128 bytes. */
+/* This thread's fragments of 64 rows by 32 k, for four instructions, from swizzled rows of 128 bytes. */
 template <bool filter> __device__ __forceinline__ void conv_fragments(float (&a)[4][4], uint32_t from)
 {
   int warp = threadIdx.x % 128 / 32, g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
@@ -68,7 +68,7 @@ template <bool filter> __device__ __forceinline__ void conv_fragments(float (&a)
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       uint32_t at;
-      if (filter) {             /* rows of memory are pixels: k = q is pixel 2q, k = q + 4 the next; the packing knows */
+      if (filter) {             /* memory rows are pixels; k = q is pixel 2q and k = q + 4 the next, which matches the packing */
         int pixel = k * 8 + 2 * q + i / 2, c = warp % 2 * 16 + g + i % 2 * 8;
         at = warp / 2 * 4096 + pixel * 128 + (((c >> 2) ^ (pixel & 7)) << 4) + (c & 3) * 4;
       } else {
@@ -78,7 +78,8 @@ template <bool filter> __device__ __forceinline__ void conv_fragments(float (&a)
     }
 }
 
-/* Row at of an image and those after it (along 1) or columns from col on (along 0), count of them, through the steps and out. */
+/* Applies the steps to `count` elements, along rows (along 1) from row `at` of an image on or along columns (along 0) from col
+ * on, and stores them. */
 __device__ __forceinline__ void conv_emit(const cuda_conv_tf32 &g, float (&v)[8], int image, int at, int col, int part, int count)
 {
   while (true) {
@@ -98,7 +99,8 @@ __device__ __forceinline__ void conv_emit(const cuda_conv_tf32 &g, float (&v)[8]
   }
 }
 
-/* Slices of 32 columns by way of shared memory, laid as out is contiguous; a thread takes eight elements along it, twice. */
+/* Stores slices of 32 columns through shared memory, in the order in which out is contiguous; a thread takes eight elements,
+ * twice. */
 template <int BN>
 __device__ __forceinline__ void conv_store(const cuda_conv_tf32 &g, float (&d)[BN / 2], int row0, int col0, int part, float *staging,
                                            int id)
@@ -120,7 +122,7 @@ __device__ __forceinline__ void conv_store(const cuda_conv_tf32 &g, float (&d)[B
     if (col_s >= g.n) break;
     group_sync(id, 128);
 #pragma unroll
-    for (int k = 0; k < BN / 32; k++)                       /* k == s, with constant indices */
+    for (int k = 0; k < BN / 32; k++)                       /* k == s, with constant register indices */
       if (k == s) {
 #pragma unroll
         for (int j = 0; j < 4; j++) {

@@ -1,5 +1,5 @@
-/* conv_tf32_layout.cu -- before conv_tf32's product: pixels with their channels last, windows beside one another, and the second
- * operand split and swizzled, just as shared memory wants it. After it: the parts of a gradient by the filter summed in order. */
+/* conv_tf32_layout.cu -- passes around conv_tf32's product. Before: pixels to channels last, unfolded windows, and the second
+ * operand split and swizzled into shared memory order. After: partial sums of a gradient by the filter are added in order. */
 #include "conv_tf32.h"
 #include "cuda_backend.h"
 #include "element.cuh"
@@ -10,7 +10,7 @@ static unsigned blocks(int64_t n, int per) { return (unsigned)qn_ceil_div(n, per
 
 struct spread_pixels { cuda_conv_pixels at; int32_t step_h, step_w, w, pixels, c4, tiles_c, tiles_p; };
 
-/* 32 pixels of 64 channels: read along whichever is contiguous, written along channels, four at a time. */
+/* 32 pixels of 64 channels: read along whichever dim is contiguous, written along channels in vectors of four. */
 template <bool by_channel>
 __global__ void __launch_bounds__(256) conv_pack_pixels(float4 *to, const float *from, const __grid_constant__ spread_pixels s)
 {
@@ -93,7 +93,7 @@ qn_status cuda_conv_pack_windows(float *to, const float *from, const cuda_conv_p
 
 struct packed { int32_t rows, bn, tiles, split; int64_t units; };
 
-/* Four elements of a row of 32: where they go, and their parts. conv_tf32.cu says what becomes of infinity. */
+/* Splits and stores four elements of a row of 32. For infinities see conv_tf32.cu. */
 __device__ __forceinline__ void store_split(float *to, const packed &s, int64_t step, int row, int quad, const float (&v)[4])
 {
   int tile = row / s.bn, r = row - tile * s.bn;
@@ -148,7 +148,7 @@ qn_status cuda_conv_pack_filters(float *to, const float *from, const cuda_conv_f
   return cuda_check(cudaGetLastError(), "conv_pack_filters");
 }
 
-enum gradient_order { BY_FILTER, BY_PIXEL, BY_EIGHT };      /* what is contiguous: filters; pixels; pixels, in whole aligned eights */
+enum gradient_order { BY_FILTER, BY_PIXEL, BY_EIGHT };      /* contiguous: filters; pixels; pixels in whole aligned groups of eight */
 
 /* Eight pixels of a filter's gradient: even ones first, then odd ones, the order in which the other operand is read. */
 template <int order>

@@ -1,16 +1,16 @@
-/* conv_tile.cuh -- rectangles of pixels, with some of their channels, copied to shared memory: what a block's windows cover. */
+/* conv_tile.cuh -- copies rectangles of pixels (channels last) to shared memory: what a block's windows cover. */
 #pragma once
 #include "element.cuh"
 #include "sm80.cuh"
 
-struct plane {                            /* an image of a packed tensor, channels last */
+struct plane {                            /* a packed channels-last tensor */
   const void *p;
   int32_t  h, w, channels;
 };
 
-/* The tiles of all images, tiles_h x tiles_w of each, as a block walks over them: each so many beyond the last. No division on the way. */
+/* Walks over tiles_h x tiles_w tiles of all images, `step` tiles at a time, without divisions. */
 struct tile_walk {
-  int n, i, j;                            /* image, row and column of tiles */
+  int n, i, j;                            /* image, tile row, tile column */
   int step_n, step_i, step_j;
 
   __device__ __forceinline__ tile_walk(int first, int step, int tiles_h, int tiles_w)
@@ -27,8 +27,8 @@ struct tile_walk {
   }
 };
 
-/* Copies tiles of rows x columns pixels to shared memory, pixels `pitch` and rows `line` bytes apart, with zeros where there are
- * none; of each pixel, `chunks` of 16 bytes. A thread has a place in a row, worked out once, and goes down from there. */
+/* Copies a tile of rows x columns pixels to shared memory (cp.async), `chunks` of 16 bytes each, zeros outside the image; pixels
+ * are `pitch` and rows `line` bytes apart. Each thread has a fixed column and chunk and steps down the rows. */
 template <int bytes> struct tile_copy {
   uint32_t place;                         /* row << 20 | column << 8 | chunk */
 
@@ -38,7 +38,7 @@ template <int bytes> struct tile_copy {
     int i = k / (columns * chunks), rest = k - i * (columns * chunks), j = rest / chunks;
     place = i << 20 | j << 8 | (rest - j * chunks);
   }
-  /* Starts it: from (top, left) of image n, from `channel` on. side: rows that the block copies at once. */
+  /* Starts the copy from (top, left) of image n, from `channel` on. side: rows that the block copies at once. */
   __device__ __forceinline__ void load(uint32_t to, const plane &x, int n, int top, int left, int channel, int rows, int columns,
                                        int chunks, int side, int pitch, int line) const
   {
@@ -60,8 +60,8 @@ template <int bytes> struct tile_copy {
   }
 };
 
-/* What a gradient by the filter has of channel c of x and k of dy at a tap that lies (down, across) from each output, over this block's
- * tiles of rows x columns outputs: as the formula says, for where a 0 that stands for nothing has met what is not finite. */
+/* dw of channel c of x and channel k of dy for the tap at offset (down, across), over this block's tiles, recomputed plainly: for
+ * sums in which a padding 0 met an Inf or NaN. */
 template <int dtype>
 static __device__ __noinline__ float tile_sum_again(const plane &x, int c, const plane &dy, int k, int down, int across, int stride_h,
                                                     int stride_w, int rows, int columns, int tiles_h, int tiles_w, int tiles)

@@ -1,18 +1,18 @@
-/* conv_views.h -- the tensors of a convolution of two spatial dims, as kernels index them. */
+/* conv_views.h -- index geometry of a 2-d convolution's tensors for kernels. */
 #ifndef QN_CUDA_CONV_VIEWS_H
 #define QN_CUDA_CONV_VIEWS_H
 #include <stdint.h>
 
-/* Where pixels lie: of x or dy, strides in elements. */
+/* x or dy; strides in elements. */
 typedef struct cuda_conv_pixels {
   int64_t n_stride, c_stride, h_stride, w_stride;
   int32_t n, c, h, w;
 } cuda_conv_pixels;
 
-/* Filters as a product's operand: rows are summed to, columns over. */
+/* Filters as a product's operand: rows are outputs, columns are summed over. */
 typedef struct cuda_conv_filters {
   int64_t row_stride, col_stride, r_stride, s_stride;
   int32_t rows, cols, taps, taps_w;
-  int32_t unfolded, reversed;             /* a column is a (tap, channel); taps from the last on */
+  int32_t unfolded, reversed;             /* unfolded: a column is a (tap, channel); reversed: taps from the last to the first */
 } cuda_conv_filters;
 #endif

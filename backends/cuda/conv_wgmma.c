@@ -1,13 +1,13 @@
-/* conv_wgmma.c -- convolution and its gradients as implicit products on Hopper's Tensor Cores, channels last, f16 and bf16.
+/* conv_wgmma.c -- convolution and its gradients as implicit products on sm_90 Tensor Cores (wgmma), channels last, f16 and bf16.
  *
  *   forward          y[(n,p), k]  = sum over taps r and channels c of x[n, p stride + r dilation - pad, c] w[k, r, c]
- *   backward data    dx[(n,x), c] = sum over taps r and filters k of dy[n, (x + pad - r dilation) / stride, k] w[k, r, c],
- *                                   for each residue of x by the stride with the taps that divide evenly
- *   backward filter  dw[k, r, c]  = sum over pixels (n,p) of dy[(n,p), k] x[n, p stride + r dilation - pad, c]
+ *   backward data    dx[(n,x), c] = sum over taps r and filters k of dy[n, (x + pad - r dilation) / stride, k] w[k, r, c], for
+ *                                   each residue of x by the stride with the taps that divide evenly backward filter  dw[k, r, c]
+ *                                   = sum over pixels (n,p) of dy[(n,p), k] x[n, p stride + r dilation - pad, c]
  *
- * The copy engine gathers the windows (im2col maps); the rest is conv_wgmma.cuh. A gradient by the filter has few tiles and
- * many pixels: parts of the pixels are summed side by side into workspace and joined in order. Wins with 64 channels or more. One to
- * three spatial dims, one group, channels in eights. */
+ * TMA gathers the windows (im2col maps); the main loop is conv_wgmma.cuh. A gradient by the filter has few tiles and many pixels:
+ * partial sums over pixels go to workspace and are added in order. Fastest with 64 channels or more. One to three spatial dims,
+ * one group, channels in multiples of 8. */
 #include <stdlib.h>
 #include "chain.h"
 #include "conv_layout.h"
@@ -30,20 +30,20 @@ static const figures measured[3][16] = { { CUDA_CONV_FORWARD_TILES(MEASURED) },
 
 /* ---- the problem ------------------------------------------------------------------------------ */
 
-/* Spatial dims stand as tensor maps have them: W, H, D. What a tensor lacks is 1; a map has H at least. */
+/* Spatial dims in TMA order: W, H, D; missing ones are 1; a map has at least H. */
 typedef struct problem {
   int      mode;
-  int32_t  gathered, other, written;      /* values of the request: x, w, y; dy, w, dx; x, dy, dw */
+  int32_t  gathered, other, written;      /* value numbers: x, w, y; dy, w, dx; x, dy, dw */
   uint32_t dtype;
   int64_t  images, channels, filters, taps;
-  int      spatial;                       /* of the maps: 2 or 3 */
+  int      spatial;                       /* spatial dims of the maps: 2 or 3 */
   int64_t  x[3], y[3], window[3], stride[3], dilation[3], before[3], after[3];
 } problem;
 
-/* An im2col map: C, W, H (D), N from element `offset` on, the box of pixels that windows begin in, and their steps. */
+/* A TMA im2col map: C, W, H (D), N from element `offset` on, the box in which windows begin, and their steps. */
 typedef struct pixel_map { int64_t dim[5], stride[4], offset; int32_t lower[3], upper[3], step[3]; } pixel_map;
 
-/* Pixels that are written by the same taps; forward and filter have one such class, and no map of what is written. */
+/* Pixels that see the same taps; forward and filter have one such class, and no map of the output. */
 typedef struct pixel_class {
   cuda_conv_grid grid;
   pixel_map      gathered, written;
@@ -51,19 +51,19 @@ typedef struct pixel_class {
 } pixel_class;
 
 typedef struct state {
-  cuda_conv  conv;                        /* but for classes and addresses */
+  cuda_conv  conv;                        /* without classes and pointers */
   cuda_chain chain;
-  int32_t    factor;                      /* the operand that the plain epilogue multiplies by; -1: none */
+  int32_t    factor;                      /* operand of the fold in the plain epilogue; -1: none */
   const cuda_gemm_kernel *kernel;
   const cuda_driver *driver;
   problem    problem;
   int32_t    parts, n_classes;
-  uint32_t   sum_dtype, out_dtype;        /* what the product writes, and what remains of it */
+  uint32_t   sum_dtype, out_dtype;        /* dtype that the product writes, and of the final output */
   int64_t    other_dim[4], other_stride[3];      /* the operand that is not gathered: columns, taps or pixels, filters, 1 */
   pixel_class class_[];
 } state;
 
-static bool eights(const qn_value *v)     /* channels contiguous, all else in units of 16 bytes */
+static bool eights(const qn_value *v)     /* channels contiguous, everything else in units of 16 bytes */
 {
   bool ok = v->align >= 16 && v->dim[1] % 8 == 0 && v->stride[1] == 1;
   for (int d = 0; d < v->rank; d++)
@@ -111,7 +111,7 @@ static qn_status read_problem(const qn_request *r, problem *p, qn_prepared *out)
   p->images = xv->dim[0], p->channels = wv->dim[1], p->filters = wv->dim[0];
   p->taps = 1;
   p->spatial = xv->rank == 5 ? 3 : 2;
-  int64_t most = xv->rank == 5 ? 15 : 120;                  /* what tensor maps can say */
+  int64_t most = xv->rank == 5 ? 15 : 120;                  /* limits of TMA maps */
   for (int d = 0; d < 3; d++) {
     int from = xv->rank - 1 - d, at = from - 2;
     bool there = at >= 0;
@@ -181,7 +181,8 @@ static void whole_class(pixel_class *k, const problem *p, const qn_value *x)
   g->taps_w = (int32_t)p->window[0], g->taps_hw = (int32_t)(p->window[0] * p->window[1]), g->taps = (int32_t)p->taps;
 }
 
-/* Backward data: the pixels of dx with this residue, along one dim. Taps are named from the last on, so that offsets into dy rise. */
+/* Backward data: the pixels of dx with this residue, along one dim. Taps are numbered from the last on, so that offsets into dy
+ * rise. */
 typedef struct residue { int64_t pixels, taps, last, period, start, step; } residue;
 static residue residue_of(const problem *p, int d, int64_t at)
 {
@@ -228,7 +229,7 @@ static int most_taps_first(const void *a, const void *b)
   return g->taps != h->taps ? h->taps - g->taps : g->weight[3] - h->weight[3];
 }
 
-/* The bounds of a map have a byte each, in three dims five bits. */
+/* The bounds of an im2col map have 8 bits each, in three dims 5. */
 static bool within_reach(const pixel_map *m, int spatial)
 {
   int most = spatial == 2 ? 127 : 15;
@@ -239,9 +240,9 @@ static bool within_reach(const pixel_map *m, int spatial)
 
 /* ---- which tile --------------------------------------------------------------------------------- */
 
-enum { LAUNCH = 2500, JOIN = 2000, BANDWIDTH = 4300, JOIN_BANDWIDTH = 2500 };      /* ns, bytes a ns */
+enum { LAUNCH = 2500, JOIN = 2000, BANDWIDTH = 4300, JOIN_BANDWIDTH = 2500 };      /* ns; bytes per ns */
 
-/* Nanoseconds of a product of `tiles` tiles with `steps` k steps each; -1: shares that cannot all be there at once. */
+/* Nanoseconds of `tiles` tiles with `steps` k steps each; -1: split clusters that do not fit the device at once. */
 static double cost(const figures *f, int64_t tiles, double steps, int splits, double bytes, int units)
 {
   if (splits > 1 && tiles > units / splits) return -1;
@@ -249,7 +250,7 @@ static double cost(const figures *f, int64_t tiles, double steps, int splits, do
   return LAUNCH + (work > memory ? work + 0.1 * memory : memory + 0.1 * work);
 }
 
-/* The tensors, without what no window reads. */
+/* Bytes of the tensors, without what no window reads. */
 static double bytes_of(const problem *p)
 {
   double x = (double)(p->images * p->channels), y = (double)(p->images * p->filters);
@@ -260,10 +261,10 @@ static double bytes_of(const problem *p)
   return 2 * (x + y + (double)(p->filters * p->taps * p->channels));
 }
 
-typedef struct product { int64_t m, n, steps, chunks, dw; } product;       /* steps of all classes; elements of dw */
+typedef struct product { int64_t m, n, steps, chunks, dw; } product;       /* steps: of all classes; dw: elements */
 typedef struct choice { int kernel; int64_t parts; double ns; } choice;
 
-/* Which kernel, and parts of the pixels for the gradient by the filter. */
+/* Chooses the kernel and, for the gradient by the filter, the number of partial sums. */
 static qn_status choose(const qn_request *r, const problem *p, const cuda_gemm_kernel *kernels, const product *g, int64_t classes,
                         choice *best, qn_prepared *out)
 {
@@ -290,7 +291,7 @@ static qn_status choose(const qn_request *r, const problem *p, const cuda_gemm_k
 
 /* ---- prepare -------------------------------------------------------------------------------------- */
 
-/* Pixels and taps, class by class, those with most taps first. */
+/* Pixels and taps of each class, those with most taps first. */
 static qn_status make_classes(const qn_request *r, int64_t residues, state *st, product *g, qn_prepared *out)
 {
   const problem *p = &st->problem;
@@ -371,7 +372,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (p.mode != CUDA_CONV_FILTER && residues == 1 && qn_is_channels_last(&r->value[p.written]))
     cuda_chain_follow(&chain, r, &(cuda_out_dims){ { -1, -1, -1, -1 }, CUDA_CHANNELS_LAST });
   const qn_value *to = &r->value[chain.out];
-  if (chain.n_ops > 1 && !qn_is_channels_last(to)) {        /* a follower's output may lie otherwise: leave it to others */
+  if (chain.n_ops > 1 && !qn_is_channels_last(to)) {        /* a follower's output may have another layout: not fused then */
     qn_request alone = *r;
     alone.n_ops = 1;
     return prepare(&alone, out);
@@ -417,7 +418,7 @@ static CUtensorMapDataType map_type(uint32_t dtype)
                           : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
 }
 
-/* Both kinds of map are made for some address that is aligned; run puts in the true one. */
+/* Maps are encoded for a dummy aligned address; run replaces it. */
 static qn_status tiled(const cuda_driver *driver, CUtensorMap *map, uint32_t dtype, const int64_t dim[4], const int64_t stride[3],
                        uint32_t box0, uint32_t box1, uint32_t box2)
 {

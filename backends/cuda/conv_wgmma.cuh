@@ -1,18 +1,18 @@
-/* conv_wgmma.cuh -- the kernel of matmul_wgmma.cuh with one operand gathered from windows, channels last.
+/* conv_wgmma.cuh -- matmul_wgmma.cuh's kernel with one operand gathered from windows, channels last (implicit GEMM).
  *
  *                     a, BM rows                    b, BN columns                        summed over
  *   forward           pixels of x at a tap          filters                              taps, channels
  *   backward data     pixels of dy at a tap         channels of filters                  taps, filters
  *   backward filter   filters of dy                 channels of x, 64 of each tap        pixels, from part b1 on
  *
- * Backward data: a stride parts dx's pixels into classes by residue. Each is a convolution of stride 1 over dy with the taps that
- * reach it, a batch (b0) of the product; one that no tap reaches is set to 0. Most taps come first. */
+ * Backward data: a stride divides dx's pixels into residue classes. Each is a stride-1 convolution over dy with the taps that
+ * reach it, a batch (b0) of the product; a class that no tap reaches is set to 0. Classes with most taps come first. */
 #pragma once
 #include <type_traits>
 #include "conv_wgmma.h"
 #include "matmul_wgmma.cuh"
 
-/* A tile of the product; its registers and its ring of stages are its own. */
+/* A tile of the product, with its own register split and ring of stages. */
 template <int kind, int BM, int BN, int splits> struct conv_shape : gemm_shape<kind, BM, BN, splits> {
   typedef gemm_shape<kind, BM, BN, splits> base;
   static constexpr bool spare_registers = base::groups == 4 || BM * BN >= 128 * 256;
@@ -31,7 +31,7 @@ __device__ __forceinline__ conv_pixel conv_pixel_at(const cuda_conv_grid &v, int
   at.w = pixel - at.h * v.w;
   return at;
 }
-/* The gathered tensor's pixel at its first tap. */
+/* The gathered tensor's pixel at the first tap. */
 __device__ __forceinline__ conv_pixel conv_window_at(const cuda_conv_grid &v, int pixel)
 {
   conv_pixel at = conv_pixel_at(v, pixel);
@@ -47,7 +47,7 @@ __device__ __forceinline__ void conv_gather(const cuda_conv &p, uint32_t to, con
   else tma_load_im2col(to, map, c, at.w, at.h, at.n, w, h, bar);
 }
 
-/* What the producer fetches for a unit of forward and backward data: tap by tap, and of each the channels. */
+/* The producer for forward and backward data: tap by tap, and for each its channels. */
 template <class shape, int mode, int BN> struct conv_taps {
   const cuda_conv &p;
   const cuda_conv_grid &v;
@@ -86,16 +86,16 @@ template <class shape, int mode, int BN> struct conv_taps {
   }
 };
 
-/* The same for backward filter: pixel by pixel, in 64s. */
+/* The producer for backward filter: 64 pixels at a time. */
 template <class shape, int BM, int BN> struct conv_pixels {
   const cuda_conv &p;
   const gemm_unit &u;
-  int pixel, channel[BN / 64], tap[BN / 64];                /* tap: its place in the window, W, H, D in 8 bits each */
+  int pixel, channel[BN / 64], tap[BN / 64];                /* tap: its offsets in the window, W, H, D in 8 bits each */
 
   __device__ __forceinline__ conv_pixels(const cuda_conv &p_, const gemm_unit &u_, int step) : p(p_), u(u_)
   {
     const cuda_conv_grid &v = p.grid[0];
-    pixel = (u.b1 * p.gemm.k_steps + step) * 64;            /* past the last both operands read as 0 */
+    pixel = (u.b1 * p.gemm.k_steps + step) * 64;            /* past the last pixel both operands read as 0 */
 #pragma unroll
     for (int c = 0; c < BN / 64; c++) {
       int chunk = u.n0 / 64 + c, t = chunk / p.chunks;
@@ -117,7 +117,7 @@ template <class shape, int BM, int BN> struct conv_pixels {
   }
 };
 
-/* A slice of a tile, 64 rows from row0 on, to where it belongs. */
+/* Stores a slice of a tile, 64 rows from row0 on. */
 template <int mode> __device__ __forceinline__ void conv_put(const cuda_conv &p, const gemm_unit &u, uint32_t from, int column, int row0)
 {
   if (mode == CUDA_CONV_FORWARD) {
@@ -134,7 +134,7 @@ template <int mode> __device__ __forceinline__ void conv_put(const cuda_conv &p,
   }
 }
 
-/* A tile of zeros: every slice from the same staging. */
+/* Stores a tile of zeros: every slice from the same staging. */
 template <int BN, class F>
 __device__ __forceinline__ void conv_zero(const cuda_gemm &g, const gemm_unit &u, uint32_t staging, int id, int &half, const F &put)
 {
@@ -213,7 +213,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) conv_wgmma(const __gri
           u.n0 += share * part;
           if (mode == CUDA_CONV_FILTER) gemm_store_map<part>(g, e, u, slices, 1 + group, half, put);
           else gemm_store<part>(g, e, u, row0, slices, slices_f32, 1 + group, half, put);
-          break;                                            /* says so to the compiler: nothing is kept for another */
+          break;                                            /* tells the compiler that nothing is kept for another iteration */
         }
       }
     }
@@ -221,7 +221,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) conv_wgmma(const __gri
   }
 }
 
-/* The table of a file that has named the dtype of its kernels, CONV_KIND. */
+/* The kernel table of a file that has defined CONV_KIND, the dtype. */
 #define CONV_KERNEL(bm, bn, splits, mode)                                                                                      \
   { bm, bn, splits, gemm_shape<CONV_KIND, bm, bn, splits>::threads, gemm_shape<CONV_KIND, bm, bn, splits>::shared,             \
     (const void *)conv_wgmma<CONV_KIND, bm, bn, splits, mode> },

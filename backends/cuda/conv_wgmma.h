@@ -1,4 +1,4 @@
-/* conv_wgmma.h -- what the host and the kernel of conv_wgmma share. */
+/* conv_wgmma.h -- shared by host and kernels of conv_wgmma. */
 #ifndef QN_CUDA_CONV_WGMMA_H
 #define QN_CUDA_CONV_WGMMA_H
 #include "divisor.h"
@@ -6,23 +6,23 @@
 
 enum { CUDA_CONV_FORWARD, CUDA_CONV_DATA, CUDA_CONV_FILTER };
 
-/* A grid of pixels, rows of the product (filter: what is summed over), and the taps at which windows of the gathered tensor
- * belong to them. Along each spatial dim (W, H, D) pixel i at tap j reads gathered[i stride + start + j step]; w's tap is
- * weight[3] + the sum over dims of j weight. */
+/* A grid of pixels, the rows of the product (filter gradient: what is summed over), and the taps of their windows. Along each
+ * spatial dim (W, H, D) pixel i at tap j reads gathered[i stride + start + j step]; w's tap number is weight[3] + the sum over
+ * dims of j weight. */
 typedef struct cuda_conv_grid {
-  int32_t w, hw, dhw, pixels;             /* of a row, of a plane, of an image, of all images */
+  int32_t w, hw, dhw, pixels;             /* pixels of a row, a plane, an image, all images */
   cuda_divisor by_w, by_hw, by_dhw;
-  int32_t taps_w, taps_hw, taps;          /* of a row, of a plane, of all; 0: the sum of nothing */
+  int32_t taps_w, taps_hw, taps;          /* taps of a row, a plane, in total; 0: an empty sum */
   int32_t start[3], stride[3], step[3], weight[4];
 } cuda_conv_grid;
 
 enum { CUDA_CONV_CLASSES = 4 };           /* of one launch */
 typedef struct cuda_conv {                /* the kernel's parameter */
-  cuda_gemm gemm;                         /* its a (filter: dy) or b (w) is the operand that is not gathered; batch0: classes */
-  int32_t   chunks;                       /* k steps of a tap; filter: x's channels in 64s */
-  int32_t   volume;                       /* maps of five dims, not four */
+  cuda_gemm gemm;                         /* its a (filter gradient: dy) or b (w) is the operand that is not gathered; batch0: classes */
+  int32_t   chunks;                       /* k steps of a tap; filter gradient: x's channels in units of 64 */
+  int32_t   volume;                       /* TMA maps have five dims, not four */
   cuda_conv_grid grid[CUDA_CONV_CLASSES];
-  CUtensorMap gathered[CUDA_CONV_CLASSES], written[CUDA_CONV_CLASSES];  /* written: data alone; else gemm.y */
+  CUtensorMap gathered[CUDA_CONV_CLASSES], written[CUDA_CONV_CLASSES];  /* written: backward data only; else gemm.y */
 } cuda_conv;
 
 /* Tiles and shares that are compiled, and what an H200 takes in ns: for a k step of a tile, and for a tile beside its steps. Least

@@ -1,30 +1,30 @@
-/* conv_winograd.c -- f32 convolution by Winograd's minimal filtering: tiles of images and filters transformed, as many products as
- * a tile has points, transformed back. The products are whatever matmul is fastest under the demands; only tf32 is not asked,
- * whose 11 bits the transforms would leave 3 of.
+/* conv_winograd.c -- f32 convolution by Winograd's minimal filtering: tiles and filters are transformed, multiplied as one
+ * product for each point of a tile, and transformed back. The products are delegated to the fastest matmul, except in tf32, whose
+ * 11 bits the transforms would reduce to 3.
  *
  *   winograd_2x2    F(2x2, 3x3)                  9/4 fewer multiplications
  *   winograd_4x4    F(4x4, 3x3), F(4x4, 5x5)     4, 25/4
  *
  *   forward, data   [points][tiles][C] [points][C][K] -> [points][tiles][K]
- *   filter          [points][parts][K][tiles] [points][parts][tiles][C] -> [points][parts][K][C], parts summed in order
+ *   filter          [points][parts][K][tiles] [points][parts][tiles][C] -> [points][parts][K][C], parts added in order
  *
- * Any layout; two spatial dims, one group, stride and dilation 1. An output whose tile holds an Inf or NaN is summed again as
- * direct does, so that nothing spreads beyond its window. */
+ * Any layout; two spatial dims, one group, stride and dilation 1. Outputs whose tile holds an Inf or NaN are recomputed directly,
+ * so nothing spreads beyond its window. */
 #include "conv_problem.h"
 #include "conv_product.h"
 #include "conv_winograd.h"
 #include "engines.h"
 
 typedef struct state {
-  cuda_product product;                   /* first, as cuda_product_release wants it */
+  cuda_product product;                   /* first, for cuda_product_release */
   cuda_winograd f;
-  cuda_conv_problem problem;              /* its values are the request's, which run no longer has */
-  cuda_winograd_tiles left, right;        /* of x (data: dy); filter: of dy and x */
+  cuda_conv_problem problem;              /* its value pointers are invalid in run */
+  cuda_winograd_tiles left, right;        /* of x (data: dy); filter: of dy and of x */
   cuda_winograd_outputs outputs;
   cuda_conv_pixels from;
   cuda_chain chain;
-  int32_t  bias, factor, parts;           /* bias, factor: the chain's operands, -1: none */
-  uint64_t at_right, at_product, at_rows, scratch;          /* places in workspace; at_rows: of what the chain folds */
+  int32_t  bias, factor, parts;           /* bias, factor: operands of the chain, -1: none */
+  uint64_t at_right, at_product, at_rows, scratch;          /* offsets in workspace; at_rows: of the fold */
 } state;
 
 static cuda_conv_pixels pixels_of(const qn_value *v)
@@ -35,7 +35,7 @@ static cuda_conv_pixels pixels_of(const qn_value *v)
 
 /* ---- the products ------------------------------------------------------------------------------ */
 
-/* y [batch][m][n] = a [batch][m][k] b [batch][n][k], of packed rows. */
+/* y [batch][m][n] = a [batch][m][k] b [batch][n][k], packed rows. */
 static qn_status prepare_product(const qn_request *r, state *st, int64_t batch, int64_t m, int64_t n, int64_t k)
 {
   st->product.value[0] = cuda_product_matrix(batch, m * k, m, k, k, 1, 16, false);
@@ -108,7 +108,7 @@ static qn_status prepare_outputs(const qn_request *r, state *st)
   return prepare_product(r, st, f->a * f->a, st->left.tiles, w->rows, w->cols);
 }
 
-/* dw: tiles of dy by tiles of x, in parts enough to fill the device. */
+/* dw: tiles of dy by tiles of x, in enough parts to fill the device. */
 static qn_status prepare_gradient(const qn_request *r, state *st)
 {
   const cuda_conv_problem *p = &st->problem;
@@ -141,7 +141,7 @@ static qn_status prepare_gradient(const qn_request *r, state *st)
   return prepare_product(r, st, points * st->parts, k, c, tiles.share);
 }
 
-/* A bias, the fold and relu, which the last transform takes; it writes f32. */
+/* Bias, fold and relu are fused into the output transform, which writes f32. */
 static qn_status prepare_chain(const qn_request *r, state *st, qn_prepared *out)
 {
   qn_status status = cuda_conv_problem_bias_relu(&st->problem, r, &st->chain, &st->bias, &st->factor, &st->outputs.relu, out);

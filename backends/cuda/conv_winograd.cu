@@ -1,21 +1,21 @@
 /* conv_winograd.cu -- the transforms of Winograd's convolution, before and after the products.
  *
  *   y  = A^T [ (G w G^T) o (B^T x B) ] A      a tile of m x m outputs from a x a inputs, a = m + r - 1
- *   dw = R^T [ (M dy M^T) o (B^T x B) ] R     r x r outputs, dy taking the place of filters
+ *   dw = R^T [ (M dy M^T) o (B^T x B) ] R     r x r outputs, dy in the place of filters
  *
- * G, M: values of a polynomial of r or m coefficients at a points, which are 0, +-1, +-2, +-1/2 (as many as it takes) and
- * infinity, over the products of the points' distances; A, R: the same without these; B^T: coefficients of the products of
+ * G, M: values of a polynomial of r or m coefficients at a points, which are 0, +-1, +-2, +-1/2 (as many as needed) and infinity,
+ * divided by the products of the points' distances; A, R: the same without that division; B^T: coefficients of the products of
  * all points' factors but one. (Winograd 1980; Lavin, Gray 2016; Barabasz et al. 2020 for the points.)
  *
- * A block transforms tiles first along their columns, by threads in the order in which one side lies in memory, then, out of
- * shared memory, along their rows, by threads in the order of the other. */
+ * A block transforms tiles first along their columns, with threads in the memory order of the input, then, from shared memory,
+ * along their rows, with threads in the memory order of the output. */
 #include "conv_winograd.h"
 #include "cuda_backend.h"
 #include "element.cuh"
 
 /* ---- one dim ---------------------------------------------------------------------------------- */
 
-/* Of the pair of points p, -p: p, and what their values are multiplied by; pair 0 is the point 0. */
+/* For the pair of points p, -p: p, and the weight of their values; pair 0 is the point 0. */
 __device__ constexpr float pair_point(int pair) { return pair == 1 ? 1.f : pair == 2 ? 2.f : .5f; }
 template <int a> __device__ constexpr float pair_weight(int pair)
 {
@@ -82,7 +82,7 @@ template <int a> __device__ __forceinline__ void combine(const float (&d)[a], fl
   }
 }
 
-/* B^T d of a whole tile's line, G d of a shorter one. */
+/* B^T d for a whole line of a tile, G d for a shorter one. */
 template <int a, int n> __device__ __forceinline__ void transform(const float (&d)[n], float (&t)[a])
 {
   if constexpr (n == a) combine<a>(d, t);
@@ -95,16 +95,17 @@ enum { THREADS = 256 };
 
 struct images { cuda_conv_pixels at; cuda_winograd_tiles t; int32_t blocks_c; int64_t point_stride, part_stride, tile_stride, c_stride; };
 
-/* A block has some tiles of some channels: many of those along which `to` is contiguous. */
+/* A block has some tiles of some channels: more of the dim along which `to` is contiguous. */
 template <int a, int n, bool across> struct image_block {
   static constexpr int few = a == 8 ? 4 : 8, T = across ? 32 : few, C = across ? few : 32, columns = T * n;
   static constexpr int threads = n == 6 ? 384 : THREADS;              /* a multiple of columns and of C, so that a thread keeps its own */
-  static constexpr int skew = n % 8 == 0 ? 8 : n % 4 == 0 ? 4 : 2;    /* tiles are n apart: after 32 / skew of them banks repeat */
+  /* padding against bank conflicts: tiles are n apart, so after 32 / skew of them the banks would repeat */
+  static constexpr int skew = n % 8 == 0 ? 8 : n % 4 == 0 ? 4 : 2;
   static constexpr int row = columns + T * skew / 32, plane = (a * row) | 1;
   static __device__ constexpr int at(int tile) { return tile * n + tile * skew / 32; }
 };
 
-/* One column of a tile; rows: a bit for each of its pixels that is there. */
+/* One column of a tile; rows: bit mask of the pixels that exist. */
 template <int a, int n> __device__ __forceinline__ void image_column(float *to, int row, const float *from, int64_t stride, unsigned rows)
 {
   float d[n], t[a];
@@ -243,7 +244,7 @@ qn_status cuda_winograd_filters(const cuda_winograd *f, float *to, const float *
 
 /* ---- outputs --------------------------------------------------------------------------------------- */
 
-/* The sum as its formula says it. */
+/* Recomputes the sum directly. */
 static __device__ __noinline__ float output_again(const cuda_winograd_again &s, int image, int row, int h, int w)
 {
   const cuda_conv_filters &f = s.filters;
@@ -259,7 +260,7 @@ static __device__ __noinline__ float output_again(const cuda_winograd_again &s, 
   return sum;
 }
 
-/* One line of a tile, of which a thread always takes the same element j: A^T's row j. */
+/* One line of a tile; a thread always computes the same element j, with row j of A^T. */
 template <int a, int m> struct output_row {
   float power[a / 2], sign;
   int j;

@@ -1,21 +1,21 @@
-/* conv_winograd.h -- what the host and the kernels of conv_winograd share. */
+/* conv_winograd.h -- shared by host and kernels of conv_winograd. */
 #ifndef QN_CUDA_CONV_WINOGRAD_H
 #define QN_CUDA_CONV_WINOGRAD_H
 #include <stdbool.h>
 #include <quern/backend.h>
 #include "conv_views.h"
 
-/* F(m x m, r x r): m outputs and a = m + r - 1 inputs of a tile, by dim. */
+/* F(m x m, r x r): m outputs and a = m + r - 1 inputs of a tile, per dim. */
 typedef struct cuda_winograd { int32_t m, r, a; } cuda_winograd;
 
-/* Tiles of images, row by row, from (start_h, start_w) on, m pixels apart; a tile of `size` by `size` pixels of which those beyond
- * the image are 0. There are `units`, in parts of `share`, of which the last may go beyond `tiles`: those are 0 too. */
+/* Tiles of images in row order, from (start_h, start_w) on, m pixels apart, of `size` x `size` pixels; pixels outside are 0.
+ * There are `units` of them in parts of `share`; those beyond `tiles` are 0. */
 typedef struct cuda_winograd_tiles {
   int32_t m, size, start_h, start_w;
   int32_t row_tiles, image_tiles, tiles, share, units;
 } cuda_winograd_tiles;
 
-/* What a sum is taken again from where transforms made it NaN or infinite: an Inf, or numbers near overflow, in its tile. */
+/* For recomputing sums that the transforms made NaN or infinite (an Inf, or numbers near overflow, in the tile). */
 typedef struct cuda_winograd_again {
   const float *pixels, *other;            /* other: filters, or dy */
   cuda_conv_pixels at, gradient;
@@ -23,12 +23,12 @@ typedef struct cuda_winograd_again {
   int32_t start_h, start_w;               /* the first pixel under the first tap */
 } cuda_winograd_again;
 
-/* Products summed into tiles of y or dx. */
+/* Parameters of the output transform (y or dx). */
 typedef struct cuda_winograd_outputs {
   cuda_winograd_tiles tiles;
   cuda_conv_pixels at;                    /* of the output */
   const void *bias;                       /* NULL: none */
-  const float *factor, *shift;            /* behind it, by channel; NULL: none */
+  const float *factor, *shift;            /* the fold, by channel; NULL: none */
   int64_t  bias_stride;
   uint32_t bias_dtype;
   int32_t  relu;
