@@ -3,9 +3,8 @@
  *   x [N, C, H, W] channels last, C small   w [K, C, R, S]   y [N, K, P, Q] channels last
  *
  * A row of a window, S C elements, is contiguous in memory. It is cut into chunks of eight elements, the k of the Tensor Core
- * products; the last chunk of a row ends in elements that do not belong to the window and are masked. Pixels in shared memory are
- * `pitch` elements
- * apart: C, or C + 1 (the odd one 0) where windows must begin at even elements. */
+ * products; the last chunk of a row ends in elements that do not belong to the window and are masked.
+ * In shared memory the pitch of a pixel is C elements, or C + 1 (one zero of padding) where windows must begin at even elements. */
 #pragma once
 #include "conv_kernel.h"
 #include "sm80.cuh"

@@ -1,13 +1,14 @@
-/* conv_mma.c -- convolution and its gradients as implicit products by mma.sync, on any device from compute capability 8.0 on.
+/* conv_mma.c -- convolution and its gradients as implicit GEMM by mma.sync, on any device from compute capability 8.0 on.
  * Channels last; f16, bf16, and f32 as tf32 (math tf32) or 3xTF32 (math f32).
  *
  *   forward          y[(n,p), k]  = sum over taps r and channels c of x[n, p stride + r dilation - pad, c] w[k, r, c]
- *   backward data    dx[(n,x), c] = sum over taps r and filters k of dy[n, (x + pad - r dilation) / stride, k] w[k, r, c],
- *                                   for each residue of x by the stride with the taps that divide evenly
- *   backward filter  dw[k, r, c]  = sum over pixels (n,p) of dy[(n,p), k] x[n, p stride + r dilation - pad, c]
+ *   backward data    dx[(n,x), c] = sum over taps r and filters k of dy[n, (x + pad - r dilation) / stride, k] w[k, r, c], for
+ *                                   each residue of x modulo the stride, with the taps that divide evenly backward filter  dw[k,
+ *                                   r, c]  = sum over pixels (n,p) of dy[(n,p), k] x[n, p stride + r dilation - pad, c]
  *
- * Threads gather the windows by asynchronous copies (conv_mma.cuh). A gradient by the filter has few tiles and many pixels: parts of
- * the pixels are summed side by side into workspace and joined in order. One to three spatial dims, one group, channels in units of 16 bytes. */
+ * Threads gather the windows into shared memory by cp.async (conv_mma.cuh). A filter gradient has few tiles and a long sum over
+ * pixels, so the pixels are split among CTAs; the partial sums go to workspace and are added in a fixed order. One to three
+ * spatial dims, one group, channels in units of 16 bytes. */
 #include "conv_kernel.h"
 #include "conv_mma.h"
 #include "engines.h"

@@ -1,14 +1,13 @@
-/* matmul_cublaslt.c -- matrix products by cuBLASLt, by its heuristic's first choice: an incumbent to measure ours with.
+/* matmul_cublaslt.c -- matrix products by cuBLASLt, using its heuristic's first choice: a baseline for our engines.
  *
- *   y = alpha a b + beta c + bias     matrices whose rows or columns are contiguous, one stride over all batches; bias where y
- *                                     is f32 or f64
+ *   y = alpha a b + beta c + bias     matrices with contiguous rows or columns, one batch stride; bias only where y is f32 or f64
  *
- * The library is opened when the first product is built, not before: it is large, and whom our own engines serve needs none
- * of it. So prepare says yes by what cuBLASLt documents, and states no estimate: within its class it is asked last, and
- * reached by a pin (matmul=cuda/cublaslt) or by measurement.
+ * The library is loaded when the first product is built, not before: it is large, and problems that our own engines solve do not
+ * need it. prepare therefore decides by what cuBLASLt documents and gives no estimate: the engine is tried last within its class,
+ * and reached by a pin (matmul=cuda/cublaslt) or by measurement.
  *
- * Under math fast alone: tf32, whose rounding of the largest finite numbers gives Inf; partial sums in the output's dtype; and
- * 8-bit floats, of which it is not said how often sums are promoted (variant promoted), or that they are not at all (raw). */
+ * Only under math fast: tf32, because rounding the largest finite numbers overflows to Inf; partial sums in the output's dtype;
+ * and 8-bit floats, because cuBLASLt does not document how often sums are promoted (variant promoted) or they are not (raw). */
 #include <cublasLt.h>
 #include <pthread.h>
 #include "cuda_backend.h"
@@ -28,13 +27,13 @@ typedef struct cublaslt { CUBLASLT_CALLS(X) } cublaslt;
 #define TEXT_OF(x) #x
 
 enum { MAX_DEVICES = 64 };
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;    /* guards what follows, which is written once */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;    /* guards the statics below, each written once */
 static qn_library library;
 static cublaslt lt;
 static bool opened;
-static cublasLtHandle_t handles[MAX_DEVICES];               /* of each device; may be used by many threads */
+static cublasLtHandle_t handles[MAX_DEVICES];               /* by device; handles may be shared by threads */
 
-/* Where it lies, looked for once; false: library.why. Under lock. */
+/* Path of the library, searched for once; false: library.why says why. Call under lock. */
 static bool find_library(void)
 {
   static const char *const folders[] = { CUDA_LIBDIR, "/usr/local/cuda/lib64", "/usr/local/cuda/lib", "/usr/lib/x86_64-linux-gnu",
@@ -85,21 +84,21 @@ static qn_status handle_of(int ordinal, cublasLtHandle_t *handle)
 
 /* ---- the problem ------------------------------------------------------------------------------------ */
 
-/* A matrix as cuBLASLt sees it: columns contiguous, so op(it), P x Q, is it or its transpose. */
+/* A matrix as cuBLASLt sees it: column major. op(matrix), P x Q, is the matrix or its transpose. */
 typedef struct matrix { int32_t value; uint32_t dtype; int64_t rows, cols, ld, batch_stride; int32_t transposed; } matrix;
 
-/* y as it lies is a matrix D of contiguous columns: y's transpose, or y itself where its columns are contiguous.
+/* cuBLASLt writes a column-major D: y's transpose, or y itself where y's columns are contiguous.
  * D = alpha op(L) op(R) + beta C + bias. */
 typedef struct state {
   matrix   l, r, d;
-  int32_t  c, bias, alpha, beta;          /* values; -1: none */
+  int32_t  c, bias, alpha, beta;          /* value indices; -1: none */
   uint32_t alpha_dtype, beta_dtype;
   int64_t  batch;
   uint32_t scalar;                        /* dtype of alpha and beta as cuBLASLt reads them */
   cublasComputeType_t compute;
-  bool     fast, raw;                     /* the math in force; 8-bit sums are not promoted */
+  bool     fast, raw;                     /* math fast is allowed; 8-bit sums are not promoted */
   cublasLtHandle_t handle;
-  cublasLtMatmulDescOpaque_t   desc;      /* but for the address of bias */
+  cublasLtMatmulDescOpaque_t   desc;      /* all but the address of bias */
   cublasLtMatrixLayoutOpaque_t layout_l, layout_r, layout_d;
   cublasLtMatmulAlgo_t         algo;
 } state;
@@ -122,7 +121,7 @@ static const char *const variants[] = { "promoted", "raw", NULL };
 
 static bool is_f8(uint32_t dtype) { return dtype == QN_E4M3 || dtype == QN_E5M2; }
 
-/* The P x Q matrix along dims p and q of v. */
+/* Describes dims p and q of v as a P x Q matrix; false: neither dim is contiguous, or it is too large. */
 static bool lies(matrix *m, const qn_request *r, int32_t value, int p, int q)
 {
   const qn_value *v = &r->value[value];
@@ -138,7 +137,7 @@ static bool lies(matrix *m, const qn_request *r, int32_t value, int p, int q)
   return (by_p || by_q) && m->rows <= INT32_MAX && m->cols <= INT32_MAX && m->ld <= INT32_MAX;
 }
 
-/* The leading dims of y, and of a and b with them, as one. */
+/* Merges the leading dims of y, a and b into one batch dim; false if one stride cannot describe them. */
 static bool merge_batch(state *st, const qn_request *r)
 {
   matrix *m[3] = { &st->d, &st->l, &st->r };
@@ -159,7 +158,7 @@ static bool merge_batch(state *st, const qn_request *r)
 
 /* ---- prepare ------------------------------------------------------------------------------------------ */
 
-/* Its heuristics ask the device itself; a model, or a device narrowed to one, it knows nothing of. */
+/* The heuristic queries the live device; it cannot answer for a device model, or for a device limited to fewer multiprocessors. */
 static bool is_live(const qn_device *device)
 {
   int units = 0;
@@ -167,7 +166,7 @@ static bool is_live(const qn_device *device)
   return cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, device->ordinal) == cudaSuccess && units == device->units;
 }
 
-/* How it sums, and what the library wants for that: false after a refusal. */
+/* Chooses the compute type; false after a refusal. */
 static bool choose_compute(state *st, const qn_request *r, qn_prepared *out)
 {
   uint32_t a = st->l.dtype, b = st->r.dtype, y = st->d.dtype;
@@ -207,7 +206,7 @@ static bool choose_compute(state *st, const qn_request *r, qn_prepared *out)
   } else return qn_refuse(out, "dtypes", "a", "f64, f32, f16, bf16, e4m3, e5m2 or i8", "%s", qn_kit_name(a)), false;
   if (!is_f8(a) && a != b) return qn_refuse(out, "dtypes", "b", qn_kit_name(a), "%s", qn_kit_name(b)), false;
   if (r->variant && !is_f8(a)) return qn_refuse(out, "variants are for 8-bit floats", "a", "e4m3 or e5m2", "%s", qn_kit_name(a)), false;
-  if (st->fast && (y == QN_F16 || y == QN_BF16)) {          /* partial sums may be kept in it */
+  if (st->fast && (y == QN_F16 || y == QN_BF16)) {          /* partial sums may be kept in y's dtype */
     out->numerics.store = y;
     out->traits |= QN_TRAIT_REDUCED;
   }
@@ -226,7 +225,7 @@ static qn_status describe(state *st, const qn_request *r, qn_prepared *out)
   int32_t a = qn_role(op, QN_ROLE_MATMUL_A), b = qn_role(op, QN_ROLE_MATMUL_B), y = qn_role(op, QN_ROLE_MATMUL_Y);
   const qn_value *yv = &r->value[y];
   int across = yv->rank - 1, down = yv->rank - 2;
-  bool as_is = yv->dim[across] > 1 && yv->stride[across] != 1;        /* y's columns are contiguous, if anything is */
+  bool as_is = yv->dim[across] > 1 && yv->stride[across] != 1;        /* y's columns are contiguous */
   int p = as_is ? down : across, q = as_is ? across : down;
   st->c = qn_role(op, QN_ROLE_MATMUL_C);
   st->bias = qn_role(op, QN_ROLE_MATMUL_BIAS);
@@ -275,7 +274,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     qn_refuse(out, library.why, "", "", "%s", "");
     return QN_NO_BACKEND;
   }
-  /* what it asks for on sm_90 */
+  /* the size cuBLAS recommends on sm_90 */
   out->workspace = r->demands->workspace_limit < 32 << 20 ? r->demands->workspace_limit / 256 * 256 : 32 << 20;
   return cuda_keep(out, &local, sizeof local);
 }
@@ -331,7 +330,7 @@ static qn_status build(const qn_request *r, qn_prepared *p)
                                                        &preference, 1, &first, &found);
   if (e || !found) return failed("cublasLtMatmulAlgoGetHeuristic", e ? e : CUBLAS_STATUS_NOT_SUPPORTED);
   st->algo = first.algo;
-  p->workspace = first.workspaceSize;                       /* at most what prepare said */
+  p->workspace = first.workspaceSize;                       /* at most what prepare reserved */
   return QN_OK;
 }
 
@@ -351,7 +350,7 @@ static scalar load(const state *st, const qn_launch *launch, int32_t value, uint
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
-  state st = *(const state *)p->state;                      /* its own: the bias's address goes into the description */
+  state st = *(const state *)p->state;                      /* a copy per launch: the bias address is written into the descriptor */
   void *d = launch->ptr[st.d.value];
   const void *c = st.c >= 0 ? launch->ptr[st.c] : d;
   scalar alpha = load(&st, launch, st.alpha, st.alpha_dtype, 1), beta = load(&st, launch, st.beta, st.beta_dtype, st.c >= 0);

@@ -1,4 +1,4 @@
-/* matmul_direct.cu -- y = alpha a b + beta c + bias for any dtypes, strides and sizes; a sum by one thread.
+/* matmul_direct.cu -- y = alpha a b + beta c + bias for any dtypes, strides and sizes: the fallback, one thread per sum.
  *
  *   a [..., M, K]   b [..., K, N]   c, y [..., M, N]   bias [N]   leading dims broadcast */
 #include "engines.h"
@@ -9,7 +9,7 @@ template <class T> struct matmul {
   tensor  ta, tb, tc, tbias, ty;
   scalar  alpha, beta;
   int64_t m, n, k, batch;
-  int64_t a_base, b_base, c_base, y_base; /* of the batch entered */
+  int64_t a_base, b_base, c_base, y_base; /* of the current batch */
   T       alpha_now, beta_now;
 
   __device__ static T value(const scalar &s) { return s.p ? element_load<T>(s.p, 0, s.dtype) : (T)s.value; }
@@ -31,7 +31,7 @@ template <class T> struct matmul {
     alpha_now = value(alpha);
     beta_now = value(beta);
   }
-  __device__ int64_t depth() const { return alpha_now == T(0) ? 0 : k; }     /* then a and b are not looked at */
+  __device__ int64_t depth() const { return alpha_now == T(0) ? 0 : k; }     /* alpha 0: a and b are not read */
   __device__ int64_t row(int64_t i) const { return a_base + i * ta.stride[ta.rank - 2]; }
   __device__ int64_t column(int64_t j) const { return b_base + j * tb.stride[tb.rank - 1]; }
   __device__ T a(int64_t at, int64_t kk, bool *) const { return (T)load(ta, at + kk * ta.stride[ta.rank - 1]); }

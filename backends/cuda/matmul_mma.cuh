@@ -1,12 +1,12 @@
-/* matmul_mma.cuh -- mma.sync as a Product of matmul_tiled.cuh: warps of 16 QM by 16 QN sums.
+/* matmul_mma.cuh -- mma.sync as a Product of matmul_tiled.cuh: each warp has 16 QM by 16 QN sums.
  *
- * tf32: elements are multiplied by 2^24, so that subnormal ones keep their digits, and rounded to 11 bits; with `split`
- * (3xTF32) what that leaves is kept as a second number, and small times large added both ways. What overflows, or was
- * infinite, leaves a sum that is not finite, and is taken anew in plain f32 (tiled_sum_again). */
+ * tf32: elements are multiplied by 2^24, so that subnormals keep their digits, and rounded to 11 bits; with `split` (3xTF32) the
+ * remainder is kept as a second number, and both products of small by large are added. Overflow, or infinite elements, makes a
+ * sum that is not finite; it is recomputed in plain f32 (tiled_sum_again). */
 #pragma once
 #include "matmul_tiled.cuh"
 
-/* What load_matrices gives a lane of words: two by two, so many bytes apart. */
+/* The register layout of load_matrices for 32-bit words: two by two, `next` and `other` bytes apart. */
 template <int next, int other> __device__ __forceinline__ void load_words(uint32_t (&r)[4], uint32_t at)
 {
 #pragma unroll
@@ -23,12 +23,12 @@ struct mma_product {
   static constexpr bool any = ESIZE == 4 || QM * QN < 8;
   static constexpr bool rows_a = ROWS_A, rows_b = ROWS_B, again = TF32, integer = sizeof(number) == 4 && number(0.5f) == number(0);
   static constexpr float scale = TF32 ? 0x1p-48f : 1;
-  static constexpr bool words_a = rows_a && esize == 4, words_b = rows_b && esize == 4;   /* which ldmatrix cannot transpose */
+  static constexpr bool words_a = rows_a && esize == 4, words_b = rows_b && esize == 4;   /* ldmatrix cannot transpose 32-bit words */
   static constexpr int pad_a = words_a ? 32 : 16, pad_b = words_b ? 32 : 16;
   typedef tiled_stage<BM, BK, esize, rows_a, pad_a> stage_a;
   typedef tiled_stage<BN, BK, esize, rows_b, pad_b> stage_b;
   number sum[QM * QN * 8];                /* [QM][2 QN][4] */
-  uint32_t a_at, b_at;                    /* this lane's row of the first matrices */
+  uint32_t a_at, b_at;                    /* this lane's row of the first fragments */
   int row0, col0;
 
   __device__ mma_product(int t)
@@ -46,7 +46,7 @@ struct mma_product {
     for (int i = 0; i < QM * QN * 8; i++) sum[i] = 0;
   }
 
-  /* Elements of tf32 and, with SPLIT, what rounding took from them. */
+  /* Rounds to tf32; with SPLIT also returns the remainders. */
   __device__ static void round_tf32(uint32_t (&large)[4], uint32_t (&small)[4])
   {
 #pragma unroll

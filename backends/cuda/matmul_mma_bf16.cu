@@ -1,4 +1,4 @@
-/* matmul_mma_bf16.cu -- the mma.sync kernels on bf16. */
+/* matmul_mma_bf16.cu -- the mma.sync kernels for bf16. */
 #include "matmul_mma.cuh"
 
 template <bool ta, bool tb> using large = mma_product<mma_bf16, 2, 4, 4, 2, 64, 4, 2, 2, ta, tb>;

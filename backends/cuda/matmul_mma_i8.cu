@@ -1,4 +1,4 @@
-/* matmul_mma_i8.cu -- the mma.sync kernels on i8. In shared memory k is always contiguous. */
+/* matmul_mma_i8.cu -- the mma.sync kernels for i8. In shared memory k is always contiguous. */
 #include "matmul_mma.cuh"
 
 template <bool, bool> using large = mma_product<mma_i8, 2, 4, 4, 2, 64, 4, 2, 1, false, false>;

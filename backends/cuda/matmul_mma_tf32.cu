@@ -1,4 +1,4 @@
-/* matmul_mma_tf32.cu -- the mma.sync kernels on f32: tf32, and 3xTF32. In shared memory k is always contiguous. */
+/* matmul_mma_tf32.cu -- the mma.sync kernels for f32: tf32, and 3xTF32. In shared memory k is always contiguous. */
 #include "matmul_mma.cuh"
 
 template <bool, bool> using large = mma_product<mma_tf32, 2, 4, 4, 2, 64, 4, 2, 4, false, false, true>;

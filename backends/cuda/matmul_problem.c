@@ -1,7 +1,7 @@
 /* matmul_problem.c -- reads a matmul request for the engines that compute it in tiles. */
 #include "matmul_problem.h"
 
-/* Leading dims of y merged into at most two, for all of v[n] at once. */
+/* Merges the leading dims of y into at most two, for all n values in v at once. */
 static bool merge_batch(const qn_value *y, const qn_value *const v[], int n, int64_t batch[2], int32_t inner[2], int64_t stride[][2])
 {
   int groups = 0;
@@ -31,7 +31,7 @@ qn_status cuda_matmul_read(const qn_request *r, qn_prepared *out, cuda_matmul *p
   int rank = y->rank;
   *p = (cuda_matmul){ .m = y->dim[rank - 2], .n = y->dim[rank - 1], .k = a->dim[rank - 1] };
   if (p->k == 0) return qn_refuse(out, "k is nothing", "a", "1 or more", "0");
-  const int64_t most = INT32_MAX - (1 << 16);               /* so that a last tile, and a last share of k, end within 31 bits */
+  const int64_t most = INT32_MAX - (1 << 16);  /* so that the end of the last tile, and of the last split of k, fits into 31 bits */
   if (p->m > most || p->n > most || p->k > most)
     return qn_refuse(out, "dims below 2^31, by the most that a tile has", "y", "less", "%s", "more");
   if (alpha && alpha->scalar == QN_SCALAR_ZERO) return qn_refuse(out, "nothing to multiply", "alpha", "not 0", "0");
@@ -71,7 +71,7 @@ qn_status cuda_matmul_chain(const qn_request *r, qn_prepared *out, const cuda_ma
     int k = cuda_chain_operand(chain, r, c, &p->dims);
     ok = k >= 0 && cuda_chain_step(chain, QN_OP_ADD, k, false, 0, 0);
   }
-  if (ok && bias >= 0) {                                    /* [N]: along y's last dim alone */
+  if (ok && bias >= 0) {                                    /* [N]: varies along y's last dim only */
     int k = chain->steps.n_operands;
     ok = cuda_chain_operand(chain, r, bias, &p->dims) == k && cuda_chain_step(chain, QN_OP_ADD, k, false, 0, 0);
     int64_t stride = cuda_stride(&r->value[bias], 0), *to = chain->steps.operand[k].stride;

@@ -1,5 +1,5 @@
-/* matmul_problem.h -- a matmul request as kernels see it: two operands of rows by k, at most two dims of batches, and a
- * chain of steps behind the sums (matmul_problem.c). */
+/* matmul_problem.h -- a matmul request as kernels see it: two operands of rows by k, at most two batch dims, and a chain of steps
+ * applied to the sums (matmul_problem.c). */
 #ifndef QN_CUDA_MATMUL_PROBLEM_H
 #define QN_CUDA_MATMUL_PROBLEM_H
 #include "chain.h"
@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* An operand: `rows` (a: of M, b: of N) by k. Strides of dims of 1 are 0. */
+/* An operand: `rows` (of a: M, of b: N) by k. Strides of dims of size 1 are 0. */
 typedef struct cuda_matmul_side {
   int32_t  value;
   uint32_t dtype, align;
@@ -20,9 +20,9 @@ typedef struct cuda_matmul {
   cuda_out_dims dims;                     /* of y: rows, columns, batches */
 } cuda_matmul;
 
-/* Refuses dims near 2^31 and beyond, batches that do not merge into two dims, alpha 0, k 0. */
+/* Refuses dims near 2^31 and above, batches that do not merge into two dims, alpha 0, k 0. */
 qn_status cuda_matmul_read(const qn_request *r, qn_prepared *out, cuda_matmul *p);
-/* alpha, beta c, bias, and the pointwise ops that follow; behind integers none. */
+/* Builds the chain: alpha, beta c, bias, and the pointwise ops that follow (none behind integers). */
 qn_status cuda_matmul_chain(const qn_request *r, qn_prepared *out, const cuda_matmul *p, cuda_chain *chain);
 static inline int64_t cuda_stride(const qn_value *v, int d) { return d >= 0 && v->dim[d] > 1 ? v->stride[d] : 0; }
 #ifdef __cplusplus

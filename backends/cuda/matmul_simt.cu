@@ -1,5 +1,5 @@
-/* matmul_simt.cu -- f32 products without Tensor Cores, for math strict: a Product of matmul_tiled.cuh, warps of 16 QM by 32 QN
- * sums, each thread QM x QN quads of 4 x 4. Both operands lie with rows contiguous, so that a quad's are one load. */
+/* matmul_simt.cu -- f32 products on FP32 cores, for math strict: a Product of matmul_tiled.cuh, warps of 16 QM by 32 QN sums,
+ * each thread QM x QN quads of 4 x 4. Stages have rows contiguous, so that a quad's four elements are one load. */
 #include "matmul_tiled.cuh"
 
 template <int WM, int WN, int QM, int QN, int DEPTH, int STAGES, int RESIDENT> struct simt_product {

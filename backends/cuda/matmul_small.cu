@@ -1,10 +1,10 @@
-/* matmul_small.cu -- products of 16-bit operands that are over before a multiprocessor's ring is full, at any alignment.
+/* matmul_small.cu -- 16-bit products so short that they would end before a ring of stages is full, at any alignment.
  *
  *   y = chain(alpha a b + beta c + bias)     either dim of an operand contiguous; any strides of y
  *
- * A CTA takes 32 x 32 of y; its warps share k, 16 of every 256 each, and their sums are added in their order. Lines of an operand
- * are copied in whole aligned 16 bytes, from the last such address before their first element on, so that an element lies in
- * shared memory as it does in memory, as far from an aligned address: who reads it shifts it. All of a short k is under way at once. */
+ * A CTA computes 32 x 32 of y; its warps share k, 16 of every 256 each, and their sums are added in a fixed order. Lines of an
+ * operand are copied by cp.async in aligned 16-byte pieces, starting at the last aligned address before their first element, so
+ * that a line stays as misaligned as in memory, and its reader shifts it. A short k is in flight all at once. */
 #include <climits>
 #include "engines.h"
 #include "matmul_problem.h"
@@ -14,15 +14,15 @@ enum { TILE = 32, WARPS = 16, DEPTH = 16 * WARPS, THREADS = 32 * WARPS, STAGES =
 
 /* ---- an operand ------------------------------------------------------------------------------------ */
 
-/* Its way through k: a thread's parts of a stage's lines, which begin as far from an aligned address in every stage. */
+/* An operand on its walk along k: this thread's pieces of a stage's lines. A line has the same misalignment in every stage. */
 template <bool rows_contiguous> struct small_operand {
   typedef tiled_stage<TILE, DEPTH, 2, rows_contiguous> stage;
   static constexpr int parts = stage::pitch / 16, count = stage::outer * parts, turns = (count + THREADS - 1) / THREADS;
-  const char *from[turns];                /* in the next stage */
-  int bytes[turns];                       /* from there on in the operand's line; k contiguous: before k */
-  uint32_t base, pitch;                   /* of the tile's first line, its low bits; of two lines */
+  const char *from[turns];                /* address in the next stage */
+  int bytes[turns];                       /* valid bytes from there on; k contiguous: less those of k */
+  uint32_t base, pitch;                   /* address of the tile's first line and distance of lines, low 32 bits */
   int rows_left;
-  int64_t pace;                           /* of two stages */
+  int64_t pace;                           /* bytes between two stages */
 
   __device__ small_operand(const cuda_tiled_side &s, int row0, int b0, int b1)
   {
@@ -54,12 +54,12 @@ template <bool rows_contiguous> struct small_operand {
   __device__ __forceinline__ void store(uint32_t) const {}
 };
 
-/* A thread's elements of it in a stage: of eight rows `i` those at k 2q, 2q + 1 (half 0) or 8 further (1), q = lane % 4, in its warp's
- * 16. The first at the lower end. */
+/* This thread's elements of a stage: in each group i of eight rows those at k 2q, 2q + 1 (half 0) or 8 further (half 1) of its
+ * warp's 16 k, q = lane % 4. The lower k is in the lower half of the word. */
 template <bool rows_contiguous> struct small_elements {
   typedef tiled_stage<TILE, DEPTH, 2, rows_contiguous> stage;
-  int at[4], turn[4];                     /* of each i; or of each k. turn: of two words, the lower of which is then its pair, bits */
-  int odd;                                /* may a pair lie across two words? */
+  int at[4], turn[4];  /* at: byte offset for each i (rows contiguous: for each k); turn: bits to shift a pair down in two words */
+  int odd;                                /* can a pair straddle two words? */
 
   __device__ small_elements(const small_operand<rows_contiguous> &o)
   {
@@ -99,8 +99,8 @@ template <class mma, bool ROWS_A, bool ROWS_B> struct small_product {
   static constexpr int pad_a = 16, pad_b = 16;
   small_elements<rows_a> a;
   small_elements<rows_b> b;
-  float sum[2][4][4];                     /* 16 rows, 8 columns */
-  int left;                               /* k from this warp's first in the next stage on */
+  float sum[2][4][4];                     /* [16 rows][8 columns][fragment] */
+  int left;                               /* k left from this warp's first one in the next stage */
 
   __device__ small_product(const small_operand<rows_a> &a, const small_operand<rows_b> &b, int k)
     : a(a), b(b), sum{}, left(k - threadIdx.x / 32 * 16) {}
@@ -122,7 +122,7 @@ template <class mma, bool ROWS_A, bool ROWS_B> struct small_product {
 #pragma unroll
       for (int j = 0; j < 4; j++) mma::product(sum[i][j], x[i], y[j][0], y[j][1]);
   }
-  /* A tile for each warp's sums; then the first becomes all of them. */
+  /* Stores each warp's sums as a tile of its own, then adds them all into the first. */
   __device__ __forceinline__ void put(float *tile) const
   {
     int lane = threadIdx.x % 32;
@@ -157,10 +157,10 @@ __global__ void __launch_bounds__(THREADS, 1) matmul_small(const __grid_constant
   small_product<mma, rows_a, rows_b> p(a, b, g.k);
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
-  cudaGridDependencySynchronize();        /* what came before in the stream may still write a and b */
+  cudaGridDependencySynchronize();        /* earlier kernels of the stream may still write a and b */
 #endif
   tiled_sum(p, a, b, shared_address(shared), 0, g.k);
-  __syncthreads();                        /* the ring becomes the tiles */
+  __syncthreads();                        /* the ring's memory is reused for the tiles */
   p.put((float *)shared);
   __syncthreads();
   tiled_finish<TILE, TILE, false>(g, (const float *)shared, TILE_PITCH, u);
@@ -175,11 +175,11 @@ template <class mma, bool rows_a, bool rows_b> struct small_kernel {
 struct kernel { const void *function; int32_t shared; };
 #define KERNEL(mma, rows_a, rows_b) { (const void *)matmul_small<mma, rows_a, rows_b>, small_kernel<mma, rows_a, rows_b>::shared }
 #define KERNELS(mma) { { KERNEL(mma, false, false), KERNEL(mma, false, true) }, { KERNEL(mma, true, false), KERNEL(mma, true, true) } }
-static const kernel kernels[2][2][2] = { KERNELS(mma_bf16), KERNELS(mma_f16) };       /* [f16][rows of a contiguous][of b] */
+static const kernel kernels[2][2][2] = { KERNELS(mma_bf16), KERNELS(mma_f16) };       /* [f16][a has rows contiguous][b has] */
 
 struct state { cuda_tiled tiled; cuda_chain chain; int32_t value_a, value_b, grid, early; kernel with; };
 
-/* Is k contiguous, or else are rows? */
+/* Is either dim contiguous, and which? */
 static bool lies(const cuda_matmul_side *s, int64_t k, bool *rows_contiguous)
 {
   *rows_contiguous = s->k_stride != 1 && k > 1;
@@ -229,7 +229,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.value_a = m.a.value, s.value_b = m.b.value, s.grid = (int32_t)tiles;
   out->n_ops = s.chain.n_ops;
   out->numerics.accumulator = QN_ACC_F32_TC;
-  /* as measured on an H200: the launch, then what a tile begins and ends with, and its stages, for each tile of a multiprocessor */
+  /* measured on an H200: the launch; then per tile of a multiprocessor its start and end, and its stages */
   out->estimate = 2700 + (double)qn_ceil_div(tiles, r->device->units) * (1000 + 1400 * ((double)m.k / DEPTH));
   return cuda_keep(out, &s, sizeof s);
 }
@@ -241,7 +241,7 @@ static qn_status build(const qn_request *, qn_prepared *out)
   qn_status status = cuda_check(cudaFuncSetAttribute(s->with.function, cudaFuncAttributeMaxDynamicSharedMemorySize, s->with.shared),
                                 "cudaFuncSetAttribute");
   if (!status) status = cuda_check(cudaFuncGetAttributes(&has, s->with.function), "cudaFuncGetAttributes");
-  if (!status) s->early = has.ptxVersion >= 90;             /* else it would not wait for what comes before it */
+  if (!status) s->early = has.ptxVersion >= 90;             /* else it would not wait for earlier kernels (griddepcontrol) */
   return status;
 }
 

@@ -1,12 +1,12 @@
-/* matmul_thin.cu -- f32 products of which m or n is at most 16, on the ordinary cores, without tiles that would be mostly empty.
+/* matmul_thin.cu -- f32 products with m or n at most 16, on FP32 cores, without tiles that would be mostly empty.
  *
  *   y = chain(alpha a b + beta c + bias)     any strides
  *
- *   long   for a near operand with k contiguous: a thread has every 256th k of 4 of its rows; where blocks are few, k is shared
- *          among several, and the last of them to end adds their parts in order
- *   wide   for one with rows contiguous: a thread has a row and a quarter of k
+ * The far operand is the one with few rows (at most 16), the near one the other.
  *
- * The far operand is the one of few rows. */
+ *   long   near operand with k contiguous: a thread takes every 256th k of 4 rows; with few blocks k is split among several, and
+ *          the last one to finish adds their parts in order
+ *   wide   near operand with rows contiguous: a thread takes a row and a quarter of k */
 #include "engines.h"
 #include "matmul_problem.h"
 #include "steps.cuh"
@@ -17,16 +17,16 @@ struct side { const float *p; int64_t row, k, batch[2]; int32_t rows; };
 struct thin {
   side     near, far;
   void    *y;
-  float   *partial;                       /* [share][unit of ROWS rows][ROWS * FEW] */
+  float   *partial;                       /* [unit of ROWS rows][share][ROWS * FEW] */
   uint32_t *tickets;
   uint32_t y_dtype;
-  int32_t  exchanged, k, shares, share;   /* exchanged: the near operand is b, its rows y's columns */
-  uint32_t groups, batch0;                /* groups: of near rows */
+  int32_t  exchanged, k, shares, share;   /* exchanged: the near operand is b, its rows are y's columns */
+  uint32_t groups, batch0;                /* groups: blocks' groups of near rows in a batch */
   int64_t  y_stride[4];                   /* row, column, batches */
   cuda_steps steps;
 };
 
-/* n <= 8 elements of y: rows far0, far0 + 1, ... of the far operand by row `near` of the near one. */
+/* Stores n <= 8 elements of y: rows far0, far0 + 1, ... of the far operand by row `near` of the near one. */
 __device__ __forceinline__ void put(const thin &t, float (&v)[8], int near, int far0, int b0, int b1, int n)
 {
   int row = t.exchanged ? far0 : near, column = t.exchanged ? near : far0;
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(THREADS) matmul_long(const __grid_constant__ t
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
-      last = atomicInc(&t.tickets[unit], t.shares - 1) == (uint32_t)t.shares - 1;  /* and leaves 0 */
+      last = atomicInc(&t.tickets[unit], t.shares - 1) == (uint32_t)t.shares - 1;  /* wraps to 0 for the next launch */
       __threadfence();
     }
     __syncthreads();
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(THREADS) matmul_wide(const __grid_constant__ t
   __syncthreads();
   if (quarter || row >= t.near.rows) return;
 #pragma unroll 1
-  for (int half = 0; half * 8 < t.far.rows; half++) {       /* the steps' code once */
+  for (int half = 0; half * 8 < t.far.rows; half++) {       /* not unrolled: one copy of the steps' code */
     float v[8];
 #pragma unroll
     for (int i = 0; i < 8; i++) {
@@ -208,7 +208,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->n_ops = chain.n_ops;
   out->variant = variants[wide];
   double bytes = ((double)m.m * m.k + (double)m.n * m.k + (double)m.m * m.n) * batches * 4;
-  /* as measured on an H200: a chunk of k; a block's sums, and 512 of k */
+  /* measured on an H200: per chunk of k; per block's sums, and per 512 of k */
   out->estimate = wide ? 2600 + (double)qn_ceil_div(blocks, 3 * r->device->units) * (double)qn_ceil_div(m.k, CHUNK) * 2200
                        : (double)qn_ceil_div(blocks, r->device->units) * (6000 + (double)qn_ceil_div(t->share, 2 * THREADS) * 2400) +
                              (t->shares > 1 ? 1000 : 0);

@@ -1,11 +1,12 @@
-/* matmul_tiled.c -- matrix products on any device from compute capability 8.0 on: which tile, how many shares, the launch.
+/* matmul_tiled.c -- matrix products on any device from compute capability 8.0 on: choice of tile and split of k, launch.
  *
  *   y = chain(alpha a b + beta c + bias)     any strides, any alignment
  *
  *   mma    Tensor Cores by mma.sync: bf16, f16, i8, f32 as tf32 (math tf32) or 3xTF32 (math f32)
- *   simt   f32 in plain f32 (math strict)
+ *   simt   f32 on FP32 cores (math strict)
  *
- * Where there are fewer tiles than multiprocessors, sums are split (_k2, _k4, ...). */
+ * Where there are fewer tiles than multiprocessors, k is split among CTAs (_k2, _k4, ...); the last CTA of a tile adds the parts
+ * in order, so that results do not depend on timing. The kernels are in matmul_tiled.cuh. */
 #include "engines.h"
 #include "matmul_problem.h"
 #include "matmul_tiled.h"
@@ -20,7 +21,7 @@ static const char *const simt_variants[] = { CUDA_TILED_SIMT_TILES(EACH) NULL };
 #undef EACH
 
 typedef struct state {
-  cuda_tiled tiled;                       /* but for addresses */
+  cuda_tiled tiled;                       /* all but addresses */
   cuda_chain chain;
   int32_t    value_a, value_b, grid;
   const cuda_tiled_kernel *kernel;
@@ -29,7 +30,7 @@ typedef struct state {
 
 /* ---- operands ------------------------------------------------------------------------------------ */
 
-/* How the stages of an operand lie (rows contiguous?) and the bytes of one copy; 0: element by element. */
+/* Chooses an operand's layout in shared memory (rows contiguous or k) and returns the bytes of one copy; 0: element by element. */
 static int32_t copy_bytes(const cuda_matmul_side *s, int64_t k, int esize, bool rows_contiguous)
 {
   int64_t inner = rows_contiguous ? s->row_stride : s->k_stride, extent = rows_contiguous ? s->rows : k;
@@ -48,8 +49,8 @@ static bool wants_rows(const cuda_tiled_kernel *kernel, const cuda_matmul_side *
 
 /* ---- which tile ------------------------------------------------------------------------------------ */
 
-/* Nanoseconds, but for the launch. A multiprocessor works through its tiles' stages at the rate of products, copies or (alone) latency; words that
- * are scattered cost instructions besides. Constants read off an H200. */
+/* Nanoseconds, without the launch. A multiprocessor works through the stages of its tiles at the rate of products, of copies or
+ * (with few CTAs) of latency; scattered words cost extra instructions. Constants fitted on an H200. */
 static double cost(const cuda_matmul *p, const cuda_tiled_kernel *k, int splits, int64_t units, const int32_t bytes[2], int multiprocessors)
 {
   int esize = (int)qn_kit_bytes(p->a.dtype);
@@ -64,7 +65,7 @@ static double cost(const cuda_matmul *p, const cuda_tiled_kernel *k, int splits,
   }
   double work = (product > copy ? product : copy) + scatter, cycles = 0;
   int64_t room = (int64_t)multiprocessors * k->resident;
-  for (int64_t left = units; left > 0; left -= room) {      /* at most two kinds of round */
+  for (int64_t left = units; left > 0; left -= room) {      /* full waves, then the remainder */
     int64_t at_once = qn_ceil_div(left < room ? left : room, multiprocessors), rounds = left / room > 1 ? left / room : 1;
     double step = at_once * work > latency ? at_once * work : latency;
     cycles += (double)rounds * (steps * step + 2000.0 * k->bm * k->bn / 8 / k->threads);
@@ -93,7 +94,7 @@ static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_
     if (r->variant && strcmp(r->variant, names[v])) continue;
     if (tiles * splits > INT32_MAX || (k->aligned_only && (!bytes[0] || !bytes[1]))) continue;
     if (k->shared[rows[0]][rows[1]] > (int64_t)r->device->shared_per_block) continue;
-    if (splits > 1) {                                       /* a part of k for each, and places for all */
+    if (splits > 1) {                                       /* every split needs a part of k, and workspace for its partial sums */
       if (qn_ceil_div(steps, splits) * (splits - 1) >= steps || tiles > 1024) continue;
       if ((uint64_t)(tiles * splits) * k->bm * k->bn * 4 > r->demands->workspace_limit) continue;
     }

@@ -1,21 +1,20 @@
-/* matmul_tiled.cuh -- the matrix product that runs anywhere from sm_80 on: y = steps(a b), a [M, K], b [K, N], batched, of
- * any strides and alignments.
+/* matmul_tiled.cuh -- the matrix product for any device from sm_80 on: y = steps(a b), a [M, K], b [K, N], batched, any strides.
  *
- * A CTA takes one tile of y, or one of `splits` shares of its sum. Its threads copy ahead into a ring of stages of both
- * operands, asynchronously by 16, 8 or 4 bytes, or, where an operand's alignment allows not even that, through registers
- * element by element; a Product multiplies stages out:
+ * A CTA computes one tile of y, or one of `splits` parts of its sum over k. Its threads prefetch both operands into a ring of
+ * stages by cp.async of 16, 8 or 4 bytes, or, where alignment does not allow that, through registers element by element; a
+ * Product multiplies the stages:
  *
- *   BM, BN, BK, threads, stages      the tile, k elements of a stage
- *   esize, rows_a, rows_b            bytes of an element; how a stage lies: rows contiguous, or k
- *   pad_a, pad_b                     of its lines
- *   number, integer, sum[]           of this thread
+ *   BM, BN, BK, threads, stages      the tile; k elements of a stage
+ *   esize, rows_a, rows_b            bytes of an element; layout of a stage: rows contiguous, or k
+ *   pad_a, pad_b                     bytes of padding of a stage's lines
+ *   number, integer, sum[]           the thread's sums
  *   multiply(a, b)                   one stage, from shared memory
- *   put(tile, pitch)                 its sums into a tile in shared memory
- *   any                              takes operands that cannot be copied by 4 bytes or more
- *   again                            are sums that are not finite to be taken anew in plain f32
+ *   put(tile, pitch)                 stores the sums into a tile in shared memory
+ *   any                              accepts operands that cp.async cannot copy
+ *   again                            recompute sums that are not finite in plain f32
  *
- * Shares of a split sum go to workspace; who comes last adds them, in the order of k.
- * Sums leave through shared memory, eight elements a thread at a time, by the steps. */
+ * Partial sums of a split go to workspace; the CTA that arrives last adds them in the order of k.
+ * The epilogue goes through shared memory and applies the steps to eight elements per thread at a time. */
 #pragma once
 #include "matmul_tiled.h"
 #include "sm80.cuh"
@@ -23,21 +22,21 @@
 
 /* ---- one stage of an operand ----------------------------------------------------------------------- */
 
-/* How it lies in shared memory: `outer` lines of `inner` elements, `pitch` bytes apart. With a pad of 16 no 8 lines' 16 bytes share banks,
- * with one of 32 no 4 lines' 8 words. */
+/* Layout in shared memory: `outer` lines of `inner` elements, `pitch` bytes apart. A pad of 16 keeps 16-byte reads of 8 lines
+ * free of bank conflicts, a pad of 32 reads of 8 words from each of 4 lines. */
 template <int rows, int bk, int esize, bool rows_contiguous, int pad = 16> struct tiled_stage {
   static constexpr int outer = rows_contiguous ? bk : rows, inner = rows_contiguous ? rows : bk;
   static constexpr int pitch = inner * esize + pad, bytes = outer * pitch;
 };
 
-/* Lines of which outer_left and inner_left elements exist; the rest becomes 0. */
+/* Copies a stage of which outer_left lines and inner_left elements exist; the rest is zero-filled. */
 template <class stage, int esize, int threads, int width>
 __device__ __forceinline__ void tiled_copy(uint32_t to, const char *from, int64_t stride, int outer_left, int inner_left)
 {
   constexpr int per_line = stage::inner * esize / width, lines = threads / per_line, turns = (stage::outer + lines - 1) / lines;
   static_assert(threads % per_line == 0, "a line is copied at once");
   int line = threadIdx.x / per_line, at = threadIdx.x % per_line * width;
-  int bytes = min(max(min(inner_left, (int)stage::inner) * esize - at, 0), width);        /* what is left in all may be 2^31 bytes */
+  int bytes = min(max(min(inner_left, (int)stage::inner) * esize - at, 0), width);  /* clamp first: inner_left * esize may reach 2^31 */
   from += line * stride + at;
   to += line * stage::pitch + at;
 #pragma unroll 4
@@ -47,7 +46,7 @@ __device__ __forceinline__ void tiled_copy(uint32_t to, const char *from, int64_
   }
 }
 
-/* Words of any strides, 4 lines by 8 neighbours along `across` in a warp: whole sectors, and no bank twice. */
+/* Copies 32-bit words of any strides. A warp takes 8 neighbours along the contiguous dim in 4 lines: whole sectors, no bank conflicts. */
 template <class stage, int threads, bool across_lines>
 __device__ __forceinline__ void tiled_scatter(uint32_t to, const char *from, int64_t outer_stride, int64_t inner_stride, int outer_left,
                                               int inner_left)
@@ -61,7 +60,7 @@ __device__ __forceinline__ void tiled_scatter(uint32_t to, const char *from, int
   }
 }
 
-/* Smaller elements of any alignment and strides: through registers, a word of neighbours along a line at once. */
+/* Smaller elements of any alignment and strides: through registers, packed into words along a line. */
 template <class stage, int esize, int threads> struct tiled_words {
   static constexpr int per_word = 4 / esize, words = stage::inner / per_word, count = stage::outer * words / threads;
   uint32_t w[count];
@@ -98,12 +97,12 @@ template <class stage, int esize, int threads> struct tiled_words {
     }
   }
 };
-template <class stage, int threads> struct tiled_words<stage, 4, threads> {          /* always copied asynchronously */
+template <class stage, int threads> struct tiled_words<stage, 4, threads> {          /* 32-bit words are always copied by cp.async */
   __device__ void load(const char *, int64_t, int64_t, int, int) {}
   __device__ void store(uint32_t, bool) const {}
 };
 
-/* An operand's way through k: from the tile's first row on. */
+/* An operand on its walk along k, from the tile's first row on. */
 template <int rows, int bk, int esize, bool rows_contiguous, int threads, bool any, int pad = 16> struct tiled_operand {
   typedef tiled_stage<rows, bk, esize, rows_contiguous, pad> stage;
   const cuda_tiled_side &side;
@@ -119,7 +118,7 @@ template <int rows, int bk, int esize, bool rows_contiguous, int threads, bool a
     inner_stride = (rows_contiguous ? s.row_stride : s.k_stride) * esize;
     rows_left = s.rows - row0;
   }
-  /* Begins to bring k to k_end, at most bk of them, into `to`; all there after store, and a wait for copies. */
+  /* Starts loading k to k_end, at most bk, into `to`; complete after store() and a wait for the copies. */
   __device__ __forceinline__ void load(uint32_t to, int k, int k_end)
   {
     const char *at = from + k * side.k_stride * esize;
@@ -148,7 +147,7 @@ template <int rows, int bk, int esize, bool rows_contiguous, int threads, bool a
 
 struct tiled_place { int m0, n0, b0, b1; };
 
-/* One element in plain f32, as the formula says: where scaling or splitting has made of a large or infinite term what it is not. */
+/* One sum in plain f32, straight from the formula, for sums that scaling or splitting of large or infinite terms has spoilt. */
 static __device__ __noinline__ float tiled_sum_again(const cuda_tiled &g, int row, int col, int b0, int b1)
 {
   const float *a = (const float *)g.a.p + row * g.a.row_stride + b0 * g.a.batch_stride[0] + b1 * g.a.batch_stride[1];
@@ -158,7 +157,7 @@ static __device__ __noinline__ float tiled_sum_again(const cuda_tiled &g, int ro
   return sum;
 }
 
-/* The tile of sums in shared memory through the steps to y. A function of its own: the kernels of a file share it. */
+/* Takes the tile of sums from shared memory through the steps to y. Not inlined: the kernels of a file share it. */
 template <int BM, int BN, bool again>
 __device__ __noinline__ void tiled_finish(const cuda_tiled &g, const float *tile, int pitch, const tiled_place &u)
 {
@@ -189,7 +188,7 @@ __device__ __noinline__ void tiled_finish(const cuda_tiled &g, const float *tile
   }
 }
 
-/* Integers wrap; their operands, c and bias, are added. */
+/* Integers wrap; the only operands, c and bias, are added. */
 template <int BM, int BN>
 __device__ __noinline__ void tiled_finish_integer(const cuda_tiled &g, const int32_t *tile, int pitch, const tiled_place &u)
 {
@@ -216,7 +215,7 @@ template <class Product> struct tiled_shape {
   static constexpr int shared = P::stages * stage_bytes > tile_bytes ? P::stages * stage_bytes : tile_bytes;
 };
 
-/* This CTA's sums to workspace. True for the CTA that comes last: then p has all of them. */
+/* Writes this CTA's partial sums to workspace. True for the CTA that arrives last: p then holds the total. */
 template <class Product> __device__ __forceinline__ bool tiled_join(const cuda_tiled &g, Product &p, int tile, int tiles, int split)
 {
   constexpr int count = sizeof p.sum / sizeof *p.sum, threads = Product::threads;
@@ -244,7 +243,7 @@ template <class Product> __device__ __forceinline__ bool tiled_join(const cuda_t
   return true;
 }
 
-/* p += a b over k to k_end, through the ring. Operands have load(to, k, k_end), called for one stage after the other, and store(to). */
+/* p += a b over k to k_end, through the ring. Operands have load(to, k, k_end), called once per stage in order, and store(to). */
 template <class Product, class A, class B>
 __device__ __forceinline__ void tiled_sum(Product &p, A &a, B &b, uint32_t ring, int k, int k_end)
 {
@@ -252,10 +251,10 @@ __device__ __forceinline__ void tiled_sum(Product &p, A &a, B &b, uint32_t ring,
   typedef Product P;
   int steps = (k_end - k + P::BK - 1) / P::BK, now = 0, ahead = 0;
 #pragma unroll 1
-  for (int step = 1 - P::stages; step < steps; step++) {    /* until 0 the ring only fills */
+  for (int step = 1 - P::stages; step < steps; step++) {    /* below 0 the ring only fills */
     if (step >= 0) {
       copy_async_wait<P::stages - 2>();
-      __syncthreads();                    /* all threads' copies are there, and all have left the stage that is filled next */
+      __syncthreads();  /* all threads' copies have landed, and all have finished reading the stage that is refilled next */
     }
     bool more = step + P::stages - 1 < steps;
     uint32_t to = ring + ahead * shape::stage_bytes, at = ring + now * shape::stage_bytes;
@@ -295,14 +294,14 @@ __global__ void __launch_bounds__(Product::threads, Product::resident) matmul_ti
   tiled_sum(p, a, b, ring, k, k_end);
   if (g.splits > 1 && !tiled_join(g, p, batch * tiles + t, tiles * (int)(gridDim.x / tiles / g.splits), split)) return;
 
-  __syncthreads();                        /* the ring becomes the tile */
+  __syncthreads();                        /* the ring's memory is reused for the tile */
   p.put((typename P::number *)shared, shape::pitch);
   __syncthreads();
   if constexpr (P::integer) tiled_finish_integer<P::BM, P::BN>(g, (const int32_t *)shared, shape::pitch, u);
   else tiled_finish<P::BM, P::BN, P::again>(g, (const float *)shared, shape::pitch, u);
 }
 
-/* Of P<rows_a, rows_b>. */
+/* Table entry of the kernels P<rows_a, rows_b>. */
 #define TILED_KERNEL(P, rate)                                                                                              \
   { P<false, false>::BM, P<false, false>::BN, P<false, false>::BK, P<false, false>::threads, P<false, false>::resident, rate, \
     P<false, false>::rows_a == P<true, false>::rows_a ? (int)P<true, false>::rows_a : -1, !P<false, false>::any,            \

@@ -4,7 +4,7 @@
 #include <quern/backend.h>
 #include "steps.h"
 
-/* An operand: `rows` (a: of M, b: of N) by k. */
+/* An operand: `rows` (of a: M, of b: N) by k. */
 typedef struct cuda_tiled_side {
   const void *p;
   int64_t row_stride, k_stride, batch_stride[2];            /* elements */
@@ -17,25 +17,25 @@ typedef struct cuda_tiled {               /* the kernel's parameter */
   void    *out;
   int64_t  out_stride[4];                 /* row, col, b0, b1 */
   uint32_t out_dtype;
-  int32_t  along;                         /* dim of the tile along which y is contiguous: 0 columns, 1 rows */
-  int32_t  k, share;                      /* all of it, and of one split: a multiple of a stage's */
+  int32_t  along;                         /* the tile's dim along which y is contiguous: 0 columns, 1 rows */
+  int32_t  k, share;                      /* k in total, and of one split (a multiple of a stage's k) */
   int32_t  splits, tiles_m, tiles_n, batch0;
-  int32_t  group;                         /* tiles of M that are walked before N advances */
-  float    *partial;                      /* splits > 1: their sums, tile by tile */
-  uint32_t *ticket;                       /* and how many of a tile's are there */
+  int32_t  group;                         /* tile rows visited before advancing along N (L2 locality) */
+  float    *partial;                      /* splits > 1: partial sums, tile by tile */
+  uint32_t *ticket;                       /* splits > 1: arrivals of each tile */
   cuda_steps steps;
 } cuda_tiled;
 
 typedef struct cuda_tiled_kernel {
-  int32_t bm, bn, bk, threads, resident;  /* elements of k in a stage; CTAs that a multiprocessor holds */
-  int32_t rate;                           /* products a cycle and multiprocessor, for estimates */
-  int32_t lies;                           /* operands in shared memory: 0 k contiguous, 1 rows, -1 either */
-  int32_t aligned_only;                   /* no way for what cannot be copied by 4 bytes or more */
-  int32_t shared[2][2];                   /* [rows of a contiguous in shared memory][rows of b] */
+  int32_t bm, bn, bk, threads, resident;  /* k elements of a stage; resident: CTAs per multiprocessor */
+  int32_t rate;                           /* products per cycle and multiprocessor, for estimates */
+  int32_t lies;                           /* layout in shared memory: 0 k contiguous, 1 rows, -1 either */
+  int32_t aligned_only;                   /* cannot read operands that cp.async cannot copy (less than 4 bytes aligned) */
+  int32_t shared[2][2];                   /* bytes; [a has rows contiguous in shared memory][b has] */
   const void *function[2][2];
 } cuda_tiled_kernel;
 
-/* Tiles of each table below, largest first; what the sums may be split into. */
+/* Tiles of each kernel table below, largest first. */
 #define CUDA_TILED_TILES(X) X(128, 128) X(64, 64) X(16, 64)
 #define CUDA_TILED_SIMT_TILES(X) X(128, 128) X(64, 64) X(16, 128)
 enum { CUDA_TILED_SIZES = 3 };

@@ -1,17 +1,17 @@
-/* matmul_wgmma.c -- matrix products on Hopper's Tensor Cores: which problems, which tile, how it is launched.
+/* matmul_wgmma.c -- matrix products on Hopper's Tensor Cores: which problems are taken, choice of tile, launch.
  *
  *   y = chain(alpha a b + beta c + bias)     any strides of y
  *
  *   wgmma          f16, bf16                 either dim of an operand contiguous
  *   wgmma_tf32     f32 rounded to tf32       k contiguous, as below
- *   wgmma_3xtf32   f32 split into two tf32   the operand on the right is split beforehand, in workspace
+ *   wgmma_3xtf32   f32 split into two tf32   the right operand is split beforehand, into workspace
  *   wgmma_f8       e4m3, e5m2, sums promoted to f32 every 128 terms; wgmma_f8_raw: not promoted
- *   wgmma_f8_f16   e4m3, e5m2 as f16, which has all their values: f32 sums, at half the rate
+ *   wgmma_f8_f16   e4m3, e5m2 converted to f16 (exact): f32 sums, at half the rate
  *   wgmma_i8       i8, u8 to i32
  *
- * Operands that the copy engine cannot fetch as they lie are packed into workspace (pack.h). Small outputs are summed in shares by
- * several multiprocessors (_k2, _k4); a skinny one has its operands exchanged (_t): a tile has at least 64 rows but as few as 16
- * columns. */
+ * Operands that TMA cannot read as they are, or with the wrong dim contiguous, are packed into workspace (pack.h). For small
+ * outputs several CTAs of a cluster share the sum over k (_k2, _k4). For skinny outputs the operands are swapped (_t): a tile has
+ * at least 64 rows, but as few as 16 columns. The kernel is in matmul_wgmma.cuh. */
 #include "engines.h"
 #include "matmul_problem.h"
 #include "matmul_wgmma.h"
@@ -20,7 +20,7 @@
 
 /* ---- variants --------------------------------------------------------------------------------- */
 
-/* A kernel's tile, the operands as they are or exchanged (t); as measured (matmul_wgmma_tiles.h). */
+/* A kernel's tile, with the operands in order or swapped; step and fixed: measured times (matmul_wgmma_tiles.h). */
 typedef struct variant { int16_t bm, bn, splits, swap; int32_t step, fixed; } variant;
 #define EACH(bm, bn, splits, step, fixed, fixed_t) { bm, bn, splits, 0, step, fixed }, { bm, bn, splits, 1, step, fixed_t },
 #define NAME(bm, bn, splits, ...) #bm "x" #bn "_k" #splits, #bm "x" #bn "_k" #splits "_t",
@@ -33,13 +33,13 @@ static const char *const names_16[] = { CUDA_GEMM_TILES_16(NAME) NULL }, *const 
 #undef EACH
 #undef NAME
 
-/* ---- families: what an engine multiplies, and how ------------------------------------------------ */
+/* ---- families: an engine's dtypes and arithmetic ---------------------------------------------------- */
 
 typedef struct family {
   const char *engine;
   const variant *variants;
   const char *const *names;
-  const char *takes;                      /* for a refusal */
+  const char *takes;                      /* for the refusal message */
   qn_numerics numerics;
   uint32_t math;
 } family;
@@ -55,7 +55,7 @@ static const family families[] = {
   [WGMMA_I8]     = { "wgmma_i8", variants_i8, names_i8, "i8 or u8", { .accumulator = QN_ACC_NATIVE }, QN_MATH_STRICT },
 };
 
-/* NULL: no such. a is the operand on the left of the kernel. */
+/* NULL: none for these dtypes. a: dtype of the kernel's left operand. */
 static const cuda_gemm_kernel *kernels_of(int which, uint32_t a, uint32_t b)
 {
   switch (which) {
@@ -74,10 +74,10 @@ static const cuda_gemm_kernel *kernels_of(int which, uint32_t a, uint32_t b)
 
 /* ---- operands --------------------------------------------------------------------------------- */
 
-/* As it was given, and as the copy engine reads it: the same, or packed into workspace. */
+/* An operand as given, and as TMA reads it: the same, or packed into workspace. */
 typedef struct operand {
   cuda_matmul_side given, read;
-  bool      rows_contiguous;              /* as read; else k is */
+  bool      rows_contiguous;              /* as read; otherwise k is */
   int64_t   k;                            /* elements of a row as read */
   bool      packed;
   cuda_pack pack;
@@ -86,22 +86,22 @@ typedef struct operand {
 
 typedef struct problem {
   int64_t  k, batch[2];
-  int      which, esize, out_bytes;       /* bytes of an element as multiplied; of the sum, before what follows it */
-  int      class_bits;                    /* rows of a by classes (matmul_wgmma.cuh) */
+  int      which, esize, out_bytes;       /* bytes of an element as multiplied; of a sum before the chain */
+  int      class_bits;                    /* rows of a in 2^class_bits classes (matmul_wgmma.cuh) */
   uint32_t out_dtype;
-  operand  a, b;                          /* as the kernel has them */
+  operand  a, b;                          /* in the kernel's order */
 } problem;
 
 typedef struct state {
-  cuda_gemm gemm;                         /* but for addresses */
+  cuda_gemm gemm;                         /* all but addresses */
   cuda_chain chain;
   const cuda_gemm_kernel *kernel;
   const cuda_driver *driver;
-  int32_t  grid, cluster, box_a, box_b;   /* boxes: rows */
+  int32_t  grid, cluster, box_a, box_b;   /* box_*: rows of a TMA box */
   problem  problem;
 } state;
 
-/* Can the copy engine fetch it: one dim contiguous, every other stride and the address in units of 16 bytes. */
+/* Can TMA read it: one dim contiguous, every other stride and the address a multiple of 16 bytes. */
 static bool side_fits(const cuda_matmul_side *s, int64_t k, int esize, bool *rows_contiguous)
 {
   int64_t unit = 16 / esize;
@@ -116,7 +116,7 @@ static uint64_t packed_bytes(const operand *o)
   return o->packed ? (uint64_t)(o->pack.batch[0] * o->pack.batch[1] * o->given.rows * o->pack.pitch * o->pack.bytes + 255) / 256 * 256 : 0;
 }
 
-/* Bytes and halves as words, where they lie so. */
+/* Packs 8- and 16-bit elements as wider words where contiguity and alignment allow it. */
 static void widen(cuda_pack *p, uint32_t align)
 {
   while (p->bytes < 4 && p->k_stride == 1 && align >= 2 * (uint32_t)p->bytes &&
@@ -126,7 +126,7 @@ static void widen(cuda_pack *p, uint32_t align)
   }
 }
 
-/* How it will be read. split: into high and low parts. */
+/* Decides how the operand is read. split: packed into high and low parts (3xTF32). */
 static operand lay_out(const cuda_matmul_side *given, const problem *p, bool split)
 {
   operand laid = { .given = *given, .read = *given, .k = p->k }, *o = &laid;
@@ -153,22 +153,22 @@ static operand lay_out(const cuda_matmul_side *given, const problem *p, bool spl
 
 /* ---- which tile --------------------------------------------------------------------------------- */
 
-/* Nanoseconds of packing: the launch, and what is read and written. */
+/* Nanoseconds of packing: the launch, and the bytes read and written. */
 static double packing(const operand *o)
 {
   return o->packed ? 1500 + (double)packed_bytes(o) * (o->pack.split || o->pack.f8 ? 1.5 : 2) / 3500 : 0;
 }
 
-/* Nanoseconds in which a step's rows arrive. Those that lie across two lines of the cache take the copy engine twice the time: with a pitch of
- * whole lines none do, with one of an odd number of 16 bytes seven of eight. */
+/* Nanoseconds for the rows of one k step to arrive. A row that straddles two cache lines costs TMA twice the time: none do where
+ * the pitch is a multiple of whole lines, seven of eight where it is an odd multiple of 16 bytes. */
 static double arrival(const problem *p, const operand *o, int rows)
 {
   int64_t pitch = (o->rows_contiguous ? o->read.k_stride : o->read.row_stride) * p->esize;
   return 1.08 * rows * (o->packed ? 1 : 2 - (double)(pitch & -pitch & 127 ? pitch & -pitch & 127 : 128) / 128);
 }
 
-/* Into how many classes rows of a may go, as bits: none where that is no gain (one class, or tiles that would be far from full), or where tiles
- * are not stored by the copy engine, which wants columns of y contiguous. */
+/* Number of row classes of a, as bits: 0 where they do not pay (one class, or tiles that would be mostly empty), or where y is
+ * not stored by TMA, which needs contiguous columns of y. */
 static int class_bits(const problem *p, const variant *v, const operand *a, const qn_value *y, int column)
 {
   int64_t pitch = a->read.row_stride * p->esize, rows = a->given.rows;
@@ -180,8 +180,8 @@ static int class_bits(const problem *p, const variant *v, const operand *a, cons
   return rows % (1 << bits) || (rows >> bits) * 8 < qn_ceil_div(rows >> bits, v->bm) * v->bm * 7 ? 0 : bits;
 }
 
-/* Launched in pairs: two CTAs of neighbouring multiprocessors ask the cache for the same lines at about the same time: of b, their tiles
- * being below one another, or of the rows of a that whole lines are fetched of. Of the other tiles none gains by it. */
+/* Launch in clusters of two: neighbouring CTAs then request the same cache lines at about the same time, either of b (their tiles
+ * are in one column) or, with row classes, of a (the rows that share lines). Other tiles do not gain. */
 static bool in_pairs(const problem *p, const variant *v)
 {
   return p->esize == 2 && v->splits == 1 && (p->class_bits ? v->bm == 128 && v->bn == 64 : v->bm == 64 && v->bn == 128);
@@ -192,7 +192,7 @@ static int64_t tiles_down(const problem *p, const variant *v, const operand *a)
   return qn_ceil_div(a->given.rows >> p->class_bits, v->bm) << p->class_bits;
 }
 
-/* Nanoseconds in all: rounds of tiles as measured, or the bytes from memory, if that is more. */
+/* Nanoseconds in total: waves of tiles as measured, or the memory traffic if that takes longer. */
 static double cost(const problem *p, const variant *v, const operand *a, const operand *b, int units_of_device)
 {
   int64_t tiles = tiles_down(p, v, a) * qn_ceil_div(b->given.rows, v->bn) * p->batch[0] * p->batch[1], k = p->k + (p->class_bits ? 64 : 0);
@@ -200,7 +200,7 @@ static double cost(const problem *p, const variant *v, const operand *a, const o
          rounds = (double)qn_ceil_div(tiles * v->splits, units_of_device);
   double arriving = (p->class_bits ? 1.08 * v->bm : arrival(p, a, v->bm)) + arrival(p, b, v->bn),
          step = p->esize == 2 && arriving > v->step ? arriving : v->step;
-  double between = v->fixed > 1600 ? v->fixed - 1500 : 100;            /* of two rounds; the launch and the first stage are paid once */
+  double between = v->fixed > 1600 ? v->fixed - 1500 : 100;            /* between two waves; the launch and the first stage are paid once */
   double work = v->fixed + rounds * share * step + (rounds - 1) * between;
   double elements = ((double)a->given.rows + (double)b->given.rows) * (double)p->k * p->esize +
                     (double)a->given.rows * (double)b->given.rows * p->out_bytes;
@@ -208,7 +208,7 @@ static double cost(const problem *p, const variant *v, const operand *a, const o
   return (work > memory ? work + 0.15 * memory : memory + (in_pairs(p, v) ? 0.11 : 0.15) * work) + packing(a) + packing(b);
 }
 
-/* A split tile wants its cluster to itself, and a part of k for each of its CTAs. */
+/* A split tile needs a cluster of its own, and at least one k step for each CTA in it. */
 static bool variant_fits(const problem *p, const variant *v, const operand *a, const operand *b, int units_of_device)
 {
   int64_t steps = qn_ceil_div(p->k * p->esize, 128);
@@ -221,7 +221,8 @@ static bool variant_fits(const problem *p, const variant *v, const operand *a, c
 
 /* ---- prepare -------------------------------------------------------------------------------------- */
 
-/* Of the box that a step takes of an operand: no more than there are. f32 wants zeros beyond them, for its sums are looked at (gemm_not_finite). */
+/* Rows of the TMA box for one step: no more than the operand has. f32 keeps the whole tile, so that rows beyond the operand are
+ * zeros: its sums are tested for being finite (gemm_not_finite). */
 static int32_t box_rows(const problem *p, const operand *o, int64_t rows, int32_t of_tile)
 {
   return o->rows_contiguous || p->esize == 4 ? of_tile : (int32_t)qn_min_i64(rows, of_tile);
@@ -252,7 +253,7 @@ static qn_status read_problem(const qn_request *r, problem *p, cuda_matmul *m, q
 
 typedef struct choice { int variant, class_bits; double ns; uint64_t workspace; } choice;
 
-/* The tile that is asked for, or the cheapest; p gets its operands. */
+/* Chooses the variant that was asked for, or the cheapest, and fills in p's operands. */
 static qn_status choose(const qn_request *r, const cuda_matmul *m, problem *p, choice *best, qn_prepared *out)
 {
   const family *f = &families[p->which];
@@ -287,7 +288,7 @@ static qn_status choose(const qn_request *r, const cuda_matmul *m, problem *p, c
                    "%llu bytes", (unsigned long long)wanted);
 }
 
-/* Do tiles go out by the copy engine? It wants columns contiguous, and all else in units of 16 bytes, for so it clips. */
+/* Are tiles stored by TMA? It needs contiguous columns, and all else in units of 16 bytes, because it clips in those. */
 static bool stored_by_map(const cuda_gemm *g, const cuda_chain *chain, const qn_value *to, int columns_of_share)
 {
   const int bytes = (int)qn_kit_bytes(to->dtype);
@@ -295,7 +296,7 @@ static bool stored_by_map(const cuda_gemm *g, const cuda_chain *chain, const qn_
               (int64_t)g->n * bytes % 16 == 0;
   for (int i = 0; i < 4; i++)
     if (i != 1) fits = fits && g->out_stride[i] * bytes % 16 == 0;
-  /* a column in y's own place: a tile that was moved back, or a sum taken again, would read it after y has been stored */
+  /* not with a column operand that is y's own buffer: a tile moved back, or a sum recomputed, would read it after y is stored */
   return fits && (g->column < 0 || (g->n % 8 == 0 && to->over != chain->value[g->column]));
 }
 
@@ -303,7 +304,7 @@ static void describe_sums(const problem *p, const variant *v, const qn_value *to
 {
   cuda_gemm *g = &st->gemm;
   const int64_t steps = qn_ceil_div(p->k * p->esize, 128);
-  int32_t factor;                                           /* none: only behind a convolution */
+  int32_t factor;                                           /* set only behind a convolution */
   for (int i = 0; i < 4; i++) g->out_stride[i] = cuda_stride(to, m->dims.dim_of[i]);
   g->out_dtype = to->dtype;
   g->m = (int32_t)p->a.given.rows;
@@ -320,7 +321,7 @@ static void describe_sums(const problem *p, const variant *v, const qn_value *to
                  stored_by_map(g, &st->chain, to, st->kernel->bn / v->splits);
 }
 
-/* How tiles follow one another, and what of the operands a step fetches; p knows whether rows go by classes. */
+/* Order of tiles, and what a step fetches of the operands; p->class_bits is final. */
 static void describe_tiles(const problem *p, const variant *v, state *st)
 {
   cuda_gemm *g = &st->gemm;
@@ -383,7 +384,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 /* ---- build ------------------------------------------------------------------------------------------ */
 
-/* dim, stride (of dims 1 to 3) and box count elements. */
+/* dim, stride (of dims 1 to 3) and box are in elements. */
 static qn_status encode(const cuda_driver *driver, CUtensorMap *map, CUtensorMapDataType type, int esize, const int64_t dim[4],
                         const int64_t stride[3], const cuuint32_t box[4], int span)
 {
@@ -394,14 +395,14 @@ static qn_status encode(const cuda_driver *driver, CUtensorMap *map, CUtensorMap
   CUtensorMapSwizzle swizzle = span == 128 ? CU_TENSOR_MAP_SWIZZLE_128B
                              : span == 64  ? CU_TENSOR_MAP_SWIZZLE_64B
                                            : CU_TENSOR_MAP_SWIZZLE_32B;
-  /* some address that is aligned; run puts in the true one */
+  /* any aligned address; run writes the real one */
   CUresult e = driver->tensor_map_tiled(map, type, 4, (void *)0x10000, extent, pitch, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
                                         CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return e == CUDA_SUCCESS ? QN_OK : cuda_host->error(QN_INTERNAL, "cuda: matmul_wgmma: the driver refused a tensor map");
 }
 
-/* Lines of `inner` elements, `lines` of them `stride` apart, in boxes of so many bytes and lines: by classes, each 2^class_bits-th line is of
- * a box, and there are no batches. */
+/* `lines` lines of `inner` elements, `stride` apart, in boxes of box_bytes x box_lines. With row classes a box holds every
+ * 2^class_bits-th line, and there are no batches. */
 static qn_status encode_lines(const cuda_driver *driver, CUtensorMap *map, CUtensorMapDataType type, int esize, int64_t inner,
                               int64_t lines, int64_t stride, const problem *p, const int64_t batch_stride[2], int class_bits, int box_bytes,
                               int box_lines)
@@ -414,7 +415,7 @@ static qn_status encode_lines(const cuda_driver *driver, CUtensorMap *map, CUten
                 (int64_t[]){ stride, batch_stride[0], batch_stride[1] }, (cuuint32_t[]){ across, down, 1, 1 }, box_bytes);
 }
 
-/* An operand in boxes of 128 bytes by `rows`; where rows are contiguous, of `span` bytes of them by as many k as a stage has. */
+/* An operand in boxes of 128 bytes by `rows`; where rows are contiguous, of `span` bytes of rows by the k of a stage. */
 static qn_status encode_operand(const cuda_driver *driver, CUtensorMap *map, const problem *p, const operand *o, int rows, int class_bits)
 {
   CUtensorMapDataType type = p->esize == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : p->esize == 2 ? CU_TENSOR_MAP_DATA_TYPE_UINT16 :

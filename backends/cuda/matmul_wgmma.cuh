@@ -1,28 +1,29 @@
 /* matmul_wgmma.cuh -- the Hopper matrix product: y = steps(a b), a [M, K], b [K, N], batched.
  *
- * One CTA stays on each multiprocessor and walks over units of work: a tile of y, or one of `splits` shares of its sum. A
- * producer warp has the copy engine fill a ring of stages (64 or fewer k, 128 bytes) of both operands; BM/64 consumer
- * warpgroups, each of 64 rows, feed the Tensor Cores from it with one k step in flight, so that a stage is given back while
- * the next is being multiplied. The ring runs on through a unit's epilogue. Operands of 16 bits may be stored with
- * either dim contiguous: the descriptors, not copies, do the transposing. Others have k contiguous.
+ * Persistent: one CTA per multiprocessor walks over units of work, each a tile of y or one of `splits` parts of its sum. A
+ * producer warp fills a ring of stages (128 bytes of k) of both operands by TMA; BM/64 consumer
+ * warpgroups of 64 rows each multiply from it by wgmma with one k step in flight, so that a stage is released while the next is
+ * being multiplied. The ring keeps filling during a unit's epilogue. 16-bit operands may have either
+ * dim contiguous: the wgmma descriptors do the transposing, no copy does. Other operands have k contiguous.
  *
- * Rows whose pitch is no multiple of 128 bytes begin anywhere in a line of the cache, and a box of them takes twice the lines. Every 2^bits-th
- * row begins at the same place of a line, though: a tile of one such class of rows of a, its windows of k moved ahead by that place, is
- * fetched in whole lines (b, in the same windows, is not).
+ * Row classes: rows whose pitch is no multiple of 128 bytes begin anywhere in a cache line, and a TMA box of them touches twice
+ * the lines. Every 2^bits-th row begins at the same offset in a line, though. A tile takes rows of a of one such class, with its
+ * windows of k moved back by that offset, and so reads whole lines (b, in the same windows, does not).
  *
- * Rows beyond an operand, which the copy engine must write zeros for, take it several times what others do. So the last tile is moved back
- * where two may store the same sums (the plain epilogue, whole sums), and where there is but one tile its box is as high as the operand:
- * what shared memory then has beyond it goes to sums that are not stored.
+ * TMA is several times slower with rows beyond an operand, which it must fill with zeros. The last tile is therefore moved back
+ * where two CTAs may store the same sums (plain epilogue, no split), and where there is only one tile its box is as high as the
+ * operand: the rest of shared memory feeds sums that are never stored.
  *
- * 3xTF32: a is split in registers on its way to the Tensor Cores; b comes split, its low parts behind the high ones.
- * Sums of 8-bit floats keep 13 bits: `promoted` ones are added up in f32 stage by stage, each of 128 terms.
+ * 3xTF32: a is split in registers on its way to wgmma; b is split beforehand, its low parts behind the high ones.
  *
- * Epilogues: (1) the plain one goes through shared memory in slices of 128 bytes, stored by the copy engine, which also
- * clips at the edges; (2) with steps, odd strides or alignments the slice is staged in f32, eight elements a thread are
- * taken through the chain and stored where they belong.
+ * 8-bit floats: the Tensor Core's sums keep 13 bits; `promoted` adds each stage's 128 terms to sums in f32.
  *
- * A split sum is shared by the CTAs of a cluster, each with its part of k. When all are done each finishes its part of
- * the columns: the others' sums of them come straight into its shared memory, and a barrier there counts their bytes. */
+ * Epilogues: (1) the plain one goes through shared memory in slices of 128 bytes, stored by TMA, which also clips at the edges;
+ * (2) with steps, odd strides or alignments a slice is staged in f32 or i32, and each thread takes eight elements at a time
+ * through the chain and stores them.
+ *
+ * A split sum is shared by the CTAs of a cluster, each with its part of k. Each then finishes its part of the columns: the other
+ * CTAs send their sums of those straight into its shared memory, and an mbarrier there counts the bytes. */
 #pragma once
 #include "matmul_wgmma.h"
 #include "steps.cuh"
@@ -33,7 +34,7 @@ template <int kind, int BM, int BN, int splits, bool promoted = false> struct ge
   static constexpr int bk = 128 / esize, mma_steps = 4;
   static constexpr int groups = BM / 64, threads = 128 * (groups + 1);
   static constexpr int a_bytes = BM * 128, b_bytes = BN * 128, stage_bytes = a_bytes + b_bytes * (kind == MMA_3XTF32 ? 2 : 1);
-  static constexpr int b_span = BN * esize < 128 ? BN * esize : 128;      /* of b, where n is contiguous: bytes of a swizzled row */
+  static constexpr int b_span = BN * esize < 128 ? BN * esize : 128;      /* b with n contiguous: bytes of a swizzled row */
   static constexpr int slice_bytes = 8192;                  /* 64 rows of 128 bytes */
   static constexpr int staging = groups * 2 * slice_bytes;
   static constexpr int join_bytes = (splits - 1) * BM * (BN / splits) * 4;
@@ -47,8 +48,8 @@ template <int kind, int BM, int BN, int splits, bool promoted = false> struct ge
 
 struct gemm_unit {
   int m0, n0, b0, b1;
-  int k0, steps;                          /* the windows of k begin so much ahead of it; and there are so many */
-  int rows[3];                            /* m0, b0, b1 in the maps of a and y, or by classes: which, its row, 0 */
+  int k0, steps;                          /* the windows of k begin k0 elements before k 0; number of k steps */
+  int rows[3];                            /* coordinates in the maps of a and y: m0, b0, b1; with row classes: class, row in the class, 0 */
 };
 
 __device__ __forceinline__ gemm_unit gemm_unit_at(const cuda_gemm &g, int tile, int bm, int bn)
@@ -68,14 +69,14 @@ __device__ __forceinline__ gemm_unit gemm_unit_at(const cuda_gemm &g, int tile, 
   return u;
 }
 
-/* What the plain epilogue takes along, for the 8 count columns from n0 on: a bias for each column, a factor and shift, and relu. */
+/* The plain epilogue's arithmetic on 8 count columns from n0 on: bias, factor and shift of each column, and relu. */
 template <int count> __device__ __forceinline__ void gemm_column_relu(const cuda_gemm &g, float *d, int n0)
 {
   if (g.column >= 0) {
     const cuda_operand &o = g.steps.operand[g.column];
 #pragma unroll
     for (int j = 0; j < count; j++) {
-      int col = min(n0 + j * 8, g.n - 8) + threadIdx.x % 4 * 2;        /* n is a multiple of 8 here; columns beyond are not stored */
+      int col = min(n0 + j * 8, g.n - 8) + threadIdx.x % 4 * 2;        /* n is a multiple of 8 here; columns beyond n are not stored */
       float a, b;
       if (o.dtype == QN_F32) {
         a = ((const float *)o.p)[col], b = ((const float *)o.p)[col + 1];
@@ -119,13 +120,13 @@ __device__ __forceinline__ void store_pair(uint32_t at, int a, int b)
   asm volatile("st.shared.v2.s32 [%0], {%1, %2};" :: "r"(at), "r"(a), "r"(b) : "memory");
 }
 
-/* A slice of 64 rows and 128 bytes is written to where begin says; then put(from, column) hands it to the copy engine. half: which
- * half of staging is next. */
+/* Begins a slice of 64 rows by 128 bytes: returns where to write it; gemm_slice_end has put(from, column) store it by TMA.
+ * half: which half of staging is next. */
 __device__ __forceinline__ uint32_t gemm_slice_begin(uint32_t staging, int id, int &half)
 {
   uint32_t to = staging + half * 8192;
   half ^= 1;
-  if (threadIdx.x % 128 == 0) tma_store_wait_read<1>();     /* the slice before last has left this half */
+  if (threadIdx.x % 128 == 0) tma_store_wait_read<1>();     /* the slice before last has been read out of this half */
   group_sync(id, 128);
   return to;
 }
@@ -150,7 +151,7 @@ __device__ __forceinline__ void load_eight(int (&v)[8], uint32_t at)
   asm volatile("ld.shared.v4.s32 {%0, %1, %2, %3}, [%4];" : "=r"(v[4]), "=r"(v[5]), "=r"(v[6]), "=r"(v[7]) : "r"(at + 16) : "memory");
 }
 
-/* N columns of this warpgroup's sums through the copy engine. */
+/* Stores N columns of this warpgroup's sums by TMA. */
 template <int N, class T, class F> __device__ __forceinline__ void gemm_store_map(const cuda_gemm &g, T (&d)[N / 2], const gemm_unit &u,
                                                                                   uint32_t staging, int id, int &half, const F &put)
 {
@@ -195,7 +196,7 @@ template <int N, class T, class F> __device__ __forceinline__ void gemm_store_ma
   }
 }
 
-/* f32 operands: is one of this warpgroup's sums not finite? Of all its threads the same answer. */
+/* f32 operands: is any of this warpgroup's sums not finite? The same answer in all its threads. */
 template <int count> __device__ __forceinline__ bool gemm_not_finite(const float (&d)[count], int id)
 {
   float probe = 0;
@@ -203,7 +204,7 @@ template <int count> __device__ __forceinline__ bool gemm_not_finite(const float
   for (int i = 0; i < count; i++) probe = fmaf(d[i], 0.f, probe);
   return group_any(probe != 0, id, 128);
 }
-/* That sum in plain f32. */
+/* One sum recomputed in plain f32. */
 __device__ __forceinline__ float gemm_again(const cuda_gemm_again &g, int row, int col, int b0, int b1)
 {
   const float *a = g.a + row * g.a_stride[0] + b0 * g.a_stride[2] + b1 * g.a_stride[3];
@@ -213,8 +214,8 @@ __device__ __forceinline__ float gemm_again(const cuda_gemm_again &g, int row, i
   for (int64_t k = 0; k < g.k; k++) sum = fmaf(a[k * g.a_stride[1]], b[k * g.b_stride[1]], sum);
   return sum;
 }
-/* Takes again what the copy engine has just stored, where it is not finite. (No branch here may touch the accumulators, or
- * ptxas would serialise the products.) */
+/* Recomputes elements that are not finite, after TMA has stored them. (No branch here may touch the accumulators, or ptxas would
+ * serialise the products.) */
 __device__ __forceinline__ void gemm_mend(const cuda_gemm &g, const gemm_unit &u, int row0, int columns, int id)
 {
   if (threadIdx.x % 128 == 0) tma_store_wait<0>();
@@ -226,15 +227,15 @@ __device__ __forceinline__ void gemm_mend(const cuda_gemm &g, const gemm_unit &u
     int64_t at = row * g.out_stride[0] + col * g.out_stride[1] + u.b0 * g.out_stride[2] + u.b1 * g.out_stride[3];
     float v[8];
     load8(v, g.out, g.out_dtype, at, 1, 1);
-    if (isfinite(v[0]) && !(g.relu && v[0] == 0)) continue;  /* of -Inf relu has made 0 */
+    if (isfinite(v[0]) && !(g.relu && v[0] == 0)) continue;  /* relu has turned -Inf into 0 */
     v[0] = gemm_again(g.again, row, col, u.b0, u.b1);
     steps_apply(g.steps, v, row, col, u.b0, u.b1, 0, 1);
     store8(v, g.out, g.out_dtype, at, 1, 1);
   }
 }
 
-/* Slices of 32 columns (or as many as there are), in f32 or i32, each thread eight elements at a time through the steps.
- * again: those that are not finite are summed again. */
+/* Stages slices of 32 columns (or N, if fewer) in f32 or i32; each thread takes eight elements at a time through the steps.
+ * again: recomputes sums that are not finite. */
 template <int N, bool again, class T>
 __device__ __forceinline__ void gemm_store_steps(const cuda_gemm &g, T (&d)[N / 2], const gemm_unit &u, int row0, T *staging, int id)
 {
@@ -243,7 +244,7 @@ __device__ __forceinline__ void gemm_store_steps(const cuda_gemm &g, T (&d)[N / 
 #pragma unroll 1
   for (int s = 0; s < slices; s++) {
     if (u.n0 + s * width >= g.n) break;
-    if (s == 0 && t == 0) tma_store_wait_read<0>();         /* the other epilogue's last use */
+    if (s == 0 && t == 0) tma_store_wait_read<0>();         /* staging was last read by the other epilogue's stores */
     group_sync(id, 128);
     T *to = staging + (warp * 16 + lane / 4) * pitch + lane % 4 * 2;
 #pragma unroll
@@ -289,7 +290,7 @@ __device__ __forceinline__ void gemm_store_steps(const cuda_gemm &g, T (&d)[N / 
   group_sync(id, 128);                                      /* staging is free again */
 }
 
-/* N columns of sums by the epilogue that serves. again: as in gemm_store_steps. */
+/* Stores N columns of sums by whichever epilogue applies. again: as in gemm_store_steps. */
 template <int N, bool again = false, class T, class F>
 __device__ __forceinline__ void gemm_store(const cuda_gemm &g, T (&d)[N / 2], const gemm_unit &u, int row0, uint32_t slices, T *slices_word,
                                            int id, int &half, const F &put)
@@ -304,7 +305,7 @@ __device__ __forceinline__ void gemm_store(const cuda_gemm &g, T (&d)[N / 2], co
   }
 }
 
-/* One stage of both operands, for k step `step` of unit u. */
+/* Loads one stage of both operands, for k step `step` of unit u. */
 template <class shape, int BM, int BN> __device__ __forceinline__ void gemm_load(const cuda_gemm &g, const gemm_unit &u, int step,
                                                                                  uint32_t a, uint32_t b, uint32_t bar)
 {
@@ -327,7 +328,7 @@ template <class shape, int BM, int BN> __device__ __forceinline__ void gemm_load
   }
 }
 
-/* A CTA's ring of stages, with a place in it: each thread that fills or empties stages keeps its own. */
+/* A CTA's ring of stages and a position in it: each thread that fills or empties stages keeps its own position. */
 template <class shape> struct gemm_ring {
   unsigned char *shared;
   uint32_t data, staging, full, empty, joined;
@@ -351,31 +352,31 @@ template <class shape> struct gemm_ring {
       if (shape::join_bytes) barrier_expect(joined, shape::join_bytes);
     }
     __syncthreads();
-    if (shape::join_bytes) cluster_arrive();                /* gemm_join waits for the others' */
+    if (shape::join_bytes) cluster_arrive();                /* gemm_join waits for the other CTAs' */
   }
   __device__ __forceinline__ uint32_t a() const { return data + stage * shape::stage_bytes; }
   __device__ __forceinline__ uint32_t b() const { return a() + shape::a_bytes; }
   __device__ __forceinline__ void next() { if (++stage == shape::stages) stage = 0, phase ^= 1; }
-  /* The producer waits for the stage to be free and announces its bytes to the barrier that is returned. */
+  /* Producer: waits for the stage to be free, sets the byte count of its full barrier and returns that barrier. */
   __device__ __forceinline__ uint32_t claim(uint32_t bytes = shape::stage_bytes)
   {
     barrier_wait(empty + 8 * stage, phase ^ 1);
     barrier_expect(full + 8 * stage, bytes);
     return full + 8 * stage;
   }
-  /* A consumer waits for the stage to be filled; each of its warps says that it has read stage `read`. */
+  /* Consumer: waits for the stage to be filled; release: each warp reports that it has read stage `read`. */
   __device__ __forceinline__ void wait() const { barrier_wait(full + 8 * stage, phase); }
   __device__ __forceinline__ void release(int read) const { if (threadIdx.x % 32 == 0) barrier_arrive(empty + 8 * read); }
 };
 
-/* Joins the shares of a split sum: into e come this CTA's columns, the rank-th part of the tile's. What the others send lies where slices
- * are staged next, and is added in an order that is the same each time. */
+/* Adds up a split sum: e gets this CTA's columns, the rank-th part of the tile's. What the other CTAs send arrives in the staging
+ * area and is added in a fixed order. */
 template <int BN, int splits, class shape>
 __device__ __forceinline__ void gemm_join(float (&d)[BN / 2], float (&e)[BN / 2 / splits], const gemm_ring<shape> &ring, int group)
 {
-  constexpr int part = BN / 2 / splits, quads = part / 4, row = 128 * 16;        /* of 16 bytes for each thread */
+  constexpr int part = BN / 2 / splits, quads = part / 4, row = 128 * 16;        /* row: 16 bytes for each thread */
   uint32_t rank = cluster_rank(), at = ring.staging + group * 2 * shape::slice_bytes + threadIdx.x % 128 * 16;
-  cluster_wait();                         /* the others' barriers are there */
+  cluster_wait();                         /* the other CTAs' barriers are initialised */
 #pragma unroll
   for (int to = 0; to < splits; to++) {
     if (to == rank) continue;
@@ -406,7 +407,7 @@ __device__ __forceinline__ void gemm_join(float (&d)[BN / 2], float (&e)[BN / 2 
   }
 }
 
-/* d = the products of the next `count` stages, one or more, for rows of warpgroup `group`. ta, tb: m, n are contiguous, not k. */
+/* d = sum of the products of the next `count` >= 1 stages, for the rows of warpgroup `group`. ta, tb: m, n are contiguous, not k. */
 template <int kind, int BN, int ta, int tb, class shape, class acc>
 __device__ __forceinline__ void gemm_multiply(gemm_ring<shape> &ring, acc (&d)[BN / 2], int group, int count)
 {
@@ -414,7 +415,7 @@ __device__ __forceinline__ void gemm_multiply(gemm_ring<shape> &ring, acc (&d)[B
   uint64_t desc_a = mma_descriptor(ring.data + group * 8192, 16, 1024, 128);
   uint64_t desc_b = mma_descriptor(ring.data + shape::a_bytes, tb ? span * shape::bk : 16, 8 * span, span);
   int previous = 0, i = 0;
-  do {                                    /* do: a path around the loop would make ptxas serialise the products */
+  do {                                    /* not a for: a path around the loop would make ptxas serialise the products */
     ring.wait();
     uint64_t a = desc_a + ring.stage * (shape::stage_bytes >> 4), b = desc_b + ring.stage * (shape::stage_bytes >> 4);
     wgmma_fence();
@@ -430,8 +431,8 @@ __device__ __forceinline__ void gemm_multiply(gemm_ring<shape> &ring, acc (&d)[B
   ring.release(previous);
 }
 
-/* The same with a stage's products apart: three for each of 3xTF32, the smallest first, or (promoted) added up in f32, in halves where
- * both sums have no room in registers. */
+/* The same with each stage's products separate: three per step for 3xTF32, the smallest first, or (promoted) added in f32, in
+ * halves where registers cannot hold both sums. */
 template <int kind, int BN, class shape>
 __device__ __forceinline__ void gemm_multiply_apart(gemm_ring<shape> &ring, float (&d)[BN / 2], int group, int count)
 {
@@ -469,7 +470,7 @@ __device__ __forceinline__ void gemm_multiply_apart(gemm_ring<shape> &ring, floa
         wgmma_wait<0>();
 #pragma unroll
         for (int j = 0; j < piece / 2; j++) {
-          asm volatile("" : "+f"(part[j]));                 /* is read behind the wait */
+          asm volatile("" : "+f"(part[j]));                 /* keeps the reads after the wait */
           d[h * piece / 2 + j] += part[j];
         }
       }
@@ -491,7 +492,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
   }
   gemm_ring<shape> ring(shared_raw);
   grid_dependents_launch();
-  grid_dependency_wait();                                   /* what came before in the stream may still write a and b */
+  grid_dependency_wait();                                   /* earlier kernels of the stream may still write a and b */
 
   int tiles = g.tiles_m * g.tiles_n * g.batch0 * g.batch1, stride = gridDim.x / splits,
       first = splits > 1 ? cluster_rank() * g.split_steps : 0;
@@ -521,7 +522,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
       } else if constexpr (shape::esize != 2) {
         gemm_multiply<kind, BN, 0, 0>(ring, d, group, count);
       } else {
-        switch (g.layout) {               /* every way through it multiplies, or ptxas would serialise the products */
+        switch (g.layout) {               /* every path multiplies, or ptxas would serialise the products */
         case 3:  gemm_multiply<kind, BN, 1, 1>(ring, d, group, count); break;
         case 2:  gemm_multiply<kind, BN, 0, 1>(ring, d, group, count); break;
         case 1:  gemm_multiply<kind, BN, 1, 0>(ring, d, group, count); break;
@@ -538,7 +539,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
       };
       if constexpr (splits == 1) {
         gemm_store<BN, again>(g, d, u, row0, slices, slices_word, 1 + group, half, put);
-      } else {                                              /* the host gives each cluster one tile */
+      } else {                                              /* each cluster has one tile */
         constexpr int part = BN / splits;
         float e[part / 2];
         gemm_join<BN, splits>(d, e, ring, group);
@@ -546,6 +547,6 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
         gemm_store<part, again>(g, e, u, row0, slices, slices_word, 1 + group, half, put);
       }
     }
-    if (threadIdx.x % 128 == 0) tma_store_wait_read<0>();   /* shared memory is read until then */
+    if (threadIdx.x % 128 == 0) tma_store_wait_read<0>();   /* the stores must have read shared memory before the CTA exits */
   }
 }

@@ -1,4 +1,4 @@
-/* matmul_wgmma_f8.cu -- the kernels of matmul_wgmma.cuh on 8-bit floats, with sums promoted and raw. */
+/* matmul_wgmma_f8.cu -- the kernels of matmul_wgmma.cuh for 8-bit floats, promoted and raw. */
 #include "matmul_wgmma.cuh"
 #include "matmul_wgmma_tiles.h"
 

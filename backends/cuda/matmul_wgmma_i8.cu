@@ -1,4 +1,4 @@
-/* matmul_wgmma_i8.cu -- the kernels of matmul_wgmma.cuh on 8-bit integers. */
+/* matmul_wgmma_i8.cu -- the kernels of matmul_wgmma.cuh for 8-bit integers. */
 #include "matmul_wgmma.cuh"
 #include "matmul_wgmma_tiles.h"
 

@@ -1,4 +1,4 @@
-/* matmul_wgmma_tf32.cu -- the kernels of matmul_wgmma.cuh on f32, rounded to tf32 or split into two. */
+/* matmul_wgmma_tf32.cu -- the kernels of matmul_wgmma.cuh for f32, rounded to tf32 or split into two. */
 #include "matmul_wgmma.cuh"
 #include "matmul_wgmma_tiles.h"
 

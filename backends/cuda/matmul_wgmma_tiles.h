@@ -1,10 +1,10 @@
-/* matmul_wgmma_tiles.h -- the tiles of matmul_wgmma that are compiled, into how many shares their sums are split, and what they take.
+/* matmul_wgmma_tiles.h -- the compiled tiles of matmul_wgmma, into how many parts their k is split, and their measured times.
  *
- *   X(bm, bn, shares, step, fixed, fixed_t)
+ *   X(bm, bn, splits, step, fixed, fixed_t)
  *
- * Nanoseconds on an H200, of a k step of 128 bytes, and of all else (launch, filling the ring, epilogue), with the operands as they are and
- * exchanged. 16 bits: fitted, by cost() in matmul_wgmma.c, to each tile's times on 33 products of 64 cubed to 12544 x 1024 x 256 and batches.
- * The others: with a unit of work on every multiprocessor, by two depths of k; tf32 from memory, the rest from the cache. */
+ * Nanoseconds on an H200: of a k step of 128 bytes, and of everything else (launch, filling the ring, epilogue) with the operands
+ * in order and swapped. 16 bits: fitted, by cost() in matmul_wgmma.c, to each tile's times on 33 products of 64 cubed to
+ * 12544 x 1024 x 256 and batches. The others: from two depths of k with all multiprocessors busy; tf32 from memory, the rest from L2. */
 #ifndef QN_CUDA_MATMUL_WGMMA_TILES_H
 #define QN_CUDA_MATMUL_WGMMA_TILES_H
 
