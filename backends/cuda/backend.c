@@ -1,10 +1,10 @@
-/* backend.c -- the CUDA backend's entry: one table, for the device and its engines. */
+/* backend.c -- the CUDA backend's entry point: one table with the device provider and all engines. */
 #include "cuda_backend.h"
 #include "engines.h"
 
 const qn_host *cuda_host;
 
-/* Tensor maps want more than an allocation's alignment. The pointer before the state is to what was allocated. */
+/* Allocated by hand because CUtensorMap needs more than malloc's alignment. The word before the state holds the malloc pointer. */
 void *cuda_state(qn_prepared *p, size_t bytes)
 {
   const size_t align = _Alignof(CUtensorMap);

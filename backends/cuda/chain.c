@@ -1,5 +1,5 @@
-/* chain.c -- which pointwise ops a contraction takes with it: those that form a chain from its sum, each with at most one
- * operand from outside, in functions that steps.cuh has; and one normalization by given statistics. */
+/* chain.c -- which pointwise ops a contraction absorbs: those that form a chain from its sum, each with at most one operand from
+ * outside, among the functions of steps.cuh; and one normalization by given statistics. */
 #include "chain.h"
 
 const uint32_t cuda_chain_also[] = { QN_OP_BATCH_NORM_INFERENCE, 0 };
@@ -20,7 +20,7 @@ static int add_operand(cuda_chain *c, const qn_value *v, int32_t value, const cu
   cuda_operand *o = &c->steps.operand[k];
   *o = (cuda_operand){ .dtype = v->dtype };
   if (dims->lies == CUDA_ALIKE && v->rank > 0) o->stride[0] = CUDA_ALIKE_ROW, o->stride[1] = 1;
-  else if (dims->lies == CUDA_CHANNELS_LAST && v->rank > 0) {    /* operand_fits has seen to it that there are no others */
+  else if (dims->lies == CUDA_CHANNELS_LAST && v->rank > 0) {    /* operand_fits has excluded everything else */
     bool one_row = qn_elements(v) == v->dim[1];
     o->stride[0] = one_row ? 0 : v->dim[1];
     o->stride[1] = one_row ? v->stride[1] : 1;
@@ -39,7 +39,7 @@ static int add_operand(cuda_chain *c, const qn_value *v, int32_t value, const cu
 int cuda_chain_operand(cuda_chain *c, const qn_request *r, int32_t value, const cuda_out_dims *dims)
 {
   const qn_value *v = &r->value[value];
-  bool integers = r->value[c->out].dtype == QN_I32;        /* then of integers alone */
+  bool integers = r->value[c->out].dtype == QN_I32;        /* integer sums take integer operands only */
   if (integers ? v->dtype != QN_I32 : !(v->flags & QN_VALUE_HOST) && !is_float(v->dtype)) return -1;
   return add_operand(c, v, value, dims);
 }
@@ -81,7 +81,7 @@ static bool is_among(const cuda_out_dims *dims, int d)
   return false;
 }
 
-/* A tensor's dims broadcast to y's: an operand of a merged dim must be spread along all of it or none. */
+/* Can the kernel address v, broadcast to y, by the strides of `dims`? Along merged dims v must vary throughout or not at all. */
 static bool operand_fits(const qn_value *v, const qn_value *y, const cuda_out_dims *dims)
 {
   if (v->rank == 0) return true;
@@ -93,7 +93,7 @@ static bool operand_fits(const qn_value *v, const qn_value *y, const cuda_out_di
     bool is_named = is_among(dims, d);
     named += is_named;
     if (is_named || y->dim[d] == 1) continue;
-    /* merged into the next dim that there is, or is named: strides must go on from it, or be 0 throughout */
+    /* merged into the next inner dim that is named or larger than 1: strides must continue from it, or be 0 throughout */
     int inner = d + 1;
     while (inner < y->rank && y->dim[inner] == 1 && !is_among(dims, inner)) inner++;
     if (inner == y->rank) return false;
@@ -103,14 +103,15 @@ static bool operand_fits(const qn_value *v, const qn_value *y, const cuda_out_di
   return named > 0;
 }
 
-/* What follows `now`. Kernels step along the dims that they have merged, wherever it lies. (Packed channels last is asked for in the end.) */
+/* May the chain go on from `now` to y? Kernels step along the dims they have merged, so any layout serves that those dims fit.
+ * (For CUDA_CHANNELS_LAST the final y is checked for being packed at the end.) */
 static bool takes_on(const qn_value *y, const qn_value *now, const cuda_out_dims *dims)
 {
   if (!qn_same_dims(y, now) || !is_float(y->dtype)) return false;
   return dims->lies == CUDA_CHANNELS_LAST || qn_same_layout(y, now) || (dims->lies == CUDA_BY_DIMS && operand_fits(y, y, dims));
 }
 
-/* One element for each channel, which is this dim of it. */
+/* Records a tensor with one element per channel; `dim` is its channel dim. False: it does not fit. */
 static bool by_channel(cuda_fold *f, const qn_request *r, int tensor, int32_t value, int dim)
 {
   f->value[tensor] = value;
@@ -121,7 +122,7 @@ static bool by_channel(cuda_fold *f, const qn_request *r, int tensor, int32_t va
   return v->producer < 0 && v->dim[dim] == f->channels && qn_elements(v) == f->channels && is_float(v->dtype);
 }
 
-/* Three rows, of an element for each channel. A bias that is all there was so far goes into the first. */
+/* Folds a normalization into three rows of one element per channel. If the chain is only a bias so far, the first row absorbs it. */
 static bool fold(cuda_chain *c, const qn_request *r, const qn_node *norm, const cuda_out_dims *dims)
 {
   const qn_norm_roles role = qn_norm_roles_of(norm->op);
@@ -173,7 +174,7 @@ void cuda_chain_follow(cuda_chain *c, const qn_request *r, const cuda_out_dims *
     int other = inputs == 1 ? -1 : reversed ? first : second;
     if (!reversed && first != c->out) return;
     if (other >= 0 && (r->value[other].producer >= 0 || !operand_fits(&r->value[other], y, dims))) return;
-    if (op->op == QN_OP_CAST) {                             /* skips a rounding */
+    if (op->op == QN_OP_CAST) {                             /* skips an intermediate rounding */
       c->out = out;
       c->n_ops = k + 1;
       continue;

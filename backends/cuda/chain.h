@@ -1,8 +1,8 @@
-/* chain.h -- reads the chain of pointwise ops behind a contraction off a request (chain.c), for steps.h.
+/* chain.h -- reads the chain of pointwise ops that follows a contraction from a request (chain.c), for steps.h.
  *
- * Behind a convolution it may hold normalization by given statistics, folded: (v + less) factor + shift, three rows that chain_fold.cu
- * makes anew in each run, in workspace, before the convolution. The mean goes first, as the formula has it: where a sum is near it,
- * v factor + addend would keep the rounding of both products. */
+ * Behind a convolution the chain may include one normalization by given statistics, folded into (v + less) factor + shift: three
+ * rows that chain_fold.cu recomputes in workspace in each run, before the convolution. The mean is subtracted first, as in the
+ * formula: where a sum is near the mean, v factor + addend would keep the rounding errors of both products. */
 #ifndef QN_CUDA_CHAIN_H
 #define QN_CUDA_CHAIN_H
 #include "cuda_backend.h"
@@ -11,59 +11,60 @@
 extern "C" {
 #endif
 
-/* Each tensor has one element for each channel. */
+/* Tensors with one element per channel each. */
 enum { CUDA_FOLD_BIAS, CUDA_FOLD_MEAN, CUDA_FOLD_VAR, CUDA_FOLD_SCALE, CUDA_FOLD_SHIFT, CUDA_FOLD_TENSORS };
 typedef struct cuda_fold {
-  int32_t  value[CUDA_FOLD_TENSORS];      /* of the request; -1: absent */
+  int32_t  value[CUDA_FOLD_TENSORS];      /* value indices in the request; -1: absent */
   uint32_t dtype[CUDA_FOLD_TENSORS];
-  int64_t  stride[CUDA_FOLD_TENSORS];     /* from channel to channel */
-  int32_t  channels;                      /* 0: nothing is folded */
-  int32_t  less;                          /* the operand of that row; the next two are factor and shift */
+  int64_t  stride[CUDA_FOLD_TENSORS];     /* between channels */
+  int32_t  channels;                      /* 0: no fold */
+  int32_t  less;                          /* index of the operand with the row `less`; the next two are factor and shift */
   float    eps;
 } cuda_fold;
 
 typedef struct cuda_chain {
-  cuda_steps steps;                       /* operands' p and host scalars are filled in at launch, by chain_bind */
+  cuda_steps steps;                       /* operands' p and host scalars are filled in at launch, by cuda_chain_bind */
   cuda_fold  fold;
-  int32_t    value[CUDA_MAX_OPERANDS];    /* each operand's value of the request; -1: a row of the fold's */
-  uint32_t   dtype[CUDA_MAX_OPERANDS];    /* of the host scalars */
+  int32_t    value[CUDA_MAX_OPERANDS];    /* each operand's value index in the request; -1: a row of the fold */
+  uint32_t   dtype[CUDA_MAX_OPERANDS];    /* of host scalars */
   uint8_t    host[CUDA_MAX_OPERANDS];
-  int32_t    out;                         /* the value that the chain ends in */
-  uint32_t   n_ops;                       /* taken, the anchor included */
+  int32_t    out;                         /* index of the value that the chain ends in */
+  uint32_t   n_ops;                       /* ops absorbed, including the contraction itself */
 } cuda_chain;
 
-/* The output as the kernel sees it, and how operands may lie. */
+/* How the kernel addresses the output, which decides the layouts that operands may have. */
 enum {
-  CUDA_BY_DIMS,                           /* dim_of[i] is the dim of y that stride[i] of an operand steps along, -1: none (a merged
-                                             dim is named by its innermost) */
-  CUDA_CHANNELS_LAST,                     /* of a convolution's packed output rows are pixels, columns channels; an operand lies
-                                             alike or is one row */
-  CUDA_ALIKE                              /* an operand lies as y does, or is a scalar; element `at` is named as (row, col) of rows
-                                             of CUDA_ALIKE_ROW */
+  /* an operand's stride[i] steps along dim dim_of[i] of y, -1: none (a merged dim is named by its innermost) */
+  CUDA_BY_DIMS,
+  /* a convolution's packed output: rows are pixels, columns channels; an operand has the same layout or is one row */
+  CUDA_CHANNELS_LAST,
+  /* an operand has y's layout or is a scalar; element `at` is (row, col) of rows of CUDA_ALIKE_ROW */
+  CUDA_ALIKE
 };
 enum { CUDA_ALIKE_ROW = 1 << 24 };
 typedef struct cuda_out_dims { int32_t dim_of[4], lies; } cuda_out_dims;
 
 void cuda_chain_begin(cuda_chain *c, int32_t out);
-/* Its place among the operands; -1: no room, or a dtype that steps do not read. */
+/* Adds an operand and returns its index; -1: no room, or a dtype that steps cannot read. */
 int  cuda_chain_operand(cuda_chain *c, const qn_request *r, int32_t value, const cuda_out_dims *dims);
-/* Begins with a convolution's bias [K], a row along columns; bias: its value, -1: none. */
+/* Begins with a convolution's bias [K], one row along columns; bias: its value index, -1: none. */
 qn_status cuda_chain_begin_conv(cuda_chain *c, const qn_request *r, int32_t out, int32_t bias, qn_prepared *p);
 bool cuda_chain_step(cuda_chain *c, uint32_t op, int operand, bool reversed, float alpha, float beta);     /* false: no room */
-/* Takes as many of r->op[1...] as go on from c->out one after the other. */
+/* Absorbs as many of r->op[1...] as follow c->out one after another. */
 void cuda_chain_follow(cuda_chain *c, const qn_request *r, const cuda_out_dims *dims);
-/* No more than a bias for each column, then the fold's factor and (the next operand) shift, then relu? Then the plain epilogue takes
- * them: the operands, -1 for none. */
+/* True if the chain is at most: an operand per column, the fold's factor and (the next operand) shift, relu. The plain epilogue
+ * then applies them; outputs are operand indices, -1 for none. */
 bool cuda_chain_column_relu(const cuda_chain *c, int32_t *column, int32_t *factor, int32_t *relu);
-/* Takes from the front of a chain over alike operands the addition of a tensor of this dtype in whole aligned vectors, and relu:
- * the tensor's value, or -1. */
+/* Takes an addition of a tensor of this dtype, in whole aligned vectors, and a relu from the front of a chain over alike
+ * operands; returns the tensor's value index, or -1. */
 int32_t cuda_chain_second(cuda_chain *c, const qn_request *r, uint32_t dtype, bool *relu);
 void cuda_chain_bind(cuda_steps *steps, const cuda_chain *c, void *const *ptr);
 
-/* What a row says that folds, so that the planner offers it; what a run of it needs of workspace, and does in the place of bind:
+/* Folding: the ops an engine's table entry lists so that the planner offers them, the workspace a run needs, and its first
+ * launch, which replaces cuda_chain_bind:
  *   less = bias - mean      factor = scale / sqrt(var + eps) */
 extern const uint32_t cuda_chain_also[];
-static inline int64_t cuda_fold_pitch(const cuda_fold *f) { return qn_round_up(f->channels, 64); }        /* from row to row */
+static inline int64_t cuda_fold_pitch(const cuda_fold *f) { return qn_round_up(f->channels, 64); }        /* elements from row to row */
 static inline uint64_t cuda_chain_bytes(const cuda_chain *c) { return (uint64_t)cuda_fold_pitch(&c->fold) * 3 * sizeof(float); }
 qn_status cuda_chain_start(cuda_steps *steps, const cuda_chain *c, const qn_launch *launch, void *rows);
 qn_status cuda_chain_fold(const cuda_fold *f, void *const *ptr, float *rows, void *stream);

@@ -1,4 +1,4 @@
-/* chain_fold.cu -- normalization by given statistics as (v + less) factor + shift (chain.h). */
+/* chain_fold.cu -- computes the rows of a folded normalization, (v + less) factor + shift (chain.h). */
 #include "chain.h"
 #include "element.cuh"
 

@@ -1,4 +1,4 @@
-/* cuda_backend.h -- what the host files of the CUDA backend share. */
+/* cuda_backend.h -- shared by the host files of the CUDA backend. */
 #ifndef QN_CUDA_BACKEND_H
 #define QN_CUDA_BACKEND_H
 #include <cuda.h>
@@ -14,10 +14,10 @@ extern const qn_host *cuda_host;                    /* backend.c */
 extern const qn_device_ops cuda_device_ops;         /* device.c */
 
 /* ---- errors (device.c) ---- */
-/* QN_OK, or QN_DEVICE (QN_NO_MEMORY) with a sentence that names the call. */
+/* QN_OK, or QN_DEVICE (QN_NO_MEMORY) with an error message that names the call. */
 qn_status cuda_check(cudaError_t error, const char *call);
 
-/* ---- the driver, reached through the runtime: no libcuda is linked (device.c) ---- */
+/* ---- the driver, reached through the runtime: libcuda is not linked (device.c) ---- */
 typedef struct cuda_driver {
   CUresult (*tensor_map_tiled)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *, const cuuint64_t *,
                                const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave, CUtensorMapSwizzle,
@@ -30,29 +30,29 @@ typedef struct cuda_driver {
 qn_status cuda_driver_get(const cuda_driver **driver);      /* fails where the driver is too old for tensor maps */
 
 /* ---- an engine's state (backend.c) ---- */
-/* One piece of memory behind p->state, from prepare to release, aligned as tensor maps want it. cuda_state: zeroed; NULL: there is none,
- * which has been said, so return QN_NO_MEMORY. A refusal after it wants cuda_release. cuda_keep: a copy of what prepare has in hand. */
+/* One allocation behind p->state, kept from prepare to release, aligned for CUtensorMap. cuda_state: zeroed; NULL: out of memory,
+ * already reported, so return QN_NO_MEMORY. A refusal after it must call cuda_release. cuda_keep: stores a copy of `state`. */
 void     *cuda_state(qn_prepared *p, size_t bytes);
 qn_status cuda_keep(qn_prepared *p, const void *state, size_t bytes);
 void      cuda_release(qn_prepared *p);
 
 /* ---- requests ---- */
-/* The value of a role of one tensor; NULL: an absent optional one. */
+/* The single tensor of a role; NULL: an absent optional one. */
 static inline const qn_value *cuda_value(const qn_request *r, uint32_t role)
 {
   int32_t i = qn_role(&r->op[0], role);
   return i < 0 ? NULL : &r->value[i];
 }
 
-/* Bytes of shared memory that a block may have; where bits must not tell the device, so many that each has: what is refused is refused on all. */
+/* Shared memory a block may use; under portable determinism what every device has, so that all devices refuse the same problems. */
 static inline int64_t cuda_room(const qn_request *r)
 {
   const int64_t here = (int64_t)r->device->shared_per_block;
   return r->demands->determinism == QN_DET_PORTABLE ? qn_min_i64(here, 48 << 10) : here;
 }
 
-/* Clusters: code with them is made for 9.0 alone; devices above run what was made for 8.0, which knows none, and so does 9.0 where a build
- * leaves its code out. For files that nvcc compiles. */
+/* Clusters: only the sm_90 code has them. Devices above 9.0 run the code for 8.0, which has none, and so do 9.0 devices in a
+ * build without sm_90 code. Only for files compiled by nvcc. */
 #ifdef __CUDA_ARCH_LIST__
 static inline bool cuda_has_clusters(const qn_device *device)
 {

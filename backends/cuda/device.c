@@ -1,7 +1,7 @@
-/* device.c -- the device provider: CUDA devices, streams, memory, events, recordings (CUDA graphs), and named models.
+/* device.c -- the device provider: CUDA devices, streams, memory, events, graph capture, and named device models.
  *
- * The runtime is linked statically and opens the driver when it is first used, so this loads, and counts no devices,
- * where there is no GPU. Core has made the device current (enter) around all calls but count and describe. */
+ * The runtime is linked statically and opens the driver on first use, so that this loads without a GPU and then counts no
+ * devices. Core makes the device current (enter) around all calls except count and describe. */
 #include "shared_memory.h"
 #include <ctype.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@ qn_status cuda_check(cudaError_t error, const char *call)
 {
   char sentence[256];
   if (error == cudaSuccess) return QN_OK;
-  (void)cudaGetLastError();                                 /* not sticky for the caller's next call */
+  (void)cudaGetLastError();                                 /* clears the error for the caller's next call */
   snprintf(sentence, sizeof sentence, "cuda: %s: %s (%s)", call, cudaGetErrorString(error), cudaGetErrorName(error));
   return cuda_host->error(error == cudaErrorMemoryAllocation ? QN_NO_MEMORY : QN_DEVICE, sentence);
 }
@@ -67,7 +67,7 @@ qn_status cuda_launch_clusters(const void *kernel, unsigned blocks, unsigned clu
   return cuda_check(cudaLaunchKernelExC(&config, kernel, arguments), name);
 }
 
-/* ---- what devices there are -------------------------------------------------------------------- */
+/* ---- devices ------------------------------------------------------------------------------------- */
 
 static qn_status device_count(int32_t *n)
 {
@@ -81,7 +81,7 @@ static qn_status device_count(int32_t *n)
   return cuda_check(e, "cudaGetDeviceCount");
 }
 
-/* Devices that can be asked for by name. Figures are what prepare may rest on, read off such devices. */
+/* Device models that can be requested by name. prepare may rely on these figures, which are those of real devices. */
 static const qn_device models[] = {
   { .kind = "cuda", .name = "NVIDIA H200 (model)", .model = "h200", .ordinal = -1, .units = 132, .arch_major = 9, .arch_minor = 0,
     .memory = 150754820096, .cache = 62914560, .shared_per_block = 232448, .shared_per_unit = 233472 },
@@ -94,7 +94,7 @@ static const qn_device models[] = {
 };
 static const char *const model_names[] = { "h200", "a100", "t4", "generic", NULL };
 
-/* A live device (one with a handle or an ordinal) keeps its identity and memory, and has at most what the model has. */
+/* A live device (one with a handle or an ordinal) keeps its identity and memory, and is limited to what the model has. */
 static qn_status describe_model(const char *model, qn_device *out)
 {
   for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
@@ -111,7 +111,7 @@ static qn_status describe_model(const char *model, qn_device *out)
     if (live.units < out->units) out->units = live.units;
     if (live.shared_per_block < out->shared_per_block) out->shared_per_block = live.shared_per_block;
     if (live.shared_per_unit < out->shared_per_unit) out->shared_per_unit = live.shared_per_unit;
-    /* what was made for 9.0 runs nowhere else */
+    /* sm_90a code runs on 9.0 only */
     if (live.arch_major > 9 && out->arch_major == 9) out->arch_major = 8, out->arch_minor = 0;
     if (live.arch_major < out->arch_major || (live.arch_major == out->arch_major && live.arch_minor < out->arch_minor))
       out->arch_major = live.arch_major, out->arch_minor = live.arch_minor;
@@ -120,8 +120,8 @@ static qn_status describe_model(const char *model, qn_device *out)
   return cuda_host->error(QN_BAD_ARGUMENT, "cuda: unknown device model; known: h200, a100, t4, generic");
 }
 
-/* What was tuned on one kind of device is not remembered for another: the models above by their whole names, any other by what the
- * driver calls it, in small letters, and how many multiprocessors it has. */
+/* Key under which tuning results are kept: for the devices above, matched by whole name, the model; for others the driver's name
+ * in lower case and the number of multiprocessors. */
 static void name_model(const char *name, int units, char *model, size_t bytes)
 {
   static const struct { const char *name, *model; } known[] = {
@@ -162,9 +162,9 @@ static qn_status device_describe(int32_t ordinal, qn_device *out)
   return QN_OK;
 }
 
-/* The driver's current context is the calling thread's own, none included: what is made current here is put back by leave. (The
- * runtime's current device would say 0 where there is none, and putting that back would make one.) */
-static CUresult (*context_get)(CUcontext *), (*context_set)(CUcontext);       /* written by the first open; core makes one at a time */
+/* The driver's current context is per thread and may be none; leave restores what enter replaced. (The runtime's current device
+ * reads 0 where there is no context, and restoring that would create one.) */
+static CUresult (*context_get)(CUcontext *), (*context_set)(CUcontext);  /* written by the first open; core opens one device at a time */
 
 static qn_status context_calls(void)
 {
@@ -179,7 +179,7 @@ static qn_status context_calls(void)
   return s;
 }
 
-/* handle: the device's primary context, which the runtime works in. */
+/* handle: the device's primary context, which the runtime uses. */
 static qn_status device_open(qn_device *device)
 {
   CUcontext before = NULL, primary = NULL;
@@ -187,7 +187,7 @@ static qn_status device_open(qn_device *device)
   if (s) return s;
   context_get(&before);
   s = cuda_check(cudaSetDevice(device->ordinal), "cudaSetDevice");
-  if (!s) s = cuda_check(cudaFree(NULL), "the device's context");       /* a runtime before 12 makes it only now */
+  if (!s) s = cuda_check(cudaFree(NULL), "the device's context");       /* runtimes before 12 create the context only here */
   context_get(&primary);
   context_set(before);
   device->handle = primary;
@@ -237,7 +237,7 @@ static qn_status stream_wait(const qn_device *device, void *stream, void *other)
   if (s) return s;
   s = cuda_check(cudaEventRecord(event, other), "cudaEventRecord");
   if (!s) s = cuda_check(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent");
-  (void)cudaEventDestroy(event);                            /* released once it has happened */
+  (void)cudaEventDestroy(event);                            /* freed after it has completed */
   return s;
 }
 
@@ -248,7 +248,7 @@ static qn_status device_alloc(const qn_device *device, size_t bytes, void **p)
   char sentence[160];
   (void)device;
   *p = NULL;
-  cudaError_t e = cudaMalloc(p, bytes);                     /* 256-byte aligned, as the contract has it */
+  cudaError_t e = cudaMalloc(p, bytes);                     /* 256-byte aligned, as the contract requires */
   if (e != cudaErrorMemoryAllocation) return cuda_check(e, "cudaMalloc");
   (void)cudaGetLastError();
   snprintf(sentence, sizeof sentence, "cuda: %zu bytes of device memory were asked for and are not to be had", bytes);
@@ -261,7 +261,7 @@ static void device_free(const qn_device *device, void *p)
   (void)cudaFree(p);
 }
 
-/* Pinned for every device: a context of another one may copy from it too. */
+/* Pinned for every device: contexts of other devices may copy from it too. */
 static qn_status host_alloc(const qn_device *device, size_t bytes, void **p)
 {
   (void)device;

@@ -1,4 +1,4 @@
-/* direct.cu -- the host half of direct.cuh: an op kept from prepare to run. */
+/* direct.cu -- the host half of direct.cuh: keeps a copy of an op from prepare to run. */
 #include "direct.cuh"
 
 qn_status direct_prepare(const qn_request *r, qn_prepared *p)

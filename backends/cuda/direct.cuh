@@ -1,10 +1,10 @@
-/* direct.cuh -- what the direct engines share. A direct engine takes one op, whatever its strides, alignment, dtypes and
+/* direct.cuh -- shared by the direct engines, the fallbacks. A direct engine takes one op with any strides, alignment, dtypes and
  * sizes (all index arithmetic in 64 bits), without workspace, and gives the same bits every time. */
 #pragma once
 #include "cuda_backend.h"
 #include "element.cuh"
 
-/* ---- tensors, as kernels see them ---------------------------------------------------------------- */
+/* ---- tensors as kernels see them ------------------------------------------------------------------ */
 
 struct tensor {
   void    *p;                             /* NULL: an absent optional one */
@@ -28,7 +28,7 @@ __device__ __forceinline__ int64_t place(const tensor &t, const tensor &like, in
   return offset;
 }
 
-/* N, C and three spatial dims: with fewer, those missing come first and have one place. Filters likewise. */
+/* N, C and three spatial dims; missing ones come first, with size 1. Filters likewise. */
 struct grid {
   void    *p;
   uint32_t dtype;
@@ -53,7 +53,7 @@ struct windows {
     r[2] = i % size[2], i /= size[2];
     r[1] = i % size[1], r[0] = i / size[1];
   }
-  /* Where tap r of window o lies in the input; false: outside. */
+  /* Input position of tap r of window o; false: outside. */
   __device__ bool input(const int64_t o[3], const int64_t r[3], int64_t x[3]) const
   {
     bool inside = true;
@@ -63,7 +63,7 @@ struct windows {
     }
     return inside;
   }
-  /* Which window's tap r lies at x; false: none's. */
+  /* The window whose tap r lies at x; false: none. */
   __device__ bool output(const int64_t x[3], const int64_t r[3], int64_t o[3]) const
   {
     for (int d = 0; d < 3; d++) {
@@ -81,8 +81,8 @@ struct kept {
   uint32_t op;
   int32_t  n_roles;
   int32_t  first[QN_MAX_ROLES + 1];
-  int32_t *number;                        /* of each argument's value in the request */
-  qn_value *value;                        /* of each argument */
+  int32_t *number;                        /* value index of each argument in the request */
+  qn_value *value;                        /* each argument */
   void    *attr;                          /* a copy */
 };
 
@@ -92,7 +92,7 @@ static inline int direct_count(const kept *k, uint32_t role) { return k->first[r
 tensor  direct_tensor(const kept *k, const qn_launch *launch, uint32_t role, int i);    /* p NULL where there is none */
 grid    direct_grid(const tensor &t);
 int64_t direct_elements(const tensor &t);
-/* A float scalar: host ones are read now (p stays NULL), device ones by the kernel. */
+/* A float scalar: host scalars are read now (p stays NULL), device ones by the kernel. */
 struct scalar { const void *p; uint32_t dtype; double value; };
 scalar  direct_scalar(const kept *k, const qn_launch *launch, uint32_t role, double absent);
 
@@ -100,7 +100,7 @@ scalar  direct_scalar(const kept *k, const qn_launch *launch, uint32_t role, dou
   { "direct", anchor, QN_CLASS_GENERIC, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
     direct_prepare, nullptr, function, cuda_release }
 
-/* Blocks of `threads` for n elements, one each as far as a grid reaches; kernels stride on from there. */
+/* Blocks of `threads` for n elements, one thread each up to the grid limit; kernels use grid-stride loops. */
 static inline unsigned direct_blocks(int64_t n, int threads)
 {
   int64_t blocks = (n + threads - 1) / threads;

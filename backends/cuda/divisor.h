@@ -1,4 +1,4 @@
-/* divisor.h -- division by a number that is known before a launch. */
+/* divisor.h -- unsigned division by a number that is known before the launch, as a multiplication and a shift. */
 #ifndef QN_CUDA_DIVISOR_H
 #define QN_CUDA_DIVISOR_H
 #include <stdint.h>

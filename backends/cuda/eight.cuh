@@ -1,4 +1,4 @@
-/* eight.cuh -- eight neighbouring elements in a call: what is long and stands in many places is compiled once for a kernel. */
+/* eight.cuh -- eight neighbouring elements per call, not inlined: long code used in many places is compiled once per kernel. */
 #pragma once
 #include "vector.cuh"
 
@@ -19,7 +19,7 @@ __device__ __forceinline__ eight eight_of(const float (&v)[8])
   return a;
 }
 
-/* Of f32, bf16 or f16, wherever they lie; the first n exist, the others are 0. */
+/* Loads f32, bf16 or f16 at any alignment; the first n exist, the others are 0. */
 static __device__ __noinline__ eight eight_load(const void *base, uint32_t dtype, int64_t at, int n)
 {
   eight a;

@@ -1,5 +1,5 @@
-/* element.cuh -- elements of any dtype to and from registers. Conversions are those of the schema's cast: to nearest even,
- * floats overflow to infinity, integers and 8-bit floats saturate, NaN becomes integer 0, bool is "not 0". */
+/* element.cuh -- conversion of elements of any dtype to and from registers. As in the schema's cast: to nearest even, floats
+ * overflow to infinity, integers and 8-bit floats saturate, NaN becomes integer 0, bool is "not 0". */
 #pragma once
 #include <cstdint>
 #include <cuda_bf16.h>
@@ -15,7 +15,7 @@ __device__ __forceinline__ float f8_to_float(uint8_t b, __nv_fp8_interpretation_
 {
   return __half2float(__half(__nv_cvt_fp8_to_halfraw(b, kind)));
 }
-/* First to the low half. */
+/* lo goes to the low half. */
 __device__ __forceinline__ uint32_t pack_bf16(float lo, float hi)
 {
   __nv_bfloat162 p = __floats2bfloat162_rn(lo, hi);
@@ -27,10 +27,10 @@ __device__ __forceinline__ uint32_t pack_f16(float lo, float hi)
   return *(uint32_t *)&p;
 }
 
-/* One of three, so that no code is made for others. */
+/* Tells the compiler that the dtype is one of three, so that it emits no code for others. */
 __device__ __forceinline__ uint32_t dtype3(uint32_t dtype) { return dtype == QN_F32 ? QN_F32 : dtype == QN_BF16 ? QN_BF16 : QN_F16; }
 
-/* T: float, double or int64_t. A float loses digits of f64, and integers' above 2^24. */
+/* T: float, double or int64_t. float loses digits of f64 and of integers above 2^24. */
 template <class T> __device__ __forceinline__ T element_load(const void *base, int64_t i, uint32_t dtype)
 {
   switch (dtype) {
@@ -55,7 +55,7 @@ __device__ __forceinline__ int64_t integer_clamp(int64_t v, uint32_t dtype)
   return v < low ? low : v > high ? high : v;
 }
 
-/* The low bits of v: how integer arithmetic wraps. */
+/* Stores the low bits of v: integer arithmetic wraps. */
 __device__ __forceinline__ void element_store_wrapped(void *base, int64_t i, uint32_t dtype, int64_t v)
 {
   switch (dtype) {
@@ -76,7 +76,7 @@ __device__ __forceinline__ void element_store(void *base, int64_t i, uint32_t dt
   case QN_E4M3: ((uint8_t *)base)[i] = __nv_cvt_double_to_fp8(x, __NV_SATFINITE, __NV_E4M3); break;
   case QN_E5M2: ((uint8_t *)base)[i] = __nv_cvt_double_to_fp8(x, __NV_SATFINITE, __NV_E5M2); break;
   case QN_BOOL: ((uint8_t *)base)[i] = x != 0; break;
-  default:      /* __double2ll_rn saturates, and gives no 0 for NaN */
+  default:      /* __double2ll_rn saturates, but does not turn NaN into 0 */
     element_store_wrapped(base, i, dtype, x != x ? 0 : integer_clamp(__double2ll_rn(x), dtype));
     break;
   }
@@ -93,7 +93,8 @@ __device__ __forceinline__ void element_store(void *base, int64_t i, uint32_t dt
   }
 }
 
-/* As a cast does. An integer beyond 2^53 is beyond what 16- and 8-bit floats tell apart, but for f16's and bf16's own ties. */
+/* As a cast does. 16-bit floats are rounded straight from the integer, because rounding to double first could break ties; for
+ * 8-bit floats double is exact up to 2^53, far beyond their range. */
 __device__ __forceinline__ void element_store(void *base, int64_t i, uint32_t dtype, int64_t v)
 {
   switch (dtype) {

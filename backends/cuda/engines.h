@@ -1,4 +1,4 @@
-/* engines.h -- the engines of the CUDA backend, one list for each file. */
+/* engines.h -- the engine tables of the CUDA backend, one for each file. */
 #ifndef QN_CUDA_ENGINES_H
 #define QN_CUDA_ENGINES_H
 #include <quern/backend.h>

@@ -1,9 +1,9 @@
-/* functions.cuh -- the schema's functions of one and two floats, each as its formula says; in float, and in double for f64. */
+/* functions.cuh -- the schema's functions of one and two floats, as their formulas say; in float, and in double for f64. */
 #pragma once
 #include <cmath>
 #include <quern/quern.h>
 
-/* a e^x, rounded once where e^x alone would be subnormal. */
+/* a e^x, rounded only once where e^x alone would be subnormal. */
 template <class T> __device__ __forceinline__ T fn_times_exp(T a, T x)
 {
   T h = exp(T(0.5) * x);
@@ -25,10 +25,10 @@ template <class T> __device__ __forceinline__ T fn_softplus(T x)           /* ln
 template <class T> __device__ __forceinline__ T fn_min(T a, T b) { return a != a || a <= b ? a : b; }
 template <class T> __device__ __forceinline__ T fn_max(T a, T b) { return a != a || a >= b ? a : b; }
 
-/* gelu(x) = x Phi(x). In double Phi is by the complementary error function, which keeps its digits where Phi is small. In float,
- * with a = |x|: Phi(-a) = e^(-a^2/2) r(a), r by a polynomial in t = 1 / (1 + 0.3 a): to 1e-8, and in the tail to 3e-6 of itself. */
+/* gelu(x) = x Phi(x). In double Phi uses erfc, which keeps its digits where Phi is small. In float,
+ * with a = |x|: Phi(-a) = e^(-a^2/2) r(a), r a polynomial in t = 1 / (1 + 0.3 a); error 1e-8, in the tail 3e-6 relative. */
 __device__ __forceinline__ double fn_phi(double x) { return 0.5 * erfc(x * -0.70710678118654752440); }
-__device__ __forceinline__ float fn_exp2(float x)          /* a subnormal result is 0 */
+__device__ __forceinline__ float fn_exp2(float x)          /* subnormal results are flushed to 0 */
 {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -69,12 +69,13 @@ __device__ __forceinline__ float fn_gelu_derivative(float x)
 template <class T> __device__ __forceinline__ T fn_gelu_tanh_derivative(T x)
 {
   T t = fn_twice_u(x);
-  if (fabs(t) > (sizeof(T) == 8 ? T(760) : T(110))) return (x > T(0) ? T(1) : T(0)) + (x - x);    /* NaN at infinity: inf times 0 */
+  /* NaN at infinity would come from inf times 0 */
+  if (fabs(t) > (sizeof(T) == 8 ? T(760) : T(110))) return (x > T(0) ? T(1) : T(0)) + (x - x);
   return fn_sigmoid(t) + x * T(1.59576912160573071176) * (T(1) + T(0.134145) * x * x) * fn_sigmoid(t) * fn_sigmoid(-t);
 }
-/* x, but no finite one so far below 0 that a product with it overflows before e^x makes it 0. */
+/* x, with finite values clamped at -1000, so that a product with it does not overflow before e^x makes it 0. */
 template <class T> __device__ __forceinline__ T fn_bounded(T x) { return x < T(-1000) && x - x == T(0) ? T(-1000) : x; }
-/* a b e^x, x far below 0: none of it overflows before e^x makes it small. */
+/* a b e^x for x far below 0, without overflow of a b. */
 template <class T> __device__ __forceinline__ T fn_product_exp(T a, T b, T x)
 {
   T h = exp(T(0.5) * x);
@@ -103,7 +104,7 @@ template <class T> __device__ __forceinline__ T fn_tanh_derivative(T x)    /* 1 
   return T(1) / (c * c);
 }
 
-/* x of the unary op: arithmetic and activations. */
+/* Unary ops: arithmetic and activations. */
 template <class T> __device__ __forceinline__ T fn_unary(uint32_t op, T x, T alpha, T beta)
 {
   switch (op) {
@@ -137,7 +138,7 @@ template <class T> __device__ __forceinline__ T fn_unary(uint32_t op, T x, T alp
   }
 }
 
-/* a, b of the binary op; of a backward activation dy and x. */
+/* Binary ops; for a backward activation a, b are dy and x. */
 template <class T> __device__ __forceinline__ T fn_binary(uint32_t op, T a, T b, T alpha, T beta)
 {
   switch (op) {

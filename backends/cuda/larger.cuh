@@ -1,4 +1,4 @@
-/* larger.cuh -- the larger of two numbers in one instruction where there is one: NaN above all, of zeros either. */
+/* larger.cuh -- the larger of two numbers, in one instruction where there is one: NaN wins; of two zeros either. */
 #pragma once
 #include "element.cuh"
 
@@ -13,7 +13,7 @@ __device__ __forceinline__ float larger(float a, float b)
 #endif
 }
 
-/* The larger of each half of a word of f16 or bf16. */
+/* The larger in each half of a word of two f16 or bf16. */
 template <int dtype> __device__ __forceinline__ uint32_t larger_pair(uint32_t a, uint32_t b)
 {
 #if __CUDA_ARCH__ >= 800

@@ -1,8 +1,8 @@
-/* meet.cuh -- blocks of a launch, all resident (it is a cooperative one), wait for one another. */
+/* meet.cuh -- a grid-wide barrier for cooperative launches (all blocks resident). */
 #pragma once
 #include <stdint.h>
 
-/* All of these blocks have come so far, and what they wrote before is seen. met: 0 before the first; `turn` counts from 1. */
+/* Barrier over `blocks` blocks; what any of them wrote before it is visible after it. met: 0 before the first; turn counts from 1. */
 __device__ __forceinline__ void blocks_meet(uint32_t *met, uint32_t blocks, uint32_t turn)
 {
   __syncthreads();
@@ -15,7 +15,7 @@ __device__ __forceinline__ void blocks_meet(uint32_t *met, uint32_t blocks, uint
   __syncthreads();
 }
 
-/* The last one out leaves 0: all have seen the last meeting. */
+/* Last call of each block: the last block resets met to 0, when all have passed the final barrier. */
 __device__ __forceinline__ void blocks_leave(uint32_t *met, uint32_t blocks, uint32_t turns)
 {
   if (threadIdx.x == 0 && atomicAdd(met, 1) == blocks * turns + blocks - 1) *met = 0;

@@ -1,20 +1,20 @@
-/* pointwise_direct.cu -- every pointwise op: one output element from the elements at the same place, dims of 1 and rank-0
- * scalars broadcast. Floats are computed in double and rounded once; integers modulo 2^64, and bool, in int64. */
+/* pointwise_direct.cu -- every pointwise op, the fallback: one output element per thread from the elements at the same position;
+ * dims of size 1 and rank-0 scalars broadcast. Floats are computed in double and rounded once; integers modulo 2^64, and bool, in int64. */
 #include "direct.cuh"
 #include "engines.h"
 #include "functions.cuh"
 
 struct pointwise {
-  uint32_t op, type;                      /* the computation's: QN_F64, QN_F32, an integer dtype, QN_BOOL */
-  int32_t  n, condition;                  /* operands; select's condition comes before them */
+  uint32_t op, type;                      /* type: the computation's, QN_F64, QN_F32, an integer dtype or QN_BOOL */
+  int32_t  n, condition;                  /* n: operands, without select's condition, which comes before them */
   tensor   operand[3], y;
   scalar   value[3];                      /* of operands of rank 0 */
-  int64_t  whole[3];                      /* the same of the host's, as integers, which may have more digits than a double */
+  int64_t  whole[3];                      /* host scalars as integers, which may have more digits than a double */
   double   alpha, beta;
   int64_t  elements;
 };
 
-/* Comparisons and casts have another output than their operands; then the first operand that is no scalar decides. */
+/* Comparisons and casts differ in dtype from their operands; there the first operand that is no scalar decides. */
 static uint32_t type_of(uint32_t dtype) { return dtype == QN_F64 || !qn_is_float(dtype) ? dtype : (uint32_t)QN_F32; }
 static uint32_t computation_type(const pointwise *v)
 {
@@ -55,7 +55,7 @@ __device__ static int64_t whole_operand(const pointwise &v, int k, int64_t i)
   return x != x ? 0 : integer_clamp(__double2ll_rn(x), v.type);
 }
 
-/* Select's. A host's is no pointer of the device's. */
+/* Select's condition; a host scalar's pointer is not valid on the device. */
 __device__ static bool condition(const pointwise &v, int64_t i)
 {
   const tensor &t = v.operand[0];
@@ -104,7 +104,7 @@ __global__ static void __launch_bounds__(256) pointwise_direct(const __grid_cons
   for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < v.elements; i += (int64_t)gridDim.x * blockDim.x) {
     int64_t to = place(v.y, v.y, i);
     int a = 0, b = v.n > 1 ? 1 : 0;
-    if (v.condition) {                    /* select: one of the two, and the other is not looked at */
+    if (v.condition) {                    /* select: only the chosen operand is read */
       a = b = condition(v, i) ? 1 : 2;
     }
     if (is_float(v.type)) {
@@ -119,7 +119,7 @@ __global__ static void __launch_bounds__(256) pointwise_direct(const __grid_cons
   }
 }
 
-/* A host's scalar in an integer computation, converted to its type. */
+/* A host scalar of an integer computation, converted to the computation's type. */
 static int64_t whole_of(const pointwise *v, const kept *k, const qn_launch *launch, int i)
 {
   const qn_value *s = &k->value[k->first[i]];

@@ -1,13 +1,13 @@
 /* pointwise_program.cu -- any pointwise region on f16, bf16 and f32, in one pass over memory.
  *
- * A region becomes a program of at most MAX_STEPS steps: result = op(a, b, c), where an operand is the step before's result, a
- * slot (a value that is used later, kept in shared memory by the thread that made it), a tensor, or a scalar. A thread
- * takes V neighbouring elements along the innermost dim through the whole program; every thread is in the same step at
- * the same time, so interpreting costs a few instructions for V elements. Grids are one-trip: a thread, one vector.
- * Where all tensors are of one dtype and lie in whole aligned vectors (or repeat along the innermost dim), the first few that are
- * read are fetched before the program starts, so that their loads overlap. One step on packed tensors has a kernel of its own.
+ * A region becomes a program of at most MAX_STEPS steps: result = op(a, b, c), where an operand is the previous step's result, a
+ * slot (a value needed later, kept in shared memory by the thread that computed it), a tensor, or a scalar. A thread takes V
+ * neighbouring elements along the innermost dim through the whole program; all threads are in the same step at the same time, so
+ * interpretation costs a few instructions per V elements. Grids are one-trip: one vector per thread. Where all tensors have one
+ * dtype and are whole aligned vectors (or broadcast along the innermost dim), the first few that are read are loaded before the
+ * program starts, so that their loads overlap. A single step on packed tensors has a kernel of its own.
  *
- * Wins everywhere but on f64 and integer arithmetic, which it refuses. */
+ * Refuses f64 and integer arithmetic. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "functions.cuh"
@@ -20,7 +20,7 @@ struct source { uint8_t from, index; };
 struct step {
   uint16_t op;
   source   in[MAX_INPUTS];
-  int8_t   slot, out;                     /* where the result is kept, which tensor it is; -1: none */
+  int8_t   slot, out;                     /* slot that keeps the result; tensor it is stored to; -1: none */
   float    alpha, beta;
 };
 struct operand {
@@ -30,11 +30,11 @@ struct operand {
 };
 struct program {
   int32_t  n_steps, rank;
-  uint32_t vectors;                       /* all of them */
+  uint32_t vectors;                       /* in total */
   uint32_t row_vectors;                   /* along the innermost dim */
   uint32_t dim[MAX_RANK];                 /* innermost first */
   int32_t  n_early;
-  operand  early[MAX_EARLY];              /* whole: tensors that are fetched first */
+  operand  early[MAX_EARLY];              /* whole: the tensors loaded first */
   float    value[MAX_TENSORS];            /* scalars */
   step     steps[MAX_STEPS];
   operand  tensor[MAX_TENSORS];
@@ -42,7 +42,7 @@ struct program {
 
 /* ---- kernel ------------------------------------------------------------------------------------------ */
 
-/* Light functions leave a kernel few registers, and so many loads in flight; the others have a kernel that has all. */
+/* Light functions leave the kernel few registers, hence many loads in flight; heavy ones are only in a second kernel that has all. */
 #define LIGHT_UNARY(X) X(NEG) X(ABS) X(SIGN) X(FLOOR) X(CEIL) X(ROUND) X(RELU) X(LEAKY_RELU) X(HARDSWISH) X(CLIP)
 #define LIGHT_BINARY(X) X(ADD) X(SUB) X(MUL) X(MIN) X(MAX) X(RELU_BACKWARD) X(LEAKY_RELU_BACKWARD) X(HARDSWISH_BACKWARD) X(CLIP_BACKWARD)
 #define HEAVY_UNARY(X) X(EXP) X(LOG) X(SQRT) X(RSQRT) X(RECIPROCAL) X(ERF) X(SIN) X(COS) X(ELU) X(GELU) X(GELU_TANH) X(SILU) \
@@ -83,8 +83,8 @@ template <int V, bool heavy> __device__ __forceinline__ void apply(const step &s
   }
 }
 
-/* whole: all tensors are of that dtype and lie in whole aligned vectors of 16 bytes, or repeat along dim 0. Of one dim, the last
- * vector may be a part. */
+/* whole: all tensors have that dtype and are whole aligned 16-byte vectors, or broadcast along dim 0. With one dim, the last
+ * vector may be partial. */
 enum { SCATTERED = QN_DTYPE_NONE };
 
 template <int V, int THREADS, int whole> struct machine {
@@ -92,7 +92,7 @@ template <int V, int THREADS, int whole> struct machine {
   float (*slots)[V][THREADS];             /* each thread's own column */
   uint32_t index[MAX_RANK];
   int n;                                  /* elements of this vector that exist */
-  uint4 early[whole ? MAX_EARLY : 1];     /* as they came; of one that repeats the first element */
+  uint4 early[whole ? MAX_EARLY : 1];     /* undecoded; of a broadcast tensor its first element */
 
   __device__ __forceinline__ int64_t at(const operand &o) const
   {
@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS) pointwise_program(con
   for (int k = 0; k < p.n_steps; k++) {
     const step &s = p.steps[k];
     float b[V], c[V];
-    if (!whole && s.in[2].from) m.fetch(c, s.in[2], a);       /* a select's: its condition is of another dtype */
+    if (!whole && s.in[2].from) m.fetch(c, s.in[2], a);       /* select: its condition has another dtype */
     if (s.in[1].from) m.fetch(b, s.in[1], a);
     if (s.in[0].from != FROM_BEFORE) m.fetch(a, s.in[0], a);
     apply<V, heavy>(s, a, b, c);
@@ -208,8 +208,8 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS) pointwise_program(con
   }
 }
 
-/* One step of one or two operands, packed alike, in whole vectors. A light one has the threads that memory asks for; what costs a
- * heavy one besides its function is shared by two vectors. The commonest heavy ones have a kernel each, of few registers. */
+/* One step of one or two packed operands, in whole vectors. A light step has the occupancy that memory bandwidth needs; a heavy
+ * one shares its overhead between two vectors per thread. The commonest heavy functions have kernels of their own, with few registers. */
 template <bool heavy> constexpr int flat_vectors = heavy ? 2 : 1;
 #define SINGLE(X) X(GELU) X(GELU_TANH) X(SILU) X(SIGMOID) X(TANH)
 
@@ -259,12 +259,12 @@ __global__ void __launch_bounds__(256, (single ? 1536 : heavy ? 1024 : 2048) / 2
 struct state {
   program p;
   int32_t n_tensors;
-  int32_t number[MAX_TENSORS];            /* of each tensor's value in the request */
+  int32_t number[MAX_TENSORS];            /* value index of each tensor in the request */
   uint8_t host[MAX_TENSORS];
   int32_t wide, slots, heavy;             /* wide: V is 8 */
-  uint8_t early[MAX_EARLY];               /* tensors, fetched first */
+  uint8_t early[MAX_EARLY];               /* tensors loaded first */
   bool flat;                              /* one step, packed */
-  uint32_t whole;                         /* the one dtype, or 0 */
+  uint32_t whole;                         /* the common dtype, or 0 */
 };
 
 struct compiler {
@@ -276,7 +276,7 @@ struct compiler {
 
 static bool small_float(uint32_t dtype) { return dtype == QN_F32 || dtype == QN_F16 || dtype == QN_BF16; }
 
-/* Is this op one of ours: f32 arithmetic, logic, or a cast between what f32 holds exactly. */
+/* NULL if the op is supported (f32 arithmetic, logic, or a cast between dtypes that f32 holds exactly), else what is wanted. */
 static const char *op_fits(const qn_request *r, const qn_node *op, bool *exact_only)
 {
   const qn_value *y = &r->value[op->arg[op->first[op->n_inputs]]];
@@ -291,7 +291,7 @@ static const char *op_fits(const qn_request *r, const qn_node *op, bool *exact_o
   }
   if (cast) {
     if (small_float(y->dtype)) return nullptr;
-    *exact_only = true;                   /* a result that is rounded or clamped where it is stored, and nowhere else */
+    *exact_only = true;                   /* a result that is rounded or clamped on being stored cannot be used by later steps */
     return y->dtype == QN_F64 || y->dtype == QN_I64 ? "results of f16, bf16, f32, 8 bits or i32" : nullptr;
   }
   bool comparison = op->op >= QN_OP_EQ && op->op <= QN_OP_GE;
@@ -299,7 +299,7 @@ static const char *op_fits(const qn_request *r, const qn_node *op, bool *exact_o
   return small_float(y->dtype) ? nullptr : "results of f16, bf16 or f32";
 }
 
-/* Its place among the tensors; -1: no room. */
+/* Index among the tensors, added if new; -1: no room. */
 static int tensor_of(compiler *c, int32_t value)
 {
   state *st = c->st;
@@ -312,7 +312,7 @@ static int tensor_of(compiler *c, int32_t value)
   return st->n_tensors++;
 }
 
-/* The last of our ops that reads a value. */
+/* The last op of the region that reads a value. */
 static int32_t last_use(const compiler *c, int32_t value)
 {
   for (int32_t k = (int32_t)c->n_ops - 1; k >= 0; k--) {
@@ -333,7 +333,7 @@ static bool heavy(uint32_t op)
 #undef CASE
 }
 
-/* The first n_ops ops as a program; NULL, or why not. */
+/* Compiles the first n_ops ops into a program; NULL, or the reason why not. */
 static const char *compile(compiler *c, uint32_t n_ops)
 {
   state *st = c->st;
@@ -391,7 +391,7 @@ static const char *compile(compiler *c, uint32_t n_ops)
   return nullptr;
 }
 
-/* The first tensors that the program reads. */
+/* Marks the first tensors that the program reads to be loaded early. */
 static void fetch_early(state *st)
 {
   program *p = &st->p;
@@ -407,7 +407,7 @@ static void fetch_early(state *st)
     }
 }
 
-/* Dims of y merged as far as all tensors let them; V by what lies in memory. */
+/* Merges dims of y as far as all tensors allow, and chooses V by contiguity and alignment. */
 static const char *lay_out(compiler *c, const qn_value *y)
 {
   state *st = c->st;
@@ -460,7 +460,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const char *why = nullptr;
   const qn_value *y = &r->value[r->op[0].arg[r->op[0].first[r->op[0].n_inputs]]];
   bool exact_only[MAX_STEPS] = {};
-  for (; n < r->n_ops && n < MAX_STEPS; n++) {              /* how many look like ours */
+  for (; n < r->n_ops && n < MAX_STEPS; n++) {              /* candidates */
     const qn_node *op = &r->op[n];
     if (op->family != QN_FAMILY_POINTWISE || !qn_same_dims(&r->value[op->arg[op->first[op->n_inputs]]], y)) break;
     if ((why = op_fits(r, op, &exact_only[n]))) break;
@@ -474,7 +474,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (n == 0) return qn_refuse(out, why ? why : "a pointwise op", "", "", "%s", "");
   c.st = (state *)cuda_state(out, sizeof *c.st);
   if (!c.st) return QN_NO_MEMORY;
-  while (n > 0 && ((why = compile(&c, n)) || (why = lay_out(&c, y)))) n--;     /* and how many fit */
+  while (n > 0 && ((why = compile(&c, n)) || (why = lay_out(&c, y)))) n--;     /* then as many as fit */
   if (n == 0) {
     cuda_release(out);
     return qn_refuse(out, why, "", "", "%s", "");
@@ -492,7 +492,7 @@ typedef const void *kernel;
     (kernel)pointwise_flat<heavy, QN_BF16>, (kernel)pointwise_flat<heavy, QN_F16> }
 static const kernel kernels[2][8] = { KERNELS(false), KERNELS(true) };
 
-/* of_dtype: 0 f32, 1 bf16, 2 f16. NULL: no kernel of its own. */
+/* of_dtype: 0 f32, 1 bf16, 2 f16. NULL: the op has no kernel of its own. */
 static const kernel *single_kernel(uint32_t op, int of_dtype)
 {
 #define CASE(name) \

@@ -1,9 +1,9 @@
-/* reduce_direct.cu -- y = one number from all of x along some dims: an element by one block, in a fixed order.
+/* reduce_direct.cu -- y = one number from all of x along some dims, the fallback: one block per element, in a fixed order.
  *
  *   sum, mean, prod, max, min   norm1 = sum |x|   norm2 = sqrt(sum x^2)   amax = max |x|   argmax, argmin = where, row-major
  *
- * Floats in double, integers modulo 2^64. Over nothing: 0, NaN, 1, -Inf, +Inf (integers: least, largest), 0, 0, 0, -1.
- * NaN wins in max, min, amax, and the first NaN in argmax and argmin; else the first of equals. */
+ * Floats in double, integers modulo 2^64. Over nothing: 0, NaN, 1, -Inf, +Inf (integers: least, largest), 0, 0, 0, -1. NaN wins
+ * in max, min, amax; argmax and argmin give the first NaN, else the first of equals. */
 #include "direct.cuh"
 #include "engines.h"
 
@@ -27,7 +27,7 @@ __device__ static int64_t inner_place(const reduction &r, int64_t j)
   return offset;
 }
 
-/* What a thread has found, and how two findings join. T: double or int64_t. */
+/* A thread's partial result, and how two are combined. T: double or int64_t. */
 template <class T> struct found { T value; int64_t where; };
 
 template <class T> __device__ static found<T> join(uint32_t op, found<T> a, found<T> b)
@@ -92,7 +92,7 @@ template <class T> __global__ static void __launch_bounds__(THREADS) reduce_dire
   __shared__ T value[THREADS];
   __shared__ int64_t where[THREADS];
   for (int64_t i = blockIdx.x; i < r.elements; i += gridDim.x) {
-    int64_t from = place(r.x, r.y, i);    /* 0 in each reduced dim, for y has 1 there */
+    int64_t from = place(r.x, r.y, i);    /* position 0 along the reduced dims, where y has size 1 */
     found<T> f = nothing<T>(r.op, r.x.dtype);
     for (int64_t j = threadIdx.x; j < r.count; j += THREADS)
       f = join(r.op, f, seen(r.op, r.x.load<T>(from + inner_place(r, j)), j));

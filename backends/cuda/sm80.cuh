@@ -1,5 +1,4 @@
-/* sm80.cuh -- Ampere's asynchronous copies, matrix loads and Tensor Core products in thin wrappers. Devices before it have the copies
- * alone, which then are not asynchronous. */
+/* sm80.cuh -- thin wrappers of Ampere's cp.async, ldmatrix and mma.sync. Older devices have only the copies, done synchronously. */
 #pragma once
 #include <cstdint>
 
@@ -10,12 +9,12 @@ __device__ __forceinline__ void shared_store(uint32_t to, uint32_t word)
   asm volatile("st.shared.u32 [%0], %1;" :: "r"(to), "r"(word) : "memory");
 }
 
-__device__ __forceinline__ void shared_load(float *v, uint32_t from)       /* four */
+__device__ __forceinline__ void shared_load(float *v, uint32_t from)       /* four floats */
 {
   asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]) : "r"(from) : "memory");
 }
 
-/* `width` (4, 8, 16) bytes to shared memory, of which the first `bytes`, in whole words before Ampere, are read and the others become 0. */
+/* Copies `width` (4, 8, 16) bytes to shared memory: the first `bytes` are read (before Ampere in whole words), the rest is zero-filled. */
 template <int width> __device__ __forceinline__ void copy_async(uint32_t to, const void *from, int bytes)
 {
 #if __CUDA_ARCH__ < 800
@@ -39,7 +38,7 @@ template <int pending> __device__ __forceinline__ void copy_async_wait()
 #endif
 }
 
-/* Four 8 x 8 matrices of 16-bit elements (or 8 x 4 of words), whose rows' addresses lanes 0-7, 8-15, ... hold. */
+/* ldmatrix: four 8 x 8 matrices of 16-bit elements (or 8 x 4 of words); lanes 0-7, 8-15, ... hold their rows' addresses. */
 template <bool transposed> __device__ __forceinline__ void load_matrices(uint32_t (&r)[4], uint32_t at)
 {
   if (transposed)
@@ -50,7 +49,7 @@ template <bool transposed> __device__ __forceinline__ void load_matrices(uint32_
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
 }
 
-/* d += a b, 16 x 8 by 32 bytes of k. */
+/* d += a b: 16 x 8 sums, 32 bytes of k. */
 struct mma_bf16 {
   typedef float number;
   __device__ static void product(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)

@@ -1,7 +1,7 @@
-/* sm90.cuh -- Hopper's asynchronous machinery in thin wrappers: shared-memory barriers and the bulk tensor copy engine.
+/* sm90.cuh -- thin wrappers of Hopper's asynchronous instructions: mbarriers, clusters, TMA.
  *
- * A barrier (mbarrier) completes a phase when its arrivals and its announced bytes have come. Waiters name the parity of
- * the phase that they wait for; a fresh barrier counts as having completed parity 1. */
+ * An mbarrier completes a phase when all its arrivals and expected bytes have come. Waiters name the parity of the phase they
+ * wait for; a fresh barrier counts as having completed parity 1. */
 #pragma once
 #include <cuda.h>
 #include "sm80.cuh"
@@ -11,7 +11,7 @@ __device__ __forceinline__ void barrier_init(uint32_t bar, uint32_t arrivals)
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(bar), "r"(arrivals) : "memory");
 }
 __device__ __forceinline__ void barrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
-__device__ __forceinline__ void barrier_expect(uint32_t bar, uint32_t bytes)     /* arrives once, too */
+__device__ __forceinline__ void barrier_expect(uint32_t bar, uint32_t bytes)     /* also arrives once */
 {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(bar), "r"(bytes) : "memory");
 }
@@ -27,16 +27,16 @@ __device__ __forceinline__ void barrier_wait(uint32_t bar, uint32_t parity)
                  : "=r"(done) : "r"(bar), "r"(parity) : "memory");
   while (!done);
 }
-/* Arrives when what the thread has copied (copy_async) is there. */
+/* Arrives when the thread's earlier copies (copy_async) have landed. */
 __device__ __forceinline__ void barrier_arrive_copied(uint32_t bar)
 {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" :: "r"(bar) : "memory");
 }
-__device__ __forceinline__ void group_sync(int id, int threads)      /* a named barrier; 0 is __syncthreads' */
+__device__ __forceinline__ void group_sync(int id, int threads)      /* named barrier; id 0 is __syncthreads */
 {
   asm volatile("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory");
 }
-__device__ __forceinline__ bool group_any(bool mine, int id, int threads)     /* the same, and whether any thread's is true */
+__device__ __forceinline__ bool group_any(bool mine, int id, int threads)     /* the same; true if any thread's `mine` is */
 {
   uint32_t any;
   asm volatile("{.reg .pred p, q; setp.ne.u32 p, %3, 0; bar.red.or.pred q, %1, %2, p; selp.u32 %0, 1, 0, q;}"
@@ -50,7 +50,7 @@ __device__ __forceinline__ uint32_t cluster_rank()
   return r;
 }
 __device__ __forceinline__ void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-/* What was initialised (barrier_init_fence) is seen by those who wait; nothing else is waited for. */
+/* Only makes initialised barriers (barrier_init_fence) visible to those who wait; orders nothing else. */
 __device__ __forceinline__ void cluster_arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 __device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 __device__ __forceinline__ void cluster_sync()
@@ -59,7 +59,7 @@ __device__ __forceinline__ void cluster_sync()
   cluster_wait();
 }
 
-/* Shared memory of CTA `rank` of the cluster. */
+/* Address of the same location in the shared memory of CTA `rank` of the cluster. */
 __device__ __forceinline__ uint32_t cluster_address(uint32_t address, uint32_t rank)
 {
   uint32_t there;
@@ -70,22 +70,22 @@ __device__ __forceinline__ void cluster_store(uint32_t there, float a, float b, 
 {
   asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" :: "r"(there), "f"(a), "f"(b), "f"(c), "f"(d) : "memory");
 }
-/* The same without waiting; `bar`, a barrier there, counts the 16 bytes when they have come. */
+/* The same without waiting; `bar`, a barrier in that CTA, counts the 16 bytes when they arrive. */
 __device__ __forceinline__ void cluster_send(uint32_t there, float a, float b, float c, float d, uint32_t bar)
 {
   asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];"
                :: "r"(there), "f"(a), "f"(b), "f"(c), "f"(d), "r"(bar) : "memory");
 }
 
-/* A kernel launched with programmatic serialisation starts while its predecessor ends: it must wait before it touches
- * global memory, and says early that its own successor may do the same. Both do nothing in an ordinary launch. */
+/* Programmatic dependent launch: the kernel starts while its predecessor ends, so it must wait before it touches global memory,
+ * and allows its own successor to do the same. Both do nothing in an ordinary launch. */
 __device__ __forceinline__ void grid_dependency_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 __device__ __forceinline__ void grid_dependents_launch() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 
-/* Ordinary stores to shared memory become visible to the copy engine and the Tensor Cores. */
+/* Makes ordinary stores to shared memory visible to TMA and wgmma. */
 __device__ __forceinline__ void proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-/* Boxes of a tensor map; coordinates innermost first, elements outside the tensor read as 0 and are not written. */
+/* Boxes of a tensor map; coordinates innermost first; elements outside the tensor read as 0 and are not written. */
 __device__ __forceinline__ void tma_prefetch_map(const CUtensorMap *map)
 {
   asm volatile("prefetch.tensormap [%0];" :: "l"(map) : "memory");
@@ -95,7 +95,7 @@ __device__ __forceinline__ void tma_load(uint32_t to, const CUtensorMap *map, in
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2,%3,%4,%5}], [%6];"
                :: "r"(to), "l"(map), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(bar) : "memory");
 }
-/* A column of pixels of a [N, H, W, C] tensor, each moved by (dw, dh): the tap of a window. */
+/* im2col: a column of pixels of an [N, H, W, C] tensor, each moved by (dw, dh), the offset of a filter tap. */
 __device__ __forceinline__ void tma_load_im2col(uint32_t to, const CUtensorMap *map, int c, int w, int h, int n, int dw, int dh,
                                                 uint32_t bar)
 {
@@ -104,7 +104,7 @@ __device__ __forceinline__ void tma_load_im2col(uint32_t to, const CUtensorMap *
     :: "r"(to), "l"(map), "r"(c), "r"(w), "r"(h), "r"(n), "r"(bar), "h"((uint16_t)dw), "h"((uint16_t)dh)
     : "memory");
 }
-/* The same of [N, D, H, W, C]. */
+/* The same for [N, D, H, W, C]. */
 __device__ __forceinline__ void tma_load_im2col(uint32_t to, const CUtensorMap *map, int c, int w, int h, int d, int n, int dw, int dh,
                                                 int dd, uint32_t bar)
 {
@@ -118,7 +118,7 @@ __device__ __forceinline__ void tma_store(const CUtensorMap *map, uint32_t from,
   asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2,%3,%4,%5}], [%1];"
                :: "l"(map), "r"(from), "r"(c0), "r"(c1), "r"(c2), "r"(c3) : "memory");
 }
-/* A column of pixels of a [N, H, W, C] tensor, as tma_load_im2col walks them. */
+/* A column of pixels of an [N, H, W, C] tensor, in the order of tma_load_im2col. */
 __device__ __forceinline__ void tma_store_im2col(const CUtensorMap *map, uint32_t from, int c, int w, int h, int n)
 {
   asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.im2col_no_offs.bulk_group [%0, {%2,%3,%4,%5}], [%1];"
@@ -130,7 +130,7 @@ __device__ __forceinline__ void tma_store_im2col(const CUtensorMap *map, uint32_
                :: "l"(map), "r"(from), "r"(c), "r"(w), "r"(h), "r"(d), "r"(n) : "memory");
 }
 __device__ __forceinline__ void tma_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-template <int pending> __device__ __forceinline__ void tma_store_wait_read()     /* the sources may be overwritten */
+template <int pending> __device__ __forceinline__ void tma_store_wait_read()     /* until the sources in shared memory may be overwritten */
 {
   asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(pending) : "memory");
 }
@@ -139,7 +139,7 @@ template <int pending> __device__ __forceinline__ void tma_store_wait()
   asm volatile("cp.async.bulk.wait_group %0;" :: "n"(pending) : "memory");
 }
 
-/* Four 8x8 blocks of 16-bit elements from a warp's fragments; lane l gives the address of row l%8 of block l/8. */
+/* stmatrix: four 8x8 blocks of 16-bit elements from a warp's fragments; lane l gives the address of row l%8 of block l/8. */
 __device__ __forceinline__ void store_matrix(uint32_t address, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3)
 {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};"

@@ -1,10 +1,10 @@
-/* steps.cuh -- the chain of steps.h on eight elements at a time. */
+/* steps.cuh -- device side of steps.h: applies the chain to eight elements at a time. */
 #pragma once
 #include "element.cuh"
 #include "functions.cuh"
 #include "steps.h"
 
-/* Eight elements from p[0], p[stride], ..., of which the first n exist; the others are 0. */
+/* Loads p[0], p[stride], ..., of which the first n exist; the others are 0. */
 __device__ __forceinline__ void load8(float (&w)[8], const void *base, uint32_t dtype, int64_t at, int64_t stride, int n)
 {
 #pragma unroll
@@ -74,7 +74,7 @@ __device__ __forceinline__ void store8(const int (&v)[8], void *base, uint32_t, 
   for (int i = 0; i < 8; i++) if (i < n) p[i * stride] = v[i];
 }
 
-/* The functions that a chain may hold; the host's list is in chain.c. */
+/* Functions allowed in a chain; the host's list is in chain.c. */
 #define CUDA_STEP_UNARY(X) X(NEG) X(ABS) X(RELU) X(LEAKY_RELU) X(ELU) X(GELU) X(GELU_TANH) X(SILU) X(SIGMOID) X(TANH) \
   X(SOFTPLUS) X(HARDSWISH) X(MISH) X(CLIP)
 #define CUDA_STEP_BINARY(X) X(ADD) X(SUB) X(MUL) X(DIV) X(MIN) X(MAX) X(RELU_BACKWARD) X(LEAKY_RELU_BACKWARD) \
@@ -95,7 +95,7 @@ __device__ __forceinline__ void step_apply(const cuda_step &s, float (&v)[8], co
   }
 }
 
-/* v: elements (row, col), the next along cols (along 0) or rows (along 1), n of them, of matrix (b0, b1). */
+/* v: n elements from (row, col) on, along columns (along 0) or rows (along 1), of matrix (b0, b1). */
 __device__ __forceinline__ void steps_apply(const cuda_steps &steps, float (&v)[8], int row, int col, int b0, int b1, int along, int n)
 {
 #pragma unroll 1
@@ -127,7 +127,7 @@ __device__ __forceinline__ void steps_apply(const cuda_steps &steps, float (&v)[
   }
 }
 
-/* Sums of integers take additions alone, of i32. */
+/* Integer sums: only additions of i32. */
 __device__ __forceinline__ void steps_apply(const cuda_steps &steps, int (&v)[8], int row, int col, int b0, int b1, int along, int n)
 {
 #pragma unroll 1

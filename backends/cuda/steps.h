@@ -1,16 +1,16 @@
-/* steps.h -- what a contraction does to each sum before it is stored: a chain of pointwise steps on one value.
+/* steps.h -- the epilogue of a contraction: a chain of pointwise steps applied to each sum before it is stored.
  *
  *   v = sum;  for each step: v = op(v)  or  v = op(v, w)  or  v = op(w, v);  y = v
  *
  * w is a scalar or an element of a tensor, broadcast by strides of 0. Bias, activation, residual and the masks of backward
- * activations are such chains; a region that branches is not, and its rest becomes an engine of its own. */
+ * activations are such chains. A region that branches is not; its rest runs on an engine of its own. */
 #ifndef QN_CUDA_STEPS_H
 #define QN_CUDA_STEPS_H
 #include <stdint.h>
 
 enum { CUDA_MAX_STEPS = 8, CUDA_MAX_OPERANDS = 8 };
-enum {                                    /* steps beyond the pointwise ops of the schema */
-  CUDA_STEP_ALPHA = 1,                    /* v = w v, and 0 where w is 0, whatever v */
+enum {                                    /* steps besides the schema's pointwise ops */
+  CUDA_STEP_ALPHA = 1,                    /* v = w v, and 0 where w is 0, whatever v is */
   CUDA_STEP_BETA  = 2                     /* v = v + w u, u the next operand, not read where w is 0 */
 };
 

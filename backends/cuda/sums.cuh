@@ -1,7 +1,7 @@
-/* sums.cuh -- sums over the threads of a warp and of a block: the same tree every time, and everyone gets it. */
+/* sums.cuh -- sums over the threads of a warp or block, always by the same tree; every thread gets the result. */
 #pragma once
 
-/* lanes: neighbouring ones. */
+/* Over `lanes` neighbouring lanes. */
 template <int lanes = 32, class T> __device__ __forceinline__ T warp_sum(T v)
 {
 #pragma unroll
@@ -19,11 +19,11 @@ template <class T> __device__ __forceinline__ T lanes_sum(T v, int width)
   return v;
 }
 
-/* part: a place for each warp. */
+/* part: shared memory, one element per warp. */
 template <int threads, class T> __device__ __forceinline__ T block_sum(T v, T *part)
 {
   v = warp_sum(v);
-  __syncthreads();                        /* what is there has been read */
+  __syncthreads();                        /* part may still be read from an earlier call */
   if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
   __syncthreads();
   v = 0;
@@ -36,10 +36,10 @@ template <int threads> __device__ __forceinline__ double block_sum(double v)
   return block_sum<threads>(v, part);
 }
 
-/* The sum over the threads before this one; *total: over all. */
+/* Exclusive prefix sum: the sum over the threads before this one; *total: over all. */
 template <int threads, class T> __device__ __forceinline__ T block_before(T v, T *part, T *total)
 {
-  T upto = v;                             /* of this warp's threads, with this one */
+  T upto = v;                             /* inclusive prefix within the warp */
 #pragma unroll
   for (int o = 1; o < 32; o *= 2) {
     const T other = __shfl_up_sync(~0u, upto, o);

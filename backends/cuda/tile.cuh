@@ -1,10 +1,11 @@
-/* tile.cuh -- the direct engines' product: c[m, n] = sum_k a[m, k] b[k, n] in tiles of 64 x 64, for any way of finding a and b.
+/* tile.cuh -- the matrix product of the direct engines: c[m, n] = sum_k a[m, k] b[k, n] in tiles of 64 x 64, for any way of
+ * addressing a and b.
  *
  * A Problem has m, n, k, batch, and for one batch at a time (enter)
- *   row(m), column(n)        what a thread may work out once for all k
- *   a(row, k, &there), b(column, k)   elements; where a is not there (padding) nothing is added, whatever b
+ *   row(m), column(n)                 what a thread can precompute for all k
+ *   a(row, k, &there), b(column, k)   elements; where a is absent (padding) nothing is added, whatever b is
  *   store(m, n, sum)
- * Each sum is taken by one thread in the order of k: the bits depend on nothing else. */
+ * Each sum is computed by one thread in the order of k, so results are deterministic. */
 #pragma once
 #include "direct.cuh"
 

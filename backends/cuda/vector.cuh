@@ -1,4 +1,4 @@
-/* vector.cuh -- V neighbouring elements of a tensor to and from float registers: 16 bytes at once where they lie so. */
+/* vector.cuh -- loads and stores V neighbouring elements as floats in registers, by 16 bytes where contiguous and aligned. */
 #pragma once
 #include "element.cuh"
 
@@ -39,7 +39,7 @@ template <int V> __device__ __forceinline__ void vector_load_16(uint32_t (&h)[V]
   }
 }
 
-/* Elements at base[at], base[at + stride], ..., of which the first n exist; the others are 0. One if stride is 0. */
+/* Loads base[at], base[at + stride], ..., of which the first n exist; the others are 0. stride 0: one element, broadcast. */
 template <int V>
 __device__ __forceinline__ void vector_load(float (&w)[V], const void *base, uint32_t dtype, int64_t at, int64_t stride, int n)
 {
@@ -97,15 +97,15 @@ __device__ __forceinline__ void vector_store(const float (&v)[V], void *base, ui
   }
 }
 
-/* The same where the dtype is known and all V exist, side by side and aligned to 16 bytes: nothing to ask, so that the
- * loads of several vectors can be in flight at once. A load's 16 bytes may also be kept as they came, and opened later. */
+/* The same for a known dtype with all V elements contiguous and aligned to 16 bytes: without branches, so that the loads of
+ * several vectors can be in flight at once. A load may also be kept undecoded and opened later. */
 template <int dtype> constexpr int vector_per_16 = dtype == QN_F32 ? 4 : 8;
 
 template <int dtype> __device__ __forceinline__ const uint4 *vector_place(const void *base, int64_t at)
 {
   return (const uint4 *)((const char *)base + at * (dtype == QN_F32 ? 4 : 2));
 }
-/* v[k ...] from one load. */
+/* Decodes one load into v[k ...]. */
 template <int dtype, int V> __device__ __forceinline__ void vector_open(float (&v)[V], int k, uint4 q)
 {
   uint32_t word[4] = {q.x, q.y, q.z, q.w};
@@ -144,15 +144,15 @@ template <int dtype, int V> __device__ __forceinline__ void vector_store_whole(c
   for (int k = 0; k < V; k += vector_per_16<dtype>) *(uint4 *)vector_place<dtype>(base, at + k) = vector_close<dtype>(v, k);
 }
 
-/* The same, not to be kept in a cache: nobody reads it soon. */
+/* The same with a streaming store: not read again soon. */
 template <int dtype, int V> __device__ __forceinline__ void vector_store_once(const float (&v)[V], void *base, int64_t at)
 {
 #pragma unroll
   for (int k = 0; k < V; k += vector_per_16<dtype>) __stcs((uint4 *)vector_place<dtype>(base, at + k), vector_close<dtype>(v, k));
 }
 
-/* Eight elements as they came from memory: of a dtype known to the compiler, whole; or (0) of any, of which the first n exist,
- * opened at once. What does not exist is `none`. */
+/* Eight undecoded elements: whole, of a dtype known at compile time; or (0) of any dtype, the first n of them existing, decoded
+ * at once. Missing elements are `none`. */
 template <int whole> struct packet {
   uint4 word[whole == QN_F32 ? 2 : 1];
 
@@ -163,7 +163,7 @@ template <int whole> struct packet {
     for (int k = 0; k < (int)(sizeof word / 16); k++)
       word[k] = n > 0 ? *vector_place<whole>(base, at + k * vector_per_16<whole>) : make_uint4(h, h, h, h);
   }
-  /* Of what is not read again; n: all or none. */
+  /* Streaming load, for data that is not read again; n: all or none. */
   __device__ __forceinline__ void load_once(const void *base, int64_t at, int n)
   {
 #pragma unroll

@@ -2,15 +2,15 @@
  *
  *   d (64 x N, registers) = a (64 x 32 bytes, descriptor) b (32 bytes x N, descriptor) + (accumulate ? d : 0)
  *
- * tf32's a may come from registers: mma_split_rows fetches a stage of it, split in two for 3xTF32.
- * Thread t of the warpgroup holds N/2 of d: with w = t/32, g = t%32/4, q = t%4, d[4j], d[4j+1] are row 16w + g,
- * columns 8j + 2q and the next; d[4j+2], d[4j+3] the same columns of row 16w + g + 8.
- * Order: wgmma_fence, wgmma..., wgmma_commit, wgmma_wait<pending>; d is not to be touched in between. */
+ * tf32's a may come from registers: mma_split_rows loads a stage of it, split in two for 3xTF32.
+ * Thread t of the warpgroup holds N/2 of d: with w = t/32, g = t%32/4, q = t%4, d[4j], d[4j+1] are row 16w + g, columns 8j + 2q
+ * and the next; d[4j+2], d[4j+3] the same columns of row 16w + g + 8.
+ * Order: wgmma_fence, wgmma..., wgmma_commit, wgmma_wait<pending>; d must not be touched in between. */
 #pragma once
 #include "sm90.cuh"
 
-/* Operand types. 16-bit ones may be stored with either dim contiguous (ta, tb: 1 if k is not); others want k contiguous.
- * 3xTF32: f32 as the sum of two tf32, hi and lo; a b = lo hi + hi lo + hi hi, less 2^-20 of it. */
+/* Operand types. 16-bit ones may have either dim contiguous (ta, tb: 1 if k is not); others need k contiguous.
+ * 3xTF32: f32 as the sum of two tf32, hi and lo; a b = lo hi + hi lo + hi hi, to within 2^-20 relative. */
 enum { MMA_BF16, MMA_F16, MMA_TF32, MMA_E4M3, MMA_E4M3_E5M2, MMA_E5M2_E4M3, MMA_E5M2, MMA_S8, MMA_S8_U8, MMA_U8_S8, MMA_U8, MMA_3XTF32 };
 template <int kind> struct mma_operand { typedef float acc; static constexpr int bytes = kind < MMA_TF32 ? 2 : kind == MMA_TF32 ? 4 : 1; };
 template <> struct mma_operand<MMA_S8> { typedef int acc; static constexpr int bytes = 1; };
@@ -201,7 +201,7 @@ __device__ __forceinline__ void wgmma_tf32(float (&d)[128], const uint32_t *a, u
   MMA_R("m64n256k8.f32.tf32.tf32", L128, "%128, %129, %130, %131", "%132", "%133", REGS256);
 }
 
-/* x = hi + lo, hi rounded to tf32 and lo what is left, of which the Tensor Cores take the first 11 bits: 2^-22 of x is lost. */
+/* x = hi + lo: hi is x rounded to tf32, lo the remainder, of which the Tensor Cores take the first 11 bits: 2^-22 of x is lost. */
 __device__ __forceinline__ void mma_split(float x, uint32_t &hi, uint32_t &lo)
 {
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(hi) : "f"(x));
@@ -249,7 +249,7 @@ __device__ __forceinline__ void mma_split_rows(uint32_t rows, uint32_t (&hi)[16]
 #undef INTS192
 #undef INTS256
 
-/* The same for N columns that may be more than one instruction has: 320 are 192 and 128, which keeps b's chunks whole. */
+/* The same for N columns beyond what one instruction takes: 320 are 192 and 128, so that chunks of b stay whole. */
 template <int kind, int ta, int tb, int N>
 __device__ __forceinline__ void wgmma_columns(typename mma_operand<kind>::acc (&d)[N / 2], uint64_t a, uint64_t b, int accumulate)
 {

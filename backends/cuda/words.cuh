@@ -1,8 +1,8 @@
-/* words.cuh -- a row of f32, f16 or bf16 that begins at any element, in the aligned 16-byte words that lie within it; the few
- * elements before the first word and after the last are an `edge` each of a thread of its own.
+/* words.cuh -- a row of f32, f16 or bf16 that begins at any element, as the aligned 16-byte words inside it; the few elements
+ * before the first word and after the last (edges) go to one thread each.
  *
- * The same elements share a word in rows of another phase (the row's first element modulo a word) only by chance: sums over words
- * have other roundings there. */
+ * Rows with another phase (first element modulo a word) group their elements into words differently, so sums over words round
+ * differently there. */
 #pragma once
 #include "vector.cuh"
 
@@ -20,9 +20,9 @@ template <int dtype> __device__ __forceinline__ row_words words_of(int64_t at, i
   return w;
 }
 
-enum { EDGE_THREADS = 15 };               /* at least, of a row */
+enum { EDGE_THREADS = 15 };               /* threads needed for the edges of a row */
 
-/* The element of the row that is thread t's; -1: none. */
+/* Index in the row of the edge element of thread t; -1: none. */
 __device__ __forceinline__ int edge_of(const row_words &w, int length, int t)
 {
   return t < w.lead ? t : t >= 8 && t < 8 + w.left ? length - w.left + t - 8 : -1;
