@@ -137,8 +137,7 @@ __global__ void __launch_bounds__(THREADS, 3) depthwise_window(const __grid_cons
   }
 }
 
-/* STRIP x STRIP outputs of two channels from (y0, x0) on. whole: all outputs exist, and at most the outermost input pixels do
- * not. */
+/* STRIP x STRIP outputs of two channels from (y0, x0) on. whole: all outputs exist, and at most the outermost input pixels do not. */
 template <int dtype, int then, bool whole>
 static __device__ __forceinline__ void strip_sum(const depthwise &p, const float2 (&w)[9], float2 bias, int n, int y0, int x0, int channel)
 {

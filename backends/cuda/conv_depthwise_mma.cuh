@@ -2,8 +2,7 @@
  *
  * Along a row a window is a band matrix: the outputs q of a row are its pixels times a matrix whose element (pixel, q) is the tap
  * at pixel - q. So 16 rows of 8 outputs of a channel are, for each row of the window, a product of 16 rows of 16 pixels by a 16 x
- * 8 band. The pixels of a channel must be contiguous, so tiles are transposed from channels last into planes on their way to
- * shared memory.
+ * 8 band. The pixels of a channel must be contiguous, so tiles are transposed from channels last into planes on their way to shared memory.
  *
  * A plane has lines of BAND_PAIRS pairs of elements; its column j is the tile's pixel j - 1 - before. Lines of 48 bytes, and an
  * offset between planes of each eight channels, avoid bank conflicts for ldmatrix and for the transposed stores. */

@@ -44,8 +44,7 @@ template <bool inverse> __device__ __forceinline__ void transform(float2 (&v)[SI
 
 /* ---- tiles --------------------------------------------------------------------------------------------------- */
 
-/* Number of bin (u, v). Columns 0 and 16 have 17 independent bins each: column 16's take the free places of column 0, and two
- * more. */
+/* Number of bin (u, v). Columns 0 and 16 have 17 independent bins each: column 16's take the free places of column 0, and two more. */
 __device__ __forceinline__ int bin_of(int u, int v)
 {
   if (v < 16) return u * 16 + v;

@@ -6,8 +6,7 @@
 extern "C" {
 #endif
 
-/* A real tile of 1024 values has a transform of 32 x 17 complex bins, of which columns 0 and 16 are symmetric: 514 independent
- * ones. */
+/* A real tile of 1024 values has a transform of 32 x 17 complex bins, of which columns 0 and 16 are symmetric: 514 independent ones. */
 enum { CUDA_FFT_SIDE = 32, CUDA_FFT_BINS = 514 };
 
 /* Tiles of a block; its shared memory, with one pad column. */
@@ -32,8 +31,7 @@ typedef struct cuda_fft_again {
 } cuda_fft_again;
 
 /* spectra[bin][row][columns], complex. With `pairs` each row is followed by itself times pairs * i (1 or -1), so that a real
- * product of a row of x with rows of conj(w) gives real and imaginary parts side by side. Rows and columns beyond the planes are
- * 0. */
+ * product of a row of x with rows of conj(w) gives real and imaginary parts side by side. Rows and columns beyond the planes are 0. */
 qn_status cuda_fft_transform(const cuda_fft_tiles *t, const float *planes, float *spectra, int64_t rows, int64_t columns, int pairs,
                              void *stream);
 /* Inverse: writes the first `reach` pixels of each tile to planes (outer = row's image, inner = column). bias: NULL, or one for

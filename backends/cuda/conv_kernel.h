@@ -1,6 +1,5 @@
 /* conv_kernel.h -- host side of engines whose convolution is one kernel with one parameter struct: the pointers that run fills
- * in, and the launch (conv_kernel.c). A gradient by the filter may leave partial sums in workspace, which are then added in
- * order. */
+ * in, and the launch (conv_kernel.c). A gradient by the filter may leave partial sums in workspace, which are then added in order. */
 #ifndef QN_CUDA_CONV_KERNEL_H
 #define QN_CUDA_CONV_KERNEL_H
 #include "chain.h"

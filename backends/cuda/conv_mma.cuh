@@ -217,8 +217,7 @@ static __device__ __noinline__ float conv_sum_again(const cuda_conv_mma &g, cons
   return sum;
 }
 
-/* Applies the steps to the tile of sums in shared memory and stores it. apart: distance of a class's pixels; corner: its first
- * pixel. */
+/* Applies the steps to the tile of sums in shared memory and stores it. apart: distance of a class's pixels; corner: its first pixel. */
 template <class P, int mode>
 static __device__ __noinline__ void conv_mma_finish(const cuda_conv_mma &g, const conv_class &of, const float *tile, int m0, int n0, int m,
                                                     int corner)

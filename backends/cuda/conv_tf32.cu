@@ -99,8 +99,7 @@ __device__ __forceinline__ void conv_emit(const cuda_conv_tf32 &g, float (&v)[8]
   }
 }
 
-/* Stores slices of 32 columns through shared memory, in the order in which out is contiguous; a thread takes eight elements,
- * twice. */
+/* Stores slices of 32 columns through shared memory, in the order in which out is contiguous; a thread takes eight elements, twice. */
 template <int BN>
 __device__ __forceinline__ void conv_store(const cuda_conv_tf32 &g, float (&d)[BN / 2], int row0, int col0, int part, float *staging,
                                            int id)

@@ -42,8 +42,7 @@ qn_status cuda_conv_tf32_launch(const cuda_conv_tf32 *g, const cuda_conv_tf32_ke
 qn_status cuda_conv_pack_pixels(float *to, const float *from, const cuda_conv_pixels *at, int step_h, int step_w, void *stream);
 /* to: [n][out_h][out_w][taps c rounded up to 4] */
 qn_status cuda_conv_pack_windows(float *to, const float *from, const cuda_conv_pixels *at, const cuda_conv_unfold *u, void *stream);
-/* Packs the product's second operand from filters, or from dy (a k step is then 32 pixels). bn: tile width; split: high and low
- * parts. */
+/* Packs the product's second operand from filters, or from dy (a k step is then 32 pixels). bn: tile width; split: high and low parts. */
 qn_status cuda_conv_pack_filters(float *to, const float *from, const cuda_conv_filters *f, int bn, bool split, void *stream);
 qn_status cuda_conv_pack_gradient(float *to, const float *from, const cuda_conv_pixels *at, int bn, bool split, void *stream);
 /* dw = sum of the parts [filters][rows: tap, channels]. */

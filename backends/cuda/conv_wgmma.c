@@ -181,8 +181,7 @@ static void whole_class(pixel_class *k, const problem *p, const qn_value *x)
   g->taps_w = (int32_t)p->window[0], g->taps_hw = (int32_t)(p->window[0] * p->window[1]), g->taps = (int32_t)p->taps;
 }
 
-/* Backward data: the pixels of dx with this residue, along one dim. Taps are numbered from the last on, so that offsets into dy
- * rise. */
+/* Backward data: the pixels of dx with this residue, along one dim. Taps are numbered from the last on, so that offsets into dy rise. */
 typedef struct residue { int64_t pixels, taps, last, period, start, step; } residue;
 static residue residue_of(const problem *p, int d, int64_t at)
 {

@@ -1,5 +1,4 @@
-/* lrn_windows.cu -- local response and divisive normalization, windows of three and five, packed tensors: everything in
- * registers.
+/* lrn_windows.cu -- local response and divisive normalization, windows of three and five, packed tensors: everything in registers.
  *
  *   y  = x b^-beta, b = k + alpha/n sum (x - m)^2, m the mean at the window's centre or 0; gradients as in lrn.cu
  *

@@ -6,8 +6,7 @@
  *
  * A row is split over 2 to 8 blocks of a cluster. Blocks are small, so that several share an SM and the loads of one overlap the
  * stores of another. A thread copies (cp.async) and later reads the same 16-byte words, so no block barrier is needed. Each warp
- * sends its moments to all blocks of the cluster, counted by an mbarrier. `full` drops the bounds checks, which would serialise
- * the loads.
+ * sends its moments to all blocks of the cluster, counted by an mbarrier. `full` drops the bounds checks, which would serialise the loads.
  * Refused: rows up to 16384 elements (registers hold those), longer than 8 blocks' share, other layouts. */
 #include "cuda_backend.h"
 #include "engines.h"

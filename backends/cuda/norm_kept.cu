@@ -1,6 +1,5 @@
 /* norm_kept.cu -- layer_norm and rms_norm (f16, bf16, f32; sm_80 and up) of groups kept in shared memory between measuring and
- * writing: each element is read once and written once, however long the group. Fuses an addition in front or behind and an
- * activation.
+ * writing: each element is read once and written once, however long the group. Fuses an addition in front or behind and an activation.
  *
  *   y = act((x - mean) rstd scale + shift + second)        x may be a sum, a + b, which is also written if it has other users
  *

@@ -6,8 +6,7 @@
  *   dscale = sum dy h, dshift = sum dy:      per block in registers, then added up over the blocks (norm_parts.cuh)
  *
  * Forward, a block handles its rows and ends; other resident blocks hide the latency. Backward, blocks are persistent, so that a
- * thread always has the same columns and can sum dscale and dshift in registers; the next row's loads are in flight while it
- * works. */
+ * thread always has the same columns and can sum dscale and dshift in registers; the next row's loads are in flight while it works. */
 #include "cuda_backend.h"
 #include "eight.cuh"
 #include "engines.h"
@@ -101,8 +100,7 @@ static inline int row_parts(const qn_device *device, int64_t length, int64_t sha
   return length > share * parts || (parts > 1 && !cuda_has_clusters(device)) ? 0 : parts;
 }
 
-/* The number of the block's (or cluster's) first group of rows, and its rank in the cluster; signals to the cluster that it
- * started. */
+/* The number of the block's (or cluster's) first group of rows, and its rank in the cluster; signals to the cluster that it started. */
 template <int threads> __device__ __forceinline__ uint32_t row_enter(int parts, int *rank)
 {
   *rank = 0;
@@ -339,8 +337,7 @@ struct state {
   bool    spread;                         /* parameters vary from row to row, or serve several elements */
 };
 
-/* Consecutive elements of a row that share a parameter: 1 if it lies like a row, more if it lies like a row's outer dims; 0:
- * neither.
+/* Consecutive elements of a row that share a parameter: 1 if it lies like a row, more if it lies like a row's outer dims; 0: neither.
  * outer: it may also vary along the other dims. */
 static int64_t repeat_of(const qn_value *v, const qn_value *x, uint64_t mask, bool outer)
 {

@@ -6,8 +6,7 @@
  *   dscale = sum dy h, dshift = sum dy:      per block in registers, then added up over the blocks (norm_parts.cuh)
  *
  * Blocks are persistent, one per SM, so that a thread always has the same columns; the next row's loads are in flight meanwhile.
- * As in norm_trip nothing general is in here: rows at one stride in whole 16-byte words, one dtype. norm_rows takes everything
- * else. */
+ * As in norm_trip nothing general is in here: rows at one stride in whole 16-byte words, one dtype. norm_rows takes everything else. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "norm_nests.h"

@@ -1,5 +1,4 @@
-/* pool.cuh -- shared by the pooling engines: window geometry of up to three spatial dims in 32-bit arithmetic, and the grid of
- * work units.
+/* pool.cuh -- shared by the pooling engines: window geometry of up to three spatial dims in 32-bit arithmetic, and the grid of work units.
  *
  * Windows either have a fixed size and step or are adaptive: in each dim, window o covers floor(o in / out) up to ceil((o + 1) in
  * / out). Adaptive windows that all have the same size are treated as fixed ones. */

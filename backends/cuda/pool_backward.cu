@@ -71,8 +71,7 @@ __device__ __forceinline__ void taps_by_index(uint32_t (&tap)[(C + 3) / 4], cons
   }
 }
 
-/* The tap numbers of all windows over a cell, recomputed from x; the maximum of a row is found once for all windows that share
- * it.
+/* The tap numbers of all windows over a cell, recomputed from x; the maximum of a row is found once for all windows that share it.
  * at: the cell's offset in the image. */
 template <class over, int dtype, int C, int SIZE, int STEP>
 __device__ __forceinline__ void taps_by_x(uint32_t (&tap)[over::DOWN][over::ACROSS][over::WORDS], const gradient &p, const void *image,

@@ -272,8 +272,7 @@ static inline int64_t band_memory(bands *p, int64_t n, int64_t rows, int64_t byt
   return size + qn_round_up(((whole ? n * p->in[1] : rows) * p->in[2] + 8) * bytes, 16);
 }
 
-/* Chooses planes a block, or rows of one plane, so that few threads idle in the cells; returns bytes of shared memory, 0: rows
- * too wide. */
+/* Chooses planes a block, or rows of one plane, so that few threads idle in the cells; returns bytes of shared memory, 0: rows too wide. */
 static inline int64_t band_choose(bands *p, int64_t bytes, int64_t units)
 {
   int64_t across = qn_ceil_div(p->in[2], band_columns(bytes == 4, p->step[1])), down = qn_ceil_div(p->in[1], BAND_ROWS),

@@ -12,8 +12,7 @@
 /* BEFORE: the leftmost tap of a strip's windows lies this many columns before it */
 enum { SIZE = 3, TAPS = SIZE * SIZE, BEFORE = SIZE - 1 };
 
-/* Of a strip; distances in shared memory in bytes: PLACE between columns, CHANNEL between channels. AHEAD: rows of windows
- * prefetched. */
+/* Of a strip; distances in shared memory in bytes: PLACE between columns, CHANNEL between channels. AHEAD: rows of windows prefetched. */
 template <int how> struct drops {
   static constexpr int COLUMNS = how == BY_TAP ? 7 : 4, WINDOWS = COLUMNS + SIZE - 1, PLACES = WINDOWS + SIZE - 1,
                        AHEAD = how == BY_TAP ? SIZE : 1;

@@ -1,5 +1,4 @@
-/* pool_global.cu -- global pooling (one window covers the whole plane), adaptive too, of small packed NCHW planes in f16, bf16
- * and f32.
+/* pool_global.cu -- global pooling (one window covers the whole plane), adaptive too, of small packed NCHW planes in f16, bf16 and f32.
  *
  *   max       y = the largest of a plane; NaN wins
  *   average   y = sum of a plane / its size

@@ -21,8 +21,7 @@ struct gradient : pool {
 template <class I> __device__ __forceinline__ int place_among(I index) { return index == (int)index ? (int)index : -1; }
 
 /* The windows that cover a cell of R rows by COLUMNS, for windows of SIZE with stride STEP and padding BEFORE. Cells begin at
- * multiples of STEP, so which windows cover which places is known at compile time. Window 0 has output coordinate place / STEP +
- * first. */
+ * multiples of STEP, so which windows cover which places is known at compile time. Window 0 has output coordinate place / STEP + first. */
 template <int R, int C, int SIZE, int STEP, int BEFORE, int COLUMNS_ = 2> struct cover {
   static constexpr int ROWS = R, COLUMNS = COLUMNS_, WORDS = (C + 3) / 4;
   static constexpr int first = (BEFORE - SIZE + 1) / STEP;

@@ -1,5 +1,4 @@
-/* pool_means.cu -- gradient of average pooling, channels last (NHWC), f16, bf16 and f32; 3x3 windows, stride 1, or stride 2 with
- * padding 1.
+/* pool_means.cu -- gradient of average pooling, channels last (NHWC), f16, bf16 and f32; 3x3 windows, stride 1, or stride 2 with padding 1.
  *
  *   dx[x] = the sum of dy / divisor over the windows that cover x
  *

@@ -108,8 +108,7 @@ __device__ __forceinline__ void small_windows(const planes &p, const T *s, uint3
   }
 }
 
-/* part: results of `lines` rows of x from row `first` of the plane on, for each output column; MAX_INDEX: tap numbers behind
- * them. */
+/* part: results of `lines` rows of x from row `first` of the plane on, for each output column; MAX_INDEX: tap numbers behind them. */
 template <class T, int mode>
 __device__ __forceinline__ void other_windows(const planes &p, const T *s, float *part, uint32_t plane0, int n, int o0, int rows, int first,
                                               int lines)

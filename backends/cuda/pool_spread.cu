@@ -231,8 +231,7 @@ template <int dtype> static kernel kernel_of(bool max, bool channels, bool flat)
                   : (kernel)pool_spread<dtype, false, false, 2>;
 }
 
-/* How wide the windows of dim d are, if they tile it or one covers it all, and multiplies *share by each place's weight; 0:
- * neither. */
+/* How wide the windows of dim d are, if they tile it or one covers it all, and multiplies *share by each place's weight; 0: neither. */
 static int64_t step_of(const pool *p, int d, double *share)
 {
   const int64_t in = p->in[d], out = p->out[d], begin = -(int64_t)p->before[d], end = begin + p->size[d];

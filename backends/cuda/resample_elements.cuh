@@ -1,5 +1,4 @@
-/* resample_elements.cuh -- shared by the strip engines: raw loads, vector stores, addresses of layers, and what both directions
- * refuse. */
+/* resample_elements.cuh -- shared by the strip engines: raw loads, vector stores, addresses of layers, and what both directions refuse. */
 #pragma once
 #include "resample.cuh"
 

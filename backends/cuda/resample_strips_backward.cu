@@ -1,5 +1,4 @@
-/* resample_strips_backward.cu -- gradient of resampling (nearest, linear, cubic), f16, bf16 and f32, gathered: threads walk down
- * dx.
+/* resample_strips_backward.cu -- gradient of resampling (nearest, linear, cubic), f16, bf16 and f32, gathered: threads walk down dx.
  *
  *   dx = the sum over the outputs that have it as a tap of dy times its weight
  *

@@ -51,8 +51,7 @@ struct block_share {
   }
 };
 
-/* Copies planes, each with its dy, to a ring of stages in shared memory; a stage is refilled as soon as the block is done with
- * it. */
+/* Copies planes, each with its dy, to a ring of stages in shared memory; a stage is refilled as soon as the block is done with it. */
 template <int BYTES, bool BESIDE> struct plane_stages {
   const problem &s;
   const char *x, *dy;

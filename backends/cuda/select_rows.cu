@@ -181,8 +181,7 @@ template <int whole> __device__ __forceinline__ void rows_named(uint32_t (&row)[
   }
 }
 
-/* Four neighbouring elements of dy, raw: of a known dtype, aligned, one stride between places; or (whole 0) any, of which n
- * exist. */
+/* Four neighbouring elements of dy, raw: of a known dtype, aligned, one stride between places; or (whole 0) any, of which n exist. */
 template <int whole> struct quad {
   uint32_t word[whole == QN_F32 ? 4 : 2];
 

@@ -1,5 +1,4 @@
-/* transform_pad_backward.cu -- gradient of pad, bandwidth bound, f32, f16, bf16: dx[j] = the sum of dy over the places filled
- * from j.
+/* transform_pad_backward.cu -- gradient of pad, bandwidth bound, f32, f16, bf16: dx[j] = the sum of dy over the places filled from j.
  *
  * A thread has one column of ROWS neighbouring rows of dx, whose loads are in flight together; accesses of neighbouring threads
  * are contiguous. Rows that pad copied more than once are done one at a time. */
