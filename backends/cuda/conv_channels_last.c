@@ -1,7 +1,6 @@
-/* conv_channels_last.c -- convolution in any layout, or with channels that are no multiple of 16 bytes, by engines for packed
- * channels
- * last: operands are copied to workspace, channels padded with zeros, and the result is copied back. The copies and the
- * convolution are delegated. f16, bf16 and f32, one group. */
+/* conv_channels_last.c -- convolution in any layout, or with channels that are no multiple of 16 bytes, by engines for packed channels
+ * last: operands are copied to workspace, channels padded with zeros, and the result is copied back. The copies and the convolution are
+ * delegated. f16, bf16 and f32, one group. */
 #include "cuda_backend.h"
 #include "engines.h"
 

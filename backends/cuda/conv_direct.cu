@@ -3,8 +3,8 @@
  *
  *   x [N, C, X]   w [K, C/groups, R]   y [N, K, P]      a group is a batch
  *   forward          y[(n,p), k]      = sum_{c,r} x[n, g C/groups + c, p stride + r dilation - pad] w[k,c,r]  (+ bias[k])
- *   backward data    dx[(n,x), c]     = sum_{k,r} dy[n,k,p] w[k,c,r]      the p with p stride + r dilation - pad = x backward
- *   filter  dw[(c,r), k]     = sum_{n,p} x[n, g C/groups + c, p stride + r dilation - pad] dy[n,k,p] */
+ *   backward data    dx[(n,x), c]     = sum_{k,r} dy[n,k,p] w[k,c,r]      the p with p stride + r dilation - pad = x
+ *   backward filter  dw[(c,r), k]     = sum_{n,p} x[n, g C/groups + c, p stride + r dilation - pad] dy[n,k,p] */
 #include "engines.h"
 #include "tile.cuh"
 

@@ -1,7 +1,7 @@
 /* conv_first_data.cu -- a network's first layer (conv_first.cuh), backward data.
  *
- *   dx[n, c, i stride + a, j stride + b] = sum over filters k and taps (r, s) of dy[n, k, p, q] w[k, c, r, s] with  p = i + (a +
- *   pad - r) / stride,  q = j + (b + pad - s) / stride,  where those are integers
+ *   dx[n, c, i stride + a, j stride + b] = sum over filters k and taps (r, s) of dy[n, k, p, q] w[k, c, r, s]
+ *     with  p = i + (a + pad - r) / stride,  q = j + (b + pad - s) / stride,  where those are integers
  *
  * Positions (i, j) are the product's rows, channels its columns. At stride 2 a position stands for four pixels (a, b): each dy is
  * loaded once and multiplied by the taps of all four, which have accumulators of their own. Filters come in slices of 64; a tile

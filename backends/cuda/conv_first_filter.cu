@@ -1,7 +1,6 @@
 /* conv_first_filter.cu -- a network's first layer (conv_first.cuh), backward filter.
  *
- *   dw[k, r, s, c] = sum over images and outputs (p, q) of dy[n, k, p, q] x[n, c, p stride + r dilation - pad, q stride + s -
- *   pad]
+ *   dw[k, r, s, c] = sum over images and outputs (p, q) of dy[n, k, p, q] x[n, c, p stride + r dilation - pad, q stride + s - pad]
  *
  * A product of filters (slices of 64) by elements of a window (chunks of eight), summed over outputs, sixteen of a row at a time.
  * Tiles of dy and x are in shared memory. A warp has NC chunks and a share of the outputs; a block adds its warps' sums to a

@@ -2,9 +2,9 @@
  * Channels last; f16, bf16, and f32 as tf32 (math tf32) or 3xTF32 (math f32).
  *
  *   forward          y[(n,p), k]  = sum over taps r and channels c of x[n, p stride + r dilation - pad, c] w[k, r, c]
- *   backward data    dx[(n,x), c] = sum over taps r and filters k of dy[n, (x + pad - r dilation) / stride, k] w[k, r, c], for
- *                                   each residue of x modulo the stride, with the taps that divide evenly backward filter  dw[k,
- *                                   r, c]  = sum over pixels (n,p) of dy[(n,p), k] x[n, p stride + r dilation - pad, c]
+ *   backward data    dx[(n,x), c] = sum over taps r and filters k of dy[n, (x + pad - r dilation) / stride, k] w[k, r, c],
+ *                                   for each residue of x modulo the stride, with the taps that divide evenly
+ *   backward filter  dw[k, r, c]  = sum over pixels (n,p) of dy[(n,p), k] x[n, p stride + r dilation - pad, c]
  *
  * Threads gather the windows into shared memory by cp.async (conv_mma.cuh). A filter gradient has few tiles and a long sum over
  * pixels, so the pixels are split among CTAs; the partial sums go to workspace and are added in a fixed order. One to three

@@ -1,5 +1,4 @@
-/* conv_narrow_filter.cu -- gradient by the filter of f32 convolution with 3x3 filters of at most four channels (a first layer),
- * on FP32
+/* conv_narrow_filter.cu -- gradient by the filter of f32 convolution with 3x3 filters of at most four channels (a first layer), on FP32
  * cores: the sums are too short for Tensor Cores to pay for a new layout of the operands. Rows with contiguous W.
  *
  *   dw[k, c, r, s] = sum over images and outputs (p, q) of dy[n, k, p, q] x[n, c, p + r - pad, q + s - pad]

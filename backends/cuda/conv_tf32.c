@@ -2,8 +2,8 @@
  * 3xtf32 (three products of high and low parts, f32 precision). Any layout; two spatial dims, one group.
  *
  *   forward          y[(n,p), k]      = sum over taps r and channels c of x[n, p stride + r dilation - pad, c] w[r, c, k]
- *   backward data    dx[(n,x), c]     = the same of dy, dilated by the stride, and the filters reversed backward filter  dw[(r,
- *   c), k]    = sum over pixels (n,p) of x[n, p stride + r dilation - pad, c] dy[(n,p), k]
+ *   backward data    dx[(n,x), c]     = the same of dy, dilated by the stride, and the filters reversed
+ *   backward filter  dw[(r, c), k]    = sum over pixels (n,p) of x[n, p stride + r dilation - pad, c] dy[(n,p), k]
  *
  * Workspace holds the operands in the layout that the product needs: the gathered one (x, dy) channels last, unless it already
  * is, or with few channels its unfolded windows; the other one (w, dy) packed in shared memory order. A gradient by the filter is

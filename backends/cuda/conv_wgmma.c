@@ -1,9 +1,9 @@
 /* conv_wgmma.c -- convolution and its gradients as implicit products on sm_90 Tensor Cores (wgmma), channels last, f16 and bf16.
  *
  *   forward          y[(n,p), k]  = sum over taps r and channels c of x[n, p stride + r dilation - pad, c] w[k, r, c]
- *   backward data    dx[(n,x), c] = sum over taps r and filters k of dy[n, (x + pad - r dilation) / stride, k] w[k, r, c], for
- *                                   each residue of x by the stride with the taps that divide evenly backward filter  dw[k, r, c]
- *                                   = sum over pixels (n,p) of dy[(n,p), k] x[n, p stride + r dilation - pad, c]
+ *   backward data    dx[(n,x), c] = sum over taps r and filters k of dy[n, (x + pad - r dilation) / stride, k] w[k, r, c],
+ *                                   for each residue of x modulo the stride, with the taps that divide evenly
+ *   backward filter  dw[k, r, c]  = sum over pixels (n,p) of dy[(n,p), k] x[n, p stride + r dilation - pad, c]
  *
  * TMA gathers the windows (im2col maps); the main loop is conv_wgmma.cuh. A gradient by the filter has few tiles and many pixels:
  * partial sums over pixels go to workspace and are added in order. Fastest with 64 channels or more. One to three spatial dims,

@@ -1,8 +1,8 @@
 /* ctc_direct.cu -- CTC loss and its gradient, in double, any strides: the lse of a frame by a warp, a sample's paths by a block.
  *
- * With S labels a sample has states 0..2S: even ones are blank, odd state s is label s/2. E(t,s) = x[state] - lse. A(t,s) =
- *   E(t,s) + ln of the sum of exp A(t-1,s'), s' = s, s-1, and s-2 if s is a label other than the one before B(t,s) = ln of the
- *   sum of exp (B + E)(t+1,s'), the same transitions reversed
+ * With S labels a sample has states 0..2S: even ones are blank, odd state s is label s/2. E(t,s) = x[state] - lse.
+ *   A(t,s) = E(t,s) + ln of the sum of exp A(t-1,s'), s' = s, s-1, and s-2 if s is a label other than the one before
+ *   B(t,s) = ln of the sum of exp (B + E)(t+1,s'), the same transitions reversed
  *   loss = -L, L = ln of the sum of exp A over the last two states of the last frame
  *   dx = g (exp(x - lse) - sum exp(A + B - L) over the states of the class), g = dy or dy / N */
 #include "direct.cuh"

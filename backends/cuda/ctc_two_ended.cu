@@ -4,8 +4,7 @@
  * The recursion over frames is serial, so its latency is what a sample costs. One group of threads goes forward from the first
  * frame, another backward from the last; the loss is known where they meet, after half the frames. Both run the same code:
  * backward is forward with frames and labels reversed. Thread k holds two states, the blank before label k and label k; a step
- * needs only label k-1 from a
- * neighbour: one word of shared memory and one barrier.
+ * needs only label k-1 from a neighbour: one word of shared memory and one barrier.
  *
  *   frames    lse of each frame, and log2 p of blank and labels, packed for the recursion           whole device
  *   paths     a sample a block. For a gradient both groups go on after they met: each combines with what the other left in every

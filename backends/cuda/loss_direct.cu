@@ -1,7 +1,7 @@
 /* loss_direct.cu -- cross_entropy from logits and its gradient, in double, any strides and dtypes, along any dim: a row a block.
  *
- *   lse = m + ln sum exp(x - m), m = max x      loss = lse - (1 - smoothing) x[label] - smoothing mean x dx = g (exp(x - lse) -
- *   (1 - smoothing) [label] - smoothing / C), g = dy or dy / count
+ *   lse = m + ln sum exp(x - m), m = max x      loss = lse - (1 - smoothing) x[label] - smoothing mean x
+ *   dx = g (exp(x - lse) - (1 - smoothing) [label] - smoothing / C), g = dy or dy / count
  *
  * For a reduced loss one block adds all rows in order. */
 #include "direct.cuh"

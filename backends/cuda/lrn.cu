@@ -3,9 +3,8 @@
  *   y  = x b^-beta, b = k + alpha/n sum x^2        dx = g - 2 alpha beta/n x sum(g x/b), g = dy b^-beta, over the mirrored window
  *   with means m: (x - m)^2 for x^2, and sum(g' x'/b' (x - m')) for x sum(g x/b); dmeans = 2 alpha beta/n g x/b sum(x - m)
  *
- * tiles: windows of any size, packed tensors of either layout, f16, bf16, f32: a block holds a tile in shared memory that
- * contains whole
- *   windows: all channels of some pixels, or whole planes of some channels. Window sums are separable, one dim after the other,
+ * tiles: windows of any size, packed tensors of either layout, f16, bf16, f32: a block holds a tile in shared memory that contains
+ *   whole windows: all channels of some pixels, or whole planes of some channels. Window sums are separable, one dim after the other,
  *   four neighbours a thread.
  * direct: any strides and sizes, in double, an element a thread; a gradient recomputes its neighbours' windows. Windows of three
  * and five are faster in lrn_windows.cu; means, and planes too large for a tile: lrn_taps.cu. */

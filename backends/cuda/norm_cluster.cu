@@ -1,5 +1,4 @@
-/* norm_cluster.cu -- layer_norm and rms_norm of long contiguous rows (f16, bf16, f32) on sm_90, a row kept in the shared memory
- * of a
+/* norm_cluster.cu -- layer_norm and rms_norm of long contiguous rows (f16, bf16, f32) on sm_90, a row kept in the shared memory of a
  * cluster: each element is read once and written once.
  *
  *   y = (x - mean) rstd scale + shift        rms_norm: mean is 0

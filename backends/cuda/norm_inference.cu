@@ -1,7 +1,6 @@
 /* norm_inference.cu -- batch_norm_inference, f16, bf16 and f32: y = (x - mean) rstd scale + shift, rstd = 1 / sqrt(var + eps), in
  * one launch. A block computes the factors of its own groups while its loads of x are in flight. (rstd scale is not folded into
- * one
- * factor: subnormal scales would lose digits.)
+ * one factor: subnormal scales would lose digits.)
  *
  * columns: groups are contiguous (channels last); a thread has V channels of several rows.
  * planes: a group is contiguous runs of elements (channels first).

@@ -1,5 +1,4 @@
-/* norm_trip.cu -- layer_norm and rms_norm of contiguous rows of 512 to 16384 elements (f32: 8192) held in the registers of a warp
- * or
+/* norm_trip.cu -- layer_norm and rms_norm of contiguous rows of 512 to 16384 elements (f32: 8192) held in the registers of a warp or
  * block: load, reduce, store. f16, bf16, f32. A second tensor may be added, to x (the sum is also written if it has other users) or y.
  *
  *   y = (x - mean) rstd scale + shift + second        rms_norm: mean is 0

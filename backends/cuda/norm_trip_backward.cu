@@ -1,5 +1,4 @@
-/* norm_trip_backward.cu -- gradients of layer_norm and rms_norm, f16 and bf16, contiguous rows of 513 to 8192 elements held in a
- * block's
+/* norm_trip_backward.cu -- gradients of layer_norm and rms_norm, f16 and bf16, contiguous rows of 513 to 8192 elements held in a block's
  * registers: each element is read once and written once.
  *
  *   with h = (x - mean) rstd, g = dy scale:  dx = rstd (g - mean g - h mean(g h))        rms_norm: without mean g

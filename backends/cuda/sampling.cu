@@ -1,8 +1,8 @@
 /* sampling.cu -- grid_sample (linear, nearest) and its gradient with respect to the grid, f16, bf16 and f32, optionally fused
  * with affine_grid.
  *
- *   y      the sum over a point's taps of the product of its weights times x; taps of weight 0 do not count dgrid  the sum over
- *   channels and taps of dy x times the other dims' weights and this dim's slope
+ *   y      the sum over a point's taps of the product of its weights times x; taps of weight 0 do not count
+ *   dgrid  the sum over channels and taps of dy x times the other dims' weights and this dim's slope
  *
  * vectors: channels contiguous, two spatial dims. A block computes the taps of its points once into shared memory; then its
  *   threads take 16-byte vectors of channels of them.

@@ -2,9 +2,9 @@
  * grid: a block has some points and some channels of an image, computes the taps once, then streams plane after plane through
  * shared memory, where scattered taps cost the same as neighbouring ones.
  *
- *   y      the sum over a point's taps of the product of both weights times x; taps of weight 0 do not count dgrid  the sum over
- *   channels and taps of dy x times the other dim's weight and this dim's slope: per tap over a group of GROUP channels, then
- *   combined into slopes; a second kernel adds the groups in order
+ *   y      the sum over a point's taps of the product of both weights times x; taps of weight 0 do not count
+ *   dgrid  the sum over channels and taps of dy x times the other dim's weight and this dim's slope: per tap over a group of
+ *          GROUP channels, then combined into slopes; a second kernel adds the groups in order
  *
  * All four taps of a point that has any are read without checks: planes in shared memory have a margin around them.
  * Refused: nearest, reflection, 3-d, planes that do not fit twice, grids that are not packed f32. */

@@ -1,7 +1,8 @@
 /* sampling_sorted.cu -- gradient of grid_sample with respect to the image, any layout, 2-d and 3-d; deterministic: points are
  * sorted by the cell they fall into, then by number, and each pixel of dx gathers from the cells around it.
  *
- *   count    each point's cell, and the number of points of each cell     begin    where each cell's points begin (scan)
+ *   count    each point's cell, and the number of points of each cell
+ *   begin    where each cell's points begin (scan)
  *   order    each cell's points, in arrival order, then sorted by number: a point counts the smaller numbers in its cell, so a
  *            cell of n points costs n^2, spread over n threads
  *   gather   dx = the sum of dy times weight over the points of 2^d cells

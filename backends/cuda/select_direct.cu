@@ -1,7 +1,7 @@
 /* select_direct.cu -- scatter_add, pad_backward, one_hot, top_k, cumsum; any strides and dtypes, in double.
  *
- *   scatter_add   dx[a, l, b] = the sum of dy[a, i, b] over the i with indices[i] = l     an element a thread pad_backward  dx[j]
- *   = the sum of dy[i] over the i that pad fills from j               an element a thread
+ *   scatter_add   dx[a, l, b] = the sum of dy[a, i, b] over the i with indices[i] = l     an element a thread
+ *   pad_backward  dx[j] = the sum of dy[i] over the i that pad fills from j               an element a thread
  *   one_hot       y[a, l, b] = on where indices[a, b] = l, else off                       an element a thread
  *   top_k         y = the k largest along an axis, the largest first                      a line a warp, k passes
  *   cumsum        y[i] = x[0] + ... + x[i] along an axis                                  a line a thread */
