@@ -54,6 +54,7 @@
   X(norm_cluster)     \
   X(norm_planes)      \
   X(norm_belt)        \
+  X(norm_stream)      \
   X(norm_bands)       \
   X(norm_ring)        \
   X(norm_kept)        \

@@ -112,6 +112,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/pack.h \
   backends/cuda/norm_activation.cuh \
   backends/cuda/norm_bands.cu \
+  backends/cuda/norm_bands.cuh \
   backends/cuda/norm_belt.cu \
   backends/cuda/norm_belt.cuh \
   backends/cuda/norm_cluster.cu \
@@ -130,6 +131,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/norm_ring.cu \
   backends/cuda/norm_rows.cu \
   backends/cuda/norm_split.cu \
+  backends/cuda/norm_stream.cu \
   backends/cuda/norm_trip.cu \
   backends/cuda/norm_trip_backward.cu \
   backends/cuda/pointwise_direct.cu \
@@ -236,7 +238,8 @@ CUDA_AMPERE_OBJECTS = \
   backends/cuda/norm_bands.lo \
   backends/cuda/norm_groups.lo \
   backends/cuda/norm_kept.lo \
-  backends/cuda/norm_planes.lo
+  backends/cuda/norm_planes.lo \
+  backends/cuda/norm_stream.lo
 $(CUDA_AMPERE_OBJECTS): NVCC_GENCODE := $(filter-out -gencode=arch=compute_7%,$(NVCC_GENCODE))
 
 CUDA_HOPPER_OBJECTS = \

@@ -9,89 +9,12 @@
  * An item is a band: the runs of some neighbouring groups, in whole 16-byte words, of all lines that those have. It is one block's, or a
  * cluster's, which keep it in shared memory between its two uses; blocks of one multiprocessor hide one another's waits. A thread copies
  * its own words and reads them there itself. They all have the same place in their lines, so that it knows once and for all whose they are. */
-#include "cuda_backend.h"
-#include "divisor.h"
 #include "engines.h"
-#include "norm_activation.cuh"
+#include "norm_bands.cuh"
 #include "norm_groups.h"
-#include "norm_moments.cuh"
-#include "norm_nests.h"
 #include "shared_memory.h"
-#include "sm90.cuh"
-#include "vector.cuh"
 
-enum { X, Y, SCALE, SHIFT, DSCALE, DSHIFT, MEAN, RSTD, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, TENSORS };       /* of a gradient Y is dx */
-enum { THREADS = 512, MAX_OUTER = 4, MOST_PARTS = 8 };
-
-struct bands {
-  void    *p[TENSORS];
-  uint32_t dtype[TENSORS];
-  int32_t  dims;
-  cuda_divisor by_dim[MAX_OUTER];         /* the dims that items are counted by, innermost first */
-  int64_t  stride[TENSORS][MAX_OUTER];
-  int64_t  line_step[2], group_step[TENSORS], run_step[4];  /* run_step: of scale, shift and their gradients, from element to element of a run */
-  int32_t  lines, share, parts;           /* of an item, of a block's part of it; blocks */
-  int32_t  lanes, rows;                   /* words of a line, a thread for each; lines at once */
-  int32_t  groups, run;                   /* of an item; elements of a group in a line */
-  cuda_divisor by_run, by_lanes, by_rows, by_parts;
-  int32_t  join_bits;                     /* 2^so many threads join what there is of a group */
-  int32_t  folds;                         /* groups of which a word may have elements: 1, 2, or one for each element */
-  bool     joins, centred, leaves;        /* joins: lanes divide a warp, whose lines are added up there; leaves: mean, rstd or what runs */
-  float    eps, inverse, momentum, unbiased;      /* inverse: of a group's length; unbiased: that less 1 */
-  norm_activation act;
-  const void *dy;                         /* lies as x does */
-  bool     each;                          /* parameters have an element for each of a line's, alike for some items: dscale and dshift are sums over those */
-  bool     spread;                        /* parameters differ along a run */
-  float2  *sums;                          /* of dy and dy h, if `each`: [items, parts, elements of a line]; NULL: not wanted */
-
-  __device__ __forceinline__ int64_t place(int item, int t) const
-  {
-    int64_t at = 0;
-#pragma unroll
-    for (int d = 0; d < MAX_OUTER; d++) {
-      if (d == dims) break;
-      const int q = cuda_quotient(item, by_dim[d]);
-      at += (item - q * (int)by_dim[d].by) * stride[t][d];
-      item = q;
-    }
-    return at;
-  }
-  /* Of the item's element i of a line; base: the item's first. */
-  __device__ __forceinline__ float parameter(int t, int64_t base, int i, float none) const
-  {
-    const int g = cuda_quotient(i, by_run), j = i - g * run;
-    return p[t] ? element_load<float>(p[t], base + g * group_step[t] + j * run_step[t - SCALE], dtype3(dtype[t])) : none;
-  }
-  __device__ __forceinline__ void put(int t, int64_t at, float v) const { if (p[t]) ((float *)p[t])[at] = v; }
-  __device__ __forceinline__ float get(int t, int64_t at) const { return p[t] ? ((const float *)p[t])[at] : 0; }
-};
-
-/* What a thread has of an item: from line `line` on every a.rows-th of its block's lines, at one place. */
-struct mine {
-  int      item, rank, row, lane, active, count;
-  int64_t  line;
-
-  __device__ __forceinline__ mine(const bands &a)
-  {
-    const int t = threadIdx.x;
-    row = cuda_quotient(t, a.by_lanes), lane = t - row * a.lanes, active = a.rows * a.lanes;
-    item = blockIdx.x, rank = 0;
-#if __CUDA_ARCH__ >= 900
-    if (a.parts > 1) rank = (int)cluster_rank(), item = cuda_quotient(item, a.by_parts);
-#endif
-    const int lines = min(a.share, a.lines - rank * a.share);
-    count = row < a.rows && row < lines ? cuda_quotient(lines - row + a.rows - 1, a.by_rows) : 0;
-    line = (int64_t)rank * a.share + row;
-  }
-  /* Where its first word is in x or y, and from one to the next: bytes. */
-  template <int whole> __device__ __forceinline__ int64_t start(const bands &a, int t) const
-  {
-    return (a.place(item, t) + line * a.line_step[t]) * (16 / vector_per_16<whole>) + lane * 16;
-  }
-  template <int whole> __device__ __forceinline__ int64_t step(const bands &a, int t) const { return a.rows * a.line_step[t] * (16 / vector_per_16<whole>); }
-  __device__ __forceinline__ bool tells(const bands &a) const { return a.joins ? threadIdx.x % 32 < a.lanes : threadIdx.x < active; }
-  __device__ __forceinline__ int teller(const bands &a) const { return a.joins ? threadIdx.x / 32 : row; }
-};
+enum { THREADS = 512 };
 
 /* A cluster's blocks tell one another of each group: a barrier of each counts the bytes. All threads, but `tell`. */
 struct meeting {
@@ -137,7 +60,7 @@ struct meeting {
   }
 };
 
-/* Shared memory behind the words. Sums of a row of threads, or of a warp, are told by lane and, of its word, by group. */
+/* Shared memory behind the words. */
 struct board {
   float  *scale, *shift;                  /* of each element of a line */
   float2 *known;                          /* of each group: mean, rstd */
@@ -145,54 +68,18 @@ struct board {
   float2 *told;                           /* [tellers, lanes, folds]: mean, squares */
   float  *count;                          /* [tellers]: lines */
 
-  static __host__ __device__ int tellers(const bands &a, int threads) { return a.joins ? threads / 32 : a.rows; }
   static __host__ __device__ int64_t bytes(const bands &a, int threads, int E)
   {
-    return 8 * ((int64_t)a.lanes * E + a.groups) + (a.parts > 1 ? 16 * a.parts * a.groups : 0) + tellers(a, threads) * ((int64_t)a.lanes * a.folds * 8 + 4);
+    return 8 * ((int64_t)a.lanes * E + a.groups) + (a.parts > 1 ? 16 * a.parts * a.groups : 0) + a.tellers(threads) * ((int64_t)a.lanes * a.folds * 8 + 4);
   }
   __device__ board(const bands &a, uint4 *words, int E)
   {
     scale = (float *)(words + a.share * a.lanes), shift = scale + a.lanes * E;
     heard = (float4 *)(shift + a.lanes * E);
     known = (float2 *)(heard + (a.parts > 1 ? a.parts * a.groups : 0)), told = known + a.groups;
-    count = (float *)(told + tellers(a, blockDim.x) * a.lanes * a.folds);
+    count = (float *)(told + a.tellers(blockDim.x) * a.lanes * a.folds);
   }
 };
-
-/* Of a word, of n lines: the elements' moments, or one's for all, become those of its groups. */
-template <int N, int E> __device__ __forceinline__ void tell(const bands &a, float2 *to, const float (&mean)[N], const float (&squares)[N], float n, int first)
-{
-  if (N == 1 || a.folds > 2) {
-#pragma unroll
-    for (int e = 0; e < N; e++) to[e] = make_float2(mean[e], squares[e]);
-    return;
-  }
-  const int here = min((int)E, (int)(cuda_quotient(first, a.by_run) + 1) * a.run - first);         /* elements of the word's first group */
-  float m[2] = {}, s[2] = {};
-#pragma unroll
-  for (int e = 0; e < N; e++) m[e < here ? 0 : 1] += mean[e];
-  m[0] *= 1 / (float)here, m[1] *= 1 / (float)max(1, E - here);
-#pragma unroll
-  for (int e = 0; e < N; e++) {
-    const float d = a.centred ? mean[e] - m[e < here ? 0 : 1] : 0;
-    s[e < here ? 0 : 1] += squares[e] + n * d * d;
-  }
-  to[0] = make_float2(m[0], s[0]), to[1] = make_float2(m[1], s[1]);
-}
-
-/* What was told of group g. As many neighbouring lanes as join it; all of them get it. */
-template <int E> __device__ __forceinline__ moments gather(const bands &a, const board &b, int g)
-{
-  const bool each = a.folds > 2;          /* told of elements, not of words */
-  const int begin = g * a.run, end = begin + a.run, unit = each ? 1 : E, first = each ? begin : begin / E, width = (each ? end - 1 : (end - 1) / E) - first + 1;
-  const int pitch = a.lanes * (each ? E : 1);
-  const float inverse = __fdividef(1, (float)width);      /* far from a whole number by more than it is wrong */
-  return lanes_join_all(1 << a.join_bits, board::tellers(a, blockDim.x) * width, [&](int i) -> moments {
-    const int teller = (int)(((float)i + .5f) * inverse), u = first + i - teller * width;
-    const float2 q = b.told[a.folds == 2 ? (teller * pitch + u) * 2 + (u * unit < begin) : teller * pitch + u];
-    return { q.x, q.y, b.count[teller] * (float)(min(end, u * unit + unit) - max(begin, u * unit)) };
-  });
-}
 
 /* one: a word is of one group. */
 template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) norm_bands(const __grid_constant__ bands a)
@@ -218,79 +105,41 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) nor
   const int64_t scales = a.place(m.item, SCALE), shifts = a.place(m.item, SHIFT);
   for (int i = t; i < a.lanes * E; i += blockDim.x) b.scale[i] = a.parameter(SCALE, scales, i, 1), b.shift[i] = a.parameter(SHIFT, shifts, i, 0);
 
-  float v[E], from[N] = {}, s1[N] = {}, s2[N] = {}, n = (float)m.count;
+  float from[N] = {}, s1[N] = {}, s2[N] = {};
   auto measure = [&](int k, int to) {
 #pragma unroll 4
-    for (; k < to; k++) {
-      vector_open<whole>(v, 0, words[k * m.active + t]);
-#pragma unroll
-      for (int e = 0; e < E; e++) {
-        const float d = v[e] - from[e % N];
-        s1[e % N] += d;
-        s2[e % N] = fmaf(d, d, s2[e % N]);
-      }
-    }
+    for (; k < to; k++) add_word<whole>(words[k * m.active + t], from, s1, s2);
   };
   copy_async_wait<1>();
-  if (a.centred) {                        /* distances from what is in the middle of three: of a word, of lines; a warp's where those are added up */
-    float near[3][E];
-#pragma unroll
-    for (int k = 0; k < (N == 1 ? 1 : 3); k++) {
-      uint4 q = m.count ? words[min(k, half - 1) * m.active + t] : make_uint4(0, 0, 0, 0);
-      if (a.joins)
-        q = make_uint4(__shfl_sync(~0u, q.x, m.lane), __shfl_sync(~0u, q.y, m.lane), __shfl_sync(~0u, q.z, m.lane), __shfl_sync(~0u, q.w, m.lane));
-      vector_open<whole>(near[k], 0, q);
-    }
-#pragma unroll
-    for (int e = 0; e < N; e++) from[e] = finite_or_0(N == 1 ? middle(near[0][0], near[0][1], near[0][2]) : middle(near[0][e], near[1][e], near[2][e]));
-  }
+  if (a.centred) take_from<whole>(a, m, words, half, from);
   measure(0, half);
   copy_async_wait<0>();
   measure(half, m.count);
-  for (int o = a.joins ? a.lanes : 32; o < 32; o *= 2) {
-#pragma unroll
-    for (int e = 0; e < N; e++) s1[e] += __shfl_xor_sync(~0u, s1[e], o), s2[e] += __shfl_xor_sync(~0u, s2[e], o);
-    n += __shfl_xor_sync(~0u, n, o);
-  }
-#pragma unroll
-  for (int e = 0; e < N; e++) {
-    const moments of = moments_about(from[e], s1[e], s2[e], n * (E / N), a.centred);
-    s1[e] = of.mean, s2[e] = of.squares;
-  }
-  if (m.tells(a)) {
-    tell<N, E>(a, b.told + (m.teller(a) * a.lanes + m.lane) * a.folds, s1, s2, n, m.lane * E);
-    if (m.lane == 0) b.count[m.teller(a)] = n;
-  }
+  tell_moments<whole>(a, m, b.told, b.count, from, s1, s2);
   __syncthreads();
 
   others.ready();
   const int width = 1 << a.join_bits, first = t >> a.join_bits, apart = blockDim.x >> a.join_bits;
   const int warp_first = of_warp >> a.join_bits;      /* a warp's threads stay together */
   for (int g = first; g - warp_first < a.groups && a.parts > 1; g += apart) {
-    const moments ours = gather<E>(a, b, min(g, a.groups - 1));
+    const moments ours = gather<E>(a, b.told, b.count, min(g, a.groups - 1));
     if (g < a.groups) others.tell(m.rank, g, ours.mean, ours.squares, ours.count, width);
   }
   char *const y = (char *)a.p[Y] + m.start<whole>(a, Y);
   others.wait();
   for (int g = first; g - warp_first < a.groups; g += apart) {
     const int here = min(g, a.groups - 1);
-    const moments all = a.parts == 1 ? gather<E>(a, b, here)
+    const moments all = a.parts == 1 ? gather<E>(a, b.told, b.count, here)
                                      : lanes_join_all(width, a.parts, [&](int i) { return moments::unpack(b.heard[i * a.groups + here]); });
     const float rstd = 1 / sqrtf(all.squares * a.inverse + a.eps);
     if ((t & (width - 1)) || g >= a.groups) continue;
     b.known[g] = make_float2(all.mean, rstd);
-    if (!a.leaves || m.rank) continue;
-    a.put(MEAN, a.place(m.item, MEAN) + g * a.group_step[MEAN], all.mean);
-    a.put(RSTD, a.place(m.item, RSTD) + g * a.group_step[RSTD], rstd);
-    a.put(NEW_MEAN, a.place(m.item, NEW_MEAN) + g * a.group_step[NEW_MEAN],
-          (1 - a.momentum) * a.get(RUNNING_MEAN, a.place(m.item, RUNNING_MEAN) + g * a.group_step[RUNNING_MEAN]) + a.momentum * all.mean);
-    a.put(NEW_VAR, a.place(m.item, NEW_VAR) + g * a.group_step[NEW_VAR],
-          (1 - a.momentum) * a.get(RUNNING_VAR, a.place(m.item, RUNNING_VAR) + g * a.group_step[RUNNING_VAR]) + a.momentum * all.squares * a.unbiased);
+    if (m.rank == 0) a.leave(m.item, g, all, rstd);
   }
   __syncthreads();
   if (!m.count) return;
 
-  float mean[N], rstd[N], scale[E], shift[E];
+  float v[E], mean[N], rstd[N], scale[E], shift[E];
 #pragma unroll
   for (int e = 0; e < N; e++) {
     const float2 s = b.known[cuda_quotient(m.lane * E + e, a.by_run)];
@@ -322,13 +171,13 @@ struct gradient_board {
 
   static __host__ __device__ int64_t bytes(const bands &a, int threads, int E)
   {
-    return (20 + 8 * (int64_t)board::tellers(a, threads)) * a.lanes * E + 16 * a.parts * a.groups;
+    return (20 + 8 * (int64_t)a.tellers(threads)) * a.lanes * E + 16 * a.parts * a.groups;
   }
   __device__ gradient_board(const bands &a, uint4 *words, int E)
   {
     const int n = a.lanes * E;
     heard = (float4 *)(words + 2 * a.share * a.lanes), told = (float2 *)(heard + a.parts * a.groups);
-    mean = (float *)(told + board::tellers(a, blockDim.x) * n), rstd = mean + n, scale = rstd + n, less = scale + n, along = less + n;
+    mean = (float *)(told + a.tellers(blockDim.x) * n), rstd = mean + n, scale = rstd + n, less = scale + n, along = less + n;
   }
 };
 
@@ -344,7 +193,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 
   const mine m(a);
   uint4 *dys = words + a.share * a.lanes;
   const int t = threadIdx.x, warp = t / 32, warps = blockDim.x / 32, of_warp = t % 32;
-  const int line_elements = a.lanes * E, tellers = board::tellers(a, blockDim.x);
+  const int line_elements = a.lanes * E, tellers = a.tellers(blockDim.x);
   const char *x = (const char *)a.p[X] + m.start<whole>(a, X), *dy = (const char *)a.dy + m.start<whole>(a, X);
   const int64_t step = m.step<whole>(a, X), dx_step = m.step<whole>(a, Y);
 #pragma unroll 4
@@ -353,11 +202,11 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 
     copy_async<16>(shared_address(dys + k * m.active + t), dy, 16);
   }
   copy_async_commit();
-  const int64_t scales = a.place(m.item, SCALE), means = a.place(m.item, MEAN), rstds = a.place(m.item, RSTD);
+  const int64_t scales = a.place(m.item, SCALE);
   for (int i = t; i < line_elements; i += blockDim.x) {
     const int g = cuda_quotient(i, a.by_run);
     const float scale = a.parameter(SCALE, scales, i, 1);
-    b.mean[i] = a.centred ? a.get(MEAN, means + g * a.group_step[MEAN]) : 0, b.rstd[i] = a.get(RSTD, rstds + g * a.group_step[RSTD]);
+    b.mean[i] = a.centred ? a.get(MEAN, m.item, g) : 0, b.rstd[i] = a.get(RSTD, m.item, g);
     b.scale[i] = fabsf(scale) < INFINITY ? scale : NAN;     /* of an infinite one the differences in dx are NaN */
   }
   __syncthreads();
@@ -373,9 +222,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 
 #pragma unroll
     for (int e = 0; e < E; e++) s1[e] += d[e], s2[e] = fmaf(d[e], (v[e] - mean[e % N]) * rstd[e % N], s2[e]);
   }
-  for (int o = a.joins ? a.lanes : 32; o < 32; o *= 2)
-#pragma unroll
-    for (int e = 0; e < E; e++) s1[e] += __shfl_xor_sync(~0u, s1[e], o), s2[e] += __shfl_xor_sync(~0u, s2[e], o);
+  add_lines(a, s1, s2);
   if (m.tells(a))
 #pragma unroll
     for (int e = 0; e < E; e++) b.told[m.teller(a) * line_elements + m.lane * E + e] = make_float2(s1[e], s2[e]);
@@ -429,18 +276,10 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 
   }
 }
 
-/* ---- what it takes ---------------------------------------------------------------------------------------------------- */
-
-struct state {
-  bands    a;
-  int32_t  number[TENSORS], dy;           /* values of the request; -1: absent */
-  int64_t  items, elements;               /* elements: of x */
-  const void *kernel;
-  uint32_t threads, shared;
-};
+/* ---- what bands are of, and what it takes ---------------------------------------------------------------------------------------------------- */
 
 /* Whether a line has a run of each group of an item, side by side. outer: the last dim is the one that such groups are counted by. */
-static const char *read_layout(const qn_request *r, state *s, qn_nest *outer)
+static const char *read_layout(const qn_request *r, bands_state *s, qn_nest *outer)
 {
   bands &a = s->a;
   const qn_value *x = &r->value[s->number[X]], *y = &r->value[s->number[Y]];
@@ -488,15 +327,61 @@ static const char *read_layout(const qn_request *r, state *s, qn_nest *outer)
   return nullptr;
 }
 
+qn_status cuda_bands_read(const qn_request *r, bands_state *s, qn_nest *outer, qn_prepared *out)
+{
+  const qn_norm_roles roles = qn_norm_roles_of(r->op[0].op);
+  const int8_t role[TENSORS] = { roles.x, roles.y < 0 ? roles.dx : roles.y, roles.scale, roles.shift, roles.dscale, roles.dshift, roles.mean, roles.rstd,
+                                 roles.running_mean, roles.running_var, roles.new_mean, roles.new_var };
+  const qn_norm *norm = (const qn_norm *)r->op[0].attr;
+  bands &a = s->a;
+  if (r->device->arch_major < 8) return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  for (int t = 0; t < TENSORS; t++) {
+    s->number[t] = qn_role_at(&r->op[0], role[t]);
+    if (s->number[t] >= 0) a.dtype[t] = r->value[s->number[t]].dtype;
+  }
+  const uint32_t dtype = a.dtype[X];
+  if (dtype != QN_F32 && dtype != QN_BF16 && dtype != QN_F16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
+  s->dy = qn_role_at(&r->op[0], roles.dy);
+  if (s->dy < 0) s->number[Y] = norm_activation_behind(r, s->number[Y], &a.act, out);
+  const char *rule = read_layout(r, s, outer);
+  if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");
+  a.leaves = s->number[MEAN] >= 0 || s->number[RSTD] >= 0 || s->number[NEW_MEAN] >= 0 || s->number[NEW_VAR] >= 0;
+  a.eps = (float)norm->eps, a.momentum = (float)norm->momentum;
+  a.centred = r->op[0].op != QN_OP_RMS_NORM && r->op[0].op != QN_OP_RMS_NORM_BACKWARD;
+  return QN_OK;
+}
+
+void cuda_bands_cut(bands_state *s, const qn_nest *outer, int64_t groups, int64_t E)
+{
+  bands &a = s->a;
+  const int g = outer->rank - 1;
+  a.groups = (int32_t)groups, a.lanes = (int32_t)(groups * a.run / E), a.by_lanes = cuda_divide_by(a.lanes);
+  a.dims = outer->rank;
+  for (int d = 0; d < MAX_OUTER; d++) {
+    const int from = g - d;
+    a.by_dim[d] = cuda_divide_by(from < 0 ? 1 : d == 0 ? outer->dim[from] / groups : outer->dim[from]);
+    for (int t = 0; t < TENSORS; t++) a.stride[t][d] = from < 0 ? 0 : outer->stride[t][from] * (d == 0 ? groups : 1);
+  }
+}
+
+bands cuda_bands_of(const bands_state *s, const qn_launch *launch)
+{
+  bands a = s->a;
+  for (int t = 0; t < TENSORS; t++) a.p[t] = s->number[t] < 0 ? nullptr : launch->ptr[s->number[t]];
+  if (s->dy >= 0) a.dy = launch->ptr[s->dy];
+  return a;
+}
+
 /* An item of so many groups, by so many blocks of so many threads; whether `resident` of those have room in a multiprocessor. */
-static bool share_out(state *s, const qn_device *device, const qn_nest *outer, int64_t E, int64_t groups, int64_t parts, uint32_t threads, int64_t resident)
+static bool share_out(bands_state *s, const qn_device *device, const qn_nest *outer, int64_t E, int64_t groups, int64_t parts, uint32_t threads, int64_t resident)
 {
   bands &a = s->a;
   const int64_t words = groups * a.run / E;
   if (words > threads || parts > a.lines) return false;
-  a.lanes = (int32_t)words, a.groups = (int32_t)groups, a.parts = (int32_t)parts;
+  cuda_bands_cut(s, outer, groups, E);
+  a.parts = (int32_t)parts;
   a.rows = (int32_t)(threads / words), a.joins = 32 % words == 0;
-  a.by_lanes = cuda_divide_by(a.lanes), a.by_rows = cuda_divide_by(a.rows), a.by_parts = cuda_divide_by(parts);
+  a.by_rows = cuda_divide_by(a.rows), a.by_parts = cuda_divide_by(parts);
   for (a.join_bits = 5; a.join_bits > 0 && groups << a.join_bits > threads;) a.join_bits--;
   a.share = (int32_t)qn_ceil_div(a.lines, parts);
   if ((parts - 1) * a.share >= a.lines) return false;         /* none is without lines */
@@ -504,13 +389,6 @@ static bool share_out(state *s, const qn_device *device, const qn_nest *outer, i
   const int64_t shared = s->dy < 0 ? kept + board::bytes(a, (int)threads, (int)E) : 2 * kept + gradient_board::bytes(a, (int)threads, (int)E);
   if (shared > qn_min_i64((int64_t)device->shared_per_unit / resident - 1024, (int64_t)device->shared_per_block) - 16) return false;
   s->threads = threads, s->shared = (uint32_t)shared;
-  const int g = outer->rank - 1;
-  a.dims = outer->rank;
-  for (int d = 0; d < MAX_OUTER; d++) {
-    const int from = g - d;
-    a.by_dim[d] = cuda_divide_by(from < 0 ? 1 : d == 0 ? outer->dim[from] / groups : outer->dim[from]);
-    for (int t = 0; t < TENSORS; t++) a.stride[t][d] = from < 0 ? 0 : outer->stride[t][from] * (d == 0 ? groups : 1);
-  }
   return true;
 }
 
@@ -526,7 +404,7 @@ static const form gradient_forms[] = {
 
 /* Batch norm: a cluster, or one block of a multiprocessor, is slower than two trips of which the cache has one, if those are in whole words;
  * its gradients have clusters where planes are not. Other gradients: a cluster is slower than norm_groups, where words are of several groups. */
-template <size_t n> static bool choose(state *s, const qn_device *device, const qn_nest *outer, int64_t E, bool batch, const form (&forms)[n])
+template <size_t n> static bool choose(bands_state *s, const qn_device *device, const qn_nest *outer, int64_t E, bool batch, const form (&forms)[n])
 {
   const int64_t all = outer->dim[outer->rank - 1];
   const bool alone = !batch || s->a.run % E || (uint64_t)s->elements * (uint64_t)(16 / E) > device->cache;
@@ -541,7 +419,7 @@ template <size_t n> static bool choose(state *s, const qn_device *device, const 
   return false;
 }
 
-template <int whole> static const void *kernel_of(const state &s)
+template <int whole> static const void *kernel_of(const bands_state &s)
 {
   if (s.dy >= 0) return s.a.folds == 1 ? (const void *)norm_bands_gradient<whole, true> : (const void *)norm_bands_gradient<whole, false>;
   return s.a.folds == 1 ? (const void *)norm_bands<whole, true> : (const void *)norm_bands<whole, false>;
@@ -549,33 +427,18 @@ template <int whole> static const void *kernel_of(const state &s)
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  const qn_norm_roles roles = qn_norm_roles_of(r->op[0].op);
-  const int8_t role[TENSORS] = { roles.x, roles.y < 0 ? roles.dx : roles.y, roles.scale, roles.shift, roles.dscale, roles.dshift, roles.mean, roles.rstd,
-                                 roles.running_mean, roles.running_var, roles.new_mean, roles.new_var };
-  const qn_norm *norm = (const qn_norm *)r->op[0].attr;
-  state s = {};
+  bands_state s = {};
   bands &a = s.a;
-  if (r->device->arch_major < 8) return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
-  for (int t = 0; t < TENSORS; t++) {
-    s.number[t] = qn_role_at(&r->op[0], role[t]);
-    if (s.number[t] >= 0) a.dtype[t] = r->value[s.number[t]].dtype;
-  }
-  const uint32_t dtype = a.dtype[X];
-  if (dtype != QN_F32 && dtype != QN_BF16 && dtype != QN_F16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
-  s.dy = qn_role_at(&r->op[0], roles.dy);
-  if (s.dy < 0) s.number[Y] = norm_activation_behind(r, s.number[Y], &a.act, out);
   qn_nest outer;
-  const char *rule = read_layout(r, &s, &outer);
-  if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");
+  const qn_status status = cuda_bands_read(r, &s, &outer, out);
+  if (status != QN_OK) return status;
+  const uint32_t dtype = a.dtype[X];
   const int64_t E = 16 / qn_kit_bytes(dtype);
   const bool batch = r->op[0].op == QN_OP_BATCH_NORM || r->op[0].op == QN_OP_BATCH_NORM_BACKWARD;
   if (!(s.dy < 0 ? choose(&s, r->device, &outer, E, batch, forward_forms) : choose(&s, r->device, &outer, E, batch, gradient_forms)))
     return qn_refuse(out, "a band must fit into the shared memory of a block or of a cluster's", "x", "", "%d lines", a.lines);
   s.items /= a.groups;
   if (a.each && (s.number[DSCALE] >= 0 || s.number[DSHIFT] >= 0)) out->workspace = (uint64_t)s.items * a.parts * a.lanes * E * sizeof(float2);
-  a.leaves = s.number[MEAN] >= 0 || s.number[RSTD] >= 0 || s.number[NEW_MEAN] >= 0 || s.number[NEW_VAR] >= 0;
-  a.eps = (float)norm->eps, a.momentum = (float)norm->momentum;
-  a.centred = r->op[0].op != QN_OP_RMS_NORM && r->op[0].op != QN_OP_RMS_NORM_BACKWARD;
   s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(s) : dtype == QN_BF16 ? kernel_of<QN_BF16>(s) : kernel_of<QN_F16>(s);
   out->estimate = 3000 + (double)s.elements * (s.dy < 0 ? 2 : 3) * qn_kit_bytes(dtype) / 3000;
   return cuda_keep(out, &s, sizeof s);
@@ -583,14 +446,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 /* ---- build, run ------------------------------------------------------------------------------------------------------- */
 
-static qn_status build(const qn_request *, qn_prepared *p) { return cuda_allow_shared(((const state *)p->state)->kernel); }
+static qn_status build(const qn_request *, qn_prepared *p) { return cuda_allow_shared(((const bands_state *)p->state)->kernel); }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
-  const state *s = (const state *)p->state;
-  bands a = s->a;
-  for (int t = 0; t < TENSORS; t++) a.p[t] = s->number[t] < 0 ? nullptr : launch->ptr[s->number[t]];
-  if (s->dy >= 0) a.dy = launch->ptr[s->dy];
+  const bands_state *s = (const bands_state *)p->state;
+  bands a = cuda_bands_of(s, launch);
   if (a.each && (a.p[DSCALE] || a.p[DSHIFT])) a.sums = (float2 *)launch->workspace;
   void *arguments[] = { &a };
   const qn_status status = cuda_launch_clusters(s->kernel, (unsigned)(s->items * a.parts), (unsigned)a.parts, s->threads, s->shared, arguments, launch, "norm_bands");

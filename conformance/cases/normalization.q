@@ -225,6 +225,20 @@ batch_norm x=bf16/128x8x14x14 scale=f32/1x8x1x1 shift=f32/1x8x1x1 running_mean=f
 batch_norm x=bf16/128x32x7x7 scale=f32/1x32x1x1 shift=f32/1x32x1x1 mean=? rstd=? ; plain=1
 batch_norm x=f16/16x48x3x2 scale=f32/1x48x1x1 shift=f32/1x48x1x1 mean=? rstd=?
 
+# bands that resident blocks take one after another: words of one channel, of two; a few words of a thread, and many
+batch_norm x=f16/2x8512x4x4 scale=f32/1x8512x1x1 shift=f32/1x8512x1x1 mean=? rstd=? ; plain=1
+batch_norm x=bf16/5x1080x14x14 scale=f32/1x1080x1x1 shift=f32/1x1080x1x1 running_mean=f32/1x1080x1x1 running_var=f32/1x1080x1x1 mean=? rstd=? new_mean=? new_var=? ; plain=1
+batch_norm x=f32/4x1056x7x7 scale=f32/1x1056x1x1 rstd=? ; fill=far:1000 plain=1
+batch_norm x=bf16/40x2128x7x7 shift=f32/1x2128x1x1 mean=? ; plain=1 kind=cuda
+batch_norm_backward dy=bf16/6x2160x7x7 x=bf16/6x2160x7x7 scale=f32/1x2160x1x1 mean=f32/1x2160x1x1 rstd=f32/1x2160x1x1 dscale=? dshift=? ; plain=1
+batch_norm_backward dy=f32/3x3264x3x4 x=f32/3x3264x3x4 mean=f32/1x3264x1x1 rstd=f32/1x3264x1x1 dshift=? ; plain=1
+batch_norm_backward dy=f16/64x272x14x14 x=f16/64x272x14x14 scale=f32/1x272x1x1 mean=f32/1x272x1x1 rstd=f32/1x272x1x1 dscale=? dshift=? ; plain=1 kind=cuda
+
+in x bf16/3x544x7x7
+in g f32/1x544x1x1
+n = batch_norm x=x scale=g
+out y = silu x=n
+
 # rows of a cluster's blocks, of which the last has less, or as much; of a ring of 17 parts, of 35
 rms_norm x=f16/3x40000 scale=f16/1x40000 rstd=? ; plain=1
 layer_norm x=f32/5x20004 scale=f32/1x20004 shift=f32/1x20004 mean=? rstd=? ; plain=1

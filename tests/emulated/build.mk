@@ -4,7 +4,7 @@
 EMULATED = \
   affine_grid.cu chain.c chain_fold.cu ctc_direct.cu ctc_two_ended.cu direct.cu loss_direct.cu loss_rows.cu \
   lrn.cu lrn_planes.cu lrn_taps.cu lrn_windows.cu matmul_direct.cu matmul_problem.c matmul_thin.cu norm_bands.cu norm_direct.cu norm_groups.c norm_groups.cu \
-  norm_inference.cu norm_kept.cu norm_planes.cu norm_rows.cu norm_split.cu norm_trip.cu norm_trip_backward.cu \
+  norm_inference.cu norm_kept.cu norm_planes.cu norm_rows.cu norm_split.cu norm_stream.cu norm_trip.cu norm_trip_backward.cu \
   pointwise_direct.cu pointwise_program.cu \
   pool_adaptive.cu pool_backward.cu pool_direct.cu pool_drops.cu pool_falls.cu pool_flat.cu pool_global.cu pool_lp.cu pool_means.cu pool_planes.cu pool_runs.cu pool_scatter.cu pool_scatter_planes.cu pool_sinks.cu pool_slides.cu pool_spread.cu pool_strips.cu pool_tiles.cu pool_vector.cu \
   quantize_direct.cu quantize_packed.c quantize_packed.cu random_direct.cu random_packed.cu reduce_direct.cu reduce_lines.cu \
