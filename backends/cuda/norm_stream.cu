@@ -10,6 +10,7 @@
  * the next band is loaded while this one is written, and no barrier guards the buffer.
  *
  * Refused: bands that do not fit (norm_bands has clusters for them), parameters that differ along a plane. */
+#include <type_traits>
 #include "engines.h"
 #include "norm_bands.cuh"
 #include "shared_memory.h"
@@ -24,12 +25,15 @@ __device__ __forceinline__ void wait_for_chunk(int c)
   else if (c == 2) copy_async_wait<CHUNKS - 3>();
   else copy_async_wait<0>();
 }
-/* f(k) of each of chunk c's words. */
-template <int unroll, class F> __device__ __forceinline__ void over_chunk(const mine &m, int c, F f)
+/* f(k, n) of chunk c's words, n at a time: AT_ONCE, the last ones singly. */
+template <int AT_ONCE, class F> __device__ __forceinline__ void over_chunk(const mine &m, int c, F f)
 {
   const int size = (m.count + CHUNKS - 1) / CHUNKS, end = min((c + 1) * size, m.count);
-#pragma unroll unroll
-  for (int k = c * size; k < end; k++) f(k);
+  int k = c * size;
+#pragma unroll 1
+  for (; k + AT_ONCE <= end; k += AT_ONCE) f(k, std::integral_constant<int, AT_ONCE>());
+#pragma unroll 1
+  for (; AT_ONCE > 1 && k < end; k++) f(k, std::integral_constant<int, 1>());
 }
 
 /* What a kernel takes beside its bands: how many; bytes from a thread's word to its next one, of x (and dy) and of what is written. */
@@ -82,7 +86,11 @@ template <int whole, bool one> __global__ void __launch_bounds__(MOST_THREADS, o
   };
 #pragma unroll 1
   for (int c = 0; c < CHUNKS; c++) {
-    over_chunk<4>(m, c, fetch);
+    over_chunk<4>(m, c, [&](int k, auto n) {
+      constexpr int AT_ONCE = decltype(n)::value;
+#pragma unroll
+      for (int i = 0; i < AT_ONCE; i++) fetch(k + i);
+    });
     copy_async_commit();
   }
   for (int next; m.item < s.items; m.item = next) {
@@ -95,7 +103,11 @@ template <int whole, bool one> __global__ void __launch_bounds__(MOST_THREADS, o
     for (int c = 0; c < CHUNKS; c++) {
       wait_for_chunk(c);
       if (c == 0 && a.centred) take_from<whole>(a, m, words, (m.count + CHUNKS - 1) / CHUNKS, from);
-      over_chunk<4>(m, c, [&](int k) { add_word<whole>(words[k * m.active + t], from, s1, s2); });
+      over_chunk<4>(m, c, [&](int k, auto n) {
+        constexpr int AT_ONCE = decltype(n)::value;
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) add_word<whole>(words[(k + i) * m.active + t], from, s1, s2);
+      });
     }
     tell_moments<whole>(a, m, b.told, b.count, from, s1, s2);
     if (t < a.groups) b.given[t] = given;
@@ -125,14 +137,23 @@ template <int whole, bool one> __global__ void __launch_bounds__(MOST_THREADS, o
     with_activation(a.act, [&](auto op) {
 #pragma unroll 1
       for (int c = 0; c < CHUNKS; c++) {
-        over_chunk<2>(m, c, [&](int k) {
-          vector_open<whole>(v, 0, words[k * m.active + t]);
-          if (more) fetch(k);
+        over_chunk<2>(m, c, [&](int k, auto n) {
+          constexpr int AT_ONCE = decltype(n)::value;
+          uint4 q[AT_ONCE];
 #pragma unroll
-          for (int e = 0; e < E; e++) v[e] = fmaf((v[e] - mean[e % N]) * rstd[e % N], scale[e % N], shift[e % N]);
-          activate<whole != QN_F32, decltype(op)::value>(a.act.beta, v);
-          *(uint4 *)y = vector_close<whole>(v, 0);
-          y += s.step[Y];
+          for (int i = 0; i < AT_ONCE; i++) q[i] = words[(k + i) * m.active + t];
+#pragma unroll
+          for (int i = 0; i < AT_ONCE; i++)
+            if (more) fetch(k + i);
+#pragma unroll
+          for (int i = 0; i < AT_ONCE; i++) {
+            vector_open<whole>(v, 0, q[i]);
+#pragma unroll
+            for (int e = 0; e < E; e++) v[e] = fmaf((v[e] - mean[e % N]) * rstd[e % N], scale[e % N], shift[e % N]);
+            activate<whole != QN_F32, decltype(op)::value>(a.act.beta, v);
+            *(uint4 *)y = vector_close<whole>(v, 0);
+            y += s.step[Y];
+          }
         });
         copy_async_commit();
       }
@@ -153,11 +174,11 @@ template <int whole, bool one> __global__ void __launch_bounds__(MOST_THREADS, 1
   int here;
   const int group = first_group<E>(a, m.lane, &here);
 
-  int64_t at = m.start<whole>(a, X);
+  const char *x = (const char *)a.p[X] + m.start<whole>(a, X), *dy = (const char *)a.dy + m.start<whole>(a, X);
   const auto fetch = [&](int k) {
-    copy_async<16>(shared_address(words + k * m.active + t), (const char *)a.p[X] + at, 16);
-    copy_async<16>(shared_address(dys + k * m.active + t), (const char *)a.dy + at, 16);
-    at += s.step[X];
+    copy_async<16>(shared_address(words + k * m.active + t), x, 16);
+    copy_async<16>(shared_address(dys + k * m.active + t), dy, 16);
+    x += s.step[X], dy += s.step[X];
   };
   struct statistics { float mean, rstd, scale; } ahead;
   const auto look_up = [&](int item) {    /* of group t */
@@ -168,7 +189,11 @@ template <int whole, bool one> __global__ void __launch_bounds__(MOST_THREADS, 1
   const auto keep = [&](int turn) { b.given[turn * a.groups + t] = make_float2(ahead.mean, ahead.rstd), b.scale[turn * a.groups + t] = ahead.scale; };
 #pragma unroll 1
   for (int c = 0; c < CHUNKS; c++) {
-    over_chunk<4>(m, c, fetch);
+    over_chunk<4>(m, c, [&](int k, auto n) {
+      constexpr int AT_ONCE = decltype(n)::value;
+#pragma unroll
+      for (int i = 0; i < AT_ONCE; i++) fetch(k + i);
+    });
     copy_async_commit();
   }
   if (t < a.groups) look_up(m.item), keep(0);
@@ -185,11 +210,15 @@ template <int whole, bool one> __global__ void __launch_bounds__(MOST_THREADS, 1
 #pragma unroll 1
     for (int c = 0; c < CHUNKS; c++) {
       wait_for_chunk(c);
-      over_chunk<2>(m, c, [&](int k) {
-        vector_open<whole>(v, 0, words[k * m.active + t]);
-        vector_open<whole>(d, 0, dys[k * m.active + t]);
+      over_chunk<2>(m, c, [&](int k, auto n) {
+        constexpr int AT_ONCE = decltype(n)::value;
 #pragma unroll
-        for (int e = 0; e < E; e++) s1[e] += d[e], s2[e] = fmaf(d[e], (v[e] - mean[e % N]) * rstd[e % N], s2[e]);
+        for (int i = 0; i < AT_ONCE; i++) {
+          vector_open<whole>(v, 0, words[(k + i) * m.active + t]);
+          vector_open<whole>(d, 0, dys[(k + i) * m.active + t]);
+#pragma unroll
+          for (int e = 0; e < E; e++) s1[e] += d[e], s2[e] = fmaf(d[e], (v[e] - mean[e % N]) * rstd[e % N], s2[e]);
+        }
       });
     }
     add_lines(a, s1, s2);
@@ -235,17 +264,28 @@ template <int whole, bool one> __global__ void __launch_bounds__(MOST_THREADS, 1
     char *dx = (char *)a.p[Y] + m.start<whole>(a, Y);
     m.item = next;
     const bool more = next < s.items;
-    at = more ? m.start<whole>(a, X) : 0;
+    const int64_t start = more ? m.start<whole>(a, X) : 0;
+    x = (const char *)a.p[X] + start, dy = (const char *)a.dy + start;
 #pragma unroll 1
     for (int c = 0; c < CHUNKS; c++) {
-      over_chunk<2>(m, c, [&](int k) {
-        vector_open<whole>(v, 0, words[k * m.active + t]);
-        vector_open<whole>(d, 0, dys[k * m.active + t]);
-        if (more) fetch(k);
+      over_chunk<2>(m, c, [&](int k, auto n) {
+        constexpr int AT_ONCE = decltype(n)::value;
+        uint4 q[2][AT_ONCE];
 #pragma unroll
-        for (int e = 0; e < E; e++) v[e] = rstd[e % N] * (d[e] * scale[e % N] - less[e % N] - (v[e] - mean[e % N]) * rstd[e % N] * along[e % N]);
-        *(uint4 *)dx = vector_close<whole>(v, 0);
-        dx += s.step[Y];
+        for (int i = 0; i < AT_ONCE; i++) q[0][i] = words[(k + i) * m.active + t], q[1][i] = dys[(k + i) * m.active + t];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++)
+          if (more) fetch(k + i);
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+          vector_open<whole>(v, 0, q[0][i]);
+          vector_open<whole>(d, 0, q[1][i]);
+#pragma unroll
+          for (int e = 0; e < E; e++)
+            v[e] = rstd[e % N] * (d[e] * scale[e % N] - less[e % N] - (v[e] - mean[e % N]) * rstd[e % N] * along[e % N]);
+          *(uint4 *)dx = vector_close<whole>(v, 0);
+          dx += s.step[Y];
+        }
       });
       copy_async_commit();
     }

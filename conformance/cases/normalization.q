@@ -322,6 +322,9 @@ layer_norm_backward dy=f32/3x1 x=f32/3x1 scale=f32/3x1 mean=f32/3x1 rstd=f32/3x1
 # more items than an H200 has blocks or teams of them: what takes turns is taken again
 layer_norm_backward dy=f32/41x2x32x856/54784:32:1:64 x=f32/41x2x32x856/54784:32:1:64 axis=2,3 scale=f32/1x2x32x1 mean=f32/41x2x1x1 rstd=f32/41x2x1x1 dscale=? dshift=? ; plain=1 fill=signed kind=cuda
 layer_norm_backward dy=bf16/1200x8x8x5/320:8:1:64 x=bf16/1200x8x8x5/320:8:1:64 axis=2,3 scale=f32/1x8x8x1 mean=f32/1200x8x1x1 rstd=f32/1200x8x1x1 dscale=? dshift=? ; plain=1 fill=signed
+layer_norm_backward dy=bf16/2700x8x8x5/320:8:1:64 x=bf16/2700x8x8x5/320:8:1:64 axis=2,3 scale=f32/1x8x8x1 mean=f32/2700x8x1x1 rstd=f32/2700x8x1x1 dscale=? dshift=? ; plain=1 fill=signed kind=cuda
+layer_norm x=bf16/2700x8x8x5/320:8:1:64 axis=2,3 scale=bf16/1x8x8x1 mean=? rstd=? ; plain=1 fill=signed kind=cuda
+layer_norm x=f32/520x8x4x24/768:4:1:32 axis=2,3 scale=f32/1x8x4x1 shift=f32/1x8x4x1 mean=? rstd=? ; plain=1 kind=cuda
 rms_norm_backward dy=f16/1200x16x5/80:1:16 x=f16/1200x16x5/80:1:16 axis=2 scale=f16/1x16x1 rstd=f32/1200x16x1 dscale=? ; plain=1 fill=signed
 
 # group norm, channels last: words of two groups, of one, of each element's

@@ -171,3 +171,6 @@ pool_max_backward dy=bf16/3x96x5x6/nhwc indices=u8/3x96x5x6/nhwc dx=bf16/3x96x9x
 pool_max_backward dy=bf16/5x40x6x9/nhwc indices=u8/5x40x6x9/nhwc dx=bf16/5x40x6x9/nhwc window=3 stride=1 pad=1 ; as=f16,f32
 pool_max_backward dy=bf16/9x8x6x9/nhwc indices=i64/9x8x6x9/nhwc dx=bf16/9x8x6x9/nhwc window=3 stride=1 pad=1 ; as=f32
 pool_max_backward dy=bf16/7x24x5x5/nhwc x=bf16/7x24x9x9/nhwc window=3 stride=2 pad=1 ; as=f32
+pool_average_backward dy=bf16/5x3x6x1 dx=bf16/5x3x6x1 window=3 stride=1 pad=1 include_pad=0 ; as=f16
+pool_average_backward dy=bf16/3x5x1x7 dx=bf16/3x5x1x7 window=3 stride=1 pad=1 include_pad=0 ; dy.fill=special as=f16
+pool_average_backward dy=bf16/9x61x5x3 dx=bf16/9x61x5x3 window=3 stride=1 pad=1 include_pad=0
