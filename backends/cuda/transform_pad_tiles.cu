@@ -1,6 +1,7 @@
 /* transform_pad_tiles.cu -- pad and its gradient in packed planes: a block copies the rows of `in` that neighbouring rows of
  * `out` depend on, one contiguous run, to shared memory (cp.async), so that every byte is read once in whole vectors. From there
- * threads assemble 16-byte vectors of `out`; elements at a row's ends are written singly.
+ * threads assemble 16-byte vectors of `out`; elements at a row's ends are written singly. Where each row and each column at the ends
+ * comes from is worked out once for a block, while its bytes are in flight, and kept in tables.
  * Refused: planes that are not packed, rows above 48 KB, wide elements; gradients with padded outer dims. */
 #include "engines.h"
 #include "pad.cuh"
@@ -17,6 +18,7 @@ struct tiling : padding {                 /* pad: in is x, out is y; gradient: i
   uint32_t pitch, width;                  /* bytes of a row of in, of out */
   uint32_t from, run;                     /* the run in a row of out that copies consecutive elements of in: begin, length */
   uint32_t vectors, edges;                /* vectors of a run at most; elements beside them of a row at most */
+  uint32_t tables;                        /* offset of the tables of sources in shared memory */
   cuda_divisor by_bands, by_vectors, by_edges;
   alignas(16) uint64_t pattern[2];        /* the value, repeated */
 };
@@ -70,19 +72,40 @@ template <class T> struct tile {
       }
     }
     copy_async_commit();
+  }
+  __device__ __forceinline__ void wait() const
+  {
     copy_async_wait<0>();
+    __syncthreads();
   }
   __device__ __forceinline__ const char *row(const tiling &p, int row) const { return shared + (uint32_t)(row - low) * p.pitch; }
 };
 
-/* 16 unaligned bytes, assembled from the two aligned vectors around them. */
+/* Tables of a block. rows: for each row of out the offset of its source in shared memory; of a gradient its first term, with MORE if
+ * it has others. columns: for each column at the ends its source; of a gradient its first term and, in the upper half, its second, ONE
+ * or MANY. */
+enum : uint32_t { NOWHERE = ~0u, MORE = 1u << 31, ONE = 0xffff, MANY = 0xfffe };
+struct sources {
+  uint32_t *rows, *columns;
+
+  __device__ __forceinline__ sources(const tiling &p, char *room) : rows((uint32_t *)(room + p.tables)), columns(rows + p.rows) {}
+  /* Entry i's column: the first p.edges of a row, then the last. A column may be both where runs begin differently: it has two entries. */
+  __device__ __forceinline__ static uint32_t column_of(const tiling &p, uint32_t i)
+  {
+    return i < p.edges ? i : i + p.out_dim[0] - 2 * p.edges;
+  }
+  __device__ __forceinline__ uint32_t of_column(const tiling &p, uint32_t column, bool ends) const
+  {
+    return columns[ends ? column + 2 * p.edges - p.out_dim[0] : column];
+  }
+};
+
+/* 16 unaligned bytes, assembled from the three aligned words of 8 around them. */
 __device__ __forceinline__ uint4 vector_at(const char *from)
 {
-  const uint32_t skip = (uint32_t)(uintptr_t)from % VECTOR;
-  const uint4 first = *(const uint4 *)(from - skip), second = skip ? *(const uint4 *)(from - skip + VECTOR) : first;
-  uint32_t w[8] = { first.x, first.y, first.z, first.w, second.x, second.y, second.z, second.w };
-#pragma unroll
-  for (int i = 0; i < 6; i++) w[i] = skip & 8 ? w[i + 2] : w[i];
+  const uint32_t skip = (uint32_t)(uintptr_t)from % 8;
+  const uint2 *halves = (const uint2 *)(from - skip), a = halves[0], b = halves[1], c = halves[2];
+  uint32_t w[6] = { a.x, a.y, b.x, b.y, c.x, c.y };
 #pragma unroll
   for (int i = 0; i < 5; i++) w[i] = skip & 4 ? w[i + 1] : w[i];
   const uint32_t bits = skip % 4 * 8;
@@ -113,12 +136,13 @@ struct rows_of {
     *at = *at * VECTOR + skip(p, *row);
     return *at + VECTOR <= p.run;
   }
-  /* The block's i-th single element: its row and column; false: none. */
-  template <int E> __device__ __forceinline__ bool edge(const tiling &p, uint32_t i, uint32_t *row, uint32_t *column) const
+  /* The block's i-th single element: its row and column, and whether that is at the row's end; false: none. */
+  template <int E> __device__ __forceinline__ bool edge(const tiling &p, uint32_t i, uint32_t *row, uint32_t *column, bool *ends) const
   {
     *row = cuda_quotient(i, p.by_edges, column);
     const uint32_t before = skip(p, *row);
-    if (*column * E >= p.from + before) *column += (p.run - before) / VECTOR * (VECTOR / E);
+    *ends = *column * E >= p.from + before;
+    if (*ends) *column += (p.run - before) / VECTOR * (VECTOR / E);
     return *column * E < p.width;
   }
 };
@@ -133,18 +157,26 @@ template <class T> __global__ static void __launch_bounds__(THREADS) transform_p
   rows_shown(p, (int)to.y, (int)(to.y + to.rows), &low, &high);
   if (plane < 0) low = high = 0;
   const tile<T> x(p, room, max(plane, (int64_t)0), low, high);
-  __syncthreads();
-  const auto shown = [&](uint32_t row) { return plane < 0 ? -1 : pad_shown(p.mode, to.y + row, p.before[1], p.in_dim[1]); };
+  const sources of(p, room);
+  for (uint32_t i = threadIdx.x; i < to.rows; i += THREADS) {
+    const int line = plane < 0 ? -1 : pad_shown(p.mode, to.y + i, p.before[1], p.in_dim[1]);
+    of.rows[i] = line < 0 ? NOWHERE : (uint32_t)(x.row(p, line) - room);
+  }
+  for (uint32_t i = threadIdx.x; i < 2 * p.edges; i += THREADS)
+    of.columns[i] = (uint32_t)pad_shown(p.mode, of.column_of(p, i), p.before[0], p.in_dim[0]);
+  x.wait();
   uint32_t row, at;
+  bool ends;
   for (uint32_t i = threadIdx.x; i < to.rows * p.vectors; i += THREADS) {
     if (!to.vector(p, i, &row, &at)) continue;
-    const int line = shown(row);
-    *(uint4 *)(to.out + row * p.width + p.from + at) = line < 0 ? *(const uint4 *)p.pattern : vector_at(x.row(p, line) + at);
+    const uint32_t from = of.rows[row];
+    *(uint4 *)(to.out + row * p.width + p.from + at) = from == NOWHERE ? *(const uint4 *)p.pattern : vector_at(room + from + at);
   }
   for (uint32_t i = threadIdx.x; i < to.rows * p.edges; i += THREADS) {
-    if (!to.template edge<E>(p, i, &row, &at)) continue;
-    const int line = shown(row), column = pad_shown(p.mode, at, p.before[0], p.in_dim[0]);
-    *(T *)(to.out + row * p.width + at * E) = line < 0 || column < 0 ? *(const T *)p.pattern : ((const T *)x.row(p, line))[column];
+    if (!to.template edge<E>(p, i, &row, &at, &ends)) continue;
+    const uint32_t from = of.rows[row];
+    const int column = (int)of.of_column(p, at, ends);
+    *(T *)(to.out + row * p.width + at * E) = from == NOWHERE || column < 0 ? *(const T *)p.pattern : ((const T *)(room + from))[column];
   }
 }
 
@@ -157,17 +189,38 @@ __global__ static void __launch_bounds__(THREADS, sizeof(T) == 2 ? 8 : 6) transf
   const rows_of to(p);
   int columns, lines, low, high;
   rows_summed(p, (int)to.y, (int)(to.y + to.rows), &low, &high);
-  const tile<T> dy(p, room, pad_sources<2>(p, to.outer, 0, &lines), low, high);
-  __syncthreads();
+  uint32_t outer = to.outer;
+  int64_t plane = 0;                      /* outer dims are not padded */
+#pragma unroll
+  for (int d = 2; d < PAD_DIMS; d++)
+    if (d < p.rank) {
+      uint32_t j = outer;
+      if (d + 1 < p.rank) outer = cuda_quotient(outer, p.by_out[d], &j);
+      plane += j * p.in_stride[d];
+    }
+  const tile<T> dy(p, room, plane, low, high);
+  const sources of(p, room);
   const auto shows = [&](uint32_t row, int k) { return pad_shows(p, 1, (int)(to.y + row), k, &lines); };
+  for (uint32_t i = threadIdx.x; i < to.rows; i += THREADS) {
+    const uint32_t from = (uint32_t)(dy.row(p, shows(i, 0)) - room);
+    of.rows[i] = lines > 1 ? from | MORE : from;
+  }
+  for (uint32_t i = threadIdx.x; i < 2 * p.edges; i += THREADS) {
+    const int column = (int)of.column_of(p, i);
+    const uint32_t first = (uint32_t)pad_shows(p, 0, column, 0, &columns), second = (uint32_t)pad_shows(p, 0, column, 1, &columns);
+    of.columns[i] = first | (columns == 1 ? ONE : columns == 2 ? second : MANY) << 16;
+  }
+  dy.wait();
   uint32_t row, at;
+  bool ends;
   for (uint32_t i = threadIdx.x; i < to.rows * p.vectors; i += THREADS) {
     if (!to.vector(p, i, &row, &at)) continue;
-    const uint32_t from = p.from + at + p.before[0] * E;
-    uint4 all = vector_at(dy.row(p, shows(row, 0)) + from);
-    if (lines > 1) {
+    const uint32_t line = of.rows[row], from = p.from + at + p.before[0] * E;
+    uint4 all = vector_at(room + (line & ~MORE) + from);
+    if (line & MORE) {
       float sum[V], more[V];
       vector_open<dtype>(sum, 0, all);
+      shows(row, 0);
       for (int k = 1; k < lines; k++) {
         vector_open<dtype>(more, 0, vector_at(dy.row(p, shows(row, k)) + from));
 #pragma unroll
@@ -178,18 +231,25 @@ __global__ static void __launch_bounds__(THREADS, sizeof(T) == 2 ? 8 : 6) transf
     *(uint4 *)(to.out + row * p.width + p.from + at) = all;
   }
   for (uint32_t i = threadIdx.x; i < to.rows * p.edges; i += THREADS) {
-    if (!to.template edge<E>(p, i, &row, &at)) continue;
-    const char *line = dy.row(p, shows(row, 0));
-    T bits = ((const T *)line)[pad_shows(p, 0, (int)at, 0, &columns)];
-    if (lines > 1 || columns > 1) {
+    if (!to.template edge<E>(p, i, &row, &at, &ends)) continue;
+    const uint32_t line = of.rows[row], column = of.of_column(p, at, ends), second = column >> 16;
+    const T *from = (const T *)(room + (line & ~MORE));
+    T bits = from[column & 0xffff];
+    if (line & MORE || second != ONE) {
       float sum[1], more[1];
       vector_load(sum, &bits, dtype, 0, 1, 1);
-      for (int k = 0; k < lines; k++)
-        for (int c = 0; c < columns; c++) {
-          if (!k && !c) continue;
-          vector_load(more, dy.row(p, shows(row, k)), dtype, pad_shows(p, 0, (int)at, c, &columns), 1, 1);
-          sum[0] += more[0];
-        }
+      if (!(line & MORE) && second != MANY) {
+        vector_load(more, from, dtype, second, 1, 1);
+        sum[0] += more[0];
+      } else {
+        shows(row, 0), pad_shows(p, 0, (int)at, 0, &columns);
+        for (int k = 0; k < lines; k++)
+          for (int c = 0; c < columns; c++) {
+            if (!k && !c) continue;
+            vector_load(more, dy.row(p, shows(row, k)), dtype, pad_shows(p, 0, (int)at, c, &columns), 1, 1);
+            sum[0] += more[0];
+          }
+      }
       vector_store(sum, &bits, dtype, 0, 1, 1);
     }
     *(T *)(to.out + row * p.width + at * E) = bits;
@@ -264,8 +324,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *result)
     (back ? rows_summed : rows_shown)(p, (int)y, (int)qn_min_i64(y + p.rows, n), &low, &high);
     if (high - low > most) most = high - low;
   }
-  const int64_t shared = most * pitch + 2 * VECTOR;
+  const int64_t tables = qn_round_up(most * pitch + 2 * VECTOR, VECTOR);
+  const int64_t shared = tables + ((int64_t)p.rows + 2 * (int64_t)p.edges) * (int64_t)sizeof(uint32_t);
   if (shared > MOST) return qn_refuse(result, "rows in shared memory", read, "48 KB", "%lld", (long long)shared);
+  p.tables = (uint32_t)tables;
   p.by_bands = cuda_divide_by(p.bands), p.by_vectors = cuda_divide_by(p.vectors), p.by_edges = cuda_divide_by(p.edges ? p.edges : 1);
   for (int i = 0; i < VECTOR / esize && !back; i++) qn_store_f64((char *)p.pattern + i * esize, out->dtype, a->value);
   st.p = p;
