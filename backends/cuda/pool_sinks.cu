@@ -9,6 +9,7 @@
 #include "engines.h"
 #include "pool_lanes.cuh"
 #include "pool_peak.cuh"
+#include "sm80.cuh"
 
 enum { SIZE = 3 };
 
@@ -33,8 +34,9 @@ __device__ __forceinline__ const char *address(const char *base, int number, uin
   return base + (uint64_t)(uint32_t)number * size;
 }
 
-/* COLUMNS: of a strip; AHEAD: rows of windows prefetched, 1 or 3; BLOCKS: resident on an SM. */
-template <int dtype, int STEP, int COLUMNS, int AHEAD, int BLOCKS>
+/* COLUMNS: of a strip; AHEAD: rows of windows loaded ahead, 1 or 3; FAR: rows prefetched to L2 ahead, where registers hold no more in
+ * flight, 0: none; BLOCKS: resident on an SM. */
+template <int dtype, int STEP, int COLUMNS, int AHEAD, int BLOCKS, int FAR>
 __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_sinks(const __grid_constant__ lanes p)
 {
   /* the x loaded begins BEFORE columns left of the strip */
@@ -93,6 +95,17 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_sinks(const __grid_co
       for (int i = 0; i < L; i++) given[r][k][i] = 0;
   }
 
+  /* a warp's channels of a pixel are 4 sectors: each lane prefetches one of them, of one of 8 columns */
+  const int beside = s.x0 + (int)(threadIdx.x % 8);
+  const auto prefetch_row = [&](int oy) {
+    const char *const x_row = address(x, min(oy * STEP + KEPT - 1, p.in[1] - 1), x_line);
+    const char *const dy_row = address(dy, min(oy, p.out[1] - 1), dy_line);
+    prefetch_L2(address(x_row, min(beside, p.in[2] - 1), x_pixel));
+    prefetch_L2(address(dy_row, min(beside, p.out[2] - 1), dy_pixel));
+  };
+#pragma unroll
+  for (int a = AHEAD; a < FAR; a++) prefetch_row(oy_begin + a);
+
   line ahead[AHEAD];
 #pragma unroll
   for (int a = 0; a < AHEAD; a++) load(ahead[a], min(oy_begin + a, oy_end - 1));
@@ -121,6 +134,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_sinks(const __grid_co
                                larger_word<dtype>(larger_word<dtype>(most[first][k], most[second][k]), most[third][k]), v);
       }
       load(l, min(oy + AHEAD, oy_end - 1));
+      if (FAR) prefetch_row(oy + FAR);
       if (y0 < 0)
 #pragma unroll
         for (int k = 0; k < WINDOWS; k++)
@@ -161,8 +175,8 @@ struct form { const void *kernel; int columns; };
 template <int dtype> static form form_of(int window)
 {
   constexpr bool half = dtype != QN_F32;
-  if (window == 321) return { (const void *)pool_sinks<dtype, 2, half ? 4 : 8, 3, half ? 4 : 2>, half ? 4 : 8 };
-  if (window == 311) return { (const void *)pool_sinks<dtype, 1, 7, half ? 1 : 3, half ? 3 : 2>, 7 };
+  if (window == 321) return { (const void *)pool_sinks<dtype, 2, half ? 4 : 8, 3, half ? 4 : 2, 0>, half ? 4 : 8 };
+  if (window == 311) return { (const void *)pool_sinks<dtype, 1, 7, half ? 1 : 3, half ? 3 : 2, half ? 2 : 0>, 7 };
   return {};
 }
 

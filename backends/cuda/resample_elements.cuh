@@ -1,6 +1,7 @@
 /* resample_elements.cuh -- shared by the strip engines: raw loads, vector stores, addresses of layers, and what both directions refuse. */
 #pragma once
 #include "resample.cuh"
+#include "sm80.cuh"
 
 template <uint32_t T> constexpr int size_of = T == QN_F32 ? 4 : 2;
 
@@ -89,8 +90,6 @@ __device__ __forceinline__ void first_of(const char *(&from)[L], const spatial &
     asm volatile("" : "+l"(from[l]));     /* keeps the address in a register instead of recomputing it for each load */
   }
 }
-
-__device__ __forceinline__ void prefetch(const char *p) { asm volatile("prefetch.global.L2 [%0];" :: "l"(p)); }
 
 /* ---- host ---------------------------------------------------------------------------------------------------------- */
 

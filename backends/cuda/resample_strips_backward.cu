@@ -106,7 +106,7 @@ __global__ static void __launch_bounds__(THREADS, V > 1 && MODE == QN_RESAMPLE_C
       const line_of_dy<TAPS> line = list[i];
       const int64_t ahead = list[min(i + AHEAD, min(steps - first, (int)THREADS) - 1)].from;
 #pragma unroll
-      for (int l = 0; l < L; l++) prefetch(from[l] + ahead);
+      for (int l = 0; l < L; l++) prefetch_L2(from[l] + ahead);
 #pragma unroll 1
       while (row < line.row) advance();
       float f[L][V] = {};

@@ -38,6 +38,9 @@ template <int pending> __device__ __forceinline__ void copy_async_wait()
 #endif
 }
 
+/* The sector at p will be read soon: it is brought to L2. */
+__device__ __forceinline__ void prefetch_L2(const void *p) { asm volatile("prefetch.global.L2 [%0];" :: "l"(p)); }
+
 /* ldmatrix: four 8 x 8 matrices of 16-bit elements (or 8 x 4 of words); lanes 0-7, 8-15, ... hold their rows' addresses. */
 template <bool transposed> __device__ __forceinline__ void load_matrices(uint32_t (&r)[4], uint32_t at)
 {
