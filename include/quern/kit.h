@@ -1,14 +1,14 @@
-/* kit.h -- what backends would otherwise each write again; static inlines only, C99 and C++, host code.
+/* kit.h -- helpers that backends share; static inlines only, C99 and C++, host code.
  *
  *   numbers       conversions between dtypes, one element of any (number.h)
- *   layouts       extents, packed and dense tests, merging of dims, walks
+ *   layouts       extents, packed and dense tests, merging of dims, iteration
  *   roles         an op's arguments by role
- *   blocks        what shares a scale
- *   refusals      qn_refuse, the one-line way to say why not
- *   counters      a step's, a loss scale's
+ *   blocks        which elements share a quantization scale
+ *   counters      of steps, of a loss scale
  *   random        Philox
+ *   refusals      qn_refuse, to say in one line why not
  *
- * QN_EITHER_SIDE marks what CUDA's device code may call too. */
+ * Functions marked QN_EITHER_SIDE may also be called in CUDA device code. */
 #ifndef QUERN_KIT_H
 #define QUERN_KIT_H
 #include <math.h>
@@ -24,7 +24,7 @@ extern "C" {
 #if defined(__CUDACC__)
 #define QN_EITHER_SIDE static inline __host__ __device__
 #elif defined(__GNUC__)
-#define QN_EITHER_SIDE static inline __attribute__((always_inline))      /* so that a loop of them becomes vector code */
+#define QN_EITHER_SIDE static inline __attribute__((always_inline))      /* inlined, so that a loop over one vectorises */
 #else
 #define QN_EITHER_SIDE static inline
 #endif
@@ -38,7 +38,7 @@ static inline int64_t qn_elements(const qn_value *v)
   return n;
 }
 
-/* Elements from the first address to one past the last. */
+/* Number of elements from the first address to one past the last. */
 static inline int64_t qn_extent(const qn_value *v)
 {
   int64_t last = 0;
@@ -50,7 +50,7 @@ static inline int64_t qn_extent(const qn_value *v)
 }
 static inline int64_t qn_extent_bytes(const qn_value *v) { return qn_extent(v) * qn_kit_bytes(v->dtype); }
 
-/* Row-major without gaps, from dim `from` on. Strides of dims of 1 do not matter. */
+/* Row-major without gaps, from dim `from` on. Strides of dims of 1 are ignored. */
 static inline int qn_is_packed_from(const qn_value *v, int32_t from)
 {
   int64_t expected = 1;
@@ -62,12 +62,12 @@ static inline int qn_is_packed_from(const qn_value *v, int32_t from)
 }
 static inline int qn_is_packed(const qn_value *v) { return qn_is_packed_from(v, 0); }
 
-/* Each address of the extent is exactly one element, in whatever order of dims. */
+/* Each address of the extent is exactly one element, in any order of dims. */
 static inline int qn_is_dense(const qn_value *v)
 {
   int64_t expected = 1;
   uint32_t seen = 0;
-  for (int32_t found = 0; found < v->rank; found++) {      /* the dim whose stride is what the faster ones span */
+  for (int32_t found = 0; found < v->rank; found++) {      /* find the dim whose stride is the span of the faster ones */
     int32_t next = -1;
     for (int32_t i = 0; i < v->rank; i++)
       if (!(seen >> i & 1) && (v->dim[i] == 1 || v->stride[i] == expected)) { next = i; if (v->dim[i] == 1) break; }
@@ -78,7 +78,7 @@ static inline int qn_is_dense(const qn_value *v)
   return 1;
 }
 
-/* N, then spatial, then C fastest, without gaps (rank 3 to 5). */
+/* Order N, spatial, C (C fastest), without gaps; rank 3 to 5. */
 static inline int qn_is_channels_last(const qn_value *v)
 {
   if (v->rank < 3) return 0;
@@ -97,14 +97,14 @@ static inline int qn_same_dims(const qn_value *a, const qn_value *b)
   for (int32_t i = 0; i < a->rank; i++) if (a->dim[i] != b->dim[i]) return 0;
   return 1;
 }
-static inline int qn_same_layout(const qn_value *a, const qn_value *b)       /* dims, and strides where they matter */
+static inline int qn_same_layout(const qn_value *a, const qn_value *b)       /* same dims, and same strides where dim > 1 */
 {
   if (!qn_same_dims(a, b)) return 0;
   for (int32_t i = 0; i < a->rank; i++) if (a->dim[i] != 1 && a->stride[i] != b->stride[i]) return 0;
   return 1;
 }
 
-/* Some tensors walked together: n rows of strides over the same dims; 0 where a tensor is broadcast. */
+/* A loop nest over several tensors: n rows of strides over the same dims; stride 0 where a tensor is broadcast. */
 #define QN_KIT_OPERANDS 16
 typedef struct qn_nest {
   int32_t n, rank;
@@ -123,7 +123,7 @@ static inline void qn_nest_begin(qn_nest *nest, const qn_value *v)
   }
 }
 
-/* Adds v, of the nest's rank or 0, broadcast where its dim is 1. Returns its number; -1 if the nest is full. */
+/* Adds v, of the nest's rank or rank 0, broadcast where its dim is 1. Returns its index; -1 if the nest is full. */
 static inline int32_t qn_nest_add(qn_nest *nest, const qn_value *v)
 {
   if (nest->n == QN_KIT_OPERANDS) return -1;
@@ -132,12 +132,12 @@ static inline int32_t qn_nest_add(qn_nest *nest, const qn_value *v)
   return nest->n++;
 }
 
-/* Reorders dims so that the first tensor's strides fall, drops dims of 1 and merges neighbours that every tensor
- * crosses in equal steps: the fewest loops. Only for work that may be done in any order. */
+/* Sorts dims by the first tensor's stride, largest first, drops dims of 1 and merges neighbours that are contiguous in every
+ * tensor, for the fewest loops. Only for work whose order does not matter. */
 static inline void qn_nest_simplify(qn_nest *nest)
 {
   int32_t rank = 0;
-  for (int32_t i = 0; i < nest->rank; i++) {               /* insertion sort; dims of 1 stay behind */
+  for (int32_t i = 0; i < nest->rank; i++) {               /* insertion sort; dims of 1 are skipped */
     const int64_t dim = nest->dim[i];
     int64_t stride[QN_KIT_OPERANDS];
     int32_t at = rank;
@@ -163,7 +163,7 @@ static inline void qn_nest_simplify(qn_nest *nest)
   nest->rank = kept;
 }
 
-/* A walk over the first `rank` dims of a nest, last dim fastest, from its i-th place: offset[t] is tensor t's, in elements. */
+/* Iterates over the first `rank` dims of a nest, last dim fastest, from iteration i on: offset[t] is tensor t's, in elements. */
 typedef struct qn_walk {
   const qn_nest *nest;
   int32_t rank;
@@ -198,14 +198,14 @@ static inline void qn_walk_next(qn_walk *w)
 
 /* ---- roles --------------------------------------------------------------------------------- */
 
-/* The value that fills a role of one tensor; -1: an absent optional one. */
+/* The value of a role that takes one tensor; -1: optional and absent. */
 static inline int32_t qn_role(const qn_node *node, uint32_t role)
 {
   if (role >= node->n_roles || node->first[role] == node->first[role + 1]) return -1;
   return node->arg[node->first[role]];
 }
 
-/* Which role plays which part in an op of the normalization family; -1: it has none such. */
+/* The role numbers of an op of the normalization family; -1: the op has no such role. */
 typedef struct qn_norm_roles {
   int8_t x, dy, scale, shift, mean, rstd, var, running_mean, running_var, y, new_mean, new_var, dx, dscale, dshift;
 } qn_norm_roles;
@@ -245,10 +245,10 @@ static inline qn_norm_roles qn_norm_roles_of(uint32_t op)
   return r;
 }
 
-/* As qn_role, of a role that an op may not have: -1 where it has none. */
+/* As qn_role, but role may be -1: then -1. */
 static inline int32_t qn_role_at(const qn_node *node, int8_t role) { return role < 0 ? -1 : qn_role(node, (uint32_t)role); }
 
-/* Which role plays which part in an op of the random family; -1: it has none such. */
+/* The role numbers of an op of the random family; -1: the op has no such role. */
 typedef struct qn_random_roles { int8_t x, y, mask, mask_out, seed, offset; } qn_random_roles;
 
 static inline qn_random_roles qn_random_roles_of(uint32_t op)
@@ -270,7 +270,7 @@ static inline qn_random_roles qn_random_roles_of(uint32_t op)
   return r;
 }
 
-/* Which role plays which part in an op of the training family; -1: it has none such. */
+/* The role numbers of an op of the training family; -1: the op has no such role. */
 typedef struct qn_step_roles {
   int8_t params, grads, m, v, step, rate, scale, found, new_step, new_params, new_m, new_v, copy;        /* m: sgd's velocity */
 } qn_step_roles;
@@ -303,11 +303,11 @@ static inline qn_step_roles qn_step_roles_of(uint32_t op)
 
 /* ---- blocks of quantization ---------------------------------------------------------------- */
 
-/* dim elements, of which each `block` neighbours share a scale, `stride` scales from the next. */
+/* dim elements, each `block` neighbours of which share a scale; the next block's scale is `stride` scales further. */
 typedef struct qn_block_level { int64_t dim, block, stride; } qn_block_level;
 
-/* The dims of a packed x as levels of blocks, innermost first, as few as may be: dims of 1 go, and a dim whose blocks follow one
- * another in the order of those inside it joins them. One scale for all is no level. block: the attribute, as core completed it. */
+/* The dims of a packed x as levels of blocks, innermost first, as few as possible: dims of 1 are dropped, and a dim whose blocks
+ * continue those of the dims inside it is merged with them. A single scale gives no level. block: the attribute as completed by core. */
 static inline int32_t qn_block_levels(const qn_value *x, const qn_value *scale, const int64_t *block, qn_block_level *out)
 {
   int32_t n = 0;
@@ -328,7 +328,7 @@ static inline int32_t qn_block_levels(const qn_value *x, const qn_value *scale, 
 
 /* ---- counters ------------------------------------------------------------------------------ */
 
-/* One step more; a counter that has reached the largest integer stays there. */
+/* n + 1, saturating at the largest integer. */
 QN_EITHER_SIDE int64_t qn_count_on(int64_t n) { return n < INT64_MAX ? n + 1 : n; }
 
 /* ---- random numbers ------------------------------------------------------------------------ */
@@ -358,24 +358,24 @@ QN_EITHER_SIDE void qn_philox(uint32_t w[4], uint64_t key)
   qn_philox_round(w, k0 + 9 * s0, k1 + 9 * s1);
 }
 
-/* The words of elements 4 block to 4 block + 3. */
+/* The random words of elements 4 block to 4 block + 3. */
 QN_EITHER_SIDE void qn_random_words(uint32_t w[4], uint64_t seed, uint64_t offset, uint64_t block)
 {
   w[0] = (uint32_t)block, w[1] = (uint32_t)(block >> 32), w[2] = (uint32_t)offset, w[3] = (uint32_t)(offset >> 32);
   qn_philox(w, seed);
 }
 
-/* What the sum of |mean| and the largest part that deviation adds stays below on its way: a normal number of 24 bits lies less than
+/* Bounds the intermediates of rng_normal: |mean| plus the largest deviation. A normal number made from 24 bits is less than
  * 5.9 deviations from its mean. */
 static inline double qn_normal_reach(double mean, double deviation) { return fabs(mean) + 6 * deviation; }
 
-/* How many of the 2^32 words an event of probability p has: those below. */
+/* An event of probability p happens for this many of the 2^32 words: those below the result. */
 static inline uint64_t qn_chance_words(double p) { return (uint64_t)ceil(p * 4294967296.0); }
 
 /* ---- refusals ------------------------------------------------------------------------------ */
 
-/* return qn_refuse(p, "C must be a multiple of 8 for 16-byte loads", "x", "a multiple of 8", "%lld", (long long)c);
- * Where nothing was seen: "%s", "". */
+/* Usage: return qn_refuse(p, "C must be a multiple of 8 for 16-byte loads", "x", "a multiple of 8", "%lld", (long long)c);
+ * If there is no value to show: "%s", "". Returns QN_UNSUPPORTED. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 5, 6)))
 #endif

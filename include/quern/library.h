@@ -1,15 +1,15 @@
-/* library.h -- finds and opens a vendor's library at run time, for a backend that can do without it; static inlines, host code.
+/* library.h -- finds and loads a vendor's library at run time, for a backend that works without it; static inlines, host code.
  *
- * Code is loaded by absolute path, from files and folders that only their owner (root or this user) can write, never by bare
- * name and never from the current directory, and stays loaded. Where it is looked for, in this order:
- *   QUERN_KEY          a path; if nothing usable is there, that is the answer
- *   this process       a copy that it has loaded already: two would not know of each other
+ * Libraries are loaded by absolute path, only from files and folders owned by root or this user and not writable by everyone,
+ * never by bare name and never from the current directory; they stay loaded. Search order:
+ *   QUERN_KEY          a path; if set, nothing else is tried
+ *   this process       a copy that is already loaded: two copies would not share state
  *   LD_LIBRARY_PATH    its absolute folders
- *   folders            that the caller knows of */
+ *   folders            given by the caller */
 #ifndef QUERN_LIBRARY_H
 #define QUERN_LIBRARY_H
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE                       /* dl_iterate_phdr, secure_getenv: include this before the system's headers, or define it */
+#define _GNU_SOURCE                       /* for dl_iterate_phdr, secure_getenv: include this before system headers, or define it */
 #endif
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,12 +25,12 @@ extern "C" {
 #endif
 
 typedef struct qn_library {
-  void *handle;                           /* NULL: why says what was tried */
+  void *handle;                           /* NULL: not loaded; `why` says what failed */
   char  path[512];
   char  why[1024];
 } qn_library;
 
-/* 1: a regular file (a folder) that root or this user owns, and not everyone may write (its group may); else 0 and why. */
+/* 1: a regular file (a folder) owned by root or this user and not writable by everyone (its group may write); else 0 and why. */
 static inline int qn_library_trusted(const char *path, int folder, char *why, size_t bytes)
 {
   struct stat st;
@@ -43,7 +43,7 @@ static inline int qn_library_trusted(const char *path, int folder, char *why, si
   return 0;
 }
 
-/* 1 and lib->path: there is something to load, as yet unopened; or 0 and lib->why. */
+/* 1 and lib->path: the file may be loaded, but is not yet; or 0 and lib->why. */
 static inline int qn_library_at(qn_library *lib, const char *path)
 {
   char folder[sizeof lib->path];
@@ -77,7 +77,7 @@ static inline int qn_library_in_folder(qn_library *lib, const char *folder, int 
   return !access(path, R_OK) && qn_library_at(lib, path);
 }
 
-/* Looks for it, which is cheap. file: "libcublasLt.so.13"; folder: closed by NULL. 1 and lib->path, or 0 and lib->why. */
+/* Finds it without loading. file: "libcublasLt.so.13"; folder: ended by NULL. 1 and lib->path, or 0 and lib->why. */
 static inline int qn_library_find(qn_library *lib, const qn_host *host, const char *key, const char *file, const char *const folder[])
 {
   char loaded[sizeof lib->path] = "";
@@ -100,7 +100,7 @@ static inline int qn_library_find(qn_library *lib, const qn_host *host, const ch
   return 0;
 }
 
-/* Loads lib->path. 1, or 0 and lib->why. */
+/* Loads lib->path. Returns 1, or 0 and lib->why. */
 static inline int qn_library_load(qn_library *lib)
 {
   if (!lib->handle) lib->handle = dlopen(lib->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -111,7 +111,7 @@ static inline int qn_library_load(qn_library *lib)
   return lib->handle != NULL;
 }
 
-/* The function of that name, or NULL and lib->why. */
+/* The address of that symbol, or NULL and lib->why. */
 static inline void *qn_library_symbol(qn_library *lib, const char *name)
 {
   void *p = dlsym(lib->handle, name);

@@ -1,12 +1,12 @@
-/* number.h -- the numbers of tensors on the host, part of kit.h; static inlines only, C99 and C++.
+/* number.h -- number formats on the host, part of kit.h; static inlines only, C99 and C++.
  *
- *   conversions   f16, bf16, e4m3, e5m2 from f32 or f64, rounded once to nearest even, and back, which is exact; e8m0 rounds down
- *   elements      one element of any dtype as a double or as an int64_t, at any alignment
- *   divisions     of whole numbers, rounded as their names say
+ *   conversions   f32 or f64 to f16, bf16, e4m3, e5m2, rounded once to nearest even, and back, exactly; to e8m0 rounds down
+ *   elements      one element of any dtype as a double or an int64_t, at any alignment
+ *   division      of integers, rounded as the names say
  *
- * The rules where formats differ: an overflow gives Inf in f16, bf16 and f32, and the largest finite number in e4m3 and
- * e5m2 (an infinite input too); integers saturate; NaN gives NaN, or 0 in an integer; bool is "not equal to 0". A number
- * becomes an integer by rounding to nearest, ties to even. */
+ * Where formats differ: overflow gives Inf in f16, bf16 and f32, and the largest finite number in e4m3 and e5m2 (for an infinite
+ * input too); integers saturate; NaN gives NaN, or 0 in an integer; bool is "not equal to 0". Conversion to an integer rounds
+ * to nearest, ties to even. */
 #ifndef QUERN_NUMBER_H
 #define QUERN_NUMBER_H
 #include <math.h>
@@ -25,22 +25,22 @@ static inline double   qn_f64_of_bits(uint64_t b)  { double x; memcpy(&x, &b, si
 
 /* ---- small floats -------------------------------------------------------------------------- */
 
-/* The magnitude of a finite x in a format of `fraction` bits and this exponent bias, as its bits, without a limit above:
- * a result past the format's largest is the caller's to turn into Inf or the largest. */
+/* The bits of |x|, x finite, rounded to a format with `fraction` bits and this exponent bias, as if its exponent had no upper
+ * limit: the caller turns a result past the format's largest into Inf or the largest. */
 static inline uint32_t qn_round_magnitude(double x, int fraction, int bias)
 {
   const uint64_t bits = qn_bits_of_f64(x) & 0x7fffffffffffffffu;
   int exponent = (int)(bits >> 52) - 1023;
   const uint64_t significand = (bits & 0xfffffffffffffu) | 0x10000000000000u;
   int shift = 52 - fraction;
-  if (exponent < 1 - bias) {              /* subnormal in the format: all share the least exponent */
+  if (exponent < 1 - bias) {              /* subnormal in the format: all have the least exponent */
     shift += 1 - bias - exponent;
     exponent = 1 - bias;
-    if (shift > 54) return 0;             /* below half of the least; f64's own subnormals too */
+    if (shift > 54) return 0;             /* below half of the smallest; f64's own subnormals too */
   }
   const uint64_t odd = significand >> shift & 1;
   const uint64_t rounded = (significand + ((uint64_t)1 << (shift - 1)) - 1 + odd) >> shift;
-  /* the leading bit, if there is one, counts 1 in the exponent; a carry out of the fraction counts another */
+  /* the leading bit, if present, adds 1 to the exponent; so does a carry out of the fraction */
   return (uint32_t)(((uint64_t)(exponent + bias - 1) << fraction) + rounded);
 }
 
@@ -48,7 +48,7 @@ static inline uint16_t qn_f16_from_f64(double x)
 {
   const uint16_t sign = (uint16_t)(qn_bits_of_f64(x) >> 63 << 15);
   if (x != x) return 0x7e00;
-  if (fabs(x) >= 65520.0) return sign | 0x7c00;            /* halfway between 65504 and 2^16: even is Inf */
+  if (fabs(x) >= 65520.0) return sign | 0x7c00;            /* halfway between 65504 and 2^16: to even is Inf */
   return sign | (uint16_t)qn_round_magnitude(x, 10, 15);
 }
 
@@ -102,7 +102,7 @@ static inline float qn_e4m3_to_f32(uint8_t b)
   if (magnitude >= 0x08) return qn_f32_of_bits(sign | ((magnitude << 20) + (120u << 23)));
   return (sign ? -0.001953125f : 0.001953125f) * (float)magnitude;
 }
-static inline float qn_e5m2_to_f32(uint8_t b) { return qn_f16_to_f32((uint16_t)(b << 8)); }   /* f16 cut short */
+static inline float qn_e5m2_to_f32(uint8_t b) { return qn_f16_to_f32((uint16_t)(b << 8)); }   /* e5m2 is the upper byte of f16 */
 
 static inline double qn_f16_to_f64(uint16_t h)  { return qn_f16_to_f32(h); }
 static inline double qn_bf16_to_f64(uint16_t h) { return qn_bf16_to_f32(h); }
@@ -111,7 +111,7 @@ static inline double qn_e5m2_to_f64(uint8_t b)  { return qn_e5m2_to_f32(b); }
 
 static inline float  qn_e8m0_to_f32(uint8_t b) { return qn_f32_of_bits(b == 255 ? 0x7fc00000u : b ? (uint32_t)b << 23 : 0x00400000u); }
 static inline double qn_e8m0_to_f64(uint8_t b) { return qn_e8m0_to_f32(b); }
-/* The largest power of two that is not above x, at least 2^-127; of Inf and NaN, NaN. */
+/* The largest power of two <= x, at least 2^-127; NaN for Inf and NaN. */
 static inline uint8_t qn_e8m0_from_f64(double x)
 {
   int exponent;
@@ -123,7 +123,7 @@ static inline uint8_t qn_e8m0_from_f64(double x)
 
 /* ---- dtypes -------------------------------------------------------------------------------- */
 
-/* As qn_dtype_bytes, which backends cannot link. */
+/* As qn_dtype_bytes, which backends cannot call. */
 static inline int64_t qn_kit_bytes(uint32_t dtype)
 {
   switch (dtype) {
@@ -168,7 +168,7 @@ static inline int64_t qn_largest(uint32_t dtype)
   }
 }
 
-static inline int64_t qn_i64_from_f64(double x)            /* nearest even, saturating, NaN 0 */
+static inline int64_t qn_i64_from_f64(double x)            /* to nearest even, saturating; NaN gives 0 */
 {
   if (x != x) return 0;
   if (x >= 9223372036854775808.0) return INT64_MAX;
@@ -176,8 +176,8 @@ static inline int64_t qn_i64_from_f64(double x)            /* nearest even, satu
   return (int64_t)rint(x);
 }
 
-/* v as a double that any narrower format rounds as it would round v itself: what 53 bits cannot hold is kept as
- * one sticky last bit. */
+/* v as a double that rounds to any narrower format as v itself would: if v needs more than 53 bits, those lost are ORed into the
+ * last bit (sticky). */
 static inline double qn_f64_sticky_from_i64(int64_t v)
 {
   const uint64_t magnitude = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
@@ -186,7 +186,7 @@ static inline double qn_f64_sticky_from_i64(int64_t v)
   return v < 0 ? -x : x;
 }
 
-/* The low bits of v as the integer dtype reads them: how integer arithmetic wraps. */
+/* The low bits of v, read as the integer dtype: how integer arithmetic wraps. */
 static inline int64_t qn_wrap(uint32_t dtype, int64_t v)
 {
   const uint64_t u = (uint64_t)v;
@@ -250,7 +250,7 @@ static inline void qn_store_f64(void *p, uint32_t dtype, double x)
   }
 }
 
-/* Saturates, as a cast does; qn_wrap first where arithmetic is to wrap. */
+/* Saturates, as cast does; call qn_wrap first where arithmetic must wrap. */
 static inline void qn_store_i64(void *p, uint32_t dtype, int64_t v)
 {
   const int64_t low = qn_least(dtype), high = qn_largest(dtype);
@@ -268,9 +268,9 @@ static inline void qn_store_i64(void *p, uint32_t dtype, int64_t v)
   }
 }
 
-/* ---- whole numbers ------------------------------------------------------------------------- */
+/* ---- integer division ---------------------------------------------------------------------- */
 
-/* b > 0 in all of them; a of either sign, rounded as the name says. */
+/* b > 0 in all of them; a of either sign; rounded as the name says. */
 static inline int64_t qn_floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 static inline int64_t qn_ceil_div(int64_t a, int64_t b)  { return a / b + (a % b > 0); }
 static inline int64_t qn_round_up(int64_t a, int64_t b)  { return qn_ceil_div(a, b) * b; }

@@ -1,5 +1,5 @@
-/* tools.h -- for those who write tools: the schema, problem lines as data, what is loaded and why, timing.
- * quern-conform, quern-bench and quern-info use nothing else. */
+/* tools.h -- for authors of tools: the schema, problem lines as data, what is loaded and why, timing.
+ * quern-conform, quern-bench and quern-info use only this and quern.h. */
 #ifndef QUERN_TOOLS_H
 #define QUERN_TOOLS_H
 #include <quern/backend.h>
@@ -11,65 +11,65 @@ extern "C" {
 
 enum { QN_ROLE_OPTIONAL = 1u, QN_ROLE_LIST = 2u, QN_ROLE_OUTPUT = 4u };
 enum { QN_HOLDS_ANY, QN_HOLDS_POSITIVE, QN_HOLDS_ZERO,
-       QN_HOLDS_PLACE,                    /* from `from` to below dim `dim` of role `of` */
-       QN_HOLDS_COUNT };                  /* that dim */
-enum { QN_HOLDS_AXIS = -1, QN_HOLDS_PLANE = -2 };     /* as dim: the attribute; all spatial dims, of a u8 the window's */
+       QN_HOLDS_PLACE,                    /* indices from `from` to below the extent of dim `dim` of role `of` */
+       QN_HOLDS_COUNT };                  /* exactly that extent */
+enum { QN_HOLDS_AXIS = -1, QN_HOLDS_PLANE = -2 };     /* for dim: the attribute; all spatial dims (u8: the window) */
 typedef struct qn_role_info {
   const char *name;                       /* "x" */
-  char        class_;                     /* a letter, see ops.def */
+  char        class_;                     /* the dtypes it takes, a letter; see ops.def */
   uint32_t    flags;                      /* QN_ROLE_... */
-  int32_t     paired;                     /* the output role that may take this input's memory; -1 */
-  uint8_t     holds, from;                /* QN_HOLDS_...: what its elements must be for the op to do its usual work */
+  int32_t     paired;                     /* the output role that may take this input's memory; -1: none */
+  uint8_t     holds, from;                /* QN_HOLDS_...: what its elements must be for the op to do typical work */
   int8_t      of, dim;
 } qn_role_info;
 
 enum { QN_ATTR_INT, QN_ATTR_REAL, QN_ATTR_SPATIAL, QN_ATTR_SPADS, QN_ATTR_RANK, QN_ATTR_RPADS, QN_ATTR_AXES };
 typedef struct qn_attr_info {
   const char *name;                       /* "pad" */
-  uint32_t    type, offset, offset2;      /* in the attribute struct; offset2: pads' "after" */
+  uint32_t    type, offset, offset2;      /* offset: in the attribute struct; offset2: of a pad's "after" */
   double      def;                        /* default of each entry */
   int32_t     identity;                   /* 1: the default of entry i is i */
-  const char *words;                      /* "constant|reflect": what lines say for 0, 1, ...; NULL: numbers */
-  const char *range;                      /* what each entry may be, "at least 1"; NULL: the op's own rules say */
-  double      least, most;                /* in numbers, if there is a range */
+  const char *words;                      /* "constant|reflect": the words in lines for 0, 1, ...; NULL: numbers */
+  const char *range;                      /* the range of each entry in words, "at least 1"; NULL: left to the op's own rules */
+  double      least, most;                /* that range in numbers */
 } qn_attr_info;
 
 typedef struct qn_op_info {
   const char *name;                       /* "conv_forward" */
   uint32_t    kind, family;               /* QN_OP_..., QN_FAMILY_... */
-  uint32_t    forward;                    /* the op that it differentiates; 0: none */
+  uint32_t    forward;                    /* the op whose gradient it is; 0: none */
   uint32_t    n_roles, n_inputs;
   const qn_role_info *role;
   uint32_t    n_attrs, attr_bytes;
   const qn_attr_info *attr;
-  const void *attr_default;               /* attr_bytes; NULL without attributes */
+  const void *attr_default;               /* attr_bytes long; NULL if it has no attributes */
   const char *text;                       /* "y = max(x, 0)" */
 } qn_op_info;
 const qn_op_info *qn_op_at(int i);                    /* i from 0; NULL past the end */
 const qn_op_info *qn_op_find(uint32_t kind);          /* NULL: no such op */
-const qn_op_info *qn_op_named(const char *name);      /* NULL: no such op, or no name */
-const char       *qn_family_name(uint32_t family);    /* "?" if none */
+const qn_op_info *qn_op_named(const char *name);      /* NULL: no such op, or name is NULL */
+const char       *qn_family_name(uint32_t family);    /* "?" if there is none */
 
 /* ---- graphs as data ----------------------------------------------------------------------- */
 
-/* A graph, spread out. Values are numbered by first appearance; pointer[] lists the values that execute takes
- * pointers for (ins, then outs). A host scalar is a value with QN_VALUE_HOST, of f64 (for a role of bools: bool), and its
+/* A graph as arrays. Values are numbered in order of first appearance; pointer[] lists the values for which execute takes
+ * pointers (ins, then outs). A literal scalar is a value with QN_VALUE_HOST, of f64 (bool in a role of bools), with its
  * number in literal[]. */
 typedef struct qn_graph_view {
   uint64_t        struct_size;
   uint32_t        n_ops, n_values, n_pointers, n_ins;
   const qn_node  *op;
   const qn_value *value;
-  const char *const *name;                /* of each value; "" where the text gave none */
+  const char *const *name;                /* of each value; "" for one without a name */
   const double   *literal;
   const int32_t  *pointer;
 } qn_graph_view;
-const qn_graph_view *qn_graph_inspect(const qn_graph *graph);     /* lives as long as the graph */
-/* The other way: a graph from data, checked as a parsed one. producer, last_user and ESCAPE are found anew. */
+const qn_graph_view *qn_graph_inspect(const qn_graph *graph);     /* valid as long as the graph */
+/* The reverse: a graph from arrays, which are copied, checked like a parsed one. producer, last_user and QN_VALUE_ESCAPE are recomputed. */
 qn_status qn_graph_make(const qn_graph_view *view, qn_graph **graph_p);
 
-/* What a value must hold for the ops that read it to do their usual work: for programs that make up data to time a problem on. Of the
- * view only op and value are read. */
+/* What a value must hold for the ops that read it to do typical work, for programs that generate data to time a problem on. Only op
+ * and value of the view are read. */
 typedef struct qn_domain {
   int32_t floats;                         /* QN_FLOATS_... */
   int64_t from, range;                    /* integers: from .. from + range - 1 */
@@ -77,29 +77,29 @@ typedef struct qn_domain {
 enum { QN_FLOATS_ANY = 0, QN_FLOATS_POSITIVE = 1, QN_FLOATS_ZERO = 2 };
 void qn_input_domain(const qn_graph_view *graph, int32_t value, qn_domain *domain);
 
-/* Reads problems one after the other, from a .q file ("-": standard input) or from text. */
+/* Reads problems one by one, from a .q file ("-": standard input) or from text. */
 typedef struct qn_reader qn_reader;
 qn_status qn_reader_open(const char *path, qn_reader **reader_p);
 qn_status qn_reader_text(const char *text, qn_reader **reader_p);
-/* graph NULL at the end. settings: what follows ";" ("seed=7 fill=int3"); line: where the problem began. settings
- * live until the next call. A line that is no problem is an error once; the next call goes on after it. */
+/* *graph_p is NULL at the end. settings: what follows ";" ("seed=7 fill=int3"), valid until the next call; line: where the problem
+ * began. A line that is not a problem is reported as an error once; the next call continues after it. */
 qn_status qn_reader_next(qn_reader *reader, qn_graph **graph_p, const char **settings_p, int *line_p);
 void      qn_reader_close(qn_reader *reader);
 
-/* ---- plans, seen from outside ------------------------------------------------------------- */
+/* ---- plans, inspected --------------------------------------------------------------------- */
 
 int                qn_plan_parts(const qn_plan *plan);
 const qn_prepared *qn_plan_part(const qn_plan *plan, int i, const char **backend_p);   /* backend_p may be NULL */
-size_t             qn_part_line(const qn_plan *plan, int i, char *text, size_t bytes); /* its problem, as qn_graph_print */
+size_t             qn_part_line(const qn_plan *plan, int i, char *text, size_t bytes); /* its problem line; otherwise as qn_graph_print */
 
-/* Every engine's verdict on the graph's parts. options as for qn_context_create; model NULL: the live device. */
+/* Calls row with every engine's verdict on each part of the graph. options as for qn_context_create; model NULL: the live device. */
 typedef struct qn_verdict {
   const char *backend, *engine;
-  int         part;                       /* of the graph as it would be split; a new part's rows follow one another */
+  int         part;                       /* of the graph as it would be partitioned; rows of a part are adjacent */
   int         chosen;
-  qn_status   status;                     /* QN_OK: it would take answer->n_ops of the part's ops */
-  const qn_prepared *answer;              /* with its refusal, or its workspace, numerics, estimate */
-  const char *problem;                    /* the part's lines */
+  qn_status   status;                     /* QN_OK: it would take the first answer->n_ops ops of the part */
+  const qn_prepared *answer;              /* with its refusal, or its workspace, numerics and estimate */
+  const char *problem;                    /* the part as problem lines */
 } qn_verdict;
 qn_status qn_explain(const char *const options[], const char *model, const qn_graph *graph,
                      void (*row)(void *user, const qn_verdict *), void *user);
@@ -107,20 +107,20 @@ qn_status qn_explain(const char *const options[], const char *model, const qn_gr
 /* ---- what is here ------------------------------------------------------------------------- */
 
 typedef struct qn_backend_info {
-  const char *name, *version, *device_kind, *path;      /* path "(built in)"; name "" of what could not be loaded */
+  const char *name, *version, *device_kind, *path;      /* path "(built in)"; name "" if it could not be loaded */
   qn_status   status;                                   /* QN_OK: usable */
-  const char *why;                                      /* not usable: the sentence */
-  const qn_backend *table;                              /* NULL unless loaded */
+  const char *why;                                      /* the sentence, if not usable */
+  const qn_backend *table;                              /* NULL if not loaded */
 } qn_backend_info;
 qn_status qn_each_backend(void (*row)(void *user, const qn_backend_info *), void *user);
 qn_status qn_each_device(void (*row)(void *user, const qn_backend_info *, const qn_device *), void *user);
-/* The i-th engine of a loaded backend in table order, read at that backend's stride; NULL past the end. */
+/* The i-th engine of a loaded backend in table order; NULL past the end. (A backend's rows have its own size, engine_size.) */
 const qn_engine *qn_backend_engine(const qn_backend *table, int i);
 
 typedef struct qn_setting_info {
-  const char *key, *variable;             /* "backend", "QUERN_BACKEND"; key "": a backend's, read from the environment alone */
+  const char *key, *variable;             /* "backend", "QUERN_BACKEND"; key "": a backend's own, set by environment only */
   const char *value, *origin;             /* "default", "environment", "context" */
-  const char *text;                       /* what it means and which values are known */
+  const char *text;                       /* its meaning and the values known */
 } qn_setting_info;
 qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *user, const qn_setting_info *), void *user);  /* ctx may be NULL */
 
@@ -129,8 +129,8 @@ qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *user, const q
 typedef struct qn_timer qn_timer;
 qn_status qn_timer_create(qn_context *ctx, qn_timer **timer_p);
 qn_status qn_timer_start(qn_timer *timer);
-qn_status qn_timer_stop(qn_timer *timer, double *ns);     /* waits */
-void      qn_timer_destroy(qn_timer *timer);              /* also after its context; NULL is a no-op */
+qn_status qn_timer_stop(qn_timer *timer, double *ns);     /* waits for the work; ns since start */
+void      qn_timer_destroy(qn_timer *timer);              /* also after its context is gone; NULL is a no-op */
 const qn_device *qn_context_describe(const qn_context *ctx);
 
 #ifdef __cplusplus
