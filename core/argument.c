@@ -1,4 +1,4 @@
-/* argument.c -- what the rules of all families ask of an op's arguments, and the sentences that refuse them. */
+/* argument.c -- argument checks shared by the rules of all families, and the sentences of their errors. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

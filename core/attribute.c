@@ -1,4 +1,4 @@
-/* attribute.c -- attributes by the schema: how many entries they have, their words, whole structs from callers of any version. */
+/* attribute.c -- attributes by the schema: number of entries, words, and structs of callers compiled with another version. */
 #include <string.h>
 #include "problem.h"
 

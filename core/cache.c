@@ -1,7 +1,7 @@
-/* cache.c -- plans by problem: one table for each device, shared by its contexts, bounded, counting references.
+/* cache.c -- the plan cache: one table per device, shared by its contexts, bounded, reference-counted.
  *
- * A problem that two threads miss at once is planned once: the first leaves a mark, the others wait for it. Refusals
- * are remembered too. In front of it each context keeps plans used lately, so a hit there takes no lock. */
+ * If several threads miss the same problem at once it is planned once: the first marks it, the others wait. Refusals
+ * are cached too. Each context keeps a table of recent plans in front of it, so that a hit there takes no lock. */
 #include "config.h"
 #include "core.h"
 #include <stdlib.h>
@@ -24,7 +24,7 @@ void qn__cache_in_child(struct qn__cache *c)
 {
   pthread_mutex_init(&c->lock, NULL);
   pthread_cond_init(&c->done, NULL);
-  c->making = NULL;                     /* those who were at it are not here */
+  c->making = NULL;                     /* the threads that were planning do not exist in the child */
 }
 
 struct qn__cache *qn__cache_new(void)
@@ -54,8 +54,8 @@ static bool is_made(const struct qn__cache *c, const uint64_t *key, uint32_t n, 
   return false;
 }
 
-/* Over the bound the least lately used of a stretch of buckets goes, and is to be released; contexts that still use it keep it
- * alive. */
+/* When over the limit, removes the least recently used plan of a stretch of buckets, for the caller to release; contexts that still
+ * use it keep it alive. */
 static qn_plan *evict(struct qn__cache *c, uint64_t hash)
 {
   qn_plan **oldest = NULL;
@@ -117,7 +117,7 @@ qn_status qn__cache_get(struct qn__cache *c, const uint64_t *key, uint32_t n_wor
     if (++c->n > MOST) gone = evict(c, hash);
   }
   pthread_mutex_unlock(&c->lock);
-  qn__plan_release(gone);                                       /* not under the lock: engines release what they hold */
+  qn__plan_release(gone);                                       /* without the lock held: engines free their state */
   if (!status) *out = p;
   return status;
 }

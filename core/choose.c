@@ -1,9 +1,9 @@
-/* choose.c -- asks the engines about a request, and binds the best that says yes.
+/* choose.c -- asks the engines about a request and binds the best one that accepts.
  *
- * Candidates are the pinned engines, if there are any, else all; what breaks a demand is none. Order of choice: what the tune
- * cache names; what is measured now, if that is on; else tuned before generic, the longest answer, the backends in the order
- * asked for, the smallest estimate, table order. From `deterministic=batch` on times choose nothing, measured or estimated: they
- * depend on the batch and on the device's size, and another engine gives other bits. When no engine takes the request, the error
+ * Candidates are the pinned engines, if any, else all; an engine that violates a demand is not one. Order of choice: the tune
+ * cache's entry; a measurement, if enabled; else tuned before generic, the most ops taken, the backends in the order
+ * asked for, the smallest estimate, table order. From `deterministic=batch` on, times decide nothing, measured or estimated: they
+ * depend on the batch and on the device's size, and another engine would give other bits. If no engine accepts, the error
  * lists every engine's reason. */
 #include "config.h"
 #include "core.h"
@@ -14,10 +14,10 @@
 typedef struct candidate {
   qn__backend *backend;
   qn_engine   *row;
-  int          rank;                                /* place in the order of asking */
+  int          rank;                                /* position in the order of asking */
   const char  *variant;                             /* pinned; NULL: any */
-  double       ns;                                  /* the estimate, if it may choose */
-  uint32_t     offered;                             /* how many of the request's ops; 0: all */
+  double       ns;                                  /* the estimate, if estimates may decide */
+  uint32_t     offered;                             /* number of the request's ops offered; 0: all */
   qn_status    status;
   qn_prepared  answer;
 } candidate;
@@ -64,7 +64,7 @@ static qn_request offered(const qn_request *request, const candidate *c)
   return r;
 }
 
-/* What no engine may answer; sums of so many bytes do not wrap. */
+/* Limit on an engine's answer: sums of this many bytes do not overflow. */
 #define MOST_BYTES (UINT64_C(1) << 56)
 static qn_status sound(qn_prepared *a, uint32_t offered)
 {
@@ -121,7 +121,7 @@ static candidate *add(list *l)
   return &l->c[l->n++];
 }
 
-/* Which engines a pass may ask: those that `only` names, those that are pinned, or all. */
+/* The engines to ask: those that `only` names, the pinned ones, or all. */
 typedef struct filter { const char *backend, *engine; size_t backend_len; uint32_t pin_op; bool generic_only; } filter;
 
 static const qn__pin *pin_for(const qn__terms *t, const filter *f, const qn__backend *b, const qn_engine *row)
@@ -156,7 +156,7 @@ static qn_status ask_backend(const qn__asker *who, const qn_request *request, co
   return QN_OK;
 }
 
-/* A tuned engine that takes everything cannot lose to a later backend's. */
+/* A tuned engine that takes all ops cannot lose to a later backend's. */
 static bool cannot_lose(const qn_request *request, const list *l)
 {
   for (int i = 0; i < l->n; i++)
@@ -164,7 +164,7 @@ static bool cannot_lose(const qn_request *request, const list *l)
   return false;
 }
 
-/* everyone: do not stop at a backend whose answer no later one can beat. */
+/* everyone: ask also the backends whose answers could not win. */
 static qn_status ask_all(const qn__asker *who, const qn_request *request, const filter *f, bool everyone, list *l)
 {
   qn_status status = QN_OK;
@@ -174,7 +174,7 @@ static qn_status ask_all(const qn__asker *who, const qn_request *request, const 
     found = found || (f->backend && strlen(b->name) == f->backend_len && !strncmp(b->name, f->backend, f->backend_len));
     status = ask_backend(who, request, f, b, l);
   }
-  if (!status && f->backend && !found) {                        /* a delegation may name a backend that is not enabled */
+  if (!status && f->backend && !found) {                        /* a delegating engine may name a backend that is not enabled */
     char name[64];
     qn__backend *b;
     snprintf(name, sizeof name, "%.*s", (int)f->backend_len, f->backend);
@@ -223,7 +223,7 @@ static qn_status bind(const qn__asker *who, const qn_request *request, candidate
   p->engine = c->row;
   p->backend = c->backend;
   p->request.instance = who->ctx && c->backend->instance >= 0 ? who->ctx->instance[c->backend->instance] : NULL;
-  c->answer.engine = NULL;                                      /* its state is the part's now */
+  c->answer.engine = NULL;                                      /* its state belongs to the part now */
   if (who->ctx && !who->depth && p->engine->build) status = p->engine->build(&p->request, &p->prepared);
   if (who->uses && c->backend->instance >= 0) *who->uses |= UINT64_C(1) << c->backend->instance;
   if (status) {
@@ -251,7 +251,7 @@ static qn_status refused(const qn__asker *who, const qn_request *request, const 
   for (int i = 0; i < l->n; i++) {
     qn__text_add(&t, i ? "; " : "");
     print_refusal(&t, &l->c[i]);
-    if (l->c[i].status == QN_NO_MEMORY) status = QN_NO_MEMORY;  /* it might have said yes */
+    if (l->c[i].status == QN_NO_MEMORY) status = QN_NO_MEMORY;  /* it might have accepted */
   }
   status = l->n ? qn__fail(status, "no engine takes %s: %s", problem.s ? problem.s : "this", t.s ? t.s : "")
          : qn__fail(status, "no engine%s%s of the enabled backends is for %s", only ? " " : "", only ? only : "",
@@ -294,7 +294,7 @@ static uint32_t pinned_op(const qn__terms *t, const qn_node *anchor)
   return found;
 }
 
-/* ---- what was measured ------------------------------------------------------------------------------------------ */
+/* ---- measurements ----------------------------------------------------------------------------------------------- */
 
 static const char *variant_of(const candidate *c, const char *name)
 {
@@ -310,7 +310,7 @@ static void withdraw(candidate *c)
   c->status = QN_UNSUPPORTED;
 }
 
-/* Puts the remembered engine first, offered as many ops as it was then. An engine that is gone, or of another version, is ignored. */
+/* Puts the remembered engine first, offered as many ops as then. Ignores an engine that is gone or of another version. */
 static bool take_remembered(const qn__asker *who, const qn_request *request, const qn__choice *remembered, candidate **order, int n)
 {
   qn__choice choice = *remembered;
@@ -345,7 +345,7 @@ static bool can_measure(const qn__asker *who)
   return who->ctx && !who->depth && !who->verdict && who->ctx->dev->ops->event_elapsed && !qn__context_capturing(who->ctx);
 }
 
-/* Asks and builds an engine with that variant, to compete if it takes as many ops as wanted. True: it takes some. */
+/* Prepares and builds an engine with that variant; it competes if it takes `wanted` ops. True: it takes at least one. */
 static bool compete(const qn__asker *who, const qn_request *request, const candidate *of, const char *variant, uint32_t n_ops,
                     uint32_t wanted, qn_part **part, int *n_parts)
 {
@@ -356,8 +356,8 @@ static bool compete(const qn__asker *who, const qn_request *request, const candi
   return true;
 }
 
-/* Builds every candidate that takes the first n_ops of the request, no more being offered, with each of its variants (or, where none
- * of them is for this problem, as it likes), and keeps the fastest. One alone is measured only if its time is wanted. */
+/* Offers every candidate the first n_ops of the request, builds those that take them all, each with all its variants (if none fits,
+ * with its own choice), and keeps the fastest. A single one is measured only if its time is needed. */
 static qn_part *fastest(const qn__asker *who, const qn_request *request, uint32_t n_ops, bool timed, candidate **order, int n)
 {
   const uint32_t wanted = n_ops ? n_ops : order[0]->answer.n_ops;
@@ -381,7 +381,7 @@ static qn_part *fastest(const qn__asker *who, const qn_request *request, uint32_
   return kept;
 }
 
-/* What the ops behind the first `from` take, planned as a graph of their own, each part by its fastest engine; 0: not known. */
+/* The time of the ops from index `from` on, planned as a graph of their own, each part by its fastest engine; 0: unknown. */
 static double time_of_rest(const qn__asker *who, const qn_request *request, uint32_t from)
 {
   qn__asker alone = *who;
@@ -407,9 +407,9 @@ static double time_of_rest(const qn__asker *who, const qn_request *request, uint
   return ns;
 }
 
-/* The fastest of those that take the most ops; or one that takes fewer, if its time and that of the rest make less together. Shorter
- * prefixes tried are the anchor alone and those at which some engine stops of itself. A row of pointwise ops is one pass over
- * memory in any case: nothing to try. */
+/* The fastest of those that take the most ops, or one that takes fewer if its time plus that of the rest is less. The shorter
+ * prefixes tried are the anchor alone and those at which some engine stops. A chain of pointwise ops is one pass over memory in any
+ * case: no other split is tried. */
 static qn_status measured(const qn__asker *who, const qn_request *request, bool pinned, candidate **order, int n, qn_part **out)
 {
   const uint32_t most = order[0]->answer.n_ops;
@@ -488,7 +488,7 @@ qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const
     if (!status) {
       (*out)->ns = known && i == 0 ? choice.ns : 0;
       chosen = order[i];
-      order[i]->answer = answer;                                /* for tell; the state stays the part's */
+      order[i]->answer = answer;                                /* for tell; the part keeps the state */
     } else if (i + 1 < willing)
       qn__log(QN_LOG_WARN, "%s/%s said yes and could not be built (%s); the next is asked", order[i]->backend->name,
               order[i]->row->name, qn_last_error());

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- fork: a child's contexts are its parent's and fail with a sentence ------------------------------ */
+/* ---- fork: contexts made before it fail in the child with a sentence ----------------------------------- */
 
 atomic_int qn__generation = 1;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-/* Of the parent's threads only the one that forked is here: nobody else gives back the locks that they held. */
+/* Only the forking thread exists in the child: locks that others held would never be released. */
 static void in_child(void)
 {
   atomic_fetch_add(&qn__generation, 1);
@@ -98,7 +98,7 @@ void qn_context_destroy(qn_context *ctx)
 {
   uint64_t saved;
   if (!ctx) return;
-  if (!qn__context_alive(ctx)) {                                /* after fork the device is the parent's: let it be */
+  if (!qn__context_alive(ctx)) {                                /* after fork the device belongs to the parent: leave it alone */
     qn_recording *r = NULL;
     if (ctx->recording && !qn_record_end(ctx, &r)) qn_recording_destroy(r);
     qn_context_synchronize(ctx);
@@ -224,11 +224,11 @@ qn_status qn_context_set_allocator(qn_context *ctx, const qn_allocator *allocato
   free_arena(ctx);
   qn__leave(ctx->dev, saved);
   ctx->allocator = allocator ? *allocator : (qn_allocator){0};
-  qn__context_forget(ctx);                                      /* found again, their plans grow the new arena */
+  qn__context_forget(ctx);                                      /* the next lookup of their plans grows the new arena */
   return QN_OK;
 }
 
-/* The block that is outgrown stays, for work in flight and recordings use it. */
+/* The outgrown block is kept: work in flight and recordings may use it. */
 static qn_status grow(qn_context *ctx, void **block, uint64_t *have, uint64_t need)
 {
   void *p = NULL;
@@ -269,7 +269,7 @@ qn_status qn__context_room(void **block, uint64_t *have, uint64_t need)
   return QN_OK;
 }
 
-/* Work in flight may still use the old block, and no recording does: the fallback's host copies cannot be captured. */
+/* Work in flight may use the old block, so wait; no recording does, since the fallback's host copies cannot be captured. */
 static qn_status grow_staging(qn_context *ctx, uint64_t need)
 {
   qn_status status = ctx->dev->ops->stream_synchronize ? ctx->dev->ops->stream_synchronize(&ctx->dev->desc, ctx->stream) : QN_OK;
@@ -330,7 +330,7 @@ qn_status qn_context_reserve(qn_context *ctx, const qn_plan *plan)
 
 /* ---- timing ----------------------------------------------------------------------------------------------------------- */
 
-struct qn_timer { qn_context *ctx; qn__device *dev; void *start, *stop; };      /* dev: ctx may be gone when the timer goes */
+struct qn_timer { qn_context *ctx; qn__device *dev; void *start, *stop; };      /* dev: the timer may outlive ctx */
 
 qn_status qn_timer_create(qn_context *ctx, qn_timer **timer_p)
 {

@@ -1,5 +1,5 @@
-/* device.c -- devices, which contexts share: description, terms (a context's demands, backends and pins under one
- * number) and the cache of plans. A device lives as long as the process. */
+/* device.c -- devices, which contexts share: description, terms (a context's demands, backends and pins, with one
+ * number) and the plan cache. A device lives as long as the process. */
 #include "config.h"
 #include "core.h"
 #include <stdio.h>
@@ -54,7 +54,7 @@ static qn_status append_kind(qn__backend *provider, qn__backend ***list, int *n)
   return status;
 }
 
-/* Unset: the first provider with a device, a GPU before the CPU; it and all others of its kind. */
+/* QUERN_BACKEND unset: the first provider with a device, GPU before CPU, and all other backends of its kind. */
 static qn_status choose_all(qn__backend ***list, int *n, qn__backend **provider)
 {
   qn__backend *all = qn__backends(), *found = NULL;
@@ -142,7 +142,7 @@ qn_status qn__device_model(const qn__backend *provider, const char *model, qn_de
   if (!ops->describe_model) return qn__fail(QN_BAD_ARGUMENT, "model: backend %s knows no models", provider->name);
   qn_status status = ops->describe_model(model, desc);
   if (!status) return QN_OK;
-  if (knows(provider, model)) return status;          /* it has said what is wrong with it here */
+  if (knows(provider, model)) return status;          /* it has set the error itself */
   qn_text known = {0};
   for (const char *const *m = ops->models; m && *m; m++) qn__text_add(&known, "%s%s", m == ops->models ? "" : ", ", *m);
   status = qn__fail(QN_BAD_ARGUMENT, "model: \"%s\" is not known to backend %s; known are %s", model, provider->name,
@@ -151,7 +151,7 @@ qn_status qn__device_model(const qn__backend *provider, const char *model, qn_de
   return status;
 }
 
-/* The live device as if it were of another model. What is measured on it is neither's, so it gets a model name of its own. */
+/* Describes the live device as another model. Measurements on it hold for neither, so it gets a model name of its own. */
 static qn_status narrow(qn__device *d, const char *model)
 {
   char live[sizeof d->desc.model];
@@ -193,8 +193,8 @@ static bool known_elsewhere(const qn__backend *provider, const char *model)
   return false;
 }
 
-/* The environment speaks to a whole program, whose contexts may be on several kinds of device: an ordinal is a GPU's, for there is
- * one CPU, and a model is theirs who know it. An option speaks to this context. */
+/* The environment applies to a whole program, whose contexts may use several kinds of device: an ordinal is meant for a GPU (there is
+ * one CPU), a model for the providers that know it. An option applies to this context. */
 static bool is_meant(const qn__settings *s, int setting, const qn__backend *provider)
 {
   if (!s || !s->text[setting] || s->origin[setting] != QN_FROM_ENVIRONMENT) return s && s->text[setting];
@@ -251,7 +251,7 @@ qn_status qn_each_device(void (*row)(void *, const qn_backend_info *, const qn_d
 
 static int default_threads(const qn_device *desc) { return desc->threads > 0 ? desc->threads : 1; }
 
-/* Has b the pinned engine, variant and all? known, variants (or NULL): what it has for the op; the variants of that engine. */
+/* Does b have the pinned engine and variant? known, variants (may be NULL) collect what it has: engines for the op; the variants. */
 static bool has_pinned(const qn__backend *b, const qn__pin *pin, qn_text *known, qn_text *variants)
 {
   const qn_op_info *op = pin->op & QN_ANCHOR_FAMILY ? NULL : qn_op_find(pin->op);
@@ -277,7 +277,7 @@ static bool pinned_elsewhere(const qn__terms *t, const qn__pin *pin)
   return false;
 }
 
-/* keep: it is for a context on this device; see is_meant. */
+/* keep: the pin applies to this context's device; see is_meant. */
 static qn_status check_pin(const qn__terms *t, const qn__pin *pin, bool *keep)
 {
   qn_text known = {0}, variants = {0};
@@ -350,7 +350,7 @@ qn_status qn__terms_make(const qn_device *desc, const qn__settings *s, qn__backe
   qn__text_add(&key, " d%u m%u w%llu t%d u%u f%d e%s c%s r%s", s->determinism, s->math, (unsigned long long)s->workspace_limit,
                t->demands.threads, s->tune, s->fallback, s->text[QN_SET_ENGINE] ? s->text[QN_SET_ENGINE] : "",
                s->text[QN_SET_TUNE_CACHE] ? s->text[QN_SET_TUNE_CACHE] : "",
-               s->text[QN_SET_TRACE] ? s->text[QN_SET_TRACE] : "");             /* whose plans write there */
+               s->text[QN_SET_TRACE] ? s->text[QN_SET_TRACE] : "");             /* it decides where the plans' trace is written */
   t->key = key.s;
   if (key.failed) goto fail;
   if ((status = check_pins(t))) goto fail;
@@ -366,7 +366,7 @@ qn_status qn__terms_intern(qn__device *dev, const qn__settings *s, qn__backend *
   static atomic_ullong ids;
   qn__terms *t, *known;
   qn_device desc = dev->desc, now = { .struct_size = sizeof now };
-  if (desc.threads > 0 && !dev->ops->describe(desc.ordinal, &now)) desc.threads = now.threads;     /* what OpenMP would use changes */
+  if (desc.threads > 0 && !dev->ops->describe(desc.ordinal, &now)) desc.threads = now.threads;     /* the OpenMP thread count can change */
   qn_status status = qn__terms_make(&desc, s, list, n, &t);
   if (status) return status;
   pthread_mutex_lock(&dev->lock);

@@ -1,5 +1,5 @@
-/* domain.c -- what the inputs of a problem must hold for its ops to do their usual work, as the schema says of their roles. The
- * tuner and the bench make up their data by it. */
+/* domain.c -- what the inputs of a problem must hold for its ops to do typical work, by the schema's declarations. The
+ * tuner and the bench generate their data from it. */
 #include "config.h"
 #include "core.h"
 #include <string.h>
@@ -11,7 +11,7 @@ static const int64_t *attribute(const qn_node *op, const qn_op_info *info, const
   return NULL;
 }
 
-/* The spatial places of v, or for a number of so few bits those of a window. */
+/* The number of spatial positions of v; for u8 indices, of taps in a window. */
 static int64_t places(const qn_node *op, const qn_op_info *info, const qn_value *v, uint32_t dtype)
 {
   const int64_t *window = dtype == QN_U8 ? attribute(op, info, "window") : NULL;

@@ -1,4 +1,4 @@
-/* explain.c -- what every engine says of a problem, on the live device or on a model of one that is not here. */
+/* explain.c -- every engine's answer on a problem, for the live device or for a device model. */
 #include "config.h"
 #include "core.h"
 #include <string.h>

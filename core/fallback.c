@@ -1,7 +1,7 @@
-/* fallback.c -- QUERN_FALLBACK=host: an op that no engine of the device has, on the CPU.
+/* fallback.c -- QUERN_FALLBACK=host: runs an op that no engine of the device takes on the CPU.
  *
  * The part copies its tensors into host memory of the context, calls a CPU engine from the stream (host_call), and
- * copies the outputs back, all in stream order. The op is logged, and its plan says class host. */
+ * copies the outputs back, all in stream order. The op is logged, and its plan reports class host. */
 #include "config.h"
 #include "core.h"
 #include <quern/kit.h>
@@ -15,9 +15,9 @@ typedef struct fallback {
   uint64_t         staging;
 } fallback;
 
-/* ---- run: what lies in the context's staging memory --------------------------------------------------- */
+/* ---- run: the layout of the context's staging memory --------------------------------------------------- */
 
-/* At its head, for the call from the stream: */
+/* At its start, for host_call: */
 typedef struct call { const fallback *f; qn_launch launch; } call;
 
 static void compute(void *arg)
@@ -36,12 +36,12 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   call *c = (call *)at;
   void **ptr = (void **)(c + 1);
   qn_status status = f->ops->stream_synchronize ? f->ops->stream_synchronize(launch->device, launch->stream) : QN_OK;
-  if (status) return status;              /* what was enqueued before may still be in that memory */
+  if (status) return status;              /* work enqueued earlier may still use that memory */
   at += qn__round_up(sizeof *c + r->n_values * sizeof *ptr);
   *c = (call){ f, { .struct_size = sizeof c->launch, .ptr = ptr, .device = f->cpu, .threads = f->threads } };
   c->launch.workspace = at;
   at += qn__round_up(f->inner->prepared.workspace);
-  /* Outputs are fetched too: what lies in the gaps of their strides must come back as it was. */
+  /* Outputs are copied in too: elements in the gaps of their strides must come back unchanged. */
   for (uint32_t v = 0; v < r->n_values && !status; v++) {
     uint64_t bytes = (uint64_t)qn_extent_bytes(&r->value[v]);
     ptr[v] = at;
@@ -69,7 +69,7 @@ static qn_status refuse(const qn_request *r, qn_prepared *p)
 {
   (void)r;
   (void)p;
-  return QN_UNSUPPORTED;                  /* core makes its parts itself */
+  return QN_UNSUPPORTED;                  /* core creates such parts itself */
 }
 
 static qn_engine row = { .name = "host", .class_ = QN_CLASS_HOST, .prepare = refuse, .run = run, .release = release };
@@ -81,7 +81,7 @@ uint64_t qn__fallback_staging(const qn_part *part)
 
 /* ---- making one ----------------------------------------------------------------------------------------- */
 
-/* The CPU's own engines, under the demands of the one who asks. */
+/* The CPU's own engines, under the asker's demands. */
 static qn_status cpu_terms(const qn__terms *from, qn__device **dev, const qn__terms **terms)
 {
   qn__settings s;
@@ -92,7 +92,7 @@ static qn_status cpu_terms(const qn__terms *from, qn__device **dev, const qn__te
   if (status || (status = qn__settings_init(&s))) return status;
   s.determinism = from->demands.determinism;
   s.math = from->demands.math;
-  qn__free(s.text[QN_SET_ENGINE]);                              /* pins were meant for the device */
+  qn__free(s.text[QN_SET_ENGINE]);                              /* pins are meant for the device */
   s.text[QN_SET_ENGINE] = NULL;
   status = qn__terms_intern(*dev, &s, &b, 1, terms);
   qn__settings_free(&s);

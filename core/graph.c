@@ -1,4 +1,4 @@
-/* graph.c -- graphs from data and from a call's arguments: laid out in one allocation, then checked as a whole. */
+/* graph.c -- graphs from arrays and from a call's arguments: laid out in one allocation, then checked as a whole. */
 #include <stdlib.h>
 #include <string.h>
 #include <quern/kit.h>
@@ -11,7 +11,7 @@ static size_t aligned(size_t bytes)
   return (bytes + 15) & ~(size_t)15;
 }
 
-/* Carves `bytes` off the block; a NULL base only measures. */
+/* Takes `bytes` from the block; with base NULL only adds up the size. */
 static void *carve(char *base, size_t *used, size_t bytes)
 {
   void *p = base ? base + *used : NULL;
@@ -71,7 +71,7 @@ int qn_graph_pointers(const qn_graph *g)
   return g ? (int)g->view.n_pointers : 0;
 }
 
-/* In a graph of one op that has no names its roles serve. */
+/* In a single-op graph without names the role names serve. */
 int qn_graph_index(const qn_graph *g, const char *name)
 {
   if (!g || !name) return -1;
@@ -92,7 +92,7 @@ int qn_graph_index(const qn_graph *g, const char *name)
 
 /* ---- checking a whole graph --------------------------------------------------------------- */
 
-enum { UNMADE = -2, WANTED = -2 };      /* as a producer, and as an output's last user, while a graph is checked */
+enum { UNMADE = -2, WANTED = -2 };      /* markers used while a graph is checked: as a producer, and as an output's last user */
 
 const char *qn__value_name(const qn_graph_view *v, int32_t i, qn__value_text buffer)
 {
@@ -130,12 +130,12 @@ static void begin_value(qn_value *value, double literal)
   value->last_user = -1;
   value->scalar = !(value->flags & QN_VALUE_HOST) ? QN_SCALAR_OTHER
                 : literal == 0 ? QN_SCALAR_ZERO : literal == 1 ? QN_SCALAR_ONE : QN_SCALAR_OTHER;
-  if (value->rank < 0 || value->rank > QN_MAX_RANK) return;       /* wanted, or refused by its op */
+  if (value->rank < 0 || value->rank > QN_MAX_RANK) return;       /* to be inferred, or its op will refuse it */
   for (int i = value->rank; i < QN_MAX_RANK; i++) {
     value->dim[i] = 1;
     value->stride[i] = 0;
   }
-  for (int i = 0; i < value->rank; i++)         /* of an empty tensor they say nothing, and could overflow */
+  for (int i = 0; i < value->rank; i++)         /* an empty tensor's strides mean nothing and could overflow */
     if (value->dim[i] == 0) qn__default_strides(value, NULL);
 }
 
@@ -172,8 +172,8 @@ static qn_status settle_op(qn_graph_view *v, int32_t o)
   return QN_OK;
 }
 
-/* An output that takes an input's memory: the only one that does, alike, and with no reader of the input after it. While a graph is
- * checked the input's own `over` names that output: a first pass over all outputs sets it (named false), a second relies on it. */
+/* An output that takes an input's memory must be the only one, of the same dtype, dims and strides, with no reader of the input after
+ * it. During checking the input's own `over` holds that output: a first pass (named false) sets it, a second relies on it. */
 static qn_status check_over(const qn_graph_view *v, int32_t i, bool named)
 {
   qn_value *out = (qn_value *)&v->value[i], *in = (qn_value *)&v->value[out->over];
@@ -192,7 +192,7 @@ static qn_status check_over(const qn_graph_view *v, int32_t i, bool named)
   return QN_OK;
 }
 
-/* An op that writes over one of its own inputs may read that only in a role that lends to the output, at the same place of a list. */
+/* An op that overwrites one of its inputs may read it only in a role paired with the output, at the same list position. */
 static qn_status check_lending(const qn_graph_view *v, int32_t o)
 {
   const qn_node *node = &v->op[o];
@@ -252,7 +252,7 @@ qn_status qn__graph_finish(qn_graph *g)
   return QN_OK;
 }
 
-/* ---- from data ---------------------------------------------------------------------------- */
+/* ---- from arrays -------------------------------------------------------------------------- */
 
 static bool is_keyword(const char *s, size_t n)
 {
@@ -297,7 +297,7 @@ const char *qn__literal_refused(const qn_role_info *role, double number)
   return NULL;
 }
 
-/* Shape of the data: enough to copy it safely; what it means is qn__graph_finish's. */
+/* Checks what is needed to copy the arrays safely; qn__graph_finish checks the meaning. */
 static qn_status measure(const qn_graph_view *v, qn__graph_sizes *n)
 {
   const uint32_t most = 1u << 28;
@@ -316,7 +316,7 @@ static qn_status measure(const qn_graph_view *v, qn__graph_sizes *n)
     if (node->n_roles != op->n_roles || !node->first)
       return qn__fail(QN_BAD_ARGUMENT, "%s: %u roles are given; it has %u", op->name, node->first ? node->n_roles : 0, op->n_roles);
     if (node->first[0] < 0) return qn__fail(QN_BAD_ARGUMENT, "%s: first[0] is below 0", op->name);
-    for (uint32_t r = 0; r < op->n_roles; r++)    /* before any of arg is read: the last says how long it is */
+    for (uint32_t r = 0; r < op->n_roles; r++)    /* before reading arg: the last entry is its length */
       if (node->first[r + 1] < node->first[r])
         return qn__fail(QN_BAD_ARGUMENT, "%s: %s: ends before it begins", op->name, op->role[r].name);
     for (uint32_t r = 0; r < op->n_roles; r++) {
@@ -356,7 +356,7 @@ static qn_status measure(const qn_graph_view *v, qn__graph_sizes *n)
   return v->name ? check_names(v) : QN_OK;
 }
 
-/* One op, its values in the order of its roles and without names, each but the numbers a pointer: prints as a line. */
+/* One op, its values unnamed and in role order, each a pointer unless a literal: prints as a line. */
 static bool is_single(const qn_graph_view *v)
 {
   if (v->n_ops != 1) return false;
@@ -388,7 +388,7 @@ qn_status qn_graph_make(const qn_graph_view *from, qn_graph **graph_p)
   if (v->n_values && from->literal) memcpy((void *)v->literal, from->literal, v->n_values * sizeof *v->literal);
   if (v->n_pointers) memcpy((void *)v->pointer, from->pointer, v->n_pointers * sizeof *v->pointer);
   for (uint32_t i = 0; i < v->n_values && from->name; i++) {
-    if (!from->name[i] || !from->name[i][0] || v->value[i].flags & QN_VALUE_HOST) continue;     /* numbers have none */
+    if (!from->name[i] || !from->name[i][0] || v->value[i].flags & QN_VALUE_HOST) continue;     /* literals have no name */
     size_t bytes = strlen(from->name[i]) + 1;
     ((const char **)v->name)[i] = memcpy(a.names, from->name[i], bytes);
     a.names += bytes;
@@ -440,16 +440,16 @@ static qn_status argument(const qn_op_info *op, const char *name, const qn_tenso
   if (v->align < qn_dtype_bytes(t->dtype))
     return qn__fail(QN_BAD_ARGUMENT, "%s: %s: its address is a multiple of %u only; %s needs %zu", op->name, name, v->align,
                     qn_dtype_name(t->dtype), qn_dtype_bytes(t->dtype));
-  if (t->flags & QN_HOST) v->align = (uint32_t)qn_dtype_bytes(t->dtype);      /* the next call's may lie anywhere */
+  if (t->flags & QN_HOST) v->align = (uint32_t)qn_dtype_bytes(t->dtype);      /* the next call's may have any address */
   if (t->flags & QN_HOST && t->rank == 0) {
     *literal = qn_load_f64(t->data, t->dtype);
-    /* rounded up past i64: lines could not be read back */
+    /* f64 rounds it up past i64's largest, which could not be read back */
     if (t->dtype == QN_I64 && *literal == 0x1p63) *literal = 0x1.fffffffffffffp62;
   }
   return QN_OK;
 }
 
-/* The output that stands in role w as its j-th, beside the argument k of role r. */
+/* The j-th output of role w shares memory with argument k of role r: refused unless that is allowed. */
 static qn_status check_shared(const qn_op_info *op, const qn_op *call, const qn_graph_view *v, uint32_t w, int32_t j, uint32_t r, int32_t k)
 {
   const qn_node *node = &v->op[0];
@@ -467,7 +467,7 @@ static qn_status check_shared(const qn_op_info *op, const qn_op *call, const qn_
   return QN_OK;
 }
 
-/* The output that stands where the k-th tensor of input role r does, which lends to it; NULL: none. */
+/* The output that takes the memory of the k-th tensor of input role r; NULL: none. */
 static qn_value *taker(const qn_op_info *op, const qn_op *call, qn_graph_view *v, uint32_t r, int32_t k)
 {
   const int32_t *first = v->op[0].first, w = r < op->n_inputs ? op->role[r].paired : -1;
@@ -477,7 +477,7 @@ static qn_value *taker(const qn_op_info *op, const qn_op *call, qn_graph_view *v
   return qn__same_place(out, in) && !(in->flags & QN_VALUE_HOST) && qn_extent_bytes(in) ? out : NULL;
 }
 
-/* Tensors that share memory: an output exactly where an input stands that may lend to it is `over` that input; all else is refused. */
+/* Shared memory: an output at exactly the place of an input that may lend it is `over` that input; all else is refused. */
 static qn_status find_sharing(const qn_op_info *op, const qn_op *call, qn_graph_view *v)
 {
   const qn_node *node = &v->op[0];
@@ -498,7 +498,7 @@ static qn_status find_sharing(const qn_op_info *op, const qn_op *call, qn_graph_
     }
   bool meet = qn__ranges_meet(range, n);
   qn__free(range);
-  for (uint32_t w = op->n_inputs; w < op->n_roles && meet; w++)         /* the close look: which, and do they by an element */
+  for (uint32_t w = op->n_inputs; w < op->n_roles && meet; w++)         /* the exact test: which tensors, and do they share an element */
     for (int32_t j = 0; j < node->first[w + 1] - node->first[w]; j++)
       for (uint32_t r = 0; r <= w; r++)
         for (int32_t k = 0; k < (r == w ? j : node->first[r + 1] - node->first[r]) && !status; k++)

@@ -1,4 +1,4 @@
-/* host.c -- what backends may call back: the log, errors, memory, options, and delegation of a part of the work. */
+/* host.c -- qn_host, what backends may call: log, errors, memory, options, and delegation of a part of the work. */
 #include "config.h"
 #include "core.h"
 #include <ctype.h>
@@ -10,7 +10,7 @@ static void host_log(int level, const char *message) { qn__log(level, "%s", mess
 
 static qn_status host_error(qn_status status, const char *sentence) { return qn__fail(status, "%s", sentence ? sentence : ""); }
 
-/* QUERN_KEY of the environment, for a backend's own switches. */
+/* The environment's QUERN_KEY, for a backend's own switches. */
 static const char *host_option(const char *key)
 {
   char name[64] = "QUERN_";
@@ -28,7 +28,7 @@ static qn_status host_part_prepare(const qn_request *parent, const qn_request *p
   qn__asker inner = *who;
   inner.depth++;
   inner.verdict = NULL;
-  inner.literal = NULL;                   /* the part's values are its own */
+  inner.literal = NULL;                   /* the part has its own values */
   qn_request r = *part;
   r.struct_size = sizeof r;
   r.host = &qn__host;

@@ -1,5 +1,5 @@
-/* infer.c -- one op's arguments held against the schema, then against its family's rules, which give the dtype and dims
- * of outputs that are wanted. What passes here no engine checks again. */
+/* infer.c -- checks one op's arguments against the schema, then against its family's rules, which also infer the dtype and
+ * dims of outputs not given. Engines need not check again what passes here. */
 #include <stdio.h>
 #include <string.h>
 #include <quern/kit.h>
@@ -41,7 +41,7 @@ static qn_status check_attributes(const qn__problem *p)
   return QN_OK;
 }
 
-/* Entries beyond the op's dims say nothing: they go back to their defaults. */
+/* Resets entries beyond the op's dims to their defaults: they have no meaning. */
 static void trim_attributes(const qn__problem *p)
 {
   for (uint32_t k = 0; k < p->op->n_attrs; k++) {
@@ -89,7 +89,7 @@ static uint32_t class_dtypes(char class_)
 static qn_status check_value(const qn__problem *p, uint32_t r, const char *name, const qn_value *v)
 {
   const qn_role_info *role = &p->op->role[r];
-  bool output = role->flags & QN_ROLE_OUTPUT, wanted = output && !v->dtype;       /* whose strides say nothing */
+  bool output = role->flags & QN_ROLE_OUTPUT, wanted = output && !v->dtype;       /* a wanted output's strides have no meaning */
   if (wanted && v->rank == -1) return QN_OK;
   if (v->rank < 0 || v->rank > QN_MAX_RANK)
     return qn__refuse(p, name, "rank is %d; must be 0 to %d", (int)v->rank, QN_MAX_RANK);
@@ -102,7 +102,7 @@ static qn_status check_value(const qn__problem *p, uint32_t r, const char *name,
     if (!scalar && p->op->family != QN_FAMILY_POINTWISE)
       return qn__refuse(p, name, "is a host value, where a tensor on the device is wanted");
   }
-  /* what is bounded here keeps later sums of extents and addresses from overflowing */
+  /* these limits keep later sums of extents and addresses from overflowing */
   qn__wide elements = 1, reach = 1;
   bool empty = false;
   for (int i = 0; i < v->rank; i++) {
@@ -141,10 +141,10 @@ static qn_status check_values(const qn__problem *p)
       }
       qn_status status = check_value(p, r, name, v);
       if (status) return status;
-      if (!v->dtype) continue;            /* wanted */
-      /* a pointwise op converts its scalars, so they may be any float beside integers */
+      if (!v->dtype) continue;            /* to be inferred */
+      /* a pointwise op converts its scalars: with integers they may be any float */
       uint32_t accepted = p->op->family == QN_FAMILY_POINTWISE && role->class_ == 'n' && !v->rank ? set | QN__FLOATS : set;
-      if (role->class_ == 'k' && v->flags & QN_VALUE_HOST) accepted |= QN__BIT(QN_F64);     /* a number of a line */
+      if (role->class_ == 'k' && v->flags & QN_VALUE_HOST) accepted |= QN__BIT(QN_F64);     /* a literal of a problem line */
       if (!(accepted & QN__BIT(v->dtype)))
         return qn__refuse(p, name, "dtype is %s; accepted: %s", qn_dtype_name(v->dtype), qn__dtypes(accepted).s);
     }
@@ -152,7 +152,7 @@ static qn_status check_values(const qn__problem *p)
   return QN_OK;
 }
 
-/* Of outputs that were wanted the dims are known by now. */
+/* By now the dims of inferred outputs are known. */
 static qn_status check_outputs(const qn__problem *p)
 {
   for (int32_t k = p->node->first[p->op->n_inputs]; k < p->node->first[p->op->n_roles]; k++) {

@@ -1,8 +1,8 @@
-/* infer_contraction.c -- matmul and the three convolutions: which dtypes multiply, and what dims come out. */
+/* infer_contraction.c -- matmul and the three convolutions: which dtypes multiply, and the output's dims. */
 #include <string.h>
 #include "problem.h"
 
-/* What may hold the sum of l times r: a set of dtypes, and the one that a wanted output gets. */
+/* The dtypes that may hold the sum of products l r, and the default for an inferred output. */
 typedef struct product { uint32_t accepted, dtype; } product;
 
 static qn_status product_of(const qn__problem *p, uint32_t l_role, uint32_t r_role, product *out)
@@ -20,7 +20,7 @@ static qn_status product_of(const qn__problem *p, uint32_t l_role, uint32_t r_ro
   return QN_OK;
 }
 
-/* bias: rank 1, of y's channels, in y's dtype or f32 (beside integers i32). y's dtype must be known. */
+/* bias: rank 1, one entry per channel of y, in y's dtype or f32 (with integers i32). y's dtype must be known. */
 static qn_status check_bias(const qn__problem *p, uint32_t bias_role, uint32_t y_role, int64_t channels)
 {
   const qn_value *bias = qn__arg(p, bias_role);
@@ -77,8 +77,8 @@ static int64_t outputs(const qn_conv *g, int i, int64_t extent, int64_t taps)
   return room < 0 ? 0 : room / g->stride[i] + 1;
 }
 
-/* The tensor that an op is to find, of the three: dims that are wanted, or checked where they are given. The spatial
- * ones of dx and dw are not settled by dy's: those given are tried, and else the least that give dy's. */
+/* Infers or checks the dims of the op's output, one of the three tensors. Several spatial extents of dx and dw may lead to
+ * dy's: those given are tested, otherwise the smallest that give dy's are taken. */
 qn_status qn__infer_conv(const qn__problem *p)
 {
   uint32_t x_role = 0, w_role = 1, y_role = QN_ROLE_CONV_FORWARD_Y, out_role = y_role;
@@ -118,7 +118,7 @@ qn_status qn__infer_conv(const qn__problem *p)
   dim[0] = out == x ? y->dim[0] : out == y ? x->dim[0] : y->dim[1];
   dim[1] = out == x ? w->dim[1] * g->groups : out == y ? w->dim[0] : x->dim[1] / g->groups;
 
-  /* places */
+  /* spatial dims */
   for (int i = 2; i < rank; i++) {
     int s = i - 2;
     if ((w != out || out->rank > 0) && w->dim[i] < 1) return qn__refuse(p, w_name, "dim %d is 0; a filter has taps", i);
@@ -132,7 +132,7 @@ qn_status qn__infer_conv(const qn__problem *p)
         return qn__refuse(p, out_name, "would be more than memory can hold");
       if (out == x) dim[i] = step + qn__covered(w->dim[i], g->dilation[s]) - g->pad_before[s] - g->pad_after[s];
       else {
-        int64_t room = x->dim[i] + g->pad_before[s] + g->pad_after[s] - 1 - step - g->stride[s];   /* taps reach beyond it */
+        int64_t room = x->dim[i] + g->pad_before[s] + g->pad_after[s] - 1 - step - g->stride[s];   /* the taps may reach beyond the input */
         dim[i] = room < 0 ? 1 : room / g->dilation[s] + 2;
       }
       if (dim[i] < 0) dim[i] = 0;

@@ -10,14 +10,14 @@ uint32_t qn__kin(uint32_t dtype)
   return mixing & QN__BIT(dtype) ? mixing : QN__BIT(dtype);
 }
 
-/* Operands have y's rank, each dim y's or 1, or are scalars (rank 0). Tensors' dtypes stand together; a scalar is converted.
- * y counts among them unless it is of another kind: a comparison's bool, a cast's dtype. */
+/* Operands have y's rank, each dim equal to y's or 1, or are scalars (rank 0). Dtypes of tensors must mix; a scalar is converted.
+ * y counts as a tensor too unless its dtype is independent: a comparison's bool, a cast's. */
 qn_status qn__infer_pointwise(const qn__problem *p)
 {
   uint32_t y_role = p->op->n_inputs;
   qn_value *y = qn__arg(p, y_role);
   int rank = y->rank > 0 ? y->rank : 0;
-  const qn_value *shape = y->rank > 0 ? y : NULL;       /* what ranks are held against */
+  const qn_value *shape = y->rank > 0 ? y : NULL;       /* what ranks are checked against */
   const char *shape_name = qn__role_name(p, y_role);
   int64_t dim[QN_MAX_RANK];
   for (int i = 0; i < QN_MAX_RANK; i++) dim[i] = 1;
@@ -39,7 +39,7 @@ qn_status qn__infer_pointwise(const qn__problem *p)
       if (dim[i] == 1 && y->rank == rank) dim[i] = y->dim[i];
   }
 
-  /* the dtype of the computation, from its tensors; where all are scalars, from those on the device */
+  /* the computing dtype: from the tensors, or if all are scalars from those on the device */
   bool y_counts = p->op->role[y_role].class_ != 'b' && p->op->kind != QN_OP_CAST;
   uint32_t together = 0, first = 0;
   const char *first_name = NULL;
@@ -79,7 +79,7 @@ qn_status qn__infer_pointwise(const qn__problem *p)
 
 /* ---- softmax ------------------------------------------------------------------------------ */
 
-/* All tensors of one shape; f64 stands alone, the other floats mix. */
+/* All tensors of the same dims; f64 does not mix, the other floats do. */
 qn_status qn__infer_softmax(const qn__problem *p)
 {
   const qn_value *x = qn__arg(p, 0);
@@ -112,7 +112,7 @@ qn_status qn__infer_reduction(const qn__problem *p)
   }
   qn_status status;
   uint32_t dtype = x->dtype;
-  if (p->op->role[1].class_ == 'i') {   /* argmax, argmin: a place among those reduced */
+  if (p->op->role[1].class_ == 'i') {   /* argmax, argmin: an index into the reduced dims */
     bool wide = reduced > 0x7fffffff;
     dtype = wide ? QN_I64 : QN_I32;
     if (wide && qn__arg(p, 1)->dtype == QN_I32)

@@ -1,4 +1,4 @@
-/* infer_local.c -- normalization by neighbours: every tensor has the dims of the first. */
+/* infer_local.c -- normalization by neighbours: every tensor has the first one's dims. */
 #include "problem.h"
 
 qn_status qn__infer_local(const qn__problem *p)

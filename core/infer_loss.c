@@ -1,11 +1,11 @@
-/* infer_loss.c -- losses: a row of logits and its label; a sample's frames of logits and its labels. */
+/* infer_loss.c -- losses: rows of logits with a label each; samples with frames of logits and a label sequence. */
 #include <string.h>
 #include "problem.h"
 
-/* The results of an f64 problem are f64, of all others f32. */
+/* Results are f64 for an f64 problem, else f32. */
 static uint32_t result_of(const qn_value *x) { return x->dtype == QN_F64 ? QN_F64 : QN_F32; }
 
-/* A result, or what a gradient takes of the forward's. */
+/* A result, or a forward result that the gradient takes. */
 static qn_status settle_result(const qn__problem *p, uint32_t role, const qn_value *x, int rank, const int64_t *dim)
 {
   qn_status status = qn__dtype_in(p, role, QN__BIT(result_of(x)));
@@ -24,7 +24,7 @@ static const int64_t one[QN_MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
 
 static qn_status cross_entropy(const qn__problem *p)
 {
-  static const struct roles { uint32_t x, labels, loss, lse, count; } roles[2] = {       /* of a gradient loss is dy */
+  static const struct roles { uint32_t x, labels, loss, lse, count; } roles[2] = {       /* in the gradient, dy in place of loss */
     { QN_ROLE_CROSS_ENTROPY_X, QN_ROLE_CROSS_ENTROPY_LABELS, QN_ROLE_CROSS_ENTROPY_LOSS, QN_ROLE_CROSS_ENTROPY_LSE,
       QN_ROLE_CROSS_ENTROPY_COUNT },
     { QN_ROLE_CROSS_ENTROPY_BACKWARD_X, QN_ROLE_CROSS_ENTROPY_BACKWARD_LABELS, QN_ROLE_CROSS_ENTROPY_BACKWARD_DY,

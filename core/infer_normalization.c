@@ -1,4 +1,4 @@
-/* infer_normalization.c -- normalization: which dims are normalized over, and what that makes of statistics and parameters. */
+/* infer_normalization.c -- normalization: the dims normalized over, and the dims of statistics and parameters. */
 #include <string.h>
 #include "problem.h"
 
@@ -25,7 +25,7 @@ static qn_status complete_attributes(const qn__problem *p, const qn_value *x)
   return QN_OK;
 }
 
-/* What a gradient by a parameter has where neither the line nor the parameter says: the dims that its kind of parameter has. */
+/* Dims of a parameter's gradient when neither the line nor the parameter gives them: the usual ones of that parameter. */
 static void usual_parameter(const qn__problem *p, const qn_value *x, int64_t *dim)
 {
   uint64_t mask = ((const qn_norm *)p->attr)->mask;

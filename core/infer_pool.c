@@ -1,4 +1,4 @@
-/* infer_pool.c -- pooling: how many windows fit, and what the indices can count; and ops that are told the size of y. */
+/* infer_pool.c -- pooling: the number of windows, and what index dtypes can hold; and ops whose output size is an attribute. */
 #include "problem.h"
 
 static int64_t windows(const qn_pool *g, int i, int64_t extent)
@@ -11,7 +11,7 @@ static int64_t windows(const qn_pool *g, int i, int64_t extent)
   return n < most ? n : most;
 }
 
-/* Indices count places in x's spatial plane, u8 taps in the window. */
+/* i32 and i64 indices number positions in x's spatial plane, u8 taps in the window. */
 static qn_status settle_indices(const qn__problem *p, uint32_t role, const qn_value *x, int rank, const int64_t *dim)
 {
   const qn_value *indices = qn__arg(p, role);
@@ -30,7 +30,7 @@ static bool adaptive_op(uint32_t kind)
       || kind == QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD;
 }
 
-/* As many windows, or points, as y has places, whatever x's extents. The attributes begin with a size of struct qn_adaptive. */
+/* Ops with one window or point per element of y, whatever x's extents. Their attributes begin with the size of struct qn_adaptive. */
 qn_status qn__infer_sized(const qn__problem *p)
 {
   bool backward = p->op->forward != 0;
@@ -65,7 +65,7 @@ qn_status qn__infer_sized(const qn__problem *p)
   return has_indices ? settle_indices(p, indices_role, backward ? out : in, rank, dim) : QN_OK;
 }
 
-/* The larger side, whose extents give global pooling its window: x, or in a backward op x or dx as far as they are known, else NULL. */
+/* The larger side, whose extents are the window of global pooling: x, or in a backward op x or dx if known, else NULL. */
 static qn_status larger_side(const qn__problem *p, int rank, const qn_value **x)
 {
   const qn_value *in = qn__arg(p, 0), *out = qn__arg(p, p->op->n_inputs), *given = NULL;
@@ -86,11 +86,11 @@ static qn_status larger_side(const qn__problem *p, int rank, const qn_value **x)
   return QN_OK;
 }
 
-/* Windows and strides that are 0 become numbers. */
+/* Replaces windows and strides of 0 by numbers. */
 static qn_status complete_windows(const qn__problem *p, int spatial, const qn_value *x)
 {
   qn_pool *g = p->attr;
-  int64_t taps = 1;                     /* engines number them, most of which pad may hold */
+  int64_t taps = 1;                     /* engines number the taps; padding can make them many */
   for (int i = 0; i < 3; i++) {
     if (i >= spatial) g->window[i] = g->stride[i] = 1;
     else if (g->window[i] == 0) {
@@ -104,7 +104,7 @@ static qn_status complete_windows(const qn__problem *p, int spatial, const qn_va
   return QN_OK;
 }
 
-/* An extent of dx where nothing else says it: the least that gives dy's. */
+/* dx's extent if nothing else gives it: the smallest that leads to dy's. */
 static qn_status least_extent(const qn__problem *p, int i, int64_t windows, int64_t *extent)
 {
   const qn_pool *g = p->attr;
@@ -141,7 +141,7 @@ qn_status qn__infer_pool(const qn__problem *p)
                         (long long)*extent, (long long)n);
     if (!backward) *extent = n;
   }
-  for (uint32_t r = 1; r < p->op->n_roles; r++)       /* but indices */
+  for (uint32_t r = 1; r < p->op->n_roles; r++)       /* all but indices */
     if (p->op->role[r].class_ == 'f' && (status = qn__dtype_in(p, r, QN__BIT(in->dtype)))) return status;
   if ((status = qn__settle(p, out_role, in->dtype, rank, dim))) return status;
   if (kind == QN_OP_POOL_LP_BACKWARD) return qn__same_dims(p, QN_ROLE_POOL_LP_BACKWARD_Y, 0);

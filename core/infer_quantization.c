@@ -1,8 +1,8 @@
-/* infer_quantization.c -- quantization: how many elements share a scale, and what that makes of the dims of scales. */
+/* infer_quantization.c -- quantization: how many elements share a scale, and the dims of scales that follow. */
 #include "problem.h"
 
-/* block[i] becomes how many elements along dim i share a scale, 0 for all: one form of each problem. scale: NULL where its
- * dims are wanted; rank 0: one for everything. */
+/* Normalises block[i], the number of elements along dim i that share a scale, 0 for all, so that each problem has one form.
+ * scale: NULL if its dims are to be inferred; of rank 0: one for the whole tensor. */
 static qn_status complete_blocks(const qn__problem *p, const qn_value *x, const qn_value *scale, int64_t *scale_dim)
 {
   int64_t *block = ((qn_blocks *)p->attr)->block;
@@ -27,7 +27,7 @@ qn_status qn__infer_quantization(const qn__problem *p)
 {
   bool back = p->op->kind == QN_OP_DEQUANTIZE, dynamic = p->op->kind == QN_OP_QUANTIZE_DYNAMIC;
   uint32_t y_role = back ? QN_ROLE_DEQUANTIZE_Y : dynamic ? QN_ROLE_QUANTIZE_DYNAMIC_Y : QN_ROLE_QUANTIZE_Y;
-  uint32_t scale_role = dynamic ? QN_ROLE_QUANTIZE_DYNAMIC_SCALE : QN_ROLE_QUANTIZE_SCALE;    /* dequantize's roles read alike */
+  uint32_t scale_role = dynamic ? QN_ROLE_QUANTIZE_DYNAMIC_SCALE : QN_ROLE_QUANTIZE_SCALE;    /* dequantize has the same role numbers */
   const qn_value *x = qn__arg(p, 0), *y = qn__arg(p, y_role), *scale = qn__arg(p, scale_role);
   const qn_value *narrow = back ? x : y, *zero = dynamic ? NULL : qn__arg(p, QN_ROLE_QUANTIZE_ZERO_POINT);
   uint32_t exact = x->dtype == QN_F64 ? QN_F64 : QN_F32, power = QN__BIT(QN_E8M0);

@@ -1,8 +1,8 @@
-/* infer_random.c -- random numbers and dropout: probabilities, keys, and masks of one bit for each element. */
+/* infer_random.c -- random numbers and dropout: probabilities, keys, and masks of one bit per element. */
 #include <math.h>
 #include "problem.h"
 
-/* One bit for each element of like, in octets. */
+/* One bit per element of like, in bytes. */
 static qn_status settle_mask(const qn__problem *p, uint32_t role, const qn_value *like)
 {
   int64_t elements = 1;

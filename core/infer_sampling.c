@@ -1,8 +1,8 @@
-/* infer_sampling.c -- values at points that a tensor names: an image [N, C, X], points [N, P, d], what is found there [N, C, P]. */
+/* infer_sampling.c -- values at points given by a tensor: an image [N, C, X], points [N, P, d], sampled values [N, C, P]. */
 #include <string.h>
 #include "problem.h"
 
-/* A given tensor of this rank, whose dims 0 and `at` must be these. */
+/* A given tensor of this rank, with these extents in dims 0 and `at`. */
 static qn_status settle_ends(const qn__problem *p, uint32_t role, int rank, int64_t first, int at, int64_t other, uint32_t dtype)
 {
   const qn_value *v = qn__arg(p, role);
@@ -30,7 +30,7 @@ static qn_status infer_affine(const qn__problem *p)
   return settle_ends(p, 1, d + 2, in->dim[0], d + 1, d, in->dtype);
 }
 
-/* What is sampled, or its gradient: no extent is empty. */
+/* The image sampled, or its gradient: no extent may be 0. */
 static qn_status check_image(const qn__problem *p, uint32_t role)
 {
   const qn_value *v = qn__arg(p, role);

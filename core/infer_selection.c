@@ -1,4 +1,4 @@
-/* infer_selection.c -- ops that choose, count or add up elements by their place; and scans. */
+/* infer_selection.c -- ops that choose, count or add up elements by index; and scans. */
 #include "problem.h"
 
 /* ---- gradients of gather and pad ----------------------------------------------------------- */

@@ -1,8 +1,8 @@
-/* infer_training.c -- steps of training: lists of one length whose tensors agree, and scalars. */
+/* infer_training.c -- training steps: lists of one length whose tensors agree, and scalars. */
 #include <string.h>
 #include "problem.h"
 
-/* A velocity is kept where there is momentum, and nowhere else. */
+/* velocity must be given if momentum is not 0, and only then. */
 static qn_status check_velocity(const qn__problem *p)
 {
   const bool momentum = ((const qn_sgd_rule *)p->attr)->momentum != 0, velocity = qn__arg(p, QN_ROLE_SGD_VELOCITY);
@@ -12,7 +12,7 @@ static qn_status check_velocity(const qn__problem *p)
   return QN_OK;
 }
 
-/* A list beside the first one: as long, its tensors of the same dims, its dtypes within what the role takes there. */
+/* Checks a list against the first one: same length, same dims, dtypes allowed by the role. */
 static qn_status check_list(const qn__problem *p, uint32_t r, uint32_t first)
 {
   const int32_t *begin = p->node->first;
@@ -52,7 +52,7 @@ qn_status qn__infer_training(const qn__problem *p)
     if (!v) continue;
     if (p->op->role[r].flags & QN_ROLE_LIST) {
       if (r != first && (status = check_list(p, r, first))) return status;
-    } else if (r >= p->op->n_inputs || p->op->role[r].class_ == 'w') {          /* scalars: made, or kept from step to step */
+    } else if (r >= p->op->n_inputs || p->op->role[r].class_ == 'w') {          /* scalars: outputs, or state kept from step to step */
       uint32_t dtype = p->op->role[r].class_ == 'k' ? QN_I64 : exact;
       if (r >= p->op->n_inputs && lists && (status = qn__dtype_in(p, r, QN__BIT(dtype)))) return status;
       if (p->op->kind == QN_OP_AMP_UPDATE && dtype != QN_I64) dtype = qn__arg(p, QN_ROLE_AMP_UPDATE_SCALE)->dtype;

@@ -1,12 +1,12 @@
-/* layout.c -- where a tensor's elements lie: do two meet, whose order of dims does a wanted output follow. */
+/* layout.c -- where a tensor's elements are: whether two tensors overlap, and which dim order an inferred output follows. */
 #include <string.h>
 #include <quern/kit.h>
 #include "problem.h"
 
-/* ---- do they meet --------------------------------------------------------------------------- */
+/* ---- overlap -------------------------------------------------------------------------------- */
 
-/* Are there whole numbers d[k] in [least[k], most[k]] with low <= sum d[k] stride[k] <= high? Strides descend, and the
- * search leaves a branch as soon as the strides to come cannot close the gap; *budget bounds it (0: assume yes). */
+/* Are there integers d[k] in [least[k], most[k]] with low <= sum d[k] stride[k] <= high? Strides descend, and the search leaves
+ * a branch as soon as the remaining strides cannot close the gap; *budget limits it (at 0: assume yes). */
 typedef struct span { int64_t stride, least, most; } span;
 
 static bool reaches(const span *d, int n, qn__wide low, qn__wide high, int *budget)
@@ -48,7 +48,7 @@ bool qn__overlaps_itself(const qn_value *v)
     if (v->stride[i] == 0) return true;
     n = sorted_insert(d, n, (span){ v->stride[i], 1 - v->dim[i], v->dim[i] - 1 });
   }
-  bool nested = true;                   /* the usual case: each stride steps over all that the smaller ones reach */
+  bool nested = true;                   /* the usual case: each stride exceeds the reach of all smaller ones */
   for (int i = 0; i < n; i++) {
     qn__wide reach = 0;
     for (int k = i + 1; k < n; k++) reach += (qn__wide)d[k].most * d[k].stride;
@@ -56,7 +56,7 @@ bool qn__overlaps_itself(const qn_value *v)
   }
   if (nested) return false;
   int budget = SEARCH_BUDGET;
-  for (int i = 0; i < n; i++) {         /* two indices that differ first in dim i, by at least 1 */
+  for (int i = 0; i < n; i++) {         /* two indices whose first difference is in dim i, at least 1 */
     span first = d[i];
     first.least = 1;
     span rest[QN_MAX_RANK];
@@ -71,7 +71,7 @@ bool qn__views_meet(const qn_value *a, uintptr_t a_at, const qn_value *b, uintpt
 {
   int64_t a_reach = qn_extent_bytes(a), b_reach = qn_extent_bytes(b);
   if (!a_reach || !b_reach || a_at + (uint64_t)a_reach <= b_at || b_at + (uint64_t)b_reach <= a_at) return false;
-  /* The ranges meet; columns of one matrix do so without sharing an element. An index of a less one of b, in bytes: */
+  /* The ranges overlap, which columns of one matrix do without sharing an element. The byte offset of an index of a less one of b: */
   int64_t a_bytes = (int64_t)qn_dtype_bytes(a->dtype), b_bytes = (int64_t)qn_dtype_bytes(b->dtype);
   span d[2 * QN_MAX_RANK];
   int n = 0;
@@ -98,7 +98,7 @@ bool qn__views_meet(const qn_value *a, uintptr_t a_at, const qn_value *b, uintpt
 
 bool qn__ranges_meet(qn__range *r, size_t n)
 {
-  for (size_t gap = n; gap > 1;) {      /* Shell's sort: in place, and quick where much is in order */
+  for (size_t gap = n; gap > 1;) {      /* Shell sort: in place, and fast when mostly sorted */
     gap = gap < 5 ? 1 : gap * 5 / 11;
     for (size_t i = gap; i < n; i++) {
       qn__range x = r[i];
@@ -107,7 +107,7 @@ bool qn__ranges_meet(qn__range *r, size_t n)
       r[k] = x;
     }
   }
-  uintptr_t all = 0, written = 0;       /* how far those reach that began before */
+  uintptr_t all = 0, written = 0;       /* the furthest ends of the ranges that began earlier */
   for (size_t i = 0; i < n; i++) {
     uintptr_t end = r[i].end >> 1;
     if (r[i].begin < (r[i].end & 1 ? all : written)) return true;
@@ -132,7 +132,7 @@ bool qn__same_place(const qn_value *a, const qn_value *b)
 static void default_order(const qn_value *like, int *order)
 {
   for (int i = 0; i < like->rank; i++) {
-    int k = i;                          /* slowest first; of two alike the one with a single element goes inside */
+    int k = i;                          /* slowest first; at equal strides a dim of 1 goes inside */
     for (; k > 0; k--) {
       int other = order[k - 1];
       if (like->stride[other] > like->stride[i]
@@ -155,18 +155,18 @@ void qn__default_strides(qn_value *v, const qn_value *like)
 
 const qn_value *qn__layout_model(const qn_op_info *op, const qn_node *node, const qn_value *value, int32_t k)
 {
-  if (op->kind == QN_OP_MATMUL || op->kind == QN_OP_GRID_SAMPLE_BACKWARD_GRID) return NULL;     /* a transposed factor says nothing of
-                                           the product, nor dy's order of channels of that of points */
+  if (op->kind == QN_OP_MATMUL || op->kind == QN_OP_GRID_SAMPLE_BACKWARD_GRID) return NULL;     /* a transposed factor implies nothing
+                                           about the product's layout, nor dy's channel order about the points' */
   const qn_value *model = NULL, *out = &value[node->arg[k]];
   uint32_t r = op->n_inputs, list = 0;
   while (node->first[r + 1] <= k) r++;
   if (op->role[r].flags & QN_ROLE_LIST && k - node->first[r] < qn__list_length(op, node->first, &list))
-    return &value[node->arg[node->first[list] + k - node->first[r]]];     /* its fellow in the list that is read */
+    return &value[node->arg[node->first[list] + k - node->first[r]]];     /* the input list's tensor at the same position */
   for (int32_t i = 0; i < node->first[op->n_inputs]; i++) {
     const qn_value *v = &value[node->arg[i]];
     if (v->rank != out->rank) continue;
     if (op->family != QN_FAMILY_POINTWISE) return v;
-    if (!memcmp(v->dim, out->dim, sizeof v->dim)) return v;     /* before those that are broadcast */
+    if (!memcmp(v->dim, out->dim, sizeof v->dim)) return v;     /* prefer it to broadcast inputs */
     if (!model) model = v;
   }
   return model;

@@ -1,4 +1,4 @@
-/* memory.c -- memory of a context's device and of the host beside it, and copies between them. */
+/* memory.c -- memory of a context's device, host memory for it, and copies between them. */
 #include "config.h"
 #include "core.h"
 #include <stdlib.h>
@@ -39,7 +39,7 @@ void qn_free(qn_context *ctx, void *p)
   if (p && ctx) release(ctx, ctx->dev->ops->free, p);
 }
 
-/* Where the provider has no memory of the kind, the host's own serves. */
+/* If the provider has no pinned memory, ordinary host memory serves. */
 static qn_status plain_alloc(const qn_device *device, size_t bytes, void **p)
 {
   (void)device;
@@ -69,7 +69,7 @@ void qn_free_host(qn_context *ctx, void *p)
 
 /* ---- copies ---------------------------------------------------------------------------------------------------------- */
 
-/* Enqueued; where the device has no streams the call itself copies. */
+/* Enqueues a copy; on a device without streams the call itself copies. */
 static qn_status enqueue(qn_context *ctx, void *to, const void *from, size_t bytes, int kind, bool waits)
 {
   uint64_t saved;

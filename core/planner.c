@@ -1,19 +1,19 @@
 /* planner.c -- splits a graph into parts that engines take.
  *
  * Around each anchor it forms the largest region: the anchor, the pointwise ops that follow it (with the pointwise
- * side producers they need), one closing reduction, then the anchor's own pointwise producers; never one that a path
- * leaves and re-enters. The chosen engine takes a prefix of that list; the rest is planned in its turn. Pointwise ops
- * become anchors when nothing else can take them along, reductions last of all.
+ * producers of their other operands), one closing reduction, then the anchor's own pointwise producers; never a region that a path
+ * leaves and re-enters. The chosen engine takes a prefix of that list, and the rest is planned in turn. Pointwise ops
+ * become anchors only when no other region can absorb them, reductions last of all.
  *
- * A tensor that takes another's memory (`out p2 over p`) adds an edge from every reader of p to the maker of p2: what
- * is overwritten has been read. */
+ * A tensor that takes another's memory (`out p2 over p`) adds an edge from every reader of p to the producer of p2, so that p is read
+ * before it is overwritten. */
 #include "config.h"
 #include "core.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { UNPLANNED = -1, NOTHING_TO_DO = -2 };
-/* ops, to an engine: far more than any takes; else long graphs were planned in the square of them */
+/* limit on ops offered to an engine, far above what any takes; without it planning long graphs is quadratic */
 enum { MOST_OFFERED = 1024 };
 
 typedef struct planner {
@@ -21,16 +21,16 @@ typedef struct planner {
   const qn_graph_view *g;
   int32_t n_ops;
   int32_t *reader, *reader_first;         /* of each value: the ops that read it */
-  int32_t *taker;                         /* of each value: the op with an output in its memory, or -1 */
-  int32_t *pred, *pred_first;             /* of each op: what must come before it; always earlier in the program */
+  int32_t *taker;                         /* of each value: the op whose output takes its memory, or -1 */
+  int32_t *pred, *pred_first;             /* of each op: what must run before it; always earlier in the program */
   int32_t *group;                         /* of each op: its part, UNPLANNED or NOTHING_TO_DO */
-  uint8_t *in, *after, *seen;             /* of each op: in the region; after an op of it, by whatever path; visited */
+  uint8_t *in, *after, *seen;             /* of each op: in the region; reachable from the region; visited */
   int32_t *stack;
-  int32_t *path, *at;                     /* of pull: from the user to a producer, and which of the predecessors of each comes next */
-  int32_t *list, n, n_follow;             /* the region, in the order in which engines see it; anchor and followers */
-  int32_t *local;                         /* of each value: its number in the request, or -1 */
-  int32_t *value_of, n_values, n_args;    /* of the request's values: their numbers in the graph */
-  uint8_t also[QN__KINDS];                /* of each kind: a row for this anchor lets it join */
+  int32_t *path, *at;                     /* for pull: the path from the user to a producer, and each op's next predecessor to visit */
+  int32_t *list, n, n_follow;             /* the region, in the order offered; number of ops, of anchor and followers */
+  int32_t *local;                         /* of each value: its index in the request, or -1 */
+  int32_t *value_of, n_values, n_args;    /* of the request's values: their indices in the graph */
+  uint8_t also[QN__KINDS];                /* of each op kind: a row for this anchor admits it */
   qn_part **part; int n_parts;
   void *memory;
 } planner;
@@ -49,7 +49,7 @@ static bool reads(const qn_node *op, int32_t value)
 
 static void list_readers(planner *p)
 {
-  int32_t *at = p->reader_first + 1;      /* counts, then where the next one goes, then where the next value's begin */
+  int32_t *at = p->reader_first + 1;      /* counts, then the next free position, then the start of the next value's */
   for (int32_t i = 0; i < p->n_ops; i++)
     for (int32_t a = 0; a < inputs_of(&p->g->op[i]); a++) at[p->g->op[i].arg[a]]++;
   for (int32_t v = 0, sum = 0; v < (int32_t)p->g->n_values; v++) {
@@ -61,7 +61,7 @@ static void list_readers(planner *p)
     for (int32_t a = 0; a < inputs_of(&p->g->op[i]); a++) p->reader[at[p->g->op[i].arg[a]]++] = i;
 }
 
-/* Lists what must come before each op; with pred NULL only counts. */
+/* Lists the predecessors of each op; with pred NULL only counts them. */
 static int32_t list_edges(planner *p)
 {
   int32_t n = 0;
@@ -88,7 +88,7 @@ static int32_t list_edges(planner *p)
   return n;
 }
 
-/* Marks op i and, parts counting as one op, all of its part; those marked now go onto the stack. */
+/* Marks op i and the rest of its part (a part counts as one op); newly marked ops are pushed onto the stack. */
 static int32_t visit(planner *p, int32_t i, uint8_t *mark, int32_t depth)
 {
   const qn_part *part = p->group[i] >= 0 ? p->part[p->group[i]] : NULL;
@@ -101,7 +101,7 @@ static int32_t visit(planner *p, int32_t i, uint8_t *mark, int32_t depth)
   return depth;
 }
 
-/* Marks all that comes after op i. What is marked already has been followed. */
+/* Marks everything reachable from op i; stops at ops already marked. */
 static void mark_after(planner *p, int32_t i, uint8_t *mark)
 {
   int32_t depth = 0;
@@ -135,7 +135,7 @@ static void take(planner *p, int32_t i)
   mark_after(p, i, p->after);
 }
 
-/* Whether op `user` alone reads what op e makes; or, if not `alone`, it and ops of the region. */
+/* Whether only op `user` reads the outputs of op e; if not `alone`, other ops of the region may read them too. */
 static bool only_used_here(const planner *p, int32_t e, int32_t user, bool alone)
 {
   const qn_node *op = &p->g->op[e];
@@ -145,7 +145,7 @@ static bool only_used_here(const planner *p, int32_t e, int32_t user, bool alone
   return true;
 }
 
-/* Whether an op outside the region that is marked as seen must come before op i. */
+/* Whether an op outside the region that is marked seen must run before op i. */
 static bool waits_for_seen(const planner *p, int32_t i)
 {
   for (int32_t k = p->pred_first[i]; k < p->pred_first[i + 1]; k++)
@@ -153,7 +153,7 @@ static bool waits_for_seen(const planner *p, int32_t i)
   return false;
 }
 
-/* With op e, for which others wait too, in the region: would a path leave the region, or the ops that pull e in, and come back? */
+/* Op e has readers elsewhere: with it in the region, would a path leave the region, or the ops that pull e in, and come back? */
 static bool comes_back(planner *p, int32_t e, int32_t depth)
 {
   memset(p->seen, 0, (size_t)p->n_ops);
@@ -166,7 +166,7 @@ static bool comes_back(planner *p, int32_t e, int32_t depth)
   return false;
 }
 
-/* Whether an op (here: one of the region) writes over what op e reads. It must wait for e even if it reads nothing that e makes. */
+/* Whether an op (here: of the region) overwrites an input of op e. It must then run after e even if it reads nothing from e. */
 static bool is_overwritten(const planner *p, int32_t e, bool here)
 {
   for (int32_t a = 0; a < inputs_of(&p->g->op[e]); a++) {
@@ -176,20 +176,20 @@ static bool is_overwritten(const planner *p, int32_t e, bool here)
   return false;
 }
 
-/* A pointwise op that the region may compute for itself: it waits for no op that is still to become an anchor. The anchor's producers
- * may have other readers too; a follower's may not (alone), for those of the region would stand before it in the list. */
+/* Whether the region may compute pointwise op e itself: e must not depend on an op that is still to become an anchor. A producer of
+ * the anchor may have other readers too; one of a follower may not (alone), since readers in the region may precede it in the list. */
 static bool pullable(planner *p, int32_t e, int32_t user, bool alone, int32_t depth)
 {
   if (p->in[e] || p->group[e] != UNPLANNED || !pointwise(p, e) || p->after[e]) return false;
   const bool elsewhere = !only_used_here(p, e, user, alone);
-  if (alone && (elsewhere || is_overwritten(p, e, true))) return false;        /* it would stand behind what waits for it */
+  if (alone && (elsewhere || is_overwritten(p, e, true))) return false;        /* it would come after an op that depends on it */
   if ((elsewhere || is_overwritten(p, e, false)) && comes_back(p, e, depth)) return false;
   for (int32_t k = p->pred_first[e]; k < p->pred_first[e + 1]; k++)
     if (p->group[p->pred[k]] == UNPLANNED && !pointwise(p, p->pred[k])) return false;
   return true;
 }
 
-/* How often op `user` waits for op e: once for each operand that it makes. */
+/* The number of op `user`'s operands that op e produces. */
 static int32_t feeds(const planner *p, int32_t e, int32_t user)
 {
   int32_t n = 0;
@@ -204,9 +204,9 @@ static bool feeds_follower(const planner *p, int32_t e)
   return false;
 }
 
-/* Adds producers to the list such that every prefix of it is a region too. before: those of a follower, each in front of its user;
- * the anchor must not need them. Else: those of the anchor, behind everything, nearest first; no follower may need them. A value
- * that the anchor reads in two roles has its producer left out, for an engine computes a producer as it reads one role. */
+/* Adds producers to the list so that every prefix remains a region. before: a follower's producers, each placed before its user;
+ * the anchor must not need them. Else: the anchor's producers, after everything, nearest first; no follower may need them. The
+ * producer of a value that the anchor reads in two roles is left out: an engine fuses a producer into the reading of one role. */
 static void pull(planner *p, int32_t user, bool before)
 {
   int32_t depth = 0;
@@ -238,7 +238,7 @@ static bool follows(const planner *p, int32_t i)
   return reads_region;
 }
 
-/* Whether op i reads `value` element by element, so that an op fused with it may write over it. */
+/* Whether op i reads `value` elementwise, so that an op fused with it may overwrite it. */
 static bool elementwise(const planner *p, int32_t i, int32_t value, const qn_value *out)
 {
   const qn_node *op = &p->g->op[i];
@@ -251,7 +251,7 @@ static bool elementwise(const planner *p, int32_t i, int32_t value, const qn_val
   return true;
 }
 
-/* Cuts the list where an op in it would write over what another in it still reads. */
+/* Cuts the list before an op that would overwrite what another op of the list still reads. */
 static void cut_hazards(planner *p)
 {
   for (int32_t w = 0; w < p->n; w++) {
@@ -291,7 +291,7 @@ static void form_region(planner *p, int32_t anchor)
       pull(p, i, true);
       take(p, i);
     }
-  if (pointwise(p, anchor)) {             /* in program order: then nothing stands before what it needs */
+  if (pointwise(p, anchor)) {             /* in program order, so that nothing precedes what it needs */
     p->n = 0;
     for (int32_t i = 0; i < p->n_ops; i++)
       if (p->in[i]) p->list[p->n++] = i;
@@ -325,7 +325,7 @@ static void number_values(planner *p)
 static bool escapes(const planner *p, int32_t value)
 {
   if (p->g->value[value].flags & QN_VALUE_ESCAPE) return true;  /* an output of the graph */
-  if (p->reader_first[value] == p->reader_first[value + 1]) return true;      /* nobody's: its op writes it all the same */
+  if (p->reader_first[value] == p->reader_first[value + 1]) return true;      /* no reader: its op writes it all the same */
   for (int32_t k = p->reader_first[value]; k < p->reader_first[value + 1]; k++)
     if (!p->in[p->reader[k]]) return true;
   return false;
@@ -356,7 +356,7 @@ static void fill_request(const planner *p, qn_node *node, qn_value *value, int32
 
 static qn_status plan_region(planner *p)
 {
-  memset(p->in, 0, (size_t)p->n_ops);                           /* hazards may have cut the list */
+  memset(p->in, 0, (size_t)p->n_ops);                           /* the list may have been cut */
   for (int32_t i = 0; i < p->n; i++) p->in[p->list[i]] = 1;
   number_values(p);
   size_t n_ops = (size_t)p->n, n_values = (size_t)p->n_values;
@@ -431,7 +431,7 @@ static qn_status order_parts(planner *p)
   return status;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------- */
+/* ---- the whole graph ------------------------------------------------------------------------------------------------- */
 
 static bool nothing_to_write(const planner *p, int32_t i)
 {
@@ -474,7 +474,7 @@ static qn_status set_up(planner *p)
   return QN_OK;
 }
 
-/* Reductions last, so that each may close a region of those before it. */
+/* Reductions last, so that each may close the region of an earlier op. */
 static int turn_of(const planner *p, int32_t i)
 {
   return pointwise(p, i) ? 1 : p->g->op[i].family == QN_FAMILY_REDUCTION ? 2 : 0;

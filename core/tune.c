@@ -1,10 +1,10 @@
-/* tune.c -- what measurements said: the tune cache file, and measuring afresh.
+/* tune.c -- measurements: the tune cache file, and measuring anew.
  *
- * The file has a header line, then one line an entry, its fields separated by tabs:
+ * The file has a header line, then one line per entry with fields separated by tabs:
  *   device model, demands, problem, backend/engine[:variant][|ops], the backend's version, nanoseconds
- * ops: how many of the problem's the engine was offered, where that was best, and it took that time for; none: all.
- * Names, never ordinals. Writers take a lock beside the file, add what they measured to what is there, write a temporary
- * file and rename it, so that concurrent processes lose nothing; lines that do not parse are passed over, and a file with
+ * ops: how many of the problem's ops the engine was offered, if fewer than all was best; the time is for that many.
+ * Engines are stored by name, never by number. A writer locks a file beside it, merges its entries with the present contents, writes
+ * a temporary file and renames it, so concurrent processes lose nothing. Unreadable lines are skipped; a file with
  * another header is left alone. */
 #include "config.h"
 #include "core.h"
@@ -23,15 +23,15 @@
 typedef struct entry {
   char *key, *choice, *version;
   double ns;
-  bool ours;                              /* measured here and not in the file yet; of all others the file knows better */
+  bool ours;                              /* measured here and not yet in the file; for all others the file is authoritative */
   struct entry *next;
 } entry;
 
 enum { BUCKETS = 512 };
 typedef struct table { char *path; bool named; int n; entry *bucket[BUCKETS]; struct table *next; } table;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;        /* guards tables and entries; none is ever freed */
-static pthread_mutex_t remembering = PTHREAD_MUTEX_INITIALIZER; /* one at a time; taken before lock, held while a file is written */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;        /* guards tables and entries, which are never freed */
+static pthread_mutex_t remembering = PTHREAD_MUTEX_INITIALIZER; /* one writer at a time; taken before lock, held while a file is written */
 static table *tables;
 
 void qn__tune_in_child(void)
@@ -71,7 +71,7 @@ static void put(table *t, const char *key, const char *choice, const char *versi
       e = NULL;
     }
   }
-  if (!e || !c || !v) {                                         /* a measurement that is not remembered is made again */
+  if (!e || !c || !v) {                                         /* a measurement that cannot be stored is made again */
     qn__free(c);
     qn__free(v);
     return;
@@ -80,11 +80,11 @@ static void put(table *t, const char *key, const char *choice, const char *versi
   qn__free(e->version);
   e->choice = c;
   e->version = v;
-  e->ns = ns < 1 ? 1 : ns;                                      /* written as a whole number, of which 0 is none */
+  e->ns = ns < 1 ? 1 : ns;                                      /* written as an integer, and 0 means none */
   e->ours = ours;
 }
 
-/* model \t demands \t problem make the key; false: not such a line. */
+/* Fields 0 to 2, model, demands and problem, form the key; false: not such a line. */
 static bool parse_line(table *t, char *line)
 {
   char *field[6], *rest = line, *end;
@@ -93,13 +93,13 @@ static bool parse_line(table *t, char *line)
   if (rest) return false;
   double ns = strtod(field[5], &end);
   if (*end || !(ns > 0) || !strchr(field[3], '/')) return false;
-  field[1][-1] = field[2][-1] = '\t';                           /* the key's fields, one string again */
+  field[1][-1] = field[2][-1] = '\t';                           /* join the key's fields again */
   const entry *e = find(t, field[0]);
   if (!e || !e->ours) put(t, field[0], field[3], field[4], ns, false);
   return true;
 }
 
-/* False: there is a file, and it is not a tune cache, or not for us to read. */
+/* False: there is a file, but it is not a tune cache or cannot be read. */
 static bool read_file(table *t)
 {
   char *line = NULL;
@@ -108,7 +108,7 @@ static bool read_file(table *t)
   bool ours = true;
   int skipped = 0;
   struct stat st;
-  if (!stat(t->path, &st) && !S_ISREG(st.st_mode)) {            /* a rename over /dev/null would be the end of it */
+  if (!stat(t->path, &st) && !S_ISREG(st.st_mode)) {            /* rename would replace a device such as /dev/null */
     qn__log(QN_LOG_WARN, "tune cache %s: is no regular file; it is left alone", t->path);
     return false;
   }
@@ -148,12 +148,12 @@ static void print_entries(const table *t, qn_text *text)
     for (const entry *e = t->bucket[i]; e; e = e->next) qn__text_add(text, "%s\t%s\t%s\t%.0f\n", e->key, e->choice, e->version, e->ns);
 }
 
-/* As readable as the file that it replaces; a new one, as any that the user makes. */
+/* Keeps the permissions of the file that it replaces; a new file gets the user's default. */
 static bool replace(const char *path, const char *temporary, const qn_text *text)
 {
   struct stat old;
   const bool was = !stat(path, &old);
-  unlink(temporary);                                            /* of a process that died and had our number */
+  unlink(temporary);                                            /* left by a dead process with the same pid */
   int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
   bool ok = f && (!was || !fchmod(fd, old.st_mode & 07777)) && fwrite(text->s, 1, text->len, f) == text->len && !fflush(f) && !fsync(fd);
@@ -166,7 +166,7 @@ static bool replace(const char *path, const char *temporary, const qn_text *text
   return ok;
 }
 
-/* Waits for the lock beside a file, whatever signals come meanwhile. */
+/* Waits for the lock file, retrying if a signal interrupts. */
 static int lock_file(int guard)
 {
   int status;
@@ -174,14 +174,14 @@ static int lock_file(int guard)
   return status;
 }
 
-/* Under `remembering`, but `lock` only while it reads: a look-up does not wait for a disk. */
+/* Called with `remembering` held; takes `lock` only while it reads, so that a look-up does not wait for the disk. */
 static void write_file(table *t)
 {
   qn_text beside = {0}, temporary = {0}, text = {0};
   int guard = -1;
   bool ours = true;
   make_folders(t->path);
-  char *real = realpath(t->path, NULL);                         /* what a link leads to, if it does */
+  char *real = realpath(t->path, NULL);                         /* resolve a symbolic link */
   const char *path = real ? real : t->path;
   qn__text_add(&beside, "%s.lock", path);
   qn__text_add(&temporary, "%s.%ld", path, (long)getpid());
@@ -202,7 +202,7 @@ fail:
   qn__log(QN_LOG_WARN, "tune cache %s: is not written: %s", t->path, strerror(errno));
 done:
   if (guard >= 0) {
-    flock(guard, LOCK_UN);                /* closing gives it back only if no child was forked meanwhile, which has it too */
+    flock(guard, LOCK_UN);                /* explicit: closing would not unlock if a child forked meanwhile holds the descriptor */
     close(guard);
   }
   free(real);
@@ -218,7 +218,7 @@ static void default_path(qn_text *t)
   else if (home && *home == '/') qn__text_add(t, "%s/.cache/quern/tune", home);
 }
 
-/* The table of a context's file, read when first asked for; NULL: no such place, or no memory. Under the lock. */
+/* The table of a context's file, read on first use; NULL: no path, or no memory. Call with the lock held. */
 static table *table_of(const qn__terms *terms)
 {
   qn_text path = {0};
@@ -239,9 +239,9 @@ static table *table_of(const qn__terms *terms)
   return t;
 }
 
-/* ---- look-up and remembering ---------------------------------------------------------------------------------- */
+/* ---- look-up and store ---------------------------------------------------------------------------------------- */
 
-/* pinned: the choice was among the pinned engines, which says nothing of the others. */
+/* pinned: only pinned engines competed, so the entry says nothing of the others. */
 static char *key_of(const qn__asker *who, const qn_request *request, bool pinned)
 {
   const qn_demands *d = &who->terms->demands;
@@ -262,7 +262,7 @@ bool qn__tune_lookup(const qn__asker *who, const qn_request *request, bool pinne
   bool found = false;
   qn__lock(&lock);
   const table *t = table_of(who->terms);
-  char *key = t && t->n ? key_of(who, request, pinned) : NULL;       /* an empty cache costs no printing */
+  char *key = t && t->n ? key_of(who, request, pinned) : NULL;       /* with an empty cache skip the printing */
   const entry *e = key ? find(t, key) : NULL;
   if (e) out->ns = e->ns;
   if (e) found = (size_t)snprintf(out->name, sizeof out->name, "%s", e->choice) < sizeof out->name &&
@@ -294,10 +294,10 @@ void qn__tune_remember(const qn__asker *who, const qn_request *request, const qn
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
 enum { ROUNDS = 9, TILE = 65536 };
-#define TOO_SLOW 4.0                      /* engines whose fastest execution is slower are out of the race: one may have met
+#define TOO_SLOW 4.0                      /* an engine is dropped when its fastest run is this many times the best: one run may have met
                                            * other work on its processor, two in a row seldom do */
-#define HOPELESS 20.0                     /* so are these after the first execution, if it took more than */
-#define LOADING 2e7                       /* ... the ns that code may take to be loaded */
+#define HOPELESS 20.0                     /* dropped after its first run, if slower than this */
+#define LOADING 2e7                       /* ... with this allowance, in ns, for loading code */
 
 typedef struct trial { qn_part *part; double ns[ROUNDS], fastest; int n; bool out; } trial;
 
@@ -305,14 +305,14 @@ typedef struct bench {
   const qn__asker *who;
   const qn_device_ops *ops;
   const qn_device *dev;
-  void **ptr; uint32_t n_values;          /* private buffers, one for each value that some candidate touches */
+  void **ptr; uint32_t n_values;          /* private buffers, one for each value that a candidate uses */
   void  *workspace, *counters;
-  void  *flush; size_t flush_bytes;       /* written before each execution, so that it finds its inputs in memory */
-  double *host;                           /* a place for each value that is a host scalar */
+  void  *flush; size_t flush_bytes;       /* written before each run, so that inputs come from memory, not cache */
+  double *host;                           /* storage for values that are host scalars */
   void  *start, *stop;
 } bench;
 
-/* Numbers of ordinary size: timings on zeros, NaN or subnormals are of another machine. */
+/* Fills with numbers of ordinary size: zeros, NaN and subnormals change timings. */
 static qn_status fill(const bench *b, const qn_request *r, uint32_t value)
 {
   const qn_graph_view view = { .struct_size = sizeof view, .n_ops = r->n_ops, .n_values = r->n_values, .op = r->op, .value = r->value };
@@ -379,8 +379,8 @@ static void release(bench *b, const qn_request *r)
   qn__free(b->host);
 }
 
-/* On a device with streams the cache is written over first; while that runs, the launches that follow are enqueued, so
- * their cost on the host is not in the figure, as it is not in a recording's. */
+/* On a device with streams the cache is flushed first, on the device; the launches are enqueued while that runs, so their
+ * host cost is not in the time, as it would not be in a recording's. */
 static qn_status time_once(bench *b, trial *t, double *ns)
 {
   const qn_context *ctx = b->who->ctx;
@@ -415,7 +415,7 @@ static bool timed(bench *b, trial *t, double *ns)
   return !t->out;
 }
 
-/* Round by round, everyone in turn, after one execution to warm up. */
+/* All engines in turn, round by round, after one warm-up run. */
 static void race(bench *b, trial *t, int n)
 {
   double least = 1e300, ns;
@@ -443,7 +443,7 @@ static int by_name(const qn_part *a, const qn_part *b)
   return c;
 }
 
-/* Of those near the best the first by name wins, so that cold processes agree. */
+/* Among those near the best the first by name wins, so that cold processes agree. */
 qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *best)
 {
   const qn_request *r = &part[0]->request;
