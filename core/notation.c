@@ -6,11 +6,11 @@
  *   statement = in NAME tensor | [out] NAME [over NAME] = OP { ... } | out NAME [over NAME]
  *   operand   = tensor | [operand,...] | number | NAME | ? | NAME:tensor
  *
- * After any problem "; settings"; "#" begins a comment. Every byte string gives a graph or a sentence with line and column. */
+ * Any problem may be followed by "; settings"; "#" begins a comment. Any bytes give a graph or an error with line and column. */
 #include <stdio.h>
 #include "notation.h"
 
-/* ---- what is being built ------------------------------------------------------------------ */
+/* ---- the problem under construction -------------------------------------------------------- */
 
 typedef struct op_record { const qn_op_info *op; size_t ints, attr; } op_record;
 
@@ -41,7 +41,7 @@ static bool push_int(qn__vec *v, int32_t i)
 static qn_value *values(qn__parser *s) { return (qn_value *)s->value.p; }
 static int32_t n_values(const qn__parser *s) { return (int32_t)(s->value.n / sizeof(qn_value)); }
 
-/* Where a name stands among the slots, or would. */
+/* The slot that holds a name, or the free one where it would go. */
 static size_t slot_of(const qn__parser *s, qn__span name)
 {
   const qn__span *names = (const qn__span *)s->name.p;
@@ -76,7 +76,7 @@ static bool grow_slots(qn__parser *s)
   return true;
 }
 
-/* -1: no memory */
+/* Returns the value's index; -1: no memory. */
 static int32_t add_value(qn__parser *s, const qn_value *value, qn__span name, double literal)
 {
   if (name.n && 2 * (s->n_named + 1) > s->n_slots && !grow_slots(s)) return -1;
@@ -94,7 +94,7 @@ static int32_t add_value(qn__parser *s, const qn_value *value, qn__span name, do
   return n_values(s) - 1;
 }
 
-/* Puts a place before the sentence that is there. */
+/* Prefixes the current error sentence with line and column. */
 static qn_status place(const qn__parser *s, const char *at, qn_status status)
 {
   if (status != QN_BAD_ARGUMENT) return status;
@@ -105,7 +105,7 @@ static qn_status place(const qn__parser *s, const char *at, qn_status status)
 
 static const qn__span no_name = { "", 0 };
 
-/* One tensor, number or name that an op reads, as an argument. A truth value is 0 or 1, any other number an f64. */
+/* Reads an input argument: one tensor, literal or name. A literal is f64, in a bool role 0 or 1. */
 static qn_status read_input(qn__parser *s, const qn_role_info *info, qn__span t)
 {
   const char *role = info->name;
@@ -150,7 +150,7 @@ static qn_status read_list(qn__parser *s, const qn_role_info *role, qn__span t)
 
 static const qn_value wanted = { .rank = -1, .over = -1 };
 
-/* An output of an op line: wanted, given, or in the place of an input (of a list the k-th), named by its role. */
+/* An output of an op line: inferred, given, or an input's name to take its memory (in a list, that of the k-th). */
 static qn_status read_line_output(qn__parser *s, const qn_op_info *op, const char *role, qn__span t, const int32_t *first, int32_t k)
 {
   qn_value v = wanted;
@@ -170,7 +170,7 @@ static qn_status read_line_output(qn__parser *s, const qn_op_info *op, const cha
   return i >= 0 && push_int(&s->ints, i) ? QN_OK : QN_NO_MEMORY;
 }
 
-/* An output of an op in a graph. The first one's name stands before the op; the others' are NAME or NAME:tensor. */
+/* An output of an op in a graph. The first output's name precedes the op; the others are NAME or NAME:tensor. */
 static qn_status read_graph_output(qn__parser *s, const char *role, qn__span t, qn__span name, int32_t over)
 {
   qn_value v = wanted;
@@ -191,7 +191,7 @@ static qn_status read_graph_output(qn__parser *s, const char *role, qn__span t, 
   return i >= 0 && push_int(&s->ints, i) ? QN_OK : QN_NO_MEMORY;
 }
 
-/* A list of outputs: [items], or in a line one word for all of them. */
+/* A list of outputs: [items], or in an op line one word for all. */
 static qn_status read_output_list(qn__parser *s, const qn_op_info *op, const char *role, qn__span t, const int32_t *first)
 {
   uint32_t list;
@@ -272,7 +272,7 @@ static qn_status read_attribute(const qn__parser *s, const qn_attr_info *a, qn__
   }
   if (n != entries && (n != 1 || a->identity))
     return qn__syntax(s, t.s, "%s: %d values; expected %s%d", a->name, n, a->identity ? "" : "1 or ", entries);
-  for (int i = 1; n == 1 && i < capacity && !a->identity; i++) {        /* one value for all dims */
+  for (int i = 1; n == 1 && i < capacity && !a->identity; i++) {        /* one value given: it holds for all dims */
     memcpy(attr + a->offset + 8 * i, attr + a->offset, 8);
     if (pads) memcpy(attr + a->offset2 + 8 * i, attr + a->offset2, 8);
   }
@@ -281,7 +281,7 @@ static qn_status read_attribute(const qn__parser *s, const qn_attr_info *a, qn__
 
 /* ---- ops ---------------------------------------------------------------------------------- */
 
-/* Letters to change, add or drop to make one word of the other. */
+/* Edit distance: letters to change, insert or delete to turn one word into the other. */
 static int distance(qn__span a, const char *b)
 {
   int row[40];
@@ -330,7 +330,7 @@ static qn_status unknown_key(const qn__parser *s, const qn_op_info *op, qn__span
 }
 
 enum { MAX_ATTRS = 16 };
-typedef struct op_text { qn__span role[QN_MAX_ROLES], attr[MAX_ATTRS]; } op_text;   /* s NULL: not there */
+typedef struct op_text { qn__span role[QN_MAX_ROLES], attr[MAX_ATTRS]; } op_text;   /* s NULL: absent */
 
 static qn_status read_pairs(qn__parser *s, const qn_op_info *op, op_text *text)
 {
@@ -353,7 +353,7 @@ static qn_status read_pairs(qn__parser *s, const qn_op_info *op, op_text *text)
   return QN_OK;
 }
 
-/* OP { role=operand | attribute=value }; name: of its first output in a graph; over: the value whose memory that takes. */
+/* OP { role=operand | attribute=value }. name: of its first output, in a graph; over: the value whose memory that output takes. */
 static qn_status read_op(qn__parser *s, qn__span word, qn__span name, int32_t over)
 {
   const qn_op_info *op = op_named(s, word);
@@ -368,7 +368,7 @@ static qn_status read_op(qn__parser *s, qn__span word, qn__span name, int32_t ov
     qn__span t = text.role[r];
     const qn_role_info *role = &op->role[r];
     if (!(role->flags & QN_ROLE_OUTPUT)) {
-      if (!t.s) status = QN_OK;         /* a missing one is the schema's to refuse */
+      if (!t.s) status = QN_OK;         /* missing: left to the schema's check */
       else if (t.s[0] == '[' && !(role->flags & QN_ROLE_LIST)) status = qn__syntax(s, t.s, "%s takes one tensor, not a list", role->name);
       else status = t.s[0] == '[' ? read_list(s, role, t) : read_input(s, role, t);
     } else if (t.s || !(role->flags & QN_ROLE_OPTIONAL)) {
@@ -397,7 +397,7 @@ static qn_status read_op(qn__parser *s, qn__span word, qn__span name, int32_t ov
   for (uint32_t k = 0; k < op->n_attrs && k < MAX_ATTRS; k++)
     if (text.attr[k].s && (status = read_attribute(s, &op->attr[k], text.attr[k], &node, attr))) return status;
 
-  /* settled at once, for later lines name what it makes; graph.c checks the whole again */
+  /* inferred at once, since later lines refer to its outputs; graph.c checks the whole again */
   if ((status = qn__infer(op, attr, &node, values(s)))) return place(s, word.s, status);
   for (int32_t k = first[op->n_inputs]; k < first[op->n_roles]; k++) {
     qn_value *v = &values(s)[node.arg[k]];
@@ -435,7 +435,7 @@ static qn_status read_in(qn__parser *s)
   return i >= 0 && push_int(&s->in, i) ? QN_OK : QN_NO_MEMORY;
 }
 
-/* NAME [over NAME] [= OP ...]; without an op it makes an output of what an op above has made. */
+/* NAME [over NAME] [= OP ...]; without an op it turns an earlier op's result into an output. */
 static qn_status read_assignment(qn__parser *s, qn__span name, bool out)
 {
   int32_t over = -1;
@@ -496,7 +496,7 @@ static void release(qn__parser *s)
   qn__free(s->slot);
 }
 
-/* The parsed pieces as a view, for qn_graph_make to check and keep. */
+/* Passes the parsed pieces as a view to qn_graph_make, which checks and copies them. */
 static qn_status make_graph(qn__parser *s, qn_graph **graph_p)
 {
   size_t n_ops = s->op.n / sizeof(op_record), n = (size_t)n_values(s), name_bytes = 0;
@@ -521,7 +521,7 @@ static qn_status make_graph(qn__parser *s, qn_graph **graph_p)
                          .first = first, .arg = arg };
     arg = first + op->n_roles + 1;
   }
-  if (!s->graph && !status) {           /* an op's own tensors, in the order of its roles */
+  if (!s->graph && !status) {           /* single op: its tensors, in the order of its roles */
     int32_t inputs = node[0].first[record[0].op->n_inputs];
     for (int32_t k = 0; k < node[0].first[node[0].n_roles] && !status; k++)
       if (!(values(s)[k].flags & QN_VALUE_HOST) && !push_int(k < inputs ? &s->in : &s->out, k)) status = QN_NO_MEMORY;

@@ -4,28 +4,28 @@
 #include <string.h>
 #include "problem.h"
 
-typedef struct qn__span { const char *s; size_t n; } qn__span;          /* a piece of the text */
-typedef struct qn__vec { char *p; size_t n, cap; } qn__vec;             /* bytes; items are pushed whole */
+typedef struct qn__span { const char *s; size_t n; } qn__span;          /* a part of the text */
+typedef struct qn__vec { char *p; size_t n, cap; } qn__vec;             /* bytes; items are appended whole */
 
-/* A problem half read. */
+/* State of a parse. */
 typedef struct qn__parser {
-  const char *p, *end;                  /* what is left of it */
+  const char *p, *end;                  /* the unread rest */
   const char *line_start;
   int         line;
-  bool        graph;                    /* not a single op line */
+  bool        graph;                    /* a graph, not a single op line */
   qn__vec     value, name, literal, ints, attr, op, in, out;   /* of qn_value, qn__span, double, int32_t, bytes, ops, values */
-  int32_t    *slot;                     /* values by name: each at its hash or the next free place, -1 where there is none */
-  size_t      n_slots, n_named;         /* a power of two, at least twice the values in them */
+  int32_t    *slot;                     /* hash table of values by name, open addressing; -1: free */
+  size_t      n_slots, n_named;         /* n_slots: a power of two, at least twice the names in it */
 } qn__parser;
 
-/* notation.c: reads from p to end; the parser's memory is its own. settings (or NULL) gets what follows ";". */
+/* notation.c: reads from p to end and manages the parser's memory. settings (may be NULL) gets what follows ";". */
 qn_status qn__read_problem(qn__parser *s, qn_text *settings, qn_graph **graph_p);
 
 /* ---- notation_words.c --------------------------------------------------------------------- */
 
-/* SYNTAX and "line 1, column 2: ...". */
+/* Returns QN_SYNTAX with "line 1, column 2: ...". */
 qn_status qn__syntax(const qn__parser *s, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* A span as a sentence shows it: cut short, and bytes that do not print as '?'. */
+/* A span for an error sentence: shortened, unprintable bytes as '?'. */
 typedef struct qn__shown { char s[48]; } qn__shown;
 qn__shown qn__show(qn__span t);
 
@@ -39,8 +39,8 @@ bool qn__same(qn__span t, const char *word);
 
 bool qn__read_size(const char **p, const char *end, int64_t *out);      /* digits, no sign */
 bool qn__read_integer(const char **p, const char *end, int64_t *out);
-bool qn__read_number(qn__span t, double *out);                          /* the whole of it: 1, -0.5, 1e-3, inf, nan */
-qn__span qn__tensor_dtype(qn__span t);              /* the dtype that a tensor begins with; n 0: it is none */
+bool qn__read_number(qn__span t, double *out);                          /* the whole span: 1, -0.5, 1e-3, inf, nan */
+qn__span qn__tensor_dtype(qn__span t);              /* the dtype word at its start; n 0: not a tensor */
 qn_status qn__read_tensor(const qn__parser *s, qn__span t, qn_value *v);
 
 #endif

@@ -1,5 +1,5 @@
-/* notation_print.c -- writes a graph as its one canonical line: what inference or a default would give is left out, so
- * that the text stays the same as ops gain attributes. Reading it back gives the same graph. */
+/* notation_print.c -- writes a graph as its canonical text. What inference or defaults would supply is omitted, so
+ * that the text does not change when ops gain attributes. Parsing it gives the same graph. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@ typedef struct printer {
   qn_text *t;
   const qn_graph_view *v;
   bool single;
-  int underscores;                      /* before made-up names, so that they meet no given one */
+  int underscores;                      /* put before generated names, so that they differ from given ones */
 } printer;
 
 /* ---- tensors, numbers, names -------------------------------------------------------------- */
@@ -31,7 +31,7 @@ static void print_tensor(qn_text *t, const qn_value *v)
   if (v->align != 16) qn__text_add(t, "@%u", v->align);
 }
 
-/* As few digits as give the same number again. */
+/* The fewest digits that read back as the same number. */
 static void print_number(qn_text *t, double x)
 {
   char text[40];
@@ -84,16 +84,16 @@ static void print_operand(const printer *w, int32_t value)
   else print_name(w, value);
 }
 
-/* ---- what may be left out ----------------------------------------------------------------- */
+/* ---- what may be omitted ------------------------------------------------------------------ */
 
-/* An op's arguments apart from the graph, on which to try what inference gives. */
+/* A copy of an op's arguments, on which to try what inference gives. */
 typedef struct trial {
   const qn_op_info *op;
   qn_node   node;
-  const qn_value *right;                /* each argument as it is */
-  qn_value *value;                      /* as it is tried */
-  uint32_t  wanted;                     /* bit: output role tried as wanted */
-  char     *attr;                       /* the attributes without those left out */
+  const qn_value *right;                /* the arguments as they are */
+  qn_value *value;                      /* the arguments as tried */
+  uint32_t  wanted;                     /* bit: this output role is tried as inferred */
+  char     *attr;                       /* the attributes without those omitted */
   char     *scratch;
   const void *right_attr;
 } trial;
@@ -104,7 +104,7 @@ static bool same_value(const qn_value *a, const qn_value *b)
       && !memcmp(a->stride, b->stride, sizeof a->stride);
 }
 
-/* Do these attributes, and the outputs wanted, come out of inference as they are in the graph? */
+/* Does inference with these attributes, and these outputs to infer, give the graph's arguments? */
 static bool comes_out(const trial *t)
 {
   const int32_t *first = t->node.first;
@@ -177,7 +177,7 @@ static void set_attribute(trial *t, const qn_attr_info *a, const void *from)
   if (a->offset2) memcpy(t->attr + a->offset2, (const char *)from + a->offset2, bytes);
 }
 
-/* The role of an op line's input that output value k stands over; a line's values are its arguments, in order. */
+/* The input role whose memory output value k takes, in an op line; a line's values are its arguments, in order. */
 static const char *lender(const trial *t, const qn_node *node, int32_t k)
 {
   uint32_t r = 0;
@@ -194,7 +194,7 @@ static void print_item(const printer *w, const trial *t, const qn_node *node, in
 static void print_output_list(const printer *w, const trial *t, const qn_node *node, uint32_t r, bool wanted)
 {
   const qn_role_info *role = &t->op->role[r];
-  bool alike = w->single;                 /* all in the place of one role's */
+  bool alike = w->single;                 /* all outputs take the memory of one role */
   if (w->single && wanted) {
     if (role->flags & QN_ROLE_OPTIONAL) qn__text_add(w->t, " %s=?", role->name);
     return;
@@ -243,7 +243,7 @@ static void print_output(const printer *w, const trial *t, const qn_node *node, 
   print_tensor(w->t, &t->right[k]);
 }
 
-/* inherits: the line says that the first output stands over an input, from which it takes dtype, dims and strides. */
+/* inherits: the line says that the first output is over an input, whose dtype, dims and strides it takes. */
 static void print_op(const printer *w, const qn_node *node, bool inherits)
 {
   const qn_op_info *op = qn_op_find(node->op);
@@ -257,7 +257,7 @@ static void print_op(const printer *w, const qn_node *node, bool inherits)
   int32_t *arg = (int32_t *)(attr + 2 * op->attr_bytes);
   for (size_t k = 0; k < n; k++) {
     copies[k] = w->v->value[node->arg[k]];
-    if (copies[k].flags & QN_VALUE_HOST && copies[k].dtype != QN_BOOL) copies[k].dtype = QN_F64;  /* as its number will be read */
+    if (copies[k].flags & QN_VALUE_HOST && copies[k].dtype != QN_BOOL) copies[k].dtype = QN_F64;  /* the dtype its literal is read as */
     arg[k] = (int32_t)k;
   }
   trial t = { .op = op, .node = *node, .right = copies, .value = copies + n, .attr = attr,
@@ -287,7 +287,7 @@ static void print_op(const printer *w, const qn_node *node, bool inherits)
     }
     print_output(w, &t, node, r, placed);
   }
-  for (uint32_t k = 0; k < op->n_attrs; k++) {  /* left out if its default, beside those left out before, leads here */
+  for (uint32_t k = 0; k < op->n_attrs; k++) {  /* omit it if the default, with those omitted before, gives the same */
     set_attribute(&t, &op->attr[k], op->attr_default);
     if (comes_out(&t)) continue;
     set_attribute(&t, &op->attr[k], node->attr);
@@ -305,7 +305,7 @@ static void print_over(const printer *w, int32_t value)
   print_name(w, w->v->value[value].over);
 }
 
-/* Outputs stand in the order of their pointers: with their op where that is their turn, else by themselves after it. */
+/* Outputs are printed in pointer order: with their op if it is their turn then, else in a later line of their own. */
 static void print_graph(const printer *w)
 {
   const qn_graph_view *v = w->v;

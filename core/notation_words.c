@@ -1,5 +1,5 @@
-/* notation_words.c -- the small words of problem lines: characters, numbers, tensors, layouts; and the sentence that says
- * at which line and column a word is wrong. */
+/* notation_words.c -- the lexical level of problem lines: characters, numbers, tensors, layouts; and errors with
+ * line and column. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ char qn__decimal_point(void)
   return half[1];
 }
 
-/* sign times the digits at *p; false: there are none, or int64_t does not hold it. */
+/* Reads digits at *p as sign * number; false: no digits, or beyond int64_t. */
 static bool read_digits(const char **p, const char *end, int sign, int64_t *out)
 {
   const char *start = *p;
@@ -128,7 +128,7 @@ bool qn__layout_strides(const char *name, int rank, const int64_t *dim, int64_t 
   return true;
 }
 
-/* The dtype word that a tensor begins with; n 0 if the text is no tensor. */
+/* The dtype word at the start of a tensor; n 0 if the text is not a tensor. */
 qn__span qn__tensor_dtype(qn__span t)
 {
   qn__span word = { t.s, 0 };

@@ -21,7 +21,7 @@ function c_number(word)
   return word
 }
 
-# One end of a range, as a C expression that is within it.
+# One end of a range, as a C expression for the extreme value inside it.
 function c_end(word)
 {
   if (word == "") return "0x1p58"         # QN__MAX_ELEMENTS
@@ -33,7 +33,7 @@ function c_end(word)
   return c_number(word)
 }
 
-# least..most, as a sentence ends with it: "must be ..."
+# least..most in words, to end a sentence: "must be ..."
 function range_text(type, least, most,    from)
 {
   from = least ~ /^>/ ? "above " substr(least, 2) : "at least " least
@@ -45,7 +45,7 @@ function range_text(type, least, most,    from)
   return least (type == "int" && most == least + 1 ? " or " : " to ") most
 }
 
-# One role, "c?:m/y", into the tables of the op numbered o. What names other roles is resolved when all are known.
+# Enters one role, "c?:m/y", into the tables of op number o. References to other roles are resolved once all are known.
 function add_role(o, word, output,    r, mark, name)
 {
   r = n_roles[o]++
@@ -76,7 +76,7 @@ function role_named(o, what,    r)
   die("op " name[o] " has no role " what)
 }
 
-# What an input holds, as the fields of qn_role_info.
+# What an input must hold, as initialisers of qn_role_info's fields.
 function holds_fields(o, word,    kind, from, dim)
 {
   if (word == "") return "QN_HOLDS_ANY, 0, 0, 0"

@@ -1,11 +1,11 @@
-/* plan.c -- a graph bound to engines: places of its tensors, workspace with overlapped lifetimes, execution. */
+/* plan.c -- a graph bound to engines: where its tensors are, workspace with overlapped lifetimes, execution. */
 #include "config.h"
 #include "core.h"
 #include <quern/kit.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- workspace: each block lives for some steps; blocks that live together do not overlap ------------------- */
+/* ---- workspace: each block is live for some steps; blocks live at the same time do not overlap -------------- */
 
 typedef struct block { uint64_t bytes, offset; int first, last; } block;
 
@@ -15,7 +15,7 @@ static int larger(const void *a, const void *b)
   return x->bytes != y->bytes ? (x->bytes < y->bytes ? 1 : -1) : (x < y ? -1 : x > y);
 }
 
-/* Largest first, each at the lowest offset free of those already placed. */
+/* First fit, largest first: each at the lowest offset free of the blocks already placed. */
 static uint64_t place_blocks(block **by_size, int n)
 {
   uint64_t total = 0;
@@ -48,9 +48,9 @@ static bool materialised(const qn_part *part, uint32_t v)
   return !made_by_part(part, v) || value->flags & QN_VALUE_ESCAPE || value->last_user >= (int32_t)part->prepared.n_ops;
 }
 
-/* Which steps a recording may let run beside what follows: those that no later step waits for, because it reads what they make
- * or takes the place of what they touch; but for the last, where the device captures and no backend's instance keeps to one
- * stream. until[v] is the last step that reads graph value v, over[v] the one that writes over it. */
+/* Finds the steps that a recording may run beside the following ones: those that no later step depends on, by reading a result or by
+ * overwriting a value that they use. Not the last step; only where the device captures and the backend has no instance, which is tied
+ * to one stream. until[v]: the last step that reads graph value v; over[v]: the step that overwrites it. */
 static qn_status set_aside(qn_plan *p)
 {
   const qn_graph_view *g = &p->graph->view;
@@ -77,8 +77,8 @@ static qn_status set_aside(qn_plan *p)
   return QN_OK;
 }
 
-/* Places everything that is neither the caller's nor a literal: intermediates by their graph number (at[]), and the
- * scratch of each step. What a step aside uses is its own to the plan's end. */
+/* Places all blocks that are neither the caller's nor literals: intermediates by their graph index (at[]), and each step's
+ * scratch. Blocks used by a step aside are live to the plan's end. */
 static qn_status lay_out(qn_plan *p, const int32_t *pointer_of, uint64_t *at)
 {
   uint32_t n_values = p->graph->view.n_values, n = n_values + p->n_steps;
@@ -175,7 +175,7 @@ static qn_status fill_plan(qn_plan *p)
     if (staging > p->staging) p->staging = staging;
   }
   if (!(status = set_aside(p))) status = lay_out(p, pointer_of, at);
-  if (!status && p->branches && p->workspace > p->terms->demands.workspace_limit) {     /* what runs side by side takes more */
+  if (!status && p->branches && p->workspace > p->terms->demands.workspace_limit) {     /* they need more: run in line */
     for (uint32_t s = 0; s < p->n_steps; s++) p->step[s].aside = false;
     p->branches = false;
     status = lay_out(p, pointer_of, at);
@@ -261,7 +261,7 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
   qn__trace_wrap(ctx, p);
   p->threads = ctx->terms->demands.threads;
   if (n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter && !p->mates && p->n_pointers <= QN__MANY) {
-    p->run = p->step[0].run;                                    /* its scratch begins at 0 */
+    p->run = p->step[0].run;                                    /* its scratch is at offset 0 */
     p->prepared = p->step[0].prepared;
   }
   qn__free(part);
@@ -318,7 +318,7 @@ qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void
     } else status = run_step(p, step, &launch, ptr, workspace, ctx->scratch);
     if (status) break;
   }
-  if (forked) {                                                 /* after a failure too: a capture must end on one stream */
+  if (forked) {                                                 /* even after a failure: a capture must end on one stream */
     qn_status joined = ops->stream_wait(&ctx->dev->desc, ctx->stream, ctx->aside);
     if (!status) status = joined;
   }
@@ -326,7 +326,7 @@ qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void
   return status;
 }
 
-/* ---- what others see -------------------------------------------------------------------------------------------------- */
+/* ---- inspection ------------------------------------------------------------------------------------------------------- */
 
 void qn_plan_destroy(qn_plan *plan) { qn__plan_release(plan); }
 size_t qn_plan_workspace(const qn_plan *plan) { return plan ? plan->workspace : 0; }

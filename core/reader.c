@@ -1,10 +1,10 @@
-/* reader.c -- finds problems in texts and files, one after the other: a line by itself, or the lines of a graph up to a
- * blank one. */
+/* reader.c -- splits texts and files into problems: a line by itself, or the lines of a graph up to a
+ * blank line. */
 #include <errno.h>
 #include <stdio.h>
 #include "notation.h"
 
-/* A text and how far it has been read. */
+/* A text and the position reached. */
 struct qn_reader {
   const char *p, *end;
   int         line;
@@ -18,14 +18,14 @@ static const char *line_end(const char *p, const char *end)
   return newline ? newline : end;
 }
 
-/* The first byte of the line that is neither space nor comment; its end if there is none. */
+/* The first byte of the line that is neither space nor comment; the line's end if there is none. */
 static const char *line_content(const char *p, const char *end)
 {
   while (p < end && qn__is_space(*p)) p++;
   return p < end && *p == '#' ? end : p;
 }
 
-/* Goes to the next line that says something; false at the end of the text. */
+/* Advances to the next line with content; false at the end of the text. */
 static bool find_problem(qn_reader *r)
 {
   while (r->p < r->end) {
@@ -38,7 +38,7 @@ static bool find_problem(qn_reader *r)
   return false;
 }
 
-/* Does a graph begin here, rather than an op line? */
+/* Is this the start of a graph, rather than an op line? */
 static bool begins_graph(const char *p, const char *end)
 {
   qn__parser s = { .p = p, .end = end };
@@ -49,7 +49,7 @@ static bool begins_graph(const char *p, const char *end)
   return ((qn__same(word, "in") || qn__same(word, "out")) && after < s.p) || (s.p < end && *s.p == '=');
 }
 
-/* A line by itself, or for a graph that is not joined by "|" the lines up to a blank one. */
+/* The end of a problem: of its line, or for a graph not joined by "|" of the last line before a blank one. */
 static const char *problem_end(const char *p, const char *end, bool graph)
 {
   const char *stop = line_end(p, end);

@@ -1,17 +1,16 @@
-/* record.c -- recordings: on a device that captures, its own graph; else a list of executions. Plans in either are kept
- * alive, for a graph too runs on what they hold, and so is the workspace: once it has recorded, a context frees none before
- * its end. */
+/* record.c -- recordings: where the device captures, its own graph; else a list of executions. A recording keeps its plans
+ * alive, for a captured graph too uses their state; and a context that has recorded keeps all its workspace until destroyed. */
 #include "config.h"
 #include "core.h"
 #include <string.h>
 
-/* An execution (of a graph: its plan alone), or (plan NULL) a copy: to ptr[0] from ptr[1]. */
+/* An execution (if the device captures: only its plan), or (plan NULL) a copy from ptr[1] to ptr[0]. */
 typedef struct entry { qn_plan *plan; void **ptr; void *scalars; size_t bytes; int kind; } entry;
 
 struct qn_recording {
   qn__device *dev;
-  uint64_t    owner;                      /* the id of the context that made it, which it may outlive */
-  void       *native;                     /* the device's; NULL: the list */
+  uint64_t    owner;                      /* id of the context that made it, which may be gone */
+  void       *native;                     /* the device's recording; NULL: use the list */
   entry      *list;
   int         n, cap;
   void       *workspace, *counters;
@@ -42,7 +41,7 @@ qn_status qn_record_begin(qn_context *ctx)
   return QN_OK;
 }
 
-/* Host scalars keep the value that they have now: they move into the entry. */
+/* Host scalars keep their present value: copies it into the entry. */
 static qn_status keep_scalars(entry *e)
 {
   const qn_graph_view *g = &e->plan->graph->view;
@@ -60,7 +59,7 @@ static qn_status keep_scalars(entry *e)
   return QN_OK;
 }
 
-/* e joins the list, with its own copy of n pointers. */
+/* Appends e to the list, with its own copy of n pointers. */
 static qn_status add(qn_recording *r, entry e, void *const *ptr, size_t n)
 {
   if (r->n == r->cap) {

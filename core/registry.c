@@ -1,8 +1,8 @@
 /* registry.c -- finds and loads backends: the built-in ones, then quern_*.so of QUERN_PLUGIN_PATH and of libdir/quern/1.
  *
- * Code is loaded by absolute path, from files and folders that belong to root or this user and that not everyone may write,
- * and is never unloaded: threads, exit handlers and OpenMP's workers may still be in it. A backend joins the list when all is
- * known of it, and stays: the list is walked without a lock. */
+ * Code is loaded by absolute path, only from files and folders owned by root or this user and not writable by everyone,
+ * and is never unloaded: threads, exit handlers and OpenMP workers may still run in it. A backend is appended to the list
+ * once it is complete, and never removed: the list is read without a lock. */
 #include "config.h"
 #include "core.h"
 #include <quern/library.h>
@@ -48,7 +48,7 @@ const qn_engine *qn_backend_engine(const qn_backend *table, int i)
   return NULL;
 }
 
-/* A word of a line of the tune cache? */
+/* May the string be a field of a tune cache line? */
 static bool is_word(const char *s)
 {
   size_t n = 0;
@@ -91,7 +91,7 @@ static qn_status index_engines(qn__backend *b)
   return QN_OK;
 }
 
-/* The oldest layouts that this ABI major has had: what a table must cover at least. */
+/* The oldest struct sizes of this ABI major: a table must cover at least these. */
 #define BACKEND_LEAST (offsetof(qn_backend, engines) + sizeof(void *))
 #define ENGINE_LEAST  (offsetof(qn_engine, run) + sizeof(void (*)(void)))
 #define DEVICE_LEAST  (offsetof(qn_device_ops, host_call) + sizeof(void (*)(void)))
@@ -114,7 +114,7 @@ static qn_status check_table(const char *path, const qn_backend *t)
   return QN_OK;
 }
 
-/* What a device has no use for it leaves out, but whole groups of it. */
+/* Functions that a device has no use for are left out, but only in whole groups. */
 static qn_status adopt_device(qn__backend *b, const qn_device_ops *theirs)
 {
   if (!theirs) return QN_OK;
@@ -144,7 +144,7 @@ static qn__backend *by_name(const char *name)
   return NULL;
 }
 
-/* found: not asked for by its path, so that its name is how it is reached, and the first of a name is the one meant. */
+/* found: by searching, not by a path given; it is then used by name, and the first backend of a name counts. */
 static qn_status adopt(qn__backend *b, qn_entry_fn *entry, bool found)
 {
   const qn_backend *t = NULL;
@@ -173,15 +173,15 @@ static qn_status adopt(qn__backend *b, qn_entry_fn *entry, bool found)
 
 /* ---- files ---------------------------------------------------------------------------------------- */
 
-/* A file or folder that others could have written is not run. */
+/* Refuses a file or folder that others could have written. */
 static qn_status trusted(const char *path, bool folder)
 {
   char why[1024];
   return qn_library_trusted(path, folder, why, sizeof why) ? QN_OK : qn__fail(QN_NO_BACKEND, "%s", why);
 }
 
-/* dlopen maps what the headers promise; of a file that was cut short it then reads pages that are not there, and the
- * process dies. So: is all of it there? What is no shared object at all is left to dlopen's own words. */
+/* dlopen maps what the headers promise; with a truncated file it touches pages beyond the end, and the process dies of SIGBUS. So
+ * check that all segments are there. A file that is not ELF is left to dlopen's own error. */
 static qn_status whole(const char *path)
 {
   ElfW(Ehdr) h;
@@ -222,7 +222,7 @@ static qn_status load(qn__backend *b, bool found)
     return qn__fail(QN_NO_BACKEND, "%s: cannot be loaded: %s", b->path, said ? said : "no reason given");
   }
   void *symbol = dlsym(so, "quern_plugin_entry_v1");
-  /* dlsym looks through what the file depends on too; the entry must be the file's own. */
+  /* dlsym also searches dependencies; the entry must be in the file itself */
   struct link_map *map = NULL;
   Dl_info where;
   if (symbol && !dlinfo(so, RTLD_DI_LINKMAP, &map) && dladdr(symbol, &where) && map &&
@@ -232,7 +232,7 @@ static qn_status load(qn__backend *b, bool found)
     return qn__fail(QN_NO_BACKEND, "%s: exports no quern_plugin_entry_v%d; it is no Quern backend, or one of another ABI major",
                     b->path, QN_ABI_MAJOR);
   qn_entry_fn *entry;
-  memcpy(&entry, &symbol, sizeof entry);                      /* ISO C has no cast from void * to a function */
+  memcpy(&entry, &symbol, sizeof entry);                      /* ISO C does not convert void * to a function pointer */
   return adopt(b, entry, found);
 }
 
@@ -254,7 +254,7 @@ static qn__backend *make(const char *name, const char *path)
   return NULL;
 }
 
-/* The last that is done to b: from here on it is read by others. */
+/* Publishes b: from here on other threads read it. */
 static void join(qn__backend *b, qn_status status)
 {
   qn__backend *_Atomic *end = &first;
@@ -284,7 +284,7 @@ static qn__backend *load_path(const char *path, bool found)
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* missing: the log level at which a folder that is not there is spoken of. */
+/* missing: the log level for a folder that does not exist. */
 static void load_folder(const char *folder, int missing)
 {
   char **file = NULL;
@@ -314,7 +314,7 @@ static void load_folder(const char *folder, int missing)
     file[n++] = path.s;
   }
   closedir(dir);
-  if (n) qsort(file, (size_t)n, sizeof *file, by_text);         /* readdir's order is nobody's */
+  if (n) qsort(file, (size_t)n, sizeof *file, by_text);         /* for an order that does not depend on the file system */
   for (int i = 0; i < n; i++) {
     load_path(file[i], true);
     qn__free(file[i]);
@@ -374,7 +374,7 @@ qn_status qn__backend_get(const char *name, qn__backend **out)
   qn__lock(&loading);
   take_built_in();
   qn__backend *b = strchr(name, '/') ? NULL : by_name(name);
-  if (!b) {                               /* who names what is here runs no plugin's code */
+  if (!b) {                               /* a name that is already loaded runs no other plugin's code */
     search();
     b = strchr(name, '/') ? load_path(name, false) : by_name(name);
   }

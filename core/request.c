@@ -1,4 +1,4 @@
-/* request.c -- requests as things of their own: copied for a part, written as a graph, printed. */
+/* request.c -- operations on requests: copy for a part, conversion to a graph, printing. */
 #include "config.h"
 #include "core.h"
 #include <string.h>
@@ -44,14 +44,14 @@ uint32_t qn__values_of(const qn_request *r, uint32_t n_ops)
   return (uint32_t)(most + 1);
 }
 
-/* By an op from there on. */
+/* Is v produced by an op of index `from` or later? */
 static bool made_here(const qn_request *r, const qn_value *v, uint32_t from)
 {
   return v->producer >= (int32_t)from && v->producer < (int32_t)r->n_ops;
 }
 
-/* The first op from there on that is not listed yet and reads nothing that one of those makes: an anchor's producers stand behind
- * it. */
+/* The first op from index `from` on that is not listed and reads nothing produced by one not listed: an anchor's producers come after
+ * it in a request. */
 static uint32_t next_in_order(const qn_request *r, uint32_t from, const uint8_t *listed)
 {
   for (uint32_t i = from; i < r->n_ops; i++) {

@@ -1,6 +1,6 @@
-/* run.c -- the calls: qn_run, which every typed call of ops.h ends in, and the execution of plans.
+/* run.c -- calls: qn_run, which every typed call of ops.h ends in, and the execution of plans.
  *
- * The usual case reads the problem off its arguments into words, finds the plan in the context's own table, checks the
+ * The fast path encodes the problem from the arguments as words, finds the plan in the context's own table, checks the
  * pointers and runs: no allocation, lock, environment or clock. */
 #include "config.h"
 #include "problem.h"
@@ -27,7 +27,7 @@ static qn_status bad_pointer(const qn_plan *p, void *const *ptr, uint32_t i)
                   (unsigned)p->bounds[i].mask + 1);
 }
 
-/* Of a single op more than one input may stand where the output does: mul a=x b=x y=x. */
+/* For a single op several inputs may have the output's address: mul a=x b=x y=x. */
 static bool lends_too(const qn_graph_view *g, int32_t out, int32_t in)
 {
   const qn_node *node = &g->op[0];
@@ -51,7 +51,7 @@ static qn_status check_overlap(const qn_plan *p, void *const *ptr, uint32_t out,
                   qn__value_name(g, g->pointer[out], own), out, qn__value_name(g, g->pointer[other], others), other);
 }
 
-/* The close look, where something seems off: the sentence, or that all is well (an output over its input). */
+/* The full check, when the quick one found something: an error, or all is well (an output over its input). */
 static qn_status look_closely(const qn_plan *p, void *const *ptr)
 {
   const qn__bounds *b = p->bounds;
@@ -68,7 +68,7 @@ static qn_status look_closely(const qn_plan *p, void *const *ptr)
   return QN_OK;
 }
 
-/* Whether anything seems off where comparing each with each would take long: sorts in the context's scratch. */
+/* The quick check for many pointers, where comparing all pairs would take long: sorts in the context's scratch. */
 static bool many_seem_off(const qn_context *ctx, const qn_plan *p, void *const *ptr)
 {
   qn__range *r = ctx->scratch;
@@ -82,12 +82,12 @@ static bool many_seem_off(const qn_context *ctx, const qn_plan *p, void *const *
   return qn__ranges_meet(r, n);
 }
 
-/* Whether anything seems off, gathered without a branch or a call, for the usual case: few pointers, none the mate of another. */
+/* The quick check without branches or calls, for the usual case: few pointers, none with a mate. */
 static inline uint64_t seems_off(const qn_plan *p, void *const *ptr)
 {
   const qn__bounds *b = p->bounds;
   const uint32_t n = p->n_pointers;
-  uint64_t all = 0, less_one = 0, off = 0;                      /* the top bit of less_one: a NULL is among them */
+  uint64_t all = 0, less_one = 0, off = 0;                      /* top bit of less_one set: a pointer is NULL */
   for (uint32_t o = 0; o < n; o++) {
     uintptr_t begin = (uintptr_t)ptr[o], end = begin + b[o].bytes;
     all |= begin;
@@ -136,7 +136,7 @@ static inline qn_status execute(qn_context *ctx, const qn_plan *p, void *const *
   return p->run(p->prepared, &launch);
 }
 
-/* But for workspace and counters, which a caller may bring. */
+/* Ready except for workspace and counters, which the caller may supply. */
 static inline bool is_at_home(const qn_context *ctx, const qn_plan *p)
 {
   return !(p->instances & ~ctx->opened) && p->staging <= ctx->staging_bytes;
@@ -198,7 +198,7 @@ qn_status qn_plan_create(qn_context *ctx, const qn_graph *graph, qn_plan **plan_
   return QN_OK;
 }
 
-/* ---- the problem, read off a call's arguments -------------------------------------------------------------------- */
+/* ---- encoding the problem of a call -------------------------------------------------------------------------------- */
 
 enum { WORDS_ON_STACK = 1024, POINTERS_ON_STACK = 128 };
 
@@ -211,7 +211,7 @@ static uint32_t scalar_class(const qn_tensor *t)
   return x == 0 ? QN_SCALAR_ZERO : x == 1 ? QN_SCALAR_ONE : QN_SCALAR_OTHER;
 }
 
-/* False: more than the words hold, a rank or dtype that is none, or a host scalar without data. */
+/* False: does not fit the words, an invalid rank or dtype, or a host scalar without data. */
 static inline bool add_tensor(words *k, const qn_tensor *t)
 {
   uint32_t rank = (uint32_t)t->rank;
@@ -235,13 +235,13 @@ static inline bool add_attributes(words *k, const qn_op_info *info, const void *
 {
   uint32_t n = info->attr_bytes / 8;
   const uint64_t *w = attr ? attr : info->attr_default;
-  if (UNLIKELY(k->n + n > k->most || w[0] != info->attr_bytes)) return false;   /* another struct_size: the slow path */
+  if (UNLIKELY(k->n + n > k->most || w[0] != info->attr_bytes)) return false;   /* another struct_size: take the slow path */
   memcpy(k->w + k->n, w + 1, (n - 1) * sizeof *w);
   k->n += n - 1;
   return true;
 }
 
-/* Which outputs are the memory of inputs that lend to them. first[r]: where role r's pointers begin. */
+/* Encodes which outputs have the address of a paired input. first[r]: index of role r's first pointer. */
 static inline bool add_aliases(words *k, const qn_op_info *info, const uint32_t *first)
 {
   uint64_t pairs = 0;
@@ -274,8 +274,8 @@ static inline bool read_problem(words *k, const qn_op_info *info, const qn_op *o
   return add_aliases(k, info, first);
 }
 
-/* Sums of products with odd numbers, so that the multiplications overlap, folded once at the end. A collision costs a
- * comparison and no more. */
+/* Sums of products with odd constants, so that the multiplications overlap, folded once at the end. A collision costs one
+ * more comparison. */
 static inline uint64_t hash_words(const uint64_t *w, uint32_t n)
 {
   uint64_t h = n;
@@ -294,7 +294,7 @@ static inline uint64_t hash_words(const uint64_t *w, uint32_t n)
 
 typedef struct making { qn_context *ctx; const qn_op *op; } making;
 
-/* Only what rests on the problem alone is remembered: a bad pointer or a lack of memory is not the problem's. */
+/* Caches only refusals that depend on the problem alone: not a bad pointer or a lack of memory. */
 static qn_status make_plan(void *arg, qn_plan **out)
 {
   making *m = arg;
@@ -305,7 +305,7 @@ static qn_status make_plan(void *arg, qn_plan **out)
   return status == QN_UNSUPPORTED ? qn__plan_failed(status, out) : status;
 }
 
-/* Finds or makes the plan; on success it stands in the context's table, which holds the reference. */
+/* Finds or makes the plan and puts it into the context's table, which holds the reference. */
 static qn_status find_plan(qn_context *ctx, const qn_op *op, const words *k, uint64_t hash, qn_plan **out)
 {
   making m = { ctx, op };
@@ -344,8 +344,8 @@ static inline qn_status run_words(qn_context *ctx, const qn_op *op, const words 
   return execute(ctx, p, k->ptr, ctx->workspace, ctx->counters);
 }
 
-/* Calls whose words do not fit the stack, or whose attributes are of another version: in memory that the context keeps.
- * What is no problem at all gets its sentence from the graph that it fails to become. */
+/* Calls whose words do not fit on the stack, or whose attributes have another struct size: uses memory that the context keeps.
+ * An invalid problem gets its error from qn__graph_of_op. */
 static __attribute__((noinline)) qn_status run_long(qn_context *ctx, const qn_op_info *info, const qn_op *op)
 {
   uint64_t attr[info->attr_bytes / 8 + 1], n = 0;

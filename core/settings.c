@@ -1,5 +1,5 @@
-/* settings.c -- the settings of section "environment" of the manual: one table, read from the environment once,
- * and overridden by a context's options. */
+/* settings.c -- the settings: one table, read from the environment once; a context's options override
+ * the environment. */
 #include "config.h"
 #include "core.h"
 #include <errno.h>
@@ -267,7 +267,7 @@ static void read_environment(void)
 {
   for (int i = 0; i < QN_SET_COUNT; i++) {
     const char *v = qn__screened(table[i].variable);
-    if (v && *v) read_value[i] = strdup(v);         /* empty is unset; for the life of the process: not core's counted memory */
+    if (v && *v) read_value[i] = strdup(v);         /* empty counts as unset; never freed, so not from core's counted memory */
     else if (!v && getenv(table[i].variable)) qn__log(QN_LOG_WARN, "%s is ignored in a program with raised rights", table[i].variable);
   }
   qn__settings s = {0};
@@ -281,7 +281,7 @@ const char *qn__environment(int setting)
   return read_value[setting];
 }
 
-/* Is the variable's name the first len bytes of text? */
+/* Do the first len bytes of text spell the variable's name? */
 static bool is_named(const char *variable, const char *text, size_t len)
 {
   return strlen(variable) == len && !strncmp(variable, text, len);
@@ -291,7 +291,7 @@ static bool is_known(const char *text, size_t len)
 {
   for (int i = 0; i < QN_SET_COUNT; i++)
     if (is_named(table[i].variable, text, len)) return true;
-  for (qn__backend *b = qn__backends(); b; b = b->next)         /* now that one is asked for that may be a plugin's */
+  for (qn__backend *b = qn__backends(); b; b = b->next)         /* loads all backends: the variable may be a plugin's */
     for (const char *const *v = b->variables; v[0] && v[1]; v += 2)
       if (is_named(v[0], text, len)) return true;
   return false;

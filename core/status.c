@@ -1,5 +1,5 @@
-/* status.c -- what every file of core leans on: sentences of failure, the log, memory that can be made to fail,
- * and strings that grow. */
+/* status.c -- used by every file of core: error sentences, the log, memory with fault injection,
+ * growing strings. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void mark_truncated(char *s, size_t bytes, int length)
 
 qn_status qn__fail(qn_status status, const char *format, ...)
 {
-  char fresh[SENTENCE_BYTES];           /* the arguments may well quote the sentence that is there */
+  char fresh[SENTENCE_BYTES];           /* the arguments may quote the current sentence */
   va_list args;
   va_start(args, format);
   int length = vsnprintf(fresh, sizeof fresh, format, args);
@@ -68,7 +68,7 @@ void qn_set_log(void (*fn)(void *user, int level, const char *message), void *us
 
 void qn__log_in_child(void) { pthread_mutex_init(&log_lock, NULL); }
 
-/* What this thread logged under locks, for when it has given them back: the listener may call the library, which takes them. */
+/* What this thread logged while holding locks, to be delivered when it has released them: the callback may call the library. */
 static _Thread_local struct { int locks; qn_text kept; } saved;      /* level, text, 0; level, text, 0; ... */
 
 static void say(int level, const char *message)
@@ -78,7 +78,7 @@ static void say(int level, const char *message)
   void (*fn)(void *, int, const char *) = log_fn;
   void *user = log_user;
   pthread_mutex_unlock(&log_lock);
-  char before[SENTENCE_BYTES];            /* the listener may fail at something of its own */
+  char before[SENTENCE_BYTES];            /* the callback may fail at something and set its own */
   memcpy(before, sentence, strlen(sentence) + 1);
   if (fn) fn(user, level, message);
   else fprintf(stderr, "quern: %s: %s\n", name[level > QN_LOG_DEBUG ? QN_LOG_DEBUG : level], message);
@@ -118,7 +118,7 @@ void qn__unlock(pthread_mutex_t *lock)
 
 atomic_long qn__alloc_count, qn__alloc_live, qn__fail_alloc_at;
 
-/* Counts one allocation; true when a test wants this one to fail. */
+/* Counts one allocation; true if a test wants it to fail. */
 static bool count_allocation(void)
 {
   atomic_fetch_add_explicit(&qn__alloc_count, 1, memory_order_relaxed);
@@ -191,7 +191,7 @@ void qn__text_add(qn_text *t, const char *format, ...)
   t->len += (size_t)length;
 }
 
-/* A text that could not be grown comes out empty: half a problem line would be another problem. */
+/* A text that could not grow comes out empty: a truncated problem line would be another problem. */
 size_t qn__text_out(qn_text *t, char *buffer, size_t bytes)
 {
   size_t length = t->failed ? 0 : t->len;

@@ -1,5 +1,5 @@
-/* tensor.c -- dtypes' names and sizes, and makers of tensor views. A maker checks nothing: the call that a tensor is
- * given to does, and has a sentence for it. */
+/* tensor.c -- dtypes' names and sizes, and constructors of tensor views. These check nothing: the call that uses a
+ * tensor does. */
 #include <string.h>
 #include "problem.h"
 
@@ -23,7 +23,7 @@ const char *qn_dtype_name(uint32_t dtype)
   }
 }
 
-/* Products saturate: a tensor too large for any memory is refused, and must not wrap to a small one before. */
+/* Products saturate: a tensor too large for any memory must not wrap to a small one before it is refused. */
 static int64_t times(int64_t a, int64_t b)
 {
   int64_t product;
@@ -42,7 +42,7 @@ void qn__pack(int rank, const int64_t *dim, int64_t *stride, const int *order)
 
 qn_tensor qn_tensor_make(void *data, uint32_t dtype, int rank, const int64_t *dim)
 {
-  qn_tensor t = { .data = data, .dtype = dtype, .rank = dim ? rank : -(rank != 0) };    /* without dims: what every call refuses */
+  qn_tensor t = { .data = data, .dtype = dtype, .rank = dim ? rank : -(rank != 0) };    /* without dims: rank -1, which calls refuse */
   if (t.rank < 0 || rank > QN_MAX_RANK) return t;
   if (rank) memcpy(t.dim, dim, (size_t)rank * sizeof *dim);
   qn__pack(rank, t.dim, t.stride, NULL);

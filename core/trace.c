@@ -1,6 +1,6 @@
-/* trace.c -- QUERN_TRACE: as a plan is made its first step is wrapped in one that, when it first runs, writes the plan's lines
+/* trace.c -- QUERN_TRACE: when a plan is made, its first step is wrapped in one that, at its first run, appends the plan's lines
  * to the file: whole problems, separated by blank lines, for quern-bench to replay. Without the variable it costs nothing.
- * A captured execution is traced as it is captured. */
+ * A captured execution is traced at capture. */
 #include "config.h"
 #include "core.h"
 #include <errno.h>
@@ -9,13 +9,13 @@
 #include <unistd.h>
 
 typedef struct trace {
-  qn_prepared outer;                      /* what the step passes us; the engine's own stands in the part */
+  qn_prepared outer;                      /* passed to us by the step; the engine's own is in the part */
   const qn_plan *plan;
   char       *path;
   atomic_bool written;
 } trace;
 
-/* All of it or nothing: half a line would be another problem. */
+/* All or nothing: a truncated line would be another problem. */
 static bool append(int file, const char *text, size_t bytes)
 {
   ssize_t written = write(file, text, bytes);
