@@ -1,7 +1,7 @@
-/* affine_rows.c -- grids of points from affine maps in f32, a row of the grid at a time, and the gradient.
+/* affine_rows.c -- affine_grid and its gradient in f32, a row of the grid at a time.
  *
- *   along a row (x, y, z, 1) changes in x alone: grid_i = theta_ix x + the rest, of which there is one for all of the row; and dtheta wants
- *   sums of dy_i and dy_i x, which the row's y, z and 1 multiply */
+ *   along a row of points (x, y, z, 1) only x changes: grid_i = theta_ix x + a constant of the row; and dtheta needs only the row's
+ *   sums of dy_i and dy_i x, multiplied by its y, z and 1 */
 #include "convert.h"
 #include "cpu_ref.h"
 
@@ -11,13 +11,13 @@ typedef struct affine {
   int32_t  in, out, dims;
   bool     backward;
   uint32_t in_dtype, out_dtype;
-  int64_t  images, rows, extent[3], theta_stride[3];        /* extent: x's first; rows of an image */
-  double   scale[3];                      /* what 2i + 1 - n is divided by, inverted */
+  int64_t  images, rows, extent[3], theta_stride[3];        /* extent: x's first; rows per image */
+  double   scale[3];                      /* inverse of what 2i + 1 - n is divided by */
 } affine;
 
 static double entry(const affine *s, int d, int64_t i) { return (double)(2 * i + 1 - s->extent[d]) * s->scale[d]; }
 
-/* y, z and 1 of a row, from 1 on. */
+/* y, z and 1 of a row, stored from index 1 on. */
 static void row_entries(const affine *s, int64_t row, double *e)
 {
   for (int d = 1; d < s->dims; d++) {

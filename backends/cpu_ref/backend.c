@@ -1,4 +1,4 @@
-/* backend.c -- the backend's one entry and its table. */
+/* backend.c -- the backend's entry function and its table. */
 #include "cpu_ref.h"
 
 const qn_host *cpu_host;

@@ -1,12 +1,12 @@
-/* conv_depthwise.c -- conv_forward and conv_backward_data where each channel is a group of its own: direct loops.
+/* conv_depthwise.c -- conv_forward and conv_backward_data of depthwise convolutions (one channel per group): direct loops.
  *
  *   y[n, c, p] = sum_r w[c, 0, r] x[n, c, p stride + r dilation - pad] + bias[c]
  *
- * There is no sum over channels to make a product of, so the loops run along what lies side by side. By planes (NCHW, any
- * strides, any float but f64): a strip of a plane is laid out with its padding and, under a stride, its columns sorted by
- * remainder; then every tap of every pixel is a shifted read of whole vectors, without edges. By channels (NHWC, f32): a
- * vector of channels for a few pixels at a time, read in place. Windows are conv_window.h's, so the gradient by the data is
- * the same loops over the phases of its stride. Of one phase pointwise ops that follow are taken along (gemm_follow.h). */
+ * There is no sum over channels, hence no matrix product; the loops run along contiguous elements. By planes (NCHW, any
+ * strides, any float but f64): a strip of a plane is copied with its padding and, for stride s, its columns grouped by index mod
+ * s; then every tap of every pixel is a shifted read of whole vectors, without edge cases. By channels (NHWC, f32): a
+ * vector of channels for a few pixels at a time, read in place. Windows are those of conv_window.h, so the gradient by the data
+ * is the same loops over the phases of its stride. With a single phase, following pointwise ops are fused (gemm_follow.h). */
 #include "simd.h"
 #include "cpu_ref.h"
 #include "conv_gemm.h"
@@ -15,19 +15,19 @@
 #include <omp.h>
 #endif
 
-#define TAPS_MAX 64                       /* of one plane of a window, and lines of it */
+#define TAPS_MAX 64                       /* limit on the taps of one plane of a window, and on its lines */
 #define CHANNELS_MAX CPU_ROW_MAX
-#define STRIP_FLOATS 12288                /* of laid-out source: with its sums it stays in a first- or second-level cache */
-#define VECTORS 4                         /* sums in flight */
+#define STRIP_FLOATS 12288                /* of copied source: with its sums it fits a first- or second-level cache */
+#define VECTORS 4                         /* accumulators in flight */
 #define BLOCK (VECTORS * CPU_LANES)
 #define SLACK (VECTORS * LANES_MAX)
-#define LANES_MAX 16                      /* of any copy: prepare speaks for all */
+#define LANES_MAX 16                      /* of any instruction set's copy: prepare is common to all */
 
 typedef struct depthwise {
   cpu_conv conv;
   bool     by_channels;
-  int64_t  shift[3];                      /* the least source position that a tap of the first pixel sees, on each axis */
-  int64_t  lines, line;                   /* by planes: a strip's source lines; floats from one to the next of a remainder */
+  int64_t  shift[3];                      /* the least source position that a tap of the first pixel reads, on each axis */
+  int64_t  lines, line;                   /* by planes: source lines of a strip; floats between lines of the same remainder */
   int64_t  rows;                          /* of a strip's output */
   int64_t  per_thread;                    /* floats of workspace */
   cpu_follow follow;
@@ -58,7 +58,7 @@ static void add_taps(const float *source, const int64_t *at, const float *w, int
   }
 }
 
-/* A source line from position shift[2] on, zeros around it, in `step` lines of every step-th element. */
+/* Copies a source line from position shift[2] on, zeros around it, into `step` lines of every step-th element. */
 static void lay_line(const depthwise *d, const char *src, bool inside, float *dst)
 {
   const cpu_window *w = &d->conv.window;
@@ -92,7 +92,7 @@ static void strip(const depthwise *d, int64_t n, int64_t c, int64_t z, int64_t y
   const cpu_window_axis *const za = &w->axis[0], *const ya = &w->axis[1], *const xa = &w->axis[2];
   const int64_t pitch = xa->step * d->line, bytes = qn_kit_bytes(w->dtype);
   const int64_t last = conv->epilogue.rank - 1, taps = ya->taps * xa->taps;
-  /* rows of sums follow one another at the lines' distance, in one go; else at that of whole vectors */
+  /* joined: rows of sums are as far apart as the source lines, so one loop does them all; else at a distance in whole vectors */
   const bool joined = ya->step == 1 && xa->step == 1;
   const int64_t apart = joined ? pitch : qn_round_up(xa->n, LANES_MAX);
   float *const source = work, *const sums = work + d->lines * pitch + SLACK;
@@ -125,7 +125,7 @@ static void strip(const depthwise *d, int64_t n, int64_t c, int64_t z, int64_t y
   if (!any) memset(sums, 0, (size_t)(rows * apart) * sizeof *sums);
   int64_t index[QN_MAX_RANK] = {n, c};
   if (last >= 4) index[2] = z;
-  if (conv->flat && last >= 3) {          /* one row of all rows */
+  if (conv->flat && last >= 3) {          /* close the gaps between rows */
     for (int64_t r = 1; r < rows; r++) memmove(sums + r * xa->n, sums + r * apart, (size_t)xa->n * sizeof *sums);
     index[last - 1] = y0;
     cpu_epilogue_row(&conv->epilogue, index, (int32_t)last, rows * xa->n, sums);
@@ -141,8 +141,8 @@ static void strip(const depthwise *d, int64_t n, int64_t c, int64_t z, int64_t y
 
 #define PIXELS 4
 
-/* sums[pixel][c] = bias[c] + what the taps see: pixels of them `ahead` elements apart in the source, all of whose taps are
- * inside, and `apart` in the sums. */
+/* sums[pixel][c] = bias[c] + the sum over taps, for pixels all of whose taps are inside, `ahead` elements apart in the source
+ * and `apart` in the sums. */
 CPU_INLINE void pixel_taps(const int pixels, const float *source, int64_t ahead, const int64_t *at, const float *const *filter,
                            int64_t taps, int64_t channels, const float *bias, float *sums, int64_t apart)
 {
@@ -167,8 +167,8 @@ CPU_INLINE void pixel_taps(const int pixels, const float *source, int64_t ahead,
     }
 }
 
-/* One output row, channels [c0, c0 + channels). laid: [tap][channel] of all channels, then their bias. Sums go straight to
- * y where it is f32 that runs along channels; else by way of a buffer of some pixels, which are one row if y has them side by side. */
+/* One output row, channels [c0, c0 + channels). laid: [tap][channel] of all channels, then their bias. Sums go straight to y if it is
+ * f32 and runs along channels; else through a buffer of a few pixels, which form one row if y has them side by side. */
 static void row_of_pixels(const depthwise *d, const float *laid, int64_t n, int64_t z, int64_t y, int64_t c0, int64_t channels)
 {
   const cpu_conv *conv = &d->conv;
@@ -194,7 +194,7 @@ static void row_of_pixels(const depthwise *d, const float *laid, int64_t n, int6
     at[lines] = pz * w->stride[2] + py * w->stride[3] + across[lines] * w->stride[4];
     filter[lines++] = laid + tap * all + c0;
   }
-  /* pixels that see all their taps: from low on, before high */
+  /* pixels all of whose taps are inside: low to high - 1 */
   int64_t least = 0, most = 0;
   for (int64_t i = 0; i < lines; i++) {
     if (i == 0 || across[i] < least) least = across[i];
@@ -204,7 +204,7 @@ static void row_of_pixels(const depthwise *d, const float *laid, int64_t n, int6
   const int64_t high = qn_max_i64(low, qn_min_i64(x->n, qn_ceil_div(x->extent - most, x->step)));
   const float *const source = (const float *)conv->source + n * w->stride[0] + c0 * w->stride[1];
   int64_t index[QN_MAX_RANK] = {n, c0};
-  cpu_epilogue unbiased = conv->epilogue;                  /* the sums have it */
+  cpu_epilogue unbiased = conv->epilogue;                  /* bias is already in the sums */
   unbiased.bias.base = NULL;
   if (last >= 4) index[2] = z;
   if (last >= 3) index[last - 1] = y;
@@ -241,7 +241,7 @@ static void row_of_pixels(const depthwise *d, const float *laid, int64_t n, int6
 
 /* ---- one phase ----------------------------------------------------------------------------------------- */
 
-/* Sizes of the phase at hand; returns the workspace's floats. */
+/* Sizes for the current phase; returns the workspace's floats. */
 static int64_t size_up(depthwise *d)
 {
   const cpu_window *w = &d->conv.window;
@@ -307,7 +307,7 @@ static void run_channels(const depthwise *d, int threads, float *laid)
 /* ---- prepare --------------------------------------------------------------------------------------------- */
 
 #ifdef CPU_BASELINE
-/* Whether rows of sums run along consecutive places. */
+/* Whether rows of sums run along consecutive elements of y. */
 static bool rows_are_places(const depthwise *d)
 {
   const int32_t axis = d->by_channels ? 1 : d->conv.epilogue.rank - 1;
@@ -350,7 +350,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
     return qn_refuse(p, "each combination of stride's remainders is a pass of its own", "dx", "at most 64 of them",
                      "%lld", (long long)d.conv.phases);
   const bool flat = d.conv.flat && d.conv.axis == d.conv.epilogue.rank - 1;
-  d.conv.flat = false;                                     /* windows here are told apart by dim */
+  d.conv.flat = false;                                     /* here pixels are addressed by dim */
   for (int64_t phase = 0; phase < d.conv.phases; phase++) {
     cpu_conv_phase(&d.conv, phase);
     const uint64_t bytes = (uint64_t)size_up(&d) * sizeof(float);

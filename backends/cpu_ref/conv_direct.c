@@ -6,7 +6,7 @@
  *   backward filter  dw[k,c,r] = sum_{n,p} dy[n,k,p] x[n, g C/groups + c, p stride + r dilation - pad] */
 #include "direct.h"
 
-/* x and y: of which only the extents count. */
+/* Only the extents of x and y are used. */
 static cpu_windows windows_of(const qn_prepared *p, const cpu_grid *x, const cpu_grid *w, const cpu_grid *y)
 {
   const cpu_kept *kept = p->state;

@@ -1,12 +1,12 @@
-/* conv_gemm.c -- conv_forward and conv_backward_data as products over the places of a window, im2col a block at a time.
+/* conv_gemm.c -- conv_forward and conv_backward_data as matrix products over window places, with im2col a block at a time.
  *
- *   sum[pixel, out] = sum over places (in, tap) of source[what the pixel's window sees there] filter[out, in, tap]
+ *   sum[pixel, out] = sum over places (in, tap) of source[at that place of the pixel's window] filter[out, in, tap]
  *
- * Forward the source is x and `out` counts K; the gradient by the data has dy for a source and `out` counts C, and is cut
- * into the phases that the stride makes of dx: each is such a sum over the taps that meet it. Blocks of the source are
- * laid out as the product asks for them, never the whole of im2col. The product's columns are what y runs along: pixels
- * (NCHW) or channels (NHWC). The filter is laid out once a run, or read in place where its rows are as the product wants.
- * Wins wherever a group has more than a few channels; conv_depthwise.c takes those of one. */
+ * Forward, the source is x and `out` counts K. The gradient by the data has dy as source and `out` counts C; stride splits dx
+ * into phases, and each is such a sum over the taps that reach it. Blocks of the source are laid out as the product asks for
+ * them, never the whole im2col matrix. The product's columns are what y runs along: pixels (NCHW) or channels (NHWC). The filter
+ * is laid out once per run, or read in place if its rows already have the needed order.
+ * Wins whenever a group has more than a few channels; conv_depthwise.c takes groups of one. */
 #include "simd.h"
 #include "cpu_ref.h"
 #include "conv_window.h"
@@ -15,7 +15,7 @@
 
 /* ---- the filter ------------------------------------------------------------------------------ */
 
-/* Row `out` of a group: its places in order. */
+/* Lays out row `out` of a group: its places in order. */
 static void lay_row(const cpu_conv *c, int64_t group, int64_t out, char *dst)
 {
   const cpu_window *w = &c->window;
@@ -35,7 +35,7 @@ static void lay_row(const cpu_conv *c, int64_t group, int64_t out, char *dst)
   }
 }
 
-/* The places of one tap, each a row along `out`. */
+/* Lays out the places of one tap, each a row along `out`. */
 static void lay_tap(const cpu_conv *c, int64_t group, int64_t tap, char *dst)
 {
   const cpu_window *w = &c->window;
@@ -56,7 +56,7 @@ static void lay_filter(const cpu_conv *c, const qn_launch *launch)
     for (int64_t row = 0; row < groups * c->gemm.m; row++) {
       char *const dst = c->laid + row * c->laid_ld * to;
       lay_row(c, row / c->gemm.m, row % c->gemm.m, dst);
-      if (c->gemm.k % 2) memset(dst + c->gemm.k * to, 0, (size_t)to);       /* the i16 kernel takes pairs */
+      if (c->gemm.k % 2) memset(dst + c->gemm.k * to, 0, (size_t)to);       /* the i16 kernel takes rows in pairs */
     }
   } else {
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
@@ -72,7 +72,7 @@ static const char *group_source(const cpu_conv *c, int64_t group)
   return c->source + group * c->window.channels * c->window.stride[1] * qn_kit_bytes(c->window.dtype);
 }
 
-/* pixels in columns: rows of the filter */
+/* pixels in columns: rows of A are rows of the filter */
 static void filter_rows(const cpu_gemm *g, int64_t group, int64_t i0, int64_t mc, int64_t k0, int64_t kc,
                         void *buffer, const void **row, int64_t *step)
 {
@@ -90,7 +90,7 @@ static void filter_rows(const cpu_gemm *g, int64_t group, int64_t i0, int64_t mc
   *step = 1;
 }
 
-/* pixels in columns and channels side by side: the pixels' windows, turned */
+/* pixels in columns and channels contiguous: rows of windows, transposed */
 #define WINDOWS 32
 
 static const void *turned_columns(const cpu_gemm *g, int64_t group, int64_t k0, int64_t kc, int64_t j0, int64_t nc,
@@ -198,7 +198,7 @@ static void finish(const cpu_gemm *g, int64_t group, int64_t i0, int64_t mc, int
 
 /* ---- what is asked ---------------------------------------------------------------------------------- */
 
-/* Do rows of the filter lie as places in this order? */
+/* Are rows of the filter contiguous, with places in this order? */
 static bool lies_in_order(const cpu_conv *c, bool taps_fastest)
 {
   const cpu_window *w = &c->window;
@@ -213,7 +213,7 @@ static bool lies_in_order(const cpu_conv *c, bool taps_fastest)
   return true;
 }
 
-/* Sees each pixel its one tap inside the source? */
+/* Does each pixel read a single tap, inside the source? */
 static bool reads_in_place(const cpu_window *w)
 {
   for (int d = 0; d < 3; d++) {
@@ -233,7 +233,7 @@ static uint64_t choose(cpu_conv *c, int threads)
   const int64_t outs = y->dim[1] / groups, pixels = images * w->pixels;
   const bool whole = c->filter_dtype == QN_F32 || c->filter_dtype == QN_F64;
   const bool in_rows = whole && (lies_in_order(c, true) || lies_in_order(c, false));
-  /* y runs along channels: they are the columns, but where pixels are so few that the filter is dearer to lay out */
+  /* y runs along channels: they are the columns, unless so few pixels that laying out the filter would cost more */
   c->pixels_in_columns = y->stride[1] != 1 || y->dim[1] == 1 || (in_rows && pixels < outs && !c->must_follow_y);
   c->taps_fastest = c->pixels_in_columns && (!in_rows || lies_in_order(c, true));
   c->filter_in_place = c->pixels_in_columns && in_rows;
@@ -275,7 +275,7 @@ static void set_filter(cpu_conv *c, const int64_t first[3], const int64_t every[
   }
 }
 
-/* Whether y runs through the spatial dims in equal steps. */
+/* Whether consecutive pixels are equally far apart in y. */
 static bool is_flat(const qn_value *y)
 {
   int32_t inner = -1;
@@ -287,7 +287,7 @@ static bool is_flat(const qn_value *y)
   return true;
 }
 
-/* The dim in which it takes those steps. */
+/* The dim whose stride that distance is. */
 static int32_t innermost(const qn_value *y)
 {
   for (int32_t d = y->rank - 1; d > 2; d--)
@@ -339,14 +339,14 @@ void cpu_conv_ask(cpu_conv *c, const qn_request *request, const cpu_gemm_isa *is
   c->y_is = request->value[y];
   c->threads = request->demands->threads;
   c->phases = 1;
-  for (int32_t d = 2; backward && d < c->y_is.rank; d++)        /* more than are run are as good as many more */
+  for (int32_t d = 2; backward && d < c->y_is.rank; d++)        /* beyond the limit the exact number does not matter */
     c->phases *= qn_min_i64(c->attr.stride[d - 2], CPU_CONV_PHASES + 1);
 
   cpu_epilogue *e = &c->epilogue;
   e->rank = c->y_is.rank;
   e->alpha_at.value = e->beta_at.value = e->c.value = -1;
   e->bias = cpu_operand_of(request, backward ? -1 : qn_role(node, QN_ROLE_CONV_FORWARD_BIAS), e->rank);
-  if (e->bias.value >= 0) {                                /* along dim 1, not the last */
+  if (e->bias.value >= 0) {                                /* bias is along dim 1, not the last */
     e->bias.stride[1] = e->bias.stride[e->rank - 1];
     e->bias.stride[e->rank - 1] = 0;
   }
@@ -394,7 +394,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return QN_OK;
 }
 
-/* ---- prepare: takes every problem but strides that make dx all phases ------------------------------------- */
+/* ---- prepare: takes every problem but strides that make too many phases ------------------------------------- */
 
 static qn_status prepare(const qn_request *request, qn_prepared *p)
 {

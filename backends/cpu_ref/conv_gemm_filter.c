@@ -1,36 +1,36 @@
-/* conv_gemm_filter.c -- conv_backward_filter as a product whose sum runs over pixels.
+/* conv_gemm_filter.c -- conv_backward_filter as a matrix product that sums over pixels.
  *
- *   dw[out, in, tap] = sum over pixels of dy[pixel, out] x[what the pixel's window sees at (in, tap)]
+ *   dw[out, in, tap] = sum over pixels of dy[pixel, out] x[at (in, tap) of the pixel's window]
  *
- * Where x runs along channels (NHWC), windows are rows along places and dw comes out as [out, place]; where it runs along
- * pixels (NCHW), places are rows along pixels and it comes out as [place, out]. Either way x is laid out by copies alone,
- * a block at a time, and dy is turned if it has to be. Pixels are many and dw is small, so the sum is often cut into parts
- * for threads: into as many as the problem, not the machine, suggests. */
+ * If x runs along channels (NHWC), a window is a row of places and the result is [out, place]; if x runs along pixels
+ * (NCHW), a place is a row of pixels and the result is [place, out]. Either way x is laid out by copies only, a block at
+ * a time, and dy is transposed if necessary. Pixels are many and dw is small, so the sum is often split among threads:
+ * into a number of parts that depends on the problem, not on the machine. */
 #include "cpu_ref.h"
 #include "conv_window.h"
 
 typedef struct gradient {
   cpu_gemm    gemm;                       /* batch: groups */
-  cpu_window  x, dy;                      /* dy's windows are its pixels */
-  bool        places_in_columns;          /* places are (tap, in); else places are rows and (in, tap) */
+  cpu_window  x, dy;                      /* dy's windows are single pixels */
+  bool        places_in_columns;          /* places are (tap, in); else they are rows, and (in, tap) */
   int32_t     x_value, dy_value, dw_value;
   uint32_t    dw_dtype;
   int64_t     dw_stride[QN_MAX_RANK];
   int32_t     rank;
-  const char *x_data, *dy_data;           /* of the launch */
+  const char *x_data, *dy_data;           /* of the current launch */
   char       *dw_data;
 } gradient;
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-#define STRIP 32                          /* rows that are turned at a time */
+#define STRIP 32                          /* rows transposed at a time */
 
 static const char *of_group(const cpu_window *w, const char *data, int64_t group)
 {
   return data + group * w->channels * w->stride[1] * qn_kit_bytes(w->dtype);
 }
 
-/* dst[c][pixel] = dy there */
+/* dst[c][pixel] = dy[pixel, c] */
 static void dy_by_channel(const gradient *p, int64_t group, int64_t c0, int64_t channels, int64_t first, int64_t pixels,
                           char *dst, int64_t ld)
 {
@@ -48,7 +48,7 @@ static void dy_by_channel(const gradient *p, int64_t group, int64_t c0, int64_t 
   }
 }
 
-/* dst[pixel][c] = dy there */
+/* dst[pixel][c] = dy[pixel, c] */
 static void dy_by_pixel(const gradient *p, int64_t group, int64_t c0, int64_t channels, int64_t first, int64_t pixels,
                         char *dst, int64_t ld)
 {
@@ -126,7 +126,7 @@ static void finish(const cpu_gemm *g, int64_t group, int64_t i0, int64_t mc, int
 
 /* ---- prepare: takes every problem ---------------------------------------------------------------- */
 
-/* The pixels of a tensor as windows of one tap, over the same grid as w's. */
+/* The pixels of a tensor as windows of one tap, over the same pixel grid as w's. */
 static void identity(cpu_window *own, const cpu_window *w, const qn_value *v, int64_t groups)
 {
   *own = *w;

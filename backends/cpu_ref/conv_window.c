@@ -1,10 +1,10 @@
-/* conv_window.c -- rows of what a convolution's windows see. */
+/* conv_window.c -- im2col: rows of what a convolution's windows read. */
 #include "cpu_ref.h"
 #include "conv_window.h"
 
 /* ---- geometry ------------------------------------------------------------------------------ */
 
-/* The spatial dim of a tensor of `spatial` dims that is axis d of three; -1: none, an extent of 1. */
+/* The spatial dim, of `spatial`, that is axis d of three; -1: none, an extent of 1. */
 static int32_t spatial_dim(int32_t rank, int d)
 {
   const int32_t i = d - (5 - rank);
@@ -17,7 +17,7 @@ static int64_t dim_of(const qn_value *v, int d)
   return i < 0 ? 1 : v->dim[i];
 }
 
-/* One tap and no padding: the window of each pixel is that pixel, and space is one line. */
+/* One tap and no padding: each pixel's window is that pixel, and all spatial dims are merged into one. */
 static void collapse(cpu_window *w)
 {
   for (int d = 0; d < 3; d++) {
@@ -66,7 +66,7 @@ void cpu_window_phase(cpu_window *w, const qn_value *dx, const qn_value *dy, con
     first[d] = 0;
     every[d] = 1;
     if (i < 0) continue;
-    /* tap r meets the position where stride divides phase + pad - r dilation */
+    /* tap r reaches this phase if stride divides phase + pad - r dilation */
     const int64_t stride = conv->stride[i], dilation = conv->dilation[i], at = phase[d] + conv->pad_before[i];
     const int64_t taps = dim_of(filter, d);
     while (first[d] < taps && (at - first[d] * dilation) % stride != 0) first[d]++;
@@ -101,7 +101,7 @@ void cpu_window_tap(const cpu_window *w, int64_t tap, int64_t at[3])
 
 /* ---- short rows -------------------------------------------------------------------------------- */
 
-/* Rows here are often a few elements long, so for f32 calls are spared: four at a time, the rest one by one. */
+/* Rows here are often only a few elements, so for f32 a memcpy call is avoided: four at a time, the rest one by one. */
 typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
 
 static inline void zero(char *dst, int64_t n, int64_t element)
@@ -142,14 +142,14 @@ void cpu_window_next_line(const cpu_window *w, int64_t at[4])
   at[0]++;
 }
 
-/* What a tap sees of a channel, from the pixel at `at` on. */
+/* What a tap reads of a channel, for the pixels from `at` on. */
 static void lines_of_pixels(const cpu_gemm_isa *isa, const cpu_window *w, const char *source, const int64_t r[3], const int64_t from_at[4],
                             int64_t n, char *dst)
 {
   const cpu_window_axis *const x = &w->axis[2];
   const int64_t from = qn_kit_bytes(w->dtype), to = (int64_t)cpu_gemm_row_bytes(cpu_gemm_type(w->dtype));
   int64_t at[4] = {from_at[0], from_at[1], from_at[2], from_at[3]};
-  /* the pixels of a line whose tap lies inside: from low on, before high */
+  /* the pixels of a line whose tap is inside: low to high - 1 */
   const int64_t shift = r[2] * x->tap_step + x->start;
   const int64_t low = qn_max_i64(0, qn_ceil_div(-shift, x->step));
   const int64_t high = qn_max_i64(low, qn_min_i64(x->n, qn_ceil_div(x->extent - shift, x->step)));
@@ -173,8 +173,8 @@ static void lines_of_pixels(const cpu_gemm_isa *isa, const cpu_window *w, const 
   }
 }
 
-/* The same where a plane of pixels is as wide as the source's and takes the same steps: a tap sees the plane itself, shifted, but for
- * what it sees past the ends of lines. So a run of lines is one copy, and then those ends are cleared. */
+/* The same if a plane of pixels has the source's width and steps: a tap then reads the source plane shifted, except beyond the ends of
+ * lines. So a run of lines is one copy, after which those ends are cleared. */
 static void planes_of_pixels(const cpu_gemm_isa *isa, const cpu_window *w, const char *source, const int64_t r[3],
                              const int64_t from_at[4], int64_t n, char *dst)
 {
@@ -189,7 +189,7 @@ static void planes_of_pixels(const cpu_gemm_isa *isa, const cpu_window *w, const
     const int64_t z = at[1] * w->axis[0].step + r[0] * w->axis[0].tap_step + w->axis[0].start;
     const int64_t begin = at[2] * width + at[3], end = qn_min_i64(plane, begin + n - done);
     char *const pixel = dst + (done - begin) * to;         /* the plane's first */
-    /* the pixels that see anything of this plane, and those among them whose place lies in it */
+    /* the pixels that read anything of this plane, and among them those whose line is inside */
     const int64_t first = qn_min_i64(qn_max_i64(begin, inside(&w->axis[0], z) ? low : end), end);
     const int64_t last = qn_max_i64(first, qn_min_i64(end, high));
     const int64_t start = qn_min_i64(qn_max_i64(first, -shift), last);
@@ -208,7 +208,7 @@ static void planes_of_pixels(const cpu_gemm_isa *isa, const cpu_window *w, const
   }
 }
 
-/* On to the next tap; false: it was the last, and this is the first. */
+/* Advances to the next tap; false: it wrapped around to the first. */
 static bool next_tap(const cpu_window *w, int64_t r[3])
 {
   for (int d = 2; d >= 0; d--) {
@@ -239,7 +239,7 @@ void cpu_window_pixels(const cpu_gemm_isa *isa, const cpu_window *w, const char 
   }
 }
 
-/* Places [first, first + n) of one line of taps, (tap, channel), whose first tap is at `position` on the last axis. */
+/* Places [first, first + n), (tap, channel), of one line of taps whose first tap is at `position` on the last axis. */
 static void line_of_places(const cpu_gemm_isa *isa, const cpu_window *w, const char *line, int64_t position,
                            int64_t first, int64_t n, char *dst)
 {
@@ -247,7 +247,7 @@ static void line_of_places(const cpu_gemm_isa *isa, const cpu_window *w, const c
   const int64_t from = qn_kit_bytes(w->dtype), to = (int64_t)cpu_gemm_row_bytes(cpu_gemm_type(w->dtype));
   const int64_t channels = w->channels;
   if (w->stride[1] == 1 && w->stride[4] * x->tap_step == channels && x->tap_step == 1) {
-    /* neighbouring taps lie side by side: one run, from the first tap inside to the last */
+    /* neighbouring taps are contiguous: one run, from the first tap inside to the last */
     const int64_t low = qn_min_i64(qn_max_i64(0, -position), x->taps) * channels;
     const int64_t high = qn_min_i64(qn_max_i64(0, x->extent - position), x->taps) * channels;
     const int64_t start = qn_min_i64(qn_max_i64(first, low), first + n), stop = qn_max_i64(start, qn_min_i64(high, first + n));

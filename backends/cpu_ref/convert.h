@@ -1,5 +1,5 @@
-/* convert.h -- rows of narrow elements to and from the types that engines compute in, in vector code; static, in a copy for
- * each instruction set. Contiguous rows only: strided ones go through gather_row and scatter_row.
+/* convert.h -- converts rows between narrow dtypes and the types that engines compute in, in vector code; static, compiled once
+ * per instruction set. Contiguous rows only: strided ones go through gather_row and scatter_row.
  *
  *   f16    by the CPU's instruction where there is one, else by integer arithmetic: exact, or rounded to nearest even
  *   bf16   the upper half of an f32
@@ -11,7 +11,7 @@
 #include <immintrin.h>
 #endif
 
-/* ---- one element, without a branch ------------------------------------------------------------ */
+/* ---- one element, branch-free ------------------------------------------------------------------ */
 
 CPU_INLINE float f16_widen(uint16_t h)
 {
@@ -44,8 +44,8 @@ CPU_INLINE float e4m3_widen(uint8_t b)
   return qn_f32_of_bits(qn_bits_of_f32(scaled) | nan | (uint32_t)(b & 0x80) << 24);
 }
 
-/* fraction: bits of it; a: the magnitude's bits; least: a power of two whose last place is the least subnormal; normal: the bits of
- * the least normal number; most: of the largest number. */
+/* fraction: its number of bits; a: the magnitude's bits; least: a power of two whose last place is the least subnormal; normal: the
+ * bits of the least normal number; most: those of the largest number. */
 CPU_INLINE uint8_t f8_narrow(float x, int fraction, float least, uint32_t normal, uint32_t most, uint8_t saturated)
 {
   const uint32_t bits = qn_bits_of_f32(x), a = bits & 0x7fffffff, shift = 23 - (uint32_t)fraction;
@@ -105,7 +105,7 @@ static inline void e4m3_row_widen(float *restrict y, const uint8_t *restrict x, 
 static inline void e5m2_row_widen(float *restrict y, const uint8_t *restrict x, int64_t n)
 {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) y[i] = f16_widen((uint16_t)(x[i] << 8));                /* f16 cut short */
+  for (int64_t i = 0; i < n; i++) y[i] = f16_widen((uint16_t)(x[i] << 8));                /* e5m2 is the upper byte of f16 */
 }
 
 static inline void e4m3_row_narrow(uint8_t *restrict y, const float *restrict x, int64_t n)
@@ -168,7 +168,7 @@ static inline void row_from_f32(void *restrict y, const float *restrict x, uint3
   }
 }
 
-/* The same as what the file computes in; f64 comes with no other dtype. */
+/* The same for the type that the file computes in; f64 never mixes with other dtypes. */
 #ifdef CPU_REAL_F64
 static inline void row_to_real(real *restrict y, const void *restrict x, uint32_t dtype, int64_t n)
 {
@@ -187,7 +187,7 @@ static inline void row_from_real(void *restrict y, const real *restrict x, uint3
 
 /* ---- strided rows ------------------------------------------------------------------------------- */
 
-/* n elements of `bytes` bytes, `stride` elements apart, to packed ones and back. */
+/* Packs n elements of `bytes` bytes that are `stride` elements apart, and the reverse. */
 static inline void gather_row(void *restrict y, const void *restrict x, int64_t bytes, int64_t stride, int64_t n)
 {
   const char *from = x;

@@ -1,18 +1,18 @@
 /* ctc_direct.c -- connectionist temporal classification from logits, and its gradient.
  *
- * State s of a sample with S labels, 0 <= s <= 2S, is blank where s is even, else label s/2. E(t,s) = x[state] - lse.
- *   A(t,s) = E(t,s) + ln of the sum of exp A(t-1,s'), s' = s, s-1, and s-2 if s is a label other than the one before
+ * State s of a sample with S labels, 0 <= s <= 2S, is the blank if s is even, else label s/2. E(t,s) = x[class of s] - lse.
+ *   A(t,s) = E(t,s) + ln of the sum of exp A(t-1,s') over s' = s, s-1, and s-2 if s is a label that differs from the previous one
  *   B(t,s) = ln of the sum of exp (B + E)(t+1,s'), the same steps the other way
- * A begins in states 0 and 1, B ends in 2S and 2S-1, with 0.   L = ln of the sum of exp (A + B), in any frame    loss = -L
+ * A starts with 0 in states 0 and 1, B with 0 in 2S and 2S-1.   L = ln of the sum of exp (A + B), the same in any frame    loss = -L
  *   dx = g (exp(x - lse) - sum exp(A + B - L) over the states of the class), g = dy or dy / N */
 #include <stdbool.h>
 #include "direct.h"
 
 typedef struct problem {
-  cpu_tensor x, labels, x_lengths, label_lengths, loss, lse, dx;        /* in a gradient loss is dy */
+  cpu_tensor x, labels, x_lengths, label_lengths, loss, lse, dx;        /* in the gradient, dy in place of loss */
   const qn_ctc *a;
   int64_t frames, samples, classes, longest;
-  long double *rows;                      /* for each sample as prepare says */
+  long double *rows;                      /* workspace of each sample, sized in prepare */
 } problem;
 
 /* One sample. */
@@ -183,7 +183,7 @@ static qn_status backward(const qn_prepared *prepared, const qn_launch *launch)
 
 /* ---- prepare ------------------------------------------------------------------------------- */
 
-/* A row of states for each sample, in a gradient one for each frame and one more. */
+/* A row of states per sample; in the gradient one per frame and one more. */
 static qn_status prepare(const qn_request *request, qn_prepared *p)
 {
   const qn_node *op = &request->op[0];

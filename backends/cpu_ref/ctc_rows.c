@@ -1,14 +1,14 @@
-/* ctc_rows.c -- connectionist temporal classification in f32, where the classes of a frame lie side by side.
+/* ctc_rows.c -- connectionist temporal classification in f32, where the classes of a frame are contiguous.
  *
- * A sample is one thread's. Its states (ctc_direct.c) are a row, which a frame moves on by one loop of vector code: all that a step
- * may come from are neighbours, and what may not be skipped has -Inf added. So that sums over long paths keep their digits, a row
- * is now and then brought back to a maximum of 0; how far is kept apart, in double.
- * The gradient goes forward, keeping its rows, then back, and has the share of each state as it passes. */
+ * Each sample is done by one thread. Its states (ctc_direct.c) form a row, which one vector loop advances by a frame: the states
+ * that lead to a state are its neighbours, and forbidden skips get -Inf added. To keep precision over long paths, a row is
+ * rescaled now and then to a maximum of 0, and the shift accumulated apart, in double.
+ * The gradient runs forward, keeping the rows, then backward, computing each state's share on the way. */
 #include "cpu_ref.h"
 #include "logits.h"
 
-enum { X, DX, LABELS, X_LENGTHS, LABEL_LENGTHS, LOSS, LSE, TENSORS };     /* in a gradient LOSS is dy */
-enum { AHEAD = 2, SETTLE = 16 };          /* -Infs before and after a row; frames from one settling to the next */
+enum { X, DX, LABELS, X_LENGTHS, LABEL_LENGTHS, LOSS, LSE, TENSORS };     /* in the gradient, LOSS is dy */
+enum { AHEAD = 2, SETTLE = 16 };          /* -Infs before and after a row; frames between rescalings */
 
 typedef struct problem {
   qn_ctc   a;
@@ -17,7 +17,7 @@ typedef struct problem {
   int32_t  value[TENSORS];                /* -1: absent */
   uint32_t dtype[TENSORS];
   int64_t  step[TENSORS], frame[TENSORS], label;          /* bytes from sample to sample, frame to frame, label to label */
-  int64_t  of_sample;                     /* bytes of workspace */
+  int64_t  of_sample;                     /* bytes of workspace per sample */
 } problem;
 
 /* One sample, and its part of the workspace. */
@@ -25,10 +25,10 @@ typedef struct sample {
   const problem *p;
   char    *at[TENSORS];
   int64_t  frames, labels, states;
-  double  *settled;                       /* [T + 1]: what has been taken off each kept row */
+  double  *settled;                       /* [T + 1]: the total shift of each kept row */
   int64_t *class;                         /* [S] */
-  float   *skip, *e;                      /* as row: 0 where a state may be reached from the last but one, else -Inf; logits - lse */
-  float   *row[2], *kept;                 /* [-AHEAD to states + AHEAD]; [T] of those */
+  float   *skip, *e;                      /* as row: 0 if the state may be reached from the state two before, else -Inf; logits - lse */
+  float   *row[2], *kept;                 /* [-AHEAD to states + AHEAD]; kept: T of those */
   float   *logit, *share, *out;           /* [C] */
 } sample;
 
@@ -46,7 +46,7 @@ static void step(float *restrict y, const float *restrict x, const float *restri
     y[s] = m + m_log(m_exp(a - m) + m_exp(b - m) + m_exp(c - m)) + e[s];
   }
 }
-/* The same the other way, and without e: what x(s), x(s+1) and x(s+2) + skip(s+2) lead to. */
+/* The reverse step, without e: from x(s), x(s+1) and x(s+2) + skip(s+2). */
 static void step_back(float *restrict y, const float *restrict x, const float *restrict skip, int64_t states)
 {
 #pragma omp simd
@@ -59,7 +59,7 @@ static void step_back(float *restrict y, const float *restrict x, const float *r
   }
 }
 
-/* Takes its maximum off a row, and returns it. */
+/* Subtracts a row's maximum from it, and returns it. */
 static double settle(float *y, int64_t states)
 {
   const float m = logits_largest(y, -INFINITY, states);
@@ -113,7 +113,7 @@ static void sample_begin(sample *s, const problem *p, const qn_launch *launch, i
   s->labels = length_of(s->at[LABEL_LENGTHS], p->dtype[LABEL_LENGTHS], p->longest);
   s->states = 2 * s->labels + 1;
   blank_row(s->skip, s->states);
-  s->skip[s->states] = 0;                 /* to and from where nothing is but in the first step */
+  s->skip[s->states] = 0;                 /* beyond the last state the row is -Inf except in the first step */
   for (int64_t i = 0; i < s->labels; i++) {
     s->class[i] = qn_load_i64(s->at[LABELS] + i * p->label, p->dtype[LABELS]);
     if (i == 0 || s->class[i] != s->class[i - 1]) s->skip[2 * i + 1] = 0;
@@ -138,14 +138,14 @@ static void emissions(const sample *s, const float *x, float lse)
 }
 static float *lse_of(const sample *s, int64_t t) { return (float *)(void *)(s->at[LSE] + t * s->p->frame[LSE]); }
 
-/* ln of the sum of exp over the last row's ends. */
+/* ln of the sum of exp over the two end states of the last row. */
 static double total(const sample *s, const float *last)
 {
   if (s->frames == 0) return s->labels ? -INFINITY : 0;
   return s->labels ? joined((double)last[s->states - 1], (double)last[s->states - 2]) : (double)last[0];
 }
 
-/* What stands before the first frame: one path, which has come from nowhere to where states 0 and 1 are a step away. */
+/* The row before the first frame: a single path, from which one step leads to states 0 and 1. */
 static float *before_first(const sample *s)
 {
   s->row[1][-1] = 0;
@@ -221,7 +221,7 @@ static void backward_sample(const sample *s)
   float *ahead = s->row[0], *row = s->row[1];
   double settled = 0;
   blank_row(row, s->states);
-  ahead[s->states] = 0;                   /* as before the first frame, mirrored: a step away from the last two states */
+  ahead[s->states] = 0;                   /* mirrors before_first: one step from the last two states */
   for (int64_t t = used - 1; t >= 0; t--) {
     const float *x = logits_of(s, t), lse = *lse_of(s, t), *a = s->kept + t * pitch;
     const double off = s->settled[t + 1] + settled - l;

@@ -20,8 +20,8 @@
 
 typedef struct identity {
   uint64_t features;
-  char     name[49];                      /* what the CPU calls itself */
-  int      family, model;                 /* as its maker numbers them; 0: not told */
+  char     name[49];                      /* the CPU's name */
+  int      family, model;                 /* as the vendor numbers them; 0: unknown */
 } identity;
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -47,7 +47,7 @@ static identity identify(void)
 
   const unsigned needed = bit_OSXSAVE | bit_AVX | bit_FMA | bit_F16C;
   if ((c & needed) != needed) return id;
-  unsigned enabled, upper;                /* register states that the OS keeps: XCR0 */
+  unsigned enabled, upper;                /* register states saved by the OS: XCR0 */
   __asm__ volatile ("xgetbv" : "=a"(enabled), "=d"(upper) : "c"(0));
   if ((enabled & 0x06) != 0x06 || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return id;
   if (b & bit_AVX2) id.features |= QN_CPU_AVX2;
@@ -74,7 +74,7 @@ static const char *const models[] = { "generic", "avx2", "avx512", NULL };
 static const struct level *level_of(uint64_t features)
 {
   int i = 0;
-  while ((levels[i].features & features) != levels[i].features) i++;      /* "generic" asks for nothing */
+  while ((levels[i].features & features) != levels[i].features) i++;      /* "generic" requires nothing */
   return &levels[i];
 }
 
@@ -96,14 +96,14 @@ static bool line_of_cache(int index, const char *what, char *line, int bytes)
   return there;
 }
 
-/* All caches of the last level together, as the kernel describes them; sysconf states ten times as much on some CPUs, and nothing on
- * others. */
+/* The size of all last-level caches together, as the kernel describes them; sysconf is ten times too large on some CPUs and has no
+ * answer on others. */
 static uint64_t last_level_cache(void)
 {
   char size[32], list[512];
   for (int index = 4; index > 1; index--) {
     if (!line_of_cache(index, "size", size, sizeof size) || !line_of_cache(index, "shared_cpu_list", list, sizeof list)) continue;
-    long sharing = 0;                     /* CPUs of one cache: "0-7,64-71" */
+    long sharing = 0;                     /* CPUs that share the cache: "0-7,64-71" */
     for (char *s = list; *s >= '0' && *s <= '9'; s += *s == ',') {
       const long first = strtol(s, &s, 10), last = *s == '-' ? strtol(s + 1, &s, 10) : first;
       sharing += last - first + 1;
@@ -128,7 +128,7 @@ static qn_status describe(int32_t ordinal, qn_device *out)
   if (ordinal != 0) return cpu_host->error(QN_BAD_ARGUMENT, "device: a machine has one cpu, number 0");
   snprintf(out->kind, sizeof out->kind, "cpu");
   snprintf(out->name, sizeof out->name, "%s", id.name);
-  /* what was tuned on one kind of CPU is not remembered for another */
+  /* measurements of one CPU model must not be used on another */
   snprintf(out->model, sizeof out->model, "%s-%02x_%02x", level, (unsigned)id.family, (unsigned)id.model);
   out->ordinal = 0;
   out->units = cores();
@@ -143,7 +143,7 @@ static qn_status describe(int32_t ordinal, qn_device *out)
   return QN_OK;
 }
 
-/* A live description keeps what it is and loses features; an empty one becomes a plain machine of eight cores. */
+/* A live description is kept, less features; an empty one becomes a generic machine of eight cores. */
 static qn_status describe_model(const char *model, qn_device *out)
 {
   int i = 0;
@@ -166,7 +166,7 @@ static qn_status describe_model(const char *model, qn_device *out)
   return QN_OK;
 }
 
-/* Every bound supposes a floating-point mode that engines, and the threads they wake, take from the caller. A program that was linked
+/* All error bounds assume C's default floating-point mode, which engines and their threads take from the caller. A program linked
  * with -ffast-math has another. */
 static qn_status device_open(qn_device *device)
 {

@@ -1,11 +1,11 @@
-/* direct.c -- how a direct engine prepares: it takes the first op, whatever it is, and keeps a copy of its description. */
+/* direct.c -- prepare of the direct engines: takes the first op, whatever it is, and keeps a copy of its description. */
 #include "direct.h"
 
 qn_status cpu_direct_prepare(const qn_request *request, qn_prepared *p)
 {
   const qn_node *op = &request->op[0];
   const int32_t n = op->first[op->n_roles];
-  const size_t attr_bytes = op->attr ? (size_t)*(const uint64_t *)op->attr : 0;   /* such a struct begins with its size */
+  const size_t attr_bytes = op->attr ? (size_t)*(const uint64_t *)op->attr : 0;   /* attribute structs begin with their size */
   const size_t value_bytes = (size_t)n * sizeof(qn_value), number_bytes = ((size_t)n * sizeof(int32_t) + 7) / 8 * 8;
   unsigned char *memory = cpu_state(p, sizeof(cpu_kept) + value_bytes + number_bytes + attr_bytes);
   if (!memory) return QN_NO_MEMORY;

@@ -1,7 +1,7 @@
-/* direct.h -- what the direct engines share, and nobody else: the oracle's index arithmetic and sums are its own.
+/* direct.h -- shared by the direct engines only: the oracle's index arithmetic and sums are independent of the fast engines'.
  *
- * A direct engine takes one op, whatever its strides, alignment, dtypes and sizes, without workspace (but ctc_direct.c). Each output element
- * is computed by one thread in the order of the formula, so threads change nothing. Sums are compensated, other
+ * A direct engine takes one op with any strides, alignment, dtypes and sizes, without workspace (except ctc_direct.c). Each output
+ * element is computed by one thread in the formula's order, so the number of threads changes nothing. Sums are compensated, other
  * functions computed in long double, and the result is rounded once to the output. */
 #ifndef CPU_DIRECT_H
 #define CPU_DIRECT_H
@@ -14,7 +14,7 @@ typedef struct cpu_kept {
   int32_t     n_roles;
   int32_t     first[QN_MAX_ROLES + 1];
   const void *attr;
-  const int32_t  *number;                 /* of each argument's value in the request */
+  const int32_t  *number;                 /* each argument's value index in the request */
   const qn_value *value;                  /* of each argument */
 } cpu_kept;
 
@@ -28,7 +28,7 @@ qn_status cpu_direct_prepare(const qn_request *request, qn_prepared *p);
 /* ---- tensors ---------------------------------------------------------------------------------- */
 
 typedef struct cpu_tensor {
-  unsigned char *p;                       /* NULL: an absent optional one */
+  unsigned char *p;                       /* NULL: optional and absent */
   uint32_t dtype;
   int32_t  rank;
   int64_t  bytes;                         /* of one element */
@@ -65,7 +65,7 @@ static inline unsigned char *cpu_at(const cpu_tensor *t, int64_t offset) { retur
 static inline double cpu_get(const cpu_tensor *t, int64_t offset) { return qn_load_f64(cpu_at(t, offset), t->dtype); }
 static inline void cpu_put(const cpu_tensor *t, int64_t offset, double x) { qn_store_f64(cpu_at(t, offset), t->dtype, x); }
 
-/* The indices of the i-th place in row-major order, and the offset of a place. */
+/* The indices of the i-th element in row-major order, and the offset of an index. */
 static inline void cpu_place(int64_t i, int32_t rank, const int64_t *dim, int64_t *index)
 {
   for (int32_t d = rank - 1; d >= 0; d--) {
@@ -80,7 +80,7 @@ static inline int64_t cpu_offset(int32_t rank, const int64_t *index, const int64
   return offset;
 }
 
-/* Which of x's n places in dim d stands at the padded tensor's place `at`; -1: none, but the constant. */
+/* The element of x, of n in dim d, at the padded tensor's position `at`; -1: none, the constant. */
 static inline int64_t cpu_pad_source(const qn_padding *padding, int32_t d, int64_t at, int64_t n)
 {
   const int64_t from = at - padding->pad_before[d];
@@ -89,7 +89,7 @@ static inline int64_t cpu_pad_source(const qn_padding *padding, int32_t d, int64
   return from < 0 || from >= n ? -1 : from;
 }
 
-/* N, C and three spatial dims: with fewer, those missing come first and have one place. Filters likewise. */
+/* A tensor as N, C and three spatial dims: missing ones come first, with extent 1. Filters likewise. */
 typedef struct cpu_grid {
   cpu_tensor t;
   int64_t dim[5], stride[5];
@@ -112,13 +112,13 @@ static inline int64_t cpu_grid_offset(const cpu_grid *g, int64_t n, int64_t c, c
        + spatial[0] * g->stride[2] + spatial[1] * g->stride[3] + spatial[2] * g->stride[4];
 }
 
-/* Windows over three spatial dims; the entries of an attribute struct moved as cpu_grid moves dims. */
+/* Windows over three spatial dims; attribute entries are shifted as cpu_grid shifts dims. */
 typedef struct cpu_windows {
   int64_t size[3], step[3], dilation[3], before[3];
   int64_t inputs[3], outputs[3];          /* extents of x and of y */
 } cpu_windows;
 
-/* Where tap r of window p lies in x; 0: outside. */
+/* Position in x of tap r of window p; 0: outside. */
 static inline int cpu_tap(const cpu_windows *w, const int64_t p[3], const int64_t r[3], int64_t x[3])
 {
   int inside = 1;
@@ -129,7 +129,7 @@ static inline int cpu_tap(const cpu_windows *w, const int64_t p[3], const int64_
   return inside;
 }
 
-/* Which window's tap r lies at x; 0: none's. */
+/* The window whose tap r is at x; 0: none. */
 static inline int cpu_window(const cpu_windows *w, const int64_t x[3], const int64_t r[3], int64_t p[3])
 {
   for (int d = 0; d < 3; d++) {
@@ -142,8 +142,8 @@ static inline int cpu_window(const cpu_windows *w, const int64_t x[3], const int
 
 /* ---- sums ------------------------------------------------------------------------------------- */
 
-/* A sum of numbers: high + low carries twice a double's digits (Ogita, Rump, Oishi: Accurate sum and dot product). A sum of
- * integers is exact, and wraps where it is stored. */
+/* A compensated sum: high + low has twice a double's digits (Ogita, Rump, Oishi: Accurate sum and dot product). A sum of
+ * integers is exact, and wraps when stored. */
 typedef struct cpu_sum {
   double   high, low;
   uint64_t integer;
@@ -160,15 +160,15 @@ static inline void cpu_sum_add_product(cpu_sum *s, double a, double b)
 {
   const double product = a * b;
   cpu_sum_add(s, product);
-  /* of two factors with 26 digits each (all but f64's) the product is exact */
+  /* for factors of at most 26 digits (all but f64) the product is exact */
   if ((qn_bits_of_f64(a) | qn_bits_of_f64(b)) & 0x7ffffff) s->low += fma(a, b, -product);
 }
 
-/* Once high is Inf or NaN the compensation is NaN, and means nothing. */
+/* Once high is Inf or NaN the compensation is NaN and must be ignored. */
 static inline double cpu_sum_low(const cpu_sum *s) { return isfinite(s->high) ? s->low : 0; }
 static inline double cpu_sum_value(const cpu_sum *s) { return s->high + cpu_sum_low(s); }
 
-/* s += the n products of a's and b's elements from these offsets on in these steps, as the dtypes want it. */
+/* s += the sum of n products of elements of a and b, from these offsets in these steps, in the arithmetic of the dtypes. */
 static inline void cpu_sum_products(cpu_sum *s, int64_t n, const cpu_tensor *a, int64_t a_at, int64_t a_step,
                                     const cpu_tensor *b, int64_t b_at, int64_t b_step)
 {
@@ -190,7 +190,7 @@ static inline void cpu_sum_store(const cpu_sum *s, const cpu_tensor *y, int64_t 
 
 /* ---- threads ---------------------------------------------------------------------------------- */
 
-/* How many for this many outputs of about so many steps each: waking a team costs some microseconds. */
+/* Threads worth waking for this many outputs of about so many steps each: waking a team costs some microseconds. */
 static inline int cpu_team(const qn_launch *launch, int64_t outputs, int64_t steps)
 {
   const int64_t useful = (outputs < INT64_MAX / (steps + 1) ? outputs * (steps + 1) : INT64_MAX) / 4096;

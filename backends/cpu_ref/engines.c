@@ -1,4 +1,4 @@
-/* engines.c -- the engine files, each one line; within an op core asks them in this order. */
+/* engines.c -- one line per engine file; within an op core asks them in this order. */
 #include "cpu_ref.h"
 
 #define ENGINE_FILES(X)                                                                   \

@@ -1,4 +1,4 @@
-/* gemm_core.c -- the blocked product of gemm_core.h: tiles over threads, runs of k within a tile. */
+/* gemm_core.c -- the blocked product of gemm_core.h: tiles shared among threads, runs of k within a tile. */
 #include <config.h>
 #include <quern/kit.h>
 #include "gemm_core.h"
@@ -9,18 +9,18 @@
 /* ---- blocking ------------------------------------------------------------------------------ */
 
 #define LINE 64
-#define KC_F32 320                        /* nr columns of a run fill 20 of the 32 KB of a first-level cache */
-#define TILE_ROWS 264                     /* a run of a tile's A, of its B and its sums share a second-level cache, where the */
-#define TILE_COLUMNS 288                  /*   block that the inner loop returns to should stay; multiples of every mr and nr */
-#define TILE_LONG 516                     /* a side whose other block is dear to lay out */
-#define TILE_SHORT 112                    /* rows across such columns, */
-#define SMALL_SUMS 16384                  /*   and sums of a tile whose k is a single run: they are read again at once */
-#define TILE_LEAST 96                     /* shorter, a tile is laid out for longer than it is computed */
-#define PARTS 12                          /* of all tiles together, where k is long and tiles are few */
-#define PART_RUNS 2                       /* a part's least: its sums are written and read once more */
-#define TILES_EACH 6                      /* enough for threads to end together, where the work bears it */
-#define TILE_WORK (1 << 20)               /* products worth a tile of their own */
-#define THREADS_EACH 8                    /* threads worth waking for as many */
+#define KC_F32 320                        /* nr columns of a run take 20 of the 32 KB of a first-level cache */
+#define TILE_ROWS 264                     /* a run of a tile's A and of its B and its sums share a second-level cache, in which the */
+#define TILE_COLUMNS 288                  /*   block that the inner loop rereads should stay; multiples of every mr and nr */
+#define TILE_LONG 516                     /* for a side when laying out the other block is expensive */
+#define TILE_SHORT 112                    /* rows then, if columns are that long, */
+#define SMALL_SUMS 16384                  /*   and limit on a tile's sums if k is a single run: they are reread at once */
+#define TILE_LEAST 96                     /* a shorter tile takes longer to lay out than to compute */
+#define PARTS 12                          /* of all tiles together, if k is long and tiles are few */
+#define PART_RUNS 2                       /* minimum of a part, in runs: its sums are written and read once more */
+#define TILES_EACH 6                      /* so that threads end together, if there is enough work */
+#define TILE_WORK (1 << 20)               /* products that justify a tile of their own */
+#define THREADS_EACH 8                    /* products that justify one more thread */
 
 size_t cpu_gemm_row_bytes(uint32_t type)
 {
@@ -41,22 +41,22 @@ uint32_t cpu_gemm_type(uint32_t dtype)
   }
 }
 
-/* An odd number of lines: rows that lie so visit every set of a cache in turn. */
+/* An odd number of cache lines: such rows are spread over all sets of a cache. */
 int64_t cpu_gemm_ld(int64_t n, size_t element)
 {
   const int64_t lines = qn_ceil_div(n * (int64_t)element, LINE) | 1;
   return lines * LINE / (int64_t)element;
 }
 
-/* n in equal parts of at most `most`, a multiple of `step`. */
+/* Length of equal parts of n, at most `most`, a multiple of `step`. */
 static int64_t even_part(int64_t n, int64_t most, int64_t step)
 {
   const int64_t parts = qn_ceil_div(n, qn_max_i64(most / step, 1) * step);
   return qn_round_up(qn_ceil_div(n, parts), step);
 }
 
-/* Whether strips of a tile's rows are finished one by one, each written while the next is computed. Where k is a single run they
- * all use the first one's place, which stays in cache. */
+/* Whether a tile is finished in strips of rows, each written while the next is computed. If k is a single run all strips reuse
+ * the first one's buffer, which stays in cache. */
 static bool in_strips(const cpu_gemm *g)
 {
   return g->keep_rows && g->split == 1 && g->k > 0;
@@ -67,7 +67,7 @@ static int64_t n_tiles(const cpu_gemm *g)
   return g->batch * qn_ceil_div(g->m, g->mc) * qn_ceil_div(g->n, g->nc);
 }
 
-/* Per thread: a block of A, a block of B (i16: once more, before pairing), the sums. */
+/* Per thread: a block of A, a block of B (i16: also before pairing), the sums. */
 typedef struct area {
   size_t a, b, pairs, sums, total;
 } area;
@@ -102,13 +102,13 @@ uint64_t cpu_gemm_plan(cpu_gemm *g, int threads)
   if (g->b_ready && g->k <= g->kc) rows = qn_max_i64(4 * mr, qn_min_i64(rows, SMALL_SUMS / g->nc));
   g->mc = even_part(g->m, rows, mr);
 
-  /* kc and split order the sums, so they are the problem's; mc and nc say only who computes them */
+  /* kc and split fix the order of summation, so they depend on the problem only; mc and nc just divide the work */
   const int64_t runs = qn_max_i64(1, qn_ceil_div(g->k, g->kc));
   const int64_t parts = qn_min_i64((int64_t)(work < PARTS ? work : PARTS) / n_tiles(g), runs / PART_RUNS);
   g->split = qn_ceil_div(runs, qn_ceil_div(runs, qn_max_i64(1, parts)));
 
   const int64_t most = threads > 1 ? (int64_t)threads * TILES_EACH : 1, wanted = work < (double)most ? (int64_t)work : most;
-  for (;;) {                              /* cut in halves: the longer side, or the one that may be cut */
+  for (;;) {                              /* halve the longer side, or the one that may be cut */
     const bool rows_can = g->mc > (g->keep_columns ? 4 * mr : TILE_LEAST);
     const bool columns_can = g->nc > (g->keep_rows ? 2 * nr : TILE_LEAST);
     if (n_tiles(g) * g->split >= wanted || (!rows_can && !columns_can)) break;
@@ -139,7 +139,7 @@ static tile tile_at(const cpu_gemm *g, int64_t index)
   return t;
 }
 
-/* Rows 2k and 2k+1 as pairs, side by side in an i32; past an odd end a row of zeros. */
+/* Pairs rows 2k and 2k+1, side by side in an i32; an odd last row is paired with zeros. */
 static const void *pair_rows(const int16_t *b, int64_t step, int64_t kc, int64_t nc, int32_t *pairs, int64_t ld)
 {
   for (int64_t k = 0; k < kc; k += 2) {
@@ -151,13 +151,13 @@ static const void *pair_rows(const int16_t *b, int64_t step, int64_t kc, int64_t
   return pairs;
 }
 
-/* acc = the sum over k in [k0, k1); or finishes it, strip by strip. */
+/* acc = the sum over k in [k0, k1), or finished strip by strip. */
 static void sum_tile(const cpu_gemm *g, const tile *t, int64_t k0, int64_t k1, char *area_bytes, const area *at,
                      char *acc, int64_t ld)
 {
   const int mr = g->isa->type[g->type].mr, nr = g->isa->type[g->type].nr;
   cpu_gemm_micro *const micro = g->isa->type[g->type].micro;
-  const size_t element = sum_bytes(g->type);               /* of an i16 row this is a pair */
+  const size_t element = sum_bytes(g->type);               /* for i16 a pair */
   const void *row[CPU_GEMM_MC_MAX];
   /* the inner loop runs over the smaller block, which stays in the second-level cache */
   const bool finishes = in_strips(g), columns_inside = t->nc < t->mc || finishes;
@@ -204,7 +204,7 @@ void cpu_gemm_run(const cpu_gemm *g, int threads, void *workspace)
   const int64_t tiles = n_tiles(g), ld = cpu_gemm_ld(g->nc, sum_bytes(g->type));
   const size_t part_bytes = partial_bytes(g);
   char *const areas = workspace, *const parts = areas + (size_t)g->threads * at.total;
-  /* where k is split, each part is whole runs of kc */
+  /* if k is split, each part is a whole number of runs */
   const int64_t part_k = qn_round_up(qn_ceil_div(qn_max_i64(g->k, 1), g->split), g->kc);
 #pragma omp parallel num_threads(threads < g->threads ? threads : g->threads) if (g->threads > 1)
   {
@@ -238,7 +238,7 @@ void cpu_gemm_run(const cpu_gemm *g, int threads, void *workspace)
 static const struct copy {
   const cpu_gemm_isa *isa;
   uint64_t feature;
-} copies[] = {                            /* the widest first */
+} copies[] = {                            /* widest first */
 #ifdef QN_AVX512
   {&cpu_gemm_avx512, QN_CPU_AVX512},
 #endif
@@ -282,7 +282,7 @@ qn_status cpu_gemm_choose(const qn_request *request, qn_prepared *p, const cpu_g
 
 #define BLOCK 32
 
-/* Columns of src become rows of dst: by way of a square of widened columns, but for f32. */
+/* Columns of src become rows of dst, through a square of widened columns (f32: directly). */
 static void lay_block(const cpu_gemm_isa *isa, uint32_t dtype, const char *src, int64_t stride, int64_t rows, int64_t n,
                       char *dst, int64_t ld)
 {

@@ -1,4 +1,4 @@
-/* gemm_epilogue.c -- alpha, beta, bias and the one rounding, on rows of sums that are still in cache. */
+/* gemm_epilogue.c -- applies alpha, beta and bias and rounds once, on rows of sums that are still in cache. */
 #include <quern/kit.h>
 #include "gemm_epilogue.h"
 

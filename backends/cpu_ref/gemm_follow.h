@@ -1,5 +1,5 @@
-/* gemm_follow.h -- what follows a contraction, as a program (pointwise_tile.h) that its epilogue hands row after row of sums, still in
- * cache. The output of the contraction is in memory only if someone outside wants it, and is not rounded on the way. */
+/* gemm_follow.h -- fuses what follows a contraction: a program (pointwise_tile.h) to which the epilogue passes rows of sums, still in
+ * cache. The contraction's output is stored only if it is needed elsewhere, and is not rounded in between. */
 #ifndef CPU_GEMM_FOLLOW_H
 #define CPU_GEMM_FOLLOW_H
 #include "cpu_ref.h"
@@ -10,11 +10,11 @@ typedef struct cpu_follow {
   cpu_program program;
   cpu_tile_fn *runner;
   int32_t taken;                          /* ops; 0: nothing follows */
-  void *const *ptr;                       /* of the launch */
+  void *const *ptr;                       /* of the current launch */
 } cpu_follow;
 
-/* Reads it off the request, whose first op makes y. Afterwards *counted is the request as the contraction is to see it, in which y has
- * the strides of its places; its values are to be freed. False: no memory, which has been said. */
+/* Reads it from the request, whose first op produces y. *counted becomes the request for the contraction to use, in which y has the
+ * strides of its packed order; the caller frees its values. False: out of memory, error already set. */
 static inline bool cpu_follow_read(cpu_follow *f, const qn_request *request, int32_t y, qn_request *counted, qn_prepared *p)
 {
   qn_value *value = cpu_host->alloc(request->n_values * sizeof *value);

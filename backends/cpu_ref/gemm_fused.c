@@ -2,7 +2,7 @@
  *
  *   y0 = matmul a b bias;  y1 = add y0 residual;  y = relu y1
  *
- * y1 may be normalization by given statistics, too. What the program needs besides it reads itself, broadcast or whole. */
+ * y1 may also be normalization by given statistics. The program reads its other operands itself, broadcast or full. */
 #include "conv_gemm.h"
 #include "gemm_follow.h"
 #include "matmul_blocked.h"
@@ -18,7 +18,7 @@ typedef struct fused {
 
 /* ---- prepare ------------------------------------------------------------------------------------ */
 
-/* Whether rows of sums run along consecutive places. */
+/* Whether rows of sums run along consecutive elements of y. */
 static bool rows_are_places(const fused *f)
 {
   if (f->op == QN_OP_MATMUL) {
@@ -56,7 +56,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   cpu_host->free((void *)counted.value);
   if (!in_rows) {
     cpu_release(p);
-    if (taken == 0) return QN_UNSUPPORTED;                 /* and the program has said why */
+    if (taken == 0) return QN_UNSUPPORTED;                 /* the program has set the refusal */
     return qn_refuse(p, "rows of sums must run along the output's fastest dim", "y", "rows, columns, pixels or channels", "%s",
                      "another dim");
   }

@@ -1,10 +1,10 @@
-/* gemm_kernel.c -- the inner loops of the blocked product, compiled once for each instruction set.
+/* gemm_kernel.c -- the inner loops of the blocked product, compiled once per instruction set.
  *
  * A tile of mr x nr sums stays in registers while k runs; each step loads a vector or two of b and multiplies them by
- * one broadcast element of each row of a. Its size is what the register file holds: 6 x 2 vectors of 16 registers, and
- * 12 x 2 of AVX-512's 32. What is widened, narrowed and transposed on the way in and out stands below.
+ * one broadcast element of each row of a. Its size fits the register file: 6 x 2 vectors of 16 registers, 12 x 2 of
+ * AVX-512's 32. The routines that widen, narrow and transpose follow below.
  *
- * This file wants -ffp-contract=fast: a product and its sum are fused where the instruction set can. */
+ * Compile with -ffp-contract=fast: products and sums are fused where the instruction set can. */
 #include <string.h>
 #include <quern/kit.h>
 #include "gemm_core.h"

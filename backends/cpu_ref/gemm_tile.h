@@ -1,5 +1,5 @@
-/* gemm_tile.h -- the tile of gemm_kernel.c for one element type: included by it alone, once for each SCALAR, VECTOR,
- * STEP. Has no guard, and undefines what it was given. */
+/* gemm_tile.h -- the tile of gemm_kernel.c for one element type: included by that file only, once for each SCALAR, VECTOR,
+ * STEP. Has no include guard, and undefines its parameters. */
 
 INLINE void TILE(const int rows, int64_t n_k, const void *const *a, int64_t a_step, const SCALAR *b, int64_t b_step,
                  SCALAR *acc, int64_t ld, int accumulate)

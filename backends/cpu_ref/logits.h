@@ -1,4 +1,4 @@
-/* logits.h -- what losses do along a row of logits in f32 (f64: by the C library); static, in a copy for each instruction set. */
+/* logits.h -- operations of losses on a row of logits in f32 (f64: by the C library); static, compiled once per instruction set. */
 #ifndef CPU_LOGITS_H
 #define CPU_LOGITS_H
 #include "convert.h"
@@ -25,7 +25,7 @@ static inline real logits_sum_of_exp(const real *x, real m, int64_t n)
   return s;
 }
 
-/* n elements as real: where they lie, or in buffer. */
+/* n elements as real: in place, or converted into buffer. */
 static inline const real *logits_open(const char *from, uint32_t dtype, int64_t n, real *buffer)
 {
   if (dtype == CPU_REAL) return (const real *)(const void *)from;

@@ -10,7 +10,7 @@ typedef struct problem {
   int64_t classes, rows;
 } problem;
 
-/* The index of a row: its place among labels, which have 1 along the axis. */
+/* The index of a row: its position among labels, which have extent 1 along the axis. */
 static void row_index(const problem *v, int64_t row, int64_t *index) { cpu_place(row, v->labels.rank, v->labels.dim, index); }
 static int64_t at(const cpu_tensor *t, const int64_t *index)      /* t has 1 in some dims */
 {
@@ -28,7 +28,7 @@ static long double logit(const problem *v, int64_t *index, int64_t class)
   return cpu_get(&v->x, cpu_offset(v->x.rank, index, v->x.stride));
 }
 
-/* Also writes what each row has of its own. */
+/* Also writes the row's lse and loss. */
 static long double row_loss(const problem *v, int64_t row)
 {
   int64_t index[QN_MAX_RANK];
