@@ -1,12 +1,12 @@
-/* loss_rows.c -- cross-entropy and its gradient in f32 (loss_rows_f64.c: in f64), where the classes of a row lie side by side.
+/* loss_rows.c -- cross-entropy and its gradient in f32 (loss_rows_f64.c: in f64), where the classes of a row are contiguous.
  *
- * A row is one thread's. It is read once, span by span: each has its maximum and its sum of exponentials, which join as they
- * come. Reduced losses are kept for each row and added up in the order of rows, so that threads change nothing. */
+ * A row is done by one thread, in one pass, span by span: each span's maximum and sum of exponentials are merged into the
+ * row's. Reduced losses are stored per row and added in row order, so that the number of threads changes nothing. */
 #include "cpu_ref.h"
 #include "logits.h"
 
 enum { SPAN = 2048 };
-enum { X, DX, LABELS, LOSS, LSE, COUNT, TENSORS };        /* in a gradient LOSS is dy */
+enum { X, DX, LABELS, LOSS, LSE, COUNT, TENSORS };        /* in the gradient, LOSS is dy */
 
 typedef struct problem {
   qn_entropy a;

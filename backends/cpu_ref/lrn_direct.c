@@ -1,15 +1,15 @@
 /* lrn_direct.c -- local response and divisive normalization and their gradients.
  *
- *   y  = x b^-beta, b = k + alpha/n sum (x - m)^2 over the window around the place: along channels, or in a channel's spatial dims
- *   dx = dy b^-beta - 2 alpha beta/n sum r' (x - m') over the places ' whose windows hold this one, r = dy x b^-(beta+1)
- *   dmeans = 2 alpha beta/n r sum (x - m) over the window; m is the mean at the window's middle, 0 where none are given */
+ *   y  = x b^-beta, b = k + alpha/n sum (x - m)^2 over the window at this position: along channels, or in a channel's spatial dims
+ *   dx = dy b^-beta - 2 alpha beta/n sum r' (x - m') over the positions ' whose windows hold this one, r = dy x b^-(beta+1)
+ *   dmeans = 2 alpha beta/n r sum (x - m) over the window; m is the mean at the window's own position, 0 without means */
 #include <stdbool.h>
 #include "direct.h"
 
 typedef struct norm {
   cpu_grid x, means;
   const qn_local_norm *a;
-  int64_t first[5], count[5];             /* offsets in the window, in each dim, that may lie in x */
+  int64_t first[5], count[5];             /* of the window in each dim: first offset and number */
   long double alpha;                      /* alpha/n */
 } norm;
 
@@ -27,7 +27,7 @@ static norm norm_of(const qn_prepared *p, cpu_tensor x, cpu_tensor means)
   return s;
 }
 
-/* Tap k of the window around `at`, or (backward) the k-th of the windows that hold it; false: outside. */
+/* Tap k of the window at `at`, or (backward) the k-th position whose window holds it; false: outside. */
 static bool neighbour(const norm *s, const int64_t at[5], int64_t k, bool backward, int64_t to[5])
 {
   bool inside = true;
@@ -54,7 +54,7 @@ static long double mean(const norm *s, const int64_t at[5])
   return s->means.t.p ? cpu_get(&s->means.t, cpu_offset(5, at, s->means.stride)) : 0;
 }
 
-/* The sum of x - m over the window around `at`, or of its squares. */
+/* The sum of x - m over the window at `at`, or of its squares. */
 static long double distances(const norm *s, const int64_t at[5], bool squared)
 {
   const long double m = mean(s, at);

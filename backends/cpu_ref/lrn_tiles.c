@@ -1,6 +1,6 @@
-/* lrn_tiles.c -- local response and divisive normalization and their gradients in f32, a tile at a time: the channels of some places, or
- * the planes of some channels, in scratch that the cache holds. Without means a window's sum is one run of sums along each dim that the
- * window covers, whole rows of the tile added to each other. Means are subtracted in each tap: expanding the square would cancel.
+/* lrn_tiles.c -- local response and divisive normalization and their gradients in f32, a tile at a time: the channels of some positions,
+ * or the planes of some channels, in scratch that fits the cache. Without means a window's sum is a running sum along each dim of the
+ * window, whole rows of the tile at a time. With means the mean is subtracted in each tap: expanding the square would cancel.
  *
  *   y  = x b^-beta, b = k + alpha/n sum x^2        dx = g - 2 alpha beta/n x sum(g x/b), g = dy b^-beta, over the mirrored window
  *   with means m: (x - m)^2 for x^2, and sum(g' x'/b' (x - m')) for x sum(g x/b); dmeans = 2 alpha beta/n g x/b sum(x - m) */
@@ -8,27 +8,27 @@
 #include "cpu_ref.h"
 #include "pointwise_math.h"
 
-enum { BLOCK = 64,                        /* neighbours that a tile takes of what its window does not cover */
-       ROWS = 4096 };                     /* elements of channels that lie side by side */
+enum { BLOCK = 64,                        /* extent of a tile in the dims that the window does not span */
+       ROWS = 4096 };                     /* elements, if channels are contiguous */
 
 typedef struct normalizer {
   int32_t  in, x, means, out, dmeans;     /* values of the request, -1: absent; in: dy, or x */
   uint32_t dtype;
   int64_t  bytes;
   bool     backward;
-  int64_t  runs, length, step;            /* a tile: runs of neighbours, from run to run */
-  int64_t  tiles, blocks, tile_step;      /* tiles, in groups of so many that lie `length` apart; from group to group */
-  int64_t  extent;                        /* of a group's run: the last tile may have less */
-  int32_t  dims;                          /* that the window covers */
-  int64_t  n[3], inner[3];                /* their extents, and elements of the tile from one to the next */
+  int64_t  runs, length, step;            /* a tile: contiguous runs, `step` apart */
+  int64_t  tiles, blocks, tile_step;      /* tiles in all; per group, `length` apart; from group to group */
+  int64_t  extent;                        /* of a group: its last tile may be shorter */
+  int32_t  dims;                          /* that the window spans */
+  int64_t  n[3], inner[3];                /* their extents, and strides within the tile */
   int64_t  before, after;
   float    k, alpha, beta;                /* alpha/n */
 } normalizer;
 
 static int64_t floats(const normalizer *s) { return qn_round_up(s->runs * s->length, 16); }
-/* A row of the window's last dim, and the vector that it ends in. */
+/* A row of the window's last dim, padded for the vector at its end. */
 static int64_t row_floats(const normalizer *s) { return qn_round_up(s->n[s->dims - 1] * s->inner[s->dims - 1], 16) + 16; }
-/* With means: a row that says where each element is, and one at either end of the tile's arrays for taps to read. */
+/* With means also: a row that holds each element's index, and one at either end of the tile's arrays for taps to read. */
 static int64_t scratch(const normalizer *s) { return floats(s) * (3 + s->backward) + (s->means < 0 ? 0 : floats(s) + 3 * row_floats(s)); }
 
 /* ---- a tile --------------------------------------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ static void sum_along(float *restrict to, const float *restrict from, int64_t n,
   }
 }
 
-/* Sums over the window of what *from holds, by way of both buffers; the result is in *from. */
+/* Sums *from over the window, dim by dim, through both buffers; the result is in *from. */
 static void sum_windows(const normalizer *s, float **from, float **spare, bool mirrored, int64_t elements)
 {
   for (int d = 0; d < s->dims; d++) {
@@ -63,8 +63,8 @@ static void sum_windows(const normalizer *s, float **from, float **spare, bool m
 
 enum { SQUARES, DISTANCES, SHARES };
 
-/* sum = over the taps of the window around each place (of the mirrored one: SHARES, of r). Vectors lie along rows of the last dim, in
- * which `index` says where each element is; what a tap reads beyond a row's ends is scratch, and masked out. */
+/* sum = over the taps of each position's window (SHARES: of the mirrored window, of r). Vectors run along rows of the last dim, where
+ * `index` holds each element's index; what a tap reads beyond a row's ends is masked out. */
 CPU_INLINE void sum_taps(const normalizer *s, int kind, float *sum, const float *x, const float *m, const float *r, const int32_t *index,
                          int64_t elements)
 {
@@ -80,7 +80,7 @@ CPU_INLINE void sum_taps(const normalizer *s, int kind, float *sum, const float 
       v_f32 total = { 0 };
       for (int64_t o = -qn_min_i64(before, n - 1); o <= qn_min_i64(after, n - 1); o++) {
         const v_i32 to = (v_i32)v_load(index + c) + (int32_t)o, inside = (to >= 0) & (to < (int32_t)n);
-        v_f32 part = { 0 };               /* of this o alone: shorter chains of additions */
+        v_f32 part = { 0 };               /* per o, for shorter chains of additions */
         int64_t tap = at + o * inner + (low0 * n1 + low1) * row;
         for (int64_t l0 = 0; l0 < lines0; l0++, tap += (n1 - lines1) * row)
           for (int64_t l1 = 0; l1 < lines1; l1++, tap += row) {
@@ -100,7 +100,7 @@ static void squares(float *restrict to, const float *restrict x, int64_t n)
   for (int64_t i = 0; i < n; i++) to[i] = x[i] * x[i];
 }
 
-/* Powers -beta: the one that most networks have is two roots. */
+/* The power -beta; the usual one, 3/4, takes two square roots. */
 enum { ANY, NONE, THREE_QUARTERS };
 static int power_of(const normalizer *s) { return s->beta == 0 ? NONE : s->beta == 0.75f ? THREE_QUARTERS : ANY; }
 
@@ -125,7 +125,7 @@ static void scale(const normalizer *s, float *x, const float *sum, int64_t n)
   }
 }
 
-/* dy becomes g, the sums of squares g x/b. */
+/* dy becomes g, and the sum of squares becomes g x/b. */
 CPU_INLINE void spread_by(const normalizer *s, float *restrict dy, const float *restrict x, float *restrict sum, int power, int64_t n)
 {
 #pragma omp simd
@@ -148,7 +148,7 @@ static void spread(const normalizer *s, float *dy, const float *x, float *sum, i
 static void gather(float by, float *restrict g, const float *restrict x, const float *restrict sum, int64_t n)
 {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) g[i] -= by * (x[i] * sum[i]);       /* by x may be 0 where sum is infinite */
+  for (int64_t i = 0; i < n; i++) g[i] -= by * (x[i] * sum[i]);       /* in this order: by x may be 0 where sum is infinite */
 }
 
 /* y = x, or dx = dy, in place; a, b: scratch. */
@@ -165,14 +165,14 @@ static void normalize(const normalizer *s, float *y, float *x, float *a, float *
   }
 }
 
-/* The same with means, whose place dmeans takes. */
+/* The same with means, in whose place dmeans is stored. */
 static void normalize_about(const normalizer *s, float *y, float *x, float *m, float *a, float *b, int32_t *index, int64_t n)
 {
   const float by = 2 * s->alpha * s->beta;
   const int64_t extent = s->n[s->dims - 1], inner = s->inner[s->dims - 1];
   for (int64_t i = 0; i < extent; i++)
     for (int64_t j = 0; j < inner; j++) index[i * inner + j] = (int32_t)i;
-  memset(index + extent * inner, 0, CPU_LANES * sizeof *index);      /* what a row's last vector reads beyond its end */
+  memset(index + extent * inner, 0, CPU_LANES * sizeof *index);      /* read by a row's last vector beyond its end */
   sum_taps(s, SQUARES, a, x, m, NULL, index, n);
   if (!s->backward) {
     scale(s, y, a, n);
@@ -188,7 +188,7 @@ static void normalize_about(const normalizer *s, float *y, float *x, float *m, f
   for (int64_t i = 0; i < n; i++) m[i] = by * (a[i] * b[i]);
 }
 
-/* A tile lies in scratch as its runs one after the other, each as long as the tile's. */
+/* In scratch a tile's runs follow one another, each of the tile's length. */
 static void one_tile(const normalizer *s, const qn_launch *launch, int64_t tile, float *memory)
 {
   const int64_t block = tile % s->blocks, length = qn_min_i64(s->length, s->extent - block * s->length);

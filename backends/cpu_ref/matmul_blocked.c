@@ -2,15 +2,15 @@
  *
  *   a [..., M, K]   b [..., K, N]   y [..., M, N]
  *
- * Takes every dtype and any strides: a block of each operand is laid out, and widened, as it is needed, and a tile of y
- * is rounded once when its sum is whole. It is what runs for 16-bit, 8-bit and integer operands, for strides that BLAS
- * cannot express, and where there is no BLAS. Where y runs along M, its transpose b' a' is computed instead. */
+ * Takes every dtype and any strides: blocks of the operands are laid out, and widened, as needed, and a tile of y
+ * is rounded once its sum is complete. Used for 16-bit, 8-bit and integer operands, for strides that BLAS
+ * cannot express, and where there is no BLAS. If y runs along M, the transpose b' a' is computed instead. */
 #include "cpu_ref.h"
 #include "matmul_blocked.h"
 
 /* ---- operands ------------------------------------------------------------------------------- */
 
-/* Below so many rows of the other operand a block is read where it lies. */
+/* If the other operand has fewer rows, a block is read in place. */
 #define WORTH_LAYING_OUT 48
 
 static void batch_index(const cpu_matmul *p, int64_t batch, int64_t *index)

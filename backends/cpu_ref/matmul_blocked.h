@@ -1,12 +1,12 @@
-/* matmul_blocked.h -- a matmul as a blocked product, for the engines that run it: matmul_blocked.c and the fused form. */
+/* matmul_blocked.h -- a matmul as a blocked product, for the engines that run it: matmul_blocked.c and gemm_fused.c. */
 #ifndef CPU_MATMUL_BLOCKED_H
 #define CPU_MATMUL_BLOCKED_H
 #include "gemm_epilogue.h"
 
 /* One matrix of the product: rows along m or n, columns along k. */
 typedef struct cpu_matrix {
-  const char *base;                       /* of the launch */
-  int32_t  value;                         /* its number in the request */
+  const char *base;                       /* of the current launch */
+  int32_t  value;                         /* its index in the request */
   uint32_t dtype;
   int64_t  row, k;                        /* strides, in elements */
   int64_t  batch[QN_MAX_RANK];
@@ -16,12 +16,12 @@ typedef struct cpu_matmul {
   cpu_gemm     gemm;
   cpu_epilogue epilogue;
   cpu_matrix   left, right;               /* of the product as computed */
-  int32_t      row_dim, column_dim;       /* of y: where the product's rows and columns lie */
+  int32_t      row_dim, column_dim;       /* the dims of y along which the product's rows and columns run */
   int64_t      batch_dim[QN_MAX_RANK];
 } cpu_matmul;
 
-/* Fills in what is asked by request->op[0], a matmul, and gives the workspace's bytes. */
+/* Reads the problem from request->op[0], a matmul, and returns the workspace's bytes. */
 uint64_t cpu_matmul_set(cpu_matmul *m, const qn_request *request, const cpu_gemm_isa *isa);
-void cpu_matmul_run(cpu_matmul *m, const qn_launch *launch);   /* writes in *m: a copy of what was set */
+void cpu_matmul_run(cpu_matmul *m, const qn_launch *launch);   /* modifies *m: pass a copy */
 
 #endif

@@ -3,7 +3,7 @@
  *   a [..., M, K]   b [..., K, N]   c, y [..., M, N]   bias [N]   leading dims broadcast */
 #include "direct.h"
 
-/* Where a tensor's part of an index lies: dims align at the last, a dim of 1 serves every place. Skips the last `last` dims. */
+/* A tensor's offset at an index of y, broadcast: dims align at the last, a dim of 1 has one element. Skips the last `last` dims. */
 static int64_t broadcast_offset(const cpu_tensor *t, const int64_t *index, int32_t rank, int32_t last)
 {
   int64_t offset = 0;
@@ -12,7 +12,7 @@ static int64_t broadcast_offset(const cpu_tensor *t, const int64_t *index, int32
   return offset;
 }
 
-/* A scalar in the type of the computation; `absent` if there is none. */
+/* A scalar in the computing type; `absent` if there is none. */
 static double scalar(const cpu_tensor *t, uint32_t operand_dtype, double absent)
 {
   if (!t->p) return absent;

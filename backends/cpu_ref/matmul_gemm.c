@@ -2,9 +2,9 @@
  *
  *   a [..., M, K]   b [..., K, N]   y [..., M, N], each running along one of its last two dims
  *
- * y is cut into tiles, each a call of its own on one thread: from inside our parallel region OpenBLAS starts none. How its
- * sums are ordered may depend on where a call's edges lie, so the tiles are chosen by the problem alone and results do
- * not depend on the number of threads. */
+ * y is cut into tiles, each a call of its own on one thread: inside our parallel region OpenBLAS starts no threads. The order
+ * of its sums may depend on a call's dims, so the tiles are chosen by the problem alone, and results do not depend on
+ * the number of threads. */
 #include <config.h>
 #include "cpu_ref.h"
 #ifdef QN_HAVE_OPENBLAS
@@ -18,14 +18,14 @@
 /* ---- one tile --------------------------------------------------------------------------------- */
 
 typedef struct matrix {
-  cpu_operand at;                         /* over y's batch dims; its own last two */
-  enum CBLAS_TRANSPOSE order;             /* as it lies, or its transpose */
+  cpu_operand at;                         /* over y's batch dims; the last two apart */
+  enum CBLAS_TRANSPOSE order;             /* as stored, or transposed */
   int64_t row, column;                    /* strides; one of them is 1 */
   blasint ld;
 } matrix;
 
 typedef struct product {
-  cpu_epilogue epilogue;                  /* alpha, beta, c, bias and y: for what BLAS leaves out */
+  cpu_epilogue epilogue;                  /* alpha, beta, c, bias and y: for what BLAS does not do */
   matrix  a, b, y;
   bool    c_is_y;
   int64_t dim[QN_MAX_RANK];               /* of y */
@@ -79,7 +79,7 @@ static void tile(const product *p, int64_t t)
     begin_tile(p, index, m, n);
     beta = 1;
   }
-  /* where y runs along m, BLAS is told of columns: the same memory, no transpose */
+  /* if y runs along m, tell BLAS columns: the same memory, no transpose */
   const enum CBLAS_ORDER order = p->y.column == 1 ? CblasRowMajor : CblasColMajor;
   if (e->type == CPU_GEMM_F32)
     cblas_sgemm(order, p->a.order, p->b.order, m, n, k, (float)e->alpha, (const float *)a, p->a.ld, (const float *)b,
@@ -91,13 +91,13 @@ static void tile(const product *p, int64_t t)
 
 /* ---- prepare ------------------------------------------------------------------------------------ */
 
-#define TILES 8                           /* enough for threads to share, where the work bears it */
-#define TILE_WORK (4 << 20)               /* products worth a call of their own */
-#define SIDE 64                           /* least side of a tile that is cut for threads */
-#define SIDE_MAX 1024                     /* longest side: beyond, a longer call is no faster */
-#define STEP 16                           /* sides are multiples of what OpenBLAS's kernels take at a time */
+#define TILES 8                           /* so that threads share evenly, if there is enough work */
+#define TILE_WORK (4 << 20)               /* products that justify a call of their own */
+#define SIDE 64                           /* least side of a tile when cutting for threads */
+#define SIDE_MAX 1024                     /* longest side: beyond it a call is no faster */
+#define STEP 16                           /* sides are multiples of OpenBLAS's kernel sizes */
 
-/* A matrix whose rows, or whose columns, run along memory without meeting. */
+/* Accepts a matrix whose rows, or columns, are contiguous and do not overlap. */
 static bool fits(matrix *x, const qn_request *request, int32_t value, int32_t rank, bool rows_in_y)
 {
   const qn_value *v = &request->value[value];
@@ -182,11 +182,11 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   p.a.at.base = launch->ptr[p.a.at.value];
   p.b.at.base = launch->ptr[p.b.at.value];
   p.y.at.base = launch->ptr[p.y.at.value];
-  if (p.epilogue.alpha == 0) p.k = 0;     /* never reads a or b; OpenBLAS's kernels for small matrices do */
+  if (p.epilogue.alpha == 0) p.k = 0;     /* must not read a or b; OpenBLAS's kernels for small matrices do */
 #pragma omp parallel num_threads(threads)
   {
 #ifdef _OPENMP
-    if (!omp_in_parallel()) omp_set_num_threads(1);        /* a team of one: of this task alone, gone at the region's end */
+    if (!omp_in_parallel()) omp_set_num_threads(1);        /* a team of one: set for this implicit task only */
 #endif
 #pragma omp for schedule(dynamic)
     for (int64_t t = 0; t < p.tiles; t++) tile(&p, t);
@@ -201,5 +201,5 @@ static const qn_engine rows[] = {
 const qn_engine_list cpu_matmul_gemm = {rows, 1};
 
 #else
-const qn_engine_list cpu_matmul_gemm = {NULL, 0};          /* nothing to call: matmul_blocked.c is next in the list */
+const qn_engine_list cpu_matmul_gemm = {NULL, 0};          /* without OpenBLAS; matmul_blocked.c is next in the list */
 #endif

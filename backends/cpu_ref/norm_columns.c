@@ -1,32 +1,32 @@
-/* norm_columns.c -- normalization and its gradients, where what is read are rows whose neighbouring columns share statistics, or have
- * their own: batch, instance and group norm with channels last, batch norm by activation.
+/* norm_columns.c -- normalization and its gradients where the fastest dim is one of columns that share statistics in groups or have
+ * their own: batch, instance and group norm with channels last, batch norm per activation.
  *
  *   y = (x - mean) rstd scale + shift        dx = rstd (g - mean g - h mean(g h)), h = (x - mean) rstd, g = dy scale
  *
- * A plane (an image, or of batch norm the batch) is rows of groups of `wide` columns; each group has statistics of its own. A chunk of
- * rows, which stays in the cache, gives a group's sum and its squares about the chunk's own mean; the chunks' are joined in order:
+ * A plane (an image; for batch norm the batch) is rows of groups of `wide` columns; each group has its own statistics. A chunk of
+ * rows, which stays in cache, gives a group's sum and the squares about the chunk's own mean; chunks are merged in order:
  *   sum (x - mean)^2 = sum over chunks of their squares + n_k (mean_k - mean)^2.
- * The gradients need sums by column alone: a group's are those weighted by scale. Planes are worked on whole, each by one thread, or if
- * they are few by all threads; each chunk is summed the same way whoever does it, so that threads change nothing. */
+ * The gradients need sums per column only: a group's are those weighted by scale. Each plane is done by one thread, or if planes are
+ * few by all threads; each chunk is summed the same way by whichever thread, so the number of threads changes nothing. */
 #include "convert.h"
 #include "cpu_ref.h"
 
 enum { BAND = 1024,                       /* columns at a time */
-       CHUNK = 16384, LEAST_ROWS = 8,     /* elements of a chunk, and rows however long */
-       UNIT = 64,                         /* columns whose chunks are joined at a time, or one group of more */
-       LONG = 64, LONG_IN_LONG_ROWS = 16 };       /* columns of a group, from which norm_runs serves better */
+       CHUNK = 16384, LEAST_ROWS = 8,     /* elements of a chunk; rows, however long */
+       UNIT = 64,                         /* columns whose chunks are merged at a time, or one larger group */
+       LONG = 64, LONG_IN_LONG_ROWS = 16 };       /* width of a group from which norm_runs is faster */
 enum { X, Y, DY, SCALE, SHIFT, MEAN, RSTD, VAR, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, DSCALE, DSHIFT, TENSORS };
-enum { BY_MEAN, BY_RSTD, BY_SUM, BY_ALONG, STATISTICS };                   /* numbers for each group of a plane */
+enum { BY_MEAN, BY_RSTD, BY_SUM, BY_ALONG, STATISTICS };                   /* per group of a plane */
 
 typedef struct problem {
   bool     backward, centred, given;      /* given: mean and var are inputs */
-  bool     own;                           /* each plane has scale and shift of its own */
+  bool     own;                           /* each plane has its own scale and shift */
   int64_t  planes, rows, groups, wide, columns;
   int64_t  part, chunks;                  /* rows of a chunk, chunks of a plane */
   double   eps, momentum;
   int32_t  value[TENSORS];                /* -1: absent */
   uint32_t dtype[TENSORS];
-  int64_t  step[TENSORS], inner[TENSORS]; /* from group to group, from column to column of one */
+  int64_t  step[TENSORS], inner[TENSORS]; /* from group to group, and between columns of a group */
   qn_nest  outer, nest;                   /* the planes, and the rows of one */
 } problem;
 
@@ -59,7 +59,7 @@ static void normalize(real *y, const real *x, const real *mean, const real *rstd
   for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean[i]) * rstd[i] * scale[i] + shift[i];
 }
 
-/* sum, along: means of g and g h */
+/* sum, along: the means of g and g h */
 static void gradient(real *dx, const real *dy, const real *x, const real *mean, const real *rstd, const real *scale,
                      const real *sum, const real *along, int64_t n)
 {
@@ -67,7 +67,7 @@ static void gradient(real *dx, const real *dy, const real *x, const real *mean, 
   for (int64_t i = 0; i < n; i++) dx[i] = rstd[i] * (dy[i] * scale[i] - (sum[i] + (x[i] - mean[i]) * rstd[i] * along[i]));
 }
 
-/* Adds each group's share of sum to total. */
+/* Adds the sums of each group's columns to total. */
 static void fold(real *total, const real *sum, int64_t n, int64_t wide)
 {
   for (int64_t i = 0; i < n; i += wide) {
@@ -77,7 +77,7 @@ static void fold(real *total, const real *sum, int64_t n, int64_t wide)
   }
 }
 
-/* A group's number for each of its columns, for n columns from the i-th on. */
+/* Repeats each group's number for its columns: n columns from the i-th on. */
 static const real *spread(const real *number, int64_t i, int64_t n, int64_t wide, real *buffer)
 {
   if (wide == 1) return number + i;
@@ -96,7 +96,7 @@ typedef struct work {
   void *const *ptr;
   real  *by_group;                        /* [planes, STATISTICS, groups] */
   real  *by_column;                       /* [planes or 1, 2, columns]: scale and shift */
-  real  *found;                           /* [planes, chunks, 2, groups, or columns for gradients]: sums, and squares or sums of dy h */
+  real  *found;                           /* [planes, chunks, 2, groups (gradients: columns)]: sums, and squares or sums of dy h */
 } work;
 
 static real *by_group(const work *w, int64_t plane, int which) { return w->by_group + (plane * STATISTICS + which) * w->p->groups; }
@@ -113,7 +113,7 @@ static int64_t rows_of(const problem *p, int64_t chunk) { return qn_min_i64((chu
 
 static void begin_plane(const work *w, int64_t plane, qn_walk *at) { qn_walk_begin(at, &w->p->outer, w->p->outer.rank, plane); }
 
-/* The number of a group, or of its k-th column. */
+/* The address of a group's number, or its k-th column's. */
 static char *place(const work *w, int t, const qn_walk *plane, int64_t group, int64_t k)
 {
   const problem *p = w->p;
@@ -131,7 +131,7 @@ static void put(const work *w, int t, const qn_walk *plane, int64_t group, doubl
   if (at) qn_store_f64(at, w->p->dtype[t], x);
 }
 
-/* n elements of t from column i of a row on: where they are, or in buffer. */
+/* n elements of t from column i of a row on: in place, or converted into buffer. */
 static const real *piece(const work *w, int t, const qn_walk *plane, const qn_walk *row, int64_t i, int64_t n, real *buffer)
 {
   const char *from = (const char *)w->ptr[w->p->value[t]] + (plane->offset[t] + row->offset[t] + i) * qn_kit_bytes(w->p->dtype[t]);
@@ -146,7 +146,7 @@ static const real *piece(const work *w, int t, const qn_walk *plane, const qn_wa
   for (int64_t r_ = (qn_walk_begin(&row, &(p)->nest, (p)->nest.rank, (chunk) * (p)->part), rows_of(p, chunk)); \
        r_ > 0; r_--, qn_walk_next(&row))
 
-/* Bands of whole groups, or of one that is wider: their sums, then their squares. */
+/* Bands of whole groups, or of part of a wider one: their sums, then their squares. */
 static void look_forward(const work *w, int64_t plane, int64_t chunk)
 {
   const problem *p = w->p;
@@ -241,7 +241,7 @@ static void settle_forward(const work *w, int64_t plane, const qn_walk *at, int6
   by_group(w, plane, BY_RSTD)[group] = (real)rstd;
 }
 
-/* The sums of g and g h over a group where scale is infinite: each term has a sign. */
+/* The sums of g and g h over a group whose scale is infinite, term by term: each has its own sign. */
 static void sum_each(const work *w, int64_t plane, const qn_walk *at, int64_t group, double *sum, double *along)
 {
   const problem *p = w->p;
@@ -399,7 +399,7 @@ static const char *const names[TENSORS] = { "x", "y", "dy", "scale", "shift", "m
 
 static bool is_parameter(int t) { return t == SCALE || t == SHIFT || t == DSCALE || t == DSHIFT; }
 
-/* The fastest dim of a nest, taken off it: of all tensors its step. */
+/* Removes the fastest dim from a nest; step: each tensor's stride there. */
 static int64_t take_last(qn_nest *nest, int64_t step[TENSORS])
 {
   nest->rank--;
@@ -407,7 +407,7 @@ static int64_t take_last(qn_nest *nest, int64_t step[TENSORS])
   return nest->dim[nest->rank];
 }
 
-/* Splits x's dims into planes, rows, groups, and columns of one. */
+/* Splits x's dims into planes, rows, groups, and columns of a group. */
 static qn_status read_layout(const qn_value *const v[TENSORS], uint64_t mask, problem *p, qn_prepared *prepared)
 {
   const qn_value *x = v[X];

@@ -1,4 +1,4 @@
-/* norm_direct.c -- normalization, forward and backward, a group of elements that share statistics by one thread.
+/* norm_direct.c -- normalization and its gradients; each group of elements that share statistics is done by one thread.
  *
  *   mean = sum x / n    var = sum (x - mean)^2 / n    rstd = 1 / sqrt(var + eps)    y = (x - mean) rstd scale + shift
  *   rms_norm: mean is 0, var = sum x^2 / n
@@ -12,7 +12,7 @@ static cpu_tensor part(const qn_prepared *p, const qn_launch *launch, int8_t rol
   return role < 0 ? none : cpu_tensor_of(p, launch, (uint32_t)role, 0);
 }
 
-/* The element of t at a place of x: t has x's dim or 1 in each. */
+/* The element of t for an index of x: each dim of t is x's or 1. */
 static int64_t broadcast(const cpu_tensor *t, const int64_t *index)
 {
   int64_t offset = 0;
@@ -30,7 +30,7 @@ static long double value(const cpu_tensor *t, const int64_t *index, double absen
 
 typedef struct group {
   const cpu_tensor *x;
-  uint64_t mask;                          /* of the dims walked */
+  uint64_t mask;                          /* the dims summed over */
   int64_t  kept[QN_MAX_RANK], walked[QN_MAX_RANK], groups, n;
 } group;
 
@@ -46,7 +46,7 @@ static group group_of(const cpu_tensor *x, uint64_t mask)
   return g;
 }
 
-/* The index of the j-th place of group i. */
+/* The index of the j-th element of group i. */
 static void place(const group *g, int64_t i, int64_t j, int64_t *index)
 {
   int64_t inner[QN_MAX_RANK];
@@ -123,7 +123,7 @@ static long double h_at(const gradient *s, const int64_t *index)
   return (cpu_get(&s->x, broadcast(&s->x, index)) - value(&s->mean, index, 0)) * value(&s->rstd, index, 1);
 }
 
-/* dscale (products) or dshift: each element the sum over the places of x that read its parameter. */
+/* dscale (products) or dshift: each element is the sum over the elements of x that use its parameter. */
 static void by_parameter(const gradient *s, const cpu_tensor *out, int products, const qn_launch *launch)
 {
   uint64_t mask = 0;

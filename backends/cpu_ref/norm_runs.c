@@ -1,38 +1,38 @@
-/* norm_runs.c -- normalization and its gradients, where a group of elements that share statistics is one contiguous run
+/* norm_runs.c -- normalization and its gradients where a group of elements that share statistics is one contiguous run
  * or several (layer and RMS norm, instance norm, batch norm with channels first).
  *
  *   y = h scale + shift, h = (x - mean) rstd        dx = rstd (g - mean g - h mean(g h)), g = dy scale
  *
- * A group is one thread's: a pass for the mean, one for the variance, one for y; from the cache where it fits. Parameters have
- * an element for each group, lie like a run, or (group norm) have an element for each run. The gradients of the second kind are added
- * up by shares of the groups, or if those are few in a pass of its own, a block of columns by one thread; of the third each run's sums
- * are kept and joined: threads change nothing. Sums: lanes over a piece, those in double.
+ * A group is done by one thread: a pass for the mean, one for the variance, one for y, in cache if it fits. Parameters have
+ * one element per group, or are laid out like a run, or (group norm) have one element per run. dscale and dshift of the second kind are
+ * summed in shares of the groups, or if groups are few in a separate pass, a block of columns per thread; of the third kind each run's
+ * sums are stored and merged: the number of threads changes nothing. Sums use f32 lanes over a piece, and double over pieces.
  *
- * In f32, forward x may be a sum a + b, written where others want it, and y goes through the pointwise ops that follow (pointwise_tile.h),
- * piece by piece. */
+ * In f32, forward, x may be a sum a + b, stored if needed elsewhere, and y passes through the pointwise ops that follow
+ * (pointwise_tile.h), piece by piece. */
 #include "convert.h"
 #include "cpu_ref.h"
 #include "pointwise_tile.h"
 
 enum { SPAN = 8192 / sizeof(real),        /* elements of a piece */
        COLUMNS = 256,                     /* of a block of dscale and dshift */
-       SHARES = 16, LEAST_SHARE = 16 };   /* of groups, whose dscale and dshift are added up apart; groups of one */
+       SHARES = 16, LEAST_SHARE = 16 };   /* of groups whose dscale and dshift are summed separately; groups per share */
 enum { X, Y, DY, SCALE, SHIFT, MEAN, RSTD, VAR, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, DSCALE, DSHIFT, TENSORS };
 
 typedef struct problem {
   bool     backward, centred, given;      /* given: mean and var are inputs */
-  bool     along, by_run;                 /* parameters lie like a run, or have an element for each */
+  bool     along, by_run;                 /* parameters are laid out like a run, or have an element per run */
   int64_t  groups, runs, length;
-  int64_t  shares;                        /* in which dscale and dshift along a run are added up; 0: in a pass of its own */
-  int64_t  joined;                        /* groups whose runs share dscale and dshift, each `groups / joined` apart; 0: none wanted */
+  int64_t  shares;                        /* for dscale and dshift along a run; 0: a separate pass */
+  int64_t  joined;                        /* groups whose runs share dscale and dshift, `groups / joined` apart; 0: not wanted */
   int64_t  run_step[TENSORS];             /* in elements */
   double   eps, momentum;
   int32_t  value[TENSORS];                /* -1: absent */
   uint32_t dtype[TENSORS];
   qn_nest  nest;                          /* the dims not normalized over */
-  int32_t  second, sum;                   /* values that lie as x does: added to it, and what that gives; -1: absent */
+  int32_t  second, sum;                   /* x is a sum: the value added to it, and the result; -1: not */
   uint32_t sum_dtype;
-  bool     followed;                      /* by the program; y's steps count its places then */
+  bool     followed;                      /* y goes to the program; its steps then count its elements */
 #ifndef CPU_REAL_F64
   cpu_program program;
   cpu_tile_fn *runner;
@@ -41,7 +41,7 @@ typedef struct problem {
 
 /* ---- loops ----------------------------------------------------------------------------------------------- */
 
-/* Sums go on in four vectors, for an addition takes as long as four begin. */
+/* Sums use four vectors: the latency of an addition is about four issue slots. */
 enum { LANES = CPU_VECTOR_BYTES / sizeof(real), WAYS = 4, STEP = WAYS * LANES };
 
 CPU_INLINE double sum_of_ways(const v_real s[WAYS])
@@ -96,7 +96,7 @@ static void normalize_each(real *y, const real *x, real mean, real rstd, const r
   for (int64_t i = 0; i < n; i++) y[i] = (x[i] - mean) * rstd * scale[i] + shift[i];
 }
 
-/* sum, along: of g and g h; scale NULL: g is dy */
+/* sum, along: sums of g and g h; scale NULL: g is dy */
 CPU_INLINE void add_products(double *sum, double *along, const real *dy, const real *x, real mean, real rstd, const real *scale, int64_t n)
 {
   v_real s[WAYS] = { { 0 } }, t[WAYS] = { { 0 } };
@@ -128,7 +128,7 @@ static void add_each(double *sum, double *along, const real *dy, const real *x, 
   add_products(sum, along, dy, x, mean, rstd, scale, n);
 }
 
-/* sum, along: means of them */
+/* sum, along: the means of g and g h */
 static void gradient_all(real *dx, const real *dy, const real *x, real mean, real rstd, real scale, real sum, real along, int64_t n)
 {
 #pragma omp simd
@@ -152,20 +152,20 @@ static void add_by_place(real *by_scale, real *by_shift, const real *dy, const r
 
 /* ---- a group ------------------------------------------------------------------------------------------------ */
 
-typedef struct place {                    /* where a group's tensors are; NULL: absent */
+typedef struct place {                    /* addresses of a group's tensors; NULL: absent */
   const problem *p;
   char   *at[TENSORS], *second, *sum;
-  int64_t y;                              /* its place, if it is followed */
+  int64_t y;                              /* its element number, if followed */
   const real *scale, *shift;              /* along a run, if that is one piece */
-  real   *by_scale, *by_shift;            /* where the share's dscale and dshift are added up */
-  double *by_run;                         /* [2, runs]: the group's */
-  void *const *ptr;                       /* of the launch */
+  real   *by_scale, *by_shift;            /* accumulators of the share's dscale and dshift */
+  double *by_run;                         /* [2, runs]: of the group */
+  void *const *ptr;                       /* of the current launch */
 } place;
 
 static double number(const place *w, int t, double absent) { return w->at[t] ? qn_load_f64(w->at[t], w->p->dtype[t]) : absent; }
 static void put(const place *w, int t, double v) { if (w->at[t]) qn_store_f64(w->at[t], w->p->dtype[t], v); }
 
-/* The parameter of run r: its own, or the group's. */
+/* The parameter of run r: the run's own, or the group's. */
 static real of_run(const place *w, int t, int64_t r, double absent)
 {
   if (!w->at[t]) return (real)absent;
@@ -179,14 +179,14 @@ static const real *widened(const char *from, uint32_t dtype, int64_t n, real *bu
   return buffer;
 }
 
-/* n elements from the i-th of run r on: where they are, or in buffer. */
+/* n elements of run r from the i-th on: in place, or converted into buffer. */
 static const real *piece(const place *w, int t, int64_t r, int64_t i, int64_t n, real *buffer)
 {
   const int64_t step = t < 3 ? w->p->run_step[t] : 0;
   return widened(w->at[t] + (r * step + i) * qn_kit_bytes(w->p->dtype[t]), w->p->dtype[t], n, buffer);
 }
 
-/* n elements of x, b added if it is a sum; buffer and other have room for them. */
+/* n elements of x, plus b if x is a sum; uses buffer and other. */
 static const real *piece_of_x(const place *w, int64_t r, int64_t i, int64_t n, real *buffer, real *other)
 {
   const real *x = piece(w, X, r, i, n, buffer);
@@ -197,7 +197,7 @@ static const real *piece_of_x(const place *w, int64_t r, int64_t i, int64_t n, r
   return buffer;
 }
 
-/* n elements of scale or shift that lie like a run; -0 changes no sum. */
+/* n elements of scale or shift laid out like a run; absent shift: -0, which changes no sum. */
 static const real *parameter(const place *w, int t, int64_t i, int64_t n, real *buffer)
 {
   const real *kept = t == SCALE ? w->scale : w->shift;
@@ -264,14 +264,14 @@ static void forward_group(const place *w)
   put(w, NEW_VAR, (1 - m) * number(w, RUNNING_VAR, 0) + m * (n_all > 1 ? var * n_all / (n_all - 1) : var));
 }
 
-/* A piece of run r: its sums for dscale and dshift, and weighted by its scale those of the group. */
+/* A piece of run r: adds its sums for dscale and dshift and, weighted by its scale, those of the group. */
 static void add_run(const place *w, double *sum, double *along, const real *dy, const real *x, real mean, real rstd, int64_t r, int64_t n)
 {
   const real scale = of_run(w, SCALE, r, 1);
   double s = 0, t = 0;
   add_all(&s, &t, dy, x, mean, rstd, n);
   if (w->by_run) w->by_run[r] += t, w->by_run[w->p->runs + r] += s;
-  if (isinf(scale)) {                     /* each term has a sign */
+  if (isinf(scale)) {                     /* term by term, since each has its own sign */
     s = t = 0;
     for (int64_t i = 0; i < n; i++) s += (double)(dy[i] * scale), t += (double)(dy[i] * scale * ((x[i] - mean) * rstd));
     *sum += s, *along += t;
@@ -283,7 +283,7 @@ static void backward_group(const place *w)
   const problem *p = w->p;
   const bool one_scale = !p->along && !p->by_run;
   const double n_all = (double)p->runs * (double)p->length, scale = one_scale ? number(w, SCALE, 1) : 1;
-  const double finite = isinf(scale) ? NAN : scale;        /* whatever the signs: Inf - Inf */
+  const double finite = isinf(scale) ? NAN : scale;        /* NaN whatever the signs: Inf - Inf */
   const real mean = (real)number(w, MEAN, 0), rstd = (real)number(w, RSTD, 1);
   real from[SPAN], given[SPAN], buffer[SPAN], to[SPAN];
   const real *x = NULL, *dy = NULL;
@@ -315,7 +315,7 @@ static void backward_group(const place *w)
 static const char *const names[TENSORS] = { "x", "y", "dy", "scale", "shift", "mean", "rstd", "var", "running_mean", "running_var",
                                             "new_mean", "new_var", "dscale", "dshift" };
 
-/* One element for each group. */
+/* Has v one element per group? */
 static bool for_each_group(const qn_value *v, const qn_value *x, uint64_t mask)
 {
   for (int32_t d = 0; d < x->rank; d++)
@@ -323,7 +323,7 @@ static bool for_each_group(const qn_value *v, const qn_value *x, uint64_t mask)
   return true;
 }
 
-/* x's dims and steps where it is normalized over. */
+/* Has v x's dims and strides where normalized over? */
 static bool like_a_run(const qn_value *v, const qn_value *x, uint64_t mask)
 {
   for (int32_t d = 0; d < x->rank; d++)
@@ -331,7 +331,7 @@ static bool like_a_run(const qn_value *v, const qn_value *x, uint64_t mask)
   return true;
 }
 
-/* x's dims or 1. */
+/* Is each dim of v x's or 1? */
 static bool broadcasts(const qn_value *v, const qn_value *x)
 {
   for (int32_t d = 0; d < x->rank; d++)
@@ -339,7 +339,7 @@ static bool broadcasts(const qn_value *v, const qn_value *x)
   return true;
 }
 
-/* What lies between: the dims normalized over as runs, the others as a nest. */
+/* Splits the layout: the dims normalized over into runs, the others into a nest. */
 static qn_status read_layout(const qn_value *const v[TENSORS], uint64_t mask, problem *p, qn_prepared *prepared)
 {
   const qn_value *x = v[X];
@@ -350,7 +350,7 @@ static qn_status read_layout(const qn_value *const v[TENSORS], uint64_t mask, pr
     qn_nest *nest = mask >> d & 1 ? &walked : &p->nest;
     nest->dim[nest->rank] = x->dim[d];
     for (int t = 0; t < nest->n; t++) {
-      const bool lone = t > DY && v[t] && v[t]->dim[d] == 1;            /* a parameter that lies like a run */
+      const bool lone = t > DY && v[t] && v[t]->dim[d] == 1;            /* a parameter laid out like a run */
       nest->stride[t][nest->rank] = lone ? 0 : v[t] ? v[t]->stride[d] : t < 3 ? x->stride[d] : nest->stride[t - 1][nest->rank];
     }
     nest->rank++;
@@ -380,7 +380,7 @@ static bool summed_alike(const problem *p, int a, int b)
   return alike;
 }
 
-/* The outer dims whose groups share dscale and dshift; the inner have their own. */
+/* Finds the outer dims whose groups share dscale and dshift; the inner ones have their own. */
 static qn_status count_joined(const qn_value *const v[TENSORS], problem *p, qn_prepared *prepared)
 {
   p->joined = 1;
@@ -395,7 +395,7 @@ static qn_status count_joined(const qn_value *const v[TENSORS], problem *p, qn_p
 }
 
 #ifndef CPU_REAL_F64
-/* How many ops it takes: y's followers, if y can be counted by places, and then the addition that makes x. */
+/* How many ops are taken: the ops after y, if y's elements can be numbered in order, and the addition that produces x. */
 static uint32_t take_more(const qn_request *request, const qn_value *v[TENSORS], uint64_t mask, problem *p, qn_prepared *prepared)
 {
   const int32_t x = p->value[X];
@@ -455,7 +455,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   }
   p.along = !grouped && !p.by_run;
   if ((status = read_layout(v, norm->mask, &p, prepared))) return status;
-  if (p.backward && p.length * p.runs == 1)     /* its one parameter is a group's or a run's by how many groups there are: other bits */
+  if (p.backward && p.length * p.runs == 1)     /* per group or per run? depends on the number of groups: other bits */
     return qn_refuse(prepared, "gradients by one element are no sums", "x", "2 elements to normalize over", "%s", "1");
 #ifndef CPU_REAL_F64
   prepared->n_ops = p.backward || request->n_ops == 1 ? 1 : take_more(request, v, norm->mask, &p, prepared);
@@ -543,7 +543,7 @@ static void join_runs(const problem *p, const qn_launch *launch)
   }
 }
 
-/* dscale and dshift that lie like a run: columns first to end, over all groups in order. */
+/* dscale and dshift laid out like a run: n columns from `first` on, over all groups in order. */
 static void run_columns(const problem *p, const qn_launch *launch, int64_t first, int64_t n)
 {
   double by_scale[COLUMNS] = { 0 }, by_shift[COLUMNS] = { 0 };

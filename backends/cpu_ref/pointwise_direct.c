@@ -1,8 +1,8 @@
-/* pointwise_direct.c -- every pointwise op: one output element from the elements at the same place, dims of 1 and rank-0
+/* pointwise_direct.c -- every pointwise op: one output element from the input elements at the same index, dims of 1 and rank-0
  * scalars broadcast. A function is one line of floating() or whole().
  *
- * The type of the computation is the operands': f64, f32 (for f16 and bf16 too), the integer dtype, or bool. Scalars and
- * attributes are converted to it first. A basic operation is computed in double, what needs libm in long double. */
+ * The computing type is the operands': f64, f32 (also for f16 and bf16), the integer dtype, or bool. Scalars and
+ * attributes are converted to it first. Basic operations are computed in double, others by libm in long double. */
 #include "direct.h"
 
 /* ---- functions -------------------------------------------------------------------------------- */
@@ -11,7 +11,7 @@ typedef long double wide;
 #define PI 3.14159265358979323846264338327950288L
 
 static wide sigmoid(wide x) { return 1 / (1 + expl(-x)); }
-static wide softplus(wide x) { return fmaxl(x, 0) + log1pl(expl(-fabsl(x))); }          /* ln(1 + e^x), NaN aside */
+static wide softplus(wide x) { return fmaxl(x, 0) + log1pl(expl(-fabsl(x))); }          /* ln(1 + e^x), except for NaN */
 static wide softplus_beta(wide x, wide beta) { return isnan(x) ? x : softplus(beta * x) / beta; }
 static wide mish(wide x) { return isnan(x) ? x : x * tanhl(softplus(x)); }
 
@@ -32,11 +32,11 @@ static wide mish_slope(wide x)
 }
 static wide tanh_slope(wide x) { const wide c = coshl(x); return 1 / (c * c); }         /* 1 - tanh^2, without cancellation */
 
-/* b > a ? b : a, the first of equals, NaN if either is. */
+/* The larger, the first if equal, NaN if either is. */
 static double larger(double a, double b)  { return isnan(a) || a >= b ? a : b; }
 static double smaller(double a, double b) { return isnan(a) || a <= b ? a : b; }
 
-/* Of operands a and b (unary: a is x; backward: a is dy, b is x) and attributes p and q. */
+/* a, b: operands (unary: a is x; backward: a is dy, b is x); p, q: attributes. */
 static double floating(uint32_t op, double a, double b, double p, double q)
 {
   switch (op) {
@@ -95,11 +95,11 @@ static double floating(uint32_t op, double a, double b, double p, double q)
   case QN_OP_HARDSWISH_BACKWARD:  return b <= -3 ? a * 0 : b >= 3 ? a : (double)((wide)a * (2 * (wide)b + 3) / 6);
   case QN_OP_MISH_BACKWARD:       return (double)(a * mish_slope(b));
   case QN_OP_CLIP_BACKWARD:       return p < b && b < q ? a : 0;
-  default:                        return NAN;             /* a function that the schema has and this file has not */
+  default:                        return NAN;             /* a function of the schema that is missing here */
   }
 }
 
-/* Of integers, modulo 2^64, and of bool. */
+/* For integers, modulo 2^64, and bool. */
 static int64_t whole(uint32_t op, int64_t a, int64_t b)
 {
   switch (op) {
@@ -121,7 +121,7 @@ static int64_t whole(uint32_t op, int64_t a, int64_t b)
   case QN_OP_LOGICAL_AND: return a && b;
   case QN_OP_LOGICAL_OR:  return a || b;
   case QN_OP_LOGICAL_NOT: return !a;
-  default:                return 0;                       /* the schema gives integers to no other */
+  default:                return 0;                       /* the schema admits integers in no other op */
   }
 }
 
@@ -130,8 +130,8 @@ static int64_t whole(uint32_t op, int64_t a, int64_t b)
 enum { MAX_OPERANDS = 3 };
 
 typedef struct pointwise {
-  uint32_t   op, type;                    /* the computation's: QN_F64, QN_F32, an integer dtype, QN_BOOL */
-  int32_t    n;                           /* operands, but for select's condition */
+  uint32_t   op, type;                    /* type: computing type, QN_F64, QN_F32, an integer dtype, QN_BOOL */
+  int32_t    n;                           /* operands, without select's condition */
   cpu_tensor operand[MAX_OPERANDS], condition, y;
   double     p, q;                        /* attributes */
 } pointwise;
@@ -149,14 +149,14 @@ static uint32_t type_of(uint32_t dtype)
   return dtype == QN_F64 || !qn_is_float(dtype) ? dtype : QN_F32;
 }
 
-/* Comparisons and casts have another output than their operands; then the first operand that is no scalar decides. */
+/* Of comparisons and casts the output's dtype says nothing; the first operand that is not a scalar decides. */
 static uint32_t computation_type(const pointwise *v)
 {
   if (v->op == QN_OP_CAST) return type_of(v->operand[0].dtype);
   if (v->y.dtype != QN_BOOL) return type_of(v->y.dtype);
   for (int32_t k = 0; k < v->n; k++)
     if (v->operand[k].rank > 0) return type_of(v->operand[k].dtype);
-  uint32_t type = type_of(v->operand[0].dtype);           /* all are scalars: floats decide, the wider one among them */
+  uint32_t type = type_of(v->operand[0].dtype);           /* all are scalars: the widest float decides */
   for (int32_t k = 1; k < v->n; k++) {
     const uint32_t other = type_of(v->operand[k].dtype);
     if (qn_is_float(other) && (!qn_is_float(type) || other == QN_F64)) type = other;
@@ -167,7 +167,7 @@ static uint32_t computation_type(const pointwise *v)
 static double floating_operand(const pointwise *v, const cpu_tensor *t, const int64_t *index)
 {
   const double x = cpu_get(t, broadcast_offset(t, index));
-  return v->type == QN_F64 ? x : (float)x;                /* changes f64 scalars only: tensors here are no wider than f32 */
+  return v->type == QN_F64 ? x : (float)x;                /* changes only f64 scalars: tensors are no wider than f32 here */
 }
 
 static int64_t whole_operand(const pointwise *v, const cpu_tensor *t, const int64_t *index)
@@ -183,7 +183,7 @@ static void one_element(const pointwise *v, const int64_t *index)
 {
   const int64_t to = cpu_offset(v->y.rank, index, v->y.stride);
   const cpu_tensor *a = &v->operand[0], *b = &v->operand[v->n > 1];
-  if (v->condition.p) {                                   /* select: one of the two, and the other is not looked at */
+  if (v->condition.p) {                                   /* select: the operand not chosen is not read */
     const cpu_tensor *taken = qn_load_i64(cpu_at(&v->condition, broadcast_offset(&v->condition, index)), QN_BOOL) ? a : b;
     if (qn_is_float(v->type)) cpu_put(&v->y, to, floating_operand(v, taken, index));
     else qn_store_i64(cpu_at(&v->y, to), v->y.dtype, whole_operand(v, taken, index));
@@ -209,7 +209,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     v.p = v.type == QN_F64 ? attr->alpha : (float)attr->alpha;
     v.q = v.type == QN_F64 ? attr->beta : (float)attr->beta;
   }
-  /* silu and softplus have one attribute, which qn_pointwise keeps in beta */
+  /* silu and softplus keep their one attribute in beta */
   if (v.op == QN_OP_SILU || v.op == QN_OP_SOFTPLUS || v.op == QN_OP_SILU_BACKWARD || v.op == QN_OP_SOFTPLUS_BACKWARD) v.p = v.q;
 
 #pragma omp parallel for num_threads(cpu_team(launch, v.y.elements, 20))

@@ -1,8 +1,8 @@
-/* pointwise_f32.c -- the pointwise functions on f32, where f16, bf16 and f8 compute too: a row of numbers at a time.
+/* pointwise_f32.c -- the pointwise functions in f32, also for f16, bf16 and f8: a row of numbers at a time.
  *
- * A line of cpu_eval_f32 for each op; above it the functions that are more than an expression, then the loops. Rows may be
- * each other's memory, exactly. Contraction is on, no other liberty is taken: NaN, infinities and signed zeros come out as the
- * formulas of ops.h have them. */
+ * cpu_eval_f32 has a line per op; above it are the functions that need more than an expression, and the loops. Rows may
+ * be identical in memory, but not overlap otherwise. Compiled with contraction and no other relaxation: NaN, infinities and
+ * signed zeros come out as by the formulas of ops.h. */
 #include "pointwise_tile.h"
 #include "pointwise_math.h"
 #include "convert.h"
@@ -36,7 +36,7 @@ CPU_INLINE float f_mish(float x, float a, float b)
 {
   (void)a, (void)b;
   const float e = m_exp(x > 20.0f ? 20.0f : x), n = e * (e + 2.0f), far = m_times_exp(x, x);
-  return x < -20.0f ? far : x * (n / (n + 2.0f));         /* n / (n + 2) nears e */
+  return x < -20.0f ? far : x * (n / (n + 2.0f));         /* n / (n + 2) tends to e */
 }
 CPU_INLINE float f_clip(float x, float a, float b)
 {
@@ -55,7 +55,7 @@ CPU_INLINE float g_gelu(float dy, float x, float a, float b)
   const float cdf = 0.5f * (1.0f + m_erf(x * 0.707106781f)), pdf = 0.398942280f * m_exp(-0.5f * x * x);
   return dy * (cdf + x * pdf);
 }
-/* x, but not far below where a sigmoid of it is 0 already: what multiplies that must not overflow. -Inf stays. */
+/* x, but at least `limit`, below which its sigmoid is 0 anyway: the product with it must not overflow. -Inf stays. */
 CPU_INLINE float not_below(float limit, float x) { return ((x < limit) & (x > -INFINITY)) ? limit : x; }
 CPU_INLINE float g_gelu_tanh(float dy, float x, float a, float b)  /* s (1 + x 2 (1 - s) du/dx), s = sigmoid(2u) */
 {
@@ -124,7 +124,7 @@ CPU_INLINE float f_abs(float x, float a, float b)   { (void)a, (void)b; return m
 CPU_INLINE float f_sign(float x, float a, float b)
 {
   (void)a, (void)b;
-  const float positive = x > 0.0f ? 1.0f : x;             /* leaves zeros and NaN */
+  const float positive = x > 0.0f ? 1.0f : x;             /* keeps zeros and NaN */
   return x < 0.0f ? -1.0f : positive;
 }
 CPU_INLINE float f_exp(float x, float a, float b)   { (void)a, (void)b; return m_exp(x); }
@@ -177,7 +177,7 @@ static bool choose(rows r, const int32_t *c)
   return true;
 }
 
-/* A fast function that leaves some arguments to libm: those are found before y, which may be x, is written. */
+/* For functions that leave some arguments to libm: these are saved before y, which may be x, is written. */
 enum { STRETCH = 256 };
 
 CPU_INLINE bool turns(rows r, float (*fast)(float), float (*all)(float))
@@ -229,7 +229,7 @@ static bool power(rows r)
   return true;
 }
 
-/* To integers: nearest even, saturated; NaN 0. To narrower floats: rounded, and held as f32. */
+/* To integers: to nearest even, saturated; NaN gives 0. To narrower floats: rounded, and stored as f32. */
 static void to_i32(int32_t *y, const float *x, int64_t n, uint32_t dtype)
 {
   const float low = (float)qn_least(dtype), high = (float)qn_largest(dtype);
@@ -238,15 +238,15 @@ static void to_i32(int32_t *y, const float *x, int64_t n, uint32_t dtype)
   for (int64_t i = 0; i < n; i++) {
     const float nearest = __builtin_rintf(x[i]), above = nearest < low ? low : nearest;
     const int32_t v = (int32_t)(above < high ? above : 0.0f);
-    y[i] = above >= high ? last : v;      /* i32's largest as a float is 2^31: what is below it converts */
+    y[i] = above >= high ? last : v;      /* as a float i32's largest is 2^31: anything below converts */
   }
 }
 
 static bool cast(rows r, const cpu_instruction *code)
 {
   int32_t *whole = (int32_t *)(void *)r.y;
-  uint16_t narrow[STRETCH];               /* as wide as the widest format that is narrower than f32 */
-  if (code->out_type == CPU_F64)          /* where y may overlap x both have f64's width: see the compiler */
+  uint16_t narrow[STRETCH];               /* wide enough for any format narrower than f32 */
+  if (code->out_type == CPU_F64)          /* y and x may share memory only if both are as wide as f64: see compile() */
     for (int64_t i = 0; i < r.n; i++) ((double *)(void *)r.y)[i] = r.a[i];
   else if (code->out_type == CPU_I64)
     for (int64_t i = 0; i < r.n; i++) ((int64_t *)(void *)r.y)[i] = qn_i64_from_f64(r.a[i]);
@@ -254,7 +254,7 @@ static bool cast(rows r, const cpu_instruction *code)
     for (int64_t i = 0; i < r.n; i++) whole[i] = r.a[i] != 0.0f;
   else if (code->out_type == CPU_I32)
     to_i32(whole, r.a, r.n, code->dtype);
-  else if (code->dtype == QN_F32 && r.n)  /* no elements: no rows either, only a question */
+  else if (code->dtype == QN_F32 && r.n)  /* no elements: only a query */
     memmove(r.y, r.a, (size_t)r.n * sizeof *r.a);
   else
     for (int64_t at = 0; at < r.n; at += STRETCH) {

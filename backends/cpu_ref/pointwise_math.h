@@ -1,8 +1,8 @@
-/* pointwise_math.h -- elementary functions of one f32 without a branch, so that a loop over them becomes vector code.
+/* pointwise_math.h -- elementary functions of one f32, branch-free, so that a loop over them vectorises.
  *
  * Largest errors found (ulp): exp, log and expm1 1; log1p, erf, tanh, sin and cos 2; sigmoid 3; pow 0.52.
- * NaN, infinities, zeros and subnormals come out as C's functions have them. Where a line says "a > b ? x : a", the sense of the
- * comparison is chosen so that NaN stays. Written to be compiled with contraction: a product and a sum may be one fma. */
+ * NaN, infinities, zeros and subnormals come out as from C's functions. In "a > b ? x : a" the direction of the
+ * comparison is chosen so that NaN is kept. Written for contraction: a product and a sum may become one fma. */
 #ifndef CPU_POINTWISE_MATH_H
 #define CPU_POINTWISE_MATH_H
 #include "simd.h"
@@ -12,7 +12,7 @@ CPU_INLINE int32_t m_bits(float x)      { int32_t b; memcpy(&b, &x, sizeof b); r
 CPU_INLINE float   m_abs(float x)       { return m_of_bits(m_bits(x) & 0x7fffffff); }
 CPU_INLINE float   m_sign_of(float magnitude, float x) { return m_of_bits(m_bits(magnitude) | (m_bits(x) & INT32_MIN)); }
 
-/* 2^k, and a - b, for any bits: what comes of NaN here is never kept, but is computed. */
+/* 2^k, and a - b, on any bits: for NaN the result is discarded, but must be defined. */
 CPU_INLINE float   m_exp2i(int32_t k)               { return m_of_bits((int32_t)((uint32_t)(k + 127) << 23)); }
 CPU_INLINE int32_t m_minus(int32_t a, int32_t b)    { return (int32_t)((uint32_t)a - (uint32_t)b); }
 
@@ -38,12 +38,12 @@ CPU_INLINE float m_exp(float x)
   x = x > 89.0f ? 89.0f : x;
   x = x < -104.0f ? -104.0f : x;
   const float y = m_expm1_reduced(m_reduce(x, &k)) + 1.0f;
-  const int32_t half = k >> 1;            /* 2^k in two factors: k goes beyond the exponents that f32 has */
+  const int32_t half = k >> 1;            /* 2^k in two factors: k may exceed f32's exponents */
   return y * m_exp2i(half) * m_exp2i(k - half);
 }
 
-/* f g e^x, which does not underflow before the product does, nor overflow for a g up to 10^4 where x is far below 0. Below -10^4 e^x is 0, even
- * to an infinite f. */
+/* f g e^x without underflow before the final product, nor overflow for g up to 10^4 with x far below 0. Below x = -10^4, e^x counts as
+ * 0, even times an infinite f. */
 CPU_INLINE float m_product_exp(float f, float g, float x)
 {
   int32_t k;
@@ -51,7 +51,7 @@ CPU_INLINE float m_product_exp(float f, float g, float x)
   x = x > 89.0f ? 89.0f : x;
   x = x < -200.0f ? -200.0f : x;
   const float y = m_expm1_reduced(m_reduce(x, &k)) + 1.0f;
-  const int32_t third = (int32_t)((uint32_t)k * 11u) >> 5;    /* k is -288 to 128, or NaN's, and then nothing matters */
+  const int32_t third = (int32_t)((uint32_t)k * 11u) >> 5;    /* k is -288 to 128; from NaN any k will do */
   return y * m_exp2i(third) * f * m_exp2i(third) * g * (m_exp2i(k - 2 * third) * zero);      /* f y could overflow */
 }
 CPU_INLINE float m_times_exp(float f, float x) { return m_product_exp(f, 1.0f, x); }
@@ -69,7 +69,7 @@ CPU_INLINE float m_log(float x)
 {
   const float normal = x < 1.17549435e-38f ? x * 8388608.0f : x;
   const float less = x < 1.17549435e-38f ? 23.0f : 0.0f;
-  const int32_t above = m_minus(m_bits(normal), 0x3f3504f3);       /* sqrt 1/2: the mantissa is to lie within sqrt 2 of 1 */
+  const int32_t above = m_minus(m_bits(normal), 0x3f3504f3);       /* sqrt 1/2: to bring the mantissa within a factor sqrt 2 of 1 */
   const float e = (float)(above >> 23) - less;
   const float f = m_of_bits((above & 0x7fffff) + 0x3f3504f3) - 1.0f, f2 = f * f;
   float p = 6.746552140e-02f;
@@ -133,14 +133,14 @@ CPU_INLINE float m_tanh(float x)
   return a > 0.625f ? far : near;
 }
 
-/* e^-|x| never overflows; both sigmoids of it keep their relative precision. */
+/* e^-|x| never overflows; both branches keep their relative precision. */
 CPU_INLINE float m_sigmoid(float x)
 {
   const float e = m_exp(-m_abs(x));
   return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
 
-/* f g sigmoid(x), likewise: f g / (1 + e), and where x < 0 that times e, with e = e^-|x| once whole and once in factors */
+/* f g sigmoid(x), likewise: f g / (1 + e), times e if x < 0, with e = e^-|x| computed both whole and in factors. */
 CPU_INLINE float m_product_sigmoid(float f, float g, float x)
 {
   int32_t k;
@@ -154,7 +154,7 @@ CPU_INLINE float m_product_sigmoid(float f, float g, float x)
 CPU_INLINE float m_times_sigmoid(float f, float x) { return m_product_sigmoid(f, 1.0f, x); }
 
 /* x in quarter turns, in double: x = k pi/2 + r. pi/2's first part has 33 bits, so k times it is exact for |x| < 2^20.
- * What is beyond, m_turns_beyond, goes to libm. */
+ * Larger x, m_turns_beyond, are left to libm. */
 CPU_INLINE float m_reduce_turns(float x, int32_t *k)
 {
   const double near = m_abs(x) < 1048576.0f ? x : 0.0f;
@@ -184,10 +184,10 @@ CPU_INLINE float m_cos(float x)
   return m_sin_of(r, k + 1);
 }
 
-/* The whole part of b, as far as oddness goes: from 2^24 on all floats are even. */
+/* b for a test of oddness: from 2^24 on all floats are even. */
 CPU_INLINE float m_below_even(float b)   { return m_abs(b) < 16777216.0f ? b : 0.0f; }
 
-/* What m_pow leaves to libm: Inf, NaN, a zero or subnormal a, and a negative a to no whole power. */
+/* What m_pow leaves to libm: Inf, NaN, zero or subnormal a, and negative a with non-integer b. */
 CPU_INLINE bool m_pow_beyond(float a, float b)
 {
   const float small = m_below_even(b);

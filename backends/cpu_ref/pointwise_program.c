@@ -1,8 +1,8 @@
-/* pointwise_program.c -- from a region's pointwise ops to a program of loads, evaluations and stores (pointwise_tile.h).
+/* pointwise_program.c -- compiles a region's pointwise ops to a program of loads, evaluations and stores (pointwise_tile.h).
  *
- * Registers are handed out as ops come and taken back after the last use, so a long chain needs two or three; a scalar's is
- * filled before the first tile and stays. A value from outside is loaded just before its first use. (Core lets an output take an
- * input's memory only if no later op reads it.) An intermediate keeps the precision of its type of computation; only what a cast says is done at once. */
+ * Registers are allocated in op order and freed after the last use, so a long chain needs two or three; a scalar's is
+ * filled before the first tile and kept. An input is loaded just before its first use. (Core lets an output take an input's
+ * memory only if no later op reads it.) An intermediate keeps the precision of its computing type; only a cast rounds at once. */
 #include <config.h>
 #include "pointwise_tile.h"
 
@@ -11,9 +11,9 @@ const uint32_t cpu_program_also[] = { QN_OP_BATCH_NORM_INFERENCE, 0 };
 /* ---- what stands in registers --------------------------------------------------------------- */
 
 typedef struct entry {
-  int32_t  value, reg, last;              /* last: the op that uses it last */
+  int32_t  value, reg, last;              /* last: the last op that uses it */
   int      type;
-  uint32_t dtype;                         /* a scalar's: that of the computation, to which it is converted; else 0 */
+  uint32_t dtype;                         /* for a scalar: the computing dtype that it is converted to; else 0 */
 } entry;
 
 typedef struct compiler {
@@ -21,7 +21,7 @@ typedef struct compiler {
   cpu_program *program;
   uint32_t first, n;                      /* the ops to take */
   int32_t lead, n_entries;
-  uint32_t in_use, used, for_good;        /* registers, as masks: now, at any time, by scalars */
+  uint32_t in_use, used, for_good;        /* registers as masks: in use now, ever used, held by scalars */
   entry held[CPU_MAX_INSTRUCTIONS + 1];
   const char *why;
 } compiler;
@@ -44,7 +44,7 @@ static int32_t last_use(const compiler *c, int32_t value)
   return -1;
 }
 
-/* For good: one that nothing else was ever in. */
+/* For good: one that has never held anything else. */
 static int32_t take_register(compiler *c, bool for_good)
 {
   for (int32_t i = 0; i < CPU_TILE_REGISTERS; i++) {
@@ -59,7 +59,7 @@ static int32_t take_register(compiler *c, bool for_good)
   return -1;
 }
 
-/* Gives back the registers whose values no op after `op` wants. */
+/* Frees the registers whose values no op after `op` uses. */
 static void release_registers(compiler *c, int32_t op)
 {
   uint32_t wanted = c->for_good;
@@ -90,7 +90,7 @@ static cpu_instruction *emit(compiler *c, uint32_t kind, int32_t value)
   return code;
 }
 
-/* The value's number in the nest, added if it is new. */
+/* The value's tensor index in the nest; added if new. */
 static int32_t tensor_of(compiler *c, int32_t value)
 {
   for (int32_t i = 0; i < c->program->n; i++)
@@ -112,7 +112,7 @@ int cpu_type_of(uint32_t dtype)
   }
 }
 
-/* The dtype in which an op computes: its tensors'; scalars adapt to it, and only among themselves to the result. */
+/* The dtype in which an op computes: its tensors'; scalars adapt to it, and if all operands are scalars to the result. */
 static uint32_t computation_dtype(const compiler *c, const qn_node *node)
 {
   const qn_value *value = c->request->value, *y = &value[node->arg[node->first[node->n_inputs]]];
@@ -170,7 +170,7 @@ static bool store(compiler *c, int32_t value, int type, int32_t reg, cpu_instruc
   code->type = (int16_t)type;
   code->tensor = (int16_t)tensor;
   if (eval && code->dtype != QN_BOOL && qn_kit_bytes(code->dtype) == cpu_type_bytes(type)) {
-    eval->tensor = (int16_t)tensor;       /* where the layout allows, it writes there itself, and the store finds it done */
+    eval->tensor = (int16_t)tensor;       /* where the layout allows the op writes to memory directly, and the store is skipped */
     eval->value = value;
   }
   return true;
@@ -183,7 +183,7 @@ static bool reads(const qn_node *node, int32_t value)
   return false;
 }
 
-/* Arithmetic of narrow integers wraps at once. */
+/* Arithmetic of narrow integers is wrapped at once. */
 static bool wraps(uint32_t op)
 {
   return op == QN_OP_ADD || op == QN_OP_SUB || op == QN_OP_MUL || op == QN_OP_NEG || op == QN_OP_ABS;
@@ -200,7 +200,7 @@ static bool escapes(const compiler *c, int32_t value)
   return v->flags & QN_VALUE_ESCAPE || v->last_user >= (int32_t)(c->first + c->n);
 }
 
-/* Whether an output takes its memory, in which its register may be: what outlives it must be a copy. */
+/* Whether an output takes its memory, which its register may be: a value used later must be copied. */
 static bool is_overwritten(const compiler *c, int32_t value)
 {
   for (uint32_t v = 0; v < c->request->n_values; v++)
@@ -265,7 +265,7 @@ static bool compile_op(compiler *c, uint32_t i)
     if (in[k] < 0) return false;
   }
 
-  /* nothing to compute unless the format is narrower */
+  /* a no-op unless the format is narrower */
   if (node->op == QN_OP_CAST && type == out_type && !is_overwritten(c, node->arg[0])) {
     const uint32_t from = value[node->arg[0]].dtype;
     const bool fits = from == value[y].dtype || qn_kit_bytes(value[y].dtype) == cpu_type_bytes(type);
@@ -291,7 +291,7 @@ static bool compile_op(compiler *c, uint32_t i)
   }
   if (!known(code)) return fail(c, "a function that is not in the table for this type of computation");
 
-  /* an operand that ends here may lend its register, if the elements are as wide */
+  /* an operand last used here may give up its register, if the elements are equally wide */
   const bool lends = cpu_type_bytes(type) == cpu_type_bytes(out_type) && node->op != QN_OP_SELECT;
   if (lends) release_registers(c, (int32_t)i);
   const int32_t out = take_register(c, false);
@@ -305,7 +305,7 @@ static bool compile_op(compiler *c, uint32_t i)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Returns how many ops of c->n went well. */
+/* Returns how many of the c->n ops were compiled. */
 static uint32_t compile(compiler *c, int32_t given)
 {
   cpu_program *p = c->program;
@@ -366,7 +366,7 @@ void cpu_count_places(qn_value *v)
   int64_t stride[QN_MAX_RANK] = {0}, places = 1;
   bool done[QN_MAX_RANK] = {false};
   for (;;) {
-    int32_t next = -1;                    /* the fastest dim left; of equals the last */
+    int32_t next = -1;                    /* the fastest dim left; among equals the last */
     for (int32_t d = v->rank - 1; d >= 0; d--)
       if (!done[d] && v->dim[d] > 1 && (next < 0 || v->stride[d] < v->stride[next])) next = d;
     if (next < 0) break;

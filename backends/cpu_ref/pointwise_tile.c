@@ -1,15 +1,15 @@
 /* pointwise_tile.c -- any pointwise DAG in one pass over memory: runs a program (pointwise_tile.h) tile by tile.
  *
- * A tile's numbers stay in L1 from their load to their store. A tensor whose elements lie in order and need no conversion
- * is read and written where it is. So a single op runs at the speed of memory, and each op that joins it costs cache only.
- * Threads take equal stretches of places; a place's result depends on nothing but itself. */
+ * A tile stays in L1 from load to store. A tensor whose elements are in order and need no conversion is read and written in
+ * place. So a single op runs at memory speed, and each fused op costs only cache traffic. Threads take equal stretches
+ * of elements; an element's result depends on nothing else. */
 #include "pointwise_tile.h"
 #include "convert.h"
 #include "cpu_ref.h"
 
 /* ---- between memory and registers ------------------------------------------------------------------ */
 
-/* Whether an element in memory is already what a register holds. */
+/* Whether memory holds an element in the register's format. */
 static bool same_format(uint32_t dtype, int type)
 {
   return dtype == QN_F32 ? type == CPU_F32 : dtype == QN_I32 ? type == CPU_I32 : dtype == QN_F64 || dtype == QN_I64;
@@ -42,7 +42,7 @@ static void narrow(void *y, const void *x, uint32_t dtype, int64_t n)
   switch (dtype) {
   case QN_F64: case QN_I64: memcpy(y, x, (size_t)n * 8); break;
   case QN_I32: memcpy(y, x, (size_t)n * 4); break;
-  case QN_I8: case QN_U8: case QN_BOOL:   /* wrapped, saturated or 0 and 1 already: the low byte */
+  case QN_I8: case QN_U8: case QN_BOOL:   /* already wrapped, saturated or 0 and 1: the low byte */
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) ((uint8_t *)y)[i] = (uint8_t)((const int32_t *)x)[i];
     break;
@@ -64,7 +64,7 @@ static void fill(void *y, const void *scalar, uint32_t dtype, uint32_t as, int t
   }
 }
 
-/* A copy of one element n times over, by doubling. */
+/* Repeats one element n times, by doubling. */
 static void repeat(char *y, int64_t bytes, int64_t n)
 {
   for (int64_t done = 1; done < n; done += done)
@@ -73,7 +73,7 @@ static void repeat(char *y, int64_t bytes, int64_t n)
 
 /* ---- stretches of a tensor -------------------------------------------------------------------------- */
 
-/* A tile's place: rows of the innermost dim, the first one entered at `column`. */
+/* A tile's elements: rows of the innermost dim, the first one from `column` on. */
 typedef struct stretch {
   qn_walk walk;                           /* at the first row */
   int64_t column, inner, n;
@@ -137,7 +137,7 @@ static void store_rows(const cpu_program *p, const stretch *s, const cpu_instruc
   }
 }
 
-/* Where the tile's elements lie one after the other in memory; NULL: they do not. */
+/* The address of the tile's elements if they are contiguous, else NULL. */
 static char *in_order(const cpu_program *p, const stretch *s, int64_t place, const cpu_instruction *code, void *const *ptr)
 {
   char *base = ptr[code->value];
@@ -154,7 +154,7 @@ typedef union reg { char bytes[CPU_TILE_BYTES]; double align_as[1]; } reg;
 static void run_tile(const cpu_program *p, void *const *ptr, void **r, reg *own, int64_t place, int64_t n, bool first)
 {
   stretch s = { 0 };
-  bool walked = p->nest.rank <= 1;        /* then all that is packed needs no walk */
+  bool walked = p->nest.rank <= 1;        /* if so, packed tensors need no walk */
   for (int32_t t = 0; walked && t < p->nest.n; t++) walked = p->packed[t];
   if (!walked) s = stretch_at(p, place, n);
 
@@ -177,7 +177,7 @@ static void run_tile(const cpu_program *p, void *const *ptr, void **r, reg *own,
       if (!memory) memory = own[code->out].bytes;
       if (code->type == CPU_F32) CPU_NAME(cpu_eval_f32)(code, r, memory, n);
       else CPU_NAME(cpu_eval_plain)(code, r, memory, n);
-      r[code->out] = memory;              /* only now: an operand may have stood in that register */
+      r[code->out] = memory;              /* not earlier: an operand may be in that register */
       break;
     default:
       if (!memory) store_rows(p, &s, code, ptr[code->value], r[code->in[0]]);

@@ -1,21 +1,21 @@
 /* pointwise_tile.h -- a pointwise DAG as a program that runs over cache-sized tiles; for the engine of that name and for
- * engines that end in an epilogue.
+ * engines with an epilogue.
  *
- * A program covers ops whose outputs all have the dims of one value, the lead. The places of those dims are numbered in
- * the order of the lead's falling strides (row-major for a packed tensor, channels fastest for NHWC), and a run does any stretch
- * of consecutive places: it loads what comes from outside, widens it, computes op by op on tiles that stay in L1, and
- * rounds what must be written. A value that nobody outside needs never touches memory.
+ * A program covers ops whose outputs all have the dims of one value, the lead. Elements are numbered in the order of the
+ * lead's descending strides (row-major for a packed tensor, channels fastest for NHWC). A run covers any stretch of
+ * consecutive elements: it loads and widens the inputs, computes op by op on tiles that stay in L1, and rounds and stores
+ * what must be written. A value not needed outside never touches memory.
  *
- * An epilogue hands over its anchor's output as a row of numbers of the type of computation (cpu_type_of its dtype):
+ * An epilogue passes its anchor's output as a row of numbers in the computing type (cpu_type_of its dtype):
  *
- *   cpu_program_make(request, 1, request->n_ops - 1, v, &program, prepared)      v: the value given, which is the lead
+ *   cpu_program_make(request, 1, request->n_ops - 1, v, &program, prepared)      v: the value passed, which is the lead
  *   cpu_tile_runner(launch->device)(&program, launch->ptr, row, m * N + n0, width)    any stretch, from any thread */
 #ifndef CPU_POINTWISE_TILE_H
 #define CPU_POINTWISE_TILE_H
 #include <stdbool.h>
 #include <quern/kit.h>
 
-/* Types of computation: f32 stands for all narrower floats, i32 for i8, u8 and bool (0 or 1). */
+/* Computing types: f32 also for all narrower floats, i32 for i8, u8 and bool (0 or 1). */
 enum { CPU_F32, CPU_F64, CPU_I32, CPU_I64 };
 int cpu_type_of(uint32_t dtype);
 static inline int64_t cpu_type_bytes(int type) { return type == CPU_F64 || type == CPU_I64 ? 8 : 4; }
@@ -25,44 +25,44 @@ enum { CPU_TILE_BYTES = 4096,             /* of a register: 1024 elements of 4 b
        CPU_MAX_INSTRUCTIONS = 96 };
 
 enum { CPU_LOAD, CPU_FILL, CPU_EVAL, CPU_STORE };
-enum { CPU_OVER_ROOT = 1 };               /* an op of CPU_EVAL that the schema has not: a / sqrt(b + alpha), in f32 */
+enum { CPU_OVER_ROOT = 1 };               /* an op of CPU_EVAL that is not in the schema: a / sqrt(b + alpha), in f32 */
 typedef struct cpu_instruction {
   uint32_t kind, op;                      /* CPU_EVAL: the op; CPU_FILL: the dtype to convert the scalar to */
-  uint32_t dtype;                         /* of the memory; CPU_EVAL: what the result is rounded or wrapped to; 0: nothing */
+  uint32_t dtype;                         /* of the memory; for CPU_EVAL: what the result is rounded or wrapped to, 0: nothing */
   int16_t  type, out_type;                /* of the operands, of the result */
   int16_t  out, in[3];                    /* registers */
-  int16_t  tensor;                        /* in the nest: loaded from, stored to, or written by CPU_EVAL itself; -1: none */
-  int32_t  value;                         /* of the request: the memory */
+  int16_t  tensor;                        /* index in the nest: loaded, stored, or written by CPU_EVAL directly; -1: none */
+  int32_t  value;                         /* the memory's value in the request */
   double   alpha, beta;
 } cpu_instruction;
 
 typedef struct cpu_program {
-  int64_t places, tile;                   /* how many; how many at a time */
-  int32_t given, given_type;              /* the given value's register and type of computation; -1: none */
+  int64_t places, tile;                   /* number of elements; elements per tile */
+  int32_t given, given_type;              /* the given value's register and computing type; -1: none */
   int32_t n;
-  bool    packed[QN_KIT_OPERANDS];        /* the tensor's elements lie in the order of the places */
-  qn_nest nest;                           /* the lead, then what is loaded and stored */
+  bool    packed[QN_KIT_OPERANDS];        /* the tensor's elements are in the program's order */
+  qn_nest nest;                           /* the lead, then the tensors loaded and stored */
   cpu_instruction code[CPU_MAX_INSTRUCTIONS];
 } cpu_program;
 
-/* Compiles ops first, first + 1, ... of the request, at most n. given: a value whose elements the run is handed, which is the
- * lead; -1: none, and the lead is the first op's output. Returns how many ops it took, from the front: it stops before one
- * that is not pointwise, has other dims, is unknown or does not fit. After 0 refusal says why. */
+/* Compiles ops first, first + 1, ... of the request, at most n. given: a value whose elements are passed to the run, and which is
+ * the lead; -1: none, and the first op's output is the lead. Returns how many ops it took, from the front: it stops before one
+ * that is not pointwise, has other dims, is unknown or does not fit. If 0, the refusal is set. */
 int cpu_program_make(const qn_request *request, uint32_t first, uint32_t n, int32_t given, cpu_program *program,
                      qn_prepared *refusal);
 
-/* For the rows of engines with an epilogue: a program takes normalization by given statistics as well. */
+/* The `also` of engines with an epilogue: a program also takes normalization by given statistics. */
 extern const uint32_t cpu_program_also[];
 
-/* The places of v in the order of its falling strides, as strides of a packed tensor: how a program counts them. */
+/* Gives v packed strides in the order of its descending strides: a program's numbering of elements. */
 void cpu_count_places(qn_value *v);
 
-/* Runs places first to first + n - 1. row: the given value's elements there, or NULL. */
+/* Runs elements first to first + n - 1. row: the given value's elements there, or NULL. */
 typedef void cpu_tile_fn(const cpu_program *program, void *const *ptr, const void *row, int64_t first, int64_t n);
 cpu_tile_fn *cpu_tile_runner(const qn_device *device);
 
-/* The functions, in pointwise_f32.c and pointwise_whole.c, in a copy for each instruction set. r: where the registers'
- * numbers are; y: where the result goes. False: no such op for this type of operands, which is also told with n 0. */
+/* The functions, in pointwise_f32.c and pointwise_whole.c, compiled once per instruction set. r: the registers' data;
+ * y: where the result goes. False: no such op for these operand types; to query, pass n 0. */
 typedef bool cpu_eval_fn(const cpu_instruction *code, void *const *r, void *y, int64_t n);
 cpu_eval_fn cpu_eval_f32, cpu_eval_f32_avx2, cpu_eval_f32_avx512;
 cpu_eval_fn cpu_eval_plain, cpu_eval_plain_avx2, cpu_eval_plain_avx512;

@@ -1,7 +1,7 @@
-/* pointwise_whole.c -- the pointwise functions on f64, i32 (where i8, u8 and bool compute too) and i64, a row at a time.
+/* pointwise_whole.c -- the pointwise functions in f64, i32 (also for i8, u8 and bool) and i64, a row at a time.
  *
- * In f64 what a machine instruction does: a function that wants libm is left to the direct engine, which is as fast there.
- * Integers wrap: in unsigned arithmetic, then, if they are narrower than the type of computation, by cutting. */
+ * In f64 only what is a machine instruction: functions that need libm are left to the direct engine, which is as fast.
+ * Integers wrap: by unsigned arithmetic, and if narrower than the computing type by truncation. */
 #include "pointwise_tile.h"
 #include "simd.h"
 
@@ -116,7 +116,7 @@ CPU_INLINE bool compare_i64(rows r, int32_t (*f)(int64_t, int64_t))
   return true;
 }
 
-/* By bits, whatever they stand for. */
+/* By bits, of any type. */
 static bool choose_4(rows r)
 {
   int32_t *y = r.y;
@@ -137,7 +137,7 @@ static bool choose_8(rows r)
 
 /* ---- casts and wrapping ------------------------------------------------------------------------------------------- */
 
-/* One element from another type of computation, as a cast to dtype has it. Rare enough to go one by one. */
+/* Converts elements from another computing type, as cast to dtype does. Rare enough to go one by one. */
 static bool cast(rows r, const cpu_instruction *code)
 {
   for (int64_t i = 0; i < r.n; i++) {
