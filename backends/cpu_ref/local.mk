@@ -1,6 +1,6 @@
 # cpu_ref: the oracle and the fast CPU engines, in libquern (the default) or as a plugin (--with-builtin=).
-# Each group below is compiled with its own flags. A file that is compiled for several instruction sets stands in several
-# groups and reads QN_ISA (baseline, avx2, avx512) to name its tables.
+# Each group below is compiled with its own flags. A file that is compiled for several instruction sets is in several
+# groups and uses QN_ISA (baseline, avx2, avx512) to name its tables.
 
 cpu_ref_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/backends/cpu_ref $(OPENBLAS_CFLAGS)
 cpu_ref_cflags = $(AM_CFLAGS) $(HIDDEN_CFLAGS) $(OPENMP_CFLAGS)
@@ -9,7 +9,7 @@ if BUILTIN_CPU_REF
 cpu_ref_cppflags += -DQN_BUILTIN
 endif
 
-# Engines with inner loops of their own: each file a copy for every instruction set (simd.h).
+# Engines with inner loops of their own: each file is compiled once per instruction set (simd.h).
 cpu_ref_copies = \
   backends/cpu_ref/simd.h \
   backends/cpu_ref/convert.h \
@@ -48,7 +48,7 @@ cpu_ref_copies = \
   backends/cpu_ref/gemm_kernel.c \
   backends/cpu_ref/conv_depthwise.c
 
-# The backend's table and device, and what engines share.
+# The backend's table and device, and shared code.
 noinst_LTLIBRARIES += backends/cpu_ref/libbase.la
 backends_cpu_ref_libbase_la_SOURCES = \
   backends/cpu_ref/cpu_ref.h \

@@ -1,9 +1,9 @@
-/* pool_adaptive_direct.c -- pooling into a number of windows that share x out, and its gradients.
+/* pool_adaptive_direct.c -- pooling into a given number of windows that cover x, and its gradients.
  *
  *   x [N, C, X]   y, indices [N, C, P]   1 to 3 spatial dims; in each, window i holds floor(i X / P) to ceil((i + 1) X / P)
- *   max       y = the largest, NaN above all, the first of equals; indices = its place in x's plane
+ *   max       y = the largest, NaN above all, the first of equals; indices = its position in x's plane
  *   average   y = the mean
- *   backward  dx = the sum of dy over the windows whose index is this place, or of dy / places over those that hold it */
+ *   backward  dx = the sum of dy over the windows whose index is this position, or of dy / size over those that hold it */
 #include "direct.h"
 
 typedef struct sharing { int64_t in[3], out[3]; } sharing;        /* extents of x and of y */
@@ -23,7 +23,7 @@ static sharing sharing_of(const cpu_grid *x, const cpu_grid *y)
   return s;
 }
 
-/* Where window `at` begins, and how many places it holds in each dim; returns how many in all. */
+/* Begin and size of the window at `at` in each dim; returns its number of elements. */
 static int64_t window_of(const sharing *s, const int64_t at[3], int64_t begin[3], int64_t size[3])
 {
   int64_t places = 1;
@@ -74,7 +74,7 @@ static qn_status forward(const qn_prepared *p, const qn_launch *launch, int aver
 static qn_status max_forward(const qn_prepared *p, const qn_launch *launch) { return forward(p, launch, 0); }
 static qn_status average_forward(const qn_prepared *p, const qn_launch *launch) { return forward(p, launch, 1); }
 
-/* Every window is asked whether it holds the place. */
+/* Tests every window for whether it holds the position. */
 static qn_status backward(const qn_prepared *p, const qn_launch *launch, int average)
 {
   const cpu_grid dy = grid(p, launch, 0);

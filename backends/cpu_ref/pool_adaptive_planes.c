@@ -1,15 +1,15 @@
-/* pool_adaptive_planes.c -- adaptive pooling and its gradients where the last spatial dim is the fastest (NCHW): a plane by one thread.
+/* pool_adaptive_planes.c -- adaptive pooling and its gradients where the last spatial dim is the fastest (NCHW): a plane per thread.
  *
- * Forward, the rows of x that a row of windows holds become one, vectors running along W; then each window takes its columns of it.
- * Backward, a row of averages is spread over W once and added to each of those rows; a maximum's gradient goes to its index, if that
- * is in the window. */
+ * Forward, the rows of x that a row of windows covers are combined into one, with vectors along W; then each window combines its
+ * columns of that row. Backward, a row of averages is spread over W once and added to each of those rows; a maximum's gradient goes to
+ * its index, if that is in the window. */
 #include "pool_window.h"
 
 /* One thread's scratch, carved from the workspace. */
 typedef struct scratch {
   span    *spans;                         /* P: a window's columns */
-  float   *wide, *column;                 /* W or P: a row widened; W: what the rows gave */
-  int32_t *place;                         /* W: of a column's maximum, in x's plane */
+  float   *wide, *column;                 /* wide: W or P, a widened row; column: W, the combined rows */
+  int32_t *place;                         /* W: position of a column's maximum, in x's plane */
   float   *best;                          /* P */
   int32_t *number;                        /* P */
   float   *plane;                         /* backward, D * H * W */
@@ -42,7 +42,7 @@ static void rows_argmax(float *column, int32_t *place, const float *row, int32_t
   }
 }
 
-/* The rows of windows (pd, ph) into s->column, and of maxima where they stand. */
+/* Combines the rows of windows (pd, ph) into s->column, for maxima with their positions. */
 static void fold_rows(const pooling *v, const char *plane, int64_t pd, int64_t ph, bool numbered, scratch *s)
 {
   const int64_t d0 = start_of(v, 0, pd), h0 = start_of(v, 1, ph), depth = size_of(v, 0, pd), height = size_of(v, 1, ph), n = v->in[2];
@@ -79,7 +79,7 @@ static void window_max(const scratch *s, int64_t windows)
   }
 }
 
-/* Of equal columns, and of NaNs, the one whose place comes first. */
+/* Among equal columns, and among NaNs, takes the lowest position. */
 static void window_argmax(const scratch *s, int64_t windows)
 {
   for (int64_t p = 0; p < windows; p++) {

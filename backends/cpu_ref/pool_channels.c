@@ -1,7 +1,7 @@
-/* pool_channels.c -- pooling, also adaptive, where the channels are the fastest dim (NHWC): vectors run along them, a tap at a time.
+/* pool_channels.c -- pooling, also adaptive, where channels are the fastest dim (NHWC): vectors along channels, a tap at a time.
  *
- * Backward gathers: a place of dx takes from each window that covers it, so no two threads meet and no plane is kept. A maximum's
- * gradient goes where its index says; without indices they are found first, into workspace. */
+ * Backward gathers: an element of dx collects from each window that covers it, so threads never write to the same place. A maximum's
+ * gradient goes where its index says; if indices are not given they are first recomputed, into workspace. */
 #include "pool_window.h"
 
 enum { BAND = 1024 };                     /* channels at a time */
@@ -18,8 +18,8 @@ static void tap_argmax(real *y, int32_t *number, const real *x, int32_t here, in
   }
 }
 
-/* What a window gives to a place: dy where the number is `here`, of averages dy / by. The first is not added to anything. The
- * numbers' dtype and `first` are constants where these are called. */
+/* Adds a window's share to an element of dx: dy where its number is `here`, or for averages dy / by. The first share is stored, not
+ * added. The numbers' dtype and `first` are constants at each call. */
 CPU_INLINE void add_where_as(real *dx, const real *dy, const void *number, uint32_t dtype, int64_t here, bool first, int64_t n)
 {
 #pragma omp simd
@@ -55,7 +55,7 @@ static void add_divided(real *dx, const real *dy, real by, bool first, int64_t n
 
 /* ---- forward: one window, a band of channels ------------------------------------------------------------------ */
 
-/* Into y, and of maxima into number where that is wanted. */
+/* Pools into y, and for maxima into number if wanted. */
 static void pool(const pooling *v, const pool_tensor *x, const qn_launch *launch, const int64_t at[AXES], const span taps[3],
                  int64_t c, int64_t n, uint32_t numbers, real *y, int32_t *number)
 {
@@ -104,7 +104,7 @@ static void forward(const pooling *v, const qn_launch *launch, const int64_t at[
 
 /* ---- backward: one place of dx ------------------------------------------------------------------------------------ */
 
-/* Indices found again, one after the other, channels fastest. */
+/* Recomputed indices, in order, channels fastest. */
 static int32_t *found_at(const pooling *v, const qn_launch *launch, int64_t n, int64_t d, int64_t h, int64_t w)
 {
   return (int32_t *)launch->workspace + (((n * v->out[0] + d) * v->out[1] + h) * v->out[2] + w) * v->c;
@@ -117,7 +117,7 @@ static void find(const pooling *v, const qn_launch *launch, const int64_t at[AXE
     pool(v, &v->seen, launch, at, taps, c, qn_min_i64(BAND, v->c - c), QN_I32, y, found_at(v, launch, at[SN], at[SD], at[SH], at[SW]) + c);
 }
 
-/* Adds to dx what a window gives to the place that has `here` for its number. */
+/* Adds to dx the share of a window in which this element has number `here`. */
 static void take(const pooling *v, const qn_launch *launch, const int64_t window[AXES], int64_t c, int64_t n, int64_t here, bool first,
                  real *dx)
 {
@@ -174,7 +174,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 typedef void place_fn(const pooling *, const qn_launch *, const int64_t at[AXES], const span spans[3]);
 typedef span span_fn(const pooling *, int d, int64_t at);
 
-/* f at each place, with what span_of says of it along D, H and W. */
+/* Calls f for each element, with the result of span_of along D, H and W. */
 static void for_each_place(const pooling *v, const qn_launch *launch, const int64_t dim[3], span_fn *span_of, place_fn *f)
 {
   const int64_t rows = v->n * dim[0] * dim[1];

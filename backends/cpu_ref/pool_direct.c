@@ -3,9 +3,9 @@
  *   x [N, C, X]   y, indices [N, C, P]   1 to 3 spatial dims
  *   max       y = the largest tap inside x, NaN above all, the first of equals; no tap inside: -Inf
  *   average   y = sum of taps inside x / divisor; the divisor counts those taps, or (include_pad) those in x and its
- *             declared padding, but never what ceil_mode hangs over; no tap inside: 0
- *   lp        y = (sum of |tap|^p)^(1/p) over the taps inside x; dx[x] = the sum of dy sign(x) (|x|/y)^(p-1), 0 where y is
- *   backward  dx[x] = the sum of dy over the windows whose maximum came from x, or of dy / divisor over those that cover x */
+ *             declared padding, but never what ceil_mode adds; no tap inside: 0
+ *   lp        y = (sum of |tap|^p)^(1/p) over the taps inside x; dx[x] = the sum of dy sign(x) (|x|/y)^(p-1), terms with y = 0 being 0
+ *   backward  dx[x] = the sum of dy over the windows whose maximum is at x, or of dy / divisor over those that cover x */
 #include "direct.h"
 
 typedef struct pooling {
@@ -22,7 +22,7 @@ static pooling pooling_of(const qn_prepared *p, const cpu_grid *x, const cpu_gri
   const int missing = 5 - x->t.rank;
   pooling v = { .taps = 1, .include_pad = pool->include_pad != 0 };
   for (int d = 0; d < 3; d++) {
-    const int from = d - missing;                         /* core has put numbers for windows and strides of 0 */
+    const int from = d - missing;                         /* core has resolved windows and strides of 0 */
     v.w.size[d] = d < missing ? 1 : pool->window[from];
     v.w.step[d] = d < missing ? 1 : pool->stride[from];
     v.w.dilation[d] = d < missing ? 1 : pool->dilation[from];
@@ -32,9 +32,9 @@ static pooling pooling_of(const qn_prepared *p, const cpu_grid *x, const cpu_gri
     v.w.outputs[d] = y->dim[2 + d];
     v.taps *= v.w.size[d];
   }
-  if (v.taps <= 255) return v;                            /* u8 indices count them */
+  if (v.taps <= 255) return v;                            /* u8 indices can count them */
   v.taps = 1;
-  for (int d = 0; d < 3; d++) {                           /* what never reaches x or its padding is not looked at */
+  for (int d = 0; d < 3; d++) {                           /* ignore taps that never reach x or its padding */
     v.w.size[d] = qn_min_i64(v.w.size[d], qn_ceil_div(v.w.before[d] + v.w.inputs[d] + v.after[d], v.w.dilation[d]));
     v.taps *= v.w.size[d];
   }
@@ -48,7 +48,7 @@ static cpu_grid grid(const qn_prepared *p, const qn_launch *launch, uint32_t rol
 
 /* ---- maximum ---------------------------------------------------------------------------------- */
 
-/* Which tap of window `window` holds the maximum, -1 if none lies inside x. */
+/* Number of the tap of `window` that holds the maximum; -1 if none is inside x. */
 static int64_t maximum(const pooling *v, const cpu_grid *x, int64_t n, int64_t c, const int64_t window[3], double *value)
 {
   int64_t best = -1, r[3], at[3];
@@ -65,7 +65,7 @@ static int64_t maximum(const pooling *v, const cpu_grid *x, int64_t n, int64_t c
   return best;
 }
 
-/* What an index of this dtype says of a tap: its number in the window, or its place in x's spatial plane. */
+/* A tap's index in this dtype: its number in the window, or its position in x's spatial plane. */
 static int64_t index_of(const pooling *v, uint32_t dtype, const int64_t window[3], int64_t tap)
 {
   int64_t r[3], at[3];
@@ -193,7 +193,7 @@ static qn_status lp_forward(const qn_prepared *p, const qn_launch *launch)
   for (int64_t i = 0; i < y.t.elements; i++) {
     int64_t at[5], r[3], from[3];
     cpu_place(i, 5, y.dim, at);
-    long double sum = 0, most = 0;        /* relative to the largest, lest a power leave the format */
+    long double sum = 0, most = 0;        /* relative to the largest, so that no power overflows */
     for (int pass = 0; pass < 2; pass++)
       for (int64_t tap = 0; tap < v.taps; tap++) {
         cpu_place(tap, 3, v.w.size, r);

@@ -1,23 +1,23 @@
-/* pool_lp.c -- lp pooling and its gradient, a tap of many windows at a time: vectors run along the channels where they are the fastest
- * dim (NHWC), else along W (NCHW); there wide windows of which there are few are taken each by itself, vectors running along its taps,
- * and forward the short rows of a small plane one behind the other.
+/* pool_lp.c -- lp pooling and its gradient, a tap of many windows at a time: vectors run along channels if they are the fastest dim
+ * (NHWC), else along W (NCHW). In the latter case wide windows that are few are done one by one, with vectors along their taps, and
+ * forward the short rows of a small plane are joined.
  *
- *   forward   twice over the taps: the largest, most, then the sum of (|tap|/most)^p, so that no power leaves the format
+ *   forward   two passes over the taps: the largest, most, then the sum of (|tap|/most)^p, so that no power overflows
  *   backward  a row of dx gathers dy sign(x) (|x|/y)^(p-1) from the windows that hold it
  *
- * "Lanes" are the places along that dim. */
+ * "Lanes" are the elements along that dim. */
 #include "pool_window.h"
 #include "pointwise_math.h"
 
-enum { STRETCH = 256,                     /* lanes whose powers libm may be asked for */
-       SHORT = 64, SMALL = 1024 };        /* windows of a short row, and of a small plane */
+enum { STRETCH = 256,                     /* lanes for which libm may compute powers */
+       SHORT = 64, SMALL = 1024 };        /* windows of a short row; windows of a small plane */
 
-/* Lanes `to` to `to + n - 1` have this tap inside x: there the first of them lies, and backward its windows' y and dy. */
+/* Lanes `to` to `to + n - 1` have this tap inside x. x: the first of them; backward, y and dy: those of its window. */
 typedef struct tap { const char *x, *y, *dy; int64_t to, n; } tap;
 
 /* One thread's scratch, carved from the workspace. */
 typedef struct scratch {
-  tap   *taps;                            /* those of the lanes at hand */
+  tap   *taps;                            /* of the current lanes */
   span  *spans;                           /* size[2]: the windows along W whose tap r lies inside x */
   float *most, *sum, *term, *wide[3], *packed;             /* lanes */
 } scratch;
@@ -54,12 +54,12 @@ static void find_spans(const pooling *v, span *spans)
 
 /* ---- rows of lanes --------------------------------------------------------------------------------------------- */
 
-/* n lanes of a tensor, `stride` elements apart, side by side as f32: in place, or in buffer. */
+/* n lanes of a tensor, `stride` elements apart, as contiguous f32: in place, or in buffer. */
 static const float *fetch(const pool_tensor *t, const char *at, int64_t stride, int64_t n, float *buffer, float *packed)
 {
   const float *x = (const float *)(const void *)at;
   if (t->dtype == QN_F32 && stride == 1) return x;
-  if (t->dtype == QN_F32 && stride == 2)  /* written out, for vectors to be loaded */
+  if (t->dtype == QN_F32 && stride == 2)  /* spelled out so that it vectorises */
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) buffer[i] = x[2 * i];
   else if (stride == 1) row_to_f32(buffer, at, t->dtype, n);
@@ -131,7 +131,7 @@ static float run_max(float most, const float *x, int64_t n)
   return most;
 }
 
-/* Where most is 0, Inf or NaN it is also the result, and what the sum says does not matter. */
+/* If most is 0, Inf or NaN it is also the result, and the sum is ignored. */
 static void lanes_root(float *y, const float *most, float *sum, double p, int64_t n)
 {
   if (p == 2)
@@ -142,7 +142,7 @@ static void lanes_root(float *y, const float *most, float *sum, double p, int64_
   for (int64_t i = 0; i < n; i++) y[i] = ((most[i] > 0.0f) & (most[i] < INFINITY)) ? most[i] * sum[i] : most[i];
 }
 
-/* dy sign(x) t, of windows whose y is not 0 */
+/* dy sign(x) t, for windows with y != 0 */
 static void lanes_gradient(float *t, const float *dy, const float *x, const float *y, int64_t n)
 {
 #pragma omp simd
@@ -179,7 +179,7 @@ static int64_t list_taps(const pooling *v, const qn_launch *launch, const int64_
   return n;
 }
 
-/* Rows of taps of window pw, each s->taps[i].n of them, dilation[2] apart. */
+/* The rows of taps of window pw, each s->taps[i].n long, dilation[2] apart. */
 static int64_t list_rows(const pooling *v, const qn_launch *launch, const int64_t window[AXES], int64_t pw, scratch *s)
 {
   const span ds = taps_inside(v, 0, window[SD]), hs = taps_inside(v, 1, window[SH]), ws = taps_inside(v, 2, pw);
@@ -225,7 +225,7 @@ static void forward(const pooling *v, const qn_launch *launch, const int64_t win
   row_from_f32(element(&v->y, launch, window), s->wide[0], v->y.dtype, n);
 }
 
-/* A tap of all windows over a plane, as lanes in s->wide[0]; 0, which changes nothing, where it lies outside x. */
+/* A tap of all windows of a plane, as lanes in s->wide[0]; 0, which changes nothing, where it is outside x. */
 static void gather_tap(const pooling *v, const qn_launch *launch, const int64_t window[AXES], const int64_t tap[3], scratch *s)
 {
   const int64_t d = position(v, 0, window[SD], tap[0]), columns = v->out[2];
@@ -263,7 +263,7 @@ static void forward_plane(const pooling *v, const qn_launch *launch, const int64
 
 /* ---- backward: a row of dx, whose own place in v->fast is 0 ----------------------------------------------------------- */
 
-/* As list_taps, but by the place in x; window after window. */
+/* As list_taps, for a position in x; window by window. */
 static int64_t list_windows(const pooling *v, const qn_launch *launch, const int64_t place[AXES], scratch *s)
 {
   const bool along_w = v->fast == SW;
@@ -273,7 +273,7 @@ static int64_t list_windows(const pooling *v, const qn_launch *launch, const int
   for (int64_t pd = ds.first; pd < ds.end; pd++)
     for (int64_t ph = hs.first; ph < hs.end; ph++) {
       if (tap_at(v, 0, pd, place[SD]) < 0 || tap_at(v, 1, ph, place[SH]) < 0) continue;
-      for (int64_t i = ws.first; i < ws.end; i++) {        /* a tap of windows side by side; of the channels, a window */
+      for (int64_t i = ws.first; i < ws.end; i++) {        /* one tap of contiguous windows; or one window's channels */
         const span along = along_w ? s->spans[i] : (span){ 0, v->c };
         const int64_t pw = along_w ? along.first : i, w = along_w ? position(v, 2, pw, i) : place[SW];
         if (along.first >= along.end || (!along_w && tap_at(v, 2, pw, w) < 0)) continue;

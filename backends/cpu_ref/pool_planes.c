@@ -1,17 +1,17 @@
-/* pool_planes.c -- pooling where the last spatial dim is the fastest (NCHW): a plane, rows as vectors, by one thread.
+/* pool_planes.c -- pooling where the last spatial dim is the fastest (NCHW): a plane per thread, with rows as vectors.
  *
- * Forward, a window is taken in two steps: along W, a row of x becomes a row of partial results; then those rows are combined
- * down H and D. Partial rows that the next windows want again are kept. As columns come first within a row, the first of
- * equal maxima stays the first in row-major order. Backward, the gradient of a window is added to the rows it covers, or to
- * the place of its maximum, in a plane of `real`: dx itself where it is of that dtype. */
+ * Forward, a window is computed in two steps: along W, a row of x becomes a row of partial results; then such rows are combined
+ * along H and D. Partial rows that later windows need are kept. As each row is done first, the first of equal
+ * maxima remains the first in row-major order. Backward, a window's gradient is added to the rows it covers, or at
+ * the position of its maximum, in a plane of `real`: dx itself if of that dtype. */
 #include "pool_window.h"
 
 /* One thread's scratch, carved from the workspace. */
 typedef struct scratch {
   real    *wide;                         /* W or P: a row of x or dy, widened */
-  real    *partial;                      /* rows * P: what the columns gave, and of maxima the numbers */
+  real    *partial;                      /* rows * P: results along W, and for maxima their numbers */
   int32_t *partial_number;
-  int64_t *tag;                           /* rows: which row of x it is */
+  int64_t *tag;                           /* rows: the row of x that it holds */
   real    *best;                         /* P */
   int32_t *number;                        /* P */
   real    *count;                        /* P: taps counted along W */
@@ -40,7 +40,7 @@ static int64_t carve(const pooling *v, char *base, scratch *s)
 
 /* ---- along W --------------------------------------------------------------------------------------------- */
 
-/* Strides of 1 and 2 are written out, for vectors to be loaded. */
+/* Strides 1 and 2 are spelled out so that they vectorise. */
 static void columns_sum(real *y, const real *x, int64_t step, int64_t n)
 {
   if (step == 1)
@@ -90,13 +90,13 @@ static void columns_argmax(real *y, int32_t *number, const real *x, int64_t step
     }
 }
 
-/* Wide windows of which there are few along W: each by itself. */
+/* Windows along W that are wide but few: done one by one. */
 static bool few_windows(const pooling *v)
 {
   return v->before[2] == 0 && (v->out[2] - 1) * v->step[2] + v->size[2] <= v->in[2] && v->dilation[2] == 1 && v->size[2] > 4 * v->out[2];
 }
 
-/* x, a row, to a row of partial results. numbers: u8 counts taps, others places in the row. */
+/* Combines a row x along W. numbers: for u8 the taps' numbers, else positions in the row. */
 static void pool_row(const pooling *v, real *y, int32_t *number, uint32_t numbers, const real *x)
 {
   if (!v->maximum && few_windows(v)) {
@@ -135,7 +135,7 @@ static void combine_argmax(real *best, int32_t *number, const real *row, const i
   }
 }
 
-/* Row (pd, ph) of windows over plane x into s->best, and of maxima into s->number. */
+/* Row (pd, ph) of windows over plane x into s->best, for maxima also s->number. */
 static void pool_rows(const pooling *v, const pool_tensor *x, const char *plane, int64_t pd, int64_t ph, bool numbered,
                       uint32_t numbers, scratch *s)
 {
@@ -168,7 +168,7 @@ static void forget(scratch *s)
   for (int64_t i = 0; i < s->rows; i++) s->tag[i] = -1;
 }
 
-/* The divisors of a row of windows: what is counted down, times what is counted along W. */
+/* Divides a row of windows: by the taps counted along D and H times those along W. */
 static void divide(const pooling *v, real *y, int64_t pd, int64_t ph, const real *count)
 {
   const real down = (real)(taps_counted(v, 0, pd) * taps_counted(v, 1, ph));
@@ -184,7 +184,7 @@ static void count_along_w(const pooling *v, scratch *s)
   for (int64_t p = 0; p < v->out[2]; p++) s->count[p] = (real)taps_counted(v, 2, p);
 }
 
-/* The average of a plane without gaps, which is one row. */
+/* The average over a plane without gaps, as one row. */
 static bool one_average(const pooling *v)
 {
   return !v->maximum && v->in[0] * v->in[1] == 1 && pool_whole(v, 0) && pool_whole(v, 1) && pool_whole(v, 2);
@@ -211,13 +211,13 @@ static void forward(const pooling *v, const qn_launch *launch, int64_t n, int64_
 
 /* ---- backward ------------------------------------------------------------------------------------------------- */
 
-/* a / b by b's inverse, a below 2^31, and below 2^8: a + 1/2 is too far from every multiple of b for rounding to cross one. */
+/* a / b through b's inverse; for a below 2^31 and b below 2^8, a + 1/2 is too far from a multiple of b for rounding to reach it. */
 CPU_INLINE int32_t quotient(int32_t a, double inverse)    { return (int32_t)((a + 0.5) * inverse); }
 CPU_INLINE int32_t quotient_u8(int32_t a, float inverse)  { return (int32_t)(((float)a + 0.5f) * inverse); }
 
-/* From here to places_named, rows of n windows are whole vectors: what is beyond the last window comes out as -1. */
+/* Up to places_named, rows of n windows are whole vectors; what lies beyond the last window becomes -1. */
 
-/* Numbers of taps to places in x's plane; -1: no tap, or one outside x. */
+/* Converts tap numbers to positions in x's plane; -1: no tap, or one outside x. */
 static void places_of_taps(const pooling *v, int64_t pd, int64_t ph, int32_t *place, int64_t n)
 {
   const int32_t taps = (int32_t)(v->size[0] * v->size[1] * v->size[2]), step = (int32_t)v->step[2];
@@ -237,7 +237,7 @@ static void places_of_taps(const pooling *v, int64_t pd, int64_t ph, int32_t *pl
   }
 }
 
-/* Of places, those in x's plane that the windows of a row hold; -1 for the others. */
+/* Keeps the positions that are inside their window; -1 for the others. */
 static void places_in_windows(const pooling *v, int64_t pd, int64_t ph, int32_t *place, int64_t n)
 {
   const int32_t step = (int32_t)v->step[2], in_h = (int32_t)v->in[1], in_w = (int32_t)v->in[2];
@@ -262,7 +262,7 @@ static void places_in_windows(const pooling *v, int64_t pd, int64_t ph, int32_t 
   }
 }
 
-/* The places that a row of windows' indices name; -1: none, or one outside the window. */
+/* The positions given by a row of windows' indices; -1: none, or one outside the window. */
 static void places_named(const pooling *v, const void *index, int64_t pd, int64_t ph, int32_t *place)
 {
   const int64_t windows = v->out[2], n = qn_round_up(windows, 16);
@@ -290,7 +290,7 @@ static void add_to_maxima(const pooling *v, const qn_launch *launch, int64_t n, 
     if (s->number[p] >= 0) g->p[s->number[p]] += dy[p];
 }
 
-/* dy / divisor, summed over the windows that cover each column, then added to each row that the windows cover. */
+/* dy / divisor, summed over the windows that cover each column, then added to each row that those windows cover. */
 static void add_to_windows(const pooling *v, int64_t pd, int64_t ph, const real *dy, const pool_plane *g, scratch *s)
 {
   real *spread = s->best, *each = s->partial;
@@ -322,7 +322,7 @@ static void backward(const pooling *v, const qn_launch *launch, int64_t n, int64
   for (int64_t pd = 0; pd < v->out[0]; pd++)
     for (int64_t ph = 0; ph < v->out[1]; ph++) {
       const real *dy = pool_wide(&v->y, tensor_at(&v->y, launch, n, c, pd, ph, 0), v->out[2], s->wide);
-      if (v->maximum && v->indices.value < 0 && dy == s->wide) {     /* finding the maxima wants that row */
+      if (v->maximum && v->indices.value < 0 && dy == s->wide) {     /* finding the maxima overwrites that row */
         memcpy(s->count, dy, (size_t)v->out[2] * sizeof *dy);
         dy = s->count;
       }

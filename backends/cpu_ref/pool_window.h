@@ -1,6 +1,6 @@
-/* pool_window.h -- windows over one to three spatial dims, for the pooling engines: geometry, divisors, what they refuse.
+/* pool_window.h -- windows over one to three spatial dims, for the pooling engines: geometry, divisors, refusals.
  *
- * Everything is seen as N, C, D, H, W; dims that a tensor has not come first and have one place. */
+ * Tensors are seen as N, C, D, H, W; missing dims come first and have extent 1. */
 #ifndef CPU_POOL_WINDOW_H
 #define CPU_POOL_WINDOW_H
 #include "convert.h"
@@ -21,13 +21,13 @@ typedef struct pooling {
   double   p;                             /* lp: the exponent */
   int64_t  n, c, in[3], out[3];           /* in: extents of x and dx, out: of y and dy */
   int64_t  size[3], step[3], dilation[3], before[3], after[3];
-  pool_tensor x, y, indices;              /* backward: x is dx, y is dy */
-  pool_tensor seen, made;                 /* backward without indices: the forward's x; of lp also its y */
-  int32_t  threads;                       /* for which there is workspace */
-  int64_t  scratch;                       /* bytes for one thread */
+  pool_tensor x, y, indices;              /* backward: x means dx, y means dy */
+  pool_tensor seen, made;                 /* backward without indices: the forward's x; for lp also its y */
+  int32_t  threads;                       /* that the workspace is sized for */
+  int64_t  scratch;                       /* bytes per thread */
 } pooling;
 
-/* Where the window at place p along axis d begins. Adaptive ones have no padding, and sizes that differ by two at most. */
+/* Begin of the window at index p along axis d. Adaptive windows have no padding, and sizes that differ by at most two. */
 static inline int64_t start_of(const pooling *v, int d, int64_t p)
 {
   return v->adaptive ? p * v->in[d] / v->out[d] : p * v->step[d] - v->before[d];
@@ -37,7 +37,7 @@ static inline int64_t size_of(const pooling *v, int d, int64_t p)
   return v->adaptive ? qn_ceil_div((p + 1) * v->in[d], v->out[d]) - start_of(v, d, p) : v->size[d];
 }
 
-/* Places p at which tap r lies inside x: first to end - 1. */
+/* The windows p whose tap r is inside x: first to end - 1. */
 static inline void places_of_tap(const pooling *v, int d, int64_t r, int64_t *first, int64_t *end)
 {
   const int64_t offset = r * v->dilation[d] - v->before[d];
@@ -50,10 +50,10 @@ static inline bool inside(const pooling *v, int d, int64_t at) { return at >= 0 
 
 typedef struct span { int64_t first, end; } span;
 
-/* a / b up, where b is 1 more often than not and a division takes longer than a tap. */
+/* Ceiling of a / b; b is mostly 1, and a division takes longer than a tap. */
 static inline int64_t pool_ceil_div(int64_t a, int64_t b) { return b == 1 ? a : qn_ceil_div(a, b); }
 
-/* The taps of the window at place p along axis d that lie inside x. */
+/* The taps inside x of the window at index p along axis d. */
 static inline span taps_inside(const pooling *v, int d, int64_t p)
 {
   if (v->adaptive) return (span){ 0, size_of(v, d, p) };
@@ -63,7 +63,7 @@ static inline span taps_inside(const pooling *v, int d, int64_t p)
   return (span){ first, qn_min_i64(reached, v->size[d]) };
 }
 
-/* How many taps count in the divisor along axis d: those inside x, or those inside x and its declared padding. */
+/* The number of taps that count in the divisor along axis d: inside x, or inside x and its declared padding. */
 static inline int64_t taps_counted(const pooling *v, int d, int64_t p)
 {
   const span inside = taps_inside(v, d, p);
@@ -71,7 +71,7 @@ static inline int64_t taps_counted(const pooling *v, int d, int64_t p)
   return qn_max_i64(0, qn_min_i64(pool_ceil_div(v->in[d] + v->after[d] - start_of(v, d, p), v->dilation[d]), v->size[d]));
 }
 
-/* The windows along axis d that may have a tap at x: tap_at says which one, or -1: none. */
+/* The windows along axis d that may have a tap at x; tap_at gives the tap, or -1: none. */
 static inline span windows_over(const pooling *v, int d, int64_t x)
 {
   if (v->adaptive) return (span){ x * v->out[d] / v->in[d], qn_ceil_div((x + 1) * v->out[d], v->in[d]) };
@@ -99,12 +99,12 @@ static inline pool_tensor pool_tensor_of(const qn_request *request, int32_t valu
   t.dtype = v->dtype;
   t.bytes = qn_kit_bytes(v->dtype);
   for (int32_t d = 0; d < v->rank; d++) t.stride[d < 2 ? d : d + AXES - v->rank] = v->stride[d];
-  for (int32_t d = 0; d < v->rank; d++)   /* where there is one place the stride is never used: let it not matter */
+  for (int32_t d = 0; d < v->rank; d++)   /* with extent 1 the stride is never used: make it a valid one */
     if (v->dim[d] == 1) t.stride[d < 2 ? d : d + AXES - v->rank] = d == v->rank - 1 || d == 1 ? 1 : 0;
   return t;
 }
 
-/* What an op is, and its roles beside x and y, or dx and dy; -1: none. */
+/* The kind of op and its roles: indices, x and y, or dx and dy; -1: none. */
 typedef struct pool_op { bool maximum, backward, adaptive; int indices, x, y; } pool_op;
 
 static inline pool_op pool_op_of(uint32_t op)
@@ -128,7 +128,7 @@ static inline pool_tensor pool_role(const qn_request *request, int role)
   return pool_tensor_of(request, role < 0 ? -1 : qn_role(&request->op[0], (uint32_t)role));
 }
 
-/* Reads the request. `fast`: the axis whose stride must be 1 in all tensors. */
+/* Reads the request. `fast`: the axis that must have stride 1 in all tensors. */
 static inline qn_status pooling_of(const qn_request *request, qn_prepared *prepared, int fast, pooling *v)
 {
   static const qn_pool none = { .window = { 1, 1, 1 }, .stride = { 1, 1, 1 }, .dilation = { 1, 1, 1 } };
@@ -149,7 +149,7 @@ static inline qn_status pooling_of(const qn_request *request, qn_prepared *prepa
   v->n = big->dim[0];
   v->c = big->dim[1];
   for (int d = 0; d < 3; d++) {
-    const int from = d - (AXES - big->rank);               /* in the attributes and, two further on, in dims */
+    const int from = d - (AXES - big->rank);               /* index in the attributes; in dims two more */
     const bool has = from >= 0;
     v->in[d] = has ? big->dim[2 + from] : 1;
     v->out[d] = has ? small->dim[2 + from] : 1;
@@ -159,8 +159,8 @@ static inline qn_status pooling_of(const qn_request *request, qn_prepared *prepa
     v->before[d] = has ? pool->pad_before[from] : 0;
     v->after[d] = has ? pool->pad_after[from] : 0;
   }
-  const bool counted = v->size[0] * v->size[1] * v->size[2] <= 255;      /* its taps, by u8 indices */
-  for (int d = 0; d < 3 && !counted; d++)                 /* what never reaches x or its padding is not looked at */
+  const bool counted = v->size[0] * v->size[1] * v->size[2] <= 255;      /* u8 indices can count its taps */
+  for (int d = 0; d < 3 && !counted; d++)                 /* ignore taps that never reach x or its padding */
     v->size[d] = qn_min_i64(v->size[d], qn_ceil_div(v->before[d] + v->in[d] + v->after[d], v->dilation[d]));
 
   const pool_tensor *all[5] = { &v->x, &v->y, &v->indices, &v->seen, &v->made };
@@ -173,7 +173,7 @@ static inline qn_status pooling_of(const qn_request *request, qn_prepared *prepa
       return qn_refuse(prepared, fast == SC ? "vectors run along the channels" : "vectors run along the last spatial dim", "",
                        "a stride of 1 there", "%lld", (long long)all[i]->stride[fast]);
   }
-  double places = 1;                      /* of a plane with all that windows reach beyond it */
+  double places = 1;                      /* of a plane and all that windows reach beyond it */
   for (int d = 0; d < 3; d++)
     places *= (double)v->in[d] + (double)v->before[d] + (double)v->after[d] + (double)(v->size[d] - 1) * (double)v->dilation[d];
   if (v->maximum && places > INT32_MAX)
@@ -186,7 +186,7 @@ static inline bool pool_whole(const pooling *v, int d)
   return v->out[d] == 1 && v->size[d] == v->in[d] && v->before[d] == 0 && v->dilation[d] == 1;
 }
 
-/* A window that is all of the plane, and that without gaps, is one long row. */
+/* A window that spans a plane without gaps becomes one long row. */
 static inline void pool_join_rows(pooling *v)
 {
   for (int d = 1; d >= 0; d--) {
@@ -212,7 +212,7 @@ static inline int pool_threads(const pooling *v, const qn_launch *launch, int64_
   return (int)qn_max_i64(1, qn_min_i64(qn_min_i64(cpu_threads(launch, work), v->threads), tasks));
 }
 
-/* n neighbouring elements as real: in place, or in buffer. */
+/* n contiguous elements as real: in place, or converted into buffer. */
 static inline const real *pool_wide(const pool_tensor *t, const char *at, int64_t n, real *buffer)
 {
   if (t->dtype == CPU_REAL) return (const real *)(const void *)at;
@@ -237,8 +237,8 @@ static inline real pool_run_sum(const real *x, int64_t n)
   return sum;
 }
 
-/* The plane in which gradients are summed: dx itself if it is of real's dtype; for maxima, whose places are numbers, it must also be without
- * gaps, else `held`, of the workspace. */
+/* The plane in which gradients are summed: dx itself if of real's dtype (for maxima, addressed by position, also without gaps), else
+ * `held` in workspace. */
 typedef struct pool_plane { real *p; int64_t stride_d, stride_h; } pool_plane;
 
 static inline bool pool_needs_plane(const pooling *v)
@@ -254,7 +254,7 @@ static inline pool_plane pool_plane_begin(const pooling *v, const qn_launch *lau
 {
   pool_plane g = { held, v->in[1] * v->in[2], v->in[2] };
   if (!pool_needs_plane(v)) g = (pool_plane){ (real *)(void *)tensor_at(&v->x, launch, n, c, 0, 0, 0), v->x.stride[SD], v->x.stride[SH] };
-  const int64_t rows = g.stride_h == v->in[2] ? v->in[1] : 1;       /* without gaps between them */
+  const int64_t rows = g.stride_h == v->in[2] ? v->in[1] : 1;       /* rows without gaps are joined */
   for (int64_t d = 0; d < v->in[0]; d++)
     for (int64_t h = 0; h < v->in[1]; h += rows) memset(pool_plane_row(&g, d, h), 0, (size_t)(rows * v->in[2]) * sizeof *g.p);
   return g;
@@ -267,8 +267,8 @@ static inline void pool_plane_end(const pooling *v, const qn_launch *launch, int
       row_from_real(tensor_at(&v->x, launch, n, c, d, h, 0), pool_plane_row(g, d, h), v->x.dtype, v->in[2]);
 }
 
-/* A maximum's number: of the tap in its window (u8) or of the place in x's plane, as `base` of its rows and what stands in
- * the last dim. */
+/* A maximum's number is its tap's in the window (u8) or its position in x's plane: `base`, which depends on the row, plus the index
+ * in the last dim. */
 static inline int64_t number_base(const pooling *v, uint32_t dtype, int64_t rd, int64_t rh, int64_t d, int64_t h)
 {
   return dtype == QN_U8 ? (rd * v->size[1] + rh) * v->size[2] : (d * v->in[1] + h) * v->in[2];
@@ -297,7 +297,7 @@ static inline void pool_row_sum(real *y, const real *x, int64_t n)
   for (int64_t i = 0; i < n; i++) y[i] += x[i];
 }
 
-/* A NaN stays. */
+/* Keeps NaN. */
 static inline void pool_row_max(real *y, const real *x, int64_t n)
 {
 #pragma omp simd

@@ -1,5 +1,5 @@
-/* quantize_direct.c -- numbers in 8 bits and back: first the extremes and scales of blocks, where they are wanted, then element by
- * element. The arithmetic is the one that the interface defines: one quotient or product in f32 (f64), one rounding to y.
+/* quantize_direct.c -- quantization and dequantization: first amax and scales of blocks, if wanted, then element by element.
+ * The arithmetic is as the interface defines it: one quotient or product in f32 (f64), one rounding to y.
  *
  *   quantize     y = round(x / scale) + zero_point, saturated
  *   dynamic      the same, by scale = amax / largest, or the power of two of floor(log2 amax) - emax
@@ -9,8 +9,8 @@
 typedef struct problem {
   cpu_tensor x, scale, zero, y, amax;
   int dynamic, wide;                      /* wide: computed in f64 */
-  int64_t block[QN_MAX_RANK];             /* along each of x's dims; 0: all */
-  int64_t blocks[QN_MAX_RANK], n_blocks;  /* of them along each, and together */
+  int64_t block[QN_MAX_RANK];             /* along each of x's dims; 0: the whole dim */
+  int64_t blocks[QN_MAX_RANK], n_blocks;  /* number of blocks, along each dim and in all */
 } problem;
 
 static problem problem_of(const qn_prepared *p, const qn_launch *launch)
@@ -36,7 +36,7 @@ static problem problem_of(const qn_prepared *p, const qn_launch *launch)
   return v;
 }
 
-/* Where a block's own number stands: one for all where t has rank 0. */
+/* Offset of a block's entry in t; one for all if t has rank 0. */
 static int64_t block_offset(const cpu_tensor *t, const int64_t *block_index) { return cpu_offset(t->rank, block_index, t->stride); }
 
 /* ---- blocks ------------------------------------------------------------------------------------ */
@@ -46,7 +46,7 @@ static int emax_of(uint32_t dtype) { return dtype == QN_E4M3 ? 8 : dtype == QN_E
 
 static double scale_of(const problem *v, double amax)
 {
-  if (v->scale.dtype == QN_E8M0) return ldexp(amax, -emax_of(v->y.dtype));       /* stored, it becomes the power of two below */
+  if (v->scale.dtype == QN_E8M0) return ldexp(amax, -emax_of(v->y.dtype));       /* storing as e8m0 rounds down to a power of two */
   const double scale = v->wide ? amax / largest_of(v->y.dtype) : (float)amax / (float)largest_of(v->y.dtype);
   return scale == 0 ? 1 : scale;
 }

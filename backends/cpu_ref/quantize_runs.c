@@ -1,19 +1,19 @@
-/* quantize_runs.c -- numbers in 8 bits and back, of packed tensors, in vector code.
+/* quantize_runs.c -- quantization and dequantization of packed tensors, in vector code.
  *
- * Scales that are given are spread over runs: neighbours of one scale, or a row with a scale for each element. Extremes, and scales
- * made from them, want blocks of neighbours: a block is one thread's, or where there are few, its spans are all threads'. Elements are
- * widened to f32 in spans that stay in the first cache. */
+ * Given scales are applied in runs: neighbours of one scale, or a row with a scale for each element. amax, and scales computed from it,
+ * need contiguous blocks: each block is done by one thread, or if there are few, its spans by all threads. Elements are
+ * widened to f32 in spans that stay in the first-level cache. */
 #include "convert.h"
 #include "cpu_ref.h"
 
 enum { SPAN = 2048 };
-enum { X, Y, SCALE, ZERO, AMAX, WALKED }; /* X: the floats, Y: the octets, whichever is read */
+enum { X, Y, SCALE, ZERO, AMAX, WALKED }; /* X: the floats, Y: the 8-bit side, in either direction */
 
 typedef struct problem {
-  bool     back, dynamic, extremes;       /* extremes: each block's is wanted */
+  bool     back, dynamic, extremes;       /* extremes: amax is needed */
   int32_t  value[WALKED];
   uint32_t dtype[WALKED];
-  int64_t  elements, block;               /* block: of neighbours, where extremes are wanted */
+  int64_t  elements, block;               /* block: elements per contiguous block, if amax is needed */
   int32_t  levels;
   qn_block_level level[QN_MAX_RANK];
 } problem;
@@ -22,7 +22,7 @@ typedef struct memory { char *p[WALKED]; } memory;
 
 /* ---- rows --------------------------------------------------------------------------------------------------------- */
 
-/* To nearest even by a sum whose last place is 1, and whose last byte is the number's; what saturates is cut short first. */
+/* Rounds to nearest even by adding a number whose last place is 1, then takes the last byte; clamps first. */
 CPU_INLINE uint8_t octet(float q, float zero, float low)
 {
   q = q == q ? q : 0;
@@ -30,9 +30,9 @@ CPU_INLINE uint8_t octet(float q, float zero, float low)
   q = q > low + 255 - zero ? low + 255 - zero : q;
   return (uint8_t)(qn_bits_of_f32(q + 0x1.8p23f) + (uint32_t)(int32_t)zero);
 }
-enum { OCTETS = 0 };                      /* beside QN_E4M3 and QN_E5M2: i8 and u8 */
+enum { OCTETS = 0 };                      /* a kind beside QN_E4M3 and QN_E5M2: i8 or u8 */
 
-/* A run by one scale: by its reciprocal where that is exact. */
+/* A run with one scale: multiplies by the reciprocal if that is exact. */
 CPU_INLINE void narrow(uint8_t *restrict y, const float *restrict x, uint32_t kind, float scale, bool power, float zero, float low,
                        int64_t n)
 {
@@ -104,7 +104,7 @@ static void widen_run_each(float *restrict y, const uint8_t *restrict x, uint32_
   for (int64_t i = 0; i < n; i++) y[i] = (y[i] - zero[i]) * scale[i];
 }
 
-/* The largest magnitude as bits, among which NaN is the largest of all. */
+/* The largest magnitude as bits, which order NaN above all. */
 static int32_t largest(const float *restrict x, int32_t most, int64_t n)
 {
 #pragma omp simd reduction(max: most)
@@ -134,7 +134,7 @@ static void scales_at(const problem *p, const memory *m, int64_t from, float *sc
   else widen(zero, (const uint8_t *)m->p[ZERO] + from, p->dtype[ZERO], n);
 }
 
-/* x: the run's elements in f32. */
+/* x: the run's elements as f32. */
 static void quantize_run(const problem *p, const memory *m, const float *x, int64_t at, int64_t from, int64_t n)
 {
   narrow_run((uint8_t *)m->p[Y] + at, x, p->dtype[Y], scale_at(p, m, from), zero_at(p, m, from), n);
@@ -157,7 +157,7 @@ static void dequantize_run_each(const problem *p, const memory *m, float *x, int
   widen_run_each(x, (const uint8_t *)m->p[Y] + at, p->dtype[Y], scale, zero, n);
 }
 
-/* n elements in f32: as they lie, or in the buffer. */
+/* n elements as f32: in place, or converted into buffer. */
 static const float *load(const problem *p, const memory *m, float *buffer, int64_t at, int64_t n)
 {
   if (p->dtype[X] == QN_F32) return (const float *)(const void *)m->p[X] + at;
@@ -165,7 +165,7 @@ static const float *load(const problem *p, const memory *m, float *buffer, int64
   return buffer;
 }
 
-/* Runs of the elements from `at` on, at most SPAN. */
+/* Processes n elements from `at` on as runs of at most SPAN. */
 static void spread(const problem *p, const memory *m, int64_t at, int64_t n)
 {
   const int64_t row = p->levels ? p->level[0].dim : p->elements, block = p->levels ? p->level[0].block : p->elements;
@@ -173,7 +173,7 @@ static void spread(const problem *p, const memory *m, int64_t at, int64_t n)
   float buffer[SPAN];
   const float *x = p->back ? NULL : load(p, m, buffer, at, n);
   float *to = p->dtype[X] == QN_F32 ? (float *)(void *)m->p[X] + at : buffer;
-  for (int64_t done = 0; done < n; ) {    /* a row of the innermost level, or what is left of it */
+  for (int64_t done = 0; done < n; ) {    /* a row of the innermost level, or its rest */
     int64_t in_row = (at + done) % row, outer = (at + done) / row, from = 0;
     for (int32_t l = 1; l < p->levels; l++) {
       from += outer % p->level[l].dim / p->level[l].block * p->level[l].stride;
@@ -202,7 +202,7 @@ static int32_t span_extreme(const problem *p, const memory *m, int32_t most, int
   return largest(load(p, m, buffer, at, n), most, n);
 }
 
-/* What a block's largest magnitude makes: amax, and its scale, or the scale that is given. */
+/* From a block's largest magnitude: stores amax and its scale; returns the scale, computed or given. */
 static float finish_block(const problem *p, const memory *m, int64_t b, int32_t most)
 {
   const float amax = qn_f32_of_bits((uint32_t)most), top = p->dtype[Y] == QN_E4M3 ? 448 : p->dtype[Y] == QN_E5M2 ? 57344 : 127;

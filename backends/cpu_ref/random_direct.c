@@ -1,4 +1,4 @@
-/* random_direct.c -- random numbers and dropout, an element by one thread, which draws its word for itself.
+/* random_direct.c -- random numbers and dropout, element by element, each drawing its own word.
  *
  *   word of element i = Philox 4x32-10 (key seed, counter (i / 4, offset))[i % 4]
  *   uniform   min + (max - min) u, u = (word >> 8) / 2^24            bernoulli  word < 2^32 p
@@ -29,7 +29,7 @@ static uint32_t word_of(const problem *v, int64_t i)
 
 static double uniform(uint32_t word) { return (word >> 8) * 0x1p-24; }
 
-/* By quarters of a turn, so that cos and sin are 0 and 1 where they are. */
+/* By quarter turns, so that cos and sin are exact at multiples of a quarter. */
 static long double normal(const problem *v, int64_t i)
 {
   const double u = uniform(word_of(v, i | 1));

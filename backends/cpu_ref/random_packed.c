@@ -1,14 +1,14 @@
-/* random_packed.c -- random numbers and dropout on packed f32, f16 and bf16, in vectors: Philox on many counters at a time, then
+/* random_packed.c -- random numbers and dropout on packed f32, f16 and bf16, vectorised: Philox on many counters at a time, then
  * a loop over a span of words.
  *
- * A span is one thread's. Its words are functions of place alone, so threads change nothing, and the numbers are the oracle's;
- * the normal ones up to the rounding of f32. */
+ * Each span is done by one thread. Words depend on the element index only, so the number of threads changes nothing, and results equal
+ * the oracle's, for normal numbers up to f32 rounding. */
 #include <float.h>
 #include "convert.h"
 #include "cpu_ref.h"
 #include "pointwise_math.h"
 
-enum { SPAN = 1024 };                     /* elements; a multiple of 64, which draw makes at a time, and of a mask's octets */
+enum { SPAN = 1024 };                     /* elements; a multiple of 64, which draw makes at a time, and of 8 for mask bytes */
 enum { NONE = -1 };
 
 typedef struct problem {
@@ -21,10 +21,10 @@ typedef struct problem {
 
 /* ---- loops ----------------------------------------------------------------------------------------------- */
 
-/* The words of elements first, ...: a few blocks more than n wants, as far as a span goes. */
+/* The words of n elements from `first` on; rounds up to whole groups of blocks, within the span. */
 static void draw(uint32_t word[SPAN], uint64_t seed, uint64_t offset, int64_t first, int64_t n)
 {
-  enum { BLOCKS = 16 };                   /* side by side, and then in the order of elements */
+  enum { BLOCKS = 16 };                   /* side by side, then transposed into element order */
   for (int64_t i = 0; i < n; i += 4 * BLOCKS) {
     uint32_t a[BLOCKS], b[BLOCKS], c[BLOCKS], d[BLOCKS];
     const uint64_t block = (uint64_t)(first + i) / 4;
@@ -63,7 +63,7 @@ static void normal(float *restrict y, const uint32_t *restrict word, float mean,
   }
 }
 
-/* 1 in a bit for each word of an event's; words: how many of the 2^32 are. */
+/* One bit per word: did the event happen? words: the number of the 2^32 words for which it does. */
 static void events(uint8_t *restrict yes, const uint32_t *restrict word, uint64_t words, int64_t n)
 {
   const uint32_t last = (uint32_t)(words - 1);
@@ -170,7 +170,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   const int32_t mask = p.mask < 0 ? p.mask_out : p.mask;
   if (mask >= 0 && !qn_is_packed(&request->value[mask]))
     return qn_refuse(prepared, "octets must lie side by side", "mask", "stride 1", "%lld", (long long)request->value[mask].stride[0]);
-  memcpy(&p.a, (const char *)op->attr + offsetof(qn_uniform, min), sizeof p.a);       /* all three begin alike */
+  memcpy(&p.a, (const char *)op->attr + offsetof(qn_uniform, min), sizeof p.a);       /* all three structs begin alike */
   if (p.op == QN_OP_RNG_UNIFORM || p.op == QN_OP_RNG_NORMAL) p.b = ((const qn_uniform *)op->attr)->max;
   p.x_dtype = p.x < 0 ? 0 : request->value[p.x].dtype;
   p.y_dtype = request->value[p.y].dtype;

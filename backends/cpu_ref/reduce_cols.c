@@ -1,7 +1,7 @@
-/* reduce_cols.c -- reductions that keep the fastest dim: each row of neighbouring elements is added to a row of results.
+/* reduce_cols.c -- reductions that keep the fastest dim: rows of contiguous elements are accumulated into a row of results.
  *
- * A band of BAND columns has its accumulators in L1 while the dims that go are walked, in the order of memory. Sums stay in f32
- * for BURST rows, then join their totals in double. */
+ * The accumulators of a band of BAND columns stay in L1 while the reduced dims are walked in memory order. Sums are f32
+ * for BURST rows, then added to totals in double. */
 #include "reduce_plan.h"
 
 enum { BAND = 256, BURST = 64 };
@@ -10,7 +10,7 @@ enum { BAND = 256, BURST = 64 };
 typedef struct band {
   float    sum[BAND];                     /* of a burst; extremes: the largest key */
   double   total[BAND];                   /* extremes of f64: the largest key */
-  uint64_t whole[BAND];                   /* of integers: both */
+  uint64_t whole[BAND];                   /* for integers: of either kind */
   int32_t  where[BAND];
 } band;
 
@@ -166,7 +166,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 
 /* ---- run ------------------------------------------------------------------------------------------------------------ */
 
-/* A band of columns somewhere in the kept dims. */
+/* A band of columns at some index of the kept dims. */
 typedef struct place { const char *x; char *y; int64_t n, first, y_step; } place;
 
 static place place_of(const reduction *r, const qn_launch *launch, int64_t i)

@@ -1,5 +1,5 @@
-/* reduce_direct.c -- y = one number from all of x along some dims, which y keeps as dims of 1. An element by one thread,
- * row-major in the reduced dims.
+/* reduce_direct.c -- reductions: y = one number from all of x along some dims, which remain in y as dims of 1. Each output is computed by
+ * one thread, row-major in the reduced dims.
  *
  *   sum, mean, prod, max, min   norm1 = sum |x|   norm2 = sqrt(sum x^2)   amax = max |x|   argmax, argmin = where, row-major
  *
@@ -7,7 +7,7 @@
  * NaN in argmax and argmin; else the first of equals. */
 #include "direct.h"
 
-/* x seen from y: for each of y's dims one place, for each reduced one all. */
+/* The part of x that makes one element of y: the reduced dims. */
 typedef struct reduction {
   uint32_t   op;
   cpu_tensor x;
@@ -59,7 +59,7 @@ static int64_t integer_sum(const reduction *r, int64_t base)           /* modulo
 
 /* ---- extremes --------------------------------------------------------------------------------- */
 
-/* Where the extreme is, -1 over nothing, and what it is. */
+/* Index and value of the extreme; -1 over nothing. */
 static int64_t floating_extreme(const reduction *r, int64_t base, double *value)
 {
   const int least = r->op == QN_OP_REDUCE_MIN || r->op == QN_OP_ARGMIN;
@@ -114,7 +114,7 @@ static void reduce_one(const reduction *r, int64_t base, const cpu_tensor *y, in
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const cpu_kept *kept = p->state;
-  const uint64_t mask = ((const qn_axes *)kept->attr)->mask;     /* core has put all dims for 0 */
+  const uint64_t mask = ((const qn_axes *)kept->attr)->mask;     /* core has replaced 0 by all dims */
   const cpu_tensor x = cpu_tensor_of(p, launch, 0, 0), y = cpu_tensor_of(p, launch, 1, 0);
   reduction r = { .op = kept->op, .x = x, .count = 1 };
   for (int32_t d = 0; d < x.rank; d++) {

@@ -1,12 +1,12 @@
-/* reduce_plan.h -- what the two reducing engines share: which dims stay and which go, how the work is cut, partial results.
+/* reduce_plan.h -- shared by the two reducing engines: which dims are kept and which reduced, the division of work, partial results.
  *
- * Each output is folded from parts of PART elements or so, in order, and each part the same way whoever computes it; where
- * there are few outputs the parts of one are shared among threads and wait in workspace. So threads change nothing.
+ * Each output is accumulated from parts of about PART elements, in order, and each part the same way whichever thread does it; if
+ * outputs are few, one output's parts are shared among threads and kept in workspace. So the number of threads changes nothing.
  *
- *   sum, mean, norm1     lanes of f32 over a stretch, the stretches in double        norm2   likewise, of squares
+ *   sum, mean, norm1     f32 lanes over a stretch, stretches added in double          norm2   likewise, of squares
  *   prod                 in double                                                    the others   compare keys, below
  *
- * f64 stays in double, of which norm2 and prod could leave the range; integers are summed modulo 2^64. */
+ * f64 uses double throughout, except norm2 and prod, which could leave its range; integers are summed modulo 2^64. */
 #ifndef CPU_REDUCE_PLAN_H
 #define CPU_REDUCE_PLAN_H
 #include "convert.h"
@@ -14,10 +14,10 @@
 
 enum { PART = 65536 };
 
-/* max, min and amax are the largest key, arg... its first place: x itself, x with its sign turned (integers: ~x), x without its sign. */
+/* max, min, amax and arg... find the largest key (arg...: its first index): x, x negated (integers: ~x), or x without sign. */
 typedef struct key { int32_t and, xor; } key;
 typedef struct key64 { int64_t and, xor; } key64;
-enum { IN_F32, IN_F64, IN_I64 };          /* what x is widened to */
+enum { IN_F32, IN_F64, IN_I64 };          /* the type that x is widened to */
 
 typedef struct reduction {
   uint32_t op, x_dtype, y_dtype;
@@ -26,13 +26,13 @@ typedef struct reduction {
   int64_t  x_bytes, y_bytes;
   key      key;
   key64    key64;
-  qn_nest  kept, gone;                    /* dims that stay: tensors y, x; dims that go: x, in the order of the index */
-  int64_t  outputs, count;                /* count: elements that make one output */
-  int64_t  part, parts;                   /* rows of `gone` in a part, and how many parts there are */
+  qn_nest  kept, gone;                    /* kept dims: tensors y, x; reduced dims: x, in the order of the index */
+  int64_t  outputs, count;                /* count: elements per output */
+  int64_t  part, parts;                   /* rows of `gone` per part, and number of parts */
   bool     shared;                        /* parts of one output go to several threads */
 } reduction;
 
-/* A partial result: of sums and products `total`; of the others `best`, the largest key, and where it is. Of integers `whole` is both. */
+/* A partial result. Sums and products: `total`; others: `best`, the largest key, and its index. Integers: `whole` in both cases. */
 typedef struct partial { double total, best; uint64_t whole; int64_t where; } partial;
 
 static inline bool is_arg(uint32_t op) { return op == QN_OP_ARGMAX || op == QN_OP_ARGMIN; }
@@ -78,7 +78,7 @@ static inline void partial_store(const reduction *r, const partial *p, char *y)
   qn_store_f64(y, r->y_dtype, value);
 }
 
-/* Whether the dims that go lie in memory in the order in which they are counted, which `where` needs. */
+/* Whether the reduced dims are in memory order, which `where` requires. */
 static inline bool falls(const qn_value *x, uint64_t mask)
 {
   int64_t last = INT64_MAX;
@@ -90,7 +90,7 @@ static inline bool falls(const qn_value *x, uint64_t mask)
   return true;
 }
 
-/* n elements of x side by side, widened: where they are, or in buffer. */
+/* n contiguous elements of x, widened: in place, or into buffer. */
 static inline const void *widen(const reduction *r, const void *x, int64_t n, void *buffer)
 {
   if (r->x_dtype == QN_F32 || r->x_dtype == QN_F64 || r->x_dtype == QN_I64) return x;
@@ -108,7 +108,7 @@ CPU_INLINE double d_key(double x, key64 k)
   return qn_f64_of_bits((qn_bits_of_f64(x) & (uint64_t)k.and) ^ (uint64_t)k.xor);
 }
 
-/* Splits x's dims. Refuses what neither engine takes. */
+/* Splits x's dims. Refuses what neither engine can do. */
 static inline qn_status reduction_of(const qn_request *request, qn_prepared *prepared, reduction *r)
 {
   const qn_node *node = &request->op[0];
@@ -130,7 +130,7 @@ static inline qn_status reduction_of(const qn_request *request, qn_prepared *pre
     if (mask >> d & 1) kept.dim[d] = to.dim[d] = 1;
     else gone.dim[d] = 1;
   }
-  qn_nest_begin(&r->kept, &kept);         /* by x's strides: what is read decides the order */
+  qn_nest_begin(&r->kept, &kept);         /* by x's strides: reading dominates */
   qn_nest_add(&r->kept, &to);
   qn_nest_begin(&r->gone, &gone);
   qn_nest_simplify(&r->kept);
@@ -140,7 +140,7 @@ static inline qn_status reduction_of(const qn_request *request, qn_prepared *pre
   return QN_OK;
 }
 
-/* Keeps r; asks for room for parts if outputs alone (`tasks`) would leave threads idle. */
+/* Keeps r; asks for workspace for parts if outputs (`tasks`) are too few for the threads. */
 static inline qn_status reduction_keep(const qn_request *request, qn_prepared *prepared, reduction *r, int64_t tasks,
                                        int64_t partials)
 {

@@ -1,7 +1,7 @@
-/* reduce_rows.c -- reductions over the fastest dim, and any others: each output folds rows of neighbouring elements.
+/* reduce_rows.c -- reductions over the fastest dim and any others: each output accumulates rows of contiguous elements.
  *
- * A row is taken in stretches of at most SPAN elements, with four vectors of accumulators to cover the latency of an
- * addition. An arg... finds a stretch's extreme first, and looks for its place only if it beats the best so far. */
+ * A row is taken in stretches of at most SPAN elements, with four vectors of accumulators to hide the latency of an
+ * addition. arg... finds a stretch's extreme first, and its index only if it beats the best so far. */
 #include "reduce_plan.h"
 
 enum { SPAN = 4096 };
@@ -28,7 +28,7 @@ static double stretch_sum(const float *x, int64_t n, key k)
   return s;
 }
 
-/* In f32 unless that comes near its limits: then squares may have been lost, and double has them all. */
+/* In f32, unless the sum is near f32's limits, where squares may underflow or overflow: then again in double. */
 static double stretch_squares(const float *x, int64_t n)
 {
   v_f32 a = { 0 }, b = a, c = a, d = a;
@@ -140,14 +140,14 @@ static void stretch_f64(const reduction *r, const double *x, int64_t n, int64_t 
   p->where = base + first;
 }
 
-/* Integers as they are: a vector holds more of the narrow ones. */
+/* Integers unwidened: a vector holds more of the narrow ones. */
 static uint64_t integer_sum(const void *x, uint32_t dtype, int64_t n)
 {
   const int64_t *l = x;
   const int32_t *w = x;
   const int8_t *b = x;
   const uint8_t *u = x;
-  int64_t s = 0;                          /* no more than SPAN of the narrow ones */
+  int64_t s = 0;                          /* cannot overflow: at most SPAN narrow ones */
   uint64_t wrapping = 0;
   switch (dtype) {
   case QN_I32:
@@ -170,7 +170,7 @@ static uint64_t integer_sum(const void *x, uint32_t dtype, int64_t n)
   return (uint64_t)s;
 }
 
-/* The largest of x, or of ~x if xor is -1, which turns the order. */
+/* The largest of x, or of ~x if xor is -1, which reverses the order. */
 static int64_t integer_largest(const void *x, uint32_t dtype, int64_t xor, int64_t n)
 {
   const int64_t *l = x;

@@ -1,9 +1,9 @@
-/* resample_direct.c -- x at points between its places, and the gradient.
+/* resample_direct.c -- x at points between its elements, and the gradient.
  *
  *   x [N, C, X]   y [N, C, P]   1 to 3 spatial dims
  *   point     half_pixel (i + 1/2) X/P - 1/2   align_corners i (X - 1)/(P - 1)   asymmetric i X/P, as exact fractions
- *   y         the sum over taps near the point, of the product of each dim's weight times x; taps beyond an edge are the edge
- *   backward  dx[j] = the sum over all i of dy[i] times the weight of place j in it */
+ *   y         the sum over taps near the point of the product of the dims' weights times x; taps beyond an edge repeat the edge
+ *   backward  dx[j] = the sum over all i of dy[i] times the weight of element j in it */
 #include "direct.h"
 
 typedef struct resampling {
@@ -29,7 +29,7 @@ static long double cubic(long double z)
   return z <= 1 ? ((a + 2) * z - (a + 3)) * z * z + 1 : z < 2 ? ((a * z - 5 * a) * z + 8 * a) * z - 4 * a : 0;
 }
 
-/* The taps of point i in dim d: how many, their places in x and weights. */
+/* The taps of point i in dim d: their number, positions in x and weights. */
 static int taps_of(const resampling *s, int d, int64_t i, int64_t place[4], long double weight[4])
 {
   const int64_t x = s->in[d], y = s->out[d];
@@ -76,7 +76,7 @@ static qn_status forward(const qn_prepared *p, const qn_launch *launch)
   return QN_OK;
 }
 
-/* Of place `at` in point i, in dim d. */
+/* The weight of position `at` in point i, in dim d. */
 static long double weight_in(const resampling *s, int d, int64_t i, int64_t at)
 {
   int64_t place[4];

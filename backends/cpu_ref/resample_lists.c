@@ -1,31 +1,31 @@
-/* resample_lists.c -- resample and its gradient by lists: for each place of the output, in each dim, the places that it is made of and
- * their weights. prepare makes the lists; y from x and dx from dy differ in nothing else.
+/* resample_lists.c -- resample and its gradient by lists: for each output element, in each dim, its source elements and their
+ * weights. prepare builds the lists; y from x and dx from dy differ in nothing else.
  *
- *   channels last   a place's channels are the weighted sum of other places' channels, four at a time; or as otherwise, if that is less
- *   otherwise       the rows that an output row is made of are added up, then each of its places from that one row */
+ *   channels last   an element's channels are the weighted sum of its sources' channels, four at a time; or as below, if that is less work
+ *   otherwise       the source rows of an output row are summed, then each of its elements from that row */
 #include "convert.h"
 #include "cpu_ref.h"
 
-enum { GRAIN = 16384,                     /* multiply-adds that are worth a thread */
-       AT_ONCE = 4,                       /* rows that are added up in one pass */
-       LONGEST = 32768 };                 /* elements of a row whose sum stays in the cache */
+enum { GRAIN = 16384,                     /* multiply-adds that justify one more thread */
+       AT_ONCE = 4,                       /* rows summed in one pass */
+       LONGEST = 32768 };                 /* elements of a row whose sum stays in cache */
 
-/* Of output place o: entries begin[o] to begin[o + 1]; each: how many every place has, 0 if they differ. */
+/* Output element o has entries begin[o] to begin[o + 1] - 1; each: the number for every o, 0 if it varies. */
 typedef struct list { int32_t *begin, *source, each; real *weight; } list;
 
 typedef struct resampling {
-  int32_t  in, out, threads;              /* values of the request; threads that the workspace has room for */
+  int32_t  in, out, threads;              /* in, out: values of the request; threads: that the workspace is sized for */
   uint32_t dtype;
-  bool     channels_last, rows_first;     /* rows_first: of channels too rows are added up before places */
+  bool     channels_last, rows_first;     /* rows_first: with channels last, sum rows before elements */
   int64_t  bytes, n, c, in_dim[3], out_dim[3], in_stride[5], out_stride[5];
-  int64_t  sources, scratch;              /* of one thread: rows, floats */
+  int64_t  sources, scratch;              /* per thread: rows, floats */
   list     list[3];
 } resampling;
 
 /* ---- rows that are added up ------------------------------------------------------------------------------------- */
 
 typedef struct rows {
-  real *sum, *wide;                      /* wide: for AT_ONCE rows, where they are narrower */
+  real *sum, *wide;                      /* wide: AT_ONCE widened rows, if x is narrower */
   int64_t n;
   uint32_t dtype;
   int taken;
@@ -65,7 +65,7 @@ static void add_taken(rows *r)
   r->taken = 0;
 }
 
-/* What is left; the sum of no rows is 0. */
+/* Adds the remaining rows; the sum of no rows is 0. */
 static void end_rows(rows *r)
 {
   if (r->taken) add_taken(r);
@@ -88,7 +88,7 @@ CPU_INLINE void take_row(rows *r, const char *in, real weight)
 
 typedef struct source { const char *row; real weight; } source;
 
-/* The rows of x that output row (o0, o1) is made of. */
+/* The source rows of output row (o0, o1). */
 static int64_t sources_of(const resampling *s, const char *in, int64_t o0, int64_t o1, source *to)
 {
   const list *l = s->list;
@@ -100,7 +100,7 @@ static int64_t sources_of(const resampling *s, const char *in, int64_t o0, int64
   return n;
 }
 
-/* By channels: places of one row, each from as many others. */
+/* Channels last: elements of one row, each from the same number of sources. */
 CPU_INLINE void sum_each_channels(real *y, int64_t y_apart, const real *x, int64_t x_apart, const list *l, int each, int64_t places,
                                   int64_t n)
 {
@@ -112,7 +112,7 @@ CPU_INLINE void sum_each_channels(real *y, int64_t y_apart, const real *x, int64
   }
 }
 
-/* Says whether it has. */
+/* Returns whether it was done. */
 static bool sum_channels(const resampling *s, const real *x, int64_t x_apart, char *out)
 {
   const list *l = &s->list[2];
@@ -127,7 +127,7 @@ static bool sum_channels(const resampling *s, const real *x, int64_t x_apart, ch
   }
 }
 
-/* By channels: each place from other places. */
+/* Channels last: each element from its sources. */
 static void row_of_channels(const resampling *s, const source *from, int64_t n, char *out, real *scratch)
 {
   const list *l = &s->list[2];
@@ -145,7 +145,7 @@ static void row_of_channels(const resampling *s, const source *from, int64_t n, 
   }
 }
 
-/* The sum of whole rows, or where the one that it is lies. */
+/* The sum of whole rows; a single row of weight 1 is returned in place. */
 static const real *sum_rows(const resampling *s, const source *from, int64_t n, rows *r)
 {
   if (s->dtype == CPU_REAL && n == 1 && from->weight == 1) return (const real *)(const void *)from->row;
@@ -154,7 +154,7 @@ static const real *sum_rows(const resampling *s, const source *from, int64_t n, 
   return r->sum;
 }
 
-/* By channels: the rows first, then places. */
+/* Channels last: rows first, then elements. */
 static void row_of_channels_by_rows(const resampling *s, const source *from, int64_t n, char *out, real *scratch)
 {
   const list *l = &s->list[2];
@@ -177,7 +177,7 @@ static void row_of_channels_by_rows(const resampling *s, const source *from, int
   }
 }
 
-/* Places of one row, each from as many others. */
+/* Elements of one row, each from the same number of sources. */
 CPU_INLINE void sum_each(real *restrict y, const real *restrict x, const list *l, int each, int64_t n)
 {
   for (int64_t o = 0; o < n; o++) {
@@ -201,7 +201,7 @@ static void sum_places(real *restrict y, const real *restrict x, const list *l, 
   }
 }
 
-/* Of one channel: the rows first, then places. */
+/* One channel: rows first, then elements. */
 static void row_of_places(const resampling *s, const source *from, int64_t n, char *out, real *scratch)
 {
   rows r = { .sum = scratch, .wide = scratch + s->in_dim[2], .n = s->in_dim[2], .dtype = s->dtype };
@@ -247,7 +247,7 @@ static double cubic(double z)             /* Keys' kernel, a = -3/4 */
   return z <= 1 ? (1.25 * z - 2.25) * z * z + 1 : ((-0.75 * z + 3.75) * z - 6) * z + 3;
 }
 
-/* The taps of point i of y among x places; returns how many. */
+/* The taps of point i of y among x elements; returns their number. */
 static int taps_of(const qn_resampling *a, int64_t i, int64_t x, int64_t y, int32_t place[4], double weight[4])
 {
   int64_t over = i * x, under = y;
@@ -264,12 +264,12 @@ static int taps_of(const qn_resampling *a, int64_t i, int64_t x, int64_t y, int3
   return n;
 }
 
-/* Entries of all points by their own place (forward) or by the tap's (backward), a place's in the order of the points. Taps of weight 0
- * are none; those that are one place add up backward alone, for forward an infinity counts for each. */
+/* Enters all points' taps under the point (forward) or the tap (backward), in the order of points. Taps of weight 0 are left out. Equal
+ * taps of a point are merged only backward: forward each must see its infinity. */
 static void fill_list(list *l, const qn_resampling *a, int64_t x, int64_t y, bool backward)
 {
   const int64_t outputs = backward ? x : y;
-  for (int pass = 0; pass < 2; pass++) {  /* count, then place: begin[o] moves up to where o's entries end */
+  for (int pass = 0; pass < 2; pass++) {  /* count, then fill: begin[o] ends as o's end */
     for (int64_t i = 0; i < y; i++) {
       int32_t place[4];
       double weight[4];
@@ -292,7 +292,7 @@ static void fill_list(list *l, const qn_resampling *a, int64_t x, int64_t y, boo
       }
     }
     if (pass) return;
-    for (int64_t o = outputs; o > 0; o--) l->begin[o] = l->begin[o - 1];      /* each o's count one up; sums: where o begins */
+    for (int64_t o = outputs; o > 0; o--) l->begin[o] = l->begin[o - 1];      /* shift by one: begin[o] is again where o begins */
     l->begin[0] = 0;
     for (int64_t o = 1; o <= outputs; o++) l->begin[o] += l->begin[o - 1];
   }

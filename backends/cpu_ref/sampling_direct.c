@@ -1,4 +1,4 @@
-/* sampling_direct.c -- a spatial transformer: grids from affine maps, an image at the points of a grid, and the gradients.
+/* sampling_direct.c -- spatial transformer: grids from affine maps, an image at the points of a grid, and the gradients.
  *
  *   affine_grid   grid = theta (x, y, 1)                     dtheta = sum dy (x, y, 1)
  *   grid_sample   y = the sum over a point's taps of the product of each dim's weight times x
@@ -62,10 +62,10 @@ static qn_status affine_backward(const qn_prepared *p, const qn_launch *launch)
 
 /* ---- points --------------------------------------------------------------------------------------------------------- */
 
-/* One dim of a point: its taps in x, none of them beyond; what they weigh, and how that grows with the coordinate. */
+/* One dim of a point: its taps inside x, their weights, and the weights' derivatives by the coordinate. */
 typedef struct dim_taps { int n; bool nan; int64_t place[2]; long double weight[2], slope[2]; } dim_taps;
 
-/* Mirrored at low and high until between them; *sign turns with each. */
+/* Mirrors at low and high until between them; *sign flips each time. */
 static long double mirrored(long double at, long double low, long double high, long double *sign)
 {
   if (high <= low) return *sign = 0, low;
@@ -106,7 +106,7 @@ static dim_taps taps_of(const qn_sampling *a, long double g, int64_t n)
   return t;
 }
 
-/* Of point i of image n: a dim that the grid has not has one place. */
+/* The taps of a point of image n; a missing dim has extent 1. */
 static bool point_taps(const qn_sampling *a, const cpu_tensor *grid, int64_t n, const int64_t at[3], const int64_t extent[3],
                        dim_taps taps[3])
 {
@@ -122,7 +122,7 @@ static bool point_taps(const qn_sampling *a, const cpu_tensor *grid, int64_t n, 
   return nan;
 }
 
-/* The product of weights of tap k, or where `by` is a dim, with its slope; and its place. */
+/* The weight of tap k; if `by` is a dim, with its slope in that dim instead; and its position. */
 static long double tap_weight(const dim_taps taps[3], int k, int by, int64_t place[3])
 {
   long double w = 1;

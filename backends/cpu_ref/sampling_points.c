@@ -1,44 +1,44 @@
-/* sampling_points.c -- a spatial transformer in f32: an image at the points of a grid, and the gradients.
+/* sampling_points.c -- spatial transformer in f32: an image at the points of a grid, and the gradients.
  *
- * A block of points is worked out once, as places in the image and weights, for all channels that a thread has. A thread has a block of
- * points (y, dgrid), or a block of channels and all points (dx): each element has one owner, who adds in the order of the points.
+ * A block of points is converted once to image offsets and weights, for all channels of a thread. A thread has a block of points
+ * (y, dgrid), or a block of channels and all points (dx): each element has one owner, which adds in the order of the points.
  *
  *   channels last   a point's channels are the weighted sum of its taps' channels
- *   otherwise       a channel's points are gathered, from one plane */
+ *   otherwise       a channel's points are gathered from one plane */
 #include "convert.h"
 #include "cpu_ref.h"
 
-enum { BLOCK = 512,                       /* points; of two dims their tables fit into 32 KB */
-       ASK = 8,                           /* points, of which one has its lines asked for */
-       CHANNELS = 16,                     /* of dx by one owner */
-       GRAIN = 4096 };                    /* multiply-adds that are worth a thread */
+enum { BLOCK = 512,                       /* points; in two dims their tables fit into 32 KB */
+       ASK = 8,                           /* one point in so many gets a prefetch */
+       CHANNELS = 16,                     /* of dx per owner */
+       GRAIN = 4096 };                    /* multiply-adds that justify one more thread */
 
 typedef struct sampler {
   int32_t  x, y, grid, out;               /* values of the request: x or dx, y or dy; out is y, dx or dgrid */
   uint32_t op, x_dtype, grid_dtype, out_dtype;
-  int64_t  x_bytes, n, c, dims, points, extent[3], point[3];       /* dims that are missing come first, with one place */
+  int64_t  x_bytes, n, c, dims, points, extent[3], point[3];       /* missing dims come first, with extent 1 */
   int64_t  x_stride[5], y_stride[5], grid_stride[5], out_stride[5];           /* N, C, spatial; grids: N, points, coordinate */
-  bool     last, side;                    /* channels are innermost; else y's points lie side by side */
-  int64_t  scratch;                       /* floats of one thread, where dx is not f32 */
+  bool     last, side;                    /* last: channels are innermost; side: y's points are contiguous */
+  int64_t  scratch;                       /* floats per thread, if dx is not f32 */
   qn_sampling rule;
 } sampler;
 
 /* ---- a block of points ------------------------------------------------------------------------------------------ */
 
-/* Tap k of each point lies at[k] from the image's first element and weighs weight[k], which grows as the coordinates do by slope[k];
- * 0 and at 0 where there is none. */
+/* Tap k of each point is at[k] elements from the image's first and has weight[k], whose derivative by each coordinate is slope[k];
+ * a missing tap has weight 0 and at 0. */
 typedef struct block {
-  int32_t at[8][BLOCK];                   /* first: vectors of them lie on lines of the cache */
+  int32_t at[8][BLOCK];                   /* first, so that its vectors do not cross cache lines */
   float   weight[8][BLOCK], slope[3][8][BLOCK];
-  int64_t n, from[BLOCK];                 /* each point in y */
-  int64_t to[BLOCK];                      /* and in dgrid */
+  int64_t n, from[BLOCK];                 /* from: offset of each point in y */
+  int64_t to[BLOCK];                      /* to: offset in dgrid */
   bool    nan[BLOCK];
 } block;
 
-/* A block's coordinates along one axis: the place below, and the taps there and one above; slope: of their weights. */
+/* A block's coordinates along one axis: the element below, weights of it and the next one, and the derivatives of these. */
 typedef struct axis { int32_t below[BLOCK]; float weight[2][BLOCK], slope[2][BLOCK]; } axis;
 
-/* `at` as mirrors at low and high show it; *slope turns with it. */
+/* `at` mirrored at low and high; *slope flips with it. */
 CPU_INLINE float mirrored(float at, float low, float high, float *slope)
 {
   const float span = high - low, from = fabsf(at - low), turns = floorf(from / span), rest = from - turns * span;
@@ -76,7 +76,7 @@ CPU_INLINE void axis_points(axis *to, const float *restrict g, int64_t count, in
   }
 }
 
-/* The rule's cases apart, so that each is a loop without questions. */
+/* Dispatches by rule, so that each case is a branch-free loop. */
 static void axis_block(const qn_sampling *a, const float *g, int64_t count, int64_t n, axis *to)
 {
   const bool nearest = a->mode == QN_RESAMPLE_NEAREST;
@@ -85,7 +85,7 @@ static void axis_block(const qn_sampling *a, const float *g, int64_t count, int6
   else axis_points(to, g, count, n, a->align_corners, a->padding, nearest);
 }
 
-/* Tap k, of these dims: where it lies, its weight and, if asked for, its slopes. */
+/* Tap k, given by these axes: offset, weight and, if asked for, slopes. */
 static void taps_of(const sampler *s, const axis *axes, int k, bool slopes, block *b)
 {
   float *weight = b->weight[k];
@@ -94,7 +94,7 @@ static void taps_of(const sampler *s, const axis *axes, int k, bool slopes, bloc
   for (int64_t i = 0; i < b->n; i++) weight[i] = 1, at[i] = 0, any[i] = 0;
   for (int d = 3 - (int)s->dims; d < 3; d++) {
     const int bit = k >> (2 - d) & 1;
-    const uint32_t stride = (uint32_t)s->x_stride[2 + d];      /* what overflows is of no tap */
+    const uint32_t stride = (uint32_t)s->x_stride[2 + d];      /* overflow happens only where there is no tap */
 #pragma omp simd
     for (int64_t i = 0; i < b->n; i++) {
       weight[i] *= axes[d].weight[bit][i];
@@ -112,7 +112,7 @@ static void taps_of(const sampler *s, const axis *axes, int k, bool slopes, bloc
     at[i] = (weight[i] != 0) | any[i] ? at[i] : 0;
     weight[i] = b->nan[i] ? 0 : weight[i];
   }
-  for (int64_t i = b->n; i < BLOCK; i++) at[i] = 0, weight[i] = 0;      /* points are taken by the vector */
+  for (int64_t i = b->n; i < BLOCK; i++) at[i] = 0, weight[i] = 0;      /* pad to a whole vector */
 }
 
 static void points_block(const sampler *s, const qn_launch *launch, int64_t n, int64_t first, bool slopes, block *b)
@@ -146,7 +146,7 @@ static void points_block(const sampler *s, const qn_launch *launch, int64_t n, i
 
 static inline float *f32(const qn_launch *launch, int32_t value, int64_t at) { return (float *)launch->ptr[value] + at; }
 
-/* n elements as f32: where they are, or in wide. */
+/* n elements as f32: in place, or converted into wide. */
 static const float *row(const sampler *s, const qn_launch *launch, int32_t value, int64_t at, int64_t n, float *wide)
 {
   if (s->x_dtype == QN_F32) return f32(launch, value, at);
@@ -168,7 +168,7 @@ static float dot(const float *restrict a, const float *restrict b, int64_t n)
   return sum;
 }
 
-/* A point's channels, of four taps: all at once. */
+/* A point's channels from four taps at once. */
 static void sample_four(float *restrict y, const float *image, const block *b, int64_t i, int64_t n)
 {
   const float *restrict x0 = image + b->at[0][i], *restrict x1 = image + b->at[1][i];
@@ -218,7 +218,7 @@ static void slope_rows(const sampler *s, const qn_launch *launch, int64_t n, con
 
 /* ---- points of one plane ------------------------------------------------------------------------------------------ */
 
-/* The points of a block in channel c of dy, as f32: where they are, or in wide. */
+/* The block's points in channel c of dy, as f32: in place, or in wide. */
 static const float *plane_dy(const sampler *s, const qn_launch *launch, const block *b, int64_t c, float *wide)
 {
   const char *from = launch->ptr[s->y];
@@ -227,14 +227,14 @@ static const float *plane_dy(const sampler *s, const qn_launch *launch, const bl
   return wide;
 }
 
-/* The lines of the cache that points from i on will be gathered from, of another plane: gathers ask for none ahead, and wait. */
+/* Prefetches the cache lines of another plane that points from i on will gather: gathers are not prefetched by hardware. */
 CPU_INLINE void ask_taps(const float *x, const block *b, int64_t i, int taps)
 {
   for (int64_t e = i; e < i + CPU_LANES; e += ASK)
     __builtin_prefetch(x + b->at[0][e]), __builtin_prefetch(x + b->at[taps - 1][e]);
 }
 
-/* sum += w x, a tap after the other, but where w is 0; next: what is taken next, for other points' sums. */
+/* sum += w x, tap by tap, skipping w = 0; next: the plane to prefetch. */
 CPU_INLINE void sample_taps(float *sum, const float *x, const float *next, const block *b, int taps)
 {
   for (int64_t i = 0; i < b->n; i += CPU_LANES) {
@@ -248,7 +248,7 @@ CPU_INLINE void sample_taps(float *sum, const float *x, const float *next, const
   }
 }
 
-/* Of each tap, product += x dy; dy ends with a whole vector. */
+/* For each tap, product += x dy; dy is padded to a whole vector. */
 CPU_INLINE void multiply_taps(float (*product)[BLOCK], const float *x, const float *next, const float *dy, const block *b, int taps)
 {
   for (int64_t i = 0; i < b->n; i += CPU_LANES) {
@@ -269,7 +269,7 @@ static void gather(const sampler *s, const qn_launch *launch, int64_t base, cons
   row_to_f32(to, held, s->x_dtype, n);
 }
 
-/* sum += w v, but where w is 0. */
+/* sum += w v, skipping w = 0. */
 static void add_points(float *restrict sum, const float *restrict w, const float *restrict v, int64_t n)
 {
 #pragma omp simd
@@ -302,7 +302,7 @@ static void sample_planes(const sampler *s, const qn_launch *launch, int64_t n, 
   }
 }
 
-/* Each tap's products over the channels first, then by the slopes. */
+/* First each tap's sum over channels, then times the slopes. */
 static void slope_planes(const sampler *s, const qn_launch *launch, int64_t n, const block *b, float (*sum)[BLOCK])
 {
   const int taps = 1 << s->dims;

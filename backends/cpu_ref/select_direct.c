@@ -1,9 +1,9 @@
-/* select_direct.c -- elements added up, counted or ranked by their place; and sums of all before.
+/* select_direct.c -- elements added, counted or ranked by index; and cumulative sums.
  *
  *   scatter_add   dx[a, l, b] = the sum of dy[a, i, b] over the i with indices[i] = l
  *   pad_backward  dx[j] = the sum of dy[i] over the i that pad fills from j
  *   one_hot       y[a, l, b] = on where indices[a, b] = l, else off
- *   top_k         y = the k largest along an axis, NaN above all, the first of equals first; indices = where they stood
+ *   top_k         y = the k largest along an axis, NaN above all, the first of equals first; indices = their positions
  *   cumsum        y[i] = x[0] + ... + x[i] along an axis; exclusive: to i - 1; reverse: from the end */
 #include "direct.h"
 
@@ -34,7 +34,7 @@ static qn_status scatter_add(const qn_prepared *p, const qn_launch *launch)
 
 /* ---- the gradient of pad ------------------------------------------------------------------------- */
 
-/* Adds dy over the places of dims d and beyond that are filled from `index`. */
+/* Adds dy over the positions, in dims d and beyond, that are filled from `index`. */
 static void add_images(cpu_sum *sum, const qn_padding *a, const cpu_tensor *dy, const cpu_tensor *dx, const int64_t *index, int32_t d,
                        int64_t offset)
 {
@@ -44,7 +44,7 @@ static void add_images(cpu_sum *sum, const qn_padding *a, const cpu_tensor *dy, 
   }
   const int64_t begin = a->pad_before[d], end = begin + dx->dim[d], own = begin + index[d];
   for (int64_t at = 0; at < dy->dim[d]; at++) {
-    if (at >= begin && at < end) at = at <= own ? own : end;         /* between the paddings each place is filled from its own */
+    if (at >= begin && at < end) at = at <= own ? own : end;         /* skip: between the paddings each position is filled from its own */
     if (at < dy->dim[d] && cpu_pad_source(a, d, at, dx->dim[d]) == index[d])
       add_images(sum, a, dy, dx, index, d + 1, offset + at * dy->stride[d]);
   }
@@ -84,7 +84,7 @@ static qn_status one_hot(const qn_prepared *p, const qn_launch *launch)
 
 /* ---- lines along an axis ----------------------------------------------------------------------------- */
 
-/* The first offsets of line i of t, which runs along `axis`. */
+/* The offset of line i of t, which runs along `axis`. */
 static int64_t line_offset(const cpu_tensor *t, int64_t i, int64_t axis)
 {
   int64_t offset = 0;
@@ -96,7 +96,7 @@ static int64_t line_offset(const cpu_tensor *t, int64_t i, int64_t axis)
   return offset;
 }
 
-/* A number of any dtype: floats in f, integers, which f could not hold, in i. */
+/* A number of any dtype: floats in f, integers, which f might not hold, in i. */
 typedef struct ranked { double f; int64_t i, place; } ranked;
 
 static ranked ranked_at(const cpu_tensor *x, int64_t offset, int64_t place)

@@ -1,16 +1,16 @@
-/* select_lines.c -- top_k and cumsum, a line along the axis by one thread.
+/* select_lines.c -- top_k and cumsum, a line along the axis per thread.
  *
- * top_k makes a number of each element that falls as it should come: its key, turned round, above its place. Those that are less
- * than the k-th so far collect in a buffer of 2k or so, which is cut to the k least whenever it is full; the rest never leave the
- * line; of few, the k least so far stay in order. cumsum goes along the axis with a band of lines that lie side by side, or with some
- * that do not, their sums in double. */
+ * top_k turns each element into a number that descends in the wanted order: its inverted key above its index. Numbers below the
+ * k-th smallest so far are collected in a buffer of about 2k, which is cut to the k smallest whenever full; the others are
+ * dropped at once. For small k the k smallest are kept sorted. cumsum runs along the axis with a band of contiguous lines, or with
+ * a few that are not contiguous, their sums in double. */
 #include <stdlib.h>
 #include "convert.h"
 #include "cpu_ref.h"
 
-enum { BAND = 64,                         /* lines of cumsum side by side */
-       IN_STEP = 4,                       /* apart */
-       FEW = 16,                          /* k whose least are kept in order */
+enum { BAND = 64,                         /* contiguous lines of cumsum at a time */
+       IN_STEP = 4,                       /* lines at a time if not contiguous */
+       FEW = 16,                          /* largest k for which the smallest are kept sorted */
        WIDE = 1024 };                     /* elements of top_k widened at a time */
 
 typedef struct lines {
@@ -18,7 +18,7 @@ typedef struct lines {
   uint32_t x_dtype, y_dtype, index_dtype;
   int64_t  bytes, n, k, count, x_step, y_step, index_step;
   bool     smallest, exclusive, reverse;
-  int32_t  threads;                       /* that the workspace has room for */
+  int32_t  threads;                       /* that the workspace is sized for */
   qn_nest  nest;                          /* the other dims: x, y, indices */
 } lines;
 
@@ -50,7 +50,7 @@ static lines lines_of(const qn_value *x, const qn_value *y, const qn_value *indi
 
 static int64_t buffer_size(const lines *s) { return qn_min_i64(s->n, 2 * s->k + 256); }
 
-/* Numbers that fall as the elements come: the larger, then the earlier, first. */
+/* Numbers that descend in the wanted order: larger element first, then lower index. */
 static void pairs_of(const lines *s, const char *x, int64_t first, int64_t n, uint64_t *pair)
 {
   uint32_t key[WIDE];
@@ -65,7 +65,7 @@ static void pairs_of(const lines *s, const char *x, int64_t first, int64_t n, ui
     row_to_f32(wide, from, s->x_dtype, n);
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
-      const uint32_t u = qn_bits_of_f32(wide[i] + 0.0f);  /* -0 becomes 0 */
+      const uint32_t u = qn_bits_of_f32(wide[i] + 0.0f);  /* turns -0 into 0 */
       key[i] = wide[i] != wide[i] ? ~0u : u >> 31 ? ~u : u | 0x80000000u;
     }
   }
@@ -73,7 +73,7 @@ static void pairs_of(const lines *s, const char *x, int64_t first, int64_t n, ui
   for (int64_t i = 0; i < n; i++) pair[i] = (uint64_t)(key[i] ^ turn) << 32 | (uint32_t)(first + i);
 }
 
-/* The k least of n to the front, in any order. All differ. */
+/* Moves the k smallest of n to the front, in any order. All are distinct. */
 static void cut(uint64_t *a, int64_t n, int64_t k)
 {
   for (int64_t low = 0, high = n - 1; low < high;) {
@@ -100,7 +100,7 @@ static int rising(const void *a, const void *b)
   return (u > v) - (u < v);
 }
 
-/* Among the few that are least so far, in order: the largest falls out. Without a branch, for where it belongs is chance. */
+/* Inserts into the sorted smallest, dropping the largest. Branch-free, since the position is unpredictable. */
 static void keep(uint64_t *least, int64_t k, uint64_t pair)
 {
   for (int64_t i = k - 1; i > 0; i--) {
@@ -110,7 +110,7 @@ static void keep(uint64_t *least, int64_t k, uint64_t pair)
   least[0] = least[0] < pair ? least[0] : pair;
 }
 
-/* The k least in order. */
+/* The k smallest, sorted. */
 static void rank_few(const lines *s, const char *x, uint64_t *least)
 {
   uint64_t pair[WIDE];
@@ -127,7 +127,7 @@ static void rank_many(const lines *s, const char *x, uint64_t *buffer)
 {
   const int64_t room = buffer_size(s);
   int64_t held = 0;
-  uint64_t limit = UINT64_MAX;            /* once k are held: the largest of them */
+  uint64_t limit = UINT64_MAX;            /* once k are held, the largest of them */
   for (int64_t first = 0; first < s->n; first += WIDE) {
     const int64_t n = qn_min_i64(WIDE, s->n - first);
     uint64_t pair[WIDE];
@@ -195,7 +195,7 @@ static qn_status top_k_run(const qn_prepared *prepared, const qn_launch *launch)
 
 /* ---- cumsum ----------------------------------------------------------------------------------------------------- */
 
-/* Some lines of f32 in step, their sums in registers: each addition of a line waits for the one before. */
+/* Several lines of f32 at once, sums in registers: a line's additions depend on each other. */
 CPU_INLINE void sum_some(const lines *s, const float *x, float *y, int64_t x_apart, int64_t y_apart, int some)
 {
   const int64_t way = s->reverse ? -1 : 1, x_step = way * s->x_step, y_step = way * s->y_step, n = s->n;
@@ -217,7 +217,7 @@ static void sum_lines(const lines *s, const float *x, float *y, int64_t x_apart,
   for (; i < n; i++) sum_some(s, x + i * x_apart, y + i * y_apart, x_apart, y_apart, 1);
 }
 
-/* n lines side by side; f32 in both is written out for vectors. */
+/* n contiguous lines; the case of f32 in both is spelled out to vectorise. */
 static void sum_band(const lines *s, const char *x, char *y, bool narrow, int64_t n)
 {
   const int64_t y_bytes = qn_kit_bytes(s->y_dtype);
@@ -243,7 +243,7 @@ static void sum_band(const lines *s, const char *x, char *y, bool narrow, int64_
   }
 }
 
-/* n lines of which the next is x_apart and y_apart further. */
+/* n lines, x_apart and y_apart between them. */
 static void sum_task(const lines *s, const char *x, char *y, int64_t x_apart, int64_t y_apart, int64_t n)
 {
   const bool narrow = s->x_dtype == QN_F32 && s->y_dtype == QN_F32, beside = n > 1 && x_apart == 1 && y_apart == 1;

@@ -1,8 +1,8 @@
-/* select_rows.c -- rows by their number (gather), their sums (scatter_add), and rows with one element set (one_hot).
+/* select_rows.c -- rows by index (gather), their sums (scatter_add), and rows with one element set (one_hot).
  *
- * gather copies a row for each index. In scatter_add each thread owns some rows of dx: it reads all indices, chains those of each row
- * in their order, so that the sums have one order whatever the threads, and goes through dx once; a row is summed where it is, if that
- * is f32, else in the workspace. */
+ * gather copies a row per index. In scatter_add each thread owns some rows of dx: it reads all indices, chains those of each row in
+ * order, so that the order of addition does not depend on threads, and goes through dx once; a row is summed in place if dx is f32,
+ * else in workspace. */
 #include "convert.h"
 #include "cpu_ref.h"
 
@@ -11,12 +11,12 @@ enum { STEP = 256 };                      /* elements of dy widened at a time */
 typedef struct rows {
   int32_t  in, indices, out;              /* values of the request */
   uint32_t in_dtype, index_dtype, out_dtype;
-  int64_t  bytes, length, row_stride, count;      /* rows of the table, elements between them; indices */
+  int64_t  bytes, length, row_stride, count;      /* rows of the table, elements between them; number of indices */
   qn_nest  nest;                          /* gather: y, x, indices; one_hot: y's rows, indices; scatter_add: indices, dy */
   qn_nest  row;                           /* scatter_add: within a row of dx: dx, dy */
   int64_t  row_elements, out_step;
-  int32_t  threads;                       /* scatter_add: that the workspace has rows for */
-  bool     held, packed;                  /* sums in workspace; else dx without gaps */
+  int32_t  threads;                       /* scatter_add: that the workspace is sized for */
+  bool     held, packed;                  /* held: sums in workspace; packed: dx has no gaps */
   unsigned char on[8], off[8];
 } rows;
 
@@ -32,7 +32,7 @@ static int64_t places(const qn_nest *nest, int32_t rank)
   return n;
 }
 
-/* A nest over v's dims from `first` to `end`, those of `axis` left out; the strides of others are added by the caller. */
+/* A nest over v's dims from `first` to `end` without dim `left_out`; the caller adds the strides of other tensors. */
 static void nest_of(qn_nest *nest, const qn_value *v, int32_t first, int32_t end, int32_t left_out)
 {
   *nest = (qn_nest){ .n = 1 };
@@ -70,8 +70,8 @@ static qn_status gather_prepare(const qn_request *request, qn_prepared *prepared
   return cpu_keep(prepared, &r, sizeof r);
 }
 
-/* Lines that lie packed, each a part of one row of the table, `apart` elements from line to line: no more between two than that takes,
- * so that the next may be asked for while one is copied. */
+/* Packed lines, each part of one table row, `apart` elements from line to line: with little work between two, so that the next
+ * can be prefetched while one is copied. */
 static void copy_lines(const rows *r, char *y, const char *x, const void *indices, int64_t lines, const int64_t apart[3], int64_t bytes)
 {
   for (int64_t i = 0; i < lines; i++) {
@@ -139,7 +139,7 @@ static qn_status scatter_prepare(const qn_request *request, qn_prepared *prepare
              .count = qn_elements(indices), .held = dx->dtype != QN_F32 };
   nest_of(&r.nest, indices, 0, indices->rank, -1);
   for (int32_t d = 0; d < indices->rank; d++) r.nest.stride[1][d] = dy->stride[axis + d];
-  r.nest.n = 2;                           /* not simplified: the sums follow the order of the indices */
+  r.nest.n = 2;                           /* not simplified: additions follow the order of the indices */
   nest_of(&r.row, dx, 0, dx->rank, axis);
   r.row.n = 2;
   for (int32_t d = 0, i = 0; d < dx->rank; d++)
@@ -150,7 +150,7 @@ static qn_status scatter_prepare(const qn_request *request, qn_prepared *prepare
   if (r.row.stride[0][last] != 1 || r.row.stride[1][last] != 1)
     return qn_refuse(prepared, "rows are added element by element", "dy", "the order of dx's dims, without gaps", "%s", "");
   r.row_elements = places(&r.row, r.row.rank);
-  if (r.held) {                           /* sums lie packed; the rows' own strides become those of the copy at the end */
+  if (r.held) {                           /* sums are packed; dx's own strides are used by the final copy */
     r.row.n = 3;
     int64_t step = 1;
     for (int32_t d = last; d >= 0; d--) {
@@ -184,8 +184,8 @@ static void add_row(const rows *r, float *sum, const char *dy)
   }
 }
 
-/* The indices of each row from `first` to `end`, in their order: the last one of a row, -1 if it has none, and after each the next,
- * after the last the first. */
+/* Chains the indices of each row from `first` to `end`, in order: last[row] is the row's last index, -1 if none; next[] of an index is
+ * the row's next one, and of the last its first. */
 static void chain(const rows *r, const void *indices, int64_t first, int64_t end, int64_t *last, int64_t *next)
 {
   for (int64_t row = first; row < end; row++) last[row] = -1;
@@ -200,7 +200,7 @@ static void chain(const rows *r, const void *indices, int64_t first, int64_t end
   }
 }
 
-/* A row of dx: 0, if it is not yet, then the sums, then narrowed. */
+/* A row of dx: cleared unless it is already, summed, then narrowed. */
 static void own_row(const rows *r, const qn_launch *launch, int64_t row, int64_t last, const int64_t *next, float *held)
 {
   const int32_t inner = r->row.rank - 1;
@@ -219,7 +219,7 @@ static void own_row(const rows *r, const qn_launch *launch, int64_t row, int64_t
                  sum + walk.offset[0], r->out_dtype, n);
 }
 
-/* The row of dy that is added first, while dx is cleared. Inlined: compilers find that such a function does nothing. */
+/* Prefetches the row of dy that is added first, while dx is cleared. Inlined, as compilers drop calls without effect. */
 CPU_INLINE void ask_row(const rows *r, const qn_launch *launch, int64_t index)
 {
   qn_walk walk;
@@ -228,7 +228,7 @@ CPU_INLINE void ask_row(const rows *r, const qn_launch *launch, int64_t index)
   for (int64_t i = 0; i < qn_min_i64(r->row_elements, STEP) * r->bytes; i += 64) __builtin_prefetch(dy + i);
 }
 
-/* Rows of dx from `first` to `end`. Without gaps, those up to one that has an index are cleared with it, by one memset. */
+/* Rows of dx from `first` to `end`. Without gaps, rows up to the next one with an index are cleared together, by one memset. */
 static void own_rows(const rows *r, const qn_launch *launch, int64_t first, int64_t end, float *held)
 {
   int64_t *last = launch->workspace, *next = last + r->length;
@@ -278,7 +278,7 @@ static qn_status one_hot_run(const qn_prepared *prepared, const qn_launch *launc
   const int64_t count = places(&r->nest, r->nest.rank), step = r->out_step * r->bytes;
   const int threads = cpu_threads(launch, count * r->length);
   const int64_t share = qn_ceil_div(count, threads);
-  bool zero = r->out_step == 1;           /* a row of zeros is one memset */
+  bool zero = r->out_step == 1;           /* zero rows can be cleared by one memset */
   for (int64_t i = 0; i < r->bytes; i++) zero &= r->off[i] == 0;
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
   for (int64_t first = 0; first < count; first += share) {

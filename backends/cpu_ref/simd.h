@@ -1,9 +1,9 @@
-/* simd.h -- what the files that are compiled once for each instruction set share.
+/* simd.h -- shared by the files that are compiled once per instruction set.
  *
- * The build defines QN_ISA (baseline, avx2 or avx512) beside that set's flags. A copy gives its run under its own name,
- * CPU_NAME(cpu_pool_planes), with the set's as a suffix; all else in it is static, for an inline function with linkage could
- * hand its wide instructions to code that every machine runs. Prepare and the tables of all copies stand in the baseline's,
- * under CPU_BASELINE: prepare also answers for device models that this machine is not. */
+ * The build defines QN_ISA (baseline, avx2 or avx512) along with the set's flags. A copy exports its run under a name of its own,
+ * CPU_NAME(cpu_pool_planes), suffixed by the set; everything else in it is static, because an inline function with external linkage
+ * could leak wide instructions into code that every machine runs. prepare and the tables of all copies are in the baseline copy,
+ * under CPU_BASELINE: prepare must also answer for device models other than this machine. */
 #ifndef CPU_SIMD_H
 #define CPU_SIMD_H
 #include <config.h>
@@ -39,7 +39,7 @@
 typedef qn_status cpu_run_fn(const qn_prepared *prepared, const qn_launch *launch);
 #define CPU_RUNS(run) extern cpu_run_fn run, CPU_JOIN(run, _avx2), CPU_JOIN(run, _avx512)
 
-/* X(engine, run) for each copy, the widest first: a row or more, with a comma behind. */
+/* X(engine, run) for each copy, widest first; each row ends with a comma. */
 #ifdef QN_AVX512
 #define CPU_AVX512_COPY(X, engine, run) X(engine "_avx512", run##_avx512)
 #else
@@ -52,7 +52,7 @@ typedef qn_status cpu_run_fn(const qn_prepared *prepared, const qn_launch *launc
 #endif
 #define CPU_COPIES(X, engine, run) CPU_AVX512_COPY(X, engine, run) CPU_AVX2_COPY(X, engine, run) X(engine, run)
 
-/* Inlined wherever called, so that a constant function pointer handed to one becomes straight code in its loop. */
+/* Always inlined, so that a constant function pointer passed to it becomes straight code in its loop. */
 #define CPU_INLINE static inline __attribute__((always_inline))
 
 /* ---- real, of files that compute in f32 or f64: NAME.c is NAME_f64.c's too, which defines CPU_REAL_F64 and other names ------- */
@@ -81,7 +81,7 @@ enum { CPU_LANES = CPU_VECTOR_BYTES / 4, CPU_LANES_F64 = CPU_VECTOR_BYTES / 8 };
 
 CPU_INLINE v_f32 v_load(const void *p)          { v_f32 v; memcpy(&v, p, sizeof v); return v; }
 CPU_INLINE v_real v_load_real(const real *p)    { v_real v; memcpy(&v, p, sizeof v); return v; }
-/* x[at], one by one where the set has no such load; compilers make none of a loop. Into zeros: else each waits for the one before. */
+/* x[at], element by element if the set has no gather (compilers do not make one of a loop). Starts from zeros to avoid a dependency. */
 CPU_INLINE v_f32 v_gather(const float *x, const int32_t *at)
 {
 #if defined __AVX512F__
@@ -97,14 +97,14 @@ CPU_INLINE v_f32 v_gather(const float *x, const int32_t *at)
 }
 CPU_INLINE v_f32 v_all(float x)                 { return x - (v_f32){ 0 }; }
 CPU_INLINE v_f32 v_select(v_i32 mask, v_f32 a, v_f32 b) { return (v_f32)((mask & (v_i32)a) | (~mask & (v_i32)b)); }
-/* x where it is larger than m or NaN: once m is NaN it stays */
+/* x if it is larger than m or NaN; once m is NaN it stays */
 CPU_INLINE v_f32 v_larger(v_f32 m, v_f32 x)     { return v_select((x > m) | (x != x), x, m); }
 CPU_INLINE float f_larger(float m, float x)     { return x > m || x != x ? x : m; }
 
 /* ---- what every prepare and run here begins with ------------------------------------------------------------ */
 
 
-/* The first question of every prepare here: has the device what the row's name says? */
+/* Called first by every prepare here: does the device have the instruction set of the row's name? */
 static inline qn_status cpu_isa_check(const qn_request *request, qn_prepared *prepared)
 {
   const bool avx512 = strstr(prepared->engine->name, "_avx512"), avx2 = strstr(prepared->engine->name, "_avx2");
@@ -114,7 +114,7 @@ static inline qn_status cpu_isa_check(const qn_request *request, qn_prepared *pr
                    request->device->name);
 }
 
-/* How many threads are worth waking for `work` elements of light work. */
+/* Elements of light work that justify one more thread. */
 #define CPU_GRAIN 32768
 static inline int cpu_threads(const qn_launch *launch, int64_t work)
 {

@@ -1,4 +1,4 @@
-/* softmax_direct.c -- softmax, log-softmax and their gradients along one dim, a row by one thread.
+/* softmax_direct.c -- softmax, log-softmax and their gradients along one dim, a row per thread.
  *
  *   softmax       y = exp(x - m) / s        dx = y (dy - sum y dy)        m = max x,  s = sum exp(x - m)
  *   log_softmax   y = x - m - ln s          dx = dy - exp(y) sum dy
@@ -6,7 +6,7 @@
  * A row with NaN or +Inf, or one all -Inf, has s = NaN, and so is NaN throughout. */
 #include "direct.h"
 
-/* The rows of a tensor: its other dims, walked as one. */
+/* The rows of a tensor: its other dims, enumerated as one. */
 typedef struct rows {
   int32_t axis;
   int64_t length, count;
@@ -23,7 +23,7 @@ static rows rows_of(const qn_prepared *p, const cpu_tensor *t)
   return r;
 }
 
-/* Where the i-th row of t begins. */
+/* Offset of the i-th row of t. */
 static int64_t row_offset(const cpu_tensor *t, const rows *r, int64_t i)
 {
   int64_t offset = 0;

@@ -3,17 +3,17 @@
  *   softmax       y = e^(x - m) / s         dx = y (dy - t), t = sum y dy
  *   log_softmax   y = x - m - ln s          dx = dy - e^y t, t = sum dy             m = max x, s = sum e^(x - m)
  *
- * Where the axis is the fastest dim a row is taken at a time; where another dim is, a band of neighbouring rows, whose axis is
- * then walked with whole vectors across it. x, y of f32 are read and written in place: three passes, of which a row that fits
- * the cache pays one. Narrower formats are widened as they are read, and their exponentials found twice unless the row
- * fits a buffer. Sums: lanes of f32 over at most SPAN terms, and those in double. A row is one thread's. */
+ * If the axis is the fastest dim, rows are done one at a time; otherwise a band of neighbouring rows is walked along the axis with
+ * whole vectors across it. f32 is read and written in place: three passes, of which a row that fits the cache pays one. Narrower
+ * formats are widened as they are read, and their exponentials computed twice unless the row fits a buffer. Sums: f32 lanes
+ * over at most SPAN terms, and these in double. A row is done by one thread. */
 #include "convert.h"
 #include "cpu_ref.h"
 #include "pointwise_math.h"
 
 enum { SPAN = 4096,                       /* elements of a row in a buffer: 16 KB */
        BAND = 128,                        /* rows in a band */
-       BURST = 64 };                      /* steps along the axis whose sum is f32 */
+       BURST = 64 };                      /* steps along the axis summed in f32 */
 
 enum { X, DY, Y, TENSORS };               /* forward: X and Y; backward: the forward's y as X, dx as Y */
 
@@ -107,7 +107,7 @@ static void row_gradient(float *dx, const float *y, const float *dy, float t, bo
 
 static bool in_place(const problem *p, int t) { return p->dtype[t] == QN_F32 && p->step[t] == 1; }
 
-/* n elements of tensor t's row from the i-th on, as f32: where they are, or in buffer. */
+/* n elements of tensor t's row from the i-th on, as f32: in place, or in buffer. */
 static const float *piece(const problem *p, int t, const char *row, int64_t i, int64_t n, float *buffer)
 {
   const char *from = row + i * p->step[t] * p->bytes[t];
@@ -137,7 +137,7 @@ static void forward_row(const problem *p, char *const at[TENSORS])
   float from[SPAN], to[SPAN], m = -INFINITY;
   float *const y = in_place(p, Y) ? (float *)(void *)at[Y] : NULL;
   const bool whole = p->length <= SPAN;
-  const float *x = NULL;                  /* of a whole row: read once */
+  const float *x = NULL;                  /* for a whole row: read once */
   double s = 0;
   for (int64_t i = 0; i < p->length; i += SPAN) {
     const int64_t n = qn_min_i64(SPAN, p->length - i);
@@ -199,7 +199,7 @@ static const float *across(const problem *p, int t, const char *band, int64_t i,
   return buffer;
 }
 
-/* Where the band's i-th outputs are computed, and the way they then go if that is not where they belong. */
+/* Where to compute the band's i-th outputs: in place, or in buffer, to be converted afterwards. */
 static float *across_out(const problem *p, char *band, int64_t i, float *buffer)
 {
   return p->dtype[Y] == QN_F32 ? (float *)(void *)(band + i * p->step[Y] * p->bytes[Y]) : buffer;
@@ -333,7 +333,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   const int32_t last = p.nest.rank - 1;
   p.band = !fast_axis && last >= 0 && p.nest.dim[last] >= 4;
   for (int32_t t = 0; t < p.nest.n && p.band; t++) p.band = p.nest.stride[t][last] == 1;
-  if (fast_axis) prepared->traits |= QN_TRAIT_BATCH_INVARIANT;      /* elsewhere the other dims say whether there are bands */
+  if (fast_axis) prepared->traits |= QN_TRAIT_BATCH_INVARIANT;      /* otherwise the other dims decide whether there are bands */
 
   return cpu_keep(prepared, &p, sizeof p);
 }
@@ -341,7 +341,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 
 /* ---- run ---------------------------------------------------------------------------------------------------------- */
 
-/* The tensors at a place of the nest, some rows on. */
+/* Addresses of the tensors at an index of the nest, `rows` further on. */
 static void locate(const problem *p, const qn_walk *walk, const qn_launch *launch, int64_t rows, char *at[TENSORS])
 {
   at[Y] = (char *)launch->ptr[p->value[Y]] + (walk->offset[0] + rows) * p->bytes[Y];

@@ -1,6 +1,6 @@
 /* training_direct.c -- steps of sgd, adam and adamw over lists, the norm of a list, loss scales; a list's tensors one by one.
  *
- *   g = grad / scale (sgd, adam: + decay p)      t = step + 1      nothing moves where found
+ *   g = grad / scale (sgd, adam: + decay p)      t = step + 1      if found, nothing changes
  *   sgd     u = momentum u + g      p -= rate (nesterov: g + momentum u, else u)
  *   adam    m = b1 m + (1 - b1) g   v = b2 v + (1 - b2) g^2
  *           p -= rate ((m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)      adamw: + decay p) */
@@ -18,7 +18,7 @@ static double number(const qn_prepared *p, const qn_launch *launch, int8_t role,
   return t.p ? cpu_get(&t, 0) : absent;
 }
 
-/* Places of one list's i-th tensors agree by index. */
+/* The i-th tensors of all lists have the same dims: offset of an index in t. */
 static int64_t offset(const cpu_tensor *t, const int64_t *index) { return t->p ? cpu_offset(t->rank, index, t->stride) : 0; }
 static void put(const cpu_tensor *t, const int64_t *index, long double x)
 {
@@ -109,7 +109,7 @@ static qn_status global_norm(const qn_prepared *prepared, const qn_launch *launc
   const cpu_tensor divisor = cpu_tensor_of(prepared, launch, QN_ROLE_GLOBAL_NORM_DIVISOR, 0);
   const long double length = sqrtl(sum) / scale, over = length / limit;
   cpu_put(&norm, 0, (double)length);
-  if (divisor.p) cpu_put(&divisor, 0, (double)(scale * (over <= 1 ? 1 : over)));         /* NaN stays */
+  if (divisor.p) cpu_put(&divisor, 0, (double)(scale * (over <= 1 ? 1 : over)));         /* keeps NaN */
   return QN_OK;
 }
 

@@ -1,7 +1,7 @@
 /* training_lists.c -- sgd, adam and adamw in f32 over lists of dense tensors, each read once and written once; the norm of a list,
- * and gradients unscaled and checked.
+ * and unscaling and checking of gradients.
  *
- * A list is cut into spans, which threads share whatever tensor they are of. Sums are kept for each span and added up in order. */
+ * A list is cut into spans, shared among threads across tensors. Sums are stored per span and added in order. */
 #include "convert.h"
 #include "cpu_ref.h"
 
@@ -57,7 +57,7 @@ CPU_INLINE v_f64 squares_of(const float *x)
   return e * e;
 }
 
-/* Four sums, for an addition takes as long as four begin; what comes soon is asked for, for there is little else to do. */
+/* Four sums to hide the latency of an addition; prefetches, as there is little other work. */
 static double squares(const float *x, int64_t n)
 {
   enum { L = CPU_LANES_F64, SOON = 1024 };
@@ -77,7 +77,7 @@ static double squares(const float *x, int64_t n)
   return s;
 }
 
-/* Whether any is infinite or NaN: their exponents are all ones. y may be x. */
+/* Multiplies, and returns whether any result is infinite or NaN (exponent all ones). y may be x. */
 static bool unscaled(float *y, const float *x, float by, int64_t n)
 {
   int32_t found = 0;
@@ -102,7 +102,7 @@ static void store(const float *from, const item *t, int list, const qn_launch *l
   if (t->value[list] >= 0) row_from_f32((char *)launch->ptr[t->value[list]] + at * qn_kit_bytes(t->dtype[list]), from, t->dtype[list], n);
 }
 
-/* A gradient's elements: where they lie, or in buffer. */
+/* A gradient's elements: in place, or converted into buffer. */
 static const float *gradient(float *buffer, const item *t, const qn_launch *launch, int64_t at, int64_t n)
 {
   if (t->dtype[G] == QN_F32) return (const float *)launch->ptr[t->value[G]] + at;
@@ -110,7 +110,7 @@ static const float *gradient(float *buffer, const item *t, const qn_launch *laun
   return buffer;
 }
 
-/* What a step moves: where it lies, if it is f32 and stays there; else a copy in buffer, which close_list stores. */
+/* A tensor that a step updates: in place if it is f32 and its output shares its memory; else a copy in buffer for close_list to store. */
 static float *open_list(float *buffer, const item *t, int from, int to, const qn_launch *launch, int64_t at, int64_t n)
 {
   const bool stays = t->value[from] >= 0 && t->value[to] >= 0 && t->dtype[from] == QN_F32 && t->dtype[to] == QN_F32
@@ -142,7 +142,7 @@ static void step_span(const problem *q, const item *t, const factors *f, bool fo
 
 static const item *item_of(const problem *q, int64_t span)
 {
-  int32_t low = 0, high = q->n - 1;       /* the last that begins there or before */
+  int32_t low = 0, high = q->n - 1;       /* binary search: the last that begins at or before */
   while (low < high) {
     const int32_t middle = (low + high + 1) / 2;
     if (q->list[middle].first <= span) low = middle; else high = middle - 1;

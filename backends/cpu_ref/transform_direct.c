@@ -1,4 +1,4 @@
-/* transform_direct.c -- the same elements at other places, their bytes kept.
+/* transform_direct.c -- the same elements at other positions, byte for byte.
  *
  *   copy     y[i] = x[i]                    permute  y[i] = x[j] with j[axis[d]] = i[d]
  *   slice    y[i] = x[start + i step]       pad      y[i] = x[i - pad_before], or value

@@ -1,18 +1,18 @@
-/* transform_pad.c -- pad, and its gradient, a row by one thread: along the dim that is fastest in the padded tensor.
+/* transform_pad.c -- pad and its gradient, a row per thread, along the padded tensor's fastest dim.
  *
- * Forward, a row is x's between elements of `value`, or x's own. Backward, a row of dx is the sum of the rows of dy that show it
- * (the one inside, then those that a mirror or a repeated edge made of it, dim by dim), each with its own ends folded in; of a constant's
- * padding it is the one inside, copied. Pad moves any dtype; of its gradient transform_pad_f64.c is the same in f64. */
+ * Forward, a row is x's, between elements of `value` or of x itself. Backward, a row of dx is the sum of the rows of dy that show it
+ * (the inner one, then its images by mirroring or repetition, dim by dim), each with its own ends folded in; for constant padding it is a
+ * copy of the inner one. pad moves any dtype; transform_pad_f64.c is the gradient in f64. */
 #include "convert.h"
 #include "cpu_ref.h"
 
-enum { GRAIN = 1 << 17,                   /* bytes that are worth a thread */
+enum { GRAIN = 1 << 17,                   /* bytes that justify one more thread */
        STEP = 256 };                      /* elements of dy widened at a time */
 
-typedef struct padding {                  /* dims by falling strides of the padded tensor; the last is walked as rows */
+typedef struct padding {                  /* dims by descending strides of the padded tensor; the last is the row */
   int32_t  inner, outer, rank;            /* values of the request: x and y, or dx and dy */
-  int32_t  threads;                       /* backward: that the workspace has rows for */
-  bool     held, copied;                  /* backward: sums in workspace, else in dx; or nothing is added, and rows are dy's */
+  int32_t  threads;                       /* backward: that the workspace is sized for */
+  bool     held, copied;                  /* backward: held: sums in workspace, else in dx; copied: nothing is added, rows are dy's */
   uint32_t dtype, sum_dtype;              /* of the padded tensor; of dx, which may be another */
   int64_t  bytes, mode;
   int64_t  dim[QN_MAX_RANK], padded[QN_MAX_RANK], before[QN_MAX_RANK];
@@ -20,7 +20,7 @@ typedef struct padding {                  /* dims by falling strides of the padd
   unsigned char value[8];
 } padding;
 
-/* The place among n that a place outside them shows; -1: none, but the value. */
+/* The position among 0..n-1 that a position outside them shows; -1: none, but the value. */
 static int64_t shown(int64_t mode, int64_t from, int64_t n)
 {
   if (mode == QN_PAD_REFLECT) return from < 0 ? -from : 2 * (n - 1) - from;
@@ -34,7 +34,7 @@ static int64_t rows_of(const padding *p, const int64_t *dim)
   return rows;
 }
 
-/* Where a row lies, along all dims but the last, and the next one. */
+/* A row's index in all dims but the last; and the next row's. */
 static void find_row(const padding *p, const int64_t *dim, int64_t row, int64_t *at)
 {
   for (int32_t d = p->rank - 2; d >= 0; d--) at[d] = row % dim[d], row /= dim[d];
@@ -54,7 +54,7 @@ static int threads_for(const qn_launch *launch, const padding *p, int64_t rows, 
 
 static void copy_row(char *y, const char *x, int64_t bytes, int64_t y_stride, int64_t x_stride, int64_t n)
 {
-  const bool odd = bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8;       /* widened */
+  const bool odd = bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8;       /* widened to bytes */
   if (n <= 0) return;
   if (x_stride == 1 && y_stride == 1) memcpy(y, x, (size_t)(n * bytes));
   else if (odd || (x_stride != 1 && y_stride != 1))
@@ -66,7 +66,7 @@ static void copy_row(char *y, const char *x, int64_t bytes, int64_t y_stride, in
 /* ---- forward ------------------------------------------------------------------------------------------------ */
 
 #ifndef CPU_REAL_F64
-/* n places of y from `from` on, all outside of x. */
+/* n positions of y from `from` on, all outside x. */
 static void pad_edge(const padding *p, char *y, const char *x, int64_t from, int64_t n)
 {
   const int32_t last = p->rank - 1;
@@ -110,7 +110,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 
 /* ---- backward ----------------------------------------------------------------------------------------------- */
 
-/* The k-th of the padded tensor's places along dim d that show place j; -1: there are no more. */
+/* The k-th position of the padded tensor in dim d that shows position j; -1: no more. */
 static int64_t image(const padding *p, int32_t d, int64_t j, int64_t k)
 {
   const int64_t n = p->dim[d], here = j + p->before[d], after = p->padded[d] - p->before[d] - n;
@@ -142,7 +142,7 @@ static void add_inside(const padding *p, real *sum, const char *dy, bool first)
   }
 }
 
-/* n places of dy from `from` on, all outside of dx. */
+/* n positions of dy from `from` on, all outside dx. */
 static void add_edge(const padding *p, real *sum, const char *dy, int64_t from, int64_t n)
 {
   const int32_t last = p->rank - 1;
@@ -150,7 +150,7 @@ static void add_edge(const padding *p, real *sum, const char *dy, int64_t from, 
     sum[shown(p->mode, from + i, p->dim[last])] += (real)qn_load_f64(dy + i * p->padded_stride[last] * p->bytes, p->dtype);
 }
 
-/* Adds the rows of dy that show row `at`, dims d and beyond being still open. */
+/* Adds the rows of dy that show row `at`; recursive, dims d and beyond still to choose. */
 static void add_rows(const padding *p, real *sum, const char *dy, const int64_t *at, int32_t d, bool first)
 {
   const int32_t last = p->rank - 1;
@@ -210,7 +210,7 @@ static qn_status run_backward(const qn_prepared *prepared, const qn_launch *laun
 
 /* ---- prepare: forward takes all that pad is defined for, backward what is summed in `real` ---------------------------- */
 
-/* Sorts dims by falling strides of the padded tensor, drops those of 1, and joins a dim without padding to the one before it. */
+/* Sorts dims by descending strides of the padded tensor, drops those of 1, and merges a dim without padding into the one before it. */
 static padding padding_of(const qn_request *request, int32_t inner, int32_t outer)
 {
   const qn_padding *attr = request->op[0].attr;
@@ -239,7 +239,7 @@ static padding padding_of(const qn_request *request, int32_t inner, int32_t oute
     const int64_t n = p.dim[d];
     if (d != p.rank - 1 || n != p.padded[d] || p.stride[d - 1] != n * p.stride[d] ||
         p.padded_stride[d - 1] != n * p.padded_stride[d]) break;
-    if (p.mode != QN_PAD_CONSTANT && p.dim[d - 1] != p.padded[d - 1]) break;   /* it shows whole rows, not elements */
+    if (p.mode != QN_PAD_CONSTANT && p.dim[d - 1] != p.padded[d - 1]) break;   /* mirrors whole rows, not elements */
     p.dim[d - 1] *= n;
     p.padded[d - 1] *= n;
     p.before[d - 1] *= n;
@@ -251,7 +251,7 @@ static padding padding_of(const qn_request *request, int32_t inner, int32_t oute
 }
 
 #ifndef CPU_REAL_F64
-/* What is shown whole, packed channels that are last, becomes one element. */
+/* Packed trailing dims that are only shown whole are treated as one element. */
 static void widen_elements(padding *p)
 {
   const int32_t last = p->rank - 1;
@@ -275,7 +275,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 static qn_status prepare_backward(const qn_request *request, qn_prepared *prepared)
 {
   padding p = padding_of(request, qn_role(&request->op[0], QN_ROLE_PAD_BACKWARD_DX), qn_role(&request->op[0], QN_ROLE_PAD_BACKWARD_DY));
-  if ((p.dtype == QN_F64) != (CPU_REAL == QN_F64))          /* it comes with no other */
+  if ((p.dtype == QN_F64) != (CPU_REAL == QN_F64))          /* f64 never mixes with other dtypes */
     return qn_refuse(prepared, "sums are made in " CPU_REAL_NAME, "dx", CPU_REALS, "%s", qn_kit_name(p.dtype));
   p.copied = p.mode == QN_PAD_CONSTANT && p.dtype == p.sum_dtype;
   p.held = !p.copied && (p.sum_dtype != CPU_REAL || p.stride[p.rank - 1] != 1);

@@ -1,24 +1,24 @@
 /* transform_strided.c -- copy, permute, slice and concat as strided copies of bytes.
  *
- * A copy's dims are sorted by y's strides and merged where both tensors run on. Then, by what is fastest:
+ * A copy's dims are sorted by y's strides and merged where both tensors are contiguous. Then, by the fastest dim:
  *
  *   the same dim in x and y      rows, by memcpy
- *   another dim in x             the plane of both, in square blocks that stay in L1, made of tiles that stay in registers (a transpose)
+ *   another dim in x             the plane of both, in square blocks that stay in L1, of tiles that stay in registers (a transpose)
  *   nothing packed               element by element
  *
- * slice and concat are copies from or to a part of a tensor. */
+ * slice and concat copy from or to a part of a tensor. */
 #include "cpu_ref.h"
 #include "simd.h"
 
 enum { SIDE = 128,                        /* bytes on a side of a transposed block */
-       STRIP = 256,                       /* rows of a plane that one task transposes */
-       GRAIN = 1 << 17 };                 /* bytes that are worth a thread */
+       STRIP = 256,                       /* rows of a plane per task */
+       GRAIN = 1 << 17 };                 /* bytes that justify one more thread */
 
 typedef struct copy {
   int32_t x, y;                           /* values of the request */
   int64_t x_first, y_first;               /* offsets, in elements */
   int64_t bytes;                          /* of an element */
-  int32_t across;                         /* the dim that is fastest in x, where it is not the last; -1 */
+  int32_t across;                         /* the dim that is fastest in x, if not the last; -1 */
   qn_nest nest;                           /* y, x */
 } copy;
 
@@ -43,7 +43,7 @@ static void copy_row(char *restrict y, const char *restrict x, int64_t bytes, in
   }
 }
 
-/* Elements of a and b in turn: those of their first halves, or of their second. Inlined for constant bytes, as all below. */
+/* Interleaves a and b: their first halves, or their second. Inlined for a constant element size, as all below. */
 typedef uint8_t tile_row __attribute__((vector_size(16)));
 CPU_INLINE tile_row first_in_turn(tile_row a, tile_row b, size_t bytes)
 {
@@ -64,7 +64,7 @@ CPU_INLINE tile_row second_in_turn(tile_row a, tile_row b, size_t bytes)
   }
 }
 
-/* A tile of as many rows as a row has elements: a riffle of its halves, log2 of that often, is its transpose. */
+/* A tile of as many rows as a row has elements: interleaving its halves log2 times transposes it. */
 CPU_INLINE void transpose_tile(char *restrict y, int64_t y_pitch, const char *restrict x, int64_t x_pitch, size_t bytes)
 {
   enum { MOST = sizeof(tile_row) };
@@ -114,7 +114,7 @@ static void transpose(char *y, int64_t y_pitch, const char *x, int64_t x_pitch, 
 
 /* ---- a copy ------------------------------------------------------------------------------------------------ */
 
-/* Which dim x runs along, when y runs along the last. */
+/* The dim along which x is contiguous, if y is along the last. */
 static int32_t dim_across(const qn_nest *nest)
 {
   const int32_t last = nest->rank - 1;
@@ -142,7 +142,7 @@ static void run_rows(const copy *c, char *y, const char *x, int threads)
   const int32_t last = nest->rank - 1;
   const int64_t length = last < 0 ? 1 : nest->dim[last], rows = places(nest, last < 0 ? 0 : last);
   const int64_t y_stride = last < 0 ? 1 : nest->stride[0][last], x_stride = last < 0 ? 1 : nest->stride[1][last];
-  if (rows == 1) {                        /* one long row: its pieces are shared */
+  if (rows == 1) {                        /* one long row: cut into pieces */
     const int64_t piece = qn_ceil_div(length, threads);
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
     for (int64_t i = 0; i < length; i += piece)
@@ -241,7 +241,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   case QN_OP_SLICE:
     for (int32_t d = 0; d < y->rank; d++) {
       first += ((const qn_slicing *)node->attr)->start[d] * x.stride[d];
-      if (y->dim[d] > 1) x.stride[d] *= ((const qn_slicing *)node->attr)->step[d];      /* of one place any step will do, the largest too */
+      if (y->dim[d] > 1) x.stride[d] *= ((const qn_slicing *)node->attr)->step[d];      /* extent 1: any step will do */
       x.dim[d] = y->dim[d];
     }
     t->copy[t->n++] = copy_of(node, 0, &x, y, first, 0);
