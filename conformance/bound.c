@@ -1,12 +1,12 @@
-/* bound.c -- how far a result may lie from the reference: |got - y| <= e, element by element, for a graph op by op.
+/* bound.c -- the error bound of a result: |got - y| <= e, element by element, for a graph op by op.
  *
- * e of a value is its own op's error, plus what the errors of its inputs do, plus the rounding to its dtype; a fused engine
- * that skips the rounding of an intermediate stays within that. What is exact (integer fills whose sums fit the accumulator,
- * copies, comparisons) has e = 0 and is compared bit for bit. Where nothing is known e is QC_ANY. */
+ * e of a value is its own op's error, plus the effect of its inputs' errors, plus the rounding to its dtype; a fused engine
+ * that skips the rounding of an intermediate stays within that. Exact results (integer fills whose sums fit the accumulator,
+ * copies, comparisons) have e = 0 and are compared bit for bit. If nothing can be said, e is QC_ANY. */
 #include <string.h>
 #include "conform.h"
 
-/* The rounding of a computed value to its own dtype. counted: the dtype whose last rounding e has already. */
+/* Adds the rounding of a computed value to its own dtype. counted: the dtype whose last rounding e includes already. */
 static void round_output(struct qc_value *v, uint32_t counted)
 {
   if (!v->y)
@@ -27,7 +27,7 @@ static void round_output(struct qc_value *v, uint32_t counted)
   }
 }
 
-/* Quantization is exact, being defined bit by bit; what it makes of an inexact input may lie a whole step aside. */
+/* Quantization is defined bit by bit, hence exact; from an inexact input the result may be a whole step off. */
 static void bound_quantization(struct qc_node *n)
 {
   for (int o = 0; o < n->n_out && !qc_inputs_exact(n); o++)
@@ -35,8 +35,8 @@ static void bound_quantization(struct qc_node *n)
       n->out[o]->e[i] = QC_ANY;
 }
 
-/* Where the magnitudes of a sum's terms are together too large for the computation, one order of them overflows and another does not:
- * Inf, NaN or the number, all are right. */
+/* If the magnitudes of a sum's terms add up beyond the computing type's range, one order of summation overflows and another does
+ * not: Inf, NaN and the number are all right. */
 static void bound_overflow(struct qc_node *n)
 {
   for (int64_t i = 0; n->s && n->out[0]->e && i < n->out[0]->n; i++)

@@ -1,14 +1,14 @@
 /* bound_contraction.c -- matmul and the convolutions: y = alpha sum a b + beta c + bias.
  *
  *   S = the same on absolute values,  n = terms in a sum
- *   e = c(n) S + 4 u S where alpha, beta or bias take part (their own roundings), + what inexact inputs do
+ *   e = c(n) S + 4 u S if alpha, beta or bias take part (their own roundings) + the effect of inexact inputs
  * Exact where every term is a multiple of one power of two and S fits the accumulator's bits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "conform.h"
 
-/* Terms summed for one output element, padding included. */
+/* Number of terms per output element, padding included. */
 static double terms(const struct qc_node *n)
 {
   const qn_value *in0 = &n->in[0]->q, *in1 = &n->in[1]->q;
@@ -32,7 +32,7 @@ static double terms(const struct qc_node *n)
   return INFINITY;
 }
 
-/* Bits that the accumulator keeps of the largest sum. */
+/* Bits that the accumulator keeps, counted from the largest sum's first. */
 static int accumulator_bits(const struct qc_numerics *k, uint32_t compute)
 {
   int bits = compute == QN_F64 ? 53 : 24;
@@ -74,8 +74,8 @@ static bool fits_exactly(const struct qc_node *n, const struct qc_numerics *k)
   return true;
 }
 
-/* FFT is bounded norm by norm: u (21 log2 N + 24) sum_c ||x_c|| ||w_c|| <= that factor times sqrt(sum x^2 sum w^2). An Inf or NaN
- * may spread no further than its windows: it has no part in the norms. */
+/* FFT has a normwise bound: u (21 log2 N + 24) sum_c ||x_c|| ||w_c|| <= that factor times sqrt(sum x^2 sum w^2). An Inf or NaN
+ * must affect its own windows only: it is left out of the norms. */
 static void add_fft(struct qc_node *n)
 {
   double norm[2] = {0, 0}, size = 1;
@@ -89,7 +89,7 @@ static void add_fft(struct qc_node *n)
     n->out[0]->e[i] += 0x1p-24 * (21 * log2(size) + 24) * sqrt(norm[0] * norm[1]);
 }
 
-/* A point's product sums channels alone, or (gradients by the filter) tiles of dy. */
+/* The products at a point sum over channels only, or (gradient by the filter) over tiles of dy. */
 static void add_winograd(struct qc_node *n, const struct qc_numerics *k, const qn_numerics *d)
 {
   double *s = qc_winograd_sum(n, d->tile, d->filter), sums = n->n_terms / (d->filter * d->filter);
@@ -105,8 +105,8 @@ static void add_winograd(struct qc_node *n, const struct qc_numerics *k, const q
   free(s);
 }
 
-/* Operands rounded to tf32, and the low parts of split ones, lie 2^-136 apart at zero: half of that is lost, times the other
- * operand. */
+/* Operands rounded to tf32, and the low parts of split ones, are spaced 2^-136 apart near zero: half of that is lost, times the
+ * other operand. */
 static void add_tf32_subnormals(struct qc_node *n)
 {
   double largest = 0;
@@ -118,15 +118,15 @@ static void add_tf32_subnormals(struct qc_node *n)
     n->out[0]->e[i] += n->n_terms * largest * 0x1p-136;
 }
 
-/* A tap in the padding may be left out, or be 0 times the other operand (ops.h): where that is Inf or NaN the sum is its own or NaN.
- * Of the terms that are no numbers, those inside are counted by the op itself, and all of them by their channel. */
+/* A tap in the padding may be left out, or be 0 times the other operand (ops.h): if that is Inf or NaN, both the sum and NaN are right.
+ * Of the non-finite terms, those inside are counted by the op itself, and all of them by channel. */
 static void free_padding(struct qc_node *n)
 {
   const struct qc_value *b = n->in[1], *y = n->out[0];
   const bool filter = n->op->kind == QN_OP_CONV_BACKWARD_FILTER, data = n->op->kind == QN_OP_CONV_BACKWARD_DATA;
   const int64_t *of = b->q.dim, channels = y->q.dim[!filter], groups = qc_attr_int(n->op, n->attr, "groups", 0, 0, 1);
   double *in[64] = {0}, *inside = qc_alloc((size_t)y->n * sizeof *inside + 8), *all = qc_alloc((size_t)channels * sizeof *all + 8);
-  for (int i = 0; i < n->n_in; i++) {   /* ones; which are no numbers; and no bias */
+  for (int i = 0; i < n->n_in; i++) {   /* ones; where not finite; and no bias */
     in[i] = qc_alloc((size_t)n->in[i]->n * sizeof **in + 8);
     for (int64_t k = 0; i < 2 && k < n->in[i]->n; k++)
       in[i][k] = i == 0 || !isfinite(b->y[k]);

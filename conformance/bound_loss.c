@@ -1,4 +1,4 @@
-/* bound_loss.c -- losses from logits. u: unit of the computation; c(n): a sum of n terms (bound.c); p = exp(x - lse).
+/* bound_loss.c -- losses from logits. u: unit roundoff of the computing type; c(n): a sum of n terms (bound_sums.c); p = exp(x - lse).
  *
  * cross-entropy
  *   lse       e_l = c(C) + sum p (2|x - m| + |m| + 4) u + 2 sum p e_x + u (|m| + 2|ln s| + 2|lse| + 2),  lse = m + ln s
@@ -6,8 +6,8 @@
  *   reduced   the sum of e and c(rows) times the sum of |loss|, over count for a mean
  *   backward  e = |g| (p (exp(d) - 1) + 3u T) + (e_g + 2u |g|) T,  d = (2|x - lse| + 4) u + e_x + e_lse,  T = p + [label] + smoothing/C
  *
- * An infinite g times what the computation's own error may take for 0 has no one right value; nor has what is made of an exp(x - lse)
- * beyond the computation's range, which no lse of x's own gives.
+ * If g is infinite and its factor within its own error of 0, no single value is right; nor if exp(x - lse) is beyond the computing
+ * type's range, which cannot happen with x's own lse.
  *
  * ctc   E = x - lse; A, B the logarithms of sums over paths to and from a state (ctc_direct.c); P = exp(A + B - L)
  *   E         e_E = e_x + e_lse + 2u (|x| + |lse| + |E|)
@@ -48,7 +48,7 @@ static double settled(double e) { return isnan(e) ? INFINITY : e; }
 
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
 
-/* lse of n logits, at this step from one to the next, and its error. */
+/* lse of n logits, `step` apart, and its error. */
 static double lse_of(const struct loss *s, int64_t first, double *e)
 {
   double m = -INFINITY, sum = 0, d = 0;
@@ -141,7 +141,7 @@ struct paths {
   int64_t n, samples, longest, frames, states;
   double *e, *to, *from, *of_e, *of_to, *of_from;
   double  l, of_l;
-  bool    undecided;                      /* an emission of +Inf */
+  bool    undecided;                      /* some emission is +Inf */
 };
 
 static int64_t class_of(const struct paths *p, int64_t state)
@@ -153,7 +153,7 @@ static bool may_skip(const struct paths *p, int64_t state)
   return state % 2 && state > 2 && class_of(p, state) != class_of(p, state - 2);
 }
 
-/* ln(sum exp y), and what errors e make of it and computing it adds. */
+/* ln(sum exp y), and its error: the effect of e and of computing it. */
 static double log_of_sum(const struct paths *p, int n, const double *y, const double *e, double *error)
 {
   double m = -INFINITY, sum = 0, grown = 0;
@@ -182,7 +182,7 @@ static void emissions_of(struct paths *p, int64_t t, double lse, double of_lse)
   }
 }
 
-/* A where way is 1, B where it is -1. */
+/* way 1: computes A; -1: computes B. */
 static void walk(struct paths *p, int way)
 {
   for (int64_t k = 0; k < p->frames; k++) {
@@ -250,7 +250,7 @@ static void join_paths(struct paths *p)
   }
   for (int64_t i = p->states > 1 ? p->states - 2 : 0; i < p->states && p->frames > 0; i++)
     if (isnan(p->to[(p->frames - 1) * p->states + i]))
-      p->l = NAN;                       /* which is not "no path": classes that it does not spell have their softmax */
+      p->l = NAN;                       /* not "no path": other classes still have their softmax */
   p->of_l += p->s.u * (16 + 2 * fabs(p->l));
 }
 

@@ -1,16 +1,16 @@
-/* bound_lrn.c -- local response and divisive normalization. u: unit of the computation; c(n): a sum of n terms (bound.c); e of inputs is
- * carried along.
+/* bound_lrn.c -- local response and divisive normalization. u: unit roundoff of the computing type; c(n): a sum of n terms
+ * (bound_sums.c); errors e of inputs are propagated.
  *
- *   d     x - m, in each tap: e_d = e_x + e_m + u|d|; x, without means
+ *   d     x - m, in each tap: e_d = e_x + e_m + u|d|; without means d = x
  *   b     e_b = alpha/n ((c + 4u) sum d^2 + sum (2|d| e_d + e_d^2)) + 2u k + u b
- *   f     b^-beta: (1 - e_b/b)^-beta - 1 of it, and (4 + 8 beta (1 + |log2 b|)) u of it, for an exponential of a rounded logarithm
+ *   f     b^-beta, with relative error (1 - e_b/b)^-beta - 1 + (4 + 8 beta (1 + |log2 b|)) u, for an exponential of a rounded logarithm
  *   y     f e_x + |x| e_f + 2u |y|
  *   dx    g = dy f, r = g x/b, h = 2 alpha beta/n: e_g + h (sum (e_r |d| + |r| e_d) + c sum|r d|) + 5u h sum|r d| + 2u |g|
  *   dm    h r sum d: h (e_r |sum d| + |r| (sum e_d + c sum|d|)) + 5u h |r sum d|
  *
- * A product or a power that underflows is off by t or 4t besides, t half the least subnormal, and what multiplies it. Where a power may be 0
- * in the computation's dtype and meets an infinite dy, where a square, a power or a product is too large for it, and where b may be 0,
- * nothing is known of r, nor of what sums it. */
+ * An underflowing product or power adds an error of t or 4t, t half the least subnormal, times its other factors. If a power may be 0
+ * in the computing type and meets an infinite dy, if a square, a power or a product overflows it, or if b may be 0,
+ * nothing is known of r, nor of sums over it. */
 #include <math.h>
 #include <stdlib.h>
 #include "conform.h"
@@ -24,7 +24,7 @@ struct local {
 
 struct number { double y, e; };
 
-/* The places of the window around place i, or those whose windows hold it; how many they are. */
+/* The positions of the window at position i, or those whose windows hold it; returns their number. */
 static int64_t window(const struct local *s, int64_t i, bool mirrored, int64_t *place)
 {
   const qn_value *x = &s->x->q;
@@ -44,7 +44,7 @@ static int64_t window(const struct local *s, int64_t i, bool mirrored, int64_t *
   return n;
 }
 
-/* x at place i less the mean at place m. */
+/* x at position i less the mean at position m. */
 static struct number distance(const struct local *s, int64_t i, int64_t m)
 {
   struct number d = {s->x->y[i], s->x->e[i]};
@@ -55,7 +55,7 @@ static struct number distance(const struct local *s, int64_t i, int64_t m)
   return d;
 }
 
-/* What b^-power is off by, in parts of it; infinite where b may be 0. */
+/* Relative error of b^-power; infinite if b may be 0. */
 static double power_error(const struct local *s, struct number b, double power)
 {
   if (isinf(b.y) || power == 0)
@@ -63,10 +63,10 @@ static double power_error(const struct local *s, struct number b, double power)
   return b.e < b.y / 2 ? pow(1 - b.e / b.y, -power) - 1 + (4 + 8 * power * (1 + fabs(log2(b.y)))) * s->u : INFINITY;
 }
 
-/* What the window around place i comes to. */
+/* Results for the window at position i. */
 struct middle {
   struct number b, f, distances;        /* f: b^-beta; distances: sum d */
-  bool unknown;                         /* b may be 0, or is no number of the computation */
+  bool unknown;                         /* b may be 0, or is not finite in the computing type */
 };
 
 static struct middle middle_of(const struct local *s, const struct qc_numerics *k, int64_t i, int64_t *place)
@@ -91,7 +91,7 @@ static struct middle middle_of(const struct local *s, const struct qc_numerics *
   return m;
 }
 
-/* Of dy at a place: what it makes of f is no number of the computation, or f may be 0, which times an infinity is NaN. */
+/* For dy at a position: dy f is not finite in the computing type, or f may be 0, which gives NaN times an infinity. */
 static bool unknown_share(const struct local *s, const struct middle *m, double dy, double x)
 {
   double g = dy * m->f.y;

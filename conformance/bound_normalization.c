@@ -1,5 +1,5 @@
-/* bound_normalization.c -- normalization. u: unit of the computation; c(n): a sum of n terms (bound.c); every e of an input
- * is carried along. Over a group of n, with d = x - mean, S = mean|x|:
+/* bound_normalization.c -- normalization. u: unit roundoff of the computing type; c(n): a sum of n terms (bound_sums.c); errors e of
+ * inputs are propagated. Over a group of n, with d = x - mean, S = mean|x|:
  *
  *   mean     e_m = (c + 2u) S + mean e_x
  *   var      e_v = (c + 4u)(var + S sd) + e_m^2 + mean(2|d| e_x + e_x^2)     two passes, Welford or a shift near the mean:
@@ -11,8 +11,8 @@
  *            e_h = r (e_x + e_m + 2u(|x| + |mean|)) + |d| e_r + 3u|h|
  *            dx = r (g + G + |h| B) with (c + 4u) on the means;  dscale: sum |dy| e_h + (c + 4u) sum |dy h|
  *
- * Where h (or g) may underflow to 0 and meets an infinity, the product is infinite or NaN: either is right. Where a sum, a square or a
- * product is too large for the computation's dtype, nothing is known. */
+ * If h (or g) may underflow to 0 and meets an infinity, the product is infinite or NaN: either is right. If a sum, a square or a
+ * product overflows the computing type, nothing is known. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,14 +21,14 @@
 
 struct norm {
   const struct qc_node *n;
-  struct qc_value *part[15];            /* by place in qn_norm_roles; NULL: absent */
+  struct qc_value *part[15];            /* indexed as qn_norm_roles; NULL: absent */
   const qn_value  *x;
   double u, eps, momentum;
 };
 
 #define PART(s, name) ((s)->part[offsetof(qn_norm_roles, name)])
 
-/* The packed element of v at a place of x; v has x's dim or 1 in each. */
+/* The packed element of v for an index of x; each dim of v is x's or 1. */
 static int64_t broadcast(const struct qc_value *v, const int64_t *index)
 {
   int64_t at = 0;
@@ -46,14 +46,14 @@ static struct number look(const struct qc_value *v, const int64_t *index, double
   return (struct number){v->y[at], v->e ? v->e[at] : 0};
 }
 
-/* e, or where nothing is known of what is finite, ANY. */
+/* Sets e; if a finite value has an unknown error, ANY. */
 static void set(struct qc_value *v, const int64_t *index, double e)
 {
   if (v)
     v->e[broadcast(v, index)] = isfinite(e) ? e : isfinite(v->y[broadcast(v, index)]) ? QC_ANY : INFINITY;
 }
 
-/* 0 in the dtype of the computation, or as good as, but no 0. */
+/* Not 0, but so small that it may become 0 in the computing type. */
 static bool vanishes(const struct norm *s, double v) { return v > 0 && v < qc_least_normal(s->n->compute); }
 
 /* ---- the places of a group: those of x whose index is `home` in the dims that mask leaves out ----------------------- */
@@ -132,9 +132,9 @@ static void forward_group(const struct norm *s, uint64_t mask, int64_t group, co
     place(s->x, mask, group, j, index);
     struct number x = look(PART(s, x), index, 0), scale = look(PART(s, scale), index, 1), shift = look(PART(s, shift), index, 0);
     double d = fabs(x.y - mean.y), ed = mean.e + x.e + 2 * u * (fabs(x.y) + fabs(mean.y)), y = fabs(look(PART(s, y), index, 0).y);
-    double tiny = qc_half_ulp(s->n->compute, 0);        /* what the distance in deviations loses where it is subnormal */
+    double tiny = qc_half_ulp(s->n->compute, 0);        /* error of the normalized distance if it is subnormal */
     double e = fabs(scale.y) * (ed * (r + er) + d * er + tiny) + scale.e * (d + ed) * (r + er) + 4 * u * d * r * fabs(scale.y);
-    double folded = (fabs(x.y) + fabs(mean.y)) * r;     /* before they cancel */
+    double folded = (fabs(x.y) + fabs(mean.y)) * r;     /* its terms, before they cancel */
     if ((isinf(scale.y) && vanishes(s, d * r)) || qc_overflows(s->n->compute, folded) ||
         qc_overflows(s->n->compute, folded * fabs(scale.y) + fabs(shift.y)))
       e = QC_ANY;
@@ -146,7 +146,7 @@ static void forward_group(const struct norm *s, uint64_t mask, int64_t group, co
 
 /* ---- backward ------------------------------------------------------------------------------------------------------ */
 
-struct term { struct number g, h, r; double dy, edy; };       /* magnitudes, at one place */
+struct term { struct number g, h, r; double dy, edy; };       /* magnitudes, for one element */
 
 static struct term term_at(const struct norm *s, const int64_t *index)
 {

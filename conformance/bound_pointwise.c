@@ -1,14 +1,14 @@
-/* bound_pointwise.c -- elementwise functions: e = k half-ulps of S in the type of the computation.
+/* bound_pointwise.c -- elementwise functions: e = k half-ulps of S in the computing type.
  *
- * k counts units u of that type (2 u are one ulp); the last rounding of the computation is one of them. S is |y| where the
- * function can be had to a relative error, and the sum of the magnitudes of its terms where terms cancel. k = 0: exact, so
- * the result is y rounded once, bit for bit. What inexact inputs do (in graphs) is found by moving them by their e. */
+ * k counts units u of that type (2 u are one ulp), including the computation's last rounding. S is |y| if the function can be
+ * computed to a relative error, and the sum of the magnitudes of its terms if these cancel. k = 0: exact, so the
+ * result is y rounded once, bit for bit. The effect of inexact inputs (in graphs) is found by moving them by their e. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "conform.h"
 
-/* Condition sums, of the operands in order and the reference y; a0, a1: the op's attributes. */
+/* S, from the operands in order and the reference y; a0, a1: the op's attributes. */
 typedef double condition_fn(const double *in, double y, double a0, double a1);
 
 static double phi(double x) { return exp(-x * x / 2) / 2.5066282746310002; }
@@ -20,7 +20,7 @@ static double s_result(const double *in, double y, double a0, double a1)
   return fabs(y);
 }
 
-/* relative to the result, and the rounding of beta x in the exponent */
+/* relative to the result, plus the rounding of beta x in the exponent */
 static double s_scaled(const double *in, double y, double beta, double a1)
 {
   (void)a1;
@@ -46,7 +46,7 @@ static double s_gelu_backward(const double *in, double y, double a0, double a1)
   return fabs(in[0]) * (1 + x * phi(x) * (1 + x * x / 8));
 }
 
-/* 1 - t^2 cancels until tanh has come to 1, from where on it is 0: at 22 it is below 4 e^-44. */
+/* 1 - t^2 cancels until tanh rounds to 1, after which it is 0: at 22 it is below 4 e^-44. */
 static double s_gelu_tanh_backward(const double *in, double y, double a0, double a1)
 {
   double x = in[1], at = 0.7978845608028654 * (x + 0.044715 * x * x * x), t = tanh(at);
@@ -112,8 +112,8 @@ static const struct budget { uint32_t op; double k; condition_fn *s; } budgets[]
   {QN_OP_MISH_BACKWARD, 24, s_mish_backward},
 };
 
-/* Ops that a correctly rounded result is asked of: their one rounding in f32 is exact in f64, and rounding that again to 16
- * bits gives what one rounding gives (24 >= 2*11 + 2). Only where input and computation are alike in width. */
+/* Ops that must be correctly rounded: their one rounding in f32 (or f64), followed by a rounding to 16 bits, gives the same as
+ * a single rounding (24 >= 2*11 + 2). Only if input and computing type are equally wide. */
 static bool correctly_rounded(uint32_t op)
 {
   return op == QN_OP_ADD || op == QN_OP_SUB || op == QN_OP_MUL || op == QN_OP_DIV || op == QN_OP_SQRT;
@@ -132,7 +132,7 @@ static int64_t operand_index(const qn_value *operand, const qn_value *y, int64_t
   return at;
 }
 
-/* The twin with one or more inputs moved by `step` times their e; the largest change is added to, or raised in, change. */
+/* Runs the twin with some inputs moved by `step` times their e; adds the largest change to `change`, or raises it. */
 static void moved(struct qc_node *n, unsigned which, const double *step, double *change, double *scratch)
 {
   double *in[64] = {0};
@@ -155,8 +155,8 @@ static void moved(struct qc_node *n, unsigned which, const double *step, double 
     free(in[i]);
 }
 
-/* Each inexact operand moved alone, summed; raised to the worst corner of them all. Sound where the function is monotone
- * between the sampled points, as these are over intervals so short; at a jump both sides are sampled. */
+/* The sum of the changes with each inexact operand moved alone; at least the worst corner of all of them. Sound if the function is
+ * monotone between the sampled points, as these are over such short intervals; at a jump both sides are sampled. */
 static void add_inexact_inputs(struct qc_node *n)
 {
   static const double steps[] = {-1, -0.5, 0.5, 1};
@@ -192,8 +192,8 @@ static void add_inexact_inputs(struct qc_node *n)
   free(scratch);
 }
 
-/* A gradient dy f'(x) with dy infinite is Inf or NaN by whether f'(x) is 0, which the computation's own error decides where
- * f'(x) is within it: such an element has no one right value. f' is had from the twin with dy = 1. */
+/* A gradient dy f'(x) with infinite dy is Inf, or NaN if f'(x) is 0; if f'(x) is within its computing error of 0,
+ * no single value is right. f' is found by the twin with dy = 1. */
 static void free_undecided(struct qc_node *n, const struct budget *b, double a0, double a1)
 {
   struct qc_value *y = n->out[0], *dy = n->in[0];
@@ -225,7 +225,7 @@ void qc_bound_pointwise(struct qc_problem *p, struct qc_node *n)
   for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++)
     if (budgets[i].op == n->op->kind)
       b = &budgets[i];
-  if (n->op->kind == QN_OP_CLIP) {      /* inexact only where a limit is no number of the computation's type */
+  if (n->op->kind == QN_OP_CLIP) {      /* inexact only if a limit is not representable in the computing type */
     const qn_pointwise *a = n->attr;
     if (n->compute == QN_F64 || ((float)a->alpha == a->alpha && (float)a->beta == a->beta))
       b = NULL;

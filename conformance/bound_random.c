@@ -1,4 +1,4 @@
-/* bound_random.c -- random numbers and dropout. u: unit of the computation.
+/* bound_random.c -- random numbers and dropout. u: unit roundoff of the computing type.
  *
  *   uniform, bernoulli   exact, and rounded once
  *   normal               e = 12u |y - mean| + 2u |mean|: within |y - mean| = deviation r cos t the logarithm has 2u, of which the

@@ -5,8 +5,8 @@
  *   softmax_backward       e = y [3u (|dy| + T) + c(n) T + n t] + t,  T = sum y |dy|
  *   log_softmax_backward   e = 2u |dx| + exp(y) [8u |sum dy| + c(n) sum |dy| + u |y| |sum dy|] + 6t |sum dy| + t
  *
- * t: half the least subnormal, what a product that underflows is off by; an exponential 6 of them (bound_pointwise.c). Where a sum may
- * overflow, or an exponential that may be 0 or infinite meets what is infinite or may be 0, nothing is known. */
+ * t: half the least subnormal, the error of a product that underflows; of an exponential 6 t (bound_pointwise.c). If a sum may
+ * overflow, or an exponential that may be 0 or infinite meets an infinity or something that may be 0, nothing is known. */
 #include <math.h>
 #include <stdlib.h>
 #include "conform.h"

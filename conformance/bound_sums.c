@@ -1,12 +1,12 @@
-/* bound_sums.c -- what the bounds of all families rest on: the error of a sum by its declared numerics, the op on absolute
- * values, what inexact inputs do to it. */
+/* bound_sums.c -- common to the bounds of all families: the error of a sum by its declared numerics, the op on absolute
+ * values, the effect of inexact inputs on it. */
 #include <math.h>
 #include <stdlib.h>
 #include "conform.h"
 
 /* c(n) for one declaration: a sum of n terms lies within c(n) S of the exact one, S the sum of absolute values.
- * The square-root law (Higham, Mary 2019; lambda 8) wants rounding to nearest and independent terms. Truncating tensor
- * cores: 1.25 n covers 2 lost bits each 4 to 16 products. The others follow their own unit. */
+ * The square-root law (Higham, Mary 2019; lambda 8) needs rounding to nearest and independent terms. Truncating tensor
+ * cores: 1.25 n covers 2 lost bits per 4 to 16 products. The others use their own unit roundoff. */
 static double declared_error(const qn_numerics *d, uint32_t compute, double n, bool random)
 {
   double u = qc_unit(compute), tc = (1.25 * n + 32) * 0x1p-24, store = d->store ? qc_unit(d->store) : 0, c;
@@ -22,7 +22,7 @@ static double declared_error(const qn_numerics *d, uint32_t compute, double n, b
   case QN_ACC_DOUBLE:  c = n * 0x1p-53; break;
   default:             c = u * (random ? fmin(n, 8 * sqrt(n) + 16) : n);
   }
-  return c + 2 * store;                 /* each term passes through at most one store, each stored sum through one more */
+  return c + 2 * store;                 /* each term is stored at most once, each stored sum once more */
 }
 
 double qc_sum_error(const struct qc_numerics *k, uint32_t compute, double n)
@@ -70,7 +70,7 @@ double *qc_abs_run(struct qc_node *n, bool with_e)
   if (!n->absolute)
     n->absolute = qc_twin_absolute(n);
   void *out[QN_MAX_ROLES] = {s}, *spare = NULL;
-  if (n->n_out > 1)                     /* indices, which nobody wants here */
+  if (n->n_out > 1)                     /* indices, not needed here */
     out[1] = spare = qc_alloc((size_t)n->out[1]->n * 8 + 8);
   qc_twin_run(n->absolute, (const void *const *)in, out);
   free(spare);

@@ -1,4 +1,4 @@
-/* bound_training.c -- steps of training. u: unit of the computation; each factor, product and sum costs one.
+/* bound_training.c -- training steps. u: unit roundoff of the computing type; each factor, product and sum costs one.
  *
  *   g        e_g = e_grad / scale + 2u |grad / scale| + 2u |decay p|
  *   sgd      e_u = |momentum| e_velocity + e_g + 3u (|momentum velocity| + |g|)       p: rate (e_u + 3u (...)) + 2u (|p| + |move|)
@@ -39,7 +39,7 @@ static void set(struct qc_value *v, int64_t i, double e)
 
 /* ---- a step -------------------------------------------------------------------------------------------------------- */
 
-struct moved { double by, e; };         /* of p; its error beside what p itself has */
+struct moved { double by, e; };         /* of p; its error besides p's own */
 
 static struct moved by_sgd(const struct qc_node *n, struct qc_value *new_u, int64_t i, double u, double g, double eg, double velocity,
                            double e, double rate)
@@ -63,13 +63,13 @@ static struct moved by_adam(const struct qc_node *n, int k, int64_t i, double u,
   double em = a->beta1 * m->e[i] + (1 - a->beta1) * eg + 4 * u * (a->beta1 * fabs(m->y[i]) + (1 - a->beta1) * fabs(g));
   double ev = a->beta2 * v->e[i] + (1 - a->beta2) * (2 * fabs(g) * eg + eg * eg) + 5 * u
       * (a->beta2 * fabs(v->y[i]) + (1 - a->beta2) * g * g);
-  double tiny = qc_half_ulp(n->compute, 0);       /* of each product that underflows */
+  double tiny = qc_half_ulp(n->compute, 0);       /* for each product that underflows */
   em += 2 * tiny, ev += 3 * tiny;
   set(item(n, "new_m", k), i, em);
   set(item(n, "new_v", k), i, ev);
-  double c1 = 1 - pow(a->beta1, t), c2 = 1 - pow(a->beta2, t), power = 0x1p-52;        /* power: what b^t may be off, in double always */
+  double c1 = 1 - pow(a->beta1, t), c2 = 1 - pow(a->beta2, t), power = 0x1p-52;        /* power: error of b^t, always computed in double */
   double w = v1 / c2, ew = ev / fabs(c2) + (3 * u + power / fabs(c2)) * fabs(w) + tiny;
-  /* differences of roots and of quotients by what differs: of f64 they themselves would be 0 */
+  /* as differences of roots and quotients, since for f64 the analytic differences round to 0 */
   double root = sqrt(w), low = fmax(w - ew, 0), d = root + a->eps;
   double up = ew < INFINITY ? ew / fmax(sqrt(w + ew) + root, DBL_MIN) : INFINITY, down = w > low ? (w - low) / (root + sqrt(low)) : 0;
   double ed = fmax(up, down) + 2 * u * d;

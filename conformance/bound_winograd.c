@@ -2,10 +2,10 @@
  *
  *   S_w = |A^T| [ sum_c (|G| |g| |G^T|) o (|B^T| |d| |B|) ] |A|       for each tile d and filter g
  *
- * and the same for the gradient by the filters, over tiles d of x and m x m tiles of dy in the place of g. It exceeds the plain S
- * by up to 7 (F(2,3)), 256 (F(4,3)), 509 (F(6,3)). Points 0, +-1, +-2, +-1/2, infinity; the tiles start at the output's (dy's) first
- * row and column. An Inf or NaN counts as 0: what it does not reach by the formula must come out as if it were not there.
- * Where the shape is none of these, the plain S times the worst growth stands in. */
+ * and the same for the gradient by the filters, over tiles d of x and m x m tiles of dy in place of g. It exceeds the plain S
+ * by a factor of up to 7 (F(2,3)), 256 (F(4,3)), 509 (F(6,3)). Points 0, +-1, +-2, +-1/2, infinity; tiles start at the output's (dy's)
+ * first row and column. An Inf or NaN counts as 0: elements that it does not reach by the formula must not be affected by it.
+ * For other shapes the plain S times the worst growth serves. */
 #include <math.h>
 #include <stdlib.h>
 #include "conform.h"
@@ -13,14 +13,14 @@
 enum { MOST = 8 };
 static const double point[MOST - 1] = {0, 1, -1, 2, -2, .5, -.5};
 
-/* Absolute values. coefficients: a x a, B^T. weight: 1 over the product of a point's distances. */
+/* Absolute values. coefficients: B^T, a x a. weight: 1 over the product of a point's distances to the others. */
 struct transform { int m, r, a; double coefficients[MOST * MOST], weight[MOST]; };
 
 static struct transform transform_of(int m, int r)
 {
   struct transform t = {.m = m, .r = r, .a = m + r - 1};
   for (int row = 0; row < t.a; row++) {
-    double c[MOST] = {1};               /* of the product of all x - point but the row's own; the last row's has none */
+    double c[MOST] = {1};               /* of the product of (x - point) over all points but the row's own; for the last row over all */
     int degree = 0;
     t.weight[row] = 1;
     for (int k = 0; k < t.a - 1; k++) {
@@ -37,7 +37,7 @@ static struct transform transform_of(int m, int r)
   return t;
 }
 
-/* a x n: a polynomial's values at the points by its coefficients; n x a if turned. */
+/* a x n: maps a polynomial's coefficients to its values at the points; transposed: n x a. */
 static void values(const struct transform *t, int n, bool weighted, bool turned, double *out)
 {
   for (int row = 0; row < t->a; row++)
@@ -77,7 +77,7 @@ static void fetch(const struct qc_value *v, int64_t plane, int64_t h0, int64_t w
     }
 }
 
-/* y by x, or dx by dy: the filters then turned round. */
+/* y from x, or dx from dy with the filters rotated. */
 static void sum_outputs(struct qc_node *n, const struct transform *t, bool back, int64_t groups, int64_t ph, int64_t pw, double *s)
 {
   struct qc_value *x = n->in[0], *w = n->in[1], *y = n->out[0];

@@ -1,10 +1,10 @@
-/* buffer.c -- memory for one execution, watched on all sides.
+/* buffer.c -- memory for one execution, guarded on all sides.
  *
- * A buffer is an image: guard, the tensor's span with its gaps, guard; all of it random bytes until elements are written, and
- * compared byte for byte afterwards, except an output's elements. On a CPU one side lies against a page that cannot be
- * touched: the end (reads and writes beyond it die at once) or the start. Addresses are divisible by the alignment
- * that the problem promises and by no larger power of two. A span of more than SPARSE bytes is reserved, not filled: its
- * elements alone are written and checked. */
+ * A buffer is an image: guard, the tensor's span with its gaps, guard; filled with random bytes until elements are written, and
+ * compared byte for byte afterwards, except an output's elements. On a CPU one side is adjacent to a protected page:
+ * the end (accesses beyond it fault at once) or the start. Addresses are divisible by the alignment
+ * that the problem promises and by no larger power of two. A span of more than SPARSE bytes is reserved, not filled: only
+ * its elements are written and checked. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,11 +16,11 @@ enum { GUARD = 4096 };
 
 struct qc_buffer {
   qn_context *ctx;
-  qn_value    q;                        /* rank 1 of bytes for workspace */
-  size_t      bytes, before, total;     /* the span; what lies ahead of it; the image */
-  char       *image;                    /* as it was handed over; NULL when sparse */
-  char       *base;                     /* the watched memory: host pages, or the device's */
-  char       *map;                      /* CPU: the mapping, with its closed pages */
+  qn_value    q;                        /* for workspace: rank 1, bytes */
+  size_t      bytes, before, total;     /* of the span; of what precedes it; of the whole image */
+  char       *image;                    /* expected contents; NULL if sparse */
+  char       *base;                     /* the memory: host pages, or the device's */
+  char       *map;                      /* CPU: the mapping, including protected pages */
   size_t      mapped;
   void       *owned;                    /* device: from qn_alloc */
 };
@@ -36,7 +36,7 @@ static void poison(char *p, size_t bytes, uint64_t seed)
   memcpy(p + i * 8, &h, bytes - i * 8);
 }
 
-/* Host pages with `total` usable bytes, closed pages around them, lying against the chosen side. */
+/* Maps host pages with `total` usable bytes and protected pages around, the usable part adjacent to the chosen side. */
 static bool map_pages(struct qc_buffer *b, int place, size_t alignment)
 {
   size_t page = (size_t)sysconf(_SC_PAGESIZE), slack = 2 * alignment;
@@ -183,7 +183,7 @@ bool qc_buffer_check(struct qc_buffer *b, void *raw, bool writable, char *why, s
   }
   bool ok = true;
   if (b->image) {
-    if (writable && n) {                /* what an output's elements may hold is no change: put back, then compare */
+    if (writable && n) {                /* an output's elements may change: put the expected ones back, then compare */
       for (int64_t i = 0; i < n; i++) {
         size_t at = b->before + (size_t)(qc_offset(&b->q, i) * (int64_t)size);
         memcpy(now + at, b->image + at, size);

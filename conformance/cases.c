@@ -1,15 +1,15 @@
-/* cases.c -- the list of items: every problem of cases/NAME.q, and what is derived from it by rule.
+/* cases.c -- the list of items: every problem of cases/NAME.q, and the variants derived from it by rule.
  *
  * Settings, after ';' on a problem's last line:
  *   fill=a,b        one run for each (fill.c); default: by family       ROLE.fill=a   for one input
- *   ROLE.is=1,2,3   the values themselves, of an input, or of an output: then a golden case
+ *   ROLE.is=1,2,3   the values of an input; or of an output, which makes it a golden case
  *   seed=N          default --seed                                      labels=LO..HI range of index inputs
- *   ROLE.offset=N   so many elements beyond an aligned address          plain=1       derive nothing
- *   as=f16,bf16     also with these dtypes in place of f32 (none: the first)  tier=full     not in shorter runs
- *   kind=cuda       as large as that kind of device needs: on others in the full tier alone
+ *   ROLE.offset=N   begins N elements beyond an aligned address         plain=1       derive nothing
+ *   as=f16,bf16     also with these dtypes in place of f32 (without f32: of the first)  tier=full     not in shorter runs
+ *   kind=cuda       sized for that device kind: on others in the full tier only
  *
- * Derived from each single op, one after the other in turn (all of them in the full tier): misaligned, pitched, another
- * dim order, gapped; and for pointwise ops in place. Each is a whole problem line of its own, so its repro needs no rule. */
+ * Derived from each single op, in rotation (in the full tier all of them): misaligned, pitched, another
+ * dim order, gapped; and for pointwise ops in place. Each is a complete problem line, so its repro needs no rule. */
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -17,7 +17,7 @@
 #include <string.h>
 #include "conform.h"
 
-static int bad_cases;                   /* problems of the files that are none */
+static int bad_cases;                   /* problems in the files that do not parse */
 
 void qc_list_add(struct qc_list *list, int kind, const char *line, const char *settings, const char *file)
 {
@@ -64,7 +64,7 @@ static char *without(const char *settings, const char *const *keys)
   return out;
 }
 
-/* Strides that keep the dims: outer to inner by `order`, the innermost `inner` apart, rows `pitch` longer. */
+/* New strides, same dims: outer to inner by `order`, innermost stride `inner`, rows `pitch` longer. */
 static void restride(qn_value *v, const int *order, int64_t inner, int64_t pitch)
 {
   int64_t s = inner;
@@ -100,7 +100,7 @@ static bool vary(struct qc_draft *d, int how, int turn)
     case PITCHED:
       restride(v, order, v->rank == 1 ? 2 : 1, v->rank == 1 ? 0 : 3);
       break;
-    case REORDERED:                       /* dim 1 innermost, as nhwc; all tensors or every other */
+    case REORDERED:                       /* dim 1 innermost, as in nhwc; all tensors or every other */
       if (v->rank < 2 || (turn & 1 && touched++ & 1))
         continue;
       if (v->rank == 2) {
@@ -184,7 +184,7 @@ static void derive(struct qc_list *list, const qn_graph *graph, const char *sett
   free(rest);
 }
 
-/* Does a role that takes nothing narrower than f32 hold the value? */
+/* Is the value in a role that takes no dtype narrower than f32? */
 static bool is_wide(const qn_graph_view *g, uint32_t value)
 {
   for (uint32_t k = 0; k < g->n_ops; k++)
@@ -198,7 +198,7 @@ static bool is_wide(const qn_graph_view *g, uint32_t value)
   return false;
 }
 
-/* What `as` replaces: f32, and where there is none, the dtype of the first tensor. */
+/* The dtype that `as` replaces: f32, or if there is none the first tensor's. */
 static uint32_t replaced(const qn_graph_view *g)
 {
   for (uint32_t i = 0; i < g->n_values; i++)
@@ -207,7 +207,7 @@ static uint32_t replaced(const qn_graph_view *g)
   return g->value[0].dtype;
 }
 
-/* The graph with another dtype in its place; the caller destroys it. NULL: the op has no such form. */
+/* The graph with another dtype in its place; the caller destroys it. NULL: the op does not take that. */
 static qn_graph *with_dtype(const qn_graph *graph, uint32_t dtype)
 {
   struct qc_draft *d = qc_draft_of(graph);
@@ -226,7 +226,7 @@ static qn_graph *with_dtype(const qn_graph *graph, uint32_t dtype)
   return made;
 }
 
-/* ROLE.offset=N: the address is promised no more than so many elements allow. The graph, or a new one in its place. */
+/* ROLE.offset=N: reduces the promised alignment to what that offset allows. Returns the graph, or a new one in its place. */
 static qn_graph *with_offsets(qn_graph *graph, const char *settings)
 {
   if (!settings || !strstr(settings, ".offset="))
@@ -250,7 +250,7 @@ static qn_graph *with_offsets(qn_graph *graph, const char *settings)
   return graph;
 }
 
-/* The oracle's own checks on a problem's geometry. */
+/* Adds the oracle's own checks on a problem's geometry. */
 static void add_oracle_check(struct qc_list *list, const qn_graph *graph, const char *file)
 {
   const qn_graph_view *view = qn_graph_inspect(graph);
@@ -268,7 +268,7 @@ static void add_oracle_check(struct qc_list *list, const qn_graph *graph, const 
   }
   for (uint32_t i = 0; i < view->n_values; i++)
     if (qn_dtype_bytes(view->value[i].dtype) == 1 && view->value[i].dtype != QN_U8)
-      return;                           /* integers and 8-bit floats have their own rules */
+      return;                           /* integers and 8-bit floats have separate rules */
   for (uint32_t i = 0; i < view->n_values; i++)
     if (qc_elements(&view->value[i]) > 2500)
       return;                           /* smaller ones have the same geometry */
@@ -280,7 +280,7 @@ static void add_oracle_check(struct qc_list *list, const qn_graph *graph, const 
   free(label);
 }
 
-/* A problem of a file: itself, then its dtypes, each with what is derived from it. */
+/* A problem of a file: itself, then with other dtypes, each with its derived variants. */
 static void expand(struct qc_list *list, const qn_graph *graph, const char *settings, const char *file, int *turn)
 {
   static const char *const own_keys[] = {"as", "tier", "kind", NULL};
@@ -308,7 +308,7 @@ static void expand(struct qc_list *list, const qn_graph *graph, const char *sett
   free(base);
 }
 
-/* So that what is derived from the cases that follow is the same on all kinds of device. */
+/* Advances the rotation past a skipped case, so that later cases derive the same on all device kinds. */
 static void pass_over(const char *settings, int *turn)
 {
   char as[128];
@@ -330,7 +330,7 @@ static int is_case_file(const struct dirent *e)
   return n > 2 && !strcmp(e->d_name + n - 2, ".q");
 }
 
-/* cases/refused: one line each, all of them errors. */
+/* cases/refused.txt: one line each, all of which must be errors. */
 static void load_refused(struct qc_list *list, const char *path)
 {
   FILE *f = fopen(path, "r");
@@ -360,7 +360,7 @@ static int64_t elements(const qn_graph *graph)
   return n;
 }
 
-enum { LARGE = 250000 };                /* elements of all a problem's tensors */
+enum { LARGE = 250000 };                /* total elements of a problem */
 
 /* The quick tier takes every third problem of a file, unless it is large. */
 static void load_file(struct qc_list *list, const char *path, const char *name, int *turn)

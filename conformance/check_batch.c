@@ -1,10 +1,10 @@
-/* check_batch.c -- the trait `batch_invariant`: the last row of a batch, computed alone, has the bits that it has among the
+/* check_batch.c -- the trait `batch_invariant`: the last row of a batch, computed alone, has the same bits as among the
  * others. A row is an image, a matmul's row of a and y, a pointwise slice: whatever the op treats as independent. */
 #include <stdlib.h>
 #include <string.h>
 #include "conform.h"
 
-/* The dim of this value that counts independent rows; -1: all of it belongs to each row. -2: the op has no rows. */
+/* The dim of this value that counts rows; -1: the whole value belongs to each row; -2: the op has no rows. */
 static int batch_dim(const struct qc_node *n, const struct qc_value *v, const char *role)
 {
   const qn_value *y = &n->out[0]->q;
@@ -23,13 +23,13 @@ static int batch_dim(const struct qc_node *n, const struct qc_value *v, const ch
     int64_t axis = ((const qn_axis *)n->attr)->axis;
     return axis == 0 || y->rank < 2 || axis == -y->rank ? -2 : 0;
   }
-  case QN_FAMILY_LOSS: {                /* reduced, rows are added up */
+  case QN_FAMILY_LOSS: {                /* if reduced, rows are added up */
     if (n->op->kind == QN_OP_CTC_LOSS || n->op->kind == QN_OP_CTC_LOSS_BACKWARD)
       return ((const qn_ctc *)n->attr)->reduction != QN_REDUCTION_NONE ? -2 : v->q.rank == 3;
     const qn_entropy *a = n->attr;
     return a->axis == 0 || y->rank < 2 || a->reduction != QN_REDUCTION_NONE ? -2 : v->q.dim[0] == y->dim[0] ? 0 : -1;
   }
-  case QN_FAMILY_SELECTION: case QN_FAMILY_SCAN: {        /* what reads by place has no rows */
+  case QN_FAMILY_SELECTION: case QN_FAMILY_SCAN: {        /* ops that address elements by index have no rows */
     if (n->op->kind != QN_OP_TOP_K && n->op->family == QN_FAMILY_SELECTION)
       return -2;
     int64_t axis = qc_attr_int(n->op, n->attr, "axis", 0, 0, 0);
@@ -39,7 +39,7 @@ static int batch_dim(const struct qc_node *n, const struct qc_value *v, const ch
     uint64_t mask = ((const qn_axes *)n->attr)->mask;
     return mask == 0 || mask & 1 ? -2 : 0;
   }
-  case QN_FAMILY_NORMALIZATION:         /* dscale and dshift of rows that share them add up, and have none themselves */
+  case QN_FAMILY_NORMALIZATION:         /* dscale and dshift add up over the rows that share them */
     return ((const qn_norm *)n->attr)->mask & 1 ? -2 : v->q.dim[0] == y->dim[0] ? 0 : -1;
   case QN_FAMILY_POOLING: case QN_FAMILY_RESAMPLING: case QN_FAMILY_LOCAL:
   case QN_FAMILY_SAMPLING:
@@ -64,7 +64,7 @@ bool qc_has_rows(const struct qc_problem *p)
   return has;
 }
 
-/* Are there rows, one after the other, each as it would lie alone, without a gap? No parameter that may be all rows' is each row's own. */
+/* Are the rows consecutive, without gaps, each laid out as it would be alone? And no parameter ambiguous between shared and per row? */
 bool qc_rows_apart(const struct qc_problem *p)
 {
   const struct qc_node *n = &p->node[0];
@@ -80,7 +80,7 @@ bool qc_rows_apart(const struct qc_problem *p)
     rows = true;
     if (n->op->family == QN_FAMILY_NORMALIZATION && (!strcmp(role, "scale") || !strcmp(role, "shift")))
       return false;
-    int64_t row = 1;                    /* elements from a row's first to its last */
+    int64_t row = 1;                    /* span of a row */
     for (int k = 0; k < v->q.rank; k++)
       row += k == dim ? 0 : (v->q.dim[k] - 1) * v->q.stride[k];
     if (v->q.stride[dim] != row)
@@ -104,7 +104,7 @@ static void last_slice(const qn_value *q, int dim, const char *from, char *to)
     memcpy(to + (size_t)o * inner, from + ((size_t)(o + 1) * (size_t)q->dim[dim] - 1) * inner, inner);
 }
 
-/* Do all outputs that have rows bear the bits of the last row of `all`, the results of p? dim: of p's inputs, then outputs. */
+/* Do all outputs with rows have the bits of the last row of `all`, the results of p? dim: of p's inputs, then outputs. */
 static bool same_rows(const struct qc_problem *p, const struct qc_problem *one, const int *dim, void *const *all, void *const *alone,
                       char *why, size_t bytes)
 {
@@ -132,7 +132,7 @@ enum qc_rows qc_check_batch(const struct qc_engine *e, const char *math, const s
 {
   const struct qc_node *n = &p->node[0];
   int dim[64 + 64];
-  bool rows = false, alike = true;      /* alike: a row alone lies as it does among the others, where none begins in another */
+  bool rows = false, alike = true;      /* alike: a row alone has the layout that it has among the others, and rows do not interleave */
   if (!qc_has_rows(p))
     return QC_ROWS_UNSEEN;
   struct qc_draft *d = qc_draft_of(p->graph);

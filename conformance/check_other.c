@@ -1,5 +1,5 @@
-/* check_other.c -- what is checked beside results: that wrong problems are refused with a sentence, that pointers which break a
- * plan's promise are, and that accumulators are as wide as engines declare. */
+/* check_other.c -- checks other than of results: wrong problems are refused with a sentence, so are pointers that break a
+ * plan's promise, and accumulators are as wide as engines declare. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ int qc_check_pointer(const struct qc_item *item)
 
 /* ---- the accumulator's width -------------------------------------------------------------- */
 
-/* Bits that a declaration promises to keep beside a term of size 1. */
+/* Bits below a term of size 1 that the declaration promises to keep. */
 static int promised(const qn_numerics *d, bool f64)
 {
   switch (d->accumulator) {
@@ -70,7 +70,7 @@ static int promised(const qn_numerics *d, bool f64)
   return 21;
 }
 
-/* Column t of b is 1, then 2^-t, then -1, far apart; a is ones. What comes out is 2^-t, or 0 where it was lost. */
+/* Column t of b is 1, then 2^-t, then -1, far apart; a is ones. The result is 2^-t, or 0 if it was lost. */
 static int observed_width(const struct qc_problem *p, const qn_plan *plan, char *why, size_t bytes)
 {
   struct qc_value *a = p->node[0].in[0], *b = p->node[0].in[1];

@@ -1,7 +1,7 @@
-/* check_rungs.c -- what the demand `deterministic` promises, whichever engines the planner takes: under `batch` a row alone has the
- * bits that it has among others, under `portable` the device has those of another model. Engines that keep the promise one by one
- * break it together where the batch, or the device, decides between them. A row's own layout may decide: where rows lie in one another
- * or apart it changes with their number. */
+/* check_rungs.c -- what the setting `deterministic` promises of the planner's choice: under `batch` a row alone has the bits
+ * that it has among others, under `portable` the device gives the bits of another model. Engines that each keep the promise break
+ * it together if the batch, or the device, decides between them. A row's own layout may decide: whether rows interleave or not changes
+ * with their number. */
 #include <stdio.h>
 #include <string.h>
 #include "conform.h"
@@ -14,7 +14,7 @@ static bool demand(qn_context *ctx, const char *rung, char *why, size_t bytes)
   return set;
 }
 
-/* Runs what the planner makes of p on ctx. */
+/* Runs the planner's choice for p on ctx. */
 static bool run_on(qn_context *ctx, const struct qc_problem *p, void **raw, char *why, size_t bytes)
 {
   qn_context *kept = qc_w.ctx;

@@ -1,7 +1,7 @@
 /* compare.c -- the verdict on one output: got against the reference y and its bound e.
  *
- * A float passes if it is y rounded once, bit for bit, or lies within e. NaN must stand where NaN stands, Inf where Inf of that
- * sign stands; where y is within e of overflow, Inf or the largest number are both right. */
+ * A float passes if it is y rounded once, bit for bit, or within e. NaN must match NaN, and Inf Inf of the same sign; if y is
+ * within e of overflow, Inf and the largest number are both right. */
 #include <math.h>
 #include <string.h>
 #include "conform.h"

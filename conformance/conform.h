@@ -1,17 +1,17 @@
-/* conform.h -- what the files of quern-conform share. Read top to bottom it is the way of a case:
+/* conform.h -- shared by the files of quern-conform. Read from top to bottom it follows a case:
  *
  *   line.c             problem lines and settings as text
- *   cases.c, random.c  which there are  ->  qc_item
+ *   cases.c, random.c  the list of cases  ->  qc_item
  *   number.c, fill.c   its inputs, element by element from (seed, tensor, index)
  *   oracle.c           each op's f64 twin, run by cpu_ref/direct
- *   bound*.c           how far from it a result may lie, from the twin on absolute values and declared numerics
+ *   bound*.c           how far a result may be from it, by the twin on absolute values and declared numerics
  *   buffer.c           guarded memory for one execution;  run.c  every engine that takes the case
- *   compare.c          the verdict;  worker.c, pipe.c, parent.c, tap.c  how it travels to standard output
+ *   compare.c          the verdict;  worker.c, pipe.c, parent.c, tap.c  its way to standard output
  *
  * Tier X: integer fills whose sums are exact in the accumulator: the result must be the exact value rounded once, bit for
  * bit. Tier B: random fills, judged by the bound. A case without a `fill` gets both.
  *
- * Only the public headers are used: nothing here knows how libquern or a backend is made. */
+ * Only the public headers are used: nothing here depends on the insides of libquern or a backend. */
 #ifndef QUERN_CONFORM_H
 #define QUERN_CONFORM_H
 #include <stdbool.h>
@@ -26,11 +26,11 @@ struct qc_options {
   const char *backend;                  /* one name, in a worker */
   const char *engine;                   /* NULL, or "[op/]name[:variant]": the only one to run */
   const char *filter;                   /* NULL, or a substring or glob of "file op line" */
-  const char *line;                     /* --case: this alone */
+  const char *line;                     /* --case: run only this */
   const char *model;                    /* NULL, or the device model that the backend is narrowed to */
   const char *cases;                    /* folder of .q files */
   uint64_t    seed;
-  /* runs: of what is deterministic; kills: an engine is retired after failing so many cases; 0: never */
+  /* runs: repetitions for deterministic engines; kills: retire an engine after that many failed cases, 0: never */
   int         tier, random, runs, kills;
   double      time_limit;               /* seconds for one case */
   bool        list, verbose;
@@ -39,20 +39,20 @@ extern struct qc_options qc_opt;
 
 /* ---- memory.c ----------------------------------------------------------------------------- */
 
-void *qc_alloc(size_t bytes);           /* zeroed; a suite without memory bails out */
+void *qc_alloc(size_t bytes);           /* zeroed; without memory the suite bails out */
 char *qc_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- number.c: dtypes as numbers ---------------------------------------------------------- */
 
 bool   qc_is_float(uint32_t dtype);
 double qc_decode(uint32_t dtype, const void *p);          /* one element; exact but for i64 beyond 2^53 */
-void   qc_encode(uint32_t dtype, double v, void *p);      /* to nearest even; overflow as the spec says */
+void   qc_encode(uint32_t dtype, double v, void *p);      /* to nearest even; overflow as specified */
 double qc_round(uint32_t dtype, double v);                /* encode, then decode */
 double qc_unit(uint32_t dtype);                           /* u = 2^-p; 0 for integers */
 double qc_half_ulp(uint32_t dtype, double v);             /* u |v|, at least half the least subnormal; 0 for integers */
 double qc_overflow(uint32_t dtype);                       /* magnitudes from here on round to Inf */
-bool   qc_overflows(uint32_t dtype, double v);            /* finite and beyond them: computed in that dtype it is Inf, and soon NaN */
-double qc_least_normal(uint32_t dtype);                   /* what is computed and lies below may be 0, which times Inf is NaN */
+bool   qc_overflows(uint32_t dtype, double v);            /* finite but beyond that: in this dtype it becomes Inf, and soon NaN */
+double qc_least_normal(uint32_t dtype);                   /* a computed value below it may be 0, which times Inf is NaN */
 
 /* ---- tensors in the suite: packed, last dim fastest ---------------------------------------- */
 
@@ -60,12 +60,12 @@ struct qc_value {
   qn_value q;                           /* as the graph has it */
   char     name[32];
   int64_t  n;                           /* elements */
-  void    *raw;                         /* what engines get (inputs), in q.dtype */
+  void    *raw;                         /* an input as engines get it, in q.dtype */
   double  *y;                           /* floats: the reference value */
-  double  *e;                           /* floats: how far a stored y may lie from it (QC_ANY: anywhere); 0 for inputs */
+  double  *e;                           /* floats: how far a stored y may be from it (QC_ANY: anywhere); 0 for inputs */
   void    *twin;                        /* integers: the reference; else y */
   double   literal;                     /* of a host scalar */
-  bool     exact;                       /* e is 0 throughout: what others compute from it starts from y */
+  bool     exact;                       /* e is 0 throughout: values computed from it start from y */
   bool     once;                        /* as an output it must be y rounded once, bit for bit */
   bool     bitwise;                     /* an output whose expected bits are in raw */
   bool     is_input, is_output, given;  /* given: `name.is` states the values */
@@ -74,32 +74,32 @@ struct qc_value {
 #define QC_ANY (-1.0)
 
 int64_t qc_elements(const qn_value *q);         /* its elements */
-/* each stride steps over all that the smaller ones reach: no two elements have one address */
+/* each stride exceeds the reach of all smaller ones: no two elements share an address */
 bool    qc_steps_apart(const qn_value *q);
 /* Offset in elements of packed index i under q's strides. */
 int64_t qc_offset(const qn_value *q, int64_t i);
 
 /* ---- line.c ------------------------------------------------------------------------------- */
 
-/* The value of `key` among settings, copied into `value`; false if it is absent. */
+/* Copies the value of `key` among settings into `value`; false if absent. */
 bool  qc_setting(const char *settings, const char *key, char *value, size_t bytes);
-/* Does each setting have a meaning on this problem? Otherwise why. */
+/* Does each setting apply to this problem? If not, why. */
 bool  qc_settings_check(const char *settings, const qn_graph *graph, char *why, size_t bytes);
-/* What settings call a value: its name in the graph, or its role (numbered in a list). */
+/* The name that settings use for a value: its name in the graph, or its role (numbered in a list). */
 void  qc_value_name(const qn_graph_view *view, uint32_t value, char *name, size_t bytes);
 uint32_t qc_dtype_named(const char *name, size_t length);       /* 0: none */
 char *qc_one_line(const char *lines);   /* ops joined by " | " */
 char *qc_print(const qn_graph *graph);
-/* An attribute by name, for generators and checks. */
+/* An attribute by name, for generators and checks; `absent` if the op has none. */
 int64_t qc_attr_int(const qn_op_info *op, const void *attr, const char *name, int i, int after, int64_t absent);
 
-/* A graph view that may be changed and made a graph again. */
+/* An editable copy of a graph view, to be made a graph again. */
 struct qc_draft {
   qn_graph_view view;
   qn_value *value;
 };
 struct qc_draft *qc_draft_of(const qn_graph *graph);
-char            *qc_draft_text(const struct qc_draft *d);       /* NULL: it is no graph; the caller frees */
+char            *qc_draft_text(const struct qc_draft *d);       /* NULL: not a valid graph; the caller frees */
 void             qc_draft_free(struct qc_draft *d);
 
 /* ---- cases.c ------------------------------------------------------------------------------ */
@@ -124,14 +124,14 @@ int64_t qc_roll(struct qc_dice *dice, int64_t sides);   /* 0 to sides - 1 */
 const char *qc_random_float(struct qc_dice *dice);      /* a dtype */
 void    qc_random_cases(struct qc_list *list, int n, uint64_t seed);
 /* random_families.c */
-char   *qc_random_family(struct qc_dice *dice);         /* as qc_random_graph; settings behind ";" */
+char   *qc_random_family(struct qc_dice *dice);         /* as qn_random_graph; settings after ";" */
 /* random_graph.c */
 char   *qc_random_graph(struct qc_dice *dice);          /* the caller frees; NULL: no memory */
 
 /* ---- fill.c ------------------------------------------------------------------------------- */
 
 uint64_t qc_hash(uint64_t seed, uint64_t tensor, uint64_t i);
-/* Fills v->raw; `how` as fill.c lists. range: the largest magnitude of integer fills. False: unknown. */
+/* Fills v->raw; how: see fill.c. range: the largest magnitude of integer fills. False: unknown fill. */
 bool qc_fill(struct qc_value *v, const char *how, uint64_t seed, int tensor, int range);
 bool qc_fill_is_random(const char *how);        /* independent elements: the square-root law holds */
 bool qc_fill_is_special(const char *how);       /* may hold NaN or Inf */
@@ -143,13 +143,13 @@ void qc_fill_taps(struct qc_value *indices, const qn_op_info *op, const void *at
 struct qc_node;
 struct qc_twin;
 struct qc_twin *qc_twin_make(const struct qc_node *n);
-struct qc_twin *qc_twin_absolute(const struct qc_node *n);      /* with numbers of the line without their signs */
+struct qc_twin *qc_twin_absolute(const struct qc_node *n);      /* literals of the line lose their sign */
 void            qc_twin_free(struct qc_twin *t);
 /* in, out: one for each of the op's inputs and outputs, in order; NULL: the value's own twin. */
 void            qc_twin_run(struct qc_twin *t, const void *const *in, void *const *out);
-/* A transform moves bits: its expected bits go to its output's raw, found by moving element numbers instead. */
+/* A transform moves bits: finds the expected bits of its output, by moving element numbers, and stores them in raw. */
 void            qc_transform_bits(struct qc_node *n);
-/* An op of quantization is defined bit by bit: its reference is `direct` on the problem itself. */
+/* Quantization is defined bit by bit: its reference is `direct` on the problem itself. */
 void            qc_native_bits(struct qc_node *n);
 
 /* ---- the reference of a case --------------------------------------------------------------- */
@@ -163,8 +163,8 @@ struct qc_node {
   struct qc_value *in[64], *out[64];
   int       in_role[64], out_role[64];
   struct qc_twin *twin, *absolute;
-  double   *s;                          /* the op on absolute values; NULL until wanted */
-  double    divisor;                    /* that s has been divided by: a sum's magnitude is the two's product */
+  double   *s;                          /* the op on absolute values; NULL until needed */
+  double    divisor;                    /* that s was divided by: the sum's magnitude is their product */
   double    n_terms;                    /* of each sum */
 };
 
@@ -173,7 +173,7 @@ struct qc_problem {
   const qn_graph_view *view;
   struct qc_value *value;
   struct qc_node  *node;
-  bool      random, special, integers;  /* of the fill in force */
+  bool      random, special, integers;  /* of the current fill */
 };
 
 struct qc_problem *qc_problem_make(const char *lines, char *why, size_t bytes);
@@ -204,12 +204,12 @@ void   qc_bound_lrn(struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_random(struct qc_node *n);
 void   qc_bound_loss(struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_training(struct qc_node *n, const struct qc_numerics *k);
-void   qc_bound_moved(struct qc_node *n);                      /* values that only move take their errors along */
-/* e = the twin on |inputs| + e, less the twin on |inputs|: what inexact inputs do to a multilinear op. Adds to out->e. */
+void   qc_bound_moved(struct qc_node *n);                      /* values that are only moved keep their errors */
+/* e = the twin on |inputs| + e, less the twin on |inputs|: the effect of inexact inputs on a multilinear op. Adds to out->e. */
 void   qc_propagate_abs(struct qc_node *n);
 double *qc_abs_run(struct qc_node *n, bool with_e);             /* the twin on |inputs| (+ e); the caller frees */
 bool   qc_inputs_exact(const struct qc_node *n);
-int    qc_fraction_bits(const double *v, int64_t n);            /* bits after the point that all elements need; 99: many */
+int    qc_fraction_bits(const double *v, int64_t n);            /* fraction bits that all elements need; 99: many */
 /* Winograd's condition sum, which has its own shape (bound_winograd.c). */
 double *qc_winograd_sum(struct qc_node *n, int tile, int filter);
 
@@ -218,7 +218,7 @@ double *qc_winograd_sum(struct qc_node *n, int tile, int filter);
 struct qc_verdict {
   int64_t failed, total, first, worst;  /* element indices */
   double  ratio, got, want, bound;      /* of the worst */
-  bool    vacuous, undecided;           /* the bound excludes nothing worth the name; nor, with that, what is asked of most elements */
+  bool    vacuous, undecided;           /* vacuous: the bound excludes nothing useful; undecided: and asks nothing of most elements */
 };
 /* raw: packed results in v's dtype. strict_zero: the sign of zero counts. */
 void qc_compare(const struct qc_value *v, const void *raw, bool strict_zero, struct qc_verdict *out);
@@ -227,15 +227,15 @@ bool qc_element_ok(uint32_t dtype, double got, double want, double e, bool once,
 /* ---- buffer.c ------------------------------------------------------------------------------ */
 
 struct qc_buffer;
-enum { QC_AT_END = 0, QC_AT_START = 1 };        /* which side of a CPU buffer lies against an unreadable page */
+enum { QC_AT_END = 0, QC_AT_START = 1 };        /* the side of a CPU buffer that is adjacent to a protected page */
 struct qc_buffer *qc_buffer_make(qn_context *ctx, const qn_value *q, int place, uint64_t seed);
 /* 256-byte aligned; only the first `used` bytes may be written. */
 struct qc_buffer *qc_buffer_bytes(qn_context *ctx, size_t bytes, size_t used, int place, uint64_t seed);
 void   qc_buffer_free(struct qc_buffer *b);
 void  *qc_buffer_pointer(struct qc_buffer *b);
-void   qc_buffer_write(struct qc_buffer *b, const void *raw);   /* packed elements to their places; NULL: poison stays */
+void   qc_buffer_write(struct qc_buffer *b, const void *raw);   /* packed elements to their places; NULL: leave the poison */
 void   qc_buffer_zero(struct qc_buffer *b);
-/* Reads packed elements back. False: something else changed; why says what. writable: elements may differ. */
+/* Reads packed elements back. False: something else changed, see why. writable: elements may differ. */
 bool   qc_buffer_check(struct qc_buffer *b, void *raw, bool writable, char *why, size_t bytes);
 
 /* ---- execute.c ----------------------------------------------------------------------------- */
@@ -244,7 +244,7 @@ enum { QC_MAX_POINTERS = 128, QC_MAX_OPS = 64 };      /* of a problem; more are 
 /* Packed results, one for each output pointer of the problem; NULL for inputs. */
 void        qc_results_make(const struct qc_problem *p, void **raw);
 void        qc_results_free(void **raw);
-/* Runs the plan, or records it and replays the recording, and reads results. NULL, or the verdict, with a sentence in why. */
+/* Runs the plan, or records and replays it, and reads results. NULL, or the kind of failure, with a sentence in why. */
 const char *qc_execute(const qn_plan *plan, const struct qc_problem *p, int place, bool recorded, uint64_t seed, void **raw,
                        char *why, size_t bytes);
 
@@ -254,26 +254,26 @@ struct qc_engine {                      /* a row, or one variant of it, of the b
   const qn_engine *row;
   const char *variant;
   char name[96];                        /* "conv_forward/direct", "pointwise/loops", "matmul/wgmma:128x256" */
-  int  reached, kills;                  /* kills: cases that it failed */
-  uint32_t claimed, compared;           /* traits: that it claims where they can be compared with something; and that were */
+  int  reached, kills;                  /* kills: failed cases */
+  uint32_t claimed, compared;           /* traits that it claims and that can be compared; and those that were */
   const struct qc_item *failed_in;
 };
 struct qc_worker {
   qn_context *ctx;                      /* the backend under test */
-  qn_context *narrowed;                 /* and on its device as if of another model; NULL: none */
+  qn_context *narrowed;                 /* the same backend with its device narrowed to another model; NULL: none */
   const char *backend;
-  const qn_backend *table, *provider;   /* its own, and its device's */
+  const qn_backend *table, *provider;   /* the backend's, and its device provider's */
   bool        cpu;
   struct qc_engine *engine;
   int         n_engines;
-  int         skip_engines;             /* after a crash: those of the item that have run */
+  int         skip_engines;             /* after a crash: how many of the item's engines have run */
 };
 extern struct qc_worker qc_w;
 qn_context *qc_reference_context(void);
 
-void qc_engines_list(void);             /* fills qc_w.engine with those that --engine leaves */
+void qc_engines_list(void);             /* fills qc_w.engine with those that --engine admits */
 bool qc_engine_fits(const struct qc_engine *e, uint32_t op);    /* its row anchors at this op */
-/* A plan with e pinned for the ops that it fits (NULL: the planner's choice); the caller destroys it. False: refused. */
+/* Plans with e pinned for the ops that it fits (NULL: the planner's choice); the caller destroys it. False: refused. */
 bool qc_plan_pinned(const struct qc_engine *e, const char *math, const qn_graph *graph, qn_plan **plan, qn_status *status);
 int  qc_worker_main(int first, int skip_engines);
 
@@ -286,21 +286,21 @@ int  qc_check_pointer(const struct qc_item *item);
 int  qc_check_probe(const struct qc_item *item);
 int  qc_check_gradient(const struct qc_item *item);
 int  qc_check_adjoint(const struct qc_item *item);
-/* check_batch.c: whether the last row of the batch alone gives the bits that it has among the others. raw: all results. UNSEEN: there is
- * one row, or what computes them refuses one. */
+/* check_batch.c: does the last row of the batch alone give the bits that it has among the others? raw: all results. UNSEEN: there is
+ * only one row, or the engine refuses a single one. */
 enum qc_rows { QC_ROWS_SAME, QC_ROWS_DIFFER, QC_ROWS_UNSEEN };
-bool qc_has_rows(const struct qc_problem *p);   /* that the op treats as independent */
+bool qc_has_rows(const struct qc_problem *p);   /* rows that the op treats as independent */
 enum qc_rows qc_check_batch(const struct qc_engine *e, const char *math, const struct qc_problem *p, void *const *raw, char *why,
                             size_t bytes);
 bool qc_rows_apart(const struct qc_problem *p);
 #define QC_RUNGS_MATH "f32"
-/* check_rungs.c: what `deterministic` promises holds for the planner's own choice. */
+/* check_rungs.c: does the planner's own choice keep what `deterministic` promises? */
 bool qc_check_rungs(const struct qc_problem *p, char *why, size_t bytes);
 
 /* ---- pipe.c, parent.c: what a worker says, and who listens ----------------------------------- */
 
 void qc_say_engine(int step, int index);                        /* about to run it */
-void qc_say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));       /* joins the point's name */
+void qc_say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));       /* appended to the point's name */
 void qc_say_fail(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));  /* one YAML line */
 int  qc_parent_main(char **backends, int n, char **argv);
 

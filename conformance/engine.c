@@ -1,4 +1,4 @@
-/* engine.c -- the engines of the backend under test: which there are, which ops each is for, plans that are pinned to one. */
+/* engine.c -- the engines of the backend under test: the list, the ops of each, plans pinned to one. */
 #include <stdlib.h>
 #include <string.h>
 #include "conform.h"
@@ -21,7 +21,7 @@ static void add_engine(const qn_engine *row, const char *variant)
   struct qc_engine e = {.row = row, .variant = variant};
   const qn_op_info *op = row->op & QN_ANCHOR_FAMILY ? NULL : qn_op_find(row->op);
   if (!(row->op & QN_ANCHOR_FAMILY) && !op)
-    return;                             /* an op that this library does not know */
+    return;                             /* an op unknown to this library */
   snprintf(e.name, sizeof e.name, "%s/%s%s%s", op ? op->name : qn_family_name(row->op & ~QN_ANCHOR_FAMILY), row->name,
            variant ? ":" : "", variant ? variant : "");
   if (!engine_wanted(e.name))

@@ -1,6 +1,6 @@
-/* execute.c -- one execution of a plan in guarded memory: inputs at their places, poison everywhere else, a workspace of
- * exactly the size that the plan states, full of rubbish, and counters that must be zero again. Or the same recorded, while
- * the inputs hold rubbish too, and replayed once they are there: what looks at data as it enqueues is found out. */
+/* execute.c -- one execution of a plan in guarded memory: inputs in place, poison everywhere else, a workspace of exactly the
+ * size that the plan states, filled with garbage, and counters that must be zero again. Or the same recorded while the inputs too hold
+ * garbage, and replayed once they are set: this exposes engines that look at data while enqueuing. */
 #include <stdlib.h>
 #include <string.h>
 #include "conform.h"
@@ -41,7 +41,7 @@ static void make_memory(struct memory *m, const qn_plan *plan, const struct qc_p
   }
   size_t bytes = qn_plan_workspace(plan), used = bytes, counters = qn_plan_counters(plan);
   const qn_prepared *part = qn_plan_parts(plan) == 1 ? qn_plan_part(plan, 0, NULL) : NULL;
-  if (part && part->n_ops == view->n_ops && part->workspace < bytes)    /* of fewer ops: what an empty one reads lies there too */
+  if (part && part->n_ops == view->n_ops && part->workspace < bytes)    /* if of fewer ops, the workspace also holds intermediates */
     used = part->workspace;             /* the plan's figure is rounded up; the engine's is exact */
   m->workspace = qc_buffer_bytes(qc_w.ctx, bytes, used, place, seed + 1000);
   m->counters = qc_buffer_bytes(qc_w.ctx, counters, counters, place, seed + 1001);

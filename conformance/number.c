@@ -80,7 +80,7 @@ static uint64_t encode_bits(uint32_t dtype, double v)
     double quantum = ldexp(1, e - f->mantissa);
     a = nearbyint(a / quantum) * quantum;
   }
-  if (a > f->max) {                     /* 8-bit floats saturate, the wider ones overflow */
+  if (a > f->max) {                     /* 8-bit floats saturate, wider ones overflow */
     if (f->p > 4)
       return sign | top;
     a = f->max;

@@ -1,5 +1,5 @@
 /* oracle.c -- one op's f64 twin: the same op and attributes with every float tensor f64 and packed, run by cpu_ref's `direct`
- * engine. It gives reference values, and run on other numbers (absolute values, perturbed inputs) the pieces of bounds. */
+ * engine. It gives reference values, and on other inputs (absolute values, perturbed ones) the parts of bounds. */
 #include <stdlib.h>
 #include <string.h>
 #include "conform.h"
@@ -28,7 +28,7 @@ static bool oracle_failed(const char *what, const struct qc_node *n)
   return false;
 }
 
-/* ABSOLUTE: numbers written in the line lose their sign. MAP: integers are widened too, but for indices, and a pad's value is 0.
+/* ABSOLUTE: literals of the line lose their sign. MAP: integers are widened too, except indices, and a pad's value is 0.
  * NATIVE: nothing is widened. */
 enum twin_kind { PLAIN, ABSOLUTE, MAP, NATIVE };
 
@@ -65,7 +65,7 @@ static struct qc_twin *make_twin(const struct qc_node *n, enum twin_kind kind)
     q->flags &= QN_VALUE_HOST;
     if (q->flags) {
       bool key = i < n->n_in && n->op->role[n->in_role[i]].class_ == 'k';
-      literal[i] = n->compute == QN_F32 && !key ? (double)(float)v->literal : v->literal;   /* as the computation takes it */
+      literal[i] = n->compute == QN_F32 && !key ? (double)(float)v->literal : v->literal;   /* as rounded for the computation */
       if (kind == ABSOLUTE && literal[i] < 0)
         literal[i] = -literal[i];
     } else {

@@ -1,6 +1,6 @@
-/* parent.c -- one worker for each backend, started by exec (an OpenMP runtime or a device does not survive fork). The parent
- * reads its pipe, turns it into TAP, and when a worker dies or sits too long gives that point its `not ok` and starts another
- * from where it stood. */
+/* parent.c -- one worker per backend, started by exec (an OpenMP runtime or a device does not survive fork). The parent
+ * reads its pipe and turns it into TAP; when a worker dies or hangs, the current point becomes `not ok`, and another worker continues
+ * after it. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -43,7 +43,7 @@ static void start(struct child *c, char **argv, const char *backend, int first, 
   free(args);
 }
 
-/* The next line; NULL at the end. *late: nothing came for `seconds`. */
+/* The next line; NULL at the end. *late: nothing arrived for `seconds`. */
 static char *next_line(struct child *c, double seconds, bool *late, char *line, size_t bytes)
 {
   *late = false;
@@ -79,7 +79,7 @@ static int reap(struct child *c)
   return status;
 }
 
-/* One backend as the parent sees it. */
+/* The parent's state for one backend. */
 struct session {
   const char *backend;
   int points, n_engines;
@@ -157,7 +157,7 @@ static void take_line(struct session *s, char *line)
   }
 }
 
-/* A worker died or sat too long: its point has failed; the next worker goes on behind the engine that did it. */
+/* A worker died or hung: its point fails; the next worker continues after the engine that caused it. */
 static void mourn(struct session *s, const char *how)
 {
   bool named = s->running >= 0 && s->running < s->n_engines;
@@ -195,7 +195,7 @@ static void open_session(struct session *s, char **argv)
   }
   int status = reap(&c);
   if (status) {
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 2)   /* 2: it has said why */
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 2)   /* 2: it has printed the reason */
       fprintf(stderr, "quern-conform: the worker for %s could not list its cases (%s %d)\n", s->backend,
               WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     exit(2);
@@ -238,7 +238,7 @@ static void run_session(struct session *s, char **argv)
       continue;
     }
     mourn(s, how);
-    if (s->running >= 0) {              /* the point goes on behind that engine */
+    if (s->running >= 0) {              /* continue the point after that engine */
       first = s->at;
       skip = s->step;
     } else {
@@ -249,7 +249,7 @@ static void run_session(struct session *s, char **argv)
   }
 }
 
-/* Of each engine: a case ran on it, and compared its rows if it says that they do not depend on one another. */
+/* Per engine: did a case run on it, and were its rows compared if it claims that they are independent? */
 static void report_engines(struct session *s)
 {
   int portable = 0, compared = 0;

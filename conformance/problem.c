@@ -1,5 +1,5 @@
-/* problem.c -- a problem in the suite's hands: its values as packed arrays, its inputs filled, its reference computed op by
- * op on the f64 twin. Strides, alignment and memory shared in place matter only to buffer.c; here all is packed. */
+/* problem.c -- a problem within the suite: its values as packed arrays, its inputs filled, its reference computed op by
+ * op on the f64 twin. Strides, alignment and shared memory matter only to buffer.c; here all is packed. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,8 +170,8 @@ static int by_offset(const void *a, const void *b)
   return p->offset != q->offset ? (p->offset > q->offset) - (p->offset < q->offset) : (p->index > q->index) - (p->index < q->index);
 }
 
-/* Elements of an input that share an address (a stride of 0, rows that overlap) share a value: that of the smallest index. False: they
- * had others. */
+/* Elements of an input that share an address (stride 0, overlapping rows) get one value: that of the smallest index. False: they
+ * had different ones. */
 static bool settle_shared(struct qc_value *v)
 {
   if (qc_steps_apart(&v->q) || !v->n)
@@ -194,7 +194,7 @@ static bool settle_shared(struct qc_value *v)
   return same;
 }
 
-/* "1,2,nan" into packed elements; repeats its list when it is shorter, but takes none that is longer. */
+/* Parses "1,2,nan" into packed elements; a short list repeats, one too long is an error. */
 static bool stated_values(const char *text, uint32_t dtype, int64_t n, void *raw)
 {
   size_t bytes = qn_dtype_bytes(dtype);
@@ -222,7 +222,7 @@ static bool stated_values(const char *text, uint32_t dtype, int64_t n, void *raw
   return true;
 }
 
-/* Numbers that a rank-0 operand takes: exact in every dtype, none of them neutral. */
+/* Values for rank-0 operands: exact in every dtype, none of them neutral. */
 static const double scalar_values[] = {2, -3, 0.5, -0.25, 4, 1.5};
 
 static bool fill_input(struct qc_problem *p, struct qc_value *v, int index, const char *settings, const char *how,
@@ -271,7 +271,7 @@ static bool fill_input(struct qc_problem *p, struct qc_value *v, int index, cons
   return true;
 }
 
-/* A golden case: the oracle itself must give what the case states. */
+/* A golden case: the oracle itself must give the stated values. */
 static bool check_stated(const struct qc_problem *p, const char *settings, char *why, size_t bytes)
 {
   for (uint32_t i = 0; i < p->view->n_values; i++) {

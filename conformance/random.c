@@ -1,5 +1,5 @@
-/* random.c -- problems made by chance from the schema: --random N --seed S. Each is written as a problem line, so it is its own
- * repro. Sizes come from around the tile edges; now and then a dim is 1, a tensor transposed, an attribute odd. Here are products,
+/* random.c -- random problems from the schema: --random N --seed S. Each is written as a problem line, so it is its own
+ * repro. Sizes are near tile edges; now and then a dim is 1, a tensor transposed, an attribute unusual. Here: products,
  * convolutions, windows, pointwise ops and random numbers; the rest in random_families.c, graphs in random_graph.c. */
 #include <stdlib.h>
 #include <string.h>
@@ -151,7 +151,7 @@ static char *pool(struct qc_dice *d)
   return line;
 }
 
-/* One operand and one result of the same shape, or one along an axis. */
+/* One operand and one result of the same dims, or with an axis attribute. */
 static char *along_axis(struct qc_dice *d)
 {
   static const char *const ops[] = {"softmax", "log_softmax", "reduce_sum", "reduce_mean", "reduce_max", "reduce_min",

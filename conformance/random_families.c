@@ -1,5 +1,5 @@
-/* random_families.c -- problems made by chance of the families whose time is their traffic: norms, losses, resampling, sampling,
- * selection, transforms, quantization, steps of training. A line's settings follow its `;`. */
+/* random_families.c -- random problems of the memory-bound families: norms, losses, resampling, sampling, selection, transforms,
+ * quantization, training steps. A line's settings follow its `;`. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 struct line {
   struct qc_dice *dice;
-  const char *dtype, *exact;            /* of the problem's floats, and of what it computes in: f64 or f32 */
+  const char *dtype, *exact;            /* dtype: of the problem's floats; exact: the computing type, f64 or f32 */
   char   text[3072];
   size_t n;
 };
@@ -24,8 +24,8 @@ static void put(struct line *l, const char *format, ...)
   va_end(args);
 }
 
-/* Near the widths of vectors and tiles; few elements in all where there are many dims. Often 1 or 2: there strides tell nothing, groups
- * have one element, and halves of a tile are empty. */
+/* Near the widths of vectors and tiles; few elements in total if there are many dims. Often 1 or 2: then strides are ambiguous,
+ * groups have one element, and halves of a tile are empty. */
 static int64_t extent(struct line *l, int rank)
 {
   if (now_and_then(l))
@@ -40,7 +40,7 @@ static void extents(struct line *l, int rank, int64_t *dim)
     dim[k] = extent(l, rank);
 }
 
-/* dtype/dims, now and then with the dims in another order in memory, with gaps, or on an address just aligned enough. */
+/* dtype/dims, now and then with another dim order in memory, with gaps, or minimally aligned. */
 static void put_tensor(struct line *l, const char *dtype, int rank, const int64_t *dim)
 {
   int order[QN_MAX_RANK];
@@ -56,7 +56,7 @@ static void put_tensor(struct line *l, const char *dtype, int rank, const int64_
     order[k] = order[other];
     order[other] = kept;
   }
-  int gap = spread ? roll(l, rank) : -1;        /* the dim whose neighbours lie further apart */
+  int gap = spread ? roll(l, rank) : -1;        /* the dim whose stride is enlarged */
   for (int k = rank - 1; k >= 0; k--) {
     stride[order[k]] = step += order[k] == gap ? step * (1 + roll(l, 2)) : 0;
     step *= dim[order[k]] ? dim[order[k]] : 1;
@@ -334,7 +334,7 @@ static void padded(struct line *l)
   int64_t x[4], y[4] = {0}, before[4], after[4];
   extents(l, rank, x);
   for (int k = 0; k < rank; k++) {
-    int most = mode == 1 && x[k] < 5 ? (int)x[k] - 1 : 4;         /* a reflection ends before x does */
+    int most = mode == 1 && x[k] < 5 ? (int)x[k] - 1 : 4;         /* reflection needs a pad less than x's extent */
     before[k] = roll(l, 2) ? roll(l, most + 1) : 0;
     after[k] = roll(l, 2) ? roll(l, most + 1) : 0;
     y[k] = before[k] + x[k] + after[k];

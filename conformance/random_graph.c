@@ -1,5 +1,5 @@
-/* random_graph.c -- graphs made by chance: what fuses, what two ops read, what is asked for though others read it, and outputs
- * over inputs, as no list of cases has them all. Tensors have one shape, or that shape with a dim of 1; sizes are small. */
+/* random_graph.c -- random graphs: fusable ops, values with two readers, intermediates that are outputs too, and outputs over
+ * inputs, in combinations that no list of cases covers. Tensors have one shape, or that shape with a dim of 1; sizes are small. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@ enum { MOST_INS = 3, MOST_OPS = 8, MOST_VALUES = MOST_INS + 1 + MOST_OPS };
 
 struct shape {
   const char *dims, *weight, *row, *layout;
-  const char *contraction, *addend;     /* of w and what follows, of the same shape; addend: what may be added to it on the way */
+  const char *contraction, *addend;     /* contraction: of w and what follows, giving the shape; addend: what may be added to its result */
 };
 static const struct shape shapes[] = {
   {"6x8", "8x8", "1x8", "", "matmul b=w a=", " c="},
@@ -18,13 +18,13 @@ static const struct shape shapes[] = {
 };
 
 struct value {
-  char name[8], text[96];               /* text: of its op; empty: an input */
-  bool whole;                           /* of the shape itself, not of a row, not reduced */
+  char name[8], text[96];               /* text: its op; empty: an input */
+  bool whole;                           /* has the full shape: not a row, not reduced */
   bool elementwise;
-  /* made of a norm, or of one value twice: it cancels, and no bound of its sums and norms excludes anything */
+  /* derived from a norm, or from one value twice: it cancels, and a bound from sums and norms would be vacuous */
   bool normal;
-  int  a, b;                            /* read by its op; -1: none */
-  bool in_turn;                         /* b is read where the result is written */
+  int  a, b;                            /* operands of its op; -1: none */
+  bool in_turn;                         /* b is read elementwise, where the result is written */
   int  last;                            /* the last op that reads it; -1: none */
   bool lent;
 };
@@ -33,7 +33,7 @@ struct graph {
   struct qc_dice *dice;
   const struct shape *shape;
   const char *dtype;
-  struct value v[MOST_VALUES];          /* the inputs, of which the last is a row, then what the ops make */
+  struct value v[MOST_VALUES];          /* inputs, the last of them a row, then results */
   int n_ins, n_values;
   bool weighs;
 };
@@ -53,7 +53,7 @@ static void op_of_one(struct graph *g, struct value *v, const char *a)
 {
   static const char *const names[] = {"relu", "abs", "neg", "tanh", "sigmoid"};
   v->elementwise = true;
-  if (roll(g, 6) == 0)                  /* the same number again */
+  if (roll(g, 6) == 0)                  /* the same value again */
     snprintf(v->text, sizeof v->text, "cast x=%s y=%s/%s%s", a, g->dtype, g->shape->dims, g->shape->layout);
   else
     snprintf(v->text, sizeof v->text, "%s x=%s", names[roll(g, 5)], a);
@@ -113,7 +113,7 @@ static void add_op(struct graph *g)
   g->v[g->n_values++] = v;
 }
 
-/* An input whose memory the output i may take: of its shape, read by no later op, and by its own only element by element. */
+/* An input whose memory output i may take: of its shape, read by no later op, and elementwise by i's own. */
 static const char *lender(struct graph *g, int i)
 {
   const struct value *out = &g->v[i];

@@ -1,16 +1,16 @@
 /* run.c -- a case on every engine that takes it.
  *
  * For each fill the reference is computed once. Each engine (and each of its variants) is pinned in turn under each level of
- * `math` at which its answer differs, and executed twice: between other guards, over other poison, with other rubbish in its
- * workspace; where the device captures, on the first fill, the second time recorded and replayed. Both results are judged; an
- * engine that calls itself deterministic must give the same bits, also with one thread. */
+ * `math` at which its answer differs, and executed twice, with different guards, poison and garbage in the workspace; if the
+ * device captures, on the first fill, the second time recorded and replayed. Both results are judged; an engine that
+ * claims to be deterministic must give the same bits, also with one thread. */
 #include <stdlib.h>
 #include <string.h>
 #include "conform.h"
 
 static const char *const levels[] = {"strict", "f32", "tf32", "fast"};
 
-/* What is run: one engine's plan for one fill of one case. */
+/* One engine's plan for one fill of one case. */
 struct trial {
   const struct qc_item *item;
   struct qc_problem *p;
@@ -20,7 +20,7 @@ struct trial {
   qn_plan *plan;
   qn_numerics numerics[QC_MAX_OPS];
   int n_parts;
-  uint64_t traits;                      /* that all parts have */
+  uint64_t traits;                      /* common to all parts */
   bool failed, judged, vacuous;
 };
 
@@ -40,7 +40,7 @@ static char *repro_settings(const struct trial *t)
   return out;
 }
 
-/* Opens the YAML entry of a failure; the caller adds to it. */
+/* Begins the YAML entry of a failure; the caller adds to it. */
 static void fail(struct trial *t, const char *verdict, const char *text)
 {
   t->failed = true;
@@ -79,11 +79,11 @@ static void fail_values(struct trial *t, const struct qc_value *v, const struct 
   qc_say_fail("  bound", "%.3g", d->bound);
   qc_say_fail("  ratio", "%.4g", d->ratio);
   const struct qc_node *n = &t->p->node[0];
-  if (t->p->view->n_ops == 1 && n->s && n->n_terms > 0 && !v->once && n->s[d->worst] > 0)   /* below 1 a lost term shows */
+  if (t->p->view->n_ops == 1 && n->s && n->n_terms > 0 && !v->once && n->s[d->worst] > 0)   /* below 1 a lost term would be detected */
     qc_say_fail("  resolution", "%.3g of one of %g terms", n->n_terms * d->bound / n->s[d->worst], n->n_terms);
 }
 
-/* What distinguishes one answer from another. */
+/* A text that distinguishes the engine's answers. */
 static void answer_key(const qn_plan *plan, char *key, size_t bytes)
 {
   size_t n = 0;
@@ -96,15 +96,15 @@ static void answer_key(const qn_plan *plan, char *key, size_t bytes)
   }
 }
 
-/* A declaration must fit the level of math that the engine asks for. */
+/* The declared numerics must be allowed at the level of math that the engine asks for. */
 static void check_declarations(struct trial *t)
 {
   t->n_parts = qn_plan_parts(t->plan);
-  t->traits = t->n_parts ? ~(uint64_t)QN_TRAIT_FINITE_ONLY : 0;         /* which one part is enough for; no part, no claim */
+  t->traits = t->n_parts ? ~(uint64_t)QN_TRAIT_FINITE_ONLY : 0;         /* finite_only: if any part has it; no parts, no claim */
   for (int i = 0; i < t->n_parts; i++) {
     const qn_prepared *a = qn_plan_part(t->plan, i, NULL);
     const qn_numerics *d = &a->numerics;
-    /* products of 8-bit floats may be summed as Tensor Cores do, if promoted in time (DESIGN: every 128 terms) */
+    /* products of 8-bit floats may be summed in tensor-core precision if promoted in time (DESIGN: every 128 terms) */
     bool promoted = d->accumulator == QN_ACC_F8_FAST && d->promote > 0 && d->promote <= 128;
     bool reduced = d->accumulator == QN_ACC_F16 || (d->accumulator == QN_ACC_F8_FAST && !promoted);
     uint32_t least = QN_MATH_STRICT;
@@ -134,7 +134,7 @@ static bool execute(struct trial *t, int place, bool recorded, uint64_t seed, vo
   return !verdict;
 }
 
-/* Is the sign of a zero of v defined: made by ops that move, drop or turn signs, and nothing else, from inputs? */
+/* Is the sign of a zero of v defined: is v made from inputs only by ops that move, drop or flip signs? */
 static bool zero_has_sign(const struct qc_problem *p, const struct qc_value *v)
 {
   static const uint32_t ops[] = {QN_OP_NEG, QN_OP_ABS, QN_OP_SELECT, QN_OP_CAST, QN_OP_QUANTIZE, QN_OP_QUANTIZE_DYNAMIC};
@@ -159,7 +159,7 @@ static void judge(struct trial *t, void *const *raw, const char *which)
     const struct qc_value *v = &t->p->value[view->pointer[i]];
     struct qc_verdict d;
     qc_compare(v, raw[i], zero_has_sign(t->p, v), &d);
-    t->vacuous |= d.vacuous || (d.undecided && !strstr(t->item->settings, ".is="));     /* where values are stated it is meant */
+    t->vacuous |= d.vacuous || (d.undecided && !strstr(t->item->settings, ".is="));     /* with stated values it is intended */
     if (d.failed)
       fail_values(t, v, &d, which);
     else if (qc_opt.verbose && v->y)
@@ -187,7 +187,7 @@ static void compare_bits(struct trial *t, void *const *a, void *const *b, const 
   }
 }
 
-/* A trait that an engine claims is proved where it has been compared with something. */
+/* Records that a claimed trait could be compared, and whether it was. */
 static void noted(struct trial *t, uint32_t trait, bool compared)
 {
   if (t->e)
@@ -196,7 +196,7 @@ static void noted(struct trial *t, uint32_t trait, bool compared)
     t->e->compared |= trait;
 }
 
-/* The same bits with one thread, from a plan made for one; with three where there is but one. */
+/* The same bits from a plan for one thread; for three if there is only one. */
 static void check_threads(struct trial *t, void *const *first)
 {
   const char *was = qn_context_get(qc_w.ctx, "threads");
@@ -222,7 +222,7 @@ static void check_threads(struct trial *t, void *const *first)
     fail(t, "threads cannot be set back", qn_last_error());
 }
 
-/* The same bits on the device as if it were of another model, where the engine takes the problem there too. */
+/* The same bits with the device narrowed to another model, if the engine takes the problem there. */
 static void check_narrowed(struct trial *t, void *const *first)
 {
   qn_context *kept_ctx = qc_w.ctx;
@@ -302,7 +302,7 @@ static const char *default_fills(const struct qc_problem *p)
   if (n->op->family == QN_FAMILY_TRANSFORM)
     return "bits";
   if (n->op->kind == QN_OP_RNG_UNIFORM || n->op->kind == QN_OP_RNG_NORMAL || n->op->kind == QN_OP_RNG_BERNOULLI)
-    return "int";                       /* nothing to fill but a scalar */
+    return "int";                       /* only scalars to fill */
   if (!floats)
     return "int,bits";
   switch (n->op->kind) {
@@ -310,17 +310,17 @@ static const char *default_fills(const struct qc_problem *p)
     return quick ? "pos" : "pos,special";
   case QN_OP_REDUCE_PROD:
     return "near";
-  case QN_OP_POOL_LP_BACKWARD:          /* y is a norm: given by the cases as positive */
+  case QN_OP_POOL_LP_BACKWARD:          /* y is a norm: cases give it as positive */
     return "signed:4";
   case QN_OP_TOP_K:
     return quick ? "int" : "int,signed,special";
-  case QN_OP_BATCH_NORM_INFERENCE:      /* its variance is no negative number */
+  case QN_OP_BATCH_NORM_INFERENCE:      /* its variance is not negative */
     return quick ? "pos" : "pos,special";
   case QN_OP_REDUCE_MAX: case QN_OP_REDUCE_MIN: case QN_OP_REDUCE_AMAX: case QN_OP_ARGMAX: case QN_OP_ARGMIN:
     return "int,special";
   }
   if (n->op->kind == QN_OP_ADAM || n->op->kind == QN_OP_ADAMW)
-    return "pos";                       /* a mean of squares is no negative number */
+    return "pos";                       /* a mean of squares is not negative */
   switch (n->op->family) {
   case QN_FAMILY_TRAINING:    return quick ? "signed" : "signed,special";
   case QN_FAMILY_CONTRACTION: return quick ? "int,signed" : "int,pos,signed";
@@ -334,7 +334,7 @@ static const char *default_fills(const struct qc_problem *p)
   return quick ? "signed:4" : "signed:4,special";
 }
 
-/* One engine on one fill. Gives whether it took the case. */
+/* One engine on one fill. Returns whether it took the case. */
 static bool run_engine(struct trial *t, bool first_fill)
 {
   char keys[4][1024];
@@ -352,7 +352,7 @@ static bool run_engine(struct trial *t, bool first_fill)
       continue;
     }
     took = true;
-    if (t->e && qn_plan_parts(t->plan) > 0)       /* what core settles reaches nobody */
+    if (t->e && qn_plan_parts(t->plan) > 0)       /* problems settled by core reach no engine */
       t->e->reached = 1;
     answer_key(t->plan, keys[level], sizeof keys[level]);
     for (int k = 0; k < level; k++)
@@ -372,7 +372,7 @@ static bool fits_some_op(const struct qc_engine *e, const struct qc_problem *p)
   return false;
 }
 
-/* All of an output empty: no engine is asked, so any answer from the planner will do. */
+/* All outputs empty: no engine is asked, so any answer of the planner will do. */
 static bool settled_by_core(const struct qc_problem *p)
 {
   for (uint32_t i = p->view->n_ins; i < p->view->n_pointers; i++)
@@ -392,7 +392,7 @@ int qc_run_case(const struct qc_item *item)
   if (!qc_setting(item->settings, "fill", fills, sizeof fills))
     snprintf(fills, sizeof fills, "%s", default_fills(p));
   uint64_t seed = qc_setting(item->settings, "seed", text, sizeof text) ? strtoull(text, NULL, 10) : qc_opt.seed;
-  const bool rungs = p->view->n_ops == 1 && !settled_by_core(p);       /* of one op the planner's choice is run for these alone */
+  const bool rungs = p->view->n_ops == 1 && !settled_by_core(p);       /* for a single op the planner's choice is run only for this check */
   const bool planner_too = qc_w.table->device && !qc_opt.engine && !(rungs && qc_opt.kills);
   int step = 0;
   struct trust { int runs, excluding; } *trust = qc_alloc((size_t)(qc_w.n_engines + 1) * sizeof *trust);

@@ -1,5 +1,5 @@
-/* t_judge.c -- the judge judged: numbers, fills, the comparer, and the bound of a sum against accumulators that are right and
- * accumulators that are not. No backend takes part. */
+/* t_judge.c -- tests of the judge: numbers, fills, the comparison, and the bound of a sum against correct and incorrect
+ * accumulators. No backend takes part. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +110,7 @@ static float pairwise(const float *a, const float *b, int n)
   return n == 1 ? a[0] * b[0] : pairwise(a, b, n / 2) + pairwise(a + n / 2, b + n / 2, n - n / 2);
 }
 
-/* The tensor core's way: 16 products and the running sum aligned to the largest, what falls off is cut. */
+/* Tensor-core style: 16 products and the running sum are aligned to the largest and truncated. */
 static double truncating_step(double sum, const float *a, const float *b, int n)
 {
   double largest = fabs(sum), total = 0;
@@ -192,7 +192,7 @@ static void sums(void)
   check(worst_ratio(FORWARD, QN_ACC_DOUBLE, 1000, "pos") > 1, "an f32 one that claims double is caught");
 }
 
-/* One missing term of n changes a sum by S/n: where the bound is smaller, it shows. */
+/* One missing term of n changes a sum by S/n: a smaller bound detects it. */
 static void resolution(void)
 {
   qn_numerics native = {.accumulator = QN_ACC_NATIVE}, tc = {.accumulator = QN_ACC_F32_TC}, half = {.accumulator = QN_ACC_F16};

@@ -1,4 +1,4 @@
-/* tap.c -- TAP version 13 on standard output, and nothing else there; the progress line on a terminal's standard error. */
+/* tap.c -- TAP version 13 on standard output, which nothing else uses; the progress line on standard error if a terminal. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

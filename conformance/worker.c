@@ -1,4 +1,4 @@
-/* worker.c -- the process that runs the items of one backend, and says on its pipe what it finds (pipe.c). */
+/* worker.c -- the process that runs the items of one backend and reports on its pipe (pipe.c). */
 #include <stdlib.h>
 #include <string.h>
 #include "conform.h"
@@ -26,8 +26,8 @@ static int run_item(const struct qc_item *item)
   return qc_run_case(item);
 }
 
-/* Cases that none of the engines in question could take by their kind are left out: of a backend that has no engine for them
- * and no duty to, or of --engine's choice. */
+/* Leaves out cases that none of the selected engines takes by op kind: of a backend that has no engine for them and need not, or
+ * because of --engine. */
 static void prune(struct qc_list *list)
 {
   int kept = 0;
@@ -55,9 +55,9 @@ static void prune(struct qc_list *list)
   list->n = kept;
 }
 
-/* An engine that no case reached is tried on the device models that its provider knows: one that would take a case there
- * exists. So does one that would take a case here, were what it rests on here (a library, a live device that is no model); of
- * its variants it may then be that no device has them all. */
+/* An engine that no case reached is tried on the device models that its provider knows: it passes if some model would take a
+ * case. It also passes if a case would be taken here but for something missing (a library, a live device); then some of its
+ * variants may exist on no device. */
 struct elsewhere { const char *engine, *model; bool variant, yes; };
 static void would_take(void *user, const qn_verdict *v)
 {
@@ -110,7 +110,7 @@ static void find_provider(void *user, const qn_backend_info *info)
     qc_w.provider = info->table;
 }
 
-/* A context on a backend or a list of them; otherwise says why there is none. */
+/* Opens a context on a backend or a list of them; else reports why not. */
 static bool open_context(const char *first, const char *second)
 {
   char *backend = second ? qc_format("backend=%s,%s", first, second) : qc_format("backend=%s", first);
@@ -124,7 +124,7 @@ static bool open_context(const char *first, const char *second)
   return !status;
 }
 
-/* For what claims to be portable: the first model of the provider's that is not the device's own. */
+/* To check portability: narrows to the provider's first model other than the device's own. */
 static void open_narrowed(void)
 {
   const char *live = qn_context_describe(qc_w.ctx)->model;
@@ -138,7 +138,7 @@ static void open_narrowed(void)
   }
 }
 
-/* The context under test. A backend without a device may delegate to its kind's provider, so that one is enabled too. */
+/* Opens the context under test. A backend without a device may delegate to its kind's provider, so that one is enabled too. */
 static bool open_backend(void)
 {
   if (!open_context(qc_opt.backend, NULL))
@@ -161,7 +161,7 @@ static bool open_backend(void)
 
 int qc_worker_main(int first, int skip_engines)
 {
-  static struct qc_list list;             /* for as long as the process lives */
+  static struct qc_list list;             /* lives as long as the process */
   if (!open_backend())
     return 0;
   qc_w.cpu = !strcmp(qc_w.table->device_kind, "cpu");
