@@ -1,5 +1,5 @@
-/* bench.h -- what the files of quern-bench share. Read top to bottom it is the program:
- *   sides (what is compared) -> cases (what on) -> counts -> measurement -> ceilings -> report */
+/* bench.h -- shared by the files of quern-bench. Read from top to bottom it is the program:
+ *   sides (what is compared) -> cases (on what) -> counts -> measurement -> ceilings -> report */
 #ifndef QUERN_BENCH_H
 #define QUERN_BENCH_H
 #include <stdbool.h>
@@ -11,19 +11,19 @@
 /* Written "backend[/engine[:variant]] [option=value]...", for instance "cuda/wgmma:128x256_c2 math=tf32". */
 typedef struct side {
   const char *spec;                     /* as the user wrote it */
-  char       *words;                    /* the same, cut up; what the pointers below point into */
+  char       *words;                    /* a modifiable copy, into which the pointers below point */
   const char *backend;                  /* the context's option; NULL: its default */
-  const char *engine;                   /* pinned for the ops of each case that have it; NULL: free */
-  const char *engine_backend;           /* the backend that the pinned engine is of */
+  const char *engine;                   /* pinned for those ops of each case that it has; NULL: free choice */
+  const char *engine_backend;           /* the pinned engine's backend */
   qn_context *ctx;
 } side;
 
-/* 0, or the program's exit status after a sentence on stderr. extra: more options, closed by NULL. */
+/* Returns 0, or after printing an error the program's exit status. extra: more options, ended by NULL. */
 int  side_open(side *s, const char *spec, const char *const extra[]);
 void side_close(side *s);
-/* Pins the side's engine for the case; QN_UNSUPPORTED (with qn_last_error's like in why) if it has none for it. */
+/* Pins the side's engine for the case; QN_UNSUPPORTED, with a sentence in why, if it has none for it. */
 qn_status side_pin(side *s, const qn_graph_view *g, char *why, size_t bytes);
-/* The path of one of the bench's own modules ("null", "openblas"); false: none of that name can be found. */
+/* The path of one of the bench's own modules ("null", "openblas"); false: not found. */
 bool own_module(const char *name, char *path, size_t bytes);
 
 /* ---- cases.c: the problems to measure -------------------------------------------------------- */
@@ -31,14 +31,14 @@ bool own_module(const char *name, char *path, size_t bytes);
 typedef struct bench_case {
   qn_graph   *graph;
   char       *text;                     /* canonical lines, joined by " | " */
-  char       *name;                     /* of the setting name=, else the text */
+  char       *name;                     /* from the setting name=, else the text */
   const char *file;
   int         line;
-  long        count;                    /* how many times the trace holds it; 1 in a workload */
+  long        count;                    /* occurrences in the trace; 1 in a workload */
 } bench_case;
 typedef struct case_list { bench_case *at; int n, cap; } case_list;
 
-/* Append; 0, or the exit status after a sentence. merge: equal problems become one, counted. */
+/* Append; return 0, or after printing an error the exit status. merge: equal problems are counted as one. */
 int  cases_from_file(case_list *list, const char *path, bool merge);
 int  cases_from_text(case_list *list, const char *text);
 void cases_free(case_list *list);
@@ -48,18 +48,18 @@ void cases_free(case_list *list);
 typedef struct problem_cost {
   double   flops;                       /* a multiply-add counts two */
   double   bytes;                       /* each input read once, each output written once */
-  uint32_t matrix_dtype;                /* of the contraction's operands; 0: no contraction */
+  uint32_t matrix_dtype;                /* of the contraction's operands; 0: there is none */
 } problem_cost;
 problem_cost cost_of(const qn_graph_view *g);
 
 /* ---- measure.c ------------------------------------------------------------------------------- */
 
 typedef struct measure_options {
-  double seconds;                       /* for one case, both sides together */
-  bool   launches;                      /* plan_execute one by one, not a recording's replay */
+  double seconds;                       /* per case, for both sides together */
+  bool   launches;                      /* time single plan_execute calls, not replays of a recording */
 } measure_options;
 
-/* What came of one side of one case. */
+/* The result of one side on one case. */
 typedef struct result {
   qn_status status;
   char      why[512];                   /* of a failure */
@@ -70,7 +70,7 @@ typedef struct result {
   double    first_ms;                   /* plan and first execution, cold */
 } result;
 
-/* Measures n sides (1 or 2) in turn, on the same data. *ratio: the median of time 1 / time 0, pair by pair; 0 if
+/* Measures n sides (1 or 2) alternately, on the same data. *ratio: the median of time 1 / time 0 over pairs; 0 if
  * either has no time. *sets: how many sets of buffers were rotated. */
 void measure(side *const s[], int n, const bench_case *c, const measure_options *o, result r[], double *ratio, int *sets);
 double median(double *v, int n);        /* sorts v */
@@ -80,10 +80,10 @@ double quantile(const double *sorted, int n, double q);
 
 typedef struct ceiling {
   char   kind[16];
-  double bandwidth;                     /* bytes a ns, read and written, of a large copy */
-  double matrix[QN_DTYPE_COUNT];        /* flops a ns of a large matmul, by dtype; 0: not measured */
+  double bandwidth;                     /* of a large copy, bytes read and written per ns */
+  double matrix[QN_DTYPE_COUNT];        /* flops per ns of a large matmul, by dtype; 0: not measured */
 } ceiling;
-/* Fills in what the case needs and is not measured yet, by every backend of the side's device kind. */
+/* Measures what the case needs and is missing, using every backend of the side's device kind. */
 void   ceiling_for(ceiling *c, const side *s, const problem_cost *cost, const char *const extra[]);
 /* The least time in ns that the ceiling allows, and which limit binds ("copy", "matrix"). 0: unknown. */
 double ceiling_ns(const ceiling *c, const problem_cost *cost, const char **binds);
@@ -104,7 +104,7 @@ void report_head(const side *const s[], int n);
 void report_row(const row *r);
 void report_groups(const row *rows, int n_rows, const side *const s[], int n);
 bool report_csv(const char *path, const row *rows, int n_rows, const side *const s[], int n);
-bool writable(const char *option, const char *path);      /* as far as can be told beforehand; otherwise a sentence */
+bool writable(const char *option, const char *path);      /* as far as can be checked in advance; else prints an error */
 bool plottable(const char *path);
 bool plot(const char *path, const row *rows, int n_rows, const side *const s[], int n);
 

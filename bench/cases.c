@@ -3,7 +3,7 @@
 #include <string.h>
 #include "bench.h"
 
-/* The value of `key=` among settings, in a static buffer; NULL if it is not there. */
+/* The value of `key=` among settings, in a static buffer; NULL if absent. */
 static const char *setting(const char *settings, const char *key)
 {
   static char value[256];

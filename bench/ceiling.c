@@ -1,5 +1,5 @@
-/* ceiling.c -- what the device can do at best: the rate of a large copy and of a large matmul, measured in this run by
- * the best engines of every backend of the device kind. A share above 100% means that these missed the device's own. */
+/* ceiling.c -- the device's attainable rates: of a large copy and a large matmul, measured in this run by the best engines of
+ * every backend of the device kind. A share above 100% means that these did not reach the device's own limit. */
 #include <string.h>
 #include "bench.h"
 
@@ -27,7 +27,7 @@ static double fastest_ns(const side *s, const char *line, const char *const extr
   double ratio;
   int sets;
   qn_each_backend(add_backend, &names);
-  snprintf(spec, sizeof spec, "%s engine=any", names.text);   /* QUERN_ENGINE pins what is measured, not what it is measured by */
+  snprintf(spec, sizeof spec, "%s engine=any", names.text);   /* QUERN_ENGINE pins what is tested, not what measures ceilings */
   if (!names.text[0] || cases_from_text(&list, line) || side_open(&all, spec, extra)) {
     cases_free(&list);
     return 0;
@@ -66,7 +66,7 @@ void ceiling_for(ceiling *c, const side *s, const problem_cost *cost, const char
       printf("ceiling: %-4s matrix %.1f GFLOP/s             [--case '%s']\n", qn_dtype_name(dtype), c->matrix[dtype],
              line);
     else
-      c->matrix[dtype] = -1;            /* asked once, not to be had */
+      c->matrix[dtype] = -1;            /* tried, and not available */
   }
 }
 

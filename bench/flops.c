@@ -1,7 +1,7 @@
-/* flops.c -- FLOPs and bytes of a problem, computed from its shapes and nothing else.
+/* flops.c -- FLOPs and bytes of a problem, computed from its shapes alone.
  *
- * FLOPs follow the field's habit: a multiply-add is two; a pointwise function, a comparison or a window's tap is one;
- * what an engine really executes (Winograd, padding, recomputation) does not count. Bytes are those that must move: each input
+ * FLOPs follow convention: a multiply-add is two; a pointwise function, a comparison or a window's tap is one; what an
+ * engine really executes (Winograd, padding, recomputation) does not count. Bytes are the least that must move: each input
  * once, each output once, broadcast elements once, of a sliced or gathered input only what is read. */
 #include <string.h>
 #include <quern/kit.h>
@@ -34,7 +34,7 @@ static double matmul_flops(const qn_graph_view *g, const qn_node *op)
   return 2 * elements(role(g, op, "y")) * (double)a->dim[a->rank - 1];
 }
 
-/* All three directions do the same multiplications: one for each output element of the forward, channel and tap. */
+/* All three directions do the same multiplications: one per output element of the forward, channel and tap. */
 static double conv_flops(const qn_graph_view *g, const qn_node *op)
 {
   const qn_value *y = role(g, op, op->op == QN_OP_CONV_FORWARD ? "y" : "dy");
@@ -61,7 +61,7 @@ static double pool_flops(const qn_graph_view *g, const qn_node *op)
   return n;
 }
 
-/* Each place of x is a tap of about one window. */
+/* Each element of x is a tap of about one window. */
 static double adaptive_flops(const qn_graph_view *g, const qn_node *op)
 {
   return elements(qn_op_find(op->op)->forward ? first_output(g, op) : role(g, op, "x"));
@@ -88,7 +88,7 @@ static double normalization_flops(const qn_graph_view *g, const qn_node *op)
   return 8 * elements(role(g, op, "x"));
 }
 
-/* An update has about four multiply-adds, a root and a division for each parameter; a norm one multiply-add. */
+/* An update has about four multiply-adds, a root and a division per parameter; a norm one multiply-add. */
 static double training_flops(const qn_graph_view *g, const qn_node *op)
 {
   double n = 0;
@@ -97,7 +97,7 @@ static double training_flops(const qn_graph_view *g, const qn_node *op)
   return op->op == QN_OP_SGD || op->op == QN_OP_ADAM || op->op == QN_OP_ADAMW ? 10 * n : 2 * n;
 }
 
-/* As softmax's; for each state of a frame (two for each label) ctc adds three exponentials, a logarithm and five other operations,
+/* As softmax; for each state of a frame (two per label) ctc adds three exponentials, a logarithm and five other operations,
  * its gradient twice that. */
 static double loss_flops(const qn_graph_view *g, const qn_node *op)
 {
@@ -109,7 +109,7 @@ static double loss_flops(const qn_graph_view *g, const qn_node *op)
   return 5 * elements(role(g, op, "x"));
 }
 
-/* A multiply-add for each place of a window (across: one dim of it, within: all), in a gradient of two; a power and two products. */
+/* A multiply-add per element of a window (across: in one dim, within: in all), in a gradient of two windows; a power, two products. */
 static double local_flops(const qn_graph_view *g, const qn_node *op)
 {
   const qn_local_norm *a = op->attr;
@@ -120,7 +120,7 @@ static double local_flops(const qn_graph_view *g, const qn_node *op)
   return (2 * window + 3) * elements(x) * (qn_op_find(op->op)->forward ? 2 : 1);
 }
 
-/* A multiply-add for each tap of each element that is sampled, or for each entry of theta at each point. */
+/* A multiply-add per tap of each sampled element, or per entry of theta at each point. */
 static double sampling_flops(const qn_graph_view *g, const qn_node *op)
 {
   const qn_value *grid = role(g, op, op->op == QN_OP_AFFINE_GRID_BACKWARD ? "dy" : "grid"),
@@ -136,7 +136,7 @@ static double pointwise_flops(const qn_graph_view *g, const qn_node *op)
   return elements(first_output(g, op));
 }
 
-/* An addition or a comparison for each element that goes in. */
+/* An addition or a comparison per input element. */
 static double selection_flops(const qn_graph_view *g, const qn_node *op)
 {
   return op->op == QN_OP_ONE_HOT ? 0 : elements(&g->value[op->arg[0]]);
@@ -149,7 +149,7 @@ static double transform_flops(const qn_graph_view *g, const qn_node *op)
 }
 
 static const struct {
-  uint32_t op, family;                  /* an op, or 0 and all the rest of a family */
+  uint32_t op, family;                  /* an op, or 0 for all other ops of the family */
   double (*flops)(const qn_graph_view *, const qn_node *);
 } table[] = {
   { QN_OP_MATMUL, 0, matmul_flops },
@@ -185,7 +185,7 @@ static double stored_bytes(const qn_value *v)
   return n;
 }
 
-/* What is read of an input: all of it, unless only slices or rows of it are taken. */
+/* The bytes read of an input: all, unless only slices or rows of it are taken. */
 static double read_bytes(const qn_graph_view *g, int32_t input)
 {
   double sliced = 0, whole = stored_bytes(&g->value[input]);

@@ -1,10 +1,10 @@
-/* measure.c -- the time of one problem on one or two sides, measured in turn on the same data.
+/* measure.c -- the time of one problem on one or two sides, measured alternately on the same data.
  *
- * Several sets of buffers, together larger than the last-level cache, are visited one after the other, so each execution
- * finds its inputs in memory; a problem so small that MAX_SETS of its sets fit into that cache finds them there. One sample
+ * Several sets of buffers, together larger than the last-level cache, are used in rotation, so each execution finds its
+ * inputs in memory; if a problem is so small that MAX_SETS of its sets fit into that cache, it finds them there. One sample
  * is a recording of one execution on each set, replayed until it is long enough for the device's timer. Samples of the two
- * sides alternate, and the order within a pair too; the ratio is the median over pairs, so what drifts (clocks, neighbours)
- * falls on both. */
+ * sides alternate, and so does the order within a pair; the ratio is the median over pairs, so that drift (clocks, other
+ * load) affects both. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,7 +12,7 @@
 #include "bench.h"
 
 enum { MAX_SETS = 24, MIN_ROUNDS = 5, MAX_ROUNDS = 301 };
-static const double cache_multiple = 6, least_multiple = 1.5, most_rotated = 400e6;     /* most: unless that is less than the least */
+static const double cache_multiple = 6, least_multiple = 1.5, most_rotated = 400e6;     /* most_rotated yields to least_multiple */
 static const double sample_ns = 2e6, overtime = 10;
 
 static double now_ns(void)
@@ -53,7 +53,7 @@ static uint64_t random_bits(void)       /* splitmix64 */
   return z ^ z >> 31;
 }
 
-/* Near a normal distribution of variance 1, as trained tensors are: how much power a multiplier draws depends on it. */
+/* Nearly normal with variance 1, as trained tensors are: a multiplier's power draw depends on the data. */
 static double random_normal(void)
 {
   uint64_t b = random_bits();
@@ -88,7 +88,7 @@ static void fill_random(uint32_t dtype, const qn_domain *d, void *to, size_t n)
 /* ---- sets of buffers ------------------------------------------------------------------------- */
 
 typedef struct buffers {
-  qn_context *ctx;                      /* whose memory it is */
+  qn_context *ctx;                      /* the owner of the memory */
   int    n_sets;
   size_t set_bytes;
   char  *memory[MAX_SETS];
@@ -104,7 +104,7 @@ static void buffers_free(buffers *b)
   memset(b, 0, sizeof *b);
 }
 
-/* Lays out one set: where each pointer goes. An output over an input shares its place. */
+/* Lays out one set: offsets of all pointers. An output over an input shares its memory. */
 static size_t layout(const qn_graph_view *g, size_t offset[])
 {
   size_t used = 0;
@@ -116,7 +116,7 @@ static size_t layout(const qn_graph_view *g, size_t offset[])
           offset[i] = offset[j];
       continue;
     }
-    offset[i] = used + (v->align < 16 ? v->align : 0);    /* no better aligned than the problem says */
+    offset[i] = used + (v->align < 16 ? v->align : 0);    /* no better aligned than the problem promises */
     used = (size_t)qn_round_up((int64_t)offset[i] + qn_extent_bytes(v), 256);
   }
   return used;
@@ -177,7 +177,7 @@ typedef struct trial {
   qn_plan      *plan;
   qn_recording *recording;
   qn_timer     *timer;
-  int           n_sets;                 /* of the buffers', visited in a replay */
+  int           n_sets;                 /* of buffers, all used in one replay */
   int           reps;                   /* replays in a sample */
   double        sample[MAX_ROUNDS];
 } trial;
@@ -204,8 +204,8 @@ static void name_engines(const qn_plan *plan, result *r)
   }
 }
 
-/* Plans and executes once, cold; then on each set, but an execution so slow that a replay over all sets would take more
- * than its part of the time needs fewer: it leaves nothing in the cache anyway. */
+/* Plans and executes once, cold; then on each set, unless an execution is so slow that a replay over all sets would exceed its
+ * share of the time: then fewer sets serve, as such a problem leaves nothing in the cache anyway. */
 static qn_status start(trial *t, const bench_case *c, const measure_options *o, result *r)
 {
   double begin = now_ns();

@@ -1,5 +1,5 @@
-/* null_backend.c -- an engine that does nothing, behind an ordinary table: what remains of a call is dispatch.
- * quern-bench --overhead loads it. It rides on the CPU's device. */
+/* null_backend.c -- an engine that does nothing, in an ordinary table: the time of a call is then dispatch alone.
+ * quern-bench --overhead loads it. It uses the CPU's device. */
 #include <quern/backend.h>
 
 static qn_status prepare(const qn_request *request, qn_prepared *p)

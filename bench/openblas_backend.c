@@ -1,27 +1,27 @@
-/* openblas_backend.c -- OpenBLAS called directly: y = a b by one cblas_sgemm or cblas_dgemm for each matrix of a batch.
- * What quern-bench compares matrix products with; it takes only what BLAS takes as it lies. */
+/* openblas_backend.c -- OpenBLAS called directly: y = a b by one cblas_sgemm or cblas_dgemm per matrix of a batch.
+ * quern-bench compares matrix products with it; it takes only what BLAS can do in place. */
 #include <cblas.h>
 #include <string.h>
 #include <quern/backend.h>
 #include <quern/kit.h>
 #ifdef _OPENMP
 #include <omp.h>
-#else                                   /* then OpenBLAS's own settings hold */
+#else                                   /* then OpenBLAS's own settings apply */
 static int omp_get_max_threads(void) { return 1; }
 static void omp_set_num_threads(int n) { (void)n; }
 #endif
 
-/* A matrix as BLAS sees it: row-major, perhaps transposed. */
+/* A matrix as BLAS sees it: row-major, or transposed. */
 typedef struct matrix { CBLAS_TRANSPOSE transpose; blasint step; } matrix;
 
-/* word: what run needs, found by prepare. */
+/* indices into word: what run needs, set by prepare */
 enum { M, N, K, BATCH, A, B, C };       /* A, B, C: (step << 1 | transposed) */
 
 static int as_blas(const qn_value *v, int64_t *word)
 {
   int64_t rows = v->dim[v->rank - 2], columns = v->dim[v->rank - 1];
   int64_t down = v->stride[v->rank - 2], along = v->stride[v->rank - 1];
-  if (columns == 1)                     /* strides of dims of 1 do not matter */
+  if (columns == 1)                     /* strides of dims of 1 are ignored */
     along = 1;
   if (rows == 1)
     down = along == 1 ? columns : 1;
@@ -74,7 +74,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   blasint m = (blasint)p->word[M], n = (blasint)p->word[N], k = (blasint)p->word[K];
   matrix a = unpack(p->word[A]), b = unpack(p->word[B]), c = unpack(p->word[C]);
   int doubles = p->word[BATCH] & 1, threads = omp_get_max_threads();
-  omp_set_num_threads(launch->threads);           /* this thread's own setting, which OpenBLAS's OpenMP build follows */
+  omp_set_num_threads(launch->threads);           /* a per-thread setting, which OpenBLAS's OpenMP build follows */
   for (uint64_t i = 0; i < p->word[BATCH] >> 1; i++) {
     size_t am = i * (size_t)m * (size_t)k, bm = i * (size_t)k * (size_t)n, cm = i * (size_t)m * (size_t)n;
     if (doubles)

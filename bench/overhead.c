@@ -1,7 +1,7 @@
-/* overhead.c -- what a call costs above the engine itself, with an engine that does nothing (null_backend.c).
+/* overhead.c -- the cost of a call above the engine itself, with an engine that does nothing (null_backend.c).
  *
- * A raw call is the engine's run through its pointer, with a launch that stands ready. Every figure is the median over
- * batches of calls; rows that are compared take turns. A new shape is timed call by call. */
+ * A raw call is the engine's run through its pointer, with a prepared launch. Every figure is the median over
+ * batches of calls; rows that are compared alternate. A new shape is timed call by call. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <spawn.h>
@@ -31,7 +31,7 @@ static int complain(const char *what)
 
 /* ---- the call that is measured ---------------------------------------------------------------- */
 
-/* A convolution of three 4-D tensors, whose data the engine that does nothing never reads. */
+/* A convolution of three 4-D tensors, whose data is never read. */
 typedef struct convolution {
   qn_conv   conv;
   qn_tensor x, w, y;
@@ -89,7 +89,7 @@ static double time_call(bench *b)
   return (now_ns() - start) / BATCH;
 }
 
-/* The same call reached in turn with 99 others of other shapes. */
+/* The same call among 99 others of other shapes. */
 static double time_hundred(bench *b)
 {
   static convolution shape[100];

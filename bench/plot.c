@@ -1,4 +1,4 @@
-/* plot.c -- a bar for each problem, drawn by gnuplot: the speed of one side over the other, or the share of the ceiling. */
+/* plot.c -- a bar chart by gnuplot, one bar per problem: the speed of one side relative to the other, or the share of the ceiling. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,7 +14,7 @@ static const char *terminal_for(const char *path)
   return NULL;
 }
 
-/* As one field of gnuplot's data: quoted, without what its enhanced text would take for markup. */
+/* Prints one field of gnuplot's data: quoted, without characters that its enhanced text treats as markup. */
 static void field(FILE *f, const char *text)
 {
   fputc('"', f);

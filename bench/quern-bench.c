@@ -1,4 +1,4 @@
-/* quern-bench.c -- how fast: one backend or engine, or two in turn, on problem lines. The options, and the loop over cases. */
+/* quern-bench.c -- speed of one backend or engine, or of two alternately, on problem lines. Options, and the loop over cases. */
 #include <argp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ typedef struct settings {
   char        threads[32], math[32], model[48];
   measure_options measure;
   bool        overhead;
-  int         bad;                      /* exit status of a wrong file or line; 0 */
+  int         bad;                      /* exit status after a bad file or line; else 0 */
 } settings;
 
 static void worse(settings *s, int status)
@@ -112,7 +112,7 @@ static const qn_node *anchor(const qn_graph_view *g)
 
 static void progress(const settings *s, int i, const bench_case *c)
 {
-  if (!isatty(2) || isatty(1))          /* rows that appear on the terminal are progress enough */
+  if (!isatty(2) || isatty(1))          /* rows printed to the terminal show progress */
     return;
   if (c)
     fprintf(stderr, "\r\033[K[%d/%d] %.60s", i + 1, s->cases.n, c->name);
@@ -133,7 +133,7 @@ static bool any_selected(const settings *s)
   return false;
 }
 
-/* May the tune cache be written there, as far as can be told beforehand? It makes its folders itself, and leaves alone what is none. */
+/* Can the tune cache be written there, as far as can be checked in advance? Missing folders are created; non-folders are left alone. */
 static bool tunable(const char *path)
 {
   static const char begins[] = "quern-tune ";
@@ -218,7 +218,7 @@ int main(int argc, char **argv)
     s.bad = 2;
   }
   if (!s.bad && ((s.csv && !writable("--csv", s.csv)) || (s.plot && !plottable(s.plot)) || (s.tune && !tunable(s.tune))))
-    s.bad = 2;                          /* now, not after an hour of measuring */
+    s.bad = 2;                          /* fail now, not after an hour of measuring */
   if (s.bad) {
     cases_free(&s.cases);
     return s.bad;

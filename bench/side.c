@@ -13,7 +13,7 @@ bool own_module(const char *name, char *path, size_t bytes)
 {
   char self[4096];
   ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (n > 0) {                          /* in the build tree, beside the program or under libtool's .libs */
+  if (n > 0) {                          /* in the build tree: beside the program or under libtool's .libs */
     self[n] = '\0';
     const char *dir = dirname(self), *form[] = { "%s/quern_%s.so", "%s/.libs/quern_%s.so" };
     for (int i = 0; i < 2; i++) {
@@ -36,7 +36,7 @@ static int complain(const side *s, const char *sentence)
   return 2;
 }
 
-/* Splits "backend/engine" off the first word; a path is a backend whole. */
+/* Splits "backend/engine" off the first word; a path is all backend. */
 static void split_engine(side *s, char *word)
 {
   s->backend = word;
@@ -100,7 +100,7 @@ void side_close(side *s)
 typedef struct search {
   const side *s;
   const qn_node *op;
-  size_t name_bytes;                    /* of the engine without its variant */
+  size_t name_bytes;                    /* of the engine's name without variant */
   bool found;
 } search;
 
@@ -116,7 +116,7 @@ static void look_in(void *user, const qn_backend_info *b)
       q->found = true;
 }
 
-/* Is it one of the list? Its end is no proof: softmax=X ends log_softmax=X. */
+/* Is it an element of the list? A match at the end is not enough: softmax=X ends log_softmax=X. */
 static bool has_pin(const char *list, const char *pin, size_t bytes)
 {
   for (; *list; list += *list == ',') {

@@ -134,7 +134,7 @@ void report_groups(const row *rows, int n_rows, const side *const s[], int n)
       else
         traced[k] += (double)rows[i].c->count * rows[i].r[k].ns;
   }
-  if (calls > n_rows)                   /* a trace has a problem for each plan that ran, however often */
+  if (calls > n_rows)                   /* a trace lists each plan's problem, once per run */
     for (int k = 0; k < n; k++) {
       printf("each of %ld plans once, on %s: %.3f ms", calls - lacking[k], s[k]->spec, traced[k] / 1e6);
       if (lacking[k])
@@ -209,7 +209,7 @@ bool writable(const char *option, const char *path)
   return false;
 }
 
-/* A file is written beside its place and renamed into it, so nobody reads half of it; a device or a pipe is written as it is. */
+/* A regular file is written beside its path and renamed, so that nobody reads half of it; a device or pipe is written directly. */
 bool report_csv(const char *path, const row *rows, int n_rows, const side *const s[], int n)
 {
   char temporary[4096];

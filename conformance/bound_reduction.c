@@ -3,8 +3,8 @@
  *   sum, mean, norm1, average   e = (c(n) + 2u) S, S = the op on absolute values (mean, average: already divided)
  *   prod                        e = (n + 2) u |y|          norm2   e = (c(n)/2 + 2u) |y|
  *   max, min, amax, indices     exact
- *   cumsum, scatter_add, pad_backward   as sum, with the terms that each element has
- * Sums of integer fills are exact while S fits the accumulator, and a mean of them where the divisor is a power of two. */
+ *   cumsum, scatter_add, pad_backward   as sum, with the number of terms of each element
+ * Sums of integer fills are exact while S fits the accumulator, and so is their mean if the divisor is a power of two. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static bool fits_exactly(const struct qc_node *n, const double *s, double diviso
   return true;
 }
 
-/* A 16-bit store of partial sums and the like narrow what is exact; so does any accumulator but the native one and double. */
+/* Exactness fails if partial sums are stored in 16 bits etc., or with any accumulator but the native one and double. */
 static bool plain(const struct qc_numerics *k)
 {
   for (int i = 0; i < k->n; i++)
@@ -51,7 +51,7 @@ static void add_sum_error(struct qc_node *n, const struct qc_numerics *k, double
   qc_propagate_abs(n);
 }
 
-/* Sums whose terms are inputs as they are, so that the op itself, run on ones, counts them. */
+/* Sums whose terms are the inputs themselves: the op run on ones counts the terms. */
 void qc_bound_counted_sum(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
 {
   (void)p;
@@ -73,7 +73,7 @@ void qc_bound_counted_sum(struct qc_problem *p, struct qc_node *n, const struct 
   free(one);
 }
 
-/* The largest e among the inputs of each output: the op max on e. Only for ops that pick one of their inputs. */
+/* Adds the largest e among the inputs of each output: the op max applied to e. Only for ops that select one of their inputs. */
 static void add_picked_error(struct qc_node *n)
 {
   if (qc_inputs_exact(n))
@@ -122,7 +122,7 @@ void qc_bound_selection(struct qc_problem *p, struct qc_node *n, const struct qc
 
 /* ---- pooling ------------------------------------------------------------------------------ */
 
-/* Adaptive windows: `outer` places of x, `inner` windows along one dim. They differ in size unless one divides the other. */
+/* Adaptive windows: `outer` elements of x, `inner` windows in one dim. Their sizes differ unless one divides the other. */
 static bool adaptive(const struct qc_node *n)
 {
   return qc_attr_int(n->op, n->attr, "size", 0, 0, -1) >= 0;
@@ -134,7 +134,7 @@ static double adaptive_taps(int64_t places, int64_t windows)
   return windows ? ceil((double)places / (double)windows) + uneven(places, windows) : 0;
 }
 
-/* The most taps of a window inside x; *padded: some have fewer. */
+/* The largest number of taps inside x of any window; *padded: some windows have fewer. */
 static double window_taps(const struct qc_node *n, const qn_value *plane, bool *padded)
 {
   double taps = 1;
@@ -150,17 +150,17 @@ static double window_taps(const struct qc_node *n, const qn_value *plane, bool *
   *padded = qc_attr_int(n->op, n->attr, "ceil_mode", 0, 0, 0) != 0;
   for (int d = 0; d < plane->rank - 2; d++) {
     int64_t window = qc_attr_int(n->op, n->attr, "window", d, 0, 0);
-    taps *= (double)(window && window < plane->dim[2 + d] ? window : plane->dim[2 + d]);     /* what is beyond x adds nothing */
+    taps *= (double)(window && window < plane->dim[2 + d] ? window : plane->dim[2 + d]);     /* taps beyond x add nothing */
     *padded |= qc_attr_int(n->op, n->attr, "pad", d, 0, 0) || qc_attr_int(n->op, n->attr, "pad", d, 1, 0);
   }
   return taps;
 }
 
-/* The most windows that hold one place. */
+/* The largest number of windows that hold one element. */
 static double overlap(const struct qc_node *n, const qn_value *plane)
 {
   double most = 1;
-  for (int d = 0; d < plane->rank - 2 && adaptive(n); d++)        /* windows share places as places share windows */
+  for (int d = 0; d < plane->rank - 2 && adaptive(n); d++)        /* by symmetry of windows and elements */
     most *= adaptive_taps(qc_attr_int(n->op, n->attr, "size", d, 0, 0), plane->dim[2 + d]);
   for (int d = 0; d < plane->rank - 2 && !adaptive(n); d++) {
     int64_t window = qc_attr_int(n->op, n->attr, "window", d, 0, 0), stride = qc_attr_int(n->op, n->attr, "stride", d, 0, 0);
@@ -203,7 +203,7 @@ void qc_bound_pooling(struct qc_problem *p, struct qc_node *n, const struct qc_n
                         + overlap(n, plane) * qc_half_ulp(n->compute, 0);
     break;
   case QN_OP_POOL_MAX_BACKWARD: case QN_OP_POOL_ADAPTIVE_MAX_BACKWARD: {
-    /* |dy| scattered by the same choice: the twin's own dy on absolute values, x and indices as they are */
+    /* |dy| scattered in the same way: absolute values for the twin's dy, x and indices unchanged */
     double *dy = qc_alloc((size_t)n->in[0]->n * sizeof *dy + 8);
     for (int64_t i = 0; i < n->in[0]->n; i++)
       dy[i] = fabs(n->in[0]->y[i]);

@@ -1,13 +1,13 @@
 /* bound_resampling.c -- resample and its gradient: sums of taps times weights.
  *
  *   e = (c(n) + 3 d u) S + d v T + n times the least subnormal, over d spatial dims and n taps
- *   S = sum |w x|, T = sum |x| over the taps; v = 2u (linear), 16u (cubic): what a weight may be off by, for 1 - t is as exact as t
- * nearest is exact. The weights are found again here, in double. */
+ *   S = sum |w x|, T = sum |x| over the taps; v = 2u (linear), 16u (cubic): the error of a weight (1 - t is as exact as t)
+ * nearest is exact. The weights are recomputed here, in double. */
 #include <math.h>
 #include <stdlib.h>
 #include "conform.h"
 
-/* The taps of point i of y among x places: how many, where and how heavy. The point is a fraction, for a weight of 0 to be 0. */
+/* The taps of point i of y among x elements: number, positions, weights. The coordinate is a fraction, so that a weight of 0 is exact. */
 static int taps(const qn_resampling *a, int64_t i, int64_t x, int64_t y, int64_t *place, double *weight)
 {
   double over = (double)(i * x), under = (double)y;
@@ -25,7 +25,7 @@ static int taps(const qn_resampling *a, int64_t i, int64_t x, int64_t y, int64_t
   return n;
 }
 
-/* Adds v w to S, v to T and 1 to the count, of each place of x that is a tap of y's element. */
+/* Adds v w to S, v to T and 1 to the count, for each tap of y's elements. */
 struct sums { double *s, *t, *n; };
 
 static void each_tap(const struct qc_node *node, bool back, struct sums *to)

@@ -1,13 +1,13 @@
-/* bound_sampling.c -- grids from affine maps, images at the points of a grid, and the gradients. u: unit of the computation; e of inputs
- * is carried along.
+/* bound_sampling.c -- grids from affine maps, images at the points of a grid, and the gradients. u: unit roundoff of the computing type;
+ * errors e of inputs are propagated.
  *
- * A point's position in an extent of n is off by q = 2u((|g| + 1) n + 1), with reflection 4u(|p| + n) more, and not at all where g has
- * few digits. What lies within q of a step may fall on either side of it: a tap's weight w is between w - q and w + q + 2u for every place
- * that a point within q may have as a tap (nearest: 0 or 1), and
- *   y, dx     e = (c(taps) + 3du) S+ + S+ - S,  S+ = sum |v| product(w + q + 2u), S the same with w;  nearest: exact, or S+ where unsure
- *   dgrid     the same with the slope in the place of its dim's weight; 2 S+ more where the point may lie in either of two cells, or on
+ * A point's position in an extent of n has an error of q = 2u((|g| + 1) n + 1), with reflection 4u(|p| + n) more, and none if g has
+ * few digits. Within q of a discontinuity it may be on either side: a tap's true weight w is computed between w - q and w + q + 2u,
+ * for every element that a point within q may have as a tap (nearest: 0 or 1), and
+ *   y, dx     e = (c(taps) + 3du) S+ + S+ - S,  S+ = sum |v| product(w + q + 2u), S the same with w;  nearest: exact, or S+ if unsure
+ *   dgrid     the same with the slope in place of its dim's weight; 2 S+ more if the point may be in either of two cells, or on
  *             either side of an end
- * Where something infinite or NaN has a weight that may be 0, nothing is known.
+ * If an Inf or NaN has a weight that may be 0, nothing is known.
  *
  *   grid      c(d + 1) sum |theta xy| + 3u sum |theta|      dtheta     (c(n) + 4u) sum |dy xy| + 3u sum |dy| */
 #include <math.h>
@@ -24,7 +24,7 @@ static double coordinate(const qn_sampling *a, const qn_value *grid, int d, cons
   return a->align_corners ? (n > 1 ? (2 * i - (n - 1)) / (n - 1) : 0) : (2 * i + 1 - n) / n;
 }
 
-/* Each term theta xy of grid, or dy xy of dtheta, is added to what its output is off by. */
+/* Adds the error of each term theta xy of grid, or dy xy of dtheta, to its output's. */
 static void bound_affine(struct qc_node *n, const struct qc_numerics *k)
 {
   bool back = n->op->forward != 0;
@@ -53,15 +53,15 @@ static void bound_affine(struct qc_node *n, const struct qc_numerics *k)
 
 /* ---- points ------------------------------------------------------------------------------------------------------- */
 
-enum { MOST = 6 };                      /* places that may be taps in one dim; more: nothing is known */
+enum { MOST = 6 };                      /* limit on possible taps in one dim; beyond it nothing is known */
 
-/* One dim of a point. nominal: the twin's weight; high: the most that it may be; sure: not 0 in one and something in another. */
+/* One dim of a point. nominal: the twin's weights; high: their upper bounds; sure: the weight cannot be 0 in one and not in the other. */
 struct dim {
   int     n;
-  bool    nan, unknown, either;         /* either: the slope may be another cell's, or an end's 0 */
+  bool    nan, unknown, either;         /* either: the slope may be that of another cell, or 0 beyond an end */
   int64_t place[MOST];
   double  nominal[MOST], high[MOST], slope[MOST];
-  double  scale;                        /* the most that the slope's may be */
+  double  scale;                        /* upper bound of the slope's factor */
   bool    sure[MOST];
 };
 
@@ -107,7 +107,7 @@ static struct dim dim_of(const qn_sampling *a, double g, double eg, int64_t n, d
   for (double at = from; at <= to && t.n < MOST; at++) {
     if (at < 0 || at > last)
       continue;
-    double w = nearest ? from == to : fmax(0, 1 - fabs(p - at));      /* nearest, unsure: of each 0 or 1 */
+    double w = nearest ? from == to : fmax(0, 1 - fabs(p - at));      /* nearest, unsure: each may have 0 or 1 */
     t.place[t.n] = (int64_t)at;
     t.nominal[t.n] = w;
     t.high[t.n] = nearest ? 1 : w > 0 || q > 0 ? fmin(1, w + q + (w == 1 ? 0 : 2 * u)) : 0;
@@ -139,7 +139,7 @@ static struct point point_of(const qn_sampling *a, const struct qc_value *grid, 
 
 struct tap { int64_t place; double low, high; bool sure; };     /* low: nominal */
 
-/* Tap k, with the slope of dim `by` in the place of its weight where by >= 0. */
+/* Tap k, with the slope of dim `by` in place of its weight if by >= 0. */
 static struct tap tap_of(const struct point *s, const qn_value *image, int k, int by)
 {
   struct tap t = {0, 1, 1, true};
@@ -158,8 +158,8 @@ static struct tap tap_of(const struct point *s, const qn_value *image, int k, in
 
 /* ---- sums --------------------------------------------------------------------------------------------------------- */
 
-/* S, S+ and the terms of one output; lost: how many times a term may be rounded by half a subnormal's ulp, counted as often as what a
- * factor behind that makes of it; unknown: something infinite has a weight that may be 0. */
+/* S, S+ and the number of terms of one output; lost: the number of possible roundings by half a subnormal's ulp, each times the
+ * factors applied later; unknown: an Inf or NaN has a weight that may be 0. */
 struct sums { double s, high, e, n, lost; bool unknown; };
 
 static void add(struct sums *to, const struct tap *t, double v, double e, double factor)
@@ -205,12 +205,12 @@ void qc_bound_sampling(struct qc_node *n, const struct qc_numerics *k)
     places *= image->dim[2 + m];
   }
   struct sums *sum = qc_alloc((size_t)out->n * sizeof *sum + 8);
-  bool *lost = qc_alloc((size_t)image->dim[0] + 1);    /* images of which a point may lie anywhere */
+  bool *lost = qc_alloc((size_t)image->dim[0] + 1);    /* images with a point that may be anywhere */
   for (int64_t i = 0; i < image->dim[0] * points; i++) {
     struct point s = point_of(a, grid, i, image, qc_unit(n->compute));
     int64_t batch = i / points;
     if (s.nan)
-      continue;                         /* NaN for sure, or nothing */
+      continue;                         /* certainly NaN, or nothing */
     lost[batch] |= s.unknown;
     for (int64_t c = 0; c < channels; c++) {
       int64_t at = (batch * channels + c) * points + i % points, base = (batch * channels + c) * places;

@@ -76,7 +76,7 @@ static const char *check_memory(struct memory *m, const struct qc_problem *p, vo
   for (uint32_t i = 0; i < p->view->n_pointers; i++) {
     const struct qc_value *v = &p->value[p->view->pointer[i]];
     if (v->is_input && m->shared[i])
-      continue;                         /* its output checks the memory */
+      continue;                         /* checked with its output */
     if (!qc_buffer_check(m->buffer[i], raw[i], v->is_output, text, sizeof text)) {
       snprintf(why, bytes, "%s: %s", v->name, text);
       return v->is_input ? "input or guard changed" : "guard changed";
@@ -119,7 +119,7 @@ static qn_status replay(const qn_plan *plan, const struct qc_problem *p, struct 
   return status;
 }
 
-/* MMX registers are those of long double. Used and not given back (emms), sums of long double after them are NaN. */
+/* MMX registers are aliased to those of long double: used without emms, later long double sums are NaN. */
 static bool left_mmx(void)
 {
 #ifdef __x86_64__

@@ -1,12 +1,12 @@
-/* fill.c -- what inputs hold. Each element is a function of (seed, tensor, index) alone, so a case is its line and its seed.
+/* fill.c -- the values of inputs. Each element is a function of (seed, tensor, index) alone, so a case is its line and its seed.
  *
  *   int, int:R    integers of magnitude <= R (default: as large as keeps every sum exact), never all zero
  *   ipos          1 or 2: sums grow, which a narrow accumulator cannot hide
  *   signed[:S]    uniform in (-S, S), S 1;   pos  uniform in (0, 1): truncation shows as bias
  *   near          1 + uniform/8: for products
  *   wide          signed, exponents spread over 2^-12 .. 2^12
- *   far:C         C + signed: what cancels in a variance or a shift
- *   special       signed, with NaN, Inf, zeros of both signs, subnormals and large values strewn in
+ *   far:C         C + signed: a variance or a shift must cancel C
+ *   special       signed, interspersed with NaN, Inf, zeros of both signs, subnormals and large values
  *   finite        special without NaN and Inf;   tiny  subnormals and the least normals
  *   all           every bit pattern in turn;   bits  random patterns
  *   const:V ramp nan inf zero one range:LO..HI */
@@ -104,7 +104,7 @@ bool qc_fill(struct qc_value *v, const char *how, uint64_t seed, int tensor, int
       memcpy(p, how[0] == 'a' ? (uint64_t *)&i : &h, bytes);
     else if (boolean)
       *p = (char)(h >> 33 & 1);
-    else if (integer && strchr("spnwft", how[0]))     /* a float fill on integers: the whole range, so that sums wrap */
+    else if (integer && strchr("spnwft", how[0]))     /* a float fill of integers: the whole range, so that sums wrap */
       memcpy(p, &h, bytes);
     else
       qc_encode(v->q.dtype, number(how, argument, upto, v->q.dtype, range, h, i), p);
@@ -157,7 +157,7 @@ void qc_fill_taps(struct qc_value *indices, const qn_op_info *op, const void *at
         place = at[d] < 0 || at[d] >= dx->dim[2 + d] ? -1 : place * dx->dim[2 + d] + at[d];
     }
     if (h >> 40 & 15)
-      place = tap_index ? tap : place;          /* a u8 tap in the padding is a place out of range */
+      place = tap_index ? tap : place;          /* a u8 tap in the padding is an index out of range */
     else
       place = tap_index ? 255 : -1;
     memcpy((char *)indices->raw + i * (int64_t)bytes, &place, bytes);

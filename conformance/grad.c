@@ -1,4 +1,4 @@
-/* grad.c -- the oracle against its formulas, in f64, with no backend under test.
+/* grad.c -- checks the oracle against its formulas, in f64; no backend is under test.
  *
  * Gradients: every op with a `forward` in the schema is the gradient of sum(dy forward(...)) by the inputs that its outputs are
  * named after. Central differences, h = cbrt(eps): along each element in turn up to 64, else along 12 random directions.
@@ -8,7 +8,7 @@
 #include <string.h>
 #include "conform.h"
 
-/* An op put together by hand: one value for each role. */
+/* An op built by hand: one value for each role. */
 struct built {
   struct qc_node node;
   int32_t first[QN_MAX_ROLES + 1], arg[QN_MAX_ROLES];
@@ -42,7 +42,7 @@ static void build(struct built *b, const qn_op_info *op, const void *attr, struc
   n->twin = qc_twin_make(n);
 }
 
-static const qn_value random_key = {.dtype = QN_I64, .over = -1};       /* where the backward op is told none: 0 */
+static const qn_value random_key = {.dtype = QN_I64, .over = -1};       /* the key of a backward op that is given none: 0 */
 
 static struct qc_value *new_value(const qn_value *like)
 {
@@ -89,7 +89,7 @@ static void fill(struct qc_value *v, int tensor, bool integer, uint64_t seed)
     uint64_t h = qc_hash(seed, (uint64_t)tensor, (uint64_t)i);
     v->y[i] = integer ? (double)(h % 7) - 3 : ((double)(h >> 11) * 0x1p-53 - 0.5) * 8;
     if (!integer && fabs(v->y[i] * 2 - nearbyint(v->y[i] * 2)) < 1e-3)
-      v->y[i] += 1e-2;                  /* away from kinks, which lie at multiples of 1/2 */
+      v->y[i] += 1e-2;                  /* away from kinks, which are at multiples of 1/2 */
   }
 }
 
@@ -140,12 +140,12 @@ static bool compare_directions(struct built *f, struct qc_value *wrt, struct qc_
   return ok;
 }
 
-/* Output o of the backward op: the gradient by the forward's input that it is named after. */
+/* Output o of the backward op: the gradient by the forward input that it is named after. */
 static bool gradient_agrees(const struct qc_node *back, int o)
 {
   const qn_op_info *forward = qn_op_find(back->op->forward);
   const char *output = back->op->role[back->out_role[o]].name;        /* "dx": by x */
-  bool broadcasts = back->op->family == QN_FAMILY_POINTWISE;          /* then dy may be one for many: here it is written out */
+  bool broadcasts = back->op->family == QN_FAMILY_POINTWISE;          /* then one element of dy may serve many: here it is expanded */
   struct qc_value *by_role[QN_MAX_ROLES] = {0}, *back_role[QN_MAX_ROLES] = {0};
   struct qc_value *dy = new_value(broadcasts ? &back->out[o]->q : &qc_role(back, "dy")->q);
   struct qc_value *out[QN_MAX_ROLES] = {0}, *grad;
@@ -224,7 +224,7 @@ static bool equal(const char *what, double a, double b, bool exact)
   return false;
 }
 
-/* kind(inputs...) into a fresh value shaped like `like`, and its dot with other. */
+/* kind(inputs...) into a new value of `like`'s dims, and its dot product with other. */
 static double dot_with(uint32_t kind, const void *attr, const char *const names[], struct qc_value *const values[],
                        const qn_value *like, const double *other)
 {
@@ -278,7 +278,7 @@ static bool matmul_adjoint(struct qc_value *a, struct qc_value *b, struct qc_val
   return equal("<ab,dy> and <a,dy b'>", forward, by_a, true) && equal("<ab,dy> and <b,a'dy>", forward, by_b, true);
 }
 
-/* <pool(x), dy> = <x, backward(dy)>; for max, where y is some x, with the indices that it gave */
+/* <pool(x), dy> = <x, backward(dy)>; for max with the forward's indices */
 static bool pool_adjoint(struct qc_node *n, struct qc_value *x, struct qc_value *dy)
 {
   static const char *const forward[] = {"x", NULL}, *const max[] = {"dy", "indices", NULL}, *const average[] = {"dy", NULL};

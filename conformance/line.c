@@ -1,4 +1,4 @@
-/* line.c -- problem lines as text and as what may be changed: settings behind the ';', attributes by name, drafts of graphs. */
+/* line.c -- problem lines as text and in editable form: settings after the ';', attributes by name, drafts of graphs. */
 #include <stdlib.h>
 #include <string.h>
 #include "conform.h"
@@ -46,7 +46,7 @@ void qc_value_name(const qn_graph_view *view, uint32_t value, char *name, size_t
   }
 }
 
-/* Is it an input (with `outputs`: or an output) of the graph, which a setting may speak of? */
+/* Is it an input (with `outputs`: or an output) of the graph, which a setting may name? */
 static bool is_role(const qn_graph_view *view, const char *role, bool outputs)
 {
   for (uint32_t i = 0; i < (outputs ? view->n_pointers : view->n_ins); i++) {
@@ -89,7 +89,7 @@ static bool are_fills(const char *list)
   return known;
 }
 
-/* What a setting's value should have been; NULL: it is that. Values are looked at where they are used. */
+/* What a setting's value should have been; NULL: it is valid. Numbers are checked where they are used. */
 static const char *value_wanted(const char *key, const char *value)
 {
   long long low, high;

@@ -1,4 +1,4 @@
-/* memory.c -- memory and text made in it; a suite without memory bails out. */
+/* memory.c -- allocation and formatted text; without memory the suite bails out. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include "conform.h"

@@ -1,4 +1,4 @@
-/* number.c -- dtypes as numbers, by arithmetic on doubles alone, so that it shares no bit trick with the conversions under
+/* number.c -- dtypes as numbers, by arithmetic on doubles alone, so as to share no bit trick with the conversions under
  * test: a value is rounded by dividing by its quantum, an exact power of two, and the bits are made from the result. */
 #include <math.h>
 #include <string.h>
@@ -129,7 +129,7 @@ void qc_encode(uint32_t dtype, double v, void *p)
                                                 [QN_BOOL] = 1};
     int64_t i = dtype == QN_BOOL ? v != 0 : isnan(v) ? 0 : v <= least[dtype] ? (int64_t)least[dtype]
               : v >= most[dtype] ? (dtype == QN_I64 ? INT64_MAX : (int64_t)most[dtype]) : (int64_t)nearbyint(v);
-    memcpy(p, &i, qn_dtype_bytes(dtype));       /* little endian, as every machine that we know */
+    memcpy(p, &i, qn_dtype_bytes(dtype));       /* assumes little endian */
   }
 }
 

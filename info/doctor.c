@@ -1,4 +1,4 @@
-/* doctor.c -- settings and where they came from; what commonly goes wrong on a machine. */
+/* doctor.c -- settings and their origins; common problems of a machine's setup. */
 #include <dlfcn.h>
 #include <dirent.h>
 #include <errno.h>
@@ -38,7 +38,7 @@ static bool said(bool good, const char *what, const char *detail)
   return good;
 }
 
-/* As the loader judges them. */
+/* The loader's criteria. */
 static bool check_permissions(const char *path, bool folder)
 {
   char why[1024];
@@ -102,7 +102,7 @@ static void check_backend(void *user, const qn_backend_info *b)
 
 /* ---- doctor: libraries in this process ------------------------------------------------------------- */
 
-/* Looks up a function of a library that is loaded, under whatever scope. */
+/* Looks up a function of a loaded library, whatever its scope. */
 static void *loaded_symbol(const char *path, const char *name)
 {
   void *library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
@@ -149,7 +149,7 @@ static void check_libraries(void)
     printf("note   OpenBLAS: none is loaded, CPU matrix products use our own loop\n");
 }
 
-/* The driver as any CUDA program would find it; whether Quern has a backend for it is another line. */
+/* The driver as any CUDA program would find it; whether Quern has a backend for it is reported separately. */
 static void check_cuda_driver(void)
 {
   void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);

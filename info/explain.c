@@ -1,11 +1,11 @@
-/* explain.c -- every engine's verdict on a problem, as a table: who takes it, who is chosen, and who refuses by which rule. */
+/* explain.c -- every engine's verdict on a problem, as a table: which accept, which is chosen, and by which rule others refuse. */
 #include <stdlib.h>
 #include <string.h>
 #include "info.h"
 
 enum { COLUMNS = 7 };
 
-/* Verdicts live only during the callback, so their words are copied. */
+/* Verdicts are valid only during the callback, so their strings are copied. */
 typedef struct entry {
   int   part, chosen;
   char *problem;
@@ -147,7 +147,7 @@ static int explain_graph(const char *const options[], const char *model, const q
   return all ? 0 : 1;
 }
 
-/* All problems of standard input, a blank line between their tables; the worst of their exit statuses. */
+/* All problems of standard input, with a blank line between their tables; returns the worst of their exit statuses. */
 static int explain_input(const char *const options[], const char *model)
 {
   qn_reader *reader;
@@ -167,7 +167,7 @@ static int explain_input(const char *const options[], const char *model)
     int rc = status ? info_fail(status) : explain_graph(options, model, graph);
     qn_graph_destroy(graph);
     worst = rc > worst ? rc : worst;
-    if (!status && rc == 2)             /* the options, which all of them share */
+    if (!status && rc == 2)             /* a problem with the options, common to all */
       break;
   }
   qn_reader_close(reader);

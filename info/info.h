@@ -13,7 +13,7 @@ int info_explain(const char *const options[], const char *model, const char *lin
 int info_config(const char *const options[]);     /* doctor.c */
 int info_doctor(const char *const options[]);
 
-int info_fail(qn_status status);                  /* prints qn_last_error(); the exit status that fits */
+int info_fail(qn_status status);                  /* prints qn_last_error(); returns the matching exit status */
 int info_check_settings(const char *const options[]);
 
 #endif

@@ -47,7 +47,7 @@ static void print_device(void *user, const qn_backend_info *b, const qn_device *
 
 typedef struct listing {
   uint32_t anchor;
-  int      n;                           /* engines printed for it so far */
+  int      n;                           /* engines printed so far for the current op */
 } listing;
 
 static void print_engines(void *user, const qn_backend_info *b)

@@ -1,4 +1,4 @@
-/* output.h -- what quern-info, quern-conform and quern-bench share: a report that did not reach its file is a failure. */
+/* output.h -- shared by quern-info, quern-conform and quern-bench: a report that could not be written is a failure. */
 #ifndef QUERN_OUTPUT_H
 #define QUERN_OUTPUT_H
 #include <errno.h>
@@ -18,7 +18,7 @@ static inline void output_close(void)
   _exit(2);
 }
 
-/* First thing in main: exit() then ends with status 2 if standard output is lost, whichever way the program ends. */
+/* To be called first in main: exit() then ends with status 2 if standard output failed, however the program ends. */
 static inline void output_guard(void)
 {
   atexit(output_close);

@@ -1,5 +1,5 @@
-/* quern-info.c -- what is here and what would be chosen: backends, devices, engines, settings, and for any problem every
- * engine's verdict. */
+/* quern-info.c -- what is available and what would be chosen: backends, devices, engines, settings, and for any problem
+ * every engine's verdict. */
 #include <argp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +79,7 @@ int info_fail(qn_status status)
   return status == QN_UNSUPPORTED || status == QN_DEVICE ? 1 : 2;
 }
 
-/* A context of these options made and dropped: finds wrong settings with the library's own sentence. */
+/* Makes and drops a context with these options: reports bad settings in the library's own words. */
 int info_check_settings(const char *const options[])
 {
   qn_context *ctx;

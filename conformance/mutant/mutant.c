@@ -1,4 +1,4 @@
-/* mutant.c -- the backend: delegation to cpu_ref/direct with a bug's hooks around it, and the table. */
+/* mutant.c -- the backend: delegates to cpu_ref/direct with a bug's hooks around it; and the table. */
 #include "mutant.h"
 
 static const qn_host *host;
@@ -39,7 +39,7 @@ static void *copied(struct mut_call *c, const qn_value *v, const void *from)
   size_t bytes = (size_t)qn_extent_bytes(v);
   void *p = malloc(bytes + 16);
   if (!p || c->n_scratch == MUT_SCRATCH)
-    abort();                              /* a mutant may */
+    abort();                              /* a test backend may abort */
   if (bytes)
     memcpy(p, from, bytes);
   return c->scratch[c->n_scratch++] = p;
@@ -140,7 +140,7 @@ void *mut_scratch(struct mut_call *c, uint32_t role)
   int32_t i = value_index(c->k, role);
   void *p = calloc(1, (size_t)qn_extent_bytes(&c->k->value[i]) + 16);
   if (!p || c->n_scratch == MUT_SCRATCH)
-    abort();                              /* a mutant may */
+    abort();                              /* a test backend may abort */
   return c->ptr[i] = c->scratch[c->n_scratch++] = p;
 }
 
@@ -189,7 +189,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   for (int32_t i = 0; i < n; i++) {
     k->arg[i] = i;
     k->value[i] = k->altered[i] = request->value[op->arg[i]];
-    k->altered[i].over = -1;              /* hooks may put a copy in an input's place */
+    k->altered[i].over = -1;              /* hooks may replace an input by a copy */
     k->number[i] = op->arg[i];
   }
   memcpy(k->first, op->first, (op->n_roles + 1) * sizeof *k->first);
@@ -259,7 +259,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
-static const uint32_t also[] = { QN_OP_BATCH_NORM_INFERENCE, 0 };      /* what mut_take may take behind a convolution */
+static const uint32_t also[] = { QN_OP_BATCH_NORM_INFERENCE, 0 };      /* what mut_take may take after a convolution */
 
 static const qn_engine rows[] = {
 #define BUG(kind, id, a, b, c, bytes) \

@@ -1,5 +1,5 @@
-/* mutant.h -- a backend of seeded bugs: each engine is cpu_ref's `direct` engine, misused or its result spoilt in one way that
- * a real library got wrong once. The conformance suite must catch every one of them (t_mutants.tap).
+/* mutant.h -- a backend of seeded bugs: each engine is cpu_ref's `direct` engine, misused or its result damaged in a way that
+ * occurred in a real library. The conformance suite must catch every one of them (t_mutants.tap).
  *
  * A bug is up to three hooks around the delegation, in the file of its family, and one line in mutants.h:
  *   alter    at prepare: changes the problem that `direct` is given (attributes, dims, strides)
@@ -17,18 +17,18 @@ enum { MUT_VALUES = 32, MUT_MORE = 8, MUT_SCRATCH = 8 };
 struct mut_kept {
   const struct mut_bug *bug;
   qn_part *part;                          /* of direct, on the altered problem */
-  qn_value value[MUT_VALUES];             /* the problem as asked */
+  qn_value value[MUT_VALUES];             /* the original problem */
   qn_value altered[MUT_VALUES];
   int32_t  first[QN_MAX_ROLES + 1], arg[MUT_VALUES];
   qn_node  node;
   uint64_t attr[64];                      /* a copy that alter may change */
-  uint64_t original[64];                  /* as it was */
+  uint64_t original[64];                  /* the original */
   qn_numerics numerics;                   /* plain sums; alter may claim others */
   const qn_request *request;              /* during prepare */
-  int32_t  number[MUT_VALUES];            /* of the request's values */
+  int32_t  number[MUT_VALUES];            /* indices of the request's values */
   uint32_t n_ops;                         /* taken: 1, or 2 after mut_take */
-  int32_t  between;                       /* the value that one makes and the other reads */
-  qn_node  more;                          /* the second */
+  int32_t  between;                       /* the value from one op to the other */
+  qn_node  more;                          /* the second op */
   qn_value more_value[MUT_MORE];
   int32_t  more_number[MUT_MORE], more_first[QN_MAX_ROLES + 1];
   uint64_t more_attr[32];
@@ -47,7 +47,7 @@ struct mut_call {
 struct mut_bug {
   const char *name;
   uint32_t    op;
-  bool (*alter)(struct mut_kept *);       /* false: the bug cannot show here, so the engine refuses */
+  bool (*alter)(struct mut_kept *);       /* false: the bug cannot show on this problem, so the engine refuses */
   void (*before)(struct mut_call *);
   void (*after)(struct mut_call *);
   uint64_t    workspace;                  /* bytes asked for besides direct's */
@@ -63,9 +63,9 @@ int64_t         mut_offset(const qn_value *v, int64_t i, int64_t *at);          
 double          mut_get(const qn_value *v, const void *p, int64_t i);
 void            mut_put(const qn_value *v, void *p, int64_t i, double x);
 
-/* For alter: takes the request's second op too. mut_take: it reads this output and writes one of its dims; direct then writes there,
- * and what the second op does is left to the hook after it. mut_take_before: it makes this input, which the hook before direct gives it
- * by mut_scratch. False: there is none such. */
+/* For alter: takes the request's second op too. mut_take: that op reads this output and gives a result of its dims; direct writes into the
+ * result, and the hook `after` applies the second op. mut_take_before: that op produces this input, which the hook `before` supplies
+ * through mut_scratch. False: there is no such op. */
 bool            mut_take(struct mut_kept *k, uint32_t output_role, uint32_t second_op);
 bool            mut_take_before(struct mut_kept *k, uint32_t input_role, uint32_t second_op);
 void           *mut_scratch(struct mut_call *c, uint32_t role);

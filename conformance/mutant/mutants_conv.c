@@ -103,7 +103,7 @@ bool cv_stride_ignored(struct mut_kept *k)
 
 void cv_keep_dx(struct mut_call *c) { mut_keep(c, QN_ROLE_CONV_BACKWARD_DATA_DX); }
 
-/* A scatter that forgets to clear: where no window reaches, the output keeps what it held. */
+/* A scatter that does not clear first: outputs that no window reaches keep their old contents. */
 void cv_uncovered_unwritten(struct mut_call *c)
 {
   const qn_value *dx = mut_value(c->k, QN_ROLE_CONV_BACKWARD_DATA_DX);
@@ -133,7 +133,7 @@ void cv_adds_to_output(struct mut_call *c)
     mut_put(dw, p, i, mut_get(dw, p, i) + mut_get(dw, c->scratch[0], i));
 }
 
-/* Is held to the bound of F(4x4, 3x3) alone. */
+/* Judged by the bound of F(4x4, 3x3). */
 bool cv_winograd(struct mut_kept *k)
 {
   const qn_conv *v = conv_of(k);
@@ -143,7 +143,7 @@ bool cv_winograd(struct mut_kept *k)
       v->dilation[0] == 1 && v->dilation[1] == 1;
 }
 
-/* A tile that ends beyond the first input does not read its last column. */
+/* A tile that extends beyond the first input column does not read its last column. */
 void cv_last_column_lost(struct mut_call *c)
 {
   const qn_value *x = mut_value(c->k, X);

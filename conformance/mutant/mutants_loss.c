@@ -89,7 +89,7 @@ void ls_mean_undivided(struct mut_call *c)
     mut_put(count, mut_copy(c, QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT), 0, 1);
 }
 
-/* Rows that do not count keep what stood in dx. */
+/* Ignored rows keep the old contents of dx. */
 void ls_keep(struct mut_call *c) { mut_keep(c, QN_ROLE_CROSS_ENTROPY_BACKWARD_DX); }
 
 void ls_ignored_unwritten(struct mut_call *c)
@@ -118,7 +118,7 @@ void ls_last_frame_lost(struct mut_call *c)
     mut_put(lengths, p, i, fmin(mut_get(lengths, p, i), most) - 1);
 }
 
-/* Of two frames for two labels alike: the second follows the first without a blank. */
+/* Two frames for two equal labels: the second label follows the first without a blank. */
 void ls_repeats_skip(struct mut_call *c)
 {
   void *px, *pl, *pt, *pn, *p;
@@ -150,7 +150,7 @@ bool ls_infinity_kept(struct mut_kept *k)
   return shows;
 }
 
-/* The mean over labels in the place of samples. */
+/* The mean over labels instead of samples. */
 void ls_mean_by_labels(struct mut_call *c)
 {
   void *pn, *p;

@@ -1,4 +1,4 @@
-/* mutants_lrn.c -- bugs of local response and divisive normalization: what alpha is divided by, where the window lies, where the means are
+/* mutants_lrn.c -- bugs of local response and divisive normalization: alpha's divisor, the window's position, where means are
  * subtracted. */
 #include <math.h>
 #include "mutant.h"
@@ -12,7 +12,7 @@ bool lr_alpha_undivided(struct mut_kept *k)
   return attributes(k)->size > 1 && attributes(k)->alpha > 0;
 }
 
-/* A window of half the size to each side: an even one has a place too many. */
+/* Half the size to each side: one of even size has an element too many. */
 bool lr_even_window_one_longer(struct mut_kept *k)
 {
   bool shows = attributes(k)->size % 2 == 0;
@@ -28,7 +28,7 @@ bool lr_across_always(struct mut_kept *k)
   return shows;
 }
 
-/* Nothing comes back through the neighbours' sums. */
+/* The gradient without the neighbours' term. */
 bool lr_neighbours_forgotten(struct mut_kept *k)
 {
   attributes(k)->size = 1;
@@ -61,7 +61,7 @@ bool lr_with_dmeans(struct mut_kept *k)
   return mut_value(k, QN_ROLE_LRN_BACKWARD_DMEANS) && attributes(k)->region == QN_LOCAL_WITHIN;
 }
 
-/* What is divided is x - m, as in local contrast normalization. */
+/* x - m is divided instead of x, as in local contrast normalization. */
 void lr_x_centred(struct mut_call *c)
 {
   const qn_value *x = mut_value(c->k, QN_ROLE_LRN_X), *means = mut_value(c->k, QN_ROLE_LRN_MEANS);
@@ -80,7 +80,7 @@ void lr_means_lost(struct mut_call *c)
     mut_put(means, pm, i, 0);
 }
 
-/* The window around place i of x: how many of its n places lie beyond the edges, and the sum of x - m over the others. */
+/* The window at position i of x: how many of its n elements are outside, and the sum of x - m over the others. */
 static double outside(const qn_local_norm *a, const qn_value *x, const void *px, int64_t i, double m, double *n, double *sum)
 {
   int64_t at[QN_MAX_RANK], taps = 1, beyond = 0;
@@ -103,7 +103,7 @@ static double outside(const qn_local_norm *a, const qn_value *x, const void *px,
   return (double)beyond;
 }
 
-/* Beyond the edge x is 0, and off the mean. */
+/* Elements outside count as 0 instead of m. */
 void lr_mean_squared_outside(struct mut_call *c)
 {
   const qn_local_norm *a = (const qn_local_norm *)(const void *)c->k->attr;

@@ -7,7 +7,7 @@
 #define BIAS QN_ROLE_MATMUL_BIAS
 #define Y    QN_ROLE_MATMUL_Y
 
-/* The kernel steps by 8 and forgets what is left of K. */
+/* The kernel steps by 8 and omits the remainder of K. */
 bool mm_drop_k_tail(struct mut_kept *k)
 {
   qn_value *a = mut_altered(k, A), *b = mut_altered(k, B);
@@ -40,7 +40,7 @@ void mm_drop_middle_term(struct mut_call *c)
 
 void mm_keep(struct mut_call *c) { mut_keep(c, Y); }
 
-/* A tile edge of the rows is left as it was. */
+/* The last row of a tile is not written. */
 void mm_last_row_unwritten(struct mut_call *c)
 {
   const qn_value *y = mut_value(c->k, Y);
@@ -156,7 +156,7 @@ bool mm_narrow(struct mut_kept *k)
   return mm_plain(k) && (y->dtype == QN_F16 || y->dtype == QN_BF16);
 }
 
-/* What does not fit is cut off in place of rounded. */
+/* Truncates instead of rounding. */
 void mm_store_truncates(struct mut_call *c)
 {
   const qn_value *a = mut_value(c->k, A), *b = mut_value(c->k, B), *y = mut_value(c->k, Y);

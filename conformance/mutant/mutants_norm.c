@@ -1,7 +1,7 @@
 /* mutants_norm.c -- bugs of normalization: variances, eps, tails, running statistics, terms of gradients. */
 #include "mutant.h"
 
-/* The value that plays a part, and its memory. */
+/* The value of a role, and its memory. */
 static const qn_value *part(const struct mut_call *c, int8_t role, void **p)
 {
   const qn_value *v = role < 0 ? NULL : mut_value(c->k, (uint32_t)role);
@@ -28,7 +28,7 @@ static double parameter(const struct mut_call *c, int8_t role, int64_t row, int6
   return mut_get(v, p, (rows > 1 ? row : 0) * last + (last == length ? j : 0));
 }
 
-/* y from statistics over the first `upto` of each row, the variance by f32 sums of squares or divided by n - less. */
+/* y from statistics over the first elements of each row only, or with the variance from f32 sums of squares or divided by n - less. */
 static void forward_by(struct mut_call *c, int64_t vector, bool squares, int less)
 {
   qn_norm_roles r = qn_norm_roles_of(c->k->node.op);
@@ -119,7 +119,7 @@ void nm_mean_term_missing(struct mut_call *c)
   }
 }
 
-/* The last row of the batch is in no sum by parameter. */
+/* The last row of the batch is left out of the parameter sums. */
 void nm_last_row_not_in_dshift(struct mut_call *c)
 {
   qn_norm_roles r = qn_norm_roles_of(c->k->node.op);
@@ -139,7 +139,7 @@ bool nm_by_group(struct mut_kept *k)
   return x->rank == 4 && attributes(k)->mask == 12;
 }
 
-/* The last image of the batch is in no sum by channel. */
+/* The last image of the batch is left out of the channel sums. */
 void nm_last_image_not_in_dshift(struct mut_call *c)
 {
   qn_norm_roles r = qn_norm_roles_of(c->k->node.op);
@@ -152,7 +152,7 @@ void nm_last_image_not_in_dshift(struct mut_call *c)
     mut_put(dshift, p, i / spatial, mut_get(dshift, p, i / spatial) - mut_get(dy, pdy, image + i));
 }
 
-/* dx with the group's mean of g taken as if all channels had the first one's scale. */
+/* dx with the group's mean of g computed as if all channels had the first one's scale. */
 void nm_first_scale_for_group(struct mut_call *c)
 {
   qn_norm_roles r = qn_norm_roles_of(c->k->node.op);
@@ -173,7 +173,7 @@ void nm_first_scale_for_group(struct mut_call *c)
   }
 }
 
-/* The output keeps what rms_norm has without its scale on the last elements, which a vector loop forgot. */
+/* The tail after the vector loop is not scaled: y holds rms_norm's result without scale. */
 void nm_scale_missing_on_tail(struct mut_call *c)
 {
   qn_norm_roles r = qn_norm_roles_of(c->k->node.op);
@@ -193,14 +193,14 @@ void nm_scale_missing_on_tail(struct mut_call *c)
 bool nm_with_sum(struct mut_kept *k) { return nm_last_dim(k) && mut_take(k, (uint32_t)qn_norm_roles_of(k->node.op).y, QN_OP_ADD); }
 bool nm_inference_with_sum(struct mut_kept *k) { return mut_take(k, QN_ROLE_BATCH_NORM_INFERENCE_Y, QN_OP_ADD); }
 
-/* The other term of the addition. */
+/* The other operand of the addition. */
 static const qn_value *residual(const struct mut_call *c, void **p)
 {
   uint32_t role = c->k->more_number[c->k->more_first[QN_ROLE_ADD_A]] == c->k->between ? QN_ROLE_ADD_B : QN_ROLE_ADD_A;
   return mut_more(c, role, p);
 }
 
-/* y[i] += r[place(i)], a negative place adds nothing. */
+/* y[i] += r[place(i)]; a negative place adds nothing. */
 static void add_from(struct mut_call *c, int64_t (*place)(int64_t i, int64_t length, int64_t n))
 {
   void *py, *pr;
@@ -232,7 +232,7 @@ void nm_residual_by_address(struct mut_call *c)
 
 bool nm_of_sum(struct mut_kept *k) { return mut_take_before(k, (uint32_t)qn_norm_roles_of(k->node.op).x, QN_OP_ADD); }
 
-/* x = a + b, b's elements `apart` further on; written where others want it, if it is to be. */
+/* x = a + b, with b read `apart` elements further on; stored if wanted as an output and `write`. */
 static void sum_up(struct mut_call *c, int64_t apart, bool write)
 {
   uint32_t role = (uint32_t)qn_norm_roles_of(c->k->node.op).x;

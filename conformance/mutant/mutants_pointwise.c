@@ -35,7 +35,7 @@ void pw_subnormals_flushed(struct mut_call *c)
       mut_put(y, p, i, 0);
 }
 
-/* The vector body lets NaN through, the scalar tail is C's fmax. */
+/* The vector body propagates NaN, the scalar tail uses C's fmax. */
 void pw_tail_drops_nan(struct mut_call *c)
 {
   void *p;
@@ -84,7 +84,7 @@ void pw_by_reciprocal(struct mut_call *c)
   }
 }
 
-/* A race, as seen from outside: one element's last bit, in one of so many calls. */
+/* A simulated race: the last bit of one element, in one of `one_of` calls. */
 static void race(struct mut_call *c, int one_of)
 {
   static atomic_int calls;
@@ -110,7 +110,7 @@ void pw_workspace_overrun(struct mut_call *c)
   end[0] = 1;                             /* direct asks for no workspace of its own here */
 }
 
-/* A cache in the workspace, believed to be zero until it was written. */
+/* A cache in the workspace, assumed to be zero on first use. */
 void pw_trusts_workspace(struct mut_call *c)
 {
   void *p;
@@ -132,7 +132,7 @@ void pw_kink_on_wrong_side(struct mut_call *c)
       mut_put(y, p, i, mut_get(dy, mut_pointer(c, 0), i));
 }
 
-/* Where tanh has long come to 1 the slope is left as it was on the way. */
+/* Where tanh has rounded to 1 the slope keeps an earlier value. */
 void pw_half_far_out(struct mut_call *c)
 {
   void *p;
@@ -192,7 +192,7 @@ bool tr_value_ignored(struct mut_kept *k)
   return shows;
 }
 
-/* The first element behind the seam repeats the one before it. */
+/* The first element after the seam repeats the one before it. */
 void tr_seam(struct mut_call *c)
 {
   void *p;

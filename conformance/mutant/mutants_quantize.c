@@ -1,5 +1,5 @@
-/* mutants_quantize.c -- bugs of quantization: how a quotient is rounded and when it is cut, what a block is, what its scale is made of.
- * Those that compute anew do so where one scale serves all. */
+/* mutants_quantize.c -- bugs of quantization: rounding of a quotient, when it saturates, block sizes, how scales are computed.
+ * Those that recompute do so only if one scale serves the whole tensor. */
 #include <math.h>
 #include "mutant.h"
 
@@ -43,7 +43,7 @@ static double cut_first(double x, double s, double z, const qn_value *y)
 
 void qu_ties_away(struct mut_call *c) { again(c, away); }
 void qu_by_reciprocal(struct mut_call *c) { again(c, reciprocal); }
-/* The zero point is added to what is saturated already. */
+/* The zero point is added after saturation. */
 void qu_saturates_first(struct mut_call *c) { again(c, cut_first); }
 
 /* The last block of a dim is as long as the others. */
@@ -63,7 +63,7 @@ bool qu_blocks_of_equal_length(struct mut_kept *k)
   return shows;
 }
 
-/* amax by a maximum that prefers numbers to NaN. */
+/* amax by a maximum that ignores NaN. */
 void qu_amax_without_nan(struct mut_call *c)
 {
   void *px, *p;
@@ -76,7 +76,7 @@ void qu_amax_without_nan(struct mut_call *c)
   mut_put(amax, p, 0, most);
 }
 
-/* The power of two is rounded up where amax is none itself. */
+/* e8m0 scales are rounded up unless amax is a power of two. */
 void qu_power_rounded_up(struct mut_call *c)
 {
   void *px, *p;

@@ -1,4 +1,4 @@
-/* mutants_random.c -- bugs of random numbers and dropout: keys cut short, words in another order, masks out of step. */
+/* mutants_random.c -- bugs of random numbers and dropout: truncated keys, words out of order, masks out of step. */
 #include <math.h>
 #include "mutant.h"
 
@@ -11,7 +11,7 @@ static const qn_value *part(const struct mut_call *c, int8_t role, void **p)
 
 static double chance(const struct mut_call *c) { return ((const qn_chance *)(const void *)c->k->attr)->p; }
 
-/* A key in a copy, changed. */
+/* Replaces a key by a copy with another value. */
 static void set_key(struct mut_call *c, int8_t role, int64_t key)
 {
   const qn_value *v = role < 0 ? NULL : mut_value(c->k, (uint32_t)role);
@@ -62,7 +62,7 @@ void rn_unscaled(struct mut_call *c)
     mut_put(y, py, i, mut_get(y, py, i) * (1 - chance(c)));
 }
 
-/* A product with the mask: what is dropped is 0 x. */
+/* Multiplies by the mask: what is dropped becomes 0 x. */
 void rn_times_zero(struct mut_call *c)
 {
   void *px, *py;
@@ -84,7 +84,7 @@ void rn_bits_reversed(struct mut_call *c)
   }
 }
 
-/* Words are drawn in fours, and the mask keeps those that nobody asked for. */
+/* Words come in fours, and the mask's last bits keep the unused ones. */
 void rn_bits_past_the_last(struct mut_call *c)
 {
   void *p, *px;

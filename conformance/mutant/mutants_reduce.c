@@ -69,7 +69,7 @@ void sm_base_2(struct mut_call *c)
 
 /* ---- reductions: x and y are roles 0 and 1 of all of them ---------------------------------- */
 
-/* The output element that x's element i goes to, and its place among those that go there. */
+/* The output element that x's element i contributes to, and its index among the contributors. */
 static int64_t target(const struct mut_call *c, int64_t i, int64_t *place)
 {
   const qn_value *x = mut_value(c->k, 0), *y = mut_value(c->k, 1);
@@ -113,7 +113,7 @@ void rd_divides_by_n_less_1(struct mut_call *c)
     mut_put(y, mut_pointer(c, 1), i, mut_get(y, mut_pointer(c, 1), i) * n / (n - 1));
 }
 
-/* The accumulator starts at the lowest finite number in place of -Inf. */
+/* The accumulator starts at the lowest finite number instead of -Inf. */
 void rd_starts_at_lowest(struct mut_call *c)
 {
   const qn_value *y = mut_value(c->k, 1);
@@ -200,14 +200,14 @@ bool pl_stride_is_window(struct mut_kept *k)
   return shows;
 }
 
-/* Of one spatial dim: where adaptive window i begins, and how many places it holds if windows may (not) share one. */
+/* In one dim: begin and size of adaptive window i, with windows that may (or may not) overlap. */
 static int64_t window_size(int64_t x, int64_t windows, int64_t i, bool shared, int64_t *begin)
 {
   *begin = i * x / windows;
   return (shared ? qn_ceil_div((i + 1) * x, windows) : (i + 1) * x / windows) - *begin;
 }
 
-/* The last dim's windows end where the next begins, so that what lies between two of them belongs to one alone. */
+/* The last dim's windows end where the next begins, so that none overlap. */
 void pl_windows_apart(struct mut_call *c)
 {
   const qn_value *x = mut_value(c->k, QN_ROLE_POOL_ADAPTIVE_AVERAGE_X), *y = mut_value(c->k, QN_ROLE_POOL_ADAPTIVE_AVERAGE_Y);

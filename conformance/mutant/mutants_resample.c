@@ -34,7 +34,7 @@ void rs_last_point_lost(struct mut_call *c)
       mut_put(dy, p, i, 0);
 }
 
-/* What taps beyond the first place of the last dim weigh does not go to it: here half of all that it got. */
+/* Taps before the first element of the last dim are lost: here it gets half. */
 void rs_edges_weigh_less(struct mut_call *c)
 {
   const qn_value *dx = mut_value(c->k, QN_ROLE_RESAMPLE_BACKWARD_DX);

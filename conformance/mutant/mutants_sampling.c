@@ -1,4 +1,4 @@
-/* mutants_sampling.c -- bugs of a spatial transformer: where -1 and 1 lie, what lies beyond, which coordinate is which. */
+/* mutants_sampling.c -- bugs of a spatial transformer: the position of -1 and 1, what is outside, the order of coordinates. */
 #include "mutant.h"
 
 static qn_sampling *attributes(struct mut_kept *k) { return (qn_sampling *)(void *)k->attr; }
@@ -24,7 +24,7 @@ bool sp_reflection_is_border(struct mut_kept *k)
   return shows;
 }
 
-/* Row and column of points, or of theta's output, exchanged. */
+/* Swaps row and column of points, or of theta's output. */
 static void swap_coordinates(struct mut_call *c, uint32_t role)
 {
   const qn_value *grid = mut_value(c->k, role);
@@ -48,7 +48,7 @@ void sp_last_point_lost(struct mut_call *c)
       mut_put(dy, p, i, 0);
 }
 
-/* A gradient by places, not by coordinates: not multiplied by half the extent. */
+/* The gradient by position instead of by coordinate: not multiplied by half the extent. */
 void sp_slope_unscaled(struct mut_call *c)
 {
   const qn_value *dgrid = mut_value(c->k, QN_ROLE_GRID_SAMPLE_BACKWARD_GRID_DGRID),
@@ -59,7 +59,7 @@ void sp_slope_unscaled(struct mut_call *c)
     mut_put(dgrid, p, i, mut_get(dgrid, p, i) * 2 / (double)x->dim[x->rank - 1 - i % d]);
 }
 
-/* The translation is not taken. */
+/* The translation is ignored. */
 void sp_translation_lost(struct mut_call *c)
 {
   const qn_value *theta = mut_value(c->k, QN_ROLE_AFFINE_GRID_THETA);

@@ -8,7 +8,7 @@ static int64_t rows_of(const struct mut_call *c, uint32_t table)
   return mut_value(c->k, table)->dim[((const qn_axis *)(const void *)c->k->original)->axis];
 }
 
-/* Each index becomes what the bug makes of it. */
+/* Applies `change` to each index. */
 static void change_indices(struct mut_call *c, uint32_t table, int64_t (*change)(int64_t index, int64_t rows))
 {
   const qn_value *indices = mut_value(c->k, QN_ROLE_GATHER_INDICES);
@@ -24,7 +24,7 @@ void sl_index_clamped(struct mut_call *c) { change_indices(c, QN_ROLE_GATHER_X, 
 void sl_index_wrapped(struct mut_call *c) { change_indices(c, QN_ROLE_GATHER_X, wrapped); }
 void sl_adds_at_edge(struct mut_call *c)  { change_indices(c, QN_ROLE_SCATTER_ADD_DX, clamped); }
 
-/* Stores where it should add: of the places of one index the last is kept. */
+/* Stores instead of adding: of equal indices the last wins. */
 void sl_last_one_kept(struct mut_call *c)
 {
   const qn_value *indices = mut_value(c->k, QN_ROLE_SCATTER_ADD_INDICES);
@@ -56,7 +56,7 @@ bool sl_edge_lost(struct mut_kept *k)
   return shows;
 }
 
-/* The mirror stands behind the edge's element, which so comes twice. */
+/* The mirror is one element too far, so the edge appears twice. */
 void sl_edge_twice(struct mut_call *c)
 {
   const qn_padding *a = (const qn_padding *)(const void *)c->k->original;
@@ -84,7 +84,7 @@ bool sl_on_is_one(struct mut_kept *k)
 
 /* ---- lines --------------------------------------------------------------------------------- */
 
-/* Of two equal elements that stand side by side the later comes first. */
+/* Of two equal neighbours the later comes first. */
 void sl_later_tie(struct mut_call *c)
 {
   const qn_value *y = mut_value(c->k, QN_ROLE_TOP_K_Y), *indices = mut_value(c->k, QN_ROLE_TOP_K_INDICES);
@@ -118,7 +118,7 @@ bool sl_exclusive_ignored(struct mut_kept *k)
   return shows;
 }
 
-/* A block of 256 begins anew. */
+/* The carry is lost at each block of 256. */
 void sl_carry_lost(struct mut_call *c)
 {
   const qn_value *x = mut_value(c->k, QN_ROLE_CUMSUM_X), *y = mut_value(c->k, QN_ROLE_CUMSUM_Y);

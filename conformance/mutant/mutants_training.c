@@ -45,7 +45,7 @@ void tn_skipped_step_counts(struct mut_call *c)
     mut_put(step, p, 0, mut_get(step, p, 0) + 1);
 }
 
-/* The bias is corrected for the steps taken before this one. */
+/* The bias correction uses the number of steps before this one. */
 void tn_step_from_zero(struct mut_call *c)
 {
   if (scalar(c, roles(c).step) > 0)
@@ -60,7 +60,7 @@ bool tn_eps_under_the_root(struct mut_kept *k)
   return true;
 }
 
-/* Outputs in memory of their own, or nobody could tell. */
+/* Outputs must have memory of their own, or the bug could not show. */
 bool tn_apart(struct mut_kept *k)
 {
   qn_step_roles r = qn_step_roles_of(k->node.op);
@@ -94,7 +94,7 @@ void tn_copy_before_the_step(struct mut_call *c)
       mut_put(copy, p, i, mut_get(params, q, i));
 }
 
-/* decay params is taken off whole, not times rate: as large a decay as makes it so at rate 0.01. */
+/* decay params is subtracted without rate: the decay is scaled so that this shows at rate 0.01. */
 bool tn_decay_unrated(struct mut_kept *k)
 {
   qn_adam_rule *a = (qn_adam_rule *)(void *)k->attr;
@@ -111,7 +111,7 @@ void tn_first_tensor_only(struct mut_call *c)
   }
 }
 
-/* Short gradients are made longer. */
+/* Short gradients are scaled up. */
 void tn_divisor_below_one(struct mut_call *c)
 {
   void *p, *q, *s;
