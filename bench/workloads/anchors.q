@@ -1,4 +1,4 @@
-# The rows of the anchor list (a GPU's incumbents) in bf16: matmul (b transposed, as PyTorch's linear layers hold it), convolutions
+# The anchor list (compared with a GPU's incumbents) in bf16: matmul (b transposed, as PyTorch's linear layers store it), convolutions
 # in three directions, memory-bound ops. For a GPU.
 
 matmul a=bf16/8192x8192 b=bf16/8192x8192/t ; name=matmul.bf16.m8192.n8192.k8192

@@ -1,4 +1,4 @@
-# The anchor list's products in the dtypes that anchors.q leaves out, and small ones. For a GPU: --filter tf32 with math=tf32 (cuBLASLt:
+# The anchor list's matrix products in the other dtypes, and small ones. For a GPU: --filter tf32 with math=tf32 (cuBLASLt:
 # math=fast), --filter e4m3 with math=fast on both sides (raw sums) or strict on both (promoted ones).
 
 # f32 as tf32
@@ -28,7 +28,7 @@ matmul a=e4m3/128x8192 b=e4m3/8192x8192/t y=bf16/128x8192 ; name=matmul.e4m3.m12
 matmul a=e4m3/64x8192 b=e4m3/8192x8192/t y=bf16/64x8192 ; name=matmul.e4m3.m64.n8192.k8192
 matmul a=e4m3/16x8192 b=e4m3/8192x8192/t y=bf16/16x8192 ; name=matmul.e4m3.m16.n8192.k8192
 
-# small: a row, squares below a tile, 1x1 convolutions and the classifier of ResNet-50 as products, a deep one
+# small: one row, squares below a tile, 1x1 convolutions and the classifier of ResNet-50 as products, a large K
 matmul a=bf16/1x4096 b=bf16/4096x4096/t ; name=matmul.small.row.4096
 matmul a=bf16/64x64 b=bf16/64x64 ; name=matmul.small.64
 matmul a=bf16/256x256 b=bf16/256x256 ; name=matmul.small.256

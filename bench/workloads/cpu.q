@@ -1,4 +1,4 @@
-# The families whose speed limit is memory, at sizes for a CPU; f32 unless the name says otherwise. For bench/torch_peer.py.
+# The memory-bound families, at sizes for a CPU; f32 unless the name says otherwise. For bench/torch_peer.py.
 
 layer_norm x=f32/4096x1024 scale=f32/1x1024 shift=f32/1x1024 mean=? rstd=? ; name=layer_norm.1024
 layer_norm x=bf16/4096x1024 scale=bf16/1x1024 shift=bf16/1x1024 ; name=layer_norm.1024.bf16

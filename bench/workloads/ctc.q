@@ -1,4 +1,4 @@
-# Connectionist temporal classification as speech and text recognisers have it: characters, pieces of words, phonemes.
+# Connectionist temporal classification at the sizes of speech and text recognisers: characters, word pieces, phonemes.
 
 ctc_loss x=f32/1000x64x32 labels=i32/64x100 x_lengths=i32/64 label_lengths=i32/64 lse=? reduction=mean ; name=ctc.f32.characters
 ctc_loss x=f32/400x32x5000 labels=i32/32x60 x_lengths=i32/32 label_lengths=i32/32 lse=? reduction=mean ; name=ctc.f32.pieces

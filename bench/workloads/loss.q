@@ -1,4 +1,4 @@
-# Cross-entropy as language models and image classifiers have it.
+# Cross-entropy at the sizes of language models and image classifiers.
 
 cross_entropy x=bf16/8192x32000 labels=i64/8192x1 reduction=mean lse=? count=? ; name=entropy.bf16.8192x32000 labels=0..31999
 cross_entropy x=bf16/2048x128256 labels=i64/2048x1 reduction=mean lse=? count=? ; name=entropy.bf16.2048x128256 labels=0..128255

@@ -1,4 +1,4 @@
-# Normalization as transformers and convolutional networks have it, in bf16 and f32; names as the anchor list's.
+# Normalization at the sizes of transformers and convolutional networks, in bf16 and f32; names as in the anchor list.
 
 layer_norm x=bf16/16384x8192 scale=bf16/1x8192 shift=bf16/1x8192 ; name=layernorm.16384x8192
 rms_norm x=bf16/16384x8192 scale=bf16/1x8192 ; name=rmsnorm.16384x8192
@@ -43,7 +43,7 @@ batch_norm_backward dy=bf16/32x2048x7x7/nhwc x=bf16/32x2048x7x7/nhwc scale=f32/1
 layer_norm x=bf16/128x1048576 scale=bf16/1x1048576 shift=bf16/1x1048576 ; name=layernorm.128x1048576
 rms_norm x=f32/64x1048576 scale=f32/1x1048576 ; name=rmsnorm.f32.64x1048576
 
-# with the residual's sum before it, which others read; with what follows
+# with the residual sum before it, which is also an output; with the ops that follow
 in a bf16/16384x8192
 in b bf16/16384x8192
 in g bf16/1x8192
@@ -103,7 +103,7 @@ in h f32/1x256x1x1
 n = batch_norm_inference x=x mean=m var=v scale=g shift=h
 out y = relu x=n ; name=batchnorm.inference.relu.n128.c256.56x56.nhwc
 
-# given statistics folded into a convolution; beside it the same convolution with a bias
+# given statistics folded into a convolution, next to the same convolution with a bias
 in x bf16/128x64x56x56/nhwc
 in w bf16/256x64x1x1/nhwc
 in m f32/1x256x1x1

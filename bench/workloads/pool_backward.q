@@ -1,4 +1,4 @@
-# Gradients of the usual networks' pooling, of 100 to 400 MB; forward with the indices that they read.
+# Gradients of pooling in well-known networks, 100 to 400 MB each; and the forward with the indices that they read.
 
 pool_max_backward dy=f32/64x64x56x56 indices=u8/64x64x56x56 dx=f32/64x64x112x112 window=3 stride=2 pad=1 ; name=resnet.u8
 pool_max_backward dy=f32/64x64x56x56 indices=i64/64x64x56x56 dx=f32/64x64x112x112 window=3 stride=2 pad=1 ; name=resnet.i64

@@ -1,4 +1,4 @@
-# Pooling of the usual networks, 1-D and 3-D besides.
+# Pooling in well-known networks, and in 1-D and 3-D.
 
 pool_max x=f32/8x64x112x112 window=3 stride=2 pad=1 ; name=pool_max.resnet
 pool_max x=f32/8x64x112x112/nhwc window=3 stride=2 pad=1 ; name=pool_max.resnet.nhwc

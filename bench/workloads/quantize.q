@@ -1,4 +1,4 @@
-# Quantization as training and inference have it: delayed and dynamic scales, MX blocks, tiles, channels; and back.
+# Quantization as in training and inference: delayed and dynamic scales, MX blocks, tiles, channels; and dequantization.
 
 quantize x=bf16/8192x16384 scale=f32 y=e4m3/8192x16384 ; name=quantize.bf16.e4m3.tensor
 quantize x=bf16/8192x16384 scale=f32 y=e4m3/8192x16384 amax=? ; name=quantize.bf16.e4m3.tensor.amax

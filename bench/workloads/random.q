@@ -1,4 +1,4 @@
-# Random numbers and dropout, at sizes that no cache holds and at one that it does.
+# Random numbers and dropout, at sizes beyond any cache and at one that fits.
 
 dropout x=bf16/16384x8192 seed=1 p=0.1 mask=? ; name=dropout.bf16.16384x8192.mask
 dropout x=bf16/16384x8192 seed=1 p=0.1 ; name=dropout.bf16.16384x8192

@@ -1,5 +1,5 @@
-# A spatial transformer: grids of affine maps, whose numbers are normal; what is sampled by them, and the gradients, each with its grid; and
-# points that stand anywhere.
+# A spatial transformer: grids of affine maps with normally distributed entries, sampling by them, the gradients, each with its grid; and
+# points at random positions.
 
 affine_grid theta=f32/64x2x3 grid=f32/64x224x224x2 ; name=affine
 affine_grid_backward dy=f32/64x224x224x2 ; name=affine_backward

@@ -1,4 +1,4 @@
-# Rows by number and their sums, encodings, rankings, scans, padding with x itself.
+# Rows by index and their sums, encodings, rankings, scans, padding by elements of x.
 
 gather x=bf16/50257x1024 indices=i32/65536 ; name=gather.embedding
 gather x=f32/50257x768 indices=i64/8x1024 ; name=gather.gpt2

@@ -1,4 +1,4 @@
-# Optimiser steps over a transformer block's parameters and over a small network's, the norm of their gradients, loss scales.
+# Optimiser steps over the parameters of a transformer block and of a small network, the norm of their gradients, loss scales.
 
 adamw params=[f32/4096x4096,f32/4096x11008,f32/11008x4096,f32/4096] grads=[f32/4096x4096,f32/4096x11008,f32/11008x4096,f32/4096] m=[f32/4096x4096,f32/4096x11008,f32/11008x4096,f32/4096] v=[f32/4096x4096,f32/4096x11008,f32/11008x4096,f32/4096] step=i64 rate=0.001 decay=0.01 new_params=params new_m=m new_v=v new_step=step ; name=adamw.f32.block
 adamw params=[f32/4096x4096,f32/4096x11008,f32/11008x4096,f32/4096] grads=[bf16/4096x4096,bf16/4096x11008,bf16/11008x4096,bf16/4096] m=[f32/4096x4096,f32/4096x11008,f32/11008x4096,f32/4096] v=[f32/4096x4096,f32/4096x11008,f32/11008x4096,f32/4096] step=i64 rate=0.001 decay=0.01 new_params=params new_m=m new_v=v new_step=step copy=[bf16/4096x4096,bf16/4096x11008,bf16/11008x4096,bf16/4096] ; name=adamw.bf16.block.master

@@ -1,6 +1,6 @@
-# cast: every pair of dtypes that means something.
+# cast: every supported pair of dtypes.
 
-# every pair of float dtypes, every pattern of the narrow ones
+# every pair of float dtypes, every bit pattern of the narrow ones
 cast x=f64/4099 y=f32/4099 ; fill=wide,special,tiny,signed:70000 plain=1
 cast x=f64/4099 y=f16/4099 ; fill=wide,special,tiny,signed:70000 plain=1
 cast x=f64/4099 y=bf16/4099 ; fill=wide,special,tiny,signed:70000 plain=1
@@ -32,7 +32,7 @@ cast x=e5m2/256 y=f16/256 ; fill=all plain=1
 cast x=e5m2/256 y=bf16/256 ; fill=all plain=1
 cast x=e5m2/256 y=e4m3/256 ; fill=all plain=1
 
-# floats to integers saturate, NaN is 0; integers to all
+# floats to integers saturate, NaN gives 0; integers to all
 cast x=f64/1031 y=i8/1031 ; fill=signed:300,wide,special plain=1
 cast x=f64/1031 y=u8/1031 ; fill=signed:300,wide,special plain=1
 cast x=f64/1031 y=i32/1031 ; fill=signed:300,wide,special,signed:1e10 plain=1

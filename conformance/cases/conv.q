@@ -47,7 +47,7 @@ conv_forward x=f32/2x4x6x6@4 w=f32/4x4x3x3@4 y=f32/2x4x4x4@4
 conv_forward x=f32/1x4x6x6/0:36:6:1 w=f32/4x4x3x3
 conv_forward x=f32/2x4x6x6/36:0:6:1 w=f32/4x4x3x3
 
-# depthwise in whole pairs of channels: windows of 3, 5, 7, strides, tails of tiles, more pairs than a block has; and beyond
+# depthwise in pairs of channels: windows of 3, 5, 7, strides, tails of tiles, more pairs than a block holds; odd channels
 conv_forward x=bf16/2x24x9x10/nhwc w=bf16/24x1x3x3/nhwc pad=1 groups=24 ; as=f16,f32
 conv_forward x=bf16/3x144x15x14/nhwc w=bf16/144x1x3x3/nhwc pad=0:1,1:0 groups=144 bias=bf16/144
 conv_forward x=bf16/2x24x9x10/nhwc w=bf16/24x1x3x3/nhwc pad=1 groups=24 bias=f32/24 y=f32/2x24x9x10/nhwc
@@ -61,7 +61,7 @@ conv_forward x=f32/1x8x7x16/nhwc w=f32/8x1x7x7 pad=4,2 groups=8 ; as=bf16,f16 x.
 conv_forward x=bf16/2x6x9x10/nhwc w=bf16/12x1x3x3/nhwc pad=1 groups=6 stride=2,1 ; as=f16,f32
 conv_forward x=bf16/2x6x9x10 w=bf16/6x1x3x3 pad=2 dilation=2 groups=6 bias=bf16/6 ; as=f32
 
-# groups of few channels: 8 to 64 of them, filters that are no power of two, tails of tiles and groups, windows with an odd number of chunks
+# groups of few channels: 8 to 64 of them, filter counts not a power of two, tails of tiles and groups, odd numbers of chunks
 conv_forward x=bf16/2x72x11x13/nhwc w=bf16/72x8x3x3/nhwc pad=1 groups=9 ; as=f16
 conv_forward x=bf16/1x64x14x30/nhwc w=bf16/96x16x3x3 pad=1:2,0 stride=2 groups=4 bias=bf16/96
 conv_forward x=f16/1x64x9x9/nhwc w=f16/48x32x3x2/nhwc dilation=2,1 pad=2 groups=2 y=f32/1x48x9x12/nhwc
@@ -71,13 +71,13 @@ conv_forward x=bf16/2x24x150/nhwc w=bf16/24x8x3/nhwc pad=1 groups=3
 conv_forward x=bf16/140x16x20x20/nhwc w=bf16/16x8x3x3/nhwc pad=1 groups=2 ; kind=cuda
 conv_forward x=f16/2x64x31x9/nhwc w=f16/64x8x3x3/nhwc groups=8
 
-# large filters, by Fourier transforms of tiles: several tiles each way and their tails, odd channels, more than a block of them; nothing spreads
+# large filters, by Fourier transforms of tiles: several tiles each way, tails, odd channels, more than a block of them; NaN must not spread
 conv_forward x=f32/2x5x40x33 w=f32/7x5x9x5 pad=4:3,1 bias=f32/7
 conv_forward x=f32/1x17x29x20/nhwc w=f32/18x17x7x7 pad=3
 conv_forward x=f32/1x2x26x30 w=f32/3x2x24x23 pad=2
 conv_forward x=f32/1x2x35x61 w=f32/3x2x5x5 pad=2,1 ; fill=int x.fill=special
 
-# a first layer: few channels, windows that begin at odd elements, rows of windows longer than their last eight, tails of sixteen
+# a first layer: few channels, windows that begin at odd elements, rows of windows not a multiple of eight, tails of sixteen
 conv_forward x=bf16/2x3x37x38/nhwc w=bf16/64x3x7x7/nhwc stride=2 pad=3 ; as=f16
 conv_forward x=bf16/3x3x9x21/nhwc w=bf16/72x3x3x3/nhwc pad=1 bias=bf16/72
 conv_forward x=f16/1x4x18x40/nhwc w=f16/24x4x4x4/nhwc stride=4 y=f32/1x24x4x10/nhwc
@@ -86,7 +86,7 @@ conv_forward x=bf16/2x5x11x19/nhwc w=bf16/16x5x3x2/nhwc pad=1 stride=1,2 ; fill=
 conv_forward x=bf16/1x3x40x40/nhwc w=bf16/96x3x11x11/nhwc stride=4 pad=2
 conv_forward x=bf16/1x7x33/nhwc w=bf16/40x7x3/nhwc pad=1
 
-# channels last, in eights: windows gathered by a copy engine, products on Tensor Cores; edges of tiles, chunks and windows
+# channels last, in eights: windows loaded by TMA, products on Tensor Cores; edges of tiles, chunks and windows
 conv_forward x=f32/2x64x9x11/nhwc w=f32/72x64x3x3/nhwc pad=1 bias=f32/72 ; as=f16,bf16
 conv_forward x=f32/3x24x13x10/nhwc w=f32/40x24x5x3/nhwc pad=2:1,0:3 stride=2,3 dilation=1,2 ; as=f16,bf16
 conv_forward x=f32/2x136x6x7/nhwc w=f32/328x136x2x2/nhwc ; as=bf16
@@ -102,13 +102,13 @@ conv_forward x=f32/1x64x9x9 w=f32/8x64x3x3 pad=1 ; fill=ipos,pos as=f16,bf16
 conv_forward x=f32/70000x1x1x1 w=f32/2x1x1x1 ; plain=1 fill=int
 conv_forward x=f32/1x1x1x70001 w=f32/1x1x1x3 ; plain=1 fill=int
 
-# zero sizes: no images, no channels in, no channels out, a kernel larger than what it slides over
+# zero sizes: no images, no input channels, no output channels, a kernel larger than its input
 conv_forward x=f32/0x3x5x5 w=f32/4x3x3x3 ; plain=1
 conv_forward x=f32/2x0x5x5 w=f32/4x0x3x3 bias=f32/4 ; plain=1
 conv_forward x=f32/2x3x5x5 w=f32/0x3x3x3 ; plain=1
 conv_forward x=f32/2x3x2x2 w=f32/4x3x3x3 ; plain=1
 
-# more than a tile of pixels and of filters, and their tails; images that end within eight rows; many taps of few channels
+# more than a tile of pixels and of filters, and their tails; images that end within a group of eight rows; many taps of few channels
 conv_forward x=f32/3x9x13x11 w=f32/130x9x3x3 pad=1 bias=f32/130
 conv_forward x=f32/2x36x15x9/nhwc w=f32/70x36x3x2/nhwc pad=1 stride=2
 conv_forward x=f32/1x8x30x20 w=f32/12x8x5x3 pad=2:1,0
@@ -127,7 +127,7 @@ conv_forward x=f32/2x3x7x9 w=f32/4x3x3x3 pad=1 ; fill=int x.fill=special as=f16,
 conv_forward x=f32/1x4x6x6 w=f32/4x1x3x3 groups=4 pad=1 ; fill=signed x.fill=special
 conv_forward x=f32/1x3x5x5 w=f32/4x3x3x3 ; fill=int w.fill=special
 
-# a tap in the padding may be 0 times what is no number
+# a tap in the padding may be 0 times a non-finite element
 conv_forward x=f32/1x2x5x6 w=f32/3x2x3x3 pad=1 ; fill=signed w.fill=special as=f16,bf16
 
 # 8-bit types, and f32 results of 16-bit inputs

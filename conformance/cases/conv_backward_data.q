@@ -44,7 +44,7 @@ conv_backward_data dy=f32/1x6x6x6 w=f32/6x1x3x3 dx=f32/1x6x8x8/nhwc groups=6
 conv_backward_data dy=f32/2x70x7x6 w=f32/70x40x3x3 dx=f32/2x40x14x12 stride=2 pad=1
 conv_backward_data dy=f32/2x40x9x9/nhwc w=f32/40x66x3x3/nhwc dx=f32/2x66x9x9/nhwc pad=1
 
-# depthwise in whole pairs of channels
+# depthwise in pairs of channels
 conv_backward_data dy=bf16/2x24x9x10/nhwc w=bf16/24x1x3x3/nhwc dx=bf16/2x24x9x10/nhwc pad=1 groups=24 ; as=f16,f32
 conv_backward_data dy=bf16/3x144x14x15/nhwc w=bf16/144x1x3x3/nhwc dx=bf16/3x144x15x16/nhwc pad=1:0,0:1 groups=144
 conv_backward_data dy=bf16/1x16x13x10/nhwc w=bf16/16x1x5x5/nhwc dx=f32/1x16x11x14/nhwc pad=3,0 groups=16
@@ -59,7 +59,7 @@ conv_backward_data dy=bf16/1x96x8x14/nhwc w=bf16/96x16x3x3 dx=bf16/1x64x14x30/nh
 conv_backward_data dy=f16/1x48x9x12/nhwc w=f16/48x32x3x2/nhwc dx=f32/1x64x9x9/nhwc dilation=2,1 pad=2 groups=2
 conv_backward_data dy=bf16/1x128x7x7/nhwc w=bf16/128x64x3x3/nhwc dx=bf16/1x128x7x7/nhwc pad=1 groups=2
 conv_backward_data dy=bf16/2x16x10x18/nhwc w=bf16/16x24x3x3/nhwc dx=bf16/2x48x12x20/nhwc groups=2 ; fill=int dy.fill=special
-# and strides: pixels in residue classes, of which some meet no tap, some lie beyond the last window
+# with strides: pixels in residue classes, some of which meet no tap or lie beyond the last window
 conv_backward_data dy=bf16/2x72x6x7/nhwc w=bf16/72x8x3x3/nhwc dx=bf16/2x72x11x13/nhwc pad=1 stride=2 groups=9 ; as=f16
 conv_backward_data dy=bf16/1x16x5x4/nhwc w=bf16/16x8x3x3 dx=bf16/1x16x15x17/nhwc pad=2,1 stride=3,4 dilation=2,3 groups=2
 conv_backward_data dy=bf16/1x32x5x5/nhwc w=bf16/32x16x1x1/nhwc dx=f32/1x32x10x9/nhwc stride=2 groups=2 ; fill=int dy.fill=special
@@ -79,7 +79,7 @@ conv_backward_data dy=bf16/1x136x6x36/nhwc w=bf16/136x1x5x3/nhwc dx=bf16/1x1x7x3
 conv_backward_data dy=bf16/1x16x9x9/nhwc w=bf16/16x4x3x3/nhwc dx=bf16/1x4x18x17/nhwc stride=2 pad=1 ; dy.fill=special fill=int
 conv_backward_data dy=bf16/1x40x33/nhwc w=bf16/40x7x3/nhwc dx=bf16/1x7x33/nhwc pad=1
 
-# channels last, in eights: each residue of dx by the stride with its own taps, or none; output padding; odd sizes
+# channels last, in eights: each residue of dx by the stride has its own taps, or none; output padding; odd sizes
 conv_backward_data dy=f32/2x64x9x11/nhwc w=f32/64x72x3x3/nhwc dx=f32/2x72x9x11/nhwc pad=1 ; as=f16,bf16
 conv_backward_data dy=f32/2x64x7x5/nhwc w=f32/64x40x3x3/nhwc dx=f32/2x40x14x9/nhwc stride=2 pad=1 ; as=f16,bf16
 conv_backward_data dy=f32/3x72x6x6/nhwc w=f32/72x136x1x1/nhwc dx=f32/3x136x12x11/nhwc stride=2 ; as=f16,bf16
@@ -93,7 +93,7 @@ conv_backward_data dy=bf16/1x16x5x5/nhwc w=bf16/16x24x3x3/nhwc dx=f32/1x24x9x9/n
 conv_backward_data dy=bf16/2x16x5x5/nhwc w=bf16/16x24x3x3/nhwc dx=bf16/2x24x9x9/5184:1:576:32 stride=2 pad=1
 conv_backward_data dy=f16/1x512x5x5/nhwc w=f16/512x128x3x3/nhwc dx=f16/1x128x5x5/nhwc pad=1
 
-# positions that no window reads get 0; long sums; nothing; NaN and Inf
+# positions that no window reads get 0; long sums; zero sizes; NaN and Inf
 conv_backward_data dy=f32/2x3x3x3 w=f32/3x2x1x1 dx=f32/2x2x7x7 stride=3 ; as=f16,bf16
 conv_backward_data dy=f32/1x128x5x5 w=f32/128x4x3x3 dx=f32/1x4x5x5 pad=1 ; as=f16,bf16
 conv_backward_data dy=f32/2x4x0x5 w=f32/4x3x3x3 dx=f32/2x3x2x7 ; plain=1
@@ -108,5 +108,5 @@ conv_backward_data dy=f32/2x4x11x12 w=f32/4x3x5x5 dx=f32/2x3x11x12 pad=2 ; fill=
 # depthwise, channels last, rows of one pixel
 conv_backward_data dy=f32/2x24x5x3/nhwc w=f32/24x1x3x5 dx=f32/2x24x5x1/nhwc pad=1,3 groups=24 ; as=bf16
 
-# what lies beyond dy may be 0 times what is no number
+# terms outside dy may be 0 times a non-finite element
 conv_backward_data dy=f32/1x4x4x4 w=f32/4x2x3x3 dx=f32/1x4x8x8 stride=2 pad=1 groups=2 ; fill=signed w.fill=special as=bf16

@@ -41,7 +41,7 @@ conv_backward_filter x=f32/2x8x7x9 dy=f32/2x16x7x9/nhwc dw=f32/16x8x3x3 pad=1
 conv_backward_filter x=f32/2x66x7x9 dy=f32/2x70x7x9 dw=f32/70x66x3x3 pad=1
 conv_backward_filter x=f32/3x36x15x9/nhwc dy=f32/3x20x8x5/nhwc dw=f32/20x36x3x3/nhwc pad=1 stride=2
 
-# depthwise in whole pairs of channels
+# depthwise in pairs of channels
 conv_backward_filter x=bf16/2x24x9x10/nhwc dy=bf16/2x24x9x10/nhwc dw=bf16/24x1x3x3 pad=1 groups=24 ; as=f16,f32
 conv_backward_filter x=bf16/5x144x15x16/nhwc dy=bf16/5x144x14x15/nhwc dw=bf16/144x1x3x3/nhwc pad=1:0,0:1 groups=144
 conv_backward_filter x=f32/3x200x9x9/nhwc dy=f32/3x200x5x5/nhwc dw=f32/200x1x3x3/nhwc pad=1 stride=2 groups=200 ; as=bf16
@@ -70,14 +70,14 @@ conv_backward_filter x=bf16/1x3x60x60/nhwc dy=bf16/1x96x14x14/nhwc dw=bf16/96x3x
 conv_backward_filter x=bf16/1x1x20x33/nhwc dy=bf16/1x8x15x32/nhwc dw=bf16/8x1x5x5/nhwc pad=2:1,0:3 dilation=2,1
 conv_backward_filter x=bf16/20x3x40x40/nhwc dy=bf16/20x8x40x40/nhwc dw=bf16/8x3x3x3/nhwc pad=1
 
-# long sums: images times positions; nothing; NaN and Inf
+# long sums: images times positions; zero sizes; NaN and Inf
 conv_backward_filter x=f32/4x2x40x40 dy=f32/4x2x40x40 dw=f32/2x2x3x3 pad=1 ; as=f16,bf16
 conv_backward_filter x=f32/3000x1x2x2 dy=f32/3000x1x2x2 dw=f32/1x1x1x1 ; plain=1
 conv_backward_filter x=f32/2x4x20x20 dy=f32/2x4x18x18 dw=f32/4x4x3x3 ; fill=ipos,pos as=f16,bf16
 conv_backward_filter x=f32/0x3x5x5 dy=f32/0x4x3x3 dw=f32/4x3x3x3 ; plain=1
 conv_backward_filter x=f32/2x3x5x5 dy=f32/2x4x3x3 dw=f32/4x3x3x3 ; fill=int x.fill=special as=f64
 
-# channels last, in eights: 64 channels of each tap side by side, parts of the pixels joined
+# channels last, in eights: 64 channels per tap, parts of the pixels combined
 conv_backward_filter x=f32/2x64x9x11/nhwc dy=f32/2x72x9x11/nhwc dw=f32/72x64x3x3/nhwc pad=1 ; as=f16,bf16
 conv_backward_filter x=f32/3x24x13x10/nhwc dy=f32/3x40x6x3/nhwc dw=f32/40x24x5x3/nhwc pad=2:1,0:3 stride=2,3 dilation=1,2 ; as=f16,bf16
 conv_backward_filter x=f32/2x136x6x7/nhwc dy=f32/2x328x5x6/nhwc dw=f32/328x136x2x2/nhwc ; as=bf16
@@ -103,14 +103,14 @@ conv_backward_filter x=f32/2x5x40x33 dy=f32/2x7x39x31 dw=f32/7x5x9x5 pad=4:3,1
 conv_backward_filter x=f32/3x17x29x20/nhwc dy=f32/3x18x29x20/nhwc dw=f32/18x17x7x7 pad=3
 conv_backward_filter x=f32/1x2x35x61 dy=f32/1x3x35x59 dw=f32/3x2x5x5 pad=2,1 ; fill=int x.fill=special
 
-# few channels: tiles of 4 by 32 and 64 filters, their tails, several tiles for a part; each number of channels
+# few channels: tiles of 4 by 32 and 64 filters, their tails, several tiles per part; each number of channels
 conv_backward_filter x=f32/2x3x19x44 dy=f32/2x70x19x44 dw=f32/70x3x3x3 pad=1
 conv_backward_filter x=f32/140x1x5x10 dy=f32/140x3x3x8 dw=f32/3x1x3x3
 conv_backward_filter x=f32/2x2x9x64 dy=f32/2x5x10x64/3600:720:72:1 dw=f32/5x2x3x3 pad=2:1,1
 conv_backward_filter x=f32/2x4x6x8/nhwc dy=f32/2x64x6x8 dw=f32/64x4x3x3 pad=1 ; fill=int x.fill=special
 
-# u8 by u8: integers have no finite differences
+# u8 by u8: no finite differences for integers
 conv_backward_filter x=u8/2x3x4x4 dy=u8/2x5x2x2 ; plain=1
 
-# what lies in the padding may be 0 times what is no number
+# taps in the padding may be 0 times a non-finite element
 conv_backward_filter x=f32/1x4x8x8 dy=f32/1x4x4x4 dw=f32/4x2x3x3 stride=2 pad=1 groups=2 ; fill=signed dy.fill=special as=bf16

@@ -158,7 +158,7 @@ y0 = matmul a=x b=w y=f32/4x17
 y1 = gelu_tanh x=y0
 out y = cast x=y1 y=bf16/4x17
 
-# gradients of pooling with those of an activation and a bias behind them: several parts of a channel's sum, and one
+# gradients of pooling followed by those of an activation and a bias: a channel's sum in several parts, and in one
 in d f32/30x5x6x8
 in x f32/30x5x12x16
 g = pool_max_backward dy=d x=x window=2
@@ -171,7 +171,7 @@ g = pool_average_backward dy=d dx=f16/2x3x8x8 window=2
 h = mul a=g b=x
 out b = reduce_sum x=h axis=0,2,3
 
-# a bias, an addition for each channel, and relu behind f32 sums
+# a bias, a per-channel addition, and relu after f32 sums
 in x f32/2x5x9x7
 in w f32/6x5x3x3
 in b f32/6
@@ -185,13 +185,13 @@ y0 = conv_forward x=x w=w pad=1
 y1 = add a=y0 b=b
 out y = relu x=y1
 
-# an op that the anchor reads, of the dims of its output: no follower
+# an op read by the anchor that has the dims of its output: not a follower
 in a f32/16x16
 in b f32/16x16
 a2 = relu x=a
 out y = matmul a=a2 b=b
 
-# behind a normalization: a residual and activations; whole vectors, a row of several blocks, statistics wanted, a scalar
+# after a normalization: a residual and activations; whole vectors, a row of several blocks, statistics wanted, a scalar
 in x f32/5x64
 in g f32/1x64
 in h f32/1x64
@@ -254,7 +254,7 @@ n = layer_norm x=x scale=g axis=2,3
 s = add a=n b=r
 out y = relu x=s
 
-# before one: the sum alone, wanted by others too, and with an activation behind
+# before one: the sum alone, read elsewhere too, and with an activation after it
 in a f32/5x72
 in b f32/5x72
 in g f32/1x72
@@ -279,7 +279,7 @@ in b f32/2x131080
 out s = add a=a b=b
 out y = rms_norm x=s ; plain=1
 
-# the sum is read by what an op behind the norm waits for: they are no one region
+# the sum is read by an op on which the norm's follower depends: not one region
 in a f32/5x64
 in b f32/5x64
 in w f32/64x64
@@ -288,7 +288,7 @@ n = layer_norm x=s
 m = matmul a=s b=w
 out y = add a=n b=m
 
-# a convolution and normalization by given statistics, folded; with a bias, a residual and activations
+# a convolution with normalization by given statistics folded in; with a bias, a residual and activations
 in x f32/2x8x7x7/nhwc
 in w f32/16x8x3x3/nhwc
 in m f32/1x16x1x1
@@ -347,7 +347,7 @@ y0 = conv_forward x=x w=w pad=3 stride=2
 y1 = batch_norm_inference x=y0 mean=m var=v scale=g shift=h
 out y = relu x=y1
 
-# few channels in f32, with relu; a depthwise window of shared memory, with a bias; a residual before it, and a second one
+# few channels in f32, with relu; a depthwise window in shared memory, with a bias; a residual before it, and a second one
 in x f32/2x4x9x12
 in w f32/6x4x3x3
 in m f32/1x6x1x1
@@ -380,13 +380,13 @@ y2 = batch_norm_inference x=y1 mean=m var=v scale=g eps=0.25
 y3 = batch_norm_inference x=y2 mean=h var=v eps=0.5
 out y = relu x=y3 ; as=bf16
 
-# depthwise, more channels than are taken at a time
+# depthwise, more channels than one pass takes
 in x f32/1x1030x2x3/nhwc
 in w f32/1030x1x3x3/nhwc
 y0 = conv_forward x=x w=w groups=1030 pad=1
 out y = silu x=y0
 
-# What the anchor makes is read by an op that is not fused, too.
+# The anchor's output is also read by an op that is not fused.
 
 in a f32/17x19
 in b f32/19x23
@@ -418,25 +418,25 @@ h = layer_norm x=x scale=w
 out y = relu x=h
 out s = reduce_sum x=h axis=1
 
-# what comes before a convolution, which reads it in a layout of its own
+# what precedes a convolution that reads its input in a layout of its own
 in x f32/2x16x12x12
 in w f32/16x16x3x3
 r = relu x=x
 out y = conv_forward x=r w=w pad=1
 
-# a cast that changes nothing outlives its operand, whose memory another output takes
+# the result of a no-op cast is used after its operand's memory is taken by another output
 in a f32/5000
 c = cast x=a y=f32/5000
 out p over a = mul a=a b=2
 out q = neg x=c
 
-# what stands in two roles of the anchor
+# a value in two roles of the anchor
 in a f32/1x64
 in b f32/1x64
 s = add a=a b=b
 out y = rms_norm x=s scale=s
 
-# a side producer that two followers read comes before both; and where the second is cut off
+# a side producer with two followers precedes both; also if the second is cut off
 in a f32/6x8
 in b f32/6x8
 in c f32/6x8
@@ -455,31 +455,31 @@ r = relu x=y
 out u = add a=s b=r
 out v over x = mul a=s b=x
 
-# a factor that is infinite when rounded to tf32: relu makes 0 of the sum, which is not 0; and one that is infinite
+# a factor that overflows when rounded to tf32: relu would turn the sum into 0, which it is not; and an infinite factor
 in a f32/64x4
 in b f32/4x4
 h = matmul a=a b=b
 out y = relu x=h ; a.is=-3.4028235e38,100,0,0,inf,0,0,0 b.is=1e-37,1e-37,1e-37,1e-37,1,1,1,1,0,0,0,0,0,0,0,0
 
-# scalars of i64 keep digits that a double has not
+# i64 scalars keep digits that a double would lose
 in a i64
 b = add a=a b=1
 out c = sub a=b b=a ; a.is=9007199254740992 c.is=1
 
-# an engine that takes less than what follows it reads nothing of the rest
+# an engine that takes fewer ops than follow must read nothing of the rest
 in x bf16/8x16x6x6/nhwc
 y = batch_norm x=x
 z = mul a=y b=0.5
 out w = cast x=z y=f32/8x16x6x6/nhwc
 
-# the last op, whose output is empty, is no part of the plan; what it would read lies in the workspace beside the engine's own
+# the last op has an empty output and is not in the plan; its inputs are in the workspace beside the engine's own part
 in x f64/5x3x1x1
 in w f64/4x3x3x3
 y0 = conv_forward x=x w=w pad=1
 y1 = relu x=y0
 out y = pool_max x=y1 window=2 ; plain=1
 
-# a sum over nothing follows no anchor: it goes to the generic engine by itself
+# a sum over nothing is not fused: it goes to the generic engine by itself
 in t f32/2x2x3
 in x f32/2x0x7x5
 in dy f32/2x0x6x5

@@ -16,14 +16,14 @@ cross_entropy x=f32/1x50257 labels=i64/1x1 lse=? smoothing=0.1 ; fill=signed lab
 cross_entropy x=bf16/3x32768 labels=i32/3x1 lse=? ; fill=signed:4 labels=0..32767
 cross_entropy x=f32/300x10 labels=i32/300x1 lse=? ; labels=0..9
 
-# what the labels say: ignored, no class at all
+# labels: ignored, out of range
 cross_entropy x=f32/40x7 labels=i32/40x1 lse=? count=? ignore=3 ; labels=-2..8
 cross_entropy x=f32/40x7 labels=i64/40x1 lse=? ignore=-1 smoothing=0.2 ; labels=-2..8 as=bf16
 cross_entropy x=f32/6x5 labels=i32/6x1 lse=? count=? ; labels.is=-100,0,-100,4,5,-1
 cross_entropy x=f32/6x5 labels=i32/6x1 lse=? count=? reduction=mean ; labels.is=-100
 cross_entropy x=f32/4x9 labels=i32/4x1 lse=? smoothing=1 ; labels=0..8
 
-# what must not overflow
+# values that must not overflow
 cross_entropy x=f32/4x100 labels=i32/4x1 lse=? ; fill=far:1000,signed:80 labels=0..99 as=f64
 cross_entropy x=f16/4x100 labels=i32/4x1 lse=? smoothing=0.1 ; fill=far:1000 labels=0..99
 cross_entropy x=f32/3x2048 labels=i32/3x1 lse=? ; fill=ramp labels=0..2047
@@ -36,7 +36,7 @@ cross_entropy x=bf16/700x33 labels=i32/700x1 reduction=sum smoothing=0.1 lse=? ;
 cross_entropy x=f32/70x1025 labels=i32/70x1 reduction=mean lse=? ; labels=0..1024
 cross_entropy x=f32/1100x520 labels=i32/1100x1 reduction=mean lse=? count=? ; labels=0..519
 
-# rows that begin anywhere in a 16-byte word
+# rows at any offset in a 16-byte word
 cross_entropy x=bf16/9x1001 labels=i32/9x1 lse=? smoothing=0.1 ; labels=0..1000
 cross_entropy x=f16/40x4099 labels=i32/40x1 reduction=mean lse=? ; labels=0..4098
 cross_entropy_backward dy=f32/9x1 x=bf16/9x1001 labels=i32/9x1 lse=f32/9x1 smoothing=0.1 ; labels=0..1000
@@ -70,7 +70,7 @@ cross_entropy_backward dy=f32/3x1x4 x=f32/3x7x4 labels=i32/3x1x4 lse=f32/3x1x4 a
 cross_entropy_backward dy=f32/4x1 x=f32/4x10/24:2 labels=i32/4x1 lse=f32/4x1/3:1 dx=f32/4x10/10:1 ; labels=0..9
 cross_entropy_backward dy=f32/4x1 x=f32/4x16 labels=i32/4x1 lse=f32/4x1 dx=x ; labels=0..15
 
-# a classifier's last steps
+# typical sizes of classifiers
 in a bf16/12x20
 in w bf16/20x10
 in t i32/12x1
@@ -79,15 +79,15 @@ out l = cross_entropy x=x labels=t reduction=mean lse=s count=c smoothing=0.1
 out s
 out c
 
-# a quotient of a mean that vanishes, or is beyond f32
+# a mean whose gradient underflows, or is beyond f32
 cross_entropy_backward dy=f32/1x1 x=f32/1x3 labels=i32/1x1 lse=f32/1x1 count=f32/1x1 reduction=mean ; labels=0..2 dy.is=1.4e-45 count.is=3 lse.is=-80 x.is=1,2,3 plain=1
 cross_entropy_backward dy=f32/1x1 x=f32/1x3 labels=i32/1x1 lse=f32/1x1 count=f32/1x1 reduction=mean ; labels=0..2 dy.is=3e38 count.is=1e-40 lse.is=500 x.is=1,2,3 plain=1
 
-# few classes: several rows of a warp, of which the last have none
+# few classes: several rows per warp, the last ones empty
 cross_entropy x=f32/67x32 labels=i32/67x1 reduction=mean lse=? count=? ignore=3 ; labels=-1..33 as=bf16,f16
 cross_entropy x=bf16/130x61 labels=i64/130x1 reduction=sum smoothing=0.1 lse=? ; labels=0..60
 cross_entropy x=f32/64x29 labels=i32/64x1 smoothing=0.2 lse=? ; labels=0..28 x.fill=special
 cross_entropy x=f32/67x101 labels=i32/67x1 reduction=mean lse=? count=? smoothing=0.1 ; labels=0..100 as=bf16
 
-# an infinite dy goes to the difference, not to its terms
+# an infinite dy multiplies the difference, not its terms
 cross_entropy_backward dy=f32/4x13x1 x=bf16/4x13x17@2 labels=i32/4x13x1 lse=f32/4x13x1 ignore=0 ; fill=special seed=766 labels=-1..17

@@ -1,4 +1,4 @@
-# lrn and its gradient: both regions and layouts, windows odd, even, wider than x; runs that are whole vectors and others; means.
+# lrn and its gradient: both regions and layouts, windows odd, even, wider than x; runs of whole vectors and others; means.
 
 lrn x=f32/2x7x3x5 ; as=f16,bf16,f64
 lrn x=f32/2x16x6x6 alpha=0.5 beta=0.75 k=2 ; as=f16,bf16
@@ -17,14 +17,14 @@ lrn x=f32/1x2x33 size=5 alpha=2 region=within
 lrn x=f32/1x2x4x5x8 size=3 alpha=2 region=within ; as=f16
 lrn x=f32/2x12x5x7/nhwc size=3 alpha=2 region=within ; as=bf16
 lrn x=f32/1x70x4x4/nhwc size=5 alpha=2 region=within
-# rows of whole vectors, of planes and of channels, to and past the warp's lanes
+# rows of whole vectors, of planes and of channels, up to the warp's lanes and beyond
 lrn x=f32/2x5x11x16 size=3 alpha=2 region=within ; as=f16,bf16
 lrn x=f32/1x9x7x24 alpha=2 beta=0.6 region=within ; as=bf16
 lrn x=f32/2x16x37x5/nhwc alpha=0.5 ; as=bf16
-# n is beyond 64 bits
+# n exceeds 64 bits
 lrn x=f32/1x3x20x1 size=1000000000000 alpha=1e25 region=within ; plain=1
 
-# means: 1 to 3 dims, the largest window of a thread's rows, whole vectors; a square expanded would cancel (far); means of all channels
+# means: 1 to 3 dims, the largest window of a thread's rows, whole vectors; an expanded square would cancel (far); means for all channels
 lrn x=f32/2x3x7x6 means=f32/2x3x7x6 size=3 alpha=2 region=within ; as=f16,bf16,f64
 lrn x=f32/1x2x9x8 means=f32/1x2x9x8 size=4 alpha=2 beta=0.5 region=within ; fill=far:100
 lrn x=f32/1x2x33 means=f32/1x2x33 size=6 alpha=2 region=within
@@ -33,7 +33,7 @@ lrn x=f32/2x8x5x7/nhwc means=f32/2x8x5x7/nhwc size=5 alpha=2 region=within ; as=
 lrn x=f32/1x3x4x5 means=f32/1x3x4x5/60:0:5:1 size=3 alpha=2 region=within
 lrn x=f32/2x7x5x8 means=f32/2x7x5x8 alpha=2
 lrn x=f32/1x9x7x24 means=f32/1x9x7x24 alpha=2 region=within ; as=bf16
-# wider than a warp, far from 0, of one row
+# wider than a warp, mean far from 0, one row
 lrn x=f32/1x1x19x144 means=f32/1x1x19x144 alpha=2 region=within ; as=f16,bf16
 lrn x=f32/1x2x13x16 means=f32/1x2x13x16 alpha=2 region=within ; x.fill=far:100 means.fill=far:100
 lrn x=f32/1x5x1x8 means=f32/1x5x1x8 alpha=2 region=within
@@ -60,14 +60,14 @@ lrn_backward dy=f32/1x8x4x4/nhwc x=f32/1x8x4x4/nhwc means=f32/1x8x4x4/nhwc size=
 lrn_backward dy=f32/2x7x5x8 x=f32/2x7x5x8 means=f32/2x7x5x8 alpha=2 dmeans=?
 lrn_backward dy=f32/1x9x7x24 x=f32/1x9x7x24 means=f32/1x9x7x24 alpha=2 region=within dmeans=? ; as=bf16
 
-# planes wider than a warp, far from 0, of one vector; of several strips, of which the last is smaller
+# planes wider than a warp, mean far from 0, one vector; several strips, the last one smaller
 lrn_backward dy=f32/1x1x9x144 x=f32/1x1x9x144 means=f32/1x1x9x144 alpha=2 beta=0.6 region=within dmeans=? ; as=f16,bf16
 lrn_backward dy=f32/1x2x13x16 x=f32/1x2x13x16 means=f32/1x2x13x16 alpha=2 region=within dmeans=? ; x.fill=far:100 means.fill=far:100
 lrn_backward dy=f32/1x2x4x4 x=f32/1x2x4x4 means=f32/1x2x4x4 alpha=2 region=within
 lrn_backward dy=f32/1x1x61x72 x=f32/1x1x61x72 means=f32/1x1x61x72 alpha=2 region=within dmeans=? ; as=bf16
 lrn_backward dy=f32/2x1x61x72 x=f32/2x1x61x72 means=f32/2x1x61x72 alpha=2 region=within dmeans=? ; plain=1
 
-# a power that underflows, and meets infinities; one that overflows
+# a power that underflows and meets infinities; one that overflows
 lrn x=f32/2x7x6x5 k=1e-05 beta=8.5 alpha=0.5 ; fill=signed,tiny plain=1
 lrn_backward dy=f32/2x7x6x5 x=f32/2x7x6x5 beta=8.5 alpha=0.5 ; fill=special,tiny plain=1
 lrn_backward dy=f32/2x7x6x5 x=f32/2x7x6x5 means=f32/2x7x6x5 size=3 beta=8.5 alpha=0.5 region=within dmeans=? ; fill=special plain=1

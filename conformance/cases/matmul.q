@@ -49,7 +49,7 @@ matmul a=f32/1024x1 b=f32/1x33
 matmul a=f32/1x33 b=f32/33x1000 ; as=f16
 matmul a=f32/300x64 b=f32/64x1
 
-# long sums: only exact fills see one missing term
+# long sums: only exact fills detect one missing term
 matmul a=f32/3x5000 b=f32/5000x5 ; as=f16,bf16,f64
 matmul a=f32/2x65537 b=f32/65537x2 ; as=bf16 plain=1
 matmul a=f32/8x2048 b=f32/2048x8 ; fill=ipos,pos as=f16,bf16
@@ -68,10 +68,10 @@ matmul a=f32/5x7/0:1 b=f32/7x9/9:0
 matmul a=f32/16x16@4 b=f32/16x16@8 y=f32/16x16@4
 matmul a=f32/9x9 b=f32/9x9 ; a.offset=1 b.offset=3
 
-# the longest sums in other layouts (below too): of one sign, for where signs differ they are narrower than a bound of any order
+# the longest sums in other layouts (more below): of one sign, since with mixed signs they are smaller than the bound of any order
 matmul a=f32/2x65537/196612:3 b=f32/65537x2/7:3 y=f32/2x2/7:3 ; fill=int,ipos plain=1
 
-# rows that begin anywhere in a line of the cache, many enough to be taken by 8, 4, 2 classes of those that begin alike; a pitch beyond k
+# rows at any offset in a cache line, enough of them to be handled in 8, 4, 2 classes of equal offset; a pitch beyond k
 matmul a=bf16/1000x200 b=bf16/200x72/t
 matmul a=bf16/1000x1024/1032:1 b=bf16/1024x64/t bias=bf16/64 ; kind=cuda
 matmul a=f16/500x336 b=f16/336x136/t y=f32/500x136
@@ -87,7 +87,7 @@ matmul a=f32/1x2x1x2x3x4 b=f32/2x1x2x1x4x3
 matmul a=f32/65537x1x2 b=f32/65537x2x1 ; plain=1 fill=int
 matmul a=f32/4x17x19/323:1:17 b=f32/4x19x16
 
-# alpha, beta, c, bias: in the line (host) and as tensors (device)
+# alpha, beta, c, bias: as literals (host) and as tensors (device)
 matmul a=f32/17x19 b=f32/19x23 alpha=2 ; as=f16,bf16,f64
 matmul a=f32/17x19 b=f32/19x23 c=f32/17x23 ; as=f16,bf16,f64
 matmul a=f32/17x19 b=f32/19x23 c=f32/17x23 beta=-2 ; as=bf16
@@ -123,7 +123,7 @@ matmul a=f32/4x0 b=f32/0x3 ; plain=1 as=f16,bf16,f64
 matmul a=f32/4x0 b=f32/0x3 c=f32/4x3 beta=2 bias=f32/3 ; plain=1 as=bf16
 matmul a=f32/0x4x5 b=f32/0x5x3 ; plain=1
 
-# NaN and Inf go where they must and nowhere else
+# NaN and Inf must reach their outputs and no others
 matmul a=f32/7x9 b=f32/9x11 ; fill=special as=f16,bf16,f64
 matmul a=f32/33x3 b=f32/3x65 ; fill=special as=bf16
 matmul a=f32/17x19 b=f32/19x23 bias=f32/23 ; fill=int bias.fill=special
@@ -142,7 +142,7 @@ matmul a=i8/5x1000 b=u8/1000x7
 matmul a=i8/17x33 b=i8/33x19 c=i32/17x19
 matmul a=i8/7x9 b=i8/9x11 bias=i32/11
 
-# Tensor Cores' own edges: tiles of 64 to 256, k steps of 128 bytes, rows in units of 16 bytes or not, operands packed
+# Tensor Cores' edges: tiles of 64 to 256, k steps of 128 bytes, rows in units of 16 bytes or not, packed operands
 matmul a=f32/64x64 b=f32/64x64/t ; fill=int,signed,special
 matmul a=f32/129x260 b=f32/260x68/t ; fill=int,signed,pos
 matmul a=f32/200x96 b=f32/96x300 ; fill=int,signed,special
@@ -170,7 +170,7 @@ matmul a=u8/3x512 b=i8/512x260/t c=i32/3x260
 matmul a=u8/70x48/t b=u8/48x200 y=i32/70x200/t
 matmul a=i8/2x200x128 b=i8/1x128x264/t bias=i32/264
 
-# tiles and shares of sums, with tails in every dim; operands copied by 16, 8 and 4 bytes, or element by element
+# tiles and splits of k, with tails in every dim; operands copied by 16, 8 and 4 bytes, or element by element
 matmul a=f32/129x513 b=f32/513x257/t ; as=bf16,f16
 matmul a=f32/131x96 b=f32/96x136 ; as=bf16,f16
 matmul a=f32/68x1100@8 b=f32/1100x20/t@8 ; as=bf16,f16
@@ -193,11 +193,11 @@ matmul a=f32/70x33 b=f32/33x66 ; fill=special,tiny
 matmul a=f32/17x33 b=f32/33x70 ; fill=const:1e18,const:-1e-22
 matmul a=f32/17x700 b=f32/700x70/t ; fill=finite
 
-# few elements, a span of more than 2^31 elements
+# few elements spread over more than 2^31 elements of memory
 matmul a=f32/2x3/2200000000:1 b=f32/3x2 ; plain=1 fill=int
 matmul a=f32/2x3 b=f32/3x2 y=f32/2x2/2200000000:1 ; plain=1 fill=int
 
-# rows or columns of 16 or fewer: k shared among blocks; the long operand with rows contiguous; few k
+# 16 or fewer rows or columns: k divided among blocks; the long operand with contiguous rows; small k
 matmul a=f32/7x3000 b=f32/3000x10 bias=f32/10
 matmul a=f32/2x5x1100 b=f32/2x1100x9/t ; fill=int a.fill=special
 matmul a=f32/300x70/t b=f32/70x13 bias=f32/13
@@ -206,5 +206,5 @@ matmul a=f32/64x10 b=f32/10x300/t
 matmul a=f32/1x1x32x8 b=f32/5x3x8x7 alpha=0.5 c=f32/5x3x32x7 beta=2
 matmul a=f32/70x16 b=f32/16x19 y=f32/70x19/t
 
-# an operand whose rows overlap, as of a signal in frames
+# an operand with overlapping rows, as of a framed signal
 matmul a=f32/20x9/3:1 b=f32/9x6 ; plain=1

@@ -33,7 +33,7 @@ layer_norm x=f32/300x10 scale=f32/1x10 shift=f32/1x10 mean=? rstd=?
 layer_norm x=bf16/1000x24 mean=? rstd=?
 layer_norm x=f32/1x5
 
-# what cancels: a mean far from zero beside its deviation, rows that are constant, eps large and none
+# cancellation: a mean far from zero relative to the deviation, constant rows, large and zero eps
 layer_norm x=f32/3x100 mean=? rstd=? ; fill=far:1000
 layer_norm x=bf16/3x100 mean=? rstd=? ; fill=far:64
 layer_norm x=f32/2x4096 mean=? rstd=? ; fill=far:256 plain=1
@@ -57,7 +57,7 @@ layer_norm x=f32/2x2x4x9/72:4:1:8 axis=2,3 scale=f32/1x2x4x1 shift=f32/1x2x4x1 m
 rms_norm x=f32/3x4x5 axis=1,2 scale=f32/1x4x5 rstd=?
 rms_norm x=f32/7x5 axis=0 ; as=f64
 
-# strides, alignment, broadcast inputs, memory shared
+# strides, alignment, broadcast inputs, shared memory
 layer_norm x=f32/3x8/20:2 scale=f32/1x8/0:3 shift=f32/1x8 mean=? rstd=?
 layer_norm x=f32/4x6/t scale=f32/1x6 mean=? rstd=?
 layer_norm x=f32/4x16@4 scale=f32/1x16@4 y=f32/4x16@4
@@ -117,7 +117,7 @@ batch_norm_inference x=bf16/4x3x5x5/nhwc mean=f32/1x3x1x1 var=f32/1x3x1x1 scale=
 batch_norm_inference x=f32/9x5 mean=f32/1x5 var=f32/1x5 ; as=f64
 batch_norm_inference x=f32/6x3x2x2 axis=0 mean=f32/1x3x2x2 var=f32/1x3x2x2 shift=f32/1x3x2x2
 
-# rows in whole vectors; more of them than blocks take at once; rows of several blocks
+# rows of whole vectors; more than the blocks take at once; rows of several blocks
 layer_norm x=bf16/9x3000 scale=f32/1x3000 shift=bf16/1x3000 mean=? rstd=?
 layer_norm x=bf16/3x20000 scale=bf16/1x20000 shift=bf16/1x20000 mean=? rstd=? ; plain=1
 rms_norm x=f16/2x131072 scale=f32/1x131072 rstd=? ; plain=1
@@ -127,7 +127,7 @@ layer_norm x=bf16/2x2x8x3136 axis=2,3 scale=f32/1x2x8x1 shift=f32/1x2x8x1 mean=?
 layer_norm x=f32/2x3x4x19 axis=2,3 scale=f32/1x3x4x1 ; as=bf16,f64
 layer_norm x=f32/2x3x4x19 axis=2,3 shift=f32/1x3x4x1 ; plain=1
 
-# gradients of parameters by shares of the groups
+# gradients of parameters summed in shares of the groups
 layer_norm_backward dy=f32/37x20 x=f32/37x20 scale=f32/1x20 mean=f32/37x1 rstd=f32/37x1 dscale=? dshift=? ; as=bf16,f64
 rms_norm_backward dy=f32/300x33 x=f32/300x33 scale=f32/1x33 rstd=f32/300x1 dscale=? ; plain=1
 layer_norm x=bf16/2x4x16x2048/131072:16:1:64 axis=2,3 scale=bf16/1x4x16x1 mean=? rstd=? ; plain=1
@@ -146,7 +146,7 @@ batch_norm_backward dy=bf16/8x3x64x72 x=bf16/8x3x64x72 scale=f32/1x3x1x1 mean=f3
 batch_norm x=f64/40x600 scale=f64/1x600 mean=? rstd=? ; plain=1
 batch_norm_backward dy=f64/40x600 x=f64/40x600 scale=f64/1x600 mean=f64/1x600 rstd=f64/1x600 dscale=? dshift=? ; plain=1
 
-# group and instance norm, channels last: rows of several chunks, groups wider than a band, an outer dim's own parameters, one row;
+# group and instance norm, channels last: rows of several chunks, groups wider than a band, parameters per outer dim, one row;
 # and their gradients, in both layouts
 layer_norm x=f32/2x3x12x480/17280:12:1:36 axis=2,3 scale=f32/1x3x12x1 shift=f32/1x3x12x1 mean=? rstd=? ; as=bf16,f64
 layer_norm x=f32/1x2x1030x9/18540:1030:1:2060 axis=2,3 scale=f32/1x2x1030x1 shift=f32/1x2x1030x1 mean=? rstd=?
@@ -159,7 +159,7 @@ layer_norm_backward dy=f32/2x3x4x19 x=f32/2x3x4x19 scale=f32/1x3x4x1 mean=f32/2x
 layer_norm_backward dy=f32/3x5x6x6 x=f32/3x5x6x6 scale=f32/1x5x1x1 mean=f32/3x5x1x1 rstd=f32/3x5x1x1 axis=2,3 dscale=? dshift=?
 layer_norm_backward dy=bf16/2x2x3x3001 x=bf16/2x2x3x3001 scale=f32/1x2x3x1 mean=f32/2x2x1x1 rstd=f32/2x2x1x1 axis=2,3 dshift=? ; plain=1
 
-# nothing to normalize, and no rows
+# nothing to normalize over, and no rows
 layer_norm x=f32/0x5 mean=? rstd=?
 layer_norm x=f32/3x0 mean=? rstd=?
 batch_norm x=f32/0x3x4x4
@@ -183,8 +183,8 @@ out y = relu x=s ; as=bf16
 # group norm, channels last, with more than 1344 channels
 layer_norm x=bf16/2x8x208x36/59904:208:1:1664 axis=2,3 scale=bf16/1x8x208x1 shift=bf16/1x8x208x1 mean=? rstd=? ; plain=1
 
-# gradients of group norm, kept: vectors of two channels, several units for a channel, more items than blocks hold at once, an image of
-# several blocks, lanes that no power of two is, a group of a cluster's blocks and of more
+# gradients of group norm, held on chip: vectors of two channels, several units per channel, more items than resident blocks, an image
+# of several blocks, lane counts that are no power of two, a group in one cluster and in more
 layer_norm_backward dy=f32/2x3x8x19 x=f32/2x3x8x19 scale=f32/1x3x8x1 mean=f32/2x3x1x1 rstd=f32/2x3x1x1 axis=2,3 dscale=? dshift=? ; as=bf16 plain=1
 rms_norm_backward dy=f32/3x5x8x49 x=f32/3x5x8x49 scale=f32/1x5x8x1 rstd=f32/3x5x1x1 axis=2,3 dscale=? ; as=f16 plain=1
 layer_norm_backward dy=bf16/700x8x2x32 x=bf16/700x8x2x32 scale=bf16/1x8x2x1 mean=f32/700x8x1x1 rstd=f32/700x8x1x1 axis=2,3 dscale=? ; plain=1
@@ -194,13 +194,13 @@ rms_norm_backward dy=f32/5x16x77/1232:1:16 x=f32/5x16x77/1232:1:16 scale=f32/1x1
 layer_norm_backward dy=f32/2x1x4x30000 x=f32/2x1x4x30000 scale=f32/1x1x4x1 mean=f32/2x1x1x1 rstd=f32/2x1x1x1 axis=2,3 dscale=? dshift=? ; plain=1
 layer_norm_backward dy=bf16/2x1x8x32000 x=bf16/2x1x8x32000 scale=bf16/1x1x8x1 mean=f32/2x1x1x1 rstd=f32/2x1x1x1 axis=2,3 dscale=? dshift=? ; plain=1
 
-# long rows, a ring of their slices: more rows than it has places
+# long rows, in a ring of slices: more rows than slots
 layer_norm x=f32/9x557056 scale=f32/1x557056 rstd=? ; fill=signed plain=1 kind=cuda
 
-# gradients of parameters that differ from group to group, and of one that does not
+# gradients of parameters that vary with the group, and of one that does not
 layer_norm_backward dy=bf16/2x3x16x40 x=bf16/2x3x16x40 scale=f32/1x3x16x1 mean=f32/2x3x1x1 rstd=f32/2x3x1x1 axis=2,3 dscale=? dshift=f32/1x1x16x1 ; plain=1
 
-# group norm, a group held: vectors of two channels, several groups of a block, a channel for a group
+# group norm, a group held on chip: vectors of two channels, several groups per block, one channel per group
 layer_norm x=f32/2x4x16x49 axis=2,3 scale=f32/1x4x16x1 shift=f32/1x4x16x1 mean=? rstd=? ; as=bf16 plain=1
 layer_norm x=bf16/2x3x8x3136 axis=2,3 scale=f32/1x3x8x1 shift=f32/1x3x8x1 ; plain=1
 layer_norm x=f16/5x8x16x16 axis=2,3 scale=f16/1x8x1x1 shift=f16/1x8x1x1 mean=? ; plain=1
@@ -212,12 +212,12 @@ in h bf16/1x4x8x1
 n = layer_norm x=x scale=g shift=h axis=2,3
 out y = gelu x=n ; plain=1
 
-# gradients of rows that a block's registers hold: several of a block, which takes more than once; one
+# gradients of rows held in a block's registers: several per block, which loops; one
 layer_norm_backward dy=bf16/1100x600 x=bf16/1100x600/608:1 scale=bf16/1x600 mean=f32/1100x1 rstd=f32/1100x1 dscale=? dshift=? ; plain=1
 rms_norm_backward dy=bf16/140x2048 x=bf16/140x2048 scale=bf16/1x2048 rstd=f32/140x1 dscale=f32/1x2048 ; plain=1
 layer_norm_backward dy=f16/7x4104 x=f16/7x4104 mean=f32/7x1 rstd=f32/7x1 dshift=? ; plain=1
 
-# bands: of one block, and of a cluster's; channels first, whose planes fill no words, or two of which share one
+# bands: of one block, and of a cluster; channels first, with planes that fill no words, or two that share one
 layer_norm x=bf16/2x8x8x3136/200704:8:1:64 axis=2,3 scale=bf16/1x8x8x1 shift=bf16/1x8x8x1 mean=? rstd=? ; plain=1
 layer_norm x=f32/1x8x4x3001/96032:4:1:32 axis=2,3 scale=f32/1x8x4x1 shift=f32/1x8x4x1 mean=? rstd=? ; plain=1
 layer_norm x=f16/2x32x2x12544/802816:2:1:64 axis=2,3 scale=f16/1x32x2x1 shift=f16/1x32x2x1 mean=? rstd=? ; plain=1 kind=cuda
@@ -225,7 +225,7 @@ batch_norm x=bf16/128x8x14x14 scale=f32/1x8x1x1 shift=f32/1x8x1x1 running_mean=f
 batch_norm x=bf16/128x32x7x7 scale=f32/1x32x1x1 shift=f32/1x32x1x1 mean=? rstd=? ; plain=1
 batch_norm x=f16/16x48x3x2 scale=f32/1x48x1x1 shift=f32/1x48x1x1 mean=? rstd=?
 
-# bands that resident blocks take one after another: words of one channel, of two; a few words of a thread, and many
+# bands that resident blocks take in turn: words of one channel, of two; a few words per thread, and many
 batch_norm x=f16/2x8512x4x4 scale=f32/1x8512x1x1 shift=f32/1x8512x1x1 mean=? rstd=? ; plain=1
 batch_norm x=bf16/5x1080x14x14 scale=f32/1x1080x1x1 shift=f32/1x1080x1x1 running_mean=f32/1x1080x1x1 running_var=f32/1x1080x1x1 mean=? rstd=? new_mean=? new_var=? ; plain=1
 batch_norm x=f32/4x1056x7x7 scale=f32/1x1056x1x1 rstd=? ; fill=far:1000 plain=1
@@ -239,7 +239,7 @@ in g f32/1x544x1x1
 n = batch_norm x=x scale=g
 out y = silu x=n
 
-# rows of a cluster's blocks, of which the last has less, or as much; of a ring of 17 parts, of 35
+# rows of a cluster's blocks, the last one with less, or as much; of a ring of 17 parts, of 35
 rms_norm x=f16/3x40000 scale=f16/1x40000 rstd=? ; plain=1
 layer_norm x=f32/5x20004 scale=f32/1x20004 shift=f32/1x20004 mean=? rstd=? ; plain=1
 layer_norm x=bf16/3x65536 scale=bf16/1x65536 shift=bf16/1x65536 mean=? rstd=? ; plain=1
@@ -265,7 +265,7 @@ in x f16/2x4x8x120/3840:8:1:32
 n = layer_norm x=x axis=2,3
 out y = silu x=n beta=-2.5
 
-# where e^-x is beyond f32, and the result is subnormal or 0
+# e^-x beyond f32, with a subnormal or zero result
 in x bf16/2x4x8x120/3840:8:1:32
 n = layer_norm x=x axis=2,3
 out y = silu x=n beta=60
@@ -275,14 +275,14 @@ in g bf16/1x4x8x1
 n = layer_norm x=x scale=g axis=2,3
 out y = gelu_tanh x=n
 
-# subnormal means, and distances before they are scaled
+# subnormal means, and differences before scaling
 rms_norm x=f32/2x3 scale=f32/1x3 ; x.is=3,1e-43,2.1e-43,-2,5e-44,1.3e-43 scale.is=1,7.1,-6.7 plain=1
 layer_norm x=f32/2x4 scale=f32/1x4 ; x.is=0,0,0,1e-43 scale.is=1,7.1,-6.7,3 plain=1
 
-# what overflows is a difference times rstd, not what it is of
+# the difference times rstd may overflow, not its terms
 layer_norm_backward dy=f32/1x8x4/32:1:8 x=f32/1x8x4/32:1:8 axis=2 scale=f32/1x8x1 mean=f32/1x8x1 rstd=f32/1x8x1 dscale=? ; dy.is=1,2,3,4,5,7,9 x.is=1e-20,-3e-20,2e-20,1e-21,0 mean.is=0 rstd.is=1e20 scale.is=1e25 plain=1
 
-# by given statistics: more lines and groups than a block takes, whole vectors and others; parameters that lie apart; gaps between images
+# with given statistics: more rows and groups than a block takes, whole vectors and others; parameters with gaps; gaps between images
 batch_norm_inference x=f32/5x264x9x9/nhwc mean=f32/1x264x1x1 var=f32/1x264x1x1 scale=f32/1x264x1x1 shift=f32/1x264x1x1 ; as=bf16,f16
 batch_norm_inference x=f32/3x16x3x3/nhwc mean=f32/1x16x1x1/32:2:1:1 var=f32/1x16x1x1/48:3:1:1 shift=f32/1x16x1x1 ; as=bf16,f16
 batch_norm_inference x=f32/9x4x24x48 mean=f32/1x4x1x1 var=f32/1x4x1x1 scale=f32/1x4x1x1 shift=f32/1x4x1x1 ; as=bf16,f16
@@ -315,11 +315,11 @@ n = batch_norm_inference x=x mean=m var=v
 t = tanh x=n
 out y = mul a=t b=r ; as=bf16,f16
 
-# groups of one element: a row alone has one parameter too, and the same bits
+# groups of one element: a row alone has one parameter too, and must give the same bits
 rms_norm_backward dy=f32/3x1 x=f32/3x1 scale=f32/1x1 rstd=f32/3x1 dscale=? ; fill=near plain=1
 layer_norm_backward dy=f32/3x1 x=f32/3x1 scale=f32/3x1 mean=f32/3x1 rstd=f32/3x1 dscale=? ; fill=near plain=1
 
-# more items than an H200 has blocks or teams of them: what takes turns is taken again
+# more items than an H200 has blocks or teams of blocks: each takes several
 layer_norm_backward dy=f32/41x2x32x856/54784:32:1:64 x=f32/41x2x32x856/54784:32:1:64 axis=2,3 scale=f32/1x2x32x1 mean=f32/41x2x1x1 rstd=f32/41x2x1x1 dscale=? dshift=? ; plain=1 fill=signed kind=cuda
 layer_norm_backward dy=bf16/1200x8x8x5/320:8:1:64 x=bf16/1200x8x8x5/320:8:1:64 axis=2,3 scale=f32/1x8x8x1 mean=f32/1200x8x1x1 rstd=f32/1200x8x1x1 dscale=? dshift=? ; plain=1 fill=signed
 layer_norm_backward dy=bf16/2700x8x8x5/320:8:1:64 x=bf16/2700x8x8x5/320:8:1:64 axis=2,3 scale=f32/1x8x8x1 mean=f32/2700x8x1x1 rstd=f32/2700x8x1x1 dscale=? dshift=? ; plain=1 fill=signed kind=cuda
@@ -327,7 +327,7 @@ layer_norm x=bf16/2700x8x8x5/320:8:1:64 axis=2,3 scale=bf16/1x8x8x1 mean=? rstd=
 layer_norm x=f32/520x8x4x24/768:4:1:32 axis=2,3 scale=f32/1x8x4x1 shift=f32/1x8x4x1 mean=? rstd=? ; plain=1 kind=cuda
 rms_norm_backward dy=f16/1200x16x5/80:1:16 x=f16/1200x16x5/80:1:16 axis=2 scale=f16/1x16x1 rstd=f32/1200x16x1 dscale=? ; plain=1 fill=signed
 
-# group norm, channels last: words of two groups, of one, of each element's
+# group norm, channels last: words of two groups, of one, of one per element
 layer_norm x=f32/3x32x10x700/224000:10:1:320 axis=2,3 scale=f32/1x32x10x1 shift=f32/1x32x10x1 mean=? rstd=? ; as=bf16 plain=1 kind=cuda
 layer_norm x=bf16/5x32x16x196/100352:16:1:512 axis=2,3 scale=bf16/1x32x16x1 shift=bf16/1x32x16x1 mean=? rstd=? ; plain=1
 layer_norm x=f16/3x32x2x1801/115264:2:1:64 axis=2,3 scale=f32/1x32x2x1 ; plain=1
@@ -339,13 +339,13 @@ rms_norm x=bf16/16x7 scale=bf16/1x7 rstd=? ; fill=signed:4,bits plain=1
 batch_norm_inference x=f32/4x3x5x5/nhwc mean=f32/1x3x1x1 var=f32/1x3x1x1 scale=f32/1x3x1x1 shift=f32/1x3x1x1 ; fill=signed:4,bits var.fill=pos plain=1
 rms_norm_backward dy=bf16/16x8 x=bf16/16x8 scale=bf16/1x8 rstd=f32/16x1 dscale=? axis=1 ; fill=signed:4,bits plain=1
 
-# a parameter along the dims normalized over, where one group has as many channels as it
+# a parameter along the normalized dims, where one group has as many channels as it has elements
 batch_norm_inference x=f32/2x1x2x1 mean=f32/1x1x1x1 var=f32/1x1x1x1 scale=f32/1x1x2x1 ; fill=pos plain=1
 batch_norm_inference x=f32/3x4x5/nhwc mean=f32/1x4x1 var=f32/1x4x1 shift=f32/1x4x5 ; fill=pos plain=1
 batch_norm_inference x=f32/3x4x8 mean=f32/1x4x1 var=f32/1x4x1 scale=f32/3x1x1 ; fill=pos plain=1
 
-# a subnormal scale keeps its digits: no factor goes into it first
+# a subnormal scale must not lose digits to an early product
 batch_norm_backward dy=f32/2x8x4x3 x=f32/2x8x4x3 scale=f32/1x8x4x3 mean=f32/1x8x4x3/288:36:9:3 rstd=f32/1x8x4x3@4 dscale=? dshift=? axis=0 ; fill=special seed=8695
 
-# a first element far from all others: distances from it would leave the mean few digits
+# a first element far from all others: a shift by it would leave the mean few digits
 layer_norm x=bf16/1200x8x8x5/320:8:1:64 scale=bf16/1x8x8x1 shift=bf16/1x8x8x1 mean=? rstd=? axis=2,3 ; fill=special plain=1

@@ -1,6 +1,6 @@
-# Pointwise functions: every one, its gradient, and what operands may look like.
+# Pointwise functions: every one, its gradient, and all forms of operands.
 
-# every function of one operand: a tail past each vector length, every 16-bit pattern, a spread of f32
+# every function of one operand: a tail after each vector length, every 16-bit pattern, a spread of f32
 neg x=f32/37 ; as=f16,bf16,f64
 neg x=bf16/65536 ; fill=all plain=1
 neg x=f16/65536 ; fill=all plain=1 tier=full
@@ -155,7 +155,7 @@ clip_backward dy=f32/2053 x=f32/2053 ; fill=signed:20,finite plain=1
 clip_backward dy=f16/65536 x=f16/65536 ; fill=all dy.fill=ipos plain=1
 clip_backward dy=f32/7x9 x=f32/7x9 min=-1 max=0.5 ; as=bf16
 
-# two operands: shapes, broadcast in each dim, scalars of the line and of the device
+# two operands: shapes, broadcast in each dim, literal and device scalars
 add a=f32/63 b=f32/63 ; as=f16,bf16,f64
 add a=f32/4x5x7 b=f32/1x5x1 ; as=f16
 add a=f32/1x33 b=f32/6x1 ; as=bf16
@@ -278,7 +278,7 @@ add a=f32/3x70001 b=f32/3x1 ; plain=1
 relu x=f32/9 ; x.offset=1 y.offset=3
 add a=f32/33@4 b=f32/33@8 y=f32/33@4 ; as=f64
 
-# whole vectors, some operands repeated along the rows or between them
+# whole vectors, with operands repeated along or across rows
 add a=f32/2x16x4x6/nhwc b=f32/1x16x1x1 y=f32/2x16x4x6/nhwc ; as=bf16,f16
 mul a=f32/2x5x4x8 b=f32/1x5x1x1 ; as=bf16,f16
 sub a=f32/6x1x40 b=f32/1x7x40 ; as=bf16
@@ -286,7 +286,7 @@ div a=f32/1x1x24 b=f32/3x5x1 ; as=f16
 relu x=f32/4x16/24:1 y=f32/4x16 ; as=bf16
 add a=f32/1003 b=f32/1003 ; as=bf16,f16
 
-# NaN in every lane, of the vector body and of the tail
+# NaN in every lane, of the vector body and the tail
 max a=f32/15 b=f32/15 ; fill=special as=f16,bf16,f64
 min a=f32/15 b=f32/15 ; fill=special as=f16,bf16,f64
 max a=f32/7 b=f32/7 ; a.fill=nan fill=signed as=bf16
@@ -300,15 +300,15 @@ add a=f32/7x9 b=f32/7x9 y=a
 sub a=f32/7x9 b=f32/7x9 y=b ; as=f16
 gelu_backward dy=f32/44 x=f32/44 dx=dy
 
-# nothing
+# zero sizes
 add a=f32/0x5 b=f32/0x5 ; plain=1
 exp x=f32/4x0 ; plain=1
 add a=f32/1x5 b=f32/0x5 ; plain=1
 
-# few elements, a span of more than 2^31 elements
+# few elements spread over more than 2^31 elements of memory
 relu x=f32/3x2/1100000000:1 ; plain=1 fill=int
 
-# golden: what rounds to even, what the sign of zero is, what NaN does
+# golden: rounding to even, the sign of zero, NaN
 round x=f32/6 ; fill=zero x.is=0.5,1.5,2.5,-0.5,-1.5,-2.5 y.is=0,2,2,-0,-2,-2 plain=1
 sign x=f32/5 ; fill=zero x.is=-3,0,7,nan,-inf y.is=-1,0,1,nan,-1 plain=1
 relu x=f32/4 ; fill=zero x.is=nan,-1,0,2 y.is=nan,0,0,2 plain=1
@@ -321,11 +321,11 @@ abs x=i8/3 ; fill=zero x.is=-128,-5,5 y.is=-128,5,5 plain=1
 add a=i8/2 b=i8/2 ; fill=zero a.is=127,-128 b.is=1,-1 y.is=-128,127 plain=1
 mul a=u8/2 b=u8/2 ; fill=zero a.is=16,255 b.is=17,255 y.is=16,1 plain=1
 
-# select by a condition that is a scalar
+# select with a scalar condition
 select c=bool a=f32/31 b=f32/1 ; as=f16,f64
 select c=bool a=i64/9 b=2
 
-# an only input, or a gradient's, that is one for many
+# a single input, or a gradient's, that is broadcast
 relu x=f32/1x5 y=f32/3x5 ; as=bf16,f64
 relu x=f32/300x1 y=f32/300x7 ; as=f16
 relu x=f32 y=f32/3x50
@@ -335,13 +335,13 @@ gelu_backward dy=f32/1x70 x=f32/3x70 ; as=bf16
 gelu_backward dy=f32 x=f32/70
 gelu_backward dy=0.5 x=f32/70
 
-# an operand whose rows overlap
+# an operand with overlapping rows
 add a=f32/9x8/3:1 b=f32/9x8 ; fill=signed plain=1
 
-# golden: the ends of clip are flat
+# golden: the ends of clip have slope 0
 clip_backward dy=f32/5 x=f32/5 min=-1 max=1 ; fill=zero dy.is=7 x.is=-2,-1,0,1,2 dx.is=0,0,7,0,0 plain=1
 
-# gradients near the largest number, where the slope's factors would make more of them
+# gradients near the largest number, where the slope's factors might overflow
 tanh_backward dy=f32/6 x=f32/6 ; dy.is=3e38,1e38,-3e38 x.is=0,-20,40,-60,100,-1000 plain=1
 silu_backward dy=f32/6 x=f32/6 ; dy.is=3e38,1e38,-3e38 x.is=0,-20,-40,-60,-100,-1000 plain=1
 mish_backward dy=f32/6 x=f32/6 ; dy.is=3e38,1e38,-3e38 x.is=0,-20,-40,-60,-100,-1000 plain=1

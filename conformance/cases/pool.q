@@ -38,7 +38,7 @@ pool_max x=f32/2x24x7x8/nhwc window=2,2 indices=i32/2x24x3x4/nhwc ; as=f16
 pool_max x=f32/1x16x33x20/nhwc window=16,9 stride=2,3 ; as=bf16
 pool_max x=f32/1x1030x3x2/nhwc window=2,2 stride=1,1 indices=i64/1x1030x2x1/nhwc ; as=bf16
 
-# planes whose lines are whole vectors, or pairs; windows side by side of one vector and of two
+# planes whose rows are whole vectors, or pairs; adjacent windows of one and of two vectors
 pool_max x=bf16/3x5x13x16 window=3,3 stride=2,2 pad=1,1
 pool_max x=f32/3x5x12x24 window=3,3 stride=2,2 ; as=f16
 pool_max x=f32/3x5x12x12 window=3,3 stride=1,1 pad=1,1 ; as=bf16,f16
@@ -93,7 +93,7 @@ pool_max x=f32/2x3x7x8/nhwc window=3,3 stride=2,2 pad=1,1 indices=i32/2x3x4x4/nh
 pool_max x=f32/2x16x9x7/nhwc window=3 stride=2 pad=1 indices=u8/2x16x5x4/nhwc ; as=bf16
 pool_max x=f32/2x16x7x6/nhwc window=2 indices=i64/2x16x3x3/nhwc ; as=f16
 
-# NaN wins at every place of a window, body and tail; nothing
+# NaN wins at every position of a window, body and tail; zero sizes
 pool_max x=f32/4x7x9x9 window=3,3 stride=1,1 indices=i32/4x7x7x7 ; fill=special as=f16,bf16,f64
 pool_max x=f32/2x3x9x9 window=2,2 ; fill=nan,inf
 pool_average x=f32/2x3x9x9 window=2,2 stride=1,1 ; fill=special as=bf16
@@ -120,11 +120,11 @@ pool_average x=f32/3x5x16x24 window=8,8 ; as=bf16,f16
 pool_average x=f32/3x5x32x32 window=16,16 ; as=bf16
 pool_average x=bf16/2x64x33x33/nhwc window=3,3 stride=2,2 pad=1,1 include_pad=0
 
-# one plane deep, and windows in the padding before and behind it
+# planes of depth one, with windows in the padding before and after
 pool_max x=f32/1x8x1x9x9/nhwc window=1,3,3 stride=1,2,2 pad=1 ; plain=1
 pool_average x=f32/1x8x1x6x5/nhwc window=1,2,2 stride=1,2,2 pad=0:1,0,0 ; plain=1
 
-# small planes, several for a block: a last block and a last word that are cut short, rows of several pieces
+# small planes, several per block: a truncated last block and last word, rows of several pieces
 pool_average x=bf16/5x9x14x14 window=3 stride=2 pad=1 ; as=f16
 pool_average x=bf16/5x9x13x22 window=3 stride=2 pad=1 include_pad=0
 pool_average x=f16/5x9x14x14 window=2
@@ -148,7 +148,7 @@ pool_max x=f32/2x3x4x5 window=1099511627776,2 ceil_mode=1 indices=? ; as=f64
 pool_max x=f32/2x3x4x5 window=3,1099511627776 dilation=1,2 pad=1 ceil_mode=1
 pool_lp x=f32/2x3x4x5 window=1099511627776,2 ceil_mode=1 ; as=f64
 
-# large windows every 1, of which five side by side share what lies in all: bands of a plane, windows and bands wholly in padding
+# large windows with stride 1, five adjacent ones sharing their common part: bands of a plane, windows and bands wholly in padding
 pool_max x=f32/2x8x13x17/nhwc window=5,6 stride=1 pad=2,3 ; as=bf16,f16
 pool_max x=f32/1x8x40x40/nhwc window=5 stride=1 pad=20 ; as=bf16
 pool_max x=f32/2x16x20x20/nhwc window=13,9 stride=1 pad=6,4 ; x.fill=special as=bf16,f16
@@ -160,13 +160,13 @@ pool_max x=f32/1x2x130x120 window=9 stride=1 pad=4 ; as=bf16
 pool_average x=f32/1x2x130x120 window=9 stride=1 pad=20:4,4:20 ; as=f16
 pool_average x=f32/1x2x20x1000 window=6 stride=1
 
-# all of a plane of one row, and padding above and below it that counts, or a row of padding alone
+# a whole plane of one row with counted padding above and below, or with a row of padding alone
 pool_average x=f32/2x1x1x3 window=3 stride=4 pad=1,0 ; plain=1
 pool_average x=f32/2x2x1x1x17 window=3,2,17 stride=9 pad=1,1:0,0 ; as=f64 plain=1
 pool_average x=f32/2x1x1x3 window=1,3 stride=4 pad=1:0,0 ; plain=1
 pool_average x=f32/2x3x1x7 window=1,7 stride=7 pad=0,0:3 ; plain=1
 
-# windows side by side that are several lines deep; and such of one line, more of them than a device has threads, the last threads without any
+# adjacent windows several rows deep; and of one row, more of them than a device has threads, the last threads idle
 pool_average x=f32/2x3x8x6x10 window=2,2,2 ; as=bf16,f16
 pool_max x=f32/2x3x8x6x12 window=2,2,2 ; x.fill=special as=bf16,f16
 pool_average x=f32/2x3x6x8x16 window=3,2,8 ; as=bf16
@@ -176,7 +176,7 @@ pool_max x=f32/2x33x16400 window=4 ; plain=1
 pool_max x=f32/2x33x16400 window=8 indices=i32/2x33x2050 ; plain=1
 pool_average x=f32/2x33x16400 window=4 ; plain=1
 
-# windows of 3 by 3 every 1 that keep an odd width: all remainders of a vector, lines shorter than one, a last vector that is cut short
+# 3x3 windows, stride 1, that keep an odd width: all remainders of a vector, rows shorter than one, a truncated last vector
 pool_max x=f32/2x3x9x35 window=3 stride=1 pad=1 ; x.fill=special as=bf16,f16
 pool_max x=f32/3x5x7x13 window=3 stride=1 pad=1 ; as=bf16
 pool_max x=bf16/3x5x6x9 window=3 stride=1 pad=1
@@ -188,7 +188,7 @@ pool_average x=f16/3x5x6x9 window=3 stride=1 pad=1 include_pad=0
 pool_average x=bf16/3x5x11x7 window=3 stride=1 pad=1
 pool_average x=f32/40x3x1x3 window=3 stride=1 pad=1 include_pad=0 ; as=f16
 
-# windows that are all of a small plane: its bytes a multiple of 16, of 4, of 2; planes that are no multiple of 32
+# windows that span a small plane: sizes in bytes a multiple of 16, of 4, of 2; plane counts not a multiple of 32
 pool_average x=f32/5x7x7x7 ; as=bf16,f16
 pool_max x=f32/5x7x7x7 window=7 ; x.fill=special as=bf16,f16
 pool_average x=f32/3x11x8x6 window=8,6 include_pad=0 ; as=bf16,f16

@@ -1,6 +1,6 @@
 # Adaptive pooling, lp pooling, and their gradients.
 
-# windows that divide x, that do not, more windows than places
+# windows that divide x, that do not, more windows than elements
 pool_adaptive_max x=f32/2x3x8x9 size=4,3 indices=? ; as=f16,bf16,f64
 pool_adaptive_max x=f32/2x3x7x5 size=3,4 indices=? ; as=f16,bf16
 pool_adaptive_max x=f32/2x3x4x5 size=7,9 indices=i64/2x3x7x9 ; as=bf16
@@ -63,17 +63,17 @@ pool_lp_backward dy=f32/2x19x4x4/nhwc x=f32/2x19x9x9/nhwc y=f32/2x19x4x4/nhwc wi
 pool_lp_backward dy=f32/1x2x2x2 x=f32/1x2x4x4 y=f32/1x2x2x2 window=2 ; y.is=0,1,2,0.5 plain=1
 pool_lp_backward dy=f32/3x5x6x8 x=f32/3x5x12x16 y=f32/3x5x6x8 window=2 p=3 ; y.fill=near as=f16,bf16
 
-# shares of one size
+# all windows of one size
 pool_adaptive_average_backward dy=f32/2x8x1x2/nhwc dx=f32/2x8x5x6/nhwc ; as=bf16
 pool_adaptive_average_backward dy=f32/3x5x1x1 dx=f32/3x5x7x7 ; as=f16
 pool_lp x=f32/2x8x31x12/nhwc window=3 stride=2 pad=1 p=3 ; x.fill=special as=f16,bf16
 pool_lp x=f32/2x8x11x12/nhwc window=2 p=2 ; x.fill=special as=bf16
 
-# no windows: a gradient of nothing is 0
+# no windows: the gradient is 0
 pool_adaptive_average_backward dy=f32/1x2x0x3 dx=f32/1x2x5x4
 pool_adaptive_max_backward dy=f32/1x2x0x3 indices=i32/1x2x0x3 dx=f32/1x2x5x4
 
-# means of fewer windows than places, channels last: seams in both dims, in one, in none; one place more than windows; bands of one row
+# averages, channels last, fewer windows than elements: overlap in both dims, in one, in none; one element more; bands of one row
 pool_adaptive_average_backward dy=f32/2x16x7x7/nhwc dx=f32/2x16x25x26/nhwc ; as=f16,bf16
 pool_adaptive_average_backward dy=f32/2x8x3x4/nhwc dx=f32/2x8x12x9/nhwc ; as=bf16
 pool_adaptive_average_backward dy=f32/2x8x5x6/nhwc dx=f32/2x8x6x7/nhwc ; as=bf16

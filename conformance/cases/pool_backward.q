@@ -1,6 +1,6 @@
 # pool_max_backward and pool_average_backward.
 
-# max: by indices, or by x once more
+# max: by indices, or recomputed from x
 pool_max_backward dy=f32/2x3x4x4 indices=i32/2x3x4x4 dx=f32/2x3x8x9 window=2,2 ; as=f16,bf16,f64
 pool_max_backward dy=f32/2x3x5x4 x=f32/2x3x9x8 window=3,3 stride=2,2 pad=1,1 ; as=bf16
 pool_max_backward dy=f32/1x5x7x7 indices=i64/1x5x7x7 dx=f32/1x5x7x7 window=3,3 stride=1,1 pad=1,1 ; as=f16
@@ -57,7 +57,7 @@ pool_average_backward dy=f32/1x2x4x4 dx=f32/1x2x4x4 window=2,2 stride=2,2 pad=2,
 
 pool_average_backward dy=f32/2x16x4x4/nhwc dx=f32/2x16x7x7/nhwc window=3,3 stride=2,2 pad=1,1 ; as=bf16,f16
 
-# windows of 2 by 2 that tile rows of whole vectors: by x, by each kind of index, and means; padded strides
+# 2x2 windows that tile rows of whole vectors: by x, by each index dtype, and averages; padded strides
 pool_max_backward dy=f32/3x5x6x8 x=f32/3x5x12x16 window=2 ; fill=int as=f16,bf16
 pool_max_backward dy=f32/2x3x4x12 x=f32/2x3x8x24 window=2 ; fill=int x.fill=special as=bf16
 pool_max_backward dy=f32/2x3x3x4/60:20:4:1 x=f32/2x3x6x8/240:64:8:1 dx=f32/2x3x6x8/500:160:24:2 window=2
@@ -65,7 +65,7 @@ pool_max_backward dy=f32/2x3x5x4 indices=i32/2x3x5x4 dx=f32/2x3x10x8 window=2 ; 
 pool_max_backward dy=f32/2x3x5x4 indices=u8/2x3x5x4 dx=f32/2x3x10x8 window=2 ; as=bf16
 pool_average_backward dy=f32/2x70x5x8 dx=f32/2x70x10x16 window=2 ; as=f16,bf16
 
-# windows of 3 by 3 that overlap, in cells of two columns: pairs and odd widths, several cells, vectors of channels, depth
+# overlapping 3x3 windows, in cells of two columns: pairs and odd widths, several cells, vectors of channels, depth
 pool_max_backward dy=f32/2x3x5x6 indices=u8/2x3x5x6 dx=f32/2x3x9x12 window=3 stride=2 pad=1 ; as=f16,bf16
 pool_max_backward dy=f32/2x3x9x4 indices=i64/2x3x9x4 dx=f32/2x3x18x7 window=3 stride=2 pad=1 ; as=f16,bf16
 pool_max_backward dy=f32/2x3x5x4 x=f32/2x3x11x9 window=3 stride=2 ; fill=int x.fill=special as=f16,bf16
@@ -81,7 +81,7 @@ pool_average_backward dy=f32/1x16x6x5/nhwc dx=f32/1x16x6x5/nhwc window=3 stride=
 pool_average_backward dy=f32/2x5x5x4 dx=f32/2x5x10x9 window=3 stride=2 ceil_mode=1 ; as=f16,bf16
 pool_average_backward dy=f32/1x3x3x3x3 dx=f32/1x3x4x6x6 window=2,3,3 stride=1,2,2 pad=0,1:0,1:0 ; as=f16
 
-# golden: a tie gives all to the first; an index out of range adds nowhere; divisors
+# golden: the first of equals gets all; an out-of-range index adds nowhere; divisors
 pool_max_backward dy=f32/1x1x1x2 x=f32/1x1x1x4 window=1,2 ; fill=zero x.is=3,3,1,2 dy.is=5,7 dx.is=5,0,0,7 plain=1
 pool_max_backward dy=f32/1x1x1x3 indices=i32/1x1x1x3 dx=f32/1x1x1x4 window=1,2 stride=1,1 ; fill=zero dy.is=5,7,9 indices.is=1,1,-1 dx.is=0,12,0,0 plain=1
 pool_max_backward dy=f32/1x1x1x2 indices=u8/1x1x1x2 dx=f32/1x1x1x4 window=1,2 ; fill=zero dy.is=5,7 indices.is=1,255 dx.is=0,5,0,0 plain=1
@@ -90,7 +90,7 @@ pool_max_backward dy=f32/1x1x1x3 indices=i32/1x1x1x3 dx=f32/1x1x1x4 window=1,3 s
 pool_max_backward dy=f32/1x1x1x2 indices=i64/1x1x1x2 dx=f32/1x1x1x4 window=1,2 stride=1,1 dilation=1,2 ; fill=zero dy.is=5,7 indices.is=1,3 dx.is=0,0,0,7 plain=1
 pool_average_backward dy=f32/1x1x1x2 dx=f32/1x1x1x4 window=1,3 stride=1,2 pad=0,1 include_pad=0 ; fill=zero dy.is=2,6 dx.is=1,3,2,2 plain=1
 
-# windows that tile planes, one over all of them: by places, and means; dims that are merged, words that begin amid a row or a plane
+# windows that tile planes, one that spans them: by indices, and averages; merged dims, words that begin inside a row or a plane
 pool_max_backward dy=f32/2x3x4x3x7 indices=i64/2x3x4x3x7 dx=f32/2x3x8x6x14 window=2 ; as=f16,bf16
 pool_max_backward dy=f32/2x3x5 indices=i32/2x3x5 dx=f32/2x3x15 window=3 ; as=bf16
 pool_average_backward dy=f32/3x5x7x7 dx=f32/3x5x14x14 window=2 ; as=f16,bf16
@@ -100,7 +100,7 @@ pool_average_backward dy=f32/2x8x1x1 dx=f32/2x8x5x6 window=7,8 pad=1 include_pad
 pool_average_backward dy=f32/2x8x2x3x4/nhwc dx=f32/2x8x4x9x8/nhwc window=2,3,2 ; as=bf16
 pool_average_backward dy=f32/2x8x2x1x4 dx=f32/2x8x4x9x8 window=2,9,2 ; as=f16
 
-# strips of columns, bands of rows and chunks of channels, each with a last that is cut short
+# strips of columns, bands of rows and chunks of channels, each with a truncated last one
 pool_max_backward dy=f32/1x40x17x16/nhwc x=f32/1x40x34x31/nhwc window=3 stride=2 pad=1 ; x.fill=special as=f16,bf16
 pool_max_backward dy=f32/1x72x19x17/nhwc x=f32/1x72x19x17/nhwc window=3 stride=1 pad=1 ; fill=int as=bf16
 pool_max_backward dy=f32/2x40x15x29/nhwc x=f32/2x40x15x29/nhwc window=3 stride=1 pad=1 ; x.fill=special as=f16,bf16
@@ -115,7 +115,7 @@ pool_average_backward dy=f32/1x40x35x15/nhwc dx=f32/1x40x35x15/nhwc window=3 str
 pool_average_backward dy=f32/2x5x70x35 dx=f32/2x5x70x35 window=3 stride=1 pad=1 include_pad=0
 pool_average_backward dy=f32/2x5x15x27 dx=f32/2x5x17x29 window=3 stride=1
 
-# lanes of 4 columns: planes side by side, bands of them, planes of several; whole words of windows that tile x
+# lanes of 4 columns: adjacent planes, bands of planes, lanes over several planes; whole words of windows that tile x
 pool_max_backward dy=f32/3x3x28x28 x=f32/3x3x28x28 window=3 stride=1 pad=1 ; fill=int x.fill=special as=f16,bf16
 pool_max_backward dy=f32/1x2x19x132 x=f32/1x2x19x132 window=3 stride=1 pad=1 ; fill=int x.fill=special as=f16,bf16
 pool_max_backward dy=f32/2x5x28x28 indices=u8/2x5x28x28 dx=f32/2x5x28x28 window=3 stride=1 pad=1 ; as=bf16
@@ -130,14 +130,14 @@ pool_max_backward dy=f32/2x3x1x3 indices=i32/2x3x1x3 dx=f32/2x3x4x5 window=10995
 pool_max_backward dy=f32/2x3x1x3 x=f32/2x3x4x5 window=1099511627776,2 ceil_mode=1
 pool_lp_backward dy=f32/2x3x1x3 x=f32/2x3x4x5 y=f32/2x3x1x3 window=1099511627776,2 ceil_mode=1
 
-# a window deeper than x's one plane: its taps below count as padding, or not
+# a window deeper than x, which has depth one: its further taps count as padding, or not
 pool_average_backward dy=f32/1x8x1x5x5/nhwc dx=f32/1x8x1x5x5/nhwc window=3 stride=1 pad=0:2,1,1 include_pad=0 ; as=bf16
 pool_average_backward dy=f32/1x8x1x5x5/nhwc dx=f32/1x8x1x5x5/nhwc window=3 stride=2,1,1 pad=0:1,1,1 ceil_mode=1
 pool_average_backward dy=f32/1x2x1x5x8 dx=f32/1x2x1x5x8 window=3 stride=1 pad=0:2,1,1 include_pad=0
 pool_max_backward dy=f32/1x8x1x5x5/nhwc x=f32/1x8x1x5x5/nhwc window=3 stride=1 pad=0:2,1,1
 pool_max_backward dy=f32/1x8x1x5x5/nhwc indices=u8/1x8x1x5x5/nhwc dx=f32/1x8x1x5x5/nhwc window=3 stride=1 pad=0:2,1,1
 
-# means of windows that tile x: rows of whole words, of one to several windows a word; rows that end amid one; the last word cut short
+# averages of windows that tile x: rows of whole words, one to several windows per word; rows that end inside one; a truncated last word
 pool_average_backward dy=f32/2x3x4x8 dx=f32/2x3x8x16 window=2 ; as=f16,bf16
 pool_average_backward dy=f32/2x3x2x4 dx=f32/2x3x10x24 window=5,6 ; as=f16,bf16
 pool_average_backward dy=f32/1x3x2x3x4 dx=f32/1x3x4x9x16 window=2,3,4 ; as=bf16
@@ -146,7 +146,7 @@ pool_average_backward dy=f32/1x3x3x3 dx=f32/1x3x9x18 window=3,6 ; as=f16,bf16
 pool_average_backward dy=f32/2x3x2x4 dx=f32/2x3x40x16 window=20,4 ; as=bf16
 pool_average_backward dy=f32/1x3x2x3x5 dx=f32/1x3x4x6x10 window=2 ; as=f16,bf16
 
-# planes in bands, windows every 1: one, two and three columns in the last cell; one row left; a plane of several bands; padding behind alone
+# planes in bands, stride 1: one, two and three columns in the last cell; one row left; a plane of several bands; padding after only
 pool_average_backward dy=f32/3x5x17x16 dx=f32/3x5x17x16 window=3 stride=1 pad=1 ; as=bf16
 pool_max_backward dy=f32/1x2x13x8 x=f32/1x2x8x8 window=3 stride=1 pad=1:6,1:1 ; as=bf16
 pool_max_backward dy=f32/33x65x4x60 x=f32/33x65x4x60 window=3 stride=1 pad=1 ; plain=1 x.fill=special as=bf16 kind=cuda
@@ -166,7 +166,7 @@ pool_average_backward dy=f32/2x3x8x9 dx=f32/2x3x6x7 window=3 stride=1 pad=1:3,1:
 pool_max_backward dy=f32/3x5x9x17 indices=u8/3x5x9x17 dx=f32/3x5x9x17 window=3 stride=1 pad=1
 pool_max_backward dy=f32/3x5x8x19 x=f32/3x5x8x19 window=3 stride=1 pad=1
 
-# channels last, a word of them a lane: lanes of one image, of two and of several in a warp, and fewer images than would fill the last
+# channels last, a word of channels per lane: a warp over one image, two and several, and too few images for the last warp
 pool_max_backward dy=bf16/3x96x5x6/nhwc indices=u8/3x96x5x6/nhwc dx=bf16/3x96x9x11/nhwc window=3 stride=2 pad=1 ; as=f16
 pool_max_backward dy=bf16/5x40x6x9/nhwc indices=u8/5x40x6x9/nhwc dx=bf16/5x40x6x9/nhwc window=3 stride=1 pad=1 ; as=f16,f32
 pool_max_backward dy=bf16/9x8x6x9/nhwc indices=i64/9x8x6x9/nhwc dx=bf16/9x8x6x9/nhwc window=3 stride=1 pad=1 ; as=f32

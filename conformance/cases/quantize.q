@@ -1,4 +1,4 @@
-# quantization: formats, how scales are spread, blocks around vector lengths, ties, saturation, what is no number.
+# quantization: formats, broadcast of scales, blocks around vector lengths, ties, saturation, non-finite values.
 
 # one scale for the tensor, of rank 2 or none; tails of vectors
 quantize x=f32/4x8 scale=f32/1x1 y=e4m3/4x8 amax=? ; as=f16,bf16,f64
@@ -26,7 +26,7 @@ quantize x=f32/20x72 scale=f32/3x3 y=e4m3/20x72 block=8,32 ; as=f64
 quantize x=f32/2x3x4x16 scale=f32/2x1x4x2 y=i8/2x3x4x16
 quantize x=f32/2x3x4x5x8 scale=f32/2x1x4x1x8 y=i8/2x3x4x5x8
 
-# ties to even, both ways; saturation; where the quotient's own rounding decides
+# ties to even, both ways; saturation; results that the rounding of the quotient decides
 quantize x=f32/32 scale=f32 zero_point=i8 y=i8/32 ; fill=int:100 scale.is=2 zero_point.is=3
 quantize x=f32/32 scale=f32 zero_point=i8 y=i8/32 ; fill=int:100 scale.is=-2 zero_point.is=-128
 quantize x=f32/1024 scale=f32 zero_point=u8 y=u8/1024 ; fill=int:2000 scale.is=4 zero_point.is=255
@@ -40,13 +40,13 @@ quantize x=f16/65536 scale=f32 y=e4m3/65536 ; fill=all scale.is=1
 quantize x=bf16/65536 scale=f32 y=i8/65536 ; fill=all scale.is=0.1
 quantize x=bf16/65536 scale=e8m0 y=e5m2/65536 ; fill=all scale.is=8
 
-# scales that are no ordinary divisors
+# unusual scales
 quantize x=f32/64 scale=f32/8 y=e4m3/64 ; scale.is=0,-0,inf,nan,1e38,1e-38,1e-45,-3
 quantize x=f32/64 scale=f32/8 y=i8/64 ; scale.is=0,-0,inf,nan,1e38,1e-38,1e-45,-3 fill=special,tiny
 quantize x=f32/256 scale=e8m0/8 y=e4m3/256 ; fill=tiny,special scale.fill=bits
 quantize x=f32/64 scale=f32/64 y=e5m2/64 ; fill=bits
 
-# back
+# dequantize
 dequantize x=i8/5x24 scale=f32/5x1 zero_point=i8/5x1 ; as=f16,bf16,f64
 dequantize x=u8/7x33 scale=f32/1x1 zero_point=u8/1x1 ; as=bf16
 dequantize x=e4m3/256 scale=f32 ; fill=all scale.is=0.7
@@ -65,7 +65,7 @@ dequantize x=i8/2x6x4x8 scale=f32/1x6x1x1 zero_point=i8/1x6x1x1
 dequantize x=i8/70000 scale=f32
 dequantize x=i8 scale=f32
 
-# scales made from x: MX, rows, tensor; lengths around lanes, warps, blocks of threads
+# scales computed from x: MX, rows, tensor; lengths around lanes, warps, thread blocks
 quantize_dynamic x=f32/6x96 y=e4m3/6x96 scale=e8m0/6x3 amax=? ; as=bf16,f16,f64
 quantize_dynamic x=f32/33x64 y=e5m2/33x64 scale=e8m0/33x2 ; as=bf16
 quantize_dynamic x=f32/5x128 y=i8/5x128 scale=e8m0/5x4 ; as=bf16 fill=signed:4,special,tiny,wide
@@ -98,14 +98,14 @@ quantize_dynamic x=f32/0x5 y=e4m3/0x5 amax=?
 quantize_dynamic x=f32/3x0 y=e4m3/3x0 block=1,0 amax=?
 quantize_dynamic x=f32 y=i8 scale=e8m0
 
-# so many that a thread takes several vectors, and a block of threads several times so many
+# enough elements that a thread takes several vectors, and a thread block several times that
 quantize x=f32/2800x1024 scale=f32 y=e4m3/2800x1024 amax=? ; fill=signed:4
 quantize x=f32/1090x1000 scale=f32/1x1000 y=i8/1090x1000 ; fill=signed:4
 dequantize x=i8/1090x1000 scale=f32/1x1000 ; fill=bits
 dequantize x=i8/541x1024 scale=f32/541x1 ; fill=bits
 quantize_dynamic x=f32/541x1024 y=e4m3/541x1024 scale=e8m0/541x32 ; fill=signed:4
 
-# there and back
+# quantize and dequantize
 in x f32/32x128
 q = quantize_dynamic x=x y=e4m3/32x128 scale=s block=1,32
 out y = dequantize x=q scale=s
@@ -118,5 +118,5 @@ out y = dequantize x=q scale=s
 
 quantize_dynamic x=f32/400003 y=e4m3/400003 amax=? ; as=bf16 fill=signed:4
 
-# golden: NaN counts as 0 among integers, which zero_point then moves
+# golden: NaN counts as 0 in integers, to which zero_point is added
 quantize x=f32/3 scale=f32 zero_point=u8 y=u8/3 ; fill=zero x.is=nan,1,-inf scale.is=1 zero_point.is=50 y.is=50,51,0 plain=1

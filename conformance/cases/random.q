@@ -1,6 +1,6 @@
-# random numbers and dropout: sizes around blocks of 4, octets and spans, keys of 64 bits, layouts, masks stored and drawn again.
+# random numbers and dropout: sizes around blocks of 4, bytes and spans, keys of 64 bits, layouts, masks stored and redrawn.
 
-# sizes; keys in the line
+# sizes; literal keys
 rng_uniform seed=1 y=f32/1
 rng_uniform seed=1 y=f32/3 ; as=f16,bf16,f64
 rng_uniform seed=42 offset=7 y=f32/1027 ; as=bf16
@@ -31,13 +31,13 @@ rng_bernoulli seed=i64 offset=3 y=u8/40 p=0.7 ; seed.is=1234567890123456789
 dropout x=f32/1000 seed=i64 offset=i64 mask=? ; seed.is=1234567890123456789 offset.is=-5
 dropout_backward dy=f32/1000 seed=i64 offset=i64 ; seed.is=1234567890123456789 offset.is=-5
 
-# elements are counted row-major whatever the strides
+# elements are numbered row-major whatever the strides
 rng_uniform seed=4 y=f32/6x10/t
 rng_normal seed=4 y=f32/2x3x4x5/nhwc
 rng_bernoulli seed=4 y=bf16/6x10/24:2
 rng_uniform seed=4 y=f16/37@2
 
-# dropout: sizes around octets and spans, dtypes that mix, p at its ends, strides, in place
+# dropout: sizes around bytes and spans, mixed dtypes, p at its limits, strides, in place
 dropout x=f32/1 seed=1 mask=?
 dropout x=f32/7 seed=1 mask=? ; as=f16,bf16,f64
 dropout x=f32/8 seed=1 mask=? p=0.25
@@ -68,7 +68,7 @@ dropout_backward dy=f32/6x10/t mask=u8/8/2
 dropout_backward dy=f32/100 seed=3 p=1
 dropout_backward dy=f32/100 mask=u8/13 dx=dy p=0.3
 
-# in graphs: between what makes x and what reads y
+# in graphs: between a producer of x and a reader of y
 in x f32/9x13
 in b f32/9x13
 s = add a=x b=b

@@ -126,7 +126,7 @@ reduce_sum x=f32/16x256 axis=1 ; fill=ipos,pos as=f16,bf16
 reduce_sum x=f32/33x33x33 axis=0,1,2 ; as=bf16
 reduce_sum x=f32/2x3x2x3x2x3x2x3 axis=1,3,5,7
 
-# several runs for one result, in one part and in more; columns narrower and wider than a block
+# several runs per result, in one part and in more; columns narrower and wider than a block
 reduce_sum x=f32/64x5x32x32 axis=0,2,3 ; as=bf16
 reduce_max x=f32/3x2x7x41 axis=0,2,3 ; as=f16
 reduce_mean x=f32/40x3x16x24 axis=0,2,3
@@ -194,7 +194,7 @@ reduce_min x=f32/20x9 axis=0 ; fill=const:inf as=f16,bf16
 reduce_sum x=f32/40x9 axis=1 ; fill=special as=f16,bf16,f64
 reduce_norm2 x=f32/40x9 axis=1 ; fill=special
 
-# over nothing, and nothing at all
+# over nothing, and zero sizes
 reduce_sum x=f32/3x0 axis=1 ; fill=zero y.is=0 plain=1 as=bf16,f64
 reduce_prod x=f32/3x0 axis=1 ; fill=zero y.is=1 plain=1
 reduce_mean x=f32/3x0 axis=1 ; fill=zero y.is=nan plain=1
@@ -207,13 +207,13 @@ reduce_max x=i32/3x0 axis=1 ; fill=zero y.is=-2147483648 plain=1
 argmax x=f32/3x0 y=i32/3x1 axis=1 ; fill=zero y.is=-1 plain=1
 reduce_sum x=f32/0x3 axis=1 ; plain=1
 
-# golden: ties go to the first, the first NaN wins
+# golden: the first of equals, the first NaN wins
 argmax x=f32/6 y=i32/1 ; fill=zero x.is=1,7,3,7,7,0 y.is=1 plain=1
 argmin x=f32/6 y=i64/1 ; fill=zero x.is=1,0,3,0,7,0 y.is=1 plain=1
 argmax x=f32/6 y=i32/1 ; fill=zero x.is=1,7,nan,9,nan,0 y.is=2 plain=1
 argmax x=f32/2x3 y=i32/1x1 ; fill=zero x.is=1,5,2,5,3,4 y.is=1 plain=1
 
-# many lines of few columns: blocks whose parts meet in a cluster; of more, blocks that have them to themselves
+# many rows of few columns: blocks whose parts meet in a cluster; more of them, one block each
 reduce_sum x=bf16/1500x1024 axis=0 ; plain=1
 reduce_min x=f32/2001x840 axis=0 ; plain=1
 reduce_norm2 x=bf16/2001x840 axis=0 ; plain=1
@@ -221,6 +221,6 @@ reduce_max x=f32/1030x3208 axis=0 ; plain=1 as=bf16
 # so many short rows that fewer than 32 lanes take one
 reduce_sum x=bf16/70000x24 axis=1 ; plain=1
 
-# sums that overflow in one order and not in another; rows that overlap
+# sums that overflow in one order and not in another; overlapping rows
 reduce_mean x=bf16/64x5 axis=0 ; fill=bits plain=1
 reduce_sum x=f32/9x7/2:1 axis=1 ; plain=1

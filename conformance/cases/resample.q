@@ -1,4 +1,4 @@
-# resample and its gradient: modes, grids, up, down, and where one extent is 1.
+# resample and its gradient: modes, grids, up, down, and extents of 1.
 
 resample x=f32/2x3x5x7 size=9,4 ; as=f16,bf16,f64
 resample x=f32/2x3x5x7 size=10,14 grid=align_corners ; as=bf16
@@ -47,11 +47,11 @@ resample_backward dy=f32/1x1x3x2 dx=f32/1x1x1x1 mode=cubic
 resample_backward dy=f32/1x2x1x3x5 dx=f32/1x2x4x3x5 mode=linear ; plain=1
 resample_backward dy=f32/1x2x1x5x4 dx=f32/1x2x3x3x2 mode=cubic grid=align_corners ; plain=1
 
-# exactly twice the lines and columns, wider than a warp
+# exactly twice the rows and columns, wider than a warp
 resample_backward dy=f32/2x3x14x24 dx=f32/2x3x7x12 mode=linear ; as=f16,bf16
 resample_backward dy=f32/1x5x10x148 dx=f32/1x5x5x74 mode=linear
 
-# volumes whose columns are pairs, with planes left out
+# volumes with an even number of columns, some planes unused
 resample x=f32/1x2x5x9x64 size=11,18,128 mode=linear ; as=f16,bf16
 resample x=bf16/1x2x15x5x50 size=3,10,99 mode=linear
 

@@ -1,4 +1,4 @@
-# affine_grid, grid_sample and their gradients: paddings, modes, ends, both layouts; points by the warp, in threes, all in one place; more
+# affine_grid, grid_sample and their gradients: paddings, modes, ends, both layouts; points per warp, in threes, all in one place; more
 # points of an image, and channels of a point, than a block's threads take at once.
 
 affine_grid theta=f32/2x2x3 grid=f32/2x5x7x2 ; as=f16,bf16,f64
@@ -51,7 +51,7 @@ grid_sample_backward_grid dy=f32/1x136x2x3/nhwc x=f32/1x136x3x2/nhwc grid=f32/1x
 grid_sample_backward_grid dy=f32/2x5x6x11/nhwc x=f32/2x5x7x5/nhwc grid=f32/2x6x11x2 padding=border
 grid_sample x=f32/1x1x2x1 grid=f32/1x1x2x2 align_corners=1 mode=nearest ; x.is=3,-5 grid.is=0,1e-10,0,1 plain=1      # between two places
 
-# grids made where they are read
+# grids computed where they are used
 in theta f32/2x2x3
 in x f32/2x5x7x5
 g = affine_grid theta=theta grid=f32/2x6x11x2 align_corners=1
@@ -77,7 +77,7 @@ in theta f32/2x2x3
 g = affine_grid theta=theta grid=f32/2x6x11x2
 out y = grid_sample x=g grid=g
 
-# points that fit a block, many of a cell
+# points that fit a block, many per cell
 grid_sample_backward_data dy=f32/1x4x40x40/nhwc grid=f32/1x40x40x2 dx=f32/1x4x5x3/nhwc padding=border
 grid_sample_backward_data dy=f32/1x4x40x40/nhwc grid=f32/1x40x40x2 dx=f32/1x4x3x3/nhwc ; grid.fill=const:0.1 fill=signed,special
 
@@ -86,7 +86,7 @@ in dy f32/2x8x6x9/nhwc
 g = affine_grid theta=theta grid=f32/2x6x9x2
 out dx = grid_sample_backward_data dy=dy grid=g dx=f32/2x8x7x5/nhwc
 
-# planes of 16-byte words in shared memory: some or one to a stage, three stages and two, filled again, dy in words and not, more points than a block's
+# planes of 16-byte words in shared memory: several or one per stage, three stages and two, refilled, dy in words or not, many points
 grid_sample x=f32/2x5x8x10 grid=f32/2x6x11x2 ; as=f16,bf16
 grid_sample x=f32/1x7x128x124 grid=f32/1x5x7x2 padding=border
 grid_sample x=bf16/2x3x8x10 grid=f32/2x6x11x2 padding=border align_corners=1
@@ -96,5 +96,5 @@ grid_sample x=f32/1x300x8x10 grid=f32/1x5x7x2
 grid_sample_backward_grid dy=f32/1x5x5x8 x=f32/1x5x160x150 grid=f32/1x5x8x2 padding=border
 grid_sample x=f32/7x3x160x162 grid=f32/7x128x160x2
 grid_sample_backward_grid dy=f32/1x19x96x95 x=f32/1x19x40x36 grid=f32/1x96x95x2 ; as=f16,bf16
-# sums that are subnormal before the image's width multiplies them
+# sums that are subnormal before the factor of the image's width
 grid_sample_backward_grid dy=f32/1x3x70x72 x=f32/1x3x160x152 grid=f32/1x70x72x2

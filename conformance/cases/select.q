@@ -1,6 +1,6 @@
 # gather and its gradient, one_hot, top_k, cumsum, the gradient of pad. labels: indices, some of them out of range.
 
-# rows of a table by number, at vectors' edges
+# table rows by index, at the edges of vectors
 gather x=f32/7x5 indices=i32/4 ; labels=-1..7 as=f16,bf16,f64
 gather x=f32/9x16 indices=i64/3x5 ; labels=0..8 as=bf16
 gather x=f16/33x24 indices=i32/70 ; labels=-2..33
@@ -18,7 +18,7 @@ gather x=f32/1000x3 indices=i32/70001 ; labels=0..999 plain=1
 gather x=f32/3x0 indices=i32/4 ; labels=0..2 plain=1
 gather x=f32/0x3 indices=i32/4 ; labels=0..2 plain=1
 
-# the same sums whatever the order of the indices; one place named often, most of them never
+# the same sums in any order of the indices; one index repeated often, most never used
 scatter_add dy=f32/4x5 indices=i32/4 dx=f32/7x5 ; labels=-1..7 as=f16,bf16,f64
 scatter_add dy=f32/3x5x16 indices=i64/3x5 dx=f32/9x16 ; labels=0..8 as=bf16
 scatter_add dy=bf16/70x24 indices=i32/70 dx=f32/33x24 ; labels=-2..33
@@ -52,7 +52,7 @@ one_hot indices=i32 depth=3 y=f64/3 ; labels=0..2
 one_hot indices=i32/700 depth=129 ; labels=0..128
 one_hot indices=i32/40 depth=3 y=i8/40x3 ; labels=-1..3
 
-# ties, rows of every length, all of them chosen
+# ties, rows of every length, all elements chosen
 top_k x=f32/5x9 k=3 indices=? ; as=f16,bf16,f64
 top_k x=f32/5x9 k=9 smallest=1 indices=i64/5x9 ; as=bf16
 top_k x=f32/3x257 k=17 indices=? ; as=f16,bf16

@@ -41,14 +41,14 @@ softmax x=f32/2x1025
 log_softmax x=f32/2x1025
 softmax x=f32/2x4100 ; as=f16,bf16,f64
 
-# rows of a warp, of blocks, and longer ones
+# rows of a warp, of blocks, and longer
 softmax x=f32/2x1024 ; as=bf16
 softmax x=f32/2x8200 ; as=bf16
 log_softmax x=bf16/3x16384 ; as=f16
 softmax x=f32/2x16385 ; as=f16
 log_softmax x=f32/2x20008 ; as=bf16
 
-# rows that begin anywhere in a 16-byte word, by a warp, a block, several blocks; phases of x and y that differ
+# rows at any offset in a 16-byte word, by a warp, a block, several blocks; x and y at different offsets
 softmax x=bf16/9x1001
 log_softmax x=f16/9x4099
 softmax x=bf16/5x33333
@@ -57,7 +57,7 @@ softmax_backward y=f32/9x1001 dy=f32/9x1001 ; fill=signed:1 as=bf16
 log_softmax_backward y=f32/9x4099 dy=f32/9x4099 ; fill=signed:1 as=f16
 softmax_backward y=f32/5x20009 dy=f32/5x20009 ; fill=signed:1 as=bf16
 
-# longer than what is kept on chip
+# longer than on-chip storage
 softmax x=f32/2x500009 ; plain=1
 softmax_backward y=f32/2x250009 dy=f32/2x250009 ; fill=signed:1 plain=1
 
@@ -101,7 +101,7 @@ log_softmax x=f32/3x70001 axis=0 ; plain=1
 softmax x=bf16/5x33 y=f32/5x33
 log_softmax x=f16/5x33 y=f32/5x33
 
-# columns in 16-byte words: a block, parts of a cluster, few lines; parts apart
+# columns in 16-byte words: a block, parts in a cluster, few rows; separate parts
 softmax x=f32/37x24 axis=0 ; as=f16,bf16
 log_softmax x=f32/2x700x24 axis=1 ; as=bf16
 softmax x=bf16/2x2x2056 axis=1
@@ -112,7 +112,7 @@ log_softmax x=bf16/70001x16 axis=0 ; plain=1                              # more
 softmax_backward y=f32/70001x12 dy=f32/70001x12 axis=0 ; fill=signed:1 plain=1
 softmax_backward y=bf16/3001x80 dy=bf16/3001x80 axis=0 ; fill=signed:1 plain=1
 
-# what the shift by the maximum is for; one Inf, one NaN; rows of -Inf
+# large values that need the shift by the maximum; one Inf, one NaN; rows of -Inf
 softmax x=f32/7x65 ; fill=signed:88,signed:10000,far:1000 as=f16,bf16
 log_softmax x=f32/7x65 ; fill=signed:88,signed:10000,far:1000 as=bf16,f64
 softmax x=f32/60x9 ; fill=special as=f16,bf16,f64
@@ -123,12 +123,12 @@ log_softmax x=f32/2x9 ; fill=const:-inf,const:0
 softmax x=f32/0x9 ; plain=1
 softmax x=f32/9x0 ; plain=1
 
-# products and exponentials that underflow or overflow, and infinities that meet them; sums that do
+# products and exponentials that underflow or overflow and meet infinities; sums that overflow
 softmax_backward y=f32/300x2 dy=f32/300x2 ; fill=signed,special,tiny,bits plain=1 as=f16,bf16
 log_softmax_backward y=f32/300x3 dy=f32/300x3 ; fill=special,tiny,bits plain=1 as=f16,bf16
 log_softmax_backward y=f16/300x3 dy=f16/300x3 ; fill=special seed=33 plain=1
 
-# rows that overlap
+# overlapping rows
 softmax x=f32/9x7/2:1 y=f32/9x7 ; plain=1
 
 # golden
@@ -136,5 +136,5 @@ softmax x=f32/1x4 ; fill=zero x.is=-inf,0,-inf,0 y.is=0,0.5,0,0.5 plain=1
 softmax x=f32/1x2 ; fill=zero x.is=-inf,-inf y.is=nan plain=1
 log_softmax x=f32/1x2 ; fill=zero x.is=-inf,3 y.is=-inf,0 plain=1
 
-# products below the least normal
+# products below the least normal number
 softmax_backward y=f32/5x1 dy=f32/5x1 ; fill=special plain=1

@@ -1,4 +1,4 @@
-# steps of training: lists of tensors, dtypes, state in place and apart, scalars on the host and on the device, skipped steps.
+# training steps: lists of tensors, dtypes, state in place and apart, scalars on the host and on the device, skipped steps.
 
 # sgd
 sgd params=[f32/7] grads=[f32/7] step=0 rate=0.1 ; as=f64
@@ -49,13 +49,13 @@ amp_update scale=f32 good=i64 found=f32 new_scale=scale new_good=good ; scale.is
 amp_update scale=f64 good=i64 found=f64 backoff=0.25 ; scale.is=3 good.is=4 found.is=1
 amp_update scale=f64 good=i64 found=f32 growth=1.5 backoff=0.25 interval=1 ; scale.is=3 good.is=0 found.is=0
 
-# counters at their end
+# counters at the largest integer
 amp_update scale=f32 good=i64 found=f32 ; scale.is=1024 good.is=9223372036854775807 found.is=0 new_scale.is=2048 new_good.is=0
 sgd params=[f32/5] grads=[f32/5] step=i64 rate=0.5 ; step.is=9223372036854775807 new_step.is=9223372036854775807
 adam params=[f64/5] grads=[f64/5] m=[f64/5] v=[f64/5] step=i64 rate=0.5 ; step.is=9223372036854775807 new_step.is=9223372036854775807
 adam params=[f32/5] grads=[f32/5] m=[f32/5] v=[f32/5] step=i64 rate=0.5 found=f32 ; step.is=9223372036854775807 found.is=1 new_step.is=9223372036854775807
 
-# a graph: gradients unscaled, checked, and a step that heeds it
+# a graph: gradients unscaled and checked, and a step that obeys `found`
 in p f32/10
 in q f32/3x2
 in g f16/10
@@ -70,8 +70,8 @@ out c
 out d
 out n
 
-# moments that are subnormal
+# subnormal moments
 adam params=[f32/70] grads=[f32/70] m=[f32/70] v=[f32/70] step=0 rate=0.1 ; fill=pos,tiny v0.fill=zero plain=1
 
-# in f64 it shows what 1 - b^t loses
+# in f64 the loss of digits in 1 - b^t shows
 adamw params=[f64/4@8] grads=[f64/4] m=[f64/4] v=[f64/4] step=3 rate=0.25 scale=4 ; fill=pos seed=2770

@@ -1,6 +1,6 @@
-# Transforms: bits, moved.
+# Transforms: bits are moved unchanged.
 
-# any dtype, NaN payloads and all
+# any dtype, including NaN payloads
 copy x=f32/5x13 ; as=f16,bf16,f64
 copy x=e4m3/33
 copy x=i8/7x9
@@ -63,7 +63,7 @@ concat x=[f32/3x0,f32/3x2] axis=1 ; plain=1
 concat x=[i64/2x2,i64/2x3] axis=-1
 concat x=[f32/17x3/1:17,f32/17x5] axis=1
 
-# pad by x itself
+# pad by elements of x
 pad x=f32/5x7 pad=1:4,2:6 mode=reflect ; as=f16,bf16,f64
 pad x=f32/5x7 pad=1:9,2:12 mode=replicate ; as=f16,bf16
 pad x=f32/2x3x9x8 pad=0,0,3,1:2 mode=reflect ; as=bf16
@@ -86,7 +86,7 @@ permute x=u8/2x3x8x8 perm=0,2,3,1 ; as=bf16,f32
 permute x=bf16/3x4x16 perm=0,2,1
 permute x=f32/16x2 perm=1,0
 
-# a step beyond the dim takes one place
+# a step larger than the dim takes one element
 slice x=f32/9x50 step=288230376151711744,3 ; as=u8
 pad x=u8/3x5x101 pad=0,1,3:2 mode=reflect ; as=bf16,f32                  # long runs, out of step
 pad x=bf16/2x7x60 pad=1,2:0,5:9 value=2 ; as=u8,f32
