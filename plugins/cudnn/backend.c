@@ -1,5 +1,5 @@
-/* backend.c -- cuDNN behind Quern's table: an incumbent to measure our CUDA engines with, and to use. It rides on the device
- * of the backend cuda. An instance, one for each context, is a handle; what cuDNN allocates of host memory in a call is its own. */
+/* backend.c -- cuDNN as a Quern backend, for use and for comparison with our CUDA engines. It uses the device of the backend
+ * cuda. An instance, one per context, is a cuDNN handle; host memory that cuDNN allocates during a call is its own affair. */
 #include "peer.h"
 
 const qn_host *peer_host;

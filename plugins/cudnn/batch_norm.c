@@ -1,13 +1,13 @@
-/* batch_norm.c -- batch norm by cuDNN's own calls, which frameworks make: in training, its gradient, and with given statistics; by channels
- * or by activation, packed NCHW or NHWC.
+/* batch_norm.c -- batch norm by cuDNN's legacy API, as frameworks use it: training, its gradient, and with given statistics; per channel
+ * or per activation, packed NCHW or NHWC.
  *
- * The variant `persistent` sums in scaled integers, which overflow where the data are large, and f64's gradient has Inf where the formula has
- * NaN: finite data only, math fast. */
+ * The variant `persistent` accumulates in scaled integers, which overflow for large data, and f64's gradient gives Inf where the formula
+ * gives NaN: finite data only, math fast. */
 #include "peer.h"
 
-/* The parts that calls take, in the places of the operands; those that an op lacks are NULL. */
+/* Indices of the operands; those that an op lacks are NULL. */
 enum { X, DY, SCALE, SHIFT, MEAN, RSTD, VAR, NEW_MEAN, NEW_VAR, Y, PARTS, DX = Y, DSCALE = NEW_MEAN, DSHIFT = NEW_VAR };
-enum { LARGE, SMALL };                    /* the descriptors: of x and its like, of all else */
+enum { LARGE, SMALL };                    /* the descriptors: of x and tensors like it, of all others */
 
 static const char *const variants[] = { "spatial", "persistent", NULL };
 
@@ -52,7 +52,7 @@ static void place(peer_call *c, const qn_node *op)
   c->n = PARTS;
 }
 
-/* Layouts, dtypes, dims; false after a refusal. */
+/* Checks layouts, dtypes, dims; false: refused. */
 static bool fits(const peer_call *c, const qn_request *r, qn_prepared *p, uint64_t mask)
 {
   const qn_value *x = &r->value[c->value[X]];
@@ -77,7 +77,7 @@ static bool fits(const peer_call *c, const qn_request *r, qn_prepared *p, uint64
   return !p->refusal.rule[0];
 }
 
-/* Workspace, and behind it what one direction would reserve for the other, which has no use for it here. */
+/* Workspace, followed by the reserve that one direction would keep for the other, unused here. */
 static void ask_sizes(peer_call *c, const qn_request *r, qn_prepared *p)
 {
   cudnnTensorDescriptor_t x = c->tensor[LARGE];

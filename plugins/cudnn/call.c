@@ -1,4 +1,4 @@
-/* call.c -- the calls that are no graphs: what an engine of them reads of its request, its descriptors, and the run. */
+/* call.c -- engines by cuDNN's legacy API: reading the request, descriptors, and the run. */
 #include "peer.h"
 
 peer_call *peer_call_begin(const qn_request *r, qn_prepared *p, qn_status *status)

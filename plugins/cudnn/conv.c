@@ -1,9 +1,9 @@
-/* conv.c -- convolutions in three directions by cuDNN's engines, 1 to 3 spatial dims, packed NCHW or NHWC, with bias forward.
+/* conv.c -- the three convolutions by cuDNN's engines, 1 to 3 spatial dims, packed NCHW or NHWC, forward with bias.
  *
- * What its engines do not note, and is therefore left to math fast: f32 filter gradients by transforms, to 4 digits at worst;
- * f16 and bf16 in NCHW with partial sums kept in 16 bits and Inf lost; groups as one product with zeros between them, where Inf
- * and NaN spread to other groups (most engines, in every dtype, with Tensor Cores and without); 16 bits forward where the channels
- * fill no vector, where -Inf became 0 (cuDNN 9.19). */
+ * Behaviour that its engines' notes do not declare, and which is therefore left to math fast: f32 filter gradients by transforms, to as
+ * few as 4 digits; f16 and bf16 in NCHW with 16-bit partial sums and Inf lost; groups computed as one product with zeros between
+ * them, so that Inf and NaN spread to other groups (most engines, any dtype, with or without Tensor Cores); 16 bits forward with
+ * channels that do not fill a vector, where -Inf became 0 (cuDNN 9.19). */
 #include "peer.h"
 
 static cudnnBackendDescriptor_t tensor(peer_graph *g, const qn_request *r, int32_t value, bool channels_last)
@@ -37,7 +37,7 @@ static cudnnBackendDescriptor_t geometry_of(peer_graph *g, const qn_conv *conv, 
 
 /* ---- prepare -------------------------------------------------------------------------------------- */
 
-/* Descriptor and attributes of each direction, in the order x (dx), w (dw), y (dy). */
+/* Descriptor and attributes of a direction, in the order x (dx), w (dw), y (dy). */
 typedef struct direction {
   cudnnBackendDescriptorType_t operation;
   cudnnBackendAttributeName_t x, w, y, conv, alpha, beta;
@@ -78,11 +78,11 @@ static cudnnBackendDescriptor_t bias_tensor(peer_graph *g, const qn_request *r, 
   return peer_tensor(g, r, bias, r->value[bias].dtype, &s);
 }
 
-/* Of groups in 16 bits, and filter gradients of channels that no vector holds: sums of products in 16 bits, and transforms, both
- * without a note (cuDNN 9.14; engine 61: 9.19). Of other filter gradients in 16 bits: partial sums in 16 bits (9.19). */
+/* For groups in 16 bits, and filter gradients with channels that do not fill a vector: 16-bit sums of products, and transforms, neither
+ * noted (cuDNN 9.14; engine 61: 9.19). For other filter gradients in 16 bits: 16-bit partial sums (9.19). */
 static const int64_t broken_data[] = { 25, -1 }, broken_filter[] = { 17, 47, 61, -1 }, reduced_filter[] = { 47, -1 };
 
-/* x, w, y: the values in those places, gradients or not. */
+/* x, w, y: the values in these roles, gradients or not. */
 static qn_status prepare(const qn_request *r, qn_prepared *p, const direction *way, int32_t x, int32_t w, int32_t y, int32_t bias)
 {
   const qn_conv *conv = r->op[0].attr;
@@ -120,7 +120,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *p, const direction *w
 
   bool square3 = wv->rank == 4 && wv->dim[2] == 3 && wv->dim[3] == 3 && way != &filter;
   bool half = qn_kit_bytes(xv->dtype) == 2, grouped = half && conv->groups > 1, odd = half && xv->dim[1] % 8 != 0;
-  /* with a bias, tf32 rounds that too, and wrongly: 1 becomes 1 + 2^-10 */
+  /* with a bias, tf32 also rounds the bias, and wrongly: 1 becomes 1 + 2^-10 */
   peer_terms terms = { .dtype = xv->dtype, .out_dtype = (way == &data ? xv : way == &filter ? wv : yv)->dtype,
                        .no_tf32 = bias >= 0, .winograd_filter = square3 ? 3 : 0,
                        .broken = way == &filter && (grouped || odd) ? broken_filter : way == &data && grouped ? broken_data : NULL,

@@ -1,15 +1,15 @@
-/* graph.c -- operation graphs: described, handed to cuDNN's heuristics, and run by one of the engines that these list.
+/* graph.c -- operation graphs: described, passed to cuDNN's heuristics, and run by one of the engines that these list.
  *
- * A variant is a place in that list: "h0" is the heuristics' first. Left to itself prepare takes the first whose numerical
- * notes the demands allow and whose plan cuDNN can make, which only trying tells; so plans are made here, not in build.
+ * A variant is an index into that list: "h0" is the heuristics' first. By default prepare takes the first whose numerical
+ * notes the demands allow and for which cuDNN can make a plan, which only trying shows; so plans are made here, not in build.
  *
  *   note                             what it means here
  *   nondeterministic                 no trait deterministic
  *   Tensor Core, down-converted      on f32: tf32, so math tf32
  *   reduced-precision reduction      partial sums in the output's dtype: math fast
- *   Winograd, FFT                    on f32 where the suite has a bound for it, math f32; else not taken
+ *   Winograd, FFT                    on f32, if the suite has a bound for it, math f32; else not taken
  *
- * Not all is noted: what is known to be left out stands in the engine's peer_terms. */
+ * The notes are incomplete: known omissions are given in the engine's peer_terms. */
 #include <stdio.h>
 #include <stdlib.h>
 #include "peer.h"
@@ -110,7 +110,7 @@ void peer_add_bias(peer_graph *g, uint32_t dtype, cudnnBackendDescriptor_t a, cu
 
 /* ---- choosing ------------------------------------------------------------------------------------- */
 
-/* What the heuristics list: first theirs, then their fallbacks. */
+/* The heuristics' list, followed by the fallbacks'. */
 typedef struct configs { int n; cudnnBackendDescriptor_t at[MOST_CONFIGS]; } configs;
 
 static void list_configs(configs *c, cudnnBackendDescriptor_t graph, cudnnBackendHeurMode_t mode)
@@ -160,7 +160,7 @@ static bool listed(const int64_t *numbers, int64_t number)
   return false;
 }
 
-/* What cuDNN's engine of this number and these notes declares; false: it cannot be bounded. */
+/* Declares numerics from an engine's number and notes; false: it cannot be bounded. */
 static bool declare(qn_prepared *p, int64_t number, uint32_t notes, const peer_terms *t)
 {
   if (listed(t->broken, number)) return false;
@@ -171,7 +171,7 @@ static bool declare(qn_prepared *p, int64_t number, uint32_t notes, const peer_t
   bool tensor = noted(notes, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) || noted(notes, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) ||
       (single && t->tf32);
   bool reduces = t->reduces || listed(t->reduced, number);
-  bool hidden = t->transforms && (single || t->reduces);              /* a transform or tf32, noted or not */
+  bool hidden = t->transforms && (single || t->reduces);              /* maybe a transform or tf32, noted or not */
   if ((winograd || fft) && !hidden && (!single || tensor)) return false;
   if (winograd && !hidden && (!t->winograd_filter || tile13)) return false;
   if (single && tensor && t->no_tf32) return false;
@@ -182,7 +182,7 @@ static bool declare(qn_prepared *p, int64_t number, uint32_t notes, const peer_t
   if (fft || hidden) p->numerics.method = QN_METHOD_FFT;
   else if (winograd) {
     p->numerics.method = QN_METHOD_WINOGRAD;
-    p->numerics.tile = (tile4 ? 4 : 6) - t->winograd_filter + 1;      /* inputs of a tile, outputs of one */
+    p->numerics.tile = (tile4 ? 4 : 6) - t->winograd_filter + 1;      /* Winograd: input tile less filter plus 1 is the output tile */
     p->numerics.filter = t->winograd_filter;
   }
   if (reduces || noted(notes, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)) {
@@ -199,7 +199,7 @@ static bool demands_allow(const qn_demands *d, const qn_prepared *p)
   return p->math <= d->math && p->workspace <= d->workspace_limit && (!d->determinism || p->traits & QN_TRAIT_DETERMINISTIC);
 }
 
-/* A plan for one of the listed; NULL: cuDNN cannot make it after all. */
+/* A plan for a listed config; NULL: cuDNN cannot make one after all. */
 static cudnnBackendDescriptor_t make_plan(cudnnHandle_t handle, cudnnBackendDescriptor_t config, int64_t *workspace)
 {
   cudnnBackendDescriptor_t plan = NULL;
@@ -214,7 +214,7 @@ static cudnnBackendDescriptor_t make_plan(cudnnHandle_t handle, cudnnBackendDesc
   return NULL;
 }
 
-/* The index that a variant "hN" names; -1: any. */
+/* The index in a variant "hN"; -1: any. */
 static int wanted_of(const char *variant) { return variant ? atoi(variant + 1) : -1; }
 
 static bool take(peer_graph *g, const qn_request *r, qn_prepared *p, const peer_terms *t, cudnnHandle_t handle, const configs *c, int i)

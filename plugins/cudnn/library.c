@@ -1,5 +1,5 @@
-/* library.c -- opens cuDNN, its parts with it, and finds its calls. libcudnn itself is a small shim: what it opens later it
- * would open by bare name, and might get from another installation; so the parts are loaded from its own folder first. */
+/* library.c -- loads cuDNN with its sublibraries and resolves its functions. libcudnn itself is a shim that opens its sublibraries
+ * by bare name, possibly from another installation; so they are loaded first, from its own folder. */
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 #include <quern/library.h>

@@ -1,8 +1,8 @@
-/* lrn.c -- local response normalization, across channels or within them, by cuDNN's own calls: packed NCHW of f64, f32 and f16.
+/* lrn.c -- local response normalization, across channels or within them, by cuDNN's legacy API: packed NCHW in f64, f32 and f16.
  *
- * The gradient across wants the forward's y, which is made again in the workspace. Left to others: NHWC, whose gradient takes away what leaves
- * the window from a running sum; means, for (x - m)^2 is expanded, which cancels. What is not finite, or subnormal, becomes something else:
- * math fast; f16 within keeps its sums in f16. */
+ * The gradient across channels needs the forward's y, which is recomputed in the workspace. Not offered: NHWC, whose gradient subtracts
+ * elements that leave the window from a running sum; means, since (x - m)^2 is expanded, which cancels. Non-finite and subnormal values
+ * are not preserved: math fast; f16 within accumulates in f16. */
 #include "peer.h"
 
 enum { X, DY, Y, PARTS, DX = Y };
@@ -45,7 +45,7 @@ static void place(peer_call *c, const qn_node *op, bool backward)
   c->n = PARTS;
 }
 
-/* False after a refusal. */
+/* False: refused. */
 static bool fits(const qn_local_norm *norm, const qn_value *x, bool means, bool backward, qn_prepared *p)
 {
   const char *of = norm->region == QN_LOCAL_WITHIN ? "cuDNN's divisive normalization has two or three spatial dims"

@@ -1,11 +1,11 @@
 /* matmul.c -- matrix products by cuDNN's engines: row-major or transposed operands, one batch dim, with bias.
  *
- * f32 is rounded to tf32 whether the engine notes it or not, and Inf may become NaN by that: math fast.
- * Left to others: alpha, beta and c, 8-bit operands, leading dims that do not merge into one. */
+ * f32 is rounded to tf32 whether the engine notes it or not, which may turn Inf into NaN: math fast.
+ * Not offered: alpha, beta and c, 8-bit operands, leading dims that do not merge into one. */
 #include "peer.h"
 
-/* v as [B, rows, columns]: its own strides, leading dims merged; a batch of one has stride 0, which some engines step by where the
- * others have more. False: they do not merge. */
+/* v as [B, rows, columns] with its own strides, leading dims merged; a batch of one gets stride 0, because some engines advance by it
+ * if the other operands have more. False: the dims do not merge. */
 static bool as_batch(const qn_value *v, peer_shape *s)
 {
   int64_t batch = 1, stride = 0;
@@ -16,13 +16,13 @@ static bool as_batch(const qn_value *v, peer_shape *s)
     batch *= v->dim[d];
   }
   int64_t rows = v->dim[v->rank - 2], columns = v->dim[v->rank - 1], down = v->stride[v->rank - 2], along = v->stride[v->rank - 1];
-  if (rows == 1 && along == 1) down = columns;              /* a dim of 1 has any stride */
+  if (rows == 1 && along == 1) down = columns;              /* a dim of 1 may have any stride */
   if (columns == 1 && down == 1) along = rows;
   *s = (peer_shape){ .rank = 3, .dim = { batch, rows, columns }, .stride = { stride, down, along } };
   return true;
 }
 
-/* The operand's shape, or a refusal. */
+/* The operand's shape; false: refused. */
 static bool fits(qn_prepared *p, const qn_value *v, const char *role, peer_shape *s)
 {
   if (!peer_is_float(v)) qn_refuse(p, "dtypes asked of cuDNN", role, "f64, f32, f16 or bf16", "%s", qn_kit_name(v->dtype));

@@ -1,16 +1,16 @@
-/* norm.c -- layer, RMS and instance norm and their gradients by cuDNN's graphs: over the last dims of packed rows, or over the spatial dims
- * of NCHW or NHWC. (Batch norm stands behind its own calls: batch_norm.c.)
+/* norm.c -- layer, RMS and instance norm and their gradients by cuDNN graphs: over the last dims of packed rows, or over the spatial dims
+ * of NCHW or NHWC. (Batch norm uses the legacy API: batch_norm.c.)
  *
- * cuDNN's always scale and shift (RMS: scale), keep both statistics or none, and give all gradients. Subnormals become 0, an Inf may become
- * NaN: finite data only, math fast. */
+ * cuDNN always scales and shifts (RMS: scales), saves both statistics or none, and computes all gradients. Subnormals become 0, and Inf
+ * may become NaN: finite data only, math fast. */
 #include "peer.h"
 
 enum { TAKES_16_BYTES = 91900 };          /* 9.14 fails; versions between were not tried */
 
-/* How x, its parameters and its statistics look to cuDNN. */
+/* Mode and shapes of x, its parameters and its statistics for cuDNN. */
 typedef struct view { cudnnBackendNormMode_t mode; peer_shape x, parameter, statistic; } view;
 
-/* False after a refusal. */
+/* False: refused. */
 static bool view_of(const qn_request *r, qn_prepared *p, const qn_value *x, bool rms, view *v)
 {
   const uint64_t mask = ((const qn_norm *)r->op[0].attr)->mask, all = (UINT64_C(1) << x->rank) - 1;
@@ -47,7 +47,7 @@ static int64_t elements(const peer_shape *s)
   return n;
 }
 
-/* The operand in role `at`, as cuDNN's attribute `name`; it must be there. */
+/* The operand in role `at`, as cuDNN's attribute `name`; required. */
 typedef struct operand { int8_t at; cudnnBackendAttributeName_t name; char of; } operand;      /* of: 'x', 'p'arameter, 's'tatistic */
 
 static bool fits(const qn_request *r, qn_prepared *p, const qn_value *x, const view *v, const operand *o)
@@ -117,7 +117,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *p)
     if (operands[i].at >= 0 && !(operands[i].of == 's' && !keeps)) describe(g, r, &v, d, &operands[i]);
   peer_add(g, d);
   s = peer_graph_choose(g, r, p, &(peer_terms){ .dtype = x->dtype, .out_dtype = r->value[qn_role_at(op, backward ? at.dx : at.y)].dtype });
-  p->numerics.accumulator = QN_ACC_NATIVE;                      /* no product: no Tensor Core */
+  p->numerics.accumulator = QN_ACC_NATIVE;                      /* no product, hence no Tensor Core */
   return s;
 }
 

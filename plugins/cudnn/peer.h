@@ -1,5 +1,5 @@
-/* peer.h -- what the files of this plugin share: cuDNN, opened at run time (library.c), and operation graphs (graph.c). An
- * engine's prepare describes its tensors and operations; choosing one of cuDNN's engines, and running it, is the same for all. */
+/* peer.h -- shared by this plugin's files: cuDNN, loaded at run time (library.c), and operation graphs (graph.c). An
+ * engine's prepare describes tensors and operations; choosing and running one of cuDNN's engines is the same for all. */
 #ifndef QUERN_CUDNN_PEER_H
 #define QUERN_CUDNN_PEER_H
 #include <stdbool.h>
@@ -36,40 +36,40 @@ typedef struct peer_calls {
 } peer_calls;
 extern peer_calls peer;
 
-/* Finds the library and its calls, cheaply; false: *why. version: "9.19.0". */
+/* Finds the library and its functions without loading its parts; false: *why. version: "9.19.0". */
 bool peer_find(char version[32], const char **why);
-/* Loads its parts from the folder that it lies in, and has them compare their versions. */
+/* Loads the sublibraries from its own folder and has them compare versions. */
 qn_status peer_load(void);
-/* QN_DEVICE with a sentence that names the call, and what cuDNN says of it. */
+/* Returns QN_DEVICE with a sentence that has the call's name and cuDNN's message. */
 qn_status peer_failed(const char *call, cudnnStatus_t status);
-/* A handle for describing and choosing, of each device, which outlives all plans; held until peer_describe_end. */
+/* A per-device handle for describing and choosing, which outlives all plans; locked until peer_describe_end. */
 qn_status peer_describe_begin(const qn_device *device, cudnnHandle_t *handle);
 void      peer_describe_end(void);
 
 /* ---- requests ------------------------------------------------------------------------------------- */
 
-/* cuDNN asks the device itself: QN_NO_BACKEND, after a refusal, for a model or a device narrowed to one. */
+/* cuDNN queries the device itself: QN_NO_BACKEND, with a refusal, for a device model or a narrowed device. */
 qn_status peer_live(const qn_request *r, qn_prepared *p);
 
 /* ---- tensor.c --------------------------------------------------------------------------------------- */
 
 typedef struct peer_shape { int rank; int64_t dim[QN_MAX_RANK], stride[QN_MAX_RANK]; } peer_shape;
 
-cudnnDataType_t peer_type(uint32_t dtype);            /* floats alone */
+cudnnDataType_t peer_type(uint32_t dtype);            /* floats only */
 bool peer_is_float(const qn_value *v);                /* f64, f32, f16, bf16 */
-bool peer_countable(qn_prepared *p, const qn_value *v, const char *role);     /* false, after a refusal: too many elements */
-/* N, C and at least two spatial dims; a dim of 1 too has the stride that the layout gives it. */
+bool peer_countable(qn_prepared *p, const qn_value *v, const char *role);     /* false, with a refusal: too many elements */
+/* N, C and at least two spatial dims; dims of 1 also get the layout's stride. */
 peer_shape peer_spatial(const qn_value *v, bool channels_last);
-/* Row-major; dims of 1 behind make up four. */
+/* Row-major; padded to four dims by trailing dims of 1. */
 peer_shape peer_packed(const int64_t *dim, int rank);
-const void *peer_number(uint32_t dtype, int value);  /* 0 or 1, as alpha and beta are read */
+const void *peer_number(uint32_t dtype, int value);  /* 0 or 1 in the type in which alpha and beta are read */
 
 /* ---- call.c: the calls that are no graphs ----------------------------------------------------------- */
 
 enum { PEER_OPERANDS = 10 };
-typedef enum peer_layout { PEER_PACKED, PEER_CHANNELS, PEER_DENSE } peer_layout;    /* row-major; NCHW or NHWC; any one without gaps */
+typedef enum peer_layout { PEER_PACKED, PEER_CHANNELS, PEER_DENSE } peer_layout;    /* row-major; NCHW or NHWC; any layout without gaps */
 
-/* What a call is given, by place among the op's operands. */
+/* What a call gets, indexed as the op's operands. */
 typedef struct peer_operands {
   cudnnHandle_t handle;
   void         *ptr[PEER_OPERANDS], *workspace;
@@ -78,31 +78,31 @@ typedef struct peer_operands {
 } peer_operands;
 
 typedef struct peer_call {
-  cudnnStatus_t status;                   /* the first failure; after it nothing is described */
+  cudnnStatus_t status;                   /* the first failure; after it nothing more is described */
   uint32_t      op, dtype;                /* dtype: of the first operand */
   int           n;
-  int32_t       value[PEER_OPERANDS];     /* of the request: all operands of the op; -1: none, which reads as NULL */
-  cudnnTensorDescriptor_t tensor[PEER_OPERANDS];    /* these and what follows: what the engine makes of them, destroyed for it */
+  int32_t       value[PEER_OPERANDS];     /* values of the request for all operands of the op; -1: absent, passed as NULL */
+  cudnnTensorDescriptor_t tensor[PEER_OPERANDS];    /* these and the following: created by the engine, destroyed for it */
   cudnnPoolingDescriptor_t pool;
   cudnnReduceTensorDescriptor_t reduce;
   cudnnActivationDescriptor_t activation;
   cudnnOpTensorDescriptor_t two;
   cudnnLRNDescriptor_t lrn;
   cudnnSpatialTransformerDescriptor_t transformer;
-  int           mode;                     /* these three: as the engine likes */
+  int           mode;                     /* these three: for the engine's own use */
   double        number[2];
   size_t        reserve_at;
   cudnnStatus_t (*call)(const struct peer_call *, const peer_operands *);
 } peer_call;
 
-/* NULL after a refusal or without memory (*status): all operands are floats that cuDNN counts. Finite data only is math fast. */
+/* NULL: refused or no memory (*status). Checks that all operands are floats of countable size. If finite data only, math fast. */
 peer_call *peer_call_begin(const qn_request *r, qn_prepared *p, qn_status *status);
 /* and of one dtype; false: refused */
 bool       peer_call_alike(const peer_call *c, const qn_request *r, qn_prepared *p, peer_layout layout);
 void       peer_call_tensor(peer_call *c, int i, uint32_t dtype, const peer_shape *s);
 void       peer_call_spatial(peer_call *c, int i, const qn_value *v, bool channels_last);
-qn_status  peer_call_refused(qn_prepared *p);                           /* ends a prepare that has refused */
-qn_status  peer_call_end(peer_call *c, qn_prepared *p);                 /* ends one that has described everything */
+qn_status  peer_call_refused(qn_prepared *p);                           /* ends a prepare that refused */
+qn_status  peer_call_end(peer_call *c, qn_prepared *p);                 /* ends one that described everything */
 qn_status  peer_call_run(const qn_prepared *p, const qn_launch *launch);
 void       peer_call_release(qn_prepared *p);
 
@@ -110,41 +110,41 @@ void       peer_call_release(qn_prepared *p);
 
 enum { PEER_PARTS = 24, PEER_TENSORS = 10 };
 typedef struct peer_graph {
-  cudnnStatus_t status;                   /* the first failure; after it nothing is done */
+  cudnnStatus_t status;                   /* the first failure; after it nothing more is done */
   int           n_parts, n_ops, n_tensors;
   cudnnBackendDescriptor_t part[PEER_PARTS], op[4], plan;
-  int32_t       value[PEER_TENSORS];      /* of the request, for the tensors that are in memory; their ids are 1 on */
-  float         number[PEER_TENSORS];     /* where value is -1: given with the launch */
+  int32_t       value[PEER_TENSORS];      /* values of the request, for tensors in memory; their ids start at 1 */
+  float         number[PEER_TENSORS];     /* where value is -1: passed at launch */
 } peer_graph;
 
-/* NULL after a refusal or without memory (*status), else the graph, which also stands in p->state. */
+/* NULL: refused or no memory (*status); else the graph, also stored in p->state. */
 peer_graph *peer_graph_begin(const qn_request *r, qn_prepared *p, qn_status *status);
 cudnnBackendDescriptor_t peer_make(peer_graph *g, cudnnBackendDescriptorType_t type);
 void peer_set(peer_graph *g, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n,
               const void *v);
 void peer_set_part(peer_graph *g, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t part);
 void peer_finalize(peer_graph *g, cudnnBackendDescriptor_t d);
-/* value -1: an intermediate, in f32 (f64 for f64), that is never in memory. */
+/* value -1: an intermediate in f32 (f64 for f64) that is never in memory. */
 cudnnBackendDescriptor_t peer_tensor(peer_graph *g, const qn_request *r, int32_t value, uint32_t dtype, const peer_shape *s);
 cudnnBackendDescriptor_t peer_given(peer_graph *g, float number);       /* a tensor of one element, known now */
 void peer_add(peer_graph *g, cudnnBackendDescriptor_t op);             /* finalizes it */
 /* y = a + b in f32 (f64): a bias after a contraction. */
 void peer_add_bias(peer_graph *g, uint32_t dtype, cudnnBackendDescriptor_t a, cudnnBackendDescriptor_t b, cudnnBackendDescriptor_t y);
 
-/* What is being asked for, as far as numerics go, and what the notes of cuDNN's engines for it are known to leave out. */
+/* The numerics of the request, and known omissions in the notes of cuDNN's engines for it. */
 typedef struct peer_terms {
   uint32_t dtype, out_dtype;              /* of the operands, of the output */
-  int32_t  winograd_filter;               /* taps a side, where Winograd can be bounded; 0: it cannot */
-  bool     no_tf32;                       /* an engine that rounds f32 operands is not taken */
+  int32_t  winograd_filter;               /* filter size for which Winograd can be bounded; 0: it cannot */
+  bool     no_tf32;                       /* do not take an engine that rounds f32 operands */
   bool     tf32;                          /* f32 operands are rounded, noted or not, and Inf is lost */
   bool     transforms;                    /* Winograd, FFT and tf32 are not noted: all are held to their bounds */
   bool     reduces;                       /* partial sums in the output's dtype, and lost Inf, are not noted */
-  /* NULL, or cuDNN's numbers of engines that keep no bound, or do what reduces says, closed by -1 */
+  /* NULL, or numbers, ended by -1, of cuDNN engines that violate any bound, or do what `reduces` says */
   const int64_t *broken, *reduced;
-  bool     loses;                         /* Inf and NaN are lost, or spread to where 0 multiplies them */
+  bool     loses;                         /* Inf and NaN are lost, or spread where they are multiplied by 0 */
 } peer_terms;
-/* The last step of a prepare: the engine that the variant names, or the heuristics' first, that the demands allow. Whatever
- * comes of it, the graph is let go where the answer is not QN_OK. */
+/* Ends a prepare: picks the variant's engine, or the first in the heuristics' order that the demands allow. Unless the result is
+ * QN_OK the graph is freed. */
 qn_status peer_graph_choose(peer_graph *g, const qn_request *r, qn_prepared *p, const peer_terms *t);
 qn_status peer_graph_run(const qn_prepared *p, const qn_launch *launch);
 void      peer_graph_release(qn_prepared *p);

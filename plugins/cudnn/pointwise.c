@@ -1,9 +1,8 @@
-/* pointwise.c -- activations and two of their gradients, and sums, products and extremes of two tensors, by cuDNN's kernels; tensors
- * of one packed layout.
+/* pointwise.c -- activations and two of their gradients, and add, mul, min, max of two tensors, by cuDNN's kernels; all tensors
+ * in one packed layout.
  *
- * What NaN and Inf become in these is nowhere said and differs by dtype, so they vouch for finite data only: math fast. Its elu
- * has no digits near 0: it is not here. Its f32 sigmoid is 0 where that should be subnormal, and with it what silu and its gradient
- * make of it: they are refused. */
+ * The treatment of NaN and Inf is undocumented and differs by dtype, so these engines are for finite data only: math fast. Not offered:
+ * elu, which has no precision near 0; f32 sigmoid, silu and its gradient, because sigmoid flushes subnormal results. */
 #include "peer.h"
 
 /* ---- one operand: x, y; or dy, x, dx -------------------------------------------------------------- */
@@ -13,7 +12,7 @@ static cudnnStatus_t activate(const peer_call *c, const peer_operands *o)
   return peer.cudnnActivationForward(o->handle, c->activation, o->one, c->tensor[0], o->ptr[0], o->zero, c->tensor[0], o->ptr[1]);
 }
 
-/* relu's and silu's want no y: x, which has the sign of relu's, stands there. */
+/* relu's and silu's need no y: pass x, which has the sign of relu's y. */
 static cudnnStatus_t activate_backward(const peer_call *c, const peer_operands *o)
 {
   cudnnTensorDescriptor_t t = c->tensor[0];
@@ -49,7 +48,7 @@ static void describe_combination(peer_call *c)
 
 /* ---- prepare --------------------------------------------------------------------------------------- */
 
-/* What all share. NULL after a refusal. */
+/* Common to all. NULL: refused. */
 static peer_call *begin(const qn_request *r, qn_prepared *p, qn_status *status)
 {
   peer_call *c = peer_call_begin(r, p, status);
@@ -86,7 +85,7 @@ static qn_status prepare_two(const qn_request *r, qn_prepared *p)
     qn_refuse(p, "dtypes of cuDNN's kernel", "", "f64, f32 or f16", "%s", "bf16");
     return peer_call_refused(p);
   }
-  if (r->value[c->value[2]].over == c->value[1]) {          /* the output may lie over the first operand alone; all four commute */
+  if (r->value[c->value[2]].over == c->value[1]) {          /* the output may share the first operand's memory only; all four commute */
     int32_t b = c->value[1];
     c->value[1] = c->value[0];
     c->value[0] = b;

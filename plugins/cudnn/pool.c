@@ -1,10 +1,10 @@
 /* pool.c -- pooling by cuDNN's kernels, forward and backward, 1 to 3 spatial dims, packed NCHW or NHWC, without indices.
  *
- * The largest of -Inf alone is the least finite number, so the maximum vouches for finite data only: math fast. Its gradient wants
- * the forward's y, which is made again in the workspace. */
+ * The maximum of -Inf alone comes out as the lowest finite number, so max pooling is for finite data only: math fast. Its gradient
+ * needs the forward's y, which is recomputed in the workspace. */
 #include "peer.h"
 
-/* x and y: the larger and the smaller side. False after a refusal. */
+/* x and y: the larger and the smaller side. False: refused. */
 static bool fits(qn_prepared *p, const qn_pool *pool, const qn_value *x, const qn_value *y)
 {
   for (int i = 0; i < x->rank - 2; i++) {
@@ -52,7 +52,7 @@ static cudnnStatus_t backward_max(const peer_call *c, const peer_operands *o)
   return e ? e : peer.cudnnPoolingBackward(o->handle, c->pool, o->one, y, o->workspace, y, o->ptr[0], x, o->ptr[1], o->zero, x, o->ptr[2]);
 }
 
-/* dy, dx; neither x nor y has a part in it, but their places must be filled. */
+/* dy, dx; x and y are not used, but must be passed. */
 static cudnnStatus_t backward_average(const peer_call *c, const peer_operands *o)
 {
   cudnnTensorDescriptor_t x = c->tensor[LARGE], y = c->tensor[SMALL];

@@ -1,6 +1,6 @@
 /* reduce.c -- reductions by cuDNN's kernel, any dims of a packed tensor.
  *
- * The largest of -Inf alone is the least finite number, so max and min vouch for finite data only: math fast. */
+ * The maximum of -Inf alone comes out as the lowest finite number, so max and min are for finite data only: math fast. */
 #include "peer.h"
 
 static cudnnReduceTensorOp_t operator_of(uint32_t op)

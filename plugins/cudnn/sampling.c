@@ -1,8 +1,7 @@
-/* sampling.c -- a spatial transformer by cuDNN's own calls: two dims, packed, the points' ends in the middles of the first and last place,
- * zeros beyond.
+/* sampling.c -- spatial transformer by cuDNN's legacy API: two spatial dims, packed, align_corners, zeros outside.
  *
- * One call makes both gradients and wants x for it: that by x, added up in any order, goes to the workspace, and is not offered, for its op
- * has no x. dtheta is added up in any order too. A point that is not finite has no defined result: math fast. */
+ * One call computes both gradients and needs x: the gradient by x, accumulated in any order, goes to the workspace and is not offered,
+ * since its op has no x. dtheta too is accumulated in any order. A non-finite point has no defined result: math fast. */
 #include "peer.h"
 
 static cudnnStatus_t grid(const peer_call *c, const peer_operands *o)
@@ -31,7 +30,7 @@ static cudnnStatus_t sample_backward(const peer_call *c, const peer_operands *o)
 
 /* ---- prepare -------------------------------------------------------------------------------------------- */
 
-/* What is sampled to, [N, C, P, Q]. */
+/* Describes the output, [N, C, P, Q]. */
 static void describe(peer_call *c, uint32_t dtype, int64_t n, int64_t channels, const int64_t *extents)
 {
   const int dim[4] = { (int)n, (int)channels, (int)extents[0], (int)extents[1] };

@@ -1,6 +1,6 @@
 /* softmax.c -- softmax and log_softmax by cuDNN's kernels, forward and backward, on packed tensors of one dtype.
  *
- * A row of -Inf gives 0 where the formula has NaN, and of f16 and bf16 the exponentials are kept in that dtype: math fast. */
+ * A row of -Inf gives 0 instead of NaN, and for f16 and bf16 the exponentials are kept in that dtype: math fast. */
 #include "peer.h"
 
 static cudnnSoftmaxAlgorithm_t algorithm_of(const peer_call *c)
@@ -8,7 +8,7 @@ static cudnnSoftmaxAlgorithm_t algorithm_of(const peer_call *c)
   return c->op == QN_OP_LOG_SOFTMAX || c->op == QN_OP_LOG_SOFTMAX_BACKWARD ? CUDNN_SOFTMAX_LOG : CUDNN_SOFTMAX_ACCURATE;
 }
 
-/* x, y: all lie alike. */
+/* x, y: the same layout. */
 static cudnnStatus_t forward(const peer_call *c, const peer_operands *o)
 {
   return peer.cudnnSoftmaxForward(o->handle, algorithm_of(c), CUDNN_SOFTMAX_MODE_CHANNEL, o->one, c->tensor[0], o->ptr[0], o->zero,

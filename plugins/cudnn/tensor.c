@@ -1,4 +1,4 @@
-/* tensor.c -- tensors as cuDNN wants them. */
+/* tensor.c -- tensor descriptions for cuDNN. */
 #include "peer.h"
 
 cudnnDataType_t peer_type(uint32_t dtype)
@@ -24,7 +24,7 @@ peer_shape peer_spatial(const qn_value *v, bool channels_last)
 {
   peer_shape s = { .rank = v->rank < 4 ? 4 : v->rank };
   int64_t packed = channels_last ? v->dim[1] : 1;
-  int pad = s.rank - v->rank;                               /* a 1D problem is one row */
+  int pad = s.rank - v->rank;                               /* a 1-D problem becomes one row */
   s.dim[0] = v->dim[0];
   s.dim[1] = v->dim[1];
   for (int i = 2; i < s.rank; i++) s.dim[i] = i - pad < 2 ? 1 : v->dim[i - pad];

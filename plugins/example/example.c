@@ -1,10 +1,10 @@
 /* example.c -- the smallest complete backend: one engine, relu of packed f32 tensors, for the device kind "cpu".
  *
- * Copy it, put your kernel in the place of relu(), say in prepare() what it does not take, and name it in the table.
+ * Copy it, replace relu() by your kernel, refuse in prepare() what it does not take, and name it in the table.
  * docs/adding-an-engine.md goes through it step by step. */
 #include <quern/kit.h>
 
-static const qn_host *host;               /* what core lets a backend call */
+static const qn_host *host;               /* core's functions for backends */
 
 /* ---- the kernel: y = max(x, 0); NaN stays --------------------------------------------------- */
 
@@ -15,7 +15,7 @@ static void relu(const float *x, float *y, int64_t n)
 
 /* ---- what it refuses, and why ---------------------------------------------------------------- */
 
-/* Host code that reads the description of the problem, never a pointer. A "yes" is a promise that run() can keep. */
+/* Host code that reads the description of the problem, never a pointer. Accepting is a promise that run() must keep. */
 static qn_status prepare(const qn_request *request, qn_prepared *p)
 {
   const qn_value *x = &request->value[qn_role(request->op, QN_ROLE_RELU_X)];
@@ -27,8 +27,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
     return qn_refuse(p, "the kernel walks one packed row", qn_is_packed(x) ? "y" : "x", "the last dim fastest, without gaps",
                      "%s", "other strides");
 
-  p->n_ops = 1;                           /* of the ops offered, the first: no fusion here */
-  p->word[0] = (uint64_t)qn_elements(y);  /* what run() wants to know; more than 8 words go into p->state */
+  p->n_ops = 1;                           /* takes the first of the ops offered: no fusion here */
+  p->word[0] = (uint64_t)qn_elements(y);  /* for run(); more than 8 words go into p->state */
   p->word[1] = (uint64_t)request->op->arg[0];
   p->word[2] = (uint64_t)request->op->arg[1];
   return QN_OK;
@@ -36,7 +36,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
 
 /* ---- the work -------------------------------------------------------------------------------- */
 
-/* Pointers come in the order of the request's values. It may run in many threads at once. */
+/* Pointers are in the order of the request's values. May run in many threads at once. */
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   relu(launch->ptr[p->word[1]], launch->ptr[p->word[2]], (int64_t)p->word[0]);
@@ -59,11 +59,11 @@ static const qn_backend backend = {
   .engine_size = sizeof(qn_engine),
   .name        = "example",
   .version     = "1",
-  .device_kind = "cpu",                   /* whose memory and streams it uses; .device would bring its own */
+  .device_kind = "cpu",                   /* the device kind whose memory and streams it uses; .device would bring its own */
   .engines     = engines,
 };
 
-/* The one symbol that a plugin exports. */
+/* The only symbol that a plugin exports. */
 qn_entry_fn QN_BACKEND_ENTRY(example);
 QN_EXPORT qn_status QN_BACKEND_ENTRY(example)(const qn_host *h, const qn_backend **out)
 {

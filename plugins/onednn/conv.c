@@ -1,9 +1,9 @@
-/* conv.c -- convolutions in three directions by oneDNN's direct algorithm, layouts of its own choosing.
+/* conv.c -- the three convolutions by oneDNN's direct algorithm, in layouts of its choice.
  *
- * Wins over im2col where its blocked layouts pay for the reorders around it. */
+ * Beats im2col where its blocked layouts are worth the reorders. */
 #include "onednn.h"
 
-/* w [K, C/groups, taps] as oneDNN wants it for groups: [groups, K/groups, C/groups, taps]. */
+/* w [K, C/groups, taps] as oneDNN's grouped filter: [groups, K/groups, C/groups, taps]. */
 static void split_groups(onednn_tensor *w, const qn_value *v, int64_t groups)
 {
   dnnl_dims_t dim = { groups, v->dim[0] / groups }, stride = { v->dim[0] / groups * v->stride[0], v->stride[0] };
@@ -23,7 +23,7 @@ static geometry geometry_of(const qn_conv *conv, int spatial)
   geometry g;
   for (int i = 0; i < spatial; i++) {
     g.stride[i] = conv->stride[i];
-    g.dilation[i] = conv->dilation[i] - 1;        /* oneDNN counts the gaps */
+    g.dilation[i] = conv->dilation[i] - 1;        /* oneDNN counts the gaps between taps */
     g.before[i] = conv->pad_before[i];
     g.after[i] = conv->pad_after[i];
   }

@@ -1,5 +1,5 @@
-/* lrn.c -- local response normalization by oneDNN's, across channels and within, forward and backward. Windows of an even size lie
- * otherwise there; the gradient runs the forward first, for what it leaves in a workspace. What is Inf spreads to NaN: math=fast. */
+/* lrn.c -- local response normalization by oneDNN, across channels and within, forward and backward. Even window sizes are placed
+ * differently there; the gradient first runs the forward, for the workspace that it fills. Inf spreads as NaN: math=fast. */
 #include "onednn.h"
 
 static qn_status prepare(const qn_request *request, qn_prepared *p)

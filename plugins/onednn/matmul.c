@@ -1,7 +1,7 @@
-/* matmul.c -- y = a b + bias by oneDNN's matmul, on tensors as they lie. */
+/* matmul.c -- y = a b + bias by oneDNN's matmul, with the tensors in place. */
 #include "onednn.h"
 
-/* bias [N] with y's rank. */
+/* bias [N] raised to y's rank. */
 static void raise_bias(onednn_tensor *bias, const qn_value *v, int rank)
 {
   dnnl_dims_t dim, stride;

@@ -1,11 +1,11 @@
-/* norm.c -- layer norm and batch norm by oneDNN's. It keeps a variance where we keep 1 / sqrt(variance + eps): onednn.c makes one of
- * the other. Left to others: running statistics, and parameters of anything but the normalized elements (layer) or the channels (batch).
+/* norm.c -- layer norm and batch norm by oneDNN. It saves a variance where we save 1 / sqrt(variance + eps): onednn.c converts.
+ * Not offered: running statistics, and parameters other than per normalized element (layer) or per channel (batch).
  *
- * The gradients are not here: ours take any rstd, the formula's sign and all, and a variance has none. A batch's scale is multiplied by
- * rstd first, where digits of subnormals go: finite data only, math=fast. */
+ * The gradients are not offered: ours accept any rstd, even a negative one, which no variance gives. Batch norm multiplies scale by
+ * rstd first, which loses digits of subnormals: finite data only, math=fast. */
 #include "onednn.h"
 
-/* x and all of its shape as oneDNN sees them: [rows, columns] or [N, C, spatial]. Parameters and statistics are in one row. */
+/* x and tensors of its dims as oneDNN sees them: [rows, columns] or [N, C, spatial]. Parameters and statistics form one row. */
 typedef struct shape { int rank; int64_t dim[QN_MAX_RANK], stride[QN_MAX_RANK], parameters, statistics; bool batch; } shape;
 
 static shape matrix(int64_t rows, int64_t columns, bool batch)
@@ -14,7 +14,7 @@ static shape matrix(int64_t rows, int64_t columns, bool batch)
                   .statistics = batch ? columns : rows, .batch = batch };
 }
 
-/* False after a refusal. */
+/* False: refused. */
 static bool shape_of(const qn_request *request, qn_prepared *p, const qn_value *x, shape *s)
 {
   const qn_node *op = &request->op[0];
@@ -32,7 +32,7 @@ static bool shape_of(const qn_request *request, qn_prepared *p, const qn_value *
     memcpy(s->stride, x->stride, sizeof s->stride);
   } else if (batch && mask == 1 && packed) {
     *s = matrix(outer, inner, true);
-  } else if (!batch && mask == (all & ~((1ull << from) - 1)) && packed) {       /* its kernels write on into a gap */
+  } else if (!batch && mask == (all & ~((1ull << from) - 1)) && packed) {       /* its kernels would write into gaps */
     *s = matrix(outer, inner, false);
   } else {
     qn_refuse(p, "oneDNN normalizes over the last dims, or over all but the channels", "x", "packed, axis up to the last dim", "%s",
@@ -56,7 +56,7 @@ static bool add_like(onednn_state *s, const qn_request *request, qn_prepared *p,
   return true;
 }
 
-/* A row of n: a parameter, a statistic or a parameter's gradient. own: it is needed even if nobody gives or wants it. */
+/* A row of n: a parameter, a statistic or a parameter's gradient. own: oneDNN needs it even if it is neither given nor wanted. */
 static bool add_row(onednn_state *s, const qn_request *request, qn_prepared *p, int role, int32_t value, int64_t n, bool own)
 {
   static const int64_t one = 1;

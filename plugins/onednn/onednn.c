@@ -1,8 +1,8 @@
-/* onednn.c -- oneDNN (libdnnl 2) behind Quern's table: an incumbent to measure CPU engines with, and to use.
+/* onednn.c -- oneDNN (libdnnl 2) as a Quern backend, for use and for comparison with our CPU engines.
  *
- * Only f32, by direct algorithms. Where an op lets oneDNN choose layouts, inputs are reordered into scratch before and
- * outputs after, inside the measured time, as a framework that keeps plain tensors must do too. oneDNN promises no bits
- * that do not depend on the number of threads, so no engine here claims to be deterministic. */
+ * Only f32, by direct algorithms. If an op lets oneDNN choose layouts, inputs are reordered into scratch before it and
+ * outputs after it, inside the measured time, as a framework with plain tensors must do too. oneDNN's results may depend
+ * on the number of threads, so no engine here claims to be deterministic. */
 #include <math.h>
 #include <omp.h>
 #include <pthread.h>
@@ -51,7 +51,7 @@ bool onednn_add(onednn_state *s, const qn_request *request, qn_prepared *p, int 
   }
   t->role = role;
   t->value = value;
-  t->output = v->producer == 0;           /* by our op; others of the region may make what it reads */
+  t->output = v->producer == 0;           /* by our op; its inputs may come from other ops of the region */
   s->n++;
   onednn_view(s, v->rank, v->dim, v->stride);
   if (t->given.ndims == v->rank)
@@ -77,7 +77,7 @@ void onednn_add_own(onednn_state *s, int role)
   s->tensor[s->n++] = (onednn_tensor){ .role = role, .value = -1, .output = true };
 }
 
-/* A dim of 1 may have any step; oneDNN's products fail where it is shorter than what lies behind it. */
+/* A dim of 1 may have any stride, but oneDNN's matmul fails if it is shorter than the inner extent. */
 void onednn_view(onednn_state *s, int rank, const int64_t *dim, const int64_t *stride)
 {
   onednn_tensor *t = &s->tensor[s->n - 1];
@@ -106,7 +106,7 @@ static size_t scratch_of(const_dnnl_primitive_desc_t desc)
   return desc ? dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0)) : 0;
 }
 
-/* Decides the wanted layouts and the plan of the workspace: copies first, then the primitives' own scratch. */
+/* Decides the layouts and the workspace: copies first, then the primitives' own scratch. */
 static void lay_out(onednn_state *s, qn_prepared *p)
 {
   size_t used = 0;
@@ -197,7 +197,7 @@ qn_status onednn_build(const qn_request *request, qn_prepared *p)
   return made ? QN_OK : failed("oneDNN could not create a primitive that it had described");
 }
 
-/* The memory objects of one execution: for each tensor the caller's and, if there is one, the copy; then scratch. */
+/* Memory objects of one execution: for each tensor the caller's and, if there is one, the copy; then scratch. */
 typedef struct memories { dnnl_memory_t given[ONEDNN_TENSORS], copy[ONEDNN_TENSORS], scratch; } memories;
 
 static bool make_memories(const onednn_state *s, const qn_launch *launch, memories *m)
@@ -226,7 +226,7 @@ static void free_memories(const onednn_state *s, memories *m)
   dnnl_memory_destroy(m->scratch);
 }
 
-/* From oneDNN's variances to the caller's deviations, both in one row. */
+/* Converts oneDNN's variances to the caller's 1 / sqrt(v + eps), both in one row. */
 static bool convert(const onednn_state *s, const onednn_tensor *t, dnnl_memory_t given, dnnl_memory_t copy)
 {
   void *deviations, *variances;
@@ -276,7 +276,7 @@ qn_status onednn_run(const qn_prepared *p, const qn_launch *launch)
   const onednn_state *s = p->state;
   memories m;
   int threads = omp_get_max_threads();
-  omp_set_num_threads(launch->threads);           /* this thread's own setting */
+  omp_set_num_threads(launch->threads);           /* a per-thread setting */
   bool good = make_memories(s, launch, &m) && execute(s, &m, launch->instance);
   free_memories(s, &m);
   omp_set_num_threads(threads);

@@ -1,7 +1,7 @@
-/* pointwise.c -- functions of one tensor, their gradients, and of two, by oneDNN's eltwise and binary.
+/* pointwise.c -- functions of one tensor, their gradients, and functions of two, by oneDNN's eltwise and binary.
  *
- * Some gradients take the wrong side at NaN: finite data only, math=fast. Not here: relu, clip, max and min, which lose NaN; exp, sigmoid
- * and silu, which make small results 0; log, elu and mish, which lose digits near 0. */
+ * Some gradients choose the wrong branch at NaN: finite data only, math=fast. Not offered: relu, clip, max and min, which lose NaN; exp,
+ * sigmoid and silu, which flush small results to 0; log, elu and mish, which lose digits near 0. */
 #include "onednn.h"
 
 /* oneDNN's function for an op, and its parameters. */
@@ -27,7 +27,7 @@ static function function_of(uint32_t op, const qn_pointwise *a)
   }
 }
 
-/* y of x, or dx of dy and x: all lie alike. */
+/* y of x, or dx of dy and x: all in the same layout. */
 static qn_status prepare_one(const qn_request *request, qn_prepared *p)
 {
   const qn_node *op = &request->op[0];

@@ -1,11 +1,11 @@
-/* pool.c -- pooling by oneDNN's, forward and backward, without indices.
+/* pool.c -- pooling by oneDNN, forward and backward, without indices.
  *
- * Its maximum loses NaN, so that one vouches for finite data only: math=fast. */
+ * Its maximum loses NaN, so max pooling is for finite data only: math=fast. */
 #include "onednn.h"
 
 typedef struct geometry { dnnl_dims_t window, stride, dilation, before, after; bool overhang; } geometry;
 
-/* x and y: the spatial dims, larger and smaller. Where ceil_mode lets a window hang over the end, oneDNN wants that as
+/* x and y: spatial dims, larger and smaller. If ceil_mode lets a window extend beyond the end, oneDNN needs that declared as
  * padding. */
 static geometry geometry_of(const qn_pool *pool, const int64_t *x, const int64_t *y, int spatial)
 {
@@ -24,7 +24,7 @@ static geometry geometry_of(const qn_pool *pool, const int64_t *x, const int64_t
   return g;
 }
 
-/* oneDNN counts a window's taps in 32 bits, and walks over those in the padding. */
+/* oneDNN counts a window's taps in 32 bits, and iterates over those in the padding. */
 static bool window_fits(qn_prepared *p, const geometry *g, int spatial)
 {
   double taps = 1;
@@ -36,7 +36,7 @@ static bool window_fits(qn_prepared *p, const geometry *g, int spatial)
   return false;
 }
 
-/* A maximum over padding alone is -Inf; oneDNN's is the least finite number. Windows that step over all of x count as such. */
+/* A maximum over padding alone is -Inf, but oneDNN's is the lowest finite number. So is one of a window that steps over all of x. */
 static bool all_see_x(qn_prepared *p, const geometry *g, const int64_t *x, const int64_t *y, int spatial)
 {
   bool see = true;
@@ -86,7 +86,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   return onednn_finish(s, request, p, &d);
 }
 
-/* The forward is run first, for its indices, which no other can read. */
+/* Runs the forward first, for indices in oneDNN's own format. */
 static qn_status prepare_backward_max(const qn_request *request, qn_prepared *p)
 {
   const qn_node *op = &request->op[0];

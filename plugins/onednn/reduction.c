@@ -1,4 +1,4 @@
-/* reduction.c -- reductions by oneDNN's, which keep the reduced dims as 1. */
+/* reduction.c -- reductions by oneDNN, which keeps reduced dims as 1. */
 #include "onednn.h"
 
 static qn_status prepare(const qn_request *request, qn_prepared *p)

@@ -1,6 +1,6 @@
-/* resampling.c -- nearest resampling by oneDNN's, whose grid is half_pixel's, forward and backward.
+/* resampling.c -- nearest resampling by oneDNN, whose grid is half_pixel, forward and backward.
  *
- * Its linear keeps no bound of ours: weights are what is left of a coordinate in f32, which has lost digits, and taps of weight 0 are read. */
+ * Its linear mode meets no bound of ours: weights come from f32 coordinates that have lost digits, and taps of weight 0 are read. */
 #include "onednn.h"
 
 static qn_status prepare(const qn_request *request, qn_prepared *p)

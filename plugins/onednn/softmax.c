@@ -1,7 +1,7 @@
-/* softmax.c -- the gradients of softmax and log_softmax by oneDNN's.
+/* softmax.c -- the gradients of softmax and log_softmax by oneDNN.
  *
- * The forward ops are not here, for they keep no bound of ours: oneDNN's exponential makes subnormal results 0, its
- * logarithm is up to 2e-6 off near 1. What the exponential does to NaN leaves these two with finite data only: math=fast. */
+ * The forward ops are not offered, as they meet no bound of ours: oneDNN's exponential flushes subnormal results, its
+ * logarithm is up to 2e-6 off near 1. Its exponential mistreats NaN, so these two are for finite data only: math=fast. */
 #include "onednn.h"
 
 static qn_status prepare(const qn_request *request, qn_prepared *p)
