@@ -1,15 +1,15 @@
-/* cnn_digits.c -- a network that learns to read handwritten digits, by Quern's public interface alone.
+/* cnn_digits.c -- a network that learns to read handwritten digits, using only Quern's public interface.
  *
  *   image 8x8 -> resampled to 3x32x32 -> conv 3x3 (3->C1), [batch norm,] relu, max pool 2 -> conv 3x3 (C1->C2), [batch norm,]
  *             relu, max pool 2 -> fully connected to 10 -> cross-entropy, Adam
  *
- * It is also the tutorial: what a training program does with Quern, in the order in which it does it.
- *   1. The network is written down as graphs, one for each stretch between two changes of shape: cnn_digits_graphs.h.
- *   2. A context stands for a device. Memory for everything is taken from it once, under the names that the graphs use.
+ * It is also the tutorial: what a training program does with Quern, in order.
+ *   1. The network is written as graphs, one for each stretch between two reshapes: cnn_digits_graphs.h.
+ *   2. A context stands for a device. All memory is allocated from it once, under the names used in the graphs.
  *   3. Each graph becomes a plan: engines are chosen, workspace is known.
  *   4. A training step executes the plans one after the other. It is recorded once, then replayed.
- * With --amp what flows through the network is f16 or bf16, with the loss scaled so that small gradients are not lost; the
- * parameters that Adam moves stay f32.
+ * With --amp activations are f16 or bf16, with the loss scaled so that small gradients are not lost; the
+ * parameters that Adam updates stay f32.
  * Nothing below names a backend: QUERN_BACKEND says where it runs. */
 #include <argp.h>
 #include <math.h>
@@ -30,7 +30,7 @@ typedef struct options {
   const char *data, *layout, *amp;      /* amp: NULL, "f16" or "bf16" */
 } options;
 
-/* A library reports; a program decides. This one gives up. */
+/* A library reports errors; a program decides what to do. This one exits. */
 static void check(qn_status status, const char *what)
 {
   if (!status)
@@ -50,8 +50,8 @@ static void *checked(void *p)
 
 /* ---- 2. a context and its memory -------------------------------------------------------------------- */
 
-/* The parameters lie one after the other, each at a multiple of 32 bytes, so that Adam sees one vector; the gradients, Adam's
- * two moments and the copies in a narrower dtype lie likewise. */
+/* The parameters are contiguous, each at a multiple of 32 bytes, so that Adam sees one vector; so are the gradients, Adam's
+ * two moments and the copies in a narrower dtype. */
 enum { W1, B1, S1, W2, B2, S2, W3, B3, N_PARAMETERS };
 static const char *const parameter_name[N_PARAMETERS] = { "w1", "b1", "s1", "w2", "b2", "s2", "w3", "b3" };
 static const char *const gradient_name[N_PARAMETERS] = { "dw1", "db1", "ds1", "dw2", "db2", "ds2", "dw3", "db3" };
@@ -65,7 +65,7 @@ enum { MAX_TENSORS = 80, MAX_POINTERS = 40 };
 typedef struct tensor { const char *name; char *at; int owned; } tensor;
 typedef struct step_plan { qn_plan *plan; void *pointer[MAX_POINTERS]; } step_plan;
 
-/* What a step reads of the host, in one block, so that it goes to the device in one copy. */
+/* A step's input from the host, in one block, so that one copy takes it to the device. */
 typedef struct batch_layout { size_t image, down, across, label, rate, words; } batch_layout;
 
 typedef struct network {
@@ -77,7 +77,7 @@ typedef struct network {
   int            n_tensors;
   batch_layout   in;
   float         *host;                  /* the batch */
-  char          *batch;                 /* and on the device */
+  char          *batch;                 /* the same on the device */
   step_plan      plan[N_PLANS];
   qn_recording  *step;
 } network;
@@ -90,7 +90,7 @@ static char *find(const network *net, const char *name)
   return NULL;
 }
 
-/* Another name for memory that is there. */
+/* Gives existing memory another name. */
 static void name(network *net, const char *name, char *at)
 {
   net->tensor[net->n_tensors++] = (tensor){ name, at, 0 };
@@ -124,7 +124,7 @@ static void lay_out_parameters(network *net)
   char *low = net->o->amp ? on_device(net, "low", used * 2) : (char *)p;
   on_device(net, "m", used * 4);
   on_device(net, "v", used * 4);
-  for (int i = 0; i < N_PARAMETERS; i++) {      /* weights flow as images do; what is added to sums stays f32 */
+  for (int i = 0; i < N_PARAMETERS; i++) {      /* weights have the activations' dtype; what is added to sums stays f32 */
     int weight = i == W1 || i == W2 || i == W3;
     name(net, parameter_name[i], weight ? low + net->start[i] * (net->o->amp ? 2 : 4) : (char *)(p + net->start[i]));
     name(net, gradient_name[i], (char *)(g + net->start[i]));
@@ -165,14 +165,14 @@ static void lay_out(network *net)
   name(net, "loss_scale", on_device(net, "scale", 4));
 }
 
-/* Weights uniform with the variance 2 / fan-in that keeps a relu network's activations level; scales 1; all else 0. */
+/* Weights uniform with variance 2 / fan-in, which keeps a relu network's activations level; scales 1; all else 0. */
 static void start_values(network *net)
 {
   size_t bytes = (size_t)net->n_floats * sizeof(float);
   float *p = checked(calloc(1, bytes)), colour[3] = { 1, 1, 1 }, scale = net->o->amp ? 65536 : 1;
   static const int64_t zero = 0;
   int fan_in[N_PARAMETERS] = { [W1] = 27, [W2] = net->o->c1 * 9, [W3] = net->features };
-  to_device(net, find(net, "g"), p, bytes);     /* the gaps between tensors stay 0 */
+  to_device(net, find(net, "g"), p, bytes);     /* gaps between tensors stay 0 */
   to_device(net, find(net, "m"), p, bytes);
   to_device(net, find(net, "v"), p, bytes);
   to_device(net, find(net, "mean1"), p, (size_t)net->o->c1 * 4);
@@ -199,7 +199,7 @@ static void start_values(network *net)
 
 /* ---- 3. plans ----------------------------------------------------------------------------------------- */
 
-/* Leaves out the lines that are not wanted and puts numbers in the place of $N, $C1, ... */
+/* Drops the lines that do not apply and replaces $N, $C1, ... by numbers. */
 static void expand(const network *net, const char *from, char *to, size_t bytes)
 {
   char number[5][32];
@@ -231,7 +231,7 @@ static void expand(const network *net, const char *from, char *to, size_t bytes)
   to[used] = '\0';
 }
 
-/* A plan, and for each of its graph's `in` and `out` lines the memory of that name. */
+/* Makes a plan, and looks up the memory named in each of its graph's `in` and `out` lines. */
 static void make_plan(network *net, int which)
 {
   char lines[4096], taken[32];
@@ -264,7 +264,7 @@ static void run_step(network *net)
     execute(net, i);
 }
 
-/* moved: by how many of the 8 pixels at most, at random, so that the network learns not to mind. */
+/* moved: shifts images by up to that many of the 8 pixels, at random, so that the network learns to ignore shifts. */
 static void load_batch(network *net, const digits *d, const int *order, int n, double moved)
 {
   float *image = net->host + net->in.image;
@@ -278,7 +278,7 @@ static void load_batch(network *net, const digits *d, const int *order, int n, d
   }
 }
 
-/* The first step is executed and the second recorded on the way; from then on a step is one copy and one replay. */
+/* The first step is executed, the second also recorded; from then on a step is one copy and one replay. */
 static void train_batch(network *net, const digits *d, const int *order, int step, int n_steps)
 {
   double decay = 0.5 * (1 + cos(M_PI * step / n_steps));
@@ -323,7 +323,7 @@ static double now(void)
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A step's time when it is replayed on and on, long enough to be measured. Reading the sum of losses waits for the last. */
+/* The time of a step in continuous replay, over long enough to measure. Reading the sum of losses waits for the last step. */
 static double replayed(network *net)
 {
   float total;
@@ -337,7 +337,7 @@ static double replayed(network *net)
   }
 }
 
-/* Trains and prints the learning curve; the last accuracy. */
+/* Trains and prints the learning curve; returns the last accuracy. */
 static double train(network *net, const digits *d)
 {
   int steps = d->n_train / net->o->batch, n_steps = steps * net->o->epochs;
@@ -376,7 +376,7 @@ static double train(network *net, const digits *d)
 
 /* ---- what ran --------------------------------------------------------------------------------------------- */
 
-/* A plan prints a line for each of its parts: engine, what it promises, and after " : " the problem. */
+/* A plan prints one line per part: engine, its properties, and after " : " the problem. */
 static void print_plan(const char *name, const qn_plan *p)
 {
   size_t n = qn_plan_print(p, NULL, 0);

@@ -1,4 +1,4 @@
-/* cnn_digits_data.h -- the digits that cnn_digits.c learns from, their order, and how they are resampled: nothing of Quern. */
+/* cnn_digits_data.h -- cnn_digits.c's digits, their order, and how they are resampled: does not use Quern. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ static void read_digits(digits *d, const char *path)
   shuffle(d->order, d->n);
 }
 
-/* The matrix that resamples 8 pixels to 32, moved by `shift` of the 8: pixel centres, so place i of 32 is
+/* The matrix that resamples 8 pixels to 32, shifted by `shift` of the 8. Pixel centres are aligned: element i of 32 is at
  * (i + 1/2) / 4 - 1/2 of 8. */
 static void resampling(float matrix[32][8], double shift)
 {

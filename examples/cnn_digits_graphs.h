@@ -1,20 +1,20 @@
-/* cnn_digits_graphs.h -- the network of cnn_digits.c, as graphs: one op a line.
+/* cnn_digits_graphs.h -- the network of cnn_digits.c as graphs, one op per line.
  *
- * `in` and `out` lines are what the caller gives memory for; a tensor has one name in all graphs (with _ behind it: the value that
- * takes its place). $N is the batch, $C1 and $C2 the channels, $F the features that the last pool leaves, $P the parameters, $L the
- * order of dims in memory, $T the dtype of what flows: f32, or with --amp f16 or bf16. A line that begins with + is there with
- * --norm only, with - without it; with ~ with --amp only, with ! without it. */
+ * The caller provides memory for `in` and `out` lines; a tensor has the same name in all graphs (NAME_ is the new value that replaces
+ * NAME). $N is the batch, $C1 and $C2 the channels, $F the features after the last pool, $P the parameters, $L the layout,
+ * $T the activations' dtype: f32, or with --amp f16 or bf16. Lines that begin with + apply only with --norm, with - only without; with ~
+ * only with --amp, with ! only without. */
 
 static const char picture_text[] =
   "in image  f32/$Nx1x8x8\n"
   "in down   f32/1x1x32x8\n"            /* bilinear resampling is a matrix on either side, */
-  "in across f32/1x1x8x32/t\n"          /* the right one transposed: a matter of strides */
+  "in across f32/1x1x8x32/t\n"          /* the right one transposed by its strides */
   "in colour f32/1x3x1x1\n"
   "tall   = matmul a=down b=image\n"
   "grey   = matmul a=tall b=across\n"
   "out x  = mul a=grey b=colour y=$T/$Nx3x32x32/$L\n";
 
-/* What the network reads, whether it trains or looks. */
+/* The network's inputs, in training and inference. */
 #define NETWORK_INPUTS \
   "in x      $T/$Nx3x32x32/$L\n" \
   "in w1     $T/$C1x3x3x3/$L\n" \
@@ -53,8 +53,8 @@ static const char forward_text[] =
   "+out mean2_ over mean2\n"
   "+out var2_ over var2\n";
 
-/* As forward, with the statistics that training left; then which of the ten scores is largest. f is p2's memory as a matrix: a
- * reshape is another graph's declaration. */
+/* As forward, with the statistics kept from training; then the index of the largest of the ten scores. f is p2's memory as a matrix: a
+ * reshape is just another declaration in another graph. */
 static const char look_text[] =
   NETWORK_INPUTS
   "-n1    = conv_forward x=x w=w1 bias=b1 pad=1\n"
@@ -74,7 +74,7 @@ static const char classify_text[] =
   "scores  = matmul a=f b=w3 bias=b3 y=f32/$Nx10\n"
   "out guess = argmax x=scores axis=1 y=i32/$Nx1\n";
 
-/* total adds the loss up over the steps of an epoch. The gradients are those of loss_scale times the loss, so that small ones
+/* total sums the loss over the steps of an epoch. The gradients are those of loss_scale times the loss, so that small ones
  * are not lost in f16; in f32 it is 1. */
 static const char loss_text[] =
   "in f      $T/$Nx$F\n"
@@ -93,7 +93,7 @@ static const char loss_text[] =
   "out db3 = reduce_sum x=dscores axis=0 y=f32/1x10\n"
   "out df  = matmul a=dscores b=w3_t\n";
 
-/* relu_backward asks where its input was above 0, which is where its output is. */
+/* relu_backward tests where its input was positive, which is where its output is. */
 static const char backward_text[] =
   "in x      $T/$Nx3x32x32/$L\n"
   "in a1     $T/$Nx$C1x32x32/$L\n"
@@ -127,9 +127,9 @@ static const char backward_text[] =
   "+out ds2\n"
   "+out db2\n";
 
-/* Adam on all parameters, its state in place: they lie one after the other, so its lists have one vector each. With --amp the
+/* Adam on all parameters, state in place: they are contiguous, so its lists have one vector each. With --amp the
  * gradients are checked first; a step that found an overflow changes nothing, and the loss scale is halved, all on the device.
- * low is what flows into the next forward pass: the parameters in its dtype. */
+ * low: the parameters in the activations' dtype, for the next forward pass. */
 static const char update_text[] =
   "in p f32/$P\n"
   "in g f32/$P\n"

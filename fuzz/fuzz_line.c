@@ -1,5 +1,5 @@
-/* fuzz_line.c -- any bytes as problem lines: each problem is a graph that reads back as it was printed, or an error with a
- * sentence; the graph's line is canonical. */
+/* fuzz_line.c -- any bytes as problem lines: each gives a graph that reads back as printed, or an error with a
+ * sentence; the printed line is canonical. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

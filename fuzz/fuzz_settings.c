@@ -1,5 +1,5 @@
-/* fuzz_settings.c -- any bytes as settings, one "key=value" a line: each is taken, and can be read again, or refused with
- * a sentence that names it. What the environment holds goes through the same functions. */
+/* fuzz_settings.c -- any bytes as settings, one "key=value" per line: each is accepted, and can be read back, or refused with
+ * a sentence that names it. The environment goes through the same functions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/* fuzz_tune.c -- any bytes as a tune cache file: it is read, or left alone with a warning, and what was read of it is written
- * so that it reads as the same. */
+/* fuzz_tune.c -- any bytes as a tune cache file: it is read, or left alone with a warning, and what was read is written back
+ * so that it reads the same. */
 #include "config.h"
 #include <sys/mman.h>
-#include "../core/tune.c"               /* for its static functions; libcore's copy of it is then not linked */
+#include "../core/tune.c"               /* for its static functions; libcore's copy is then not linked */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
-/* cuda_code.c -- attributes of kernels out of nvcc's fat binaries: of machine code from its ELF file, of PTX from its text. Images may be
- * packed by zstd, whose library is opened where one is. */
+/* cuda_code.c -- reads kernels' attributes from nvcc's fat binaries: of machine code from its ELF file, of PTX from its text. Images
+ * may be compressed by zstd, whose library is loaded if present. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@ typedef struct image {
   bool   ptx, read;
   int    arch;                          /* 90 */
   const uint8_t *bytes;
-  size_t packed, size;                  /* size: unpacked */
+  size_t packed, size;                  /* size: uncompressed */
   code  *of;
   size_t n;
 } image;
@@ -67,7 +67,7 @@ static uint32_t word(const uint8_t *p)
   return w;
 }
 
-/* Of a kernel, or (c NULL) of all: an attribute is a form, a kind, and two bytes of value or (form 4) of the value's length. */
+/* For one kernel, or (c NULL) for all. An attribute is a format, a kind, and two bytes: the value or (format 4) its length. */
 static void read_attributes(image *m, code *c, const uint8_t *at, size_t bytes, const char *names, const Elf64_Sym *symbol)
 {
   for (const uint8_t *end = at + bytes; at + 4 <= end;) {
@@ -111,18 +111,18 @@ static void read_elf(image *m, const uint8_t *file)
     else if (!strncmp(name, info, sizeof info - 1))
       read_attributes(m, code_named(m, name + sizeof info - 1, strlen(name + sizeof info - 1)), at, section[i].sh_size, symbols, symbol);
     else if (!strncmp(name, shared, sizeof shared - 1) && strncmp(name, ".nv.shared.reserved", 19)) {
-      /* from 9.0 on the system's own comes first */
+      /* from 9.0 on the system's reserved part comes first */
       const int bytes = (int)section[i].sh_size, systems = m->arch >= 90 && bytes ? 1024 : 0;
       code_named(m, name + sizeof shared - 1, strlen(name + sizeof shared - 1))->local = bytes - systems;
     }
   }
 }
 
-/* -- PTX: its text; registers are the device's compiler's to choose, within the launch bounds -- */
+/* -- PTX: its text; the device's compiler chooses registers, within the launch bounds -- */
 
 static size_t word_length(const char *s) { return strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$"); }
 
-/* Bytes that ".shared .align 16 .b8 name[512];" (at its first word) declares; its name. An extern one has none. */
+/* Bytes declared by ".shared .align 16 .b8 name[512];" (s: its first word); and the name. For an extern one 0. */
 static int declared(const char *s, const char **name)
 {
   const char *end = s + strcspn(s, ";\n"), *open = memchr(s, '[', (size_t)(end - s)), *type = strstr(s, " .b");
@@ -152,7 +152,7 @@ static void read_entry(image *m, const char *text, const char *entry)
     c->parameter[c->parameters++].size = size;
     offset += size;
   }
-  for (const char *p = text; (p = strstr(p, ".shared ")) && p < end; p++) {       /* its own, and those of the file that it names */
+  for (const char *p = text; (p = strstr(p, ".shared ")) && p < end; p++) {       /* its own, and the file's variables that it names */
     const char *variable = NULL;
     const bool outside = p < entry, begins = p == text || p[-1] == '\n' || p[-1] == '\t' || !strncmp(p - 6, ".weak ", 6);
     const int bytes = begins && (outside || p > body) ? declared(p, &variable) : 0;
@@ -169,7 +169,7 @@ static void read_ptx(image *m, const char *text)
   for (const char *p = text; (p = strstr(p, ".entry ")); p++) read_entry(m, text, p);
 }
 
-/* -- which image a device takes: machine code of its generation, else PTX of none that is newer -- */
+/* -- the image that a device takes: machine code of its generation, else PTX that is not newer -- */
 
 static const image *chosen(const module *m, int major, int minor)
 {
@@ -226,7 +226,7 @@ typedef struct fat_entry {
   uint32_t packed, unused;
   uint16_t minor, major;
   uint32_t arch;
-  uint64_t name, flags, zero, size;     /* size: unpacked; 0: it is not packed */
+  uint64_t name, flags, zero, size;     /* size: uncompressed; 0: not compressed */
 } fat_entry;
 
 module *module_of(const void *fat_binary)

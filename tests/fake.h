@@ -18,7 +18,7 @@ static inline qn_context *context(const char *a, const char *b)
   return ctx;
 }
 
-/* The engines of a graph's plan and how many parts; "" if it cannot be planned. */
+/* The engines of a graph's plan, and how many parts; "" if it cannot be planned. */
 static inline const char *plan(qn_context *ctx, const char *lines, int *parts, size_t *workspace)
 {
   qn_graph *g;

@@ -1,5 +1,5 @@
-/* fake_backend.c -- a device that is host memory, and engines that compute nothing, for t_core and others: what the planner
- * offers, what demands forbid, what is measured and remembered can be seen without any arithmetic. */
+/* fake_backend.c -- a device that is host memory, and engines that compute nothing, for t_core and others: shows what the
+ * planner offers, what demands exclude, what is measured and remembered, without any arithmetic. */
 #include <quern/kit.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static qn_status takes_three(const qn_request *r, qn_prepared *p)
   return QN_OK;
 }
 
-/* More memory than a sum of such can say. */
+/* Memory sizes whose sum would overflow. */
 static qn_status takes_the_sea(const qn_request *r, qn_prepared *p)
 {
   (void)r;
@@ -40,7 +40,7 @@ static qn_status takes_the_sea(const qn_request *r, qn_prepared *p)
   return QN_OK;
 }
 
-/* What a device with streams does, told in the log. */
+/* Logs what a device with streams does. */
 static void tell(const char *what, void *stream, void *other)
 {
   char line[64];
@@ -54,7 +54,7 @@ static qn_status runs_nothing(const qn_prepared *p, const qn_launch *l)
   return QN_OK;
 }
 
-/* Leaves its mark: the instance and the counters that it was given. */
+/* Records the instance and counters that it was given. */
 static qn_status runs_marking(const qn_prepared *p, const qn_launch *l)
 {
   if (l->stream) return runs_nothing(p, l);
@@ -85,7 +85,7 @@ static qn_status refuses(const qn_request *r, qn_prepared *p)
   return qn_refuse(p, "rows must come in pairs", "x", "an even number", "%d", 3);
 }
 
-/* The device's clock: only work that takes time moves it, so a test's measurements are the same on any machine. */
+/* The device's clock: only simulated work advances it, so measurements are the same on any machine. */
 static int64_t now;
 
 static const char *const speeds[] = { "slow", "fast", NULL };
@@ -98,7 +98,7 @@ static qn_status takes_variant(const qn_request *r, qn_prepared *p)
   return QN_OK;
 }
 
-/* Has variants, but none for this. */
+/* Has variants, but none for this problem. */
 static qn_status takes_without_variant(const qn_request *r, qn_prepared *p)
 {
   if (r->variant) return qn_refuse(p, "variants are for other dtypes", "x", "", "%s", r->variant);
@@ -107,7 +107,7 @@ static qn_status takes_without_variant(const qn_request *r, qn_prepared *p)
   return QN_OK;
 }
 
-/* The fast variant meets other work on its processor, now and then. */
+/* The fast variant is now and then disturbed by other work. */
 static qn_status takes_time(const qn_prepared *p, const qn_launch *l)
 {
   static int executions;
@@ -116,7 +116,7 @@ static qn_status takes_time(const qn_prepared *p, const qn_launch *l)
   return QN_OK;
 }
 
-/* All that is offered: fast, unless an activation is among it. */
+/* Takes all ops offered: fast, unless an activation is among them. */
 static qn_status takes_whole(const qn_request *r, qn_prepared *p)
 {
   p->n_ops = r->n_ops;
@@ -137,7 +137,7 @@ static qn_status takes_its_time(const qn_prepared *p, const qn_launch *l)
   return QN_OK;
 }
 
-/* What its scalars and indices hold decides how long it takes: short, if they are such as to give it its usual work. */
+/* Its time depends on the contents of its scalars and indices: short if they are typical. */
 static qn_status takes_by_data(const qn_request *r, qn_prepared *p)
 {
   const qn_node *op = r->op;
@@ -160,7 +160,7 @@ static qn_status takes_time_by_data(const qn_prepared *p, const qn_launch *l)
   return QN_OK;
 }
 
-/* Says that it is fast, the more so the longer the batch. */
+/* Gives an estimate that is better the larger the batch. */
 static qn_status takes_gladly(const qn_request *r, qn_prepared *p)
 {
   p->n_ops = 1;
@@ -176,7 +176,7 @@ static qn_status cannot_build(const qn_request *r, qn_prepared *p)
   return host->error(QN_DEVICE, "it cannot be built");
 }
 
-/* Delegates the whole of its work to another engine, and adds its scratch to its own. */
+/* Delegates all its work to another engine, and adds that one's scratch to its own. */
 static qn_status delegates(const qn_request *r, qn_prepared *p)
 {
   qn_part *part;
@@ -265,7 +265,7 @@ static void release(const qn_device *d, void *p)
   (void)d;
   free(p);
 }
-/* With streams what is enqueued is done when somebody waits, as late as may be. */
+/* With streams, enqueued work is done as late as possible: when somebody waits. */
 typedef struct work { void (*fn)(void *); void *to; const void *from; size_t bytes; } work;   /* fn(to), or a copy */
 static void do_work(const work *w)
 {
@@ -436,7 +436,7 @@ static qn_status open_instance(const qn_host *h, const qn_device *d, void *strea
 static void close_instance(void *instance) { host->free(instance); }
 #endif
 
-/* A rider has no engine and no device: it stands beside a backend that has. */
+/* A rider has no engine and no device: it goes with a backend that has. */
 #ifdef FAKE_RIDER
 enum { RIDES = 1 };
 #else

@@ -1,14 +1,14 @@
-/* fake_cuda.c -- a stand-in for the CUDA runtime, and for what of the driver is reached through it, on a machine without either.
+/* fake_cuda.c -- a stand-in for the CUDA runtime, and the driver functions reached through it, on a machine without either.
  *
- * Linked with the CUDA backend's own objects in place of cudart, it holds what they ask for to the limits of the devices below, and
- * runs nothing: a launch, a tensor map, a copy that a device would refuse is refused here, with a sentence. Device memory is a range
- * of addresses that nothing may touch from the host; what lies where is known to the byte.
+ * Linked with the CUDA backend's own objects in place of cudart, it checks their requests against the limits of the devices below
+ * and runs nothing: a launch, a tensor map or a copy that a device would refuse is refused here, with a sentence. Device memory is a
+ * range of addresses that the host must not touch; every allocation is known to the byte.
  *
- *   devices     what they are limited to                   memory      what is allocated; the range in question must be
+ *   devices     their limits                               memory      allocations; accessed ranges must be inside one
  *   kernels     their attributes, from the objects' code   launches    grid, block, shared memory, clusters, parameters
  *   maps        tensor maps' documented requirements       the rest    streams, events: nothing happens
  *
- * One thread at a time. */
+ * For a single thread. */
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,12 +44,12 @@ static int current;
 
 static const device *here(void) { return &devices[current]; }
 
-/* What the system keeps of each block's shared memory. */
+/* The system's reserved part of each block's shared memory. */
 static size_t reserved(const device *d) { return d->major >= 8 ? 1024 : 0; }
 
 /* ---- what was not kept ---------------------------------------------------------------------------------- */
 
-static cudaError_t last;                /* the runtime's */
+static cudaError_t last;                /* the runtime's last error */
 static char first_broken[512];
 static bool any_broken;
 
@@ -75,18 +75,18 @@ static const char *ask_broken(void)
 /* ---- kernels: what the compiler made of them -------------------------------------------------------------- */
 
 typedef struct kernel {
-  const void *function;                 /* its stub in the host's code */
+  const void *function;                 /* its stub in host code */
   const char *name;
   module     *module;
   const code *found[DEVICES];
-  int         dynamic[DEVICES];         /* most dynamic shared memory, as set; -1: not set */
+  int         dynamic[DEVICES];         /* limit on dynamic shared memory, as set; -1: not set */
 } kernel;
 
 static kernel *kernels;
 static size_t  n_kernels;
 static bool    sorted;
 
-/* NULL: none for the current device, which is said. */
+/* NULL: none for the current device; the error is set. */
 static const code *code_of(kernel *k)
 {
   const char *unread = code_unread();
@@ -95,7 +95,7 @@ static const code *code_of(kernel *k)
   return k->found[current];
 }
 
-/* -- how many threads the registers let a block have, and blocks a multiprocessor: they go to warps by 256, in four quarters -- */
+/* -- block size and blocks per SM as limited by registers: allocated to warps in units of 256, in four partitions -- */
 
 static int warps_by_registers(int registers)
 {
@@ -122,7 +122,7 @@ static int resident_blocks(const kernel *k, const code *c, int threads, size_t d
   return most;
 }
 
-/* -- registration, as nvcc's code asks for it before main -- */
+/* -- registration, called by nvcc's code before main -- */
 
 typedef struct fat_wrapper { int magic, version; const void *data; void *other; } fat_wrapper;
 
@@ -183,7 +183,7 @@ static int count_code(int ordinal)
   return *code_unread() ? -1 : n;
 }
 
-/* -- what the backend asks of them -- */
+/* -- the runtime functions that the backend calls on kernels -- */
 
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *out, const void *function)
 {
@@ -219,7 +219,7 @@ cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute at
 
 #define MEMORY UINT64_C(0x0d5c000000000000)
 #define MEMORY_END UINT64_C(0x0d5d000000000000)
-enum { APART = 1 << 20 };               /* between allocations, so that what misses one hits none */
+enum { APART = 1 << 20 };               /* gap between allocations, so that an overrun hits none */
 
 typedef struct block { uint64_t at, bytes; } block;
 static block   *blocks;
@@ -228,14 +228,14 @@ static uint64_t next = MEMORY + APART;
 
 static bool in_memory(uint64_t at) { return at >= MEMORY && at < MEMORY_END; }
 
-static const block *block_of(uint64_t at, uint64_t bytes)       /* that has the range whole; NULL: none */
+static const block *block_of(uint64_t at, uint64_t bytes)       /* the allocation that holds the whole range; NULL: none */
 {
   for (size_t i = 0; i < n_blocks; i++)
     if (at >= blocks[i].at && at + bytes <= blocks[i].at + blocks[i].bytes) return &blocks[i];
   return NULL;
 }
 
-/* Where an address lies that is in no allocation, for a sentence. */
+/* Describes an address outside all allocations, for a sentence. */
 static const char *beside(uint64_t at)
 {
   static char text[128];
@@ -308,7 +308,7 @@ cudaError_t cudaFreeHost(void *p)
 /* ---- launches ------------------------------------------------------------------------------------------- */
 
 static long launches;
-static int  streams;                    /* that live */
+static int  streams;                    /* live streams */
 
 static cudaError_t check_shape(const kernel *k, const code *c, dim3 grid, dim3 block)
 {
@@ -341,7 +341,7 @@ static cudaError_t check_shared(const kernel *k, const code *c, size_t dynamic)
   return cudaSuccess;
 }
 
-/* A word of a parameter that is an address of device memory is one of an allocation, or the one right behind it. */
+/* A parameter word that looks like a device address must be inside an allocation, or be its end. */
 static cudaError_t check_arguments(const kernel *k, const code *c, void **args)
 {
   for (int i = 0; i < c->parameters; i++)
@@ -411,7 +411,7 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void *
   return launch(kernel_of(function), &with, args);
 }
 
-/* -- what f<<<grid, block, shared, stream>>>(...) becomes -- */
+/* -- what f<<<grid, block, shared, stream>>>(...) compiles to -- */
 
 static cudaLaunchConfig_t pushed;
 
@@ -443,7 +443,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t handle, dim3 grid, dim3 block, void 
 
 /* ---- tensor maps, by the documentation of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col ----------------- */
 
-typedef struct map { uint64_t span; } map;      /* what is kept in one: bytes from its address to its last element */
+typedef struct map { uint64_t span; } map;      /* what a map holds: bytes from its address to its last element */
 
 static CUresult bad_map(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static CUresult bad_map(const char *format, ...)
@@ -454,7 +454,7 @@ static CUresult bad_map(const char *format, ...)
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   broken(cudaErrorInvalidValue, "tensor map: %s", text);
-  last = cudaSuccess;                     /* the driver's errors are not the runtime's */
+  last = cudaSuccess;                     /* the driver's errors do not set the runtime's */
   return CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -470,12 +470,12 @@ static unsigned type_bytes(CUtensorMapDataType type)
   }
 }
 
-/* What both kinds share; inner: bytes of a box along dim 0. */
+/* Common to both kinds; inner: bytes of a box along dim 0. */
 static CUresult check_map(CUtensorMap *to, CUtensorMapDataType type, unsigned rank, const void *address, const cuuint64_t *dim,
                           const cuuint64_t *stride, const cuuint32_t *step, uint64_t inner, CUtensorMapInterleave interleave,
                           CUtensorMapSwizzle swizzle)
 {
-  static const unsigned spans[] = { 16, 32, 64, 128 };    /* bytes, of each swizzle */
+  static const unsigned spans[] = { 16, 32, 64, 128 };    /* bytes, per swizzle mode */
   const unsigned bytes = type_bytes(type);
   uint64_t span = bytes;
   if (here()->major < 9) return bad_map("devices before 9.0 have none");
@@ -513,7 +513,7 @@ static CUresult encode_im2col(CUtensorMap *to, CUtensorMapDataType type, cuuint3
                               const cuuint32_t *step, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                               CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
 {
-  static const int corner[] = { 32768, 128, 16 };         /* from -so many to one less, by rank */
+  static const int corner[] = { 32768, 128, 16 };         /* -corner to corner - 1, by rank */
   (void)promotion, (void)fill;
   if (rank < 3 || rank > 5) return bad_map("its rank is %u; 3 to 5 are allowed", rank);
   for (unsigned i = 0; i < rank - 2; i++) {
@@ -681,11 +681,11 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) { return (void)exec, cuda
 
 /* ---- itself: what it must let through, and what not ---------------------------------------------------------- */
 
-static char *cell;                      /* of 256 bytes of device memory */
+static char *cell;                      /* 256 bytes of device memory */
 
 static void try_launch(kernel *k, dim3 grid, dim3 block, size_t shared, const cudaLaunchAttribute *how, bool streamed, const void *word)
 {
-  static const uint64_t zeros[4096];    /* more than any parameter has */
+  static const uint64_t zeros[4096];    /* larger than any parameter */
   const code *c = code_of(k);
   uint64_t first[4096] = { (uint64_t)(uintptr_t)word };
   const cudaLaunchConfig_t with = { .gridDim = grid, .blockDim = block, .dynamicSmemBytes = shared,
@@ -712,7 +712,7 @@ static void judge(const char **wrong, bool keeps, const char *what)
   if (keeps != !ask_broken() && !*wrong) *wrong = what;
 }
 
-/* On the device: NULL, or what was not judged as it must be. */
+/* Tests the stand-in itself on a device: NULL, or what it misjudged. */
 static const char *judge_itself(int ordinal)
 {
   const cudaLaunchAttribute odd = { .id = cudaLaunchAttributeClusterDimension, .val.clusterDim = { 2, 1, 1 } };
@@ -722,7 +722,7 @@ static const char *judge_itself(int ordinal)
   const char *wrong = NULL;
   kernel *k = NULL;
   current = ordinal;
-  for (size_t i = 0; i < n_kernels && !k; i++) {        /* one whose first parameter may be a pointer */
+  for (size_t i = 0; i < n_kernels && !k; i++) {        /* a kernel whose first parameter may be a pointer */
     const code *c = code_in(kernels[i].module, kernels[i].name, here()->major, here()->minor);
     if (c && c->parameters && c->parameter[0].size >= 8 && !c->exactly && most_threads(&kernels[i], c) >= 32) k = &kernels[i];
   }

@@ -1,5 +1,5 @@
 /* foreign.c -- a program that uses an installed Quern; tests/install.sh compiles it as C99 and as C++17.
- * With -DNO_DLOPEN it brings a dlopen of its own, so that a library which needs plugins, or looks for them, is found out. */
+ * With -DNO_DLOPEN it defines its own dlopen, which detects a library that needs plugins or looks for them. */
 #include <quern/quern.h>
 #include <quern/tools.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void check(qn_status status, const char *what)
 int main(void)
 {
 #ifdef NO_DLOPEN
-  const char *const options[] = { NULL };         /* a backend's name would end the search */
+  const char *const options[] = { NULL };         /* naming a backend would stop the search */
 #else
   const char *const options[] = { "backend=cpu_ref", NULL };
 #endif

@@ -1,4 +1,4 @@
-/* golden.h -- problems with their numbers worked out by hand: rows of a table, and what runs and compares them. */
+/* golden.h -- problems with hand-computed results: rows of a table, and code to run and compare them. */
 #ifndef QUERN_TESTS_GOLDEN_H
 #define QUERN_TESTS_GOLDEN_H
 #include <quern/kit.h>
@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include "tap.h"
 
-/* in and out: the numbers of each tensor in the order of roles, row-major, tensors divided by "|". */
+/* in and out: the elements of each tensor in the order of roles, row-major, tensors separated by "|". */
 typedef struct golden { const char *rule, *line, *in, *out; } golden;
 
 enum { MAX_TENSORS = 16, MAX_BYTES = 4096 };
 
 static unsigned char memory[MAX_TENSORS][MAX_BYTES] __attribute__((aligned(64)));
 
-/* Where the i-th element of v, row-major, lies. */
+/* The address of v's i-th element, row-major. */
 static unsigned char *element(unsigned char *base, const qn_value *v, int64_t i)
 {
   int64_t offset = 0;
@@ -24,7 +24,7 @@ static unsigned char *element(unsigned char *base, const qn_value *v, int64_t i)
   return base + offset * qn_kit_bytes(v->dtype);
 }
 
-/* One number of the text into `to`; NULL: there is none before the next "|". */
+/* Reads one number into `to`; NULL: none left before the next "|". */
 static const char *scan(const char *text, uint32_t dtype, void *to)
 {
   char *end;
@@ -39,7 +39,7 @@ static const char *next_tensor(const char *text)
   return bar ? bar + 1 : "";
 }
 
-static double tolerance;                  /* of the table: relative, 0 where numbers are exact */
+static double tolerance;                  /* for the table: relative; 0 if results are exact */
 
 static int same(const void *got, const void *expected, uint32_t dtype)
 {
@@ -48,7 +48,7 @@ static int same(const void *got, const void *expected, uint32_t dtype)
   return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= tolerance * fabs(b);
 }
 
-/* Checks the outputs, or says in `why` what differs. */
+/* Checks the outputs, or describes in `why` the difference. */
 static int check_outputs(const qn_graph_view *view, const char *out, char *why, size_t bytes)
 {
   for (uint32_t k = view->n_ins; k < view->n_pointers; k++, out = next_tensor(out)) {
@@ -69,7 +69,7 @@ static int check_outputs(const qn_graph_view *view, const char *out, char *why, 
   return 1;
 }
 
-/* Runs the row under these options; 0 and a sentence if it fails. */
+/* Runs the row with these options; 0 and a sentence on failure. */
 static int run_row(const golden *row, const char *const options[], char *why, size_t bytes)
 {
   qn_context *ctx = NULL;
@@ -84,7 +84,7 @@ static int run_row(const golden *row, const char *const options[], char *why, si
   const qn_graph_view *view = qn_graph_inspect(graph);
   void *pointers[MAX_TENSORS];
   const char *in = row->in;
-  memset(memory, 0xa5, sizeof memory);                    /* what is not written shows */
+  memset(memory, 0xa5, sizeof memory);                    /* so that unwritten elements show */
   for (uint32_t k = 0; k < view->n_pointers; k++) {
     const qn_value *v = &view->value[view->pointer[k]];
     pointers[k] = memory[k];

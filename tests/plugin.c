@@ -1,5 +1,5 @@
-/* plugin.c -- a backend that misbehaves as its file's name says: t_loader copies it to quern_CASE.so. Built two more times,
- * with other entries: -DENTRY=quern_plugin_entry_v2 is of another ABI major, -DENTRY=quern_plugin is none. */
+/* plugin.c -- a backend that misbehaves as its file name says: t_loader copies it to quern_CASE.so. Also built with other entry
+ * names: -DENTRY=quern_plugin_entry_v2 is another ABI major, -DENTRY=quern_plugin is no entry. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static const qn_engine rows[] = { { .name = "never", .op = QN_OP_MATMUL, .prepar
 static const qn_engine no_run[] = { { .name = "never", .op = QN_OP_MATMUL, .prepare = prepare } };
 static const qn_engine no_name[] = { { .op = QN_OP_MATMUL, .prepare = prepare, .run = run } };
 
-/* As a later minor would have it: longer rows, an op that this library has never heard of, a longer table. */
+/* A table of a later minor: longer rows, an unknown op, a longer struct. */
 struct later_row { qn_engine row; void *more[4]; };
 static const struct later_row later_rows[] = {
   { { .name = "unknown", .op = 999999, .prepare = prepare, .run = run }, { NULL } },
@@ -82,13 +82,13 @@ QN_EXPORT qn_status ENTRY(const qn_host *host, const qn_backend **out)
   if (CASE(row_without_name)) table.engines = no_name_lists;
   if (CASE(empty_device)) table.device = &empty_device;
   if (CASE(short_device)) table.device = &short_device;
-  if (CASE(torn_device)) {                            /* all that a device must have, and streams that cannot be waited for */
+  if (CASE(torn_device)) {                            /* all required functions of a device, but of the stream group only some */
     memset(&torn_device.count, 1, sizeof torn_device - offsetof(qn_device_ops, count));
     torn_device.stream_wait = NULL;
     table.device = &torn_device;
   }
   if (CASE(apart)) table.name = "apart";
-  if (CASE(held)) {                                   /* until t_loader has looked: a file beside it comes, and is taken away */
+  if (CASE(held)) {                                   /* waits for t_loader: a file beside it appears, and is removed */
     char beside[4096];
     snprintf(beside, sizeof beside, "%s.entered", where.dli_fname);
     int fd = open(beside, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -97,7 +97,7 @@ QN_EXPORT qn_status ENTRY(const qn_host *host, const qn_backend **out)
     host->log(QN_LOG_WARN, "held");
   }
   if (CASE(unknown_kind)) table.device_kind = "abacus";
-  if (CASE(earlier)) {                                /* of minor 0, which knew no variables: what follows is no part of it */
+  if (CASE(earlier)) {                                /* minor 0, without variables: what follows is not part of the struct */
     table.struct_size = offsetof(qn_backend, variables);
     table.abi_minor = 0;
     table.name = "earlier";

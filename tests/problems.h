@@ -16,7 +16,7 @@ static inline int rng_below(rng *r, int n) { return (int)(rng_next(r) % (uint64_
 static inline int rng_in(rng *r, int least, int most) { return least + rng_below(r, most - least + 1); }
 
 enum { PROBLEM_VALUES = 48 };
-/* One op under construction, and the view that holds it. */
+/* One op being built, and the view that holds it. */
 typedef struct problem {
   const qn_op_info *op;
   qn_node       node;
@@ -37,7 +37,7 @@ static inline void *problem_attr(problem *p, const char *name)
   return NULL;
 }
 
-/* Strides that are packed, channels last, transposed, spaced out, or (for inputs) broadcast. */
+/* Strides: packed, channels last, transposed, with gaps, or (for inputs) broadcast. */
 static inline void problem_strides(rng *r, qn_value *v, int input)
 {
   int order[QN_MAX_RANK], style = rng_below(r, input ? 6 : 5);
@@ -88,7 +88,7 @@ static inline void problem_number(rng *r, problem *p, int host)
   v->flags = QN_VALUE_HOST;
   p->literal[p->n - 1] = numbers[rng_below(r, 9)];
 }
-/* An output: wanted, or given with strides of its own. */
+/* An output: to be inferred, or given with strides of its own. */
 static inline void problem_wanted(problem *p)
 {
   qn_value *v = problem_add(p, 0, 0, NULL);
@@ -175,7 +175,7 @@ static inline void problem_contraction(rng *r, problem *p)
     p->first[3] = p->n;
     return;
   }
-  if (rng_below(r, 2) || !y[2] || (spatial > 1 && !y[3]) || (spatial > 2 && !y[4])) {    /* given, for it cannot be found again */
+  if (rng_below(r, 2) || !y[2] || (spatial > 1 && !y[3]) || (spatial > 2 && !y[4])) {    /* given, as it cannot be inferred */
     const int64_t *dim = p->op->kind == QN_OP_CONV_BACKWARD_DATA ? x : w;
     problem_strides(r, problem_add(p, sum, rank, dim), 0);
     p->first[3] = p->n;
@@ -214,7 +214,7 @@ static inline void problem_pooling(rng *r, problem *p)
     p->first[1] = p->n;
     return;
   }
-  /* dy's dims are those that the forward op finds */
+  /* dy's dims are those inferred by the forward op */
   problem forward = { .op = qn_op_find(p->op->forward), .attr = p->attr };
   forward.first[1] = 1;
   problem_add(&forward, dtype, rank, x);
@@ -281,7 +281,7 @@ static inline void problem_indices(rng *r, problem *p, int rank)
   problem_input(r, p, rng_below(r, 2) ? QN_I32 : QN_I64, rank, dim);
 }
 
-/* Pads of dim i, of n places, in a mode drawn with the first. */
+/* Pads of dim i, of extent n; the mode is drawn with the first. */
 static inline void problem_pads(rng *r, problem *p, int i, int64_t n)
 {
   int64_t *pad = problem_attr(p, "pad"), *mode = problem_attr(p, "mode");
@@ -442,7 +442,7 @@ static inline void problem_sampling(rng *r, problem *p)
   }
 }
 
-/* A key: a number, whole as keys are, or on the device. */
+/* A key: an integer literal, or on the device. */
 static inline void problem_key(rng *r, problem *p)
 {
   qn_value *v = problem_add(p, rng_below(r, 2) ? QN_F64 : QN_I64, 0, NULL);
@@ -517,7 +517,7 @@ static inline void problem_loss(rng *r, problem *p)
   }
 }
 
-/* Blocks of any length, the last of a dim shorter now and then; all three ops. */
+/* Blocks of any length, sometimes with a partial last one; all three ops. */
 static inline void problem_quantization(rng *r, problem *p)
 {
   static const uint32_t narrow[] = { QN_I8, QN_U8, QN_E4M3, QN_E5M2 };
@@ -552,7 +552,7 @@ static inline void problem_quantization(rng *r, problem *p)
   p->first[p->op->n_roles] = p->n;
 }
 
-/* Lists of one length, scalars, and outputs: some lists over their inputs, some wanted, some left out. */
+/* Lists of one length, scalars, and outputs: some lists over their inputs, some inferred, some absent. */
 static inline void problem_training(rng *r, problem *p)
 {
   int n = rng_in(r, 1, 3), f64 = rng_below(r, 4) == 0, velocity = rng_below(r, 2);
@@ -591,7 +591,7 @@ static inline void problem_training(rng *r, problem *p)
     }
 }
 
-/* An optional output that an optional input may lend its memory is wanted where that is given. */
+/* An optional output that may take an optional input's memory is wanted if that input is given. */
 static inline int problem_wants(rng *r, const problem *p, uint32_t output)
 {
   if (output == p->op->n_inputs) return 1;
@@ -624,7 +624,7 @@ static inline void problem_random(rng *r, const qn_op_info *op, problem *p)
   static const char *const real[] = { "slope", "alpha", "beta", "min", "eps", "momentum", "p", "mean", "deviation", "smoothing" };
   for (int i = 0; i < 10; i++)
     if (op->family != QN_FAMILY_TRAINING && problem_attr(p, real[i]) && rng_below(r, 2))
-      *(double *)problem_attr(p, real[i]) = rng_below(r, 5) / 7.0 + (op->family == QN_FAMILY_POOLING);    /* an lp's p is no less than 1 */
+      *(double *)problem_attr(p, real[i]) = rng_below(r, 5) / 7.0 + (op->family == QN_FAMILY_POOLING);    /* lp's p must be at least 1 */
   const int settled = p->first[op->n_roles] > 0;
   for (uint32_t i = op->n_inputs; i < op->n_roles && !settled; i++) {
     if (!p->first[i + 1] && problem_wants(r, p, i)) problem_wanted(p);
@@ -640,7 +640,7 @@ static inline void problem_random(rng *r, const qn_op_info *op, problem *p)
   p->view = (qn_graph_view){ .struct_size = sizeof p->view, .n_ops = 1, .n_values = (uint32_t)p->n, .n_pointers = (uint32_t)n,
                              .n_ins = (uint32_t)ins, .op = &p->node, .value = p->value, .literal = p->literal,
                              .pointer = p->pointer };
-  /* in place, where a role lends */
+  /* in place, where roles are paired */
   if (op->family == QN_FAMILY_POINTWISE && rng_below(r, 4) == 0) {
     qn_value *x = &p->value[0], *y = &p->value[p->first[op->n_inputs]];
     int zero = 0;

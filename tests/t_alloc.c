@@ -1,9 +1,9 @@
 /* t_alloc.c -- every allocation that core makes fails once.
  *
  * Each scenario runs in a child process with its first allocation failing, then in another with its second, until one
- * runs through untouched. A failure must come back as QN_NO_MEMORY with a sentence or do no harm, nothing may crash, and
- * what was made must be destroyed: under AddressSanitizer a leak fails the child. Then, with memory back, the same process must
- * succeed. Linked to core itself, for qn__fail_alloc_at. */
+ * completes without a failure. A failure must be reported as QN_NO_MEMORY with a sentence or do no harm, nothing may crash, and
+ * everything created must be destroyed: under AddressSanitizer a leak fails the child. Then, with memory available again, the same
+ * process must succeed. Linked to core itself, for qn__fail_alloc_at. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -102,7 +102,7 @@ static qn_status calls(void)
   qn_axis axis = QN_AXIS_INIT;
   qn_context *ctx = NULL;
   qn_status status = qn_context_create(options, &ctx);
-  for (int pass = 0; pass < 2; pass++) {          /* planned, then found */
+  for (int pass = 0; pass < 2; pass++) {          /* planned, then found in the cache */
     if (!status) status = qn_matmul(ctx, &ta, &tb, NULL, NULL, NULL, NULL, &ty);
     if (!status) status = qn_softmax(ctx, NULL, &ta, &ty);
     if (!status) status = qn_concat(ctx, &axis, both, 2, &twice);
@@ -176,7 +176,7 @@ static qn_status traces(void)
   return status;
 }
 
-/* An engine that could not be measured, for want of memory, is out of the race and keeps nothing. */
+/* An engine that could not be measured for lack of memory is dropped and leaks nothing. */
 static qn_status measurements(void)
 {
   static float a[6];
@@ -192,9 +192,9 @@ static qn_status measurements(void)
   return status;
 }
 
-/* What else than QN_NO_MEMORY a scenario may end with: a plan that the cache had no memory for is not found under capture.
- * cold: from a process where nothing has been loaded yet. There memory that runs out while backends are sought may
- * cost a backend for good, so the second run is not held against it. */
+/* also: what else than QN_NO_MEMORY a scenario may return: a plan that could not be cached is not found under capture.
+ * cold: starts with nothing loaded. Then a lack of memory while backends are searched may lose a backend for good, so the second
+ * run may fail. */
 static const struct scenario { const char *name; qn_status (*run)(void); bool cold; qn_status also; } scenarios[] = {
   { "backends, contexts, settings", contexts, true, QN_NO_BACKEND },
   { "contexts, settings", contexts, false, QN_NO_MEMORY }, { "graphs", graphs, false, QN_NO_MEMORY },
@@ -213,7 +213,7 @@ static void quiet(void *user, int level, const char *message) { (void)user; (voi
 
 static int child(const struct scenario *s, long n)
 {
-  if (!s->cold) {                                 /* the registry and the runtime, not what the scenario plans */
+  if (!s->cold) {                                 /* load the registry and the runtime, but plan nothing */
     qn_context *ctx = NULL;
     if (qn_context_create(options, &ctx)) return NOT_WARM;
     qn_context_destroy(ctx);
@@ -242,7 +242,7 @@ static int in_child(const struct scenario *s, long n)
   if (!pid) {
     alarm(60);
     qn_set_log(quiet, NULL);
-    exit(child(s, n));                            /* exit: AddressSanitizer looks for leaks there */
+    exit(child(s, n));                            /* exit: AddressSanitizer checks for leaks there */
   }
   return pid < 0 || waitpid(pid, &status, 0) != pid ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }

@@ -1,6 +1,6 @@
-/* t_amp -- a step of mixed precision as a trainer records it: gradients checked, Adam told of what was found, the loss scale
- * moved. A forced overflow skips one step and halves the scale, and nothing of that is decided on the host: one recording is
- * replayed on good gradients, on infinite ones and on good ones again. */
+/* t_amp -- a mixed-precision step as a trainer records it: gradients checked, Adam given `found`, the loss scale updated. A
+ * forced overflow skips one step and halves the scale, without any decision on the host: one recording is replayed on good
+ * gradients, on infinite ones and on good ones again. */
 #include <quern/quern.h>
 #include <math.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static state look(const trainer *t)
   return s;
 }
 
-/* A replay on gradients that are all this f16. */
+/* A replay with all gradients equal to this f16. */
 static state replay(const trainer *t, uint16_t g)
 {
   uint16_t grads[5] = { g, g, g, g, g };

@@ -1,4 +1,4 @@
-/* t_arguments.c -- what the arguments of a call may be: pointers, views of memory that meet, attributes of another size. */
+/* t_arguments.c -- valid and invalid arguments of a call: pointers, overlapping views, attributes of another size. */
 #include <string.h>
 #include "problem.h"
 #include "tap.h"
@@ -112,7 +112,7 @@ static void test_calls(void)
   call_refused("x: is missing", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ none, y }));
   call_refused("y: is missing", make_call(&c, QN_OP_RELU, NULL, 2, (qn_tensor[]){ x, none }));
 
-  /* alignment and host scalars are read off */
+  /* alignment and host scalars are taken from the arguments */
   qn_graph *g;
   float half = 0.5f, one = 1, zero = -0.0f;
   uint16_t bf16_one = 0x3f80;
@@ -177,7 +177,7 @@ static qn_value view(int rank, const int64_t *dim, const int64_t *stride)
   return v;
 }
 
-/* Against counting every element, on small views. */
+/* Compared with counting every element, on small views. */
 static void test_views(void)
 {
   uint64_t seed = 5;

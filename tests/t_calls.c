@@ -1,5 +1,5 @@
-/* t_calls.c -- calls of one shape that differ in what they share and in their scalars: whichever came first, each is
- * computed, or refused, as if it were alone. A plan that is found must be the plan of the call. */
+/* t_calls.c -- calls of one shape that differ in sharing and in scalars: in any order each must be computed, or refused, as if
+ * it were alone. A cached plan must be the right one for the call. */
 #include <stdbool.h>
 #include <string.h>
 #include <quern/kit.h>
@@ -19,14 +19,14 @@ static void fill(void)
 
 static qn_tensor square(float *p) { return qn_tensor_2d(p, QN_F32, 4, 4); }
 
-/* Sums of two tensors, in and out of place, in an order that a seed chooses. */
+/* Sums of two tensors, in and out of place, in a random order. */
 static void test_sharing(qn_context *ctx)
 {
   static const struct { const char *what; int x, y, out, refused; } ways[] = {
     { "apart", 0, 1, 2, 0 }, { "over the first", 0, 1, 0, 0 }, { "over the second", 0, 1, 1, 0 },
     { "over both", 0, 0, 0, 0 }, { "the same twice", 0, 0, 2, 0 }, { "a row further on", 0, 1, 3, 1 },
   };
-  float *at[] = { a, b, y, a + 4 };     /* 16 bytes on: the alignment does not tell it apart */
+  float *at[] = { a, b, y, a + 4 };     /* 16 bytes further: the alignment does not distinguish it */
   uint64_t seed = 3;
   int wrong[6] = { 0 }, calls[6] = { 0 };
   for (int n = 0; n < 200; n++) {
@@ -46,7 +46,7 @@ static void test_sharing(qn_context *ctx)
     tap_ok(calls[w] && !wrong[w], "a sum %s, %d times among the others%s", ways[w].what, calls[w], ways[w].refused ? ": refused" : "");
 }
 
-/* alpha by value: 0, 1 and others of every float dtype, wherever it lies; and none where calls before had one. */
+/* alpha by value: 0, 1 and others in every float dtype, at any address; and none after calls that had one. */
 static void test_scalars(qn_context *ctx)
 {
   static const uint32_t dtypes[] = { QN_F64, QN_F32, QN_F16, QN_BF16 };
@@ -61,7 +61,7 @@ static void test_scalars(qn_context *ctx)
     void *at = (char *)words + (seed >> 30) % 2 * qn_dtype_bytes(dtype);
     qn_store_f64(at, dtype, alpha);
     fill();
-    if (alpha == 0) a[3] = NAN;         /* alpha 0 reads neither factor */
+    if (alpha == 0) a[3] = NAN;         /* alpha 0 must read neither factor */
     qn_tensor ta = square(a), tb = square(b), ty = square(y), s = qn_scalar(at, dtype);
     qn_status status = qn_matmul(ctx, &ta, &tb, NULL, NULL, &s, NULL, &ty);
     if (!status) status = qn_context_synchronize(ctx);
@@ -79,7 +79,7 @@ static void test_scalars(qn_context *ctx)
   }
 }
 
-/* An attribute struct of another size than today's, between calls with today's. */
+/* An attribute struct of another size, between calls with the current size. */
 static void test_attributes(qn_context *ctx)
 {
   struct { qn_axis now; int64_t later; } axis = { QN_AXIS_INIT, 0 };
@@ -88,7 +88,7 @@ static void test_attributes(qn_context *ctx)
     qn_axis today = QN_AXIS_INIT;
     today.axis = n % 2;
     axis.now.struct_size = n % 3 ? sizeof axis : 8;
-    axis.now.axis = n % 2;              /* of 8 bytes it is not part: the default, the last */
+    axis.now.axis = n % 2;              /* with size 8 it is not included: the default, the last */
     int last = n % 4 < 2 ? n % 2 : n % 3 == 0 || n % 2;
     fill();
     qn_tensor x = square(a), out = square(y);

@@ -1,5 +1,5 @@
-/* t_core.c -- the dispatcher: what the planner offers to engines, what demands forbid, what is recorded,
- * delegated; on the backend of fake_backend.c, whose engines compute nothing, and on cpu_ref. */
+/* t_core.c -- the dispatcher: what the planner offers to engines, what demands exclude, recording,
+ * delegation; on fake_backend.c, whose engines compute nothing, and on cpu_ref. */
 #include <quern/tools.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static void partition(void)
   qn_context_destroy(ctx);
 }
 
-/* A residual network of 1000 blocks: planning it must not grow with the cube of them. */
+/* A residual network of 1000 blocks: planning time must not be cubic. */
 static void deep(void)
 {
   enum { BLOCKS = 1000 };
@@ -59,7 +59,7 @@ static void deep(void)
   qn_context_destroy(ctx);
 }
 
-/* Thousands of producers in a row before an anchor, on a small stack. */
+/* Thousands of producers in a chain before an anchor, with a small stack. */
 static void *plan_chain(void *arg)
 {
   enum { OPS = 3000 };
@@ -168,7 +168,7 @@ static void returned_askew(void *user, void *p, size_t bytes)
   free((char *)p - 1);
 }
 
-/* What the caller's allocator gives is looked at; changed later, it is asked again for plans that are there. */
+/* The caller's allocator is checked; after a change, existing plans allocate from the new one. */
 static void allocators(void)
 {
   qn_context *ctx = context("tune=off", NULL);
@@ -218,7 +218,7 @@ static void arena(void)
   free(buffer);
 }
 
-/* A plan goes to a context that has other backends, in which its own stands at no place or at another. */
+/* A plan used by a context with other backends, in which its own has another index or none. */
 static void instances(void)
 {
   static float buffer[3][64] __attribute__((aligned(64)));
@@ -292,7 +292,7 @@ static void copies(void)
   qn_free_host(ctx, in);
   qn_free_host(ctx, out);
   qn_context_destroy(ctx);
-  ctx = context("tune=off", NULL);                              /* its provider is of a minor that had no host memory */
+  ctx = context("tune=off", NULL);                              /* its provider is of a minor version without host memory */
   tap_ok(!qn_alloc_host(ctx, 100, &none) && none && (uintptr_t)none % 256 == 0, "where the provider has none the host's own serves");
   qn_free_host(ctx, none);
   qn_context_destroy(ctx);
@@ -313,7 +313,7 @@ static void fallback(void)
   qn_context_destroy(ctx);
 }
 
-/* What follows the op in the graph is no business of the fallback's; and its memory must be the executing context's. */
+/* The ops after this one do not concern the fallback; and its memory must be the executing context's. */
 static void fallback_in_graph(void)
 {
   static float buffer[2][64] __attribute__((aligned(64)));
@@ -335,7 +335,7 @@ static void fallback_in_graph(void)
   qn_context_destroy(other);
 }
 
-/* A product over c: c is not copied, so the pointers must say what the graph said. */
+/* A product over c: c is not copied, so the pointers must be as the graph declared. */
 static void over_promise(void)
 {
   static float buffer[4][64] __attribute__((aligned(64)));
@@ -357,7 +357,7 @@ static void over_promise(void)
   qn_context_destroy(ctx);
 }
 
-/* What nobody reads is written all the same: an engine of one op asks of no output whether it has a place. */
+/* Outputs that nothing reads are written too: an engine of one op does not check for a NULL output. */
 static void unread(void)
 {
   static const char *const graph[] = {
@@ -380,7 +380,7 @@ static void unread(void)
   qn_context_destroy(ctx);
 }
 
-/* What reads a tensor stays before what writes over it, though only a third op joins the two: in program order they can run. */
+/* A reader stays before the op that overwrites its input, even if only a third op connects them: program order must remain possible. */
 static void written_over(void)
 {
   static const char *const graph[] = {
@@ -427,7 +427,7 @@ static void *sum(void *made)
   return NULL;
 }
 
-/* A child that is forked while another thread plans finds nobody planning. */
+/* A child forked while another thread plans must not wait for that thread. */
 static void fork_while_planning(void)
 {
   pthread_t thread;
@@ -440,7 +440,7 @@ static void fork_while_planning(void)
   pthread_barrier_wait(&planning);
   pid_t child = fork();
   if (!child) {
-    alarm(20);                          /* a hang is a failure too */
+    alarm(20);                          /* a hang is a failure */
     qn_set_log(NULL, NULL);
     sum(&made);
     _exit(made != QN_OK);
@@ -452,7 +452,7 @@ static void fork_while_planning(void)
          "a child makes what was planned as it was forked");
 }
 
-/* 600 scales of tensors in place, one over another's place, one elsewhere; recorded too, for the plan is kept. */
+/* 600 scalings of tensors, some over others' memory, some not; also recorded, as the plan is kept. */
 static void long_lists(void)
 {
   enum { N = 600 };
@@ -489,7 +489,7 @@ static void long_lists(void)
   qn_context_destroy(ctx);
 }
 
-/* Every shape once, far more than the cache holds, then the first again. */
+/* Many shapes once, far more than the cache holds, then the first again. */
 static void many_plans(void)
 {
   static float x[6000], y[6000];

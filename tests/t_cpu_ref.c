@@ -1,5 +1,5 @@
-/* t_cpu_ref -- the CPU backend in someone else's process: results that no thread count changes, calls from inside a parallel
- * region, OpenMP's own settings left alone, memory and its alignment, the device's models. */
+/* t_cpu_ref -- the CPU backend within a host program: results independent of the thread count, calls from inside a parallel
+ * region, OpenMP settings unchanged, memory and its alignment, device models. */
 #include <quern/kit.h>
 #include <quern/tools.h>
 #include <fenv.h>
@@ -11,13 +11,13 @@
 #include <omp.h>
 #endif
 
-/* AddressSanitizer's allocator is to give NULL, as malloc does, where there is no memory. */
+/* AddressSanitizer's allocator must return NULL, as malloc does, when memory is out. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
 
 enum { C = 24, H = 20, K = 16, OUT = K * H * H, ALL = 2 * OUT + H * H };
 
-/* A convolution, softmax over its channels and a sum, under these options; what differs shows in any of y's bits. */
+/* A convolution, softmax over its channels and a sum, with these options; any difference shows in y's bits. */
 static qn_status compute(const char *const options[], float *y)
 {
   static float x[C * H * H], w[K * C * 9];
@@ -89,7 +89,7 @@ static void keep_warning(void *user, int level, const char *message)
   if (level == QN_LOG_WARN) snprintf(warned, sizeof warned, "%s", message);
 }
 
-/* In a child, for a process is told once. */
+/* In a child, since the warning comes once per process. */
 static void test_mode(const char *mode, const char *word)
 {
   fflush(stdout);

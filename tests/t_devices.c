@@ -1,5 +1,5 @@
-/* t_devices.c -- GPUs side by side: a context for each, used in turn and by threads at once, gives the bits that the first
- * gives, and the caller's own current context is what it was. Skipped where no GPU is. */
+/* t_devices.c -- several GPUs: a context for each, used in turn and by concurrent threads, gives the first one's bits, and
+ * the caller's current context is preserved. Skipped without a GPU. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void count(void *user, const qn_backend_info *info, const qn_device *devi
     n_devices = device->ordinal + 1;
 }
 
-/* The driver's notion of the calling thread's current context, asked without linking it. */
+/* The calling thread's current context, queried from the driver without linking it. */
 static void *current(void)
 {
   static int (*get)(void **);
@@ -75,7 +75,7 @@ static int alike(void)
   return good;
 }
 
-/* What comes back is what stood in pinned memory at the replay. */
+/* The result must be what pinned memory held at the replay. */
 static int replays_copies(work *w)
 {
   float *in = NULL, *out = NULL;

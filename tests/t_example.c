@@ -1,5 +1,5 @@
-/* t_example -- plugins/example, as its reader would try it: found by name, run, refused with its own sentences, and beside
- * another backend that takes what it does not. */
+/* t_example -- plugins/example as its reader would try it: found by name, run, refusing with its own sentences, and together
+ * with another backend that takes what it does not. */
 #include <quern/tools.h>
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* t_fork.c -- after fork the child has no threads but its own: a context of the parent's fails there with a sentence,
- * and the parent is none the worse. */
+/* t_fork.c -- after fork the child has only the forking thread: a context of the parent's fails there with a sentence,
+ * and the parent is not affected. */
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,11 +24,11 @@ static int child(qn_context *ctx, qn_graph *graph, qn_plan *plan)
 {
   void *const pointers[] = { a, a, y };
   qn_plan *other = NULL;
-  alarm(20);                                      /* a hang is a failure too */
+  alarm(20);                                      /* a hang is a failure */
   if (!compute(ctx) || !qn_plan_execute(ctx, plan, pointers)) return RAN;
   if (!*qn_last_error()) return SILENT;
   if (!qn_plan_create(ctx, graph, &other)) return PLANNED;
-  qn_context_destroy(ctx);                        /* must come back */
+  qn_context_destroy(ctx);                        /* must return */
   return GOOD;
 }
 

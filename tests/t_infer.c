@@ -1,4 +1,4 @@
-/* t_infer.c -- each op's rules: the outputs that it finds, the problems that it refuses and the sentence it gives. */
+/* t_infer.c -- each op's rules: the outputs inferred, the problems refused and their error sentences. */
 #include <string.h>
 #include "problem.h"
 #include "tap.h"
@@ -54,7 +54,7 @@ static const struct { const char *line, *out; } found[] = {
   { "ctc_loss x=f64/7x4x10 labels=i32/4x0 x_lengths=i32/4 label_lengths=i32/4 reduction=mean", "loss=f64/1" },
   { "ctc_loss_backward dy=f32/4 x=f16/7x4x10 labels=i32/4x3 x_lengths=i32/4 label_lengths=i32/4 lse=f32/7x4x1", "dx=f16/7x4x10" },
   { "cross_entropy_backward dy=f32/1x1 x=f16/4x10 labels=i32/4x1 lse=f32/4x1 count=f32/1x1 reduction=mean", "dx=f16/4x10" },
-  /* steps of training */
+  /* training steps */
   { "sgd params=[f16/2x3/t,f16/4] grads=[f32/2x3,f32/4] step=1 rate=1 copy=?",
     "new_step=i64 new_params=f16/2x3/t new_params=f16/4 copy=f16/2x3/t copy=f16/4" },
   { "sgd params=[f32/4] grads=[f32/4] velocity=[f32/4] momentum=0.5 new_velocity=? step=i64 rate=f32 copy=[bf16/4]",
@@ -178,7 +178,7 @@ static const struct { const char *line, *out; } found[] = {
   { "mish_backward dy=f32/4 x=f32/4", "dx=f32/4" }, { "clip_backward dy=f32/4 x=f32/4", "dx=f32/4" },
 };
 
-/* The outputs of a graph of one op as a line would give them: by giving them to the op `copy`, whose line quotes them. */
+/* The outputs of a single-op graph in line notation: made by giving them to the op `copy` and printing that. */
 static void print_outputs(const qn_graph *g)
 {
   const qn_graph_view *v = qn_graph_inspect(g);
@@ -462,7 +462,7 @@ static void test_refused(void)
     qn_graph_destroy(g);
   }
   tap_ok(!qn_op_named(NULL) && !qn_op_named(""), "no name is no op's");
-  /* the one-input functions share one rule: integers and f8 are no floats, y has x's dims */
+  /* the one-input functions share one rule: no integers or f8, y has x's dims */
   for (int i = 0; qn_op_at(i); i++) {
     const qn_op_info *op = qn_op_at(i);
     if (seen[op->kind]) continue;
@@ -508,7 +508,7 @@ static void test_attributes(void)
   qn_graph_destroy(g);
 }
 
-/* An output of which only the dtype is wanted, as qn_graph_make takes it. */
+/* An output with only the dtype to be inferred, as qn_graph_make accepts it. */
 static void test_given_dims(void)
 {
   static const int32_t first[] = { 0, 1, 2, 3 }, arg[] = { 0, 1, 2 };
@@ -537,7 +537,7 @@ static void test_given_dims(void)
   }
 }
 
-/* What no line could say is no graph's data either: numbers that a role does not take, roles that overlap. */
+/* Arrays that no line could express are refused too: literals that a role does not take, roles that overlap. */
 static void test_bad_data(void)
 {
   static const struct { const char *line; double number; bool taken; } table[] = {
@@ -569,7 +569,7 @@ static void test_bad_data(void)
          "a role that ends beyond the next: %s", qn_last_error());
 }
 
-/* What the schema says of inputs, to those who make up data. */
+/* The schema's statements on inputs, for programs that generate data. */
 static void test_domains(void)
 {
   static const struct { const char *line; int input; qn_domain is; } table[] = {

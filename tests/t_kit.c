@@ -1,4 +1,4 @@
-/* t_kit -- kit.h against slow methods that share nothing with it: every value of the small formats from its definition,
+/* t_kit -- kit.h against slow independent methods: every value of the small formats from its definition,
  * every tie between neighbours, rounding by search among all values, layouts by listing every address. */
 #include <quern/kit.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static const format formats[] = {
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
-/* The value that the format's definition gives these magnitude bits, none of them Inf or NaN. */
+/* The value of these magnitude bits by the format's definition, other than Inf and NaN. */
 static double defined_value(const format *f, uint32_t magnitude)
 {
   const int exponent = (int)(magnitude >> f->fraction), fraction = (int)(magnitude & ((1u << f->fraction) - 1));
@@ -47,11 +47,11 @@ static double loaded(const format *f, uint32_t bits)
   return qn_load_f64(&e, f->dtype);
 }
 
-/* The magnitude bits nearest to x > 0, ties to even, by bisection among the format's values. x is a long double, so that
- * every int64_t is exact too; so are the differences of neighbours. */
+/* The magnitude bits nearest to x > 0, ties to even, by bisection over the format's values. x is a long double, so that
+ * every int64_t and the differences of neighbours are exact. */
 static uint32_t nearest(const format *f, long double x)
 {
-  uint32_t low = 0, high = f->largest + 1;         /* value(low) <= x < value(high), the latter as if there were no limit */
+  uint32_t low = 0, high = f->largest + 1;         /* value(low) <= x < value(high), with high as if the format had no limit */
   if (x >= (long double)defined_value(f, f->largest + 1)) return f->infinity ? f->infinity : f->largest;
   while (high - low > 1) {
     const uint32_t middle = (low + high) / 2;
@@ -89,7 +89,7 @@ static void test_values(const format *f)
   tap_ok(stored(f, 5e-324) == 0 && stored(f, -5e-324) == sign && stored(f, 2.2e-308) == 0, "%s: from the tiniest", f->name);
 }
 
-/* Between any two neighbours: the tie and what lies one f64 step to either side of it. */
+/* Between any two neighbours: the tie, and one f64 step to either side. */
 static void test_ties(const format *f)
 {
   const uint32_t sign = 1u << (f->bits - 1);
@@ -238,7 +238,7 @@ static qn_value value_of(int32_t rank, const int64_t *dim, const int64_t *stride
   return v;
 }
 
-/* Every address that v touches, by recursion; how often in count[]. */
+/* Counts in count[] every address that v touches, recursively. */
 static void touch(const qn_value *v, int32_t d, int64_t at, int *count)
 {
   if (d == v->rank) { count[at]++; return; }
@@ -298,7 +298,7 @@ static int by_first(const void *p, const void *q)
   return l->a != r->a ? (l->a > r->a) - (l->a < r->a) : (l->b > r->b) - (l->b < r->b);
 }
 
-/* A nest and its walk visit the same pairs of addresses before and after it is made simple. */
+/* A nest's walk visits the same pairs of addresses before and after qn_nest_simplify. */
 static void test_nests(void)
 {
   int bad = 0, merged = 0;
@@ -376,7 +376,7 @@ static void test_answers(void)
          "a long refusal is cut");
 }
 
-/* The answers that the authors of Random123 publish. */
+/* The known answers published by Random123's authors. */
 static void test_philox(void)
 {
   static const struct { uint32_t counter[4]; uint64_t key; uint32_t words[4]; } known[] = {

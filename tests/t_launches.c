@@ -1,10 +1,10 @@
-/* t_launches.c -- what the CUDA backend launches on devices that are not here.
+/* t_launches.c -- checks the CUDA backend's launches for devices that are not present.
  *
- * The backend's own objects are linked with a stand-in for the CUDA runtime (fake_cuda.c) that has devices of several kinds, and that
- * holds every launch, tensor map and copy to that device's limits instead of doing it. Each case of quern-conform (its default tier)
- * is planned on each device for each engine, and each variant of it, that takes the case, at each level of math at which the answer
+ * The backend's own objects are linked with a stand-in for the CUDA runtime (fake_cuda.c) that has several kinds of devices and
+ * checks every launch, tensor map and copy against that device's limits instead of performing it. Each case of quern-conform (its
+ * default tier) is planned on each device for each engine and variant that takes it, at each level of math at which the answer
  * differs; built; and run with workspace and counters of exactly the sizes that the plan states. Left out: matmul/cublaslt, whose
- * launches are not the backend's. Of a device that no kernel is compiled for, nothing is said. */
+ * launches are not the backend's. A device for which no kernel is compiled is not checked. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -16,12 +16,12 @@
 
 struct qc_options qc_opt = { .backend = "cuda", .seed = 1, .tier = QC_DEFAULT, .random = 150 };
 
-enum { SHOWN = 3 };                       /* of an engine's failures on one device; the others are counted */
+enum { SHOWN = 3 };                       /* failures shown per engine and device; the others are counted */
 enum { ENGINES = 1024, LEVELS = 4 };
 
 typedef struct tally { long plans, launches, failures; } tally;
 static const fake_cuda *fake;
-static tally tallies[ENGINES + 1];        /* of each engine on the device; behind them of the planner's choice */
+static tally tallies[ENGINES + 1];        /* per engine on the device; the last for the planner's choice */
 
 static void quiet(void *user, int level, const char *message) { (void)user; (void)level; (void)message; }
 
@@ -29,7 +29,7 @@ static void quiet(void *user, int level, const char *message) { (void)user; (voi
 
 typedef struct memory { void *pointer[QC_MAX_POINTERS], *block[QC_MAX_POINTERS]; uint32_t n; } memory;
 
-/* Room for a value's elements and nothing behind them, at an address that keeps its promise of alignment and no larger one. */
+/* Memory that ends with the value's last element, aligned as promised and not more. */
 static void *place(const qn_value *v, void **block)
 {
   const size_t each = qn_dtype_bytes(v->dtype), align = v->align ? v->align : each;
@@ -59,7 +59,7 @@ static void free_memory(memory *m)
   for (uint32_t i = 0; i < m->n && i < QC_MAX_POINTERS; i++) qn_free(qc_w.ctx, m->block[i]);
 }
 
-/* NULL, or what was not kept. */
+/* NULL, or the violation. */
 static const char *run(const qn_plan *plan, memory *m)
 {
   void *workspace = NULL, *counters = NULL;
@@ -83,7 +83,7 @@ static void fail(tally *t, const char *engine, const struct qc_item *item, const
   tap_note("%s: %s", item->file, item->title);
 }
 
-/* Plans that are alike are run once. */
+/* Equal plans are run once. */
 static bool is_new(const qn_plan *plan, char (*seen)[2048], int level)
 {
   qn_plan_print(plan, seen[level], sizeof seen[level]);
@@ -104,7 +104,7 @@ static void try_engine(const struct qc_engine *e, tally *t, const struct qc_item
     const bool taken = qc_plan_pinned(e, levels[level], graph, &plan, &status);
     const char *said = fake->broken();
     if (said || (!taken && status != QN_UNSUPPORTED)) fail(t, name, item, said ? said : qn_last_error());
-    if (!taken && level == 0) return;                     /* what fast refuses, no other level allows */
+    if (!taken && level == 0) return;                     /* what is refused under fast is refused at every level */
     if (!taken) continue;
     if (!said && is_new(plan, seen, level)) {
       t->plans++;
@@ -166,7 +166,7 @@ static void try_device(int ordinal, struct qc_list *list)
   if (code <= 0) tap_skip(code ? fake->unread() : "no kernel of this build is compiled for it", "launches on %s", model);
   const char *wrong = code > 0 ? fake->judge_itself(ordinal) : NULL;
   if (code > 0 && !tap_ok(!wrong, "the limits of %s are held to", model)) tap_note("%s", wrong);
-  if (!list->n) {                         /* once; the backend has been loaded by now */
+  if (!list->n) {                         /* once; the backend is loaded by now */
     qn_each_backend(find_backend, NULL);
     qc_w.backend = qc_opt.backend;
     qc_engines_list();
@@ -193,7 +193,7 @@ int main(void)
     return tap_done();
   }
   setenv("QUERN_PLUGIN_PATH", folder, 1);
-  setenv("QUERN_CUBLASLT", "/none", 1);   /* else what delegates products may take it, and it opens a device of its own */
+  setenv("QUERN_CUBLASLT", "/none", 1);   /* otherwise engines that delegate might use it, and it opens a real device */
   qn_set_log(quiet, NULL);
   void *object = dlopen(plugin, RTLD_NOW | RTLD_LOCAL);
   free(plugin);

@@ -1,5 +1,5 @@
-/* t_lists -- lists longer than one launch's arguments hold (400 tensors on CUDA) and longer than what a call keeps of its arguments:
- * a step of SGD in place, the norm over all tensors, an overflow in the very last one. */
+/* t_lists -- lists longer than one launch's arguments hold (400 tensors on CUDA) and than a call's buffers on the stack:
+ * an SGD step in place, the norm over all tensors, an overflow in the very last one. */
 #include <quern/quern.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@ typedef struct lists {
   qn_context *ctx;
   int64_t n, elements;
   float  *host;                           /* of one buffer */
-  void   *at[BUFFERS], *step, *result;    /* on the device; in a buffer one tensor follows the other */
+  void   *at[BUFFERS], *step, *result;    /* on the device; a buffer's tensors are contiguous */
   qn_tensor list[BUFFERS][MOST];
 } lists;
 
@@ -73,7 +73,7 @@ static int norms(lists *l)
   for (int64_t i = 0; i < l->elements; i++) squares += (double)((i % 5 - 2) * (i % 5 - 2));
   if (qn_global_norm(l->ctx, NULL, l->list[GRADS], l->n, NULL, &norm, NULL)) return 0;
   const double y = (double)result(l);
-  return fabs(y * y - squares) <= 0x1p-22 * squares;       /* a root rounded once to f32 has 2^-23 of its square */
+  return fabs(y * y - squares) <= 0x1p-22 * squares;       /* a correctly rounded root has a relative error of 2^-23 in its square */
 }
 
 static int finds(lists *l)

@@ -1,8 +1,8 @@
-/* t_loader.c -- a plugin that is not what it should be is refused with a sentence; one of an earlier or a later minor is
- * taken; the variables that backends read are known.
+/* t_loader.c -- a defective plugin is refused with a sentence; one of an earlier or a later minor version is
+ * accepted; the variables that backends read are known.
  *
- * Plugins are copies of tests/plugin.c under names that say how each misbehaves, and files broken here, in a folder of
- * our own that QUERN_PLUGIN_PATH names too. Arguments: the folders where the three test plugins were built. */
+ * Plugins are copies of tests/plugin.c named after their defect, and files damaged here, in a folder of our own that is also on
+ * QUERN_PLUGIN_PATH. Arguments: the folders where the three test plugins were built. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include "tap.h"
 
 static char folder[] = "/tmp/quern-loader-XXXXXX";
-static char *image;                               /* of the plugin that is right */
+static char *image;                               /* of the correct plugin */
 static size_t image_bytes;
 
 static void must(int ok, const char *what)
@@ -36,12 +36,12 @@ static void *read_file(const char *path, size_t *bytes)
   return p;
 }
 
-/* A plugin quern_NAME.so of these bytes; gives its path, which lives until the next call. */
+/* Writes a plugin quern_NAME.so with these bytes; returns its path, valid until the next call. */
 static const char *make(const char *name, const void *bytes, size_t n, mode_t mode)
 {
   static char path[256];
   snprintf(path, sizeof path, "%s/quern_%s.so", folder, name);
-  unlink(path);                                   /* the old one may be mapped */
+  unlink(path);                                   /* the old file may be mapped */
   int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0700);
   must(fd >= 0 && write(fd, bytes, n) == (ssize_t)n && !fchmod(fd, mode), path);
   close(fd);
@@ -59,7 +59,7 @@ static qn_status try(const char *backend)
   return status;
 }
 
-/* Asked for by path, it is refused, and the sentence says where and has the word in it. */
+/* Asked for by path, it must be refused with a sentence that has the path and the word. */
 static void refused(const char *path, const char *about, const char *word)
 {
   qn_status status = try(path);
@@ -81,7 +81,7 @@ static void truncated(size_t bytes)
   refused(make(name, image, bytes, 0700), about, "");
 }
 
-/* What was warned of; which of the test plugins' variables are shown, with the value that they have. */
+/* Warnings logged; and the test plugins' variables as listed, with their values. */
 static char warnings[4096];
 static void hear(void *user, int level, const char *message)
 {
@@ -104,7 +104,7 @@ static void see_setting(void *user, const qn_setting_info *s)
   if (!strcmp(s->variable, "QUERN_TEST_LIBRARY")) *shown += !*s->key && !strcmp(s->value, "/nowhere");
 }
 
-/* Before anything else is loaded: a backend's variables are known, those of one that failed too; others are warned of. */
+/* Before anything else is loaded: a backend's variables are known, even if it failed; others get a warning. */
 static void check_variables(void)
 {
   int shown = 0;
@@ -122,7 +122,7 @@ static void check_variables(void)
   tap_ok(!qn_each_setting(NULL, see_setting, &shown) && shown >= 2, "and are shown among the settings");
 }
 
-/* While another thread is in a plugin's entry, which is held there, the list of backends has none that is half made. */
+/* While another thread is held in a plugin's entry, the list of backends must show no incomplete one. */
 static char entered[300];
 static void *load_held(void *status)
 {
@@ -161,7 +161,7 @@ static void check_half_made(void)
   tap_ok(asked == 2, "who hears what was logged meanwhile may ask for backends");
 }
 
-/* The log's level is the process's: a context's option changes it, another context's making does not put it back. */
+/* The log level is the process's: a context's option sets it, and creating another context does not reset it. */
 static void check_log(void)
 {
   const char *const loud[] = { "log=debug", NULL }, *const quiet[] = { "log=warn", NULL };
@@ -212,7 +212,7 @@ static void see_second(void *user, const qn_backend_info *info)
   if (strstr(info->path, "/second/") && info->status == QN_NO_BACKEND && strstr(info->why, "found first")) ++*(int *)user;
 }
 
-/* Of two files that were found with one name the first is meant, whatever is asked; the other says so. */
+/* Of two files found with the same name the first is used in all cases; the other reports so. */
 static void check_second(void)
 {
   char path[300], option[320];
@@ -249,7 +249,7 @@ int main(int argc, char **argv)
   must(mkdtemp(folder) != NULL, folder);
   image = read_file(argv[1], &image_bytes);
   char *v2 = read_file(argv[2], &v2_bytes), *none = read_file(argv[3], &none_bytes);
-  const char *others = getenv("QUERN_PLUGIN_PATH");               /* where cpu_ref may be, which brings the device */
+  const char *others = getenv("QUERN_PLUGIN_PATH");               /* cpu_ref, which provides the device, may be there */
   char path_list[4096];
   snprintf(path_list, sizeof path_list, "%s%s%s", folder, others ? ":" : "", others ? others : "");
   setenv("QUERN_PLUGIN_PATH", path_list, 1);
@@ -283,7 +283,7 @@ int main(int argc, char **argv)
   misbehaves("short_device", "a device table of 24 bytes", "24 bytes");
   misbehaves("torn_device", "a device table with three of the streams' four", "streams");
 
-  /* Of a truncated file the loader maps more than there is: reading that would be the end of the process. */
+  /* dlopen maps more of a truncated file than there is: touching that would kill the process. */
   static const size_t few[] = { 0, 1, 4, 63, 64, 200, 1000, 4096 };
   for (size_t i = 0; i < sizeof few / sizeof *few; i++) truncated(few[i]);
   for (int i = 1; i < 8; i++) truncated(image_bytes * (size_t)i / 8);

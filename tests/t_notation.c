@@ -1,5 +1,5 @@
-/* t_notation.c -- the problem line: what is printed reads back as the same graph, for every op; any bytes give a graph or
- * a sentence with a place; the examples of docs/problem-lines.md are what they say. */
+/* t_notation.c -- the problem line: printed text reads back as the same graph, for every op; any bytes give a graph or an
+ * error with a position; the examples of docs/problem-lines.md behave as described. */
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static bool same_value(const qn_value *a, const qn_value *b, const int32_t *map)
       && (a->over < 0 ? b->over < 0 : map[a->over] == b->over);
 }
 
-/* Equal but for the numbering of values: the first argument that differs names the difference. */
+/* Compares except for the numbering of values; returns the name of the first argument that differs. */
 static const char *difference(const qn_graph *g, const qn_graph *h)
 {
   const qn_graph_view *a = qn_graph_inspect(g), *b = qn_graph_inspect(h);
@@ -53,7 +53,7 @@ static const char *difference(const qn_graph *g, const qn_graph *h)
 
 static char text[TEXT], again[TEXT];
 
-/* g's line read back and printed again; NULL if all is as it was. */
+/* Parses g's line and prints it again; NULL if both agree. */
 static const char *round_trip(const qn_graph *g)
 {
   size_t length = qn_graph_print(g, text, sizeof text);
@@ -95,7 +95,7 @@ static void test_ops(void)
 
 /* ---- random graphs ------------------------------------------------------------------------ */
 
-/* A graph of pointwise ops, and here and there a pooling with indices, over values of one shape. */
+/* A graph of pointwise ops, with some pooling with indices, over values of one shape. */
 typedef struct random_graph {
   qn_graph_view view;
   qn_node   op[12];
@@ -132,7 +132,7 @@ static void build_graph(rng *r, random_graph *g)
     const qn_op_info *op = qn_op_find(kind);
     for (uint32_t i = 0; i < op->n_inputs; i++) {
       g->first[o][i] = n_args;
-      if (i && rng_below(r, 4) == 0) {          /* a number */
+      if (i && rng_below(r, 4) == 0) {          /* a literal */
         g->value[n] = (qn_value){ .dtype = QN_F64, .over = -1, .flags = QN_VALUE_HOST };
         g->literal[n] = rng_below(r, 4) / 3.0;
         arg[n_args++] = n++;
@@ -146,7 +146,7 @@ static void build_graph(rng *r, random_graph *g)
       g->first[o][i] = n_args;
       if (i > op->n_inputs && rng_below(r, 2)) continue;
       g->value[n] = (qn_value){ .rank = -1, .over = -1 };
-      if (rng_below(r, 3) == 0 && i == op->n_inputs && !pool) {  /* given, perhaps not as it would be found */
+      if (rng_below(r, 3) == 0 && i == op->n_inputs && !pool) {  /* given, maybe not as it would be inferred */
         qn_value *v = &g->value[n];
         *v = (qn_value){ .dtype = QN_BF16, .rank = 4, .over = -1 };
         memcpy(v->dim, dim, sizeof dim);
@@ -167,7 +167,7 @@ static void build_graph(rng *r, random_graph *g)
     g->op[o] = (qn_node){ .op = kind, .n_roles = op->n_roles, .attr = pool ? &g->pool[o] : NULL, .first = g->first[o], .arg = arg };
     n_ops++;
   }
-  for (int i = 1; i < ins; i++)                 /* inputs must be read: by the last op, if by none */
+  for (int i = 1; i < ins; i++)                 /* inputs must be read: if by no other op, by the last */
     if (read_by_last[i] < 0) {
       int32_t *arg = g->arg[n_ops], y = n++;
       arg[0] = i;
@@ -232,7 +232,7 @@ static void test_graphs(void)
 
 /* ---- canonical text ----------------------------------------------------------------------- */
 
-/* A long chain: each name is found, near and far; one taken long ago is refused; and all of it in much less than the square of the time. */
+/* A long chain: names resolve, near and far; a name used before is refused; and parsing takes much less than quadratic time. */
 static void test_names(void)
 {
   enum { N = 60000, LINE = 40 };
@@ -517,7 +517,7 @@ static void test_reader(void)
 
 /* ---- the page ----------------------------------------------------------------------------- */
 
-/* Blocks that begin ```q hold problems; ```q-error ones, each refused. */
+/* Blocks that begin ```q hold problems; ```q-error ones that must be refused. */
 static void test_page(void)
 {
   char path[4096];
@@ -582,7 +582,7 @@ static void test_memory(void)
       atomic_store(&qn__fail_alloc_at, 0);
       if (!failed) {
         if (status) why = qn_last_error();
-        else for (long m = 1; m < 100; m++) {   /* the printer's too */
+        else for (long m = 1; m < 100; m++) {   /* allocations of the printer too */
           atomic_store(&qn__fail_alloc_at, m);
           size_t length = qn_graph_print(g, text, sizeof text);
           bool hit = atomic_load(&qn__fail_alloc_at) <= 0;

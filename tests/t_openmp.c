@@ -1,5 +1,5 @@
-/* t_openmp.c -- calls from inside an OpenMP parallel region: the results of a call from outside, and nothing
- * of the process's OpenMP settings changed. */
+/* t_openmp.c -- calls from inside an OpenMP parallel region give the results of a call from outside, and no OpenMP setting
+ * of the process changes. */
 #include <stdlib.h>
 #include <string.h>
 #include <quern/quern.h>
@@ -32,7 +32,7 @@ static qn_status compute(qn_context *ctx, const float *a, const float *b, float 
   return status ? status : qn_context_synchronize(ctx);
 }
 
-/* Of a product that is planned for as many threads as the context has; option NULL: what OpenMP would use. */
+/* For a product planned for the context's number of threads; option NULL: OpenMP's default. */
 static size_t workspace(const char *option)
 {
   const char *const with[] = { "backend=cpu_ref", "tune=off", "engine=matmul=blocked", option, NULL };

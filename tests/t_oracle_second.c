@@ -1,7 +1,6 @@
-/* t_oracle_second -- the direct engines against a second implementation that shares nothing with them: every single
- * contribution (output, input, filter tap) is listed once by counting through all of them, and scattered to where it belongs.
- * Data are small integers, so sums are exact in any order and equal means equal; averages and ctc have a bound. Tensors that the
- * engines see have random dim orders and gaps. */
+/* t_oracle_second -- the direct engines against an independent second implementation: it enumerates every single contribution
+ * (output, input, filter tap) and scatters it to its place. Data are small integers, so sums are exact in any order and results must be
+ * equal; averages and ctc have a bound. The engines' tensors have random dim orders and gaps. */
 #include <quern/kit.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -63,7 +62,7 @@ static unsigned char *address(const array *a, int64_t i)
   return (unsigned char *)a->t.data + offset * qn_kit_bytes(a->t.dtype);
 }
 
-static void array_fill(array *a)          /* integers that every float dtype holds */
+static void array_fill(array *a)          /* integers exact in every float dtype */
 {
   for (int64_t i = 0; i < a->n; i++) {
     a->value[i] = (double)between(-4, 4);
@@ -71,7 +70,7 @@ static void array_fill(array *a)          /* integers that every float dtype hol
   }
 }
 
-/* How many elements of the engine's memory are not the expected ones, give or take `bound` times scale[i] (NULL: 1). */
+/* The number of the engine's elements that differ from the expected, by more than `bound` times scale[i] (NULL: 1). */
 static int64_t differing(const array *a, double bound, const double *scale)
 {
   int64_t bad = 0;
@@ -80,7 +79,7 @@ static int64_t differing(const array *a, double bound, const double *scale)
   return bad;
 }
 
-/* Counts index[] up through dim[], last fastest; 0 when it is back at the start. */
+/* Advances index[] within dim[], last fastest; 0 when it wraps to the start. */
 static int count_up(int64_t *index, const int64_t *dim, int n)
 {
   for (int d = n - 1; d >= 0; d--) {
@@ -273,7 +272,7 @@ static int64_t test_pooling(qn_context *ctx, uint32_t dtype)
       || qn_pool_average_backward(ctx, &pool, &dy.t, &by_mean.t) || qn_context_synchronize(ctx);
   if (bad) tap_note("%s", qn_last_error());
   const double unit = dtype == QN_F64 ? 0x1p-50 : 0x1p-23;               /* a division, then a few additions, or one rounding */
-  for (int64_t i = 0; i < largest.n; i++)          /* -Inf has no difference from itself */
+  for (int64_t i = 0; i < largest.n; i++)          /* -Inf less itself is NaN: compare by != */
     bad += qn_load_f64(address(&largest, i), dtype) != largest.value[i];
   bad += differing(&places, 0, NULL) + differing(&by_place, 0, NULL) + differing(&by_x, 0, NULL);
   bad += differing(&mean, 4 * unit, NULL) + differing(&by_mean, unit, scale);
@@ -285,7 +284,7 @@ static int64_t test_pooling(qn_context *ctx, uint32_t dtype)
 
 /* ---- connectionist temporal classification: every path, one by one ------------------------------ */
 
-/* Does a path spell the labels? */
+/* Does the path spell the labels? */
 static bool spells(const int64_t *path, int64_t frames, int64_t blank, const double *labels, int64_t n)
 {
   int64_t spelt = 0;

@@ -1,8 +1,8 @@
-/* t_prepare.c -- every engine asked about every conformance problem, on devices that need not be here.
+/* t_prepare.c -- asks every engine about every conformance problem, on devices that need not be present.
  *
- * Preparing runs on a device's description alone, so that engines for devices that this machine lacks can be held to their contract:
- * an answer is whole (what it takes, a finite estimate) or a refusal that names its rule, what was prepared is given back to the last
- * allocation, and memory that runs out on the way is reported and leaves nothing behind. Linked to core itself, for its counts. */
+ * prepare needs only a device's description, so engines for absent devices can be held to their contract too: an answer is complete
+ * (ops taken, a finite estimate) or a refusal with its rule, everything prepared is freed, and an allocation failure is reported and
+ * leaks nothing. Linked to core itself, for its allocation counters. */
 #include <glob.h>
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void judge(void *user, const qn_verdict *v)
 {
   tally *t = user;
   const qn_prepared *a = v->answer;
-  if (!a) return;                                 /* an engine that the settings leave out */
+  if (!a) return;                                 /* an engine excluded by the settings */
   t->answers++;
   t->taken += !v->status;
   bool whole = v->status ? *a->refusal.rule != 0 : a->n_ops > 0 && isfinite(a->estimate) && a->estimate >= 0;
@@ -34,7 +34,7 @@ static void judge(void *user, const qn_verdict *v)
 
 static void ignore(void *user, const qn_verdict *v) { (void)user; (void)v; }
 
-/* Once in full, then again with the n-th of its allocations failing. */
+/* Once normally, then again with each of its allocations failing. */
 static void explain(tally *t, const char *const *options, const char *model, const qn_graph *graph, int line)
 {
   long first = atomic_load(&qn__alloc_count), live = atomic_load(&qn__alloc_live);
@@ -63,7 +63,7 @@ static char *text_of(const char *path)
   return text;
 }
 
-/* f32 becomes f16, which most files ask for by a setting that only quern-conform reads; what is no problem then is passed over. */
+/* Replaces f32 by f16, which most case files request by a setting that only quern-conform reads; invalid results are skipped. */
 static void halve(char *text)
 {
   char *to = text;
@@ -110,7 +110,7 @@ static const struct { const char *backend, *model, *engine, *problem; } beyond[]
   { "onednn", NULL, "direct_conv", "conv_backward_filter x=f32/1x2x5x6 dy=f32/1x4294967296x5x6 pad=1" },
 };
 
-/* The second op's operand, or its result, does not go on in memory where the first one's batches, which the kernel has as one dim, do. */
+/* The second op's operand or result has batch strides that do not merge as the first one's do, which the kernel has as one dim. */
 static const struct { const char *model, *engine, *problem; } followed[] = {
   { "h200", "wgmma_3xtf32",
     "in a f32/2x1x4x16x16 | in b f32/2x1x4x16x16 | in r f32/1x1x4x16x16 | y0 = matmul a=a b=b | out y = add a=y0 b=r" },

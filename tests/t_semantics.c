@@ -1,6 +1,6 @@
-/* t_semantics -- what the ops mean where libraries disagree, as tables worked out by hand. Each row runs twice: on the engine
- * that the planner prefers, and on the oracle. Equal means equal: every expected number is exact in its dtype, but for the
- * last table's, which are rounded. */
+/* t_semantics -- the ops' semantics where libraries disagree, as hand-computed tables. Each row runs twice: on the engine that the
+ * planner prefers, and on the oracle. Results must be equal: every expected number is exact in its dtype, except in the last
+ * table, where they are rounded. */
 #include "golden.h"
 
 static const golden casts[] = {
@@ -104,7 +104,7 @@ static const golden normalizations[] = {
     "-3 3 | -2 0 | 1 0" },
 };
 
-/* Philox's published answer to counter 0 and key 0 is 6627e8d5 e169c58d bc57ac4c 9b00dbd8. */
+/* Philox's published answer for counter 0 and key 0 is 6627e8d5 e169c58d bc57ac4c 9b00dbd8. */
 static const golden randoms[] = {
   { "the upper 24 bits of Philox's words", "rng_uniform seed=0 y=f32/4", "", "0x6627e8p-24 0xe169c5p-24 0xbc57acp-24 0x9b00dbp-24" },
   { "of its least bit too", "rng_uniform seed=0 y=f64/4 min=-0.5 max=0.5", "", "-0x19d818p-24 0x6169c5p-24 0x3c57acp-24 0x1b00dbp-24" },
@@ -493,7 +493,7 @@ static const golden pointwise[] = {
   { "in place", "add a=f32/3 b=1 y=a", "1 2 3", "2 3 4" },
 };
 
-/* To 17 digits (mpmath at 60), for the oracle alone: an engine's own error is quern-conform's to bound. */
+/* To 17 digits (by mpmath with 60), for the oracle only: quern-conform bounds the other engines' errors. */
 static const golden functions[] = {
   { "exp", "exp x=f64/3", "-1.5 0.75 10",
     "0.22313016014842982 2.117000016612675 22026.465794806718" },

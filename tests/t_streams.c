@@ -1,5 +1,5 @@
-/* t_streams.c -- on a device with streams: what is enqueued, branches of a recording, what outlives its context; on fake_backend.c as
- * quern_streams.so, which tells in the log what is asked of it. */
+/* t_streams.c -- a device with streams: enqueued work, branches of a recording, objects that outlive their context; on fake_backend.c as
+ * quern_streams.so, which logs the device calls. */
 #include <quern/tools.h>
 #include <string.h>
 #include "fake.h"
@@ -75,7 +75,7 @@ static void enqueued(void)
   qn_context_destroy(ctx);
 }
 
-/* A context may go before its recordings and timers; another is not taken for it. */
+/* A context may be destroyed before its recordings and timers; a new context must not be mistaken for it. */
 static void outlived(void)
 {
   static float x[8], y[8];
@@ -90,7 +90,7 @@ static void outlived(void)
   tap_ok(qn_timer_create(ctx, NULL) == QN_BAD_ARGUMENT && qn_timer_start(NULL) == QN_BAD_ARGUMENT &&
          qn_timer_stop(NULL, &ns) == QN_BAD_ARGUMENT && qn_timer_stop(timer, NULL) == QN_BAD_ARGUMENT, "%s", qn_last_error());
   qn_context_destroy(ctx);
-  ctx = context("tune=off", NULL);                              /* where the other was, if the allocator likes it */
+  ctx = context("tune=off", NULL);                              /* probably at the address of the old one */
   tap_ok(qn_recording_replay(ctx, r) == QN_BAD_ARGUMENT, "a recording is not for the next context: %s", qn_last_error());
   qn_context_destroy(ctx);
   told[0] = 0;
@@ -100,7 +100,7 @@ static void outlived(void)
   qn_set_log(NULL, NULL);
 }
 
-/* Two ops on the CPU, one enqueued behind the other. */
+/* Two ops on the CPU, one enqueued after the other. */
 static void fallback_in_order(void)
 {
   static float x[8], y[2][8];

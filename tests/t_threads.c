@@ -1,8 +1,8 @@
-/* t_threads.c -- 64 threads, each with a context of its own, that share a plan, a graph and the plan cache.
+/* t_threads.c -- 64 threads, each with its own context, that share a plan, a graph and the plan cache.
  *
  * Every thread runs the shared plan, the same problems as its neighbours (which the cache must plan once), and problems
- * of its own; it makes and destroys contexts and takes errors on the way. Operands are small integers, so every result
- * is exact. Meant for ThreadSanitizer (.ci/run threads), and worth running without. */
+ * of its own; in between it makes and destroys contexts and causes errors. Operands are small integers, so every result
+ * is exact. Meant for ThreadSanitizer (.ci/run threads), but useful without. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static void run_call(qn_context *ctx, int m, int k, int n, unsigned seed)
   if (memcmp(y, should, (size_t)(m * n) * sizeof *y)) atomic_fetch_add(&wrong_result, 1);
 }
 
-/* A mistake in one thread leaves its sentence in that thread alone. */
+/* An error in one thread sets that thread's sentence only. */
 static void run_mistake(qn_context *ctx, int id)
 {
   float x[4] = { 0 };
@@ -84,7 +84,7 @@ static void *work(void *arg)
   qn_context *ctx = NULL;
   pthread_barrier_wait(&together);
   expect(qn_context_create(options, &ctx));
-  if (!ctx) {                                     /* the others wait for it once more */
+  if (!ctx) {                                     /* the others wait once more */
     pthread_barrier_wait(&together);
     return NULL;
   }
@@ -128,7 +128,7 @@ int main(void)
   tap_ok(!wrong_result, "every result is right") || (tap_note("%d are not", wrong_result), 0);
   tap_ok(!wrong_error, "a thread's mistake is its own") || (tap_note("%d are not", wrong_error), 0);
 
-  /* The maker's context may go before its plan, and the graph before either. */
+  /* The context may be destroyed before the plan, and the graph before both. */
   qn_graph_destroy(graph);
   qn_context_destroy(ctx);
   ctx = NULL;

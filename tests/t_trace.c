@@ -1,4 +1,4 @@
-/* t_trace.c -- what a context with a trace writes down: plans, numbers and keys that are read back as they were. */
+/* t_trace.c -- what a context with a trace writes: plans, literals and keys that read back unchanged. */
 #include <quern/tools.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "fake.h"
 #include "tap.h"
 
-/* Two contexts of one device, the second with a trace: it sees what the first has planned already. */
+/* Two contexts of one device, the second with a trace: it must also trace plans made by the first. */
 static void of_other_contexts(void)
 {
   char file[] = "/tmp/quern-t-trace-XXXXXX", option[64], text[256] = "";
@@ -25,7 +25,7 @@ static void of_other_contexts(void)
   unlink(file);
 }
 
-/* Numbers of calls that are no f64, as a line has them: what is traced is read back as the problem that it was. */
+/* Scalars of calls that are not f64, as literals: the traced line must read back as the same problem. */
 static void numbers(void)
 {
   char file[] = "/tmp/quern-t-trace-XXXXXX", option[64];
@@ -60,7 +60,7 @@ static void numbers(void)
   unlink(file);
 }
 
-/* The largest key as an f64 would be 2^63, which no key is. */
+/* As an f64 the largest key would become 2^63, which is not a valid key. */
 static void keys(void)
 {
   char file[] = "/tmp/quern-t-trace-XXXXXX", option[64];
@@ -84,7 +84,7 @@ static void keys(void)
   unlink(file);
 }
 
-/* A disk that fills up within a line: the line does not stand there by half. */
+/* A disk that becomes full within a line: no partial line may remain. */
 static void on_a_full_disk(void)
 {
   char file[] = "/tmp/quern-t-trace-XXXXXX", option[64], text[256] = "";

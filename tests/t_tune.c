@@ -1,5 +1,5 @@
-/* t_tune.c -- what is measured and remembered: the choice among engines, variants and splits, on the fake device, whose clock
- * only their work moves; and the file between processes. */
+/* t_tune.c -- measurements and their storage: the choice among engines, variants and splits, on the fake device, whose clock
+ * only their work advances; and the file shared between processes. */
 #include <quern/tools.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static qn_context *tuner(const char *tune)
   return context(tune, option);
 }
 
-/* Is the problem one part, of that engine? */
+/* Is the problem planned as one part, by that engine? */
 static int gets(qn_context *ctx, const char *lines, const char *engine)
 {
   int n;
@@ -100,7 +100,7 @@ static void data(void)
 
 /* ---- the file -------------------------------------------------------------------------------------------------- */
 
-/* Another process replaces a measurement that this one knows; then both go on. */
+/* Another process replaces an entry that this one has read; then both continue. */
 static void shared(void)
 {
   char changed[sizeof text], *at;
@@ -135,7 +135,7 @@ static void modes(void)
   umask(mask);
 }
 
-/* A link stays one: what it leads to is replaced. */
+/* A symbolic link stays one: its target is replaced. */
 static void linked(void)
 {
   char real[sizeof file + 8];
@@ -157,7 +157,7 @@ static void hear(void *user, int level, const char *message)
   if (level == QN_LOG_WARN) snprintf(warned, sizeof warned, "%s", message);
 }
 
-/* Each under another name of its folder, for a table that has been read is not read again. */
+/* Each under another folder name, since a table is read only once. */
 static void refused(void)
 {
   char path[sizeof file];
@@ -180,7 +180,7 @@ static void refused(void)
 
 static void nothing(int signal) { (void)signal; }
 
-/* While another process holds the lock beside the file, timers go off that do not restart calls. */
+/* While another process holds the lock file, timer signals interrupt system calls. */
 static void interrupted(void)
 {
   char beside[80];
@@ -225,7 +225,7 @@ static void fork_once(void *user, int level, const char *message)
   _exit(0);
 }
 
-/* A child forked while the file is written does not keep the lock beside it. */
+/* A child forked while the file is written must not keep the lock. */
 static void forked(void)
 {
   qn_context *ctx = tuner("tune=measure");
@@ -236,7 +236,7 @@ static void forked(void)
     fclose(f);
   }
   qn_set_log(fork_once, NULL);
-  alarm(20);                            /* a hang is a failure too */
+  alarm(20);                            /* a hang is a failure */
   gets(ctx, "copy x=f32/102", "");
   gets(ctx, "copy x=f32/103", "");
   alarm(0);

@@ -1,4 +1,4 @@
-/* tap.h -- a test program's output: one line for each test, the plan at the end. */
+/* tap.h -- TAP output of a test program: one line per test, the plan at the end. */
 #ifndef QUERN_TESTS_TAP_H
 #define QUERN_TESTS_TAP_H
 #include <stdarg.h>
@@ -20,7 +20,7 @@ static inline void tap_note(const char *format, ...)
   va_end(ap);
 }
 
-/* Gives ok back, so that a failure can say more: if (!tap_ok(...)) tap_note(...). */
+/* Returns ok, so that a failure can add details: if (!tap_ok(...)) tap_note(...). */
 static inline int tap_ok(int ok, const char *format, ...)
 {
   va_list ap;
@@ -44,7 +44,7 @@ static inline void tap_skip(const char *why, const char *format, ...)
   va_end(ap);
 }
 
-/* The last call: return tap_done(); */
+/* Ends main: return tap_done(); */
 static inline int tap_done(void)
 {
   printf("1..%d\n", tap_tests);

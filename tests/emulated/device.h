@@ -1,5 +1,5 @@
-/* device.h -- CUDA's device language on a CPU: included before all else in a translated file (translate.py). emulated.cpp runs what is
- * written in it. A block's threads are fibers; one runs until it comes to something that others must come to as well.
+/* device.h -- CUDA's device language on a CPU: included before all else in a translated file (translate.py); run by emulated.cpp. A
+ * block's threads are fibers; one runs until it reaches something for which it must wait for others.
  *
  * Arithmetic is the host's: every operation rounds once, none are contracted, and approximations are better than a device's. So results
  * differ from a device's in their last bits; both must be within the bound. */
@@ -19,7 +19,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 
-/* From here on it is as if nvcc compiled. There is no code for 9.0: clusters are not emulated. */
+/* From here on as if compiled by nvcc. There is no code for 9.0: clusters are not emulated. */
 #define __CUDACC__ 1
 #define __CUDA_ARCH_LIST__ 750, 800
 #undef __launch_bounds__
@@ -28,7 +28,7 @@
 #define __noinline__
 #undef __shared__
 #define __shared__ static               /* one block runs at a time */
-#define _CUDA_PIPELINE_PRIMITIVES_H_    /* that header wants nvcc; what of it is used is below */
+#define _CUDA_PIPELINE_PRIMITIVES_H_    /* that header needs nvcc; what is used of it is below */
 using std::max;
 using std::min;
 
@@ -69,11 +69,11 @@ template <class F> emulated_launcher<F> emulated_launch(F thread, dim3 grid, dim
   return { thread, grid, block, shared, stream };
 }
 
-/* The runtime knows a kernel by its address alone. So each begins with EMULATED_KERNEL: called while emulated_ask is there, it says how
- * it is called, and does nothing else. */
+/* The runtime knows a kernel only by its address. So each begins with EMULATED_KERNEL: called while emulated_ask is set, it reports how
+ * to call the kernel, and does nothing else. */
 typedef std::function<void()> emulated_bind(const void *kernel, void **args);
 extern emulated_bind **emulated_ask;
-extern const char *emulated_kernel;     /* the one that runs */
+extern const char *emulated_kernel;     /* the one that is running */
 
 template <class... P, size_t... i> std::function<void()> emulated_bound(const void *kernel, void **args, std::index_sequence<i...>)
 {
@@ -94,16 +94,16 @@ inline void cudaGridDependencySynchronize() {}
 
 /* ---- shared memory --------------------------------------------------------------------------------------------- */
 
-/* What a launch asks for. Addresses of 32 bits count from here, those of __shared__ variables too. */
+/* The launch's shared memory. 32-bit addresses count from here, those of __shared__ variables too. */
 extern char emulated_shared[];
 void *emulated_at_shared(uint32_t at, int bytes);
 inline size_t __cvta_generic_to_shared(const void *p) { return (uint32_t)((const char *)p - emulated_shared); }
 
 /* ---- barriers -------------------------------------------------------------------------------------------------- */
 
-int  emulated_block_barrier(int vote);  /* whether any thread's vote is not 0 */
+int  emulated_block_barrier(int vote);  /* returns whether any thread's vote is not 0 */
 void emulated_named_barrier(int id, int threads);
-void emulated_let_others();             /* go on: what this thread waits for is not there yet */
+void emulated_let_others();             /* yields: what this thread waits for has not happened yet */
 inline void __syncthreads() { emulated_block_barrier(0); }
 inline int  __syncthreads_or(int vote) { return emulated_block_barrier(vote); }
 inline void __threadfence() {}
@@ -111,9 +111,9 @@ inline void __threadfence_block() {}
 
 /* ---- warps ----------------------------------------------------------------------------------------------------- */
 
-/* All lanes of the mask give a word of at most 16 bytes and wait for one another; then each may read what those gave. */
+/* Each lane of the mask gives a word of at most 16 bytes and waits for the others; then each may read what those gave. */
 void emulated_give(unsigned mask, const void *word, size_t bytes);
-const void *emulated_given(int lane);   /* of a lane that gave none: bytes of all ones */
+const void *emulated_given(int lane);   /* of a lane that gave none: all bits one */
 
 inline void __syncwarp(unsigned mask = ~0u) { emulated_give(mask, "", 1); }
 
@@ -196,12 +196,12 @@ inline void __pipeline_memcpy_async(void *to, const void *from, size_t width, si
 inline void __pipeline_commit() {}
 inline void __pipeline_wait_prior(int) {}
 
-/* A fiber is not interrupted. */
+/* Fibers are not preempted. */
 template <class T, class F> T emulated_atomic(T *p, F f)
 {
   emulated_aligned(p);
   T old, next;
-  __atomic_load(p, &old, __ATOMIC_RELAXED);                 /* blocks may run side by side */
+  __atomic_load(p, &old, __ATOMIC_RELAXED);                 /* blocks may run concurrently */
   do next = f(old);
   while (!__atomic_compare_exchange(p, &old, &next, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
   return old;
@@ -260,7 +260,7 @@ inline unsigned __brev(unsigned v)
   for (int i = 0; i < 32; i++) r |= (v >> i & 1) << (31 - i);
   return r;
 }
-/* Four of the eight bytes of b:a; with a selector's high bit, the byte's sign, eight times. */
+/* Four of the eight bytes of b:a; if a selector's high bit is set, the byte's sign, eight times. */
 inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selectors)
 {
   const uint64_t bytes = (uint64_t)b << 32 | a;
@@ -273,7 +273,7 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selectors)
   }
   return r;
 }
-/* Words of parts of type T. */
+/* Applies f to each part of type T of two words. */
 template <class T, class F> unsigned emulated_parts(unsigned a, unsigned b, F f)
 {
   const unsigned bits = 8 * sizeof(T);
@@ -314,10 +314,10 @@ inline float  __powf(float a, float b) { return std::pow(a, b); }
 inline float  __cosf(float a) { return std::cos(a); }
 inline float  __sinf(float a) { return std::sin(a); }
 
-/* Of functions that CUDA's headers declare for the host as well, and define nowhere. */
+/* For functions that CUDA's headers declare for the host too, but do not define. */
 inline float  emulated_rsqrtf(float a) { return 1 / std::sqrt(a); }
 inline double emulated_rsqrt(double a) { return 1 / std::sqrt(a); }
-/* Near its zeros, of which pi x loses digits, the one is the other of what is left. */
+/* Near its zeros pi x loses digits: use the sine of the remainder instead. */
 inline double emulated_cospi(double x)
 {
   const double r = fabs(remainder(x, 2));

@@ -1,22 +1,22 @@
-/* emulated.cpp -- what runs the kernels that translate.py made C++ of, on a machine without a GPU: a device of fibers, and of the CUDA
- * runtime what the CUDA backend calls. A launch is run at once, one block after the other, unless it is recorded.
+/* emulated.cpp -- runs the kernels that translate.py turned into C++, on a machine without a GPU: a device of fibers, and the parts
+ * of the CUDA runtime that the CUDA backend calls. A launch is run at once, block by block, unless it is recorded.
  *
- * Errors of a kernel are the runtime's: the launch fails, its sentence is cudaGetErrorString's. They are: a block that waits for threads
- * that do not come; a lane that is not in its mask, or whose mask names lanes that have left; an access that is not aligned; an index
- * beyond an array's end; what is written past the shared memory that was asked for; an instruction that is not emulated. A write
- * elsewhere kills the process, if the address is nobody's, or is the suite's to find.
+ * A kernel's errors become the runtime's: the launch fails, and cudaGetErrorString gives the sentence. Detected are: a block that waits
+ * for threads that never come; a lane not in its mask, or a mask with lanes that have exited; a misaligned access; an index
+ * beyond an array's end; a write past the requested shared memory; an instruction that is not emulated. Another stray write
+ * kills the process if the address is unmapped, or is for the suite to find.
  *
- *   EMULATED_UNITS   multiprocessors: 4, where unset; what engines cut their work for
- *   EMULATED_ARCH    compute capability, 75 to 90: 80, where unset, with such a device's shared memory
- *   EMULATED_ORDER   in which a block's threads run between barriers, and a launch's blocks: forward, where unset, backward, or chance;
- *                    a result that depends on it is a race
- *   EMULATED_SEED    of chance
+ *   EMULATED_UNITS   number of SMs, default 4; engines divide their work by it
+ *   EMULATED_ARCH    compute capability, 75 to 90, default 80, with such a device's shared memory
+ *   EMULATED_ORDER   order of a block's threads between barriers, and of a launch's blocks: forward (default), backward, or chance;
+ *                    a result that depends on it reveals a race
+ *   EMULATED_SEED    for chance
  *
- * Blocks that wait for one another (a cooperative launch) run side by side, each in a process of its own, for which device memory is
- * shared among processes.
+ * Blocks that wait for one another (a cooperative launch) run concurrently, each in a process of its own, with device memory
+ * shared among the processes.
  *
- * Not emulated, for it would take more than it tells: the Tensor Cores, tensor maps and bulk copies, and clusters; engines that have
- * nothing else are left out of build.mk. Weak ordering of memory cannot show either: a missing fence does no harm here, nor a copy that
+ * Not emulated, as it would cost more than it shows: Tensor Cores, tensor maps and bulk copies, and clusters; engines that have
+ * nothing else are left out of build.mk. Nor does weak memory ordering show: a missing fence does no harm here, nor a copy that
  * is not waited for. */
 #include <csetjmp>
 #include <cstdarg>
@@ -61,13 +61,13 @@ enum state { READY, AT_BLOCK, AT_NAMED, AT_WARP, DONE };
 
 typedef struct fiber {
   jmp_buf  at;
-  bool     made;                        /* at: where it goes on; else it has yet to be made */
+  bool     made;                        /* at: where to continue; else not created yet */
   state    is;
   uint3    index;
   int      lane, vote;
   unsigned mask;                        /* AT_WARP */
   int      id, threads;                 /* AT_NAMED */
-  char     gives[16], given[16];        /* to its warp: while it waits; once all have come */
+  char     gives[16], given[16];        /* gives: to its warp while it waits; given: to be read once all have arrived */
 } fiber;
 
 uint3 threadIdx, blockIdx;
@@ -77,13 +77,13 @@ alignas(1024) char emulated_shared[MOST_SHARED + CANARY];
 emulated_bind **emulated_ask;
 const char *emulated_kernel;
 
-static std::recursive_mutex lock;       /* around all that follows */
+static std::recursive_mutex lock;       /* held by all that follows */
 static fiber fibers[MOST_THREADS], *now;
 static int threads, turns[MOST_THREADS], voted;
 static size_t shared_bytes;
 static jmp_buf scheduler;
 static const std::function<void()> *body;
-static int64_t only_block = -1;         /* of a process that runs one block of a launch; -1: all */
+static int64_t only_block = -1;         /* for a process that runs one block of a launch; -1: all */
 
 static cudaError_t last;
 static char sentence[512];
@@ -124,7 +124,7 @@ void *emulated_at_shared(uint32_t at, int bytes)
   return p;
 }
 
-/* What the compiler's checks (-fsanitize=alignment,bounds) call, with what they found; of it what is read here. */
+/* Called by the compiler's checks (-fsanitize=alignment,bounds); only what is read here of their reports. */
 struct found_place { const char *file; unsigned line, column; };
 extern "C" [[noreturn]] void __ubsan_handle_type_mismatch_v1_abort(found_place *place, unsigned long p)
 {
@@ -166,7 +166,7 @@ static void make(fiber *f)
   setcontext(&context);
 }
 
-/* Until it waits or has ended; false: until it failed. */
+/* Runs a fiber until it waits or ends; false: until it failed. */
 static bool go_on(fiber *f)
 {
   now = f;
@@ -224,7 +224,7 @@ static bool let_go_of_warp(fiber *warp)
   const int lanes = std::min<int>(warpSize, (int)(fibers + threads - warp));
   for (fiber *f = warp; f < warp + lanes; f++) {
     if (f->is != AT_WARP) continue;
-    unsigned there = lanes == warpSize ? 0 : ~0u << lanes;    /* of a last, shorter warp any mask will do */
+    unsigned there = lanes == warpSize ? 0 : ~0u << lanes;    /* in a shorter last warp any mask will do */
     const unsigned mask = f->mask;
     for (int l = 0; l < lanes; l++) {
       if (warp[l].is == AT_WARP && warp[l].mask == mask) there |= 1u << l;
@@ -257,7 +257,7 @@ static bool let_go_of_named()
   return any;
 }
 
-/* Threads that have ended are not waited for. */
+/* Threads that have exited are not waited for. */
 static bool let_go_of_block()
 {
   voted = 0;
@@ -301,7 +301,7 @@ static void put_in_order(order o)
   for (int i = threads - 1; i > 0 && o == CHANCE; i--) std::swap(turns[i], turns[chance((uint64_t)i + 1)]);
 }
 
-/* Whether it ended well. */
+/* Returns whether it completed. */
 static bool run_block()
 {
   int living = threads;
@@ -353,12 +353,12 @@ static void run_launch(dim3 grid, dim3 block, size_t shared, const std::function
     memset(emulated_shared + shared, 0xab, CANARY);
     put_in_order(o);
     if (run_block()) continue;
-    for (fiber &f : fibers) f.made = false;                   /* in the midst of a kernel */
+    for (fiber &f : fibers) f.made = false;                   /* abandoned within a kernel */
     return;
   }
 }
 
-/* The same, blocks side by side. What failed in one of them it says on stderr. */
+/* The same with concurrent blocks. A block that fails reports on stderr. */
 static void run_together(dim3 grid, dim3 block, size_t shared, const std::function<void()> &thread)
 {
   const int64_t blocks = (int64_t)grid.x * grid.y * grid.z;
@@ -385,7 +385,7 @@ static void run_together(dim3 grid, dim3 block, size_t shared, const std::functi
 
 typedef std::vector<std::function<void()>> recording;
 static recording *recorded;
-static std::set<const void *> recorded_on;  /* the stream, those that wait for what it has recorded, and the events in between */
+static std::set<const void *> recorded_on;  /* the stream, those that wait for what it recorded, and the events in between */
 
 static void enqueue(cudaStream_t stream, std::function<void()> f)
 {
@@ -403,7 +403,7 @@ void emulated_enqueue(dim3 grid, dim3 block, size_t shared, cudaStream_t stream,
   enqueue(stream, [=] { run_launch(grid, block, shared, thread); });
 }
 
-static cudaError_t taken()              /* the error that there is, once */
+static cudaError_t taken()              /* returns the pending error and clears it */
 {
   std::lock_guard<std::recursive_mutex> held(lock);
   return std::exchange(last, cudaSuccess);
@@ -413,7 +413,7 @@ static cudaError_t taken()              /* the error that there is, once */
 
 #define API extern "C" cudaError_t
 
-/* As many as a kernel may have: where it would look for its own, when it is asked. */
+/* The largest parameter block: a kernel that is asked looks for its parameters in here. */
 typedef struct parameters { char bytes[32764]; } parameters;
 
 static std::function<void()> bound(const void *kernel, void **args)
@@ -482,7 +482,7 @@ API cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int)
 API cudaFuncGetAttributes(cudaFuncAttributes *a, const void *) { return memset(a, 0, sizeof *a), cudaSuccess; }
 API cudaFuncSetAttribute(const void *, cudaFuncAttribute, int) { return cudaSuccess; }
 
-/* Behind a page that knows its size. */
+/* Preceded by a page that stores its size. */
 API cudaMalloc(void **p, size_t n)
 {
   enum { PAGE = 4096 };
@@ -514,7 +514,7 @@ API cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f, void *with) { return
 API cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) { return *s = (cudaStream_t)malloc(1), cudaSuccess; }
 API cudaStreamDestroy(cudaStream_t s) { return free(s), cudaSuccess; }
 API cudaStreamSynchronize(cudaStream_t) { return taken(); }
-/* Streams in the order of their calls keep what events ask for; a recording spreads along them. */
+/* Streams run in call order, which satisfies events; a recording spreads along them. */
 static void spreads(const void *from, const void *to)
 {
   if (recorded && recorded_on.count(from)) recorded_on.insert(to);
@@ -543,7 +543,7 @@ API cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long
 {
   return *exec = (cudaGraphExec_t)graph, cudaSuccess;
 }
-API cudaGraphDestroy(cudaGraph_t) { return cudaSuccess; }       /* it has become the exec */
+API cudaGraphDestroy(cudaGraph_t) { return cudaSuccess; }       /* its content moved to the exec */
 API cudaGraphExecDestroy(cudaGraphExec_t exec) { return delete (recording *)exec, cudaSuccess; }
 API cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {

@@ -1,6 +1,6 @@
-/* ptx.h -- instructions that the kernels write in assembly: ptx_NAME is the one of that name, dots as underscores, its operands in
- * their order. translate.py reads which there are. Not here, and an error where a kernel comes to it: the Tensor Cores' (mma, wgmma, and
- * ldmatrix for them), bulk and tensor copies (TMA) with their barriers, clusters, what blocks that wait for one another say by. */
+/* ptx.h -- instructions that the kernels use in inline assembly: ptx_NAME is the one of that name, dots as underscores, its operands
+ * in order. translate.py reads which exist. Missing, and an error when a kernel reaches one: Tensor Cores' (mma, wgmma, and
+ * ldmatrix for them), bulk and tensor copies (TMA) with their barriers, clusters, signalling between blocks that wait for one another. */
 #ifndef QUERN_TESTS_EMULATED_PTX_H
 #define QUERN_TESTS_EMULATED_PTX_H
 
@@ -43,7 +43,7 @@ inline void ptx_max_NaN_bf16x2(uint32_t &d, uint32_t a, uint32_t b) { emulated_l
 inline void ptx_max_f16x2(uint32_t &d, uint32_t a, uint32_t b) { emulated_larger_pair<false, __half>(d, a, b); }
 inline void ptx_max_bf16x2(uint32_t &d, uint32_t a, uint32_t b) { emulated_larger_pair<false, __nv_bfloat16>(d, a, b); }
 
-/* Two that are held within the format, a above b, below the lower half of c. */
+/* Two values clamped to the format, a above b, above the lower half of c. */
 inline uint32_t emulated_packed(int a, int b, uint32_t c, int least, int most)
 {
   const uint32_t high = (uint32_t)std::clamp(a, least, most) & 255, low = (uint32_t)std::clamp(b, least, most) & 255;
@@ -75,7 +75,7 @@ inline void ptx_ld_shared_v4_f32(float &a, float &b, float &c, float &d, uint32_
 }
 inline void ptx_st_shared_u32(uint32_t at, uint32_t v) { emulated_word<uint32_t>(at) = v; }
 
-/* Copies that go on beside: here they are made at once, bytes of width, and zeros behind them. */
+/* Asynchronous copies: done at once here, `width` bytes in all, zeros after the first `bytes`. */
 inline void ptx_cp_async_cg_shared_global(uint32_t to, const void *from, int width, int bytes)
 {
   emulated_copy(emulated_at_shared(to, width), from, width, bytes);
@@ -94,7 +94,7 @@ inline void ptx_bar_sync(int id, int threads) { emulated_named_barrier(id, threa
 inline void ptx_griddepcontrol_wait() {}
 inline void ptx_selp_u32(uint32_t &d, uint32_t a, uint32_t b, bool p) { d = p ? a : b; }
 
-/* In shared memory: so many arrivals complete a phase. */
+/* In shared memory: `arrivals` arrivals complete a phase. */
 struct emulated_mbarrier { uint32_t arrivals; uint16_t missing, phase; };
 inline void ptx_mbarrier_init_shared_cta_b64(uint32_t at, uint32_t arrivals) { emulated_word<emulated_mbarrier>(at) = { arrivals, (uint16_t)arrivals, 0 }; }
 inline void ptx_mbarrier_arrive_shared_cta_b64(uint32_t at)
@@ -108,7 +108,7 @@ inline void ptx_mbarrier_try_wait_parity_shared_cta_b64(bool &done, uint32_t at,
   if (!done) emulated_let_others();
 }
 
-/* Of global memory, in which blocks that run side by side tell one another. */
+/* On global memory, by which concurrent blocks communicate. */
 inline void ptx_st_relaxed_gpu_global_v2_u64(void *to, uint64_t x, uint64_t y) { ((volatile uint64_t *)to)[0] = x, ((volatile uint64_t *)to)[1] = y; }
 inline void ptx_ld_relaxed_gpu_global_v2_u64(uint64_t &x, uint64_t &y, const void *from)
 {
