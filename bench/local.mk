@@ -15,8 +15,8 @@ bench_quern_bench_SOURCES = \
 bench_quern_bench_CPPFLAGS = $(AM_CPPFLAGS) -DBENCH_MODULES='"$(benchmoduledir)"'
 bench_quern_bench_LDADD = $(QUERN_LIBS) $(LIBM)
 
-# Backends that are of use only here: an engine that does nothing, and OpenBLAS called directly. They stand apart from
-# the plugins, so that nobody gets them who does not ask.
+# Backends for the bench only: an engine that does nothing, and OpenBLAS called directly. They are kept apart from
+# the plugins, so that nobody loads them unasked.
 benchmoduledir = $(libdir)/quern/bench
 benchmodule_LTLIBRARIES =
 if BUILD_PLUGINS
@@ -33,7 +33,7 @@ bench_quern_openblas_la_LIBADD = $(OPENBLAS_LIBS)
 endif
 endif
 
-# The workloads are data that a user points quern-bench at.
+# The workloads are data for users to run quern-bench on.
 workloaddir = $(pkgdatadir)/workloads
 dist_workload_DATA = \
   bench/workloads/alexnet.q \
@@ -67,5 +67,5 @@ dist_workload_DATA = \
   bench/workloads/vgg.q \
   bench/workloads/vgg_backward.q
 
-# A report of one backend on one machine; PyTorch beside us, for those who have it.
+# A report of one backend on one machine; scripts that compare with PyTorch, for those who have it.
 EXTRA_DIST += bench/report bench/reports bench/torch_calls.py bench/torch_peer.py bench/torch_gpu.py bench/torch_digits.py

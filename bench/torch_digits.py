@@ -57,7 +57,7 @@ def captured(step):
     warm(step)
     with torch.cuda.graph(graph):
         step()
-    return lambda keep=step: graph.replay()                     # the graph reads the step's tensors: they must live on
+    return lambda keep=step: graph.replay()                     # keep: the graph reads the step's tensors, which must stay alive
 
 
 def seconds_of(step, least=0.2):

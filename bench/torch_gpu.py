@@ -11,7 +11,7 @@ import argparse, math, os, re, statistics, sys, time
 import torch
 from torch_calls import Quern, apart, build, copy_of, problems
 
-# CTC copies lengths from the host; what autograd does runs on streams of its own.
+# CTC copies lengths from the host; autograd uses streams of its own.
 EAGER = {"ctc_loss", "ctc_loss_backward", "lrn_backward", "pool_lp_backward"}
 
 
@@ -39,7 +39,7 @@ def measure(quern, line, words, rounds, cache=150e6):
     theirs, run, graph = copy_of(first[1]()), eager, torch.cuda.CUDAGraph()
     if problem[0] not in EAGER:
         run = graph.replay
-        eager()                                             # cuDNN measures, cuBLAS makes its workspace
+        eager()                                             # cuDNN measures, cuBLAS allocates its workspace
         with torch.cuda.graph(graph):
             eager()
     plan, engine = quern.plan(line)

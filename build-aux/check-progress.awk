@@ -1,4 +1,4 @@
-# check-progress.awk -- reads what `make check` prints and keeps it short: failures in full, of each test's skips the first
+# check-progress.awk -- condenses the output of `make check`: failures in full, of each test's skips the first
 # two and their number, a count of the rest. Ends with "N passed, N failed, N skipped".
 # -v width=COLUMNS keeps a running count on one line of a terminal.
 

@@ -72,7 +72,7 @@ conformance_quern_conform_SOURCES = $(conform_sources) conformance/main.c
 conformance_quern_conform_CPPFLAGS = $(AM_CPPFLAGS) -DQC_CASES_DIR='"$(conformdir)"'
 conformance_quern_conform_LDADD = $(LDADD) $(LIBM)
 
-# The judge's own pieces.
+# The judge's own test.
 check_PROGRAMS += conformance/t_judge
 TESTS += conformance/t_judge
 conformance_t_judge_SOURCES = $(conform_sources) conformance/t_judge.c

@@ -4,7 +4,7 @@ pkginclude_HEADERS += include/quern/quern.h include/quern/ops.h include/quern/ba
                       include/quern/kit.h include/quern/number.h include/quern/library.h
 nodist_pkginclude_HEADERS = include/quern/opnum.h
 
-# From the op schema: numbers, tables, typed calls.
+# Generated from the op schema: numbers, tables, typed calls.
 BUILT_SOURCES += include/quern/opnum.h
 CLEANFILES += include/quern/opnum.h core/schema_table.c core/calls.c
 EXTRA_DIST += core/ops.def core/ops.awk core/quern.map
@@ -22,7 +22,7 @@ core/schema_table.c: $(OPS_SCHEMA)
 core/calls.c: $(OPS_SCHEMA)
 	$(OPS_AWK) -v emit=calls $(top_srcdir)/core/ops.def >$@-new && mv -f $@-new $@
 
-# The core alone, for tests that reach inside.
+# The core alone, for tests of its internals.
 noinst_LTLIBRARIES += core/libcore.la
 core_libcore_la_SOURCES = \
   core/core.h \
@@ -85,7 +85,7 @@ libquern_la_DEPENDENCIES = core/libcore.la $(QUERN_BUILTIN) $(top_srcdir)/core/q
 QUERN_BUILTIN =
 QUERN_BUILTIN_DEPS =
 QUERN_BUILTIN_LDFLAGS =
-# All of libquern, for a test that reaches inside.
+# All of libquern, for a test of its internals.
 QUERN_INSIDE = core/libcore.la $(QUERN_BUILTIN) $(QUERN_BUILTIN_DEPS) $(LIBM)
 if HAVE_VERSION_SCRIPT
 libquern_la_LDFLAGS += -Wl,--version-script=$(top_srcdir)/core/quern.map

@@ -1,4 +1,4 @@
-# libFuzzer targets, built by ./configure CC=clang --enable-fuzzing. fuzz/seeds.sh makes what they start from.
+# libFuzzer targets, built by ./configure CC=clang --enable-fuzzing. fuzz/seeds.sh makes their initial corpora.
 EXTRA_DIST += fuzz/seeds.sh
 if FUZZING
 noinst_PROGRAMS += fuzz/fuzz_line fuzz/fuzz_settings fuzz/fuzz_tune

@@ -1,6 +1,6 @@
 #!/bin/sh
-# seeds.sh TARGET FOLDER -- fills FOLDER with what a fuzzing target starts from, one problem or setting a file, taken from
-# the cases, workloads and pages of this tree. Run from the top of the tree.
+# seeds.sh TARGET FOLDER -- fills FOLDER with a fuzzing target's initial corpus, one problem or setting per file, taken from
+# the cases, workloads and docs of this tree. Run from the top of the tree.
 set -eu
 target=$1 folder=$2
 mkdir -p "$folder"

@@ -1,6 +1,6 @@
-# quern.m4 -- the checks that configure.ac makes more than once, or that are long.
+# quern.m4 -- checks that configure.ac makes more than once, or that are long.
 
-# QN_CC_FLAG(FLAGS, VARIABLE): appends FLAGS to VARIABLE if the C compiler takes them, and substitutes it.
+# QN_CC_FLAG(FLAGS, VARIABLE): appends FLAGS to VARIABLE if the C compiler accepts them, and substitutes it.
 AC_DEFUN([QN_CC_FLAG], [
   AC_MSG_CHECKING([whether $CC takes $1])
   qn_saved_CFLAGS=$CFLAGS
@@ -9,7 +9,7 @@ AC_DEFUN([QN_CC_FLAG], [
   CFLAGS=$qn_saved_CFLAGS
   AC_SUBST([$2])])
 
-# QN_LD_FLAG(FLAGS, VARIABLE): the same for the linker, on a shared object.
+# QN_LD_FLAG(FLAGS, VARIABLE): the same for the linker, tested on a shared object.
 AC_DEFUN([QN_LD_FLAG], [
   AC_MSG_CHECKING([whether the linker takes $1])
   qn_saved_LDFLAGS=$LDFLAGS
@@ -19,7 +19,7 @@ AC_DEFUN([QN_LD_FLAG], [
   LDFLAGS=$qn_saved_LDFLAGS
   AC_SUBST([$2])])
 
-# QN_LINK_FLAG(FLAGS, VARIABLE): for what concerns the compiler and the linker both.
+# QN_LINK_FLAG(FLAGS, VARIABLE): for flags of both compiler and linker.
 AC_DEFUN([QN_LINK_FLAG], [
   AC_MSG_CHECKING([whether $CC compiles and links with $1])
   qn_saved_CFLAGS=$CFLAGS
@@ -28,13 +28,13 @@ AC_DEFUN([QN_LINK_FLAG], [
   CFLAGS=$qn_saved_CFLAGS
   AC_SUBST([$2])])
 
-# QN_AUTO(NAME): --with-NAME is auto, yes or no; where the library lies is said otherwise.
+# QN_AUTO(NAME): --with-NAME is auto, yes or no; the library's location is given by other means.
 AC_DEFUN([QN_AUTO], [
   AS_CASE([$with_$1], [auto|yes|no], [],
     [AC_MSG_ERROR([--with-$1=$with_$1: known are auto, yes and no; CPPFLAGS and LDFLAGS say where it lies])])])
 
-# QN_OPENBLAS: sets OPENBLAS_CFLAGS, OPENBLAS_LIBS, QN_HAVE_OPENBLAS and $openblas_said. The OpenMP build of OpenBLAS
-# is wanted: it shares our threads and knows when it is called from inside one of them.
+# QN_OPENBLAS: sets OPENBLAS_CFLAGS, OPENBLAS_LIBS, QN_HAVE_OPENBLAS and $openblas_said. OpenBLAS's OpenMP build
+# is preferred: it shares our threads and detects calls from inside a parallel region.
 AC_DEFUN([QN_OPENBLAS], [
   OPENBLAS_CFLAGS= OPENBLAS_LIBS= openblas_said="no: matrix products by our own blocked loop"
   AS_IF([test "x$with_openblas" != xno], [
@@ -87,7 +87,7 @@ AC_DEFUN([QN_ONEDNN], [
   AC_SUBST([ONEDNN_LIBS])])
 
 # QN_CUDA: sets NVCC, NVCC_GENCODE, CUDA_CPPFLAGS, CUDA_LIBS, the condition HAVE_CUDA and $cuda_said. cudart is linked
-# statically and opens the driver at run time, so what is built here also loads where there is no driver.
+# statically and opens the driver at run time, so the result also loads on a machine without a driver.
 AC_DEFUN([QN_CUDA], [
   AC_ARG_VAR([NVCC], [CUDA compiler])
   AC_ARG_VAR([NVCCFLAGS], [its flags (-O3)])
@@ -137,7 +137,7 @@ extern "C" int qn_conftest(void) { int n; k<<<1,1>>>((int *)0); return (int)cuda
   AC_SUBST([CUBLASLT_CPPFLAGS])
   AC_SUBST([CUDA_LIBS])])
 
-# QN_CUDNN: sets CUDNN_CPPFLAGS, the condition HAVE_CUDNN and $cudnn_said. Headers are wanted here, the library at run time.
+# QN_CUDNN: sets CUDNN_CPPFLAGS, the condition HAVE_CUDNN and $cudnn_said. Needs the headers now, the library at run time.
 AC_DEFUN([QN_CUDNN], [
   CUDNN_CPPFLAGS= cudnn_said="no: not asked for" have_cudnn=no qn_cudnn_root=
   AS_CASE([$with_cudnn], [auto|yes|no], [], [qn_cudnn_root=$with_cudnn])

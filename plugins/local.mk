@@ -1,6 +1,6 @@
 # Engines from elsewhere, each a backend of its own.
 
-# The starting point for a kernel author (docs/adding-an-engine.md): built and tested by make check; of it the source is installed.
+# The starting point for a kernel author (docs/adding-an-engine.md): built and tested by make check; only its source is installed.
 EXTRA_DIST += plugins/example/conform.tap
 if BUILD_PLUGINS
 check_LTLIBRARIES += plugins/example/quern_example.la

@@ -1,5 +1,5 @@
 #!/bin/sh
-# cli.sh -- the programs on bad input: one clear sentence on standard error, exit status 2, nothing else. TAP.
+# cli.sh -- the programs on bad input: one clear sentence on standard error, exit status 2, and nothing else. TAP.
 
 set -u
 programs=${top_builddir-.}
@@ -8,7 +8,7 @@ out=$(mktemp) err=$(mktemp)
 trap 'rm -f "$out" "$err"' EXIT
 n=0 failed=0
 
-# verdict WORDS STATUS WANTED-STATUS LINES WORD: of the program that has just left $out and $err.
+# verdict WORDS STATUS WANTED-STATUS LINES WORD: judges the program whose output is in $out and $err.
 verdict()
 {
   n=$((n + 1))
@@ -39,7 +39,7 @@ good()
   verdict "$words" $? 0 any "$word"
 }
 
-beside()        # beside FOLDER: a plugin path with FOLDER before what the build's own plugins are in
+beside()        # beside FOLDER: a plugin path with FOLDER before the folders of this build's own plugins
 {
   echo "$(cd "$1" && pwd)${QUERN_PLUGIN_PATH:+:$QUERN_PLUGIN_PATH}"
 }
@@ -66,7 +66,7 @@ each()          # each NAME COMMAND... : a program that takes a problem line as 
   bad "$name: no line" '' "$@" ''
 }
 
-program()       # program NAME PATH: what all of them do
+program()       # program NAME PATH: checks common to all programs
 {
   good "$1 --help" "$1" "$2" --help
   good "$1 --version" "$1" "$2" --version
@@ -200,7 +200,7 @@ bad "cnn_digits: a label that is no digit" "line 7" "$programs/examples/cnn_digi
 rm -f "$out.csv"
 bad "cnn_digits: data that is a folder" "cannot read" "$programs/examples/cnn_digits" --data "${top_srcdir-.}"
 
-# Tuning ahead of time: a line in the file for each problem, once.
+# Tuning ahead of time: one line in the file per problem, once.
 tuned=$(mktemp -d)
 for _ in 1 2; do
   timeout 60 "$bench" --backend cpu_ref --tune "$tuned/file" --time 0.01 --case 'relu x=f32/32x32' >"$out" 2>"$err"
@@ -218,7 +218,7 @@ done
 verdict "and such a file is left alone" $? 0 any "no tune cache"
 rm -rf "$tuned"
 
-# A problem that nobody takes: every engine with its reason.
+# A problem that no engine takes: every engine with its reason.
 QUERN_BACKEND=cpu_ref QUERN_WORKSPACE_LIMIT=0 QUERN_ENGINE=conv_forward=gemm timeout 60 "$info" --explain \
   'conv_forward x=f32/2x8x32x32 w=f32/16x8x3x3' >"$out" 2>"$err"
 verdict "a problem that nobody takes is explained" $? 1 any "cpu_ref/gemm"

@@ -1,10 +1,10 @@
 #!/bin/sh
-# cuda_kernels.sh -- what ptxas remarked on the kernels when they were compiled (build-aux/nvcc-lt keeps it): in none are the
-# Tensor Cores' asynchronous products serialised (C75xx), and none spills registers beyond what is listed here. TAP.
+# cuda_kernels.sh -- checks ptxas's remarks on the compiled kernels (kept by build-aux/nvcc-lt): in none are the
+# Tensor Cores' asynchronous products serialised (C75xx), and none spills more registers than listed here. TAP.
 
 set -u
 
-# File, kernel (its symbol matches), most bytes of spill stores, why. Others may spill a few words, 40 bytes of stores, and no more.
+# File, kernel (its symbol matches), limit on bytes of spill stores, why. Others may spill a few words, at most 40 bytes of stores.
 known='
 .*_direct                  .                               200  generic: slow is allowed
 conv_depthwise             depthwise_strip                 160  held to the registers that let another block in

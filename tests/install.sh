@@ -1,5 +1,5 @@
 #!/bin/sh
-# install.sh -- what `make install` gives, used by a program that knows nothing of this tree: as C99 and as C++17,
+# install.sh -- the result of `make install`, used by a program that knows nothing of this tree: as C99 and as C++17,
 # against the shared library and against a static one. TAP; run by `make check`.
 # shellcheck disable=SC2086,SC2046  # flags are words
 
@@ -14,7 +14,7 @@ rm -rf "$tmp"
 mkdir -p "$tmp"
 
 n=0 failed=0
-# ok WORDS COMMAND...: a test; the command's output is shown where it fails.
+# ok WORDS COMMAND...: a test; shows the command's output if it fails.
 ok()
 {
   words=$1
@@ -45,7 +45,7 @@ pc()            # pc PREFIX ARG...: pkg-config on the copy of Quern installed be
 
 have_cxx() { echo 'int main() {}' >"$tmp/x.cc" && $CXX -o "$tmp/x" "$tmp/x.cc" >/dev/null 2>&1; }
 
-# use KIND PREFIX LIBS...: builds and runs foreign.c, by both languages.
+# use KIND PREFIX LIBS...: builds and runs foreign.c, in both languages.
 use()
 {
   kind=$1 root=$2
@@ -144,7 +144,7 @@ foreign_names() { ! nm -g --defined-only "$(find "$static" -name libquern.a)" | 
 if [ -n "$static" ]; then
   where=$(PKG_CONFIG_PATH=$(dirname "$(find "$static" -name quern.pc)") "$PKG_CONFIG" --variable=libdir quern)
   case $where in
-    "$builddir"/*)                        # a plugin of another build with the same prefix: an archive alone does not look there
+    "$builddir"/*)                        # a plugin of another build with the same prefix: an archive does not look there
       mkdir -p "$where/quern/1"
       cp "$srcdir/README.md" "$where/quern/1/quern_x.so" ;;
   esac
@@ -155,7 +155,7 @@ else
   skip "one archive" "the quick tier and TEST_ARCHIVE=no build none besides a shared library"
 fi
 
-# ---- what is left of it --------------------------------------------------------------------------------
+# ---- after make uninstall ------------------------------------------------------------------------------
 
 mkdir -p "$libdir/quern/1"
 touch "$libdir/quern/1/quern_theirs.so"

@@ -1,9 +1,9 @@
-# Tests of core and of what is installed. A program that speaks TAP:
+# Tests of core and of the installation. A program that speaks TAP:
 #
 #   check_PROGRAMS += tests/t_name
 #   TESTS += tests/t_name
 #   tests_t_name_SOURCES = tests/t_name.c
-#   tests_t_name_LDADD = core/libcore.la $(LIBM)      only if it reaches inside; else $(LDADD) is right
+# only if it uses core's internals; else the default $(LDADD)
 #   tests_t_name_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 
 # kit.h alone: conversions, elements, layouts.
@@ -12,7 +12,7 @@ TESTS += tests/t_kit
 tests_t_kit_SOURCES = tests/t_kit.c tests/tap.h
 tests_t_kit_LDADD = $(LIBM)
 
-# The dispatcher, on engines that compute nothing.
+# The dispatcher, with engines that compute nothing.
 if BUILD_PLUGINS
 check_LTLIBRARIES += tests/quern_fake.la tests/quern_streams.la tests/quern_rider.la
 tests_quern_fake_la_SOURCES = tests/fake_backend.c
@@ -38,7 +38,7 @@ tests_t_tune_SOURCES = tests/t_tune.c tests/fake.h tests/tap.h
 tests_t_tune_CPPFLAGS = $(tests_t_core_CPPFLAGS)
 endif
 
-# What the ops mean where libraries disagree: tables by hand.
+# The ops' semantics where libraries disagree: hand-computed tables.
 check_PROGRAMS += tests/t_semantics
 TESTS += tests/t_semantics
 tests_t_semantics_SOURCES = tests/t_semantics.c tests/golden.h tests/tap.h
@@ -50,7 +50,7 @@ TESTS += tests/t_oracle_second
 tests_t_oracle_second_SOURCES = tests/t_oracle_second.c tests/tap.h
 tests_t_oracle_second_LDADD = $(LDADD) $(LIBM)
 
-# The CPU backend in someone else's process.
+# The CPU backend within a host program.
 check_PROGRAMS += tests/t_cpu_ref
 TESTS += tests/t_cpu_ref
 tests_t_cpu_ref_SOURCES = tests/t_cpu_ref.c tests/tap.h
@@ -71,13 +71,13 @@ tests_t_arguments_LDADD = $(QUERN_INSIDE)
 tests_t_arguments_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 EXTRA_DIST += docs/problem-lines.md
 
-# Calls of one shape that differ in what they share.
+# Calls of one shape that differ in sharing.
 check_PROGRAMS += tests/t_calls
 TESTS += tests/t_calls
 tests_t_calls_SOURCES = tests/t_calls.c tests/tap.h
 tests_t_calls_LDADD = $(LDADD) $(LIBM)
 
-# What `make install` gives, used by a foreign program.
+# The result of `make install`, used by a foreign program.
 TESTS += tests/install.sh
 EXTRA_DIST += tests/install.sh tests/foreign.c
 
@@ -85,13 +85,13 @@ EXTRA_DIST += tests/install.sh tests/foreign.c
 TESTS += tests/cli.sh
 EXTRA_DIST += tests/cli.sh
 
-# What the CUDA compiler remarked on the kernels.
+# The CUDA compiler's remarks on the kernels.
 if HAVE_CUDA
 TESTS += tests/cuda_kernels.sh
 endif
 EXTRA_DIST += tests/cuda_kernels.sh
 
-# What the CUDA backend launches on devices that are not here: its own objects, linked with a stand-in for the CUDA runtime.
+# The CUDA backend's launches for absent devices: its own objects, linked with a stand-in for the CUDA runtime.
 check_PROGRAMS += tests/t_launches
 TESTS += tests/t_launches
 tests_t_launches_SOURCES = $(conform_sources) tests/t_launches.c tests/fake_cuda.h tests/tap.h
@@ -105,14 +105,14 @@ tests_launches_quern_cuda_la_LDFLAGS = -module -avoid-version -shared $(ZDEFS_LD
                                        -export-symbols-regex '^(quern_plugin_entry_v1|fake_cuda_table)$$'
 tests_launches_quern_cuda_la_LIBADD = $(backends_cuda_quern_cuda_la_OBJECTS) -ldl -lstdc++ -lpthread $(LIBM)
 
-# The CUDA backend's kernels, emulated on the CPU. Not of make check: it compiles them anew, which takes minutes.
+# The CUDA backend's kernels, emulated on the CPU. Not part of make check: it compiles them again, which takes minutes.
 EXTRA_DIST += tests/emulated/build.mk tests/emulated/conform.tap tests/emulated/device.h tests/emulated/emulated.cpp \
               tests/emulated/ptx.h tests/emulated/translate.py
 check-emulated: conformance/quern-conform$(EXEEXT)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS=tests/emulated/conform.tap
 .PHONY: check-emulated
 
-# Plugins that are not what they should be. -rpath makes libtool build a shared object of what is never installed.
+# Defective plugins. -rpath makes libtool build a shared object of something that is never installed.
 if BUILD_PLUGINS
 check_PROGRAMS += tests/t_loader
 TESTS += tests/loader.sh

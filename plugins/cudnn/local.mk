@@ -1,4 +1,4 @@
-# cuDNN's engines: built where its headers and CUDA's are, opened at run time.
+# cuDNN's engines: built if its headers and CUDA's are found; the library is opened at run time.
 
 EXTRA_DIST += plugins/cudnn/cudnn.tap
 if BUILD_PLUGINS

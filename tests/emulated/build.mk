@@ -1,6 +1,6 @@
-# build.mk -- quern_cuda.so of emulated kernels, in the folder that it is made in. conform.tap says where the sources (S), the build (B)
-# and the compilers are. A file below that has a row in engines.h is a list of engines; the other lists are left out: those of the Tensor
-# Cores, of what is made for 9.0 alone (norm_belt, norm_cluster, norm_ring), and, so far, of convolutions.
+# build.mk -- builds quern_cuda.so of emulated kernels in the current folder. conform.tap sets the sources (S), the build (B)
+# and the compilers. Each file below with a row in engines.h is a list of engines; other lists are left out: those for Tensor
+# Cores, for 9.0 only (norm_belt, norm_cluster, norm_ring), and, so far, for convolutions.
 EMULATED = \
   affine_grid.cu chain.c chain_fold.cu ctc_direct.cu ctc_two_ended.cu direct.cu loss_direct.cu loss_rows.cu \
   lrn.cu lrn_planes.cu lrn_taps.cu lrn_windows.cu matmul_direct.cu matmul_problem.c matmul_thin.cu norm_bands.cu norm_direct.cu norm_groups.c norm_groups.cu \
@@ -15,9 +15,9 @@ EMULATED = \
 CUDA = $(S)/backends/cuda
 HERE = $(S)/tests/emulated
 
-# The generated folder comes first: its engines.h and its *.cuh are in place of the sources'.
+# The generated folder comes first: its engines.h and *.cuh replace the sources'.
 CPPFLAGS_ALL = -DHAVE_CONFIG_H -D_GNU_SOURCE -Igenerated -I$(B) -I$(B)/include -I$(S)/include -I$(CUDA) $(CUDA_CPPFLAGS) -MMD -MP
-CXXFLAGS_ALL = -std=c++17 -fpermissive -fno-gnu-unique    # permissive: a member may have the name of what made it, says nvcc
+CXXFLAGS_ALL = -std=c++17 -fpermissive -fno-gnu-unique    # permissive: as under nvcc a member may have the name of its type
 CFLAGS_ALL   = -O1 -g -fPIC -fvisibility=hidden -ffp-contract=off -w -U_FORTIFY_SOURCE
 CHECKS       = -fsanitize=alignment,bounds -fno-sanitize-recover=alignment,bounds
 
@@ -40,7 +40,7 @@ generated/%: $(CUDA)/% $(HERE)/translate.py $(HERE)/ptx.h
 
 %.cu.o: generated/%.cu | $(generated)
 	$(CXX) $(CXXFLAGS_ALL) -x c++ -include $(HERE)/device.h $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(CHECKS) -c -o $@ $<
-# What templates become is each file's own: two files may have a struct rows each, and the linker would take the one's code for both.
+# Template instances are local to each file: two files may each have a struct rows, and the linker would merge their code.
 %.own.o: %.cu.o $(HERE)/build.mk
 	$(LD) -r --force-group-allocation -o $@ $<
 	nm $@ | awk '$$2 ~ /^[WV]$$/ { print $$3 }' >$*.local

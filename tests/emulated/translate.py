@@ -1,13 +1,13 @@
-# translate.py -- a file of CUDA's C++ as plain C++, for the stand-in that device.h declares: what no header can stand in for.
+# translate.py -- turns a CUDA C++ file into plain C++, for the stand-in declared by device.h: what a header alone cannot do.
 #
-#   translate.py INSTRUCTIONS FROM TO      INSTRUCTIONS: the header whose functions ptx_NAME are the instructions that are known
+#   translate.py INSTRUCTIONS FROM TO      INSTRUCTIONS: the header whose functions ptx_NAME are the known instructions
 #
 #   kernel<<<grid, block>>>(a)             emulated_launch([=](auto... p) { kernel(p...); }, grid, block)(a)
-#   __global__ void kernel(T a) {          the same, and then EMULATED_KERNEL(a): what can be asked of it by its address alone
+#   __global__ void kernel(T a) {          the same, followed by EMULATED_KERNEL(a): what can be asked of it by its address alone
 #   extern __shared__ T name[];            T *const name = (T *)emulated_shared;
-#   asm("max.f32 %0, %1, %2;" : ...);      ptx_max_f32(y, a, b); of an instruction that is not known: an error once it is run
+#   asm("max.f32 %0, %1, %2;" : ...);      ptx_max_f32(y, a, b); for an unknown instruction: an error once it is run
 #
-# Lines keep their numbers.
+# Line numbers are kept.
 import os
 import re
 import sys
@@ -109,7 +109,7 @@ def assembly(inside, known):
 
 def translate(text, known):
     out, at = '', 0
-    inserted = {}                           # by place, what is put there once it is reached
+    inserted = {}                           # text to insert, by position
     for found in iter(lambda: CODE.search(text, at), None):
         for place in sorted(p for p in inserted if p <= found.start()):
             out += text[at:place] + inserted.pop(place)
@@ -136,7 +136,7 @@ def translate(text, known):
         elif kind == 'launch':
             name = kernel_name(out)
             stop = text.index('>>>', at)
-            member = re.search(r'->|\.', name)           # is read now: who holds it need not be there later
+            member = re.search(r'->|\.', name)           # evaluated now: its owner may be gone later
             thread = '[=, member = %s](auto... p) { member(p...); }' if member else '[=](auto... p) { %s(p...); }'
             out = out[:len(out) - len(name)] + 'emulated_launch(%s, %s)' % (thread % name, text[at:stop])
             at = stop + 3
