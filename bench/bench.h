@@ -43,7 +43,7 @@ int  cases_from_file(case_list *list, const char *path, bool merge);
 int  cases_from_text(case_list *list, const char *text);
 void cases_free(case_list *list);
 
-/* ---- flops.c: what a problem costs, from its shapes ------------------------------------------ */
+/* ---- flops.c: a problem's cost, from its shapes ---------------------------------------------- */
 
 typedef struct problem_cost {
   double   flops;                       /* a multiply-add counts two */
@@ -76,7 +76,7 @@ void measure(side *const s[], int n, const bench_case *c, const measure_options 
 double median(double *v, int n);        /* sorts v */
 double quantile(const double *sorted, int n, double q);
 
-/* ---- ceiling.c: what the device can do at best ------------------------------------------------ */
+/* ---- ceiling.c: the device's attainable rates ------------------------------------------------- */
 
 typedef struct ceiling {
   char   kind[16];

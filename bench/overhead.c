@@ -29,7 +29,7 @@ static int complain(const char *what)
   return 1;
 }
 
-/* ---- the call that is measured ---------------------------------------------------------------- */
+/* ---- the measured call ------------------------------------------------------------------------ */
 
 /* A convolution of three 4-D tensors, whose data is never read. */
 typedef struct convolution {

@@ -56,7 +56,7 @@ static void set(struct qc_value *v, const int64_t *index, double e)
 /* Not 0, but so small that it may become 0 in the computing type. */
 static bool vanishes(const struct norm *s, double v) { return v > 0 && v < qc_least_normal(s->n->compute); }
 
-/* ---- the places of a group: those of x whose index is `home` in the dims that mask leaves out ----------------------- */
+/* ---- the elements of a group: those of x whose index equals `home` in the dims not in mask -------------------------- */
 
 static int64_t count(const qn_value *x, uint64_t mask, bool walked)
 {

@@ -297,7 +297,7 @@ bool qc_rows_apart(const struct qc_problem *p);
 /* check_rungs.c: does the planner's own choice keep what `deterministic` promises? */
 bool qc_check_rungs(const struct qc_problem *p, char *why, size_t bytes);
 
-/* ---- pipe.c, parent.c: what a worker says, and who listens ----------------------------------- */
+/* ---- pipe.c, parent.c: from a worker to the parent ------------------------------------------- */
 
 void qc_say_engine(int step, int index);                        /* about to run it */
 void qc_say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));       /* appended to the point's name */

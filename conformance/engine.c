@@ -3,7 +3,7 @@
 #include <string.h>
 #include "conform.h"
 
-/* ---- which there are ---------------------------------------------------------------------- */
+/* ---- the list ----------------------------------------------------------------------------- */
 
 static bool engine_wanted(const char *name)
 {

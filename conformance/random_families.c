@@ -197,7 +197,7 @@ static void ctc(struct line *l)
     put(l, "%s%d", k ? "," : "", roll(l, (int)longest + 3) - 1);
 }
 
-/* ---- windows and points that share out an image --------------------------------------------- */
+/* ---- adaptive windows, and points over an image --------------------------------------------- */
 
 static void put_sizes(struct line *l, const char *name, int n, const int64_t *size)
 {
@@ -277,7 +277,7 @@ static void sampled(struct line *l)
   put(l, " align_corners=%d mode=%s padding=%s", roll(l, 2), one_of(l, 2, modes), one_of(l, 3, paddings));
 }
 
-/* ---- elements by their place ---------------------------------------------------------------- */
+/* ---- elements by index ---------------------------------------------------------------------- */
 
 static const char *any_dtype(struct line *l)
 {
@@ -416,7 +416,7 @@ static void quantized(struct line *l)
   put_sizes(l, "block", rank, block);
 }
 
-/* ---- steps of training ------------------------------------------------------------------------ */
+/* ---- training steps --------------------------------------------------------------------------- */
 
 static void put_list(struct line *l, const char *role, const char *dtype, int n, int64_t (*dim)[2])
 {

@@ -42,7 +42,7 @@ static void numbers(void)
   check(ok, "every pattern of the narrow floats decodes and encodes to itself");
 }
 
-/* ---- the comparer ------------------------------------------------------------------------- */
+/* ---- the comparison ----------------------------------------------------------------------- */
 
 static bool takes(uint32_t dtype, double got, double want, double e, bool once, bool strict)
 {

@@ -5,7 +5,7 @@
 #include <quern/kit.h>
 #include "problem.h"
 
-/* ---- sentences ---------------------------------------------------------------------------- */
+/* ---- error sentences ---------------------------------------------------------------------- */
 
 qn_status qn__refuse(const qn__problem *p, const char *argument, const char *format, ...)
 {
@@ -36,7 +36,7 @@ qn__dtypes_text qn__dtypes(uint32_t set)
   return text;
 }
 
-/* ---- looking at arguments ----------------------------------------------------------------- */
+/* ---- accessing and checking arguments ----------------------------------------------------- */
 
 qn_value *qn__arg(const qn__problem *p, uint32_t role)
 {

@@ -24,7 +24,7 @@ typedef struct candidate {
 
 typedef struct list { candidate *c; int n, cap; } list;
 
-/* ---- what demands forbid ------------------------------------------------------------------------------- */
+/* ---- demands ------------------------------------------------------------------------------------------- */
 
 static qn_status forbid(qn_refusal *r, const char *rule, const char *seen, const char *needed)
 {

@@ -40,7 +40,7 @@ typedef struct qn_text { char *s; size_t len, cap; bool failed; } qn_text;
 void qn__text_add(qn_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 size_t qn__text_out(qn_text *t, char *buffer, size_t bytes);  /* copies it out and frees it; returns its length */
 
-/* ---- schema_table.c (made from ops.def), schema.c ------------------------------------------ */
+/* ---- schema_table.c (generated from ops.def), schema.c ------------------------------------- */
 
 extern const qn_op_info qn__ops[];                  /* by number, ascending */
 extern const int qn__n_ops;
@@ -281,7 +281,7 @@ qn_status qn__plan_failed(qn_status status, qn_plan **out);   /* a plan that sta
 void      qn__plan_release(qn_plan *p);             /* NULL is a no-op */
 qn_status qn__plan_run(struct qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters);
 
-/* ---- cache.c: plans by problem, one for each device ------------------------------------------- */
+/* ---- cache.c: plans by problem, one cache per device ------------------------------------------ */
 
 struct qn__cache *qn__cache_new(void);
 /* The plan of a key. If there is none, make() is called once, however many threads ask. The caller gets a reference. */

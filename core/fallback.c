@@ -79,7 +79,7 @@ uint64_t qn__fallback_staging(const qn_part *part)
   return part->engine == &row ? ((const fallback *)part->prepared.state)->staging : 0;
 }
 
-/* ---- making one ----------------------------------------------------------------------------------------- */
+/* ---- prepare -------------------------------------------------------------------------------------------- */
 
 /* The CPU's own engines, under the asker's demands. */
 static qn_status cpu_terms(const qn__terms *from, qn__device **dev, const qn__terms **terms)

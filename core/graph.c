@@ -4,7 +4,7 @@
 #include <quern/kit.h>
 #include "problem.h"
 
-/* ---- one block ---------------------------------------------------------------------------- */
+/* ---- the one allocation ------------------------------------------------------------------- */
 
 static size_t aligned(size_t bytes)
 {

@@ -374,7 +374,7 @@ static double train(network *net, const digits *d)
   return accuracy;
 }
 
-/* ---- what ran --------------------------------------------------------------------------------------------- */
+/* ---- the plans used --------------------------------------------------------------------------------------- */
 
 /* A plan prints one line per part: engine, its properties, and after " : " the problem. */
 static void print_plan(const char *name, const qn_plan *p)

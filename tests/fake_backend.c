@@ -227,7 +227,7 @@ static const qn_engine row[] = {
 static const qn_engine_list list = { row, sizeof row / sizeof row[0] };
 static const qn_engine_list *const lists[] = { &list, NULL };
 
-/* ---- the device: host memory, streams that are in order ---------------------------------------------------- */
+/* ---- the device: host memory, in-order streams ------------------------------------------------------------- */
 
 static qn_status count(int32_t *n)
 {
@@ -332,7 +332,7 @@ static qn_status host_call(const qn_device *d, void *stream, void (*fn)(void *),
 }
 
 #ifdef FAKE_STREAMS
-/* ---- the same with streams, numbered, and recordings that hold nothing ------------------------------------------- */
+/* ---- the same with numbered streams, and recordings without content ---------------------------------------------- */
 
 static qn_status stream_create(const qn_device *d, void **stream)
 {

@@ -22,7 +22,7 @@
 
 #define ARRAY(a) (sizeof(a) / sizeof *(a))
 
-/* ---- devices: those that the backend has a model of, and one of a kind that it has none of ---------------- */
+/* ---- devices: those that the backend has a model of, and one that it has not ------------------------------ */
 
 typedef struct device {
   const char *name;
@@ -47,7 +47,7 @@ static const device *here(void) { return &devices[current]; }
 /* The system's reserved part of each block's shared memory. */
 static size_t reserved(const device *d) { return d->major >= 8 ? 1024 : 0; }
 
-/* ---- what was not kept ---------------------------------------------------------------------------------- */
+/* ---- violations ----------------------------------------------------------------------------------------- */
 
 static cudaError_t last;                /* the runtime's last error */
 static char first_broken[512];
@@ -72,7 +72,7 @@ static const char *ask_broken(void)
   return was ? first_broken : NULL;
 }
 
-/* ---- kernels: what the compiler made of them -------------------------------------------------------------- */
+/* ---- kernels: their compiled attributes ------------------------------------------------------------------- */
 
 typedef struct kernel {
   const void *function;                 /* its stub in host code */
@@ -679,7 +679,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) { return 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return (void)graph, cudaSuccess; }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) { return (void)exec, cudaSuccess; }
 
-/* ---- itself: what it must let through, and what not ---------------------------------------------------------- */
+/* ---- self-test: what it must accept and refuse --------------------------------------------------------------- */
 
 static char *cell;                      /* 256 bytes of device memory */
 
@@ -779,7 +779,7 @@ static const char *judge_itself(int ordinal)
   return wrong;
 }
 
-/* ---- what the test asks ------------------------------------------------------------------------------------ */
+/* ---- the table for the test -------------------------------------------------------------------------------- */
 
 static long ask_launches(void) { return launches; }
 

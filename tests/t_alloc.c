@@ -16,7 +16,7 @@ static const char *const options[] = { "backend=cpu_ref", "threads=1", NULL };
 static const char program[] = "in x f32/2x3x8x8\nin w f32/4x3x3x3\nin b f32/1x4x1x1\ny0 = conv_forward x=x w=w pad=1\n"
                               "y1 = add a=y0 b=b\ny2 = relu x=y1\nout y = pool_max x=y2 window=2\n";
 
-/* ---- scenarios: each gives the first failure, with all that it made destroyed ------------------------ */
+/* ---- scenarios: each returns the first failure, after destroying all that it made -------------------- */
 
 static void row_of_setting(void *user, const qn_setting_info *info) { (void)info; ++*(int *)user; }
 static void row_of_backend(void *user, const qn_backend_info *info) { (void)info; ++*(int *)user; }

@@ -145,7 +145,7 @@ static void test_calls(void)
   call_refused("relu: attributes are given, but it has none", make_call(&c, QN_OP_RELU, &axis, 2, (qn_tensor[]){ x, y }));
 }
 
-/* ---- graphs that are not there ------------------------------------------------------------- */
+/* ---- NULL arguments ------------------------------------------------------------------------ */
 
 static bool null_refused(qn_status status) { return status == QN_BAD_ARGUMENT && strstr(qn_last_error(), "is NULL"); }
 

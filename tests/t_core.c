@@ -263,7 +263,7 @@ static void recording(void)
   qn_context_destroy(ctx);
 }
 
-/* ---- copies that are not waited for --------------------------------------------------------------------------------- */
+/* ---- asynchronous copies -------------------------------------------------------------------------------------------- */
 
 static void copies(void)
 {

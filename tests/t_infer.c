@@ -5,7 +5,7 @@
 
 static char text[4096];
 
-/* ---- what comes out ----------------------------------------------------------------------- */
+/* ---- inferred outputs --------------------------------------------------------------------- */
 
 static const struct { const char *line, *out; } found[] = {
   /* matmul */
@@ -219,7 +219,7 @@ static void test_found(void)
     if (!seen[qn_op_at(i)->kind]) tap_ok(0, "%s has a case", qn_op_at(i)->name);
 }
 
-/* ---- what is refused ---------------------------------------------------------------------- */
+/* ---- refusals ----------------------------------------------------------------------------- */
 
 static const struct { const char *line, *has; } refused[] = {
   { "matmul a=f32/3x4 b=f32/5x6", "b: dims are 5x6, so K is 5; must be 4, as in a's 3x4" },

@@ -10,7 +10,7 @@
 
 enum { TEXT = 1 << 16 };
 
-/* ---- two graphs alike --------------------------------------------------------------------- */
+/* ---- comparing graphs --------------------------------------------------------------------- */
 
 static bool same_value(const qn_value *a, const qn_value *b, const int32_t *map)
 {
@@ -322,7 +322,7 @@ static void test_buffer(void)
   qn_graph_destroy(g);
 }
 
-/* ---- sentences ---------------------------------------------------------------------------- */
+/* ---- error sentences ---------------------------------------------------------------------- */
 
 static void test_sentences(void)
 {
@@ -515,7 +515,7 @@ static void test_reader(void)
          "a file that is not there: %s", qn_last_error());
 }
 
-/* ---- the page ----------------------------------------------------------------------------- */
+/* ---- docs/problem-lines.md ---------------------------------------------------------------- */
 
 /* Blocks that begin ```q hold problems; ```q-error ones that must be refused. */
 static void test_page(void)

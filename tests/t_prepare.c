@@ -94,7 +94,7 @@ static void explain_all(tally *t, const char *const *options, const char *model,
   qn_reader_close(reader);
 }
 
-/* ---- what an engine must leave to another: sizes that its kernel does not count to, blocks that the device does not launch -------- */
+/* ---- what an engine must leave to another: sizes beyond its kernel's integers, blocks beyond the device's limits ------------------ */
 
 static const struct { const char *backend, *model, *engine, *problem; } beyond[] = {
   { "cuda", "t4", "fft", "conv_forward x=f32/4x16x128x128 w=f32/16x16x15x15" },
@@ -156,7 +156,7 @@ static void leave_to_others(void)
   }
 }
 
-/* ---- no figure that the batch has a part in chooses where bits are not to depend on it ----------------------------------------------- */
+/* ---- with bits independent of the batch required, no figure that depends on the batch may decide ------------------------------------- */
 
 static void note_chosen(void *user, const qn_verdict *v)
 {
@@ -182,7 +182,7 @@ static void whatever_the_batch(void)
   tap_ok(*engine[0] && !strcmp(engine[0], engine[1]), "deterministic=batch: one image goes to %s, 256 to %s", engine[0], engine[1]);
 }
 
-/* ---- nor does what a device lacks, where bits are not to depend on it ----------------------------------------------------------------- */
+/* ---- nor may a feature that the device lacks, with bits independent of the device required ------------------------------------------- */
 
 static void whatever_the_device(void)
 {

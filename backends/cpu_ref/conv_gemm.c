@@ -196,7 +196,7 @@ static void finish(const cpu_gemm *g, int64_t group, int64_t i0, int64_t mc, int
   }
 }
 
-/* ---- what is asked ---------------------------------------------------------------------------------- */
+/* ---- reading the problem ---------------------------------------------------------------------------- */
 
 /* Are rows of the filter contiguous, with places in this order? */
 static bool lies_in_order(const cpu_conv *c, bool taps_fastest)

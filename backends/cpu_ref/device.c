@@ -16,7 +16,7 @@
 #include <cpuid.h>
 #endif
 
-/* ---- what this CPU is ---------------------------------------------------------------------- */
+/* ---- this CPU's description ---------------------------------------------------------------- */
 
 typedef struct identity {
   uint64_t features;
@@ -211,7 +211,7 @@ static qn_status fill(const qn_device *device, void *dst, int byte, size_t bytes
   return QN_OK;
 }
 
-/* ---- streams, which are none ------------------------------------------------------------------ */
+/* ---- streams: there are none ------------------------------------------------------------------ */
 
 static qn_status stream_create(const qn_device *device, void **stream)
 {

@@ -233,7 +233,7 @@ void cpu_gemm_run(const cpu_gemm *g, int threads, void *workspace)
   }
 }
 
-/* ---- which copy ------------------------------------------------------------------------------- */
+/* ---- the instruction set's copy --------------------------------------------------------------- */
 
 static const struct copy {
   const cpu_gemm_isa *isa;

@@ -44,7 +44,7 @@ void cpu_epilogue_bind(cpu_epilogue *e, void *const *ptr)
   e->beta = scalar(&e->beta_at, ptr, 1);
 }
 
-/* ---- one type of sums after the other --------------------------------------------------------- */
+/* ---- by type of sums -------------------------------------------------------------------------- */
 
 static void f32_add(const cpu_epilogue *e, const cpu_operand *o, float by, const int64_t *index, int32_t axis, int64_t n,
                     float *restrict sum)

@@ -89,7 +89,7 @@ static const real *spread(const real *number, int64_t i, int64_t n, int64_t wide
   return buffer;
 }
 
-/* ---- where things are --------------------------------------------------------------------------------------- */
+/* ---- addresses ---------------------------------------------------------------------------------------------- */
 
 typedef struct work {
   const problem *p;
@@ -214,7 +214,7 @@ static void write(const work *w, int64_t plane, int64_t chunk)
   }
 }
 
-/* ---- a group: its chunks joined --------------------------------------------------------------------------------- */
+/* ---- a group: merging its chunks -------------------------------------------------------------------------------- */
 
 static void settle_forward(const work *w, int64_t plane, const qn_walk *at, int64_t group)
 {

@@ -26,7 +26,7 @@ static long double value(const cpu_tensor *t, const int64_t *index, double absen
   return t->p ? cpu_get(t, broadcast(t, index)) : absent;
 }
 
-/* ---- the walk over a group: the places of x whose index has `base` where mask has no bit ------------------------ */
+/* ---- the elements of a group: those of x whose index equals `base` in the dims not in mask ---------------------- */
 
 typedef struct group {
   const cpu_tensor *x;

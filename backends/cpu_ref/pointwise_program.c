@@ -8,7 +8,7 @@
 
 const uint32_t cpu_program_also[] = { QN_OP_BATCH_NORM_INFERENCE, 0 };
 
-/* ---- what stands in registers --------------------------------------------------------------- */
+/* ---- contents of registers ------------------------------------------------------------------ */
 
 typedef struct entry {
   int32_t  value, reg, last;              /* last: the last op that uses it */
@@ -100,7 +100,7 @@ static int32_t tensor_of(compiler *c, int32_t value)
   return tensor;
 }
 
-/* ---- types of computation -------------------------------------------------------------------- */
+/* ---- computing types ------------------------------------------------------------------------- */
 
 int cpu_type_of(uint32_t dtype)
 {

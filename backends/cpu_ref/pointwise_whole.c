@@ -33,7 +33,7 @@ CPU_INLINE int32_t d_le(double x, double y) { return x <= y; }
 CPU_INLINE int32_t d_gt(double x, double y) { return x > y; }
 CPU_INLINE int32_t d_ge(double x, double y) { return x >= y; }
 
-/* ---- i64, and i32 whose operands and result it contains ---------------------------------------------- */
+/* ---- i64, and i32, whose operands and results i64 holds ---------------------------------------------- */
 
 CPU_INLINE int64_t l_add(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }
 CPU_INLINE int64_t l_sub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }

@@ -30,7 +30,7 @@ static int64_t carve(const pooling *v, char *base, scratch *s)
   return qn_round_up(at, 256);
 }
 
-/* ---- forward: rows to one row, then columns to windows -------------------------------------------------------- */
+/* ---- forward: combine rows into one, then columns into windows ------------------------------------------------ */
 
 static void rows_argmax(float *column, int32_t *place, const float *row, int32_t base, int64_t n)
 {
@@ -154,7 +154,7 @@ static void backward(const pooling *v, const qn_launch *launch, int64_t n, int64
   pool_plane_end(v, launch, n, c, &g);
 }
 
-/* ---- prepare: refuses where W is not the fastest dim (pool_channels) ---------------------------------------------- */
+/* ---- prepare: refuses unless W is the fastest dim (else pool_channels) -------------------------------------------- */
 
 #ifdef CPU_BASELINE
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)

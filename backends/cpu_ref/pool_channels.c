@@ -155,7 +155,7 @@ static void backward(const pooling *v, const qn_launch *launch, const int64_t at
   }
 }
 
-/* ---- prepare: refuses where the channels are not the fastest dim (pool_planes) ---------------------------------------- */
+/* ---- prepare: refuses unless channels are the fastest dim (else pool_planes) ------------------------------------------ */
 
 #ifdef CPU_BASELINE
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)

@@ -153,7 +153,7 @@ static void lanes_gradient(float *t, const float *dy, const float *x, const floa
   }
 }
 
-/* ---- forward: the windows at a place, whose own place in v->fast is 0 --------------------------------------------- */
+/* ---- forward: the windows at an index, whose entry for v->fast is 0 ----------------------------------------------- */
 
 static char *element(const pool_tensor *t, const qn_launch *launch, const int64_t at[AXES])
 {
@@ -261,7 +261,7 @@ static void forward_plane(const pooling *v, const qn_launch *launch, const int64
     row_from_f32(tensor_at(&v->y, launch, window[SN], window[SC], window[SD], ph, 0), s->wide[0] + ph * v->out[2], v->y.dtype, v->out[2]);
 }
 
-/* ---- backward: a row of dx, whose own place in v->fast is 0 ----------------------------------------------------------- */
+/* ---- backward: a row of dx, whose index for v->fast is 0 -------------------------------------------------------------- */
 
 /* As list_taps, for a position in x; window by window. */
 static int64_t list_windows(const pooling *v, const qn_launch *launch, const int64_t place[AXES], scratch *s)
@@ -325,7 +325,7 @@ static void backward(const pooling *v, const qn_launch *launch, const int64_t pl
   row_from_f32(element(&v->x, launch, place), s->sum, v->x.dtype, n);
 }
 
-/* ---- prepare: refuses f64, and where neither the channels nor W are the fastest dim ------------------------------------ */
+/* ---- prepare: refuses f64, and unless channels or W are the fastest dim ------------------------------------------------ */
 
 #ifdef CPU_BASELINE
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)

@@ -332,7 +332,7 @@ static void backward(const pooling *v, const qn_launch *launch, int64_t n, int64
   pool_plane_end(v, launch, n, c, &g);
 }
 
-/* ---- prepare: refuses where W is not the fastest dim (pool_channels) ---------------------------------------------- */
+/* ---- prepare: refuses unless W is the fastest dim (else pool_channels) -------------------------------------------- */
 
 #ifdef CPU_BASELINE
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)

@@ -289,7 +289,7 @@ static inline void put_indices(void *to, uint32_t dtype, const int32_t *number, 
   }
 }
 
-/* ---- a row joins another ------------------------------------------------------------------- */
+/* ---- combining rows ------------------------------------------------------------------------ */
 
 static inline void pool_row_sum(real *y, const real *x, int64_t n)
 {

@@ -103,7 +103,7 @@ static void flush(band *b, int64_t n)
 
 static int64_t columns(const reduction *r) { return r->kept.dim[r->kept.rank - 1]; }
 
-/* ---- a part of a band: rows first to end - 1 of the dims that go ------------------------------------------------ */
+/* ---- a part of a band: rows first to end - 1 of the reduced dims ------------------------------------------------ */
 
 static void one_part(const reduction *r, const char *x, int64_t part, int64_t n, band *b)
 {
@@ -143,7 +143,7 @@ static partial partial_of(const reduction *r, const band *b, int64_t j)
   return (partial){ .total = b->total[j], .best = best, .whole = b->whole[j], .where = b->where[j] };
 }
 
-/* ---- prepare: refuses where the fastest dim goes (reduce_rows) --------------------------------------------------- */
+/* ---- prepare: refuses if the fastest dim is reduced (reduce_rows) ------------------------------------------------ */
 
 #ifdef CPU_BASELINE
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)

@@ -271,7 +271,7 @@ static partial one_part(const reduction *r, const char *x, int64_t part)
   return p;
 }
 
-/* ---- prepare: refuses where the fastest dim stays (reduce_cols) ---------------------------------------------- */
+/* ---- prepare: refuses if the fastest dim is kept (reduce_cols) ----------------------------------------------- */
 
 #ifdef CPU_BASELINE
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)

@@ -22,7 +22,7 @@ typedef struct resampling {
   list     list[3];
 } resampling;
 
-/* ---- rows that are added up ------------------------------------------------------------------------------------- */
+/* ---- sums of rows ----------------------------------------------------------------------------------------------- */
 
 typedef struct rows {
   real *sum, *wide;                      /* wide: AT_ONCE widened rows, if x is narrower */

@@ -142,7 +142,7 @@ static void points_block(const sampler *s, const qn_launch *launch, int64_t n, i
   for (int k = 0; k < 1 << s->dims; k++) taps_of(s, axes, k, slopes, b);
 }
 
-/* ---- rows of channels, side by side ------------------------------------------------------------------------------- */
+/* ---- channels last ------------------------------------------------------------------------------------------------ */
 
 static inline float *f32(const qn_launch *launch, int32_t value, int64_t at) { return (float *)launch->ptr[value] + at; }
 

@@ -55,7 +55,7 @@ typedef qn_status cpu_run_fn(const qn_prepared *prepared, const qn_launch *launc
 /* Always inlined, so that a constant function pointer passed to it becomes straight code in its loop. */
 #define CPU_INLINE static inline __attribute__((always_inline))
 
-/* ---- real, of files that compute in f32 or f64: NAME.c is NAME_f64.c's too, which defines CPU_REAL_F64 and other names ------- */
+/* ---- real: f32 or f64. NAME_f64.c includes NAME.c after defining CPU_REAL_F64 and other names -------------------------------- */
 
 #ifdef CPU_REAL_F64
 typedef double real;
@@ -71,7 +71,7 @@ typedef float real;
 #define CPU_REALS       "f32, f16, bf16"
 #endif
 
-/* ---- vectors, for what a plain loop does not turn into: reductions with NaN, several accumulators ------------ */
+/* ---- vectors, where plain loops do not vectorise: reductions with NaN, several accumulators ------------------ */
 
 typedef float   v_f32 __attribute__((vector_size(CPU_VECTOR_BYTES)));
 typedef int32_t v_i32 __attribute__((vector_size(CPU_VECTOR_BYTES)));
@@ -101,7 +101,7 @@ CPU_INLINE v_f32 v_select(v_i32 mask, v_f32 a, v_f32 b) { return (v_f32)((mask &
 CPU_INLINE v_f32 v_larger(v_f32 m, v_f32 x)     { return v_select((x > m) | (x != x), x, m); }
 CPU_INLINE float f_larger(float m, float x)     { return x > m || x != x ? x : m; }
 
-/* ---- what every prepare and run here begins with ------------------------------------------------------------ */
+/* ---- first steps of every prepare and run ------------------------------------------------------------------- */
 
 
 /* Called first by every prepare here: does the device have the instruction set of the row's name? */

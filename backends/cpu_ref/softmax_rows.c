@@ -298,7 +298,7 @@ static void backward_band(const problem *p, char *const at[TENSORS], int64_t row
   }
 }
 
-/* ---- prepare: refuses f64, whose exponentials are libm's here too -------------------------------------------------- */
+/* ---- prepare: refuses f64, for which exponentials would be libm's here too ----------------------------------------- */
 
 #ifdef CPU_BASELINE
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)

@@ -208,7 +208,7 @@ static qn_status run_backward(const qn_prepared *prepared, const qn_launch *laun
   return QN_OK;
 }
 
-/* ---- prepare: forward takes all that pad is defined for, backward what is summed in `real` ---------------------------- */
+/* ---- prepare: forward takes everything, backward what is summed in `real` --------------------------------------------- */
 
 /* Sorts dims by descending strides of the padded tensor, drops those of 1, and merges a dim without padding into the one before it. */
 static padding padding_of(const qn_request *request, int32_t inner, int32_t outer)

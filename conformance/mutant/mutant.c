@@ -9,7 +9,7 @@ static const struct mut_bug bugs[] = {
 #undef BUG
 };
 
-/* ---- what hooks use ----------------------------------------------------------------------- */
+/* ---- functions for hooks ------------------------------------------------------------------ */
 
 static int32_t value_index(const struct mut_kept *k, uint32_t role)
 {

@@ -188,7 +188,7 @@ void nm_scale_missing_on_tail(struct mut_call *c)
     }
 }
 
-/* ---- with an addition behind it -------------------------------------------------------------- */
+/* ---- followed by an addition ----------------------------------------------------------------- */
 
 bool nm_with_sum(struct mut_kept *k) { return nm_last_dim(k) && mut_take(k, (uint32_t)qn_norm_roles_of(k->node.op).y, QN_OP_ADD); }
 bool nm_inference_with_sum(struct mut_kept *k) { return mut_take(k, QN_ROLE_BATCH_NORM_INFERENCE_Y, QN_OP_ADD); }
@@ -228,7 +228,7 @@ void nm_residual_by_address(struct mut_call *c)
     mut_put(y, py, i, mut_get(y, py, i) + qn_load_f64((const char *)pr + i * qn_kit_bytes(r->dtype), r->dtype));
 }
 
-/* ---- with an addition before it -------------------------------------------------------------- */
+/* ---- preceded by an addition ----------------------------------------------------------------- */
 
 bool nm_of_sum(struct mut_kept *k) { return mut_take_before(k, (uint32_t)qn_norm_roles_of(k->node.op).x, QN_OP_ADD); }
 

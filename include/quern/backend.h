@@ -7,7 +7,8 @@
  *   growth     each struct passed across begins with its size, or is a row of a stated size; new fields go at the
  *              end, and a reader touches a field only if the size covers it
  *   numbers    of ops, dtypes, traits and flags never change; rows of an unknown op are skipped
- *   threads    entry, open and close are serialised; prepare, build and run of one engine may run in several threads at once
+ *   threads    the entry and a device's open are serialised; all else may be called in several threads at once, but the
+ *              functions that get an instance only in the thread that uses its context
  *   status     a function that fails returns a status and leaves its sentence by host->error */
 #ifndef QUERN_BACKEND_H
 #define QUERN_BACKEND_H

@@ -83,7 +83,7 @@ const char *qn_dtype_name(uint32_t dtype);      /* "?" if dtype is not a dtype *
  * stride[i]: elements between neighbours along dim i; 0 (broadcast) is allowed on inputs only. */
 typedef struct qn_tensor {
   void    *data;
-  uint32_t dtype;                     /* QN_F32, ...; QN_DTYPE_NONE is refused */
+  uint32_t dtype;                     /* QN_F32, ... */
   int32_t  rank;                      /* 0 (a scalar) to QN_MAX_RANK */
   int64_t  dim[QN_MAX_RANK];          /* 0 is legal and makes most ops a successful no-op */
   int64_t  stride[QN_MAX_RANK];

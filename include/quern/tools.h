@@ -104,7 +104,7 @@ typedef struct qn_verdict {
 qn_status qn_explain(const char *const options[], const char *model, const qn_graph *graph,
                      void (*row)(void *user, const qn_verdict *), void *user);
 
-/* ---- what is here ------------------------------------------------------------------------- */
+/* ---- what is available -------------------------------------------------------------------- */
 
 typedef struct qn_backend_info {
   const char *name, *version, *device_kind, *path;      /* path "(built in)"; name "" if it could not be loaded */

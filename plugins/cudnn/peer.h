@@ -8,7 +8,7 @@
 
 extern const qn_host *peer_host;          /* backend.c */
 
-/* ---- library.c: what is called of cuDNN ---------------------------------------------------------- */
+/* ---- library.c: the cuDNN functions used --------------------------------------------------------- */
 
 #define CUDNN_CALLS(X) \
   X(cudnnGetVersion) X(cudnnGetErrorString) X(cudnnGetLastErrorString) X(cudnnGraphVersionCheck) X(cudnnOpsVersionCheck) X(cudnnCnnVersionCheck) \
@@ -64,7 +64,7 @@ peer_shape peer_spatial(const qn_value *v, bool channels_last);
 peer_shape peer_packed(const int64_t *dim, int rank);
 const void *peer_number(uint32_t dtype, int value);  /* 0 or 1 in the type in which alpha and beta are read */
 
-/* ---- call.c: the calls that are no graphs ----------------------------------------------------------- */
+/* ---- call.c: engines by the legacy API -------------------------------------------------------------- */
 
 enum { PEER_OPERANDS = 10 };
 typedef enum peer_layout { PEER_PACKED, PEER_CHANNELS, PEER_DENSE } peer_layout;    /* row-major; NCHW or NHWC; any layout without gaps */

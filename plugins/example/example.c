@@ -6,7 +6,7 @@
 
 static const qn_host *host;               /* core's functions for backends */
 
-/* ---- the kernel: y = max(x, 0); NaN stays --------------------------------------------------- */
+/* ---- the kernel: y = max(x, 0); propagates NaN ---------------------------------------------- */
 
 static void relu(const float *x, float *y, int64_t n)
 {
@@ -34,7 +34,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   return QN_OK;
 }
 
-/* ---- the work -------------------------------------------------------------------------------- */
+/* ---- execution ------------------------------------------------------------------------------- */
 
 /* Pointers are in the order of the request's values. May run in many threads at once. */
 static qn_status run(const qn_prepared *p, const qn_launch *launch)

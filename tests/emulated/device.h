@@ -32,14 +32,14 @@
 using std::max;
 using std::min;
 
-/* ---- where a thread is ----------------------------------------------------------------------------------------- */
+/* ---- thread and block indices ---------------------------------------------------------------------------------- */
 
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
 extern int emulated_lane;
 enum { warpSize = 32 };
 
-/* ---- errors of a kernel: a sentence, and the launch ends ------------------------------------------------------- */
+/* ---- errors of a kernel: set a sentence and end the launch ----------------------------------------------------- */
 
 [[noreturn]] void emulated_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 inline void emulated_unknown(const char *instruction, const char *file, int line)
@@ -173,7 +173,7 @@ inline unsigned __reduce_max_sync(unsigned mask, unsigned v)
   return emulated_fold(mask, v, 0u, [](unsigned all, unsigned v, int) { return max(all, v); });
 }
 
-/* ---- memory: caches are not there, alignment is -------------------------------------------------------------- */
+/* ---- memory: alignment is checked, caches are not modelled --------------------------------------------------- */
 
 template <class T> T __ldg(const T *p) { return *emulated_aligned(p); }
 template <class T> T __ldca(const T *p) { return *emulated_aligned(p); }
@@ -285,7 +285,7 @@ inline unsigned __vmaxs2(unsigned a, unsigned b) { return emulated_parts<int16_t
 inline unsigned __vmaxu2(unsigned a, unsigned b) { return emulated_parts<uint16_t>(a, b, [](int x, int y) { return max(x, y); }); }
 inline unsigned __vsub4(unsigned a, unsigned b) { return emulated_parts<uint8_t>(a, b, [](int x, int y) { return x - y; }); }
 
-/* ---- conversions to integers: to the nearest, held within the range; of NaN, 0 or, of 64 bits, the least -------- */
+/* ---- conversions to integers: to nearest, saturating; NaN gives 0, in 64 bits the least ------------------------- */
 
 inline int __double2int_rn(double x) { return x != x ? 0 : x >= INT_MAX ? INT_MAX : x <= INT_MIN ? INT_MIN : (int)std::rint(x); }
 inline int __float2int_rn(float x) { return __double2int_rn(x); }

@@ -53,7 +53,7 @@ static const model &device_model()
   return *m;
 }
 
-/* ---- what runs ------------------------------------------------------------------------------------------------- */
+/* ---- state of what runs ---------------------------------------------------------------------------------------- */
 
 enum { MOST_THREADS = 1024, MOST_SHARED = 232448, CANARY = 256, STACK = 256 << 10 };
 
@@ -135,7 +135,7 @@ extern "C" [[noreturn]] void __ubsan_handle_out_of_bounds_abort(found_place *pla
   emulated_error("%s:%u: index %ld is beyond the array", place->file, place->line, (long)index);
 }
 
-/* ---- fibers: made by makecontext, then switched by longjmp, which asks nothing of the system ------------------- */
+/* ---- fibers: made by makecontext, then switched by longjmp, which makes no system call ------------------------- */
 
 static void wait_as(state is)
 {
@@ -216,7 +216,7 @@ void emulated_let_others()
   wait_as(READY);
 }
 
-/* ---- barriers: looked at when no thread can go on. So each that is let go reads what it was given before that may change. ---- */
+/* ---- barriers: tested when no thread can run, so all released threads read what was given before it changes ------------------ */
 
 static bool let_go_of_warp(fiber *warp)
 {
@@ -381,7 +381,7 @@ static void run_together(dim3 grid, dim3 block, size_t shared, const std::functi
   }
 }
 
-/* ---- streams: what is enqueued is done, or recorded ------------------------------------------------------------ */
+/* ---- streams: work is done at once, or recorded ---------------------------------------------------------------- */
 
 typedef std::vector<std::function<void()>> recording;
 static recording *recorded;
@@ -409,7 +409,7 @@ static cudaError_t taken()              /* returns the pending error and clears 
   return std::exchange(last, cudaSuccess);
 }
 
-/* ---- of the runtime what the backend calls --------------------------------------------------------------------- */
+/* ---- the runtime functions that the backend calls -------------------------------------------------------------- */
 
 #define API extern "C" cudaError_t
 

@@ -4,7 +4,7 @@
 #ifndef QUERN_TESTS_EMULATED_PTX_H
 #define QUERN_TESTS_EMULATED_PTX_H
 
-/* ---- functions: approximations are worked out as well as the host can, subnormal numbers taken for 0 where the name says so ---- */
+/* ---- functions: approximations are as precise as the host's; subnormals count as 0 where the name says ftz --------------------- */
 
 inline float emulated_flushed(float x) { return std::fabs(x) < FLT_MIN ? std::copysign(0.f, x) : x; }
 inline void ptx_ex2_approx_ftz_f32(float &y, float x) { y = emulated_flushed(std::exp2(emulated_flushed(x))); }
@@ -52,7 +52,7 @@ inline uint32_t emulated_packed(int a, int b, uint32_t c, int least, int most)
 template <class T> void ptx_cvt_pack_sat_u8_s32_b32(T &d, int a, int b, uint32_t c) { d = (T)emulated_packed(a, b, c, 0, 255); }
 template <class T> void ptx_cvt_pack_sat_s8_s32_b32(T &d, int a, int b, uint32_t c) { d = (T)emulated_packed(a, b, c, -128, 127); }
 
-/* ---- shared memory, by its addresses of 32 bits -------------------------------------------------------------- */
+/* ---- shared memory, by 32-bit addresses ---------------------------------------------------------------------- */
 
 template <class T> T &emulated_word(uint32_t at) { return *(T *)emulated_at_shared(at, sizeof(T)); }
 inline void ptx_ld_shared_f32(float &d, uint32_t at) { d = emulated_word<float>(at); }
