@@ -7,8 +7,8 @@
  *   growth     each struct passed across begins with its size, or is a row of a stated size; new fields go at the
  *              end, and a reader touches a field only if the size covers it
  *   numbers    of ops, dtypes, traits and flags never change; rows of an unknown op are skipped
- *   threads    the entry and a device's open are serialised; all else may be called in several threads at once, but the
- *              functions that get an instance only in the thread that uses its context
+ *   threads    the entry and a device's open are serialised; all else may run in several threads at once, except that an
+ *              instance is used by one thread at a time
  *   status     a function that fails returns a status and leaves its sentence by host->error */
 #ifndef QUERN_BACKEND_H
 #define QUERN_BACKEND_H
