@@ -13,8 +13,8 @@
  *   E         e_E = e_x + e_lse + 2u (|x| + |lse| + |E|)
  *   A, B      one step's: ln(sum w exp(e)) over what it comes from, w its shares, + e_E + u (16 + 2|the sum| + 2|A|)
  *   loss      e_L = the largest over frames of ln(sum P exp(e_A + e_B)) + u (16 + 2|L|): paths may be cut anywhere
- *   backward  e = |g| (p (exp(d) - 1) + sum P (exp(d_s) - 1) + (n + 3) u T) + (e_g + 2u |g|) T,  d_s = e_A + e_B + e_L + u (8 + 2|A| + 2|B| + 4|L|),
- *             T = p + sum P over the class's n states */
+ *   backward  e = |g| (p (exp(d) - 1) + sum P (exp(d_s) - 1) + (n + 3) u T) + (e_g + 2u |g|) T,
+ *             d_s = e_A + e_B + e_L + u (8 + 2|A| + 2|B| + 4|L|),  T = p + sum P over the class's n states */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  *   g        e_g = e_grad / scale + 2u |grad / scale| + 2u |decay p|
  *   sgd      e_u = |momentum| e_velocity + e_g + 3u (|momentum velocity| + |g|)       p: rate (e_u + 3u (...)) + 2u (|p| + |move|)
  *   adam     e_m = b1 e + (1 - b1) e_g + 4u (|b1 m| + |(1 - b1) g|)    e_v = b2 e + (1 - b2)(2|g| e_g + e_g^2) + 5u (|b2 v| + (1 - b2) g^2)
- *            d = sqrt(v') + eps, v' = v / (1 - b2^t) within e_v' = e_v / (1 - b2^t) + (3u + 2^-52 / (1 - b2^t)) v', so d within what the root makes of that,
- *            and 2u d; move = rate m' / d within rate ((|m'| + e_m') / (d - e_d) - |m'| / d) + 5u |move|
+ *            d = sqrt(v') + eps, v' = v / (1 - b2^t) within e_v' = e_v / (1 - b2^t) + (3u + 2^-52 / (1 - b2^t)) v', so d within the
+ *            root's change by that and 2u d; move = rate m' / d within rate ((|m'| + e_m') / (d - e_d) - |m'| / d) + 5u |move|
  *   norm     (c(n) / 2 + 4u) norm: the root halves the relative error of the sum of squares */
 #include <float.h>
 #include <math.h>
