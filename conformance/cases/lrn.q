@@ -66,6 +66,7 @@ lrn_backward dy=f32/1x2x13x16 x=f32/1x2x13x16 means=f32/1x2x13x16 alpha=2 region
 lrn_backward dy=f32/1x2x4x4 x=f32/1x2x4x4 means=f32/1x2x4x4 alpha=2 region=within
 lrn_backward dy=f32/1x1x61x72 x=f32/1x1x61x72 means=f32/1x1x61x72 alpha=2 region=within dmeans=? ; as=bf16
 lrn_backward dy=f32/2x1x61x72 x=f32/2x1x61x72 means=f32/2x1x61x72 alpha=2 region=within dmeans=? ; plain=1
+lrn_backward dy=f32/3x7x57x56 x=f32/3x7x57x56 means=f32/3x7x57x56 alpha=2 region=within dmeans=? ; plain=1 kind=cuda
 
 # a power that underflows and meets infinities; one that overflows
 lrn x=f32/2x7x6x5 k=1e-05 beta=8.5 alpha=0.5 ; fill=signed,tiny plain=1
