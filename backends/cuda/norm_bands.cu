@@ -1,14 +1,16 @@
-/* norm_bands.cu -- layer_norm, rms_norm and batch_norm, and their gradients, of groups that have a run of elements in each of many lines,
- * side by side there: each element is read once and written once.
+/* norm_bands.cu -- layer_norm, rms_norm and batch_norm, and their gradients, f16, bf16 and f32, sm_80 and up, of groups that
+ * have a run of elements in each of many lines: each element is read once and written once.
  *
  *   with h = (x - mean) rstd, g = dy scale:
  *   y = act(h scale + shift)
- *   dx = rstd (g - mean g - h mean(g h)), dscale = sum dy h, dshift = sum dy         rms_norm: without mean, without mean g
+ *   dx = rstd (g - mean g - h mean(g h)), dscale = sum dy h, dshift = sum dy         rms_norm: mean and mean g are 0
  *
- * Group and instance norm, channels last: a line is a pixel. Batch norm, channels first: a line is an image, a run a channel's plane.
- * An item is a band: the runs of some neighbouring groups, in whole 16-byte words, of all lines that those have. It is one block's, or a
- * cluster's, which keep it in shared memory between its two uses; blocks of one multiprocessor hide one another's waits. A thread copies
- * its own words and reads them there itself. They all have the same place in their lines, so that it knows once and for all whose they are. */
+ * Group and instance norm, channels last: a line is a pixel. Batch norm, channels first: a line is an image, a run a channel's
+ * plane. An item is a band: the runs of some neighbouring groups, in whole 16-byte words, in all lines of those groups. A block
+ * or a cluster keeps it in shared memory between measuring and writing; blocks resident on one SM hide one another's latency. A
+ * thread copies (cp.async) and later reads the same words, all at the same place of their lines, so that their groups and
+ * parameters are found once.
+ * Refused: bands that do not fit, other layouts, and batch norms that two passes do faster (choose). */
 #include "engines.h"
 #include "norm_bands.cuh"
 #include "norm_groups.h"
@@ -16,13 +18,14 @@
 
 enum { THREADS = 512 };
 
-/* A cluster's blocks tell one another of each group: a barrier of each counts the bytes. All threads, but `tell`. */
+/* Exchange of each group's statistics between the blocks of a cluster: an mbarrier of each block counts the bytes. All threads
+ * call, except tell. */
 struct meeting {
   const bands &a;
   float4  *heard;                         /* [parts, groups] */
   uint32_t bar;
 
-  /* Before anything is loaded. */
+  /* Initialises the mbarrier; before the loads, which then hide the wait in ready(). */
   __device__ __forceinline__ void begin() const
   {
 #if __CUDA_ARCH__ >= 900
@@ -36,13 +39,14 @@ struct meeting {
     cluster_arrive_relaxed();
 #endif
   }
-  __device__ __forceinline__ void ready() const
+  __device__ __forceinline__ void ready() const        /* all blocks' mbarriers are initialised */
   {
 #if __CUDA_ARCH__ >= 900
     if (a.parts > 1) cluster_wait();
 #endif
   }
-  __device__ __forceinline__ void tell(int rank, int g, float x, float y, float z, int width) const        /* so many threads, a power of 2 */
+  /* Sends the block's values of group g to all blocks; `width` neighbouring threads, a power of 2. */
+  __device__ __forceinline__ void tell(int rank, int g, float x, float y, float z, int width) const
   {
     const int first = threadIdx.x & (width - 1);
     if (a.parts == 1 && first == 0) heard[g] = make_float4(x, y, z, 0);
@@ -66,11 +70,12 @@ struct board {
   float2 *known;                          /* of each group: mean, rstd */
   float4 *heard;                          /* [parts, groups] */
   float2 *told;                           /* [tellers, lanes, folds]: mean, squares */
-  float  *count;                          /* [tellers]: lines */
+  float  *count;                          /* [tellers], of lines */
 
   static __host__ __device__ int64_t bytes(const bands &a, int threads, int E)
   {
-    return 8 * ((int64_t)a.lanes * E + a.groups) + (a.parts > 1 ? 16 * a.parts * a.groups : 0) + a.tellers(threads) * ((int64_t)a.lanes * a.folds * 8 + 4);
+    return 8 * ((int64_t)a.lanes * E + a.groups) + (a.parts > 1 ? 16 * a.parts * a.groups : 0) +
+           a.tellers(threads) * ((int64_t)a.lanes * a.folds * 8 + 4);
   }
   __device__ board(const bands &a, uint4 *words, int E)
   {
@@ -81,7 +86,7 @@ struct board {
   }
 };
 
-/* one: a word is of one group. */
+/* one: a word lies within a group. */
 template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) norm_bands(const __grid_constant__ bands a)
 {
   constexpr int E = vector_per_16<whole>, N = one ? 1 : E;
@@ -100,10 +105,11 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) nor
     for (; k < to; k++, x += x_step) copy_async<16>(shared_address(words + k * m.active + t), x, 16);
     copy_async_commit();
   };
-  fetch(0, half);                         /* measured while the others come */
+  fetch(0, half);                         /* measured while the other half is in flight */
   fetch(half, m.count);
   const int64_t scales = a.place(m.item, SCALE), shifts = a.place(m.item, SHIFT);
-  for (int i = t; i < a.lanes * E; i += blockDim.x) b.scale[i] = a.parameter(SCALE, scales, i, 1), b.shift[i] = a.parameter(SHIFT, shifts, i, 0);
+  for (int i = t; i < a.lanes * E; i += blockDim.x)
+    b.scale[i] = a.parameter(SCALE, scales, i, 1), b.shift[i] = a.parameter(SHIFT, shifts, i, 0);
 
   float from[N] = {}, s1[N] = {}, s2[N] = {};
   auto measure = [&](int k, int to) {
@@ -120,7 +126,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) nor
 
   others.ready();
   const int width = 1 << a.join_bits, first = t >> a.join_bits, apart = blockDim.x >> a.join_bits;
-  const int warp_first = of_warp >> a.join_bits;      /* a warp's threads stay together */
+  const int warp_first = of_warp >> a.join_bits;      /* warps stay converged: shuffles follow */
   for (int g = first; g - warp_first < a.groups && a.parts > 1; g += apart) {
     const moments ours = gather<E>(a, b.told, b.count, min(g, a.groups - 1));
     if (g < a.groups) others.tell(m.rank, g, ours.mean, ours.squares, ours.count, width);
@@ -166,7 +172,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) nor
 /* Shared memory behind the words of x and of dy. */
 struct gradient_board {
   float  *mean, *rstd, *scale, *less, *along;     /* of each element of a line; less, along: means of g and g h */
-  float4 *heard;                          /* [parts, groups]: sums of dy and dy h, of g and g h if `spread` */
+  float4 *heard;                          /* [parts, groups]: sums of dy and dy h; of g and g h if `spread` */
   float2 *told;                           /* [tellers, elements of a line]: sums of dy and dy h */
 
   static __host__ __device__ int64_t bytes(const bands &a, int threads, int E)
@@ -181,8 +187,9 @@ struct gradient_board {
   }
 };
 
-/* one: a word is of one group. */
-template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 2 : 1) norm_bands_gradient(const __grid_constant__ bands a)
+/* one: a word lies within a group. */
+template <int whole, bool one>
+__global__ void __launch_bounds__(THREADS, one ? 2 : 1) norm_bands_gradient(const __grid_constant__ bands a)
 {
   constexpr int E = vector_per_16<whole>, N = one ? 1 : E;
   extern __shared__ uint4 words[];
@@ -207,7 +214,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 
     const int g = cuda_quotient(i, a.by_run);
     const float scale = a.parameter(SCALE, scales, i, 1);
     b.mean[i] = a.centred ? a.get(MEAN, m.item, g) : 0, b.rstd[i] = a.get(RSTD, m.item, g);
-    b.scale[i] = fabsf(scale) < INFINITY ? scale : NAN;     /* of an infinite one the differences in dx are NaN */
+    b.scale[i] = fabsf(scale) < INFINITY ? scale : NAN;     /* with an infinite scale g - mean g is NaN, so dx is */
   }
   __syncthreads();
   float v[E], d[E], mean[N], rstd[N], s1[E] = {}, s2[E] = {};
@@ -252,7 +259,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 
       if (a.p[DSCALE]) element_store(a.p[DSCALE], a.place(m.item, DSCALE) + g * a.group_step[DSCALE], dtype3(a.dtype[DSCALE]), along);
       if (a.p[DSHIFT]) element_store(a.p[DSHIFT], a.place(m.item, DSHIFT) + g * a.group_step[DSHIFT], dtype3(a.dtype[DSHIFT]), sum);
     }
-    const float w = a.spread ? 1 : b.scale[g * a.run];    /* last: of a subnormal scale inverse would leave no digits */
+    const float w = a.spread ? 1 : b.scale[g * a.run];    /* applied last: a subnormal scale times inverse would lose its digits */
     sum = a.centred ? sum * a.inverse * w : 0, along = along * a.inverse * w;
     for (int i = g * a.run + of_warp; i < (g + 1) * a.run; i += 32) b.less[i] = sum, b.along[i] = along;
   }
@@ -276,9 +283,10 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, one ? 
   }
 }
 
-/* ---- what bands are of, and what it takes ---------------------------------------------------------------------------------------------------- */
+/* ---- reading a request ------------------------------------------------------------------------------------------------ */
 
-/* Whether a line has a run of each group of an item, side by side. outer: the last dim is the one that such groups are counted by. */
+/* Reads the layout: a line must consist of contiguous runs, one per group. Returns the rule that it breaks, or NULL. outer: the
+ * last dim numbers a line's groups. */
 static const char *read_layout(const qn_request *r, bands_state *s, qn_nest *outer)
 {
   bands &a = s->a;
@@ -294,7 +302,7 @@ static const char *read_layout(const qn_request *r, bands_state *s, qn_nest *out
   bool ok = walked.stride[X][0] >= line && walked.stride[Y][0] >= line;
   for (int t = X; t <= Y; t++) ok &= outer->stride[t][g] == run && (last == 0 || walked.stride[t][1] == 1);
   if (!ok) return "a line has a run of each of its groups, side by side";
-  bool shared = false;                    /* gradients of parameters are of a run's elements, of all items' groups */
+  bool shared = false;                    /* some outer dims share their parameters */
   for (int t = SCALE; t <= DSHIFT; t++) {
     if (s->number[t] < 0) continue;
     if (walked.stride[t][0]) return "parameters are alike for all lines";
@@ -318,7 +326,8 @@ static const char *read_layout(const qn_request *r, bands_state *s, qn_nest *out
   const qn_value *dy = s->dy < 0 ? x : &r->value[s->dy];
   if (dy->dtype != x->dtype || dy->align < 16 || !qn_same_layout(dy, x)) return "dy lies as x does";
   if (!ok || y->dtype != x->dtype || line % E) return "x and y of one dtype, in whole words aligned to 16 bytes";
-  if (walked.dim[0] * line > INT32_MAX / 2 || nests.groups > INT32_MAX / MOST_PARTS) return "fewer than 2^30 elements in such lines, and 2^27 groups";
+  if (walked.dim[0] * line > INT32_MAX / 2 || nests.groups > INT32_MAX / MOST_PARTS)
+    return "fewer than 2^30 elements in such lines, and 2^27 groups";
   a.lines = (int32_t)walked.dim[0], a.run = (int32_t)run, a.by_run = cuda_divide_by(run);
   a.folds = run % E == 0 ? 1 : run >= E - 1 || 2 * run == E ? 2 : (int32_t)E;
   a.inverse = 1 / (float)nests.length, a.unbiased = 1 / (float)qn_max_i64(1, nests.length - 1);
@@ -330,17 +339,19 @@ static const char *read_layout(const qn_request *r, bands_state *s, qn_nest *out
 qn_status cuda_bands_read(const qn_request *r, bands_state *s, qn_nest *outer, qn_prepared *out)
 {
   const qn_norm_roles roles = qn_norm_roles_of(r->op[0].op);
-  const int8_t role[TENSORS] = { roles.x, roles.y < 0 ? roles.dx : roles.y, roles.scale, roles.shift, roles.dscale, roles.dshift, roles.mean, roles.rstd,
-                                 roles.running_mean, roles.running_var, roles.new_mean, roles.new_var };
+  const int8_t role[TENSORS] = { roles.x, roles.y < 0 ? roles.dx : roles.y, roles.scale, roles.shift, roles.dscale, roles.dshift,
+                                 roles.mean, roles.rstd, roles.running_mean, roles.running_var, roles.new_mean, roles.new_var };
   const qn_norm *norm = (const qn_norm *)r->op[0].attr;
   bands &a = s->a;
-  if (r->device->arch_major < 8) return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  if (r->device->arch_major < 8)
+    return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   for (int t = 0; t < TENSORS; t++) {
     s->number[t] = qn_role_at(&r->op[0], role[t]);
     if (s->number[t] >= 0) a.dtype[t] = r->value[s->number[t]].dtype;
   }
   const uint32_t dtype = a.dtype[X];
-  if (dtype != QN_F32 && dtype != QN_BF16 && dtype != QN_F16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
+  if (dtype != QN_F32 && dtype != QN_BF16 && dtype != QN_F16)
+    return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
   s->dy = qn_role_at(&r->op[0], roles.dy);
   if (s->dy < 0) s->number[Y] = norm_activation_behind(r, s->number[Y], &a.act, out);
   const char *rule = read_layout(r, s, outer);
@@ -372,8 +383,12 @@ bands cuda_bands_of(const bands_state *s, const qn_launch *launch)
   return a;
 }
 
-/* An item of so many groups, by so many blocks of so many threads; whether `resident` of those have room in a multiprocessor. */
-static bool share_out(bands_state *s, const qn_device *device, const qn_nest *outer, int64_t E, int64_t groups, int64_t parts, uint32_t threads, int64_t resident)
+/* ---- choosing bands and blocks ---------------------------------------------------------------------------------------- */
+
+/* Items of `groups` groups, each on `parts` blocks of `threads` threads; false: not possible, or an SM has no room for
+ * `resident` such blocks. */
+static bool share_out(bands_state *s, const qn_device *device, const qn_nest *outer, int64_t E, int64_t groups, int64_t parts,
+                      uint32_t threads, int64_t resident)
 {
   bands &a = s->a;
   const int64_t words = groups * a.run / E;
@@ -384,27 +399,32 @@ static bool share_out(bands_state *s, const qn_device *device, const qn_nest *ou
   a.by_rows = cuda_divide_by(a.rows), a.by_parts = cuda_divide_by(parts);
   for (a.join_bits = 5; a.join_bits > 0 && groups << a.join_bits > threads;) a.join_bits--;
   a.share = (int32_t)qn_ceil_div(a.lines, parts);
-  if ((parts - 1) * a.share >= a.lines) return false;         /* none is without lines */
+  if ((parts - 1) * a.share >= a.lines) return false;         /* a block would have no lines */
   const int64_t kept = a.share * words * 16;
-  const int64_t shared = s->dy < 0 ? kept + board::bytes(a, (int)threads, (int)E) : 2 * kept + gradient_board::bytes(a, (int)threads, (int)E);
+  const int64_t shared = s->dy < 0 ? kept + board::bytes(a, (int)threads, (int)E)
+                                   : 2 * kept + gradient_board::bytes(a, (int)threads, (int)E);
   if (shared > qn_min_i64((int64_t)device->shared_per_unit / resident - 1024, (int64_t)device->shared_per_block) - 16) return false;
   s->threads = threads, s->shared = (uint32_t)shared;
   return true;
 }
 
-/* In this order: bytes of a line at least; threads of a block, such blocks of a multiprocessor; blocks for an item at most. Small blocks hide
- * one another's waits best, where a line's bytes are enough and no cluster is needed; a cluster larger than 8 is seldom scheduled. */
+/* least: bytes of a line; resident: blocks on an SM; parts: most blocks of an item. In order of preference: small blocks
+ * hide one another's latency best, where lines are wide enough and no cluster is needed; clusters of more than 8 blocks
+ * are rarely scheduled. */
 struct form { int64_t least; uint32_t threads; int64_t resident, parts; };
 static const form forward_forms[] = {
-  { 128, 128, 8, 1 }, { 128, 256, 4, 1 }, { 128, 512, 2, 1 }, { 128, 256, 4, 8 }, { 128, 512, 2, 8 }, { 64, 512, 2, 8 }, { 32, 512, 2, 8 }, { 128, 512, 1, 1 },
+  { 128, 128, 8, 1 }, { 128, 256, 4, 1 }, { 128, 512, 2, 1 }, { 128, 256, 4, 8 },
+  { 128, 512, 2, 8 }, { 64, 512, 2, 8 },  { 32, 512, 2, 8 },  { 128, 512, 1, 1 },
 };
 static const form gradient_forms[] = {
   { 128, 128, 8, 1 }, { 128, 256, 4, 1 }, { 64, 128, 4, 8 }, { 64, 256, 4, 8 }, { 32, 256, 2, 1 },
 };
 
-/* Batch norm: a cluster, or one block of a multiprocessor, is slower than two trips of which the cache has one, if those are in whole words;
- * its gradients have clusters where planes are not. Other gradients: a cluster is slower than norm_groups, where words are of several groups. */
-template <size_t n> static bool choose(bands_state *s, const qn_device *device, const qn_nest *outer, int64_t E, bool batch, const form (&forms)[n])
+/* Batch norm: clusters, or a single block per SM (unless alone), are slower than two passes over x if the second hits L2 and
+ * planes are in whole words; gradients use clusters if planes are not. Other gradients: where a word meets several groups,
+ * norm_groups is faster than a cluster. */
+template <size_t n>
+static bool choose(bands_state *s, const qn_device *device, const qn_nest *outer, int64_t E, bool batch, const form (&forms)[n])
 {
   const int64_t all = outer->dim[outer->rank - 1];
   const bool alone = !batch || s->a.run % E || (uint64_t)s->elements * (uint64_t)(16 / E) > device->cache;
@@ -421,7 +441,8 @@ template <size_t n> static bool choose(bands_state *s, const qn_device *device, 
 
 template <int whole> static const void *kernel_of(const bands_state &s)
 {
-  if (s.dy >= 0) return s.a.folds == 1 ? (const void *)norm_bands_gradient<whole, true> : (const void *)norm_bands_gradient<whole, false>;
+  if (s.dy >= 0)
+    return s.a.folds == 1 ? (const void *)norm_bands_gradient<whole, true> : (const void *)norm_bands_gradient<whole, false>;
   return s.a.folds == 1 ? (const void *)norm_bands<whole, true> : (const void *)norm_bands<whole, false>;
 }
 
@@ -438,7 +459,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!(s.dy < 0 ? choose(&s, r->device, &outer, E, batch, forward_forms) : choose(&s, r->device, &outer, E, batch, gradient_forms)))
     return qn_refuse(out, "a band must fit into the shared memory of a block or of a cluster's", "x", "", "%d lines", a.lines);
   s.items /= a.groups;
-  if (a.each && (s.number[DSCALE] >= 0 || s.number[DSHIFT] >= 0)) out->workspace = (uint64_t)s.items * a.parts * a.lanes * E * sizeof(float2);
+  if (a.each && (s.number[DSCALE] >= 0 || s.number[DSHIFT] >= 0))
+    out->workspace = (uint64_t)s.items * a.parts * a.lanes * E * sizeof(float2);
   s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(s) : dtype == QN_BF16 ? kernel_of<QN_BF16>(s) : kernel_of<QN_F16>(s);
   out->estimate = 3000 + (double)s.elements * (s.dy < 0 ? 2 : 3) * qn_kit_bytes(dtype) / 3000;
   return cuda_keep(out, &s, sizeof s);
@@ -454,17 +476,24 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   bands a = cuda_bands_of(s, launch);
   if (a.each && (a.p[DSCALE] || a.p[DSHIFT])) a.sums = (float2 *)launch->workspace;
   void *arguments[] = { &a };
-  const qn_status status = cuda_launch_clusters(s->kernel, (unsigned)(s->items * a.parts), (unsigned)a.parts, s->threads, s->shared, arguments, launch, "norm_bands");
+  const qn_status status = cuda_launch_clusters(s->kernel, (unsigned)(s->items * a.parts), (unsigned)a.parts, s->threads, s->shared,
+                                                arguments, launch, "norm_bands");
   if (status || !a.sums) return status;
   const int64_t sides = a.by_dim[0].by;   /* bands of a line */
-  const cuda_groups_sums sums = { a.sums, a.p[DSCALE], a.p[DSHIFT], { a.dtype[DSCALE], a.dtype[DSHIFT] }, s->items / sides, sides, a.parts, a.groups * a.run };
+  const cuda_groups_sums sums = { a.sums, a.p[DSCALE], a.p[DSHIFT], { a.dtype[DSCALE], a.dtype[DSHIFT] }, s->items / sides, sides,
+                                  a.parts, a.groups * a.run };
   cuda_norm_groups_add(&sums, launch->stream);
   return cuda_check(cudaGetLastError(), "norm_bands");
 }
 
-#define ROW(op, traits) { "bands", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | traits, nullptr, nullptr, prepare, build, run, cuda_release }
+#define ROW(op, traits) { "bands", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | traits, nullptr, nullptr, \
+                          prepare, build, run, cuda_release }
 static const qn_engine row[] = {
-  ROW(QN_OP_LAYER_NORM, QN_TRAIT_BATCH_INVARIANT), ROW(QN_OP_LAYER_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT), ROW(QN_OP_RMS_NORM, QN_TRAIT_BATCH_INVARIANT),
-  ROW(QN_OP_RMS_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT), ROW(QN_OP_BATCH_NORM, 0), ROW(QN_OP_BATCH_NORM_BACKWARD, 0),
+  ROW(QN_OP_LAYER_NORM, QN_TRAIT_BATCH_INVARIANT),
+  ROW(QN_OP_LAYER_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT),
+  ROW(QN_OP_RMS_NORM, QN_TRAIT_BATCH_INVARIANT),
+  ROW(QN_OP_RMS_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT),
+  ROW(QN_OP_BATCH_NORM, 0),
+  ROW(QN_OP_BATCH_NORM_BACKWARD, 0),
 };
 const qn_engine_list cuda_norm_bands_list = { row, sizeof row / sizeof *row };

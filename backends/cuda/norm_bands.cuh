@@ -1,5 +1,5 @@
-/* norm_bands.cuh -- bands: the runs of some neighbouring groups, in whole 16-byte words, of all lines that those have (norm_bands.cu says of what
- * that is, norm_stream.cu streams them). */
+/* norm_bands.cuh -- shared by norm_bands.cu and norm_stream.cu: bands, that is the runs of some neighbouring groups, in whole
+ * 16-byte words, in all lines of those groups; a thread's part of one; and its moments. */
 #pragma once
 #include "cuda_backend.h"
 #include "divisor.h"
@@ -9,30 +9,34 @@
 #include "sm90.cuh"
 #include "vector.cuh"
 
-enum { X, Y, SCALE, SHIFT, DSCALE, DSHIFT, MEAN, RSTD, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, TENSORS };       /* of a gradient Y is dx */
+/* Y is dx for a gradient */
+enum { X, Y, SCALE, SHIFT, DSCALE, DSHIFT, MEAN, RSTD, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, TENSORS };
 enum { MAX_OUTER = 4, MOST_PARTS = 8 };
 
 struct bands {
   void    *p[TENSORS];
   uint32_t dtype[TENSORS];
   int32_t  dims;
-  cuda_divisor by_dim[MAX_OUTER];         /* the dims that items are counted by, innermost first */
+  cuda_divisor by_dim[MAX_OUTER];         /* the outer dims, which number the items, innermost first */
   int64_t  stride[TENSORS][MAX_OUTER];
-  int64_t  line_step[2], group_step[TENSORS], run_step[4];  /* run_step: of scale, shift and their gradients, from element to element of a run */
-  int32_t  lines, share, parts;           /* of an item, of a block's part of it; blocks */
-  int32_t  lanes, rows;                   /* words of a line, a thread for each; lines at once */
-  int32_t  groups, run;                   /* of an item; elements of a group in a line */
+  /* strides between lines of x, y; between groups; between elements of a run, of scale, shift, dscale, dshift */
+  int64_t  line_step[2], group_step[TENSORS], run_step[4];
+  int32_t  lines, share, parts;           /* lines of an item, of a block's share; blocks of an item */
+  int32_t  lanes, rows;                   /* words of a line, one thread each; lines that a block's threads cover at once */
+  int32_t  groups, run;                   /* groups of an item; elements of a group in a line */
   cuda_divisor by_run, by_lanes, by_rows, by_parts;
-  int32_t  join_bits;                     /* 2^so many threads join what there is of a group */
-  int32_t  folds;                         /* groups of which a word may have elements: 1, 2, or one for each element */
-  bool     joins, centred, leaves;        /* joins: lanes divide a warp, whose lines are added up there; leaves: mean, rstd or what runs */
-  float    eps, inverse, momentum, unbiased;      /* inverse: of a group's length; unbiased: that less 1 */
+  int32_t  join_bits;                     /* 2^join_bits threads merge the statistics of a group */
+  int32_t  folds;                         /* statistics per word: 1 or 2, for so many groups that it may meet; E: one per element */
+  /* joins: lanes divides 32, so a warp first adds up its lines by shuffles; leaves: mean, rstd or running statistics are written */
+  bool     joins, centred, leaves;
+  float    eps, inverse, momentum, unbiased;      /* inverse: 1 / group length n; unbiased: 1 / (n - 1) */
   norm_activation act;
-  const void *dy;                         /* lies as x does */
-  bool     each;                          /* parameters have an element for each of a line's, alike for some items: dscale and dshift are sums over those */
-  bool     spread;                        /* parameters differ along a run */
-  float2  *sums;                          /* of dy and dy h, if `each`: [items, parts, elements of a line]; NULL: not wanted */
+  const void *dy;                         /* laid out as x */
+  bool     each;                          /* parameters are shared by items: dscale and dshift are sums over those, by element of a line */
+  bool     spread;                        /* parameters vary along a run */
+  float2  *sums;                          /* if `each`, of dy and dy h: [items, parts, elements of a line]; NULL: not wanted */
 
+  /* The offset of an item in tensor t. */
   __device__ __forceinline__ int64_t place(int item, int t) const
   {
     int64_t at = 0;
@@ -45,16 +49,22 @@ struct bands {
     }
     return at;
   }
-  /* Of the item's element i of a line; base: the item's first. */
+  /* The parameter of element i of a line; base: place(item, t). */
   __device__ __forceinline__ float parameter(int t, int64_t base, int i, float none) const
   {
     const int g = cuda_quotient(i, by_run), j = i - g * run;
     return p[t] ? element_load<float>(p[t], base + g * group_step[t] + j * run_step[t - SCALE], dtype3(dtype[t])) : none;
   }
-  /* Of the item's group g, numbers of f32. */
-  __device__ __forceinline__ void put(int t, int item, int g, float v) const { if (p[t]) ((float *)p[t])[place(item, t) + g * group_step[t]] = v; }
-  __device__ __forceinline__ float get(int t, int item, int g) const { return p[t] ? ((const float *)p[t])[place(item, t) + g * group_step[t]] : 0; }
-  /* What a forward pass tells of it. */
+  /* f32 statistics of the item's group g. */
+  __device__ __forceinline__ void put(int t, int item, int g, float v) const
+  {
+    if (p[t]) ((float *)p[t])[place(item, t) + g * group_step[t]] = v;
+  }
+  __device__ __forceinline__ float get(int t, int item, int g) const
+  {
+    return p[t] ? ((const float *)p[t])[place(item, t) + g * group_step[t]] : 0;
+  }
+  /* Writes the statistics that a forward pass outputs. */
   __device__ __forceinline__ void leave(int item, int g, const moments &all, float rstd) const
   {
     if (!leaves) return;
@@ -63,11 +73,11 @@ struct bands {
     put(NEW_MEAN, item, g, (1 - momentum) * get(RUNNING_MEAN, item, g) + momentum * all.mean);
     put(NEW_VAR, item, g, (1 - momentum) * get(RUNNING_VAR, item, g) + momentum * all.squares * unbiased);
   }
-  /* Sums of a row of threads, or of a warp, are told by lane and, of its word, by group. */
+  /* Sources of partial statistics in a block: rows of threads or, after shuffles, warps. */
   __host__ __device__ int tellers(int threads) const { return joins ? threads / 32 : rows; }
 };
 
-/* What a thread has of an item: from line `line` on every a.rows-th of its block's lines, at one place. */
+/* A thread's part of an item: one word of every a.rows-th line of its block's share, `count` of them, from line `line` on. */
 struct mine {
   int      item, rank, row, lane, active, count;
   int64_t  line;
@@ -84,25 +94,32 @@ struct mine {
     count = row < a.rows && row < lines ? cuda_quotient(lines - row + a.rows - 1, a.by_rows) : 0;
     line = (int64_t)rank * a.share + row;
   }
-  /* Where its first word is in x or y, and from one to the next: bytes. */
+  /* Byte offset of its first word in x or y, and distance to the next. */
   template <int whole> __device__ __forceinline__ int64_t start(const bands &a, int t) const
   {
     return (a.place(item, t) + line * a.line_step[t]) * (16 / vector_per_16<whole>) + lane * 16;
   }
-  template <int whole> __device__ __forceinline__ int64_t step(const bands &a, int t) const { return a.rows * a.line_step[t] * (16 / vector_per_16<whole>); }
+  template <int whole> __device__ __forceinline__ int64_t step(const bands &a, int t) const
+  {
+    return a.rows * a.line_step[t] * (16 / vector_per_16<whole>);
+  }
+  /* Does the thread store partial statistics, and as which source? */
   __device__ __forceinline__ bool tells(const bands &a) const { return a.joins ? threadIdx.x % 32 < a.lanes : threadIdx.x < active; }
   __device__ __forceinline__ int teller(const bands &a) const { return a.joins ? threadIdx.x / 32 : row; }
 };
 
-/* Of a word, of n lines: the elements' moments, or one's for all, become those of its groups. */
-template <int N, int E> __device__ __forceinline__ void tell(const bands &a, float2 *to, const float (&mean)[N], const float (&squares)[N], float n, int first)
+/* Stores the moments of a word over n lines. With two groups to a word (folds 2), merges the elements' moments into
+ * the two groups'.
+ * first: the word's first element in the line. */
+template <int N, int E>
+__device__ __forceinline__ void tell(const bands &a, float2 *to, const float (&mean)[N], const float (&squares)[N], float n, int first)
 {
   if (N == 1 || a.folds > 2) {
 #pragma unroll
     for (int e = 0; e < N; e++) to[e] = make_float2(mean[e], squares[e]);
     return;
   }
-  const int here = min((int)E, (int)(cuda_quotient(first, a.by_run) + 1) * a.run - first);         /* elements of the word's first group */
+  const int here = min((int)E, (int)(cuda_quotient(first, a.by_run) + 1) * a.run - first);         /* elements of group 0 */
   float m[2] = {}, s[2] = {};
 #pragma unroll
   for (int e = 0; e < N; e++) m[e < here ? 0 : 1] += mean[e];
@@ -115,9 +132,10 @@ template <int N, int E> __device__ __forceinline__ void tell(const bands &a, flo
   to[0] = make_float2(m[0], s[0]), to[1] = make_float2(m[1], s[1]);
 }
 
-/* What a thread takes distances from, of its first n words: what is in the middle of three: of a word, of lines; a warp's where those are
- * added up. */
-template <int whole, int N> __device__ __forceinline__ void take_from(const bands &a, const mine &m, const uint4 *words, int n, float (&from)[N])
+/* The reference from which a thread takes distances: the median of three, elements of its first word (N = 1) or of its first
+ * lines, n of which are loaded. If a warp's lines are added up by shuffles, their threads share one. */
+template <int whole, int N>
+__device__ __forceinline__ void take_from(const bands &a, const mine &m, const uint4 *words, int n, float (&from)[N])
 {
   constexpr int E = vector_per_16<whole>;
   float near[3][E];
@@ -125,7 +143,8 @@ template <int whole, int N> __device__ __forceinline__ void take_from(const band
   for (int k = 0; k < (N == 1 ? 1 : 3); k++) {
     uint4 q = m.count ? words[min(k, n - 1) * m.active + threadIdx.x] : make_uint4(0, 0, 0, 0);
     if (a.joins)
-      q = make_uint4(__shfl_sync(~0u, q.x, m.lane), __shfl_sync(~0u, q.y, m.lane), __shfl_sync(~0u, q.z, m.lane), __shfl_sync(~0u, q.w, m.lane));
+      q = make_uint4(__shfl_sync(~0u, q.x, m.lane), __shfl_sync(~0u, q.y, m.lane), __shfl_sync(~0u, q.z, m.lane),
+                     __shfl_sync(~0u, q.w, m.lane));
     vector_open<whole>(near[k], 0, q);
   }
 #pragma unroll
@@ -133,8 +152,9 @@ template <int whole, int N> __device__ __forceinline__ void take_from(const band
     from[e] = finite_or_0(N == 1 ? middle(near[0][0], near[0][1], near[0][2]) : middle(near[0][e], near[1][e], near[2][e]));
 }
 
-/* A word's elements join the sums of distances and of their squares. */
-template <int whole, int N> __device__ __forceinline__ void add_word(const uint4 &word, const float (&from)[N], float (&s1)[N], float (&s2)[N])
+/* Adds a word's elements to the sums of distances and of their squares. */
+template <int whole, int N>
+__device__ __forceinline__ void add_word(const uint4 &word, const float (&from)[N], float (&s1)[N], float (&s2)[N])
 {
   constexpr int E = vector_per_16<whole>;
   float v[E];
@@ -147,7 +167,7 @@ template <int whole, int N> __device__ __forceinline__ void add_word(const uint4
   }
 }
 
-/* A warp's lines are added up, if lanes divide it. */
+/* Adds up a warp's lines by shuffles, if lanes divides 32. */
 template <int N> __device__ __forceinline__ void add_lines(const bands &a, float (&s1)[N], float (&s2)[N])
 {
   for (int o = a.joins ? a.lanes : 32; o < 32; o *= 2)
@@ -155,9 +175,10 @@ template <int N> __device__ __forceinline__ void add_lines(const bands &a, float
     for (int e = 0; e < N; e++) s1[e] += __shfl_xor_sync(~0u, s1[e], o), s2[e] += __shfl_xor_sync(~0u, s2[e], o);
 }
 
-/* The sums of a thread become moments, and are told: [tellers, lanes, folds], and of how many lines. */
-template <int whole, int N> __device__ __forceinline__ void tell_moments(const bands &a, const mine &m, float2 *told, float *count,
-                                                                         const float (&from)[N], float (&s1)[N], float (&s2)[N])
+/* Turns a thread's sums into moments and stores them: told [tellers, lanes, folds], count [tellers] of lines. */
+template <int whole, int N>
+__device__ __forceinline__ void tell_moments(const bands &a, const mine &m, float2 *told, float *count, const float (&from)[N],
+                                             float (&s1)[N], float (&s2)[N])
 {
   constexpr int E = vector_per_16<whole>;
   float n = (float)m.count;
@@ -173,13 +194,15 @@ template <int whole, int N> __device__ __forceinline__ void tell_moments(const b
   if (m.lane == 0) count[m.teller(a)] = n;
 }
 
-/* What was told of group g: [tellers, lanes, folds] of mean and squares, [tellers] counts of lines. As many neighbouring lanes as join it; all of them get it. */
+/* The moments of group g, merged from those of all tellers by 2^join_bits neighbouring lanes, which all get the result.
+ * told: [tellers, lanes, folds] of mean and squares; count: [tellers], lines. */
 template <int E> __device__ __forceinline__ moments gather(const bands &a, const float2 *told, const float *count, int g)
 {
-  const bool each = a.folds > 2;          /* told of elements, not of words */
-  const int begin = g * a.run, end = begin + a.run, unit = each ? 1 : E, first = each ? begin : begin / E, width = (each ? end - 1 : (end - 1) / E) - first + 1;
+  const bool each = a.folds > 2;          /* one entry per element, not per word */
+  const int begin = g * a.run, end = begin + a.run, unit = each ? 1 : E, first = each ? begin : begin / E,
+            width = (each ? end - 1 : (end - 1) / E) - first + 1;
   const int pitch = a.lanes * (each ? E : 1);
-  const float inverse = __fdividef(1, (float)width);      /* far from a whole number by more than it is wrong */
+  const float inverse = __fdividef(1, (float)width);      /* the .5 below keeps quotients farther from an integer than its error */
   return lanes_join_all(1 << a.join_bits, a.tellers(blockDim.x) * width, [&](int i) -> moments {
     const int teller = (int)(((float)i + .5f) * inverse), u = first + i - teller * width;
     const float2 q = told[a.folds == 2 ? (teller * pitch + u) * 2 + (u * unit < begin) : teller * pitch + u];
@@ -191,15 +214,15 @@ template <int E> __device__ __forceinline__ moments gather(const bands &a, const
 
 struct bands_state {
   bands    a;
-  int32_t  number[TENSORS], dy;           /* values of the request; -1: absent */
+  int32_t  number[TENSORS], dy;           /* value numbers of the request; -1: absent */
   int64_t  items, elements;               /* elements: of x */
   const void *kernel;
   uint32_t threads, shared;
 };
 
-/* Reads the op, its tensors and how they lie; s: zeroed. outer: the last dim is the one that a line's groups are counted by. */
+/* Reads the op, its tensors and their layout; s: zeroed. outer: its last dim numbers the groups within a line. */
 qn_status cuda_bands_read(const qn_request *r, bands_state *s, qn_nest *outer, qn_prepared *out);
-/* An item is of so many groups. */
+/* Makes items of `groups` groups each. */
 void cuda_bands_cut(bands_state *s, const qn_nest *outer, int64_t groups, int64_t E);
 /* The tensors of a launch. */
 bands cuda_bands_of(const bands_state *s, const qn_launch *launch);

@@ -1,23 +1,26 @@
-/* norm_belt.cu -- layer_norm and rms_norm, and their gradients, of groups that lie side by side in each of many lines (group and instance norm,
- * channels last): each element is read once and written once.
+/* norm_belt.cu -- layer_norm and rms_norm, their gradients, and batch_norm, f16, bf16 and f32, on sm_90, of groups that have a
+ * run of elements in each of many lines (group and instance norm, channels last): each element is read once and written once.
  *
  *   with h = (x - mean) rstd, g = dy scale:
  *   y = act(h scale + shift)
- *   dx = rstd (g - mean g - h mean(g h)), dscale = sum dy h, dshift = sum dy         rms_norm: without mean, without mean g
+ *   dx = rstd (g - mean g - h mean(g h)), dscale = sum dy h, dshift = sum dy         rms_norm: mean and mean g are 0
  *
- * An item is a band, as in norm_bands: some neighbouring groups, in whole 16-byte words, of all lines of an image. It is a team's, whose blocks
- * (one to a multiprocessor) stay and have the same share of every item. Shared memory holds shares of a few items. Each of a block's warps does
- * one thing with all of them: one has the copy engine fetch them, some measure, one tells the team what they have measured (team.cuh), two
- * hear what the others tell, some write. So nobody waits for anybody as long as the news take less than the items that lie between. */
+ * An item is a band, as in norm_bands: some neighbouring groups, in whole 16-byte words, of all lines of an image. It belongs
+ * to a team of persistent blocks, one per SM, each with the same share of every item. Shared memory is a pipeline of the shares
+ * of a few items, and warps are specialised: one loads by TMA, eight measure, one publishes the block's statistics to the team
+ * (team.cuh), two receive the other blocks', eight write. They meet at mbarriers only, so the exchange is hidden while it takes
+ * less time than the items in flight.
+ * Refused: runs other than 1, 2, 4 .. 32 elements, lines not in aligned words, shares that do not fit, a batch_norm of more
+ * bands than teams. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "norm_belt.cuh"
 #include "norm_groups.h"
 #include "norm_nests.h"
 
-/* ---- those who measure -------------------------------------------------------------------------------------------------- */
+/* ---- the warps that measure and that publish ------------------------------------------------------------------------------ */
 
-/* Sums over a warp's lines: of the lanes that have the same words. */
+/* Sums over a warp's lines: over the lanes that have the same word of a line. */
 template <int N> __device__ __forceinline__ void sum_lines(float (&s)[N], int lanes)
 {
   for (int o = lanes; o < 32; o *= 2)
@@ -25,11 +28,12 @@ template <int N> __device__ __forceinline__ void sum_lines(float (&s)[N], int la
     for (int e = 0; e < N; e++) s[e] += __shfl_xor_sync(~0u, s[e], o);
 }
 
-/* Of an infinite scale the differences in dx are NaN. */
+/* With an infinite scale g - mean g is inf - inf, so dx is NaN. */
 __device__ __forceinline__ float finite_or_nan(float x) { return fabsf(x) < INFINITY ? x : NAN; }
 
-/* N: groups of a word, 1 or one for each element. */
-template <int N, int E> __device__ __forceinline__ void read_groups(const block &b, const float2 *of, float (&x)[N], float (&y)[N], int lane)
+/* The pair of the group of each element of a word; N: 1 if a word lies within a group, else one pair per element. */
+template <int N, int E>
+__device__ __forceinline__ void read_groups(const block &b, const float2 *of, float (&x)[N], float (&y)[N], int lane)
 {
 #pragma unroll
   for (int e = 0; e < N; e++) {
@@ -37,7 +41,7 @@ template <int N, int E> __device__ __forceinline__ void read_groups(const block 
     x[e] = v.x, y[e] = v.y;
   }
 }
-/* f(at): a thread's words of a share, in segments, as they come. */
+/* f(at) for each of a thread's words of a share, waiting for segment after segment. */
 template <int unroll, class F> __device__ __forceinline__ void as_they_come(const block &b, const turn &now, F f)
 {
   int at = threadIdx.x;
@@ -49,12 +53,15 @@ template <int unroll, class F> __device__ __forceinline__ void as_they_come(cons
   }
 }
 
-/* Words of a share that a thread, and that a warp has. */
+/* Words of a share that a thread has, and that a warp has. */
 __device__ __forceinline__ int words_of(int thread, int mine) { return thread < mine ? (mine - thread + WORKERS - 1) / WORKERS : 0; }
-__device__ __forceinline__ int words_of_warp(int warp, int mine) { return mine / WORKERS * 32 + min(32, max(0, mine % WORKERS - warp * 32)); }
+__device__ __forceinline__ int words_of_warp(int warp, int mine)
+{
+  return mine / WORKERS * 32 + min(32, max(0, mine % WORKERS - warp * 32));
+}
 
-/* The warp that tells: the warps' sums over an item's lines, dy and dy h of each element of a line, are told of groups, and kept for dscale
- * and dshift. */
+/* The publishing warp: adds up the measuring warps' sums of dy and dy h for each element of a line, stores them for dscale and
+ * dshift (accumulated over the items, if steady), and publishes the sums over each group. */
 template <int whole> __device__ __forceinline__ void tell_sums(const block &b)
 {
   const belts &a = b.a;
@@ -66,7 +73,9 @@ template <int whole> __device__ __forceinline__ void tell_sums(const block &b)
 #pragma unroll
       for (int h = 0; h < LINE / 32; h++) {
         const int c = h * 32 + lane;
-        scale[h] = a.p[SCALE] && c < elements ? finite_or_nan(element_load<float>(a.p[SCALE], b.band(now.i) * elements + c, dtype3(a.dtype[SCALE]))) : 1;
+        scale[h] = a.p[SCALE] && c < elements
+                     ? finite_or_nan(element_load<float>(a.p[SCALE], b.band(now.i) * elements + c, dtype3(a.dtype[SCALE])))
+                     : 1;
       }
     barrier_wait(now.at(b.n.summed), now.phase);
 #pragma unroll
@@ -93,7 +102,8 @@ template <int whole, int N> __device__ __forceinline__ void tell_moments(const b
 {
   constexpr int E = vector_per_16<whole>;
   const belts &a = b.a;
-  const int lane = threadIdx.x % 32, unit = E / N, width = a.run / unit, bits = 31 - __clz(width), join = a.groups < 32 ? 32 / a.groups : 1;
+  const int lane = threadIdx.x % 32, unit = E / N, width = a.run / unit, bits = 31 - __clz(width),
+            join = a.groups < 32 ? 32 / a.groups : 1;
   const float per_word = (float)unit / (float)a.lanes;
   for (turn now; now.i < b.turns; now.next(a.slots)) {
     barrier_wait(now.at(b.n.summed), now.phase);
@@ -139,12 +149,13 @@ template <int whole, int N> __device__ __forceinline__ void measure_moments(cons
   constexpr int E = vector_per_16<whole>;
   const belts &a = b.a;
   const int t = threadIdx.x, lane = t % a.lanes, of_source = words_of(t / 32 * 32, min(b.mine, a.segment));
-  const float per_word = (float)(E / N) / (float)a.lanes, all = (float)words_of_warp(t / 32, b.mine) * per_word;    /* elements of such a unit */
+  /* all: elements of the warp's lines that each entry of of_warp stands for */
+  const float per_word = (float)(E / N) / (float)a.lanes, all = (float)words_of_warp(t / 32, b.mine) * per_word;
   for (turn now; now.i < b.turns; now.next(a.slots)) {
     const uint4 *x = now.words(b);
     float v[E], from[N] = {}, s1[N] = {}, s2[N] = {};
     barrier_wait(now.full(b, 0), now.phase);
-    if (a.centred) {                      /* distances from what is in the middle of three: of a word, of lines of a warp */
+    if (a.centred) {                      /* reference: the median of three, elements of a word or lines of the warp */
       float near[3][E];
 #pragma unroll
       for (int k = 0; k < (N == 1 ? 1 : 3); k++) {
@@ -177,11 +188,12 @@ template <int whole, int N> __device__ __forceinline__ void measure_moments(cons
   }
 }
 
-/* ---- those who write ---------------------------------------------------------------------------------------------------- */
+/* ---- the warps that write ------------------------------------------------------------------------------------------------- */
 
-/* What f makes of a thread's words, so many of them at once, becomes its words of y, from y on, so many bytes apart. Each segment is left when
- * it is written. */
-template <int at_once, int tensors, class F> __device__ __forceinline__ void write_words(const block &b, const turn &now, char *y, int64_t step, F f)
+/* Writes f(words) for each of a thread's words to y, y + step, ... (in bytes), with the loads of at_once of them in flight. A
+ * segment is released as soon as it is written. */
+template <int at_once, int tensors, class F>
+__device__ __forceinline__ void write_words(const block &b, const turn &now, char *y, int64_t step, F f)
 {
   const uint4 *const words = now.words(b);
   int at = threadIdx.x - WORKERS;
@@ -199,13 +211,13 @@ template <int at_once, int tensors, class F> __device__ __forceinline__ void wri
       for (int j = 0; j < at_once; j++)
         if (at + j * WORKERS < end) *(uint4 *)(y + j * step) = f(q[j]);
     }
-    const int beyond = at < end ? 0 : (at - end) / WORKERS;      /* words that are the next segment's */
+    const int beyond = at < end ? 0 : (at - end) / WORKERS;      /* steps past the segment's end: words of the next one */
     at -= beyond * WORKERS, y -= beyond * step;
     __syncwarp();
     if (threadIdx.x % 32 == 0) barrier_arrive(now.empty(b, k));
   }
 }
-/* Where thread t's first word of an item is in y. */
+/* The address in y of thread t's first word of an item. */
 __device__ __forceinline__ char *place(const block &b, const turn &now, int t, int E)
 {
   const belts &a = b.a;
@@ -214,8 +226,9 @@ __device__ __forceinline__ char *place(const block &b, const turn &now, int t, i
   return (char *)a.p[Y] + at * (16 / E);
 }
 
-/* Item i's of a thread's word; they stay if all items are of one band. */
-template <int t, int E> __device__ __forceinline__ void parameters(const block &b, const turn &now, float (&v)[E], float none, int lane)
+/* Loads a parameter's elements for a thread's word of the item; only once if all items are of one band. */
+template <int t, int E>
+__device__ __forceinline__ void parameters(const block &b, const turn &now, float (&v)[E], float none, int lane)
 {
   const belts &a = b.a;
   if (now.i && a.steady) return;
@@ -290,9 +303,10 @@ norm_belt(const __grid_constant__ belts a, const __grid_constant__ CUtensorMap x
   const int warp = threadIdx.x / 32;
   const int held = a.box * a.boxes * a.lanes;
   const int tensors = gradient ? 2 : 1, told = a.lanes * (gradient ? vector_per_16<whole> : N);
-  const int turns = (a.items - team.team + a.team.teams - 1) / a.team.teams, mine = min(a.share, a.lines - team.rank * a.share) * a.lanes;
+  const int turns = (a.items - team.team + a.team.teams - 1) / a.team.teams,
+            mine = min(a.share, a.lines - team.rank * a.share) * a.lanes;
   const block b = { a, team, n, words, (float2 *)(words + a.slots * tensors * held), told, turns, held, mine, tensors };
-  if (gradient)                           /* means that are not given */
+  if (gradient)                           /* rms_norm: the mean stays 0 */
     for (int i = threadIdx.x; i < SLOTS * LINE; i += THREADS) n.given[0][i] = make_float2(0, 0);
   if (threadIdx.x == 0) {
     for (int i = 0; i < a.slots; i++) {
@@ -320,18 +334,19 @@ norm_belt(const __grid_constant__ belts a, const __grid_constant__ CUtensorMap x
   } else hear<gradient>(b, warp - 2 * WARPS - 2);
 }
 
-/* ---- what it takes ---------------------------------------------------------------------------------------------------- */
+/* ---- prepare -------------------------------------------------------------------------------------------------------------- */
 
 struct state {
   belts    a;
-  CUtensorMap x_map, dy_map;              /* aligned to 64 bytes, as all of the state */
+  CUtensorMap x_map, dy_map;              /* aligned to 64 bytes, as the state is */
   const cuda_driver *driver;
   int64_t  x_line_step, x_image_step, images, channels;
-  int32_t  number[TENSORS], dy;           /* values of the request; -1: absent */
+  int32_t  number[TENSORS], dy;           /* value numbers of the request; -1: absent */
   const void *kernel;
   uint32_t shared;
 };
 
+/* Reads the layout; returns the rule that it breaks, or NULL. */
 static const char *read_layout(const qn_request *r, state *s)
 {
   belts &a = s->a;
@@ -344,13 +359,15 @@ static const char *read_layout(const qn_request *r, state *s)
   const int64_t run = last == 1 ? walked.dim[1] : 1, line = run * outer.dim[g];
   if ((run & (run - 1)) || run > 32) return "runs of 1, 2, 4, 8, 16 or 32 elements";
   for (int t = X; t <= Y; t++) {
-    bool ok = outer.stride[t][g] == run && walked.stride[t][0] >= line && walked.stride[t][0] % E == 0 && (last == 0 || walked.stride[t][1] == 1);
+    bool ok = outer.stride[t][g] == run && walked.stride[t][0] >= line && walked.stride[t][0] % E == 0 &&
+              (last == 0 || walked.stride[t][1] == 1);
     if (g > 0) ok &= outer.stride[t][0] > 0 && outer.stride[t][0] % E == 0;
     if (!ok) return "a line has a run of each of its groups, side by side, in whole words";
   }
   for (int t = SCALE; t <= DSHIFT; t++) {
     if (s->number[t] < 0) continue;
-    if (walked.stride[t][0] || (last == 1 && walked.stride[t][1] != 1) || outer.stride[t][g] != run || (g > 0 && outer.stride[t][0]))
+    if (walked.stride[t][0] || (last == 1 && walked.stride[t][1] != 1) || outer.stride[t][g] != run ||
+        (g > 0 && outer.stride[t][0]))
       return "parameters have an element for each of a line's";
     if (a.dtype[t] != QN_F32 && a.dtype[t] != QN_F16 && a.dtype[t] != QN_BF16) return "parameters of f16, bf16 or f32";
   }
@@ -362,21 +379,23 @@ static const char *read_layout(const qn_request *r, state *s)
   a.line_step = walked.stride[Y][0], a.image_step = g > 0 ? outer.stride[Y][0] : 0;
   s->x_line_step = walked.stride[X][0], s->x_image_step = g > 0 ? outer.stride[X][0] : 0;
   s->images = g > 0 ? outer.dim[0] : 1, s->channels = line;
-  for (int t = MEAN; t < TENSORS; t++) a.means_step[t - MEAN][0] = g > 0 ? outer.stride[t][0] : 0, a.means_step[t - MEAN][1] = outer.stride[t][g];
+  for (int t = MEAN; t < TENSORS; t++)
+    a.means_step[t - MEAN][0] = g > 0 ? outer.stride[t][0] : 0, a.means_step[t - MEAN][1] = outer.stride[t][g];
   a.inverse = 1 / (float)nests.length, a.unbiased = 1 / (float)qn_max_i64(1, nests.length - 1);
   return nullptr;
 }
 
-/* Shares of an item for so many blocks, of lines of so many words. */
+/* Divides an item with lines of `lanes` words among `parts` blocks; false: not possible, or fewer than `least` shares fit. */
 static bool share_out(state *s, const qn_device *device, int64_t E, int lanes, int parts, int least)
 {
   belts &a = s->a;
   if (s->channels % (lanes * E) || lanes * E % a.run || parts > device->units) return false;
   a.lanes = lanes, a.groups = (int32_t)(lanes * E) / a.run;
   a.share = (int32_t)qn_ceil_div(a.lines, parts);
-  if ((parts - 1) * a.share >= a.lines) return false;  /* none is without lines */
+  if ((parts - 1) * a.share >= a.lines) return false;  /* a block would have no lines */
   a.boxes = (int32_t)qn_max_i64(qn_ceil_div(a.share, 256), a.share < 64 ? 1 : 2);
-  a.box = (int32_t)qn_round_up(qn_ceil_div(a.share, a.boxes), LANES / lanes);   /* of whole 128 bytes */
+  a.box = (int32_t)qn_round_up(qn_ceil_div(a.share, a.boxes), LANES / lanes);   /* a multiple of 128 bytes */
+  /* words, and of_warps */
   const int64_t slot = (int64_t)a.box * a.boxes * lanes * (s->dy < 0 ? 16 : 32) + WARPS * lanes * 8 * (s->dy < 0 && a.run >= E ? 1 : E);
   a.slots = (int32_t)qn_min_i64(SLOTS, ((int64_t)device->shared_per_block - (int64_t)sizeof(news)) / slot);
   if (a.slots < least) return false;
@@ -389,19 +408,19 @@ static bool share_out(state *s, const qn_device *device, int64_t E, int lanes, i
   a.steady = whole * 16 >= a.team.teams * 15;
   if (a.steady) a.team.teams = whole;
   a.team.each = a.groups, a.team.turns = 2 * a.slots;
-  a.team.totals = parts * a.groups > 512;         /* of more pairs each block hears some */
+  a.team.totals = parts * a.groups > 512;         /* too many pairs for each block to read them all */
   a.heard = (int32_t)(a.team.totals ? qn_max_i64(1, a.groups / parts) : a.groups);
   return true;
 }
 
-/* Of what is exchanged every block hears all parts, so lines of 64 bytes by 16 blocks are faster than lines of 128 by 32; narrower ones are
- * slower to copy. */
-struct form { int narrowest, parts; };
+/* Every block of a team reads the statistics of all parts, so lines of 64 bytes on 16 blocks are faster than lines of 128 bytes
+ * on 32; narrower lines are slower to load. */
+struct form { int narrowest, parts; };    /* least words of a line; most blocks of a team */
 static const form forms[] = { { 4, 16 }, { 2, MOST_PARTS } };
 
 static bool choose(state *s, const qn_device *device, int64_t E, bool batch)
 {
-  if (share_out(s, device, E, LANES, 1, 2) && !batch) return true;    /* a team of one exchanges nothing: 2 shares are enough */
+  if (share_out(s, device, E, LANES, 1, 2) && !batch) return true;    /* one block exchanges nothing: 2 slots suffice */
   for (const form &f : forms)
     for (int least = 4; least >= (batch ? 1 : 2); least /= 2)
       for (int lanes = LANES; lanes >= f.narrowest; lanes /= 2)
@@ -417,7 +436,9 @@ template <int whole, bool gradient> static const void *kernel_of(int run)
 }
 template <bool gradient> static const void *kernel_of(uint32_t dtype, int run)
 {
-  return dtype == QN_F32 ? kernel_of<QN_F32, gradient>(run) : dtype == QN_BF16 ? kernel_of<QN_BF16, gradient>(run) : kernel_of<QN_F16, gradient>(run);
+  return dtype == QN_F32    ? kernel_of<QN_F32, gradient>(run)
+         : dtype == QN_BF16 ? kernel_of<QN_BF16, gradient>(run)
+                            : kernel_of<QN_F16, gradient>(run);
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -425,7 +446,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_norm_roles roles = qn_norm_roles_of(r->op[0].op);
   const int8_t role[TENSORS] = { roles.x, roles.y < 0 ? roles.dx : roles.y, roles.scale, roles.shift, roles.dscale, roles.dshift,
                                  roles.mean, roles.rstd, roles.running_mean, roles.running_var, roles.new_mean, roles.new_var };
-  if (!cuda_has_clusters(r->device)) return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  if (!cuda_has_clusters(r->device))
+    return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   const qn_norm *norm = (const qn_norm *)r->op[0].attr;
   state s = {};
   belts &a = s.a;
@@ -434,7 +456,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (s.number[t] >= 0) a.dtype[t] = r->value[s.number[t]].dtype;
   }
   const uint32_t dtype = a.dtype[X];
-  if (dtype != QN_F32 && dtype != QN_BF16 && dtype != QN_F16) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
+  if (dtype != QN_F32 && dtype != QN_BF16 && dtype != QN_F16)
+    return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
   s.dy = qn_role_at(&r->op[0], roles.dy);
   if (s.dy < 0) s.number[Y] = norm_activation_behind(r, s.number[Y], &a.act, out);
   const char *rule = read_layout(r, &s);
@@ -443,12 +466,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const bool batch = r->op[0].op == QN_OP_BATCH_NORM;
   if (!choose(&s, r->device, E, batch))
     return qn_refuse(out, "lines in whole bands, shares of which fit into a block's shared memory", "x", "", "%d lines", a.lines);
-  if (s.number[DSCALE] >= 0 || s.number[DSHIFT] >= 0) out->workspace = (uint64_t)(a.steady ? a.team.teams : a.items) * a.team.parts * a.lanes * E * sizeof(float2);
+  if (s.number[DSCALE] >= 0 || s.number[DSHIFT] >= 0)
+    out->workspace = (uint64_t)(a.steady ? a.team.teams : a.items) * a.team.parts * a.lanes * E * sizeof(float2);
   out->counters = (uint64_t)cuda_team_counters(&a.team);
   a.centred = r->op[0].op != QN_OP_RMS_NORM && r->op[0].op != QN_OP_RMS_NORM_BACKWARD;
   a.eps = (float)norm->eps, a.momentum = (float)norm->momentum;
   s.kernel = s.dy < 0 ? kernel_of<false>(dtype, a.run) : kernel_of<true>(dtype, a.run);
-  const double share = (double)a.lines * a.lanes * (s.dy < 0 ? 32 : 48) / a.team.parts, rate = 3500 / (double)r->device->units, turn = 250;
+  /* bytes of a block per item, its rate in bytes per ns, ns per item */
+  const double share = (double)a.lines * a.lanes * (s.dy < 0 ? 32 : 48) / a.team.parts, rate = 3500 / (double)r->device->units,
+               turn = 250;
   out->estimate = 4000 + (double)qn_ceil_div(a.items, a.team.teams) * (share / rate + turn);
   return cuda_keep(out, &s, sizeof s);
 }
@@ -461,14 +487,16 @@ static qn_status build(const qn_request *, qn_prepared *p)
   const belts &a = s->a;
   const bool words = a.dtype[X] == QN_F32;
   const cuuint64_t size = words ? 4 : 2, extent[4] = { (cuuint64_t)s->channels, (cuuint64_t)a.lines, (cuuint64_t)s->images, 1 };
-  const cuuint64_t lines = (cuuint64_t)s->x_line_step * size, images = s->images > 1 ? (cuuint64_t)s->x_image_step * size : lines * (cuuint64_t)a.lines;
+  const cuuint64_t lines = (cuuint64_t)s->x_line_step * size,
+                   images = s->images > 1 ? (cuuint64_t)s->x_image_step * size : lines * (cuuint64_t)a.lines;
   const cuuint64_t pitch[3] = { lines, images, images };
   const cuuint32_t box[4] = { (cuuint32_t)a.lanes * 16 / (cuuint32_t)size, (cuuint32_t)a.box, 1, 1 }, one[4] = { 1, 1, 1, 1 };
   qn_status status = cuda_driver_get(&s->driver);
   if (status) return status;
-  /* some address that is aligned; run puts in the true ones */
-  if (s->driver->tensor_map_tiled(&s->x_map, words ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, 4, (void *)0x10000, extent, pitch, box, one,
-                                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE))
+  /* any aligned address: run replaces it */
+  if (s->driver->tensor_map_tiled(&s->x_map, words ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, 4,
+                                  (void *)0x10000, extent, pitch, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                                  CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE))
     return cuda_host->error(QN_INTERNAL, "cuda: norm_belt: the driver refused a tensor map");
   s->dy_map = s->x_map;
   return cuda_allow_shared(s->kernel);
@@ -486,7 +514,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   a.sums = a.p[DSCALE] || a.p[DSHIFT] ? (float2 *)launch->workspace : nullptr;
   void *arguments[] = { &a, &x, &dy };
   const unsigned cluster = a.team.parts > 1 ? CUDA_TOGETHER : 1;
-  const qn_status status = cuda_launch_clusters(s->kernel, (unsigned)(a.team.teams * a.team.parts), cluster, THREADS, s->shared, arguments, launch, "norm_belt");
+  const qn_status status = cuda_launch_clusters(s->kernel, (unsigned)(a.team.teams * a.team.parts), cluster, THREADS, s->shared,
+                                                arguments, launch, "norm_belt");
   if (status || !a.sums) return status;
   const cuda_groups_sums sums = { a.sums, a.p[DSCALE], a.p[DSHIFT], { a.dtype[DSCALE], a.dtype[DSHIFT] },
                                   a.steady ? a.team.teams / a.bands : s->images, a.bands, a.team.parts, a.groups * a.run };
@@ -496,7 +525,10 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 
 #define ROW(op, traits) { "belt", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | traits, nullptr, nullptr, prepare, build, run, cuda_release }
 static const qn_engine row[] = {
-  ROW(QN_OP_LAYER_NORM, QN_TRAIT_BATCH_INVARIANT), ROW(QN_OP_LAYER_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT), ROW(QN_OP_RMS_NORM, QN_TRAIT_BATCH_INVARIANT),
-  ROW(QN_OP_RMS_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT), ROW(QN_OP_BATCH_NORM, 0),
+  ROW(QN_OP_LAYER_NORM, QN_TRAIT_BATCH_INVARIANT),
+  ROW(QN_OP_LAYER_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT),
+  ROW(QN_OP_RMS_NORM, QN_TRAIT_BATCH_INVARIANT),
+  ROW(QN_OP_RMS_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT),
+  ROW(QN_OP_BATCH_NORM, 0),
 };
 const qn_engine_list cuda_norm_belt_list = { row, sizeof row / sizeof *row };

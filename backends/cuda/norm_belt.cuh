@@ -1,4 +1,5 @@
-/* norm_belt.cuh -- the belt of norm_belt.cu: what a block knows of its items, and the warps that bring them and hear of them. */
+/* norm_belt.cuh -- part of norm_belt.cu: arguments, the state of a block's pipeline, and the warps that load items and that
+ * combine the team's statistics. */
 #pragma once
 #include "norm_activation.cuh"
 #include "norm_moments.cuh"
@@ -6,33 +7,38 @@
 #include "team.cuh"
 #include "vector.cuh"
 
-enum { X, Y, SCALE, SHIFT, DSCALE, DSHIFT, MEAN, RSTD, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, TENSORS };       /* of a gradient Y is dx */
-enum { WORKERS = 256, WARPS = WORKERS / 32, HEARERS = 2, THREADS = 2 * WORKERS + 64 + 32 * HEARERS };      /* WORKERS measure, as many write */
-enum { SLOTS = 8, SEGMENTS = 16, LANES = 8, LINE = 8 * LANES, MOST_PARTS = 64 };       /* at most; LINE: elements of one */
+/* Y is dx for a gradient */
+enum { X, Y, SCALE, SHIFT, DSCALE, DSHIFT, MEAN, RSTD, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, TENSORS };
+/* WORKERS threads measure and as many write; one warp loads, one publishes, HEARERS warps receive */
+enum { WORKERS = 256, WARPS = WORKERS / 32, HEARERS = 2, THREADS = 2 * WORKERS + 64 + 32 * HEARERS };
+/* upper limits; LANES, LINE: words and elements of a band's line */
+enum { SLOTS = 8, SEGMENTS = 16, LANES = 8, LINE = 8 * LANES, MOST_PARTS = 64 };
 
 struct belts {
   void    *p[TENSORS];
   uint32_t dtype[TENSORS];
-  int64_t  line_step, image_step;         /* of y, in elements */
-  int64_t  means_step[TENSORS - MEAN][2]; /* of what there is of groups, from image to image, from group to group */
-  int32_t  items, bands;                  /* bands: of an image */
-  int32_t  lines, share;                  /* of an image, of one block's part of it */
-  int32_t  lanes, groups, run;            /* of a band: words of a line; groups, elements of a group in a line: powers of 2 */
-  int32_t  box, boxes, slots;             /* lines that are fetched at once, such boxes of a share; shares kept */
-  int32_t  segments, segment;             /* of a share, that are waited for one by one; words of one, so many boxes */
+  int64_t  line_step, image_step;         /* of y, in elements (x and dy are read by TMA) */
+  int64_t  means_step[TENSORS - MEAN][2]; /* tensors with an element per group: between images, between groups */
+  int32_t  items, bands;                  /* items of the launch; bands of an image */
+  int32_t  lines, share;                  /* of an image; of a block's share of it */
+  int32_t  lanes, groups, run;            /* of a band: words of a line; groups; elements of a group in a line. Powers of 2 */
+  int32_t  box, boxes, slots;             /* lines of a TMA box; boxes of a share; shares in shared memory */
+  int32_t  segments, segment;             /* of a share, each with its own mbarriers; words of a segment (whole boxes) */
   cuda_team team;
-  float    eps, inverse, momentum, unbiased;      /* inverse: of a group's length; unbiased: that less 1 */
+  float    eps, inverse, momentum, unbiased;      /* inverse: 1 / group length n; unbiased: 1 / (n - 1) */
   bool     centred;
   norm_activation act;
-  bool     steady;                        /* all of a team's items are of one band */
-  int32_t  heard;                         /* groups of which a block hears all parts: all, or those of which it then tells the team's totals */
-  float2  *sums;                          /* of dy and dy h: [items (teams, if steady), parts, elements of a band's line]; NULL: not wanted */
+  bool     steady;                        /* all items of a team are of the same band, of different images */
+  int32_t  heard;                         /* groups a block combines: all, or (team.totals) those whose totals it publishes */
+  /* partial sums of dy and dy h: [items (teams, if steady), parts, elements of a band's line]; NULL: not wanted */
+  float2  *sums;
 };
 
-/* What passes between a block's warps; items take turns. */
+/* Shared memory through which the warps of a block communicate: a slot for each item in flight. */
 struct alignas(128) news {
-  float2   given[SLOTS][LINE];            /* of a group, for a gradient: mean and rstd */
-  float2   known[SLOTS][LINE];            /* mean and rstd, or means of g and g h */
+  float2   given[SLOTS][LINE];            /* gradient: mean and rstd of each group, loaded */
+  float2   known[SLOTS][LINE];            /* of each group: mean and rstd, or (gradient) means of g and g h */
+  /* mbarriers: words have landed; words are written out; `known` is complete; statistics are published; of_warps is complete */
   uint64_t full[SEGMENTS], empty[SEGMENTS], ready[SLOTS], told[SLOTS], summed[SLOTS];
 };
 
@@ -40,11 +46,11 @@ struct block {
   const belts &a;
   const team_member &team;
   news    &n;
-  uint4   *words;                         /* [slots, x and dy, held] */
-  float2  *of_warps;                      /* [slots, warps, told]: moments, or sums of dy and dy h, of what is told of a line */
-  int32_t  told;
-  int32_t  turns, held, mine;             /* words of a share as it is kept; of those the block's own */
-  int32_t  tensors;                       /* that are kept */
+  uint4   *words;                         /* [slots, tensors, held] */
+  float2  *of_warps;                      /* [slots, warps, told]: each warp's moments, or sums of dy and dy h */
+  int32_t  told;                          /* entries of a line: one per element, or (forward, a word within a group) per word */
+  int32_t  turns, held, mine;             /* items of the block; words of a share in shared memory (whole boxes); valid ones */
+  int32_t  tensors;                       /* 1: x; 2: x and dy */
 
   __device__ __forceinline__ int item(int i) const { return team.team + i * a.team.teams; }
   __device__ __forceinline__ int image(int i) const { return item(i) / a.bands; }
@@ -56,7 +62,7 @@ struct block {
   __device__ __forceinline__ int lines(int part) const { return min(a.share, a.lines - part * a.share); }
 };
 
-/* Item i, which has a slot and, of the slot's barriers, a phase. */
+/* The block's i-th item: its slot, and the phase of the slot's mbarriers. */
 struct turn {
   int      i, slot;
   uint32_t phase;
@@ -64,15 +70,21 @@ struct turn {
   __device__ __forceinline__ turn() : i(0), slot(0), phase(0) {}
   __device__ __forceinline__ void next(int slots) { i++; if (++slot == slots) slot = 0, phase ^= 1; }
   __device__ __forceinline__ uint32_t at(uint64_t *bars) const { return shared_address(bars + slot); }
-  __device__ __forceinline__ uint32_t full(const block &b, int segment) const { return shared_address(b.n.full + slot * b.a.segments + segment); }
-  __device__ __forceinline__ uint32_t empty(const block &b, int segment) const { return shared_address(b.n.empty + slot * b.a.segments + segment); }
-  /* What a part, or at last all of a team, tell of it: items take 2 turns for each slot. */
+  __device__ __forceinline__ uint32_t full(const block &b, int segment) const
+  {
+    return shared_address(b.n.full + slot * b.a.segments + segment);
+  }
+  __device__ __forceinline__ uint32_t empty(const block &b, int segment) const
+  {
+    return shared_address(b.n.empty + slot * b.a.segments + segment);
+  }
+  /* The words that a part publishes of the item; part == parts: the totals. The team has two buffers per slot. */
   __device__ __forceinline__ ulonglong2 *news(const block &b, int part) const { return b.team.place(slot + (phase ? b.a.slots : 0), part); }
   __device__ __forceinline__ float2 *of_warp(const block &b, int warp) const { return b.of_warps + (slot * WARPS + warp) * b.told; }
   __device__ __forceinline__ uint4 *words(const block &b) const { return b.words + slot * b.tensors * b.held; }
 };
 
-/* ---- the warps that fetch and hear -------------------------------------------------------------------------------------- */
+/* ---- the warps that load and that receive -------------------------------------------------------------------------------- */
 
 template <int whole, bool gradient> __device__ __forceinline__ void fetch(const block &b, const CUtensorMap *xs, const CUtensorMap *dys)
 {
@@ -105,7 +117,7 @@ template <int whole, bool gradient> __device__ __forceinline__ void fetch(const 
   }
 }
 
-/* Of group g all is known. One thread. */
+/* Finish a group whose sums, or moments, are complete. One thread; `leaves`: it also writes mean, rstd and the running statistics. */
 __device__ __forceinline__ float2 of_sums(const block &b, float2 sum)
 {
   return make_float2(b.a.centred ? sum.x * b.a.inverse : 0, sum.y * b.a.inverse);
@@ -125,7 +137,7 @@ __device__ __forceinline__ float2 of_moments(const block &b, const turn &now, in
   return make_float2(all.mean, rstd);
 }
 
-/* One thread has measured group g: moments, or sums. Who has no team needs no hearer. */
+/* One thread: publishes the block's moments (or sums) of group g. A team of one block finishes the group here instead. */
 template <bool gradient> __device__ __forceinline__ void tell(const block &b, const turn &now, int g, float2 v)
 {
   if (b.a.team.parts > 1) {
@@ -137,8 +149,8 @@ template <bool gradient> __device__ __forceinline__ void tell(const block &b, co
   barrier_arrive(now.at(b.n.ready));
 }
 
-/* A lane hears of one group from some parts: of so many lanes apart, or, if there are more groups than lanes, of one after another.
- * If there are totals, a block hears so of some groups alone, and tells its team what it makes of that. */
+/* Combines the parts of each group: 32 / owned lanes share a group's parts or, with more than 32 groups, a lane takes one group
+ * after another. With team.totals a block combines only its own groups, publishes the totals and reads the others'. */
 template <bool gradient> __device__ __forceinline__ void hear(const block &b, int hearer)
 {
   constexpr int AT_ONCE = 8;

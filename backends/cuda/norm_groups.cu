@@ -1,22 +1,25 @@
-/* norm_groups.cu -- gradients of layer_norm and rms_norm where a parameter is a channel's (group norm, instance norm): x and dy of a
- * group are kept in shared memory between their two uses, so each element is read once and written once.
+/* norm_groups.cu -- gradients of layer_norm and rms_norm with one parameter per channel (group and instance norm), f16, bf16
+ * and f32, sm_80 and up: x and dy of a group are kept in shared memory between their two uses, so each element is read once
+ * and written once.
  *
  *   with h = (x - mean) rstd, g = dy scale:  dx = rstd (g - mean g - h mean(g h))        rms_norm: without mean g
- *   dscale = sum dy h, dshift = sum dy:      of each channel of an item here, then added up over the items
+ *   dscale = sum dy h, dshift = sum dy:      for each channel of an item here, then added up over the items (add_items)
  *
- * The sums of a group are those of its channels, times their scales. channels: a group is contiguous. columns: channels last, an item
- * the groups of some neighbouring channels of all lines of an image. An item is a block's, a cluster's, or a team's of blocks (team.cuh),
- * which takes several. */
+ * A group's sums of g and g h are its channels' sums of dy and dy h, weighted by their scales. channels: a group is contiguous.
+ * columns: channels last, an item is the groups of some neighbouring channels in all lines of an image. An item belongs to a
+ * block, a cluster, or a team of co-resident blocks (team.cuh), which are persistent and take several.
+ * Refused: groups beyond the device's shared memory, lines not in aligned vectors of 8 elements, other layouts. */
 #include <type_traits>
 #include "norm_groups.h"
 #include "sums.cuh"
 #include "team.cuh"
 #include "vector.cuh"
 
-enum { V = CUDA_GROUPS_V, X = CUDA_GROUPS_X, DX = CUDA_GROUPS_DX, SCALE = CUDA_GROUPS_SCALE, MEAN = CUDA_GROUPS_MEAN, RSTD = CUDA_GROUPS_RSTD };
+enum { V = CUDA_GROUPS_V, X = CUDA_GROUPS_X, DX = CUDA_GROUPS_DX, SCALE = CUDA_GROUPS_SCALE, MEAN = CUDA_GROUPS_MEAN,
+       RSTD = CUDA_GROUPS_RSTD };
 enum { CHANNELS = CUDA_GROUPS_CHANNELS, COLUMNS = CUDA_GROUPS_COLUMNS };
 
-/* Where an item begins in tensor t. */
+/* The offset of an item in tensor t. */
 __device__ __forceinline__ int64_t place(const cuda_groups &a, int item, int t)
 {
   int64_t at = 0;
@@ -31,9 +34,9 @@ __device__ __forceinline__ int64_t place(const cuda_groups &a, int item, int t)
 
 /* ---- a thread's vectors -------------------------------------------------------------------------------------------- */
 
-/* In shared memory vectors lie as in the item, the first words of all, then the second ones, then dy's. A thread has
- * every so-manieth. */
-template <int whole> struct packed {      /* a vector as it lies */
+/* Shared memory holds x's vectors in the item's order: all first words, then (f32) all second words; then dy's. Word-wise, so
+ * that the lanes' 16-byte accesses are contiguous. */
+template <int whole> struct packed {      /* a vector, raw */
   static constexpr int words = whole == QN_F32 ? 2 : 1;
   uint4 word[words];
 
@@ -49,13 +52,14 @@ __device__ __forceinline__ uint4 shared_word(uint32_t at)
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(q.x), "=r"(q.y), "=r"(q.z), "=r"(q.w) : "r"(at) : "memory");
   return q;
 }
+/* A thread's vectors of the block's share, and its vectors in shared memory. */
 template <int whole, int kind> struct mine {
   static constexpr int words = packed<whole>::words, size = whole == QN_F32 ? 4 : 2;
-  static constexpr int together = 4 / words;                /* vectors whose loads are under way together */
+  static constexpr int together = 4 / words;                /* vectors loaded before they are used */
   const cuda_groups &a;
-  uint32_t slot;                          /* of its first vector */
-  int32_t  first, by, count;              /* the first vector, in the item; from one to the next; how many */
-  int64_t  start[2], step[2];             /* of x and dx, in bytes */
+  uint32_t slot;                          /* shared address of its first vector */
+  int32_t  first, by, count;              /* number of the first vector in the item; distance to the next; count */
+  int64_t  start[2], step[2];             /* of x, dx, in bytes */
 
   __device__ mine(const cuda_groups &k, const uint4 *slots, int rank) : a(k)
   {
@@ -63,16 +67,17 @@ template <int whole, int kind> struct mine {
     by = kind == COLUMNS ? k.active : (int)blockDim.x, first = rank * k.share + threadIdx.x;
     count = (int)threadIdx.x < by && first < end ? (uint32_t)(end - first + by - 1) / (uint32_t)by : 0;
     slot = shared_address(slots + threadIdx.x);
-    const int line = kind == COLUMNS ? (uint32_t)first / (uint32_t)k.lanes : 0, lines = kind == COLUMNS ? (uint32_t)by / (uint32_t)k.lanes : 0;
+    const int line = kind == COLUMNS ? (uint32_t)first / (uint32_t)k.lanes : 0,
+              lines = kind == COLUMNS ? (uint32_t)by / (uint32_t)k.lanes : 0;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
       start[i] = size * (kind == COLUMNS ? line * k.line_step[i] + (first - line * k.lanes) * V : (int64_t)first * V);
       step[i] = size * (kind == COLUMNS ? lines * k.line_step[i] : (int64_t)by * V);
     }
   }
-  /* Word w of a vector that lies so far from the thread's first. */
+  /* The shared address of word w of the vector `at` vectors behind the thread's first. */
   __device__ __forceinline__ uint32_t place(int at, int w) const { return slot + (w * a.share + at) * 16; }
-  /* Sets the item's vectors on their way: of x, at these bytes, and of dy, which lies as x does. */
+  /* Starts the copies of the item's vectors of x and dy, which have one layout; at: its byte offset. */
   __device__ __forceinline__ void fetch(int64_t at) const
   {
     at += start[0];
@@ -97,7 +102,7 @@ template <int whole, int kind> struct mine {
 #pragma unroll
     for (int w = 0; w < words; w++) *((uint4 *)y + w) = vector_close<whole>(v, w * vector_per_16<whole>);
   }
-  /* f(k, n): n of the thread's vectors, from the k-th on; n is a constant. */
+  /* Calls f(k, n) for vectors k .. k + n - 1 of the thread; n is a constant, 1 for the last ones. */
   template <int n, class F> __device__ __forceinline__ void walk(F f) const
   {
     int k = 0;
@@ -109,7 +114,7 @@ template <int whole, int kind> struct mine {
   }
 };
 
-/* What the blocks of the team told of an item: [parts, each], in shared memory. */
+/* Waits for all that the team's blocks publish of an item, copied to shared memory: [parts, each]. The whole block. */
 __device__ __forceinline__ const float2 *hear_all(const team_member &of, int turn, float2 *heard)
 {
   for (int i = threadIdx.x; i < of.t.parts * of.t.each; i += (int)blockDim.x) heard[i] = of.hear(turn, i);
@@ -117,10 +122,10 @@ __device__ __forceinline__ const float2 *hear_all(const team_member &of, int tur
   return heard;
 }
 
-/* What registers have room for, two blocks to a multiprocessor. */
+/* Most threads of a block; registers allow two such blocks on an SM. */
 template <int kind> constexpr int threads_of = kind == COLUMNS ? CUDA_GROUPS_COLUMNS_THREADS : CUDA_GROUPS_THREADS;
 
-/* A channel's scale: its element of the parameter, or 1. Of an infinite one the differences in dx are NaN. */
+/* A channel's scale, 1 if not given. With an infinite one g - mean g is NaN, so dx is. */
 template <int whole> __device__ __forceinline__ float scale_at(const cuda_groups &a, int64_t at)
 {
   const float scale = a.p[SCALE] ? element_load<float>(a.p[SCALE], at, a.dtype[SCALE] == QN_F32 ? QN_F32 : whole) : 1;
@@ -129,21 +134,21 @@ template <int whole> __device__ __forceinline__ float scale_at(const cuda_groups
 __device__ __forceinline__ float mean_at(const cuda_groups &a, int64_t at) { return a.centred ? ((const float *)a.p[MEAN])[at] : 0; }
 __device__ __forceinline__ float rstd_at(const cuda_groups &a, int64_t at) { return ((const float *)a.p[RSTD])[at]; }
 
-/* dy and dy h of an element join their sums. */
+/* Adds dy and dy h of an element. */
 __device__ __forceinline__ void add(float2 *sum, float x, float dy, float mean, float rstd)
 {
   sum->x += dy;
   sum->y += dy * ((x - mean) * rstd);
 }
 
-/* Means of g and g h over a group, from its sums. */
+/* The means of g and g h over a group. */
 __device__ __forceinline__ float2 means_of(const cuda_groups &a, float2 sum)
 {
   float share = 1 / (float)a.length;
   return make_float2(a.centred ? sum.x * share : 0, sum.y * share);
 }
 
-/* Group i's sums over all parts: in order. */
+/* Group i's sums over all parts, in order. */
 __device__ __forceinline__ float2 sum_of_parts(const cuda_groups &a, const float2 *of, int i)
 {
   float2 sum = make_float2(0, 0);
@@ -153,12 +158,12 @@ __device__ __forceinline__ float2 sum_of_parts(const cuda_groups &a, const float
 
 /* ---- channels first: a group is contiguous ------------------------------------------------------------------------------ */
 
-/* A channel's sums are made by `pieces` units of a.unit lanes, which read what others copied. */
+/* A channel is summed by `pieces` units of a.unit lanes, which read vectors that other threads copied. */
 template <int whole> struct channel_gradient {
   const mine<whole, CHANNELS> &m;
   const team_member &team;
-  float2  *sum, *heard;                   /* [channels, pieces]; [parts] */
-  float   *scales, *scale;                /* [2, channels]; this item's */
+  float2  *sum, *heard;                   /* [channels, pieces] of dy and dy h; [parts] of g and g h */
+  float   *scales, *scale;                /* [2, channels]; this item's half */
   float    mean, rstd;
   float2   means;
 
@@ -171,25 +176,26 @@ template <int whole> struct channel_gradient {
     const cuda_groups &a = m.a;
     const int64_t at = place(a, item, SCALE);
     mean = mean_at(a, place(a, item, MEAN)), rstd = rstd_at(a, place(a, item, RSTD));
-    scale = scales + turn % 2 * a.channels;                 /* the last item's are still being read */
+    scale = scales + turn % 2 * a.channels;                 /* double-buffered: other threads may still read the last item's */
     for (int c = threadIdx.x; c < a.channels; c += (int)blockDim.x) scale[c] = scale_at<whole>(a, at + c);
   }
-  /* Of channel c, piece by piece. */
+  /* A lane's part of the sums over one piece of channel c, within the block's share. */
   __device__ __forceinline__ float2 sum_channel(int c, int piece, int lane) const
   {
     const cuda_groups &a = m.a;
-    const int from = team.rank * a.share, to = min(from + a.share, a.vectors), first = c * a.repeat, end = first + a.repeat, stop = min(to, (end + V - 1) / V);
+    const int from = team.rank * a.share, to = min(from + a.share, a.vectors), first = c * a.repeat, end = first + a.repeat,
+              stop = min(to, (end + V - 1) / V);
     float2 s = make_float2(0, 0);
 #pragma unroll 2
     for (int v = max(first / V, from) + piece * a.unit + lane; v < stop; v += a.pieces * a.unit) {
       float x[V], dy[V];
-      const int at = v - from - (int)threadIdx.x;           /* from the thread's own first */
+      const int at = v - from - (int)threadIdx.x;           /* relative to the thread's own first vector */
       m.get(at).open(x);
       m.get_dy(at).open(dy);
       if (v * V >= first && v * V + V <= end) {
 #pragma unroll
         for (int e = 0; e < V; e++) add(&s, x[e], dy[e], mean, rstd);
-      } else {                            /* others are neighbours' */
+      } else {                            /* the vector overlaps a neighbouring channel */
 #pragma unroll
         for (int e = 0; e < V; e++)
           if (v * V + e >= first && v * V + e < end) add(&s, x[e], dy[e], mean, rstd);
@@ -200,8 +206,9 @@ template <int whole> struct channel_gradient {
   __device__ __forceinline__ void measure(int turn, int item)
   {
     const cuda_groups &a = m.a;
-    const int unit = (uint32_t)threadIdx.x / (uint32_t)a.unit, lane = threadIdx.x - unit * a.unit, units = (uint32_t)blockDim.x / (uint32_t)a.unit;
-    __syncthreads();                      /* all copies are there */
+    const int unit = (uint32_t)threadIdx.x / (uint32_t)a.unit, lane = threadIdx.x - unit * a.unit,
+              units = (uint32_t)blockDim.x / (uint32_t)a.unit;
+    __syncthreads();                      /* all threads' copies have landed */
 #pragma unroll 1
     for (int i = 0; i < a.channels * a.pieces; i += units) {
       const int c = (uint32_t)(i + unit) / (uint32_t)a.pieces;
@@ -237,7 +244,7 @@ template <int whole> struct channel_gradient {
   }
 };
 
-/* ---- channels last: a thread has 8 channels of every so-manieth line ------------------------------------------------------ */
+/* ---- channels last: a thread has 8 channels of every (active / lanes)-th line --------------------------------------------- */
 
 template <int whole> struct column_gradient {
   static constexpr int THREADS = threads_of<COLUMNS>;
@@ -247,7 +254,8 @@ template <int whole> struct column_gradient {
   float2  *given, *found, *heard;         /* [groups]: mean and rstd; means of g and g h; [parts, groups] */
   float    mean[V], rstd[V], scale[V], less[V], along[V];   /* less, along: means of g and g h */
 
-  __device__ column_gradient(const mine<whole, COLUMNS> &mine, const team_member &team, void *beyond) : m(mine), team(team), exchange((float *)beyond)
+  __device__ column_gradient(const mine<whole, COLUMNS> &mine, const team_member &team, void *beyond)
+    : m(mine), team(team), exchange((float *)beyond)
   {
     given = (float2 *)(exchange + cuda_groups_exchange(m.a.lanes)), found = given + m.a.groups, heard = found + m.a.groups;
   }
@@ -282,7 +290,7 @@ template <int whole> struct column_gradient {
         for (int i = 0; i < V; i++) add(&sum[i], x[i], dy[i], mean[i], rstd[i]);
       }
     });
-    for (int live = a.active / a.lanes, half; live > 1; live = half) {        /* threads of one lane */
+    for (int live = a.active / a.lanes, half; live > 1; live = half) {        /* tree reduction over the threads of a lane */
       half = (live + 1) / 2;
       float *there = exchange + (y < half ? y : y - half) * a.lanes + lane;
       if (y >= half && y < live)
@@ -308,14 +316,16 @@ template <int whole> struct column_gradient {
       if (a.team.parts > 1) team.tell(turn, g, all);
       else found[g] = means_of(a, all);
     }
-    for (int c = threadIdx.x; a.sums && c < a.lanes * V; c += THREADS) a.sums[((int64_t)item * a.team.parts + team.rank) * a.lanes * V + c] = of[c];
+    for (int c = threadIdx.x; a.sums && c < a.lanes * V; c += THREADS)
+      a.sums[((int64_t)item * a.team.parts + team.rank) * a.lanes * V + c] = of[c];
     if (a.team.parts > 1) {
       const float2 *told = hear_all(team, turn, heard);
       for (int g = threadIdx.x; g < a.groups; g += THREADS) found[g] = means_of(a, sum_of_parts(a, told, g));
     }
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < V; i++) scale[i] = scale_at<whole>(a, scales + lane * V + i), less[i] = found[group(i)].x, along[i] = found[group(i)].y;
+    for (int i = 0; i < V; i++)
+      scale[i] = scale_at<whole>(a, scales + lane * V + i), less[i] = found[group(i)].x, along[i] = found[group(i)].y;
   }
   __device__ __forceinline__ void apply(float (&x)[V], const float (&dy)[V], int) const
   {
@@ -365,12 +375,14 @@ template <int whole, int kind> __global__ void __launch_bounds__(threads_of<kind
   team.leave();
 }
 
-/* A channel by the rows of a block, each in order, then by a warp. */
-enum { ADDED = 8, ADDERS = 1024 };        /* channels of a block, its threads */
+/* dscale and dshift: adds up the items' sums. A block has ADDED channels; the threads of a channel each add every 128th entry,
+ * then the block's warps are combined. A fixed order, so deterministic. */
+enum { ADDED = 8, ADDERS = 1024 };        /* channels and threads of a block */
 __global__ static void __launch_bounds__(ADDERS) add_items(const __grid_constant__ cuda_groups_sums a)
 {
   __shared__ float2 of_warp[ADDERS / 32][ADDED];
-  const int64_t channels = a.sides * a.channels, first = blockIdx.x * (int64_t)ADDED, j = min(first + threadIdx.x % ADDED, channels - 1), side = j / a.channels;
+  const int64_t channels = a.sides * a.channels, first = blockIdx.x * (int64_t)ADDED,
+                j = min(first + threadIdx.x % ADDED, channels - 1), side = j / a.channels;
   const uint32_t n = (uint32_t)a.copies * (uint32_t)a.parts;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   float2 sum = make_float2(0, 0);
@@ -396,7 +408,10 @@ template <int whole> static const void *of_kind(int kind)
 {
   return kind == CHANNELS ? (const void *)norm_groups<whole, CHANNELS> : (const void *)norm_groups<whole, COLUMNS>;
 }
-const void *cuda_norm_groups_kernel(uint32_t dtype, int kind) { return dtype == QN_F32 ? of_kind<QN_F32>(kind) : dtype == QN_BF16 ? of_kind<QN_BF16>(kind) : of_kind<QN_F16>(kind); }
+const void *cuda_norm_groups_kernel(uint32_t dtype, int kind)
+{
+  return dtype == QN_F32 ? of_kind<QN_F32>(kind) : dtype == QN_BF16 ? of_kind<QN_BF16>(kind) : of_kind<QN_F16>(kind);
+}
 
 bool cuda_norm_groups_clusters(const qn_device *device) { return cuda_has_clusters(device); }
 

@@ -1,4 +1,4 @@
-/* norm_groups.h -- what the host and the kernels of norm_groups share. */
+/* norm_groups.h -- shared by the host half and the kernels of norm_groups. */
 #ifndef QN_CUDA_NORM_GROUPS_H
 #define QN_CUDA_NORM_GROUPS_H
 #include <vector_types.h>
@@ -10,34 +10,36 @@ extern "C" {
 #endif
 
 enum { CUDA_GROUPS_V = 8, CUDA_GROUPS_LANES = 256, CUDA_GROUPS_OUTER = 5 };
-enum { CUDA_GROUPS_X, CUDA_GROUPS_DX, CUDA_GROUPS_SCALE, CUDA_GROUPS_DSCALE, CUDA_GROUPS_DSHIFT, CUDA_GROUPS_MEAN, CUDA_GROUPS_RSTD, CUDA_GROUPS_TENSORS };
+enum { CUDA_GROUPS_X, CUDA_GROUPS_DX, CUDA_GROUPS_SCALE, CUDA_GROUPS_DSCALE, CUDA_GROUPS_DSHIFT, CUDA_GROUPS_MEAN, CUDA_GROUPS_RSTD,
+       CUDA_GROUPS_TENSORS };
 
-/* Groups are contiguous; or some neighbouring channels of all lines of an image. */
+/* CHANNELS: a group is contiguous; COLUMNS: it is some neighbouring channels in all lines of an image. */
 enum { CUDA_GROUPS_CHANNELS, CUDA_GROUPS_COLUMNS };
 
 typedef struct cuda_groups {
   void    *p[CUDA_GROUPS_TENSORS];
   const void *dy;
   uint32_t dtype[CUDA_GROUPS_TENSORS];
-  int32_t  rank;                          /* of the dims that items are counted by, innermost first */
+  int32_t  rank;                          /* of the outer dims, which number the items, innermost first */
   uint32_t dim[CUDA_GROUPS_OUTER];
   cuda_divisor by_dim[CUDA_GROUPS_OUTER];
   int64_t  stride[CUDA_GROUPS_TENSORS][CUDA_GROUPS_OUTER];
-  int64_t  items, length;                 /* length: elements of a group */
-  cuda_team team;                         /* the blocks that have an item */
-  int32_t  vectors, share;                /* of an item, of one block's part of it */
-  int32_t  active;                        /* columns: threads that take part, a multiple of lanes */
-  int32_t  repeat;                        /* channels: elements of a group for each of a parameter's */
-  int32_t  lanes, groups, channels;       /* columns: vectors of a line; groups of an item; channels: 1. channels of a group */
-  int64_t  line_step[2];                  /* columns: from line to line of x and dx */
-  int64_t  group_step[2];                 /* columns: of mean and rstd */
+  int64_t  items, length;                 /* items; elements of a group */
+  cuda_team team;                         /* the blocks that share an item */
+  int32_t  vectors, share;                /* vectors of an item, of a block's share of it */
+  int32_t  active;                        /* columns: threads that have vectors, a multiple of lanes */
+  int32_t  repeat;                        /* channels: consecutive elements that share a parameter */
+  int32_t  lanes, groups, channels;       /* columns: vectors of a line; groups of an item (1 otherwise); channels of a group */
+  int64_t  line_step[2];                  /* columns: between lines of x, dx */
+  int64_t  group_step[2];                 /* columns: between groups of mean, rstd */
   cuda_divisor by_repeat;
   bool     centred;
-  int32_t  unit, pieces;                  /* channels: lanes that sum vectors together; such units for a channel */
-  float2  *sums;                          /* [items, parts, channels of an item] of dy and dy h; NULL: not wanted */
+  int32_t  unit, pieces;                  /* channels: lanes that sum a channel together; such units a channel */
+  float2  *sums;                          /* partial sums of dy and dy h: [items, parts, channels of an item]; NULL: not wanted */
 } cuda_groups;
 
-/* What is left of dscale and dshift: sums over `copies` times `parts` of the items' sums, of which `sides` have channels of their own. */
+/* The final sums for dscale and dshift. sums: [copies, sides, parts, channels]; added over copies and parts. sides: items
+ * with different channels. */
 typedef struct cuda_groups_sums {
   const float2 *sums;
   void    *dscale, *dshift;
@@ -46,10 +48,10 @@ typedef struct cuda_groups_sums {
   int32_t  parts, channels;
 } cuda_groups_sums;
 
-/* Threads of a block at most; of columns, always. */
+/* Most threads of a block; the threads of a block for columns. */
 enum { CUDA_GROUPS_THREADS = 512, CUDA_GROUPS_COLUMNS_THREADS = 384 };
 
-/* Floats of shared memory in which columns are joined: by half of a block's threads, then as channels. */
+/* columns: floats of shared memory in which threads add up sums: from half of the threads at a time, then two per channel. */
 #ifdef __CUDACC__
 __host__ __device__
 #endif

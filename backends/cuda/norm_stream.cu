@@ -1,23 +1,23 @@
-/* norm_stream.cu -- batch_norm of planes (channels first) and its gradient, where some channels' planes of all images fit into the shared
- * memory of a multiprocessor: each element is read once and written once.
+/* norm_stream.cu -- batch_norm and its gradient, channels first, f16, bf16 and f32, sm_80 and up, where a few channels' planes
+ * of all images fit into the shared memory of an SM: each element is read once and written once.
  *
  *   with h = (x - mean) rstd, g = dy scale:
  *   y = act(h scale + shift)
  *   dx = rstd (g - mean g - h mean(g h)), dscale = sum dy h, dshift = sum dy
  *
- * A block is resident and takes one band after another (norm_bands.cuh): a few channels of all images. A thread copies its own 16-byte words
- * asynchronously and reads them there itself; where it has read a word for the last time, it fetches the next band's word into its place. So
- * the next band is loaded while this one is written, and no barrier guards the buffer.
- *
- * Refused: bands that do not fit (norm_bands has clusters for them), parameters that differ along a plane. */
+ * Blocks are persistent and take one band after another (norm_bands.cuh): a few channels of all images. A thread copies
+ * (cp.async) and reads its own 16-byte words; when it reads a word for the last time, it starts the copy of the next band's
+ * word into the same slot. So the next band is loaded while this one is written, and no barrier guards the buffer.
+ * Refused: bands that do not fit (norm_bands has clusters for them), too few bands, small planes, parameters that vary
+ * along a plane. */
 #include <type_traits>
 #include "engines.h"
 #include "norm_bands.cuh"
 #include "shared_memory.h"
 
-enum { MOST_THREADS = 512, CHUNKS = 4 };  /* CHUNKS: groups of a thread's copies, waited for one by one */
+enum { MOST_THREADS = 512, CHUNKS = 4 };  /* CHUNKS: commit groups of a thread's copies */
 
-/* Chunk c of a thread's words, and all before it, are there. */
+/* Waits for chunk c of a thread's words, and all before it. Later chunks, all committed by then, may be in flight. */
 __device__ __forceinline__ void wait_for_chunk(int c)
 {
   if (c == 0) copy_async_wait<CHUNKS - 1>();
@@ -25,7 +25,7 @@ __device__ __forceinline__ void wait_for_chunk(int c)
   else if (c == 2) copy_async_wait<CHUNKS - 3>();
   else copy_async_wait<0>();
 }
-/* f(k, n) of chunk c's words, n at a time: AT_ONCE, the last ones singly. */
+/* Calls f(k, n) for words k .. k + n - 1 of chunk c; n is a constant: AT_ONCE, for the last ones 1. */
 template <int AT_ONCE, class F> __device__ __forceinline__ void over_chunk(const mine &m, int c, F f)
 {
   const int size = (m.count + CHUNKS - 1) / CHUNKS, end = min((c + 1) * size, m.count);
@@ -36,16 +36,16 @@ template <int AT_ONCE, class F> __device__ __forceinline__ void over_chunk(const
   for (; AT_ONCE > 1 && k < end; k++) f(k, std::integral_constant<int, 1>());
 }
 
-/* What a kernel takes beside its bands: how many; bytes from a thread's word to its next one, of x (and dy) and of what is written. */
+/* Further kernel arguments. step: bytes between a thread's words in x (and dy), in y; items: number of bands. */
 struct course { int64_t step[2]; int32_t items; };
 
 /* Shared memory behind the words. */
 struct board {
-  float4 *known;                          /* of each group; forward: mean, rstd, scale, shift; gradient: scale, means of g and of g h */
-  float2 *given;                          /* of each group; forward: scale, shift; gradient, of two bands in turn: mean, rstd */
-  float  *scale;                          /* gradient: likewise in turn */
-  float2 *told;                           /* [tellers, lanes, folds]: mean, squares; sums of dy and dy h */
-  float  *count;                          /* [tellers]: lines */
+  float4 *known;                          /* of each group; forward: mean, rstd, scale, shift; gradient: scale, means of g and g h */
+  float2 *given;                          /* of each group; forward: scale, shift; gradient, two buffers: mean, rstd */
+  float  *scale;                          /* gradient, two buffers */
+  float2 *told;                           /* [tellers, lanes, folds]: mean, squares; or sums of dy and dy h */
+  float  *count;                          /* [tellers], of lines */
 
   static __host__ __device__ int64_t bytes(const bands &a, int threads)
   {
@@ -58,7 +58,7 @@ struct board {
   }
 };
 
-/* The groups of a word's elements: its first one's, and from element `here` on the next one. */
+/* The group of a word's first element; elements from number `here` on are of the next group. */
 template <int E> __device__ __forceinline__ int first_group(const bands &a, int lane, int *here)
 {
   const int g = (int)cuda_quotient(lane * E, a.by_run);
@@ -68,8 +68,10 @@ template <int E> __device__ __forceinline__ int first_group(const bands &a, int 
 
 /* ---- forward ---------------------------------------------------------------------------------------------------------- */
 
-/* one: a word is of one group. */
-template <int whole, bool one> __global__ void __launch_bounds__(MOST_THREADS, one ? 2 : 1) norm_stream(const __grid_constant__ bands a, const __grid_constant__ course s)
+/* one: a word lies within a group. */
+template <int whole, bool one>
+__global__ void __launch_bounds__(MOST_THREADS, one ? 2 : 1)
+norm_stream(const __grid_constant__ bands a, const __grid_constant__ course s)
 {
   constexpr int E = vector_per_16<whole>, N = one ? 1 : E;
   extern __shared__ uint4 words[];
@@ -96,7 +98,9 @@ template <int whole, bool one> __global__ void __launch_bounds__(MOST_THREADS, o
   for (int next; m.item < s.items; m.item = next) {
     next = m.item + (int)gridDim.x;
     float2 given = make_float2(1, 0);
-    if (t < a.groups) given = make_float2(a.parameter(SCALE, a.place(m.item, SCALE), t * a.run, 1), a.parameter(SHIFT, a.place(m.item, SHIFT), t * a.run, 0));
+    if (t < a.groups)
+      given = make_float2(a.parameter(SCALE, a.place(m.item, SCALE), t * a.run, 1),
+                          a.parameter(SHIFT, a.place(m.item, SHIFT), t * a.run, 0));
 
     float from[N] = {}, s1[N] = {}, s2[N] = {};
 #pragma unroll 1
@@ -114,7 +118,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(MOST_THREADS, o
     __syncthreads();
 
     const int width = 1 << a.join_bits, apart = blockDim.x >> a.join_bits;
-    for (int g = t >> a.join_bits; g - (of_warp >> a.join_bits) < a.groups; g += apart) {      /* a warp's threads stay together */
+    for (int g = t >> a.join_bits; g - (of_warp >> a.join_bits) < a.groups; g += apart) {      /* warps stay converged: shuffles follow */
       const moments all = gather<E>(a, b.told, b.count, min(g, a.groups - 1));
       if ((t & (width - 1)) || g >= a.groups) continue;
       const float rstd = 1 / sqrtf(all.squares * a.inverse + a.eps);
@@ -163,7 +167,9 @@ template <int whole, bool one> __global__ void __launch_bounds__(MOST_THREADS, o
 
 /* ---- the gradient ----------------------------------------------------------------------------------------------------- */
 
-template <int whole, bool one> __global__ void __launch_bounds__(MOST_THREADS, 1) norm_stream_gradient(const __grid_constant__ bands a, const __grid_constant__ course s)
+template <int whole, bool one>
+__global__ void __launch_bounds__(MOST_THREADS, 1)
+norm_stream_gradient(const __grid_constant__ bands a, const __grid_constant__ course s)
 {
   constexpr int E = vector_per_16<whole>, N = one ? 1 : E;
   extern __shared__ uint4 words[];
@@ -181,12 +187,14 @@ template <int whole, bool one> __global__ void __launch_bounds__(MOST_THREADS, 1
     x += s.step[X], dy += s.step[X];
   };
   struct statistics { float mean, rstd, scale; } ahead;
-  const auto look_up = [&](int item) {    /* of group t */
+  const auto look_up = [&](int item) {    /* loads the statistics of group t into registers */
     const float scale = a.parameter(SCALE, a.place(item, SCALE), t * a.run, 1);
     ahead.mean = a.centred ? a.get(MEAN, item, t) : 0, ahead.rstd = a.get(RSTD, item, t);
-    ahead.scale = fabsf(scale) < INFINITY ? scale : NAN;        /* of an infinite one the differences in dx are NaN */
+    ahead.scale = fabsf(scale) < INFINITY ? scale : NAN;        /* with an infinite scale g - mean g is NaN, so dx is */
   };
-  const auto keep = [&](int turn) { b.given[turn * a.groups + t] = make_float2(ahead.mean, ahead.rstd), b.scale[turn * a.groups + t] = ahead.scale; };
+  const auto keep = [&](int turn) {
+    b.given[turn * a.groups + t] = make_float2(ahead.mean, ahead.rstd), b.scale[turn * a.groups + t] = ahead.scale;
+  };
 #pragma unroll 1
   for (int c = 0; c < CHUNKS; c++) {
     over_chunk<4>(m, c, [&](int k, auto n) {
@@ -236,8 +244,9 @@ template <int whole, bool one> __global__ void __launch_bounds__(MOST_THREADS, 1
     __syncthreads();
 
     const int width = 1 << a.join_bits, apart = blockDim.x >> a.join_bits;
-    for (int g = t >> a.join_bits; g - (of_warp >> a.join_bits) < a.groups; g += apart) {      /* a warp's threads stay together */
-      const int begin = min(g, a.groups - 1) * a.run, first = begin / E, span = (begin + a.run - 1) / E - first + 1, all = a.tellers(blockDim.x) * span;
+    for (int g = t >> a.join_bits; g - (of_warp >> a.join_bits) < a.groups; g += apart) {      /* warps stay converged: shuffles follow */
+      const int begin = min(g, a.groups - 1) * a.run, first = begin / E, span = (begin + a.run - 1) / E - first + 1,
+                all = a.tellers(blockDim.x) * span;
       float sum = 0, along = 0;
       for (int i = t & (width - 1); i < all; i += width) {
         const int teller = i / span, u = first + i - teller * span, of = teller * a.lanes + u;
@@ -248,7 +257,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(MOST_THREADS, 1
       if ((t & (width - 1)) || g >= a.groups) continue;
       if (a.p[DSCALE]) element_store(a.p[DSCALE], a.place(m.item, DSCALE) + g * a.group_step[DSCALE], dtype3(a.dtype[DSCALE]), along);
       if (a.p[DSHIFT]) element_store(a.p[DSHIFT], a.place(m.item, DSHIFT) + g * a.group_step[DSHIFT], dtype3(a.dtype[DSHIFT]), sum);
-      const float scale = b.scale[turn * a.groups + g];         /* last: of a subnormal scale inverse would leave no digits */
+      const float scale = b.scale[turn * a.groups + g];         /* applied last: a subnormal scale times inverse would lose its digits */
       b.known[g] = make_float4(scale, a.centred ? sum * a.inverse * scale : 0, along * a.inverse * scale, 0);
     }
     if (t < a.groups && next < s.items) keep(turn ^ 1);
@@ -292,13 +301,13 @@ template <int whole, bool one> __global__ void __launch_bounds__(MOST_THREADS, 1
   }
 }
 
-/* ---- what it takes ---------------------------------------------------------------------------------------------------- */
+/* ---- prepare ---------------------------------------------------------------------------------------------------------- */
 
-/* Threads of a block, such blocks of a multiprocessor: as many as have registers, the first of one group in a word. */
+/* Threads of a block and such blocks on an SM, as registers allow: the first two need a word within a group, forward. */
 struct form { uint32_t threads; int64_t resident; };
 static const form forms[] = { { 256, 4 }, { 512, 2 }, { 256, 2 }, { 512, 1 } };
 
-/* Bands of as few channels as make whole words of a line, and `least` bytes of it if that can be. */
+/* Bands of the fewest channels that give a line whole words and, if possible, `least` bytes; false: they do not fit. */
 static bool share_out(bands_state *s, const qn_device *device, const qn_nest *outer, int64_t E, int64_t least, const form &f)
 {
   bands &a = s->a;
@@ -319,7 +328,8 @@ static bool share_out(bands_state *s, const qn_device *device, const qn_nest *ou
 
 template <int whole> static const void *kernel_of(const bands_state &s)
 {
-  if (s.dy >= 0) return s.a.folds == 1 ? (const void *)norm_stream_gradient<whole, true> : (const void *)norm_stream_gradient<whole, false>;
+  if (s.dy >= 0)
+    return s.a.folds == 1 ? (const void *)norm_stream_gradient<whole, true> : (const void *)norm_stream_gradient<whole, false>;
   return s.a.folds == 1 ? (const void *)norm_stream<whole, true> : (const void *)norm_stream<whole, false>;
 }
 
@@ -342,7 +352,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     for (int64_t least = 512; least >= 128 && !found; least /= 2)
       if (share_out(&s, r->device, &outer, E, least, forms[f])) found = &forms[f];
   if (!found)
-    return qn_refuse(out, "some planes of all images must fit into the shared memory of a block", "x", "", "%d images of %d elements", a.lines, a.run);
+    return qn_refuse(out, "some planes of all images must fit into the shared memory of a block", "x", "", "%d images of %d elements",
+                     a.lines, a.run);
   s.items /= a.groups;
   if (s.items < r->device->units / 2)
     return qn_refuse(out, "bands for half of the multiprocessors, at least", "x", "", "%lld of %d planes", (long long)s.items, a.groups);
