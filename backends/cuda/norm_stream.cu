@@ -10,7 +10,6 @@
  * word into the same slot. So the next band is loaded while this one is written, and no barrier guards the buffer.
  * Refused: bands that do not fit (norm_bands has clusters for them), too few bands, small planes, parameters that vary
  * along a plane. */
-#include <type_traits>
 #include "engines.h"
 #include "norm_bands.cuh"
 #include "shared_memory.h"
@@ -25,15 +24,12 @@ __device__ __forceinline__ void wait_for_chunk(int c)
   else if (c == 2) copy_async_wait<CHUNKS - 3>();
   else copy_async_wait<0>();
 }
-/* Calls f(k, n) for words k .. k + n - 1 of chunk c; n is a constant: AT_ONCE, for the last ones 1. */
-template <int AT_ONCE, class F> __device__ __forceinline__ void over_chunk(const mine &m, int c, F f)
+/* f(k) for each word k of chunk c. */
+template <int unroll, class F> __device__ __forceinline__ void over_chunk(const mine &m, int c, F f)
 {
   const int size = (m.count + CHUNKS - 1) / CHUNKS, end = min((c + 1) * size, m.count);
-  int k = c * size;
-#pragma unroll 1
-  for (; k + AT_ONCE <= end; k += AT_ONCE) f(k, std::integral_constant<int, AT_ONCE>());
-#pragma unroll 1
-  for (; AT_ONCE > 1 && k < end; k++) f(k, std::integral_constant<int, 1>());
+#pragma unroll unroll
+  for (int k = c * size; k < end; k++) f(k);
 }
 
 /* Further kernel arguments. step: bytes between a thread's words in x (and dy), in y; items: number of bands. */
@@ -88,11 +84,7 @@ norm_stream(const __grid_constant__ bands a, const __grid_constant__ course s)
   };
 #pragma unroll 1
   for (int c = 0; c < CHUNKS; c++) {
-    over_chunk<4>(m, c, [&](int k, auto n) {
-      constexpr int AT_ONCE = decltype(n)::value;
-#pragma unroll
-      for (int i = 0; i < AT_ONCE; i++) fetch(k + i);
-    });
+    over_chunk<4>(m, c, fetch);
     copy_async_commit();
   }
   for (int next; m.item < s.items; m.item = next) {
@@ -107,11 +99,7 @@ norm_stream(const __grid_constant__ bands a, const __grid_constant__ course s)
     for (int c = 0; c < CHUNKS; c++) {
       wait_for_chunk(c);
       if (c == 0 && a.centred) take_from<whole>(a, m, words, (m.count + CHUNKS - 1) / CHUNKS, from);
-      over_chunk<4>(m, c, [&](int k, auto n) {
-        constexpr int AT_ONCE = decltype(n)::value;
-#pragma unroll
-        for (int i = 0; i < AT_ONCE; i++) add_word<whole>(words[(k + i) * m.active + t], from, s1, s2);
-      });
+      over_chunk<4>(m, c, [&](int k) { add_word<whole>(words[k * m.active + t], from, s1, s2); });
     }
     tell_moments<whole>(a, m, b.told, b.count, from, s1, s2);
     if (t < a.groups) b.given[t] = given;
@@ -141,23 +129,14 @@ norm_stream(const __grid_constant__ bands a, const __grid_constant__ course s)
     with_activation(a.act, [&](auto op) {
 #pragma unroll 1
       for (int c = 0; c < CHUNKS; c++) {
-        over_chunk<2>(m, c, [&](int k, auto n) {
-          constexpr int AT_ONCE = decltype(n)::value;
-          uint4 q[AT_ONCE];
+        over_chunk<2>(m, c, [&](int k) {
+          vector_open<whole>(v, 0, words[k * m.active + t]);
+          if (more) fetch(k);
 #pragma unroll
-          for (int i = 0; i < AT_ONCE; i++) q[i] = words[(k + i) * m.active + t];
-#pragma unroll
-          for (int i = 0; i < AT_ONCE; i++)
-            if (more) fetch(k + i);
-#pragma unroll
-          for (int i = 0; i < AT_ONCE; i++) {
-            vector_open<whole>(v, 0, q[i]);
-#pragma unroll
-            for (int e = 0; e < E; e++) v[e] = fmaf((v[e] - mean[e % N]) * rstd[e % N], scale[e % N], shift[e % N]);
-            activate<whole != QN_F32, decltype(op)::value>(a.act.beta, v);
-            *(uint4 *)y = vector_close<whole>(v, 0);
-            y += s.step[Y];
-          }
+          for (int e = 0; e < E; e++) v[e] = fmaf((v[e] - mean[e % N]) * rstd[e % N], scale[e % N], shift[e % N]);
+          activate<whole != QN_F32, decltype(op)::value>(a.act.beta, v);
+          *(uint4 *)y = vector_close<whole>(v, 0);
+          y += s.step[Y];
         });
         copy_async_commit();
       }
@@ -197,11 +176,7 @@ norm_stream_gradient(const __grid_constant__ bands a, const __grid_constant__ co
   };
 #pragma unroll 1
   for (int c = 0; c < CHUNKS; c++) {
-    over_chunk<4>(m, c, [&](int k, auto n) {
-      constexpr int AT_ONCE = decltype(n)::value;
-#pragma unroll
-      for (int i = 0; i < AT_ONCE; i++) fetch(k + i);
-    });
+    over_chunk<4>(m, c, fetch);
     copy_async_commit();
   }
   if (t < a.groups) look_up(m.item), keep(0);
@@ -218,15 +193,11 @@ norm_stream_gradient(const __grid_constant__ bands a, const __grid_constant__ co
 #pragma unroll 1
     for (int c = 0; c < CHUNKS; c++) {
       wait_for_chunk(c);
-      over_chunk<2>(m, c, [&](int k, auto n) {
-        constexpr int AT_ONCE = decltype(n)::value;
+      over_chunk<2>(m, c, [&](int k) {
+        vector_open<whole>(v, 0, words[k * m.active + t]);
+        vector_open<whole>(d, 0, dys[k * m.active + t]);
 #pragma unroll
-        for (int i = 0; i < AT_ONCE; i++) {
-          vector_open<whole>(v, 0, words[(k + i) * m.active + t]);
-          vector_open<whole>(d, 0, dys[(k + i) * m.active + t]);
-#pragma unroll
-          for (int e = 0; e < E; e++) s1[e] += d[e], s2[e] = fmaf(d[e], (v[e] - mean[e % N]) * rstd[e % N], s2[e]);
-        }
+        for (int e = 0; e < E; e++) s1[e] += d[e], s2[e] = fmaf(d[e], (v[e] - mean[e % N]) * rstd[e % N], s2[e]);
       });
     }
     add_lines(a, s1, s2);
@@ -277,24 +248,15 @@ norm_stream_gradient(const __grid_constant__ bands a, const __grid_constant__ co
     x = (const char *)a.p[X] + start, dy = (const char *)a.dy + start;
 #pragma unroll 1
     for (int c = 0; c < CHUNKS; c++) {
-      over_chunk<2>(m, c, [&](int k, auto n) {
-        constexpr int AT_ONCE = decltype(n)::value;
-        uint4 q[2][AT_ONCE];
+      over_chunk<2>(m, c, [&](int k) {
+        vector_open<whole>(v, 0, words[k * m.active + t]);
+        vector_open<whole>(d, 0, dys[k * m.active + t]);
+        if (more) fetch(k);
 #pragma unroll
-        for (int i = 0; i < AT_ONCE; i++) q[0][i] = words[(k + i) * m.active + t], q[1][i] = dys[(k + i) * m.active + t];
-#pragma unroll
-        for (int i = 0; i < AT_ONCE; i++)
-          if (more) fetch(k + i);
-#pragma unroll
-        for (int i = 0; i < AT_ONCE; i++) {
-          vector_open<whole>(v, 0, q[0][i]);
-          vector_open<whole>(d, 0, q[1][i]);
-#pragma unroll
-          for (int e = 0; e < E; e++)
-            v[e] = rstd[e % N] * (d[e] * scale[e % N] - less[e % N] - (v[e] - mean[e % N]) * rstd[e % N] * along[e % N]);
-          *(uint4 *)dx = vector_close<whole>(v, 0);
-          dx += s.step[Y];
-        }
+        for (int e = 0; e < E; e++)
+          v[e] = rstd[e % N] * (d[e] * scale[e % N] - less[e % N] - (v[e] - mean[e % N]) * rstd[e % N] * along[e % N]);
+        *(uint4 *)dx = vector_close<whole>(v, 0);
+        dx += s.step[Y];
       });
       copy_async_commit();
     }
