@@ -1,37 +1,45 @@
-/* pool_falls.cu -- max pooling with indices, and its gradients by them, of f16, bf16 and f32, packed planes (NCHW), by small squares of windows.
+/* pool_falls.cu -- max pooling with indices and its gradient from indices, packed NCHW planes, f16, bf16 and f32; small
+ * square windows.
  *
- *   max        y = the largest tap inside x, NaN above all, the first of equals; indices: which
+ *   max        y = the largest tap inside x; NaN wins, then the first of equals; indices: its tap or position
  *   backward   dx[x] = the sum of dy over the windows whose index is x
  *
- * Of x, a window's largest is found line by line. A window's place is a bit of a word, and what it adds to one is predicated: bits become predicates
- * many at once.
- *
- * line: gradients of rows by themselves (1-D), where a thread reads the windows over its 4 columns. */
+ * Lanes walk down columns (pool_falls.cuh). Forward, the maximum of each row of a window is found once and shared by the
+ * windows that overlap it. Backward, a window's tap becomes one bit of a word, and each of its sums is a predicated add on that
+ * bit: the compiler turns many bits into predicates at once, and sums stay in registers without indexing.
+ * line: gradients of 1-D rows, window 3, stride 2: a thread reads the three windows over its 4 columns.
+ * Refused: forward other than 3x3 or 2x2 with stride 2; backward other than 3x3 with stride 1 or 2, or (positions) 5x5
+ * with stride 1. */
 #include "engines.h"
 #include "pool_falls.cuh"
 
-enum { RESIDENT = 24 };                   /* warps of a multiprocessor with the registers of windows of 5 by 5 */
+enum { RESIDENT = 24 };                   /* warps per SM that the registers of 5x5 windows allow */
 
-/* ---- the kernel ------------------------------------------------------------------------------------------------- */
+/* ---- the gradient ----------------------------------------------------------------------------------------------- */
 
-/* AHEAD: lines of windows in flight. */
-template <int dtype, int how, class of, int AHEAD> __global__ void __launch_bounds__(THREADS) pool_falls(const __grid_constant__ falls p)
+/* AHEAD: rows of windows whose loads are in flight. */
+template <int dtype, int how, class of, int AHEAD>
+__global__ void __launch_bounds__(THREADS) pool_falls(const __grid_constant__ falls p)
 {
-  constexpr int HIGH = of::HIGH, DOWN = of::DOWN, ABOVE = of::ABOVE, WIDE = of::WIDE, STEP = of::STEP, BEFORE = of::BEFORE, RIGHT = of::RIGHT, KEPT = of::KEPT;
+  constexpr int HIGH = of::HIGH, DOWN = of::DOWN, ABOVE = of::ABOVE, WIDE = of::WIDE, STEP = of::STEP, BEFORE = of::BEFORE,
+                RIGHT = of::RIGHT, KEPT = of::KEPT;
   constexpr int WINDOWS = of::WINDOWS, PLACES = of::PLACES, E = dtype == QN_F32 ? 1 : 2, bytes = 4 / E;
   static_assert(BEFORE <= C && RIGHT >= 0 && RIGHT <= C && HIGH * WIDE <= 31, "neighbours' columns, and taps that a word counts");
   const lane at = lane_of(p, p.in[1], blockIdx.x * (THREADS / 32) + threadIdx.x / 32);
   uint32_t z;
   cuda_quotient(at.plane, p.by_depth, &z);
   const int top = at.top, end = at.end, height = p.in[1], width = p.in[2], high = p.out[1], wide = p.out[2];
-  const int oy_begin = max((top + ABOVE - HIGH + DOWN) / DOWN, 0), oy_end = (end - 1 + ABOVE) / DOWN + 1;      /* dx may go on below the last window */
-  const int64_t in_x = (int64_t)at.plane * height * width + at.column * C, in_y = (int64_t)at.plane * high * wide + at.column * WINDOWS;
-  const char *const dy = (const char *)p.dy + in_y * bytes, *const index = (const char *)p.indices + in_y * (how == BY_TAP ? 1 : p.index_dtype == QN_I64 ? 8 : 4);
+  /* oy_end may exceed y: dx may have rows below the last window */
+  const int oy_begin = max((top + ABOVE - HIGH + DOWN) / DOWN, 0), oy_end = (end - 1 + ABOVE) / DOWN + 1;
+  const int64_t in_x = (int64_t)at.plane * height * width + at.column * C,
+                in_y = (int64_t)at.plane * high * wide + at.column * WINDOWS;
+  const char *const dy = (const char *)p.dy + in_y * bytes,
+             *const index = (const char *)p.indices + in_y * (how == BY_TAP ? 1 : p.index_dtype == QN_I64 ? 8 : 4);
   char *const dx = (char *)p.dx + in_x * bytes;
 
   struct line {
     words<WINDOWS / E> dy;
-    words<how == BY_PLACE ? WINDOWS * 2 : 1> index;         /* taps; places */
+    words<how == BY_PLACE ? WINDOWS * 2 : 1> index;         /* i32 or i64 positions; or tap numbers, a byte each */
   };
   const auto load = [&](line &l, int oy) {
     const int here = min(oy, high - 1) * wide;
@@ -62,7 +70,9 @@ template <int dtype, int how, class of, int AHEAD> __global__ void __launch_boun
           const uint32_t tap = *l.index.w >> 8 * w & 255;
           if (tap < HIGH * WIDE) bits = 1u << tap;
         } else {
-          const int place = p.index_dtype == QN_I64 ? place_among((int64_t)((uint64_t)l.index.w[2 * w + 1] << 32 | l.index.w[2 * w])) : (int)l.index.w[w];
+          const int place = p.index_dtype == QN_I64
+                              ? place_among((int64_t)((uint64_t)l.index.w[2 * w + 1] << 32 | l.index.w[2 * w]))
+                              : (int)l.index.w[w];
           uint32_t c, r = cuda_quotient((uint32_t)max(place, 0), p.by_width, &c) - (z * height + y0);
           c -= at.column * C + w * STEP - BEFORE;
           if (place >= 0 && r < HIGH && c < WIDE) bits = 1u << (r * WIDE + c);
@@ -74,7 +84,7 @@ template <int dtype, int how, class of, int AHEAD> __global__ void __launch_boun
       }
       load(ahead[a], min(oy + AHEAD, oy_end - 1));
 #pragma unroll
-      for (int r = 0; r < DOWN; r++) {    /* rows that no later window covers */
+      for (int r = 0; r < DOWN; r++) {    /* rows that no later window covers are complete */
         const int y = y0 + r;
 #pragma unroll
         for (int i = 0; i < BEFORE; i++) {
@@ -99,17 +109,21 @@ template <class index, int N> struct alignas(sizeof(index) * N < 16 ? sizeof(ind
 
 /* ---- maxima and their indices ------------------------------------------------------------------------------------ */
 
-/* The largest of a line or a window, and where it is. Of 16 bits both are in one word, where the earlier of equals has the larger low half: the number
- * of the bit. */
+/* The largest element of a row of a window, as an ordered integer, and (bits) a bit for its column. 16-bit dtypes hold both in
+ * `order`: the low half is a bit number that is larger for earlier elements, so of equals the first wins. */
 template <bool halves> struct peak { uint32_t order, bits; };
 
-template <int dtype, class of> __device__ __forceinline__ void largest_of_line(peak<dtype != QN_F32> (&m)[of::WINDOWS], words<C / (dtype == QN_F32 ? 1 : 2)> q, bool inside, const lane &at)
+/* The peaks of a row of x for each of a lane's windows; inside: is the row in x? */
+template <int dtype, class of>
+__device__ __forceinline__ void largest_of_line(peak<dtype != QN_F32> (&m)[of::WINDOWS], words<C / (dtype == QN_F32 ? 1 : 2)> q,
+                                                bool inside, const lane &at)
 {
   constexpr int E = dtype == QN_F32 ? 1 : 2, BEFORE = of::BEFORE, STEP = of::STEP;
   static_assert(BEFORE <= 1 && of::RIGHT <= 1 && of::PLACES <= 8 && of::WIDE <= 3, "a column beside a lane's");
 #pragma unroll
   for (int i = 0; i < C / E; i++) q.w[i] = inside ? order_of<dtype>(q.w[i]) : 0;
-  uint32_t before = BEFORE ? __shfl_up_sync(~0u, q.w[C / E - 1], 1) : 0, after = of::RIGHT ? __shfl_down_sync(~0u, q.w[0], 1) : 0, x[of::PLACES];
+  uint32_t before = BEFORE ? __shfl_up_sync(~0u, q.w[C / E - 1], 1) : 0, after = of::RIGHT ? __shfl_down_sync(~0u, q.w[0], 1) : 0,
+           x[of::PLACES];
   before = at.left ? before : 0, after = at.right ? after : 0;
 #pragma unroll
   for (int i = 0; i < of::PLACES; i++) {
@@ -128,8 +142,9 @@ template <int dtype, class of> __device__ __forceinline__ void largest_of_line(p
   }
 }
 
-/* Of window w. */
-template <int dtype, class of> __device__ __forceinline__ uint32_t largest_of_window(const peak<dtype != QN_F32> (&most)[of::HIGH][of::WINDOWS], int w, uint32_t *bits)
+/* The largest of window w; bits: one bit, number 8 row + column for f32, 8 (HIGH - 1 - row) + 7 - place for 16 bits. */
+template <int dtype, class of>
+__device__ __forceinline__ uint32_t largest_of_window(const peak<dtype != QN_F32> (&most)[of::HIGH][of::WINDOWS], int w, uint32_t *bits)
 {
   uint32_t largest = 0;
 #pragma unroll
@@ -141,9 +156,11 @@ template <int dtype, class of> __device__ __forceinline__ uint32_t largest_of_wi
   return largest;
 }
 
-template <int dtype, class index, class of, int AHEAD> __global__ void __launch_bounds__(THREADS) pool_falls_max(const __grid_constant__ falls p)
+template <int dtype, class index, class of, int AHEAD>
+__global__ void __launch_bounds__(THREADS) pool_falls_max(const __grid_constant__ falls p)
 {
-  constexpr int HIGH = of::HIGH, DOWN = of::DOWN, ABOVE = of::ABOVE, KEPT = of::KEPT, WINDOWS = of::WINDOWS, E = dtype == QN_F32 ? 1 : 2, bytes = 4 / E;
+  constexpr int HIGH = of::HIGH, DOWN = of::DOWN, ABOVE = of::ABOVE, KEPT = of::KEPT, WINDOWS = of::WINDOWS, E = dtype == QN_F32 ? 1 : 2,
+                bytes = 4 / E;
   const lane at = lane_of(p, p.out[1], blockIdx.x * (THREADS / 32) + threadIdx.x / 32);
   uint32_t z;
   cuda_quotient(at.plane, p.by_depth, &z);
@@ -157,7 +174,9 @@ template <int dtype, class index, class of, int AHEAD> __global__ void __launch_
     for (int r = 0; r < DOWN; r++) l.x[r] = load_x(oy * DOWN - ABOVE + KEPT + r);
   };
   peak<dtype != QN_F32> most[HIGH][WINDOWS];
-  const auto open_x = [&](peak<dtype != QN_F32> (&m)[WINDOWS], const words<C / E> &q, int y) { largest_of_line<dtype, of>(m, q, at.here && (unsigned)y < (unsigned)height, at); };
+  const auto open_x = [&](peak<dtype != QN_F32> (&m)[WINDOWS], const words<C / E> &q, int y) {
+    largest_of_line<dtype, of>(m, q, at.here && (unsigned)y < (unsigned)height, at);
+  };
 #pragma unroll
   for (int r = 0; r < KEPT; r++) open_x(most[DOWN + r], load_x(at.top * DOWN - ABOVE + r), at.top * DOWN - ABOVE + r);
   line ahead[AHEAD];
@@ -181,10 +200,14 @@ template <int dtype, class index, class of, int AHEAD> __global__ void __launch_
 #pragma unroll
       for (int w = 0; w < WINDOWS; w++) {
         uint32_t bits;
-        const uint32_t largest = largest_of_window<dtype, of>(most, w, &bits), order = E == 1 ? largest : largest >> 16, sign = E == 1 ? 0x80000000u : 0x8000u;
+        const uint32_t largest = largest_of_window<dtype, of>(most, w, &bits), order = E == 1 ? largest : largest >> 16,
+                       sign = E == 1 ? 0x80000000u : 0x8000u;
         y.w[w / E] |= (order & sign ? order ^ sign : order ^ (sign * 2 - 1)) << (E == 2 ? w % 2 * 16 : 0);
-        const int bit = __ffs(bits) - 1, r = E == 1 ? bit >> 3 : HIGH - 1 - (bit >> 3), c = E == 1 ? bit & 7 : 7 - (bit & 7) - w * of::STEP;
-        indices.v[w] = (index)(sizeof(index) == 1 ? r * of::WIDE + c : ((int)z * height + y0 + r) * width + (int)at.column * C + w * of::STEP - of::BEFORE + c);
+        const int bit = __ffs(bits) - 1, r = E == 1 ? bit >> 3 : HIGH - 1 - (bit >> 3),
+                  c = E == 1 ? bit & 7 : 7 - (bit & 7) - w * of::STEP;
+        indices.v[w] = (index)(sizeof(index) == 1
+                                 ? r * of::WIDE + c
+                                 : ((int)z * height + y0 + r) * width + (int)at.column * C + w * of::STEP - of::BEFORE + c);
       }
       if (at.owns) {
         const int64_t to = in_y + oy * wide;
@@ -194,9 +217,9 @@ template <int dtype, class index, class of, int AHEAD> __global__ void __launch_
     }
 }
 
-/* ---- rows by themselves ------------------------------------------------------------------------------------------ */
+/* ---- 1-D rows ---------------------------------------------------------------------------------------------------- */
 
-/* Windows of 3 every 2 from -1 on: two of a lane's own, and one that begins at its last column. */
+/* Gradient for windows of 3, stride 2, padding 1: a thread's two windows, and the next one, which begins at its last column. */
 template <int dtype, class index> __global__ void __launch_bounds__(2 * THREADS) pool_line(const __grid_constant__ falls p)
 {
   constexpr int E = dtype == QN_F32 ? 1 : 2;
@@ -208,11 +231,12 @@ template <int dtype, class index> __global__ void __launch_bounds__(2 * THREADS)
   const words<2 / E> dy = load_words<2 / E>((const char *)p.dy, (int64_t)unit * 2 * (4 / E));
   const index *const from = (const index *)p.indices + 2 * (int64_t)unit;
   index at[3] = { from[0], from[1], right ? from[2] : (index)-1 };
-  if (sizeof(index) > 1)                  /* the places as taps */
+  if (sizeof(index) > 1)                  /* positions to tap numbers */
 #pragma unroll
     for (int w = 0; w < 3; w++) at[w] -= (index)(column * C + 2 * w) - 1;
   const float v[3] = { open<dtype>(dy, 0), open<dtype>(dy, 1), right ? edge_load<dtype>(p.dy, 2 * (int64_t)unit + 2) : 0 };
-  const float sum[C] = { at[0] == 1 ? v[0] : 0, (at[0] == 2 ? v[0] : 0) + (at[1] == 0 ? v[1] : 0), at[1] == 1 ? v[1] : 0, (at[1] == 2 ? v[1] : 0) + (at[2] == 0 ? v[2] : 0) };
+  const float sum[C] = { at[0] == 1 ? v[0] : 0, (at[0] == 2 ? v[0] : 0) + (at[1] == 0 ? v[1] : 0), at[1] == 1 ? v[1] : 0,
+                         (at[1] == 2 ? v[1] : 0) + (at[2] == 0 ? v[2] : 0) };
   store<dtype>(p.dx, unit * C, sum);
 }
 
@@ -245,10 +269,13 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
   const qn_value *dx = &r->value[s.of.dx];
   if (s.of.indices < 0) return qn_refuse(out, "maxima by indices", "indices", "some", "%s", "none");
   const int how = p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = square_of(p);
-  const bool line = p->in[1] == 1 && p->out[1] == 1 && p->size[1] == 1 && p->before[1] == 0 && p->size[2] == 3 && p->step[2] == 2 && p->before[2] == 1 && p->dilation[2] == 1 &&
-                    (how == BY_TAP || (how == BY_PLACE && p->by_depth.by == 1));
-  s.kernel = dx->dtype == QN_F32 ? kernel_of<QN_F32>(how, window, line) : dx->dtype == QN_BF16 ? kernel_of<QN_BF16>(how, window, line) : kernel_of<QN_F16>(how, window, line);
-  if (!s.kernel || (line && how == BY_PLACE && p->index_dtype != QN_I64)) return qn_refuse(out, "small windows", "dx", "3x3 every 2 or every 1", "%dx%d", p->size[1], p->size[2]);
+  const bool line = p->in[1] == 1 && p->out[1] == 1 && p->size[1] == 1 && p->before[1] == 0 && p->size[2] == 3 && p->step[2] == 2 &&
+                    p->before[2] == 1 && p->dilation[2] == 1 && (how == BY_TAP || (how == BY_PLACE && p->by_depth.by == 1));
+  s.kernel = dx->dtype == QN_F32    ? kernel_of<QN_F32>(how, window, line)
+             : dx->dtype == QN_BF16 ? kernel_of<QN_BF16>(how, window, line)
+                                    : kernel_of<QN_F16>(how, window, line);
+  if (!s.kernel || (line && how == BY_PLACE && p->index_dtype != QN_I64))
+    return qn_refuse(out, "small windows", "dx", "3x3 every 2 or every 1", "%dx%d", p->size[1], p->size[2]);
   if (line) {
     p->by_lanes = cuda_divide_by(p->in[2] / C);
     s.threads = 2 * THREADS, s.blocks = (uint32_t)qn_ceil_div(p->count * (int64_t)p->by_lanes.by, s.threads);
@@ -261,7 +288,7 @@ template <int dtype, class index> static kernel max_of(int window)
 {
   return window == 321 ? (kernel)pool_falls_max<dtype, index, fall<3, 2, 1, 3, 2, 1>, 2>
        : window == 220 ? (kernel)pool_falls_max<dtype, index, fall<2, 2, 0, 2, 2, 0>, 2>
-                       : nullptr;                           /* every 1 is pool_flat.cu's */
+                       : nullptr;                           /* stride 1: pool_flat.cu */
 }
 template <int dtype> static kernel max_of(uint32_t index, int window)
 {
@@ -279,22 +306,28 @@ static qn_status prepare_max(const qn_request *r, qn_prepared *out)
   qn_status status = pool_wants_floats(x, "x", out);
   if (status) return status;
   for (int i = 0; i < 3; i++)
-    if (!qn_is_packed(value[i]) || value[i]->align < 16) return qn_refuse(out, "packed planes, aligned to 16 bytes", "x", "nchw", "%s", "others");
+    if (!qn_is_packed(value[i]) || value[i]->align < 16)
+      return qn_refuse(out, "packed planes, aligned to 16 bytes", "x", "nchw", "%s", "others");
   if (!pool_fill(p, op, x, value[1])) return qn_refuse(out, "extents below 2^29, planes below 2^31", "x", "", "%s", "more");
   p->by_depth = cuda_divide_by(p->in[0]);
-  if ((double)p->in[0] * p->in[1] * p->in[2] > INT32_MAX || !pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "x", "1 deep", "%d", p->size[0]);
+  if ((double)p->in[0] * p->in[1] * p->in[2] > INT32_MAX || !pool_fold(p, false))
+    return qn_refuse(out, "windows within a plane", "x", "1 deep", "%d", p->size[0]);
   const int window = square_of(p);
   const uint32_t index = value[2]->dtype;
-  s.kernel = x->dtype == QN_F32 ? max_of<QN_F32>(index, window) : x->dtype == QN_BF16 ? max_of<QN_BF16>(index, window) : max_of<QN_F16>(index, window);
-  if (!s.kernel) return qn_refuse(out, "small windows, indices u8 or i64", "x", "3x3 or 2x2 every 2", "%dx%d", p->size[1], p->size[2]);
-  if (p->in[2] % C || p->out[2] != p->in[2] / p->step[2]) return qn_refuse(out, "rows of 4 columns, each with its windows", "x", "56", "%d", p->in[2]);
+  s.kernel = x->dtype == QN_F32    ? max_of<QN_F32>(index, window)
+             : x->dtype == QN_BF16 ? max_of<QN_BF16>(index, window)
+                                   : max_of<QN_F16>(index, window);
+  if (!s.kernel)
+    return qn_refuse(out, "small windows, indices u8 or i64", "x", "3x3 or 2x2 every 2", "%dx%d", p->size[1], p->size[2]);
+  if (p->in[2] % C || p->out[2] != p->in[2] / p->step[2])
+    return qn_refuse(out, "rows of 4 columns, each with its windows", "x", "56", "%d", p->in[2]);
   const double planes = (double)qn_elements(x) / ((double)p->in[1] * p->in[2]);
   if (planes > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", "x", "", "%s", "more");
   p->count = (uint32_t)planes;
   return falls_keep(&s, r, p->out[1], 1, 0, out);
 }
 
-#define ROW(op, prepare) { "falls", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                           prepare, nullptr, falls_run, cuda_release }
+#define ROW(op, prepare) { "falls", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
+                           nullptr, nullptr, prepare, nullptr, falls_run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_POOL_MAX, prepare_max), ROW(QN_OP_POOL_MAX_BACKWARD, prepare_gradient) };
 const qn_engine_list cuda_pool_falls_list = { row, sizeof row / sizeof *row };

@@ -1,20 +1,23 @@
-/* pool_falls.cuh -- what the engines share in which a lane has 4 columns of a packed plane (NCHW) of x and the windows that begin there, and goes down a
- * band of rows with both in registers. What it needs of its neighbours' x, and what its windows give to their columns, goes from lane to lane. */
+/* pool_falls.cuh -- shared by pooling engines on packed NCHW planes in which a lane owns 4 columns of x and the windows that
+ * begin there, and walks down a band of rows with both in registers. Neighbouring x, and sums for neighbouring columns, are
+ * exchanged by shuffles. */
 #pragma once
 #include "pool_peak.cuh"
 #include "words.cuh"
 
 struct falls : gradient {
-  uint32_t count, warps;                  /* planes */
-  int32_t  per_warp;                      /* planes side by side; 0: a plane has several strips */
-  int32_t  band;                          /* rows of one, whole steps */
-  cuda_divisor by_lanes, by_strips, by_bands, by_width, by_depth;      /* lanes of a row; depth: planes of a channel, which places count through */
+  uint32_t count, warps;                  /* planes; warps */
+  int32_t  per_warp;                      /* planes side by side in a warp; 0: a plane is several strips */
+  int32_t  band;                          /* rows of a band, a multiple of the step */
+  /* by_lanes: lanes of a row; by_depth: planes of a channel's volume, through which indices count */
+  cuda_divisor by_lanes, by_strips, by_bands, by_width, by_depth;
 };
 
-enum { C = 4, THREADS = 128, STRIP = 30 };  /* columns of a lane; of a warp, lanes that store where a row has more */
+enum { C = 4, THREADS = 128, STRIP = 30 };  /* C: columns of a lane; STRIP: lanes of a warp that store, where a row has several strips */
 
-/* Windows of HIGH_ by WIDE_, every DOWN_ and STEP_, from -ABOVE_ and -BEFORE_ on. Of a lane's windows: how many; the places of a line, of which number
- * 0 is column -BEFORE, and RIGHT are beyond the lane's columns. */
+/* Windows of HIGH x WIDE, strides DOWN and STEP, padding ABOVE and BEFORE. KEPT: rows that consecutive windows share;
+ * WINDOWS: a lane's, in a row of y; PLACES: columns that these cover, the first of them column -BEFORE, the last RIGHT beyond
+ * the lane's own. */
 template <int HIGH_, int DOWN_, int ABOVE_, int WIDE_, int STEP_, int BEFORE_> struct fall {
   static constexpr int HIGH = HIGH_, DOWN = DOWN_, ABOVE = ABOVE_, WIDE = WIDE_, STEP = STEP_, BEFORE = BEFORE_;
   static constexpr int KEPT = HIGH - DOWN, WINDOWS = C / STEP, PLACES = (WINDOWS - 1) * STEP + WIDE, RIGHT = PLACES - BEFORE - C;
@@ -23,9 +26,9 @@ template <int HIGH_, int DOWN_, int ABOVE_, int WIDE_, int STEP_, int BEFORE_> s
 /* ---- a lane ------------------------------------------------------------------------------------------------------ */
 
 struct lane {
-  bool here, owns, left, right;           /* is there one, does it store, has it neighbours? */
+  bool here, owns, left, right;           /* is it in use, does it store, has it neighbours? */
   uint32_t plane, column;
-  int  top, end;                          /* rows, of a band */
+  int  top, end;                          /* rows top..end-1 of the band */
 };
 
 __device__ __forceinline__ lane lane_of(const falls &p, int rows, uint32_t warp)
@@ -38,7 +41,7 @@ __device__ __forceinline__ lane lane_of(const falls &p, int rows, uint32_t warp)
   if (p.per_warp) {
     at.plane = at.plane * p.per_warp + cuda_quotient(number, p.by_lanes, &at.column);
     at.here &= number < p.per_warp * p.by_lanes.by && at.plane < p.count;
-  } else {                                /* the outermost lanes are neighbours only */
+  } else {                                /* the outermost lanes of a strip only serve their neighbours */
     at.column = strip * STRIP + number - 1;
     at.here &= at.column < p.by_lanes.by;
     at.owns = number > 0 && number <= STRIP;
@@ -49,9 +52,9 @@ __device__ __forceinline__ lane lane_of(const falls &p, int rows, uint32_t warp)
   return at;
 }
 
-/* ---- columns of a line ------------------------------------------------------------------------------------------ */
+/* ---- columns of a row ------------------------------------------------------------------------------------------- */
 
-/* N words as they lie, 16 bytes at once. */
+/* N raw words, loaded 16 bytes at a time. */
 template <int N> struct alignas(N < 4 ? 4 * N : 16) words { uint32_t w[N]; };
 template <int N> __device__ __forceinline__ words<N> load_words(const char *base, int64_t offset)
 {
@@ -80,27 +83,32 @@ template <int dtype> __device__ __forceinline__ void store(void *base, int at, c
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-enum { IN_FLIGHT = 240, LEAST = 8 };      /* warps for each of the device's units, if bands of 8 rows give so many */
+enum { IN_FLIGHT = 240, LEAST = 8 };      /* IN_FLIGHT: warps wanted per SM; LEAST: shortest band, in rows, to get them */
 
-/* y: of maxima, whose indices and x are of.indices and of.x; or -1. staged: bytes of a plane that warps keep in shared memory, a warp a block; or 0 */
+/* y: of forward pooling (indices and x: of.indices, of.x), or -1. staged: bytes of a plane if warps, one a block, stage planes
+ * in shared memory, or 0 */
 struct falls_state { falls p; gradient_roles of; int32_t y, staged; const void *kernel; uint32_t blocks, threads, shared; };
 
-/* The grid of warps for bands of so many of these rows, whole steps. resident: warps of a unit, if there are to be no more, for a band costs many lines
- * beside its own; or 0. */
+/* The grid of warps for bands of `rows` rows, in multiples of `step`. resident: limits the warps per SM, where a band reads
+ * many rows beyond its own; or 0. */
 static inline qn_status falls_keep(falls_state *s, const qn_request *r, int64_t rows, int64_t step, int64_t resident, qn_prepared *out)
 {
   falls *p = &s->p;
   const int64_t lanes = p->in[2] / C;
   p->per_warp = (int32_t)(32 / lanes);
-  const int64_t strips = p->per_warp ? 1 : qn_ceil_div(lanes, (int64_t)STRIP), across = qn_ceil_div(p->count, qn_max_i64(p->per_warp, 1)) * strips;
-  const int64_t wanted = resident ? qn_max_i64(1, resident * r->device->units / across) : qn_ceil_div(IN_FLIGHT * (int64_t)r->device->units, across);
+  const int64_t strips = p->per_warp ? 1 : qn_ceil_div(lanes, (int64_t)STRIP),
+                across = qn_ceil_div(p->count, qn_max_i64(p->per_warp, 1)) * strips;
+  const int64_t wanted = resident ? qn_max_i64(1, resident * r->device->units / across)
+                                  : qn_ceil_div(IN_FLIGHT * (int64_t)r->device->units, across);
   const int64_t bands = s->staged ? 1 : qn_min_i64(qn_ceil_div(p->in[1], LEAST), wanted);
   p->band = (int32_t)qn_round_up(qn_ceil_div(rows, bands), step);
   const int64_t warps = across * qn_ceil_div(rows, p->band);
-  p->by_lanes = cuda_divide_by(lanes), p->by_strips = cuda_divide_by(strips), p->by_bands = cuda_divide_by(qn_ceil_div(rows, p->band)), p->by_width = cuda_divide_by(p->in[2]);
+  p->by_lanes = cuda_divide_by(lanes), p->by_strips = cuda_divide_by(strips), p->by_bands = cuda_divide_by(qn_ceil_div(rows, p->band)),
+  p->by_width = cuda_divide_by(p->in[2]);
   if (warps > INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", s->y < 0 ? "dx" : "x", "", "%s", "more");
   p->warps = (uint32_t)warps;
-  s->threads = s->staged ? 32 : THREADS, s->blocks = (uint32_t)qn_ceil_div(warps, s->threads / 32), s->shared = (uint32_t)(p->per_warp * s->staged);
+  s->threads = s->staged ? 32 : THREADS, s->blocks = (uint32_t)qn_ceil_div(warps, s->threads / 32),
+  s->shared = (uint32_t)(p->per_warp * s->staged);
   return cuda_keep(out, s, sizeof *s);
 }
 
@@ -114,10 +122,12 @@ static inline qn_status falls_run(const qn_prepared *prepared, const qn_launch *
   p.x = st->of.x >= 0 ? launch->ptr[st->of.x] : nullptr;
   p.indices = st->of.indices >= 0 ? launch->ptr[st->of.indices] : nullptr;
   void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, st->threads, arguments, st->shared, (cudaStream_t)launch->stream), prepared->engine->name);
+  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, st->threads, arguments, st->shared, (cudaStream_t)launch->stream),
+                    prepared->engine->name);
 }
 
-/* What these gradients ask for: packed planes, windows within one, rows of whole lanes. */
+/* Fills p for a gradient and refuses what all of these engines refuse: planes that are not packed, windows over several, rows
+ * that are not whole lanes. */
 static inline qn_status falls_fill(falls *p, gradient_roles *of, const qn_request *r, qn_prepared *out)
 {
   qn_status status = gradient_fill(p, of, r, out);
@@ -131,6 +141,7 @@ static inline qn_status falls_fill(falls *p, gradient_roles *of, const qn_reques
   const int64_t places = qn_elements(&r->value[of->dx]);
   if (places > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
   p->count = (uint32_t)(places / ((int64_t)p->in[1] * p->in[2]));
-  if (p->in[2] % C || p->out[2] != p->in[2] / p->step[2]) return qn_refuse(out, "rows of 4 columns, each with its windows", "dx", "56", "%d", p->in[2]);
+  if (p->in[2] % C || p->out[2] != p->in[2] / p->step[2])
+    return qn_refuse(out, "rows of 4 columns, each with its windows", "dx", "56", "%d", p->in[2]);
   return QN_OK;
 }

@@ -1,13 +1,16 @@
-/* pool_flat.cu -- pooling by 3 by 3 every 1, padded by 1, and gradients of its means, of packed f16, bf16 and f32 planes (NCHW), taken as one
- * line of elements: a thread takes a vector of outputs, and from x the vectors around it.
+/* pool_flat.cu -- max and average pooling and the gradient of average pooling, 3x3 windows, stride 1, padding 1, on packed NCHW
+ * planes in f16, bf16 and f32.
  *
  *   max        y = the largest tap inside x, NaN above all; indices: the first of equals
  *   average    y = sum of taps inside x / divisor
  *   gradient   dx[x] = the sum of dy / divisor over the windows that cover x
  *
- * Without indices lines begin anywhere in a vector: their width is odd, or (gradients of 16 bits) no whole vectors. Where the lines above and below
- * lie in theirs is the same for all, and known to the compiler (REST, the width modulo a vector). Maxima with indices are of lines of whole
- * COLUMNS: going down such is fewer instructions, but stores the indices of short lines in parts of sectors. */
+ * The tensor is treated as one line of elements: a thread computes one aligned 16-byte vector of outputs from the vectors of x
+ * around it. Without indices, rows are no whole vectors (odd widths; 16-bit gradients: any such width) and begin anywhere in
+ * one. The offset of the rows above and below within their vectors is then the same for all threads and a template parameter
+ * (REST, the width modulo a vector). Maxima with indices: rows of whole groups of COLUMNS elements, a group a thread. Walking
+ * down columns would take fewer instructions, but store the indices of short rows in partial sectors.
+ * Refused: other windows, widths and layouts, i32 indices, f32 gradients that do not count the padding. */
 #include "engines.h"
 #include "pool_peak.cuh"
 #include "words.cuh"
@@ -16,11 +19,11 @@ enum { SIZE = 3, THREADS = 128, COLUMNS = 4 };
 
 struct flat : pool {
   int32_t      total;                     /* elements of x, and of y */
-  cuda_divisor by_width, by_height;       /* maxima with indices: COLUMNS of a line */
-  cuda_divisor by_depth;                  /* planes of a channel, which places count through */
+  cuda_divisor by_width, by_height;       /* by_width: maxima with indices: groups of COLUMNS in a row */
+  cuda_divisor by_depth;                  /* planes of a channel's volume, through which indices count */
 };
 
-/* A vector of x; inside: all of it is there. */
+/* Loads a vector of x; inside: it is known to lie within the tensor. Elements outside are 0. */
 template <int dtype> __device__ __forceinline__ uint4 fetch(const flat &p, int at, bool inside)
 {
   constexpr int E = vector_per_16<dtype>;
@@ -35,7 +38,8 @@ template <int dtype> __device__ __forceinline__ uint4 fetch(const flat &p, int a
   return make_uint4(w[0], w[1], w[2], w[3]);
 }
 
-/* A vector's elements and one on each side of them, and those above and below: number j of a line is there at j, ABOVE + j and BELOW + j. */
+/* The inputs of a vector of outputs: its elements and one on each side, and the same in the rows above and below. Element j is
+ * middle[j], above[ABOVE + j], below[BELOW + j]. */
 template <int dtype, int REST> struct around {
   static constexpr int E = vector_per_16<dtype>, ABOVE = (2 * E - REST - 1) % E, BELOW = (REST + E - 1) % E;
   static_assert(ABOVE <= E - 2 && BELOW <= E - 2, "E + 2 within two vectors");
@@ -51,7 +55,7 @@ template <int dtype, int REST> struct around {
       middle[0] = inside || at > 0 ? edge_load<dtype>(p.x, at - 1) : 0;
       middle[E + 1] = inside || at + E < p.total ? edge_load<dtype>(p.x, at + E) : 0;
     };
-    if (over >= 0 && under + 2 * E <= p.total) load(true);          /* all at once, but for the first lines and the last */
+    if (over >= 0 && under + 2 * E <= p.total) load(true);          /* unchecked loads, all in flight, except near the ends */
     else load(false);
     vector_open<dtype>(above, 0, a[0]), vector_open<dtype>(above, E, a[1]);
     vector_open<dtype>(middle, 1, m);
@@ -80,11 +84,11 @@ template <int dtype, bool average, int REST> __global__ void __launch_bounds__(T
   uint32_t x, y;
   cuda_quotient(cuda_quotient(at, p.by_width, &x), p.by_height, &y);
   float column[E + 2];
-  bool first = x == 0, begins[E], ends[E];                /* of its line */
-  bool top = y > 0, bottom = (int)y + 1 < p.in[1];        /* there is a line above it, and below */
+  bool first = x == 0, begins[E], ends[E];                /* is the element the first, the last of its row? */
+  bool top = y > 0, bottom = (int)y + 1 < p.in[1];        /* is there a row above it, and below? */
   int rows[E];
 #pragma unroll
-  for (int j = 0; j < E + 2; j++) {       /* column j - 1; of the lines of their neighbours, if these count */
+  for (int j = 0; j < E + 2; j++) {       /* reduce column j - 1 over the rows that exist */
     column[j] = join(of.middle[j], top ? of.above[ABOVE + j] : none);
     column[j] = join(column[j], bottom ? of.below[BELOW + j] : none);
     if (j == 0 || j == E + 1) continue;
@@ -106,8 +110,9 @@ template <int dtype, bool average, int REST> __global__ void __launch_bounds__(T
   put<dtype>(p, at, out);
 }
 
-/* Gradients of means; p.x is dy, p.y dx. A window of `even` has 9 taps; else one at a border has fewer, and what it gives weighs SIZE to those that
- * it has of a line, or of a column, which no float rounds. Lines are longer than a vector: one begins in it at most. */
+/* Gradient of average pooling; p.x is dy, p.y is dx. even: every window has divisor 9. Otherwise a window at a border has fewer
+ * taps, and its dy is weighted by SIZE / (its rows) and SIZE / (its columns), that is by 3/2 or 1, before the common 1/9. Rows
+ * are longer than a vector, so at most one begins within it. */
 template <int dtype, bool even, int REST> __global__ void __launch_bounds__(THREADS) pool_flat_means(const __grid_constant__ flat p)
 {
   constexpr int E = vector_per_16<dtype>, ABOVE = around<dtype, REST>::ABOVE, BELOW = around<dtype, REST>::BELOW;
@@ -116,13 +121,13 @@ template <int dtype, bool even, int REST> __global__ void __launch_bounds__(THRE
   const around<dtype, REST> of(p, at);
   uint32_t x, y;
   cuda_quotient(cuda_quotient(at, p.by_width, &x), p.by_height, &y);
-  const int next = width - (int)x, last = (int)y + (next < E);      /* the first element of the line behind, or more */
+  const int next = width - (int)x, last = (int)y + (next < E);      /* next: the vector's element that begins the next row, if below E */
   float column[E + 2];
-  if ((int)y > !even && last + 1 + !even < height) {        /* most are: all lines of windows are there, and weigh 1 */
+  if ((int)y > !even && last + 1 + !even < height) {        /* common case: all three rows of windows exist, with weight 1 */
 #pragma unroll
     for (int j = 0; j < E + 2; j++) column[j] = (of.above[ABOVE + j] + of.middle[j]) + of.below[BELOW + j];
   } else {
-    float weight[2][SIZE];                /* of the two lines; 0: a line of windows that is not there */
+    float weight[2][SIZE];                /* for the two rows that the vector may meet; 0: no such row of windows */
 #pragma unroll
     for (int l = 0; l < 2; l++)
 #pragma unroll
@@ -137,7 +142,7 @@ template <int dtype, bool even, int REST> __global__ void __launch_bounds__(THRE
 #pragma unroll
       for (int r = 0; r < SIZE; r++) {
         const float w = j - 1 < next ? weight[0][r] : weight[1][r];
-        if (r == 1 || w != 0) column[j] = fmaf(v[r], w, column[j]);       /* its own line is there */
+        if (r == 1 || w != 0) column[j] = fmaf(v[r], w, column[j]);       /* its own row exists */
       }
     }
   }
@@ -155,8 +160,8 @@ template <int dtype, bool even, int REST> __global__ void __launch_bounds__(THRE
 
 /* ---- maxima and their indices ------------------------------------------------------------------------------------ */
 
-/* A thread's COLUMNS in the lines above, of and below them, and the elements beside these: of f32 a word each, of 16 bits both in one. What is
- * outside x is as its neighbour inside; `left`, `above`: these are inside. */
+/* A thread's COLUMNS elements in three rows, and the elements on each side: f32 a word each, 16 bits both in one word. Outside
+ * x, the nearest element inside stands in; left, above: is there a column to the left, a row above? */
 template <int dtype> struct around_columns {
   static constexpr int E = dtype == QN_F32 ? 1 : 2, OWN = COLUMNS / E, BESIDE = 2 / E;
   uint32_t own[SIZE][OWN], beside[SIZE][BESIDE];
@@ -166,7 +171,7 @@ template <int dtype> struct around_columns {
   {
     const uint32_t lane = threadIdx.x % 32, across = p.by_width.by;
     const bool right = x + 1 < across, edge = (lane == 0 && x > 0) || (lane == 31 && right);
-    uint32_t far[SIZE] = {};              /* beside it, in another warp */
+    uint32_t far[SIZE] = {};              /* the neighbour of lane 0 or 31, which is in another warp */
     left = x > 0, above = y > 0;
 #pragma unroll
     for (int r = 0; r < SIZE; r++) {
@@ -182,14 +187,15 @@ template <int dtype> struct around_columns {
       if constexpr (E == 1) {
         beside[r][0] = !left ? own[r][0] : lane == 0 ? far[r] : before;
         beside[r][1] = !right ? own[r][OWN - 1] : lane == 31 ? far[r] : behind;
-      } else {                            /* largest_of knows what is outside to the left */
-        beside[r][0] = __byte_perm(lane == 0 ? far[r] << 16 : before, !right ? own[r][OWN - 1] >> 16 : lane == 31 ? far[r] : behind, 0x5432);
+      } else {                            /* out of range on the left: handled by largest_of */
+        beside[r][0] = __byte_perm(lane == 0 ? far[r] << 16 : before, !right ? own[r][OWN - 1] >> 16 : lane == 31 ? far[r] : behind,
+                                   0x5432);
       }
     }
   }
 };
 
-/* Of each window the bits of what is largest, and its tap. Of f32 the line, then its column. */
+/* Each window's maximum (its bits) and tap number. f32: first the row that holds it, then the column. */
 __device__ __forceinline__ void largest_of(uint32_t (&most)[COLUMNS], int (&tap)[COLUMNS], const around_columns<QN_F32> &of)
 {
   uint32_t v[SIZE][COLUMNS + 2], line[SIZE][COLUMNS];
@@ -200,7 +206,7 @@ __device__ __forceinline__ void largest_of(uint32_t (&most)[COLUMNS], int (&tap)
 #pragma unroll
     for (int i = 0; i < COLUMNS; i++) v[r][1 + i] = plain<QN_F32>(of.own[r][i]);
 #pragma unroll
-    for (int w = 0; w < COLUMNS; w += 2) {                  /* two windows share what is larger of two places */
+    for (int w = 0; w < COLUMNS; w += 2) {                  /* two adjacent windows share the larger of two elements */
       const uint32_t both = larger_of(v[r][w + 1], v[r][w + 2]);
       line[r][w] = larger_of(v[r][w], both), line[r][w + 1] = larger_of(both, v[r][w + 3]);
     }
@@ -214,20 +220,22 @@ __device__ __forceinline__ void largest_of(uint32_t (&most)[COLUMNS], int (&tap)
   }
 }
 
-/* Of 16 bits both are in one word, where the earlier of equals has the larger low half: 15 less 3 for each line and 1 for each column. */
-template <int dtype> __device__ __forceinline__ void largest_of(uint32_t (&most)[COLUMNS], int (&tap)[COLUMNS], const around_columns<dtype> &of)
+/* 16 bits: value and tap are compared as one word; the low half is 15 - 3 row - column, so of equal values the first wins. */
+template <int dtype>
+__device__ __forceinline__ void largest_of(uint32_t (&most)[COLUMNS], int (&tap)[COLUMNS], const around_columns<dtype> &of)
 {
   uint32_t v[SIZE][COLUMNS + 2];
 #pragma unroll
   for (int r = 0; r < SIZE; r++) {
     uint32_t word[SIZE] = { order_of<dtype>(of.beside[r][0]), order_of<dtype>(of.own[r][0]), order_of<dtype>(of.own[r][1]) };
-    if (!of.left) word[0] &= 0xffff0000u;                   /* less than any */
+    if (!of.left) word[0] &= 0xffff0000u;                   /* below every value */
     if (r == 0 && !of.above) word[0] = word[1] = word[2] = 0;
 #pragma unroll
     for (int i = 0; i < COLUMNS + 2; i++) {
       const uint32_t w = word[i == 0 || i == COLUMNS + 1 ? 0 : (i + 1) / 2];
       const bool high = i == COLUMNS + 1 || (i > 0 && i % 2 == 0);
-      v[r][i] = (high ? w & 0xffff0000u : w * 0x10000) + (15 - SIZE * r - i);     /* a product, for shifts and logic are the busiest unit's */
+      /* a product instead of a shift, because the unit for shifts and logic is the busiest */
+      v[r][i] = (high ? w & 0xffff0000u : w * 0x10000) + (15 - SIZE * r - i);
     }
   }
 #pragma unroll
@@ -245,7 +253,7 @@ template <class T> struct alignas(sizeof(T) < 4 ? 4 : 16) four { T v[COLUMNS]; }
 template <int dtype, class index> __global__ void __launch_bounds__(THREADS) pool_flat_indices(const __grid_constant__ flat p)
 {
   const uint32_t thread = blockIdx.x * THREADS + threadIdx.x;
-  const uint32_t unit = min(thread, (uint32_t)p.total / COLUMNS - 1);       /* all lanes stay: of the last, some repeat it */
+  const uint32_t unit = min(thread, (uint32_t)p.total / COLUMNS - 1);       /* excess threads stay, for the shuffles */
   uint32_t x, y, z, most[COLUMNS];
   cuda_quotient(cuda_quotient(cuda_quotient(unit, p.by_width, &x), p.by_height, &y), p.by_depth, &z);
   int tap[COLUMNS];
@@ -256,7 +264,7 @@ template <int dtype, class index> __global__ void __launch_bounds__(THREADS) poo
   four<index> places;
 #pragma unroll
   for (int w = 0; w < COLUMNS; w++) {
-    const int r = tap[w] * 11 >> 5;       /* a third */
+    const int r = tap[w] * 11 >> 5;       /* tap / 3 */
     const int line = (int)(z * p.in[1] + y) - 1 + r, column = (int)x * COLUMNS - 1 + w + tap[w] - SIZE * r;
     places.v[w] = (index)(sizeof(index) == 1 ? tap[w] : line * p.in[2] + column);
   }
@@ -266,7 +274,7 @@ template <int dtype, class index> __global__ void __launch_bounds__(THREADS) poo
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
 typedef const void *kernel;
-struct state { flat p; int32_t x, y, indices; kernel kernel; int32_t each; };         /* each: elements of a thread */
+struct state { flat p; int32_t x, y, indices; kernel kernel; int32_t each; };         /* each: elements a thread */
 
 template <int dtype, int REST> static kernel means_of(bool even)
 {
@@ -274,7 +282,9 @@ template <int dtype, int REST> static kernel means_of(bool even)
 }
 template <int dtype, int REST> static kernel choose(const pool &p, bool gradient)
 {
-  return gradient ? means_of<dtype, REST>(p.include_pad) : p.average ? (kernel)pool_flat<dtype, true, REST> : (kernel)pool_flat<dtype, false, REST>;
+  return gradient    ? means_of<dtype, REST>(p.include_pad)
+         : p.average ? (kernel)pool_flat<dtype, true, REST>
+                     : (kernel)pool_flat<dtype, false, REST>;
 }
 template <int dtype> static kernel choose(const pool &p, bool gradient)
 {
@@ -297,14 +307,15 @@ template <int dtype> static kernel indices_of(uint32_t index)
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
-  const bool gradient = op->op == QN_OP_POOL_AVERAGE_BACKWARD;      /* its dy is read, its dx written, of one shape */
+  const bool gradient = op->op == QN_OP_POOL_AVERAGE_BACKWARD;      /* dy and dx have one shape: dy is x here, dx is y */
   const int32_t read = op->arg[0], written = op->arg[op->first[op->n_inputs]], indices = gradient ? -1 : pool_indices(op);
   const qn_value *x = &r->value[read], *y = &r->value[written];
   qn_status status = pool_wants_floats(x, "x", out);
   if (status) return status;
   const qn_value *value[] = { x, y, indices >= 0 ? &r->value[indices] : y };
   for (int i = 0; i < 3; i++)
-    if (!qn_is_packed(value[i]) || value[i]->align < 16) return qn_refuse(out, "packed planes, aligned to 16 bytes", "x", "nchw", "%s", "others");
+    if (!qn_is_packed(value[i]) || value[i]->align < 16)
+      return qn_refuse(out, "packed planes, aligned to 16 bytes", "x", "nchw", "%s", "others");
   if (qn_elements(x) > 1 << 30) return qn_refuse(out, "at most 2^30 elements", "x", "fewer", "%lld", (long long)qn_elements(x));
   flat p = {};
   if (!pool_fill(&p, op, x, y)) return qn_refuse(out, "extents below 2^29", "x", "", "%s", "more");
@@ -321,13 +332,18 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (p.in[2] % COLUMNS) return qn_refuse(out, "of maxima with indices, lines of 4 columns", "x", "28", "%d", p.in[2]);
     st.p.by_width = cuda_divide_by(p.in[2] / COLUMNS), st.each = COLUMNS;
     const uint32_t index = r->value[indices].dtype;
-    st.kernel = x->dtype == QN_F32 ? indices_of<QN_F32>(index) : x->dtype == QN_BF16 ? indices_of<QN_BF16>(index) : indices_of<QN_F16>(index);
+    st.kernel = x->dtype == QN_F32    ? indices_of<QN_F32>(index)
+                : x->dtype == QN_BF16 ? indices_of<QN_BF16>(index)
+                                      : indices_of<QN_F16>(index);
     if (!st.kernel) return qn_refuse(out, "indices", "indices", "u8 or i64", "%s", "i32");
     return cuda_keep(out, &st, sizeof st);
   }
-  if (gradient && !p.include_pad && x->dtype == QN_F32) return qn_refuse(out, "means that count the padding, or 16 bits", "dx", "include_pad", "%s", "f32");
+  if (gradient && !p.include_pad && x->dtype == QN_F32)
+    return qn_refuse(out, "means that count the padding, or 16 bits", "dx", "include_pad", "%s", "f32");
   if (gradient && p.in[2] <= E) return qn_refuse(out, "lines longer than a vector", "dx", "9 wide", "%d", p.in[2]);
-  st.kernel = x->dtype == QN_F32 ? choose<QN_F32>(p, gradient) : x->dtype == QN_BF16 ? choose<QN_BF16>(p, gradient) : choose<QN_F16>(p, gradient);
+  st.kernel = x->dtype == QN_F32    ? choose<QN_F32>(p, gradient)
+              : x->dtype == QN_BF16 ? choose<QN_BF16>(p, gradient)
+                                    : choose<QN_F16>(p, gradient);
   if (!st.kernel) return qn_refuse(out, "an odd width, or of gradients of 16 bits none of whole vectors", "x", "odd", "%d", p.in[2]);
   return cuda_keep(out, &st, sizeof st);
 }
@@ -340,7 +356,9 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   p.y = launch->ptr[st->y];
   p.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
   void *args[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, (unsigned)qn_ceil_div(p.total, st->each * THREADS), THREADS, args, 0, (cudaStream_t)launch->stream), "pool_flat");
+  return cuda_check(cudaLaunchKernel(st->kernel, (unsigned)qn_ceil_div(p.total, st->each * THREADS), THREADS, args, 0,
+                                     (cudaStream_t)launch->stream),
+                    "pool_flat");
 }
 
 #define ROW(op) { "flat", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \

@@ -34,8 +34,8 @@ __device__ __forceinline__ const char *address(const char *base, int number, uin
   return base + (uint64_t)(uint32_t)number * size;
 }
 
-/* COLUMNS: of a strip; AHEAD: rows of windows loaded ahead, 1 or 3; FAR: rows prefetched to L2 ahead, where registers hold no more in
- * flight, 0: none; BLOCKS: resident on an SM. */
+/* COLUMNS: of a strip; AHEAD: rows of windows loaded ahead, 1 or 3; BLOCKS: resident on an SM; FAR: how many rows ahead to
+ * prefetch into L2, where registers hold no more loads in flight; 0: none. */
 template <int dtype, int STEP, int COLUMNS, int AHEAD, int BLOCKS, int FAR>
 __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_sinks(const __grid_constant__ lanes p)
 {
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_sinks(const __grid_co
       for (int i = 0; i < L; i++) given[r][k][i] = 0;
   }
 
-  /* a warp's channels of a pixel are 4 sectors: each lane prefetches one of them, of one of 8 columns */
+  /* a warp's channels of a pixel are 4 sectors, those of its 8 columns 32: each lane prefetches one */
   const int beside = s.x0 + (int)(threadIdx.x % 8);
   const auto prefetch_row = [&](int oy) {
     const char *const x_row = address(x, min(oy * STEP + KEPT - 1, p.in[1] - 1), x_line);

@@ -1,12 +1,15 @@
-/* pool_vector.cu -- pooling of f16, bf16 and f32, adaptive too: a thread takes V neighbouring channels of one output (channels last), or one
- * output element (any other layout), with 32-bit index arithmetic. Windows overlap in the caches.
+/* pool_vector.cu -- max and average pooling, f16, bf16 and f32; adaptive too with channels last.
  *
- *   max       y = the largest tap inside x, NaN above all, the first of equals; no tap inside: -Inf
- *   average   y = sum of taps inside x / divisor, 0 where none is
+ *   max       y = the largest tap inside x; NaN wins, then the first of equals; no tap inside: -Inf
+ *   average   y = sum of taps inside x / divisor; 0 if no tap is inside
  *
- * Neighbouring threads are neighbours in memory: channels first if they are contiguous, else along the innermost extent. Large windows that overlap are
- * taken line by line, in shared memory.
- * Packed planes (NCHW) are pool_strips.cu's, pool_flat.cu's, pool_global.cu's or pool_planes.cu's. */
+ * pool_vector: any window. A thread takes V channels of one output (channels last), or one output element (any other layout),
+ *   with 32-bit index arithmetic. Neighbouring threads are neighbours in memory; overlapping windows hit the caches.
+ * pool_small, channels last: 3x3 windows, stride 1 or 2, and 2x2, stride 2. A thread walks down a column of windows and reduces
+ *   each row of taps once.
+ * pool_large, pool_sweeps, channels last: large overlapping windows, separably: rows are reduced into shared memory, then its
+ *   columns into outputs.
+ * Packed NCHW planes have faster engines: pool_strips.cu, pool_flat.cu, pool_global.cu, pool_planes.cu. */
 #include <type_traits>
 #include "engines.h"
 #include "pool.cuh"
@@ -15,7 +18,7 @@
 
 enum { MAX, MAX_INDEX, AVERAGE, THREADS = 128 };
 
-/* What was found of a window so far, for V channels; tap: -1, or its number (MAX_INDEX). */
+/* The reduction of a window's taps so far, for V channels; tap: -1 until one was seen; MAX_INDEX: the maximum's. */
 template <int V, int mode> struct found {
   float v[V];
   int   tap[mode == MAX_INDEX ? V : 1];
@@ -35,7 +38,7 @@ template <int V, int mode> struct found {
     }
     if (mode != MAX_INDEX) tap[0] = at;
   }
-  /* What was found of taps that come later, the first of them number `from`. */
+  /* Appends the result of later taps, whose numbers begin at `from`. */
   __device__ __forceinline__ void join(const found &b, int from)
   {
     if (mode == MAX_INDEX) {
@@ -61,8 +64,9 @@ template <class I, int V> __device__ __forceinline__ void indices_store(const in
     for (int i = 0; i < (int)(sizeof v / 16); i++) ((uint4 *)to)[i] = ((uint4 *)v)[i];
 }
 
-/* share: what a tap counts for in an average. */
-template <int V, int mode, int whole> __device__ __forceinline__ void put(const pool &p, const place &at, const window &w, int many, float share, found<V, mode> &f)
+/* Stores y and the index of the first `many` channels. share: 1 / divisor, for average. */
+template <int V, int mode, int whole>
+__device__ __forceinline__ void put(const pool &p, const place &at, const window &w, int many, float share, found<V, mode> &f)
 {
   if (mode == AVERAGE)
 #pragma unroll
@@ -71,8 +75,9 @@ template <int V, int mode, int whole> __device__ __forceinline__ void put(const 
   if (whole) vector_store_whole<whole ? whole : QN_F32>(f.v, p.y, to);
   else vector_store(f.v, p.y, dtype_of<V>(p), to, 1, many);
   if (mode != MAX_INDEX) return;
-  to = at.n * p.index_stride[0] + at.c * p.index_stride[1] + at.o[0] * p.index_stride[2] + at.o[1] * p.index_stride[3] + at.o[2] * p.index_stride[4];
-  int index[V];                           /* -1 is 255 of u8 */
+  to = at.n * p.index_stride[0] + at.c * p.index_stride[1] + at.o[0] * p.index_stride[2] + at.o[1] * p.index_stride[3] +
+       at.o[2] * p.index_stride[4];
+  int index[V];                           /* -1 is stored as 255 in u8 */
 #pragma unroll
   for (int i = 0; i < V; i++) {
     index[i] = f.tap[mode == MAX_INDEX ? i : 0];
@@ -92,7 +97,7 @@ template <int V, int mode, int whole> __device__ __forceinline__ void put(const 
 
 /* ---- any window ---------------------------------------------------------------------------------------------- */
 
-/* whole: all of that dtype, in whole aligned vectors; 0: anything. Of a large window p.splits threads take a share of the lines. */
+/* whole: x and y have this dtype, in whole aligned vectors; 0: anything. A large window's rows are divided among p.splits threads. */
 template <int V, int mode, int whole> __global__ void __launch_bounds__(THREADS, 4) pool_vector(const __grid_constant__ pool p)
 {
   __shared__ float shared[mode == MAX_INDEX ? 1 : THREADS][V + 1];
@@ -121,14 +126,16 @@ template <int V, int mode, int whole> __global__ void __launch_bounds__(THREADS,
 
 /* ---- small windows, channels last ----------------------------------------------------------------------------- */
 
-/* Squares of SIZE every STEP in the last two dims: a thread walks down a column of windows, and joins a line's taps once for all the
- * windows that share it; the lines of BATCH / STEP windows are in flight at once. */
+/* Square windows of SIZE with stride STEP in the last two dims: a thread walks down a column of windows and reduces the taps of
+ * a row once for all windows that share it. The loads of BATCH rows are in flight at once. */
 enum { BATCH = 2 };
 
-/* Blocks that a multiprocessor holds of windows every 1; such are not more than are held at once. */
+/* Blocks per SM of averages with stride 1; bands are sized so that no more are launched, if possible. */
 constexpr int small_resident(uint32_t dtype) { return dtype == QN_F32 ? 7 : 5; }
 
-template <int mode, int whole, int SIZE, int STEP> __global__ void __launch_bounds__(THREADS, STEP == 1 && mode == AVERAGE ? small_resident(whole) : 0) pool_small(const __grid_constant__ pool p)
+template <int mode, int whole, int SIZE, int STEP>
+__global__ void __launch_bounds__(THREADS, STEP == 1 && mode == AVERAGE ? small_resident(whole) : 0)
+pool_small(const __grid_constant__ pool p)
 {
   constexpr int V = vector_per_16<whole>, KEPT = SIZE - STEP, ROWS = BATCH / STEP;
   uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
@@ -175,7 +182,8 @@ template <int mode, int whole, int SIZE, int STEP> __global__ void __launch_boun
       found<V, mode> f;
 #pragma unroll
       for (int r = 0; r < SIZE; r++) f.join(line[k * STEP + r], r * SIZE);
-      put<V, mode, whole>(p, at, window_of(p, at.o), V, mode == AVERAGE ? p.inverse[across * taps_beside(p, 1, at.o[1] * STEP - p.before[1], SIZE)] : 1, f);
+      put<V, mode, whole>(p, at, window_of(p, at.o), V,
+                          mode == AVERAGE ? p.inverse[across * taps_beside(p, 1, at.o[1] * STEP - p.before[1], SIZE)] : 1, f);
     }
 #pragma unroll
     for (int i = 0; i < KEPT; i++) line[i] = line[BATCH + i];
@@ -184,8 +192,8 @@ template <int mode, int whole, int SIZE, int STEP> __global__ void __launch_boun
 
 /* ---- large windows that overlap, channels last ------------------------------------------------------------------- */
 
-/* A block has some vectors of channels of a band of outputs: of each line of x what it gives to each column of outputs, in shared memory, and of those
- * lines each output. */
+/* A block has a band of rows of y for a few vectors of channels. It reduces each row of x along the row for every column of y,
+ * into shared memory, and then reduces those down the columns. */
 enum { LARGE_THREADS = 256, LARGE_MEMORY = 40 << 10 };
 
 template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) pool_large(const __grid_constant__ pool p)
@@ -197,7 +205,7 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
   at.n = cuda_quotient(cuda_quotient(blockIdx.x, p.by_cells[1], &band), p.by_cells[0], &chunk);
   const int many = (int)min(p.splits, p.groups - chunk * p.splits), top = (int)band * p.band, rows = min(p.band, p.out[1] - top);
   const int y0 = top * p.step[1] - p.before[1], high = (rows - 1) * p.step[1] + (p.size[1] - 1) * p.dilation[1] + 1;
-  const auto column = [&](int i, int *row) {              /* which of a line's outputs, and which vector of it, a number is */
+  const auto column = [&](int i, int *row) {              /* item i: its row, column of y and vector; false: no such vector */
     uint32_t k, x;
     *row = (int)cuda_quotient(cuda_quotient(i, p.by_cells[2], &k), p.by_out[2], &x);
     at.c = (chunk * p.splits + k) * V, at.o[2] = (int)x;
@@ -243,8 +251,9 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
   }
 }
 
-/* The same of windows every 1, of which a thread takes SWEEP. A band begins at a multiple of that: which places a window's sum begins with is
- * told by its own place, not by the band's. The largest of 16 bits are found two at a time, in words. */
+/* The same for stride 1, SWEEP windows a thread (pool_sweep.cuh). Bands begin at multiples of SWEEP, so that the
+ * order of a window's sum depends on its place, not on the band height. Maxima of 16-bit dtypes are taken two at a
+ * time, on packed words. */
 __host__ __device__ constexpr bool sweeps_words(int mode, uint32_t whole) { return mode == MAX && whole != QN_F32; }
 
 template <class T, int N> struct alignas(16) several {
@@ -279,8 +288,10 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
   };
   uint32_t band, chunk, k;
   const uint32_t n = cuda_quotient(cuda_quotient(blockIdx.x, p.by_cells[1], &band), p.by_cells[0], &chunk);
-  const int many = (int)min(p.splits, p.groups - chunk * p.splits), top = (int)band * p.band, rows = min(p.band, p.out[1] - top), width = p.out[2], K = (int)p.splits;
-  const int first = max(top - p.before[1], 0), end = max(min(top - p.before[1] + rows - 1 + p.size[1], p.in[1]), 0), across = (width + SWEEP - 1) / SWEEP, down = (rows + SWEEP - 1) / SWEEP;
+  const int many = (int)min(p.splits, p.groups - chunk * p.splits), top = (int)band * p.band, rows = min(p.band, p.out[1] - top),
+            width = p.out[2], K = (int)p.splits;
+  const int first = max(top - p.before[1], 0), end = max(min(top - p.before[1] + rows - 1 + p.size[1], p.in[1]), 0),
+            across = (width + SWEEP - 1) / SWEEP, down = (rows + SWEEP - 1) / SWEEP;
   const int64_t base = n * p.x_stride[0] + chunk * p.splits * V;
   for (int i = threadIdx.x; i < (end - first) * across * K; i += blockDim.x) {
     const int q = (int)cuda_quotient(i, p.by_cells[2], &k), row = q / across, ox = (q - row * across) * SWEEP;
@@ -299,7 +310,8 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
   __syncthreads();
   for (int i = threadIdx.x; i < down * width * K; i += blockDim.x) {
     uint32_t ox;
-    const int q = (int)cuda_quotient(i, p.by_cells[2], &k), o = (int)cuda_quotient(q, p.by_out[2], &ox) * SWEEP, y0 = top + o - p.before[1];
+    const int q = (int)cuda_quotient(i, p.by_cells[2], &k), o = (int)cuda_quotient(q, p.by_out[2], &ox) * SWEEP,
+              y0 = top + o - p.before[1];
     if ((int)k >= many) continue;
     number f[SWEEP][N];
     sweep(f, y0, p.size[1], end, none, [&](number (&v)[N], int y) { line[((y - first) * width + (int)ox) * K + k].open(v); }, join);
@@ -321,23 +333,30 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-/* Vectors of a block (p->splits) and its band, as shared memory takes them and the device is filled; bytes of it, 0: too wide. */
+/* Chooses the vectors of a block (p->splits) and its band, so that they fit shared memory and fill the device; bytes: of a
+ * partial result. Returns the bytes of shared memory, 0 if too wide. */
 static int64_t large_choose(pool *p, int64_t bytes, int64_t units)
 {
   int64_t best = 0;
   for (uint32_t k = p->groups < 4 ? p->groups : 4; k && !best; k /= 2)
     for (int64_t bands = 1; bands <= p->out[1] && !best; bands *= 2) {
-      const int64_t band = qn_min_i64(p->out[1], qn_round_up(qn_ceil_div(p->out[1], bands), sweep_takes(*p) ? SWEEP : 1)), high = (band - 1) * p->step[1] + (p->size[1] - 1) * (int64_t)p->dilation[1] + 1, shared = high * p->out[2] * k * bytes;
-      if (shared > LARGE_MEMORY || (k > 1 && (double)p->n * qn_ceil_div(p->groups, k) * bands < units + units / 2) || (bands > 1 && band < p->size[1])) continue;
+      const int64_t band = qn_min_i64(p->out[1], qn_round_up(qn_ceil_div(p->out[1], bands), sweep_takes(*p) ? SWEEP : 1)),
+                    high = (band - 1) * p->step[1] + (p->size[1] - 1) * (int64_t)p->dilation[1] + 1,
+                    shared = high * p->out[2] * k * bytes;
+      if (shared > LARGE_MEMORY || (k > 1 && (double)p->n * qn_ceil_div(p->groups, k) * bands < units + units / 2) ||
+          (bands > 1 && band < p->size[1]))
+        continue;
       const int64_t chunks = qn_ceil_div(p->groups, k);
       best = shared, p->splits = k, p->band = (int32_t)band;
-      p->by_cells[0] = cuda_divide_by(chunks), p->by_cells[1] = cuda_divide_by(qn_ceil_div(p->out[1], band)), p->by_cells[2] = cuda_divide_by(k);
+      p->by_cells[0] = cuda_divide_by(chunks), p->by_cells[1] = cuda_divide_by(qn_ceil_div(p->out[1], band)),
+      p->by_cells[2] = cuda_divide_by(k);
       p->units = (uint32_t)(p->n * chunks * qn_ceil_div(p->out[1], band));
     }
   return best;
 }
 
-struct state { pool p; int32_t x, y, indices, v, small; uint32_t whole, threads; int64_t large; };     /* small: 10 SIZE + STEP, or 0; large: bytes of shared memory, or 0 */
+/* v: channels a thread; small: 10 SIZE + STEP, or 0; large: bytes of shared memory, or 0 */
+struct state { pool p; int32_t x, y, indices, v, small; uint32_t whole, threads; int64_t large; };
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -364,34 +383,40 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   bool whole = v > 1 && p.c % v == 0 && x->align >= 16 && y->align >= 16 && pool_steps(p.x_stride, v) && pool_steps(p.y_stride, v);
   st.whole = whole ? x->dtype : 0;
   st.p.whole_indices = indices >= 0 && r->value[indices].align >= 16 && p.index_stride[1] == 1 && pool_steps(p.index_stride, v);
-  bool square = !p.adaptive && p.size[0] == 1 && p.size[1] == p.size[2] && p.step[1] == p.step[2] && p.dilation[1] == 1 && p.dilation[2] == 1 &&
-                p.in[0] == 1 && p.out[0] == 1 && p.before[0] == 0;
+  bool square = !p.adaptive && p.size[0] == 1 && p.size[1] == p.size[2] && p.step[1] == p.step[2] && p.dilation[1] == 1 &&
+                p.dilation[2] == 1 && p.in[0] == 1 && p.out[0] == 1 && p.before[0] == 0;
   int small = 10 * p.size[1] + p.step[1];
   st.small = 0;
   if (whole && square && (small == 32 || small == 31 || small == 22)) {
     st.small = small;
-    int64_t across = (int64_t)p.n * p.groups * p.out[2];    /* a column for each thread, in so many bands that there are threads enough */
+    int64_t across = (int64_t)p.n * p.groups * p.out[2];    /* columns; cut into enough bands to fill the device with threads */
     const int64_t held = (small == 31 && indices < 0 ? small_resident(x->dtype) * THREADS : 2048) * (int64_t)r->device->units;
     int64_t bands = qn_min_i64(qn_ceil_div(p.out[1], 2), qn_max_i64(qn_ceil_div(p.out[1], 8), held / across));
     st.p.band = (int32_t)qn_ceil_div(p.out[1], bands);
     int32_t cells[3] = { 1, (int32_t)qn_ceil_div(p.out[1], st.p.band), p.out[2] };
     pool_units(&st.p, v, cells);
   }
-  const bool flat = p.size[0] == 1 && p.in[0] == 1 && p.out[0] == 1 && p.before[0] == 0 && p.step[1] < p.size[1] && p.step[2] < p.size[2] && p.size[1] * (int64_t)p.size[2] >= 25;
+  const bool flat = p.size[0] == 1 && p.in[0] == 1 && p.out[0] == 1 && p.before[0] == 0 && p.step[1] < p.size[1] &&
+                    p.step[2] < p.size[2] && p.size[1] * (int64_t)p.size[2] >= 25;
   const bool sweeps = sweep_takes(p);
-  st.large = whole && flat && indices < 0 && !p.adaptive ? large_choose(&st.p, sweeps && sweeps_words(p.average ? AVERAGE : MAX, x->dtype) ? 16 : 4 * v, r->device->units) : 0;
-  if (st.large) {                         /* no more threads than a line's pass has something for */
+  st.large = whole && flat && indices < 0 && !p.adaptive
+               ? large_choose(&st.p, sweeps && sweeps_words(p.average ? AVERAGE : MAX, x->dtype) ? 16 : 4 * v, r->device->units)
+               : 0;
+  if (st.large) {                         /* no more threads than the pass over rows has items */
     int64_t lines = 0;
-    for (int64_t top = -p.before[1]; top + p.before[1] < p.out[1]; top += st.p.band) lines = qn_max_i64(lines, qn_min_i64(top + st.p.band - 1 + p.size[1], p.in[1]) - qn_max_i64(top, 0));
+    for (int64_t top = -p.before[1]; top + p.before[1] < p.out[1]; top += st.p.band)
+      lines = qn_max_i64(lines, qn_min_i64(top + st.p.band - 1 + p.size[1], p.in[1]) - qn_max_i64(top, 0));
     const int64_t takes = sweeps ? qn_max_i64(lines * qn_ceil_div(p.out[2], (int64_t)SWEEP) * st.p.splits, 1) : (int64_t)LARGE_THREADS;
     st.threads = (uint32_t)qn_min_i64(qn_round_up(takes, 32), LARGE_THREADS);
     return cuda_keep(out, &st, sizeof st);
   }
-  /* A large window's lines are shared by as many threads as this batch and device leave idle; a sum then has other bits. */
+  /* Divides a large window's rows among threads that would idle with this batch and device; the sum's bits then depend on both. */
   const bool splits = indices < 0 && !st.small && p.size[1] >= 4 && !(p.average && r->demands->determinism >= QN_DET_BATCH);
   if (splits && p.average) out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
   if (splits)
-    while (st.p.splits < 8 && st.p.splits * 2 <= (uint32_t)p.size[1] && st.p.splits * st.p.units < 2048u * (uint32_t)r->device->units) st.p.splits *= 2;
+    while (st.p.splits < 8 && st.p.splits * 2 <= (uint32_t)p.size[1] &&
+           st.p.splits * st.p.units < 2048u * (uint32_t)r->device->units)
+      st.p.splits *= 2;
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -443,5 +468,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 
 #define ROW(op) { "vector", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE) };
+static const qn_engine row[] = {
+  ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE)
+};
 const qn_engine_list cuda_pool_vector_list = { row, sizeof row / sizeof *row };
