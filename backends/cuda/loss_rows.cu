@@ -1,9 +1,14 @@
-/* loss_rows.cu -- cross-entropy and its gradient where the classes of a row lie side by side and rows at one distance.
+/* loss_rows.cu -- cross_entropy and its gradient, f16, bf16 and f32, contiguous classes, rows at one
+ * stride: logits are read once.
  *
- * Forward: a short row by a warp or a quarter of one, in its registers; others by a block: each thread joins what it reads to its own maximum and sum of
- * exponentials, while what it will join next, of this row or of its next one, is on the way; then the threads join theirs. Reduced
- * losses: each block adds up those of its rows, the last block to finish adds up the blocks'.
- * Backward: a stretch of a row, two vectors of a thread, by some lanes of a warp or by a block. */
+ *   loss   lse - (1 - smoothing) x[label] - smoothing mean x, 0 for an ignored label        lse = m + ln sum exp(x - m), m = max x
+ *   dx     dy (exp(x - lse) - smoothing / C - (1 - smoothing) [c = label]), C classes
+ *
+ * Forward: short rows in the registers of a warp or of 8 lanes. Longer rows by a block: each thread keeps a running maximum and
+ * sum of exponentials, with its next loads, of this row or of its next one, in flight; then the threads' results are merged.
+ * Reduced losses: each block adds up those of its rows, and the last block to finish adds up the blocks' sums in a fixed order.
+ * Backward: a block, or some lanes of a warp, takes a stretch of a row, up to two vectors a thread.
+ * Refused: f64, classes that are not contiguous, rows at several strides. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "logits.cuh"
@@ -11,17 +16,17 @@
 
 struct rows {
   const void  *x, *labels;
-  const float *dy;                        /* in a gradient, which reads lse and count; else loss is written */
+  const float *dy;                        /* backward: dy, lse and count are read; forward: loss is written */
   void        *dx;
   float       *loss, *lse, *count;
-  double2     *part;                      /* of each block: losses, rows that count */
+  double2     *part;                      /* partial sums of each block: losses, rows that count */
   uint32_t    *ticket;
   uint32_t     x_dtype, dx_dtype, label_dtype;
   int32_t      reduction;
   int64_t      rows, classes, ignore;
-  uint32_t     lanes, stretches;          /* of a gradient: threads for a stretch of a row, stretches of a row */
-  int64_t      x_step, dx_step, label_step, loss_step, lse_step;           /* from row to row */
-  float        smoothing, spread;         /* smoothing / C */
+  uint32_t     lanes, stretches;          /* backward: threads of a stretch, stretches of a row */
+  int64_t      x_step, dx_step, label_step, loss_step, lse_step;           /* between rows */
+  float        smoothing, spread;         /* spread: smoothing / C */
 
   __device__ __forceinline__ int64_t label(int64_t row) const
   {
@@ -31,9 +36,10 @@ struct rows {
 
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
 
-enum { WARPS_BLOCK = 512, ROW_BLOCK = 128, FEW_ROWS = 64, FEW_LANES = 8, FEW_WORDS = 32 };       /* FEW_ROWS: of one block */
+/* FEW_ROWS: one block does them all; FEW_LANES: lanes for a row of up to FEW_WORDS words */
+enum { WARPS_BLOCK = 512, ROW_BLOCK = 128, FEW_ROWS = 64, FEW_LANES = 8, FEW_WORDS = 32 };
 
-/* What the first of so many lanes each have, over all blocks. */
+/* Adds up, over all blocks, the sums held by every lanes-th lane, and writes count and the reduced loss. */
 template <int block, int lanes> __device__ __forceinline__ void add_up(const rows &r, double sum, double count)
 {
   __shared__ double2 of[block / 32];
@@ -41,7 +47,7 @@ template <int block, int lanes> __device__ __forceinline__ void add_up(const row
   const int lane = threadIdx.x % 32;
 #pragma unroll
   for (int o = lanes; o < 32; o *= 2) sum += __shfl_xor_sync(~0u, sum, o), count += __shfl_xor_sync(~0u, count, o);
-  const auto meet = [&] {                 /* the first warp gets what its first lanes have */
+  const auto meet = [&] {                 /* the block's sums, to warp 0 */
     if (lane == 0) of[threadIdx.x / 32] = make_double2(sum, count);
     __syncthreads();
     if (threadIdx.x >= 32) return;
@@ -54,7 +60,7 @@ template <int block, int lanes> __device__ __forceinline__ void add_up(const row
     if (threadIdx.x == 0) {
       r.part[blockIdx.x] = make_double2(sum, count);
       __threadfence();
-      last = atomicInc(r.ticket, gridDim.x - 1) == gridDim.x - 1;          /* and leaves 0 */
+      last = atomicInc(r.ticket, gridDim.x - 1) == gridDim.x - 1;          /* atomicInc wraps to 0 for the next launch */
       __threadfence();
     }
     __syncthreads();
@@ -73,7 +79,7 @@ template <int block, int lanes> __device__ __forceinline__ void add_up(const row
   if (r.reduction != QN_REDUCTION_NONE) *r.loss = (float)(r.reduction == QN_REDUCTION_MEAN ? sum / count : sum);
 }
 
-/* A row that is known, by one thread. */
+/* One thread: the loss of a row from its statistics. */
 __device__ __forceinline__ void put_loss(const rows &r, int64_t row, bool counts, const joint &j, float chosen, double &sum, double &count)
 {
   float lse = 0, loss = 0;
@@ -88,16 +94,18 @@ __device__ __forceinline__ void put_loss(const rows &r, int64_t row, bool counts
   if (r.reduction == QN_REDUCTION_NONE) r.loss[row * r.loss_step] = loss;
 }
 
-/* A row by neighbouring lanes of a warp; K: words of one. */
-template <int K, int lanes, int whole> __global__ static void __launch_bounds__(WARPS_BLOCK, 2) loss_warps(const __grid_constant__ rows r)
+/* A row by `lanes` neighbouring lanes, K words each. */
+template <int K, int lanes, int whole>
+__global__ static void __launch_bounds__(WARPS_BLOCK, 2) loss_warps(const __grid_constant__ rows r)
 {
   constexpr int N = logits<whole>::N, side = WARPS_BLOCK / lanes, EDGES = lanes > EDGE_THREADS ? 1 : 2;
   const int lane = threadIdx.x % lanes;
   double sum = 0, count = 0;
 #pragma unroll 1
-  for (int64_t of_warp = blockIdx.x * (int64_t)side + threadIdx.x / 32 * (32 / lanes); of_warp < r.rows; of_warp += (int64_t)gridDim.x * side) {
+  for (int64_t of_warp = blockIdx.x * (int64_t)side + threadIdx.x / 32 * (32 / lanes); of_warp < r.rows;
+       of_warp += (int64_t)gridDim.x * side) {
     const int64_t row = of_warp + threadIdx.x % 32 / lanes;
-    const bool here = lanes == 32 || row < r.rows;        /* a row's lanes stay, for the warp's others */
+    const bool here = lanes == 32 || row < r.rows;        /* excess lanes stay, for the shuffles */
     const logits<whole> x(r.x, whole, here ? row * r.x_step : 0, here ? (int)r.classes : 0);
     held<whole> q[K];
     joint j = { -INFINITY, 0, 0 };
@@ -144,16 +152,16 @@ template <int K, int lanes, int whole> __global__ static void __launch_bounds__(
   if (r.part) add_up<WARPS_BLOCK, lanes>(r, sum, count);
 }
 
-/* A row by a block; K: words of a thread at once. */
+/* A row by a block; K: words a thread has in flight. */
 template <int K, int whole> __global__ static void __launch_bounds__(ROW_BLOCK, 1024 / ROW_BLOCK) loss_rows(const __grid_constant__ rows r)
 {
   constexpr int warps = ROW_BLOCK / 32;
-  __shared__ joint shared[2][warps];      /* of this row, while the one before is being read */
+  __shared__ joint shared[2][warps];      /* double-buffered: warp 0 may still read the last row's */
   const int t = threadIdx.x;
   double sum = 0, count = 0;
   int64_t row = blockIdx.x, label = 0;
   stretch<ROW_BLOCK, K, whole> q;
-  float edge = 0;                         /* of the row to come, where `end` is a class */
+  float edge = 0;                         /* of the next row, valid if end >= 0 */
   int end = -1;
   logits<whole> next(r.x, r.x_dtype, row * r.x_step, row < r.rows ? (int)r.classes : 0);
   if (row < r.rows) label = r.label(row);
@@ -187,12 +195,12 @@ template <int K, int whole> __global__ static void __launch_bounds__(ROW_BLOCK, 
 
 /* ---- backward ------------------------------------------------------------------------------------------------------ */
 
-struct slope {                            /* of a row's loss */
-  float g, lse, spread, chosen;           /* of dy; 1 - smoothing */
+struct slope {                            /* the gradient of a row's loss */
+  float g, lse, spread, chosen;           /* g: dy, divided by count for a mean; chosen: 1 - smoothing */
   int64_t label;
   bool  counts;
 
-  /* Of the classes from c on. */
+  /* Replaces logits x of classes c, c + 1, ... by their gradients. */
   template <int N> __device__ __forceinline__ void at(float (&x)[N], int64_t c) const
   {
 #pragma unroll
@@ -201,7 +209,7 @@ struct slope {                            /* of a row's loss */
 #pragma unroll
       for (int i = 0; i < N; i++) x[i] -= c + i == label ? chosen : 0;
 #pragma unroll
-    for (int i = 0; i < N; i++) x[i] = counts ? g * x[i] : 0;     /* last: of an infinite dy a difference would be NaN */
+    for (int i = 0; i < N; i++) x[i] = counts ? g * x[i] : 0;     /* last: an infinite g in each term would give inf - inf */
   }
 };
 
@@ -215,7 +223,7 @@ template <> __device__ __forceinline__ void vector_put<0>(const float (&v)[LOGIT
 }
 
 enum { SLOPE_BLOCK = 128 };
-template <int whole> constexpr int slope_words = whole ? 2 : 1;            /* of a thread */
+template <int whole> constexpr int slope_words = whole ? 2 : 1;            /* words a thread */
 
 template <int whole> __global__ static void __launch_bounds__(SLOPE_BLOCK) loss_backward_rows(const __grid_constant__ rows r)
 {
@@ -226,7 +234,7 @@ template <int whole> __global__ static void __launch_bounds__(SLOPE_BLOCK) loss_
   const logits<whole> x(r.x, r.x_dtype, row * r.x_step, (int)r.classes);
   const int64_t to = row * r.dx_step;
   const int end = x.edge(first);
-  held<whole> q[K];                       /* on their way before it is known whether the row counts */
+  held<whole> q[K];                       /* loads are issued before the label is known */
   float edge[1] = { 0 };
 #pragma unroll
   for (int k = 0; k < K; k++) q[k].load(x, first + k * (int)r.lanes);
@@ -252,11 +260,11 @@ template <int whole> __global__ static void __launch_bounds__(SLOPE_BLOCK) loss_
 
 /* ---- prepare, run -------------------------------------------------------------------------------------------------- */
 
-enum { X, DX, LABELS, LOSS, LSE, COUNT, TENSORS };        /* in a gradient LOSS is dy */
+enum { X, DX, LABELS, LOSS, LSE, COUNT, TENSORS };        /* LOSS is dy for a gradient */
 
 struct state {
   rows     r;
-  int32_t  number[TENSORS];               /* values of the request; -1: absent */
+  int32_t  number[TENSORS];               /* value numbers of the request; -1: absent */
   bool     backward, joined;
   const void *kernel;
   unsigned blocks, threads;
@@ -264,7 +272,8 @@ struct state {
 
 template <int whole> static const void *kernel_of(int64_t words)
 {
-  if (words <= FEW_WORDS) return words <= FEW_LANES ? (const void *)loss_warps<1, FEW_LANES, whole> : (const void *)loss_warps<4, FEW_LANES, whole>;
+  if (words <= FEW_WORDS)
+    return words <= FEW_LANES ? (const void *)loss_warps<1, FEW_LANES, whole> : (const void *)loss_warps<4, FEW_LANES, whole>;
   return words <= 128 ? (const void *)loss_warps<4, 32, whole> : (const void *)loss_rows<4, whole>;
 }
 static const void *backward_kernel_of(uint32_t whole)
@@ -277,7 +286,7 @@ static const void *backward_kernel_of(uint32_t whole)
   }
 }
 
-/* The one distance between rows, whose dims are all but the axis; -1: they have several. */
+/* The stride between rows (all dims but the axis); -1: several strides. */
 static int64_t row_step(const qn_value *v, int32_t axis)
 {
   int64_t step = 0, rows = 1;
@@ -294,7 +303,10 @@ static void choose_shape(state *s, const qn_device *device, uint32_t whole)
 {
   const int64_t words = qn_ceil_div(s->r.classes, whole == QN_F32 ? 4 : 8);
   const bool warps = whole && words <= 128;
-  s->kernel = whole == QN_F32 ? kernel_of<QN_F32>(words) : whole == QN_F16 ? kernel_of<QN_F16>(words) : whole ? kernel_of<QN_BF16>(words) : (const void *)loss_rows<1, 0>;
+  s->kernel = whole == QN_F32   ? kernel_of<QN_F32>(words)
+              : whole == QN_F16 ? kernel_of<QN_F16>(words)
+              : whole           ? kernel_of<QN_BF16>(words)
+                                : (const void *)loss_rows<1, 0>;
   s->threads = warps ? WARPS_BLOCK : ROW_BLOCK;
   const int64_t side = !warps ? 1 : s->r.rows <= FEW_ROWS ? FEW_ROWS : WARPS_BLOCK / (words <= FEW_WORDS ? FEW_LANES : 32);
   s->blocks = (unsigned)qn_min_i64(qn_ceil_div(s->r.rows, side), (int64_t)device->units * (1024 / s->threads));
@@ -342,20 +354,24 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   if (s.backward) {
     r->dx_dtype = v[DX]->dtype;
     whole &= v[DX]->dtype == x->dtype && v[DX]->align >= 16 && (step[DX] - step[X]) % per_word == 0;
-    int64_t words = whole ? qn_max_i64(r->classes / per_word, 1) : qn_ceil_div(r->classes, LOGITS_V), each = whole ? slope_words<QN_F32> : slope_words<0>;
-    r->lanes = EDGE_THREADS + 1;          /* the edges' threads are of the first stretch */
+    int64_t words = whole ? qn_max_i64(r->classes / per_word, 1) : qn_ceil_div(r->classes, LOGITS_V),
+            each = whole ? slope_words<QN_F32> : slope_words<0>;
+    r->lanes = EDGE_THREADS + 1;          /* so that the threads with edge elements are in the first stretch */
     while (r->lanes < SLOPE_BLOCK && r->lanes * each < words) r->lanes *= 2;
     int64_t stretches = qn_ceil_div(words, r->lanes * each), blocks = qn_ceil_div(r->rows * stretches, SLOPE_BLOCK / r->lanes);
-    if (blocks * SLOPE_BLOCK > INT32_MAX) return qn_refuse(out, "fewer than 2^31 vectors", "x", "", "%lld", (long long)(r->rows * words));
+    if (blocks * SLOPE_BLOCK > INT32_MAX)
+      return qn_refuse(out, "fewer than 2^31 vectors", "x", "", "%lld", (long long)(r->rows * words));
     r->stretches = (uint32_t)stretches;
     s.kernel = backward_kernel_of(whole ? x->dtype : 0);
     s.blocks = (unsigned)blocks;
     s.threads = SLOPE_BLOCK;
   } else {
-    if (whole) {                          /* a row's words, and so its sum's order, may depend on which row it is */
+    if (whole) {                          /* a row's alignment, and so the order of its sum, may depend on its number */
       if (request->demands->determinism >= QN_DET_BATCH) {
         if (r->classes % per_word) whole = false;
-        else if (!steady) return qn_refuse(out, "rows begin with a 16-byte word, where the batch must not matter", "x", "", "%lld apart", (long long)step[X]);
+        else if (!steady)
+          return qn_refuse(out, "rows begin with a 16-byte word, where the batch must not matter", "x", "", "%lld apart",
+                           (long long)step[X]);
       } else if (!steady) {
         out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
       }
@@ -363,7 +379,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
     choose_shape(&s, request->device, whole ? x->dtype : 0);
     s.joined = attr->reduction != QN_REDUCTION_NONE || v[COUNT];
     if (s.joined) out->workspace = s.blocks * sizeof(double2), out->counters = 4;
-    if (attr->reduction != QN_REDUCTION_NONE) out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;    /* as many blocks as the device holds */
+    /* the order of the sum depends on how many blocks the device holds */
+    if (attr->reduction != QN_REDUCTION_NONE) out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;
   }
 
   return cuda_keep(out, &s, sizeof s);
@@ -380,7 +397,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   r.dy = r.loss = (float *)pointer(launch, s->number[LOSS]);
   if (s->joined) r.part = (double2 *)launch->workspace, r.ticket = (uint32_t *)launch->counters;
   void *arguments[] = { &r };
-  return cuda_check(cudaLaunchKernel(s->kernel, dim3(s->blocks), dim3(s->threads), arguments, 0, (cudaStream_t)launch->stream), "loss_rows");
+  return cuda_check(cudaLaunchKernel(s->kernel, dim3(s->blocks), dim3(s->threads), arguments, 0, (cudaStream_t)launch->stream),
+                    "loss_rows");
 }
 
 #define ROW(op) { "rows", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \

@@ -1,9 +1,10 @@
-/* random_packed.cu -- random numbers and dropout on packed f32, f16 and bf16.
+/* random_packed.cu -- rng_uniform, rng_normal, rng_bernoulli, dropout and its gradient on packed f32, f16 and bf16.
  *
- * What limits these is how many instructions a word costs: a block of four is 18 products of 64 bits and as many exclusive ors, and a
- * product takes four times an instruction's turn. So the counters of a block's threads differ in their low word alone, and are written
- * so that the compiler sees it: keys, and what two rounds make of the other three words, are made once for all. Normal numbers are made
- * to their bound and no further. */
+ * The cost is instructions per random word: a Philox block of four words takes 18 products of 64 bits and as many exclusive
+ * ors, and a product has a quarter of the usual throughput. The counters of a thread block differ in their low word only, and
+ * are written so that the compiler sees it: keys, and what the first two rounds make of the other three words, are computed
+ * once for all of a thread's words. Normal numbers are computed just accurately enough for their error bound.
+ * Refused: f64, other layouts, 16-bit uniform numbers outside 0..1, normal numbers beyond f32's range. */
 #include <float.h>
 #include "cuda_backend.h"
 #include "engines.h"
@@ -11,10 +12,16 @@
 #include "vector.cuh"
 
 enum { THREADS = 256 };
-enum { GIVEN, DRAWN, DRAWN_KEPT };        /* where a mask comes from; kept: and is written */
-/* Of a thread: what is made once for all its words is shared by more of them, where words are what limits. */
-__host__ __device__ constexpr int fill_chunks(uint32_t op, int whole) { return !whole ? 1 : op == QN_OP_RNG_UNIFORM && whole == QN_F32 ? 4 : 8; }
-__host__ __device__ constexpr int drop_chunks(int mask, int whole) { return !whole || mask == GIVEN ? 1 : whole == QN_F32 || mask == DRAWN ? 2 : 4; }
+enum { GIVEN, DRAWN, DRAWN_KEPT };        /* the mask of dropout is an input; is drawn; is drawn and written */
+/* Chunks a thread: more where random words are the bottleneck, to share what is computed once for all of them. */
+__host__ __device__ constexpr int fill_chunks(uint32_t op, int whole)
+{
+  return !whole ? 1 : op == QN_OP_RNG_UNIFORM && whole == QN_F32 ? 4 : 8;
+}
+__host__ __device__ constexpr int drop_chunks(int mask, int whole)
+{
+  return !whole || mask == GIVEN ? 1 : whole == QN_F32 || mask == DRAWN ? 2 : 4;
+}
 
 struct problem {
   const void *x;
@@ -24,17 +31,17 @@ struct problem {
   random_key  seed, offset;
   uint32_t    x_dtype, y_dtype;
   int64_t     n;
-  double      min, step;                  /* of uniform numbers, for each of 2^24 */
+  double      min, step;                  /* uniform: min + k step, k < 2^24 */
   float       mean, deviation, scale;
-  uint32_t    last;                       /* the last word of an event's */
-  bool        any, unit;                  /* has it any?  numbers from 0 to 1? */
+  uint32_t    last;                       /* words 0..last mean the event (bernoulli: 1; dropout: dropped) */
+  bool        any, unit;                  /* any: the event is possible; unit: uniform on 0..1 */
 };
 
 /* A thread's chunks of V elements, THREADS apart. */
 template <int V, int chunks> struct place {
   static constexpr int span = THREADS * V * chunks;
   int64_t first;
-  int     left;                           /* elements from there to the end, as far as this matters */
+  int     left;                           /* elements from `first` to the end, at most `span` */
   __device__ __forceinline__ place(int64_t n)
   {
     first = blockIdx.x * (int64_t)span + threadIdx.x * V;
@@ -43,7 +50,7 @@ template <int V, int chunks> struct place {
   __device__ __forceinline__ int64_t element(int u) const { return first + u * THREADS * V; }
   __device__ __forceinline__ int elements_of(int u) const { return max(0, min(V, left - u * THREADS * V)); }
   __device__ __forceinline__ bool all() const { return left >= span - (THREADS - 1) * V; }
-  /* The words of its elements. */
+  /* The random words of the thread's elements. */
   __device__ __forceinline__ void draw(const problem &p, uint32_t (&w)[chunks][V]) const
   {
     const uint64_t seed = p.seed.get(), offset = p.offset.get(), first = blockIdx.x * (uint64_t)(span / 4);
@@ -57,7 +64,7 @@ template <int V, int chunks> struct place {
         for (int i = 0; i < 4; i++) w[u][k + i] = block[i];
       }
   }
-  /* whole is the dtype of y (and of x) if it lies in whole vectors, else 0. */
+  /* whole: the dtype of y (and x) if they are aligned to vectors, else 0. */
   template <int whole> __device__ __forceinline__ void store(const float (&v)[chunks][V], void *base, uint32_t dtype) const
   {
     if (whole && all()) {
@@ -84,7 +91,7 @@ __device__ __forceinline__ float root_near(float x)
   asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-/* Left to itself the compiler shifts the bit down first. */
+/* word & 1 << bit; the compiler would shift the bit down first. */
 __device__ __forceinline__ uint32_t bit_of(uint32_t word, int bit)
 {
   uint32_t y;
@@ -92,23 +99,26 @@ __device__ __forceinline__ uint32_t bit_of(uint32_t word, int bit)
   return y;
 }
 
-/* Box and Muller. The square of the radius, -2 ln v: by the logarithm's unit, where v is near 1 by a series in 1 - v. The angle: its
- * nearest quarter of a turn, and by series the sine and cosine of what remains. By the errors that the units are documented to have,
- * tried for every v and every angle: the root is within 6.3 2^-24 of its value, sine and cosine within 2.6. */
+/* Two normal numbers by Box and Muller. Squared radius -2 ln v: by lg2.approx, near v = 1 by a polynomial in 1 - v.
+ * Angle: reduced to the nearest quarter turn, then sine and cosine by polynomials. With the documented errors of the
+ * approximate instructions, checked for every v and every angle: the root is within 6.3 2^-24 of its value, sine and
+ * cosine within 2.6 2^-24. */
 __device__ __forceinline__ void normal(const problem &p, uint32_t first, uint32_t second, float &a, float &b)
 {
   const float v = (float)(int32_t)((first >> 8) + 1) * 0x1p-24f, g = 1 - v;
-  const float series = fmaf(fmaf(fmaf(fmaf(fmaf(0.834015727f, g, 0.189716339f), g, 0.537230372f), g, 0.663790107f), g, 1.00007987f), g, 1.99999964f);
+  const float series = fmaf(fmaf(fmaf(fmaf(fmaf(0.834015727f, g, 0.189716339f), g, 0.537230372f), g, 0.663790107f), g, 1.00007987f), g,
+                            1.99999964f);
   float square = log2_near(v) * -1.38629436f;
   if (g < 0.3125f) square = series * g;
   const float radius = root_near(square) * p.deviation;
 
-  const uint32_t turn = second + (1u << 29);      /* the quarter is in its upper two bits, what remains in the next 22 */
-  const float t = __uint_as_float(__funnelshift_r(turn << 2, 0x3f800000u >> 22, 10)) - 1.25f, z = t * t;      /* half turns */
+  const uint32_t turn = second + (1u << 29);      /* quarter in the upper two bits, remainder in the next 22 */
+  const float t = __uint_as_float(__funnelshift_r(turn << 2, 0x3f800000u >> 22, 10)) - 1.25f, z = t * t;      /* in half turns */
   const float sine = fmaf(fmaf(fmaf(-0.589012206f, z, 2.54976106f), z, -5.16770792f), z, 3.14159274f) * t;
   const float cosine = fmaf(fmaf(fmaf(-1.30550921f, z, 4.05751896f), z, -4.9347868f), z, 0.99999994f);
   const bool odd = bit_of(turn, 30);
-  const float across = odd ? -sine : cosine, up = odd ? cosine : sine, signed_radius = __uint_as_float(__float_as_uint(radius) ^ (turn & 1u << 31));
+  const float across = odd ? -sine : cosine, up = odd ? cosine : sine,
+              signed_radius = __uint_as_float(__float_as_uint(radius) ^ (turn & 1u << 31));
   a = fmaf(signed_radius, across, p.mean);
   b = fmaf(signed_radius, up, p.mean);
 }
@@ -121,10 +131,10 @@ template <int op, int whole, int V> __device__ __forceinline__ void make(const p
   } else if (op == QN_OP_RNG_BERNOULLI) {
 #pragma unroll
     for (int i = 0; i < V; i++) v[i] = __uint_as_float(p.any && w[i] <= p.last ? 0x3f800000u : 0);          /* 1 or 0 */
-  } else if (p.unit || whole == QN_F16 || whole == QN_BF16) {         /* asked once, lest a branch part the words */
+  } else if (p.unit || whole == QN_F16 || whole == QN_BF16) {         /* one branch for all, to keep the words' instructions interleaved */
 #pragma unroll
     for (int i = 0; i < V; i++) v[i] = random_uniform<float>(w[i]);
-  } else {                                /* under the exponent of 2^52 stands n as 2^52 + n */
+  } else {                                /* n as a double: the bits of 2^52 + n, less 2^52 */
 #pragma unroll
     for (int i = 0; i < V; i++) v[i] = (float)fma(p.step, __hiloint2double(0x43300000, (int)(w[i] >> 8)) - 0x1p52, p.min);
   }
@@ -143,7 +153,7 @@ template <int op, int whole> __global__ static void __launch_bounds__(THREADS) r
   at.template store<whole>(v, p.y, p.y_dtype);
 }
 
-/* ---- dropout and its gradient: a chunk is an octet of the mask ------------------------------------------------------------ */
+/* ---- dropout and its gradient: a chunk is 8 elements, one byte of the mask ------------------------------------------------ */
 
 template <int mask, int whole> __global__ static void __launch_bounds__(THREADS) random_drop(const __grid_constant__ problem p)
 {
@@ -159,7 +169,7 @@ template <int mask, int whole> __global__ static void __launch_bounds__(THREADS)
 #pragma unroll
     for (int u = 0; u < chunks; u++) bits[u] = at.elements_of(u) ? p.mask[at.element(u) / 8] : 0;
   } else {
-    at.draw(p, w);                        /* while x is on its way */
+    at.draw(p, w);                        /* while the loads of x are in flight */
   }
 #pragma unroll
   for (int u = 0; u < chunks; u++) {
@@ -183,7 +193,7 @@ template <int mask, int whole> __global__ static void __launch_bounds__(THREADS)
 
 struct state {
   problem  p;
-  int32_t  x, y, mask, mask_out, seed, offset;      /* values of the request; -1: absent */
+  int32_t  x, y, mask, mask_out, seed, offset;      /* value numbers of the request; -1: absent */
   qn_value seed_value, offset_value;
   const void *kernel;
   unsigned blocks;
@@ -194,7 +204,8 @@ static qn_status packed_floats(const qn_request *r, qn_prepared *out, int32_t va
   const qn_value *v = &r->value[value];
   if (v->dtype != QN_F32 && v->dtype != QN_F16 && v->dtype != QN_BF16)
     return qn_refuse(out, "computes in f32", name, "f32, f16 or bf16", "%s", qn_kit_name(v->dtype));
-  if (!qn_is_packed(v)) return qn_refuse(out, "elements are counted as they lie", name, "packed, the last dim fastest", "%s", "other strides");
+  if (!qn_is_packed(v))
+    return qn_refuse(out, "elements are counted as they lie", name, "packed, the last dim fastest", "%s", "other strides");
   return QN_OK;
 }
 
@@ -223,7 +234,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   const qn_random_roles roles = qn_random_roles_of(op->op);
-  const double *attr = (const double *)((const char *)op->attr + offsetof(qn_chance, p));     /* all three begin alike */
+  /* the attribute structs have the same layout here */
+  const double *attr = (const double *)((const char *)op->attr + offsetof(qn_chance, p));
   state s = {};
   s.x = qn_role_at(op, roles.x), s.y = qn_role_at(op, roles.y);
   s.mask = qn_role_at(op, roles.mask), s.mask_out = qn_role_at(op, roles.mask_out);
@@ -253,7 +265,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.p.n = qn_elements(y);
   if (s.seed >= 0) s.seed_value = r->value[s.seed];
   if (s.offset >= 0) s.offset_value = r->value[s.offset];
-  int from = s.mask >= 0 ? GIVEN : s.mask_out >= 0 ? DRAWN_KEPT : DRAWN, whole = x->dtype == y->dtype && x->align >= 16 && y->align >= 16 ? y->dtype : 0;
+  int from = s.mask >= 0 ? GIVEN : s.mask_out >= 0 ? DRAWN_KEPT : DRAWN,
+      whole = x->dtype == y->dtype && x->align >= 16 && y->align >= 16 ? y->dtype : 0;
   int octets = s.x >= 0 ? drop_chunks(from, whole) : fill_chunks(op->op, whole) / (whole == QN_F32 ? 2 : 1);
   s.kernel = kernel_of(op->op, from, whole);
   int64_t blocks = qn_ceil_div(s.p.n, THREADS * 8 * (int64_t)octets);
@@ -275,7 +288,8 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   p.seed = random_key_of(s->seed < 0 ? nullptr : &s->seed_value, pointer(launch, s->seed));
   p.offset = random_key_of(s->offset < 0 ? nullptr : &s->offset_value, pointer(launch, s->offset));
   void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(s->kernel, dim3(s->blocks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream), "random_packed");
+  return cuda_check(cudaLaunchKernel(s->kernel, dim3(s->blocks), dim3(THREADS), arguments, 0, (cudaStream_t)launch->stream),
+                    "random_packed");
 }
 
 #define ROW(op) { "packed", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \

@@ -1,21 +1,24 @@
-/* reduce_lines.cu -- reductions of f16, bf16 and f32 (and sums of f64 and i32) at the speed of memory, in a fixed order.
+/* reduce_lines.cu -- reductions of f16, bf16 and f32, and sums of f64 and i32, in a fixed order (deterministic).
  *
- *   sum, mean, prod, max, min   norm1 = sum |x|   norm2 = sqrt(sum x^2)   amax = max |x|   argmax, argmin = where
+ *   sum, mean, prod, max, min   norm1 = sum |x|   norm2 = sqrt(sum x^2)   amax = max |x|   argmax, argmin = position of the first
  *
- * rows: what is reduced is contiguous, in one run or several; a warp or a block for each result.
- * columns: what is kept is contiguous; a thread takes 8 neighbouring columns, a block from 32 to 256, and lines of them in turn; or, of a
- * few lines and very many columns, all.
- * Few results make few blocks: their lines are split. The parts of columns meet in a cluster (Hopper) where that leaves no multiprocessor
- * idle; else the last block to end joins all the parts of its results, in order. */
+ * rows: the reduced elements are contiguous, in one run or several; some lanes of a warp, or a block, compute a result.
+ * columns: the kept elements are contiguous; a thread takes 8 neighbouring columns and every n-th line, a block up to 256
+ *   columns; with few lines and very many columns a thread takes all lines.
+ * Several loads per thread are in flight. With few results, the elements of each are divided into parts: for columns, in a
+ * cluster (sm_90) if that fills the device; else the last block to finish merges all parts of its results, in order.
+ * Refused: other dtypes, dims that do not merge (4 kept, 2 reduced), no contiguous dim. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "larger.cuh"
 #include "sm90.cuh"
 #include "vector.cuh"
 
-enum { V = 8, MAX_KEPT = 4, THREADS = 256, RESIDENT = 4, MOST_PARTS = 8, MOST_LINES = 64 };       /* of a cluster; of a thread that has whole columns */
-/* |x| and -x are masks on the way in (and, for min, on the way out); squares are summed in double, for they overflow. Of PLACE the upper
- * word grows with x, NaN above all, and the lower falls with x's number: the largest is the first of the largest. */
+/* RESIDENT: blocks on an SM; MOST_PARTS: blocks of a cluster; MOST_LINES: of a thread that takes whole columns */
+enum { V = 8, MAX_KEPT = 4, THREADS = 256, RESIDENT = 4, MOST_PARTS = 8, MOST_LINES = 64 };
+/* |x| and -x (for min) are bit masks on input, and for min on output. Squares are summed in double, because they overflow f32.
+ * PLACE: a 64-bit key whose upper word is ordered as x (NaN largest) and whose lower word falls with x's number, so that the
+ * largest key is the first of the largest elements. */
 enum { SUM, SUM_SQUARES, PRODUCT, MAXIMUM, PLACE };
 template <int kind, int whole> struct accumulator { typedef float type; };
 template <int whole> struct accumulator<SUM_SQUARES, whole> { typedef double type; };
@@ -25,7 +28,7 @@ template <> struct accumulator<SUM, QN_I32> { typedef int64_t type; };
 
 __host__ __device__ constexpr int bytes_of(uint32_t dtype) { return dtype == QN_F64 ? 8 : dtype == QN_F32 || dtype == QN_I32 ? 4 : 2; }
 
-/* Eight elements as they came from memory. */
+/* Eight raw elements. */
 template <int whole> struct eight : packet<whole> { typedef float number; };
 template <class T> struct eight_of {
   typedef T number;
@@ -34,7 +37,8 @@ template <class T> struct eight_of {
   __device__ __forceinline__ void load(const void *base, uint32_t, int64_t at, int n, float)
   {
 #pragma unroll
-    for (int k = 0; k < (int)(sizeof v / 16); k++) ((uint4 *)v)[k] = n > 0 ? ((const uint4 *)((const T *)base + at))[k] : make_uint4(0, 0, 0, 0);
+    for (int k = 0; k < (int)(sizeof v / 16); k++)
+      ((uint4 *)v)[k] = n > 0 ? ((const uint4 *)((const T *)base + at))[k] : make_uint4(0, 0, 0, 0);
   }
   __device__ __forceinline__ void open(T (&to)[V]) const
   {
@@ -48,23 +52,24 @@ template <> struct eight<QN_I32> : eight_of<int32_t> {};
 struct lines {
   const void *x;
   void    *y;
-  void    *partial;                       /* [part][result], as accumulated */
-  uint32_t *tickets;                      /* for each block of results: its parts that have ended */
-  uint32_t keep, flip;                    /* bits of x */
-  float    none;                          /* an x that changes no result */
+  void    *partial;                       /* [part][result], accumulators */
+  uint32_t *tickets;                      /* for each group of results: how many of its parts are done */
+  uint32_t keep, flip;                    /* masks on x: and, exclusive or */
+  float    none;                          /* the neutral element */
   uint32_t x_dtype, y_dtype, op;
-  int32_t  parts, clustered;              /* clustered: the parts of a result are one cluster */
-  bool     ordered;                       /* x's numbers grow from run to run */
-  int64_t  results, count;                /* how many, of how many elements each */
-  int64_t  length, repeat_stride;         /* count is made of `runs` of this length */
+  int32_t  parts, clustered;              /* clustered: the parts of a result form a cluster */
+  bool     ordered;                       /* element numbers increase from run to run */
+  int64_t  results, count;                /* results; elements reduced to each */
+  int64_t  length, repeat_stride;         /* a result's elements are `runs` runs of this length, at this stride */
   uint32_t runs;
   int64_t  line_stride;                   /* columns: between elements of a run */
-  int64_t  items;                         /* packets (rows) or lines (columns) for each result, of which ... */
-  uint32_t run;                           /* ... so many are of one run */
-  uint32_t share;                         /* columns: lines of a run in one part */
-  uint32_t number_unit, number_repeat;    /* x's number, row-major, goes so far from one element of a run to the next, and from run to run */
-  uint32_t lanes;                         /* a power of two up to 32: of a line, in one block (columns); of a warp, for one row; or a block's, all */
-  int32_t  rank;                          /* of what is kept, innermost first */
+  int64_t  items;                         /* packets of 8 (rows) or lines (columns) of a result */
+  uint32_t run;                           /* ... of one run */
+  uint32_t share;                         /* columns: lines of a run that one part takes */
+  uint32_t number_unit, number_repeat;    /* steps of the row-major element number within a run, and between runs */
+  /* columns: threads along a line; rows: threads of a row. A power of two up to 32, or all of the block */
+  uint32_t lanes;
+  int32_t  rank;                          /* of the kept dims, innermost first */
   uint32_t dim[MAX_KEPT];
   int64_t  x_stride[MAX_KEPT], y_stride[MAX_KEPT];
 
@@ -80,7 +85,7 @@ struct lines {
   }
 };
 
-/* What a thread has seen of PLACE where x's numbers grow as it goes: a comparison costs a third of a key's. */
+/* A thread's best so far for PLACE, if its element numbers increase: comparing values costs a third of comparing keys. */
 struct found { float value; uint32_t number; };
 template <class A> constexpr bool finds = false;
 template <> constexpr bool finds<found> = true;
@@ -92,28 +97,34 @@ template <int kind, class A> __device__ __forceinline__ A join(A a, A b)
 __device__ __forceinline__ float masked(const lines &l, float v) { return __uint_as_float((__float_as_uint(v) & l.keep) ^ l.flip); }
 __device__ __forceinline__ uint64_t key_of(float v, uint32_t number)
 {
-  uint32_t bits = __float_as_uint(v + 0.f), order = bits ^ ((uint32_t)((int32_t)bits >> 31) | 0x80000000u);       /* -0 is 0 */
+  uint32_t bits = __float_as_uint(v + 0.f), order = bits ^ ((uint32_t)((int32_t)bits >> 31) | 0x80000000u);       /* -0 becomes 0 */
   return (uint64_t)(v == v ? order : ~0u) << 32 | ~number;
 }
-/* An x, of that number. */
+/* Element v with this number as an accumulator. */
 template <int kind, class A> __device__ __forceinline__ A seen(const lines &l, float v, uint32_t number)
 {
   v = masked(l, v);
   if constexpr (kind == PLACE) return key_of(v, number);
   return kind == SUM_SQUARES ? (A)v * (A)v : (A)v;
 }
-template <int kind, class A> __device__ __forceinline__ A seen(const lines &l, double v, uint32_t) { return l.op == QN_OP_REDUCE_NORM1 ? fabs(v) : v; }
+template <int kind, class A> __device__ __forceinline__ A seen(const lines &l, double v, uint32_t)
+{
+  return l.op == QN_OP_REDUCE_NORM1 ? fabs(v) : v;
+}
 template <int kind, class A> __device__ __forceinline__ A seen(const lines &, int32_t v, uint32_t) { return v; }
-template <int kind, class A> __device__ __forceinline__ A nothing() 
+template <int kind, class A> __device__ __forceinline__ A nothing()
 {
   if constexpr (kind == MAXIMUM) return -INFINITY;
   return A(kind == PRODUCT);
 }
-template <int kind, class A, class T> __device__ __forceinline__ void see(A &sum, const lines &l, T v, uint32_t number) { sum = join<kind>(sum, seen<kind, A>(l, v, number)); }
+template <int kind, class A, class T> __device__ __forceinline__ void see(A &sum, const lines &l, T v, uint32_t number)
+{
+  sum = join<kind>(sum, seen<kind, A>(l, v, number));
+}
 template <int kind> __device__ __forceinline__ void see(found &best, const lines &l, float v, uint32_t number)
 {
   v = masked(l, v);
-  if (!(v <= best.value) & best.value == best.value) best = { v, number };       /* NaN is more than all but NaN */
+  if (!(v <= best.value) & best.value == best.value) best = { v, number };       /* NaN beats all but NaN */
 }
 template <int kind, class A> __device__ __forceinline__ A join_warp(A v, int lanes)
 {
@@ -136,14 +147,14 @@ __device__ __forceinline__ void finish(const lines &l, uint32_t result, int64_t 
   element_store_wrapped(l.y, l.place(result, l.y_stride), l.y_dtype, v);
 }
 
-/* Most are small enough for a division in 32 bits, of which short rows would notice no more. */
+/* Divides in 32 bits where a fits: short rows would notice the cost of a 64-bit division. */
 __device__ __forceinline__ int64_t quotient(int64_t a, uint32_t b) { return a >> 32 ? a / b : (int64_t)((uint32_t)a / b); }
 
-/* One result's items from first on, every step-th below end; unit: elements between neighbours in a run, of which each holds so many. */
+/* Iterates over a result's items first, first + step, ... below end. unit: stride between items of a run; holds: elements of an item. */
 struct walk {
-  int64_t  at, advance, wrap;             /* where the next one lies */
-  uint32_t number, number_advance, number_wrap;     /* of its first element */
-  uint32_t place, place_step, per_run;    /* and which of its run it is */
+  int64_t  at, advance, wrap;             /* offset of the next item; its steps within a run, and on leaving one */
+  uint32_t number, number_advance, number_wrap;     /* number of its first element */
+  uint32_t place, place_step, per_run;    /* its place in its run */
   int64_t  left;
 
   __device__ walk(const lines &l, int64_t from, int64_t unit, uint32_t holds, int64_t first, int64_t end, uint32_t step)
@@ -169,12 +180,14 @@ struct walk {
   }
 };
 
-template <int whole, class A> constexpr int batch = whole == 0 || whole == QN_F64 ? 2 : whole == QN_F32 || sizeof(A) == 8 ? 4 : 8;   /* loads in flight */
+/* loads in flight */
+template <int whole, class A> constexpr int batch = whole == 0 || whole == QN_F64 ? 2 : whole == QN_F32 || sizeof(A) == 8 ? 4 : 8;
 
-/* A thread's items into 8 sums. rows: an item is a packet of the run; columns: a line of which the thread has so many elements. */
-template <int kind, int whole, bool columns, class A> __device__ __forceinline__ void gather(A (&sum)[V], const lines &l, walk w, int columns_n)
+/* Adds a thread's items to 8 sums. rows: an item is a packet of a run; columns: a line, columns_n elements of which are the thread's. */
+template <int kind, int whole, bool columns, class A>
+__device__ __forceinline__ void gather(A (&sum)[V], const lines &l, walk w, int columns_n)
 {
-  constexpr int BATCH = whole == QN_F32 && sizeof(A) == 8 ? 2 : batch<whole, A>;          /* what leaves room for other blocks */
+  constexpr int BATCH = whole == QN_F32 && sizeof(A) == 8 ? 2 : batch<whole, A>;          /* fewer registers, more resident blocks */
   for (; w.left > 0; w.left -= BATCH) {
     eight<whole> x[BATCH];
     int n[BATCH];
@@ -198,10 +211,11 @@ template <int kind, int whole, bool columns, class A> __device__ __forceinline__
   }
 }
 
-/* Of whole lines of columns, so many bytes apart, a batch; ends: of which only `left` exist, and the last is loaded again: a question before
- * each load would keep them from being in flight together. */
+/* Adds a batch of lines, `apart` bytes from one another. ends: only `left` of them exist; the last is loaded again instead of
+ * testing before each load, which would keep the loads from being in flight together. */
 template <int kind, int whole, bool ends, class A>
-__device__ __forceinline__ void gather_batch(A (&sum)[V], const lines &l, const char *at, int64_t apart, int left, uint32_t number, uint32_t number_step)
+__device__ __forceinline__ void gather_batch(A (&sum)[V], const lines &l, const char *at, int64_t apart, int left, uint32_t number,
+                                             uint32_t number_step)
 {
   constexpr int BATCH = batch<whole, A>;
   eight<whole> x[BATCH];
@@ -215,12 +229,14 @@ __device__ __forceinline__ void gather_batch(A (&sum)[V], const lines &l, const 
     typename eight<whole>::number v[V];
     x[b].open(v);
 #pragma unroll
-    for (int i = 0; i < V; i++) see<kind>(sum[i], l, ends && b >= left ? (typename eight<whole>::number)l.none : v[i], number + b * number_step);
+    for (int i = 0; i < V; i++)
+      see<kind>(sum[i], l, ends && b >= left ? (typename eight<whole>::number)l.none : v[i], number + b * number_step);
   }
 }
 
-/* Every step-th line from `begin` to `end` of each run. */
-template <int kind, int whole, class A> __device__ __forceinline__ void gather_lines(A (&sum)[V], const lines &l, int64_t from, uint32_t begin, uint32_t end, uint32_t step)
+/* Adds lines begin, begin + step, ... below end of each run. */
+template <int kind, int whole, class A>
+__device__ __forceinline__ void gather_lines(A (&sum)[V], const lines &l, int64_t from, uint32_t begin, uint32_t end, uint32_t step)
 {
   constexpr int BATCH = batch<whole, A>, bytes = bytes_of(whole);
   int64_t apart = step * l.line_stride * bytes;
@@ -231,13 +247,16 @@ template <int kind, int whole, class A> __device__ __forceinline__ void gather_l
     uint32_t number = run * l.number_repeat + begin * l.number_unit;
     int left = begin < end ? (int)((end - begin + step - 1) / step) : 0;
 #pragma unroll 1
-    for (; left >= BATCH; left -= BATCH, at += BATCH * apart, number += BATCH * number_step) gather_batch<kind, whole, false>(sum, l, at, apart, left, number, number_step);
+    for (; left >= BATCH; left -= BATCH, at += BATCH * apart, number += BATCH * number_step)
+      gather_batch<kind, whole, false>(sum, l, at, apart, left, number, number_step);
     if (left > 0) gather_batch<kind, whole, true>(sum, l, at, apart, left, number, number_step);
   }
 }
 
-/* By `into`, a thread's items from this number on, or none; apart: numbers between its 8 sums. */
-template <int kind, int whole, class A, class F> __device__ __forceinline__ void collect(A (&sum)[V], const lines &l, bool any, uint32_t number, uint32_t apart, F into)
+/* Initialises the sums and lets `into` add a thread's items. PLACE, if ordered: via struct found. any: the thread has items;
+ * number: of its first element; apart: difference of the element numbers of adjacent sums. */
+template <int kind, int whole, class A, class F>
+__device__ __forceinline__ void collect(A (&sum)[V], const lines &l, bool any, uint32_t number, uint32_t apart, F into)
 {
   if constexpr (kind == PLACE && whole != 0) {
     if (l.ordered) {
@@ -257,13 +276,13 @@ template <int kind, int whole, class A, class F> __device__ __forceinline__ void
 
 /* ---- parts of a result ------------------------------------------------------------------------------------- */
 
-/* Has every part of these results ended, this block's being the last? */
+/* Is this block the last of all parts of its results to finish? */
 __device__ __forceinline__ bool last_part(const lines &l, uint32_t ticket)
 {
   __shared__ bool last;
   __syncthreads();
   if (threadIdx.x == 0) {
-    __threadfence();                      /* for all, whose writes it has seen */
+    __threadfence();                      /* for the whole block's writes, ordered by __syncthreads */
     last = atomicAdd(&l.tickets[ticket], 1) + 1 == (uint32_t)l.parts;
     if (last) l.tickets[ticket] = 0;
     __threadfence();
@@ -272,7 +291,7 @@ __device__ __forceinline__ bool last_part(const lines &l, uint32_t ticket)
   return last;
 }
 
-/* The parts of n results from the first on, n <= blockDim.x: groups of threads take every so-manieth part, and are joined by halves. */
+/* Merges the parts of n <= blockDim.x results: a group of threads takes every groups-th part; then a tree over the groups. */
 template <int kind, class A> __device__ void join_parts(const lines &l, uint32_t first, int n, A *shared)
 {
   int wide = 1;
@@ -297,13 +316,15 @@ template <int kind, class A> __device__ void join_parts(const lines &l, uint32_t
 /* ---- rows ------------------------------------------------------------------------------------------------ */
 
 /* A row by l.lanes lanes of a warp, or by the block. */
-template <int kind, int whole> __global__ void __launch_bounds__(THREADS, whole == QN_BF16 || whole == QN_F16 || whole == QN_F32 ? RESIDENT : 1) reduce_rows(const __grid_constant__ lines l)
+template <int kind, int whole>
+__global__ void __launch_bounds__(THREADS, whole == QN_BF16 || whole == QN_F16 || whole == QN_F32 ? RESIDENT : 1)
+reduce_rows(const __grid_constant__ lines l)
 {
   typedef typename accumulator<kind, whole>::type A;
   __shared__ A shared[THREADS];
   uint32_t threads = l.lanes, t = threadIdx.x % threads;
   int64_t job = blockIdx.x * (int64_t)(THREADS / threads) + threadIdx.x / threads;
-  bool here = job < l.results * l.parts;  /* all lanes of a warp stay */
+  bool here = job < l.results * l.parts;  /* excess lanes stay, for the shuffles */
   if (!here) job = 0;
   uint32_t result = (uint32_t)(l.parts == 1 ? job : quotient(job, (uint32_t)l.parts)), part = (uint32_t)(job - (int64_t)result * l.parts);
   int64_t share = quotient(l.items + l.parts - 1, (uint32_t)l.parts);
@@ -326,13 +347,13 @@ template <int kind, int whole> __global__ void __launch_bounds__(THREADS, whole 
     if (here && t == 0) finish(l, result, v);
     return;
   }
-  if (t == 0) ((A *)l.partial)[part * l.results + result] = v;      /* threads is all of the block's */
+  if (t == 0) ((A *)l.partial)[part * l.results + result] = v;      /* with parts, a row takes the whole block */
   if (last_part(l, result)) join_parts<kind>(l, result, 1, shared);
 }
 
 /* ---- columns ----------------------------------------------------------------------------------------------- */
 
-/* The same place in another block of the cluster. */
+/* The same address in another block of the cluster. */
 template <class A> __device__ __forceinline__ volatile A *of_block(A *p, int rank)
 {
   uint64_t there = (uint64_t)p;
@@ -342,11 +363,12 @@ template <class A> __device__ __forceinline__ volatile A *of_block(A *p, int ran
   return (volatile A *)there;
 }
 
-template <int kind, int whole> __global__ void __launch_bounds__(whole ? 2 * THREADS : THREADS, 1) reduce_columns(const __grid_constant__ lines l)
+template <int kind, int whole>
+__global__ void __launch_bounds__(whole ? 2 * THREADS : THREADS, 1) reduce_columns(const __grid_constant__ lines l)
 {
   typedef typename accumulator<kind, whole>::type A;
   extern __shared__ double room[];
-  A *shared = (A *)room;                  /* [warp][column]; of a cluster: [part][some columns] */
+  A *shared = (A *)room;                  /* [warp][column]; then for a cluster [part][its columns] */
   uint32_t t = threadIdx.x, lane = t % l.lanes, line = t / l.lanes, step = blockDim.x / l.lanes, outer = blockIdx.z;
   uint32_t wide = l.lanes * V, first = blockIdx.x * wide, c0 = first + lane * V, result = outer * l.dim[0] + first;
   int n = (int)max((int64_t)0, min((int64_t)V, (int64_t)l.dim[0] - c0));
@@ -357,13 +379,14 @@ template <int kind, int whole> __global__ void __launch_bounds__(whole ? 2 * THR
   int64_t from = l.place(outer * l.dim[0] + (n > 0 ? c0 : 0), l.x_stride);
   if constexpr (whole != 0) {
     const uint32_t begin = blockIdx.y * l.share + line, end = n > 0 ? min((uint32_t)l.length, (blockIdx.y + 1) * l.share) : 0;
-    collect<kind, whole>(sum, l, begin < end, begin * l.number_unit, 0, [&](auto &to) { gather_lines<kind, whole>(to, l, from, begin, end, step); });
+    collect<kind, whole>(sum, l, begin < end, begin * l.number_unit, 0,
+                         [&](auto &to) { gather_lines<kind, whole>(to, l, from, begin, end, step); });
   } else {
     int64_t share = quotient(l.items + l.parts - 1, (uint32_t)l.parts), end = n > 0 ? min(l.items, (blockIdx.y + 1) * share) : 0;
     const walk w(l, from, l.line_stride, 1, blockIdx.y * share + line, end, step);
     collect<kind, whole>(sum, l, w.left > 0, w.number, 0, [&](auto &to) { gather<kind, whole, true>(to, l, w, n); });
   }
-  if (step == 1) {                        /* all lines of its columns are a thread's; through shared memory results are stored side by side */
+  if (step == 1) {                        /* a thread has whole columns: results go through shared memory for coalesced stores */
 #pragma unroll
     for (int i = 0; i < V; i++) shared[t * V + i] = sum[i];
     __syncthreads();
@@ -387,10 +410,10 @@ template <int kind, int whole> __global__ void __launch_bounds__(whole ? 2 * THR
   }
   if (l.parts == 1) return;
 #if __CUDA_ARCH__ >= 900
-  if (l.clustered) {                      /* each block joins the parts of some of the columns, which the others bring */
+  if (l.clustered) {                      /* each block merges the parts of some columns, which the others store to it */
     const uint32_t some = wide / l.parts, c = blockIdx.y * some + t;
     A *brought = shared + blockDim.x / 32 * wide;
-    cluster_wait();                       /* all have begun */
+    cluster_wait();                       /* all blocks have started */
     if (here) *of_block(brought + blockIdx.y * some + t % some, (int)(t / some)) = v;
     cluster_sync();
     if (t < some && first + c < l.dim[0]) {
@@ -418,10 +441,13 @@ static int kind_of(uint32_t op)
   default: return SUM;
   }
 }
-static int accumulator_bytes(uint32_t op, uint32_t x) { return kind_of(op) == SUM_SQUARES || kind_of(op) == PLACE || x == QN_F64 || x == QN_I32 ? 8 : 4; }
+static int accumulator_bytes(uint32_t op, uint32_t x)
+{
+  return kind_of(op) == SUM_SQUARES || kind_of(op) == PLACE || x == QN_F64 || x == QN_I32 ? 8 : 4;
+}
 
-/* About a block for each unit: of as many lanes of columns as leave enough blocks, but lines of 128 bytes; else in parts, if clusters of
- * these make enough of them. */
+/* columns: aims at one block per SM. Blocks as wide as that allows, but at least 128 bytes; if still too few, parts in
+ * clusters. False: that would leave the device too empty, or parts too small. */
 static bool fill_device(lines *l, state *st, const qn_device *device)
 {
   int64_t outer = l->results / l->dim[0], units = device->units, blocks;
@@ -430,7 +456,8 @@ static bool fill_device(lines *l, state *st, const qn_device *device)
   blocks = qn_ceil_div(l->dim[0], lanes * V) * outer;
   while (cuda_has_clusters(device) && parts < MOST_PARTS && blocks * parts * 4 < units * 3) parts *= 2;
   int64_t work = l->length * lanes / parts;
-  if (lanes * V >= 2 * (int64_t)l->dim[0] || blocks * parts * 4 < units * (parts == 1 ? 3 : 1) || (parts > 1 && work < 4 * THREADS)) return false;
+  if (lanes * V >= 2 * (int64_t)l->dim[0] || blocks * parts * 4 < units * (parts == 1 ? 3 : 1) || (parts > 1 && work < 4 * THREADS))
+    return false;
   l->lanes = (uint32_t)lanes, l->parts = parts, l->clustered = parts > 1;
   st->threads = blocks * parts > units || work < 8 * THREADS ? THREADS : 2 * THREADS;
   return true;
@@ -470,9 +497,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   l.results = qn_elements(y);
   l.count = l.results ? qn_elements(x) / l.results : 0;
   if (l.count == 0) return qn_refuse(out, "something to reduce", "x", "1 or more", "%s", "0");
-  if (l.results > INT32_MAX || l.count > ((int64_t)1 << 38)) return qn_refuse(out, "fewer than 2^31 results, each of at most 2^38 elements", "y", "", "%lld of %lld", (long long)l.results, (long long)l.count);
+  if (l.results > INT32_MAX || l.count > ((int64_t)1 << 38))
+    return qn_refuse(out, "fewer than 2^31 results, each of at most 2^38 elements", "y", "", "%lld of %lld", (long long)l.results,
+                     (long long)l.count);
   if (kind_of(op->op) == PLACE && l.count > UINT32_MAX) return qn_refuse(out, "places in 32 bits", "x", "", "%lld", (long long)l.count);
-  if (kept.rank > MAX_KEPT || gone.rank > 2) return qn_refuse(out, "at most 4 kept and 2 reduced dims that do not merge", "x", "", "%d and %d", kept.rank, gone.rank);
+  if (kept.rank > MAX_KEPT || gone.rank > 2)
+    return qn_refuse(out, "at most 4 kept and 2 reduced dims that do not merge", "x", "", "%d and %d", kept.rank, gone.rank);
   l.rank = kept.rank;
   for (int d = 0; d < kept.rank; d++) {
     int from = kept.rank - 1 - d;
@@ -499,11 +529,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   l.items = runs * l.run;
   bool whole = x->align >= 16 && l.repeat_stride % V == 0 && (columns ? l.dim[0] % V == 0 && l.line_stride % V == 0 : l.length % V == 0);
   for (int d = columns; d < l.rank; d++) whole &= l.x_stride[d] % V == 0;
-  if (wide && !whole) return qn_refuse(out, "f64 and i32 in whole packets", "x", "runs and strides of 8 elements, aligned to 16 bytes", "%s", "others");
+  if (wide && !whole)
+    return qn_refuse(out, "f64 and i32 in whole packets", "x", "runs and strides of 8 elements, aligned to 16 bytes", "%s", "others");
   st.whole = whole ? x->dtype : 0;
   st.columns = columns;
   st.threads = THREADS;
-  int64_t outer = columns ? l.results / l.dim[0] : 1, blocks, parts;    /* parts: until each unit has its blocks, of some work */
+  int64_t outer = columns ? l.results / l.dim[0] : 1, blocks, parts;    /* parts: enough to fill the SMs, each with some work */
   if (outer > 65535) return qn_refuse(out, "at most 65535 outer places", "x", "65535", "%lld", (long long)outer);
   if (columns && whole && l.runs == 1 && l.length <= MOST_LINES && l.results >= V * THREADS * (int64_t)r->device->units) {
     st.threads = THREADS / 2;
@@ -516,18 +547,22 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   } else if (columns) {
     l.lanes = 32;
     while (l.lanes > 1 && l.lanes * V / 2 >= l.dim[0]) l.lanes /= 2;
-    for (;; l.lanes /= 2) {               /* narrow blocks where wide ones would leave one block many parts to join */
+    for (;; l.lanes /= 2) {               /* narrower blocks, where wide ones would have many parts to merge */
       blocks = qn_ceil_div(l.dim[0], l.lanes * V) * outer;
       parts = (whole ? 2 : RESIDENT) * (int64_t)r->device->units / blocks;
       if (l.lanes <= 8 || parts <= 16) break;
     }
     parts = qn_min_i64(parts, (whole ? l.length : l.items) * l.lanes / THREADS / 4);
   } else {
-    l.lanes = l.items > 64 && l.results < (x->dtype == QN_F64 ? 4 : 16) * r->device->units ? THREADS : 32;         /* a lane's packets of f64 are four words */
-    /* Fewer where a lane would have few packets, and rows are enough for all the lanes resident. */
-    while (l.lanes <= 32 && l.lanes > 4 && l.items < 8 * l.lanes && l.results * l.lanes / 2 >= RESIDENT * THREADS * (int64_t)r->device->units) l.lanes /= 2;
+    /* a packet of f64 is four words, so fewer rows suffice for a warp each */
+    l.lanes = l.items > 64 && l.results < (x->dtype == QN_F64 ? 4 : 16) * r->device->units ? THREADS : 32;
+    /* fewer lanes where each would have few packets and the rows still occupy all resident threads */
+    while (l.lanes <= 32 && l.lanes > 4 && l.items < 8 * l.lanes &&
+           l.results * l.lanes / 2 >= RESIDENT * THREADS * (int64_t)r->device->units)
+      l.lanes /= 2;
     blocks = qn_ceil_div(l.results, THREADS / l.lanes);
-    parts = l.lanes < THREADS || blocks >= r->device->units ? 1 : qn_min_i64(qn_ceil_div(2 * r->device->units, blocks), l.items / THREADS / 4);
+    parts = l.lanes < THREADS || blocks >= r->device->units ? 1
+                                                            : qn_min_i64(qn_ceil_div(2 * r->device->units, blocks), l.items / THREADS / 4);
   }
   int64_t part_bytes = l.results * accumulator_bytes(l.op, l.x_dtype);
   if (!l.clustered) {
@@ -557,7 +592,9 @@ template <int kind, int whole> static void launch_as(const state *st, const line
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(st->blocks[0], (unsigned)l.parts, st->blocks[2]);
     config.blockDim = dim3((unsigned)st->threads);
-    config.dynamicSmemBytes = sizeof(typename accumulator<kind, whole>::type) * ((size_t)st->threads * (l.lanes > 32 ? (size_t)V : l.lanes > 4 ? l.lanes / 4 : 1) + (l.clustered ? l.lanes * V : 0));
+    config.dynamicSmemBytes = sizeof(typename accumulator<kind, whole>::type) *
+                              ((size_t)st->threads * (l.lanes > 32 ? (size_t)V : l.lanes > 4 ? l.lanes / 4 : 1) +
+                               (l.clustered ? l.lanes * V : 0));
     config.stream = stream;
     config.attrs = &cluster;
     config.numAttrs = l.clustered;

@@ -1,20 +1,23 @@
-/* softmax_columns.cuh -- softmax, log-softmax and their gradients along a dim that is not the innermost, for softmax_rows.cu.
+/* softmax_columns.cuh -- softmax, log-softmax and their gradients along a dim that is not the innermost;
+ * part of softmax_rows.cu.
  *
- * columns: a word of neighbouring columns by neighbouring threads, its lines by several. All that a block reads is kept in shared memory; a
- * column of many lines is shared by a cluster's blocks, or (longer ones, and few) by all blocks, which keep it in their registers, or measured
- * in parts first and then written.
- * any: dtypes, strides and dims that are no words: a thread takes four neighbouring columns along the axis, twice. */
+ * columns: a lane has a 16-byte word of neighbouring columns, several threads divide its lines. A block keeps what it reads in
+ *   shared memory. Long columns are divided among the blocks of a cluster or, if these are too few, among all resident blocks,
+ *   which keep them in registers (MEET); or a first kernel measures parts and a second one writes (MEASURE, WRITE).
+ * any: other dtypes, strides and sizes. A thread goes along four neighbouring columns twice. */
 #pragma once
 #include "cuda_backend.h"
 #include "meet.cuh"
 #include "softmax.cuh"
 
-enum { LOG2_COLUMNS_BLOCK = 7, COLUMNS_BLOCK = 1 << LOG2_COLUMNS_BLOCK, COLUMNS_AT_ONCE = 4, TOLD_AT_ONCE = 16, COLUMNS_ROOM = 40 * 1024 };       /* ROOM: bytes of a block, about */
-/* Parts of columns are blocks of a cluster; or they are measured first, by clusters too, and then all is written; or all blocks meet. */
+/* AT_ONCE: lines in flight, partial results in flight; ROOM: bytes of shared memory of a block, about */
+enum { LOG2_COLUMNS_BLOCK = 7, COLUMNS_BLOCK = 1 << LOG2_COLUMNS_BLOCK, COLUMNS_AT_ONCE = 4, TOLD_AT_ONCE = 16, COLUMNS_ROOM = 40 * 1024 };
+/* How the parts of a column are combined: within a cluster; by two kernels, of which the first may use clusters too; by a grid barrier. */
 enum { TOGETHER, MEASURE, WRITE, MEET };
-enum { MEETERS = 1024, MEET_BITS = 3, MEET_LANES = 1 << MEET_BITS, MEET_LINES = MEETERS / MEET_LANES, MEET_WORDS = 4, MEET_PARTS = 8 };   /* WORDS: of a thread; PARTS: of a lane at once */
+/* WORDS: words a thread keeps; PARTS: partial results that a lane loads at once */
+enum { MEETERS = 1024, MEET_BITS = 3, MEET_LANES = 1 << MEET_BITS, MEET_LINES = MEETERS / MEET_LANES, MEET_WORDS = 4, MEET_PARTS = 8 };
 
-/* The lines' words q of E columns. */
+/* Adds N lines of a word of E columns. */
 template <int dtype, int N> __device__ __forceinline__ void join_lines(spread (&j)[vector_per_16<dtype>], const uint4 (&q)[N])
 {
   constexpr int E = vector_per_16<dtype>;
@@ -30,7 +33,7 @@ template <int dtype, int N> __device__ __forceinline__ void join_lines(spread (&
   }
 }
 
-/* n of a column, in order. */
+/* The partial results of a column, `apart` from one another, merged in order. */
 template <bool backward> __device__ __forceinline__ spread joined(const spread *told, int n, int apart)
 {
   spread j = told[0];
@@ -41,7 +44,7 @@ template <bool backward> __device__ __forceinline__ spread joined(const spread *
   return j;
 }
 
-/* A thread's n lines. */
+/* Measures a thread's n lines, for each column of its word. */
 template <int dtype, bool backward>
 __device__ __forceinline__ void measure_lines(spread (&j)[vector_per_16<dtype>], const uint4 *x, const uint4 *dy, int n, bool logarithm)
 {
@@ -74,7 +77,8 @@ __device__ __forceinline__ void measure_lines(spread (&j)[vector_per_16<dtype>],
   }
 }
 template <int dtype, bool backward, bool logarithm>
-__device__ __forceinline__ void finish_lines(const finish (&f)[vector_per_16<dtype>], uint4 *y, int64_t apart, const uint4 *x, const uint4 *dy, int n)
+__device__ __forceinline__ void finish_lines(const finish (&f)[vector_per_16<dtype>], uint4 *y, int64_t apart, const uint4 *x,
+                                             const uint4 *dy, int n)
 {
   constexpr int E = vector_per_16<dtype>;
 #pragma unroll 4
@@ -88,14 +92,16 @@ __device__ __forceinline__ void finish_lines(const finish (&f)[vector_per_16<dty
   }
 }
 
-template <int dtype, bool backward> __global__ static void __launch_bounds__(COLUMNS_BLOCK, 6) softmax_columns(const __grid_constant__ rows r)
+template <int dtype, bool backward>
+__global__ static void __launch_bounds__(COLUMNS_BLOCK, 6) softmax_columns(const __grid_constant__ rows r)
 {
   constexpr int E = vector_per_16<dtype>;
-  extern __shared__ uint4 words[];        /* of x, of dy, a thread's so far apart as threads; told */
+  extern __shared__ uint4 words[];        /* of x, of dy, a thread's COLUMNS_BLOCK apart; then `told` */
 #if __CUDA_ARCH__ >= 900
-  __shared__ uint64_t all_told[16];      /* one; 128 bytes, that words begin with a row of banks */
+  __shared__ uint64_t all_told[16];      /* one barrier, padded to 128 bytes to keep `words` aligned to the banks */
 #endif
-  const int t = threadIdx.x, bits = r.lane_bits, lanes = 1 << bits, lane = t & (lanes - 1), line = t >> bits, lines = COLUMNS_BLOCK >> bits, wide = lanes * E;
+  const int t = threadIdx.x, bits = r.lane_bits, lanes = 1 << bits, lane = t & (lanes - 1), line = t >> bits,
+            lines = COLUMNS_BLOCK >> bits, wide = lanes * E;
   const int64_t first = (int64_t)blockIdx.x * wide, begin = blockIdx.y * r.share + line, end = min((blockIdx.y + 1) * r.share, r.length);
   const int n = first + lane * E < r.count && begin < end ? (int)(end - begin + lines - 1) >> (LOG2_COLUMNS_BLOCK - bits) : 0;
   int64_t at[3], apart[3];
@@ -114,7 +120,7 @@ template <int dtype, bool backward> __global__ static void __launch_bounds__(COL
   if (r.phase == WRITE) grid_dependency_wait();
 #endif
 
-  spread *told = (spread *)(words + r.room);      /* [many][wide] */
+  spread *told = (spread *)(words + r.room);      /* [many][wide]: partial results in the block */
   int many;
   if (r.phase != WRITE) {
     spread j[E];
@@ -134,7 +140,8 @@ template <int dtype, bool backward> __global__ static void __launch_bounds__(COL
       spread j = { -FLT_MAX, 0 }, o[TOLD_AT_ONCE];
       for (int p = i / E >> bits; p < clusters && c < r.count; p += TOLD_AT_ONCE * many) {
 #pragma unroll
-        for (int k = 0; k < TOLD_AT_ONCE; k++) o[k] = p + k * many < clusters ? r.told[(p + k * many) * r.count + c] : spread{ -FLT_MAX, 0 };
+        for (int k = 0; k < TOLD_AT_ONCE; k++)
+          o[k] = p + k * many < clusters ? r.told[(p + k * many) * r.count + c] : spread{ -FLT_MAX, 0 };
         if (backward) {
 #pragma unroll
           for (int k = 0; k < TOLD_AT_ONCE; k++) j.s += o[k].s;
@@ -148,13 +155,14 @@ template <int dtype, bool backward> __global__ static void __launch_bounds__(COL
   }
   __syncthreads();
 #if __CUDA_ARCH__ >= 900
-  spread *all = told + many * wide;       /* of the cluster's blocks: [together][wide] */
+  spread *all = told + many * wide;       /* [together][wide]: from the cluster's blocks */
   if (cluster) cluster_wait();
 #endif
   for (int c = t; c < wide; c += COLUMNS_BLOCK) {
     told[c] = joined<backward>(told + c, many, wide);
 #if __CUDA_ARCH__ >= 900
-    for (int to = 0; cluster && to < r.together; to++) tell(all + blockIdx.y % r.together * wide + c, shared_address(all_told), to, told[c]);
+    for (int to = 0; cluster && to < r.together; to++)
+      tell(all + blockIdx.y % r.together * wide + c, shared_address(all_told), to, told[c]);
 #endif
   }
 #if __CUDA_ARCH__ >= 900
@@ -164,7 +172,8 @@ template <int dtype, bool backward> __global__ static void __launch_bounds__(COL
   }
 #endif
   if (r.phase == MEASURE) {
-    for (int c = t; c < wide && first + c < r.count && blockIdx.y % r.together == 0; c += COLUMNS_BLOCK) r.told[blockIdx.y / r.together * r.count + first + c] = told[c];
+    for (int c = t; c < wide && first + c < r.count && blockIdx.y % r.together == 0; c += COLUMNS_BLOCK)
+      r.told[blockIdx.y / r.together * r.count + first + c] = told[c];
     return;
   }
   __syncthreads();
@@ -177,14 +186,16 @@ template <int dtype, bool backward> __global__ static void __launch_bounds__(COL
   else finish_lines<dtype, backward, false>(f, y, apart[1], x, dy, n);
 }
 
-/* Blocks that all are resident, each of which keeps its lines in registers; a warp joins what there is of a column. */
-template <int dtype, bool backward> __global__ static void __launch_bounds__(MEETERS, 1) softmax_columns_meet(const __grid_constant__ rows r)
+/* Cooperative launch: each block keeps its lines in registers across a grid barrier; a warp merges the partial results of a column. */
+template <int dtype, bool backward>
+__global__ static void __launch_bounds__(MEETERS, 1) softmax_columns_meet(const __grid_constant__ rows r)
 {
   constexpr int E = vector_per_16<dtype>, WIDE = MEET_LANES * E, WARPS = MEETERS / 32, K = MEET_WORDS;
   __shared__ spread told[WARPS][WIDE + 1];
   __shared__ finish known[WIDE];
   const int t = threadIdx.x, lane = t % MEET_LANES, line = t / MEET_LANES;
-  const int64_t first = (int64_t)blockIdx.x * WIDE, begin = blockIdx.y * r.share + line, end = first + lane * E < r.count ? min((blockIdx.y + 1) * r.share, r.length) : 0;
+  const int64_t first = (int64_t)blockIdx.x * WIDE, begin = blockIdx.y * r.share + line,
+                end = first + lane * E < r.count ? min((blockIdx.y + 1) * r.share, r.length) : 0;
   int64_t at[3];
   r.begin(end ? first + lane * E : 0, at);
   uint4 x[K], dy[K];
@@ -259,9 +270,9 @@ template <int dtype, bool backward> __global__ static void __launch_bounds__(MEE
   }
 }
 
-/* ---- any columns: a thread takes four neighbouring ones along the axis, twice --------------------------------------------- */
+/* ---- any columns: a thread goes along four neighbouring ones twice --------------------------------------------------------- */
 
-enum { W = 4 };                           /* neighbouring columns of a thread; dim[0] of the other dims is contiguous */
+enum { W = 4 };                           /* columns a thread, neighbours along dim[0] */
 
 __global__ void __launch_bounds__(128) softmax_any_columns(const __grid_constant__ rows r)
 {
@@ -306,7 +317,8 @@ static const void *columns_kernel(const rows *r)
     switch (r->x_dtype) {
     case QN_F32: return r->backward ? (const void *)softmax_columns_meet<QN_F32, true> : (const void *)softmax_columns_meet<QN_F32, false>;
     case QN_F16: return r->backward ? (const void *)softmax_columns_meet<QN_F16, true> : (const void *)softmax_columns_meet<QN_F16, false>;
-    default:     return r->backward ? (const void *)softmax_columns_meet<QN_BF16, true> : (const void *)softmax_columns_meet<QN_BF16, false>;
+    default:
+      return r->backward ? (const void *)softmax_columns_meet<QN_BF16, true> : (const void *)softmax_columns_meet<QN_BF16, false>;
     }
   }
   switch (r->x_dtype) {
@@ -316,8 +328,9 @@ static const void *columns_kernel(const rows *r)
   }
 }
 
-/* As many neighbouring words as leave a thread some lines, and parts that leave room for other blocks: of a cluster, or, where these
- * are not enough or leave most of the device idle, such as tell one another through the workspace. False: that is too small. */
+/* Chooses the width of blocks, so that a thread has several lines, and the number of parts of a column, so that several blocks
+ * fit an SM: parts in a cluster or, where those are too few or leave most of the device idle, parts that exchange through the
+ * workspace. False: the workspace limit is too small. */
 static bool choose_columns(state *s, const qn_device *device, const qn_demands *demands, qn_prepared *out)
 {
   rows *r = &s->r;
@@ -325,14 +338,17 @@ static bool choose_columns(state *s, const qn_device *device, const qn_demands *
   const int64_t per_word = r->x_dtype == QN_F32 ? 4 : 8, tensors = r->backward ? 2 : 1;
   r->lane_bits = 3;
   while (r->lane_bits < LOG2_COLUMNS_BLOCK && r->length << r->lane_bits < COLUMNS_AT_ONCE * COLUMNS_BLOCK) r->lane_bits++;
-  const int64_t lanes = (int64_t)1 << r->lane_bits, lines = COLUMNS_BLOCK / lanes, wide = lanes * per_word, blocks = qn_ceil_div(r->count / per_word, lanes);
+  const int64_t lanes = (int64_t)1 << r->lane_bits, lines = COLUMNS_BLOCK / lanes, wide = lanes * per_word,
+                blocks = qn_ceil_div(r->count / per_word, lanes);
   auto room = [&](int64_t parts) { return qn_ceil_div(qn_ceil_div(r->length, parts), lines) * COLUMNS_BLOCK * tensors; };
   const bool portable = determinism == QN_DET_PORTABLE;
-  const int64_t limit = portable ? (int64_t)COLUMNS_ROOM : qn_min_i64(tensors * COLUMNS_ROOM, (int64_t)device->shared_per_block - 16 * 1024);
+  const int64_t limit = portable ? (int64_t)COLUMNS_ROOM
+                                 : qn_min_i64(tensors * COLUMNS_ROOM, (int64_t)device->shared_per_block - 16 * 1024);
   int64_t parts = 1, most = cuda_has_clusters(device) && !portable ? KEPT_PARTS : 1;
   while (parts < most && room(parts) * 16 > limit) parts *= 2;
-  /* Whether they are together may depend on how many columns there are, and on the device. */
-  const int64_t splits = r->length / (COLUMNS_AT_ONCE * lines), apart = determinism >= QN_DET_BATCH ? 1 : qn_min_i64(2 * device->units / blocks, splits);
+  /* the number of parts, and so the bits of a sum, may depend on the number of columns and on the device */
+  const int64_t splits = r->length / (COLUMNS_AT_ONCE * lines),
+                apart = determinism >= QN_DET_BATCH ? 1 : qn_min_i64(2 * device->units / blocks, splits);
   if (determinism < QN_DET_BATCH && splits >= 4 * parts) out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
   if (!portable && room(1) * 16 > COLUMNS_ROOM) out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;
   const bool together = room(parts) * 16 <= limit && apart < 4 * parts;
@@ -367,7 +383,8 @@ static bool choose_columns(state *s, const qn_device *device, const qn_demands *
   s->kernel = columns_kernel(r);
   s->threads = COLUMNS_BLOCK;
   s->blocks = (unsigned)blocks;
-  s->shared = (unsigned)(r->room * 16 + (qn_max_i64(wide * (lanes < 32 ? COLUMNS_BLOCK / 32 : lines), COLUMNS_BLOCK) + wide * r->together) * (int64_t)sizeof(spread));
+  s->shared = (unsigned)(r->room * 16 + (qn_max_i64(wide * (lanes < 32 ? COLUMNS_BLOCK / 32 : lines), COLUMNS_BLOCK) +
+                                         wide * r->together) * (int64_t)sizeof(spread));
   return true;
 }
 

@@ -1,23 +1,27 @@
-/* softmax_rows.cu -- softmax, log-softmax and their gradients on f16, bf16 and f32, each element read once and written once.
+/* softmax_rows.cu -- softmax, log_softmax and their gradients, f16, bf16 and f32: where a row fits, each element is read once
+ * and written once.
  *
  *   softmax       y = exp(x - m) / s        dx = y (dy - sum y dy)        m = max x,  s = sum exp(x - m)
  *   log_softmax   y = x - m - ln s          dx = dy - exp(y) sum dy
  *
- * lanes: a row of a contiguous axis in the registers of a warp, or of a part of one.
- * kept: longer ones in the shared memory of a block, or (on Hopper) of a cluster's blocks. Each thread copies the words that it will
- * read itself, so registers stay few and several blocks share a multiprocessor: one's loads run under another's stores.
- * long: those that do not fit there are read twice, the second time partly from the cache.
- * any: dtypes or phases that differ, twice by a block.
- * columns: the axis is not innermost (softmax_columns.cuh). */
+ * Contiguous axis:
+ *   lanes   a row in the registers of 8, 16 or 32 lanes
+ *   kept    longer rows in the shared memory of a block or (sm_90) a cluster. A thread copies (cp.async) and later reads the
+ *           same words, so registers are few, several blocks share an SM, and the loads of one overlap the stores of another
+ *   long    rows that do not fit are read twice by a block, the second time partly from L2
+ *   any     tensors that differ in dtype or in alignment: read twice by a block
+ * Another axis: softmax_columns.cuh.
+ * Refused: f64, more than 4 outer dims that do not merge, few long columns. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "shared_memory.h"
 #include "softmax_columns.cuh"
 
+/* LANES_MOST: elements; BLOCK_MOST: threads; KEPT_SHARE: bytes of a block of a cluster; KEPT_TOLD: bytes left for static shared memory */
 enum { V = 8, LANES_MOST = 1024, BLOCK_MOST = 512,
-       KEPT_SHARE = 32 * 1024, KEPT_TOLD = 2048 };         /* bytes: of a block where a row may have more; set aside */
+       KEPT_SHARE = 32 * 1024, KEPT_TOLD = 2048 };
 
-/* n warps' that lie in shared memory, the same in all warps. */
+/* Merges n warps' results from shared memory; every warp gets the same. */
 template <bool backward> __device__ __forceinline__ spread join_told(const spread *told, int n)
 {
   spread j = { -FLT_MAX, 0 };
@@ -30,11 +34,11 @@ template <bool backward> __device__ __forceinline__ spread join_told(const sprea
 
 /* ---- lanes: a row in the registers of 8, 16 or 32 lanes ------------------------------------------------------------ */
 
-/* LEAST: bits; FEW: words of a thread of a short row, which waits for the code that goes over more. */
+/* LEAST: log2 of the fewest lanes; FEW: words a thread for short rows, which instruction fetch bounds. */
 enum { LANES_BLOCK = 128, LANES_LEAST = 3, LANES_FEW = 2 };
-template <int dtype> constexpr int lanes_words = dtype == QN_F32 ? 8 : 4;  /* of a thread */
+template <int dtype> constexpr int lanes_words = dtype == QN_F32 ? 8 : 4;  /* words a thread */
 
-/* Where a thread's row and its part of it lie. */
+/* The position of a thread's row and of its part of it. end: its elements outside the 16-byte words, or -1. */
 template <int dtype> struct lanes_place {
   int64_t at[3];
   row_words w;
@@ -43,21 +47,22 @@ template <int dtype> struct lanes_place {
   __device__ __forceinline__ lanes_place(const rows &r)
   {
     int64_t row = blockIdx.x * (int64_t)(LANES_BLOCK >> r.lane_bits) + (threadIdx.x >> r.lane_bits);
-    const int length = row < r.count ? (int)r.length : 0;  /* its lanes stay, for the warp's others */
+    const int length = row < r.count ? (int)r.length : 0;  /* excess lanes stay, for the shuffles */
     lanes = 1 << r.lane_bits, lane = threadIdx.x & (lanes - 1);
     r.begin(row, at);
     w = words_of<dtype>(at[0], length);
     for (int i = 0; i < 2; i++) end[i] = r.edges ? edge_of(w, length, lane + i * lanes) : -1;
   }
   __device__ __forceinline__ bool has(int k) const { return lane + k * lanes < w.count; }
-  __device__ __forceinline__ bool none(int k) const { return k * lanes >= w.count; }       /* in the row */
+  __device__ __forceinline__ bool none(int k) const { return k * lanes >= w.count; }       /* no lane of the row has word k */
   __device__ __forceinline__ uint4 *word(const void *base, int t, int k) const
   {
     return (uint4 *)vector_place<dtype>(base, at[t] + w.lead) + lane + k * lanes;
   }
 };
 
-template <int dtype, int K> __global__ static void __launch_bounds__(LANES_BLOCK, dtype == QN_F32 ? 6 : 7) softmax_lanes(const __grid_constant__ rows r)
+template <int dtype, int K>
+__global__ static void __launch_bounds__(LANES_BLOCK, dtype == QN_F32 ? 6 : 7) softmax_lanes(const __grid_constant__ rows r)
 {
   constexpr int E = vector_per_16<dtype>;
   const lanes_place<dtype> p(r);
@@ -109,7 +114,8 @@ template <int dtype, int K> __global__ static void __launch_bounds__(LANES_BLOCK
       if (p.end[i] >= 0) edge_store<dtype>(r.y, p.at[1] + p.end[i], f.forward(r.logarithm, edge[i]));
 }
 
-template <int dtype, int K> __global__ static void __launch_bounds__(LANES_BLOCK, dtype == QN_F32 ? 5 : 6) softmax_backward_lanes(const __grid_constant__ rows r)
+template <int dtype, int K>
+__global__ static void __launch_bounds__(LANES_BLOCK, dtype == QN_F32 ? 5 : 6) softmax_backward_lanes(const __grid_constant__ rows r)
 {
   constexpr int E = vector_per_16<dtype>;
   const lanes_place<dtype> p(r);
@@ -152,9 +158,9 @@ template <int dtype, int K> __global__ static void __launch_bounds__(LANES_BLOCK
       if (p.end[i] >= 0) edge_store<dtype>(r.y, p.at[1] + p.end[i], f.backward(r.logarithm, edge[i], edge_dy[i]));
 }
 
-/* ---- kept, long: a row by a block, or by a cluster's ------------------------------------------------------------------ */
+/* ---- kept, long: a row by a block or a cluster ------------------------------------------------------------------------- */
 
-/* A thread's words, from the i-th on every step-th. */
+/* Writes a thread's words: every step-th from the i-th on. */
 template <int dtype, bool backward, bool logarithm>
 __device__ __forceinline__ void finish_words(finish f, uint4 *y, const uint4 *x, const uint4 *dy, int i, int n, int step)
 {
@@ -170,21 +176,22 @@ __device__ __forceinline__ void finish_words(finish f, uint4 *y, const uint4 *x,
   }
 }
 
-/* kept: in shared memory; else each word is read twice. Of a row's blocks, blockIdx.y is one. */
-template <int dtype, bool backward, bool kept> __global__ static void __launch_bounds__(BLOCK_MOST, 3) softmax_blocks(const __grid_constant__ rows r)
+/* kept: words are kept in shared memory; else each is read twice. blockIdx.y: the block's rank in the row. */
+template <int dtype, bool backward, bool kept>
+__global__ static void __launch_bounds__(BLOCK_MOST, 3) softmax_blocks(const __grid_constant__ rows r)
 {
   constexpr int E = vector_per_16<dtype>, AT_ONCE = dtype == QN_F16 ? 2 : 4;
-  extern __shared__ uint4 words[];        /* kept: of x, of dy */
+  extern __shared__ uint4 words[];        /* kept: x, then dy */
   __shared__ spread told[KEPT_PARTS * BLOCK_MOST / 32];
 #if __CUDA_ARCH__ >= 900
-  __shared__ uint64_t all_told[16];      /* one; 128 bytes, that words begin with a row of banks */
+  __shared__ uint64_t all_told[16];      /* one barrier, padded to 128 bytes to keep `words` aligned to the banks */
 #endif
   const int length = (int)r.length, share = (int)r.share, rank = blockIdx.y, warps = blockDim.x / 32, step = blockDim.x;
   int64_t at[3];
   r.begin(blockIdx.x, at);
   const row_words w = words_of<dtype>(at[0], length);
   const int first = rank * share, n = min(share, w.count - first), end = rank ? -1 : edge_of(w, length, threadIdx.x);
-  /* A warp's words fill lines of 128 bytes: it is the first ones that are few. */
+  /* warps begin at 128-byte lines of y, so only the first one writes a partial line */
   const int begin = (int)threadIdx.x - (r.steady ? 0 : (int)(((at[1] + w.lead) / E + first) & 7)), mine = begin < 0 ? begin + step : begin;
   const uint4 *x = vector_place<dtype>(r.x, at[0] + w.lead) + first, *dy = vector_place<dtype>(r.dy, at[2] + w.lead) + first;
 #pragma unroll 4
@@ -250,7 +257,7 @@ template <int dtype, bool backward, bool kept> __global__ static void __launch_b
   if (end >= 0) edge_store<dtype>(r.y, at[1] + end, backward ? f.backward(r.logarithm, edge, edge_dy) : f.forward(r.logarithm, edge));
 }
 
-/* ---- any: dtypes or phases that differ --------------------------------------------------------------------------------- */
+/* ---- any: dtypes or alignments that differ ----------------------------------------------------------------------------- */
 
 template <bool backward> __global__ static void __launch_bounds__(BLOCK_MOST) softmax_any(const __grid_constant__ rows r)
 {
@@ -293,7 +300,9 @@ template <bool backward> __global__ static void __launch_bounds__(BLOCK_MOST) so
 
 template <int dtype> static const void *lanes_of(bool backward, bool few)
 {
-  if (backward) return few ? (const void *)softmax_backward_lanes<dtype, LANES_FEW> : (const void *)softmax_backward_lanes<dtype, lanes_words<dtype>>;
+  if (backward)
+    return few ? (const void *)softmax_backward_lanes<dtype, LANES_FEW>
+               : (const void *)softmax_backward_lanes<dtype, lanes_words<dtype>>;
   return few ? (const void *)softmax_lanes<dtype, LANES_FEW> : (const void *)softmax_lanes<dtype, lanes_words<dtype>>;
 }
 template <int dtype> static const void *blocks_of(bool backward, bool kept)
@@ -302,9 +311,9 @@ template <int dtype> static const void *blocks_of(bool backward, bool kept)
   return kept ? (const void *)softmax_blocks<dtype, false, true> : (const void *)softmax_blocks<dtype, false, false>;
 }
 
-/* Bytes of a row that are one block's, where its words are kept. */
+/* Most bytes of a row that one block keeps; longer rows take a cluster. */
 static int64_t kept_alone(const rows *r) { return r->backward ? (int64_t)KEPT_SHARE : 2 * (int64_t)KEPT_SHARE; }
-/* Blocks for a row, so that several are on a multiprocessor. portable: the same on all devices. */
+/* Chooses the blocks of a row so that several fit an SM. portable: no clusters, so that all devices choose alike. */
 static void choose_blocks(state *s, const qn_device *device, bool portable)
 {
   rows *r = &s->r;
@@ -318,7 +327,9 @@ static void choose_blocks(state *s, const qn_device *device, bool portable)
   fits &= bytes + KEPT_TOLD <= (int64_t)device->shared_per_block;
   r->parts = (int32_t)parts;
   r->share = share;
-  s->kernel = r->x_dtype == QN_F32 ? blocks_of<QN_F32>(r->backward, fits) : r->x_dtype == QN_F16 ? blocks_of<QN_F16>(r->backward, fits) : blocks_of<QN_BF16>(r->backward, fits);
+  s->kernel = r->x_dtype == QN_F32   ? blocks_of<QN_F32>(r->backward, fits)
+              : r->x_dtype == QN_F16 ? blocks_of<QN_F16>(r->backward, fits)
+                                     : blocks_of<QN_BF16>(r->backward, fits);
   s->blocks = (unsigned)r->count;
   s->threads = bytes <= 16 * 1024 ? 128 : bytes <= KEPT_SHARE ? 256 : BLOCK_MOST;
   s->shared = fits ? (unsigned)bytes : 0;
@@ -355,7 +366,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   qn_nest_simplify(&nest);
   if (nest.rank > MAX_OUTER) return qn_refuse(out, "at most 4 other dims that do not merge", "x", "4", "%d", nest.rank);
   r->rank = nest.rank, r->parts = 1;
-  /* whole: of one dtype, rows that begin at one phase in all; steady: at the same in every row. */
+  /* whole: one dtype, and a row has the same offset from 16 bytes in all tensors; steady: all rows have the same */
   bool contiguous = true, whole = r->length <= INT32_MAX, steady = true, columns = true;
   int64_t per_word = x->dtype == QN_F32 ? 4 : 8;
   for (int t = 0; t < 3; t++) {
@@ -378,10 +389,11 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   if (!contiguous && !columns && r->count * 8 < r->length)
     return qn_refuse(out, "a contiguous axis, or many columns", "x", "a stride of 1", "%lld", (long long)r->step[0]);
 
-  if (contiguous && whole) {              /* a row's words, and so its sums' order, may depend on which row it is */
+  if (contiguous && whole) {              /* a row's alignment, and so the order of its sums, may depend on its number */
     if (request->demands->determinism >= QN_DET_BATCH) {
       if (r->length % per_word) whole = false;
-      else if (!steady) return qn_refuse(out, "rows begin with a 16-byte word, where the batch must not matter", "x", "", "%s", "other strides");
+      else if (!steady)
+        return qn_refuse(out, "rows begin with a 16-byte word, where the batch must not matter", "x", "", "%s", "other strides");
     } else if (!steady) {
       out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
     }
@@ -390,16 +402,19 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
     if (!columns || !choose_columns(&s, request->device, request->demands, out)) choose_any_columns(&s);
   } else if (whole && r->length <= LANES_MOST) {
     const bool few = r->length <= 32 * LANES_FEW * per_word;
-    const int64_t each = few ? LANES_FEW * per_word : LANES_MOST / 32;     /* elements of a lane */
-    s.kernel = x->dtype == QN_F32 ? lanes_of<QN_F32>(r->backward, few) : x->dtype == QN_F16 ? lanes_of<QN_F16>(r->backward, few) : lanes_of<QN_BF16>(r->backward, few);
+    const int64_t each = few ? LANES_FEW * per_word : LANES_MOST / 32;     /* elements a lane */
+    s.kernel = x->dtype == QN_F32   ? lanes_of<QN_F32>(r->backward, few)
+               : x->dtype == QN_F16 ? lanes_of<QN_F16>(r->backward, few)
+                                    : lanes_of<QN_BF16>(r->backward, few);
     s.threads = LANES_BLOCK;
     r->lane_bits = LANES_LEAST;
     while (each << r->lane_bits < r->length) r->lane_bits++;
     s.blocks = (unsigned)qn_ceil_div(r->count, LANES_BLOCK >> r->lane_bits);
   } else if (whole) {
     choose_blocks(&s, request->device, request->demands->determinism == QN_DET_PORTABLE);
-    if (r->length * (x->dtype == QN_F32 ? 4 : 2) * (r->backward ? 2 : 1) > kept_alone(r) && request->demands->determinism != QN_DET_PORTABLE)
-      out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;         /* without clusters a row is one block's */
+    if (r->length * (x->dtype == QN_F32 ? 4 : 2) * (r->backward ? 2 : 1) > kept_alone(r) &&
+        request->demands->determinism != QN_DET_PORTABLE)
+      out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;         /* without clusters one block takes a row */
   } else {
     s.kernel = r->backward ? (const void *)softmax_any<true> : (const void *)softmax_any<false>;
     s.threads = (unsigned)qn_min_i64(qn_ceil_div(r->length, 32 * V) * 32, BLOCK_MOST);
@@ -444,7 +459,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     if (status) return status;
     r.phase = WRITE;
     config.attrs = &early;
-    config.numAttrs = r.together > 1;     /* there are clusters: it waits for what is measured */
+    config.numAttrs = r.together > 1;     /* clusters imply sm_90: the kernel may start early and waits */
   }
   return cuda_check(cudaLaunchKernelExC(&config, s->kernel, args), "softmax_rows");
 }

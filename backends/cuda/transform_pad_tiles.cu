@@ -1,7 +1,7 @@
 /* transform_pad_tiles.cu -- pad and its gradient in packed planes: a block copies the rows of `in` that neighbouring rows of
- * `out` depend on, one contiguous run, to shared memory (cp.async), so that every byte is read once in whole vectors. From there
- * threads assemble 16-byte vectors of `out`; elements at a row's ends are written singly. Where each row and each column at the ends
- * comes from is worked out once for a block, while its bytes are in flight, and kept in tables.
+ * `out` depend on, one contiguous run, to shared memory (cp.async), so that every byte is read once in whole vectors. From
+ * there threads assemble 16-byte vectors of `out`; elements at a row's ends are written singly. The sources of rows, and of the
+ * columns at the ends, are computed once for a block, into tables, while its bytes are in flight.
  * Refused: planes that are not packed, rows above 48 KB, wide elements; gradients with padded outer dims. */
 #include "engines.h"
 #include "pad.cuh"
@@ -18,7 +18,7 @@ struct tiling : padding {                 /* pad: in is x, out is y; gradient: i
   uint32_t pitch, width;                  /* bytes of a row of in, of out */
   uint32_t from, run;                     /* the run in a row of out that copies consecutive elements of in: begin, length */
   uint32_t vectors, edges;                /* vectors of a run at most; elements beside them of a row at most */
-  uint32_t tables;                        /* offset of the tables of sources in shared memory */
+  uint32_t tables;                        /* offset of the tables (struct sources) in shared memory */
   cuda_divisor by_bands, by_vectors, by_edges;
   alignas(16) uint64_t pattern[2];        /* the value, repeated */
 };
@@ -81,15 +81,15 @@ template <class T> struct tile {
   __device__ __forceinline__ const char *row(const tiling &p, int row) const { return shared + (uint32_t)(row - low) * p.pitch; }
 };
 
-/* Tables of a block. rows: for each row of out the offset of its source in shared memory; of a gradient its first term, with MORE if
- * it has others. columns: for each column at the ends its source; of a gradient its first term and, in the upper half, its second, ONE
- * or MANY. */
+/* Tables of a block. rows: for each row of out the offset of its source in shared memory (NOWHERE: none); for a gradient that
+ * of its first term, with MORE set if there are others. columns: for each column at the ends its source column; for a gradient
+ * that of its first term, and in the upper half that of its second, or ONE (no second) or MANY (more than two). */
 enum : uint32_t { NOWHERE = ~0u, MORE = 1u << 31, ONE = 0xffff, MANY = 0xfffe };
 struct sources {
   uint32_t *rows, *columns;
 
   __device__ __forceinline__ sources(const tiling &p, char *room) : rows((uint32_t *)(room + p.tables)), columns(rows + p.rows) {}
-  /* Entry i's column: the first p.edges of a row, then the last. A column may be both where runs begin differently: it has two entries. */
+  /* The column of entry i: the first p.edges of a row, then the last. In narrow rows a column may be both, with two entries. */
   __device__ __forceinline__ static uint32_t column_of(const tiling &p, uint32_t i)
   {
     return i < p.edges ? i : i + p.out_dim[0] - 2 * p.edges;
@@ -100,7 +100,7 @@ struct sources {
   }
 };
 
-/* 16 unaligned bytes, assembled from the three aligned words of 8 around them. */
+/* 16 unaligned bytes, assembled from the three aligned 8-byte words around them. */
 __device__ __forceinline__ uint4 vector_at(const char *from)
 {
   const uint32_t skip = (uint32_t)(uintptr_t)from % 8;
@@ -136,7 +136,7 @@ struct rows_of {
     *at = *at * VECTOR + skip(p, *row);
     return *at + VECTOR <= p.run;
   }
-  /* The block's i-th single element: its row and column, and whether that is at the row's end; false: none. */
+  /* The block's i-th single element: its row and column, and whether it lies behind the run; false: none. */
   template <int E> __device__ __forceinline__ bool edge(const tiling &p, uint32_t i, uint32_t *row, uint32_t *column, bool *ends) const
   {
     *row = cuda_quotient(i, p.by_edges, column);
