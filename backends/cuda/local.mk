@@ -5,11 +5,11 @@ plugin_LTLIBRARIES += backends/cuda/quern_cuda.la
 QUERN_TEST_PLUGINS += $(abs_top_builddir)/backends/cuda/.libs
 endif
 backends_cuda_quern_cuda_la_SOURCES = \
+  backends/cuda/affine_grid.cu \
   backends/cuda/backend.c \
   backends/cuda/chain.c \
   backends/cuda/chain.h \
   backends/cuda/chain_fold.cu \
-  backends/cuda/cuda_backend.h \
   backends/cuda/conv_channels_last.c \
   backends/cuda/conv_depthwise.cu \
   backends/cuda/conv_depthwise.cuh \
@@ -41,13 +41,13 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_mma_tf32.cu \
   backends/cuda/conv_narrow.cu \
   backends/cuda/conv_narrow_filter.cu \
+  backends/cuda/conv_problem.h \
+  backends/cuda/conv_product.h \
+  backends/cuda/conv_store.cuh \
   backends/cuda/conv_tf32.c \
   backends/cuda/conv_tf32.cu \
   backends/cuda/conv_tf32.h \
   backends/cuda/conv_tf32_layout.cu \
-  backends/cuda/conv_problem.h \
-  backends/cuda/conv_product.h \
-  backends/cuda/conv_store.cuh \
   backends/cuda/conv_tile.cuh \
   backends/cuda/conv_views.h \
   backends/cuda/conv_wgmma.c \
@@ -58,6 +58,9 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_winograd.c \
   backends/cuda/conv_winograd.cu \
   backends/cuda/conv_winograd.h \
+  backends/cuda/ctc_direct.cu \
+  backends/cuda/ctc_two_ended.cu \
+  backends/cuda/cuda_backend.h \
   backends/cuda/device.c \
   backends/cuda/direct.cu \
   backends/cuda/direct.cuh \
@@ -69,21 +72,13 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/functions.cuh \
   backends/cuda/larger.cuh \
   backends/cuda/logits.cuh \
-  backends/cuda/ctc_direct.cu \
-  backends/cuda/ctc_two_ended.cu \
   backends/cuda/loss_direct.cu \
   backends/cuda/loss_rows.cu \
-  backends/cuda/affine_grid.cu \
-  backends/cuda/lrn.cuh \
   backends/cuda/lrn.cu \
+  backends/cuda/lrn.cuh \
   backends/cuda/lrn_planes.cu \
   backends/cuda/lrn_taps.cu \
   backends/cuda/lrn_windows.cu \
-  backends/cuda/sampling.cu \
-  backends/cuda/sampling.cuh \
-  backends/cuda/sampling_lists.cu \
-  backends/cuda/sampling_planes.cu \
-  backends/cuda/sampling_sorted.cu \
   backends/cuda/matmul_direct.cu \
   backends/cuda/matmul_mma.cuh \
   backends/cuda/matmul_mma_bf16.cu \
@@ -108,13 +103,9 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/matmul_wgmma_tf32.cu \
   backends/cuda/matmul_wgmma_tiles.h \
   backends/cuda/meet.cuh \
-  backends/cuda/pack.cu \
-  backends/cuda/pack.h \
   backends/cuda/norm_activation.cuh \
   backends/cuda/norm_bands.cu \
   backends/cuda/norm_bands.cuh \
-  backends/cuda/norm_belt.cu \
-  backends/cuda/norm_belt.cuh \
   backends/cuda/norm_cluster.cu \
   backends/cuda/norm_direct.cu \
   backends/cuda/norm_follow.cuh \
@@ -125,62 +116,71 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/norm_kept.cu \
   backends/cuda/norm_moments.cuh \
   backends/cuda/norm_nests.h \
+  backends/cuda/norm_one_pass.cu \
+  backends/cuda/norm_one_pass_backward.cu \
   backends/cuda/norm_parameters.cuh \
   backends/cuda/norm_parts.cuh \
+  backends/cuda/norm_pipeline.cu \
+  backends/cuda/norm_pipeline.cuh \
   backends/cuda/norm_planes.cu \
   backends/cuda/norm_ring.cu \
   backends/cuda/norm_rows.cu \
   backends/cuda/norm_split.cu \
   backends/cuda/norm_stream.cu \
-  backends/cuda/norm_trip.cu \
-  backends/cuda/norm_trip_backward.cu \
+  backends/cuda/pack.cu \
+  backends/cuda/pack.h \
+  backends/cuda/pad.cuh \
   backends/cuda/pointwise_direct.cu \
   backends/cuda/pointwise_program.cu \
-  backends/cuda/pad.cuh \
   backends/cuda/pool.cuh \
-  backends/cuda/pool_bands.cuh \
-  backends/cuda/pool_falls.cuh \
-  backends/cuda/pool_gradient.cuh \
-  backends/cuda/pool_lanes.cuh \
-  backends/cuda/pool_lp.cuh \
-  backends/cuda/pool_peak.cuh \
-  backends/cuda/pool_sweep.cuh \
   backends/cuda/pool_adaptive.cu \
   backends/cuda/pool_backward.cu \
+  backends/cuda/pool_bands.cuh \
   backends/cuda/pool_direct.cu \
-  backends/cuda/pool_drops.cu \
-  backends/cuda/pool_falls.cu \
+  backends/cuda/pool_disjoint.cu \
   backends/cuda/pool_flat.cu \
   backends/cuda/pool_global.cu \
+  backends/cuda/pool_gradient.cuh \
+  backends/cuda/pool_indexed.cu \
+  backends/cuda/pool_lanes.cuh \
   backends/cuda/pool_lp.cu \
+  backends/cuda/pool_lp.cuh \
   backends/cuda/pool_means.cu \
+  backends/cuda/pool_peak.cuh \
   backends/cuda/pool_planes.cu \
+  backends/cuda/pool_recompute.cu \
+  backends/cuda/pool_recompute_planes.cu \
   backends/cuda/pool_runs.cu \
   backends/cuda/pool_scatter.cu \
   backends/cuda/pool_scatter_planes.cu \
-  backends/cuda/pool_sinks.cu \
-  backends/cuda/pool_slides.cu \
-  backends/cuda/pool_spread.cu \
+  backends/cuda/pool_scatter_shared.cu \
   backends/cuda/pool_strips.cu \
+  backends/cuda/pool_sweep.cuh \
   backends/cuda/pool_tiles.cu \
   backends/cuda/pool_vector.cu \
-  backends/cuda/random.cuh \
-  backends/cuda/random_direct.cu \
+  backends/cuda/pool_walk.cuh \
   backends/cuda/quantize.cuh \
   backends/cuda/quantize_direct.cu \
   backends/cuda/quantize_packed.c \
   backends/cuda/quantize_packed.cu \
   backends/cuda/quantize_packed.cuh \
   backends/cuda/quantize_packed.h \
+  backends/cuda/random.cuh \
+  backends/cuda/random_direct.cu \
   backends/cuda/random_packed.cu \
   backends/cuda/reduce_direct.cu \
   backends/cuda/reduce_lines.cu \
   backends/cuda/resample.cuh \
-  backends/cuda/resample_elements.cuh \
   backends/cuda/resample_direct.cu \
+  backends/cuda/resample_elements.cuh \
   backends/cuda/resample_halves.cu \
   backends/cuda/resample_strips.cu \
   backends/cuda/resample_strips_backward.cu \
+  backends/cuda/sampling.cu \
+  backends/cuda/sampling.cuh \
+  backends/cuda/sampling_lists.cu \
+  backends/cuda/sampling_planes.cu \
+  backends/cuda/sampling_sorted.cu \
   backends/cuda/select_direct.cu \
   backends/cuda/select_lines.cu \
   backends/cuda/select_rows.cu \
@@ -251,7 +251,7 @@ CUDA_HOPPER_OBJECTS = \
   backends/cuda/matmul_wgmma_f8.lo \
   backends/cuda/matmul_wgmma_i8.lo \
   backends/cuda/matmul_wgmma_tf32.lo \
-  backends/cuda/norm_belt.lo \
+  backends/cuda/norm_pipeline.lo \
   backends/cuda/norm_cluster.lo \
   backends/cuda/norm_ring.lo \
   backends/cuda/pack.lo

@@ -527,7 +527,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(k.dtype[X]));
   const char *rule = read_layout(r, &s);
   if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");
-  /* A row that fits registers is faster in norm_trip unless a second tensor is read too; then this engine runs only on request. */
+  /* A row that fits registers is faster in norm_one_pass unless a second tensor is read too; then this engine runs only on request. */
   bool columns = k.groups > 1 || k.line_step[X] > 0, better = columns || k.repeat > 1 || k.length > ROW_LONG;
   const int32_t y = s.number[Y];
   read_chain(r, &s, out);

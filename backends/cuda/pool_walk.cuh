@@ -1,11 +1,11 @@
-/* pool_falls.cuh -- shared by pooling engines on packed NCHW planes in which a lane owns 4 columns of x and the windows that
+/* pool_walk.cuh -- shared by pooling engines on packed NCHW planes in which a lane owns 4 columns of x and the windows that
  * begin there, and walks down a band of rows with both in registers. Neighbouring x, and sums for neighbouring columns, are
  * exchanged by shuffles. */
 #pragma once
 #include "pool_peak.cuh"
 #include "words.cuh"
 
-struct falls : gradient {
+struct walk : gradient {
   uint32_t count, warps;                  /* planes; warps */
   int32_t  per_warp;                      /* planes side by side in a warp; 0: a plane is several strips */
   int32_t  band;                          /* rows of a band, a multiple of the step */
@@ -18,7 +18,7 @@ enum { C = 4, THREADS = 128, STRIP = 30 };  /* C: columns of a lane; STRIP: lane
 /* Windows of HIGH x WIDE, strides DOWN and STEP, padding ABOVE and BEFORE. KEPT: rows that consecutive windows share;
  * WINDOWS: a lane's, in a row of y; PLACES: columns that these cover, the first of them column -BEFORE, the last RIGHT beyond
  * the lane's own. */
-template <int HIGH_, int DOWN_, int ABOVE_, int WIDE_, int STEP_, int BEFORE_> struct fall {
+template <int HIGH_, int DOWN_, int ABOVE_, int WIDE_, int STEP_, int BEFORE_> struct geometry {
   static constexpr int HIGH = HIGH_, DOWN = DOWN_, ABOVE = ABOVE_, WIDE = WIDE_, STEP = STEP_, BEFORE = BEFORE_;
   static constexpr int KEPT = HIGH - DOWN, WINDOWS = C / STEP, PLACES = (WINDOWS - 1) * STEP + WIDE, RIGHT = PLACES - BEFORE - C;
 };
@@ -31,7 +31,7 @@ struct lane {
   int  top, end;                          /* rows top..end-1 of the band */
 };
 
-__device__ __forceinline__ lane lane_of(const falls &p, int rows, uint32_t warp)
+__device__ __forceinline__ lane lane_of(const walk &p, int rows, uint32_t warp)
 {
   const uint32_t number = threadIdx.x % 32;
   lane at;
@@ -87,13 +87,13 @@ enum { IN_FLIGHT = 240, LEAST = 8 };      /* IN_FLIGHT: warps wanted per SM; LEA
 
 /* y: of forward pooling (indices and x: of.indices, of.x), or -1. staged: bytes of a plane if warps, one a block, stage planes
  * in shared memory, or 0 */
-struct falls_state { falls p; gradient_roles of; int32_t y, staged; const void *kernel; uint32_t blocks, threads, shared; };
+struct walk_state { walk p; gradient_roles of; int32_t y, staged; const void *kernel; uint32_t blocks, threads, shared; };
 
 /* The grid of warps for bands of `rows` rows, in multiples of `step`. resident: limits the warps per SM, where a band reads
  * many rows beyond its own; or 0. */
-static inline qn_status falls_keep(falls_state *s, const qn_request *r, int64_t rows, int64_t step, int64_t resident, qn_prepared *out)
+static inline qn_status walk_keep(walk_state *s, const qn_request *r, int64_t rows, int64_t step, int64_t resident, qn_prepared *out)
 {
-  falls *p = &s->p;
+  walk *p = &s->p;
   const int64_t lanes = p->in[2] / C;
   p->per_warp = (int32_t)(32 / lanes);
   const int64_t strips = p->per_warp ? 1 : qn_ceil_div(lanes, (int64_t)STRIP),
@@ -112,10 +112,10 @@ static inline qn_status falls_keep(falls_state *s, const qn_request *r, int64_t 
   return cuda_keep(out, s, sizeof *s);
 }
 
-static inline qn_status falls_run(const qn_prepared *prepared, const qn_launch *launch)
+static inline qn_status walk_run(const qn_prepared *prepared, const qn_launch *launch)
 {
-  const falls_state *st = (const falls_state *)prepared->state;
-  falls p = st->p;
+  const walk_state *st = (const walk_state *)prepared->state;
+  walk p = st->p;
   p.dy = st->of.dy >= 0 ? launch->ptr[st->of.dy] : nullptr;
   p.dx = st->of.dx >= 0 ? launch->ptr[st->of.dx] : nullptr;
   p.y = st->y >= 0 ? launch->ptr[st->y] : nullptr;
@@ -128,7 +128,7 @@ static inline qn_status falls_run(const qn_prepared *prepared, const qn_launch *
 
 /* Fills p for a gradient and refuses what all of these engines refuse: planes that are not packed, windows over several, rows
  * that are not whole lanes. */
-static inline qn_status falls_fill(falls *p, gradient_roles *of, const qn_request *r, qn_prepared *out)
+static inline qn_status walk_fill(walk *p, gradient_roles *of, const qn_request *r, qn_prepared *out)
 {
   qn_status status = gradient_fill(p, of, r, out);
   if (status != QN_OK) return status;

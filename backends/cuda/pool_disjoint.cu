@@ -1,4 +1,4 @@
-/* pool_spread.cu -- gradient of pooling where windows do not overlap (stride = size, or global): packed NCHW planes in f16, bf16
+/* pool_disjoint.cu -- gradient of pooling where windows do not overlap (stride = size, or global): packed NCHW planes in f16, bf16
  * and f32, and means over whole rows channels last (NHWC).
  *
  *   max       dx[x] = dy of its window if the window's index is x, else 0
@@ -10,11 +10,11 @@
 #include "pool.cuh"
 #include "words.cuh"
 
-enum { THREADS = 256, MOST_ROWS = 16 };   /* MOST_ROWS: stores a thread makes, pool_spread_rows */
+enum { THREADS = 256, MOST_ROWS = 16 };   /* MOST_ROWS: stores a thread makes, pool_disjoint_rows */
 
 /* The dims of x, innermost first, merged where possible: a dim that a window covers whole merges into the next outer one. The
  * outermost also runs through all planes. */
-struct spread {
+struct disjoint {
   const void *dy, *indices;
   void    *dx;
   int32_t  wide;                          /* i64 indices */
@@ -22,7 +22,7 @@ struct spread {
   uint32_t words;                         /* 16-byte words of dx; the last may be partial */
   uint32_t elements;                      /* elements of dx */
   int32_t  out[2];                        /* windows of a row, rows of windows */
-  /* rows that are whole words: words of a row, rows of windows; pool_spread_bands: places of a row of windows */
+  /* rows that are whole words: words of a row, rows of windows; pool_disjoint_bands: places of a row of windows */
   cuda_divisor by_units, by_rows;
   cuda_divisor by_in[2], by_step[3];      /* innermost first */
   cuda_divisor by_groups;                 /* channels last: vectors of a pixel */
@@ -30,7 +30,7 @@ struct spread {
 };
 
 /* Number of the first window of the row of windows that covers this row. */
-__device__ __forceinline__ uint32_t row_of_windows(const spread &p, uint32_t row)
+__device__ __forceinline__ uint32_t row_of_windows(const disjoint &p, uint32_t row)
 {
   uint32_t y, plane = cuda_quotient(row, p.by_in[1], &y);
   return (cuda_quotient(plane, p.by_step[2]) * p.out[1] + cuda_quotient(y, p.by_step[1])) * p.out[0];
@@ -43,11 +43,11 @@ template <int dtype, bool max> struct giver {
   float    dy;
   int64_t  index;
 
-  __device__ __forceinline__ giver(const spread &p, uint32_t first) : held(~0u)
+  __device__ __forceinline__ giver(const disjoint &p, uint32_t first) : held(~0u)
   {
     if (max) cuda_quotient(first, p.by_plane, &place);
   }
-  __device__ __forceinline__ float to(const spread &p, uint32_t window, int i)
+  __device__ __forceinline__ float to(const disjoint &p, uint32_t window, int i)
   {
     if (!max) return edge_load<dtype>(p.dy, window) * p.share;
     if (window != held) {
@@ -60,7 +60,8 @@ template <int dtype, bool max> struct giver {
 };
 
 /* flat: one dim is left. wide: so many neighbours in a word surely have the same window. */
-template <int dtype, bool max, bool flat, int wide> __global__ void __launch_bounds__(THREADS) pool_spread(const __grid_constant__ spread p)
+template <int dtype, bool max, bool flat, int wide>
+__global__ void __launch_bounds__(THREADS) pool_disjoint(const __grid_constant__ disjoint p)
 {
   constexpr int E = vector_per_16<dtype>;
   const uint32_t word = blockIdx.x * THREADS + threadIdx.x, first = word * E;
@@ -94,7 +95,7 @@ template <int dtype, bool max, bool flat, int wide> __global__ void __launch_bou
   else vector_store(v, p.dx, dtype, first, 1, many);
 }
 
-template <int dtype> __global__ void __launch_bounds__(THREADS) pool_spread_channels(const __grid_constant__ spread p)
+template <int dtype> __global__ void __launch_bounds__(THREADS) pool_disjoint_channels(const __grid_constant__ disjoint p)
 {
   const uint32_t word = blockIdx.x * THREADS + threadIdx.x;
   if (word >= p.words) return;
@@ -125,7 +126,7 @@ template <int dtype, int K> __device__ __forceinline__ void several_load(float (
 
 /* Means of windows of an even width, rows of whole words: a thread computes one word and stores it to every row that its windows
  * cover. K: windows per word if they align with words, else 0. */
-template <int dtype, int K> __global__ void __launch_bounds__(THREADS) pool_spread_rows(const __grid_constant__ spread p)
+template <int dtype, int K> __global__ void __launch_bounds__(THREADS) pool_disjoint_rows(const __grid_constant__ disjoint p)
 {
   constexpr int E = vector_per_16<dtype>;
   const uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
@@ -153,7 +154,7 @@ template <int dtype, int K> __global__ void __launch_bounds__(THREADS) pool_spre
 }
 
 /* The same for two dims whose rows are not whole words, so that a word may wrap to the next row. */
-template <int dtype> __global__ void __launch_bounds__(THREADS) pool_spread_bands(const __grid_constant__ spread p)
+template <int dtype> __global__ void __launch_bounds__(THREADS) pool_disjoint_bands(const __grid_constant__ disjoint p)
 {
   constexpr int E = vector_per_16<dtype>;
   const uint32_t word = blockIdx.x * THREADS + threadIdx.x;
@@ -177,7 +178,8 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_spread_band
 }
 
 /* Maxima, where a word holds K whole windows across: a thread loads K dy and indices and stores a word to each of their rows. */
-template <int dtype, class index, int K> __global__ void __launch_bounds__(THREADS) pool_spread_windows(const __grid_constant__ spread p)
+template <int dtype, class index, int K>
+__global__ void __launch_bounds__(THREADS) pool_disjoint_windows(const __grid_constant__ disjoint p)
 {
   constexpr int E = vector_per_16<dtype>, STEP = E / K;
   const uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
@@ -205,13 +207,13 @@ template <int dtype, class index, int K> __global__ void __launch_bounds__(THREA
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
 typedef const void *kernel;
-struct state { spread p; int32_t dy, indices, dx; kernel kernel; };
+struct state { disjoint p; int32_t dy, indices, dx; kernel kernel; };
 
 template <int dtype, class index> static kernel windows_of(int64_t k)
 {
   if constexpr (dtype != QN_F32)
-    if (k == 4) return (kernel)pool_spread_windows<dtype, index, 4>;
-  return k == 2 ? (kernel)pool_spread_windows<dtype, index, 2> : k == 1 ? (kernel)pool_spread_windows<dtype, index, 1> : nullptr;
+    if (k == 4) return (kernel)pool_disjoint_windows<dtype, index, 4>;
+  return k == 2 ? (kernel)pool_disjoint_windows<dtype, index, 2> : k == 1 ? (kernel)pool_disjoint_windows<dtype, index, 1> : nullptr;
 }
 template <int dtype> static kernel windows_of(uint32_t index, int64_t k)
 {
@@ -220,15 +222,17 @@ template <int dtype> static kernel windows_of(uint32_t index, int64_t k)
 template <int dtype> static kernel rows_of(int64_t k)
 {
   if constexpr (dtype != QN_F32)
-    if (k == 4) return (kernel)pool_spread_rows<dtype, 4>;
-  return k == 2 ? (kernel)pool_spread_rows<dtype, 2> : k == 1 ? (kernel)pool_spread_rows<dtype, 1> : (kernel)pool_spread_rows<dtype, 0>;
+    if (k == 4) return (kernel)pool_disjoint_rows<dtype, 4>;
+  return k == 2   ? (kernel)pool_disjoint_rows<dtype, 2>
+         : k == 1 ? (kernel)pool_disjoint_rows<dtype, 1>
+                  : (kernel)pool_disjoint_rows<dtype, 0>;
 }
 template <int dtype> static kernel kernel_of(bool max, bool channels, bool flat)
 {
-  if (max) return flat ? (kernel)pool_spread<dtype, true, true, 1> : (kernel)pool_spread<dtype, true, false, 1>;
-  return channels ? (kernel)pool_spread_channels<dtype>
-       : flat     ? (kernel)pool_spread<dtype, false, true, 1>
-                  : (kernel)pool_spread<dtype, false, false, 2>;
+  if (max) return flat ? (kernel)pool_disjoint<dtype, true, true, 1> : (kernel)pool_disjoint<dtype, true, false, 1>;
+  return channels ? (kernel)pool_disjoint_channels<dtype>
+       : flat     ? (kernel)pool_disjoint<dtype, false, true, 1>
+                  : (kernel)pool_disjoint<dtype, false, false, 2>;
 }
 
 /* How wide the windows of dim d are, if they tile it or one covers it all, and multiplies *share by each place's weight; 0: neither. */
@@ -283,7 +287,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (last && dims > 1) return qn_refuse(out, "one dim of pixels", "dx", "windows that are whole rows", "%d wide", geometry.size[2]);
   if (dims > 1 && (in[dims - 1] < v || (!max && (in[dims - 1] % 2 || step[dims - 1] % 2))))
     return qn_refuse(out, "rows of 16 bytes, and of means windows of an even width", "dx", "8 wide", "%lld", (long long)in[dims - 1]);
-  spread *p = &s.p;
+  disjoint *p = &s.p;
   p->share = (float)share;
   p->elements = (uint32_t)elements;
   p->words = (uint32_t)qn_ceil_div(elements, v);
@@ -318,9 +322,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     s.kernel = dx->dtype == QN_F32 ? rows_of<QN_F32>(k) : dx->dtype == QN_BF16 ? rows_of<QN_BF16>(k) : rows_of<QN_F16>(k);
   } else if (!max && dims == 2 && elements % v == 0) {
     p->by_units = cuda_divide_by(in[1] * p->by_step[1].by);
-    s.kernel = dx->dtype == QN_F32  ? (kernel)pool_spread_bands<QN_F32>
-             : dx->dtype == QN_BF16 ? (kernel)pool_spread_bands<QN_BF16>
-                                    : (kernel)pool_spread_bands<QN_F16>;
+    s.kernel = dx->dtype == QN_F32  ? (kernel)pool_disjoint_bands<QN_F32>
+             : dx->dtype == QN_BF16 ? (kernel)pool_disjoint_bands<QN_BF16>
+                                    : (kernel)pool_disjoint_bands<QN_F16>;
   }
   if (s.kernel) return cuda_keep(out, &s, sizeof s);
   if (max && r->value[s.indices].dtype == QN_U8)
@@ -334,17 +338,17 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const state *st = (const state *)prepared->state;
-  spread p = st->p;
+  disjoint p = st->p;
   p.dy = launch->ptr[st->dy];
   p.dx = launch->ptr[st->dx];
   p.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
   void *arguments[] = { &p };
   return cuda_check(cudaLaunchKernel(st->kernel, (p.words + THREADS - 1) / THREADS, THREADS, arguments, 0, (cudaStream_t)launch->stream),
-                    "pool_spread");
+                    "pool_disjoint");
 }
 
-#define ROW(op) { "spread", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
+#define ROW(op) { "disjoint", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_POOL_MAX_BACKWARD), ROW(QN_OP_POOL_AVERAGE_BACKWARD),
                                  ROW(QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD) };
-const qn_engine_list cuda_pool_spread_list = { row, sizeof row / sizeof *row };
+const qn_engine_list cuda_pool_disjoint_list = { row, sizeof row / sizeof *row };

@@ -1,4 +1,4 @@
-/* pool_slides.cu -- gradient of max pooling recomputed from x, packed NCHW planes in f16, bf16 and f32; 3x3 windows, stride 1 or
+/* pool_recompute_planes.cu -- gradient of max pooling recomputed from x, packed NCHW planes in f16, bf16 and f32; 3x3 windows, stride 1 or
  * 2, padding 1.
  *
  *   dx[x] = the sum of dy over the windows whose maximum came from x
@@ -8,7 +8,7 @@
  * neighbour inside; what they receive is added to that neighbour. */
 #include <cuda_pipeline_primitives.h>
 #include "engines.h"
-#include "pool_falls.cuh"
+#include "pool_walk.cuh"
 
 enum { MOST_STAGED = 26000, LEAST_STAGED = 8 };               /* staged: bytes of a warp's planes at most, warps an SM at least */
 /* AHEAD: rows of windows prefetched; three, so that the rows rotate through the same registers */
@@ -34,7 +34,8 @@ __device__ __forceinline__ void give_set(float &a, float &b, float &c, uint32_t 
 
 /* staged (stride 1): a block of one warp copies its planes to shared memory as they lie and writes dx over x there. Without this,
  * rows that are no multiple of a 32-byte sector fetch some sectors twice. */
-template <int dtype, class of, bool staged> __global__ void __launch_bounds__(THREADS, 6) pool_slides(const __grid_constant__ falls p)
+template <int dtype, class of, bool staged>
+__global__ void __launch_bounds__(THREADS, 6) pool_recompute_planes(const __grid_constant__ walk p)
 {
   constexpr int STEP = of::STEP, RIGHT = of::RIGHT, KEPT = of::KEPT, WINDOWS = of::WINDOWS, PLACES = of::PLACES,
                 E = dtype == QN_F32 ? 1 : 2, bytes = 4 / E;
@@ -147,17 +148,17 @@ typedef const void *kernel;
 
 template <int dtype> static kernel kernel_of(int window, bool staged)
 {
-  if (window == 311 && staged) return (kernel)pool_slides<dtype, fall<3, 1, 1, 3, 1, 1>, true>;
-  return window == 321 ? (kernel)pool_slides<dtype, fall<3, 2, 1, 3, 2, 1>, false>
-       : window == 311 ? (kernel)pool_slides<dtype, fall<3, 1, 1, 3, 1, 1>, false>
+  if (window == 311 && staged) return (kernel)pool_recompute_planes<dtype, geometry<3, 1, 1, 3, 1, 1>, true>;
+  return window == 321 ? (kernel)pool_recompute_planes<dtype, geometry<3, 2, 1, 3, 2, 1>, false>
+       : window == 311 ? (kernel)pool_recompute_planes<dtype, geometry<3, 1, 1, 3, 1, 1>, false>
                        : nullptr;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  falls_state s = {};
+  walk_state s = {};
   s.y = -1;
-  qn_status status = falls_fill(&s.p, &s.of, r, out);
+  qn_status status = walk_fill(&s.p, &s.of, r, out);
   if (status != QN_OK) return status;
   const uint32_t dtype = r->value[s.of.dx].dtype;
   if (s.of.x < 0) return qn_refuse(out, "maxima by x", "x", "some", "%s", "none");
@@ -171,11 +172,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
            : dtype == QN_BF16 ? kernel_of<QN_BF16>(window, staged)
                               : kernel_of<QN_F16>(window, staged);
   if (!s.kernel) return qn_refuse(out, "windows of 3 by 3 from -1 on", "dx", "every 2 or every 1", "%dx%d", s.p.size[1], s.p.size[2]);
-  return falls_keep(&s, r, s.p.in[1], s.p.step[1], 0, out);
+  return walk_keep(&s, r, s.p.in[1], s.p.step[1], 0, out);
 }
 
 static const qn_engine row[] = {
-  { "slides", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
-    nullptr, nullptr, prepare, nullptr, falls_run, cuda_release },
+  { "recompute_planes", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
+    nullptr, nullptr, prepare, nullptr, walk_run, cuda_release },
 };
-const qn_engine_list cuda_pool_slides_list = { row, sizeof row / sizeof *row };
+const qn_engine_list cuda_pool_recompute_planes_list = { row, sizeof row / sizeof *row };

@@ -1,4 +1,4 @@
-/* pool_drops.cu -- gradient of max pooling from indices, channels last (NHWC), f16, bf16 and f32;
+/* pool_scatter_shared.cu -- gradient of max pooling from indices, channels last (NHWC), f16, bf16 and f32;
  * 3x3 windows, stride 1, padding 1.
  *
  *   dx[x] = the sum of dy over the windows whose index is x
@@ -13,7 +13,7 @@
 enum { SIZE = 3, TAPS = SIZE * SIZE, BEFORE = SIZE - 1 };
 
 /* Of a strip; distances in shared memory in bytes: PLACE between columns, CHANNEL between channels. AHEAD: rows of windows prefetched. */
-template <int how> struct drops {
+template <int how> struct layout {
   static constexpr int COLUMNS = how == BY_TAP ? 7 : 4, WINDOWS = COLUMNS + SIZE - 1, PLACES = WINDOWS + SIZE - 1,
                        AHEAD = how == BY_TAP ? SIZE : 1;
   static constexpr int CHANNEL = SIZE * PLACES * 32 * 4;
@@ -55,9 +55,10 @@ template <int number> __device__ __forceinline__ uint32_t place_by(uint32_t byte
 template <int dtype> constexpr int blocks_of = dtype == QN_F32 ? 5 : 4;
 
 /* The three rows of sums rotate through the same memory. */
-template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32, blocks_of<dtype>) pool_drops(const __grid_constant__ lanes p)
+template <int dtype, int how>
+__global__ void __launch_bounds__(WARPS * 32, blocks_of<dtype>) pool_scatter_shared(const __grid_constant__ lanes p)
 {
-  typedef drops<how> of;
+  typedef layout<how> of;
   constexpr int COLUMNS = of::COLUMNS, WINDOWS = of::WINDOWS, PLACES = of::PLACES, AHEAD = of::AHEAD, CHANNEL = of::CHANNEL;
   enum { L = per_word<dtype>, bytes = 4 / L, INDEX = how == BY_PLACE ? 8 : 1 };
   extern __shared__ float sums[];
@@ -184,7 +185,8 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32, bloc
 struct form { const void *kernel; int columns; uint32_t shared; };
 template <int dtype, int how> static form form_of()
 {
-  return { (const void *)pool_drops<dtype, how>, drops<how>::COLUMNS, (uint32_t)(WARPS * drops<how>::CHANNEL * per_word<dtype>) };
+  return { (const void *)pool_scatter_shared<dtype, how>, layout<how>::COLUMNS,
+           (uint32_t)(WARPS * layout<how>::CHANNEL * per_word<dtype>) };
 }
 template <int dtype> static form form_of(bool taps) { return taps ? form_of<dtype, BY_TAP>() : form_of<dtype, BY_PLACE>(); }
 
@@ -204,7 +206,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 }
 
 static const qn_engine row[] = {
-  { "drops", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
+  { "scatter_shared", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
     nullptr, nullptr, prepare, nullptr, lanes_run, cuda_release },
 };
-const qn_engine_list cuda_pool_drops_list = { row, sizeof row / sizeof *row };
+const qn_engine_list cuda_pool_scatter_shared_list = { row, sizeof row / sizeof *row };

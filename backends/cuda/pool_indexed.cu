@@ -1,17 +1,17 @@
-/* pool_falls.cu -- max pooling with indices and its gradient from indices, packed NCHW planes, f16, bf16 and f32; small
+/* pool_indexed.cu -- max pooling with indices and its gradient from indices, packed NCHW planes, f16, bf16 and f32; small
  * square windows.
  *
  *   max        y = the largest tap inside x; NaN wins, then the first of equals; indices: its tap or position
  *   backward   dx[x] = the sum of dy over the windows whose index is x
  *
- * Lanes walk down columns (pool_falls.cuh). Forward, the maximum of each row of a window is found once and shared by the
+ * Lanes walk down columns (pool_walk.cuh). Forward, the maximum of each row of a window is found once and shared by the
  * windows that overlap it. Backward, a window's tap becomes one bit of a word, and each of its sums is a predicated add on that
  * bit: the compiler turns many bits into predicates at once, and sums stay in registers without indexing.
  * line: gradients of 1-D rows, window 3, stride 2: a thread reads the three windows over its 4 columns.
  * Refused: forward other than 3x3 or 2x2 with stride 2; backward other than 3x3 with stride 1 or 2, or (positions) 5x5
  * with stride 1. */
 #include "engines.h"
-#include "pool_falls.cuh"
+#include "pool_walk.cuh"
 
 enum { RESIDENT = 24 };                   /* warps per SM that the registers of 5x5 windows allow */
 
@@ -19,7 +19,7 @@ enum { RESIDENT = 24 };                   /* warps per SM that the registers of 
 
 /* AHEAD: rows of windows whose loads are in flight. */
 template <int dtype, int how, class of, int AHEAD>
-__global__ void __launch_bounds__(THREADS) pool_falls(const __grid_constant__ falls p)
+__global__ void __launch_bounds__(THREADS) pool_indexed(const __grid_constant__ walk p)
 {
   constexpr int HIGH = of::HIGH, DOWN = of::DOWN, ABOVE = of::ABOVE, WIDE = of::WIDE, STEP = of::STEP, BEFORE = of::BEFORE,
                 RIGHT = of::RIGHT, KEPT = of::KEPT;
@@ -157,7 +157,7 @@ __device__ __forceinline__ uint32_t largest_of_window(const peak<dtype != QN_F32
 }
 
 template <int dtype, class index, class of, int AHEAD>
-__global__ void __launch_bounds__(THREADS) pool_falls_max(const __grid_constant__ falls p)
+__global__ void __launch_bounds__(THREADS) pool_indexed_max(const __grid_constant__ walk p)
 {
   constexpr int HIGH = of::HIGH, DOWN = of::DOWN, ABOVE = of::ABOVE, KEPT = of::KEPT, WINDOWS = of::WINDOWS, E = dtype == QN_F32 ? 1 : 2,
                 bytes = 4 / E;
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(THREADS) pool_falls_max(const __grid_constant_
 /* ---- 1-D rows ---------------------------------------------------------------------------------------------------- */
 
 /* Gradient for windows of 3, stride 2, padding 1: a thread's two windows, and the next one, which begins at its last column. */
-template <int dtype, class index> __global__ void __launch_bounds__(2 * THREADS) pool_line(const __grid_constant__ falls p)
+template <int dtype, class index> __global__ void __launch_bounds__(2 * THREADS) pool_line(const __grid_constant__ walk p)
 {
   constexpr int E = dtype == QN_F32 ? 1 : 2;
   const uint32_t unit = blockIdx.x * (2 * THREADS) + threadIdx.x;
@@ -247,10 +247,10 @@ typedef const void *kernel;
 template <int dtype, int how> static kernel kernel_of(int window)
 {
   constexpr int E = dtype == QN_F32 ? 1 : 2;
-  if (window == 321) return (kernel)pool_falls<dtype, how, fall<3, 2, 1, 3, 2, 1>, how == BY_TAP ? 4 * E : 2>;
-  if (window == 311) return (kernel)pool_falls<dtype, how, fall<3, 1, 1, 3, 1, 1>, how == BY_TAP ? 2 + 2 * E : 2>;
+  if (window == 321) return (kernel)pool_indexed<dtype, how, geometry<3, 2, 1, 3, 2, 1>, how == BY_TAP ? 4 * E : 2>;
+  if (window == 311) return (kernel)pool_indexed<dtype, how, geometry<3, 1, 1, 3, 1, 1>, how == BY_TAP ? 2 + 2 * E : 2>;
   if constexpr (how == BY_PLACE)
-    if (window == 512) return (kernel)pool_falls<dtype, how, fall<5, 1, 2, 5, 1, 2>, 1>;
+    if (window == 512) return (kernel)pool_indexed<dtype, how, geometry<5, 1, 2, 5, 1, 2>, 1>;
   return nullptr;
 }
 template <int dtype> static kernel kernel_of(int how, int window, bool line)
@@ -261,11 +261,11 @@ template <int dtype> static kernel kernel_of(int how, int window, bool line)
 
 static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
 {
-  falls_state s = {};
+  walk_state s = {};
   s.y = -1;
-  qn_status status = falls_fill(&s.p, &s.of, r, out);
+  qn_status status = walk_fill(&s.p, &s.of, r, out);
   if (status != QN_OK) return status;
-  falls *p = &s.p;
+  walk *p = &s.p;
   const qn_value *dx = &r->value[s.of.dx];
   if (s.of.indices < 0) return qn_refuse(out, "maxima by indices", "indices", "some", "%s", "none");
   const int how = p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = square_of(p);
@@ -281,13 +281,13 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
     s.threads = 2 * THREADS, s.blocks = (uint32_t)qn_ceil_div(p->count * (int64_t)p->by_lanes.by, s.threads);
     return cuda_keep(out, &s, sizeof s);
   }
-  return falls_keep(&s, r, p->in[1], p->step[1], window == 512 ? RESIDENT : 0, out);
+  return walk_keep(&s, r, p->in[1], p->step[1], window == 512 ? RESIDENT : 0, out);
 }
 
 template <int dtype, class index> static kernel max_of(int window)
 {
-  return window == 321 ? (kernel)pool_falls_max<dtype, index, fall<3, 2, 1, 3, 2, 1>, 2>
-       : window == 220 ? (kernel)pool_falls_max<dtype, index, fall<2, 2, 0, 2, 2, 0>, 2>
+  return window == 321 ? (kernel)pool_indexed_max<dtype, index, geometry<3, 2, 1, 3, 2, 1>, 2>
+       : window == 220 ? (kernel)pool_indexed_max<dtype, index, geometry<2, 2, 0, 2, 2, 0>, 2>
                        : nullptr;                           /* stride 1: pool_flat.cu */
 }
 template <int dtype> static kernel max_of(uint32_t index, int window)
@@ -298,9 +298,9 @@ template <int dtype> static kernel max_of(uint32_t index, int window)
 static qn_status prepare_max(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
-  falls_state s = {};
+  walk_state s = {};
   s.of = { -1, qn_role(op, QN_ROLE_POOL_MAX_INDICES), qn_role(op, QN_ROLE_POOL_MAX_X), -1 }, s.y = qn_role(op, QN_ROLE_POOL_MAX_Y);
-  falls *p = &s.p;
+  walk *p = &s.p;
   if (s.of.indices < 0) return qn_refuse(out, "indices too", "indices", "some", "%s", "none");
   const qn_value *value[] = { &r->value[s.of.x], &r->value[s.y], &r->value[s.of.indices] }, *x = value[0];
   qn_status status = pool_wants_floats(x, "x", out);
@@ -324,10 +324,10 @@ static qn_status prepare_max(const qn_request *r, qn_prepared *out)
   const double planes = (double)qn_elements(x) / ((double)p->in[1] * p->in[2]);
   if (planes > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", "x", "", "%s", "more");
   p->count = (uint32_t)planes;
-  return falls_keep(&s, r, p->out[1], 1, 0, out);
+  return walk_keep(&s, r, p->out[1], 1, 0, out);
 }
 
-#define ROW(op, prepare) { "falls", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
-                           nullptr, nullptr, prepare, nullptr, falls_run, cuda_release }
+#define ROW(op, prepare) { "indexed", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
+                           nullptr, nullptr, prepare, nullptr, walk_run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_POOL_MAX, prepare_max), ROW(QN_OP_POOL_MAX_BACKWARD, prepare_gradient) };
-const qn_engine_list cuda_pool_falls_list = { row, sizeof row / sizeof *row };
+const qn_engine_list cuda_pool_indexed_list = { row, sizeof row / sizeof *row };

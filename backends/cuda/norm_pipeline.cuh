@@ -1,4 +1,4 @@
-/* norm_belt.cuh -- part of norm_belt.cu: arguments, the state of a block's pipeline, and the warps that load items and that
+/* norm_pipeline.cuh -- part of norm_pipeline.cu: arguments, the state of a block's pipeline, and the warps that load items and that
  * combine the team's statistics. */
 #pragma once
 #include "norm_activation.cuh"
@@ -14,7 +14,7 @@ enum { WORKERS = 256, WARPS = WORKERS / 32, HEARERS = 2, THREADS = 2 * WORKERS +
 /* upper limits; LANES, LINE: words and elements of a band's line */
 enum { SLOTS = 8, SEGMENTS = 16, LANES = 8, LINE = 8 * LANES, MOST_PARTS = 64 };
 
-struct belts {
+struct pipeline {
   void    *p[TENSORS];
   uint32_t dtype[TENSORS];
   int64_t  line_step, image_step;         /* of y, in elements (x and dy are read by TMA) */
@@ -43,7 +43,7 @@ struct alignas(128) news {
 };
 
 struct block {
-  const belts &a;
+  const pipeline &a;
   const team_member &team;
   news    &n;
   uint4   *words;                         /* [slots, tensors, held] */
@@ -88,7 +88,7 @@ struct turn {
 
 template <int whole, bool gradient> __device__ __forceinline__ void fetch(const block &b, const CUtensorMap *xs, const CUtensorMap *dys)
 {
-  const belts &a = b.a;
+  const pipeline &a = b.a;
   const int lane = threadIdx.x % 32, of_box = a.box * a.lanes;
   for (turn now; now.i < b.turns; now.next(a.slots)) {
     if (gradient) {
@@ -124,7 +124,7 @@ __device__ __forceinline__ float2 of_sums(const block &b, float2 sum)
 }
 __device__ __forceinline__ float2 of_moments(const block &b, const turn &now, int g, const moments &all, bool leaves)
 {
-  const belts &a = b.a;
+  const pipeline &a = b.a;
   const float rstd = 1 / sqrtf(all.squares * a.inverse + a.eps);
   if (leaves) {
     const auto get = [&](int t) { return a.p[t] ? ((const float *)a.p[t])[b.of_means(t, now.i, g)] : 0; };
@@ -154,7 +154,7 @@ template <bool gradient> __device__ __forceinline__ void tell(const block &b, co
 template <bool gradient> __device__ __forceinline__ void hear(const block &b, int hearer)
 {
   constexpr int AT_ONCE = 8;
-  const belts &a = b.a;
+  const pipeline &a = b.a;
   const int lane = threadIdx.x % 32, owned = a.heard, base = a.team.totals ? b.team.rank * owned : 0;
   const int apart = max(32, owned), parts_apart = apart / owned, each = a.team.each;
   for (turn now; now.i < b.turns && a.team.parts > 1; now.next(a.slots)) {

@@ -1,4 +1,4 @@
-/* norm_belt.cu -- layer_norm and rms_norm, their gradients, and batch_norm, f16, bf16 and f32, on sm_90, of groups that have a
+/* norm_pipeline.cu -- layer_norm and rms_norm, their gradients, and batch_norm, f16, bf16 and f32, on sm_90, of groups that have a
  * run of elements in each of many lines (group and instance norm, channels last): each element is read once and written once.
  *
  *   with h = (x - mean) rstd, g = dy scale:
@@ -14,7 +14,7 @@
  * bands than teams. */
 #include "cuda_backend.h"
 #include "engines.h"
-#include "norm_belt.cuh"
+#include "norm_pipeline.cuh"
 #include "norm_groups.h"
 #include "norm_nests.h"
 
@@ -64,7 +64,7 @@ __device__ __forceinline__ int words_of_warp(int warp, int mine)
  * dshift (accumulated over the items, if steady), and publishes the sums over each group. */
 template <int whole> __device__ __forceinline__ void tell_sums(const block &b)
 {
-  const belts &a = b.a;
+  const pipeline &a = b.a;
   const int elements = a.lanes * vector_per_16<whole>, lane = threadIdx.x % 32;
   float2 total[LINE / 32] = {};
   float scale[LINE / 32];
@@ -101,7 +101,7 @@ template <int whole> __device__ __forceinline__ void tell_sums(const block &b)
 template <int whole, int N> __device__ __forceinline__ void tell_moments(const block &b)
 {
   constexpr int E = vector_per_16<whole>;
-  const belts &a = b.a;
+  const pipeline &a = b.a;
   const int lane = threadIdx.x % 32, unit = E / N, width = a.run / unit, bits = 31 - __clz(width),
             join = a.groups < 32 ? 32 / a.groups : 1;
   const float per_word = (float)unit / (float)a.lanes;
@@ -122,7 +122,7 @@ template <int whole, int N> __device__ __forceinline__ void tell_moments(const b
 template <int whole, int N> __device__ __forceinline__ void measure_sums(const block &b)
 {
   constexpr int E = vector_per_16<whole>, SPAN = E / N;
-  const belts &a = b.a;
+  const pipeline &a = b.a;
   const int t = threadIdx.x, lane = t % a.lanes;
   for (turn now; now.i < b.turns; now.next(a.slots)) {
     const uint4 *x = now.words(b), *dy = x + b.held;
@@ -147,7 +147,7 @@ template <int whole, int N> __device__ __forceinline__ void measure_sums(const b
 template <int whole, int N> __device__ __forceinline__ void measure_moments(const block &b)
 {
   constexpr int E = vector_per_16<whole>;
-  const belts &a = b.a;
+  const pipeline &a = b.a;
   const int t = threadIdx.x, lane = t % a.lanes, of_source = words_of(t / 32 * 32, min(b.mine, a.segment));
   /* all: elements of the warp's lines that each entry of of_warp stands for */
   const float per_word = (float)(E / N) / (float)a.lanes, all = (float)words_of_warp(t / 32, b.mine) * per_word;
@@ -220,7 +220,7 @@ __device__ __forceinline__ void write_words(const block &b, const turn &now, cha
 /* The address in y of thread t's first word of an item. */
 __device__ __forceinline__ char *place(const block &b, const turn &now, int t, int E)
 {
-  const belts &a = b.a;
+  const pipeline &a = b.a;
   const int64_t line = b.image(now.i) * a.image_step + (b.team.rank * a.share + t / a.lanes) * a.line_step;
   const int64_t at = line + (b.band(now.i) * a.lanes + t % a.lanes) * E;
   return (char *)a.p[Y] + at * (16 / E);
@@ -230,7 +230,7 @@ __device__ __forceinline__ char *place(const block &b, const turn &now, int t, i
 template <int t, int E>
 __device__ __forceinline__ void parameters(const block &b, const turn &now, float (&v)[E], float none, int lane)
 {
-  const belts &a = b.a;
+  const pipeline &a = b.a;
   if (now.i && a.steady) return;
   if (a.p[t]) vector_load(v, a.p[t], dtype3(a.dtype[t]), (b.band(now.i) * a.lanes + lane) * E, 1, E);
   else
@@ -241,7 +241,7 @@ __device__ __forceinline__ void parameters(const block &b, const turn &now, floa
 template <int whole, int N> __device__ __forceinline__ void write_gradients(const block &b)
 {
   constexpr int E = vector_per_16<whole>, SPAN = E / N;
-  const belts &a = b.a;
+  const pipeline &a = b.a;
   const int t = threadIdx.x - WORKERS, lane = t % a.lanes;
   const int64_t step = WORKERS / a.lanes * a.line_step * (16 / E);
   float scale[E];
@@ -271,7 +271,7 @@ template <int whole, int N> __device__ __forceinline__ void write_gradients(cons
 template <int whole, int N> __device__ __forceinline__ void write(const block &b)
 {
   constexpr int E = vector_per_16<whole>, SPAN = E / N;
-  const belts &a = b.a;
+  const pipeline &a = b.a;
   const int t = threadIdx.x - WORKERS, lane = t % a.lanes;
   const int64_t step = WORKERS / a.lanes * a.line_step * (16 / E);
   with_activation(a.act, [&](auto op) {
@@ -295,7 +295,7 @@ template <int whole, int N> __device__ __forceinline__ void write(const block &b
 }
 
 template <int whole, int N, bool gradient> __global__ void __launch_bounds__(THREADS, 1)
-norm_belt(const __grid_constant__ belts a, const __grid_constant__ CUtensorMap xs, const __grid_constant__ CUtensorMap dys)
+norm_pipeline(const __grid_constant__ pipeline a, const __grid_constant__ CUtensorMap xs, const __grid_constant__ CUtensorMap dys)
 {
   extern __shared__ __align__(128) uint4 words[];
   __shared__ news n;
@@ -337,7 +337,7 @@ norm_belt(const __grid_constant__ belts a, const __grid_constant__ CUtensorMap x
 /* ---- prepare -------------------------------------------------------------------------------------------------------------- */
 
 struct state {
-  belts    a;
+  pipeline    a;
   CUtensorMap x_map, dy_map;              /* aligned to 64 bytes, as the state is */
   const cuda_driver *driver;
   int64_t  x_line_step, x_image_step, images, channels;
@@ -349,7 +349,7 @@ struct state {
 /* Reads the layout; returns the rule that it breaks, or NULL. */
 static const char *read_layout(const qn_request *r, state *s)
 {
-  belts &a = s->a;
+  pipeline &a = s->a;
   const qn_value *x = &r->value[s->number[X]], *y = &r->value[s->number[Y]], *dy = s->dy < 0 ? x : &r->value[s->dy];
   const int64_t E = 16 / qn_kit_bytes(x->dtype);
   const cuda_norm_nests nests = cuda_norm_nests_of(r, s->number, DSHIFT + 1, TENSORS);
@@ -388,7 +388,7 @@ static const char *read_layout(const qn_request *r, state *s)
 /* Divides an item with lines of `lanes` words among `parts` blocks; false: not possible, or fewer than `least` shares fit. */
 static bool share_out(state *s, const qn_device *device, int64_t E, int lanes, int parts, int least)
 {
-  belts &a = s->a;
+  pipeline &a = s->a;
   if (s->channels % (lanes * E) || lanes * E % a.run || parts > device->units) return false;
   a.lanes = lanes, a.groups = (int32_t)(lanes * E) / a.run;
   a.share = (int32_t)qn_ceil_div(a.lines, parts);
@@ -432,7 +432,7 @@ static bool choose(state *s, const qn_device *device, int64_t E, bool batch)
 template <int whole, bool gradient> static const void *kernel_of(int run)
 {
   constexpr int E = vector_per_16<whole>;
-  return run >= E ? (const void *)norm_belt<whole, 1, gradient> : (const void *)norm_belt<whole, E, gradient>;
+  return run >= E ? (const void *)norm_pipeline<whole, 1, gradient> : (const void *)norm_pipeline<whole, E, gradient>;
 }
 template <bool gradient> static const void *kernel_of(uint32_t dtype, int run)
 {
@@ -450,7 +450,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   const qn_norm *norm = (const qn_norm *)r->op[0].attr;
   state s = {};
-  belts &a = s.a;
+  pipeline &a = s.a;
   for (int t = 0; t < TENSORS; t++) {
     s.number[t] = qn_role_at(&r->op[0], role[t]);
     if (s.number[t] >= 0) a.dtype[t] = r->value[s.number[t]].dtype;
@@ -484,7 +484,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 static qn_status build(const qn_request *, qn_prepared *p)
 {
   state *s = (state *)p->state;
-  const belts &a = s->a;
+  const pipeline &a = s->a;
   const bool words = a.dtype[X] == QN_F32;
   const cuuint64_t size = words ? 4 : 2, extent[4] = { (cuuint64_t)s->channels, (cuuint64_t)a.lines, (cuuint64_t)s->images, 1 };
   const cuuint64_t lines = (cuuint64_t)s->x_line_step * size,
@@ -497,7 +497,7 @@ static qn_status build(const qn_request *, qn_prepared *p)
   if (s->driver->tensor_map_tiled(&s->x_map, words ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, 4,
                                   (void *)0x10000, extent, pitch, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
                                   CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE))
-    return cuda_host->error(QN_INTERNAL, "cuda: norm_belt: the driver refused a tensor map");
+    return cuda_host->error(QN_INTERNAL, "cuda: norm_pipeline: the driver refused a tensor map");
   s->dy_map = s->x_map;
   return cuda_allow_shared(s->kernel);
 }
@@ -505,7 +505,7 @@ static qn_status build(const qn_request *, qn_prepared *p)
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const state *s = (const state *)p->state;
-  belts a = s->a;
+  pipeline a = s->a;
   CUtensorMap x = s->x_map, dy = s->dy_map;
   for (int t = 0; t < TENSORS; t++) a.p[t] = s->number[t] < 0 ? nullptr : launch->ptr[s->number[t]];
   s->driver->tensor_map_address(&x, a.p[X]);
@@ -515,15 +515,16 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   void *arguments[] = { &a, &x, &dy };
   const unsigned cluster = a.team.parts > 1 ? CUDA_TOGETHER : 1;
   const qn_status status = cuda_launch_clusters(s->kernel, (unsigned)(a.team.teams * a.team.parts), cluster, THREADS, s->shared,
-                                                arguments, launch, "norm_belt");
+                                                arguments, launch, "norm_pipeline");
   if (status || !a.sums) return status;
   const cuda_groups_sums sums = { a.sums, a.p[DSCALE], a.p[DSHIFT], { a.dtype[DSCALE], a.dtype[DSHIFT] },
                                   a.steady ? a.team.teams / a.bands : s->images, a.bands, a.team.parts, a.groups * a.run };
   cuda_norm_groups_add(&sums, launch->stream);
-  return cuda_check(cudaGetLastError(), "norm_belt");
+  return cuda_check(cudaGetLastError(), "norm_pipeline");
 }
 
-#define ROW(op, traits) { "belt", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | traits, nullptr, nullptr, prepare, build, run, cuda_release }
+#define ROW(op, traits) { "pipeline", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | traits, nullptr, nullptr, \
+                          prepare, build, run, cuda_release }
 static const qn_engine row[] = {
   ROW(QN_OP_LAYER_NORM, QN_TRAIT_BATCH_INVARIANT),
   ROW(QN_OP_LAYER_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT),
@@ -531,4 +532,4 @@ static const qn_engine row[] = {
   ROW(QN_OP_RMS_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT),
   ROW(QN_OP_BATCH_NORM, 0),
 };
-const qn_engine_list cuda_norm_belt_list = { row, sizeof row / sizeof *row };
+const qn_engine_list cuda_norm_pipeline_list = { row, sizeof row / sizeof *row };

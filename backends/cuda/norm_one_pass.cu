@@ -1,4 +1,4 @@
-/* norm_trip.cu -- layer_norm and rms_norm of contiguous rows of 512 to 16384 elements (f32: 8192) held in the registers of a warp or
+/* norm_one_pass.cu -- layer_norm and rms_norm of contiguous rows of 512 to 16384 elements (f32: 8192) held in the registers of a warp or
  * block: load, reduce, store. f16, bf16, f32. A second tensor may be added, to x (the sum is also written if it has other users) or y.
  *
  *   y = (x - mean) rstd scale + shift + second        rms_norm: mean is 0
@@ -16,7 +16,7 @@ enum { X, Y, SCALE, SHIFT, MEAN, RSTD, TENSORS };
 enum { ALONE, BEFORE, BEHIND };           /* where the second tensor is added: none, to x, to y */
 enum { K = 4, LEAST = 512, MOST = 512 };  /* K: words a thread at most; LEAST: elements of a row; MOST: threads for a row */
 
-struct trip {
+struct one_pass {
   const uint4 *x, *second, *scale, *shift;
   uint4   *y, *sum;                       /* sum: NULL if it has no other user */
   float   *mean, *rstd;
@@ -55,7 +55,7 @@ __device__ __forceinline__ moments measure(const uint4 (&x)[K], int mine, float 
 }
 
 template <int threads, int dtype, int second>
-__global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) norm_trip(const __grid_constant__ trip a)
+__global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) norm_one_pass(const __grid_constant__ one_pass a)
 {
   constexpr int E = vector_per_16<dtype>, warps = threads / 32, together = block_of<threads> / threads;
   constexpr bool early = second == ALONE && dtype != QN_F16;         /* load parameters early; otherwise registers do not suffice */
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) n
 /* ---- prepare, run ---------------------------------------------------------------------------------------------------------- */
 
 struct state {
-  trip    a;
+  one_pass    a;
   int32_t number[TENSORS], second, sum;   /* value numbers of the request; -1: absent */
   const void *kernel;
   unsigned blocks, threads;
@@ -192,8 +192,8 @@ static int read_second(const qn_request *r, state *s, qn_prepared *out)
 
 typedef const void *kernel;
 #define KERNELS(dtype, second) \
-  { (kernel)norm_trip<32, dtype, second>, (kernel)norm_trip<128, dtype, second>, \
-    (kernel)norm_trip<256, dtype, second>, (kernel)norm_trip<512, dtype, second> }
+  { (kernel)norm_one_pass<32, dtype, second>, (kernel)norm_one_pass<128, dtype, second>, \
+    (kernel)norm_one_pass<256, dtype, second>, (kernel)norm_one_pass<512, dtype, second> }
 #define SECONDS(dtype) { KERNELS(dtype, ALONE), KERNELS(dtype, BEFORE), KERNELS(dtype, BEHIND) }
 static const kernel kernels[3][3][4] = { SECONDS(QN_F32), SECONDS(QN_BF16), SECONDS(QN_F16) };
 
@@ -202,7 +202,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_norm_roles roles = qn_norm_roles_of(r->op[0].op);
   const int8_t role[TENSORS] = { roles.x, roles.y, roles.scale, roles.shift, roles.mean, roles.rstd };
   state s = {};
-  trip &a = s.a;
+  one_pass &a = s.a;
   for (int t = 0; t < TENSORS; t++) s.number[t] = qn_role_at(&r->op[0], role[t]);
   const qn_value *x = &r->value[s.number[X]];
   if (x->dtype != QN_F32 && x->dtype != QN_BF16 && x->dtype != QN_F16)
@@ -250,17 +250,17 @@ static void *pointer(const qn_launch *launch, int32_t number) { return number < 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const state *s = (const state *)p->state;
-  trip a = s->a;
+  one_pass a = s->a;
   a.x = (const uint4 *)pointer(launch, s->number[X]), a.y = (uint4 *)pointer(launch, s->number[Y]);
   a.second = (const uint4 *)pointer(launch, s->second), a.sum = (uint4 *)pointer(launch, s->sum);
   a.scale = (const uint4 *)pointer(launch, s->number[SCALE]), a.shift = (const uint4 *)pointer(launch, s->number[SHIFT]);
   a.mean = (float *)pointer(launch, s->number[MEAN]), a.rstd = (float *)pointer(launch, s->number[RSTD]);
   void *arguments[] = { &a };
   return cuda_check(cudaLaunchKernel(s->kernel, dim3(s->blocks), dim3(s->threads), arguments, 0, (cudaStream_t)launch->stream),
-                    "norm_trip");
+                    "norm_one_pass");
 }
 
-#define ROW(op) { "trip", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
+#define ROW(op) { "one_pass", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
                   nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM), ROW(QN_OP_RMS_NORM) };
-const qn_engine_list cuda_norm_trip_list = { row, sizeof row / sizeof *row };
+const qn_engine_list cuda_norm_one_pass_list = { row, sizeof row / sizeof *row };

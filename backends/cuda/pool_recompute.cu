@@ -1,10 +1,10 @@
-/* pool_sinks.cu -- gradient of max pooling recomputed from x, channels last (NHWC), f16, bf16 and f32; 3x3 windows, stride 1 or
+/* pool_recompute.cu -- gradient of max pooling recomputed from x, channels last (NHWC), f16, bf16 and f32; 3x3 windows, stride 1 or
  * 2, padding 1.
  *
  *   dx[x] = the sum of dy over the windows whose maximum came from x
  *
  * A lane owns a 32-bit word of channels of a strip of dx columns and walks down a band of rows with everything in registers.
- * Separable, as in pool_slides.cu: a window first passes its dy to the one of its three rows that holds the maximum; then each
+ * Separable, as in pool_recompute_planes.cu: a window first passes its dy to the one of its three rows that holds the maximum; then each
  * row's 3-wide segment, shared by all windows at that column, passes what it received to one of its three places. */
 #include "engines.h"
 #include "pool_lanes.cuh"
@@ -37,7 +37,7 @@ __device__ __forceinline__ const char *address(const char *base, int number, uin
 /* COLUMNS: of a strip; AHEAD: rows of windows loaded ahead, 1 or 3; BLOCKS: resident on an SM; FAR: how many rows ahead to
  * prefetch into L2, where registers hold no more loads in flight; 0: none. */
 template <int dtype, int STEP, int COLUMNS, int AHEAD, int BLOCKS, int FAR>
-__global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_sinks(const __grid_constant__ lanes p)
+__global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_recompute(const __grid_constant__ lanes p)
 {
   /* the x loaded begins BEFORE columns left of the strip */
   enum { L = per_word<dtype>, bytes = 4 / L, KEPT = SIZE - STEP, FIRST = (2 - SIZE) / STEP, WINDOWS = COLUMNS / STEP - FIRST + 1,
@@ -175,8 +175,8 @@ struct form { const void *kernel; int columns; };
 template <int dtype> static form form_of(int window)
 {
   constexpr bool half = dtype != QN_F32;
-  if (window == 321) return { (const void *)pool_sinks<dtype, 2, half ? 4 : 8, 3, half ? 4 : 2, 0>, half ? 4 : 8 };
-  if (window == 311) return { (const void *)pool_sinks<dtype, 1, 7, half ? 1 : 3, half ? 3 : 2, half ? 2 : 0>, 7 };
+  if (window == 321) return { (const void *)pool_recompute<dtype, 2, half ? 4 : 8, 3, half ? 4 : 2, 0>, half ? 4 : 8 };
+  if (window == 311) return { (const void *)pool_recompute<dtype, 1, 7, half ? 1 : 3, half ? 3 : 2, half ? 2 : 0>, 7 };
   return {};
 }
 
@@ -195,7 +195,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 }
 
 static const qn_engine row[] = {
-  { "sinks", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
+  { "recompute", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
     nullptr, nullptr, prepare, nullptr, lanes_run, cuda_release },
 };
-const qn_engine_list cuda_pool_sinks_list = { row, sizeof row / sizeof *row };
+const qn_engine_list cuda_pool_recompute_list = { row, sizeof row / sizeof *row };

@@ -1,11 +1,11 @@
-/* norm_trip_backward.cu -- gradients of layer_norm and rms_norm, f16 and bf16, contiguous rows of 513 to 8192 elements held in a block's
- * registers: each element is read once and written once.
+/* norm_one_pass_backward.cu -- gradients of layer_norm and rms_norm, f16 and bf16, contiguous rows of 513 to 8192 elements held in a
+ * block's registers: each element is read once and written once.
  *
  *   with h = (x - mean) rstd, g = dy scale:  dx = rstd (g - mean g - h mean(g h))        rms_norm: without mean g
  *   dscale = sum dy h, dshift = sum dy:      per block in registers, then added up over the blocks (norm_parts.cuh)
  *
  * Blocks are persistent, one per SM, so that a thread always has the same columns; the next row's loads are in flight meanwhile.
- * As in norm_trip nothing general is in here: rows at one stride in whole 16-byte words, one dtype. norm_rows takes everything else. */
+ * As in norm_one_pass nothing general is in here: rows at one stride in whole 16-byte words, one dtype. norm_rows takes everything else. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "norm_nests.h"
@@ -70,7 +70,7 @@ template <int threads> __device__ __forceinline__ void write_part(float *to, con
 
 /* A block handles 512 / threads rows at a time. */
 template <int threads, int dtype, bool centred>
-__global__ void __launch_bounds__(BLOCK, 1) norm_trip_backward(const __grid_constant__ rows_back a)
+__global__ void __launch_bounds__(BLOCK, 1) norm_one_pass_backward(const __grid_constant__ rows_back a)
 {
   constexpr int groups = BLOCK / threads, warps = threads / 32;
   __shared__ float2 of_warp[2][BLOCK / 32];
@@ -152,8 +152,8 @@ struct state {
 };
 
 #define KERNELS(dtype, centred) \
-  { (const void *)norm_trip_backward<64, dtype, centred>, (const void *)norm_trip_backward<128, dtype, centred>, \
-    (const void *)norm_trip_backward<256, dtype, centred>, (const void *)norm_trip_backward<512, dtype, centred> }
+  { (const void *)norm_one_pass_backward<64, dtype, centred>, (const void *)norm_one_pass_backward<128, dtype, centred>, \
+    (const void *)norm_one_pass_backward<256, dtype, centred>, (const void *)norm_one_pass_backward<512, dtype, centred> }
 static const void *const kernels[2][2][4] = { { KERNELS(QN_BF16, false), KERNELS(QN_BF16, true) },
                                               { KERNELS(QN_F16, false), KERNELS(QN_F16, true) } };
 
@@ -218,12 +218,12 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   void *arguments[] = { &a };
   const qn_status status = cuda_check(cudaLaunchKernel(s->kernel, dim3((unsigned)parts.jobs), dim3(BLOCK), arguments, 0,
                                                        (cudaStream_t)launch->stream),
-                                      "norm_trip_backward");
+                                      "norm_one_pass_backward");
   return status ? status : column_parts_add(parts, (cudaStream_t)launch->stream);
 }
 
 /* The sums depend on how many blocks the device holds, so they are not portable. */
-#define ROW(op) { "trip", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
+#define ROW(op) { "one_pass", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
                   nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM_BACKWARD), ROW(QN_OP_RMS_NORM_BACKWARD) };
-const qn_engine_list cuda_norm_trip_backward_list = { row, sizeof row / sizeof *row };
+const qn_engine_list cuda_norm_one_pass_backward_list = { row, sizeof row / sizeof *row };
