@@ -108,9 +108,8 @@ struct mine {
   __device__ __forceinline__ int teller(const bands &a) const { return a.joins ? threadIdx.x / 32 : row; }
 };
 
-/* Stores the moments of a word over n lines. With two groups to a word (folds 2), merges the elements' moments into
- * the two groups'.
- * first: the word's first element in the line. */
+/* Stores the moments of a word over n lines; `first` is its first element's place in the line. With two groups to a word
+ * (folds 2), merges the elements' moments into the two groups'. */
 template <int N, int E>
 __device__ __forceinline__ void tell(const bands &a, float2 *to, const float (&mean)[N], const float (&squares)[N], float n, int first)
 {

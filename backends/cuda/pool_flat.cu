@@ -6,7 +6,7 @@
  *   gradient   dx[x] = the sum of dy / divisor over the windows that cover x
  *
  * The tensor is treated as one line of elements: a thread computes one aligned 16-byte vector of outputs from the vectors of x
- * around it. Without indices, rows are no whole vectors (odd widths; 16-bit gradients: any such width) and begin anywhere in
+ * around it. Without indices, rows are not whole vectors (odd widths; 16-bit gradients: any such width) and begin anywhere in
  * one. The offset of the rows above and below within their vectors is then the same for all threads and a template parameter
  * (REST, the width modulo a vector). Maxima with indices: rows of whole groups of COLUMNS elements, a group a thread. Walking
  * down columns would take fewer instructions, but store the indices of short rows in partial sectors.
