@@ -14,6 +14,7 @@ struct pool {
   uint32_t dtype, index_dtype;
   int32_t  whole_indices;                 /* a vector of V indices is contiguous and aligned */
   int32_t  average, adaptive, include_pad;
+  int32_t  channels_last;                 /* channels are contiguous: scalar units (V == 1) run along the channels */
   float    p;                             /* lp: the exponent */
   float    inverse[10];                   /* 1 / number of taps; [0] is 0 */
   uint32_t n, c, units, groups, splits;   /* groups: of V channels; units: of work, each done by `splits` threads */
@@ -21,7 +22,6 @@ struct pool {
   int32_t  in[3], out[3], size[3], step[3], dilation[3], before[3], after[3];
   int64_t  x_stride[5], y_stride[5], dx_stride[5], index_stride[5];       /* N, C, spatial */
   cuda_divisor by_groups, by_cells[3], by_step[3], by_out[3];   /* by_cells: extents of the grid of units */
-  int32_t  channels_last;                 /* channels are contiguous: scalar units (V == 1) run along the channels */
 };
 
 /* of a unit; the channel varies fastest where channels are contiguous, else the innermost extent */

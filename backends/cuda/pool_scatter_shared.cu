@@ -86,8 +86,9 @@ __global__ void __launch_bounds__(WARPS * 32, blocks_of<dtype>) pool_scatter_sha
     uint32_t dy[WINDOWS], tap[WINDOWS];   /* tap: one byte per channel */
     alignas(16) int64_t place[how == BY_PLACE ? WINDOWS : 1][L];
   };
+  const int last_row = min(oy_end, p.out[1]) - 1;
   const auto load = [&](line &l, int oy) {
-    const uint32_t o = min(oy, min(oy_end, p.out[1]) - 1);
+    const uint32_t o = min(oy, last_row);
     const char *const dy_row = dy + o * p.of_dy.y * bytes, *const index_row = index + o * p.of_index.y * INDEX;
 #pragma unroll
     for (int k = 0; k < WINDOWS; k++) {
@@ -133,7 +134,7 @@ __global__ void __launch_bounds__(WARPS * 32, blocks_of<dtype>) pool_scatter_sha
       };
       const uint32_t low = from_last(0) | from_last(1) << 8 | from_last(2) << 16 | from_last(3) << 24,
                      high = from_last(4) | from_last(5) << 8 | from_last(6) << 16 | from_last(7) << 24;
-      if (oy < p.out[1])
+      if (oy <= last_row)
 #pragma unroll
         /* every third window: these have no column in common, so their read-modify-writes are independent */
         for (int g = 0; g < SIZE; g++) {
