@@ -15,6 +15,7 @@
 #include "pointwise_tile.h"
 
 enum { SPAN = 8192 / sizeof(real),        /* elements of a piece */
+       SHORTEST_RUN = 16,                 /* elements, where a group has several */
        COLUMNS = 256,                     /* of a block of dscale and dshift */
        SHARES = 16, LEAST_SHARE = 16 };   /* of groups whose dscale and dshift are summed separately; groups per share */
 enum { X, Y, DY, SCALE, SHIFT, MEAN, RSTD, VAR, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, DSCALE, DSHIFT, TENSORS };
@@ -366,10 +367,20 @@ static qn_status read_layout(const qn_value *const v[TENSORS], uint64_t mask, pr
                      "other strides");
   p->length = last < 0 ? 1 : walked.dim[last];
   p->runs = walked.rank == 2 ? walked.dim[0] : 1;
-  if (p->length < 16 && p->runs > 1)
+  if (p->length < SHORTEST_RUN && p->runs > 1)
     return qn_refuse(prepared, "runs must be long enough to be worth it", "x", "16 elements", "%lld", (long long)p->length);
   for (int t = 0; t < walked.n; t++) p->run_step[t] = walked.rank == 2 ? walked.stride[t][0] : 0;
   return QN_OK;
+}
+
+/* The dims that one run is walked by: with statistics given, the innermost of those normalized over, so that each run is a group of its own
+ * and memory is walked in order, image by image; else all of them. */
+static uint64_t walked_dims(const qn_value *const v[TENSORS], uint64_t mask, problem *p, qn_prepared *prepared)
+{
+  if (!p->given || p->along || p->by_run) return mask;
+  uint64_t inner = 0;
+  for (int32_t d = v[X]->rank - 1; d >= 0 && mask >> d & 1; d--) inner |= (uint64_t)1 << d;
+  return inner && !read_layout(v, inner, p, prepared) && p->length >= SHORTEST_RUN ? inner : mask;
 }
 
 /* Are both summed over the same dims? */
@@ -454,11 +465,12 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
                        "other dims or steps");
   }
   p.along = !grouped && !p.by_run;
-  if ((status = read_layout(v, norm->mask, &p, prepared))) return status;
+  const uint64_t mask = walked_dims(v, norm->mask, &p, prepared);
+  if ((status = read_layout(v, mask, &p, prepared))) return status;
   if (p.backward && p.length * p.runs == 1)     /* per group or per run? depends on the number of groups: other bits */
     return qn_refuse(prepared, "gradients by one element are no sums", "x", "2 elements to normalize over", "%s", "1");
 #ifndef CPU_REAL_F64
-  prepared->n_ops = p.backward || request->n_ops == 1 ? 1 : take_more(request, v, norm->mask, &p, prepared);
+  prepared->n_ops = p.backward || request->n_ops == 1 ? 1 : take_more(request, v, mask, &p, prepared);
   if (p.followed) p.runner = cpu_tile_runner(request->device);
 #endif
   const bool wanted = p.value[DSCALE] >= 0 || p.value[DSHIFT] >= 0;
