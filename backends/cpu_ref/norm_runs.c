@@ -373,14 +373,15 @@ static qn_status read_layout(const qn_value *const v[TENSORS], uint64_t mask, pr
   return QN_OK;
 }
 
-/* The dims that one run is walked by: with statistics given, the innermost of those normalized over, so that each run is a group of its own
- * and memory is walked in order, image by image; else all of them. */
-static uint64_t walked_dims(const qn_value *const v[TENSORS], uint64_t mask, problem *p, qn_prepared *prepared)
+/* The same; but with statistics given each run is a group of its own if it is long enough, so that memory is walked in order, image by
+ * image: of *mask the innermost dims are left. */
+static qn_status read_groups(const qn_value *const v[TENSORS], uint64_t *mask, problem *p, qn_prepared *prepared)
 {
-  if (!p->given || p->along || p->by_run) return mask;
   uint64_t inner = 0;
-  for (int32_t d = v[X]->rank - 1; d >= 0 && mask >> d & 1; d--) inner |= (uint64_t)1 << d;
-  return inner && !read_layout(v, inner, p, prepared) && p->length >= SHORTEST_RUN ? inner : mask;
+  for (int32_t d = v[X]->rank - 1; d >= 0 && *mask >> d & 1; d--) inner |= (uint64_t)1 << d;
+  const bool apart = p->given && !p->along && !p->by_run && inner;
+  if (apart && !read_layout(v, inner, p, prepared) && p->length >= SHORTEST_RUN) return *mask = inner, QN_OK;
+  return read_layout(v, *mask, p, prepared);
 }
 
 /* Are both summed over the same dims? */
@@ -465,8 +466,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
                        "other dims or steps");
   }
   p.along = !grouped && !p.by_run;
-  const uint64_t mask = walked_dims(v, norm->mask, &p, prepared);
-  if ((status = read_layout(v, mask, &p, prepared))) return status;
+  uint64_t mask = norm->mask;
+  if ((status = read_groups(v, &mask, &p, prepared))) return status;
   if (p.backward && p.length * p.runs == 1)     /* per group or per run? depends on the number of groups: other bits */
     return qn_refuse(prepared, "gradients by one element are no sums", "x", "2 elements to normalize over", "%s", "1");
 #ifndef CPU_REAL_F64

@@ -362,17 +362,31 @@ qn_status cuda_bands_read(const qn_request *r, bands_state *s, qn_nest *outer, q
   return QN_OK;
 }
 
-void cuda_bands_cut(bands_state *s, const qn_nest *outer, int64_t groups, int64_t E)
+int64_t cuda_bands_groups(const bands_state *s, const qn_nest *outer, int64_t E, int64_t least)
+{
+  const int64_t all = outer->dim[outer->rank - 1], run = s->a.run;
+  int64_t groups = 1;
+  while (groups < all && (groups * run * (16 / E) < least || groups * run % E || all % groups)) groups++;
+  return groups * run % E ? 0 : groups;
+}
+
+bool cuda_bands_cut(bands_state *s, const qn_nest *outer, int64_t E, int64_t groups, int64_t parts, uint32_t threads)
 {
   bands &a = s->a;
   const int g = outer->rank - 1;
-  a.groups = (int32_t)groups, a.lanes = (int32_t)(groups * a.run / E), a.by_lanes = cuda_divide_by(a.lanes);
+  const int64_t words = groups * a.run / E, share = qn_ceil_div(a.lines, parts);
+  if (words > threads || parts > a.lines || (parts - 1) * share >= a.lines) return false;
+  a.groups = (int32_t)groups, a.lanes = (int32_t)words, a.by_lanes = cuda_divide_by(words);
+  a.parts = (int32_t)parts, a.share = (int32_t)share, a.by_parts = cuda_divide_by(parts);
+  a.rows = (int32_t)(threads / words), a.by_rows = cuda_divide_by(a.rows), a.joins = 32 % words == 0;
+  for (a.join_bits = 5; a.join_bits > 0 && groups << a.join_bits > threads;) a.join_bits--;
   a.dims = outer->rank;
   for (int d = 0; d < MAX_OUTER; d++) {
     const int from = g - d;
     a.by_dim[d] = cuda_divide_by(from < 0 ? 1 : d == 0 ? outer->dim[from] / groups : outer->dim[from]);
     for (int t = 0; t < TENSORS; t++) a.stride[t][d] = from < 0 ? 0 : outer->stride[t][from] * (d == 0 ? groups : 1);
   }
+  return true;
 }
 
 bands cuda_bands_of(const bands_state *s, const qn_launch *launch)
@@ -391,16 +405,8 @@ static bool share_out(bands_state *s, const qn_device *device, const qn_nest *ou
                       uint32_t threads, int64_t resident)
 {
   bands &a = s->a;
-  const int64_t words = groups * a.run / E;
-  if (words > threads || parts > a.lines) return false;
-  cuda_bands_cut(s, outer, groups, E);
-  a.parts = (int32_t)parts;
-  a.rows = (int32_t)(threads / words), a.joins = 32 % words == 0;
-  a.by_rows = cuda_divide_by(a.rows), a.by_parts = cuda_divide_by(parts);
-  for (a.join_bits = 5; a.join_bits > 0 && groups << a.join_bits > threads;) a.join_bits--;
-  a.share = (int32_t)qn_ceil_div(a.lines, parts);
-  if ((parts - 1) * a.share >= a.lines) return false;         /* a block would have no lines */
-  const int64_t kept = a.share * words * 16;
+  if (!cuda_bands_cut(s, outer, E, groups, parts, threads)) return false;
+  const int64_t kept = (int64_t)a.share * a.lanes * 16;
   const int64_t shared = s->dy < 0 ? kept + board::bytes(a, (int)threads, (int)E)
                                    : 2 * kept + gradient_board::bytes(a, (int)threads, (int)E);
   if (shared > qn_min_i64((int64_t)device->shared_per_unit / resident - 1024, (int64_t)device->shared_per_block) - 16) return false;
@@ -426,13 +432,11 @@ static const form gradient_forms[] = {
 template <size_t n>
 static bool choose(bands_state *s, const qn_device *device, const qn_nest *outer, int64_t E, bool batch, const form (&forms)[n])
 {
-  const int64_t all = outer->dim[outer->rank - 1];
   const bool alone = !batch || s->a.run % E || (uint64_t)s->elements * (uint64_t)(16 / E) > device->cache;
   const bool clusters = (batch ? s->dy >= 0 && s->a.run > E && s->a.run % E : s->dy < 0 || s->a.folds == 1) && cuda_has_clusters(device);
   for (const form &f : forms) {
-    int64_t groups = 1;
-    while (groups < all && (groups * s->a.run * (16 / E) < f.least || groups * s->a.run % E || all % groups)) groups++;
-    if (groups * s->a.run % E || (f.resident == 1 && !alone)) continue;
+    const int64_t groups = cuda_bands_groups(s, outer, E, f.least);
+    if (!groups || (f.resident == 1 && !alone)) continue;
     for (int64_t parts = 1; parts <= (clusters ? f.parts : 1); parts += parts < 4 ? 1 : 2)
       if (share_out(s, device, outer, E, groups, parts, f.threads, f.resident)) return true;
   }

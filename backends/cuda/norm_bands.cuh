@@ -221,7 +221,10 @@ struct bands_state {
 
 /* Reads the op, its tensors and their layout; s: zeroed. outer: its last dim numbers the groups within a line. */
 qn_status cuda_bands_read(const qn_request *r, bands_state *s, qn_nest *outer, qn_prepared *out);
-/* Makes items of `groups` groups each. */
-void cuda_bands_cut(bands_state *s, const qn_nest *outer, int64_t groups, int64_t E);
+/* The fewest groups whose runs are whole words of a line, and `least` bytes of it if the line has them; 0: none are whole words. */
+int64_t cuda_bands_groups(const bands_state *s, const qn_nest *outer, int64_t E, int64_t least);
+/* Makes items of `groups` groups each, on `parts` blocks of `threads` threads; false: a line has more words than threads, or a block
+ * would have no lines. */
+bool cuda_bands_cut(bands_state *s, const qn_nest *outer, int64_t E, int64_t groups, int64_t parts, uint32_t threads);
 /* The tensors of a launch. */
 bands cuda_bands_of(const bands_state *s, const qn_launch *launch);

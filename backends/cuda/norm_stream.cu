@@ -272,17 +272,10 @@ static const form forms[] = { { 256, 4 }, { 512, 2 }, { 256, 2 }, { 512, 1 } };
 /* Bands of the fewest channels that give a line whole words and, if possible, `least` bytes; false: they do not fit. */
 static bool share_out(bands_state *s, const qn_device *device, const qn_nest *outer, int64_t E, int64_t least, const form &f)
 {
-  bands &a = s->a;
-  const int64_t all = outer->dim[outer->rank - 1];
-  int64_t groups = 1;
-  while (groups < all && (groups * a.run * (16 / E) < least || groups * a.run % E || all % groups)) groups++;
-  const int64_t words = groups * a.run / E;
-  if (groups * a.run % E || words > f.threads || groups > f.threads) return false;
-  cuda_bands_cut(s, outer, groups, E);
-  a.parts = 1, a.share = a.lines, a.by_parts = cuda_divide_by(1);
-  a.rows = (int32_t)(f.threads / words), a.by_rows = cuda_divide_by(a.rows), a.joins = 32 % words == 0;
-  for (a.join_bits = 5; a.join_bits > 0 && groups << a.join_bits > f.threads;) a.join_bits--;
-  const int64_t shared = a.lines * words * (s->dy < 0 ? 16 : 32) + board::bytes(a, (int)f.threads);
+  const bands &a = s->a;
+  const int64_t groups = cuda_bands_groups(s, outer, E, least);
+  if (!groups || groups > f.threads || !cuda_bands_cut(s, outer, E, groups, 1, f.threads)) return false;
+  const int64_t shared = (int64_t)a.lines * a.lanes * (s->dy < 0 ? 16 : 32) + board::bytes(a, (int)f.threads);
   if (shared > qn_min_i64((int64_t)device->shared_per_unit / f.resident - 1024, (int64_t)device->shared_per_block)) return false;
   s->threads = f.threads, s->shared = (uint32_t)shared;
   return true;
