@@ -1,10 +1,11 @@
 /* buffer.c -- memory for one execution, guarded on all sides.
  *
  * A buffer is an image: guard, the tensor's span with its gaps, guard; filled with random bytes until elements are written, and
- * compared byte for byte afterwards, except an output's elements. On a CPU one side is adjacent to a protected page:
- * the end (accesses beyond it fault at once) or the start. Addresses are divisible by the alignment
- * that the problem promises and by no larger power of two. A span of more than SPARSE bytes is reserved, not filled: only
- * its elements are written and checked. */
+ * compared byte for byte afterwards, except an output's elements. On a CPU one side is adjacent to a protected page, so that
+ * accesses beyond it fault at once: the end, as close as the alignment that the problem promises allows (at the page itself if
+ * the size is a multiple of it), or the start. At the start half of the buffers leave one alignment's bytes between, and on a device
+ * all do, so that their address is divisible by no larger power of two. A span of more than SPARSE bytes is reserved, not filled:
+ * only its elements are written and checked. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -37,10 +38,10 @@ static void poison(char *p, size_t bytes, uint64_t seed)
 }
 
 /* Maps host pages with `total` usable bytes and protected pages around, the usable part adjacent to the chosen side. */
-static bool map_pages(struct qc_buffer *b, int place, size_t alignment)
+static bool map_pages(struct qc_buffer *b, int place, size_t alignment, uint64_t seed)
 {
-  size_t page = (size_t)sysconf(_SC_PAGESIZE), slack = 2 * alignment;
-  size_t body = (b->bytes + GUARD + slack + page - 1) / page * page;
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  size_t body = (b->bytes + GUARD + 2 * alignment + page - 1) / page * page;
   b->mapped = body + 2 * page;
   b->map = mmap(NULL, b->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (b->map == MAP_FAILED) {
@@ -51,15 +52,8 @@ static bool map_pages(struct qc_buffer *b, int place, size_t alignment)
   mprotect(b->map + page + body, page, PROT_NONE);
   b->base = b->map + page;
   b->total = body;
-  uintptr_t start = (uintptr_t)b->base, at;
-  if (place == QC_AT_START) {
-    at = start + (alignment < 256 ? alignment : 0);
-  } else {
-    at = (start + body - b->bytes) / slack * slack + (alignment < 256 ? alignment : 0);
-    while (at + b->bytes > start + body)
-      at -= slack;
-  }
-  b->before = at - start;
+  bool off = alignment < 256 && qc_hash(seed, 4321, b->bytes) & 1;
+  b->before = place == QC_AT_START ? off * alignment : (body - b->bytes) / alignment * alignment;
   return true;
 }
 
@@ -79,7 +73,7 @@ static struct qc_buffer *make(qn_context *ctx, const qn_value *q, size_t bytes, 
   b->ctx = ctx;
   b->q = *q;
   b->bytes = bytes;
-  if (!(qc_w.cpu ? map_pages(b, place, alignment) : map_device(b, alignment)))
+  if (!(qc_w.cpu ? map_pages(b, place, alignment, seed) : map_device(b, alignment)))
     qc_tap_bail(qc_format("no memory for a buffer of %zu bytes", bytes));
   if (b->total <= SPARSE) {
     b->image = qc_alloc(b->total);

@@ -3,6 +3,7 @@
  * Settings, after ';' on a problem's last line:
  *   fill=a,b        one run for each (fill.c); default: by family       ROLE.fill=a   for one input
  *   ROLE.is=1,2,3   the values of an input; or of an output, which makes it a golden case
+ *   ROLE.within=E   how far from these an output may be, times max(1, |value|); default 0
  *   seed=N          default --seed                                      labels=LO..HI range of index inputs
  *   ROLE.offset=N   begins N elements beyond an aligned address         plain=1       derive nothing
  *   as=f16,bf16     also with these dtypes in place of f32 (without f32: of the first)  tier=full     not in shorter runs
@@ -74,6 +75,20 @@ static void restride(qn_value *v, const int *order, int64_t inner, int64_t pitch
     if (k == v->rank - 1)
       s += pitch;
   }
+}
+
+/* The same for the values that an output should have; frees what it is given. */
+static char *without_golden(char *settings, const qn_graph_view *view, int32_t value)
+{
+  char name[64];
+  qc_value_name(view, (uint32_t)value, name, sizeof name);
+  char *is = qc_format("%s.is", name), *within = qc_format("%s.within", name);
+  const char *const keys[] = {is, within, NULL};
+  char *rest = without(settings, keys);
+  free(settings);
+  free(is);
+  free(within);
+  return rest;
 }
 
 enum { MISALIGNED, PITCHED, REORDERED, GAPPED, N_LAYOUTS, IN_PLACE = N_LAYOUTS };
@@ -161,6 +176,8 @@ static void derive(struct qc_list *list, const qn_graph *graph, const char *sett
     return;
   const char *const keys[] = {"fill", NULL};
   char *rest = without(settings, keys);
+  for (uint32_t i = view->n_ins; i < view->n_pointers; i++)     /* stated for this fill alone */
+    rest = without_golden(rest, view, view->pointer[i]);
   char *own = qc_format("%s%sfill=%s", rest, *rest ? " " : "", first_fill(view->op[0].family));
   for (int how = 0; how < N_LAYOUTS; how++) {
     if (qc_opt.tier == QC_DEFAULT && how != turn % N_LAYOUTS)

@@ -1,7 +1,7 @@
 /* compare.c -- the verdict on one output: got against the reference y and its bound e.
  *
  * A float passes if it is y rounded once, bit for bit, or within e. NaN must match NaN, and Inf Inf of the same sign; if y is
- * within e of overflow, Inf and the largest number are both right. */
+ * within e of overflow, Inf and the largest number are both right. Values that a case states hold besides. */
 #include <math.h>
 #include <string.h>
 #include "conform.h"
@@ -83,4 +83,33 @@ void qc_compare(const struct qc_value *v, const void *raw, bool strict_zero, str
   }
   out->vacuous = largest > 0 && finite && blind * 2 > finite;
   out->undecided = finite && ((largest > 0 ? blind : 0) + open) * 2 > finite;
+}
+
+void qc_compare_stated(const struct qc_value *v, const void *raw, struct qc_verdict *out)
+{
+  memset(out, 0, sizeof *out);
+  out->total = v->n;
+  out->first = out->worst = -1;
+  size_t bytes = qn_dtype_bytes(v->q.dtype);
+  if (!v->y) {
+    same_bits(v, v->stated, raw ? raw : v->twin, out);
+    return;
+  }
+  for (int64_t i = 0; i < v->n; i++) {
+    double want = qc_decode(v->q.dtype, (const char *)v->stated + (size_t)i * bytes);
+    double got = raw ? qc_decode(v->q.dtype, (const char *)raw + (size_t)i * bytes) : qc_round(v->q.dtype, v->y[i]);
+    double bound = v->within * fmax(1, fabs(want)), away = fabs(got - want);
+    if (got == want || (isnan(got) && isnan(want)) || away <= bound)
+      continue;
+    double ratio = isfinite(away) && bound > 0 ? away / bound : INFINITY;
+    if (!out->failed++)
+      out->first = i;
+    if (out->worst < 0 || ratio > out->ratio) {
+      out->worst = i;
+      out->ratio = ratio;
+      out->got = got;
+      out->want = want;
+      out->bound = bound;
+    }
+  }
 }

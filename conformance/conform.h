@@ -64,6 +64,8 @@ struct qc_value {
   double  *y;                           /* floats: the reference value */
   double  *e;                           /* floats: how far a stored y may be from it (QC_ANY: anywhere); 0 for inputs */
   void    *twin;                        /* integers: the reference; else y */
+  void    *stated;                      /* an output whose values the case states (`name.is`): these, in q.dtype; else NULL */
+  double   within;                      /* times max(1, |stated|): how far both reference and result may be from them */
   double   literal;                     /* of a host scalar */
   bool     exact;                       /* e is 0 throughout: values computed from it start from y */
   bool     once;                        /* as an output it must be y rounded once, bit for bit */
@@ -222,6 +224,8 @@ struct qc_verdict {
 };
 /* raw: packed results in v's dtype. strict_zero: the sign of zero counts. */
 void qc_compare(const struct qc_value *v, const void *raw, bool strict_zero, struct qc_verdict *out);
+/* The same against the values that the case states; raw NULL: of the reference. */
+void qc_compare_stated(const struct qc_value *v, const void *raw, struct qc_verdict *out);
 bool qc_element_ok(uint32_t dtype, double got, double want, double e, bool once, bool strict_zero, double *ratio);
 
 /* ---- buffer.c ------------------------------------------------------------------------------ */

@@ -93,9 +93,12 @@ static bool are_fills(const char *list)
 static const char *value_wanted(const char *key, const char *value)
 {
   long long low, high;
+  double within;
   int used = 0;
   if (!strcmp(key, "seed") || !strcmp(key, "offset"))
     return is_whole(value) ? NULL : "a whole number";
+  if (!strcmp(key, "within"))
+    return sscanf(value, "%lf%n", &within, &used) == 1 && !value[used] && within > 0 && within < 1 ? NULL : "a number between 0 and 1";
   if (!strcmp(key, "labels"))
     return sscanf(value, "%lld..%lld%n", &low, &high, &used) == 2 && !value[used] && low <= high ? NULL : "LO..HI";
   if (!strcmp(key, "plain"))
@@ -114,7 +117,7 @@ static const char *value_wanted(const char *key, const char *value)
 static bool check_setting(char *setting, const qn_graph_view *view, char *why, size_t bytes)
 {
   static const struct { const char *key; bool of_role, alone, of_output; } known[] = {
-    {"fill", true, true, false}, {"is", true, false, true}, {"offset", true, false, true}, {"seed", false, true, false},
+    {"fill", true, true, false}, {"is", true, false, true}, {"within", true, false, true}, {"offset", true, false, true}, {"seed", false, true, false},
     {"labels", false, true, false}, {"plain", false, true, false}, {"as", false, true, false}, {"tier", false, true, false},
     {"kind", false, true, false}};
   char *equals = strchr(setting, '='), *value = equals ? equals + 1 : setting, *key = setting;
@@ -137,8 +140,8 @@ static bool check_setting(char *setting, const qn_graph_view *view, char *why, s
       return true;
     return false;
   }
-  snprintf(why, bytes, "setting '%s%s%.80s%s%.80s' is not known: fill, ROLE.fill, ROLE.is, ROLE.offset, seed, labels, plain, as, "
-           "tier, kind are", key > setting ? setting : "", key > setting ? "." : "", key, equals ? "=" : "", equals ? value : "");
+  snprintf(why, bytes, "setting '%s%s%.80s%s%.80s' is not known: fill, ROLE.fill, ROLE.is, ROLE.within, ROLE.offset, seed, labels, "
+           "plain, as, tier, kind are", key > setting ? setting : "", key > setting ? "." : "", key, equals ? "=" : "", equals ? value : "");
   return false;
 }
 

@@ -59,9 +59,9 @@ static void fail(struct trial *t, const char *verdict, const char *text)
   free(line);
 }
 
-static void fail_values(struct trial *t, const struct qc_value *v, const struct qc_verdict *d, const char *which)
+static void fail_values(struct trial *t, const struct qc_value *v, const struct qc_verdict *d, const char *verdict, const char *which)
 {
-  fail(t, v->once ? "exact" : "bound", "");
+  fail(t, verdict, "");
   char index[128] = "", *at = index;
   int64_t i = d->worst, place[QN_MAX_RANK];
   for (int k = v->q.rank - 1; k >= 0; k--) {
@@ -151,6 +151,15 @@ static bool zero_has_sign(const struct qc_problem *p, const struct qc_value *v)
   return has;
 }
 
+/* Where the arithmetic is that of the dtypes. */
+static void judge_stated(struct trial *t, const struct qc_value *v, const void *raw, const char *which)
+{
+  struct qc_verdict d;
+  qc_compare_stated(v, raw, &d);
+  if (d.failed)
+    fail_values(t, v, &d, "not the values that the case states", which);
+}
+
 static void judge(struct trial *t, void *const *raw, const char *which)
 {
   const qn_graph_view *view = t->p->view;
@@ -161,7 +170,9 @@ static void judge(struct trial *t, void *const *raw, const char *which)
     qc_compare(v, raw[i], zero_has_sign(t->p, v), &d);
     t->vacuous |= d.vacuous || (d.undecided && !strstr(t->item->settings, ".is="));     /* with stated values it is intended */
     if (d.failed)
-      fail_values(t, v, &d, which);
+      fail_values(t, v, &d, v->once ? "exact" : "bound", which);
+    else if (v->stated && (!strcmp(t->math, levels[0]) || !strcmp(t->math, levels[1])))
+      judge_stated(t, v, raw[i], which);
     else if (qc_opt.verbose && v->y)
       qc_say_note("%s %s %s %s ratio %.3g", t->e ? t->e->name : "planner", t->fill, v->name, v->once ? "exact" : "bound",
                   d.ratio);

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "conform.h"
 
 struct qc_options qc_opt = {.seed = 1, .tier = QC_DEFAULT};
@@ -212,13 +214,58 @@ static void resolution(void)
   check(vacuous && !d.vacuous, "a bound as large as the results is reported as vacuous");
 }
 
+/* ---- guards ------------------------------------------------------------------------------- */
+
+static bool faults(const char *at)
+{
+  pid_t child = fork();
+  if (!child) {
+    volatile char c = *(const volatile char *)at;
+    (void)c;
+    _exit(0);
+  }
+  int status = 0;
+  return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status);
+}
+
+/* Reading a[M*K] of a packed matrix must fault; so must what follows any tensor whose size is a multiple of its alignment. */
+static void guards(void)
+{
+  static const int64_t sides[] = {1, 8, 16, 32, 64, 100};
+  bool ok = true, aligned = true;
+  qc_w.cpu = true;
+  for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
+    for (uint32_t align = 4; align <= 256; align *= 2) {
+      qn_value q = {.dtype = QN_F32, .rank = 2, .dim = {sides[i], sides[i]}, .stride = {sides[i], 1}, .align = align};
+      struct qc_buffer *b = qc_buffer_make(NULL, &q, QC_AT_END, 7);
+      const char *at = qc_buffer_pointer(b), *end = at + sides[i] * sides[i] * 4;
+      aligned &= (uintptr_t)at % align == 0;
+      ok &= faults(end + (-(uintptr_t)end & (align - 1))) && !faults(end - 1);
+      qc_buffer_free(b);
+    }
+  }
+  check(ok, "a read of the element after the last one of 8x8, 16x16, 64x64 faults, whatever the alignment");
+  int close = 0, off = 0;
+  for (int64_t i = 0; i < 32; i++) {
+    qn_value q = {.dtype = QN_F32, .rank = 1, .dim = {16 * i + 1}, .stride = {1}, .align = 16};
+    struct qc_buffer *b = qc_buffer_make(NULL, &q, QC_AT_START, (uint64_t)i);
+    const char *at = qc_buffer_pointer(b);
+    aligned &= (uintptr_t)at % 16 == 0;
+    close += faults(at - 1);
+    off += (uintptr_t)at % 32 != 0;
+    qc_buffer_free(b);
+  }
+  check(aligned && close > 4 && off > 4 && close + off == 32, "at the start, some are at the page and some at no larger alignment than theirs");
+}
+
 int main(void)
 {
-  qc_tap_plan(26);
+  qc_tap_plan(28);
   numbers();
   comparer();
   fills();
   sums();
   resolution();
+  guards();
   return qc_tap_failed() != 0;
 }

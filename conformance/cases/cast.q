@@ -104,3 +104,6 @@ cast x=f32/0x3 y=f16/0x3 ; plain=1
 cast x=f32/6 y=i8/6 ; fill=zero x.is=nan,300,-300,inf,-inf,5 y.is=0,127,-128,127,-128,5 plain=1
 cast x=f32/4 y=f16/4 ; fill=zero x.is=65519,65520,-65520,nan y.is=65504,inf,-inf,nan plain=1
 cast x=f32/3 y=e4m3/3 ; fill=zero x.is=500,-500,nan y.is=448,-448,nan plain=1
+# rounded once: beyond 2^53 not by way of f64
+cast x=i64/3 y=f32/3 ; fill=zero x.is=4611686293305294849,-4611686293305294849,9223372036854775807 y.is=4611686568183201792,-4611686568183201792,9223372036854775808 plain=1
+cast x=i64/2 y=bf16/2 ; fill=zero x.is=4629700416936869889,4629700416936869888 y.is=4647714815446351872,4611686018427387904 plain=1

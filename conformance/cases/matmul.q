@@ -208,3 +208,7 @@ matmul a=f32/70x16 b=f32/16x19 y=f32/70x19/t
 
 # an operand with overlapping rows, as of a framed signal
 matmul a=f32/20x9/3:1 b=f32/9x6 ; plain=1
+
+# one whole tile: what is read beyond it is the next page
+matmul a=f32/8x8 b=f32/8x8 ; fill=int plain=1
+matmul a=f32/16x16 b=f32/16x16 ; fill=int plain=1

@@ -75,3 +75,7 @@ adam params=[f32/70] grads=[f32/70] m=[f32/70] v=[f32/70] step=0 rate=0.1 ; fill
 
 # in f64 the loss of digits in 1 - b^t shows
 adamw params=[f64/4@8] grads=[f64/4] m=[f64/4] v=[f64/4] step=3 rate=0.25 scale=4 ; fill=pos seed=2770
+
+# a scale that would grow beyond its own dtype stays
+amp_update scale=f32 good=i64 found=f32 interval=1 ; fill=zero scale.is=3e38 good.is=0 found.is=0 new_scale.is=3e38 new_good.is=0 plain=1
+amp_update scale=f64 good=i64 found=f64 interval=1 ; fill=zero scale.is=3e38 good.is=0 found.is=0 new_scale.is=6e38 new_good.is=0 plain=1

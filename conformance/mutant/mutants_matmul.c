@@ -190,3 +190,21 @@ bool mm_square_b_transposed(struct mut_kept *k)
   b->stride[r - 2] = s;
   return b->dim[r - 1] == b->dim[r - 2] && b->dim[r - 1] > 1;
 }
+
+/* ---- reads beyond an operand ---------------------------------------------------------------- */
+
+/* Where no tail is needed and an allocator's rounding hides nothing. Few problems: each costs the suite a process. */
+bool mm_whole_tiles(struct mut_kept *k)
+{
+  const qn_value *a = mut_value(k, A);
+  return a->rank == 2 && a->dim[0] == a->dim[1] && (a->dim[0] == 8 || a->dim[0] == 16) && a->align == 16 &&
+      qn_extent_bytes(a) == qn_elements(a) * 4;
+}
+
+/* The next tile is loaded ahead, after the last one too. */
+void mm_reads_past_a(struct mut_call *c)
+{
+  const qn_value *a = mut_value(c->k, A);
+  volatile char next = ((const volatile char *)mut_pointer(c, A))[qn_extent_bytes(a)];
+  (void)next;
+}
